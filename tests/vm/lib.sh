@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# What the scripts of this folder share: the cache, and which Debian packages
+# stand for a kernel series. To be sourced after `set -euo pipefail`.
+
+vm_dir=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
+vm_top=$(dirname "$(dirname "$vm_dir")")
+vm_cache=${KFABRIC_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kfabric}/vm
+vm_build=${KFABRIC_BUILD:-$vm_top/build}
+mkdir -p "$vm_cache" "$vm_build"
+
+vm_die()
+{
+	echo "${0##*/}: $*" >&2
+	exit 1
+}
+
+vm_say()
+{
+	echo "${0##*/}: $*" >&2
+}
+
+debpkg()
+{
+	"$vm_top/tools/debpkg" "$@"
+}
+
+# Install the packages among "command=package ..." whose command is missing.
+vm_need()
+{
+	local pair missing=()
+
+	for pair; do
+		command -v "${pair%%=*}" >/dev/null ||
+		[ -e "/usr/sbin/${pair%%=*}" ] || missing+=("${pair#*=}")
+	done
+	[ ${#missing[@]} -gt 0 ] || return 0
+	[ "$(id -u)" = 0 ] ||
+		vm_die "please install: ${missing[*]}"
+	vm_say "installing ${missing[*]}"
+	DEBIAN_FRONTEND=noninteractive vm_apt "${missing[@]}"
+}
+
+vm_apt()
+{
+	apt-get install -qq -y --no-install-recommends \
+		-o DPkg::Lock::Timeout=600 "$@" >"$vm_build/apt.log" 2>&1 ||
+	{ apt-get update -qq >>"$vm_build/apt.log" 2>&1 &&
+	  apt-get install -qq -y --no-install-recommends \
+		-o DPkg::Lock::Timeout=600 "$@" >>"$vm_build/apt.log" 2>&1; } ||
+		vm_die "apt-get install $* failed: see $vm_build/apt.log"
+}
+
+# Is the machine's own libc at least this version?
+vm_libc_at_least()
+{
+	local have
+
+	have=$(getconf GNU_LIBC_VERSION | cut -d' ' -f2)
+	[ "$(printf '%s\n' "$1" "$have" | sort -V | head -n 1)" = "$1" ]
+}
+
+# The suite that a series comes from. 6.12 is trixie's kernel; a bookworm
+# machine takes the same one built for bookworm, with bookworm's compiler.
+vm_suite()
+{
+	case $1 in
+	6.1)  echo bookworm ;;
+	6.12) if vm_libc_at_least 2.41; then
+		echo trixie
+	      else
+		echo bookworm-backports
+	      fi ;;
+	7.2)  echo trixie-backports ;;
+	*)    vm_die "kernel series '$1' is none of 6.1 6.12 7.2" ;;
+	esac
+}
+
+# The release (uname -r) of a series: the newest headers decide, the image of
+# the same name goes with them.
+vm_release()
+{
+	local suite name regex
+
+	suite=$(vm_suite "$1")
+	regex="linux-headers-${1//./\\.}\\.[0-9]+(-[0-9]+|\\+deb[0-9]+)-amd64"
+	name=$(debpkg latest "$suite" "$regex")
+	echo "${name#linux-headers-}"
+}
+
+# vm_once DIR FUNCTION ARGS...: make DIR by calling FUNCTION DIR.new ARGS...
+# once; whoever comes at the same time waits. DIR is there wholly or not.
+vm_once()
+{
+	local dir=$1 make=$2 lock
+	shift 2
+
+	[ -d "$dir" ] && return 0
+	exec {lock}>"$dir.lock"
+	flock "$lock"
+	if [ ! -d "$dir" ]; then
+		rm -rf "$dir.new"
+		mkdir -p "$dir.new"
+		"$make" "$dir.new" "$@"
+		mv "$dir.new" "$dir"
+	fi
+	exec {lock}>&-
+}

@@ -1,0 +1,542 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Two virtual machines of a stock Debian kernel, joined by a network.
+
+    pair.py [options] 6.1|6.12             boot both, then read commands:
+                                           "a COMMAND", "b COMMAND", "kill a", ...
+    pair.py [options] 6.1|6.12 -c 'a ip addr' -c 'b dmesg'
+
+As a library (scenario.py and demo use it):
+
+    with Pair("6.12", logs="build/x", ko="build/vm-6.12/ko") as pair:
+        pair.run("a", "ping -c 1 10.77.0.2")       # -> Result, raises Failed
+        job = pair.spawn("b", "kfi perf server")   # on a channel of its own
+        pair.kill("b"); pair.restart("b")          # SIGKILL, and a fresh boot
+        pair.check_logs()                          # raises Splat
+
+Leaving the `with` block ends the machines, however it is left; should this
+process be killed, the kernel kills them (parent death signal).
+"""
+
+import argparse
+import base64
+import os
+import re
+import secrets
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+CHANNELS = 4
+ADDRESS = {"a": ("10.77.0.1", "fd77::1"), "b": ("10.77.0.2", "fd77::2")}
+MAC = {"a": "52:54:00:77:00:01", "b": "52:54:00:77:00:02"}
+
+# What a healthy console never says.
+SPLAT = re.compile(
+    r"Kernel panic|Oops|\bBUG\b|WARNING: |general protection fault|"
+    r"INFO: task .* blocked for more|INFO: rcu.* stall|rcu: INFO: .*stall|"
+    r"soft lockup|hard LOCKUP|possible recursive locking|possible deadlock|"
+    r"inconsistent lock state|suspicious RCU usage|refcount_t: |UBSAN: |"
+    r"unable to handle|list_(add|del) corruption|scheduling while atomic|"
+    r"sleeping function called|Call Trace:|Bad page state|"
+    r"unregister_netdevice: waiting|segfault at|traps: .* trap "
+)
+
+
+class VmError(Exception):
+    """Any failure that this module reports."""
+
+
+class Failed(VmError):
+    """A command ended with a status other than 0."""
+
+
+class TimedOut(VmError):
+    """A command or a boot did not end in time."""
+
+
+class Gone(VmError):
+    """The machine went away while we talked to it."""
+
+
+class Splat(VmError):
+    """A console holds a warning, an oops or a hung task."""
+
+
+class Result:
+    """What a finished command left behind."""
+
+    def __init__(self, command, status, output, seconds):
+        self.command = command
+        self.status = status
+        self.output = output
+        self.seconds = seconds
+
+    @property
+    def text(self):
+        return self.output.decode("utf-8", "replace")
+
+
+class Progress:
+    """One line that updates on a terminal, plain lines elsewhere."""
+
+    def __init__(self, stream=sys.stderr):
+        self.stream = stream
+        self.tty = stream.isatty()
+        self.last = None
+        self.start = time.monotonic()
+
+    def __call__(self, text):
+        if text == self.last:
+            return
+        self.last = text
+        line = f"[{time.monotonic() - self.start:5.1f} s] {text}"
+        if self.tty:
+            width = shutil.get_terminal_size().columns - 1
+            self.stream.write("\r\033[K" + line[:width])
+        else:
+            self.stream.write(line + "\n")
+        self.stream.flush()
+
+    def end(self):
+        """Leave the updating line, so that ordinary output may follow."""
+        if self.tty and self.last is not None:
+            self.stream.write("\r\033[K")
+            self.stream.flush()
+        self.last = None
+
+
+class Channel:
+    """Host end of one command loop in a guest (see guest-channel)."""
+
+    def __init__(self, sock, port):
+        self.sock = sock
+        self.port = port          # its number, as in kf.<number>
+        self.buffer = b""
+        self.busy = False
+
+    def fill(self, deadline):
+        """Read some more; TimedOut after the deadline, Gone at the end."""
+        left = deadline - time.monotonic()
+        if left <= 0 or not select.select([self.sock], [], [], left)[0]:
+            raise TimedOut("no answer in time")
+        try:
+            data = self.sock.recv(1 << 16)
+        except ConnectionError:
+            data = b""
+        if not data:
+            raise Gone("the machine is gone")
+        self.buffer += data
+        return data
+
+    def wait_ready(self, deadline):
+        while b"ready\n" not in self.buffer:
+            self.fill(deadline)
+        self.buffer = b""
+
+
+class Job:
+    """A command that runs in a guest."""
+
+    def __init__(self, vm, channel, command, sink=None):
+        self.vm = vm
+        self.channel = channel
+        self.command = command
+        self.sink = sink
+        self.start = time.monotonic()
+        self.result = None
+        self.nonce = secrets.token_hex(16)
+        channel.busy = True
+        channel.buffer = b""
+        script = base64.b64encode(command.encode()).decode()
+        channel.sock.sendall(f"{self.nonce} {script}\n".encode())
+
+    def __str__(self):
+        return f"{self.vm.name}: {self.command}"
+
+    def poll(self):
+        """The Result if the command is over by now, else None."""
+        try:
+            return self.wait(0.001)
+        except TimedOut:
+            return None
+
+    def output(self):
+        """All that the command has said up to now, as text."""
+        if self.result is None:
+            self.poll()
+        data = self.result.output if self.result else self.channel.buffer
+        return data.decode("utf-8", "replace")
+
+    def wait(self, timeout):
+        """Wait for the end. TimedOut leaves the command running."""
+        deadline = time.monotonic() + timeout
+        if self.result:
+            return self.result
+        end = re.compile(b"\n" + self.nonce.encode() + rb" (\d+)\n")
+        scanned = 0
+        while True:
+            found = end.search(self.channel.buffer, scanned)
+            if found:
+                return self.finish(found)
+            scanned = max(0, len(self.channel.buffer) - 64)
+            try:
+                data = self.channel.fill(deadline)
+            except TimedOut:
+                raise TimedOut(f"{self}: not over after "
+                               f"{time.monotonic() - self.start:.0f} s") from None
+            except Gone:
+                raise Gone(f"{self}: the machine went away") from None
+            if self.sink:
+                self.sink(data)
+
+    def finish(self, found):
+        output = self.channel.buffer[:found.start()]
+        self.channel.busy = False
+        self.channel.buffer = b""
+        self.result = Result(self.command, int(found.group(1)), output,
+                             time.monotonic() - self.start)
+        return self.result
+
+    def kill(self, sig="KILL"):
+        """Kill the command's session from another channel and reap it."""
+        if self.result is None:
+            pid = f"/run/{self.vm.port_device(self.channel)}.pid"
+            self.vm.run(f"kill -{sig} -- -$(cat {pid})", check=False)
+            self.wait(10)
+        return self.result
+
+
+class Vm:
+    """One machine: its process, its console log, its channels."""
+
+    def __init__(self, pair, name):
+        self.pair = pair
+        self.name = name
+        self.process = None
+        self.channels = []
+        self.boots = 0
+        self.consoles = []        # one log for each boot
+        self.boot_seconds = 0.0
+
+    @property
+    def alive(self):
+        return self.process is not None and self.process.poll() is None
+
+    def start(self):
+        """Start QEMU; wait_ready() follows."""
+        self.boots += 1
+        suffix = "" if self.boots == 1 else f".{self.boots}"
+        log = os.path.join(self.pair.logs, f"console-{self.name}{suffix}.log")
+        open(log, "w", encoding="utf-8").close()
+        self.consoles.append(log)
+        self.channels = []
+        guest_ends = []
+        for port in range(CHANNELS):
+            ours, theirs = socket.socketpair()
+            self.channels.append(Channel(ours, port))
+            guest_ends.append(theirs)
+        self.started = time.monotonic()
+        with open(os.path.join(self.pair.logs, f"qemu-{self.name}.log"), "ab") as err:
+            self.process = subprocess.Popen(
+                # the kernel ends the machine should we die
+                ["setpriv", "--pdeathsig", "KILL"] + self.arguments(log, guest_ends),
+                stdin=subprocess.DEVNULL, stdout=err, stderr=err,
+                pass_fds=[s.fileno() for s in guest_ends], start_new_session=True)
+        for sock in guest_ends:
+            sock.close()
+
+    def arguments(self, log, guest_ends):
+        pair = self.pair
+        peer = "b" if self.name == "a" else "a"
+        address4, address6 = ADDRESS[self.name]
+        args = [
+            "qemu-system-x86_64", "-name", f"kfabric-{self.name}",
+            "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
+            "-M", "q35", "-accel", pair.accel, "-cpu",
+            "host" if pair.accel.startswith("kvm") else "max",
+            "-smp", str(pair.cpus), "-m", pair.memory,
+            "-kernel", pair.kernel, "-initrd", pair.initramfs,
+            "-append", " ".join([
+                "console=ttyS0 panic=-1 oops=panic rdinit=/init",
+                "rcupdate.rcu_cpu_stall_timeout=120 no_timer_check tsc=reliable",
+                "mitigations=off audit=0",
+                f"kf.name={self.name} kf.mtu={pair.mtu}",
+                f"kf.addr4={address4}/24 kf.addr6={address6}/64",
+                pair.append]).strip(),
+            "-chardev", f"file,id=console,path={log},append=on",
+            "-serial", "chardev:console",
+            "-device", "virtio-rng-pci",
+            "-netdev", "dgram,id=net0,"
+            f"local.type=unix,local.path={pair.run_dir}/{self.name},"
+            f"remote.type=unix,remote.path={pair.run_dir}/{peer}",
+            "-device", f"virtio-net-pci,netdev=net0,mac={MAC[self.name]},"
+            f"host_mtu={pair.mtu},romfile=",
+            "-device", f"virtio-serial-pci,max_ports={CHANNELS + 1}",
+        ]
+        for port, sock in enumerate(guest_ends):
+            args += ["-chardev", f"socket,id=kf{port},fd={sock.fileno()}",
+                     "-device", f"virtserialport,chardev=kf{port},name=kf.{port},nr={port + 1}"]
+        return args + pair.qemu_extra
+
+    @staticmethod
+    def port_device(channel):
+        return f"vport{Vm.serial_index}p{channel.port + 1}"
+
+    serial_index = 0              # set when the first command asks the guest
+
+    def wait_ready(self, deadline):
+        try:
+            for channel in self.channels:
+                channel.wait_ready(deadline)
+        except VmError as error:
+            raise type(error)(f"{self.name} did not get ready "
+                              f"({time.monotonic() - self.started:.0f} s): {error}\n"
+                              + self.tail()) from None
+        self.boot_seconds = time.monotonic() - self.started
+        path = self.run("ls -d /dev/vport*p1", timeout=30).text
+        Vm.serial_index = int(re.search(r"vport(\d+)p1", path).group(1))
+
+    def spawn(self, command, sink=None):
+        """Start a command on a free channel and return its Job."""
+        if not self.alive:
+            raise Gone(f"{self.name}: the machine is not running")
+        for channel in self.channels:
+            if not channel.busy:
+                try:
+                    return Job(self, channel, command, sink)
+                except OSError:
+                    raise Gone(f"{self.name}: the machine went away") from None
+        raise VmError(f"{self.name}: all {CHANNELS} channels are busy")
+
+    def run(self, command, timeout=60, check=True, sink=None):
+        job = self.spawn(command, sink)
+        try:
+            result = job.wait(timeout)
+        except TimedOut as error:
+            said = job.output()[-2000:]
+            try:
+                job.kill()
+            except VmError:
+                pass              # its channel stays busy
+            raise TimedOut(f"{error}\n{said}") from None
+        except Gone as error:
+            raise Gone(f"{error}\n{self.tail()}") from None
+        if check and result.status != 0:
+            raise Failed(f"{self.name}: `{command}` ended with status "
+                         f"{result.status}:\n{result.text[-4000:]}")
+        return result
+
+    def kill(self):
+        """SIGKILL: the machine is gone without a goodbye."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+        for channel in self.channels:
+            channel.sock.close()
+        self.channels = []
+
+    def tail(self, lines=25):
+        with open(self.consoles[-1], encoding="utf-8", errors="replace") as log:
+            return f"last lines of {self.consoles[-1]}:\n" + \
+                "".join("  | " + line for line in log.readlines()[-lines:])
+
+    def splats(self):
+        """The lines of the consoles that tell of a fault, with what follows."""
+        found = []
+        for console in self.consoles:
+            with open(console, encoding="utf-8", errors="replace") as log:
+                lines = log.readlines()
+            for at, line in enumerate(lines):
+                if SPLAT.search(line):
+                    found.append(f"{console}:{at + 1}:\n" +
+                                 "".join("  | " + l for l in lines[at:at + 40]))
+                    break
+        return found
+
+
+def usable_cpus():
+    return len(os.sched_getaffinity(0))
+
+
+class Pair:
+    """Machines a and b and the wire between them."""
+
+    def __init__(self, series, logs, ko=None, programs=(), modules=(), cpus=2,
+                 memory="512M", mtu=1500, append="", qemu_extra=(),
+                 progress=None, names=("a", "b"), boot_timeout=180):
+        self.series = series
+        self.logs = os.path.abspath(logs)
+        self.ko = ko
+        self.programs = list(programs)
+        self.modules = list(modules)
+        self.cpus = cpus
+        self.memory = memory
+        self.mtu = mtu
+        self.append = append
+        self.qemu_extra = list(qemu_extra)
+        self.progress = progress or Progress()
+        self.boot_timeout = boot_timeout
+        # KVM only on demand: there are machines on which a guest hangs in it
+        self.accel = os.environ.get("KFABRIC_ACCEL", "tcg,thread=multi")
+        self.vms = {name: Vm(self, name) for name in names}
+        self.run_dir = None
+
+    def __enter__(self):
+        os.makedirs(self.logs, exist_ok=True)
+        self.old_handlers = {
+            number: signal.signal(number, self.on_signal)
+            for number in (signal.SIGTERM, signal.SIGHUP)}
+        # unix socket names are short, build directories may not be
+        self.run_dir = tempfile.mkdtemp(prefix="kfabric-")
+        try:
+            self.prepare()
+            self.boot(*self.vms)
+        except BaseException:
+            self.__exit__(*sys.exc_info())
+            raise
+        return self
+
+    def __exit__(self, *exc):
+        for vm in self.vms.values():
+            vm.kill()
+        for number, handler in self.old_handlers.items():
+            signal.signal(number, handler)
+        shutil.rmtree(self.run_dir, ignore_errors=True)
+        self.progress.end()
+
+    @staticmethod
+    def on_signal(number, _frame):
+        sys.exit(128 + number)
+
+    def prepare(self):
+        self.progress(f"{self.series}: preparing kernel and initramfs")
+        base = script("kernel", self.series)
+        self.kernel = os.path.join(base, "vmlinux")
+        if not os.path.exists(self.kernel):
+            self.kernel = os.path.join(base, "vmlinuz")
+        with open(os.path.join(base, "release"), encoding="utf-8") as file:
+            self.release = file.read().strip()
+        args = ["--ko", self.ko] if self.ko else []
+        for program in self.programs:
+            args += ["--with", program]
+        for module in self.modules:
+            args += ["--module", module]
+        path = script("initramfs", self.series, *args)
+        # a copy of our own: another run may build a different one meanwhile
+        self.initramfs = os.path.join(self.run_dir, "initramfs")
+        try:
+            os.link(path, self.initramfs)
+        except OSError:
+            shutil.copyfile(path, self.initramfs)
+
+    def boot(self, *names):
+        """Start machines and wait until their channels answer."""
+        self.progress(f"{self.series}: booting {' and '.join(names)} ({self.release})")
+        deadline = time.monotonic() + self.boot_timeout
+        for name in names:
+            self.vms[name].start()
+        for name in names:
+            self.vms[name].wait_ready(deadline)
+        self.progress(f"{self.series}: " + ", ".join(
+            f"{name} ready in {self.vms[name].boot_seconds:.1f} s" for name in names))
+
+    def run(self, name, command, timeout=60, check=True, sink=None):
+        return self.vms[name].run(command, timeout, check, sink)
+
+    def spawn(self, name, command, sink=None):
+        return self.vms[name].spawn(command, sink)
+
+    def kill(self, name):
+        self.vms[name].kill()
+
+    def restart(self, name):
+        """A fresh boot, whether or not the machine still runs."""
+        self.vms[name].kill()
+        self.boot(name)
+
+    def check_logs(self):
+        """Raise Splat if a console tells of a fault, Gone if one has died."""
+        found = [text for vm in self.vms.values() for text in vm.splats()]
+        if found:
+            raise Splat("the kernel complained:\n" + "\n".join(found))
+
+    def address(self, name, version=4):
+        return ADDRESS[name][version == 6]
+
+
+def script(name, *args):
+    """Run a script of this folder; what it prints last is its answer."""
+    done = subprocess.run([os.path.join(HERE, name), *args],
+                          stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        raise VmError(f"{name} {' '.join(args)} failed")
+    return done.stdout.strip().splitlines()[-1]
+
+
+def command_line(pair, line):
+    """One line of the interactive or -c form; False at `quit`."""
+    verb, _, rest = line.strip().partition(" ")
+    if verb in ("quit", "exit"):
+        return False
+    if verb in pair.vms:
+        pair.progress.end()
+        result = pair.run(verb, rest, timeout=600, check=False)
+        sys.stdout.write(result.text)
+        sys.stdout.flush()
+        if result.status:
+            print(f"(status {result.status})", file=sys.stderr)
+            command_line.failed = True
+    elif verb == "kill":
+        pair.kill(rest)
+    elif verb == "restart":
+        pair.restart(rest)
+    elif verb:
+        print("a COMMAND | b COMMAND | kill a|b | restart a|b | quit", file=sys.stderr)
+    return True
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Two machines of a stock kernel.")
+    parser.add_argument("series", help="6.1 or 6.12")
+    parser.add_argument("-c", dest="commands", action="append", metavar="LINE",
+                        help="run this line instead of reading from the input")
+    parser.add_argument("--ko", help="directory of our modules")
+    parser.add_argument("--with", dest="programs", action="append", default=[])
+    parser.add_argument("--module", dest="modules", action="append", default=[])
+    parser.add_argument("--mtu", type=int, default=1500)
+    parser.add_argument("--cpus", type=int, default=2)
+    parser.add_argument("--logs", help="default: build/vm-<series>/logs")
+    opts = parser.parse_args()
+    logs = opts.logs or os.path.join(HERE, "..", "..", "build", f"vm-{opts.series}", "logs")
+    command_line.failed = False
+    try:
+        with Pair(opts.series, logs, ko=opts.ko, programs=opts.programs,
+                  modules=opts.modules, mtu=opts.mtu, cpus=opts.cpus) as pair:
+            for line in opts.commands or iter(prompt, "quit"):
+                if not command_line(pair, line):
+                    break
+            pair.check_logs()
+    except VmError as error:
+        print(f"pair: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 1 if command_line.failed else 0
+
+
+def prompt():
+    try:
+        return input("kfabric> " if sys.stdin.isatty() else "")
+    except EOFError:
+        return "quit"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
