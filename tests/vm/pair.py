@@ -33,6 +33,7 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.realpath(__file__))
+BUILD = os.path.abspath(os.environ.get("KFABRIC_BUILD") or os.path.join(HERE, "..", "..", "build"))
 CHANNELS = 4
 ADDRESS = {"a": ("10.77.0.1", "fd77::1"), "b": ("10.77.0.2", "fd77::2")}
 MAC = {"a": "52:54:00:77:00:01", "b": "52:54:00:77:00:02"}
@@ -104,6 +105,30 @@ class Progress:
             self.stream.write(line + "\n")
         self.stream.flush()
 
+    def during(self, text, args, log):
+        """Run a program, its words in a log, and show the time go by."""
+        os.makedirs(os.path.dirname(log), exist_ok=True)
+        start = time.monotonic()
+        self(text)
+        with open(log, "wb") as out:
+            process = subprocess.Popen(args, stdin=subprocess.DEVNULL,
+                                       stdout=out, stderr=subprocess.STDOUT)
+            try:
+                while process.poll() is None:
+                    try:
+                        process.wait(1)
+                    except subprocess.TimeoutExpired:
+                        if self.tty:
+                            self(f"{text} ({time.monotonic() - start:.0f} s)")
+            except BaseException:
+                process.terminate()
+                process.wait()
+                raise
+        if process.returncode != 0:
+            with open(log, encoding="utf-8", errors="replace") as said:
+                raise VmError(f"{text}: failed, see {log}\n" +
+                              "".join(said.readlines()[-30:]))
+
     def end(self):
         """Leave the updating line, so that ordinary output may follow."""
         if self.tty and self.last is not None:
@@ -124,6 +149,8 @@ class Channel:
     def fill(self, deadline):
         """Read some more; TimedOut after the deadline, Gone at the end."""
         left = deadline - time.monotonic()
+        if self.sock.fileno() < 0:
+            raise Gone("the machine was killed")
         if left <= 0 or not select.select([self.sock], [], [], left)[0]:
             raise TimedOut("no answer in time")
         try:
@@ -208,7 +235,7 @@ class Job:
         """Kill the command's session from another channel and reap it."""
         if self.result is None:
             pid = f"/run/{self.vm.port_device(self.channel)}.pid"
-            self.vm.run(f"kill -{sig} -- -$(cat {pid})", check=False)
+            self.vm.run(f"kill -s {sig} -- -$(cat {pid})", check=False)
             self.wait(10)
         return self.result
 
@@ -361,8 +388,13 @@ class Vm:
         return found
 
 
-def usable_cpus():
-    return len(os.sched_getaffinity(0))
+def sweep_run_dirs():
+    """Remove what runs left behind that were killed."""
+    base = tempfile.gettempdir()
+    for name in os.listdir(base):
+        match = re.fullmatch(r"kfabric-vm-(\d+)-\w+", name)
+        if match and not os.path.exists(f"/proc/{match.group(1)}"):
+            shutil.rmtree(os.path.join(base, name), ignore_errors=True)
 
 
 class Pair:
@@ -394,7 +426,8 @@ class Pair:
             number: signal.signal(number, self.on_signal)
             for number in (signal.SIGTERM, signal.SIGHUP)}
         # unix socket names are short, build directories may not be
-        self.run_dir = tempfile.mkdtemp(prefix="kfabric-")
+        sweep_run_dirs()
+        self.run_dir = tempfile.mkdtemp(prefix=f"kfabric-vm-{os.getpid()}-")
         try:
             self.prepare()
             self.boot(*self.vms)
@@ -514,7 +547,7 @@ def main():
     parser.add_argument("--cpus", type=int, default=2)
     parser.add_argument("--logs", help="default: build/vm-<series>/logs")
     opts = parser.parse_args()
-    logs = opts.logs or os.path.join(HERE, "..", "..", "build", f"vm-{opts.series}", "logs")
+    logs = opts.logs or os.path.join(BUILD, f"vm-{opts.series}", "logs")
     command_line.failed = False
     try:
         with Pair(opts.series, logs, ko=opts.ko, programs=opts.programs,
