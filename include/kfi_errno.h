@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * kfabric: error numbers
+ */
+#ifndef KFI_ERRNO_H
+#define KFI_ERRNO_H
+
+#include <linux/errno.h>
+
+/**
+ * DOC: Error numbers
+ *
+ * kfabric uses the kernel's errno values. Functions return them negated; the
+ * err member of a completion or event error entry holds them positive. The
+ * KFI_E names of standard errors are aliases that exist for sources ported
+ * from libfabric; code written for the kernel may use the plain names.
+ *
+ * Conditions that errno has no name for take the numbers 256 and up, with the
+ * values that libfabric gives them (fi_errno(3)). They never collide with the
+ * kernel's internal errno range, which starts at 512.
+ */
+
+#define KFI_SUCCESS		0
+#define KFI_EPERM		EPERM
+#define KFI_ENOENT		ENOENT
+#define KFI_EINTR		EINTR
+#define KFI_EIO			EIO
+#define KFI_E2BIG		E2BIG
+#define KFI_EBADF		EBADF
+#define KFI_EAGAIN		EAGAIN
+#define KFI_ENOMEM		ENOMEM
+#define KFI_EACCES		EACCES
+#define KFI_EFAULT		EFAULT
+#define KFI_EBUSY		EBUSY
+#define KFI_ENODEV		ENODEV
+#define KFI_EINVAL		EINVAL
+#define KFI_EMFILE		EMFILE
+#define KFI_ENOSPC		ENOSPC
+#define KFI_ENOSYS		ENOSYS
+#define KFI_EWOULDBLOCK		EWOULDBLOCK
+#define KFI_ENOMSG		ENOMSG
+#define KFI_ENODATA		ENODATA
+#define KFI_EPROTO		EPROTO
+#define KFI_EOVERFLOW		EOVERFLOW
+#define KFI_EMSGSIZE		EMSGSIZE
+#define KFI_ENOPROTOOPT		ENOPROTOOPT
+#define KFI_EOPNOTSUPP		EOPNOTSUPP
+#define KFI_EADDRINUSE		EADDRINUSE
+#define KFI_EADDRNOTAVAIL	EADDRNOTAVAIL
+#define KFI_ENETDOWN		ENETDOWN
+#define KFI_ENETUNREACH		ENETUNREACH
+#define KFI_ECONNABORTED	ECONNABORTED
+#define KFI_ECONNRESET		ECONNRESET
+#define KFI_ENOBUFS		ENOBUFS
+#define KFI_EISCONN		EISCONN
+#define KFI_ENOTCONN		ENOTCONN
+#define KFI_ESHUTDOWN		ESHUTDOWN
+#define KFI_ETIMEDOUT		ETIMEDOUT
+#define KFI_ECONNREFUSED	ECONNREFUSED
+#define KFI_EHOSTDOWN		EHOSTDOWN
+#define KFI_EHOSTUNREACH	EHOSTUNREACH
+#define KFI_EALREADY		EALREADY
+#define KFI_EINPROGRESS		EINPROGRESS
+#define KFI_EREMOTEIO		EREMOTEIO
+#define KFI_ECANCELED		ECANCELED
+#define KFI_EKEYREJECTED	EKEYREJECTED
+
+#define KFI_ERRNO_OFFSET	256
+
+/* Errors of the fabric itself, numbered as in libfabric. */
+enum {
+	KFI_EOTHER	 = KFI_ERRNO_OFFSET,	/* none of the below */
+	KFI_ETOOSMALL	 = 257,	/* the caller's buffer is too small */
+	KFI_EOPBADSTATE	 = 258,	/* the object's state forbids this call */
+	KFI_EAVAIL	 = 259,	/* an error entry waits to be read */
+	KFI_EBADFLAGS	 = 260,	/* a flag is unknown or does not belong here */
+	KFI_ENOEQ	 = 261,	/* no event queue is bound */
+	KFI_EDOMAIN	 = 262,	/* objects of different domains were mixed */
+	KFI_ENOCQ	 = 263,	/* no completion queue is bound */
+	KFI_ECRC	 = 264,	/* payload damaged in transit */
+	KFI_ETRUNC	 = 265,	/* the message was longer than the buffer */
+	KFI_ENOKEY	 = 266,	/* the key is taken or can't be had */
+	KFI_ENOAV	 = 267,	/* no address vector is bound */
+	KFI_EOVERRUN	 = 268,	/* a queue lost entries */
+	KFI_ENORX	 = 269,	/* the receiver had no buffer posted */
+	KFI_ENOMR	 = 270,	/* no memory region can be had */
+	KFI_ERRNO_MAX
+};
+
+/**
+ * kfi_strerror() - text for an error number
+ * @errnum: error number, positive or negative, from errno or the KFI_E range
+ *
+ * The libfabric counterpart is fi_strerror(3).
+ *
+ * Context: Any.
+ * Return: a constant string, never NULL; "Unknown error" for other numbers.
+ */
+const char *kfi_strerror(int errnum);
+
+#endif /* KFI_ERRNO_H */
