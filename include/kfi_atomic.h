@@ -13,7 +13,7 @@
  *
  * An atomic operation combines operands with an array in a peer's region, each
  * element by itself atomically towards other atomic operations of the same
- * provider. Types and operations are in kfi_domain.h; kfi_query_atomic() tells
+ * provider. Types and operations are in kfi_types.h; kfi_query_atomic() tells
  * which of them a domain has, and what it has not is refused with -EOPNOTSUPP.
  * All kernel memory: operands are in struct kfi_ioc vectors. See fi_atomic(3).
  */
