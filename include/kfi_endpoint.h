@@ -16,6 +16,8 @@
  * the message structure. They use the default flags of the endpoint
  * (op_flags of its attributes), the msg calls use exactly the flags given.
  *
+ * A message may be empty: no vector, or entries of length 0.
+ *
  * All of them answer 0, or a negative error in which case nothing was posted
  * and no completion will come:
  *

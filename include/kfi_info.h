@@ -15,6 +15,7 @@ struct net;
  * @mode: mode bits
  * @op_flags: flags of posts that have no flags argument
  * @msg_order: KFI_ORDER_ guarantees
+ * @comp_order: not used, gone from libfabric 2; for sources that set it
  * @inject_size: largest injected message, bytes
  * @size: operations that can be outstanding
  * @iov_limit: entries of a local vector
@@ -26,6 +27,7 @@ struct kfi_tx_attr {
 	uint64_t		mode;
 	uint64_t		op_flags;
 	uint64_t		msg_order;
+	uint64_t		comp_order;
 	size_t			inject_size;
 	size_t			size;
 	size_t			iov_limit;
@@ -39,6 +41,7 @@ struct kfi_tx_attr {
  * @mode: mode bits
  * @op_flags: flags of posts that have no flags argument
  * @msg_order: KFI_ORDER_ guarantees
+ * @comp_order: not used, gone from libfabric 2; for sources that set it
  * @size: receives that can be outstanding
  * @iov_limit: entries of a local vector
  */
@@ -47,6 +50,7 @@ struct kfi_rx_attr {
 	uint64_t		mode;
 	uint64_t		op_flags;
 	uint64_t		msg_order;
+	uint64_t		comp_order;
 	size_t			size;
 	size_t			iov_limit;
 };

@@ -26,9 +26,11 @@
 /**
  * enum kfi_trigger_event - what starts an operation
  * @KFI_TRIGGER_THRESHOLD: a counter reaches a value
+ * @KFI_TRIGGER_XPU: refused, for its number only
  */
 enum kfi_trigger_event {
 	KFI_TRIGGER_THRESHOLD,
+	KFI_TRIGGER_XPU,
 };
 
 /**

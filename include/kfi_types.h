@@ -84,6 +84,12 @@ enum {
 #define KFI_NAMED_RX_CTX	(1ULL << 58)
 #define KFI_DIRECTED_RECV	(1ULL << 59)
 
+/* Device memory: numbers that are taken, and flags that are refused */
+#define KFI_MR_DMABUF		(1ULL << 40)
+#define KFI_HMEM_HOST_ALLOC	(1ULL << 45)
+#define KFI_HMEM_DEVICE_ONLY	(1ULL << 46)
+#define KFI_HMEM		(1ULL << 47)
+
 /* Receive operations on tagged messages; address vectors */
 #define KFI_CLAIM		(1ULL << 59)
 #define KFI_DISCARD		(1ULL << 58)
@@ -177,7 +183,8 @@ enum kfi_av_type {
 #define KFI_MR_MMU_NOTIFY	(1 << 7)
 #define KFI_MR_RMA_EVENT	(1 << 8)
 #define KFI_MR_ENDPOINT		(1 << 9)
-#define KFI_MR_COLLECTIVE	(1 << 11)
+#define KFI_MR_HMEM		(1 << 10)	/* refused */
+#define KFI_MR_COLLECTIVE	(1 << 11)	/* refused */
 
 /**
  * enum kfi_progress - who drives operations forward
