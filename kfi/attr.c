@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * attr.c - what a provider can do against what a consumer asks for: pure
+ * functions over memory, after fi_getinfo(3).
+ *
+ * kfi_attr_match() says whether an offer meets the hints. kfi_attr_settle()
+ * then turns a copy of the offer, which states limits, into an answer, which
+ * states values:
+ *
+ * - What costs memory or work (queue sizes, vector lengths, inject size,
+ *   capabilities, ordering) is granted as asked for. If not asked for it is
+ *   the offer's, but small: see the defaults in the tables.
+ * - What costs nothing (largest message, size of CQ data, ...) is what the
+ *   provider can do, which is at least what was asked for.
+ *
+ * Conventions for offers, beyond those of kfi_query_add():
+ *
+ * - tx_attr.caps or rx_attr.caps 0: all of the info's that concern that side.
+ * - tx_attr.tclass 0: there is only best effort, a request for another class
+ *   is refused. Else every DSCP and label is mapped to something.
+ * - domain_attr counts of objects (cq_cnt, ...) 0: no limit.
+ * - domain_attr.mr_mode has KFI_MR_PROV_KEY only if the provider can't take
+ *   keys of the consumer's choice. One that can do both gives its own keys to
+ *   those who ask.
+ */
+#include <linux/bitops.h>
+#include <linux/slab.h>
+
+#include "attr.h"
+
+/* What an unspecified direction means, fi_getinfo(3) */
+#define MESSAGE_CAPS	(KFI_MSG | KFI_TAGGED | KFI_MULTICAST)
+#define MEMORY_CAPS	(KFI_RMA | KFI_ATOMIC)
+#define MESSAGE_DIRS	(KFI_SEND | KFI_RECV)
+#define MEMORY_DIRS	(KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE)
+
+/* Granted unasked: they cost nothing to those who don't use them */
+#define FREE_CAPS							\
+	(KFI_MULTI_RECV | KFI_TAGGED_MULTI_RECV | KFI_LOCAL_COMM |	\
+	 KFI_REMOTE_COMM | KFI_SHARED_AV | KFI_FENCE | KFI_TRIGGER |	\
+	 KFI_RMA_PMEM)
+
+#define TX_ONLY_CAPS							\
+	(KFI_SEND | KFI_READ | KFI_WRITE | KFI_FENCE | KFI_TRIGGER |	\
+	 KFI_NAMED_RX_CTX | KFI_RMA_PMEM)
+#define RX_ONLY_CAPS							\
+	(KFI_RECV | KFI_REMOTE_READ | KFI_REMOTE_WRITE |		\
+	 KFI_MULTI_RECV | KFI_TAGGED_MULTI_RECV | KFI_SOURCE |		\
+	 KFI_SOURCE_ERR | KFI_RMA_EVENT | KFI_DIRECTED_RECV |		\
+	 KFI_TAGGED_DIRECTED_RECV | KFI_EXACT_DIRECTED_RECV)
+
+/* Operation flags that need nobody's consent */
+#define TX_OP_FLAGS	(KFI_COMPLETION | KFI_INJECT)
+#define RX_OP_FLAGS	KFI_COMPLETION
+
+/* Requirements of memory registration that date from before mr_mode bits */
+#define MR_REFUSED	(KFI_MR_BASIC | KFI_MR_SCALABLE)
+/* Fewest bytes of a key that a provider chooses at random */
+#define MIN_RANDOM_KEY	4
+
+/* ---- limits: size_t members of which more can do ---- */
+
+enum limit_kind {
+	GRANT_ASKED,	/* the answer is what was asked for, or the default */
+	GRANT_ALL,	/* the answer is the offer's */
+};
+
+struct limit {
+	size_t		offset;
+	enum limit_kind	kind;
+	bool		open;	/* an offer of 0 is no limit */
+	size_t		def;	/* unasked, at most this; 0: the offer's */
+};
+
+#define ASKED(type, field, def)	{ offsetof(struct type, field), GRANT_ASKED, false, def }
+#define ALL(type, field)	{ offsetof(struct type, field), GRANT_ALL, false, 0 }
+#define COUNT(type, field)	{ offsetof(struct type, field), GRANT_ASKED, true, 0 }
+
+static const struct limit tx_limits[] = {
+	ASKED(kfi_tx_attr, inject_size, KFI_DEF_INJECT),
+	ASKED(kfi_tx_attr, size, KFI_DEF_QUEUE),
+	ASKED(kfi_tx_attr, iov_limit, KFI_DEF_IOV),
+	ASKED(kfi_tx_attr, rma_iov_limit, KFI_DEF_IOV),
+};
+
+static const struct limit rx_limits[] = {
+	ASKED(kfi_rx_attr, size, KFI_DEF_QUEUE),
+	ASKED(kfi_rx_attr, iov_limit, KFI_DEF_IOV),
+};
+
+static const struct limit ep_limits[] = {
+	ALL(kfi_ep_attr, max_msg_size),
+	ALL(kfi_ep_attr, max_order_raw_size),
+	ALL(kfi_ep_attr, max_order_war_size),
+	ALL(kfi_ep_attr, max_order_waw_size),
+};
+
+static const struct limit domain_limits[] = {
+	ALL(kfi_domain_attr, cq_data_size),
+	ALL(kfi_domain_attr, max_err_data),
+	ALL(kfi_domain_attr, max_ep_tx_ctx),
+	ALL(kfi_domain_attr, max_ep_rx_ctx),
+	ALL(kfi_domain_attr, max_ep_stx_ctx),
+	ALL(kfi_domain_attr, max_ep_srx_ctx),
+	ASKED(kfi_domain_attr, mr_iov_limit, 0),
+	COUNT(kfi_domain_attr, cq_cnt),
+	COUNT(kfi_domain_attr, ep_cnt),
+	COUNT(kfi_domain_attr, tx_ctx_cnt),
+	COUNT(kfi_domain_attr, rx_ctx_cnt),
+	COUNT(kfi_domain_attr, cntr_cnt),
+	COUNT(kfi_domain_attr, mr_cnt),
+};
+
+static size_t *limit_of(const struct limit *l, const void *attr)
+{
+	return (size_t *)((char *)attr + l->offset);
+}
+
+static bool limits_match(const struct limit *l, size_t n, const void *offer, const void *hint)
+{
+	for (; n--; l++) {
+		size_t max = *limit_of(l, offer);
+
+		if (*limit_of(l, hint) > max && !(l->open && !max))
+			return false;
+	}
+	return true;
+}
+
+static void limits_settle(const struct limit *l, size_t n, void *attr, const void *hint)
+{
+	for (; n--; l++) {
+		size_t asked = hint ? *limit_of(l, hint) : 0;
+		size_t *value = limit_of(l, attr);
+
+		if (l->kind != GRANT_ASKED)
+			continue;
+		if (asked)
+			*value = asked;
+		else if (l->def)
+			*value = min(*value, l->def);
+	}
+}
+
+#define LIMITS_MATCH(table, offer, hint) \
+	limits_match(table, ARRAY_SIZE(table), offer, hint)
+#define LIMITS_SETTLE(table, attr, hint) \
+	limits_settle(table, ARRAY_SIZE(table), attr, hint)
+
+/* ---- capabilities and modes ---- */
+
+/**
+ * kfi_caps_expand() - capabilities with the directions that they imply
+ * @caps: as asked for
+ *
+ * Return: @caps, and all directions of an interface that is asked for without one.
+ */
+u64 kfi_caps_expand(u64 caps)
+{
+	if ((caps & MESSAGE_CAPS) && !(caps & MESSAGE_DIRS))
+		caps |= MESSAGE_DIRS;
+	if ((caps & MEMORY_CAPS) && !(caps & MEMORY_DIRS))
+		caps |= MEMORY_DIRS;
+	return caps;
+}
+
+/* What an answer grants: what was asked for, and what is free. */
+static u64 caps_grant(u64 offer, u64 asked)
+{
+	return asked ? kfi_caps_expand(asked) | (offer & FREE_CAPS) : offer;
+}
+
+static u64 side_caps(u64 side, u64 all, u64 others_only)
+{
+	return (side ? side & all : all) & ~others_only;
+}
+
+/* Capabilities of one side: among those of that side, and of the whole if it names any. */
+static bool side_caps_match(u64 offer, u64 side, u64 info_hint)
+{
+	u64 whole = info_hint ? kfi_caps_expand(info_hint) | FREE_CAPS : ~0ULL;
+
+	return !(side & ~offer) && !(side & ~whole);
+}
+
+static bool mode_match(u64 required, u64 hint)
+{
+	return !(required & ~hint);
+}
+
+/* ---- addresses ---- */
+
+static bool is_sockaddr(u32 format)
+{
+	return format >= KFI_SOCKADDR && format <= KFI_SOCKADDR_IB;
+}
+
+static bool addr_format_match(u32 offer, u32 hint)
+{
+	if (hint == KFI_FORMAT_UNSPEC || offer == hint)
+		return true;
+	/* KFI_SOCKADDR is any family, on either side */
+	return (offer == KFI_SOCKADDR && is_sockaddr(hint)) ||
+	       (hint == KFI_SOCKADDR && is_sockaddr(offer));
+}
+
+/* ---- transmit and receive ---- */
+
+static bool tclass_match(u32 offer, u32 hint)
+{
+	if (hint == KFI_TC_UNSPEC || hint == KFI_TC_BEST_EFFORT)
+		return true;
+	if (!offer)
+		return false;
+	if (hint & KFI_TC_DSCP)
+		return (hint & ~KFI_TC_DSCP) < 64;
+	return hint > KFI_TC_LABEL && hint <= KFI_TC_NETWORK_CTRL;
+}
+
+static bool tx_match(const struct kfi_info *offer, const struct kfi_info *hints)
+{
+	const struct kfi_tx_attr *o = offer->tx_attr, *h = hints->tx_attr;
+	u64 caps = side_caps(o->caps, offer->caps, RX_ONLY_CAPS);
+
+	if (!h)
+		return mode_match(o->mode, hints->mode);
+	return side_caps_match(caps, h->caps, hints->caps) &&
+	       mode_match(o->mode, h->mode ?: hints->mode) &&
+	       !(h->op_flags & ~(o->op_flags | TX_OP_FLAGS)) &&
+	       !(h->msg_order & ~o->msg_order) &&
+	       tclass_match(o->tclass, h->tclass) &&
+	       LIMITS_MATCH(tx_limits, o, h);
+}
+
+static bool rx_match(const struct kfi_info *offer, const struct kfi_info *hints)
+{
+	const struct kfi_rx_attr *o = offer->rx_attr, *h = hints->rx_attr;
+	u64 caps = side_caps(o->caps, offer->caps, TX_ONLY_CAPS);
+	u64 flags = o->op_flags | RX_OP_FLAGS | (offer->caps & KFI_MULTI_RECV);
+
+	if (!h)
+		return mode_match(o->mode, hints->mode);
+	return side_caps_match(caps, h->caps, hints->caps) &&
+	       mode_match(o->mode, h->mode ?: hints->mode) &&
+	       !(h->op_flags & ~flags) &&
+	       !(h->msg_order & ~o->msg_order) &&
+	       LIMITS_MATCH(rx_limits, o, h);
+}
+
+/* ---- endpoint ---- */
+
+static bool tag_format_match(u64 offer, u64 hint)
+{
+	/* The named layouts fit any tag; else the highest bit decides. */
+	if (hint <= KFI_TAG_CCL || offer <= KFI_TAG_CCL)
+		return true;
+	return fls64(hint) <= fls64(offer);
+}
+
+static bool ctx_cnt_match(size_t asked, size_t max, size_t shared)
+{
+	return asked == KFI_SHARED_CONTEXT ? shared > 0 : asked <= max(max, (size_t)1);
+}
+
+static bool auth_key_ok(const u8 *key, size_t size)
+{
+	return !size || (key && size <= KFI_AUTH_KEY_MAX);
+}
+
+static bool ep_match(const struct kfi_info *offer, const struct kfi_info *hints)
+{
+	const struct kfi_ep_attr *o = offer->ep_attr, *h = hints->ep_attr;
+	const struct kfi_domain_attr *dom = offer->domain_attr;
+
+	if (!h)
+		return true;
+	return (!h->type || h->type == o->type) &&
+	       (!h->protocol || h->protocol == o->protocol) &&
+	       h->protocol_version <= o->protocol_version &&
+	       (!h->msg_prefix_size || h->msg_prefix_size >= o->msg_prefix_size) &&
+	       tag_format_match(o->mem_tag_format, h->mem_tag_format) &&
+	       ctx_cnt_match(h->tx_ctx_cnt, dom->max_ep_tx_ctx, dom->max_ep_stx_ctx) &&
+	       ctx_cnt_match(h->rx_ctx_cnt, dom->max_ep_rx_ctx, dom->max_ep_srx_ctx) &&
+	       auth_key_ok(h->auth_key, h->auth_key_size) &&
+	       LIMITS_MATCH(ep_limits, o, h);
+}
+
+/* ---- domain ---- */
+
+/* Duties of memory registration concern those alone whose memory peers touch. */
+static int mr_duties(const struct kfi_info *offer, const struct kfi_info *hints)
+{
+	u64 caps = hints->caps ?: offer->caps;
+
+	return caps & MEMORY_CAPS ? offer->domain_attr->mr_mode : 0;
+}
+
+static bool mr_key_match(const struct kfi_domain_attr *o, const struct kfi_domain_attr *h)
+{
+	bool random = h->mr_mode & KFI_MR_PROV_KEY;
+
+	if (!h->mr_key_size)
+		return true;
+	/* Most that it can carry of keys that we choose, least of its own. */
+	if (o->mr_mode & KFI_MR_PROV_KEY)
+		return h->mr_key_size >= o->mr_key_size;
+	return random ? h->mr_key_size >= MIN_RANDOM_KEY :
+			h->mr_key_size <= o->mr_key_size;
+}
+
+static bool domain_match(const struct kfi_info *offer, const struct kfi_info *hints)
+{
+	const struct kfi_domain_attr *o = offer->domain_attr, *h = hints->domain_attr;
+
+	if (!h)
+		return !mr_duties(offer, hints) && mode_match(o->mode, hints->mode);
+	return (!h->name || (o->name && !strcmp(h->name, o->name))) &&
+	       h->threading <= KFI_THREAD_ENDPOINT &&
+	       h->control_progress <= KFI_PROGRESS_CONTROL_UNIFIED &&
+	       h->data_progress <= KFI_PROGRESS_CONTROL_UNIFIED &&
+	       h->resource_mgmt <= KFI_RM_ENABLED &&
+	       (h->av_type == KFI_AV_UNSPEC || h->av_type == KFI_AV_TABLE) &&
+	       !(h->caps & ~o->caps) &&
+	       mode_match(o->mode, h->mode ?: hints->mode) &&
+	       tclass_match(offer->tx_attr->tclass, h->tclass) &&
+	       auth_key_ok(h->auth_key, h->auth_key_size) &&
+	       !(h->mr_mode & MR_REFUSED) &&
+	       !(mr_duties(offer, hints) & ~h->mr_mode) &&
+	       mr_key_match(o, h) &&
+	       LIMITS_MATCH(domain_limits, o, h);
+}
+
+/* ---- fabric ---- */
+
+static bool fabric_match(const struct kfi_info *offer, const struct kfi_info *hints)
+{
+	const struct kfi_fabric_attr *o = offer->fabric_attr, *h = hints->fabric_attr;
+
+	if (!h)
+		return true;
+	return (!h->name || (o->name && !strcmp(h->name, o->name))) &&
+	       (!h->prov_name || (o->prov_name && !strcmp(h->prov_name, o->prov_name))) &&
+	       h->prov_version <= o->prov_version &&
+	       h->api_version <= KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION);
+}
+
+/**
+ * kfi_attr_match() - does an offer meet the hints?
+ * @offer: with all attribute structures
+ * @hints: what is asked for, or NULL; absent structures ask for nothing
+ *
+ * Return: true if every member of the hints can be had.
+ */
+bool kfi_attr_match(const struct kfi_info *offer, const struct kfi_info *hints)
+{
+	if (!hints)
+		return true;
+	return !(kfi_caps_expand(hints->caps) & ~offer->caps) &&
+	       mode_match(offer->mode, hints->mode) &&
+	       addr_format_match(offer->addr_format, hints->addr_format) &&
+	       fabric_match(offer, hints) && domain_match(offer, hints) &&
+	       ep_match(offer, hints) && tx_match(offer, hints) &&
+	       rx_match(offer, hints);
+}
+
+/* ---- the answer ---- */
+
+static void settle_tx(struct kfi_info *info, const struct kfi_info *hints)
+{
+	const struct kfi_tx_attr *h = hints ? hints->tx_attr : NULL;
+	struct kfi_tx_attr *attr = info->tx_attr;
+	u64 caps = side_caps(attr->caps, info->caps, RX_ONLY_CAPS);
+
+	attr->caps = h && h->caps ? h->caps | (caps & FREE_CAPS) : caps;
+	attr->op_flags = h ? h->op_flags : 0;
+	if (h && h->msg_order)
+		attr->msg_order = h->msg_order;
+	attr->tclass = h ? h->tclass : KFI_TC_UNSPEC;
+	if (!attr->tclass && hints && hints->domain_attr)
+		attr->tclass = hints->domain_attr->tclass;
+	LIMITS_SETTLE(tx_limits, attr, h);
+}
+
+static void settle_rx(struct kfi_info *info, const struct kfi_info *hints)
+{
+	const struct kfi_rx_attr *h = hints ? hints->rx_attr : NULL;
+	struct kfi_rx_attr *attr = info->rx_attr;
+	u64 caps = side_caps(attr->caps, info->caps, TX_ONLY_CAPS);
+
+	attr->caps = h && h->caps ? h->caps | (caps & FREE_CAPS) : caps;
+	attr->op_flags = h ? h->op_flags : 0;
+	if (h && h->msg_order)
+		attr->msg_order = h->msg_order;
+	LIMITS_SETTLE(rx_limits, attr, h);
+}
+
+/* Replace a key by that of the hints, if they have one. */
+static int settle_auth_key(u8 **key, size_t *size, const u8 *from, size_t from_size)
+{
+	u8 *copy;
+
+	if (!from_size)
+		return 0;
+	copy = kmemdup(from, from_size, GFP_KERNEL);
+	if (!copy)
+		return -ENOMEM;
+	kfree_sensitive(*key);
+	*key = copy;
+	*size = from_size;
+	return 0;
+}
+
+static int settle_ep(struct kfi_info *info, const struct kfi_info *hints)
+{
+	const struct kfi_ep_attr *h = hints ? hints->ep_attr : NULL;
+	struct kfi_ep_attr *attr = info->ep_attr;
+
+	attr->tx_ctx_cnt = h && h->tx_ctx_cnt ? h->tx_ctx_cnt : 1;
+	attr->rx_ctx_cnt = h && h->rx_ctx_cnt ? h->rx_ctx_cnt : 1;
+	LIMITS_SETTLE(ep_limits, attr, h);
+	if (!h)
+		return 0;
+	if (h->mem_tag_format)
+		attr->mem_tag_format = h->mem_tag_format;
+	return settle_auth_key(&attr->auth_key, &attr->auth_key_size,
+			       h->auth_key, h->auth_key_size);
+}
+
+static void settle_mr(struct kfi_domain_attr *attr, const struct kfi_domain_attr *h)
+{
+	if (!h || (attr->mr_mode & KFI_MR_PROV_KEY))
+		return;		/* the provider's way */
+	attr->mr_mode |= h->mr_mode & KFI_MR_PROV_KEY;
+	if (h->mr_key_size)
+		attr->mr_key_size = min(attr->mr_key_size, h->mr_key_size);
+}
+
+/* Deprecated models ask for less than what everybody gets anyway. */
+static enum kfi_threading settle_threading(enum kfi_threading asked)
+{
+	return asked == KFI_THREAD_DOMAIN || asked == KFI_THREAD_COMPLETION ?
+		asked : KFI_THREAD_SAFE;
+}
+
+static int settle_domain(struct kfi_info *info, const struct kfi_info *hints)
+{
+	const struct kfi_domain_attr *h = hints ? hints->domain_attr : NULL;
+	struct kfi_domain_attr *attr = info->domain_attr;
+
+	attr->threading = settle_threading(h ? h->threading : KFI_THREAD_SAFE);
+	attr->control_progress = KFI_PROGRESS_AUTO;
+	attr->data_progress = KFI_PROGRESS_AUTO;
+	attr->resource_mgmt = h && h->resource_mgmt ? h->resource_mgmt : KFI_RM_ENABLED;
+	attr->av_type = KFI_AV_TABLE;
+	attr->tclass = h ? h->tclass : KFI_TC_UNSPEC;
+	settle_mr(attr, h);
+	LIMITS_SETTLE(domain_limits, attr, h);
+	if (!h)
+		return 0;
+	return settle_auth_key(&attr->auth_key, &attr->auth_key_size,
+			       h->auth_key, h->auth_key_size);
+}
+
+/**
+ * kfi_attr_settle() - turn an offer into an answer
+ * @info: a copy of an offer that kfi_attr_match()es the hints
+ * @hints: what is asked for, or NULL
+ *
+ * Context: Process context, may sleep.
+ * Return: 0; -ENOMEM, then @info is good for nothing but kfi_freeinfo().
+ */
+int kfi_attr_settle(struct kfi_info *info, const struct kfi_info *hints)
+{
+	int ret;
+
+	if (hints) {
+		info->caps = caps_grant(info->caps, hints->caps);
+		if (info->addr_format == KFI_SOCKADDR && hints->addr_format)
+			info->addr_format = hints->addr_format;
+	}
+	settle_tx(info, hints);
+	settle_rx(info, hints);
+	ret = settle_ep(info, hints);
+	return ret ?: settle_domain(info, hints);
+}

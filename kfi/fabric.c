@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * fabric.c - fabrics, and what becomes of them when their namespace goes
+ */
+#include <linux/nsproxy.h>
+#include <linux/slab.h>
+#include <net/net_namespace.h>
+
+#include "registry.h"
+
+LIST_HEAD(kfi_fabrics);
+/* Protects kfi_fabrics: who holds it finds only fabrics that stay. First in the order. */
+DEFINE_MUTEX(kfi_fabrics_lock);
+
+/**
+ * kfi_current_net() - the caller's network namespace
+ * Return: the namespace, which the calling task pins.
+ */
+struct net *kfi_current_net(void)
+{
+	return current->nsproxy ? current->nsproxy->net_ns : &init_net;
+}
+
+/* ---- open and close ---- */
+
+static struct kfi_fabric *make_fabric(struct net *net, const struct kfi_fabric_attr *attr,
+				      struct kfi_provider *prov, void *context)
+{
+	struct kfi_fabric *fabric;
+
+	fabric = kzalloc(max(sizeof(*fabric), prov->ops->fabric_size), GFP_KERNEL);
+	if (!fabric)
+		return NULL;
+	fabric->fid.fid.fclass = KFI_CLASS_FABRIC;
+	fabric->fid.fid.context = context;
+	fabric->fid.api_version = attr->api_version ?: kfi_version();
+	kfi_obj_init(&fabric->obj);
+	fabric->prov = prov;
+	write_pnet(&fabric->net, net);
+	strscpy(fabric->name, attr->name, sizeof(fabric->name));
+	mutex_init(&fabric->lock);
+	INIT_LIST_HEAD(&fabric->domains);
+	INIT_LIST_HEAD(&fabric->peps);
+	return fabric;
+}
+
+static int open_fabric(struct kfi_fabric *fabric)
+{
+	const struct kfi_prov_ops *ops = fabric->prov->ops;
+	int ret;
+
+	ret = ops->fabric_open ? ops->fabric_open(fabric) : 0;
+	if (ret)
+		return ret;
+	mutex_lock(&kfi_fabrics_lock);
+	kfi_obj_link(&fabric->obj, &kfi_fabrics);
+	mutex_unlock(&kfi_fabrics_lock);
+	return 0;
+}
+
+static int check_attr(const struct kfi_fabric_attr *attr)
+{
+	if (!attr || !attr->prov_name || !attr->name)
+		return -EINVAL;
+	if (attr->api_version > kfi_version())
+		return -ENOSYS;
+	return strnlen(attr->name, KFI_NAME_MAX) < KFI_NAME_MAX ? 0 : -EINVAL;
+}
+
+/**
+ * kfi_fabric_net() - see kfi_info.h
+ * @net: network namespace; the caller holds it during the call
+ * @attr: from an answer of kfi_getinfo()
+ * @fabric_fid: where to put the fabric
+ * @context: consumer's pointer
+ * Return: 0 or a negative errno.
+ */
+int kfi_fabric_net(struct net *net, struct kfi_fabric_attr *attr,
+		   struct kfid_fabric **fabric_fid, void *context)
+{
+	struct kfi_provider *prov;
+	struct kfi_fabric *fabric;
+	int ret;
+
+	might_sleep();
+	if (!net || !fabric_fid)
+		return -EINVAL;
+	ret = check_attr(attr);
+	if (ret)
+		return ret;
+	prov = kfi_provider_get(attr->prov_name);
+	if (!prov)
+		return -ENODATA;
+	ret = -ENOMEM;
+	fabric = make_fabric(net, attr, prov, context);
+	if (!fabric)
+		goto put_provider;
+	ret = open_fabric(fabric);
+	if (ret)
+		goto free_fabric;
+	*fabric_fid = &fabric->fid;
+	return 0;
+
+free_fabric:
+	mutex_destroy(&fabric->lock);
+	kfree(fabric);
+put_provider:
+	kfi_provider_put(prov);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kfi_fabric_net);
+
+/**
+ * kfi_fabric() - see kfi_info.h
+ * @attr: as kfi_fabric_net()
+ * @fabric: as kfi_fabric_net()
+ * @context: as kfi_fabric_net()
+ * Return: as kfi_fabric_net().
+ */
+int kfi_fabric(struct kfi_fabric_attr *attr, struct kfid_fabric **fabric,
+	       void *context)
+{
+	return kfi_fabric_net(kfi_current_net(), attr, fabric, context);
+}
+EXPORT_SYMBOL_GPL(kfi_fabric);
+
+static int close_fabric(struct kfid *fid)
+{
+	struct kfi_fabric *fabric = container_of(fid, struct kfi_fabric, fid.fid);
+	struct kfi_provider *prov = fabric->prov;
+
+	if (!kfi_obj_retire(&fabric->obj))
+		return -EBUSY;
+	mutex_lock(&kfi_fabrics_lock);
+	list_del(&fabric->obj.entry);
+	mutex_unlock(&kfi_fabrics_lock);
+	if (prov->ops->fabric_close)
+		prov->ops->fabric_close(fabric);
+	mutex_destroy(&fabric->lock);
+	kfree(fabric);
+	kfi_provider_put(prov);
+	return 0;
+}
+
+const struct kfi_fid_class kfi_fabric_class = {
+	.name	= "fabric",
+	.close	= close_fabric,
+};
+
+/* ---- walks ---- */
+
+static bool in_net(const struct kfi_fabric *fabric, const struct net *net)
+{
+	return !fabric->dead && net_eq(read_pnet(&fabric->net), net);
+}
+
+static int for_each_ep_of_domain(struct kfi_domain *domain,
+				 int (*fn)(struct kfi_ep *ep, void *arg), void *arg)
+{
+	struct kfi_ep *ep;
+	int ret = 0;
+
+	mutex_lock(&domain->lock);
+	list_for_each_entry(ep, &domain->eps, obj.entry) {
+		ret = fn(ep, arg);
+		if (ret)
+			break;
+	}
+	mutex_unlock(&domain->lock);
+	return ret;
+}
+
+static int for_each_ep_of_fabric(struct kfi_fabric *fabric,
+				 int (*fn)(struct kfi_ep *ep, void *arg), void *arg)
+{
+	struct kfi_domain *domain;
+	int ret = 0;
+
+	mutex_lock(&fabric->lock);
+	list_for_each_entry(domain, &fabric->domains, obj.entry) {
+		ret = for_each_ep_of_domain(domain, fn, arg);
+		if (ret)
+			break;
+	}
+	mutex_unlock(&fabric->lock);
+	return ret;
+}
+
+/**
+ * kfi_for_each_fabric() - walk the living fabrics of a namespace
+ * @net: namespace
+ * @fn: may sleep; the fabric can't be closed meanwhile. Nonzero stops
+ * @arg: for @fn
+ *
+ * Return: what @fn returned last, or 0.
+ */
+int kfi_for_each_fabric(struct net *net, int (*fn)(struct kfi_fabric *fabric, void *arg),
+			void *arg)
+{
+	struct kfi_fabric *fabric;
+	int ret = 0;
+
+	mutex_lock(&kfi_fabrics_lock);
+	list_for_each_entry(fabric, &kfi_fabrics, obj.entry) {
+		if (!in_net(fabric, net))
+			continue;
+		ret = fn(fabric, arg);
+		if (ret)
+			break;
+	}
+	mutex_unlock(&kfi_fabrics_lock);
+	return ret;
+}
+
+struct ep_walk {
+	int	(*fn)(struct kfi_ep *ep, void *arg);
+	void	*arg;
+};
+
+static int walk_eps(struct kfi_fabric *fabric, void *arg)
+{
+	struct ep_walk *walk = arg;
+
+	return for_each_ep_of_fabric(fabric, walk->fn, walk->arg);
+}
+
+/**
+ * kfi_for_each_ep() - walk the endpoints of a namespace
+ * @net: namespace
+ * @fn: may sleep; the endpoint can't be closed meanwhile. Nonzero stops
+ * @arg: for @fn
+ *
+ * Return: what @fn returned last, or 0.
+ */
+int kfi_for_each_ep(struct net *net, int (*fn)(struct kfi_ep *ep, void *arg), void *arg)
+{
+	struct ep_walk walk = { .fn = fn, .arg = arg };
+
+	return kfi_for_each_fabric(net, walk_eps, &walk);
+}
+
+/* ---- the end of a namespace ---- */
+
+static int kill_ep(struct kfi_ep *ep, void *arg)
+{
+	kfi_ep_kill(ep);
+	return 0;
+}
+
+static void kill_peps(struct kfi_fabric *fabric)
+{
+	struct kfi_pep *pep;
+
+	mutex_lock(&fabric->lock);
+	list_for_each_entry(pep, &fabric->peps, obj.entry)
+		kfi_pep_kill(pep);
+	mutex_unlock(&fabric->lock);
+}
+
+/*
+ * Nothing below may touch the namespace any more. Who opens something under the
+ * locks taken here either sees @dead, or is found and killed.
+ */
+static int kill_fabric(struct kfi_fabric *fabric, void *arg)
+{
+	WRITE_ONCE(fabric->dead, true);
+	kill_peps(fabric);
+	for_each_ep_of_fabric(fabric, kill_ep, NULL);
+	write_pnet(&fabric->net, NULL);
+	return 0;
+}
+
+static void __net_exit exit_net(struct net *net)
+{
+	kfi_for_each_fabric(net, kill_fabric, NULL);
+}
+
+static struct pernet_operations kfi_net_ops = {
+	.exit	= exit_net,
+};
+
+/**
+ * kfi_fabric_init() - listen to the end of namespaces
+ *
+ * As a "device", so that our turn comes while the namespace's interfaces still
+ * work and peers can be told.
+ * Return: 0 or a negative errno.
+ */
+int kfi_fabric_init(void)
+{
+	return register_pernet_device(&kfi_net_ops);
+}
+
+/**
+ * kfi_fabric_exit() - stop listening
+ */
+void kfi_fabric_exit(void)
+{
+	unregister_pernet_device(&kfi_net_ops);
+	WARN_ON(!list_empty(&kfi_fabrics));
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * fid.c - the calls that work on handles of any class: one table row a class
+ */
+#include "core.h"
+
+static const struct kfi_fid_class *const kfi_classes[] = {
+	[KFI_CLASS_FABRIC]	= &kfi_fabric_class,
+	[KFI_CLASS_DOMAIN]	= &kfi_domain_class,
+	[KFI_CLASS_EP]		= &kfi_ep_class,
+	[KFI_CLASS_PEP]		= &kfi_pep_class,
+	[KFI_CLASS_AV]		= &kfi_av_class,
+	[KFI_CLASS_MR]		= &kfi_mr_class,
+	[KFI_CLASS_EQ]		= &kfi_eq_class,
+	[KFI_CLASS_CQ]		= &kfi_cq_class,
+	[KFI_CLASS_CNTR]	= &kfi_cntr_class,
+};
+
+/* The row of a handle, or NULL for what is no handle of an object. */
+static const struct kfi_fid_class *class_of(const struct kfid *fid)
+{
+	if (IS_ERR_OR_NULL(fid) || fid->fclass >= ARRAY_SIZE(kfi_classes))
+		return NULL;
+	return kfi_classes[fid->fclass];
+}
+
+/**
+ * kfi_obj_init() - make the common part of an object
+ * @obj: part of a zeroed object
+ *
+ * Numbers only grow: an object that came later has a greater one (until 2^32 of
+ * them have been opened), which is what lets a netlink dump continue behind an
+ * object that was closed meanwhile.
+ */
+void kfi_obj_init(struct kfi_obj *obj)
+{
+	static atomic_t last;
+
+	atomic_set(&obj->users, 0);
+	obj->id = atomic_inc_return(&last);
+	INIT_LIST_HEAD(&obj->entry);
+}
+
+/**
+ * kfi_obj_link() - put an object into its parent's list
+ * @obj: an object
+ * @list: the list, which is ordered by number; its lock is held
+ */
+void kfi_obj_link(struct kfi_obj *obj, struct list_head *list)
+{
+	struct kfi_obj *last;
+
+	list_for_each_entry_reverse(last, list, entry)
+		if (last->id < obj->id)
+			break;
+	list_add(&obj->entry, &last->entry);
+}
+
+/**
+ * kfi_close() - see kfabric.h
+ * @fid: head of an object
+ * Return: 0, -EBUSY, -EINVAL.
+ */
+int kfi_close(struct kfid *fid)
+{
+	const struct kfi_fid_class *class = class_of(fid);
+
+	might_sleep();
+	return class ? class->close(fid) : -EINVAL;
+}
+EXPORT_SYMBOL_GPL(kfi_close);
+
+/**
+ * kfi_bind() - see kfabric.h
+ * @fid: what to bind to
+ * @bfid: what to bind
+ * @flags: as in the typed calls
+ * Return: 0 or a negative errno.
+ */
+int kfi_bind(struct kfid *fid, struct kfid *bfid, uint64_t flags)
+{
+	const struct kfi_fid_class *class = class_of(fid);
+
+	might_sleep();
+	if (!class || !class_of(bfid))
+		return -EINVAL;
+	return class->bind ? class->bind(fid, bfid, flags) : -EOPNOTSUPP;
+}
+EXPORT_SYMBOL_GPL(kfi_bind);
+
+/**
+ * kfi_control() - see kfabric.h
+ * @fid: head of an object
+ * @command: what to do
+ * @arg: depends on @command
+ * Return: 0 or a negative errno.
+ */
+int kfi_control(struct kfid *fid, int command, void *arg)
+{
+	const struct kfi_fid_class *class = class_of(fid);
+
+	if (!class)
+		return -EINVAL;
+	if (command < 0 || command > KFI_EXPORT_FID)
+		return -ENOSYS;
+	if (command == KFI_ALIAS)	/* no class has aliases yet */
+		return -EOPNOTSUPP;
+	return class->control ? class->control(fid, command, arg) : -EOPNOTSUPP;
+}
+EXPORT_SYMBOL_GPL(kfi_control);
+
+/**
+ * kfi_open_ops() - see kfabric.h
+ * @fid: head of an object
+ * @name: name of a set of calls
+ * @flags: 0
+ * @ops: where to put it
+ * @context: consumer's pointer
+ * Return: 0 or a negative errno.
+ */
+int kfi_open_ops(struct kfid *fid, const char *name, uint64_t flags,
+		 void **ops, void *context)
+{
+	const struct kfi_fid_class *class = class_of(fid);
+
+	if (!class || !name || !ops)
+		return -EINVAL;
+	if (flags)
+		return -KFI_EBADFLAGS;
+	*ops = NULL;
+	return class->ops_open ?
+		class->ops_open(fid, name, flags, ops, context) : -ENOSYS;
+}
+EXPORT_SYMBOL_GPL(kfi_open_ops);

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * main.c - the life of kfi.ko
+ */
+#include <linux/module.h>
+
+#include "registry.h"
+
+/**
+ * kfi_version() - see kfabric.h
+ * Return: the version of the interface that this module implements.
+ */
+uint32_t kfi_version(void)
+{
+	return KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION);
+}
+EXPORT_SYMBOL_GPL(kfi_version);
+
+static int __init kfi_init(void)
+{
+	int ret;
+
+	ret = kfi_device_init();
+	if (ret)
+		return ret;
+	ret = kfi_cq_init();
+	if (ret)
+		goto exit_device;
+	ret = kfi_fabric_init();
+	if (ret)
+		goto exit_cq;
+	ret = kfi_netlink_init();
+	if (ret)
+		goto exit_fabric;
+	return 0;
+
+exit_fabric:
+	kfi_fabric_exit();
+exit_cq:
+	kfi_cq_exit();
+exit_device:
+	kfi_device_exit();
+	return ret;
+}
+
+/* Open fabrics pin their provider, and providers pin us: nothing is left here. */
+static void __exit kfi_exit(void)
+{
+	kfi_netlink_exit();
+	kfi_fabric_exit();
+	kfi_cq_exit();
+	kfi_device_exit();
+}
+
+module_init(kfi_init);
+module_exit(kfi_exit);
+
+MODULE_DESCRIPTION("kfabric: one message and RMA interface over any fabric");
+MODULE_LICENSE("GPL");
+MODULE_ALIAS("kfabric");

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * query.c - kfi_getinfo(): every provider offers, what matches the hints is the
+ * answer
+ */
+#define pr_fmt(fmt) "kfi: " fmt
+
+#include <linux/nsproxy.h>
+#include <linux/slab.h>
+
+#include "attr.h"
+#include "registry.h"
+
+#define QUERY_FLAGS	(KFI_SOURCE | KFI_NUMERICHOST | KFI_PROV_ATTR_ONLY)
+
+/* ---- what an open object among the hints asks for ---- */
+
+static struct kfid_fabric *hint_fabric(const struct kfi_info *hints)
+{
+	return hints && hints->fabric_attr ? hints->fabric_attr->fabric : NULL;
+}
+
+static struct kfid_domain *hint_domain(const struct kfi_info *hints)
+{
+	return hints && hints->domain_attr ? hints->domain_attr->domain : NULL;
+}
+
+static const char *hint_prov_name(const struct kfi_info *hints)
+{
+	return hints && hints->fabric_attr ? hints->fabric_attr->prov_name : NULL;
+}
+
+static bool same_name(const char *name, const char *offered)
+{
+	return offered && !strcmp(name, offered);
+}
+
+static bool fabric_fits(const struct kfi_fabric *fabric, const struct kfi_query *q,
+			const struct kfi_info *offer)
+{
+	return fabric->prov == q->prov && !READ_ONCE(fabric->dead) &&
+	       net_eq(read_pnet(&fabric->net), q->net) &&
+	       same_name(fabric->name, offer->fabric_attr->name);
+}
+
+static bool domain_fits(const struct kfi_domain *domain, const struct kfi_query *q,
+			const struct kfi_info *offer)
+{
+	return fabric_fits(domain->fabric, q, offer) &&
+	       same_name(domain->name, offer->domain_attr->name);
+}
+
+/* Consumers find out by this whether an object they have open serves a node. */
+static bool reuse_match(const struct kfi_query *q, const struct kfi_info *offer)
+{
+	struct kfid_fabric *fabric = hint_fabric(q->hints);
+	struct kfid_domain *domain = hint_domain(q->hints);
+
+	if (fabric && (fabric->fid.fclass != KFI_CLASS_FABRIC ||
+		       !fabric_fits(kfi_to_fabric(fabric), q, offer)))
+		return false;
+	if (domain && (domain->fid.fclass != KFI_CLASS_DOMAIN ||
+		       !domain_fits(kfi_to_domain(domain), q, offer)))
+		return false;
+	return !fabric || !domain ||
+	       kfi_to_domain(domain)->fabric == kfi_to_fabric(fabric);
+}
+
+/* ---- the answer ---- */
+
+static int sign_answer(struct kfi_info *info, const struct kfi_query *q)
+{
+	struct kfi_fabric_attr *attr = info->fabric_attr;
+
+	kfree(attr->prov_name);
+	attr->prov_name = kstrdup(q->prov->name, GFP_KERNEL);
+	if (!attr->prov_name)
+		return -ENOMEM;
+	attr->prov_version = q->prov->version;
+	attr->api_version = q->version;
+	attr->fabric = hint_fabric(q->hints);
+	if (info->domain_attr)
+		info->domain_attr->domain = hint_domain(q->hints);
+	return 0;
+}
+
+static void append(struct kfi_query *q, struct kfi_info *info)
+{
+	*q->tail = info;
+	q->tail = &info->next;
+}
+
+static struct kfi_info *make_answer(const struct kfi_query *q, const struct kfi_info *offer)
+{
+	struct kfi_info *info = kfi_info_copy(offer);
+
+	if (!info)
+		return NULL;
+	if (kfi_attr_settle(info, q->hints) || sign_answer(info, q)) {
+		kfi_freeinfo(info);
+		return NULL;
+	}
+	return info;
+}
+
+static bool offer_complete(const struct kfi_info *offer)
+{
+	return offer->tx_attr && offer->rx_attr && offer->ep_attr &&
+	       offer->domain_attr && offer->domain_attr->name &&
+	       offer->fabric_attr && offer->fabric_attr->name;
+}
+
+/* The provider's name and version are ours to say: compare with the truth. */
+static bool prov_match(const struct kfi_query *q)
+{
+	const struct kfi_fabric_attr *h = q->hints ? q->hints->fabric_attr : NULL;
+
+	return !h || ((!h->prov_name || !strcmp(h->prov_name, q->prov->name)) &&
+		      h->prov_version <= q->prov->version);
+}
+
+/**
+ * kfi_query_add() - see kfi_prov.h
+ * @q: the query
+ * @offer: what the provider can do
+ * Return: 0, -EINVAL for an offer without names or attributes, -ENOMEM.
+ */
+int kfi_query_add(struct kfi_query *q, const struct kfi_info *offer)
+{
+	struct kfi_info *info;
+
+	if (q->err)
+		return q->err;
+	if (WARN_ON_ONCE(!offer_complete(offer)))
+		return q->err = -EINVAL;
+	if (!prov_match(q) || !kfi_attr_match(offer, q->hints) || !reuse_match(q, offer))
+		return 0;
+	info = make_answer(q, offer);
+	if (!info)
+		return q->err = -ENOMEM;
+	append(q, info);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(kfi_query_add);
+
+/* KFI_PROV_ATTR_ONLY: who is there, without asking it for anything. */
+static int add_prov_attr(struct kfi_query *q)
+{
+	struct kfi_info *info;
+
+	if (!prov_match(q))
+		return 0;
+	info = kfi_allocinfo();
+	if (!info)
+		return -ENOMEM;
+	if (sign_answer(info, q)) {
+		kfi_freeinfo(info);
+		return -ENOMEM;
+	}
+	append(q, info);
+	return 0;
+}
+
+/* ---- asking ---- */
+
+static int ask(struct kfi_query *q)
+{
+	int ret;
+
+	if (q->flags & KFI_PROV_ATTR_ONLY)
+		return add_prov_attr(q);
+	ret = q->prov->ops->getinfo(q);
+	return ret ?: q->err;
+}
+
+/* Ask one provider. Its failure drops what it offered, and nothing else. */
+static int ask_provider(struct kfi_provider *prov, void *arg)
+{
+	struct kfi_query *all = arg;
+	struct kfi_query q = *all;
+	int ret;
+
+	q.prov = prov;
+	q.head = NULL;
+	q.tail = &q.head;
+	q.err = 0;
+	ret = ask(&q);
+	if (ret) {
+		kfi_freeinfo(q.head);
+		if (ret != -ENODATA)
+			pr_debug("provider %s: getinfo: %d\n", prov->name, ret);
+		if (ret == -ENOMEM)
+			all->err = ret;
+		return 0;
+	}
+	if (q.head) {
+		*all->tail = q.head;
+		all->tail = q.tail;
+	}
+	return 0;
+}
+
+static int check_query(const struct kfi_query *q)
+{
+	if (q->version > kfi_version())
+		return -ENOSYS;
+	if (q->flags & ~QUERY_FLAGS)
+		return -KFI_EBADFLAGS;
+	if ((q->flags & KFI_SOURCE) && !q->node && !q->service)
+		return -EINVAL;
+	return 0;
+}
+
+static void ask_all(struct kfi_query *q)
+{
+	const char *name = hint_prov_name(q->hints);
+	struct kfi_provider *prov;
+
+	if (!name) {
+		kfi_for_each_provider(ask_provider, q);
+		return;
+	}
+	prov = kfi_provider_get(name);
+	if (!prov)
+		return;
+	ask_provider(prov, q);
+	kfi_provider_put(prov);
+}
+
+/**
+ * kfi_getinfo_net() - see kfi_info.h
+ * @net: network namespace
+ * @version: API version, 0 for any
+ * @node: address or interface, or NULL
+ * @service: port, or NULL
+ * @flags: KFI_SOURCE, KFI_NUMERICHOST, KFI_PROV_ATTR_ONLY
+ * @hints: what is wanted, or NULL
+ * @info: where to put the list
+ * Return: 0 or a negative errno.
+ */
+int kfi_getinfo_net(struct net *net, uint32_t version, const char *node,
+		    const char *service, uint64_t flags,
+		    const struct kfi_info *hints, struct kfi_info **info)
+{
+	struct kfi_query q = {
+		.net	 = net,
+		.version = version ?: kfi_version(),
+		.node	 = node,
+		.service = service,
+		.flags	 = flags,
+		.hints	 = hints,
+	};
+	int ret;
+
+	might_sleep();
+	if (!info)
+		return -EINVAL;
+	*info = NULL;
+	if (!net)
+		return -EINVAL;
+	ret = check_query(&q);
+	if (ret)
+		return ret;
+	q.tail = &q.head;
+	ask_all(&q);
+	if (!q.head)
+		return q.err ?: -ENODATA;
+	*info = q.head;
+	return 0;
+}
+EXPORT_SYMBOL_GPL(kfi_getinfo_net);
+
+/**
+ * kfi_getinfo() - see kfi_info.h
+ * @version: as kfi_getinfo_net()
+ * @node: as kfi_getinfo_net()
+ * @service: as kfi_getinfo_net()
+ * @flags: as kfi_getinfo_net()
+ * @hints: as kfi_getinfo_net()
+ * @info: as kfi_getinfo_net()
+ * Return: as kfi_getinfo_net().
+ */
+int kfi_getinfo(uint32_t version, const char *node, const char *service,
+		uint64_t flags, const struct kfi_info *hints,
+		struct kfi_info **info)
+{
+	return kfi_getinfo_net(kfi_current_net(), version, node, service, flags,
+			       hints, info);
+}
+EXPORT_SYMBOL_GPL(kfi_getinfo);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * registry.h - what discovery, fabrics, domains and netlink share
+ */
+#ifndef _KFI_REGISTRY_H
+#define _KFI_REGISTRY_H
+
+#include "core.h"
+
+/* ---- provider.c ---- */
+
+const char *kfi_missing_op(const struct kfi_prov_ops *ops);
+bool kfi_provider_name_ok(const char *name);
+int kfi_for_each_provider(int (*fn)(struct kfi_provider *prov, void *arg), void *arg);
+
+/* ---- fabric.c ---- */
+
+/*
+ * All fabrics of all namespaces, in the order of their ids. Locks nest:
+ * kfi_fabrics_lock, kfi_fabric.lock, kfi_domain.lock, kfi_ep.lock.
+ */
+extern struct list_head kfi_fabrics;
+extern struct mutex kfi_fabrics_lock;
+
+struct net *kfi_current_net(void);
+int kfi_for_each_fabric(struct net *net, int (*fn)(struct kfi_fabric *fabric, void *arg),
+			void *arg);
+
+/* ---- device.c: the DMA device of software providers ---- */
+
+int kfi_device_init(void);
+void kfi_device_exit(void);
+struct device *kfi_soft_device(void);
+
+/* ---- handles; every object begins with its head ---- */
+
+static inline struct kfi_fabric *kfi_to_fabric(struct kfid_fabric *fid)
+{
+	return container_of(fid, struct kfi_fabric, fid);
+}
+
+static inline struct kfi_eq *kfi_fid_to_eq(struct kfid *fid)
+{
+	return (struct kfi_eq *)fid;
+}
+
+#endif /* _KFI_REGISTRY_H */
