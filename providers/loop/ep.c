@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ep.c - endpoints: numbers, look-up, going down.
+ */
+#include <linux/wait_bit.h>
+#include "loop.h"
+
+/* The number that the info asks for. An accepted endpoint's info has the listener's: it gets one of its own. */
+static u64 loop_wanted_id(const struct kfi_ep *ep)
+{
+	const struct kfi_loop_addr *a = ep->info->src_addr;
+
+	if (!a || ep->info->src_addrlen != sizeof(*a) || ep->connreq)
+		return 0;
+	return a->id;
+}
+
+int loop_ep_open(struct kfi_ep *ep)
+{
+	struct loop_ep *le = to_loop_ep(ep);
+
+	le->ln = loop_net(kfi_ep_net(ep));
+	refcount_set(&le->users, 1);
+	atomic_set(&le->nr_tx, 0);
+	spin_lock_init(&le->lock);
+	INIT_LIST_HEAD(&le->parked);
+	INIT_LIST_HEAD(&le->stalled);
+	INIT_LIST_HEAD(&le->waiting);
+	INIT_LIST_HEAD(&le->room.link);
+	le->room.fn = loop_room;
+	INIT_WORK(&le->retry, loop_retry);
+	INIT_WORK(&le->cm_work, loop_cm_work);
+	le->err = -ENOTCONN;
+	le->id = loop_wanted_id(ep);
+	if (le->id && !loop_addr_ok(le->id))
+		return -EINVAL;
+	return loop_id_reserve(&le->ln->eps, &le->ln->next_ep, &le->id);
+}
+
+int loop_ep_enable(struct kfi_ep *ep)
+{
+	struct loop_ep *le = to_loop_ep(ep);
+
+	if (ep->type == KFI_EP_RDM) {
+		spin_lock_bh(&le->lock);
+		WRITE_ONCE(le->up, true);
+		spin_unlock_bh(&le->lock);
+	}
+	/* The entry is reserved: this allocates nothing and cannot fail. */
+	return xa_err(xa_store(&le->ln->eps, le->id, le, GFP_KERNEL));
+}
+
+int loop_getname(struct kfi_ep *ep, void *addr)
+{
+	struct kfi_loop_addr *a = addr;
+
+	a->id = to_loop_ep(ep)->id;
+	return sizeof(*a);
+}
+
+int loop_setname(struct kfi_ep *ep, const void *addr, size_t len)
+{
+	struct loop_ep *le = to_loop_ep(ep);
+	const struct kfi_loop_addr *a = addr;
+	u64 id;
+	int err;
+
+	if (len != sizeof(*a) || !loop_addr_ok(a->id))
+		return -EINVAL;
+	id = a->id;
+	if (id == le->id)
+		return 0;
+	err = loop_id_reserve(&le->ln->eps, &le->ln->next_ep, &id);
+	if (err)
+		return err;
+	xa_erase(&le->ln->eps, le->id);
+	le->id = id;
+	return 0;
+}
+
+/* ---- look-up ---- */
+
+struct loop_ep *loop_ep_get(struct loop_net *ln, u64 id)
+{
+	struct loop_ep *le;
+
+	rcu_read_lock();
+	le = xa_load(&ln->eps, id);
+	if (le && !refcount_inc_not_zero(&le->users))
+		le = NULL;
+	rcu_read_unlock();
+	return le;
+}
+
+void loop_ep_put(struct loop_ep *le)
+{
+	/* The last put lets the endpoint be freed: only its address is used after it. */
+	if (refcount_dec_and_test(&le->users)) {
+		smp_mb__after_atomic();
+		wake_up_var(&le->users);
+	}
+}
+
+/* ---- the end ---- */
+
+/* Own messages that still wait at peers for a receive. Those that a receive has just taken end there. */
+static void loop_unpark(struct loop_ep *le, struct list_head *own)
+{
+	struct loop_op *p, *next;
+
+	lockdep_assert_held(&le->lock);
+	list_for_each_entry_safe(p, next, &le->parked, node)
+		if (kfi_rx_unqueue(&p->rx))
+			list_move_tail(&p->node, own);
+}
+
+static void loop_end_all(struct list_head *ops, int err)
+{
+	struct loop_op *p, *next;
+
+	list_for_each_entry_safe(p, next, ops, node)
+		loop_tx_end(p, err);
+}
+
+/* Nobody waits for us any more, and nobody will: up is false. */
+static void loop_retry_stop(struct loop_ep *le)
+{
+	cancel_work_sync(&le->retry);
+	if (!le->ep.rx_cq)
+		return;
+	kfi_cq_cancel_wait(le->ep.rx_cq, &le->room);
+	/* The waiter may have queued it between the two. It finds nothing to do, and does not wait again. */
+	cancel_work_sync(&le->retry);
+}
+
+void loop_ep_down(struct loop_ep *le, int err)
+{
+	LIST_HEAD(own);
+	LIST_HEAD(peers);
+
+	spin_lock_bh(&le->lock);
+	if (le->up)
+		le->err = err;
+	WRITE_ONCE(le->up, false);
+	loop_unpark(le, &own);
+	spin_unlock_bh(&le->lock);
+	loop_unstall(le, &own, &peers);
+	loop_end_all(&own, err);
+	loop_end_all(&peers, -ECONNRESET);
+	loop_retry_stop(le);
+	/* Pairs with loop_tx_begin(): it counts, then looks at up. */
+	smp_mb();
+	wait_var_event(&le->nr_tx, !atomic_read(&le->nr_tx));
+}
+
+void loop_ep_stop(struct kfi_ep *ep, int err)
+{
+	struct loop_ep *le = to_loop_ep(ep);
+
+	loop_cm_stop(le);
+	xa_erase(&le->ln->eps, le->id);
+	loop_ep_down(le, err);
+	loop_ep_put(le);
+	wait_var_event(&le->users, !refcount_read(&le->users));
+}
+
+void loop_ep_close(struct kfi_ep *ep)
+{
+	/* It may wait for the endpoint's mutex, so stop could not wait for it. */
+	cancel_work_sync(&to_loop_ep(ep)->cm_work);
+	/* For those who have found us in the array and do not know yet that we are gone. */
+	synchronize_rcu();
+}
