@@ -1,0 +1,1009 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * kfi_prov.h - the contract between kfi.ko and a provider.
+ *
+ * A provider moves bytes. Everything that is not moving bytes - discovery and attribute matching, object life
+ * times, completion and event queues, counters, address vectors, memory keys, tag matching, flow-control
+ * arithmetic - lives once in kfi.ko and is reached through the calls declared here. docs/provider-guide.md walks
+ * through providers/loop, the smallest complete provider.
+ */
+#ifndef _KFI_PROV_H
+#define _KFI_PROV_H
+
+#include <linux/atomic.h>
+#include <linux/bitops.h>
+#include <linux/bvec.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/llist.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
+#include <linux/rhashtable-types.h>
+#include <linux/sbitmap.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/uio.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+#include <net/net_namespace.h>
+
+#include <kfabric.h>
+#include <kfi_domain.h>
+#include <kfi_endpoint.h>
+#include <kfi_eq.h>
+#include <kfi_cm.h>
+#include <kfi_rma.h>
+#include <kfi_tagged.h>
+#include <kfi_atomic.h>
+#include <kfi_errno.h>
+
+/**
+ * DOC: Who allocates, who frees, who may call
+ *
+ * kfi.ko allocates every object (the provider states how much room it needs behind the common part, as RDMA
+ * drivers do for ib_core) and frees it. A provider's open op initialises its part and takes what it needs; its
+ * close op gives that back. Children pin parents: a close of an object that something still uses answers -EBUSY
+ * before the provider hears of it, so a close op never has to check.
+ *
+ * Contexts. open, close, enable, bind and connection calls run in process context and may sleep. &kfi_prov_ops.tx,
+ * .rx_matched and .rx_drop may be called in process or softirq context with bottom halves in any state, never with
+ * interrupts off, and must not sleep. Every completion call below may be made from process or softirq context.
+ * kfi.ko calls no provider op with one of its own spinlocks held.
+ *
+ * Handlers of consumers never run inside a completion call: they run in the completion queue's own context, or at
+ * kfi_batch_end(). A provider may thus complete an operation while it holds its own locks, if and only if its tx op
+ * never spins on those locks (it may trylock); see providers/sockets/tx.c.
+ */
+
+/** KFI_PROV_CONTRACT - version of this contract; a provider built against another one is refused. */
+#define KFI_PROV_CONTRACT	1
+/** KFI_ADDR_MAX - longest provider address in bytes. */
+#define KFI_ADDR_MAX		64
+/** KFI_CM_DATA_MAX - longest private data of a connection request or answer, in bytes. */
+#define KFI_CM_DATA_MAX		256
+/** KFI_INJECT_MAX - longest inject the core copies into an operation, in bytes. */
+#define KFI_INJECT_MAX		4096
+/** KFI_RMA_IOV_MAX - most remote segments of one RMA operation. */
+#define KFI_RMA_IOV_MAX		256
+
+struct kfi_provider;
+struct kfi_prov_ops;
+struct kfi_query;
+struct kfi_fabric;
+struct kfi_domain;
+struct kfi_ep;
+struct kfi_pep;
+struct kfi_cq;
+struct kfi_eq;
+struct kfi_cntr;
+struct kfi_av;
+struct kfi_mr;
+struct kfi_oper;
+struct kfi_rx;
+
+/* ------------------------------------------------------------------ */
+/* Registration							      */
+/* ------------------------------------------------------------------ */
+
+/**
+ * struct kfi_provider - what a provider module registers
+ * @name:	unique name, as in fabric_attr.prov_name ("sockets")
+ * @version:	the provider's own version, KFI_VERSION(major, minor)
+ * @ops:	its operations
+ * @priv:	the provider's own
+ * @entry:	kfi.ko's
+ * @owner:	kfi.ko's: the module, pinned by every open fabric
+ */
+struct kfi_provider {
+	const char			*name;
+	u32				version;
+	const struct kfi_prov_ops	*ops;
+	void				*priv;
+	/* kfi.ko's part */
+	struct list_head		entry;
+	struct module			*owner;
+};
+
+int __kfi_provider_register(struct kfi_provider *prov, u32 contract, size_t size, struct module *owner);
+
+/**
+ * kfi_provider_register() - make a provider known to kfi_getinfo()
+ * @prov: static description, must stay until kfi_provider_deregister()
+ *
+ * Context: process, may sleep. Return: 0; -EINVAL (a mandatory op is missing, or another contract version or size;
+ * said in the log), -EEXIST (the name is taken).
+ */
+#define kfi_provider_register(prov)						\
+	__kfi_provider_register(prov, KFI_PROV_CONTRACT, sizeof(struct kfi_prov_ops), THIS_MODULE)
+
+/**
+ * kfi_provider_deregister() - forget a provider
+ * @prov: a registered provider
+ *
+ * Called from module exit: the module reference of every open fabric has already kept the module from getting
+ * here with live objects. Waits for discovery calls in flight. Context: process, may sleep.
+ */
+void kfi_provider_deregister(struct kfi_provider *prov);
+
+/* ------------------------------------------------------------------ */
+/* Discovery							      */
+/* ------------------------------------------------------------------ */
+
+/**
+ * struct kfi_query - one kfi_getinfo() call, as the provider sees it
+ * @net:	namespace that asks
+ * @version:	API version the caller is written to
+ * @node:	node string or NULL
+ * @service:	service string or NULL
+ * @flags:	KFI_SOURCE, KFI_NUMERICHOST
+ * @hints:	the caller's hints or NULL; a provider needs them only for addresses
+ * @prov:	the provider asked
+ * @head:	kfi.ko's: the answer so far
+ * @tail:	kfi.ko's
+ * @err:	kfi.ko's: first failure of kfi_query_add()
+ */
+struct kfi_query {
+	struct net		*net;
+	u32			version;
+	const char		*node;
+	const char		*service;
+	u64			flags;
+	const struct kfi_info	*hints;
+	const struct kfi_provider *prov;
+	struct kfi_info		*head;
+	struct kfi_info		**tail;
+	int			err;
+};
+
+/**
+ * kfi_query_add() - offer one thing the provider can do
+ * @q:		the query
+ * @offer:	the most that this combination of fabric, domain and endpoint type can give: all capabilities, largest
+ *		limits, every supported order bit, the mode bits *required*; tx_attr->op_flags is the set of completion
+ *		levels on offer; addresses set where known. Borrowed, copied if it matches.
+ *
+ * Shared code compares the offer with the hints, trims it to what was asked for and appends it to the answer.
+ * Return: 0, also when the hints do not match; -ENOMEM.
+ */
+int kfi_query_add(struct kfi_query *q, const struct kfi_info *offer);
+
+/* ------------------------------------------------------------------ */
+/* Objects							      */
+/* ------------------------------------------------------------------ */
+
+/**
+ * struct kfi_obj - what every fid has
+ * @users:	children and bindings that keep this object from being closed
+ * @id:		number shown by netlink, unique per class
+ * @entry:	in the parent's list of this class (kfi.ko's, under the parent's lock)
+ */
+struct kfi_obj {
+	atomic_t		users;
+	u32			id;
+	struct list_head	entry;
+};
+
+/**
+ * struct kfi_fabric - an open fabric
+ * @fid:	consumer's handle
+ * @obj:	common part
+ * @prov:	its provider; the module is pinned
+ * @net:	its namespace; read with read_pnet(); not pinned: when the namespace goes, @dead is set
+ * @name:	fabric name
+ * @dead:	the namespace is gone: everything below answers -ENODEV
+ * @lock:	protects @domains, @peps
+ * @domains:	open domains
+ * @peps:	open passive endpoints
+ */
+struct kfi_fabric {
+	struct kfid_fabric	fid;
+	struct kfi_obj		obj;
+	struct kfi_provider	*prov;
+	possible_net_t		net;
+	char			name[KFI_NAME_MAX];
+	bool			dead;
+	struct mutex		lock;
+	struct list_head	domains;
+	struct list_head	peps;
+};
+
+/**
+ * struct kfi_domain - an open domain
+ * @fid:	consumer's handle
+ * @obj:	common part
+ * @fabric:	parent
+ * @name:	domain name
+ * @info:	private copy of the info it was opened with
+ * @limits:	what kfi_domain_limits() answers; the provider fills it in domain_open. A software provider leaves
+ *		dma_device NULL and gets kfi.ko's, whose mapping is direct
+ * @addrlen:	bytes of one address in this domain's format; the provider sets it in domain_open
+ * @lock:	protects @eps (mutex: listed by netlink, walked at namespace exit)
+ * @eps:	open endpoints
+ * @mrs:	regions by key, rhashtable of kfi_mr
+ * @eq:	bound event queue or NULL; set once, before endpoints are opened
+ */
+struct kfi_domain {
+	struct kfid_domain	fid;
+	struct kfi_obj		obj;
+	struct kfi_fabric	*fabric;
+	char			name[KFI_NAME_MAX];
+	struct kfi_info		*info;
+	struct kfi_domain_limits limits;
+	size_t			addrlen;
+	struct mutex		lock;
+	struct list_head	eps;
+	struct rhashtable	mrs;
+	struct kfi_eq		*eq;
+};
+
+/**
+ * enum kfi_ep_state - life of an endpoint, see docs/locking.md for the arrows
+ * @KFI_EP_IDLE:	opened, may be bound
+ * @KFI_EP_ENABLED:	RDM, DGRAM: may transfer. MSG: receives may be posted
+ * @KFI_EP_CONNECTING:	MSG: connect or accept under way
+ * @KFI_EP_CONNECTED:	MSG: may transfer
+ * @KFI_EP_SHUT:	MSG: was connected, or its connection failed; no more transfers
+ * @KFI_EP_DEAD:	its network is gone (namespace, device); a husk that answers -ENODEV
+ */
+enum kfi_ep_state {
+	KFI_EP_IDLE,
+	KFI_EP_ENABLED,
+	KFI_EP_CONNECTING,
+	KFI_EP_CONNECTED,
+	KFI_EP_SHUT,
+	KFI_EP_DEAD,
+};
+
+/** enum kfi_cntr_dir - which operations a counter bound to an endpoint counts */
+enum kfi_cntr_dir {
+	KFI_CNTR_SEND,
+	KFI_CNTR_RECV,
+	KFI_CNTR_READ,
+	KFI_CNTR_WRITE,
+	KFI_CNTR_REMOTE_READ,
+	KFI_CNTR_REMOTE_WRITE,
+	KFI_CNTR_DIRS
+};
+
+/**
+ * struct kfi_stats - per-CPU counts of one endpoint, shown by `kfi stats`
+ * @tx_ops: operations posted; @tx_bytes: their payload; @rx_ops: receives completed; @rx_bytes: their payload
+ * @rma_in_ops: RMA operations that peers performed here; @rma_in_bytes: their payload
+ * @errors: operations completed in error; @again: posts answered -EAGAIN; @unexpected: messages that came before
+ * their receive; @copied: payload bytes the provider copied on the sending side; @spliced: payload bytes it did not
+ */
+struct kfi_stats {
+	u64 tx_ops, tx_bytes;
+	u64 rx_ops, rx_bytes;
+	u64 rma_in_ops, rma_in_bytes;
+	u64 errors, again, unexpected;
+	u64 copied, spliced;
+};
+
+#define kfi_stat_add(ep, field, n)	this_cpu_add((ep)->stats->field, (n))
+#define kfi_stat_inc(ep, field)		this_cpu_inc((ep)->stats->field)
+
+/**
+ * struct kfi_op_pool - the operations of one direction of one endpoint
+ * @sb:		which are in use
+ * @mem:	@depth operations of @stride bytes
+ * @stride:	bytes from one to the next
+ * @depth:	tx_attr.size or rx_attr.size
+ * @iov_limit:	local segments each has room for
+ * @starved:	bits: somebody wants to hear of space; close waits
+ *
+ * Allocated when the endpoint opens: posting allocates no memory.
+ */
+struct kfi_op_pool {
+	struct sbitmap	sb;
+	void		*mem;
+	size_t		stride;
+	u32		depth;
+	u32		iov_limit;
+	unsigned long	starved;
+};
+
+/**
+ * struct kfi_cq_waiter - asks to be told when a full CQ has room; embedded by whoever waits
+ * @link: kfi.ko's; empty when not waiting
+ * @fn: called once, process or softirq context, no locks held
+ */
+struct kfi_cq_waiter {
+	struct list_head	link;
+	void			(*fn)(struct kfi_cq_waiter *w);
+};
+
+/**
+ * struct kfi_match - receives posted on an endpoint, and messages that came before their receive
+ * @lock:	protects everything here but @order; taken with bottom halves off; leaf lock
+ * @order:	taken before @lock, around "is this the last landing?" and the entry of one that is not: so the entry with
+ *		KFI_MULTI_RECV is behind all others of its buffer
+ * @msgs:	untagged receives in posting order (multi-receive buffers included)
+ * @exact:	tagged receives without ignore bits, hashed by tag, each bucket in posting order
+ * @wild:	tagged receives with ignore bits, in posting order
+ * @contexts:	all receives, hashed by context, for cancel
+ * @unexp_msgs:	unexpected untagged messages in arrival order
+ * @unexp_tags:	unexpected tagged messages in arrival order
+ * @unexp_hash: the same tagged messages, hashed by tag, each bucket in arrival order
+ * @ready:	unexpected messages that a multi-receive buffer took and kfi_match_more() has not handed out yet
+ * @space:	waits for room in the CQ while @stalled
+ * @bits:	log2 of the number of buckets, from rx_attr.size: the cost of a match does not grow with the depth
+ * @seq:	stamps receives so that exact and wild ones keep their common order
+ * @stalled:	an unexpected message (untagged, tagged) has its multi-receive buffer but no CQ slot; later ones wait
+ * @waiting:	@space is registered, or about to be
+ * @closed:	flushed: arrivals and posts are refused
+ */
+struct kfi_match {
+	spinlock_t		lock;
+	spinlock_t		order;
+	struct list_head	msgs;
+	struct list_head	*exact;
+	struct list_head	wild;
+	struct hlist_head	*contexts;
+	struct list_head	unexp_msgs;
+	struct list_head	unexp_tags;
+	struct list_head	*unexp_hash;
+	struct list_head	ready;
+	struct kfi_cq_waiter	space;
+	unsigned int		bits;
+	u64			seq;
+	bool			stalled[2];
+	bool			waiting;
+	bool			closed;
+};
+
+/**
+ * struct kfi_ep - an endpoint
+ * @fid:	consumer's handle
+ * @obj:	common part
+ * @domain:	parent
+ * @ops:	the provider's operations (one load less on the data path)
+ * @type:	KFI_EP_MSG, RDM or DGRAM
+ * @state:	&enum kfi_ep_state; written under @lock, read with READ_ONCE() on the data path
+ * @lock:	serialises bind, enable, connection calls and close
+ * @caps:	granted capabilities
+ * @tx_flags:	default op flags of sends and RMA; @rx_flags: of receives
+ * @tx_levels:	completion levels the provider gives on this endpoint
+ * @tx_selective: only operations with KFI_COMPLETION make an entry; @rx_selective likewise
+ * @inject_size: longest inject; @max_msg_size: longest message; @min_multi_recv: KFI_OPT_MIN_MULTI_RECV
+ * @rma_iov_limit: remote segments an operation may name
+ * @tx_cq: bound queues, or NULL; @rx_cq: ...
+ * @eq: bound event queue or NULL; @av: bound address vector or NULL
+ * @cntr:	bound counters
+ * @tx: transmit operations; @rx: receive operations
+ * @match:	posted receives and unexpected messages
+ * @info:	private copy of the info it was opened with
+ * @connreq:	the request it will accept, or NULL
+ * @space_fn: one-shot "there is room again" callback; @space_arg: its argument
+ * @space_lock:	protects @space_fn, @space_arg; bottom halves off
+ * @space:	waits on @tx_cq's behalf of @space_fn
+ * @drained:	wakes close when an operation ends
+ * @stats:	per-CPU counts
+ */
+struct kfi_ep {
+	struct kfid_ep		fid;
+	struct kfi_obj		obj;
+	struct kfi_domain	*domain;
+	const struct kfi_prov_ops *ops;
+	enum kfi_ep_type	type;
+	int			state;
+	u64			caps;
+	u64			tx_flags;
+	u64			rx_flags;
+	u64			tx_levels;
+	bool			tx_selective;
+	bool			rx_selective;
+	size_t			inject_size;
+	size_t			max_msg_size;
+	size_t			min_multi_recv;
+	size_t			rma_iov_limit;
+	struct kfi_cq		*tx_cq;
+	struct kfi_cq		*rx_cq;
+	struct kfi_eq		*eq;
+	struct kfi_av		*av;
+	struct kfi_cntr		*cntr[KFI_CNTR_DIRS];
+	struct kfi_op_pool	tx;
+	struct kfi_op_pool	rx;
+	struct kfi_match	match;
+	struct kfi_stats __percpu *stats;
+	struct mutex		lock;
+	struct kfi_info		*info;
+	struct kfi_connreq	*connreq;
+	void			(*space_fn)(struct kfid_ep *ep, void *context);
+	void			*space_arg;
+	spinlock_t		space_lock;
+	struct kfi_cq_waiter	space;
+	wait_queue_head_t	drained;
+};
+
+/**
+ * struct kfi_pep - a passive (listening) endpoint
+ * @fid: consumer's handle; @obj: common part; @fabric: parent; @ops: the provider's
+ * @lock:	protects @connreqs and @listening
+ * @eq:		bound event queue
+ * @info:	private copy
+ * @connreqs:	requests reported and neither accepted nor rejected yet
+ * @nr_connreqs: their number; bounded by @backlog
+ * @backlog:	most requests held for the consumer (KFI_BACKLOG)
+ * @listening:	kfi_listen() was called
+ */
+struct kfi_pep {
+	struct kfid_pep		fid;
+	struct kfi_obj		obj;
+	struct kfi_fabric	*fabric;
+	const struct kfi_prov_ops *ops;
+	struct mutex		lock;
+	struct kfi_eq		*eq;
+	struct kfi_info		*info;
+	struct list_head	connreqs;
+	unsigned int		nr_connreqs;
+	unsigned int		backlog;
+	bool			listening;
+};
+
+/**
+ * struct kfi_connreq - a connection request that waits for accept or reject; embedded by the provider
+ * @fid:	fclass KFI_CLASS_CONNREQ; kfi_info.handle of the CONNREQ event points here
+ * @entry:	in &kfi_pep.connreqs
+ * @pep:	the listener
+ */
+struct kfi_connreq {
+	struct kfid		fid;
+	struct list_head	entry;
+	struct kfi_pep		*pep;
+};
+
+/* ------------------------------------------------------------------ */
+/* Operations							      */
+/* ------------------------------------------------------------------ */
+
+/** enum kfi_opcode - what an operation does */
+enum kfi_opcode {
+	KFI_OPC_SEND,
+	KFI_OPC_TSEND,
+	KFI_OPC_WRITE,
+	KFI_OPC_READ,
+	KFI_OPC_TWRITE,		/* tagged RMA: data goes to a tagged receive of the peer */
+	KFI_OPC_TREAD,
+	KFI_OPC_FLUSH,
+	KFI_OPC_RECV,
+	KFI_OPC_TRECV,
+	KFI_OPC_CODES
+};
+
+/**
+ * struct kfi_oper - one posted operation, from post to completion (enum kfi_op is the API's atomic operation)
+ * @link: / @lnode: the holder's: the provider's while a transmit is in flight, the matching's while a receive waits
+ * @hnode:	the matching's
+ * @ep:		endpoint
+ * @cq:		queue with a slot reserved for it, or NULL
+ * @context:	consumer's context, or its struct kfi_cqe when @flags has KFI_CQE
+ * @flags:	op flags, the endpoint's defaults already merged in
+ * @addr:	peer (transmit) or directed source (receive)
+ * @data: remote CQ data; @tag: ; @ignore: ; @inv_key: key to invalidate with KFI_INVALIDATE
+ * @len:	payload bytes described by @iter
+ * @iter:	the payload: kvec or bvec; ITER_SOURCE for sends and writes, ITER_DEST for receives and reads. A
+ *		KFI_SGL is turned into a bvec iterator over its pages. INJECT payload is already copied: @iter points
+ *		to memory inside the operation.
+ * @sgl:	the consumer's mapped scatterlist when it gave one, else NULL (for hardware providers)
+ * @rma: remote segments; @rma_count: their number
+ * @code:	&enum kfi_opcode
+ * @index:	its place in the pool: fit for the wire, but check what comes back against the state of the operation
+ * @gen:	counts reuses of this place, so that a late answer of a peer is recognised
+ * @consumed:	multi-receive: bytes used so far; @landings: messages under way into it
+ * @seq:	posting order for the matching
+ * @iov:	room for the local segments
+ * @inline_buf:	room for inject payload (tx only), @ep->inject_size bytes
+ * @priv:	room the provider asked for (&kfi_prov_ops.tx_priv)
+ */
+struct kfi_oper {
+	union {
+		struct list_head	link;
+		struct llist_node	lnode;
+	};
+	struct kfi_ep		*ep;
+	struct kfi_cq		*cq;
+	void			*context;
+	u64			flags;
+	u64			tag;
+	u64			data;
+	kfi_addr_t		addr;
+	size_t			len;
+	struct iov_iter		iter;
+	u8			code;
+	u8			state;
+	u16			rma_count;
+	u32			index;
+	u32			gen;
+	u32			landings;
+	size_t			consumed;
+	u64			ignore;
+	u64			inv_key;
+	u64			seq;
+	struct hlist_node	hnode;
+	struct scatterlist	*sgl;
+	struct kfi_rma_iov	*rma;
+	union {
+		struct kvec	*kvec;
+		struct bio_vec	*bvec;
+	} iov;
+	void			*inline_buf;
+	void			*priv;
+};
+
+/**
+ * kfi_op_by_index() - the operation a peer's answer names
+ * @pool:	&ep->tx or &ep->rx
+ * @index:	from the wire, not trusted
+ *
+ * Return: the operation at that place, in use or not, or NULL when there is no such place. The caller compares
+ * @gen and its own state before it believes anything.
+ */
+static inline struct kfi_oper *kfi_op_by_index(struct kfi_op_pool *pool, u32 index)
+{
+	return index < pool->depth ? pool->mem + pool->stride * index : NULL;
+}
+
+/**
+ * kfi_tx_complete() - a transmit operation ended
+ * @op:		the operation; the provider forgets it with this call
+ * @err:	0 or negative errno
+ *
+ * Exactly once for each operation that tx accepted. Writes the entry, calls counters, wakes readers, frees @op.
+ * Context: process or softirq.
+ */
+void kfi_tx_complete(struct kfi_oper *op, int err);
+
+/* ------------------------------------------------------------------ */
+/* Receiving							      */
+/* ------------------------------------------------------------------ */
+
+/**
+ * struct kfi_rx - a message on its way into a receive; embedded by the provider wherever it keeps the message
+ * @link: the matching's while unexpected; @bucket: likewise
+ * @ep:		receiving endpoint (set by kfi_rx_arrive())
+ * @op:		the receive it was matched with, or NULL
+ * @iter:	where the payload goes: at most @room bytes. Several messages may land in one multi-receive buffer at
+ *		the same time; each has its own iterator
+ * @buf:	what the completion's buf will say
+ * @room:	min(@len, space in the receive)
+ * @len:	true length of the message (provider)
+ * @src:	sender, KFI_ADDR_NOTAVAIL if not in the AV (provider)
+ * @tag: (provider); @data: remote CQ data (provider)
+ * @flags:	KFI_MSG or KFI_TAGGED, with KFI_REMOTE_CQ_DATA; for tagged RMA also KFI_RMA|KFI_READ or KFI_WRITE (provider)
+ * @last:	it is the last to use a multi-receive buffer
+ */
+struct kfi_rx {
+	struct list_head	link;
+	struct list_head	bucket;
+	struct kfi_ep		*ep;
+	struct kfi_oper		*op;
+	struct iov_iter		iter;
+	void			*buf;
+	size_t			room;
+	size_t			len;
+	kfi_addr_t		src;
+	u64			tag;
+	u64			data;
+	u64			flags;
+	bool			last;
+};
+
+/** enum kfi_rx_verdict - answer of kfi_rx_arrive() */
+enum kfi_rx_verdict {
+	KFI_RX_MATCHED,		/* rx->op and rx->iter are set: deliver, then kfi_rx_complete() */
+	KFI_RX_QUEUED,		/* unexpected: rx stays in the matching until .rx_matched or .rx_drop hands it back */
+	KFI_RX_NONE,		/* no receive, and queueing was not wanted */
+	KFI_RX_FULL,		/* a receive would match but its CQ has no slot: use kfi_cq_wait_space() and try again */
+	KFI_RX_CLOSED,		/* endpoint closes */
+};
+
+/**
+ * kfi_rx_arrive() - a message has come: find its receive
+ * @ep:		endpoint
+ * @rx:		the message, provider's fields filled
+ * @queue:	keep it as unexpected when nothing matches (the provider has bounded their number by credits)
+ *
+ * Context: process or softirq. Return: &enum kfi_rx_verdict.
+ */
+enum kfi_rx_verdict kfi_rx_arrive(struct kfi_ep *ep, struct kfi_rx *rx, bool queue);
+
+/**
+ * kfi_rx_complete() - the message has landed, or never will
+ * @rx:		a matched message; its memory is the provider's again afterwards
+ * @err:	0 or negative errno; with 0 and @rx->len > @rx->room the completion says KFI_ETRUNC with true lengths
+ *
+ * Context: process or softirq.
+ */
+void kfi_rx_complete(struct kfi_rx *rx, int err);
+
+/**
+ * kfi_rx_abort() - a matched message will never land completely: its sender is lost
+ * @rx:		a matched message; its memory is the provider's again afterwards
+ * @err:	negative errno
+ *
+ * On a connected endpoint, and for a directed receive, the receive ends with @err. Otherwise the loss of a sender ends
+ * nobody's receive: it goes back to the place in the order that it had (of a multi-receive buffer the bytes already
+ * assigned to this message are not used again). Context: process or softirq.
+ */
+void kfi_rx_abort(struct kfi_rx *rx, int err);
+
+/**
+ * kfi_rx_unqueue() - take an unexpected message back, for its sender is gone
+ * @rx: a queued message
+ * Return: true if it was still queued; false if a receive has taken it (then .rx_matched was or will be called).
+ */
+bool kfi_rx_unqueue(struct kfi_rx *rx);
+
+/**
+ * kfi_rx_flush() - end every posted receive
+ * @ep: endpoint; @err: negative errno for each of them
+ *
+ * For connected endpoints at disconnect (and by kfi.ko at close). Receives with a message under way end with that message.
+ */
+void kfi_rx_flush(struct kfi_ep *ep, int err);
+
+/**
+ * kfi_remote_rma() - a peer's RMA operation has been performed here
+ * @ep:		endpoint it came through
+ * @mr:		region, for its counters
+ * @flags:	KFI_REMOTE_READ or KFI_REMOTE_WRITE, with KFI_REMOTE_CQ_DATA
+ * @len: bytes; @data: remote CQ data; @src: the peer
+ *
+ * Return: 0; -EAGAIN: it carries CQ data and the receive CQ has no slot (nothing happened; kfi_cq_wait_space()).
+ */
+int kfi_remote_rma(struct kfi_ep *ep, struct kfi_mr *mr, u64 flags, size_t len, u64 data, kfi_addr_t src);
+
+/* ------------------------------------------------------------------ */
+/* Completion queues						      */
+/* ------------------------------------------------------------------ */
+
+/**
+ * kfi_cq_wait_space() - call back when a CQ has a free slot
+ * @cq: queue; @w: waiter, with @w->fn set and @w->link initialised
+ * Return: false if there is room already (no call will come).
+ */
+bool kfi_cq_wait_space(struct kfi_cq *cq, struct kfi_cq_waiter *w);
+
+/** kfi_cq_cancel_wait() - forget a waiter; after return fn neither runs nor will run. May spin, not sleep. */
+void kfi_cq_cancel_wait(struct kfi_cq *cq, struct kfi_cq_waiter *w);
+
+/**
+ * kfi_batch_begin() - several completions follow; consumers' handlers wait until kfi_batch_end()
+ *
+ * For use in softirq (or with bottom halves off): a provider brackets the handling of one burst of arrivals.
+ * Handlers of KFI_CQ_SOFTIRQ queues touched in between run inside kfi_batch_end(), on this CPU, instead of in a
+ * softirq of their own: one wake-up less per message. Without the bracket everything works, later. Does not nest
+ * over different endpoints' locks: kfi_batch_end() may be called with a lock held only if the provider's tx op never
+ * spins on that lock.
+ */
+void kfi_batch_begin(void);
+/** kfi_batch_end() - see kfi_batch_begin() */
+void kfi_batch_end(void);
+
+/* ------------------------------------------------------------------ */
+/* Memory regions						      */
+/* ------------------------------------------------------------------ */
+
+/**
+ * struct kfi_mr - a memory region
+ * @fid:	consumer's handle (key is there)
+ * @obj:	common part
+ * @domain:	parent
+ * @ep:		the endpoint it is bound to, or NULL for every endpoint of the domain
+ * @node:	in &kfi_domain.mrs, by key
+ * @access:	KFI_REMOTE_READ, KFI_REMOTE_WRITE, ...
+ * @offset:	address of its first byte as peers name it (mr_attr.offset)
+ * @len:	bytes
+ * @live:	peers may use it; cleared by close and invalidate
+ * @enabled:	its bindings are complete
+ * @single:	invalid after one operation (KFI_MR_SINGLE_USE)
+ * @used:	@single, and the operation has come
+ * @per_io:	made by kfi_mr_alloc()
+ * @state:	of a per-I/O region, see kfi/mr_async.c
+ * @iter:	template over the whole region (kvec or bvec)
+ * @iov: copy of its segments; @iov_limit: room
+ * @unit:	bytes of every segment but the first and last, if that is a constant; else 0
+ * @cntr:	bound counter or NULL; @cntr_access: what it counts
+ * @persist:	owner's callback for COMMIT, or NULL
+ * @ref:	holders of the structure (not of the right to touch memory)
+ * @rcu:	frees it, or ends an invalidation
+ * @work:	asynchronous registration or invalidation in flight
+ * @priv:	the provider's
+ */
+struct kfi_mr {
+	struct kfid_mr		fid;
+	struct kfi_obj		obj;
+	struct kfi_domain	*domain;
+	struct kfi_ep		*ep;
+	struct rhash_head	node;
+	u64			access;
+	u64			offset;
+	size_t			len;
+	bool			live;
+	bool			enabled;
+	bool			single;
+	bool			used;
+	bool			per_io;
+	int			state;
+	struct iov_iter		iter;
+	union {
+		struct kvec	*kvec;
+		struct bio_vec	*bvec;
+	} iov;
+	size_t			iov_limit;
+	size_t			unit;
+	struct kfi_cntr		*cntr;
+	u64			cntr_access;
+	int			(*persist)(struct kfid_mr *mr, u64 offset, size_t len);
+	struct kref		ref;
+	struct rcu_head		rcu;
+	struct kfi_mr_work	*work;
+	void			*priv;
+};
+
+/**
+ * kfi_mr_get() - a peer wants to touch memory: may it?
+ * @ep:		endpoint the request came through
+ * @key: @addr: @len: as the peer said, not trusted
+ * @access:	KFI_REMOTE_READ or KFI_REMOTE_WRITE
+ * @iter:	set to the bytes asked for: ITER_DEST for writes, ITER_SOURCE for reads
+ *
+ * Once for each operation of a peer (a region may be good for a single one). Every byte that is moved later must be
+ * moved inside rcu_read_lock() after kfi_mr_live() said yes, and @iter must not be touched but there: closing or
+ * invalidating a region ends that and waits, so that no peer can delay it. Context: process or softirq.
+ * Return: the region with a reference, or ERR_PTR(-EACCES): no such key, another endpoint's, out of range, or no right.
+ */
+struct kfi_mr *kfi_mr_get(struct kfi_ep *ep, u64 key, u64 addr, size_t len, u64 access, struct iov_iter *iter);
+/** kfi_mr_put() - give the reference of kfi_mr_get() back; process or softirq */
+void kfi_mr_put(struct kfi_mr *mr);
+
+/**
+ * kfi_mr_live() - may bytes of this region still be moved?
+ * @mr:		region of kfi_mr_get()
+ * @key:	the key it was got with: a per-I/O region may have been attached to other memory since, under another key
+ *
+ * Ask under rcu_read_lock(), and stay there while moving.
+ */
+static inline bool kfi_mr_live(const struct kfi_mr *mr, u64 key)
+{
+	return smp_load_acquire(&mr->live) && READ_ONCE(mr->fid.key) == key;
+}
+
+/**
+ * kfi_mr_kill() - a peer's send-with-invalidate named @key: make a per-I/O region dead
+ * @ep: endpoint the message came through; @key: as the peer said
+ *
+ * To be called before the message's receive completes. Long-lived regions end by their owner alone.
+ * Return: 0, no byte can land any more; -EACCES: no such per-I/O region, or another endpoint's; -EBUSY: an operation of
+ * a peer on it is under way, so it can't be told when it has ended: the sender broke its own ordering.
+ */
+int kfi_mr_kill(struct kfi_ep *ep, u64 key);
+
+/* ------------------------------------------------------------------ */
+/* Address vectors						      */
+/* ------------------------------------------------------------------ */
+
+/**
+ * kfi_av_addr() - the address behind a handle
+ * @av: table; @addr: handle, receive-context bits ignored; @buf: room for KFI_ADDR_MAX bytes
+ * Context: any but hard interrupt. Return: length, or -EINVAL: not set or removed.
+ */
+int kfi_av_addr(struct kfi_av *av, kfi_addr_t addr, void *buf);
+
+/** kfi_av_index() - the table index in a handle, without receive-context bits */
+u32 kfi_av_index(struct kfi_av *av, kfi_addr_t addr);
+
+/**
+ * kfi_av_reverse() - the handle of an address, O(1)
+ * Return: the handle or KFI_ADDR_NOTAVAIL.
+ */
+kfi_addr_t kfi_av_reverse(struct kfi_av *av, const void *addr);
+
+/* ------------------------------------------------------------------ */
+/* Connections and events					      */
+/* ------------------------------------------------------------------ */
+
+/**
+ * kfi_ep_connected() - a connect or accept succeeded: state CONNECTED, event KFI_CONNECTED with the peer's data
+ * Context: process. Return: 0, or -ECANCELED when the endpoint closes meanwhile.
+ */
+int kfi_ep_connected(struct kfi_ep *ep, const void *data, size_t len);
+/** kfi_ep_refused() - a connect or accept failed: state SHUT, error event with @err (negative) and the peer's data */
+void kfi_ep_refused(struct kfi_ep *ep, int err, const void *data, size_t len);
+/**
+ * kfi_ep_disconnected() - the peer shut down or is lost: state SHUT, posted receives end with @err, event KFI_SHUTDOWN
+ * The provider has completed its transmits before. Once per connection; later calls do nothing. Context: process.
+ */
+void kfi_ep_disconnected(struct kfi_ep *ep, int err);
+/**
+ * kfi_pep_connreq() - a peer asks to connect: event KFI_CONNREQ
+ * @pep: listener; @req: embedded request; @peer: its address, @peerlen bytes; @data: private data
+ * Context: process. Return: 0; -EBUSY: backlog full, or the EQ is; -ESHUTDOWN: not listening any more. On error the
+ * provider keeps @req.
+ */
+int kfi_pep_connreq(struct kfi_pep *pep, struct kfi_connreq *req, const void *peer, size_t peerlen,
+		    const void *data, size_t len);
+/**
+ * kfi_connreq_gone() - the peer of a waiting request went away
+ * Return: true: the request was still waiting, it is forgotten and the provider may free it; false: an accept or
+ * reject has taken it.
+ */
+bool kfi_connreq_gone(struct kfi_connreq *req);
+
+/* ------------------------------------------------------------------ */
+/* Credits							      */
+/* ------------------------------------------------------------------ */
+
+/**
+ * struct kfi_credit_tx - the sender's half of a credit window, in units the provider chooses
+ * @limit: cumulative units the peer has granted; @used: cumulative units spent
+ *
+ * Cumulative counts (mod 2^32) make a repeated advertisement harmless. Protected by the provider's lock.
+ */
+struct kfi_credit_tx {
+	u32 limit;
+	u32 used;
+};
+
+/**
+ * struct kfi_credit_rx - the receiver's half
+ * @window: most units outstanding; @freed: cumulative units freed; @told: last limit advertised
+ * @used:	cumulative units the peer has spent, as seen here
+ */
+struct kfi_credit_rx {
+	u32 window;
+	u32 freed;
+	u32 told;
+	u32 used;
+};
+
+void kfi_credit_init(struct kfi_credit_tx *tx, struct kfi_credit_rx *rx, u32 window, u32 peer_window);
+/** kfi_credit_take() - spend @n units to send. Return: false: not enough, nothing was taken. */
+bool kfi_credit_take(struct kfi_credit_tx *tx, u32 n);
+/** kfi_credit_update() - an advertisement arrived. Return: 1 more room than before, 0 none, -EPROTO absurd. */
+int kfi_credit_update(struct kfi_credit_tx *tx, u32 limit, u32 window);
+/** kfi_credit_charge() - a message of @n units arrived. Return: false: the peer had no credit for it. */
+bool kfi_credit_charge(struct kfi_credit_rx *rx, u32 n);
+/** kfi_credit_free() - @n units are free again. Return: true: worth telling the peer now (half the window). */
+bool kfi_credit_free(struct kfi_credit_rx *rx, u32 n);
+/** kfi_credit_advert() - the limit to put on the wire; remembers that it was told */
+u32 kfi_credit_advert(struct kfi_credit_rx *rx);
+
+/* ------------------------------------------------------------------ */
+/* The operations						      */
+/* ------------------------------------------------------------------ */
+
+/**
+ * struct kfi_peer_info - one peer of an endpoint, for `kfi show`
+ * @addr: text; @state: text; @cpu: where its work runs, -1 none; the rest are counts
+ */
+struct kfi_peer_info {
+	char		addr[KFI_ADDR_MAX];
+	const char	*state;
+	int		cpu;
+	u64		tx_bytes, rx_bytes, pending, unexpected_bytes, reconnects;
+};
+
+/**
+ * struct kfi_prov_ops - what a provider does
+ *
+ * Mandatory ops are listed in kfi/provider.c and checked at registration. A NULL optional op means "not supported": the
+ * core answers -EOPNOTSUPP in one place.
+ *
+ * @fabric_size: @domain_size: @ep_size: @pep_size: bytes of the provider's structure that *starts with* the common
+ *		one (0 = the common one alone)
+ * @tx_priv: bytes of @kfi_op.priv of transmit operations; @rx_priv: of receive operations
+ * @getinfo:	offer what there is for q->node (only your own nodes: else return -ENODATA). May sleep, no locks held
+ * @resolve:	turn node and service into an address of this domain's format; room for KFI_ADDR_MAX bytes.
+ *		Return: length; -EINVAL: not an address. May sleep
+ * @addr_check: is this a well-formed address of the format? Return 0 or -EINVAL (NULL: every byte string is)
+ * @addr_str:	print an address
+ * @fabric_open: @fabric_close: optional
+ * @domain_open: @domain_close: fill &kfi_domain.limits and .addrlen
+ * @ep_open: @ep_close: endpoint structure made / about to be freed; at close the endpoint is stopped
+ * @ep_enable:	bindings are complete; start. RDM and DGRAM: the address is fixed from here on
+ * @ep_stop:	let go of the network at once and end every accepted transmit with @err through kfi_tx_complete() before
+ *		returning; no kfi_rx_* call for this endpoint after it. Messages under way into receives end with @err
+ *		too. May sleep, but never waits for a peer or a consumer. Called once before ep_close, also when the
+ *		namespace or device goes (then the consumer closes much later)
+ * @tx:		start a transmit. op->code says what. Return: 0 = accepted, will be completed exactly once (perhaps
+ *		already was); negative errno = refused, nothing happened, never -EAGAIN for ever. KFI_MORE in op->flags
+ *		lets it wait for the next post (a later post, or completion of anything, must flush)
+ * @tx_flush:	optional: posts with KFI_MORE ended without a last one
+ * @cancel_tx:	optional: kfi_cancel() of a transmit; 0 if a completion with -ECANCELED follows, else -ENOENT
+ * @rx_posted:	optional: hardware receive queues instead of the shared matching. Return 0 or negative errno
+ * @rx_cancel:	with @rx_posted: take a posted receive back. 0 or -ENOENT
+ * @rx_matched:	an unexpected message now has its receive: rx->op and rx->iter are set; deliver it, then
+ *		kfi_rx_complete()
+ * @rx_drop:	the endpoint closes: the unexpected message is the provider's again
+ * @getname:	local address of an endpoint; @pep_getname: of a passive one. Return length
+ * @setname:	before enable; @pep_setname: before listen
+ * @getpeer:	address of the connected peer. Return length
+ * @connect:	MSG: start connecting; the answer comes by kfi_ep_connected() / kfi_ep_refused()
+ * @accept:	MSG: accept ep->connreq; the provider owns the request from now on
+ * @shutdown:	MSG: orderly end: what was accepted before is still sent; kfi_ep_disconnected() follows (also locally)
+ * @reject:	refuse a request and free it
+ * @pep_open: @pep_close: @listen: passive endpoint
+ * @flush:	see kfi_flush(); op->code KFI_OPC_FLUSH comes through @tx when this is true
+ * @mr_reg: @mr_dereg: hardware registration; software providers leave them NULL
+ * @peers:	call @emit for each peer until it answers nonzero; may not sleep inside emit
+ * @cm_data_size: longest private data, bytes
+ */
+struct kfi_prov_ops {
+	size_t	fabric_size, domain_size, ep_size, pep_size;
+	size_t	tx_priv, rx_priv;
+	size_t	cm_data_size;
+	bool	flush;
+
+	int	(*getinfo)(struct kfi_query *q);
+	int	(*resolve)(struct kfi_domain *domain, const char *node, const char *service, void *addr);
+	int	(*addr_check)(struct kfi_domain *domain, const void *addr);
+	void	(*addr_str)(const void *addr, size_t len, char *buf, size_t size);
+
+	int	(*fabric_open)(struct kfi_fabric *fabric);
+	void	(*fabric_close)(struct kfi_fabric *fabric);
+	int	(*domain_open)(struct kfi_domain *domain);
+	void	(*domain_close)(struct kfi_domain *domain);
+
+	int	(*ep_open)(struct kfi_ep *ep);
+	int	(*ep_enable)(struct kfi_ep *ep);
+	void	(*ep_stop)(struct kfi_ep *ep, int err);
+	void	(*ep_close)(struct kfi_ep *ep);
+
+	int	(*tx)(struct kfi_ep *ep, struct kfi_oper *op);
+	void	(*tx_flush)(struct kfi_ep *ep);
+	int	(*cancel_tx)(struct kfi_ep *ep, struct kfi_oper *op);
+
+	int	(*rx_posted)(struct kfi_ep *ep, struct kfi_oper *op);
+	int	(*rx_cancel)(struct kfi_ep *ep, struct kfi_oper *op);
+	void	(*rx_matched)(struct kfi_ep *ep, struct kfi_rx *rx);
+	void	(*rx_drop)(struct kfi_ep *ep, struct kfi_rx *rx);
+
+	int	(*getname)(struct kfi_ep *ep, void *addr);
+	int	(*setname)(struct kfi_ep *ep, const void *addr, size_t len);
+	int	(*getpeer)(struct kfi_ep *ep, void *addr);
+	int	(*connect)(struct kfi_ep *ep, const void *addr, const void *data, size_t len);
+	int	(*accept)(struct kfi_ep *ep, const void *data, size_t len);
+	int	(*shutdown)(struct kfi_ep *ep);
+
+	int	(*pep_open)(struct kfi_pep *pep);
+	void	(*pep_close)(struct kfi_pep *pep);
+	int	(*pep_getname)(struct kfi_pep *pep, void *addr);
+	int	(*pep_setname)(struct kfi_pep *pep, const void *addr, size_t len);
+	int	(*listen)(struct kfi_pep *pep);
+	int	(*reject)(struct kfi_pep *pep, struct kfi_connreq *req, const void *data, size_t len);
+
+	int	(*mr_reg)(struct kfi_mr *mr);
+	void	(*mr_dereg)(struct kfi_mr *mr);
+
+	void	(*peers)(struct kfi_ep *ep, int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg);
+};
+
+/* From handle to object */
+static inline struct kfi_domain *kfi_to_domain(struct kfid_domain *fid)
+{
+	return container_of(fid, struct kfi_domain, fid);
+}
+
+static inline struct kfi_ep *kfi_to_ep(struct kfid_ep *fid)
+{
+	return container_of(fid, struct kfi_ep, fid);
+}
+
+static inline struct kfi_pep *kfi_to_pep(struct kfid_pep *fid)
+{
+	return container_of(fid, struct kfi_pep, fid);
+}
+
+/** kfi_ep_net() - namespace of an endpoint; valid while the endpoint is not stopped */
+static inline struct net *kfi_ep_net(const struct kfi_ep *ep)
+{
+	return read_pnet(&ep->domain->fabric->net);
+}
+
+#endif /* _KFI_PROV_H */
