@@ -10,7 +10,6 @@
  * before it has told its peer that it goes, so the names can't be mistaken.
  */
 #include <linux/slab.h>
-#include <linux/wait_bit.h>
 #include "loop.h"
 
 enum {
@@ -45,26 +44,6 @@ struct loop_connreq {
 static struct loop_connreq *to_loop_connreq(struct kfi_connreq *req)
 {
 	return container_of(req, struct loop_connreq, base);
-}
-
-static void loop_pep_put(struct loop_pep *lp)
-{
-	if (refcount_dec_and_test(&lp->users)) {
-		smp_mb__after_atomic();
-		wake_up_var(&lp->users);
-	}
-}
-
-static struct loop_pep *loop_pep_get(struct loop_net *ln, u64 id)
-{
-	struct loop_pep *lp;
-
-	rcu_read_lock();
-	lp = xa_load(&ln->listeners, id);
-	if (lp && !refcount_inc_not_zero(&lp->users))
-		lp = NULL;
-	rcu_read_unlock();
-	return lp;
 }
 
 static void loop_req_put(struct loop_connreq *req)
@@ -358,66 +337,4 @@ int loop_getpeer(struct kfi_ep *ep, void *addr)
 
 	a->id = to_loop_ep(ep)->peer_id;
 	return sizeof(*a);
-}
-
-/* ---- listeners ---- */
-
-int loop_pep_open(struct kfi_pep *pep)
-{
-	const struct kfi_loop_addr *a = pep->info->src_addr;
-	struct loop_pep *lp = to_loop_pep(pep);
-
-	lp->ln = loop_net(read_pnet(&pep->fabric->net));
-	refcount_set(&lp->users, 1);
-	if (a && pep->info->src_addrlen == sizeof(*a))
-		lp->id = a->id;
-	if (lp->id && !loop_addr_ok(lp->id))
-		return -EINVAL;
-	return loop_id_reserve(&lp->ln->listeners, &lp->ln->next_listener, &lp->id);
-}
-
-void loop_pep_close(struct kfi_pep *pep)
-{
-	struct loop_pep *lp = to_loop_pep(pep);
-
-	xa_erase(&lp->ln->listeners, lp->id);
-	loop_pep_put(lp);
-	wait_var_event(&lp->users, !refcount_read(&lp->users));
-	synchronize_rcu();
-}
-
-int loop_pep_getname(struct kfi_pep *pep, void *addr)
-{
-	struct kfi_loop_addr *a = addr;
-
-	a->id = to_loop_pep(pep)->id;
-	return sizeof(*a);
-}
-
-int loop_pep_setname(struct kfi_pep *pep, const void *addr, size_t len)
-{
-	struct loop_pep *lp = to_loop_pep(pep);
-	const struct kfi_loop_addr *a = addr;
-	u64 id;
-	int err;
-
-	if (len != sizeof(*a) || !loop_addr_ok(a->id))
-		return -EINVAL;
-	id = a->id;
-	if (id == lp->id)
-		return 0;
-	err = loop_id_reserve(&lp->ln->listeners, &lp->ln->next_listener, &id);
-	if (err)
-		return err;
-	xa_erase(&lp->ln->listeners, lp->id);
-	lp->id = id;
-	return 0;
-}
-
-int loop_listen(struct kfi_pep *pep)
-{
-	struct loop_pep *lp = to_loop_pep(pep);
-
-	/* The entry is reserved: this allocates nothing. */
-	return xa_err(xa_store(&lp->ln->listeners, lp->id, lp, GFP_KERNEL));
 }

@@ -173,9 +173,24 @@ void loop_ep_down(struct loop_ep *le, int err);
 
 /* tx.c */
 int loop_tx(struct kfi_ep *ep, struct kfi_oper *op);
+/* Return: false: not done, for the peer's queue has no room. After true @p is not the caller's any more. */
+bool loop_perform(struct loop_ep *to, struct loop_op *p);
 void loop_tx_end(struct loop_op *p, int err);
+/* The name of @from in the address vector of @to. */
+kfi_addr_t loop_src(const struct loop_ep *from, const struct loop_ep *to);
 void loop_rx_matched(struct kfi_ep *ep, struct kfi_rx *rx);
 void loop_rx_drop(struct kfi_ep *ep, struct kfi_rx *rx);
+
+/* copy.c */
+size_t loop_copy(struct iov_iter *dst, struct iov_iter *src, size_t len);
+
+/* rma.c: as loop_perform() */
+bool loop_rma(struct loop_ep *to, struct loop_op *p);
+bool loop_flush(struct loop_ep *to, struct loop_op *p);
+
+/* stall.c */
+/* @full: it needs room. Return: true: it waits now, or has ended; false: there is nothing to wait behind. */
+bool loop_stall(struct loop_ep *from, struct loop_ep *to, struct loop_op *p, bool full);
 /* All waiting operations of @le, and all that wait for it, are moved to the lists, linked by loop_op.node. */
 void loop_unstall(struct loop_ep *le, struct list_head *own, struct list_head *peers);
 void loop_room(struct kfi_cq_waiter *w);
@@ -187,13 +202,17 @@ int loop_accept(struct kfi_ep *ep, const void *data, size_t len);
 int loop_shutdown(struct kfi_ep *ep);
 int loop_getpeer(struct kfi_ep *ep, void *addr);
 int loop_reject(struct kfi_pep *pep, struct kfi_connreq *req, const void *data, size_t len);
+void loop_cm_work(struct work_struct *work);
+/* The endpoint goes: withdraw its request, tell its peer. */
+void loop_cm_stop(struct loop_ep *le);
+
+/* pep.c */
 int loop_pep_open(struct kfi_pep *pep);
 void loop_pep_close(struct kfi_pep *pep);
 int loop_pep_getname(struct kfi_pep *pep, void *addr);
 int loop_pep_setname(struct kfi_pep *pep, const void *addr, size_t len);
 int loop_listen(struct kfi_pep *pep);
-void loop_cm_work(struct work_struct *work);
-/* The endpoint goes: withdraw its request, tell its peer. */
-void loop_cm_stop(struct loop_ep *le);
+struct loop_pep *loop_pep_get(struct loop_net *ln, u64 id);
+void loop_pep_put(struct loop_pep *lp);
 
 #endif /* _KFI_LOOP_H */
