@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Commits the fault named by its parameter, so that the bed of all other tests
+ * can be seen to notice: a bed that stays green here would prove nothing.
+ */
+#include <linux/delay.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <kunit/test.h>
+
+static char *what = "none";
+module_param(what, charp, 0444);
+MODULE_PARM_DESC(what, "which fault to commit");
+
+static DEFINE_SPINLOCK(one);
+static DEFINE_SPINLOCK(two);
+static DEFINE_MUTEX(never_free);
+
+static void leak(void)
+{
+	int i;
+
+	for (i = 0; i < 10; i++) {
+		void *p = kmalloc(300, GFP_KERNEL);
+
+		OPTIMIZER_HIDE_VAR(p);
+	}
+}
+
+static void use_after_free(void)
+{
+	char *p = kmalloc(30, GFP_KERNEL);
+
+	kfree(p);
+	OPTIMIZER_HIDE_VAR(p);
+	WRITE_ONCE(p[3], 1);
+}
+
+static void out_of_bounds(void)
+{
+	char *p = kmalloc(30, GFP_KERNEL);
+
+	OPTIMIZER_HIDE_VAR(p);
+	WRITE_ONCE(p[30], 1);
+	kfree(p);
+}
+
+static void bad_shift(void)
+{
+	int by = 40;
+
+	OPTIMIZER_HIDE_VAR(by);
+	pr_info("uml_fault: %d\n", 1 << by);
+}
+
+static void warn(void)
+{
+	WARN_ON(1);
+}
+
+static void sleep_in_atomic(void)
+{
+	spin_lock(&one);
+	might_sleep();
+	spin_unlock(&one);
+}
+
+static void lock_order(void)
+{
+	spin_lock(&one);
+	spin_lock(&two);
+	spin_unlock(&two);
+	spin_unlock(&one);
+
+	spin_lock(&two);
+	spin_lock(&one);
+	spin_unlock(&one);
+	spin_unlock(&two);
+}
+
+static void keep_module(void)
+{
+	__module_get(THIS_MODULE);
+}
+
+static void hang(void)
+{
+	mutex_lock(&never_free);
+	msleep(1000 * 1000);
+}
+
+static void die(void)
+{
+	panic("on purpose");
+}
+
+static void none(void)
+{
+}
+
+static const struct {
+	const char *name;
+	void (*commit)(void);
+} faults[] = {
+	{ "none", none },
+	{ "test", none },
+	{ "leak", leak },
+	{ "use-after-free", use_after_free },
+	{ "out-of-bounds", out_of_bounds },
+	{ "shift", bad_shift },
+	{ "warn", warn },
+	{ "atomic", sleep_in_atomic },
+	{ "lock-order", lock_order },
+	{ "keep", keep_module },
+	{ "hang", hang },
+	{ "panic", die },
+};
+
+static int __init fault_init(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(faults); i++) {
+		if (!strcmp(faults[i].name, what)) {
+			faults[i].commit();
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+module_init(fault_init);
+
+static void __exit fault_exit(void)
+{
+}
+module_exit(fault_exit);
+
+static void passes(struct kunit *test)
+{
+	KUNIT_EXPECT_STREQ(test, faults[0].name, "none");
+}
+
+static void fails_on_demand(struct kunit *test)
+{
+	KUNIT_EXPECT_STRNEQ(test, what, "test");
+}
+
+static void skips(struct kunit *test)
+{
+	kunit_skip(test, "to see it skipped");
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(passes),
+	KUNIT_CASE(fails_on_demand),
+	KUNIT_CASE(skips),
+	{}
+};
+
+static struct kunit_suite suite = {
+	.name = "uml_fault",
+	.test_cases = cases,
+};
+kunit_test_suite(suite);
+
+MODULE_DESCRIPTION("Faults on purpose, for the self-test of the test bed");
+MODULE_LICENSE("GPL");
