@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR BSD-2-Clause */
+/*
+ * kfi.h - generic netlink interface of kfabric: what is there, and how it fares
+ *
+ * Every command is a dump (NLM_F_DUMP) that needs no privilege and shows the
+ * network namespace of the socket. A dump that is continued after objects have
+ * come or gone shows every object that was there all the time exactly once.
+ *
+ * Values of enumerations and flags (capabilities, endpoint types, ...) are those
+ * of libfabric's FI_ constants, and of kfabric's own above them.
+ *
+ * Unknown attributes of a request are refused; a reader of answers skips those
+ * it doesn't know.
+ */
+#ifndef _UAPI_LINUX_KFI_H
+#define _UAPI_LINUX_KFI_H
+
+#define KFI_GENL_NAME		"kfi"
+#define KFI_GENL_VERSION	1
+
+/**
+ * enum kfi_cmd - requests, and the answers that carry the same number
+ *
+ * @KFI_CMD_GET_PROVIDER: providers that are loaded, of all namespaces.
+ *	Answer: PROV_NAME, PROV_VERSION
+ * @KFI_CMD_GET_INFO: what kfi_getinfo() says.
+ *	Request: optional PROV_NAME (loaded if the caller has CAP_NET_ADMIN),
+ *	EP_TYPE, NODE, SERVICE, SOURCE, CAPS.
+ *	Answer, one message an info: PROV_NAME, PROV_VERSION, FABRIC_NAME,
+ *	DOMAIN_NAME, EP_TYPE, CAPS, MODE, ADDR_FORMAT, SRC_ADDR, DEST_ADDR if
+ *	known, and the nests TX_ATTR, RX_ATTR, EP_ATTR, DOMAIN_ATTR.
+ *	Fails with ENODATA if there is none
+ * @KFI_CMD_GET_FABRIC: open fabrics.
+ *	Answer: PROV_NAME, FABRIC_ID, FABRIC_NAME
+ * @KFI_CMD_GET_DOMAIN: open domains.
+ *	Answer: PROV_NAME, FABRIC_ID, FABRIC_NAME, DOMAIN_ID, DOMAIN_NAME
+ * @KFI_CMD_GET_EP: open endpoints, passive ones included.
+ *	Request: optional EP_ID.
+ *	Answer: PROV_NAME, FABRIC_ID, FABRIC_NAME, EP_ID, EP_TYPE, EP_STATE,
+ *	CAPS, SRC_ADDR and DEST_ADDR if known; for others than passive ones
+ *	DOMAIN_ID, DOMAIN_NAME, TX_ATTR and RX_ATTR
+ * @KFI_CMD_GET_PEER: peers of endpoints.
+ *	Request: optional EP_ID.
+ *	Answer: PROV_NAME, DOMAIN_NAME, EP_ID, PEER
+ * @KFI_CMD_GET_STATS: counts of endpoints.
+ *	Request: optional EP_ID.
+ *	Answer: PROV_NAME, DOMAIN_NAME, EP_ID, EP_TYPE, STATS, and a CNTR for
+ *	each counter that is bound
+ */
+enum kfi_cmd {
+	KFI_CMD_UNSPEC,
+	KFI_CMD_GET_PROVIDER,
+	KFI_CMD_GET_INFO,
+	KFI_CMD_GET_FABRIC,
+	KFI_CMD_GET_DOMAIN,
+	KFI_CMD_GET_EP,
+	KFI_CMD_GET_PEER,
+	KFI_CMD_GET_STATS,
+
+	__KFI_CMD_MAX,
+	KFI_CMD_MAX = __KFI_CMD_MAX - 1
+};
+
+/**
+ * enum kfi_nl_ep_state - values of KFI_A_EP_STATE
+ * @KFI_NL_EP_IDLE: opened, not enabled
+ * @KFI_NL_EP_ENABLED: may transfer; a connected endpoint: may post receives
+ * @KFI_NL_EP_CONNECTING: connect or accept under way
+ * @KFI_NL_EP_CONNECTED: connected
+ * @KFI_NL_EP_SHUT: was connected, or connecting failed
+ * @KFI_NL_EP_DEAD: its network is gone
+ * @KFI_NL_EP_LISTENING: passive endpoint that takes requests
+ */
+enum kfi_nl_ep_state {
+	KFI_NL_EP_IDLE,
+	KFI_NL_EP_ENABLED,
+	KFI_NL_EP_CONNECTING,
+	KFI_NL_EP_CONNECTED,
+	KFI_NL_EP_SHUT,
+	KFI_NL_EP_DEAD,
+	KFI_NL_EP_LISTENING,
+};
+
+/**
+ * enum kfi_attr - attributes of messages
+ * @KFI_A_UNSPEC: not used
+ * @KFI_A_PAD: aligns 64-bit values
+ * @KFI_A_PROV_NAME: string, name of the provider, at most 63 bytes
+ * @KFI_A_PROV_VERSION: u32, major number << 16 | minor number
+ * @KFI_A_NODE: string, address, name of an interface...; at most 255 bytes
+ * @KFI_A_SERVICE: string, port...; at most 63 bytes
+ * @KFI_A_SOURCE: flag, NODE and SERVICE are of this side
+ * @KFI_A_FABRIC_ID: u32, number of an open fabric
+ * @KFI_A_FABRIC_NAME: string
+ * @KFI_A_DOMAIN_ID: u32, number of an open domain
+ * @KFI_A_DOMAIN_NAME: string
+ * @KFI_A_EP_ID: u32, number of an endpoint
+ * @KFI_A_EP_TYPE: u32, FI_EP_
+ * @KFI_A_EP_STATE: u32, &enum kfi_nl_ep_state
+ * @KFI_A_CAPS: u64, capabilities
+ * @KFI_A_MODE: u64, mode bits
+ * @KFI_A_ADDR_FORMAT: u32, FI_SOCKADDR...
+ * @KFI_A_SRC_ADDR: string, local address in the provider's notation
+ * @KFI_A_DEST_ADDR: string, peer's address
+ * @KFI_A_TX_ATTR: nest of &enum kfi_ctx_attr
+ * @KFI_A_RX_ATTR: nest of &enum kfi_ctx_attr
+ * @KFI_A_EP_ATTR: nest of &enum kfi_ep_nl_attr
+ * @KFI_A_DOMAIN_ATTR: nest of &enum kfi_domain_nl_attr
+ * @KFI_A_PEER: nest of &enum kfi_peer_attr
+ * @KFI_A_STATS: nest of &enum kfi_stats_attr
+ * @KFI_A_CNTR: nest of &enum kfi_cntr_nl_attr
+ */
+enum kfi_attr {
+	KFI_A_UNSPEC,
+	KFI_A_PAD,
+	KFI_A_PROV_NAME,
+	KFI_A_PROV_VERSION,
+	KFI_A_NODE,
+	KFI_A_SERVICE,
+	KFI_A_SOURCE,
+	KFI_A_FABRIC_ID,
+	KFI_A_FABRIC_NAME,
+	KFI_A_DOMAIN_ID,
+	KFI_A_DOMAIN_NAME,
+	KFI_A_EP_ID,
+	KFI_A_EP_TYPE,
+	KFI_A_EP_STATE,
+	KFI_A_CAPS,
+	KFI_A_MODE,
+	KFI_A_ADDR_FORMAT,
+	KFI_A_SRC_ADDR,
+	KFI_A_DEST_ADDR,
+	KFI_A_TX_ATTR,
+	KFI_A_RX_ATTR,
+	KFI_A_EP_ATTR,
+	KFI_A_DOMAIN_ATTR,
+	KFI_A_PEER,
+	KFI_A_STATS,
+	KFI_A_CNTR,
+
+	__KFI_A_MAX,
+	KFI_A_MAX = __KFI_A_MAX - 1
+};
+
+/**
+ * enum kfi_ctx_attr - transmit or receive side of an endpoint; all u64
+ * @KFI_CTX_A_UNSPEC: not used
+ * @KFI_CTX_A_PAD: aligns
+ * @KFI_CTX_A_CAPS: capabilities of this side
+ * @KFI_CTX_A_OP_FLAGS: default operation flags
+ * @KFI_CTX_A_MSG_ORDER: order kept, FI_ORDER_
+ * @KFI_CTX_A_SIZE: operations that can be outstanding
+ * @KFI_CTX_A_IOV_LIMIT: entries of a local vector
+ * @KFI_CTX_A_INJECT_SIZE: largest injected message, bytes (transmit)
+ * @KFI_CTX_A_RMA_IOV_LIMIT: entries of a remote vector (transmit)
+ * @KFI_CTX_A_TCLASS: traffic class, FI_TC_ (transmit)
+ */
+enum kfi_ctx_attr {
+	KFI_CTX_A_UNSPEC,
+	KFI_CTX_A_PAD,
+	KFI_CTX_A_CAPS,
+	KFI_CTX_A_OP_FLAGS,
+	KFI_CTX_A_MSG_ORDER,
+	KFI_CTX_A_SIZE,
+	KFI_CTX_A_IOV_LIMIT,
+	KFI_CTX_A_INJECT_SIZE,
+	KFI_CTX_A_RMA_IOV_LIMIT,
+	KFI_CTX_A_TCLASS,
+
+	__KFI_CTX_A_MAX,
+	KFI_CTX_A_MAX = __KFI_CTX_A_MAX - 1
+};
+
+/**
+ * enum kfi_ep_nl_attr - endpoint attributes of an info; all u64
+ * @KFI_EP_A_UNSPEC: not used
+ * @KFI_EP_A_PAD: aligns
+ * @KFI_EP_A_PROTOCOL: FI_PROTO_, or kfabric's from 0x1000
+ * @KFI_EP_A_PROTOCOL_VERSION: its version
+ * @KFI_EP_A_MAX_MSG_SIZE: largest message, bytes
+ * @KFI_EP_A_MEM_TAG_FORMAT: usable bits of tags
+ */
+enum kfi_ep_nl_attr {
+	KFI_EP_A_UNSPEC,
+	KFI_EP_A_PAD,
+	KFI_EP_A_PROTOCOL,
+	KFI_EP_A_PROTOCOL_VERSION,
+	KFI_EP_A_MAX_MSG_SIZE,
+	KFI_EP_A_MEM_TAG_FORMAT,
+
+	__KFI_EP_A_MAX,
+	KFI_EP_A_MAX = __KFI_EP_A_MAX - 1
+};
+
+/**
+ * enum kfi_domain_nl_attr - domain attributes of an info; all u64
+ * @KFI_DOMAIN_A_UNSPEC: not used
+ * @KFI_DOMAIN_A_PAD: aligns
+ * @KFI_DOMAIN_A_MR_MODE: FI_MR_ bits
+ * @KFI_DOMAIN_A_MR_KEY_SIZE: bytes of a key
+ * @KFI_DOMAIN_A_MR_IOV_LIMIT: entries of the vector of a region
+ * @KFI_DOMAIN_A_CQ_DATA_SIZE: bytes of remote CQ data
+ * @KFI_DOMAIN_A_MAX_EP_TX_CTX: transmit contexts of an endpoint
+ * @KFI_DOMAIN_A_MAX_EP_RX_CTX: receive contexts of an endpoint
+ */
+enum kfi_domain_nl_attr {
+	KFI_DOMAIN_A_UNSPEC,
+	KFI_DOMAIN_A_PAD,
+	KFI_DOMAIN_A_MR_MODE,
+	KFI_DOMAIN_A_MR_KEY_SIZE,
+	KFI_DOMAIN_A_MR_IOV_LIMIT,
+	KFI_DOMAIN_A_CQ_DATA_SIZE,
+	KFI_DOMAIN_A_MAX_EP_TX_CTX,
+	KFI_DOMAIN_A_MAX_EP_RX_CTX,
+
+	__KFI_DOMAIN_A_MAX,
+	KFI_DOMAIN_A_MAX = __KFI_DOMAIN_A_MAX - 1
+};
+
+/**
+ * enum kfi_peer_attr - a peer of an endpoint
+ * @KFI_PEER_A_UNSPEC: not used
+ * @KFI_PEER_A_PAD: aligns
+ * @KFI_PEER_A_ADDR: string
+ * @KFI_PEER_A_STATE: string, the provider's word for it
+ * @KFI_PEER_A_CPU: u32, where its work runs; absent if nowhere in particular
+ * @KFI_PEER_A_TX_BYTES: u64, payload sent
+ * @KFI_PEER_A_RX_BYTES: u64, payload received
+ * @KFI_PEER_A_PENDING: u64, operations outstanding
+ * @KFI_PEER_A_UNEXPECTED_BYTES: u64, memory held for messages without a receive
+ * @KFI_PEER_A_RECONNECTS: u64, times a lost connection was made again
+ */
+enum kfi_peer_attr {
+	KFI_PEER_A_UNSPEC,
+	KFI_PEER_A_PAD,
+	KFI_PEER_A_ADDR,
+	KFI_PEER_A_STATE,
+	KFI_PEER_A_CPU,
+	KFI_PEER_A_TX_BYTES,
+	KFI_PEER_A_RX_BYTES,
+	KFI_PEER_A_PENDING,
+	KFI_PEER_A_UNEXPECTED_BYTES,
+	KFI_PEER_A_RECONNECTS,
+
+	__KFI_PEER_A_MAX,
+	KFI_PEER_A_MAX = __KFI_PEER_A_MAX - 1
+};
+
+/**
+ * enum kfi_stats_attr - counts of an endpoint since it was opened; all u64
+ * @KFI_STATS_A_UNSPEC: not used
+ * @KFI_STATS_A_PAD: aligns
+ * @KFI_STATS_A_TX_OPS: sends and RMA operations posted
+ * @KFI_STATS_A_TX_BYTES: their payload
+ * @KFI_STATS_A_RX_OPS: receives completed
+ * @KFI_STATS_A_RX_BYTES: their payload
+ * @KFI_STATS_A_RMA_IN_OPS: RMA operations that peers performed here
+ * @KFI_STATS_A_RMA_IN_BYTES: their payload
+ * @KFI_STATS_A_ERRORS: operations that ended in an error
+ * @KFI_STATS_A_AGAIN: posts that found no room
+ * @KFI_STATS_A_UNEXPECTED: messages that came before their receive
+ * @KFI_STATS_A_COPIED: payload bytes copied on the way out
+ * @KFI_STATS_A_SPLICED: payload bytes sent from the consumer's pages
+ */
+enum kfi_stats_attr {
+	KFI_STATS_A_UNSPEC,
+	KFI_STATS_A_PAD,
+	KFI_STATS_A_TX_OPS,
+	KFI_STATS_A_TX_BYTES,
+	KFI_STATS_A_RX_OPS,
+	KFI_STATS_A_RX_BYTES,
+	KFI_STATS_A_RMA_IN_OPS,
+	KFI_STATS_A_RMA_IN_BYTES,
+	KFI_STATS_A_ERRORS,
+	KFI_STATS_A_AGAIN,
+	KFI_STATS_A_UNEXPECTED,
+	KFI_STATS_A_COPIED,
+	KFI_STATS_A_SPLICED,
+
+	__KFI_STATS_A_MAX,
+	KFI_STATS_A_MAX = __KFI_STATS_A_MAX - 1
+};
+
+/**
+ * enum kfi_nl_cntr_dir - values of KFI_CNTR_A_DIR: what a counter counts
+ * @KFI_NL_CNTR_SEND: sends
+ * @KFI_NL_CNTR_RECV: receives
+ * @KFI_NL_CNTR_READ: RMA reads of this side
+ * @KFI_NL_CNTR_WRITE: RMA writes of this side
+ * @KFI_NL_CNTR_REMOTE_READ: RMA reads of peers
+ * @KFI_NL_CNTR_REMOTE_WRITE: RMA writes of peers
+ */
+enum kfi_nl_cntr_dir {
+	KFI_NL_CNTR_SEND,
+	KFI_NL_CNTR_RECV,
+	KFI_NL_CNTR_READ,
+	KFI_NL_CNTR_WRITE,
+	KFI_NL_CNTR_REMOTE_READ,
+	KFI_NL_CNTR_REMOTE_WRITE,
+};
+
+/**
+ * enum kfi_cntr_nl_attr - a counter bound to an endpoint
+ * @KFI_CNTR_A_UNSPEC: not used
+ * @KFI_CNTR_A_PAD: aligns
+ * @KFI_CNTR_A_DIR: u32, &enum kfi_nl_cntr_dir
+ * @KFI_CNTR_A_VALUE: u64, successes
+ * @KFI_CNTR_A_ERRORS: u64, failures
+ */
+enum kfi_cntr_nl_attr {
+	KFI_CNTR_A_UNSPEC,
+	KFI_CNTR_A_PAD,
+	KFI_CNTR_A_DIR,
+	KFI_CNTR_A_VALUE,
+	KFI_CNTR_A_ERRORS,
+
+	__KFI_CNTR_A_MAX,
+	KFI_CNTR_A_MAX = __KFI_CNTR_A_MAX - 1
+};
+
+#endif /* _UAPI_LINUX_KFI_H */

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * names.c - the names of flags and enumerators, for kfi_tostr()
+ */
+#include <linux/kernel.h>
+#include <kfabric.h>
+#include <kfi_domain.h>
+#include <kfi_endpoint.h>
+#include <kfi_atomic.h>
+#include <kfi_trigger.h>
+
+#include "names.h"
+
+#define N(x)	{ x, #x }
+#define TABLE(set)								\
+	const struct kfi_names kfi_names_##set = { set##_names, ARRAY_SIZE(set##_names) }
+
+static const struct kfi_name ep_type_names[] = {
+	N(KFI_EP_UNSPEC), N(KFI_EP_MSG), N(KFI_EP_DGRAM), N(KFI_EP_RDM),
+};
+
+TABLE(ep_type);
+
+static const struct kfi_name threading_names[] = {
+	N(KFI_THREAD_UNSPEC), N(KFI_THREAD_SAFE), N(KFI_THREAD_FID), N(KFI_THREAD_DOMAIN),
+	N(KFI_THREAD_COMPLETION), N(KFI_THREAD_ENDPOINT),
+};
+
+TABLE(threading);
+
+static const struct kfi_name progress_names[] = {
+	N(KFI_PROGRESS_UNSPEC), N(KFI_PROGRESS_AUTO), N(KFI_PROGRESS_MANUAL),
+	N(KFI_PROGRESS_CONTROL_UNIFIED),
+};
+
+TABLE(progress);
+
+static const struct kfi_name resource_mgmt_names[] = {
+	N(KFI_RM_UNSPEC), N(KFI_RM_DISABLED), N(KFI_RM_ENABLED),
+};
+
+TABLE(resource_mgmt);
+
+static const struct kfi_name av_type_names[] = {
+	N(KFI_AV_UNSPEC), N(KFI_AV_MAP), N(KFI_AV_TABLE),
+};
+
+TABLE(av_type);
+
+static const struct kfi_name datatype_names[] = {
+	N(KFI_INT8), N(KFI_UINT8), N(KFI_INT16), N(KFI_UINT16), N(KFI_INT32), N(KFI_UINT32),
+	N(KFI_INT64), N(KFI_UINT64), N(KFI_FLOAT), N(KFI_DOUBLE), N(KFI_FLOAT_COMPLEX),
+	N(KFI_DOUBLE_COMPLEX), N(KFI_LONG_DOUBLE), N(KFI_LONG_DOUBLE_COMPLEX), N(KFI_INT128),
+	N(KFI_UINT128), N(KFI_FLOAT16), N(KFI_BFLOAT16), N(KFI_FLOAT8_E4M3),
+	N(KFI_FLOAT8_E5M2), N(KFI_VOID),
+};
+
+TABLE(datatype);
+
+static const struct kfi_name atomic_op_names[] = {
+	N(KFI_MIN), N(KFI_MAX), N(KFI_SUM), N(KFI_PROD), N(KFI_LOR), N(KFI_LAND), N(KFI_BOR),
+	N(KFI_BAND), N(KFI_LXOR), N(KFI_BXOR), N(KFI_ATOMIC_READ), N(KFI_ATOMIC_WRITE),
+	N(KFI_CSWAP), N(KFI_CSWAP_NE), N(KFI_CSWAP_LE), N(KFI_CSWAP_LT), N(KFI_CSWAP_GE),
+	N(KFI_CSWAP_GT), N(KFI_MSWAP), N(KFI_DIFF), N(KFI_NOOP),
+};
+
+TABLE(atomic_op);
+
+static const struct kfi_name op_type_names[] = {
+	N(KFI_OP_RECV), N(KFI_OP_SEND), N(KFI_OP_TRECV), N(KFI_OP_TSEND), N(KFI_OP_READ),
+	N(KFI_OP_WRITE), N(KFI_OP_ATOMIC), N(KFI_OP_FETCH_ATOMIC), N(KFI_OP_COMPARE_ATOMIC),
+	N(KFI_OP_CNTR_SET), N(KFI_OP_CNTR_ADD),
+};
+
+TABLE(op_type);
+
+static const struct kfi_name addr_format_names[] = {
+	N(KFI_FORMAT_UNSPEC), N(KFI_SOCKADDR), N(KFI_SOCKADDR_IN), N(KFI_SOCKADDR_IN6),
+	N(KFI_SOCKADDR_IB), N(KFI_ADDR_PSMX), N(KFI_ADDR_GNI), N(KFI_ADDR_BGQ),
+	N(KFI_ADDR_MLX), N(KFI_ADDR_STR), N(KFI_ADDR_PSMX2), N(KFI_ADDR_IB_UD),
+	N(KFI_ADDR_EFA), N(KFI_ADDR_PSMX3), N(KFI_ADDR_OPX), N(KFI_ADDR_CXI), N(KFI_ADDR_UCX),
+	N(KFI_ADDR_LOOP),
+};
+
+TABLE(addr_format);
+
+static const struct kfi_name protocol_names[] = {
+	N(KFI_PROTO_UNSPEC), N(KFI_PROTO_RDMA_CM_IB_RC), N(KFI_PROTO_IWARP),
+	N(KFI_PROTO_IB_UD), N(KFI_PROTO_PSMX), N(KFI_PROTO_UDP), N(KFI_PROTO_SOCK_TCP),
+	N(KFI_PROTO_MXM), N(KFI_PROTO_IWARP_RDM), N(KFI_PROTO_IB_RDM), N(KFI_PROTO_GNI),
+	N(KFI_PROTO_RXM), N(KFI_PROTO_RXD), N(KFI_PROTO_MLX), N(KFI_PROTO_NETWORKDIRECT),
+	N(KFI_PROTO_PSMX2), N(KFI_PROTO_SHM), N(KFI_PROTO_MRAIL), N(KFI_PROTO_RSTREAM),
+	N(KFI_PROTO_RDMA_CM_IB_XRC), N(KFI_PROTO_EFA), N(KFI_PROTO_PSMX3),
+	N(KFI_PROTO_RXM_TCP), N(KFI_PROTO_OPX), N(KFI_PROTO_CXI), N(KFI_PROTO_XNET),
+	N(KFI_PROTO_COLL), N(KFI_PROTO_UCX), N(KFI_PROTO_SM2), N(KFI_PROTO_CXI_RNR),
+	N(KFI_PROTO_LPP), N(KFI_PROTO_LNX), N(KFI_PROTO_LOOP), N(KFI_PROTO_KFI_TCP),
+	N(KFI_PROTO_KFI_UDP), N(KFI_PROTO_KFI_RC), N(KFI_PROTO_KFI_NTB),
+};
+
+TABLE(protocol);
+
+static const struct kfi_name class_names[] = {
+	N(KFI_CLASS_UNSPEC), N(KFI_CLASS_FABRIC), N(KFI_CLASS_DOMAIN), N(KFI_CLASS_EP),
+	N(KFI_CLASS_SEP), N(KFI_CLASS_RX_CTX), N(KFI_CLASS_SRX_CTX), N(KFI_CLASS_TX_CTX),
+	N(KFI_CLASS_STX_CTX), N(KFI_CLASS_PEP), N(KFI_CLASS_INTERFACE), N(KFI_CLASS_AV),
+	N(KFI_CLASS_MR), N(KFI_CLASS_EQ), N(KFI_CLASS_CQ), N(KFI_CLASS_CNTR),
+	N(KFI_CLASS_WAIT), N(KFI_CLASS_POLL), N(KFI_CLASS_CONNREQ), N(KFI_CLASS_MC),
+	N(KFI_CLASS_NIC), N(KFI_CLASS_AV_SET), N(KFI_CLASS_MR_CACHE), N(KFI_CLASS_MEM_MONITOR),
+	N(KFI_CLASS_PEER_CQ), N(KFI_CLASS_PEER_SRX), N(KFI_CLASS_LOG), N(KFI_CLASS_PEER_AV),
+	N(KFI_CLASS_PEER_AV_SET), N(KFI_CLASS_PEER_CNTR), N(KFI_CLASS_PROFILE),
+};
+
+TABLE(class);
+
+static const struct kfi_name tclass_names[] = {
+	N(KFI_TC_UNSPEC), N(KFI_TC_BEST_EFFORT), N(KFI_TC_LOW_LATENCY),
+	N(KFI_TC_DEDICATED_ACCESS), N(KFI_TC_BULK_DATA), N(KFI_TC_SCAVENGER),
+	N(KFI_TC_NETWORK_CTRL),
+};
+
+TABLE(tclass);
+
+static const struct kfi_name eq_event_names[] = {
+	N(KFI_NOTIFY), N(KFI_CONNREQ), N(KFI_CONNECTED), N(KFI_SHUTDOWN), N(KFI_MR_COMPLETE),
+	N(KFI_AV_COMPLETE), N(KFI_JOIN_COMPLETE),
+};
+
+TABLE(eq_event);
+
+static const struct kfi_name cq_format_names[] = {
+	N(KFI_CQ_FORMAT_UNSPEC), N(KFI_CQ_FORMAT_CONTEXT), N(KFI_CQ_FORMAT_MSG),
+	N(KFI_CQ_FORMAT_DATA), N(KFI_CQ_FORMAT_TAGGED),
+};
+
+TABLE(cq_format);
+
+static const struct kfi_name wait_obj_names[] = {
+	N(KFI_WAIT_NONE), N(KFI_WAIT_UNSPEC), N(KFI_WAIT_SET), N(KFI_WAIT_FD),
+	N(KFI_WAIT_MUTEX_COND), N(KFI_WAIT_YIELD), N(KFI_WAIT_POLLFD), N(KFI_WAIT_QUEUE),
+};
+
+TABLE(wait_obj);
+
+static const struct kfi_name cq_wait_cond_names[] = {
+	N(KFI_CQ_COND_NONE), N(KFI_CQ_COND_THRESHOLD),
+};
+
+TABLE(cq_wait_cond);
+
+static const struct kfi_name cntr_events_names[] = {
+	N(KFI_CNTR_EVENTS_COMP), N(KFI_CNTR_EVENTS_BYTES),
+};
+
+TABLE(cntr_events);
+
+static const struct kfi_name iov_type_names[] = {
+	N(KFI_KVEC), N(KFI_BVEC), N(KFI_SGL),
+};
+
+TABLE(iov_type);
+
+static const struct kfi_name msg_order_names[] = {
+	N(KFI_ORDER_RAR), N(KFI_ORDER_RAW), N(KFI_ORDER_RAS), N(KFI_ORDER_WAR),
+	N(KFI_ORDER_WAW), N(KFI_ORDER_WAS), N(KFI_ORDER_SAR), N(KFI_ORDER_SAW),
+	N(KFI_ORDER_SAS), N(KFI_ORDER_DATA), N(KFI_ORDER_RMA_RAR), N(KFI_ORDER_RMA_RAW),
+	N(KFI_ORDER_RMA_WAR), N(KFI_ORDER_RMA_WAW), N(KFI_ORDER_ATOMIC_RAR),
+	N(KFI_ORDER_ATOMIC_RAW), N(KFI_ORDER_ATOMIC_WAR), N(KFI_ORDER_ATOMIC_WAW),
+};
+
+TABLE(msg_order);
+
+static const struct kfi_name mr_mode_names[] = {
+	N(KFI_MR_BASIC), N(KFI_MR_SCALABLE), N(KFI_MR_LOCAL), N(KFI_MR_RAW),
+	N(KFI_MR_VIRT_ADDR), N(KFI_MR_ALLOCATED), N(KFI_MR_PROV_KEY), N(KFI_MR_MMU_NOTIFY),
+	N(KFI_MR_RMA_EVENT), N(KFI_MR_ENDPOINT), N(KFI_MR_HMEM), N(KFI_MR_COLLECTIVE),
+};
+
+TABLE(mr_mode);
+
+static const struct kfi_name mode_names[] = {
+	N(KFI_CONTEXT), N(KFI_MSG_PREFIX), N(KFI_ASYNC_IOV), N(KFI_RX_CQ_DATA),
+	N(KFI_LOCAL_MR), N(KFI_CONTEXT2),
+};
+
+TABLE(mode);
+
+static const struct kfi_name caps_names[] = {
+	N(KFI_MSG), N(KFI_RMA), N(KFI_TAGGED), N(KFI_ATOMIC), N(KFI_MULTICAST),
+	N(KFI_COLLECTIVE), N(KFI_READ), N(KFI_WRITE), N(KFI_RECV), N(KFI_SEND),
+	N(KFI_REMOTE_READ), N(KFI_REMOTE_WRITE), N(KFI_MULTI_RECV), N(KFI_TRIGGER),
+	N(KFI_FENCE), N(KFI_AV_USER_ID), N(KFI_PEER), N(KFI_TAGGED_DIRECTED_RECV),
+	N(KFI_TAGGED_MULTI_RECV), N(KFI_EXACT_DIRECTED_RECV), N(KFI_RMA_PMEM),
+	N(KFI_SOURCE_ERR), N(KFI_LOCAL_COMM), N(KFI_REMOTE_COMM), N(KFI_SHARED_AV),
+	N(KFI_RMA_EVENT), N(KFI_SOURCE), N(KFI_NAMED_RX_CTX), N(KFI_DIRECTED_RECV),
+	N(KFI_TAGGED_RMA),
+};
+
+TABLE(caps);
+
+static const struct kfi_name op_flags_names[] = {
+	N(KFI_MULTI_RECV), N(KFI_REMOTE_CQ_DATA), N(KFI_MORE), N(KFI_PEEK), N(KFI_TRIGGER),
+	N(KFI_FENCE), N(KFI_COMPLETION), N(KFI_INJECT), N(KFI_INJECT_COMPLETE),
+	N(KFI_TRANSMIT_COMPLETE), N(KFI_DELIVERY_COMPLETE), N(KFI_AFFINITY),
+	N(KFI_COMMIT_COMPLETE), N(KFI_MATCH_COMPLETE), N(KFI_CLAIM), N(KFI_DISCARD),
+	N(KFI_CQE), N(KFI_INVALIDATE), N(KFI_NO_COMPLETION), N(KFI_OPFLAGS_DEFAULT),
+};
+
+TABLE(op_flags);
+
+static const struct kfi_name cq_flags_names[] = {
+	N(KFI_MSG), N(KFI_RMA), N(KFI_TAGGED), N(KFI_ATOMIC), N(KFI_MULTICAST),
+	N(KFI_COLLECTIVE), N(KFI_READ), N(KFI_WRITE), N(KFI_RECV), N(KFI_SEND),
+	N(KFI_REMOTE_READ), N(KFI_REMOTE_WRITE), N(KFI_MULTI_RECV), N(KFI_REMOTE_CQ_DATA),
+	N(KFI_MORE), N(KFI_CLAIM), N(KFI_INVALIDATE),
+};
+
+TABLE(cq_flags);
+
+static const struct kfi_name access_names[] = {
+	N(KFI_READ), N(KFI_WRITE), N(KFI_RECV), N(KFI_SEND), N(KFI_REMOTE_READ),
+	N(KFI_REMOTE_WRITE),
+};
+
+TABLE(access);
