@@ -2,7 +2,6 @@
 /*
  * ep.c - endpoints: numbers, look-up, going down.
  */
-#include <linux/wait_bit.h>
 #include "loop.h"
 
 /* The number that the info asks for. An accepted endpoint's info has the listener's: it gets one of its own. */
@@ -94,11 +93,7 @@ struct loop_ep *loop_ep_get(struct loop_net *ln, u64 id)
 
 void loop_ep_put(struct loop_ep *le)
 {
-	/* The last put lets the endpoint be freed: only its address is used after it. */
-	if (refcount_dec_and_test(&le->users)) {
-		smp_mb__after_atomic();
-		wake_up_var(&le->users);
-	}
+	loop_unpin(&le->users);
 }
 
 /* ---- the end ---- */
@@ -160,8 +155,7 @@ void loop_ep_stop(struct kfi_ep *ep, int err)
 	loop_cm_stop(le);
 	xa_erase(&le->ln->eps, le->id);
 	loop_ep_down(le, err);
-	loop_ep_put(le);
-	wait_var_event(&le->users, !refcount_read(&le->users));
+	loop_wait_unpinned(&le->users);
 }
 
 void loop_ep_close(struct kfi_ep *ep)

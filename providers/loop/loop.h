@@ -25,6 +25,7 @@
 #ifndef _KFI_LOOP_H
 #define _KFI_LOOP_H
 
+#include <linux/wait_bit.h>
 #include <kfi_prov.h>
 
 /* An address is a number, in the host's byte order as it never leaves the host; 0 is none. */
@@ -150,6 +151,21 @@ static inline struct loop_ep *to_loop_ep(struct kfi_ep *ep)
 static inline struct loop_pep *to_loop_pep(struct kfi_pep *pep)
 {
 	return container_of(pep, struct loop_pep, pep);
+}
+
+/* The last one lets the structure be freed: only the address is used after it. */
+static inline void loop_unpin(refcount_t *users)
+{
+	if (refcount_dec_and_test(users)) {
+		smp_mb__after_atomic();	/* for wake_up_var(), which looks whether anybody waits */
+		wake_up_var(users);
+	}
+}
+
+static inline void loop_wait_unpinned(refcount_t *users)
+{
+	loop_unpin(users);
+	wait_var_event(users, !refcount_read(users));
 }
 
 /* main.c */

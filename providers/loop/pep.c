@@ -2,7 +2,6 @@
 /*
  * pep.c - listeners: numbers and look-up, as ep.c does for endpoints.
  */
-#include <linux/wait_bit.h>
 #include "loop.h"
 
 int loop_pep_open(struct kfi_pep *pep)
@@ -24,8 +23,7 @@ void loop_pep_close(struct kfi_pep *pep)
 	struct loop_pep *lp = to_loop_pep(pep);
 
 	xa_erase(&lp->ln->listeners, lp->id);
-	loop_pep_put(lp);
-	wait_var_event(&lp->users, !refcount_read(&lp->users));
+	loop_wait_unpinned(&lp->users);
 	synchronize_rcu();
 }
 
@@ -69,10 +67,7 @@ int loop_listen(struct kfi_pep *pep)
 
 void loop_pep_put(struct loop_pep *lp)
 {
-	if (refcount_dec_and_test(&lp->users)) {
-		smp_mb__after_atomic();
-		wake_up_var(&lp->users);
-	}
+	loop_unpin(&lp->users);
 }
 
 struct loop_pep *loop_pep_get(struct loop_net *ln, u64 id)

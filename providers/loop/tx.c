@@ -9,7 +9,6 @@
  *
  * Top to bottom: begin and end of an operation; messages; the entry.
  */
-#include <linux/wait_bit.h>
 #include "loop.h"
 
 /* ---- begin and end ---- */
