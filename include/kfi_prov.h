@@ -701,8 +701,8 @@ void kfi_batch_end(void);
  * @len:	bytes
  * @live:	peers may use it; cleared by close and invalidate
  * @enabled:	its bindings are complete
- * @single:	invalid after one operation (KFI_MR_SINGLE_USE)
- * @used:	@single, and the operation has come
+ * @flags:	of the registration: KFI_MR_SINGLE_USE, KFI_RMA_EVENT, KFI_RMA_PMEM
+ * @used:	KFI_MR_SINGLE_USE, and kfi_remote_rma() has told of the operation
  * @per_io:	made by kfi_mr_alloc()
  * @state:	of a per-I/O region, see kfi/mr_async.c
  * @iter:	template over the whole region (kvec or bvec)
@@ -721,12 +721,12 @@ struct kfi_mr {
 	struct kfi_domain	*domain;
 	struct kfi_ep		*ep;
 	struct rhash_head	node;
+	u64			flags;
 	u64			access;
 	u64			offset;
 	size_t			len;
 	bool			live;
 	bool			enabled;
-	bool			single;
 	bool			used;
 	bool			per_io;
 	int			state;
@@ -753,9 +753,9 @@ struct kfi_mr {
  * @access:	KFI_REMOTE_READ or KFI_REMOTE_WRITE
  * @iter:	set to the bytes asked for: ITER_DEST for writes, ITER_SOURCE for reads
  *
- * Once for each operation of a peer (a region may be good for a single one). Every byte that is moved later must be
- * moved inside rcu_read_lock() after kfi_mr_live() said yes, and @iter must not be touched but there: closing or
- * invalidating a region ends that and waits, so that no peer can delay it. Context: process or softirq.
+ * Every byte that is moved later must be moved inside rcu_read_lock() after kfi_mr_live() said yes, and @iter must not
+ * be touched but there: closing or invalidating a region ends that and waits, so that no peer can delay it. Keep the
+ * reference until the last byte has moved and kfi_remote_rma() has been told. Context: process or softirq.
  * Return: the region with a reference, or ERR_PTR(-EACCES): no such key, another endpoint's, out of range, or no right.
  */
 struct kfi_mr *kfi_mr_get(struct kfi_ep *ep, u64 key, u64 addr, size_t len, u64 access, struct iov_iter *iter);

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Address vectors: the peers a consumer may name, as small numbers.
+ *
+ * Two views of the same entries: an xarray from index to address, for posts, and a hash table from address to index, for
+ * arrivals. Both are read under RCU, in any context, without a lock; @lock serialises insertion and removal.
+ *
+ * An address that is inserted again gets the same handle and counts one more use: it is gone when it has been removed as
+ * often (as libfabric's own providers do). Indices are given out round robin, so one that was removed is not
+ * used again until all others have been.
+ */
+#include <linux/export.h>
+#include <linux/mutex.h>
+#include <linux/rcupdate.h>
+#include <linux/rhashtable.h>
+#include <linux/slab.h>
+#include <linux/xarray.h>
+#include "av.h"
+
+#define AV_RX_CTX_BITS_MAX	16
+#define AV_INSERT_FLAGS		(KFI_MORE | KFI_SYNC_ERR)
+#define AV_LIMIT		XA_LIMIT(0, U32_MAX - 1)
+
+struct av_entry {
+	struct rhash_head	node;
+	struct rcu_head		rcu;
+	u32			index;
+	u32			uses;	/* under kfi_av.lock */
+	u8			addr[];
+};
+
+struct kfi_obj *kfi_av_obj(struct kfi_av *av)
+{
+	return &av->obj;
+}
+
+static const struct kfi_prov_ops *av_ops(const struct kfi_av *av)
+{
+	return av->domain->fabric->prov->ops;
+}
+
+/* ---- the data path ---- */
+
+/* The handle without receive-context bits. */
+static u64 bare(const struct kfi_av *av, kfi_addr_t addr)
+{
+	return av->rx_ctx_bits ? addr & (~0ULL >> av->rx_ctx_bits) : addr;
+}
+
+/* Under rcu_read_lock() or @av->lock. */
+static struct av_entry *entry_of(struct kfi_av *av, kfi_addr_t addr)
+{
+	u64 index = bare(av, addr);
+
+	return index < U32_MAX ? xa_load(&av->table, index) : NULL;
+}
+
+u32 kfi_av_index(struct kfi_av *av, kfi_addr_t addr)
+{
+	return min_t(u64, bare(av, addr), U32_MAX);
+}
+EXPORT_SYMBOL_GPL(kfi_av_index);
+
+int kfi_av_addr(struct kfi_av *av, kfi_addr_t addr, void *buf)
+{
+	struct av_entry *e;
+
+	rcu_read_lock();
+	e = entry_of(av, addr);
+	if (e)
+		memcpy(buf, e->addr, av->addrlen);
+	rcu_read_unlock();
+	return e ? av->addrlen : -EINVAL;
+}
+EXPORT_SYMBOL_GPL(kfi_av_addr);
+
+kfi_addr_t kfi_av_reverse(struct kfi_av *av, const void *addr)
+{
+	kfi_addr_t handle = KFI_ADDR_NOTAVAIL;
+	struct av_entry *e;
+
+	rcu_read_lock();
+	e = rhashtable_lookup(&av->by_addr, addr, av->params);
+	if (e)
+		handle = e->index;
+	rcu_read_unlock();
+	return handle;
+}
+EXPORT_SYMBOL_GPL(kfi_av_reverse);
+
+/* ---- insertion ---- */
+
+static int add_entry(struct kfi_av *av, struct av_entry *e)
+{
+	int ret;
+
+	ret = xa_alloc_cyclic(&av->table, &e->index, NULL, AV_LIMIT, &av->next, GFP_KERNEL);
+	if (ret < 0)
+		return ret;
+	ret = rhashtable_insert_fast(&av->by_addr, &e->node, av->params);
+	if (ret)
+		goto free_index;
+	/* The slot is reserved, so this needs no memory. A reader sees the entry whole or not at all. */
+	ret = xa_err(xa_store(&av->table, e->index, e, GFP_KERNEL));
+	if (ret)
+		goto unhash;
+	return 0;
+
+unhash:
+	rhashtable_remove_fast(&av->by_addr, &e->node, av->params);
+free_index:
+	xa_erase(&av->table, e->index);
+	return ret;
+}
+
+static struct av_entry *new_entry(struct kfi_av *av, const void *addr)
+{
+	struct av_entry *e = kmalloc(struct_size(e, addr, av->addrlen), GFP_KERNEL);
+	int ret;
+
+	if (!e)
+		return ERR_PTR(-ENOMEM);
+	e->uses = 0;
+	memcpy(e->addr, addr, av->addrlen);
+	ret = add_entry(av, e);
+	if (!ret)
+		return e;
+	kfree_rcu(e, rcu);	/* a reverse look-up may have seen it */
+	return ERR_PTR(ret);
+}
+
+/* The handle of one address, or KFI_ADDR_NOTAVAIL with *@err positive. */
+static kfi_addr_t insert_one(struct kfi_av *av, const void *addr, int *err)
+{
+	struct av_entry *e;
+
+	lockdep_assert_held(&av->lock);
+	*err = EINVAL;
+	if (av_ops(av)->addr_check && av_ops(av)->addr_check(av->domain, addr))
+		return KFI_ADDR_NOTAVAIL;
+	rcu_read_lock();
+	e = rhashtable_lookup(&av->by_addr, addr, av->params);
+	rcu_read_unlock();	/* entries go only under @av->lock */
+	if (!e)
+		e = new_entry(av, addr);
+	if (IS_ERR(e)) {
+		*err = -PTR_ERR(e);
+		return KFI_ADDR_NOTAVAIL;
+	}
+	*err = 0;
+	e->uses++;
+	return e->index;
+}
+
+/* Insert one address and tell the caller in the way its flags ask for. @i: place in its arrays. Return: inserted? */
+bool kfi_av_put_one(struct kfi_av *av, const void *addr, size_t i, kfi_addr_t *handles, u64 flags, void *context,
+		    int *err)
+{
+	kfi_addr_t handle = KFI_ADDR_NOTAVAIL;
+
+	if (!*err) {
+		mutex_lock(&av->lock);
+		handle = insert_one(av, addr, err);
+		mutex_unlock(&av->lock);
+	}
+	if (handles)
+		handles[i] = handle;
+	if (flags & KFI_SYNC_ERR)
+		((int *)context)[i] = *err;
+	return !*err;
+}
+
+int kfi_av_check_insert(u64 flags, const void *context)
+{
+	if (flags & ~AV_INSERT_FLAGS)
+		return -KFI_EBADFLAGS;
+	return flags & KFI_SYNC_ERR && !context ? -EINVAL : 0;
+}
+
+int kfi_av_insert(struct kfid_av *fid, const void *addr, size_t count, kfi_addr_t *handles, uint64_t flags,
+		  void *context)
+{
+	struct kfi_av *av = kfi_to_av(fid);
+	int ret, err, done = 0;
+	size_t i;
+
+	might_sleep();
+	ret = kfi_av_check_insert(flags, context);
+	if (ret)
+		return ret;
+	if (!addr || !count || count > INT_MAX)
+		return -EINVAL;
+	for (i = 0; i < count; i++) {
+		err = 0;
+		done += kfi_av_put_one(av, addr + i * av->addrlen, i, handles, flags, context, &err);
+	}
+	return done;
+}
+EXPORT_SYMBOL_GPL(kfi_av_insert);
+
+/* ---- removal and look-up ---- */
+
+static int remove_one(struct kfi_av *av, kfi_addr_t handle)
+{
+	struct av_entry *e;
+
+	lockdep_assert_held(&av->lock);
+	e = entry_of(av, handle);
+	if (!e)
+		return -EINVAL;
+	if (--e->uses)
+		return 0;
+	xa_erase(&av->table, e->index);
+	rhashtable_remove_fast(&av->by_addr, &e->node, av->params);
+	kfree_rcu(e, rcu);
+	return 0;
+}
+
+int kfi_av_remove(struct kfid_av *fid, kfi_addr_t *handles, size_t count, uint64_t flags)
+{
+	struct kfi_av *av = kfi_to_av(fid);
+	int ret = 0;
+	size_t i;
+
+	might_sleep();
+	if (flags)
+		return -KFI_EBADFLAGS;
+	if (!handles || !count)
+		return -EINVAL;
+	mutex_lock(&av->lock);
+	for (i = 0; i < count; i++)
+		if (remove_one(av, handles[i]))
+			ret = -EINVAL;
+	mutex_unlock(&av->lock);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kfi_av_remove);
+
+int kfi_av_lookup(struct kfid_av *fid, kfi_addr_t handle, void *addr, size_t *addrlen)
+{
+	struct kfi_av *av = kfi_to_av(fid);
+	size_t room = *addrlen;
+	struct av_entry *e;
+
+	rcu_read_lock();
+	e = entry_of(av, handle);
+	if (e && room)
+		memcpy(addr, e->addr, min(room, av->addrlen));
+	rcu_read_unlock();
+	if (!e)
+		return -EINVAL;
+	*addrlen = av->addrlen;
+	return room < av->addrlen ? -KFI_ETOOSMALL : 0;
+}
+EXPORT_SYMBOL_GPL(kfi_av_lookup);
+
+const char *kfi_av_straddr(struct kfid_av *fid, const void *addr, char *buf, size_t *len)
+{
+	struct kfi_av *av = kfi_to_av(fid);
+	char text[2 * KFI_ADDR_MAX + 1] = "";
+
+	if (av_ops(av)->addr_str)
+		av_ops(av)->addr_str(addr, av->addrlen, text, sizeof(text));
+	else
+		snprintf(text, sizeof(text), "%*phN", (int)av->addrlen, addr);
+	if (*len)
+		strscpy(buf, text, *len);
+	*len = strlen(text) + 1;
+	return buf;
+}
+EXPORT_SYMBOL_GPL(kfi_av_straddr);
+
+/* ---- life ---- */
+
+static int check_attr(const struct kfi_av_attr *attr)
+{
+	if (attr->name || attr->map_addr || attr->type == KFI_AV_MAP)
+		return -EOPNOTSUPP;
+	if (attr->flags & ~KFI_SYMMETRIC)
+		return -KFI_EBADFLAGS;
+	if (attr->type != KFI_AV_UNSPEC && attr->type != KFI_AV_TABLE)
+		return -EINVAL;
+	return attr->rx_ctx_bits < 0 || attr->rx_ctx_bits > AV_RX_CTX_BITS_MAX ? -EINVAL : 0;
+}
+
+int kfi_av_open(struct kfid_domain *dfid, struct kfi_av_attr *attr, struct kfid_av **avp, void *context)
+{
+	struct kfi_domain *domain = kfi_to_domain(dfid);
+	struct kfi_av *av;
+	int ret;
+
+	might_sleep();
+	ret = attr ? check_attr(attr) : -EINVAL;
+	if (ret)
+		return ret;
+	if (READ_ONCE(domain->fabric->dead))
+		return -ENODEV;
+	av = kzalloc(sizeof(*av), GFP_KERNEL);
+	if (!av)
+		return -ENOMEM;
+	av->fid.fid.fclass = KFI_CLASS_AV;
+	av->fid.fid.context = context;
+	av->domain = domain;
+	av->addrlen = domain->addrlen;
+	av->rx_ctx_bits = attr->rx_ctx_bits;
+	av->params = (struct rhashtable_params) {
+		.key_len = av->addrlen,
+		.key_offset = offsetof(struct av_entry, addr),
+		.head_offset = offsetof(struct av_entry, node),
+		.nelem_hint = min_t(size_t, attr->count, U16_MAX),
+		.automatic_shrinking = true,
+	};
+	ret = rhashtable_init(&av->by_addr, &av->params);
+	if (ret)
+		goto free_av;
+	mutex_init(&av->lock);
+	xa_init_flags(&av->table, XA_FLAGS_ALLOC);
+	kfi_obj_init(&av->obj);
+	kfi_obj_get(&domain->obj);
+	attr->type = KFI_AV_TABLE;
+	*avp = &av->fid;
+	return 0;
+
+free_av:
+	kfree(av);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kfi_av_open);
+
+static void free_entry(void *ptr, void *arg)
+{
+	struct av_entry *e = ptr;
+
+	kfree(e);
+}
+
+/* Endpoints pin the vector, so nobody reads it any more. */
+static int av_close(struct kfid *fid)
+{
+	struct kfi_av *av = container_of(fid, struct kfi_av, fid.fid);
+
+	if (!kfi_obj_retire(&av->obj))
+		return -EBUSY;
+	rhashtable_free_and_destroy(&av->by_addr, free_entry, NULL);
+	xa_destroy(&av->table);
+	kfi_obj_put(&av->domain->obj);
+	kfree(av);
+	return 0;
+}
+
+const struct kfi_fid_class kfi_av_class = {
+	.name = "av",
+	.close = av_close,
+};

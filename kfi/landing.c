@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What becomes of a receive that has its message: its place in the buffer, its completion.
+ *
+ * Multi-receive buffers. A message takes the next bytes of the buffer; its completion says where they are. The buffer is
+ * released when less than KFI_OPT_MIN_MULTI_RECV bytes are left, or when a message comes that is longer than what
+ * is left (it goes to the next buffer; only a buffer that is still empty truncates). Several messages can be under
+ * way ("landings") and end in any order, so what carries KFI_MULTI_RECV is the completion of whichever landing is the
+ * last to end after the release. If there is none under way at the release, an entry of its own tells it: its
+ * flags are KFI_MULTI_RECV alone, which no message has, and its length is 0.
+ *
+ * Slots. The buffer's own slot, reserved at the post, is for that final entry; every other landing reserves one when
+ * it is matched.
+ *
+ * Order. kfi_match.order is held from the decision that a landing is not the last one until its entry is in the queue;
+ * so the final entry, which is written after passing through that lock, is behind all others.
+ *
+ * A landing that fails (its sender died half way) makes no entry unless it is the final one: no message was received,
+ * and its bytes in the buffer are lost. The final one then says ECANCELED: the buffer came back, without a message.
+ */
+#include <linux/export.h>
+#include <linux/highmem.h>
+#include <linux/mm.h>
+#include <linux/uio.h>
+#include "core.h"
+#include "landing.h"
+
+/* What of rx->flags the completion shows */
+#define KFI_RX_FLAGS	(KFI_MSG | KFI_TAGGED | KFI_RMA | KFI_READ | KFI_WRITE | KFI_REMOTE_CQ_DATA | KFI_INVALIDATE)
+
+static void *first_byte(const struct iov_iter *iter)
+{
+	const struct bio_vec *bv;
+
+	if (!iter->nr_segs)
+		return NULL;
+	if (iov_iter_is_kvec(iter))
+		return iter->kvec->iov_base + iter->iov_offset;
+	bv = iter->bvec;
+	return PageHighMem(bv->bv_page) ? NULL : page_address(bv->bv_page) + bv->bv_offset + iter->iov_offset;
+}
+
+static void place(struct kfi_oper *op, struct kfi_rx *rx)
+{
+	rx->op = op;
+	rx->room = min(rx->len, op->len - op->consumed);
+	rx->iter = op->iter;
+	rx->buf = first_byte(&rx->iter);
+	iov_iter_truncate(&rx->iter, rx->room);
+	if (rx->flags & KFI_READ)
+		rx->iter.data_source = ITER_SOURCE;
+	op->landings++;
+}
+
+enum kfi_land kfi_land_place(struct kfi_oper *op, struct kfi_rx *rx)
+{
+	size_t left = op->len - op->consumed;
+
+	lockdep_assert_held(&op->ep->match.lock);
+	if (!(op->flags & KFI_MULTI_RECV)) {
+		place(op, rx);
+		return KFI_LAND_DONE;
+	}
+	if (rx->len > left && op->consumed)
+		return KFI_LAND_SPENT;
+	left -= min(rx->len, left);
+	rx->last = left < max_t(size_t, op->ep->min_multi_recv, 1);
+	if (!rx->last && !kfi_cq_reserve(op->cq))
+		return KFI_LAND_FULL;
+	place(op, rx);
+	iov_iter_advance(&op->iter, rx->room);
+	op->consumed += rx->room;
+	return rx->last ? KFI_LAND_DONE : KFI_LAND_MORE;
+}
+
+static void message_entry(const struct kfi_rx *rx, int err, struct kfi_cq_err_entry *wc)
+{
+	*wc = (struct kfi_cq_err_entry) {
+		.op_context = rx->op->context,
+		.flags = (rx->flags & KFI_RX_FLAGS) | KFI_RECV,
+		.len = err ? 0 : rx->len,
+		.buf = rx->buf,
+		.data = rx->data,
+		.tag = rx->tag,
+		.err = -err,
+		.prov_errno = -err,
+		.src_addr = rx->ep->caps & KFI_SOURCE ? rx->src : KFI_ADDR_NOTAVAIL,
+	};
+	if (!err && rx->len > rx->room) {
+		wc->err = KFI_ETRUNC;
+		wc->olen = rx->len - rx->room;
+	}
+}
+
+/* A multi-receive buffer comes back without a message. */
+static void release_buffer(struct kfi_oper *op)
+{
+	struct kfi_cq_err_entry wc = { .flags = KFI_MULTI_RECV, .src_addr = KFI_ADDR_NOTAVAIL };
+
+	kfi_op_finish(op, &wc);
+}
+
+void kfi_land_end_spent(struct list_head *spent)
+{
+	struct kfi_oper *op, *next;
+
+	list_for_each_entry_safe(op, next, spent, link)
+		release_buffer(op);
+}
+
+/* The entry of a landing that is not the last one of its buffer, in the slot that was reserved for it. */
+static void intermediate(struct kfi_oper *op, const struct kfi_cq_err_entry *wc, int err)
+{
+	lockdep_assert_held(&op->ep->match.order);
+	if (err) {
+		kfi_stat_inc(op->ep, errors);
+		kfi_cq_unreserve(op->cq);
+		return;
+	}
+	kfi_op_part(op, wc);
+}
+
+static void land_multi(struct kfi_oper *op, struct kfi_cq_err_entry *wc, int err)
+{
+	struct kfi_match *m = &op->ep->match;
+	bool last, released = false;
+
+	spin_lock_bh(&m->order);
+	spin_lock(&m->lock);
+	last = op->state == KFI_RECV_TAKEN && op->landings == 1;
+	spin_unlock(&m->lock);
+	if (!last) {
+		intermediate(op, wc, err);
+		spin_lock(&m->lock);
+		released = !--op->landings && op->state == KFI_RECV_TAKEN;
+		spin_unlock(&m->lock);
+	}
+	spin_unlock_bh(&m->order);
+	if (released)
+		release_buffer(op);
+	if (!last)
+		return;
+	wc->flags |= KFI_MULTI_RECV;
+	if (err)
+		wc->err = ECANCELED;
+	kfi_op_finish(op, wc);
+}
+
+void kfi_rx_complete(struct kfi_rx *rx, int err)
+{
+	struct kfi_oper *op = rx->op;
+	struct kfi_cq_err_entry wc;
+
+	message_entry(rx, err, &wc);
+	rx->op = NULL;
+	if (op->flags & KFI_MULTI_RECV)
+		land_multi(op, &wc, err);
+	else
+		kfi_op_finish(op, &wc);
+}
+EXPORT_SYMBOL_GPL(kfi_rx_complete);
+
+void kfi_match_end(struct kfi_oper *op, int err)
+{
+	struct kfi_cq_err_entry wc = {
+		.flags = KFI_RECV | (op->code == KFI_OPC_TRECV ? KFI_TAGGED : KFI_MSG) | (op->flags & KFI_MULTI_RECV),
+		.tag = op->tag,
+		.err = -err,
+		.prov_errno = -err,
+		.src_addr = KFI_ADDR_NOTAVAIL,
+	};
+
+	kfi_op_finish(op, &wc);
+}
+
+static void remote_entry(struct kfi_ep *ep, u64 flags, size_t len, u64 data, kfi_addr_t src)
+{
+	struct kfi_cq_err_entry wc = {
+		.flags = KFI_RMA | KFI_REMOTE_CQ_DATA | (flags & (KFI_REMOTE_READ | KFI_REMOTE_WRITE)),
+		.len = len,
+		.data = data,
+		.src_addr = ep->caps & KFI_SOURCE ? src : KFI_ADDR_NOTAVAIL,
+	};
+
+	kfi_cq_fill(ep->rx_cq, &wc);
+}
+
+/* The region's counter may be closed as soon as the region is: look only while it lives. */
+static void count_region(struct kfi_mr *mr, u64 flags, size_t len)
+{
+	if (mr->flags & KFI_MR_SINGLE_USE)
+		WRITE_ONCE(mr->used, true);
+	rcu_read_lock();
+	if (READ_ONCE(mr->live) && (flags & mr->cntr_access))
+		kfi_cntr_count_len(mr->cntr, 0, len);
+	rcu_read_unlock();
+}
+
+int kfi_remote_rma(struct kfi_ep *ep, struct kfi_mr *mr, u64 flags, size_t len, u64 data, kfi_addr_t src)
+{
+	bool write = flags & KFI_REMOTE_WRITE, entry = (flags & KFI_REMOTE_CQ_DATA) && ep->rx_cq;
+
+	if (entry && !kfi_cq_reserve(ep->rx_cq))
+		return -EAGAIN;
+	if (entry)
+		remote_entry(ep, flags, len, data, src);
+	if (mr)
+		count_region(mr, flags, len);
+	kfi_cntr_count_len(ep->cntr[write ? KFI_CNTR_REMOTE_WRITE : KFI_CNTR_REMOTE_READ], 0, len);
+	kfi_stat_inc(ep, rma_in_ops);
+	kfi_stat_add(ep, rma_in_bytes, len);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(kfi_remote_rma);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * landing.h - between match.c, which finds a receive, and landing.c, which knows what becomes of it.
+ */
+#ifndef _KFI_LANDING_H
+#define _KFI_LANDING_H
+
+#include <linux/list.h>
+
+struct kfi_oper;
+struct kfi_rx;
+
+/* kfi_oper.state of a receive; protected by kfi_match.lock */
+enum {
+	KFI_RECV_POSTED = 1,	/* may be given a message */
+	KFI_RECV_TAKEN,		/* will be given no more */
+};
+
+/* What a receive says to a message */
+enum kfi_land {
+	KFI_LAND_DONE,		/* here; and I take no more */
+	KFI_LAND_MORE,		/* here; and I have room for another */
+	KFI_LAND_SPENT,		/* not here, I am too full: release me */
+	KFI_LAND_FULL,		/* here, but the CQ has no slot yet */
+};
+
+/* Under kfi_match.lock. Sets rx->op, iter, room, buf unless SPENT or FULL. */
+enum kfi_land kfi_land_place(struct kfi_oper *op, struct kfi_rx *rx);
+/* Without locks: end the multi-receive buffers (linked by op->link) that were released while nothing was under way. */
+void kfi_land_end_spent(struct list_head *spent);
+
+#endif /* _KFI_LANDING_H */

@@ -1,0 +1,520 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Matching of messages with receives.
+ *
+ * Two sets meet here: receives that were posted before their message, and messages that came before their receive
+ * (unexpected ones). One lock per endpoint, taken for a few list operations and nothing else: no provider is called,
+ * no completion is made and no byte is copied under it.
+ *
+ * The rule that everything below keeps: no unexpected message fits a posted receive. So an arrival only looks at
+ * receives, a post only at unexpected messages, and neither overtakes the other. The one exception is a message whose
+ * multi-receive buffer has room while the completion queue has none; then the endpoint is @stalled for that kind of
+ * message and later arrivals of the kind wait behind it until the queue has been read.
+ *
+ * Cost: untagged receives and exact tags are found in O(1), whatever is posted. Receives with ignore bits, receives
+ * that name a source and searches for them among unexpected messages walk a list.
+ */
+#include <linux/export.h>
+#include <linux/hash.h>
+#include <linux/list.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include "core.h"
+#include "landing.h"
+
+#define MATCH_BITS_MIN	6
+#define MATCH_BITS_MAX	16
+
+static inline bool rx_tagged(const struct kfi_rx *rx)
+{
+	return rx->flags & KFI_TAGGED;
+}
+
+static inline bool op_tagged(const struct kfi_oper *op)
+{
+	return op->code == KFI_OPC_TRECV;
+}
+
+static inline struct list_head *tag_bucket(const struct kfi_match *m, struct list_head *table, u64 tag)
+{
+	return &table[hash_64(tag, m->bits)];
+}
+
+static inline struct hlist_head *context_bucket(const struct kfi_match *m, const void *context)
+{
+	return &m->contexts[hash_ptr(context, m->bits)];
+}
+
+/* A directed receive names a table index in op->addr (see direct()), any other has KFI_ADDR_UNSPEC there. */
+static bool source_fits(const struct kfi_oper *op, const struct kfi_rx *rx)
+{
+	if (likely(op->addr == KFI_ADDR_UNSPEC))
+		return true;
+	return rx->src != KFI_ADDR_NOTAVAIL && op->addr == kfi_av_index(op->ep->av, rx->src);
+}
+
+static bool fits(const struct kfi_oper *op, const struct kfi_rx *rx)
+{
+	if (op_tagged(op) && (op->tag ^ rx->tag) & ~op->ignore)
+		return false;
+	return source_fits(op, rx);
+}
+
+/* The oldest receive of a list that takes @rx; the list is an (ordered) bucket or everything of a kind. */
+static struct kfi_oper *oldest_op(struct list_head *list, const struct kfi_rx *rx)
+{
+	struct kfi_oper *op;
+
+	list_for_each_entry(op, list, link)
+		if (fits(op, rx))
+			return op;
+	return NULL;
+}
+
+static struct kfi_oper *find_op(struct kfi_match *m, const struct kfi_rx *rx)
+{
+	struct kfi_oper *exact, *wild;
+
+	if (!rx_tagged(rx))
+		return oldest_op(&m->msgs, rx);
+	exact = oldest_op(tag_bucket(m, m->exact, rx->tag), rx);
+	wild = oldest_op(&m->wild, rx);
+	if (exact && wild)
+		return exact->seq < wild->seq ? exact : wild;
+	return exact ?: wild;
+}
+
+static struct kfi_rx *find_unexpected(struct kfi_match *m, const struct kfi_oper *op)
+{
+	struct kfi_rx *rx;
+
+	if (op_tagged(op) && !op->ignore) {
+		list_for_each_entry(rx, tag_bucket(m, m->unexp_hash, op->tag), bucket)
+			if (fits(op, rx))
+				return rx;
+		return NULL;
+	}
+	list_for_each_entry(rx, op_tagged(op) ? &m->unexp_tags : &m->unexp_msgs, link)
+		if (fits(op, rx))
+			return rx;
+	return NULL;
+}
+
+static void enqueue_op(struct kfi_match *m, struct kfi_oper *op)
+{
+	struct list_head *list = &m->msgs;
+
+	lockdep_assert_held(&m->lock);
+	if (op_tagged(op))
+		list = op->ignore ? &m->wild : tag_bucket(m, m->exact, op->tag);
+	op->seq = m->seq++;
+	op->state = KFI_RECV_POSTED;
+	list_add_tail(&op->link, list);
+	hlist_add_head(&op->hnode, context_bucket(m, op->context));
+}
+
+static void dequeue_op(struct kfi_match *m, struct kfi_oper *op)
+{
+	lockdep_assert_held(&m->lock);
+	op->state = KFI_RECV_TAKEN;
+	list_del_init(&op->link);
+	hlist_del_init(&op->hnode);
+}
+
+static void enqueue_rx(struct kfi_match *m, struct kfi_rx *rx)
+{
+	lockdep_assert_held(&m->lock);
+	list_add_tail(&rx->link, rx_tagged(rx) ? &m->unexp_tags : &m->unexp_msgs);
+	if (rx_tagged(rx))
+		list_add_tail(&rx->bucket, tag_bucket(m, m->unexp_hash, rx->tag));
+	kfi_stat_inc(rx->ep, unexpected);
+}
+
+static void dequeue_rx(struct kfi_match *m, struct kfi_rx *rx)
+{
+	lockdep_assert_held(&m->lock);
+	list_del_init(&rx->link);
+	list_del_init(&rx->bucket);
+}
+
+/*
+ * Give @rx its place in @op. KFI_LAND_SPENT: a multi-receive buffer had no room for it and is released; if nothing is
+ * under way into it any more it goes to @spent, for the caller to end when the lock is dropped.
+ */
+static enum kfi_land claim(struct kfi_oper *op, struct kfi_rx *rx, struct list_head *spent)
+{
+	struct kfi_match *m = &op->ep->match;
+	enum kfi_land land = kfi_land_place(op, rx);
+
+	lockdep_assert_held(&m->lock);
+	if (land != KFI_LAND_MORE && land != KFI_LAND_FULL && op->state == KFI_RECV_POSTED)
+		dequeue_op(m, op);
+	if (land == KFI_LAND_SPENT && !op->landings)
+		list_add_tail(&op->link, spent);
+	return land;
+}
+
+static enum kfi_rx_verdict match_rx(struct kfi_match *m, struct kfi_rx *rx, struct list_head *spent)
+{
+	struct kfi_oper *op;
+
+	while ((op = find_op(m, rx))) {
+		switch (claim(op, rx, spent)) {
+		case KFI_LAND_SPENT:
+			continue;
+		case KFI_LAND_FULL:
+			return KFI_RX_FULL;
+		default:
+			return KFI_RX_MATCHED;
+		}
+	}
+	return KFI_RX_NONE;
+}
+
+/* Match what is unexpected with what is posted, oldest first, into @m->ready. */
+static void settle_list(struct kfi_match *m, struct list_head *list, bool *stalled, struct list_head *spent)
+{
+	struct kfi_rx *rx, *next;
+	enum kfi_rx_verdict verdict;
+
+	*stalled = false;
+	list_for_each_entry_safe(rx, next, list, link) {
+		verdict = match_rx(m, rx, spent);
+		if (verdict == KFI_RX_FULL) {
+			*stalled = true;
+			return;
+		}
+		if (verdict == KFI_RX_MATCHED) {
+			dequeue_rx(m, rx);
+			list_add_tail(&rx->link, &m->ready);
+		}
+		if (list == &m->unexp_msgs && list_empty(&m->msgs))
+			return;
+	}
+}
+
+static void settle(struct kfi_match *m, bool tagged, struct list_head *spent)
+{
+	lockdep_assert_held(&m->lock);
+	settle_list(m, tagged ? &m->unexp_tags : &m->unexp_msgs, &m->stalled[tagged], spent);
+}
+
+static bool must_wait(const struct kfi_match *m)
+{
+	return (m->stalled[0] || m->stalled[1]) && !m->closed;
+}
+
+/* Have match_space() called when the CQ has room, unless that is arranged already. Called without the lock. */
+static void wait_space(struct kfi_ep *ep)
+{
+	struct kfi_match *m = &ep->match;
+	LIST_HEAD(spent);
+	bool wait;
+
+	do {
+		spin_lock_bh(&m->lock);
+		if (!m->waiting && must_wait(m)) {
+			settle(m, false, &spent);
+			settle(m, true, &spent);
+		}
+		wait = !m->waiting && must_wait(m);
+		if (wait)
+			m->waiting = true;
+		spin_unlock_bh(&m->lock);
+		kfi_land_end_spent(&spent);
+		if (!wait || kfi_cq_wait_space(ep->rx_cq, &m->space))
+			return;
+		spin_lock_bh(&m->lock);
+		m->waiting = false;
+		spin_unlock_bh(&m->lock);
+	} while (true);
+}
+
+static void match_space(struct kfi_cq_waiter *w)
+{
+	struct kfi_ep *ep = container_of(w, struct kfi_ep, match.space);
+	struct kfi_match *m = &ep->match;
+	struct kfi_rx *rx;
+
+	spin_lock_bh(&m->lock);
+	m->waiting = false;
+	spin_unlock_bh(&m->lock);
+	wait_space(ep);
+	while ((rx = kfi_match_more(ep)))
+		ep->ops->rx_matched(ep, rx);
+}
+
+/* A post may race with kfi_match_close(), which then may have looked for the waiter before it was registered. */
+static void post_wait(struct kfi_ep *ep)
+{
+	wait_space(ep);
+	if (READ_ONCE(ep->match.closed))
+		kfi_cq_cancel_wait(ep->rx_cq, &ep->match.space);
+}
+
+/* Make op->addr what source_fits() compares: the bare index, or KFI_ADDR_UNSPEC for "anybody". */
+static void direct(struct kfi_ep *ep, struct kfi_oper *op)
+{
+	u64 need = KFI_DIRECTED_RECV | (op_tagged(op) ? KFI_TAGGED_DIRECTED_RECV : 0);
+
+	if (op->addr == KFI_ADDR_UNSPEC)
+		return;
+	if (!(ep->caps & need) || !ep->av)
+		op->addr = KFI_ADDR_UNSPEC;
+	else
+		op->addr = kfi_av_index(ep->av, op->addr);
+}
+
+/* An ordinary receive takes at most one message, which leaves everything settled. */
+static struct kfi_rx *post_one(struct kfi_match *m, struct kfi_oper *op)
+{
+	struct kfi_rx *rx = find_unexpected(m, op);
+	LIST_HEAD(none);
+
+	if (!rx) {
+		enqueue_op(m, op);
+		return NULL;
+	}
+	op->state = KFI_RECV_TAKEN;
+	claim(op, rx, &none);
+	dequeue_rx(m, rx);
+	return rx;
+}
+
+int kfi_match_post(struct kfi_ep *ep, struct kfi_oper *op, struct kfi_rx **unexp)
+{
+	struct kfi_match *m = &ep->match;
+	bool tagged = op_tagged(op), settled;
+	LIST_HEAD(spent);
+
+	direct(ep, op);
+	op->consumed = 0;
+	op->landings = 0;
+	*unexp = NULL;
+	spin_lock_bh(&m->lock);
+	if (m->closed) {
+		spin_unlock_bh(&m->lock);
+		return -ESHUTDOWN;
+	}
+	settled = !(op->flags & KFI_MULTI_RECV) && !m->stalled[tagged];
+	if (settled) {
+		*unexp = post_one(m, op);
+	} else {
+		enqueue_op(m, op);
+		settle(m, tagged, &spent);
+	}
+	spin_unlock_bh(&m->lock);
+	if (settled)
+		return 0;
+	kfi_land_end_spent(&spent);
+	if (READ_ONCE(m->stalled[tagged]))
+		post_wait(ep);
+	*unexp = kfi_match_more(ep);
+	return 0;
+}
+
+struct kfi_rx *kfi_match_more(struct kfi_ep *ep)
+{
+	struct kfi_match *m = &ep->match;
+	struct kfi_rx *rx;
+
+	spin_lock_bh(&m->lock);
+	rx = list_first_entry_or_null(&m->ready, struct kfi_rx, link);
+	if (rx)
+		list_del_init(&rx->link);
+	spin_unlock_bh(&m->lock);
+	return rx;
+}
+
+static enum kfi_rx_verdict arrive(struct kfi_match *m, struct kfi_rx *rx, bool queue, struct list_head *spent)
+{
+	bool tagged = rx_tagged(rx);
+	enum kfi_rx_verdict verdict;
+
+	if (m->closed)
+		return KFI_RX_CLOSED;
+	if (unlikely(m->stalled[tagged])) {
+		settle(m, tagged, spent);
+		if (m->stalled[tagged])
+			return KFI_RX_FULL;
+	}
+	verdict = match_rx(m, rx, spent);
+	if (verdict != KFI_RX_NONE || !queue)
+		return verdict;
+	enqueue_rx(m, rx);
+	return KFI_RX_QUEUED;
+}
+
+enum kfi_rx_verdict kfi_rx_arrive(struct kfi_ep *ep, struct kfi_rx *rx, bool queue)
+{
+	struct kfi_match *m = &ep->match;
+	enum kfi_rx_verdict verdict;
+	LIST_HEAD(spent);
+
+	rx->ep = ep;
+	rx->op = NULL;
+	rx->last = false;
+	INIT_LIST_HEAD(&rx->link);
+	INIT_LIST_HEAD(&rx->bucket);
+	spin_lock_bh(&m->lock);
+	verdict = arrive(m, rx, queue, &spent);
+	spin_unlock_bh(&m->lock);
+	kfi_land_end_spent(&spent);
+	return verdict;
+}
+EXPORT_SYMBOL_GPL(kfi_rx_arrive);
+
+bool kfi_rx_unqueue(struct kfi_rx *rx)
+{
+	struct kfi_match *m = &rx->ep->match;
+	bool queued;
+
+	spin_lock_bh(&m->lock);
+	queued = !rx->op && !list_empty(&rx->link);
+	if (queued)
+		dequeue_rx(m, rx);
+	spin_unlock_bh(&m->lock);
+	return queued;
+}
+EXPORT_SYMBOL_GPL(kfi_rx_unqueue);
+
+static struct kfi_oper *by_context(struct kfi_match *m, void *context)
+{
+	struct kfi_oper *op;
+
+	hlist_for_each_entry(op, context_bucket(m, context), hnode)
+		if (op->context == context)
+			return op;
+	return NULL;
+}
+
+/*
+ * A multi-receive buffer with messages under way takes no more of them and ends with the last that is under way: that
+ * is its one final event, and there is nothing for the caller to end.
+ */
+struct kfi_oper *kfi_match_cancel(struct kfi_ep *ep, void *context)
+{
+	struct kfi_match *m = &ep->match;
+	struct kfi_oper *op;
+
+	spin_lock_bh(&m->lock);
+	op = by_context(m, context);
+	if (op) {
+		dequeue_op(m, op);
+		if (op->landings)
+			op = NULL;
+	}
+	spin_unlock_bh(&m->lock);
+	return op;
+}
+
+static void take_all(struct kfi_match *m, struct list_head *from, struct list_head *to)
+{
+	struct kfi_oper *op, *next;
+
+	list_for_each_entry_safe(op, next, from, link) {
+		dequeue_op(m, op);
+		if (!op->landings)
+			list_add_tail(&op->link, to);
+	}
+}
+
+static void take_posted(struct kfi_match *m, struct list_head *to)
+{
+	unsigned int i;
+
+	lockdep_assert_held(&m->lock);
+	take_all(m, &m->msgs, to);
+	take_all(m, &m->wild, to);
+	for (i = 0; i < 1u << m->bits; i++)
+		take_all(m, &m->exact[i], to);
+}
+
+void kfi_rx_flush(struct kfi_ep *ep, int err)
+{
+	struct kfi_match *m = &ep->match;
+	struct kfi_oper *op, *next;
+	LIST_HEAD(ops);
+
+	spin_lock_bh(&m->lock);
+	take_posted(m, &ops);
+	spin_unlock_bh(&m->lock);
+	list_for_each_entry_safe(op, next, &ops, link)
+		kfi_match_end(op, err);
+}
+EXPORT_SYMBOL_GPL(kfi_rx_flush);
+
+/* One unexpected message, out of the matching; @op says whether a receive has it already. */
+static struct kfi_rx *take_unexpected(struct kfi_match *m)
+{
+	struct kfi_rx *rx;
+
+	spin_lock_bh(&m->lock);
+	rx = list_first_entry_or_null(&m->ready, struct kfi_rx, link) ?:
+	     list_first_entry_or_null(&m->unexp_msgs, struct kfi_rx, link) ?:
+	     list_first_entry_or_null(&m->unexp_tags, struct kfi_rx, link);
+	if (rx)
+		dequeue_rx(m, rx);
+	spin_unlock_bh(&m->lock);
+	return rx;
+}
+
+void kfi_match_close(struct kfi_ep *ep, int err)
+{
+	struct kfi_match *m = &ep->match;
+	struct kfi_rx *rx;
+
+	spin_lock_bh(&m->lock);
+	WRITE_ONCE(m->closed, true);
+	spin_unlock_bh(&m->lock);
+	if (ep->rx_cq)
+		kfi_cq_cancel_wait(ep->rx_cq, &m->space);
+	while ((rx = take_unexpected(m))) {
+		if (rx->op)
+			kfi_rx_complete(rx, err);
+		ep->ops->rx_drop(ep, rx);
+	}
+	kfi_rx_flush(ep, err);
+}
+
+static struct list_head *alloc_buckets(unsigned int bits)
+{
+	struct list_head *table = kvmalloc_array(1u << bits, sizeof(*table), GFP_KERNEL);
+	unsigned int i;
+
+	if (table)
+		for (i = 0; i < 1u << bits; i++)
+			INIT_LIST_HEAD(&table[i]);
+	return table;
+}
+
+int kfi_match_init(struct kfi_match *m, u32 depth)
+{
+	memset(m, 0, sizeof(*m));
+	spin_lock_init(&m->lock);
+	spin_lock_init(&m->order);
+	INIT_LIST_HEAD(&m->msgs);
+	INIT_LIST_HEAD(&m->wild);
+	INIT_LIST_HEAD(&m->unexp_msgs);
+	INIT_LIST_HEAD(&m->unexp_tags);
+	INIT_LIST_HEAD(&m->ready);
+	INIT_LIST_HEAD(&m->space.link);
+	m->space.fn = match_space;
+	m->bits = clamp_t(unsigned int, order_base_2(max(depth, 1u)), MATCH_BITS_MIN, MATCH_BITS_MAX);
+	m->exact = alloc_buckets(m->bits);
+	m->unexp_hash = alloc_buckets(m->bits);
+	m->contexts = kvcalloc(1u << m->bits, sizeof(*m->contexts), GFP_KERNEL);
+	if (m->exact && m->unexp_hash && m->contexts)
+		return 0;
+	kfi_match_exit(m);
+	return -ENOMEM;
+}
+
+void kfi_match_exit(struct kfi_match *m)
+{
+	WARN_ON_ONCE(!list_empty(&m->msgs) || !list_empty(&m->unexp_msgs) || !list_empty(&m->unexp_tags));
+	kvfree(m->exact);
+	kvfree(m->unexp_hash);
+	kvfree(m->contexts);
+}

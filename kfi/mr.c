@@ -1,0 +1,550 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory regions: what a peer may touch, and the check that it may.
+ *
+ * The right to touch memory and the life of the structure are two things. A peer's operation holds a reference of the
+ * structure for as long as the peer takes; the right is @live (and the key it was got with), asked again in
+ * every RCU section that moves bytes. So the end of a region is: clear @live, leave the table, and wait for an RCU
+ * grace period - or not even that, when nobody holds a reference. No peer can delay it.
+ *
+ * Lookup is lock-free: an RCU read of the domain's table, a conditional reference, then all checks. See kfi_mr_get() for
+ * the order of its steps.
+ */
+#include <linux/export.h>
+#include <linux/overflow.h>
+#include <linux/random.h>
+#include <linux/rcupdate.h>
+#include <linux/scatterlist.h>
+#include <linux/slab.h>
+#include <linux/unaligned.h>
+#include "core.h"
+#include "cntr.h"
+#include "mr.h"
+
+#define MR_OWNER_RIGHTS		(KFI_SEND | KFI_RECV | KFI_READ | KFI_WRITE)
+#define MR_PEER_RIGHTS		(KFI_REMOTE_READ | KFI_REMOTE_WRITE)
+#define MR_REG_FLAGS		(KFI_RMA_EVENT | KFI_RMA_PMEM | KFI_MR_SINGLE_USE)
+#define MR_KEY_TRIES		16
+
+static const struct rhashtable_params mr_params = {
+	.key_len = sizeof(u64),
+	.key_offset = offsetof(struct kfi_mr, fid.key),
+	.head_offset = offsetof(struct kfi_mr, node),
+	.min_size = 64,
+	.automatic_shrinking = true,
+};
+
+static struct kfi_mr *to_mr(struct kfid *fid)
+{
+	return container_of(fid, struct kfi_mr, fid.fid);
+}
+
+static const struct kfi_prov_ops *mr_ops(const struct kfi_mr *mr)
+{
+	return mr->domain->fabric->prov->ops;
+}
+
+static int mr_mode(const struct kfi_domain *domain)
+{
+	return domain->info->domain_attr->mr_mode;
+}
+
+int kfi_mr_table_init(struct kfi_domain *domain)
+{
+	return rhashtable_init(&domain->mrs, &mr_params);
+}
+
+void kfi_mr_table_exit(struct kfi_domain *domain)
+{
+	rhashtable_destroy(&domain->mrs);
+}
+
+void kfi_mr_exit(void)
+{
+	rcu_barrier();
+	kfi_mr_done_exit();
+}
+
+/* ---- segments ---- */
+
+static ssize_t measure_kvec(const struct kfi_mr_attr *attr, size_t *len)
+{
+	size_t i;
+
+	for (i = 0; i < attr->iov_count; i++) {
+		if (!attr->mr_iov[i].iov_base && attr->mr_iov[i].iov_len)
+			return -EINVAL;
+		if (check_add_overflow(*len, attr->mr_iov[i].iov_len, len))
+			return -EINVAL;
+	}
+	return attr->iov_count;
+}
+
+static ssize_t measure_bvec(const struct kfi_mr_attr *attr, size_t *len)
+{
+	size_t i;
+
+	for (i = 0; i < attr->iov_count; i++) {
+		if (!attr->mr_biov[i].bv_page)
+			return -EINVAL;
+		if (check_add_overflow(*len, (size_t)attr->mr_biov[i].bv_len, len))
+			return -EINVAL;
+	}
+	return attr->iov_count;
+}
+
+/* Mapping may have merged entries: the length is that of the mapped ones, the segments are those of the pages. */
+static ssize_t measure_sgl(const struct kfi_mr_attr *attr, size_t *len)
+{
+	struct scatterlist *sg = (struct scatterlist *)attr->mr_sgl;
+	size_t left, segs = 0, i;
+
+	for (i = 0; i < attr->iov_count; i++, sg = sg_next(sg)) {
+		if (!sg || check_add_overflow(*len, (size_t)sg_dma_len(sg), len))
+			return -EINVAL;
+	}
+	left = *len;
+	for (sg = (struct scatterlist *)attr->mr_sgl; sg && left; sg = sg_next(sg)) {
+		left -= min_t(size_t, left, sg->length);
+		segs++;
+	}
+	return left ? -EINVAL : segs;
+}
+
+ssize_t kfi_mr_measure(const struct kfi_mr_attr *attr, size_t *len)
+{
+	ssize_t segs = -EINVAL;
+
+	*len = 0;
+	if (!attr->mr_iov || !attr->iov_count || attr->access & ~(MR_OWNER_RIGHTS | MR_PEER_RIGHTS))
+		return -EINVAL;
+	if (attr->auth_key_size)
+		return -EOPNOTSUPP;
+	if (attr->type == KFI_KVEC)
+		segs = measure_kvec(attr, len);
+	else if (attr->type == KFI_BVEC)
+		segs = measure_bvec(attr, len);
+	else if (attr->type == KFI_SGL)
+		segs = measure_sgl(attr, len);
+	return segs < 0 || *len ? segs : -EINVAL;
+}
+
+static void copy_sgl(struct kfi_mr *mr, const struct scatterlist *sgl, size_t len)
+{
+	struct bio_vec *bv = mr->iov.bvec;
+	struct scatterlist *sg;
+
+	for (sg = (struct scatterlist *)sgl; len; sg = sg_next(sg), bv++) {
+		bv->bv_page = sg_page(sg);
+		bv->bv_offset = sg->offset;
+		bv->bv_len = min_t(size_t, len, sg->length);
+		len -= bv->bv_len;
+	}
+}
+
+static size_t seg_len(const struct kfi_mr *mr, size_t i)
+{
+	return iov_iter_is_kvec(&mr->iter) ? mr->iov.kvec[i].iov_len : mr->iov.bvec[i].bv_len;
+}
+
+/* The common length of all segments between the first and the last, 0 if there is none or too few to care. */
+static size_t find_unit(const struct kfi_mr *mr, size_t segs)
+{
+	size_t i;
+
+	if (segs < 4)
+		return 0;
+	for (i = 2; i < segs - 1; i++)
+		if (seg_len(mr, i) != seg_len(mr, 1))
+			return 0;
+	return seg_len(mr, 1);
+}
+
+void kfi_mr_fill(struct kfi_mr *mr, const struct kfi_mr_attr *attr, size_t segs, size_t len)
+{
+	if (attr->type == KFI_KVEC) {
+		memcpy(mr->iov.kvec, attr->mr_iov, segs * sizeof(struct kvec));
+		iov_iter_kvec(&mr->iter, ITER_SOURCE, mr->iov.kvec, segs, len);
+	} else {
+		if (attr->type == KFI_BVEC)
+			memcpy(mr->iov.bvec, attr->mr_biov, segs * sizeof(struct bio_vec));
+		else
+			copy_sgl(mr, attr->mr_sgl, len);
+		iov_iter_bvec(&mr->iter, ITER_SOURCE, mr->iov.bvec, segs, len);
+	}
+	mr->unit = find_unit(mr, segs);
+	mr->len = len;
+	mr->access = attr->access;
+	mr->persist = attr->persist;
+	mr->used = false;
+	mr->offset = attr->offset;
+	if (mr_mode(mr->domain) & KFI_MR_VIRT_ADDR && attr->type == KFI_KVEC)
+		mr->offset = (unsigned long)attr->mr_iov[0].iov_base;
+}
+
+/* ---- keys ---- */
+
+static unsigned int key_bits(const struct kfi_domain *domain)
+{
+	size_t size = domain->info->domain_attr->mr_key_size;
+
+	return size && size < sizeof(u64) ? size * 8 : 64;
+}
+
+static int hash_key(struct kfi_mr *mr, u64 key)
+{
+	WRITE_ONCE(mr->fid.key, key);
+	return rhashtable_lookup_insert_fast(&mr->domain->mrs, &mr->node, mr_params);
+}
+
+int kfi_mr_hash_random(struct kfi_mr *mr)
+{
+	u64 key, old = mr->fid.key, mask = GENMASK_ULL(key_bits(mr->domain) - 1, 0);
+	int tries, ret = -EEXIST;
+
+	for (tries = 0; ret == -EEXIST && tries < MR_KEY_TRIES; tries++) {
+		key = get_random_u64() & mask;
+		if (!key || key == old || key == (KFI_KEY_NOTAVAIL & mask))
+			continue;
+		ret = hash_key(mr, key);
+	}
+	if (ret)
+		WRITE_ONCE(mr->fid.key, KFI_KEY_NOTAVAIL);
+	return ret == -EEXIST ? -KFI_ENOKEY : ret;
+}
+
+static int hash_requested(struct kfi_mr *mr, u64 key)
+{
+	int ret;
+
+	if (key & ~GENMASK_ULL(key_bits(mr->domain) - 1, 0))
+		return -EINVAL;
+	ret = hash_key(mr, key);
+	return ret == -EEXIST ? -KFI_ENOKEY : ret;
+}
+
+static int give_key(struct kfi_mr *mr, u64 requested)
+{
+	if (mr_ops(mr)->mr_reg)
+		return mr_ops(mr)->mr_reg(mr);
+	if (mr_mode(mr->domain) & KFI_MR_PROV_KEY || requested == KFI_KEY_NOTAVAIL)
+		return kfi_mr_hash_random(mr);
+	return hash_requested(mr, requested);
+}
+
+/* ---- life ---- */
+
+static void mr_free(struct rcu_head *rcu)
+{
+	struct kfi_mr *mr = container_of(rcu, struct kfi_mr, rcu);
+
+	kvfree(mr->iov.kvec);
+	kfree(mr);
+}
+
+static void mr_release(struct kref *ref)
+{
+	struct kfi_mr *mr = container_of(ref, struct kfi_mr, ref);
+
+	call_rcu(&mr->rcu, mr_free);
+}
+
+void kfi_mr_put(struct kfi_mr *mr)
+{
+	kref_put(&mr->ref, mr_release);
+}
+EXPORT_SYMBOL_GPL(kfi_mr_put);
+
+struct kfi_mr *kfi_mr_new(struct kfi_domain *domain, size_t iov_limit, void *context)
+{
+	struct kfi_mr *mr;
+
+	if (READ_ONCE(domain->fabric->dead))
+		return ERR_PTR(-ENODEV);
+	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->iov.kvec = kvmalloc_array(iov_limit, max(sizeof(struct kvec), sizeof(struct bio_vec)), GFP_KERNEL);
+	if (!mr->iov.kvec) {
+		kfree(mr);
+		return ERR_PTR(-ENOMEM);
+	}
+	mr->fid.fid.fclass = KFI_CLASS_MR;
+	mr->fid.fid.context = context;
+	mr->fid.key = KFI_KEY_NOTAVAIL;
+	mr->domain = domain;
+	mr->iov_limit = iov_limit;
+	kref_init(&mr->ref);
+	kfi_obj_init(&mr->obj);
+	kfi_obj_get(&domain->obj);
+	return mr;
+}
+
+void kfi_mr_abandon(struct kfi_mr *mr)
+{
+	kfi_obj_put(&mr->domain->obj);
+	kfi_mr_put(mr);
+}
+
+void kfi_mr_make_live(struct kfi_mr *mr)
+{
+	mr->enabled = true;
+	smp_store_release(&mr->live, true);
+}
+
+void kfi_mr_make_dead(struct kfi_mr *mr)
+{
+	WRITE_ONCE(mr->live, false);
+	if (!mr_ops(mr)->mr_reg)
+		rhashtable_remove_fast(&mr->domain->mrs, &mr->node, mr_params);
+}
+
+/* Bindings have to be complete before peers may use the region? */
+static bool needs_enable(const struct kfi_mr *mr)
+{
+	return mr_mode(mr->domain) & KFI_MR_ENDPOINT || mr->flags & KFI_RMA_EVENT;
+}
+
+static int check_reg(const struct kfi_domain *domain, const struct kfi_mr_attr *attr, u64 flags)
+{
+	size_t limit = domain->info->domain_attr->mr_iov_limit;
+
+	if (flags & ~MR_REG_FLAGS)
+		return -KFI_EBADFLAGS;
+	if (flags & KFI_RMA_PMEM && !attr->persist)
+		return -EINVAL;
+	return limit && attr->iov_count > limit ? -EINVAL : 0;
+}
+
+int kfi_mr_regattr(struct kfid_domain *dfid, const struct kfi_mr_attr *attr, uint64_t flags, struct kfid_mr **mrp)
+{
+	struct kfi_domain *domain = kfi_to_domain(dfid);
+	struct kfi_mr *mr;
+	ssize_t segs;
+	size_t len;
+	int ret;
+
+	might_sleep();
+	ret = check_reg(domain, attr, flags);
+	if (ret)
+		return ret;
+	segs = kfi_mr_measure(attr, &len);
+	if (segs < 0)
+		return segs;
+	mr = kfi_mr_new(domain, segs, attr->context);
+	if (IS_ERR(mr))
+		return PTR_ERR(mr);
+	mr->flags = flags;
+	kfi_mr_fill(mr, attr, segs, len);
+	ret = give_key(mr, attr->requested_key);
+	if (ret)
+		goto abandon;
+	if (!needs_enable(mr))
+		kfi_mr_make_live(mr);
+	*mrp = &mr->fid;
+	return 0;
+
+abandon:
+	kfi_mr_abandon(mr);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kfi_mr_regattr);
+
+static int mr_close(struct kfid *fid)
+{
+	struct kfi_mr *mr = to_mr(fid);
+
+	if (READ_ONCE(mr->work) || !kfi_obj_retire(&mr->obj))
+		return -EBUSY;
+	if (mr->per_io)
+		kfi_mr_retire(mr);
+	kfi_mr_make_dead(mr);
+	if (kfi_mr_in_use(mr))
+		synchronize_rcu();
+	if (mr_ops(mr)->mr_dereg)
+		mr_ops(mr)->mr_dereg(mr);
+	if (mr->ep)
+		kfi_obj_put(&mr->ep->obj);
+	if (mr->cntr)
+		kfi_obj_put(kfi_cntr_obj(mr->cntr));
+	kfi_mr_abandon(mr);
+	return 0;
+}
+
+/* ---- bindings and control ---- */
+
+/* A region that peers use at once may be narrowed to an endpoint later; one that waits for it only before enable. */
+static int mr_bind_ep(struct kfi_mr *mr, struct kfi_ep *ep, u64 flags)
+{
+	if (flags)
+		return -KFI_EBADFLAGS;
+	if (ep->domain != mr->domain)
+		return -KFI_EDOMAIN;
+	if (mr->ep)
+		return -EINVAL;
+	if (mr->enabled && (needs_enable(mr) || mr->per_io))
+		return -KFI_EOPBADSTATE;
+	kfi_obj_get(&ep->obj);
+	WRITE_ONCE(mr->ep, ep);
+	return 0;
+}
+
+static int mr_bind_cntr(struct kfi_mr *mr, struct kfi_cntr *cntr, u64 flags)
+{
+	if (!flags || flags & ~MR_PEER_RIGHTS)
+		return -KFI_EBADFLAGS;
+	if (cntr->domain != mr->domain)
+		return -KFI_EDOMAIN;
+	if (mr->cntr)
+		return -EINVAL;
+	if (mr->enabled && needs_enable(mr))
+		return -KFI_EOPBADSTATE;
+	kfi_obj_get(kfi_cntr_obj(cntr));
+	mr->cntr = cntr;
+	smp_store_release(&mr->cntr_access, flags);
+	return 0;
+}
+
+static int mr_bind(struct kfid *fid, struct kfid *bfid, u64 flags)
+{
+	struct kfi_mr *mr = to_mr(fid);
+
+	switch (bfid->fclass) {
+	case KFI_CLASS_EP:
+		return mr_bind_ep(mr, container_of(bfid, struct kfi_ep, fid.fid), flags);
+	case KFI_CLASS_CNTR:
+		return mr_bind_cntr(mr, container_of(bfid, struct kfi_cntr, fid.fid), flags);
+	default:
+		return -EINVAL;
+	}
+}
+
+static int mr_enable(struct kfi_mr *mr)
+{
+	if (mr->enabled || mr->per_io)
+		return -EINVAL;
+	if (mr_mode(mr->domain) & KFI_MR_ENDPOINT && !mr->ep)
+		return -KFI_EOPBADSTATE;
+	if (mr->flags & KFI_RMA_EVENT && !mr->cntr)
+		return -KFI_EOPBADSTATE;
+	kfi_mr_make_live(mr);
+	return 0;
+}
+
+/* Our keys fit 64 bits; as raw keys they are those 8 bytes, little-endian. */
+static int mr_raw_attr(struct kfi_mr *mr, struct kfi_mr_raw_attr *raw)
+{
+	size_t room = *raw->key_size;
+
+	if (raw->flags)
+		return -KFI_EBADFLAGS;
+	*raw->key_size = sizeof(u64);
+	if (room < sizeof(u64))
+		return -KFI_ETOOSMALL;
+	put_unaligned_le64(mr->fid.key, raw->raw_key);
+	*raw->base_addr = mr->offset;
+	return 0;
+}
+
+int kfi_mr_map_key(struct kfi_domain *domain, const struct kfi_mr_map_raw *map)
+{
+	if (map->flags)
+		return -KFI_EBADFLAGS;
+	if (map->key_size != sizeof(u64))
+		return -EINVAL;
+	*map->key = get_unaligned_le64(map->raw_key);
+	return 0;
+}
+
+int kfi_mr_unmap(struct kfi_domain *domain, const u64 *key)
+{
+	return 0;
+}
+
+static int mr_control(struct kfid *fid, int command, void *arg)
+{
+	switch (command) {
+	case KFI_ENABLE:
+		return mr_enable(to_mr(fid));
+	case KFI_GET_RAW_MR:
+		return mr_raw_attr(to_mr(fid), arg);
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+const struct kfi_fid_class kfi_mr_class = {
+	.name = "mr",
+	.close = mr_close,
+	.bind = mr_bind,
+	.control = mr_control,
+};
+
+/* ---- the check ---- */
+
+/* A region that peers of @ep may name, by key. Under rcu_read_lock(). */
+struct kfi_mr *kfi_mr_find(struct kfi_ep *ep, u64 key)
+{
+	struct kfi_mr *mr = rhashtable_lookup(&ep->domain->mrs, &key, mr_params);
+	struct kfi_ep *only;
+
+	if (!mr)
+		return NULL;
+	only = READ_ONCE(mr->ep);
+	return only && only != ep ? NULL : mr;
+}
+
+/* In range and within rights? A wrapped subtraction fails the first comparison. */
+static bool allowed(const struct kfi_mr *mr, u64 addr, size_t len, u64 access)
+{
+	u64 at = addr - mr->offset;
+
+	return at <= mr->len && len <= mr->len - at && !(access & ~mr->access) && !READ_ONCE(mr->used);
+}
+
+static void mr_range(const struct kfi_mr *mr, size_t at, size_t len, bool source, struct iov_iter *iter)
+{
+	size_t first = seg_len(mr, 0), segs = mr->iter.nr_segs, skip, base;
+
+	*iter = mr->iter;
+	if (mr->unit && at >= first) {
+		skip = min(1 + (at - first) / mr->unit, segs - 1);
+		base = first + (skip - 1) * mr->unit;
+		if (iov_iter_is_kvec(&mr->iter))
+			iov_iter_kvec(iter, ITER_SOURCE, mr->iov.kvec + skip, segs - skip, mr->len - base);
+		else
+			iov_iter_bvec(iter, ITER_SOURCE, mr->iov.bvec + skip, segs - skip, mr->len - base);
+		at -= base;
+	}
+	iov_iter_advance(iter, at);
+	iov_iter_truncate(iter, len);
+	iter->data_source = source;
+}
+
+/*
+ * The reference is taken before @live is looked at, with a full barrier in between, and the end of a region does the
+ * reverse (kfi_mr_in_use()): either we see the region dead, or the other side sees our reference and waits for
+ * our RCU section. The key is compared again because a per-I/O region may have got another one while we walked.
+ */
+struct kfi_mr *kfi_mr_get(struct kfi_ep *ep, u64 key, u64 addr, size_t len, u64 access, struct iov_iter *iter)
+{
+	struct kfi_mr *mr;
+
+	rcu_read_lock();
+	mr = kfi_mr_find(ep, key);
+	if (!mr || !kref_get_unless_zero(&mr->ref))
+		goto refuse;
+	smp_mb__after_atomic();
+	if (!kfi_mr_live(mr, key) || !allowed(mr, addr, len, access))
+		goto put;
+	mr_range(mr, addr - mr->offset, len, access & KFI_REMOTE_READ, iter);
+	rcu_read_unlock();
+	return mr;
+
+put:
+	kfi_mr_put(mr);
+refuse:
+	rcu_read_unlock();
+	return ERR_PTR(-EACCES);
+}
+EXPORT_SYMBOL_GPL(kfi_mr_get);

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Regions for one I/O: a handle made once, to which memory is attached and from which it is detached without sleeping.
+ *
+ *		    register			   invalidate
+ *	EMPTY ------> BUSY ------> ATTACHED ------> BUSY ------> DETACHING --- done() ---> EMPTY
+ *						\---> BUSY ---> EMPTY	(kfi_mr_kill(), for the peer)
+ *
+ * BUSY is held only while one of the three calls runs.
+ *
+ * Each registration draws a new random key, so what a peer still does under an old key finds the key changed
+ * (kfi_mr_live()) even if the handle has been attached to other memory.
+ *
+ * An invalidation is over when no byte can land any more. Mostly no peer's operation is under way, which
+ * kfi_mr_in_use() tells, and nothing needs to be waited for; otherwise it takes an RCU grace period.
+ *
+ * done() runs in softirq, never inside the call that started the work as long as the caller has bottom halves off (else
+ * it may run at the end of it): a consumer may hold its own _bh lock around the call.
+ */
+#include <linux/export.h>
+#include <linux/interrupt.h>
+#include <linux/llist.h>
+#include <linux/percpu.h>
+#include <linux/rcupdate.h>
+#include "core.h"
+#include "mr.h"
+
+enum {
+	MR_EMPTY,
+	MR_ATTACHED,
+	MR_BUSY,
+	MR_DETACHING,
+	MR_CLOSED,
+};
+
+/* kfi_mr_work.internal */
+enum { WORK_NODE, WORK_MR };
+
+struct done_queue {
+	struct llist_head	works;
+	struct tasklet_struct	tasklet;
+};
+
+static void run_done(struct tasklet_struct *tasklet);
+
+static DEFINE_PER_CPU(struct done_queue, done_queues) = {
+	.tasklet = { .callback = run_done, .use_callback = true },
+};
+
+static struct llist_node *work_node(struct kfi_mr_work *work)
+{
+	return (struct llist_node *)&work->internal[WORK_NODE];
+}
+
+/* After @mr->work is cleared the handle is the consumer's: it may be closed at any moment. */
+static void finish(struct kfi_mr_work *work)
+{
+	struct kfi_mr *mr = work->internal[WORK_MR];
+
+	if (READ_ONCE(mr->state) == MR_DETACHING)
+		smp_store_release(&mr->state, MR_EMPTY);
+	smp_store_release(&mr->work, NULL);
+	work->done(work, 0);
+}
+
+static void run_done(struct tasklet_struct *tasklet)
+{
+	struct done_queue *q = container_of(tasklet, struct done_queue, tasklet);
+	struct llist_node *node = llist_reverse_order(llist_del_all(&q->works));
+	struct kfi_mr_work *work;
+
+	while (node) {
+		work = container_of((void *)node, struct kfi_mr_work, internal[WORK_NODE]);
+		node = node->next;
+		finish(work);
+	}
+}
+
+/* In softirq soon, on this CPU. */
+static void queue_done(struct kfi_mr_work *work)
+{
+	struct done_queue *q;
+
+	local_bh_disable();
+	q = this_cpu_ptr(&done_queues);
+	if (llist_add(work_node(work), &q->works))
+		tasklet_schedule(&q->tasklet);
+	local_bh_enable();
+}
+
+static void start(struct kfi_mr *mr, struct kfi_mr_work *work)
+{
+	work->internal[WORK_MR] = mr;
+	WRITE_ONCE(mr->work, work);
+}
+
+/* Nobody uses handles any more, but a tasklet may be about to return. */
+void kfi_mr_done_exit(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		tasklet_kill(&per_cpu(done_queues, cpu).tasklet);
+}
+
+int kfi_mr_alloc(struct kfid_domain *dfid, size_t iov_limit, uint64_t flags, struct kfid_mr **mrp, void *context)
+{
+	struct kfi_domain *domain = kfi_to_domain(dfid);
+	struct kfi_mr *mr;
+
+	might_sleep();
+	if (flags & ~KFI_MR_SINGLE_USE)
+		return -KFI_EBADFLAGS;
+	if (!iov_limit || (domain->limits.mr_page_limit && iov_limit > domain->limits.mr_page_limit))
+		return -EINVAL;
+	if (domain->fabric->prov->ops->mr_reg)
+		return -EOPNOTSUPP;
+	mr = kfi_mr_new(domain, iov_limit, context);
+	if (IS_ERR(mr))
+		return PTR_ERR(mr);
+	mr->per_io = true;
+	mr->flags = flags;
+	mr->state = MR_EMPTY;
+	*mrp = &mr->fid;
+	return 0;
+}
+EXPORT_SYMBOL_GPL(kfi_mr_alloc);
+
+/* To BUSY from @from, or why not. */
+static int seize(struct kfi_mr *mr, int from)
+{
+	int old;
+
+	if (!mr->per_io)
+		return -EINVAL;
+	if (READ_ONCE(mr->work))
+		return -EAGAIN;
+	old = cmpxchg(&mr->state, from, MR_BUSY);
+	if (old == from)
+		return 0;
+	return old == MR_BUSY || old == MR_DETACHING ? -EAGAIN : -KFI_EOPBADSTATE;
+}
+
+static int attach(struct kfi_mr *mr, const struct kfi_mr_attr *attr)
+{
+	ssize_t segs;
+	size_t len;
+	int ret;
+
+	if (attr->requested_key && attr->requested_key != KFI_KEY_NOTAVAIL)
+		return -EINVAL;
+	segs = kfi_mr_measure(attr, &len);
+	if (segs < 0)
+		return segs;
+	if (segs > mr->iov_limit)
+		return -EINVAL;
+	kfi_mr_fill(mr, attr, segs, len);
+	ret = kfi_mr_hash_random(mr);
+	if (ret)
+		return -EAGAIN;
+	kfi_mr_make_live(mr);
+	return 0;
+}
+
+int kfi_mr_register(struct kfid_mr *fid, const struct kfi_mr_attr *attr, struct kfi_mr_work *work)
+{
+	struct kfi_mr *mr = container_of(fid, struct kfi_mr, fid);
+	int ret;
+
+	if (READ_ONCE(mr->domain->fabric->dead))
+		return -ENODEV;
+	ret = seize(mr, MR_EMPTY);
+	if (ret)
+		return ret;
+	ret = attach(mr, attr);
+	if (ret) {
+		smp_store_release(&mr->state, MR_EMPTY);
+		return ret;
+	}
+	start(mr, work);
+	smp_store_release(&mr->state, MR_ATTACHED);
+	queue_done(work);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(kfi_mr_register);
+
+static void invalidated(struct rcu_head *rcu)
+{
+	struct kfi_mr *mr = container_of(rcu, struct kfi_mr, rcu);
+
+	queue_done(mr->work);
+}
+
+int kfi_mr_invalidate(struct kfid_mr *fid, struct kfi_mr_work *work)
+{
+	struct kfi_mr *mr = container_of(fid, struct kfi_mr, fid);
+	int ret = seize(mr, MR_ATTACHED);
+
+	if (ret)
+		return ret;
+	start(mr, work);
+	smp_store_release(&mr->state, MR_DETACHING);
+	kfi_mr_make_dead(mr);
+	if (kfi_mr_in_use(mr))
+		call_rcu(&mr->rcu, invalidated);
+	else
+		queue_done(work);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(kfi_mr_invalidate);
+
+/* The key names this registration, and it is ours to end? Under rcu_read_lock(). */
+static bool seize_live(struct kfi_mr *mr, u64 key)
+{
+	if (!mr->per_io || !kfi_mr_live(mr, key) || cmpxchg(&mr->state, MR_ATTACHED, MR_BUSY) != MR_ATTACHED)
+		return false;
+	if (kfi_mr_live(mr, key))
+		return true;
+	smp_store_release(&mr->state, MR_ATTACHED);
+	return false;
+}
+
+/*
+ * If an operation is under way the region is dead all the same, but stays attached: its owner has to invalidate it,
+ * which waits as it should.
+ */
+static int kill_region(struct kfi_mr *mr)
+{
+	bool used;
+
+	kfi_mr_make_dead(mr);
+	used = kfi_mr_in_use(mr);
+	smp_store_release(&mr->state, used ? MR_ATTACHED : MR_EMPTY);
+	return used ? -EBUSY : 0;
+}
+
+int kfi_mr_kill(struct kfi_ep *ep, u64 key)
+{
+	struct kfi_mr *mr;
+	int ret = -EACCES;
+
+	rcu_read_lock();
+	mr = kfi_mr_find(ep, key);
+	if (mr && seize_live(mr, key))
+		ret = kill_region(mr);
+	rcu_read_unlock();
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kfi_mr_kill);
+
+/* The owner closes the handle: no kill may start any more, and one at work (in an RCU section) has ended. */
+void kfi_mr_retire(struct kfi_mr *mr)
+{
+	while (xchg(&mr->state, MR_CLOSED) == MR_BUSY)
+		synchronize_rcu();
+}
