@@ -18,8 +18,10 @@
 
 /**
  * kfi_credit_init() - a fresh connection
- * @tx: sender's half; @rx: receiver's half
- * @window: units that we grant the peer; @peer_window: units that the peer grants us
+ * @tx: sender's half
+ * @rx: receiver's half
+ * @window: units that we grant the peer
+ * @peer_window: units that the peer grants us
  */
 void kfi_credit_init(struct kfi_credit_tx *tx, struct kfi_credit_rx *rx, u32 window, u32 peer_window)
 {

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* Before 6.12 this header is asm/unaligned.h. */
+#ifndef _KFI_COMPAT_UNALIGNED_H
+#define _KFI_COMPAT_UNALIGNED_H
+
+#include <linux/version.h>
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+#include_next <linux/unaligned.h>
+#else
+#include <asm/unaligned.h>
+#endif
+
+#endif /* _KFI_COMPAT_UNALIGNED_H */
