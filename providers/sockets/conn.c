@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * conn.c - the life of a TCP connection.
+ *
+ *   ks_conn_new()	around a fresh socket, in handshake (greet.c)
+ *   ks_conn_start()	handshake done: frames flow (tx.c, rx.c)
+ *   ks_conn_fail()	from any context: something ended it; the first reason counts
+ *   ks_conn_down()	process context: unpublish, close the socket, end every operation exactly once
+ *
+ * Nobody waits for a peer in here: closing a socket does not block, and everything that was promised to a consumer is
+ * completed with the reason of the failure.
+ */
+#include <linux/cpumask.h>
+#include <linux/slab.h>
+#include <linux/tcp.h>
+#include <net/inet_connection_sock.h>
+#include <net/tcp.h>
+#include "sock.h"
+
+void ks_conn_get(struct ks_conn *conn)
+{
+	refcount_inc(&conn->ref);
+}
+
+void ks_conn_put(struct ks_conn *conn)
+{
+	if (!refcount_dec_and_test(&conn->ref))
+		return;
+	kvfree(conn->pool);
+	kvfree(conn->rx.segs);
+	kvfree(conn->tx.stage);
+	kfree(conn);
+}
+
+/* Connections are dealt out to CPUs in turn; their softirq work follows the network card's queues. */
+static int ks_next_cpu(void)
+{
+	static atomic_t turn;
+	unsigned int n = (unsigned int)atomic_inc_return(&turn) % num_online_cpus();
+	int cpu;
+
+	for_each_online_cpu(cpu)
+		if (!n--)
+			return cpu;
+	return cpumask_first(cpu_online_mask);
+}
+
+static int ks_conn_alloc(struct ks_conn *conn)
+{
+	unsigned int i;
+
+	conn->tx.stage = kvmalloc(KS_STAGE, GFP_NOIO);
+	conn->rx.segs = kvmalloc_array(SKW_RMA_MAX, sizeof(struct skw_rma), GFP_NOIO);
+	conn->pool = kvcalloc(ks_requests, sizeof(struct ks_answer), GFP_NOIO);
+	if (!conn->tx.stage || !conn->rx.segs || !conn->pool)
+		return -ENOMEM;
+	for (i = 0; i < ks_requests; i++) {
+		conn->pool[i].pooled = true;
+		list_add_tail(&conn->pool[i].link, &conn->free_answers);
+	}
+	return 0;
+}
+
+static void ks_conn_init(struct ks_conn *conn)
+{
+	int cls;
+
+	refcount_set(&conn->ref, 1);
+	INIT_LIST_HEAD(&conn->entry);
+	init_llist_head(&conn->tx.posted);
+	INIT_LIST_HEAD(&conn->tx.queue);
+	INIT_LIST_HEAD(&conn->tx.waiting);
+	INIT_LIST_HEAD(&conn->tx.granted);
+	for (cls = 0; cls < KS_CLS; cls++)
+		INIT_LIST_HEAD(&conn->tx.stalled[cls]);
+	spin_lock_init(&conn->lock);
+	INIT_LIST_HEAD(&conn->inmsgs);
+	INIT_LIST_HEAD(&conn->answers);
+	INIT_LIST_HEAD(&conn->free_answers);
+	INIT_LIST_HEAD(&conn->rdv_wait);
+	INIT_LIST_HEAD(&conn->rx.space.link);
+	conn->rx.space.fn = ks_rx_space;
+	INIT_DELAYED_WORK(&conn->tx_work, ks_tx_work);
+	INIT_DELAYED_WORK(&conn->rx_work, ks_rx_work);
+	INIT_DELAYED_WORK(&conn->greet_work, ks_greet_work);
+	INIT_WORK(&conn->down_work, ks_conn_down);
+	conn->req.fid.fclass = KFI_CLASS_CONNREQ;
+	conn->cpu = ks_next_cpu();
+}
+
+/* A connection under handshake around @sock, which it owns from now on. The list's reference is the caller's to place. */
+struct ks_conn *ks_conn_new(struct ks_ep *sep, struct ks_pep *pep, struct socket *sock)
+{
+	struct ks_conn *conn = kzalloc(sizeof(*conn), GFP_NOIO);
+
+	if (!conn)
+		return NULL;
+	ks_conn_init(conn);
+	if (ks_conn_alloc(conn)) {
+		ks_conn_put(conn);
+		return NULL;
+	}
+	conn->sep = sep;
+	conn->pep = pep;
+	conn->sock = sock;
+	conn->deadline = jiffies + msecs_to_jiffies(ks_connect_timeout_ms);
+	return conn;
+}
+
+/* Dead peers are found within keepidle + keepcnt * keepintvl seconds when idle, user_timeout when data is under way. */
+void ks_conn_tune(struct socket *sock, u32 tclass)
+{
+	struct sock *sk = sock->sk;
+
+	tcp_sock_set_nodelay(sk);
+	sock_set_keepalive(sk);
+	tcp_sock_set_keepidle(sk, ks_keepidle_s);
+	tcp_sock_set_keepintvl(sk, ks_keepintvl_s);
+	tcp_sock_set_keepcnt(sk, ks_keepcnt);
+	tcp_sock_set_user_timeout(sk, ks_user_timeout_ms);
+	if (tclass & KFI_TC_DSCP)
+		ip_sock_set_tos(sk, kfi_tc_dscp_get(tclass) << 2);
+	/* Everything that allocates for this socket may run in softirq, or under memory reclaim. */
+	sk->sk_allocation = GFP_ATOMIC;
+	sk->sk_use_task_frag = false;
+}
+
+/* ---- the socket lock ---- */
+
+/* For posters: never waits, see the locking notes in sock.h. Bottom halves stay off until ks_conn_unlock(). */
+bool ks_conn_trylock(struct ks_conn *conn)
+{
+	struct sock *sk = conn->sock->sk;
+
+	local_bh_disable();
+	if (spin_trylock(&sk->sk_lock.slock)) {
+		if (!sock_owned_by_user(sk))
+			return true;
+		spin_unlock(&sk->sk_lock.slock);
+	}
+	local_bh_enable();
+	return false;
+}
+
+/* For our own works. False: the socket is closed, or somebody in process context owns it for a moment. */
+bool ks_conn_lock(struct ks_conn *conn)
+{
+	struct sock *sk;
+
+	if (test_bit(KS_DEAD, &conn->flags))
+		return false;
+	sk = conn->sock->sk;
+	local_bh_disable();
+	bh_lock_sock(sk);
+	if (!sock_owned_by_user(sk))
+		return true;
+	bh_unlock_sock(sk);
+	local_bh_enable();
+	return false;
+}
+
+void ks_conn_unlock(struct ks_conn *conn)
+{
+	bh_unlock_sock(conn->sock->sk);
+	local_bh_enable();
+}
+
+/* ---- callbacks ---- */
+
+static int ks_sock_error(struct sock *sk)
+{
+	int err = READ_ONCE(sk->sk_err);
+
+	return err ? -err : -ECONNRESET;
+}
+
+static void ks_state_change(struct sock *sk)
+{
+	struct ks_conn *conn = sk->sk_user_data;
+
+	if (!conn)
+		return;
+	if (conn->state != KS_READY) {
+		ks_greet_kick(conn);
+		return;
+	}
+	if (sk->sk_state != TCP_ESTABLISHED)
+		ks_conn_fail(conn, ks_sock_error(sk));
+}
+
+static void ks_greet_ready(struct sock *sk)
+{
+	struct ks_conn *conn = sk->sk_user_data;
+
+	if (!conn)
+		return;
+	if (conn->state == KS_READY)
+		ks_data_ready(sk);
+	else
+		ks_greet_kick(conn);
+}
+
+/* Before connect, or on an accepted socket: from here on TCP tells us. */
+void ks_conn_attach(struct ks_conn *conn)
+{
+	struct sock *sk = conn->sock->sk;
+
+	write_lock_bh(&sk->sk_callback_lock);
+	conn->old_data_ready = sk->sk_data_ready;
+	conn->old_write_space = sk->sk_write_space;
+	conn->old_state_change = sk->sk_state_change;
+	sk->sk_user_data = conn;
+	sk->sk_data_ready = ks_greet_ready;
+	sk->sk_state_change = ks_state_change;
+	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+static void ks_conn_detach(struct ks_conn *conn)
+{
+	struct sock *sk = conn->sock->sk;
+
+	lock_sock(sk);		/* no callback runs, and none that has read our pointer is still under way */
+	write_lock_bh(&sk->sk_callback_lock);
+	if (sk->sk_user_data == conn) {
+		sk->sk_user_data = NULL;
+		sk->sk_data_ready = conn->old_data_ready;
+		sk->sk_write_space = conn->old_write_space;
+		sk->sk_state_change = conn->old_state_change;
+	}
+	write_unlock_bh(&sk->sk_callback_lock);
+	release_sock(sk);
+}
+
+/* The handshake is done and the connection published: bytes may already be waiting. */
+void ks_conn_start(struct ks_conn *conn)
+{
+	const struct skw_greeting *g = &conn->greeting;
+	struct sock *sk = conn->sock->sk;
+	struct ks_tx *tx = &conn->tx;
+
+	lock_sock(sk);
+	tx->window[KS_CLS_MSG] = g->window_msg;
+	tx->window[KS_CLS_TAG] = g->window_tag;
+	tx->requests_max = g->requests;
+	tx->eager = g->eager;
+	kfi_credit_init(&tx->credit[KS_CLS_MSG], &conn->credit[KS_CLS_MSG], ks_window, g->window_msg);
+	kfi_credit_init(&tx->credit[KS_CLS_TAG], &conn->credit[KS_CLS_TAG], ks_window, g->window_tag);
+	write_lock_bh(&sk->sk_callback_lock);
+	sk->sk_data_ready = ks_data_ready;
+	sk->sk_write_space = ks_write_space;
+	write_unlock_bh(&sk->sk_callback_lock);
+	conn->state = KS_READY;
+	if (sk->sk_state != TCP_ESTABLISHED)
+		ks_conn_fail(conn, ks_sock_error(sk));
+	release_sock(sk);
+	queue_delayed_work_on(conn->cpu, ks_wq, &conn->rx_work, 0);
+}
+
+/* ---- the end ---- */
+
+void ks_conn_fail(struct ks_conn *conn, int err)
+{
+	if (test_and_set_bit(KS_FAILED, &conn->flags))
+		return;
+	conn->error = err;
+	if (err == -EPROTO)
+		net_warn_ratelimited("kfi_sockets: %pISpc broke the protocol, connection closed\n", &conn->name);
+	ks_conn_get(conn);
+	queue_work(ks_cm_wq, &conn->down_work);
+}
+
+static void ks_conn_unpublish(struct ks_conn *conn)
+{
+	struct ks_ep *sep = conn->sep;
+
+	if (conn->peer) {
+		spin_lock_bh(&conn->peer->lock);
+		if (rcu_access_pointer(conn->peer->conn) == conn)
+			RCU_INIT_POINTER(conn->peer->conn, NULL);
+		if (conn->peer->dialing == conn)
+			conn->peer->dialing = NULL;
+		spin_unlock_bh(&conn->peer->lock);
+	} else if (sep) {
+		spin_lock_bh(&sep->lock);
+		if (rcu_access_pointer(sep->conn) == conn)
+			RCU_INIT_POINTER(sep->conn, NULL);
+		spin_unlock_bh(&sep->lock);
+	}
+}
+
+static void ks_conn_close_socket(struct ks_conn *conn)
+{
+	struct sock *sk = conn->sock->sk;
+
+	/* Spliced pages go back to their owner below: TCP must not send them again. */
+	if (conn->state == KS_READY && !ks_drained(&conn->tx))
+		set_bit(KS_ABORT, &conn->flags);
+	if (test_bit(KS_ABORT, &conn->flags) || conn->error == -EPROTO)
+		sock_no_linger(sk);
+	sock_release(conn->sock);
+}
+
+static void ks_answers_flush(struct ks_conn *conn)
+{
+	struct ks_answer *answer = conn->tx.answer;
+	unsigned int i;
+
+	if (answer && answer->mr)
+		kfi_mr_put(answer->mr);
+	for (i = 0; i < ks_requests; i++)
+		kfree(conn->pool[i].segs);
+}
+
+static void ks_conn_unlist(struct ks_conn *conn)
+{
+	struct ks_ep *sep = conn->sep;
+	struct ks_pep *spep = conn->pep;
+	spinlock_t *lock = sep ? &sep->lock : &spep->lock;
+
+	spin_lock_bh(lock);
+	list_del_init(&conn->entry);
+	if (!sep)
+		spep->nconns--;
+	else if (conn->stranger)
+		sep->nstrangers--;
+	wake_up_all(sep ? &sep->idle : &spep->idle);
+	spin_unlock_bh(lock);
+}
+
+/* Tell whoever had it. RDM: operations fail, receives stay. MSG: the endpoint is shut. */
+static void ks_conn_report(struct ks_conn *conn)
+{
+	if (conn->peer)
+		ks_rdm_lost(conn, conn->error);
+	else if (conn->sep)
+		ks_msg_lost(conn, conn->error);
+	else if (conn->state == KS_WAITING)
+		kfi_connreq_gone(&conn->req);
+}
+
+void ks_conn_down(struct work_struct *work)
+{
+	struct ks_conn *conn = container_of(work, struct ks_conn, down_work);
+	int err = conn->error;
+
+	cancel_delayed_work_sync(&conn->greet_work);	/* it publishes */
+	ks_conn_unpublish(conn);
+	ks_conn_detach(conn);
+	set_bit(KS_DEAD, &conn->flags);
+	synchronize_rcu_expedited();	/* posters that still saw it are through */
+	cancel_delayed_work_sync(&conn->greet_work);	/* kicked since; did nothing */
+	if (conn->sep && conn->sep->ep.rx_cq)
+		kfi_cq_cancel_wait(conn->sep->ep.rx_cq, &conn->rx.space);
+	cancel_delayed_work_sync(&conn->rx_work);
+	cancel_delayed_work_sync(&conn->tx_work);
+	ks_conn_close_socket(conn);
+	if (conn->state == KS_READY) {
+		ks_tx_flush_all(conn, err);
+		ks_rx_abort(conn, err);
+		ks_inmsgs_lost(conn, err);
+		ks_answers_flush(conn);
+	}
+	ks_conn_report(conn);
+	ks_conn_unlist(conn);
+	ks_conn_put(conn);	/* the list's */
+	ks_conn_put(conn);	/* this work's */
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ep.c - endpoints: open, enable, stop, close, and who their peers are.
+ */
+#include <linux/random.h>
+#include <linux/slab.h>
+#include "sock.h"
+
+int ks_domain_open(struct kfi_domain *domain)
+{
+	struct ks_domain *sdom = to_ks_domain(domain);
+
+	sdom->family = domain->info->addr_format == KFI_SOCKADDR_IN6 ? AF_INET6 : AF_INET;
+	domain->addrlen = ks_addrlen(sdom->family);
+	domain->limits.numa_node = NUMA_NO_NODE;
+	domain->limits.mr_page_limit = SIZE_MAX;
+	domain->limits.sge_limit = domain->info->domain_attr->mr_iov_limit;
+	return 0;
+}
+
+int ks_ep_open(struct kfi_ep *ep)
+{
+	struct ks_ep *sep = to_ks_ep(ep);
+
+	spin_lock_init(&sep->lock);
+	xa_init_flags(&sep->peers, XA_FLAGS_LOCK_BH);
+	INIT_LIST_HEAD(&sep->peer_list);
+	INIT_LIST_HEAD(&sep->conns);
+	INIT_WORK(&sep->accept, ks_ep_accept_work);
+	init_waitqueue_head(&sep->idle);
+	return ks_addr_local(ep->info, &sep->addr);
+}
+
+int ks_ep_enable(struct kfi_ep *ep)
+{
+	struct ks_ep *sep = to_ks_ep(ep);
+
+	do {
+		sep->incarnation = get_random_u64();
+	} while (!sep->incarnation);
+	if (ep->type == KFI_EP_DGRAM)
+		return ks_dgram_enable(sep);
+	if (ep->type == KFI_EP_RDM)
+		return ks_listen(kfi_ep_net(ep), &sep->addr, ks_backlog, &sep->accept, &sep->listener);
+	return 0;
+}
+
+/* Fail every connection that is left; the first of them, or NULL. */
+static struct ks_conn *ks_ep_first(struct ks_ep *sep)
+{
+	struct ks_conn *conn;
+
+	spin_lock_bh(&sep->lock);
+	list_for_each_entry(conn, &sep->conns, entry)
+		ks_conn_fail(conn, sep->stop_err);
+	conn = list_first_entry_or_null(&sep->conns, struct ks_conn, entry);
+	spin_unlock_bh(&sep->lock);
+	return conn;
+}
+
+/* Connections go down in their own works, which wait for nobody; all together take one grace period or two. */
+void ks_ep_stop(struct kfi_ep *ep, int err)
+{
+	struct ks_ep *sep = to_ks_ep(ep);
+
+	spin_lock_bh(&sep->lock);
+	sep->stopping = true;
+	sep->stop_err = err;
+	spin_unlock_bh(&sep->lock);
+	if (sep->listener)
+		ks_unlisten(sep->listener, &sep->accept);
+	sep->listener = NULL;
+	if (ep->type == KFI_EP_DGRAM)
+		ks_dgram_stop(sep, err);
+	wait_event(sep->idle, !ks_ep_first(sep));
+	synchronize_rcu();		/* posters that saw us running have parked their operations */
+	ks_peers_flush(sep, err);
+	flush_workqueue(ks_cm_wq);	/* the last ks_conn_down() may still be in its last lines */
+}
+
+void ks_ep_close(struct kfi_ep *ep)
+{
+	struct ks_ep *sep = to_ks_ep(ep);
+
+	if (ep->type == KFI_EP_DGRAM)
+		ks_dgram_close(sep);
+	ks_peers_free(sep);
+}
+
+int ks_ep_getname(struct kfi_ep *ep, void *addr)
+{
+	struct ks_ep *sep = to_ks_ep(ep);
+	size_t len = ks_addrlen(sep->addr.sa.sa_family);
+
+	memcpy(addr, &sep->addr, len);
+	return len;
+}
+
+int ks_ep_setname(struct kfi_ep *ep, const void *addr, size_t len)
+{
+	struct ks_ep *sep = to_ks_ep(ep);
+
+	if (len != ks_addrlen(sep->addr.sa.sa_family) ||
+	    ((const union ks_addr *)addr)->sa.sa_family != sep->addr.sa.sa_family)
+		return -EINVAL;
+	memcpy(&sep->addr, addr, len);
+	return 0;
+}
+
+/* ---- for `kfi show` ---- */
+
+static const char *ks_conn_state(const struct ks_conn *conn)
+{
+	static const char * const names[] = {
+		[KS_DIALING] = "connecting", [KS_GREETING] = "handshake", [KS_WAITING] = "waiting",
+		[KS_READY] = "connected",
+	};
+
+	if (!conn)
+		return "idle";
+	return test_bit(KS_FAILED, &conn->flags) ? "lost" : names[conn->state];
+}
+
+static int ks_emit(const union ks_addr *name, const struct ks_conn *conn, u64 reconnects,
+		   int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg)
+{
+	struct kfi_peer_info info = { .cpu = conn ? conn->cpu : -1, .reconnects = reconnects };
+
+	ks_addr_str(name, ks_addrlen(name->sa.sa_family), info.addr, sizeof(info.addr));
+	info.state = ks_conn_state(conn);
+	if (conn) {
+		info.tx_bytes = READ_ONCE(conn->tx.bytes);
+		info.rx_bytes = READ_ONCE(conn->rx.bytes);
+		info.pending = READ_ONCE(conn->tx.requests);
+		info.unexpected_bytes = READ_ONCE(conn->unexpected);
+	}
+	return emit(arg, &info);
+}
+
+void ks_ep_peers(struct kfi_ep *ep, int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg)
+{
+	struct ks_ep *sep = to_ks_ep(ep);
+	struct ks_peer *peer;
+	struct ks_conn *conn;
+
+	rcu_read_lock();
+	spin_lock_bh(&sep->lock);
+	conn = rcu_dereference(sep->conn);
+	if (conn)
+		ks_emit(&conn->name, conn, 0, emit, arg);
+	list_for_each_entry(peer, &sep->peer_list, entry)
+		if (ks_emit(&peer->addr, rcu_dereference(peer->conn), READ_ONCE(peer->reconnects), emit, arg))
+			break;
+	spin_unlock_bh(&sep->lock);
+	rcu_read_unlock();
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * greet.c - the handshake: one hello in each direction before frames flow.
+ *
+ * It runs in greet_work, one step at a time and without ever blocking: socket callbacks kick it, and a deadline ends it.
+ * Nothing of the peer's is believed before skw_decode_hello() has seen it.
+ */
+#include <linux/tcp.h>
+#include "sock.h"
+
+static u8 ks_wire_type(const struct ks_conn *conn)
+{
+	return conn->pep || (conn->sep && conn->sep->ep.type == KFI_EP_MSG) ? KFI_EP_MSG : KFI_EP_RDM;
+}
+
+void ks_greet_kick(struct ks_conn *conn)
+{
+	mod_delayed_work(ks_cm_wq, &conn->greet_work, 0);
+}
+
+static int ks_greet_send(struct ks_conn *conn, const struct skw_greeting *g)
+{
+	struct skw_hello hello;
+	struct kvec vec[2] = { { &hello, sizeof(hello) }, { conn->data_out, g->data_len } };
+	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
+	size_t len = sizeof(hello) + g->data_len;
+	int sent;
+
+	skw_encode_hello(g, &hello);
+	sent = kernel_sendmsg(conn->sock, &msg, vec, g->data_len ? 2 : 1, len);
+	if (sent < 0)
+		return sent;
+	return sent == len ? 0 : -EIO;	/* an empty socket buffer takes this much */
+}
+
+static struct skw_greeting ks_greeting(const struct ks_conn *conn, u8 kind, u64 incarnation, __be16 port)
+{
+	return (struct skw_greeting) {
+		.kind = kind,
+		.ep_type = ks_wire_type(conn),
+		.port = be16_to_cpu(port),
+		.data_len = conn->data_out_len,
+		.incarnation = incarnation,
+		.peer_incarnation = conn->peer ? READ_ONCE(conn->peer->incarnation) : 0,
+		.window_msg = ks_window,
+		.window_tag = ks_window,
+		.requests = ks_requests,
+		.eager = ks_eager_size,
+	};
+}
+
+/* Answer a hello. A rejected connection is closed once the peer has had the time to read why. */
+int ks_greet_answer(struct ks_conn *conn, u8 kind, int status)
+{
+	struct skw_greeting g = ks_greeting(conn, kind, conn->sep ? conn->sep->incarnation : 1, 0);
+
+	g.status = status;
+	return ks_greet_send(conn, &g);
+}
+
+static int ks_greet_hello(struct ks_conn *conn)
+{
+	struct skw_greeting g = ks_greeting(conn, SKW_HELLO, conn->sep->incarnation, ks_addr_port(&conn->sep->addr));
+
+	return ks_greet_send(conn, &g);
+}
+
+/* Bytes of the peer's hello and its private data. Return: 0 complete, -EAGAIN, or the end of it. */
+static int ks_greet_receive(struct ks_conn *conn)
+{
+	struct msghdr msg = { .msg_flags = MSG_DONTWAIT };
+	u32 want = sizeof(conn->hello_in);
+	struct kvec vec;
+	int got;
+
+	for (;;) {
+		if (conn->hello_have >= sizeof(conn->hello_in))
+			want = sizeof(conn->hello_in) + conn->greeting.data_len;
+		if (conn->hello_have == want)
+			return 0;
+		vec.iov_base = conn->hello_have < sizeof(conn->hello_in) ?
+			       (void *)&conn->hello_in + conn->hello_have :
+			       conn->data_in + conn->hello_have - sizeof(conn->hello_in);
+		vec.iov_len = want - conn->hello_have;
+		got = kernel_recvmsg(conn->sock, &msg, &vec, 1, vec.iov_len, MSG_DONTWAIT);
+		if (got <= 0)
+			return got ?: -ECONNRESET;
+		conn->hello_have += got;
+		if (conn->hello_have == sizeof(conn->hello_in)) {
+			got = skw_decode_hello(&conn->hello_in, &conn->greeting);
+			if (got)
+				return got;
+			conn->peer_incarnation = conn->greeting.incarnation;
+		}
+	}
+}
+
+/* The answer to our hello. */
+static int ks_greet_answered(struct ks_conn *conn)
+{
+	const struct skw_greeting *g = &conn->greeting;
+
+	if (g->kind == SKW_REJECT)
+		return g->status && g->status < MAX_ERRNO ? -(int)g->status : -ECONNREFUSED;
+	if (g->kind != SKW_ACCEPT || g->ep_type != ks_wire_type(conn))
+		return -EPROTO;
+	if (conn->peer)
+		return ks_rdm_ready(conn) ? 0 : -EALREADY;
+	ks_msg_ready(conn);
+	return 0;
+}
+
+/* A stranger's hello. */
+static int ks_greet_asked(struct ks_conn *conn)
+{
+	const struct skw_greeting *g = &conn->greeting;
+	int ret;
+
+	if (g->kind != SKW_HELLO)
+		return -EPROTO;
+	if (g->ep_type != ks_wire_type(conn)) {
+		ks_greet_answer(conn, SKW_REJECT, EPROTOTYPE);
+		return -EPROTOTYPE;
+	}
+	if (!conn->pep) {
+		ks_addr_set_port(&conn->name, cpu_to_be16(g->port));
+		return ks_rdm_admit(conn, g);
+	}
+	conn->state = KS_WAITING;
+	ret = kfi_pep_connreq(&conn->pep->pep, &conn->req, &conn->name, ks_addrlen(conn->name.sa.sa_family),
+			      conn->data_in, g->data_len);
+	if (ret) {
+		conn->state = KS_GREETING;
+		ks_greet_answer(conn, SKW_REJECT, ECONNREFUSED);
+	}
+	return ret;
+}
+
+static int ks_greet_dialing(struct ks_conn *conn)
+{
+	struct sock *sk = conn->sock->sk;
+	int ret;
+
+	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV)
+		return -EAGAIN;
+	if (sk->sk_state != TCP_ESTABLISHED)
+		return READ_ONCE(sk->sk_err) ? -READ_ONCE(sk->sk_err) : -ECONNREFUSED;
+	conn->state = KS_GREETING;
+	ret = ks_greet_hello(conn);
+	return ret ?: -EAGAIN;
+}
+
+static int ks_greet_step(struct ks_conn *conn)
+{
+	int ret;
+
+	if (conn->state == KS_DIALING) {
+		ret = ks_greet_dialing(conn);
+		if (ret != -EAGAIN || conn->state == KS_DIALING)
+			return ret;
+	}
+	ret = ks_greet_receive(conn);
+	if (ret)
+		return ret;
+	return conn->dialed ? ks_greet_answered(conn) : ks_greet_asked(conn);
+}
+
+void ks_greet_work(struct work_struct *work)
+{
+	struct ks_conn *conn = container_of(to_delayed_work(work), struct ks_conn, greet_work);
+	int ret;
+
+	if (test_bit(KS_FAILED, &conn->flags) || conn->state == KS_READY)
+		return;
+	if (conn->state == KS_WAITING) {	/* the consumer decides; but is the peer still there? */
+		if (conn->sock->sk->sk_state != TCP_ESTABLISHED)
+			ks_conn_fail(conn, -ECONNRESET);
+		return;
+	}
+	ret = ks_greet_step(conn);
+	if (ret && ret != -EAGAIN) {
+		ks_conn_fail(conn, ret);
+	} else if (ret == -EAGAIN) {
+		if (time_after_eq(jiffies, conn->deadline))
+			ks_conn_fail(conn, -ETIMEDOUT);
+		else
+			queue_delayed_work(ks_cm_wq, &conn->greet_work, conn->deadline - jiffies);
+	}
+}
+
+/* Begin: a dialled connection has its connect under way, an accepted one waits for the hello. */
+int ks_greet_start(struct ks_conn *conn, int state)
+{
+	conn->state = state;
+	conn->dialed = state == KS_DIALING;
+	ks_conn_attach(conn);
+	ks_greet_kick(conn);
+	return 0;
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * inmsg.c - messages that wait: eager ones for their receive, long ones for their receive and then their payload.
+ *
+ * A message object belongs to the matching while it is unexpected, and to us otherwise. Its state is under the
+ * connection's lock, for a receive may be posted on one CPU while the payload arrives on another. It refers to its
+ * connection, which may be gone when a receive finally comes.
+ */
+#include <linux/slab.h>
+#include "sock.h"
+
+/* Bounded by the peer's credit, so nobody else's memory is at stake: ks_window units and as many of these objects. */
+struct ks_inmsg *ks_inmsg_new(struct ks_conn *conn, const struct skw_frame *f, u32 cost)
+{
+	struct ks_inmsg *in = kmem_cache_zalloc(ks_inmsg_cache, GFP_ATOMIC | __GFP_NOWARN);
+
+	if (!in)
+		return NULL;
+	if (f->payload) {
+		in->buf = kmalloc(f->payload, GFP_ATOMIC | __GFP_NOWARN);
+		if (!in->buf) {
+			kmem_cache_free(ks_inmsg_cache, in);
+			return NULL;
+		}
+	}
+	in->state = f->type == SKW_MSG ? KS_IN_ARRIVING : KS_IN_ASKED;
+	in->read = f->type == SKW_TREAD;
+	in->cls = f->flags & SKW_F_TAGGED ? KS_CLS_TAG : KS_CLS_MSG;
+	in->cost = cost;
+	in->id = f->id;
+	in->gen = f->gen;
+	INIT_LIST_HEAD(&in->answer.link);
+	ks_conn_get(conn);
+	in->conn = conn;
+	spin_lock_bh(&conn->lock);
+	list_add_tail(&in->entry, &conn->inmsgs);
+	conn->unexpected += f->payload;
+	spin_unlock_bh(&conn->lock);
+	return in;
+}
+
+void ks_inmsg_free(struct ks_inmsg *in)
+{
+	struct ks_conn *conn = in->conn;
+
+	spin_lock_bh(&conn->lock);
+	list_del(&in->entry);
+	if (in->buf)
+		conn->unexpected -= in->rx.len;
+	spin_unlock_bh(&conn->lock);
+	kfree(in->buf);
+	kmem_cache_free(ks_inmsg_cache, in);
+	ks_conn_put(conn);
+}
+
+/* The peer may send as much more; tell it when that is worth a frame. */
+void ks_credit_free(struct ks_conn *conn, u8 cls, u32 cost)
+{
+	bool tell;
+
+	spin_lock_bh(&conn->lock);
+	tell = kfi_credit_free(&conn->credit[cls], cost);
+	if (tell)
+		conn->credit_due = true;
+	spin_unlock_bh(&conn->lock);
+}
+
+/* Buffer to receive: the second copy that an unexpected message costs. */
+static void ks_inmsg_deliver(struct ks_inmsg *in)
+{
+	struct ks_conn *conn = in->conn;
+
+	if (in->rx.room && copy_to_iter(in->buf, in->rx.room, &in->rx.iter) != in->rx.room)
+		WARN_ON_ONCE(1);	/* kernel memory can't fault */
+	kfi_rx_complete(&in->rx, 0);
+	ks_credit_free(conn, in->cls, in->cost);
+	if (READ_ONCE(conn->credit_due) && !test_bit(KS_DEAD, &conn->flags))
+		ks_tx_kick(conn);
+	ks_inmsg_free(in);
+}
+
+/* The last byte of an eager message is in the buffer. Socket lock held. */
+void ks_inmsg_arrived(struct ks_inmsg *in)
+{
+	struct ks_conn *conn = in->conn;
+	bool matched;
+
+	spin_lock_bh(&conn->lock);
+	in->state = KS_IN_READY;
+	matched = in->matched;
+	spin_unlock_bh(&conn->lock);
+	if (matched)
+		ks_inmsg_deliver(in);
+}
+
+static int ks_rdv_slot(struct ks_conn *conn)
+{
+	int slot;
+
+	for (slot = 0; slot < KS_RDV; slot++)
+		if (!conn->rdv[slot])
+			return slot;
+	return -1;
+}
+
+/* A long message has its receive: ask for the payload, or wait for a free place. */
+static void ks_grant_write(struct ks_inmsg *in)
+{
+	struct ks_conn *conn = in->conn;
+	int slot = ks_rdv_slot(conn);
+
+	if (slot < 0) {
+		list_add_tail(&in->answer.link, &conn->rdv_wait);
+		return;
+	}
+	conn->rdv[slot] = in;
+	in->state = KS_IN_GRANTED;
+	in->answer.kind = KS_ANSWER_CTS;
+	in->answer.slot = slot;
+	in->answer.id = in->id;
+	in->answer.gen = in->gen;
+	ks_answer_queue(conn, &in->answer);
+}
+
+/* A tagged read has its receive: that is where the data comes from. */
+static void ks_grant_read(struct ks_inmsg *in)
+{
+	in->state = KS_IN_GRANTED;
+	in->answer.kind = KS_ANSWER_TREAD;
+	in->answer.id = in->id;
+	in->answer.gen = in->gen;
+	in->answer.len = in->rx.room;
+	in->answer.iter = in->rx.iter;
+	in->answer.iter.data_source = ITER_SOURCE;
+	ks_answer_queue(in->conn, &in->answer);
+}
+
+/* kfi.ko has found the receive for a message that waited. Process or softirq, no lock of ours held. */
+void ks_rx_matched(struct kfi_ep *ep, struct kfi_rx *rx)
+{
+	struct ks_inmsg *in = container_of(rx, struct ks_inmsg, rx);
+	struct ks_conn *conn = in->conn;
+	u8 state;
+
+	spin_lock_bh(&conn->lock);
+	in->matched = true;
+	state = in->state;
+	if (state == KS_IN_ASKED) {
+		if (in->read)
+			ks_grant_read(in);
+		else
+			ks_grant_write(in);
+		if (kfi_credit_free(&conn->credit[in->cls], in->cost))
+			conn->credit_due = true;
+	}
+	spin_unlock_bh(&conn->lock);
+
+	if (state == KS_IN_READY) {
+		ks_inmsg_deliver(in);
+	} else if (state == KS_IN_LOST) {
+		kfi_rx_abort(rx, -ECONNRESET);
+		ks_inmsg_free(in);
+	} else if (state == KS_IN_ASKED) {
+		rcu_read_lock();
+		if (!test_bit(KS_DEAD, &conn->flags))
+			ks_tx_kick(conn);
+		rcu_read_unlock();
+	}
+}
+
+/* The endpoint closes and nobody will ever want it. */
+void ks_rx_drop(struct kfi_ep *ep, struct kfi_rx *rx)
+{
+	ks_inmsg_free(container_of(rx, struct ks_inmsg, rx));
+}
+
+static struct ks_inmsg *ks_rdv_next(struct ks_conn *conn)
+{
+	struct ks_answer *answer = list_first_entry_or_null(&conn->rdv_wait, struct ks_answer, link);
+
+	if (!answer)
+		return NULL;
+	list_del_init(&answer->link);
+	return container_of(answer, struct ks_inmsg, answer);
+}
+
+/* The payload of a long message has landed: complete it, owe the peer a verdict, let the next one have the place. */
+void ks_inmsg_done(struct ks_inmsg *in, int err)
+{
+	struct ks_conn *conn = in->conn;
+	struct ks_inmsg *next;
+
+	if (err) {
+		kfi_rx_abort(&in->rx, err);
+		ks_inmsg_free(in);
+		return;
+	}
+	kfi_rx_complete(&in->rx, 0);
+	spin_lock_bh(&conn->lock);
+	in->answer.kind = KS_ANSWER_ACK;
+	in->answer.status = 0;
+	ks_answer_queue(conn, &in->answer);
+	next = ks_rdv_next(conn);
+	if (next)
+		ks_grant_write(next);
+	spin_unlock_bh(&conn->lock);
+}
+
+/* An answer has been sent for the last time: back to the pool, or the end of its message object. Socket lock held. */
+void ks_answer_done(struct ks_conn *conn, struct ks_answer *answer)
+{
+	struct ks_inmsg *in;
+
+	if (!answer->pooled) {
+		in = container_of(answer, struct ks_inmsg, answer);
+		if (in->read)
+			kfi_rx_complete(&in->rx, 0);
+		ks_inmsg_free(in);
+		return;
+	}
+	kfree(answer->segs);
+	answer->segs = NULL;
+	spin_lock_bh(&conn->lock);
+	list_add(&answer->link, &conn->free_answers);
+	spin_unlock_bh(&conn->lock);
+}
+
+/* What has to happen to a message object when its connection is down. Called without the lock. */
+static void ks_inmsg_lose(struct ks_inmsg *in, u8 state, bool matched, int err)
+{
+	if (state == KS_IN_READY)
+		return;				/* complete: its receive may still come */
+	if (!matched && kfi_rx_unqueue(&in->rx)) {
+		ks_inmsg_free(in);
+		return;
+	}
+	if (!matched)
+		return;				/* a receive takes it right now and finds it lost */
+	if (list_empty(&in->answer.link) || state != KS_IN_GRANTED || in->answer.kind != KS_ANSWER_ACK)
+		kfi_rx_abort(&in->rx, err);	/* else it was complete and only its verdict was due */
+	ks_inmsg_free(in);
+}
+
+/* The connection is down and nothing arrives or leaves any more: end what it left half done. */
+void ks_inmsgs_lost(struct ks_conn *conn, int err)
+{
+	struct ks_inmsg *in, *next;
+	LIST_HEAD(all);
+	bool matched;
+	u8 state;
+
+	spin_lock_bh(&conn->lock);
+	list_splice_init(&conn->inmsgs, &all);
+	list_for_each_entry_safe(in, next, &all, entry) {
+		list_move_tail(&in->entry, &conn->inmsgs);
+		if (in->state == KS_IN_READY || in->state == KS_IN_LOST)
+			continue;
+		state = in->state;
+		matched = in->matched;
+		in->state = KS_IN_LOST;
+		spin_unlock_bh(&conn->lock);
+		ks_inmsg_lose(in, state, matched, err);
+		spin_lock_bh(&conn->lock);
+	}
+	spin_unlock_bh(&conn->lock);
+}

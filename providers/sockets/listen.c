@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * listen.c - listening sockets, and what comes out of them.
+ *
+ * A stranger costs one connection object until its hello has been read or the deadline has passed; there are at most
+ * @backlog of them at a time.
+ */
+#include <linux/tcp.h>
+#include <net/ipv6.h>
+#include "sock.h"
+
+static void ks_listener_ready(struct sock *sk)
+{
+	struct work_struct *work = sk->sk_user_data;
+
+	if (work)
+		queue_work(ks_cm_wq, work);
+}
+
+/* Bind and listen; @addr's port is filled in. @work runs when somebody knocks. */
+int ks_listen(struct net *net, union ks_addr *addr, int backlog, struct work_struct *work, struct socket **sockp)
+{
+	struct socket *sock;
+	struct sock *sk;
+	int ret;
+
+	ret = sock_create_kern(net, addr->sa.sa_family, SOCK_STREAM, IPPROTO_TCP, &sock);
+	if (ret)
+		return ret;
+	sk = sock->sk;
+	sk->sk_allocation = GFP_ATOMIC;
+	sk->sk_use_task_frag = false;
+	sock_set_reuseaddr(sk);
+	if (addr->sa.sa_family == AF_INET6)
+		ip6_sock_set_v6only(sk);
+	ret = kernel_bind(sock, (void *)&addr->sa, ks_addrlen(addr->sa.sa_family));
+	if (ret)
+		goto release;
+	ret = kernel_getsockname(sock, (void *)&addr->sa);
+	if (ret < 0)
+		goto release;
+	write_lock_bh(&sk->sk_callback_lock);
+	sk->sk_user_data = work;
+	sk->sk_data_ready = ks_listener_ready;
+	write_unlock_bh(&sk->sk_callback_lock);
+	ret = kernel_listen(sock, backlog);
+	if (ret)
+		goto release;
+	*sockp = sock;
+	return 0;
+release:
+	sock_release(sock);
+	return ret;
+}
+
+/* Nobody knocks any more; @work is not running on return. */
+void ks_unlisten(struct socket *sock, struct work_struct *work)
+{
+	struct sock *sk = sock->sk;
+
+	lock_sock(sk);
+	write_lock_bh(&sk->sk_callback_lock);
+	sk->sk_user_data = NULL;
+	write_unlock_bh(&sk->sk_callback_lock);
+	release_sock(sk);
+	cancel_work_sync(work);
+	sock_release(sock);
+}
+
+/* One connection off the queue, tuned, its peer's name known. NULL: no more. */
+static struct socket *ks_accept_one(struct socket *listener, union ks_addr *name)
+{
+	struct socket *sock;
+
+	while (!kernel_accept(listener, &sock, O_NONBLOCK)) {
+		/* The listener's callback and its data were inherited: they are not for this socket. */
+		write_lock_bh(&sock->sk->sk_callback_lock);
+		sock->sk->sk_user_data = NULL;
+		write_unlock_bh(&sock->sk->sk_callback_lock);
+		if (kernel_getpeername(sock, (void *)&name->sa) > 0)
+			return sock;
+		sock_release(sock);
+	}
+	return NULL;
+}
+
+static bool ks_ep_admit(struct ks_ep *sep, struct ks_conn *conn)
+{
+	bool ok;
+
+	spin_lock_bh(&sep->lock);
+	ok = !sep->stopping && sep->nstrangers < ks_backlog;
+	if (ok) {
+		sep->nstrangers++;
+		conn->stranger = true;
+		list_add_tail(&conn->entry, &sep->conns);
+	}
+	spin_unlock_bh(&sep->lock);
+	return ok;
+}
+
+static bool ks_pep_admit(struct ks_pep *spep, struct ks_conn *conn)
+{
+	bool ok;
+
+	spin_lock_bh(&spep->lock);
+	ok = !spep->stopping && spep->nconns < ks_backlog;
+	if (ok) {
+		spep->nconns++;
+		list_add_tail(&conn->entry, &spep->conns);
+	}
+	spin_unlock_bh(&spep->lock);
+	return ok;
+}
+
+static void ks_accepted(struct ks_ep *sep, struct ks_pep *spep, struct socket *sock, const union ks_addr *name)
+{
+	struct ks_conn *conn = ks_conn_new(sep, spep, sock);
+
+	if (!conn) {
+		sock_release(sock);
+		return;
+	}
+	conn->name = *name;
+	ks_conn_tune(sock, sep ? sep->ep.info->tx_attr->tclass : spep->pep.info->tx_attr->tclass);
+	if (sep ? !ks_ep_admit(sep, conn) : !ks_pep_admit(spep, conn)) {
+		net_warn_ratelimited("kfi_sockets: too many connections in handshake, %pISpc turned away\n", name);
+		sock_release(sock);
+		ks_conn_put(conn);
+		return;
+	}
+	ks_greet_start(conn, KS_GREETING);
+}
+
+void ks_ep_accept_work(struct work_struct *work)
+{
+	struct ks_ep *sep = container_of(work, struct ks_ep, accept);
+	union ks_addr name;
+	struct socket *sock;
+
+	while ((sock = ks_accept_one(sep->listener, &name)))
+		ks_accepted(sep, NULL, sock, &name);
+}
+
+void ks_pep_accept_work(struct work_struct *work)
+{
+	struct ks_pep *spep = container_of(work, struct ks_pep, accept);
+	union ks_addr name;
+	struct socket *sock;
+
+	while ((sock = ks_accept_one(spep->listener, &name)))
+		ks_accepted(NULL, spep, sock, &name);
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * kfi_sockets - kfabric over the kernel's own TCP and UDP: needs no hardware and no user-space helper.
+ *
+ *   main.c    this: parameters, operations, life of the module
+ *   addr.c    names and what we offer for them
+ *   ep.c      endpoints        rdm.c  msg.c  dgram.c   their three kinds
+ *   listen.c  greet.c  conn.c  how a connection comes, and how it goes
+ *   tx.c      the send path    rx.c   the receive path
+ *   inmsg.c   messages that wait       answer.c   what peers say about our operations
+ *   wire.[ch] the format
+ */
+#include <linux/module.h>
+#include <linux/slab.h>
+#include "sock.h"
+
+unsigned int ks_eager_size = 16 * 1024;
+module_param_named(eager_size, ks_eager_size, uint, 0444);
+MODULE_PARM_DESC(eager_size, "longest message sent without asking, bytes, 256 to 1048576 (default 16384)");
+
+unsigned int ks_window = 1024;
+module_param_named(window, ks_window, uint, 0444);
+MODULE_PARM_DESC(window, "unexpected messages held for each peer and class, units of 256 bytes (default 1024)");
+
+unsigned int ks_requests = 256;
+module_param_named(requests, ks_requests, uint, 0444);
+MODULE_PARM_DESC(requests, "unanswered RMA operations accepted from each peer, 16 to 65535 (default 256)");
+
+unsigned int ks_connect_timeout_ms = 10000;
+module_param_named(connect_timeout_ms, ks_connect_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(connect_timeout_ms, "time for a connection to be established, milliseconds (default 10000)");
+
+unsigned int ks_keepidle_s = 5;
+module_param_named(keepidle_s, ks_keepidle_s, uint, 0644);
+MODULE_PARM_DESC(keepidle_s, "silence before an idle peer is probed, seconds (default 5)");
+
+unsigned int ks_keepintvl_s = 2;
+module_param_named(keepintvl_s, ks_keepintvl_s, uint, 0644);
+MODULE_PARM_DESC(keepintvl_s, "time between probes, seconds (default 2)");
+
+unsigned int ks_keepcnt = 3;
+module_param_named(keepcnt, ks_keepcnt, uint, 0644);
+MODULE_PARM_DESC(keepcnt, "unanswered probes before a peer is dead (default 3)");
+
+unsigned int ks_user_timeout_ms = 10000;
+module_param_named(user_timeout_ms, ks_user_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(user_timeout_ms, "unacknowledged data before a peer is dead, milliseconds (default 10000)");
+
+unsigned int ks_max_peers = 4096;
+module_param_named(max_peers, ks_max_peers, uint, 0644);
+MODULE_PARM_DESC(max_peers, "peers per endpoint that may connect by themselves (default 4096)");
+
+unsigned int ks_backlog = 512;
+module_param_named(backlog, ks_backlog, uint, 0644);
+MODULE_PARM_DESC(backlog, "connections in handshake per listening endpoint (default 512)");
+
+bool ks_splice = true;
+module_param_named(splice, ks_splice, bool, 0644);
+MODULE_PARM_DESC(splice, "send page-backed payload without a copy where the kernel can (default yes)");
+
+struct workqueue_struct *ks_wq;
+struct workqueue_struct *ks_cm_wq;
+struct kmem_cache *ks_inmsg_cache;
+
+static const struct kfi_prov_ops ks_ops = {
+	.domain_size	= sizeof(struct ks_domain),
+	.ep_size	= sizeof(struct ks_ep),
+	.pep_size	= sizeof(struct ks_pep),
+	.tx_priv	= sizeof(struct ks_op),
+	.cm_data_size	= SKW_DATA_MAX,
+
+	.getinfo	= ks_getinfo,
+	.resolve	= ks_resolve,
+	.addr_check	= ks_addr_check,
+	.addr_str	= ks_addr_str,
+	.domain_open	= ks_domain_open,
+
+	.ep_open	= ks_ep_open,
+	.ep_enable	= ks_ep_enable,
+	.ep_stop	= ks_ep_stop,
+	.ep_close	= ks_ep_close,
+	.getname	= ks_ep_getname,
+	.setname	= ks_ep_setname,
+	.peers		= ks_ep_peers,
+
+	.tx		= ks_tx,
+	.rx_matched	= ks_rx_matched,
+	.rx_drop	= ks_rx_drop,
+
+	.connect	= ks_msg_connect,
+	.accept		= ks_msg_accept,
+	.shutdown	= ks_msg_shutdown,
+	.getpeer	= ks_msg_getpeer,
+	.pep_open	= ks_pep_open,
+	.pep_close	= ks_pep_close,
+	.pep_getname	= ks_pep_getname,
+	.pep_setname	= ks_pep_setname,
+	.listen		= ks_pep_listen,
+	.reject		= ks_pep_reject,
+};
+
+static struct kfi_provider ks_provider = {
+	.name		= "sockets",
+	.version	= KFI_VERSION(1, 0),
+	.ops		= &ks_ops,
+};
+
+/* Values that would stop every stream are mended, loudly. */
+static void ks_check_params(void)
+{
+	unsigned int eager = clamp(ks_eager_size, 256U, 1U << 20);
+	unsigned int window = clamp(ks_window, skw_cost(eager), 1U << 24);
+	unsigned int requests = clamp(ks_requests, 16U, 65535U);
+
+	if (eager != ks_eager_size || window != ks_window || requests != ks_requests)
+		pr_warn("kfi_sockets: using eager_size=%u window=%u requests=%u\n", eager, window, requests);
+	ks_eager_size = eager;
+	ks_window = window;
+	ks_requests = requests;
+}
+
+static int __init ks_init(void)
+{
+	int ret = -ENOMEM;
+
+	ks_check_params();
+	ks_inmsg_cache = KMEM_CACHE(ks_inmsg, SLAB_HWCACHE_ALIGN);
+	if (!ks_inmsg_cache)
+		return -ENOMEM;
+	ks_wq = alloc_workqueue("kfi_sockets", WQ_MEM_RECLAIM | WQ_HIGHPRI, 0);
+	if (!ks_wq)
+		goto destroy_cache;
+	ks_cm_wq = alloc_workqueue("kfi_sockets_cm", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	if (!ks_cm_wq)
+		goto destroy_wq;
+	ret = kfi_provider_register(&ks_provider);
+	if (ret)
+		goto destroy_cm_wq;
+	return 0;
+destroy_cm_wq:
+	destroy_workqueue(ks_cm_wq);
+destroy_wq:
+	destroy_workqueue(ks_wq);
+destroy_cache:
+	kmem_cache_destroy(ks_inmsg_cache);
+	return ret;
+}
+
+static void __exit ks_exit(void)
+{
+	kfi_provider_deregister(&ks_provider);
+	destroy_workqueue(ks_cm_wq);
+	destroy_workqueue(ks_wq);
+	kmem_cache_destroy(ks_inmsg_cache);
+}
+
+module_init(ks_init);
+module_exit(ks_exit);
+MODULE_DESCRIPTION("kfabric provider over TCP and UDP sockets");
+MODULE_LICENSE("GPL");
+MODULE_ALIAS("kfi-provider-sockets");

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * msg.c - connected endpoints: passive endpoints, connect, accept, reject, shutdown.
+ */
+#include <linux/slab.h>
+#include "sock.h"
+
+/* ---- data path ---- */
+
+int ks_msg_tx(struct ks_ep *sep, struct kfi_oper *op)
+{
+	struct ks_conn *conn;
+	int ret = 0;
+
+	rcu_read_lock();
+	conn = rcu_dereference(sep->conn);
+	if (likely(conn))
+		ks_tx_post(conn, op);
+	else
+		ret = -ENOTCONN;
+	rcu_read_unlock();
+	return ret;
+}
+
+/* ---- connecting ---- */
+
+static void ks_msg_publish(struct ks_ep *sep, struct ks_conn *conn)
+{
+	spin_lock_bh(&sep->lock);
+	if (!test_bit(KS_FAILED, &conn->flags))
+		rcu_assign_pointer(sep->conn, conn);
+	spin_unlock_bh(&sep->lock);
+}
+
+/*
+ * The consumer may send as soon as it hears KFI_CONNECTED: publish first. What fails from here on is a lost connection, no
+ * refused one.
+ */
+static void ks_msg_established(struct ks_ep *sep, struct ks_conn *conn)
+{
+	sep->peer_name = conn->name;
+	ks_conn_start(conn);
+	ks_msg_publish(sep, conn);
+	if (kfi_ep_connected(&sep->ep, conn->data_in, conn->greeting.data_len))
+		ks_conn_fail(conn, -ECANCELED);
+}
+
+/* Our call was accepted. */
+void ks_msg_ready(struct ks_conn *conn)
+{
+	ks_msg_established(conn->sep, conn);
+}
+
+/* The connection, or the attempt, is over; its operations have ended. */
+void ks_msg_lost(struct ks_conn *conn, int err)
+{
+	struct kfi_ep *ep = &conn->sep->ep;
+
+	if (READ_ONCE(conn->sep->stopping))
+		return;
+	if (conn->state == KS_READY) {
+		kfi_ep_disconnected(ep, err);
+		return;
+	}
+	if (err == -ECONNRESET)
+		err = -ECONNREFUSED;
+	kfi_ep_refused(ep, err, conn->data_in, conn->hello_have < sizeof(conn->hello_in) ? 0 : conn->greeting.data_len);
+}
+
+static int ks_set_data(struct ks_conn *conn, const void *data, size_t len)
+{
+	if (len > SKW_DATA_MAX)
+		return -EINVAL;
+	memcpy(conn->data_out, data, len);
+	conn->data_out_len = len;
+	return 0;
+}
+
+int ks_msg_connect(struct kfi_ep *ep, const void *addr, const void *data, size_t len)
+{
+	struct ks_ep *sep = to_ks_ep(ep);
+	union ks_addr to = {};
+	struct ks_conn *conn;
+
+	if (len > SKW_DATA_MAX)
+		return -EINVAL;
+	memcpy(&to, addr, ks_addrlen(sep->addr.sa.sa_family));
+	conn = ks_dial(sep, &to);
+	if (IS_ERR(conn))
+		return PTR_ERR(conn);
+	ks_set_data(conn, data, len);
+	sep->peer_name = to;
+	ks_dial_start(conn);
+	return 0;
+}
+
+/* The request changes hands: from the list of its listener to that of the endpoint. */
+static int ks_msg_adopt(struct ks_ep *sep, struct ks_conn *conn)
+{
+	struct ks_pep *spep = conn->pep;
+
+	spin_lock_bh(&spep->lock);
+	list_del_init(&conn->entry);
+	spep->nconns--;
+	wake_up_all(&spep->idle);
+	spin_unlock_bh(&spep->lock);
+
+	spin_lock_bh(&sep->lock);
+	conn->sep = sep;
+	list_add_tail(&conn->entry, &sep->conns);
+	spin_unlock_bh(&sep->lock);
+	return test_bit(KS_FAILED, &conn->flags) ? -ECONNABORTED : 0;
+}
+
+int ks_msg_accept(struct kfi_ep *ep, const void *data, size_t len)
+{
+	struct ks_conn *conn = container_of(ep->connreq, struct ks_conn, req);
+	struct ks_ep *sep = to_ks_ep(ep);
+	int ret;
+
+	if (len > SKW_DATA_MAX)
+		return -EINVAL;
+	ks_set_data(conn, data, len);
+	ret = ks_msg_adopt(sep, conn);
+	if (!ret)
+		ret = ks_greet_answer(conn, SKW_ACCEPT, 0);
+	if (ret) {
+		ks_conn_fail(conn, ret);
+		return 0;	/* the failure is reported as an event, like every other */
+	}
+	conn->greeting.data_len = 0;	/* the request's data was delivered with the request */
+	ks_msg_established(sep, conn);
+	return 0;
+}
+
+/* What was posted before is sent and answered first; then the peer hears of it, and both sides are shut. */
+int ks_msg_shutdown(struct kfi_ep *ep)
+{
+	struct ks_ep *sep = to_ks_ep(ep);
+	struct ks_conn *conn;
+
+	rcu_read_lock();
+	conn = rcu_dereference(sep->conn);
+	if (conn) {
+		set_bit(KS_BYE_WANTED, &conn->flags);
+		ks_tx_kick(conn);
+	}
+	rcu_read_unlock();
+	return conn ? 0 : -ENOTCONN;
+}
+
+int ks_msg_getpeer(struct kfi_ep *ep, void *addr)
+{
+	struct ks_ep *sep = to_ks_ep(ep);
+	size_t len = ks_addrlen(sep->peer_name.sa.sa_family);
+
+	memcpy(addr, &sep->peer_name, len);
+	return len;
+}
+
+/* ---- passive endpoints ---- */
+
+int ks_pep_open(struct kfi_pep *pep)
+{
+	struct ks_pep *spep = to_ks_pep(pep);
+
+	spin_lock_init(&spep->lock);
+	INIT_LIST_HEAD(&spep->conns);
+	INIT_WORK(&spep->accept, ks_pep_accept_work);
+	init_waitqueue_head(&spep->idle);
+	return ks_addr_local(pep->info, &spep->addr);
+}
+
+int ks_pep_listen(struct kfi_pep *pep)
+{
+	struct ks_pep *spep = to_ks_pep(pep);
+
+	return ks_listen(read_pnet(&pep->fabric->net), &spep->addr, pep->backlog, &spep->accept, &spep->listener);
+}
+
+int ks_pep_getname(struct kfi_pep *pep, void *addr)
+{
+	struct ks_pep *spep = to_ks_pep(pep);
+	size_t len = ks_addrlen(spep->addr.sa.sa_family);
+
+	memcpy(addr, &spep->addr, len);
+	return len;
+}
+
+int ks_pep_setname(struct kfi_pep *pep, const void *addr, size_t len)
+{
+	struct ks_pep *spep = to_ks_pep(pep);
+
+	if (len != ks_addrlen(spep->addr.sa.sa_family) ||
+	    ((const union ks_addr *)addr)->sa.sa_family != spep->addr.sa.sa_family)
+		return -EINVAL;
+	memcpy(&spep->addr, addr, len);
+	return 0;
+}
+
+int ks_pep_reject(struct kfi_pep *pep, struct kfi_connreq *req, const void *data, size_t len)
+{
+	struct ks_conn *conn = container_of(req, struct ks_conn, req);
+	int ret = ks_set_data(conn, data, len);
+
+	if (ret)
+		return ret;
+	ks_greet_answer(conn, SKW_REJECT, ECONNREFUSED);
+	conn->state = KS_GREETING;	/* nobody waits for it any more */
+	ks_conn_fail(conn, -ECONNREFUSED);
+	return 0;
+}
+
+static struct ks_conn *ks_pep_first(struct ks_pep *spep)
+{
+	struct ks_conn *conn;
+
+	spin_lock_bh(&spep->lock);
+	spep->stopping = true;
+	list_for_each_entry(conn, &spep->conns, entry)
+		ks_conn_fail(conn, -ECONNREFUSED);
+	conn = list_first_entry_or_null(&spep->conns, struct ks_conn, entry);
+	spin_unlock_bh(&spep->lock);
+	return conn;
+}
+
+void ks_pep_close(struct kfi_pep *pep)
+{
+	struct ks_pep *spep = to_ks_pep(pep);
+
+	if (spep->listener)
+		ks_unlisten(spep->listener, &spep->accept);
+	spep->listener = NULL;
+	wait_event(spep->idle, !ks_pep_first(spep));
+	flush_workqueue(ks_cm_wq);	/* the last ks_conn_down() may still be in its last lines */
+}

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * rdm.c - reliable-datagram endpoints: a connection to each peer, opened when first needed.
+ *
+ * Operations posted while there is none wait at the peer. Two endpoints that dial each other at the same moment settle it
+ * by address: the smaller one's call stands. A peer that has restarted shows another incarnation in its hello, and
+ * its new connection replaces the old one; what was under way on the old one ends in error and is never sent again.
+ */
+#include <linux/slab.h>
+#include "sock.h"
+
+#define KS_REDIAL_MS	50	/* after a lost simultaneous call, if the winner's never came */
+
+static struct ks_peer *ks_peer_lookup(struct ks_ep *sep, const union ks_addr *addr)
+{
+	struct ks_peer *peer;
+
+	list_for_each_entry(peer, &sep->peer_list, entry)
+		if (ks_addr_equal(&peer->addr, addr))
+			return peer;
+	return NULL;
+}
+
+static struct ks_peer *ks_peer_new(struct ks_ep *sep, const union ks_addr *addr)
+{
+	struct ks_peer *peer = kzalloc(sizeof(*peer), GFP_ATOMIC | __GFP_NOWARN);
+
+	if (!peer)
+		return NULL;
+	peer->sep = sep;
+	peer->addr = *addr;
+	spin_lock_init(&peer->lock);
+	INIT_LIST_HEAD(&peer->pending);
+	INIT_DELAYED_WORK(&peer->dial, ks_peer_dial_work);
+	return peer;
+}
+
+/*
+ * The peer with this address. Slow path: the data path finds it by AV index. Peers that come by themselves are bounded.
+ * NULL: not there and not to be created, no memory, too many, or the endpoint stops.
+ */
+struct ks_peer *ks_peer_find(struct ks_ep *sep, const union ks_addr *addr, bool inbound)
+{
+	struct ks_peer *peer, *fresh = ks_peer_new(sep, addr);
+
+	spin_lock_bh(&sep->lock);
+	peer = ks_peer_lookup(sep, addr);
+	if (!peer && fresh && !sep->stopping && !(inbound && sep->npeers >= ks_max_peers)) {
+		list_add_tail(&fresh->entry, &sep->peer_list);
+		sep->npeers++;
+		peer = fresh;
+		fresh = NULL;
+	}
+	spin_unlock_bh(&sep->lock);
+	kfree(fresh);
+	return peer;
+}
+
+/* ---- sending ---- */
+
+static void ks_peer_dial(struct ks_peer *peer, unsigned int delay_ms)
+{
+	queue_delayed_work(ks_cm_wq, &peer->dial, msecs_to_jiffies(delay_ms));
+}
+
+/* No connection yet: wait at the peer, unless it appears while we look. */
+static int ks_peer_park(struct ks_peer *peer, struct kfi_oper *op)
+{
+	struct ks_conn *conn;
+
+	spin_lock_bh(&peer->lock);
+	conn = rcu_dereference_protected(peer->conn, lockdep_is_held(&peer->lock));
+	if (!conn) {
+		if (READ_ONCE(peer->sep->stopping)) {
+			spin_unlock_bh(&peer->lock);
+			return -ENODEV;
+		}
+		list_add_tail(&op->link, &peer->pending);
+		if (!peer->dialing)
+			ks_peer_dial(peer, 0);
+	}
+	spin_unlock_bh(&peer->lock);
+	if (conn)
+		ks_tx_post(conn, op);
+	return 0;
+}
+
+static struct ks_peer *ks_peer_of(struct ks_ep *sep, kfi_addr_t addr)
+{
+	union ks_addr name = {};
+	struct ks_peer *peer;
+	u32 index;
+
+	if (kfi_av_addr(sep->ep.av, addr, &name) < 0)
+		return ERR_PTR(-EINVAL);
+	index = kfi_av_index(sep->ep.av, addr);
+	peer = xa_load(&sep->peers, index);
+	if (likely(peer && ks_addr_equal(&peer->addr, &name)))
+		return peer;
+	peer = ks_peer_find(sep, &name, false);
+	if (!peer)
+		return ERR_PTR(READ_ONCE(sep->stopping) ? -ENODEV : -EAGAIN);
+	xa_store(&sep->peers, index, peer, GFP_ATOMIC | __GFP_NOWARN);	/* only a cache */
+	return peer;
+}
+
+int ks_rdm_tx(struct ks_ep *sep, struct kfi_oper *op)
+{
+	struct ks_peer *peer = ks_peer_of(sep, op->addr);
+	struct ks_conn *conn;
+	int ret = 0;
+
+	if (IS_ERR(peer))
+		return PTR_ERR(peer);
+	rcu_read_lock();
+	conn = rcu_dereference(peer->conn);
+	if (likely(conn))
+		ks_tx_post(conn, op);
+	else
+		ret = ks_peer_park(peer, op);
+	rcu_read_unlock();
+	return ret;
+}
+
+/* ---- dialling ---- */
+
+static void ks_pending_fail(struct ks_peer *peer, int err)
+{
+	struct kfi_oper *op, *next;
+	LIST_HEAD(list);
+
+	spin_lock_bh(&peer->lock);
+	list_splice_init(&peer->pending, &list);
+	spin_unlock_bh(&peer->lock);
+	list_for_each_entry_safe(op, next, &list, link) {
+		list_del(&op->link);
+		kfi_tx_complete(op, err);
+	}
+}
+
+static bool ks_dial_wanted(struct ks_peer *peer)
+{
+	bool wanted;
+
+	spin_lock_bh(&peer->lock);
+	wanted = !peer->dialing && !rcu_access_pointer(peer->conn) && !list_empty(&peer->pending);
+	spin_unlock_bh(&peer->lock);
+	return wanted && !READ_ONCE(peer->sep->stopping);
+}
+
+/* From our own address, so that the peer knows us by it; any port. */
+static int ks_dial_socket(struct ks_ep *sep, int family, struct socket **sockp)
+{
+	union ks_addr from = sep->addr;
+	struct socket *sock;
+	int ret;
+
+	ret = sock_create_kern(kfi_ep_net(&sep->ep), family, SOCK_STREAM, IPPROTO_TCP, &sock);
+	if (ret)
+		return ret;
+	ks_conn_tune(sock, sep->ep.info->tx_attr->tclass);
+	ks_addr_set_port(&from, 0);
+	ret = kernel_bind(sock, (void *)&from.sa, ks_addrlen(from.sa.sa_family));
+	if (ret) {
+		sock_release(sock);
+		return ret;
+	}
+	*sockp = sock;
+	return 0;
+}
+
+/* A connection object that dials @to: listed at its endpoint, connect under way. */
+struct ks_conn *ks_dial(struct ks_ep *sep, const union ks_addr *to)
+{
+	struct ks_conn *conn;
+	struct socket *sock;
+	int ret;
+
+	ret = ks_dial_socket(sep, to->sa.sa_family, &sock);
+	if (ret)
+		return ERR_PTR(ret);
+	conn = ks_conn_new(sep, NULL, sock);
+	if (!conn) {
+		sock_release(sock);
+		return ERR_PTR(-ENOMEM);
+	}
+	conn->name = *to;
+	spin_lock_bh(&sep->lock);
+	if (!sep->stopping)
+		list_add_tail(&conn->entry, &sep->conns);
+	else
+		ret = -ENODEV;
+	spin_unlock_bh(&sep->lock);
+	if (ret) {
+		sock_release(sock);
+		ks_conn_put(conn);
+		return ERR_PTR(ret);
+	}
+	return conn;
+}
+
+/* Start the TCP connect of a connection made by ks_dial(). What fails is reported through ks_conn_fail(). */
+void ks_dial_start(struct ks_conn *conn)
+{
+	union ks_addr to = conn->name;
+	int ret;
+
+	ks_greet_start(conn, KS_DIALING);
+	ret = kernel_connect(conn->sock, (void *)&to.sa, ks_addrlen(to.sa.sa_family), O_NONBLOCK);
+	if (ret && ret != -EINPROGRESS)
+		ks_conn_fail(conn, ret);
+}
+
+void ks_peer_dial_work(struct work_struct *work)
+{
+	struct ks_peer *peer = container_of(to_delayed_work(work), struct ks_peer, dial);
+	struct ks_conn *conn;
+
+	if (!ks_dial_wanted(peer))
+		return;
+	conn = ks_dial(peer->sep, &peer->addr);
+	if (IS_ERR(conn)) {
+		ks_pending_fail(peer, PTR_ERR(conn));
+		return;
+	}
+	conn->peer = peer;
+	spin_lock_bh(&peer->lock);
+	peer->dialing = conn;
+	spin_unlock_bh(&peer->lock);
+	ks_dial_start(conn);
+}
+
+/* ---- settling ---- */
+
+/*
+ * Publish @conn as the way to its peer, and send what has waited. Frames flow in posting order: the pending ones are on
+ * the connection's list before anybody else can find it.
+ */
+static void ks_peer_publish(struct ks_peer *peer, struct ks_conn *conn)
+{
+	struct ks_conn *old;
+	struct kfi_oper *op, *next;
+
+	ks_conn_start(conn);
+	spin_lock_bh(&peer->lock);
+	old = rcu_dereference_protected(peer->conn, lockdep_is_held(&peer->lock));
+	if (peer->dialing == conn)
+		peer->dialing = NULL;
+	if (test_bit(KS_FAILED, &conn->flags)) {	/* lost already: ks_conn_down() is on its way */
+		spin_unlock_bh(&peer->lock);
+		return;
+	}
+	if (peer->incarnation)
+		peer->reconnects++;
+	peer->incarnation = conn->greeting.incarnation;
+	list_for_each_entry_safe(op, next, &peer->pending, link) {
+		list_del(&op->link);
+		ks_op(op)->conn = conn;
+		llist_add(&op->lnode, &conn->tx.posted);
+	}
+	rcu_assign_pointer(peer->conn, conn);
+	spin_unlock_bh(&peer->lock);
+	ks_tx_kick(conn);
+	if (old)
+		ks_conn_fail(old, -ECONNRESET);
+	trace_kfi_connect(&peer->sep->ep);
+}
+
+/* Our call was accepted. False: the peer's own call has been accepted by us in the meantime and stands. */
+bool ks_rdm_ready(struct ks_conn *conn)
+{
+	struct ks_peer *peer = conn->peer;
+	bool taken;
+
+	spin_lock_bh(&peer->lock);
+	taken = peer->dialing != conn;
+	spin_unlock_bh(&peer->lock);
+	if (taken)
+		return false;
+	ks_peer_publish(peer, conn);
+	return true;
+}
+
+/*
+ * Whose call stands? Ours when we dial and our address is the smaller one; ours also when it is established already and
+ * the peer's hello says that it did not know of it: then the two crossed on the wire.
+ */
+static bool ks_ours_stands(struct ks_peer *peer, const struct skw_greeting *g)
+{
+	bool smaller = ks_addr_cmp(&peer->sep->addr, &peer->addr) < 0;
+	struct ks_conn *cur = rcu_dereference_protected(peer->conn, lockdep_is_held(&peer->lock));
+
+	if (cur)
+		return smaller && cur->dialed && peer->incarnation == g->incarnation && !g->peer_incarnation;
+	return smaller && peer->dialing;
+}
+
+static void ks_stranger_known(struct ks_conn *conn)
+{
+	struct ks_ep *sep = conn->sep;
+
+	spin_lock_bh(&sep->lock);
+	if (conn->stranger)
+		sep->nstrangers--;
+	conn->stranger = false;
+	spin_unlock_bh(&sep->lock);
+}
+
+/* A peer calls. Return: 0 admitted and ready; negative: the connection is to be closed. */
+int ks_rdm_admit(struct ks_conn *conn, const struct skw_greeting *g)
+{
+	struct ks_ep *sep = conn->sep;
+	struct ks_peer *peer = ks_peer_find(sep, &conn->name, true);
+	struct ks_conn *ours;
+	bool refuse;
+	int ret;
+
+	if (!peer) {
+		ks_greet_answer(conn, SKW_REJECT, ECONNREFUSED);
+		return -ECONNREFUSED;
+	}
+	spin_lock_bh(&peer->lock);
+	refuse = ks_ours_stands(peer, g);
+	ours = peer->dialing;
+	if (!refuse) {
+		conn->peer = peer;
+		peer->dialing = conn;	/* ours, if any, finds that it is no longer wanted */
+	}
+	spin_unlock_bh(&peer->lock);
+	if (refuse) {
+		ks_greet_answer(conn, SKW_REJECT, EALREADY);
+		return -EALREADY;
+	}
+	ks_stranger_known(conn);
+	if (ours && ours != conn)
+		ks_conn_fail(ours, -EALREADY);
+	ret = ks_greet_answer(conn, SKW_ACCEPT, 0);
+	if (ret)
+		return ret;
+	ks_peer_publish(peer, conn);
+	return 0;
+}
+
+/* A connection to the peer, or an attempt at one, is over. What waits for another one is tried again or fails. */
+void ks_rdm_lost(struct ks_conn *conn, int err)
+{
+	struct ks_peer *peer = conn->peer;
+	bool settled;
+
+	if (conn->state == KS_READY) {
+		trace_kfi_disconnect(&conn->sep->ep, err);
+		if (ks_dial_wanted(peer))
+			ks_peer_dial(peer, 0);
+		return;
+	}
+	spin_lock_bh(&peer->lock);
+	settled = rcu_access_pointer(peer->conn) || peer->dialing;
+	spin_unlock_bh(&peer->lock);
+	if (settled)
+		return;
+	if (err == -EALREADY && !READ_ONCE(peer->sep->stopping) && peer->redials++ < ks_connect_timeout_ms / KS_REDIAL_MS) {
+		ks_peer_dial(peer, KS_REDIAL_MS);
+		return;
+	}
+	peer->redials = 0;
+	ks_pending_fail(peer, err == -ETIMEDOUT ? -EHOSTUNREACH : err);
+}
+
+/* ---- the end ---- */
+
+/* The endpoint stops; its connections are down already. */
+void ks_peers_flush(struct ks_ep *sep, int err)
+{
+	struct ks_peer *peer;
+
+	list_for_each_entry(peer, &sep->peer_list, entry) {
+		cancel_delayed_work_sync(&peer->dial);
+		ks_pending_fail(peer, err);
+	}
+}
+
+void ks_peers_free(struct ks_ep *sep)
+{
+	struct ks_peer *peer, *next;
+
+	list_for_each_entry_safe(peer, next, &sep->peer_list, entry)
+		kfree(peer);
+	xa_destroy(&sep->peers);
+}

@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * sock.h - the objects of kfi_sockets and who may touch them.
+ *
+ * Locks, outermost first:
+ *
+ *   ks_ep.lock (spin, bh)	peers, connections and the dialled or accepted state of an endpoint
+ *   ks_peer.lock (spin, bh)	operations that wait for a connection to one peer
+ *   the socket lock		everything marked (S) in struct ks_conn: the stream in both directions. Softirq owns it
+ *				in our callbacks; others take it as ks_conn_lock() does, and the posting path only tries.
+ *   ks_conn.lock (spin, bh)	inbound messages, answers, credits we grant. Leaf, apart from kfi.ko's own leaf locks.
+ *
+ * The posting path (tx.c) takes none of these but tries the socket lock: consumers may post from a completion handler
+ * that runs under it (see kfi_batch_begin()), and with locks of their own held that their handlers take too.
+ *
+ * A connection is published by RCU (ks_peer.conn, ks_ep.conn). Whoever posts to it does so inside rcu_read_lock();
+ * conn.c unpublishes it and waits a grace period before it collects what was posted.
+ */
+#ifndef _KFI_SOCKETS_SOCK_H
+#define _KFI_SOCKETS_SOCK_H
+
+#include <linux/in6.h>
+#include <linux/net.h>
+#include <linux/refcount.h>
+#include <linux/socket.h>
+#include <net/sock.h>
+#include <kfi_prov.h>
+#include <trace/events/kfi.h>
+#include "wire.h"
+
+#define KS_STAGE	(16 * 1024)	/* frames gathered for one call into TCP */
+#define KS_INLINE	1024		/* payload up to this long is gathered too */
+#define KS_SPLICE_MIN	4096		/* shorter payload is copied: cheaper than page references */
+#define KS_RDV		64		/* rendezvous under way at once, per connection and direction */
+#define KS_DGRAM_MAX	(65507 - 48 - sizeof(struct skw_hdr))	/* longest datagram payload: UDP's over IPv6 */
+#define KS_DGRAM_RX	65536
+#define KS_TX_BUDGET	(2 << 20)	/* bytes handed to TCP in one hold of the socket lock */
+
+/* Module parameters (main.c) */
+extern unsigned int ks_eager_size;
+extern unsigned int ks_window;
+extern unsigned int ks_requests;
+extern unsigned int ks_connect_timeout_ms;
+extern unsigned int ks_keepidle_s;
+extern unsigned int ks_keepintvl_s;
+extern unsigned int ks_keepcnt;
+extern unsigned int ks_user_timeout_ms;
+extern unsigned int ks_max_peers;
+extern unsigned int ks_backlog;
+extern bool ks_splice;
+
+extern struct workqueue_struct *ks_wq;		/* bound: data path off softirq */
+extern struct workqueue_struct *ks_cm_wq;	/* unbound: connections come and go */
+extern struct kmem_cache *ks_inmsg_cache;
+
+struct ks_conn;
+struct ks_peer;
+
+/** union ks_addr - an endpoint's name: IPv4 or IPv6 address and port */
+union ks_addr {
+	struct sockaddr		sa;
+	struct sockaddr_in	in;
+	struct sockaddr_in6	in6;
+};
+
+/**
+ * struct ks_domain - one address family in one namespace
+ * @domain: common part; @family: AF_INET or AF_INET6
+ */
+struct ks_domain {
+	struct kfi_domain	domain;
+	int			family;
+};
+
+/**
+ * struct ks_ep - an endpoint
+ * @ep:		common part
+ * @addr:	own name; port fixed at enable
+ * @incarnation: random name of this life of the endpoint
+ * @listener:	RDM: where peers connect
+ * @udp:	DGRAM: its socket
+ * @accept:	takes connections off @listener
+ * @lock:	protects @peers_by_addr, @conns, @npeers, @stopping, MSG: @conn's publication
+ * @peers:	RDM: peers by AV index, a cache in front of @peer_list
+ * @peer_list:	every peer
+ * @npeers:	their number, bounded by max_peers for those that came by themselves
+ * @nstrangers:	accepted connections whose hello has not been read yet, bounded by backlog
+ * @conns:	every connection not yet taken down
+ * @conn:	MSG: the connection, RCU
+ * @peer_name:	MSG: whom we are connected to
+ * @stopping:	ep_stop has begun
+ * @idle:	wakes ep_stop
+ * @dgram:	DGRAM: its queues (dgram.c)
+ */
+struct ks_ep {
+	struct kfi_ep		ep;
+	union ks_addr		addr;
+	u64			incarnation;
+	struct socket		*listener;
+	struct socket		*udp;
+	struct work_struct	accept;
+	spinlock_t		lock;
+	struct xarray		peers;
+	struct list_head	peer_list;
+	unsigned int		npeers;
+	unsigned int		nstrangers;
+	struct list_head	conns;
+	struct ks_conn __rcu	*conn;
+	union ks_addr		peer_name;
+	bool			stopping;
+	int			stop_err;
+	wait_queue_head_t	idle;
+	struct ks_dgram		*dgram;
+};
+
+/**
+ * struct ks_pep - a passive endpoint
+ * @pep: common part; @addr: where it listens; @listener: its socket; @accept: takes connections off it
+ * @lock: protects @conns and @stopping; @conns: connections in handshake or waiting for the consumer
+ */
+struct ks_pep {
+	struct kfi_pep		pep;
+	union ks_addr		addr;
+	struct socket		*listener;
+	struct work_struct	accept;
+	spinlock_t		lock;
+	struct list_head	conns;
+	unsigned int		nconns;
+	bool			stopping;
+	wait_queue_head_t	idle;
+};
+
+/**
+ * struct ks_peer - somebody an RDM endpoint talks to; lives until the endpoint closes
+ * @entry:	in &ks_ep.peer_list
+ * @lock:	protects @pending, @dialing and the publication of @conn
+ * @conn:	the connection in use, RCU
+ * @dialing:	our own attempt, not settled yet
+ * @pending:	operations posted while there was no connection
+ * @incarnation: last known; another one means the peer has restarted
+ * @reconnects:	connections after the first
+ * @dial:	opens a connection; @redials: attempts since a simultaneous call was lost
+ */
+struct ks_peer {
+	struct list_head	entry;
+	struct ks_ep		*sep;
+	union ks_addr		addr;
+	spinlock_t		lock;
+	struct ks_conn __rcu	*conn;
+	struct ks_conn		*dialing;
+	struct list_head	pending;
+	u64			incarnation;
+	u64			reconnects;
+	struct delayed_work	dial;
+	unsigned int		redials;
+};
+
+/** enum ks_answer_kind - what we owe a peer */
+enum ks_answer_kind {
+	KS_ANSWER_ACK,
+	KS_ANSWER_CTS,
+	KS_ANSWER_READ,		/* the data of a region, then the verdict */
+	KS_ANSWER_TREAD,	/* the data of a tagged receive, then the verdict */
+};
+
+/**
+ * struct ks_answer - a reply waiting to be sent
+ * @link:	in &ks_conn.answers or &ks_conn.free_answers, under ks_conn.lock
+ * @pooled:	returns to @free_answers (the others sit in a struct ks_inmsg)
+ * @iter: @len: payload of the segment under way; @mr, @key: region it comes from, referenced while under way
+ * @nsegs: segments of a read; @seg: next one; @seg0: the only one, or @segs when there are more
+ */
+struct ks_answer {
+	struct list_head	link;
+	u8			kind;
+	bool			pooled;
+	u16			status;
+	u16			slot;
+	u16			nsegs;
+	u16			seg;
+	u32			id;
+	u32			gen;
+	u64			len;
+	struct iov_iter		iter;
+	struct kfi_mr		*mr;
+	u64			key;
+	struct skw_rma		seg0;
+	struct skw_rma		*segs;
+};
+
+/** enum ks_in_state - where an inbound message object is, under ks_conn.lock */
+enum ks_in_state {
+	KS_IN_ARRIVING,		/* eager payload is coming into @buf */
+	KS_IN_READY,		/* eager payload is all in @buf */
+	KS_IN_ASKED,		/* RTS or TREAD seen, not granted yet */
+	KS_IN_GRANTED,		/* CTS given or data being returned */
+	KS_IN_LOST,		/* its connection went first */
+};
+
+/**
+ * struct ks_inmsg - a message that had to wait: for its receive, or for its payload
+ * @rx:		the matching's view
+ * @conn:	referenced
+ * @entry:	in &ks_conn.inmsgs
+ * @answer:	CTS, read data or verdict owed for it
+ * @state:	enum ks_in_state; @matched: rx.op is set
+ * @read:	a TREAD: data flows out of the receive
+ * @cls:	credit class; @cost: units to give back
+ * @buf:	eager payload; @vec: the same as the receiving iterator needs it
+ */
+struct ks_inmsg {
+	struct kfi_rx		rx;
+	struct ks_conn		*conn;
+	struct list_head	entry;
+	struct ks_answer	answer;
+	u8			state;
+	bool			matched;
+	bool			read;
+	u8			cls;
+	u32			cost;
+	u32			id;
+	u32			gen;
+	void			*buf;
+	struct kvec		vec;
+};
+
+/** enum ks_cls - credit classes */
+enum ks_cls { KS_CLS_MSG, KS_CLS_TAG, KS_CLS };
+
+/** enum ks_conn_state - (S) */
+enum ks_conn_state {
+	KS_DIALING,		/* TCP connects */
+	KS_GREETING,		/* our hello is out, or the peer's is awaited */
+	KS_WAITING,		/* MSG, passive side: the consumer has not decided yet */
+	KS_READY,		/* frames flow */
+};
+
+/* ks_conn.flags */
+enum {
+	KS_BUSY,		/* somebody runs the transmit side, or has promised to */
+	KS_KICK,		/* there may be something to transmit */
+	KS_DEAD,		/* taken down: nothing is started any more */
+	KS_FAILED,		/* ks_conn_fail() was called */
+	KS_BYE_SENT,
+	KS_BYE_WANTED,
+	KS_ABORT,		/* close with a reset */
+};
+
+/** enum ks_tx_stage - what the transmit side is in the middle of (S) */
+enum ks_tx_stage {
+	KS_TX_FRAMES,		/* nothing, or a stage buffer partly written */
+	KS_TX_PAYLOAD,		/* an operation's payload partly written */
+	KS_TX_ANSWER,		/* an answer's payload partly written */
+};
+
+/** enum ks_rx_stage - what the receive side is in the middle of (S) */
+enum ks_rx_stage {
+	KS_RX_HDR,
+	KS_RX_SEGS,
+	KS_RX_BLOCKED,		/* header complete, cannot go on now: CQ full or no memory */
+	KS_RX_PAYLOAD,
+	KS_RX_SKIP,
+};
+
+/** enum ks_rx_target - where the payload goes (S) */
+enum ks_rx_target {
+	KS_TO_NOWHERE,		/* nothing follows, or it is thrown away */
+	KS_TO_RX,		/* a receive that was waiting */
+	KS_TO_INMSG,		/* eager, no receive yet */
+	KS_TO_RDV,		/* rendezvous into its receive */
+	KS_TO_MR,		/* RMA write */
+	KS_TO_OP,		/* answer to our read */
+};
+
+struct ks_tx {
+	struct llist_head	posted;		/* any context */
+	struct list_head	queue;		/* (S) in posting order */
+	struct list_head	stalled[KS_CLS];/* (S) no credit; later ones of the class queue up behind */
+	struct list_head	waiting;	/* (S) sent, an answer is due */
+	struct list_head	granted;	/* (S) CTS received, payload to be sent */
+	struct kfi_credit_tx	credit[KS_CLS];	/* (S) */
+	u32			window[KS_CLS];	/* peer's */
+	u32			requests;	/* (S) unanswered */
+	u32			requests_max;
+	u32			eager;		/* peer's limit */
+	u8			at;		/* (S) enum ks_tx_stage */
+	bool			spliced;	/* (S) current payload goes by page reference */
+	struct kfi_oper		*op;		/* (S) whose payload is under way */
+	struct ks_answer	*answer;	/* (S) */
+	u8			*stage;		/* (S) KS_STAGE bytes */
+	u32			staged;
+	u32			written;
+	u64			bytes;
+};
+
+struct ks_rx {
+	u8			at;		/* enum ks_rx_stage */
+	u8			to;		/* enum ks_rx_target */
+	bool			counted;	/* credit of the blocked frame has been charged */
+	bool			finishing;	/* blocked after the payload, not before it */
+	u16			status;		/* verdict so far on the current RMA */
+	u16			seg;
+	u32			have;		/* bytes of header or segments so far */
+	u64			left;		/* payload to be placed */
+	u64			skip;		/* payload to be thrown away after it */
+	struct skw_hdr		hdr;
+	struct skw_frame	f;
+	struct skw_rma		*segs;		/* SKW_RMA_MAX */
+	struct iov_iter		iter;
+	struct kfi_rx		rx;
+	struct ks_inmsg		*in;
+	struct kfi_mr		*mr;
+	u64			key;
+	struct kfi_oper		*op;
+	struct kfi_cq_waiter	space;
+	u64			bytes;
+};
+
+/**
+ * struct ks_conn - one TCP connection
+ * Members marked (S) belong to whoever holds the socket lock; @tx and @rx are (S) but for what says otherwise.
+ * @ref:	list, works, inbound messages that outlive it
+ * @sep:	its endpoint; NULL while a request waits at a passive endpoint
+ * @pep:	listener that took it, until accepted
+ * @peer:	RDM: the peer; NULL before the hello
+ * @cpu:	where its work runs
+ * @error:	why it failed, negative errno; set once by ks_conn_fail()
+ * @lock:	protects @inmsgs and their states, @answers, @free_answers, @rdv, @credit, @credit_due
+ */
+struct ks_conn {
+	refcount_t		ref;
+	struct ks_ep		*sep;
+	struct ks_pep		*pep;
+	struct ks_peer		*peer;
+	struct socket		*sock;
+	struct list_head	entry;
+	unsigned long		flags;
+	int			cpu;
+	int			error;
+	u8			state;
+	bool			dialed;		/* we connected */
+	bool			stranger;	/* counted in sep->nstrangers, under sep->lock */
+	union ks_addr		name;		/* the peer's */
+	unsigned long		deadline;	/* of the handshake, jiffies */
+	u64			peer_incarnation;
+
+	struct ks_tx		tx ____cacheline_aligned;
+	struct ks_rx		rx ____cacheline_aligned;
+
+	spinlock_t		lock ____cacheline_aligned;
+	struct list_head	inmsgs;
+	struct list_head	answers;
+	struct list_head	free_answers;
+	struct list_head	rdv_wait;	/* matched rendezvous that found no free slot */
+	struct ks_inmsg		*rdv[KS_RDV];
+	struct kfi_credit_rx	credit[KS_CLS];
+	bool			credit_due;
+	struct ks_answer	*pool;
+	u64			unexpected;	/* bytes held */
+
+	struct delayed_work	tx_work;
+	struct delayed_work	rx_work;
+	struct delayed_work	greet_work;
+	struct work_struct	down_work;
+	void			(*old_data_ready)(struct sock *sk);
+	void			(*old_write_space)(struct sock *sk);
+	void			(*old_state_change)(struct sock *sk);
+
+	/* handshake */
+	struct skw_hello	hello_in;
+	u32			hello_have;
+	u8			data_in[SKW_DATA_MAX];
+	struct skw_greeting	greeting;
+	u8			data_out[SKW_DATA_MAX];
+	u16			data_out_len;
+	struct kfi_connreq	req;
+};
+
+/** struct ks_op - our part of a transmit operation */
+struct ks_op {
+	struct ks_conn	*conn;		/* (S) which connection's answer it waits for */
+	struct ks_peer	*peer;
+	u64		left;		/* (S) payload not yet written */
+	u64		got;		/* (S) bytes of a read that have arrived */
+	u16		slot;		/* CTS */
+	u8		state;		/* enum ks_op_state (S) */
+	bool		spliced;	/* (S) */
+	bool		answered;	/* (S) an answer is due once the payload is out */
+	bool		asked;		/* (S) went by rendezvous: takes no answer of the peer's pool */
+};
+
+/** enum ks_op_state - where an operation is (S); checked before a peer's answer is believed */
+enum ks_op_state {
+	KS_OP_QUEUED,
+	KS_OP_SENDING,
+	KS_OP_ASKED,		/* RTS out: CTS or ACK may come */
+	KS_OP_GRANTED,		/* CTS came, payload not all out */
+	KS_OP_UNANSWERED,	/* everything is out: READ_DATA or ACK may come */
+};
+
+static inline struct ks_op *ks_op(const struct kfi_oper *op)
+{
+	return op->priv;
+}
+
+static inline struct ks_ep *to_ks_ep(struct kfi_ep *ep)
+{
+	return container_of(ep, struct ks_ep, ep);
+}
+
+static inline struct ks_pep *to_ks_pep(struct kfi_pep *pep)
+{
+	return container_of(pep, struct ks_pep, pep);
+}
+
+static inline struct ks_domain *to_ks_domain(struct kfi_domain *domain)
+{
+	return container_of(domain, struct ks_domain, domain);
+}
+
+/* addr.c */
+int ks_getinfo(struct kfi_query *q);
+int ks_resolve(struct kfi_domain *domain, const char *node, const char *service, void *addr);
+int ks_addr_check(struct kfi_domain *domain, const void *addr);
+void ks_addr_str(const void *addr, size_t len, char *buf, size_t size);
+size_t ks_addrlen(int family);
+bool ks_addr_equal(const union ks_addr *a, const union ks_addr *b);
+int ks_addr_cmp(const union ks_addr *a, const union ks_addr *b);
+int ks_addr_local(const struct kfi_info *info, union ks_addr *addr);
+__be16 ks_addr_port(const union ks_addr *a);
+void ks_addr_set_port(union ks_addr *a, __be16 port);
+
+/* ep.c */
+int ks_domain_open(struct kfi_domain *domain);
+int ks_ep_open(struct kfi_ep *ep);
+int ks_ep_enable(struct kfi_ep *ep);
+void ks_ep_stop(struct kfi_ep *ep, int err);
+void ks_ep_close(struct kfi_ep *ep);
+int ks_ep_getname(struct kfi_ep *ep, void *addr);
+int ks_ep_setname(struct kfi_ep *ep, const void *addr, size_t len);
+void ks_ep_peers(struct kfi_ep *ep, int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg);
+
+/* listen.c */
+int ks_listen(struct net *net, union ks_addr *addr, int backlog, struct work_struct *work, struct socket **sockp);
+void ks_unlisten(struct socket *sock, struct work_struct *work);
+void ks_ep_accept_work(struct work_struct *work);
+void ks_pep_accept_work(struct work_struct *work);
+
+/* rdm.c */
+struct ks_peer *ks_peer_find(struct ks_ep *sep, const union ks_addr *addr, bool inbound);
+void ks_peer_dial_work(struct work_struct *work);
+struct ks_conn *ks_dial(struct ks_ep *sep, const union ks_addr *to);
+void ks_dial_start(struct ks_conn *conn);
+int ks_rdm_admit(struct ks_conn *conn, const struct skw_greeting *g);
+bool ks_rdm_ready(struct ks_conn *conn);
+void ks_rdm_lost(struct ks_conn *conn, int err);
+int ks_rdm_tx(struct ks_ep *sep, struct kfi_oper *op);
+void ks_peers_flush(struct ks_ep *sep, int err);
+void ks_peers_free(struct ks_ep *sep);
+
+/* msg.c */
+int ks_msg_connect(struct kfi_ep *ep, const void *addr, const void *data, size_t len);
+int ks_msg_accept(struct kfi_ep *ep, const void *data, size_t len);
+int ks_msg_shutdown(struct kfi_ep *ep);
+int ks_msg_getpeer(struct kfi_ep *ep, void *addr);
+void ks_msg_lost(struct ks_conn *conn, int err);
+void ks_msg_ready(struct ks_conn *conn);
+void ks_msg_refused(struct ks_conn *conn, int err);
+int ks_msg_tx(struct ks_ep *sep, struct kfi_oper *op);
+int ks_pep_open(struct kfi_pep *pep);
+void ks_pep_close(struct kfi_pep *pep);
+int ks_pep_getname(struct kfi_pep *pep, void *addr);
+int ks_pep_setname(struct kfi_pep *pep, const void *addr, size_t len);
+int ks_pep_listen(struct kfi_pep *pep);
+int ks_pep_reject(struct kfi_pep *pep, struct kfi_connreq *req, const void *data, size_t len);
+
+/* greet.c: the handshake */
+void ks_greet_work(struct work_struct *work);
+int ks_greet_start(struct ks_conn *conn, int state);
+int ks_greet_answer(struct ks_conn *conn, u8 kind, int status);
+void ks_greet_kick(struct ks_conn *conn);
+
+/* conn.c: life of a connection */
+struct ks_conn *ks_conn_new(struct ks_ep *sep, struct ks_pep *pep, struct socket *sock);
+void ks_conn_get(struct ks_conn *conn);
+void ks_conn_put(struct ks_conn *conn);
+void ks_conn_fail(struct ks_conn *conn, int err);
+void ks_conn_down(struct work_struct *work);
+void ks_conn_attach(struct ks_conn *conn);
+void ks_conn_start(struct ks_conn *conn);
+bool ks_conn_trylock(struct ks_conn *conn);
+bool ks_conn_lock(struct ks_conn *conn);
+void ks_conn_unlock(struct ks_conn *conn);
+void ks_conn_tune(struct socket *sock, u32 tclass);
+
+/* tx.c: the send path */
+int ks_tx(struct kfi_ep *ep, struct kfi_oper *op);
+void ks_tx_post(struct ks_conn *conn, struct kfi_oper *op);
+void ks_tx_kick(struct ks_conn *conn);
+void ks_tx_work(struct work_struct *work);
+void ks_tx_run_locked(struct ks_conn *conn);
+bool ks_drained(const struct ks_tx *tx);
+void ks_tx_flush_all(struct ks_conn *conn, int err);
+void ks_answer_queue(struct ks_conn *conn, struct ks_answer *answer);
+void ks_answer_done(struct ks_conn *conn, struct ks_answer *answer);
+void ks_write_space(struct sock *sk);
+
+/* rx.c: the receive path */
+void ks_data_ready(struct sock *sk);
+void ks_rx_work(struct work_struct *work);
+void ks_rx_space(struct kfi_cq_waiter *w);
+void ks_rx_abort(struct ks_conn *conn, int err);
+
+/* inmsg.c: messages that wait */
+void ks_rx_matched(struct kfi_ep *ep, struct kfi_rx *rx);
+void ks_rx_drop(struct kfi_ep *ep, struct kfi_rx *rx);
+struct ks_inmsg *ks_inmsg_new(struct ks_conn *conn, const struct skw_frame *f, u32 cost);
+void ks_inmsg_free(struct ks_inmsg *in);
+void ks_inmsg_arrived(struct ks_inmsg *in);
+void ks_inmsg_grant(struct ks_inmsg *in);
+void ks_inmsg_done(struct ks_inmsg *in, int err);
+void ks_inmsgs_lost(struct ks_conn *conn, int err);
+void ks_credit_free(struct ks_conn *conn, u8 cls, u32 cost);
+
+/* answer.c: acknowledgements from the peer */
+int ks_got_cts(struct ks_conn *conn, const struct skw_frame *f);
+int ks_got_ack(struct ks_conn *conn, const struct skw_frame *f);
+struct kfi_oper *ks_answered_op(struct ks_conn *conn, const struct skw_frame *f);
+
+/* dgram.c */
+int ks_dgram_enable(struct ks_ep *sep);
+void ks_dgram_stop(struct ks_ep *sep, int err);
+void ks_dgram_close(struct ks_ep *sep);
+int ks_dgram_tx(struct ks_ep *sep, struct kfi_oper *op);
+
+#endif /* _KFI_SOCKETS_SOCK_H */

@@ -1,0 +1,697 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * tx.c - the send path, in the order in which a message takes it.
+ *
+ *   ks_tx() -> ks_rdm_tx() or ks_msg_tx()	which connection?
+ *   ks_tx_post()				onto its lock-free list
+ *   ks_tx_kick()				one poster becomes the runner
+ *   ks_tx_run()				frames are gathered, credits spent, TCP is fed
+ *   ks_op_sent()				complete, or wait for the peer's answer
+ *
+ * KS_BUSY makes the runner: whoever sets it runs the transmit side under the socket lock, or hands that duty to
+ * tx_work. Everybody else leaves KS_KICK behind and goes: the runner looks at it after it has cleared KS_BUSY. The runner
+ * only tries the socket lock, see sock.h.
+ */
+#include <linux/bvec.h>
+#include <linux/tcp.h>
+#include <net/tcp.h>
+#include "sock.h"
+
+int ks_tx(struct kfi_ep *ep, struct kfi_oper *op)
+{
+	struct ks_ep *sep = to_ks_ep(ep);
+
+	*ks_op(op) = (struct ks_op) { .state = KS_OP_QUEUED };
+	switch (ep->type) {
+	case KFI_EP_RDM:
+		return ks_rdm_tx(sep, op);
+	case KFI_EP_MSG:
+		return ks_msg_tx(sep, op);
+	default:
+		return ks_dgram_tx(sep, op);
+	}
+}
+
+/* Called inside rcu_read_lock(), which keeps the connection from collecting its list before us. */
+void ks_tx_post(struct ks_conn *conn, struct kfi_oper *op)
+{
+	bool more = op->flags & KFI_MORE;
+
+	ks_op(op)->conn = conn;
+	llist_add(&op->lnode, &conn->tx.posted);
+	if (!more)
+		ks_tx_kick(conn);
+}
+
+static void ks_tx_defer(struct ks_conn *conn, unsigned int delay_ms)
+{
+	queue_delayed_work_on(conn->cpu, ks_wq, &conn->tx_work, msecs_to_jiffies(delay_ms));
+}
+
+void ks_tx_kick(struct ks_conn *conn)
+{
+	set_bit(KS_KICK, &conn->flags);
+	if (test_and_set_bit(KS_BUSY, &conn->flags))
+		return;
+	if (!ks_conn_trylock(conn)) {
+		ks_tx_defer(conn, 0);
+		return;
+	}
+	ks_tx_run_locked(conn);
+	ks_conn_unlock(conn);
+}
+
+/* The deferred runner: it owns KS_BUSY from the moment it was queued. No consumer lock is held here: handlers may run. */
+void ks_tx_work(struct work_struct *work)
+{
+	struct ks_conn *conn = container_of(to_delayed_work(work), struct ks_conn, tx_work);
+
+	local_bh_disable();
+	kfi_batch_begin();
+	if (ks_conn_lock(conn)) {
+		ks_tx_run_locked(conn);
+		ks_conn_unlock(conn);
+	} else if (!test_bit(KS_DEAD, &conn->flags)) {
+		ks_tx_defer(conn, 1);
+	}
+	kfi_batch_end();
+	local_bh_enable();
+}
+
+/* ---- frames into the stage buffer ---- */
+
+static void ks_tx_collect(struct ks_conn *conn)
+{
+	struct llist_node *posted = llist_reverse_order(llist_del_all(&conn->tx.posted));
+	struct kfi_oper *op, *next;
+
+	llist_for_each_entry_safe(op, next, posted, lnode)
+		list_add_tail(&op->link, &conn->tx.queue);
+}
+
+static void ks_put_frame(struct ks_conn *conn, struct skw_frame *f)
+{
+	struct ks_tx *tx = &conn->tx;
+
+	spin_lock_bh(&conn->lock);
+	f->credit_msg = kfi_credit_advert(&conn->credit[KS_CLS_MSG]);
+	f->credit_tag = kfi_credit_advert(&conn->credit[KS_CLS_TAG]);
+	conn->credit_due = false;
+	spin_unlock_bh(&conn->lock);
+	skw_encode(f, (struct skw_hdr *)(tx->stage + tx->staged));
+	tx->staged += sizeof(struct skw_hdr);
+}
+
+static void ks_put_segments(struct ks_conn *conn, const struct kfi_oper *op)
+{
+	struct ks_tx *tx = &conn->tx;
+	unsigned int i;
+
+	for (i = 0; i < op->rma_count; i++) {
+		struct skw_rma *seg = (void *)(tx->stage + tx->staged);
+
+		seg->addr = cpu_to_le64(op->rma[i].addr);
+		seg->len = cpu_to_le64(op->rma[i].len);
+		seg->key = cpu_to_le64(op->rma[i].key);
+		tx->staged += sizeof(*seg);
+	}
+}
+
+static void ks_put_invalidate(struct ks_conn *conn, const struct kfi_oper *op)
+{
+	struct skw_rma *seg = (void *)(conn->tx.stage + conn->tx.staged);
+
+	*seg = (struct skw_rma) { .key = cpu_to_le64(op->inv_key) };
+	conn->tx.staged += sizeof(*seg);
+}
+
+static bool ks_is_tagged(const struct kfi_oper *op)
+{
+	return op->code == KFI_OPC_TSEND || op->code == KFI_OPC_TWRITE || op->code == KFI_OPC_TREAD;
+}
+
+static bool ks_is_message(const struct kfi_oper *op)
+{
+	return op->code != KFI_OPC_WRITE && op->code != KFI_OPC_READ;
+}
+
+/* Rendezvous: too long for the peer's buffers, or its completion means "in the receiver's buffer". */
+static bool ks_is_long(const struct ks_conn *conn, const struct kfi_oper *op)
+{
+	return op->code == KFI_OPC_TWRITE || op->len > conn->tx.eager || (op->flags & KFI_DELIVERY_COMPLETE);
+}
+
+static bool ks_can_splice(const struct kfi_oper *op)
+{
+	const struct bio_vec *bv = op->iter.bvec;
+	unsigned long i;
+
+	if (!MSG_SPLICE_PAGES || !ks_splice || !iov_iter_is_bvec(&op->iter) || op->len < KS_SPLICE_MIN)
+		return false;
+	for (i = 0; i < op->iter.nr_segs; i++)
+		if (!sendpage_ok(bv[i].bv_page))
+			return false;
+	return true;
+}
+
+/* Has the payload left the consumer's memory only when the peer says so? */
+static bool ks_wants_ack(const struct kfi_oper *op)
+{
+	return ks_op(op)->spliced || (op->flags & (KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE));
+}
+
+/* All of the operation is in the hands of TCP, or gathered to be. */
+static void ks_op_sent(struct ks_conn *conn, struct kfi_oper *op, bool answered)
+{
+	if (!answered) {
+		kfi_tx_complete(op, 0);
+		return;
+	}
+	ks_op(op)->state = KS_OP_UNANSWERED;
+	list_add_tail(&op->link, &conn->tx.waiting);
+}
+
+/* A payload follows the frame just put: gather it if short, else leave it to ks_tx_payload(). */
+static void ks_put_payload(struct ks_conn *conn, struct kfi_oper *op, bool answered)
+{
+	struct ks_tx *tx = &conn->tx;
+
+	if (op->len <= KS_INLINE) {
+		if (op->len && copy_from_iter(tx->stage + tx->staged, op->len, &op->iter) != op->len)
+			WARN_ON_ONCE(1);	/* kernel memory can't fault */
+		tx->staged += op->len;
+		kfi_stat_add(op->ep, copied, op->len);
+		ks_op_sent(conn, op, answered);
+		return;
+	}
+	tx->op = op;
+	tx->at = KS_TX_PAYLOAD;
+	ks_op(op)->answered = answered;
+	ks_op(op)->left = op->len;
+	ks_op(op)->state = KS_OP_SENDING;
+	if (ks_op(op)->spliced)
+		kfi_stat_add(op->ep, spliced, op->len);
+	else
+		kfi_stat_add(op->ep, copied, op->len);
+}
+
+static struct skw_frame ks_op_frame(const struct kfi_oper *op, u8 type)
+{
+	return (struct skw_frame) {
+		.type = type,
+		.flags = (ks_is_tagged(op) ? SKW_F_TAGGED : 0) | (op->flags & KFI_REMOTE_CQ_DATA ? SKW_F_CQ_DATA : 0),
+		.id = op->index,
+		.gen = op->gen,
+		.len = op->len,
+		.tag = op->tag,
+		.data = op->data,
+	};
+}
+
+static void ks_put_message(struct ks_conn *conn, struct kfi_oper *op)
+{
+	bool eager = !ks_is_long(conn, op);
+	struct skw_frame f = ks_op_frame(op, eager ? SKW_MSG : SKW_RTS);
+
+	ks_op(op)->spliced = ks_can_splice(op);
+	if (op->code == KFI_OPC_TWRITE) {
+		f.flags |= SKW_F_RMA;
+		f.tag = op->rma[0].key;
+	}
+	if (op->flags & KFI_INVALIDATE) {
+		f.flags |= SKW_F_INV;
+		f.rma_count = 1;
+	}
+	if (eager) {
+		f.payload = op->len;
+		if (ks_wants_ack(op)) {
+			f.flags |= SKW_F_ACK;
+			conn->tx.requests++;
+		}
+	}
+	ks_put_frame(conn, &f);
+	if (op->flags & KFI_INVALIDATE)
+		ks_put_invalidate(conn, op);
+	if (eager) {
+		ks_put_payload(conn, op, f.flags & SKW_F_ACK);
+		return;
+	}
+	ks_op(op)->asked = true;
+	ks_op(op)->state = KS_OP_ASKED;
+	list_add_tail(&op->link, &conn->tx.waiting);
+}
+
+static void ks_put_rma(struct ks_conn *conn, struct kfi_oper *op)
+{
+	struct skw_frame f = ks_op_frame(op, op->code == KFI_OPC_WRITE ? SKW_WRITE : SKW_READ);
+
+	conn->tx.requests++;
+	f.rma_count = op->rma_count;
+	if (op->code == KFI_OPC_READ) {
+		f.flags = 0;
+		ks_put_frame(conn, &f);
+		ks_put_segments(conn, op);
+		ks_op_sent(conn, op, true);
+		return;
+	}
+	f.payload = op->len;
+	ks_op(op)->spliced = ks_can_splice(op);
+	ks_put_frame(conn, &f);
+	ks_put_segments(conn, op);
+	ks_put_payload(conn, op, true);
+}
+
+static void ks_put_tread(struct ks_conn *conn, struct kfi_oper *op)
+{
+	struct skw_frame f = ks_op_frame(op, SKW_TREAD);
+
+	f.flags = SKW_F_TAGGED | SKW_F_RMA;
+	f.tag = op->rma[0].key;
+	ks_put_frame(conn, &f);
+	ks_op_sent(conn, op, true);
+}
+
+static void ks_put_op(struct ks_conn *conn, struct kfi_oper *op)
+{
+	list_del(&op->link);
+	switch (op->code) {
+	case KFI_OPC_WRITE:
+	case KFI_OPC_READ:
+		ks_put_rma(conn, op);
+		break;
+	case KFI_OPC_TREAD:
+		ks_put_tread(conn, op);
+		break;
+	default:
+		ks_put_message(conn, op);
+	}
+}
+
+/* The payload of a rendezvous that the peer has granted. */
+static void ks_put_granted(struct ks_conn *conn, struct kfi_oper *op)
+{
+	struct skw_frame f = ks_op_frame(op, SKW_DATA);
+
+	list_del(&op->link);
+	f.flags = 0;
+	f.slot = ks_op(op)->slot;
+	f.payload = op->len;
+	ks_put_frame(conn, &f);
+	ks_put_payload(conn, op, true);
+}
+
+static u32 ks_op_cost(const struct ks_conn *conn, const struct kfi_oper *op)
+{
+	return op->code == KFI_OPC_TREAD || ks_is_long(conn, op) ? 1 : skw_cost(op->len);
+}
+
+static bool ks_may_send(struct ks_conn *conn, struct kfi_oper *op)
+{
+	u8 cls = ks_is_tagged(op) ? KS_CLS_TAG : KS_CLS_MSG;
+
+	return kfi_credit_take(&conn->tx.credit[cls], ks_op_cost(conn, op));
+}
+
+/* ---- answers ---- */
+
+static struct ks_answer *ks_next_answer(struct ks_conn *conn)
+{
+	struct ks_answer *answer;
+
+	if (list_empty_careful(&conn->answers))
+		return NULL;
+	spin_lock_bh(&conn->lock);
+	answer = list_first_entry_or_null(&conn->answers, struct ks_answer, link);
+	if (answer)
+		list_del_init(&answer->link);
+	spin_unlock_bh(&conn->lock);
+	return answer;
+}
+
+static void ks_put_verdict(struct ks_conn *conn, struct ks_answer *answer)
+{
+	struct skw_frame f = {
+		.type = answer->kind == KS_ANSWER_CTS ? SKW_CTS : SKW_ACK,
+		.id = answer->id, .gen = answer->gen, .slot = answer->slot, .status = answer->status,
+	};
+
+	ks_put_frame(conn, &f);
+	if (answer->kind != KS_ANSWER_CTS)
+		ks_answer_done(conn, answer);
+}
+
+/* Open the next segment of a read; false: there is none, or it may not be read (then status says so). */
+static bool ks_read_segment(struct ks_conn *conn, struct ks_answer *answer)
+{
+	const struct skw_rma *seg = answer->segs ? &answer->segs[answer->seg] : &answer->seg0;
+
+	if (answer->status || answer->seg == answer->nsegs)
+		return false;
+	answer->seg++;
+	answer->len = le64_to_cpu(seg->len);
+	answer->key = le64_to_cpu(seg->key);
+	answer->mr = kfi_mr_get(&conn->sep->ep, le64_to_cpu(seg->key), le64_to_cpu(seg->addr), answer->len,
+				KFI_REMOTE_READ, &answer->iter);
+	if (!IS_ERR(answer->mr))
+		return true;
+	answer->status = -PTR_ERR(answer->mr);
+	answer->mr = NULL;
+	return false;
+}
+
+static void ks_put_read(struct ks_conn *conn, struct ks_answer *answer)
+{
+	struct skw_frame f = { .type = SKW_READ_DATA, .id = answer->id, .gen = answer->gen };
+
+	if (answer->kind == KS_ANSWER_TREAD) {
+		if (answer->seg++) {
+			ks_put_verdict(conn, answer);
+			return;
+		}
+	} else if (!ks_read_segment(conn, answer)) {
+		ks_put_verdict(conn, answer);
+		return;
+	}
+	f.payload = answer->len;
+	f.len = answer->len;
+	ks_put_frame(conn, &f);
+	conn->tx.answer = answer;
+	conn->tx.at = KS_TX_ANSWER;
+}
+
+static void ks_put_answer(struct ks_conn *conn, struct ks_answer *answer)
+{
+	if (answer->kind == KS_ANSWER_READ || answer->kind == KS_ANSWER_TREAD)
+		ks_put_read(conn, answer);
+	else
+		ks_put_verdict(conn, answer);
+}
+
+void ks_answer_queue(struct ks_conn *conn, struct ks_answer *answer)
+{
+	lockdep_assert_held(&conn->lock);
+	list_add_tail(&answer->link, &conn->answers);
+}
+
+/* ---- what goes next ---- */
+
+/* Operations that waited for credit, then new ones in their order. RMA never waits behind a message without credit. */
+static struct kfi_oper *ks_next_op(struct ks_conn *conn)
+{
+	struct ks_tx *tx = &conn->tx;
+	struct kfi_oper *op, *next;
+	int cls;
+
+	for (cls = 0; cls < KS_CLS; cls++) {
+		op = list_first_entry_or_null(&tx->stalled[cls], struct kfi_oper, link);
+		if (op && tx->requests < tx->requests_max && ks_may_send(conn, op))
+			return op;
+	}
+	list_for_each_entry_safe(op, next, &tx->queue, link) {
+		if (tx->requests >= tx->requests_max)
+			return NULL;
+		if (!ks_is_message(op))
+			return op;
+		cls = ks_is_tagged(op) ? KS_CLS_TAG : KS_CLS_MSG;
+		if (list_empty(&tx->stalled[cls]) && ks_may_send(conn, op))
+			return op;
+		list_move_tail(&op->link, &tx->stalled[cls]);
+	}
+	return NULL;
+}
+
+/* Nothing posted is left to be sent or answered. Socket lock held, or the connection is down. */
+bool ks_drained(const struct ks_tx *tx)
+{
+	return list_empty(&tx->queue) && list_empty(&tx->waiting) && list_empty(&tx->granted) &&
+	       list_empty(&tx->stalled[KS_CLS_MSG]) && list_empty(&tx->stalled[KS_CLS_TAG]);
+}
+
+static bool ks_put_control(struct ks_conn *conn)
+{
+	struct skw_frame f = {};
+
+	if (READ_ONCE(conn->credit_due))
+		f.type = SKW_CREDIT;
+	else if (test_bit(KS_BYE_WANTED, &conn->flags) && ks_drained(&conn->tx) &&
+		 !test_and_set_bit(KS_BYE_SENT, &conn->flags))
+		f.type = SKW_BYE;
+	else
+		return false;
+	ks_put_frame(conn, &f);
+	return true;
+}
+
+static bool ks_put_next(struct ks_conn *conn)
+{
+	struct ks_answer *answer = ks_next_answer(conn);
+	struct kfi_oper *op;
+
+	if (answer) {
+		ks_put_answer(conn, answer);
+		return true;
+	}
+	op = list_first_entry_or_null(&conn->tx.granted, struct kfi_oper, link);
+	if (op) {
+		ks_put_granted(conn, op);
+		return true;
+	}
+	op = ks_next_op(conn);
+	if (op) {
+		ks_put_op(conn, op);
+		return true;
+	}
+	return ks_put_control(conn);
+}
+
+#define KS_FRAME_MAX	(sizeof(struct skw_hdr) + SKW_RMA_MAX * sizeof(struct skw_rma) + KS_INLINE)
+static_assert(KS_FRAME_MAX < KS_STAGE);
+
+static void ks_tx_gather(struct ks_conn *conn)
+{
+	struct ks_tx *tx = &conn->tx;
+
+	while (tx->at == KS_TX_FRAMES && tx->staged + KS_FRAME_MAX <= KS_STAGE && ks_put_next(conn))
+		;
+}
+
+/* ---- bytes into TCP ---- */
+
+static int ks_send(struct ks_conn *conn, struct iov_iter *iter, size_t len, int flags)
+{
+	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | flags, .msg_iter = *iter };
+	int sent;
+
+	iov_iter_truncate(&msg.msg_iter, len);
+	sent = tcp_sendmsg_locked(conn->sock->sk, &msg, len);
+	if (sent > 0) {
+		iov_iter_advance(iter, sent);
+		conn->tx.bytes += sent;
+	}
+	return sent;
+}
+
+static int ks_tx_frames(struct ks_conn *conn)
+{
+	struct ks_tx *tx = &conn->tx;
+	int more = tx->at == KS_TX_FRAMES ? 0 : MSG_MORE;
+	struct iov_iter iter;
+	struct kvec vec;
+	int sent;
+
+	while (tx->written < tx->staged) {
+		vec = (struct kvec) { tx->stage + tx->written, tx->staged - tx->written };
+		iov_iter_kvec(&iter, ITER_SOURCE, &vec, 1, vec.iov_len);
+		sent = ks_send(conn, &iter, vec.iov_len, more);
+		if (sent <= 0)
+			return sent ?: -EAGAIN;
+		tx->written += sent;
+	}
+	tx->staged = 0;
+	tx->written = 0;
+	return 0;
+}
+
+static int ks_tx_payload(struct ks_conn *conn)
+{
+	struct kfi_oper *op = conn->tx.op;
+	struct ks_op *sop = ks_op(op);
+	int sent;
+
+	while (sop->left) {
+		sent = ks_send(conn, &op->iter, min_t(u64, sop->left, KS_TX_BUDGET),
+			       sop->spliced ? MSG_SPLICE_PAGES : 0);
+		if (sent <= 0)
+			return sent ?: -EAGAIN;
+		sop->left -= sent;
+	}
+	conn->tx.op = NULL;
+	conn->tx.at = KS_TX_FRAMES;
+	ks_op_sent(conn, op, sop->answered);
+	return 0;
+}
+
+/* The region died while its bytes were promised: the stream needs as many, the verdict will say what they are worth. */
+static int ks_send_zeros(struct ks_conn *conn, struct ks_answer *answer)
+{
+	struct bio_vec bv = { .bv_page = ZERO_PAGE(0), .bv_len = min_t(u64, answer->len, PAGE_SIZE) };
+	struct iov_iter iter;
+
+	answer->status = EACCES;
+	iov_iter_bvec(&iter, ITER_SOURCE, &bv, 1, bv.bv_len);
+	return ks_send(conn, &iter, bv.bv_len, 0);
+}
+
+static int ks_send_region(struct ks_conn *conn, struct ks_answer *answer)
+{
+	int sent;
+
+	rcu_read_lock();
+	if (!answer->mr || kfi_mr_live(answer->mr, answer->key))
+		sent = ks_send(conn, &answer->iter, min_t(u64, answer->len, KS_TX_BUDGET), 0);
+	else
+		sent = ks_send_zeros(conn, answer);
+	rcu_read_unlock();
+	return sent;
+}
+
+static int ks_tx_answer(struct ks_conn *conn)
+{
+	struct ks_answer *answer = conn->tx.answer;
+	int sent;
+
+	while (answer->len) {
+		sent = ks_send_region(conn, answer);
+		if (sent <= 0)
+			return sent ?: -EAGAIN;
+		answer->len -= sent;
+	}
+	if (answer->mr) {
+		kfi_remote_rma(&conn->sep->ep, answer->mr, KFI_REMOTE_READ, le64_to_cpu(answer->seg0.len), 0,
+			       KFI_ADDR_NOTAVAIL);
+		kfi_mr_put(answer->mr);
+		answer->mr = NULL;
+	}
+	conn->tx.answer = NULL;
+	conn->tx.at = KS_TX_FRAMES;
+	spin_lock_bh(&conn->lock);
+	list_add(&answer->link, &conn->answers);	/* next segment, or the verdict, goes out at once */
+	spin_unlock_bh(&conn->lock);
+	return 0;
+}
+
+static int ks_tx_step(struct ks_conn *conn)
+{
+	int ret;
+
+	ks_tx_gather(conn);
+	ret = ks_tx_frames(conn);
+	if (ret)
+		return ret;
+	switch (conn->tx.at) {
+	case KS_TX_PAYLOAD:
+		return ks_tx_payload(conn);
+	case KS_TX_ANSWER:
+		return ks_tx_answer(conn);
+	default:
+		return 1;	/* nothing left */
+	}
+}
+
+/* Feed TCP until it is full, nothing is left, or it has been long. Return: true if tx_work has to go on. */
+static bool ks_tx_run(struct ks_conn *conn)
+{
+	u64 until = conn->tx.bytes + KS_TX_BUDGET;
+	int ret;
+
+	if (conn->state != KS_READY || test_bit(KS_DEAD, &conn->flags))
+		return false;
+	ks_tx_collect(conn);
+	do {
+		ret = ks_tx_step(conn);
+		if (ret == 1 && !llist_empty(&conn->tx.posted)) {
+			ks_tx_collect(conn);
+			ret = 0;
+		}
+	} while (!ret && conn->tx.bytes < until);
+	if (!ret)
+		return true;
+	if (ret < 0 && ret != -EAGAIN)
+		ks_conn_fail(conn, ret);
+	if (ret == 1 && test_bit(KS_BYE_SENT, &conn->flags))
+		ks_conn_fail(conn, -ESHUTDOWN);
+	return false;
+}
+
+/* TCP refused although it holds nothing of ours: it had no memory, and no acknowledgement will come to wake us. */
+static bool ks_tx_starved(struct ks_conn *conn)
+{
+	return (conn->tx.staged || conn->tx.at != KS_TX_FRAMES) && !READ_ONCE(conn->sock->sk->sk_wmem_queued) &&
+	       !test_bit(KS_FAILED, &conn->flags);
+}
+
+/* Socket lock and KS_BUSY are held; the latter is given up, or passed on to tx_work. */
+void ks_tx_run_locked(struct ks_conn *conn)
+{
+	do {
+		clear_bit(KS_KICK, &conn->flags);
+		smp_mb__after_atomic();		/* a post before our look at the list is seen, one after it kicks */
+		if (ks_tx_run(conn)) {
+			ks_tx_defer(conn, 0);
+			return;
+		}
+		if (conn->state == KS_READY && ks_tx_starved(conn)) {
+			ks_tx_defer(conn, 1);
+			return;
+		}
+		clear_bit(KS_BUSY, &conn->flags);
+		smp_mb__after_atomic();		/* pairs with test_and_set_bit() in ks_tx_kick() */
+	} while (test_bit(KS_KICK, &conn->flags) && !test_and_set_bit(KS_BUSY, &conn->flags));
+}
+
+/* TCP has room again. Called with the socket lock held, mostly in softirq when an acknowledgement arrives. */
+void ks_write_space(struct sock *sk)
+{
+	struct ks_conn *conn = sk->sk_user_data;
+
+	if (!conn || !sk_stream_is_writeable(sk))
+		return;
+	clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	set_bit(KS_KICK, &conn->flags);
+	if (test_and_set_bit(KS_BUSY, &conn->flags))
+		return;
+	local_bh_disable();
+	kfi_batch_begin();
+	ks_tx_run_locked(conn);
+	kfi_batch_end();
+	local_bh_enable();
+}
+
+/* ---- the end ---- */
+
+static void ks_fail_list(struct list_head *list, int err)
+{
+	struct kfi_oper *op, *next;
+
+	list_for_each_entry_safe(op, next, list, link) {
+		list_del(&op->link);
+		kfi_tx_complete(op, err);
+	}
+}
+
+/* The socket is closed and nobody posts any more: every operation ends here. */
+void ks_tx_flush_all(struct ks_conn *conn, int err)
+{
+	struct ks_tx *tx = &conn->tx;
+	int cls;
+
+	ks_tx_collect(conn);
+	if (tx->op)
+		kfi_tx_complete(tx->op, err);
+	tx->op = NULL;
+	ks_fail_list(&tx->waiting, err);
+	ks_fail_list(&tx->granted, err);
+	for (cls = 0; cls < KS_CLS; cls++)
+		ks_fail_list(&tx->stalled[cls], err);
+	ks_fail_list(&tx->queue, err);
+}
