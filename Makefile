@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-2.0
+# Verbs only: each is a script that also installs what it needs. `make help` lists them.
+
+SHELL := /bin/bash
+KERNEL ?= $(shell uname -r)
+KDIR ?= /lib/modules/$(KERNEL)/build
+PREFIX ?= /usr/local
+PROVIDER ?= sockets
+JOBS ?= $(shell nproc)
+TOP := $(CURDIR)
+
+.DEFAULT_GOAL := help
+.PHONY: help modules tool demo test kunit conformance vm-test fuzz bench check mutants soak install deb clean
+
+help:		## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
+	@echo
+	@echo "  KDIR=<kernel build dir>  PREFIX=$(PREFIX)  PROVIDER=$(PROVIDER)  KERNEL=6.1|6.12 (demo)"
+
+demo:		## two virtual machines of a stock Debian kernel exchange messages and RMA
+	@tests/vm/demo
+
+test:		## everything that must pass: unit, conformance, virtual machines (under 30 minutes)
+	@tests/run
+
+modules:	## kfi.ko and the providers, for the kernel in KDIR, in build/modules
+	@tools/build modules "$(KDIR)" -j$(JOBS)
+
+tool:		## the kfi command, in build/tools
+	@tools/build tool
+
+kunit:		## unit tests of the core in a User Mode Linux debug kernel
+	@tests/run kunit
+
+conformance:	## the conformance list on PROVIDER in a User Mode Linux debug kernel
+	@tests/run conformance-$(PROVIDER)
+
+vm-test:	## two virtual machines of stock 6.1 and 6.12 kernels
+	@tests/run vm-6.1 vm-6.12
+
+fuzz:		## the wire decoders under libFuzzer, briefly (FUZZ_SECONDS=)
+	@tests/run fuzz
+
+bench:		## side by side with raw TCP and libfabric; results in build/bench
+	@tests/bench/run
+
+check:		## style, sparse, kernel-doc, layering, shell scripts
+	@tools/check/run
+
+mutants:	## plant one fault at a time; every suite that should notice must turn red
+	@tests/mutants/run
+
+soak:		## the long matrix
+	@tests/soak
+
+install:	## modules, headers, Module.symvers and the kfi command below PREFIX
+	@tools/build install "$(KDIR)" "$(PREFIX)"
+
+deb:		## a Debian package of the modules for KDIR, the headers and the command
+	@tools/build deb "$(KDIR)"
+
+clean:		## forget everything that was built here
+	rm -rf build
