@@ -214,10 +214,16 @@ static struct ks_locals *ks_locals_get(struct net *net)
 #define KS_MSG_CAPS	(KFI_MSG | KFI_TAGGED | KS_DIR_CAPS | KS_RMA_CAPS | KFI_MULTI_RECV | KS_COMM_CAPS)
 #define KS_RDM_CAPS	(KS_MSG_CAPS | KFI_SOURCE | KFI_DIRECTED_RECV | KFI_TAGGED_RMA)
 #define KS_DGRAM_CAPS	(KFI_MSG | KS_DIR_CAPS | KFI_SOURCE | KFI_MULTI_RECV | KS_COMM_CAPS)
-#define KS_LEVELS	(KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE)
 #define KS_OP_FLAGS	(KFI_COMPLETION | KFI_INJECT | KFI_REMOTE_CQ_DATA | KFI_MULTI_RECV)
 /* Frames leave in posting order but for messages that wait for credit: those may be overtaken by RMA and the other class. */
 #define KS_ORDER	(KFI_ORDER_SAS | KFI_ORDER_SAW | KFI_ORDER_WAW | KFI_ORDER_RAW | KFI_ORDER_RAR | KFI_ORDER_WAR)
+
+/* A datagram's fate is unknown once it is sent. */
+u64 ks_levels(enum kfi_ep_type type)
+{
+	return type == KFI_EP_DGRAM ? KFI_INJECT_COMPLETE :
+		KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE;
+}
 
 static u64 ks_caps(enum kfi_ep_type type)
 {
@@ -238,7 +244,7 @@ static void ks_offer_transfer(struct kfi_info *info, enum kfi_ep_type type)
 	info->caps = ks_caps(type);
 	*info->tx_attr = (struct kfi_tx_attr) {
 		.caps = info->caps,
-		.op_flags = KS_OP_FLAGS | (dgram ? KFI_INJECT_COMPLETE : KS_LEVELS),
+		.op_flags = KS_OP_FLAGS | ks_levels(type),
 		.msg_order = dgram ? 0 : KS_ORDER,
 		.inject_size = 512,
 		.size = 16384,

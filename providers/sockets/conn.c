@@ -122,7 +122,6 @@ void ks_conn_tune(struct socket *sock, u32 tclass)
 		ip_sock_set_tos(sk, kfi_tc_dscp_get(tclass) << 2);
 	/* Everything that allocates for this socket may run in softirq, or under memory reclaim. */
 	sk->sk_allocation = GFP_ATOMIC;
-	sk->sk_use_task_frag = false;
 }
 
 /* ---- the socket lock ---- */
@@ -357,8 +356,8 @@ void ks_conn_down(struct work_struct *work)
 	if (conn->state == KS_READY) {
 		ks_tx_flush_all(conn, err);
 		ks_rx_abort(conn, err);
+		ks_answers_flush(conn);	/* before the message objects that some of them sit in */
 		ks_inmsgs_lost(conn, err);
-		ks_answers_flush(conn);
 	}
 	ks_conn_report(conn);
 	ks_conn_unlist(conn);

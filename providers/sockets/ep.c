@@ -22,6 +22,7 @@ int ks_ep_open(struct kfi_ep *ep)
 {
 	struct ks_ep *sep = to_ks_ep(ep);
 
+	ep->tx_levels = ks_levels(ep->type);
 	spin_lock_init(&sep->lock);
 	xa_init_flags(&sep->peers, XA_FLAGS_LOCK_BH);
 	INIT_LIST_HEAD(&sep->peer_list);

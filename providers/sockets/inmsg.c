@@ -65,6 +65,16 @@ void ks_credit_free(struct ks_conn *conn, u8 cls, u32 cost)
 	spin_unlock_bh(&conn->lock);
 }
 
+/* Something is owed to the peer, if there still is one. The caller has a reference: the connection may go down meanwhile. */
+static void ks_inmsg_kick(struct ks_conn *conn)
+{
+	rcu_read_lock();
+	if (!test_bit(KS_DEAD, &conn->flags) &&
+	    (READ_ONCE(conn->credit_due) || !list_empty_careful(&conn->answers)))
+		ks_tx_kick(conn);
+	rcu_read_unlock();
+}
+
 /* Buffer to receive: the second copy that an unexpected message costs. */
 static void ks_inmsg_deliver(struct ks_inmsg *in)
 {
@@ -74,8 +84,7 @@ static void ks_inmsg_deliver(struct ks_inmsg *in)
 		WARN_ON_ONCE(1);	/* kernel memory can't fault */
 	kfi_rx_complete(&in->rx, 0);
 	ks_credit_free(conn, in->cls, in->cost);
-	if (READ_ONCE(conn->credit_due) && !test_bit(KS_DEAD, &conn->flags))
-		ks_tx_kick(conn);
+	ks_inmsg_kick(conn);
 	ks_inmsg_free(in);
 }
 
@@ -142,6 +151,7 @@ void ks_rx_matched(struct kfi_ep *ep, struct kfi_rx *rx)
 	struct ks_conn *conn = in->conn;
 	u8 state;
 
+	ks_conn_get(conn);	/* once granted, the message may end on another CPU */
 	spin_lock_bh(&conn->lock);
 	in->matched = true;
 	state = in->state;
@@ -161,11 +171,9 @@ void ks_rx_matched(struct kfi_ep *ep, struct kfi_rx *rx)
 		kfi_rx_abort(rx, -ECONNRESET);
 		ks_inmsg_free(in);
 	} else if (state == KS_IN_ASKED) {
-		rcu_read_lock();
-		if (!test_bit(KS_DEAD, &conn->flags))
-			ks_tx_kick(conn);
-		rcu_read_unlock();
+		ks_inmsg_kick(conn);
 	}
+	ks_conn_put(conn);
 }
 
 /* The endpoint closes and nobody will ever want it. */

@@ -5,6 +5,7 @@
  * A stranger costs one connection object until its hello has been read or the deadline has passed; there are at most
  * @backlog of them at a time.
  */
+#include <linux/sched/mm.h>
 #include <linux/tcp.h>
 #include <net/ipv6.h>
 #include "sock.h"
@@ -29,7 +30,6 @@ int ks_listen(struct net *net, union ks_addr *addr, int backlog, struct work_str
 		return ret;
 	sk = sock->sk;
 	sk->sk_allocation = GFP_ATOMIC;
-	sk->sk_use_task_frag = false;
 	sock_set_reuseaddr(sk);
 	if (addr->sa.sa_family == AF_INET6)
 		ip6_sock_set_v6only(sk);
@@ -135,19 +135,23 @@ static void ks_accepted(struct ks_ep *sep, struct ks_pep *spep, struct socket *s
 void ks_ep_accept_work(struct work_struct *work)
 {
 	struct ks_ep *sep = container_of(work, struct ks_ep, accept);
+	unsigned int noio = memalloc_noio_save();
 	union ks_addr name;
 	struct socket *sock;
 
 	while ((sock = ks_accept_one(sep->listener, &name)))
 		ks_accepted(sep, NULL, sock, &name);
+	memalloc_noio_restore(noio);
 }
 
 void ks_pep_accept_work(struct work_struct *work)
 {
 	struct ks_pep *spep = container_of(work, struct ks_pep, accept);
+	unsigned int noio = memalloc_noio_save();
 	union ks_addr name;
 	struct socket *sock;
 
 	while ((sock = ks_accept_one(spep->listener, &name)))
 		ks_accepted(NULL, spep, sock, &name);
+	memalloc_noio_restore(noio);
 }

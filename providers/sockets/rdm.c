@@ -6,6 +6,7 @@
  * by address: the smaller one's call stands. A peer that has restarted shows another incarnation in its hello, and
  * its new connection replaces the old one; what was under way on the old one ends in error and is never sent again.
  */
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include "sock.h"
 
@@ -169,14 +170,16 @@ static int ks_dial_socket(struct ks_ep *sep, int family, struct socket **sockp)
 	return 0;
 }
 
-/* A connection object that dials @to: listed at its endpoint, connect under way. */
+/* A connection object that will dial @to, listed at its endpoint. */
 struct ks_conn *ks_dial(struct ks_ep *sep, const union ks_addr *to)
 {
+	unsigned int noio = memalloc_noio_save();	/* a reconnect may be what writeback waits for */
 	struct ks_conn *conn;
 	struct socket *sock;
 	int ret;
 
 	ret = ks_dial_socket(sep, to->sa.sa_family, &sock);
+	memalloc_noio_restore(noio);
 	if (ret)
 		return ERR_PTR(ret);
 	conn = ks_conn_new(sep, NULL, sock);
@@ -292,7 +295,7 @@ static bool ks_ours_stands(struct ks_peer *peer, const struct skw_greeting *g)
 
 	if (cur)
 		return smaller && cur->dialed && peer->incarnation == g->incarnation && !g->peer_incarnation;
-	return smaller && peer->dialing;
+	return smaller && peer->dialing && peer->dialing->dialed;
 }
 
 static void ks_stranger_known(struct ks_conn *conn)

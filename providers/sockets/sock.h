@@ -426,6 +426,7 @@ void ks_addr_str(const void *addr, size_t len, char *buf, size_t size);
 size_t ks_addrlen(int family);
 bool ks_addr_equal(const union ks_addr *a, const union ks_addr *b);
 int ks_addr_cmp(const union ks_addr *a, const union ks_addr *b);
+u64 ks_levels(enum kfi_ep_type type);
 int ks_addr_local(const struct kfi_info *info, union ks_addr *addr);
 __be16 ks_addr_port(const union ks_addr *a);
 void ks_addr_set_port(union ks_addr *a, __be16 port);
