@@ -313,7 +313,7 @@ static bool domain_match(const struct kfi_info *offer, const struct kfi_info *hi
 	const struct kfi_domain_attr *o = offer->domain_attr, *h = hints->domain_attr;
 
 	if (!h)
-		return !mr_duties(offer, hints) && mode_match(o->mode, hints->mode);
+		return mode_match(o->mode, hints->mode);
 	return (!h->name || (o->name && !strcmp(h->name, o->name))) &&
 	       h->threading <= KFI_THREAD_ENDPOINT &&
 	       h->control_progress <= KFI_PROGRESS_CONTROL_UNIFIED &&

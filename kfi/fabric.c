@@ -170,8 +170,16 @@ static int for_each_ep_of_domain(struct kfi_domain *domain,
 	return ret;
 }
 
-static int for_each_ep_of_fabric(struct kfi_fabric *fabric,
-				 int (*fn)(struct kfi_ep *ep, void *arg), void *arg)
+/**
+ * kfi_fabric_for_each_ep() - walk the endpoints of a fabric
+ * @fabric: fabric that can't be closed meanwhile
+ * @fn: may sleep; the endpoint can't be closed meanwhile. Nonzero stops
+ * @arg: for @fn
+ *
+ * Return: what @fn returned last, or 0.
+ */
+int kfi_fabric_for_each_ep(struct kfi_fabric *fabric,
+			   int (*fn)(struct kfi_ep *ep, void *arg), void *arg)
 {
 	struct kfi_domain *domain;
 	int ret = 0;
@@ -221,7 +229,7 @@ static int walk_eps(struct kfi_fabric *fabric, void *arg)
 {
 	struct ep_walk *walk = arg;
 
-	return for_each_ep_of_fabric(fabric, walk->fn, walk->arg);
+	return kfi_fabric_for_each_ep(fabric, walk->fn, walk->arg);
 }
 
 /**
@@ -265,7 +273,7 @@ static int kill_fabric(struct kfi_fabric *fabric, void *arg)
 {
 	WRITE_ONCE(fabric->dead, true);
 	kill_peps(fabric);
-	for_each_ep_of_fabric(fabric, kill_ep, NULL);
+	kfi_fabric_for_each_ep(fabric, kill_ep, NULL);
 	write_pnet(&fabric->net, NULL);
 	return 0;
 }

@@ -169,6 +169,7 @@ static struct kfi_provider *find_provider(const char *name)
 int __kfi_provider_register(struct kfi_provider *prov, u32 contract, size_t size,
 			    struct module *owner)
 {
+	static u32 last_id;	/* under the lock */
 	int ret;
 
 	if (!prov || !prov->ops)
@@ -182,6 +183,7 @@ int __kfi_provider_register(struct kfi_provider *prov, u32 contract, size_t size
 		ret = -EEXIST;
 	} else {
 		prov->owner = owner;
+		prov->id = ++last_id;
 		list_add_tail_rcu(&prov->entry, &kfi_providers);
 	}
 	mutex_unlock(&kfi_providers_lock);
@@ -228,7 +230,13 @@ int kfi_for_each_provider(int (*fn)(struct kfi_provider *prov, void *arg), void 
 	return ret;
 }
 
-static struct kfi_provider *get_present(const char *name)
+/**
+ * kfi_provider_find() - find a provider that is loaded
+ * @name: its name
+ *
+ * Return: the provider with its module pinned, or NULL.
+ */
+struct kfi_provider *kfi_provider_find(const char *name)
 {
 	struct kfi_provider *prov;
 	int idx;
@@ -256,12 +264,12 @@ static bool may_load(void)
  */
 struct kfi_provider *kfi_provider_get(const char *name)
 {
-	struct kfi_provider *prov = get_present(name);
+	struct kfi_provider *prov = kfi_provider_find(name);
 
 	if (prov || !kfi_provider_name_ok(name) || !may_load())
 		return prov;
 	request_module("kfi-provider-%s", name);
-	return get_present(name);
+	return kfi_provider_find(name);
 }
 
 /**

@@ -11,6 +11,7 @@
 
 const char *kfi_missing_op(const struct kfi_prov_ops *ops);
 bool kfi_provider_name_ok(const char *name);
+struct kfi_provider *kfi_provider_find(const char *name);	/* never loads it */
 int kfi_for_each_provider(int (*fn)(struct kfi_provider *prov, void *arg), void *arg);
 
 /* ---- fabric.c ---- */
@@ -25,6 +26,8 @@ extern struct mutex kfi_fabrics_lock;
 struct net *kfi_current_net(void);
 int kfi_for_each_fabric(struct net *net, int (*fn)(struct kfi_fabric *fabric, void *arg),
 			void *arg);
+int kfi_fabric_for_each_ep(struct kfi_fabric *fabric,
+			   int (*fn)(struct kfi_ep *ep, void *arg), void *arg);
 
 /* ---- device.c: the DMA device of software providers ---- */
 

@@ -14,27 +14,27 @@
 #include <linux/tracepoint.h>
 #include <kfi_prov.h>
 
-TRACE_DEFINE_ENUM(KFI_OP_SEND);
-TRACE_DEFINE_ENUM(KFI_OP_TSEND);
-TRACE_DEFINE_ENUM(KFI_OP_WRITE);
-TRACE_DEFINE_ENUM(KFI_OP_READ);
-TRACE_DEFINE_ENUM(KFI_OP_TWRITE);
-TRACE_DEFINE_ENUM(KFI_OP_TREAD);
-TRACE_DEFINE_ENUM(KFI_OP_FLUSH);
-TRACE_DEFINE_ENUM(KFI_OP_RECV);
-TRACE_DEFINE_ENUM(KFI_OP_TRECV);
+TRACE_DEFINE_ENUM(KFI_OPC_SEND);
+TRACE_DEFINE_ENUM(KFI_OPC_TSEND);
+TRACE_DEFINE_ENUM(KFI_OPC_WRITE);
+TRACE_DEFINE_ENUM(KFI_OPC_READ);
+TRACE_DEFINE_ENUM(KFI_OPC_TWRITE);
+TRACE_DEFINE_ENUM(KFI_OPC_TREAD);
+TRACE_DEFINE_ENUM(KFI_OPC_FLUSH);
+TRACE_DEFINE_ENUM(KFI_OPC_RECV);
+TRACE_DEFINE_ENUM(KFI_OPC_TRECV);
 
 #define kfi_show_opcode(code)				\
 	__print_symbolic(code,				\
-		{ KFI_OP_SEND,		"send" },	\
-		{ KFI_OP_TSEND,		"tsend" },	\
-		{ KFI_OP_WRITE,		"write" },	\
-		{ KFI_OP_READ,		"read" },	\
-		{ KFI_OP_TWRITE,	"twrite" },	\
-		{ KFI_OP_TREAD,		"tread" },	\
-		{ KFI_OP_FLUSH,		"flush" },	\
-		{ KFI_OP_RECV,		"recv" },	\
-		{ KFI_OP_TRECV,		"trecv" })
+		{ KFI_OPC_SEND,		"send" },	\
+		{ KFI_OPC_TSEND,		"tsend" },	\
+		{ KFI_OPC_WRITE,		"write" },	\
+		{ KFI_OPC_READ,		"read" },	\
+		{ KFI_OPC_TWRITE,	"twrite" },	\
+		{ KFI_OPC_TREAD,		"tread" },	\
+		{ KFI_OPC_FLUSH,		"flush" },	\
+		{ KFI_OPC_RECV,		"recv" },	\
+		{ KFI_OPC_TRECV,		"trecv" })
 
 TRACE_DEFINE_ENUM(KFI_EP_MSG);
 TRACE_DEFINE_ENUM(KFI_EP_RDM);

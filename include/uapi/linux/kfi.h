@@ -24,8 +24,8 @@
  * @KFI_CMD_GET_PROVIDER: providers that are loaded, of all namespaces.
  *	Answer: PROV_NAME, PROV_VERSION
  * @KFI_CMD_GET_INFO: what kfi_getinfo() says.
- *	Request: optional PROV_NAME (loaded if the caller has CAP_NET_ADMIN),
- *	EP_TYPE, NODE, SERVICE, SOURCE, CAPS.
+ *	Request: optional PROV_NAME (which is not loaded: that is the business
+ *	of modprobe kfi-provider-NAME), EP_TYPE, NODE, SERVICE, SOURCE, CAPS.
  *	Answer, one message an info: PROV_NAME, PROV_VERSION, FABRIC_NAME,
  *	DOMAIN_NAME, EP_TYPE, CAPS, MODE, ADDR_FORMAT, SRC_ADDR, DEST_ADDR if
  *	known, and the nests TX_ATTR, RX_ATTR, EP_ATTR, DOMAIN_ATTR.

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * netlink.c - the generic netlink family: its commands, and the dumps of
+ * providers, fabrics and domains. uapi/linux/kfi.h is its documentation.
+ *
+ * A dump walks under the mutexes of what it walks, into one message buffer at
+ * a time. Between two buffers it holds nothing but numbers.
+ */
+#include "netlink.h"
+
+/* ---- messages and cursors ---- */
+
+/**
+ * kfi_nl_dump_init() - begin or continue a dump
+ * @d: to be set up
+ * @skb: buffer to fill
+ * @cb: the dump
+ * @cmd: command of the answers
+ */
+void kfi_nl_dump_init(struct kfi_nl_dump *d, struct sk_buff *skb,
+		      struct netlink_callback *cb, u8 cmd)
+{
+	struct nlattr **attrs = genl_info_dump(cb)->attrs;
+	struct nlattr *ep = attrs ? attrs[KFI_A_EP_ID] : NULL;
+
+	memset(d, 0, sizeof(*d));
+	d->skb = skb;
+	d->cb = cb;
+	d->cur = kfi_nl_cursor(cb);
+	d->cmd = cmd;
+	d->only_ep = ep ? nla_get_u32(ep) : 0;
+}
+
+/**
+ * kfi_nl_begin() - begin a message
+ * @d: dump
+ * Return: 0, -EMSGSIZE.
+ */
+int kfi_nl_begin(struct kfi_nl_dump *d)
+{
+	d->msg = genlmsg_put(d->skb, NETLINK_CB(d->cb->skb).portid,
+			     d->cb->nlh->nlmsg_seq, &kfi_family, NLM_F_MULTI, d->cmd);
+	return d->msg ? 0 : -EMSGSIZE;
+}
+
+/**
+ * kfi_nl_end() - finish a message, or take it back
+ * @d: dump
+ * @ret: 0: it is complete; else why not
+ * Return: @ret.
+ */
+int kfi_nl_end(struct kfi_nl_dump *d, int ret)
+{
+	if (ret)
+		genlmsg_cancel(d->skb, d->msg);
+	else
+		genlmsg_end(d->skb, d->msg);
+	return ret;
+}
+
+/**
+ * kfi_nl_dump_result() - what dumpit answers
+ * @d: dump
+ * @ret: 0: all was shown; -EMSGSIZE: the buffer is full
+ * Return: bytes in the buffer, 0 at the end, or a negative errno.
+ */
+int kfi_nl_dump_result(struct kfi_nl_dump *d, int ret)
+{
+	if (ret && !(ret == -EMSGSIZE && d->skb->len))
+		return ret;
+	return d->skb->len;
+}
+
+/**
+ * kfi_nl_seen() - was an object shown already?
+ * @cur: cursor
+ * @fabric: its numbers, 0 where it has none
+ * @domain: likewise
+ * @ep: likewise
+ * Return: true if it is not greater than the last one shown.
+ */
+bool kfi_nl_seen(const struct kfi_nl_cursor *cur, u32 fabric, u32 domain, u32 ep)
+{
+	if (fabric != cur->fabric)
+		return fabric < cur->fabric;
+	if (domain != cur->domain)
+		return domain < cur->domain;
+	return ep <= cur->ep;
+}
+
+/**
+ * kfi_nl_done() - an object was shown
+ * @cur: cursor
+ * @fabric: its numbers, 0 where it has none
+ * @domain: likewise
+ * @ep: likewise
+ */
+void kfi_nl_done(struct kfi_nl_cursor *cur, u32 fabric, u32 domain, u32 ep)
+{
+	cur->fabric = fabric;
+	cur->domain = domain;
+	cur->ep = ep;
+	cur->peers = 0;
+}
+
+static int put_u64(struct sk_buff *skb, int attr, u64 value)
+{
+	return nla_put_u64_64bit(skb, attr, value, KFI_CTX_A_PAD);
+}
+
+/**
+ * kfi_nl_put_ctx() - nest of enum kfi_ctx_attr
+ * @skb: buffer
+ * @attr: KFI_A_TX_ATTR or KFI_A_RX_ATTR
+ * @tx: transmit attributes, or NULL
+ * @rx: receive attributes, if @tx is NULL
+ * Return: 0, -EMSGSIZE.
+ */
+int kfi_nl_put_ctx(struct sk_buff *skb, int attr, const struct kfi_tx_attr *tx,
+		   const struct kfi_rx_attr *rx)
+{
+	struct nlattr *nest = nla_nest_start(skb, attr);
+
+	if (!nest ||
+	    put_u64(skb, KFI_CTX_A_CAPS, tx ? tx->caps : rx->caps) ||
+	    put_u64(skb, KFI_CTX_A_OP_FLAGS, tx ? tx->op_flags : rx->op_flags) ||
+	    put_u64(skb, KFI_CTX_A_MSG_ORDER, tx ? tx->msg_order : rx->msg_order) ||
+	    put_u64(skb, KFI_CTX_A_SIZE, tx ? tx->size : rx->size) ||
+	    put_u64(skb, KFI_CTX_A_IOV_LIMIT, tx ? tx->iov_limit : rx->iov_limit))
+		return -EMSGSIZE;
+	if (tx && (put_u64(skb, KFI_CTX_A_INJECT_SIZE, tx->inject_size) ||
+		   put_u64(skb, KFI_CTX_A_RMA_IOV_LIMIT, tx->rma_iov_limit) ||
+		   put_u64(skb, KFI_CTX_A_TCLASS, tx->tclass)))
+		return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+/* ---- providers ---- */
+
+static int put_provider(struct sk_buff *skb, const struct kfi_provider *prov)
+{
+	return nla_put_string(skb, KFI_A_PROV_NAME, prov->name) ?:
+	       nla_put_u32(skb, KFI_A_PROV_VERSION, prov->version);
+}
+
+static int show_provider(struct kfi_provider *prov, void *arg)
+{
+	struct kfi_nl_dump *d = arg;
+	int ret;
+
+	if (kfi_nl_seen(d->cur, prov->id, 0, 0))
+		return 0;
+	ret = kfi_nl_begin(d);
+	if (ret)
+		return ret;
+	ret = kfi_nl_end(d, put_provider(d->skb, prov));
+	if (!ret)
+		kfi_nl_done(d->cur, prov->id, 0, 0);
+	return ret;
+}
+
+static int dump_providers(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct kfi_nl_dump d;
+
+	kfi_nl_dump_init(&d, skb, cb, KFI_CMD_GET_PROVIDER);
+	return kfi_nl_dump_result(&d, kfi_for_each_provider(show_provider, &d));
+}
+
+/* ---- fabrics ---- */
+
+static int put_fabric(struct sk_buff *skb, const struct kfi_fabric *fabric)
+{
+	return nla_put_string(skb, KFI_A_PROV_NAME, fabric->prov->name) ?:
+	       nla_put_u32(skb, KFI_A_FABRIC_ID, fabric->obj.id) ?:
+	       nla_put_string(skb, KFI_A_FABRIC_NAME, fabric->name);
+}
+
+static int show_fabric(struct kfi_fabric *fabric, void *arg)
+{
+	struct kfi_nl_dump *d = arg;
+	int ret;
+
+	if (kfi_nl_seen(d->cur, fabric->obj.id, 0, 0))
+		return 0;
+	ret = kfi_nl_begin(d);
+	if (ret)
+		return ret;
+	ret = kfi_nl_end(d, put_fabric(d->skb, fabric));
+	if (!ret)
+		kfi_nl_done(d->cur, fabric->obj.id, 0, 0);
+	return ret;
+}
+
+static int dump_fabrics(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct kfi_nl_dump d;
+
+	kfi_nl_dump_init(&d, skb, cb, KFI_CMD_GET_FABRIC);
+	return kfi_nl_dump_result(&d, kfi_for_each_fabric(sock_net(cb->skb->sk),
+							  show_fabric, &d));
+}
+
+/* ---- domains ---- */
+
+static int put_domain(struct sk_buff *skb, const struct kfi_domain *domain)
+{
+	return put_fabric(skb, domain->fabric) ?:
+	       nla_put_u32(skb, KFI_A_DOMAIN_ID, domain->obj.id) ?:
+	       nla_put_string(skb, KFI_A_DOMAIN_NAME, domain->name);
+}
+
+static int show_domain(struct kfi_nl_dump *d, const struct kfi_domain *domain)
+{
+	u32 fabric = domain->fabric->obj.id;
+	int ret;
+
+	if (kfi_nl_seen(d->cur, fabric, domain->obj.id, 0))
+		return 0;
+	ret = kfi_nl_begin(d);
+	if (ret)
+		return ret;
+	ret = kfi_nl_end(d, put_domain(d->skb, domain));
+	if (!ret)
+		kfi_nl_done(d->cur, fabric, domain->obj.id, 0);
+	return ret;
+}
+
+static int show_domains(struct kfi_fabric *fabric, void *arg)
+{
+	struct kfi_domain *domain;
+	int ret = 0;
+
+	mutex_lock(&fabric->lock);
+	list_for_each_entry(domain, &fabric->domains, obj.entry) {
+		ret = show_domain(arg, domain);
+		if (ret)
+			break;
+	}
+	mutex_unlock(&fabric->lock);
+	return ret;
+}
+
+static int dump_domains(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct kfi_nl_dump d;
+
+	kfi_nl_dump_init(&d, skb, cb, KFI_CMD_GET_DOMAIN);
+	return kfi_nl_dump_result(&d, kfi_for_each_fabric(sock_net(cb->skb->sk),
+							  show_domains, &d));
+}
+
+/* ---- the family ---- */
+
+static const struct nla_policy no_policy[KFI_A_MAX + 1] = { };
+
+static const struct nla_policy info_policy[KFI_A_MAX + 1] = {
+	[KFI_A_PROV_NAME]	= { .type = NLA_NUL_STRING, .len = KFI_NAME_MAX - 1 },
+	[KFI_A_NODE]		= { .type = NLA_NUL_STRING, .len = 255 },
+	[KFI_A_SERVICE]		= { .type = NLA_NUL_STRING, .len = 63 },
+	[KFI_A_SOURCE]		= { .type = NLA_FLAG },
+	[KFI_A_EP_TYPE]		= NLA_POLICY_MAX(NLA_U32, KFI_EP_RDM),
+	[KFI_A_CAPS]		= { .type = NLA_U64 },
+};
+
+static const struct nla_policy ep_policy[KFI_A_MAX + 1] = {
+	[KFI_A_EP_ID]		= NLA_POLICY_MIN(NLA_U32, 1),
+};
+
+#define KFI_DUMP(command, dump, pol) {		\
+	.cmd	 = KFI_CMD_GET_##command,	\
+	.dumpit	 = dump,			\
+	.policy	 = pol,				\
+	.maxattr = KFI_A_MAX,			\
+}
+
+static const struct genl_ops kfi_nl_ops[] = {
+	KFI_DUMP(PROVIDER, dump_providers, no_policy),
+	KFI_DUMP(FABRIC, dump_fabrics, no_policy),
+	KFI_DUMP(DOMAIN, dump_domains, no_policy),
+	KFI_DUMP(EP, kfi_nl_ep_dump, ep_policy),
+	KFI_DUMP(PEER, kfi_nl_peer_dump, ep_policy),
+	KFI_DUMP(STATS, kfi_nl_stats_dump, ep_policy),
+	{
+		.cmd	 = KFI_CMD_GET_INFO,
+		.start	 = kfi_nl_info_start,
+		.dumpit	 = kfi_nl_info_dump,
+		.done	 = kfi_nl_info_done,
+		.policy	 = info_policy,
+		.maxattr = KFI_A_MAX,
+	},
+};
+
+/* Dumps have locks of their own and may wait for a provider: others go on. */
+struct genl_family kfi_family __ro_after_init = {
+	.name		= KFI_GENL_NAME,
+	.version	= KFI_GENL_VERSION,
+	.maxattr	= KFI_A_MAX,
+	.netnsok	= true,
+	.parallel_ops	= true,
+	.ops		= kfi_nl_ops,
+	.n_ops		= ARRAY_SIZE(kfi_nl_ops),
+	.resv_start_op	= KFI_CMD_GET_STATS + 1,
+	.module		= THIS_MODULE,
+};
+
+/**
+ * kfi_netlink_init() - register the family
+ * Return: 0 or a negative errno.
+ */
+int kfi_netlink_init(void)
+{
+	return genl_register_family(&kfi_family);
+}
+
+/**
+ * kfi_netlink_exit() - unregister the family; no dump is left afterwards
+ */
+void kfi_netlink_exit(void)
+{
+	genl_unregister_family(&kfi_family);
+}

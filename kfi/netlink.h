@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * netlink.h - what the files of the netlink family share
+ */
+#ifndef _KFI_NETLINK_H
+#define _KFI_NETLINK_H
+
+#include <net/genetlink.h>
+#include <net/sock.h>
+#include <linux/kfi.h>
+
+#include "registry.h"
+
+extern struct genl_family kfi_family;
+
+/**
+ * struct kfi_nl_cursor - how far a dump has come; lives in netlink_callback.ctx
+ * @fabric: @domain: @ep: numbers of the last object that was shown completely.
+ *	Lists are in the order of these, so what comes next is what is greater.
+ * @peers: peers already shown of the endpoint that comes next
+ * @infos: KFI_CMD_GET_INFO: the whole answer; @next: what to show next of it
+ */
+struct kfi_nl_cursor {
+	u32			fabric, domain, ep;
+	u32			peers;
+	struct kfi_info		*infos;
+	struct kfi_info		*next;
+};
+
+/**
+ * struct kfi_nl_dump - one call of a dumpit function
+ * @skb: to be filled; @cb: the dump
+ * @cur: its cursor
+ * @cmd: answer's command
+ * @only_ep: endpoint asked for, 0: all
+ * @msg: message under construction
+ */
+struct kfi_nl_dump {
+	struct sk_buff		*skb;
+	struct netlink_callback	*cb;
+	struct kfi_nl_cursor	*cur;
+	u8			cmd;
+	u32			only_ep;
+	void			*msg;
+};
+
+static inline struct kfi_nl_cursor *kfi_nl_cursor(struct netlink_callback *cb)
+{
+	BUILD_BUG_ON(sizeof(struct kfi_nl_cursor) > sizeof(cb->ctx));
+	return (struct kfi_nl_cursor *)cb->ctx;
+}
+
+/* netlink.c */
+void kfi_nl_dump_init(struct kfi_nl_dump *d, struct sk_buff *skb,
+		      struct netlink_callback *cb, u8 cmd);
+int kfi_nl_begin(struct kfi_nl_dump *d);
+int kfi_nl_end(struct kfi_nl_dump *d, int ret);
+int kfi_nl_dump_result(struct kfi_nl_dump *d, int ret);
+bool kfi_nl_seen(const struct kfi_nl_cursor *cur, u32 fabric, u32 domain, u32 ep);
+void kfi_nl_done(struct kfi_nl_cursor *cur, u32 fabric, u32 domain, u32 ep);
+int kfi_nl_put_ctx(struct sk_buff *skb, int attr, const struct kfi_tx_attr *tx,
+		   const struct kfi_rx_attr *rx);
+
+/* netlink_info.c */
+int kfi_nl_info_start(struct netlink_callback *cb);
+int kfi_nl_info_dump(struct sk_buff *skb, struct netlink_callback *cb);
+int kfi_nl_info_done(struct netlink_callback *cb);
+
+/* netlink_ep.c */
+int kfi_nl_ep_dump(struct sk_buff *skb, struct netlink_callback *cb);
+int kfi_nl_peer_dump(struct sk_buff *skb, struct netlink_callback *cb);
+int kfi_nl_stats_dump(struct sk_buff *skb, struct netlink_callback *cb);
+
+#endif /* _KFI_NETLINK_H */
