@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Completion queues: life, and the way of an entry into the ring.
+ *
+ * Nothing is ever lost, because nothing starts without a place for its end: a post takes a slot out of @free, lock-free,
+ * or answers -EAGAIN. The completion turns the slot into an entry, and the reader (cq_read.c) gives it back. An operation
+ * with a done() of its own needs no slot: the finished operation itself waits in @done until the queue's context
+ * (cq_run.c) calls it.
+ */
+#include <linux/log2.h>
+#include <linux/slab.h>
+#include <linux/mm.h>
+#include "cq.h"
+#include "queue.h"
+
+#define KFI_CQ_SIZE_MIN		64
+#define KFI_CQ_SIZE_MAX		(1U << 22)
+#define KFI_CQ_FLAGS		(KFI_AFFINITY | KFI_CQ_SOFTIRQ | KFI_CQ_DIRECT)
+
+struct kfi_obj *kfi_cq_obj(struct kfi_cq *cq)
+{
+	return &cq->obj;
+}
+
+bool kfi_cq_reserve(struct kfi_cq *cq)
+{
+	return atomic_dec_if_positive(&cq->free) >= 0;
+}
+
+void kfi_cq_unreserve(struct kfi_cq *cq)
+{
+	kfi_cq_freed(cq, 1);
+}
+
+static void kfi_cq_set_slot(struct kfi_cq *cq, u32 i, const struct kfi_cq_err_entry *wc)
+{
+	struct kfi_cq_slot *slot = &cq->ring[i];
+
+	slot->e.op_context = wc->op_context;
+	slot->e.flags = wc->flags;
+	slot->e.len = wc->len;
+	slot->e.buf = wc->buf;
+	slot->e.data = wc->data;
+	slot->e.tag = wc->tag;
+	slot->src = wc->src_addr;
+	slot->err = wc->err;
+	slot->prov_errno = wc->prov_errno;
+	if (unlikely(wc->err))
+		cq->olen[i] = wc->olen;
+}
+
+/* Are sleeping readers to be woken? An error entry ends every wait. */
+static bool kfi_cq_wakes(struct kfi_cq *cq, bool error)
+{
+	lockdep_assert_held(&cq->lock);
+	if (likely(!cq->sleepers) || (cq->tail - cq->head < cq->sleepers && !error))
+		return false;
+	cq->sleepers = 0;
+	return true;
+}
+
+void kfi_cq_fill(struct kfi_cq *cq, const struct kfi_cq_err_entry *wc)
+{
+	bool claimed = false, wake;
+
+	spin_lock_bh(&cq->lock);
+	WARN_ON_ONCE(cq->tail - cq->head >= cq->size);
+	kfi_cq_set_slot(cq, cq->tail & cq->mask, wc);
+	WRITE_ONCE(cq->tail, cq->tail + 1);
+	if (cq->handler && cq->armed) {
+		WRITE_ONCE(cq->armed, false);
+		cq->event = true;
+		claimed = kfi_cq_claim(cq);
+	}
+	wake = kfi_cq_wakes(cq, wc->err);
+	spin_unlock_bh(&cq->lock);
+
+	if (claimed)
+		kfi_cq_schedule(cq);
+	if (wake)
+		wake_up_all(&cq->wait);
+}
+
+static int kfi_cq_check(const struct kfi_cq_attr *attr)
+{
+	if (attr->flags & ~KFI_CQ_FLAGS)
+		return -KFI_EBADFLAGS;
+	if ((attr->flags & KFI_CQ_SOFTIRQ) && (attr->flags & KFI_CQ_DIRECT))
+		return -EINVAL;
+	if ((unsigned int)attr->format > KFI_CQ_FORMAT_TAGGED || attr->size > KFI_CQ_SIZE_MAX)
+		return -EINVAL;
+	if ((unsigned int)attr->wait_cond > KFI_CQ_COND_THRESHOLD)
+		return -EINVAL;
+	if (kfi_queue_cpu(attr->flags, attr->signaling_vector) < 0)
+		return -EINVAL;
+	return kfi_queue_wait_obj(attr->wait_obj);
+}
+
+/* Room for one endpoint's full queues in both directions. */
+static u32 kfi_cq_default_size(const struct kfi_domain *domain)
+{
+	const struct kfi_info *info = domain->info;
+	size_t size = 0;
+
+	if (info && info->tx_attr)
+		size += info->tx_attr->size;
+	if (info && info->rx_attr)
+		size += info->rx_attr->size;
+	return clamp_t(size_t, size, KFI_CQ_SIZE_MIN, KFI_CQ_SIZE_MAX);
+}
+
+static void kfi_cq_set_attr(struct kfi_cq *cq, const struct kfi_cq_attr *attr)
+{
+	cq->size = attr->size ?: kfi_cq_default_size(cq->domain);
+	cq->mask = roundup_pow_of_two(cq->size) - 1;
+	cq->format = attr->format ?: KFI_CQ_FORMAT_CONTEXT;
+	cq->threshold = attr->wait_cond == KFI_CQ_COND_THRESHOLD;
+	cq->waitable = attr->wait_obj != KFI_WAIT_NONE;
+	cq->cpu = kfi_queue_cpu(attr->flags, attr->signaling_vector);
+	cq->where = attr->flags & KFI_CQ_SOFTIRQ ? KFI_CQ_IN_SOFTIRQ :
+		    attr->flags & KFI_CQ_DIRECT ? KFI_CQ_IN_POLL : KFI_CQ_IN_WORK;
+	atomic_set(&cq->free, cq->size);
+}
+
+static int kfi_cq_alloc_ring(struct kfi_cq *cq)
+{
+	int node = cq->domain->limits.numa_node;
+
+	cq->ring = kvzalloc_node(array_size(cq->mask + 1, sizeof(*cq->ring)), GFP_KERNEL, node);
+	cq->olen = kvzalloc_node(array_size(cq->mask + 1, sizeof(*cq->olen)), GFP_KERNEL, node);
+	return cq->ring && cq->olen ? 0 : -ENOMEM;
+}
+
+static void kfi_cq_free(struct kfi_cq *cq)
+{
+	kvfree(cq->olen);
+	kvfree(cq->ring);
+	kfree(cq);
+}
+
+int kfi_cq_open(struct kfid_domain *domain, struct kfi_cq_attr *attr, struct kfid_cq **cqp,
+		kfi_comp_handler handler, void *context)
+{
+	static const struct kfi_cq_attr none = { .wait_obj = KFI_WAIT_UNSPEC };
+	struct kfi_cq *cq;
+	int ret;
+
+	ret = kfi_cq_check(attr ?: &none);
+	if (ret)
+		return ret;
+	cq = kzalloc(sizeof(*cq), GFP_KERNEL);
+	if (!cq)
+		return -ENOMEM;
+	cq->fid.fid.fclass = KFI_CLASS_CQ;
+	cq->fid.fid.context = context;
+	cq->domain = kfi_to_domain(domain);
+	cq->handler = handler;
+	kfi_cq_set_attr(cq, attr ?: &none);
+	ret = kfi_cq_alloc_ring(cq);
+	if (ret)
+		goto err_free;
+	spin_lock_init(&cq->lock);
+	INIT_LIST_HEAD(&cq->done);
+	init_waitqueue_head(&cq->wait);
+	cq->armed = true;
+	kfi_cq_space_init(cq);
+	ret = kfi_cq_run_init(cq);
+	if (ret)
+		goto err_free;
+	kfi_obj_init(&cq->obj);
+	kfi_obj_get(&cq->domain->obj);
+	*cqp = &cq->fid;
+	return 0;
+
+err_free:
+	kfi_cq_free(cq);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kfi_cq_open);
+
+/* No endpoint is bound, so nothing fills any more; what is left are callbacks on their way and unread entries. */
+static int kfi_cq_close(struct kfid *fid)
+{
+	struct kfi_cq *cq = container_of(fid, struct kfi_cq, fid.fid);
+
+	if (!kfi_obj_retire(&cq->obj))
+		return -EBUSY;
+	kfi_cq_run_stop(cq);
+	kfi_cq_space_stop(cq);
+	kfi_obj_put(&cq->domain->obj);
+	kfi_cq_free(cq);
+	return 0;
+}
+
+static int kfi_cq_control(struct kfid *fid, int command, void *arg)
+{
+	struct kfi_cq *cq = container_of(fid, struct kfi_cq, fid.fid);
+
+	switch (command) {
+	case KFI_GETWAITOBJ:
+		if (!arg)
+			return -EINVAL;
+		*(enum kfi_wait_obj *)arg = cq->waitable ? KFI_WAIT_QUEUE : KFI_WAIT_NONE;
+		return 0;
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+const struct kfi_fid_class kfi_cq_class = {
+	.name = "cq",
+	.close = kfi_cq_close,
+	.control = kfi_cq_control,
+};

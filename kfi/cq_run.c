@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Completion queues: where handlers and done()s run.
+ *
+ * Never inside a completion call, whose caller may hold locks. A completion that has something to call claims the queue
+ * (@scheduled) and hands it to its context: a work item; for KFI_CQ_SOFTIRQ a tasklet, or the list of this CPU's batch when
+ * a provider has opened one; for KFI_CQ_DIRECT nobody, the next kfi_cq_poll() finds it. The context owns the claim until
+ * it sees, under the lock, that nothing is left; whatever arrives before that needs no new wake-up.
+ *
+ * Callbacks may complete further operations, also of other queues (a post can do that). Such queues join the list that is
+ * being worked off: there is no recursion, and a budget hands the rest to the tasklets.
+ */
+#include <linux/sched/mm.h>
+#include <linux/delay.h>
+#include "cq.h"
+#include "queue.h"
+
+#define KFI_RUN_BUDGET	256	/* callbacks before others get the CPU */
+
+/**
+ * struct kfi_batch - handlers that wait for the end of a burst on this CPU
+ * @cqs:	queues to run, by batch
+ * @depth:	kfi_batch_begin() not ended yet
+ *
+ * Touched on its own CPU only, with bottom halves off.
+ */
+struct kfi_batch {
+	struct list_head	cqs;
+	unsigned int		depth;
+};
+
+static DEFINE_PER_CPU(struct kfi_batch, kfi_batches);
+static struct workqueue_struct *kfi_wq_unbound, *kfi_wq_percpu;
+
+bool kfi_cq_claim(struct kfi_cq *cq)
+{
+	lockdep_assert_held(&cq->lock);
+	if (cq->where == KFI_CQ_IN_POLL || cq->scheduled)
+		return false;
+	cq->scheduled = true;
+	return true;
+}
+
+void kfi_callback_work(int cpu, struct work_struct *work)
+{
+	if (cpu != WORK_CPU_UNBOUND && cpu_online(cpu))
+		queue_work_on(cpu, kfi_wq_percpu, work);
+	else
+		queue_work(kfi_wq_unbound, work);
+}
+
+static void kfi_cq_queue_softirq(struct kfi_cq *cq)
+{
+	struct kfi_batch *batch;
+
+	local_bh_disable();
+	batch = this_cpu_ptr(&kfi_batches);
+	if (batch->depth)
+		list_add_tail(&cq->batch, &batch->cqs);
+	else
+		tasklet_schedule(&cq->tasklet);
+	local_bh_enable();
+}
+
+void kfi_cq_schedule(struct kfi_cq *cq)
+{
+	if (cq->where == KFI_CQ_IN_SOFTIRQ)
+		kfi_cq_queue_softirq(cq);
+	else
+		kfi_callback_work(cq->cpu, &cq->work);
+}
+
+/*
+ * One done(). The operation is free before, so that done() finds room to post; @calling tells a closing endpoint, which
+ * waits for its operations only, that this callback is still on its behalf.
+ */
+static void kfi_cq_call_done(struct kfi_cq *cq, struct kfi_oper *op)
+{
+	struct kfi_cq_err_entry wc;
+	struct kfi_cqe *cqe;
+
+	WRITE_ONCE(cq->calling, op->ep);
+	kfi_op_take_wc(op, &wc);
+	cqe = wc.op_context;
+	kfi_op_free(op);
+	cqe->done(&cq->fid, cqe, &wc);
+	smp_store_release(&cq->calling, NULL);
+}
+
+/* Take what is due, the handler's call only if @event comes as true. Nothing is: give up the claim. */
+static bool kfi_cq_take(struct kfi_cq *cq, struct list_head *done, bool *event)
+{
+	spin_lock_bh(&cq->lock);
+	list_splice_tail_init(&cq->done, done);
+	if (*event) {
+		*event = cq->event && !cq->closing;
+		cq->event = false;
+	}
+	if (list_empty(done) && !*event)
+		cq->scheduled = false;
+	spin_unlock_bh(&cq->lock);
+	return !list_empty(done) || *event;
+}
+
+static void kfi_cq_give_back(struct kfi_cq *cq, struct list_head *done)
+{
+	if (list_empty(done))
+		return;
+	spin_lock_bh(&cq->lock);
+	list_splice(done, &cq->done);
+	spin_unlock_bh(&cq->lock);
+}
+
+/*
+ * Run what is due, by the owner of the claim, up to @budget callbacks. Return: true when nothing was left and the claim
+ * is given up; false when the caller still has it and must come again.
+ */
+static bool kfi_cq_run(struct kfi_cq *cq, int *budget, bool handler)
+{
+	struct kfi_oper *op, *next;
+	LIST_HEAD(done);
+	bool event;
+
+	while (*budget > 0) {
+		event = handler;
+		if (!kfi_cq_take(cq, &done, &event))
+			return true;
+		list_for_each_entry_safe(op, next, &done, link) {
+			if (*budget <= 0)
+				break;
+			--*budget;
+			list_del(&op->link);
+			kfi_cq_call_done(cq, op);
+		}
+		kfi_cq_give_back(cq, &done);
+		if (event) {
+			--*budget;
+			cq->handler(&cq->fid, cq->fid.fid.context);
+		}
+	}
+	return false;
+}
+
+static void kfi_cq_work(struct work_struct *work)
+{
+	struct kfi_cq *cq = container_of(work, struct kfi_cq, work);
+	unsigned int noio = memalloc_noio_save();
+	int budget;
+	bool idle;
+
+	do {
+		budget = KFI_RUN_BUDGET;
+		idle = kfi_cq_run(cq, &budget, true);
+		cond_resched();
+	} while (!idle);
+	memalloc_noio_restore(noio);
+}
+
+static void kfi_cq_tasklet(struct tasklet_struct *t)
+{
+	struct kfi_cq *cq = from_tasklet(cq, t, tasklet);
+	int budget = KFI_RUN_BUDGET;
+
+	if (!kfi_cq_run(cq, &budget, true))
+		tasklet_schedule(&cq->tasklet);
+}
+
+void kfi_batch_begin(void)
+{
+	WARN_ON_ONCE(!in_softirq());
+	this_cpu_ptr(&kfi_batches)->depth++;
+}
+EXPORT_SYMBOL_GPL(kfi_batch_begin);
+
+/* Runs while the batch still counts as open, so that what the callbacks complete joins the list. */
+static void kfi_batch_run(struct kfi_batch *batch)
+{
+	int budget = KFI_RUN_BUDGET;
+	struct kfi_cq *cq;
+
+	while (!list_empty(&batch->cqs)) {
+		cq = list_first_entry(&batch->cqs, struct kfi_cq, batch);
+		list_del_init(&cq->batch);
+		if (!kfi_cq_run(cq, &budget, true))
+			tasklet_schedule(&cq->tasklet);
+	}
+}
+
+void kfi_batch_end(void)
+{
+	struct kfi_batch *batch = this_cpu_ptr(&kfi_batches);
+
+	if (batch->depth == 1 && !list_empty(&batch->cqs))
+		kfi_batch_run(batch);
+	batch->depth--;
+}
+EXPORT_SYMBOL_GPL(kfi_batch_end);
+
+/* Claim a directly polled queue, run it, give the claim up whether it is empty or not. */
+static int kfi_cq_poll_once(struct kfi_cq *cq, int budget, bool handler)
+{
+	int left = budget;
+	bool mine;
+
+	spin_lock_bh(&cq->lock);
+	mine = !cq->scheduled;
+	cq->scheduled = true;
+	spin_unlock_bh(&cq->lock);
+	if (!mine)
+		return 0;	/* another CPU is at it */
+	if (!kfi_cq_run(cq, &left, handler)) {
+		spin_lock_bh(&cq->lock);
+		cq->scheduled = false;
+		spin_unlock_bh(&cq->lock);
+	}
+	return budget - left;
+}
+
+int kfi_cq_poll(struct kfid_cq *fid, int budget)
+{
+	struct kfi_cq *cq = kfi_to_cq(fid);
+
+	if (cq->where != KFI_CQ_IN_POLL)
+		return -EINVAL;
+	if (budget <= 0 || (list_empty_careful(&cq->done) && !READ_ONCE(cq->event)))
+		return 0;
+	return kfi_cq_poll_once(cq, budget, true);
+}
+EXPORT_SYMBOL_GPL(kfi_cq_poll);
+
+void kfi_cq_done(struct kfi_cq *cq, struct kfi_oper *op)
+{
+	bool claimed;
+
+	spin_lock_bh(&cq->lock);
+	list_add_tail(&op->link, &cq->done);
+	claimed = kfi_cq_claim(cq);
+	spin_unlock_bh(&cq->lock);
+	if (claimed)
+		kfi_cq_schedule(cq);
+}
+
+/*
+ * An endpoint closes: is a callback of one of its operations running? A directly polled queue is polled here, for its
+ * owner is the one who closes.
+ */
+bool kfi_cq_busy_for(struct kfi_cq *cq, const struct kfi_ep *ep)
+{
+	if (!cq)
+		return false;
+	if (cq->where == KFI_CQ_IN_POLL)
+		kfi_cq_poll_once(cq, KFI_RUN_BUDGET, false);
+	return smp_load_acquire(&cq->calling) == ep;
+}
+
+int kfi_cq_run_init(struct kfi_cq *cq)
+{
+	INIT_LIST_HEAD(&cq->batch);
+	INIT_WORK(&cq->work, kfi_cq_work);
+	tasklet_setup(&cq->tasklet, kfi_cq_tasklet);
+	return 0;
+}
+
+/* A claim ends by itself, soon, for nothing new arrives: its owner is on its way through a handler at most. */
+void kfi_cq_run_stop(struct kfi_cq *cq)
+{
+	bool busy;
+
+	for (;;) {
+		spin_lock_bh(&cq->lock);
+		cq->closing = true;
+		busy = cq->scheduled;
+		spin_unlock_bh(&cq->lock);
+		if (!busy)
+			break;
+		usleep_range(20, 200);
+	}
+	cancel_work_sync(&cq->work);
+	tasklet_kill(&cq->tasklet);
+	WARN_ON_ONCE(!list_empty(&cq->done));
+}
+
+int kfi_cq_init(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		INIT_LIST_HEAD(&per_cpu(kfi_batches, cpu).cqs);
+	kfi_wq_unbound = alloc_workqueue("kfi_cq", WQ_MEM_RECLAIM | WQ_UNBOUND | WQ_HIGHPRI, 0);
+	kfi_wq_percpu = alloc_workqueue("kfi_cq_cpu", WQ_MEM_RECLAIM | WQ_PERCPU | WQ_HIGHPRI, 0);
+	if (!kfi_wq_unbound || !kfi_wq_percpu || kfi_cq_space_setup())
+		goto err;
+	return 0;
+
+err:
+	if (kfi_wq_percpu)
+		destroy_workqueue(kfi_wq_percpu);
+	if (kfi_wq_unbound)
+		destroy_workqueue(kfi_wq_unbound);
+	return -ENOMEM;
+}
+
+void kfi_cq_exit(void)
+{
+	kfi_cq_space_teardown();
+	destroy_workqueue(kfi_wq_percpu);
+	destroy_workqueue(kfi_wq_unbound);
+}

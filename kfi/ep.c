@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Endpoints: open, enable, close, and what is left of one whose network has gone.
+ *
+ * Order of the end: the state forbids posts; a grace period later every post that was allowed has reached the provider; the
+ * provider lets go and ends what it has; the matching ends what waits in it; then the operations drain into their
+ * queues. None of these steps waits for a peer. kfi_ep_kill() stops after the matching: the rest is the consumer's
+ * kfi_close(), whenever it comes.
+ */
+#include <linux/delay.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include "cq.h"
+#include "ep.h"
+
+#define EP_TX_SIZE	256
+#define EP_RX_SIZE	256
+#define EP_SIZE_MAX	(1U << 20)
+#define EP_IOV_MAX	1024
+#define EP_MULTI_RECV	64
+#define EP_DRAIN_WARN	(30 * HZ)
+
+/* ---- open ---- */
+
+static u64 ep_caps(u64 caps)
+{
+	if ((caps & (KFI_MSG | KFI_TAGGED)) && !(caps & (KFI_SEND | KFI_RECV)))
+		caps |= KFI_SEND | KFI_RECV;
+	if ((caps & KFI_RMA) && !(caps & (KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE)))
+		caps |= KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE;
+	return caps;
+}
+
+/* A stronger level is worth every weaker one. */
+static u64 ep_levels(u64 levels)
+{
+	if (levels & KFI_COMMIT_COMPLETE)
+		levels |= KFI_DELIVERY_COMPLETE;
+	if (levels & KFI_MATCH_COMPLETE)
+		levels |= KFI_DELIVERY_COMPLETE;
+	if (levels & KFI_DELIVERY_COMPLETE)
+		levels |= KFI_TRANSMIT_COMPLETE;
+	return levels | KFI_INJECT_COMPLETE;
+}
+
+static int ep_check_info(const struct kfi_info *info)
+{
+	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr)
+		return -EINVAL;
+	switch (info->ep_attr->type) {
+	case KFI_EP_MSG:
+	case KFI_EP_RDM:
+	case KFI_EP_DGRAM:
+		break;
+	default:
+		return -EINVAL;
+	}
+	if (info->tx_attr->size > EP_SIZE_MAX || info->rx_attr->size > EP_SIZE_MAX ||
+	    info->tx_attr->iov_limit > EP_IOV_MAX || info->rx_attr->iov_limit > EP_IOV_MAX ||
+	    info->tx_attr->rma_iov_limit > KFI_RMA_IOV_MAX || info->tx_attr->inject_size > KFI_INJECT_MAX)
+		return -EINVAL;
+	return 0;
+}
+
+static void ep_set_info(struct kfi_ep *ep, const struct kfi_info *info)
+{
+	ep->type = info->ep_attr->type;
+	ep->caps = ep_caps(info->caps);
+	ep->tx_flags = info->tx_attr->op_flags;
+	ep->rx_flags = info->rx_attr->op_flags;
+	ep->tx_levels = info->tx_attr->op_flags & KFI_LEVELS;
+	ep->inject_size = info->tx_attr->inject_size;
+	ep->max_msg_size = info->ep_attr->max_msg_size ?: SIZE_MAX;
+	ep->min_multi_recv = EP_MULTI_RECV;
+	ep->rma_iov_limit = max_t(size_t, info->tx_attr->rma_iov_limit, 1);
+}
+
+static int ep_alloc_pools(struct kfi_ep *ep, const struct kfi_info *info)
+{
+	u32 tx = info->tx_attr->size ?: EP_TX_SIZE, rx = info->rx_attr->size ?: EP_RX_SIZE;
+	int ret;
+
+	ep->stats = alloc_percpu(struct kfi_stats);
+	if (!ep->stats)
+		return -ENOMEM;
+	ret = kfi_pool_init(&ep->tx, ep, tx, info->tx_attr->iov_limit, ep->rma_iov_limit,
+			    ep->inject_size, ep->ops->tx_priv);
+	if (ret)
+		return ret;
+	ret = kfi_pool_init(&ep->rx, ep, rx, info->rx_attr->iov_limit, 0, 0, ep->ops->rx_priv);
+	if (ret)
+		return ret;
+	return kfi_match_init(&ep->match, rx);
+}
+
+/* Undoes as much of make_ep() as there is. */
+static void free_ep(struct kfi_ep *ep)
+{
+	if (ep->match.exact)
+		kfi_match_exit(&ep->match);
+	kfi_pool_exit(&ep->rx);
+	kfi_pool_exit(&ep->tx);
+	free_percpu(ep->stats);
+	kfi_freeinfo(ep->info);
+	mutex_destroy(&ep->lock);
+	kvfree(ep);
+}
+
+static struct kfi_ep *make_ep(struct kfi_domain *domain, const struct kfi_info *info, void *context)
+{
+	const struct kfi_prov_ops *ops = domain->fabric->prov->ops;
+	struct kfi_ep *ep;
+
+	ep = kvzalloc_node(max(sizeof(*ep), ops->ep_size), GFP_KERNEL, domain->limits.numa_node);
+	if (!ep)
+		return NULL;
+	ep->fid.fid.fclass = KFI_CLASS_EP;
+	ep->fid.fid.context = context;
+	ep->domain = domain;
+	ep->ops = ops;
+	ep->state = KFI_EP_IDLE;
+	mutex_init(&ep->lock);
+	init_waitqueue_head(&ep->drained);
+	kfi_ep_space_init(ep);
+	kfi_obj_init(&ep->obj);
+	ep_set_info(ep, info);
+	ep->info = kfi_info_copy(info);
+	if (!ep->info || ep_alloc_pools(ep, info)) {
+		free_ep(ep);
+		return NULL;
+	}
+	return ep;
+}
+
+/* Under the domain's lock the namespace can't go, and when it goes the endpoint is found. */
+static int open_ep(struct kfi_domain *domain, struct kfi_ep *ep)
+{
+	int ret = -ENODEV;
+
+	mutex_lock(&domain->lock);
+	if (!READ_ONCE(domain->fabric->dead))
+		ret = ep->ops->ep_open(ep);
+	if (!ret) {
+		ep->tx_levels = ep_levels(ep->tx_levels);
+		kfi_obj_get(&domain->obj);
+		kfi_obj_link(&ep->obj, &domain->eps);
+	}
+	mutex_unlock(&domain->lock);
+	return ret;
+}
+
+/* The request that the endpoint is to accept; it belongs to the endpoint from here on. */
+static int ep_take_connreq(struct kfi_ep *ep, const struct kfi_info *info)
+{
+	if (!info->handle)
+		return 0;
+	if (ep->type != KFI_EP_MSG)
+		return -EINVAL;
+	ep->connreq = kfi_connreq_take(ep->domain->fabric, info->handle);
+	return ep->connreq ? 0 : -EINVAL;
+}
+
+int kfi_endpoint(struct kfid_domain *domain_fid, struct kfi_info *info, struct kfid_ep **ep_fid, void *context)
+{
+	struct kfi_domain *domain = kfi_to_domain(domain_fid);
+	struct kfi_ep *ep;
+	int ret;
+
+	might_sleep();
+	ret = ep_check_info(info);
+	if (ret)
+		return ret;
+	ep = make_ep(domain, info, context);
+	if (!ep)
+		return -ENOMEM;
+	ret = ep_take_connreq(ep, info);
+	if (ret)
+		goto free;
+	ret = open_ep(domain, ep);
+	if (ret)
+		goto put_back;
+	*ep_fid = &ep->fid;
+	return 0;
+
+put_back:
+	if (ep->connreq && !kfi_connreq_put_back(ep->connreq))
+		kfi_ep_reject(ep);
+free:
+	free_ep(ep);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kfi_endpoint);
+
+/* ---- enable ---- */
+
+int kfi_ep_enable(struct kfi_ep *ep)
+{
+	int ret;
+
+	lockdep_assert_held(&ep->lock);
+	if (ep->state == KFI_EP_DEAD)
+		return -ENODEV;
+	if (ep->state != KFI_EP_IDLE)
+		return -EINVAL;
+	ret = kfi_ep_check_bound(ep);
+	if (ret)
+		return ret;
+	ret = ep->ops->ep_enable ? ep->ops->ep_enable(ep) : 0;
+	if (ret)
+		return ret;
+	kfi_ep_move(ep, KFI_EP_ENABLED);
+	return 0;
+}
+
+/* ---- the end ---- */
+
+static void ep_stop(struct kfi_ep *ep, int err)
+{
+	lockdep_assert_held(&ep->lock);
+	if (kfi_ep_move(ep, KFI_EP_DEAD) < 0)
+		return;
+	synchronize_rcu_expedited();	/* posts that were allowed have been made */
+	ep->ops->ep_stop(ep, err);
+	kfi_match_close(ep, err);
+}
+
+void kfi_ep_kill(struct kfi_ep *ep)
+{
+	bool was_dead;
+
+	mutex_lock(&ep->lock);
+	was_dead = ep->state == KFI_EP_DEAD;
+	ep_stop(ep, -ENODEV);
+	if (!was_dead && ep->eq)
+		kfi_eq_error(ep->eq, &ep->fid.fid, -ENODEV, NULL, 0);
+	mutex_unlock(&ep->lock);
+}
+
+static bool ep_is_idle(struct kfi_ep *ep)
+{
+	return kfi_pool_idle(&ep->tx) && kfi_pool_idle(&ep->rx);
+}
+
+/* Callbacks on behalf of this endpoint. Directly polled queues run here, their owner is the one who waits. */
+static bool ep_is_called(struct kfi_ep *ep)
+{
+	return kfi_cq_busy_for(ep->tx_cq, ep) | kfi_cq_busy_for(ep->rx_cq, ep);
+}
+
+/*
+ * Wait until no operation is in use, whoever has freed the last one is done with us, and the last done() has returned.
+ * Everything that is waited for runs in this kernel and waits for nobody.
+ */
+static void ep_drain(struct kfi_ep *ep)
+{
+	unsigned long warn = jiffies + EP_DRAIN_WARN;
+
+	kfi_pool_closing(&ep->tx);
+	kfi_pool_closing(&ep->rx);
+	do {
+		ep_is_called(ep);
+		if (time_after(jiffies, warn)) {
+			pr_warn("kfi: endpoint %u: provider %s owes completions\n", ep->obj.id,
+				ep->domain->fabric->prov->name);
+			warn = jiffies + EP_DRAIN_WARN;
+		}
+	} while (!wait_event_timeout(ep->drained, ep_is_idle(ep), HZ / 20));
+	synchronize_rcu_expedited();
+	while (ep_is_called(ep))
+		usleep_range(20, 200);
+}
+
+static int close_ep(struct kfid *fid)
+{
+	struct kfi_ep *ep = container_of(fid, struct kfi_ep, fid.fid);
+	struct kfi_domain *domain = ep->domain;
+
+	if (!kfi_obj_retire(&ep->obj))
+		return -EBUSY;
+	mutex_lock(&ep->lock);
+	kfi_ep_reject(ep);
+	ep_stop(ep, -ECANCELED);
+	mutex_unlock(&ep->lock);
+	/* Not before it is stopped: the end of the namespace waits for those that it finds in the list. */
+	mutex_lock(&domain->lock);
+	list_del(&ep->obj.entry);
+	mutex_unlock(&domain->lock);
+	ep_drain(ep);
+	kfi_ep_space_disarm(ep);
+	ep->ops->ep_close(ep);
+	kfi_ep_unbind(ep);
+	free_ep(ep);
+	kfi_obj_put(&domain->obj);
+	return 0;
+}
+
+const struct kfi_fid_class kfi_ep_class = {
+	.name = "ep",
+	.close = close_ep,
+	.bind = kfi_ep_bind_fid,
+	.control = kfi_ep_control,
+};
+
+/* ---- contexts of scalable endpoints, shared contexts: not yet ---- */
+
+int kfi_scalable_ep(struct kfid_domain *domain, struct kfi_info *info, struct kfid_ep **sep, void *context)
+{
+	return -EOPNOTSUPP;
+}
+EXPORT_SYMBOL_GPL(kfi_scalable_ep);
+
+int kfi_tx_context(struct kfid_ep *ep, int idx, struct kfi_tx_attr *attr, struct kfid_ep **tx_ep, void *context)
+{
+	return -EOPNOTSUPP;
+}
+EXPORT_SYMBOL_GPL(kfi_tx_context);
+
+int kfi_rx_context(struct kfid_ep *ep, int idx, struct kfi_rx_attr *attr, struct kfid_ep **rx_ep, void *context)
+{
+	return -EOPNOTSUPP;
+}
+EXPORT_SYMBOL_GPL(kfi_rx_context);
+
+int kfi_stx_context(struct kfid_domain *domain, struct kfi_tx_attr *attr, struct kfid_stx **stx, void *context)
+{
+	return -EOPNOTSUPP;
+}
+EXPORT_SYMBOL_GPL(kfi_stx_context);
+
+int kfi_srx_context(struct kfid_domain *domain, struct kfi_rx_attr *attr, struct kfid_ep **rx_ep, void *context)
+{
+	return -EOPNOTSUPP;
+}
+EXPORT_SYMBOL_GPL(kfi_srx_context);

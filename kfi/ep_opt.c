@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Options and commands of endpoints.
+ */
+#include "ep.h"
+
+/* ---- options ---- */
+
+static int ep_get_size(const struct kfi_ep *ep, int optname, size_t *value)
+{
+	switch (optname) {
+	case KFI_OPT_MIN_MULTI_RECV:
+		*value = READ_ONCE(ep->min_multi_recv);
+		return 0;
+	case KFI_OPT_CM_DATA_SIZE:
+		*value = min_t(size_t, ep->ops->cm_data_size, KFI_CM_DATA_MAX);
+		return 0;
+	case KFI_OPT_TX_SIZE:
+		*value = ep->tx.depth;
+		return 0;
+	case KFI_OPT_RX_SIZE:
+		*value = ep->rx.depth;
+		return 0;
+	case KFI_OPT_MAX_MSG_SIZE:
+	case KFI_OPT_MAX_TAGGED_SIZE:
+	case KFI_OPT_MAX_RMA_SIZE:
+		*value = ep->max_msg_size;
+		return 0;
+	case KFI_OPT_INJECT_MSG_SIZE:
+	case KFI_OPT_INJECT_TAGGED_SIZE:
+	case KFI_OPT_INJECT_RMA_SIZE:
+		*value = ep->inject_size;
+		return 0;
+	default:
+		return -ENOPROTOOPT;
+	}
+}
+
+static bool is_ep(const struct kfid *fid)
+{
+	return fid && fid->fclass == KFI_CLASS_EP;
+}
+
+int kfi_getopt(struct kfid *fid, int level, int optname, void *optval, size_t *optlen)
+{
+	size_t value, room;
+	int ret;
+
+	if (!is_ep(fid) || !optval || !optlen)
+		return -EINVAL;
+	if (level != KFI_OPT_ENDPOINT)
+		return -ENOPROTOOPT;
+	ret = ep_get_size(container_of(fid, struct kfi_ep, fid.fid), optname, &value);
+	if (ret)
+		return ret;
+	room = *optlen;
+	*optlen = sizeof(value);
+	if (room < sizeof(value))
+		return -KFI_ETOOSMALL;
+	memcpy(optval, &value, sizeof(value));
+	return 0;
+}
+EXPORT_SYMBOL_GPL(kfi_getopt);
+
+int kfi_setopt(struct kfid *fid, int level, int optname, const void *optval, size_t optlen)
+{
+	struct kfi_ep *ep;
+	size_t value;
+
+	if (!is_ep(fid) || !optval)
+		return -EINVAL;
+	if (level != KFI_OPT_ENDPOINT || optname != KFI_OPT_MIN_MULTI_RECV)
+		return -ENOPROTOOPT;
+	if (optlen != sizeof(value))
+		return -EINVAL;
+	memcpy(&value, optval, sizeof(value));
+	ep = container_of(fid, struct kfi_ep, fid.fid);
+	WRITE_ONCE(ep->min_multi_recv, value);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(kfi_setopt);
+
+/* ---- commands ---- */
+
+#define EP_TX_DEFAULTS	(KFI_COMPLETION | KFI_INJECT | KFI_LEVELS)
+#define EP_RX_DEFAULTS	(KFI_COMPLETION | KFI_MULTI_RECV)
+
+/* One direction in the argument says whose flags are meant. */
+static u64 *ep_ops_flags(struct kfi_ep *ep, u64 dir)
+{
+	switch (dir & (KFI_TRANSMIT | KFI_RECV)) {
+	case KFI_TRANSMIT:
+		return &ep->tx_flags;
+	case KFI_RECV:
+		return &ep->rx_flags;
+	default:
+		return NULL;
+	}
+}
+
+static int ep_get_ops_flags(struct kfi_ep *ep, u64 *arg)
+{
+	u64 *flags = arg ? ep_ops_flags(ep, *arg) : NULL;
+
+	if (!flags)
+		return -EINVAL;
+	*arg = READ_ONCE(*flags);
+	return 0;
+}
+
+static int ep_set_ops_flags(struct kfi_ep *ep, const u64 *arg)
+{
+	u64 *flags = arg ? ep_ops_flags(ep, *arg) : NULL;
+	u64 value;
+
+	if (!flags)
+		return -EINVAL;
+	value = *arg & ~(KFI_TRANSMIT | KFI_RECV);
+	if (value & ~(flags == &ep->tx_flags ? EP_TX_DEFAULTS : EP_RX_DEFAULTS))
+		return -KFI_EBADFLAGS;
+	if (flags == &ep->tx_flags && (value & KFI_LEVELS & ~ep->tx_levels))
+		return -EOPNOTSUPP;
+	WRITE_ONCE(*flags, value);
+	return 0;
+}
+
+static int ep_control_enable(struct kfi_ep *ep)
+{
+	int ret;
+
+	mutex_lock(&ep->lock);
+	ret = kfi_ep_enable(ep);
+	mutex_unlock(&ep->lock);
+	return ret;
+}
+
+int kfi_ep_control(struct kfid *fid, int command, void *arg)
+{
+	struct kfi_ep *ep = container_of(fid, struct kfi_ep, fid.fid);
+
+	switch (command) {
+	case KFI_ENABLE:
+		return ep_control_enable(ep);
+	case KFI_GETOPSFLAG:
+		return ep_get_ops_flags(ep, arg);
+	case KFI_SETOPSFLAG:
+		return ep_set_ops_flags(ep, arg);
+	default:
+		return -EOPNOTSUPP;
+	}
+}

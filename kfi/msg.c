@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Messages and tagged messages: the calls.
+ */
+#include <linux/export.h>
+#include "post.h"
+
+ssize_t kfi_sendmsg(struct kfid_ep *ep, const struct kfi_msg *msg, uint64_t flags)
+{
+	struct kfi_post post = {
+		.code = KFI_OPC_SEND,
+		.type = msg->type,
+		.iov = msg->msg_iov,
+		.count = msg->iov_count,
+		.addr = msg->addr,
+		.context = msg->context,
+		.flags = flags,
+		.data = msg->data,
+		.inv_key = msg->inv_key,
+	};
+
+	return kfi_post_tx(kfi_to_ep(ep), &post);
+}
+EXPORT_SYMBOL_GPL(kfi_sendmsg);
+
+ssize_t kfi_recvmsg(struct kfid_ep *ep, const struct kfi_msg *msg, uint64_t flags)
+{
+	struct kfi_post post = {
+		.code = KFI_OPC_RECV,
+		.type = msg->type,
+		.iov = msg->msg_iov,
+		.count = msg->iov_count,
+		.addr = msg->addr,
+		.context = msg->context,
+		.flags = flags,
+	};
+
+	return kfi_post_rx(kfi_to_ep(ep), &post);
+}
+EXPORT_SYMBOL_GPL(kfi_recvmsg);
+
+ssize_t kfi_tsendmsg(struct kfid_ep *ep, const struct kfi_msg_tagged *msg, uint64_t flags)
+{
+	struct kfi_post post = {
+		.code = KFI_OPC_TSEND,
+		.type = msg->type,
+		.iov = msg->msg_iov,
+		.count = msg->iov_count,
+		.addr = msg->addr,
+		.context = msg->context,
+		.flags = flags,
+		.data = msg->data,
+		.inv_key = msg->inv_key,
+		.tag = msg->tag,
+	};
+
+	return kfi_post_tx(kfi_to_ep(ep), &post);
+}
+EXPORT_SYMBOL_GPL(kfi_tsendmsg);
+
+ssize_t kfi_trecvmsg(struct kfid_ep *ep, const struct kfi_msg_tagged *msg, uint64_t flags)
+{
+	struct kfi_post post = {
+		.code = KFI_OPC_TRECV,
+		.type = msg->type,
+		.iov = msg->msg_iov,
+		.count = msg->iov_count,
+		.addr = msg->addr,
+		.context = msg->context,
+		.flags = flags,
+		.tag = msg->tag,
+		.ignore = msg->ignore,
+	};
+
+	return kfi_post_rx(kfi_to_ep(ep), &post);
+}
+EXPORT_SYMBOL_GPL(kfi_trecvmsg);

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Operations: their pools, and how each of them ends.
+ *
+ * Everything an operation may need is allocated when its endpoint opens: the structure, room for the longest local and
+ * remote vectors, for an injected payload, and for the provider. So a post allocates nothing, and a place in the pool is
+ * a bounded credit: there is one for each outstanding operation.
+ *
+ * The end runs inside an RCU read section. A closing endpoint waits until no operation is in use and then for a grace
+ * period: so the order in here is free to give the operation back *before* the consumer learns of its end. Who counts
+ * his operations against tx_attr.size never sees an -EAGAIN he does not deserve.
+ */
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include "cq.h"
+#include "ep.h"
+#include <trace/events/kfi.h>
+
+/* Bits of kfi_op_pool.starved */
+#define KFI_POOL_STARVED	0	/* space_fn is to be called */
+#define KFI_POOL_CLOSING	1	/* close waits for the last operation */
+
+/* Completion flags of what an initiator did; those of a receive are the message's. */
+static const u64 kfi_tx_wc_flags[KFI_OPC_CODES] = {
+	[KFI_OPC_SEND]	= KFI_MSG | KFI_SEND,
+	[KFI_OPC_TSEND]	= KFI_TAGGED | KFI_SEND,
+	[KFI_OPC_WRITE]	= KFI_RMA | KFI_WRITE,
+	[KFI_OPC_READ]	= KFI_RMA | KFI_READ,
+	[KFI_OPC_TWRITE]	= KFI_TAGGED | KFI_RMA | KFI_WRITE | KFI_SEND,
+	[KFI_OPC_TREAD]	= KFI_TAGGED | KFI_RMA | KFI_READ | KFI_SEND,
+	[KFI_OPC_FLUSH]	= KFI_RMA | KFI_WRITE,
+};
+
+static const u8 kfi_op_cntr[KFI_OPC_CODES] = {
+	[KFI_OPC_SEND]	= KFI_CNTR_SEND,
+	[KFI_OPC_TSEND]	= KFI_CNTR_SEND,
+	[KFI_OPC_WRITE]	= KFI_CNTR_WRITE,
+	[KFI_OPC_READ]	= KFI_CNTR_READ,
+	[KFI_OPC_TWRITE]	= KFI_CNTR_WRITE,
+	[KFI_OPC_TREAD]	= KFI_CNTR_READ,
+	[KFI_OPC_FLUSH]	= KFI_CNTR_WRITE,
+	[KFI_OPC_RECV]	= KFI_CNTR_RECV,
+	[KFI_OPC_TRECV]	= KFI_CNTR_RECV,
+};
+
+/* The local vectors share room. */
+static_assert(sizeof(struct kvec) == sizeof(struct bio_vec));
+
+static bool kfi_op_is_rx(const struct kfi_oper *op)
+{
+	return op->code >= KFI_OPC_RECV;
+}
+
+static struct kfi_op_pool *kfi_op_pool(struct kfi_oper *op)
+{
+	return kfi_op_is_rx(op) ? &op->ep->rx : &op->ep->tx;
+}
+
+/* What stays the same for all uses of a place. Hot things first, long arrays last. */
+static void kfi_op_layout(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 index, u32 rma_limit,
+			  size_t inline_size, size_t priv)
+{
+	void *p = pool->mem + pool->stride * index;
+	struct kfi_oper *op = p;
+
+	op->ep = ep;
+	op->index = index;
+	p += sizeof(*op);
+	op->priv = priv ? p : NULL;
+	p += ALIGN(priv, sizeof(u64));
+	op->iov.bvec = p;
+	p += pool->iov_limit * sizeof(struct bio_vec);
+	op->rma = rma_limit ? p : NULL;
+	p += rma_limit * sizeof(struct kfi_rma_iov);
+	op->inline_buf = inline_size ? p : NULL;
+}
+
+int kfi_pool_init(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 depth, u32 iov_limit, u32 rma_limit,
+		  size_t inline_size, size_t priv)
+{
+	int node = ep->domain ? ep->domain->limits.numa_node : NUMA_NO_NODE;
+	u32 i;
+
+	depth = max(depth, 1U);
+	pool->depth = depth;
+	pool->iov_limit = max(iov_limit, 1U);
+	pool->starved = 0;
+	pool->stride = ALIGN(sizeof(struct kfi_oper) + ALIGN(priv, sizeof(u64)) +
+			     pool->iov_limit * sizeof(struct bio_vec) +
+			     rma_limit * sizeof(struct kfi_rma_iov) + inline_size, SMP_CACHE_BYTES);
+	if (sbitmap_init_node(&pool->sb, depth, -1, GFP_KERNEL, node, false, true))
+		return -ENOMEM;
+	pool->mem = kvzalloc_node(array_size(depth, pool->stride), GFP_KERNEL, node);
+	if (!pool->mem) {
+		sbitmap_free(&pool->sb);
+		return -ENOMEM;
+	}
+	for (i = 0; i < depth; i++)
+		kfi_op_layout(pool, ep, i, rma_limit, inline_size, priv);
+	return 0;
+}
+
+void kfi_pool_exit(struct kfi_op_pool *pool)
+{
+	if (!pool->mem)
+		return;
+	kvfree(pool->mem);
+	pool->mem = NULL;
+	sbitmap_free(&pool->sb);
+}
+
+bool kfi_pool_full(struct kfi_op_pool *pool)
+{
+	return sbitmap_weight(&pool->sb) >= pool->depth;
+}
+
+struct kfi_oper *kfi_op_get(struct kfi_ep *ep, struct kfi_op_pool *pool, struct kfi_cq *cq, u64 flags)
+{
+	struct kfi_oper *op;
+	int index;
+
+	index = sbitmap_get(&pool->sb);
+	if (unlikely(index < 0))
+		goto again;
+	if (cq && !(flags & KFI_CQE) && unlikely(!kfi_cq_reserve(cq)))
+		goto put;
+	op = pool->mem + pool->stride * index;
+	op->cq = cq;
+	op->flags = flags;
+	op->code = pool == &ep->rx ? KFI_OPC_RECV : KFI_OPC_SEND;
+	op->state = 0;
+	op->rma_count = 0;
+	op->landings = 0;
+	op->consumed = 0;
+	op->sgl = NULL;
+	return op;
+
+put:
+	sbitmap_put(&pool->sb, index);
+again:
+	kfi_stat_inc(ep, again);
+	return ERR_PTR(-EAGAIN);
+}
+
+/* Somebody waits for a place or for the last operation of the pool. The caller is in an RCU read section. */
+static void kfi_pool_wake(struct kfi_ep *ep, struct kfi_op_pool *pool)
+{
+	if (test_bit(KFI_POOL_CLOSING, &pool->starved))
+		wake_up(&ep->drained);
+	else if (test_and_clear_bit(KFI_POOL_STARVED, &pool->starved))
+		kfi_cq_call_waiter(ep->tx_cq, &ep->space);
+}
+
+void kfi_op_free(struct kfi_oper *op)
+{
+	struct kfi_op_pool *pool = kfi_op_pool(op);
+	struct kfi_ep *ep = op->ep;
+
+	WRITE_ONCE(op->gen, op->gen + 1);
+	rcu_read_lock();
+	smp_mb__before_atomic();	/* all uses of the place before its next */
+	sbitmap_put(&pool->sb, op->index);
+	smp_mb__after_atomic();		/* pairs with kfi_pool_starve(), kfi_pool_idle() */
+	if (unlikely(READ_ONCE(pool->starved)))
+		kfi_pool_wake(ep, pool);
+	rcu_read_unlock();
+}
+
+void kfi_op_abort(struct kfi_oper *op)
+{
+	struct kfi_cq *cq = op->cq;
+	u64 flags = op->flags;
+
+	rcu_read_lock();
+	kfi_op_free(op);
+	if (cq && !(flags & KFI_CQE))
+		kfi_cq_unreserve(cq);
+	rcu_read_unlock();
+}
+
+/* Call ep->space when a transmit operation is free. Return: false if one is free already. */
+bool kfi_pool_starve(struct kfi_op_pool *pool)
+{
+	set_bit(KFI_POOL_STARVED, &pool->starved);
+	smp_mb__after_atomic();		/* pairs with kfi_op_free() */
+	return kfi_pool_full(pool);
+}
+
+void kfi_pool_unstarve(struct kfi_op_pool *pool)
+{
+	clear_bit(KFI_POOL_STARVED, &pool->starved);
+}
+
+/* From now on each operation that is freed wakes ep->drained. */
+void kfi_pool_closing(struct kfi_op_pool *pool)
+{
+	set_bit(KFI_POOL_CLOSING, &pool->starved);
+}
+
+/* Nothing in use? For a pool that is closing and gives nothing out any more. */
+bool kfi_pool_idle(struct kfi_op_pool *pool)
+{
+	smp_mb();			/* pairs with kfi_op_free() */
+	return !sbitmap_weight(&pool->sb);
+}
+
+static void kfi_op_count(const struct kfi_oper *op, const struct kfi_cq_err_entry *wc)
+{
+	struct kfi_ep *ep = op->ep;
+	bool rx = kfi_op_is_rx(op);
+
+	if (unlikely(wc->err)) {
+		kfi_stat_inc(ep, errors);
+	} else if (rx) {
+		kfi_stat_inc(ep, rx_ops);
+		kfi_stat_add(ep, rx_bytes, wc->len);
+	}
+	kfi_cntr_count_len(ep->cntr[kfi_op_cntr[op->code]], wc->err, rx ? wc->len : op->len);
+}
+
+/*
+ * A finished operation with KFI_CQE is the storage of its own completion: what it was is not needed any more. @ep,
+ * @index, @code stay for kfi_op_free().
+ */
+static void kfi_op_put_wc(struct kfi_oper *op, const struct kfi_cq_err_entry *wc)
+{
+	op->context = wc->op_context;
+	op->flags = wc->flags;
+	op->len = wc->len;
+	op->consumed = (unsigned long)wc->buf;
+	op->data = wc->data;
+	op->tag = wc->tag;
+	op->seq = wc->olen;
+	op->landings = wc->err;
+	op->ignore = wc->prov_errno;
+	op->addr = wc->src_addr;
+}
+
+void kfi_op_take_wc(const struct kfi_oper *op, struct kfi_cq_err_entry *wc)
+{
+	*wc = (struct kfi_cq_err_entry){
+		.op_context = op->context,
+		.flags = op->flags,
+		.len = op->len,
+		.buf = (void *)op->consumed,
+		.data = op->data,
+		.tag = op->tag,
+		.olen = op->seq,
+		.err = op->landings,
+		.prov_errno = op->ignore,
+		.src_addr = op->addr,
+	};
+}
+
+void kfi_op_finish(struct kfi_oper *op, struct kfi_cq_err_entry *wc)
+{
+	struct kfi_ep *ep = op->ep;
+	struct kfi_cq *cq = op->cq;
+	u64 flags = op->flags;
+	bool told = wc->err || !(flags & KFI_NO_COMPLETION);
+
+	wc->op_context = op->context;
+	if (!(ep->caps & KFI_SOURCE))
+		wc->src_addr = KFI_ADDR_NOTAVAIL;
+	trace_kfi_complete(op, wc);
+	kfi_op_count(op, wc);
+	rcu_read_lock();
+	if (flags & KFI_CQE && told) {
+		kfi_op_put_wc(op, wc);
+		kfi_cq_done(cq, op);
+		goto out;
+	}
+	kfi_op_free(op);
+	if (!cq || flags & KFI_CQE)
+		goto out;
+	if (told)
+		kfi_cq_fill(cq, wc);
+	else
+		kfi_cq_unreserve(cq);
+out:
+	rcu_read_unlock();
+}
+
+void kfi_op_part(struct kfi_oper *op, const struct kfi_cq_err_entry *wc)
+{
+	trace_kfi_complete(op, wc);
+	kfi_op_count(op, wc);
+	if (!op->cq)
+		return;
+	if (wc->err || !(op->flags & KFI_NO_COMPLETION))
+		kfi_cq_fill(op->cq, wc);
+	else
+		kfi_cq_unreserve(op->cq);
+}
+
+void kfi_tx_complete(struct kfi_oper *op, int err)
+{
+	struct kfi_cq_err_entry wc = {
+		.flags = kfi_tx_wc_flags[op->code],
+		.err = -err,
+		.prov_errno = -err,
+		.src_addr = KFI_ADDR_NOTAVAIL,
+	};
+
+	WARN_ON_ONCE(err > 0 || kfi_op_is_rx(op));
+	kfi_op_finish(op, &wc);
+}
+EXPORT_SYMBOL_GPL(kfi_tx_complete);

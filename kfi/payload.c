@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The local vector of a post becomes an iov_iter over memory of the operation: the caller's vector may be on its stack.
+ */
+#include <linux/highmem.h>
+#include <linux/overflow.h>
+#include <linux/scatterlist.h>
+#include <linux/uio.h>
+#include "post.h"
+
+static int payload_kvec(struct kfi_oper *op, const struct kvec *iov, size_t count, unsigned int dir)
+{
+	size_t i, len = 0;
+
+	for (i = 0; i < count; i++) {
+		op->iov.kvec[i] = iov[i];
+		if (check_add_overflow(len, iov[i].iov_len, &len))
+			return -EINVAL;
+	}
+	op->len = len;
+	iov_iter_kvec(&op->iter, dir, op->iov.kvec, count, len);
+	return 0;
+}
+
+static int payload_bvec(struct kfi_oper *op, const struct bio_vec *iov, size_t count, unsigned int dir)
+{
+	size_t i, len = 0;
+
+	for (i = 0; i < count; i++) {
+		op->iov.bvec[i] = iov[i];
+		if (check_add_overflow(len, (size_t)iov[i].bv_len, &len))
+			return -EINVAL;
+	}
+	op->len = len;
+	iov_iter_bvec(&op->iter, dir, op->iov.bvec, count, len);
+	return 0;
+}
+
+/* One more piece of pages; what continues the piece before joins it. */
+static int payload_add_pages(struct kfi_oper *op, u32 *n, u32 limit, struct scatterlist *sg, size_t len)
+{
+	struct bio_vec *last = *n ? &op->iov.bvec[*n - 1] : NULL;
+
+	if (last && page_to_phys(last->bv_page) + last->bv_offset + last->bv_len == sg_phys(sg) &&
+	    last->bv_len + len <= UINT_MAX) {
+		last->bv_len += len;
+		return 0;
+	}
+	if (*n >= limit)
+		return -EINVAL;
+	bvec_set_page(&op->iov.bvec[(*n)++], sg_page(sg), len, sg->offset);
+	return 0;
+}
+
+/*
+ * @count mapped entries say how many bytes there are. Where they lie in memory is what the list had before it was mapped: it
+ * may have more entries then, for a mapping can join them.
+ */
+static int payload_sgl(struct kfi_oper *op, struct scatterlist *sgl, size_t count, u32 limit, unsigned int dir)
+{
+	struct scatterlist *sg;
+	size_t len = 0, left, take;
+	u32 n = 0;
+
+	for (sg = sgl; count && sg; count--, sg = sg_next(sg))
+		if (check_add_overflow(len, (size_t)sg_dma_len(sg), &len))
+			return -EINVAL;
+	if (count)
+		return -EINVAL;
+	for (sg = sgl, left = len; left && sg; left -= take, sg = sg_next(sg)) {
+		take = min_t(size_t, left, sg->length);
+		if (payload_add_pages(op, &n, limit, sg, take))
+			return -EINVAL;
+	}
+	if (left)
+		return -EINVAL;
+	op->len = len;
+	op->sgl = sgl;
+	iov_iter_bvec(&op->iter, dir, op->iov.bvec, n, len);
+	return 0;
+}
+
+static int payload_vector(struct kfi_oper *op, const struct kfi_post *post, u32 limit, unsigned int dir)
+{
+	if (unlikely(post->count > limit || (post->count && !post->iov)))
+		return -EINVAL;
+	if (!post->count || post->type == KFI_KVEC)
+		return payload_kvec(op, post->iov, post->count, dir);
+	if (post->type == KFI_BVEC)
+		return payload_bvec(op, post->iov, post->count, dir);
+	if (post->type == KFI_SGL)
+		return payload_sgl(op, (struct scatterlist *)post->iov, post->count, limit, dir);
+	return -EINVAL;
+}
+
+static int payload_inject(struct kfi_oper *op)
+{
+	if (op->len > op->ep->inject_size)
+		return -EINVAL;
+	if (op->len && copy_from_iter(op->inline_buf, op->len, &op->iter) != op->len)
+		return -EINVAL;
+	op->sgl = NULL;
+	op->iov.kvec[0] = (struct kvec){ .iov_base = op->inline_buf, .iov_len = op->len };
+	iov_iter_kvec(&op->iter, ITER_SOURCE, op->iov.kvec, 1, op->len);
+	return 0;
+}
+
+int kfi_op_payload(struct kfi_oper *op, const struct kfi_post *post, u32 limit, unsigned int dir)
+{
+	int ret = payload_vector(op, post, limit, dir);
+
+	if (likely(!ret) && (op->flags & KFI_INJECT))
+		ret = payload_inject(op);
+	return ret;
+}

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Passive endpoints, and the connection requests that wait at them.
+ *
+ * A request is the provider's structure, put into the listener's list while it waits for the consumer. Whoever takes it out
+ * of there, under kfi_pep.lock, has it: an endpoint that will accept it, a rejection, or the provider itself whose peer
+ * has gone. A consumer names it by the pointer in the info of the event; that is compared with what is in the lists and never
+ * followed, so a stale or made-up one is -EINVAL.
+ *
+ * kfi_pep.lock is not held while the provider is called with something that may wait for its own work.
+ */
+#include <linux/slab.h>
+#include "ep.h"
+#include "eq.h"
+
+#define PEP_BACKLOG	128
+#define PEP_BACKLOG_MAX	65536
+
+/* ---- requests ---- */
+
+static struct kfi_info *connreq_info(const struct kfi_pep *pep, struct kfi_connreq *req, const void *peer, size_t peerlen)
+{
+	struct kfi_info *info = kfi_info_copy(pep->info);
+
+	if (!info)
+		return NULL;
+	kfree(info->dest_addr);
+	info->dest_addr = kmemdup(peer, peerlen, GFP_KERNEL);
+	info->dest_addrlen = peerlen;
+	info->handle = &req->fid;
+	if (info->dest_addr || !peerlen)
+		return info;
+	kfi_freeinfo(info);
+	return NULL;
+}
+
+/* An event is queued under the lock, so that its request is in the list before anybody can read of it. */
+static int pep_add_connreq(struct kfi_pep *pep, struct kfi_connreq *req, struct kfi_info *info, const void *data, size_t len)
+{
+	int ret;
+
+	lockdep_assert_held(&pep->lock);
+	if (!pep->listening)
+		return -ESHUTDOWN;
+	if (pep->nr_connreqs >= pep->backlog)
+		return -EBUSY;
+	ret = kfi_eq_event(pep->eq, KFI_CONNREQ, &pep->fid.fid, info, data, len);
+	if (ret)
+		return -EBUSY;
+	list_add_tail(&req->entry, &pep->connreqs);
+	pep->nr_connreqs++;
+	return 0;
+}
+
+int kfi_pep_connreq(struct kfi_pep *pep, struct kfi_connreq *req, const void *peer, size_t peerlen,
+		    const void *data, size_t len)
+{
+	struct kfi_info *info;
+	int ret;
+
+	if (len > KFI_CM_DATA_MAX || peerlen > KFI_ADDR_MAX)
+		return -EINVAL;
+	req->fid.fclass = KFI_CLASS_CONNREQ;
+	req->fid.context = NULL;
+	req->pep = pep;
+	INIT_LIST_HEAD(&req->entry);
+	info = connreq_info(pep, req, peer, peerlen);
+	if (!info)
+		return -ENOMEM;
+	mutex_lock(&pep->lock);
+	ret = pep_add_connreq(pep, req, info, data, len);
+	mutex_unlock(&pep->lock);
+	if (ret)
+		kfi_freeinfo(info);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kfi_pep_connreq);
+
+static void pep_remove(struct kfi_pep *pep, struct kfi_connreq *req)
+{
+	lockdep_assert_held(&pep->lock);
+	list_del_init(&req->entry);
+	pep->nr_connreqs--;
+}
+
+bool kfi_connreq_gone(struct kfi_connreq *req)
+{
+	struct kfi_pep *pep = req->pep;
+	bool waited;
+
+	mutex_lock(&pep->lock);
+	waited = !list_empty(&req->entry);
+	if (waited) {
+		pep_remove(pep, req);
+		kfi_eq_forget_request(pep->eq, &req->fid);
+	}
+	mutex_unlock(&pep->lock);
+	return waited;
+}
+EXPORT_SYMBOL_GPL(kfi_connreq_gone);
+
+static struct kfi_connreq *pep_find(struct kfi_pep *pep, const struct kfid *handle)
+{
+	struct kfi_connreq *req;
+
+	lockdep_assert_held(&pep->lock);
+	list_for_each_entry(req, &pep->connreqs, entry)
+		if (&req->fid == handle)
+			return req;
+	return NULL;
+}
+
+static struct kfi_connreq *pep_take(struct kfi_pep *pep, const struct kfid *handle)
+{
+	struct kfi_connreq *req;
+
+	mutex_lock(&pep->lock);
+	req = pep_find(pep, handle);
+	if (req)
+		pep_remove(pep, req);
+	mutex_unlock(&pep->lock);
+	return req;
+}
+
+struct kfi_connreq *kfi_connreq_take(struct kfi_fabric *fabric, const struct kfid *handle)
+{
+	struct kfi_connreq *req = NULL;
+	struct kfi_pep *pep;
+
+	mutex_lock(&fabric->lock);
+	list_for_each_entry(pep, &fabric->peps, obj.entry) {
+		req = pep_take(pep, handle);
+		if (!req)
+			continue;
+		kfi_obj_get(&pep->obj);
+		break;
+	}
+	mutex_unlock(&fabric->lock);
+	return req;
+}
+
+bool kfi_connreq_put_back(struct kfi_connreq *req)
+{
+	struct kfi_pep *pep = req->pep;
+	bool back;
+
+	mutex_lock(&pep->lock);
+	back = pep->listening;
+	if (back) {
+		list_add(&req->entry, &pep->connreqs);
+		pep->nr_connreqs++;
+	}
+	mutex_unlock(&pep->lock);
+	if (back)
+		kfi_obj_put(&pep->obj);
+	return back;
+}
+
+int kfi_reject(struct kfid_pep *pep_fid, kfid_t handle, const void *param, size_t paramlen)
+{
+	struct kfi_pep *pep = kfi_to_pep(pep_fid);
+	struct kfi_connreq *req;
+	int ret;
+
+	ret = kfi_cm_check_data(pep->ops, param, paramlen);
+	if (ret)
+		return ret;
+	req = pep_take(pep, handle);
+	return req ? pep->ops->reject(pep, req, param, paramlen) : -EINVAL;
+}
+EXPORT_SYMBOL_GPL(kfi_reject);
+
+/* ---- the passive endpoint ---- */
+
+static struct kfi_pep *make_pep(struct kfi_fabric *fabric, const struct kfi_info *info, void *context)
+{
+	const struct kfi_prov_ops *ops = fabric->prov->ops;
+	struct kfi_pep *pep;
+
+	pep = kzalloc(max(sizeof(*pep), ops->pep_size), GFP_KERNEL);
+	if (!pep)
+		return NULL;
+	pep->info = kfi_info_copy(info);
+	if (!pep->info) {
+		kfree(pep);
+		return NULL;
+	}
+	pep->fid.fid.fclass = KFI_CLASS_PEP;
+	pep->fid.fid.context = context;
+	pep->fabric = fabric;
+	pep->ops = ops;
+	pep->backlog = PEP_BACKLOG;
+	mutex_init(&pep->lock);
+	INIT_LIST_HEAD(&pep->connreqs);
+	kfi_obj_init(&pep->obj);
+	return pep;
+}
+
+static void free_pep(struct kfi_pep *pep)
+{
+	kfi_freeinfo(pep->info);
+	mutex_destroy(&pep->lock);
+	kfree(pep);
+}
+
+int kfi_passive_ep(struct kfid_fabric *fabric_fid, struct kfi_info *info, struct kfid_pep **pep_fid, void *context)
+{
+	struct kfi_fabric *fabric = container_of(fabric_fid, struct kfi_fabric, fid);
+	struct kfi_pep *pep;
+	int ret = -ENODEV;
+
+	might_sleep();
+	if (!info || !info->ep_attr || info->ep_attr->type != KFI_EP_MSG)
+		return -EINVAL;
+	if (!fabric->prov->ops->pep_open)
+		return -EOPNOTSUPP;
+	pep = make_pep(fabric, info, context);
+	if (!pep)
+		return -ENOMEM;
+	mutex_lock(&fabric->lock);
+	if (!fabric->dead)
+		ret = pep->ops->pep_open(pep);
+	if (!ret) {
+		kfi_obj_get(&fabric->obj);
+		kfi_obj_link(&pep->obj, &fabric->peps);
+	}
+	mutex_unlock(&fabric->lock);
+	if (ret) {
+		free_pep(pep);
+		return ret;
+	}
+	*pep_fid = &pep->fid;
+	return 0;
+}
+EXPORT_SYMBOL_GPL(kfi_passive_ep);
+
+int kfi_listen(struct kfid_pep *pep_fid)
+{
+	struct kfi_pep *pep = kfi_to_pep(pep_fid);
+	int ret;
+
+	mutex_lock(&pep->lock);
+	if (pep->dead)
+		ret = -ENODEV;
+	else if (!pep->eq)
+		ret = -KFI_ENOEQ;
+	else if (pep->listening)
+		ret = -KFI_EOPBADSTATE;
+	else
+		ret = pep->ops->listen(pep);
+	if (!ret)
+		pep->listening = true;
+	mutex_unlock(&pep->lock);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kfi_listen);
+
+static struct kfi_connreq *pep_take_any(struct kfi_pep *pep)
+{
+	struct kfi_connreq *req;
+
+	mutex_lock(&pep->lock);
+	req = list_first_entry_or_null(&pep->connreqs, struct kfi_connreq, entry);
+	if (req)
+		pep_remove(pep, req);
+	mutex_unlock(&pep->lock);
+	return req;
+}
+
+/* No new requests; those that wait are rejected; the provider lets go. Once. Return: was it this call? */
+static bool pep_stop(struct kfi_pep *pep)
+{
+	struct kfi_connreq *req;
+	bool dead;
+
+	mutex_lock(&pep->lock);
+	dead = pep->dead;
+	pep->dead = true;
+	pep->listening = false;
+	mutex_unlock(&pep->lock);
+	if (dead)
+		return false;
+	while ((req = pep_take_any(pep)))
+		pep->ops->reject(pep, req, NULL, 0);
+	pep->ops->pep_close(pep);
+	return true;
+}
+
+void kfi_pep_kill(struct kfi_pep *pep)
+{
+	if (pep_stop(pep) && pep->eq)
+		kfi_eq_error(pep->eq, &pep->fid.fid, -ENODEV, NULL, 0);
+}
+
+static int close_pep(struct kfid *fid)
+{
+	struct kfi_pep *pep = container_of(fid, struct kfi_pep, fid.fid);
+	struct kfi_fabric *fabric = pep->fabric;
+
+	if (!kfi_obj_retire(&pep->obj))
+		return -EBUSY;
+	/* In one piece: the end of the namespace waits for the lock, and finds it alive or gone. */
+	mutex_lock(&fabric->lock);
+	pep_stop(pep);
+	list_del(&pep->obj.entry);
+	mutex_unlock(&fabric->lock);
+	if (pep->eq) {
+		kfi_eq_forget(pep->eq, fid);
+		kfi_obj_put(&pep->eq->obj);
+	}
+	free_pep(pep);
+	kfi_obj_put(&fabric->obj);
+	return 0;
+}
+
+static int pep_bind_eq(struct kfi_pep *pep, struct kfi_eq *eq, u64 flags)
+{
+	lockdep_assert_held(&pep->lock);
+	if (flags)
+		return -KFI_EBADFLAGS;
+	if (eq->fabric != pep->fabric)
+		return -KFI_EDOMAIN;
+	if (pep->eq)
+		return -EINVAL;
+	if (pep->listening)
+		return -KFI_EOPBADSTATE;
+	kfi_obj_get(&eq->obj);
+	pep->eq = eq;
+	return 0;
+}
+
+static int bind_pep(struct kfid *fid, struct kfid *bfid, u64 flags)
+{
+	struct kfi_pep *pep = container_of(fid, struct kfi_pep, fid.fid);
+	int ret;
+
+	if (bfid->fclass != KFI_CLASS_EQ)
+		return -EINVAL;
+	mutex_lock(&pep->lock);
+	ret = pep_bind_eq(pep, container_of(bfid, struct kfi_eq, fid.fid), flags);
+	mutex_unlock(&pep->lock);
+	return ret;
+}
+
+static int control_pep(struct kfid *fid, int command, void *arg)
+{
+	struct kfi_pep *pep = container_of(fid, struct kfi_pep, fid.fid);
+	int backlog;
+
+	if (command != KFI_BACKLOG)
+		return -EOPNOTSUPP;
+	if (!arg)
+		return -EINVAL;
+	backlog = *(int *)arg;
+	if (backlog < 1 || backlog > PEP_BACKLOG_MAX)
+		return -EINVAL;
+	mutex_lock(&pep->lock);
+	pep->backlog = backlog;
+	mutex_unlock(&pep->lock);
+	return 0;
+}
+
+const struct kfi_fid_class kfi_pep_class = {
+	.name = "pep",
+	.close = close_pep,
+	.bind = bind_pep,
+	.control = control_pep,
+};

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Posting: check, take an operation, describe it, hand it to the provider or the matching.
+ *
+ * A post runs inside an RCU read section in which the state allows it. Who stops an endpoint changes the state and
+ * waits for a grace period: after that no post is between the check and the provider. So a post that races with the end of
+ * a namespace or a device either fails with -ENODEV or is an operation the provider knows and ends.
+ *
+ * Concurrent kfi_close() is the consumer's mistake all the same: the handle itself may be gone.
+ *
+ * Addresses are not looked at here: that a handle is alive in the address vector is the provider's check in its tx op,
+ * which needs the address anyway.
+ */
+#include "ep.h"
+#include "post.h"
+#include <trace/events/kfi.h>
+
+#define TX_FLAGS	(KFI_COMPLETION | KFI_MORE | KFI_FENCE | KFI_CQE | KFI_NO_COMPLETION)
+#define SEND_FLAGS	(TX_FLAGS | KFI_INJECT | KFI_REMOTE_CQ_DATA | KFI_INVALIDATE | KFI_INJECT_COMPLETE | \
+			 KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE | KFI_MATCH_COMPLETE)
+#define WRITE_FLAGS	(TX_FLAGS | KFI_INJECT | KFI_REMOTE_CQ_DATA | KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE | \
+			 KFI_DELIVERY_COMPLETE | KFI_COMMIT_COMPLETE)
+#define RX_FLAGS	(KFI_COMPLETION | KFI_MORE | KFI_CQE | KFI_NO_COMPLETION | KFI_MULTI_RECV)
+#define PEEK_FLAGS	(KFI_PEEK | KFI_CLAIM | KFI_DISCARD)
+
+/* What each operation is about: flags it takes, capabilities it needs, where its payload goes. */
+static const struct {
+	u64 flags;
+	u64 caps;
+	u8 dir;
+} post_rows[KFI_OPC_CODES] = {
+	[KFI_OPC_SEND]	= { SEND_FLAGS,		KFI_MSG | KFI_SEND,		ITER_SOURCE },
+	[KFI_OPC_TSEND]	= { SEND_FLAGS,		KFI_TAGGED | KFI_SEND,		ITER_SOURCE },
+	[KFI_OPC_WRITE]	= { WRITE_FLAGS,	KFI_RMA | KFI_WRITE,		ITER_SOURCE },
+	[KFI_OPC_READ]	= { TX_FLAGS,		KFI_RMA | KFI_READ,		ITER_DEST },
+	[KFI_OPC_TWRITE]	= { WRITE_FLAGS,	KFI_TAGGED_RMA | KFI_WRITE,	ITER_SOURCE },
+	[KFI_OPC_TREAD]	= { TX_FLAGS,		KFI_TAGGED_RMA | KFI_READ,	ITER_DEST },
+	[KFI_OPC_FLUSH]	= { KFI_CQE | KFI_COMPLETION | KFI_DELIVERY_COMPLETE | KFI_COMMIT_COMPLETE,
+				    KFI_RMA | KFI_WRITE,			ITER_SOURCE },
+	[KFI_OPC_RECV]	= { RX_FLAGS,		KFI_MSG | KFI_RECV,		ITER_DEST },
+	[KFI_OPC_TRECV]	= { RX_FLAGS | PEEK_FLAGS, KFI_TAGGED | KFI_RECV,	ITER_DEST },
+};
+
+/* ---- checks ---- */
+
+/* Why an endpoint in this state takes no transmit, or no receive. */
+static int post_state_error(const struct kfi_ep *ep, bool rx)
+{
+	switch (READ_ONCE(ep->state)) {
+	case KFI_EP_IDLE:
+		return -KFI_EOPBADSTATE;
+	case KFI_EP_ENABLED:
+	case KFI_EP_CONNECTING:
+		return rx || ep->type != KFI_EP_MSG ? 0 : -ENOTCONN;
+	case KFI_EP_CONNECTED:
+		return 0;
+	case KFI_EP_SHUT:
+		return -ESHUTDOWN;
+	default:
+		return -ENODEV;
+	}
+}
+
+/* The endpoint's default flags, as far as they make sense for the operation; a level that is named replaces theirs. */
+static u64 post_merge(u64 flags, u64 defaults, u64 mask)
+{
+	if (!(flags & KFI_OPFLAGS_DEFAULT))
+		return flags;
+	if (flags & KFI_LEVELS)
+		defaults &= ~KFI_LEVELS;
+	return (flags & ~KFI_OPFLAGS_DEFAULT) | (defaults & mask);
+}
+
+static u64 post_quiet(u64 flags, bool selective)
+{
+	if (selective && !(flags & (KFI_COMPLETION | KFI_CQE)))
+		flags |= KFI_NO_COMPLETION;
+	return flags;
+}
+
+/* What hardly any post has wrong. */
+static int post_check(const struct kfi_ep *ep, const struct kfi_post *post, const struct kfi_cq *cq)
+{
+	u64 caps = post_rows[post->code].caps;
+	int ret;
+
+	ret = post_state_error(ep, post->code >= KFI_OPC_RECV);
+	if (unlikely(ret))
+		return ret;
+	if (unlikely((ep->caps & caps) != caps))
+		return -EOPNOTSUPP;
+	if (unlikely(post->flags & ~post_rows[post->code].flags))
+		return -KFI_EBADFLAGS;
+	if (unlikely((post->flags & KFI_CQE) && (!post->context || !cq)))
+		return cq ? -EINVAL : -KFI_ENOCQ;
+	return 0;
+}
+
+static int post_check_tx(const struct kfi_ep *ep, const struct kfi_post *post)
+{
+	if (unlikely(post->flags & KFI_LEVELS & ~ep->tx_levels))
+		return -EOPNOTSUPP;
+	if (unlikely((post->flags & KFI_INVALIDATE) && (post->flags & KFI_REMOTE_CQ_DATA)))
+		return -EINVAL;
+	return 0;
+}
+
+static int post_check_rx(const struct kfi_ep *ep, const struct kfi_post *post)
+{
+	u64 need = KFI_MULTI_RECV | (post->code == KFI_OPC_TRECV ? KFI_TAGGED_MULTI_RECV : 0);
+
+	if (unlikely(post->flags & PEEK_FLAGS))
+		return -EOPNOTSUPP;
+	if (likely(!(post->flags & KFI_MULTI_RECV)))
+		return 0;
+	if ((ep->caps & need) != need)
+		return -EOPNOTSUPP;
+	/* One vector entry; and many completions have no room in one kfi_cqe. */
+	return post->count == 1 && !(post->flags & KFI_CQE) ? 0 : -EINVAL;
+}
+
+/* ---- the operation ---- */
+
+static void post_describe(struct kfi_oper *op, const struct kfi_post *post)
+{
+	op->code = post->code;
+	op->context = post->context;
+	op->addr = post->addr;
+	op->tag = post->tag;
+	op->ignore = post->ignore;
+	op->data = post->data;
+	op->inv_key = post->inv_key;
+}
+
+/* Remote segments: for RMA as long as the payload; for a flush alone. */
+static int post_describe_rma(struct kfi_oper *op, const struct kfi_post *post)
+{
+	size_t i, len = 0;
+
+	if (unlikely(!post->rma || !post->rma_count || post->rma_count > op->ep->rma_iov_limit))
+		return -EINVAL;
+	for (i = 0; i < post->rma_count; i++) {
+		op->rma[i] = post->rma[i];
+		if (check_add_overflow(len, post->rma[i].len, &len))
+			return -EINVAL;
+	}
+	op->rma_count = post->rma_count;
+	op->tag = post->rma[0].key;	/* tagged RMA: names a receive; else nobody looks */
+	return post->code == KFI_OPC_FLUSH || len == op->len ? 0 : -EINVAL;
+}
+
+static int post_fill_tx(struct kfi_oper *op, const struct kfi_post *post)
+{
+	struct kfi_ep *ep = op->ep;
+	int ret;
+
+	post_describe(op, post);
+	ret = kfi_op_payload(op, post, ep->tx.iov_limit, post_rows[post->code].dir);
+	if (unlikely(ret))
+		return ret;
+	if (unlikely(op->len > ep->max_msg_size))
+		return -EMSGSIZE;
+	if (post->code >= KFI_OPC_WRITE)
+		return post_describe_rma(op, post);
+	return 0;
+}
+
+/* ---- transmit ---- */
+
+static int post_tx(struct kfi_ep *ep, struct kfi_post *post)
+{
+	struct kfi_oper *op;
+	size_t len;
+	int ret;
+
+	post->flags = post_merge(post->flags, READ_ONCE(ep->tx_flags), post_rows[post->code].flags);
+	ret = post_check(ep, post, ep->tx_cq) ?: post_check_tx(ep, post);
+	if (unlikely(ret))
+		return ret;
+	op = kfi_op_get(ep, &ep->tx, ep->tx_cq, post_quiet(post->flags, ep->tx_selective));
+	if (IS_ERR(op))
+		return PTR_ERR(op);
+	ret = post_fill_tx(op, post);
+	if (unlikely(ret))
+		goto abort;
+	len = op->len;
+	trace_kfi_post(op);
+	ret = ep->ops->tx(ep, op);	/* from here on @op may be gone */
+	if (unlikely(ret))
+		goto refused;
+	kfi_stat_inc(ep, tx_ops);
+	kfi_stat_add(ep, tx_bytes, len);
+	return 0;
+
+refused:
+	if (ret == -EAGAIN)
+		kfi_stat_inc(ep, again);
+abort:
+	kfi_op_abort(op);
+	return ret;
+}
+
+ssize_t kfi_post_tx(struct kfi_ep *ep, struct kfi_post *post)
+{
+	int ret;
+
+	lockdep_assert_irqs_enabled();
+	rcu_read_lock();
+	ret = post_tx(ep, post);
+	if (unlikely(ret) && ep->ops->tx_flush && READ_ONCE(ep->state) != KFI_EP_DEAD)
+		ep->ops->tx_flush(ep);	/* earlier posts with KFI_MORE counted on this one */
+	rcu_read_unlock();
+	return ret;
+}
+
+/* ---- receive ---- */
+
+/* Hand over to the shared matching. Unexpected messages that have their receive now are delivered here. */
+static int post_match(struct kfi_ep *ep, struct kfi_oper *op)
+{
+	struct kfi_rx *rx;
+	int ret;
+
+	ret = kfi_match_post(ep, op, &rx);
+	if (unlikely(ret))
+		return ret;
+	for (; rx; rx = kfi_match_more(ep))
+		ep->ops->rx_matched(ep, rx);
+	return 0;
+}
+
+static int post_rx(struct kfi_ep *ep, struct kfi_post *post)
+{
+	struct kfi_oper *op;
+	int ret;
+
+	post->flags = post_merge(post->flags, READ_ONCE(ep->rx_flags), post_rows[post->code].flags);
+	if (post->code == KFI_OPC_TRECV && !(ep->caps & KFI_TAGGED_MULTI_RECV))
+		post->flags &= ~KFI_MULTI_RECV;
+	ret = post_check(ep, post, ep->rx_cq) ?: post_check_rx(ep, post);
+	if (unlikely(ret))
+		return ret;
+	op = kfi_op_get(ep, &ep->rx, ep->rx_cq, post_quiet(post->flags, ep->rx_selective));
+	if (IS_ERR(op))
+		return PTR_ERR(op);
+	post_describe(op, post);
+	ret = kfi_op_payload(op, post, ep->rx.iov_limit, ITER_DEST);
+	if (unlikely(ret))
+		goto abort;
+	trace_kfi_post(op);
+	ret = ep->ops->rx_posted ? ep->ops->rx_posted(ep, op) : post_match(ep, op);
+	if (unlikely(ret))
+		goto abort;
+	return 0;
+
+abort:
+	kfi_op_abort(op);
+	return ret;
+}
+
+ssize_t kfi_post_rx(struct kfi_ep *ep, struct kfi_post *post)
+{
+	int ret;
+
+	lockdep_assert_irqs_enabled();
+	rcu_read_lock();
+	ret = post_rx(ep, post);
+	rcu_read_unlock();
+	return ret;
+}
+
+/* ---- cancel ---- */
+
+static int cancel_tx(struct kfi_ep *ep, void *context)
+{
+	struct kfi_oper *op;
+	u32 i;
+
+	if (!ep->ops->cancel_tx)
+		return -ENOENT;
+	for (i = 0; i < ep->tx.depth; i++) {
+		op = kfi_op_by_index(&ep->tx, i);
+		if (sbitmap_test_bit(&ep->tx.sb, i) && READ_ONCE(op->context) == context)
+			return ep->ops->cancel_tx(ep, op);
+	}
+	return -ENOENT;
+}
+
+static int cancel_rx(struct kfi_ep *ep, void *context)
+{
+	struct kfi_oper *op = kfi_match_cancel(ep, context);
+
+	if (!op)
+		return -ENOENT;
+	kfi_match_end(op, -ECANCELED);
+	return 0;
+}
+
+ssize_t kfi_cancel(struct kfid *fid, void *context)
+{
+	struct kfi_ep *ep;
+	int ret;
+
+	if (!fid || fid->fclass != KFI_CLASS_EP)
+		return -EINVAL;
+	ep = container_of(fid, struct kfi_ep, fid.fid);
+	rcu_read_lock();
+	if (READ_ONCE(ep->state) == KFI_EP_IDLE || READ_ONCE(ep->state) == KFI_EP_DEAD)
+		ret = -ENOENT;
+	else
+		ret = cancel_rx(ep, context) ? cancel_tx(ep, context) : 0;
+	rcu_read_unlock();
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kfi_cancel);
