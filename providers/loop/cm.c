@@ -3,8 +3,8 @@
  * cm.c - connections.
  *
  * Nothing is told to a consumer from within another's call: whatever happens to an endpoint sets a bit in its @events
- * and queues its cm_work, which alone calls kfi_ep_connected() and its like. These take the endpoint's mutex, so
- * nobody who may hold one waits for that work; close does, when the mutex is free.
+ * and queues its cm_work, which alone calls kfi_ep_connected() and its like, so the news keep their order. It may wait
+ * for operations to end and for grace periods; nobody but close waits for it.
  *
  * A connection is two endpoints that name each other in peer_id. The number of an endpoint is not used again
  * before it has told its peer that it goes, so the names can't be mistaken.
@@ -23,9 +23,11 @@ enum {
  * struct loop_connreq - a request on its way
  * @base:	common part
  * @ref:	the initiator's loop_ep.req, and the listening side until accept or reject
- * @from:	number of the initiator
+ * @lock:	protects @from; taken alone
+ * @from:	the initiator; it clears this before it stops
+ * @from_id:	its number
  * @to:		number of the listener
- * @lp:		the listener, pinned for kfi_connreq_gone(), once it has been found
+ * @lp:		the listener, only to compare with
  * @posted:	the listener has it: kfi_connreq_gone() may be asked (under the initiator's loop_ep.lock)
  * @len:	bytes of @data
  * @data:	private data
@@ -33,7 +35,9 @@ enum {
 struct loop_connreq {
 	struct kfi_connreq	base;
 	refcount_t		ref;
-	u64			from;
+	spinlock_t		lock;
+	struct loop_ep		*from;
+	u64			from_id;
 	u64			to;
 	struct loop_pep		*lp;
 	bool			posted;
@@ -48,11 +52,22 @@ static struct loop_connreq *to_loop_connreq(struct kfi_connreq *req)
 
 static void loop_req_put(struct loop_connreq *req)
 {
-	if (!refcount_dec_and_test(&req->ref))
-		return;
-	if (req->lp)
-		loop_pep_put(req->lp);
-	kfree(req);
+	if (refcount_dec_and_test(&req->ref))
+		kfree(req);
+}
+
+/* The initiator, pinned, and from now on out of reach through the request; NULL if it is already. */
+static struct loop_ep *loop_req_initiator(struct loop_connreq *req)
+{
+	struct loop_ep *le;
+
+	spin_lock_bh(&req->lock);
+	le = req->from;
+	req->from = NULL;
+	if (le)
+		refcount_inc(&le->users);
+	spin_unlock_bh(&req->lock);
+	return le;
 }
 
 /* ---- news for an endpoint ---- */
@@ -83,10 +98,10 @@ static void loop_refuse(struct loop_ep *le, int err)
 	spin_unlock_bh(&le->lock);
 }
 
-/* The initiator of a request, pinned, if it still waits for this one; its claim to the request is the caller's then. */
-static struct loop_ep *loop_initiator(struct loop_net *ln, struct loop_connreq *req)
+/* The initiator, pinned, if it still waits for an answer; its claim to the request is the caller's then. */
+static struct loop_ep *loop_initiator(struct loop_connreq *req)
 {
-	struct loop_ep *le = loop_ep_get(ln, req->from);
+	struct loop_ep *le = loop_req_initiator(req);
 	bool waits;
 
 	if (!le)
@@ -116,7 +131,9 @@ int loop_connect(struct kfi_ep *ep, const void *addr, const void *data, size_t l
 	if (!req)
 		return -ENOMEM;
 	refcount_set(&req->ref, 1);
-	req->from = le->id;
+	spin_lock_init(&req->lock);
+	req->from = le;
+	req->from_id = le->id;
 	req->to = a->id;
 	req->len = len;
 	memcpy(req->data, data, len);
@@ -127,10 +144,27 @@ int loop_connect(struct kfi_ep *ep, const void *addr, const void *data, size_t l
 	return 0;
 }
 
+/*
+ * Is it still with the listener? A listener that can't be found any more has given away or rejected all it had. A pin
+ * for as long as the request waits would let a closing listener wait for consumers.
+ */
+static bool loop_req_gone(struct loop_ep *le, struct loop_connreq *req)
+{
+	struct loop_pep *lp = loop_pep_get(le->ln, req->to);
+	bool gone;
+
+	if (!lp)
+		return false;
+	gone = lp == req->lp && kfi_connreq_gone(&req->base);
+	loop_pep_put(lp);
+	return gone;
+}
+
 /* Withdraw the request, if nobody has answered it. Return: it was withdrawn. */
 static bool loop_withdraw(struct loop_ep *le)
 {
 	struct loop_connreq *req;
+	struct loop_ep *self;
 	bool posted;
 
 	spin_lock_bh(&le->lock);
@@ -140,8 +174,11 @@ static bool loop_withdraw(struct loop_ep *le)
 	spin_unlock_bh(&le->lock);
 	if (!req)
 		return false;
+	self = loop_req_initiator(req);
+	if (self)
+		loop_ep_put(self);
 	/* Still with the listener: then its claim is ours to drop. */
-	if (posted && kfi_connreq_gone(&req->base))
+	if (posted && loop_req_gone(le, req))
 		loop_req_put(req);
 	loop_req_put(req);
 	return true;
@@ -179,13 +216,15 @@ static void loop_do_connect(struct loop_ep *le)
 {
 	struct loop_connreq *req = loop_connect_begin(le);
 	struct kfi_loop_addr self = { .id = le->id };
+	struct loop_pep *lp;
 	int err = -ECONNREFUSED;
 
 	if (!req)
 		return;
-	req->lp = loop_pep_get(le->ln, req->to);
-	if (req->lp)
-		err = kfi_pep_connreq(&req->lp->pep, &req->base, &self, sizeof(self), req->data, req->len);
+	lp = loop_pep_get(le->ln, req->to);
+	req->lp = lp;
+	if (lp)
+		err = kfi_pep_connreq(&lp->pep, &req->base, &self, sizeof(self), req->data, req->len);
 	if (!err) {
 		loop_connect_posted(le, req);
 	} else {
@@ -193,6 +232,8 @@ static void loop_do_connect(struct loop_ep *le)
 		if (loop_withdraw(le))
 			loop_refuse(le, -ECONNREFUSED);
 	}
+	if (lp)
+		loop_pep_put(lp);
 	loop_req_put(req);
 	loop_ep_put(le);
 }
@@ -206,16 +247,18 @@ static bool loop_link(struct loop_ep *le, struct loop_connreq *req, const void *
 	bool alive;
 
 	spin_lock_bh(&le->lock);
-	le->peer_id = req->from;
+	le->peer_id = req->from_id;
+	le->peer_name = req->from_id;
 	WRITE_ONCE(le->up, true);
 	spin_unlock_bh(&le->lock);
-	from = loop_initiator(le->ln, req);
+	from = loop_initiator(req);
 	if (!from)
 		return false;
 	spin_lock_bh(&from->lock);
 	alive = !from->stopped;
 	if (alive) {
 		from->peer_id = le->id;
+		from->peer_name = req->to;
 		WRITE_ONCE(from->up, true);
 		loop_answer(from, LOOP_EV_CONNECTED, 0, data, len);
 	}
@@ -251,7 +294,7 @@ int loop_reject(struct kfi_pep *pep, struct kfi_connreq *base, const void *data,
 
 	if (len > sizeof(from->cm_data))
 		return -EINVAL;
-	from = loop_initiator(to_loop_pep(pep)->ln, req);
+	from = loop_initiator(req);
 	if (from) {
 		spin_lock_bh(&from->lock);
 		loop_answer(from, LOOP_EV_REFUSED, -ECONNREFUSED, data, len);
@@ -335,6 +378,6 @@ int loop_getpeer(struct kfi_ep *ep, void *addr)
 {
 	struct kfi_loop_addr *a = addr;
 
-	a->id = to_loop_ep(ep)->peer_id;
+	a->id = to_loop_ep(ep)->peer_name;
 	return sizeof(*a);
 }

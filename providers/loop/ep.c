@@ -18,6 +18,7 @@ int loop_ep_open(struct kfi_ep *ep)
 {
 	struct loop_ep *le = to_loop_ep(ep);
 
+	ep->tx_levels = LOOP_LEVELS;
 	le->ln = loop_net(kfi_ep_net(ep));
 	refcount_set(&le->users, 1);
 	atomic_set(&le->nr_tx, 0);
@@ -160,7 +161,7 @@ void loop_ep_stop(struct kfi_ep *ep, int err)
 
 void loop_ep_close(struct kfi_ep *ep)
 {
-	/* It may wait for the endpoint's mutex, so stop could not wait for it. */
+	/* It may wait for as long as a grace period, which stop need not. */
 	cancel_work_sync(&to_loop_ep(ep)->cm_work);
 	/* For those who have found us in the array and do not know yet that we are gone. */
 	synchronize_rcu();

@@ -7,6 +7,7 @@
  * Who holds what. In the order in which they are taken:
  *
  *   kfi_ep.lock, kfi_pep.lock	mutexes of kfi.ko around open, enable, connection calls and close
+ *   loop_connreq.lock	spin lock, bottom halves off, taken alone: the way from a request to its initiator
  *   loop_ep.lock		spin lock, bottom halves off: may this endpoint send (@up), its messages that wait for a
  *				receive (@parked), its pending connection request and news (@req, @events, ...)
  *   loop_net.stall_lock	spin lock, bottom halves off: operations that wait for room in a peer's completion queue
@@ -27,6 +28,10 @@
 
 #include <linux/wait_bit.h>
 #include <kfi_prov.h>
+
+/* Completion levels: nothing is in flight, so each is as good as done. */
+#define LOOP_LEVELS	(KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE |		\
+			 KFI_COMMIT_COMPLETE)
 
 /* An address is a number, in the host's byte order as it never leaves the host; 0 is none. */
 struct kfi_loop_addr {
@@ -62,6 +67,7 @@ struct loop_net {
  * @ln:		its namespace's loop; valid until the endpoint is stopped
  * @id:		its number, fixed once enabled
  * @peer_id:	MSG: number of the peer, set before @up
+ * @peer_name:	MSG: the name by which the consumer knows it: to the initiator that of the listener
  * @users:	pins; one is the endpoint's own until it is stopped
  * @nr_tx:	operations accepted and not completed
  * @lock:	protects what follows
@@ -85,6 +91,7 @@ struct loop_ep {
 	struct loop_net		*ln;
 	u64			id;
 	u64			peer_id;
+	u64			peer_name;
 	refcount_t		users;
 	atomic_t		nr_tx;
 
@@ -114,7 +121,7 @@ struct loop_ep {
  * @pep:	common part
  * @ln:		its namespace's loop
  * @id:		its number
- * @users:	pins: look-ups and requests; one is its own until closed
+ * @users:	pins of look-ups; one is its own until closed
  */
 struct loop_pep {
 	struct kfi_pep		pep;
