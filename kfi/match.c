@@ -276,11 +276,64 @@ static struct kfi_rx *post_one(struct kfi_match *m, struct kfi_oper *op)
 		enqueue_op(m, op);
 		return NULL;
 	}
+	op->seq = m->seq++;
 	op->state = KFI_RECV_TAKEN;
 	claim(op, rx, &none);
 	dequeue_rx(m, rx);
 	return rx;
 }
+
+/* Back to where it was among its kind: posting order is the order of seq. */
+static void requeue_op(struct kfi_match *m, struct kfi_oper *op)
+{
+	struct list_head *list = &m->msgs;
+	struct kfi_oper *pos;
+
+	lockdep_assert_held(&m->lock);
+	if (op_tagged(op))
+		list = op->ignore ? &m->wild : tag_bucket(m, m->exact, op->tag);
+	list_for_each_entry(pos, list, link)
+		if (pos->seq > op->seq)
+			break;
+	op->state = KFI_RECV_POSTED;
+	op->landings = 0;
+	list_add_tail(&op->link, &pos->link);
+	hlist_add_head(&op->hnode, context_bucket(m, op->context));
+}
+
+/* The loss of a sender ends nobody else's receive. Return: false: the endpoint closes, the receive must end. */
+static bool match_return(struct kfi_ep *ep, struct kfi_oper *op)
+{
+	struct kfi_match *m = &ep->match;
+	LIST_HEAD(spent);
+	bool closed;
+
+	spin_lock_bh(&m->lock);
+	closed = m->closed;
+	if (!closed) {
+		requeue_op(m, op);
+		settle(m, op_tagged(op), &spent);
+	}
+	spin_unlock_bh(&m->lock);
+	kfi_land_end_spent(&spent);
+	return !closed;
+}
+
+void kfi_rx_abort(struct kfi_rx *rx, int err)
+{
+	struct kfi_oper *op = rx->op;
+	struct kfi_ep *ep = rx->ep;
+
+	if (ep->type == KFI_EP_MSG || (op->flags & KFI_MULTI_RECV) || op->addr != KFI_ADDR_UNSPEC ||
+	    !match_return(ep, op)) {
+		kfi_rx_complete(rx, err);
+		return;
+	}
+	rx->op = NULL;
+	while ((rx = kfi_match_more(ep)))
+		ep->ops->rx_matched(ep, rx);
+}
+EXPORT_SYMBOL_GPL(kfi_rx_abort);
 
 int kfi_match_post(struct kfi_ep *ep, struct kfi_oper *op, struct kfi_rx **unexp)
 {
