@@ -15,7 +15,7 @@
 /* The address behind @node and @service: 0 or a positive error. */
 static int resolve(struct kfi_av *av, const char *node, const char *service, void *addr)
 {
-	int len = av->domain->fabric->prov->ops->resolve(av->domain, node, service, addr);
+	int len = kfi_domain_resolve(av->domain, node, service, addr);
 
 	if (len < 0)
 		return -len;

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Credits: a sender never sends more than there is room for, a receiver never believes more, and what was freed always
+ * comes back - also where the counts wrap.
+ */
+#include <kunit/test.h>
+#include <linux/prandom.h>
+#include <linux/random.h>
+#include "../../kfi/core.h"
+
+static void take_and_charge(struct kunit *test)
+{
+	struct kfi_credit_tx tx;
+	struct kfi_credit_rx rx;
+
+	kfi_credit_init(&tx, &rx, 10, 7);
+	KUNIT_EXPECT_TRUE(test, kfi_credit_take(&tx, 0));
+	KUNIT_EXPECT_TRUE(test, kfi_credit_take(&tx, 5));
+	KUNIT_EXPECT_FALSE(test, kfi_credit_take(&tx, 3));
+	KUNIT_EXPECT_EQ(test, 5u, tx.used);
+	KUNIT_EXPECT_TRUE(test, kfi_credit_take(&tx, 2));
+	KUNIT_EXPECT_FALSE(test, kfi_credit_take(&tx, 1));
+	KUNIT_EXPECT_TRUE(test, kfi_credit_charge(&rx, 10));
+	KUNIT_EXPECT_FALSE(test, kfi_credit_charge(&rx, 1));
+	KUNIT_EXPECT_FALSE(test, kfi_credit_charge(&rx, U32_MAX));
+	KUNIT_EXPECT_EQ(test, 10u, rx.used);
+}
+
+static void advertise_at_half(struct kunit *test)
+{
+	struct kfi_credit_tx tx;
+	struct kfi_credit_rx rx;
+
+	kfi_credit_init(&tx, &rx, 10, 10);
+	KUNIT_ASSERT_TRUE(test, kfi_credit_charge(&rx, 10));
+	KUNIT_EXPECT_FALSE(test, kfi_credit_free(&rx, 4));
+	KUNIT_EXPECT_TRUE(test, kfi_credit_free(&rx, 1));
+	KUNIT_EXPECT_EQ(test, 15u, kfi_credit_advert(&rx));
+	KUNIT_EXPECT_EQ(test, 15u, kfi_credit_advert(&rx));
+	KUNIT_EXPECT_FALSE(test, kfi_credit_free(&rx, 1));
+	KUNIT_EXPECT_TRUE(test, kfi_credit_charge(&rx, 5));
+	KUNIT_EXPECT_FALSE(test, kfi_credit_charge(&rx, 1));
+}
+
+/* A window of one unit must be told of at once, or both sides wait for ever. */
+static void window_of_one(struct kunit *test)
+{
+	struct kfi_credit_tx tx;
+	struct kfi_credit_rx rx;
+	int i;
+
+	kfi_credit_init(&tx, &rx, 1, 1);
+	for (i = 0; i < 5; i++) {
+		KUNIT_ASSERT_TRUE(test, kfi_credit_take(&tx, 1));
+		KUNIT_ASSERT_FALSE(test, kfi_credit_take(&tx, 1));
+		KUNIT_ASSERT_TRUE(test, kfi_credit_charge(&rx, 1));
+		KUNIT_ASSERT_TRUE(test, kfi_credit_free(&rx, 1));
+		KUNIT_ASSERT_EQ(test, 1, kfi_credit_update(&tx, kfi_credit_advert(&rx), 1));
+	}
+}
+
+static void update_is_suspicious(struct kunit *test)
+{
+	struct kfi_credit_tx tx;
+	struct kfi_credit_rx rx;
+
+	kfi_credit_init(&tx, &rx, 8, 8);
+	KUNIT_ASSERT_TRUE(test, kfi_credit_take(&tx, 6));
+	KUNIT_EXPECT_EQ(test, 1, kfi_credit_update(&tx, 12, 8));
+	KUNIT_EXPECT_EQ(test, 0, kfi_credit_update(&tx, 12, 8));	/* repeated */
+	KUNIT_EXPECT_EQ(test, 0, kfi_credit_update(&tx, 9, 8));		/* overtaken */
+	KUNIT_EXPECT_EQ(test, 12u, tx.limit);
+	KUNIT_EXPECT_EQ(test, -EPROTO, kfi_credit_update(&tx, 15, 8));	/* frees what was not used */
+	KUNIT_EXPECT_EQ(test, -EPROTO, kfi_credit_update(&tx, 12 + S32_MAX, 8));
+	KUNIT_EXPECT_EQ(test, -EPROTO, kfi_credit_update(&tx, 12 - 9, 8));
+	KUNIT_EXPECT_EQ(test, -EPROTO, kfi_credit_update(&tx, 12 + 0x80000000u, 8));
+	KUNIT_EXPECT_EQ(test, 12u, tx.limit);
+	KUNIT_EXPECT_EQ(test, 1, kfi_credit_update(&tx, 14, 8));
+}
+
+static void huge_windows_are_cut(struct kunit *test)
+{
+	struct kfi_credit_tx tx;
+	struct kfi_credit_rx rx;
+
+	kfi_credit_init(&tx, &rx, U32_MAX, U32_MAX);
+	KUNIT_EXPECT_EQ(test, (u32)S32_MAX, rx.window);
+	KUNIT_EXPECT_EQ(test, (u32)S32_MAX, tx.limit);
+}
+
+/*
+ * Both ends of a connection driven at random over a wrap of the counts; advertisements are lost, repeated and late. At all
+ * times 0 <= used - freed <= window, no honest message is refused, and in the end everything can be sent.
+ */
+static void random_traffic_over_the_wrap(struct kunit *test)
+{
+	u32 window = 13, inflight = 0, held = 0, adverts[2], i, n;
+	u64 seed = get_random_u64();
+	struct kfi_credit_tx tx;
+	struct kfi_credit_rx rx;
+	struct rnd_state rnd;
+
+	kunit_info(test, "seed %llu\n", seed);
+	prandom_seed_state(&rnd, seed);
+	kfi_credit_init(&tx, &rx, window, window);
+	tx.used = rx.used = rx.freed = U32_MAX - 500;
+	tx.limit = rx.told = rx.freed + window;
+	adverts[0] = adverts[1] = rx.told;
+	for (i = 0; i < 20000; i++) {
+		n = 1 + prandom_u32_state(&rnd) % 4;
+		switch (prandom_u32_state(&rnd) % 4) {
+		case 0:
+			if (kfi_credit_take(&tx, n))
+				inflight += n;
+			break;
+		case 1:
+			n = min(n, inflight);
+			KUNIT_ASSERT_TRUE(test, kfi_credit_charge(&rx, n));
+			inflight -= n;
+			held += n;
+			break;
+		case 2:
+			n = min(n, held);
+			held -= n;
+			if (!kfi_credit_free(&rx, n))
+				break;
+			adverts[0] = adverts[1];
+			adverts[1] = kfi_credit_advert(&rx);
+			break;
+		case 3:
+			KUNIT_ASSERT_GE(test, kfi_credit_update(&tx, adverts[n % 2], window), 0);
+			break;
+		}
+		KUNIT_ASSERT_LE(test, inflight + held, window);
+		KUNIT_ASSERT_LE(test, tx.limit - tx.used, window);
+		KUNIT_ASSERT_EQ(test, rx.used - rx.freed, held);
+	}
+	KUNIT_ASSERT_TRUE(test, kfi_credit_charge(&rx, inflight));
+	kfi_credit_free(&rx, held + inflight);
+	kfi_credit_update(&tx, kfi_credit_advert(&rx), window);
+	KUNIT_EXPECT_TRUE(test, kfi_credit_take(&tx, window));
+	KUNIT_EXPECT_FALSE(test, kfi_credit_take(&tx, 1));
+}
+
+static struct kunit_case credit_cases[] = {
+	KUNIT_CASE(take_and_charge),
+	KUNIT_CASE(advertise_at_half),
+	KUNIT_CASE(window_of_one),
+	KUNIT_CASE(update_is_suspicious),
+	KUNIT_CASE(huge_windows_are_cut),
+	KUNIT_CASE(random_traffic_over_the_wrap),
+	{}
+};
+
+static struct kunit_suite credit_suite = {
+	.name = "kfi_credit",
+	.test_cases = credit_cases,
+};
+kunit_test_suite(credit_suite);

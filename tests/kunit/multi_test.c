@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Multi-receive buffers: where messages land, which completion releases the buffer, and what a full queue does.
+ */
+#include <kunit/test.h>
+#include <linux/delay.h>
+#include <linux/slab.h>
+#include "fixture.h"
+
+#define CTX(n)	((void *)(unsigned long)(n))
+#define PART	(KFI_MSG | KFI_RECV)
+#define LAST	(KFI_MSG | KFI_RECV | KFI_MULTI_RECV)
+
+static char area[4096];
+
+static enum kfi_rx_verdict arrive(struct kfi_world *w, struct kfi_rx *rx, size_t len, bool queue)
+{
+	*rx = (struct kfi_rx) { .flags = KFI_MSG, .len = len, .src = KFI_ADDR_NOTAVAIL };
+	return kfi_rx_arrive(&w->ep, rx, queue);
+}
+
+static void expect(struct kfi_world *w, void *context, u64 flags, size_t len, void *buf, int err)
+{
+	struct kfi_cq_err_entry wc;
+
+	KUNIT_ASSERT_TRUE(w->test, kfi_world_entry(w, &wc));
+	KUNIT_EXPECT_PTR_EQ(w->test, context, wc.op_context);
+	KUNIT_EXPECT_EQ(w->test, flags, wc.flags);
+	KUNIT_EXPECT_EQ(w->test, len, wc.len);
+	KUNIT_EXPECT_PTR_EQ(w->test, buf, wc.buf);
+	KUNIT_EXPECT_EQ(w->test, err, wc.err);
+}
+
+static void expect_none(struct kfi_world *w)
+{
+	struct kfi_cq_err_entry wc;
+
+	KUNIT_EXPECT_FALSE(w->test, kfi_world_entry(w, &wc));
+}
+
+static struct kfi_world *world(struct kunit *test, size_t min, u32 cq_size)
+{
+	struct kfi_world_opts opts = { .cq_size = cq_size };
+	struct kfi_world *w = kfi_world_open(test, &opts);
+
+	w->ep.min_multi_recv = min;
+	return w;
+}
+
+static void messages_are_packed(struct kunit *test)
+{
+	struct kfi_world *w = world(test, 16, 0);
+	struct kfi_rx rx;
+	int i;
+
+	memset(area, '-', sizeof(area));
+	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 100, CTX(1)));
+	for (i = 0; i < 3; i++) {
+		KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx, 30, false));
+		KUNIT_EXPECT_PTR_EQ(test, (void *)area + 30 * i, rx.buf);
+		KUNIT_EXPECT_EQ(test, (size_t)30, copy_to_iter("abcdefghijklmnopqrstuvwxyz1234", 30, &rx.iter));
+		KUNIT_EXPECT_EQ(test, i == 2, rx.last);
+		kfi_rx_complete(&rx, 0);
+		expect(w, CTX(1), i == 2 ? LAST : PART, 30, area + 30 * i, 0);
+	}
+	KUNIT_EXPECT_EQ(test, 0, memcmp(area + 60, "abcdefghij", 10));
+	KUNIT_EXPECT_EQ(test, '-', area[90]);
+	KUNIT_EXPECT_EQ(test, (int)KFI_RX_NONE, (int)arrive(w, &rx, 1, false));
+	expect_none(w);
+	kfi_world_close(w);
+}
+
+/* The flag is on the completion that is written last, whichever message that is of. */
+static void any_order_of_completion(struct kunit *test)
+{
+	static const u8 orders[][3] = { {0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0} };
+	struct kfi_world *w = world(test, 11, 0);
+	struct kfi_rx rx[3];
+	int o, i;
+
+	for (o = 0; o < ARRAY_SIZE(orders); o++) {
+		KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 40, CTX(o)));
+		for (i = 0; i < 3; i++)
+			KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx[i], 10, false));
+		for (i = 0; i < 3; i++) {
+			kfi_rx_complete(&rx[orders[o][i]], 0);
+			expect(w, CTX(o), i == 2 ? LAST : PART, 10, area + 10 * orders[o][i], 0);
+		}
+	}
+	expect_none(w);
+	kfi_world_close(w);
+}
+
+static void too_long_goes_to_the_next(struct kunit *test)
+{
+	struct kfi_world *w = world(test, 1, 0);
+	struct kfi_rx rx[2];
+
+	/* nothing under way: the first buffer is released by an entry of its own */
+	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 64, CTX(1)));
+	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area + 64, 64, CTX(2)));
+	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx[0], 40, false));
+	kfi_rx_complete(&rx[0], 0);
+	expect(w, CTX(1), PART, 40, area, 0);
+	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx[1], 25, false));
+	expect(w, CTX(1), KFI_MULTI_RECV, 0, NULL, 0);
+	/* something under way: that carries the flag */
+	KUNIT_ASSERT_EQ(test, (int)KFI_RX_NONE, (int)arrive(w, &rx[0], 64, false));
+	expect_none(w);
+	kfi_rx_complete(&rx[1], 0);
+	expect(w, CTX(2), LAST, 25, area + 64, 0);
+	expect_none(w);
+	kfi_world_close(w);
+}
+
+static void only_an_empty_buffer_truncates(struct kunit *test)
+{
+	struct kfi_world *w = world(test, 16, 0);
+	struct kfi_cq_err_entry wc;
+	struct kfi_rx rx;
+
+	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 64, CTX(1)));
+	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx, 100, false));
+	KUNIT_EXPECT_EQ(test, (size_t)64, rx.room);
+	kfi_rx_complete(&rx, 0);
+	KUNIT_ASSERT_TRUE(test, kfi_world_entry(w, &wc));
+	KUNIT_EXPECT_EQ(test, LAST, wc.flags);
+	KUNIT_EXPECT_EQ(test, KFI_ETRUNC, wc.err);
+	KUNIT_EXPECT_EQ(test, (size_t)100, wc.len);
+	KUNIT_EXPECT_EQ(test, (size_t)36, wc.olen);
+	kfi_world_close(w);
+}
+
+static void unexpected_messages_fill_it_in_order(struct kunit *test)
+{
+	struct kfi_world *w = world(test, 8, 0);
+	struct kfi_rx rx[5];
+	int i;
+
+	for (i = 0; i < 5; i++)
+		KUNIT_ASSERT_EQ(test, (int)KFI_RX_QUEUED, (int)arrive(w, &rx[i], 10 + i, true));
+	w->hold = true;
+	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 40, CTX(1)));
+	KUNIT_ASSERT_EQ(test, 3u, w->nr_held);
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_PTR_EQ(test, &rx[i], w->held[i]);
+	KUNIT_EXPECT_PTR_EQ(test, (void *)area + 21, rx[2].buf);
+	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area + 64, 40, CTX(2)));
+	KUNIT_ASSERT_EQ(test, 5u, w->nr_held);
+	KUNIT_EXPECT_PTR_EQ(test, (void *)area + 64 + 13, rx[4].buf);
+	for (i = 0; i < 5; i++)
+		kfi_rx_complete(&rx[i], 0);
+	for (i = 0; i < 3; i++)
+		expect(w, CTX(1), i == 2 ? LAST : PART, 10 + i, rx[i].buf, 0);
+	expect(w, CTX(2), PART, 13, area + 64, 0);
+	expect(w, CTX(2), PART, 14, area + 77, 0);
+	expect_none(w);
+	kfi_world_close(w);
+}
+
+/* Two slots: one is the buffer's own. A third message has to wait until the queue has been read. */
+static void no_slot_no_match(struct kunit *test)
+{
+	struct kfi_world *w = world(test, 10, 2);
+	struct kfi_rx rx[3];
+	int i;
+
+	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 100, CTX(1)));
+	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx[0], 30, true));
+	for (i = 0; i < 3; i++)
+		KUNIT_ASSERT_EQ(test, (int)KFI_RX_FULL, (int)arrive(w, &rx[1], 30, true));
+	kfi_rx_complete(&rx[0], 0);
+	KUNIT_ASSERT_EQ(test, (int)KFI_RX_FULL, (int)arrive(w, &rx[1], 30, true));
+	expect(w, CTX(1), PART, 30, area, 0);
+	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx[1], 30, true));
+	KUNIT_EXPECT_PTR_EQ(test, (void *)area + 30, rx[1].buf);
+	/* the one that exhausts the buffer needs no slot but the buffer's */
+	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx[2], 40, true));
+	kfi_rx_complete(&rx[2], 0);
+	kfi_rx_complete(&rx[1], 0);
+	expect(w, CTX(1), PART, 40, area + 60, 0);
+	expect(w, CTX(1), LAST, 30, area + 30, 0);
+	expect_none(w);
+	kfi_world_close(w);
+}
+
+/* The same with messages that came before the buffer: they follow by themselves as the queue is read. */
+static void stalled_messages_follow(struct kunit *test)
+{
+	struct kfi_world *w = world(test, 1, 2);
+	struct kfi_rx rx[4], late;
+	int i, tries;
+
+	for (i = 0; i < 4; i++)
+		KUNIT_ASSERT_EQ(test, (int)KFI_RX_QUEUED, (int)arrive(w, &rx[i], 10, true));
+	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 100, CTX(1)));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&w->matched));
+	/* a late one does not overtake those that wait */
+	KUNIT_EXPECT_EQ(test, (int)KFI_RX_FULL, (int)arrive(w, &late, 10, true));
+	for (i = 0; i < 4; i++) {
+		for (tries = 0; tries < 200 && atomic_read(&w->matched) < i + 1; tries++)
+			msleep(10);
+		KUNIT_ASSERT_EQ(test, i + 1, atomic_read(&w->matched));
+		expect(w, CTX(1), PART, 10, area + 10 * i, 0);
+	}
+	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &late, 10, true));
+	KUNIT_EXPECT_PTR_EQ(test, (void *)area + 40, late.buf);
+	kfi_rx_complete(&late, 0);
+	expect(w, CTX(1), PART, 10, area + 40, 0);
+	kfi_world_close(w);
+}
+
+static void closing_while_stalled(struct kunit *test)
+{
+	struct kfi_world *w = world(test, 1, 2);
+	struct kfi_rx rx[3];
+	int i;
+
+	for (i = 0; i < 3; i++)
+		KUNIT_ASSERT_EQ(test, (int)KFI_RX_QUEUED, (int)arrive(w, &rx[i], 10, true));
+	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 100, CTX(1)));
+	kfi_match_close(&w->ep, -ECANCELED);
+	KUNIT_EXPECT_EQ(test, 2, atomic_read(&w->dropped));
+	expect(w, CTX(1), PART, 10, area, 0);
+	expect(w, CTX(1), LAST, 0, NULL, ECANCELED);
+	expect_none(w);
+	kfi_world_close(w);
+}
+
+static void cancel(struct kunit *test)
+{
+	struct kfi_world *w = world(test, 1, 0);
+	struct kfi_oper *op;
+	struct kfi_rx rx;
+
+	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 100, CTX(1)));
+	op = kfi_match_cancel(&w->ep, CTX(1));
+	KUNIT_ASSERT_NOT_NULL(test, op);
+	kfi_match_end(op, -ECANCELED);
+	expect(w, CTX(1), LAST, 0, NULL, ECANCELED);
+	/* with a message under way that message is the last event */
+	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 100, CTX(2)));
+	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx, 10, false));
+	KUNIT_EXPECT_NULL(test, kfi_match_cancel(&w->ep, CTX(2)));
+	expect_none(w);
+	kfi_rx_complete(&rx, 0);
+	expect(w, CTX(2), LAST, 10, area, 0);
+	expect_none(w);
+	kfi_world_close(w);
+}
+
+/* A message that never fully came makes no event, unless its event is what releases the buffer. */
+static void failed_landings(struct kunit *test)
+{
+	struct kfi_world *w = world(test, 11, 2);
+	struct kfi_rx rx[3];
+
+	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 30, CTX(1)));
+	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx[0], 10, false));
+	kfi_rx_complete(&rx[0], -ECONNRESET);
+	expect_none(w);
+	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx[1], 15, false));
+	kfi_rx_complete(&rx[1], -ECONNRESET);
+	expect(w, CTX(1), LAST, 0, area + 10, ECANCELED);
+	expect_none(w);
+	kfi_world_close(w);
+}
+
+static void zero_length_messages(struct kunit *test)
+{
+	struct kfi_world *w = world(test, 0, 0);
+	struct kfi_rx rx;
+	int i;
+
+	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 8, CTX(1)));
+	for (i = 0; i < 3; i++) {
+		KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx, 0, false));
+		kfi_rx_complete(&rx, 0);
+		expect(w, CTX(1), PART, 0, area, 0);
+	}
+	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx, 8, false));
+	kfi_rx_complete(&rx, 0);
+	expect(w, CTX(1), LAST, 8, area, 0);
+	kfi_world_close(w);
+}
+
+static void page_vectors(struct kunit *test)
+{
+	struct kfi_world *w = world(test, 1, 0);
+	struct page *page[2] = { alloc_page(GFP_KERNEL), alloc_page(GFP_KERNEL) };
+	struct kfi_oper *op = kfi_world_recv(w, KFI_MSG, NULL, 200, CTX(1), KFI_MULTI_RECV);
+	struct kfi_rx rx;
+
+	KUNIT_ASSERT_TRUE(test, page[0] && page[1] && op);
+	op->iov.bvec[0] = (struct bio_vec) { .bv_page = page[0], .bv_offset = PAGE_SIZE - 100, .bv_len = 100 };
+	op->iov.bvec[1] = (struct bio_vec) { .bv_page = page[1], .bv_offset = 0, .bv_len = 100 };
+	iov_iter_bvec(&op->iter, ITER_DEST, op->iov.bvec, 2, 200);
+	KUNIT_ASSERT_EQ(test, 0, kfi_world_post(w, op));
+	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx, 100, false));
+	KUNIT_EXPECT_PTR_EQ(test, page_address(page[0]) + PAGE_SIZE - 100, rx.buf);
+	kfi_rx_complete(&rx, 0);
+	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx, 40, false));
+	KUNIT_EXPECT_PTR_EQ(test, page_address(page[1]), rx.buf);
+	kfi_rx_complete(&rx, 0);
+	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx, 60, false));
+	KUNIT_EXPECT_PTR_EQ(test, page_address(page[1]) + 40, rx.buf);
+	kfi_rx_complete(&rx, 0);
+	kfi_world_close(w);
+	__free_page(page[0]);
+	__free_page(page[1]);
+}
+
+static struct kunit_case multi_cases[] = {
+	KUNIT_CASE(messages_are_packed),
+	KUNIT_CASE(any_order_of_completion),
+	KUNIT_CASE(too_long_goes_to_the_next),
+	KUNIT_CASE(only_an_empty_buffer_truncates),
+	KUNIT_CASE(unexpected_messages_fill_it_in_order),
+	KUNIT_CASE(no_slot_no_match),
+	KUNIT_CASE(stalled_messages_follow),
+	KUNIT_CASE(closing_while_stalled),
+	KUNIT_CASE(cancel),
+	KUNIT_CASE(failed_landings),
+	KUNIT_CASE(zero_length_messages),
+	KUNIT_CASE(page_vectors),
+	{}
+};
+
+static struct kunit_suite multi_suite = {
+	.name = "kfi_multi",
+	.test_cases = multi_cases,
+};
+kunit_test_suite(multi_suite);
