@@ -121,7 +121,8 @@ static int close_domain(struct kfid *fid)
 	mutex_lock(&fabric->lock);
 	list_del(&domain->obj.entry);
 	mutex_unlock(&fabric->lock);
-	fabric->prov->ops->domain_close(domain);
+	if (fabric->prov->ops->domain_close)
+		fabric->prov->ops->domain_close(domain);
 	kfi_mr_table_exit(domain);
 	if (domain->eq)
 		kfi_obj_put(kfi_eq_obj(domain->eq));

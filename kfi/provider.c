@@ -44,7 +44,6 @@ static const struct kfi_op_rule kfi_op_rules[] = {
 	RULE(resolve, ALWAYS),
 	RULE(addr_str, ALWAYS),
 	RULE(domain_open, ALWAYS),
-	RULE(domain_close, ALWAYS),
 	RULE(ep_open, ALWAYS),
 	RULE(ep_enable, ALWAYS),
 	RULE(ep_stop, ALWAYS),

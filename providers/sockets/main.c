@@ -127,7 +127,7 @@ static int __init ks_init(void)
 	ks_inmsg_cache = KMEM_CACHE(ks_inmsg, SLAB_HWCACHE_ALIGN);
 	if (!ks_inmsg_cache)
 		return -ENOMEM;
-	ks_wq = alloc_workqueue("kfi_sockets", WQ_MEM_RECLAIM | WQ_HIGHPRI, 0);
+	ks_wq = alloc_workqueue("kfi_sockets", WQ_MEM_RECLAIM | WQ_HIGHPRI | WQ_PERCPU, 0);
 	if (!ks_wq)
 		goto destroy_cache;
 	ks_cm_wq = alloc_workqueue("kfi_sockets_cm", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
