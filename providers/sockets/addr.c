@@ -273,7 +273,7 @@ static void ks_offer_transfer(struct kfi_info *info, enum kfi_ep_type type)
 	};
 }
 
-static void ks_offer_domain(struct kfi_info *info, struct ks_local *local)
+static void ks_offer_domain(struct kfi_info *info, const struct kfi_query *q, struct ks_local *local)
 {
 	*info->domain_attr = (struct kfi_domain_attr) {
 		.name = local->domain,
@@ -295,7 +295,12 @@ static void ks_offer_domain(struct kfi_info *info, struct ks_local *local)
 		.caps = KS_COMM_CAPS,
 		.mr_cnt = 1 << 20,
 	};
-	*info->fabric_attr = (struct kfi_fabric_attr) { .name = local->fabric };
+	*info->fabric_attr = (struct kfi_fabric_attr) {
+		.name = local->fabric,
+		.prov_name = (char *)q->prov->name,
+		.prov_version = q->prov->version,
+		.api_version = q->version,
+	};
 }
 
 static int ks_offer(struct kfi_query *q, struct ks_local *local, const union ks_addr *dest)
@@ -306,7 +311,7 @@ static int ks_offer(struct kfi_query *q, struct ks_local *local, const union ks_
 
 	for (i = 0; !ret && i < ARRAY_SIZE(types); i++) {
 		ks_offer_transfer(info, types[i]);
-		ks_offer_domain(info, local);
+		ks_offer_domain(info, q, local);
 		info->addr_format = local->addr.sa.sa_family == AF_INET6 ? KFI_SOCKADDR_IN6 : KFI_SOCKADDR_IN;
 		info->src_addr = &local->addr;
 		info->src_addrlen = ks_addrlen(local->addr.sa.sa_family);
@@ -319,6 +324,7 @@ static int ks_offer(struct kfi_query *q, struct ks_local *local, const union ks_
 		info->dest_addr = NULL;
 		info->domain_attr->name = NULL;
 		info->fabric_attr->name = NULL;
+		info->fabric_attr->prov_name = NULL;
 	}
 	kfi_freeinfo(info);
 	return ret;
