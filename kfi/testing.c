@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * testing.c - inner calls that the unit tests make. Part of kfi.ko only when it is built with KFI_TESTS=y.
+ */
+#include <linux/export.h>
+#include "attr.h"
+#include "core.h"
+#include "registry.h"
+
+EXPORT_SYMBOL_GPL(kfi_obj_init);
+EXPORT_SYMBOL_GPL(kfi_pool_init);
+EXPORT_SYMBOL_GPL(kfi_pool_exit);
+EXPORT_SYMBOL_GPL(kfi_op_get);
+EXPORT_SYMBOL_GPL(kfi_op_abort);
+EXPORT_SYMBOL_GPL(kfi_cq_reserve);
+EXPORT_SYMBOL_GPL(kfi_cq_unreserve);
+EXPORT_SYMBOL_GPL(kfi_match_init);
+EXPORT_SYMBOL_GPL(kfi_match_exit);
+EXPORT_SYMBOL_GPL(kfi_match_post);
+EXPORT_SYMBOL_GPL(kfi_match_more);
+EXPORT_SYMBOL_GPL(kfi_match_cancel);
+EXPORT_SYMBOL_GPL(kfi_match_end);
+EXPORT_SYMBOL_GPL(kfi_match_close);
+EXPORT_SYMBOL_GPL(kfi_mr_table_init);
+EXPORT_SYMBOL_GPL(kfi_mr_table_exit);
+EXPORT_SYMBOL_GPL(kfi_attr_match);
+EXPORT_SYMBOL_GPL(kfi_attr_settle);
+EXPORT_SYMBOL_GPL(kfi_caps_expand);
+EXPORT_SYMBOL_GPL(kfi_missing_op);
+EXPORT_SYMBOL_GPL(kfi_provider_name_ok);
+EXPORT_SYMBOL_GPL(kfi_provider_find);
+EXPORT_SYMBOL_GPL(kfi_provider_put);
+EXPORT_SYMBOL_GPL(kfi_for_each_ep);
