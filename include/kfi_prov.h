@@ -97,6 +97,7 @@ struct kfi_rx;
  * @priv:	the provider's own
  * @entry:	kfi.ko's
  * @owner:	kfi.ko's: the module, pinned by every open fabric
+ * @id:		kfi.ko's: grows with each registration
  */
 struct kfi_provider {
 	const char			*name;
@@ -106,6 +107,7 @@ struct kfi_provider {
 	/* kfi.ko's part */
 	struct list_head		entry;
 	struct module			*owner;
+	u32				id;
 };
 
 int __kfi_provider_register(struct kfi_provider *prov, u32 contract, size_t size, struct module *owner);
@@ -423,13 +425,14 @@ struct kfi_ep {
 /**
  * struct kfi_pep - a passive (listening) endpoint
  * @fid: consumer's handle; @obj: common part; @fabric: parent; @ops: the provider's
- * @lock:	protects @connreqs and @listening
+ * @lock:	protects everything from @eq on
  * @eq:		bound event queue
  * @info:	private copy
  * @connreqs:	requests reported and neither accepted nor rejected yet
  * @nr_connreqs: their number; bounded by @backlog
  * @backlog:	most requests held for the consumer (KFI_BACKLOG)
  * @listening:	kfi_listen() was called
+ * @dead:	closed, or its network is gone: the provider has let go of it
  */
 struct kfi_pep {
 	struct kfid_pep		fid;
@@ -443,6 +446,7 @@ struct kfi_pep {
 	unsigned int		nr_connreqs;
 	unsigned int		backlog;
 	bool			listening;
+	bool			dead;
 };
 
 /**
@@ -905,7 +909,8 @@ struct kfi_peer_info {
  * @addr_str:	print an address
  * @fabric_open: @fabric_close: optional
  * @domain_open: @domain_close: fill &kfi_domain.limits and .addrlen
- * @ep_open: @ep_close: endpoint structure made / about to be freed; at close the endpoint is stopped
+ * @ep_open: @ep_close: endpoint structure made / about to be freed; at close the endpoint is stopped. open sets
+ *		ep->tx_levels to the completion levels that were on offer for this type
  * @ep_enable:	bindings are complete; start. RDM and DGRAM: the address is fixed from here on
  * @ep_stop:	let go of the network at once and end every accepted transmit with @err through kfi_tx_complete() before
  *		returning; no kfi_rx_* call for this endpoint after it. Messages under way into receives end with @err
