@@ -71,7 +71,7 @@ struct skw_hello {
 	u8	reserved[8];
 } __packed;
 
-static_assert(sizeof(struct skw_hello) == 64);
+static_assert(sizeof(struct skw_hello) == 64, "hello");
 
 /** enum skw_type - frames */
 enum skw_type {
@@ -127,7 +127,7 @@ struct skw_hdr {
 	__le64	data;
 } __packed;
 
-static_assert(sizeof(struct skw_hdr) == 56);
+static_assert(sizeof(struct skw_hdr) == 56, "frame header");
 
 /** struct skw_rma - a remote segment */
 struct skw_rma {
@@ -136,7 +136,7 @@ struct skw_rma {
 	__le64	key;
 } __packed;
 
-static_assert(sizeof(struct skw_rma) == 24);
+static_assert(sizeof(struct skw_rma) == 24, "segment");
 
 /* One credit pays for up to this many payload bytes; every message costs at least one. */
 #define SKW_UNIT	256
