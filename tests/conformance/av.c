@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Address vectors.
+ */
+#include "harness.h"
+
+static struct node *open_named(struct test *t)
+{
+	struct node *n = test_new(t, struct node);
+
+	return n && !node_open_ep(t, n, 0, NULL) ? n : NULL;
+}
+
+static void lookup(struct test *t)
+{
+	struct node *n = open_named(t);
+	u8 got[128] = {};
+	kfi_addr_t addr = KFI_ADDR_NOTAVAIL;
+	size_t len = sizeof(got);
+
+	REQUIRE(t, n);
+	EXPECT_EQ(t, kfi_av_insert(n->av, n->addr, 1, &addr, 0, NULL), 1);
+	EXPECT(t, addr != KFI_ADDR_NOTAVAIL);
+	EXPECT_EQ(t, kfi_av_lookup(n->av, addr, got, &len), 0);
+	EXPECT_EQ(t, len, n->addrlen);
+	EXPECT(t, !memcmp(got, n->addr, n->addrlen));
+	/* Too small a buffer: what fits, and how much there is. */
+	memset(got, 0xee, sizeof(got));
+	len = 3;
+	EXPECT_EQ(t, kfi_av_lookup(n->av, addr, got, &len), -KFI_ETOOSMALL);
+	EXPECT_EQ(t, len, n->addrlen);
+	EXPECT(t, !memcmp(got, n->addr, 3));
+	EXPECT_EQ(t, not_all(got + 3, sizeof(got) - 3, 0xee), -1);
+}
+
+static void table_order(struct test *t)
+{
+	struct node *n = open_named(t);
+	kfi_addr_t addr[4] = {};
+	u8 *many;
+	int i;
+
+	REQUIRE(t, n);
+	many = test_zalloc(t, 4 * n->addrlen);
+	REQUIRE(t, many);
+	for (i = 0; i < 4; i++) {
+		memcpy(many + i * n->addrlen, n->addr, n->addrlen);
+		many[i * n->addrlen + 2] ^= i;	/* the port, of a sockaddr */
+	}
+	EXPECT_EQ(t, kfi_av_insert(n->av, many, 4, addr, 0, NULL), 4);
+	for (i = 0; i < 4; i++)
+		EXPECT_EQ(t, addr[i], i);
+}
+
+static void many(struct test *t)
+{
+	struct node *n = open_named(t);
+	size_t len = 128, count = t->w->quick ? 500 : 3000, i;
+	kfi_addr_t *addr = test_zalloc(t, count * sizeof(*addr));
+	u8 one[128], got[128];
+
+	REQUIRE(t, n && addr);
+	memcpy(one, n->addr, n->addrlen);
+	for (i = 0; i < count; i++) {
+		one[2] = (i + 1) >> 8;
+		one[3] = i + 1;
+		REQUIRE_EQ(t, kfi_av_insert(n->av, one, 1, &addr[i], 0, NULL), 1);
+	}
+	for (i = 0; i < count; i++) {
+		len = sizeof(got);
+		REQUIRE_EQ(t, kfi_av_lookup(n->av, addr[i], got, &len), 0);
+		REQUIRE_EQ(t, got[2] << 8 | got[3], i + 1);
+	}
+	EXPECT_EQ(t, kfi_av_remove(n->av, addr, count, 0), 0);
+	len = sizeof(got);
+	EXPECT_EQ(t, kfi_av_lookup(n->av, addr[count / 2], got, &len), -EINVAL);
+}
+
+static void bad_address(struct test *t)
+{
+	struct node *n = open_named(t);
+	kfi_addr_t addr[2] = { 1, 1 };
+	int err[2] = { -1, -1 };
+	u8 *two;
+
+	REQUIRE(t, n);
+	if (n->info->addr_format == KFI_ADDR_LOOP) {
+		test_skip(t, "every string of bytes is an address of this format");
+		return;
+	}
+	two = test_zalloc(t, 2 * n->addrlen);
+	REQUIRE(t, two);
+	memset(two, 0xff, 2 * n->addrlen);
+	EXPECT_EQ(t, kfi_av_insert(n->av, two, 1, addr, 0, NULL), 0);
+	EXPECT_EQ(t, addr[0], KFI_ADDR_NOTAVAIL);
+	memcpy(two, n->addr, n->addrlen);
+	EXPECT_EQ(t, kfi_av_insert(n->av, two, 2, addr, KFI_SYNC_ERR, err), 1);
+	EXPECT(t, addr[0] != KFI_ADDR_NOTAVAIL);
+	EXPECT_EQ(t, addr[1], KFI_ADDR_NOTAVAIL);
+	EXPECT_EQ(t, err[0], 0);
+	EXPECT_EQ(t, err[1], EINVAL);
+	EXPECT_EQ(t, kfi_av_insert(n->av, two, 1, NULL, BIT_ULL(40), NULL), -KFI_EBADFLAGS);
+}
+
+static void text_address(struct test *t)
+{
+	struct node *n = open_named(t);
+	kfi_addr_t addr = 7;
+
+	REQUIRE(t, n);
+	if (!t->w->side[1].node) {
+		test_skip(t, "the provider has no node names");
+		return;
+	}
+	EXPECT_EQ(t, kfi_av_insertsvc(n->av, t->w->side[1].node, "4711", &addr, 0, NULL), 1);
+	EXPECT(t, addr != KFI_ADDR_NOTAVAIL);
+	EXPECT(t, kfi_av_insertsvc(n->av, "no-such-node", "4711", &addr, 0, NULL) <= 0);
+	EXPECT(t, kfi_av_insertsvc(n->av, t->w->side[1].node, "no-such-service", &addr,
+				   0, NULL) <= 0);
+}
+
+static void removal(struct test *t)
+{
+	struct node *n = open_named(t);
+	kfi_addr_t addr, never = 123456, notavail = KFI_ADDR_NOTAVAIL;
+	size_t len = 128;
+	u8 got[128];
+
+	REQUIRE(t, n);
+	EXPECT_EQ(t, kfi_av_remove(n->av, &never, 1, 0), -EINVAL);
+	EXPECT_EQ(t, kfi_av_remove(n->av, &notavail, 1, 0), -EINVAL);
+	EXPECT_EQ(t, kfi_av_lookup(n->av, 0, got, &len), -EINVAL);
+	REQUIRE_EQ(t, kfi_av_insert(n->av, n->addr, 1, &addr, 0, NULL), 1);
+	EXPECT_EQ(t, kfi_av_remove(n->av, &addr, 1, 1), -KFI_EBADFLAGS);
+	EXPECT_EQ(t, kfi_av_remove(n->av, &addr, 1, 0), 0);
+	EXPECT_EQ(t, kfi_av_remove(n->av, &addr, 1, 0), -EINVAL);
+	EXPECT_EQ(t, kfi_av_lookup(n->av, addr, got, &len), -EINVAL);
+	/* A post names nobody then. */
+	EXPECT_EQ(t, kfi_send(n->ep, got, 1, NULL, addr, NULL), -EINVAL);
+	EXPECT_EQ(t, kfi_send(n->ep, got, 1, NULL, KFI_ADDR_UNSPEC, NULL), -EINVAL);
+	NONE_TX(n);
+}
+
+/* Remove the peer, insert it again, and go on. */
+static void insert_again(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	int i;
+
+	REQUIRE(t, p);
+	for (i = 0; i < 5; i++) {
+		if (transfer(&p->a, &p->b, 500, i))
+			return;
+		REQUIRE_EQ(t, kfi_av_remove(p->a.av, &p->a.peer, 1, 0), 0);
+		REQUIRE(t, !node_insert(&p->a, &p->b, &p->a.peer));
+	}
+	still_works(p);
+}
+
+static void rx_ctx_bits(struct test *t)
+{
+	struct kfi_av_attr attr = { .type = KFI_AV_TABLE, .rx_ctx_bits = 8 };
+	struct node *n = open_named(t);
+	struct kfid_av *av;
+	kfi_addr_t addr;
+	size_t len = 128;
+	u8 got[128];
+
+	REQUIRE(t, n);
+	REQUIRE_EQ(t, kfi_av_open(n->domain, &attr, &av, NULL), 0);
+	test_keep(t, &av->fid);
+	REQUIRE_EQ(t, kfi_av_insert(av, n->addr, 1, &addr, 0, NULL), 1);
+	EXPECT_EQ(t, addr >> 56, 0);
+	addr = kfi_rx_addr(addr, 5, 8);
+	EXPECT_EQ(t, addr >> 56, 5);
+	EXPECT_EQ(t, kfi_av_remove(av, &addr, 1, 0), 0);
+	EXPECT_EQ(t, kfi_av_lookup(av, addr, got, &len), -EINVAL);
+	attr.rx_ctx_bits = 17;
+	EXPECT_EQ(t, kfi_av_open(n->domain, &attr, &av, NULL), -EINVAL);
+	attr.rx_ctx_bits = -1;
+	EXPECT_EQ(t, kfi_av_open(n->domain, &attr, &av, NULL), -EINVAL);
+}
+
+static void bad_attributes(struct test *t)
+{
+	struct kfi_av_attr attr = { .type = KFI_AV_MAP };
+	struct node *n = open_named(t);
+	struct kfid_av *av;
+
+	REQUIRE(t, n);
+	EXPECT_EQ(t, kfi_av_open(n->domain, &attr, &av, NULL), -EOPNOTSUPP);
+	attr.type = 99;
+	EXPECT_EQ(t, kfi_av_open(n->domain, &attr, &av, NULL), -EINVAL);
+	attr.type = KFI_AV_TABLE;
+	attr.name = "shared";
+	EXPECT_EQ(t, kfi_av_open(n->domain, &attr, &av, NULL), -EOPNOTSUPP);
+	attr.name = NULL;
+	attr.flags = BIT_ULL(40);
+	EXPECT_EQ(t, kfi_av_open(n->domain, &attr, &av, NULL), -KFI_EBADFLAGS);
+}
+
+static void printed(struct test *t)
+{
+	struct node *n = open_named(t);
+	char whole[128], part[6];
+	size_t len = sizeof(whole), need;
+
+	REQUIRE(t, n);
+	EXPECT(t, kfi_av_straddr(n->av, n->addr, whole, &len) == whole);
+	need = len;
+	EXPECT_EQ(t, need, strlen(whole) + 1);
+	REQUIRE(t, need > sizeof(part));
+	len = sizeof(part);
+	EXPECT(t, kfi_av_straddr(n->av, n->addr, part, &len) == part);
+	EXPECT_EQ(t, len, need);
+	EXPECT_EQ(t, strnlen(part, sizeof(part)), sizeof(part) - 1);
+	EXPECT(t, !strncmp(part, whole, sizeof(part) - 1));
+}
+
+const struct test_case av_cases[] = {
+	{ "av.lookup", T_RDM | T_DGRAM, 0, 0, lookup },
+	{ "av.table_order", T_RDM | T_DGRAM, CASE_ONCE, 0, table_order },
+	{ "av.many", T_RDM | T_DGRAM, CASE_ONCE, 0, many },
+	{ "av.bad_address", T_RDM | T_DGRAM, 0, 0, bad_address },
+	{ "av.text_address", T_RDM | T_DGRAM, CASE_ONCE, 0, text_address },
+	{ "av.removal", T_RDM | T_DGRAM, 0, 0, removal },
+	{ "av.insert_again", T_RDM | T_DGRAM, 0, 0, insert_again },
+	{ "av.rx_ctx_bits", T_RDM | T_DGRAM, CASE_ONCE, 0, rx_ctx_bits },
+	{ "av.bad_attributes", T_RDM | T_DGRAM, CASE_ONCE, 0, bad_attributes },
+	{ "av.printed", T_RDM | T_DGRAM, CASE_ONCE, 0, printed },
+	{ }
+};

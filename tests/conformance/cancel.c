@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Cancelling receives: one event each, the others untouched.
+ */
+#include <linux/delay.h>
+#include "harness.h"
+
+static void one_of_many(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *rx = test_zalloc(t, 64 * 8), *tx = test_zalloc(t, 64);
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && rx && tx);
+	for (i = 1; i <= 8; i++)
+		POST(t, kfi_recv(p->b.ep, rx + 64 * (i - 1), 64, NULL, KFI_ADDR_UNSPEC, CTX(i)));
+	EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, CTX(3)), 0);
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	EXPECT_ERR(t, &c, CTX(3), ECANCELED);
+	EXPECT_EQ(t, c.flags, KFI_MSG | KFI_RECV);
+	EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, CTX(3)), -ENOENT);
+	NONE_RX(&p->b);
+	/* The others are as they were, in their order. */
+	for (i = 1; i <= 8; i++) {
+		if (i == 3)
+			continue;
+		fill(tx, 64, i);
+		POST(t, kfi_send(p->a.ep, tx, 64, NULL, p->a.peer, CTX(9)));
+		REQUIRE(t, !WAIT_TX(&p->a, &c) && !WAIT_RX(&p->b, &c));
+		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_RECV);
+		EXPECT_DATA(t, rx + 64 * (i - 1), 64, i);
+	}
+}
+
+static void unknown(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *buf = test_zalloc(t, 64);
+	comp_t c;
+
+	REQUIRE(t, p && buf);
+	EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, CTX(99)), -ENOENT);
+	/* Consumed is unknown as well. */
+	POST(t, kfi_recv(p->b.ep, buf, 32, NULL, KFI_ADDR_UNSPEC, CTX(1)));
+	POST(t, kfi_send(p->a.ep, buf + 32, 8, NULL, p->a.peer, CTX(2)));
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, CTX(1)), -ENOENT);
+	NONE_RX(&p->b);
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+	/* Only endpoints have something to cancel. */
+	EXPECT(t, kfi_cancel(&p->b.rxcq->fid, CTX(1)) < 0);
+}
+
+/* Of several with one context, the first. */
+static void same_context(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *rx = test_zalloc(t, 128), *tx = test_zalloc(t, 64);
+	comp_t c;
+
+	REQUIRE(t, p && rx && tx);
+	POST(t, kfi_recv(p->b.ep, rx, 64, NULL, KFI_ADDR_UNSPEC, CTX(1)));
+	POST(t, kfi_recv(p->b.ep, rx + 64, 64, NULL, KFI_ADDR_UNSPEC, CTX(1)));
+	EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, CTX(1)), 0);
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	EXPECT_ERR(t, &c, CTX(1), ECANCELED);
+	NONE_RX(&p->b);
+	fill(tx, 64, 1);
+	POST(t, kfi_send(p->a.ep, tx, 64, NULL, p->a.peer, CTX(9)));
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	EXPECT_COMP(t, &c, CTX(1), KFI_MSG | KFI_RECV);
+	EXPECT_DATA(t, rx + 64, 64, 1);
+	EXPECT_EQ(t, not_all(rx, 64, 0), -1);
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+}
+
+static void tagged(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *buf = test_zalloc(t, 256);
+	comp_t c;
+
+	REQUIRE(t, p && buf);
+	POST(t, kfi_trecv(p->b.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, 1, 0, CTX(1)));
+	POST(t, kfi_trecv(p->b.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, 1, 0xff, CTX(2)));
+	POST(t, kfi_trecv(p->b.ep, buf + 64, 64, NULL, KFI_ADDR_UNSPEC, 1, 0, CTX(3)));
+	EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, CTX(1)), 0);
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	EXPECT_ERR(t, &c, CTX(1), ECANCELED);
+	EXPECT_EQ(t, c.flags, KFI_TAGGED | KFI_RECV);
+	EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, CTX(2)), 0);
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	EXPECT_ERR(t, &c, CTX(2), ECANCELED);
+	POST(t, kfi_tsend(p->a.ep, buf + 128, 8, NULL, p->a.peer, 1, CTX(4)));
+	REQUIRE(t, !WAIT_RX(&p->b, &c) && !WAIT_TX(&p->a, &c));
+	EXPECT_EQ(t, c.err, 0);
+	NONE_RX(&p->b);
+}
+
+/*
+ * Cancelled while messages arrive: each receive ends once, as one or the
+ * other, and a message whose receive was cancelled goes to the next one.
+ */
+static void racing(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	unsigned int i, n = t->w->quick ? 300 : 3000, got = 0, cancelled = 0, ended = 0, sent = 0;
+	unsigned int told = 0;
+	unsigned long until = jiffies + msecs_to_jiffies(2 * t->w->wait_ms);
+	u8 *buf = test_zalloc(t, 128), *seen = test_zalloc(t, n + 1);
+	ssize_t ret;
+	comp_t c;
+
+	REQUIRE(t, p && buf && seen);
+	for (i = 1; (i <= n || ended < n) && !t->failures && time_before(jiffies, until);) {
+		if (i <= n && !kfi_recv(p->b.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, CTX(i))) {
+			if (sent < i && !kfi_send(p->a.ep, buf + 64, 8, NULL, p->a.peer, CTX(1)))
+				sent++;
+			ret = kfi_cancel(&p->b.ep->fid, CTX(i));
+			EXPECT(t, ret == 0 || ret == -ENOENT || ret == -EAGAIN);
+			told += !ret;
+			i++;
+		}
+		while (comp_poll(&p->a, p->a.txcq, &c) == 1)
+			EXPECT_EQ(t, c.err, 0);
+		while (comp_poll(&p->b, p->b.rxcq, &c) == 1) {
+			unsigned long which = (unsigned long)c.op_context;
+
+			REQUIRE(t, which >= 1 && which <= n && !seen[which]);
+			seen[which] = 1;
+			ended++;
+			EXPECT(t, c.err == 0 || c.err == ECANCELED);
+			cancelled += c.err == ECANCELED;
+			got += !c.err;
+		}
+		cond_resched();
+	}
+	EXPECT_EQ(t, ended, n);
+	EXPECT_EQ(t, cancelled, told);
+	EXPECT_EQ(t, got + cancelled, n);
+	/* What was sent is not lost: it waits for the receives to come. */
+	for (; got < sent && !t->failures; got++) {
+		POST(t, kfi_recv(p->b.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, CTX(1)));
+		REQUIRE(t, !WAIT_RX(&p->b, &c));
+		EXPECT_EQ(t, c.err, 0);
+		while (comp_poll(&p->a, p->a.txcq, &c) == 1)
+			EXPECT_EQ(t, c.err, 0);
+	}
+	NONE_RX(&p->b);
+}
+
+const struct test_case cancel_cases[] = {
+	{ "cancel.one_of_many", T_ALL, 0, C_MSG, one_of_many },
+	{ "cancel.unknown", T_ALL, 0, C_MSG, unknown },
+	{ "cancel.same_context", T_ALL, 0, C_MSG, same_context },
+	{ "cancel.tagged", T_REL, 0, C_TAGGED, tagged },
+	{ "cancel.racing", T_REL, 0, C_MSG, racing },
+	{ }
+};

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Names and connections.
+ */
+#include <linux/delay.h>
+#include "harness.h"
+
+static void names(struct test *t)
+{
+	struct node *n = test_new(t, struct node);
+	u8 got[128];
+	size_t len;
+
+	REQUIRE(t, n && !node_open(t, n, 0, NULL));
+	if (t->type == KFI_EP_MSG)
+		REQUIRE(t, !node_listen(n));
+	else
+		REQUIRE(t, !node_endpoint(n, n->info) && !node_enable(n));
+	memset(got, 0xee, sizeof(got));
+	len = 3;
+	EXPECT_EQ(t, kfi_getname(n->pep ? &n->pep->fid : &n->ep->fid, got, &len),
+		  -KFI_ETOOSMALL);
+	EXPECT_EQ(t, len, n->addrlen);
+	EXPECT(t, !memcmp(got, n->addr, 3));
+	EXPECT_EQ(t, not_all(got + 3, sizeof(got) - 3, 0xee), -1);
+	len = 0;
+	EXPECT_EQ(t, kfi_getname(n->pep ? &n->pep->fid : &n->ep->fid, NULL, &len),
+		  -KFI_ETOOSMALL);
+	EXPECT_EQ(t, len, n->addrlen);
+	/* The name is settled now. */
+	EXPECT_EQ(t, kfi_setname(n->pep ? &n->pep->fid : &n->ep->fid, n->addr, n->addrlen),
+		  -KFI_EOPBADSTATE);
+}
+
+/* ---- private data ---- */
+
+static size_t cm_data_size(struct test *t, struct node *n)
+{
+	size_t size = 0, len = sizeof(size);
+
+	EXPECT_EQ(t, kfi_getopt(&n->ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_CM_DATA_SIZE, &size,
+				&len), 0);
+	EXPECT_EQ(t, len, sizeof(size));
+	return size;
+}
+
+struct talk {
+	struct node	a, b;
+	struct event	ev;
+	u8		data[300];
+	size_t		max;
+};
+
+/* A listens to nobody yet; B listens; how much data may a request carry? */
+static struct talk *talk_open(struct test *t)
+{
+	struct talk *k = test_new(t, struct talk);
+
+	if (!k || node_open_ep(t, &k->a, 0, NULL) || node_open(t, &k->b, 1, NULL) ||
+	    node_listen(&k->b))
+		return NULL;
+	k->max = min_t(size_t, cm_data_size(t, &k->a), sizeof(k->ev.data));
+	return k;
+}
+
+static bool request(struct talk *k, size_t len, u64 seed)
+{
+	struct test *t = k->a.t;
+
+	fill(k->data, len, seed);
+	return EXPECT_EQ(t, kfi_connect(k->a.ep, k->b.addr, k->data, len), 0) &&
+	       !WAIT_EVENT(&k->b, &k->ev) &&
+	       EXPECT_EQ(t, k->ev.type, KFI_CONNREQ) &&
+	       EXPECT(t, k->ev.fid == &k->b.pep->fid) && EXPECT(t, k->ev.info) &&
+	       EXPECT_EQ(t, k->ev.len, len) && EXPECT_DATA(t, k->ev.data, len, seed);
+}
+
+/* Accept the request in k->ev with @len bytes, and see both sides connected. */
+static bool accept_it(struct talk *k, size_t len, u64 seed)
+{
+	struct test *t = k->a.t;
+	int ret = node_endpoint(&k->b, k->ev.info);
+
+	kfi_freeinfo(k->ev.info);
+	if (ret)
+		return false;
+	fill(k->data, len, seed);
+	/* It enables the endpoint, which is not. */
+	if (!EXPECT_EQ(t, kfi_accept(k->b.ep, k->data, len), 0) || WAIT_EVENT(&k->a, &k->ev) ||
+	    !EXPECT_EQ(t, k->ev.type, KFI_CONNECTED) || !EXPECT_EQ(t, k->ev.err, 0))
+		return false;
+	EXPECT(t, k->ev.fid == &k->a.ep->fid);
+	EXPECT_EQ(t, k->ev.len, len);
+	EXPECT_DATA(t, k->ev.data, len, seed);
+	if (WAIT_EVENT(&k->b, &k->ev))
+		return false;
+	EXPECT(t, k->ev.fid == &k->b.ep->fid);
+	return EXPECT_EQ(t, k->ev.type, KFI_CONNECTED);
+}
+
+static void private_data(struct test *t)
+{
+	struct talk *k = talk_open(t);
+
+	REQUIRE(t, k);
+	EXPECT(t, k->max >= 16);
+	REQUIRE(t, request(k, k->max, 1) && accept_it(k, k->max, 2));
+	if (!transfer(&k->a, &k->b, 1000, 1))
+		transfer(&k->b, &k->a, 1000, 2);
+}
+
+static void too_much_data(struct test *t)
+{
+	struct talk *k = talk_open(t);
+	size_t max;
+
+	REQUIRE(t, k);
+	max = cm_data_size(t, &k->a);
+	REQUIRE(t, max < sizeof(k->data));
+	EXPECT_EQ(t, kfi_connect(k->a.ep, k->b.addr, k->data, max + 1), -EINVAL);
+	REQUIRE(t, request(k, 5, 1));
+	EXPECT_EQ(t, kfi_reject(k->b.pep, k->ev.info->handle, k->data, max + 1), -EINVAL);
+	/* Still there to be accepted. */
+	REQUIRE(t, accept_it(k, 0, 1));
+	transfer(&k->a, &k->b, 10, 1);
+}
+
+static void reject_it(struct test *t)
+{
+	struct talk *k = talk_open(t);
+	kfid_t handle;
+	int i;
+
+	REQUIRE(t, k);
+	for (i = 0; i < 3; i++) {
+		REQUIRE(t, request(k, 0, 0));
+		handle = k->ev.info->handle;
+		fill(k->data, k->max, i);
+		EXPECT_EQ(t, kfi_reject(k->b.pep, handle, k->data, k->max), 0);
+		kfi_freeinfo(k->ev.info);
+		REQUIRE(t, !WAIT_EVENT(&k->a, &k->ev));
+		EXPECT_EQ(t, k->ev.err, ECONNREFUSED);
+		EXPECT(t, k->ev.fid == &k->a.ep->fid);
+		EXPECT_EQ(t, k->ev.len, k->max);
+		EXPECT_DATA(t, k->ev.data, k->max, i);
+		/* The handle is spent. */
+		EXPECT_EQ(t, kfi_reject(k->b.pep, &k->a.ep->fid, NULL, 0), -EINVAL);
+		REQUIRE_EQ(t, test_close(t, &k->a.ep->fid), 0);
+		REQUIRE(t, !node_endpoint(&k->a, k->a.info) && !node_enable(&k->a));
+	}
+	REQUIRE(t, request(k, 0, 0) && accept_it(k, 0, 0));
+	transfer(&k->a, &k->b, 10, 1);
+}
+
+static void nobody(struct test *t)
+{
+	struct talk *k = talk_open(t);
+
+	REQUIRE(t, k);
+	REQUIRE_EQ(t, test_close(t, &k->b.pep->fid), 0);
+	k->b.pep = NULL;
+	EXPECT_EQ(t, kfi_connect(k->a.ep, k->b.addr, NULL, 0), 0);
+	REQUIRE(t, !event_wait(t, k->a.eq, &k->ev, t->w->loss_ms + t->w->wait_ms,
+			       __FILE__, __LINE__));
+	EXPECT_EQ(t, k->ev.err, ECONNREFUSED);
+	EXPECT(t, k->ev.fid == &k->a.ep->fid);
+	/* No second life for an endpoint that failed. */
+	EXPECT(t, kfi_connect(k->a.ep, k->b.addr, NULL, 0) < 0);
+}
+
+static void peer_name(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 got[128];
+	size_t len = sizeof(got);
+
+	REQUIRE(t, p);
+	EXPECT_EQ(t, kfi_getpeer(p->a.ep, got, &len), 0);
+	EXPECT_EQ(t, len, p->b.addrlen);
+	EXPECT(t, !memcmp(got, p->b.addr, len));
+	len = 2;
+	EXPECT_EQ(t, kfi_getpeer(p->a.ep, got, &len), -KFI_ETOOSMALL);
+	EXPECT_EQ(t, len, p->b.addrlen);
+}
+
+static void not_connected(struct test *t)
+{
+	struct node *n = test_new(t, struct node);
+	u8 *buf = test_zalloc(t, 64);
+	size_t len = 64;
+	comp_t c;
+
+	REQUIRE(t, n && buf && !node_open_ep(t, n, 0, NULL));
+	EXPECT_EQ(t, kfi_send(n->ep, buf, 1, NULL, 0, NULL), -ENOTCONN);
+	EXPECT_EQ(t, kfi_inject(n->ep, buf, 1, 0), -ENOTCONN);
+	EXPECT_EQ(t, kfi_shutdown(n->ep, 0), -ENOTCONN);
+	EXPECT_EQ(t, kfi_getpeer(n->ep, buf, &len), -ENOTCONN);
+	/* A receive may be there before the connection. */
+	EXPECT_EQ(t, kfi_recv(n->ep, buf, 64, NULL, KFI_ADDR_UNSPEC, buf), 0);
+	EXPECT_EQ(t, test_close(t, &n->ep->fid), 0);
+	REQUIRE(t, !WAIT_RX(n, &c));
+	EXPECT_ERR(t, &c, buf, ECANCELED);
+}
+
+static void twice(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+
+	REQUIRE(t, p);
+	EXPECT_EQ(t, kfi_connect(p->a.ep, p->b.addr, NULL, 0), -EISCONN);
+	EXPECT_EQ(t, kfi_listen(p->b.pep), -KFI_EOPBADSTATE);
+	EXPECT_EQ(t, kfi_shutdown(p->a.ep, BIT_ULL(40)), -KFI_EBADFLAGS);
+	still_works(p);
+}
+
+static bool expect_shutdown(struct node *n, struct event *ev)
+{
+	return !WAIT_EVENT(n, ev) && EXPECT_EQ(n->t, ev->err, 0) &&
+	       EXPECT_EQ(n->t, ev->type, KFI_SHUTDOWN) &&
+	       EXPECT(n->t, ev->fid == &n->ep->fid);
+}
+
+/* Both hear of it once, the receives end, and posts are refused. */
+static void shutdown_both(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	struct event *ev = test_new(t, struct event);
+	u8 *buf = test_zalloc(t, 256);
+	u32 type;
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && ev && buf);
+	for (i = 1; i <= 4; i++) {
+		POST(t, kfi_recv(p->a.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, CTX(i)));
+		POST(t, kfi_recv(p->b.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, CTX(i)));
+	}
+	EXPECT_EQ(t, kfi_shutdown(p->a.ep, 0), 0);
+	REQUIRE(t, expect_shutdown(&p->a, ev) && expect_shutdown(&p->b, ev));
+	for (i = 1; i <= 4; i++) {
+		REQUIRE(t, !WAIT_RX(&p->a, &c));
+		EXPECT(t, c.err == ECANCELED || c.err == ESHUTDOWN);
+		EXPECT(t, c.op_context == CTX(i));
+		REQUIRE(t, !WAIT_RX(&p->b, &c));
+		EXPECT(t, c.err == ECANCELED || c.err == ESHUTDOWN || c.err == ECONNRESET);
+		EXPECT(t, c.op_context == CTX(i));
+	}
+	EXPECT_EQ(t, kfi_send(p->a.ep, buf, 1, NULL, 0, NULL), -ESHUTDOWN);
+	EXPECT_EQ(t, kfi_send(p->b.ep, buf, 1, NULL, 0, NULL), -ESHUTDOWN);
+	EXPECT_EQ(t, kfi_recv(p->b.ep, buf, 1, NULL, 0, NULL), -ESHUTDOWN);
+	EXPECT_EQ(t, kfi_eq_read(p->a.eq, &type, &ev->data, sizeof(ev->data), 0), -EAGAIN);
+	EXPECT_EQ(t, kfi_eq_read(p->b.eq, &type, &ev->data, sizeof(ev->data), 0), -EAGAIN);
+	NONE_RX(&p->a);
+	NONE_RX(&p->b);
+}
+
+/* What was sent before an orderly end arrives before it. */
+static void shutdown_is_orderly(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	struct event *ev = test_new(t, struct event);
+	int i, n = 32;
+	u8 *tx = test_pages(t, n * 1000), *rx = test_pages(t, n * 1000);
+	comp_t c;
+
+	REQUIRE(t, p && ev && tx && rx);
+	fill(tx, n * 1000, 1);
+	for (i = 0; i < n; i++)
+		POST(t, kfi_recv(p->b.ep, rx + 1000 * i, 1000, NULL, KFI_ADDR_UNSPEC, CTX(i)));
+	for (i = 0; i < n; i++)
+		POST(t, kfi_send(p->a.ep, tx + 1000 * i, 1000, NULL, 0, CTX(i)));
+	for (i = 0; i < n; i++) {
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_SEND);
+	}
+	EXPECT_EQ(t, kfi_shutdown(p->a.ep, 0), 0);
+	REQUIRE(t, expect_shutdown(&p->b, ev));
+	for (i = 0; i < n; i++) {
+		/* They end before the event is raised. */
+		REQUIRE_EQ(t, comp_poll(&p->b, p->b.rxcq, &c), 1);
+		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_RECV);
+	}
+	EXPECT_DATA(t, rx, n * 1000, 1);
+}
+
+/* The closing of one end is heard at the other. */
+static void peer_closes(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	struct event *ev = test_new(t, struct event);
+	u8 *buf = test_zalloc(t, 64);
+	comp_t c;
+
+	REQUIRE(t, p && ev && buf);
+	POST(t, kfi_recv(p->a.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, buf));
+	REQUIRE_EQ(t, test_close(t, &p->b.ep->fid), 0);
+	p->b.ep = NULL;
+	REQUIRE(t, expect_shutdown(&p->a, ev));
+	REQUIRE_EQ(t, comp_poll(&p->a, p->a.rxcq, &c), 1);
+	EXPECT(t, c.err > 0 && c.op_context == buf);
+	if (!pair_reconnect(p, &p->b))
+		still_works(p);
+}
+
+/* The peer gives up before it is answered. */
+static void gives_up(struct test *t)
+{
+	struct talk *k = talk_open(t);
+	struct kfi_info *info;
+	int ret;
+
+	REQUIRE(t, k && request(k, 0, 0));
+	info = k->ev.info;
+	REQUIRE_EQ(t, test_close(t, &k->a.ep->fid), 0);
+	k->a.ep = NULL;
+	msleep(200);
+	ret = node_endpoint(&k->b, info);
+	kfi_freeinfo(info);
+	REQUIRE(t, !ret);
+	ret = kfi_accept(k->b.ep, NULL, 0);
+	EXPECT(t, ret == 0 || ret == -ECONNABORTED);
+	/* Accepted or not, it does not stay half open. */
+	if (!ret) {
+		REQUIRE(t, !event_wait(t, k->b.eq, &k->ev, t->w->loss_ms + t->w->wait_ms,
+				       __FILE__, __LINE__));
+		if (!k->ev.err && k->ev.type == KFI_CONNECTED)
+			EXPECT(t, expect_shutdown(&k->b, &k->ev));
+		else
+			EXPECT(t, k->ev.err > 0);
+	}
+	EXPECT_EQ(t, test_close(t, &k->b.ep->fid), 0);
+	k->b.ep = NULL;
+	REQUIRE(t, !node_endpoint(&k->a, k->a.info) && !node_enable(&k->a));
+	REQUIRE(t, request(k, 3, 7) && accept_it(k, 4, 8));
+	transfer(&k->a, &k->b, 10, 1);
+}
+
+/* Requests that nobody answered end when the listener goes. */
+static void listener_closes(struct test *t)
+{
+	struct talk *k = talk_open(t);
+
+	REQUIRE(t, k && request(k, 0, 0));
+	kfi_freeinfo(k->ev.info);
+	REQUIRE_EQ(t, test_close(t, &k->b.pep->fid), 0);
+	REQUIRE(t, !event_wait(t, k->a.eq, &k->ev, t->w->loss_ms + t->w->wait_ms,
+			       __FILE__, __LINE__));
+	EXPECT(t, k->ev.err == ECONNREFUSED || k->ev.err == ECONNRESET);
+}
+
+/* One listener, several connections, each its own conversation. */
+static void several(struct test *t)
+{
+	int i, n = t->w->quick ? 4 : 16;
+	struct pair *p = test_zalloc(t, n * sizeof(*p)), *first = p;
+
+	REQUIRE(t, p && !node_open(t, &p->b, 1, NULL) && !node_listen(&p->b));
+	for (i = 0; i < n; i++, p++) {
+		if (i)
+			p->b = first->b;
+		REQUIRE(t, !node_open_ep(t, &p->a, 0, NULL));
+		REQUIRE(t, !pair_connect(&p->a, &p->b));
+	}
+	for (i = 0, p = first; i < n; i++, p++)
+		if (transfer(&p->a, &p->b, 100 * i + 1, i) ||
+		    transfer(&p->b, &p->a, 100 * i + 1, i + n))
+			return;
+}
+
+const struct test_case cm_cases[] = {
+	{ "cm.names", T_ALL, 0, 0, names },
+	{ "cm.private_data", T_MSG, 0, 0, private_data },
+	{ "cm.too_much_data", T_MSG, 0, 0, too_much_data },
+	{ "cm.reject", T_MSG, 0, 0, reject_it },
+	{ "cm.nobody", T_MSG, 0, 0, nobody },
+	{ "cm.peer_name", T_MSG, 0, 0, peer_name },
+	{ "cm.not_connected", T_MSG, 0, 0, not_connected },
+	{ "cm.twice", T_MSG, 0, 0, twice },
+	{ "cm.shutdown", T_MSG, 0, 0, shutdown_both },
+	{ "cm.shutdown_is_orderly", T_MSG, 0, 0, shutdown_is_orderly },
+	{ "cm.peer_closes", T_MSG, 0, 0, peer_closes },
+	{ "cm.gives_up", T_MSG, 0, 0, gives_up },
+	{ "cm.listener_closes", T_MSG, 0, 0, listener_closes },
+	{ "cm.several", T_MSG, 0, 0, several },
+	{ }
+};

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Counters: on endpoints, on regions, and by hand.
+ */
+#include <linux/delay.h>
+#include <linux/ktime.h>
+#include "harness.h"
+
+static struct kfid_cntr *open_cntr(struct test *t, struct node *n, enum kfi_cntr_events events)
+{
+	struct kfi_cntr_attr attr = { .events = events, .wait_obj = KFI_WAIT_QUEUE };
+	struct kfid_cntr *cntr;
+
+	if (!EXPECT_EQ(t, kfi_cntr_open(n->domain, &attr, &cntr, NULL), 0))
+		return NULL;
+	test_keep(t, &cntr->fid);
+	return cntr;
+}
+
+static void by_hand(struct test *t)
+{
+	struct kfi_cntr_attr attr = { .wait_obj = KFI_WAIT_NONE };
+	struct node *n = test_new(t, struct node);
+	struct kfid_cntr *cntr, *blind;
+	ktime_t start;
+
+	REQUIRE(t, n && !node_open(t, n, 0, NULL));
+	cntr = open_cntr(t, n, KFI_CNTR_EVENTS_COMP);
+	REQUIRE(t, cntr);
+	EXPECT_EQ(t, kfi_cntr_read(cntr), 0);
+	EXPECT_EQ(t, kfi_cntr_add(cntr, 5), 0);
+	EXPECT_EQ(t, kfi_cntr_read(cntr), 5);
+	EXPECT_EQ(t, kfi_cntr_set(cntr, 3), 0);
+	EXPECT_EQ(t, kfi_cntr_read(cntr), 3);
+	EXPECT_EQ(t, kfi_cntr_readerr(cntr), 0);
+	EXPECT_EQ(t, kfi_cntr_wait(cntr, 3, 0), 0);
+	start = ktime_get();
+	EXPECT_EQ(t, kfi_cntr_wait(cntr, 4, 50), -ETIMEDOUT);
+	EXPECT(t, ktime_ms_delta(ktime_get(), start) >= 49);
+	EXPECT_EQ(t, kfi_cntr_adderr(cntr, 2), 0);
+	EXPECT_EQ(t, kfi_cntr_readerr(cntr), 2);
+	EXPECT_EQ(t, kfi_cntr_seterr(cntr, 1), 0);
+	EXPECT_EQ(t, kfi_cntr_readerr(cntr), 1);
+	REQUIRE_EQ(t, kfi_cntr_open(n->domain, &attr, &blind, NULL), 0);
+	EXPECT_EQ(t, kfi_cntr_wait(blind, 0, 0), -EINVAL);
+	EXPECT_EQ(t, kfi_close(&blind->fid), 0);
+	attr.wait_obj = KFI_WAIT_FD;
+	EXPECT_EQ(t, kfi_cntr_open(n->domain, &attr, &blind, NULL), -EOPNOTSUPP);
+	attr.wait_obj = KFI_WAIT_NONE;
+	attr.flags = 1;
+	EXPECT_EQ(t, kfi_cntr_open(n->domain, &attr, &blind, NULL), -KFI_EBADFLAGS);
+}
+
+struct waiter {
+	struct kfid_cntr	*cntr;
+	u64			threshold;
+	int			ms;
+};
+
+static int wait_for(void *arg)
+{
+	struct waiter *w = arg;
+
+	return kfi_cntr_wait(w->cntr, w->threshold, w->ms);
+}
+
+static void wakes(struct test *t)
+{
+	struct worker *one = test_new(t, struct worker), *two = test_new(t, struct worker);
+	struct node *n = test_new(t, struct node);
+	struct waiter *w = test_new(t, struct waiter);
+
+	REQUIRE(t, n && one && two && w && !node_open(t, n, 0, NULL));
+	w->cntr = open_cntr(t, n, KFI_CNTR_EVENTS_COMP);
+	w->threshold = 2;
+	w->ms = t->w->wait_ms;
+	REQUIRE(t, w->cntr && !worker_start(t, one, -1, wait_for, w));
+	msleep(30);
+	kfi_cntr_add(w->cntr, 1);
+	msleep(30);
+	EXPECT(t, !completion_done(&one->ended));
+	kfi_cntr_add(w->cntr, 1);
+	EXPECT_EQ(t, worker_join(one, t->w->wait_ms + 1000), 0);
+	/* An error ends a wait, too. */
+	w->threshold = 100;
+	REQUIRE(t, !worker_start(t, two, -1, wait_for, w));
+	msleep(30);
+	kfi_cntr_adderr(w->cntr, 1);
+	EXPECT_EQ(t, worker_join(two, t->w->wait_ms + 1000), -KFI_EAVAIL);
+}
+
+/* Counters of all directions of the nodes of a case, by side. */
+enum { C_SEND, C_RECV, C_READ, C_WRITE, C_RREAD, C_RWRITE, C_COUNT };
+
+static const u64 directions[C_COUNT] = {
+	KFI_SEND, KFI_RECV, KFI_READ, KFI_WRITE, KFI_REMOTE_READ, KFI_REMOTE_WRITE,
+};
+
+static int bind_all(struct node *n)
+{
+	struct kfid_cntr **cntr = (struct kfid_cntr **)n->opts.arg + n->side * C_COUNT;
+	bool rma = n->info->caps & KFI_RMA;
+	int i, ret;
+
+	for (i = 0; i < (rma ? C_COUNT : C_READ); i++) {
+		cntr[i] = open_cntr(n->t, n, KFI_CNTR_EVENTS_COMP);
+		if (!cntr[i])
+			return -EIO;
+		ret = kfi_ep_bind(n->ep, &cntr[i]->fid, directions[i]);
+		if (!EXPECT_EQ(n->t, ret, 0))
+			return ret;
+	}
+	return 0;
+}
+
+static void messages(struct test *t)
+{
+	struct kfid_cntr *cntr[2][C_COUNT] = {};
+	struct node_opts opts = { .before_enable = bind_all, .arg = cntr };
+	struct pair *p = pair_open(t, &opts, &opts);
+	u8 *buf = test_zalloc(t, 128);
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && buf);
+	for (i = 0; i < 5; i++)
+		if (transfer(&p->a, &p->b, 64, i))
+			return;
+	EXPECT(t, test_until(t, kfi_cntr_read(cntr[0][C_SEND]) == 5));
+	EXPECT(t, test_until(t, kfi_cntr_read(cntr[1][C_RECV]) == 5));
+	/* What has no completion is counted nevertheless. */
+	POST(t, kfi_recv(p->b.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, buf));
+	POST(t, kfi_inject(p->a.ep, buf + 64, 16, p->a.peer));
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	EXPECT_EQ(t, kfi_cntr_wait(cntr[0][C_SEND], 6, t->w->wait_ms), 0);
+	EXPECT_EQ(t, kfi_cntr_wait(cntr[1][C_RECV], 6, t->w->wait_ms), 0);
+	/* Failures are counted apart. */
+	POST(t, kfi_recv(p->b.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, buf));
+	EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, buf), 0);
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	EXPECT(t, test_until(t, kfi_cntr_readerr(cntr[1][C_RECV]) == 1));
+	EXPECT_EQ(t, kfi_cntr_read(cntr[1][C_RECV]), 6);
+	EXPECT_EQ(t, kfi_cntr_read(cntr[0][C_RECV]), 0);
+	EXPECT_EQ(t, kfi_cntr_readerr(cntr[0][C_SEND]), 0);
+}
+
+static void remote(struct test *t)
+{
+	struct kfid_cntr *cntr[2][C_COUNT] = {};
+	struct node_opts opts = {
+		.caps = C_MSG | C_RMA | KFI_RMA_EVENT, .before_enable = bind_all, .arg = cntr,
+	};
+	struct pair *p = pair_open(t, &opts, &opts);
+	u8 *src = test_pages(t, 64), *dst = test_pages(t, 64);
+	struct region r;
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && src && dst);
+	REQUIRE(t, !region_open(&p->b, &r, dst, 64, KFI_REMOTE_READ | KFI_REMOTE_WRITE));
+	for (i = 0; i < 3; i++) {
+		POST(t, kfi_write(p->a.ep, src, 64, NULL, p->a.peer, r.addr, r.key, src));
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+		EXPECT_EQ(t, c.err, 0);
+	}
+	POST(t, kfi_read(p->a.ep, src, 64, NULL, p->a.peer, r.addr, r.key, src));
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+	EXPECT_EQ(t, kfi_cntr_wait(cntr[0][C_WRITE], 3, t->w->wait_ms), 0);
+	EXPECT_EQ(t, kfi_cntr_wait(cntr[0][C_READ], 1, t->w->wait_ms), 0);
+	EXPECT_EQ(t, kfi_cntr_wait(cntr[1][C_RWRITE], 3, t->w->wait_ms), 0);
+	EXPECT_EQ(t, kfi_cntr_wait(cntr[1][C_RREAD], 1, t->w->wait_ms), 0);
+	EXPECT_EQ(t, kfi_cntr_read(cntr[0][C_SEND]), 0);
+	EXPECT_EQ(t, kfi_cntr_read(cntr[0][C_RWRITE]), 0);
+	EXPECT_EQ(t, kfi_cntr_read(cntr[1][C_RECV]), 0);
+	/* A refused access is the initiator's failure and nobody's success. */
+	POST(t, kfi_write(p->a.ep, src, 64, NULL, p->a.peer, r.addr, r.key + 1, src));
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+	EXPECT_EQ(t, c.err, EACCES);
+	EXPECT(t, test_until(t, kfi_cntr_readerr(cntr[0][C_WRITE]) == 1));
+	EXPECT_EQ(t, kfi_cntr_read(cntr[0][C_WRITE]), 3);
+	EXPECT_EQ(t, kfi_cntr_read(cntr[1][C_RWRITE]), 3);
+}
+
+static void of_region(struct test *t)
+{
+	struct node_opts opts = { .caps = C_MSG | C_RMA | KFI_RMA_EVENT };
+	struct pair *p = pair_open(t, &opts, &opts);
+	u8 *src = test_pages(t, 64), *dst = test_pages(t, 64);
+	struct kfid_cntr *cntr;
+	struct kfid_mr *mr;
+	u64 addr = 0;
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && src && dst);
+	cntr = open_cntr(t, &p->b, KFI_CNTR_EVENTS_COMP);
+	REQUIRE(t, cntr);
+	REQUIRE_EQ(t, kfi_mr_reg(p->b.domain, dst, 64, KFI_REMOTE_WRITE, 0, 99, KFI_RMA_EVENT,
+				 &mr, NULL), 0);
+	test_keep(t, &mr->fid);
+	EXPECT_EQ(t, kfi_mr_bind(mr, &cntr->fid, KFI_REMOTE_WRITE), 0);
+	if (p->b.info->domain_attr->mr_mode & KFI_MR_ENDPOINT)
+		EXPECT_EQ(t, kfi_mr_bind(mr, &p->b.ep->fid, 0), 0);
+	EXPECT_EQ(t, kfi_mr_enable(mr), 0);
+	if (p->b.info->domain_attr->mr_mode & KFI_MR_VIRT_ADDR)
+		addr = (u64)(uintptr_t)dst;
+	for (i = 1; i <= 4; i++) {
+		fill(src, 64, i);
+		POST(t, kfi_write(p->a.ep, src, 64, NULL, p->a.peer, addr, kfi_mr_key(mr), src));
+		/* It counts when the data is there. */
+		REQUIRE_EQ(t, kfi_cntr_wait(cntr, i, t->w->wait_ms), 0);
+		EXPECT_DATA(t, dst, 64, i);
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+	}
+}
+
+const struct test_case cntr_cases[] = {
+	{ "cntr.by_hand", T_ALL, CASE_ONCE, 0, by_hand },
+	{ "cntr.wakes", T_ALL, CASE_ONCE, 0, wakes },
+	{ "cntr.messages", T_ALL, 0, 0, messages },
+	{ "cntr.remote", T_REL, 0, C_MSG | C_RMA | KFI_RMA_EVENT, remote },
+	{ "cntr.of_region", T_REL, 0, C_MSG | C_RMA | KFI_RMA_EVENT, of_region },
+	{ }
+};

@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Completion queues that are waited for, and callbacks in their three contexts.
+ */
+#include <linux/delay.h>
+#include <linux/ktime.h>
+#include <linux/preempt.h>
+#include "harness.h"
+
+static void timeout(struct test *t)
+{
+	struct node_opts opts = { .wait = KFI_WAIT_QUEUE };
+	struct node *n = test_new(t, struct node);
+	struct kfi_cq_tagged_entry e;
+	ktime_t start;
+	s64 ms;
+
+	REQUIRE(t, n && !node_open(t, n, 0, &opts));
+	start = ktime_get();
+	EXPECT_EQ(t, kfi_cq_sread(n->rxcq, &e, 1, NULL, 100), -EAGAIN);
+	ms = ktime_ms_delta(ktime_get(), start);
+	EXPECT(t, ms >= 99);
+	EXPECT(t, ms < 5000);
+	start = ktime_get();
+	EXPECT_EQ(t, kfi_cq_sread(n->rxcq, &e, 1, NULL, 0), -EAGAIN);
+	EXPECT(t, ktime_ms_delta(ktime_get(), start) < 100);
+}
+
+struct reader {
+	struct kfid_cq			*cq;
+	struct kfi_cq_tagged_entry	e[4];
+	const void			*cond;
+	int				timeout;
+};
+
+static int read_one(void *arg)
+{
+	struct reader *r = arg;
+
+	return kfi_cq_sread(r->cq, r->e, 4, r->cond, r->timeout);
+}
+
+static void send_n(struct pair *p, int n, u8 *buf)
+{
+	struct test *t = p->a.t;
+	comp_t c;
+	int i;
+
+	for (i = 1; i <= n; i++) {
+		POST(t, kfi_recv(p->b.ep, buf, 32, NULL, KFI_ADDR_UNSPEC, CTX(i)));
+		POST(t, kfi_send(p->a.ep, buf + 32, 8, NULL, p->a.peer, CTX(i)));
+		WAIT_TX(&p->a, &c);
+	}
+}
+
+static void wakes(struct test *t)
+{
+	struct node_opts opts = { .wait = KFI_WAIT_QUEUE };
+	struct pair *p = pair_open(t, &opts, &opts);
+	struct worker *w = test_new(t, struct worker);
+	struct reader *r = test_new(t, struct reader);
+	u8 *buf = test_zalloc(t, 64);
+
+	REQUIRE(t, p && w && r && buf);
+	r->cq = p->b.rxcq;
+	r->timeout = t->w->wait_ms;
+	REQUIRE(t, !worker_start(t, w, -1, read_one, r));
+	msleep(50);
+	send_n(p, 1, buf);
+	EXPECT_EQ(t, worker_join(w, t->w->wait_ms + 1000), 1);
+	EXPECT(t, r->e[0].op_context == CTX(1));
+}
+
+static void signalled(struct test *t)
+{
+	struct node_opts opts = { .wait = KFI_WAIT_QUEUE };
+	struct worker *w = test_new(t, struct worker);
+	struct reader *r = test_new(t, struct reader);
+	struct node *n = test_new(t, struct node);
+
+	REQUIRE(t, w && r && n && !node_open(t, n, 0, &opts));
+	r->cq = n->rxcq;
+	r->timeout = 2 * t->w->wait_ms;
+	REQUIRE(t, !worker_start(t, w, -1, read_one, r));
+	msleep(50);
+	EXPECT_EQ(t, kfi_cq_signal(n->rxcq), 0);
+	EXPECT_EQ(t, worker_join(w, t->w->wait_ms), -EAGAIN);
+}
+
+static void threshold(struct test *t)
+{
+	struct node_opts opts = { .wait = KFI_WAIT_QUEUE };
+	struct kfi_cq_attr attr = {
+		.size = 64, .format = KFI_CQ_FORMAT_TAGGED, .wait_obj = KFI_WAIT_QUEUE,
+		.wait_cond = KFI_CQ_COND_THRESHOLD,
+	};
+	struct node *n = test_new(t, struct node);
+	struct worker *w = test_new(t, struct worker);
+	struct reader *r = test_new(t, struct reader);
+	u8 *buf = test_zalloc(t, 64);
+	size_t three = 3;
+	int i;
+
+	REQUIRE(t, n && w && r && buf && !node_open(t, n, 0, &opts));
+	REQUIRE_EQ(t, test_close(t, &n->rxcq->fid), 0);
+	REQUIRE_EQ(t, kfi_cq_open(n->domain, &attr, &n->rxcq, NULL, NULL), 0);
+	test_keep(t, &n->rxcq->fid);
+	REQUIRE(t, !node_endpoint(n, n->info) && !node_enable(n));
+	r->cq = n->rxcq;
+	r->timeout = t->w->wait_ms;
+	r->cond = &three;
+	for (i = 0; i < 3; i++)
+		POST(t, kfi_recv(n->ep, buf, 32, NULL, KFI_ADDR_UNSPEC, CTX(i)));
+	REQUIRE(t, !worker_start(t, w, -1, read_one, r));
+	/* Two entries are too few; errors are entries too. */
+	EXPECT_EQ(t, kfi_cancel(&n->ep->fid, CTX(0)), 0);
+	EXPECT_EQ(t, kfi_cancel(&n->ep->fid, CTX(1)), 0);
+	msleep(100);
+	EXPECT(t, !completion_done(&w->ended));
+	EXPECT_EQ(t, kfi_cancel(&n->ep->fid, CTX(2)), 0);
+	EXPECT_EQ(t, worker_join(w, t->w->wait_ms), -KFI_EAVAIL);
+}
+
+/* ---- handlers and done() ---- */
+
+/**
+ * struct echo - a responder that lives in callbacks only
+ * @t: the case
+ * @n: its node
+ * @flags: of the queue: which context is to be seen
+ * @poller: who calls kfi_cq_poll() now
+ * @buf: memory of the receives, 64 bytes each
+ * @cqe: of the operations, when done() is tested
+ * @got: completions seen; @sent of them answers that went out
+ * @wrong: contexts that were not as promised
+ */
+struct echo {
+	struct test		*t;
+	struct node		*n;
+	u64			flags;
+	struct task_struct	*poller;
+	u8			*buf;
+	struct slot {
+		struct kfi_cqe	rx, tx;
+		struct echo	*echo;
+		u8		*buf;
+		atomic_t	ended;
+	} slot[16];
+	atomic_t		got, sent, wrong;
+};
+
+static void check_context(struct echo *e)
+{
+	bool ok;
+
+	if (e->flags & KFI_CQ_SOFTIRQ) {
+		ok = in_softirq() && !irqs_disabled();
+	} else if (e->flags & KFI_CQ_DIRECT) {
+		ok = READ_ONCE(e->poller) == current;
+	} else {
+		ok = in_task() && !in_atomic();
+		might_sleep();
+	}
+	if (!ok)
+		atomic_inc(&e->wrong);
+}
+
+static int answer(struct echo *e, struct slot *s)
+{
+	struct kvec iov = { s->buf, 64 };
+	struct kfi_msg msg = {
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1,
+		.addr = e->n->peer, .context = &s->tx,
+	};
+
+	return kfi_sendmsg(e->n->ep, &msg, KFI_CQE | KFI_COMPLETION);
+}
+
+static int receive(struct echo *e, struct slot *s)
+{
+	struct kvec iov = { s->buf, 64 };
+	struct kfi_msg msg = {
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1,
+		.addr = KFI_ADDR_UNSPEC, .context = &s->rx,
+	};
+
+	return kfi_recvmsg(e->n->ep, &msg, KFI_CQE | KFI_COMPLETION);
+}
+
+static void rx_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+	struct slot *s = container_of(cqe, struct slot, rx);
+	struct echo *e = s->echo;
+
+	check_context(e);
+	if (wc->err == ECANCELED || wc->err == ESHUTDOWN)
+		return;
+	if (wc->err || cq != e->n->rxcq || wc->op_context != cqe || wc->len != 64 ||
+	    wc->flags != (KFI_MSG | KFI_RECV))
+		atomic_inc(&e->wrong);
+	atomic_inc(&e->got);
+	/* What it occupied is free: an answer can go out right now. */
+	if (answer(e, s))
+		atomic_inc(&e->wrong);
+}
+
+static void tx_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+	struct slot *s = container_of(cqe, struct slot, tx);
+	struct echo *e = s->echo;
+
+	check_context(e);
+	if (wc->err == ECANCELED || wc->err == ESHUTDOWN)
+		return;
+	if (wc->err || cq != e->n->txcq || wc->flags != (KFI_MSG | KFI_SEND))
+		atomic_inc(&e->wrong);
+	atomic_inc(&e->sent);
+	if (receive(e, s))
+		atomic_inc(&e->wrong);
+}
+
+static struct echo *echo_new(struct test *t, u64 flags)
+{
+	struct echo *e = test_new(t, struct echo);
+	int i;
+
+	if (!e)
+		return NULL;
+	e->t = t;
+	e->flags = flags;
+	e->buf = test_zalloc(t, 64 * ARRAY_SIZE(e->slot));
+	for (i = 0; i < ARRAY_SIZE(e->slot); i++) {
+		e->slot[i].echo = e;
+		e->slot[i].buf = e->buf ? e->buf + 64 * i : NULL;
+		e->slot[i].rx.done = rx_done;
+		e->slot[i].tx.done = tx_done;
+	}
+	return e->buf ? e : NULL;
+}
+
+static void poll_direct(struct echo *e)
+{
+	if (!(e->flags & KFI_CQ_DIRECT))
+		return;
+	WRITE_ONCE(e->poller, current);
+	kfi_cq_poll(e->n->rxcq, 4);
+	kfi_cq_poll(e->n->txcq, 4);
+	WRITE_ONCE(e->poller, NULL);
+}
+
+/* One message there and back, @e polled meanwhile if it wants to be. */
+static void ping(struct pair *p, struct echo *e, u8 *buf, u64 seed)
+{
+	struct test *t = p->a.t;
+	comp_t c;
+
+	fill(buf, 64, seed);
+	memset(buf + 64, 0, 64);
+	POST(t, kfi_recv(p->a.ep, buf + 64, 64, NULL, KFI_ADDR_UNSPEC, CTX(1)));
+	REQUIRE(t, !POST(t, kfi_send(p->a.ep, buf, 64, NULL, p->a.peer, CTX(2))));
+	REQUIRE(t, test_until(t, (poll_direct(e), comp_poll(&p->a, p->a.rxcq, &c) == 1)));
+	EXPECT_COMP(t, &c, CTX(1), KFI_MSG | KFI_RECV);
+	EXPECT_DATA(t, buf + 64, 64, seed);
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+}
+
+static void callbacks(struct test *t, u64 flags)
+{
+	struct node_opts opts = { .cq_flags = flags };
+	struct echo *e = echo_new(t, flags);
+	struct pair *p = pair_open(t, NULL, &opts);
+	int i, n = t->w->quick ? 100 : 1000;
+	u8 *buf = test_zalloc(t, 128);
+
+	REQUIRE(t, e && p && buf);
+	e->n = &p->b;
+	for (i = 0; i < ARRAY_SIZE(e->slot); i++)
+		REQUIRE(t, !POST(t, receive(e, &e->slot[i])));
+	for (i = 0; i < n && !t->failures; i++)
+		ping(p, e, buf, i);
+	EXPECT(t, test_until(t, (poll_direct(e), atomic_read(&e->sent) == n)));
+	EXPECT_EQ(t, atomic_read(&e->got), n);
+	EXPECT_EQ(t, atomic_read(&e->wrong), 0);
+	/* No entry was made for them. */
+	NONE_RX(&p->b);
+	NONE_TX(&p->b);
+	/* Those that wait end by done() too. */
+	EXPECT_EQ(t, test_close(t, &p->b.ep->fid), 0);
+	poll_direct(e);
+}
+
+static void done_workqueue(struct test *t)
+{
+	callbacks(t, 0);
+}
+
+static void done_softirq(struct test *t)
+{
+	callbacks(t, KFI_CQ_SOFTIRQ);
+}
+
+static void done_direct(struct test *t)
+{
+	callbacks(t, KFI_CQ_DIRECT);
+}
+
+/* A handler that drains its queue, posts what it took again, and counts. */
+struct drain {
+	struct echo	e;
+	atomic_t	calls;
+	int		cpu;
+};
+
+static void drain(struct kfid_cq *cq, void *context)
+{
+	struct drain *d = context;
+	struct kfi_cq_tagged_entry entry;
+	ssize_t ret;
+
+	check_context(&d->e);
+	atomic_inc(&d->calls);
+	if (d->cpu >= 0 && raw_smp_processor_id() != d->cpu)
+		atomic_inc(&d->e.wrong);
+	while ((ret = kfi_cq_read(cq, &entry, 1)) == 1) {
+		if (!(entry.flags & KFI_RECV))
+			continue;
+		atomic_inc(&d->e.got);
+		if (kfi_recv(d->e.n->ep, entry.op_context, 64, NULL, KFI_ADDR_UNSPEC,
+			     entry.op_context))
+			atomic_inc(&d->e.wrong);
+	}
+	/* Errors are left to the case. */
+	if (ret != -EAGAIN && ret != -KFI_EAVAIL)
+		atomic_inc(&d->e.wrong);
+}
+
+static void handlers(struct test *t, u64 flags, int cpu)
+{
+	struct drain *d = test_new(t, struct drain);
+	struct node_opts opts = { .cq_flags = flags, .handler = drain, .arg = d };
+	int i, n = t->w->quick ? 200 : 2000;
+	struct pair *p;
+	u8 *buf;
+	comp_t c;
+
+	REQUIRE(t, d);
+	d->cpu = cpu;
+	d->e.flags = flags & (KFI_CQ_SOFTIRQ | KFI_CQ_DIRECT);
+	p = pair_open(t, NULL, &opts);
+	buf = test_zalloc(t, 64 * 33);
+	REQUIRE(t, p && buf);
+	d->e.n = &p->b;
+	for (i = 0; i < 32; i++)
+		REQUIRE(t, !POST(t, kfi_recv(p->b.ep, buf + 64 * i, 64, NULL,
+					     KFI_ADDR_UNSPEC, buf + 64 * i)));
+	for (i = 0; i < n; i++) {
+		REQUIRE(t, !POST(t, kfi_send(p->a.ep, buf + 64 * 32, 8, NULL, p->a.peer, CTX(i))));
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+		poll_direct(&d->e);
+	}
+	/* Edge triggered, yet nothing is missed. */
+	EXPECT(t, test_until(t, (poll_direct(&d->e), atomic_read(&d->e.got) >= n)));
+	EXPECT_EQ(t, atomic_read(&d->e.got), n);
+	EXPECT(t, atomic_read(&d->calls) >= 1 && atomic_read(&d->calls) <= n);
+	EXPECT_EQ(t, atomic_read(&d->e.wrong), 0);
+}
+
+static void handler_workqueue(struct test *t)
+{
+	handlers(t, 0, -1);
+}
+
+static void handler_softirq(struct test *t)
+{
+	handlers(t, KFI_CQ_SOFTIRQ, -1);
+}
+
+static void handler_direct(struct test *t)
+{
+	handlers(t, KFI_CQ_DIRECT, -1);
+}
+
+/* The handler runs where it was asked for. */
+static void handler_cpu(struct test *t)
+{
+	struct drain *d = test_new(t, struct drain);
+	struct kfi_cq_attr attr = {
+		.size = 64, .format = KFI_CQ_FORMAT_TAGGED, .flags = KFI_AFFINITY,
+	};
+	struct node *n = test_new(t, struct node);
+	u8 *buf = test_zalloc(t, 64);
+	int i;
+
+	REQUIRE(t, n && d && buf && !node_open(t, n, 0, NULL));
+	d->cpu = cpumask_last(cpu_online_mask);
+	d->e.n = n;
+	attr.signaling_vector = d->cpu;
+	REQUIRE_EQ(t, test_close(t, &n->rxcq->fid), 0);
+	REQUIRE_EQ(t, kfi_cq_open(n->domain, &attr, &n->rxcq, drain, d), 0);
+	test_keep(t, &n->rxcq->fid);
+	REQUIRE(t, !node_endpoint(n, n->info) && !node_enable(n));
+	for (i = 1; i <= 4; i++) {
+		comp_t c;
+
+		POST(t, kfi_recv(n->ep, buf, 32, NULL, KFI_ADDR_UNSPEC, CTX(i)));
+		EXPECT_EQ(t, kfi_cancel(&n->ep->fid, CTX(i)), 0);
+		EXPECT(t, test_until(t, atomic_read(&d->calls) == i));
+		REQUIRE(t, !WAIT_RX(n, &c));
+		/* Read until empty: armed again. */
+		EXPECT_EQ(t, comp_poll(n, n->rxcq, &c), 0);
+	}
+	EXPECT_EQ(t, atomic_read(&d->e.wrong), 0);
+}
+
+/* ---- several readers of one queue ---- */
+
+struct readers {
+	struct test		*t;
+	struct node		*n;
+	unsigned long		*seen;
+	atomic_t		got;
+	unsigned int		total;
+	struct worker		worker[4];
+};
+
+static int reader_thread(void *arg)
+{
+	struct readers *r = arg;
+	unsigned long until = jiffies + msecs_to_jiffies(r->t->w->wait_ms);
+	comp_t c;
+	int ret;
+
+	while (atomic_read(&r->got) < r->total && time_before(jiffies, until)) {
+		ret = comp_poll(r->n, r->n->rxcq, &c);
+		if (ret < 0)
+			return ret;
+		if (!ret) {
+			usleep_range(20, 50);
+			continue;
+		}
+		if (c.err || test_and_set_bit((unsigned long)c.op_context, r->seen))
+			return -EILSEQ;
+		atomic_inc(&r->got);
+	}
+	return 0;
+}
+
+static void readers(struct test *t)
+{
+	struct readers *r = test_new(t, struct readers);
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *buf = test_zalloc(t, 64);
+	unsigned long n;
+	unsigned int i;
+	comp_t c;
+
+	REQUIRE(t, r && p && buf);
+	r->t = t;
+	r->n = &p->b;
+	r->total = t->w->quick ? 500 : 5000;
+	r->seen = test_zalloc(t, BITS_TO_LONGS(r->total) * sizeof(long));
+	REQUIRE(t, r->seen);
+	for (i = 0; i < ARRAY_SIZE(r->worker); i++)
+		if (worker_start(t, &r->worker[i], -1, reader_thread, r))
+			break;
+	for (n = 0; i == ARRAY_SIZE(r->worker) && n < r->total; n++) {
+		if (POST(t, kfi_recv(p->b.ep, buf, 32, NULL, KFI_ADDR_UNSPEC, CTX(n))) ||
+		    POST(t, kfi_send(p->a.ep, buf + 32, 8, NULL, p->a.peer, CTX(n))) ||
+		    WAIT_TX(&p->a, &c))
+			break;
+	}
+	while (i--)
+		EXPECT_EQ(t, worker_join(&r->worker[i], 2 * t->w->wait_ms), 0);
+	EXPECT_EQ(t, atomic_read(&r->got), r->total);
+	EXPECT_EQ(t, bitmap_weight(r->seen, r->total), r->total);
+}
+
+const struct test_case cq_wait_cases[] = {
+	{ "cq.timeout", T_ALL, CASE_ONCE, 0, timeout },
+	{ "cq.wakes", T_ALL, 0, 0, wakes },
+	{ "cq.signalled", T_ALL, CASE_ONCE, 0, signalled },
+	{ "cq.threshold", T_REL, CASE_ONCE, 0, threshold },
+	{ "cq.done_workqueue", T_REL, 0, 0, done_workqueue },
+	{ "cq.done_softirq", T_REL, 0, 0, done_softirq },
+	{ "cq.done_direct", T_REL, 0, 0, done_direct },
+	{ "cq.handler_workqueue", T_REL, 0, 0, handler_workqueue },
+	{ "cq.handler_softirq", T_REL, 0, 0, handler_softirq },
+	{ "cq.handler_direct", T_REL, 0, 0, handler_direct },
+	{ "cq.handler_cpu", T_REL, CASE_ONCE, 0, handler_cpu },
+	{ "cq.readers", T_REL, 0, 0, readers },
+	{ }
+};

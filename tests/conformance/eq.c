@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Event queues.
+ */
+#include <linux/delay.h>
+#include <linux/ktime.h>
+#include "harness.h"
+
+static struct kfid_eq *open_eq(struct test *t, struct node *n, size_t size, u64 flags,
+			       kfi_event_handler handler, void *context)
+{
+	struct kfi_eq_attr attr = {
+		.size = size, .flags = flags, .wait_obj = KFI_WAIT_QUEUE,
+	};
+	struct kfid_eq *eq;
+
+	if (!EXPECT_EQ(t, kfi_eq_open(n->fabric, &attr, &eq, handler, context), 0))
+		return NULL;
+	test_keep(t, &eq->fid);
+	return eq;
+}
+
+static struct node *open_fabric(struct test *t)
+{
+	struct node *n = test_new(t, struct node);
+
+	return n && !node_open(t, n, 0, NULL) ? n : NULL;
+}
+
+static ssize_t write_one(struct kfid_eq *eq, struct node *n, u64 data)
+{
+	struct kfi_eq_entry e = { .fid = &n->domain->fid, .context = n, .data = data };
+
+	return kfi_eq_write(eq, KFI_NOTIFY, &e, sizeof(e), 0);
+}
+
+/* Exactly as many as were ordered fit; they come out in order. */
+static void size_and_order(struct test *t)
+{
+	struct node *n = open_fabric(t);
+	struct kfi_eq_entry e;
+	struct kfid_eq *eq;
+	u32 event;
+	int i;
+
+	REQUIRE(t, n);
+	eq = open_eq(t, n, 17, KFI_WRITE, NULL, NULL);
+	REQUIRE(t, eq);
+	EXPECT_EQ(t, kfi_eq_read(eq, &event, &e, sizeof(e), 0), -EAGAIN);
+	for (i = 0; i < 17; i++)
+		REQUIRE_EQ(t, write_one(eq, n, i), sizeof(e));
+	EXPECT_EQ(t, write_one(eq, n, 17), -EAGAIN);
+	for (i = 0; i < 17; i++) {
+		event = 99;
+		REQUIRE_EQ(t, kfi_eq_read(eq, &event, &e, sizeof(e), 0), sizeof(e));
+		EXPECT_EQ(t, event, KFI_NOTIFY);
+		EXPECT_EQ(t, e.data, i);
+		EXPECT(t, e.context == n && e.fid == &n->domain->fid);
+		/* Room for one again. */
+		if (i < 3)
+			EXPECT_EQ(t, write_one(eq, n, 17 + i), sizeof(e));
+	}
+	for (i = 0; i < 3; i++) {
+		REQUIRE_EQ(t, kfi_eq_read(eq, &event, &e, sizeof(e), 0), sizeof(e));
+		EXPECT_EQ(t, e.data, 17 + i);
+	}
+	EXPECT_EQ(t, kfi_eq_read(eq, &event, &e, sizeof(e), 0), -EAGAIN);
+}
+
+static void peek(struct test *t)
+{
+	struct node *n = open_fabric(t);
+	struct kfi_eq_entry e = {};
+	struct kfid_eq *eq;
+	u32 event;
+	int i;
+
+	REQUIRE(t, n);
+	eq = open_eq(t, n, 4, KFI_WRITE, NULL, NULL);
+	REQUIRE(t, eq);
+	REQUIRE_EQ(t, write_one(eq, n, 5), sizeof(e));
+	REQUIRE_EQ(t, write_one(eq, n, 6), sizeof(e));
+	for (i = 0; i < 3; i++) {
+		REQUIRE_EQ(t, kfi_eq_read(eq, &event, &e, sizeof(e), KFI_PEEK), sizeof(e));
+		EXPECT_EQ(t, e.data, 5);
+	}
+	REQUIRE_EQ(t, kfi_eq_read(eq, &event, &e, sizeof(e), 0), sizeof(e));
+	EXPECT_EQ(t, e.data, 5);
+	REQUIRE_EQ(t, kfi_eq_read(eq, &event, &e, sizeof(e), 0), sizeof(e));
+	EXPECT_EQ(t, e.data, 6);
+}
+
+static void refusals(struct test *t)
+{
+	struct kfi_eq_attr attr = { .size = 4, .wait_obj = KFI_WAIT_NONE };
+	struct kfi_eq_err_entry err = {};
+	struct node *n = open_fabric(t);
+	struct kfi_eq_entry e;
+	struct kfid_eq *eq;
+	u32 event;
+
+	REQUIRE(t, n);
+	REQUIRE_EQ(t, kfi_eq_open(n->fabric, &attr, &eq, NULL, NULL), 0);
+	test_keep(t, &eq->fid);
+	/* Not open for writing, and not to be waited for. */
+	EXPECT_EQ(t, write_one(eq, n, 1), -EINVAL);
+	EXPECT_EQ(t, kfi_eq_sread(eq, &event, &e, sizeof(e), 0, 0), -EINVAL);
+	eq = open_eq(t, n, 4, KFI_WRITE, NULL, NULL);
+	REQUIRE(t, eq);
+	REQUIRE_EQ(t, write_one(eq, n, 1), sizeof(e));
+	EXPECT_EQ(t, kfi_eq_read(eq, &event, &e, sizeof(e) - 1, 0), -KFI_ETOOSMALL);
+	EXPECT_EQ(t, kfi_eq_read(eq, &event, &e, sizeof(e), BIT_ULL(40)), -KFI_EBADFLAGS);
+	EXPECT_EQ(t, kfi_eq_readerr(eq, &err, 0), -EAGAIN);
+	/* Nothing of that has consumed it. */
+	EXPECT_EQ(t, kfi_eq_read(eq, &event, &e, sizeof(e), 0), sizeof(e));
+	attr.wait_obj = KFI_WAIT_FD;
+	EXPECT_EQ(t, kfi_eq_open(n->fabric, &attr, &eq, NULL, NULL), -EOPNOTSUPP);
+	attr.wait_obj = KFI_WAIT_NONE;
+	attr.flags = BIT_ULL(40);
+	EXPECT_EQ(t, kfi_eq_open(n->fabric, &attr, &eq, NULL, NULL), -KFI_EBADFLAGS);
+}
+
+static void timeout(struct test *t)
+{
+	struct node *n = open_fabric(t);
+	struct kfi_eq_entry e;
+	ktime_t start;
+	u32 event;
+	s64 ms;
+
+	REQUIRE(t, n);
+	start = ktime_get();
+	EXPECT_EQ(t, kfi_eq_sread(n->eq, &event, &e, sizeof(e), 100, 0), -EAGAIN);
+	ms = ktime_ms_delta(ktime_get(), start);
+	EXPECT(t, ms >= 99);
+	EXPECT(t, ms < 5000);
+}
+
+struct listener {
+	struct kfid_eq	*eq;
+	int		ms;
+	u32		event;
+	u64		data;
+	atomic_t	calls;
+};
+
+static int listen_once(void *arg)
+{
+	struct listener *l = arg;
+	struct kfi_eq_entry e = {};
+	ssize_t ret = kfi_eq_sread(l->eq, &l->event, &e, sizeof(e), l->ms, 0);
+
+	l->data = e.data;
+	return ret;
+}
+
+static void wakes(struct test *t)
+{
+	struct worker *w = test_new(t, struct worker);
+	struct listener *l = test_new(t, struct listener);
+	struct node *n = open_fabric(t);
+
+	REQUIRE(t, w && l && n);
+	l->eq = open_eq(t, n, 4, KFI_WRITE, NULL, NULL);
+	l->ms = t->w->wait_ms;
+	REQUIRE(t, l->eq && !worker_start(t, w, -1, listen_once, l));
+	msleep(50);
+	EXPECT_EQ(t, write_one(l->eq, n, 42), sizeof(struct kfi_eq_entry));
+	EXPECT_EQ(t, worker_join(w, t->w->wait_ms + 1000), sizeof(struct kfi_eq_entry));
+	EXPECT_EQ(t, l->data, 42);
+}
+
+static void on_event(struct kfid_eq *eq, void *context)
+{
+	struct listener *l = context;
+	struct kfi_eq_entry e;
+	u32 event;
+
+	might_sleep();
+	atomic_inc(&l->calls);
+	while (kfi_eq_read(eq, &event, &e, sizeof(e), 0) == sizeof(e))
+		WRITE_ONCE(l->data, l->data + e.data);
+}
+
+static void handler(struct test *t)
+{
+	struct listener *l = test_new(t, struct listener);
+	struct node *n = open_fabric(t);
+	struct kfid_eq *eq;
+	int i, sum = 0;
+
+	REQUIRE(t, l && n);
+	eq = open_eq(t, n, 64, KFI_WRITE, on_event, l);
+	REQUIRE(t, eq);
+	for (i = 1; i <= 200; i++, sum += i - 1)
+		REQUIRE(t, test_until(t, write_one(eq, n, i) == sizeof(struct kfi_eq_entry)));
+	EXPECT(t, test_until(t, READ_ONCE(l->data) == sum));
+	EXPECT(t, atomic_read(&l->calls) >= 1 && atomic_read(&l->calls) <= 200);
+	/* Empty again: the next event calls again. */
+	i = atomic_read(&l->calls);
+	EXPECT_EQ(t, write_one(eq, n, 1), sizeof(struct kfi_eq_entry));
+	EXPECT(t, test_until(t, atomic_read(&l->calls) == i + 1));
+}
+
+const struct test_case eq_cases[] = {
+	{ "eq.size_and_order", T_ALL, CASE_ONCE, 0, size_and_order },
+	{ "eq.peek", T_ALL, CASE_ONCE, 0, peek },
+	{ "eq.refusals", T_ALL, CASE_ONCE, 0, refusals },
+	{ "eq.timeout", T_ALL, CASE_ONCE, 0, timeout },
+	{ "eq.wakes", T_ALL, CASE_ONCE, 0, wakes },
+	{ "eq.handler", T_ALL, CASE_ONCE, 0, handler },
+	{ }
+};

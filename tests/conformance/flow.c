@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Flow control: a peer that takes nothing costs nobody else anything, and
+ * nothing that was accepted is lost.
+ */
+#include <linux/delay.h>
+#include "harness.h"
+
+/* Post until -EAGAIN stays; completions of A are read meanwhile. */
+static u32 flood(struct pair *p, const u8 *buf, size_t len, u32 most, u32 *ended)
+{
+	struct test *t = p->a.t;
+	unsigned long idle = 0;
+	u32 posted = 0;
+	comp_t c;
+	int ret;
+
+	while (posted < most && !t->failures) {
+		ret = kfi_send(p->a.ep, buf, len, NULL, p->a.peer, CTX(posted));
+		if (!ret) {
+			posted++;
+			idle = 0;
+		} else if (!EXPECT_EQ(t, ret, -EAGAIN)) {
+			break;
+		}
+		while (comp_poll(&p->a, p->a.txcq, &c) == 1)
+			EXPECT_COMP(t, &c, CTX((*ended)++), KFI_MSG | KFI_SEND);
+		if (!ret)
+			continue;
+		if (!idle)
+			idle = jiffies + msecs_to_jiffies(500);
+		if (time_after(jiffies, idle))
+			break;
+		usleep_range(50, 100);
+	}
+	return posted;
+}
+
+/* Ten thousand sends to one who does not receive end in -EAGAIN; none is lost. */
+static void no_receives(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u32 n = 10000, ended = 0, posted, got, next = 0;
+	unsigned long until;
+	u8 *tx = test_pages(t, 1000), *rx = test_pages(t, 64 * 1024);
+	comp_t c;
+
+	REQUIRE(t, p && tx && rx);
+	fill(tx, 1000, 1);
+	posted = flood(p, tx, 1000, n, &ended);
+	EXPECT(t, posted > 0);
+	/* What a peer can make us hold is bounded. */
+	EXPECT(t, posted < n);
+	until = jiffies + msecs_to_jiffies(3 * t->w->wait_ms);
+	for (got = 0; got < posted && !t->failures && time_before(jiffies, until);) {
+		while (next < posted && next < got + 64 &&
+		       !kfi_recv(p->b.ep, rx + next % 64 * 1024, 1024, NULL, KFI_ADDR_UNSPEC,
+				 CTX(next)))
+			next++;
+		while (comp_poll(&p->a, p->a.txcq, &c) == 1)
+			EXPECT_COMP(t, &c, CTX(ended++), KFI_MSG | KFI_SEND);
+		while (comp_poll(&p->b, p->b.rxcq, &c) == 1) {
+			EXPECT_COMP(t, &c, CTX(got), KFI_MSG | KFI_RECV);
+			EXPECT_DATA(t, rx + got % 64 * 1024, 1000, 1);
+			got++;
+		}
+		cond_resched();
+	}
+	EXPECT_EQ(t, got, posted);
+	while (ended < posted && !t->failures) {
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+		EXPECT_COMP(t, &c, CTX(ended++), KFI_MSG | KFI_SEND);
+	}
+	NONE_RX(&p->b);
+	NONE_TX(&p->a);
+	still_works(p);
+}
+
+/* Long and short messages that nobody receives, as many as half the queue. */
+static u32 clog(struct node *a, const u8 *buf, size_t len)
+{
+	struct test *t = a->t;
+	u32 n = min_t(size_t, a->info->tx_attr->size / 2, 100), i;
+
+	for (i = 0; i < n; i++)
+		if (kfi_send(a->ep, buf, i % 4 ? 500 : len, NULL, a->peer, CTX(100000 + i)))
+			break;
+	EXPECT(t, i > 0);
+	return i;
+}
+
+/* The next completion that is not one of clog()'s. */
+static int wait_other(struct node *a, comp_t *c, u32 *clogged)
+{
+	do {
+		if (WAIT_TX(a, c))
+			return -ETIMEDOUT;
+		EXPECT_EQ(a->t, c->err, 0);
+		if ((unsigned long)c->op_context < 100000)
+			return 0;
+		(*clogged)--;
+	} while (true);
+}
+
+static void unclog(struct pair *p, u32 n, u32 clogged, u8 *rx, size_t len)
+{
+	struct test *t = p->a.t;
+	comp_t c;
+
+	while (n--) {
+		POST(t, kfi_recv(p->b.ep, rx, len, NULL, KFI_ADDR_UNSPEC, rx));
+		REQUIRE(t, !WAIT_RX(&p->b, &c));
+		EXPECT_COMP(t, &c, rx, KFI_MSG | KFI_RECV);
+	}
+	while (clogged--) {
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+		EXPECT_EQ(t, c.err, 0);
+	}
+	still_works(p);
+}
+
+static void rma_passes(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	size_t len = min_t(size_t, 200000, t->info[0]->ep_attr->max_msg_size);
+	u8 *buf = test_pages(t, len), *near = test_pages(t, 65536), *far = test_pages(t, 65536);
+	struct region r;
+	u32 n, clogged;
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && buf && near && far);
+	REQUIRE(t, !region_open(&p->b, &r, far, 65536, KFI_REMOTE_READ | KFI_REMOTE_WRITE));
+	n = clogged = clog(&p->a, buf, len);
+	msleep(100);
+	for (i = 0; i < 20 && !t->failures; i++) {
+		size_t size = i & 1 ? 65536 : 100;
+
+		fill(near, size, i);
+		POST(t, kfi_write(p->a.ep, near, size, NULL, p->a.peer, r.addr, r.key, CTX(1)));
+		REQUIRE(t, !wait_other(&p->a, &c, &clogged));
+		EXPECT_EQ(t, c.flags, KFI_RMA | KFI_WRITE);
+		memset(near, 0, size);
+		POST(t, kfi_read(p->a.ep, near, size, NULL, p->a.peer, r.addr, r.key, CTX(2)));
+		REQUIRE(t, !wait_other(&p->a, &c, &clogged));
+		EXPECT_EQ(t, c.flags, KFI_RMA | KFI_READ);
+		EXPECT_DATA(t, near, size, i);
+	}
+	unclog(p, n, clogged, buf, len);
+}
+
+static void tagged_passes(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	size_t len = min_t(size_t, 200000, t->info[0]->ep_attr->max_msg_size);
+	u8 *buf = test_pages(t, len), *tx = test_pages(t, 65536), *rx = test_pages(t, 65536);
+	u32 n, clogged;
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && buf && tx && rx);
+	n = clogged = clog(&p->a, buf, len);
+	msleep(100);
+	for (i = 0; i < 20 && !t->failures; i++) {
+		size_t size = i & 1 ? 65536 : 100;
+
+		size = min(size, len);
+		fill(tx, size, i);
+		POST(t, kfi_trecv(p->b.ep, rx, size, NULL, KFI_ADDR_UNSPEC, i, 0, CTX(i)));
+		POST(t, kfi_tsend(p->a.ep, tx, size, NULL, p->a.peer, i, CTX(i)));
+		REQUIRE(t, !WAIT_RX(&p->b, &c));
+		EXPECT_COMP(t, &c, CTX(i), KFI_TAGGED | KFI_RECV);
+		EXPECT_DATA(t, rx, size, i);
+		REQUIRE(t, !wait_other(&p->a, &c, &clogged));
+		EXPECT_EQ(t, c.flags, KFI_TAGGED | KFI_SEND);
+	}
+	unclog(p, n, clogged, buf, len);
+}
+
+/* One who receives nothing does not hold up the others, in either direction. */
+static void others_pass(struct test *t)
+{
+	struct node *hub = test_new(t, struct node), *peer = test_zalloc(t, 2 * sizeof(*peer));
+	size_t len = min_t(size_t, 200000, t->info[0]->ep_attr->max_msg_size);
+	u8 *buf = test_pages(t, len), *tx = test_pages(t, 8192), *rx = test_pages(t, 8192);
+	u32 clogged, theirs;
+	kfi_addr_t addr[2];
+	comp_t c;
+	int i;
+
+	REQUIRE(t, hub && peer && buf && tx && rx && !node_open_ep(t, hub, 0, NULL));
+	for (i = 0; i < 2; i++) {
+		REQUIRE(t, !node_open_ep(t, &peer[i], 1, NULL));
+		REQUIRE(t, !node_insert(hub, &peer[i], &addr[i]));
+		REQUIRE(t, !node_insert(&peer[i], hub, &peer[i].peer));
+	}
+	/* The hub to a deaf peer, and a peer to the hub which listens to others. */
+	hub->peer = addr[0];
+	clogged = clog(hub, buf, len);
+	theirs = clog(&peer[0], buf, len);
+	EXPECT(t, clogged && theirs);
+	msleep(100);
+	for (i = 0; i < 20 && !t->failures; i++) {
+		fill(tx, 8192, i);
+		POST(t, kfi_trecv(peer[1].ep, rx, 8192, NULL, KFI_ADDR_UNSPEC, 1, 0, CTX(1)));
+		POST(t, kfi_tsend(hub->ep, tx, 8192, NULL, addr[1], 1, CTX(1)));
+		REQUIRE(t, !WAIT_RX(&peer[1], &c));
+		EXPECT_DATA(t, rx, 8192, i);
+		REQUIRE(t, !wait_other(hub, &c, &clogged));
+		fill(tx, 8192, i + 100);
+		POST(t, kfi_trecv(hub->ep, rx, 8192, NULL, KFI_ADDR_UNSPEC, 2, 0, CTX(1)));
+		POST(t, kfi_tsend(peer[1].ep, tx, 8192, NULL, peer[1].peer, 2, CTX(1)));
+		REQUIRE(t, !WAIT_RX(hub, &c));
+		EXPECT_DATA(t, rx, 8192, i + 100);
+		REQUIRE(t, !WAIT_TX(&peer[1], &c));
+	}
+}
+
+/* The target's queue is full and unread: data waits, none is dropped. */
+static void unread_target(struct test *t)
+{
+	struct node_opts small = { .cq_size = 4 };
+	struct pair *p = pair_open(t, NULL, &small);
+	u8 *near = test_pages(t, 64), *far = test_pages(t, 64);
+	u32 posted = 0, ended = 0, got, n = 100;
+	struct region r;
+	comp_t c;
+
+	REQUIRE(t, p && near && far && !region_open(&p->b, &r, far, 64, KFI_REMOTE_WRITE));
+	for (; posted < n; posted++)
+		if (kfi_writedata(p->a.ep, near, 8, NULL, posted, p->a.peer, r.addr, r.key,
+				  CTX(posted)))
+			break;
+	EXPECT(t, posted > 4);
+	msleep(200);
+	for (got = 0; got < posted && !t->failures; got++) {
+		REQUIRE(t, !WAIT_RX(&p->b, &c));
+		EXPECT_EQ(t, c.flags, KFI_RMA | KFI_REMOTE_WRITE | KFI_REMOTE_CQ_DATA);
+		EXPECT_EQ(t, c.data, got);
+	}
+	for (; ended < posted && !t->failures; ended++) {
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+		EXPECT_EQ(t, c.err, 0);
+	}
+	NONE_RX(&p->b);
+}
+
+const struct test_case flow_cases[] = {
+	{ "flow.no_receives", T_REL, 0, C_MSG, no_receives },
+	{ "flow.rma_passes", T_REL, 0, C_MSG | C_RMA, rma_passes },
+	{ "flow.tagged_passes", T_REL, 0, C_MSG | C_TAGGED, tagged_passes },
+	{ "flow.others_pass", T_RDM, 0, C_MSG | C_TAGGED, others_pass },
+	{ "flow.unread_target", T_REL, 0, C_MSG | C_RMA, unread_target },
+	{ }
+};

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The life of a case: what it may open, what it expects, how it ends.
+ */
+#include <linux/delay.h>
+#include <linux/jiffies.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/vmalloc.h>
+#include <net/net_namespace.h>
+#include "harness.h"
+
+enum kept_kind { KEPT_FID, KEPT_MEM };
+
+struct kept {
+	struct list_head	link;
+	enum kept_kind		kind;
+	void			*p;
+};
+
+/* ---- expectations ---- */
+
+void test_fail(struct test *t, const char *file, int line, const char *fmt, ...)
+{
+	struct va_format vaf;
+	bool first;
+	va_list args;
+
+	file = kbasename(file);
+	spin_lock_bh(&t->lock);
+	/* A case that fails in a loop shall not drown the log. */
+	first = t->failures++ < 10;
+	spin_unlock_bh(&t->lock);
+	if (!first)
+		return;
+	va_start(args, fmt);
+	vaf.fmt = fmt;
+	vaf.va = &args;
+	pr_info("    # %s/%s: %s:%d: %pV\n", t->c->name, type_name(t->type),
+		file, line, &vaf);
+	va_end(args);
+}
+
+bool test_eq(struct test *t, const char *file, int line, const char *what,
+	     long long got, long long want)
+{
+	if (got == want)
+		return true;
+	test_fail(t, file, line, "%s: expected %lld (%#llx), got %lld (%#llx)",
+		  what, want, want, got, got);
+	return false;
+}
+
+void test_skip(struct test *t, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(t->why, sizeof(t->why), fmt, args);
+	va_end(args);
+	t->skipped = true;
+}
+
+/* ---- things that are undone ---- */
+
+static void *keep(struct test *t, enum kept_kind kind, void *p)
+{
+	struct kept *k = kmalloc(sizeof(*k), GFP_KERNEL);
+
+	if (!k || !p) {
+		FAIL(t, "out of memory");
+		kfree(k);
+		return NULL;
+	}
+	k->kind = kind;
+	k->p = p;
+	spin_lock_bh(&t->lock);
+	list_add(&k->link, &t->kept);
+	spin_unlock_bh(&t->lock);
+	return p;
+}
+
+void *test_zalloc(struct test *t, size_t len)
+{
+	void *p = kvzalloc(len ?: 1, GFP_KERNEL);
+
+	if (!keep(t, KEPT_MEM, p)) {
+		kvfree(p);
+		return NULL;
+	}
+	return p;
+}
+
+void *test_pages(struct test *t, size_t len)
+{
+	void *p = vzalloc(PAGE_ALIGN(len ?: 1));
+
+	if (!keep(t, KEPT_MEM, p)) {
+		vfree(p);
+		return NULL;
+	}
+	return p;
+}
+
+void test_keep(struct test *t, struct kfid *fid)
+{
+	keep(t, KEPT_FID, fid);
+}
+
+static struct kept *kept_find(struct test *t, void *p)
+{
+	struct kept *k;
+
+	lockdep_assert_held(&t->lock);
+	list_for_each_entry(k, &t->kept, link)
+		if (k->p == p)
+			return k;
+	return NULL;
+}
+
+int test_close(struct test *t, struct kfid *fid)
+{
+	struct kept *k;
+	int ret = kfi_close(fid);
+
+	if (ret)
+		return ret;
+	spin_lock_bh(&t->lock);
+	k = kept_find(t, fid);
+	if (k)
+		list_del(&k->link);
+	spin_unlock_bh(&t->lock);
+	kfree(k);
+	return 0;
+}
+
+/* One round of closing, newest first. How many were closed? */
+static int close_round(struct test *t, bool last)
+{
+	struct kept *k, *next;
+	int ret, closed = 0;
+
+	list_for_each_entry_safe(k, next, &t->kept, link) {
+		if (k->kind != KEPT_FID)
+			continue;
+		ret = kfi_close(k->p);
+		if (ret == -EBUSY && !last)
+			continue;
+		if (ret)
+			FAIL(t, "close of an object of class %zu at the end: %d",
+			     ((struct kfid *)k->p)->fclass, ret);
+		list_del(&k->link);
+		kfree(k);
+		closed++;
+	}
+	return closed;
+}
+
+/*
+ * What was opened last need not be what nobody uses: go on as long as that
+ * helps. Memory goes last: a provider may use it until its endpoint is closed.
+ */
+void test_teardown(struct test *t)
+{
+	struct kept *k, *next;
+
+	while (close_round(t, false))
+		;
+	close_round(t, true);
+	list_for_each_entry_safe(k, next, &t->kept, link) {
+		kvfree(k->p);
+		kfree(k);
+	}
+	INIT_LIST_HEAD(&t->kept);
+}
+
+struct test *test_alloc(struct world *w, const struct test_case *c,
+			enum kfi_ep_type type)
+{
+	struct test *t = kzalloc(sizeof(*t), GFP_KERNEL);
+
+	if (!t)
+		return NULL;
+	t->w = w;
+	t->c = c;
+	t->type = type;
+	INIT_LIST_HEAD(&t->kept);
+	spin_lock_init(&t->lock);
+	return t;
+}
+
+/* Only getinfo's answer skips a case. */
+void test_run(struct test *t)
+{
+	u64 caps = t->c->caps ?: C_MSG;
+	int i, ret;
+
+	for (i = 0; i < 2; i++) {
+		ret = test_getinfo(t, i, caps, &t->info[i]);
+		if (ret == -ENODATA) {
+			test_skip(t, "getinfo offers no %s endpoint with caps %#llx",
+				  type_name(t->type), caps);
+			return;
+		}
+		if (ret) {
+			FAIL(t, "getinfo of side %c: %d", 'A' + i, ret);
+			return;
+		}
+	}
+	t->c->fn(t);
+}
+
+void test_free(struct test *t)
+{
+	kfi_freeinfo(t->info[0]);
+	kfi_freeinfo(t->info[1]);
+	kfree(t);
+}
+
+void world_drop_net(struct world *w, int side)
+{
+	struct net *net = w->side[side].net;
+
+	w->side[side].net = NULL;
+	if (net)
+		put_net(net);
+}
+
+/* ---- discovery ---- */
+
+/* All that a consumer of ours can do for a provider. */
+#define MR_MODE	(KFI_MR_LOCAL | KFI_MR_VIRT_ADDR | KFI_MR_ALLOCATED | \
+		 KFI_MR_PROV_KEY | KFI_MR_ENDPOINT)
+
+struct kfi_info *test_hints(struct test *t, u64 caps)
+{
+	struct kfi_info *hints = kfi_allocinfo();
+
+	if (!hints)
+		return NULL;
+	hints->caps = caps;
+	hints->ep_attr->type = t->type;
+	hints->domain_attr->mr_mode = MR_MODE;
+	hints->fabric_attr->prov_name = kstrdup(t->w->provider, GFP_KERNEL);
+	return hints;
+}
+
+int test_getinfo(struct test *t, int side, u64 caps, struct kfi_info **info)
+{
+	struct kfi_info *hints = test_hints(t, caps);
+	struct side *s = &t->w->side[side];
+	int ret;
+
+	if (!hints)
+		return -ENOMEM;
+	ret = kfi_getinfo_net(s->net, kfi_version(), s->node, NULL,
+			      s->node ? KFI_SOURCE : 0, hints, info);
+	kfi_freeinfo(hints);
+	return ret;
+}
+
+/* ---- random numbers and patterns ---- */
+
+u32 test_random(struct test *t, u32 below)
+{
+	return below ? prandom_u32_state(&t->rnd) % below : 0;
+}
+
+/* A sequence in which no stretch resembles another (splitmix64). */
+static u64 pattern(u64 seed, u64 word)
+{
+	u64 x = seed + (word + 1) * 0x9e3779b97f4a7c15ULL;
+
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+	return x ^ (x >> 31);
+}
+
+void fill(void *buf, size_t len, u64 seed)
+{
+	size_t i, n;
+	__le64 word;
+
+	for (i = 0; i < len; i += n) {
+		word = cpu_to_le64(pattern(seed, i / 8));
+		n = min_t(size_t, len - i, 8);
+		memcpy(buf + i, &word, n);
+	}
+}
+
+ssize_t differs(const void *buf, size_t len, u64 seed)
+{
+	const u8 *p = buf;
+	size_t i, j, n;
+	__le64 word;
+
+	for (i = 0; i < len; i += n) {
+		word = cpu_to_le64(pattern(seed, i / 8));
+		n = min_t(size_t, len - i, 8);
+		if (!memcmp(p + i, &word, n))
+			continue;
+		for (j = 0; p[i + j] == ((u8 *)&word)[j]; j++)
+			;
+		return i + j;
+	}
+	return -1;
+}
+
+ssize_t not_all(const void *buf, size_t len, u8 byte)
+{
+	const u8 *bad = memchr_inv(buf, byte, len);
+
+	return bad ? bad - (const u8 *)buf : -1;
+}
+
+/* ---- posting ---- */
+
+bool test_again(struct test *t, unsigned long *until)
+{
+	if (!*until)
+		*until = jiffies + msecs_to_jiffies(t->w->wait_ms);
+	if (time_after(jiffies, *until) || fatal_signal_pending(current))
+		return false;
+	usleep_range(20, 100);
+	return true;
+}

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Discovery: what is asked for is answered, and nothing else.
+ */
+#include <linux/string.h>
+#include "harness.h"
+
+/* Ask on side A with @hints, which are freed. The answer replaces *info. */
+static int ask(struct test *t, struct kfi_info *hints, struct kfi_info **info)
+{
+	struct side *s = &t->w->side[0];
+	int ret;
+
+	*info = CTX(1);
+	ret = kfi_getinfo_net(s->net, kfi_version(), s->node, NULL,
+			      s->node ? KFI_SOURCE : 0, hints, info);
+	if (ret)
+		EXPECT(t, !*info);
+	kfi_freeinfo(hints);
+	return ret;
+}
+
+static void unknown_provider(struct test *t)
+{
+	struct kfi_info *hints = kfi_allocinfo(), *info;
+
+	REQUIRE(t, hints);
+	hints->fabric_attr->prov_name = kstrdup("nosuchprovider", GFP_KERNEL);
+	EXPECT_EQ(t, ask(t, hints, &info), -ENODATA);
+	/* It must not take a name for another that begins like it. */
+	hints = test_hints(t, C_MSG);
+	REQUIRE(t, hints);
+	hints->fabric_attr->prov_name[strlen(hints->fabric_attr->prov_name) - 1] = 0;
+	EXPECT_EQ(t, ask(t, hints, &info), -ENODATA);
+}
+
+static void unknown_node(struct test *t)
+{
+	struct kfi_info *hints = test_hints(t, C_MSG), *info = CTX(1);
+	struct net *net = t->w->side[0].net;
+
+	REQUIRE(t, hints);
+	EXPECT_EQ(t, kfi_getinfo_net(net, kfi_version(), "no-such-node", NULL,
+				     KFI_SOURCE, hints, &info), -ENODATA);
+	EXPECT(t, !info);
+	kfi_freeinfo(hints);
+}
+
+static void foreign_node(struct test *t)
+{
+	struct kfi_info *hints, *info = CTX(1);
+	struct world *w = t->w;
+
+	if (w->side[0].net == w->side[1].net || !w->side[1].node) {
+		test_skip(t, "both sides are in one namespace");
+		return;
+	}
+	hints = test_hints(t, C_MSG);
+	REQUIRE(t, hints);
+	EXPECT_EQ(t, kfi_getinfo_net(w->side[0].net, kfi_version(), w->side[1].node,
+				     NULL, KFI_SOURCE, hints, &info), -ENODATA);
+	EXPECT(t, !info);
+	kfi_freeinfo(hints);
+}
+
+static void newer_version(struct test *t)
+{
+	struct net *net = t->w->side[0].net;
+	u32 v = kfi_version();
+	struct kfi_info *info = CTX(1);
+
+	EXPECT_EQ(t, v, KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION));
+	EXPECT_EQ(t, kfi_getinfo_net(net, v + 1, NULL, NULL, 0, NULL, &info), -ENOSYS);
+	EXPECT(t, !info);
+	info = CTX(1);
+	EXPECT_EQ(t, kfi_getinfo_net(net, KFI_VERSION(KFI_MAJOR(v) + 1, 0), NULL, NULL,
+				     0, NULL, &info), -ENOSYS);
+	EXPECT(t, !info);
+	/* 0 is any, and an older one is served. */
+	EXPECT_EQ(t, kfi_getinfo_net(net, 0, NULL, NULL, 0, NULL, &info), 0);
+	kfi_freeinfo(info);
+	EXPECT_EQ(t, kfi_getinfo_net(net, KFI_VERSION(1, 17), NULL, NULL, 0, NULL, &info), 0);
+	kfi_freeinfo(info);
+}
+
+static void bad_flags(struct test *t)
+{
+	struct kfi_info *info = CTX(1);
+
+	EXPECT_EQ(t, kfi_getinfo_net(t->w->side[0].net, kfi_version(), NULL, NULL,
+				     BIT_ULL(40), NULL, &info), -KFI_EBADFLAGS);
+	EXPECT(t, !info);
+}
+
+static void impossible(struct test *t)
+{
+	struct kfi_info *hints, *info;
+
+	EXPECT_EQ(t, test_getinfo(t, 0, KFI_MSG | KFI_MULTICAST, &info), -ENODATA);
+	EXPECT_EQ(t, test_getinfo(t, 0, KFI_COLLECTIVE, &info), -ENODATA);
+	EXPECT_EQ(t, test_getinfo(t, 0, KFI_MSG | BIT_ULL(63), &info), -ENODATA);
+	hints = test_hints(t, C_MSG);
+	REQUIRE(t, hints);
+	hints->addr_format = 0x7fff;
+	EXPECT_EQ(t, ask(t, hints, &info), -ENODATA);
+	hints = test_hints(t, C_MSG);
+	REQUIRE(t, hints);
+	hints->ep_attr->protocol = 0x7fff;
+	EXPECT_EQ(t, ask(t, hints, &info), -ENODATA);
+	hints = test_hints(t, C_MSG);
+	REQUIRE(t, hints);
+	hints->domain_attr->name = kstrdup("no-such-domain", GFP_KERNEL);
+	EXPECT_EQ(t, ask(t, hints, &info), -ENODATA);
+	hints = test_hints(t, C_MSG);
+	REQUIRE(t, hints);
+	hints->fabric_attr->name = kstrdup("no-such-fabric", GFP_KERNEL);
+	EXPECT_EQ(t, ask(t, hints, &info), -ENODATA);
+}
+
+/* What has to be asked for: nobody pays for what he has not ordered. */
+#define PRIMARY	(KFI_MSG | KFI_RMA | KFI_TAGGED | KFI_ATOMIC | KFI_MULTICAST | \
+		 KFI_NAMED_RX_CTX | KFI_DIRECTED_RECV)
+
+static void check_caps(struct test *t, u64 caps, const struct kfi_info *info)
+{
+	for (; info; info = info->next) {
+		EXPECT_EQ(t, info->caps & caps, caps);
+		EXPECT_EQ(t, info->caps & PRIMARY & ~caps, 0);
+		/* The contexts' capabilities are a part of the whole. */
+		EXPECT_EQ(t, info->tx_attr->caps & ~info->caps, 0);
+		EXPECT_EQ(t, info->rx_attr->caps & ~info->caps, 0);
+		EXPECT_EQ(t, info->ep_attr->type, t->type);
+	}
+}
+
+static void every_caps(struct test *t)
+{
+	static const u64 bits[] = {
+		KFI_MSG, KFI_RMA, KFI_TAGGED, KFI_ATOMIC, KFI_READ, KFI_WRITE,
+		KFI_REMOTE_READ | KFI_REMOTE_WRITE, KFI_SEND, KFI_RECV,
+		KFI_MULTI_RECV | KFI_SOURCE, KFI_DIRECTED_RECV,
+	};
+	unsigned int set, i, offered = 0;
+	struct kfi_info *info;
+	u64 caps;
+	int ret;
+
+	for (set = 1; set < BIT(ARRAY_SIZE(bits)); set += t->w->quick ? 5 : 1) {
+		for (i = 0, caps = 0; i < ARRAY_SIZE(bits); i++)
+			caps |= set & BIT(i) ? bits[i] : 0;
+		ret = test_getinfo(t, 0, caps, &info);
+		if (ret == -ENODATA)
+			continue;
+		REQUIRE_EQ(t, ret, 0);
+		check_caps(t, caps, info);
+		kfi_freeinfo(info);
+		offered++;
+		if (t->failures)
+			return;
+	}
+	EXPECT(t, offered > 0);
+}
+
+static void every_order(struct test *t)
+{
+	struct kfi_info *hints, *info;
+	int bit, ret;
+
+	for (bit = 0; bit < 9; bit++) {
+		hints = test_hints(t, C_MSG);
+		REQUIRE(t, hints);
+		hints->tx_attr->msg_order = BIT_ULL(bit);
+		hints->rx_attr->msg_order = BIT_ULL(bit);
+		ret = ask(t, hints, &info);
+		if (ret == -ENODATA)
+			continue;
+		REQUIRE_EQ(t, ret, 0);
+		EXPECT(t, info->tx_attr->msg_order & BIT_ULL(bit));
+		EXPECT(t, info->rx_attr->msg_order & BIT_ULL(bit));
+		kfi_freeinfo(info);
+	}
+}
+
+/* An answer asks nothing that the consumer has not said it can do. */
+static void every_mr_mode(struct test *t)
+{
+	struct kfi_info *hints, *info;
+	int mode, ret;
+
+	for (mode = 0; mode <= KFI_MR_ENDPOINT; mode += KFI_MR_LOCAL) {
+		hints = test_hints(t, C_MSG);
+		REQUIRE(t, hints);
+		hints->domain_attr->mr_mode = mode;
+		ret = ask(t, hints, &info);
+		if (ret == -ENODATA)
+			continue;
+		REQUIRE_EQ(t, ret, 0);
+		EXPECT_EQ(t, info->domain_attr->mr_mode & ~mode, 0);
+		EXPECT_EQ(t, info->domain_attr->mr_mode & (KFI_MR_BASIC | KFI_MR_SCALABLE), 0);
+		kfi_freeinfo(info);
+	}
+}
+
+/* More than there is: no answer. No more than there is: at least that. */
+#define CHECK_LIMIT(t, member, more)					\
+do {									\
+	struct kfi_info *__h = test_hints(t, C_MSG), *__i;		\
+	size_t __max = (t)->info[0]->member;				\
+									\
+	REQUIRE(t, __h);						\
+	__h->member = __max + (more);					\
+	EXPECT_EQ(t, ask(t, __h, &__i), -ENODATA);			\
+	__h = test_hints(t, C_MSG);					\
+	REQUIRE(t, __h);						\
+	__h->member = __max;						\
+	if (EXPECT_EQ(t, ask(t, __h, &__i), 0)) {			\
+		EXPECT(t, __i->member >= __max);			\
+		kfi_freeinfo(__i);					\
+	}								\
+} while (0)
+
+static void limits(struct test *t)
+{
+	CHECK_LIMIT(t, ep_attr->max_msg_size, 1);
+	CHECK_LIMIT(t, tx_attr->inject_size, BIT(20));
+	CHECK_LIMIT(t, tx_attr->size, BIT(24));
+	CHECK_LIMIT(t, tx_attr->iov_limit, BIT(20));
+	CHECK_LIMIT(t, rx_attr->size, BIT(24));
+	CHECK_LIMIT(t, rx_attr->iov_limit, BIT(20));
+}
+
+static void contents(struct test *t)
+{
+	struct kfi_info *info = t->info[0];
+
+	EXPECT_EQ(t, info->mode, 0);
+	EXPECT(t, info->addr_format != KFI_FORMAT_UNSPEC);
+	EXPECT(t, !strcmp(info->fabric_attr->prov_name, t->w->provider));
+	EXPECT(t, info->fabric_attr->name && *info->fabric_attr->name);
+	EXPECT(t, info->domain_attr->name && *info->domain_attr->name);
+	EXPECT_EQ(t, info->fabric_attr->api_version, kfi_version());
+	EXPECT(t, info->fabric_attr->prov_version > 0);
+	EXPECT(t, !info->fabric_attr->fabric && !info->domain_attr->domain);
+	EXPECT(t, info->ep_attr->protocol != KFI_PROTO_UNSPEC);
+	EXPECT(t, info->ep_attr->max_msg_size > 0);
+	EXPECT(t, info->tx_attr->size > 0 && info->rx_attr->size > 0);
+	EXPECT(t, info->tx_attr->iov_limit > 0 && info->rx_attr->iov_limit > 0);
+	EXPECT(t, info->domain_attr->data_progress != KFI_PROGRESS_UNSPEC);
+	EXPECT(t, info->domain_attr->threading != KFI_THREAD_UNSPEC);
+	EXPECT(t, info->domain_attr->resource_mgmt == KFI_RM_ENABLED);
+	if (t->w->side[0].node)
+		EXPECT(t, info->src_addr && info->src_addrlen);
+	if (t->type == KFI_EP_RDM)
+		EXPECT(t, info->tx_attr->msg_order & KFI_ORDER_SAS);
+}
+
+/* Without hints there is something of this provider, and of each type asked. */
+static void no_hints(struct test *t)
+{
+	struct kfi_info *info, *i;
+	bool found = false;
+
+	REQUIRE_EQ(t, kfi_getinfo_net(t->w->side[0].net, kfi_version(), NULL, NULL, 0,
+				      NULL, &info), 0);
+	for (i = info; i; i = i->next)
+		found |= !strcmp(i->fabric_attr->prov_name, t->w->provider) &&
+			 i->ep_attr->type == t->type;
+	EXPECT(t, found);
+	kfi_freeinfo(info);
+}
+
+static void duplicate(struct test *t)
+{
+	struct kfi_info *a = t->info[0], *b = kfi_dupinfo(a), *empty;
+
+	REQUIRE(t, b);
+	EXPECT(t, !b->next);
+	EXPECT(t, a->ep_attr != b->ep_attr && a->tx_attr != b->tx_attr);
+	EXPECT(t, a->rx_attr != b->rx_attr && a->domain_attr != b->domain_attr);
+	EXPECT(t, a->domain_attr->name != b->domain_attr->name);
+	EXPECT(t, !strcmp(a->domain_attr->name, b->domain_attr->name));
+	EXPECT(t, !strcmp(a->fabric_attr->prov_name, b->fabric_attr->prov_name));
+	EXPECT_EQ(t, b->caps, a->caps);
+	EXPECT_EQ(t, b->src_addrlen, a->src_addrlen);
+	if (a->src_addr) {
+		EXPECT(t, a->src_addr != b->src_addr);
+		EXPECT(t, !memcmp(a->src_addr, b->src_addr, a->src_addrlen));
+	}
+	EXPECT(t, !memcmp(a->tx_attr, b->tx_attr, sizeof(*a->tx_attr)));
+	kfi_freeinfo(b);
+	empty = kfi_dupinfo(NULL);
+	REQUIRE(t, empty);
+	EXPECT(t, empty->tx_attr && empty->rx_attr && empty->ep_attr);
+	EXPECT(t, empty->domain_attr && empty->fabric_attr);
+	EXPECT_EQ(t, empty->caps, 0);
+	kfi_freeinfo(empty);
+	kfi_freeinfo(NULL);
+}
+
+/* An open object in the hints is matched, and only by what belongs to it. */
+static void reuse(struct test *t)
+{
+	struct node *a = test_new(t, struct node), *b = test_new(t, struct node);
+	struct kfi_info *hints, *info;
+
+	REQUIRE(t, a && b && !node_open(t, a, 0, NULL) && !node_open(t, b, 1, NULL));
+	hints = test_hints(t, C_MSG);
+	REQUIRE(t, hints);
+	hints->fabric_attr->fabric = a->fabric;
+	REQUIRE_EQ(t, ask(t, hints, &info), 0);
+	EXPECT(t, !strcmp(info->fabric_attr->name, a->info->fabric_attr->name));
+	kfi_freeinfo(info);
+	hints = test_hints(t, C_MSG);
+	REQUIRE(t, hints);
+	hints->domain_attr->domain = a->domain;
+	REQUIRE_EQ(t, ask(t, hints, &info), 0);
+	EXPECT(t, !strcmp(info->domain_attr->name, a->info->domain_attr->name));
+	kfi_freeinfo(info);
+	if (!strcmp(a->info->domain_attr->name, b->info->domain_attr->name))
+		return;
+	/* Side A's node is not side B's domain. */
+	hints = test_hints(t, C_MSG);
+	REQUIRE(t, hints);
+	hints->domain_attr->domain = b->domain;
+	EXPECT_EQ(t, ask(t, hints, &info), -ENODATA);
+}
+
+static void text(struct test *t)
+{
+	char *s = kfi_tostr(t->info[0], KFI_TYPE_INFO), small[8];
+
+	REQUIRE(t, s);
+	EXPECT(t, strstr(s, t->w->provider));
+	EXPECT(t, strstr(s, "KFI_MSG") || strstr(s, "FI_MSG"));
+	EXPECT(t, kfi_tostr_r(small, sizeof(small), t->info[0], KFI_TYPE_INFO) == small);
+	EXPECT_EQ(t, strnlen(small, sizeof(small)), sizeof(small) - 1);
+	EXPECT(t, !strncmp(small, s, sizeof(small) - 1));
+	EXPECT(t, !kfi_tostr_r(NULL, 8, t->info[0], KFI_TYPE_INFO));
+	kfree(s);
+	EXPECT(t, kfi_strerror(0) && kfi_strerror(EAGAIN) && kfi_strerror(100000));
+	EXPECT(t, strcmp(kfi_strerror(KFI_ETRUNC), kfi_strerror(100000)));
+	EXPECT(t, !strcmp(kfi_strerror(KFI_ETRUNC), kfi_strerror(-KFI_ETRUNC)));
+}
+
+const struct test_case info_cases[] = {
+	{ "info.unknown_provider", T_ALL, CASE_ONCE, 0, unknown_provider },
+	{ "info.unknown_node", T_ALL, 0, 0, unknown_node },
+	{ "info.foreign_node", T_ALL, CASE_ONCE, 0, foreign_node },
+	{ "info.newer_version", T_ALL, CASE_ONCE, 0, newer_version },
+	{ "info.bad_flags", T_ALL, CASE_ONCE, 0, bad_flags },
+	{ "info.impossible", T_ALL, 0, 0, impossible },
+	{ "info.every_caps", T_ALL, 0, 0, every_caps },
+	{ "info.every_order", T_ALL, 0, 0, every_order },
+	{ "info.every_mr_mode", T_ALL, 0, 0, every_mr_mode },
+	{ "info.limits", T_ALL, 0, 0, limits },
+	{ "info.contents", T_ALL, 0, 0, contents },
+	{ "info.no_hints", T_ALL, 0, 0, no_hints },
+	{ "info.duplicate", T_ALL, CASE_ONCE, 0, duplicate },
+	{ "info.reuse", T_ALL, 0, 0, reuse },
+	{ "info.text", T_ALL, CASE_ONCE, 0, text },
+	{ }
+};

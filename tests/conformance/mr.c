@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Registration of memory: keys, rights, per-I/O regions.
+ */
+#include <linux/completion.h>
+#include "harness.h"
+
+#define ACCESS	(KFI_REMOTE_READ | KFI_REMOTE_WRITE)
+
+static struct node *open_domain(struct test *t)
+{
+	struct node *n = test_new(t, struct node);
+
+	return n && !node_open_ep(t, n, 0, NULL) ? n : NULL;
+}
+
+static bool own_keys(struct node *n)
+{
+	return !(n->info->domain_attr->mr_mode & KFI_MR_PROV_KEY);
+}
+
+static void requested_key(struct test *t)
+{
+	struct node *n = open_domain(t);
+	struct kfid_mr *one, *two;
+	u8 *buf = test_zalloc(t, 128);
+
+	REQUIRE(t, n && buf);
+	REQUIRE_EQ(t, kfi_mr_reg(n->domain, buf, 64, ACCESS, 0, 0x1234, 0, &one, NULL), 0);
+	test_keep(t, &one->fid);
+	if (!own_keys(n)) {
+		EXPECT(t, kfi_mr_key(one) != KFI_KEY_NOTAVAIL);
+		return;
+	}
+	EXPECT_EQ(t, kfi_mr_key(one), 0x1234);
+	EXPECT_EQ(t, kfi_mr_reg(n->domain, buf + 64, 64, ACCESS, 0, 0x1234, 0, &two, NULL),
+		  -KFI_ENOKEY);
+	/* A closed key is free again. */
+	EXPECT_EQ(t, test_close(t, &one->fid), 0);
+	REQUIRE_EQ(t, kfi_mr_reg(n->domain, buf, 64, ACCESS, 0, 0x1234, 0, &two, NULL), 0);
+	test_keep(t, &two->fid);
+	EXPECT_EQ(t, kfi_mr_key(two), 0x1234);
+}
+
+/* Keys that nobody asked for do not repeat and cannot be counted up. */
+static void drawn_keys(struct test *t)
+{
+	struct node *n = open_domain(t);
+	struct kfid_mr *mr[16];
+	u8 *buf = test_zalloc(t, 64);
+	int i, j, steps = 0;
+	u64 limit = U64_MAX;
+
+	REQUIRE(t, n && buf);
+	if (n->info->domain_attr->mr_key_size < 8)
+		limit = BIT_ULL(8 * n->info->domain_attr->mr_key_size) - 1;
+	for (i = 0; i < 16; i++) {
+		REQUIRE_EQ(t, kfi_mr_reg(n->domain, buf, 64, ACCESS, 0, KFI_KEY_NOTAVAIL,
+					 0, &mr[i], NULL), 0);
+		test_keep(t, &mr[i]->fid);
+		EXPECT(t, mr[i]->key != KFI_KEY_NOTAVAIL && mr[i]->key <= limit);
+		for (j = 0; j < i; j++)
+			EXPECT(t, mr[i]->key != mr[j]->key);
+		steps += i && mr[i]->key - mr[i - 1]->key < 16;
+	}
+	if (own_keys(n))
+		EXPECT(t, steps < 8);
+}
+
+static void short_keys(struct test *t)
+{
+	struct node *n = test_new(t, struct node);
+	struct kfi_info *hints, *info;
+	struct side *s = &t->w->side[0];
+	struct kfid_mr *mr;
+	u8 *buf = test_zalloc(t, 64);
+	int i;
+
+	REQUIRE(t, n && buf);
+	hints = test_hints(t, t->c->caps);
+	REQUIRE(t, hints);
+	hints->domain_attr->mr_key_size = 4;
+	i = kfi_getinfo_net(s->net, kfi_version(), s->node, NULL, s->node ? KFI_SOURCE : 0,
+			    hints, &info);
+	kfi_freeinfo(hints);
+	REQUIRE_EQ(t, i, 0);
+	EXPECT(t, info->domain_attr->mr_key_size <= 4);
+	kfi_freeinfo(t->info[0]);
+	t->info[0] = info;
+	REQUIRE(t, !node_open(t, n, 0, NULL));
+	for (i = 0; i < 32; i++) {
+		REQUIRE_EQ(t, kfi_mr_reg(n->domain, buf, 64, ACCESS, 0, KFI_KEY_NOTAVAIL,
+					 0, &mr, NULL), 0);
+		test_keep(t, &mr->fid);
+		EXPECT_EQ(t, mr->key >> 32, 0);
+	}
+}
+
+static void bad_arguments(struct test *t)
+{
+	struct node *n = open_domain(t);
+	struct kfi_mr_attr attr = { .type = 99, .iov_count = 1, .access = ACCESS };
+	struct kvec iov = {};
+	struct kfid_mr *mr;
+	u8 *buf = test_zalloc(t, 64);
+
+	REQUIRE(t, n && buf);
+	EXPECT_EQ(t, kfi_mr_regv(n->domain, &iov, 0, ACCESS, 0, 1, 0, &mr, NULL), -EINVAL);
+	EXPECT_EQ(t, kfi_mr_reg(n->domain, buf, 64, BIT_ULL(50), 0, 1, 0, &mr, NULL), -EINVAL);
+	EXPECT_EQ(t, kfi_mr_reg(n->domain, buf, 64, ACCESS, 0, 1, BIT_ULL(3), &mr, NULL),
+		  -KFI_EBADFLAGS);
+	attr.mr_iov = &iov;
+	EXPECT_EQ(t, kfi_mr_regattr(n->domain, &attr, 0, &mr), -EINVAL);
+	/* Registering more segments than fit. */
+	attr.type = KFI_KVEC;
+	attr.iov_count = n->info->domain_attr->mr_iov_limit + 1;
+	attr.mr_iov = test_zalloc(t, attr.iov_count * sizeof(iov));
+	REQUIRE(t, attr.mr_iov);
+	EXPECT_EQ(t, kfi_mr_regattr(n->domain, &attr, 0, &mr), -EINVAL);
+}
+
+static void enable_twice(struct test *t)
+{
+	struct node *n = open_domain(t);
+	struct kfid_mr *mr;
+	u8 *buf = test_zalloc(t, 64);
+
+	REQUIRE(t, n && buf);
+	REQUIRE_EQ(t, kfi_mr_reg(n->domain, buf, 64, ACCESS, 0, 5, 0, &mr, NULL), 0);
+	test_keep(t, &mr->fid);
+	if (n->info->domain_attr->mr_mode & KFI_MR_ENDPOINT) {
+		EXPECT_EQ(t, kfi_mr_enable(mr), -KFI_EOPBADSTATE);
+		EXPECT_EQ(t, kfi_mr_bind(mr, &n->ep->fid, 0), 0);
+		EXPECT_EQ(t, kfi_mr_enable(mr), 0);
+	}
+	EXPECT_EQ(t, kfi_mr_enable(mr), -EINVAL);
+}
+
+/* ---- regions for every I/O ---- */
+
+struct io {
+	struct kfi_mr_work	work;
+	struct completion	ended;
+	int			err;
+};
+
+static void io_done(struct kfi_mr_work *work, int err)
+{
+	struct io *io = container_of(work, struct io, work);
+
+	io->err = err;
+	complete(&io->ended);
+}
+
+static struct io *io_new(struct test *t)
+{
+	struct io *io = test_new(t, struct io);
+
+	if (io) {
+		io->work.done = io_done;
+		init_completion(&io->ended);
+	}
+	return io;
+}
+
+static bool io_wait(struct test *t, struct io *io)
+{
+	return EXPECT(t, wait_for_completion_timeout(&io->ended,
+					msecs_to_jiffies(t->w->wait_ms))) &&
+	       EXPECT_EQ(t, io->err, 0);
+}
+
+static bool write_to(struct pair *p, void *src, size_t len, u64 addr, u64 key, int err)
+{
+	struct test *t = p->a.t;
+	comp_t c;
+
+	if (POST(t, kfi_write(p->a.ep, src, len, NULL, p->a.peer, addr, key, src)) ||
+	    WAIT_TX(&p->a, &c))
+		return false;
+	return EXPECT_EQ(t, c.err, err);
+}
+
+static void per_io(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *src = test_pages(t, 4096), *dst = test_pages(t, 8192);
+	struct kfi_mr_attr attr = {
+		.type = KFI_KVEC, .iov_count = 1, .access = KFI_REMOTE_WRITE,
+		.requested_key = KFI_KEY_NOTAVAIL,
+	};
+	struct io *io = io_new(t);
+	struct kfid_mr *mr;
+	struct kvec iov;
+	u64 key = 0;
+	int i, ret;
+
+	REQUIRE(t, p && src && dst && io);
+	ret = kfi_mr_alloc(p->b.domain, 4, 0, &mr, NULL);
+	if (ret == -EOPNOTSUPP) {
+		test_skip(t, "no per-I/O regions");
+		return;
+	}
+	REQUIRE_EQ(t, ret, 0);
+	test_keep(t, &mr->fid);
+	EXPECT_EQ(t, kfi_mr_bind(mr, &p->b.ep->fid, 0), 0);
+	EXPECT_EQ(t, kfi_mr_invalidate(mr, &io->work), -KFI_EOPBADSTATE);
+	for (i = 0; i < 8 && !t->failures; i++) {
+		iov = (struct kvec){ dst + 512 * i, 4096 };
+		attr.mr_iov = &iov;
+		fill(src, 4096, i);
+		REQUIRE_EQ(t, kfi_mr_register(mr, &attr, &io->work), 0);
+		REQUIRE(t, io_wait(t, io));
+		EXPECT(t, kfi_mr_key(mr) != KFI_KEY_NOTAVAIL && kfi_mr_key(mr) != key);
+		key = kfi_mr_key(mr);
+		EXPECT_EQ(t, kfi_mr_register(mr, &attr, &io->work), -KFI_EOPBADSTATE);
+		REQUIRE(t, write_to(p, src, 4096, 0, key, 0));
+		EXPECT_DATA(t, dst + 512 * i, 4096, i);
+		REQUIRE_EQ(t, kfi_mr_invalidate(mr, &io->work), 0);
+		REQUIRE(t, io_wait(t, io));
+		/* Not a byte through a key that is over. */
+		memset(dst, 0x5a, 8192);
+		if (t->type == KFI_EP_RDM) {
+			REQUIRE(t, write_to(p, src, 4096, 0, key, EACCES));
+			EXPECT_EQ(t, not_all(dst, 8192, 0x5a), -1);
+		}
+	}
+}
+
+/* The peer's send ends the region, and the receive tells so. */
+static void remote_invalidate(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *src = test_pages(t, 4096), *dst = test_pages(t, 4096);
+	struct kfi_mr_attr attr = {
+		.type = KFI_KVEC, .iov_count = 1, .access = KFI_REMOTE_WRITE,
+		.requested_key = KFI_KEY_NOTAVAIL,
+	};
+	struct kvec iov = { dst, 4096 }, out = { src, 16 };
+	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = &out, .iov_count = 1 };
+	struct io *io = io_new(t);
+	struct kfid_mr *mr;
+	comp_t c;
+	int ret;
+
+	REQUIRE(t, p && src && dst && io);
+	ret = kfi_mr_alloc(p->b.domain, 1, 0, &mr, NULL);
+	if (ret == -EOPNOTSUPP) {
+		test_skip(t, "no per-I/O regions");
+		return;
+	}
+	REQUIRE_EQ(t, ret, 0);
+	test_keep(t, &mr->fid);
+	EXPECT_EQ(t, kfi_mr_bind(mr, &p->b.ep->fid, 0), 0);
+	attr.mr_iov = &iov;
+	REQUIRE_EQ(t, kfi_mr_register(mr, &attr, &io->work), 0);
+	REQUIRE(t, io_wait(t, io));
+	msg.addr = p->a.peer;
+	msg.context = &msg;
+	msg.inv_key = kfi_mr_key(mr);
+	POST(t, kfi_recv(p->b.ep, dst, 64, NULL, KFI_ADDR_UNSPEC, dst));
+	REQUIRE(t, !POST(t, kfi_sendmsg(p->a.ep, &msg, KFI_INVALIDATE | KFI_COMPLETION)));
+	REQUIRE(t, !WAIT_TX(&p->a, &c) && !WAIT_RX(&p->b, &c));
+	EXPECT_COMP(t, &c, dst, KFI_MSG | KFI_RECV | KFI_INVALIDATE);
+	EXPECT_EQ(t, c.data, msg.inv_key);
+	memset(dst, 0x5a, 4096);
+	REQUIRE(t, write_to(p, src, 4096, 0, msg.inv_key, EACCES));
+	EXPECT_EQ(t, not_all(dst, 4096, 0x5a), -1);
+	/* It can be used again at once. */
+	EXPECT_EQ(t, kfi_mr_register(mr, &attr, &io->work), 0);
+	REQUIRE(t, io_wait(t, io));
+	REQUIRE_EQ(t, kfi_mr_invalidate(mr, &io->work), 0);
+	io_wait(t, io);
+}
+
+const struct test_case mr_cases[] = {
+	{ "mr.requested_key", T_REL, CASE_ONCE, C_MSG | C_RMA, requested_key },
+	{ "mr.drawn_keys", T_REL, CASE_ONCE, C_MSG | C_RMA, drawn_keys },
+	{ "mr.short_keys", T_REL, CASE_ONCE, C_MSG | C_RMA, short_keys },
+	{ "mr.bad_arguments", T_REL, CASE_ONCE, C_MSG | C_RMA, bad_arguments },
+	{ "mr.enable_twice", T_REL, CASE_ONCE, C_MSG | C_RMA, enable_twice },
+	{ "mr.per_io", T_REL, 0, C_MSG | C_RMA, per_io },
+	{ "mr.remote_invalidate", T_RDM, 0, C_MSG | C_RMA, remote_invalidate },
+	{ }
+};

@@ -1,0 +1,523 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Messages.
+ */
+#include <linux/delay.h>
+#include "harness.h"
+
+static void sizes(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *tx = test_pages(t, size_max(t)), *rx = test_pages(t, size_max(t));
+	size_t size;
+
+	REQUIRE(t, p && tx && rx);
+	for (size = 1; size <= size_max(t); size = size_next(t, size)) {
+		if (exchange(&p->a, &p->b, tx, rx, size, size)) {
+			FAIL(t, "with %zu bytes", size);
+			return;
+		}
+	}
+	/* The largest that there may be; DGRAM counts on it to be right. */
+	if (t->info[0]->ep_attr->max_msg_size <= size_max(t))
+		exchange(&p->a, &p->b, tx, rx, t->info[0]->ep_attr->max_msg_size, 1);
+	/* Every length of a small message, at every alignment. */
+	for (size = 0; size < 300 && !t->failures; size += 7)
+		exchange(&p->b, &p->a, tx + size % 9, rx + size % 5, size, size);
+}
+
+static void empty(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	struct kfi_msg msg = {};
+	u8 *buf = test_zalloc(t, 64);
+	comp_t c;
+
+	REQUIRE(t, p && buf);
+	memset(buf, 0x5a, 64);
+	/* Nothing into something. */
+	POST(t, kfi_recv(p->b.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, CTX(1)));
+	msg.addr = p->a.peer;
+	msg.context = CTX(2);
+	REQUIRE(t, !POST(t, kfi_sendmsg(p->a.ep, &msg, KFI_COMPLETION)));
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+	EXPECT_COMP(t, &c, CTX(2), KFI_MSG | KFI_SEND);
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	EXPECT_COMP(t, &c, CTX(1), KFI_MSG | KFI_RECV);
+	EXPECT_EQ(t, c.len, 0);
+	EXPECT_EQ(t, not_all(buf, 64, 0x5a), -1);
+	/* Nothing into nothing. */
+	POST(t, kfi_recv(p->b.ep, NULL, 0, NULL, KFI_ADDR_UNSPEC, CTX(3)));
+	POST(t, kfi_send(p->a.ep, NULL, 0, NULL, p->a.peer, CTX(4)));
+	REQUIRE(t, !WAIT_TX(&p->a, &c) && !WAIT_RX(&p->b, &c));
+	EXPECT_COMP(t, &c, CTX(3), KFI_MSG | KFI_RECV);
+	EXPECT_EQ(t, c.len, 0);
+}
+
+static void remote_data(struct test *t)
+{
+	static const u64 data[] = { 0, 1, 0x8000000000000000ULL, 0x0123456789abcdefULL, ~0ULL };
+	struct pair *p = pair_open(t, NULL, NULL);
+	u64 mask = U64_MAX;
+	size_t width;
+	u8 *buf = test_zalloc(t, 128);
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && buf);
+	width = t->info[0]->domain_attr->cq_data_size;
+	EXPECT(t, width > 0 && width <= 8);
+	if (width < 8)
+		mask = BIT_ULL(8 * width) - 1;
+	for (i = 0; i < ARRAY_SIZE(data); i++) {
+		POST(t, kfi_recv(p->b.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, CTX(i)));
+		POST(t, kfi_senddata(p->a.ep, buf + 64, i, NULL, data[i] & mask, p->a.peer, CTX(i)));
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_SEND);
+		REQUIRE(t, !WAIT_RX(&p->b, &c));
+		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_RECV | KFI_REMOTE_CQ_DATA);
+		EXPECT_EQ(t, c.data, data[i] & mask);
+		EXPECT_EQ(t, c.len, i);
+	}
+}
+
+/* Sends first, receives later: nothing is lost, nothing changes its order. */
+static void unexpected(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	size_t step = 3000;
+	int i, n = 16;
+	u8 *tx = test_pages(t, n * step), *rx = test_pages(t, n * step);
+	comp_t c;
+
+	REQUIRE(t, p && tx && rx);
+	for (i = 0; i < n; i++) {
+		fill(tx + i * step, step, i);
+		REQUIRE(t, !POST(t, kfi_send(p->a.ep, tx + i * step, step - i, NULL, p->a.peer,
+					     CTX(i))));
+	}
+	msleep(100);
+	for (i = 0; i < n; i++)
+		REQUIRE(t, !POST(t, kfi_recv(p->b.ep, rx + i * step, step, NULL,
+					     KFI_ADDR_UNSPEC, CTX(i))));
+	for (i = 0; i < n; i++) {
+		REQUIRE(t, !WAIT_RX(&p->b, &c));
+		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_RECV);
+		EXPECT_EQ(t, c.len, step - i);
+		EXPECT_DATA(t, rx + i * step, step - i, i);
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_SEND);
+	}
+}
+
+/* The receiver does not know the sender yet when the message comes. */
+static void unexpected_stranger(struct test *t)
+{
+	struct pair *p = test_new(t, struct pair);
+	u8 *tx = test_pages(t, 4096), *rx = test_pages(t, 4096);
+	comp_t c;
+
+	REQUIRE(t, p && tx && rx);
+	REQUIRE(t, !node_open_ep(t, &p->a, 0, NULL) && !node_open_ep(t, &p->b, 1, NULL));
+	REQUIRE(t, !node_insert(&p->a, &p->b, &p->a.peer));
+	fill(tx, 2000, 1);
+	REQUIRE(t, !POST(t, kfi_send(p->a.ep, tx, 2000, NULL, p->a.peer, tx)));
+	msleep(100);
+	REQUIRE(t, !node_insert(&p->b, &p->a, &p->b.peer));
+	REQUIRE(t, !POST(t, kfi_recv(p->b.ep, rx, 4096, NULL, KFI_ADDR_UNSPEC, rx)));
+	REQUIRE(t, !WAIT_RX(&p->b, &c) && !WAIT_TX(&p->a, &c));
+	EXPECT_DATA(t, rx, 2000, 1);
+	still_works(p);
+}
+
+/* Many at a time, long and short, keep their order. */
+static void in_order(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u32 i, n = t->w->quick ? 200 : 2000, posted = 0, got = 0, sent = 0, received = 0;
+	size_t max = min_t(size_t, 20000, t->info[0]->ep_attr->max_msg_size);
+	unsigned long until = jiffies + msecs_to_jiffies(3 * t->w->wait_ms);
+	u8 *tx = test_pages(t, 32 * max), *rx = test_pages(t, 32 * max);
+	u32 *len = test_zalloc(t, n * sizeof(*len));
+	comp_t c;
+
+	REQUIRE(t, p && tx && rx && len);
+	for (i = 0; i < n; i++)
+		len[i] = 1 + test_random(t, i % 5 ? 200 : max);
+	while (got < n && !t->failures && time_before(jiffies, until)) {
+		while (received < n && received < got + 32 &&
+		       !kfi_recv(p->b.ep, rx + received % 32 * max, max, NULL, KFI_ADDR_UNSPEC,
+				 CTX(received)))
+			received++;
+		while (posted < n && posted < sent + 32) {
+			fill(tx + posted % 32 * max, len[posted], posted);
+			if (kfi_send(p->a.ep, tx + posted % 32 * max, len[posted], NULL,
+				     p->a.peer, CTX(posted)))
+				break;
+			posted++;
+		}
+		while (comp_poll(&p->a, p->a.txcq, &c) == 1)
+			EXPECT_COMP(t, &c, CTX(sent++), KFI_MSG | KFI_SEND);
+		while (comp_poll(&p->b, p->b.rxcq, &c) == 1) {
+			EXPECT_COMP(t, &c, CTX(got), KFI_MSG | KFI_RECV);
+			REQUIRE_EQ(t, c.len, len[got]);
+			REQUIRE(t, EXPECT_DATA(t, rx + got % 32 * max, c.len, got));
+			got++;
+		}
+		cond_resched();
+	}
+	EXPECT_EQ(t, got, n);
+	EXPECT(t, test_until(t, comp_poll(&p->a, p->a.txcq, &c) == 1 ? ++sent == n : sent == n));
+}
+
+/* Posted together with KFI_MORE; the last one without it sends all. */
+static void more(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *tx = test_zalloc(t, 64 * 64), *rx = test_zalloc(t, 64 * 64);
+	struct kfi_msg msg = { .type = KFI_KVEC, .iov_count = 1 };
+	struct kvec iov = { .iov_len = 64 };
+	comp_t c;
+	int i, n = 64;
+
+	REQUIRE(t, p && tx && rx);
+	fill(tx, 64 * n, 3);
+	for (i = 0; i < n; i++)
+		REQUIRE(t, !POST(t, kfi_recv(p->b.ep, rx + 64 * i, 64, NULL, KFI_ADDR_UNSPEC,
+					     CTX(i))));
+	msg.msg_iov = &iov;
+	msg.addr = p->a.peer;
+	for (i = 0; i < n; i++) {
+		iov.iov_base = tx + 64 * i;
+		msg.context = CTX(i);
+		REQUIRE(t, !POST(t, kfi_sendmsg(p->a.ep, &msg, KFI_COMPLETION |
+						(i < n - 1 ? KFI_MORE : 0))));
+	}
+	for (i = 0; i < n; i++) {
+		REQUIRE(t, !WAIT_RX(&p->b, &c));
+		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_RECV);
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+	}
+	EXPECT_DATA(t, rx, 64 * n, 3);
+}
+
+/* ---- vectors ---- */
+
+static const enum kfi_iov_type types[] = { KFI_KVEC, KFI_BVEC, KFI_SGL };
+
+static void one_cut(struct pair *p, int txtype, int rxtype, size_t len, size_t segs)
+{
+	struct test *t = p->a.t;
+	size_t txoff = test_random(t, 4095), rxoff = test_random(t, 4095);
+	size_t room = len + 2 * PAGE_SIZE;
+	u8 *tx = test_pages(t, room), *rx = test_pages(t, room);
+	struct cut out = {}, in = {};
+	comp_t c;
+
+	REQUIRE(t, tx && rx);
+	memset(rx, 0x5a, room);
+	fill(tx + txoff, len, len);
+	if (cut(&p->a, &out, types[txtype], tx + txoff, len,
+		min(segs, t->info[0]->tx_attr->iov_limit), true) ||
+	    cut(&p->b, &in, types[rxtype], rx + rxoff, len,
+		min(segs, t->info[1]->rx_attr->iov_limit), false))
+		return;
+	if (!recv_cut(&p->b, &in, CTX(1), KFI_COMPLETION) &&
+	    !send_cut(&p->a, &out, CTX(2), KFI_COMPLETION) &&
+	    !WAIT_TX(&p->a, &c) && !WAIT_RX(&p->b, &c)) {
+		EXPECT_COMP(t, &c, CTX(1), KFI_MSG | KFI_RECV);
+		EXPECT_EQ(t, c.len, len);
+	}
+	uncut(&p->a, &out);
+	uncut(&p->b, &in);
+	EXPECT_DATA(t, rx + rxoff, len, len);
+	/* Nothing beside it was touched. */
+	EXPECT_EQ(t, not_all(rx, rxoff, 0x5a), -1);
+	EXPECT_EQ(t, not_all(rx + rxoff + len, room - rxoff - len, 0x5a), -1);
+	if (t->failures)
+		FAIL(t, "with %zu bytes, kinds %d to %d, %zu to %zu segments", len,
+		     types[txtype], types[rxtype], out.count, in.count);
+}
+
+static void vectors(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	size_t max = min_t(size_t, t->w->quick ? 100000 : 500000,
+			   t->info[0]->ep_attr->max_msg_size);
+	int i, rounds = t->w->quick ? 2 : 6;
+
+	REQUIRE(t, p);
+	/* All pairs of kinds, a few random cuts each. */
+	for (i = 0; i < 9 * rounds && !t->failures; i++) {
+		size_t limit = t->info[0]->tx_attr->iov_limit * PAGE_SIZE / 2;
+		size_t len = 1 + test_random(t, min(max, limit));
+
+		one_cut(p, i % 3, i / 3 % 3, len, 1 + test_random(t, 256));
+	}
+	/* As many segments as there may be. */
+	for (i = 0; i < 3 && !t->failures; i++)
+		one_cut(p, i, (i + 1) % 3, min_t(size_t, max, 6000), 1024);
+}
+
+static void too_many_segments(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	size_t n = t->info[0]->tx_attr->iov_limit + 1, m = t->info[1]->rx_attr->iov_limit + 1, i;
+	struct kvec *iov = test_zalloc(t, max(n, m) * sizeof(*iov));
+	u8 *buf = test_zalloc(t, 64);
+
+	REQUIRE(t, p && iov && buf);
+	for (i = 0; i < max(n, m); i++)
+		iov[i] = (struct kvec){ buf, 1 };
+	EXPECT_EQ(t, kfi_sendv(p->a.ep, iov, NULL, n, p->a.peer, NULL), -EINVAL);
+	EXPECT_EQ(t, kfi_recvv(p->b.ep, iov, NULL, m, KFI_ADDR_UNSPEC, NULL), -EINVAL);
+	still_works(p);
+}
+
+/* Slab memory is not for handing its pages to a socket. */
+static void slab_memory(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	size_t len = min_t(size_t, 16000, t->info[0]->ep_attr->max_msg_size);
+	u8 *tx = kmalloc(len, GFP_KERNEL), *rx = test_zalloc(t, len);
+	comp_t c;
+	int i;
+
+	for (i = 0; p && tx && rx && i < 20 && !t->failures; i++) {
+		fill(tx, len, i);
+		memset(rx, 0, len);
+		POST(t, kfi_recv(p->b.ep, rx, len, NULL, KFI_ADDR_UNSPEC, rx));
+		POST(t, kfi_send(p->a.ep, tx, len, NULL, p->a.peer, tx));
+		if (WAIT_TX(&p->a, &c))
+			break;
+		EXPECT_EQ(t, c.err, 0);
+		/* It is ours again: give it back at once. */
+		memset(tx, 0xff, len);
+		kfree(tx);
+		tx = kmalloc(len, GFP_KERNEL);
+		if (WAIT_RX(&p->b, &c))
+			break;
+		EXPECT_DATA(t, rx, len, i);
+	}
+	EXPECT_EQ(t, i, 20);
+	if (p && p->a.ep && !test_close(t, &p->a.ep->fid))
+		p->a.ep = NULL;
+	kfree(tx);
+}
+
+static void truncated(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	static const size_t lens[] = { 65, 4096, 100000 };
+	u8 *tx = test_pages(t, 100000), *rx = test_pages(t, 4096);
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && tx && rx);
+	for (i = 0; i < ARRAY_SIZE(lens); i++) {
+		if (lens[i] > t->info[0]->ep_attr->max_msg_size)
+			break;
+		fill(tx, lens[i], i);
+		memset(rx, 0x5a, 4096);
+		POST(t, kfi_recv(p->b.ep, rx, 64, NULL, KFI_ADDR_UNSPEC, rx));
+		REQUIRE(t, !POST(t, kfi_send(p->a.ep, tx, lens[i], NULL, p->a.peer, tx)));
+		REQUIRE(t, !WAIT_RX(&p->b, &c));
+		EXPECT_ERR(t, &c, rx, KFI_ETRUNC);
+		EXPECT_EQ(t, c.flags, KFI_MSG | KFI_RECV);
+		EXPECT_EQ(t, c.len, 64);
+		EXPECT_EQ(t, c.olen, lens[i] - 64);
+		EXPECT_DATA(t, rx, 64, i);
+		EXPECT_EQ(t, not_all(rx + 64, 4096 - 64, 0x5a), -1);
+		/* The sender has nothing to do with it, but it does end. */
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+		EXPECT(t, c.err == 0 || c.err == KFI_ETRUNC);
+	}
+	still_works(p);
+}
+
+/* Too long a message that came before its receive is cut the same way. */
+static void truncated_unexpected(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *tx = test_pages(t, 4096), *rx = test_pages(t, 4096);
+	comp_t c;
+
+	REQUIRE(t, p && tx && rx);
+	fill(tx, 1000, 1);
+	memset(rx, 0x5a, 4096);
+	REQUIRE(t, !POST(t, kfi_send(p->a.ep, tx, 1000, NULL, p->a.peer, tx)));
+	msleep(50);
+	POST(t, kfi_recv(p->b.ep, rx, 100, NULL, KFI_ADDR_UNSPEC, rx));
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	EXPECT_ERR(t, &c, rx, KFI_ETRUNC);
+	EXPECT_EQ(t, c.len, 100);
+	EXPECT_EQ(t, c.olen, 900);
+	EXPECT_DATA(t, rx, 100, 1);
+	EXPECT_EQ(t, not_all(rx + 100, 4096 - 100, 0x5a), -1);
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+	still_works(p);
+}
+
+/* ---- completion levels ---- */
+
+/* Is the level on offer for this type? */
+static bool has_level(struct test *t, u64 level)
+{
+	struct kfi_info *hints = test_hints(t, C_MSG), *info;
+	struct side *s = &t->w->side[0];
+	int ret;
+
+	if (!hints)
+		return false;
+	hints->tx_attr->op_flags = level;
+	ret = kfi_getinfo_net(s->net, kfi_version(), s->node, NULL, s->node ? KFI_SOURCE : 0,
+			      hints, &info);
+	kfi_freeinfo(hints);
+	if (ret) {
+		EXPECT_EQ(t, ret, -ENODATA);
+		return false;
+	}
+	EXPECT(t, info->tx_attr->op_flags & level);
+	kfi_freeinfo(info);
+	return true;
+}
+
+static void level(struct test *t, u64 level, bool acked)
+{
+	struct kfi_msg msg = { .type = KFI_KVEC, .iov_count = 1, .context = CTX(7) };
+	struct pair *p;
+	struct kvec iov;
+	u8 *tx, *rx;
+	comp_t c;
+	int i;
+
+	if (!has_level(t, level)) {
+		test_skip(t, "getinfo refuses completion level %#llx", level);
+		return;
+	}
+	p = pair_open(t, NULL, NULL);
+	tx = test_pages(t, 8192);
+	rx = test_pages(t, 8192);
+	REQUIRE(t, p && tx && rx);
+	iov = (struct kvec){ tx, 8192 };
+	msg.msg_iov = &iov;
+	msg.addr = p->a.peer;
+	for (i = 0; i < 20 && !t->failures; i++) {
+		fill(tx, 8192, i);
+		memset(rx, 0, 8192);
+		POST(t, kfi_recv(p->b.ep, rx, 8192, NULL, KFI_ADDR_UNSPEC, CTX(i)));
+		REQUIRE(t, !POST(t, kfi_sendmsg(p->a.ep, &msg, KFI_COMPLETION | level)));
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+		EXPECT_COMP(t, &c, CTX(7), KFI_MSG | KFI_SEND);
+		/* Delivered means that it is there. The buffer is ours in any case. */
+		if (acked)
+			EXPECT_DATA(t, rx, 8192, i);
+		memset(tx, 0, 8192);
+		REQUIRE(t, !WAIT_RX(&p->b, &c));
+		EXPECT_DATA(t, rx, 8192, i);
+	}
+}
+
+static void inject_complete(struct test *t)
+{
+	level(t, KFI_INJECT_COMPLETE, false);
+}
+
+static void transmit_complete(struct test *t)
+{
+	level(t, KFI_TRANSMIT_COMPLETE, false);
+}
+
+static void delivery_complete(struct test *t)
+{
+	level(t, KFI_DELIVERY_COMPLETE, true);
+}
+
+/* A level that is not granted is refused at post as well. */
+static void no_commit(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	struct kfi_msg msg = {};
+
+	REQUIRE(t, p);
+	msg.addr = p->a.peer;
+	/* Commit means nothing for a message. */
+	EXPECT_EQ(t, kfi_sendmsg(p->a.ep, &msg, KFI_COMPLETION | KFI_COMMIT_COMPLETE),
+		  -KFI_EBADFLAGS);
+	still_works(p);
+}
+
+/* One endpoint, several peers. */
+static void several_peers(struct test *t)
+{
+	struct node *hub = test_new(t, struct node), *peer = test_zalloc(t, 4 * sizeof(*peer));
+	kfi_addr_t addr[4];
+	int i, round;
+
+	REQUIRE(t, hub && peer && !node_open_ep(t, hub, 0, NULL));
+	for (i = 0; i < 4; i++) {
+		REQUIRE(t, !node_open_ep(t, &peer[i], i & 1, NULL));
+		REQUIRE(t, !node_insert(hub, &peer[i], &addr[i]));
+		REQUIRE(t, !node_insert(&peer[i], hub, &peer[i].peer));
+	}
+	for (round = 0; round < 3; round++) {
+		for (i = 0; i < 4 && !t->failures; i++) {
+			hub->peer = addr[i];
+			transfer(hub, &peer[i], 700 + i, 10 * round + i);
+			transfer(&peer[i], hub, 7000 + i, 20 * round + i);
+		}
+	}
+}
+
+/* Both call each other first at the same time, again and again. */
+static void simultaneous(struct test *t)
+{
+	int i, n = t->w->quick ? 5 : 20;
+	struct pair *p;
+	u8 *buf = test_zalloc(t, 256);
+	comp_t c;
+
+	REQUIRE(t, buf);
+	for (i = 0; i < n && !t->failures; i++) {
+		p = pair_open(t, NULL, NULL);
+		REQUIRE(t, p);
+		fill(buf, 64, i);
+		POST(t, kfi_recv(p->a.ep, buf + 64, 64, NULL, KFI_ADDR_UNSPEC, CTX(1)));
+		POST(t, kfi_recv(p->b.ep, buf + 128, 64, NULL, KFI_ADDR_UNSPEC, CTX(1)));
+		POST(t, kfi_send(p->a.ep, buf, 64, NULL, p->a.peer, CTX(2)));
+		POST(t, kfi_send(p->b.ep, buf, 64, NULL, p->b.peer, CTX(2)));
+		REQUIRE(t, !WAIT_RX(&p->a, &c) && !WAIT_RX(&p->b, &c));
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+		EXPECT_COMP(t, &c, CTX(2), KFI_MSG | KFI_SEND);
+		REQUIRE(t, !WAIT_TX(&p->b, &c));
+		EXPECT_COMP(t, &c, CTX(2), KFI_MSG | KFI_SEND);
+		EXPECT_DATA(t, buf + 64, 64, i);
+		EXPECT_DATA(t, buf + 128, 64, i);
+		NONE_RX(&p->a);
+		NONE_RX(&p->b);
+		node_close(&p->a);
+		node_close(&p->b);
+	}
+}
+
+const struct test_case msg_cases[] = {
+	{ "msg.sizes", T_ALL, 0, C_MSG, sizes },
+	{ "msg.empty", T_ALL, 0, C_MSG, empty },
+	{ "msg.remote_data", T_ALL, 0, C_MSG, remote_data },
+	{ "msg.unexpected", T_REL, 0, C_MSG, unexpected },
+	{ "msg.unexpected_stranger", T_RDM, 0, C_MSG, unexpected_stranger },
+	{ "msg.in_order", T_REL, 0, C_MSG, in_order },
+	{ "msg.more", T_REL, 0, C_MSG, more },
+	{ "msg.vectors", T_ALL, 0, C_MSG, vectors },
+	{ "msg.too_many_segments", T_ALL, 0, C_MSG, too_many_segments },
+	{ "msg.slab_memory", T_REL, 0, C_MSG, slab_memory },
+	{ "msg.truncated", T_ALL, 0, C_MSG, truncated },
+	{ "msg.truncated_unexpected", T_REL, 0, C_MSG, truncated_unexpected },
+	{ "msg.inject_complete", T_ALL, 0, C_MSG, inject_complete },
+	{ "msg.transmit_complete", T_ALL, 0, C_MSG, transmit_complete },
+	{ "msg.delivery_complete", T_REL, 0, C_MSG, delivery_complete },
+	{ "msg.no_commit", T_REL, 0, C_MSG, no_commit },
+	{ "msg.several_peers", T_RDM | T_DGRAM, 0, C_MSG, several_peers },
+	{ "msg.simultaneous", T_RDM, 0, C_MSG, simultaneous },
+	{ }
+};

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One buffer for many messages.
+ */
+#include <linux/delay.h>
+#include "harness.h"
+
+#define C_MULTI	(C_MSG | KFI_MULTI_RECV)
+
+static int post_multi(struct node *n, void *buf, size_t len, void *ctx)
+{
+	struct kvec iov = { buf, len };
+	struct kfi_msg msg = {
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1,
+		.addr = KFI_ADDR_UNSPEC, .context = ctx,
+	};
+
+	return POST(n->t, kfi_recvmsg(n->ep, &msg, KFI_MULTI_RECV | KFI_COMPLETION));
+}
+
+static int set_min(struct node *n)
+{
+	size_t min = (size_t)n->opts.arg;
+	int ret = kfi_setopt(&n->ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &min,
+			     sizeof(min));
+
+	EXPECT_EQ(n->t, ret, 0);
+	return ret;
+}
+
+static struct pair *open_min(struct test *t, size_t min)
+{
+	struct node_opts opts = { .before_enable = set_min, .arg = (void *)min };
+
+	return pair_open(t, NULL, &opts);
+}
+
+static int send_one(struct node *a, u8 *tx, size_t len, u64 seed)
+{
+	comp_t c;
+
+	fill(tx, len, seed);
+	if (POST(a->t, kfi_send(a->ep, tx, len, NULL, a->peer, CTX(9))) || WAIT_TX(a, &c))
+		return -EIO;
+	EXPECT_COMP(a->t, &c, CTX(9), KFI_MSG | KFI_SEND);
+	return 0;
+}
+
+/*
+ * Messages lie one behind the other; the one that leaves less than the minimum
+ * releases the buffer, in its own event and exactly there.
+ */
+static void exact_events(struct test *t)
+{
+	struct pair *p = open_min(t, 256);
+	u8 *tx = test_pages(t, 1024), *rx = test_pages(t, 4096);
+	size_t used = 0, len;
+	bool last;
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && tx && rx);
+	REQUIRE(t, !post_multi(&p->b, rx, 4096, CTX(7)));
+	for (i = 0; 4096 - used >= 256; i++) {
+		len = 1 + test_random(t, 256);
+		last = 4096 - used - len < 256;
+		REQUIRE(t, !send_one(&p->a, tx, len, i) && !WAIT_RX(&p->b, &c));
+		EXPECT_COMP(t, &c, CTX(7), KFI_MSG | KFI_RECV | (last ? KFI_MULTI_RECV : 0));
+		EXPECT_EQ(t, c.len, len);
+		REQUIRE(t, (u8 *)c.buf >= rx + used && (u8 *)c.buf + len <= rx + 4096);
+		EXPECT_DATA(t, c.buf, len, i);
+		used = (u8 *)c.buf + len - rx;
+	}
+	NONE_RX(&p->b);
+}
+
+/* When one is full the next takes over; nothing is lost in between. */
+static void chained(struct test *t)
+{
+	struct pair *p = open_min(t, 512);
+	u8 *tx = test_pages(t, 512), *rx = test_pages(t, 4 * 4096);
+	int i, n = t->w->quick ? 200 : 1000, got = 0, released = 0, sent = 0, ended = 0;
+	unsigned long until = jiffies + msecs_to_jiffies(2 * t->w->wait_ms);
+	comp_t c;
+
+	REQUIRE(t, p && tx && rx);
+	fill(tx, 512, 5);
+	for (i = 0; i < 4; i++)
+		REQUIRE(t, !post_multi(&p->b, rx + 4096 * i, 4096, CTX(i)));
+	while ((got < n || ended < n) && !t->failures && time_before(jiffies, until)) {
+		if (sent < n && !kfi_send(p->a.ep, tx + sent % 5, 100 + sent % 300, NULL, p->a.peer,
+					  CTX(sent)))
+			sent++;
+		if (comp_poll(&p->a, p->a.txcq, &c) == 1)
+			EXPECT_COMP(t, &c, CTX(ended++), KFI_MSG | KFI_SEND);
+		if (comp_poll(&p->b, p->b.rxcq, &c) != 1)
+			continue;
+		EXPECT_EQ(t, c.err, 0);
+		EXPECT_EQ(t, c.len, 100 + got % 300);
+		EXPECT(t, !memcmp(c.buf, tx + got % 5, c.len));
+		EXPECT(t, c.op_context == CTX(released % 4));
+		got++;
+		if (!(c.flags & KFI_MULTI_RECV))
+			continue;
+		/* Released: it can go to the end of the queue. */
+		i = released++ % 4;
+		memset(rx + 4096 * i, 0, 4096);
+		REQUIRE(t, !post_multi(&p->b, rx + 4096 * i, 4096, CTX(i)));
+	}
+	EXPECT_EQ(t, got, n);
+	EXPECT_EQ(t, ended, n);
+	EXPECT(t, released > 3);
+}
+
+/* A burst into one buffer: all of it in order, the release on the last only. */
+static void burst(struct test *t)
+{
+	struct pair *p = open_min(t, 64);
+	int i, n = 63;
+	u8 *tx = test_pages(t, 64 * 64), *rx = test_pages(t, 4096);
+	comp_t c;
+
+	REQUIRE(t, p && tx && rx);
+	fill(tx, 64 * 64, 1);
+	REQUIRE(t, !post_multi(&p->b, rx, 64 * n + 63, rx));
+	for (i = 0; i < n; i++)
+		REQUIRE(t, !POST(t, kfi_send(p->a.ep, tx + 64 * i, 64, NULL, p->a.peer, CTX(i))));
+	for (i = 0; i < n; i++) {
+		REQUIRE(t, !WAIT_RX(&p->b, &c));
+		EXPECT_COMP(t, &c, rx, KFI_MSG | KFI_RECV | (i == n - 1 ? KFI_MULTI_RECV : 0));
+		EXPECT(t, !memcmp(c.buf, tx + 64 * i, 64));
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+	}
+	NONE_RX(&p->b);
+}
+
+/* Messages that waited all go in when the buffer comes. */
+static void unexpected(struct test *t)
+{
+	struct pair *p = open_min(t, 64);
+	u8 *tx = test_pages(t, 64 * 8), *rx = test_pages(t, 4096);
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && tx && rx);
+	fill(tx, 64 * 8, 1);
+	for (i = 0; i < 8; i++)
+		REQUIRE(t, !POST(t, kfi_send(p->a.ep, tx + 64 * i, 64, NULL, p->a.peer, CTX(i))));
+	msleep(100);
+	REQUIRE(t, !post_multi(&p->b, rx, 4096, rx));
+	for (i = 0; i < 8; i++) {
+		REQUIRE(t, !WAIT_RX(&p->b, &c));
+		EXPECT_COMP(t, &c, rx, KFI_MSG | KFI_RECV);
+		EXPECT(t, !memcmp(c.buf, tx + 64 * i, 64));
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+	}
+	/* Still posted: its end is told once. */
+	EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, rx), 0);
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	EXPECT_ERR(t, &c, rx, ECANCELED);
+	NONE_RX(&p->b);
+}
+
+/* Too long for what is left: cut, with true lengths, and the buffer is over. */
+static void truncated(struct test *t)
+{
+	struct pair *p = open_min(t, 64);
+	u8 *tx = test_pages(t, 2048), *rx = test_pages(t, 4096);
+	comp_t c;
+
+	REQUIRE(t, p && tx && rx);
+	memset(rx, 0x5a, 4096);
+	REQUIRE(t, !post_multi(&p->b, rx, 1000, rx));
+	REQUIRE(t, !send_one(&p->a, tx, 700, 1) && !WAIT_RX(&p->b, &c));
+	EXPECT_COMP(t, &c, rx, KFI_MSG | KFI_RECV);
+	fill(tx, 500, 2);
+	REQUIRE(t, !POST(t, kfi_send(p->a.ep, tx, 500, NULL, p->a.peer, CTX(1))));
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	EXPECT_ERR(t, &c, rx, KFI_ETRUNC);
+	EXPECT(t, c.flags & KFI_MULTI_RECV);
+	EXPECT_EQ(t, c.len + c.olen, 500);
+	EXPECT(t, c.len <= 300);
+	EXPECT_EQ(t, not_all(rx + 1000, 3096, 0x5a), -1);
+	EXPECT_DATA(t, rx, 700, 1);
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+	still_works(p);
+}
+
+/* A close releases it once, with an error. */
+static void closed(struct test *t)
+{
+	struct pair *p = open_min(t, 64);
+	u8 *tx = test_pages(t, 64), *rx = test_pages(t, 4096);
+	comp_t c;
+
+	REQUIRE(t, p && tx && rx);
+	REQUIRE(t, !post_multi(&p->b, rx, 4096, rx));
+	REQUIRE(t, !send_one(&p->a, tx, 64, 1) && !WAIT_RX(&p->b, &c));
+	REQUIRE_EQ(t, test_close(t, &p->b.ep->fid), 0);
+	p->b.ep = NULL;
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	EXPECT_ERR(t, &c, rx, ECANCELED);
+	NONE_RX(&p->b);
+}
+
+/* By default flags, as those who use plain receives do it. */
+static void by_default(struct test *t)
+{
+	struct node_opts opts = {
+		.rx_op_flags = KFI_MULTI_RECV | KFI_COMPLETION,
+		.before_enable = set_min, .arg = (void *)64,
+	};
+	struct pair *p = pair_open(t, NULL, &opts);
+	u8 *tx = test_pages(t, 64), *rx = test_pages(t, 4096);
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && tx && rx);
+	POST(t, kfi_recv(p->b.ep, rx, 4096, NULL, KFI_ADDR_UNSPEC, rx));
+	for (i = 0; i < 3; i++) {
+		REQUIRE(t, !send_one(&p->a, tx, 60, i) && !WAIT_RX(&p->b, &c));
+		EXPECT_COMP(t, &c, rx, KFI_MSG | KFI_RECV);
+		EXPECT_DATA(t, c.buf, 60, i);
+	}
+}
+
+static void option(struct test *t)
+{
+	struct pair *p = open_min(t, 4096);
+	size_t min = 0, len = sizeof(min);
+
+	REQUIRE(t, p);
+	EXPECT_EQ(t, kfi_getopt(&p->b.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &min,
+				&len), 0);
+	EXPECT_EQ(t, min, 4096);
+	EXPECT_EQ(t, len, sizeof(min));
+	len = 1;
+	EXPECT_EQ(t, kfi_getopt(&p->b.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &min,
+				&len), -KFI_ETOOSMALL);
+	EXPECT_EQ(t, len, sizeof(min));
+	EXPECT_EQ(t, kfi_setopt(&p->b.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &min, 1),
+		  -EINVAL);
+	EXPECT_EQ(t, kfi_setopt(&p->b.ep->fid, KFI_OPT_ENDPOINT, 9999, &min, sizeof(min)),
+		  -ENOPROTOOPT);
+	EXPECT_EQ(t, kfi_setopt(&p->b.ep->fid, 99, KFI_OPT_MIN_MULTI_RECV, &min, sizeof(min)),
+		  -ENOPROTOOPT);
+}
+
+const struct test_case multirecv_cases[] = {
+	{ "multirecv.exact_events", T_REL, 0, C_MULTI, exact_events },
+	{ "multirecv.chained", T_REL, 0, C_MULTI, chained },
+	{ "multirecv.burst", T_REL, 0, C_MULTI, burst },
+	{ "multirecv.unexpected", T_REL, 0, C_MULTI, unexpected },
+	{ "multirecv.truncated", T_REL, 0, C_MULTI, truncated },
+	{ "multirecv.closed", T_REL, 0, C_MULTI, closed },
+	{ "multirecv.by_default", T_REL, 0, C_MULTI, by_default },
+	{ "multirecv.option", T_REL, 0, C_MULTI, option },
+	{ }
+};

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A completion gives the buffer back: it is overwritten in the very callback,
+ * and the peer must still get what was sent. The host script runs these on a
+ * lossy and slow wire as well, where data is retransmitted from the pages.
+ */
+#include <linux/delay.h>
+#include <linux/mm.h>
+#include "harness.h"
+
+#define DEPTH	4
+
+struct over {
+	struct kfi_cqe	cqe;
+	struct test	*t;
+	u8		*buf;
+	size_t		len;
+	u64		seed;
+	int		err;
+	atomic_t	busy;
+};
+
+static void over_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+	struct over *o = container_of(cqe, struct over, cqe);
+
+	memset(o->buf, 0xdd, o->len);
+	o->err = wc->err;
+	atomic_set_release(&o->busy, 0);
+}
+
+/* Pages of our own, as a block layer would pass them. */
+static int post_pages(struct node *a, struct over *o, struct bio_vec *bv, struct region *r)
+{
+	size_t i, n = DIV_ROUND_UP(o->len, PAGE_SIZE);
+	struct kfi_rma_iov rma;
+	struct kfi_msg_rma wmsg = { .type = KFI_BVEC, .msg_biov = bv, .iov_count = n };
+	struct kfi_msg msg = { .type = KFI_BVEC, .msg_biov = bv, .iov_count = n };
+
+	for (i = 0; i < n; i++)
+		bvec_set_page(&bv[i], vmalloc_to_page(o->buf + i * PAGE_SIZE),
+			      min(PAGE_SIZE, o->len - i * PAGE_SIZE), 0);
+	fill(o->buf, o->len, o->seed);
+	atomic_set(&o->busy, 1);
+	msg.addr = wmsg.addr = a->peer;
+	msg.context = wmsg.context = &o->cqe;
+	if (!r)
+		return POST(a->t, kfi_sendmsg(a->ep, &msg, KFI_CQE | KFI_COMPLETION));
+	rma = (struct kfi_rma_iov){ r->addr, o->len, r->key };
+	wmsg.rma_iov = &rma;
+	wmsg.rma_iov_count = 1;
+	return POST(a->t, kfi_writemsg(a->ep, &wmsg, KFI_CQE | KFI_COMPLETION));
+}
+
+static size_t over_len(struct test *t)
+{
+	size_t most = (t->info[0]->tx_attr->iov_limit - 1) * PAGE_SIZE;
+
+	return min3((size_t)1 << 18, most, t->info[0]->ep_attr->max_msg_size);
+}
+
+static bool over_open(struct test *t, struct over *o, size_t max)
+{
+	int i;
+
+	for (i = 0; i < DEPTH; i++) {
+		o[i].t = t;
+		o[i].cqe.done = over_done;
+		o[i].buf = test_pages(t, max);
+		if (!o[i].buf)
+			return false;
+	}
+	return true;
+}
+
+static void sends(struct test *t)
+{
+	struct node_opts soft = { .cq_flags = KFI_CQ_SOFTIRQ };
+	struct pair *p = pair_open(t, &soft, NULL);
+	size_t max = over_len(t);
+	struct bio_vec *bv = test_zalloc(t, (max / PAGE_SIZE + 1) * sizeof(*bv));
+	struct over *o = test_zalloc(t, DEPTH * sizeof(*o));
+	u8 *rx[DEPTH];
+	u32 i, n = t->w->quick ? 60 : 300, got = 0;
+	comp_t c;
+
+	REQUIRE(t, p && bv && o && over_open(t, o, max));
+	for (i = 0; i < DEPTH; i++) {
+		rx[i] = test_pages(t, max);
+		REQUIRE(t, rx[i]);
+		POST(t, kfi_recv(p->b.ep, rx[i], max, NULL, KFI_ADDR_UNSPEC, CTX(i)));
+	}
+	for (i = 0; i < n && !t->failures; i++) {
+		struct over *one = &o[i % DEPTH];
+
+		REQUIRE(t, test_until(t, !atomic_read_acquire(&one->busy)));
+		EXPECT_EQ(t, one->err, 0);
+		one->len = i % 3 ? max - test_random(t, 4000) : 1 + test_random(t, 20000);
+		one->len = min(one->len, max);
+		one->seed = i;
+		/* Long ones whose end the peer sees one message later. */
+		if (post_pages(&p->a, one, bv, NULL))
+			break;
+		while (got < i || (got <= i && i == n - 1)) {
+			REQUIRE(t, !WAIT_RX(&p->b, &c));
+			EXPECT_COMP(t, &c, CTX(got % DEPTH), KFI_MSG | KFI_RECV);
+			REQUIRE(t, EXPECT_DATA(t, rx[got % DEPTH], c.len, got));
+			POST(t, kfi_recv(p->b.ep, rx[got % DEPTH], max, NULL, KFI_ADDR_UNSPEC,
+					 CTX(got % DEPTH)));
+			got++;
+		}
+	}
+	EXPECT_EQ(t, got, n);
+	for (i = 0; i < DEPTH; i++)
+		EXPECT(t, test_until(t, !atomic_read_acquire(&o[i].busy)));
+}
+
+/* The same by remote writes; the last one of each slot is compared. */
+static void writes(struct test *t)
+{
+	struct node_opts soft = { .cq_flags = KFI_CQ_SOFTIRQ };
+	struct pair *p = pair_open(t, &soft, NULL);
+	size_t max = over_len(t);
+	struct bio_vec *bv = test_zalloc(t, (max / PAGE_SIZE + 1) * sizeof(*bv));
+	struct over *o = test_zalloc(t, DEPTH * sizeof(*o));
+	struct region r[DEPTH];
+	u32 i, n = t->w->quick ? 60 : 300;
+
+	REQUIRE(t, p && bv && o && over_open(t, o, max));
+	for (i = 0; i < DEPTH; i++) {
+		u8 *far = test_pages(t, max);
+
+		REQUIRE(t, far && !region_open(&p->b, &r[i], far, max, KFI_REMOTE_WRITE));
+	}
+	for (i = 0; i < n + DEPTH && !t->failures; i++) {
+		struct over *one = &o[i % DEPTH];
+
+		REQUIRE(t, test_until(t, !atomic_read_acquire(&one->busy)));
+		EXPECT_EQ(t, one->err, 0);
+		if (i >= DEPTH) {
+			u8 *far = r[i % DEPTH].buf;
+
+			REQUIRE(t, test_until(t, differs(far, one->len, one->seed) == -1));
+		}
+		if (i >= n)
+			continue;
+		one->len = max - test_random(t, min_t(size_t, max, 5000));
+		one->seed = i;
+		if (post_pages(&p->a, one, bv, &r[i % DEPTH]))
+			break;
+	}
+}
+
+const struct test_case overwrite_cases[] = {
+	{ "overwrite.sends", T_REL, 0, C_MSG, sends },
+	{ "overwrite.writes", T_REL, 0, C_MSG | C_RMA, writes },
+	{ }
+};

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The peer is lost in the middle of traffic: each operation ends once, in
+ * bounded time, and life goes on.
+ */
+#include <linux/bitmap.h>
+#include <linux/delay.h>
+#include "peerloss.h"
+
+struct traffic *traffic_start(struct test *t, struct pair *p)
+{
+	struct traffic *f = test_new(t, struct traffic);
+
+	if (!f)
+		return NULL;
+	f->p = p;
+	f->most = t->w->lost_ops;
+	f->len = min_t(size_t, 200000, t->info[0]->ep_attr->max_msg_size);
+	f->near = test_pages(t, f->len);
+	f->far = test_pages(t, f->len);
+	f->seen = test_zalloc(t, BITS_TO_LONGS(f->most) * sizeof(long));
+	if (!f->near || !f->far || !f->seen ||
+	    region_open(&p->b, &f->r, f->far, f->len, KFI_REMOTE_READ | KFI_REMOTE_WRITE))
+		return NULL;
+	return f;
+}
+
+/* Small and large sends, writes and reads in turn. */
+static int traffic_post(struct traffic *f)
+{
+	struct node *a = &f->p->a;
+	void *ctx = CTX(f->posted);
+
+	switch (f->posted % 8) {
+	case 0:
+		return kfi_send(a->ep, f->near, f->len, NULL, a->peer, ctx);
+	case 3:
+		return kfi_write(a->ep, f->near, f->len, NULL, a->peer, f->r.addr, f->r.key, ctx);
+	case 5:
+		return kfi_read(a->ep, f->near, 4096, NULL, a->peer, f->r.addr, f->r.key, ctx);
+	default:
+		return kfi_send(a->ep, f->near, 300, NULL, a->peer, ctx);
+	}
+}
+
+static bool traffic_read(struct traffic *f)
+{
+	struct node *a = &f->p->a;
+	struct test *t = a->t;
+	unsigned long which;
+	comp_t c;
+	int ret = comp_poll(a, a->txcq, &c);
+
+	if (ret <= 0)
+		return ret && !EXPECT_EQ(t, ret, 0);
+	which = (unsigned long)c.op_context;
+	EXPECT(t, which < f->posted && !test_and_set_bit(which, f->seen));
+	f->ended++;
+	f->failed += c.err != 0;
+	/* Any error but one that says nothing of the peer. */
+	EXPECT(t, c.err != EACCES || which % 8 == 3 || which % 8 == 5);
+	EXPECT(t, c.err != EAGAIN && c.err != EINVAL);
+	return true;
+}
+
+void traffic_fill(struct traffic *f)
+{
+	unsigned long idle = 0;
+	int ret;
+
+	while (f->posted < f->most / 2 && !f->p->a.t->failures) {
+		ret = traffic_post(f);
+		if (!ret) {
+			f->posted++;
+			idle = 0;
+			continue;
+		}
+		if (!EXPECT_EQ(f->p->a.t, ret, -EAGAIN))
+			return;
+		while (traffic_read(f))
+			;
+		if (!idle)
+			idle = jiffies + msecs_to_jiffies(200);
+		if (time_after(jiffies, idle))
+			return;
+		usleep_range(50, 100);
+	}
+}
+
+void traffic_lost(struct traffic *f, unsigned int ms)
+{
+	struct test *t = f->p->a.t;
+	unsigned long until = jiffies + msecs_to_jiffies(ms);
+
+	while (f->ended < f->posted || (f->posted < f->most && !f->refused)) {
+		if (f->posted < f->most && !f->refused) {
+			int ret = traffic_post(f);
+
+			if (!ret)
+				f->posted++;
+			else if (ret != -EAGAIN)
+				f->refused = ret;
+		}
+		while (traffic_read(f))
+			;
+		if (t->failures)
+			return;
+		if (time_after(jiffies, until)) {
+			FAIL(t, "%u of %u operations have not ended in %u ms",
+			     f->posted - f->ended, f->posted, ms);
+			return;
+		}
+		cond_resched();
+	}
+	EXPECT(t, f->failed > 0);
+	EXPECT_EQ(t, bitmap_weight(f->seen, f->most), f->posted);
+	NONE_TX(&f->p->a);
+	/* An unconnected endpoint hears of it by completions only. */
+	if (t->type == KFI_EP_RDM)
+		EXPECT_EQ(t, f->refused, 0);
+	else
+		EXPECT(t, f->refused == 0 || f->refused == -ESHUTDOWN ||
+			  f->refused == -ENOTCONN || f->refused == -ENODEV);
+}
+
+static void drain_rx(struct node *n)
+{
+	comp_t c;
+
+	while (comp_poll(n, n->rxcq, &c) == 1)
+		;
+}
+
+/* B's endpoint is closed while all that is under way. */
+static void endpoint_closed(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	struct traffic *f;
+
+	REQUIRE(t, p);
+	f = traffic_start(t, p);
+	REQUIRE(t, f);
+	traffic_fill(f);
+	REQUIRE(t, !t->failures && f->posted > f->ended);
+	test_close(t, &f->r.mr->fid);
+	REQUIRE_EQ(t, test_close(t, &p->b.ep->fid), 0);
+	p->b.ep = NULL;
+	traffic_lost(f, t->w->loss_ms + t->w->wait_ms);
+	REQUIRE(t, !t->failures);
+	if (pair_reconnect(p, &p->b))
+		return;
+	drain_rx(&p->a);
+	still_works(p);
+}
+
+/* The loss of a peer ends no receive that waits for anybody. */
+static void receives_stay(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *rx = test_pages(t, 4096), *tx = test_pages(t, 4096);
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && rx && tx);
+	for (i = 0; i < 4; i++)
+		POST(t, kfi_recv(p->a.ep, rx + 1000 * i, 1000, NULL, KFI_ADDR_UNSPEC, CTX(i)));
+	/* They know each other, and then B is gone. */
+	fill(tx, 1000, 0);
+	POST(t, kfi_send(p->b.ep, tx, 1000, NULL, p->b.peer, tx));
+	REQUIRE(t, !WAIT_RX(&p->a, &c));
+	EXPECT_COMP(t, &c, CTX(0), KFI_MSG | KFI_RECV);
+	REQUIRE_EQ(t, test_close(t, &p->b.ep->fid), 0);
+	p->b.ep = NULL;
+	msleep(500);
+	NONE_RX(&p->a);
+	REQUIRE(t, !pair_reconnect(p, &p->b));
+	for (i = 1; i < 4; i++) {
+		fill(tx, 1000, i);
+		drain_rx(&p->b);
+		POST(t, kfi_send(p->b.ep, tx, 1000, NULL, p->b.peer, tx));
+		REQUIRE(t, !WAIT_RX(&p->a, &c));
+		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_RECV);
+		EXPECT_DATA(t, rx + 1000 * i, 1000, i);
+	}
+}
+
+/* A message to nobody ends with an error; it does not hang, nor repeat EAGAIN. */
+static void never_there(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *buf = test_zalloc(t, 64);
+	comp_t c;
+
+	REQUIRE(t, p && buf);
+	REQUIRE_EQ(t, test_close(t, &p->b.ep->fid), 0);
+	p->b.ep = NULL;
+	REQUIRE(t, !POST(t, kfi_send(p->a.ep, buf, 8, NULL, p->a.peer, buf)));
+	REQUIRE(t, !comp_wait_ms(t, &p->a, p->a.txcq, &c, t->w->loss_ms, __FILE__, __LINE__));
+	EXPECT(t, c.op_context == buf);
+	EXPECT(t, c.err == EHOSTUNREACH || c.err == ENOTCONN || c.err == ECONNREFUSED ||
+		  c.err == ETIMEDOUT || c.err == ECONNRESET);
+	EXPECT_EQ(t, c.flags, KFI_MSG | KFI_SEND);
+	NONE_TX(&p->a);
+}
+
+/* The same address is another endpoint now: it is recognised, and served. */
+static void restarted(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	int i, n = t->w->quick ? 5 : 20;
+
+	REQUIRE(t, p);
+	for (i = 0; i < n && !t->failures; i++) {
+		still_works(p);
+		REQUIRE_EQ(t, test_close(t, &p->b.ep->fid), 0);
+		p->b.ep = NULL;
+		REQUIRE(t, !node_endpoint(&p->b, p->b.info));
+		if (kfi_setname(&p->b.ep->fid, p->b.addr, p->b.addrlen))
+			FAIL(t, "the old name cannot be had again");
+		REQUIRE(t, !node_enable(&p->b));
+	}
+	still_works(p);
+}
+
+/* A region is closed while it is written: after that not a byte changes. */
+static void region_closed(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	struct region r;
+	u32 posted = 0, ended = 0, failed = 0, round;
+	size_t len = 50000;
+	u8 *near = test_pages(t, len), *far = test_pages(t, len);
+	comp_t c;
+
+	REQUIRE(t, p && near && far);
+	memset(near, 0xa5, len);
+	for (round = 0; round < 10 && !t->failures; round++) {
+		REQUIRE(t, !region_open(&p->b, &r, far, len, KFI_REMOTE_WRITE));
+		for (posted = 0, ended = 0; posted < 32; posted++)
+			if (kfi_write(p->a.ep, near, len, NULL, p->a.peer, r.addr, r.key,
+				      CTX(posted)))
+				break;
+		if (round & 1)
+			usleep_range(100, 1000);
+		REQUIRE_EQ(t, test_close(t, &r.mr->fid), 0);
+		memset(far, 0x5a, len);
+		for (; ended < posted; ended++) {
+			REQUIRE(t, !WAIT_TX(&p->a, &c));
+			EXPECT(t, c.err == 0 || c.err == EACCES);
+			failed += c.err == EACCES;
+		}
+		EXPECT_EQ(t, not_all(far, len, 0x5a), -1);
+	}
+	still_works(p);
+}
+
+const struct test_case peerloss_cases[] = {
+	{ "peerloss.endpoint_closed", T_REL, 0, C_MSG | C_RMA, endpoint_closed },
+	{ "peerloss.receives_stay", T_RDM, 0, C_MSG, receives_stay },
+	{ "peerloss.never_there", T_RDM, 0, C_MSG, never_there },
+	{ "peerloss.restarted", T_RDM, 0, C_MSG, restarted },
+	{ "peerloss.region_closed", T_REL, 0, C_MSG | C_RMA, region_closed },
+	{ }
+};

@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Remote memory access that succeeds. errors.c has what must not.
+ */
+#include <linux/delay.h>
+#include "harness.h"
+
+#define ALL_RIGHTS	(KFI_REMOTE_READ | KFI_REMOTE_WRITE)
+
+static void sizes(struct test *t, bool write)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	size_t max = size_max(t), size;
+	u8 *near = test_pages(t, max), *far = test_pages(t, max);
+	struct region r;
+	comp_t c;
+
+	REQUIRE(t, p && near && far && !region_open(&p->b, &r, far, max, ALL_RIGHTS));
+	for (size = 1; size <= max && !t->failures; size = size_next(t, size)) {
+		fill(write ? near : far, size, size);
+		memset(write ? far : near, 0, size);
+		if (write)
+			POST(t, kfi_write(p->a.ep, near, size, NULL, p->a.peer, r.addr, r.key, near));
+		else
+			POST(t, kfi_read(p->a.ep, near, size, NULL, p->a.peer, r.addr, r.key, near));
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+		EXPECT_COMP(t, &c, near, KFI_RMA | (write ? KFI_WRITE : KFI_READ));
+		if (write)
+			EXPECT(t, test_until(t, differs(far, size, size) == -1));
+		else
+			EXPECT_DATA(t, near, size, size);
+		if (t->failures)
+			FAIL(t, "with %zu bytes", size);
+	}
+	/* The target took no part. */
+	NONE_RX(&p->b);
+	NONE_TX(&p->b);
+}
+
+static void write_sizes(struct test *t)
+{
+	sizes(t, true);
+}
+
+static void read_sizes(struct test *t)
+{
+	sizes(t, false);
+}
+
+/* A reader at the target sees delivered data when the completion is there. */
+static void delivered(struct test *t)
+{
+	struct node_opts opts = { .tx_op_flags = KFI_DELIVERY_COMPLETE };
+	struct kfi_info *hints = test_hints(t, t->c->caps), *info;
+	struct side *s = &t->w->side[0];
+	struct pair *p;
+	u8 *near, *far;
+	struct region r;
+	comp_t c;
+	int i;
+
+	REQUIRE(t, hints);
+	hints->tx_attr->op_flags = KFI_DELIVERY_COMPLETE;
+	i = kfi_getinfo_net(s->net, kfi_version(), s->node, NULL, s->node ? KFI_SOURCE : 0,
+			    hints, &info);
+	kfi_freeinfo(hints);
+	if (i == -ENODATA) {
+		test_skip(t, "getinfo refuses delivery complete");
+		return;
+	}
+	REQUIRE_EQ(t, i, 0);
+	kfi_freeinfo(info);
+	p = pair_open(t, &opts, NULL);
+	near = test_pages(t, 65536);
+	far = test_pages(t, 65536);
+	REQUIRE(t, p && near && far && !region_open(&p->b, &r, far, 65536, ALL_RIGHTS));
+	for (i = 0; i < 30 && !t->failures; i++) {
+		size_t len = 1 + test_random(t, 65536);
+
+		fill(near, len, i);
+		POST(t, kfi_write(p->a.ep, near, len, NULL, p->a.peer, r.addr, r.key, near));
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+		EXPECT_EQ(t, c.err, 0);
+		EXPECT_DATA(t, far, len, i);
+	}
+}
+
+/* Any offset, any length: exactly these bytes and no other. */
+static void offsets(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *near = test_pages(t, 32768), *far = test_pages(t, 32768);
+	int i, n = t->w->quick ? 30 : 200;
+	struct region r;
+	comp_t c;
+
+	REQUIRE(t, p && near && far);
+	REQUIRE(t, !region_open(&p->b, &r, far + 100, 32000, ALL_RIGHTS));
+	for (i = 0; i < n && !t->failures; i++) {
+		size_t off = test_random(t, 32000), len = 1 + test_random(t, 32000 - off);
+		size_t skew = test_random(t, 700);
+
+		fill(near + skew, len, i);
+		memset(far, 0x5a, 32768);
+		POST(t, kfi_write(p->a.ep, near + skew, len, NULL, p->a.peer, r.addr + off, r.key,
+				  near));
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+		EXPECT_EQ(t, c.err, 0);
+		EXPECT(t, test_until(t, differs(far + 100 + off, len, i) == -1));
+		EXPECT_EQ(t, not_all(far, 100 + off, 0x5a), -1);
+		EXPECT_EQ(t, not_all(far + 100 + off + len, 32768 - 100 - off - len, 0x5a), -1);
+		memset(near, 0, 32768);
+		POST(t, kfi_read(p->a.ep, near + skew, len, NULL, p->a.peer, r.addr + off, r.key,
+				 near));
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+		EXPECT_DATA(t, near + skew, len, i);
+		EXPECT_EQ(t, not_all(near, skew, 0), -1);
+		EXPECT_EQ(t, not_all(near + skew + len, 32768 - skew - len, 0), -1);
+	}
+}
+
+static void remote_data(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *near = test_pages(t, 8192), *far = test_pages(t, 8192);
+	struct region r;
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && near && far && !region_open(&p->b, &r, far, 8192, ALL_RIGHTS));
+	for (i = 0; i < 20 && !t->failures; i++) {
+		size_t len = i ? 1 + test_random(t, 8192) : 0;
+
+		fill(near, len, i);
+		POST(t, kfi_writedata(p->a.ep, near, len, NULL, 0xfeed0000 + i, p->a.peer, r.addr,
+				      r.key, CTX(i)));
+		REQUIRE(t, !WAIT_RX(&p->b, &c));
+		EXPECT_EQ(t, c.err, 0);
+		EXPECT_EQ(t, c.flags, KFI_RMA | KFI_REMOTE_WRITE | KFI_REMOTE_CQ_DATA);
+		EXPECT_EQ(t, c.data, 0xfeed0000 + i);
+		/* It tells that the data is in place. */
+		EXPECT_DATA(t, far, len, i);
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+		EXPECT_COMP(t, &c, CTX(i), KFI_RMA | KFI_WRITE);
+	}
+}
+
+/* It consumes no posted receive. */
+static void data_needs_no_receive(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *near = test_pages(t, 64), *far = test_pages(t, 64), *rx = test_zalloc(t, 64);
+	struct region r;
+	comp_t c;
+
+	REQUIRE(t, p && near && far && rx);
+	REQUIRE(t, !region_open(&p->b, &r, far, 64, ALL_RIGHTS));
+	POST(t, kfi_recv(p->b.ep, rx, 64, NULL, KFI_ADDR_UNSPEC, CTX(1)));
+	POST(t, kfi_writedata(p->a.ep, near, 8, NULL, 5, p->a.peer, r.addr, r.key, CTX(2)));
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	EXPECT_EQ(t, c.flags, KFI_RMA | KFI_REMOTE_WRITE | KFI_REMOTE_CQ_DATA);
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+	POST(t, kfi_send(p->a.ep, near, 8, NULL, p->a.peer, CTX(3)));
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	EXPECT_COMP(t, &c, CTX(1), KFI_MSG | KFI_RECV);
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+}
+
+/* One operation, several pieces of several regions. */
+static void remote_vector(struct test *t, bool write)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *near = test_pages(t, 8192), *far = test_pages(t, 3 * 8192);
+	size_t n = min_t(size_t, 3, t->info[0]->tx_attr->rma_iov_limit), i, len = 0;
+	static const size_t lens[] = { 1000, 3001, 57 };
+	struct kfi_rma_iov rma[3];
+	struct kvec iov = { near };
+	struct kfi_msg_rma msg = { .type = KFI_KVEC, .iov_count = 1, .msg_iov = &iov };
+	struct region r[3];
+	comp_t c;
+
+	REQUIRE(t, p && near && far && n);
+	for (i = 0; i < n; i++) {
+		REQUIRE(t, !region_open(&p->b, &r[i], far + 8192 * i, 8192, ALL_RIGHTS));
+		rma[i] = (struct kfi_rma_iov){ r[i].addr + 77 * i, lens[i], r[i].key };
+		fill(write ? near + len : far + 8192 * i + 77 * i, lens[i], i);
+		len += lens[i];
+	}
+	iov.iov_len = len;
+	msg.addr = p->a.peer;
+	msg.rma_iov = rma;
+	msg.rma_iov_count = n;
+	msg.context = CTX(1);
+	if (write)
+		POST(t, kfi_writemsg(p->a.ep, &msg, KFI_COMPLETION));
+	else
+		POST(t, kfi_readmsg(p->a.ep, &msg, KFI_COMPLETION));
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+	EXPECT_COMP(t, &c, CTX(1), KFI_RMA | (write ? KFI_WRITE : KFI_READ));
+	for (i = 0, len = 0; i < n; len += lens[i++]) {
+		u8 *where = write ? far + 8192 * i + 77 * i : near + len;
+
+		EXPECT(t, test_until(t, differs(where, lens[i], i) == -1));
+		if (write)
+			EXPECT_EQ(t, not_all(where + lens[i], 4000, 0), -1);
+	}
+}
+
+static void write_vector(struct test *t)
+{
+	remote_vector(t, true);
+}
+
+static void read_vector(struct test *t)
+{
+	remote_vector(t, false);
+}
+
+/* Every kind of local vector, and of region. */
+static void kinds(struct test *t)
+{
+	static const enum kfi_iov_type types[] = { KFI_KVEC, KFI_BVEC, KFI_SGL };
+	struct pair *p = pair_open(t, NULL, NULL);
+	size_t len = 30000, limit = min_t(size_t, 64, t->info[0]->tx_attr->iov_limit);
+	u8 *near = test_pages(t, 65536), *far = test_pages(t, 65536);
+	struct kfi_mr_attr attr = { .access = ALL_RIGHTS };
+	struct cut local, remote;
+	struct kfid_mr *mr;
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && near && far);
+	len = min(len, limit * 1024);
+	for (i = 0; i < 9 && !t->failures; i++) {
+		struct kfi_rma_iov rma = { .len = len };
+		struct kfi_msg_rma msg = { .addr = p->a.peer, .rma_iov = &rma, .rma_iov_count = 1 };
+
+		memset(&local, 0, sizeof(local));
+		memset(&remote, 0, sizeof(remote));
+		fill(near + 13, len, i);
+		memset(far, 0, 65536);
+		REQUIRE(t, !cut(&p->a, &local, types[i % 3], near + 13, len, limit, true));
+		REQUIRE(t, !cut(&p->b, &remote, types[i / 3], far + 1001, len,
+				min_t(size_t, 64, t->info[1]->domain_attr->mr_iov_limit), false));
+		attr.type = remote.type;
+		attr.mr_iov = remote.any;
+		attr.iov_count = remote.count;
+		attr.requested_key = KFI_KEY_NOTAVAIL;
+		REQUIRE_EQ(t, kfi_mr_regattr(p->b.domain, &attr, 0, &mr), 0);
+		test_keep(t, &mr->fid);
+		if (p->b.info->domain_attr->mr_mode & KFI_MR_ENDPOINT) {
+			EXPECT_EQ(t, kfi_mr_bind(mr, &p->b.ep->fid, 0), 0);
+			EXPECT_EQ(t, kfi_mr_enable(mr), 0);
+		}
+		rma.key = kfi_mr_key(mr);
+		if (p->b.info->domain_attr->mr_mode & KFI_MR_VIRT_ADDR)
+			rma.addr = (u64)(uintptr_t)far + 1001;
+		msg.type = local.type;
+		msg.msg_iov = local.any;
+		msg.iov_count = local.count;
+		POST(t, kfi_writemsg(p->a.ep, &msg, KFI_COMPLETION));
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+		EXPECT_EQ(t, c.err, 0);
+		EXPECT(t, test_until(t, differs(far + 1001, len, i) == -1));
+		memset(near, 0, 65536);
+		uncut(&p->a, &local);
+		REQUIRE(t, !cut(&p->a, &local, types[(i + 1) % 3], near + 100, len, limit, false));
+		msg.type = local.type;
+		msg.msg_iov = local.any;
+		msg.iov_count = local.count;
+		POST(t, kfi_readmsg(p->a.ep, &msg, KFI_COMPLETION));
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+		EXPECT_EQ(t, c.err, 0);
+		uncut(&p->a, &local);
+		EXPECT_DATA(t, near + 100, len, i);
+		EXPECT_EQ(t, test_close(t, &mr->fid), 0);
+		uncut(&p->b, &remote);
+	}
+}
+
+/* The region's first byte may have another name than 0. */
+static void region_offset(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *near = test_pages(t, 4096), *far = test_pages(t, 4096);
+	struct kfid_mr *mr;
+	comp_t c;
+
+	REQUIRE(t, p && near && far);
+	if (p->b.info->domain_attr->mr_mode & KFI_MR_VIRT_ADDR) {
+		test_skip(t, "the domain wants virtual addresses");
+		return;
+	}
+	REQUIRE_EQ(t, kfi_mr_reg(p->b.domain, far, 4096, ALL_RIGHTS, 0x10000, 3, 0, &mr, NULL), 0);
+	test_keep(t, &mr->fid);
+	if (p->b.info->domain_attr->mr_mode & KFI_MR_ENDPOINT) {
+		EXPECT_EQ(t, kfi_mr_bind(mr, &p->b.ep->fid, 0), 0);
+		EXPECT_EQ(t, kfi_mr_enable(mr), 0);
+	}
+	fill(near, 100, 1);
+	POST(t, kfi_write(p->a.ep, near, 100, NULL, p->a.peer, 0x10000 + 5, kfi_mr_key(mr), near));
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+	EXPECT_EQ(t, c.err, 0);
+	EXPECT(t, test_until(t, differs(far + 5, 100, 1) == -1));
+	POST(t, kfi_write(p->a.ep, near, 100, NULL, p->a.peer, 5, kfi_mr_key(mr), near));
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+	EXPECT_EQ(t, c.err, EACCES);
+}
+
+/* Many in flight in both directions at a time. */
+static void both_ways(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	size_t len = 40000, n = 8;
+	u8 *mem[2] = { test_pages(t, n * len), test_pages(t, n * len) };
+	u8 *src[2] = { test_pages(t, n * len), test_pages(t, n * len) };
+	struct region r[2];
+	struct node *node[2];
+	comp_t c;
+	int i, j;
+
+	REQUIRE(t, p && mem[0] && mem[1] && src[0] && src[1]);
+	node[0] = &p->a;
+	node[1] = &p->b;
+	for (i = 0; i < 2; i++) {
+		REQUIRE(t, !region_open(node[i], &r[i], mem[i], n * len, ALL_RIGHTS));
+		fill(src[i], n * len, i + 10);
+	}
+	for (j = 0; j < n; j++)
+		for (i = 0; i < 2; i++)
+			REQUIRE(t, !POST(t, kfi_write(node[i]->ep, src[i] + j * len, len, NULL,
+						      node[i]->peer, r[!i].addr + j * len,
+						      r[!i].key, CTX(j))));
+	for (j = 0; j < n; j++) {
+		for (i = 0; i < 2; i++) {
+			REQUIRE(t, !WAIT_TX(node[i], &c));
+			EXPECT_EQ(t, c.err, 0);
+		}
+	}
+	EXPECT(t, test_until(t, differs(mem[0], n * len, 11) == -1));
+	EXPECT(t, test_until(t, differs(mem[1], n * len, 10) == -1));
+}
+
+/* A send behind a write arrives behind it, if that order was granted. */
+static void send_after_write(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	size_t len = 30000;
+	u8 *near = test_pages(t, len), *far = test_pages(t, len), *rx = test_zalloc(t, 64);
+	struct region r;
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && near && far && rx);
+	if (!(t->info[0]->tx_attr->msg_order & KFI_ORDER_SAW)) {
+		test_skip(t, "getinfo does not promise send after write");
+		return;
+	}
+	REQUIRE(t, !region_open(&p->b, &r, far, len, ALL_RIGHTS));
+	for (i = 0; i < 50 && !t->failures; i++) {
+		fill(near, len, i);
+		POST(t, kfi_recv(p->b.ep, rx, 64, NULL, KFI_ADDR_UNSPEC, rx));
+		POST(t, kfi_write(p->a.ep, near, len, NULL, p->a.peer, r.addr, r.key, CTX(1)));
+		POST(t, kfi_send(p->a.ep, rx, 1, NULL, p->a.peer, CTX(2)));
+		REQUIRE(t, !WAIT_RX(&p->b, &c));
+		EXPECT_DATA(t, far, len, i);
+		REQUIRE(t, !WAIT_TX(&p->a, &c) && !WAIT_TX(&p->a, &c));
+	}
+}
+
+static void flush(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *near = test_pages(t, 8192), *far = test_pages(t, 8192);
+	struct kfi_rma_iov range;
+	struct region r;
+	comp_t c;
+	int i, ret, seen;
+
+	REQUIRE(t, p && near && far && !region_open(&p->b, &r, far, 8192, ALL_RIGHTS));
+	range = (struct kfi_rma_iov){ r.addr, 8192, r.key };
+	for (i = 0; i < 10 && !t->failures; i++) {
+		fill(near, 8192, i);
+		POST(t, kfi_write(p->a.ep, near, 8192, NULL, p->a.peer, r.addr, r.key, CTX(1)));
+		ret = kfi_flush(p->a.ep, p->a.peer, &range, 1, KFI_DELIVERY_COMPLETE, CTX(2));
+		if (ret == -EOPNOTSUPP) {
+			test_skip(t, "no kfi_flush()");
+			return;
+		}
+		REQUIRE_EQ(t, ret, 0);
+		for (seen = 0; seen < 3; seen += (unsigned long)c.op_context) {
+			REQUIRE(t, !WAIT_TX(&p->a, &c));
+			EXPECT_COMP(t, &c, c.op_context, KFI_RMA | KFI_WRITE);
+			REQUIRE(t, c.op_context == CTX(1) || c.op_context == CTX(2));
+			if (c.op_context == CTX(2))
+				EXPECT_DATA(t, far, 8192, i);
+		}
+		EXPECT_EQ(t, seen, 3);
+	}
+}
+
+const struct test_case rma_cases[] = {
+	{ "rma.write_sizes", T_REL, 0, C_MSG | C_RMA, write_sizes },
+	{ "rma.read_sizes", T_REL, 0, C_MSG | C_RMA, read_sizes },
+	{ "rma.delivered", T_REL, 0, C_MSG | C_RMA, delivered },
+	{ "rma.offsets", T_REL, 0, C_MSG | C_RMA, offsets },
+	{ "rma.remote_data", T_REL, 0, C_MSG | C_RMA, remote_data },
+	{ "rma.data_needs_no_receive", T_REL, 0, C_MSG | C_RMA, data_needs_no_receive },
+	{ "rma.write_vector", T_REL, 0, C_MSG | C_RMA, write_vector },
+	{ "rma.read_vector", T_REL, 0, C_MSG | C_RMA, read_vector },
+	{ "rma.kinds", T_REL, 0, C_MSG | C_RMA, kinds },
+	{ "rma.region_offset", T_REL, 0, C_MSG | C_RMA, region_offset },
+	{ "rma.both_ways", T_REL, 0, C_MSG | C_RMA, both_ways },
+	{ "rma.send_after_write", T_REL, 0, C_MSG | C_RMA, send_after_write },
+	{ "rma.flush", T_REL, 0, C_MSG | C_RMA, flush },
+	{ }
+};

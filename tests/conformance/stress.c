@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Threads on all CPUs, operations and sizes by chance, checksums on all data.
+ */
+#include <linux/cpumask.h>
+#include <linux/delay.h>
+#include "harness.h"
+
+#define THREADS	8
+#define BATCH	6
+#define MAXLEN	70000
+
+struct flight {
+	struct kfi_cqe		cqe;
+	struct completion	ended;
+	int			err;
+	size_t			len;
+};
+
+/**
+ * struct thread - what one thread has for itself
+ * @id: part of its tags
+ * @near: memory of A, @far: memory of B, MAXLEN bytes for each of a batch
+ * @r: @far, as A may touch it
+ * @op: first those that A posts, then the receives of B
+ */
+struct thread {
+	struct test	*t;
+	struct pair	*p;
+	u32		id;
+	struct rnd_state rnd;
+	u8		*near, *far;
+	struct region	r;
+	struct flight	tx[BATCH], rx[BATCH];
+	struct worker	worker;
+	unsigned long	until;
+	u64		ops;
+};
+
+static void flight_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+	struct flight *f = container_of(cqe, struct flight, cqe);
+
+	f->err = wc->err;
+	f->len = wc->len;
+	complete(&f->ended);
+}
+
+static void *flight_new(struct flight *f)
+{
+	f->cqe.done = flight_done;
+	reinit_completion(&f->ended);
+	return &f->cqe;
+}
+
+static bool landed(struct thread *th, struct flight *f)
+{
+	struct test *t = th->t;
+
+	return EXPECT(t, wait_for_completion_timeout(&f->ended,
+					msecs_to_jiffies(t->w->wait_ms))) &&
+	       EXPECT_EQ(t, f->err, 0);
+}
+
+/* What is done with a slot of a batch */
+enum { DO_SEND, DO_WRITE, DO_READ, DO_KINDS };
+
+static int start_one(struct thread *th, int i, int what, size_t len, u64 seed)
+{
+	struct node *a = &th->p->a, *b = &th->p->b;
+	u8 *near = th->near + i * MAXLEN, *far = th->far + i * MAXLEN;
+	struct kvec iov = { near, len }, in = { far, len };
+	u64 tag = (u64)th->id << 32 | i;
+	struct kfi_rma_iov rma = { th->r.addr + i * MAXLEN, len, th->r.key };
+	struct kfi_msg_rma rmsg = {
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = a->peer,
+		.rma_iov = &rma, .rma_iov_count = 1, .context = flight_new(&th->tx[i]),
+	};
+	struct kfi_msg_tagged send = {
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = a->peer, .tag = tag,
+		.context = &th->tx[i].cqe,
+	}, recv = {
+		.type = KFI_KVEC, .msg_iov = &in, .iov_count = 1, .addr = KFI_ADDR_UNSPEC,
+		.tag = tag, .context = flight_new(&th->rx[i]),
+	};
+	u64 flags = KFI_CQE | KFI_COMPLETION;
+	bool late = prandom_u32_state(&th->rnd) & 1;
+
+	fill(what == DO_READ ? far : near, len, seed);
+	memset(what == DO_READ ? near : far, 0, len);
+	if (what == DO_WRITE)
+		return POST(th->t, kfi_writemsg(a->ep, &rmsg, flags));
+	if (what == DO_READ)
+		return POST(th->t, kfi_readmsg(a->ep, &rmsg, flags));
+	/* The receive before or after the message */
+	if (late && POST(th->t, kfi_tsendmsg(a->ep, &send, flags)))
+		return -EIO;
+	if (POST(th->t, kfi_trecvmsg(b->ep, &recv, flags)))
+		return -EIO;
+	return late ? 0 : POST(th->t, kfi_tsendmsg(a->ep, &send, flags));
+}
+
+static bool finish_one(struct thread *th, int i, int what, size_t len, u64 seed)
+{
+	u8 *near = th->near + i * MAXLEN, *far = th->far + i * MAXLEN;
+	struct test *t = th->t;
+
+	if (!landed(th, &th->tx[i]))
+		return false;
+	if (what == DO_READ)
+		return EXPECT_DATA(t, near, len, seed);
+	if (what == DO_WRITE)
+		return EXPECT(t, test_until(t, differs(far, len, seed) == -1));
+	return landed(th, &th->rx[i]) && EXPECT_EQ(t, th->rx[i].len, len) &&
+	       EXPECT_DATA(t, far, len, seed);
+}
+
+static int thread_run(void *arg)
+{
+	struct thread *th = arg;
+	int what[BATCH], i, n;
+	size_t len[BATCH];
+	u64 seed[BATCH];
+
+	while (time_before(jiffies, th->until) && !READ_ONCE(th->t->failures)) {
+		for (n = 0; n < BATCH; n++) {
+			u32 r = prandom_u32_state(&th->rnd);
+
+			what[n] = r % DO_KINDS;
+			len[n] = 1 + (r >> 8) % ((r & 0x40) ? MAXLEN : 500);
+			seed[n] = (u64)th->id << 40 | th->ops++;
+			if (start_one(th, n, what[n], len[n], seed[n]))
+				break;
+		}
+		for (i = 0; i < n; i++)
+			if (!finish_one(th, i, what[i], len[i], seed[i]))
+				return -EIO;
+		if (n < BATCH)
+			return -EIO;
+		cond_resched();
+	}
+	return 0;
+}
+
+static int thread_open(struct test *t, struct thread *th, struct pair *p, u32 id)
+{
+	int i;
+
+	th->t = t;
+	th->p = p;
+	th->id = id;
+	th->until = jiffies + msecs_to_jiffies(t->w->stress_ms);
+	prandom_seed_state(&th->rnd, (u64)prandom_u32_state(&t->rnd) << 32 | id);
+	th->near = test_pages(t, BATCH * MAXLEN);
+	th->far = test_pages(t, BATCH * MAXLEN);
+	for (i = 0; i < BATCH; i++) {
+		init_completion(&th->tx[i].ended);
+		init_completion(&th->rx[i].ended);
+	}
+	if (!th->near || !th->far)
+		return -ENOMEM;
+	return region_open(&p->b, &th->r, th->far, BATCH * MAXLEN,
+			   KFI_REMOTE_READ | KFI_REMOTE_WRITE);
+}
+
+/* @pairs conversations, all threads spread over them and over the CPUs. */
+static void mixed(struct test *t, int pairs, u64 cq_flags)
+{
+	struct node_opts opts = { .cq_flags = cq_flags };
+	struct thread *th = test_zalloc(t, THREADS * sizeof(*th));
+	struct pair *p[THREADS];
+	unsigned int cpu = 0;
+	u64 ops = 0;
+	int i, n;
+
+	REQUIRE(t, th);
+	for (i = 0; i < pairs; i++) {
+		p[i] = pair_open(t, &opts, &opts);
+		REQUIRE(t, p[i]);
+	}
+	for (i = 0; i < THREADS; i++)
+		REQUIRE(t, !thread_open(t, &th[i], p[i % pairs], i));
+	for (n = 0; n < THREADS; n++, cpu++) {
+		cpu = cpumask_next((int)cpu - 1, cpu_online_mask);
+		if (cpu >= nr_cpu_ids)
+			cpu = cpumask_first(cpu_online_mask);
+		if (worker_start(t, &th[n].worker, cpu, thread_run, &th[n]))
+			break;
+	}
+	for (i = 0; i < n; i++) {
+		EXPECT_EQ(t, worker_join(&th[i].worker, t->w->stress_ms + 3 * t->w->wait_ms), 0);
+		ops += th[i].ops;
+	}
+	EXPECT(t, ops >= THREADS);
+	pr_info("    # stress: %llu operations\n", ops);
+}
+
+static void one_pair(struct test *t)
+{
+	mixed(t, 1, 0);
+}
+
+static void many_pairs(struct test *t)
+{
+	mixed(t, THREADS, 0);
+}
+
+static void softirq(struct test *t)
+{
+	mixed(t, 2, KFI_CQ_SOFTIRQ);
+}
+
+/* ---- endpoints that come and go ---- */
+
+static int churn_run(void *arg)
+{
+	struct thread *th = arg;
+	struct test *t = th->t;
+	struct pair *p;
+
+	while (time_before(jiffies, th->until) && !READ_ONCE(t->failures)) {
+		p = pair_open(t, NULL, NULL);
+		if (!p || transfer(&p->a, &p->b, 1 + prandom_u32_state(&th->rnd) % 5000, th->ops++))
+			return -EIO;
+		if (prandom_u32_state(&th->rnd) & 1)
+			node_close(&p->b);
+		node_close(&p->a);
+		node_close(&p->b);
+	}
+	return 0;
+}
+
+static void churn(struct test *t)
+{
+	struct thread *th = test_zalloc(t, 4 * sizeof(*th));
+	int i, n;
+
+	REQUIRE(t, th);
+	for (n = 0; n < 4; n++) {
+		th[n].t = t;
+		th[n].until = jiffies + msecs_to_jiffies(t->w->stress_ms);
+		prandom_seed_state(&th[n].rnd, (u64)prandom_u32_state(&t->rnd) << 32 | n);
+		if (worker_start(t, &th[n].worker, -1, churn_run, &th[n]))
+			break;
+	}
+	for (i = 0; i < n; i++)
+		EXPECT_EQ(t, worker_join(&th[i].worker, t->w->stress_ms + 3 * t->w->wait_ms), 0);
+}
+
+#define C_ALL	(C_MSG | C_TAGGED | C_RMA)
+
+const struct test_case stress_cases[] = {
+	{ "stress.one_pair", T_REL, 0, C_ALL, one_pair },
+	{ "stress.many_pairs", T_REL, 0, C_ALL, many_pairs },
+	{ "stress.softirq", T_REL, 0, C_ALL, softirq },
+	{ "stress.churn", T_REL, 0, C_MSG, churn },
+	{ }
+};

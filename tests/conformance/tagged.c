@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tagged messages.
+ */
+#include <linux/delay.h>
+#include "harness.h"
+
+static int tsend(struct node *n, void *buf, size_t len, u64 tag, void *ctx)
+{
+	return POST(n->t, kfi_tsend(n->ep, buf, len, NULL, n->peer, tag, ctx));
+}
+
+static int trecv(struct node *n, void *buf, size_t len, u64 tag, u64 ignore, void *ctx)
+{
+	return POST(n->t, kfi_trecv(n->ep, buf, len, NULL, KFI_ADDR_UNSPEC, tag, ignore, ctx));
+}
+
+static void sizes(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *tx = test_pages(t, size_max(t)), *rx = test_pages(t, size_max(t));
+	size_t size;
+	comp_t c;
+
+	REQUIRE(t, p && tx && rx);
+	for (size = 1; size <= size_max(t) && !t->failures; size = size_next(t, size)) {
+		u64 tag = size * 0x100000001ULL;
+
+		fill(tx, size, size);
+		memset(rx, 0, size);
+		if (trecv(&p->b, rx, size, tag, 0, rx) || tsend(&p->a, tx, size, tag, tx) ||
+		    WAIT_TX(&p->a, &c))
+			return;
+		EXPECT_COMP(t, &c, tx, KFI_TAGGED | KFI_SEND);
+		REQUIRE(t, !WAIT_RX(&p->b, &c));
+		EXPECT_COMP(t, &c, rx, KFI_TAGGED | KFI_RECV);
+		EXPECT_EQ(t, c.len, size);
+		EXPECT_EQ(t, c.tag, tag);
+		EXPECT_DATA(t, rx, size, size);
+	}
+}
+
+/* Sent before any receive, received by tags the other way round. */
+static void reverse(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	int i, n = 16;
+	size_t step = 2500;
+	u8 *tx = test_pages(t, n * step), *rx = test_pages(t, n * step);
+	comp_t c;
+
+	REQUIRE(t, p && tx && rx);
+	for (i = 0; i < n; i++) {
+		fill(tx + i * step, step, i);
+		REQUIRE(t, !tsend(&p->a, tx + i * step, step, 100 + i, CTX(i)));
+	}
+	msleep(100);
+	for (i = n - 1; i >= 0; i--) {
+		REQUIRE(t, !trecv(&p->b, rx + i * step, step, 100 + i, 0, CTX(i)));
+		REQUIRE(t, !WAIT_RX(&p->b, &c));
+		EXPECT_COMP(t, &c, CTX(i), KFI_TAGGED | KFI_RECV);
+		EXPECT_EQ(t, c.tag, 100 + i);
+		EXPECT_DATA(t, rx + i * step, step, i);
+	}
+	for (i = 0; i < n; i++) {
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+		EXPECT_EQ(t, c.err, 0);
+	}
+}
+
+/* Receives posted in one order, sends in another: the tag decides. */
+static void by_tag(struct test *t)
+{
+	static const u8 order[] = { 5, 2, 7, 0, 6, 1, 4, 3 };
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *tx = test_zalloc(t, 64 * 8), *rx = test_zalloc(t, 64 * 8);
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && tx && rx);
+	for (i = 0; i < 8; i++)
+		REQUIRE(t, !trecv(&p->b, rx + 64 * i, 64, i, 0, CTX(i)));
+	for (i = 0; i < 8; i++) {
+		fill(tx + 64 * i, 64, order[i]);
+		REQUIRE(t, !tsend(&p->a, tx + 64 * i, 64, order[i], CTX(order[i])));
+	}
+	for (i = 0; i < 8; i++) {
+		REQUIRE(t, !WAIT_RX(&p->b, &c));
+		EXPECT_COMP(t, &c, CTX(order[i]), KFI_TAGGED | KFI_RECV);
+		EXPECT_EQ(t, c.tag, order[i]);
+		EXPECT_DATA(t, rx + 64 * order[i], 64, order[i]);
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+	}
+}
+
+/* Of all receives that fit, the one posted first; and bits that don't matter. */
+static void ignore(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *buf = test_zalloc(t, 128);
+	comp_t c;
+
+	REQUIRE(t, p && buf);
+	REQUIRE(t, !trecv(&p->b, buf, 8, 0x1200, 0xff, CTX(1)));	/* 12xx */
+	REQUIRE(t, !trecv(&p->b, buf, 8, 0x1234, 0, CTX(2)));		/* 1234 */
+	REQUIRE(t, !trecv(&p->b, buf, 8, 0, ~0ULL, CTX(3)));		/* any */
+	REQUIRE(t, !trecv(&p->b, buf, 8, 0x1234, 0, CTX(4)));
+	REQUIRE(t, !tsend(&p->a, buf + 64, 8, 0x1234, NULL));
+	REQUIRE(t, !tsend(&p->a, buf + 64, 8, 0x1234, NULL));
+	REQUIRE(t, !tsend(&p->a, buf + 64, 8, 0x1234, NULL));
+	REQUIRE(t, !tsend(&p->a, buf + 64, 8, 0x1234, NULL));
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	EXPECT_COMP(t, &c, CTX(1), KFI_TAGGED | KFI_RECV);
+	EXPECT_EQ(t, c.tag, 0x1234);
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	EXPECT_COMP(t, &c, CTX(2), KFI_TAGGED | KFI_RECV);
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	EXPECT_COMP(t, &c, CTX(3), KFI_TAGGED | KFI_RECV);
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	EXPECT_COMP(t, &c, CTX(4), KFI_TAGGED | KFI_RECV);
+	/* One bit off does not fit. */
+	REQUIRE(t, !trecv(&p->b, buf, 8, 0x8000000000000000ULL, 0x0f, CTX(5)));
+	REQUIRE(t, !tsend(&p->a, buf + 64, 8, 0x8000000000000010ULL, NULL));
+	NONE_RX(&p->b);
+	REQUIRE(t, !tsend(&p->a, buf + 64, 8, 0x800000000000000fULL, NULL));
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	EXPECT_COMP(t, &c, CTX(5), KFI_TAGGED | KFI_RECV);
+	EXPECT_EQ(t, c.tag, 0x800000000000000fULL);
+}
+
+/* The same tag many times: order of sending meets order of posting. */
+static void same_tag(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *tx = test_zalloc(t, 64 * 32), *rx = test_zalloc(t, 64 * 32);
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && tx && rx);
+	for (i = 0; i < 32; i++) {
+		fill(tx + 64 * i, 64, i);
+		/* Half of them come before their receive. */
+		if (i == 16)
+			msleep(50);
+		if (i >= 16)
+			REQUIRE(t, !trecv(&p->b, rx + 64 * (i - 16), 64, 7, 0, CTX(i - 16)));
+		REQUIRE(t, !tsend(&p->a, tx + 64 * i, 64, 7, CTX(i)));
+	}
+	for (i = 16; i < 32; i++)
+		REQUIRE(t, !trecv(&p->b, rx + 64 * i, 64, 7, 0, CTX(i)));
+	for (i = 0; i < 32; i++) {
+		REQUIRE(t, !WAIT_RX(&p->b, &c));
+		EXPECT_COMP(t, &c, CTX(i), KFI_TAGGED | KFI_RECV);
+		EXPECT_DATA(t, rx + 64 * i, 64, i);
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+	}
+}
+
+/* Tagged and untagged messages do not meet. */
+static void apart(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *buf = test_zalloc(t, 256);
+	comp_t c;
+
+	REQUIRE(t, p && buf);
+	POST(t, kfi_recv(p->b.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, CTX(1)));
+	REQUIRE(t, !tsend(&p->a, buf + 128, 8, 0, CTX(2)));
+	NONE_RX(&p->b);
+	REQUIRE(t, !trecv(&p->b, buf + 64, 64, 0, ~0ULL, CTX(3)));
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	EXPECT_COMP(t, &c, CTX(3), KFI_TAGGED | KFI_RECV);
+	REQUIRE(t, !trecv(&p->b, buf + 64, 64, 0, ~0ULL, CTX(4)));
+	POST(t, kfi_send(p->a.ep, buf + 128, 8, NULL, p->a.peer, CTX(5)));
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	EXPECT_COMP(t, &c, CTX(1), KFI_MSG | KFI_RECV);
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+	EXPECT_COMP(t, &c, CTX(2), KFI_TAGGED | KFI_SEND);
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+	EXPECT_COMP(t, &c, CTX(5), KFI_MSG | KFI_SEND);
+	NONE_RX(&p->b);
+}
+
+static void remote_data(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *buf = test_zalloc(t, 128);
+	comp_t c;
+
+	REQUIRE(t, p && buf);
+	REQUIRE(t, !trecv(&p->b, buf, 64, 3, 0, CTX(1)));
+	POST(t, kfi_tsenddata(p->a.ep, buf + 64, 0, NULL, 0xabcd, p->a.peer, 3, CTX(2)));
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+	EXPECT_COMP(t, &c, CTX(2), KFI_TAGGED | KFI_SEND);
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	EXPECT_COMP(t, &c, CTX(1), KFI_TAGGED | KFI_RECV | KFI_REMOTE_CQ_DATA);
+	EXPECT_EQ(t, c.data, 0xabcd);
+	EXPECT_EQ(t, c.len, 0);
+	EXPECT_EQ(t, c.tag, 3);
+}
+
+static void truncated(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *tx = test_pages(t, 4096), *rx = test_pages(t, 4096);
+	comp_t c;
+
+	REQUIRE(t, p && tx && rx);
+	fill(tx, 4096, 1);
+	memset(rx, 0x5a, 4096);
+	REQUIRE(t, !trecv(&p->b, rx, 64, 9, 0, rx));
+	REQUIRE(t, !tsend(&p->a, tx, 4096, 9, tx));
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	EXPECT_ERR(t, &c, rx, KFI_ETRUNC);
+	EXPECT_EQ(t, c.flags, KFI_TAGGED | KFI_RECV);
+	EXPECT_EQ(t, c.len, 64);
+	EXPECT_EQ(t, c.olen, 4032);
+	EXPECT_EQ(t, c.tag, 9);
+	EXPECT_DATA(t, rx, 64, 1);
+	EXPECT_EQ(t, not_all(rx + 64, 4032, 0x5a), -1);
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+}
+
+/* ---- looking at messages that wait ---- */
+
+static int look(struct node *n, u64 tag, void *ctx, u64 flags, void *buf, size_t len)
+{
+	struct kvec iov = { buf, len };
+	struct kfi_msg_tagged msg = {
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = len ? 1 : 0,
+		.addr = KFI_ADDR_UNSPEC, .tag = tag, .context = ctx,
+	};
+
+	return POST(n->t, kfi_trecvmsg(n->ep, &msg, flags | KFI_COMPLETION));
+}
+
+/* Peek until the message has come. */
+static bool peek_found(struct node *n, u64 tag, u64 flags, comp_t *c)
+{
+	struct test *t = n->t;
+	unsigned long until = 0;
+
+	do {
+		if (look(n, tag, CTX(8), KFI_PEEK | flags, NULL, 0) || WAIT_RX(n, c))
+			return false;
+		EXPECT(t, c->op_context == CTX(8));
+		if (c->err != ENOMSG)
+			return EXPECT_EQ(t, c->err, 0);
+	} while (test_again(t, &until));
+	FAIL(t, "the message is not seen");
+	return false;
+}
+
+static void peek(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *buf = test_zalloc(t, 128);
+	comp_t c;
+
+	REQUIRE(t, p && buf);
+	REQUIRE(t, !look(&p->b, 5, CTX(1), KFI_PEEK, NULL, 0) && !WAIT_RX(&p->b, &c));
+	EXPECT_ERR(t, &c, CTX(1), ENOMSG);
+	fill(buf + 64, 40, 1);
+	REQUIRE(t, !tsend(&p->a, buf + 64, 40, 5, CTX(2)));
+	REQUIRE(t, peek_found(&p->b, 5, 0, &c));
+	EXPECT_EQ(t, c.tag, 5);
+	EXPECT_EQ(t, c.len, 40);
+	/* Seen is not taken. */
+	REQUIRE(t, peek_found(&p->b, 5, 0, &c));
+	REQUIRE(t, !look(&p->b, 6, CTX(3), KFI_PEEK, NULL, 0) && !WAIT_RX(&p->b, &c));
+	EXPECT_ERR(t, &c, CTX(3), ENOMSG);
+	REQUIRE(t, !trecv(&p->b, buf, 64, 5, 0, CTX(4)) && !WAIT_RX(&p->b, &c));
+	EXPECT_COMP(t, &c, CTX(4), KFI_TAGGED | KFI_RECV);
+	EXPECT_DATA(t, buf, 40, 1);
+}
+
+static void claim(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *buf = test_zalloc(t, 256);
+	comp_t c;
+
+	REQUIRE(t, p && buf);
+	REQUIRE(t, !look(&p->b, 5, CTX(1), KFI_PEEK | KFI_CLAIM, NULL, 0) && !WAIT_RX(&p->b, &c));
+	EXPECT_ERR(t, &c, CTX(1), ENOMSG);
+	fill(buf + 64, 40, 1);
+	fill(buf + 128, 40, 2);
+	REQUIRE(t, !tsend(&p->a, buf + 64, 40, 5, CTX(2)));
+	REQUIRE(t, !tsend(&p->a, buf + 128, 40, 5, CTX(2)));
+	REQUIRE(t, peek_found(&p->b, 5, KFI_CLAIM, &c));
+	/* Others get the second one. */
+	REQUIRE(t, !trecv(&p->b, buf, 64, 5, 0, CTX(4)) && !WAIT_RX(&p->b, &c));
+	EXPECT_COMP(t, &c, CTX(4), KFI_TAGGED | KFI_RECV);
+	EXPECT_DATA(t, buf, 40, 2);
+	/* The claim is under the context of the peek. */
+	REQUIRE(t, !look(&p->b, 5, CTX(8), KFI_CLAIM, buf, 64) && !WAIT_RX(&p->b, &c));
+	EXPECT_COMP(t, &c, CTX(8), KFI_TAGGED | KFI_RECV);
+	EXPECT_EQ(t, c.len, 40);
+	EXPECT_DATA(t, buf, 40, 1);
+}
+
+static void discard(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *buf = test_zalloc(t, 256);
+	comp_t c;
+
+	REQUIRE(t, p && buf);
+	REQUIRE(t, !look(&p->b, 5, CTX(1), KFI_PEEK | KFI_DISCARD, NULL, 0) &&
+		   !WAIT_RX(&p->b, &c));
+	EXPECT_ERR(t, &c, CTX(1), ENOMSG);
+	REQUIRE(t, !tsend(&p->a, buf + 64, 40, 5, CTX(2)));
+	REQUIRE(t, peek_found(&p->b, 5, KFI_DISCARD, &c));
+	REQUIRE(t, !look(&p->b, 5, CTX(1), KFI_PEEK, NULL, 0) && !WAIT_RX(&p->b, &c));
+	EXPECT_ERR(t, &c, CTX(1), ENOMSG);
+	/* Claimed, then dropped. */
+	REQUIRE(t, !tsend(&p->a, buf + 64, 40, 5, CTX(2)));
+	REQUIRE(t, peek_found(&p->b, 5, KFI_CLAIM, &c));
+	REQUIRE(t, !look(&p->b, 5, CTX(8), KFI_CLAIM | KFI_DISCARD, NULL, 0));
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	EXPECT_EQ(t, c.err, 0);
+	REQUIRE(t, !look(&p->b, 5, CTX(1), KFI_PEEK, NULL, 0) && !WAIT_RX(&p->b, &c));
+	EXPECT_ERR(t, &c, CTX(1), ENOMSG);
+	REQUIRE(t, !WAIT_TX(&p->a, &c) && !WAIT_TX(&p->a, &c));
+}
+
+/* Receives that name a peer take from nobody else. */
+static void directed(struct test *t)
+{
+	struct node_opts opts = { .caps = C_TAGGED | KFI_DIRECTED_RECV };
+	struct node *hub = test_new(t, struct node), *peer = test_zalloc(t, 2 * sizeof(*peer));
+	u8 *buf = test_zalloc(t, 256);
+	kfi_addr_t addr[2];
+	comp_t c;
+	int i;
+
+	REQUIRE(t, hub && peer && buf && !node_open_ep(t, hub, 0, &opts));
+	for (i = 0; i < 2; i++) {
+		REQUIRE(t, !node_open_ep(t, &peer[i], 1, &opts));
+		REQUIRE(t, !node_insert(hub, &peer[i], &addr[i]));
+		REQUIRE(t, !node_insert(&peer[i], hub, &peer[i].peer));
+	}
+	POST(t, kfi_trecv(hub->ep, buf, 64, NULL, addr[1], 7, 0, CTX(1)));
+	POST(t, kfi_trecv(hub->ep, buf + 64, 64, NULL, addr[0], 7, 0, CTX(2)));
+	POST(t, kfi_trecv(hub->ep, buf + 128, 64, NULL, KFI_ADDR_UNSPEC, 7, 0, CTX(3)));
+	REQUIRE(t, !tsend(&peer[0], buf + 192, 8, 7, CTX(1)) && !WAIT_RX(hub, &c));
+	EXPECT_COMP(t, &c, CTX(2), KFI_TAGGED | KFI_RECV);
+	REQUIRE(t, !tsend(&peer[0], buf + 192, 8, 7, CTX(1)) && !WAIT_RX(hub, &c));
+	EXPECT_COMP(t, &c, CTX(3), KFI_TAGGED | KFI_RECV);
+	REQUIRE(t, !tsend(&peer[0], buf + 192, 8, 7, CTX(1)));
+	NONE_RX(hub);
+	REQUIRE(t, !tsend(&peer[1], buf + 192, 8, 7, CTX(1)) && !WAIT_RX(hub, &c));
+	EXPECT_COMP(t, &c, CTX(1), KFI_TAGGED | KFI_RECV);
+	for (i = 0; i < 3; i++)
+		REQUIRE(t, !WAIT_TX(&peer[0], &c));
+	REQUIRE(t, !WAIT_TX(&peer[1], &c));
+}
+
+/* ---- remote memory named by a tag ---- */
+
+static int tagged_rma(struct node *n, void *buf, size_t len, u64 tag, void *ctx, bool write)
+{
+	struct kvec iov = { buf, len };
+	struct kfi_rma_iov rma = { .addr = 0, .len = len, .key = tag };
+	struct kfi_msg_rma msg = {
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = n->peer,
+		.rma_iov = &rma, .rma_iov_count = 1, .context = ctx,
+	};
+	u64 flags = KFI_TAGGED | KFI_COMPLETION;
+
+	return POST(n->t, write ? kfi_writemsg(n->ep, &msg, flags)
+				: kfi_readmsg(n->ep, &msg, flags));
+}
+
+/* The operation finds the receive, moves the data, and ends at both ends. */
+static void rma(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	size_t len = min_t(size_t, 100000, t->info[0]->ep_attr->max_msg_size);
+	u8 *near = test_pages(t, len), *far = test_pages(t, len);
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && near && far);
+	for (i = 0; i < 6 && !t->failures; i++) {
+		bool write = i & 1;
+
+		fill(write ? near : far, len, i);
+		memset(write ? far : near, 0, len);
+		REQUIRE(t, !trecv(&p->b, far, len, 0x50 + i, 0, CTX(1)));
+		REQUIRE(t, !tagged_rma(&p->a, near, len, 0x50 + i, CTX(2), write));
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+		EXPECT_COMP(t, &c, CTX(2), KFI_TAGGED | KFI_RMA | KFI_SEND |
+			    (write ? KFI_WRITE : KFI_READ));
+		if (!write)
+			EXPECT_DATA(t, near, len, i);
+		REQUIRE(t, !WAIT_RX(&p->b, &c));
+		EXPECT_COMP(t, &c, CTX(1), KFI_TAGGED | KFI_RMA | KFI_RECV |
+			    (write ? KFI_WRITE : KFI_READ));
+		if (write)
+			EXPECT_DATA(t, far, len, i);
+	}
+	/* A zero-byte message with data takes the same kind of receive. */
+	REQUIRE(t, !trecv(&p->b, far, len, 0x99, 0, CTX(3)));
+	POST(t, kfi_tsenddata(p->a.ep, near, 0, NULL, 0x1234, p->a.peer, 0x99, CTX(4)));
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	EXPECT_COMP(t, &c, CTX(3), KFI_TAGGED | KFI_RECV | KFI_REMOTE_CQ_DATA);
+	EXPECT_EQ(t, c.data, 0x1234);
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+	EXPECT_COMP(t, &c, CTX(4), KFI_TAGGED | KFI_SEND);
+	NONE_RX(&p->b);
+	NONE_TX(&p->a);
+}
+
+#define C_TRMA	(C_TAGGED | C_MSG | C_RMA | KFI_TAGGED_RMA)
+
+const struct test_case tagged_cases[] = {
+	{ "tagged.sizes", T_REL, 0, C_TAGGED, sizes },
+	{ "tagged.reverse", T_REL, 0, C_TAGGED, reverse },
+	{ "tagged.by_tag", T_REL, 0, C_TAGGED, by_tag },
+	{ "tagged.ignore", T_REL, 0, C_TAGGED, ignore },
+	{ "tagged.same_tag", T_REL, 0, C_TAGGED, same_tag },
+	{ "tagged.apart", T_REL, 0, C_TAGGED | C_MSG, apart },
+	{ "tagged.remote_data", T_REL, 0, C_TAGGED, remote_data },
+	{ "tagged.truncated", T_REL, 0, C_TAGGED, truncated },
+	{ "tagged.peek", T_REL, 0, C_TAGGED, peek },
+	{ "tagged.claim", T_REL, 0, C_TAGGED, claim },
+	{ "tagged.discard", T_REL, 0, C_TAGGED, discard },
+	{ "tagged.directed", T_RDM, 0, C_TAGGED | KFI_DIRECTED_RECV, directed },
+	{ "tagged.rma", T_RDM, 0, C_TRMA, rma },
+	{ }
+};
