@@ -1,0 +1,538 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * provider_test.c - who may register, what kfi_getinfo() makes of several
+ * providers, and the life of fabrics and domains
+ */
+#include <kunit/test.h>
+#include <linux/err.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <net/net_namespace.h>
+
+#include "../../kfi/registry.h"
+
+#define NODE	"kunit-node"	/* no other provider knows it */
+
+/* ---- providers that only talk ---- */
+
+struct fake {
+	struct kfi_provider	prov;
+	int			ret;		/* of getinfo, after its offers */
+	int			offers;		/* how many */
+	int			asked;
+	int			domains;	/* open */
+	int			refuse;		/* of domain_open */
+};
+
+static struct fake *to_fake(const struct kfi_provider *prov)
+{
+	return container_of(prov, struct fake, prov);
+}
+
+static int fake_offer(struct kfi_query *q, int n)
+{
+	struct kfi_info *offer = kfi_allocinfo();
+	int ret = -ENOMEM;
+
+	if (!offer)
+		return -ENOMEM;
+	offer->caps = KFI_MSG | KFI_SEND | KFI_RECV;
+	offer->tx_attr->size = 100;
+	offer->rx_attr->size = 100;
+	offer->ep_attr->type = KFI_EP_MSG + n;
+	offer->fabric_attr->name = kasprintf(GFP_KERNEL, "fab-%s", q->prov->name);
+	offer->domain_attr->name = kasprintf(GFP_KERNEL, "dom-%s-%d", q->prov->name, n);
+	if (offer->fabric_attr->name && offer->domain_attr->name)
+		ret = kfi_query_add(q, offer);
+	kfi_freeinfo(offer);
+	return ret;
+}
+
+static int fake_getinfo(struct kfi_query *q)
+{
+	struct fake *fake = to_fake(q->prov);
+	int i, ret;
+
+	if (!q->node || strcmp(q->node, NODE))
+		return -ENODATA;
+	fake->asked++;
+	for (i = 0; i < fake->offers; i++) {
+		ret = fake_offer(q, i);
+		if (ret)
+			return ret;
+	}
+	return fake->ret;
+}
+
+static int fake_resolve(struct kfi_domain *domain, const char *node, const char *service, void *addr)
+{
+	return -EINVAL;
+}
+
+static void fake_addr_str(const void *addr, size_t len, char *buf, size_t size)
+{
+}
+
+static int fake_domain_open(struct kfi_domain *domain)
+{
+	struct fake *fake = to_fake(domain->fabric->prov);
+
+	if (fake->refuse)
+		return fake->refuse;
+	fake->domains++;
+	domain->limits.sge_limit = 7;
+	return 0;
+}
+
+static void fake_domain_close(struct kfi_domain *domain)
+{
+	to_fake(domain->fabric->prov)->domains--;
+}
+
+static int fake_ep(struct kfi_ep *ep)
+{
+	return -EOPNOTSUPP;
+}
+
+static void fake_ep_stop(struct kfi_ep *ep, int err)
+{
+}
+
+static void fake_ep_close(struct kfi_ep *ep)
+{
+}
+
+static int fake_tx(struct kfi_ep *ep, struct kfi_oper *op)
+{
+	return -EOPNOTSUPP;
+}
+
+static void fake_rx(struct kfi_ep *ep, struct kfi_rx *rx)
+{
+}
+
+static int fake_getname(struct kfi_ep *ep, void *addr)
+{
+	return -EOPNOTSUPP;
+}
+
+static const struct kfi_prov_ops fake_ops = {
+	.getinfo	= fake_getinfo,
+	.resolve	= fake_resolve,
+	.addr_str	= fake_addr_str,
+	.domain_open	= fake_domain_open,
+	.domain_close	= fake_domain_close,
+	.ep_open	= fake_ep,
+	.ep_enable	= fake_ep,
+	.ep_stop	= fake_ep_stop,
+	.ep_close	= fake_ep_close,
+	.tx		= fake_tx,
+	.rx_matched	= fake_rx,
+	.rx_drop	= fake_rx,
+	.getname	= fake_getname,
+};
+
+static struct fake fake_a, fake_b;
+
+static void reset(struct fake *fake, const char *name)
+{
+	memset(fake, 0, sizeof(*fake));
+	fake->prov.name = name;
+	fake->prov.version = KFI_VERSION(3, 1);
+	fake->prov.ops = &fake_ops;
+	fake->offers = 1;
+}
+
+static int init_fakes(struct kunit *test)
+{
+	int ret;
+
+	reset(&fake_a, "kunit-a");
+	reset(&fake_b, "kunit-b");
+	ret = kfi_provider_register(&fake_a.prov);
+	if (ret)
+		return ret;
+	ret = kfi_provider_register(&fake_b.prov);
+	if (ret)
+		kfi_provider_deregister(&fake_a.prov);
+	return ret;
+}
+
+static void exit_fakes(struct kunit *test)
+{
+	kfi_provider_deregister(&fake_b.prov);
+	kfi_provider_deregister(&fake_a.prov);
+}
+
+/* ---- registration ---- */
+
+#define REGISTER(prov, contract, size) __kfi_provider_register(prov, contract, size, THIS_MODULE)
+
+static void test_refused(struct kunit *test)
+{
+	struct kfi_provider prov = { .name = "kunit-c", .ops = &fake_ops };
+	static const char *const bad_names[] = {
+		"", "UPPER", "a b", "../x", "a%s", "name;rm", "kunit\n",
+		"this-name-is-much-too-long-for-a-provider-of-this-kind-0123456789",
+	};
+	int i;
+
+	KUNIT_EXPECT_EQ(test, REGISTER(&prov, KFI_PROV_CONTRACT + 1, sizeof(fake_ops)), -EINVAL);
+	KUNIT_EXPECT_EQ(test, REGISTER(&prov, KFI_PROV_CONTRACT, sizeof(fake_ops) - 8), -EINVAL);
+	KUNIT_EXPECT_EQ(test, REGISTER(NULL, KFI_PROV_CONTRACT, sizeof(fake_ops)), -EINVAL);
+	prov.ops = NULL;
+	KUNIT_EXPECT_EQ(test, kfi_provider_register(&prov), -EINVAL);
+	prov.ops = &fake_ops;
+	for (i = 0; i < ARRAY_SIZE(bad_names); i++) {
+		prov.name = bad_names[i];
+		KUNIT_EXPECT_FALSE(test, kfi_provider_name_ok(prov.name));
+		KUNIT_EXPECT_EQ(test, kfi_provider_register(&prov), -EINVAL);
+	}
+	prov.name = NULL;
+	KUNIT_EXPECT_EQ(test, kfi_provider_register(&prov), -EINVAL);
+	prov.name = fake_a.prov.name;
+	KUNIT_EXPECT_EQ(test, kfi_provider_register(&prov), -EEXIST);
+	KUNIT_EXPECT_NULL(test, kfi_provider_find("kunit-c"));
+}
+
+static void test_again(struct kunit *test)
+{
+	struct kfi_provider prov = { .name = "kunit-c", .ops = &fake_ops }, *found;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		KUNIT_ASSERT_EQ(test, kfi_provider_register(&prov), 0);
+		found = kfi_provider_find("kunit-c");
+		KUNIT_EXPECT_PTR_EQ(test, found, &prov);
+		if (found)
+			kfi_provider_put(found);
+		kfi_provider_deregister(&prov);
+		KUNIT_EXPECT_NULL(test, kfi_provider_find("kunit-c"));
+	}
+}
+
+/* Every operation that a minimal provider has is one that it must have. */
+static void test_mandatory(struct kunit *test)
+{
+	struct kfi_prov_ops ops = fake_ops;
+	void **slot;
+	int missing = 0;
+
+	KUNIT_EXPECT_NULL(test, kfi_missing_op(&ops));
+	for (slot = (void **)&ops.getinfo; slot < (void **)(&ops + 1); slot++) {
+		void *op = *slot;
+
+		if (!op)
+			continue;
+		*slot = NULL;
+		KUNIT_EXPECT_NOT_NULL(test, kfi_missing_op(&ops));
+		*slot = op;
+		missing++;
+	}
+	KUNIT_EXPECT_EQ(test, missing, 13);
+	ops.tx = NULL;
+	KUNIT_EXPECT_STREQ(test, kfi_missing_op(&ops), "tx");
+}
+
+static int some_listen(struct kfi_pep *pep)
+{
+	return 0;
+}
+
+static int some_cancel(struct kfi_ep *ep, struct kfi_oper *op)
+{
+	return 0;
+}
+
+/* Operations that make sense together only */
+static void test_groups(struct kunit *test)
+{
+	struct kfi_prov_ops ops = fake_ops;
+
+	ops.listen = some_listen;
+	KUNIT_EXPECT_NOT_NULL(test, kfi_missing_op(&ops));
+	ops = fake_ops;
+	ops.rx_posted = some_cancel;
+	KUNIT_EXPECT_STREQ(test, kfi_missing_op(&ops), "rx_cancel");
+	ops.rx_cancel = some_cancel;
+	KUNIT_EXPECT_NULL(test, kfi_missing_op(&ops));
+	ops.rx_matched = NULL;		/* receives are the hardware's: there is no matching */
+	ops.rx_drop = NULL;
+	KUNIT_EXPECT_NULL(test, kfi_missing_op(&ops));
+}
+
+/* ---- kfi_getinfo() ---- */
+
+static struct kfi_info *const poison = (struct kfi_info *)0x1;
+
+static int getinfo(const struct kfi_info *hints, u64 flags, struct kfi_info **info)
+{
+	*info = poison;
+	return kfi_getinfo_net(&init_net, 0, NODE, NULL, flags, hints, info);
+}
+
+static void expect_none(struct kunit *test, const struct kfi_info *hints, int err)
+{
+	struct kfi_info *info;
+
+	KUNIT_EXPECT_EQ(test, getinfo(hints, 0, &info), err);
+	KUNIT_EXPECT_NULL(test, info);
+}
+
+static int length(const struct kfi_info *info)
+{
+	int n = 0;
+
+	for (; info; info = info->next)
+		n++;
+	return n;
+}
+
+static void test_order(struct kunit *test)
+{
+	struct kfi_info *info;
+
+	fake_a.offers = 2;
+	KUNIT_ASSERT_EQ(test, getinfo(NULL, 0, &info), 0);
+	KUNIT_ASSERT_EQ(test, length(info), 3);
+	KUNIT_EXPECT_STREQ(test, info->domain_attr->name, "dom-kunit-a-0");
+	KUNIT_EXPECT_STREQ(test, info->next->domain_attr->name, "dom-kunit-a-1");
+	KUNIT_EXPECT_STREQ(test, info->next->next->domain_attr->name, "dom-kunit-b-0");
+	KUNIT_EXPECT_STREQ(test, info->fabric_attr->prov_name, "kunit-a");
+	KUNIT_EXPECT_EQ(test, info->fabric_attr->prov_version, KFI_VERSION(3, 1));
+	KUNIT_EXPECT_EQ(test, info->fabric_attr->api_version, kfi_version());
+	kfi_freeinfo(info);
+}
+
+static void test_failing_provider(struct kunit *test)
+{
+	struct kfi_info *info;
+
+	fake_a.offers = 2;
+	fake_a.ret = -EIO;
+	KUNIT_ASSERT_EQ(test, getinfo(NULL, 0, &info), 0);
+	KUNIT_EXPECT_EQ(test, length(info), 1);
+	KUNIT_EXPECT_STREQ(test, info->fabric_attr->prov_name, "kunit-b");
+	kfi_freeinfo(info);
+	fake_b.ret = -ENODATA;
+	expect_none(test, NULL, -ENODATA);
+	fake_b.ret = -ENOMEM;
+	expect_none(test, NULL, -ENOMEM);
+}
+
+static void test_nothing(struct kunit *test)
+{
+	struct kfi_info hints = { .caps = KFI_RMA };
+
+	expect_none(test, &hints, -ENODATA);
+	KUNIT_EXPECT_EQ(test, fake_a.asked, 1);
+	KUNIT_EXPECT_EQ(test, fake_b.asked, 1);
+}
+
+static void test_bad_calls(struct kunit *test)
+{
+	struct kfi_info *info = poison;
+
+	KUNIT_EXPECT_EQ(test, kfi_getinfo_net(&init_net, kfi_version() + 1, NODE, NULL, 0, NULL, &info),
+			-ENOSYS);
+	KUNIT_EXPECT_NULL(test, info);
+	KUNIT_EXPECT_EQ(test, getinfo(NULL, KFI_INJECT, &info), -KFI_EBADFLAGS);
+	KUNIT_EXPECT_NULL(test, info);
+	info = poison;
+	KUNIT_EXPECT_EQ(test, kfi_getinfo_net(&init_net, 0, NULL, NULL, KFI_SOURCE, NULL, &info), -EINVAL);
+	KUNIT_EXPECT_NULL(test, info);
+	KUNIT_EXPECT_EQ(test, kfi_getinfo_net(&init_net, 0, NODE, NULL, 0, NULL, NULL), -EINVAL);
+	KUNIT_EXPECT_EQ(test, fake_a.asked, 0);
+}
+
+static void test_named_provider(struct kunit *test)
+{
+	struct kfi_fabric_attr fabric = { .prov_name = "kunit-b" };
+	struct kfi_info hints = { .fabric_attr = &fabric }, *info;
+
+	KUNIT_ASSERT_EQ(test, getinfo(&hints, 0, &info), 0);
+	KUNIT_EXPECT_EQ(test, length(info), 1);
+	KUNIT_EXPECT_STREQ(test, info->fabric_attr->prov_name, "kunit-b");
+	KUNIT_EXPECT_EQ(test, fake_a.asked, 0);
+	kfi_freeinfo(info);
+	fabric.prov_name = "kunit-nobody";
+	expect_none(test, &hints, -ENODATA);
+	fabric.prov_name = "../../x";
+	expect_none(test, &hints, -ENODATA);
+	fabric.prov_name = "kunit-a";
+	fabric.prov_version = KFI_VERSION(3, 2);
+	expect_none(test, &hints, -ENODATA);
+}
+
+static void test_attr_only(struct kunit *test)
+{
+	struct kfi_fabric_attr fabric = { .prov_name = "kunit-a" };
+	struct kfi_info hints = { .caps = KFI_RMA, .fabric_attr = &fabric }, *info;
+
+	KUNIT_ASSERT_EQ(test, getinfo(&hints, KFI_PROV_ATTR_ONLY, &info), 0);
+	KUNIT_EXPECT_EQ(test, length(info), 1);
+	KUNIT_EXPECT_STREQ(test, info->fabric_attr->prov_name, "kunit-a");
+	KUNIT_EXPECT_EQ(test, info->fabric_attr->prov_version, KFI_VERSION(3, 1));
+	KUNIT_EXPECT_EQ(test, fake_a.asked, 0);
+	kfi_freeinfo(info);
+}
+
+/* ---- fabrics and domains ---- */
+
+static struct kfid_fabric *open_fabric(struct kunit *test, struct kfi_info **info)
+{
+	struct kfid_fabric *fabric = NULL;
+
+	KUNIT_ASSERT_EQ(test, getinfo(NULL, 0, info), 0);
+	KUNIT_ASSERT_EQ(test, kfi_fabric_net(&init_net, (*info)->fabric_attr, &fabric, test), 0);
+	KUNIT_ASSERT_NOT_NULL(test, fabric);
+	KUNIT_EXPECT_EQ(test, fabric->fid.fclass, (size_t)KFI_CLASS_FABRIC);
+	KUNIT_EXPECT_PTR_EQ(test, fabric->fid.context, (void *)test);
+	KUNIT_EXPECT_EQ(test, fabric->api_version, kfi_version());
+	return fabric;
+}
+
+static void test_life(struct kunit *test)
+{
+	struct kfi_domain_limits limits;
+	struct kfid_domain *domain = NULL, *second;
+	struct kfid_fabric *fabric;
+	struct kfi_info *info;
+	void *ops = test;
+
+	fabric = open_fabric(test, &info);
+	fake_a.refuse = -ENETDOWN;
+	KUNIT_EXPECT_EQ(test, kfi_domain(fabric, info, &domain, NULL), -ENETDOWN);
+	fake_a.refuse = 0;
+	KUNIT_ASSERT_EQ(test, kfi_domain(fabric, info, &domain, NULL), 0);
+	KUNIT_ASSERT_EQ(test, kfi_domain(fabric, info, &second, NULL), 0);
+	KUNIT_EXPECT_EQ(test, fake_a.domains, 2);
+	KUNIT_EXPECT_EQ(test, kfi_domain_limits(domain, &limits), 0);
+	KUNIT_EXPECT_EQ(test, limits.sge_limit, (size_t)7);
+	KUNIT_EXPECT_NOT_NULL(test, limits.dma_device);
+	KUNIT_EXPECT_EQ(test, kfi_open_ops(&domain->fid, "no such ops", 0, &ops, NULL), -ENOSYS);
+	KUNIT_EXPECT_NULL(test, ops);
+	KUNIT_EXPECT_EQ(test, kfi_open_ops(&fabric->fid, "x", 1, &ops, NULL), -KFI_EBADFLAGS);
+	KUNIT_EXPECT_EQ(test, kfi_close(&fabric->fid), -EBUSY);
+	KUNIT_EXPECT_EQ(test, kfi_close(&domain->fid), 0);
+	KUNIT_EXPECT_EQ(test, kfi_close(&fabric->fid), -EBUSY);
+	KUNIT_EXPECT_EQ(test, kfi_close(&second->fid), 0);
+	KUNIT_EXPECT_EQ(test, fake_a.domains, 0);
+	KUNIT_EXPECT_EQ(test, kfi_close(&fabric->fid), 0);
+	kfi_freeinfo(info);
+}
+
+static void test_bad_opens(struct kunit *test)
+{
+	struct kfid_fabric *fabric, *other = NULL;
+	struct kfid_domain *domain = NULL;
+	struct kfi_fabric_attr attr = { .name = "x", .prov_name = "kunit-nobody" };
+	struct kfi_info *info, bare = {};
+
+	KUNIT_EXPECT_EQ(test, kfi_fabric_net(&init_net, &attr, &other, NULL), -ENODATA);
+	attr.prov_name = NULL;
+	KUNIT_EXPECT_EQ(test, kfi_fabric_net(&init_net, &attr, &other, NULL), -EINVAL);
+	attr = (struct kfi_fabric_attr) { .prov_name = "kunit-a" };
+	KUNIT_EXPECT_EQ(test, kfi_fabric_net(&init_net, &attr, &other, NULL), -EINVAL);
+	attr.name = "x";
+	attr.api_version = kfi_version() + 1;
+	KUNIT_EXPECT_EQ(test, kfi_fabric_net(&init_net, &attr, &other, NULL), -ENOSYS);
+	KUNIT_EXPECT_NULL(test, other);
+
+	fabric = open_fabric(test, &info);
+	KUNIT_EXPECT_EQ(test, kfi_domain(fabric, &bare, &domain, NULL), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kfi_domain(NULL, info, &domain, NULL), -EINVAL);
+	/* Another provider's info */
+	KUNIT_EXPECT_EQ(test, kfi_domain(fabric, info->next, &domain, NULL), -EINVAL);
+	KUNIT_EXPECT_NULL(test, domain);
+	KUNIT_EXPECT_EQ(test, kfi_close(&fabric->fid), 0);
+	kfi_freeinfo(info);
+}
+
+static void test_bad_handles(struct kunit *test)
+{
+	struct kfid odd = { .fclass = 1000 }, none = { .fclass = KFI_CLASS_UNSPEC },
+		    nic = { .fclass = KFI_CLASS_NIC };
+	struct kfid_fabric *fabric;
+	struct kfi_info *info;
+	void *ops;
+
+	fabric = open_fabric(test, &info);
+	KUNIT_EXPECT_EQ(test, kfi_close(NULL), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kfi_close(&odd), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kfi_close(&none), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kfi_close(&nic), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kfi_close(ERR_PTR(-ENOMEM)), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kfi_bind(&fabric->fid, NULL, 0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kfi_bind(&odd, &fabric->fid, 0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kfi_bind(&fabric->fid, &fabric->fid, 0), -EOPNOTSUPP);
+	KUNIT_EXPECT_EQ(test, kfi_control(&odd, KFI_ENABLE, NULL), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kfi_control(&fabric->fid, -1, NULL), -ENOSYS);
+	KUNIT_EXPECT_EQ(test, kfi_control(&fabric->fid, KFI_EXPORT_FID + 1, NULL), -ENOSYS);
+	KUNIT_EXPECT_EQ(test, kfi_control(&fabric->fid, KFI_ENABLE, NULL), -EOPNOTSUPP);
+	KUNIT_EXPECT_EQ(test, kfi_open_ops(&odd, "x", 0, &ops, NULL), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kfi_close(&fabric->fid), 0);
+	kfi_freeinfo(info);
+}
+
+/* A hint that names an open object: yes only for what that object stands for */
+static void test_reuse(struct kunit *test)
+{
+	struct kfi_fabric_attr fab_hint = {};
+	struct kfi_domain_attr dom_hint = {};
+	struct kfi_info hints = { .fabric_attr = &fab_hint, .domain_attr = &dom_hint }, *info, *again;
+	struct kfid_domain *domain;
+	struct kfid_fabric *fabric;
+
+	fake_a.offers = 2;
+	fabric = open_fabric(test, &info);
+	KUNIT_ASSERT_EQ(test, kfi_domain(fabric, info->next, &domain, NULL), 0);
+
+	fab_hint.fabric = fabric;
+	KUNIT_ASSERT_EQ(test, getinfo(&hints, 0, &again), 0);
+	KUNIT_EXPECT_EQ(test, length(again), 2);	/* both of a's, none of b's */
+	KUNIT_EXPECT_PTR_EQ(test, again->fabric_attr->fabric, fabric);
+	kfi_freeinfo(again);
+
+	dom_hint.domain = domain;
+	KUNIT_ASSERT_EQ(test, getinfo(&hints, 0, &again), 0);
+	KUNIT_EXPECT_EQ(test, length(again), 1);
+	KUNIT_EXPECT_STREQ(test, again->domain_attr->name, "dom-kunit-a-1");
+	KUNIT_EXPECT_PTR_EQ(test, again->domain_attr->domain, domain);
+	kfi_freeinfo(again);
+
+	fab_hint.prov_name = "kunit-b";
+	expect_none(test, &hints, -ENODATA);
+	fab_hint.prov_name = NULL;
+	fab_hint.fabric = (struct kfid_fabric *)domain;	/* no fabric */
+	expect_none(test, &hints, -ENODATA);
+	KUNIT_EXPECT_EQ(test, kfi_close(&domain->fid), 0);
+	KUNIT_EXPECT_EQ(test, kfi_close(&fabric->fid), 0);
+	kfi_freeinfo(info);
+}
+
+static struct kunit_case provider_cases[] = {
+	KUNIT_CASE(test_refused),
+	KUNIT_CASE(test_again),
+	KUNIT_CASE(test_mandatory),
+	KUNIT_CASE(test_groups),
+	KUNIT_CASE(test_order),
+	KUNIT_CASE(test_failing_provider),
+	KUNIT_CASE(test_nothing),
+	KUNIT_CASE(test_bad_calls),
+	KUNIT_CASE(test_named_provider),
+	KUNIT_CASE(test_attr_only),
+	KUNIT_CASE(test_life),
+	KUNIT_CASE(test_bad_opens),
+	KUNIT_CASE(test_bad_handles),
+	KUNIT_CASE(test_reuse),
+	{ }
+};
+
+static struct kunit_suite provider_suite = {
+	.name = "kfi-provider",
+	.init = init_fakes,
+	.exit = exit_fakes,
+	.test_cases = provider_cases,
+};
+kunit_test_suite(provider_suite);
