@@ -74,31 +74,30 @@ static void loop_addr_str(const void *addr, size_t len, char *buf, size_t size)
 
 /* ---- discovery ---- */
 
-static void loop_offer_addrs(struct kfi_query *q, struct kfi_info *offer, struct kfi_loop_addr *named)
+struct loop_names {
+	struct kfi_loop_addr src, dest;
+};
+
+/* A source that nobody has named is 0: any free number. */
+static void loop_offer_addrs(struct kfi_query *q, struct kfi_info *offer, struct loop_names *names)
 {
 	const struct kfi_info *h = q->hints;
 
 	offer->addr_format = KFI_ADDR_LOOP;
-	if (h && h->src_addr && h->src_addrlen == sizeof(*named)) {
+	offer->src_addr = &names->src;
+	offer->src_addrlen = sizeof(names->src);
+	if (!names->src.id && h && h->src_addr && h->src_addrlen == sizeof(names->src))
 		offer->src_addr = h->src_addr;
-		offer->src_addrlen = sizeof(*named);
-	}
-	if (h && h->dest_addr && h->dest_addrlen == sizeof(*named)) {
+	offer->dest_addrlen = sizeof(names->dest);
+	if (names->dest.id)
+		offer->dest_addr = &names->dest;
+	else if (h && h->dest_addr && h->dest_addrlen == sizeof(names->dest))
 		offer->dest_addr = h->dest_addr;
-		offer->dest_addrlen = sizeof(*named);
-	}
-	if (!named->id)
-		return;
-	if (q->flags & KFI_SOURCE) {
-		offer->src_addr = named;
-		offer->src_addrlen = sizeof(*named);
-	} else {
-		offer->dest_addr = named;
-		offer->dest_addrlen = sizeof(*named);
-	}
+	else
+		offer->dest_addrlen = 0;
 }
 
-static int loop_offer(struct kfi_query *q, enum kfi_ep_type type, struct kfi_loop_addr *named)
+static int loop_offer(struct kfi_query *q, enum kfi_ep_type type, struct loop_names *names)
 {
 	struct kfi_tx_attr tx = {
 		.caps = LOOP_CAPS, .op_flags = LOOP_LEVELS, .msg_order = LOOP_ORDER,
@@ -128,21 +127,22 @@ static int loop_offer(struct kfi_query *q, enum kfi_ep_type type, struct kfi_loo
 		.fabric_attr = &fabric,
 	};
 
-	loop_offer_addrs(q, &offer, named);
+	loop_offer_addrs(q, &offer, names);
 	return kfi_query_add(q, &offer);
 }
 
 static int loop_getinfo(struct kfi_query *q)
 {
-	struct kfi_loop_addr named = {};
+	struct loop_names names = {};
+	u64 *id = q->flags & KFI_SOURCE ? &names.src.id : &names.dest.id;
 	int err;
 
 	if (q->node && strcmp(q->node, "loop"))
 		return -ENODATA;
-	if (q->service && (kstrtou64(q->service, 10, &named.id) || !loop_addr_ok(named.id)))
+	if (q->service && (kstrtou64(q->service, 10, id) || !loop_addr_ok(*id)))
 		return -ENODATA;
-	err = loop_offer(q, KFI_EP_RDM, &named);
-	return err ?: loop_offer(q, KFI_EP_MSG, &named);
+	err = loop_offer(q, KFI_EP_RDM, &names);
+	return err ?: loop_offer(q, KFI_EP_MSG, &names);
 }
 
 static int loop_domain_open(struct kfi_domain *domain)
