@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The matching against a model of it that is too simple to be wrong - two arrays in order of posting and arrival, searched
+ * from the front - through long random sequences; and against several threads at once.
+ */
+#include <kunit/test.h>
+#include <linux/kthread.h>
+#include <linux/prandom.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include "fixture.h"
+
+#define MODEL_MAX	48
+#define MODEL_BUF	64
+#define MODEL_MIN	8
+#define STEPS		20000
+
+struct model_recv {
+	unsigned long	id;
+	bool		tagged, multi;
+	u64		tag, ignore;
+	kfi_addr_t	from;
+	size_t		used;
+};
+
+struct model_msg {
+	struct kfi_rx	*rx;
+	bool		tagged;
+	u64		tag;
+	kfi_addr_t	src;
+	size_t		len;
+};
+
+/**
+ * struct model - what the model knows, and what it expects
+ * @recvs: posted receives, oldest first; @msgs: unexpected messages, oldest first
+ * @messages: completions of messages so far; @released: multi-receive buffers given back so far
+ * @seen_messages: @seen_released: the same as read from the queue
+ */
+struct model {
+	struct kunit		*test;
+	struct kfi_world	*w;
+	struct rnd_state	rnd;
+	kfi_addr_t		peers[4];
+	struct model_recv	recvs[MODEL_MAX];
+	unsigned int		nr_recvs;
+	struct model_msg	msgs[MODEL_MAX];
+	unsigned int		nr_msgs;
+	unsigned long		next_id;
+	u64			messages, released, seen_messages, seen_released;
+};
+
+static u32 draw(struct model *m, u32 n)
+{
+	return prandom_u32_state(&m->rnd) % n;
+}
+
+static bool model_fits(const struct model_recv *r, const struct model_msg *msg)
+{
+	if (r->tagged != msg->tagged || (r->tagged && (r->tag ^ msg->tag) & ~r->ignore))
+		return false;
+	return r->from == KFI_ADDR_UNSPEC || r->from == msg->src;
+}
+
+static void forget_recv(struct model *m, unsigned int i)
+{
+	if (m->recvs[i].multi)
+		m->released++;
+	memmove(&m->recvs[i], &m->recvs[i + 1], (--m->nr_recvs - i) * sizeof(m->recvs[0]));
+}
+
+static void forget_msg(struct model *m, unsigned int i)
+{
+	memmove(&m->msgs[i], &m->msgs[i + 1], (--m->nr_msgs - i) * sizeof(m->msgs[0]));
+}
+
+/* The receive that must take @msg: its id, and *@at the offset in its buffer; 0: none. */
+static unsigned long model_match(struct model *m, const struct model_msg *msg, size_t *at)
+{
+	unsigned int i = 0;
+
+	while (i < m->nr_recvs) {
+		struct model_recv *r = &m->recvs[i];
+		unsigned long id = r->id;
+
+		if (!model_fits(r, msg)) {
+			i++;
+			continue;
+		}
+		if (r->multi && r->used && msg->len > MODEL_BUF - r->used) {
+			forget_recv(m, i);
+			continue;
+		}
+		*at = r->used;
+		r->used += min_t(size_t, msg->len, MODEL_BUF - r->used);
+		if (!r->multi || MODEL_BUF - r->used < MODEL_MIN)
+			forget_recv(m, i);
+		m->messages++;
+		return id;
+	}
+	return 0;
+}
+
+static char model_area[MODEL_BUF];
+
+/* @rx has been matched in reality; compare and complete it. */
+static void check_landing(struct model *m, struct kfi_rx *rx, unsigned long id, size_t at)
+{
+	KUNIT_ASSERT_NOT_NULL(m->test, rx->op);
+	KUNIT_ASSERT_EQ(m->test, id, (unsigned long)rx->op->context);
+	KUNIT_ASSERT_PTR_EQ(m->test, (void *)model_area + at, rx->buf);
+	kfi_rx_complete(rx, 0);
+	kfree(rx);
+}
+
+/* What the model says of unexpected messages after a post must be what was handed out, in that order. */
+static void check_held(struct model *m)
+{
+	unsigned int i, n = 0;
+	unsigned long id;
+	size_t at;
+
+	for (i = 0; i < m->nr_msgs;) {
+		struct kfi_rx *rx = m->msgs[i].rx;
+
+		id = model_match(m, &m->msgs[i], &at);
+		if (!id) {
+			i++;
+			continue;
+		}
+		KUNIT_ASSERT_LT(m->test, n, m->w->nr_held);
+		KUNIT_ASSERT_PTR_EQ(m->test, rx, m->w->held[n++]);
+		check_landing(m, rx, id, at);
+		forget_msg(m, i);
+	}
+	KUNIT_ASSERT_EQ(m->test, n, m->w->nr_held);
+	m->w->nr_held = 0;
+}
+
+static void step_post(struct model *m)
+{
+	struct model_recv *r = &m->recvs[m->nr_recvs];
+	struct kfi_oper *op;
+
+	if (m->nr_recvs == MODEL_MAX)
+		return;
+	*r = (struct model_recv) { .id = m->next_id++, .tagged = draw(m, 2), .from = KFI_ADDR_UNSPEC };
+	r->multi = !r->tagged && draw(m, 2);
+	r->tag = draw(m, 8);
+	if (draw(m, 3) == 0)
+		r->ignore = draw(m, 8);
+	if (draw(m, 4) == 0)
+		r->from = m->peers[draw(m, 4)];
+	op = kfi_world_recv(m->w, r->tagged ? KFI_TAGGED : KFI_MSG, model_area, MODEL_BUF, (void *)r->id,
+			    r->multi ? KFI_MULTI_RECV : 0);
+	KUNIT_ASSERT_NOT_NULL(m->test, op);
+	op->tag = r->tag;
+	op->ignore = r->ignore;
+	op->addr = r->from;
+	m->nr_recvs++;
+	KUNIT_ASSERT_EQ(m->test, 0, kfi_world_post(m->w, op));
+	check_held(m);
+}
+
+static void step_arrive(struct model *m)
+{
+	struct model_msg msg = { .tagged = draw(m, 2), .tag = draw(m, 8), .len = draw(m, 40) };
+	bool queue = draw(m, 4) && m->nr_msgs < MODEL_MAX;
+	struct kfi_rx *rx = kzalloc(sizeof(*rx), GFP_KERNEL);
+	enum kfi_rx_verdict verdict;
+	unsigned long id;
+	size_t at = 0;
+
+	KUNIT_ASSERT_NOT_NULL(m->test, rx);
+	msg.rx = rx;
+	msg.src = draw(m, 8) ? m->peers[draw(m, 4)] : KFI_ADDR_NOTAVAIL;
+	rx->flags = msg.tagged ? KFI_TAGGED : KFI_MSG;
+	rx->tag = msg.tag;
+	rx->len = msg.len;
+	rx->src = msg.src;
+	id = model_match(m, &msg, &at);
+	verdict = kfi_rx_arrive(&m->w->ep, rx, queue);
+	if (id) {
+		KUNIT_ASSERT_EQ(m->test, (int)KFI_RX_MATCHED, (int)verdict);
+		check_landing(m, rx, id, at);
+	} else if (queue) {
+		KUNIT_ASSERT_EQ(m->test, (int)KFI_RX_QUEUED, (int)verdict);
+		m->msgs[m->nr_msgs++] = msg;
+	} else {
+		KUNIT_ASSERT_EQ(m->test, (int)KFI_RX_NONE, (int)verdict);
+		kfree(rx);
+	}
+}
+
+static void step_cancel(struct model *m)
+{
+	unsigned int i = draw(m, MODEL_MAX);
+	struct kfi_oper *op;
+
+	if (i >= m->nr_recvs) {
+		KUNIT_ASSERT_NULL(m->test, kfi_match_cancel(&m->w->ep, (void *)m->next_id));
+		return;
+	}
+	op = kfi_match_cancel(&m->w->ep, (void *)m->recvs[i].id);
+	KUNIT_ASSERT_NOT_NULL(m->test, op);
+	KUNIT_ASSERT_EQ(m->test, m->recvs[i].id, (unsigned long)op->context);
+	kfi_match_end(op, -ECANCELED);
+	forget_recv(m, i);
+}
+
+static void step_unqueue(struct model *m)
+{
+	unsigned int i = draw(m, MODEL_MAX);
+
+	if (i >= m->nr_msgs)
+		return;
+	KUNIT_ASSERT_TRUE(m->test, kfi_rx_unqueue(m->msgs[i].rx));
+	kfree(m->msgs[i].rx);
+	forget_msg(m, i);
+}
+
+static void drain(struct model *m)
+{
+	struct kfi_cq_err_entry wc;
+
+	while (kfi_world_entry(m->w, &wc)) {
+		if (wc.flags & KFI_MULTI_RECV)
+			m->seen_released++;
+		if (wc.err == 0 && wc.flags & (KFI_MSG | KFI_TAGGED))
+			m->seen_messages++;
+	}
+	KUNIT_ASSERT_EQ(m->test, m->messages, m->seen_messages);
+	KUNIT_ASSERT_EQ(m->test, m->released, m->seen_released);
+}
+
+static void random_sequences(struct kunit *test)
+{
+	struct model *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	u64 seed = get_random_u64();
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	kunit_info(test, "seed %llu\n", seed);
+	prandom_seed_state(&m->rnd, seed);
+	m->test = test;
+	m->next_id = 1;
+	m->w = kfi_world_open(test, NULL);
+	m->w->hold = true;
+	m->w->ep.min_multi_recv = MODEL_MIN;
+	for (i = 0; i < 4; i++)
+		m->peers[i] = kfi_world_peer(m->w, i + 1);
+	for (i = 0; i < STEPS; i++) {
+		u32 what = draw(m, 20);
+
+		if (what < 8)
+			step_post(m);
+		else if (what < 17)
+			step_arrive(m);
+		else if (what < 19)
+			step_cancel(m);
+		else
+			step_unqueue(m);
+		drain(m);
+	}
+	KUNIT_EXPECT_GT(test, m->messages, (u64)STEPS / 20);	/* or nothing was tested */
+	KUNIT_EXPECT_GT(test, m->released, (u64)STEPS / 100);
+	kfi_match_close(&m->w->ep, -ECANCELED);
+	for (i = 0; i < m->nr_msgs; i++)
+		kfree(m->msgs[i].rx);
+	kfi_world_close(m->w);
+}
+
+/* ---- several threads ---- */
+
+#define CROWD_POSTS	3000
+#define CROWD_TAGS	16
+
+/**
+ * struct crowd - what the threads share
+ * @rx:		messages, each used once
+ * @ends:	events of each receive
+ * @wins:	completions that were successes; @landed: messages that a receive took
+ */
+struct crowd {
+	struct kfi_world	*w;
+	struct kfi_rx		*rx;
+	atomic_t		*ends;
+	atomic_t		next_post, next_rx, wins, landed, running;
+	wait_queue_head_t	idle;
+};
+
+static int crowd_leave(struct crowd *c)
+{
+	if (atomic_dec_and_test(&c->running))
+		wake_up(&c->idle);
+	return 0;
+}
+
+static void crowd_drain(struct crowd *c)
+{
+	struct kfi_cq_err_entry wc;
+
+	while (kfi_world_entry(c->w, &wc)) {
+		atomic_inc(&c->ends[(unsigned long)wc.op_context]);
+		if (!wc.err)
+			atomic_inc(&c->wins);
+	}
+}
+
+static void crowd_cancel(struct crowd *c, unsigned long id)
+{
+	struct kfi_oper *op = kfi_match_cancel(&c->w->ep, (void *)id);
+
+	if (op)
+		kfi_match_end(op, -ECANCELED);
+}
+
+static int poster(void *arg)
+{
+	struct crowd *c = arg;
+	int id;
+
+	while ((id = atomic_fetch_inc(&c->next_post)) < CROWD_POSTS) {
+		u64 tag = get_random_u32() % CROWD_TAGS, ignore = id % 5 ? 0 : 3;
+
+		while (kfi_post_tag(c->w, tag, ignore, (void *)(unsigned long)id))
+			crowd_cancel(c, get_random_u32() % (id + 1));
+		if (id % 7 == 0)
+			crowd_cancel(c, get_random_u32() % (id + 1));
+		crowd_drain(c);
+		cond_resched();
+	}
+	return crowd_leave(c);
+}
+
+static int sender(void *arg)
+{
+	struct crowd *c = arg;
+	int id;
+
+	while ((id = atomic_fetch_inc(&c->next_rx)) < CROWD_POSTS) {
+		struct kfi_rx *rx = &c->rx[id];
+
+		rx->flags = KFI_TAGGED;
+		rx->tag = get_random_u32() % CROWD_TAGS;
+		rx->src = KFI_ADDR_NOTAVAIL;
+		local_bh_disable();
+		if (kfi_rx_arrive(&c->w->ep, rx, true) == KFI_RX_MATCHED) {
+			atomic_inc(&c->landed);
+			kfi_rx_complete(rx, 0);
+		} else if (id % 11 == 0) {
+			kfi_rx_unqueue(rx);
+		}
+		local_bh_enable();
+		cond_resched();
+	}
+	return crowd_leave(c);
+}
+
+static void each_receive_ends_once(struct kunit *test)
+{
+	int (*const roles[])(void *) = { poster, sender, poster, sender };
+	struct task_struct *task[ARRAY_SIZE(roles)];
+	struct crowd *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	c->w = kfi_world_open(test, NULL);
+	init_waitqueue_head(&c->idle);
+	atomic_set(&c->running, ARRAY_SIZE(roles));
+	c->rx = kvcalloc(CROWD_POSTS, sizeof(*c->rx), GFP_KERNEL);
+	c->ends = kvcalloc(CROWD_POSTS, sizeof(*c->ends), GFP_KERNEL);
+	KUNIT_ASSERT_TRUE(test, c->rx && c->ends);
+	for (i = 0; i < ARRAY_SIZE(roles); i++) {
+		task[i] = kthread_create(roles[i], c, "kfi_crowd/%d", i);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(task[i]));
+		get_task_struct(task[i]);
+	}
+	for (i = 0; i < ARRAY_SIZE(roles); i++)
+		wake_up_process(task[i]);
+	wait_event(c->idle, !atomic_read(&c->running));
+	for (i = 0; i < ARRAY_SIZE(roles); i++)
+		kthread_stop_put(task[i]);	/* its code is this module's: wait until it is gone */
+	kfi_match_close(&c->w->ep, -ECANCELED);
+	crowd_drain(c);
+	for (i = 0; i < CROWD_POSTS; i++)
+		KUNIT_ASSERT_EQ_MSG(test, 1, atomic_read(&c->ends[i]), "receive %d", i);
+	KUNIT_EXPECT_EQ(test, atomic_read(&c->wins), atomic_read(&c->landed) + atomic_read(&c->w->matched));
+	KUNIT_EXPECT_GT(test, atomic_read(&c->landed), 100);
+	KUNIT_EXPECT_GT(test, atomic_read(&c->w->matched), 100);
+	kfi_world_close(c->w);
+	kvfree(c->ends);
+	kvfree(c->rx);
+}
+
+static struct kunit_case model_cases[] = {
+	KUNIT_CASE_SLOW(random_sequences),
+	KUNIT_CASE_SLOW(each_receive_ends_once),
+	{}
+};
+
+static struct kunit_suite model_suite = {
+	.name = "kfi_match_model",
+	.test_cases = model_cases,
+};
+kunit_test_suite(model_suite);
