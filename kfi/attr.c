@@ -332,6 +332,7 @@ static bool domain_match(const struct kfi_info *offer, const struct kfi_info *hi
 
 /* ---- fabric ---- */
 
+/* Name and version of the provider are not the offer's to say: query.c looks at them. */
 static bool fabric_match(const struct kfi_info *offer, const struct kfi_info *hints)
 {
 	const struct kfi_fabric_attr *o = offer->fabric_attr, *h = hints->fabric_attr;
@@ -339,8 +340,6 @@ static bool fabric_match(const struct kfi_info *offer, const struct kfi_info *hi
 	if (!h)
 		return true;
 	return (!h->name || (o->name && !strcmp(h->name, o->name))) &&
-	       (!h->prov_name || (o->prov_name && !strcmp(h->prov_name, o->prov_name))) &&
-	       h->prov_version <= o->prov_version &&
 	       h->api_version <= KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION);
 }
 

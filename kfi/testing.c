@@ -5,6 +5,7 @@
 #include <linux/export.h>
 #include "attr.h"
 #include "core.h"
+#include "ep.h"
 #include "registry.h"
 
 EXPORT_SYMBOL_GPL(kfi_obj_init);
@@ -12,8 +13,18 @@ EXPORT_SYMBOL_GPL(kfi_pool_init);
 EXPORT_SYMBOL_GPL(kfi_pool_exit);
 EXPORT_SYMBOL_GPL(kfi_op_get);
 EXPORT_SYMBOL_GPL(kfi_op_abort);
+EXPORT_SYMBOL_GPL(kfi_op_finish);
 EXPORT_SYMBOL_GPL(kfi_cq_reserve);
+EXPORT_SYMBOL_GPL(kfi_cq_fill);
 EXPORT_SYMBOL_GPL(kfi_cq_unreserve);
+EXPORT_SYMBOL_GPL(kfi_eq_event);
+EXPORT_SYMBOL_GPL(kfi_eq_error);
+EXPORT_SYMBOL_GPL(kfi_eq_forget);
+EXPORT_SYMBOL_GPL(kfi_cntr_count_len);
+EXPORT_SYMBOL_GPL(kfi_ep_arrow);
+EXPORT_SYMBOL_GPL(kfi_ep_move);
+EXPORT_SYMBOL_GPL(kfi_ep_kill);
+EXPORT_SYMBOL_GPL(kfi_pep_kill);
 EXPORT_SYMBOL_GPL(kfi_match_init);
 EXPORT_SYMBOL_GPL(kfi_match_exit);
 EXPORT_SYMBOL_GPL(kfi_match_post);

@@ -74,11 +74,8 @@ static struct kfi_info *make_offer(struct kunit *test)
 	};
 	o->domain_attr->name = kstrdup("dom", GFP_KERNEL);
 	o->fabric_attr->name = kstrdup("fab", GFP_KERNEL);
-	o->fabric_attr->prov_name = kstrdup("prov", GFP_KERNEL);
-	o->fabric_attr->prov_version = KFI_VERSION(1, 2);
 	KUNIT_ASSERT_NOT_NULL(test, o->domain_attr->name);
 	KUNIT_ASSERT_NOT_NULL(test, o->fabric_attr->name);
-	KUNIT_ASSERT_NOT_NULL(test, o->fabric_attr->prov_name);
 	return o;
 }
 
@@ -308,8 +305,6 @@ static const struct attr_case attr_rows[] = {
 	{ "domain auth key: bytes without a key", {}, { DOM(auth_key_size, 4) }, false },
 
 	/* fabric */
-	{ "provider version: the same", {}, { FAB(prov_version, KFI_VERSION(1, 2)) }, true },
-	{ "provider version: newer", {}, { FAB(prov_version, KFI_VERSION(1, 3)) }, false },
 	{ "api version: ours", {}, { FAB(api_version, OURS) }, true },
 	{ "api version: newer", {}, { FAB(api_version, OURS + 1) }, false },
 };
@@ -362,7 +357,6 @@ static void test_names(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, hints);
 	expect_name(test, &hints->domain_attr->name, offer, hints, "dom");
 	expect_name(test, &hints->fabric_attr->name, offer, hints, "fab");
-	expect_name(test, &hints->fabric_attr->prov_name, offer, hints, "prov");
 	kfi_freeinfo(hints);
 	kfi_freeinfo(offer);
 }

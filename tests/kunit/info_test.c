@@ -204,17 +204,24 @@ static void test_free_exchanged(struct kunit *test)
 }
 
 #ifdef CONFIG_FAILSLAB
-/* Let the nth allocation of this task fail from here on. Return: did one? */
-static bool dup_with_failure(const struct kfi_info *info, int nth, bool *failed)
+/*
+ * Let the nth allocation of this task fail. It may be one that a debugging option
+ * of the kernel makes and can do without: then the copy is there, and whole.
+ * Return: was there an nth one?
+ */
+static bool dup_with_failure(struct kunit *test, const struct kfi_info *info, int nth, int *failures)
 {
 	struct kfi_info *copy;
 	bool fired;
 
 	current->fail_nth = nth;
-	copy = info ? kfi_dupinfo(info) : kfi_allocinfo();
+	copy = kfi_dupinfo(info);
 	fired = !current->fail_nth;
 	current->fail_nth = 0;
-	*failed = !copy;
+	if (!copy)
+		++*failures;
+	else if (info)
+		expect_info(test, info, copy);
 	kfi_freeinfo(copy);
 	return fired;
 }
@@ -222,15 +229,13 @@ static bool dup_with_failure(const struct kfi_info *info, int nth, bool *failed)
 /* Every allocation fails once. What is left behind then, kmemleak finds. */
 static void expect_clean_failure(struct kunit *test, const struct kfi_info *info, int min)
 {
-	bool failed = false;
 	int nth, failures = 0;
 
-	for (nth = 1; nth < 100 && dup_with_failure(info, nth, &failed); nth++)
-		failures += failed;
+	for (nth = 1; nth < 200 && dup_with_failure(test, info, nth, &failures); nth++)
+		;
 	if (nth == 1)
 		kunit_skip(test, "failslab spares GFP_KERNEL: set its ignore-gfp-wait to N");
-	KUNIT_EXPECT_FALSE(test, failed);	/* the last one met no failure */
-	KUNIT_EXPECT_EQ(test, failures, nth - 1);
+	KUNIT_EXPECT_LT(test, nth, 200);
 	KUNIT_EXPECT_GE(test, failures, min);
 }
 
@@ -240,7 +245,7 @@ static void test_no_memory(struct kunit *test)
 
 	expect_clean_failure(test, NULL, 6);
 	info = full_info(test);
-	expect_clean_failure(test, info, 24);
+	expect_clean_failure(test, info, 20);
 	kfi_freeinfo(info);
 }
 #else
