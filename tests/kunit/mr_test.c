@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory regions: who may touch what, where the iterator points, and what ends with the region.
+ */
+#include <kunit/test.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include "mr_fixture.h"
+
+static char mem[4096];
+
+static struct kfid_mr *reg(struct kfi_world *w, u64 access, u64 offset, u64 key)
+{
+	struct kfid_mr *mr = NULL;
+
+	KUNIT_EXPECT_EQ(w->test, 0,
+			kfi_mr_reg(&w->domain.fid, mem, sizeof(mem), access, offset, key, 0, &mr, NULL));
+	return mr;
+}
+
+static struct kfid_mr *reg_random(struct kfi_world *w, u64 access)
+{
+	return reg(w, access, 0, KFI_KEY_NOTAVAIL);
+}
+
+static void range_is_checked(struct kunit *test)
+{
+	struct kfi_world *w = kfi_world_open(test, NULL);
+	struct kfid_mr *mr = reg(w, RW, 0x10000, KFI_KEY_NOTAVAIL);
+	u64 key = kfi_mr_key(mr);
+	static const struct { u64 addr; size_t len; bool ok; } rows[] = {
+		{ 0x10000, 4096, true },
+		{ 0x10000, 0, true },
+		{ 0x11000, 0, true },
+		{ 0x10fff, 1, true },
+		{ 0x10fff, 2, false },
+		{ 0x11000, 1, false },
+		{ 0x11001, 0, false },
+		{ 0x0ffff, 1, false },
+		{ 0x0ffff, 2, false },
+		{ 0, 1, false },
+		{ U64_MAX, 1, false },
+		{ 0x10000, 4097, false },
+		{ 0x10000, SIZE_MAX, false },
+		{ 0x10800, SIZE_MAX - 0x7ff, false },
+		{ 0x10001, SIZE_MAX, false },
+		{ U64_MAX - 15, 0x10010 + 16, false },
+	};
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++)
+		KUNIT_EXPECT_EQ_MSG(test, rows[i].ok, may(w, key, rows[i].addr, rows[i].len, KFI_REMOTE_WRITE),
+				    "row %d", i);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+	kfi_world_close(w);
+}
+
+static void rights_are_checked(struct kunit *test)
+{
+	static const u64 owner = KFI_SEND | KFI_RECV | KFI_READ | KFI_WRITE;
+	struct kfi_world *w = kfi_world_open(test, NULL);
+	u64 rights[] = { 0, KFI_REMOTE_READ, KFI_REMOTE_WRITE, RW };
+	struct kfid_mr *mr;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(rights); i++) {
+		mr = reg_random(w, rights[i] | owner);
+		KUNIT_EXPECT_EQ(test, !!(rights[i] & KFI_REMOTE_READ), may(w, mr->key, 0, 1, KFI_REMOTE_READ));
+		KUNIT_EXPECT_EQ(test, !!(rights[i] & KFI_REMOTE_WRITE), may(w, mr->key, 0, 1, KFI_REMOTE_WRITE));
+		KUNIT_EXPECT_EQ(test, rights[i] == RW, may(w, mr->key, 0, 1, RW));
+		KUNIT_EXPECT_FALSE(test, may(w, mr->key + 1, 0, 1, KFI_REMOTE_READ));
+		KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+		KUNIT_EXPECT_FALSE(test, may(w, mr->key, 0, 1, KFI_REMOTE_READ));
+	}
+	kfi_world_close(w);
+}
+
+static void requested_keys(struct kunit *test)
+{
+	struct kfi_world_opts opts = { .key_size = 2 };
+	struct kfi_world *w = kfi_world_open(test, &opts);
+	struct kfid_mr *a = reg(w, RW, 0, 0x1234), *b = reg(w, RW, 0, 0), *c = NULL;
+
+	KUNIT_EXPECT_EQ(test, 0x1234ULL, kfi_mr_key(a));
+	KUNIT_EXPECT_EQ(test, 0ULL, kfi_mr_key(b));
+	KUNIT_EXPECT_EQ(test, -KFI_ENOKEY, kfi_mr_reg(&w->domain.fid, mem, 1, RW, 0, 0x1234, 0, &c, NULL));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_reg(&w->domain.fid, mem, 1, RW, 0, 0x10000, 0, &c, NULL));
+	KUNIT_EXPECT_NULL(test, c);
+	KUNIT_EXPECT_TRUE(test, may(w, 0x1234, 0, 1, KFI_REMOTE_READ));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&a->fid));
+	a = reg(w, RW, 0, 0x1234);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&a->fid));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&b->fid));
+	kfi_world_close(w);
+}
+
+/* With one byte of key, 200 regions collide all the time: every key is still another one, fits, and is never 0 or ~0. */
+static void random_keys(struct kunit *test)
+{
+	struct kfi_world_opts opts = { .mr_mode = KFI_MR_PROV_KEY, .key_size = 1 };
+	struct kfi_world *w = kfi_world_open(test, &opts);
+	struct kfid_mr *mr[100];
+	DECLARE_BITMAP(seen, 256) = {};
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(mr); i++) {
+		mr[i] = reg(w, RW, 0, 7);	/* what is requested counts for nothing */
+		KUNIT_ASSERT_NOT_NULL(test, mr[i]);
+		KUNIT_ASSERT_LT(test, kfi_mr_key(mr[i]), 255ULL);
+		KUNIT_ASSERT_NE(test, kfi_mr_key(mr[i]), 0ULL);
+		KUNIT_ASSERT_FALSE(test, __test_and_set_bit(kfi_mr_key(mr[i]), seen));
+	}
+	for (i = 0; i < ARRAY_SIZE(mr); i++)
+		KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr[i]->fid));
+	kfi_world_close(w);
+}
+
+static void keys_fit_32_bits_and_differ(struct kunit *test)
+{
+	struct kfi_world_opts opts = { .mr_mode = KFI_MR_PROV_KEY, .key_size = 4 };
+	struct kfi_world *w = kfi_world_open(test, &opts);
+	u64 last = 0, ones = 0, zeros = 0;
+	int i;
+
+	for (i = 0; i < 64; i++) {
+		struct kfid_mr *mr = reg(w, RW, 0, 0);
+
+		KUNIT_EXPECT_LE(test, mr->key, (u64)U32_MAX);
+		KUNIT_EXPECT_NE(test, mr->key, last);
+		last = mr->key;
+		ones |= last;
+		zeros |= ~last;
+		KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+	}
+	KUNIT_EXPECT_EQ(test, (u64)U32_MAX, ones);
+	KUNIT_EXPECT_EQ(test, ~0ULL, zeros);
+	kfi_world_close(w);
+}
+
+static void bad_registrations(struct kunit *test)
+{
+	struct kfi_world *w = kfi_world_open(test, NULL);
+	struct kfid_domain *d = &w->domain.fid;
+	struct kvec huge[2] = { { mem, SIZE_MAX }, { mem, 2 } };
+	struct kfi_mr_attr attr = { .type = 9, .mr_iov = huge, .iov_count = 1, .access = RW };
+	struct kfid_mr *mr;
+
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_reg(d, mem, 0, RW, 0, 1, 0, &mr, NULL));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_reg(d, NULL, 1, RW, 0, 1, 0, &mr, NULL));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_reg(d, mem, 1, RW | KFI_ATOMIC, 0, 1, 0, &mr, NULL));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_regv(d, huge, 0, RW, 0, 1, 0, &mr, NULL));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_regv(d, huge, 2, RW, 0, 1, 0, &mr, NULL));
+	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_mr_reg(d, mem, 1, RW, 0, 1, KFI_MORE, &mr, NULL));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_reg(d, mem, 1, RW, 0, 1, KFI_RMA_PMEM, &mr, NULL));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_regattr(d, &attr, 0, &mr));
+	w->domain_attr.mr_iov_limit = 1;
+	huge[0].iov_len = 1;
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_regv(d, huge, 2, RW, 0, 1, 0, &mr, NULL));
+	w->fabric.dead = true;
+	KUNIT_EXPECT_EQ(test, -ENODEV, kfi_mr_reg(d, mem, 1, RW, 0, 1, 0, &mr, NULL));
+	kfi_world_close(w);
+}
+
+/* Read @len bytes at @at through the region and compare with the flat copy. */
+static void compare_range(struct kfi_world *w, u64 key, const char *flat, size_t at, size_t len, char *out)
+{
+	struct iov_iter iter;
+	struct kfi_mr *mr = kfi_mr_get(&w->ep, key, at, len, KFI_REMOTE_READ, &iter);
+
+	KUNIT_ASSERT_FALSE(w->test, IS_ERR(mr));
+	KUNIT_EXPECT_EQ(w->test, len, iov_iter_count(&iter));
+	KUNIT_EXPECT_EQ(w->test, len, copy_from_iter(out, len, &iter));
+	KUNIT_EXPECT_EQ_MSG(w->test, 0, memcmp(out, flat + at, len), "%zu at %zu", len, at);
+	kfi_mr_put(mr);
+}
+
+static void check_ranges(struct kfi_world *w, struct kfid_mr *mr, const char *flat, size_t size, char *out)
+{
+	int i;
+
+	for (i = 0; i < 300; i++) {
+		size_t at = get_random_u32() % size, len = get_random_u32() % (size - at + 1);
+
+		compare_range(w, mr->key, flat, at, len, out);
+	}
+	compare_range(w, mr->key, flat, 0, size, out);
+	compare_range(w, mr->key, flat, size, 0, out);
+}
+
+/* The iterator is at the right byte for even segments (found by division) and uneven ones (walked). */
+static void iterator_position(struct kunit *test)
+{
+	static const u16 shapes[][8] = {
+		{ 100, 64, 64, 64, 64, 64, 64, 30 },
+		{ 64, 64, 64, 64, 64, 64, 64, 64 },
+		{ 1, 500, 500, 500, 500, 500, 500, 500 },
+		{ 3, 7, 64, 1, 0, 5, 100, 9 },
+		{ 5 }, { 5, 6 }, { 5, 6, 7 },
+	};
+	struct kfi_world *w = kfi_world_open(test, NULL);
+	char *flat = kunit_kzalloc(test, 8192, GFP_KERNEL), *out = flat + 4096;
+	struct kvec iov[8];
+	struct kfid_mr *mr;
+	int s, i, n;
+
+	get_random_bytes(flat, 4096);
+	for (s = 0; s < ARRAY_SIZE(shapes); s++) {
+		size_t size = 0;
+
+		for (i = n = 0; i < 8; i++) {
+			iov[i] = (struct kvec) { flat + size, shapes[s][i] };
+			size += shapes[s][i];
+			if (shapes[s][i])
+				n = i + 1;
+		}
+		KUNIT_ASSERT_EQ(test, 0, kfi_mr_regv(&w->domain.fid, iov, n, RW, 0, s, 0, &mr, NULL));
+		check_ranges(w, mr, flat, size, out);
+		KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+	}
+	kfi_world_close(w);
+}
+
+/* Pages and mapped scatterlists, of which two page segments were merged into one mapped entry. */
+static void pages_and_scatterlists(struct kunit *test)
+{
+	struct kfi_world *w = kfi_world_open(test, NULL);
+	char *flat = (char *)__get_free_pages(GFP_KERNEL, 2);
+	char *out = kunit_kzalloc(test, 4 * PAGE_SIZE, GFP_KERNEL);
+	struct scatterlist sgl[4];
+	struct bio_vec bv[4];
+	struct kfid_mr *mr;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, flat);
+	get_random_bytes(flat, 4 * PAGE_SIZE);
+	sg_init_table(sgl, 4);
+	for (i = 0; i < 4; i++) {
+		bv[i] = (struct bio_vec) { .bv_page = virt_to_page(flat + i * PAGE_SIZE), .bv_len = PAGE_SIZE };
+		sg_set_page(&sgl[i], bv[i].bv_page, PAGE_SIZE, 0);
+		sg_dma_len(&sgl[i]) = PAGE_SIZE;
+	}
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_regbv(&w->domain.fid, bv, 4, RW, 0, 1, 0, &mr, NULL));
+	check_ranges(w, mr, flat, 4 * PAGE_SIZE, out);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_regsgl(&w->domain.fid, sgl, 4, RW, 0, 1, 0, &mr, NULL));
+	check_ranges(w, mr, flat, 4 * PAGE_SIZE, out);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+	if (IS_ENABLED(CONFIG_NEED_SG_DMA_LENGTH)) {
+		sg_dma_len(&sgl[0]) = 2 * PAGE_SIZE + 100;
+		KUNIT_ASSERT_EQ(test, 0, kfi_mr_regsgl(&w->domain.fid, sgl, 1, RW, 0, 1, 0, &mr, NULL));
+		KUNIT_EXPECT_FALSE(test, may(w, 1, 2 * PAGE_SIZE + 100, 1, KFI_REMOTE_READ));
+		check_ranges(w, mr, flat, 2 * PAGE_SIZE + 100, out);
+		KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+		sg_dma_len(&sgl[0]) = 5 * PAGE_SIZE;	/* longer than its pages */
+		KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_regsgl(&w->domain.fid, sgl, 1, RW, 0, 1, 0, &mr, NULL));
+	}
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_regsgl(&w->domain.fid, sgl, 5, RW, 0, 1, 0, &mr, NULL));
+	free_pages((unsigned long)flat, 2);
+	kfi_world_close(w);
+}
+
+static void bound_to_an_endpoint(struct kunit *test)
+{
+	struct kfi_world *w = kfi_world_open(test, NULL), *other = kfi_world_open(test, NULL);
+	struct kfid_mr *mr = reg_random(w, RW);
+	struct kfi_ep second = { .domain = &w->domain };
+	struct iov_iter iter;
+
+	kfi_obj_init(&second.obj);
+	KUNIT_EXPECT_EQ(test, -KFI_EDOMAIN, kfi_mr_bind(mr, &other->ep.fid.fid, 0));
+	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_mr_bind(mr, &w->ep.fid.fid, 1));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_bind(mr, &w->cq->fid, 0));
+	KUNIT_EXPECT_EQ(test, 0, kfi_mr_bind(mr, &w->ep.fid.fid, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_bind(mr, &w->ep.fid.fid, 0));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&w->ep.obj.users));
+	KUNIT_EXPECT_TRUE(test, may(w, mr->key, 0, 1, KFI_REMOTE_READ));
+	KUNIT_EXPECT_TRUE(test, IS_ERR(kfi_mr_get(&second, mr->key, 0, 1, KFI_REMOTE_READ, &iter)));
+	KUNIT_EXPECT_EQ(test, -EACCES, kfi_mr_kill(&second, mr->key));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+	kfi_world_close(other);
+	kfi_world_close(w);
+}
+
+static void enable_after_bind(struct kunit *test)
+{
+	struct kfi_world_opts opts = { .mr_mode = KFI_MR_ENDPOINT | KFI_MR_PROV_KEY };
+	struct kfi_world *w = kfi_world_open(test, &opts);
+	struct kfid_mr *mr = reg_random(w, RW);
+
+	KUNIT_EXPECT_FALSE(test, may(w, mr->key, 0, 1, KFI_REMOTE_READ));
+	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_mr_enable(mr));
+	KUNIT_EXPECT_EQ(test, 0, kfi_mr_bind(mr, &w->ep.fid.fid, 0));
+	KUNIT_EXPECT_FALSE(test, may(w, mr->key, 0, 1, KFI_REMOTE_READ));
+	KUNIT_EXPECT_EQ(test, 0, kfi_mr_enable(mr));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_enable(mr));
+	KUNIT_EXPECT_TRUE(test, may(w, mr->key, 0, 1, KFI_REMOTE_READ));
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_mr_refresh(mr, NULL, 0, 0));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+	kfi_world_close(w);
+}
+
+static void counter_counts_remote_writes(struct kunit *test)
+{
+	struct kfi_world *w = kfi_world_open(test, NULL);
+	struct kfid_cntr *cntr;
+	struct kfid_mr *mr;
+	struct kfi_mr *held;
+	struct iov_iter iter;
+
+	KUNIT_ASSERT_EQ(test, 0, kfi_cntr_open(&w->domain.fid, NULL, &cntr, NULL));
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&w->domain.fid, mem, 64, RW, 0, 1, KFI_RMA_EVENT, &mr, NULL));
+	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_mr_bind(mr, &cntr->fid, 0));
+	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_mr_enable(mr));
+	KUNIT_EXPECT_EQ(test, 0, kfi_mr_bind(mr, &cntr->fid, KFI_REMOTE_WRITE));
+	KUNIT_EXPECT_EQ(test, 0, kfi_mr_enable(mr));
+	held = kfi_mr_get(&w->ep, 1, 0, 8, KFI_REMOTE_WRITE, &iter);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(held));
+	KUNIT_EXPECT_EQ(test, 0, kfi_remote_rma(&w->ep, held, KFI_REMOTE_WRITE, 8, 0, 0));
+	KUNIT_EXPECT_EQ(test, 0, kfi_remote_rma(&w->ep, held, KFI_REMOTE_READ, 8, 0, 0));
+	KUNIT_EXPECT_EQ(test, 1ULL, kfi_cntr_read(cntr));
+	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_close(&cntr->fid));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+	KUNIT_EXPECT_EQ(test, 0, kfi_remote_rma(&w->ep, held, KFI_REMOTE_WRITE, 8, 0, 0));
+	KUNIT_EXPECT_EQ(test, 1ULL, kfi_cntr_read(cntr));
+	kfi_mr_put(held);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cntr->fid));
+	kfi_world_close(w);
+}
+
+static void raw_keys(struct kunit *test)
+{
+	struct kfi_world *w = kfi_world_open(test, NULL);
+	struct kfid_mr *mr = reg(w, RW, 0x77, 0x123456789abcdefULL);
+	u64 base = 0;
+	u8 raw[8];
+	size_t size = 4;
+
+	KUNIT_EXPECT_EQ(test, -KFI_ETOOSMALL, kfi_mr_raw_attr(mr, &base, raw, &size, 0));
+	KUNIT_EXPECT_EQ(test, (size_t)8, size);
+	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_mr_raw_attr(mr, &base, raw, &size, 1));
+	KUNIT_EXPECT_EQ(test, 0, kfi_mr_raw_attr(mr, &base, raw, &size, 0));
+	KUNIT_EXPECT_EQ(test, 0x77ULL, base);
+	KUNIT_EXPECT_EQ(test, 0xef, raw[0]);
+	KUNIT_EXPECT_EQ(test, 0x01, raw[7]);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+	kfi_world_close(w);
+}
+
+static void virtual_addresses(struct kunit *test)
+{
+	struct kfi_world_opts opts = { .mr_mode = KFI_MR_VIRT_ADDR };
+	struct kfi_world *w = kfi_world_open(test, &opts);
+	struct kfid_mr *mr = reg(w, RW, 0, 5);
+
+	KUNIT_EXPECT_TRUE(test, may(w, 5, (unsigned long)mem + 10, 20, KFI_REMOTE_WRITE));
+	KUNIT_EXPECT_FALSE(test, may(w, 5, 10, 20, KFI_REMOTE_WRITE));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+	kfi_world_close(w);
+}
+
+static void single_use(struct kunit *test)
+{
+	struct kfi_world *w = kfi_world_open(test, NULL);
+	struct iov_iter iter;
+	struct kfid_mr *mr;
+	struct kfi_mr *held;
+
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&w->domain.fid, mem, 64, RW, 0, 1, KFI_MR_SINGLE_USE, &mr, NULL));
+	held = kfi_mr_get(&w->ep, 1, 0, 8, KFI_REMOTE_WRITE, &iter);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(held));
+	KUNIT_EXPECT_EQ(test, 0, kfi_remote_rma(&w->ep, held, KFI_REMOTE_WRITE, 8, 0, 0));
+	kfi_mr_put(held);
+	KUNIT_EXPECT_FALSE(test, may(w, 1, 0, 8, KFI_REMOTE_WRITE));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+	kfi_world_close(w);
+}
+
+/* A peer's operation that never ends does not delay close, and finds the region dead. */
+static void close_does_not_wait_for_peers(struct kunit *test)
+{
+	struct kfi_world *w = kfi_world_open(test, NULL);
+	struct kfid_mr *fid = reg_random(w, RW);
+	struct iov_iter iter;
+	u64 key = fid->key;
+	struct kfi_mr *mr;
+
+	mr = kfi_mr_get(&w->ep, key, 0, 8, KFI_REMOTE_WRITE, &iter);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));
+	KUNIT_EXPECT_TRUE(test, kfi_mr_live(mr, key));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&fid->fid));
+	KUNIT_EXPECT_FALSE(test, kfi_mr_live(mr, key));
+	kfi_mr_put(mr);
+	kfi_world_close(w);
+}
+
+static struct kunit_case mr_cases[] = {
+	KUNIT_CASE(range_is_checked),
+	KUNIT_CASE(rights_are_checked),
+	KUNIT_CASE(requested_keys),
+	KUNIT_CASE(random_keys),
+	KUNIT_CASE(keys_fit_32_bits_and_differ),
+	KUNIT_CASE(bad_registrations),
+	KUNIT_CASE(iterator_position),
+	KUNIT_CASE(pages_and_scatterlists),
+	KUNIT_CASE(bound_to_an_endpoint),
+	KUNIT_CASE(enable_after_bind),
+	KUNIT_CASE(counter_counts_remote_writes),
+	KUNIT_CASE(raw_keys),
+	KUNIT_CASE(virtual_addresses),
+	KUNIT_CASE(single_use),
+	KUNIT_CASE(close_does_not_wait_for_peers),
+	{}
+};
+
+static struct kunit_suite mr_suite = {
+	.name = "kfi_mr",
+	.test_cases = mr_cases,
+};
+kunit_test_suite(mr_suite);
