@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * flow.c - what comes out of an endpoint's queue, and the thread that waits for
+ * it.
+ */
+#include <linux/delay.h>
+#include <linux/jiffies.h>
+#include <linux/string.h>
+
+#include "perf.h"
+
+/* ---- events; under the lock ---- */
+
+static void wake_thread(struct perf_flow *flow)
+{
+	if (flow->softirq)
+		wake_up(&flow->wq);
+}
+
+/**
+ * perf_flow_fail() - give up; the first reason counts
+ * @flow: the flow
+ * @err: negative error
+ * @what: in what, a constant string
+ * Return: @err.
+ */
+int perf_flow_fail(struct perf_flow *flow, int err, const char *what)
+{
+	if (!flow->err && !flow->closing) {
+		flow->what = what;
+		smp_store_release(&flow->err, err);
+	}
+	wake_thread(flow);
+	return err;
+}
+
+/* Control messages are short, and the first chunk of any buffer is longer. */
+static void control_in(struct perf_flow *flow, struct perf_op *op, size_t len)
+{
+	unsigned int room = ARRAY_SIZE(flow->inbox) - (flow->in_tail - flow->in_head);
+	struct perf_ctl *ctl = &flow->inbox[flow->in_tail % ARRAY_SIZE(flow->inbox)];
+
+	if (!room)
+		perf_flow_fail(flow, -EOVERFLOW, "the peer sends too many control messages");
+	else if (perf_decode(op->buf->va[0], len, ctl))
+		perf_flow_fail(flow, -EPROTO, "the peer sent a malformed control message");
+	else if (ctl->type != PERF_PING)
+		smp_store_release(&flow->in_tail, flow->in_tail + 1);
+	wake_thread(flow);
+}
+
+static void received(struct perf_flow *flow, struct perf_op *op, const struct kfi_cq_err_entry *wc)
+{
+	if ((wc->flags & KFI_REMOTE_CQ_DATA) && wc->data == PERF_CTL_DATA) {
+		control_in(flow, op, wc->len);
+		perf_post_rx(flow, op);
+	} else if (op->kind == PERF_OP_RX) {
+		flow->role->data(flow, op, wc->len);
+	} else {
+		perf_flow_fail(flow, -EPROTO, "the peer sent payload where none belongs");
+	}
+}
+
+static const char *failed_what(const struct perf_flow *flow, const struct perf_op *op)
+{
+	if (op->kind == PERF_OP_CTL_TX)
+		return "sending a control message";
+	if (op->kind == PERF_OP_TX || op->echo || op == &flow->inject_op)
+		return flow->hello.op == KFI_PERF_WRITE ? "write" :
+		       flow->hello.op == KFI_PERF_READ ? "read" : "send";
+	return "receive";
+}
+
+void perf_flow_event(struct perf_flow *flow, struct perf_op *op, const struct kfi_cq_err_entry *wc)
+{
+	if (flow->closing)
+		return;
+	flow->activity++;
+	if (wc->err) {
+		perf_flow_fail(flow, -wc->err, failed_what(flow, op));
+		return;
+	}
+	if (op->kind == PERF_OP_CTL_TX) {
+		list_add(&op->entry, &flow->ctl_free);
+		WRITE_ONCE(flow->ctl_busy, flow->ctl_busy - 1);
+		wake_thread(flow);
+	} else if (op->kind == PERF_OP_TX || op->echo) {
+		flow->role->sent(flow, op);
+	} else {
+		received(flow, op, wc);
+	}
+}
+
+static void pump(struct perf_flow *flow)
+{
+	struct perf_op *op, *next;
+
+	if (flow->closing || flow->err)
+		return;
+	list_for_each_entry_safe(op, next, &flow->rx_lost, entry) {
+		list_del_init(&op->entry);
+		if (perf_post_rx(flow, op))
+			break;
+	}
+	flow->role->pump(flow);
+}
+
+void perf_flow_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+	struct perf_op *op = container_of(cqe, struct perf_op, cqe);
+	struct perf_flow *flow = op->flow;
+
+	spin_lock_bh(&flow->lock);
+	perf_flow_event(flow, op, wc);
+	pump(flow);
+	spin_unlock_bh(&flow->lock);
+}
+
+void perf_flow_space(struct work_struct *work)
+{
+	struct perf_flow *flow = container_of(work, struct perf_flow, space_work);
+
+	spin_lock_bh(&flow->lock);
+	pump(flow);
+	spin_unlock_bh(&flow->lock);
+}
+
+/* ---- the thread ---- */
+
+/**
+ * perf_flow_call() - do something that events do not disturb
+ * @flow: the flow
+ * @fn: what to do; may not sleep
+ * @arg: for @fn
+ * Return: what @fn returned.
+ */
+int perf_flow_call(struct perf_flow *flow, int (*fn)(struct perf_flow *flow, void *arg), void *arg)
+{
+	int ret;
+
+	if (!flow->softirq)
+		return fn(flow, arg);
+	spin_lock_bh(&flow->lock);
+	ret = fn(flow, arg);
+	spin_unlock_bh(&flow->lock);
+	return ret;
+}
+
+static int read_error(struct perf_flow *flow)
+{
+	struct kfi_cq_err_entry wc = {};
+	ssize_t n = kfi_cq_readerr(flow->cq, &wc, 0);
+
+	if (n == 1)
+		perf_flow_event(flow, wc.op_context, &wc);
+	return n == 1 || n == -EAGAIN ? 0 : n;
+}
+
+static void read_events(struct perf_flow *flow, const struct kfi_cq_tagged_entry *e, ssize_t n)
+{
+	for (; n > 0; n--, e++) {
+		struct kfi_cq_err_entry wc = {
+			.flags = e->flags,
+			.len = e->len,
+			.data = e->data,
+		};
+
+		perf_flow_event(flow, e->op_context, &wc);
+	}
+}
+
+/* Sleep until something has completed, for a slice at most, and handle it. */
+static int block_slice(struct perf_flow *flow)
+{
+	struct kfi_cq_tagged_entry e[16];
+	ssize_t n = kfi_cq_sread(flow->cq, e, ARRAY_SIZE(e), NULL, PERF_SLICE_MS);
+	int err = 0;
+
+	if (n == -KFI_EAVAIL)
+		err = read_error(flow);
+	else if (n > 0)
+		read_events(flow, e, n);
+	else if (n != -EAGAIN && n != -EINTR)
+		err = n;
+	pump(flow);
+	return err;
+}
+
+static bool over(struct perf_flow *flow, bool (*until)(struct perf_flow *flow))
+{
+	return until(flow) || smp_load_acquire(&flow->err) || READ_ONCE(flow->stop);
+}
+
+static int slice(struct perf_flow *flow, bool (*until)(struct perf_flow *flow))
+{
+	if (!flow->softirq)
+		return block_slice(flow);
+	wait_event_idle_timeout(flow->wq, over(flow, until), msecs_to_jiffies(PERF_SLICE_MS));
+	return 0;
+}
+
+static bool too_quiet(struct perf_flow *flow)
+{
+	u64 activity = READ_ONCE(flow->activity);
+
+	if (activity != flow->activity_seen) {
+		flow->activity_seen = activity;
+		flow->last = jiffies;
+	}
+	return time_after(jiffies, flow->last + msecs_to_jiffies(flow->hello.timeout_ms));
+}
+
+static int verdict(struct perf_flow *flow)
+{
+	if (flow->err)
+		return flow->err;
+	return READ_ONCE(flow->stop) ? perf_flow_fail(flow, -ECANCELED, "stopped") : 0;
+}
+
+/**
+ * perf_flow_wait() - handle events until something is so
+ * @flow: the flow
+ * @until: what is to be so; called without the lock
+ * @what: what to say when nothing at all happens for the time-out
+ * Return: 0; -ETIMEDOUT, -ECANCELED, or what failed meanwhile.
+ */
+int perf_flow_wait(struct perf_flow *flow, bool (*until)(struct perf_flow *flow), const char *what)
+{
+	int err;
+
+	flow->last = jiffies;
+	while (!over(flow, until)) {
+		err = slice(flow, until);
+		if (err)
+			return perf_flow_fail(flow, err, "reading the completion queue");
+		if (too_quiet(flow))
+			return perf_flow_fail(flow, -ETIMEDOUT, what);
+		if (flow->tick)
+			flow->tick(flow);
+	}
+	return verdict(flow);
+}
+
+static int try_post_ctl(struct perf_flow *flow, void *ctl)
+{
+	return flow->err ?: perf_post_ctl(flow, ctl);
+}
+
+static bool ctl_room(struct perf_flow *flow)
+{
+	return !list_empty_careful(&flow->ctl_free) && !READ_ONCE(flow->blocked);
+}
+
+/**
+ * perf_flow_send() - send a control message, and wait for room if need be
+ * @flow: the flow
+ * @ctl: the message
+ * Return: 0 or a negative error.
+ */
+int perf_flow_send(struct perf_flow *flow, const struct perf_ctl *ctl)
+{
+	int err;
+
+	for (;;) {
+		err = perf_flow_call(flow, try_post_ctl, (void *)ctl);
+		if (err != -EAGAIN)
+			break;
+		usleep_range(20, 100);
+		err = perf_flow_wait(flow, ctl_room, "sending a control message");
+		if (err)
+			return err;
+	}
+	return err ? perf_flow_fail(flow, err, "sending a control message") : 0;
+}
+
+static bool ctl_idle(struct perf_flow *flow)
+{
+	return !READ_ONCE(flow->ctl_busy);
+}
+
+/**
+ * perf_flow_flush() - wait until all control messages are out
+ * @flow: the flow
+ * Return: 0 or a negative error.
+ */
+int perf_flow_flush(struct perf_flow *flow)
+{
+	return perf_flow_wait(flow, ctl_idle, "sending a control message");
+}
+
+static bool have_ctl(struct perf_flow *flow)
+{
+	return flow->in_head != smp_load_acquire(&flow->in_tail);
+}
+
+static int take_ctl(struct perf_flow *flow, void *ctl)
+{
+	*(struct perf_ctl *)ctl = flow->inbox[flow->in_head++ % ARRAY_SIZE(flow->inbox)];
+	return 0;
+}
+
+/**
+ * perf_flow_recv() - wait for a control message
+ * @flow: the flow
+ * @ctl: where to put it
+ * @what: as in perf_flow_wait()
+ * Return: 0 or a negative error.
+ */
+int perf_flow_recv(struct perf_flow *flow, struct perf_ctl *ctl, const char *what)
+{
+	int err = perf_flow_wait(flow, have_ctl, what);
+
+	return err ?: perf_flow_call(flow, take_ctl, ctl);
+}
+
+/* An error of the connection: what the server said, if it said anything. */
+static int connect_error(struct perf_flow *flow)
+{
+	u8 data[PERF_CTL_MAX];
+	struct kfi_eq_err_entry e = { .err_data = data, .err_data_size = sizeof(data) };
+	struct perf_ctl ctl;
+
+	if (kfi_eq_readerr(flow->eq, &e, 0) < 0)
+		return perf_flow_fail(flow, -EIO, "connect");
+	if (e.err_data && !perf_decode(e.err_data, e.err_data_size, &ctl) &&
+	    ctl.type == PERF_WELCOME && ctl.status)
+		return perf_flow_fail(flow, -(int)ctl.status, "the server refused");
+	return perf_flow_fail(flow, e.err ? -e.err : -EIO, "connect");
+}
+
+/**
+ * perf_flow_connected() - wait until a connection is there
+ * @flow: the flow, which has called kfi_connect() or kfi_accept()
+ * @what: what to say after the time-out
+ * Return: 0 or a negative error.
+ */
+int perf_flow_connected(struct perf_flow *flow, const char *what)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(flow->hello.timeout_ms);
+	struct {
+		struct kfi_eq_cm_entry	cm;
+		u8			data[PERF_CTL_MAX];
+	} e;
+	u32 event;
+	ssize_t n;
+
+	do {
+		n = kfi_eq_sread(flow->eq, &event, &e, sizeof(e), PERF_SLICE_MS, 0);
+		if (n == -KFI_EAVAIL)
+			return connect_error(flow);
+		if (n >= 0)
+			return event == KFI_CONNECTED ? 0 :
+			       perf_flow_fail(flow, -ECONNRESET, "connect");
+		if (n != -EAGAIN && n != -EINTR)
+			return perf_flow_fail(flow, n, "connect");
+		if (READ_ONCE(flow->stop))
+			return perf_flow_fail(flow, -ECANCELED, "stopped");
+		if (flow->tick)
+			flow->tick(flow);
+	} while (time_before(jiffies, end));
+	return perf_flow_fail(flow, -ETIMEDOUT, what);
+}
+
+void perf_flow_stop(struct perf_flow *flow)
+{
+	WRITE_ONCE(flow->stop, true);
+	wake_up(&flow->wq);
+}

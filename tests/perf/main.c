@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * main.c - kfi_perf.ko, a consumer that measures and verifies: the life of the
+ * module and of what it has in each namespace.
+ */
+#include <linux/init.h>
+#include <linux/module.h>
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
+
+#include "perf.h"
+
+unsigned int perf_max_sessions = 64;
+module_param_named(max_sessions, perf_max_sessions, uint, 0644);
+MODULE_PARM_DESC(max_sessions, "clients that a server serves at the same time");
+
+unsigned int perf_session_mib = 64;
+module_param_named(session_mib, perf_session_mib, uint, 0644);
+MODULE_PARM_DESC(session_mib, "buffers that one client can make a server hold, MiB");
+
+struct workqueue_struct *perf_wq;
+
+static unsigned int perf_net_id __read_mostly;
+
+struct perf_net *perf_net(struct net *net)
+{
+	return net_generic(net, perf_net_id);
+}
+
+/* Of servers and runs; ever growing, so that dumps can go on after the last one shown. */
+u32 perf_new_id(void)
+{
+	static atomic_t last = ATOMIC_INIT(0);
+
+	return atomic_inc_return(&last);
+}
+
+static int __net_init perf_net_init(struct net *net)
+{
+	struct perf_net *pn = perf_net(net);
+
+	mutex_init(&pn->lock);
+	INIT_LIST_HEAD(&pn->servers);
+	INIT_LIST_HEAD(&pn->runs);
+	return 0;
+}
+
+/* No socket is left that could add anything. Runs whose socket has closed end in perf_wq. */
+static void __net_exit perf_net_exit(struct net *net)
+{
+	struct perf_net *pn = perf_net(net);
+	struct perf_server *server, *next_server;
+	struct perf_run *run, *next_run;
+
+	list_for_each_entry_safe(run, next_run, &pn->runs, entry)
+		perf_run_free(run);
+	list_for_each_entry_safe(server, next_server, &pn->servers, entry)
+		perf_server_free(server);
+	flush_workqueue(perf_wq);
+}
+
+/* Registered after kfi.ko's, so it exits before: our objects are closed by us. */
+static struct pernet_operations perf_pernet = {
+	.init	= perf_net_init,
+	.exit	= perf_net_exit,
+	.id	= &perf_net_id,
+	.size	= sizeof(struct perf_net),
+};
+
+static int __init perf_init(void)
+{
+	int err;
+
+	perf_wq = alloc_workqueue("kfi_perf", WQ_UNBOUND, 0);
+	if (!perf_wq)
+		return -ENOMEM;
+	err = register_pernet_subsys(&perf_pernet);
+	if (err)
+		goto destroy_wq;
+	err = perf_nl_init();
+	if (err)
+		goto unregister_pernet;
+	return 0;
+
+unregister_pernet:
+	unregister_pernet_subsys(&perf_pernet);
+destroy_wq:
+	destroy_workqueue(perf_wq);
+	return err;
+}
+module_init(perf_init);
+
+static void __exit perf_exit(void)
+{
+	perf_nl_exit();
+	unregister_pernet_subsys(&perf_pernet);
+	destroy_workqueue(perf_wq);
+}
+module_exit(perf_exit);
+
+MODULE_DESCRIPTION("kfabric: latency, bandwidth and verified data, from inside the kernel");
+MODULE_LICENSE("GPL");
+MODULE_VERSION("1.0");

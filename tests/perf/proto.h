@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * proto.h - the control messages of kfi_perf: format, and nothing else.
+ *
+ * They travel on the measured endpoint itself, as plain messages that carry the
+ * remote CQ data PERF_CTL_DATA; whatever comes without it is payload. A client
+ * that connects sends its HELLO as private data of the connection instead.
+ *
+ *	client				server
+ *	HELLO (to the known address)	a session opens an endpoint of its own
+ *					WELCOME (from that endpoint)
+ *	payload ...			payload, if they play ping-pong
+ *	CHECK				CHECKED		(verified writes, each round)
+ *	PING				nothing: I am alive
+ *	END				REPORT, when all payload has come
+ *	BYE				closes
+ *
+ * All numbers are little-endian. hdr.len is the length of the whole message.
+ */
+#ifndef _KFI_PERF_PROTO_H
+#define _KFI_PERF_PROTO_H
+
+#include <linux/build_bug.h>
+#include <linux/types.h>
+
+#define PERF_MAGIC	0x6670666bU	/* "kfpf" */
+#define PERF_VERSION	1
+#define PERF_CTL_DATA	0x636b6670U	/* fits the 4 bytes that all transports have */
+#define PERF_ADDR_MAX	64
+#define PERF_CTL_MAX	192		/* bytes of the longest message, and some */
+
+enum perf_type {
+	PERF_HELLO = 1,
+	PERF_WELCOME,
+	PERF_CHECK,
+	PERF_CHECKED,
+	PERF_END,
+	PERF_REPORT,
+	PERF_BYE,
+	PERF_PING,
+};
+
+#define PERF_HELLO_VERIFY	(1U << 0)
+
+struct perf_wire_hdr {
+	__le32	magic;
+	__u8	version;
+	__u8	type;
+	__le16	len;
+} __packed;
+
+/* Followed by addrlen bytes: the client's address, if it is not connected. */
+struct perf_wire_hello {
+	struct perf_wire_hdr hdr;
+	__u8	op;
+	__u8	mode;
+	__u8	wait;
+	__u8	mem;
+	__le32	flags;
+	__le32	size;
+	__le32	depth;
+	__le64	seed;
+	__le32	timeout_ms;
+	__le16	addrlen;
+	__le16	reserved;
+} __packed;
+static_assert(sizeof(struct perf_wire_hello) == 40, "fits the private data of RDMA CM");
+
+/* Followed by addrlen bytes: the session's address, if it is not connected. */
+struct perf_wire_welcome {
+	struct perf_wire_hdr hdr;
+	__le32	status;		/* 0, or a positive error number */
+	__le16	addrlen;
+	__le16	reserved;
+	__le64	base;		/* of the region, for RMA */
+	__le64	key;
+} __packed;
+static_assert(sizeof(struct perf_wire_welcome) == 32, "fits the private data of RDMA CM");
+
+/* CHECK: messages seq to seq + count - 1 lie in their slots. Others: counts. */
+struct perf_wire_counts {
+	struct perf_wire_hdr hdr;
+	__le64	seq;
+	__le64	count;
+	__le64	errors;
+} __packed;
+static_assert(sizeof(struct perf_wire_counts) == 32);
+
+static_assert(sizeof(struct perf_wire_hello) + PERF_ADDR_MAX <= PERF_CTL_MAX);
+static_assert(sizeof(struct perf_wire_welcome) + PERF_ADDR_MAX <= PERF_CTL_MAX);
+
+/* The same in the CPU's order. */
+
+struct perf_hello {
+	u8	op, mode, wait, mem;
+	bool	verify;
+	u32	size;
+	u32	depth;
+	u64	seed;
+	u32	timeout_ms;
+};
+
+/**
+ * struct perf_ctl - a control message
+ * @type: enum perf_type
+ * @hello: PERF_HELLO
+ * @status: @base: @key: PERF_WELCOME
+ * @seq: PERF_CHECK; @count: @errors: the types of struct perf_wire_counts
+ * @addrlen: @addr: PERF_HELLO and PERF_WELCOME
+ */
+struct perf_ctl {
+	u8	type;
+	union {
+		struct perf_hello hello;
+		struct {
+			u32	status;
+			u64	base;
+			u64	key;
+		};
+		struct {
+			u64	seq;
+			u64	count;
+			u64	errors;
+		};
+	};
+	u16	addrlen;
+	u8	addr[PERF_ADDR_MAX];
+};
+
+/* Into PERF_CTL_MAX bytes. Returns the length. */
+size_t perf_encode(const struct perf_ctl *ctl, void *buf);
+/* 0, or -EPROTO for anything that perf_encode() would not have made. */
+int perf_decode(const void *buf, size_t len, struct perf_ctl *ctl);
+
+#endif /* _KFI_PERF_PROTO_H */

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * run.c - a measurement from its beginning to its end: the client's thread.
+ */
+#include <linux/jiffies.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+
+#include "perf.h"
+
+#define EVENT_JIFFIES	(HZ / 5)
+#define PING_JIFFIES	HZ
+#define PING_PONG_OPS	4
+
+static struct perf_run *run_of(struct perf_flow *flow)
+{
+	return container_of(flow, struct perf_run, flow);
+}
+
+/* ---- signs of life ---- */
+
+static int ping(struct perf_flow *flow, void *arg)
+{
+	struct perf_ctl ctl = { .type = PERF_PING };
+
+	return perf_post_ctl(flow, &ctl);
+}
+
+static void run_tick(struct perf_flow *flow)
+{
+	struct perf_run *run = run_of(flow);
+
+	if (run->state != KFI_PERF_RUNNING)
+		return;
+	if (time_after(jiffies, run->t_ping + PING_JIFFIES)) {
+		run->t_ping = jiffies;
+		perf_flow_call(flow, ping, NULL);	/* no room: something else is under way */
+	}
+	if (time_after(jiffies, run->t_event + EVENT_JIFFIES)) {
+		run->t_event = jiffies;
+		perf_nl_run_event(run);
+	}
+}
+
+/* ---- getting to the server ---- */
+
+static void run_shape(const struct perf_hello *h, struct perf_shape *shape)
+{
+	shape->tx = h->depth;
+	shape->tx_len = h->size;
+	shape->rx = 0;
+	shape->rx_len = 0;
+	if (h->mode != KFI_PERF_LATENCY || perf_is_rma(h))
+		return;
+	shape->tx = PING_PONG_OPS;
+	shape->rx = PING_PONG_OPS;
+	shape->rx_len = max_t(size_t, h->size, PERF_CTL_MAX);
+}
+
+static int find_server(struct perf_run *run, const struct perf_shape *shape)
+{
+	struct perf_ask ask = {
+		.net = run->net,
+		.prov = run->prov,
+		.node = run->node,
+		.service = run->service,
+		.ep_type = run->ep_type,
+	};
+	struct perf_flow *flow = &run->flow;
+	int err;
+
+	perf_ask_flow(&ask, &flow->hello, shape);
+	err = perf_getinfo(&ask, &flow->info);
+	if (err)
+		return perf_flow_fail(flow, err, "finding a provider that reaches the server");
+	kfi_freeinfo(flow->info->next);
+	flow->info->next = NULL;
+	if (!flow->info->dest_addr)
+		return perf_flow_fail(flow, -EDESTADDRREQ, "finding the server's address");
+	return 0;
+}
+
+static int open_flow(struct perf_run *run)
+{
+	struct perf_flow *flow = &run->flow;
+	struct perf_shape shape;
+	int err;
+
+	run_shape(&flow->hello, &shape);
+	err = find_server(run, &shape);
+	if (err)
+		return err;
+	err = perf_flow_ops(flow, &shape);
+	if (err)
+		return perf_flow_fail(flow, err, "allocating buffers");
+	err = perf_flow_open(flow, &shape);
+	if (err)
+		return perf_flow_fail(flow, err, "opening an endpoint");
+	return perf_flow_post_rx(flow);
+}
+
+static int connect_msg(struct perf_flow *flow)
+{
+	struct perf_ctl ctl = { .type = PERF_HELLO, .hello = flow->hello };
+	u8 data[PERF_CTL_MAX];
+	int err;
+
+	err = kfi_connect(flow->ep, flow->info->dest_addr, data, perf_encode(&ctl, data));
+	if (err)
+		return perf_flow_fail(flow, err, "connect");
+	return perf_flow_connected(flow, "no answer to the connection request");
+}
+
+static int own_name(struct perf_flow *flow, struct perf_ctl *ctl)
+{
+	size_t len = sizeof(ctl->addr);
+	int err = kfi_getname(&flow->ep->fid, ctl->addr, &len);
+
+	if (err)
+		return perf_flow_fail(flow, err, "reading the endpoint's name");
+	ctl->addrlen = len;
+	return 0;
+}
+
+static int insert_peer(struct perf_flow *flow, const void *addr)
+{
+	if (kfi_av_insert(flow->av, addr, 1, &flow->peer, 0, NULL) != 1)
+		return perf_flow_fail(flow, -EADDRNOTAVAIL, "inserting the server's address");
+	return 0;
+}
+
+static int hello_rdm(struct perf_flow *flow, size_t *addrlen)
+{
+	struct perf_ctl ctl = { .type = PERF_HELLO, .hello = flow->hello };
+	int err;
+
+	err = insert_peer(flow, flow->info->dest_addr) ?: own_name(flow, &ctl);
+	if (err)
+		return err;
+	*addrlen = ctl.addrlen;
+	return perf_flow_send(flow, &ctl);
+}
+
+static int greet(struct perf_flow *flow)
+{
+	struct perf_ctl ctl;
+	size_t addrlen = 0;
+	int err;
+
+	err = flow->ep_type == KFI_EP_MSG ? connect_msg(flow) : hello_rdm(flow, &addrlen);
+	if (!err)
+		err = perf_flow_recv(flow, &ctl, "no answer from the server");
+	if (err)
+		return err;
+	if (ctl.type != PERF_WELCOME)
+		return perf_flow_fail(flow, -EPROTO, "the server does not welcome us");
+	if (ctl.status)
+		return perf_flow_fail(flow, -(int)ctl.status, "the server refused");
+	if (ctl.addrlen != addrlen)
+		return perf_flow_fail(flow, -EPROTO, "the server's address is malformed");
+	flow->base = ctl.base;
+	flow->key = ctl.key;
+	return addrlen ? insert_peer(flow, ctl.addr) : 0;
+}
+
+/* ---- measuring ---- */
+
+static int allow(struct perf_flow *flow, void *limit)
+{
+	struct perf_run *run = run_of(flow);
+
+	if (!run->posted && !run->warmup) {
+		run->t_start = ktime_get_ns();
+		run->until = jiffies + msecs_to_jiffies(run->duration_ms);
+	}
+	WRITE_ONCE(run->limit, *(u64 *)limit);
+	flow->role->pump(flow);
+	return 0;
+}
+
+static int drive(struct perf_run *run, u64 limit)
+{
+	perf_flow_call(&run->flow, allow, &limit);
+	return perf_flow_wait(&run->flow, perf_run_idle, "nothing moves any more");
+}
+
+/* What lies in the target's slots: as written? */
+static int check_slots(struct perf_run *run, u64 seq, u64 count)
+{
+	struct perf_ctl ctl = { .type = PERF_CHECK, .seq = seq, .count = count };
+	int err;
+
+	err = perf_flow_send(&run->flow, &ctl) ?:
+	      perf_flow_recv(&run->flow, &ctl, "no verdict from the server");
+	if (err)
+		return err;
+	if (ctl.type != PERF_CHECKED || ctl.count != count || ctl.errors > count)
+		return perf_flow_fail(&run->flow, -EPROTO, "the server's verdict is malformed");
+	run->checked += count;
+	run->remote_bad += ctl.errors;
+	return 0;
+}
+
+static int drive_checked(struct perf_run *run)
+{
+	u64 total = perf_run_total(run), from;
+	int err;
+
+	do {
+		from = run->posted;
+		err = drive(run, min(total, from + run->flow.hello.depth));
+		if (!err && run->posted > from)
+			err = check_slots(run, from, run->posted - from);
+	} while (!err && run->posted < total && !run->expired);
+	return err;
+}
+
+static int report(struct perf_run *run)
+{
+	struct perf_flow *flow = &run->flow;
+	struct perf_ctl ctl = { .type = PERF_END };
+	int err;
+
+	if (!perf_is_rma(&flow->hello))
+		ctl.count = run->posted;
+	err = perf_flow_send(flow, &ctl) ?:
+	      perf_flow_recv(flow, &ctl, "no report from the server");
+	if (err)
+		return err;
+	if (ctl.type != PERF_REPORT)
+		return perf_flow_fail(flow, -EPROTO, "the server does not report");
+	if (perf_is_rma(&flow->hello))
+		return 0;
+	run->lost = run->posted - min(run->posted, ctl.count);
+	run->remote_bad += ctl.errors;
+	if (flow->hello.mode != KFI_PERF_LATENCY) {
+		run->t_end = ktime_get_ns();
+		run->checked = flow->hello.verify ? ctl.count : 0;
+	}
+	return 0;
+}
+
+static int measure(struct perf_run *run)
+{
+	const struct perf_hello *h = &run->flow.hello;
+	struct perf_ctl bye = { .type = PERF_BYE };
+	int err;
+
+	run->t_ping = jiffies;
+	WRITE_ONCE(run->state, KFI_PERF_RUNNING);
+	if (h->op == KFI_PERF_WRITE && h->verify)
+		err = drive_checked(run);
+	else
+		err = drive(run, perf_run_total(run));
+	return err ?: report(run) ?: perf_flow_send(&run->flow, &bye) ?: perf_flow_flush(&run->flow);
+}
+
+/* ---- the thread ---- */
+
+static void finish(struct perf_run *run, int err)
+{
+	u32 state = KFI_PERF_DONE;
+
+	if (err)
+		state = READ_ONCE(run->flow.stop) ? KFI_PERF_CANCELED : KFI_PERF_FAILED;
+	else if (run->samples.ns)
+		perf_samples_sort(&run->samples);
+	run->err = err;
+	run->what = run->flow.what;
+	smp_store_release(&run->state, state);
+	perf_nl_run_event(run);
+}
+
+static int run_main(void *arg)
+{
+	struct perf_run *run = arg;
+	int err;
+
+	err = open_flow(run) ?: greet(&run->flow) ?: measure(run);
+	perf_flow_close(&run->flow);
+	finish(run, err);
+	while (!kthread_should_stop())
+		schedule_timeout_idle(MAX_SCHEDULE_TIMEOUT);
+	return 0;
+}
+
+/**
+ * perf_run_start() - start the thread of a run
+ * @run: the run, with all that was asked for; its flow has been initialized
+ * Return: 0 or a negative error.
+ */
+int perf_run_start(struct perf_run *run)
+{
+	int err;
+
+	run->flow.hello.seed = get_random_u64();
+	run->flow.tick = run_tick;
+	if (run->flow.hello.mode == KFI_PERF_LATENCY) {
+		err = perf_samples_init(&run->samples, run->duration_ms ? U64_MAX : run->iterations);
+		if (err)
+			return err;
+	}
+	run->task = kthread_run(run_main, run, "kfi_perf/%u", run->id);
+	if (!IS_ERR(run->task))
+		return 0;
+	err = PTR_ERR(run->task);
+	run->task = NULL;
+	perf_samples_free(&run->samples);
+	return err;
+}
+
+/**
+ * perf_run_free() - cancel a run if it is going on, and free it
+ * @run: the run, in no list any more
+ */
+void perf_run_free(struct perf_run *run)
+{
+	if (run->task) {
+		perf_flow_stop(&run->flow);
+		kthread_stop(run->task);
+	}
+	perf_samples_free(&run->samples);
+	kfree(run);
+}
+
+static u64 permille(const struct perf_run *run, u64 completed)
+{
+	u64 total = perf_run_total(run), ms;
+
+	if (!run->duration_ms)
+		return div64_u64(min(completed, total) * 1000, total);
+	if (!run->t_start)
+		return 0;
+	ms = div_u64(ktime_get_ns() - run->t_start, NSEC_PER_MSEC);
+	return min_t(u64, div_u64(ms * 1000, run->duration_ms), 1000);
+}
+
+static void latencies(const struct perf_run *run, struct perf_result *res)
+{
+	const struct perf_samples *s = &run->samples;
+
+	if (!s->seen)
+		return;
+	res->lat_min = s->min;
+	res->lat_median = perf_samples_at(s, 500);
+	res->lat_p99 = perf_samples_at(s, 990);
+	res->lat_max = s->max;
+}
+
+/**
+ * perf_run_result() - how a run fares
+ * @run: the run
+ * @res: where to put it; exact only when the run has ended
+ */
+void perf_run_result(struct perf_run *run, struct perf_result *res)
+{
+	u64 completed = READ_ONCE(run->completed);
+
+	memset(res, 0, sizeof(*res));
+	res->state = smp_load_acquire(&run->state);
+	res->iterations = completed > run->warmup ? completed - run->warmup : 0;
+	res->bytes = res->iterations * run->flow.hello.size;
+	if (res->iterations)
+		res->elapsed_ns = READ_ONCE(run->t_end) - READ_ONCE(run->t_start);
+	res->verified = run->flow.verified + run->checked;
+	res->bad = run->flow.bad + run->remote_bad;
+	res->lost = run->lost;
+	res->permille = res->state == KFI_PERF_DONE ? 1000 : permille(run, completed);
+	if (res->state < KFI_PERF_DONE)
+		return;
+	res->err = run->err;
+	res->what = run->what;
+	if (res->state == KFI_PERF_DONE)
+		latencies(run, res);
+}
