@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * bench.h - what can be measured.
+ *
+ * A variant is one way of doing one thing, e.g. "an 8-byte round trip over raw TCP, readers block". It opens whatever it
+ * needs, then runs a given number of operations as often as it is told to. measure.c runs the variants of a case in
+ * turns, so that they share whatever else happens on the machine.
+ */
+#ifndef _KFI_BENCH_H
+#define _KFI_BENCH_H
+
+#include <linux/types.h>
+
+struct net;
+
+#define BENCH_TIMEOUT	(10 * HZ)	/* no run takes longer */
+#define BENCH_MB	(1UL << 20)
+
+/**
+ * struct bench_env - the two nodes
+ * @net:	namespaces; index 0 starts things, index 1 answers
+ * @node:	their addresses as text
+ */
+struct bench_env {
+	struct net	*net[2];
+	const char	*node[2];
+};
+
+/**
+ * struct bench_variant - one way of doing one thing
+ * @name:	as in the results
+ * @open:	make everything ready; may sleep. Returns private data or ERR_PTR().
+ * @run:	perform @ops operations; may sleep. Returns nanoseconds or a negative errno, after which the variant is
+ *		only closed.
+ * @close:	the end
+ * @arg:	@open's: tells apart variants that share code
+ * @depth:	operations under way at once
+ * @size:	bytes of an operation
+ */
+struct bench_variant {
+	const char	*name;
+	void		*(*open)(const struct bench_env *env, const struct bench_variant *v);
+	s64		(*run)(void *priv, u32 ops);
+	void		(*close)(void *priv);
+	unsigned long	arg;
+	u32		depth;
+	u32		size;
+};
+
+#endif /* _KFI_BENCH_H */

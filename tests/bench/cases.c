@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * cases.c - what is measured beside what. What it means is known to report.py.
+ */
+#include "kfi.h"
+#include "measure.h"
+#include "peer/raw.h"
+
+const struct bench_case bench_cases[] = {
+	{ "roundtrip-block", {
+		&bench_tcp_pingpong_block, &kb_pingpong_rdm_block, &kb_pingpong_msg_block, &kb_pingpong_tag_block,
+	} },
+	{ "roundtrip-softirq", {
+		&bench_tcp_pingpong_softirq, &kb_pingpong_rdm_handler, &kb_pingpong_rdm_done, &kb_pingpong_msg_handler,
+	} },
+	{ "write-copy", {
+		&bench_tcp_stream_copy, &kb_write_copy, &kb_write_copy_msg, &bench_tcp_stream_copy_block,
+	} },
+	{ "write-pages", {
+		&bench_tcp_stream_splice, &kb_write_splice,
+	} },
+	{ "read", {
+		&bench_tcp_stream_copy, &kb_read,
+	} },
+	{ "messages", {
+		&bench_tcp_messages_single, &bench_tcp_messages_batch, &kb_messages, &kb_messages_multi,
+	} },
+	{ "peers", {
+		&kb_many_1, &kb_many_16, &kb_many_64, &kb_many_256,
+		&bench_tcp_many_1, &bench_tcp_many_16, &bench_tcp_many_64, &bench_tcp_many_256,
+	} },
+	{ "core", {
+		&kb_pingpong_loop_done, &kb_messages_loop,
+	} },
+	{ }
+};

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * kfi.h - kfabric's side of the comparison: nothing but the consumer interface.
+ */
+#ifndef _KFI_BENCH_KFI_H
+#define _KFI_BENCH_KFI_H
+
+#include <linux/completion.h>
+#include <kfabric.h>
+#include <kfi_cm.h>
+#include <kfi_endpoint.h>
+#include <kfi_eq.h>
+#include <kfi_rma.h>
+#include <kfi_tagged.h>
+#include "bench.h"
+
+#define KB_ADDR		64
+#define KB_WAIT_MS	10000
+
+/** enum kb_style - how completions are taken */
+enum kb_style {
+	KB_BLOCK,	/* kfi_cq_sread() in a thread */
+	KB_HANDLER,	/* handler of the queue in softirq, kfi_cq_read() */
+	KB_DONE,	/* done() of each operation in softirq */
+};
+
+/** struct kb_kind - what a variant asks for; its arg points here */
+struct kb_kind {
+	const char		*prov;
+	enum kfi_ep_type	type;
+	enum kb_style		style;
+	u32			count;
+	u64			flags;
+};
+
+/**
+ * struct kb_node - one side: fabric, domain, queue, vector of the peers' addresses
+ * @ref: the info that everything was opened with
+ */
+struct kb_node {
+	struct kfi_info		*info;
+	struct kfid_fabric	*fabric;
+	struct kfid_domain	*domain;
+	struct kfid_eq		*eq;
+	struct kfid_cq		*cq;
+	struct kfid_av		*av;
+};
+
+int kb_node_open(struct kb_node *node, const struct bench_env *env, int side, const struct kb_kind *kind,
+		 enum kfi_cq_format format, kfi_comp_handler handler, void *context);
+void kb_node_close(struct kb_node *node);
+int kb_ep_open(struct kb_node *node, struct kfi_info *info, struct kfid_ep **ep);
+int kb_know(struct kb_node *node, struct kfid_ep *peer, kfi_addr_t *addr);
+int kb_join(struct kb_node node[2], const struct kb_kind *kind, struct kfid_ep *ep[2], kfi_addr_t addr[2]);
+int kb_cq_error(struct kfid_cq *cq);
+
+static inline void kb_close(struct kfid *fid)
+{
+	WARN_ON_ONCE(kfi_close(fid));
+}
+
+extern const struct bench_variant kb_pingpong_rdm_block;
+extern const struct bench_variant kb_pingpong_rdm_handler;
+extern const struct bench_variant kb_pingpong_rdm_done;
+extern const struct bench_variant kb_pingpong_msg_block;
+extern const struct bench_variant kb_pingpong_msg_handler;
+extern const struct bench_variant kb_pingpong_tag_block;
+extern const struct bench_variant kb_pingpong_loop_done;
+extern const struct bench_variant kb_write_copy;
+extern const struct bench_variant kb_write_copy_msg;
+extern const struct bench_variant kb_write_splice;
+extern const struct bench_variant kb_read;
+extern const struct bench_variant kb_messages;
+extern const struct bench_variant kb_messages_multi;
+extern const struct bench_variant kb_messages_loop;
+extern const struct bench_variant kb_many_1;
+extern const struct bench_variant kb_many_16;
+extern const struct bench_variant kb_many_64;
+extern const struct bench_variant kb_many_256;
+
+#endif /* _KFI_BENCH_KFI_H */

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * measure.h - running the variants of a case in turns.
+ */
+#ifndef _KFI_BENCH_MEASURE_H
+#define _KFI_BENCH_MEASURE_H
+
+#include <linux/seq_file.h>
+#include "bench.h"
+
+#define BENCH_VARIANTS	8
+
+/** struct bench_text - what a measurement has to say */
+struct bench_text {
+	char	*buf;
+	size_t	len;
+	size_t	size;
+};
+
+/** struct bench_case - variants that are compared; @variant ends with NULL */
+struct bench_case {
+	const char			*name;
+	const struct bench_variant	*variant[BENCH_VARIANTS + 1];
+};
+
+extern const struct bench_case bench_cases[];	/* cases.c; ends without a name */
+
+int bench_measure(const struct bench_env *env, const char *name, u32 rounds, u32 ms, struct bench_text *text);
+void bench_list(struct seq_file *seq);
+
+#endif /* _KFI_BENCH_MEASURE_H */

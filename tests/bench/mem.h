@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * mem.h - the buffers of streams, the same for everybody who is measured.
+ */
+#ifndef _KFI_BENCH_MEM_H
+#define _KFI_BENCH_MEM_H
+
+#include <linux/mm.h>
+
+#define BENCH_MEM_MAX	16
+
+/**
+ * struct bench_mem - some buffers of physically contiguous pages
+ * @page: first page of each; @count: how many; @size: bytes of each
+ */
+struct bench_mem {
+	struct page	*page[BENCH_MEM_MAX];
+	u32		count;
+	u32		size;
+};
+
+int bench_mem_alloc(struct bench_mem *mem, u32 count, u32 size);
+void bench_mem_free(struct bench_mem *mem);
+void bench_mem_stamp(struct bench_mem *mem, u32 seed);
+bool bench_mem_check(struct bench_mem *mem, u32 seed);
+
+static inline void *bench_mem(const struct bench_mem *mem, u32 i)
+{
+	return page_address(mem->page[i % mem->count]);
+}
+
+#endif /* _KFI_BENCH_MEM_H */

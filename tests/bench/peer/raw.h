@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * raw.h - the limit: TCP inside the kernel, as directly as it can be used.
+ *
+ * Two connected sockets in two namespaces. Either end is used by a thread that blocks (kernel_sendmsg, kernel_recvmsg) or in
+ * softirq: sk_data_ready takes the bytes with tcp_read_sock() and answers with tcp_sendmsg_locked(). Every byte is received into
+ * memory of the benchmark, as it would be by anybody who wants it.
+ */
+#ifndef _KFI_BENCH_RAW_H
+#define _KFI_BENCH_RAW_H
+
+#include <linux/net.h>
+#include <linux/tcp.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+#include "../bench.h"
+
+/**
+ * struct raw_pair - a connection, both ends of it
+ * @sock:	its ends: index 0 in the first namespace connected to index 1 in the second
+ * @ready:	the data_ready functions that hooks replace
+ */
+struct raw_pair {
+	struct socket	*sock[2];
+	void		(*ready[2])(struct sock *sk);
+};
+
+int raw_pair_open(struct raw_pair *pair, const struct bench_env *env);
+void raw_pair_close(struct raw_pair *pair);
+void raw_hook(struct raw_pair *pair, int end, void (*ready)(struct sock *sk), void *data);
+void raw_unhook(struct raw_pair *pair, int end);
+int raw_send(struct socket *sock, void *buf, size_t len);
+int raw_recv(struct socket *sock, void *buf, size_t len, int flags);
+int raw_send_softirq(struct sock *sk, void *buf, size_t len);
+int raw_send_from(struct sock *sk, void *buf, size_t len);
+
+extern const struct bench_variant bench_tcp_pingpong_block;
+extern const struct bench_variant bench_tcp_pingpong_softirq;
+extern const struct bench_variant bench_tcp_stream_copy;
+extern const struct bench_variant bench_tcp_stream_copy_block;
+extern const struct bench_variant bench_tcp_stream_splice;
+extern const struct bench_variant bench_tcp_messages_single;
+extern const struct bench_variant bench_tcp_messages_batch;
+extern const struct bench_variant bench_tcp_many_1;
+extern const struct bench_variant bench_tcp_many_16;
+extern const struct bench_variant bench_tcp_many_64;
+extern const struct bench_variant bench_tcp_many_256;
+
+#endif /* _KFI_BENCH_RAW_H */

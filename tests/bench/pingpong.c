@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * pingpong.c - round trips of injected messages. The request carries a number, which the answer must bring back. Each side
+ * has some receives posted and posts each again when it has been used.
+ */
+#include <linux/err.h>
+#include <linux/kthread.h>
+#include <linux/slab.h>
+#include "kfi.h"
+
+#define PP_RECVS	4
+#define PP_SIZE		64	/* of a receive buffer */
+#define PP_TAG		0x6b666963
+
+/** struct pp_recv - a receive; its completion finds the rest of the state from here */
+struct pp_recv {
+	struct kfi_cqe	cqe;
+	struct pp_side	*side;
+	u8		buf[PP_SIZE];
+};
+
+struct pp_side {
+	struct pp	*pp;
+	int		nr;
+	struct pp_recv	recv[PP_RECVS];
+};
+
+struct pp {
+	struct kb_node		node[2];
+	struct kfid_ep		*ep[2];
+	kfi_addr_t		addr[2];
+	struct pp_side		side[2];
+	const struct kb_kind	*kind;
+	struct completion	done;
+	u32			size;
+	u32			ops;
+	u32			at;
+	int			err;
+};
+
+static bool pp_tagged(const struct pp *pp)
+{
+	return pp->kind->flags & KFI_TAGGED;
+}
+
+static int pp_post(struct pp_recv *recv)
+{
+	struct pp_side *side = recv->side;
+	struct pp *pp = side->pp;
+	struct kfid_ep *ep = pp->ep[side->nr];
+	struct kvec vec = { recv->buf, PP_SIZE };
+	struct kfi_msg msg = {
+		.type = KFI_KVEC,
+		.msg_iov = &vec,
+		.iov_count = 1,
+		.addr = KFI_ADDR_UNSPEC,
+		.context = recv,
+	};
+
+	if (pp_tagged(pp))
+		return kfi_trecv(ep, recv->buf, PP_SIZE, NULL, KFI_ADDR_UNSPEC, PP_TAG, 0, recv);
+	return kfi_recvmsg(ep, &msg, pp->kind->style == KB_DONE ? KFI_CQE : KFI_COMPLETION);
+}
+
+static int pp_send(struct pp_side *side, const void *buf)
+{
+	struct pp *pp = side->pp;
+
+	if (pp_tagged(pp))
+		return kfi_tinject(pp->ep[side->nr], buf, pp->size, pp->addr[side->nr], PP_TAG);
+	return kfi_inject(pp->ep[side->nr], buf, pp->size, pp->addr[side->nr]);
+}
+
+/* ---- a thread on each side ---- */
+
+static int pp_wait(struct pp_side *side, struct pp_recv **recv)
+{
+	struct kfid_cq *cq = side->pp->node[side->nr].cq;
+	struct kfi_cq_entry entry;
+	ssize_t n = kfi_cq_sread(cq, &entry, 1, NULL, KB_WAIT_MS);
+
+	if (n != 1)
+		return n == -KFI_EAVAIL ? kb_cq_error(cq) : n == -EAGAIN ? -ETIMEDOUT : n;
+	*recv = entry.op_context;
+	return 0;
+}
+
+static int pp_answer_thread(void *data)
+{
+	struct pp *pp = data;
+	struct pp_recv *recv;
+	u32 i;
+	int ret = 0;
+
+	for (i = 0; i < pp->ops && !ret; i++) {
+		ret = pp_wait(&pp->side[1], &recv);
+		if (!ret)
+			ret = pp_send(&pp->side[1], recv->buf);
+		if (!ret)
+			ret = pp_post(recv);
+	}
+	pp->err = ret;
+	complete(&pp->done);
+	return 0;
+}
+
+static int pp_ask(struct pp *pp)
+{
+	struct pp_recv *recv;
+	u64 number;
+	u32 i;
+	int ret = 0;
+
+	for (i = 0; i < pp->ops && !ret; i++) {
+		number = i;
+		ret = pp_send(&pp->side[0], &number);
+		if (!ret)
+			ret = pp_wait(&pp->side[0], &recv);
+		if (!ret && *(u64 *)recv->buf != i)
+			ret = -EBADMSG;
+		if (!ret)
+			ret = pp_post(recv);
+	}
+	return ret;
+}
+
+static s64 pp_run_block(struct pp *pp)
+{
+	u64 start;
+	int ret;
+
+	if (IS_ERR(kthread_run(pp_answer_thread, pp, "kfi_bench")))
+		return -ENOMEM;
+	start = ktime_get_ns();
+	ret = pp_ask(pp);
+	start = ktime_get_ns() - start;
+	wait_for_completion(&pp->done);
+	return ret ?: pp->err ?: start;
+}
+
+/* ---- softirq on each side ---- */
+
+static int pp_asked(struct pp *pp, const u8 *buf)
+{
+	u64 number;
+
+	if (*(u64 *)buf != pp->at)
+		return -EBADMSG;
+	if (++pp->at == pp->ops) {
+		complete(&pp->done);
+		return 0;
+	}
+	number = pp->at;
+	return pp_send(&pp->side[0], &number);
+}
+
+static void pp_received(struct pp_recv *recv, int err)
+{
+	struct pp_side *side = recv->side;
+	struct pp *pp = side->pp;
+
+	if (err == -ECANCELED)
+		return;
+	if (!err)
+		err = side->nr ? pp_send(side, recv->buf) : pp_asked(pp, recv->buf);
+	if (!err)
+		err = pp_post(recv);
+	if (err) {
+		pp->err = err;
+		complete(&pp->done);
+	}
+}
+
+static void pp_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+	pp_received(container_of(cqe, struct pp_recv, cqe), -wc->err);
+}
+
+static void pp_handler(struct kfid_cq *cq, void *context)
+{
+	struct pp_side *side = context;
+	struct kfi_cq_entry entry;
+	ssize_t n;
+
+	while ((n = kfi_cq_read(cq, &entry, 1)) == 1)
+		pp_received(entry.op_context, 0);
+	if (n == -KFI_EAVAIL)
+		pp_received(&side->recv[0], kb_cq_error(cq));
+}
+
+static s64 pp_run_softirq(struct pp *pp)
+{
+	u64 number = 0;
+	u64 start = ktime_get_ns();
+	int ret = pp_send(&pp->side[0], &number);
+
+	if (ret)
+		return ret;
+	if (!wait_for_completion_timeout(&pp->done, BENCH_TIMEOUT))
+		return -ETIMEDOUT;
+	start = ktime_get_ns() - start;
+	return pp->err ?: start;
+}
+
+/* ---- both ---- */
+
+static s64 pp_run(void *priv, u32 ops)
+{
+	struct pp *pp = priv;
+
+	pp->ops = ops;
+	pp->at = 0;
+	reinit_completion(&pp->done);
+	return pp->kind->style == KB_BLOCK ? pp_run_block(pp) : pp_run_softirq(pp);
+}
+
+static void pp_close(void *priv)
+{
+	struct pp *pp = priv;
+	int i;
+
+	for (i = 0; i < 2; i++)
+		if (pp->ep[i])
+			kb_close(&pp->ep[i]->fid);
+	for (i = 0; i < 2; i++)
+		kb_node_close(&pp->node[i]);
+	kfree(pp);
+}
+
+static int pp_prepare(struct pp *pp, const struct bench_env *env)
+{
+	int i, j, ret = 0;
+
+	for (i = 0; i < 2 && !ret; i++) {
+		pp->side[i].pp = pp;
+		pp->side[i].nr = i;
+		ret = kb_node_open(&pp->node[i], env, i, pp->kind, KFI_CQ_FORMAT_CONTEXT, pp_handler, &pp->side[i]);
+	}
+	if (!ret)
+		ret = kb_join(pp->node, pp->kind, pp->ep, pp->addr);
+	for (i = 0; i < 2 && !ret; i++)
+		for (j = 0; j < PP_RECVS && !ret; j++) {
+			pp->side[i].recv[j].side = &pp->side[i];
+			pp->side[i].recv[j].cqe.done = pp_done;
+			ret = pp_post(&pp->side[i].recv[j]);
+		}
+	return ret;
+}
+
+static void *pp_open(const struct bench_env *env, const struct bench_variant *v)
+{
+	struct pp *pp = kzalloc(sizeof(*pp), GFP_KERNEL);
+	int ret;
+
+	if (!pp)
+		return ERR_PTR(-ENOMEM);
+	pp->kind = (const struct kb_kind *)v->arg;
+	pp->size = v->size;
+	init_completion(&pp->done);
+	ret = pp_prepare(pp, env);
+	if (!ret)
+		return pp;
+	pp_close(pp);
+	return ERR_PTR(ret);
+}
+
+#define PINGPONG(_name, ...)							\
+	{									\
+		.name	= _name,						\
+		.open	= pp_open,						\
+		.run	= pp_run,						\
+		.close	= pp_close,						\
+		.arg	= (unsigned long)&(const struct kb_kind) { __VA_ARGS__ },	\
+		.depth	= 1,							\
+		.size	= 8,							\
+	}
+
+const struct bench_variant kb_pingpong_rdm_block = PINGPONG("kfi-rdm-block", "sockets", KFI_EP_RDM, KB_BLOCK);
+const struct bench_variant kb_pingpong_rdm_handler = PINGPONG("kfi-rdm-handler", "sockets", KFI_EP_RDM, KB_HANDLER);
+const struct bench_variant kb_pingpong_rdm_done = PINGPONG("kfi-rdm-done", "sockets", KFI_EP_RDM, KB_DONE);
+const struct bench_variant kb_pingpong_msg_block = PINGPONG("kfi-msg-block", "sockets", KFI_EP_MSG, KB_BLOCK);
+const struct bench_variant kb_pingpong_msg_handler = PINGPONG("kfi-msg-handler", "sockets", KFI_EP_MSG, KB_HANDLER);
+const struct bench_variant kb_pingpong_tag_block = PINGPONG("kfi-tagged-block", "sockets", KFI_EP_RDM, KB_BLOCK,
+							    .flags = KFI_TAGGED);
+const struct bench_variant kb_pingpong_loop_done = PINGPONG("loop-done", "loop", KFI_EP_RDM, KB_DONE);

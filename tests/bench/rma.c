@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * rma.c - blocks of 1 MiB written to, or read from, the other node's memory, a few under way at once. Its consumer takes no
+ * part.
+ */
+#include <linux/err.h>
+#include <linux/slab.h>
+#include "kfi.h"
+#include "mem.h"
+
+#define RMA_READ	KFI_READ	/* kb_kind.flags: the other direction */
+#define RMA_PAGES	KFI_WRITE	/* kb_kind.flags: local memory is given as pages */
+
+struct rma {
+	struct kb_node		node[2];
+	struct kfid_ep		*ep[2];
+	kfi_addr_t		addr[2];
+	const struct kb_kind	*kind;
+	struct bench_mem	local;
+	struct bench_mem	remote;
+	struct kfid_mr		*mr[BENCH_MEM_MAX];
+	u32			seed;
+};
+
+static int rma_post(struct rma *rma, u32 i)
+{
+	struct bench_mem *mem = &rma->local;
+	u32 slot = i % mem->count;
+	struct kfi_rma_iov there = { .len = mem->size, .key = kfi_mr_key(rma->mr[slot]) };
+	struct kvec vec = { bench_mem(mem, slot), mem->size };
+	struct kfi_msg_rma msg = {
+		.type = KFI_KVEC,
+		.msg_iov = &vec,
+		.iov_count = 1,
+		.addr = rma->addr[0],
+		.rma_iov = &there,
+		.rma_iov_count = 1,
+		.context = rma,
+	};
+	struct bio_vec bv;
+
+	bvec_set_page(&bv, mem->page[slot], mem->size, 0);
+	if (rma->kind->flags & RMA_PAGES) {
+		msg.type = KFI_BVEC;
+		msg.msg_biov = &bv;
+	}
+	if (rma->kind->flags & RMA_READ)
+		return kfi_readmsg(rma->ep[0], &msg, KFI_COMPLETION);
+	return kfi_writemsg(rma->ep[0], &msg, KFI_COMPLETION | KFI_TRANSMIT_COMPLETE);
+}
+
+/* Completions, at least one: how many? */
+static int rma_wait(struct rma *rma)
+{
+	struct kfid_cq *cq = rma->node[0].cq;
+	struct kfi_cq_entry entry[BENCH_MEM_MAX];
+	ssize_t n = kfi_cq_sread(cq, entry, ARRAY_SIZE(entry), NULL, KB_WAIT_MS);
+
+	if (n > 0)
+		return n;
+	return n == -KFI_EAVAIL ? kb_cq_error(cq) : n == -EAGAIN ? -ETIMEDOUT : n;
+}
+
+/* A buffer is used again when everything before it has ended: TCP delivers in order. */
+static int rma_stream(struct rma *rma, u32 ops)
+{
+	u32 posted = 0, ended = 0;
+	int ret;
+
+	while (ended < ops) {
+		while (posted < ops && posted - ended < rma->local.count) {
+			ret = rma_post(rma, posted);
+			if (ret)
+				return ret;
+			posted++;
+		}
+		ret = rma_wait(rma);
+		if (ret < 0)
+			return ret;
+		ended += ret;
+	}
+	return 0;
+}
+
+static s64 rma_run(void *priv, u32 ops)
+{
+	struct rma *rma = priv;
+	bool read = rma->kind->flags & RMA_READ;
+	u64 start;
+	int ret;
+
+	bench_mem_stamp(read ? &rma->remote : &rma->local, ++rma->seed);
+	start = ktime_get_ns();
+	ret = rma_stream(rma, ops);
+	start = ktime_get_ns() - start;
+	if (ret)
+		return ret;
+	return bench_mem_check(read ? &rma->local : &rma->remote, rma->seed) ? start : -EBADMSG;
+}
+
+static void rma_close(void *priv)
+{
+	struct rma *rma = priv;
+	int i;
+
+	for (i = 0; i < 2; i++)
+		if (rma->ep[i])
+			kb_close(&rma->ep[i]->fid);
+	for (i = 0; i < BENCH_MEM_MAX; i++)
+		if (rma->mr[i])
+			kb_close(&rma->mr[i]->fid);
+	for (i = 0; i < 2; i++)
+		kb_node_close(&rma->node[i]);
+	bench_mem_free(&rma->remote);
+	bench_mem_free(&rma->local);
+	kfree(rma);
+}
+
+static int rma_register(struct rma *rma)
+{
+	struct bench_mem *mem = &rma->remote;
+	u32 i;
+	int ret = 0;
+
+	for (i = 0; i < mem->count && !ret; i++)
+		ret = kfi_mr_reg(rma->node[1].domain, bench_mem(mem, i), mem->size, KFI_REMOTE_READ | KFI_REMOTE_WRITE,
+				 0, i, 0, &rma->mr[i], NULL);
+	return ret;
+}
+
+static int rma_prepare(struct rma *rma, const struct bench_env *env, const struct bench_variant *v)
+{
+	int i, ret = bench_mem_alloc(&rma->local, v->depth, v->size);
+
+	if (!ret)
+		ret = bench_mem_alloc(&rma->remote, v->depth, v->size);
+	for (i = 0; i < 2 && !ret; i++)
+		ret = kb_node_open(&rma->node[i], env, i, rma->kind, KFI_CQ_FORMAT_CONTEXT, NULL, NULL);
+	if (!ret)
+		ret = rma_register(rma);
+	return ret ?: kb_join(rma->node, rma->kind, rma->ep, rma->addr);
+}
+
+static void *rma_open(const struct bench_env *env, const struct bench_variant *v)
+{
+	struct rma *rma = kzalloc(sizeof(*rma), GFP_KERNEL);
+	int ret;
+
+	if (!rma)
+		return ERR_PTR(-ENOMEM);
+	rma->kind = (const struct kb_kind *)v->arg;
+	ret = rma_prepare(rma, env, v);
+	if (!ret)
+		return rma;
+	rma_close(rma);
+	return ERR_PTR(ret);
+}
+
+#define RMA(_name, _depth, ...)							\
+	{									\
+		.name	= _name,						\
+		.open	= rma_open,						\
+		.run	= rma_run,						\
+		.close	= rma_close,						\
+		.arg	= (unsigned long)&(const struct kb_kind) { __VA_ARGS__ },	\
+		.depth	= _depth,						\
+		.size	= BENCH_MB,						\
+	}
+
+const struct bench_variant kb_write_copy = RMA("kfi-write", 4, "sockets", KFI_EP_RDM);
+const struct bench_variant kb_write_copy_msg = RMA("kfi-write-msg", 4, "sockets", KFI_EP_MSG);
+const struct bench_variant kb_write_splice = RMA("kfi-write-pages", 4, "sockets", KFI_EP_RDM, .flags = RMA_PAGES);
+const struct bench_variant kb_read = RMA("kfi-read", 4, "sockets", KFI_EP_RDM, .flags = RMA_READ);
