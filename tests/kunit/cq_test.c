@@ -1,0 +1,751 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Completion queues: entries, slots, callbacks, waits.
+ */
+#include <linux/delay.h>
+#include <linux/kthread.h>
+#include <linux/prandom.h>
+#include <linux/random.h>
+#include "fake.h"
+
+#define GUARD	0xa5
+
+static struct kfi_cq_err_entry entry(unsigned long id, int err)
+{
+	return (struct kfi_cq_err_entry){
+		.op_context = (void *)id,
+		.flags = KFI_MSG | KFI_RECV,
+		.len = id + 1,
+		.buf = (void *)(id + 2),
+		.data = id + 3,
+		.tag = id + 4,
+		.olen = id + 5,
+		.err = err,
+		.prov_errno = err,
+		.src_addr = id + 6,
+	};
+}
+
+/* A post and its completion. */
+static bool put(struct kfid_cq *cq, unsigned long id, int err)
+{
+	struct kfi_cq_err_entry wc = entry(id, err);
+
+	if (!kfi_cq_reserve(kfi_to_cq(cq)))
+		return false;
+	kfi_cq_fill(kfi_to_cq(cq), &wc);
+	return true;
+}
+
+static void cq_formats(struct kunit *test)
+{
+	static const size_t sizes[] = {
+		[KFI_CQ_FORMAT_UNSPEC]	= sizeof(struct kfi_cq_entry),
+		[KFI_CQ_FORMAT_CONTEXT]	= sizeof(struct kfi_cq_entry),
+		[KFI_CQ_FORMAT_MSG]	= sizeof(struct kfi_cq_msg_entry),
+		[KFI_CQ_FORMAT_DATA]	= sizeof(struct kfi_cq_data_entry),
+		[KFI_CQ_FORMAT_TAGGED]	= sizeof(struct kfi_cq_tagged_entry),
+	};
+	struct kfi_world *w = fake_open(test);
+	u8 buf[3 * sizeof(struct kfi_cq_tagged_entry)];
+	struct kfi_cq_tagged_entry e;
+	struct kfid_cq *cq;
+	unsigned int f, i;
+
+	for (f = 0; f < ARRAY_SIZE(sizes); f++) {
+		struct kfi_cq_attr attr = { .size = 4, .format = f };
+
+		KUNIT_ASSERT_EQ(test, 0, kfi_cq_open(&w->domain.fid, &attr, &cq, NULL, NULL));
+		memset(buf, GUARD, sizeof(buf));
+		for (i = 0; i < 2; i++)
+			KUNIT_EXPECT_TRUE(test, put(cq, 100 * (i + 1), 0));
+		KUNIT_EXPECT_EQ(test, 2, kfi_cq_read(cq, buf, 3));
+		for (i = 0; i < 2; i++) {
+			struct kfi_cq_err_entry want = entry(100 * (i + 1), 0);
+
+			memset(&e, 0, sizeof(e));
+			memcpy(&e, buf + i * sizes[f], sizes[f]);
+			KUNIT_EXPECT_PTR_EQ(test, want.op_context, e.op_context);
+			KUNIT_EXPECT_EQ(test, f >= KFI_CQ_FORMAT_MSG ? want.flags : 0, e.flags);
+			KUNIT_EXPECT_EQ(test, f >= KFI_CQ_FORMAT_MSG ? want.len : 0, e.len);
+			KUNIT_EXPECT_EQ(test, f >= KFI_CQ_FORMAT_DATA ? want.data : 0, e.data);
+			KUNIT_EXPECT_PTR_EQ(test, f >= KFI_CQ_FORMAT_DATA ? want.buf : NULL, e.buf);
+			KUNIT_EXPECT_EQ(test, f >= KFI_CQ_FORMAT_TAGGED ? want.tag : 0, e.tag);
+		}
+		for (i = 2 * sizes[f]; i < sizeof(buf); i++)
+			KUNIT_ASSERT_EQ(test, GUARD, buf[i]);
+		KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
+	}
+	fake_close(w);
+}
+
+static void cq_attributes(struct kunit *test)
+{
+	static const struct { struct kfi_cq_attr attr; int ret; } cases[] = {
+		{ { .flags = 1ULL << 40 },				-KFI_EBADFLAGS },
+		{ { .flags = KFI_CQ_SOFTIRQ | KFI_CQ_DIRECT },		-EINVAL },
+		{ { .format = KFI_CQ_FORMAT_TAGGED + 1 },		-EINVAL },
+		{ { .wait_obj = KFI_WAIT_FD },				-EOPNOTSUPP },
+		{ { .wait_obj = KFI_WAIT_SET },				-EOPNOTSUPP },
+		{ { .flags = KFI_AFFINITY, .signaling_vector = -1 },	-EINVAL },
+		{ { .flags = KFI_AFFINITY, .signaling_vector = 1 << 20 }, -EINVAL },
+		{ { .size = (size_t)1 << 40 },				-EINVAL },
+		{ { .wait_cond = 7 },					-EINVAL },
+	};
+	struct kfi_world *w = fake_open(test);
+	int users = atomic_read(&w->domain.obj.users);
+	struct kfi_cq_attr attr;
+	struct kfid_cq *cq;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		attr = cases[i].attr;
+		KUNIT_EXPECT_EQ_MSG(test, cases[i].ret, kfi_cq_open(&w->domain.fid, &attr, &cq, NULL, NULL), "case %u", i);
+	}
+	KUNIT_EXPECT_EQ(test, users, atomic_read(&w->domain.obj.users));
+	KUNIT_ASSERT_EQ(test, 0, kfi_cq_open(&w->domain.fid, NULL, &cq, NULL, NULL));
+	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_cq_sread(cq, &attr, 1, NULL, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_cq_poll(cq, 1));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
+	fake_close(w);
+}
+
+/* Exactly as many as asked for; a slot is taken by a post, and given back by a reader or by a post that fails. */
+static void cq_slots(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct kfid_cq *cq = fake_cq(w, 5, 0, NULL, NULL);
+	struct kfi_cq *q = kfi_to_cq(cq);
+	struct kfi_cq_tagged_entry e[8];
+	struct kfi_cq_err_entry wc = entry(1, 0);
+	int i, round;
+
+	for (round = 0; round < 20; round++) {
+		for (i = 0; i < 5; i++)
+			KUNIT_EXPECT_TRUE(test, kfi_cq_reserve(q));
+		KUNIT_EXPECT_FALSE(test, kfi_cq_reserve(q));
+		kfi_cq_fill(q, &wc);
+		kfi_cq_fill(q, &wc);
+		KUNIT_EXPECT_FALSE(test, kfi_cq_reserve(q));
+		kfi_cq_unreserve(q);
+		KUNIT_EXPECT_TRUE(test, kfi_cq_reserve(q));
+		KUNIT_EXPECT_EQ(test, 1, kfi_cq_read(cq, e, 1));
+		KUNIT_EXPECT_TRUE(test, kfi_cq_reserve(q));
+		KUNIT_EXPECT_FALSE(test, kfi_cq_reserve(q));
+		for (i = 0; i < 4; i++)
+			kfi_cq_fill(q, &wc);
+		KUNIT_EXPECT_EQ(test, 5, kfi_cq_read(cq, e, 8));
+		KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_cq_read(cq, e, 8));
+	}
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
+	fake_close(w);
+}
+
+static void cq_errors(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct kfid_cq *cq = fake_cq(w, 4, 0, NULL, NULL);
+	struct kfi_cq_err_entry wc = {}, want = entry(20, EIO);
+	struct kfi_cq_tagged_entry e[4];
+	kfi_addr_t src[4];
+	char text[32];
+	int round;
+
+	for (round = 0; round < 3; round++) {
+		put(cq, 10, 0);
+		put(cq, 20, EIO);
+		put(cq, 30, 0);
+		KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_cq_readerr(cq, &wc, 0));
+		KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_cq_readerr(cq, &wc, KFI_PEEK));
+		KUNIT_EXPECT_EQ(test, 1, kfi_cq_readfrom(cq, e, 4, src));
+		KUNIT_EXPECT_EQ(test, 16, src[0]);
+		KUNIT_EXPECT_EQ(test, -KFI_EAVAIL, kfi_cq_read(cq, e, 4));
+		KUNIT_EXPECT_EQ(test, -KFI_EAVAIL, kfi_cq_sread(cq, e, 4, NULL, 1000));
+		memset(&wc, 0, sizeof(wc));
+		KUNIT_EXPECT_EQ(test, 1, kfi_cq_readerr(cq, &wc, 0));
+		KUNIT_EXPECT_PTR_EQ(test, want.op_context, wc.op_context);
+		KUNIT_EXPECT_EQ(test, want.flags, wc.flags);
+		KUNIT_EXPECT_EQ(test, want.len, wc.len);
+		KUNIT_EXPECT_PTR_EQ(test, want.buf, wc.buf);
+		KUNIT_EXPECT_EQ(test, want.data, wc.data);
+		KUNIT_EXPECT_EQ(test, want.tag, wc.tag);
+		KUNIT_EXPECT_EQ(test, want.olen, wc.olen);
+		KUNIT_EXPECT_EQ(test, EIO, wc.err);
+		KUNIT_EXPECT_EQ(test, want.src_addr, wc.src_addr);
+		KUNIT_EXPECT_EQ(test, 1, kfi_cq_readfrom(cq, e, 4, src));
+		KUNIT_EXPECT_EQ(test, 36, src[0]);
+		KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_cq_readerr(cq, &wc, 0));
+	}
+	KUNIT_EXPECT_STREQ(test, kfi_strerror(EIO), kfi_cq_strerror(cq, EIO, NULL, text, sizeof(text)));
+	KUNIT_EXPECT_EQ(test, 4, atomic_read(&kfi_to_cq(cq)->free));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
+	fake_close(w);
+}
+
+/* ---- handlers ---- */
+
+struct seen {
+	atomic_t	calls;
+	atomic_t	nested;		/* callbacks running on top of one another */
+	bool		overlap;
+	bool		softirq;
+	bool		inside;		/* a completion call is on the stack of the test */
+	bool		too_early;
+	struct kfid_cq	*other;		/* filled from the handler... */
+	int		chain;		/* ...so often */
+};
+
+static void handler(struct kfid_cq *cq, void *context)
+{
+	struct seen *seen = context;
+	struct kfi_cq_tagged_entry e;
+
+	if (atomic_inc_return(&seen->nested) > 1)
+		seen->overlap = true;
+	seen->softirq = in_serving_softirq() || in_softirq();
+	if (READ_ONCE(seen->inside))
+		seen->too_early = true;
+	atomic_inc(&seen->calls);
+	if (seen->chain > 0) {
+		seen->chain--;
+		while (kfi_cq_read(cq, &e, 1) > 0)
+			;
+		put(seen->other, 1, 0);
+	}
+	atomic_dec(&seen->nested);
+}
+
+static void cq_edge(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct kfi_cq_tagged_entry e[8];
+	struct seen seen = {};
+	struct kfid_cq *cq = fake_cq(w, 8, 0, handler, &seen);
+
+	put(cq, 1, 0);
+	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&seen.calls) == 1));
+	put(cq, 2, 0);			/* not armed: nobody has found it empty */
+	put(cq, 3, 0);
+	KUNIT_EXPECT_EQ(test, 2, kfi_cq_read(cq, e, 2));
+	put(cq, 4, 0);
+	KUNIT_EXPECT_EQ(test, 2, kfi_cq_read(cq, e, 2));	/* empty, but not found so */
+	put(cq, 5, 0);
+	msleep(50);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&seen.calls));
+	KUNIT_EXPECT_EQ(test, 1, kfi_cq_read(cq, e, 8));
+	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_cq_read(cq, e, 8));
+	put(cq, 6, EIO);		/* an error is an entry like any other */
+	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&seen.calls) == 2));
+	KUNIT_EXPECT_FALSE(test, seen.softirq);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
+	fake_close(w);
+}
+
+static void cq_batch(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct seen seen = {};
+	struct kfid_cq *cq = fake_cq(w, 1024, KFI_CQ_SOFTIRQ, handler, &seen);
+	int early;
+
+	local_bh_disable();
+	kfi_batch_begin();
+	kfi_batch_begin();
+	put(cq, 1, 0);
+	kfi_batch_end();
+	early = atomic_read(&seen.calls);
+	kfi_batch_end();
+	KUNIT_EXPECT_EQ(test, 0, early);		/* not by the inner end... */
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&seen.calls));	/* ...by the outer one, here and now */
+	local_bh_enable();
+	KUNIT_EXPECT_TRUE(test, seen.softirq);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
+	fake_close(w);
+}
+
+/* Handlers that fill one another's queues: no recursion, and the batch gives up in time; nothing is lost by that. */
+static void cq_batch_chain(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct seen seen = { .chain = 2000 };
+	struct kfid_cq *a = fake_cq(w, 16, KFI_CQ_SOFTIRQ, handler, &seen);
+	int in_batch;
+
+	seen.other = a;
+	local_bh_disable();
+	kfi_batch_begin();
+	put(a, 1, 0);
+	kfi_batch_end();
+	in_batch = atomic_read(&seen.calls);
+	local_bh_enable();
+	KUNIT_EXPECT_GT(test, in_batch, 100);
+	KUNIT_EXPECT_LT(test, in_batch, 1000);
+	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&seen.calls) == 2001));
+	KUNIT_EXPECT_FALSE(test, seen.overlap);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&a->fid));
+	fake_close(w);
+}
+
+static void cq_softirq(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct seen seen = {};
+	struct kfid_cq *cq = fake_cq(w, 8, KFI_CQ_SOFTIRQ, handler, &seen);
+
+	local_bh_disable();
+	seen.inside = true;
+	put(cq, 1, 0);
+	seen.inside = false;
+	local_bh_enable();
+	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&seen.calls) == 1));
+	KUNIT_EXPECT_TRUE(test, seen.softirq);
+	KUNIT_EXPECT_FALSE(test, seen.too_early);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
+	fake_close(w);
+}
+
+static void cq_direct(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct seen seen = {};
+	struct kfid_cq *cq = fake_cq(w, 8, KFI_CQ_DIRECT, handler, &seen);
+
+	put(cq, 1, 0);
+	put(cq, 2, 0);
+	msleep(30);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&seen.calls));
+	KUNIT_EXPECT_EQ(test, 0, kfi_cq_poll(cq, 0));
+	kfi_cq_poll(cq, 4);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&seen.calls));
+	kfi_cq_poll(cq, 4);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&seen.calls));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
+	fake_close(w);
+}
+
+/* ---- done() ---- */
+
+struct request {
+	struct kfi_cqe		cqe;
+	struct kfi_world	*w;
+	struct kfi_cq_err_entry	wc;
+	struct kfi_oper		*again;		/* what done() could get */
+	int			order;
+	int			calls;
+	bool			softirq;
+};
+
+static int done_order;
+
+static void request_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+	struct request *r = container_of(cqe, struct request, cqe);
+
+	r->wc = *wc;
+	r->order = done_order++;
+	r->softirq = in_softirq();
+	r->again = kfi_op_get(&r->w->ep, &r->w->ep.rx, kfi_to_cq(cq), KFI_CQE);
+	if (!IS_ERR(r->again))
+		kfi_op_abort(r->again);
+	WRITE_ONCE(r->calls, r->calls + 1);
+}
+
+static struct kfi_oper *request_get(struct kfi_world *w, struct request *r, struct kfid_cq *cq)
+{
+	struct kfi_oper *op = kfi_op_get(&w->ep, &w->ep.rx, kfi_to_cq(cq), KFI_CQE);
+
+	r->cqe.done = request_done;
+	r->w = w;
+	if (!IS_ERR(op))
+		op->context = &r->cqe;
+	return op;
+}
+
+/* With a queue of one entry that is taken: the operation is its own storage. All of the pool, so done() needs it free. */
+static void cq_done(struct kunit *test, u64 flags)
+{
+	struct kfi_world *w = fake_open(test);
+	struct kfid_cq *cq = fake_cq(w, 1, flags, NULL, NULL);
+	u32 n = w->ep.rx.depth, i;
+	struct request *r = kunit_kcalloc(test, n, sizeof(*r), GFP_KERNEL);
+	struct kfi_oper **op = kunit_kcalloc(test, n, sizeof(*op), GFP_KERNEL);
+	struct kfi_cq_err_entry wc;
+
+	done_order = 0;
+	KUNIT_ASSERT_TRUE(test, put(cq, 1, 0));
+	for (i = 0; i < n; i++) {
+		op[i] = request_get(w, &r[i], cq);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(op[i]));
+	}
+	KUNIT_EXPECT_TRUE(test, IS_ERR(kfi_op_get(&w->ep, &w->ep.rx, kfi_to_cq(cq), KFI_CQE)));
+	local_bh_disable();
+	for (i = 0; i < n; i++) {
+		wc = entry(1000 + i, i % 3 ? 0 : EIO);
+		kfi_op_finish(op[i], &wc);
+		if (r[i].calls)
+			KUNIT_FAIL(test, "done() inside the completion");
+	}
+	local_bh_enable();
+	if (flags & KFI_CQ_DIRECT) {
+		KUNIT_EXPECT_EQ(test, 3, kfi_cq_poll(cq, 3));
+		KUNIT_EXPECT_EQ(test, 3, done_order);
+		KUNIT_EXPECT_EQ(test, n - 3, kfi_cq_poll(cq, n));
+		KUNIT_EXPECT_EQ(test, 0, kfi_cq_poll(cq, n));
+	}
+	KUNIT_EXPECT_TRUE(test, fake_soon(READ_ONCE(done_order) == n));
+	for (i = 0; i < n; i++) {
+		KUNIT_EXPECT_EQ(test, 1, r[i].calls);
+		KUNIT_EXPECT_EQ(test, i, r[i].order);
+		KUNIT_EXPECT_FALSE(test, IS_ERR(r[i].again));
+		KUNIT_EXPECT_PTR_EQ(test, (void *)&r[i].cqe, r[i].wc.op_context);
+		KUNIT_EXPECT_EQ(test, i % 3 ? 0 : EIO, r[i].wc.err);
+		KUNIT_EXPECT_EQ(test, 1000 + i + 1, r[i].wc.len);
+		KUNIT_EXPECT_EQ(test, 1000 + i + 3, r[i].wc.data);
+		KUNIT_EXPECT_EQ(test, 1000 + i + 4, r[i].wc.tag);
+		KUNIT_EXPECT_EQ(test, 1000 + i + 5, r[i].wc.olen);
+		KUNIT_EXPECT_EQ(test, 1000 + i + 6, r[i].wc.src_addr);
+		if (flags & KFI_CQ_SOFTIRQ)
+			KUNIT_EXPECT_TRUE(test, r[i].softirq);
+	}
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
+	fake_close(w);
+}
+
+static void cq_done_work(struct kunit *test)
+{
+	cq_done(test, 0);
+}
+
+static void cq_done_softirq(struct kunit *test)
+{
+	cq_done(test, KFI_CQ_SOFTIRQ);
+}
+
+static void cq_done_direct(struct kunit *test)
+{
+	cq_done(test, KFI_CQ_DIRECT);
+}
+
+/* ---- waits ---- */
+
+struct sleeper {
+	struct kfid_cq		*cq;
+	size_t			threshold;
+	int			timeout;
+	ssize_t			ret;
+	bool			done;
+	struct task_struct	*task;
+};
+
+static int sleeper_fn(void *arg)
+{
+	struct kfi_cq_tagged_entry e[8];
+	struct sleeper *s = arg;
+
+	s->ret = kfi_cq_sread(s->cq, e, ARRAY_SIZE(e), s->threshold ? &s->threshold : NULL, s->timeout);
+	WRITE_ONCE(s->done, true);
+	while (!kthread_should_stop())
+		schedule_timeout_interruptible(1);
+	return 0;
+}
+
+static void sleeper_start(struct sleeper *s, struct kfid_cq *cq, size_t threshold, int timeout)
+{
+	*s = (struct sleeper){ .cq = cq, .threshold = threshold, .timeout = timeout };
+	s->task = kthread_run(sleeper_fn, s, "kfi_sleeper");
+	fake_soon(READ_ONCE(kfi_to_cq(cq)->waiting));
+}
+
+static ssize_t sleeper_end(struct sleeper *s)
+{
+	bool in_time = fake_soon(READ_ONCE(s->done));
+
+	if (!in_time)
+		kfi_cq_signal(s->cq);
+	kthread_stop(s->task);
+	return in_time ? s->ret : -EDEADLK;
+}
+
+static void cq_sread(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct kfid_cq *cq = fake_cq(w, 8, 0, NULL, NULL);
+	struct kfi_cq_tagged_entry e;
+	struct sleeper s;
+	ktime_t start;
+
+	start = ktime_get();
+	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_cq_sread(cq, &e, 1, NULL, 60));
+	KUNIT_EXPECT_GE(test, ktime_ms_delta(ktime_get(), start), 50);
+	KUNIT_EXPECT_LT(test, ktime_ms_delta(ktime_get(), start), 1500);
+
+	sleeper_start(&s, cq, 0, -1);
+	put(cq, 1, 0);
+	KUNIT_EXPECT_EQ(test, 1, sleeper_end(&s));
+
+	sleeper_start(&s, cq, 3, -1);
+	put(cq, 1, 0);
+	put(cq, 2, 0);
+	msleep(50);
+	KUNIT_EXPECT_FALSE(test, s.done);
+	put(cq, 3, 0);
+	KUNIT_EXPECT_EQ(test, 3, sleeper_end(&s));
+
+	sleeper_start(&s, cq, 3, -1);	/* an error ends every wait */
+	put(cq, 1, EIO);
+	KUNIT_EXPECT_EQ(test, -KFI_EAVAIL, sleeper_end(&s));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
+	fake_close(w);
+}
+
+static void cq_signals(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct kfi_cq_attr none = { .wait_obj = KFI_WAIT_NONE };
+	struct kfid_cq *cq = fake_cq(w, 8, 0, NULL, NULL), *blind;
+	struct kfi_cq_tagged_entry e;
+	struct sleeper s[2];
+	ktime_t start;
+
+	sleeper_start(&s[0], cq, 0, -1);
+	sleeper_start(&s[1], cq, 0, -1);
+	fake_soon(READ_ONCE(kfi_to_cq(cq)->waiting) == 2);
+	KUNIT_EXPECT_EQ(test, 0, kfi_cq_signal(cq));
+	KUNIT_EXPECT_EQ(test, -EAGAIN, sleeper_end(&s[0]));
+	KUNIT_EXPECT_EQ(test, -EAGAIN, sleeper_end(&s[1]));
+
+	/* Nobody slept: the next who wants to does not. One signal, one wait. */
+	KUNIT_EXPECT_EQ(test, 0, kfi_cq_signal(cq));
+	start = ktime_get();
+	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_cq_sread(cq, &e, 1, NULL, 5000));
+	KUNIT_EXPECT_LT(test, ktime_ms_delta(ktime_get(), start), 1000);
+	start = ktime_get();
+	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_cq_sread(cq, &e, 1, NULL, 60));
+	KUNIT_EXPECT_GE(test, ktime_ms_delta(ktime_get(), start), 50);
+
+	KUNIT_ASSERT_EQ(test, 0, kfi_cq_open(&w->domain.fid, &none, &blind, NULL, NULL));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_cq_sread(blind, &e, 1, NULL, 10));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_cq_signal(blind));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&blind->fid));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
+	fake_close(w);
+}
+
+struct waiter {
+	struct kfi_cq_waiter	w;
+	atomic_t		calls;
+};
+
+static void waiter_fn(struct kfi_cq_waiter *w)
+{
+	atomic_inc(&container_of(w, struct waiter, w)->calls);
+}
+
+static void cq_space(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct kfid_cq *cq = fake_cq(w, 2, 0, NULL, NULL);
+	struct waiter a = { .w.fn = waiter_fn }, b = { .w.fn = waiter_fn };
+	struct kfi_cq_tagged_entry e;
+
+	INIT_LIST_HEAD(&a.w.link);
+	INIT_LIST_HEAD(&b.w.link);
+	KUNIT_EXPECT_FALSE(test, kfi_cq_wait_space(kfi_to_cq(cq), &a.w));
+	put(cq, 1, 0);
+	KUNIT_EXPECT_FALSE(test, kfi_cq_wait_space(kfi_to_cq(cq), &a.w));
+	put(cq, 2, 0);
+	KUNIT_EXPECT_TRUE(test, kfi_cq_wait_space(kfi_to_cq(cq), &a.w));
+	KUNIT_EXPECT_TRUE(test, kfi_cq_wait_space(kfi_to_cq(cq), &a.w));
+	KUNIT_EXPECT_TRUE(test, kfi_cq_wait_space(kfi_to_cq(cq), &b.w));
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a.calls));
+	kfi_cq_cancel_wait(kfi_to_cq(cq), &b.w);
+	KUNIT_EXPECT_EQ(test, 1, kfi_cq_read(cq, &e, 1));
+	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&a.calls) == 1));
+	KUNIT_EXPECT_EQ(test, 1, kfi_cq_read(cq, &e, 1));
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&a.calls));	/* once */
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&b.calls));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
+	fake_close(w);
+}
+
+/* ---- many at once ---- */
+
+#define STRESS_TASKS	3
+#define STRESS_EACH	4000
+
+struct stress {
+	struct kfid_cq		*cq;
+	u64			seed;
+	atomic_t		next_task;
+	atomic_t		got;
+	atomic_t		twice;
+	atomic_t		wrong;
+	atomic_t		producers;
+	unsigned long		seen[BITS_TO_LONGS(STRESS_TASKS * STRESS_EACH)];
+};
+
+static int stress_produce(void *arg)
+{
+	struct stress *s = arg;
+	u32 task = atomic_inc_return(&s->next_task) - 1, i;
+	struct rnd_state rnd;
+
+	prandom_seed_state(&rnd, s->seed + task);
+	for (i = 0; i < STRESS_EACH; i++) {
+		u32 r = prandom_u32_state(&rnd);
+
+		if (!(r & 15) && kfi_cq_reserve(kfi_to_cq(s->cq)))
+			kfi_cq_unreserve(kfi_to_cq(s->cq));
+		while (!put(s->cq, task * STRESS_EACH + i + 1, r & 16 ? 0 : EIO))
+			cond_resched();
+	}
+	atomic_dec(&s->producers);
+	return 0;
+}
+
+static void stress_account(struct stress *s, unsigned long id, size_t len)
+{
+	if (id < 1 || id > STRESS_TASKS * STRESS_EACH || len != id + 1)
+		atomic_inc(&s->wrong);
+	else if (test_and_set_bit(id - 1, s->seen))
+		atomic_inc(&s->twice);
+	atomic_inc(&s->got);
+}
+
+static int stress_consume(void *arg)
+{
+	struct kfi_cq_tagged_entry e[4];
+	struct kfi_cq_err_entry wc = {};
+	struct stress *s = arg;
+	ssize_t n, i;
+
+	while (atomic_read(&s->got) < STRESS_TASKS * STRESS_EACH && !kthread_should_stop()) {
+		n = kfi_cq_sread(s->cq, e, ARRAY_SIZE(e), NULL, 20);
+		for (i = 0; i < n; i++)
+			stress_account(s, (unsigned long)e[i].op_context, e[i].len);
+		if (n == -KFI_EAVAIL && kfi_cq_readerr(s->cq, &wc, 0) == 1)
+			stress_account(s, (unsigned long)wc.op_context, wc.len);
+	}
+	while (!kthread_should_stop())
+		schedule_timeout_interruptible(1);
+	return 0;
+}
+
+/* Every entry comes out once, whole, and the queue never holds more than its size (kfi_cq_fill() warns). */
+static void cq_stress(struct kunit *test)
+{
+	struct task_struct *reader[STRESS_TASKS];
+	struct kfi_world *w = fake_open(test);
+	struct stress *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	unsigned long end = jiffies + 60 * HZ;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	s->cq = fake_cq(w, 13, 0, NULL, NULL);
+	get_random_bytes(&s->seed, sizeof(s->seed));
+	kunit_info(test, "seed 0x%llx", s->seed);
+	atomic_set(&s->producers, STRESS_TASKS);
+	for (i = 0; i < STRESS_TASKS; i++) {
+		reader[i] = kthread_run(stress_consume, s, "kfi_reader");
+		kthread_run(stress_produce, s, "kfi_writer");
+	}
+	while (atomic_read(&s->got) < STRESS_TASKS * STRESS_EACH && time_before(jiffies, end))
+		schedule_timeout_uninterruptible(1);
+	fake_soon(!atomic_read(&s->producers));
+	for (i = 0; i < STRESS_TASKS; i++)
+		kthread_stop(reader[i]);
+	KUNIT_EXPECT_EQ(test, STRESS_TASKS * STRESS_EACH, atomic_read(&s->got));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&s->twice));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&s->wrong));
+	KUNIT_EXPECT_EQ(test, 13, atomic_read(&kfi_to_cq(s->cq)->free));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&s->cq->fid));
+	fake_close(w);
+}
+
+struct wake {
+	struct kfid_cq	*cq;
+	atomic_t	read;
+	bool		stop;
+};
+
+static void wake_handler(struct kfid_cq *cq, void *context)
+{
+	struct kfi_cq_tagged_entry e[2];
+	struct wake *wake = context;
+	ssize_t n;
+
+	while ((n = kfi_cq_read(cq, e, 2)) > 0)
+		atomic_add(n, &wake->read);
+}
+
+/* A reader that drains on each call of its handler gets everything: no edge is lost, in either context. */
+static void cq_no_lost_edge(struct kunit *test)
+{
+	static const u64 flags[] = { 0, KFI_CQ_SOFTIRQ };
+	struct kfi_world *w = fake_open(test);
+	struct wake wake;
+	int i, f;
+
+	for (f = 0; f < ARRAY_SIZE(flags); f++) {
+		wake = (struct wake){};
+		wake.cq = fake_cq(w, 3, flags[f], wake_handler, &wake);
+		for (i = 0; i < 5000; i++)
+			if (!fake_soon(put(wake.cq, i + 1, 0)))
+				break;
+		KUNIT_EXPECT_EQ(test, 5000, i);
+		KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&wake.read) == 5000));
+		KUNIT_EXPECT_EQ(test, 0, kfi_close(&wake.cq->fid));
+	}
+	fake_close(w);
+}
+
+static void cq_close(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct kfi_info *info = fake_info(w, KFI_EP_RDM);
+	struct seen seen = {};
+	struct kfid_cq *cq = fake_cq(w, 8, 0, handler, &seen);
+	struct kfid_ep *ep = fake_rdm(w, info, cq);
+	int calls;
+
+	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_close(&cq->fid));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
+	put(cq, 1, 0);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
+	calls = atomic_read(&seen.calls);
+	msleep(30);
+	KUNIT_EXPECT_EQ(test, calls, atomic_read(&seen.calls));
+	kfi_freeinfo(info);
+	fake_close(w);
+}
+
+static struct kunit_case cq_cases[] = {
+	KUNIT_CASE(cq_formats),
+	KUNIT_CASE(cq_attributes),
+	KUNIT_CASE(cq_slots),
+	KUNIT_CASE(cq_errors),
+	KUNIT_CASE(cq_edge),
+	KUNIT_CASE(cq_batch),
+	KUNIT_CASE(cq_batch_chain),
+	KUNIT_CASE(cq_softirq),
+	KUNIT_CASE(cq_direct),
+	KUNIT_CASE(cq_done_work),
+	KUNIT_CASE(cq_done_softirq),
+	KUNIT_CASE(cq_done_direct),
+	KUNIT_CASE(cq_sread),
+	KUNIT_CASE(cq_signals),
+	KUNIT_CASE(cq_space),
+	KUNIT_CASE_SLOW(cq_stress),
+	KUNIT_CASE_SLOW(cq_no_lost_edge),
+	KUNIT_CASE(cq_close),
+	{}
+};
+
+static struct kunit_suite cq_suite = {
+	.name = "kfi_cq",
+	.test_cases = cq_cases,
+};
+
+kunit_test_suite(cq_suite);

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Event queues.
+ */
+#include <linux/delay.h>
+#include <linux/kthread.h>
+#include "fake.h"
+
+/* Exactly as many as asked for fit; they come out in order; a look does not take. */
+static void eq_order(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct kfid_eq *eq = fake_eq(w, 4);
+	struct kfi_eq_entry in = { .fid = &eq->fid }, out;
+	u32 event = 0;
+	u64 i;
+
+	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_eq_read(eq, &event, &out, sizeof(out), 0));
+	for (i = 0; i < 4; i++) {
+		in.data = i;
+		KUNIT_EXPECT_EQ(test, sizeof(in), kfi_eq_write(eq, 100 + i, &in, sizeof(in), 0));
+	}
+	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_eq_write(eq, 1, &in, sizeof(in), 0));
+	for (i = 0; i < 4; i++) {
+		KUNIT_EXPECT_EQ(test, sizeof(out), kfi_eq_read(eq, &event, &out, sizeof(out), KFI_PEEK));
+		KUNIT_EXPECT_EQ(test, i, out.data);
+		memset(&out, 0, sizeof(out));
+		KUNIT_EXPECT_EQ(test, -KFI_ETOOSMALL, kfi_eq_read(eq, &event, &out, sizeof(out) - 1, 0));
+		KUNIT_EXPECT_EQ(test, sizeof(out), kfi_eq_read(eq, &event, &out, sizeof(out), 0));
+		KUNIT_EXPECT_EQ(test, 100 + i, event);
+		KUNIT_EXPECT_EQ(test, i, out.data);
+		KUNIT_EXPECT_PTR_EQ(test, &eq->fid, out.fid);
+	}
+	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_eq_read(eq, &event, &out, sizeof(out), KFI_PEEK));
+	KUNIT_EXPECT_EQ(test, sizeof(in), kfi_eq_write(eq, 1, &in, sizeof(in), 0));	/* closed with an event in it */
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&eq->fid));
+	fake_close(w);
+}
+
+static void eq_refusals(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct kfi_eq_attr attr = { .flags = 1ULL << 40 };
+	struct kfi_eq_entry e = {};
+	struct kfid_eq *eq;
+	u32 event;
+
+	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_eq_open(&w->fabric.fid, &attr, &eq, NULL, NULL));
+	attr = (struct kfi_eq_attr){ .wait_obj = KFI_WAIT_FD };
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_eq_open(&w->fabric.fid, &attr, &eq, NULL, NULL));
+	attr = (struct kfi_eq_attr){ .flags = KFI_AFFINITY, .signaling_vector = -3 };
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_eq_open(&w->fabric.fid, &attr, &eq, NULL, NULL));
+	attr = (struct kfi_eq_attr){ .wait_obj = KFI_WAIT_NONE };
+	KUNIT_ASSERT_EQ(test, 0, kfi_eq_open(&w->fabric.fid, &attr, &eq, NULL, NULL));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_eq_write(eq, 1, &e, sizeof(e), 0));
+	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_eq_write(eq, 1, &e, sizeof(e), KFI_PEEK));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_eq_sread(eq, &event, &e, sizeof(e), 10, 0));
+	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_eq_read(eq, &event, &e, sizeof(e), KFI_MORE));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&eq->fid));
+	fake_close(w);
+}
+
+struct cm_room {
+	struct kfi_eq_cm_entry	entry;
+	u8			data[16];
+};
+
+/* Private data is cut off, the structure is not. An info belongs to the reader, or goes with the event. */
+static void eq_cm_events(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct kfid_eq *eq = fake_eq(w, 2);
+	struct kfi_eq *q = kfi_to_eq(eq);
+	struct kfid fid = {}, other = {};
+	struct cm_room room;
+	u32 event;
+
+	KUNIT_EXPECT_EQ(test, 0, kfi_eq_event(q, KFI_CONNREQ, &fid, kfi_allocinfo(), "0123456789abcdef", 16));
+	KUNIT_EXPECT_EQ(test, 0, kfi_eq_event(q, KFI_CONNREQ, &fid, kfi_allocinfo(), "xy", 2));
+	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_eq_event(q, KFI_CONNREQ, &fid, NULL, NULL, 0));
+	KUNIT_EXPECT_EQ(test, 0, kfi_eq_event(q, KFI_SHUTDOWN, &other, NULL, NULL, 0));	/* always fits */
+	KUNIT_EXPECT_EQ(test, 0, kfi_eq_error(q, &other, -ECONNREFUSED, "no", 2));
+
+	KUNIT_EXPECT_EQ(test, -KFI_ETOOSMALL, kfi_eq_read(eq, &event, &room, sizeof(room.entry) - 1, 0));
+	KUNIT_EXPECT_EQ(test, sizeof(room.entry) + 4, kfi_eq_read(eq, &event, &room, sizeof(room.entry) + 4, 0));
+	KUNIT_EXPECT_EQ(test, KFI_CONNREQ, event);
+	KUNIT_EXPECT_PTR_EQ(test, &fid, room.entry.fid);
+	KUNIT_EXPECT_NOT_NULL(test, room.entry.info);
+	KUNIT_EXPECT_EQ(test, 0, memcmp(room.data, "0123", 4));
+	kfi_freeinfo(room.entry.info);
+
+	kfi_eq_forget(q, &fid);		/* the other request, with its info */
+	KUNIT_EXPECT_EQ(test, sizeof(room.entry), kfi_eq_read(eq, &event, &room, sizeof(room), 0));
+	KUNIT_EXPECT_EQ(test, KFI_SHUTDOWN, event);
+	KUNIT_EXPECT_PTR_EQ(test, &other, room.entry.fid);
+	KUNIT_EXPECT_EQ(test, -KFI_EAVAIL, kfi_eq_read(eq, &event, &room, sizeof(room), 0));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&eq->fid));
+	fake_close(w);
+}
+
+static void eq_errors(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct kfid_eq *eq = fake_eq(w, 8);
+	struct kfi_eq *q = kfi_to_eq(eq);
+	struct kfid fid = { .context = test };
+	struct kfi_eq_err_entry err = {};
+	u8 data[3] = {};
+	u32 event;
+
+	kfi_eq_error(q, &fid, -ECONNREFUSED, "because", 7);
+	kfi_eq_error(q, &fid, -ETIMEDOUT, NULL, 0);
+	kfi_eq_event(q, KFI_SHUTDOWN, &fid, NULL, NULL, 0);
+	KUNIT_EXPECT_EQ(test, -KFI_EAVAIL, kfi_eq_read(eq, &event, &err, sizeof(err), 0));
+	KUNIT_EXPECT_EQ(test, -KFI_EAVAIL, kfi_eq_sread(eq, &event, &err, sizeof(err), 1000, 0));
+	KUNIT_EXPECT_EQ(test, sizeof(err), kfi_eq_readerr(eq, &err, KFI_PEEK));
+	err = (struct kfi_eq_err_entry){ .err_data = data, .err_data_size = sizeof(data) };
+	KUNIT_EXPECT_EQ(test, sizeof(err), kfi_eq_readerr(eq, &err, KFI_PEEK));
+	KUNIT_EXPECT_EQ(test, 3, err.err_data_size);
+	KUNIT_EXPECT_EQ(test, 0, memcmp(data, "bec", 3));
+	err = (struct kfi_eq_err_entry){};
+	KUNIT_EXPECT_EQ(test, sizeof(err), kfi_eq_readerr(eq, &err, 0));
+	KUNIT_EXPECT_EQ(test, ECONNREFUSED, err.err);
+	KUNIT_EXPECT_PTR_EQ(test, &fid, err.fid);
+	KUNIT_EXPECT_PTR_EQ(test, (void *)test, err.context);
+	KUNIT_EXPECT_EQ(test, 7, err.err_data_size);
+	KUNIT_EXPECT_EQ(test, 0, memcmp(err.err_data, "because", 7));	/* the queue's, until the next read */
+	err = (struct kfi_eq_err_entry){};
+	KUNIT_EXPECT_EQ(test, sizeof(err), kfi_eq_readerr(eq, &err, 0));
+	KUNIT_EXPECT_EQ(test, ETIMEDOUT, err.err);
+	KUNIT_EXPECT_EQ(test, 0, err.err_data_size);
+	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_eq_readerr(eq, &err, 0));	/* what comes next is no error */
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&eq->fid));
+	fake_close(w);
+}
+
+static int eq_write_later(void *arg)
+{
+	struct kfi_eq_entry e = { .data = 7 };
+
+	msleep(50);
+	return kfi_eq_write(arg, 3, &e, sizeof(e), 0) != sizeof(e);
+}
+
+static void eq_sread(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct kfid_eq *eq = fake_eq(w, 8);
+	struct kfi_eq_entry e;
+	ktime_t start = ktime_get();
+	u32 event = 0;
+
+	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_eq_sread(eq, &event, &e, sizeof(e), 60, 0));
+	KUNIT_EXPECT_GE(test, ktime_ms_delta(ktime_get(), start), 50);
+	KUNIT_EXPECT_LT(test, ktime_ms_delta(ktime_get(), start), 1500);
+	kthread_run(eq_write_later, eq, "kfi_writer");
+	KUNIT_EXPECT_EQ(test, sizeof(e), kfi_eq_sread(eq, &event, &e, sizeof(e), 5000, 0));
+	KUNIT_EXPECT_EQ(test, 3, event);
+	KUNIT_EXPECT_EQ(test, 7, e.data);
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&eq->fid));
+	fake_close(w);
+}
+
+static void eq_handler(struct kfid_eq *eq, void *context)
+{
+	might_sleep();
+	atomic_inc(context);
+}
+
+static void eq_edge(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct kfi_eq_attr attr = { .size = 8, .flags = KFI_WRITE };
+	struct kfi_eq_entry e = {};
+	atomic_t calls = ATOMIC_INIT(0);
+	struct kfid_eq *eq;
+	u32 event;
+
+	KUNIT_ASSERT_EQ(test, 0, kfi_eq_open(&w->fabric.fid, &attr, &eq, eq_handler, &calls));
+	kfi_eq_write(eq, 1, &e, sizeof(e), 0);
+	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&calls) == 1));
+	kfi_eq_write(eq, 2, &e, sizeof(e), 0);
+	msleep(30);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&calls));
+	while (kfi_eq_read(eq, &event, &e, sizeof(e), 0) > 0)
+		;
+	kfi_eq_write(eq, 3, &e, sizeof(e), 0);
+	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&calls) == 2));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&eq->fid));
+	fake_close(w);
+}
+
+static struct kunit_case eq_cases[] = {
+	KUNIT_CASE(eq_order),
+	KUNIT_CASE(eq_refusals),
+	KUNIT_CASE(eq_cm_events),
+	KUNIT_CASE(eq_errors),
+	KUNIT_CASE(eq_sread),
+	KUNIT_CASE(eq_edge),
+	{}
+};
+
+static struct kunit_suite eq_suite = {
+	.name = "kfi_eq",
+	.test_cases = eq_cases,
+};
+
+kunit_test_suite(eq_suite);

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The fake provider, see fake.h.
+ */
+#include <linux/slab.h>
+#include "fake.h"
+
+static struct fake_ep *fake_of(struct kfi_ep *ep)
+{
+	return container_of(ep, struct fake_ep, ep);
+}
+
+static int fake_ep_open(struct kfi_ep *ep)
+{
+	struct fake_ep *fake = fake_of(ep);
+
+	spin_lock_init(&fake->lock);
+	INIT_LIST_HEAD(&fake->ops);
+	return 0;
+}
+
+static struct kfi_oper *fake_take(struct fake_ep *fake)
+{
+	struct kfi_oper *op;
+
+	spin_lock_bh(&fake->lock);
+	op = list_first_entry_or_null(&fake->ops, struct kfi_oper, link);
+	if (op)
+		list_del(&op->link);
+	spin_unlock_bh(&fake->lock);
+	return op;
+}
+
+bool fake_finish(struct fake_ep *fake, int err)
+{
+	struct kfi_oper *op = fake_take(fake);
+
+	if (op)
+		kfi_tx_complete(op, err);
+	return op;
+}
+
+static void fake_ep_stop(struct kfi_ep *ep, int err)
+{
+	struct fake_ep *fake = fake_of(ep);
+
+	fake->stopped = err;
+	fake->stops++;
+	while (fake_finish(fake, err))
+		;
+}
+
+static void fake_ep_close(struct kfi_ep *ep)
+{
+	struct fake_ep *fake = fake_of(ep);
+
+	WARN_ON(fake->stops != 1 || !list_empty(&fake->ops));
+}
+
+static int fake_tx(struct kfi_ep *ep, struct kfi_oper *op)
+{
+	struct fake_ep *fake = fake_of(ep);
+
+	if (fake->refuse)
+		return fake->refuse;
+	WARN_ON(fake->stops);	/* a post after the stop: the core has let it through */
+	spin_lock_bh(&fake->lock);
+	list_add_tail(&op->link, &fake->ops);
+	spin_unlock_bh(&fake->lock);
+	return 0;
+}
+
+static int fake_getname(struct kfi_ep *ep, void *addr)
+{
+	memset(addr, 0x5a, KFI_WORLD_ADDRLEN);
+	return KFI_WORLD_ADDRLEN;
+}
+
+static int fake_connect(struct kfi_ep *ep, const void *addr, const void *data, size_t len)
+{
+	return fake_of(ep)->refuse;
+}
+
+/* The request is ours; its outcome is up to the test. */
+static int fake_accept(struct kfi_ep *ep, const void *data, size_t len)
+{
+	return fake_of(ep)->refuse;
+}
+
+static int fake_shutdown(struct kfi_ep *ep)
+{
+	return 0;
+}
+
+static int fake_reject(struct kfi_pep *pep, struct kfi_connreq *req, const void *data, size_t len)
+{
+	container_of(req, struct fake_req, req)->rejected++;
+	return 0;
+}
+
+static int fake_pep_open(struct kfi_pep *pep)
+{
+	return 0;
+}
+
+static void fake_pep_close(struct kfi_pep *pep)
+{
+}
+
+static int fake_listen(struct kfi_pep *pep)
+{
+	return 0;
+}
+
+struct kfi_world *fake_open(struct kunit *test)
+{
+	struct kfi_world *w = kfi_world_open(test, NULL);
+	struct kfi_prov_ops *ops = &w->ops;
+
+	INIT_LIST_HEAD(&w->fabric.peps);
+	INIT_LIST_HEAD(&w->fabric.domains);
+	ops->ep_size = sizeof(struct fake_ep);
+	ops->cm_data_size = 32;
+	ops->ep_open = fake_ep_open;
+	ops->ep_stop = fake_ep_stop;
+	ops->ep_close = fake_ep_close;
+	ops->tx = fake_tx;
+	ops->getname = fake_getname;
+	ops->connect = fake_connect;
+	ops->accept = fake_accept;
+	ops->shutdown = fake_shutdown;
+	ops->reject = fake_reject;
+	ops->pep_open = fake_pep_open;
+	ops->pep_close = fake_pep_close;
+	ops->listen = fake_listen;
+	return w;
+}
+
+void fake_close(struct kfi_world *w)
+{
+	KUNIT_EXPECT_EQ(w->test, 0, atomic_read(&w->fabric.obj.users));
+	kfi_world_close(w);
+}
+
+struct kfi_info *fake_info(struct kfi_world *w, enum kfi_ep_type type)
+{
+	struct kfi_info *info = kfi_allocinfo();
+
+	KUNIT_ASSERT_NOT_NULL(w->test, info);
+	info->caps = KFI_MSG | KFI_TAGGED | KFI_RMA | KFI_SEND | KFI_RECV | KFI_READ | KFI_WRITE | KFI_MULTI_RECV |
+		     KFI_SOURCE;
+	info->ep_attr->type = type;
+	info->ep_attr->max_msg_size = 65536;
+	info->tx_attr->size = 8;
+	info->tx_attr->iov_limit = 4;
+	info->tx_attr->rma_iov_limit = 2;
+	info->tx_attr->inject_size = 64;
+	info->rx_attr->size = 8;
+	info->rx_attr->iov_limit = 4;
+	return info;
+}
+
+struct kfid_cq *fake_cq(struct kfi_world *w, u32 size, u64 flags, kfi_comp_handler handler, void *context)
+{
+	struct kfi_cq_attr attr = {
+		.size = size,
+		.flags = flags,
+		.format = KFI_CQ_FORMAT_TAGGED,
+		.wait_obj = KFI_WAIT_QUEUE,
+		.wait_cond = KFI_CQ_COND_THRESHOLD,
+	};
+	struct kfid_cq *cq = NULL;
+
+	KUNIT_ASSERT_EQ(w->test, 0, kfi_cq_open(&w->domain.fid, &attr, &cq, handler, context));
+	return cq;
+}
+
+struct kfid_eq *fake_eq(struct kfi_world *w, u32 size)
+{
+	struct kfi_eq_attr attr = { .size = size, .flags = KFI_WRITE, .wait_obj = KFI_WAIT_QUEUE };
+	struct kfid_eq *eq = NULL;
+
+	KUNIT_ASSERT_EQ(w->test, 0, kfi_eq_open(&w->fabric.fid, &attr, &eq, NULL, NULL));
+	return eq;
+}
+
+struct kfid_ep *fake_rdm(struct kfi_world *w, struct kfi_info *info, struct kfid_cq *cq)
+{
+	struct kfid_ep *ep = NULL;
+
+	KUNIT_ASSERT_EQ(w->test, 0, kfi_endpoint(&w->domain.fid, info, &ep, NULL));
+	KUNIT_ASSERT_EQ(w->test, 0, kfi_ep_bind(ep, &cq->fid, KFI_TRANSMIT | KFI_RECV));
+	KUNIT_ASSERT_EQ(w->test, 0, kfi_ep_bind(ep, &w->av->fid, 0));
+	KUNIT_ASSERT_EQ(w->test, 0, kfi_enable(ep));
+	return ep;
+}

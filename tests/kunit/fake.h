@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * fake.h - a provider for the tests of queues and endpoints: it keeps what it is given until the test says how it ends.
+ */
+#ifndef _KFI_KUNIT_FAKE_H
+#define _KFI_KUNIT_FAKE_H
+
+#include "fixture.h"
+#include "../../kfi/cntr.h"
+#include "../../kfi/cq.h"
+#include "../../kfi/ep.h"
+#include "../../kfi/eq.h"
+
+/**
+ * struct fake_ep - an endpoint of the fake provider
+ * @ep:		common part, first
+ * @lock:	protects @ops
+ * @ops:	accepted transmits, oldest first
+ * @refuse:	what tx answers instead of accepting
+ * @stopped:	err of ep_stop, 0 before
+ * @stops: @closes: calls
+ */
+struct fake_ep {
+	struct kfi_ep		ep;
+	spinlock_t		lock;
+	struct list_head	ops;
+	int			refuse;
+	int			stopped;
+	int			stops;
+};
+
+/* A connection request, and what became of it */
+struct fake_req {
+	struct kfi_connreq	req;
+	int			rejected;
+};
+
+static inline struct fake_ep *to_fake(struct kfid_ep *fid)
+{
+	return container_of(kfi_to_ep(fid), struct fake_ep, ep);
+}
+
+/* A world whose provider is the fake one; also opens endpoints through kfi_endpoint(). */
+struct kfi_world *fake_open(struct kunit *test);
+void fake_close(struct kfi_world *w);
+/* An info that such an endpoint can be opened with; the test may change it. */
+struct kfi_info *fake_info(struct kfi_world *w, enum kfi_ep_type type);
+struct kfid_cq *fake_cq(struct kfi_world *w, u32 size, u64 flags, kfi_comp_handler handler, void *context);
+struct kfid_eq *fake_eq(struct kfi_world *w, u32 size);
+/* An enabled RDM endpoint with @cq for both directions. */
+struct kfid_ep *fake_rdm(struct kfi_world *w, struct kfi_info *info, struct kfid_cq *cq);
+/* End the oldest transmit. Return: was there one? */
+bool fake_finish(struct fake_ep *fake, int err);
+/* Poll @cond for up to two seconds. */
+#define fake_soon(cond)							\
+({									\
+	unsigned long __end = jiffies + 2 * HZ;				\
+	bool __ok;							\
+	while (!(__ok = (cond)) && time_before(jiffies, __end))		\
+		schedule_timeout_uninterruptible(1);			\
+	__ok;								\
+})
+
+#endif /* _KFI_KUNIT_FAKE_H */
