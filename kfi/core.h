@@ -139,6 +139,11 @@ void kfi_match_exit(struct kfi_match *match);
  */
 int kfi_match_post(struct kfi_ep *ep, struct kfi_oper *op, struct kfi_rx **unexp);
 struct kfi_rx *kfi_match_more(struct kfi_ep *ep);
+/*
+ * The same for a tagged receive with KFI_PEEK, KFI_CLAIM or KFI_DISCARD: it is not posted but ends with the message it
+ * finds among the unexpected ones, or with ENOMSG. match_peek.c
+ */
+int kfi_match_peek(struct kfi_ep *ep, struct kfi_oper *op, struct kfi_rx **unexp);
 /* Take the posted receive with this context out: it is the caller's. NULL: none waits (maybe under way, maybe done). */
 struct kfi_oper *kfi_match_cancel(struct kfi_ep *ep, void *context);
 /* End a receive that no message has: @err negative. For the one that kfi_match_cancel() gave. */

@@ -73,7 +73,7 @@ enum kfi_land kfi_land_place(struct kfi_oper *op, struct kfi_rx *rx)
 	return rx->last ? KFI_LAND_DONE : KFI_LAND_MORE;
 }
 
-static void message_entry(const struct kfi_rx *rx, int err, struct kfi_cq_err_entry *wc)
+void kfi_land_entry(const struct kfi_rx *rx, int err, struct kfi_cq_err_entry *wc)
 {
 	*wc = (struct kfi_cq_err_entry) {
 		.op_context = rx->op->context,
@@ -86,7 +86,7 @@ static void message_entry(const struct kfi_rx *rx, int err, struct kfi_cq_err_en
 		.prov_errno = -err,
 		.src_addr = rx->ep->caps & KFI_SOURCE ? rx->src : KFI_ADDR_NOTAVAIL,
 	};
-	if (!err && rx->len > rx->room) {
+	if (!err && rx->len > rx->room && !(rx->op->flags & (KFI_PEEK | KFI_DISCARD))) {
 		wc->err = KFI_ETRUNC;
 		wc->olen = rx->len - rx->room;
 	}
@@ -151,7 +151,7 @@ void kfi_rx_complete(struct kfi_rx *rx, int err)
 	struct kfi_oper *op = rx->op;
 	struct kfi_cq_err_entry wc;
 
-	message_entry(rx, err, &wc);
+	kfi_land_entry(rx, err, &wc);
 	rx->op = NULL;
 	if (op->flags & KFI_MULTI_RECV)
 		land_multi(op, &wc, err);

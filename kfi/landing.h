@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * landing.h - between match.c, which finds a receive, and landing.c, which knows what becomes of it.
+ * landing.h - between match.c, which finds a receive, match_peek.c, which looks without one, and landing.c, which knows
+ * what becomes of it.
  */
 #ifndef _KFI_LANDING_H
 #define _KFI_LANDING_H
 
 #include <linux/list.h>
 
+struct kfi_cq_err_entry;
+struct kfi_ep;
+struct kfi_match;
 struct kfi_oper;
 struct kfi_rx;
 
@@ -28,5 +32,12 @@ enum kfi_land {
 enum kfi_land kfi_land_place(struct kfi_oper *op, struct kfi_rx *rx);
 /* Without locks: end the multi-receive buffers (linked by op->link) that were released while nothing was under way. */
 void kfi_land_end_spent(struct list_head *spent);
+
+/* match.c. Under kfi_match.lock: the oldest unexpected message that @op fits; take one out. */
+struct kfi_rx *kfi_match_unexpected(struct kfi_match *m, const struct kfi_oper *op);
+void kfi_match_dequeue(struct kfi_match *m, struct kfi_rx *rx);
+void kfi_match_direct(struct kfi_ep *ep, struct kfi_oper *op);
+/* What the completion of @rx with its rx->op says. */
+void kfi_land_entry(const struct kfi_rx *rx, int err, struct kfi_cq_err_entry *wc);
 
 #endif /* _KFI_LANDING_H */

@@ -46,7 +46,7 @@ static inline struct hlist_head *context_bucket(const struct kfi_match *m, const
 	return &m->contexts[hash_ptr(context, m->bits)];
 }
 
-/* A directed receive names a table index in op->addr (see direct()), any other has KFI_ADDR_UNSPEC there. */
+/* A directed receive names a table index in op->addr (see kfi_match_direct()), any other has KFI_ADDR_UNSPEC there. */
 static bool source_fits(const struct kfi_oper *op, const struct kfi_rx *rx)
 {
 	if (likely(op->addr == KFI_ADDR_UNSPEC))
@@ -85,7 +85,7 @@ static struct kfi_oper *find_op(struct kfi_match *m, const struct kfi_rx *rx)
 	return exact ?: wild;
 }
 
-static struct kfi_rx *find_unexpected(struct kfi_match *m, const struct kfi_oper *op)
+struct kfi_rx *kfi_match_unexpected(struct kfi_match *m, const struct kfi_oper *op)
 {
 	struct kfi_rx *rx;
 
@@ -131,7 +131,7 @@ static void enqueue_rx(struct kfi_match *m, struct kfi_rx *rx)
 	kfi_stat_inc(rx->ep, unexpected);
 }
 
-static void dequeue_rx(struct kfi_match *m, struct kfi_rx *rx)
+void kfi_match_dequeue(struct kfi_match *m, struct kfi_rx *rx)
 {
 	lockdep_assert_held(&m->lock);
 	list_del_init(&rx->link);
@@ -186,7 +186,7 @@ static void settle_list(struct kfi_match *m, struct list_head *list, bool *stall
 			return;
 		}
 		if (verdict == KFI_RX_MATCHED) {
-			dequeue_rx(m, rx);
+			kfi_match_dequeue(m, rx);
 			list_add_tail(&rx->link, &m->ready);
 		}
 		if (list == &m->unexp_msgs && list_empty(&m->msgs))
@@ -254,7 +254,7 @@ static void post_wait(struct kfi_ep *ep)
 }
 
 /* Make op->addr what source_fits() compares: the bare index, or KFI_ADDR_UNSPEC for "anybody". */
-static void direct(struct kfi_ep *ep, struct kfi_oper *op)
+void kfi_match_direct(struct kfi_ep *ep, struct kfi_oper *op)
 {
 	u64 need = KFI_DIRECTED_RECV | (op_tagged(op) ? KFI_TAGGED_DIRECTED_RECV : 0);
 
@@ -269,7 +269,7 @@ static void direct(struct kfi_ep *ep, struct kfi_oper *op)
 /* An ordinary receive takes at most one message, which leaves everything settled. */
 static struct kfi_rx *post_one(struct kfi_match *m, struct kfi_oper *op)
 {
-	struct kfi_rx *rx = find_unexpected(m, op);
+	struct kfi_rx *rx = kfi_match_unexpected(m, op);
 	LIST_HEAD(none);
 
 	if (!rx) {
@@ -279,7 +279,7 @@ static struct kfi_rx *post_one(struct kfi_match *m, struct kfi_oper *op)
 	op->seq = m->seq++;
 	op->state = KFI_RECV_TAKEN;
 	claim(op, rx, &none);
-	dequeue_rx(m, rx);
+	kfi_match_dequeue(m, rx);
 	return rx;
 }
 
@@ -324,7 +324,7 @@ void kfi_rx_abort(struct kfi_rx *rx, int err)
 	struct kfi_oper *op = rx->op;
 	struct kfi_ep *ep = rx->ep;
 
-	if (ep->type == KFI_EP_MSG || (op->flags & KFI_MULTI_RECV) || op->addr != KFI_ADDR_UNSPEC ||
+	if (ep->type == KFI_EP_MSG || op->flags & (KFI_MULTI_RECV | KFI_CLAIM | KFI_DISCARD) || op->addr != KFI_ADDR_UNSPEC ||
 	    !match_return(ep, op)) {
 		kfi_rx_complete(rx, err);
 		return;
@@ -341,7 +341,7 @@ int kfi_match_post(struct kfi_ep *ep, struct kfi_oper *op, struct kfi_rx **unexp
 	bool tagged = op_tagged(op), settled;
 	LIST_HEAD(spent);
 
-	direct(ep, op);
+	kfi_match_direct(ep, op);
 	op->consumed = 0;
 	op->landings = 0;
 	*unexp = NULL;
@@ -426,7 +426,7 @@ bool kfi_rx_unqueue(struct kfi_rx *rx)
 	spin_lock_bh(&m->lock);
 	queued = !rx->op && !list_empty(&rx->link);
 	if (queued)
-		dequeue_rx(m, rx);
+		kfi_match_dequeue(m, rx);
 	spin_unlock_bh(&m->lock);
 	return queued;
 }
@@ -434,12 +434,12 @@ EXPORT_SYMBOL_GPL(kfi_rx_unqueue);
 
 static struct kfi_oper *by_context(struct kfi_match *m, void *context)
 {
-	struct kfi_oper *op;
+	struct kfi_oper *op, *first = NULL;
 
 	hlist_for_each_entry(op, context_bucket(m, context), hnode)
-		if (op->context == context)
-			return op;
-	return NULL;
+		if (op->context == context && (!first || op->seq < first->seq))
+			first = op;
+	return first;
 }
 
 /*
@@ -505,10 +505,11 @@ static struct kfi_rx *take_unexpected(struct kfi_match *m)
 
 	spin_lock_bh(&m->lock);
 	rx = list_first_entry_or_null(&m->ready, struct kfi_rx, link) ?:
+	     list_first_entry_or_null(&m->claimed, struct kfi_rx, link) ?:
 	     list_first_entry_or_null(&m->unexp_msgs, struct kfi_rx, link) ?:
 	     list_first_entry_or_null(&m->unexp_tags, struct kfi_rx, link);
 	if (rx)
-		dequeue_rx(m, rx);
+		kfi_match_dequeue(m, rx);
 	spin_unlock_bh(&m->lock);
 	return rx;
 }
@@ -552,6 +553,7 @@ int kfi_match_init(struct kfi_match *m, u32 depth)
 	INIT_LIST_HEAD(&m->unexp_msgs);
 	INIT_LIST_HEAD(&m->unexp_tags);
 	INIT_LIST_HEAD(&m->ready);
+	INIT_LIST_HEAD(&m->claimed);
 	INIT_LIST_HEAD(&m->space.link);
 	m->space.fn = match_space;
 	m->bits = clamp_t(unsigned int, order_base_2(max(depth, 1u)), MATCH_BITS_MIN, MATCH_BITS_MAX);

@@ -105,12 +105,21 @@ static int post_check_tx(const struct kfi_ep *ep, const struct kfi_post *post)
 	return 0;
 }
 
+static int post_check_peek(const struct kfi_ep *ep, const struct kfi_post *post)
+{
+	u64 what = post->flags & PEEK_FLAGS;
+
+	if (ep->ops->rx_posted)
+		return -EOPNOTSUPP;
+	return what == PEEK_FLAGS || what == KFI_DISCARD || post->flags & KFI_MULTI_RECV ? -EINVAL : 0;
+}
+
 static int post_check_rx(const struct kfi_ep *ep, const struct kfi_post *post)
 {
 	u64 need = KFI_MULTI_RECV | (post->code == KFI_OPC_TRECV ? KFI_TAGGED_MULTI_RECV : 0);
 
 	if (unlikely(post->flags & PEEK_FLAGS))
-		return -EOPNOTSUPP;
+		return post_check_peek(ep, post);
 	if (likely(!(post->flags & KFI_MULTI_RECV)))
 		return 0;
 	if ((ep->caps & need) != need)
@@ -221,7 +230,7 @@ static int post_match(struct kfi_ep *ep, struct kfi_oper *op)
 	struct kfi_rx *rx;
 	int ret;
 
-	ret = kfi_match_post(ep, op, &rx);
+	ret = op->flags & PEEK_FLAGS ? kfi_match_peek(ep, op, &rx) : kfi_match_post(ep, op, &rx);
 	if (unlikely(ret))
 		return ret;
 	for (; rx; rx = kfi_match_more(ep))
@@ -229,14 +238,22 @@ static int post_match(struct kfi_ep *ep, struct kfi_oper *op)
 	return 0;
 }
 
+/* Default flags are for both kinds of receives; multi-receive may be for one of them only. */
+static u64 post_rx_defaults(const struct kfi_ep *ep, enum kfi_opcode code)
+{
+	u64 flags = READ_ONCE(ep->rx_flags);
+
+	if (code == KFI_OPC_TRECV && !(ep->caps & KFI_TAGGED_MULTI_RECV))
+		flags &= ~KFI_MULTI_RECV;
+	return flags;
+}
+
 static int post_rx(struct kfi_ep *ep, struct kfi_post *post)
 {
 	struct kfi_oper *op;
 	int ret;
 
-	post->flags = post_merge(post->flags, READ_ONCE(ep->rx_flags), post_rows[post->code].flags);
-	if (post->code == KFI_OPC_TRECV && !(ep->caps & KFI_TAGGED_MULTI_RECV))
-		post->flags &= ~KFI_MULTI_RECV;
+	post->flags = post_merge(post->flags, post_rx_defaults(ep, post->code), post_rows[post->code].flags);
 	ret = post_check(ep, post, ep->rx_cq) ?: post_check_rx(ep, post);
 	if (unlikely(ret))
 		return ret;

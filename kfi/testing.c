@@ -29,6 +29,7 @@ EXPORT_SYMBOL_GPL(kfi_match_init);
 EXPORT_SYMBOL_GPL(kfi_match_exit);
 EXPORT_SYMBOL_GPL(kfi_match_post);
 EXPORT_SYMBOL_GPL(kfi_match_more);
+EXPORT_SYMBOL_GPL(kfi_match_peek);
 EXPORT_SYMBOL_GPL(kfi_match_cancel);
 EXPORT_SYMBOL_GPL(kfi_match_end);
 EXPORT_SYMBOL_GPL(kfi_match_close);

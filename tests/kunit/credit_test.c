@@ -71,9 +71,9 @@ static void update_is_suspicious(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, kfi_credit_update(&tx, 9, 8));		/* overtaken */
 	KUNIT_EXPECT_EQ(test, 12u, tx.limit);
 	KUNIT_EXPECT_EQ(test, -EPROTO, kfi_credit_update(&tx, 15, 8));	/* frees what was not used */
-	KUNIT_EXPECT_EQ(test, -EPROTO, kfi_credit_update(&tx, 12 + S32_MAX, 8));
-	KUNIT_EXPECT_EQ(test, -EPROTO, kfi_credit_update(&tx, 12 - 9, 8));
-	KUNIT_EXPECT_EQ(test, -EPROTO, kfi_credit_update(&tx, 12 + 0x80000000u, 8));
+	KUNIT_EXPECT_EQ(test, -EPROTO, kfi_credit_update(&tx, 12u + S32_MAX, 8));
+	KUNIT_EXPECT_EQ(test, -EPROTO, kfi_credit_update(&tx, 12u - 9, 8));
+	KUNIT_EXPECT_EQ(test, -EPROTO, kfi_credit_update(&tx, 12u + 0x80000000u, 8));
 	KUNIT_EXPECT_EQ(test, 12u, tx.limit);
 	KUNIT_EXPECT_EQ(test, 1, kfi_credit_update(&tx, 14, 8));
 }

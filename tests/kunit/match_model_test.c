@@ -315,6 +315,15 @@ static void crowd_cancel(struct crowd *c, unsigned long id)
 		kfi_match_end(op, -ECANCELED);
 }
 
+/* Posters and senders lead by turns, so that messages come before their receives and after them. */
+static void crowd_turn(int id, bool leads_even, const atomic_t *others)
+{
+	if ((id / 100 % 2 == 0) == leads_even)
+		return;
+	while (atomic_read(others) <= id)
+		cond_resched();
+}
+
 static int poster(void *arg)
 {
 	struct crowd *c = arg;
@@ -323,6 +332,7 @@ static int poster(void *arg)
 	while ((id = atomic_fetch_inc(&c->next_post)) < CROWD_POSTS) {
 		u64 tag = get_random_u32() % CROWD_TAGS, ignore = id % 5 ? 0 : 3;
 
+		crowd_turn(id, true, &c->next_rx);
 		while (kfi_post_tag(c->w, tag, ignore, (void *)(unsigned long)id))
 			crowd_cancel(c, get_random_u32() % (id + 1));
 		if (id % 7 == 0)
@@ -341,6 +351,7 @@ static int sender(void *arg)
 	while ((id = atomic_fetch_inc(&c->next_rx)) < CROWD_POSTS) {
 		struct kfi_rx *rx = &c->rx[id];
 
+		crowd_turn(id, false, &c->next_post);
 		rx->flags = KFI_TAGGED;
 		rx->tag = get_random_u32() % CROWD_TAGS;
 		rx->src = KFI_ADDR_NOTAVAIL;
