@@ -1,0 +1,626 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Endpoints: bindings, states, connections, the end.
+ */
+#include <linux/delay.h>
+#include <linux/kthread.h>
+#include "fake.h"
+
+/* The whole table, written down once more. */
+static void ep_arrows(struct kunit *test)
+{
+	static const char *const table[] = {
+		/*		   to: I E C c S D */
+		[KFI_EP_IDLE]		= ".x...x",
+		[KFI_EP_ENABLED]	= "..x..x",
+		[KFI_EP_CONNECTING]	= ".x.xxx",
+		[KFI_EP_CONNECTED]	= "....xx",
+		[KFI_EP_SHUT]		= ".....x",
+		[KFI_EP_DEAD]		= "......",
+	};
+	struct kfi_ep *ep = kunit_kzalloc(test, sizeof(*ep), GFP_KERNEL);
+	int from, to;
+
+	KUNIT_ASSERT_NOT_NULL(test, ep);
+	for (from = KFI_EP_IDLE; from <= KFI_EP_DEAD; from++) {
+		for (to = KFI_EP_IDLE; to <= KFI_EP_DEAD; to++) {
+			bool allowed = table[from][to] == 'x';
+
+			KUNIT_EXPECT_EQ_MSG(test, allowed, kfi_ep_arrow(from, to), "%d to %d", from, to);
+			ep->state = from;
+			KUNIT_EXPECT_EQ(test, allowed ? from : -1, kfi_ep_move(ep, to));
+			KUNIT_EXPECT_EQ(test, allowed ? to : from, ep->state);
+		}
+	}
+}
+
+static void ep_bad_infos(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct kfi_info *info = fake_info(w, KFI_EP_UNSPEC);
+	int users = atomic_read(&w->domain.obj.users);
+	struct kfid_ep *ep;
+	struct kfid bogus;
+
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_endpoint(&w->domain.fid, NULL, &ep, NULL));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_endpoint(&w->domain.fid, info, &ep, NULL));
+	info->ep_attr->type = KFI_EP_RDM;
+	info->tx_attr->inject_size = KFI_INJECT_MAX + 1;
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_endpoint(&w->domain.fid, info, &ep, NULL));
+	info->tx_attr->inject_size = 0;
+	info->rx_attr->size = SIZE_MAX;
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_endpoint(&w->domain.fid, info, &ep, NULL));
+	info->rx_attr->size = 0;
+	info->ep_attr->type = KFI_EP_MSG;
+	info->handle = &bogus;			/* never looked into */
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_endpoint(&w->domain.fid, info, &ep, NULL));
+	info->handle = NULL;
+	w->fabric.dead = true;
+	KUNIT_EXPECT_EQ(test, -ENODEV, kfi_endpoint(&w->domain.fid, info, &ep, NULL));
+	KUNIT_EXPECT_EQ(test, users, atomic_read(&w->domain.obj.users));
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_scalable_ep(&w->domain.fid, info, &ep, NULL));
+	kfi_freeinfo(info);
+	fake_close(w);
+}
+
+static void ep_bindings(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test), *other = fake_open(test);
+	struct kfi_info *info = fake_info(w, KFI_EP_RDM);
+	struct kfid_cq *cq = fake_cq(w, 8, 0, NULL, NULL), *far = fake_cq(other, 8, 0, NULL, NULL);
+	struct kfid_eq *eq = fake_eq(w, 8), *far_eq = fake_eq(other, 8);
+	struct kfid_cntr *cntr;
+	struct kfid_ep *ep;
+	u8 buf[8];
+
+	KUNIT_ASSERT_EQ(test, 0, kfi_cntr_open(&w->domain.fid, NULL, &cntr, NULL));
+	KUNIT_ASSERT_EQ(test, 0, kfi_endpoint(&w->domain.fid, info, &ep, NULL));
+	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_send(ep, buf, 8, NULL, 0, NULL));
+	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_recv(ep, buf, 8, NULL, 0, NULL));
+	KUNIT_EXPECT_EQ(test, -KFI_ENOCQ, kfi_enable(ep));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_ep_bind(ep, &cq->fid, 0));
+	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_ep_bind(ep, &cq->fid, KFI_RECV | KFI_READ));
+	KUNIT_EXPECT_EQ(test, -KFI_EDOMAIN, kfi_ep_bind(ep, &far->fid, KFI_RECV));
+	KUNIT_EXPECT_EQ(test, -KFI_EDOMAIN, kfi_ep_bind(ep, &far_eq->fid, 0));
+	KUNIT_EXPECT_EQ(test, -KFI_EDOMAIN, kfi_ep_bind(ep, &other->av->fid, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_ep_bind(ep, &ep->fid, 0));
+	KUNIT_EXPECT_EQ(test, 0, kfi_ep_bind(ep, &cq->fid, KFI_RECV));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_ep_bind(ep, &cq->fid, KFI_RECV | KFI_TRANSMIT));
+	KUNIT_EXPECT_EQ(test, -KFI_ENOCQ, kfi_enable(ep));
+	KUNIT_EXPECT_EQ(test, 0, kfi_ep_bind(ep, &cq->fid, KFI_TRANSMIT));
+	KUNIT_EXPECT_EQ(test, -KFI_ENOAV, kfi_enable(ep));
+	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_ep_bind(ep, &w->av->fid, KFI_RECV));
+	KUNIT_EXPECT_EQ(test, 0, kfi_ep_bind(ep, &w->av->fid, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_ep_bind(ep, &w->av->fid, 0));
+	KUNIT_EXPECT_EQ(test, 0, kfi_ep_bind(ep, &eq->fid, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_ep_bind(ep, &eq->fid, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_ep_bind(ep, &cntr->fid, 0));
+	KUNIT_EXPECT_EQ(test, 0, kfi_ep_bind(ep, &cntr->fid, KFI_SEND | KFI_WRITE));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_ep_bind(ep, &cntr->fid, KFI_READ | KFI_WRITE));
+	KUNIT_EXPECT_EQ(test, 0, kfi_enable(ep));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_enable(ep));
+	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_ep_bind(ep, &cntr->fid, KFI_READ));
+	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_close(&cq->fid));
+	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_close(&eq->fid));
+	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_close(&cntr->fid));
+	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_close(&w->av->fid));
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_connect(ep, buf, NULL, 0));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&far->fid));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&eq->fid));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&far_eq->fid));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cntr->fid));
+	kfi_freeinfo(info);
+	fake_close(other);
+	fake_close(w);
+}
+
+static void ep_capabilities(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct kfi_info *info = fake_info(w, KFI_EP_RDM);
+	struct kfid_cq *cq = fake_cq(w, 8, 0, NULL, NULL);
+	struct kfid_ep *ep;
+	u8 buf[8];
+
+	info->caps = KFI_MSG | KFI_SEND;
+	KUNIT_ASSERT_EQ(test, 0, kfi_endpoint(&w->domain.fid, info, &ep, NULL));
+	KUNIT_EXPECT_EQ(test, 0, kfi_ep_bind(ep, &cq->fid, KFI_TRANSMIT));	/* no receive, no queue for it */
+	KUNIT_EXPECT_EQ(test, 0, kfi_ep_bind(ep, &w->av->fid, 0));
+	KUNIT_EXPECT_EQ(test, 0, kfi_enable(ep));
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_recv(ep, buf, 8, NULL, 0, NULL));
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_tsend(ep, buf, 8, NULL, 0, 0, NULL));
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_read(ep, buf, 8, NULL, 0, 0, 0, NULL));
+	KUNIT_EXPECT_EQ(test, 0, kfi_send(ep, buf, 8, NULL, 0, NULL));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
+	kfi_freeinfo(info);
+	fake_close(w);
+}
+
+static void ep_options(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct kfi_info *info = fake_info(w, KFI_EP_RDM);
+	size_t value = 4096, len = sizeof(value);
+	struct kfid_ep *ep;
+	u8 name[16];
+
+	KUNIT_ASSERT_EQ(test, 0, kfi_endpoint(&w->domain.fid, info, &ep, NULL));
+	KUNIT_EXPECT_EQ(test, 0, kfi_setopt(&ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &value, len));
+	value = 0;
+	KUNIT_EXPECT_EQ(test, 0, kfi_getopt(&ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &value, &len));
+	KUNIT_EXPECT_EQ(test, 4096, value);
+	KUNIT_EXPECT_EQ(test, 4096, kfi_to_ep(ep)->min_multi_recv);
+	KUNIT_EXPECT_EQ(test, 0, kfi_getopt(&ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_CM_DATA_SIZE, &value, &len));
+	KUNIT_EXPECT_EQ(test, 32, value);
+	KUNIT_EXPECT_EQ(test, -ENOPROTOOPT, kfi_setopt(&ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_CM_DATA_SIZE, &value, len));
+	KUNIT_EXPECT_EQ(test, -ENOPROTOOPT, kfi_setopt(&ep->fid, 7, KFI_OPT_MIN_MULTI_RECV, &value, len));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_setopt(&ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &value, 4));
+	KUNIT_EXPECT_EQ(test, -ENOPROTOOPT, kfi_getopt(&ep->fid, KFI_OPT_ENDPOINT, 999, &value, &len));
+	len = 4;
+	KUNIT_EXPECT_EQ(test, -KFI_ETOOSMALL, kfi_getopt(&ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_TX_SIZE, &value, &len));
+	KUNIT_EXPECT_EQ(test, sizeof(size_t), len);
+
+	len = 3;
+	memset(name, 0, sizeof(name));
+	KUNIT_EXPECT_EQ(test, -KFI_ETOOSMALL, kfi_getname(&ep->fid, name, &len));
+	KUNIT_EXPECT_EQ(test, KFI_WORLD_ADDRLEN, len);
+	KUNIT_EXPECT_EQ(test, 0x5a, name[2]);
+	KUNIT_EXPECT_EQ(test, 0, name[3]);
+	len = sizeof(name);
+	KUNIT_EXPECT_EQ(test, 0, kfi_getname(&ep->fid, name, &len));
+	KUNIT_EXPECT_EQ(test, KFI_WORLD_ADDRLEN, len);
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_setname(&ep->fid, name, len));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_setname(&ep->fid, name, KFI_ADDR_MAX + 1));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
+	kfi_freeinfo(info);
+	fake_close(w);
+}
+
+/* ---- the end ---- */
+
+/* One end for each operation; entries stay when the endpoint is gone. */
+static void ep_close_flushes(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct kfi_info *info = fake_info(w, KFI_EP_RDM);
+	struct kfid_cq *cq = fake_cq(w, 64, 0, NULL, NULL);
+	struct kfid_ep *ep = fake_rdm(w, info, cq);
+	struct kfi_cq_err_entry wc = {};
+	unsigned long seen = 0;
+	u8 buf[8];
+	long i;
+
+	for (i = 0; i < 5; i++) {
+		KUNIT_EXPECT_EQ(test, 0, kfi_send(ep, buf, 8, NULL, 0, (void *)(i + 1)));
+		KUNIT_EXPECT_EQ(test, 0, kfi_recv(ep, buf, 8, NULL, KFI_ADDR_UNSPEC, (void *)(i + 11)));
+	}
+	fake_finish(to_fake(ep), 0);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
+	KUNIT_EXPECT_EQ(test, 1, kfi_cq_read(cq, &wc, 1));
+	KUNIT_EXPECT_PTR_EQ(test, (void *)1, wc.op_context);
+	for (i = 0; kfi_cq_readerr(cq, &wc, 0) == 1; i++) {
+		KUNIT_EXPECT_EQ(test, ECANCELED, wc.err);
+		KUNIT_EXPECT_FALSE(test, __test_and_set_bit((unsigned long)wc.op_context, &seen));
+	}
+	KUNIT_EXPECT_EQ(test, 9, i);
+	KUNIT_EXPECT_EQ(test, 0xf83c, seen);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
+	kfi_freeinfo(info);
+	fake_close(w);
+}
+
+struct late {
+	struct kfi_cqe	cqe;
+	atomic_t	begun;
+	atomic_t	ended;
+};
+
+static void late_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+	struct late *l = container_of(cqe, struct late, cqe);
+
+	atomic_inc(&l->begun);
+	msleep(100);
+	atomic_inc(&l->ended);
+}
+
+/* kfi_close() comes back only when the last done() has. */
+static void ep_close_waits_for_done(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct kfi_info *info = fake_info(w, KFI_EP_RDM);
+	struct kfid_cq *cq = fake_cq(w, 64, 0, NULL, NULL);
+	struct kfid_ep *ep = fake_rdm(w, info, cq);
+	struct late late = { .cqe.done = late_done };
+	struct kfi_msg msg = { .context = &late.cqe };
+
+	KUNIT_EXPECT_EQ(test, 0, kfi_sendmsg(ep, &msg, KFI_CQE));
+	fake_finish(to_fake(ep), 0);
+	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&late.begun)));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&late.ended));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
+	kfi_freeinfo(info);
+	fake_close(w);
+}
+
+static void quick_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+	atomic_inc(&container_of(cqe, struct late, cqe)->ended);
+}
+
+/* Nobody polls a direct queue while its owner closes the endpoint: closing does. */
+static void ep_close_direct(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct kfi_info *info = fake_info(w, KFI_EP_RDM);
+	struct kfid_cq *cq = fake_cq(w, 64, KFI_CQ_DIRECT, NULL, NULL);
+	struct kfid_ep *ep = fake_rdm(w, info, cq);
+	struct late late = { .cqe.done = quick_done };
+	struct kfi_msg msg = { .context = &late.cqe };
+
+	KUNIT_EXPECT_EQ(test, 0, kfi_sendmsg(ep, &msg, KFI_CQE));
+	KUNIT_EXPECT_EQ(test, 0, kfi_sendmsg(ep, &msg, KFI_CQE));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
+	KUNIT_EXPECT_EQ(test, 2, atomic_read(&late.ended));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
+	kfi_freeinfo(info);
+	fake_close(w);
+}
+
+static void ep_husk(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct kfi_info *info = fake_info(w, KFI_EP_RDM);
+	struct kfid_cq *cq = fake_cq(w, 64, 0, NULL, NULL);
+	struct kfid_eq *eq = fake_eq(w, 8);
+	struct kfi_cq_err_entry wc = {};
+	struct kfi_eq_err_entry err = {};
+	struct kfid_ep *ep;
+	size_t len = 8;
+	u8 buf[8];
+
+	KUNIT_ASSERT_EQ(test, 0, kfi_endpoint(&w->domain.fid, info, &ep, NULL));
+	KUNIT_ASSERT_EQ(test, 0, kfi_ep_bind(ep, &cq->fid, KFI_TRANSMIT | KFI_RECV));
+	KUNIT_ASSERT_EQ(test, 0, kfi_ep_bind(ep, &w->av->fid, 0));
+	KUNIT_ASSERT_EQ(test, 0, kfi_ep_bind(ep, &eq->fid, 0));
+	KUNIT_ASSERT_EQ(test, 0, kfi_enable(ep));
+	KUNIT_EXPECT_EQ(test, 0, kfi_send(ep, buf, 8, NULL, 0, &w));
+	KUNIT_EXPECT_EQ(test, 0, kfi_recv(ep, buf, 8, NULL, KFI_ADDR_UNSPEC, &ep));
+	kfi_ep_kill(kfi_to_ep(ep));
+	kfi_ep_kill(kfi_to_ep(ep));
+	KUNIT_EXPECT_EQ(test, -ENODEV, to_fake(ep)->stopped);
+	KUNIT_EXPECT_EQ(test, 1, to_fake(ep)->stops);
+	KUNIT_EXPECT_EQ(test, 1, kfi_cq_readerr(cq, &wc, 0));
+	KUNIT_EXPECT_EQ(test, ENODEV, wc.err);
+	KUNIT_EXPECT_EQ(test, 1, kfi_cq_readerr(cq, &wc, 0));
+	KUNIT_EXPECT_EQ(test, ENODEV, wc.err);
+	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_cq_readerr(cq, &wc, 0));
+	KUNIT_EXPECT_EQ(test, sizeof(err), kfi_eq_readerr(eq, &err, 0));
+	KUNIT_EXPECT_EQ(test, ENODEV, err.err);
+	KUNIT_EXPECT_PTR_EQ(test, &ep->fid, err.fid);
+	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_eq_readerr(eq, &err, 0));
+	KUNIT_EXPECT_EQ(test, -ENODEV, kfi_send(ep, buf, 8, NULL, 0, NULL));
+	KUNIT_EXPECT_EQ(test, -ENODEV, kfi_recv(ep, buf, 8, NULL, KFI_ADDR_UNSPEC, NULL));
+	KUNIT_EXPECT_EQ(test, -ENODEV, kfi_enable(ep));
+	KUNIT_EXPECT_EQ(test, -ENODEV, kfi_getname(&ep->fid, buf, &len));
+	KUNIT_EXPECT_EQ(test, -ENODEV, kfi_ep_bind(ep, &cq->fid, KFI_RECV));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&eq->fid));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
+	kfi_freeinfo(info);
+	fake_close(w);
+}
+
+struct racer {
+	struct kfid_ep	*ep;
+	atomic_t	accepted;
+	atomic_t	tasks;
+	atomic_t	odd;
+	bool		stop;
+};
+
+static int racer_fn(void *arg)
+{
+	struct racer *r = arg;
+	ssize_t ret;
+
+	while (!READ_ONCE(r->stop)) {
+		ret = kfi_send(r->ep, NULL, 0, NULL, 0, NULL);
+		if (!ret)
+			atomic_inc(&r->accepted);
+		else if (ret != -EAGAIN && ret != -ENODEV)
+			atomic_inc(&r->odd);
+		if (!ret)
+			fake_finish(to_fake(r->ep), 0);
+		cond_resched();
+	}
+	atomic_dec(&r->tasks);
+	return 0;
+}
+
+static unsigned int drain(struct kfid_cq *cq)
+{
+	struct kfi_cq_tagged_entry e;
+	struct kfi_cq_err_entry wc = {};
+	unsigned int n = 0;
+
+	while (kfi_cq_read(cq, &e, 1) == 1 || kfi_cq_readerr(cq, &wc, 0) == 1)
+		n++;
+	return n;
+}
+
+/* Posts race with the end of the network: refused, or ended once. The fake provider warns of a post after its stop. */
+static void ep_kill_races(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct kfi_info *info = fake_info(w, KFI_EP_RDM);
+	struct kfid_cq *cq = fake_cq(w, 1 << 18, 0, NULL, NULL);
+	struct racer r;
+	int round, i;
+
+	for (round = 0; round < 20; round++) {
+		r = (struct racer){ .ep = fake_rdm(w, info, cq), .tasks = ATOMIC_INIT(2) };
+		for (i = 0; i < 2; i++)
+			kthread_run(racer_fn, &r, "kfi_racer");
+		KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&r.accepted) > 50));
+		kfi_ep_kill(kfi_to_ep(r.ep));
+		KUNIT_EXPECT_TRUE(test, list_empty(&to_fake(r.ep)->ops));
+		WRITE_ONCE(r.stop, true);
+		KUNIT_ASSERT_TRUE(test, fake_soon(!atomic_read(&r.tasks)));
+		KUNIT_EXPECT_EQ(test, atomic_read(&r.accepted), drain(cq));
+		KUNIT_EXPECT_EQ(test, 0, atomic_read(&r.odd));
+		KUNIT_EXPECT_EQ(test, 0, kfi_close(&r.ep->fid));
+	}
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
+	kfi_freeinfo(info);
+	fake_close(w);
+}
+
+/* ---- connections ---- */
+
+struct cm {
+	struct kfi_world	*w;
+	struct kfi_info		*info;
+	struct kfid_cq		*cq;
+	struct kfid_eq		*eq;
+	struct kfid_pep		*pep;
+};
+
+static void cm_open(struct kunit *test, struct cm *cm)
+{
+	cm->w = fake_open(test);
+	cm->info = fake_info(cm->w, KFI_EP_MSG);
+	cm->cq = fake_cq(cm->w, 64, 0, NULL, NULL);
+	cm->eq = fake_eq(cm->w, 16);
+	KUNIT_ASSERT_EQ(test, 0, kfi_passive_ep(&cm->w->fabric.fid, cm->info, &cm->pep, NULL));
+}
+
+static void cm_close(struct kunit *test, struct cm *cm)
+{
+	if (cm->pep)
+		KUNIT_EXPECT_EQ(test, 0, kfi_close(&cm->pep->fid));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cm->eq->fid));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cm->cq->fid));
+	kfi_freeinfo(cm->info);
+	fake_close(cm->w);
+}
+
+static struct kfid_ep *cm_ep(struct kunit *test, struct cm *cm, struct kfi_info *info)
+{
+	struct kfid_ep *ep = NULL;
+
+	KUNIT_ASSERT_EQ(test, 0, kfi_endpoint(&cm->w->domain.fid, info, &ep, NULL));
+	KUNIT_ASSERT_EQ(test, 0, kfi_ep_bind(ep, &cm->cq->fid, KFI_TRANSMIT | KFI_RECV));
+	KUNIT_ASSERT_EQ(test, 0, kfi_ep_bind(ep, &cm->eq->fid, 0));
+	return ep;
+}
+
+static struct kfi_info *cm_request(struct kunit *test, struct cm *cm)
+{
+	struct { struct kfi_eq_cm_entry entry; u8 data[32]; } room = {};
+	u32 event = ~0;
+
+	KUNIT_EXPECT_GT(test, kfi_eq_read(cm->eq, &event, &room, sizeof(room), 0), 0);
+	KUNIT_EXPECT_EQ(test, KFI_CONNREQ, event);
+	KUNIT_EXPECT_PTR_EQ(test, &cm->pep->fid, room.entry.fid);
+	KUNIT_ASSERT_NOT_NULL(test, room.entry.info);
+	return room.entry.info;
+}
+
+static void expect_event(struct kunit *test, struct cm *cm, u32 want, struct kfid_ep *ep)
+{
+	struct { struct kfi_eq_cm_entry entry; u8 data[32]; } room = {};
+	u32 event = ~0;
+
+	KUNIT_EXPECT_EQ(test, sizeof(room.entry), kfi_eq_read(cm->eq, &event, &room, sizeof(room), 0));
+	KUNIT_EXPECT_EQ(test, want, event);
+	KUNIT_EXPECT_PTR_EQ(test, &ep->fid, room.entry.fid);
+}
+
+static void cm_connect(struct kunit *test)
+{
+	struct kfi_cq_err_entry wc = {};
+	struct kfid_ep *ep;
+	u8 addr[8] = { 1 }, data[64] = {}, buf[8];
+	struct cm cm;
+
+	cm_open(test, &cm);
+	ep = cm_ep(test, &cm, cm.info);
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_ep_bind(ep, &cm.w->av->fid, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_connect(ep, addr, data, 33));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_connect(ep, addr, NULL, 3));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_connect(ep, NULL, NULL, 0));
+	KUNIT_EXPECT_EQ(test, -ENOTCONN, kfi_shutdown(ep, 0));
+	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_shutdown(ep, 1));
+	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_accept(ep, NULL, 0));	/* has no request; is enabled now */
+	KUNIT_EXPECT_EQ(test, -ENOTCONN, kfi_send(ep, buf, 8, NULL, 0, NULL));
+	KUNIT_EXPECT_EQ(test, 0, kfi_recv(ep, buf, 8, NULL, 0, &cm));
+	to_fake(ep)->refuse = -ENETUNREACH;
+	KUNIT_EXPECT_EQ(test, -ENETUNREACH, kfi_connect(ep, addr, NULL, 0));
+	to_fake(ep)->refuse = 0;
+	KUNIT_EXPECT_EQ(test, 0, kfi_connect(ep, addr, data, 32));
+	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_connect(ep, addr, NULL, 0));
+	KUNIT_EXPECT_EQ(test, -ENOTCONN, kfi_send(ep, buf, 8, NULL, 0, NULL));
+	KUNIT_EXPECT_EQ(test, 0, kfi_ep_connected(kfi_to_ep(ep), NULL, 0));
+	KUNIT_EXPECT_EQ(test, -ECANCELED, kfi_ep_connected(kfi_to_ep(ep), NULL, 0));
+	expect_event(test, &cm, KFI_CONNECTED, ep);
+	KUNIT_EXPECT_EQ(test, -EISCONN, kfi_connect(ep, addr, NULL, 0));
+	KUNIT_EXPECT_EQ(test, 0, kfi_send(ep, buf, 8, NULL, 0, NULL));
+	KUNIT_EXPECT_EQ(test, 0, kfi_shutdown(ep, 0));
+	fake_finish(to_fake(ep), 0);
+	KUNIT_EXPECT_EQ(test, 1, kfi_cq_read(cm.cq, &wc, 1));
+	kfi_ep_disconnected(kfi_to_ep(ep), -ESHUTDOWN);
+	kfi_ep_disconnected(kfi_to_ep(ep), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, 1, kfi_cq_readerr(cm.cq, &wc, 0));	/* the receive, before the event */
+	KUNIT_EXPECT_EQ(test, ESHUTDOWN, wc.err);
+	expect_event(test, &cm, KFI_SHUTDOWN, ep);
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, kfi_send(ep, buf, 8, NULL, 0, NULL));
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, kfi_recv(ep, buf, 8, NULL, 0, NULL));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
+	cm_close(test, &cm);
+}
+
+static void cm_refused(struct kunit *test)
+{
+	struct kfi_eq_err_entry err = {};
+	u8 addr[8] = { 1 };
+	struct kfid_ep *ep;
+	struct cm cm;
+
+	cm_open(test, &cm);
+	ep = cm_ep(test, &cm, cm.info);
+	KUNIT_EXPECT_EQ(test, 0, kfi_connect(ep, addr, NULL, 0));
+	kfi_ep_refused(kfi_to_ep(ep), -ECONNREFUSED, "full", 4);
+	kfi_ep_refused(kfi_to_ep(ep), -ECONNREFUSED, "full", 4);
+	KUNIT_EXPECT_EQ(test, sizeof(err), kfi_eq_readerr(cm.eq, &err, 0));
+	KUNIT_EXPECT_EQ(test, ECONNREFUSED, err.err);
+	KUNIT_EXPECT_EQ(test, 4, err.err_data_size);
+	KUNIT_EXPECT_EQ(test, 0, memcmp(err.err_data, "full", 4));
+	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_eq_readerr(cm.eq, &err, 0));
+	KUNIT_EXPECT_EQ(test, -ECANCELED, kfi_ep_connected(kfi_to_ep(ep), NULL, 0));
+	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_connect(ep, addr, NULL, 0));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
+	cm_close(test, &cm);
+}
+
+static void cm_requests(struct kunit *test)
+{
+	struct fake_req req[5] = {};
+	struct kfi_info *info[4];
+	int backlog = 4, i;
+	struct kfi_pep *pep;
+	struct kfid_ep *ep;
+	u8 peer[8] = { 7 };
+	struct cm cm;
+
+	cm_open(test, &cm);
+	pep = kfi_to_pep(cm.pep);
+	KUNIT_EXPECT_EQ(test, -KFI_ENOEQ, kfi_listen(cm.pep));
+	KUNIT_EXPECT_EQ(test, 0, kfi_pep_bind(cm.pep, &cm.eq->fid, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_pep_bind(cm.pep, &cm.eq->fid, 0));
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, kfi_pep_connreq(pep, &req[0].req, peer, 8, NULL, 0));
+	KUNIT_EXPECT_EQ(test, 0, kfi_control(&cm.pep->fid, KFI_BACKLOG, &backlog));
+	KUNIT_EXPECT_EQ(test, 0, kfi_listen(cm.pep));
+	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_listen(cm.pep));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_pep_connreq(pep, &req[0].req, peer, 8, peer, KFI_CM_DATA_MAX + 1));
+	for (i = 0; i < 4; i++)
+		KUNIT_EXPECT_EQ(test, 0, kfi_pep_connreq(pep, &req[i].req, peer, 8, NULL, 0));
+	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_pep_connreq(pep, &req[4].req, peer, 8, NULL, 0));
+	for (i = 0; i < 3; i++)
+		info[i] = cm_request(test, &cm);
+	KUNIT_EXPECT_EQ(test, 0, memcmp(info[0]->dest_addr, peer, 8));
+	KUNIT_EXPECT_PTR_EQ(test, &req[0].req.fid, info[0]->handle);
+
+	/* 3: its peer gives up, before anybody has read of it */
+	KUNIT_EXPECT_TRUE(test, kfi_connreq_gone(&req[3].req));
+	KUNIT_EXPECT_FALSE(test, kfi_connreq_gone(&req[3].req));
+
+	/* 0: rejected, once; handles that are not (any more) known are not followed */
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_reject(cm.pep, (struct kfid *)0x1234, NULL, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_reject(cm.pep, info[0]->handle, peer, 33));
+	KUNIT_EXPECT_EQ(test, 0, kfi_reject(cm.pep, info[0]->handle, peer, 8));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_reject(cm.pep, info[0]->handle, NULL, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_endpoint(&cm.w->domain.fid, info[0], &ep, NULL));
+	KUNIT_EXPECT_EQ(test, 1, req[0].rejected);
+
+	/* 1: accepted */
+	ep = cm_ep(test, &cm, info[1]);
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_reject(cm.pep, info[1]->handle, NULL, 0));
+	KUNIT_EXPECT_FALSE(test, kfi_connreq_gone(&req[1].req));
+	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_close(&cm.pep->fid));
+	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_connect(ep, peer, NULL, 0));
+	KUNIT_EXPECT_EQ(test, 0, kfi_accept(ep, NULL, 0));
+	KUNIT_EXPECT_EQ(test, 0, kfi_ep_connected(kfi_to_ep(ep), NULL, 0));
+	expect_event(test, &cm, KFI_CONNECTED, ep);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
+	KUNIT_EXPECT_EQ(test, 0, req[1].rejected);
+
+	/* 2: its endpoint closes without having accepted */
+	ep = cm_ep(test, &cm, info[2]);
+	KUNIT_EXPECT_EQ(test, 0, req[2].rejected);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
+	KUNIT_EXPECT_EQ(test, 1, req[2].rejected);
+
+	/* 4: waits, with its event unread, while the listener closes */
+	KUNIT_EXPECT_EQ(test, 0, kfi_pep_connreq(pep, &req[4].req, peer, 8, NULL, 0));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cm.pep->fid));
+	KUNIT_EXPECT_EQ(test, 1, req[4].rejected);
+	cm.pep = NULL;
+	for (i = 0; i < 3; i++)
+		kfi_freeinfo(info[i]);
+	cm_close(test, &cm);
+}
+
+static void cm_dead_listener(struct kunit *test)
+{
+	struct kfi_eq_err_entry err = {};
+	struct fake_req req = {};
+	struct kfi_info *info;
+	u8 peer[8] = { 7 };
+	struct cm cm;
+
+	cm_open(test, &cm);
+	KUNIT_EXPECT_EQ(test, 0, kfi_pep_bind(cm.pep, &cm.eq->fid, 0));
+	KUNIT_EXPECT_EQ(test, 0, kfi_listen(cm.pep));
+	KUNIT_EXPECT_EQ(test, 0, kfi_pep_connreq(kfi_to_pep(cm.pep), &req.req, peer, 8, NULL, 0));
+	info = cm_request(test, &cm);
+	kfi_pep_kill(kfi_to_pep(cm.pep));
+	kfi_pep_kill(kfi_to_pep(cm.pep));
+	KUNIT_EXPECT_EQ(test, 1, req.rejected);
+	KUNIT_EXPECT_EQ(test, sizeof(err), kfi_eq_readerr(cm.eq, &err, 0));
+	KUNIT_EXPECT_EQ(test, ENODEV, err.err);
+	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_eq_readerr(cm.eq, &err, 0));
+	KUNIT_EXPECT_EQ(test, -ENODEV, kfi_listen(cm.pep));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_reject(cm.pep, info->handle, NULL, 0));
+	kfi_freeinfo(info);
+	cm_close(test, &cm);
+}
+
+static struct kunit_case ep_cases[] = {
+	KUNIT_CASE(ep_arrows),
+	KUNIT_CASE(ep_bad_infos),
+	KUNIT_CASE(ep_bindings),
+	KUNIT_CASE(ep_capabilities),
+	KUNIT_CASE(ep_options),
+	KUNIT_CASE(ep_close_flushes),
+	KUNIT_CASE(ep_close_waits_for_done),
+	KUNIT_CASE(ep_close_direct),
+	KUNIT_CASE(ep_husk),
+	KUNIT_CASE_SLOW(ep_kill_races),
+	KUNIT_CASE(cm_connect),
+	KUNIT_CASE(cm_refused),
+	KUNIT_CASE(cm_requests),
+	KUNIT_CASE(cm_dead_listener),
+	{}
+};
+
+static struct kunit_suite ep_suite = {
+	.name = "kfi_ep",
+	.test_cases = ep_cases,
+};
+
+kunit_test_suite(ep_suite);

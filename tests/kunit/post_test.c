@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Posting: what is refused, and what reaches the provider.
+ */
+#include <linux/delay.h>
+#include <linux/scatterlist.h>
+#include <linux/slab.h>
+#include "fake.h"
+
+struct post_world {
+	struct kfi_world	*w;
+	struct kfi_info		*info;
+	struct kfid_cq		*cq;
+	struct kfid_ep		*ep;
+	struct fake_ep		*fake;
+};
+
+static void post_open(struct kunit *test, struct post_world *p)
+{
+	p->w = fake_open(test);
+	p->info = fake_info(p->w, KFI_EP_RDM);
+	p->cq = fake_cq(p->w, 64, 0, NULL, NULL);
+	p->ep = fake_rdm(p->w, p->info, p->cq);
+	p->fake = to_fake(p->ep);
+}
+
+static void post_close(struct kunit *test, struct post_world *p)
+{
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&p->ep->fid));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&p->cq->fid));
+	kfi_freeinfo(p->info);
+	fake_close(p->w);
+}
+
+static struct kfi_oper *posted(struct post_world *p)
+{
+	return list_last_entry(&p->fake->ops, struct kfi_oper, link);
+}
+
+/* Nothing was accepted, nothing is in use, no slot is taken. */
+static void expect_untouched(struct kunit *test, struct post_world *p)
+{
+	struct kfi_ep *ep = kfi_to_ep(p->ep);
+
+	KUNIT_EXPECT_TRUE(test, list_empty(&p->fake->ops));
+	KUNIT_EXPECT_EQ(test, 0, sbitmap_weight(&ep->tx.sb));
+	KUNIT_EXPECT_EQ(test, 0, sbitmap_weight(&ep->rx.sb));
+	KUNIT_EXPECT_EQ(test, 64, atomic_read(&ep->tx_cq->free));
+}
+
+static void post_refusals(struct kunit *test)
+{
+	static u8 buf[128];
+	struct kvec iov[5] = {
+		{ buf, 10 }, { buf, 10 }, { buf, 10 }, { buf, 10 }, { buf, 10 },
+	};
+	struct kvec huge = { buf, 65537 }, over[2] = { { buf, SIZE_MAX }, { buf, 2 } }, small = { buf, 65 };
+	struct { struct kfi_msg msg; u64 flags; int ret; } c[] = {
+		{ { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 5 }, 0, -EINVAL },
+		{ { .type = KFI_KVEC, .iov_count = 1 }, 0, -EINVAL },
+		{ { .type = 77, .msg_iov = iov, .iov_count = 1 }, 0, -EINVAL },
+		{ { .type = KFI_KVEC, .msg_iov = over, .iov_count = 2 }, 0, -EINVAL },
+		{ { .type = KFI_KVEC, .msg_iov = &huge, .iov_count = 1 }, 0, -EMSGSIZE },
+		{ { .type = KFI_KVEC, .msg_iov = &small, .iov_count = 1 }, KFI_INJECT, -EINVAL },
+		{ { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 1 }, KFI_MULTI_RECV, -KFI_EBADFLAGS },
+		{ { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 1 }, KFI_TAGGED, -KFI_EBADFLAGS },
+		{ { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 1 }, 1, -KFI_EBADFLAGS },
+		{ { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 1 }, KFI_DELIVERY_COMPLETE, -EOPNOTSUPP },
+		{ { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 1 }, KFI_MATCH_COMPLETE, -EOPNOTSUPP },
+		{ { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 1 }, KFI_CQE, -EINVAL },
+		{ { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 1 }, KFI_INVALIDATE | KFI_REMOTE_CQ_DATA, -EINVAL },
+	};
+	struct post_world p;
+	unsigned int i;
+
+	post_open(test, &p);
+	for (i = 0; i < ARRAY_SIZE(c); i++) {
+		KUNIT_EXPECT_EQ_MSG(test, c[i].ret, kfi_sendmsg(p.ep, &c[i].msg, c[i].flags), "case %u", i);
+		expect_untouched(test, &p);
+	}
+	p.fake->refuse = -ENETDOWN;
+	KUNIT_EXPECT_EQ(test, -ENETDOWN, kfi_send(p.ep, buf, 10, NULL, 0, NULL));
+	expect_untouched(test, &p);
+	post_close(test, &p);
+}
+
+static void post_recv_refusals(struct kunit *test)
+{
+	static u8 buf[128];
+	struct kvec iov[2] = { { buf, 10 }, { buf, 10 } };
+	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 2 };
+	struct kfi_msg_tagged tmsg = { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 1 };
+	struct kfi_cqe cqe = {};
+	struct post_world p;
+
+	post_open(test, &p);
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_recvmsg(p.ep, &msg, KFI_MULTI_RECV));
+	msg.iov_count = 1;
+	msg.context = &cqe;
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_recvmsg(p.ep, &msg, KFI_MULTI_RECV | KFI_CQE));
+	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_recvmsg(p.ep, &msg, KFI_INJECT));
+	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_recvmsg(p.ep, &msg, KFI_PEEK));
+	KUNIT_EXPECT_EQ(test, -ENOENT, kfi_cancel(&p.ep->fid, &cqe));
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_trecvmsg(p.ep, &tmsg, KFI_MULTI_RECV));
+	expect_untouched(test, &p);
+	post_close(test, &p);
+}
+
+static void post_rma(struct kunit *test)
+{
+	static u8 buf[128];
+	struct kvec iov = { buf, 100 };
+	struct kfi_rma_iov rma[3] = { { 0, 60, 1 }, { 60, 40, 2 }, { 0, 0, 3 } };
+	struct kfi_msg_rma msg = {
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .rma_iov = rma, .rma_iov_count = 1,
+	};
+	struct post_world p;
+
+	post_open(test, &p);
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_writemsg(p.ep, &msg, 0));	/* lengths differ */
+	msg.rma_iov_count = 0;
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_writemsg(p.ep, &msg, 0));
+	msg.rma_iov_count = 3;
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_readmsg(p.ep, &msg, 0));	/* beyond rma_iov_limit */
+	msg.rma_iov_count = 2;
+	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_readmsg(p.ep, &msg, KFI_INJECT));
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_writemsg(p.ep, &msg, KFI_TAGGED));
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_writemsg(p.ep, &msg, KFI_COMMIT_COMPLETE));
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_flush(p.ep, 0, rma, 1, KFI_DELIVERY_COMPLETE, NULL));
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_atomicmsg(p.ep, NULL, 0));
+	expect_untouched(test, &p);
+
+	KUNIT_EXPECT_EQ(test, 0, kfi_readmsg(p.ep, &msg, 0));
+	memset(rma, 0xff, sizeof(rma));		/* copied */
+	KUNIT_EXPECT_EQ(test, KFI_OPC_READ, posted(&p)->code);
+	KUNIT_EXPECT_EQ(test, 2, posted(&p)->rma_count);
+	KUNIT_EXPECT_EQ(test, 60, posted(&p)->rma[0].len);
+	KUNIT_EXPECT_EQ(test, 2, posted(&p)->rma[1].key);
+	KUNIT_EXPECT_EQ(test, ITER_DEST, iov_iter_rw(&posted(&p)->iter));
+	post_close(test, &p);
+}
+
+static void expect_bytes(struct kunit *test, struct kfi_oper *op, const u8 *want, size_t len)
+{
+	struct iov_iter iter = op->iter;
+	u8 *got = kunit_kzalloc(test, len + 1, GFP_KERNEL);
+
+	KUNIT_EXPECT_EQ(test, len, op->len);
+	KUNIT_EXPECT_EQ(test, len, iov_iter_count(&iter));
+	KUNIT_EXPECT_EQ(test, len, copy_from_iter(got, len, &iter));
+	KUNIT_EXPECT_EQ(test, 0, memcmp(want, got, len));
+}
+
+/* The vector is copied, the data is not; with KFI_INJECT it is. */
+static void post_payload(struct kunit *test)
+{
+	u8 *page = (u8 *)get_zeroed_page(GFP_KERNEL);
+	struct kvec iov[2];
+	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 2, .data = 5 };
+	struct bio_vec bv[2];
+	struct post_world p;
+	u8 want[30];
+	int i;
+
+	post_open(test, &p);
+	for (i = 0; i < 200; i++)
+		page[i] = i;
+	memcpy(want, page + 7, 10);
+	memcpy(want + 10, page + 100, 20);
+
+	iov[0] = (struct kvec){ page + 7, 10 };
+	iov[1] = (struct kvec){ page + 100, 20 };
+	KUNIT_EXPECT_EQ(test, 0, kfi_sendmsg(p.ep, &msg, KFI_REMOTE_CQ_DATA));
+	memset(iov, 0, sizeof(iov));
+	expect_bytes(test, posted(&p), want, 30);
+	KUNIT_EXPECT_EQ(test, 5, posted(&p)->data);
+
+	bvec_set_page(&bv[0], virt_to_page(page), 10, 7);
+	bvec_set_page(&bv[1], virt_to_page(page), 20, 100);
+	KUNIT_EXPECT_EQ(test, 0, kfi_sendbv(p.ep, bv, NULL, 2, 0, NULL));
+	memset(bv, 0, sizeof(bv));
+	expect_bytes(test, posted(&p), want, 30);
+
+	iov[0] = (struct kvec){ page + 7, 10 };
+	iov[1] = (struct kvec){ page + 100, 20 };
+	KUNIT_EXPECT_EQ(test, 0, kfi_sendmsg(p.ep, &msg, KFI_INJECT));
+	memset(page, 0, PAGE_SIZE);
+	expect_bytes(test, posted(&p), want, 30);
+
+	KUNIT_EXPECT_EQ(test, 0, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
+	KUNIT_EXPECT_EQ(test, 0, posted(&p)->len);
+	KUNIT_EXPECT_EQ(test, 0, iov_iter_count(&posted(&p)->iter));
+	post_close(test, &p);
+	free_page((unsigned long)page);
+}
+
+/* Mapped entries say how long; pages say where. One mapped entry may stand for several. */
+static void post_sgl(struct kunit *test)
+{
+	u8 *page = (u8 *)__get_free_pages(GFP_KERNEL, 2);
+	struct scatterlist sg[3];
+	struct post_world p;
+	u8 want[300];
+	int i;
+
+	post_open(test, &p);
+	for (i = 0; i < 4 * PAGE_SIZE; i++)
+		page[i] = i * 7;
+	sg_init_table(sg, 3);
+	sg_set_buf(&sg[0], page + 3 * PAGE_SIZE, 100);
+	sg_set_buf(&sg[1], page + 50, 100);
+	sg_set_buf(&sg[2], page + PAGE_SIZE + 1, 100);
+	for (i = 0; i < 3; i++) {
+		memcpy(want + i * 100, sg_virt(&sg[i]), 100);
+		sg_dma_len(&sg[i]) = 100;
+	}
+	KUNIT_EXPECT_EQ(test, 0, kfi_sendsgl(p.ep, sg, NULL, 3, 0, NULL));
+	KUNIT_EXPECT_PTR_EQ(test, &sg[0], posted(&p)->sgl);
+	expect_bytes(test, posted(&p), want, 300);
+	if (IS_ENABLED(CONFIG_NEED_SG_DMA_LENGTH)) {
+		sg_dma_len(&sg[0]) = 250;
+		KUNIT_EXPECT_EQ(test, 0, kfi_sendsgl(p.ep, sg, NULL, 1, 0, NULL));
+		expect_bytes(test, posted(&p), want, 250);
+	}
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_sendsgl(p.ep, sg, NULL, 4, 0, NULL));	/* the list is shorter */
+	post_close(test, &p);
+	free_pages((unsigned long)page, 2);
+}
+
+/* Default flags count for calls without flags only; a level that is named replaces the default one. */
+static void post_default_flags(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct kfi_info *info = fake_info(w, KFI_EP_RDM);
+	struct kfid_cq *cq = fake_cq(w, 64, 0, NULL, NULL);
+	struct kfi_msg msg = {};
+	struct post_world p = { .w = w, .info = info, .cq = cq };
+	u64 flags;
+
+	info->tx_attr->op_flags = KFI_COMPLETION | KFI_DELIVERY_COMPLETE;
+	KUNIT_ASSERT_EQ(test, 0, kfi_endpoint(&w->domain.fid, info, &p.ep, NULL));
+	KUNIT_ASSERT_EQ(test, 0, kfi_ep_bind(p.ep, &cq->fid, KFI_TRANSMIT | KFI_RECV | KFI_SELECTIVE_COMPLETION));
+	KUNIT_ASSERT_EQ(test, 0, kfi_ep_bind(p.ep, &w->av->fid, 0));
+	KUNIT_ASSERT_EQ(test, 0, kfi_enable(p.ep));
+	p.fake = to_fake(p.ep);
+
+	KUNIT_EXPECT_EQ(test, 0, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
+	KUNIT_EXPECT_EQ(test, KFI_COMPLETION | KFI_DELIVERY_COMPLETE, posted(&p)->flags);
+	KUNIT_EXPECT_EQ(test, 0, kfi_sendmsg(p.ep, &msg, 0));
+	KUNIT_EXPECT_EQ(test, KFI_NO_COMPLETION, posted(&p)->flags);
+	KUNIT_EXPECT_EQ(test, 0, kfi_sendmsg(p.ep, &msg, KFI_OPFLAGS_DEFAULT | KFI_TRANSMIT_COMPLETE));
+	KUNIT_EXPECT_EQ(test, KFI_COMPLETION | KFI_TRANSMIT_COMPLETE, posted(&p)->flags);
+	KUNIT_EXPECT_EQ(test, 0, kfi_inject(p.ep, NULL, 0, 0));
+	KUNIT_EXPECT_EQ(test, KFI_INJECT | KFI_NO_COMPLETION, posted(&p)->flags);
+
+	flags = KFI_TRANSMIT;
+	KUNIT_EXPECT_EQ(test, 0, kfi_control(&p.ep->fid, KFI_GETOPSFLAG, &flags));
+	KUNIT_EXPECT_EQ(test, KFI_COMPLETION | KFI_DELIVERY_COMPLETE, flags);
+	flags = KFI_TRANSMIT | KFI_COMMIT_COMPLETE;
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_control(&p.ep->fid, KFI_SETOPSFLAG, &flags));
+	flags = KFI_TRANSMIT | KFI_MORE;
+	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_control(&p.ep->fid, KFI_SETOPSFLAG, &flags));
+	flags = 0;
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_control(&p.ep->fid, KFI_SETOPSFLAG, &flags));
+	flags = KFI_TRANSMIT;
+	KUNIT_EXPECT_EQ(test, 0, kfi_control(&p.ep->fid, KFI_SETOPSFLAG, &flags));
+	KUNIT_EXPECT_EQ(test, 0, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
+	KUNIT_EXPECT_EQ(test, KFI_NO_COMPLETION, posted(&p)->flags);
+	post_close(test, &p);
+}
+
+/* One event for a cancelled receive, the others wait on. */
+static void post_cancel(struct kunit *test)
+{
+	struct kfi_cq_err_entry wc = {};
+	struct post_world p;
+	u8 buf[8];
+	int c[3];
+
+	post_open(test, &p);
+	KUNIT_EXPECT_EQ(test, 0, kfi_recv(p.ep, buf, 8, NULL, KFI_ADDR_UNSPEC, &c[0]));
+	KUNIT_EXPECT_EQ(test, 0, kfi_trecv(p.ep, buf, 8, NULL, KFI_ADDR_UNSPEC, 1, 0, &c[1]));
+	KUNIT_EXPECT_EQ(test, 0, kfi_trecv(p.ep, buf, 8, NULL, KFI_ADDR_UNSPEC, 1, 7, &c[2]));
+	KUNIT_EXPECT_EQ(test, -ENOENT, kfi_cancel(&p.ep->fid, &p));
+	KUNIT_EXPECT_EQ(test, 0, kfi_cancel(&p.ep->fid, &c[1]));
+	KUNIT_EXPECT_EQ(test, -ENOENT, kfi_cancel(&p.ep->fid, &c[1]));
+	KUNIT_EXPECT_EQ(test, 1, kfi_cq_readerr(p.cq, &wc, 0));
+	KUNIT_EXPECT_EQ(test, ECANCELED, wc.err);
+	KUNIT_EXPECT_PTR_EQ(test, (void *)&c[1], wc.op_context);
+	KUNIT_EXPECT_EQ(test, KFI_TAGGED | KFI_RECV, wc.flags);
+	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_cq_readerr(p.cq, &wc, 0));
+	KUNIT_EXPECT_EQ(test, 2, sbitmap_weight(&kfi_to_ep(p.ep)->rx.sb));
+	post_close(test, &p);
+}
+
+/* ---- kfi_ep_tx_space() ---- */
+
+static void space_fn(struct kfid_ep *ep, void *context)
+{
+	atomic_inc(context);
+}
+
+static void post_space_pool(struct kunit *test)
+{
+	atomic_t calls = ATOMIC_INIT(0);
+	struct post_world p;
+	int i;
+
+	post_open(test, &p);
+	KUNIT_EXPECT_EQ(test, 0, kfi_ep_tx_space(p.ep, space_fn, &calls));	/* there is room: at once */
+	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&calls) == 1));
+	for (i = 0; i < 8; i++)
+		KUNIT_EXPECT_EQ(test, 0, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
+	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
+	KUNIT_EXPECT_EQ(test, 0, kfi_ep_tx_space(p.ep, space_fn, &calls));
+	KUNIT_EXPECT_EQ(test, -EALREADY, kfi_ep_tx_space(p.ep, space_fn, &calls));
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&calls));
+	fake_finish(p.fake, 0);
+	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&calls) == 2));
+	fake_finish(p.fake, 0);
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, 2, atomic_read(&calls));		/* once for each arming */
+	for (i = 0; i < 2; i++)
+		KUNIT_EXPECT_EQ(test, 0, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
+	KUNIT_EXPECT_EQ(test, 0, kfi_ep_tx_space(p.ep, space_fn, &calls));
+	KUNIT_EXPECT_EQ(test, 0, kfi_ep_tx_space(p.ep, NULL, NULL));
+	fake_finish(p.fake, 0);
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, 2, atomic_read(&calls));		/* disarmed */
+	KUNIT_EXPECT_EQ(test, 0, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
+	KUNIT_EXPECT_EQ(test, 0, kfi_ep_tx_space(p.ep, space_fn, &calls));	/* closed while armed */
+	post_close(test, &p);
+}
+
+static void post_space_cq(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct kfi_info *info = fake_info(w, KFI_EP_RDM);
+	struct kfid_cq *cq = fake_cq(w, 2, 0, NULL, NULL);
+	struct post_world p = { .w = w, .info = info, .cq = cq };
+	struct kfi_cq_tagged_entry e;
+	atomic_t calls = ATOMIC_INIT(0);
+
+	p.ep = fake_rdm(w, info, cq);
+	p.fake = to_fake(p.ep);
+	KUNIT_EXPECT_EQ(test, 0, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
+	KUNIT_EXPECT_EQ(test, 0, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
+	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
+	fake_finish(p.fake, 0);
+	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));	/* the entry is unread */
+	KUNIT_EXPECT_EQ(test, 0, kfi_ep_tx_space(p.ep, space_fn, &calls));
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&calls));
+	KUNIT_EXPECT_EQ(test, 1, kfi_cq_read(cq, &e, 1));
+	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&calls) == 1));
+	KUNIT_EXPECT_EQ(test, 0, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
+	post_close(test, &p);
+}
+
+static struct kunit_case post_cases[] = {
+	KUNIT_CASE(post_refusals),
+	KUNIT_CASE(post_recv_refusals),
+	KUNIT_CASE(post_rma),
+	KUNIT_CASE(post_payload),
+	KUNIT_CASE(post_sgl),
+	KUNIT_CASE(post_default_flags),
+	KUNIT_CASE(post_cancel),
+	KUNIT_CASE(post_space_pool),
+	KUNIT_CASE(post_space_cq),
+	{}
+};
+
+static struct kunit_suite post_suite = {
+	.name = "kfi_post",
+	.test_cases = post_cases,
+};
+
+kunit_test_suite(post_suite);
