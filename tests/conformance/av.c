@@ -84,13 +84,8 @@ static void bad_address(struct test *t)
 	u8 *two;
 
 	REQUIRE(t, n);
-	if (n->info->addr_format == KFI_ADDR_LOOP) {
-		test_skip(t, "every string of bytes is an address of this format");
-		return;
-	}
 	two = test_zalloc(t, 2 * n->addrlen);
 	REQUIRE(t, two);
-	memset(two, 0xff, 2 * n->addrlen);
 	EXPECT_EQ(t, kfi_av_insert(n->av, two, 1, addr, 0, NULL), 0);
 	EXPECT_EQ(t, addr[0], KFI_ADDR_NOTAVAIL);
 	memcpy(two, n->addr, n->addrlen);
@@ -108,10 +103,7 @@ static void text_address(struct test *t)
 	kfi_addr_t addr = 7;
 
 	REQUIRE(t, n);
-	if (!t->w->side[1].node) {
-		test_skip(t, "the provider has no node names");
-		return;
-	}
+	REQUIRE(t, t->w->side[1].node);
 	EXPECT_EQ(t, kfi_av_insertsvc(n->av, t->w->side[1].node, "4711", &addr, 0, NULL), 1);
 	EXPECT(t, addr != KFI_ADDR_NOTAVAIL);
 	EXPECT(t, kfi_av_insertsvc(n->av, "no-such-node", "4711", &addr, 0, NULL) <= 0);

@@ -71,6 +71,11 @@ static void enable_twice(struct test *t)
 	EXPECT_EQ(t, kfi_ep_bind(n->ep, &n->txcq->fid, KFI_TRANSMIT), -KFI_EOPBADSTATE);
 }
 
+static void never(struct kfid_ep *ep, void *context)
+{
+	WARN_ON_ONCE(1);
+}
+
 static void not_enabled(struct test *t)
 {
 	struct node *n = test_new(t, struct node);
@@ -80,7 +85,7 @@ static void not_enabled(struct test *t)
 	EXPECT_EQ(t, kfi_recv(n->ep, buf, 64, NULL, KFI_ADDR_UNSPEC, NULL), -KFI_EOPBADSTATE);
 	EXPECT_EQ(t, kfi_send(n->ep, buf, 64, NULL, 0, NULL), -KFI_EOPBADSTATE);
 	EXPECT_EQ(t, kfi_inject(n->ep, buf, 1, 0), -KFI_EOPBADSTATE);
-	EXPECT_EQ(t, kfi_ep_tx_space(n->ep, NULL, NULL), -KFI_EOPBADSTATE);
+	EXPECT_EQ(t, kfi_ep_tx_space(n->ep, never, NULL), -KFI_EOPBADSTATE);
 	NONE_TX(n);
 	NONE_RX(n);
 }

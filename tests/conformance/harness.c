@@ -10,7 +10,7 @@
 #include <net/net_namespace.h>
 #include "harness.h"
 
-enum kept_kind { KEPT_FID, KEPT_MEM };
+enum kept_kind { KEPT_FID, KEPT_MEM, KEPT_INFO };
 
 struct kept {
 	struct list_head	link;
@@ -107,31 +107,47 @@ void test_keep(struct test *t, struct kfid *fid)
 	keep(t, KEPT_FID, fid);
 }
 
-static struct kept *kept_find(struct test *t, void *p)
+static struct kept *take_out(struct test *t, void *p)
 {
-	struct kept *k;
+	struct kept *k, *found = NULL;
 
-	lockdep_assert_held(&t->lock);
-	list_for_each_entry(k, &t->kept, link)
-		if (k->p == p)
-			return k;
-	return NULL;
+	spin_lock_bh(&t->lock);
+	list_for_each_entry(k, &t->kept, link) {
+		if (k->p == p) {
+			list_del(&k->link);
+			found = k;
+			break;
+		}
+	}
+	spin_unlock_bh(&t->lock);
+	return found;
 }
 
+void test_keep_info(struct test *t, struct kfi_info *info)
+{
+	keep(t, KEPT_INFO, info);
+}
+
+void test_free_info(struct test *t, struct kfi_info *info)
+{
+	kfree(take_out(t, info));
+	kfi_freeinfo(info);
+}
+
+/* Taken out first: once it is closed another thread's object may be there. */
 int test_close(struct test *t, struct kfid *fid)
 {
-	struct kept *k;
+	struct kept *k = take_out(t, fid);
 	int ret = kfi_close(fid);
 
-	if (ret)
+	if (!ret || !k) {
+		kfree(k);
 		return ret;
+	}
 	spin_lock_bh(&t->lock);
-	k = kept_find(t, fid);
-	if (k)
-		list_del(&k->link);
+	list_add(&k->link, &t->kept);
 	spin_unlock_bh(&t->lock);
-	kfree(k);
-	return 0;
+	return ret;
 }
 
 /* One round of closing, newest first. How many were closed? */
@@ -168,7 +184,10 @@ void test_teardown(struct test *t)
 		;
 	close_round(t, true);
 	list_for_each_entry_safe(k, next, &t->kept, link) {
-		kvfree(k->p);
+		if (k->kind == KEPT_INFO)
+			kfi_freeinfo(k->p);
+		else
+			kvfree(k->p);
 		kfree(k);
 	}
 	INIT_LIST_HEAD(&t->kept);

@@ -40,6 +40,7 @@ struct node;
 
 #define CASE_ONCE	BIT(0)	/* does not depend on the type: run with one */
 #define CASE_SCRIPT	BIT(1)	/* needs the host script: run when named */
+#define CASE_OFFER	BIT(2)	/* run on types too that getinfo does not offer */
 
 /**
  * struct test_case - a row of the list
@@ -82,6 +83,7 @@ struct world {
 	struct side	side[2];
 	u64		seed;
 	bool		quick;
+	unsigned int	offered;	/* endpoint types, T_ bits */
 	unsigned int	loss_ms, wait_ms, stress_ms, script_ms, lost_ops;
 };
 
@@ -148,6 +150,8 @@ void *test_zalloc(struct test *t, size_t len);	/* slab memory */
 void *test_pages(struct test *t, size_t len);	/* whole pages, vmalloc */
 #define test_new(t, type)	((type *)test_zalloc(t, sizeof(type)))
 void test_keep(struct test *t, struct kfid *fid);
+void test_keep_info(struct test *t, struct kfi_info *info);
+void test_free_info(struct test *t, struct kfi_info *info);
 /* Close now. The answer of kfi_close(); forgotten only if that is 0. */
 int test_close(struct test *t, struct kfid *fid);
 

@@ -342,7 +342,14 @@ static void text(struct test *t)
 	EXPECT(t, !strcmp(kfi_strerror(KFI_ETRUNC), kfi_strerror(-KFI_ETRUNC)));
 }
 
+/* Skipped for a type that the provider does not have. */
+static void offers(struct test *t)
+{
+	EXPECT(t, t->w->offered & BIT(t->type));
+}
+
 const struct test_case info_cases[] = {
+	{ "info.offers", T_ALL, CASE_OFFER, 0, offers },
 	{ "info.unknown_provider", T_ALL, CASE_ONCE, 0, unknown_provider },
 	{ "info.unknown_node", T_ALL, 0, 0, unknown_node },
 	{ "info.foreign_node", T_ALL, CASE_ONCE, 0, foreign_node },

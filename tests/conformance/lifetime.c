@@ -179,7 +179,7 @@ static void info_is_memory(struct test *t)
 	REQUIRE(t, !node_open(t, a, 0, NULL));
 	/* The endpoint keeps what it needs of the info itself. */
 	REQUIRE(t, !node_endpoint(a, a->info));
-	kfi_freeinfo(a->info);
+	test_free_info(t, a->info);
 	a->info = NULL;
 	EXPECT_EQ(t, node_enable(a), 0);
 }

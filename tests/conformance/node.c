@@ -61,6 +61,7 @@ static int node_info(struct node *n)
 		FAIL(t, "no info to open a node with: %d", ret);
 		return ret ?: -ENOMEM;
 	}
+	test_keep_info(t, n->info);
 	if (n->opts.tx_size)
 		n->info->tx_attr->size = n->opts.tx_size;
 	if (n->opts.rx_size)

@@ -213,7 +213,7 @@ static void truncated(struct test *t)
 	REQUIRE(t, !WAIT_RX(&p->b, &c));
 	EXPECT_ERR(t, &c, rx, KFI_ETRUNC);
 	EXPECT_EQ(t, c.flags, KFI_TAGGED | KFI_RECV);
-	EXPECT_EQ(t, c.len, 64);
+	EXPECT_EQ(t, c.len, 4096);
 	EXPECT_EQ(t, c.olen, 4032);
 	EXPECT_EQ(t, c.tag, 9);
 	EXPECT_DATA(t, rx, 64, 1);
@@ -351,6 +351,10 @@ static void directed(struct test *t)
 	NONE_RX(hub);
 	REQUIRE(t, !tsend(&peer[1], buf + 192, 8, 7, CTX(1)) && !WAIT_RX(hub, &c));
 	EXPECT_COMP(t, &c, CTX(1), KFI_TAGGED | KFI_RECV);
+	/* The one that nobody wanted is there for anybody. */
+	POST(t, kfi_trecv(hub->ep, buf, 64, NULL, KFI_ADDR_UNSPEC, 7, 0, CTX(4)));
+	REQUIRE(t, !WAIT_RX(hub, &c));
+	EXPECT_COMP(t, &c, CTX(4), KFI_TAGGED | KFI_RECV);
 	for (i = 0; i < 3; i++)
 		REQUIRE(t, !WAIT_TX(&peer[0], &c));
 	REQUIRE(t, !WAIT_TX(&peer[1], &c));

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Talk nonsense to a kfi_sockets endpoint and see that each connection is closed.
+
+garbage.py ADDRESS PORT EP-TYPE(1 MSG, 3 RDM) [SEED]
+
+Prints one line for each kind of nonsense and exits with 1 if a connection
+stayed open, or was refused because the listener is not there.
+"""
+
+import random
+import socket
+import struct
+import sys
+import time
+
+MAGIC, VERSION = 0x5349464B, 1
+HELLO, ACCEPT = 1, 2
+MSG, RTS, CTS, DATA, WRITE, READ, READ_DATA, TREAD, ACK, CREDIT, BYE = range(1, 12)
+PATIENCE = 30
+
+
+def hello(ep_type, **change):
+    """A hello as wire.h has it, with single fields changed."""
+    field = {"magic": MAGIC, "kind": HELLO, "ep_type": ep_type, "version": VERSION,
+             "version_min": VERSION, "port": 5, "data_len": 0, "auth_len": 0,
+             "incarnation": random.getrandbits(63) + 1, "peer_incarnation": 0,
+             "window_msg": 64, "window_tag": 64, "requests": 16, "eager": 16384,
+             "status": 0, "features": 0}
+    field.update(change)
+    return struct.pack("<IBBHHHHHQQIIIIII8x", *field.values())
+
+
+def frame(kind, **change):
+    """A frame header as wire.h has it."""
+    field = {"flags": 0, "rma_count": 0, "id": 0, "gen": 0, "slot": 0, "status": 0,
+             "credit_msg": 64, "credit_tag": 64, "payload": 0, "len": 0, "tag": 0, "data": 0}
+    field.update(change)
+    return struct.pack("<BBHIIHHIIQQQQ", kind, *field.values())
+
+
+def segment(addr, length, key):
+    return struct.pack("<QQQ", addr, length, key)
+
+
+def first_words(ep_type):
+    """What a stranger may open with."""
+    yield "nothing but an end", b""
+    yield "random bytes", random.randbytes(5000)
+    yield "zeros", bytes(4096)
+    yield "ones", b"\xff" * 4096
+    yield "half a hello", hello(ep_type)[:30]
+    yield "another magic", hello(ep_type, magic=MAGIC ^ 1)
+    yield "a future version", hello(ep_type, version=77, version_min=77)
+    yield "versions the wrong way round", hello(ep_type, version=0, version_min=9)
+    yield "an unknown kind", hello(ep_type, kind=99)
+    yield "an answer nobody asked for", hello(ep_type, kind=ACCEPT)
+    yield "another endpoint type", hello(4 - ep_type)
+    yield "too much private data", hello(ep_type, data_len=65535) + bytes(65535)
+    yield "authentication", hello(ep_type, auth_len=16) + bytes(16)
+    yield "unknown features", hello(ep_type, features=0x80000000)
+    if ep_type == 3:        # to a MSG listener that is a request, which waits
+        yield "a hello twice", hello(ep_type) * 2
+
+
+def frames():
+    """What one who was let in may go on with."""
+    yield "random bytes", random.randbytes(8000)
+    yield "an unknown frame", frame(99)
+    yield "frame 0", frame(0)
+    yield "an eager message of 4 GiB", frame(MSG, payload=1 << 32, len=1 << 32)
+    yield "a length beyond all", frame(MSG, payload=(1 << 64) - 1, len=(1 << 64) - 1)
+    yield "a request beyond all", frame(RTS, len=(1 << 64) - 1)
+    yield "more than the credits", frame(MSG, payload=16000, len=16000) + bytes(16000) + \
+        (frame(MSG, payload=16000, len=16000) + bytes(16000)) * 100
+    yield "too many segments", frame(WRITE, rma_count=65535, payload=8, len=8)
+    yield "a write without segments", frame(WRITE, rma_count=0, payload=8, len=8) + bytes(8)
+    yield "segments that do not add up", frame(WRITE, rma_count=1, payload=8, len=8) + \
+        segment(0, 1 << 40, 1) + bytes(8)
+    yield "go ahead for nothing", frame(CTS, id=5, gen=7)
+    yield "data for nothing", frame(DATA, slot=7, payload=100, len=100) + bytes(100)
+    yield "read data for nothing", frame(READ_DATA, id=70000, payload=100, len=100) + bytes(100)
+    yield "an end of nothing", frame(ACK, id=12345678, gen=9)
+    yield "credits that run backwards", frame(CREDIT, credit_msg=0, credit_tag=0) + \
+        frame(CREDIT, credit_msg=0x90000000, credit_tag=0x90000000)
+
+
+def closed(sock):
+    """Wait until the other side has closed; what it says before is its own."""
+    sock.settimeout(1)
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        try:
+            if not sock.recv(65536):
+                return True
+        except TimeoutError:
+            continue
+        except OSError:
+            return True
+    return False
+
+
+def talk(address, port, words, leave):
+    """One connection; leave: we close first. True if it was closed in time."""
+    with socket.create_connection((address, port), timeout=10) as sock:
+        try:
+            for word in words:
+                sock.sendall(word)
+                time.sleep(0.02)
+        except OSError:
+            return True
+        if leave:
+            return True
+        return closed(sock)
+
+
+def main():
+    address, port, ep_type = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    seed = int(sys.argv[4]) if len(sys.argv) > 4 else int(time.time())
+    random.seed(seed)
+    print(f"garbage: seed {seed}, to {address} port {port}")
+    bad = 0
+    for name, words in first_words(ep_type):
+        ok = talk(address, port, [words], leave=not words)
+        print(f"garbage: {'closed' if ok else 'STILL OPEN'} after {name}", flush=True)
+        bad += not ok
+    # A connection request to a MSG listener waits for its consumer: no frames.
+    if ep_type == 3:
+        for name, words in frames():
+            ok = talk(address, port, [hello(ep_type), words], leave=False)
+            print(f"garbage: {'closed' if ok else 'STILL OPEN'} after {name}", flush=True)
+            bad += not ok
+    for _ in range(50):
+        talk(address, port, [random.randbytes(random.randrange(200))], leave=True)
+    return 1 if bad else 0
+
+
+def datagrams():
+    """UDP: there is no connection to close; nothing may happen at all."""
+    address, port = sys.argv[1], int(sys.argv[2])
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as sock:
+        for i in range(500):
+            sock.sendto(random.randbytes(i % 300), (address, port))
+        sock.sendto(b"", (address, port))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(datagrams() if sys.argv[3] == "2" else main())
