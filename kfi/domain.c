@@ -161,22 +161,11 @@ static int bind_domain(struct kfid *fid, struct kfid *bfid, u64 flags)
 	return bind_eq(domain, kfi_fid_to_eq(bfid));
 }
 
-/* Keys are at most 8 bytes: a raw key is a key. */
-static int map_raw_key(const struct kfi_mr_map_raw *map)
-{
-	if (!map || !map->raw_key || !map->key || map->key_size != sizeof(*map->key))
-		return -EINVAL;
-	if (map->flags)
-		return -KFI_EBADFLAGS;
-	memcpy(map->key, map->raw_key, sizeof(*map->key));
-	return 0;
-}
-
 static int control_domain(struct kfid *fid, int command, void *arg)
 {
 	switch (command) {
 	case KFI_MAP_RAW_MR:
-		return map_raw_key(arg);
+		return kfi_mr_map_key(arg);
 	case KFI_UNMAP_KEY:
 		return arg ? 0 : -EINVAL;
 	}

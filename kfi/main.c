@@ -48,6 +48,7 @@ static void __exit kfi_exit(void)
 {
 	kfi_netlink_exit();
 	kfi_fabric_exit();
+	kfi_mr_exit();
 	kfi_cq_exit();
 	kfi_device_exit();
 }

@@ -434,30 +434,28 @@ static int mr_enable(struct kfi_mr *mr)
 /* Our keys fit 64 bits; as raw keys they are those 8 bytes, little-endian. */
 static int mr_raw_attr(struct kfi_mr *mr, struct kfi_mr_raw_attr *raw)
 {
-	size_t room = *raw->key_size;
+	size_t room;
 
+	if (!raw || !raw->key_size || !raw->base_addr)
+		return -EINVAL;
 	if (raw->flags)
 		return -KFI_EBADFLAGS;
+	room = *raw->key_size;
 	*raw->key_size = sizeof(u64);
-	if (room < sizeof(u64))
+	if (room < sizeof(u64) || !raw->raw_key)
 		return -KFI_ETOOSMALL;
 	put_unaligned_le64(mr->fid.key, raw->raw_key);
 	*raw->base_addr = mr->offset;
 	return 0;
 }
 
-int kfi_mr_map_key(struct kfi_domain *domain, const struct kfi_mr_map_raw *map)
+int kfi_mr_map_key(const struct kfi_mr_map_raw *map)
 {
+	if (!map || !map->raw_key || !map->key || map->key_size != sizeof(u64))
+		return -EINVAL;
 	if (map->flags)
 		return -KFI_EBADFLAGS;
-	if (map->key_size != sizeof(u64))
-		return -EINVAL;
 	*map->key = get_unaligned_le64(map->raw_key);
-	return 0;
-}
-
-int kfi_mr_unmap(struct kfi_domain *domain, const u64 *key)
-{
 	return 0;
 }
 

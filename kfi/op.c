@@ -209,6 +209,8 @@ static void kfi_op_count(const struct kfi_oper *op, const struct kfi_cq_err_entr
 	struct kfi_ep *ep = op->ep;
 	bool rx = kfi_op_is_rx(op);
 
+	if (unlikely(wc->flags == KFI_MULTI_RECV))
+		return;		/* a buffer came back, without a message */
 	if (unlikely(wc->err)) {
 		kfi_stat_inc(ep, errors);
 	} else if (rx) {

@@ -342,6 +342,12 @@ static void raw_keys(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0x77ULL, base);
 	KUNIT_EXPECT_EQ(test, 0xef, raw[0]);
 	KUNIT_EXPECT_EQ(test, 0x01, raw[7]);
+	base = 0;
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_map_raw(&w->domain.fid, 0x77, raw, 7, &base, 0));
+	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_mr_map_raw(&w->domain.fid, 0x77, raw, 8, &base, 1));
+	KUNIT_EXPECT_EQ(test, 0, kfi_mr_map_raw(&w->domain.fid, 0x77, raw, 8, &base, 0));
+	KUNIT_EXPECT_EQ(test, kfi_mr_key(mr), base);
+	KUNIT_EXPECT_EQ(test, 0, kfi_mr_unmap_key(&w->domain.fid, base));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
 	kfi_world_close(w);
 }

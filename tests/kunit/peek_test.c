@@ -82,7 +82,7 @@ static void peek_takes_nothing(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 0, peek(w, KFI_PEEK, 4, 3, CTX(i)));
 		expect(w, CTX(i), 10, 0);
 	}
-	KUNIT_EXPECT_EQ(test, 0, kfi_world_post(w, kfi_world_recv(w, KFI_TAGGED, area, 0, CTX(9), 0)) ? -1 : 0);
+	KUNIT_EXPECT_EQ(test, 0, kfi_post_tag(w, 0, 0, CTX(9)));
 	expect_none(w);		/* tag 0: nothing for it */
 	KUNIT_EXPECT_TRUE(test, kfi_rx_unqueue(&rx[0]));
 	KUNIT_EXPECT_EQ(test, 0, peek(w, KFI_PEEK, 5, 0, CTX(4)));
