@@ -5,6 +5,7 @@
  */
 #include <linux/init.h>
 #include <linux/module.h>
+#include <net/genetlink.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 
@@ -101,3 +102,4 @@ module_exit(perf_exit);
 MODULE_DESCRIPTION("kfabric: latency, bandwidth and verified data, from inside the kernel");
 MODULE_LICENSE("GPL");
 MODULE_VERSION("1.0");
+MODULE_ALIAS_GENL_FAMILY(KFI_PERF_GENL_NAME);

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * kfi.h - what the parts of the kfi command share
+ */
+#ifndef KFI_H
+#define KFI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <netlink/netlink.h>
+#include <netlink/msg.h>
+#include <netlink/attr.h>
+
+#define KFI_TOOL_VERSION "1.0"
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Exit codes */
+enum {
+	EXIT_OK		= 0,
+	EXIT_FAILED	= 1,	/* the system said no, or data was wrong */
+	EXIT_USAGE	= 2,	/* the command line makes no sense */
+	EXIT_CANCELED	= 130,	/* Ctrl-C */
+};
+
+/* What the global options say */
+extern struct options {
+	bool json;
+	bool pretty;
+} options;
+
+/* ---- main.c: verbs ---- */
+
+struct verb {
+	const char *name;
+	const char *help;	/* one line */
+	int (*run)(int argc, char **argv);
+};
+
+/* Run the verb that argv[0] begins, or say what there is. */
+int run_verb(const char *of, const struct verb *verbs, size_t n, int argc, char **argv,
+	     void (*usage)(FILE *to));
+/* Options that all verbs take; true if it was one. */
+bool common_option(int opt);
+#define COMMON_SHORT "hj"
+#define COMMON_LONG							\
+	{ "help", no_argument, NULL, 'h' },				\
+	{ "json", no_argument, NULL, 'j' },				\
+	{ "pretty", no_argument, NULL, OPT_PRETTY }
+enum { OPT_PRETTY = 256, OPT_FIRST_FREE };
+
+void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+int usage_error(const char *verb, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+int cmd_info(int argc, char **argv);
+int cmd_provider(int argc, char **argv);
+int cmd_show(int argc, char **argv);
+int cmd_stats(int argc, char **argv);
+int cmd_perf(int argc, char **argv);
+
+/* ---- nl.c: generic netlink ---- */
+
+/**
+ * struct nlx - a socket and the family it talks to
+ * @sk: the socket; @family: number; @module: what has to be loaded
+ * @error: of the request under way: 0, or a positive error number
+ * @text: what the kernel said about it
+ * @done: the answer is complete
+ * @message: gets each message; @arg: for it
+ */
+struct nlx {
+	struct nl_sock *sk;
+	int family;
+	const char *module;
+	int error;
+	char text[256];
+	bool done;
+	void (*message)(struct nlmsghdr *nlh, void *arg);
+	void *arg;
+};
+
+/* 0, or an exit code after having complained */
+int nlx_open(struct nlx *nlx, const char *family, const char *module);
+void nlx_close(struct nlx *nlx);
+struct nl_msg *nlx_request(struct nlx *nlx, int cmd, int flags);
+/* Sends and frees @msg, handles what comes until it is answered. 0, or a positive error. */
+int nlx_call(struct nlx *nlx, struct nl_msg *msg);
+/* Handle what has come, wait at most @ms. False after an error of the socket. */
+bool nlx_wait(struct nlx *nlx, int ms);
+void nlx_complain(const struct nlx *nlx, const char *what);
+
+/* ---- json.c ---- */
+
+void json_begin(const char *key, char bracket);
+void json_end(char bracket);
+void json_string(const char *key, const char *value);
+void json_u64(const char *key, uint64_t value);
+void json_double(const char *key, double value);
+void json_bool(const char *key, bool value);
+void json_null(const char *key);
+/* All is out: 0, or an exit code after having complained. */
+int json_finish(void);
+
+/* ---- text.c: names of numbers ---- */
+
+const char *error_text(int err);
+const char *ep_type_name(uint32_t type);
+int ep_type_parse(const char *name);
+void caps_text(uint64_t caps, char *buf, size_t size);
+void mr_mode_text(uint64_t mode, char *buf, size_t size);
+const char *protocol_name(uint64_t protocol);
+const char *addr_format_name(uint32_t format);
+const char *ep_state_name(uint32_t state);
+/* "64k", "1M", "1000"; false if it is no such number up to @max */
+bool parse_size(const char *text, uint64_t max, uint64_t *value);
+void size_text(uint64_t bytes, char *buf, size_t size);
+
+/* ---- fields.c: objects as tables and JSON ---- */
+
+enum field_kind {
+	FIELD_STRING,
+	FIELD_U32,
+	FIELD_U64,
+	FIELD_VERSION,
+	FIELD_EP_TYPE,
+	FIELD_EP_STATE,
+	FIELD_CAPS,
+	FIELD_MR_MODE,
+	FIELD_PROTOCOL,
+	FIELD_FORMAT,
+	FIELD_HEX,
+};
+
+/**
+ * struct field - a property of an object
+ * @key: its name, in JSON and as a column
+ * @kind: what it is
+ * @nest: 0, or the nest it is in; @attr: its attribute
+ * @detail: not a column of the table
+ */
+struct field {
+	const char *key;
+	enum field_kind kind;
+	int nest;
+	int attr;
+	bool detail;
+};
+
+/** enum layout - how text shows objects */
+enum layout {
+	LAYOUT_TABLE,
+	LAYOUT_BLOCKS,
+};
+
+struct list {
+	const struct field *fields;
+	size_t n;
+	enum layout layout;
+	bool details;
+	char ***rows;
+	size_t nrows;
+};
+
+void list_begin(struct list *list, const struct field *fields, size_t n, enum layout layout,
+		bool details);
+/* A message callback: one more object. */
+void list_add(struct nlmsghdr *nlh, void *list);
+int list_end(struct list *list);
+/* The same for a whole dump: 0, or an exit code after having complained. */
+int dump_list(int cmd, const struct field *fields, size_t n, enum layout layout, bool details,
+	      uint32_t ep_id);
+
+/* ---- perf.c, perf_run.c ---- */
+
+#define PERF_PORT "7471"
+#define PERF_PROVIDER "sockets"
+
+int perf_run(int argc, char **argv);
+
+#endif /* KFI_H */

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * perf.h - kfi perf run: what was asked for, one measurement, and its figures
+ */
+#ifndef KFI_TOOL_PERF_H
+#define KFI_TOOL_PERF_H
+
+#include <linux/kfi_perf.h>
+
+#include "kfi.h"
+
+/** enum bench - what the figures are about */
+enum bench {
+	BENCH_LATENCY,
+	BENCH_BANDWIDTH,
+	BENCH_RATE,
+	BENCH_MAX
+};
+
+#define SIZES_MAX 64
+
+/**
+ * struct plan - the command line
+ * @ops: @benches: bits of what is measured
+ * @sizes: @nsizes: bytes of messages
+ * @iterations: 0 means @duration_ms counts
+ * @warmup: -1 means a default
+ * @check: a short verified run precedes each measurement
+ * @verify: the measurement itself is verified
+ * @progress: show it
+ */
+struct plan {
+	const char *provider, *node, *service;
+	int type;
+	unsigned int ops, benches;
+	uint64_t sizes[SIZES_MAX];
+	unsigned int nsizes;
+	uint32_t depth, batch;
+	bool depth_given;
+	uint64_t iterations;
+	uint32_t duration_ms;
+	int64_t warmup;
+	uint32_t timeout_ms;
+	uint32_t wait, mem;
+	bool check, verify, progress;
+};
+
+/** struct task - one measurement, with what it found */
+struct task {
+	enum bench bench;
+	uint32_t op;
+	uint64_t size;
+	uint32_t depth, batch, warmup;
+	uint64_t iterations;
+	uint32_t duration_ms;
+	bool verify;
+
+	uint32_t id, state, error;
+	char error_text[128];
+	uint64_t result[KFI_PERF_RESULT_A_MAX + 1];
+};
+
+extern const char *const op_names[];
+extern const char *const bench_names[];
+extern const char *const wait_names[];
+extern const char *const mem_names[];
+
+/* perf_args.c: the exit code, or -1 to go on */
+int perf_parse(int argc, char **argv, struct plan *plan);
+
+/* perf_print.c */
+void perf_print_begin(const struct plan *plan);
+void perf_print(const struct plan *plan, const struct task *task, const struct task *check);
+int perf_print_end(void);
+void perf_progress(const struct plan *plan, const struct task *task);
+void perf_progress_clear(const struct plan *plan);
+
+#endif /* KFI_TOOL_PERF_H */

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * show.c - kfi provider, kfi show, kfi stats: what there is, and how it fares
+ */
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <linux/kfi.h>
+
+#include "kfi.h"
+
+static const struct field provider_fields[] = {
+	{ "provider", FIELD_STRING, 0, KFI_A_PROV_NAME },
+	{ "version", FIELD_VERSION, 0, KFI_A_PROV_VERSION },
+};
+
+static const struct field domain_fields[] = {
+	{ "id", FIELD_U32, 0, KFI_A_DOMAIN_ID },
+	{ "provider", FIELD_STRING, 0, KFI_A_PROV_NAME },
+	{ "fabric", FIELD_STRING, 0, KFI_A_FABRIC_NAME },
+	{ "domain", FIELD_STRING, 0, KFI_A_DOMAIN_NAME },
+};
+
+static const struct field ep_fields[] = {
+	{ "id", FIELD_U32, 0, KFI_A_EP_ID },
+	{ "provider", FIELD_STRING, 0, KFI_A_PROV_NAME },
+	{ "fabric", FIELD_STRING, 0, KFI_A_FABRIC_NAME, true },
+	{ "domain", FIELD_STRING, 0, KFI_A_DOMAIN_NAME },
+	{ "type", FIELD_EP_TYPE, 0, KFI_A_EP_TYPE },
+	{ "state", FIELD_EP_STATE, 0, KFI_A_EP_STATE },
+	{ "local", FIELD_STRING, 0, KFI_A_SRC_ADDR },
+	{ "remote", FIELD_STRING, 0, KFI_A_DEST_ADDR },
+	{ "caps", FIELD_CAPS, 0, KFI_A_CAPS, true },
+	{ "tx_size", FIELD_U64, KFI_A_TX_ATTR, KFI_CTX_A_SIZE, true },
+	{ "rx_size", FIELD_U64, KFI_A_RX_ATTR, KFI_CTX_A_SIZE, true },
+};
+
+static const struct field peer_fields[] = {
+	{ "endpoint", FIELD_U32, 0, KFI_A_EP_ID },
+	{ "provider", FIELD_STRING, 0, KFI_A_PROV_NAME },
+	{ "domain", FIELD_STRING, 0, KFI_A_DOMAIN_NAME },
+	{ "peer", FIELD_STRING, KFI_A_PEER, KFI_PEER_A_ADDR },
+	{ "state", FIELD_STRING, KFI_A_PEER, KFI_PEER_A_STATE },
+	{ "cpu", FIELD_U32, KFI_A_PEER, KFI_PEER_A_CPU },
+	{ "tx_bytes", FIELD_U64, KFI_A_PEER, KFI_PEER_A_TX_BYTES },
+	{ "rx_bytes", FIELD_U64, KFI_A_PEER, KFI_PEER_A_RX_BYTES },
+	{ "pending", FIELD_U64, KFI_A_PEER, KFI_PEER_A_PENDING },
+	{ "unexpected", FIELD_U64, KFI_A_PEER, KFI_PEER_A_UNEXPECTED_BYTES },
+	{ "reconnects", FIELD_U64, KFI_A_PEER, KFI_PEER_A_RECONNECTS },
+};
+
+static const struct field stats_fields[] = {
+	{ "endpoint", FIELD_U32, 0, KFI_A_EP_ID },
+	{ "provider", FIELD_STRING, 0, KFI_A_PROV_NAME },
+	{ "domain", FIELD_STRING, 0, KFI_A_DOMAIN_NAME },
+	{ "type", FIELD_EP_TYPE, 0, KFI_A_EP_TYPE },
+	{ "tx_ops", FIELD_U64, KFI_A_STATS, KFI_STATS_A_TX_OPS },
+	{ "tx_bytes", FIELD_U64, KFI_A_STATS, KFI_STATS_A_TX_BYTES },
+	{ "rx_ops", FIELD_U64, KFI_A_STATS, KFI_STATS_A_RX_OPS },
+	{ "rx_bytes", FIELD_U64, KFI_A_STATS, KFI_STATS_A_RX_BYTES },
+	{ "rma_in_ops", FIELD_U64, KFI_A_STATS, KFI_STATS_A_RMA_IN_OPS },
+	{ "rma_in_bytes", FIELD_U64, KFI_A_STATS, KFI_STATS_A_RMA_IN_BYTES },
+	{ "errors", FIELD_U64, KFI_A_STATS, KFI_STATS_A_ERRORS },
+	{ "again", FIELD_U64, KFI_A_STATS, KFI_STATS_A_AGAIN },
+	{ "unexpected", FIELD_U64, KFI_A_STATS, KFI_STATS_A_UNEXPECTED },
+	{ "copied_bytes", FIELD_U64, KFI_A_STATS, KFI_STATS_A_COPIED },
+	{ "spliced_bytes", FIELD_U64, KFI_A_STATS, KFI_STATS_A_SPLICED },
+};
+
+/* Options of the verbs here: those of all, and -d. The exit code, or -1 to go on. */
+static int parse(int argc, char **argv, bool *details, const char *usage)
+{
+	static const struct option longs[] = {
+		COMMON_LONG,
+		{ "details", no_argument, NULL, 'd' },
+		{}
+	};
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, COMMON_SHORT "d", longs, NULL)) != -1) {
+		if (common_option(opt))
+			continue;
+		if (opt == 'd') {
+			*details = true;
+			continue;
+		}
+		fputs(usage, opt == 'h' ? stdout : stderr);
+		return opt == 'h' ? EXIT_OK : EXIT_USAGE;
+	}
+	return -1;
+}
+
+/* The number of an endpoint, if there is one more word. The exit code, or -1. */
+static int parse_ep(const char *verb, int argc, char **argv, uint32_t *ep_id)
+{
+	uint64_t value = 0;
+
+	*ep_id = 0;
+	if (optind < argc && (!parse_size(argv[optind], UINT32_MAX, &value) || !value))
+		return usage_error(verb, "'%s' is not the number of an endpoint", argv[optind]);
+	if (optind + 1 < argc)
+		return usage_error(verb, "too many words: '%s'", argv[optind + 1]);
+	*ep_id = value;
+	return -1;
+}
+
+int cmd_provider(int argc, char **argv)
+{
+	bool details = false;
+	int ret = parse(argc, argv, &details,
+			"Usage: kfi provider [-j]\n\nList the providers that are loaded.\n");
+
+	if (ret >= 0)
+		return ret;
+	if (optind < argc)
+		return usage_error("provider", "too many words: '%s'", argv[optind]);
+	return dump_list(KFI_CMD_GET_PROVIDER, provider_fields, ARRAY_SIZE(provider_fields),
+			 LAYOUT_TABLE, details, 0);
+}
+
+static const char show_usage[] =
+	"Usage: kfi show [-j] [-d] [domains | endpoints [ID] | peers [ID]]\n\n"
+	"List what is open in this network namespace; ID is the number of an endpoint.\n"
+	"Without a word: endpoints.\n\n"
+	"  -d, --details  all that is known\n"
+	"  -j, --json     in JSON, always with details\n";
+
+static int show(const char *what, bool details, uint32_t ep_id)
+{
+	if (*what == 'd')
+		return dump_list(KFI_CMD_GET_DOMAIN, domain_fields, ARRAY_SIZE(domain_fields),
+				 LAYOUT_TABLE, details, 0);
+	if (*what == 'p')
+		return dump_list(KFI_CMD_GET_PEER, peer_fields, ARRAY_SIZE(peer_fields),
+				 LAYOUT_TABLE, details, ep_id);
+	return dump_list(KFI_CMD_GET_EP, ep_fields, ARRAY_SIZE(ep_fields),
+			 details ? LAYOUT_BLOCKS : LAYOUT_TABLE, details, ep_id);
+}
+
+static bool begins(const char *word, const char *with)
+{
+	return *with && !strncmp(word, with, strlen(with));
+}
+
+int cmd_show(int argc, char **argv)
+{
+	static const char *const words[] = { "domains", "endpoints", "peers" };
+	const char *what = "endpoints";
+	bool details = false;
+	uint32_t ep_id;
+	size_t i;
+	int ret;
+
+	ret = parse(argc, argv, &details, show_usage);
+	if (ret >= 0)
+		return ret;
+	if (optind < argc) {
+		for (i = 0; i < ARRAY_SIZE(words); i++)
+			if (begins(words[i], argv[optind]))
+				break;
+		if (i == ARRAY_SIZE(words))
+			return usage_error("show", "there are domains, endpoints and peers, not '%s'",
+					   argv[optind]);
+		what = words[i];
+		optind++;
+	}
+	ret = parse_ep("show", argc, argv, &ep_id);
+	if (ret >= 0)
+		return ret;
+	if (ep_id && *what == 'd')
+		return usage_error("show", "domains are not listed by number");
+	return show(what, details, ep_id);
+}
+
+int cmd_stats(int argc, char **argv)
+{
+	bool details = false;
+	uint32_t ep_id;
+	int ret = parse(argc, argv, &details,
+			"Usage: kfi stats [-j] [ID]\n\n"
+			"What endpoints have done since they were opened; ID is the number of one.\n");
+
+	if (ret >= 0)
+		return ret;
+	ret = parse_ep("stats", argc, argv, &ep_id);
+	if (ret >= 0)
+		return ret;
+	return dump_list(KFI_CMD_GET_STATS, stats_fields, ARRAY_SIZE(stats_fields), LAYOUT_BLOCKS,
+			 details, ep_id);
+}
