@@ -238,20 +238,21 @@ static void kfi_op_put_wc(struct kfi_oper *op, const struct kfi_cq_err_entry *wc
 	op->addr = wc->src_addr;
 }
 
+/* Member by member, here and below: an initialiser would clear all of it first. */
 void kfi_op_take_wc(const struct kfi_oper *op, struct kfi_cq_err_entry *wc)
 {
-	*wc = (struct kfi_cq_err_entry){
-		.op_context = op->context,
-		.flags = op->flags,
-		.len = op->len,
-		.buf = (void *)op->consumed,
-		.data = op->data,
-		.tag = op->tag,
-		.olen = op->seq,
-		.err = op->landings,
-		.prov_errno = op->ignore,
-		.src_addr = op->addr,
-	};
+	wc->op_context = op->context;
+	wc->flags = op->flags;
+	wc->len = op->len;
+	wc->buf = (void *)op->consumed;
+	wc->data = op->data;
+	wc->tag = op->tag;
+	wc->olen = op->seq;
+	wc->err = op->landings;
+	wc->prov_errno = op->ignore;
+	wc->err_data = NULL;
+	wc->err_data_size = 0;
+	wc->src_addr = op->addr;
 }
 
 void kfi_op_finish(struct kfi_oper *op, struct kfi_cq_err_entry *wc)
@@ -297,13 +298,19 @@ void kfi_op_part(struct kfi_oper *op, const struct kfi_cq_err_entry *wc)
 
 void kfi_tx_complete(struct kfi_oper *op, int err)
 {
-	struct kfi_cq_err_entry wc = {
-		.flags = kfi_tx_wc_flags[op->code],
-		.err = -err,
-		.prov_errno = -err,
-		.src_addr = KFI_ADDR_NOTAVAIL,
-	};
+	struct kfi_cq_err_entry wc;
 
+	wc.flags = kfi_tx_wc_flags[op->code];
+	wc.len = 0;
+	wc.buf = NULL;
+	wc.data = 0;
+	wc.tag = 0;
+	wc.olen = 0;
+	wc.err = -err;
+	wc.prov_errno = -err;
+	wc.err_data = NULL;
+	wc.err_data_size = 0;
+	wc.src_addr = KFI_ADDR_NOTAVAIL;
 	WARN_ON_ONCE(err > 0 || kfi_op_is_rx(op));
 	kfi_op_finish(op, &wc);
 }

@@ -239,11 +239,11 @@ static int post_match(struct kfi_ep *ep, struct kfi_oper *op)
 }
 
 /* Default flags are for both kinds of receives; multi-receive may be for one of them only. */
-static u64 post_rx_defaults(const struct kfi_ep *ep, enum kfi_opcode code)
+static u64 post_rx_defaults(const struct kfi_ep *ep, const struct kfi_post *post)
 {
 	u64 flags = READ_ONCE(ep->rx_flags);
 
-	if (code == KFI_OPC_TRECV && !(ep->caps & KFI_TAGGED_MULTI_RECV))
+	if (post->code == KFI_OPC_TRECV && (!(ep->caps & KFI_TAGGED_MULTI_RECV) || post->flags & PEEK_FLAGS))
 		flags &= ~KFI_MULTI_RECV;
 	return flags;
 }
@@ -253,7 +253,7 @@ static int post_rx(struct kfi_ep *ep, struct kfi_post *post)
 	struct kfi_oper *op;
 	int ret;
 
-	post->flags = post_merge(post->flags, post_rx_defaults(ep, post->code), post_rows[post->code].flags);
+	post->flags = post_merge(post->flags, post_rx_defaults(ep, post), post_rows[post->code].flags);
 	ret = post_check(ep, post, ep->rx_cq) ?: post_check_rx(ep, post);
 	if (unlikely(ret))
 		return ret;

@@ -7,19 +7,21 @@
 
 static ssize_t post_rma(struct kfid_ep *ep, const struct kfi_msg_rma *msg, u64 flags, enum kfi_opcode code)
 {
-	struct kfi_post post = {
-		.code = code,
-		.type = msg->type,
-		.iov = msg->msg_iov,
-		.count = msg->iov_count,
-		.addr = msg->addr,
-		.context = msg->context,
-		.flags = flags & ~KFI_TAGGED,
-		.data = msg->data,
-		.rma = msg->rma_iov,
-		.rma_count = msg->rma_iov_count,
-	};
+	struct kfi_post post;
 
+	post.code = code;
+	post.type = msg->type;
+	post.iov = msg->msg_iov;
+	post.count = msg->iov_count;
+	post.addr = msg->addr;
+	post.context = msg->context;
+	post.flags = flags & ~KFI_TAGGED;
+	post.data = msg->data;
+	post.inv_key = 0;
+	post.tag = 0;
+	post.ignore = 0;
+	post.rma = msg->rma_iov;
+	post.rma_count = msg->rma_iov_count;
 	return kfi_post_tx(kfi_to_ep(ep), &post);
 }
 

@@ -102,6 +102,24 @@ static void post_recv_refusals(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_recvmsg(p.ep, &msg, KFI_PEEK));
 	KUNIT_EXPECT_EQ(test, -ENOENT, kfi_cancel(&p.ep->fid, &cqe));
 	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_trecvmsg(p.ep, &tmsg, KFI_MULTI_RECV));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_trecvmsg(p.ep, &tmsg, KFI_DISCARD));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_trecvmsg(p.ep, &tmsg, KFI_PEEK | KFI_CLAIM | KFI_DISCARD));
+	expect_untouched(test, &p);
+	post_close(test, &p);
+}
+
+/* A look that finds nothing is over at once. */
+static void post_peek(struct kunit *test)
+{
+	struct kfi_msg_tagged msg = { .tag = 9, .context = &msg, .addr = KFI_ADDR_UNSPEC };
+	struct kfi_cq_err_entry wc = {};
+	struct post_world p;
+
+	post_open(test, &p);
+	KUNIT_EXPECT_EQ(test, 0, kfi_trecvmsg(p.ep, &msg, KFI_PEEK));
+	KUNIT_EXPECT_EQ(test, 1, kfi_cq_readerr(p.cq, &wc, 0));
+	KUNIT_EXPECT_EQ(test, ENOMSG, wc.err);
+	KUNIT_EXPECT_PTR_EQ(test, (void *)&msg, wc.op_context);
 	expect_untouched(test, &p);
 	post_close(test, &p);
 }
@@ -361,6 +379,7 @@ static void post_space_cq(struct kunit *test)
 static struct kunit_case post_cases[] = {
 	KUNIT_CASE(post_refusals),
 	KUNIT_CASE(post_recv_refusals),
+	KUNIT_CASE(post_peek),
 	KUNIT_CASE(post_rma),
 	KUNIT_CASE(post_payload),
 	KUNIT_CASE(post_sgl),
