@@ -33,7 +33,10 @@ struct ks_dgram {
 int ks_dgram_tx(struct ks_ep *sep, struct kfi_oper *op)
 {
 	struct ks_dgram *dg = sep->dgram;
+	union ks_addr to;
 
+	if (kfi_av_addr(sep->ep.av, op->addr, &to) < 0)
+		return -EINVAL;
 	rcu_read_lock();
 	if (READ_ONCE(sep->stopping)) {
 		rcu_read_unlock();

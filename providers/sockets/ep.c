@@ -24,7 +24,7 @@ int ks_ep_open(struct kfi_ep *ep)
 
 	ep->tx_levels = ks_levels(ep->type);
 	spin_lock_init(&sep->lock);
-	xa_init_flags(&sep->peers, XA_FLAGS_LOCK_BH);
+	xa_init(&sep->peers);
 	INIT_LIST_HEAD(&sep->peer_list);
 	INIT_LIST_HEAD(&sep->conns);
 	INIT_WORK(&sep->accept, ks_ep_accept_work);
@@ -113,7 +113,7 @@ int ks_ep_setname(struct kfi_ep *ep, const void *addr, size_t len)
 static const char *ks_conn_state(const struct ks_conn *conn)
 {
 	static const char * const names[] = {
-		[KS_DIALING] = "connecting", [KS_GREETING] = "handshake", [KS_WAITING] = "waiting",
+		[KS_NEW] = "connecting", [KS_DIALING] = "connecting", [KS_GREETING] = "handshake", [KS_WAITING] = "waiting",
 		[KS_READY] = "connected",
 	};
 

@@ -168,11 +168,12 @@ static int ks_greet_step(struct ks_conn *conn)
 void ks_greet_work(struct work_struct *work)
 {
 	struct ks_conn *conn = container_of(to_delayed_work(work), struct ks_conn, greet_work);
+	u8 state = smp_load_acquire(&conn->state);	/* pairs with ks_greet_start() */
 	int ret;
 
-	if (test_bit(KS_FAILED, &conn->flags) || conn->state == KS_READY)
+	if (test_bit(KS_FAILED, &conn->flags) || state == KS_NEW || state == KS_READY)
 		return;
-	if (conn->state == KS_WAITING) {	/* the consumer decides; but is the peer still there? */
+	if (state == KS_WAITING) {	/* the consumer decides; but is the peer still there? */
 		if (conn->sock->sk->sk_state != TCP_ESTABLISHED)
 			ks_conn_fail(conn, -ECONNRESET);
 		return;
@@ -188,12 +189,9 @@ void ks_greet_work(struct work_struct *work)
 	}
 }
 
-/* Begin: a dialled connection has its connect under way, an accepted one waits for the hello. */
-int ks_greet_start(struct ks_conn *conn, int state)
+/* Begin: a dialled connection has its connect under way (KS_DIALING), an accepted one waits for the hello (KS_GREETING). */
+void ks_greet_start(struct ks_conn *conn, int state)
 {
-	conn->state = state;
-	conn->dialed = state == KS_DIALING;
-	ks_conn_attach(conn);
+	smp_store_release(&conn->state, state);	/* all that the work looks at is in place */
 	ks_greet_kick(conn);
-	return 0;
 }

@@ -129,6 +129,7 @@ static void ks_accepted(struct ks_ep *sep, struct ks_pep *spep, struct socket *s
 		ks_conn_put(conn);
 		return;
 	}
+	ks_conn_attach(conn);
 	ks_greet_start(conn, KS_GREETING);
 }
 

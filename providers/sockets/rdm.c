@@ -101,7 +101,7 @@ static struct ks_peer *ks_peer_of(struct ks_ep *sep, kfi_addr_t addr)
 	peer = ks_peer_find(sep, &name, false);
 	if (!peer)
 		return ERR_PTR(READ_ONCE(sep->stopping) ? -ENODEV : -EAGAIN);
-	xa_store(&sep->peers, index, peer, GFP_ATOMIC | __GFP_NOWARN);	/* only a cache */
+	xa_store_bh(&sep->peers, index, peer, GFP_ATOMIC | __GFP_NOWARN);	/* only a cache */
 	return peer;
 }
 
@@ -208,10 +208,15 @@ void ks_dial_start(struct ks_conn *conn)
 	union ks_addr to = conn->name;
 	int ret;
 
-	ks_greet_start(conn, KS_DIALING);
+	conn->dialed = true;
+	ks_conn_get(conn);
+	ks_conn_attach(conn);
 	ret = kernel_connect(conn->sock, (void *)&to.sa, ks_addrlen(to.sa.sa_family), O_NONBLOCK);
 	if (ret && ret != -EINPROGRESS)
 		ks_conn_fail(conn, ret);
+	else
+		ks_greet_start(conn, KS_DIALING);
+	ks_conn_put(conn);
 }
 
 void ks_peer_dial_work(struct work_struct *work)
@@ -388,5 +393,7 @@ void ks_peers_free(struct ks_ep *sep)
 
 	list_for_each_entry_safe(peer, next, &sep->peer_list, entry)
 		kfree(peer);
+	local_bh_disable();	/* as its lock is taken elsewhere */
 	xa_destroy(&sep->peers);
+	local_bh_enable();
 }

@@ -95,6 +95,10 @@ static void ks_rx_describe(struct ks_conn *conn, struct kfi_rx *rx)
 	rx->tag = f->tag;
 	rx->data = f->data;
 	rx->flags = ks_rx_flags(f);
+	if (f->flags & SKW_F_INV) {
+		rx->flags |= KFI_INVALIDATE;
+		rx->data = le64_to_cpu(conn->rx.segs[0].key);
+	}
 	rx->src = ks_rx_src(conn);
 }
 

@@ -229,6 +229,7 @@ enum ks_cls { KS_CLS_MSG, KS_CLS_TAG, KS_CLS };
 
 /** enum ks_conn_state - (S) */
 enum ks_conn_state {
+	KS_NEW,			/* connect() is being called */
 	KS_DIALING,		/* TCP connects */
 	KS_GREETING,		/* our hello is out, or the peer's is awaited */
 	KS_WAITING,		/* MSG, passive side: the consumer has not decided yet */
@@ -477,7 +478,7 @@ int ks_pep_reject(struct kfi_pep *pep, struct kfi_connreq *req, const void *data
 
 /* greet.c: the handshake */
 void ks_greet_work(struct work_struct *work);
-int ks_greet_start(struct ks_conn *conn, int state);
+void ks_greet_start(struct ks_conn *conn, int state);
 int ks_greet_answer(struct ks_conn *conn, u8 kind, int status);
 void ks_greet_kick(struct ks_conn *conn);
 

@@ -585,6 +585,8 @@ static int ks_tx_step(struct ks_conn *conn)
 	int ret;
 
 	ks_tx_gather(conn);
+	if (!conn->tx.staged && conn->tx.at == KS_TX_FRAMES)
+		return 1;	/* nothing left */
 	ret = ks_tx_frames(conn);
 	if (ret)
 		return ret;
@@ -594,7 +596,7 @@ static int ks_tx_step(struct ks_conn *conn)
 	case KS_TX_ANSWER:
 		return ks_tx_answer(conn);
 	default:
-		return 1;	/* nothing left */
+		return 0;
 	}
 }
 
