@@ -10,6 +10,7 @@
 #define _KFI_BENCH_H
 
 #include <linux/types.h>
+#include "clock.h"
 
 struct net;
 
@@ -30,7 +31,7 @@ struct bench_env {
  * struct bench_variant - one way of doing one thing
  * @name:	as in the results
  * @open:	make everything ready; may sleep. Returns private data or ERR_PTR().
- * @run:	perform @ops operations; may sleep. Returns nanoseconds or a negative errno, after which the variant is
+ * @run:	perform @ops operations; may sleep. Returns nanoseconds (bench_clock()) or a negative errno, after which the variant is
  *		only closed.
  * @close:	the end
  * @arg:	@open's: tells apart variants that share code

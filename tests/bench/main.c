@@ -3,9 +3,10 @@
  * kfi_bench - kfabric beside raw TCP, in one kernel with two network namespaces.
  *
  * debugfs/kfi_bench/cases	lists what can be measured
- * debugfs/kfi_bench/run	write "CASE ROUNDS MILLISECONDS", read the result of that:
+ * debugfs/kfi_bench/run	write "CASE[/VARIANT] ROUNDS MILLISECONDS [wall]", read the result of that:
  *				"variant NAME DEPTH SIZE" for each variant, "failed NAME ERRNO" for one that did not work,
  *				"NAME ROUND OPERATIONS NANOSECONDS" for each run
+ *				"wall": by the plain clock, see peer/clock.c
  *
  * The namespaces are given as descriptors of the process that loads the module:
  *	insmod kfi_bench.ko net_a=8 net_b=9 8</run/netns/a 9</run/netns/b
@@ -43,7 +44,7 @@ static struct dentry *bench_dir;
 
 static ssize_t run_write(struct file *file, const char __user *user, size_t len, loff_t *pos)
 {
-	char line[80], name[40];
+	char line[80], name[40], clock[8] = "";
 	unsigned int rounds, ms;
 	int ret;
 
@@ -52,10 +53,11 @@ static ssize_t run_write(struct file *file, const char __user *user, size_t len,
 	if (copy_from_user(line, user, len))
 		return -EFAULT;
 	line[len] = 0;
-	if (sscanf(line, "%39s %u %u", name, &rounds, &ms) != 3 || !rounds || !ms || ms > 1000)
+	if (sscanf(line, "%39s %u %u %7s", name, &rounds, &ms, clock) < 3 || !rounds || !ms || ms > 1000)
 		return -EINVAL;
 	mutex_lock(&bench_lock);
 	bench_text.len = 0;
+	bench_clock_wall = !strcmp(clock, "wall");
 	ret = bench_measure(&bench_env, name, rounds, ms, &bench_text);
 	mutex_unlock(&bench_lock);
 	return ret ?: len;

@@ -95,13 +95,13 @@ static s64 many_run(void *priv, u32 ops)
 	many->ops = ops;
 	many->at = 0;
 	reinit_completion(&many->done);
-	start = ktime_get_ns();
+	start = bench_clock();
 	ret = many_ask(many);
 	if (ret)
 		return ret;
 	if (!wait_for_completion_timeout(&many->done, BENCH_TIMEOUT))
 		return -ETIMEDOUT;
-	start = ktime_get_ns() - start;
+	start = bench_clock() - start;
 	return many->err ?: start;
 }
 

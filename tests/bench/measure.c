@@ -89,28 +89,44 @@ static void turn_run(struct turn *t, u32 round, struct bench_text *text)
 		say(text, "%s %u %u %lld\n", t->v->name, round, t->ops, ns);
 }
 
-static const struct bench_case *bench_find(const char *name)
+/* "CASE", or "CASE/VARIANT" for one of its variants alone, to look at with a profiler. */
+static const struct bench_case *bench_find(const char *name, const char **only)
 {
 	const struct bench_case *c;
+	size_t len = strcspn(name, "/");
 
+	*only = name[len] ? name + len + 1 : NULL;
 	for (c = bench_cases; c->name; c++)
-		if (!strcmp(c->name, name))
+		if (strlen(c->name) == len && !strncmp(c->name, name, len))
 			return c;
 	return NULL;
 }
 
+static u32 bench_open(struct turn *turn, const struct bench_env *env, const struct bench_case *c, const char *only,
+		      u32 ms, struct bench_text *text)
+{
+	u32 count = 0;
+	int i;
+
+	for (i = 0; c->variant[i]; i++) {
+		if (only && strcmp(c->variant[i]->name, only))
+			continue;
+		turn[count].v = c->variant[i];
+		turn_open(&turn[count++], env, ms * 1000000ULL, text);
+	}
+	return count;
+}
+
 int bench_measure(const struct bench_env *env, const char *name, u32 rounds, u32 ms, struct bench_text *text)
 {
-	const struct bench_case *c = bench_find(name);
+	const char *only;
+	const struct bench_case *c = bench_find(name, &only);
 	struct turn turn[BENCH_VARIANTS] = { };
 	u32 count, round, i;
 
 	if (!c)
 		return -ENOENT;
-	for (count = 0; c->variant[count]; count++) {
-		turn[count].v = c->variant[count];
-		turn_open(&turn[count], env, ms * 1000000ULL, text);
-	}
+	count = bench_open(turn, env, c, only, ms, text);
 	for (round = 0; round < rounds && !signal_pending(current); round++)
 		for (i = 0; i < count; i++) {
 			turn_run(&turn[(round + i) % count], round, text);

@@ -87,7 +87,7 @@ static void msgs_handler(struct kfid_cq *cq, void *context)
 	if (ret) {
 		msgs_fail(ms, ret);
 	} else if (ms->got == ms->total) {
-		ms->end = ktime_get_ns();
+		ms->end = bench_clock();
 		complete(&ms->done);
 	}
 }
@@ -153,7 +153,7 @@ static s64 msgs_run(void *priv, u32 ops)
 	ms->got = 0;
 	ms->total = ops;
 	reinit_completion(&ms->done);
-	start = ktime_get_ns();
+	start = bench_clock();
 	ret = msgs_stream(ms, ops);
 	if (ret)
 		return ret;

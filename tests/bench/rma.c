@@ -90,9 +90,9 @@ static s64 rma_run(void *priv, u32 ops)
 	int ret;
 
 	bench_mem_stamp(read ? &rma->remote : &rma->local, ++rma->seed);
-	start = ktime_get_ns();
+	start = bench_clock();
 	ret = rma_stream(rma, ops);
-	start = ktime_get_ns() - start;
+	start = bench_clock() - start;
 	if (ret)
 		return ret;
 	return bench_mem_check(read ? &rma->local : &rma->remote, rma->seed) ? start : -EBADMSG;

@@ -6,6 +6,8 @@
 #include "raw.h"
 #include "../mem.h"
 
+EXPORT_SYMBOL_GPL(bench_clock);
+EXPORT_SYMBOL_GPL(bench_clock_wall);
 EXPORT_SYMBOL_GPL(bench_mem_alloc);
 EXPORT_SYMBOL_GPL(bench_mem_free);
 EXPORT_SYMBOL_GPL(bench_mem_stamp);
@@ -22,5 +24,18 @@ EXPORT_SYMBOL_GPL(bench_tcp_many_16);
 EXPORT_SYMBOL_GPL(bench_tcp_many_64);
 EXPORT_SYMBOL_GPL(bench_tcp_many_256);
 
+static int __init bench_tcp_init(void)
+{
+	bench_clock_open();
+	return 0;
+}
+
+static void __exit bench_tcp_exit(void)
+{
+	bench_clock_close();
+}
+
+module_init(bench_tcp_init);
+module_exit(bench_tcp_exit);
 MODULE_DESCRIPTION("raw in-kernel TCP, the limit for kfabric's benchmarks");
 MODULE_LICENSE("GPL");

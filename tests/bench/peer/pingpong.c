@@ -106,9 +106,9 @@ static s64 pp_run_block(void *priv, u32 ops)
 	task = kthread_run(pp_answer_thread, pp, "bench_tcp");
 	if (IS_ERR(task))
 		return PTR_ERR(task);
-	start = ktime_get_ns();
+	start = bench_clock();
 	ret = pp_ask(pp);
-	start = ktime_get_ns() - start;
+	start = bench_clock() - start;
 	if (ret)
 		kernel_sock_shutdown(pp->pair.sock[0], SHUT_RDWR);
 	wait_for_completion(&pp->done);
@@ -196,12 +196,12 @@ static s64 pp_run_softirq(void *priv, u32 ops)
 	pp->at = 0;
 	*(u32 *)pp->end[0].buf = 0;
 	reinit_completion(&pp->done);
-	start = ktime_get_ns();
+	start = bench_clock();
 	if (raw_send_from(pp->pair.sock[0]->sk, pp->end[0].buf, pp->size) != pp->size)
 		return -EIO;
 	if (!wait_for_completion_timeout(&pp->done, BENCH_TIMEOUT))
 		return -ETIMEDOUT;
-	start = ktime_get_ns() - start;
+	start = bench_clock() - start;
 	return pp->err ?: start;
 }
 

@@ -46,7 +46,7 @@ static void stm_ready(struct sock *sk)
 	read_descriptor_t desc = { .arg.data = st, .count = 1 };
 
 	if (tcp_read_sock(sk, &desc, stm_actor) > 0 && st->got == st->total) {
-		st->end = ktime_get_ns();
+		st->end = bench_clock();
 		complete(&st->done);
 	}
 }
@@ -63,7 +63,7 @@ static int stm_recv_thread(void *data)
 		}
 		st->got += st->dst.size;
 	}
-	st->end = ktime_get_ns();
+	st->end = bench_clock();
 	complete(&st->done);
 	return 0;
 }
@@ -109,7 +109,7 @@ static s64 stm_run(void *priv, u32 ops)
 	if (st->how == STREAM_BLOCK &&
 	    IS_ERR(kthread_run(stm_recv_thread, st, "bench_tcp")))
 		return -ENOMEM;
-	start = ktime_get_ns();
+	start = bench_clock();
 	ret = stm_send(st, ops);
 	if (ret)
 		kernel_sock_shutdown(st->pair.sock[0], SHUT_RDWR);

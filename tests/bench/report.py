@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the runs mean: comparisons, their goals, medians and intervals."""
+
+import math
+import statistics
+from dataclasses import dataclass
+
+# How a run of so many operations in so many nanoseconds becomes a figure: (unit, better, function)
+UNITS = {
+    "us": ("us", "lower", lambda ops, ns, size: ns / ops / 1e3),
+    "ns": ("ns", "lower", lambda ops, ns, size: ns / ops),
+    "GB/s": ("GB/s", "higher", lambda ops, ns, size: ops * size / ns),
+    "M/s": ("Mmsg/s", "higher", lambda ops, ns, size: ops * 1e3 / ns),
+}
+
+
+@dataclass
+class Comparison:
+    """ours beside peer, both variants of one case; goal is for the ratio ours/peer, None if there is none."""
+
+    bench: str
+    case: str
+    op: str
+    ours: str
+    peer: str
+    unit: str
+    goal: float | None = None
+    provider: str = "sockets"
+    note: str = ""
+
+
+PEERS = (1, 16, 64, 256)
+
+COMPARISONS = [
+    Comparison("round trip, blocking", "roundtrip-block", "inject, RDM", "kfi-rdm-block", "tcp-block", "us", 1.15),
+    Comparison("round trip, blocking", "roundtrip-block", "inject, MSG", "kfi-msg-block", "tcp-block", "us", 1.15),
+    Comparison("round trip, blocking", "roundtrip-block", "tagged, RDM", "kfi-tagged-block", "tcp-block", "us"),
+    Comparison("round trip, softirq", "roundtrip-softirq", "inject, RDM, CQ handler", "kfi-rdm-handler", "tcp-softirq",
+               "us", 1.15),
+    Comparison("round trip, softirq", "roundtrip-softirq", "inject, RDM, done()", "kfi-rdm-done", "tcp-softirq", "us", 1.15),
+    Comparison("round trip, softirq", "roundtrip-softirq", "inject, MSG, CQ handler", "kfi-msg-handler", "tcp-softirq",
+               "us", 1.15),
+    Comparison("stream of 1 MiB", "write-copy", "RMA write, RDM", "kfi-write", "tcp-copy", "GB/s", 0.97),
+    Comparison("stream of 1 MiB", "write-copy", "RMA write, MSG", "kfi-write-msg", "tcp-copy", "GB/s", 0.97),
+    Comparison("stream of 1 MiB", "write-copy", "RMA write, blocking reader", "kfi-write", "tcp-copy-block", "GB/s"),
+    Comparison("stream of 1 MiB, pages", "write-pages", "RMA write, RDM", "kfi-write-pages", "tcp-splice", "GB/s", 0.97),
+    Comparison("stream of 1 MiB", "read", "RMA read, RDM", "kfi-read", "tcp-copy", "GB/s"),
+    Comparison("64-byte messages", "messages", "send, a receive each", "kfi-messages", "tcp-single", "M/s", 4.0),
+    Comparison("64-byte messages", "messages", "send, multi-receive", "kfi-multirecv", "tcp-single", "M/s", 4.0),
+    Comparison("64-byte messages", "messages", "send, a receive each", "kfi-messages", "tcp-batch64", "M/s"),
+    Comparison("64-byte messages", "messages", "send, multi-receive", "kfi-multirecv", "tcp-batch64", "M/s"),
+]
+for n in PEERS[1:]:
+    COMPARISONS.append(Comparison(f"cost with {n} peers", "peers", "round trip, done()", f"kfi-{n}", "kfi-1", "us", 1.10))
+    COMPARISONS.append(Comparison(f"cost with {n} peers", "peers", "of raw TCP itself", f"tcp-{n}", "tcp-1", "us",
+                                  provider="raw TCP"))
+COMPARISONS += [
+    Comparison("the core alone", "core", "round trip, done()", "loop-done", "", "ns", provider="loop"),
+    Comparison("the core alone", "core", "send and receive of 64 bytes", "loop-messages", "", "ns", provider="loop"),
+    Comparison("libfabric beside", "libfabric-roundtrip", "round trip, blocking", "kfi-rdm-block", "libfabric-tcp", "us"),
+    Comparison("libfabric beside", "libfabric-stream", "1 MiB RMA write", "kfi-write", "libfabric-tcp", "GB/s"),
+]
+
+
+@dataclass
+class Runs:
+    """What one case's file says: figures by variant and round."""
+
+    figures: dict
+    depth: dict
+    size: dict
+    failed: dict
+
+
+def parse(text):
+    runs = Runs({}, {}, {}, {})
+    for line in text.splitlines():
+        word = line.split()
+        if word[0] == "variant":
+            runs.depth[word[1]], runs.size[word[1]] = int(word[2]), int(word[3])
+            runs.figures[word[1]] = {}
+        elif word[0] == "failed":
+            runs.failed[word[1]] = int(word[2])
+        else:
+            runs.figures[word[0]][int(word[1])] = (int(word[2]), int(word[3]))
+    return runs
+
+
+def interval(values):
+    """A 95% interval of the median: order statistics, free of assumptions. None if there are too few."""
+    values, n = sorted(values), len(values)
+    below = 0.0
+    for k in range(n // 2):
+        below += math.comb(n, k) / 2**n
+        if below > 0.025:
+            return (values[k - 1], values[n - k]) if k else None
+    return None
+
+
+def verdict(better, goal, span):
+    """True or False when the whole interval is on one side of the goal, else None: not shown."""
+    if goal is None or span is None:
+        return None
+    low, high = span
+    if better == "lower":
+        return True if high <= goal else False if low > goal else None
+    return True if low >= goal else False if high < goal else None
+
+
+def figures(runs, variant, unit):
+    convert = UNITS[unit][2]
+    return {r: convert(ops, ns, runs.size[variant]) for r, (ops, ns) in runs.figures.get(variant, {}).items()}
+
+
+def compare(c, runs):
+    """One object of results.json, or None if the case could not run."""
+    unit, better, _ = UNITS[c.unit]
+    ours = figures(runs, c.ours, c.unit)
+    peer = figures(runs, c.peer, c.unit)
+    if not ours or (c.peer and not peer):
+        return None
+    result = {
+        "bench": c.bench, "provider": c.provider, "op": c.op, "size": runs.size[c.ours], "depth": runs.depth[c.ours],
+        "unit": unit, "better": better, "ours": round(statistics.median(ours.values()), 4), "ours_name": c.ours,
+        "peer": None, "peer_name": c.peer or None, "ratio": None, "interval": None, "goal": c.goal, "met": None,
+        "runs": len(ours), "note": c.note,
+    }
+    if not c.peer:
+        return result
+    ratios = [ours[r] / peer[r] for r in ours if r in peer]
+    span = interval(ratios)
+    result.update(peer=round(statistics.median(peer.values()), 4), ratio=round(statistics.median(ratios), 4),
+                  interval=span and [round(x, 4) for x in span], runs=len(ratios), met=verdict(better, c.goal, span))
+    if c.goal is not None and result["met"] is None:
+        result["note"] = "not shown: the interval contains the goal"
+    return result
+
+
+def table(results):
+    """Lines of text."""
+    head = f"{'':24} {'':26} {'ours':>9} {'peer':>9} {'':6} {'ratio':>6} {'95% interval':>15} {'goal':>7}  "
+    yield head + "peer"
+    yield "-" * (len(head) + 24)
+    for r in results:
+        bound = {"lower": "<=", "higher": ">="}[r["better"]]
+        said = {True: "met", False: "MISSED", None: "not shown"}[r["met"]] if r["goal"] else ""
+        span = "{:.3f} - {:.3f}".format(*r["interval"]) if r["interval"] else ""
+        yield (f"{r['bench']:24} {r['op'][:26]:26} {r['ours']:9.3f} {number(r['peer'], '9.3f')} {r['unit']:6} "
+               f"{number(r['ratio'], '6.3f')} {span:>15} {bound + format(r['goal'], '.2f') if r['goal'] else '':>7}  "
+               f"{r['peer_name'] or '':16} {said}")
+
+
+def number(value, form):
+    return format(value, form) if value is not None else " " * int(form.split(".")[0])
