@@ -259,7 +259,7 @@ static bool tag_format_match(u64 offer, u64 hint)
 
 static bool ctx_cnt_match(size_t asked, size_t max, size_t shared)
 {
-	return asked == KFI_SHARED_CONTEXT ? shared > 0 : asked <= max(max, (size_t)1);
+	return asked == KFI_SHARED_CONTEXT ? shared > 0 : asked <= max_t(size_t, max, 1);
 }
 
 static bool auth_key_ok(const u8 *key, size_t size)

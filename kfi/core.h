@@ -70,7 +70,8 @@ int kfi_domain_resolve(struct kfi_domain *domain, const char *node, const char *
 int kfi_netlink_init(void);
 void kfi_netlink_exit(void);
 /* Walk all endpoints of a namespace under the proper mutexes; fn may sleep. Nonzero stops. */
-int kfi_for_each_ep(struct net *net, int (*fn)(struct kfi_ep *ep, void *arg), void *arg);
+typedef int (*kfi_ep_fn)(struct kfi_ep *ep, void *arg);
+int kfi_for_each_ep(struct net *net, kfi_ep_fn fn, void *arg);
 
 /* ---- info.c ---- */
 

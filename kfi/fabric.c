@@ -154,8 +154,7 @@ static bool in_net(const struct kfi_fabric *fabric, const struct net *net)
 	return !fabric->dead && net_eq(read_pnet(&fabric->net), net);
 }
 
-static int for_each_ep_of_domain(struct kfi_domain *domain,
-				 int (*fn)(struct kfi_ep *ep, void *arg), void *arg)
+static int for_each_ep_of_domain(struct kfi_domain *domain, kfi_ep_fn fn, void *arg)
 {
 	struct kfi_ep *ep;
 	int ret = 0;
@@ -178,8 +177,7 @@ static int for_each_ep_of_domain(struct kfi_domain *domain,
  *
  * Return: what @fn returned last, or 0.
  */
-int kfi_fabric_for_each_ep(struct kfi_fabric *fabric,
-			   int (*fn)(struct kfi_ep *ep, void *arg), void *arg)
+int kfi_fabric_for_each_ep(struct kfi_fabric *fabric, kfi_ep_fn fn, void *arg)
 {
 	struct kfi_domain *domain;
 	int ret = 0;
@@ -202,8 +200,7 @@ int kfi_fabric_for_each_ep(struct kfi_fabric *fabric,
  *
  * Return: what @fn returned last, or 0.
  */
-int kfi_for_each_fabric(struct net *net, int (*fn)(struct kfi_fabric *fabric, void *arg),
-			void *arg)
+int kfi_for_each_fabric(struct net *net, kfi_fabric_fn fn, void *arg)
 {
 	struct kfi_fabric *fabric;
 	int ret = 0;
@@ -221,8 +218,8 @@ int kfi_for_each_fabric(struct net *net, int (*fn)(struct kfi_fabric *fabric, vo
 }
 
 struct ep_walk {
-	int	(*fn)(struct kfi_ep *ep, void *arg);
-	void	*arg;
+	kfi_ep_fn	fn;
+	void		*arg;
 };
 
 static int walk_eps(struct kfi_fabric *fabric, void *arg)
@@ -240,7 +237,7 @@ static int walk_eps(struct kfi_fabric *fabric, void *arg)
  *
  * Return: what @fn returned last, or 0.
  */
-int kfi_for_each_ep(struct net *net, int (*fn)(struct kfi_ep *ep, void *arg), void *arg)
+int kfi_for_each_ep(struct net *net, kfi_ep_fn fn, void *arg)
 {
 	struct ep_walk walk = { .fn = fn, .arg = arg };
 

@@ -15,10 +15,13 @@ extern struct genl_family kfi_family;
 
 /**
  * struct kfi_nl_cursor - how far a dump has come; lives in netlink_callback.ctx
- * @fabric: @domain: @ep: numbers of the last object that was shown completely.
- *	Lists are in the order of these, so what comes next is what is greater.
+ * @fabric: number of the fabric of the last object that was shown completely.
+ *	Lists are in the order of numbers: what comes next is what is greater
+ * @domain: number of its domain, 0 if it has none
+ * @ep: its own number, 0 for a fabric or domain
  * @peers: peers already shown of the endpoint that comes next
- * @infos: KFI_CMD_GET_INFO: the whole answer; @next: what to show next of it
+ * @infos: KFI_CMD_GET_INFO: the whole answer
+ * @next: what to show next of it
  */
 struct kfi_nl_cursor {
 	u32			fabric, domain, ep;
@@ -29,7 +32,8 @@ struct kfi_nl_cursor {
 
 /**
  * struct kfi_nl_dump - one call of a dumpit function
- * @skb: to be filled; @cb: the dump
+ * @skb: to be filled
+ * @cb: the dump
  * @cur: its cursor
  * @cmd: answer's command
  * @only_ep: endpoint asked for, 0: all

@@ -210,7 +210,7 @@ EXPORT_SYMBOL_GPL(kfi_provider_deregister);
  *
  * Return: what @fn returned last, or 0.
  */
-int kfi_for_each_provider(int (*fn)(struct kfi_provider *prov, void *arg), void *arg)
+int kfi_for_each_provider(kfi_provider_fn fn, void *arg)
 {
 	struct kfi_provider *prov;
 	int idx, ret = 0;

@@ -253,6 +253,7 @@ static void test_no_memory(struct kunit *test)
 {
 	kunit_skip(test, "the kernel has no failslab");
 }
+
 #endif
 
 static struct kunit_case info_cases[] = {

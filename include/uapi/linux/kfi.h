@@ -21,6 +21,7 @@
 /**
  * enum kfi_cmd - requests, and the answers that carry the same number
  *
+ * @KFI_CMD_UNSPEC: not used
  * @KFI_CMD_GET_PROVIDER: providers that are loaded, of all namespaces.
  *	Answer: PROV_NAME, PROV_VERSION
  * @KFI_CMD_GET_INFO: what kfi_getinfo() says.
@@ -56,7 +57,7 @@ enum kfi_cmd {
 	KFI_CMD_GET_EP,
 	KFI_CMD_GET_PEER,
 	KFI_CMD_GET_STATS,
-
+	/* private: */
 	__KFI_CMD_MAX,
 	KFI_CMD_MAX = __KFI_CMD_MAX - 1
 };
@@ -137,7 +138,7 @@ enum kfi_attr {
 	KFI_A_PEER,
 	KFI_A_STATS,
 	KFI_A_CNTR,
-
+	/* private: */
 	__KFI_A_MAX,
 	KFI_A_MAX = __KFI_A_MAX - 1
 };
@@ -166,7 +167,7 @@ enum kfi_ctx_attr {
 	KFI_CTX_A_INJECT_SIZE,
 	KFI_CTX_A_RMA_IOV_LIMIT,
 	KFI_CTX_A_TCLASS,
-
+	/* private: */
 	__KFI_CTX_A_MAX,
 	KFI_CTX_A_MAX = __KFI_CTX_A_MAX - 1
 };
@@ -187,7 +188,7 @@ enum kfi_ep_nl_attr {
 	KFI_EP_A_PROTOCOL_VERSION,
 	KFI_EP_A_MAX_MSG_SIZE,
 	KFI_EP_A_MEM_TAG_FORMAT,
-
+	/* private: */
 	__KFI_EP_A_MAX,
 	KFI_EP_A_MAX = __KFI_EP_A_MAX - 1
 };
@@ -212,7 +213,7 @@ enum kfi_domain_nl_attr {
 	KFI_DOMAIN_A_CQ_DATA_SIZE,
 	KFI_DOMAIN_A_MAX_EP_TX_CTX,
 	KFI_DOMAIN_A_MAX_EP_RX_CTX,
-
+	/* private: */
 	__KFI_DOMAIN_A_MAX,
 	KFI_DOMAIN_A_MAX = __KFI_DOMAIN_A_MAX - 1
 };
@@ -241,7 +242,7 @@ enum kfi_peer_attr {
 	KFI_PEER_A_PENDING,
 	KFI_PEER_A_UNEXPECTED_BYTES,
 	KFI_PEER_A_RECONNECTS,
-
+	/* private: */
 	__KFI_PEER_A_MAX,
 	KFI_PEER_A_MAX = __KFI_PEER_A_MAX - 1
 };
@@ -276,7 +277,7 @@ enum kfi_stats_attr {
 	KFI_STATS_A_UNEXPECTED,
 	KFI_STATS_A_COPIED,
 	KFI_STATS_A_SPLICED,
-
+	/* private: */
 	__KFI_STATS_A_MAX,
 	KFI_STATS_A_MAX = __KFI_STATS_A_MAX - 1
 };
@@ -313,7 +314,7 @@ enum kfi_cntr_nl_attr {
 	KFI_CNTR_A_DIR,
 	KFI_CNTR_A_VALUE,
 	KFI_CNTR_A_ERRORS,
-
+	/* private: */
 	__KFI_CNTR_A_MAX,
 	KFI_CNTR_A_MAX = __KFI_CNTR_A_MAX - 1
 };
