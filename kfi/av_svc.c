@@ -12,14 +12,14 @@
 
 #define SVC_NAME_MAX	256
 
-/* The address behind @node and @service: 0 or a positive error. */
+/* The address behind @node and @service. */
 static int resolve(struct kfi_av *av, const char *node, const char *service, void *addr)
 {
 	int len = kfi_domain_resolve(av->domain, node, service, addr);
 
 	if (len < 0)
-		return -len;
-	return len == av->addrlen ? 0 : EINVAL;
+		return len;
+	return len == av->addrlen ? 0 : -EINVAL;
 }
 
 int kfi_av_insertsvc(struct kfid_av *fid, const char *node, const char *service, kfi_addr_t *handle, uint64_t flags,
@@ -35,7 +35,7 @@ int kfi_av_insertsvc(struct kfid_av *fid, const char *node, const char *service,
 		return err;
 	if (!av->domain->fabric->prov->ops->resolve)
 		return -EOPNOTSUPP;
-	err = resolve(av, node, service, addr);
+	err = -resolve(av, node, service, addr);
 	return kfi_av_put_one(av, addr, 0, handle, flags, context, &err) ? 1 : -err;
 }
 EXPORT_SYMBOL_GPL(kfi_av_insertsvc);
@@ -79,12 +79,12 @@ static int range_address(struct kfi_av *av, const char *node, size_t n, const ch
 
 	len = count_up_node(node, n, names, SVC_NAME_MAX);
 	if (len < 0 || len >= SVC_NAME_MAX)
-		return EINVAL;
+		return -EINVAL;
 	if (!service)
-		return s ? EINVAL : resolve(av, names, NULL, addr);
+		return s ? -EINVAL : resolve(av, names, NULL, addr);
 	len = count_up_name(service, s, svc, SVC_NAME_MAX);
 	if (len < 0 || len >= SVC_NAME_MAX)
-		return EINVAL;
+		return -EINVAL;
 	return resolve(av, names, svc, addr);
 }
 
@@ -109,7 +109,7 @@ int kfi_av_insertsym(struct kfid_av *fid, const char *node, size_t nodecnt, cons
 	if (!names)
 		return -ENOMEM;
 	for (i = 0; i < total; i++) {
-		err = range_address(av, node, i / svccnt, service, i % svccnt, names, addr);
+		err = -range_address(av, node, i / svccnt, service, i % svccnt, names, addr);
 		done += kfi_av_put_one(av, addr, i, handles, flags, context, &err);
 	}
 	kfree(names);

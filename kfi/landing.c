@@ -191,7 +191,7 @@ static void count_region(struct kfi_mr *mr, u64 flags, size_t len)
 	if (mr->flags & KFI_MR_SINGLE_USE)
 		WRITE_ONCE(mr->used, true);
 	rcu_read_lock();
-	if (READ_ONCE(mr->live) && (flags & mr->cntr_access))
+	if (READ_ONCE(mr->live) && (flags & smp_load_acquire(&mr->cntr_access)))	/* pairs with mr_bind_cntr() */
 		kfi_cntr_count_len(mr->cntr, 0, len);
 	rcu_read_unlock();
 }

@@ -556,7 +556,8 @@ int kfi_match_init(struct kfi_match *m, u32 depth)
 	INIT_LIST_HEAD(&m->claimed);
 	INIT_LIST_HEAD(&m->space.link);
 	m->space.fn = match_space;
-	m->bits = clamp_t(unsigned int, order_base_2(max(depth, 1u)), MATCH_BITS_MIN, MATCH_BITS_MAX);
+	m->bits = depth ? ilog2(depth) : 0;
+	m->bits = clamp_t(unsigned int, m->bits + 1, MATCH_BITS_MIN, MATCH_BITS_MAX);
 	m->exact = alloc_buckets(m->bits);
 	m->unexp_hash = alloc_buckets(m->bits);
 	m->contexts = kvcalloc(1u << m->bits, sizeof(*m->contexts), GFP_KERNEL);

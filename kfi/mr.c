@@ -289,7 +289,7 @@ void kfi_mr_abandon(struct kfi_mr *mr)
 void kfi_mr_make_live(struct kfi_mr *mr)
 {
 	mr->enabled = true;
-	smp_store_release(&mr->live, true);
+	smp_store_release(&mr->live, true);	/* after all it stands for; kfi_mr_live() */
 }
 
 void kfi_mr_make_dead(struct kfi_mr *mr)
@@ -401,7 +401,7 @@ static int mr_bind_cntr(struct kfi_mr *mr, struct kfi_cntr *cntr, u64 flags)
 		return -KFI_EOPBADSTATE;
 	kfi_obj_get(kfi_cntr_obj(cntr));
 	mr->cntr = cntr;
-	smp_store_release(&mr->cntr_access, flags);
+	smp_store_release(&mr->cntr_access, flags);	/* after @cntr; pairs with count_region() */
 	return 0;
 }
 
@@ -532,7 +532,7 @@ struct kfi_mr *kfi_mr_get(struct kfi_ep *ep, u64 key, u64 addr, size_t len, u64 
 	mr = kfi_mr_find(ep, key);
 	if (!mr || !kref_get_unless_zero(&mr->ref))
 		goto refuse;
-	smp_mb__after_atomic();
+	smp_mb__after_atomic();		/* pairs with kfi_mr_in_use() */
 	if (!kfi_mr_live(mr, key) || !allowed(mr, addr, len, access))
 		goto put;
 	mr_range(mr, addr - mr->offset, len, access & KFI_REMOTE_READ, iter);

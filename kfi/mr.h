@@ -33,9 +33,9 @@ static inline bool kfi_mr_in_use(struct kfi_mr *mr)
 {
 	bool used;
 
-	smp_mb();
+	smp_mb();			/* pairs with kfi_mr_get() */
 	used = kref_read(&mr->ref) != 1;
-	smp_acquire__after_ctrl_dep();
+	smp_acquire__after_ctrl_dep();	/* what movers did is over */
 	return used;
 }
 

@@ -58,8 +58,8 @@ static void finish(struct kfi_mr_work *work)
 	struct kfi_mr *mr = work->internal[WORK_MR];
 
 	if (READ_ONCE(mr->state) == MR_DETACHING)
-		smp_store_release(&mr->state, MR_EMPTY);
-	smp_store_release(&mr->work, NULL);
+		smp_store_release(&mr->state, MR_EMPTY);	/* pairs with seize() */
+	smp_store_release(&mr->work, NULL);	/* pairs with seize() */
 	work->done(work, 0);
 }
 
@@ -133,7 +133,7 @@ static int seize(struct kfi_mr *mr, int from)
 
 	if (!mr->per_io)
 		return -EINVAL;
-	if (READ_ONCE(mr->work))
+	if (smp_load_acquire(&mr->work))	/* pairs with finish() */
 		return -EAGAIN;
 	old = cmpxchg(&mr->state, from, MR_BUSY);
 	if (old == from)
@@ -174,11 +174,11 @@ int kfi_mr_register(struct kfid_mr *fid, const struct kfi_mr_attr *attr, struct 
 		return ret;
 	ret = attach(mr, attr);
 	if (ret) {
-		smp_store_release(&mr->state, MR_EMPTY);
+		smp_store_release(&mr->state, MR_EMPTY);	/* pairs with seize() */
 		return ret;
 	}
 	start(mr, work);
-	smp_store_release(&mr->state, MR_ATTACHED);
+	smp_store_release(&mr->state, MR_ATTACHED);	/* pairs with seize() */
 	queue_done(work);
 	return 0;
 }
@@ -199,7 +199,7 @@ int kfi_mr_invalidate(struct kfid_mr *fid, struct kfi_mr_work *work)
 	if (ret)
 		return ret;
 	start(mr, work);
-	smp_store_release(&mr->state, MR_DETACHING);
+	smp_store_release(&mr->state, MR_DETACHING);	/* after @work; finish() */
 	kfi_mr_make_dead(mr);
 	if (kfi_mr_in_use(mr))
 		call_rcu(&mr->rcu, invalidated);
@@ -216,7 +216,7 @@ static bool seize_live(struct kfi_mr *mr, u64 key)
 		return false;
 	if (kfi_mr_live(mr, key))
 		return true;
-	smp_store_release(&mr->state, MR_ATTACHED);
+	smp_store_release(&mr->state, MR_ATTACHED);	/* pairs with seize() */
 	return false;
 }
 
@@ -230,7 +230,7 @@ static int kill_region(struct kfi_mr *mr)
 
 	kfi_mr_make_dead(mr);
 	used = kfi_mr_in_use(mr);
-	smp_store_release(&mr->state, used ? MR_ATTACHED : MR_EMPTY);
+	smp_store_release(&mr->state, used ? MR_ATTACHED : MR_EMPTY);	/* pairs with seize() */
 	return used ? -EBUSY : 0;
 }
 

@@ -199,7 +199,7 @@ static void stalled_messages_follow(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (int)KFI_RX_FULL, (int)arrive(w, &late, 10, true));
 	for (i = 0; i < 4; i++) {
 		for (tries = 0; tries < 200 && atomic_read(&w->matched) < i + 1; tries++)
-			msleep(10);
+			msleep(20);
 		KUNIT_ASSERT_EQ(test, i + 1, atomic_read(&w->matched));
 		expect(w, CTX(1), PART, 10, area + 10 * i, 0);
 	}
