@@ -16,8 +16,9 @@
  * Conventions for offers, beyond those of kfi_query_add():
  *
  * - tx_attr.caps or rx_attr.caps 0: all of the info's that concern that side.
- * - tx_attr.tclass 0: there is only best effort, a request for another class
- *   is refused. Else every DSCP and label is mapped to something.
+ * - tx_attr.tclass: which kinds of traffic classes mean something, KFI_TC_DSCP,
+ *   KFI_TC_LABEL or both. A request for another class than best effort is
+ *   refused if there are none.
  * - domain_attr counts of objects (cq_cnt, ...) 0: no limit.
  * - domain_attr.mr_mode has KFI_MR_PROV_KEY only if the provider can't take
  *   keys of the consumer's choice. One that can do both gives its own keys to
@@ -210,11 +211,9 @@ static bool tclass_match(u32 offer, u32 hint)
 {
 	if (hint == KFI_TC_UNSPEC || hint == KFI_TC_BEST_EFFORT)
 		return true;
-	if (!offer)
-		return false;
 	if (hint & KFI_TC_DSCP)
-		return (hint & ~KFI_TC_DSCP) < 64;
-	return hint > KFI_TC_LABEL && hint <= KFI_TC_NETWORK_CTRL;
+		return (offer & KFI_TC_DSCP) && (hint & ~KFI_TC_DSCP) < 64;
+	return (offer & KFI_TC_LABEL) && hint > KFI_TC_LABEL && hint <= KFI_TC_NETWORK_CTRL;
 }
 
 static bool tx_match(const struct kfi_info *offer, const struct kfi_info *hints)
