@@ -166,7 +166,8 @@ struct kfi_query {
  * @q:		the query
  * @offer:	the most that this combination of fabric, domain and endpoint type can give: all capabilities, largest
  *		limits, every supported order bit, the mode bits *required*; tx_attr->op_flags is the set of completion
- *		levels on offer; addresses set where known. Borrowed, copied if it matches.
+ *		levels on offer; tx_attr->tclass says which kinds of traffic classes are mapped (KFI_TC_DSCP,
+ *		KFI_TC_LABEL); addresses set where known. Borrowed, copied if it matches.
  *
  * Shared code compares the offer with the hints, trims it to what was asked for and appends it to the answer.
  * Return: 0, also when the hints do not match; -ENOMEM.
@@ -683,7 +684,8 @@ void kfi_cq_cancel_wait(struct kfi_cq *cq, struct kfi_cq_waiter *w);
  *
  * For use in softirq (or with bottom halves off): a provider brackets the handling of one burst of arrivals.
  * Handlers of KFI_CQ_SOFTIRQ queues touched in between run inside kfi_batch_end(), on this CPU, instead of in a
- * softirq of their own: one wake-up less per message. Without the bracket everything works, later. Does not nest
+ * softirq of their own: one wake-up less per message. Without the bracket everything works, later. Never around a tx op:
+ * it may be called with a consumer's locks held, which the handlers take. Does not nest
  * over different endpoints' locks: kfi_batch_end() may be called with a lock held only if the provider's tx op never
  * spins on that lock.
  */
@@ -922,7 +924,8 @@ struct kfi_peer_info {
  *		already was); negative errno = refused, nothing happened, never -EAGAIN for ever. KFI_MORE in op->flags
  *		lets it wait for the next post (a later post, or completion of anything, must flush)
  * @tx_flush:	optional: posts with KFI_MORE ended without a last one
- * @cancel_tx:	optional: kfi_cancel() of a transmit; 0 if a completion with -ECANCELED follows, else -ENOENT
+ * @cancel_tx:	optional: kfi_cancel() of a transmit; 0 if a completion with -ECANCELED follows, else -ENOENT. @op may have
+ *		ended just now and even be in use again: look it up among your own, under your own lock
  * @rx_posted:	optional: hardware receive queues instead of the shared matching. Return 0 or negative errno
  * @rx_cancel:	with @rx_posted: take a posted receive back. 0 or -ENOENT
  * @rx_matched:	an unexpected message now has its receive: rx->op and rx->iter are set; deliver it, then

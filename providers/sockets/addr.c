@@ -250,7 +250,7 @@ static void ks_offer_transfer(struct kfi_info *info, enum kfi_ep_type type)
 		.size = 16384,
 		.iov_limit = 256,
 		.rma_iov_limit = dgram ? 0 : SKW_RMA_MAX,
-		.tclass = KFI_TC_UNSPEC,
+		.tclass = KFI_TC_DSCP,
 	};
 	*info->rx_attr = (struct kfi_rx_attr) {
 		.caps = info->caps,
