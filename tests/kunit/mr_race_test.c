@@ -5,6 +5,7 @@
  */
 #include <kunit/test.h>
 #include <linux/completion.h>
+#include <linux/delay.h>
 #include <linux/kthread.h>
 #include <linux/slab.h>
 #include "mr_fixture.h"
@@ -132,9 +133,86 @@ static void nothing_lands_after_invalidate(struct kunit *test)
 	kfi_world_close(r->w);
 }
 
+/* A peer that is slow inside its RCU section: the end of the region must wait for exactly that. */
+static int slow_thread(void *arg)
+{
+	struct race *r = arg;
+	struct iov_iter iter;
+	struct kfi_mr *mr;
+
+	mr = kfi_mr_get(&r->w->ep, r->key, 0, 8, KFI_REMOTE_WRITE, &iter);
+	if (!IS_ERR(mr)) {
+		rcu_read_lock();
+		if (kfi_mr_live(mr, r->key)) {
+			atomic_set_release(&r->moves, 1);
+			mdelay(30);
+			atomic_set_release(&r->moves, 2);
+		}
+		rcu_read_unlock();
+		kfi_mr_put(mr);
+	}
+	complete(&r->gone);
+	return 0;
+}
+
+/* Return once the peer is in the middle of it. */
+static struct task_struct *start_slow(struct kunit *test, struct race *r)
+{
+	struct task_struct *task = kthread_create(slow_thread, r, "kfi_mr_slow");
+	int tries;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	get_task_struct(task);
+	init_completion(&r->gone);
+	atomic_set(&r->moves, 0);
+	wake_up_process(task);
+	for (tries = 0; tries < 100000 && !atomic_read(&r->moves); tries++)
+		cond_resched();
+	KUNIT_EXPECT_GT(test, atomic_read(&r->moves), 0);
+	return task;
+}
+
+static void end_slow(struct kunit *test, struct race *r, struct task_struct *task)
+{
+	KUNIT_EXPECT_EQ(test, 2, atomic_read_acquire(&r->moves));
+	wait_for_completion(&r->gone);
+	kthread_stop_put(task);
+}
+
+static void the_end_waits_for_a_move(struct kunit *test)
+{
+	struct race *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	struct task_struct *task;
+	struct kfid_mr *mr;
+	u64 word;
+	struct job j;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	r->w = kfi_world_open(test, NULL);
+	for (i = 0; i < 5; i++) {
+		KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&r->w->domain.fid, &word, 8, RW, 0, 7, 0, &mr, NULL));
+		r->key = 7;
+		task = start_slow(test, r);
+		KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+		end_slow(test, r, task);
+	}
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&r->w->domain.fid, 1, 0, &mr, NULL));
+	for (i = 0; i < 5; i++) {
+		KUNIT_ASSERT_EQ(test, 0, attach(mr, &word, 8, &j));
+		r->key = mr->key;
+		task = start_slow(test, r);
+		KUNIT_EXPECT_EQ(test, 0, detach(mr, &j));
+		end_slow(test, r, task);
+	}
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+	kfi_world_close(r->w);
+}
+
 static struct kunit_case race_cases[] = {
 	KUNIT_CASE_SLOW(nothing_lands_after_close),
 	KUNIT_CASE_SLOW(nothing_lands_after_invalidate),
+	KUNIT_CASE_SLOW(the_end_waits_for_a_move),
 	{}
 };
 
