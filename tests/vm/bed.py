@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What demo.py and scenario.py share: building kfabric, and driving it in a pair."""
+
+import json
+import os
+
+import pair as vm
+
+TOP = os.path.abspath(os.path.join(vm.HERE, "..", ".."))
+# in the order of loading; kfi comes with the first
+MODULES = ("kfi_sockets", "kfi_loop", "kfi_perf")
+
+# The state of kfabric, sockets, and the stacks of all that sleeps in it.
+STUCK = """
+kfi perf list; kfi show; kfi show peers; kfi stats; ss -tnio
+for task in /proc/[0-9]*; do
+	stack=$(cat $task/stack 2>/dev/null)
+	case $stack in
+	'' | *worker_thread* | *rescuer_thread*) ;;
+	*) echo "$(cat $task/comm): $stack" ;;
+	esac
+done
+"""
+
+
+def build(series, progress, logs):
+    """Build the modules and the kfi tool: directory of .ko files, the tool."""
+    tool = os.path.join(TOP, "tools", "kfi")
+    progress.during("looking for what it needs", [os.path.join(vm.HERE, "need")],
+                    os.path.join(logs, "need.log"))
+    progress.during("looking for the tool's libraries", [os.path.join(tool, "deps")],
+                    os.path.join(logs, "need-tool.log"))
+    progress.during(f"{series}: building the modules",
+                    [os.path.join(vm.HERE, "modules"), series],
+                    os.path.join(logs, "modules.log"))
+    progress.during("building the kfi tool", ["make", "-C", tool],
+                    os.path.join(logs, "tool.log"))
+    return os.path.join(vm.BUILD, f"vm-{series}", "ko"), os.path.join(tool, "kfi")
+
+
+class Kfi:
+    """kfabric on both machines of a pair."""
+
+    def __init__(self, pair):
+        self.pair = pair
+
+    def load(self, name, options=""):
+        self.pair.run(name, f"modprobe kfi_sockets {options} && "
+                      "modprobe kfi_loop && modprobe kfi_perf")
+
+    def insmod(self, name, modules):
+        """The plain way, file by file."""
+        for module in modules:
+            self.pair.run(name, f"insmod /lib/modules/$(uname -r)/extra/{module}.ko")
+
+    def unload(self, name):
+        self.pair.run(name, "rmmod kfi_perf kfi_loop kfi_sockets kfi")
+
+    def loaded(self, name):
+        text = self.pair.run(name, "cat /proc/modules").text
+        return [line.split()[0] for line in text.splitlines() if line.startswith("kfi")]
+
+    def command(self, name, words, timeout=60, check=True):
+        return self.pair.run(name, f"kfi {words}", timeout, check)
+
+    def json(self, name, words, timeout=60):
+        """A command with -j, as Python values."""
+        text = self.command(name, f"-j {words}", timeout).text
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise vm.Failed(f"{name}: `kfi -j {words}` said no JSON ({error}):\n{text}") from None
+
+    def serve(self, name, kind="rdm", service=None):
+        """Start the tester's server; it stays in the kernel until stopped."""
+        where = f" -s {service}" if service else ""
+        self.command(name, f"perf server -t {kind}{where}")
+
+    def perf_words(self, address, **options):
+        words = [f"-j perf run {address}"]
+        for option, value in options.items():
+            option = option.replace("_", "-")
+            if value is True:
+                words.append(f"--{option}")
+            elif value is not None and value is not False:
+                words.append(f"--{option} {value}")
+        return " ".join(words)
+
+    def perf(self, name, address, timeout=120, **options):
+        """Measure with verified data: a row for each op, mode and size."""
+        job = self.pair.spawn(name, "kfi " + self.perf_words(address, **options))
+        try:
+            result = job.wait(timeout)
+        except vm.TimedOut as error:
+            path = self.stuck()
+            job.kill()
+            raise vm.TimedOut(f"{error}\nwhat hangs where is in {path}") from None
+        if result.status != 0:
+            raise vm.Failed(f"{job} ended with status {result.status}:\n{result.text}")
+        return self.rows(result.text, name)
+
+    def stuck(self):
+        """Write down what both machines are doing, for whoever finds out why."""
+        path = os.path.join(self.pair.logs, "stuck.log")
+        with open(path, "a", encoding="utf-8") as file:
+            for name, machine in self.pair.vms.items():
+                if machine.alive:
+                    said = self.pair.run(name, STUCK, check=False).text
+                    file.write(f"==== {name}\n{said}\n")
+        return path
+
+    @staticmethod
+    def rows(text, name="?"):
+        try:
+            rows = json.loads(text)
+        except ValueError as error:
+            raise vm.Failed(f"{name}: `kfi perf run` said no JSON ({error}):\n{text}") from None
+        for row in rows:
+            detail = row["detail"]
+            if detail["wrong"] or detail["lost"] or not detail["verified"]:
+                raise vm.Failed(f"{name}: data came to harm or was not looked at: {row}")
+        return rows

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""The work of `make demo`, see demo."""
+
+import json
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+import bed               # noqa: E402
+import pair as vm        # noqa: E402
+
+OPS = ("send", "tagged", "write", "read")
+SIZES = (64, 4096, 65536, 1048576)
+OUT = os.path.join(vm.BUILD, "demo")
+MTU = 9000
+
+
+def measure(kfi, progress):
+    """All operations one after the other, so that there is something to see."""
+    rows = []
+    for op in OPS:
+        for size in SIZES:
+            progress(f"a -> b: {op}, {text_of(size)}, every byte compared")
+            rows += kfi.perf("a", kfi.pair.address("b"), op=op, size=size,
+                             duration=0.2, mode="latency,bandwidth", verify=True)
+    return rows
+
+
+def text_of(size):
+    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= unit:
+            return f"{size // unit} {name}"
+    return f"{size} B"
+
+
+def table(rows):
+    """Latency and bandwidth of each operation and size, side by side."""
+    found = {(row["op"], row["size"], row["bench"]): row for row in rows}
+    print(f"{'operation':<10}{'size':>8}{'latency: best':>16}{'median':>12}{'bandwidth':>14}{'verified':>12}")
+    for op in OPS:
+        for size in SIZES:
+            slow = found[op, size, "latency"]
+            fast = found[op, size, "bandwidth"]
+            verified = slow["detail"]["verified"] + fast["detail"]["verified"]
+            print(f"{op:<10}{text_of(size):>8}{slow['detail']['min_us']:>13.0f} us"
+                  f"{slow['ours']:>9.0f} us{fast['ours']:>9.1f} MB/s{verified:>12}")
+
+
+def save(rows):
+    path = os.path.join(OUT, "results.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(rows, file, indent=1)
+        file.write("\n")
+    return path
+
+
+def demo(series, progress):
+    ko, tool = bed.build(series, progress, OUT)
+    with vm.Pair(series, OUT, ko=ko, programs=[tool], mtu=MTU, progress=progress) as pair:
+        kfi = bed.Kfi(pair)
+        for name in pair.vms:
+            progress(f"{name}: insmod kfi.ko kfi_sockets.ko kfi_perf.ko")
+            kfi.insmod(name, ("kfi", "kfi_sockets", "kfi_perf"))
+        kfi.serve("b")
+        rows = measure(kfi, progress)
+        log(pair, kfi)
+        kfi.command("b", "perf stop")
+        for name in pair.vms:
+            pair.run(name, "rmmod kfi_perf kfi_sockets kfi")
+        pair.check_logs()
+        return pair.release, rows
+
+
+def log(pair, kfi):
+    """What the machines have to say of themselves, for the curious."""
+    for name in pair.vms:
+        with open(os.path.join(OUT, f"kfi-{name}.log"), "w", encoding="utf-8") as file:
+            for words in ("provider", "info -p sockets", "show endpoints", "show peers", "stats",
+                          "perf list"):
+                said = kfi.command(name, words, check=False).text
+                file.write(f"# kfi {words}\n{said}\n")
+
+
+def main():
+    series = os.environ.get("KERNEL") or "6.12"
+    if series not in ("6.1", "6.12"):
+        sys.exit(f"demo: KERNEL is 6.1 or 6.12, not '{series}'")
+    os.makedirs(OUT, exist_ok=True)
+    progress = vm.Progress()
+    start = time.monotonic()
+    try:
+        release, rows = demo(series, progress)
+    except vm.VmError as error:
+        progress.end()
+        print(f"demo: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        progress.end()
+        return 130
+    progress.end()
+    print(f"From machine a to machine b, provider sockets, TCP over IPv4, MTU {MTU}, every byte compared.\n"
+          f"Kernel {release}, emulated: figures compare with each other, not with hardware.\n")
+    table(rows)
+    path = save(rows)
+    print(f"\nAll data was right. {time.monotonic() - start:.0f} s; "
+          f"logs and results: {os.path.relpath(OUT)}, {os.path.relpath(path)}.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
