@@ -222,11 +222,12 @@ static void kfi_op_count(const struct kfi_oper *op, const struct kfi_cq_err_entr
 
 /*
  * A finished operation with KFI_CQE is the storage of its own completion: what it was is not needed any more. @ep,
- * @index, @code stay for kfi_op_free().
+ * @index, @code stay for kfi_op_free(). The context moves, so that kfi_cancel() does not find what has ended.
  */
 static void kfi_op_put_wc(struct kfi_oper *op, const struct kfi_cq_err_entry *wc)
 {
-	op->context = wc->op_context;
+	WRITE_ONCE(op->context, op);
+	op->inv_key = (unsigned long)wc->op_context;
 	op->flags = wc->flags;
 	op->len = wc->len;
 	op->consumed = (unsigned long)wc->buf;
@@ -241,7 +242,7 @@ static void kfi_op_put_wc(struct kfi_oper *op, const struct kfi_cq_err_entry *wc
 /* Member by member, here and below: an initialiser would clear all of it first. */
 void kfi_op_take_wc(const struct kfi_oper *op, struct kfi_cq_err_entry *wc)
 {
-	wc->op_context = op->context;
+	wc->op_context = (void *)(unsigned long)op->inv_key;
 	wc->flags = op->flags;
 	wc->len = op->len;
 	wc->buf = (void *)op->consumed;
