@@ -66,7 +66,7 @@ int kfi_cntr_set(struct kfid_cntr *fid, uint64_t value)
 	struct kfi_cntr *cntr = kfi_to_cntr(fid);
 
 	atomic64_set(&cntr->value, value);
-	smp_mb();
+	smp_mb();	/* as after an atomic that returns: see kfi_cntr_changed() */
 	kfi_cntr_changed(cntr);
 	return 0;
 }
@@ -77,7 +77,7 @@ int kfi_cntr_seterr(struct kfid_cntr *fid, uint64_t value)
 	struct kfi_cntr *cntr = kfi_to_cntr(fid);
 
 	atomic64_set(&cntr->errors, value);
-	smp_mb();
+	smp_mb();	/* as above */
 	kfi_cntr_changed(cntr);
 	return 0;
 }

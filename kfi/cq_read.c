@@ -52,7 +52,7 @@ static bool kfi_cq_quiet(const struct kfi_cq *cq)
 {
 	if (READ_ONCE(cq->head) != READ_ONCE(cq->tail))
 		return false;
-	smp_rmb();
+	smp_rmb();	/* @armed, as it was after the queue was seen empty */
 	return READ_ONCE(cq->armed);
 }
 

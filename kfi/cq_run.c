@@ -84,7 +84,7 @@ static void kfi_cq_call_done(struct kfi_cq *cq, struct kfi_oper *op)
 	cqe = wc.op_context;
 	kfi_op_free(op);
 	cqe->done(&cq->fid, cqe, &wc);
-	smp_store_release(&cq->calling, NULL);
+	smp_store_release(&cq->calling, NULL);	/* pairs with kfi_cq_busy_for() */
 }
 
 /* Take what is due, the handler's call only if @event comes as true. Nothing is: give up the claim. */
@@ -250,7 +250,7 @@ bool kfi_cq_busy_for(struct kfi_cq *cq, const struct kfi_ep *ep)
 		return false;
 	if (cq->where == KFI_CQ_IN_POLL)
 		kfi_cq_poll_once(cq, KFI_RUN_BUDGET, false);
-	return smp_load_acquire(&cq->calling) == ep;
+	return smp_load_acquire(&cq->calling) == ep;	/* pairs with kfi_cq_call_done() */
 }
 
 int kfi_cq_run_init(struct kfi_cq *cq)
