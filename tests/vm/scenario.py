@@ -1,0 +1,369 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""scenario.py 6.1|6.12... [-k WORD]: kfabric between two machines.
+
+Loads the modules into two machines of a stock kernel and does to them what
+happens in the field: traffic of all kinds with verified data, a bad wire, a
+machine that dies, garbage on the port, unloading under load. After each case
+the consoles must be clean. The last line is "N passed, N failed".
+"""
+
+import argparse
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+import bed               # noqa: E402
+import pair as vm        # noqa: E402
+
+CASES = []
+OPS = "send,tagged,write,read"
+# The provider's promise, made shorter to save time; seconds (see Scenario.load).
+DEAD_PEER = 4
+# What the tester itself waits for any progress, and slack for emulation.
+TESTER = 10
+SLACK = 15
+
+
+def case(budget):
+    """Register a case; it fails when it takes more seconds than its budget."""
+    def register(function):
+        CASES.append((function, budget))
+        return function
+    return register
+
+
+def check(condition, text):
+    if not condition:
+        raise vm.Failed(text)
+
+
+class Scenario:
+    """One pair of machines, on which all cases run in order."""
+
+    def __init__(self, pair):
+        self.pair = pair
+        self.kfi = bed.Kfi(pair)
+        self.address = pair.address("b")
+
+    def load(self, name):
+        self.kfi.load(name, "user_timeout_ms=3000 keepidle_s=1 keepintvl_s=1 keepcnt=2 "
+                            "connect_timeout_ms=3000")
+
+    def serve(self):
+        """Servers for both endpoint types on b, unless they are there."""
+        if not self.kfi.json("b", "perf list"):
+            self.kfi.serve("b", "rdm", 7471)
+            self.kfi.serve("b", "msg", 7472)
+
+    def traffic(self, kind="rdm", version=4, timeout=60, **options):
+        """Verified traffic from a to b; it must have been what was asked for."""
+        self.serve()
+        options.setdefault("op", OPS)
+        options.setdefault("size", "1,64,4096,65536")
+        options.setdefault("iterations", 20)
+        options.setdefault("mode", "latency,bandwidth")
+        rows = self.kfi.perf("a", self.pair.address("b", version), timeout, verify=True, type=kind,
+                             service=7472 if kind == "msg" else 7471, **options)
+        want = (len(options["op"].split(",")) * len(str(options["size"]).split(",")) *
+                len(options["mode"].split(",")))
+        check(len(rows) == want, f"{len(rows)} results instead of {want}")
+        return rows
+
+    def long_run(self, seconds, name="a", **options):
+        """Verified traffic in the background."""
+        self.serve()
+        options.setdefault("op", "write")
+        options.setdefault("size", 16384)
+        return self.pair.spawn(name, "kfi " + self.kfi.perf_words(
+            self.address, mode="bandwidth", verify=True, duration=seconds, **options))
+
+    def finish(self, job, timeout=60):
+        result = job.wait(timeout)
+        check(result.status == 0, f"{job} ended with {result.status}:\n{result.text}")
+        return self.kfi.rows(result.text, job.vm.name)
+
+    def fails_in_time(self, job, start, limit):
+        """The run must end by itself, with an error, not later than that."""
+        try:
+            result = job.wait(max(1, start + limit - time.monotonic()))
+        except vm.TimedOut:
+            raise vm.TimedOut(f"{job} still waits {limit} s after its peer has died; "
+                              f"see {self.kfi.stuck()}") from None
+        check(result.status == 1, f"{job} ended with {result.status}:\n{result.text}")
+
+    def netem(self, words):
+        for name in self.pair.vms:
+            self.pair.run(name, f"tc qdisc replace dev eth0 root netem {words}")
+
+    def clear_netem(self):
+        for name in self.pair.vms:
+            self.pair.run(name, "tc qdisc del dev eth0 root", check=False)
+
+    def dmesg(self, name, pattern):
+        return self.pair.run(name, f"dmesg | grep -c '{pattern}'", check=False).text.strip()
+
+
+@case(30)
+def load_by_alias(s):
+    """the modules load by name and by alias, and tell what they are"""
+    for name in s.pair.vms:
+        s.pair.run(name, "modprobe kfabric && grep -q '^kfi ' /proc/modules && rmmod kfi")
+        s.pair.run(name, "modprobe kfi-provider-loop && grep -q '^kfi_loop ' /proc/modules")
+        s.load(name)
+        check(sorted(s.kfi.loaded(name)) == ["kfi", "kfi_loop", "kfi_perf", "kfi_sockets"],
+              f"{name}: loaded are {s.kfi.loaded(name)}")
+    names = sorted(row["provider"] for row in s.kfi.json("a", "provider"))
+    check(names == ["loop", "sockets"], f"providers are {names}")
+
+
+@case(20)
+def discover(s):
+    """kfi info shows every address and endpoint type, and refuses the unknown"""
+    for kind in ("msg", "rdm", "dgram"):
+        rows = s.kfi.json("a", f"info -p sockets -t {kind}")
+        sources = " ".join(row.get("source", "") for row in rows)
+        check("10.77.0.1" in sources and "fd77::1" in sources, f"{kind}: only {sources}")
+        check({row["type"] for row in rows} == {kind}, f"{kind}: other types as well: {rows}")
+    for words in ("-p nosuch", f"-p sockets {s.address} nosuchport", "-s 10.9.9.9"):
+        check(s.kfi.command("a", f"info {words}", check=False).status == 1,
+              f"kfi info {words} is no error")
+
+
+@case(60)
+def rdm_traffic(s):
+    """unconnected endpoints: every operation over IPv4 and IPv6"""
+    s.traffic("rdm", 4)
+    s.traffic("rdm", 6, size="4096")
+
+
+@case(60)
+def msg_traffic(s):
+    """connected endpoints: every operation over IPv4 and IPv6"""
+    s.traffic("msg", 4)
+    s.traffic("msg", 6, size="4096")
+
+
+@case(60)
+def big_and_deep(s):
+    """odd and big sizes, many in flight, kernel virtual memory, softirq callbacks"""
+    s.traffic(size="3,4097,1048577", iterations=5, mode="bandwidth")
+    s.traffic(op="send,write", size="512", iterations=2000, depth=256, batch=16, mode="bandwidth")
+    s.traffic(size="8,5000,100000", mem="kvec", iterations=10)
+    s.traffic("msg", size="8,5000,100000", wait="softirq", mem="pages", iterations=10)
+
+
+@case(60)
+def many_at_once(s):
+    """three clients at a time, both endpoint types, on all CPUs"""
+    jobs = [s.long_run(3, op="send", size=1000),
+            s.long_run(3, op="write,read", size=8000),
+            s.long_run(3, op="tagged", size=300, type="msg", service=7472)]
+    for job in jobs:
+        s.finish(job)
+
+
+@case(90)
+def bad_wire(s):
+    """loss, duplicates, corruption and reordering harm no data"""
+    s.netem("loss 2% duplicate 1% corrupt 0.5% delay 1ms reorder 10%")
+    try:
+        s.traffic(size="64,20000", iterations=30, mode="bandwidth", timeout=80)
+    finally:
+        s.clear_netem()
+
+
+@case(40)
+def short_cut(s):
+    """a wire that is cut for a second loses nothing"""
+    job = s.long_run(4)
+    time.sleep(1)
+    s.pair.run("b", "ip link set eth0 down; sleep 1; ip link set eth0 up; "
+                    "ip -6 addr replace fd77::2/64 dev eth0")
+    s.finish(job)
+
+
+@case(60)
+def garbage(s):
+    """garbage on the port costs its own connection, nothing else"""
+    s.serve()
+    before = len(s.kfi.json("b", "show endpoints"))
+    said = int(s.dmesg("b", "kfi_sockets"))
+    job = s.long_run(6)
+    for port in (7471, 7472):
+        for size in (1, 20, 100, 10000):
+            s.pair.run("a", f"head -c {size} /dev/urandom | timeout 3 nc {s.address} {port}",
+                       check=False)
+        # what begins like a hello and is none
+        s.pair.run("a", "(printf 'KFIS\\001\\001\\377\\377\\377\\377'; head -c 300 /dev/zero) | "
+                        f"timeout 3 nc {s.address} {port}", check=False)
+    s.finish(job)
+    s.traffic(size="64", iterations=10)
+    after = len(s.kfi.json("b", "show endpoints"))
+    check(after == before, f"{before} endpoints before, {after} afterwards")
+    said = int(s.dmesg("b", "kfi_sockets")) - said
+    check(said > 0, "nothing in the log about the garbage")
+    check(said < 50, f"the log is flooded: {said} lines")
+
+
+@case(30)
+def unload_in_use(s):
+    """modules with live objects stay, whoever asks"""
+    s.serve()
+    for module in ("kfi_sockets", "kfi"):
+        for name in ("b",):
+            result = s.pair.run(name, f"rmmod {module}", check=False)
+            check(result.status != 0, f"{name}: rmmod {module} went through")
+            check(module in s.kfi.loaded(name), f"{name}: {module} is gone")
+    s.traffic(size="64", iterations=10)
+
+
+@case(90)
+def peer_killed(s):
+    """a machine dies in mid-traffic: errors in time, and all is well with its successor"""
+    jobs = [s.long_run(100, depth=512, size=4096),
+            s.long_run(100, op="send", size=64, type="msg", service=7472)]
+    time.sleep(2)
+    check(all(job.poll() is None for job in jobs), "the runs ended before their time")
+    s.pair.kill("b")
+    start = time.monotonic()
+    for job in jobs:
+        s.fails_in_time(job, start, DEAD_PEER + TESTER + SLACK)
+    s.pair.restart("b")
+    s.load("b")
+    s.traffic(size="64,65536", iterations=10)
+    s.traffic("msg", size="64,65536", iterations=10)
+
+
+@case(90)
+def wire_cut(s):
+    """a wire that is cut for good: errors in time, and traffic again when it is joined"""
+    job = s.long_run(100)
+    time.sleep(1)
+    s.pair.run("b", "ip link set eth0 down")
+    s.fails_in_time(job, time.monotonic(), DEAD_PEER + TESTER + SLACK)
+    s.pair.run("b", "ip link set eth0 up; ip -6 addr replace fd77::2/64 dev eth0")
+    s.traffic(size="64,65536", iterations=10)
+
+
+@case(60)
+def unload(s):
+    """everything closes, nothing stays, and it all works a second time"""
+    s.serve()
+    s.kfi.command("b", "perf stop")
+    for name in s.pair.vms:
+        for what in ("domains", "endpoints", "peers"):
+            left = s.kfi.json(name, f"show {what}")
+            check(not left, f"{name}: {what} that are still open: {left}")
+        s.kfi.unload(name)
+        check(not s.kfi.loaded(name), f"{name}: {s.kfi.loaded(name)} are still loaded")
+    for name in s.pair.vms:
+        s.load(name)
+    s.traffic(size="64", iterations=10)
+    s.kfi.command("b", "perf stop")
+    for name in s.pair.vms:
+        s.kfi.unload(name)
+
+
+class Verdict:
+    """Counts, prints and remembers."""
+
+    def __init__(self, progress):
+        self.progress = progress
+        self.passed = self.failed = 0
+
+    def case(self, series, function, budget, scenario):
+        """Run one case. False if there is no point in going on."""
+        self.progress(f"{series}: {function.__doc__}")
+        start = time.monotonic()
+        error = None
+        try:
+            function(scenario)
+            scenario.pair.check_logs()
+        except vm.EmulatorFault:
+            raise
+        except vm.VmError as problem:
+            error = self.worst(scenario, problem)
+        seconds = time.monotonic() - start
+        if not error and seconds > budget:
+            error = f"{seconds:.0f} s are over its budget of {budget} s"
+        self.say(series, f"{function.__name__}: {function.__doc__}", seconds, error)
+        return not error
+
+    @staticmethod
+    def worst(scenario, problem):
+        """A fault of a kernel explains all else, so it is told first."""
+        try:
+            scenario.pair.check_logs()
+        except vm.EmulatorFault:
+            raise
+        except vm.Splat as splat:
+            return f"{splat}\n{problem}"
+        return str(problem)
+
+    def say(self, series, text, seconds, error):
+        self.progress.end()
+        print(f"{'FAIL' if error else 'ok  '} {series} {text} ({seconds:.1f} s)", flush=True)
+        if error:
+            print("     " + error.replace("\n", "\n     "), flush=True)
+        self.passed += not error
+        self.failed += bool(error)
+
+
+def run_series(series, verdict, wanted):
+    """All cases on one kernel, on one pair; a broken pair ends the series."""
+    logs = os.path.join(vm.BUILD, f"vm-{series}", "scenario")
+    ko, tool = bed.build(series, verdict.progress, logs)
+    with vm.Pair(series, logs, ko=ko, programs=[tool], progress=verdict.progress) as pair:
+        scenario = Scenario(pair)
+        for function, budget in CASES:
+            # the first one loads the modules for all
+            if wanted and wanted not in function.__name__ and function is not load_by_alias:
+                continue
+            if not verdict.case(series, function, budget, scenario) and not usable(pair):
+                verdict.say(series, "the cases after that", 0, "a machine is broken")
+                return
+
+
+def usable(pair):
+    """Can the cases after a failed one still tell anything?"""
+    try:
+        pair.check_logs()
+        return all(machine.alive for machine in pair.vms.values())
+    except vm.VmError:
+        return False
+
+
+def once_more(series, verdict, wanted):
+    """A fault of the emulator says nothing about us: begin again, once."""
+    passed, failed = verdict.passed, verdict.failed
+    try:
+        return run_series(series, verdict, wanted)
+    except vm.EmulatorFault as error:
+        verdict.progress.end()
+        print(f"     {series}: {error}\n     {series}: beginning again", flush=True)
+        verdict.passed, verdict.failed = passed, failed
+    return run_series(series, verdict, wanted)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("series", nargs="*", help="6.1 and 6.12 unless told")
+    parser.add_argument("-k", dest="wanted", default="", metavar="WORD",
+                        help="only cases with this word in their name")
+    opts = parser.parse_args()
+    verdict = Verdict(vm.Progress())
+    for series in opts.series or ["6.1", "6.12"]:
+        try:
+            once_more(series, verdict, opts.wanted)
+        except vm.VmError as error:
+            verdict.say(series, "the two machines", 0, str(error))
+        except KeyboardInterrupt:
+            return 130
+    print(f"{verdict.passed} passed, {verdict.failed} failed")
+    return verdict.failed != 0 or verdict.passed == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
