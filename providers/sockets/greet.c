@@ -41,7 +41,8 @@ static struct skw_greeting ks_greeting(const struct ks_conn *conn, u8 kind, u64 
 		.port = be16_to_cpu(port),
 		.data_len = conn->data_out_len,
 		.incarnation = incarnation,
-		.peer_incarnation = conn->peer ? READ_ONCE(conn->peer->incarnation) : 0,
+		.stream = conn->stream,
+		.known = conn->known,
 		.window_msg = ks_window,
 		.window_tag = ks_window,
 		.requests = ks_requests,
@@ -90,7 +91,6 @@ static int ks_greet_receive(struct ks_conn *conn)
 			got = skw_decode_hello(&conn->hello_in, &conn->greeting);
 			if (got)
 				return got;
-			conn->peer_incarnation = conn->greeting.incarnation;
 		}
 	}
 }

@@ -6,6 +6,7 @@
  * by address: the smaller one's call stands. A peer that has restarted shows another incarnation in its hello, and
  * its new connection replaces the old one; what was under way on the old one ends in error and is never sent again.
  */
+#include <linux/random.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include "sock.h"
@@ -232,8 +233,10 @@ void ks_peer_dial_work(struct work_struct *work)
 		return;
 	}
 	conn->peer = peer;
+	conn->stream = get_random_u64();
 	spin_lock_bh(&peer->lock);
 	peer->dialing = conn;
+	conn->known = peer->stream;
 	spin_unlock_bh(&peer->lock);
 	ks_dial_start(conn);
 }
@@ -261,6 +264,7 @@ static void ks_peer_publish(struct ks_peer *peer, struct ks_conn *conn)
 	if (peer->incarnation)
 		peer->reconnects++;
 	peer->incarnation = conn->greeting.incarnation;
+	peer->stream = conn->stream;
 	list_for_each_entry_safe(op, next, &peer->pending, link) {
 		list_del(&op->link);
 		ks_op(op)->conn = conn;
@@ -291,7 +295,8 @@ bool ks_rdm_ready(struct ks_conn *conn)
 
 /*
  * Whose call stands? Ours when we dial and our address is the smaller one; ours also when it is established already and
- * the peer's hello says that it did not know of it: then the two crossed on the wire.
+ * the peer's hello does not know of it: then the two crossed on the wire. A peer that knows our stream and calls again has
+ * lost it; one with another incarnation has restarted.
  */
 static bool ks_ours_stands(struct ks_peer *peer, const struct skw_greeting *g)
 {
@@ -299,7 +304,7 @@ static bool ks_ours_stands(struct ks_peer *peer, const struct skw_greeting *g)
 	struct ks_conn *cur = rcu_dereference_protected(peer->conn, lockdep_is_held(&peer->lock));
 
 	if (cur)
-		return smaller && cur->dialed && peer->incarnation == g->incarnation && !g->peer_incarnation;
+		return smaller && cur->dialed && peer->incarnation == g->incarnation && g->known != peer->stream;
 	return smaller && peer->dialing && peer->dialing->dialed;
 }
 
@@ -332,6 +337,7 @@ int ks_rdm_admit(struct ks_conn *conn, const struct skw_greeting *g)
 	ours = peer->dialing;
 	if (!refuse) {
 		conn->peer = peer;
+		conn->stream = g->stream;
 		peer->dialing = conn;	/* ours, if any, finds that it is no longer wanted */
 	}
 	spin_unlock_bh(&peer->lock);

@@ -138,6 +138,7 @@ struct ks_pep {
  * @dialing:	our own attempt, not settled yet
  * @pending:	operations posted while there was no connection
  * @incarnation: last known; another one means the peer has restarted
+ * @stream:	the last connection's name, as both sides know it
  * @reconnects:	connections after the first
  * @dial:	opens a connection; @redials: attempts since a simultaneous call was lost
  */
@@ -150,6 +151,7 @@ struct ks_peer {
 	struct ks_conn		*dialing;
 	struct list_head	pending;
 	u64			incarnation;
+	u64			stream;
 	u64			reconnects;
 	struct delayed_work	dial;
 	unsigned int		redials;
@@ -343,7 +345,8 @@ struct ks_conn {
 	bool			stranger;	/* counted in sep->nstrangers, under sep->lock */
 	union ks_addr		name;		/* the peer's */
 	unsigned long		deadline;	/* of the handshake, jiffies */
-	u64			peer_incarnation;
+	u64			stream;		/* its name, chosen by the side that dialled */
+	u64			known;		/* dialled: the stream before it */
 
 	struct ks_tx		tx ____cacheline_aligned;
 	struct ks_rx		rx ____cacheline_aligned;

@@ -42,7 +42,8 @@ enum skw_hello_kind {
  * @port:	RDM: where the sender listens; with the stream's source address this is its name
  * @data_len:	private data that follows this structure, at most SKW_DATA_MAX
  * @incarnation: random, chosen when the endpoint was enabled: tells a restarted endpoint from its predecessor
- * @peer_incarnation: the other side's as far as known, 0 if not
+ * @stream:	HELLO: random name of this stream
+ * @known:	HELLO: name of the last stream that the sender had with this peer, 0 if none
  * @window_msg:	units (SKW_UNIT bytes) of untagged messages the sender of this hello will hold unexpected
  * @window_tag:	the same for tagged ones
  * @requests:	requests without an answer that it can keep track of
@@ -61,14 +62,14 @@ struct skw_hello {
 	__le16	data_len;
 	__le16	auth_len;
 	__le64	incarnation;
-	__le64	peer_incarnation;
+	__le64	stream;
+	__le64	known;
 	__le32	window_msg;
 	__le32	window_tag;
 	__le32	requests;
 	__le32	eager;
 	__le32	status;
 	__le32	features;
-	u8	reserved[8];
 } __packed;
 
 static_assert(sizeof(struct skw_hello) == 64, "hello");
@@ -172,7 +173,8 @@ struct skw_greeting {
 	u16	port;
 	u16	data_len;
 	u64	incarnation;
-	u64	peer_incarnation;
+	u64	stream;
+	u64	known;
 	u32	window_msg;
 	u32	window_tag;
 	u32	requests;
