@@ -167,7 +167,7 @@ int nlx_call(struct nlx *nlx, struct nl_msg *msg)
 void nlx_complain(const struct nlx *nlx, const char *what)
 {
 	if (nlx->text[0])
-		complain("%s: %s (%s)", what, error_text(nlx->error), nlx->text);
+		complain("%s: %s", what, nlx->text);
 	else
 		complain("%s: %s", what, error_text(nlx->error));
 }

@@ -128,6 +128,13 @@ static int follow(struct nlx *nlx, const struct plan *plan, struct task *t)
 	return 0;
 }
 
+/* The server can't be reached: the other measurements would fail the same way. */
+static bool unreachable(uint32_t error)
+{
+	return error == ETIMEDOUT || error == ECONNREFUSED || error == ECONNRESET ||
+	       error == EHOSTUNREACH || error == ENETUNREACH || error == ENETDOWN;
+}
+
 static void complain_task(const struct plan *plan, const struct task *t)
 {
 	char size[32];
@@ -139,7 +146,7 @@ static void complain_task(const struct plan *plan, const struct task *t)
 	if (t->error == ENODATA)
 		complain("is the provider loaded (modprobe kfi_%s), and the network up?",
 			 plan->provider);
-	else if (t->error == ETIMEDOUT || t->error == ECONNREFUSED)
+	else if (unreachable(t->error))
 		complain("is a server running there (kfi perf server) with this provider, type and port?");
 }
 
@@ -214,22 +221,23 @@ static bool is_wrong(const struct task *t)
 	return t->result[KFI_PERF_RESULT_A_VERIFY_ERRORS] || t->result[KFI_PERF_RESULT_A_LOST];
 }
 
+/* 0, or an exit code; *@end says that there is no point in going on. */
 static int measure(struct nlx *nlx, const struct plan *plan, uint32_t op, enum bench bench,
-		   uint64_t size)
+		   uint64_t size, bool *end)
 {
 	struct task task, check;
-	int ret;
+	int ret = 0;
 
 	plan_task(plan, op, bench, size, &task);
 	plan_check(&task, &check);
-	if (plan->check && !plan->verify) {
+	if (plan->check && !plan->verify)
 		ret = run_task(nlx, plan, &check);
-		if (ret)
-			return ret;
-	}
-	ret = run_task(nlx, plan, &task);
-	if (ret)
+	if (!ret)
+		ret = run_task(nlx, plan, &task);
+	if (ret) {
+		*end = interrupted || unreachable(check.error) || unreachable(task.error);
 		return ret;
+	}
 	perf_print(plan, &task, &check);
 	return is_wrong(&task) || is_wrong(&check) ? EXIT_FAILED : 0;
 }
@@ -237,24 +245,20 @@ static int measure(struct nlx *nlx, const struct plan *plan, uint32_t op, enum b
 /* Wrong data ends nothing, so that one sees how much of it is wrong. */
 static int measure_all(struct nlx *nlx, const struct plan *plan)
 {
-	unsigned int bench, i;
+	unsigned int n = __KFI_PERF_OP_MAX * BENCH_MAX * plan->nsizes, i;
+	unsigned int op, bench, size;
+	bool end = false;
 	int ret, worst = 0;
-	uint32_t op;
 
-	for (op = 0; op < __KFI_PERF_OP_MAX; op++) {
-		if (!(plan->ops & 1U << op))
+	for (i = 0; i < n && !end; i++) {
+		size = i % plan->nsizes;
+		bench = i / plan->nsizes % BENCH_MAX;
+		op = i / plan->nsizes / BENCH_MAX;
+		if (!(plan->ops & 1U << op) || !(plan->benches & 1U << bench))
 			continue;
-		for (bench = 0; bench < BENCH_MAX; bench++) {
-			if (!(plan->benches & 1U << bench))
-				continue;
-			for (i = 0; i < plan->nsizes; i++) {
-				ret = measure(nlx, plan, op, bench, plan->sizes[i]);
-				if (ret == EXIT_CANCELED)
-					return ret;
-				if (ret)
-					worst = ret;
-			}
-		}
+		ret = measure(nlx, plan, op, bench, plan->sizes[size], &end);
+		if (ret)
+			worst = ret;
 	}
 	return worst;
 }

@@ -31,6 +31,8 @@ const char *error_text(int err)
 {
 	unsigned int i = err - 256;
 
+	if (err == ENODATA)
+		return "nobody offers that";
 	return i < ARRAY_SIZE(fabric_errors) ? fabric_errors[i] : strerror(err);
 }
 
