@@ -10,7 +10,7 @@ JOBS ?= $(shell nproc)
 TOP := $(CURDIR)
 
 .DEFAULT_GOAL := help
-.PHONY: help modules tool demo test kunit conformance vm-test fuzz bench check mutants soak install deb clean
+.PHONY: help modules tool demo test kunit conformance vm-test fuzz bench check mutants soak install uninstall deb clean
 
 help:		## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -56,7 +56,10 @@ soak:		## the long matrix
 install:	## modules, headers, Module.symvers and the kfi command below PREFIX
 	@tools/build install "$(KDIR)" "$(PREFIX)"
 
-deb:		## a Debian package of the modules for KDIR, the headers and the command
+uninstall:	## take away what install put there
+	@tools/build uninstall "$(KDIR)" "$(PREFIX)"
+
+deb:		## Debian packages: modules and headers for KDIR, the command; in build/deb
 	@tools/build deb "$(KDIR)"
 
 clean:		## forget everything that was built here
