@@ -156,6 +156,7 @@ void kfi_match_close(struct kfi_ep *ep, int err);
 
 int kfi_mr_table_init(struct kfi_domain *domain);
 void kfi_mr_table_exit(struct kfi_domain *domain);
+void kfi_mr_init(void);
 void kfi_mr_exit(void);		/* at module exit: waits for RCU callbacks and done() queues */
 /* KFI_MAP_RAW_MR of a domain: a raw key is the key, little-endian */
 int kfi_mr_map_key(const struct kfi_mr_map_raw *map);

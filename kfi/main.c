@@ -20,6 +20,7 @@ static int __init kfi_init(void)
 {
 	int ret;
 
+	kfi_mr_init();
 	ret = kfi_device_init();
 	if (ret)
 		return ret;

@@ -41,11 +41,7 @@ struct done_queue {
 	struct tasklet_struct	tasklet;
 };
 
-static void run_done(struct tasklet_struct *tasklet);
-
-static DEFINE_PER_CPU(struct done_queue, done_queues) = {
-	.tasklet = { .callback = run_done, .use_callback = true },
-};
+static DEFINE_PER_CPU(struct done_queue, done_queues);
 
 static struct llist_node *work_node(struct kfi_mr_work *work)
 {
@@ -92,6 +88,15 @@ static void start(struct kfi_mr *mr, struct kfi_mr_work *work)
 {
 	work->internal[WORK_MR] = mr;
 	WRITE_ONCE(mr->work, work);
+}
+
+/* Not by an initialiser: the loader relocates no pointers in a module's per-CPU data. */
+void kfi_mr_init(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		tasklet_setup(&per_cpu(done_queues, cpu).tasklet, run_done);
 }
 
 /* Nobody uses handles any more, but a tasklet may be about to return. */
