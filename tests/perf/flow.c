@@ -28,6 +28,7 @@ int perf_flow_fail(struct perf_flow *flow, int err, const char *what)
 {
 	if (!flow->err && !flow->closing) {
 		flow->what = what;
+		/* Who sees the error sees what it is about: pairs with over(). */
 		smp_store_release(&flow->err, err);
 	}
 	wake_thread(flow);
@@ -45,6 +46,7 @@ static void control_in(struct perf_flow *flow, struct perf_op *op, size_t len)
 	else if (perf_decode(op->buf->va[0], len, ctl))
 		perf_flow_fail(flow, -EPROTO, "the peer sent a malformed control message");
 	else if (ctl->type != PERF_PING)
+		/* After the message: pairs with have_ctl(). */
 		smp_store_release(&flow->in_tail, flow->in_tail + 1);
 	wake_thread(flow);
 }
@@ -188,6 +190,7 @@ static int block_slice(struct perf_flow *flow)
 
 static bool over(struct perf_flow *flow, bool (*until)(struct perf_flow *flow))
 {
+	/* The error's text is there too: pairs with perf_flow_fail(). */
 	return until(flow) || smp_load_acquire(&flow->err) || READ_ONCE(flow->stop);
 }
 
@@ -290,6 +293,7 @@ int perf_flow_flush(struct perf_flow *flow)
 
 static bool have_ctl(struct perf_flow *flow)
 {
+	/* The message is there too: pairs with control_in(). */
 	return flow->in_head != smp_load_acquire(&flow->in_tail);
 }
 

@@ -215,7 +215,7 @@ static int drive_checked(struct perf_run *run)
 	return err;
 }
 
-static int report(struct perf_run *run)
+static int get_report(struct perf_run *run)
 {
 	struct perf_flow *flow = &run->flow;
 	struct perf_ctl ctl = { .type = PERF_END };
@@ -252,7 +252,7 @@ static int measure(struct perf_run *run)
 		err = drive_checked(run);
 	else
 		err = drive(run, perf_run_total(run));
-	return err ?: report(run) ?: perf_flow_send(&run->flow, &bye) ?: perf_flow_flush(&run->flow);
+	return err ?: get_report(run) ?: perf_flow_send(&run->flow, &bye) ?: perf_flow_flush(&run->flow);
 }
 
 /* ---- the thread ---- */
@@ -267,6 +267,7 @@ static void finish(struct perf_run *run, int err)
 		perf_samples_sort(&run->samples);
 	run->err = err;
 	run->what = run->flow.what;
+	/* Last: pairs with perf_run_result(). */
 	smp_store_release(&run->state, state);
 	perf_nl_run_event(run);
 }
@@ -357,6 +358,7 @@ void perf_run_result(struct perf_run *run, struct perf_result *res)
 	u64 completed = READ_ONCE(run->completed);
 
 	memset(res, 0, sizeof(*res));
+	/* First, so that the rest of an ended run is final: pairs with finish(). */
 	res->state = smp_load_acquire(&run->state);
 	res->iterations = completed > run->warmup ? completed - run->warmup : 0;
 	res->bytes = res->iterations * run->flow.hello.size;

@@ -40,7 +40,7 @@ static const struct field info_fields[] = {
 	{ "cq_data_size", FIELD_U64, KFI_A_DOMAIN_ATTR, KFI_DOMAIN_A_CQ_DATA_SIZE, true },
 };
 
-static void usage(FILE *to)
+static void print_usage(FILE *to)
 {
 	fputs("Usage: kfi info [OPTIONS] [NODE [SERVICE]]\n\n"
 	      "What providers offer here; with a NODE and SERVICE, to reach those.\n\n"
@@ -84,7 +84,7 @@ static int parse(int argc, char **argv, struct ask *ask)
 		} else if (opt == 'd') {
 			ask->details = true;
 		} else {
-			usage(opt == 'h' ? stdout : stderr);
+			print_usage(opt == 'h' ? stdout : stderr);
 			return opt == 'h' ? EXIT_OK : EXIT_USAGE;
 		}
 	}

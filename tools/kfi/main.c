@@ -110,7 +110,7 @@ static const struct verb verbs[] = {
 	{ "stats", "what endpoints have done", cmd_stats },
 };
 
-static void usage(FILE *to)
+static void print_usage(FILE *to)
 {
 	size_t i;
 
@@ -142,8 +142,8 @@ int main(int argc, char **argv)
 			puts("kfi " KFI_TOOL_VERSION);
 			return EXIT_OK;
 		}
-		usage(opt == 'h' ? stdout : stderr);
+		print_usage(opt == 'h' ? stdout : stderr);
 		return opt == 'h' ? EXIT_OK : EXIT_USAGE;
 	}
-	return run_verb("", verbs, ARRAY_SIZE(verbs), argc - optind, argv + optind, usage);
+	return run_verb("", verbs, ARRAY_SIZE(verbs), argc - optind, argv + optind, print_usage);
 }

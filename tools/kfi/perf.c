@@ -233,7 +233,7 @@ static const struct verb verbs[] = {
 	{ "stop", "stop a server", cmd_stop },
 };
 
-static void usage(FILE *to)
+static void print_usage(FILE *to)
 {
 	size_t i;
 
@@ -248,7 +248,7 @@ static void usage(FILE *to)
 int cmd_perf(int argc, char **argv)
 {
 	if (argc > 1 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))) {
-		usage(stdout);
+		print_usage(stdout);
 		return EXIT_OK;
 	}
 	while (argc > 1 && (!strcmp(argv[1], "-j") || !strcmp(argv[1], "--json"))) {
@@ -256,5 +256,5 @@ int cmd_perf(int argc, char **argv)
 		argc--;
 		argv++;
 	}
-	return run_verb("perf", verbs, ARRAY_SIZE(verbs), argc - 1, argv + 1, usage);
+	return run_verb("perf", verbs, ARRAY_SIZE(verbs), argc - 1, argv + 1, print_usage);
 }

@@ -16,7 +16,7 @@ const char *const bench_names[] = { "latency", "bandwidth", "rate", NULL };
 const char *const wait_names[] = { "block", "softirq", NULL };
 const char *const mem_names[] = { "pages", "kvec", NULL };
 
-static void usage(FILE *to)
+static void print_usage(FILE *to)
 {
 	fputs("Usage: kfi perf run [OPTIONS] NODE\n\n"
 	      "Measure against the server on NODE ('kfi perf server').\n\n"
@@ -258,7 +258,7 @@ int perf_parse(int argc, char **argv, struct plan *plan)
 		if (common_option(opt))
 			continue;
 		if (opt == 'h' || opt == '?') {
-			usage(opt == 'h' ? stdout : stderr);
+			print_usage(opt == 'h' ? stdout : stderr);
 			return opt == 'h' ? EXIT_OK : EXIT_USAGE;
 		}
 		if (!parse_what(opt, optarg, plan))

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include <netlink/genl/genl.h>
@@ -15,11 +16,11 @@
 #define CHECKED_BYTES	(16U << 20)	/* but no more bytes than this */
 #define IN_FLIGHT	(32U << 20)	/* bytes, if the depth is ours to choose */
 
-static volatile sig_atomic_t interrupted;
+static atomic_bool interrupted;
 
 static void on_signal(int sig)
 {
-	interrupted = 1;
+	interrupted = true;
 }
 
 static void catch_signals(void)
