@@ -331,6 +331,8 @@ static void ks_conn_report(struct ks_conn *conn)
 {
 	if (conn->peer)
 		ks_rdm_lost(conn, conn->error);
+	else if (conn->sep && conn->sep->ep.type == KFI_EP_RDM)
+		return;		/* a stranger that never said who it was */
 	else if (conn->sep)
 		ks_msg_lost(conn, conn->error);
 	else if (conn->state == KS_WAITING)

@@ -220,6 +220,21 @@ void ks_dial_start(struct ks_conn *conn)
 	ks_conn_put(conn);
 }
 
+/* Ours is the attempt under way, unless the peer has called while we made the socket. */
+static bool ks_dial_claim(struct ks_peer *peer, struct ks_conn *conn)
+{
+	bool first;
+
+	spin_lock_bh(&peer->lock);
+	first = !peer->dialing && !rcu_access_pointer(peer->conn);
+	if (first) {
+		peer->dialing = conn;
+		conn->known = peer->stream;
+	}
+	spin_unlock_bh(&peer->lock);
+	return first;
+}
+
 void ks_peer_dial_work(struct work_struct *work)
 {
 	struct ks_peer *peer = container_of(to_delayed_work(work), struct ks_peer, dial);
@@ -234,11 +249,10 @@ void ks_peer_dial_work(struct work_struct *work)
 	}
 	conn->peer = peer;
 	conn->stream = get_random_u64();
-	spin_lock_bh(&peer->lock);
-	peer->dialing = conn;
-	conn->known = peer->stream;
-	spin_unlock_bh(&peer->lock);
-	ks_dial_start(conn);
+	if (ks_dial_claim(peer, conn))
+		ks_dial_start(conn);
+	else
+		ks_conn_fail(conn, -EALREADY);
 }
 
 /* ---- settling ---- */

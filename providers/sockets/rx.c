@@ -102,6 +102,14 @@ static void ks_rx_describe(struct ks_conn *conn, struct kfi_rx *rx)
 	rx->src = ks_rx_src(conn);
 }
 
+/* A key that is none of the sender's business, or is still in use by it: it does not know what it does. */
+static int ks_rx_invalidate(struct ks_conn *conn)
+{
+	if (!(conn->rx.f.flags & SKW_F_INV))
+		return 0;
+	return kfi_mr_kill(&conn->sep->ep, le64_to_cpu(conn->rx.segs[0].key)) ? -EPROTO : 0;
+}
+
 /* Once per frame, also when it is dispatched again after having been blocked. */
 static int ks_rx_charge(struct ks_conn *conn, u32 cost)
 {
@@ -113,13 +121,7 @@ static int ks_rx_charge(struct ks_conn *conn, u32 cost)
 	ok = kfi_credit_charge(&conn->credit[ks_rx_cls(&conn->rx.f)], cost);
 	spin_unlock_bh(&conn->lock);
 	conn->rx.counted = true;
-	return ok ? 0 : -EPROTO;
-}
-
-static void ks_rx_invalidate(struct ks_conn *conn)
-{
-	if (conn->rx.f.flags & SKW_F_INV)
-		kfi_mr_kill(&conn->sep->ep, le64_to_cpu(conn->rx.segs[0].key));
+	return ok ? ks_rx_invalidate(conn) : -EPROTO;
 }
 
 static int ks_rx_to_receive(struct ks_conn *conn)
@@ -187,7 +189,6 @@ static int ks_rx_message(struct ks_conn *conn)
 
 	if (ret)
 		return ret;
-	ks_rx_invalidate(conn);
 	ks_rx_describe(conn, &conn->rx.rx);
 	switch (kfi_rx_arrive(&conn->sep->ep, &conn->rx.rx, false)) {
 	case KFI_RX_MATCHED:
@@ -212,7 +213,6 @@ static int ks_rx_request(struct ks_conn *conn)
 	in = ks_inmsg_new(conn, &conn->rx.f, 1);
 	if (!in)
 		return -ENOMEM;
-	ks_rx_invalidate(conn);
 	ks_rx_describe(conn, &in->rx);
 	switch (kfi_rx_arrive(&conn->sep->ep, &in->rx, true)) {
 	case KFI_RX_QUEUED:
