@@ -23,7 +23,7 @@ done
 """
 
 
-def build(series, progress, logs):
+def build(series, progress, logs, *make_args):
     """Build the modules and the kfi tool: directory of .ko files, the tool."""
     tool = os.path.join(TOP, "tools", "kfi")
     progress.during("looking for what it needs", [os.path.join(vm.HERE, "need")],
@@ -31,7 +31,7 @@ def build(series, progress, logs):
     progress.during("looking for the tool's libraries", [os.path.join(tool, "deps")],
                     os.path.join(logs, "need-tool.log"))
     progress.during(f"{series}: building the modules",
-                    [os.path.join(vm.HERE, "modules"), series],
+                    [os.path.join(vm.HERE, "modules"), series, *make_args],
                     os.path.join(logs, "modules.log"))
     progress.during("building the kfi tool", ["make", "-C", tool],
                     os.path.join(logs, "tool.log"))

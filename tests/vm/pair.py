@@ -301,7 +301,7 @@ class Vm:
                 "console=ttyS0 panic=-1 oops=panic rdinit=/init",
                 "rcupdate.rcu_cpu_stall_timeout=120 no_timer_check tsc=reliable",
                 # guest-init wakes the other CPUs, see there
-                "maxcpus=1 noreplace-smp lpj=10000000",
+                "maxcpus=1 noreplace-smp lpj=10000000 log_buf_len=4M",
                 "mitigations=off audit=0",
                 f"kf.name={self.name} kf.mtu={pair.mtu}",
                 f"kf.addr4={address4}/24 kf.addr6={address6}/64",

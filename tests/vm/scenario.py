@@ -10,6 +10,7 @@ the consoles must be clean. The last line is "N passed, N failed".
 
 import argparse
 import os
+import subprocess
 import sys
 import time
 
@@ -24,6 +25,23 @@ DEAD_PEER = 4
 # What the tester itself waits for any progress, and slack for emulation.
 TESTER = 10
 SLACK = 15
+
+
+# Two nodes in one kernel, for the conformance list, which has both sides in one module.
+TWO_NODES = """
+ip netns list | grep -q ca && exit 0
+ip netns add ca && ip netns add cb &&
+ip link add va netns ca type veth peer name vb netns cb || exit 1
+for node in a1 b2; do
+	name=${node%?} number=${node#?}
+	ip -n c$name link set lo up
+	ip -n c$name addr add 10.78.0.$number/24 dev v$name
+	ip -n c$name addr add fd78::$number/64 dev v$name nodad
+	ip -n c$name link set v$name up
+done
+sleep 0.5
+"""
+NODES = "ns_a=fd:7 ns_b=fd:8 node_a={} node_b={}"
 
 
 def case(budget):
@@ -48,6 +66,7 @@ class Scenario:
         self.address = pair.address("b")
 
     def load(self, name):
+        """With a shorter promise about dead peers than the default, see DEAD_PEER."""
         self.kfi.load(name, "user_timeout_ms=3000 keepidle_s=1 keepintvl_s=1 keepcnt=2 "
                             "connect_timeout_ms=3000")
 
@@ -100,6 +119,29 @@ class Scenario:
     def clear_netem(self):
         for name in self.pair.vms:
             self.pair.run(name, "tc qdisc del dev eth0 root", check=False)
+
+    def conformance(self, name, tag, provider, sides):
+        """Run the list on one machine, its log in a file there; a Job."""
+        self.pair.run(name, TWO_NODES)
+        return self.pair.spawn(name, f"""
+            exec 7</run/netns/ca 8</run/netns/cb
+            dmesg -c >/dev/null
+            insmod /lib/modules/*/extra/kfi_conformance.ko provider={provider} quick=1 \\
+                loss_ms=12000 stress_ms=1000 {sides}
+            rmmod kfi_conformance
+            echo "== {tag}"
+            dmesg -c""")
+
+    def conformance_verdict(self, job, provider):
+        """Whether all is well, and the words of tests/conformance/verdict."""
+        text = job.wait(230).text
+        tag = text.partition("== ")[2].split()[0]
+        log = os.path.join(self.pair.logs, f"conformance-{tag}.log")
+        with open(log, "w", encoding="utf-8") as file:
+            file.write(text)
+        done = subprocess.run([os.path.join(bed.TOP, "tests", "conformance", "verdict"),
+                               provider, log], capture_output=True, text=True, check=False)
+        return done.returncode == 0, f"{tag}, see {log}:\n{done.stdout}{done.stderr}"
 
     def dmesg(self, name, pattern):
         return self.pair.run(name, f"dmesg | grep -c '{pattern}'", check=False).text.strip()
@@ -247,6 +289,17 @@ def wire_cut(s):
     s.traffic(size="64,65536", iterations=10)
 
 
+@case(240)
+def conformance(s):
+    """the conformance list on a stock kernel: loop on a, and sockets on b (6.1: IPv4, else IPv6)"""
+    nodes = ("10.78.0.1", "10.78.0.2") if s.pair.series == "6.1" else ("fd78::1", "fd78::2")
+    jobs = [(s.conformance("a", "loop", "loop", "node_a=loop node_b=loop"), "loop"),
+            (s.conformance("b", "sockets", "sockets", NODES.format(*nodes)), "sockets")]
+    reports = [s.conformance_verdict(*job) for job in jobs]
+    failed = [text for good, text in reports if not good]
+    check(not failed, "\n".join(failed))
+
+
 @case(60)
 def unload(s):
     """everything closes, nothing stays, and it all works a second time"""
@@ -314,7 +367,7 @@ class Verdict:
 def run_series(series, verdict, wanted):
     """All cases on one kernel, on one pair; a broken pair ends the series."""
     logs = os.path.join(vm.BUILD, f"vm-{series}", "scenario")
-    ko, tool = bed.build(series, verdict.progress, logs)
+    ko, tool = bed.build(series, verdict.progress, logs, "KFI_TESTS=y")
     with vm.Pair(series, logs, ko=ko, programs=[tool], progress=verdict.progress) as pair:
         scenario = Scenario(pair)
         for function, budget in CASES:
