@@ -11,26 +11,31 @@
 
 #include <linux/types.h>
 #include "clock.h"
+#include "mem.h"
 
 struct net;
 
 #define BENCH_TIMEOUT	(10 * HZ)	/* no run takes longer */
 #define BENCH_MB	(1UL << 20)
+#define BENCH_DEPTH	4		/* blocks of a stream under way */
 
 /**
  * struct bench_env - the two nodes
  * @net:	namespaces; index 0 starts things, index 1 answers
  * @node:	their addresses as text
+ * @mem:	BENCH_DEPTH buffers of BENCH_MB at each node, for all variants of a stream: where memory happens to lie makes a
+ *		difference of some per cent
  */
 struct bench_env {
-	struct net	*net[2];
-	const char	*node[2];
+	struct net		*net[2];
+	const char		*node[2];
+	struct bench_mem	mem[2];
 };
 
 /**
  * struct bench_variant - one way of doing one thing
  * @name:	as in the results
- * @open:	make everything ready; may sleep. Returns private data or ERR_PTR().
+ * @open:	make everything ready; may sleep. Returns private data or ERR_PTR(). @env stays as long as the module.
  * @run:	perform @ops operations; may sleep. Returns nanoseconds (bench_clock()) or a negative errno, after which the variant is
  *		only closed.
  * @close:	the end
@@ -40,7 +45,7 @@ struct bench_env {
  */
 struct bench_variant {
 	const char	*name;
-	void		*(*open)(const struct bench_env *env, const struct bench_variant *v);
+	void		*(*open)(struct bench_env *env, const struct bench_variant *v);
 	s64		(*run)(void *priv, u32 ops);
 	void		(*close)(void *priv);
 	unsigned long	arg;

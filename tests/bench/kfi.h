@@ -46,7 +46,7 @@ struct kb_node {
 	struct kfid_av		*av;
 };
 
-int kb_node_open(struct kb_node *node, const struct bench_env *env, int side, const struct kb_kind *kind,
+int kb_node_open(struct kb_node *node, struct bench_env *env, int side, const struct kb_kind *kind,
 		 enum kfi_cq_format format, kfi_comp_handler handler, void *context);
 void kb_node_close(struct kb_node *node);
 int kb_ep_open(struct kb_node *node, struct kfi_info *info, struct kfid_ep **ep);

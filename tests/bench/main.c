@@ -89,34 +89,49 @@ DEFINE_SHOW_ATTRIBUTE(cases);
 
 static int __init bench_init(void)
 {
+	int ret;
+
 	bench_env.node[0] = addr_a;
 	bench_env.node[1] = addr_b;
 	bench_env.net[0] = get_net_ns_by_fd(net_a);
 	if (IS_ERR(bench_env.net[0]))
 		return PTR_ERR(bench_env.net[0]);
 	bench_env.net[1] = get_net_ns_by_fd(net_b);
-	if (IS_ERR(bench_env.net[1]))
+	ret = PTR_ERR_OR_ZERO(bench_env.net[1]);
+	if (ret)
 		goto put_net_a;
+	ret = bench_mem_alloc(&bench_env.mem[0], BENCH_DEPTH, BENCH_MB);
+	if (ret)
+		goto put_net_b;
+	ret = bench_mem_alloc(&bench_env.mem[1], BENCH_DEPTH, BENCH_MB);
+	if (ret)
+		goto free_mem_a;
+	ret = -ENOMEM;
 	bench_text.size = BENCH_TEXT;
 	bench_text.buf = kvmalloc(BENCH_TEXT, GFP_KERNEL);
 	if (!bench_text.buf)
-		goto put_net_b;
+		goto free_mem_b;
 	bench_dir = debugfs_create_dir("kfi_bench", NULL);
 	debugfs_create_file("run", 0600, bench_dir, NULL, &run_fops);
 	debugfs_create_file("cases", 0400, bench_dir, NULL, &cases_fops);
 	return 0;
+free_mem_b:
+	bench_mem_free(&bench_env.mem[1]);
+free_mem_a:
+	bench_mem_free(&bench_env.mem[0]);
 put_net_b:
 	put_net(bench_env.net[1]);
-	bench_env.net[1] = ERR_PTR(-ENOMEM);
 put_net_a:
 	put_net(bench_env.net[0]);
-	return PTR_ERR(bench_env.net[1]);
+	return ret;
 }
 
 static void __exit bench_exit(void)
 {
 	debugfs_remove(bench_dir);
 	kvfree(bench_text.buf);
+	bench_mem_free(&bench_env.mem[1]);
+	bench_mem_free(&bench_env.mem[0]);
 	put_net(bench_env.net[1]);
 	put_net(bench_env.net[0]);
 }

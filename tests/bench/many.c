@@ -129,7 +129,7 @@ static int many_add(struct many *many)
 }
 
 /* The connections are opened by the first round. */
-static int many_prepare(struct many *many, const struct bench_env *env, u32 count)
+static int many_prepare(struct many *many, struct bench_env *env, u32 count)
 {
 	static const struct kb_kind kind = { .prov = "sockets", .type = KFI_EP_RDM, .style = KB_DONE };
 	int i, ret = 0;
@@ -164,7 +164,7 @@ static void many_close(void *priv)
 	kvfree(many);
 }
 
-static void *many_open(const struct bench_env *env, const struct bench_variant *v)
+static void *many_open(struct bench_env *env, const struct bench_variant *v)
 {
 	struct many *many = kvzalloc(struct_size(many, peer, v->arg), GFP_KERNEL);
 	int ret;

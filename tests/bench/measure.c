@@ -59,7 +59,7 @@ static int turn_calibrate(struct turn *t, u64 ns)
 	return 0;
 }
 
-static void turn_open(struct turn *t, const struct bench_env *env, u64 ns, struct bench_text *text)
+static void turn_open(struct turn *t, struct bench_env *env, u64 ns, struct bench_text *text)
 {
 	s64 ret;
 
@@ -102,7 +102,7 @@ static const struct bench_case *bench_find(const char *name, const char **only)
 	return NULL;
 }
 
-static u32 bench_open(struct turn *turn, const struct bench_env *env, const struct bench_case *c, const char *only,
+static u32 bench_open(struct turn *turn, struct bench_env *env, const struct bench_case *c, const char *only,
 		      u32 ms, struct bench_text *text)
 {
 	u32 count = 0;
@@ -117,7 +117,7 @@ static u32 bench_open(struct turn *turn, const struct bench_env *env, const stru
 	return count;
 }
 
-int bench_measure(const struct bench_env *env, const char *name, u32 rounds, u32 ms, struct bench_text *text)
+int bench_measure(struct bench_env *env, const char *name, u32 rounds, u32 ms, struct bench_text *text)
 {
 	const char *only;
 	const struct bench_case *c = bench_find(name, &only);

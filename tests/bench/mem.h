@@ -21,7 +21,7 @@ struct bench_mem {
 
 int bench_mem_alloc(struct bench_mem *mem, u32 count, u32 size);
 void bench_mem_free(struct bench_mem *mem);
-void bench_mem_stamp(struct bench_mem *mem, u32 seed);
+u32 bench_mem_stamp(struct bench_mem *mem);
 bool bench_mem_check(struct bench_mem *mem, u32 seed);
 
 static inline void *bench_mem(const struct bench_mem *mem, u32 i)

@@ -194,7 +194,7 @@ static int msgs_post_all(struct msgs *ms)
 	return ret;
 }
 
-static int msgs_prepare(struct msgs *ms, const struct bench_env *env)
+static int msgs_prepare(struct msgs *ms, struct bench_env *env)
 {
 	struct kb_kind answer = *ms->kind;
 	int ret;
@@ -212,7 +212,7 @@ static int msgs_prepare(struct msgs *ms, const struct bench_env *env)
 	return ret ?: msgs_post_all(ms);
 }
 
-static void *msgs_open(const struct bench_env *env, const struct bench_variant *v)
+static void *msgs_open(struct bench_env *env, const struct bench_variant *v)
 {
 	struct msgs *ms = kzalloc(sizeof(*ms), GFP_KERNEL);
 	int ret;

@@ -23,7 +23,7 @@ static struct kfi_info *kb_hints(const struct kb_kind *kind)
 }
 
 /* A provider inside one kernel has no wire between the namespaces: both nodes are the first then. */
-static int kb_getinfo(const struct bench_env *env, int side, const struct kb_kind *kind, struct kfi_info **info)
+static int kb_getinfo(struct bench_env *env, int side, const struct kb_kind *kind, struct kfi_info **info)
 {
 	bool wire = strcmp(kind->prov, "loop");
 	struct kfi_info *hints = kb_hints(kind);
@@ -66,7 +66,7 @@ static int kb_node_rest(struct kb_node *node, struct net *net, const struct kb_k
 	return ret ?: kb_cq_open(node, kind, format, handler, context);
 }
 
-int kb_node_open(struct kb_node *node, const struct bench_env *env, int side, const struct kb_kind *kind,
+int kb_node_open(struct kb_node *node, struct bench_env *env, int side, const struct kb_kind *kind,
 		 enum kfi_cq_format format, kfi_comp_handler handler, void *context)
 {
 	bool wire = strcmp(kind->prov, "loop");

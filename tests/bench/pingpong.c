@@ -227,7 +227,7 @@ static void pp_close(void *priv)
 	kfree(pp);
 }
 
-static int pp_prepare(struct pp *pp, const struct bench_env *env)
+static int pp_prepare(struct pp *pp, struct bench_env *env)
 {
 	int i, j, ret = 0;
 
@@ -247,7 +247,7 @@ static int pp_prepare(struct pp *pp, const struct bench_env *env)
 	return ret;
 }
 
-static void *pp_open(const struct bench_env *env, const struct bench_variant *v)
+static void *pp_open(struct bench_env *env, const struct bench_variant *v)
 {
 	struct pp *pp = kzalloc(sizeof(*pp), GFP_KERNEL);
 	int ret;

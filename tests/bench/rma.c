@@ -6,7 +6,6 @@
 #include <linux/err.h>
 #include <linux/slab.h>
 #include "kfi.h"
-#include "mem.h"
 
 #define RMA_READ	KFI_READ	/* kb_kind.flags: the other direction */
 #define RMA_PAGES	KFI_WRITE	/* kb_kind.flags: local memory is given as pages */
@@ -16,15 +15,14 @@ struct rma {
 	struct kfid_ep		*ep[2];
 	kfi_addr_t		addr[2];
 	const struct kb_kind	*kind;
-	struct bench_mem	local;
-	struct bench_mem	remote;
+	struct bench_mem	*local;
+	struct bench_mem	*remote;
 	struct kfid_mr		*mr[BENCH_MEM_MAX];
-	u32			seed;
 };
 
 static int rma_post(struct rma *rma, u32 i)
 {
-	struct bench_mem *mem = &rma->local;
+	struct bench_mem *mem = rma->local;
 	u32 slot = i % mem->count;
 	struct kfi_rma_iov there = { .len = mem->size, .key = kfi_mr_key(rma->mr[slot]) };
 	struct kvec vec = { bench_mem(mem, slot), mem->size };
@@ -68,7 +66,7 @@ static int rma_stream(struct rma *rma, u32 ops)
 	int ret;
 
 	while (ended < ops) {
-		while (posted < ops && posted - ended < rma->local.count) {
+		while (posted < ops && posted - ended < rma->local->count) {
 			ret = rma_post(rma, posted);
 			if (ret)
 				return ret;
@@ -86,16 +84,16 @@ static s64 rma_run(void *priv, u32 ops)
 {
 	struct rma *rma = priv;
 	bool read = rma->kind->flags & RMA_READ;
+	u32 seed = bench_mem_stamp(read ? rma->remote : rma->local);
 	u64 start;
 	int ret;
 
-	bench_mem_stamp(read ? &rma->remote : &rma->local, ++rma->seed);
 	start = bench_clock();
 	ret = rma_stream(rma, ops);
 	start = bench_clock() - start;
 	if (ret)
 		return ret;
-	return bench_mem_check(read ? &rma->local : &rma->remote, rma->seed) ? start : -EBADMSG;
+	return bench_mem_check(read ? rma->local : rma->remote, seed) ? start : -EBADMSG;
 }
 
 static void rma_close(void *priv)
@@ -111,14 +109,12 @@ static void rma_close(void *priv)
 			kb_close(&rma->mr[i]->fid);
 	for (i = 0; i < 2; i++)
 		kb_node_close(&rma->node[i]);
-	bench_mem_free(&rma->remote);
-	bench_mem_free(&rma->local);
 	kfree(rma);
 }
 
 static int rma_register(struct rma *rma)
 {
-	struct bench_mem *mem = &rma->remote;
+	struct bench_mem *mem = rma->remote;
 	u32 i;
 	int ret = 0;
 
@@ -128,12 +124,12 @@ static int rma_register(struct rma *rma)
 	return ret;
 }
 
-static int rma_prepare(struct rma *rma, const struct bench_env *env, const struct bench_variant *v)
+static int rma_prepare(struct rma *rma, struct bench_env *env)
 {
-	int i, ret = bench_mem_alloc(&rma->local, v->depth, v->size);
+	int i, ret = 0;
 
-	if (!ret)
-		ret = bench_mem_alloc(&rma->remote, v->depth, v->size);
+	rma->local = &env->mem[0];
+	rma->remote = &env->mem[1];
 	for (i = 0; i < 2 && !ret; i++)
 		ret = kb_node_open(&rma->node[i], env, i, rma->kind, KFI_CQ_FORMAT_CONTEXT, NULL, NULL);
 	if (!ret)
@@ -141,7 +137,7 @@ static int rma_prepare(struct rma *rma, const struct bench_env *env, const struc
 	return ret ?: kb_join(rma->node, rma->kind, rma->ep, rma->addr);
 }
 
-static void *rma_open(const struct bench_env *env, const struct bench_variant *v)
+static void *rma_open(struct bench_env *env, const struct bench_variant *v)
 {
 	struct rma *rma = kzalloc(sizeof(*rma), GFP_KERNEL);
 	int ret;
@@ -149,25 +145,25 @@ static void *rma_open(const struct bench_env *env, const struct bench_variant *v
 	if (!rma)
 		return ERR_PTR(-ENOMEM);
 	rma->kind = (const struct kb_kind *)v->arg;
-	ret = rma_prepare(rma, env, v);
+	ret = rma_prepare(rma, env);
 	if (!ret)
 		return rma;
 	rma_close(rma);
 	return ERR_PTR(ret);
 }
 
-#define RMA(_name, _depth, ...)							\
+#define RMA(_name, ...)								\
 	{									\
 		.name	= _name,						\
 		.open	= rma_open,						\
 		.run	= rma_run,						\
 		.close	= rma_close,						\
 		.arg	= (unsigned long)&(const struct kb_kind) { __VA_ARGS__ },	\
-		.depth	= _depth,						\
+		.depth	= BENCH_DEPTH,						\
 		.size	= BENCH_MB,						\
 	}
 
-const struct bench_variant kb_write_copy = RMA("kfi-write", 4, "sockets", KFI_EP_RDM);
-const struct bench_variant kb_write_copy_msg = RMA("kfi-write-msg", 4, "sockets", KFI_EP_MSG);
-const struct bench_variant kb_write_splice = RMA("kfi-write-pages", 4, "sockets", KFI_EP_RDM, .flags = RMA_PAGES);
-const struct bench_variant kb_read = RMA("kfi-read", 4, "sockets", KFI_EP_RDM, .flags = RMA_READ);
+const struct bench_variant kb_write_copy = RMA("kfi-write", "sockets", KFI_EP_RDM);
+const struct bench_variant kb_write_copy_msg = RMA("kfi-write-msg", "sockets", KFI_EP_MSG);
+const struct bench_variant kb_write_splice = RMA("kfi-write-pages", "sockets", KFI_EP_RDM, .flags = RMA_PAGES);
+const struct bench_variant kb_read = RMA("kfi-read", "sockets", KFI_EP_RDM, .flags = RMA_READ);

@@ -132,7 +132,7 @@ static void many_close(void *priv)
 	kvfree(many);
 }
 
-static void *many_open(const struct bench_env *env, const struct bench_variant *v)
+static void *many_open(struct bench_env *env, const struct bench_variant *v)
 {
 	struct many *many = kvzalloc(struct_size(many, conn, v->arg), GFP_KERNEL);
 	int ret;

@@ -36,16 +36,20 @@ static u64 bench_stamp(u32 seed, u32 i, u32 offset)
 	return ((u64)seed << 32 | i << 24 | offset >> 10) * 0x9e3779b97f4a7c15ULL;
 }
 
-void bench_mem_stamp(struct bench_mem *mem, u32 seed)
+/* A stamp that was never there before: returns its seed. One measurement runs at a time. */
+u32 bench_mem_stamp(struct bench_mem *mem)
 {
+	static u32 seed;
 	u32 i, offset;
 
+	seed++;
 	for (i = 0; i < mem->count; i++)
 		for (offset = 0; offset < mem->size; offset += PAGE_SIZE)
 			*(u64 *)(bench_mem(mem, i) + offset) = bench_stamp(seed, i, offset);
+	return seed;
 }
 
-/* Are all buffers as bench_mem_stamp() with the same seed leaves them? */
+/* Do all buffers bear the stamp of this seed? */
 bool bench_mem_check(struct bench_mem *mem, u32 seed)
 {
 	u32 i, offset;

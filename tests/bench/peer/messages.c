@@ -100,7 +100,7 @@ static void msgs_close(void *priv)
 	kfree(ms);
 }
 
-static void *msgs_open(const struct bench_env *env, const struct bench_variant *v)
+static void *msgs_open(struct bench_env *env, const struct bench_variant *v)
 {
 	struct msgs *ms = kzalloc(sizeof(*ms), GFP_KERNEL);
 	int ret = -ENOMEM;

@@ -48,7 +48,7 @@ static void raw_tune(struct raw_pair *pair, int end)
 	pair->ready[end] = sk->sk_data_ready;
 }
 
-int raw_pair_open(struct raw_pair *pair, const struct bench_env *env)
+int raw_pair_open(struct raw_pair *pair, struct bench_env *env)
 {
 	struct sockaddr_in addr;
 	struct socket *listener;

@@ -31,7 +31,7 @@ struct pingpong {
 	int			err;
 };
 
-static void *pp_open(const struct bench_env *env, const struct bench_variant *v)
+static void *pp_open(struct bench_env *env, const struct bench_variant *v)
 {
 	struct pingpong *pp = kzalloc(sizeof(*pp), GFP_KERNEL);
 	int ret;
@@ -176,7 +176,7 @@ static void pp_ask_ready(struct sock *sk)
 		pp_fail(pp, -EIO);
 }
 
-static void *pp_open_softirq(const struct bench_env *env, const struct bench_variant *v)
+static void *pp_open_softirq(struct bench_env *env, const struct bench_variant *v)
 {
 	struct pingpong *pp = pp_open(env, v);
 

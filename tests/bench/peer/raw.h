@@ -25,7 +25,7 @@ struct raw_pair {
 	void		(*ready[2])(struct sock *sk);
 };
 
-int raw_pair_open(struct raw_pair *pair, const struct bench_env *env);
+int raw_pair_open(struct raw_pair *pair, struct bench_env *env);
 void raw_pair_close(struct raw_pair *pair);
 void raw_hook(struct raw_pair *pair, int end, void (*ready)(struct sock *sk), void *data);
 void raw_unhook(struct raw_pair *pair, int end);
