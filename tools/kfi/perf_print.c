@@ -113,6 +113,7 @@ static void json_detail(const struct plan *plan, const struct task *t, const str
 	if (t->bench == BENCH_LATENCY) {
 		json_double("min_us", us(R(t, LAT_MIN_NS)));
 		json_double("median_us", us(R(t, LAT_MEDIAN_NS)));
+		json_double("mean_us", R(t, ITERATIONS) ? us(R(t, ELAPSED_NS)) / R(t, ITERATIONS) : 0);
 		json_double("p99_us", us(R(t, LAT_P99_NS)));
 		json_double("max_us", us(R(t, LAT_MAX_NS)));
 	}
