@@ -122,6 +122,7 @@ void ks_conn_tune(struct socket *sock, u32 tclass)
 		ip_sock_set_tos(sk, kfi_tc_dscp_get(tclass) << 2);
 	/* Everything that allocates for this socket may run in softirq, or under memory reclaim. */
 	sk->sk_allocation = GFP_ATOMIC;
+	sock_own_page_frag(sk);		/* softirq may have interrupted a task in the middle of filling its own */
 }
 
 /* ---- the socket lock ---- */

@@ -252,14 +252,15 @@ static void ks_inmsg_lose(struct ks_inmsg *in, u8 state, bool matched, int err)
 /* The connection is down and nothing arrives or leaves any more: end what it left half done. */
 void ks_inmsgs_lost(struct ks_conn *conn, int err)
 {
-	struct ks_inmsg *in, *next;
+	struct ks_inmsg *in;
 	LIST_HEAD(all);
 	bool matched;
 	u8 state;
 
 	spin_lock_bh(&conn->lock);
 	list_splice_init(&conn->inmsgs, &all);
-	list_for_each_entry_safe(in, next, &all, entry) {
+	while (!list_empty(&all)) {	/* any of them may go while the lock is dropped */
+		in = list_first_entry(&all, struct ks_inmsg, entry);
 		list_move_tail(&in->entry, &conn->inmsgs);
 		if (in->state == KS_IN_READY || in->state == KS_IN_LOST)
 			continue;

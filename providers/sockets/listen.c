@@ -10,11 +10,12 @@
 #include <net/ipv6.h>
 #include "sock.h"
 
+/* Connections that nobody has accepted yet have this too, and may call it when the listener is gone already. */
 static void ks_listener_ready(struct sock *sk)
 {
 	struct work_struct *work = sk->sk_user_data;
 
-	if (work)
+	if (sk->sk_state == TCP_LISTEN && work)
 		queue_work(ks_cm_wq, work);
 }
 

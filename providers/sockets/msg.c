@@ -142,6 +142,7 @@ int ks_msg_shutdown(struct kfi_ep *ep)
 	rcu_read_lock();
 	conn = rcu_dereference(sep->conn);
 	if (conn) {
+		smp_mb__before_atomic();	/* after all posts: ks_bye_due() */
 		set_bit(KS_BYE_WANTED, &conn->flags);
 		ks_tx_kick(conn);
 	}

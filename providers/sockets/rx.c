@@ -206,8 +206,12 @@ static int ks_rx_message(struct ks_conn *conn)
 static int ks_rx_request(struct ks_conn *conn)
 {
 	struct ks_inmsg *in;
-	int ret = ks_rx_charge(conn, 1);
+	int ret;
 
+	/* Who has not asked for tagged RMA does not have his receives read by it. */
+	if ((conn->rx.f.flags & SKW_F_RMA) && !(conn->sep->ep.caps & KFI_TAGGED_RMA))
+		return -EPROTO;
+	ret = ks_rx_charge(conn, 1);
 	if (ret)
 		return ret;
 	in = ks_inmsg_new(conn, &conn->rx.f, 1);
@@ -354,8 +358,9 @@ static int ks_rx_rendezvous(struct ks_conn *conn)
 	spin_lock_bh(&conn->lock);
 	if (rx->f.slot < KS_RDV)
 		in = conn->rdv[rx->f.slot];
+	/* Not before its CTS has left: the answer is still queued, and will be needed again for the verdict. */
 	if (in && (in->id != rx->f.id || in->gen != rx->f.gen || in->state != KS_IN_GRANTED ||
-		   in->rx.len != rx->f.payload))
+		   in->rx.len != rx->f.payload || !list_empty(&in->answer.link)))
 		in = NULL;
 	if (in)
 		conn->rdv[rx->f.slot] = NULL;
@@ -443,6 +448,7 @@ static int ks_rx_finish(struct ks_conn *conn)
 
 	switch (rx->to) {
 	case KS_TO_RX:
+		rx->to = KS_TO_NOWHERE;		/* it has ended, whatever becomes of the answer: see ks_rx_abort() */
 		kfi_rx_complete(&rx->rx, 0);
 		break;
 	case KS_TO_INMSG:

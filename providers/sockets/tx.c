@@ -423,8 +423,18 @@ static struct kfi_oper *ks_next_op(struct ks_conn *conn)
 /* Nothing posted is left to be sent or answered. Socket lock held, or the connection is down. */
 bool ks_drained(const struct ks_tx *tx)
 {
-	return list_empty(&tx->queue) && list_empty(&tx->waiting) && list_empty(&tx->granted) &&
+	return !tx->op && llist_empty(&tx->posted) &&
+	       list_empty(&tx->queue) && list_empty(&tx->waiting) && list_empty(&tx->granted) &&
 	       list_empty(&tx->stalled[KS_CLS_MSG]) && list_empty(&tx->stalled[KS_CLS_TAG]);
+}
+
+/* The end is wanted, and what was posted before the wish has gone: looked at in this order. */
+static bool ks_bye_due(struct ks_conn *conn)
+{
+	if (!test_bit(KS_BYE_WANTED, &conn->flags))
+		return false;
+	smp_rmb();		/* pairs with ks_msg_shutdown() */
+	return ks_drained(&conn->tx) && !test_and_set_bit(KS_BYE_SENT, &conn->flags);
 }
 
 static bool ks_put_control(struct ks_conn *conn)
@@ -433,8 +443,7 @@ static bool ks_put_control(struct ks_conn *conn)
 
 	if (READ_ONCE(conn->credit_due))
 		f.type = SKW_CREDIT;
-	else if (test_bit(KS_BYE_WANTED, &conn->flags) && ks_drained(&conn->tx) &&
-		 !test_and_set_bit(KS_BYE_SENT, &conn->flags))
+	else if (ks_bye_due(conn))
 		f.type = SKW_BYE;
 	else
 		return false;
@@ -671,13 +680,21 @@ void ks_write_space(struct sock *sk)
 
 /* ---- the end ---- */
 
+/* Nothing of it may look as if it waited for an answer: another connection can be born at the same address. */
+static void ks_op_fail(struct kfi_oper *op, int err)
+{
+	ks_op(op)->state = KS_OP_QUEUED;
+	ks_op(op)->conn = NULL;
+	kfi_tx_complete(op, err);
+}
+
 static void ks_fail_list(struct list_head *list, int err)
 {
 	struct kfi_oper *op, *next;
 
 	list_for_each_entry_safe(op, next, list, link) {
 		list_del(&op->link);
-		kfi_tx_complete(op, err);
+		ks_op_fail(op, err);
 	}
 }
 
@@ -689,7 +706,7 @@ void ks_tx_flush_all(struct ks_conn *conn, int err)
 
 	ks_tx_collect(conn);
 	if (tx->op)
-		kfi_tx_complete(tx->op, err);
+		ks_op_fail(tx->op, err);
 	tx->op = NULL;
 	ks_fail_list(&tx->waiting, err);
 	ks_fail_list(&tx->granted, err);

@@ -13,6 +13,7 @@
 /* What each type of frame may carry. One row a type; decode has no special cases beyond it. */
 static const struct skw_rule {
 	u8   flags;		/* allowed */
+	u8   must;		/* of these, required */
 	bool eager;		/* payload bounded by the announced eager size */
 	bool payload;		/* may have payload at all */
 	bool segments;		/* needs at least one segment, and lengths are theirs */
@@ -25,7 +26,7 @@ static const struct skw_rule {
 	[SKW_WRITE]	= { .flags = SKW_F_CQ_DATA, .payload = true, .segments = true },
 	[SKW_READ]	= { .segments = true },
 	[SKW_READ_DATA]	= { .payload = true },
-	[SKW_TREAD]	= { .flags = SKW_F_TAGGED | SKW_F_RMA },
+	[SKW_TREAD]	= { .flags = SKW_F_TAGGED | SKW_F_RMA, .must = SKW_F_TAGGED | SKW_F_RMA },
 	[SKW_ACK]	= {},
 	[SKW_CREDIT]	= {},
 	[SKW_BYE]	= {},
@@ -60,7 +61,7 @@ int skw_decode(const struct skw_hdr *hdr, u32 eager, struct skw_frame *f)
 		.tag = le64_to_cpu(hdr->tag),
 		.data = le64_to_cpu(hdr->data),
 	};
-	if ((f->flags & ~rule->flags) || !skw_segments_ok(rule, f))
+	if ((f->flags & ~rule->flags) || (~f->flags & rule->must) || !skw_segments_ok(rule, f))
 		return -EPROTO;
 	if (f->payload > (rule->payload ? rule->eager ? eager : SKW_PAYLOAD_MAX : 0))
 		return -EPROTO;
