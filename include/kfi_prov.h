@@ -313,7 +313,7 @@ struct kfi_op_pool {
 /**
  * struct kfi_cq_waiter - asks to be told when a full CQ has room; embedded by whoever waits
  * @link: kfi.ko's; empty when not waiting
- * @fn: called once, process or softirq context, no locks held
+ * @fn: called once, from a work item with bottom halves off and no locks held; may not sleep, may wait again
  */
 struct kfi_cq_waiter {
 	struct list_head	link;
@@ -676,7 +676,12 @@ int kfi_remote_rma(struct kfi_ep *ep, struct kfi_mr *mr, u64 flags, size_t len, 
  */
 bool kfi_cq_wait_space(struct kfi_cq *cq, struct kfi_cq_waiter *w);
 
-/** kfi_cq_cancel_wait() - forget a waiter; after return fn neither runs nor will run. May spin, not sleep. */
+/**
+ * kfi_cq_cancel_wait() - forget a waiter; after return fn neither runs nor will run
+ * @cq: queue; @w: waiter
+ *
+ * Spins while fn runs: not from fn, and not under a lock that fn takes. Context: process or softirq.
+ */
 void kfi_cq_cancel_wait(struct kfi_cq *cq, struct kfi_cq_waiter *w);
 
 /**

@@ -12,6 +12,7 @@
 #include <linux/slab.h>
 #include "cq.h"
 #include "ep.h"
+#include <trace/events/kfi.h>
 
 #define EP_TX_SIZE	256
 #define EP_RX_SIZE	256
@@ -230,6 +231,7 @@ void kfi_ep_kill(struct kfi_ep *ep)
 
 	mutex_lock(&ep->lock);
 	was_dead = ep->state == KFI_EP_DEAD;
+	trace_kfi_error(ep, -ENODEV, "killed");
 	ep_stop(ep, -ENODEV);
 	if (!was_dead && ep->eq)
 		kfi_eq_error(ep->eq, &ep->fid.fid, -ENODEV, NULL, 0);

@@ -213,6 +213,7 @@ static void kfi_op_count(const struct kfi_oper *op, const struct kfi_cq_err_entr
 		return;		/* a buffer came back, without a message */
 	if (unlikely(wc->err)) {
 		kfi_stat_inc(ep, errors);
+		trace_kfi_error(ep, -wc->err, rx ? "receive" : "transmit");
 	} else if (rx) {
 		kfi_stat_inc(ep, rx_ops);
 		kfi_stat_add(ep, rx_bytes, wc->len);

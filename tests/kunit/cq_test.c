@@ -304,6 +304,37 @@ static void cq_softirq(struct kunit *test)
 	fake_close(w);
 }
 
+static void cpu_handler(struct kfid_cq *cq, void *context)
+{
+	struct kfi_cq_tagged_entry e;
+
+	while (kfi_cq_read(cq, &e, 1) > 0)
+		;
+	WRITE_ONCE(*(int *)context, raw_smp_processor_id());
+}
+
+/* The handler runs where its owner wants it, wherever the completion comes from. */
+static void cq_affinity(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct kfi_cq_attr attr = { .size = 4, .flags = KFI_AFFINITY };
+	struct kfid_cq *cq;
+	int cpu, i, seen;
+
+	for_each_online_cpu(cpu) {
+		attr.signaling_vector = cpu;
+		KUNIT_ASSERT_EQ(test, 0, kfi_cq_open(&w->domain.fid, &attr, &cq, cpu_handler, &seen));
+		for (i = 0; i < 10; i++) {
+			WRITE_ONCE(seen, -1);
+			KUNIT_ASSERT_TRUE(test, put(cq, 1, 0));
+			KUNIT_EXPECT_TRUE(test, fake_soon(READ_ONCE(seen) >= 0));
+			KUNIT_EXPECT_EQ(test, cpu, seen);
+		}
+		KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
+	}
+	fake_close(w);
+}
+
 static void cq_direct(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
@@ -730,6 +761,7 @@ static struct kunit_case cq_cases[] = {
 	KUNIT_CASE(cq_batch),
 	KUNIT_CASE(cq_batch_chain),
 	KUNIT_CASE(cq_softirq),
+	KUNIT_CASE(cq_affinity),
 	KUNIT_CASE(cq_direct),
 	KUNIT_CASE(cq_done_work),
 	KUNIT_CASE(cq_done_softirq),

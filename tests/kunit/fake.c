@@ -2,6 +2,7 @@
 /*
  * The fake provider, see fake.h.
  */
+#include <linux/delay.h>
 #include <linux/slab.h>
 #include "fake.h"
 
@@ -45,7 +46,7 @@ static void fake_ep_stop(struct kfi_ep *ep, int err)
 	struct fake_ep *fake = fake_of(ep);
 
 	fake->stopped = err;
-	fake->stops++;
+	WRITE_ONCE(fake->stops, fake->stops + 1);
 	while (fake_finish(fake, err))
 		;
 }
@@ -63,7 +64,9 @@ static int fake_tx(struct kfi_ep *ep, struct kfi_oper *op)
 
 	if (fake->refuse)
 		return fake->refuse;
-	WARN_ON(fake->stops);	/* a post after the stop: the core has let it through */
+	udelay(fake->slow);
+	if (READ_ONCE(fake->stops))
+		atomic_inc(&fake->late);
 	spin_lock_bh(&fake->lock);
 	list_add_tail(&op->link, &fake->ops);
 	spin_unlock_bh(&fake->lock);

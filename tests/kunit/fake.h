@@ -17,14 +17,17 @@
  * @lock:	protects @ops
  * @ops:	accepted transmits, oldest first
  * @refuse:	what tx answers instead of accepting
- * @stopped:	err of ep_stop, 0 before
- * @stops: @closes: calls
+ * @slow:	microseconds that tx takes
+ * @late:	posts that were under way or came after ep_stop began: none, if the core keeps its word
+ * @stopped:	err of ep_stop, 0 before; @stops: calls of it
  */
 struct fake_ep {
 	struct kfi_ep		ep;
 	spinlock_t		lock;
 	struct list_head	ops;
 	int			refuse;
+	unsigned int		slow;
+	atomic_t		late;
 	int			stopped;
 	int			stops;
 };

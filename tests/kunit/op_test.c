@@ -200,7 +200,10 @@ static void op_silent_cqe(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&r.calls));
 }
 
-/* The place is free before the consumer can know of the end: a reader at full depth never sees -EAGAIN. */
+/*
+ * The place is free before the consumer can know of the end: a reader at full depth never sees -EAGAIN. The softirq
+ * runs as soon as the entry is in the queue and bottom halves are on, which is before kfi_tx_complete() returns.
+ */
 struct tight {
 	struct op_world	*o;
 	atomic_t	seen;
@@ -233,7 +236,7 @@ static void op_freed_first(struct kunit *test)
 	o.w = fake_open(test);
 	o.info = fake_info(o.w, KFI_EP_RDM);
 	o.info->tx_attr->size = 1;
-	o.cq = fake_cq(o.w, 4, 0, tight_handler, &t);
+	o.cq = fake_cq(o.w, 4, KFI_CQ_SOFTIRQ, tight_handler, &t);
 	o.fid = fake_rdm(o.w, o.info, o.cq);
 	o.ep = kfi_to_ep(o.fid);
 	for (i = 0; i < 500; i++) {
