@@ -3,6 +3,8 @@
  * main.c - the life of kfi.ko
  */
 #include <linux/module.h>
+#include <net/genetlink.h>
+#include <linux/kfi.h>
 
 #include "registry.h"
 
@@ -60,3 +62,4 @@ module_exit(kfi_exit);
 MODULE_DESCRIPTION("kfabric: one message and RMA interface over any fabric");
 MODULE_LICENSE("GPL");
 MODULE_ALIAS("kfabric");
+MODULE_ALIAS_GENL_FAMILY(KFI_GENL_NAME);	/* `kfi info` loads us */
