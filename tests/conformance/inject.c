@@ -29,7 +29,7 @@ static void clobber(struct test *t)
 }
 
 /* On-stack memory is allowed for what is injected. */
-static void noinline one_from_stack(struct node *a, u64 seed)
+static noinline void one_from_stack(struct node *a, u64 seed)
 {
 	u8 buf[32];
 

@@ -76,7 +76,7 @@ static const struct test_case *const suites[] = {
 	info_cases, lifetime_cases, av_cases, mr_cases, cq_cases, cq_wait_cases, eq_cases,
 	cntr_cases, cm_cases, msg_cases, tagged_cases, inject_cases, rma_cases,
 	multirecv_cases, cancel_cases, errors_cases, flow_cases, peerloss_cases,
-	overwrite_cases, stress_cases, script_cases,
+	overwrite_cases, stress_cases, regress_cases, script_cases,
 };
 
 static const struct {
@@ -145,7 +145,7 @@ typedef void (*visit_fn)(const struct test_case *c, enum kfi_ep_type type,
  * Every case with every endpoint type it is to run on. A type that is not there
  * at all is skipped once, by the case that asks for it, not by each.
  */
-static void for_each_case(unsigned int offered, visit_fn fn, void *arg)
+static void visit_cases(unsigned int offered, visit_fn fn, void *arg)
 {
 	const struct test_case *c;
 	int i, j;
@@ -298,7 +298,7 @@ static int run_all(struct world *w)
 	struct tally tally = { .world = w };
 
 	probe_types(w);
-	for_each_case(w->offered, count_case, &tally);
+	visit_cases(w->offered, count_case, &tally);
 	pr_info("KTAP version 1\n");
 	pr_info("1..1\n");
 	pr_info("    KTAP version 1\n");
@@ -306,7 +306,7 @@ static int run_all(struct world *w)
 	pr_info("    # seed=%llu quick=%d\n", w->seed, w->quick);
 	pr_info("    1..%u\n", tally.number);
 	tally.number = 0;
-	for_each_case(w->offered, run_case, &tally);
+	visit_cases(w->offered, run_case, &tally);
 	pr_info("# %s: pass:%u fail:%u skip:%u total:%u\n", w->provider,
 		tally.passed, tally.failed, tally.skipped, tally.number);
 	pr_info("%sok 1 %s\n", tally.failed || !tally.passed ? "not " : "",
@@ -320,7 +320,7 @@ static int __init conformance_init(void)
 	int ret;
 
 	if (list) {
-		for_each_case(T_ALL, list_case, NULL);
+		visit_cases(T_ALL, list_case, NULL);
 		return 0;
 	}
 	w = kzalloc(sizeof(*w), GFP_KERNEL);

@@ -434,7 +434,7 @@ static bool has_level(struct test *t, u64 level)
 	return true;
 }
 
-static void level(struct test *t, u64 level, bool acked)
+static void run_level(struct test *t, u64 level, bool acked)
 {
 	struct kfi_msg msg = { .type = KFI_KVEC, .iov_count = 1, .context = CTX(7) };
 	struct pair *p;
@@ -472,17 +472,17 @@ static void level(struct test *t, u64 level, bool acked)
 
 static void inject_complete(struct test *t)
 {
-	level(t, KFI_INJECT_COMPLETE, false);
+	run_level(t, KFI_INJECT_COMPLETE, false);
 }
 
 static void transmit_complete(struct test *t)
 {
-	level(t, KFI_TRANSMIT_COMPLETE, false);
+	run_level(t, KFI_TRANSMIT_COMPLETE, false);
 }
 
 static void delivery_complete(struct test *t)
 {
-	level(t, KFI_DELIVERY_COMPLETE, true);
+	run_level(t, KFI_DELIVERY_COMPLETE, true);
 }
 
 /* A level that is not granted is refused at post as well. */

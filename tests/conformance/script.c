@@ -12,7 +12,7 @@ static int go;
 module_param(go, int, 0644);
 MODULE_PARM_DESC(go, "written by the script: it has done what the case waits for");
 
-static void ready(struct test *t, const char *what)
+static void say_ready(struct test *t, const char *what)
 {
 	WRITE_ONCE(go, 0);
 	pr_info("    # script: ready %s\n", what);
@@ -39,7 +39,7 @@ static void hold(struct test *t)
 
 	REQUIRE(t, p);
 	still_works(p);
-	ready(t, "hold");
+	say_ready(t, "hold");
 	REQUIRE(t, gone(t));
 	still_works(p);
 }
@@ -52,7 +52,7 @@ static void hold_fabric(struct test *t)
 	REQUIRE_EQ(t, kfi_fabric_net(t->w->side[0].net, t->info[0]->fabric_attr, &fabric, NULL),
 		   0);
 	test_keep(t, &fabric->fid);
-	ready(t, "hold_fabric");
+	say_ready(t, "hold_fabric");
 	gone(t);
 }
 
@@ -68,11 +68,11 @@ static void wire_cut(struct test *t)
 	REQUIRE(t, f);
 	traffic_fill(f);
 	REQUIRE(t, !t->failures && f->posted > f->ended);
-	ready(t, "wire_cut");
+	say_ready(t, "wire_cut");
 	REQUIRE(t, gone(t));
 	traffic_lost(f, 2 * t->w->loss_ms + t->w->wait_ms);
 	REQUIRE(t, !t->failures);
-	ready(t, "wire_join");
+	say_ready(t, "wire_join");
 	REQUIRE(t, gone(t));
 	REQUIRE_EQ(t, test_close(t, &f->r.mr->fid), 0);
 	REQUIRE_EQ(t, test_close(t, &p->b.ep->fid), 0);
@@ -102,7 +102,7 @@ static void namespace_gone(struct test *t)
 	REQUIRE(t, !t->failures && f->posted > f->ended);
 	/* Nothing of ours keeps it: objects do not pin a namespace. */
 	world_drop_net(t->w, 1);
-	ready(t, "namespace_gone");
+	say_ready(t, "namespace_gone");
 	REQUIRE(t, gone(t));
 	traffic_lost(f, 2 * t->w->loss_ms + t->w->wait_ms);
 	/* The objects there are husks: what was posted has ended, posts say so. */
@@ -122,7 +122,7 @@ static void namespace_gone(struct test *t)
 }
 
 /* Garbage is sent to B's port while A and B talk. */
-static void garbage(struct test *t)
+static void garbage_peer(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
 	char text[64], what[96];
@@ -140,12 +140,12 @@ static void garbage(struct test *t)
 	test_keep(t, &av->fid);
 	kfi_av_straddr(av, b->addr, text, &len);
 	snprintf(what, sizeof(what), "garbage %s", text);
-	ready(t, what);
+	say_ready(t, what);
 	until = jiffies + msecs_to_jiffies(t->w->script_ms);
 	while (!READ_ONCE(go) && !t->failures && time_before(jiffies, until)) {
 		exchange(&p->a, b, tx, rx, 1 + i % 1400, i);
 		i++;
-		msleep(5);
+		usleep_range(5000, 10000);
 	}
 	EXPECT(t, READ_ONCE(go));
 	still_works(p);
@@ -156,6 +156,6 @@ const struct test_case script_cases[] = {
 	{ "script.fabric", T_REL, CASE_SCRIPT | CASE_ONCE, C_MSG, hold_fabric },
 	{ "script.wire_cut", T_REL, CASE_SCRIPT, C_MSG | C_RMA, wire_cut },
 	{ "script.namespace_gone", T_REL, CASE_SCRIPT, C_MSG | C_TAGGED | C_RMA, namespace_gone },
-	{ "script.garbage", T_ALL, CASE_SCRIPT, C_MSG, garbage },
+	{ "script.garbage", T_ALL, CASE_SCRIPT, C_MSG, garbage_peer },
 	{ }
 };

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What was wrong once: cases for defects that reading found and the list did not.
+ */
+#include <linux/delay.h>
+#include "harness.h"
+
+/* An open endpoint has the request when its peer goes: the accept must not touch what is no more. */
+static void gone_before_accept(struct test *t)
+{
+	struct node *a = test_new(t, struct node), *b = test_new(t, struct node);
+	struct event *ev = test_new(t, struct event);
+	int ret;
+
+	REQUIRE(t, a && b && ev && !node_open_ep(t, a, 0, NULL) && !node_open(t, b, 1, NULL) &&
+		   !node_listen(b));
+	REQUIRE_EQ(t, kfi_connect(a->ep, b->addr, NULL, 0), 0);
+	REQUIRE(t, !WAIT_EVENT(b, ev));
+	REQUIRE_EQ(t, ev->type, KFI_CONNREQ);
+	ret = node_endpoint(b, ev->info);
+	kfi_freeinfo(ev->info);
+	REQUIRE_EQ(t, ret, 0);
+	REQUIRE_EQ(t, test_close(t, &a->ep->fid), 0);
+	a->ep = NULL;
+	msleep(300);
+	ret = kfi_accept(b->ep, NULL, 0);
+	EXPECT(t, ret == 0 || ret == -ECONNABORTED);
+	if (!ret) {
+		REQUIRE(t, !event_wait(t, b->eq, ev, t->w->loss_ms + t->w->wait_ms, __FILE__, __LINE__));
+		EXPECT(t, ev->err > 0);
+	}
+	/* The same, and the endpoint is closed without having accepted. */
+	REQUIRE_EQ(t, test_close(t, &b->ep->fid), 0);
+	b->ep = NULL;
+	REQUIRE(t, !node_endpoint(a, a->info) && !node_enable(a));
+	REQUIRE_EQ(t, kfi_connect(a->ep, b->addr, NULL, 0), 0);
+	REQUIRE(t, !WAIT_EVENT(b, ev));
+	ret = node_endpoint(b, ev->info);
+	kfi_freeinfo(ev->info);
+	REQUIRE_EQ(t, ret, 0);
+	REQUIRE_EQ(t, test_close(t, &a->ep->fid), 0);
+	a->ep = NULL;
+	msleep(300);
+	EXPECT_EQ(t, test_close(t, &b->ep->fid), 0);
+	b->ep = NULL;
+}
+
+#define REJECTS	32
+
+/* The peer goes while its request is being answered, at every distance in time. */
+static void gone_while_answered(struct test *t)
+{
+	struct node *a = test_new(t, struct node), *b = test_new(t, struct node);
+	struct event *ev = test_new(t, struct event);
+	int i, ret;
+
+	REQUIRE(t, a && b && ev && !node_open(t, a, 0, NULL) && !node_open(t, b, 1, NULL) && !node_listen(b));
+	for (i = 0; i < REJECTS && !t->failures; i++) {
+		REQUIRE(t, !node_endpoint(a, a->info) && !node_enable(a));
+		REQUIRE_EQ(t, kfi_connect(a->ep, b->addr, NULL, 0), 0);
+		REQUIRE(t, !WAIT_EVENT(b, ev));
+		REQUIRE_EQ(t, ev->type, KFI_CONNREQ);
+		if (i & 1) {
+			ret = kfi_reject(b->pep, ev->info->handle, NULL, 0);
+			kfi_freeinfo(ev->info);
+			EXPECT_EQ(t, ret, 0);
+			REQUIRE_EQ(t, test_close(t, &a->ep->fid), 0);
+			continue;
+		}
+		ret = node_endpoint(b, ev->info);
+		kfi_freeinfo(ev->info);
+		REQUIRE_EQ(t, ret, 0);
+		REQUIRE_EQ(t, test_close(t, &a->ep->fid), 0);
+		udelay(20 * i);
+		EXPECT_EQ(t, kfi_accept(b->ep, NULL, 0), 0);
+		EXPECT_EQ(t, test_close(t, &b->ep->fid), 0);
+		b->ep = NULL;
+	}
+	a->ep = NULL;
+}
+
+#define READS	64
+
+/* A write that was posted after a read is not seen by it, where that is promised. */
+static void write_after_read(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *near = test_pages(t, READS * 4096), *new = test_pages(t, 4096), *far = test_pages(t, 4096);
+	struct region r;
+	comp_t c;
+	int i, j;
+
+	REQUIRE(t, p && near && new && far &&
+		   !region_open(&p->b, &r, far, 4096, KFI_REMOTE_READ | KFI_REMOTE_WRITE));
+	if (!(p->a.info->tx_attr->msg_order & KFI_ORDER_WAR)) {
+		EXPECT_EQ(t, p->a.info->ep_attr->max_order_war_size, 0);
+		return;
+	}
+	memset(new, 0xff, 4096);
+	for (i = 0; i < READS && !t->failures; i++) {
+		memset(far, 0x11, 4096);
+		POST(t, kfi_read(p->a.ep, near, 4096, NULL, p->a.peer, r.addr, r.key, CTX(1)));
+		POST(t, kfi_write(p->a.ep, new, 4096, NULL, p->a.peer, r.addr, r.key, CTX(2)));
+		for (j = 0; j < 2; j++) {
+			REQUIRE(t, !WAIT_TX(&p->a, &c));
+			EXPECT_EQ(t, c.err, 0);
+		}
+		EXPECT_EQ(t, not_all(near, 4096, 0x11), -1);
+	}
+}
+
+/* A post with KFI_MORE goes out although no other follows to the same peer. */
+static void more_and_no_more(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *tx = test_pages(t, 64), *rx = test_pages(t, 64);
+	struct kvec iov = { tx, 64 };
+	struct kfi_msg msg = { .type = KFI_KVEC, .iov_count = 1, .context = tx };
+	comp_t c;
+
+	REQUIRE(t, p && tx && rx);
+	fill(tx, 64, 5);
+	POST(t, kfi_recv(p->b.ep, rx, 64, NULL, KFI_ADDR_UNSPEC, rx));
+	msg.msg_iov = &iov;
+	msg.addr = p->a.peer;
+	POST(t, kfi_sendmsg(p->a.ep, &msg, KFI_MORE | KFI_COMPLETION));
+	/* The post that was to follow fails. */
+	EXPECT(t, kfi_send(p->a.ep, tx, p->a.info->ep_attr->max_msg_size + 1, NULL, p->a.peer, tx) < 0);
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	EXPECT_DATA(t, rx, 64, 5);
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+}
+
+const struct test_case regress_cases[] = {
+	{ "regress.gone_before_accept", T_MSG, 0, 0, gone_before_accept },
+	{ "regress.gone_while_answered", T_MSG, 0, 0, gone_while_answered },
+	{ "regress.write_after_read", T_REL, 0, C_RMA, write_after_read },
+	{ "regress.more_and_no_more", T_ALL, 0, C_MSG, more_and_no_more },
+	{ }
+};
