@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * kfi_prov_obj.h - what fabrics, domains, endpoints and their parts look like to kfi.ko and to providers.
+ *
+ * kfi.ko allocates and frees them; a provider embeds the common structure at the beginning of its own. Include
+ * kfi_prov.h, which says what may be done with them.
+ */
+#ifndef _KFI_PROV_OBJ_H
+#define _KFI_PROV_OBJ_H
+
+#include <linux/atomic.h>
+#include <linux/bitops.h>
+#include <linux/bvec.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/llist.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
+#include <linux/rhashtable-types.h>
+#include <linux/sbitmap.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/uio.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+#include <net/net_namespace.h>
+
+#include <kfabric.h>
+#include <kfi_domain.h>
+#include <kfi_endpoint.h>
+#include <kfi_eq.h>
+#include <kfi_cm.h>
+#include <kfi_rma.h>
+#include <kfi_tagged.h>
+#include <kfi_atomic.h>
+#include <kfi_errno.h>
+
+/** KFI_ADDR_MAX - longest provider address in bytes. */
+#define KFI_ADDR_MAX		64
+/** KFI_CM_DATA_MAX - longest private data of a connection request or answer, in bytes. */
+#define KFI_CM_DATA_MAX		256
+/** KFI_INJECT_MAX - longest inject the core copies into an operation, in bytes. */
+#define KFI_INJECT_MAX		4096
+/** KFI_RMA_IOV_MAX - most remote segments of one RMA operation. */
+#define KFI_RMA_IOV_MAX		256
+
+struct kfi_provider;
+struct kfi_prov_ops;
+struct kfi_query;
+struct kfi_fabric;
+struct kfi_domain;
+struct kfi_ep;
+struct kfi_pep;
+struct kfi_cq;
+struct kfi_eq;
+struct kfi_cntr;
+struct kfi_av;
+struct kfi_mr;
+struct kfi_oper;
+struct kfi_rx;
+
+
+/**
+ * struct kfi_obj - what every fid has
+ * @users:	children and bindings that keep this object from being closed
+ * @id:		number shown by netlink, unique per class
+ * @entry:	in the parent's list of this class (kfi.ko's, under the parent's lock)
+ */
+struct kfi_obj {
+	atomic_t		users;
+	u32			id;
+	struct list_head	entry;
+};
+
+/**
+ * struct kfi_fabric - an open fabric
+ * @fid:	consumer's handle
+ * @obj:	common part
+ * @prov:	its provider; the module is pinned
+ * @net:	its namespace; read with read_pnet(); not pinned: when the namespace goes, @dead is set
+ * @name:	fabric name
+ * @dead:	the namespace is gone: everything below answers -ENODEV
+ * @lock:	protects @domains, @peps
+ * @domains:	open domains
+ * @peps:	open passive endpoints
+ */
+struct kfi_fabric {
+	struct kfid_fabric	fid;
+	struct kfi_obj		obj;
+	struct kfi_provider	*prov;
+	possible_net_t		net;
+	char			name[KFI_NAME_MAX];
+	bool			dead;
+	struct mutex		lock;
+	struct list_head	domains;
+	struct list_head	peps;
+};
+
+/**
+ * struct kfi_domain - an open domain
+ * @fid:	consumer's handle
+ * @obj:	common part
+ * @fabric:	parent
+ * @name:	domain name
+ * @info:	private copy of the info it was opened with
+ * @limits:	what kfi_domain_limits() answers; the provider fills it in domain_open. A software provider leaves
+ *		dma_device NULL and gets kfi.ko's, whose mapping is direct
+ * @addrlen:	bytes of one address in this domain's format; the provider sets it in domain_open
+ * @lock:	protects @eps (mutex: listed by netlink, walked at namespace exit)
+ * @eps:	open endpoints
+ * @mrs:	regions by key, rhashtable of kfi_mr
+ * @eq:	bound event queue or NULL; set once, before endpoints are opened
+ */
+struct kfi_domain {
+	struct kfid_domain	fid;
+	struct kfi_obj		obj;
+	struct kfi_fabric	*fabric;
+	char			name[KFI_NAME_MAX];
+	struct kfi_info		*info;
+	struct kfi_domain_limits limits;
+	size_t			addrlen;
+	struct mutex		lock;
+	struct list_head	eps;
+	struct rhashtable	mrs;
+	struct kfi_eq		*eq;
+};
+
+/**
+ * enum kfi_ep_state - life of an endpoint, see docs/locking.md for the arrows
+ * @KFI_EP_IDLE:	opened, may be bound
+ * @KFI_EP_ENABLED:	RDM, DGRAM: may transfer. MSG: receives may be posted
+ * @KFI_EP_CONNECTING:	MSG: connect or accept under way
+ * @KFI_EP_CONNECTED:	MSG: may transfer
+ * @KFI_EP_SHUT:	MSG: was connected, or its connection failed; no more transfers
+ * @KFI_EP_DEAD:	its network is gone (namespace, device); a husk that answers -ENODEV
+ */
+enum kfi_ep_state {
+	KFI_EP_IDLE,
+	KFI_EP_ENABLED,
+	KFI_EP_CONNECTING,
+	KFI_EP_CONNECTED,
+	KFI_EP_SHUT,
+	KFI_EP_DEAD,
+};
+
+/** enum kfi_cntr_dir - which operations a counter bound to an endpoint counts */
+enum kfi_cntr_dir {
+	KFI_CNTR_SEND,
+	KFI_CNTR_RECV,
+	KFI_CNTR_READ,
+	KFI_CNTR_WRITE,
+	KFI_CNTR_REMOTE_READ,
+	KFI_CNTR_REMOTE_WRITE,
+	KFI_CNTR_DIRS
+};
+
+/**
+ * struct kfi_stats - per-CPU counts of one endpoint, shown by `kfi stats`
+ * @tx_ops: operations posted; @tx_bytes: their payload; @rx_ops: receives completed; @rx_bytes: their payload
+ * @rma_in_ops: RMA operations that peers performed here; @rma_in_bytes: their payload
+ * @errors: operations completed in error; @again: posts answered -EAGAIN; @unexpected: messages that came before
+ * their receive; @copied: payload bytes the provider copied on the sending side; @spliced: payload bytes it did not
+ */
+struct kfi_stats {
+	u64 tx_ops, tx_bytes;
+	u64 rx_ops, rx_bytes;
+	u64 rma_in_ops, rma_in_bytes;
+	u64 errors, again, unexpected;
+	u64 copied, spliced;
+};
+
+#define kfi_stat_add(ep, field, n)	this_cpu_add((ep)->stats->field, (n))
+#define kfi_stat_inc(ep, field)		this_cpu_inc((ep)->stats->field)
+
+/**
+ * struct kfi_op_pool - the operations of one direction of one endpoint
+ * @sb:		which are in use
+ * @mem:	@depth operations of @stride bytes
+ * @stride:	bytes from one to the next
+ * @depth:	tx_attr.size or rx_attr.size
+ * @iov_limit:	local segments each has room for
+ * @starved:	bits: somebody wants to hear of space; close waits
+ *
+ * Allocated when the endpoint opens: posting allocates no memory.
+ */
+struct kfi_op_pool {
+	struct sbitmap	sb;
+	void		*mem;
+	size_t		stride;
+	u32		depth;
+	u32		iov_limit;
+	unsigned long	starved;
+};
+
+/**
+ * struct kfi_cq_waiter - asks to be told when a full CQ has room; embedded by whoever waits
+ * @link: kfi.ko's; empty when not waiting
+ * @fn: called once, from a work item with bottom halves off and no locks held; may not sleep, may wait again
+ */
+struct kfi_cq_waiter {
+	struct list_head	link;
+	void			(*fn)(struct kfi_cq_waiter *w);
+};
+
+/**
+ * struct kfi_match - receives posted on an endpoint, and messages that came before their receive
+ * @lock:	protects everything here but @order; taken with bottom halves off; leaf lock
+ * @order:	taken before @lock, around "is this the last landing?" and the entry of one that is not: so the entry with
+ *		KFI_MULTI_RECV is behind all others of its buffer
+ * @msgs:	untagged receives in posting order (multi-receive buffers included)
+ * @exact:	tagged receives without ignore bits, hashed by tag, each bucket in posting order
+ * @wild:	tagged receives with ignore bits, in posting order
+ * @contexts:	all receives, hashed by context, for cancel
+ * @unexp_msgs:	unexpected untagged messages in arrival order
+ * @unexp_tags:	unexpected tagged messages in arrival order
+ * @unexp_hash: the same tagged messages, hashed by tag, each bucket in arrival order
+ * @ready:	unexpected messages that a multi-receive buffer took and kfi_match_more() has not handed out yet
+ * @claimed:	unexpected tagged messages that KFI_PEEK | KFI_CLAIM has set aside, each for one context
+ * @space:	waits for room in the CQ while @stalled
+ * @bits:	log2 of the number of buckets, from rx_attr.size: the cost of a match does not grow with the depth
+ * @seq:	stamps receives so that exact and wild ones keep their common order
+ * @stalled:	an unexpected message (untagged, tagged) has its multi-receive buffer but no CQ slot; later ones wait
+ * @waiting:	@space is registered, or about to be
+ * @closed:	flushed: arrivals and posts are refused
+ */
+struct kfi_match {
+	spinlock_t		lock;
+	spinlock_t		order;
+	struct list_head	msgs;
+	struct list_head	*exact;
+	struct list_head	wild;
+	struct hlist_head	*contexts;
+	struct list_head	unexp_msgs;
+	struct list_head	unexp_tags;
+	struct list_head	*unexp_hash;
+	struct list_head	ready;
+	struct list_head	claimed;
+	struct kfi_cq_waiter	space;
+	unsigned int		bits;
+	u64			seq;
+	bool			stalled[2];
+	bool			waiting;
+	bool			closed;
+};
+
+/**
+ * struct kfi_ep - an endpoint
+ * @fid:	consumer's handle
+ * @obj:	common part
+ * @domain:	parent
+ * @ops:	the provider's operations (one load less on the data path)
+ * @type:	KFI_EP_MSG, RDM or DGRAM
+ * @state:	&enum kfi_ep_state; written under @lock, read with READ_ONCE() on the data path
+ * @lock:	serialises bind, enable, connection calls and close
+ * @caps:	granted capabilities
+ * @tx_flags:	default op flags of sends and RMA; @rx_flags: of receives
+ * @tx_levels:	completion levels the provider gives on this endpoint
+ * @tx_selective: only operations with KFI_COMPLETION make an entry; @rx_selective likewise
+ * @inject_size: longest inject; @max_msg_size: longest message; @min_multi_recv: KFI_OPT_MIN_MULTI_RECV
+ * @rma_iov_limit: remote segments an operation may name
+ * @tx_cq: bound queues, or NULL; @rx_cq: ...
+ * @eq: bound event queue or NULL; @av: bound address vector or NULL
+ * @cntr:	bound counters
+ * @tx: transmit operations; @rx: receive operations
+ * @match:	posted receives and unexpected messages
+ * @info:	private copy of the info it was opened with
+ * @connreq:	the request it will accept, or NULL
+ * @space_fn: one-shot "there is room again" callback; @space_arg: its argument
+ * @space_lock:	protects @space_fn, @space_arg; bottom halves off
+ * @space:	waits on @tx_cq's behalf of @space_fn
+ * @drained:	wakes close when an operation ends
+ * @stats:	per-CPU counts
+ */
+struct kfi_ep {
+	struct kfid_ep		fid;
+	struct kfi_obj		obj;
+	struct kfi_domain	*domain;
+	const struct kfi_prov_ops *ops;
+	enum kfi_ep_type	type;
+	int			state;
+	u64			caps;
+	u64			tx_flags;
+	u64			rx_flags;
+	u64			tx_levels;
+	bool			tx_selective;
+	bool			rx_selective;
+	size_t			inject_size;
+	size_t			max_msg_size;
+	size_t			min_multi_recv;
+	size_t			rma_iov_limit;
+	struct kfi_cq		*tx_cq;
+	struct kfi_cq		*rx_cq;
+	struct kfi_eq		*eq;
+	struct kfi_av		*av;
+	struct kfi_cntr		*cntr[KFI_CNTR_DIRS];
+	struct kfi_op_pool	tx;
+	struct kfi_op_pool	rx;
+	struct kfi_match	match;
+	struct kfi_stats __percpu *stats;
+	struct mutex		lock;
+	struct kfi_info		*info;
+	struct kfi_connreq	*connreq;
+	void			(*space_fn)(struct kfid_ep *ep, void *context);
+	void			*space_arg;
+	spinlock_t		space_lock;
+	struct kfi_cq_waiter	space;
+	wait_queue_head_t	drained;
+};
+
+/**
+ * struct kfi_pep - a passive (listening) endpoint
+ * @fid: consumer's handle; @obj: common part; @fabric: parent; @ops: the provider's
+ * @lock:	protects everything from @eq on
+ * @eq:		bound event queue
+ * @info:	private copy
+ * @connreqs:	requests reported and neither accepted nor rejected yet
+ * @nr_connreqs: their number; bounded by @backlog
+ * @backlog:	most requests held for the consumer (KFI_BACKLOG)
+ * @listening:	kfi_listen() was called
+ * @dead:	closed, or its network is gone: the provider has let go of it
+ */
+struct kfi_pep {
+	struct kfid_pep		fid;
+	struct kfi_obj		obj;
+	struct kfi_fabric	*fabric;
+	const struct kfi_prov_ops *ops;
+	struct mutex		lock;
+	struct kfi_eq		*eq;
+	struct kfi_info		*info;
+	struct list_head	connreqs;
+	unsigned int		nr_connreqs;
+	unsigned int		backlog;
+	bool			listening;
+	bool			dead;
+};
+
+/**
+ * struct kfi_connreq - a connection request that waits for accept or reject; embedded by the provider
+ * @fid:	fclass KFI_CLASS_CONNREQ; kfi_info.handle of the CONNREQ event points here
+ * @entry:	in &kfi_pep.connreqs
+ * @pep:	the listener
+ */
+struct kfi_connreq {
+	struct kfid		fid;
+	struct list_head	entry;
+	struct kfi_pep		*pep;
+};
+
+#endif /* _KFI_PROV_OBJ_H */
