@@ -35,6 +35,11 @@ def text_of(size):
     return f"{size} B"
 
 
+def digits(value):
+    """Three of them are enough."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
 def table(rows):
     """Latency and bandwidth of each operation and size, side by side."""
     found = {(row["op"], row["size"], row["bench"]): row for row in rows}
@@ -45,7 +50,7 @@ def table(rows):
             fast = found[op, size, "bandwidth"]
             verified = slow["detail"]["verified"] + fast["detail"]["verified"]
             print(f"{op:<10}{text_of(size):>8}{slow['detail']['min_us']:>13.0f} us"
-                  f"{slow['ours']:>9.0f} us{fast['ours']:>9.1f} MB/s{verified:>12}")
+                  f"{slow['ours']:>9.0f} us{digits(fast['ours']):>9} MB/s{verified:>12}")
 
 
 def save(rows):
