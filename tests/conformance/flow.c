@@ -77,7 +77,7 @@ static void no_receives(struct test *t)
 }
 
 /* Long and short messages that nobody receives, as many as half the queue. */
-static u32 clog(struct node *a, const u8 *buf, size_t len)
+static u32 choke(struct node *a, const u8 *buf, size_t len)
 {
 	struct test *t = a->t;
 	u32 n = min_t(size_t, a->info->tx_attr->size / 2, 100), i;
@@ -89,7 +89,7 @@ static u32 clog(struct node *a, const u8 *buf, size_t len)
 	return i;
 }
 
-/* The next completion that is not one of clog()'s. */
+/* The next completion that is not one of choke()'s. */
 static int wait_other(struct node *a, comp_t *c, u32 *clogged)
 {
 	do {
@@ -131,7 +131,7 @@ static void rma_passes(struct test *t)
 
 	REQUIRE(t, p && buf && near && far);
 	REQUIRE(t, !region_open(&p->b, &r, far, 65536, KFI_REMOTE_READ | KFI_REMOTE_WRITE));
-	n = clogged = clog(&p->a, buf, len);
+	n = clogged = choke(&p->a, buf, len);
 	msleep(100);
 	for (i = 0; i < 20 && !t->failures; i++) {
 		size_t size = i & 1 ? 65536 : 100;
@@ -159,7 +159,7 @@ static void tagged_passes(struct test *t)
 	int i;
 
 	REQUIRE(t, p && buf && tx && rx);
-	n = clogged = clog(&p->a, buf, len);
+	n = clogged = choke(&p->a, buf, len);
 	msleep(100);
 	for (i = 0; i < 20 && !t->failures; i++) {
 		size_t size = i & 1 ? 65536 : 100;
@@ -196,8 +196,8 @@ static void others_pass(struct test *t)
 	}
 	/* The hub to a deaf peer, and a peer to the hub which listens to others. */
 	hub->peer = addr[0];
-	clogged = clog(hub, buf, len);
-	theirs = clog(&peer[0], buf, len);
+	clogged = choke(hub, buf, len);
+	theirs = choke(&peer[0], buf, len);
 	EXPECT(t, clogged && theirs);
 	msleep(100);
 	for (i = 0; i < 20 && !t->failures; i++) {
