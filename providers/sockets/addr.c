@@ -215,8 +215,11 @@ static struct ks_locals *ks_locals_get(struct net *net)
 #define KS_RDM_CAPS	(KS_MSG_CAPS | KFI_SOURCE | KFI_DIRECTED_RECV | KFI_TAGGED_RMA)
 #define KS_DGRAM_CAPS	(KFI_MSG | KS_DIR_CAPS | KFI_SOURCE | KFI_MULTI_RECV | KS_COMM_CAPS)
 #define KS_OP_FLAGS	(KFI_COMPLETION | KFI_INJECT | KFI_REMOTE_CQ_DATA | KFI_MULTI_RECV)
-/* Frames leave in posting order but for messages that wait for credit: those may be overtaken by RMA and the other class. */
-#define KS_ORDER	(KFI_ORDER_SAS | KFI_ORDER_SAW | KFI_ORDER_WAW | KFI_ORDER_RAW | KFI_ORDER_RAR | KFI_ORDER_WAR)
+/*
+ * Frames leave in posting order but for messages that wait for credit: those may be overtaken by RMA and the other class. A
+ * read takes what lies in the region when its answer leaves, which can be after later writes have landed: no WAR.
+ */
+#define KS_ORDER	(KFI_ORDER_SAS | KFI_ORDER_SAW | KFI_ORDER_WAW | KFI_ORDER_RAW | KFI_ORDER_RAR)
 
 /* A datagram's fate is unknown once it is sent. */
 u64 ks_levels(enum kfi_ep_type type)
@@ -265,7 +268,6 @@ static void ks_offer_transfer(struct kfi_info *info, enum kfi_ep_type type)
 		.protocol_version = SKW_VERSION,
 		.max_msg_size = dgram ? KS_DGRAM_MAX : 1UL << 30,
 		.max_order_raw_size = dgram ? 0 : SIZE_MAX,
-		.max_order_war_size = dgram ? 0 : SIZE_MAX,
 		.max_order_waw_size = dgram ? 0 : SIZE_MAX,
 		.mem_tag_format = dgram ? 0 : ~0ULL,
 		.tx_ctx_cnt = 1,

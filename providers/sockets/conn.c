@@ -11,6 +11,7 @@
  * completed with the reason of the failure.
  */
 #include <linux/cpumask.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/tcp.h>
 #include <net/inet_connection_sock.h>
@@ -22,13 +23,35 @@ void ks_conn_get(struct ks_conn *conn)
 	refcount_inc(&conn->ref);
 }
 
+/* Where our works run. Nobody fires a timer of a CPU that has been taken away. */
+int ks_conn_cpu(const struct ks_conn *conn)
+{
+	return cpu_online(conn->cpu) ? conn->cpu : WORK_CPU_UNBOUND;
+}
+
+void ks_conn_queue(struct ks_conn *conn, struct delayed_work *work, unsigned long delay)
+{
+	preempt_disable();	/* the CPU can't go between the look and the timer */
+	queue_delayed_work_on(ks_conn_cpu(conn), ks_wq, work, delay);
+	preempt_enable();
+}
+
+/* Process context, for they may be vmalloc'ed; the last reference may go in softirq, with a message nobody wanted. */
+static void ks_conn_free_buffers(struct ks_conn *conn)
+{
+	kvfree(conn->pool);
+	kvfree(conn->rx.segs);
+	kvfree(conn->tx.stage);
+	conn->pool = NULL;
+	conn->rx.segs = NULL;
+	conn->tx.stage = NULL;
+}
+
 void ks_conn_put(struct ks_conn *conn)
 {
 	if (!refcount_dec_and_test(&conn->ref))
 		return;
-	kvfree(conn->pool);
-	kvfree(conn->rx.segs);
-	kvfree(conn->tx.stage);
+	ks_conn_free_buffers(conn);	/* there are some only if it was never listed */
 	kfree(conn);
 }
 
@@ -82,6 +105,7 @@ static void ks_conn_init(struct ks_conn *conn)
 	conn->rx.space.fn = ks_rx_space;
 	INIT_DELAYED_WORK(&conn->tx_work, ks_tx_work);
 	INIT_DELAYED_WORK(&conn->rx_work, ks_rx_work);
+	INIT_DELAYED_WORK(&conn->more_work, ks_more_work);
 	INIT_DELAYED_WORK(&conn->greet_work, ks_greet_work);
 	INIT_WORK(&conn->down_work, ks_conn_down);
 	conn->req.fid.fclass = KFI_CLASS_CONNREQ;
@@ -174,6 +198,15 @@ static int ks_sock_error(struct sock *sk)
 	return err ? -err : -ECONNRESET;
 }
 
+/* A stream that has ended, in whatever way, ends the connection. Socket lock held. */
+void ks_conn_check(struct ks_conn *conn)
+{
+	struct sock *sk = conn->sock->sk;
+
+	if (sk->sk_state != TCP_ESTABLISHED)
+		ks_conn_fail(conn, ks_sock_error(sk));
+}
+
 static void ks_state_change(struct sock *sk)
 {
 	struct ks_conn *conn = sk->sk_user_data;
@@ -184,8 +217,11 @@ static void ks_state_change(struct sock *sk)
 		ks_greet_kick(conn);
 		return;
 	}
-	if (sk->sk_state != TCP_ESTABLISHED)
-		ks_conn_fail(conn, ks_sock_error(sk));
+	/* Its last words may lie in the socket: data_ready() is next, and then ks_rx_run() looks. Unless they can't be read now. */
+	if (sk->sk_state != TCP_CLOSE_WAIT || conn->rx.at == KS_RX_BLOCKED)
+		ks_conn_check(conn);
+	else
+		ks_conn_queue(conn, &conn->rx_work, 0);
 }
 
 static void ks_greet_ready(struct sock *sk)
@@ -250,10 +286,8 @@ void ks_conn_start(struct ks_conn *conn)
 	sk->sk_write_space = ks_write_space;
 	write_unlock_bh(&sk->sk_callback_lock);
 	conn->state = KS_READY;
-	if (sk->sk_state != TCP_ESTABLISHED)
-		ks_conn_fail(conn, ks_sock_error(sk));
 	release_sock(sk);
-	queue_delayed_work_on(conn->cpu, ks_wq, &conn->rx_work, 0);
+	ks_conn_queue(conn, &conn->rx_work, 0);	/* also looks whether the stream is still there */
 }
 
 /* ---- the end ---- */
@@ -288,6 +322,21 @@ static void ks_conn_unpublish(struct ks_conn *conn)
 	}
 }
 
+/*
+ * What TCP still holds is to arrive after the close. A kernel's socket loses its timers with it, and with them lost packets are
+ * never sent again, unless it holds its namespace as a user's does. False: there is no namespace to hold any more.
+ */
+static bool ks_sock_outlives(struct sock *sk)
+{
+	struct net *net = maybe_get_net(sock_net(sk));
+
+	if (!net)
+		return false;
+	sk_net_refcnt_upgrade(sk);
+	put_net(net);
+	return true;
+}
+
 static void ks_conn_close_socket(struct ks_conn *conn)
 {
 	struct sock *sk = conn->sock->sk;
@@ -295,7 +344,7 @@ static void ks_conn_close_socket(struct ks_conn *conn)
 	/* Spliced pages go back to their owner below: TCP must not send them again. */
 	if (conn->state == KS_READY && !ks_drained(&conn->tx))
 		set_bit(KS_ABORT, &conn->flags);
-	if (test_bit(KS_ABORT, &conn->flags) || conn->error == -EPROTO)
+	if (test_bit(KS_ABORT, &conn->flags) || conn->error == -EPROTO || !ks_sock_outlives(sk))
 		sock_no_linger(sk);
 	sock_release(conn->sock);
 }
@@ -336,15 +385,26 @@ static void ks_conn_report(struct ks_conn *conn)
 		return;		/* a stranger that never said who it was */
 	else if (conn->sep)
 		ks_msg_lost(conn, conn->error);
-	else if (conn->state == KS_WAITING)
-		kfi_connreq_gone(&conn->req);
+	else if (conn->requested && kfi_connreq_gone(&conn->req))
+		ks_conn_put(conn);	/* the consumer's; else an accept or reject will */
 }
 
-void ks_conn_down(struct work_struct *work)
+/* KS_FAILED is set: after this, the connection stays with the listener or with the endpoint. */
+static void ks_conn_stays(struct ks_conn *conn)
 {
-	struct ks_conn *conn = container_of(work, struct ks_conn, down_work);
+	struct ks_pep *spep = READ_ONCE(conn->pep);	/* waits for our work before it goes */
+
+	if (!spep)
+		return;
+	spin_lock_bh(&spep->lock);
+	spin_unlock_bh(&spep->lock);
+}
+
+static void ks_conn_take_down(struct ks_conn *conn)
+{
 	int err = conn->error;
 
+	ks_conn_stays(conn);
 	cancel_delayed_work_sync(&conn->greet_work);	/* it publishes */
 	ks_conn_unpublish(conn);
 	ks_conn_detach(conn);
@@ -353,6 +413,7 @@ void ks_conn_down(struct work_struct *work)
 	cancel_delayed_work_sync(&conn->greet_work);	/* kicked since; did nothing */
 	if (conn->sep && conn->sep->ep.rx_cq)
 		kfi_cq_cancel_wait(conn->sep->ep.rx_cq, &conn->rx.space);
+	cancel_delayed_work_sync(&conn->more_work);
 	cancel_delayed_work_sync(&conn->rx_work);
 	cancel_delayed_work_sync(&conn->tx_work);
 	ks_conn_close_socket(conn);
@@ -363,7 +424,17 @@ void ks_conn_down(struct work_struct *work)
 		ks_inmsgs_lost(conn, err);
 	}
 	ks_conn_report(conn);
+	ks_conn_free_buffers(conn);
 	ks_conn_unlist(conn);
+}
+
+void ks_conn_down(struct work_struct *work)
+{
+	struct ks_conn *conn = container_of(work, struct ks_conn, down_work);
+	unsigned int noio = memalloc_noio_save();
+
+	ks_conn_take_down(conn);
+	memalloc_noio_restore(noio);
 	ks_conn_put(conn);	/* the list's */
 	ks_conn_put(conn);	/* this work's */
 }

@@ -11,6 +11,8 @@
 #include <net/udp.h>
 #include "sock.h"
 
+#define KS_DGRAM_SEND	(HZ / 4)	/* a link that does not move loses datagrams, and does not hold up an end */
+
 /**
  * struct ks_dgram - what a datagram endpoint has beyond the common part
  * @sep: back
@@ -43,8 +45,7 @@ int ks_dgram_tx(struct ks_ep *sep, struct kfi_oper *op)
 		return -ENODEV;
 	}
 	llist_add(&op->lnode, &dg->posted);
-	if (!(op->flags & KFI_MORE))
-		queue_work(ks_wq, &dg->tx);
+	queue_work(ks_wq, &dg->tx);	/* KFI_MORE or not: the work takes all that is there when it runs */
 	rcu_read_unlock();
 	return 0;
 }
@@ -71,6 +72,8 @@ static int ks_dgram_send(struct ks_ep *sep, struct kfi_oper *op)
 	msg.msg_name = &to;
 	msg.msg_namelen = ret;
 	ret = kernel_sendmsg(sep->udp, &msg, &vec, 1, vec.iov_len);
+	if (ret == -EAGAIN)
+		return -ENOBUFS;
 	return ret < 0 ? ret : 0;
 }
 
@@ -126,6 +129,8 @@ static void ks_dgram_rx_work(struct work_struct *work)
 	struct ks_ep *sep = dg->sep;
 	int i, got;
 
+	if (READ_ONCE(sep->stopping))
+		return;
 	/* Two halves of one buffer: the sending work uses the first, this one the second. */
 	for (i = 0; i < KS_DGRAM_BUDGET; i++) {
 		struct kvec vec = { dg->buf + KS_DGRAM_RX, KS_DGRAM_RX };
@@ -137,9 +142,13 @@ static void ks_dgram_rx_work(struct work_struct *work)
 		got = kernel_recvmsg(sep->udp, &msg, &vec, 1, vec.iov_len, MSG_DONTWAIT | MSG_PEEK);
 		if (got == -EAGAIN)
 			return;
-		if (got >= 0 && ks_dgram_valid(dg->buf + KS_DGRAM_RX, got, &f) &&
-		    !ks_dgram_deliver(sep, &from, &f) && kfi_cq_wait_space(sep->ep.rx_cq, &dg->space))
-			return;
+		if (got < 0)
+			continue;	/* an error of the socket's, which is no datagram */
+		if (ks_dgram_valid(dg->buf + KS_DGRAM_RX, got, &f) && !ks_dgram_deliver(sep, &from, &f)) {
+			if (kfi_cq_wait_space(sep->ep.rx_cq, &dg->space))
+				return;
+			continue;	/* room already: the datagram is still there */
+		}
 		vec = (struct kvec) { dg->buf + KS_DGRAM_RX, 1 };
 		kernel_recvmsg(sep->udp, &msg, &vec, 1, 1, MSG_DONTWAIT | MSG_TRUNC);
 	}
@@ -212,6 +221,7 @@ int ks_dgram_enable(struct ks_ep *sep)
 		return ret;
 	}
 	sk = sep->udp->sk;
+	sk->sk_sndtimeo = KS_DGRAM_SEND;
 	write_lock_bh(&sk->sk_callback_lock);
 	dg->old_data_ready = sk->sk_data_ready;
 	sk->sk_user_data = dg;
@@ -238,6 +248,7 @@ void ks_dgram_stop(struct ks_ep *sep, int err)
 	cancel_work_sync(&dg->tx);
 	llist_for_each_entry_safe(op, next, llist_reverse_order(llist_del_all(&dg->posted)), lnode)
 		kfi_tx_complete(op, err);
+	cancel_work_sync(&dg->rx);	/* a run after this one sees @stopping, and does not wait for space again */
 	if (sep->ep.rx_cq)
 		kfi_cq_cancel_wait(sep->ep.rx_cq, &dg->space);
 	cancel_work_sync(&dg->rx);

@@ -113,8 +113,9 @@ int ks_ep_setname(struct kfi_ep *ep, const void *addr, size_t len)
 static const char *ks_conn_state(const struct ks_conn *conn)
 {
 	static const char * const names[] = {
-		[KS_NEW] = "connecting", [KS_DIALING] = "connecting", [KS_GREETING] = "handshake", [KS_WAITING] = "waiting",
-		[KS_READY] = "connected",
+		[KS_NEW] = "connecting", [KS_CALLING] = "connecting", [KS_DIALING] = "connecting",
+		[KS_GREETING] = "handshake", [KS_WAITING] = "waiting", [KS_ACCEPTED] = "handshake",
+		[KS_REJECTED] = "rejected", [KS_READY] = "connected",
 	};
 
 	if (!conn)

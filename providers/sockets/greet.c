@@ -5,6 +5,7 @@
  * It runs in greet_work, one step at a time and without ever blocking: socket callbacks kick it, and a deadline ends it.
  * Nothing of the peer's is believed before skw_decode_hello() has seen it.
  */
+#include <linux/sched/mm.h>
 #include <linux/tcp.h>
 #include "sock.h"
 
@@ -110,11 +111,29 @@ static int ks_greet_answered(struct ks_conn *conn)
 	return 0;
 }
 
+/* Ask the consumer, who has a reference of the connection until he has answered, or the request is taken back. */
+static int ks_greet_request(struct ks_conn *conn)
+{
+	int ret;
+
+	ks_conn_get(conn);
+	conn->requested = true;
+	conn->state = KS_WAITING;
+	ret = kfi_pep_connreq(&conn->pep->pep, &conn->req, &conn->name, ks_addrlen(conn->name.sa.sa_family),
+			      conn->data_in, conn->greeting.data_len);
+	if (ret) {
+		conn->requested = false;
+		conn->state = KS_GREETING;
+		ks_greet_answer(conn, SKW_REJECT, ECONNREFUSED);
+		ks_conn_put(conn);
+	}
+	return ret;
+}
+
 /* A stranger's hello. */
 static int ks_greet_asked(struct ks_conn *conn)
 {
 	const struct skw_greeting *g = &conn->greeting;
-	int ret;
 
 	if (g->kind != SKW_HELLO)
 		return -EPROTO;
@@ -126,14 +145,21 @@ static int ks_greet_asked(struct ks_conn *conn)
 		ks_addr_set_port(&conn->name, cpu_to_be16(g->port));
 		return ks_rdm_admit(conn, g);
 	}
-	conn->state = KS_WAITING;
-	ret = kfi_pep_connreq(&conn->pep->pep, &conn->req, &conn->name, ks_addrlen(conn->name.sa.sa_family),
-			      conn->data_in, g->data_len);
-	if (ret) {
-		conn->state = KS_GREETING;
-		ks_greet_answer(conn, SKW_REJECT, ECONNREFUSED);
-	}
-	return ret;
+	return ks_greet_request(conn);
+}
+
+/* Now, with the work for itself: nobody takes the socket away before it has ended. */
+static int ks_greet_calling(struct ks_conn *conn)
+{
+	union ks_addr to = conn->name;
+	int ret;
+
+	ks_conn_attach(conn);
+	ret = kernel_connect(conn->sock, (void *)&to.sa, ks_addrlen(to.sa.sa_family), O_NONBLOCK);
+	if (ret && ret != -EINPROGRESS)
+		return ret;
+	conn->state = KS_DIALING;
+	return 0;
 }
 
 static int ks_greet_dialing(struct ks_conn *conn)
@@ -154,7 +180,18 @@ static int ks_greet_step(struct ks_conn *conn)
 {
 	int ret;
 
-	if (conn->state == KS_DIALING) {
+	switch (conn->state) {
+	case KS_ACCEPTED:
+		return ks_msg_accepted(conn);
+	case KS_REJECTED:
+		ks_greet_answer(conn, SKW_REJECT, ECONNREFUSED);
+		return -ECONNREFUSED;
+	case KS_CALLING:
+		ret = ks_greet_calling(conn);
+		if (ret)
+			return ret;
+		fallthrough;
+	case KS_DIALING:
 		ret = ks_greet_dialing(conn);
 		if (ret != -EAGAIN || conn->state == KS_DIALING)
 			return ret;
@@ -165,9 +202,8 @@ static int ks_greet_step(struct ks_conn *conn)
 	return conn->dialed ? ks_greet_answered(conn) : ks_greet_asked(conn);
 }
 
-void ks_greet_work(struct work_struct *work)
+static void ks_greet_go_on(struct ks_conn *conn)
 {
-	struct ks_conn *conn = container_of(to_delayed_work(work), struct ks_conn, greet_work);
 	u8 state = smp_load_acquire(&conn->state);	/* pairs with ks_greet_start() */
 	int ret;
 
@@ -189,7 +225,19 @@ void ks_greet_work(struct work_struct *work)
 	}
 }
 
-/* Begin: a dialled connection has its connect under way (KS_DIALING), an accepted one waits for the hello (KS_GREETING). */
+void ks_greet_work(struct work_struct *work)
+{
+	struct ks_conn *conn = container_of(to_delayed_work(work), struct ks_conn, greet_work);
+	unsigned int noio = memalloc_noio_save();	/* a reconnect may be what writeback waits for */
+
+	ks_greet_go_on(conn);
+	memalloc_noio_restore(noio);
+}
+
+/*
+ * Begin, or go on after the consumer's decision: a connection to be dialled (KS_CALLING), one that waits for its hello
+ * (KS_GREETING), an answered request (KS_ACCEPTED, KS_REJECTED).
+ */
 void ks_greet_start(struct ks_conn *conn, int state)
 {
 	smp_store_release(&conn->state, state);	/* all that the work looks at is in place */

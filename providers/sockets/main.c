@@ -109,7 +109,8 @@ static struct kfi_provider ks_provider = {
 static void ks_check_params(void)
 {
 	unsigned int eager = clamp(ks_eager_size, 256U, 1U << 20);
-	unsigned int window = clamp(ks_window, skw_cost(eager), 1U << 24);
+	/* We tell of free units when half the window is: the longest message has to fit into the other half. */
+	unsigned int window = clamp(ks_window, 2 * skw_cost(eager), 1U << 24);
 	unsigned int requests = clamp(ks_requests, 16U, 65535U);
 
 	if (eager != ks_eager_size || window != ks_window || requests != ks_requests)

@@ -51,6 +51,14 @@ void ks_msg_ready(struct ks_conn *conn)
 	ks_msg_established(conn->sep, conn);
 }
 
+/* Of an answer that has come whole; the request's was delivered with the request. */
+static size_t ks_data_in_len(const struct ks_conn *conn)
+{
+	size_t len = conn->greeting.data_len;
+
+	return conn->dialed && conn->hello_have == sizeof(conn->hello_in) + len ? len : 0;
+}
+
 /* The connection, or the attempt, is over; its operations have ended. */
 void ks_msg_lost(struct ks_conn *conn, int err)
 {
@@ -64,16 +72,14 @@ void ks_msg_lost(struct ks_conn *conn, int err)
 	}
 	if (err == -ECONNRESET)
 		err = -ECONNREFUSED;
-	kfi_ep_refused(ep, err, conn->data_in, conn->hello_have < sizeof(conn->hello_in) ? 0 : conn->greeting.data_len);
+	kfi_ep_refused(ep, err, conn->data_in, ks_data_in_len(conn));
 }
 
-static int ks_set_data(struct ks_conn *conn, const void *data, size_t len)
+/* kfi.ko has compared @len with our cm_data_size. */
+static void ks_set_data(struct ks_conn *conn, const void *data, size_t len)
 {
-	if (len > SKW_DATA_MAX)
-		return -EINVAL;
 	memcpy(conn->data_out, data, len);
 	conn->data_out_len = len;
-	return 0;
 }
 
 int ks_msg_connect(struct kfi_ep *ep, const void *addr, const void *data, size_t len)
@@ -82,54 +88,63 @@ int ks_msg_connect(struct kfi_ep *ep, const void *addr, const void *data, size_t
 	union ks_addr to = {};
 	struct ks_conn *conn;
 
-	if (len > SKW_DATA_MAX)
-		return -EINVAL;
 	memcpy(&to, addr, ks_addrlen(sep->addr.sa.sa_family));
-	conn = ks_dial(sep, &to);
+	conn = ks_dial(sep, &to, NULL);
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
 	ks_set_data(conn, data, len);
 	sep->peer_name = to;
 	ks_dial_start(conn);
+	ks_conn_put(conn);
 	return 0;
 }
 
-/* The request changes hands: from the list of its listener to that of the endpoint. */
-static int ks_msg_adopt(struct ks_ep *sep, struct ks_conn *conn)
+/*
+ * The request changes hands: from the list of its listener to that of the endpoint. The answer goes out of greet_work, which
+ * ks_conn_down() waits for. False: the peer has gone, see ks_conn_stays().
+ */
+static bool ks_msg_adopt(struct ks_ep *sep, struct ks_conn *conn)
 {
 	struct ks_pep *spep = conn->pep;
+	bool there;
 
 	spin_lock_bh(&spep->lock);
-	list_del_init(&conn->entry);
-	spep->nconns--;
-	wake_up_all(&spep->idle);
+	there = !test_bit(KS_FAILED, &conn->flags);
+	if (there) {
+		list_del_init(&conn->entry);
+		spep->nconns--;
+		spin_lock(&sep->lock);
+		conn->sep = sep;
+		WRITE_ONCE(conn->pep, NULL);
+		list_add_tail(&conn->entry, &sep->conns);
+		spin_unlock(&sep->lock);
+		ks_greet_start(conn, KS_ACCEPTED);
+		wake_up_all(&spep->idle);
+	}
 	spin_unlock_bh(&spep->lock);
-
-	spin_lock_bh(&sep->lock);
-	conn->sep = sep;
-	list_add_tail(&conn->entry, &sep->conns);
-	spin_unlock_bh(&sep->lock);
-	return test_bit(KS_FAILED, &conn->flags) ? -ECONNABORTED : 0;
+	return there;
 }
 
 int ks_msg_accept(struct kfi_ep *ep, const void *data, size_t len)
 {
 	struct ks_conn *conn = container_of(ep->connreq, struct ks_conn, req);
-	struct ks_ep *sep = to_ks_ep(ep);
-	int ret;
 
-	if (len > SKW_DATA_MAX)
-		return -EINVAL;
 	ks_set_data(conn, data, len);
-	ret = ks_msg_adopt(sep, conn);
-	if (!ret)
-		ret = ks_greet_answer(conn, SKW_ACCEPT, 0);
-	if (ret) {
-		ks_conn_fail(conn, ret);
-		return 0;	/* the failure is reported as an event, like every other */
-	}
+	if (!ks_msg_adopt(to_ks_ep(ep), conn))
+		kfi_ep_refused(ep, -ECONNABORTED, NULL, 0);	/* an event, like every other failure */
+	ks_conn_put(conn);	/* the request's */
+	return 0;
+}
+
+/* In greet_work. */
+int ks_msg_accepted(struct ks_conn *conn)
+{
+	int ret = ks_greet_answer(conn, SKW_ACCEPT, 0);
+
+	if (ret)
+		return ret;
 	conn->greeting.data_len = 0;	/* the request's data was delivered with the request */
-	ks_msg_established(sep, conn);
+	ks_msg_established(conn->sep, conn);
 	return 0;
 }
 
@@ -202,13 +217,14 @@ int ks_pep_setname(struct kfi_pep *pep, const void *addr, size_t len)
 int ks_pep_reject(struct kfi_pep *pep, struct kfi_connreq *req, const void *data, size_t len)
 {
 	struct ks_conn *conn = container_of(req, struct ks_conn, req);
-	int ret = ks_set_data(conn, data, len);
+	struct ks_pep *spep = to_ks_pep(pep);
 
-	if (ret)
-		return ret;
-	ks_greet_answer(conn, SKW_REJECT, ECONNREFUSED);
-	conn->state = KS_GREETING;	/* nobody waits for it any more */
-	ks_conn_fail(conn, -ECONNREFUSED);
+	ks_set_data(conn, data, len);
+	spin_lock_bh(&spep->lock);
+	if (!test_bit(KS_FAILED, &conn->flags))		/* see ks_msg_adopt() */
+		ks_greet_start(conn, KS_REJECTED);
+	spin_unlock_bh(&spep->lock);
+	ks_conn_put(conn);	/* the request's */
 	return 0;
 }
 
@@ -232,6 +248,7 @@ void ks_pep_close(struct kfi_pep *pep)
 	if (spep->listener)
 		ks_unlisten(spep->listener, &spep->accept);
 	spep->listener = NULL;
+	flush_workqueue(ks_cm_wq);	/* what was rejected is told why */
 	wait_event(spep->idle, !ks_pep_first(spep));
 	flush_workqueue(ks_cm_wq);	/* the last ks_conn_down() may still be in its last lines */
 }

@@ -171,8 +171,8 @@ static int ks_dial_socket(struct ks_ep *sep, int family, struct socket **sockp)
 	return 0;
 }
 
-/* A connection object that will dial @to, listed at its endpoint. */
-struct ks_conn *ks_dial(struct ks_ep *sep, const union ks_addr *to)
+/* A connection object that will dial @to, listed at its endpoint; with a reference for the caller. */
+struct ks_conn *ks_dial(struct ks_ep *sep, const union ks_addr *to, struct ks_peer *peer)
 {
 	unsigned int noio = memalloc_noio_save();	/* a reconnect may be what writeback waits for */
 	struct ks_conn *conn;
@@ -189,11 +189,15 @@ struct ks_conn *ks_dial(struct ks_ep *sep, const union ks_addr *to)
 		return ERR_PTR(-ENOMEM);
 	}
 	conn->name = *to;
+	conn->peer = peer;
+	conn->dialed = true;
 	spin_lock_bh(&sep->lock);
-	if (!sep->stopping)
+	if (!sep->stopping) {
 		list_add_tail(&conn->entry, &sep->conns);
-	else
+		ks_conn_get(conn);
+	} else {
 		ret = -ENODEV;
+	}
 	spin_unlock_bh(&sep->lock);
 	if (ret) {
 		sock_release(sock);
@@ -203,36 +207,27 @@ struct ks_conn *ks_dial(struct ks_ep *sep, const union ks_addr *to)
 	return conn;
 }
 
-/* Start the TCP connect of a connection made by ks_dial(). What fails is reported through ks_conn_fail(). */
+/* Start the TCP connect, in greet_work, of a connection made by ks_dial(). What fails is reported through ks_conn_fail(). */
 void ks_dial_start(struct ks_conn *conn)
 {
-	union ks_addr to = conn->name;
-	int ret;
-
-	conn->dialed = true;
-	ks_conn_get(conn);
-	ks_conn_attach(conn);
-	ret = kernel_connect(conn->sock, (void *)&to.sa, ks_addrlen(to.sa.sa_family), O_NONBLOCK);
-	if (ret && ret != -EINPROGRESS)
-		ks_conn_fail(conn, ret);
-	else
-		ks_greet_start(conn, KS_DIALING);
-	ks_conn_put(conn);
+	ks_greet_start(conn, KS_CALLING);
 }
 
-/* Ours is the attempt under way, unless the peer has called while we made the socket. */
-static bool ks_dial_claim(struct ks_peer *peer, struct ks_conn *conn)
+/*
+ * Ours is the attempt under way, unless the peer has called while we made the socket, or the endpoint stops. Started under the
+ * lock: who finds it at the peer may end it at once.
+ */
+static void ks_dial_claim(struct ks_peer *peer, struct ks_conn *conn)
 {
-	bool first;
-
 	spin_lock_bh(&peer->lock);
-	first = !peer->dialing && !rcu_access_pointer(peer->conn);
-	if (first) {
+	if (peer->dialing || rcu_access_pointer(peer->conn)) {
+		ks_conn_fail(conn, -EALREADY);
+	} else if (!test_bit(KS_FAILED, &conn->flags)) {
 		peer->dialing = conn;
 		conn->known = peer->stream;
+		ks_dial_start(conn);
 	}
 	spin_unlock_bh(&peer->lock);
-	return first;
 }
 
 void ks_peer_dial_work(struct work_struct *work)
@@ -242,54 +237,67 @@ void ks_peer_dial_work(struct work_struct *work)
 
 	if (!ks_dial_wanted(peer))
 		return;
-	conn = ks_dial(peer->sep, &peer->addr);
+	conn = ks_dial(peer->sep, &peer->addr, peer);
 	if (IS_ERR(conn)) {
 		ks_pending_fail(peer, PTR_ERR(conn));
 		return;
 	}
-	conn->peer = peer;
 	conn->stream = get_random_u64();
-	if (ks_dial_claim(peer, conn))
-		ks_dial_start(conn);
-	else
-		ks_conn_fail(conn, -EALREADY);
+	ks_dial_claim(peer, conn);
+	ks_conn_put(conn);
 }
 
 /* ---- settling ---- */
 
-/*
- * Publish @conn as the way to its peer, and send what has waited. Frames flow in posting order: the pending ones are on
- * the connection's list before anybody else can find it.
- */
-static void ks_peer_publish(struct ks_peer *peer, struct ks_conn *conn)
+/* What has waited goes on the list of @conn, in posting order, before anybody can find it. */
+static void ks_pending_move(struct ks_peer *peer, struct ks_conn *conn)
 {
-	struct ks_conn *old;
 	struct kfi_oper *op, *next;
 
-	ks_conn_start(conn);
-	spin_lock_bh(&peer->lock);
-	old = rcu_dereference_protected(peer->conn, lockdep_is_held(&peer->lock));
+	lockdep_assert_held(&peer->lock);
+	list_for_each_entry_safe(op, next, &peer->pending, link) {
+		list_del(&op->link);
+		ks_op(op)->conn = conn;
+		llist_add(&op->lnode, &conn->tx.posted);
+	}
+}
+
+/*
+ * @conn is the way to its peer. If it is lost already, ks_conn_down() is on its way and ends what has waited: a peer that
+ * accepts and hangs up does not keep us dialling. Connections found at the peer under its lock can't be freed meanwhile.
+ */
+static void ks_peer_settle(struct ks_peer *peer, struct ks_conn *conn)
+{
+	struct ks_conn *old = rcu_dereference_protected(peer->conn, lockdep_is_held(&peer->lock));
+
+	lockdep_assert_held(&peer->lock);
 	if (peer->dialing == conn)
 		peer->dialing = NULL;
-	if (test_bit(KS_FAILED, &conn->flags)) {	/* lost already: ks_conn_down() is on its way */
-		spin_unlock_bh(&peer->lock);
+	if (test_bit(KS_FAILED, &conn->flags)) {
+		if (!old && !peer->dialing)
+			ks_pending_move(peer, conn);
 		return;
 	}
 	if (peer->incarnation)
 		peer->reconnects++;
 	peer->incarnation = conn->greeting.incarnation;
 	peer->stream = conn->stream;
-	list_for_each_entry_safe(op, next, &peer->pending, link) {
-		list_del(&op->link);
-		ks_op(op)->conn = conn;
-		llist_add(&op->lnode, &conn->tx.posted);
-	}
+	peer->redials = 0;
+	ks_pending_move(peer, conn);
 	rcu_assign_pointer(peer->conn, conn);
-	spin_unlock_bh(&peer->lock);
-	ks_tx_kick(conn);
 	if (old)
 		ks_conn_fail(old, -ECONNRESET);
 	trace_kfi_connect(&peer->sep->ep);
+}
+
+/* In greet_work, which ks_conn_down() waits for. */
+static void ks_peer_publish(struct ks_peer *peer, struct ks_conn *conn)
+{
+	ks_conn_start(conn);
+	spin_lock_bh(&peer->lock);
+	ks_peer_settle(peer, conn);
+	spin_unlock_bh(&peer->lock);
+	ks_tx_kick(conn);
 }
 
 /* Our call was accepted. False: the peer's own call has been accepted by us in the meantime and stands. */
@@ -312,9 +320,9 @@ bool ks_rdm_ready(struct ks_conn *conn)
  * the peer's hello does not know of it: then the two crossed on the wire. A peer that knows our stream and calls again has
  * lost it; one with another incarnation has restarted.
  */
-static bool ks_ours_stands(struct ks_peer *peer, const struct skw_greeting *g)
+static bool ks_ours_stands(struct ks_peer *peer, const union ks_addr *self, const struct skw_greeting *g)
 {
-	bool smaller = ks_addr_cmp(&peer->sep->addr, &peer->addr) < 0;
+	bool smaller = ks_addr_cmp(self, &peer->addr) < 0;
 	struct ks_conn *cur = rcu_dereference_protected(peer->conn, lockdep_is_held(&peer->lock));
 
 	if (cur)
@@ -338,21 +346,26 @@ int ks_rdm_admit(struct ks_conn *conn, const struct skw_greeting *g)
 {
 	struct ks_ep *sep = conn->sep;
 	struct ks_peer *peer = ks_peer_find(sep, &conn->name, true);
+	union ks_addr self = sep->addr;
 	struct ks_conn *ours;
 	bool refuse;
 	int ret;
 
+	/* The name by which the peer knows us: our own may be a wildcard, smaller than every other on both sides. */
+	kernel_getsockname(conn->sock, &self.sa);
 	if (!peer) {
 		ks_greet_answer(conn, SKW_REJECT, ECONNREFUSED);
 		return -ECONNREFUSED;
 	}
 	spin_lock_bh(&peer->lock);
-	refuse = ks_ours_stands(peer, g);
+	refuse = ks_ours_stands(peer, &self, g);
 	ours = peer->dialing;
 	if (!refuse) {
 		conn->peer = peer;
 		conn->stream = g->stream;
-		peer->dialing = conn;	/* ours, if any, finds that it is no longer wanted */
+		peer->dialing = conn;
+		if (ours)
+			ks_conn_fail(ours, -EALREADY);
 	}
 	spin_unlock_bh(&peer->lock);
 	if (refuse) {
@@ -360,8 +373,6 @@ int ks_rdm_admit(struct ks_conn *conn, const struct skw_greeting *g)
 		return -EALREADY;
 	}
 	ks_stranger_known(conn);
-	if (ours && ours != conn)
-		ks_conn_fail(ours, -EALREADY);
 	ret = ks_greet_answer(conn, SKW_ACCEPT, 0);
 	if (ret)
 		return ret;
@@ -386,7 +397,8 @@ void ks_rdm_lost(struct ks_conn *conn, int err)
 	spin_unlock_bh(&peer->lock);
 	if (settled)
 		return;
-	if (err == -EALREADY && !READ_ONCE(peer->sep->stopping) && peer->redials++ < ks_connect_timeout_ms / KS_REDIAL_MS) {
+	if ((err == -EALREADY || !conn->dialed) && !READ_ONCE(peer->sep->stopping) &&
+	    peer->redials++ < ks_connect_timeout_ms / KS_REDIAL_MS) {
 		ks_peer_dial(peer, KS_REDIAL_MS);
 		return;
 	}

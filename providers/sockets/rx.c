@@ -485,7 +485,7 @@ static void ks_rx_block(struct ks_conn *conn, int why)
 	rx->at = KS_RX_BLOCKED;
 	if (why == -EAGAIN && conn->sep->ep.rx_cq && kfi_cq_wait_space(conn->sep->ep.rx_cq, &rx->space))
 		return;
-	queue_delayed_work_on(conn->cpu, ks_wq, &conn->rx_work, why == -EAGAIN ? 0 : 1);
+	ks_conn_queue(conn, &conn->rx_work, why == -EAGAIN ? 0 : 1);
 }
 
 static void ks_rx_error(struct ks_conn *conn, int err)
@@ -633,6 +633,8 @@ static void ks_rx_run(struct ks_conn *conn)
 
 	if (conn->state == KS_READY && conn->rx.at != KS_RX_BLOCKED && !test_bit(KS_DEAD, &conn->flags))
 		tcp_read_sock(conn->sock->sk, &desc, ks_rx_actor);
+	if (conn->state == KS_READY && conn->rx.at != KS_RX_BLOCKED)
+		ks_conn_check(conn);	/* all that came before the end has been read */
 }
 
 /*
@@ -679,7 +681,7 @@ void ks_rx_work(struct work_struct *work)
 		ks_rx_burst(conn, ks_rx_again);
 		ks_conn_unlock(conn);
 	} else if (!test_bit(KS_DEAD, &conn->flags)) {
-		queue_delayed_work_on(conn->cpu, ks_wq, &conn->rx_work, 1);
+		ks_conn_queue(conn, &conn->rx_work, 1);
 	}
 	local_bh_enable();
 }
@@ -690,7 +692,7 @@ void ks_rx_space(struct kfi_cq_waiter *w)
 	struct ks_conn *conn = container_of(w, struct ks_conn, rx.space);
 
 	if (!test_bit(KS_DEAD, &conn->flags))
-		mod_delayed_work_on(conn->cpu, ks_wq, &conn->rx_work, 0);
+		mod_delayed_work_on(ks_conn_cpu(conn), ks_wq, &conn->rx_work, 0);
 }
 
 /* The connection is down, its socket closed: whatever was in the middle of arriving will not. */

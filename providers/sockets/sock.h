@@ -4,6 +4,7 @@
  *
  * Locks, outermost first:
  *
+ *   ks_pep.lock (spin, bh)	requests at a listener, and their way to an endpoint
  *   ks_ep.lock (spin, bh)	peers, connections and the dialled or accepted state of an endpoint
  *   ks_peer.lock (spin, bh)	operations that wait for a connection to one peer
  *   the socket lock		everything marked (S) in struct ks_conn: the stream in both directions. Softirq owns it
@@ -231,10 +232,13 @@ enum ks_cls { KS_CLS_MSG, KS_CLS_TAG, KS_CLS };
 
 /** enum ks_conn_state - (S) */
 enum ks_conn_state {
-	KS_NEW,			/* connect() is being called */
+	KS_NEW,			/* not started: nothing is to be done */
+	KS_CALLING,		/* connect() is to be called */
 	KS_DIALING,		/* TCP connects */
 	KS_GREETING,		/* our hello is out, or the peer's is awaited */
 	KS_WAITING,		/* MSG, passive side: the consumer has not decided yet */
+	KS_ACCEPTED,		/* MSG, passive side: it has, the answer is to be sent */
+	KS_REJECTED,
 	KS_READY,		/* frames flow */
 };
 
@@ -322,9 +326,9 @@ struct ks_rx {
 /**
  * struct ks_conn - one TCP connection
  * Members marked (S) belong to whoever holds the socket lock; @tx and @rx are (S) but for what says otherwise.
- * @ref:	list, works, inbound messages that outlive it
+ * @ref:	list, works, inbound messages that outlive it, the consumer while he decides about @req
  * @sep:	its endpoint; NULL while a request waits at a passive endpoint
- * @pep:	listener that took it, until accepted
+ * @pep:	listener that took it, until accepted; both change under ks_pep.lock, and not once KS_FAILED is set
  * @peer:	RDM: the peer; NULL before the hello
  * @cpu:	where its work runs
  * @error:	why it failed, negative errno; set once by ks_conn_fail()
@@ -364,6 +368,7 @@ struct ks_conn {
 
 	struct delayed_work	tx_work;
 	struct delayed_work	rx_work;
+	struct delayed_work	more_work;	/* flushes posts with KFI_MORE that nothing follows */
 	struct delayed_work	greet_work;
 	struct work_struct	down_work;
 	void			(*old_data_ready)(struct sock *sk);
@@ -377,6 +382,7 @@ struct ks_conn {
 	struct skw_greeting	greeting;
 	u8			data_out[SKW_DATA_MAX];
 	u16			data_out_len;
+	bool			requested;	/* @req was shown to the consumer */
 	struct kfi_connreq	req;
 };
 
@@ -454,7 +460,7 @@ void ks_pep_accept_work(struct work_struct *work);
 /* rdm.c */
 struct ks_peer *ks_peer_find(struct ks_ep *sep, const union ks_addr *addr, bool inbound);
 void ks_peer_dial_work(struct work_struct *work);
-struct ks_conn *ks_dial(struct ks_ep *sep, const union ks_addr *to);
+struct ks_conn *ks_dial(struct ks_ep *sep, const union ks_addr *to, struct ks_peer *peer);
 void ks_dial_start(struct ks_conn *conn);
 int ks_rdm_admit(struct ks_conn *conn, const struct skw_greeting *g);
 bool ks_rdm_ready(struct ks_conn *conn);
@@ -470,7 +476,7 @@ int ks_msg_shutdown(struct kfi_ep *ep);
 int ks_msg_getpeer(struct kfi_ep *ep, void *addr);
 void ks_msg_lost(struct ks_conn *conn, int err);
 void ks_msg_ready(struct ks_conn *conn);
-void ks_msg_refused(struct ks_conn *conn, int err);
+int ks_msg_accepted(struct ks_conn *conn);
 int ks_msg_tx(struct ks_ep *sep, struct kfi_oper *op);
 int ks_pep_open(struct kfi_pep *pep);
 void ks_pep_close(struct kfi_pep *pep);
@@ -496,6 +502,9 @@ void ks_conn_start(struct ks_conn *conn);
 bool ks_conn_trylock(struct ks_conn *conn);
 bool ks_conn_lock(struct ks_conn *conn);
 void ks_conn_unlock(struct ks_conn *conn);
+void ks_conn_check(struct ks_conn *conn);
+int ks_conn_cpu(const struct ks_conn *conn);
+void ks_conn_queue(struct ks_conn *conn, struct delayed_work *work, unsigned long delay);
 void ks_conn_tune(struct socket *sock, u32 tclass);
 
 /* tx.c: the send path */
@@ -503,6 +512,7 @@ int ks_tx(struct kfi_ep *ep, struct kfi_oper *op);
 void ks_tx_post(struct ks_conn *conn, struct kfi_oper *op);
 void ks_tx_kick(struct ks_conn *conn);
 void ks_tx_work(struct work_struct *work);
+void ks_more_work(struct work_struct *work);
 void ks_tx_run_locked(struct ks_conn *conn);
 bool ks_drained(const struct ks_tx *tx);
 void ks_tx_flush_all(struct ks_conn *conn, int err);
@@ -522,7 +532,6 @@ void ks_rx_drop(struct kfi_ep *ep, struct kfi_rx *rx);
 struct ks_inmsg *ks_inmsg_new(struct ks_conn *conn, const struct skw_frame *f, u32 cost);
 void ks_inmsg_free(struct ks_inmsg *in);
 void ks_inmsg_arrived(struct ks_inmsg *in);
-void ks_inmsg_grant(struct ks_inmsg *in);
 void ks_inmsg_done(struct ks_inmsg *in, int err);
 void ks_inmsgs_lost(struct ks_conn *conn, int err);
 void ks_credit_free(struct ks_conn *conn, u8 cls, u32 cost);

@@ -41,11 +41,24 @@ void ks_tx_post(struct ks_conn *conn, struct kfi_oper *op)
 	llist_add(&op->lnode, &conn->tx.posted);
 	if (!more)
 		ks_tx_kick(conn);
+	else if (!delayed_work_pending(&conn->more_work))
+		ks_conn_queue(conn, &conn->more_work, 1);
+}
+
+/* The last of a series went to another peer, or was refused. */
+void ks_more_work(struct work_struct *work)
+{
+	struct ks_conn *conn = container_of(to_delayed_work(work), struct ks_conn, more_work);
+
+	rcu_read_lock();
+	if (!test_bit(KS_DEAD, &conn->flags) && !llist_empty(&conn->tx.posted))
+		ks_tx_kick(conn);
+	rcu_read_unlock();
 }
 
 static void ks_tx_defer(struct ks_conn *conn, unsigned int delay_ms)
 {
-	queue_delayed_work_on(conn->cpu, ks_wq, &conn->tx_work, msecs_to_jiffies(delay_ms));
+	ks_conn_queue(conn, &conn->tx_work, msecs_to_jiffies(delay_ms));
 }
 
 void ks_tx_kick(struct ks_conn *conn)
