@@ -160,6 +160,7 @@ enum kfi_opcode {
  * @rma: remote segments; @rma_count: their number
  * @code:	&enum kfi_opcode
  * @index:	its place in the pool: fit for the wire, but check what comes back against the state of the operation
+ * @next: core's: the next free operation; @used: it is none
  * @gen:	counts reuses of this place, so that a late answer of a peer is recognised
  * @consumed:	multi-receive: bytes used so far; @landings: messages under way into it
  * @seq:	posting order for the matching
@@ -187,6 +188,8 @@ struct kfi_oper {
 	u32			index;
 	u32			gen;
 	u32			landings;
+	u32			next;
+	bool			used;
 	size_t			consumed;
 	u64			ignore;
 	u64			inv_key;

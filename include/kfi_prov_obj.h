@@ -20,7 +20,6 @@
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
 #include <linux/rhashtable-types.h>
-#include <linux/sbitmap.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 #include <linux/uio.h>
@@ -176,9 +175,14 @@ struct kfi_stats {
 #define kfi_stat_add(ep, field, n)	this_cpu_add((ep)->stats->field, (n))
 #define kfi_stat_inc(ep, field)		this_cpu_inc((ep)->stats->field)
 
+/* The same with bottom halves off: no more than an addition on any architecture. */
+#define __kfi_stat_add(ep, field, n)	__this_cpu_add((ep)->stats->field, (n))
+#define __kfi_stat_inc(ep, field)	__this_cpu_inc((ep)->stats->field)
+
 /**
  * struct kfi_op_pool - the operations of one direction of one endpoint
- * @sb:		which are in use
+ * @free:	the free ones: the first, how many are in use, and a count of changes (op.c). What was given back last is
+ *		taken next, so that an endpoint with few operations under way stays in few cache lines.
  * @mem:	@depth operations of @stride bytes
  * @stride:	bytes from one to the next
  * @depth:	tx_attr.size or rx_attr.size
@@ -188,13 +192,22 @@ struct kfi_stats {
  * Allocated when the endpoint opens: posting allocates no memory.
  */
 struct kfi_op_pool {
-	struct sbitmap	sb;
+	atomic64_t	free;
 	void		*mem;
 	size_t		stride;
 	u32		depth;
 	u32		iov_limit;
 	unsigned long	starved;
 };
+
+#define KFI_POOL_BITS	20
+#define KFI_POOL_MAX	((1U << KFI_POOL_BITS) - 1)
+
+/** kfi_pool_used() - operations of @pool that are in use */
+static inline u32 kfi_pool_used(const struct kfi_op_pool *pool)
+{
+	return (u64)atomic64_read(&pool->free) >> KFI_POOL_BITS & KFI_POOL_MAX;
+}
 
 /**
  * struct kfi_cq_waiter - asks to be told when a full CQ has room; embedded by whoever waits

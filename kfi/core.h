@@ -101,6 +101,7 @@ bool kfi_cq_reserve(struct kfi_cq *cq);
 void kfi_cq_unreserve(struct kfi_cq *cq);
 /* Fill a reserved slot and signal. */
 void kfi_cq_fill(struct kfi_cq *cq, const struct kfi_cq_err_entry *wc);
+void __kfi_cq_fill(struct kfi_cq *cq, const struct kfi_cq_err_entry *wc);	/* bottom halves off */
 struct kfi_obj *kfi_cq_obj(struct kfi_cq *cq);
 int kfi_cq_init(void);		/* per-CPU batches, workqueue */
 void kfi_cq_exit(void);

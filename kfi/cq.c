@@ -59,11 +59,12 @@ static bool kfi_cq_wakes(struct kfi_cq *cq, bool error)
 	return true;
 }
 
-void kfi_cq_fill(struct kfi_cq *cq, const struct kfi_cq_err_entry *wc)
+/* Bottom halves are off. */
+void __kfi_cq_fill(struct kfi_cq *cq, const struct kfi_cq_err_entry *wc)
 {
 	bool claimed = false, wake;
 
-	spin_lock_bh(&cq->lock);
+	spin_lock(&cq->lock);
 	WARN_ON_ONCE(cq->tail - cq->head >= cq->size);
 	kfi_cq_set_slot(cq, cq->tail & cq->mask, wc);
 	WRITE_ONCE(cq->tail, cq->tail + 1);
@@ -73,12 +74,19 @@ void kfi_cq_fill(struct kfi_cq *cq, const struct kfi_cq_err_entry *wc)
 		claimed = kfi_cq_claim(cq);
 	}
 	wake = kfi_cq_wakes(cq, wc->err);
-	spin_unlock_bh(&cq->lock);
+	spin_unlock(&cq->lock);
 
 	if (claimed)
 		kfi_cq_schedule(cq);
 	if (wake)
 		wake_up_all(&cq->wait);
+}
+
+void kfi_cq_fill(struct kfi_cq *cq, const struct kfi_cq_err_entry *wc)
+{
+	local_bh_disable();
+	__kfi_cq_fill(cq, wc);
+	local_bh_enable();
 }
 
 static int kfi_cq_check(const struct kfi_cq_attr *attr)

@@ -51,15 +51,12 @@ void kfi_callback_work(int cpu, struct work_struct *work)
 
 static void kfi_cq_queue_softirq(struct kfi_cq *cq)
 {
-	struct kfi_batch *batch;
+	struct kfi_batch *batch = this_cpu_ptr(&kfi_batches);
 
-	local_bh_disable();
-	batch = this_cpu_ptr(&kfi_batches);
 	if (batch->depth)
 		list_add_tail(&cq->batch, &batch->cqs);
 	else
 		tasklet_schedule(&cq->tasklet);
-	local_bh_enable();
 }
 
 void kfi_cq_schedule(struct kfi_cq *cq)
@@ -76,7 +73,7 @@ void kfi_cq_schedule(struct kfi_cq *cq)
  */
 static void kfi_cq_call_done(struct kfi_cq *cq, struct kfi_oper *op)
 {
-	struct kfi_cq_err_entry wc;
+	struct kfi_cq_err_entry wc __uninitialized;
 	struct kfi_cqe *cqe;
 
 	WRITE_ONCE(cq->calling, op->ep);
@@ -228,14 +225,15 @@ int kfi_cq_poll(struct kfid_cq *fid, int budget)
 }
 EXPORT_SYMBOL_GPL(kfi_cq_poll);
 
+/* Bottom halves are off. */
 void kfi_cq_done(struct kfi_cq *cq, struct kfi_oper *op)
 {
 	bool claimed;
 
-	spin_lock_bh(&cq->lock);
+	spin_lock(&cq->lock);
 	list_add_tail(&op->link, &cq->done);
 	claimed = kfi_cq_claim(cq);
-	spin_unlock_bh(&cq->lock);
+	spin_unlock(&cq->lock);
 	if (claimed)
 		kfi_cq_schedule(cq);
 }

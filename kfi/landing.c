@@ -75,17 +75,18 @@ enum kfi_land kfi_land_place(struct kfi_oper *op, struct kfi_rx *rx)
 
 void kfi_land_entry(const struct kfi_rx *rx, int err, struct kfi_cq_err_entry *wc)
 {
-	*wc = (struct kfi_cq_err_entry) {
-		.op_context = rx->op->context,
-		.flags = (rx->flags & KFI_RX_FLAGS) | KFI_RECV,
-		.len = err ? 0 : rx->len,
-		.buf = rx->buf,
-		.data = rx->data,
-		.tag = rx->tag,
-		.err = -err,
-		.prov_errno = -err,
-		.src_addr = rx->ep->caps & KFI_SOURCE ? rx->src : KFI_ADDR_NOTAVAIL,
-	};
+	wc->op_context = rx->op->context;
+	wc->flags = (rx->flags & KFI_RX_FLAGS) | KFI_RECV;
+	wc->len = err ? 0 : rx->len;
+	wc->buf = rx->buf;
+	wc->data = rx->data;
+	wc->tag = rx->tag;
+	wc->olen = 0;
+	wc->err = -err;
+	wc->prov_errno = -err;
+	wc->err_data = NULL;
+	wc->err_data_size = 0;
+	wc->src_addr = rx->ep->caps & KFI_SOURCE ? rx->src : KFI_ADDR_NOTAVAIL;
 	if (!err && rx->len > rx->room && !(rx->op->flags & (KFI_PEEK | KFI_DISCARD))) {
 		wc->err = KFI_ETRUNC;
 		wc->olen = rx->len - rx->room;
@@ -149,7 +150,7 @@ static void land_multi(struct kfi_oper *op, struct kfi_cq_err_entry *wc, int err
 void kfi_rx_complete(struct kfi_rx *rx, int err)
 {
 	struct kfi_oper *op = rx->op;
-	struct kfi_cq_err_entry wc;
+	struct kfi_cq_err_entry wc __uninitialized;
 
 	kfi_land_entry(rx, err, &wc);
 	rx->op = NULL;

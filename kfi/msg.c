@@ -10,7 +10,7 @@
 
 ssize_t kfi_sendmsg(struct kfid_ep *ep, const struct kfi_msg *msg, uint64_t flags)
 {
-	struct kfi_post post;
+	struct kfi_post post __uninitialized;
 
 	post.code = KFI_OPC_SEND;
 	post.type = msg->type;
@@ -29,7 +29,7 @@ EXPORT_SYMBOL_GPL(kfi_sendmsg);
 
 ssize_t kfi_recvmsg(struct kfid_ep *ep, const struct kfi_msg *msg, uint64_t flags)
 {
-	struct kfi_post post;
+	struct kfi_post post __uninitialized;
 
 	post.code = KFI_OPC_RECV;
 	post.type = msg->type;
@@ -48,7 +48,7 @@ EXPORT_SYMBOL_GPL(kfi_recvmsg);
 
 ssize_t kfi_tsendmsg(struct kfid_ep *ep, const struct kfi_msg_tagged *msg, uint64_t flags)
 {
-	struct kfi_post post;
+	struct kfi_post post __uninitialized;
 
 	post.code = KFI_OPC_TSEND;
 	post.type = msg->type;
@@ -67,7 +67,7 @@ EXPORT_SYMBOL_GPL(kfi_tsendmsg);
 
 ssize_t kfi_trecvmsg(struct kfid_ep *ep, const struct kfi_msg_tagged *msg, uint64_t flags)
 {
-	struct kfi_post post;
+	struct kfi_post post __uninitialized;
 
 	post.code = KFI_OPC_TRECV;
 	post.type = msg->type;

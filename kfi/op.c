@@ -56,6 +56,46 @@ static struct kfi_op_pool *kfi_op_pool(struct kfi_oper *op)
 	return kfi_op_is_rx(op) ? &op->ep->rx : &op->ep->tx;
 }
 
+/*
+ * The free list in one word: the first free operation (counted from 1; 0: there is none), how many are in use, and a count of
+ * changes, by which a pop sees that the list is no longer the one whose second operation it has looked up.
+ */
+#define POOL_MAX	KFI_POOL_MAX
+#define POOL_USED	(1ULL << KFI_POOL_BITS)
+#define POOL_CHANGE	(1ULL << (2 * KFI_POOL_BITS))
+
+static inline u32 pool_first(u64 word)
+{
+	return word & POOL_MAX;
+}
+
+static struct kfi_oper *pool_pop(struct kfi_op_pool *pool)
+{
+	u64 old = atomic64_read(&pool->free), new;
+	struct kfi_oper *op;
+
+	do {
+		if (unlikely(!pool_first(old)))
+			return NULL;
+		op = pool->mem + pool->stride * (pool_first(old) - 1);
+		new = (old & ~(u64)POOL_MAX) + POOL_CHANGE + POOL_USED + READ_ONCE(op->next);
+	} while (!atomic64_try_cmpxchg(&pool->free, &old, new));
+	WRITE_ONCE(op->used, true);
+	return op;
+}
+
+/* Everything that was done with the operation comes before its next use. */
+static void pool_push(struct kfi_op_pool *pool, struct kfi_oper *op)
+{
+	u64 old = atomic64_read(&pool->free), new;
+
+	WRITE_ONCE(op->used, false);
+	do {
+		WRITE_ONCE(op->next, pool_first(old));
+		new = (old & ~(u64)POOL_MAX) + POOL_CHANGE - POOL_USED + op->index + 1;
+	} while (!atomic64_try_cmpxchg(&pool->free, &old, new));
+}
+
 /* What stays the same for all uses of a place. Hot things first, long arrays last. */
 static void kfi_op_layout(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 index, u32 rma_limit,
 			  size_t inline_size, size_t priv)
@@ -65,6 +105,7 @@ static void kfi_op_layout(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 index
 
 	op->ep = ep;
 	op->index = index;
+	op->next = index + 1 < pool->depth ? index + 2 : 0;
 	p += sizeof(*op);
 	op->priv = priv ? p : NULL;
 	p += ALIGN(priv, sizeof(u64));
@@ -88,15 +129,14 @@ int kfi_pool_init(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 depth, u32 io
 	pool->stride = ALIGN(sizeof(struct kfi_oper) + ALIGN(priv, sizeof(u64)) +
 			     pool->iov_limit * sizeof(struct bio_vec) +
 			     rma_limit * sizeof(struct kfi_rma_iov) + inline_size, SMP_CACHE_BYTES);
-	if (sbitmap_init_node(&pool->sb, depth, -1, GFP_KERNEL, node, false, true))
-		return -ENOMEM;
+	if (depth > POOL_MAX)
+		return -EINVAL;
 	pool->mem = kvzalloc_node(array_size(depth, pool->stride), GFP_KERNEL, node);
-	if (!pool->mem) {
-		sbitmap_free(&pool->sb);
+	if (!pool->mem)
 		return -ENOMEM;
-	}
 	for (i = 0; i < depth; i++)
 		kfi_op_layout(pool, ep, i, rma_limit, inline_size, priv);
+	atomic64_set(&pool->free, 1);
 	return 0;
 }
 
@@ -106,25 +146,22 @@ void kfi_pool_exit(struct kfi_op_pool *pool)
 		return;
 	kvfree(pool->mem);
 	pool->mem = NULL;
-	sbitmap_free(&pool->sb);
 }
 
 bool kfi_pool_full(struct kfi_op_pool *pool)
 {
-	return sbitmap_weight(&pool->sb) >= pool->depth;
+	return !pool_first(atomic64_read(&pool->free));
 }
 
 struct kfi_oper *kfi_op_get(struct kfi_ep *ep, struct kfi_op_pool *pool, struct kfi_cq *cq, u64 flags)
 {
 	struct kfi_oper *op;
-	int index;
 
-	index = sbitmap_get(&pool->sb);
-	if (unlikely(index < 0))
+	op = pool_pop(pool);
+	if (unlikely(!op))
 		goto again;
 	if (cq && !(flags & KFI_CQE) && unlikely(!kfi_cq_reserve(cq)))
 		goto put;
-	op = pool->mem + pool->stride * index;
 	op->cq = cq;
 	op->flags = flags;
 	op->code = pool == &ep->rx ? KFI_OPC_RECV : KFI_OPC_SEND;
@@ -136,7 +173,7 @@ struct kfi_oper *kfi_op_get(struct kfi_ep *ep, struct kfi_op_pool *pool, struct 
 	return op;
 
 put:
-	sbitmap_put(&pool->sb, index);
+	pool_push(pool, op);
 again:
 	kfi_stat_inc(ep, again);
 	return ERR_PTR(-EAGAIN);
@@ -158,9 +195,7 @@ void kfi_op_free(struct kfi_oper *op)
 
 	WRITE_ONCE(op->gen, op->gen + 1);
 	rcu_read_lock();
-	smp_mb__before_atomic();	/* all uses of the place before its next */
-	sbitmap_put(&pool->sb, op->index);
-	smp_mb__after_atomic();		/* pairs with kfi_pool_starve(), kfi_pool_idle() */
+	pool_push(pool, op);	/* a full barrier: pairs with kfi_pool_starve(), kfi_pool_idle() */
 	if (unlikely(READ_ONCE(pool->starved)))
 		kfi_pool_wake(ep, pool);
 	rcu_read_unlock();
@@ -201,24 +236,28 @@ void kfi_pool_closing(struct kfi_op_pool *pool)
 bool kfi_pool_idle(struct kfi_op_pool *pool)
 {
 	smp_mb();			/* pairs with kfi_op_free() */
-	return !sbitmap_weight(&pool->sb);
+	return !kfi_pool_used(pool);
 }
 
+/* Bottom halves are off. */
 static void kfi_op_count(const struct kfi_oper *op, const struct kfi_cq_err_entry *wc)
 {
 	struct kfi_ep *ep = op->ep;
 	bool rx = kfi_op_is_rx(op);
+	struct kfi_cntr *cntr;
 
 	if (unlikely(wc->flags == KFI_MULTI_RECV))
 		return;		/* a buffer came back, without a message */
 	if (unlikely(wc->err)) {
-		kfi_stat_inc(ep, errors);
+		__kfi_stat_inc(ep, errors);
 		trace_kfi_error(ep, -wc->err, rx ? "receive" : "transmit");
 	} else if (rx) {
-		kfi_stat_inc(ep, rx_ops);
-		kfi_stat_add(ep, rx_bytes, wc->len);
+		__kfi_stat_inc(ep, rx_ops);
+		__kfi_stat_add(ep, rx_bytes, wc->len);
 	}
-	kfi_cntr_count_len(ep->cntr[kfi_op_cntr[op->code]], wc->err, rx ? wc->len : op->len);
+	cntr = ep->cntr[kfi_op_cntr[op->code]];
+	if (cntr)
+		kfi_cntr_count_len(cntr, wc->err, rx ? wc->len : op->len);
 }
 
 /*
@@ -268,6 +307,7 @@ void kfi_op_finish(struct kfi_oper *op, struct kfi_cq_err_entry *wc)
 	if (!(ep->caps & KFI_SOURCE))
 		wc->src_addr = KFI_ADDR_NOTAVAIL;
 	trace_kfi_complete(op, wc);
+	local_bh_disable();	/* once, for everything below */
 	kfi_op_count(op, wc);
 	rcu_read_lock();
 	if (flags & KFI_CQE && told) {
@@ -279,11 +319,12 @@ void kfi_op_finish(struct kfi_oper *op, struct kfi_cq_err_entry *wc)
 	if (!cq || flags & KFI_CQE)
 		goto out;
 	if (told)
-		kfi_cq_fill(cq, wc);
+		__kfi_cq_fill(cq, wc);
 	else
 		kfi_cq_unreserve(cq);
 out:
 	rcu_read_unlock();
+	local_bh_enable();
 }
 
 void kfi_op_part(struct kfi_oper *op, const struct kfi_cq_err_entry *wc)
@@ -293,14 +334,14 @@ void kfi_op_part(struct kfi_oper *op, const struct kfi_cq_err_entry *wc)
 	if (!op->cq)
 		return;
 	if (wc->err || !(op->flags & KFI_NO_COMPLETION))
-		kfi_cq_fill(op->cq, wc);
+		__kfi_cq_fill(op->cq, wc);
 	else
 		kfi_cq_unreserve(op->cq);
 }
 
 void kfi_tx_complete(struct kfi_oper *op, int err)
 {
-	struct kfi_cq_err_entry wc;
+	struct kfi_cq_err_entry wc __uninitialized;
 
 	wc.flags = kfi_tx_wc_flags[op->code];
 	wc.len = 0;

@@ -197,8 +197,8 @@ static int post_tx(struct kfi_ep *ep, struct kfi_post *post)
 	ret = ep->ops->tx(ep, op);	/* from here on @op may be gone */
 	if (unlikely(ret))
 		goto refused;
-	kfi_stat_inc(ep, tx_ops);
-	kfi_stat_add(ep, tx_bytes, len);
+	__kfi_stat_inc(ep, tx_ops);
+	__kfi_stat_add(ep, tx_bytes, len);
 	return 0;
 
 refused:
@@ -214,11 +214,13 @@ ssize_t kfi_post_tx(struct kfi_ep *ep, struct kfi_post *post)
 	int ret;
 
 	lockdep_assert_irqs_enabled();
+	local_bh_disable();	/* once, for all locks and counts on the way */
 	rcu_read_lock();
 	ret = post_tx(ep, post);
 	if (unlikely(ret) && ep->ops->tx_flush && READ_ONCE(ep->state) != KFI_EP_DEAD)
 		ep->ops->tx_flush(ep);	/* earlier posts with KFI_MORE counted on this one */
 	rcu_read_unlock();
+	local_bh_enable();
 	return ret;
 }
 
@@ -297,7 +299,7 @@ static int cancel_tx(struct kfi_ep *ep, void *context)
 		return -ENOENT;
 	for (i = 0; i < ep->tx.depth; i++) {
 		op = kfi_op_by_index(&ep->tx, i);
-		if (sbitmap_test_bit(&ep->tx.sb, i) && READ_ONCE(op->context) == context)
+		if (READ_ONCE(op->used) && READ_ONCE(op->context) == context)
 			return ep->ops->cancel_tx(ep, op);
 	}
 	return -ENOENT;

@@ -7,7 +7,7 @@
 
 static ssize_t post_rma(struct kfid_ep *ep, const struct kfi_msg_rma *msg, u64 flags, enum kfi_opcode code)
 {
-	struct kfi_post post;
+	struct kfi_post post __uninitialized;
 
 	post.code = code;
 	post.type = msg->type;

@@ -116,7 +116,7 @@ void kfi_world_close(struct kfi_world *w)
 
 	kfi_match_close(&w->ep, -ECANCELED);
 	kfi_match_exit(&w->ep.match);
-	KUNIT_EXPECT_EQ(test, 0, sbitmap_weight(&w->ep.rx.sb));
+	KUNIT_EXPECT_EQ(test, 0, kfi_pool_used(&w->ep.rx));
 	kfi_pool_exit(&w->ep.rx);
 	free_percpu(w->ep.stats);
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&w->cq->fid));

@@ -94,7 +94,7 @@ static void op_full_queue(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(a));
 	b = kfi_op_get(o.ep, &o.ep->rx, o.ep->rx_cq, 0);
 	KUNIT_EXPECT_EQ(test, -EAGAIN, PTR_ERR(b));
-	KUNIT_EXPECT_EQ(test, 0, sbitmap_weight(&o.ep->rx.sb));
+	KUNIT_EXPECT_EQ(test, 0, kfi_pool_used(&o.ep->rx));
 	b = kfi_op_get(o.ep, &o.ep->rx, o.ep->rx_cq, KFI_CQE);	/* needs no slot */
 	KUNIT_EXPECT_FALSE(test, IS_ERR(b));
 	kfi_op_abort(b);
@@ -195,7 +195,7 @@ static void op_silent_cqe(struct kunit *test)
 	}
 	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&r.calls) == 1));
 	KUNIT_EXPECT_EQ(test, EIO, r.err);
-	KUNIT_EXPECT_TRUE(test, fake_soon(!sbitmap_weight(&o.ep->tx.sb)));
+	KUNIT_EXPECT_TRUE(test, fake_soon(!kfi_pool_used(&o.ep->tx)));
 	op_close(test, &o);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&r.calls));
 }

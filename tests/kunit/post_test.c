@@ -43,8 +43,8 @@ static void expect_untouched(struct kunit *test, struct post_world *p)
 	struct kfi_ep *ep = kfi_to_ep(p->ep);
 
 	KUNIT_EXPECT_TRUE(test, list_empty(&p->fake->ops));
-	KUNIT_EXPECT_EQ(test, 0, sbitmap_weight(&ep->tx.sb));
-	KUNIT_EXPECT_EQ(test, 0, sbitmap_weight(&ep->rx.sb));
+	KUNIT_EXPECT_EQ(test, 0, kfi_pool_used(&ep->tx));
+	KUNIT_EXPECT_EQ(test, 0, kfi_pool_used(&ep->rx));
 	KUNIT_EXPECT_EQ(test, 64, atomic_read(&ep->tx_cq->free));
 }
 
@@ -307,7 +307,7 @@ static void post_cancel(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, (void *)&c[1], wc.op_context);
 	KUNIT_EXPECT_EQ(test, KFI_TAGGED | KFI_RECV, wc.flags);
 	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_cq_readerr(p.cq, &wc, 0));
-	KUNIT_EXPECT_EQ(test, 2, sbitmap_weight(&kfi_to_ep(p.ep)->rx.sb));
+	KUNIT_EXPECT_EQ(test, 2, kfi_pool_used(&kfi_to_ep(p.ep)->rx));
 	post_close(test, &p);
 }
 
