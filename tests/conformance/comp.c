@@ -36,8 +36,11 @@ int comp_poll(struct node *n, struct kfid_cq *cq, comp_t *c)
 		widen(c, format, &e);
 		return 1;
 	}
-	if (ret == -EAGAIN)
+	if (ret == -EAGAIN) {
+		/* Who polls in a loop must not keep the CPU from those who make the progress. */
+		cond_resched();
 		return 0;
+	}
 	if (ret != -KFI_EAVAIL)
 		return ret ?: -EPROTO;	/* 0 is not an answer */
 	memset(c, 0, sizeof(*c));
