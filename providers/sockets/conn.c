@@ -204,7 +204,7 @@ void ks_conn_check(struct ks_conn *conn)
 	struct sock *sk = conn->sock->sk;
 
 	if (sk->sk_state != TCP_ESTABLISHED)
-		ks_conn_fail(conn, ks_sock_error(sk));
+		ks_conn_fail(conn, test_bit(KS_BYE_SENT, &conn->flags) ? -ESHUTDOWN : ks_sock_error(sk));
 }
 
 static void ks_state_change(struct sock *sk)

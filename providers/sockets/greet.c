@@ -207,8 +207,13 @@ static void ks_greet_go_on(struct ks_conn *conn)
 	u8 state = smp_load_acquire(&conn->state);	/* pairs with ks_greet_start() */
 	int ret;
 
-	if (test_bit(KS_FAILED, &conn->flags) || state == KS_NEW || state == KS_READY)
+	if (test_bit(KS_FAILED, &conn->flags) || state == KS_NEW)
 		return;
+	if (state == KS_READY) {	/* our goodbye was not answered in time */
+		if (test_bit(KS_BYE_LEFT, &conn->flags) && time_after_eq(jiffies, conn->deadline))
+			ks_conn_fail(conn, -ESHUTDOWN);
+		return;
+	}
 	if (state == KS_WAITING) {	/* the consumer decides; but is the peer still there? */
 		if (conn->sock->sk->sk_state != TCP_ESTABLISHED)
 			ks_conn_fail(conn, -ECONNRESET);
@@ -223,6 +228,20 @@ static void ks_greet_go_on(struct ks_conn *conn)
 		else
 			queue_delayed_work(ks_cm_wq, &conn->greet_work, conn->deadline - jiffies);
 	}
+}
+
+/*
+ * Our goodbye has left: the peer closes when it has read it, and that is the end. Were we to close first, what it is just sending
+ * would make TCP reset the stream, and what we have sent could be lost. Socket lock held.
+ */
+void ks_greet_bye(struct ks_conn *conn)
+{
+	unsigned long patience = msecs_to_jiffies(ks_user_timeout_ms);
+
+	if (test_and_set_bit(KS_BYE_LEFT, &conn->flags))
+		return;
+	conn->deadline = jiffies + patience;
+	mod_delayed_work(ks_cm_wq, &conn->greet_work, patience);
 }
 
 void ks_greet_work(struct work_struct *work)

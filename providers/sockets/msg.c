@@ -14,10 +14,12 @@ int ks_msg_tx(struct ks_ep *sep, struct kfi_oper *op)
 
 	rcu_read_lock();
 	conn = rcu_dereference(sep->conn);
-	if (likely(conn))
-		ks_tx_post(conn, op);
-	else
+	if (unlikely(!conn))
 		ret = -ENOTCONN;
+	else if (unlikely(test_bit(KS_BYE_WANTED, &conn->flags)))
+		ret = -ESHUTDOWN;
+	else
+		ks_tx_post(conn, op);
 	rcu_read_unlock();
 	return ret;
 }

@@ -250,6 +250,7 @@ enum {
 	KS_FAILED,		/* ks_conn_fail() was called */
 	KS_BYE_SENT,
 	KS_BYE_WANTED,
+	KS_BYE_LEFT,		/* all of it is with TCP: the peer's end is awaited */
 	KS_ABORT,		/* close with a reset */
 };
 
@@ -490,6 +491,7 @@ void ks_greet_work(struct work_struct *work);
 void ks_greet_start(struct ks_conn *conn, int state);
 int ks_greet_answer(struct ks_conn *conn, u8 kind, int status);
 void ks_greet_kick(struct ks_conn *conn);
+void ks_greet_bye(struct ks_conn *conn);
 
 /* conn.c: life of a connection */
 struct ks_conn *ks_conn_new(struct ks_ep *sep, struct ks_pep *pep, struct socket *sock);

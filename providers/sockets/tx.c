@@ -643,7 +643,7 @@ static bool ks_tx_run(struct ks_conn *conn)
 	if (ret < 0 && ret != -EAGAIN)
 		ks_conn_fail(conn, ret);
 	if (ret == 1 && test_bit(KS_BYE_SENT, &conn->flags))
-		ks_conn_fail(conn, -ESHUTDOWN);
+		ks_greet_bye(conn);
 	return false;
 }
 
