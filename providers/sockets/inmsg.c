@@ -54,15 +54,20 @@ void ks_inmsg_free(struct ks_inmsg *in)
 }
 
 /* The peer may send as much more; tell it when that is worth a frame. */
+/* Bottom halves are off. */
+void __ks_credit_free(struct ks_conn *conn, u8 cls, u32 cost)
+{
+	spin_lock(&conn->lock);
+	if (kfi_credit_free(&conn->credit[cls], cost))
+		conn->credit_due = true;
+	spin_unlock(&conn->lock);
+}
+
 void ks_credit_free(struct ks_conn *conn, u8 cls, u32 cost)
 {
-	bool tell;
-
-	spin_lock_bh(&conn->lock);
-	tell = kfi_credit_free(&conn->credit[cls], cost);
-	if (tell)
-		conn->credit_due = true;
-	spin_unlock_bh(&conn->lock);
+	local_bh_disable();
+	__ks_credit_free(conn, cls, cost);
+	local_bh_enable();
 }
 
 /* Something is owed to the peer, if there still is one. The caller has a reference: the connection may go down meanwhile. */

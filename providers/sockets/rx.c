@@ -35,11 +35,11 @@ static struct ks_answer *ks_answer_get(struct ks_conn *conn)
 {
 	struct ks_answer *answer;
 
-	spin_lock_bh(&conn->lock);
+	spin_lock(&conn->lock);
 	answer = list_first_entry_or_null(&conn->free_answers, struct ks_answer, link);
 	if (answer)
 		list_del(&answer->link);
-	spin_unlock_bh(&conn->lock);
+	spin_unlock(&conn->lock);
 	return answer;
 }
 
@@ -54,9 +54,9 @@ static int ks_rx_ack(struct ks_conn *conn, u16 status)
 	answer->status = status;
 	answer->id = conn->rx.f.id;
 	answer->gen = conn->rx.f.gen;
-	spin_lock_bh(&conn->lock);
+	spin_lock(&conn->lock);
 	ks_answer_queue(conn, answer);
-	spin_unlock_bh(&conn->lock);
+	spin_unlock(&conn->lock);
 	return 0;
 }
 
@@ -117,9 +117,9 @@ static int ks_rx_charge(struct ks_conn *conn, u32 cost)
 
 	if (conn->rx.counted)
 		return 0;
-	spin_lock_bh(&conn->lock);
+	spin_lock(&conn->lock);
 	ok = kfi_credit_charge(&conn->credit[ks_rx_cls(&conn->rx.f)], cost);
-	spin_unlock_bh(&conn->lock);
+	spin_unlock(&conn->lock);
 	conn->rx.counted = true;
 	return ok ? ks_rx_invalidate(conn) : -EPROTO;
 }
@@ -132,7 +132,7 @@ static int ks_rx_to_receive(struct ks_conn *conn)
 	rx->iter = rx->rx.iter;
 	rx->left = rx->rx.room;
 	rx->skip = rx->f.payload - rx->rx.room;
-	ks_credit_free(conn, ks_rx_cls(&rx->f), skw_cost(rx->f.len));
+	__ks_credit_free(conn, ks_rx_cls(&rx->f), skw_cost(rx->f.len));
 	return 0;
 }
 
@@ -572,6 +572,12 @@ static size_t ks_rx_place(struct ks_conn *conn, struct sk_buff *skb, unsigned in
 	size_t n = min_t(u64, len, rx->left);
 	struct iov_iter *iter = rx->to == KS_TO_OP ? &rx->op->iter : &rx->iter;
 
+	/* All of a short message in one buffer: no need for an iterator's generality. */
+	if (rx->to == KS_TO_RX && n == rx->left && n <= KS_INLINE && iov_iter_is_kvec(iter) && iter->nr_segs == 1) {
+		skb_copy_bits(skb, off, iter->kvec->iov_base + iter->iov_offset, n);
+		rx->left = 0;
+		return n;
+	}
 	rcu_read_lock();
 	if (rx->to != KS_TO_MR || (rx->mr && kfi_mr_live(rx->mr, rx->key)))
 		WARN_ON_ONCE(skb_copy_datagram_iter(skb, off, iter, n));
@@ -646,14 +652,14 @@ static void ks_rx_burst(struct ks_conn *conn, void (*fn)(struct ks_conn *conn))
 	bool runner;
 
 	local_bh_disable();
-	runner = !test_and_set_bit(KS_BUSY, &conn->flags);
+	runner = !test_and_set_bit(0, &conn->busy);
 	kfi_batch_begin();
 	fn(conn);
 	kfi_batch_end();
 	if (runner)
 		ks_tx_run_locked(conn);
 	else
-		set_bit(KS_KICK, &conn->flags);
+		WRITE_ONCE(conn->kick, true);
 	local_bh_enable();
 }
 

@@ -244,8 +244,6 @@ enum ks_conn_state {
 
 /* ks_conn.flags */
 enum {
-	KS_BUSY,		/* somebody runs the transmit side, or has promised to */
-	KS_KICK,		/* there may be something to transmit */
 	KS_DEAD,		/* taken down: nothing is started any more */
 	KS_FAILED,		/* ks_conn_fail() was called */
 	KS_BYE_SENT,
@@ -331,6 +329,8 @@ struct ks_rx {
  * @sep:	its endpoint; NULL while a request waits at a passive endpoint
  * @pep:	listener that took it, until accepted; both change under ks_pep.lock, and not once KS_FAILED is set
  * @peer:	RDM: the peer; NULL before the hello
+ * @busy:	bit 0: somebody runs the transmit side, or has promised to. @kick: there may be something to transmit. Words of
+ *		their own: a load of several flags right after the store of one waits for the store to reach the cache.
  * @cpu:	where its work runs
  * @error:	why it failed, negative errno; set once by ks_conn_fail()
  * @lock:	protects @inmsgs and their states, @answers, @free_answers, @rdv, @credit, @credit_due
@@ -343,6 +343,8 @@ struct ks_conn {
 	struct socket		*sock;
 	struct list_head	entry;
 	unsigned long		flags;
+	unsigned long		busy;
+	bool			kick;
 	int			cpu;
 	int			error;
 	u8			state;
@@ -537,6 +539,7 @@ void ks_inmsg_arrived(struct ks_inmsg *in);
 void ks_inmsg_done(struct ks_inmsg *in, int err);
 void ks_inmsgs_lost(struct ks_conn *conn, int err);
 void ks_credit_free(struct ks_conn *conn, u8 cls, u32 cost);
+void __ks_credit_free(struct ks_conn *conn, u8 cls, u32 cost);
 
 /* answer.c: acknowledgements from the peer */
 int ks_got_cts(struct ks_conn *conn, const struct skw_frame *f);

@@ -8,8 +8,8 @@
  *   ks_tx_run()				frames are gathered, credits spent, TCP is fed
  *   ks_op_sent()				complete, or wait for the peer's answer
  *
- * KS_BUSY makes the runner: whoever sets it runs the transmit side under the socket lock, or hands that duty to
- * tx_work. Everybody else leaves KS_KICK behind and goes: the runner looks at it after it has cleared KS_BUSY. The runner
+ * busy makes the runner: whoever sets it runs the transmit side under the socket lock, or hands that duty to
+ * tx_work. Everybody else leaves kick behind and goes: the runner looks at it after it has cleared busy. The runner
  * only tries the socket lock, see sock.h.
  */
 #include <linux/bvec.h>
@@ -63,8 +63,8 @@ static void ks_tx_defer(struct ks_conn *conn, unsigned int delay_ms)
 
 void ks_tx_kick(struct ks_conn *conn)
 {
-	set_bit(KS_KICK, &conn->flags);
-	if (test_and_set_bit(KS_BUSY, &conn->flags))
+	WRITE_ONCE(conn->kick, true);
+	if (test_and_set_bit(0, &conn->busy))
 		return;
 	if (!ks_conn_trylock(conn)) {
 		ks_tx_defer(conn, 0);
@@ -74,7 +74,7 @@ void ks_tx_kick(struct ks_conn *conn)
 	ks_conn_unlock(conn);
 }
 
-/* The deferred runner: it owns KS_BUSY from the moment it was queued. No consumer lock is held here: handlers may run. */
+/* The deferred runner: it owns busy from the moment it was queued. No consumer lock is held here: handlers may run. */
 void ks_tx_work(struct work_struct *work)
 {
 	struct ks_conn *conn = container_of(to_delayed_work(work), struct ks_conn, tx_work);
@@ -95,9 +95,12 @@ void ks_tx_work(struct work_struct *work)
 
 static void ks_tx_collect(struct ks_conn *conn)
 {
-	struct llist_node *posted = llist_reverse_order(llist_del_all(&conn->tx.posted));
+	struct llist_node *posted;
 	struct kfi_oper *op, *next;
 
+	if (llist_empty(&conn->tx.posted))	/* most often: an xchg saved */
+		return;
+	posted = llist_reverse_order(llist_del_all(&conn->tx.posted));
 	llist_for_each_entry_safe(op, next, posted, lnode)
 		list_add_tail(&op->link, &conn->tx.queue);
 }
@@ -106,11 +109,11 @@ static void ks_put_frame(struct ks_conn *conn, struct skw_frame *f)
 {
 	struct ks_tx *tx = &conn->tx;
 
-	spin_lock_bh(&conn->lock);
+	spin_lock(&conn->lock);
 	f->credit_msg = kfi_credit_advert(&conn->credit[KS_CLS_MSG]);
 	f->credit_tag = kfi_credit_advert(&conn->credit[KS_CLS_TAG]);
 	conn->credit_due = false;
-	spin_unlock_bh(&conn->lock);
+	spin_unlock(&conn->lock);
 	skw_encode(f, (struct skw_hdr *)(tx->stage + tx->staged));
 	tx->staged += sizeof(struct skw_hdr);
 }
@@ -193,7 +196,7 @@ static void ks_put_payload(struct ks_conn *conn, struct kfi_oper *op, bool answe
 		if (op->len && copy_from_iter(tx->stage + tx->staged, op->len, &op->iter) != op->len)
 			WARN_ON_ONCE(1);	/* kernel memory can't fault */
 		tx->staged += op->len;
-		kfi_stat_add(op->ep, copied, op->len);
+		__kfi_stat_add(op->ep, copied, op->len);
 		ks_op_sent(conn, op, answered);
 		return;
 	}
@@ -333,11 +336,11 @@ static struct ks_answer *ks_next_answer(struct ks_conn *conn)
 
 	if (list_empty_careful(&conn->answers))
 		return NULL;
-	spin_lock_bh(&conn->lock);
+	spin_lock(&conn->lock);
 	answer = list_first_entry_or_null(&conn->answers, struct ks_answer, link);
 	if (answer)
 		list_del_init(&answer->link);
-	spin_unlock_bh(&conn->lock);
+	spin_unlock(&conn->lock);
 	return answer;
 }
 
@@ -450,17 +453,21 @@ static bool ks_bye_due(struct ks_conn *conn)
 	return ks_drained(&conn->tx) && !test_and_set_bit(KS_BYE_SENT, &conn->flags);
 }
 
+static noinline void ks_put_bare(struct ks_conn *conn, u8 type)
+{
+	struct skw_frame f = { .type = type };
+
+	ks_put_frame(conn, &f);
+}
+
 static bool ks_put_control(struct ks_conn *conn)
 {
-	struct skw_frame f = {};
-
 	if (READ_ONCE(conn->credit_due))
-		f.type = SKW_CREDIT;
+		ks_put_bare(conn, SKW_CREDIT);
 	else if (ks_bye_due(conn))
-		f.type = SKW_BYE;
+		ks_put_bare(conn, SKW_BYE);
 	else
 		return false;
-	ks_put_frame(conn, &f);
 	return true;
 }
 
@@ -501,9 +508,17 @@ static void ks_tx_gather(struct ks_conn *conn)
 
 static int ks_send(struct ks_conn *conn, struct iov_iter *iter, size_t len, int flags)
 {
-	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | flags, .msg_iter = *iter };
+	struct msghdr msg __uninitialized;
 	int sent;
 
+	/* All that tcp_sendmsg_locked() looks at; to clear the rest costs as much as everything else here. */
+	msg.msg_name = NULL;
+	msg.msg_namelen = 0;
+	msg.msg_control = NULL;
+	msg.msg_controllen = 0;
+	msg.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | flags;
+	msg.msg_ubuf = NULL;
+	msg.msg_iter = *iter;
 	iov_iter_truncate(&msg.msg_iter, len);
 	sent = tcp_sendmsg_locked(conn->sock->sk, &msg, len);
 	if (sent > 0) {
@@ -654,12 +669,12 @@ static bool ks_tx_starved(struct ks_conn *conn)
 	       !test_bit(KS_FAILED, &conn->flags);
 }
 
-/* Socket lock and KS_BUSY are held; the latter is given up, or passed on to tx_work. */
+/* Socket lock and busy are held; the latter is given up, or passed on to tx_work. */
 void ks_tx_run_locked(struct ks_conn *conn)
 {
 	do {
-		clear_bit(KS_KICK, &conn->flags);
-		smp_mb__after_atomic();		/* a post before our look at the list is seen, one after it kicks */
+		WRITE_ONCE(conn->kick, false);
+		smp_mb();		/* a post before our look at the list is seen, one after it kicks */
 		if (ks_tx_run(conn)) {
 			ks_tx_defer(conn, 0);
 			return;
@@ -668,9 +683,9 @@ void ks_tx_run_locked(struct ks_conn *conn)
 			ks_tx_defer(conn, 1);
 			return;
 		}
-		clear_bit(KS_BUSY, &conn->flags);
-		smp_mb__after_atomic();		/* pairs with test_and_set_bit() in ks_tx_kick() */
-	} while (test_bit(KS_KICK, &conn->flags) && !test_and_set_bit(KS_BUSY, &conn->flags));
+		smp_store_release(&conn->busy, 0);
+		smp_mb();		/* pairs with test_and_set_bit() in ks_tx_kick() */
+	} while (READ_ONCE(conn->kick) && !test_and_set_bit(0, &conn->busy));
 }
 
 /* TCP has room again. Called with the socket lock held, mostly in softirq when an acknowledgement arrives. */
@@ -681,8 +696,8 @@ void ks_write_space(struct sock *sk)
 	if (!conn || !sk_stream_is_writeable(sk))
 		return;
 	clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
-	set_bit(KS_KICK, &conn->flags);
-	if (test_and_set_bit(KS_BUSY, &conn->flags))
+	WRITE_ONCE(conn->kick, true);
+	if (test_and_set_bit(0, &conn->busy))
 		return;
 	local_bh_disable();
 	kfi_batch_begin();
