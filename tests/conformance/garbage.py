@@ -17,6 +17,8 @@ import time
 MAGIC, VERSION = 0x5349464B, 1
 HELLO, ACCEPT = 1, 2
 MSG, RTS, CTS, DATA, WRITE, READ, READ_DATA, TREAD, ACK, CREDIT, BYE = range(1, 12)
+# Flags of a frame, and the tag for which 200 receives of 64 bytes wait.
+TAGGED, WANTS_ACK, RMA, TAG = 1, 4, 16, 0xACED
 PATIENCE = 30
 
 
@@ -24,11 +26,11 @@ def hello(ep_type, **change):
     """A hello as wire.h has it, with single fields changed."""
     field = {"magic": MAGIC, "kind": HELLO, "ep_type": ep_type, "version": VERSION,
              "version_min": VERSION, "port": 5, "data_len": 0, "auth_len": 0,
-             "incarnation": random.getrandbits(63) + 1, "peer_incarnation": 0,
+             "incarnation": random.getrandbits(63) + 1, "stream": random.getrandbits(64), "known": 0,
              "window_msg": 64, "window_tag": 64, "requests": 16, "eager": 16384,
              "status": 0, "features": 0}
     field.update(change)
-    return struct.pack("<IBBHHHHHQQIIIIII8x", *field.values())
+    return struct.pack("<IBBHHHHHQQQIIIIII", *field.values())
 
 
 def frame(kind, **change):
@@ -71,8 +73,9 @@ def frames():
     yield "an eager message of 4 GiB", frame(MSG, payload=1 << 32, len=1 << 32)
     yield "a length beyond all", frame(MSG, payload=(1 << 64) - 1, len=(1 << 64) - 1)
     yield "a request beyond all", frame(RTS, len=(1 << 64) - 1)
-    yield "more than the credits", frame(MSG, payload=16000, len=16000) + bytes(16000) + \
-        (frame(MSG, payload=16000, len=16000) + bytes(16000)) * 100
+    # With a tag: what has credit is a message like every other, and would be received.
+    yield "more than the credits", \
+        (frame(MSG, flags=TAGGED, tag=2, payload=16000, len=16000) + bytes(16000)) * 101
     yield "too many segments", frame(WRITE, rma_count=65535, payload=8, len=8)
     yield "a write without segments", frame(WRITE, rma_count=0, payload=8, len=8) + bytes(8)
     yield "segments that do not add up", frame(WRITE, rma_count=1, payload=8, len=8) + \
@@ -83,6 +86,24 @@ def frames():
     yield "an end of nothing", frame(ACK, id=12345678, gen=9)
     yield "credits that run backwards", frame(CREDIT, credit_msg=0, credit_tag=0) + \
         frame(CREDIT, credit_msg=0x90000000, credit_tag=0x90000000)
+
+
+def tricks():
+    """What costs only who hopes that nobody looks. All end with a frame that is none."""
+    end = frame(99)
+    yield "a payload that was not asked for yet", \
+        frame(RTS, flags=TAGGED, tag=TAG, id=7, gen=3, len=64) + \
+        frame(DATA, slot=0, id=7, gen=3, payload=64, len=64) + bytes(64) + end
+    yield "many requests, and never a payload", \
+        frame(RTS, flags=TAGGED, tag=TAG, len=64) * 60 + end
+    yield "half a payload", \
+        frame(MSG, flags=TAGGED, tag=TAG, payload=64, len=64) + bytes(10)
+    yield "a tagged read without a tag", frame(TREAD, len=64)
+    yield "a tagged read of who offers none", frame(TREAD, flags=TAGGED | RMA, tag=TAG, len=64)
+    # The last ones find their receives, and no answer is left for them.
+    yield "more requests at once than announced", \
+        frame(MSG, flags=TAGGED | WANTS_ACK, tag=1) * 100 + frame(MSG, flags=TAGGED | WANTS_ACK, tag=TAG) * 200 + end
+    yield "ends of others' requests", b"".join(frame(ACK, id=n % 64, gen=n // 64) for n in range(256))
 
 
 def closed(sock):
@@ -128,6 +149,11 @@ def main():
     if ep_type == 3:
         for name, words in frames():
             ok = talk(address, port, [hello(ep_type), words], leave=False)
+            print(f"garbage: {'closed' if ok else 'STILL OPEN'} after {name}", flush=True)
+            bad += not ok
+        for name, words in tricks():
+            half = name.startswith("half")
+            ok = talk(address, port, [hello(ep_type), words], leave=half)
             print(f"garbage: {'closed' if ok else 'STILL OPEN'} after {name}", flush=True)
             bad += not ok
     for _ in range(50):
