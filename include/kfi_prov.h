@@ -447,6 +447,7 @@ void kfi_mr_put(struct kfi_mr *mr);
  */
 static inline bool kfi_mr_live(const struct kfi_mr *mr, u64 key)
 {
+	/* pairs with the release that makes a region live: its key and memory are in place */
 	return smp_load_acquire(&mr->live) && READ_ONCE(mr->fid.key) == key;
 }
 

@@ -71,7 +71,7 @@ int kfi_netlink_init(void);
 void kfi_netlink_exit(void);
 /* Walk all endpoints of a namespace under the proper mutexes; fn may sleep. Nonzero stops. */
 typedef int (*kfi_ep_fn)(struct kfi_ep *ep, void *arg);
-int kfi_for_each_ep(struct net *net, kfi_ep_fn fn, void *arg);
+int kfi_walk_eps(struct net *net, kfi_ep_fn fn, void *arg);
 
 /* ---- info.c ---- */
 
@@ -164,8 +164,10 @@ int kfi_mr_map_key(const struct kfi_mr_map_raw *map);
 
 /* ---- ep.c, pep.c ---- */
 
-/* The network under an endpoint is gone (namespace exit, device removal): becomes a husk, outstanding operations end
- * with -ENODEV, an event is raised. May sleep. */
+/*
+ * The network under an endpoint is gone (namespace exit, device removal): becomes a husk, outstanding operations end
+ * with -ENODEV, an event is raised. May sleep.
+ */
 void kfi_ep_kill(struct kfi_ep *ep);
 void kfi_pep_kill(struct kfi_pep *pep);
 

@@ -154,7 +154,7 @@ static bool in_net(const struct kfi_fabric *fabric, const struct net *net)
 	return !fabric->dead && net_eq(read_pnet(&fabric->net), net);
 }
 
-static int for_each_ep_of_domain(struct kfi_domain *domain, kfi_ep_fn fn, void *arg)
+static int walk_domain(struct kfi_domain *domain, kfi_ep_fn fn, void *arg)
 {
 	struct kfi_ep *ep;
 	int ret = 0;
@@ -170,21 +170,21 @@ static int for_each_ep_of_domain(struct kfi_domain *domain, kfi_ep_fn fn, void *
 }
 
 /**
- * kfi_fabric_for_each_ep() - walk the endpoints of a fabric
+ * kfi_fabric_walk_eps() - walk the endpoints of a fabric
  * @fabric: fabric that can't be closed meanwhile
  * @fn: may sleep; the endpoint can't be closed meanwhile. Nonzero stops
  * @arg: for @fn
  *
  * Return: what @fn returned last, or 0.
  */
-int kfi_fabric_for_each_ep(struct kfi_fabric *fabric, kfi_ep_fn fn, void *arg)
+int kfi_fabric_walk_eps(struct kfi_fabric *fabric, kfi_ep_fn fn, void *arg)
 {
 	struct kfi_domain *domain;
 	int ret = 0;
 
 	mutex_lock(&fabric->lock);
 	list_for_each_entry(domain, &fabric->domains, obj.entry) {
-		ret = for_each_ep_of_domain(domain, fn, arg);
+		ret = walk_domain(domain, fn, arg);
 		if (ret)
 			break;
 	}
@@ -193,14 +193,14 @@ int kfi_fabric_for_each_ep(struct kfi_fabric *fabric, kfi_ep_fn fn, void *arg)
 }
 
 /**
- * kfi_for_each_fabric() - walk the living fabrics of a namespace
+ * kfi_walk_fabrics() - walk the living fabrics of a namespace
  * @net: namespace
  * @fn: may sleep; the fabric can't be closed meanwhile. Nonzero stops
  * @arg: for @fn
  *
  * Return: what @fn returned last, or 0.
  */
-int kfi_for_each_fabric(struct net *net, kfi_fabric_fn fn, void *arg)
+int kfi_walk_fabrics(struct net *net, kfi_fabric_fn fn, void *arg)
 {
 	struct kfi_fabric *fabric;
 	int ret = 0;
@@ -226,22 +226,22 @@ static int walk_eps(struct kfi_fabric *fabric, void *arg)
 {
 	struct ep_walk *walk = arg;
 
-	return kfi_fabric_for_each_ep(fabric, walk->fn, walk->arg);
+	return kfi_fabric_walk_eps(fabric, walk->fn, walk->arg);
 }
 
 /**
- * kfi_for_each_ep() - walk the endpoints of a namespace
+ * kfi_walk_eps() - walk the endpoints of a namespace
  * @net: namespace
  * @fn: may sleep; the endpoint can't be closed meanwhile. Nonzero stops
  * @arg: for @fn
  *
  * Return: what @fn returned last, or 0.
  */
-int kfi_for_each_ep(struct net *net, kfi_ep_fn fn, void *arg)
+int kfi_walk_eps(struct net *net, kfi_ep_fn fn, void *arg)
 {
 	struct ep_walk walk = { .fn = fn, .arg = arg };
 
-	return kfi_for_each_fabric(net, walk_eps, &walk);
+	return kfi_walk_fabrics(net, walk_eps, &walk);
 }
 
 /* ---- the end of a namespace ---- */
@@ -270,14 +270,14 @@ static int kill_fabric(struct kfi_fabric *fabric, void *arg)
 {
 	WRITE_ONCE(fabric->dead, true);
 	kill_peps(fabric);
-	kfi_fabric_for_each_ep(fabric, kill_ep, NULL);
+	kfi_fabric_walk_eps(fabric, kill_ep, NULL);
 	write_pnet(&fabric->net, NULL);
 	return 0;
 }
 
 static void __net_exit exit_net(struct net *net)
 {
-	kfi_for_each_fabric(net, kill_fabric, NULL);
+	kfi_walk_fabrics(net, kill_fabric, NULL);
 }
 
 static struct pernet_operations kfi_net_ops = {

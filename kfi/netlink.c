@@ -165,7 +165,7 @@ static int dump_providers(struct sk_buff *skb, struct netlink_callback *cb)
 	struct kfi_nl_dump d;
 
 	kfi_nl_dump_init(&d, skb, cb, KFI_CMD_GET_PROVIDER);
-	return kfi_nl_dump_result(&d, kfi_for_each_provider(show_provider, &d));
+	return kfi_nl_dump_result(&d, kfi_walk_providers(show_provider, &d));
 }
 
 /* ---- fabrics ---- */
@@ -198,7 +198,7 @@ static int dump_fabrics(struct sk_buff *skb, struct netlink_callback *cb)
 	struct kfi_nl_dump d;
 
 	kfi_nl_dump_init(&d, skb, cb, KFI_CMD_GET_FABRIC);
-	return kfi_nl_dump_result(&d, kfi_for_each_fabric(sock_net(cb->skb->sk),
+	return kfi_nl_dump_result(&d, kfi_walk_fabrics(sock_net(cb->skb->sk),
 							  show_fabric, &d));
 }
 
@@ -247,7 +247,7 @@ static int dump_domains(struct sk_buff *skb, struct netlink_callback *cb)
 	struct kfi_nl_dump d;
 
 	kfi_nl_dump_init(&d, skb, cb, KFI_CMD_GET_DOMAIN);
-	return kfi_nl_dump_result(&d, kfi_for_each_fabric(sock_net(cb->skb->sk),
+	return kfi_nl_dump_result(&d, kfi_walk_fabrics(sock_net(cb->skb->sk),
 							  show_domains, &d));
 }
 

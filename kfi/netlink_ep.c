@@ -316,7 +316,7 @@ static int show_fabric_eps(struct kfi_fabric *fabric, void *arg)
 
 	if (d->cmd == KFI_CMD_GET_EP)
 		ret = show_peps(d, fabric);
-	return ret ?: kfi_fabric_for_each_ep(fabric, show_ep, d);
+	return ret ?: kfi_fabric_walk_eps(fabric, show_ep, d);
 }
 
 static int dump_eps(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd)
@@ -324,7 +324,7 @@ static int dump_eps(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd)
 	struct kfi_nl_dump d;
 
 	kfi_nl_dump_init(&d, skb, cb, cmd);
-	return kfi_nl_dump_result(&d, kfi_for_each_fabric(sock_net(cb->skb->sk),
+	return kfi_nl_dump_result(&d, kfi_walk_fabrics(sock_net(cb->skb->sk),
 							  show_fabric_eps, &d));
 }
 

@@ -204,13 +204,13 @@ void kfi_provider_deregister(struct kfi_provider *prov)
 EXPORT_SYMBOL_GPL(kfi_provider_deregister);
 
 /**
- * kfi_for_each_provider() - call @fn for every provider, in order of registration
+ * kfi_walk_providers() - call @fn for every provider, in order of registration
  * @fn: may sleep; no lock is held and the module is pinned. Nonzero stops
  * @arg: for @fn
  *
  * Return: what @fn returned last, or 0.
  */
-int kfi_for_each_provider(kfi_provider_fn fn, void *arg)
+int kfi_walk_providers(kfi_provider_fn fn, void *arg)
 {
 	struct kfi_provider *prov;
 	int idx, ret = 0;

@@ -217,7 +217,7 @@ static void ask_all(struct kfi_query *q)
 	struct kfi_provider *prov;
 
 	if (!name) {
-		kfi_for_each_provider(ask_provider, q);
+		kfi_walk_providers(ask_provider, q);
 		return;
 	}
 	prov = kfi_provider_get(name);

@@ -13,7 +13,7 @@ const char *kfi_missing_op(const struct kfi_prov_ops *ops);
 bool kfi_provider_name_ok(const char *name);
 struct kfi_provider *kfi_provider_find(const char *name);	/* never loads it */
 typedef int (*kfi_provider_fn)(struct kfi_provider *prov, void *arg);
-int kfi_for_each_provider(kfi_provider_fn fn, void *arg);
+int kfi_walk_providers(kfi_provider_fn fn, void *arg);
 
 /* ---- fabric.c ---- */
 
@@ -26,8 +26,8 @@ extern struct mutex kfi_fabrics_lock;
 
 struct net *kfi_current_net(void);
 typedef int (*kfi_fabric_fn)(struct kfi_fabric *fabric, void *arg);
-int kfi_for_each_fabric(struct net *net, kfi_fabric_fn fn, void *arg);
-int kfi_fabric_for_each_ep(struct kfi_fabric *fabric, kfi_ep_fn fn, void *arg);
+int kfi_walk_fabrics(struct net *net, kfi_fabric_fn fn, void *arg);
+int kfi_fabric_walk_eps(struct kfi_fabric *fabric, kfi_ep_fn fn, void *arg);
 
 /* ---- device.c: the DMA device of software providers ---- */
 

@@ -42,4 +42,4 @@ EXPORT_SYMBOL_GPL(kfi_missing_op);
 EXPORT_SYMBOL_GPL(kfi_provider_name_ok);
 EXPORT_SYMBOL_GPL(kfi_provider_find);
 EXPORT_SYMBOL_GPL(kfi_provider_put);
-EXPORT_SYMBOL_GPL(kfi_for_each_ep);
+EXPORT_SYMBOL_GPL(kfi_walk_eps);

@@ -683,7 +683,7 @@ void ks_tx_run_locked(struct ks_conn *conn)
 			ks_tx_defer(conn, 1);
 			return;
 		}
-		smp_store_release(&conn->busy, 0);
+		smp_store_release(&conn->busy, 0);	/* what the runner did is seen by the next */
 		smp_mb();		/* pairs with test_and_set_bit() in ks_tx_kick() */
 	} while (READ_ONCE(conn->kick) && !test_and_set_bit(0, &conn->busy));
 }
