@@ -352,10 +352,13 @@ int kfi_ep_tx_space(struct kfid_ep *ep,
  * @flags: KFI_COMPLETION, KFI_MULTI_RECV, KFI_MORE, KFI_CQE,
  *	KFI_OPFLAGS_DEFAULT
  *
- * A message longer than the buffer completes with ETRUNC; len and olen of
- * the error entry say what fitted and what did not. With KFI_MULTI_RECV the
- * vector has one entry, many messages are put into it one after the other,
- * and the last completion has KFI_MULTI_RECV set.
+ * A message longer than the buffer completes with ETRUNC; len of the error
+ * entry is the message's full length, olen what of it did not fit. With
+ * KFI_MULTI_RECV the vector has one entry, many messages are put into it one
+ * after the other, and the last completion has KFI_MULTI_RECV set. A message
+ * that is too long for the rest of a buffer goes to the next one; if no
+ * message is on its way into the old buffer then, it comes back with an entry
+ * of its own, whose flags are KFI_MULTI_RECV alone and whose len is 0.
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting".

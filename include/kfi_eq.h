@@ -272,7 +272,7 @@ struct kfi_cq_tagged_entry {
  * struct kfi_cq_err_entry - a failed operation, or all about a completion
  * @op_context: context of the operation
  * @flags: as in struct kfi_cq_msg_entry
- * @len: bytes that were transferred
+ * @len: bytes that were transferred; with ETRUNC, the message's full length
  * @buf: as in struct kfi_cq_data_entry
  * @data: as in struct kfi_cq_data_entry
  * @tag: tag of a tagged message
