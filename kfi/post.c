@@ -100,6 +100,8 @@ static int post_check_tx(const struct kfi_ep *ep, const struct kfi_post *post)
 {
 	if (unlikely(post->flags & KFI_LEVELS & ~ep->tx_levels))
 		return -EOPNOTSUPP;
+	if (unlikely(post->flags & KFI_FENCE & ~ep->caps))
+		return -EOPNOTSUPP;	/* nobody would wait */
 	if (unlikely((post->flags & KFI_INVALIDATE) && (post->flags & KFI_REMOTE_CQ_DATA)))
 		return -EINVAL;
 	return 0;

@@ -372,6 +372,8 @@ static void ks_conn_unlist(struct ks_conn *conn)
 		spep->nconns--;
 	else if (conn->stranger)
 		sep->nstrangers--;
+	if (conn->guest)
+		conn->peer->guests--;
 	wake_up_all(sep ? &sep->idle : &spep->idle);
 	spin_unlock_bh(lock);
 }

@@ -37,25 +37,62 @@ static struct ks_peer *ks_peer_new(struct ks_ep *sep, const union ks_addr *addr)
 	return peer;
 }
 
+/* Somebody who came by himself, has gone, and was never sent anything: nothing but the list knows of him. */
+static struct ks_peer *ks_peer_forgotten(struct ks_ep *sep)
+{
+	struct ks_peer *peer;
+
+	lockdep_assert_held(&sep->lock);
+	list_for_each_entry(peer, &sep->peer_list, entry)
+		if (!peer->named && !peer->guests)
+			return peer;
+	return NULL;
+}
+
+static bool ks_peer_room(struct ks_ep *sep, bool inbound, struct ks_peer **old)
+{
+	if (!inbound || sep->npeers < ks_max_peers)
+		return true;
+	*old = ks_peer_forgotten(sep);
+	if (!*old)
+		return false;
+	list_del(&(*old)->entry);
+	sep->npeers--;
+	return true;
+}
+
 /*
- * The peer with this address. Slow path: the data path finds it by AV index. Peers that come by themselves are bounded.
+ * The peer with this address. Slow path: the data path finds it by AV index. Peers that come by themselves are bounded, and
+ * make room for one another when they have gone; an inbound one is held until ks_peer_unguest().
  * NULL: not there and not to be created, no memory, too many, or the endpoint stops.
  */
 struct ks_peer *ks_peer_find(struct ks_ep *sep, const union ks_addr *addr, bool inbound)
 {
-	struct ks_peer *peer, *fresh = ks_peer_new(sep, addr);
+	struct ks_peer *peer, *old = NULL, *fresh = ks_peer_new(sep, addr);
 
 	spin_lock_bh(&sep->lock);
 	peer = ks_peer_lookup(sep, addr);
-	if (!peer && fresh && !sep->stopping && !(inbound && sep->npeers >= ks_max_peers)) {
+	if (!peer && fresh && !sep->stopping && ks_peer_room(sep, inbound, &old)) {
 		list_add_tail(&fresh->entry, &sep->peer_list);
 		sep->npeers++;
 		peer = fresh;
 		fresh = NULL;
 	}
+	if (peer && inbound)
+		peer->guests++;
+	else if (peer)
+		peer->named = true;
 	spin_unlock_bh(&sep->lock);
 	kfree(fresh);
+	kfree(old);
 	return peer;
+}
+
+static void ks_peer_unguest(struct ks_peer *peer)
+{
+	spin_lock_bh(&peer->sep->lock);
+	peer->guests--;
+	spin_unlock_bh(&peer->sep->lock);
 }
 
 /* ---- sending ---- */
@@ -362,6 +399,7 @@ int ks_rdm_admit(struct ks_conn *conn, const struct skw_greeting *g)
 	ours = peer->dialing;
 	if (!refuse) {
 		conn->peer = peer;
+		conn->guest = true;
 		conn->stream = g->stream;
 		peer->dialing = conn;
 		if (ours)
@@ -369,6 +407,7 @@ int ks_rdm_admit(struct ks_conn *conn, const struct skw_greeting *g)
 	}
 	spin_unlock_bh(&peer->lock);
 	if (refuse) {
+		ks_peer_unguest(peer);
 		ks_greet_answer(conn, SKW_REJECT, EALREADY);
 		return -EALREADY;
 	}
@@ -397,7 +436,7 @@ void ks_rdm_lost(struct ks_conn *conn, int err)
 	spin_unlock_bh(&peer->lock);
 	if (settled)
 		return;
-	if ((err == -EALREADY || !conn->dialed) && !READ_ONCE(peer->sep->stopping) &&
+	if ((err == -EALREADY || !conn->dialed) && ks_dial_wanted(peer) &&
 	    peer->redials++ < ks_connect_timeout_ms / KS_REDIAL_MS) {
 		ks_peer_dial(peer, KS_REDIAL_MS);
 		return;

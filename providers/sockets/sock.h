@@ -132,12 +132,14 @@ struct ks_pep {
 };
 
 /**
- * struct ks_peer - somebody an RDM endpoint talks to; lives until the endpoint closes
+ * struct ks_peer - somebody an RDM endpoint talks to; lives until the endpoint closes, or until it is forgotten
  * @entry:	in &ks_ep.peer_list
  * @lock:	protects @pending, @dialing and the publication of @conn
  * @conn:	the connection in use, RCU
  * @dialing:	our own attempt, not settled yet
  * @pending:	operations posted while there was no connection
+ * @guests:	connections that the peer opened and that still refer to it; @named: it has been sent something. Both under
+ *		sep->lock: with neither it may be forgotten
  * @incarnation: last known; another one means the peer has restarted
  * @stream:	the last connection's name, as both sides know it
  * @reconnects:	connections after the first
@@ -151,6 +153,8 @@ struct ks_peer {
 	struct ks_conn __rcu	*conn;
 	struct ks_conn		*dialing;
 	struct list_head	pending;
+	unsigned int		guests;
+	bool			named;
 	u64			incarnation;
 	u64			stream;
 	u64			reconnects;
@@ -350,6 +354,7 @@ struct ks_conn {
 	u8			state;
 	bool			dialed;		/* we connected */
 	bool			stranger;	/* counted in sep->nstrangers, under sep->lock */
+	bool			guest;		/* counted in peer->guests, under sep->lock */
 	union ks_addr		name;		/* the peer's */
 	unsigned long		deadline;	/* of the handshake, jiffies */
 	u64			stream;		/* its name, chosen by the side that dialled */
