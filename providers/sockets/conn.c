@@ -106,6 +106,7 @@ static void ks_conn_init(struct ks_conn *conn)
 	INIT_DELAYED_WORK(&conn->tx_work, ks_tx_work);
 	INIT_DELAYED_WORK(&conn->rx_work, ks_rx_work);
 	INIT_DELAYED_WORK(&conn->more_work, ks_more_work);
+	INIT_DELAYED_WORK(&conn->watch_work, ks_conn_watch);
 	INIT_DELAYED_WORK(&conn->greet_work, ks_greet_work);
 	INIT_WORK(&conn->down_work, ks_conn_down);
 	conn->req.fid.fclass = KFI_CLASS_CONNREQ;
@@ -267,6 +268,11 @@ static void ks_conn_detach(struct ks_conn *conn)
 	release_sock(sk);
 }
 
+static unsigned long ks_watch_interval(void)
+{
+	return msecs_to_jiffies(clamp(ks_user_timeout_ms / 2, 100U, 5000U));
+}
+
 /* The handshake is done and the connection published: bytes may already be waiting. */
 void ks_conn_start(struct ks_conn *conn)
 {
@@ -285,9 +291,30 @@ void ks_conn_start(struct ks_conn *conn)
 	sk->sk_data_ready = ks_data_ready;
 	sk->sk_write_space = ks_write_space;
 	write_unlock_bh(&sk->sk_callback_lock);
+	conn->rx.heard = jiffies;
 	conn->state = KS_READY;
 	release_sock(sk);
 	ks_conn_queue(conn, &conn->rx_work, 0);	/* also looks whether the stream is still there */
+	ks_conn_queue(conn, &conn->watch_work, ks_watch_interval());
+}
+
+/*
+ * TCP tells of peers that are dead. One that is alive, has been given receives, and sends nothing more would keep them for
+ * ever: they can't be cancelled any more. It has as long as one whose machine is dead.
+ */
+void ks_conn_watch(struct work_struct *work)
+{
+	struct ks_conn *conn = container_of(to_delayed_work(work), struct ks_conn, watch_work);
+	unsigned long patience = msecs_to_jiffies(ks_user_timeout_ms);
+
+	if (test_bit(KS_FAILED, &conn->flags))
+		return;
+	if (ks_conn_lock(conn)) {
+		if (patience && ks_rx_owed(conn) && time_after(jiffies, READ_ONCE(conn->rx.heard) + patience))
+			ks_conn_fail(conn, -ETIMEDOUT);
+		ks_conn_unlock(conn);
+	}
+	ks_conn_queue(conn, &conn->watch_work, ks_watch_interval());
 }
 
 /* ---- the end ---- */
@@ -415,6 +442,7 @@ static void ks_conn_take_down(struct ks_conn *conn)
 	cancel_delayed_work_sync(&conn->greet_work);	/* kicked since; did nothing */
 	if (conn->sep && conn->sep->ep.rx_cq)
 		kfi_cq_cancel_wait(conn->sep->ep.rx_cq, &conn->rx.space);
+	cancel_delayed_work_sync(&conn->watch_work);
 	cancel_delayed_work_sync(&conn->more_work);
 	cancel_delayed_work_sync(&conn->rx_work);
 	cancel_delayed_work_sync(&conn->tx_work);

@@ -630,6 +630,8 @@ static int ks_rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned in
 		done += used;
 	}
 	conn->rx.bytes += done;
+	if (done)
+		WRITE_ONCE(conn->rx.heard, jiffies);
 	return done;
 }
 
@@ -673,6 +675,7 @@ void ks_data_ready(struct sock *sk)
 
 static void ks_rx_again(struct ks_conn *conn)
 {
+	WRITE_ONCE(conn->rx.heard, jiffies);
 	if (conn->rx.at == KS_RX_BLOCKED && !test_bit(KS_FAILED, &conn->flags))
 		ks_rx_proceed(conn);
 	ks_rx_run(conn);
@@ -699,6 +702,22 @@ void ks_rx_space(struct kfi_cq_waiter *w)
 
 	if (!test_bit(KS_DEAD, &conn->flags))
 		mod_delayed_work_on(ks_conn_cpu(conn), ks_wq, &conn->rx_work, 0);
+}
+
+/* Is it the peer's turn: in the middle of a frame, or asked for the payload of a long message? Socket lock held. */
+bool ks_rx_owed(struct ks_conn *conn)
+{
+	struct ks_rx *rx = &conn->rx;
+	bool granted = false;
+	int slot;
+
+	if (rx->at == KS_RX_BLOCKED)
+		return false;
+	spin_lock(&conn->lock);
+	for (slot = 0; slot < KS_RDV && !granted; slot++)
+		granted = conn->rdv[slot];
+	spin_unlock(&conn->lock);
+	return granted || rx->at != KS_RX_HDR || rx->have;
 }
 
 /* The connection is down, its socket closed: whatever was in the middle of arriving will not. */

@@ -323,6 +323,7 @@ struct ks_rx {
 	u64			key;
 	struct kfi_oper		*op;
 	struct kfi_cq_waiter	space;
+	unsigned long		heard;		/* jiffies: last bytes, or last time that we asked for some */
 	u64			bytes;
 };
 
@@ -376,6 +377,7 @@ struct ks_conn {
 
 	struct delayed_work	tx_work;
 	struct delayed_work	rx_work;
+	struct delayed_work	watch_work;	/* ends a peer that keeps receives and does not fill them */
 	struct delayed_work	more_work;	/* flushes posts with KFI_MORE that nothing follows */
 	struct delayed_work	greet_work;
 	struct work_struct	down_work;
@@ -508,6 +510,7 @@ void ks_conn_fail(struct ks_conn *conn, int err);
 void ks_conn_down(struct work_struct *work);
 void ks_conn_attach(struct ks_conn *conn);
 void ks_conn_start(struct ks_conn *conn);
+void ks_conn_watch(struct work_struct *work);
 bool ks_conn_trylock(struct ks_conn *conn);
 bool ks_conn_lock(struct ks_conn *conn);
 void ks_conn_unlock(struct ks_conn *conn);
@@ -534,6 +537,7 @@ void ks_data_ready(struct sock *sk);
 void ks_rx_work(struct work_struct *work);
 void ks_rx_space(struct kfi_cq_waiter *w);
 void ks_rx_abort(struct ks_conn *conn, int err);
+bool ks_rx_owed(struct ks_conn *conn);
 
 /* inmsg.c: messages that wait */
 void ks_rx_matched(struct kfi_ep *ep, struct kfi_rx *rx);

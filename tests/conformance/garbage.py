@@ -98,6 +98,9 @@ def tricks():
         frame(RTS, flags=TAGGED, tag=TAG, len=64) * 60 + end
     yield "half a payload", \
         frame(MSG, flags=TAGGED, tag=TAG, payload=64, len=64) + bytes(10)
+    # Both have a receive, which nobody could cancel: they must not keep it.
+    yield "a promise that is not kept", frame(RTS, flags=TAGGED, tag=TAG, id=7, gen=3, len=64)
+    yield "a payload that stops in the middle", frame(MSG, flags=TAGGED, tag=TAG, payload=64, len=64) + bytes(10)
     yield "a tagged read without a tag", frame(TREAD, len=64)
     yield "a tagged read of who offers none", frame(TREAD, flags=TAGGED | RMA, tag=TAG, len=64)
     # The last ones find their receives, and no answer is left for them.
