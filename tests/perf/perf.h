@@ -254,6 +254,18 @@ struct perf_shape {
 	size_t		rx_len;
 };
 
+/* Whoever has started the thread ends it: kthread_stop(). Its wake-up counts from before the look. */
+static inline void perf_await_stop(void)
+{
+	for (;;) {
+		set_current_state(TASK_IDLE);
+		if (kthread_should_stop())
+			break;
+		schedule();
+	}
+	__set_current_state(TASK_RUNNING);
+}
+
 static inline bool perf_is_rma(const struct perf_hello *h)
 {
 	return h->op == KFI_PERF_WRITE || h->op == KFI_PERF_READ;

@@ -280,8 +280,7 @@ static int run_main(void *arg)
 	err = open_flow(run) ?: greet(&run->flow) ?: measure(run);
 	perf_flow_close(&run->flow);
 	finish(run, err);
-	while (!kthread_should_stop())
-		schedule_timeout_idle(MAX_SCHEDULE_TIMEOUT);
+	perf_await_stop();
 	return 0;
 }
 

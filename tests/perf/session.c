@@ -346,8 +346,7 @@ static int session_main(void *arg)
 	perf_flow_close(&s->flow);
 	kfi_freeinfo(s->req);
 	WRITE_ONCE(s->ended, true);
-	while (!kthread_should_stop())
-		schedule_timeout_idle(MAX_SCHEDULE_TIMEOUT);
+	perf_await_stop();
 	return 0;
 }
 
