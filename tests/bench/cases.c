@@ -32,5 +32,9 @@ const struct bench_case bench_cases[] = {
 	{ "core", {
 		&kb_pingpong_loop_done, &kb_messages_loop,
 	} },
+	{ "scale", {
+		&kb_scale_messages, &kb_scale_write, &kb_scale_roundtrip,
+		&kb_scale_tcp_messages, &kb_scale_tcp_stream, &kb_scale_tcp_roundtrip,
+	} },
 	{ }
 };

@@ -24,12 +24,12 @@ enum kb_style {
 	KB_DONE,	/* done() of each operation in softirq */
 };
 
-/** struct kb_kind - what a variant asks for; its arg points here */
+/** struct kb_kind - what a variant asks for; its arg points here. @size: of an endpoint's queues, 0: as they come */
 struct kb_kind {
 	const char		*prov;
 	enum kfi_ep_type	type;
 	enum kb_style		style;
-	u32			count;
+	u32			size;
 	u64			flags;
 };
 
@@ -77,5 +77,11 @@ extern const struct bench_variant kb_many_1;
 extern const struct bench_variant kb_many_16;
 extern const struct bench_variant kb_many_64;
 extern const struct bench_variant kb_many_256;
+extern const struct bench_variant kb_scale_messages;
+extern const struct bench_variant kb_scale_write;
+extern const struct bench_variant kb_scale_roundtrip;
+extern const struct bench_variant kb_scale_tcp_messages;
+extern const struct bench_variant kb_scale_tcp_stream;
+extern const struct bench_variant kb_scale_tcp_roundtrip;
 
 #endif /* _KFI_BENCH_KFI_H */

@@ -14,6 +14,8 @@ static struct kfi_info *kb_hints(const struct kb_kind *kind)
 		return NULL;
 	hints->caps = KFI_MSG | KFI_TAGGED | KFI_RMA;
 	hints->ep_attr->type = kind->type;
+	hints->tx_attr->size = kind->size;
+	hints->rx_attr->size = kind->size;
 	hints->domain_attr->mr_mode = KFI_MR_PROV_KEY | KFI_MR_ALLOCATED;
 	hints->fabric_attr->prov_name = kstrdup(kind->prov, GFP_KERNEL);
 	if (hints->fabric_attr->prov_name)

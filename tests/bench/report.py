@@ -55,6 +55,13 @@ for n in PEERS[1:]:
     COMPARISONS.append(Comparison(f"cost with {n} peers", "peers", "round trip, done()", f"kfi-{n}", "kfi-1", "us", 1.10))
     COMPARISONS.append(Comparison(f"cost with {n} peers", "peers", "of raw TCP itself", f"tcp-{n}", "tcp-1", "us",
                                   provider="raw TCP"))
+for what, size in (("messages", "64 bytes"), ("write", "1 MiB"), ("roundtrip", "8 bytes")):
+    unit = {"write": "GB/s"}.get(what, "M/s")
+    peer = {"write": "stream"}.get(what, what)
+    COMPARISONS.append(Comparison("8 connections, 2 CPUs", "scale", f"{what}, {size}", f"kfi-{what}-2", f"kfi-{what}-1",
+                                  unit, 1.6))
+    COMPARISONS.append(Comparison("8 connections, 2 CPUs", "scale", f"raw TCP: {peer}", f"tcp-{peer}-2", f"tcp-{peer}-1",
+                                  unit, provider="raw TCP"))
 COMPARISONS += [
     Comparison("the core alone", "core", "round trip, done()", "loop-done", "", "ns", provider="loop"),
     Comparison("the core alone", "core", "send and receive of 64 bytes", "loop-messages", "", "ns", provider="loop"),

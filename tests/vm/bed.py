@@ -22,6 +22,21 @@ for task in /proc/[0-9]*; do
 done
 """
 
+# Two nodes in one kernel, ca (10.78.0.1) and cb (10.78.0.2), for modules that have both sides in them.
+TWO_NODES = """
+ip netns list | grep -q ca && exit 0
+ip netns add ca && ip netns add cb &&
+ip link add va netns ca type veth peer name vb netns cb || exit 1
+for node in a1 b2; do
+	name=${node%?} number=${node#?}
+	ip -n c$name link set lo up
+	ip -n c$name addr add 10.78.0.$number/24 dev v$name
+	ip -n c$name addr add fd78::$number/64 dev v$name nodad
+	ip -n c$name link set v$name up
+done
+sleep 0.5
+"""
+
 
 def build(series, progress, logs, *make_args):
     """Build the modules and the kfi tool: directory of .ko files, the tool."""

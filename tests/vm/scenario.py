@@ -26,21 +26,6 @@ DEAD_PEER = 4
 TESTER = 10
 SLACK = 15
 
-
-# Two nodes in one kernel, for the conformance list, which has both sides in one module.
-TWO_NODES = """
-ip netns list | grep -q ca && exit 0
-ip netns add ca && ip netns add cb &&
-ip link add va netns ca type veth peer name vb netns cb || exit 1
-for node in a1 b2; do
-	name=${node%?} number=${node#?}
-	ip -n c$name link set lo up
-	ip -n c$name addr add 10.78.0.$number/24 dev v$name
-	ip -n c$name addr add fd78::$number/64 dev v$name nodad
-	ip -n c$name link set v$name up
-done
-sleep 0.5
-"""
 NODES = "ns_a=fd:7 ns_b=fd:8 node_a={} node_b={}"
 
 
@@ -122,7 +107,7 @@ class Scenario:
 
     def conformance(self, name, tag, provider, sides):
         """Run the list on one machine, its log in a file there; a Job."""
-        self.pair.run(name, TWO_NODES)
+        self.pair.run(name, bed.TWO_NODES)
         return self.pair.spawn(name, f"""
             exec 7</run/netns/ca 8</run/netns/cb
             dmesg -c >/dev/null

@@ -2,6 +2,7 @@
 /*
  * mem.c - buffers of streams. Each page bears a stamp that says which run, buffer and page it belongs to.
  */
+#include <linux/atomic.h>
 #include <linux/gfp.h>
 #include <linux/string.h>
 #include "../mem.h"
@@ -36,13 +37,13 @@ static u64 bench_stamp(u32 seed, u32 i, u32 offset)
 	return ((u64)seed << 32 | i << 24 | offset >> 10) * 0x9e3779b97f4a7c15ULL;
 }
 
-/* A stamp that was never there before: returns its seed. One measurement runs at a time. */
+/* A stamp that was never there before: returns its seed. */
 u32 bench_mem_stamp(struct bench_mem *mem)
 {
-	static u32 seed;
+	static atomic_t seeds;
+	u32 seed = atomic_inc_return(&seeds);
 	u32 i, offset;
 
-	seed++;
 	for (i = 0; i < mem->count; i++)
 		for (offset = 0; offset < mem->size; offset += PAGE_SIZE)
 			*(u64 *)(bench_mem(mem, i) + offset) = bench_stamp(seed, i, offset);

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * scale.c - the same thing several times at once: a thread, endpoints or a connection, and buffers for each. An operation
+ * is one of any of them. What more CPUs are worth is seen by running it on one and on two (scale.py).
+ */
+#include <linux/completion.h>
+#include <linux/err.h>
+#include <linux/kthread.h>
+#include <linux/slab.h>
+#include "kfi.h"
+#include "peer/raw.h"
+
+#define SCALE_COPIES	8
+
+/**
+ * struct scale_copy - one of those that run at once
+ * @env:	the nodes, with buffers of its own
+ * @priv:	the variant's; @ops: what it shall do this time; @err: what came of it
+ */
+struct scale_copy {
+	struct bench_env		env;
+	const struct bench_variant	*v;
+	void				*priv;
+	u32				ops;
+	s64				err;
+	struct completion		done;
+};
+
+struct scale {
+	struct scale_copy copy[SCALE_COPIES];
+};
+
+static int scale_thread(void *data)
+{
+	struct scale_copy *copy = data;
+	s64 took = copy->v->run(copy->priv, copy->ops);
+
+	copy->err = min_t(s64, took, 0);
+	complete(&copy->done);
+	return 0;
+}
+
+static int scale_start(struct scale_copy *copy, u32 ops)
+{
+	struct task_struct *task;
+
+	copy->ops = ops;
+	copy->err = 0;
+	reinit_completion(&copy->done);
+	task = kthread_run(scale_thread, copy, "bench_scale");
+	return PTR_ERR_OR_ZERO(task);
+}
+
+/* The variants have time-outs of their own: every thread that has begun ends. @ops is a multiple of our depth. */
+static s64 scale_run(void *priv, u32 ops)
+{
+	struct scale *scale = priv;
+	u64 start = bench_clock();
+	s64 err = 0;
+	u32 n, i;
+
+	for (n = 0; n < SCALE_COPIES && !err; n++)
+		err = scale_start(&scale->copy[n], ops / SCALE_COPIES);
+	if (err)
+		n--;
+	for (i = 0; i < n; i++) {
+		wait_for_completion(&scale->copy[i].done);
+		err = err ?: scale->copy[i].err;
+	}
+	return err ?: bench_clock() - start;
+}
+
+static void scale_copy_close(struct scale_copy *copy)
+{
+	if (copy->priv)
+		copy->v->close(copy->priv);
+	bench_mem_free(&copy->env.mem[0]);
+	bench_mem_free(&copy->env.mem[1]);
+}
+
+static int scale_copy_open(struct scale_copy *copy, struct bench_env *env, const struct bench_variant *v)
+{
+	int i, ret = 0;
+
+	init_completion(&copy->done);
+	copy->v = v;
+	copy->env = *env;
+	memset(copy->env.mem, 0, sizeof(copy->env.mem));
+	for (i = 0; i < 2 && !ret; i++)
+		ret = bench_mem_alloc(&copy->env.mem[i], env->mem[i].count, env->mem[i].size);
+	if (ret)
+		return ret;
+	copy->priv = v->open(&copy->env, v);
+	ret = PTR_ERR_OR_ZERO(copy->priv);
+	if (ret)
+		copy->priv = NULL;
+	return ret;
+}
+
+static void scale_close(void *priv)
+{
+	struct scale *scale = priv;
+	int i;
+
+	for (i = 0; i < SCALE_COPIES; i++)
+		scale_copy_close(&scale->copy[i]);
+	kvfree(scale);
+}
+
+static void *scale_open(struct bench_env *env, const struct bench_variant *v)
+{
+	struct scale *scale = kvzalloc(sizeof(*scale), GFP_KERNEL);
+	int i, ret = 0;
+
+	if (!scale)
+		return ERR_PTR(-ENOMEM);
+	for (i = 0; i < SCALE_COPIES && !ret; i++)
+		ret = scale_copy_open(&scale->copy[i], env, (const struct bench_variant *)v->arg);
+	if (!ret)
+		return scale;
+	scale_close(scale);
+	return ERR_PTR(ret);
+}
+
+#define SCALE(_name, _variant, _depth, _size)		\
+	{						\
+		.name	= _name,			\
+		.open	= scale_open,			\
+		.run	= scale_run,			\
+		.close	= scale_close,			\
+		.arg	= (unsigned long)&(_variant),	\
+		.depth	= SCALE_COPIES * (_depth),	\
+		.size	= (_size),			\
+	}
+
+const struct bench_variant kb_scale_messages = SCALE("kfi-messages", kb_messages, 64, 64);
+const struct bench_variant kb_scale_write = SCALE("kfi-write", kb_write_copy, BENCH_DEPTH, BENCH_MB);
+const struct bench_variant kb_scale_roundtrip = SCALE("kfi-roundtrip", kb_pingpong_rdm_block, 1, 8);
+const struct bench_variant kb_scale_tcp_messages = SCALE("tcp-messages", bench_tcp_messages_single, 64, 64);
+const struct bench_variant kb_scale_tcp_stream = SCALE("tcp-stream", bench_tcp_stream_copy, BENCH_DEPTH, BENCH_MB);
+const struct bench_variant kb_scale_tcp_roundtrip = SCALE("tcp-roundtrip", bench_tcp_pingpong_block, 1, 8);
