@@ -513,45 +513,6 @@ int kfi_pep_connreq(struct kfi_pep *pep, struct kfi_connreq *req, const void *pe
 bool kfi_connreq_gone(struct kfi_connreq *req);
 
 /* ------------------------------------------------------------------ */
-/* Credits							      */
-/* ------------------------------------------------------------------ */
-
-/**
- * struct kfi_credit_tx - the sender's half of a credit window, in units the provider chooses
- * @limit: cumulative units the peer has granted; @used: cumulative units spent
- *
- * Cumulative counts (mod 2^32) make a repeated advertisement harmless. Protected by the provider's lock.
- */
-struct kfi_credit_tx {
-	u32 limit;
-	u32 used;
-};
-
-/**
- * struct kfi_credit_rx - the receiver's half
- * @window: most units outstanding; @freed: cumulative units freed; @told: last limit advertised
- * @used:	cumulative units the peer has spent, as seen here
- */
-struct kfi_credit_rx {
-	u32 window;
-	u32 freed;
-	u32 told;
-	u32 used;
-};
-
-void kfi_credit_init(struct kfi_credit_tx *tx, struct kfi_credit_rx *rx, u32 window, u32 peer_window);
-/** kfi_credit_take() - spend @n units to send. Return: false: not enough, nothing was taken. */
-bool kfi_credit_take(struct kfi_credit_tx *tx, u32 n);
-/** kfi_credit_update() - an advertisement arrived. Return: 1 more room than before, 0 none, -EPROTO absurd. */
-int kfi_credit_update(struct kfi_credit_tx *tx, u32 limit, u32 window);
-/** kfi_credit_charge() - a message of @n units arrived. Return: false: the peer had no credit for it. */
-bool kfi_credit_charge(struct kfi_credit_rx *rx, u32 n);
-/** kfi_credit_free() - @n units are free again. Return: true: worth telling the peer now (half the window). */
-bool kfi_credit_free(struct kfi_credit_rx *rx, u32 n);
-/** kfi_credit_advert() - the limit to put on the wire; remembers that it was told */
-u32 kfi_credit_advert(struct kfi_credit_rx *rx);
-
-/* ------------------------------------------------------------------ */
 /* The operations						      */
 /* ------------------------------------------------------------------ */
 
@@ -580,6 +541,9 @@ struct kfi_peer_info {
  *		Return: length; -EINVAL: not an address. May sleep
  * @addr_check: is this a well-formed address of the format? Return 0 or -EINVAL (NULL: every byte string is)
  * @addr_str:	print an address
+ * @addr_removed: optional: a handle's index has left the address vector of @ep, and means nothing any more: forget what you
+ *		keep by it. May sleep, no lock of yours held, until ep_close. A post that races with this is answered either way,
+ *		one that comes later is -EINVAL
  * @fabric_open: @fabric_close: optional
  * @domain_open: @domain_close: fill &kfi_domain.limits and .addrlen
  * @ep_open: @ep_close: endpoint structure made / about to be freed; at close the endpoint is stopped. open sets
@@ -623,6 +587,7 @@ struct kfi_prov_ops {
 	int	(*resolve)(struct kfi_domain *domain, const char *node, const char *service, void *addr);
 	int	(*addr_check)(struct kfi_domain *domain, const void *addr);
 	void	(*addr_str)(const void *addr, size_t len, char *buf, size_t size);
+	void	(*addr_removed)(struct kfi_ep *ep, u32 index);
 
 	int	(*fabric_open)(struct kfi_fabric *fabric);
 	void	(*fabric_close)(struct kfi_fabric *fabric);

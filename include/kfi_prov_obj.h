@@ -183,7 +183,7 @@ struct kfi_stats {
  * struct kfi_op_pool - the operations of one direction of one endpoint
  * @free:	the free ones: the first, how many are in use, and a count of changes (op.c). What was given back last is
  *		taken next, so that an endpoint with few operations under way stays in few cache lines.
- * @mem:	@depth operations of @stride bytes
+ * @mem:	@depth operations of @stride bytes; @base: the memory they lie in
  * @stride:	bytes from one to the next
  * @depth:	tx_attr.size or rx_attr.size
  * @iov_limit:	local segments each has room for
@@ -194,6 +194,7 @@ struct kfi_stats {
 struct kfi_op_pool {
 	atomic64_t	free;
 	void		*mem;
+	void		*base;
 	size_t		stride;
 	u32		depth;
 	u32		iov_limit;
@@ -276,7 +277,7 @@ struct kfi_match {
  * @inject_size: longest inject; @max_msg_size: longest message; @min_multi_recv: KFI_OPT_MIN_MULTI_RECV
  * @rma_iov_limit: remote segments an operation may name
  * @tx_cq: bound queues, or NULL; @rx_cq: ...
- * @eq: bound event queue or NULL; @av: bound address vector or NULL
+ * @eq: bound event queue or NULL; @av: bound address vector or NULL, @av_entry: in its list
  * @cntr:	bound counters
  * @tx: transmit operations; @rx: receive operations
  * @match:	posted receives and unexpected messages
@@ -287,34 +288,43 @@ struct kfi_match {
  * @space:	waits on @tx_cq's behalf of @space_fn
  * @drained:	wakes close when an operation ends
  * @stats:	per-CPU counts
+ *
+ * In the order of use: what every operation reads, what posters of transmits write, what receiving writes, all else. So
+ * CPUs that send and CPUs that receive do not take each other's cache lines.
  */
 struct kfi_ep {
 	struct kfid_ep		fid;
-	struct kfi_obj		obj;
-	struct kfi_domain	*domain;
 	const struct kfi_prov_ops *ops;
 	enum kfi_ep_type	type;
 	int			state;
 	u64			caps;
 	u64			tx_flags;
-	u64			rx_flags;
 	u64			tx_levels;
 	bool			tx_selective;
 	bool			rx_selective;
-	size_t			inject_size;
-	size_t			max_msg_size;
-	size_t			min_multi_recv;
-	size_t			rma_iov_limit;
+
+	struct kfi_stats __percpu *stats;
 	struct kfi_cq		*tx_cq;
 	struct kfi_cq		*rx_cq;
-	struct kfi_eq		*eq;
 	struct kfi_av		*av;
+	u64			rx_flags;
+	size_t			inject_size;
+	size_t			max_msg_size;
+	size_t			rma_iov_limit;
+
+	size_t			min_multi_recv;
+	struct kfi_domain	*domain;
 	struct kfi_cntr		*cntr[KFI_CNTR_DIRS];
-	struct kfi_op_pool	tx;
-	struct kfi_op_pool	rx;
+
+	struct kfi_op_pool	tx ____cacheline_aligned_in_smp;
+
+	struct kfi_op_pool	rx ____cacheline_aligned_in_smp;
 	struct kfi_match	match;
-	struct kfi_stats __percpu *stats;
-	struct mutex		lock;
+
+	struct mutex		lock ____cacheline_aligned_in_smp;
+	struct kfi_obj		obj;
+	struct kfi_eq		*eq;
+	struct list_head	av_entry;
 	struct kfi_info		*info;
 	struct kfi_connreq	*connreq;
 	void			(*space_fn)(struct kfid_ep *ep, void *context);

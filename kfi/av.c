@@ -7,7 +7,8 @@
  *
  * An address that is inserted again gets the same handle and counts one more use: it is gone when it has been removed as
  * often (as libfabric's own providers do). Indices are given out round robin, so one that was removed is not
- * used again until all others have been.
+ * used again until all others have been. Providers may keep what they know of a peer by its index, for they hear of its
+ * removal.
  */
 #include <linux/export.h>
 #include <linux/mutex.h>
@@ -200,6 +201,17 @@ EXPORT_SYMBOL_GPL(kfi_av_insert);
 
 /* ---- removal and look-up ---- */
 
+/* After it is gone: who looks it up once more to keep it, and looks whether it is still there, sees one or the other. */
+static void tell_removed(struct kfi_av *av, u32 index)
+{
+	struct kfi_ep *ep;
+
+	lockdep_assert_held(&av->lock);
+	list_for_each_entry(ep, &av->eps, av_entry)
+		if (ep->ops->addr_removed)
+			ep->ops->addr_removed(ep, index);
+}
+
 static int remove_one(struct kfi_av *av, kfi_addr_t handle)
 {
 	struct av_entry *e;
@@ -212,6 +224,7 @@ static int remove_one(struct kfi_av *av, kfi_addr_t handle)
 		return 0;
 	xa_erase(&av->table, e->index);
 	rhashtable_remove_fast(&av->by_addr, &e->node, av->params);
+	tell_removed(av, e->index);
 	kfree_rcu(e, rcu);
 	return 0;
 }
@@ -272,6 +285,22 @@ EXPORT_SYMBOL_GPL(kfi_av_straddr);
 
 /* ---- life ---- */
 
+void kfi_av_join(struct kfi_av *av, struct kfi_ep *ep)
+{
+	kfi_obj_get(&av->obj);
+	mutex_lock(&av->lock);
+	list_add_tail(&ep->av_entry, &av->eps);
+	mutex_unlock(&av->lock);
+	ep->av = av;
+}
+
+void kfi_av_leave(struct kfi_av *av, struct kfi_ep *ep)
+{
+	mutex_lock(&av->lock);
+	list_del(&ep->av_entry);
+	mutex_unlock(&av->lock);
+}
+
 static int check_attr(const struct kfi_av_attr *attr)
 {
 	if (attr->name || attr->map_addr || attr->type == KFI_AV_MAP)
@@ -314,6 +343,7 @@ int kfi_av_open(struct kfid_domain *dfid, struct kfi_av_attr *attr, struct kfid_
 	if (ret)
 		goto free_av;
 	mutex_init(&av->lock);
+	INIT_LIST_HEAD(&av->eps);
 	xa_init_flags(&av->table, XA_FLAGS_ALLOC);
 	kfi_obj_init(&av->obj);
 	kfi_obj_get(&domain->obj);

@@ -18,6 +18,7 @@
  * @lock:	serialises insertion and removal
  * @table:	entries by index; @next: where the search for a free index goes on
  * @by_addr:	entries by address; @params: of it (the length of a key is known at open only)
+ * @eps:	endpoints bound to it, by av_entry, under @lock
  */
 struct kfi_av {
 	struct kfid_av		fid;
@@ -30,6 +31,7 @@ struct kfi_av {
 	u32			next;
 	struct rhashtable	by_addr;
 	struct rhashtable_params params;
+	struct list_head	eps;
 };
 
 static inline struct kfi_av *kfi_to_av(struct kfid_av *fid)

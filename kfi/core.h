@@ -129,6 +129,9 @@ static inline void kfi_cntr_count(struct kfi_cntr *cntr, int err)
 /* ---- av.c ---- */
 
 struct kfi_obj *kfi_av_obj(struct kfi_av *av);
+/* Between the two, the endpoint's provider hears of removed addresses. */
+void kfi_av_join(struct kfi_av *av, struct kfi_ep *ep);
+void kfi_av_leave(struct kfi_av *av, struct kfi_ep *ep);
 
 /* ---- match.c ---- */
 

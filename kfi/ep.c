@@ -289,6 +289,8 @@ static int close_ep(struct kfid *fid)
 	mutex_unlock(&domain->lock);
 	ep_drain(ep);
 	kfi_ep_space_disarm(ep);
+	if (ep->av)
+		kfi_av_leave(ep->av, ep);
 	ep->ops->ep_close(ep);
 	kfi_ep_unbind(ep);
 	free_ep(ep);

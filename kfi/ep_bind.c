@@ -65,8 +65,7 @@ static int ep_bind_av(struct kfi_ep *ep, struct kfi_av *av, u64 flags)
 		return -KFI_EDOMAIN;
 	if (ep->av || ep->type == KFI_EP_MSG)
 		return -EINVAL;
-	kfi_obj_get(kfi_av_obj(av));
-	ep->av = av;
+	kfi_av_join(av, ep);
 	return 0;
 }
 

@@ -63,6 +63,7 @@ static struct kfi_op_pool *kfi_op_pool(struct kfi_oper *op)
 #define POOL_MAX	KFI_POOL_MAX
 #define POOL_USED	(1ULL << KFI_POOL_BITS)
 #define POOL_CHANGE	(1ULL << (2 * KFI_POOL_BITS))
+#define POOL_COLOURS	64
 
 static inline u32 pool_first(u64 word)
 {
@@ -116,6 +117,17 @@ static void kfi_op_layout(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 index
 	op->inline_buf = inline_size ? p : NULL;
 }
 
+/*
+ * Large allocations begin with a page, and what is used most is the beginning of a pool: without some distance the pools of
+ * many endpoints would fight for the same few sets of the cache.
+ */
+static size_t pool_colour(void)
+{
+	static atomic_t turn;
+
+	return (unsigned int)atomic_inc_return(&turn) * 7 % POOL_COLOURS * SMP_CACHE_BYTES;
+}
+
 int kfi_pool_init(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 depth, u32 iov_limit, u32 rma_limit,
 		  size_t inline_size, size_t priv)
 {
@@ -131,9 +143,11 @@ int kfi_pool_init(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 depth, u32 io
 			     rma_limit * sizeof(struct kfi_rma_iov) + inline_size, SMP_CACHE_BYTES);
 	if (depth > POOL_MAX)
 		return -EINVAL;
-	pool->mem = kvzalloc_node(array_size(depth, pool->stride), GFP_KERNEL, node);
-	if (!pool->mem)
+	pool->base = kvzalloc_node(size_add(array_size(depth, pool->stride), POOL_COLOURS * SMP_CACHE_BYTES), GFP_KERNEL,
+				   node);
+	if (!pool->base)
 		return -ENOMEM;
+	pool->mem = PTR_ALIGN(pool->base, SMP_CACHE_BYTES) + pool_colour();
 	for (i = 0; i < depth; i++)
 		kfi_op_layout(pool, ep, i, rma_limit, inline_size, priv);
 	atomic64_set(&pool->free, 1);
@@ -142,9 +156,8 @@ int kfi_pool_init(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 depth, u32 io
 
 void kfi_pool_exit(struct kfi_op_pool *pool)
 {
-	if (!pool->mem)
-		return;
-	kvfree(pool->mem);
+	kvfree(pool->base);
+	pool->base = NULL;
 	pool->mem = NULL;
 }
 
@@ -339,10 +352,32 @@ void kfi_op_part(struct kfi_oper *op, const struct kfi_cq_err_entry *wc)
 		kfi_cq_unreserve(op->cq);
 }
 
+/* A success that nobody is told of, and nobody traces: most injected messages. Bottom halves are off. */
+static void op_finish_quietly(struct kfi_oper *op)
+{
+	struct kfi_cntr *cntr = op->ep->cntr[kfi_op_cntr[op->code]];
+	bool reserved = op->cq && !(op->flags & KFI_CQE);
+	struct kfi_cq *cq = op->cq;
+
+	if (cntr)
+		kfi_cntr_count_len(cntr, 0, op->len);
+	rcu_read_lock();
+	kfi_op_free(op);
+	if (reserved)
+		kfi_cq_unreserve(cq);
+	rcu_read_unlock();
+}
+
 void kfi_tx_complete(struct kfi_oper *op, int err)
 {
 	struct kfi_cq_err_entry wc __uninitialized;
 
+	if (!err && op->flags & KFI_NO_COMPLETION && !trace_kfi_complete_enabled()) {
+		local_bh_disable();
+		op_finish_quietly(op);
+		local_bh_enable();
+		return;
+	}
 	wc.flags = kfi_tx_wc_flags[op->code];
 	wc.len = 0;
 	wc.buf = NULL;

@@ -93,22 +93,42 @@ static int payload_vector(struct kfi_oper *op, const struct kfi_post *post, u32 
 	return -EINVAL;
 }
 
+/* The operation's own copy is the payload. */
+static void payload_own(struct kfi_oper *op, size_t len)
+{
+	op->iov.kvec[0] = (struct kvec){ .iov_base = op->inline_buf, .iov_len = len };
+	iov_iter_kvec(&op->iter, ITER_SOURCE, op->iov.kvec, 1, len);
+	op->len = len;
+	op->sgl = NULL;
+}
+
 static int payload_inject(struct kfi_oper *op)
 {
 	if (op->len > op->ep->inject_size)
 		return -EINVAL;
 	if (op->len && copy_from_iter(op->inline_buf, op->len, &op->iter) != op->len)
 		return -EINVAL;
-	op->sgl = NULL;
-	op->iov.kvec[0] = (struct kvec){ .iov_base = op->inline_buf, .iov_len = op->len };
-	iov_iter_kvec(&op->iter, ITER_SOURCE, op->iov.kvec, 1, op->len);
+	payload_own(op, op->len);
+	return 0;
+}
+
+/* Most injected messages are one piece: no need for an iterator to copy them. */
+static int payload_inject_one(struct kfi_oper *op, const struct kvec *vec)
+{
+	if (vec->iov_len > op->ep->inject_size)
+		return -EINVAL;
+	memcpy(op->inline_buf, vec->iov_base, vec->iov_len);
+	payload_own(op, vec->iov_len);
 	return 0;
 }
 
 int kfi_op_payload(struct kfi_oper *op, const struct kfi_post *post, u32 limit, unsigned int dir)
 {
-	int ret = payload_vector(op, post, limit, dir);
+	int ret;
 
+	if ((op->flags & KFI_INJECT) && post->type == KFI_KVEC && post->count == 1 && post->iov)
+		return payload_inject_one(op, post->iov);
+	ret = payload_vector(op, post, limit, dir);
 	if (likely(!ret) && (op->flags & KFI_INJECT))
 		ret = payload_inject(op);
 	return ret;

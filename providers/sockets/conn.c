@@ -41,10 +41,10 @@ static void ks_conn_free_buffers(struct ks_conn *conn)
 {
 	kvfree(conn->pool);
 	kvfree(conn->rx.segs);
-	kvfree(conn->tx.stage);
+	kvfree(conn->tx.held);
 	conn->pool = NULL;
 	conn->rx.segs = NULL;
-	conn->tx.stage = NULL;
+	conn->tx.held = NULL;
 }
 
 void ks_conn_put(struct ks_conn *conn)
@@ -52,7 +52,7 @@ void ks_conn_put(struct ks_conn *conn)
 	if (!refcount_dec_and_test(&conn->ref))
 		return;
 	ks_conn_free_buffers(conn);	/* there are some only if it was never listed */
-	kfree(conn);
+	kmem_cache_free(ks_conn_cache, conn);
 }
 
 /* Connections are dealt out to CPUs in turn; their softirq work follows the network card's queues. */
@@ -72,10 +72,11 @@ static int ks_conn_alloc(struct ks_conn *conn)
 {
 	unsigned int i;
 
-	conn->tx.stage = kvmalloc(KS_STAGE, GFP_NOIO);
+	conn->tx.held = kvmalloc(KS_STAGE, GFP_NOIO);
+	conn->tx.stage = conn->tx.held;
 	conn->rx.segs = kvmalloc_array(SKW_RMA_MAX, sizeof(struct skw_rma), GFP_NOIO);
 	conn->pool = kvcalloc(ks_requests, sizeof(struct ks_answer), GFP_NOIO);
-	if (!conn->tx.stage || !conn->rx.segs || !conn->pool)
+	if (!conn->tx.held || !conn->rx.segs || !conn->pool)
 		return -ENOMEM;
 	for (i = 0; i < ks_requests; i++) {
 		conn->pool[i].pooled = true;
@@ -90,7 +91,7 @@ static void ks_conn_init(struct ks_conn *conn)
 
 	refcount_set(&conn->ref, 1);
 	INIT_LIST_HEAD(&conn->entry);
-	init_llist_head(&conn->tx.posted);
+	init_llist_head(&conn->posted);
 	INIT_LIST_HEAD(&conn->tx.queue);
 	INIT_LIST_HEAD(&conn->tx.waiting);
 	INIT_LIST_HEAD(&conn->tx.granted);
@@ -116,7 +117,7 @@ static void ks_conn_init(struct ks_conn *conn)
 /* A connection under handshake around @sock, which it owns from now on. The list's reference is the caller's to place. */
 struct ks_conn *ks_conn_new(struct ks_ep *sep, struct ks_pep *pep, struct socket *sock)
 {
-	struct ks_conn *conn = kzalloc(sizeof(*conn), GFP_NOIO);
+	struct ks_conn *conn = kmem_cache_zalloc(ks_conn_cache, GFP_NOIO);
 
 	if (!conn)
 		return NULL;
@@ -369,7 +370,7 @@ static void ks_conn_close_socket(struct ks_conn *conn)
 	struct sock *sk = conn->sock->sk;
 
 	/* Spliced pages go back to their owner below: TCP must not send them again. */
-	if (conn->state == KS_READY && !ks_drained(&conn->tx))
+	if (conn->state == KS_READY && !ks_drained(conn))
 		set_bit(KS_ABORT, &conn->flags);
 	if (test_bit(KS_ABORT, &conn->flags) || conn->error == -EPROTO || !ks_sock_outlives(sk))
 		sock_no_linger(sk);
@@ -399,8 +400,8 @@ static void ks_conn_unlist(struct ks_conn *conn)
 		spep->nconns--;
 	else if (conn->stranger)
 		sep->nstrangers--;
-	if (conn->guest)
-		conn->peer->guests--;
+	if (conn->peer)
+		atomic_dec(&conn->peer->users);
 	wake_up_all(sep ? &sep->idle : &spep->idle);
 	spin_unlock_bh(lock);
 }

@@ -61,6 +61,8 @@ MODULE_PARM_DESC(splice, "send page-backed payload without a copy where the kern
 struct workqueue_struct *ks_wq;
 struct workqueue_struct *ks_cm_wq;
 struct kmem_cache *ks_inmsg_cache;
+struct kmem_cache *ks_conn_cache;
+struct ks_stage __percpu *ks_stages;
 
 static const struct kfi_prov_ops ks_ops = {
 	.domain_size	= sizeof(struct ks_domain),
@@ -73,6 +75,7 @@ static const struct kfi_prov_ops ks_ops = {
 	.resolve	= ks_resolve,
 	.addr_check	= ks_addr_check,
 	.addr_str	= ks_addr_str,
+	.addr_removed	= ks_addr_removed,
 	.domain_open	= ks_domain_open,
 
 	.ep_open	= ks_ep_open,
@@ -120,17 +123,27 @@ static void ks_check_params(void)
 	ks_requests = requests;
 }
 
+static void ks_free_memory(void)
+{
+	free_percpu(ks_stages);
+	kmem_cache_destroy(ks_inmsg_cache);
+	kmem_cache_destroy(ks_conn_cache);
+}
+
 static int __init ks_init(void)
 {
 	int ret = -ENOMEM;
 
 	ks_check_params();
+	/* Of its own: in the general caches all would have their hot lines in the same places. */
+	ks_conn_cache = KMEM_CACHE(ks_conn, SLAB_HWCACHE_ALIGN);
 	ks_inmsg_cache = KMEM_CACHE(ks_inmsg, SLAB_HWCACHE_ALIGN);
-	if (!ks_inmsg_cache)
-		return -ENOMEM;
+	ks_stages = alloc_percpu(struct ks_stage);
+	if (!ks_conn_cache || !ks_inmsg_cache || !ks_stages)
+		goto free_memory;
 	ks_wq = alloc_workqueue("kfi_sockets", WQ_MEM_RECLAIM | WQ_HIGHPRI | WQ_PERCPU, 0);
 	if (!ks_wq)
-		goto destroy_cache;
+		goto free_memory;
 	ks_cm_wq = alloc_workqueue("kfi_sockets_cm", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!ks_cm_wq)
 		goto destroy_wq;
@@ -142,8 +155,8 @@ destroy_cm_wq:
 	destroy_workqueue(ks_cm_wq);
 destroy_wq:
 	destroy_workqueue(ks_wq);
-destroy_cache:
-	kmem_cache_destroy(ks_inmsg_cache);
+free_memory:
+	ks_free_memory();
 	return ret;
 }
 
@@ -152,7 +165,7 @@ static void __exit ks_exit(void)
 	kfi_provider_deregister(&ks_provider);
 	destroy_workqueue(ks_cm_wq);
 	destroy_workqueue(ks_wq);
-	kmem_cache_destroy(ks_inmsg_cache);
+	ks_free_memory();
 }
 
 module_init(ks_init);

@@ -31,132 +31,181 @@ static struct ks_peer *ks_peer_new(struct ks_ep *sep, const union ks_addr *addr)
 		return NULL;
 	peer->sep = sep;
 	peer->addr = *addr;
+	peer->index = U32_MAX;
 	spin_lock_init(&peer->lock);
 	INIT_LIST_HEAD(&peer->pending);
 	INIT_DELAYED_WORK(&peer->dial, ks_peer_dial_work);
 	return peer;
 }
 
-/* Somebody who came by himself, has gone, and was never sent anything: nothing but the list knows of him. */
-static struct ks_peer *ks_peer_forgotten(struct ks_ep *sep)
+static void ks_peer_uncache(struct ks_ep *sep, struct ks_peer *peer)
 {
-	struct ks_peer *peer;
-
 	lockdep_assert_held(&sep->lock);
-	list_for_each_entry(peer, &sep->peer_list, entry)
-		if (!peer->named && !peer->guests)
-			return peer;
-	return NULL;
-}
-
-static bool ks_peer_room(struct ks_ep *sep, bool inbound, struct ks_peer **old)
-{
-	if (!inbound || sep->npeers < ks_max_peers)
-		return true;
-	*old = ks_peer_forgotten(sep);
-	if (!*old)
-		return false;
-	list_del(&(*old)->entry);
-	sep->npeers--;
-	return true;
+	if (peer->index != U32_MAX)
+		xa_erase(&sep->peers, peer->index);
+	peer->index = U32_MAX;
 }
 
 /*
- * The peer with this address. Slow path: the data path finds it by AV index. Peers that come by themselves are bounded, and
- * make room for one another when they have gone; an inbound one is held until ks_peer_unguest().
- * NULL: not there and not to be created, no memory, too many, or the endpoint stops.
+ * Nothing but the list and the cache know of it, and nothing waits for it: it would be made anew when it is named again. Who
+ * has found it in the cache sees @gone.
  */
-struct ks_peer *ks_peer_find(struct ks_ep *sep, const union ks_addr *addr, bool inbound)
+static bool ks_peer_forget(struct ks_ep *sep, struct ks_peer *peer)
 {
-	struct ks_peer *peer, *old = NULL, *fresh = ks_peer_new(sep, addr);
+	lockdep_assert_held(&sep->lock);
+	if (atomic_read(&peer->users))
+		return false;
+	spin_lock(&peer->lock);
+	peer->gone = list_empty(&peer->pending);
+	spin_unlock(&peer->lock);
+	if (!peer->gone)
+		return false;
+	ks_peer_uncache(sep, peer);
+	list_del(&peer->entry);
+	sep->npeers--;
+	kfree_rcu(peer, rcu);
+	return true;
+}
+
+/* Peers that come by themselves are bounded, and those that have gone again make room for them. */
+static bool ks_peer_room(struct ks_ep *sep)
+{
+	struct ks_peer *peer;
+
+	if (sep->npeers < ks_max_peers)
+		return true;
+	list_for_each_entry(peer, &sep->peer_list, entry)
+		if (ks_peer_forget(sep, peer))
+			return true;
+	return false;
+}
+
+/*
+ * The peer with this address. Slow path: the data path finds it by AV index. An inbound one is counted as a connection's.
+ * Inside rcu_read_lock(). NULL: not there and not to be created, no memory, too many, or the endpoint stops.
+ */
+static struct ks_peer *ks_peer_find(struct ks_ep *sep, const union ks_addr *addr, bool inbound)
+{
+	struct ks_peer *peer, *fresh = ks_peer_new(sep, addr);
 
 	spin_lock_bh(&sep->lock);
 	peer = ks_peer_lookup(sep, addr);
-	if (!peer && fresh && !sep->stopping && ks_peer_room(sep, inbound, &old)) {
+	if (!peer && fresh && !sep->stopping && (!inbound || ks_peer_room(sep))) {
 		list_add_tail(&fresh->entry, &sep->peer_list);
 		sep->npeers++;
 		peer = fresh;
 		fresh = NULL;
 	}
 	if (peer && inbound)
-		peer->guests++;
-	else if (peer)
-		peer->named = true;
+		atomic_inc(&peer->users);
 	spin_unlock_bh(&sep->lock);
 	kfree(fresh);
-	kfree(old);
 	return peer;
-}
-
-static void ks_peer_unguest(struct ks_peer *peer)
-{
-	spin_lock_bh(&peer->sep->lock);
-	peer->guests--;
-	spin_unlock_bh(&peer->sep->lock);
 }
 
 /* ---- sending ---- */
 
 static void ks_peer_dial(struct ks_peer *peer, unsigned int delay_ms)
 {
-	queue_delayed_work(ks_cm_wq, &peer->dial, msecs_to_jiffies(delay_ms));
+	atomic_inc(&peer->users);
+	if (!queue_delayed_work(ks_cm_wq, &peer->dial, msecs_to_jiffies(delay_ms)))
+		atomic_dec(&peer->users);	/* it is queued already, and counted */
 }
 
-/* No connection yet: wait at the peer, unless it appears while we look. */
+/* No connection yet: wait at the peer, unless it appears while we look. -ESTALE: forgotten, look it up again. */
 static int ks_peer_park(struct ks_peer *peer, struct kfi_oper *op)
 {
 	struct ks_conn *conn;
+	int ret = 0;
 
 	spin_lock_bh(&peer->lock);
 	conn = rcu_dereference_protected(peer->conn, lockdep_is_held(&peer->lock));
-	if (!conn) {
-		if (READ_ONCE(peer->sep->stopping)) {
-			spin_unlock_bh(&peer->lock);
-			return -ENODEV;
-		}
+	if (peer->gone) {
+		ret = -ESTALE;
+	} else if (READ_ONCE(peer->sep->stopping)) {
+		ret = -ENODEV;
+	} else if (!conn) {
 		list_add_tail(&op->link, &peer->pending);
 		if (!peer->dialing)
 			ks_peer_dial(peer, 0);
 	}
 	spin_unlock_bh(&peer->lock);
-	if (conn)
+	if (conn && !ret)
 		ks_tx_post(conn, op);
-	return 0;
+	return ret;
+}
+
+/*
+ * Keep it by its index, if the index still means it: see ks_addr_removed(). By one only: an address that was written in two
+ * ways has two.
+ */
+static void ks_peer_cache(struct ks_ep *sep, struct ks_peer *peer, kfi_addr_t addr)
+{
+	u32 index = kfi_av_index(sep->ep.av, addr);
+	union ks_addr name;
+
+	spin_lock_bh(&sep->lock);
+	ks_peer_uncache(sep, peer);
+	if (!peer->gone && !xa_err(xa_store(&sep->peers, index, peer, GFP_ATOMIC | __GFP_NOWARN))) {
+		peer->index = index;
+		if (kfi_av_addr(sep->ep.av, addr, &name) < 0)
+			ks_peer_uncache(sep, peer);
+	}
+	spin_unlock_bh(&sep->lock);
+}
+
+/* The index will mean somebody else, if anybody. */
+void ks_addr_removed(struct kfi_ep *ep, u32 index)
+{
+	struct ks_ep *sep = to_ks_ep(ep);
+	struct ks_peer *peer;
+
+	spin_lock_bh(&sep->lock);
+	peer = xa_load(&sep->peers, index);
+	if (peer)
+		ks_peer_uncache(sep, peer);
+	spin_unlock_bh(&sep->lock);
+}
+
+static noinline struct ks_peer *ks_peer_by_name(struct ks_ep *sep, kfi_addr_t addr)
+{
+	union ks_addr name = {};
+	struct ks_peer *peer;
+
+	if (kfi_av_addr(sep->ep.av, addr, &name) < 0)
+		return ERR_PTR(-EINVAL);
+	peer = ks_peer_find(sep, &name, false);
+	if (!peer)
+		return ERR_PTR(READ_ONCE(sep->stopping) ? -ENODEV : -EAGAIN);
+	ks_peer_cache(sep, peer, addr);
+	return peer;
 }
 
 static struct ks_peer *ks_peer_of(struct ks_ep *sep, kfi_addr_t addr)
 {
-	union ks_addr name = {};
-	struct ks_peer *peer;
-	u32 index;
+	struct ks_peer *peer = xa_load(&sep->peers, kfi_av_index(sep->ep.av, addr));
 
-	if (kfi_av_addr(sep->ep.av, addr, &name) < 0)
-		return ERR_PTR(-EINVAL);
-	index = kfi_av_index(sep->ep.av, addr);
-	peer = xa_load(&sep->peers, index);
-	if (likely(peer && ks_addr_equal(&peer->addr, &name)))
-		return peer;
-	peer = ks_peer_find(sep, &name, false);
-	if (!peer)
-		return ERR_PTR(READ_ONCE(sep->stopping) ? -ENODEV : -EAGAIN);
-	xa_store_bh(&sep->peers, index, peer, GFP_ATOMIC | __GFP_NOWARN);	/* only a cache */
-	return peer;
+	return likely(peer) ? peer : ks_peer_by_name(sep, addr);
 }
 
 int ks_rdm_tx(struct ks_ep *sep, struct kfi_oper *op)
 {
-	struct ks_peer *peer = ks_peer_of(sep, op->addr);
+	struct ks_peer *peer;
 	struct ks_conn *conn;
-	int ret = 0;
+	int ret;
 
-	if (IS_ERR(peer))
-		return PTR_ERR(peer);
 	rcu_read_lock();
-	conn = rcu_dereference(peer->conn);
-	if (likely(conn))
-		ks_tx_post(conn, op);
-	else
-		ret = ks_peer_park(peer, op);
+	do {
+		peer = ks_peer_of(sep, op->addr);
+		ret = PTR_ERR_OR_ZERO(peer);
+		if (unlikely(ret))
+			break;
+		conn = rcu_dereference(peer->conn);
+		if (likely(conn))
+			ks_tx_post(conn, op);
+		else
+			ret = ks_peer_park(peer, op);
+	} while (unlikely(ret == -ESTALE));
 	rcu_read_unlock();
 	return ret;
 }
@@ -226,12 +275,14 @@ struct ks_conn *ks_dial(struct ks_ep *sep, const union ks_addr *to, struct ks_pe
 		return ERR_PTR(-ENOMEM);
 	}
 	conn->name = *to;
-	conn->peer = peer;
 	conn->dialed = true;
 	spin_lock_bh(&sep->lock);
 	if (!sep->stopping) {
 		list_add_tail(&conn->entry, &sep->conns);
 		ks_conn_get(conn);
+		conn->peer = peer;
+		if (peer)
+			atomic_inc(&peer->users);	/* the dial's count keeps it until then */
 	} else {
 		ret = -ENODEV;
 	}
@@ -267,14 +318,10 @@ static void ks_dial_claim(struct ks_peer *peer, struct ks_conn *conn)
 	spin_unlock_bh(&peer->lock);
 }
 
-void ks_peer_dial_work(struct work_struct *work)
+static void ks_peer_dial_now(struct ks_peer *peer)
 {
-	struct ks_peer *peer = container_of(to_delayed_work(work), struct ks_peer, dial);
-	struct ks_conn *conn;
+	struct ks_conn *conn = ks_dial(peer->sep, &peer->addr, peer);
 
-	if (!ks_dial_wanted(peer))
-		return;
-	conn = ks_dial(peer->sep, &peer->addr, peer);
 	if (IS_ERR(conn)) {
 		ks_pending_fail(peer, PTR_ERR(conn));
 		return;
@@ -282,6 +329,15 @@ void ks_peer_dial_work(struct work_struct *work)
 	conn->stream = get_random_u64();
 	ks_dial_claim(peer, conn);
 	ks_conn_put(conn);
+}
+
+void ks_peer_dial_work(struct work_struct *work)
+{
+	struct ks_peer *peer = container_of(to_delayed_work(work), struct ks_peer, dial);
+
+	if (ks_dial_wanted(peer))
+		ks_peer_dial_now(peer);
+	atomic_dec(&peer->users);	/* it may be gone now */
 }
 
 /* ---- settling ---- */
@@ -295,7 +351,7 @@ static void ks_pending_move(struct ks_peer *peer, struct ks_conn *conn)
 	list_for_each_entry_safe(op, next, &peer->pending, link) {
 		list_del(&op->link);
 		ks_op(op)->conn = conn;
-		llist_add(&op->lnode, &conn->tx.posted);
+		llist_add(&op->lnode, &conn->posted);
 	}
 }
 
@@ -382,11 +438,15 @@ static void ks_stranger_known(struct ks_conn *conn)
 int ks_rdm_admit(struct ks_conn *conn, const struct skw_greeting *g)
 {
 	struct ks_ep *sep = conn->sep;
-	struct ks_peer *peer = ks_peer_find(sep, &conn->name, true);
 	union ks_addr self = sep->addr;
+	struct ks_peer *peer;
 	struct ks_conn *ours;
 	bool refuse;
 	int ret;
+
+	rcu_read_lock();
+	peer = ks_peer_find(sep, &conn->name, true);
+	rcu_read_unlock();
 
 	/* The name by which the peer knows us: our own may be a wildcard, smaller than every other on both sides. */
 	kernel_getsockname(conn->sock, &self.sa);
@@ -399,7 +459,6 @@ int ks_rdm_admit(struct ks_conn *conn, const struct skw_greeting *g)
 	ours = peer->dialing;
 	if (!refuse) {
 		conn->peer = peer;
-		conn->guest = true;
 		conn->stream = g->stream;
 		peer->dialing = conn;
 		if (ours)
@@ -407,7 +466,7 @@ int ks_rdm_admit(struct ks_conn *conn, const struct skw_greeting *g)
 	}
 	spin_unlock_bh(&peer->lock);
 	if (refuse) {
-		ks_peer_unguest(peer);
+		atomic_dec(&peer->users);
 		ks_greet_answer(conn, SKW_REJECT, EALREADY);
 		return -EALREADY;
 	}

@@ -129,7 +129,7 @@ static int ks_rx_to_receive(struct ks_conn *conn)
 	struct ks_rx *rx = &conn->rx;
 
 	rx->to = KS_TO_RX;
-	rx->iter = rx->rx.iter;
+	rx->into = &rx->rx.iter;
 	rx->left = rx->rx.room;
 	rx->skip = rx->f.payload - rx->rx.room;
 	__ks_credit_free(conn, ks_rx_cls(&rx->f), skw_cost(rx->f.len));
@@ -149,6 +149,7 @@ static int ks_rx_to_inmsg(struct ks_conn *conn, struct ks_inmsg *in)
 	/* One segment, used up before this frame: the iterator keeps a copy of the vector in the message object. */
 	in->vec = vec;
 	iov_iter_kvec(&rx->iter, ITER_DEST, &in->vec, 1, vec.iov_len);
+	rx->into = &rx->iter;
 	return 0;
 }
 
@@ -270,6 +271,7 @@ static void ks_rx_open_segment(struct ks_conn *conn)
 
 	rx->left = len;
 	rx->key = le64_to_cpu(seg->key);
+	rx->into = &rx->iter;
 	rx->mr = kfi_mr_get(&conn->sep->ep, le64_to_cpu(seg->key), le64_to_cpu(seg->addr), len, KFI_REMOTE_WRITE,
 			    &rx->iter);
 	if (!IS_ERR(rx->mr))
@@ -345,6 +347,7 @@ static int ks_rx_read_data(struct ks_conn *conn)
 		return -EPROTO;
 	rx->to = KS_TO_OP;
 	rx->op = op;
+	rx->into = &op->iter;
 	rx->left = rx->f.payload;
 	rx->skip = 0;
 	return 0;
@@ -369,7 +372,7 @@ static int ks_rx_rendezvous(struct ks_conn *conn)
 		return -EPROTO;
 	rx->to = KS_TO_RDV;
 	rx->in = in;
-	rx->iter = in->rx.iter;
+	rx->into = &in->rx.iter;
 	rx->left = in->rx.room;
 	rx->skip = rx->f.payload - in->rx.room;
 	return 0;
@@ -538,11 +541,11 @@ static void ks_rx_proceed(struct ks_conn *conn)
 		ks_rx_error(conn, ret);
 }
 
-static void ks_rx_header(struct ks_conn *conn)
+static void ks_rx_header(struct ks_conn *conn, const struct skw_hdr *hdr)
 {
 	struct ks_rx *rx = &conn->rx;
 
-	if (skw_decode(&rx->hdr, ks_eager_size, &rx->f) || ks_rx_credit(conn)) {
+	if (skw_decode(hdr, ks_eager_size, &rx->f) || ks_rx_credit(conn)) {
 		ks_rx_error(conn, -EPROTO);
 		return;
 	}
@@ -551,6 +554,21 @@ static void ks_rx_header(struct ks_conn *conn)
 		rx->at = KS_RX_SEGS;
 	else
 		ks_rx_proceed(conn);
+}
+
+/* Bytes of a buffer that lie side by side in memory, or NULL: a short frame is mostly there as a whole. */
+static const void *ks_rx_bytes(const struct sk_buff *skb, unsigned int off, size_t len)
+{
+	const skb_frag_t *frag = skb_shinfo(skb)->frags;
+
+	if (off + len <= skb_headlen(skb))
+		return skb->data + off;
+	if (off < skb_headlen(skb) || !skb_shinfo(skb)->nr_frags || !skb_frags_readable(skb))
+		return NULL;
+	off -= skb_headlen(skb);
+	if (off + len > skb_frag_size(frag) || PageHighMem(skb_frag_page(frag)))
+		return NULL;
+	return skb_frag_address(frag) + off;
 }
 
 /* Collect @want bytes into @to; true when they are all there. */
@@ -570,22 +588,41 @@ static size_t ks_rx_place(struct ks_conn *conn, struct sk_buff *skb, unsigned in
 {
 	struct ks_rx *rx = &conn->rx;
 	size_t n = min_t(u64, len, rx->left);
-	struct iov_iter *iter = rx->to == KS_TO_OP ? &rx->op->iter : &rx->iter;
+	const void *from;
 
 	/* All of a short message in one buffer: no need for an iterator's generality. */
-	if (rx->to == KS_TO_RX && n == rx->left && n <= KS_INLINE && iov_iter_is_kvec(iter) && iter->nr_segs == 1) {
-		skb_copy_bits(skb, off, iter->kvec->iov_base + iter->iov_offset, n);
-		rx->left = 0;
-		return n;
+	if (rx->to == KS_TO_RX && n == rx->left && n <= KS_INLINE && iov_iter_is_kvec(rx->into) &&
+	    rx->into->nr_segs == 1) {
+		from = ks_rx_bytes(skb, off, n);
+		if (likely(from)) {
+			memcpy(rx->into->kvec->iov_base + rx->into->iov_offset, from, n);
+			rx->left = 0;
+			return n;
+		}
 	}
 	rcu_read_lock();
 	if (rx->to != KS_TO_MR || (rx->mr && kfi_mr_live(rx->mr, rx->key)))
-		WARN_ON_ONCE(skb_copy_datagram_iter(skb, off, iter, n));
+		WARN_ON_ONCE(skb_copy_datagram_iter(skb, off, rx->into, n));
 	else
 		rx->status = EACCES;
 	rcu_read_unlock();
 	rx->left -= n;
 	return n;
+}
+
+static size_t ks_rx_start(struct ks_conn *conn, struct sk_buff *skb, unsigned int off, size_t len)
+{
+	struct ks_rx *rx = &conn->rx;
+	const struct skw_hdr *hdr = NULL;
+	size_t used = sizeof(*hdr);
+
+	if (!rx->have && len >= sizeof(*hdr))
+		hdr = ks_rx_bytes(skb, off, sizeof(*hdr));
+	if (unlikely(!hdr) && ks_rx_collect(conn, &rx->hdr, sizeof(rx->hdr), skb, off, len, &used))
+		hdr = &rx->hdr;
+	if (hdr)
+		ks_rx_header(conn, hdr);
+	return used;
 }
 
 static size_t ks_rx_consume(struct ks_conn *conn, struct sk_buff *skb, unsigned int off, size_t len)
@@ -595,9 +632,7 @@ static size_t ks_rx_consume(struct ks_conn *conn, struct sk_buff *skb, unsigned 
 
 	switch (rx->at) {
 	case KS_RX_HDR:
-		if (ks_rx_collect(conn, &rx->hdr, sizeof(rx->hdr), skb, off, len, &used))
-			ks_rx_header(conn);
-		return used;
+		return ks_rx_start(conn, skb, off, len);
 	case KS_RX_SEGS:
 		if (ks_rx_collect(conn, rx->segs, rx->f.rma_count * sizeof(*rx->segs), skb, off, len, &used))
 			ks_rx_proceed(conn);

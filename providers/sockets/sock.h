@@ -25,6 +25,7 @@
 #include <linux/refcount.h>
 #include <linux/socket.h>
 #include <net/sock.h>
+#include <kfi_credit.h>
 #include <kfi_prov.h>
 #include <trace/events/kfi.h>
 #include "wire.h"
@@ -53,6 +54,18 @@ extern bool ks_splice;
 extern struct workqueue_struct *ks_wq;		/* bound: data path off softirq */
 extern struct workqueue_struct *ks_cm_wq;	/* unbound: connections come and go */
 extern struct kmem_cache *ks_inmsg_cache;
+extern struct kmem_cache *ks_conn_cache;
+
+/**
+ * struct ks_stage - where a CPU gathers frames, in cache whichever connection they are for
+ * @taken: in use; by nobody else but a run inside a run: some devices deliver while they transmit
+ */
+struct ks_stage {
+	u8	buf[KS_STAGE] ____cacheline_aligned;
+	bool	taken;
+};
+
+extern struct ks_stage __percpu *ks_stages;
 
 struct ks_conn;
 struct ks_peer;
@@ -81,8 +94,8 @@ struct ks_domain {
  * @listener:	RDM: where peers connect
  * @udp:	DGRAM: its socket
  * @accept:	takes connections off @listener
- * @lock:	protects @peers_by_addr, @conns, @npeers, @stopping, MSG: @conn's publication
- * @peers:	RDM: peers by AV index, a cache in front of @peer_list
+ * @lock:	protects @peer_list, @npeers, @conns, @nstrangers, @stopping, MSG: @conn's publication
+ * @peers:	RDM: peers by AV index, a cache in front of @peer_list; written under @lock, read under RCU
  * @peer_list:	every peer
  * @npeers:	their number, bounded by max_peers for those that came by themselves
  * @nstrangers:	accepted connections whose hello has not been read yet, bounded by backlog
@@ -132,34 +145,38 @@ struct ks_pep {
 };
 
 /**
- * struct ks_peer - somebody an RDM endpoint talks to; lives until the endpoint closes, or until it is forgotten
+ * struct ks_peer - somebody an RDM endpoint talks to; lives until the endpoint closes, or until it is forgotten. Read under
+ * RCU
  * @entry:	in &ks_ep.peer_list
- * @lock:	protects @pending, @dialing and the publication of @conn
+ * @users:	its connections, and its dial when that is queued or runs: with one of them it is not forgotten
+ * @index:	in &ks_ep.peers, U32_MAX: not there; under sep->lock
+ * @lock:	protects @pending, @dialing, @gone and the publication of @conn
+ * @gone:	forgotten: nothing may wait here any more
  * @conn:	the connection in use, RCU
  * @dialing:	our own attempt, not settled yet
  * @pending:	operations posted while there was no connection
- * @guests:	connections that the peer opened and that still refer to it; @named: it has been sent something. Both under
- *		sep->lock: with neither it may be forgotten
  * @incarnation: last known; another one means the peer has restarted
  * @stream:	the last connection's name, as both sides know it
  * @reconnects:	connections after the first
  * @dial:	opens a connection; @redials: attempts since a simultaneous call was lost
  */
 struct ks_peer {
-	struct list_head	entry;
+	struct ks_conn __rcu	*conn;
 	struct ks_ep		*sep;
+	struct list_head	entry;
+	atomic_t		users;
+	u32			index;
 	union ks_addr		addr;
 	spinlock_t		lock;
-	struct ks_conn __rcu	*conn;
+	bool			gone;
 	struct ks_conn		*dialing;
 	struct list_head	pending;
-	unsigned int		guests;
-	bool			named;
 	u64			incarnation;
 	u64			stream;
 	u64			reconnects;
 	struct delayed_work	dial;
 	unsigned int		redials;
+	struct rcu_head		rcu;
 };
 
 /** enum ks_answer_kind - what we owe a peer */
@@ -282,27 +299,30 @@ enum ks_rx_target {
 	KS_TO_OP,		/* answer to our read */
 };
 
+/* All of it (S). What every frame needs fills two cache lines, what the others need comes behind. */
 struct ks_tx {
-	struct llist_head	posted;		/* any context */
-	struct list_head	queue;		/* (S) in posting order */
-	struct list_head	stalled[KS_CLS];/* (S) no credit; later ones of the class queue up behind */
-	struct list_head	waiting;	/* (S) sent, an answer is due */
-	struct list_head	granted;	/* (S) CTS received, payload to be sent */
-	struct kfi_credit_tx	credit[KS_CLS];	/* (S) */
+	struct list_head	queue;		/* in posting order */
+	struct list_head	stalled[KS_CLS];/* no credit; later ones of the class queue up behind */
+	struct list_head	granted;	/* CTS received, payload to be sent */
+
+	struct kfi_credit_tx	credit[KS_CLS];
 	u32			window[KS_CLS];	/* peer's */
-	u32			requests;	/* (S) unanswered */
+	u32			requests;	/* unanswered */
 	u32			requests_max;
 	u32			eager;		/* peer's limit */
-	u8			at;		/* (S) enum ks_tx_stage */
-	bool			spliced;	/* (S) current payload goes by page reference */
-	struct kfi_oper		*op;		/* (S) whose payload is under way */
-	struct ks_answer	*answer;	/* (S) */
-	u8			*stage;		/* (S) KS_STAGE bytes */
 	u32			staged;
 	u32			written;
+	u8			at;		/* enum ks_tx_stage */
+	u8			*stage;		/* frames to be written: @held, or this CPU's buffer during a run */
 	u64			bytes;
+
+	struct list_head	waiting;	/* sent, an answer is due */
+	struct kfi_oper		*op;		/* whose payload is under way */
+	struct ks_answer	*answer;
+	u8			*held;		/* KS_STAGE bytes: frames that TCP would not take yet */
 };
 
+/* What every frame needs first. */
 struct ks_rx {
 	u8			at;		/* enum ks_rx_stage */
 	u8			to;		/* enum ks_rx_target */
@@ -313,27 +333,32 @@ struct ks_rx {
 	u32			have;		/* bytes of header or segments so far */
 	u64			left;		/* payload to be placed */
 	u64			skip;		/* payload to be thrown away after it */
-	struct skw_hdr		hdr;
-	struct skw_frame	f;
-	struct skw_rma		*segs;		/* SKW_RMA_MAX */
-	struct iov_iter		iter;
-	struct kfi_rx		rx;
-	struct ks_inmsg		*in;
-	struct kfi_mr		*mr;
-	u64			key;
-	struct kfi_oper		*op;
-	struct kfi_cq_waiter	space;
 	unsigned long		heard;		/* jiffies: last bytes, or last time that we asked for some */
 	u64			bytes;
+	struct iov_iter		*into;		/* where the payload goes: the receive's, the operation's, or @iter */
+	struct ks_inmsg		*in;
+
+	struct skw_frame	f;
+	struct kfi_rx		rx;
+
+	struct kfi_oper		*op;
+	struct kfi_mr		*mr;
+	u64			key;
+	struct iov_iter		iter;
+	struct skw_rma		*segs;		/* SKW_RMA_MAX */
+	struct kfi_cq_waiter	space;
+	struct skw_hdr		hdr;		/* that came in pieces */
 };
 
 /**
  * struct ks_conn - one TCP connection
- * Members marked (S) belong to whoever holds the socket lock; @tx and @rx are (S) but for what says otherwise.
+ * Members marked (S) belong to whoever holds the socket lock; @tx and @rx are (S). What a post touches is the first cache line;
+ * what a message touches is few lines more, see there: with many peers that is the cost of one.
  * @ref:	list, works, inbound messages that outlive it, the consumer while he decides about @req
  * @sep:	its endpoint; NULL while a request waits at a passive endpoint
  * @pep:	listener that took it, until accepted; both change under ks_pep.lock, and not once KS_FAILED is set
- * @peer:	RDM: the peer; NULL before the hello
+ * @peer:	RDM: the peer, counted in its users; NULL before the hello
+ * @posted:	operations of posters in any context; the transmit side collects them
  * @busy:	bit 0: somebody runs the transmit side, or has promised to. @kick: there may be something to transmit. Words of
  *		their own: a load of several flags right after the store of one waits for the store to reach the cache.
  * @cpu:	where its work runs
@@ -341,40 +366,40 @@ struct ks_rx {
  * @lock:	protects @inmsgs and their states, @answers, @free_answers, @rdv, @credit, @credit_due
  */
 struct ks_conn {
-	refcount_t		ref;
-	struct ks_ep		*sep;
-	struct ks_pep		*pep;
-	struct ks_peer		*peer;
 	struct socket		*sock;
-	struct list_head	entry;
+	struct ks_ep		*sep;
+	struct llist_head	posted;
 	unsigned long		flags;
 	unsigned long		busy;
 	bool			kick;
-	int			cpu;
-	int			error;
 	u8			state;
 	bool			dialed;		/* we connected */
 	bool			stranger;	/* counted in sep->nstrangers, under sep->lock */
-	bool			guest;		/* counted in peer->guests, under sep->lock */
-	union ks_addr		name;		/* the peer's */
-	unsigned long		deadline;	/* of the handshake, jiffies */
-	u64			stream;		/* its name, chosen by the side that dialled */
-	u64			known;		/* dialled: the stream before it */
+	int			cpu;
+	struct ks_peer		*peer;
+	struct ks_pep		*pep;
 
 	struct ks_tx		tx ____cacheline_aligned;
 	struct ks_rx		rx ____cacheline_aligned;
 
 	spinlock_t		lock ____cacheline_aligned;
-	struct list_head	inmsgs;
+	bool			credit_due;
 	struct list_head	answers;
+	struct kfi_credit_rx	credit[KS_CLS];
+	struct list_head	inmsgs;
 	struct list_head	free_answers;
 	struct list_head	rdv_wait;	/* matched rendezvous that found no free slot */
-	struct ks_inmsg		*rdv[KS_RDV];
-	struct kfi_credit_rx	credit[KS_CLS];
-	bool			credit_due;
 	struct ks_answer	*pool;
 	u64			unexpected;	/* bytes held */
+	struct ks_inmsg		*rdv[KS_RDV];
 
+	refcount_t		ref;
+	int			error;
+	struct list_head	entry;
+	union ks_addr		name;		/* the peer's */
+	unsigned long		deadline;	/* of the handshake, jiffies */
+	u64			stream;		/* its name, chosen by the side that dialled */
+	u64			known;		/* dialled: the stream before it */
 	struct delayed_work	tx_work;
 	struct delayed_work	rx_work;
 	struct delayed_work	watch_work;	/* ends a peer that keeps receives and does not fill them */
@@ -399,7 +424,6 @@ struct ks_conn {
 /** struct ks_op - our part of a transmit operation */
 struct ks_op {
 	struct ks_conn	*conn;		/* (S) which connection's answer it waits for */
-	struct ks_peer	*peer;
 	u64		left;		/* (S) payload not yet written */
 	u64		got;		/* (S) bytes of a read that have arrived */
 	u16		slot;		/* CTS */
@@ -468,7 +492,6 @@ void ks_ep_accept_work(struct work_struct *work);
 void ks_pep_accept_work(struct work_struct *work);
 
 /* rdm.c */
-struct ks_peer *ks_peer_find(struct ks_ep *sep, const union ks_addr *addr, bool inbound);
 void ks_peer_dial_work(struct work_struct *work);
 struct ks_conn *ks_dial(struct ks_ep *sep, const union ks_addr *to, struct ks_peer *peer);
 void ks_dial_start(struct ks_conn *conn);
@@ -476,6 +499,7 @@ int ks_rdm_admit(struct ks_conn *conn, const struct skw_greeting *g);
 bool ks_rdm_ready(struct ks_conn *conn);
 void ks_rdm_lost(struct ks_conn *conn, int err);
 int ks_rdm_tx(struct ks_ep *sep, struct kfi_oper *op);
+void ks_addr_removed(struct kfi_ep *ep, u32 index);
 void ks_peers_flush(struct ks_ep *sep, int err);
 void ks_peers_free(struct ks_ep *sep);
 
@@ -526,7 +550,7 @@ void ks_tx_kick(struct ks_conn *conn);
 void ks_tx_work(struct work_struct *work);
 void ks_more_work(struct work_struct *work);
 void ks_tx_run_locked(struct ks_conn *conn);
-bool ks_drained(const struct ks_tx *tx);
+bool ks_drained(const struct ks_conn *conn);
 void ks_tx_flush_all(struct ks_conn *conn, int err);
 void ks_answer_queue(struct ks_conn *conn, struct ks_answer *answer);
 void ks_answer_done(struct ks_conn *conn, struct ks_answer *answer);

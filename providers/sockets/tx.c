@@ -38,7 +38,7 @@ void ks_tx_post(struct ks_conn *conn, struct kfi_oper *op)
 	bool more = op->flags & KFI_MORE;
 
 	ks_op(op)->conn = conn;
-	llist_add(&op->lnode, &conn->tx.posted);
+	llist_add(&op->lnode, &conn->posted);
 	if (!more)
 		ks_tx_kick(conn);
 	else if (!delayed_work_pending(&conn->more_work))
@@ -51,7 +51,7 @@ void ks_more_work(struct work_struct *work)
 	struct ks_conn *conn = container_of(to_delayed_work(work), struct ks_conn, more_work);
 
 	rcu_read_lock();
-	if (!test_bit(KS_DEAD, &conn->flags) && !llist_empty(&conn->tx.posted))
+	if (!test_bit(KS_DEAD, &conn->flags) && !llist_empty(&conn->posted))
 		ks_tx_kick(conn);
 	rcu_read_unlock();
 }
@@ -98,9 +98,9 @@ static void ks_tx_collect(struct ks_conn *conn)
 	struct llist_node *posted;
 	struct kfi_oper *op, *next;
 
-	if (llist_empty(&conn->tx.posted))	/* most often: an xchg saved */
+	if (llist_empty(&conn->posted))	/* most often: an xchg saved */
 		return;
-	posted = llist_reverse_order(llist_del_all(&conn->tx.posted));
+	posted = llist_reverse_order(llist_del_all(&conn->posted));
 	llist_for_each_entry_safe(op, next, posted, lnode)
 		list_add_tail(&op->link, &conn->tx.queue);
 }
@@ -187,15 +187,25 @@ static void ks_op_sent(struct ks_conn *conn, struct kfi_oper *op, bool answered)
 	list_add_tail(&op->link, &conn->tx.waiting);
 }
 
+/* Kernel memory can't fault. Most short payloads are one piece: no need for an iterator to copy them. */
+static void ks_stage_payload(struct ks_tx *tx, struct kfi_oper *op)
+{
+	u8 *to = tx->stage + tx->staged;
+
+	if (iov_iter_is_kvec(&op->iter) && op->iter.nr_segs == 1)
+		memcpy(to, op->iter.kvec->iov_base, op->len);
+	else if (op->len && copy_from_iter(to, op->len, &op->iter) != op->len)
+		WARN_ON_ONCE(1);
+	tx->staged += op->len;
+}
+
 /* A payload follows the frame just put: gather it if short, else leave it to ks_tx_payload(). */
 static void ks_put_payload(struct ks_conn *conn, struct kfi_oper *op, bool answered)
 {
 	struct ks_tx *tx = &conn->tx;
 
 	if (op->len <= KS_INLINE) {
-		if (op->len && copy_from_iter(tx->stage + tx->staged, op->len, &op->iter) != op->len)
-			WARN_ON_ONCE(1);	/* kernel memory can't fault */
-		tx->staged += op->len;
+		ks_stage_payload(tx, op);
 		__kfi_stat_add(op->ep, copied, op->len);
 		ks_op_sent(conn, op, answered);
 		return;
@@ -437,9 +447,11 @@ static struct kfi_oper *ks_next_op(struct ks_conn *conn)
 }
 
 /* Nothing posted is left to be sent or answered. Socket lock held, or the connection is down. */
-bool ks_drained(const struct ks_tx *tx)
+bool ks_drained(const struct ks_conn *conn)
 {
-	return !tx->op && llist_empty(&tx->posted) &&
+	const struct ks_tx *tx = &conn->tx;
+
+	return !tx->op && llist_empty(&conn->posted) &&
 	       list_empty(&tx->queue) && list_empty(&tx->waiting) && list_empty(&tx->granted) &&
 	       list_empty(&tx->stalled[KS_CLS_MSG]) && list_empty(&tx->stalled[KS_CLS_TAG]);
 }
@@ -450,7 +462,7 @@ static bool ks_bye_due(struct ks_conn *conn)
 	if (!test_bit(KS_BYE_WANTED, &conn->flags))
 		return false;
 	smp_rmb();		/* pairs with ks_msg_shutdown() */
-	return ks_drained(&conn->tx) && !test_and_set_bit(KS_BYE_SENT, &conn->flags);
+	return ks_drained(conn) && !test_and_set_bit(KS_BYE_SENT, &conn->flags);
 }
 
 static noinline void ks_put_bare(struct ks_conn *conn, u8 type)
@@ -637,22 +649,58 @@ static int ks_tx_step(struct ks_conn *conn)
 	}
 }
 
-/* Feed TCP until it is full, nothing is left, or it has been long. Return: true if tx_work has to go on. */
-static bool ks_tx_run(struct ks_conn *conn)
+/* This CPU's buffer, unless TCP has left something in the connection's own. */
+static struct ks_stage *ks_stage_take(struct ks_tx *tx)
+{
+	struct ks_stage *stage = this_cpu_ptr(ks_stages);
+
+	if (unlikely(tx->staged || stage->taken))
+		return NULL;
+	stage->taken = true;
+	tx->stage = stage->buf;
+	return stage;
+}
+
+static void ks_stage_return(struct ks_tx *tx, struct ks_stage *stage)
+{
+	if (unlikely(!stage))
+		return;
+	if (unlikely(tx->staged)) {
+		tx->staged -= tx->written;
+		memcpy(tx->held, tx->stage + tx->written, tx->staged);
+		tx->written = 0;
+	}
+	tx->stage = tx->held;
+	stage->taken = false;
+}
+
+static int ks_tx_steps(struct ks_conn *conn)
 {
 	u64 until = conn->tx.bytes + KS_TX_BUDGET;
 	int ret;
 
-	if (conn->state != KS_READY || test_bit(KS_DEAD, &conn->flags))
-		return false;
 	ks_tx_collect(conn);
 	do {
 		ret = ks_tx_step(conn);
-		if (ret == 1 && !llist_empty(&conn->tx.posted)) {
+		if (ret == 1 && !llist_empty(&conn->posted)) {
 			ks_tx_collect(conn);
 			ret = 0;
 		}
 	} while (!ret && conn->tx.bytes < until);
+	return ret;
+}
+
+/* Feed TCP until it is full, nothing is left, or it has been long. Return: true if tx_work has to go on. */
+static bool ks_tx_run(struct ks_conn *conn)
+{
+	struct ks_stage *stage;
+	int ret;
+
+	if (conn->state != KS_READY || test_bit(KS_DEAD, &conn->flags))
+		return false;
+	stage = ks_stage_take(&conn->tx);
+	ret = ks_tx_steps(conn);
+	ks_stage_return(&conn->tx, stage);
 	if (!ret)
 		return true;
 	if (ret < 0 && ret != -EAGAIN)

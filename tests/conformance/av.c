@@ -137,6 +137,7 @@ static void removal(struct test *t)
 static void insert_again(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
+	kfi_addr_t old = 0;
 	int i;
 
 	REQUIRE(t, p);
@@ -144,7 +145,11 @@ static void insert_again(struct test *t)
 		if (transfer(&p->a, &p->b, 500, i))
 			return;
 		REQUIRE_EQ(t, kfi_av_remove(p->a.av, &p->a.peer, 1, 0), 0);
+		/* The provider has been talking to it, and must not remember. */
+		EXPECT_EQ(t, kfi_send(p->a.ep, &old, 1, NULL, p->a.peer, NULL), -EINVAL);
+		old = p->a.peer;
 		REQUIRE(t, !node_insert(&p->a, &p->b, &p->a.peer));
+		EXPECT(t, p->a.peer != old);
 	}
 	still_works(p);
 }

@@ -521,6 +521,38 @@ static void several_peers(struct test *t)
 	}
 }
 
+/*
+ * Guests come, are answered, and go: more of them than a provider may be willing to know at once (tests/conformance/inside
+ * makes that few). Some stay in the host's address vector, and can still be named.
+ */
+static void come_and_go(struct test *t)
+{
+	struct node *host = test_new(t, struct node), *guest = test_new(t, struct node);
+	int i, n = t->w->quick ? 24 : 72;
+	kfi_addr_t first = KFI_ADDR_UNSPEC;
+	comp_t c;
+
+	REQUIRE(t, host && guest && !node_open_ep(t, host, 0, NULL));
+	for (i = 0; i < n && !t->failures; i++) {
+		REQUIRE(t, !node_open_ep(t, guest, 1, NULL));
+		REQUIRE(t, !node_insert(host, guest, &host->peer));
+		REQUIRE(t, !node_insert(guest, host, &guest->peer));
+		transfer(guest, host, 100, i);
+		transfer(host, guest, 200, i);
+		if (!i)
+			first = host->peer;
+		else if (i % 2)
+			EXPECT_EQ(t, kfi_av_remove(host->av, &host->peer, 1, 0), 0);
+		node_close(guest);
+	}
+	REQUIRE(t, !t->failures);
+	host->peer = first;
+	POST(t, kfi_send(host->ep, &i, 1, NULL, first, CTX(1)));
+	REQUIRE(t, !comp_wait_ms(t, host, host->txcq, &c, t->w->loss_ms, __FILE__, __LINE__));
+	EXPECT(t, c.op_context == CTX(1));
+	EXPECT(t, c.err == EHOSTUNREACH || c.err == ENOTCONN || c.err == ECONNREFUSED);
+}
+
 /* Both call each other first at the same time, again and again. */
 static void simultaneous(struct test *t)
 {
@@ -571,5 +603,6 @@ const struct test_case msg_cases[] = {
 	{ "msg.no_commit", T_REL, 0, C_MSG, no_commit },
 	{ "msg.several_peers", T_RDM | T_DGRAM, 0, C_MSG, several_peers },
 	{ "msg.simultaneous", T_RDM, 0, C_MSG, simultaneous },
+	{ "msg.come_and_go", T_RDM, 0, C_MSG, come_and_go },
 	{ }
 };

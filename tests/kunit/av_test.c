@@ -99,6 +99,42 @@ static void removal(struct kunit *test)
 	kfi_world_close(w);
 }
 
+static u32 told_index;
+static int told;
+
+static void note_removed(struct kfi_ep *ep, u32 index)
+{
+	told_index = index;
+	told++;
+}
+
+/* The provider of every endpoint in between join and leave, once per index, when its last use has gone. */
+static void removal_is_told(struct kunit *test)
+{
+	struct kfi_world *w = kfi_world_open(test, NULL);
+	kfi_addr_t other = kfi_world_peer(w, 4), h = kfi_world_peer(w, 5);
+	struct kfi_ep *ep = kunit_kzalloc(test, sizeof(*ep), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, ep);
+	kfi_world_peer(w, 5);
+	w->ops.addr_removed = note_removed;
+	ep->ops = &w->ops;
+	told = 0;
+	kfi_av_join(w->ep.av, ep);
+	KUNIT_EXPECT_PTR_EQ(test, w->ep.av, ep->av);
+	KUNIT_EXPECT_EQ(test, 0, kfi_av_remove(w->av, &h, 1, 0));
+	KUNIT_EXPECT_EQ(test, 0, told);
+	KUNIT_EXPECT_EQ(test, 0, kfi_av_remove(w->av, &h, 1, 0));
+	KUNIT_EXPECT_EQ(test, 1, told);
+	KUNIT_EXPECT_EQ(test, (u32)h, told_index);
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_av_remove(w->av, &h, 1, 0));
+	kfi_av_leave(w->ep.av, ep);
+	kfi_obj_put(kfi_av_obj(w->ep.av));
+	KUNIT_EXPECT_EQ(test, 0, kfi_av_remove(w->av, &other, 1, 0));
+	KUNIT_EXPECT_EQ(test, 1, told);
+	kfi_world_close(w);
+}
+
 static void removed_index_rests(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
@@ -371,6 +407,7 @@ static struct kunit_case av_cases[] = {
 	KUNIT_CASE(bad_addresses),
 	KUNIT_CASE(same_address_same_handle),
 	KUNIT_CASE(removal),
+	KUNIT_CASE(removal_is_told),
 	KUNIT_CASE(removed_index_rests),
 	KUNIT_CASE(receive_context_bits),
 	KUNIT_CASE(lookup_into_short_buffers),
