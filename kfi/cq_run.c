@@ -162,10 +162,12 @@ static void kfi_cq_tasklet(struct tasklet_struct *t)
 		tasklet_schedule(&cq->tasklet);
 }
 
+/* Where softirqs can be preempted there is no burst that has the CPU for itself: tasklets run the callbacks then. */
 void kfi_batch_begin(void)
 {
 	WARN_ON_ONCE(!in_softirq());
-	this_cpu_ptr(&kfi_batches)->depth++;
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		this_cpu_ptr(&kfi_batches)->depth++;
 }
 EXPORT_SYMBOL_GPL(kfi_batch_begin);
 
@@ -187,6 +189,8 @@ void kfi_batch_end(void)
 {
 	struct kfi_batch *batch = this_cpu_ptr(&kfi_batches);
 
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		return;
 	if (batch->depth == 1 && !list_empty(&batch->cqs))
 		kfi_batch_run(batch);
 	batch->depth--;

@@ -299,6 +299,18 @@ void ks_conn_start(struct ks_conn *conn)
 	ks_conn_queue(conn, &conn->watch_work, ks_watch_interval());
 }
 
+/* Who can't go on receiving has nothing to say, but says it: the peer may be waiting for what we were asked for. */
+static void ks_conn_show_life(struct ks_conn *conn)
+{
+	spin_lock_bh(&conn->lock);
+	conn->credit_due = true;
+	spin_unlock_bh(&conn->lock);
+	rcu_read_lock();
+	if (!test_bit(KS_DEAD, &conn->flags))
+		ks_tx_kick(conn);
+	rcu_read_unlock();
+}
+
 /*
  * TCP tells of peers that are dead. One that is alive, has been given receives, and sends nothing more would keep them for
  * ever: they can't be cancelled any more. It has as long as one whose machine is dead.
@@ -307,14 +319,18 @@ void ks_conn_watch(struct work_struct *work)
 {
 	struct ks_conn *conn = container_of(to_delayed_work(work), struct ks_conn, watch_work);
 	unsigned long patience = msecs_to_jiffies(ks_user_timeout_ms);
+	bool blocked = false;
 
 	if (test_bit(KS_FAILED, &conn->flags))
 		return;
 	if (ks_conn_lock(conn)) {
 		if (patience && ks_rx_owed(conn) && time_after(jiffies, READ_ONCE(conn->rx.heard) + patience))
 			ks_conn_fail(conn, -ETIMEDOUT);
+		blocked = conn->rx.at == KS_RX_BLOCKED;
 		ks_conn_unlock(conn);
 	}
+	if (blocked)
+		ks_conn_show_life(conn);
 	ks_conn_queue(conn, &conn->watch_work, ks_watch_interval());
 }
 

@@ -128,7 +128,6 @@ static void ks_grant_write(struct ks_inmsg *in)
 		return;
 	}
 	conn->rdv[slot] = in;
-	WRITE_ONCE(conn->rx.heard, jiffies);	/* its time begins now */
 	in->state = KS_IN_GRANTED;
 	in->answer.kind = KS_ANSWER_CTS;
 	in->answer.slot = slot;

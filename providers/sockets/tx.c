@@ -362,7 +362,9 @@ static void ks_put_verdict(struct ks_conn *conn, struct ks_answer *answer)
 	};
 
 	ks_put_frame(conn, &f);
-	if (answer->kind != KS_ANSWER_CTS)
+	if (answer->kind == KS_ANSWER_CTS)
+		WRITE_ONCE(conn->rx.heard, jiffies);	/* the peer's time begins now: ks_conn_watch() */
+	else
 		ks_answer_done(conn, answer);
 }
 
@@ -654,7 +656,8 @@ static struct ks_stage *ks_stage_take(struct ks_tx *tx)
 {
 	struct ks_stage *stage = this_cpu_ptr(ks_stages);
 
-	if (unlikely(tx->staged || stage->taken))
+	/* On a preemptible softirq the CPU's buffer would not be ours alone. */
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) || unlikely(tx->staged || stage->taken))
 		return NULL;
 	stage->taken = true;
 	tx->stage = stage->buf;

@@ -68,13 +68,13 @@ static unsigned int lost_ops = 10000;
 module_param(lost_ops, uint, 0444);
 MODULE_PARM_DESC(lost_ops, "operations outstanding or reposted when a peer is lost");
 
-static unsigned int script_ms = 60000;
+static unsigned int script_ms = 150000;
 module_param(script_ms, uint, 0444);
 MODULE_PARM_DESC(script_ms, "milliseconds that cases of the script wait for its doings");
 
 static const struct test_case *const suites[] = {
 	info_cases, lifetime_cases, av_cases, mr_cases, cq_cases, cq_wait_cases, eq_cases,
-	cntr_cases, cm_cases, msg_cases, tagged_cases, inject_cases, rma_cases,
+	cntr_cases, cm_cases, msg_cases, tagged_cases, sep_cases, inject_cases, rma_cases,
 	multirecv_cases, cancel_cases, errors_cases, flow_cases, peerloss_cases,
 	overwrite_cases, stress_cases, regress_cases, script_cases,
 };
