@@ -474,6 +474,8 @@ int kfi_av_addr(struct kfi_av *av, kfi_addr_t addr, void *buf);
 
 /** kfi_av_index() - the table index in a handle, without receive-context bits */
 u32 kfi_av_index(struct kfi_av *av, kfi_addr_t addr);
+/** kfi_av_rx_ctx() - the receive context in a handle */
+u32 kfi_av_rx_ctx(struct kfi_av *av, kfi_addr_t addr);
 
 /**
  * kfi_av_reverse() - the handle of an address, O(1)
@@ -633,6 +635,28 @@ static inline struct kfi_domain *kfi_to_domain(struct kfid_domain *fid)
 {
 	return container_of(fid, struct kfi_domain, fid);
 }
+
+/* ------------------------------------------------------------------ */
+/* Scalable endpoints						      */
+/* ------------------------------------------------------------------ */
+
+/*
+ * A provider that says so in domain_attr.max_ep_tx_ctx and max_ep_rx_ctx gets three more kinds of endpoints through ep_open,
+ * ep_enable, ep_stop and ep_close, told apart by fid.fid.fclass: a scalable endpoint (KFI_CLASS_SEP), which has the address and
+ * transfers nothing itself, and its contexts (KFI_CLASS_TX_CTX, KFI_CLASS_RX_CTX), which transfer in one direction each under
+ * the address of @kfi_ep.sep. Contexts are enabled after it and closed before it. Where a message goes is in the address
+ * handle: kfi_av_rx_ctx().
+ */
+
+/**
+ * kfi_ep_rx_ctx() - the receive context that a message for an address is for
+ * @ep: the endpoint that has the address
+ * @index: context that the sender names, not trusted
+ *
+ * Context: any but hard interrupt, under rcu_read_lock(); the context is there until the end of that, or longer if ep_stop
+ * waits for it. Return: a context of a scalable endpoint, another endpoint itself if @index is 0, or NULL.
+ */
+struct kfi_ep *kfi_ep_rx_ctx(struct kfi_ep *ep, u32 index);
 
 static inline struct kfi_ep *kfi_to_ep(struct kfid_ep *fid)
 {

@@ -283,6 +283,8 @@ struct kfi_match {
  * @match:	posted receives and unexpected messages
  * @info:	private copy of the info it was opened with
  * @connreq:	the request it will accept, or NULL
+ * @sep: context: the scalable endpoint that it is one of, else NULL; @ctx: its number, 0 for all others
+ * @ctxs:	scalable endpoint: its open contexts (kfi.ko's); @rx_ctxs: the receive contexts that are enabled, see kfi_ep_rx_ctx()
  * @space_fn: one-shot "there is room again" callback; @space_arg: its argument
  * @space_lock:	protects @space_fn, @space_arg; bottom halves off
  * @space:	waits on @tx_cq's behalf of @space_fn
@@ -327,6 +329,10 @@ struct kfi_ep {
 	struct list_head	av_entry;
 	struct kfi_info		*info;
 	struct kfi_connreq	*connreq;
+	struct kfi_ep		*sep;
+	u16			ctx;
+	struct xarray		ctxs;
+	struct xarray		rx_ctxs;
 	void			(*space_fn)(struct kfid_ep *ep, void *context);
 	void			*space_arg;
 	spinlock_t		space_lock;

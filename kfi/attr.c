@@ -408,13 +408,22 @@ static int settle_auth_key(u8 **key, size_t *size, const u8 *from, size_t from_s
 	return 0;
 }
 
+/* Who names receive contexts and not their number may open as many as there can be. */
+static size_t settle_ctx_cnt(const struct kfi_info *hints, size_t asked, size_t max)
+{
+	if (asked)
+		return asked;
+	return hints && hints->caps & KFI_NAMED_RX_CTX ? max_t(size_t, max, 1) : 1;
+}
+
 static int settle_ep(struct kfi_info *info, const struct kfi_info *hints)
 {
+	const struct kfi_domain_attr *dom = info->domain_attr;
 	const struct kfi_ep_attr *h = hints ? hints->ep_attr : NULL;
 	struct kfi_ep_attr *attr = info->ep_attr;
 
-	attr->tx_ctx_cnt = h && h->tx_ctx_cnt ? h->tx_ctx_cnt : 1;
-	attr->rx_ctx_cnt = h && h->rx_ctx_cnt ? h->rx_ctx_cnt : 1;
+	attr->tx_ctx_cnt = settle_ctx_cnt(hints, h ? h->tx_ctx_cnt : 0, dom->max_ep_tx_ctx);
+	attr->rx_ctx_cnt = settle_ctx_cnt(hints, h ? h->rx_ctx_cnt : 0, dom->max_ep_rx_ctx);
 	LIMITS_SETTLE(ep_limits, attr, h);
 	if (!h)
 		return 0;

@@ -62,6 +62,12 @@ u32 kfi_av_index(struct kfi_av *av, kfi_addr_t addr)
 }
 EXPORT_SYMBOL_GPL(kfi_av_index);
 
+u32 kfi_av_rx_ctx(struct kfi_av *av, kfi_addr_t addr)
+{
+	return av->rx_ctx_bits ? addr >> (64 - av->rx_ctx_bits) : 0;
+}
+EXPORT_SYMBOL_GPL(kfi_av_rx_ctx);
+
 int kfi_av_addr(struct kfi_av *av, kfi_addr_t addr, void *buf)
 {
 	struct av_entry *e;

@@ -234,6 +234,9 @@ int kfi_getname(kfid_t fid, void *addr, size_t *addrlen)
 		return -EINVAL;
 	switch (fid->fclass) {
 	case KFI_CLASS_EP:
+	case KFI_CLASS_SEP:
+	case KFI_CLASS_TX_CTX:
+	case KFI_CLASS_RX_CTX:
 		return give_name(name, ep_name(container_of(fid, struct kfi_ep, fid.fid), name), addr, addrlen);
 	case KFI_CLASS_PEP:
 		return give_name(name, pep_name(container_of(fid, struct kfi_pep, fid.fid), name), addr, addrlen);
@@ -279,6 +282,7 @@ int kfi_setname(kfid_t fid, void *addr, size_t addrlen)
 		return -EINVAL;
 	switch (fid->fclass) {
 	case KFI_CLASS_EP:
+	case KFI_CLASS_SEP:
 		return ep_set_name(container_of(fid, struct kfi_ep, fid.fid), addr, addrlen);
 	case KFI_CLASS_PEP:
 		return pep_set_name(container_of(fid, struct kfi_pep, fid.fid), addr, addrlen);

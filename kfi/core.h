@@ -25,7 +25,7 @@ struct kfi_fid_class {
 
 extern const struct kfi_fid_class kfi_fabric_class;	/* fabric.c */
 extern const struct kfi_fid_class kfi_domain_class;	/* domain.c */
-extern const struct kfi_fid_class kfi_ep_class;		/* ep.c */
+extern const struct kfi_fid_class kfi_ep_class;		/* ep.c, and with contexts ctx.c */
 extern const struct kfi_fid_class kfi_pep_class;	/* pep.c */
 extern const struct kfi_fid_class kfi_cq_class;		/* cq.c */
 extern const struct kfi_fid_class kfi_eq_class;		/* eq.c */
@@ -53,6 +53,20 @@ static inline void kfi_obj_put(struct kfi_obj *obj)
 static inline bool kfi_obj_retire(struct kfi_obj *obj)
 {
 	return atomic_cmpxchg(&obj->users, 0, -(1 << 30)) == 0;
+}
+
+/* An endpoint of any kind, by its handle; NULL: it is something else. */
+static inline struct kfi_ep *kfi_fid_ep(struct kfid *fid)
+{
+	switch (fid ? fid->fclass : KFI_CLASS_UNSPEC) {
+	case KFI_CLASS_EP:
+	case KFI_CLASS_SEP:
+	case KFI_CLASS_TX_CTX:
+	case KFI_CLASS_RX_CTX:
+		return container_of(fid, struct kfi_ep, fid.fid);
+	default:
+		return NULL;
+	}
 }
 
 /* ---- provider.c, fabric.c, domain.c, netlink.c (discovery and registry) ---- */

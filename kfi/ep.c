@@ -44,7 +44,7 @@ static u64 ep_levels(u64 levels)
 	return levels | KFI_INJECT_COMPLETE;
 }
 
-static int ep_check_info(const struct kfi_info *info)
+int kfi_ep_check_info(const struct kfi_info *info)
 {
 	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr)
 		return -EINVAL;
@@ -63,10 +63,25 @@ static int ep_check_info(const struct kfi_info *info)
 	return 0;
 }
 
+/* Of what a scalable endpoint can do, each context does a half, and it nothing itself. */
+static u64 ep_class_caps(u64 caps, size_t fclass)
+{
+	switch (fclass) {
+	case KFI_CLASS_SEP:
+		return 0;
+	case KFI_CLASS_TX_CTX:
+		return caps & ~(KFI_RECV | KFI_REMOTE_READ | KFI_REMOTE_WRITE);
+	case KFI_CLASS_RX_CTX:
+		return caps & ~(KFI_SEND | KFI_READ | KFI_WRITE);
+	default:
+		return caps;
+	}
+}
+
 static void ep_set_info(struct kfi_ep *ep, const struct kfi_info *info)
 {
 	ep->type = info->ep_attr->type;
-	ep->caps = ep_caps(info->caps);
+	ep->caps = ep_class_caps(ep_caps(info->caps), ep->fid.fid.fclass);
 	ep->tx_flags = info->tx_attr->op_flags;
 	ep->rx_flags = info->rx_attr->op_flags;
 	ep->tx_levels = info->tx_attr->op_flags & KFI_LEVELS;
@@ -78,9 +93,14 @@ static void ep_set_info(struct kfi_ep *ep, const struct kfi_info *info)
 
 static int ep_alloc_pools(struct kfi_ep *ep, const struct kfi_info *info)
 {
+	size_t fclass = ep->fid.fid.fclass;
 	u32 tx = info->tx_attr->size ?: EP_TX_SIZE, rx = info->rx_attr->size ?: EP_RX_SIZE;
 	int ret;
 
+	if (fclass == KFI_CLASS_SEP || fclass == KFI_CLASS_RX_CTX)
+		tx = 1;
+	if (fclass == KFI_CLASS_SEP || fclass == KFI_CLASS_TX_CTX)
+		rx = 1;
 	ep->stats = alloc_percpu(struct kfi_stats);
 	if (!ep->stats)
 		return -ENOMEM;
@@ -94,9 +114,10 @@ static int ep_alloc_pools(struct kfi_ep *ep, const struct kfi_info *info)
 	return kfi_match_init(&ep->match, rx);
 }
 
-/* Undoes as much of make_ep() as there is. */
-static void free_ep(struct kfi_ep *ep)
+void kfi_ep_free(struct kfi_ep *ep)
 {
+	xa_destroy(&ep->ctxs);
+	xa_destroy(&ep->rx_ctxs);
 	if (ep->match.exact)
 		kfi_match_exit(&ep->match);
 	kfi_pool_exit(&ep->rx);
@@ -107,7 +128,7 @@ static void free_ep(struct kfi_ep *ep)
 	kvfree(ep);
 }
 
-static struct kfi_ep *make_ep(struct kfi_domain *domain, const struct kfi_info *info, void *context)
+struct kfi_ep *kfi_ep_make(struct kfi_domain *domain, const struct kfi_info *info, size_t fclass, void *context)
 {
 	const struct kfi_prov_ops *ops = domain->fabric->prov->ops;
 	struct kfi_ep *ep;
@@ -115,11 +136,13 @@ static struct kfi_ep *make_ep(struct kfi_domain *domain, const struct kfi_info *
 	ep = kvzalloc_node(max(sizeof(*ep), ops->ep_size), GFP_KERNEL, domain->limits.numa_node);
 	if (!ep)
 		return NULL;
-	ep->fid.fid.fclass = KFI_CLASS_EP;
+	ep->fid.fid.fclass = fclass;
 	ep->fid.fid.context = context;
 	ep->domain = domain;
 	ep->ops = ops;
 	ep->state = KFI_EP_IDLE;
+	xa_init(&ep->ctxs);
+	xa_init(&ep->rx_ctxs);
 	mutex_init(&ep->lock);
 	init_waitqueue_head(&ep->drained);
 	kfi_ep_space_init(ep);
@@ -127,14 +150,14 @@ static struct kfi_ep *make_ep(struct kfi_domain *domain, const struct kfi_info *
 	ep_set_info(ep, info);
 	ep->info = kfi_info_copy(info);
 	if (!ep->info || ep_alloc_pools(ep, info)) {
-		free_ep(ep);
+		kfi_ep_free(ep);
 		return NULL;
 	}
 	return ep;
 }
 
 /* Under the domain's lock the namespace can't go, and when it goes the endpoint is found. */
-static int open_ep(struct kfi_domain *domain, struct kfi_ep *ep)
+int kfi_ep_open(struct kfi_domain *domain, struct kfi_ep *ep)
 {
 	int ret = -ENODEV;
 
@@ -168,16 +191,16 @@ int kfi_endpoint(struct kfid_domain *domain_fid, struct kfi_info *info, struct k
 	int ret;
 
 	might_sleep();
-	ret = ep_check_info(info);
+	ret = kfi_ep_check_info(info);
 	if (ret)
 		return ret;
-	ep = make_ep(domain, info, context);
+	ep = kfi_ep_make(domain, info, KFI_CLASS_EP, context);
 	if (!ep)
 		return -ENOMEM;
 	ret = ep_take_connreq(ep, info);
 	if (ret)
 		goto free;
-	ret = open_ep(domain, ep);
+	ret = kfi_ep_open(domain, ep);
 	if (ret)
 		goto put_back;
 	*ep_fid = &ep->fid;
@@ -187,7 +210,7 @@ put_back:
 	if (ep->connreq && !kfi_connreq_put_back(ep->connreq))
 		kfi_ep_reject(ep);
 free:
-	free_ep(ep);
+	kfi_ep_free(ep);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(kfi_endpoint);
@@ -203,13 +226,14 @@ int kfi_ep_enable(struct kfi_ep *ep)
 		return -ENODEV;
 	if (ep->state != KFI_EP_IDLE)
 		return -EINVAL;
-	ret = kfi_ep_check_bound(ep);
+	ret = kfi_ctx_check_enable(ep) ?: kfi_ep_check_bound(ep);
 	if (ret)
 		return ret;
 	ret = ep->ops->ep_enable ? ep->ops->ep_enable(ep) : 0;
 	if (ret)
 		return ret;
 	kfi_ep_move(ep, KFI_EP_ENABLED);
+	kfi_ctx_publish(ep);
 	return 0;
 }
 
@@ -220,6 +244,7 @@ static void ep_stop(struct kfi_ep *ep, int err)
 	lockdep_assert_held(&ep->lock);
 	if (kfi_ep_move(ep, KFI_EP_DEAD) < 0)
 		return;
+	kfi_ctx_unpublish(ep);
 	synchronize_rcu_expedited();	/* posts that were allowed have been made */
 	ep->ops->ep_stop(ep, err);
 	kfi_match_close(ep, err);
@@ -293,7 +318,8 @@ static int close_ep(struct kfid *fid)
 		kfi_av_leave(ep->av, ep);
 	ep->ops->ep_close(ep);
 	kfi_ep_unbind(ep);
-	free_ep(ep);
+	kfi_ctx_leave(ep);
+	kfi_ep_free(ep);
 	kfi_obj_put(&domain->obj);
 	return 0;
 }
@@ -304,35 +330,3 @@ const struct kfi_fid_class kfi_ep_class = {
 	.bind = kfi_ep_bind_fid,
 	.control = kfi_ep_control,
 };
-
-/* ---- contexts of scalable endpoints, shared contexts: not yet ---- */
-
-int kfi_scalable_ep(struct kfid_domain *domain, struct kfi_info *info, struct kfid_ep **sep, void *context)
-{
-	return -EOPNOTSUPP;
-}
-EXPORT_SYMBOL_GPL(kfi_scalable_ep);
-
-int kfi_tx_context(struct kfid_ep *ep, int idx, struct kfi_tx_attr *attr, struct kfid_ep **tx_ep, void *context)
-{
-	return -EOPNOTSUPP;
-}
-EXPORT_SYMBOL_GPL(kfi_tx_context);
-
-int kfi_rx_context(struct kfid_ep *ep, int idx, struct kfi_rx_attr *attr, struct kfid_ep **rx_ep, void *context)
-{
-	return -EOPNOTSUPP;
-}
-EXPORT_SYMBOL_GPL(kfi_rx_context);
-
-int kfi_stx_context(struct kfid_domain *domain, struct kfi_tx_attr *attr, struct kfid_stx **stx, void *context)
-{
-	return -EOPNOTSUPP;
-}
-EXPORT_SYMBOL_GPL(kfi_stx_context);
-
-int kfi_srx_context(struct kfid_domain *domain, struct kfi_rx_attr *attr, struct kfid_ep **rx_ep, void *context)
-{
-	return -EOPNOTSUPP;
-}
-EXPORT_SYMBOL_GPL(kfi_srx_context);

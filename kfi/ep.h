@@ -20,8 +20,25 @@ int kfi_ep_move(struct kfi_ep *ep, int to);
 
 /* ep.c */
 
+/* Can an endpoint be what @info says? 0 or -EINVAL. */
+int kfi_ep_check_info(const struct kfi_info *info);
+/* An endpoint of a class, not open yet; NULL: no memory. */
+struct kfi_ep *kfi_ep_make(struct kfi_domain *domain, const struct kfi_info *info, size_t fclass, void *context);
+void kfi_ep_free(struct kfi_ep *ep);
+/* Hand it to the provider, and list it in the domain. On failure it is still only made. */
+int kfi_ep_open(struct kfi_domain *domain, struct kfi_ep *ep);
 /* Enable; ep->lock is held. */
 int kfi_ep_enable(struct kfi_ep *ep);
+
+/* ctx.c: nothing to be done for endpoints that are no contexts */
+
+/* May it be enabled? Takes over the vector of its scalable endpoint. 0, -KFI_EOPBADSTATE, -ENODEV. */
+int kfi_ctx_check_enable(struct kfi_ep *ep);
+/* From then on peers find a receive context; and from then on they don't, after a grace period. */
+void kfi_ctx_publish(struct kfi_ep *ep);
+void kfi_ctx_unpublish(struct kfi_ep *ep);
+/* Its number is free again. */
+void kfi_ctx_leave(struct kfi_ep *ep);
 
 /* ep_bind.c */
 

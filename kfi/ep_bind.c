@@ -19,24 +19,43 @@ static const u64 ep_cntr_flags[KFI_CNTR_DIRS] = {
 
 #define EP_CNTR_FLAGS	(KFI_SEND | KFI_RECV | KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE)
 
+/* The direction of a context need not be said, and can't be another. */
+static u64 ep_directions(const struct kfi_ep *ep, u64 flags)
+{
+	u64 has = KFI_TRANSMIT | KFI_RECV;
+
+	switch (ep->fid.fid.fclass) {
+	case KFI_CLASS_SEP:
+		return 0;
+	case KFI_CLASS_TX_CTX:
+		has = KFI_TRANSMIT;
+		break;
+	case KFI_CLASS_RX_CTX:
+		has = KFI_RECV;
+		break;
+	default:
+		return flags & has;
+	}
+	return flags & (KFI_TRANSMIT | KFI_RECV) & ~has ? 0 : has;
+}
+
 static int ep_bind_cq(struct kfi_ep *ep, struct kfi_cq *cq, u64 flags)
 {
 	bool selective = flags & KFI_SELECTIVE_COMPLETION;
+	u64 dir = ep_directions(ep, flags);
 
 	if (flags & ~(KFI_TRANSMIT | KFI_RECV | KFI_SELECTIVE_COMPLETION))
 		return -KFI_EBADFLAGS;
 	if (cq->domain != ep->domain)
 		return -KFI_EDOMAIN;
-	if (!(flags & (KFI_TRANSMIT | KFI_RECV)))
+	if (!dir || ((dir & KFI_TRANSMIT) && ep->tx_cq) || ((dir & KFI_RECV) && ep->rx_cq))
 		return -EINVAL;
-	if (((flags & KFI_TRANSMIT) && ep->tx_cq) || ((flags & KFI_RECV) && ep->rx_cq))
-		return -EINVAL;
-	if (flags & KFI_TRANSMIT) {
+	if (dir & KFI_TRANSMIT) {
 		kfi_obj_get(&cq->obj);
 		ep->tx_selective = selective;
 		ep->tx_cq = cq;
 	}
-	if (flags & KFI_RECV) {
+	if (dir & KFI_RECV) {
 		kfi_obj_get(&cq->obj);
 		ep->rx_selective = selective;
 		ep->rx_cq = cq;
@@ -63,8 +82,8 @@ static int ep_bind_av(struct kfi_ep *ep, struct kfi_av *av, u64 flags)
 		return -KFI_EBADFLAGS;
 	if (av->domain != ep->domain)
 		return -KFI_EDOMAIN;
-	if (ep->av || ep->type == KFI_EP_MSG)
-		return -EINVAL;
+	if (ep->av || ep->type == KFI_EP_MSG || ep->sep)
+		return -EINVAL;	/* a context has its scalable endpoint's */
 	kfi_av_join(av, ep);
 	return 0;
 }

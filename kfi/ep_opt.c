@@ -36,21 +36,16 @@ static int ep_get_size(const struct kfi_ep *ep, int optname, size_t *value)
 	}
 }
 
-static bool is_ep(const struct kfid *fid)
-{
-	return fid && fid->fclass == KFI_CLASS_EP;
-}
-
 int kfi_getopt(struct kfid *fid, int level, int optname, void *optval, size_t *optlen)
 {
 	size_t value, room;
 	int ret;
 
-	if (!is_ep(fid) || !optval || !optlen)
+	if (!kfi_fid_ep(fid) || !optval || !optlen)
 		return -EINVAL;
 	if (level != KFI_OPT_ENDPOINT)
 		return -ENOPROTOOPT;
-	ret = ep_get_size(container_of(fid, struct kfi_ep, fid.fid), optname, &value);
+	ret = ep_get_size(kfi_fid_ep(fid), optname, &value);
 	if (ret)
 		return ret;
 	room = *optlen;
@@ -64,17 +59,16 @@ EXPORT_SYMBOL_GPL(kfi_getopt);
 
 int kfi_setopt(struct kfid *fid, int level, int optname, const void *optval, size_t optlen)
 {
-	struct kfi_ep *ep;
+	struct kfi_ep *ep = kfi_fid_ep(fid);
 	size_t value;
 
-	if (!is_ep(fid) || !optval)
+	if (!ep || !optval)
 		return -EINVAL;
 	if (level != KFI_OPT_ENDPOINT || optname != KFI_OPT_MIN_MULTI_RECV)
 		return -ENOPROTOOPT;
 	if (optlen != sizeof(value))
 		return -EINVAL;
 	memcpy(&value, optval, sizeof(value));
-	ep = container_of(fid, struct kfi_ep, fid.fid);
 	WRITE_ONCE(ep->min_multi_recv, value);
 	return 0;
 }

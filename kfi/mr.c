@@ -411,6 +411,8 @@ static int mr_bind(struct kfid *fid, struct kfid *bfid, u64 flags)
 
 	switch (bfid->fclass) {
 	case KFI_CLASS_EP:
+	case KFI_CLASS_SEP:
+	case KFI_CLASS_RX_CTX:
 		return mr_bind_ep(mr, container_of(bfid, struct kfi_ep, fid.fid), flags);
 	case KFI_CLASS_CNTR:
 		return mr_bind_cntr(mr, container_of(bfid, struct kfi_cntr, fid.fid), flags);
@@ -489,7 +491,7 @@ struct kfi_mr *kfi_mr_find(struct kfi_ep *ep, u64 key)
 	if (!mr)
 		return NULL;
 	only = READ_ONCE(mr->ep);
-	return only && only != ep ? NULL : mr;
+	return only && only != ep && only != ep->sep ? NULL : mr;
 }
 
 /* In range and within rights? A wrapped subtraction fails the first comparison. */

@@ -319,12 +319,11 @@ static int cancel_rx(struct kfi_ep *ep, void *context)
 
 ssize_t kfi_cancel(struct kfid *fid, void *context)
 {
-	struct kfi_ep *ep;
+	struct kfi_ep *ep = kfi_fid_ep(fid);
 	int ret;
 
-	if (!fid || fid->fclass != KFI_CLASS_EP)
+	if (!ep)
 		return -EINVAL;
-	ep = container_of(fid, struct kfi_ep, fid.fid);
 	rcu_read_lock();
 	if (READ_ONCE(ep->state) == KFI_EP_IDLE || READ_ONCE(ep->state) == KFI_EP_DEAD)
 		ret = -ENOENT;

@@ -314,7 +314,7 @@ static void loop_tell_peer(struct loop_ep *le)
 
 	if (!le->peer_id)
 		return;
-	peer = loop_ep_get(le->ln, le->peer_id);
+	peer = loop_ep_get(le->ln, le->peer_id, 0);
 	if (!peer)
 		return;
 	spin_lock_bh(&peer->lock);

@@ -31,6 +31,10 @@ int loop_ep_open(struct kfi_ep *ep)
 	INIT_WORK(&le->retry, loop_retry);
 	INIT_WORK(&le->cm_work, loop_cm_work);
 	le->err = -ENOTCONN;
+	if (ep->sep) {	/* a context goes by the number of its scalable endpoint */
+		le->id = to_loop_ep(ep->sep)->id;
+		return 0;
+	}
 	le->id = loop_wanted_id(ep);
 	if (le->id && !loop_addr_ok(le->id))
 		return -EINVAL;
@@ -46,6 +50,8 @@ int loop_ep_enable(struct kfi_ep *ep)
 		WRITE_ONCE(le->up, true);
 		spin_unlock_bh(&le->lock);
 	}
+	if (ep->sep)
+		return 0;
 	/* The entry is reserved: this allocates nothing and cannot fail. */
 	return xa_err(xa_store(&le->ln->eps, le->id, le, GFP_KERNEL));
 }
@@ -67,6 +73,8 @@ int loop_setname(struct kfi_ep *ep, const void *addr, size_t len)
 
 	if (len != sizeof(*a) || !loop_addr_ok(a->id))
 		return -EINVAL;
+	if (!xa_empty(&ep->ctxs))
+		return -EBUSY;	/* they have it too */
 	id = a->id;
 	if (id == le->id)
 		return 0;
@@ -80,14 +88,15 @@ int loop_setname(struct kfi_ep *ep, const void *addr, size_t len)
 
 /* ---- look-up ---- */
 
-struct loop_ep *loop_ep_get(struct loop_net *ln, u64 id)
+struct loop_ep *loop_ep_get(struct loop_net *ln, u64 id, u32 rx_ctx)
 {
 	struct loop_ep *le;
+	struct kfi_ep *to;
 
 	rcu_read_lock();
 	le = xa_load(&ln->eps, id);
-	if (le && !refcount_inc_not_zero(&le->users))
-		le = NULL;
+	to = le ? kfi_ep_rx_ctx(&le->ep, rx_ctx) : NULL;
+	le = to && refcount_inc_not_zero(&to_loop_ep(to)->users) ? to_loop_ep(to) : NULL;
 	rcu_read_unlock();
 	return le;
 }
@@ -154,7 +163,8 @@ void loop_ep_stop(struct kfi_ep *ep, int err)
 	struct loop_ep *le = to_loop_ep(ep);
 
 	loop_cm_stop(le);
-	xa_erase(&le->ln->eps, le->id);
+	if (!ep->sep)
+		xa_erase(&le->ln->eps, le->id);
 	loop_ep_down(le, err);
 	loop_wait_unpinned(&le->users);
 }

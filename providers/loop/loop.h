@@ -41,6 +41,7 @@ struct kfi_loop_addr {
 enum {
 	LOOP_MAX_MSG	= 64 << 20,	/* bytes */
 	LOOP_QUEUE	= 1024,		/* operations per direction */
+	LOOP_CTX	= 256,		/* contexts per direction */
 	LOOP_IOV	= 256,		/* segments, local or remote */
 	LOOP_INJECT	= 512,		/* bytes */
 	LOOP_CHUNK	= 64 << 10,	/* bytes of a region touched before asking again whether it lives */
@@ -65,7 +66,7 @@ struct loop_net {
  * struct loop_ep - an endpoint
  * @ep:		common part
  * @ln:		its namespace's loop; valid until the endpoint is stopped
- * @id:		its number, fixed once enabled
+ * @id:		its number, fixed once enabled; a context has its scalable endpoint's
  * @peer_id:	MSG: number of the peer, set before @up
  * @peer_name:	MSG: the name by which the consumer knows it: to the initiator that of the listener
  * @users:	pins; one is the endpoint's own until it is stopped
@@ -189,7 +190,8 @@ void loop_ep_stop(struct kfi_ep *ep, int err);
 void loop_ep_close(struct kfi_ep *ep);
 int loop_getname(struct kfi_ep *ep, void *addr);
 int loop_setname(struct kfi_ep *ep, const void *addr, size_t len);
-struct loop_ep *loop_ep_get(struct loop_net *ln, u64 id);
+/* The endpoint with this number, or that receive context of it, pinned; NULL: there is none. */
+struct loop_ep *loop_ep_get(struct loop_net *ln, u64 id, u32 rx_ctx);
 void loop_ep_put(struct loop_ep *le);
 /* No more sending; ends all own operations with @err before it returns. May be called again. May sleep. */
 void loop_ep_down(struct loop_ep *le, int err);

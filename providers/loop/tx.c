@@ -191,9 +191,9 @@ bool loop_perform(struct loop_ep *to, struct loop_op *p)
 }
 
 /* The peer, pinned. */
-static struct loop_ep *loop_peer(struct loop_ep *from, u64 id)
+static struct loop_ep *loop_peer(struct loop_ep *from, u64 id, u32 rx_ctx)
 {
-	struct loop_ep *to = loop_ep_get(from->ln, id);
+	struct loop_ep *to = loop_ep_get(from->ln, id, rx_ctx);
 
 	if (!to)
 		return NULL;
@@ -205,7 +205,7 @@ static struct loop_ep *loop_peer(struct loop_ep *from, u64 id)
 }
 
 /* What can be told from the operation alone. */
-static int loop_tx_check(struct loop_ep *from, struct kfi_oper *op, u64 *id)
+static int loop_tx_check(struct loop_ep *from, struct kfi_oper *op, u64 *id, u32 *rx_ctx)
 {
 	u8 addr[KFI_ADDR_MAX] __aligned(8);
 	int len;
@@ -215,12 +215,14 @@ static int loop_tx_check(struct loop_ep *from, struct kfi_oper *op, u64 *id)
 	if ((op->flags & KFI_COMMIT_COMPLETE) && op->code != KFI_OPC_WRITE && op->code != KFI_OPC_FLUSH)
 		return -EOPNOTSUPP;
 	*id = from->peer_id;
+	*rx_ctx = 0;
 	if (from->ep.type == KFI_EP_MSG)
 		return 0;
 	len = kfi_av_addr(from->ep.av, op->addr, addr);
 	if (len < 0)
 		return len;
 	*id = ((struct kfi_loop_addr *)addr)->id;
+	*rx_ctx = kfi_av_rx_ctx(from->ep.av, op->addr);
 	return 0;
 }
 
@@ -228,16 +230,17 @@ int loop_tx(struct kfi_ep *ep, struct kfi_oper *op)
 {
 	struct loop_ep *from = to_loop_ep(ep), *to;
 	struct loop_op *p = op->priv;
+	u32 rx_ctx;
 	u64 id;
 	int err;
 
-	err = loop_tx_check(from, op, &id) ?: loop_tx_begin(from);
+	err = loop_tx_check(from, op, &id, &rx_ctx) ?: loop_tx_begin(from);
 	if (err)
 		return err;
 	p->op = op;
 	p->mr = NULL;
 	p->killed = false;
-	to = loop_peer(from, id);
+	to = loop_peer(from, id, rx_ctx);
 	if (!to) {
 		loop_tx_end(p, ep->type == KFI_EP_MSG ? -ENOTCONN : -EHOSTUNREACH);
 		return 0;

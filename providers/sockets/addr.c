@@ -212,7 +212,7 @@ static struct ks_locals *ks_locals_get(struct net *net)
 #define KS_RMA_CAPS	(KFI_RMA | KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE)
 #define KS_COMM_CAPS	(KFI_LOCAL_COMM | KFI_REMOTE_COMM)
 #define KS_MSG_CAPS	(KFI_MSG | KFI_TAGGED | KS_DIR_CAPS | KS_RMA_CAPS | KFI_RMA_EVENT | KFI_MULTI_RECV | KS_COMM_CAPS)
-#define KS_RDM_CAPS	(KS_MSG_CAPS | KFI_SOURCE | KFI_DIRECTED_RECV | KFI_TAGGED_RMA)
+#define KS_RDM_CAPS	(KS_MSG_CAPS | KFI_SOURCE | KFI_DIRECTED_RECV | KFI_TAGGED_RMA | KFI_NAMED_RX_CTX)
 #define KS_DGRAM_CAPS	(KFI_MSG | KS_DIR_CAPS | KFI_SOURCE | KFI_MULTI_RECV | KS_COMM_CAPS)
 #define KS_OP_FLAGS	(KFI_COMPLETION | KFI_INJECT | KFI_REMOTE_CQ_DATA | KFI_MULTI_RECV)
 /*
@@ -290,8 +290,8 @@ static void ks_offer_domain(struct kfi_info *info, const struct kfi_query *q, st
 		.ep_cnt = 65536,
 		.tx_ctx_cnt = 65536,
 		.rx_ctx_cnt = 65536,
-		.max_ep_tx_ctx = 1,
-		.max_ep_rx_ctx = 1,
+		.max_ep_tx_ctx = KS_CTX_MAX,
+		.max_ep_rx_ctx = KS_CTX_MAX,
 		.cntr_cnt = 65536,
 		.mr_iov_limit = 1024,
 		.caps = KS_COMM_CAPS,

@@ -29,13 +29,24 @@ int ks_ep_open(struct kfi_ep *ep)
 	INIT_LIST_HEAD(&sep->conns);
 	INIT_WORK(&sep->accept, ks_ep_accept_work);
 	init_waitqueue_head(&sep->idle);
-	return ks_addr_local(ep->info, &sep->addr);
+	return ep->sep ? 0 : ks_addr_local(ep->info, &sep->addr);
+}
+
+/* A context goes by the name of its scalable endpoint, which listens for it: ks_rdm_adopt(). */
+static void ks_ctx_enable(struct ks_ep *sep, const struct ks_ep *top)
+{
+	sep->addr = top->addr;
+	sep->incarnation = top->incarnation;
 }
 
 int ks_ep_enable(struct kfi_ep *ep)
 {
 	struct ks_ep *sep = to_ks_ep(ep);
 
+	if (ep->sep) {
+		ks_ctx_enable(sep, to_ks_ep(ep->sep));
+		return 0;
+	}
 	do {
 		sep->incarnation = get_random_u64();
 	} while (!sep->incarnation);
@@ -90,7 +101,7 @@ void ks_ep_close(struct kfi_ep *ep)
 
 int ks_ep_getname(struct kfi_ep *ep, void *addr)
 {
-	struct ks_ep *sep = to_ks_ep(ep);
+	struct ks_ep *sep = to_ks_ep(ep->sep ?: ep);
 	size_t len = ks_addrlen(sep->addr.sa.sa_family);
 
 	memcpy(addr, &sep->addr, len);

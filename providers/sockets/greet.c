@@ -48,6 +48,8 @@ static struct skw_greeting ks_greeting(const struct ks_conn *conn, u8 kind, u64 
 		.window_tag = ks_window,
 		.requests = ks_requests,
 		.eager = ks_eager_size,
+		.src_ctx = conn->dialed ? ks_src_ctx(conn->sep) : 0,
+		.dst_ctx = conn->dialed && conn->peer ? max(conn->peer->lane, 0) : 0,
 	};
 }
 
@@ -145,6 +147,8 @@ static int ks_greet_asked(struct ks_conn *conn)
 		ks_addr_set_port(&conn->name, cpu_to_be16(g->port));
 		return ks_rdm_admit(conn, g);
 	}
+	if (g->src_ctx || g->dst_ctx)
+		return -EPROTO;
 	return ks_greet_request(conn);
 }
 

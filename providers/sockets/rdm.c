@@ -13,17 +13,17 @@
 
 #define KS_REDIAL_MS	50	/* after a lost simultaneous call, if the winner's never came */
 
-static struct ks_peer *ks_peer_lookup(struct ks_ep *sep, const union ks_addr *addr)
+static struct ks_peer *ks_peer_lookup(struct ks_ep *sep, const union ks_addr *addr, int lane)
 {
 	struct ks_peer *peer;
 
 	list_for_each_entry(peer, &sep->peer_list, entry)
-		if (ks_addr_equal(&peer->addr, addr))
+		if (peer->lane == lane && ks_addr_equal(&peer->addr, addr))
 			return peer;
 	return NULL;
 }
 
-static struct ks_peer *ks_peer_new(struct ks_ep *sep, const union ks_addr *addr)
+static struct ks_peer *ks_peer_new(struct ks_ep *sep, const union ks_addr *addr, int lane)
 {
 	struct ks_peer *peer = kzalloc(sizeof(*peer), GFP_ATOMIC | __GFP_NOWARN);
 
@@ -31,7 +31,8 @@ static struct ks_peer *ks_peer_new(struct ks_ep *sep, const union ks_addr *addr)
 		return NULL;
 	peer->sep = sep;
 	peer->addr = *addr;
-	peer->index = U32_MAX;
+	peer->lane = lane;
+	peer->key = ULONG_MAX;
 	spin_lock_init(&peer->lock);
 	INIT_LIST_HEAD(&peer->pending);
 	INIT_DELAYED_WORK(&peer->dial, ks_peer_dial_work);
@@ -41,9 +42,11 @@ static struct ks_peer *ks_peer_new(struct ks_ep *sep, const union ks_addr *addr)
 static void ks_peer_uncache(struct ks_ep *sep, struct ks_peer *peer)
 {
 	lockdep_assert_held(&sep->lock);
-	if (peer->index != U32_MAX)
-		xa_erase(&sep->peers, peer->index);
-	peer->index = U32_MAX;
+	if (peer->key == ULONG_MAX)
+		return;
+	xa_erase(&sep->peers, peer->key);
+	sep->nlanes -= peer->lane > 0;
+	peer->key = ULONG_MAX;
 }
 
 /*
@@ -55,12 +58,14 @@ static bool ks_peer_forget(struct ks_ep *sep, struct ks_peer *peer)
 	lockdep_assert_held(&sep->lock);
 	if (atomic_read(&peer->users))
 		return false;
-	spin_lock(&peer->lock);
-	peer->gone = list_empty(&peer->pending);
+	spin_lock(&peer->lock);		/* whoever parks something here counts its dial under it */
+	if (!atomic_read(&peer->users) && list_empty(&peer->pending)) {
+		ks_peer_uncache(sep, peer);
+		peer->gone = true;
+	}
 	spin_unlock(&peer->lock);
 	if (!peer->gone)
 		return false;
-	ks_peer_uncache(sep, peer);
 	list_del(&peer->entry);
 	sep->npeers--;
 	kfree_rcu(peer, rcu);
@@ -84,12 +89,12 @@ static bool ks_peer_room(struct ks_ep *sep)
  * The peer with this address. Slow path: the data path finds it by AV index. An inbound one is counted as a connection's.
  * Inside rcu_read_lock(). NULL: not there and not to be created, no memory, too many, or the endpoint stops.
  */
-static struct ks_peer *ks_peer_find(struct ks_ep *sep, const union ks_addr *addr, bool inbound)
+static struct ks_peer *ks_peer_find(struct ks_ep *sep, const union ks_addr *addr, int lane, bool inbound)
 {
-	struct ks_peer *peer, *fresh = ks_peer_new(sep, addr);
+	struct ks_peer *peer, *fresh = ks_peer_new(sep, addr, lane);
 
 	spin_lock_bh(&sep->lock);
-	peer = ks_peer_lookup(sep, addr);
+	peer = ks_peer_lookup(sep, addr, lane);
 	if (!peer && fresh && !sep->stopping && (!inbound || ks_peer_room(sep))) {
 		list_add_tail(&fresh->entry, &sep->peer_list);
 		sep->npeers++;
@@ -135,35 +140,52 @@ static int ks_peer_park(struct ks_peer *peer, struct kfi_oper *op)
 	return ret;
 }
 
+/* Of a handle. False: a long has no room for both index and context, and the peer is looked up by name each time. */
+static bool ks_peer_key(struct kfi_av *av, kfi_addr_t addr, unsigned long *key)
+{
+	u64 rx_ctx = kfi_av_rx_ctx(av, addr);
+
+	*key = rx_ctx << 32 | kfi_av_index(av, addr);
+	return !rx_ctx || BITS_PER_LONG == 64;
+}
+
 /*
- * Keep it by its index, if the index still means it: see ks_addr_removed(). By one only: an address that was written in two
+ * Keep it by its key, if the handle still means it: see ks_addr_removed(). By one only: an address that was written in two
  * ways has two.
  */
 static void ks_peer_cache(struct ks_ep *sep, struct ks_peer *peer, kfi_addr_t addr)
 {
-	u32 index = kfi_av_index(sep->ep.av, addr);
-	union ks_addr name;
+	union ks_addr name = {};
+	unsigned long key;
 
+	if (!ks_peer_key(sep->ep.av, addr, &key))
+		return;
 	spin_lock_bh(&sep->lock);
 	ks_peer_uncache(sep, peer);
-	if (!peer->gone && !xa_err(xa_store(&sep->peers, index, peer, GFP_ATOMIC | __GFP_NOWARN))) {
-		peer->index = index;
-		if (kfi_av_addr(sep->ep.av, addr, &name) < 0)
+	if (!peer->gone && !xa_err(xa_store(&sep->peers, key, peer, GFP_ATOMIC | __GFP_NOWARN))) {
+		peer->key = key;
+		sep->nlanes += peer->lane > 0;
+		if (kfi_av_addr(sep->ep.av, addr, &name) < 0 || !ks_addr_equal(&name, &peer->addr))
 			ks_peer_uncache(sep, peer);
 	}
 	spin_unlock_bh(&sep->lock);
 }
 
-/* The index will mean somebody else, if anybody. */
+/* The index will mean somebody else, if anybody: with every receive context. */
 void ks_addr_removed(struct kfi_ep *ep, u32 index)
 {
 	struct ks_ep *sep = to_ks_ep(ep);
 	struct ks_peer *peer;
+	unsigned long key;
 
 	spin_lock_bh(&sep->lock);
 	peer = xa_load(&sep->peers, index);
 	if (peer)
 		ks_peer_uncache(sep, peer);
+	if (sep->nlanes)
+		xa_for_each(&sep->peers, key, peer)
+			if ((u32)key == index)
+				ks_peer_uncache(sep, peer);
 	spin_unlock_bh(&sep->lock);
 }
 
@@ -174,7 +196,7 @@ static noinline struct ks_peer *ks_peer_by_name(struct ks_ep *sep, kfi_addr_t ad
 
 	if (kfi_av_addr(sep->ep.av, addr, &name) < 0)
 		return ERR_PTR(-EINVAL);
-	peer = ks_peer_find(sep, &name, false);
+	peer = ks_peer_find(sep, &name, kfi_av_rx_ctx(sep->ep.av, addr), false);
 	if (!peer)
 		return ERR_PTR(READ_ONCE(sep->stopping) ? -ENODEV : -EAGAIN);
 	ks_peer_cache(sep, peer, addr);
@@ -183,8 +205,11 @@ static noinline struct ks_peer *ks_peer_by_name(struct ks_ep *sep, kfi_addr_t ad
 
 static struct ks_peer *ks_peer_of(struct ks_ep *sep, kfi_addr_t addr)
 {
-	struct ks_peer *peer = xa_load(&sep->peers, kfi_av_index(sep->ep.av, addr));
+	struct ks_peer *peer = NULL;
+	unsigned long key;
 
+	if (ks_peer_key(sep->ep.av, addr, &key))
+		peer = xa_load(&sep->peers, key);
 	return likely(peer) ? peer : ks_peer_by_name(sep, addr);
 }
 
@@ -323,7 +348,8 @@ static void ks_peer_dial_now(struct ks_peer *peer)
 	struct ks_conn *conn = ks_dial(peer->sep, &peer->addr, peer);
 
 	if (IS_ERR(conn)) {
-		ks_pending_fail(peer, PTR_ERR(conn));
+		if (!READ_ONCE(peer->sep->stopping))	/* else ks_peers_flush() says why they end */
+			ks_pending_fail(peer, PTR_ERR(conn));
 		return;
 	}
 	conn->stream = get_random_u64();
@@ -434,19 +460,52 @@ static void ks_stranger_known(struct ks_conn *conn)
 	spin_unlock_bh(&sep->lock);
 }
 
+/* To the receive context that the peer has named, from the scalable endpoint that listens for all. False: there is none. */
+static bool ks_rdm_adopt(struct ks_conn *conn, u32 rx_ctx)
+{
+	struct ks_ep *top = conn->sep, *sep;
+	struct kfi_ep *ctx;
+	bool there = false;
+
+	rcu_read_lock();	/* it may be going: then it says so under its lock */
+	ctx = kfi_ep_rx_ctx(&top->ep, rx_ctx);
+	if (!ctx || ctx == &top->ep) {
+		rcu_read_unlock();
+		return ctx;
+	}
+	sep = to_ks_ep(ctx);
+	spin_lock_bh(&top->lock);
+	if (!test_bit(KS_FAILED, &conn->flags)) {
+		spin_lock_nested(&sep->lock, SINGLE_DEPTH_NESTING);
+		there = !sep->stopping;
+		if (there) {
+			list_move_tail(&conn->entry, &sep->conns);
+			conn->sep = sep;
+			conn->stranger = false;
+			top->nstrangers--;
+			wake_up_all(&top->idle);
+		}
+		spin_unlock(&sep->lock);
+	}
+	spin_unlock_bh(&top->lock);
+	rcu_read_unlock();
+	return there;
+}
+
 /* A peer calls. Return: 0 admitted and ready; negative: the connection is to be closed. */
 int ks_rdm_admit(struct ks_conn *conn, const struct skw_greeting *g)
 {
-	struct ks_ep *sep = conn->sep;
-	union ks_addr self = sep->addr;
-	struct ks_peer *peer;
+	union ks_addr self = conn->sep->addr;
+	struct ks_peer *peer = NULL;
 	struct ks_conn *ours;
 	bool refuse;
 	int ret;
 
-	rcu_read_lock();
-	peer = ks_peer_find(sep, &conn->name, true);
-	rcu_read_unlock();
+	if (ks_rdm_adopt(conn, g->dst_ctx)) {
+		rcu_read_lock();
+		peer = ks_peer_find(conn->sep, &conn->name, -(int)g->src_ctx, true);
+		rcu_read_unlock();
+	}
 
 	/* The name by which the peer knows us: our own may be a wildcard, smaller than every other on both sides. */
 	kernel_getsockname(conn->sock, &self.sa);

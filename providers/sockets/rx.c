@@ -391,6 +391,11 @@ static int ks_rx_credit(struct ks_conn *conn)
 	return 0;
 }
 
+static bool ks_rx_asks(u8 type)
+{
+	return type == SKW_MSG || type == SKW_RTS || type == SKW_TREAD || type == SKW_WRITE || type == SKW_READ;
+}
+
 /* Return: 0; -EAGAIN, -ENOMEM: try again later, nothing has changed; others end the connection. */
 static int ks_rx_dispatch(struct ks_conn *conn)
 {
@@ -399,6 +404,8 @@ static int ks_rx_dispatch(struct ks_conn *conn)
 	rx->left = 0;
 	rx->skip = 0;
 	rx->to = KS_TO_NOWHERE;
+	if (unlikely(ks_src_ctx(conn->sep)) && ks_rx_asks(rx->f.type))
+		return -EPROTO;		/* a transmit context is answered, and asked for nothing */
 	switch (rx->f.type) {
 	case SKW_MSG:
 		return ks_rx_message(conn);
@@ -610,18 +617,22 @@ static size_t ks_rx_place(struct ks_conn *conn, struct sk_buff *skb, unsigned in
 	return n;
 }
 
+/* It is copied before it is looked at: a page that a local sender has spliced in is still his to write. */
 static size_t ks_rx_start(struct ks_conn *conn, struct sk_buff *skb, unsigned int off, size_t len)
 {
 	struct ks_rx *rx = &conn->rx;
-	const struct skw_hdr *hdr = NULL;
-	size_t used = sizeof(*hdr);
+	struct skw_hdr hdr;
+	const void *bytes = NULL;
+	size_t used = sizeof(hdr);
 
-	if (!rx->have && len >= sizeof(*hdr))
-		hdr = ks_rx_bytes(skb, off, sizeof(*hdr));
-	if (unlikely(!hdr) && ks_rx_collect(conn, &rx->hdr, sizeof(rx->hdr), skb, off, len, &used))
-		hdr = &rx->hdr;
-	if (hdr)
-		ks_rx_header(conn, hdr);
+	if (!rx->have && len >= sizeof(hdr))
+		bytes = ks_rx_bytes(skb, off, sizeof(hdr));
+	if (likely(bytes)) {
+		memcpy(&hdr, bytes, sizeof(hdr));
+		ks_rx_header(conn, &hdr);
+	} else if (ks_rx_collect(conn, &rx->hdr, sizeof(rx->hdr), skb, off, len, &used)) {
+		ks_rx_header(conn, &rx->hdr);
+	}
 	return used;
 }
 
@@ -743,14 +754,17 @@ void ks_rx_space(struct kfi_cq_waiter *w)
 bool ks_rx_owed(struct ks_conn *conn)
 {
 	struct ks_rx *rx = &conn->rx;
+	struct ks_inmsg *in;
 	bool granted = false;
 	int slot;
 
 	if (rx->at == KS_RX_BLOCKED)
 		return false;
 	spin_lock(&conn->lock);
-	for (slot = 0; slot < KS_RDV && !granted; slot++)
-		granted = conn->rdv[slot];
+	for (slot = 0; slot < KS_RDV && !granted; slot++) {
+		in = conn->rdv[slot];
+		granted = in && list_empty(&in->answer.link);	/* its CTS has left */
+	}
 	spin_unlock(&conn->lock);
 	return granted || rx->at != KS_RX_HDR || rx->have;
 }

@@ -5,7 +5,8 @@
  * Locks, outermost first:
  *
  *   ks_pep.lock (spin, bh)	requests at a listener, and their way to an endpoint
- *   ks_ep.lock (spin, bh)	peers, connections and the dialled or accepted state of an endpoint
+ *   ks_ep.lock (spin, bh)	peers, connections and the dialled or accepted state of an endpoint; of a scalable endpoint, before
+ *				that of one of its contexts
  *   ks_peer.lock (spin, bh)	operations that wait for a connection to one peer
  *   the socket lock		everything marked (S) in struct ks_conn: the stream in both directions. Softirq owns it
  *				in our callbacks; others take it as ks_conn_lock() does, and the posting path only tries.
@@ -36,6 +37,7 @@
 #define KS_RDV		64		/* rendezvous under way at once, per connection and direction */
 #define KS_DGRAM_MAX	(65507 - 48 - sizeof(struct skw_hdr))	/* longest datagram payload: UDP's over IPv6 */
 #define KS_DGRAM_RX	65536
+#define KS_CTX_MAX	256		/* contexts of a scalable endpoint, in each direction */
 #define KS_TX_BUDGET	(2 << 20)	/* bytes handed to TCP in one hold of the socket lock */
 
 /* Module parameters (main.c) */
@@ -95,7 +97,8 @@ struct ks_domain {
  * @udp:	DGRAM: its socket
  * @accept:	takes connections off @listener
  * @lock:	protects @peer_list, @npeers, @conns, @nstrangers, @stopping, MSG: @conn's publication
- * @peers:	RDM: peers by AV index, a cache in front of @peer_list; written under @lock, read under RCU
+ * @peers:	RDM: peers by AV index and receive context, a cache in front of @peer_list; written under @lock, read under RCU
+ * @nlanes:	those in @peers that are receive contexts but the first
  * @peer_list:	every peer
  * @npeers:	their number, bounded by max_peers for those that came by themselves
  * @nstrangers:	accepted connections whose hello has not been read yet, bounded by backlog
@@ -115,6 +118,7 @@ struct ks_ep {
 	struct work_struct	accept;
 	spinlock_t		lock;
 	struct xarray		peers;
+	unsigned int		nlanes;
 	struct list_head	peer_list;
 	unsigned int		npeers;
 	unsigned int		nstrangers;
@@ -149,7 +153,9 @@ struct ks_pep {
  * RCU
  * @entry:	in &ks_ep.peer_list
  * @users:	its connections, and its dial when that is queued or runs: with one of them it is not forgotten
- * @index:	in &ks_ep.peers, U32_MAX: not there; under sep->lock
+ * @lane:	0; or the receive context of it that we send to (> 0); or minus the transmit context of it that calls us, counted
+ *		from 1 (< 0). Each has connections of its own
+ * @key:	in &ks_ep.peers, ULONG_MAX: not there; under sep->lock
  * @lock:	protects @pending, @dialing, @gone and the publication of @conn
  * @gone:	forgotten: nothing may wait here any more
  * @conn:	the connection in use, RCU
@@ -165,7 +171,8 @@ struct ks_peer {
 	struct ks_ep		*sep;
 	struct list_head	entry;
 	atomic_t		users;
-	u32			index;
+	int			lane;
+	unsigned long		key;
 	union ks_addr		addr;
 	spinlock_t		lock;
 	bool			gone;
@@ -460,6 +467,12 @@ static inline struct ks_pep *to_ks_pep(struct kfi_pep *pep)
 static inline struct ks_domain *to_ks_domain(struct kfi_domain *domain)
 {
 	return container_of(domain, struct ks_domain, domain);
+}
+
+/* The transmit context that calls, as a hello tells it: counted from 1, 0 for who has none. */
+static inline u16 ks_src_ctx(const struct ks_ep *sep)
+{
+	return sep->ep.fid.fid.fclass == KFI_CLASS_TX_CTX ? sep->ep.ctx + 1 : 0;
 }
 
 /* addr.c */

@@ -111,10 +111,12 @@ int skw_decode_hello(const struct skw_hello *h, struct skw_greeting *g)
 		.requests = le32_to_cpu(h->requests),
 		.eager = le32_to_cpu(h->eager),
 		.status = le32_to_cpu(h->status),
+		.src_ctx = le16_to_cpu(h->src_ctx),
+		.dst_ctx = le16_to_cpu(h->dst_ctx),
 	};
 	if (g->kind < SKW_HELLO || g->kind > SKW_REJECT || g->data_len > SKW_DATA_MAX || h->auth_len)
 		return -EPROTO;
-	if (h->features)
+	if (h->features || h->zero)
 		return -EOPNOTSUPP;
 	if (g->kind == SKW_REJECT)
 		return 0;
@@ -144,5 +146,7 @@ void skw_encode_hello(const struct skw_greeting *g, struct skw_hello *h)
 		.requests = cpu_to_le32(g->requests),
 		.eager = cpu_to_le32(g->eager),
 		.status = cpu_to_le32(g->status),
+		.src_ctx = cpu_to_le16(g->src_ctx),
+		.dst_ctx = cpu_to_le16(g->dst_ctx),
 	};
 }

@@ -50,6 +50,8 @@ enum skw_hello_kind {
  * @eager:	longest payload it takes without rendezvous
  * @status:	REJECT: reason, a positive errno
  * @features:	offered; none defined. Bits 0-7 are kept for encryption, 8-15 for authentication
+ * @src_ctx:	HELLO: 0, or the sender's transmit context that calls, counted from 1
+ * @dst_ctx:	HELLO: the receive context that it wants to send to
  * @auth_len:	bytes of authentication data after the private data; must be 0 in this version
  */
 struct skw_hello {
@@ -70,9 +72,12 @@ struct skw_hello {
 	__le32	eager;
 	__le32	status;
 	__le32	features;
+	__le16	src_ctx;
+	__le16	dst_ctx;
+	__le32	zero;
 } __packed;
 
-static_assert(sizeof(struct skw_hello) == 64, "hello");
+static_assert(sizeof(struct skw_hello) == 72, "hello");
 
 /** enum skw_type - frames */
 enum skw_type {
@@ -180,6 +185,8 @@ struct skw_greeting {
 	u32	requests;
 	u32	eager;
 	u32	status;
+	u16	src_ctx;
+	u16	dst_ctx;
 };
 
 /*

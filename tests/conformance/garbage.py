@@ -28,9 +28,9 @@ def hello(ep_type, **change):
              "version_min": VERSION, "port": 5, "data_len": 0, "auth_len": 0,
              "incarnation": random.getrandbits(63) + 1, "stream": random.getrandbits(64), "known": 0,
              "window_msg": 64, "window_tag": 64, "requests": 16, "eager": 16384,
-             "status": 0, "features": 0}
+             "status": 0, "features": 0, "src_ctx": 0, "dst_ctx": 0, "zero": 0}
     field.update(change)
-    return struct.pack("<IBBHHHHHQQQIIIIII", *field.values())
+    return struct.pack("<IBBHHHHHQQQIIIIIIHHI", *field.values())
 
 
 def frame(kind, **change):
@@ -61,6 +61,8 @@ def first_words(ep_type):
     yield "too much private data", hello(ep_type, data_len=65535) + bytes(65535)
     yield "authentication", hello(ep_type, auth_len=16) + bytes(16)
     yield "unknown features", hello(ep_type, features=0x80000000)
+    yield "something where nothing belongs", hello(ep_type, zero=1)
+    yield "a receive context that nobody has", hello(ep_type, dst_ctx=3)
     if ep_type == 3:        # to a MSG listener that is a request, which waits
         yield "a hello twice", hello(ep_type) * 2
 

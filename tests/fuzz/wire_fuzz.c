@@ -74,6 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		hello.version = htole16(SKW_VERSION);
 		hello.version_min = htole16(SKW_VERSION);
 		hello.features = 0;
+		hello.zero = 0;
 		hello.auth_len = 0;
 	}
 	if (data[0] & 4)

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Scalable endpoints: one address, many contexts, each an endpoint of its own that sends or receives.
+ *
+ * A scalable endpoint is an endpoint without capabilities: it has the address and the address vector. A context has queues,
+ * operations, matching and provider state like any endpoint, so nothing is shared between two of them but the name. Contexts
+ * may be opened at any time, and are enabled after their scalable endpoint. kfi_ep.obj counts them: it can't be closed before.
+ */
+#include <linux/export.h>
+#include "av.h"
+#include "ep.h"
+
+#define CTX_MAX		(1U << 16)
+
+static bool is_ctx(const struct kfi_ep *ep)
+{
+	return ep->sep;
+}
+
+/* In kfi_ep.ctxs: both directions have the same numbers. */
+static unsigned long ctx_key(const struct kfi_ep *ep)
+{
+	return ep->ctx | (ep->fid.fid.fclass == KFI_CLASS_TX_CTX ? CTX_MAX : 0);
+}
+
+/* ---- for peers ---- */
+
+struct kfi_ep *kfi_ep_rx_ctx(struct kfi_ep *ep, u32 index)
+{
+	if (ep->fid.fid.fclass == KFI_CLASS_SEP)
+		return xa_load(&ep->rx_ctxs, index);
+	return index ? NULL : ep;
+}
+EXPORT_SYMBOL_GPL(kfi_ep_rx_ctx);
+
+/* ---- its life as an endpoint ---- */
+
+int kfi_ctx_check_enable(struct kfi_ep *ep)
+{
+	lockdep_assert_held(&ep->lock);
+	if (!is_ctx(ep))
+		return 0;
+	switch (READ_ONCE(ep->sep->state)) {
+	case KFI_EP_ENABLED:
+		break;
+	case KFI_EP_DEAD:
+		return -ENODEV;
+	default:
+		return -KFI_EOPBADSTATE;
+	}
+	if (!ep->av)
+		kfi_av_join(ep->sep->av, ep);
+	return 0;
+}
+
+void kfi_ctx_publish(struct kfi_ep *ep)
+{
+	/* The slot was reserved at open: no memory is needed. */
+	if (ep->fid.fid.fclass == KFI_CLASS_RX_CTX)
+		WARN_ON_ONCE(xa_err(xa_store(&ep->sep->rx_ctxs, ep->ctx, ep, GFP_KERNEL)));
+}
+
+void kfi_ctx_unpublish(struct kfi_ep *ep)
+{
+	if (ep->fid.fid.fclass == KFI_CLASS_RX_CTX)
+		xa_erase(&ep->sep->rx_ctxs, ep->ctx);
+}
+
+void kfi_ctx_leave(struct kfi_ep *ep)
+{
+	if (!is_ctx(ep))
+		return;
+	xa_erase(&ep->sep->ctxs, ctx_key(ep));
+	kfi_obj_put(&ep->sep->obj);
+}
+
+/* ---- opening ---- */
+
+int kfi_scalable_ep(struct kfid_domain *domain_fid, struct kfi_info *info, struct kfid_ep **sep, void *context)
+{
+	struct kfi_domain *domain = kfi_to_domain(domain_fid);
+	struct kfi_ep *ep;
+	int ret;
+
+	might_sleep();
+	ret = kfi_ep_check_info(info);
+	if (ret)
+		return ret;
+	if (info->handle || info->ep_attr->type != KFI_EP_RDM)
+		return -EINVAL;
+	if (domain->info->domain_attr->max_ep_tx_ctx < 2 && domain->info->domain_attr->max_ep_rx_ctx < 2)
+		return -EOPNOTSUPP;
+	ep = kfi_ep_make(domain, info, KFI_CLASS_SEP, context);
+	if (!ep)
+		return -ENOMEM;
+	ret = kfi_ep_open(domain, ep);
+	if (ret) {
+		kfi_ep_free(ep);
+		return ret;
+	}
+	*sep = &ep->fid;
+	return 0;
+}
+EXPORT_SYMBOL_GPL(kfi_scalable_ep);
+
+/* Take the number, and for receiving the place where peers will find it. */
+static int ctx_join(struct kfi_ep *ep, struct kfi_ep *sep, int idx)
+{
+	int ret;
+
+	ep->ctx = idx;
+	ret = xa_insert(&sep->ctxs, ctx_key(ep), ep, GFP_KERNEL);
+	if (ret)
+		return ret;
+	if (ep->fid.fid.fclass == KFI_CLASS_RX_CTX)
+		ret = xa_reserve(&sep->rx_ctxs, idx, GFP_KERNEL);
+	if (ret) {
+		xa_erase(&sep->ctxs, ctx_key(ep));
+		return ret;
+	}
+	ep->sep = sep;
+	kfi_obj_get(&sep->obj);
+	return 0;
+}
+
+static int ctx_open(struct kfi_ep *sep, int idx, const struct kfi_info *info, size_t fclass, struct kfid_ep **fid,
+		    void *context)
+{
+	struct kfi_ep *ep;
+	int ret;
+
+	ret = kfi_ep_check_info(info);
+	if (ret)
+		return ret;
+	ep = kfi_ep_make(sep->domain, info, fclass, context);
+	if (!ep)
+		return -ENOMEM;
+	ret = ctx_join(ep, sep, idx);
+	if (ret)
+		goto free;
+	ret = kfi_ep_open(sep->domain, ep);
+	if (ret)
+		goto leave;
+	*fid = &ep->fid;
+	return 0;
+
+leave:
+	kfi_ctx_unpublish(ep);
+	kfi_ctx_leave(ep);
+free:
+	kfi_ep_free(ep);
+	return ret;
+}
+
+static struct kfi_ep *sep_of(struct kfid_ep *fid)
+{
+	return fid && fid->fid.fclass == KFI_CLASS_SEP ? kfi_to_ep(fid) : NULL;
+}
+
+static bool idx_ok(int idx, size_t count)
+{
+	return idx >= 0 && idx < CTX_MAX && idx < max_t(size_t, count, 1);
+}
+
+/* What the consumer leaves 0 is as at the scalable endpoint; more than was granted there can't be asked for here. */
+static bool ctx_limit(size_t *limit, size_t asked)
+{
+	if (asked > *limit)
+		return false;
+	*limit = asked ?: *limit;
+	return true;
+}
+
+static int ctx_tx_attr(struct kfi_tx_attr *tx, const struct kfi_tx_attr *attr, u64 levels)
+{
+	if (!attr)
+		return 0;
+	if (attr->op_flags & KFI_LEVELS & ~levels)
+		return -EOPNOTSUPP;
+	if (!ctx_limit(&tx->inject_size, attr->inject_size) || !ctx_limit(&tx->iov_limit, attr->iov_limit) ||
+	    !ctx_limit(&tx->rma_iov_limit, attr->rma_iov_limit))
+		return -EINVAL;
+	tx->op_flags = attr->op_flags;
+	tx->size = attr->size ?: tx->size;
+	tx->tclass = attr->tclass ?: tx->tclass;
+	return 0;
+}
+
+static int ctx_rx_attr(struct kfi_rx_attr *rx, const struct kfi_rx_attr *attr)
+{
+	if (!attr)
+		return 0;
+	if (!ctx_limit(&rx->iov_limit, attr->iov_limit))
+		return -EINVAL;
+	rx->op_flags = attr->op_flags;
+	rx->size = attr->size ?: rx->size;
+	return 0;
+}
+
+int kfi_tx_context(struct kfid_ep *fid, int idx, struct kfi_tx_attr *attr, struct kfid_ep **tx_ep, void *context)
+{
+	struct kfi_ep *sep = sep_of(fid);
+	struct kfi_tx_attr tx;
+	struct kfi_info info;
+	int ret;
+
+	might_sleep();
+	if (!sep || !idx_ok(idx, sep->info->ep_attr->tx_ctx_cnt))
+		return -EINVAL;
+	info = *sep->info;
+	tx = *info.tx_attr;
+	info.tx_attr = &tx;
+	ret = ctx_tx_attr(&tx, attr, sep->tx_levels);
+	return ret ?: ctx_open(sep, idx, &info, KFI_CLASS_TX_CTX, tx_ep, context);
+}
+EXPORT_SYMBOL_GPL(kfi_tx_context);
+
+int kfi_rx_context(struct kfid_ep *fid, int idx, struct kfi_rx_attr *attr, struct kfid_ep **rx_ep, void *context)
+{
+	struct kfi_ep *sep = sep_of(fid);
+	struct kfi_rx_attr rx;
+	struct kfi_info info;
+	int ret;
+
+	might_sleep();
+	if (!sep || !idx_ok(idx, sep->info->ep_attr->rx_ctx_cnt))
+		return -EINVAL;
+	info = *sep->info;
+	rx = *info.rx_attr;
+	info.rx_attr = &rx;
+	ret = ctx_rx_attr(&rx, attr);
+	return ret ?: ctx_open(sep, idx, &info, KFI_CLASS_RX_CTX, rx_ep, context);
+}
+EXPORT_SYMBOL_GPL(kfi_rx_context);
+
+/* ---- contexts that several endpoints share: no provider has them ---- */
+
+int kfi_stx_context(struct kfid_domain *domain, struct kfi_tx_attr *attr, struct kfid_stx **stx, void *context)
+{
+	return -EOPNOTSUPP;
+}
+EXPORT_SYMBOL_GPL(kfi_stx_context);
+
+int kfi_srx_context(struct kfid_domain *domain, struct kfi_rx_attr *attr, struct kfid_ep **rx_ep, void *context)
+{
+	return -EOPNOTSUPP;
+}
+EXPORT_SYMBOL_GPL(kfi_srx_context);

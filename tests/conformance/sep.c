@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Scalable endpoints: one name, contexts that send or receive on their own, and the way to each of them.
+ */
+#include "harness.h"
+
+#define LANES		3
+#define BITS		8	/* of a handle, that name a context */
+
+/**
+ * struct big - a scalable endpoint with its contexts
+ * @n:	what belongs to all of them
+ * @sep: itself; @av: its vector, in which handles have room for a context
+ * @tx: @rx: contexts as nodes: what works with endpoints works with them. @tx's peer is a lane of the other side
+ */
+struct big {
+	struct node	n;
+	struct kfid_ep	*sep;
+	struct kfid_av	*av;
+	struct node	tx[LANES], rx[LANES];
+};
+
+#define KEEP(t, call, fid)						\
+({									\
+	int __ret = EXPECT_EQ(t, call, 0) ? 0 : -EIO;			\
+	if (!__ret)							\
+		test_keep(t, fid);					\
+	__ret;								\
+})
+
+static int open_cq(struct node *n, struct kfid_cq **cq)
+{
+	struct kfi_cq_attr attr = { .size = 256, .format = KFI_CQ_FORMAT_TAGGED, .wait_obj = KFI_WAIT_NONE };
+
+	return KEEP(n->t, kfi_cq_open(n->domain, &attr, cq, NULL, NULL), &(*cq)->fid);
+}
+
+static int sep_open(struct test *t, struct big *b, int side)
+{
+	struct kfi_av_attr av = { .type = KFI_AV_UNSPEC, .rx_ctx_bits = BITS };
+	int ret = node_open(t, &b->n, side, NULL);
+
+	if (ret)
+		return ret;
+	b->n.info->ep_attr->tx_ctx_cnt = LANES;
+	b->n.info->ep_attr->rx_ctx_cnt = LANES;
+	ret = KEEP(t, kfi_av_open(b->n.domain, &av, &b->av, NULL), &b->av->fid);
+	if (!ret)
+		ret = KEEP(t, kfi_scalable_ep(b->n.domain, b->n.info, &b->sep, b), &b->sep->fid);
+	if (ret)
+		return ret;
+	return EXPECT_EQ(t, kfi_scalable_ep_bind(b->sep, &b->av->fid, 0), 0) ? 0 : -EIO;
+}
+
+static int sep_enable(struct big *b)
+{
+	struct test *t = b->n.t;
+
+	if (!EXPECT_EQ(t, kfi_enable(b->sep), 0))
+		return -EIO;
+	b->n.addrlen = sizeof(b->n.addr);
+	return EXPECT_EQ(t, kfi_getname(&b->sep->fid, b->n.addr, &b->n.addrlen), 0) ? 0 : -EIO;
+}
+
+static int tx_open(struct big *b, int i)
+{
+	struct node *n = &b->tx[i];
+	struct test *t = b->n.t;
+	int ret;
+
+	*n = b->n;
+	n->av = b->av;
+	ret = open_cq(n, &n->txcq);
+	if (!ret)
+		ret = KEEP(t, kfi_tx_context(b->sep, i, NULL, &n->ep, n), &n->ep->fid);
+	if (ret)
+		return ret;
+	/* The direction is the context's. */
+	return EXPECT_EQ(t, kfi_ep_bind(n->ep, &n->txcq->fid, 0), 0) && EXPECT_EQ(t, kfi_enable(n->ep), 0) ? 0 : -EIO;
+}
+
+static int rx_open(struct big *b, int i)
+{
+	struct node *n = &b->rx[i];
+	struct test *t = b->n.t;
+	int ret;
+
+	*n = b->n;
+	n->av = b->av;
+	ret = open_cq(n, &n->rxcq);
+	if (!ret)
+		ret = KEEP(t, kfi_rx_context(b->sep, i, NULL, &n->ep, n), &n->ep->fid);
+	if (ret)
+		return ret;
+	return EXPECT_EQ(t, kfi_ep_bind(n->ep, &n->rxcq->fid, 0), 0) && EXPECT_EQ(t, kfi_enable(n->ep), 0) ? 0 : -EIO;
+}
+
+static int big_open(struct test *t, struct big *b, int side)
+{
+	int i, ret = sep_open(t, b, side) ?: sep_enable(b);
+
+	for (i = 0; i < LANES && !ret; i++)
+		ret = tx_open(b, i) ?: rx_open(b, i);
+	return ret;
+}
+
+static int know(struct kfid_av *av, const struct node *peer, kfi_addr_t *addr)
+{
+	return EXPECT_EQ(peer->t, kfi_av_insert(av, peer->addr, 1, addr, 0, NULL), 1) ? 0 : -EIO;
+}
+
+/* Two of them that know each other; tx[i].peer is the other's first context. */
+static struct big *two_open(struct test *t)
+{
+	struct big *b = test_zalloc(t, 2 * sizeof(*b));
+	kfi_addr_t addr;
+	int i, j;
+
+	if (!b || big_open(t, &b[0], 0) || big_open(t, &b[1], 1))
+		return NULL;
+	for (i = 0; i < 2; i++) {
+		if (know(b[i].av, &b[!i].n, &addr))
+			return NULL;
+		for (j = 0; j < LANES; j++)
+			b[i].tx[j].peer = b[i].rx[j].peer = addr;
+	}
+	return b;
+}
+
+/* ---- the cases ---- */
+
+static void bring_up(struct test *t)
+{
+	struct big *b = test_new(t, struct big);
+	struct kfi_tx_attr much = { .iov_limit = SIZE_MAX };
+	struct kfid_ep *ep, *other;
+	struct kfid_cq *cq;
+	u8 name[128];
+	size_t len = sizeof(name);
+
+	REQUIRE(t, b && !sep_open(t, b, 0) && !open_cq(&b->n, &cq));
+	REQUIRE_EQ(t, kfi_rx_context(b->sep, 0, NULL, &ep, NULL), 0);
+	test_keep(t, &ep->fid);
+	EXPECT_EQ(t, kfi_rx_context(b->sep, 0, NULL, &other, NULL), -EBUSY);
+	EXPECT_EQ(t, kfi_rx_context(b->sep, LANES, NULL, &other, NULL), -EINVAL);
+	EXPECT_EQ(t, kfi_rx_context(b->sep, -1, NULL, &other, NULL), -EINVAL);
+	EXPECT_EQ(t, kfi_rx_context(ep, 1, NULL, &other, NULL), -EINVAL);
+	EXPECT_EQ(t, kfi_tx_context(b->sep, 1, &much, &other, NULL), -EINVAL);
+	EXPECT_EQ(t, kfi_ep_bind(ep, &b->av->fid, 0), -EINVAL);
+	EXPECT_EQ(t, kfi_ep_bind(ep, &cq->fid, KFI_TRANSMIT), -EINVAL);
+	EXPECT_EQ(t, kfi_ep_bind(b->sep, &cq->fid, KFI_RECV), -EINVAL);
+	EXPECT_EQ(t, kfi_ep_bind(ep, &cq->fid, 0), 0);
+	EXPECT_EQ(t, kfi_enable(ep), -KFI_EOPBADSTATE);
+	REQUIRE(t, !sep_enable(b));
+	EXPECT_EQ(t, kfi_enable(b->sep), -EINVAL);
+	EXPECT_EQ(t, kfi_enable(ep), 0);
+	EXPECT_EQ(t, kfi_getname(&ep->fid, name, &len), 0);
+	EXPECT(t, len == b->n.addrlen && !memcmp(name, b->n.addr, len));
+	EXPECT_EQ(t, kfi_close(&b->sep->fid), -EBUSY);
+}
+
+/* Each does its half, and the scalable endpoint nothing. */
+static void halves(struct test *t)
+{
+	struct big *b = test_new(t, struct big);
+	kfi_addr_t self;
+	u8 buf[8] = {};
+
+	REQUIRE(t, b && !big_open(t, b, 0) && !know(b->av, &b->n, &self));
+	EXPECT_EQ(t, kfi_send(b->sep, buf, 8, NULL, self, CTX(1)), -EOPNOTSUPP);
+	EXPECT_EQ(t, kfi_recv(b->sep, buf, 8, NULL, KFI_ADDR_UNSPEC, CTX(1)), -EOPNOTSUPP);
+	EXPECT_EQ(t, kfi_send(b->rx[0].ep, buf, 8, NULL, self, CTX(1)), -EOPNOTSUPP);
+	EXPECT_EQ(t, kfi_recv(b->tx[0].ep, buf, 8, NULL, KFI_ADDR_UNSPEC, CTX(1)), -EOPNOTSUPP);
+	EXPECT_EQ(t, kfi_cancel(&b->rx[0].ep->fid, CTX(1)), -ENOENT);
+	NONE_TX(&b->tx[0]);
+	NONE_RX(&b->rx[0]);
+}
+
+/* From every transmit context to every receive context, and to no other. */
+static void lanes(struct test *t)
+{
+	struct big *b = two_open(t);
+	int round, i, j, k;
+	kfi_addr_t addr;
+
+	REQUIRE(t, b);
+	addr = b[0].tx[0].peer;
+	for (round = 0; round < 2; round++)
+		for (i = 0; i < LANES; i++)
+			for (j = 0; j < LANES && !t->failures; j++) {
+				b[0].tx[i].peer = kfi_rx_addr(addr, j, BITS);
+				transfer(&b[0].tx[i], &b[1].rx[j], 100 + 5000 * j, i);
+			}
+	for (k = 0; k < LANES; k++)
+		NONE_RX(&b[1].rx[k]);
+}
+
+/* Both sides at once, on lanes of their own: nobody waits for anybody's receive. */
+static void both_ways(struct test *t)
+{
+	struct big *b = two_open(t);
+	int i;
+
+	REQUIRE(t, b);
+	for (i = 0; i < LANES; i++) {
+		b[0].tx[i].peer = kfi_rx_addr(b[0].tx[i].peer, i, BITS);
+		b[1].tx[i].peer = kfi_rx_addr(b[1].tx[i].peer, i, BITS);
+	}
+	for (i = 0; i < LANES && !t->failures; i++) {
+		transfer(&b[0].tx[i], &b[1].rx[i], 70000, i);
+		transfer(&b[1].tx[i], &b[0].rx[i], 300, i);
+	}
+}
+
+/* The sender's name is that of its scalable endpoint, whichever context it was. */
+static void source(struct test *t)
+{
+	struct big *b = two_open(t);
+	u8 *buf = test_zalloc(t, 128);
+	struct kfi_cq_tagged_entry e;
+	kfi_addr_t from;
+	comp_t c;
+	int i;
+
+	REQUIRE(t, b && buf);
+	for (i = 0; i < LANES; i++) {
+		REQUIRE(t, !POST(t, kfi_recv(b[1].rx[0].ep, buf, 64, NULL, b[1].rx[0].peer, CTX(i))));
+		REQUIRE(t, !POST(t, kfi_send(b[0].tx[i].ep, buf + 64, 8, NULL, b[0].tx[i].peer, CTX(9))));
+		REQUIRE(t, !WAIT_TX(&b[0].tx[i], &c));
+		REQUIRE(t, test_until(t, kfi_cq_readfrom(b[1].rx[0].rxcq, &e, 1, &from) == 1));
+		EXPECT(t, e.op_context == CTX(i));
+		EXPECT_EQ(t, from, b[1].rx[0].peer);
+	}
+}
+
+/* An endpoint that has no contexts is the first context of itself. */
+static void plain_peer(struct test *t)
+{
+	struct node *plain = test_new(t, struct node);
+	struct big *b = test_new(t, struct big);
+	kfi_addr_t addr;
+	u8 *buf = test_zalloc(t, 64);
+	comp_t c;
+	int i;
+
+	REQUIRE(t, b && plain && buf && !big_open(t, b, 0) && !node_open_ep(t, plain, 1, NULL));
+	REQUIRE(t, !know(b->av, plain, &addr) && !know(plain->av, &b->n, &plain->peer));
+	for (i = 0; i < LANES && !t->failures; i++) {
+		b->tx[i].peer = addr;
+		transfer(&b->tx[i], plain, 500, i);
+		transfer(plain, &b->rx[0], 600, i);
+	}
+	/* It has no second one. */
+	REQUIRE(t, !POST(t, kfi_send(b->tx[0].ep, buf, 8, NULL, kfi_rx_addr(addr, 1, BITS), CTX(1))));
+	REQUIRE(t, !comp_wait_ms(t, &b->tx[0], b->tx[0].txcq, &c, t->w->loss_ms, __FILE__, __LINE__));
+	EXPECT(t, c.op_context == CTX(1));
+	EXPECT(t, c.err == ECONNREFUSED || c.err == EHOSTUNREACH || c.err == ENOTCONN);
+	NONE_RX(plain);
+}
+
+/* A context that is not there, or not yet. */
+static void late_context(struct test *t)
+{
+	struct big *b = test_zalloc(t, 2 * sizeof(*b));
+	u8 *buf = test_zalloc(t, 64);
+	kfi_addr_t addr;
+	comp_t c;
+
+	REQUIRE(t, b && buf && !big_open(t, &b[0], 0) && !sep_open(t, &b[1], 1) && !sep_enable(&b[1]));
+	REQUIRE(t, !know(b[0].av, &b[1].n, &addr));
+	b[0].tx[0].peer = kfi_rx_addr(addr, 2, BITS);
+	REQUIRE(t, !POST(t, kfi_send(b[0].tx[0].ep, buf, 8, NULL, b[0].tx[0].peer, CTX(1))));
+	REQUIRE(t, !comp_wait_ms(t, &b[0].tx[0], b[0].tx[0].txcq, &c, t->w->loss_ms, __FILE__, __LINE__));
+	EXPECT(t, c.err == ECONNREFUSED || c.err == EHOSTUNREACH || c.err == ENOTCONN);
+	REQUIRE(t, !rx_open(&b[1], 2));
+	transfer(&b[0].tx[0], &b[1].rx[2], 64, 1);
+	/* And one that goes again: its receives come back, the others work on. */
+	REQUIRE(t, !POST(t, kfi_recv(b[1].rx[2].ep, buf, 8, NULL, KFI_ADDR_UNSPEC, CTX(2))));
+	REQUIRE(t, !rx_open(&b[1], 1));
+	REQUIRE_EQ(t, test_close(t, &b[1].rx[2].ep->fid), 0);
+	REQUIRE(t, !WAIT_RX(&b[1].rx[2], &c));
+	EXPECT_ERR(t, &c, CTX(2), ECANCELED);
+	b[0].tx[0].peer = kfi_rx_addr(addr, 1, BITS);
+	transfer(&b[0].tx[0], &b[1].rx[1], 64, 2);
+	REQUIRE(t, !rx_open(&b[1], 2));
+	b[0].tx[0].peer = kfi_rx_addr(addr, 2, BITS);
+	transfer(&b[0].tx[0], &b[1].rx[2], 64, 3);
+}
+
+/* Removed means removed for every context. */
+static void removed(struct test *t)
+{
+	struct big *b = two_open(t);
+	kfi_addr_t addr;
+	u8 buf[8] = {};
+	int i;
+
+	REQUIRE(t, b);
+	addr = b[0].tx[0].peer;
+	for (i = 0; i < LANES && !t->failures; i++) {
+		b[0].tx[0].peer = kfi_rx_addr(addr, i, BITS);
+		transfer(&b[0].tx[0], &b[1].rx[i], 64, i);
+	}
+	REQUIRE_EQ(t, kfi_av_remove(b[0].av, &addr, 1, 0), 0);
+	for (i = 0; i < LANES; i++)
+		EXPECT_EQ(t, kfi_send(b[0].tx[0].ep, buf, 8, NULL, kfi_rx_addr(addr, i, BITS), NULL), -EINVAL);
+	NONE_TX(&b[0].tx[0]);
+}
+
+/* A region of the scalable endpoint is one of all its contexts, a region of a context its own. */
+static void rma(struct test *t)
+{
+	struct big *b = two_open(t);
+	u8 *near = test_pages(t, 8192), *far = test_pages(t, 8192);
+	struct kfid_ep *owner[2];
+	struct region r[2];
+	comp_t c;
+	int i, j;
+
+	REQUIRE(t, b && near && far);
+	owner[0] = b[1].sep;
+	owner[1] = b[1].rx[1].ep;
+	for (i = 0; i < 2; i++) {
+		REQUIRE(t, !region_open(&b[1].n, &r[i], far, 8192, KFI_REMOTE_WRITE));
+		REQUIRE_EQ(t, kfi_mr_bind(r[i].mr, &owner[i]->fid, 0), 0);
+	}
+	for (i = 0; i < 2; i++)
+		for (j = 0; j < 2; j++) {
+			kfi_addr_t to = kfi_rx_addr(b[0].tx[0].peer, j, BITS);
+
+			fill(near, 8192, 2 * i + j);
+			memset(far, 0, 8192);
+			REQUIRE(t, !POST(t, kfi_write(b[0].tx[j].ep, near, 8192, NULL, to, r[i].addr, r[i].key, CTX(7))));
+			REQUIRE(t, !WAIT_TX(&b[0].tx[j], &c));
+			if (i == 1 && j == 0) {
+				EXPECT_ERR(t, &c, CTX(7), EACCES);
+				EXPECT_EQ(t, not_all(far, 8192, 0), -1);
+			} else {
+				EXPECT_COMP(t, &c, CTX(7), KFI_RMA | KFI_WRITE);
+				EXPECT_DATA(t, far, 8192, 2 * i + j);
+			}
+		}
+}
+
+/* A bulk transfer as kfilnd makes it: a directed tagged receive at one side, the other reads or writes it. */
+static void tagged_rma(struct test *t)
+{
+	struct big *b = two_open(t);
+	u8 *near = test_pages(t, 65536), *far = test_pages(t, 65536);
+	int i;
+
+	REQUIRE(t, b && near && far);
+	for (i = 0; i < 6 && !t->failures; i++) {
+		struct kvec iov = { near, 65536 };
+		struct kfi_rma_iov there = { .len = 65536, .key = 0x700 + i };
+		struct kfi_msg_rma msg = {
+			.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .rma_iov = &there, .rma_iov_count = 1,
+			.addr = kfi_rx_addr(b[0].tx[0].peer, i % LANES, BITS), .context = CTX(1),
+		};
+		struct node *rx = &b[1].rx[i % LANES];
+		bool write = i & 1;
+		comp_t c;
+
+		fill(write ? near : far, 65536, i);
+		memset(write ? far : near, 0, 65536);
+		/* Which context of the peer it is does not matter for who may answer. */
+		REQUIRE(t, !POST(t, kfi_trecv(rx->ep, far, 65536, NULL, kfi_rx_addr(rx->peer, 2, BITS), 0x700 + i, 0,
+					      CTX(2))));
+		REQUIRE(t, !POST(t, write ? kfi_writemsg(b[0].tx[0].ep, &msg, KFI_TAGGED | KFI_COMPLETION) :
+					    kfi_readmsg(b[0].tx[0].ep, &msg, KFI_TAGGED | KFI_COMPLETION)));
+		REQUIRE(t, !WAIT_TX(&b[0].tx[0], &c));
+		EXPECT_COMP(t, &c, CTX(1), KFI_TAGGED | KFI_RMA | KFI_SEND | (write ? KFI_WRITE : KFI_READ));
+		REQUIRE(t, !WAIT_RX(rx, &c));
+		EXPECT_COMP(t, &c, CTX(2), KFI_TAGGED | KFI_RMA | KFI_RECV | (write ? KFI_WRITE : KFI_READ));
+		EXPECT_DATA(t, write ? far : near, 65536, i);
+	}
+}
+
+#define C_SEP	(C_MSG | KFI_NAMED_RX_CTX)
+
+const struct test_case sep_cases[] = {
+	{ "sep.bring_up", T_RDM, 0, C_SEP, bring_up },
+	{ "sep.halves", T_RDM, 0, C_SEP, halves },
+	{ "sep.lanes", T_RDM, 0, C_SEP, lanes },
+	{ "sep.both_ways", T_RDM, 0, C_SEP, both_ways },
+	{ "sep.source", T_RDM, 0, C_SEP | KFI_SOURCE | KFI_DIRECTED_RECV, source },
+	{ "sep.plain_peer", T_RDM, 0, C_SEP, plain_peer },
+	{ "sep.late_context", T_RDM, 0, C_SEP, late_context },
+	{ "sep.removed", T_RDM, 0, C_SEP, removed },
+	{ "sep.rma", T_RDM, 0, C_SEP | C_RMA, rma },
+	{ "sep.tagged_rma", T_RDM, 0, C_SEP | C_TAGGED | C_RMA | KFI_TAGGED_RMA | KFI_DIRECTED_RECV, tagged_rma },
+	{ }
+};
