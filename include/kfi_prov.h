@@ -483,6 +483,15 @@ u32 kfi_av_rx_ctx(struct kfi_av *av, kfi_addr_t addr);
  */
 kfi_addr_t kfi_av_reverse(struct kfi_av *av, const void *addr);
 
+/**
+ * kfi_idmap_addr() - the IPv4 address that an administrator has given to a node's number, in one namespace
+ * @net: namespace; @id: number, 1 to 0xfffff; @addr: where to put it
+ * Context: any but hard interrupt. Return: 0, -ENOENT: he has given it none.
+ */
+int kfi_idmap_addr(struct net *net, u32 id, __be32 *addr);
+/** kfi_idmap_id() - the way back, which takes as long as the map is large. Return: 0, -ENOENT. */
+int kfi_idmap_id(struct net *net, __be32 addr, u32 *id);
+
 /* ------------------------------------------------------------------ */
 /* Connections and events					      */
 /* ------------------------------------------------------------------ */

@@ -177,6 +177,7 @@ const struct kfi_fid_class kfi_domain_class = {
 	.close		= close_domain,
 	.bind		= bind_domain,
 	.control	= control_domain,
+	.ops_open	= kfi_domain_ops_open,
 };
 
 /**

@@ -143,8 +143,9 @@ static int close_fabric(struct kfid *fid)
 }
 
 const struct kfi_fid_class kfi_fabric_class = {
-	.name	= "fabric",
-	.close	= close_fabric,
+	.name		= "fabric",
+	.close		= close_fabric,
+	.ops_open	= kfi_fabric_ops_open,
 };
 
 /* ---- walks ---- */

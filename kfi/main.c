@@ -26,9 +26,12 @@ static int __init kfi_init(void)
 	ret = kfi_device_init();
 	if (ret)
 		return ret;
-	ret = kfi_cq_init();
+	ret = kfi_idmap_init();
 	if (ret)
 		goto exit_device;
+	ret = kfi_cq_init();
+	if (ret)
+		goto exit_idmap;
 	ret = kfi_fabric_init();
 	if (ret)
 		goto exit_cq;
@@ -41,6 +44,8 @@ exit_fabric:
 	kfi_fabric_exit();
 exit_cq:
 	kfi_cq_exit();
+exit_idmap:
+	kfi_idmap_exit();
 exit_device:
 	kfi_device_exit();
 	return ret;
@@ -53,6 +58,7 @@ static void __exit kfi_exit(void)
 	kfi_fabric_exit();
 	kfi_mr_exit();
 	kfi_cq_exit();
+	kfi_idmap_exit();
 	kfi_device_exit();
 }
 

@@ -29,6 +29,23 @@ typedef int (*kfi_fabric_fn)(struct kfi_fabric *fabric, void *arg);
 int kfi_walk_fabrics(struct net *net, kfi_fabric_fn fn, void *arg);
 int kfi_fabric_walk_eps(struct kfi_fabric *fabric, kfi_ep_fn fn, void *arg);
 
+/* ---- idmap.c: the map of fabric ids; kfi_prov.h has the look-ups ---- */
+
+#define KFI_IDMAP_ID_MAX	0xfffff
+
+int kfi_idmap_init(void);
+void kfi_idmap_exit(void);
+/* All may sleep. 0; -EINVAL: no such id or address; -EEXIST: either is there; -ENOSPC: too many; -ENOMEM. */
+int kfi_idmap_add(struct net *net, u32 id, __be32 addr);
+int kfi_idmap_del(struct net *net, u32 id);	/* 0, -ENOENT */
+/* The first entry whose id is at least *@id. 0, -ENOENT. */
+int kfi_idmap_next(struct net *net, u32 *id, __be32 *addr);
+
+/* ---- ext.c: kfi_open_ops() of fabrics and domains ---- */
+
+int kfi_domain_ops_open(struct kfid *fid, const char *name, u64 flags, void **ops, void *context);
+int kfi_fabric_ops_open(struct kfid *fid, const char *name, u64 flags, void **ops, void *context);
+
 /* ---- device.c: the DMA device of software providers ---- */
 
 int kfi_device_init(void);

@@ -64,13 +64,21 @@ static bool ks_addr_any(const union ks_addr *a)
 
 void ks_addr_str(const void *addr, size_t len, char *buf, size_t size)
 {
-	snprintf(buf, size, "%pISpc", addr);
+	const struct kcxi_addr *brief = addr;
+
+	if (len == sizeof(*brief))
+		snprintf(buf, size, "%#x:%u", (u32)brief->nic, (u32)brief->pid);
+	else
+		snprintf(buf, size, "%pISpc", addr);
 }
 
 int ks_addr_check(struct kfi_domain *domain, const void *addr)
 {
 	const union ks_addr *a = addr;
+	union ks_addr name;
 
+	if (ks_is_short(to_ks_domain(domain)))
+		return ks_name_read(to_ks_domain(domain), addr, &name);
 	if (a->sa.sa_family != to_ks_domain(domain)->family || ks_addr_any(a) || !ks_addr_port(a))
 		return -EINVAL;
 	return 0;
@@ -103,6 +111,8 @@ int ks_resolve(struct kfi_domain *domain, const char *node, const char *service,
 {
 	int family = to_ks_domain(domain)->family;
 
+	if (ks_is_short(to_ks_domain(domain)))
+		return ks_short_resolve(node, service, addr) ?: ks_addr_check(domain, addr) ?: sizeof(struct kcxi_addr);
 	if (!node || !service || ks_literal(read_pnet(&domain->fabric->net), family, node, service, addr))
 		return -EINVAL;
 	return ks_addr_check(domain, addr) ?: ks_addrlen(family);
@@ -131,6 +141,7 @@ struct ks_local {
 	union ks_addr	addr;
 	char		fabric[KFI_NAME_MAX];
 	char		domain[IFNAMSIZ];
+	u8		prefix;
 };
 
 #define KS_LOCAL_MAX	64
@@ -155,6 +166,7 @@ static void ks_local_v4(struct ks_locals *all, struct net_device *dev)
 		local = &all->at[all->n++];
 		local->addr.in.sin_family = AF_INET;
 		local->addr.in.sin_addr.s_addr = ifa->ifa_local;
+		local->prefix = ifa->ifa_prefixlen;
 		subnet = ifa->ifa_address & ifa->ifa_mask;
 		snprintf(local->fabric, sizeof(local->fabric), "%pI4/%d", &subnet, ifa->ifa_prefixlen);
 		strscpy(local->domain, dev->name, sizeof(local->domain));
@@ -305,20 +317,36 @@ static void ks_offer_domain(struct kfi_info *info, const struct kfi_query *q, st
 	};
 }
 
-static int ks_offer(struct kfi_query *q, struct ks_local *local, const union ks_addr *dest)
+static void ks_offer_names(struct kfi_info *info, struct ks_local *local, const union ks_addr *dest)
+{
+	info->addr_format = local->addr.sa.sa_family == AF_INET6 ? KFI_SOCKADDR_IN6 : KFI_SOCKADDR_IN;
+	info->src_addr = &local->addr;
+	info->src_addrlen = ks_addrlen(local->addr.sa.sa_family);
+	info->dest_addr = (void *)dest;
+	info->dest_addrlen = dest ? ks_addrlen(dest->sa.sa_family) : 0;
+}
+
+static void ks_offer_short(struct kfi_info *info, struct kcxi_addr *name)
+{
+	info->addr_format = KFI_ADDR_CXI;
+	info->src_addr = name;
+	info->src_addrlen = sizeof(*name);
+}
+
+/* @name: offer unconnected endpoints under this short name, instead of all kinds under addresses. */
+static int ks_offer(struct kfi_query *q, struct ks_local *local, const union ks_addr *dest, struct kcxi_addr *name)
 {
 	static const enum kfi_ep_type types[] = { KFI_EP_RDM, KFI_EP_MSG, KFI_EP_DGRAM };
 	struct kfi_info *info = kfi_allocinfo();
 	int i, ret = info ? 0 : -ENOMEM;
 
-	for (i = 0; !ret && i < ARRAY_SIZE(types); i++) {
+	for (i = 0; !ret && i < (name ? 1 : ARRAY_SIZE(types)); i++) {
 		ks_offer_transfer(info, types[i]);
 		ks_offer_domain(info, q, local);
-		info->addr_format = local->addr.sa.sa_family == AF_INET6 ? KFI_SOCKADDR_IN6 : KFI_SOCKADDR_IN;
-		info->src_addr = &local->addr;
-		info->src_addrlen = ks_addrlen(local->addr.sa.sa_family);
-		info->dest_addr = (void *)dest;
-		info->dest_addrlen = dest ? ks_addrlen(dest->sa.sa_family) : 0;
+		if (name)
+			ks_offer_short(info, name);
+		else
+			ks_offer_names(info, local, dest);
 		ret = kfi_query_add(q, info);
 	}
 	if (info) {	/* everything it points to was borrowed */
@@ -418,6 +446,16 @@ static bool ks_grants(const struct ks_wish *wish, const struct ks_local *local)
 	return !wish->dest.sa.sa_family || wish->dest.sa.sa_family == local->addr.sa.sa_family;
 }
 
+/* Our short name at an address that has one. */
+static int ks_offer_if_short(struct kfi_query *q, struct ks_local *local)
+{
+	struct kcxi_addr name;
+
+	if (ks_short_local(q->net, &local->addr, local->prefix, &name))
+		return 0;
+	return ks_offer(q, local, NULL, &name);
+}
+
 int ks_getinfo(struct kfi_query *q)
 {
 	struct ks_locals *all;
@@ -431,12 +469,16 @@ int ks_getinfo(struct kfi_query *q)
 	all = ks_locals_get(q->net);
 	if (!all)
 		return -ENOMEM;
+	for (i = 0; i < all->n; i++)
+		ks_addr_set_port(&all->at[i].addr, wish.port);
+	for (i = 0; !ret && i < all->n && ks_short_wanted(q); i++)
+		if (ks_grants(&wish, &all->at[i]))
+			ret = ks_offer_if_short(q, &all->at[i]);
 	for (i = 0; !ret && i < all->n; i++) {
 		if (!ks_grants(&wish, &all->at[i]))
 			continue;
 		any = true;
-		ks_addr_set_port(&all->at[i].addr, wish.port);
-		ret = ks_offer(q, &all->at[i], wish.dest.sa.sa_family ? &wish.dest : NULL);
+		ret = ks_offer(q, &all->at[i], wish.dest.sa.sa_family ? &wish.dest : NULL, NULL);
 	}
 	kvfree(all);
 	return ret ?: any ? 0 : -ENODATA;

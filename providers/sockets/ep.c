@@ -12,6 +12,8 @@ int ks_domain_open(struct kfi_domain *domain)
 
 	sdom->family = domain->info->addr_format == KFI_SOCKADDR_IN6 ? AF_INET6 : AF_INET;
 	domain->addrlen = ks_addrlen(sdom->family);
+	if (domain->info->addr_format == KFI_ADDR_CXI && ks_short_open(sdom))
+		return -EINVAL;
 	domain->limits.numa_node = NUMA_NO_NODE;
 	domain->limits.mr_page_limit = SIZE_MAX;
 	domain->limits.sge_limit = domain->info->domain_attr->mr_iov_limit;
@@ -29,7 +31,13 @@ int ks_ep_open(struct kfi_ep *ep)
 	INIT_LIST_HEAD(&sep->conns);
 	INIT_WORK(&sep->accept, ks_ep_accept_work);
 	init_waitqueue_head(&sep->idle);
-	return ep->sep ? 0 : ks_addr_local(ep->info, &sep->addr);
+	if (ep->sep)
+		return 0;
+	if (!ks_is_short(to_ks_domain(ep->domain)))
+		return ks_addr_local(ep->info, &sep->addr);
+	if (!ep->info->src_addr)
+		return -EINVAL;		/* a name that we choose might be none */
+	return ks_ep_setname(ep, ep->info->src_addr, ep->info->src_addrlen);
 }
 
 /* A context goes by the name of its scalable endpoint, which listens for it: ks_rdm_adopt(). */
@@ -102,20 +110,25 @@ void ks_ep_close(struct kfi_ep *ep)
 int ks_ep_getname(struct kfi_ep *ep, void *addr)
 {
 	struct ks_ep *sep = to_ks_ep(ep->sep ?: ep);
-	size_t len = ks_addrlen(sep->addr.sa.sa_family);
 
-	memcpy(addr, &sep->addr, len);
-	return len;
+	return ks_name_write(to_ks_domain(ep->domain), &sep->addr, addr);
 }
 
 int ks_ep_setname(struct kfi_ep *ep, const void *addr, size_t len)
 {
+	struct ks_domain *sdom = to_ks_domain(ep->domain);
 	struct ks_ep *sep = to_ks_ep(ep);
+	union ks_addr name;
+	int ret;
 
-	if (len != ks_addrlen(sep->addr.sa.sa_family) ||
-	    ((const union ks_addr *)addr)->sa.sa_family != sep->addr.sa.sa_family)
+	if (len != ep->domain->addrlen)
 		return -EINVAL;
-	memcpy(&sep->addr, addr, len);
+	ret = ks_name_read(sdom, addr, &name);
+	if (ret)
+		return ret;
+	if (name.sa.sa_family != sdom->family)
+		return -EINVAL;
+	sep->addr = name;
 	return 0;
 }
 

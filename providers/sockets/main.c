@@ -3,7 +3,7 @@
  * kfi_sockets - kfabric over the kernel's own TCP and UDP: needs no hardware and no user-space helper.
  *
  *   main.c    this: parameters, operations, life of the module
- *   addr.c    names and what we offer for them
+ *   addr.c    names and what we offer for them    short.c  names that are numbers
  *   ep.c      endpoints        rdm.c  msg.c  dgram.c   their three kinds
  *   listen.c  greet.c  conn.c  how a connection comes, and how it goes
  *   tx.c      the send path    rx.c   the receive path
@@ -53,6 +53,10 @@ MODULE_PARM_DESC(max_peers, "peers per endpoint that may connect by themselves (
 unsigned int ks_backlog = 512;
 module_param_named(backlog, ks_backlog, uint, 0644);
 MODULE_PARM_DESC(backlog, "connections in handshake per listening endpoint (default 512)");
+
+ushort ks_short_port = 12345;
+module_param_named(short_port, ks_short_port, ushort, 0444);
+MODULE_PARM_DESC(short_port, "port of pid 0 in short names, which kfilnd has (default 12345)");
 
 bool ks_splice = true;
 module_param_named(splice, ks_splice, bool, 0644);
@@ -118,6 +122,10 @@ static void ks_check_params(void)
 
 	if (eager != ks_eager_size || window != ks_window || requests != ks_requests)
 		pr_warn("kfi_sockets: using eager_size=%u window=%u requests=%u\n", eager, window, requests);
+	if (ks_short_port > 0xffff - 4095) {
+		ks_short_port = 0xffff - 4095;
+		pr_warn("kfi_sockets: using short_port=%u\n", ks_short_port);
+	}
 	ks_eager_size = eager;
 	ks_window = window;
 	ks_requests = requests;

@@ -149,13 +149,23 @@ static bool ks_peer_key(struct kfi_av *av, kfi_addr_t addr, unsigned long *key)
 	return !rx_ctx || BITS_PER_LONG == 64;
 }
 
+/* What the handle means, as an IP address. */
+static int ks_peer_name(struct ks_ep *sep, kfi_addr_t addr, union ks_addr *name)
+{
+	u8 raw[KFI_ADDR_MAX] __aligned(8);
+
+	if (kfi_av_addr(sep->ep.av, addr, raw) < 0)
+		return -EINVAL;
+	return ks_name_read(to_ks_domain(sep->ep.domain), raw, name);
+}
+
 /*
  * Keep it by its key, if the handle still means it: see ks_addr_removed(). By one only: an address that was written in two
  * ways has two.
  */
 static void ks_peer_cache(struct ks_ep *sep, struct ks_peer *peer, kfi_addr_t addr)
 {
-	union ks_addr name = {};
+	union ks_addr name;
 	unsigned long key;
 
 	if (!ks_peer_key(sep->ep.av, addr, &key))
@@ -165,7 +175,7 @@ static void ks_peer_cache(struct ks_ep *sep, struct ks_peer *peer, kfi_addr_t ad
 	if (!peer->gone && !xa_err(xa_store(&sep->peers, key, peer, GFP_ATOMIC | __GFP_NOWARN))) {
 		peer->key = key;
 		sep->nlanes += peer->lane > 0;
-		if (kfi_av_addr(sep->ep.av, addr, &name) < 0 || !ks_addr_equal(&name, &peer->addr))
+		if (ks_peer_name(sep, addr, &name) || !ks_addr_equal(&name, &peer->addr))
 			ks_peer_uncache(sep, peer);
 	}
 	spin_unlock_bh(&sep->lock);
@@ -191,10 +201,10 @@ void ks_addr_removed(struct kfi_ep *ep, u32 index)
 
 static noinline struct ks_peer *ks_peer_by_name(struct ks_ep *sep, kfi_addr_t addr)
 {
-	union ks_addr name = {};
+	union ks_addr name;
 	struct ks_peer *peer;
 
-	if (kfi_av_addr(sep->ep.av, addr, &name) < 0)
+	if (ks_peer_name(sep, addr, &name))
 		return ERR_PTR(-EINVAL);
 	peer = ks_peer_find(sep, &name, kfi_av_rx_ctx(sep->ep.av, addr), false);
 	if (!peer)
@@ -282,6 +292,16 @@ static int ks_dial_socket(struct ks_ep *sep, int family, struct socket **sockp)
 	return 0;
 }
 
+/* Messages say whom they are from by this; 0: the peer has no name in this domain. */
+static void ks_conn_named(struct ks_conn *conn)
+{
+	u8 raw[KFI_ADDR_MAX] __aligned(8);
+	int len = ks_name_write(to_ks_domain(conn->sep->ep.domain), &conn->name, raw);
+
+	if (len > 0)
+		memcpy(conn->av_name, raw, len);
+}
+
 /* A connection object that will dial @to, listed at its endpoint; with a reference for the caller. */
 struct ks_conn *ks_dial(struct ks_ep *sep, const union ks_addr *to, struct ks_peer *peer)
 {
@@ -300,6 +320,7 @@ struct ks_conn *ks_dial(struct ks_ep *sep, const union ks_addr *to, struct ks_pe
 		return ERR_PTR(-ENOMEM);
 	}
 	conn->name = *to;
+	ks_conn_named(conn);
 	conn->dialed = true;
 	spin_lock_bh(&sep->lock);
 	if (!sep->stopping) {
@@ -501,6 +522,7 @@ int ks_rdm_admit(struct ks_conn *conn, const struct skw_greeting *g)
 	bool refuse;
 	int ret;
 
+	ks_conn_named(conn);
 	if (ks_rdm_adopt(conn, g->dst_ctx)) {
 		rcu_read_lock();
 		peer = ks_peer_find(conn->sep, &conn->name, -(int)g->src_ctx, true);

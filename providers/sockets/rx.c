@@ -73,7 +73,7 @@ static kfi_addr_t ks_rx_src(struct ks_conn *conn)
 
 	if (!ep->av || !(ep->caps & (KFI_SOURCE | KFI_DIRECTED_RECV)))
 		return KFI_ADDR_NOTAVAIL;
-	return kfi_av_reverse(ep->av, &conn->name);
+	return kfi_av_reverse(ep->av, conn->av_name);
 }
 
 static u64 ks_rx_flags(const struct skw_frame *f)

@@ -27,6 +27,7 @@
 #include <linux/socket.h>
 #include <net/sock.h>
 #include <kfi_credit.h>
+#include <kfi_cxi_ext.h>
 #include <kfi_prov.h>
 #include <trace/events/kfi.h>
 #include "wire.h"
@@ -51,6 +52,7 @@ extern unsigned int ks_keepcnt;
 extern unsigned int ks_user_timeout_ms;
 extern unsigned int ks_max_peers;
 extern unsigned int ks_backlog;
+extern ushort ks_short_port;
 extern bool ks_splice;
 
 extern struct workqueue_struct *ks_wq;		/* bound: data path off softirq */
@@ -82,10 +84,13 @@ union ks_addr {
 /**
  * struct ks_domain - one address family in one namespace
  * @domain: common part; @family: AF_INET or AF_INET6
+ * @subnet: @prefix: with short names, where they are host bits (short.c)
  */
 struct ks_domain {
 	struct kfi_domain	domain;
 	int			family;
+	__be32			subnet;
+	u8			prefix;
 };
 
 /**
@@ -404,6 +409,7 @@ struct ks_conn {
 	int			error;
 	struct list_head	entry;
 	union ks_addr		name;		/* the peer's */
+	u8			av_name[sizeof(union ks_addr)] __aligned(8);	/* RDM: as address vectors have it */
 	unsigned long		deadline;	/* of the handshake, jiffies */
 	u64			stream;		/* its name, chosen by the side that dialled */
 	u64			known;		/* dialled: the stream before it */
@@ -474,6 +480,16 @@ static inline u16 ks_src_ctx(const struct ks_ep *sep)
 {
 	return sep->ep.fid.fid.fclass == KFI_CLASS_TX_CTX ? sep->ep.ctx + 1 : 0;
 }
+
+/* short.c: names as the consumer has them, and as we have them */
+bool ks_is_short(const struct ks_domain *sdom);
+bool ks_short_subnet(u8 prefix);
+int ks_name_read(const struct ks_domain *sdom, const void *addr, union ks_addr *name);
+int ks_name_write(const struct ks_domain *sdom, const union ks_addr *name, void *addr);
+int ks_short_resolve(const char *node, const char *service, struct kcxi_addr *a);
+int ks_short_open(struct ks_domain *sdom);
+bool ks_short_wanted(const struct kfi_query *q);
+int ks_short_local(struct net *net, const union ks_addr *name, u8 prefix, struct kcxi_addr *a);
 
 /* addr.c */
 int ks_getinfo(struct kfi_query *q);
