@@ -38,13 +38,15 @@ static const struct field info_fields[] = {
 	{ "mr_key_size", FIELD_U64, KFI_A_DOMAIN_ATTR, KFI_DOMAIN_A_MR_KEY_SIZE, true },
 	{ "mr_iov_limit", FIELD_U64, KFI_A_DOMAIN_ATTR, KFI_DOMAIN_A_MR_IOV_LIMIT, true },
 	{ "cq_data_size", FIELD_U64, KFI_A_DOMAIN_ATTR, KFI_DOMAIN_A_CQ_DATA_SIZE, true },
+	{ "max_ep_tx_ctx", FIELD_U64, KFI_A_DOMAIN_ATTR, KFI_DOMAIN_A_MAX_EP_TX_CTX, true },
+	{ "max_ep_rx_ctx", FIELD_U64, KFI_A_DOMAIN_ATTR, KFI_DOMAIN_A_MAX_EP_RX_CTX, true },
 };
 
 static void print_usage(FILE *to)
 {
 	fputs("Usage: kfi info [OPTIONS] [NODE [SERVICE]]\n\n"
 	      "What providers offer here; with a NODE and SERVICE, to reach those.\n\n"
-	      "  -p, --provider NAME      only this one, loaded if need be\n"
+	      "  -p, --provider NAME      only this one\n"
 	      "  -t, --type msg|rdm|dgram only this kind of endpoint\n"
 	      "  -s, --source             NODE and SERVICE are of this side\n"
 	      "  -d, --details            all attributes\n"
