@@ -86,10 +86,10 @@ int kfi_scalable_ep(struct kfid_domain *domain_fid, struct kfi_info *info, struc
 	ret = kfi_ep_check_info(info);
 	if (ret)
 		return ret;
-	if (info->handle || info->ep_attr->type != KFI_EP_RDM)
-		return -EINVAL;
 	if (domain->info->domain_attr->max_ep_tx_ctx < 2 && domain->info->domain_attr->max_ep_rx_ctx < 2)
 		return -EOPNOTSUPP;
+	if (info->handle || info->ep_attr->type != KFI_EP_RDM)
+		return -EINVAL;
 	ep = kfi_ep_make(domain, info, KFI_CLASS_SEP, context);
 	if (!ep)
 		return -ENOMEM;
