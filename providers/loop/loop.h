@@ -40,7 +40,7 @@ struct kfi_loop_addr {
 
 enum {
 	LOOP_MAX_MSG	= 64 << 20,	/* bytes */
-	LOOP_QUEUE	= 1024,		/* operations per direction */
+	LOOP_QUEUE	= 16384,	/* operations per direction */
 	LOOP_CTX	= 256,		/* contexts per direction */
 	LOOP_IOV	= 256,		/* segments, local or remote */
 	LOOP_INJECT	= 512,		/* bytes */

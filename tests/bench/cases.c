@@ -32,6 +32,9 @@ const struct bench_case bench_cases[] = {
 	{ "core", {
 		&kb_pingpong_loop_done, &kb_messages_loop,
 	} },
+	{ "matching", {
+		&kb_match_10, &kb_match_10000,
+	} },
 	{ "scale", {
 		&kb_scale_messages, &kb_scale_write, &kb_scale_roundtrip,
 		&kb_scale_tcp_messages, &kb_scale_tcp_stream, &kb_scale_tcp_roundtrip,

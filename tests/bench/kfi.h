@@ -22,6 +22,7 @@ enum kb_style {
 	KB_BLOCK,	/* kfi_cq_sread() in a thread */
 	KB_HANDLER,	/* handler of the queue in softirq, kfi_cq_read() */
 	KB_DONE,	/* done() of each operation in softirq */
+	KB_POLL,	/* kfi_cq_read() by whoever has posted */
 };
 
 /** struct kb_kind - what a variant asks for; its arg points here. @size: of an endpoint's queues, 0: as they come */
@@ -73,6 +74,8 @@ extern const struct bench_variant kb_read;
 extern const struct bench_variant kb_messages;
 extern const struct bench_variant kb_messages_multi;
 extern const struct bench_variant kb_messages_loop;
+extern const struct bench_variant kb_match_10;
+extern const struct bench_variant kb_match_10000;
 extern const struct bench_variant kb_many_1;
 extern const struct bench_variant kb_many_16;
 extern const struct bench_variant kb_many_64;

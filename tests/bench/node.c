@@ -42,11 +42,11 @@ static int kb_getinfo(struct bench_env *env, int side, const struct kb_kind *kin
 static int kb_cq_open(struct kb_node *node, const struct kb_kind *kind, enum kfi_cq_format format,
 		      kfi_comp_handler handler, void *context)
 {
-	struct kfi_cq_attr attr = { .size = 2048, .format = format };
+	struct kfi_cq_attr attr = { .size = max(2048U, kind->size), .format = format };
 
 	if (kind->style == KB_BLOCK)
 		attr.wait_obj = KFI_WAIT_QUEUE;
-	else
+	else if (kind->style != KB_POLL)
 		attr.flags = KFI_CQ_SOFTIRQ;
 	return kfi_cq_open(node->domain, &attr, &node->cq, kind->style == KB_HANDLER ? handler : NULL, context);
 }

@@ -64,6 +64,9 @@ for what, size in (("messages", "64 bytes"), ("write", "1 MiB"), ("roundtrip", "
                                   unit, provider="raw TCP"))
 COMPARISONS += [
     Comparison("the core alone", "core", "round trip, done()", "loop-done", "", "ns", provider="loop"),
+    Comparison("10,000 posted, or 10", "matching", "tagged message, exact tag", "posted-10000", "posted-10", "ns", 1.2,
+               provider="loop"),
+    Comparison("tagged beside untagged", "roundtrip-block", "8 bytes, RDM", "kfi-tagged-block", "kfi-rdm-block", "us", 1.05),
     Comparison("the core alone", "core", "send and receive of 64 bytes", "loop-messages", "", "ns", provider="loop"),
     Comparison("libfabric's tcp beside", "libfabric-roundtrip", "round trip, MSG, blocking", "kfi-msg-block", "libfabric-tcp",
                "us", note=LIBFABRIC),
