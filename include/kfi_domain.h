@@ -34,7 +34,8 @@ int kfi_domain(struct kfid_fabric *fabric, struct kfi_info *info,
  * @domain: the domain
  * @fid: head of the event queue. It gets the events of the device (KFI_NOTIFY,
  *	KFI_SHUTDOWN when it goes).
- * @flags: 0 or KFI_REG_MR
+ * @flags: 0; KFI_REG_MR is not supported, as registrations finish before they
+ *	return
  *
  * Context: Process context, may sleep.
  * Return: as kfi_bind().
@@ -183,6 +184,7 @@ struct kfi_mr_modify {
  * @attr: what to register; copied
  * @flags: KFI_RMA_EVENT: operations of peers count (kfi_mr_bind()).
  *	KFI_RMA_PMEM: the memory is persistent, and attr->persist is set.
+ *	KFI_MR_SINGLE_USE: the first operation of a peer is the last.
  * @mr: where to put the region; end it with kfi_close()
  *
  * The memory stays the caller's and has to exist until the region is closed.
@@ -423,8 +425,9 @@ kfi_mr_unmap_key(struct kfid_domain *domain, uint64_t key)
  * kfi_mr_bind() - bind an endpoint or counter to a region
  * @mr: the region
  * @bfid: head of an endpoint, whose peers alone may then use the region; or of
- *	a counter, with KFI_REMOTE_WRITE in @flags
- * @flags: 0 or KFI_REMOTE_WRITE
+ *	a counter of what they do
+ * @flags: for an endpoint 0; for a counter KFI_REMOTE_WRITE, KFI_REMOTE_READ or
+ *	both
  *
  * Context: Process context, may sleep.
  * Return: as kfi_bind().

@@ -144,8 +144,8 @@ int kfi_scalable_ep(struct kfid_domain *domain, struct kfi_info *info,
  * @bfid: head of a completion queue, event queue, counter, address vector,
  *	shared transmit or receive context
  * @flags: for a completion queue KFI_TRANSMIT, KFI_RECV or both, and
- *	KFI_SELECTIVE_COMPLETION; 0 means the direction or directions that the
- *	class of @ep has. For a counter KFI_SEND, KFI_RECV, KFI_READ, KFI_WRITE,
+ *	KFI_SELECTIVE_COMPLETION. A context has one direction, which need not be
+ *	named. For a counter KFI_SEND, KFI_RECV, KFI_READ, KFI_WRITE,
  *	KFI_REMOTE_READ, KFI_REMOTE_WRITE. Else 0.
  *
  * Context: Process context, may sleep.
@@ -339,7 +339,7 @@ int kfi_srx_context(struct kfid_domain *domain, struct kfi_rx_attr *attr,
  * context only, may sleep; when it returns the old callback is not running
  * and won't be called.
  * Return: 0; -EALREADY if one is armed, -KFI_EOPBADSTATE if the endpoint is not
- * enabled, -ENODEV.
+ * enabled, -KFI_ENOCQ if it does not transmit, -ENODEV.
  */
 int kfi_ep_tx_space(struct kfid_ep *ep,
 		    void (*fn)(struct kfid_ep *ep, void *context),

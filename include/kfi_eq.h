@@ -344,7 +344,8 @@ enum kfi_cq_wait_cond {
 /**
  * struct kfi_cq_attr - attributes of a completion queue, fi_cq(3)
  * @size: entries that have to fit; 0 for the provider's default. Each
- *	outstanding operation reserves one, so nothing is ever lost.
+ *	outstanding operation without KFI_CQE reserves one, so nothing is ever
+ *	lost.
  * @flags: KFI_CQ_SOFTIRQ or KFI_CQ_DIRECT; KFI_AFFINITY: @signaling_vector is
  *	valid
  * @format: format of the entries

@@ -219,10 +219,11 @@ static void ks_state_change(struct sock *sk)
 		ks_greet_kick(conn);
 		return;
 	}
-	/* Its last words may lie in the socket: data_ready() is next, and then ks_rx_run() looks. Unless they can't be read now. */
-	if (sk->sk_state != TCP_CLOSE_WAIT || conn->rx.at == KS_RX_BLOCKED)
+	/* Its last words may lie in the socket: data_ready() is next, and then ks_rx_run() looks, or ks_conn_watch() if it can't. */
+	WRITE_ONCE(conn->rx.heard, jiffies);
+	if (sk->sk_state != TCP_CLOSE_WAIT)
 		ks_conn_check(conn);
-	else
+	else if (conn->rx.at != KS_RX_BLOCKED)
 		ks_conn_queue(conn, &conn->rx_work, 0);
 }
 
@@ -319,14 +320,18 @@ void ks_conn_watch(struct work_struct *work)
 {
 	struct ks_conn *conn = container_of(to_delayed_work(work), struct ks_conn, watch_work);
 	unsigned long patience = msecs_to_jiffies(ks_user_timeout_ms);
-	bool blocked = false;
+	bool blocked = false, late, ended;
 
 	if (test_bit(KS_FAILED, &conn->flags))
 		return;
 	if (ks_conn_lock(conn)) {
-		if (patience && ks_rx_owed(conn) && time_after(jiffies, READ_ONCE(conn->rx.heard) + patience))
+		late = time_after(jiffies, READ_ONCE(conn->rx.heard) + patience);
+		ended = conn->sock->sk->sk_state != TCP_ESTABLISHED;
+		if (late && ended)
+			ks_conn_check(conn);	/* its last words have waited long enough to be read */
+		else if (late && patience && ks_rx_owed(conn))
 			ks_conn_fail(conn, -ETIMEDOUT);
-		blocked = conn->rx.at == KS_RX_BLOCKED;
+		blocked = conn->rx.at == KS_RX_BLOCKED && !ended;
 		ks_conn_unlock(conn);
 	}
 	if (blocked)

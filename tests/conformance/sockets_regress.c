@@ -131,10 +131,41 @@ static void more_and_no_more(struct test *t)
 	REQUIRE(t, !WAIT_TX(&p->a, &c));
 }
 
+#define WORDS	12
+
+/* Messages whose sends have succeeded are there, also when their receiver's queue was full and their sender has gone. */
+static void last_words(struct test *t)
+{
+	struct node_opts small = { .cq_size = 4 };
+	struct pair *p = pair_open(t, NULL, &small);
+	u8 *tx = test_pages(t, 4096), *rx = test_pages(t, 65536);
+	struct kvec iov = { rx, 65536 };
+	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = KFI_ADDR_UNSPEC };
+	int i, sent = 0, got = 0;
+	comp_t c;
+
+	REQUIRE(t, p && tx && rx && !POST(t, kfi_recvmsg(p->b.ep, &msg, KFI_MULTI_RECV | KFI_COMPLETION)));
+	for (i = 0; i < WORDS; i++)
+		REQUIRE(t, !POST(t, kfi_send(p->a.ep, tx, 100, NULL, p->a.peer, CTX(i))));
+	msleep(500);
+	while (comp_poll(&p->a, p->a.txcq, &c) == 1)
+		sent += !c.err;
+	EXPECT(t, sent > 0);
+	REQUIRE_EQ(t, test_close(t, &p->a.ep->fid), 0);
+	p->a.ep = NULL;
+	msleep(300);
+	while (got < sent) {
+		REQUIRE(t, !WAIT_RX(&p->b, &c));
+		EXPECT_COMP(t, &c, NULL, KFI_MSG | KFI_RECV);
+		got++;
+	}
+}
+
 const struct test_case regress_cases[] = {
 	{ "regress.gone_before_accept", T_MSG, 0, 0, gone_before_accept },
 	{ "regress.gone_while_answered", T_MSG, 0, 0, gone_while_answered },
 	{ "regress.write_after_read", T_REL, 0, C_RMA, write_after_read },
 	{ "regress.more_and_no_more", T_ALL, 0, C_MSG, more_and_no_more },
+	{ "regress.last_words", T_RDM, 0, C_MSG | KFI_MULTI_RECV, last_words },
 	{ }
 };
