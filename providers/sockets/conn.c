@@ -129,6 +129,7 @@ struct ks_conn *ks_conn_new(struct ks_ep *sep, struct ks_pep *pep, struct socket
 	conn->sep = sep;
 	conn->pep = pep;
 	conn->sock = sock;
+	conn->sk = sock->sk;
 	conn->deadline = jiffies + msecs_to_jiffies(ks_connect_timeout_ms);
 	return conn;
 }
@@ -156,7 +157,7 @@ void ks_conn_tune(struct socket *sock, u32 tclass)
 /* For posters: never waits, see the locking notes in sock.h. Bottom halves stay off until ks_conn_unlock(). */
 bool ks_conn_trylock(struct ks_conn *conn)
 {
-	struct sock *sk = conn->sock->sk;
+	struct sock *sk = conn->sk;
 
 	local_bh_disable();
 	if (spin_trylock(&sk->sk_lock.slock)) {
@@ -175,7 +176,7 @@ bool ks_conn_lock(struct ks_conn *conn)
 
 	if (test_bit(KS_DEAD, &conn->flags))
 		return false;
-	sk = conn->sock->sk;
+	sk = conn->sk;
 	local_bh_disable();
 	bh_lock_sock(sk);
 	if (!sock_owned_by_user(sk))
@@ -187,7 +188,7 @@ bool ks_conn_lock(struct ks_conn *conn)
 
 void ks_conn_unlock(struct ks_conn *conn)
 {
-	bh_unlock_sock(conn->sock->sk);
+	bh_unlock_sock(conn->sk);
 	local_bh_enable();
 }
 
@@ -203,7 +204,7 @@ static int ks_sock_error(struct sock *sk)
 /* A stream that has ended, in whatever way, ends the connection. Socket lock held. */
 void ks_conn_check(struct ks_conn *conn)
 {
-	struct sock *sk = conn->sock->sk;
+	struct sock *sk = conn->sk;
 
 	if (sk->sk_state != TCP_ESTABLISHED)
 		ks_conn_fail(conn, test_bit(KS_BYE_SENT, &conn->flags) ? -ESHUTDOWN : ks_sock_error(sk));
@@ -242,7 +243,7 @@ static void ks_greet_ready(struct sock *sk)
 /* Before connect, or on an accepted socket: from here on TCP tells us. */
 void ks_conn_attach(struct ks_conn *conn)
 {
-	struct sock *sk = conn->sock->sk;
+	struct sock *sk = conn->sk;
 
 	write_lock_bh(&sk->sk_callback_lock);
 	conn->old_data_ready = sk->sk_data_ready;
@@ -256,7 +257,7 @@ void ks_conn_attach(struct ks_conn *conn)
 
 static void ks_conn_detach(struct ks_conn *conn)
 {
-	struct sock *sk = conn->sock->sk;
+	struct sock *sk = conn->sk;
 
 	lock_sock(sk);		/* no callback runs, and none that has read our pointer is still under way */
 	write_lock_bh(&sk->sk_callback_lock);
@@ -279,7 +280,7 @@ static unsigned long ks_watch_interval(void)
 void ks_conn_start(struct ks_conn *conn)
 {
 	const struct skw_greeting *g = &conn->greeting;
-	struct sock *sk = conn->sock->sk;
+	struct sock *sk = conn->sk;
 	struct ks_tx *tx = &conn->tx;
 
 	lock_sock(sk);
@@ -326,7 +327,7 @@ void ks_conn_watch(struct work_struct *work)
 		return;
 	if (ks_conn_lock(conn)) {
 		late = time_after(jiffies, READ_ONCE(conn->rx.heard) + patience);
-		ended = conn->sock->sk->sk_state != TCP_ESTABLISHED;
+		ended = conn->sk->sk_state != TCP_ESTABLISHED;
 		if (late && ended)
 			ks_conn_check(conn);	/* its last words have waited long enough to be read */
 		else if (late && patience && ks_rx_owed(conn))
@@ -388,7 +389,7 @@ static bool ks_sock_outlives(struct sock *sk)
 
 static void ks_conn_close_socket(struct ks_conn *conn)
 {
-	struct sock *sk = conn->sock->sk;
+	struct sock *sk = conn->sk;
 
 	/* Spliced pages go back to their owner below: TCP must not send them again. */
 	if (conn->state == KS_READY && !ks_drained(conn))

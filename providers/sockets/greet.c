@@ -168,7 +168,7 @@ static int ks_greet_calling(struct ks_conn *conn)
 
 static int ks_greet_dialing(struct ks_conn *conn)
 {
-	struct sock *sk = conn->sock->sk;
+	struct sock *sk = conn->sk;
 	int ret;
 
 	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV)
@@ -219,7 +219,7 @@ static void ks_greet_go_on(struct ks_conn *conn)
 		return;
 	}
 	if (state == KS_WAITING) {	/* the consumer decides; but is the peer still there? */
-		if (conn->sock->sk->sk_state != TCP_ESTABLISHED)
+		if (conn->sk->sk_state != TCP_ESTABLISHED)
 			ks_conn_fail(conn, -ECONNRESET);
 		return;
 	}

@@ -686,7 +686,7 @@ static void ks_rx_run(struct ks_conn *conn)
 	read_descriptor_t desc = { .arg.data = conn, .count = 1 };
 
 	if (conn->state == KS_READY && conn->rx.at != KS_RX_BLOCKED && !test_bit(KS_DEAD, &conn->flags))
-		tcp_read_sock(conn->sock->sk, &desc, ks_rx_actor);
+		tcp_read_sock(conn->sk, &desc, ks_rx_actor);
 	if (conn->state == KS_READY && conn->rx.at != KS_RX_BLOCKED)
 		ks_conn_check(conn);	/* all that came before the end has been read */
 }

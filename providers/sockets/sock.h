@@ -378,7 +378,7 @@ struct ks_rx {
  * @lock:	protects @inmsgs and their states, @answers, @free_answers, @rdv, @credit, @credit_due
  */
 struct ks_conn {
-	struct socket		*sock;
+	struct sock		*sk;		/* @sock's */
 	struct ks_ep		*sep;
 	struct llist_head	posted;
 	unsigned long		flags;
@@ -389,7 +389,7 @@ struct ks_conn {
 	bool			stranger;	/* counted in sep->nstrangers, under sep->lock */
 	int			cpu;
 	struct ks_peer		*peer;
-	struct ks_pep		*pep;
+	struct socket		*sock;
 
 	struct ks_tx		tx ____cacheline_aligned;
 	struct ks_rx		rx ____cacheline_aligned;
@@ -407,6 +407,7 @@ struct ks_conn {
 
 	refcount_t		ref;
 	int			error;
+	struct ks_pep		*pep;
 	struct list_head	entry;
 	union ks_addr		name;		/* the peer's */
 	u8			av_name[sizeof(union ks_addr)] __aligned(8);	/* RDM: as address vectors have it */

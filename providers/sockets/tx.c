@@ -534,7 +534,7 @@ static int ks_send(struct ks_conn *conn, struct iov_iter *iter, size_t len, int 
 	msg.msg_ubuf = NULL;
 	msg.msg_iter = *iter;
 	iov_iter_truncate(&msg.msg_iter, len);
-	sent = tcp_sendmsg_locked(conn->sock->sk, &msg, len);
+	sent = tcp_sendmsg_locked(conn->sk, &msg, len);
 	if (sent > 0) {
 		iov_iter_advance(iter, sent);
 		conn->tx.bytes += sent;
@@ -716,7 +716,7 @@ static bool ks_tx_run(struct ks_conn *conn)
 /* TCP refused although it holds nothing of ours: it had no memory, and no acknowledgement will come to wake us. */
 static bool ks_tx_starved(struct ks_conn *conn)
 {
-	return (conn->tx.staged || conn->tx.at != KS_TX_FRAMES) && !READ_ONCE(conn->sock->sk->sk_wmem_queued) &&
+	return (conn->tx.staged || conn->tx.at != KS_TX_FRAMES) && !READ_ONCE(conn->sk->sk_wmem_queued) &&
 	       !test_bit(KS_FAILED, &conn->flags);
 }
 
