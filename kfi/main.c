@@ -7,6 +7,7 @@
 #include <linux/kfi.h>
 
 #include "registry.h"
+#include "trigger.h"
 
 /**
  * kfi_version() - see kfabric.h
@@ -29,9 +30,12 @@ static int __init kfi_init(void)
 	ret = kfi_cq_init();
 	if (ret)
 		goto exit_device;
-	ret = kfi_fabric_init();
+	ret = kfi_trigger_setup();
 	if (ret)
 		goto exit_cq;
+	ret = kfi_fabric_init();
+	if (ret)
+		goto exit_trigger;
 	ret = kfi_netlink_init();
 	if (ret)
 		goto exit_fabric;
@@ -39,6 +43,8 @@ static int __init kfi_init(void)
 
 exit_fabric:
 	kfi_fabric_exit();
+exit_trigger:
+	kfi_trigger_teardown();
 exit_cq:
 	kfi_cq_exit();
 exit_device:
@@ -52,6 +58,7 @@ static void __exit kfi_exit(void)
 	kfi_netlink_exit();
 	kfi_fabric_exit();
 	kfi_mr_exit();
+	kfi_trigger_teardown();
 	kfi_cq_exit();
 	kfi_device_exit();
 }
