@@ -153,7 +153,7 @@ enum {
 	KFI_UNMAP_KEY,		/* uint64_t * */
 	KFI_QUEUE_WORK,		/* struct kfi_deferred_work * */
 	KFI_CANCEL_WORK,	/* struct kfi_deferred_work * */
-	KFI_FLUSH_WORK,		/* NULL */
+	KFI_FLUSH_WORK,		/* NULL; of a domain or a counter */
 	KFI_REFRESH,		/* struct kfi_mr_modify * */
 	KFI_DUP,		/* refused */
 	KFI_GETWAITOBJ,		/* enum kfi_wait_obj * */
@@ -210,7 +210,8 @@ struct kfi_mr_map_raw {
  *
  * See fi_control(3).
  *
- * Context: Process context, may sleep; KFI_QUEUE_WORK also in softirq.
+ * Context: Process context, may sleep; KFI_QUEUE_WORK and KFI_CANCEL_WORK also
+ * in softirq.
  * Return: 0; -ENOSYS for an unknown command, -EOPNOTSUPP for one that this
  * class or provider does not have, -EINVAL, or the error of the typed call.
  */

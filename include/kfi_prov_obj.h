@@ -61,7 +61,7 @@ struct kfi_av;
 struct kfi_mr;
 struct kfi_oper;
 struct kfi_rx;
-
+struct kfi_trigger;
 
 /**
  * struct kfi_obj - what every fid has
@@ -109,8 +109,9 @@ struct kfi_fabric {
  * @limits:	what kfi_domain_limits() answers; the provider fills it in domain_open. A software provider leaves
  *		dma_device NULL and gets kfi.ko's, whose mapping is direct
  * @addrlen:	bytes of one address in this domain's format; the provider sets it in domain_open
- * @lock:	protects @eps (mutex: listed by netlink, walked at namespace exit)
+ * @lock:	protects @eps (mutex: listed by netlink, walked at namespace exit) and @cntrs
  * @eps:	open endpoints
+ * @cntrs:	open counters
  * @mrs:	regions by key, rhashtable of kfi_mr
  * @eq:	bound event queue or NULL; set once, before endpoints are opened
  */
@@ -124,6 +125,7 @@ struct kfi_domain {
 	size_t			addrlen;
 	struct mutex		lock;
 	struct list_head	eps;
+	struct list_head	cntrs;
 	struct rhashtable	mrs;
 	struct kfi_eq		*eq;
 };
@@ -285,6 +287,8 @@ struct kfi_match {
  * @connreq:	the request it will accept, or NULL
  * @sep: context: the scalable endpoint that it is one of, else NULL; @ctx: its number, 0 for all others
  * @ctxs:	scalable endpoint: its open contexts (kfi.ko's); @rx_ctxs: the receive contexts that are enabled, see kfi_ep_rx_ctx()
+ * @triggers:	with KFI_TRIGGER: what its operations wait for (kfi.ko's), those of @tx before those of @rx
+ * @end_err:	why it is DEAD; set before it is
  * @space_fn: one-shot "there is room again" callback; @space_arg: its argument
  * @space_lock:	protects @space_fn, @space_arg; bottom halves off
  * @space:	waits on @tx_cq's behalf of @space_fn
@@ -333,6 +337,8 @@ struct kfi_ep {
 	u16			ctx;
 	struct xarray		ctxs;
 	struct xarray		rx_ctxs;
+	struct kfi_trigger	*triggers;
+	int			end_err;
 	void			(*space_fn)(struct kfid_ep *ep, void *context);
 	void			*space_arg;
 	spinlock_t		space_lock;

@@ -17,10 +17,39 @@
  * with struct kfi_triggered_context. *Deferred work* is queued on a domain by
  * kfi_control() with KFI_QUEUE_WORK and taken back by KFI_CANCEL_WORK or
  * KFI_FLUSH_WORK. Either starts when its counter has reached the threshold,
- * at once if it has already. All that the structures point to has to exist
- * until the operation has ended. See fi_trigger(3).
+ * at once if it has already. See fi_trigger(3); both work with every provider,
+ * on endpoints with the capability KFI_TRIGGER (others answer -EOPNOTSUPP).
  *
- * A provider that has neither answers -EOPNOTSUPP.
+ * When it is posted or queued, an operation is checked and takes its place in
+ * the endpoint's queue and its slot in the completion queue: all answers of the
+ * posting call come then, -EAGAIN among them, and no more than the endpoint's
+ * queue sizes can wait. The message, its vectors and the triggered context may
+ * be used again when the call returns; the payload belongs to the operation
+ * until it has ended, as always. Only KFI_INJECT differs: a triggered post
+ * copies its payload at once, deferred work when it starts.
+ *
+ * Triggered posts compare their threshold with the counter's value, deferred
+ * work with the sum of value and errors. What a change of the counter has made
+ * due starts, whatever becomes of the counter then; in the order of
+ * thresholds, equal ones in the order in which they were queued, from a work
+ * item of the counter. Work that changes counters is started in that order,
+ * too. A provider that has no room (-EAGAIN) is asked again for a second, and
+ * what is due behind waits; another error at the start is an error completion.
+ *
+ * Triggered posts end like any other. Deferred work increases its
+ * completion counter by one, success or error, in place of the endpoint's
+ * counters, and makes an entry in the completion queue only with
+ * KFI_COMPLETION or when it fails.
+ *
+ * kfi_cancel() ends a triggered post that has not started with -ECANCELED.
+ * KFI_CANCEL_WORK takes back work that has not started: 0, and nothing more is
+ * heard of it; -ENOENT, it has started, or was never queued. KFI_FLUSH_WORK
+ * does so with all work of a domain or, as a command of a counter, all work
+ * that waits for that one; its argument is NULL.
+ *
+ * What waits keeps its counters and the domain from being closed (-EBUSY), not
+ * the endpoint: closing that ends it with -ECANCELED, a disconnect or the loss
+ * of its network ends it with the error that its other operations get.
  */
 
 /**
@@ -166,7 +195,8 @@ struct kfi_op_cntr {
  * @trigger.threshold: with KFI_TRIGGER_THRESHOLD
  * @trigger.internal: the provider's, once the operation is posted
  *
- * As large as struct kfi_context.
+ * As large as struct kfi_context. Not together with KFI_CQE, whose context is
+ * another structure.
  */
 struct kfi_triggered_context {
 	enum kfi_trigger_event			event_type;
@@ -193,11 +223,12 @@ struct kfi_triggered_context2 {
 
 /**
  * struct kfi_deferred_work - an operation for later
- * @context: the provider's
- * @threshold: value of @triggering_cntr that starts it
+ * @context: kfabric's, from KFI_QUEUE_WORK until the work has started
+ * @threshold: value and errors of @triggering_cntr that start it
  * @triggering_cntr: the counter that starts it
- * @completion_cntr: a counter to increase when it has ended, or NULL
- * @op_type: kind of operation
+ * @completion_cntr: a counter to increase when it has ended, or NULL; NULL for
+ *	KFI_OP_CNTR_SET and KFI_OP_CNTR_ADD
+ * @op_type: kind of operation; the atomic ones answer -EOPNOTSUPP
  * @op: the operation
  * @op.msg: KFI_OP_SEND, KFI_OP_RECV
  * @op.tagged: KFI_OP_TSEND, KFI_OP_TRECV

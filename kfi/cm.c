@@ -4,6 +4,7 @@
  */
 #include "ep.h"
 #include "eq.h"
+#include "trigger.h"
 #include <trace/events/kfi.h>
 
 int kfi_cm_check_data(const struct kfi_prov_ops *ops, const void *data, size_t len)
@@ -161,10 +162,14 @@ int kfi_ep_connected(struct kfi_ep *ep, const void *data, size_t len)
 }
 EXPORT_SYMBOL_GPL(kfi_ep_connected);
 
-/* The state forbids receives already; those that were allowed are in the matching a grace period later. */
+/*
+ * The state forbids posts already; receives that were allowed are in the matching a grace period later, and what waits for a
+ * counter is with it.
+ */
 static void ep_end_receives(struct kfi_ep *ep, int err)
 {
 	synchronize_rcu_expedited();
+	kfi_trigger_end(ep, err);
 	kfi_rx_flush(ep, err);
 }
 

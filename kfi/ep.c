@@ -12,6 +12,7 @@
 #include <linux/slab.h>
 #include "cq.h"
 #include "ep.h"
+#include "trigger.h"
 #include <trace/events/kfi.h>
 
 #define EP_TX_SIZE	256
@@ -111,6 +112,9 @@ static int ep_alloc_pools(struct kfi_ep *ep, const struct kfi_info *info)
 	ret = kfi_pool_init(&ep->rx, ep, rx, info->rx_attr->iov_limit, 0, 0, ep->ops->rx_priv);
 	if (ret)
 		return ret;
+	ret = kfi_trigger_ep_init(ep);
+	if (ret)
+		return ret;
 	return kfi_match_init(&ep->match, rx);
 }
 
@@ -120,6 +124,7 @@ void kfi_ep_free(struct kfi_ep *ep)
 	xa_destroy(&ep->rx_ctxs);
 	if (ep->match.exact)
 		kfi_match_exit(&ep->match);
+	kfi_trigger_ep_exit(ep);
 	kfi_pool_exit(&ep->rx);
 	kfi_pool_exit(&ep->tx);
 	free_percpu(ep->stats);
@@ -242,10 +247,13 @@ int kfi_ep_enable(struct kfi_ep *ep)
 static void ep_stop(struct kfi_ep *ep, int err)
 {
 	lockdep_assert_held(&ep->lock);
-	if (kfi_ep_move(ep, KFI_EP_DEAD) < 0)
+	if (READ_ONCE(ep->state) == KFI_EP_DEAD)
 		return;
+	ep->end_err = err;
+	kfi_ep_move(ep, KFI_EP_DEAD);
 	kfi_ctx_unpublish(ep);
 	synchronize_rcu_expedited();	/* posts that were allowed have been made */
+	kfi_trigger_end(ep, err);
 	ep->ops->ep_stop(ep, err);
 	kfi_match_close(ep, err);
 }

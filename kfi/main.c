@@ -7,6 +7,7 @@
 #include <linux/kfi.h>
 
 #include "registry.h"
+#include "trigger.h"
 
 /**
  * kfi_version() - see kfabric.h
@@ -32,9 +33,12 @@ static int __init kfi_init(void)
 	ret = kfi_cq_init();
 	if (ret)
 		goto exit_idmap;
-	ret = kfi_fabric_init();
+	ret = kfi_trigger_setup();
 	if (ret)
 		goto exit_cq;
+	ret = kfi_fabric_init();
+	if (ret)
+		goto exit_trigger;
 	ret = kfi_netlink_init();
 	if (ret)
 		goto exit_fabric;
@@ -42,6 +46,8 @@ static int __init kfi_init(void)
 
 exit_fabric:
 	kfi_fabric_exit();
+exit_trigger:
+	kfi_trigger_teardown();
 exit_cq:
 	kfi_cq_exit();
 exit_idmap:
@@ -57,6 +63,7 @@ static void __exit kfi_exit(void)
 	kfi_netlink_exit();
 	kfi_fabric_exit();
 	kfi_mr_exit();
+	kfi_trigger_teardown();
 	kfi_cq_exit();
 	kfi_idmap_exit();
 	kfi_device_exit();

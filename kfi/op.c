@@ -14,6 +14,7 @@
 #include <linux/slab.h>
 #include "cq.h"
 #include "ep.h"
+#include "trigger.h"
 #include <trace/events/kfi.h>
 
 /* Bits of kfi_op_pool.starved */
@@ -268,6 +269,8 @@ static void kfi_op_count(const struct kfi_oper *op, const struct kfi_cq_err_entr
 		__kfi_stat_inc(ep, rx_ops);
 		__kfi_stat_add(ep, rx_bytes, wc->len);
 	}
+	if (unlikely(op->flags & KFI_TRIGGER) && kfi_trigger_ended(op, wc->err))
+		return;
 	cntr = ep->cntr[kfi_op_cntr[op->code]];
 	if (cntr)
 		kfi_cntr_count_len(cntr, wc->err, rx ? wc->len : op->len);
@@ -359,6 +362,8 @@ static void op_finish_quietly(struct kfi_oper *op)
 	bool reserved = op->cq && !(op->flags & KFI_CQE);
 	struct kfi_cq *cq = op->cq;
 
+	if (unlikely(op->flags & KFI_TRIGGER) && kfi_trigger_ended(op, 0))
+		cntr = NULL;
 	if (cntr)
 		kfi_cntr_count_len(cntr, 0, op->len);
 	rcu_read_lock();

@@ -13,6 +13,7 @@
  */
 #include "ep.h"
 #include "post.h"
+#include "trigger.h"
 #include <trace/events/kfi.h>
 
 #define TX_FLAGS	(KFI_COMPLETION | KFI_MORE | KFI_FENCE | KFI_CQE | KFI_NO_COMPLETION)
@@ -178,36 +179,52 @@ static int post_fill_tx(struct kfi_oper *op, const struct kfi_post *post)
 
 /* ---- transmit ---- */
 
-static int post_tx(struct kfi_ep *ep, struct kfi_post *post)
+static __always_inline struct kfi_oper *post_make_tx(struct kfi_ep *ep, struct kfi_post *post)
 {
 	struct kfi_oper *op;
-	size_t len;
 	int ret;
 
 	post->flags = post_merge(post->flags, READ_ONCE(ep->tx_flags), post_rows[post->code].flags);
 	ret = post_check(ep, post, ep->tx_cq) ?: post_check_tx(ep, post);
 	if (unlikely(ret))
-		return ret;
+		return ERR_PTR(ret);
 	op = kfi_op_get(ep, &ep->tx, ep->tx_cq, post_quiet(post->flags, ep->tx_selective));
 	if (IS_ERR(op))
-		return PTR_ERR(op);
+		return op;
 	ret = post_fill_tx(op, post);
-	if (unlikely(ret))
-		goto abort;
-	len = op->len;
+	if (likely(!ret))
+		return op;
+	kfi_op_abort(op);
+	return ERR_PTR(ret);
+}
+
+static __always_inline int post_start_tx(struct kfi_ep *ep, struct kfi_oper *op)
+{
+	size_t len = op->len;
+	int ret;
+
 	trace_kfi_post(op);
 	ret = ep->ops->tx(ep, op);	/* from here on @op may be gone */
-	if (unlikely(ret))
-		goto refused;
+	if (unlikely(ret)) {
+		if (ret == -EAGAIN)
+			kfi_stat_inc(ep, again);
+		return ret;
+	}
 	__kfi_stat_inc(ep, tx_ops);
 	__kfi_stat_add(ep, tx_bytes, len);
 	return 0;
+}
 
-refused:
-	if (ret == -EAGAIN)
-		kfi_stat_inc(ep, again);
-abort:
-	kfi_op_abort(op);
+static __always_inline int post_tx(struct kfi_ep *ep, struct kfi_post *post)
+{
+	struct kfi_oper *op = post_make_tx(ep, post);
+	int ret;
+
+	if (IS_ERR(op))
+		return PTR_ERR(op);
+	ret = post_start_tx(ep, op);
+	if (unlikely(ret))
+		kfi_op_abort(op);
 	return ret;
 }
 
@@ -215,6 +232,8 @@ ssize_t kfi_post_tx(struct kfi_ep *ep, struct kfi_post *post)
 {
 	int ret;
 
+	if (unlikely(post->flags & KFI_TRIGGER))
+		return kfi_trigger_post(ep, post);
 	lockdep_assert_irqs_enabled();
 	local_bh_disable();	/* once, for all locks and counts on the way */
 	rcu_read_lock();
@@ -252,7 +271,7 @@ static u64 post_rx_defaults(const struct kfi_ep *ep, const struct kfi_post *post
 	return flags;
 }
 
-static int post_rx(struct kfi_ep *ep, struct kfi_post *post)
+static __always_inline struct kfi_oper *post_make_rx(struct kfi_ep *ep, struct kfi_post *post)
 {
 	struct kfi_oper *op;
 	int ret;
@@ -260,22 +279,34 @@ static int post_rx(struct kfi_ep *ep, struct kfi_post *post)
 	post->flags = post_merge(post->flags, post_rx_defaults(ep, post), post_rows[post->code].flags);
 	ret = post_check(ep, post, ep->rx_cq) ?: post_check_rx(ep, post);
 	if (unlikely(ret))
-		return ret;
+		return ERR_PTR(ret);
 	op = kfi_op_get(ep, &ep->rx, ep->rx_cq, post_quiet(post->flags, ep->rx_selective));
 	if (IS_ERR(op))
-		return PTR_ERR(op);
+		return op;
 	post_describe(op, post);
 	ret = kfi_op_payload(op, post, ep->rx.iov_limit, ITER_DEST);
-	if (unlikely(ret))
-		goto abort;
-	trace_kfi_post(op);
-	ret = ep->ops->rx_posted ? ep->ops->rx_posted(ep, op) : post_match(ep, op);
-	if (unlikely(ret))
-		goto abort;
-	return 0;
-
-abort:
+	if (likely(!ret))
+		return op;
 	kfi_op_abort(op);
+	return ERR_PTR(ret);
+}
+
+static __always_inline int post_start_rx(struct kfi_ep *ep, struct kfi_oper *op)
+{
+	trace_kfi_post(op);
+	return ep->ops->rx_posted ? ep->ops->rx_posted(ep, op) : post_match(ep, op);
+}
+
+static __always_inline int post_rx(struct kfi_ep *ep, struct kfi_post *post)
+{
+	struct kfi_oper *op = post_make_rx(ep, post);
+	int ret;
+
+	if (IS_ERR(op))
+		return PTR_ERR(op);
+	ret = post_start_rx(ep, op);
+	if (unlikely(ret))
+		kfi_op_abort(op);
 	return ret;
 }
 
@@ -283,11 +314,32 @@ ssize_t kfi_post_rx(struct kfi_ep *ep, struct kfi_post *post)
 {
 	int ret;
 
+	if (unlikely(post->flags & KFI_TRIGGER))
+		return kfi_trigger_post(ep, post);
 	lockdep_assert_irqs_enabled();
 	rcu_read_lock();
 	ret = post_rx(ep, post);
 	rcu_read_unlock();
 	return ret;
+}
+
+/* ---- in two halves ---- */
+
+struct kfi_oper *kfi_post_make(struct kfi_ep *ep, struct kfi_post *post)
+{
+	return post->code >= KFI_OPC_RECV ? post_make_rx(ep, post) : post_make_tx(ep, post);
+}
+
+int kfi_post_start(struct kfi_oper *op)
+{
+	bool rx = op->code >= KFI_OPC_RECV;
+	struct kfi_ep *ep = op->ep;
+	int ret;
+
+	ret = post_state_error(ep, rx);
+	if (ret)
+		return ret;
+	return rx ? post_start_rx(ep, op) : post_start_tx(ep, op);
 }
 
 /* ---- cancel ---- */
@@ -317,6 +369,13 @@ static int cancel_rx(struct kfi_ep *ep, void *context)
 	return 0;
 }
 
+static int cancel_any(struct kfi_ep *ep, void *context)
+{
+	if (!kfi_trigger_cancel(ep, context) || !cancel_rx(ep, context))
+		return 0;
+	return cancel_tx(ep, context);
+}
+
 ssize_t kfi_cancel(struct kfid *fid, void *context)
 {
 	struct kfi_ep *ep = kfi_fid_ep(fid);
@@ -328,7 +387,7 @@ ssize_t kfi_cancel(struct kfid *fid, void *context)
 	if (READ_ONCE(ep->state) == KFI_EP_IDLE || READ_ONCE(ep->state) == KFI_EP_DEAD)
 		ret = -ENOENT;
 	else
-		ret = cancel_rx(ep, context) ? cancel_tx(ep, context) : 0;
+		ret = cancel_any(ep, context);
 	rcu_read_unlock();
 	return ret;
 }

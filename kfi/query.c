@@ -11,6 +11,7 @@
 #include "attr.h"
 #include "registry.h"
 
+#define CORE_CAPS	KFI_TRIGGER
 #define QUERY_FLAGS	(KFI_SOURCE | KFI_NUMERICHOST | KFI_PROV_ATTR_ONLY)
 
 /* ---- what an open object among the hints asks for ---- */
@@ -119,6 +120,19 @@ static bool prov_match(const struct kfi_query *q)
 		      h->prov_version <= q->prov->version);
 }
 
+/* With what the core does for every provider. @tx: room for the part that differs. */
+static struct kfi_info widen_offer(const struct kfi_info *offer, struct kfi_tx_attr *tx)
+{
+	struct kfi_info wide = *offer;
+
+	*tx = *offer->tx_attr;
+	if (tx->caps)
+		tx->caps |= CORE_CAPS;
+	wide.caps |= CORE_CAPS;
+	wide.tx_attr = tx;
+	return wide;
+}
+
 /**
  * kfi_query_add() - see kfi_prov.h
  * @q: the query
@@ -127,15 +141,17 @@ static bool prov_match(const struct kfi_query *q)
  */
 int kfi_query_add(struct kfi_query *q, const struct kfi_info *offer)
 {
-	struct kfi_info *info;
+	struct kfi_info *info, wide;
+	struct kfi_tx_attr tx;
 
 	if (q->err)
 		return q->err;
 	if (WARN_ON_ONCE(!offer_complete(offer)))
 		return q->err = -EINVAL;
-	if (!prov_match(q) || !kfi_attr_match(offer, q->hints) || !reuse_match(q, offer))
+	wide = widen_offer(offer, &tx);
+	if (!prov_match(q) || !kfi_attr_match(&wide, q->hints) || !reuse_match(q, &wide))
 		return 0;
-	info = make_answer(q, offer);
+	info = make_answer(q, &wide);
 	if (!info)
 		return q->err = -ENOMEM;
 	append(q, info);

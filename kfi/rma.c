@@ -5,35 +5,21 @@
 #include <linux/export.h>
 #include "post.h"
 
-static ssize_t post_rma(struct kfid_ep *ep, const struct kfi_msg_rma *msg, u64 flags, enum kfi_opcode code)
+ssize_t kfi_readmsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, uint64_t flags)
 {
 	struct kfi_post post __uninitialized;
 
-	post.code = code;
-	post.type = msg->type;
-	post.iov = msg->msg_iov;
-	post.count = msg->iov_count;
-	post.addr = msg->addr;
-	post.context = msg->context;
-	post.flags = flags & ~KFI_TAGGED;
-	post.data = msg->data;
-	post.inv_key = 0;
-	post.tag = 0;
-	post.ignore = 0;
-	post.rma = msg->rma_iov;
-	post.rma_count = msg->rma_iov_count;
+	kfi_post_rma(&post, false, msg, flags);
 	return kfi_post_tx(kfi_to_ep(ep), &post);
-}
-
-ssize_t kfi_readmsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, uint64_t flags)
-{
-	return post_rma(ep, msg, flags, flags & KFI_TAGGED ? KFI_OPC_TREAD : KFI_OPC_READ);
 }
 EXPORT_SYMBOL_GPL(kfi_readmsg);
 
 ssize_t kfi_writemsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, uint64_t flags)
 {
-	return post_rma(ep, msg, flags, flags & KFI_TAGGED ? KFI_OPC_TWRITE : KFI_OPC_WRITE);
+	struct kfi_post post __uninitialized;
+
+	kfi_post_rma(&post, true, msg, flags);
+	return kfi_post_tx(kfi_to_ep(ep), &post);
 }
 EXPORT_SYMBOL_GPL(kfi_writemsg);
 

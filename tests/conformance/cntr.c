@@ -90,6 +90,40 @@ static void wakes(struct test *t)
 	EXPECT_EQ(t, worker_join(two, t->w->wait_ms + 1000), -KFI_EAVAIL);
 }
 
+#define WAITERS	4
+
+/* Each wakes at its own value, whoever changes it in whatever way; an error wakes all that are left. */
+static void several(struct test *t)
+{
+	struct worker *th = test_zalloc(t, WAITERS * sizeof(*th));
+	struct waiter *w = test_zalloc(t, WAITERS * sizeof(*w));
+	struct node *n = test_new(t, struct node);
+	struct kfid_cntr *cntr;
+	int i;
+
+	REQUIRE(t, th && w && n && !node_open(t, n, 0, NULL));
+	cntr = open_cntr(t, n, KFI_CNTR_EVENTS_COMP);
+	REQUIRE(t, cntr);
+	EXPECT_EQ(t, kfi_cntr_adderr(cntr, 5), 0);	/* of old: ends nobody's wait */
+	for (i = 0; i < WAITERS; i++) {
+		w[i] = (struct waiter) { .cntr = cntr, .threshold = 10 * (i + 1), .ms = i ? -1 : t->w->wait_ms };
+		if (!EXPECT(t, !worker_start(t, &th[i], -1, wait_for, &w[i])))
+			break;
+	}
+	msleep(50);
+	EXPECT_EQ(t, kfi_cntr_set(cntr, 20), 0);
+	if (i > 1) {
+		EXPECT_EQ(t, worker_join(&th[0], t->w->wait_ms), 0);
+		EXPECT_EQ(t, worker_join(&th[1], t->w->wait_ms), 0);
+	}
+	msleep(30);
+	EXPECT(t, i < WAITERS || (!completion_done(&th[2].ended) && !completion_done(&th[3].ended)));
+	EXPECT_EQ(t, kfi_cntr_set(cntr, 1), 0);		/* nor does a smaller value */
+	EXPECT_EQ(t, kfi_cntr_seterr(cntr, 2), 0);	/* a change, if not a greater number */
+	while (i-- > 2)
+		EXPECT_EQ(t, worker_join(&th[i], t->w->wait_ms), -KFI_EAVAIL);
+}
+
 /* Counters of all directions of the nodes of a case, by side. */
 enum { C_SEND, C_RECV, C_READ, C_WRITE, C_RREAD, C_RWRITE, C_COUNT };
 
@@ -97,14 +131,14 @@ static const u64 directions[C_COUNT] = {
 	KFI_SEND, KFI_RECV, KFI_READ, KFI_WRITE, KFI_REMOTE_READ, KFI_REMOTE_WRITE,
 };
 
-static int bind_all(struct node *n)
+static int bind_kind(struct node *n, enum kfi_cntr_events events)
 {
 	struct kfid_cntr **cntr = (struct kfid_cntr **)n->opts.arg + n->side * C_COUNT;
 	bool rma = n->info->caps & KFI_RMA;
 	int i, ret;
 
 	for (i = 0; i < (rma ? C_COUNT : C_READ); i++) {
-		cntr[i] = open_cntr(n->t, n, KFI_CNTR_EVENTS_COMP);
+		cntr[i] = open_cntr(n->t, n, events);
 		if (!cntr[i])
 			return -EIO;
 		ret = kfi_ep_bind(n->ep, &cntr[i]->fid, directions[i]);
@@ -112,6 +146,16 @@ static int bind_all(struct node *n)
 			return ret;
 	}
 	return 0;
+}
+
+static int bind_all(struct node *n)
+{
+	return bind_kind(n, KFI_CNTR_EVENTS_COMP);
+}
+
+static int bind_bytes(struct node *n)
+{
+	return bind_kind(n, KFI_CNTR_EVENTS_BYTES);
 }
 
 static void messages(struct test *t)
@@ -143,6 +187,73 @@ static void messages(struct test *t)
 	EXPECT_EQ(t, kfi_cntr_read(cntr[1][C_RECV]), 6);
 	EXPECT_EQ(t, kfi_cntr_read(cntr[0][C_RECV]), 0);
 	EXPECT_EQ(t, kfi_cntr_readerr(cntr[0][C_SEND]), 0);
+}
+
+/* Bytes of successes, and one for each failure. */
+static void bytes(struct test *t)
+{
+	struct kfid_cntr *cntr[2][C_COUNT] = {};
+	struct node_opts opts = {
+		.caps = C_MSG | C_RMA | KFI_RMA_EVENT, .before_enable = bind_bytes, .arg = cntr,
+	};
+	struct pair *p = pair_open(t, &opts, &opts);
+	u8 *src = test_pages(t, 1000), *dst = test_pages(t, 1000);
+	struct region r;
+	comp_t c;
+
+	REQUIRE(t, p && src && dst && !region_open(&p->b, &r, dst, 1000, KFI_REMOTE_READ | KFI_REMOTE_WRITE));
+	if (transfer(&p->a, &p->b, 100, 1) || transfer(&p->a, &p->b, 23, 2))
+		return;
+	EXPECT(t, test_until(t, kfi_cntr_read(cntr[0][C_SEND]) == 123 && kfi_cntr_read(cntr[1][C_RECV]) == 123));
+	POST(t, kfi_write(p->a.ep, src, 700, NULL, p->a.peer, r.addr, r.key, src));
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+	POST(t, kfi_read(p->a.ep, src, 400, NULL, p->a.peer, r.addr, r.key, src));
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+	EXPECT(t, test_until(t, kfi_cntr_read(cntr[0][C_WRITE]) == 700 && kfi_cntr_read(cntr[1][C_RWRITE]) == 700));
+	EXPECT(t, test_until(t, kfi_cntr_read(cntr[0][C_READ]) == 400 && kfi_cntr_read(cntr[1][C_RREAD]) == 400));
+	/* Cut off: an error, whatever has arrived. */
+	POST(t, kfi_recv(p->b.ep, dst, 10, NULL, KFI_ADDR_UNSPEC, dst));
+	POST(t, kfi_send(p->a.ep, src, 50, NULL, p->a.peer, src));
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	EXPECT_EQ(t, c.err, KFI_ETRUNC);
+	EXPECT(t, test_until(t, kfi_cntr_readerr(cntr[1][C_RECV]) == 1));
+	EXPECT_EQ(t, kfi_cntr_read(cntr[1][C_RECV]), 123);
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+	EXPECT(t, test_until(t, kfi_cntr_read(cntr[0][C_SEND]) == 173));
+}
+
+/* What counts for an endpoint or a region stays until they are closed, and is bound in time. */
+static void in_use(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *buf = test_pages(t, 64);
+	struct kfid_cntr *late, *other;
+	struct node *n = test_new(t, struct node);
+	struct kfid_mr *mr;
+
+	REQUIRE(t, p && n && buf && !node_open(t, n, 0, NULL));
+	late = open_cntr(t, &p->a, KFI_CNTR_EVENTS_COMP);
+	other = open_cntr(t, n, KFI_CNTR_EVENTS_COMP);
+	REQUIRE(t, late && other);
+	EXPECT_EQ(t, kfi_ep_bind(p->a.ep, &late->fid, KFI_SEND), -KFI_EOPBADSTATE);
+	REQUIRE(t, !node_endpoint(n, n->info));
+	EXPECT_EQ(t, kfi_ep_bind(n->ep, &late->fid, KFI_SEND), -KFI_EDOMAIN);
+	EXPECT_EQ(t, kfi_ep_bind(n->ep, &other->fid, 0), -EINVAL);
+	EXPECT_EQ(t, kfi_ep_bind(n->ep, &other->fid, KFI_TAGGED), -KFI_EBADFLAGS);
+	EXPECT_EQ(t, kfi_ep_bind(n->ep, &other->fid, KFI_SEND | KFI_RECV), 0);
+	EXPECT_EQ(t, kfi_ep_bind(n->ep, &other->fid, KFI_RECV | KFI_READ), -EINVAL);	/* it has one */
+	EXPECT_EQ(t, kfi_close(&other->fid), -EBUSY);
+	EXPECT_EQ(t, kfi_close(&n->domain->fid), -EBUSY);
+	EXPECT_EQ(t, test_close(t, &n->ep->fid), 0);
+	EXPECT_EQ(t, test_close(t, &other->fid), 0);
+	REQUIRE_EQ(t, kfi_mr_reg(p->a.domain, buf, 64, KFI_REMOTE_WRITE, 0, 98, KFI_RMA_EVENT, &mr, NULL), 0);
+	test_keep(t, &mr->fid);
+	EXPECT_EQ(t, kfi_mr_bind(mr, &late->fid, KFI_SEND), -KFI_EBADFLAGS);
+	EXPECT_EQ(t, kfi_mr_bind(mr, &late->fid, KFI_REMOTE_WRITE), 0);
+	EXPECT_EQ(t, kfi_mr_bind(mr, &late->fid, KFI_REMOTE_WRITE), -EINVAL);
+	EXPECT_EQ(t, kfi_close(&late->fid), -EBUSY);
+	EXPECT_EQ(t, test_close(t, &mr->fid), 0);
+	EXPECT_EQ(t, test_close(t, &late->fid), 0);
 }
 
 static void remote(struct test *t)
@@ -218,6 +329,9 @@ static void of_region(struct test *t)
 const struct test_case cntr_cases[] = {
 	{ "cntr.by_hand", T_ALL, CASE_ONCE, 0, by_hand },
 	{ "cntr.wakes", T_ALL, CASE_ONCE, 0, wakes },
+	{ "cntr.several", T_ALL, CASE_ONCE, 0, several },
+	{ "cntr.in_use", T_REL, 0, C_MSG | C_RMA | KFI_RMA_EVENT, in_use },
+	{ "cntr.bytes", T_REL, 0, C_MSG | C_RMA | KFI_RMA_EVENT, bytes },
 	{ "cntr.messages", T_ALL, 0, 0, messages },
 	{ "cntr.remote", T_REL, 0, C_MSG | C_RMA | KFI_RMA_EVENT, remote },
 	{ "cntr.of_region", T_REL, 0, C_MSG | C_RMA | KFI_RMA_EVENT, of_region },

@@ -1,0 +1,602 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Operations that wait for a counter: posts with KFI_TRIGGER, and work that is queued on a domain.
+ *
+ * Such an operation is posted at once, up to the point where its provider would hear of it: it is checked and described, it
+ * has a place in its pool and a slot in its completion queue. So -EAGAIN is an answer to the consumer who queues it, what was
+ * accepted needs nothing more to start, and what can be queued is bounded by the endpoint's queue sizes.
+ *
+ *	waiting --(the counter gets there)--> due --(the counter's work item)--> started, as any other post
+ *
+ * Who changes a counter, in any context and under any locks, moves what has become due, in the order of thresholds; the
+ * change decides, so a later kfi_cntr_set() takes nothing back. The work item starts what is due one after the other, with
+ * no lock held, as a consumer would.
+ *
+ * While it waits or is due it is in one list, under the lock of its counter. Whoever takes it out there owns it: the work
+ * item, a cancel, a flush, or the end of its endpoint. None of them has to wait for another.
+ *
+ * A counter is kept from being closed by what waits for it and by what will change it. Both let go *before* the consumer can
+ * notice that there is nothing left, and go on in an RCU read section, for whose end the close waits: so who has seen the last
+ * completion can close the counter.
+ */
+#include <linux/slab.h>
+#include <linux/workqueue.h>
+#include "ep.h"
+#include "trigger.h"
+
+#define TRIGGER_TRIES	10	/* at a provider without room: after 1, 2, 4 ... 512 ms */
+
+static_assert(sizeof(struct kfi_trigger) <= sizeof(struct kfi_context2));
+
+static struct workqueue_struct *kfi_trigger_wq;
+
+static struct kfi_trigger *trigger_of(const struct kfi_oper *op)
+{
+	const struct kfi_ep *ep = op->ep;
+
+	return &ep->triggers[op->code >= KFI_OPC_RECV ? ep->tx.depth + op->index : op->index];
+}
+
+/* ---- the lists of a counter ---- */
+
+/* What counts for a post with KFI_TRIGGER are successes; what counts for work is what has ended. */
+static struct list_head *trigger_list(struct kfi_cntr *cntr, const struct kfi_trigger *t)
+{
+	return &cntr->waiting[t->work ? KFI_CNTR_ENDED : KFI_CNTR_SUCCEEDED];
+}
+
+/* By threshold, equal ones in the order in which they come. */
+static void trigger_insert(struct kfi_cntr *cntr, struct kfi_trigger *t)
+{
+	struct list_head *list = trigger_list(cntr, t);
+	struct kfi_trigger *before;
+
+	lockdep_assert_held(&cntr->lock);
+	list_for_each_entry_reverse(before, list, link)
+		if (before->threshold <= t->threshold)
+			break;
+	list_add(&t->link, &before->link);
+}
+
+static void trigger_unlink(struct kfi_trigger *t)
+{
+	struct kfi_cntr *cntr = t->cntr;
+
+	lockdep_assert_held(&cntr->lock);
+	list_del(&t->link);
+	WRITE_ONCE(t->cntr, NULL);
+	kfi_obj_put(&cntr->obj);
+}
+
+static bool trigger_collect_one(struct kfi_cntr *cntr, struct list_head *list, u64 reached)
+{
+	struct kfi_trigger *t, *next;
+	bool any = false;
+
+	list_for_each_entry_safe(t, next, list, link) {
+		if (t->threshold > reached)
+			break;
+		list_move_tail(&t->link, &cntr->due);
+		any = true;
+	}
+	return any;
+}
+
+/* Return: has anything become due? */
+static bool trigger_collect(struct kfi_cntr *cntr)
+{
+	struct list_head *succeeded = &cntr->waiting[KFI_CNTR_SUCCEEDED], *ended = &cntr->waiting[KFI_CNTR_ENDED];
+	u64 value = atomic64_read(&cntr->value), errors = atomic64_read(&cntr->errors);
+	bool any;
+
+	lockdep_assert_held(&cntr->lock);
+	any = trigger_collect_one(cntr, succeeded, value);
+	any |= trigger_collect_one(cntr, ended, value + errors);
+	WRITE_ONCE(cntr->armed, !list_empty(succeeded) || !list_empty(ended));
+	return any;
+}
+
+void kfi_trigger_check(struct kfi_cntr *cntr)
+{
+	bool any;
+
+	spin_lock_bh(&cntr->lock);
+	any = trigger_collect(cntr);
+	spin_unlock_bh(&cntr->lock);
+	if (any)
+		queue_delayed_work(kfi_trigger_wq, &cntr->work, 0);
+}
+
+/* From here on it is anybody's who takes it out. Inside an RCU read section. */
+static void trigger_wait(struct kfi_cntr *cntr, struct kfi_trigger *t)
+{
+	bool any;
+
+	kfi_obj_get(&cntr->obj);
+	if (t->target)
+		kfi_obj_get(&t->target->obj);
+	spin_lock_bh(&cntr->lock);
+	WRITE_ONCE(t->cntr, cntr);
+	trigger_insert(cntr, t);
+	WRITE_ONCE(cntr->armed, true);
+	smp_mb();		/* pairs with kfi_cntr_changed(): it sees armed, or we what it has counted */
+	any = trigger_collect(cntr);
+	spin_unlock_bh(&cntr->lock);
+	if (any)
+		queue_delayed_work(kfi_trigger_wq, &cntr->work, 0);
+}
+
+/*
+ * The counter that @t waits for, locked, or NULL. Only what waits keeps its counter open, so the pointer is worth nothing until
+ * it is seen again under the lock; RCU keeps the lock there.
+ */
+static struct kfi_cntr *trigger_lock(struct kfi_trigger *t)
+{
+	struct kfi_cntr *cntr;
+
+	rcu_read_lock();
+	cntr = READ_ONCE(t->cntr);
+	if (cntr) {
+		spin_lock_bh(&cntr->lock);
+		if (t->cntr != cntr) {
+			spin_unlock_bh(&cntr->lock);
+			cntr = NULL;
+		}
+	}
+	rcu_read_unlock();
+	return cntr;
+}
+
+/* ---- the ends of what has not started ---- */
+
+static void trigger_fail(struct kfi_oper *op, int err)
+{
+	struct kfi_ep *ep = op->ep;
+
+	if (READ_ONCE(ep->state) == KFI_EP_DEAD)
+		err = ep->end_err;
+	if (op->code >= KFI_OPC_RECV)
+		kfi_match_end(op, err);
+	else
+		kfi_tx_complete(op, err);
+}
+
+/* Nobody hears of it any more. */
+static void trigger_drop(struct kfi_oper *op, struct kfi_cntr *target)
+{
+	if (op)
+		kfi_op_abort(op);
+	if (target)
+		kfi_obj_put(&target->obj);
+}
+
+void kfi_trigger_end(struct kfi_ep *ep, int err)
+{
+	struct kfi_trigger *t = ep->triggers;
+	struct kfi_cntr *cntr;
+	u32 left;
+
+	for (left = t ? ep->tx.depth + ep->rx.depth : 0; left--; t++) {
+		cntr = trigger_lock(t);
+		if (!cntr)
+			continue;
+		trigger_unlink(t);
+		spin_unlock_bh(&cntr->lock);
+		trigger_fail(t->op, err);
+	}
+}
+
+/* Deferred work is cancelled by its structure, see kfi_work_cancel(). */
+int kfi_trigger_cancel(struct kfi_ep *ep, void *context)
+{
+	struct kfi_trigger *t = ep->triggers;
+	struct kfi_cntr *cntr;
+	bool found;
+	u32 left;
+
+	for (left = t ? ep->tx.depth + ep->rx.depth : 0; left--; t++) {
+		cntr = trigger_lock(t);
+		if (!cntr)
+			continue;
+		found = !t->work && t->op->context == context;
+		if (found)
+			trigger_unlink(t);
+		spin_unlock_bh(&cntr->lock);
+		if (found) {
+			trigger_fail(t->op, -ECANCELED);
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+/* ---- the start ---- */
+
+/**
+ * struct trigger_run - what the work item has taken
+ * @t:		an operation's, or NULL
+ * @type: @value: @target: else the change of a counter. The consumer's structure is not looked at any more
+ */
+struct trigger_run {
+	struct kfi_trigger	*t;
+	enum kfi_op_type	type;
+	u64			value;
+	struct kfi_cntr		*target;
+};
+
+static bool trigger_take(struct kfi_cntr *cntr, struct trigger_run *run)
+{
+	struct kfi_trigger *t;
+
+	spin_lock_bh(&cntr->lock);
+	t = list_first_entry_or_null(&cntr->due, struct kfi_trigger, link);
+	if (t) {
+		run->t = t->op ? t : NULL;
+		if (!t->op) {
+			run->type = t->work->op_type;
+			run->value = t->work->op.cntr->value;
+			run->target = t->target;
+		}
+		trigger_unlink(t);
+	}
+	spin_unlock_bh(&cntr->lock);
+	return t;
+}
+
+static void trigger_change(const struct trigger_run *run)
+{
+	rcu_read_lock();
+	kfi_obj_put(&run->target->obj);
+	if (run->type == KFI_OP_CNTR_SET)
+		kfi_cntr_set(&run->target->fid, run->value);
+	else
+		kfi_cntr_add(&run->target->fid, run->value);
+	rcu_read_unlock();
+}
+
+/*
+ * The provider had no room: back to the head of the queue, unless that has been often enough, or the counter is being closed
+ * by somebody who did not wait for the end of what it started. We are still in the RCU section in which the endpoint's state
+ * allowed the post: an end of the endpoint finds it there.
+ */
+static bool trigger_again(struct kfi_cntr *cntr, struct kfi_trigger *t)
+{
+	if (t->tries >= TRIGGER_TRIES || !atomic_inc_unless_negative(&cntr->obj.users))
+		return false;
+	spin_lock_bh(&cntr->lock);
+	WRITE_ONCE(t->cntr, cntr);
+	list_add(&t->link, &cntr->due);
+	queue_delayed_work(kfi_trigger_wq, &cntr->work, msecs_to_jiffies(1 << t->tries++));
+	spin_unlock_bh(&cntr->lock);
+	return true;
+}
+
+static int trigger_inject(struct kfi_trigger *t)
+{
+	if (!t->inject)
+		return 0;
+	t->inject = false;
+	t->op->flags |= KFI_INJECT;
+	return kfi_op_inject(t->op);
+}
+
+/* Return: false: not yet, and what is behind it neither. */
+static bool trigger_start(struct kfi_cntr *cntr, struct kfi_trigger *t)
+{
+	struct kfi_oper *op = t->op;
+	bool later = false;
+	int ret;
+
+	local_bh_disable();
+	rcu_read_lock();
+	ret = trigger_inject(t) ?: kfi_post_start(op);	/* 0: @t and @op may be others' */
+	if (ret == -EAGAIN)
+		later = trigger_again(cntr, t);
+	if (ret && !later)
+		trigger_fail(op, ret);
+	rcu_read_unlock();
+	local_bh_enable();
+	return !later;
+}
+
+static void trigger_work(struct work_struct *work)
+{
+	struct kfi_cntr *cntr = container_of(to_delayed_work(work), struct kfi_cntr, work);
+	struct trigger_run run;
+
+	while (trigger_take(cntr, &run)) {
+		if (!run.t)
+			trigger_change(&run);
+		else if (!trigger_start(cntr, run.t))
+			break;
+		cond_resched();
+	}
+}
+
+/* ---- posts ---- */
+
+static int check_cntr(const struct kfi_domain *domain, struct kfid_cntr *fid)
+{
+	if (!fid || fid->fid.fclass != KFI_CLASS_CNTR)
+		return -EINVAL;
+	return kfi_to_cntr(fid)->domain == domain ? 0 : -KFI_EDOMAIN;
+}
+
+/*
+ * The RCU section is that of a post: between the look at the endpoint's state and the list, where the end of the endpoint
+ * looks. An earlier post with KFI_MORE counted on one that the provider sees.
+ */
+static int trigger_op(struct kfi_ep *ep, struct kfi_post *post, const struct kfi_trigger *how)
+{
+	struct kfi_trigger *t;
+	struct kfi_oper *op;
+	int ret;
+
+	lockdep_assert_irqs_enabled();
+	local_bh_disable();
+	rcu_read_lock();
+	op = kfi_post_make(ep, post);
+	ret = PTR_ERR_OR_ZERO(op);
+	if (!ret && how->inject && op->len > ep->inject_size) {
+		kfi_op_abort(op);
+		ret = -EINVAL;
+	}
+	if (!ret) {
+		op->flags |= KFI_TRIGGER;
+		t = trigger_of(op);
+		*t = *how;
+		t->op = op;
+		t->cntr = NULL;
+		trigger_wait(how->cntr, t);
+	}
+	if (post->code < KFI_OPC_RECV && ep->ops->tx_flush && READ_ONCE(ep->state) != KFI_EP_DEAD)
+		ep->ops->tx_flush(ep);
+	rcu_read_unlock();
+	local_bh_enable();
+	return ret;
+}
+
+ssize_t kfi_trigger_post(struct kfi_ep *ep, struct kfi_post *post)
+{
+	const struct kfi_triggered_context *context = post->context;
+	struct kfi_trigger how = {};
+	int ret;
+
+	if (!ep->triggers || (context && context->event_type != KFI_TRIGGER_THRESHOLD))
+		return -EOPNOTSUPP;
+	/* The context can't be a struct kfi_cqe as well; who only looks has nothing to wait for. */
+	if (!context || post->flags & (KFI_CQE | KFI_PEEK | KFI_CLAIM | KFI_DISCARD))
+		return -EINVAL;
+	ret = check_cntr(ep->domain, context->trigger.threshold.cntr);
+	if (ret)
+		return ret;
+	how.cntr = kfi_to_cntr(context->trigger.threshold.cntr);
+	how.threshold = context->trigger.threshold.threshold;
+	post->flags &= ~(KFI_TRIGGER | KFI_MORE);
+	return trigger_op(ep, post, &how);
+}
+
+bool kfi_trigger_ended(const struct kfi_oper *op, int err)
+{
+	const struct kfi_trigger *t = trigger_of(op);
+	struct kfi_cntr *target = t->target;
+
+	if (!t->work)
+		return false;
+	if (target) {
+		rcu_read_lock();
+		kfi_obj_put(&target->obj);
+		kfi_cntr_count_len(target, err, 1);	/* one, also of a counter of bytes */
+		rcu_read_unlock();
+	}
+	return true;
+}
+
+/* ---- deferred work ---- */
+
+/* What the work does, as a post. Atomic operations belong here as soon as there are any. */
+static int work_describe(const struct kfi_deferred_work *work, struct kfi_post *post, struct kfid_ep **ep)
+{
+	const struct kfi_op_tagged *tagged = work->op.tagged;
+	const struct kfi_op_msg *msg = work->op.msg;
+	const struct kfi_op_rma *rma = work->op.rma;
+
+	switch (work->op_type) {
+	case KFI_OP_SEND:
+	case KFI_OP_RECV:
+		*ep = msg->ep;
+		kfi_post_msg(post, work->op_type == KFI_OP_SEND ? KFI_OPC_SEND : KFI_OPC_RECV, &msg->msg, msg->flags);
+		return 0;
+	case KFI_OP_TSEND:
+	case KFI_OP_TRECV:
+		*ep = tagged->ep;
+		kfi_post_tagged(post, work->op_type == KFI_OP_TSEND ? KFI_OPC_TSEND : KFI_OPC_TRECV, &tagged->msg,
+				tagged->flags);
+		return 0;
+	case KFI_OP_READ:
+	case KFI_OP_WRITE:
+		*ep = rma->ep;
+		kfi_post_rma(post, work->op_type == KFI_OP_WRITE, &rma->msg, rma->flags);
+		return 0;
+	case KFI_OP_ATOMIC:
+	case KFI_OP_FETCH_ATOMIC:
+	case KFI_OP_COMPARE_ATOMIC:
+		return -EOPNOTSUPP;
+	default:
+		return -EINVAL;
+	}
+}
+
+static int work_queue_op(struct kfi_domain *domain, struct kfi_deferred_work *work, struct kfi_trigger *how)
+{
+	struct kfi_post post __uninitialized;
+	struct kfid_ep *fid;
+	struct kfi_ep *ep;
+	int ret;
+
+	ret = work_describe(work, &post, &fid);
+	if (ret)
+		return ret;
+	if (!fid || fid->fid.fclass != KFI_CLASS_EP)
+		return -EINVAL;
+	ep = kfi_to_ep(fid);
+	if (ep->domain != domain)
+		return -KFI_EDOMAIN;
+	if (!ep->triggers)
+		return -EOPNOTSUPP;
+	/* One end, one count. */
+	if (post.flags & (KFI_MULTI_RECV | KFI_PEEK | KFI_CLAIM | KFI_DISCARD))
+		return -EINVAL;
+	how->inject = post.code < KFI_OPC_RECV && post.flags & KFI_INJECT;
+	if (how->inject)
+		post.flags &= ~KFI_INJECT;
+	post.flags &= ~KFI_MORE;
+	if (!(post.flags & (KFI_COMPLETION | KFI_CQE)))
+		post.flags |= KFI_NO_COMPLETION;
+	return trigger_op(ep, &post, how);
+}
+
+static int work_queue_cntr(struct kfi_domain *domain, struct kfi_deferred_work *work, struct kfi_trigger *how)
+{
+	struct kfi_trigger *t = (struct kfi_trigger *)&work->context;
+	struct kfi_cntr *cntr = how->cntr;
+	int ret;
+
+	if (work->completion_cntr)
+		return -EINVAL;
+	ret = check_cntr(domain, work->op.cntr->cntr);
+	if (ret)
+		return ret;
+	*t = *how;
+	t->cntr = NULL;
+	t->target = kfi_to_cntr(work->op.cntr->cntr);
+	trigger_wait(cntr, t);
+	return 0;
+}
+
+int kfi_work_queue(struct kfi_domain *domain, struct kfi_deferred_work *work)
+{
+	struct kfi_trigger how = {};
+	int ret;
+
+	if (!work || !work->op.msg)
+		return -EINVAL;
+	ret = check_cntr(domain, work->triggering_cntr);
+	if (!ret && work->completion_cntr)
+		ret = check_cntr(domain, work->completion_cntr);
+	if (ret)
+		return ret;
+	how.cntr = kfi_to_cntr(work->triggering_cntr);
+	how.threshold = work->threshold;
+	how.work = work;
+	if (work->op_type == KFI_OP_CNTR_SET || work->op_type == KFI_OP_CNTR_ADD)
+		return work_queue_cntr(domain, work, &how);
+	if (work->completion_cntr)
+		how.target = kfi_to_cntr(work->completion_cntr);
+	return work_queue_op(domain, work, &how);
+}
+
+/* The first in a list that belongs to @work, or to any work if that is NULL. */
+static struct kfi_trigger *work_find(struct list_head *list, const struct kfi_deferred_work *work)
+{
+	struct kfi_trigger *t;
+
+	list_for_each_entry(t, list, link)
+		if (work ? t->work == work : !!t->work)
+			return t;
+	return NULL;
+}
+
+/* Return: was there such work that had not started? */
+static bool work_drop(struct kfi_cntr *cntr, const struct kfi_deferred_work *work)
+{
+	struct kfi_cntr *target = NULL;
+	struct kfi_oper *op = NULL;
+	struct kfi_trigger *t;
+
+	spin_lock_bh(&cntr->lock);
+	t = work_find(&cntr->due, work) ?: work_find(&cntr->waiting[KFI_CNTR_ENDED], work);
+	if (t) {
+		op = t->op;
+		target = t->target;
+		trigger_unlink(t);
+	}
+	spin_unlock_bh(&cntr->lock);
+	trigger_drop(op, target);
+	return t;
+}
+
+int kfi_work_cancel(struct kfi_domain *domain, struct kfi_deferred_work *work)
+{
+	int ret;
+
+	if (!work)
+		return -EINVAL;
+	ret = check_cntr(domain, work->triggering_cntr);
+	if (ret)
+		return ret;
+	return work_drop(kfi_to_cntr(work->triggering_cntr), work) ? 0 : -ENOENT;
+}
+
+void kfi_work_flush_cntr(struct kfi_cntr *cntr)
+{
+	while (work_drop(cntr, NULL))
+		cond_resched();
+}
+
+int kfi_work_flush(struct kfi_domain *domain)
+{
+	struct kfi_cntr *cntr;
+
+	might_sleep();
+	mutex_lock(&domain->lock);
+	list_for_each_entry(cntr, &domain->cntrs, obj.entry)
+		kfi_work_flush_cntr(cntr);
+	mutex_unlock(&domain->lock);
+	return 0;
+}
+
+/* ---- life ---- */
+
+int kfi_trigger_ep_init(struct kfi_ep *ep)
+{
+	if (!(ep->caps & KFI_TRIGGER))
+		return 0;
+	ep->triggers = kvcalloc((size_t)ep->tx.depth + ep->rx.depth, sizeof(*ep->triggers), GFP_KERNEL);
+	return ep->triggers ? 0 : -ENOMEM;
+}
+
+void kfi_trigger_ep_exit(struct kfi_ep *ep)
+{
+	kvfree(ep->triggers);
+}
+
+void kfi_trigger_cntr_init(struct kfi_cntr *cntr)
+{
+	int i;
+
+	spin_lock_init(&cntr->lock);
+	for (i = 0; i < KFI_CNTR_SENSES; i++)
+		INIT_LIST_HEAD(&cntr->waiting[i]);
+	INIT_LIST_HEAD(&cntr->due);
+	INIT_DELAYED_WORK(&cntr->work, trigger_work);
+}
+
+void kfi_trigger_cntr_stop(struct kfi_cntr *cntr)
+{
+	synchronize_rcu_expedited();	/* who let go of it has counted */
+	cancel_delayed_work_sync(&cntr->work);
+	WARN_ON_ONCE(!list_empty(&cntr->due) || !list_empty(&cntr->waiting[KFI_CNTR_ENDED]) ||
+		     !list_empty(&cntr->waiting[KFI_CNTR_SUCCEEDED]));
+}
+
+int kfi_trigger_setup(void)
+{
+	kfi_trigger_wq = alloc_workqueue("kfi_trigger", WQ_MEM_RECLAIM | WQ_UNBOUND | WQ_HIGHPRI, 0);
+	return kfi_trigger_wq ? 0 : -ENOMEM;
+}
+
+void kfi_trigger_teardown(void)
+{
+	destroy_workqueue(kfi_trigger_wq);
+}
