@@ -40,7 +40,7 @@ int kfi_ctx_check_enable(struct kfi_ep *ep)
 	lockdep_assert_held(&ep->lock);
 	if (!is_ctx(ep))
 		return 0;
-	switch (READ_ONCE(ep->sep->state)) {
+	switch (smp_load_acquire(&ep->sep->state)) {	/* what its enabling has set is there */
 	case KFI_EP_ENABLED:
 		break;
 	case KFI_EP_DEAD:
@@ -79,6 +79,7 @@ void kfi_ctx_leave(struct kfi_ep *ep)
 int kfi_scalable_ep(struct kfid_domain *domain_fid, struct kfi_info *info, struct kfid_ep **sep, void *context)
 {
 	struct kfi_domain *domain = kfi_to_domain(domain_fid);
+	const struct kfi_domain_attr *dom = domain->info->domain_attr;
 	struct kfi_ep *ep;
 	int ret;
 
@@ -86,9 +87,12 @@ int kfi_scalable_ep(struct kfid_domain *domain_fid, struct kfi_info *info, struc
 	ret = kfi_ep_check_info(info);
 	if (ret)
 		return ret;
-	if (domain->info->domain_attr->max_ep_tx_ctx < 2 && domain->info->domain_attr->max_ep_rx_ctx < 2)
+	if (dom->max_ep_tx_ctx < 2 && dom->max_ep_rx_ctx < 2)
 		return -EOPNOTSUPP;
 	if (info->handle || info->ep_attr->type != KFI_EP_RDM)
+		return -EINVAL;
+	if (info->ep_attr->tx_ctx_cnt > max_t(size_t, dom->max_ep_tx_ctx, 1) ||
+	    info->ep_attr->rx_ctx_cnt > max_t(size_t, dom->max_ep_rx_ctx, 1))
 		return -EINVAL;
 	ep = kfi_ep_make(domain, info, KFI_CLASS_SEP, context);
 	if (!ep)
@@ -162,7 +166,7 @@ static bool idx_ok(int idx, size_t count)
 	return idx >= 0 && idx < CTX_MAX && idx < max_t(size_t, count, 1);
 }
 
-/* What the consumer leaves 0 is as at the scalable endpoint; more than was granted there can't be asked for here. */
+/* A limit that the consumer leaves 0 is as at the scalable endpoint; more than was granted there can't be asked for here. */
 static bool ctx_limit(size_t *limit, size_t asked)
 {
 	if (asked > *limit)

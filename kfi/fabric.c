@@ -273,12 +273,18 @@ static int kill_fabric(struct kfi_fabric *fabric, void *arg)
 	kill_peps(fabric);
 	kfi_fabric_walk_eps(fabric, kill_ep, NULL);
 	write_pnet(&fabric->net, NULL);
+	*(bool *)arg = true;
 	return 0;
 }
 
+/* Who has read a fabric's namespace under RCU is through with it when this returns. */
 static void __net_exit exit_net(struct net *net)
 {
-	kfi_walk_fabrics(net, kill_fabric, NULL);
+	bool any = false;
+
+	kfi_walk_fabrics(net, kill_fabric, &any);
+	if (any)
+		synchronize_rcu_expedited();
 }
 
 static struct pernet_operations kfi_net_ops = {

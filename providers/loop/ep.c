@@ -31,10 +31,8 @@ int loop_ep_open(struct kfi_ep *ep)
 	INIT_WORK(&le->retry, loop_retry);
 	INIT_WORK(&le->cm_work, loop_cm_work);
 	le->err = -ENOTCONN;
-	if (ep->sep) {	/* a context goes by the number of its scalable endpoint */
-		le->id = to_loop_ep(ep->sep)->id;
+	if (ep->sep)
 		return 0;
-	}
 	le->id = loop_wanted_id(ep);
 	if (le->id && !loop_addr_ok(le->id))
 		return -EINVAL;
@@ -45,6 +43,8 @@ int loop_ep_enable(struct kfi_ep *ep)
 {
 	struct loop_ep *le = to_loop_ep(ep);
 
+	if (ep->sep)	/* a context goes by the number of its scalable endpoint, which is enabled and keeps it */
+		le->id = to_loop_ep(ep->sep)->id;
 	if (ep->type == KFI_EP_RDM) {
 		spin_lock_bh(&le->lock);
 		WRITE_ONCE(le->up, true);
@@ -60,7 +60,7 @@ int loop_getname(struct kfi_ep *ep, void *addr)
 {
 	struct kfi_loop_addr *a = addr;
 
-	a->id = to_loop_ep(ep)->id;
+	a->id = to_loop_ep(ep->sep ?: ep)->id;
 	return sizeof(*a);
 }
 
@@ -73,8 +73,6 @@ int loop_setname(struct kfi_ep *ep, const void *addr, size_t len)
 
 	if (len != sizeof(*a) || !loop_addr_ok(a->id))
 		return -EINVAL;
-	if (!xa_empty(&ep->ctxs))
-		return -EBUSY;	/* they have it too */
 	id = a->id;
 	if (id == le->id)
 		return 0;

@@ -76,9 +76,14 @@ int ks_addr_check(struct kfi_domain *domain, const void *addr)
 {
 	const union ks_addr *a = addr;
 	union ks_addr name;
+	int ret;
 
-	if (ks_is_short(to_ks_domain(domain)))
-		return ks_name_read(to_ks_domain(domain), addr, &name);
+	if (ks_is_short(to_ks_domain(domain))) {
+		rcu_read_lock();	/* the namespace may be going */
+		ret = ks_name_read(to_ks_domain(domain), addr, &name);
+		rcu_read_unlock();
+		return ret;
+	}
 	if (a->sa.sa_family != to_ks_domain(domain)->family || ks_addr_any(a) || !ks_addr_port(a))
 		return -EINVAL;
 	return 0;
@@ -141,6 +146,7 @@ struct ks_local {
 	union ks_addr	addr;
 	char		fabric[KFI_NAME_MAX];
 	char		domain[IFNAMSIZ];
+	__be32		subnet;		/* IPv4 */
 	u8		prefix;
 };
 
@@ -156,7 +162,6 @@ static void ks_local_v4(struct ks_locals *all, struct net_device *dev)
 	struct in_device *in_dev = __in_dev_get_rtnl(dev);
 	const struct in_ifaddr *ifa;
 	struct ks_local *local;
-	__be32 subnet;
 
 	if (!in_dev)
 		return;
@@ -167,8 +172,8 @@ static void ks_local_v4(struct ks_locals *all, struct net_device *dev)
 		local->addr.in.sin_family = AF_INET;
 		local->addr.in.sin_addr.s_addr = ifa->ifa_local;
 		local->prefix = ifa->ifa_prefixlen;
-		subnet = ifa->ifa_address & ifa->ifa_mask;
-		snprintf(local->fabric, sizeof(local->fabric), "%pI4/%d", &subnet, ifa->ifa_prefixlen);
+		local->subnet = ifa->ifa_address & ifa->ifa_mask;
+		snprintf(local->fabric, sizeof(local->fabric), "%pI4/%d", &local->subnet, ifa->ifa_prefixlen);
 		strscpy(local->domain, dev->name, sizeof(local->domain));
 	}
 }
@@ -384,6 +389,7 @@ struct ks_wish {
 	union ks_addr		src;		/* family 0: any */
 	const char		*interface;
 	__be16			port;
+	u32			nic;		/* short name's; 0: any */
 	union ks_addr		dest;		/* family 0: nobody in particular */
 };
 
@@ -401,7 +407,7 @@ static bool ks_hint_addr(const void *addr, size_t len, union ks_addr *to)
 
 static int ks_wish_source(const struct kfi_query *q, struct ks_wish *wish)
 {
-	if (ks_port(q->service, &wish->port))
+	if (q->service && ks_port(q->service, &wish->port))
 		return -ENODATA;
 	if (!q->node)
 		return 0;
@@ -427,9 +433,23 @@ static int ks_wish_dest(const struct kfi_query *q, struct ks_wish *wish)
 	return 0;
 }
 
+/* An earlier answer's short name: the port is what is left of it, the node is compared with each of ours. */
+static bool ks_hint_short(const struct kfi_info *hints, struct ks_wish *wish)
+{
+	const struct kcxi_addr *a = hints->src_addr;
+
+	if (hints->addr_format != KFI_ADDR_CXI || !a || hints->src_addrlen != sizeof(*a))
+		return false;
+	wish->nic = a->nic;
+	wish->port = htons(a->pid);
+	return true;
+}
+
 static int ks_wish(const struct kfi_query *q, struct ks_wish *wish)
 {
 	memset(wish, 0, sizeof(*wish));
+	if (q->hints && ks_hint_short(q->hints, wish))
+		return q->flags & KFI_SOURCE && q->node ? ks_wish_source(q, wish) : 0;
 	if (q->hints && ks_hint_addr(q->hints->src_addr, q->hints->src_addrlen, &wish->src))
 		wish->port = ks_addr_port(&wish->src);
 	if (q->hints)
@@ -447,11 +467,11 @@ static bool ks_grants(const struct ks_wish *wish, const struct ks_local *local)
 }
 
 /* Our short name at an address that has one. */
-static int ks_offer_if_short(struct kfi_query *q, struct ks_local *local)
+static int ks_offer_if_short(struct kfi_query *q, struct ks_local *local, u32 nic)
 {
 	struct kcxi_addr name;
 
-	if (ks_short_local(q->net, &local->addr, local->prefix, &name))
+	if (ks_short_local(q->net, &local->addr, local->subnet, local->prefix, &name) || (nic && name.nic != nic))
 		return 0;
 	return ks_offer(q, local, NULL, &name);
 }
@@ -473,7 +493,7 @@ int ks_getinfo(struct kfi_query *q)
 		ks_addr_set_port(&all->at[i].addr, wish.port);
 	for (i = 0; !ret && i < all->n && ks_short_wanted(q); i++)
 		if (ks_grants(&wish, &all->at[i]))
-			ret = ks_offer_if_short(q, &all->at[i]);
+			ret = ks_offer_if_short(q, &all->at[i], wish.nic);
 	for (i = 0; !ret && i < all->n; i++) {
 		if (!ks_grants(&wish, &all->at[i]))
 			continue;

@@ -328,7 +328,7 @@ void ks_conn_watch(struct work_struct *work)
 	if (ks_conn_lock(conn)) {
 		late = time_after(jiffies, READ_ONCE(conn->rx.heard) + patience);
 		ended = conn->sk->sk_state != TCP_ESTABLISHED;
-		if (late && ended)
+		if (late && patience && ended)
 			ks_conn_check(conn);	/* its last words have waited long enough to be read */
 		else if (late && patience && ks_rx_owed(conn))
 			ks_conn_fail(conn, -ETIMEDOUT);

@@ -32,10 +32,10 @@ int ks_ep_open(struct kfi_ep *ep)
 	INIT_WORK(&sep->accept, ks_ep_accept_work);
 	init_waitqueue_head(&sep->idle);
 	if (ep->sep)
-		return 0;
+		return ep->ctx < KS_CTX_MAX ? 0 : -EINVAL;
 	if (!ks_is_short(to_ks_domain(ep->domain)))
 		return ks_addr_local(ep->info, &sep->addr);
-	if (!ep->info->src_addr)
+	if (ep->type != KFI_EP_RDM || !ep->info->src_addr)
 		return -EINVAL;		/* a name that we choose might be none */
 	return ks_ep_setname(ep, ep->info->src_addr, ep->info->src_addrlen);
 }

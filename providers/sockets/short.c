@@ -43,14 +43,17 @@ static int ks_short_ip(struct net *net, __be32 subnet, u8 prefix, u32 nic, __be3
 	return 0;
 }
 
+/* A number that the map gives to another address is not this one's, whatever its host bits are. */
 static int ks_short_nic(struct net *net, __be32 subnet, u8 prefix, __be32 ip, u32 *nic)
 {
+	__be32 mapped;
+
 	if (!kfi_idmap_id(net, ip, nic))
 		return 0;
 	if (!ks_short_subnet(prefix) || (ip & ~ks_host_mask(prefix)) != subnet)
 		return -EADDRNOTAVAIL;
 	*nic = ntohl(ip & ks_host_mask(prefix));
-	return *nic ? 0 : -EADDRNOTAVAIL;
+	return *nic && kfi_idmap_addr(net, *nic, &mapped) ? 0 : -EADDRNOTAVAIL;
 }
 
 static bool ks_short_pid(__be16 port, u16 *pid)
@@ -69,6 +72,8 @@ static int ks_read_short(const struct ks_domain *sdom, const struct kcxi_addr *a
 
 	if (!net)
 		return -ENODEV;
+	if (a->flags)
+		return -EINVAL;		/* no two handles for one name */
 	ret = ks_short_ip(net, sdom->subnet, sdom->prefix, a->nic, &ip);
 	if (ret)
 		return ret;
@@ -144,7 +149,7 @@ int ks_short_open(struct ks_domain *sdom)
 	u8 prefix;
 
 	if (!in4_pton(text, -1, (u8 *)&sdom->subnet, '/', &end) || *end != '/' || kstrtou8(end + 1, 10, &prefix) ||
-	    !ks_short_subnet(prefix))
+	    !ks_short_subnet(prefix) || sdom->subnet & ks_host_mask(prefix))
 		return -EINVAL;
 	sdom->prefix = prefix;
 	sdom->domain.addrlen = sizeof(struct kcxi_addr);
@@ -168,8 +173,8 @@ bool ks_short_wanted(const struct kfi_query *q)
 	return q->hints->addr_format == KFI_FORMAT_UNSPEC && (q->hints->caps & caps) == caps;
 }
 
-/* Our own short name at one of our addresses. */
-int ks_short_local(struct net *net, const union ks_addr *name, u8 prefix, struct kcxi_addr *a)
+/* Our own short name at one of our addresses, if that is one of the subnet that the fabric is named after. */
+int ks_short_local(struct net *net, const union ks_addr *name, __be32 subnet, u8 prefix, struct kcxi_addr *a)
 {
 	__be32 ip = name->in.sin_addr.s_addr;
 	u16 pid = ntohs(name->in.sin_port);
@@ -178,7 +183,7 @@ int ks_short_local(struct net *net, const union ks_addr *name, u8 prefix, struct
 
 	if (name->sa.sa_family != AF_INET || !ks_short_subnet(prefix) || pid > KS_PID_MAX)
 		return -EADDRNOTAVAIL;
-	ret = ks_short_nic(net, ip & ~ks_host_mask(prefix), prefix, ip, &nic);
+	ret = ks_short_nic(net, subnet, prefix, ip, &nic);
 	if (ret)
 		return ret;
 	*a = (struct kcxi_addr) { .pid = pid, .nic = nic };

@@ -490,7 +490,7 @@ int ks_name_write(const struct ks_domain *sdom, const union ks_addr *name, void 
 int ks_short_resolve(const char *node, const char *service, struct kcxi_addr *a);
 int ks_short_open(struct ks_domain *sdom);
 bool ks_short_wanted(const struct kfi_query *q);
-int ks_short_local(struct net *net, const union ks_addr *name, u8 prefix, struct kcxi_addr *a);
+int ks_short_local(struct net *net, const union ks_addr *name, __be32 subnet, u8 prefix, struct kcxi_addr *a);
 
 /* addr.c */
 int ks_getinfo(struct kfi_query *q);
