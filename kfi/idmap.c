@@ -91,7 +91,7 @@ int kfi_idmap_add(struct net *net, u32 id, __be32 addr)
 	struct idmap_entry *e;
 	int ret;
 
-	if (!id || id > KFI_IDMAP_ID_MAX || !addr)
+	if (!id || id > KFI_MAP_ID_MAX || !addr)
 		return -EINVAL;
 	e = kzalloc(sizeof(*e), GFP_KERNEL_ACCOUNT);
 	if (!e)
@@ -130,7 +130,7 @@ int kfi_idmap_next(struct net *net, u32 *id, __be32 *addr)
 	struct idmap_entry *e;
 
 	rcu_read_lock();
-	e = xa_find(&idmap_of(net)->by_id, &index, KFI_IDMAP_ID_MAX, XA_PRESENT);
+	e = xa_find(&idmap_of(net)->by_id, &index, KFI_MAP_ID_MAX, XA_PRESENT);
 	if (e) {
 		*id = index;
 		*addr = e->addr;
