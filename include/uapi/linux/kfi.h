@@ -59,7 +59,8 @@
  *	Fails with EEXIST if either of them is in the map, ERANGE if there is no
  *	such number, EINVAL if no node can have the address or an attribute is
  *	missing or has a wrong size, ENOSPC if the map is full, EPERM
- * @KFI_CMD_DEL_MAP: take a number out of the map. What was resolved by it stays.
+ * @KFI_CMD_DEL_MAP: take a number out of the map. Endpoints go on with
+ *	addresses that they use already.
  *	Request: MAP_ID.
  *	Fails with ENOENT if it is not there, ERANGE, EINVAL, EPERM
  */
