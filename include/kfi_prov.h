@@ -489,7 +489,7 @@ kfi_addr_t kfi_av_reverse(struct kfi_av *av, const void *addr);
  * Context: any but hard interrupt. Return: 0, -ENOENT: he has given it none.
  */
 int kfi_idmap_addr(struct net *net, u32 id, __be32 *addr);
-/** kfi_idmap_id() - the way back, which takes as long as the map is large. Return: 0, -ENOENT. */
+/** kfi_idmap_id() - the way back. Context: as kfi_idmap_addr(). Return: 0, -ENOENT. */
 int kfi_idmap_id(struct net *net, __be32 addr, u32 *id);
 
 /* ------------------------------------------------------------------ */

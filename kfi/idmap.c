@@ -3,8 +3,7 @@
  * The map of fabric ids: which IPv4 address the number of a node stands for, in one network namespace.
  *
  * Providers over IP whose consumers name nodes by numbers (Lustre's kfilnd) derive one from the other. Where they can't, an
- * administrator says it here, through netlink. Neither number nor address is there twice. Changes take a mutex, look-ups RCU;
- * the one from the address walks, but only discovery and greetings make it.
+ * administrator says it here, through netlink. Neither number nor address is there twice. Changes take a mutex, look-ups RCU.
  */
 #include <linux/export.h>
 #include <linux/mutex.h>
@@ -16,13 +15,15 @@
 #define IDMAP_MAX	65536	/* entries of a namespace */
 
 struct idmap_entry {
+	u32		id;
 	__be32		addr;
 	struct rcu_head	rcu;
 };
 
 struct idmap_net {
-	struct xarray	entries;	/* by id */
-	struct mutex	lock;
+	struct xarray	by_id;		/* all entries */
+	struct xarray	by_addr;	/* the same ones; addresses in the host's order, in which neighbours share nodes */
+	struct mutex	lock;		/* of changes; also protects @count */
 	unsigned int	count;
 };
 
@@ -40,7 +41,7 @@ int kfi_idmap_addr(struct net *net, u32 id, __be32 *addr)
 	struct idmap_entry *e;
 
 	rcu_read_lock();
-	e = xa_load(&idmap_of(net)->entries, id);
+	e = xa_load(&idmap_of(net)->by_id, id);
 	if (e)
 		*addr = e->addr;
 	rcu_read_unlock();
@@ -51,39 +52,37 @@ EXPORT_SYMBOL_GPL(kfi_idmap_addr);
 int kfi_idmap_id(struct net *net, __be32 addr, u32 *id)
 {
 	struct idmap_entry *e;
-	unsigned long index;
-	int ret = -ENOENT;
 
 	rcu_read_lock();
-	xa_for_each(&idmap_of(net)->entries, index, e) {
-		if (e->addr != addr)
-			continue;
-		*id = index;
-		ret = 0;
-		break;
-	}
+	e = xa_load(&idmap_of(net)->by_addr, ntohl(addr));
+	if (e)
+		*id = e->id;
 	rcu_read_unlock();
-	return ret;
+	return e ? 0 : -ENOENT;
 }
 EXPORT_SYMBOL_GPL(kfi_idmap_id);
 
 /* ---- for the administrator ---- */
 
-static int add_locked(struct idmap_net *map, struct net *net, u32 id, struct idmap_entry *e)
+/* Reached by its address last: one that fails there may have been seen by its number. */
+static int add_locked(struct idmap_net *map, struct idmap_entry *e)
 {
-	u32 other;
 	int ret;
 
 	lockdep_assert_held(&map->lock);
+	if (xa_load(&map->by_id, e->id) || xa_load(&map->by_addr, ntohl(e->addr)))
+		return -EEXIST;
 	if (map->count >= IDMAP_MAX)
 		return -ENOSPC;
-	if (!kfi_idmap_id(net, e->addr, &other))
-		return -EEXIST;
-	ret = xa_insert(&map->entries, id, e, GFP_KERNEL);
+	ret = xa_insert(&map->by_id, e->id, e, GFP_KERNEL);
 	if (ret)
-		return ret == -EBUSY ? -EEXIST : ret;
-	map->count++;
-	return 0;
+		return ret;
+	ret = xa_insert(&map->by_addr, ntohl(e->addr), e, GFP_KERNEL);
+	if (ret)
+		xa_erase(&map->by_id, e->id);
+	else
+		map->count++;
+	return ret;
 }
 
 int kfi_idmap_add(struct net *net, u32 id, __be32 addr)
@@ -92,17 +91,18 @@ int kfi_idmap_add(struct net *net, u32 id, __be32 addr)
 	struct idmap_entry *e;
 	int ret;
 
-	if (!id || id > KFI_IDMAP_ID_MAX || !addr)
+	if (!id || id > KFI_MAP_ID_MAX || !addr)
 		return -EINVAL;
 	e = kzalloc(sizeof(*e), GFP_KERNEL_ACCOUNT);
 	if (!e)
 		return -ENOMEM;
+	e->id = id;
 	e->addr = addr;
 	mutex_lock(&map->lock);
-	ret = add_locked(map, net, id, e);
+	ret = add_locked(map, e);
 	mutex_unlock(&map->lock);
 	if (ret)
-		kfree(e);
+		kfree_rcu(e, rcu);
 	return ret;
 }
 
@@ -112,9 +112,11 @@ int kfi_idmap_del(struct net *net, u32 id)
 	struct idmap_entry *e;
 
 	mutex_lock(&map->lock);
-	e = xa_erase(&map->entries, id);
-	if (e)
+	e = xa_erase(&map->by_id, id);
+	if (e) {
+		xa_erase(&map->by_addr, ntohl(e->addr));
 		map->count--;
+	}
 	mutex_unlock(&map->lock);
 	if (!e)
 		return -ENOENT;
@@ -128,7 +130,7 @@ int kfi_idmap_next(struct net *net, u32 *id, __be32 *addr)
 	struct idmap_entry *e;
 
 	rcu_read_lock();
-	e = xa_find(&idmap_of(net)->entries, &index, KFI_IDMAP_ID_MAX, XA_PRESENT);
+	e = xa_find(&idmap_of(net)->by_id, &index, KFI_MAP_ID_MAX, XA_PRESENT);
 	if (e) {
 		*id = index;
 		*addr = e->addr;
@@ -143,7 +145,9 @@ static int __net_init idmap_net_init(struct net *net)
 {
 	struct idmap_net *map = idmap_of(net);
 
-	xa_init(&map->entries);
+	/* An administrator of a namespace fills it: on his account. */
+	xa_init_flags(&map->by_id, XA_FLAGS_ACCOUNT);
+	xa_init_flags(&map->by_addr, XA_FLAGS_ACCOUNT);
 	mutex_init(&map->lock);
 	return 0;
 }
@@ -154,9 +158,10 @@ static void __net_exit idmap_net_exit(struct net *net)
 	struct idmap_entry *e;
 	unsigned long index;
 
-	xa_for_each(&map->entries, index, e)
+	xa_for_each(&map->by_id, index, e)
 		kfree(e);
-	xa_destroy(&map->entries);
+	xa_destroy(&map->by_id);
+	xa_destroy(&map->by_addr);
 }
 
 static struct pernet_operations idmap_net_ops = {

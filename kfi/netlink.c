@@ -268,11 +268,32 @@ static const struct nla_policy ep_policy[KFI_A_MAX + 1] = {
 	[KFI_A_EP_ID]		= NLA_POLICY_MIN(NLA_U32, 1),
 };
 
+/* Not const: 6.1 wants it so. */
+static struct netlink_range_validation map_id_range = { 1, KFI_MAP_ID_MAX };
+
+static const struct nla_policy map_add_policy[KFI_A_MAX + 1] = {
+	[KFI_A_MAP_ID]		= NLA_POLICY_FULL_RANGE(NLA_U32, &map_id_range),
+	[KFI_A_MAP_ADDR]	= { .type = NLA_BE32 },
+};
+
+static const struct nla_policy map_del_policy[KFI_A_MAX + 1] = {
+	[KFI_A_MAP_ID]		= NLA_POLICY_FULL_RANGE(NLA_U32, &map_id_range),
+};
+
 #define KFI_DUMP(command, dump, pol) {		\
 	.cmd	 = KFI_CMD_GET_##command,	\
 	.dumpit	 = dump,			\
 	.policy	 = pol,				\
 	.maxattr = KFI_A_MAX,			\
+}
+
+/* The administrator of the namespace may, be it one of his own making. */
+#define KFI_CHANGE(command, change, pol) {		\
+	.cmd	 = KFI_CMD_##command,		\
+	.doit	 = change,				\
+	.policy	 = pol,				\
+	.maxattr = KFI_A_MAX,			\
+	.flags	 = GENL_UNS_ADMIN_PERM,		\
 }
 
 static const struct genl_ops kfi_nl_ops[] = {
@@ -282,6 +303,9 @@ static const struct genl_ops kfi_nl_ops[] = {
 	KFI_DUMP(EP, kfi_nl_ep_dump, ep_policy),
 	KFI_DUMP(PEER, kfi_nl_peer_dump, ep_policy),
 	KFI_DUMP(STATS, kfi_nl_stats_dump, ep_policy),
+	KFI_DUMP(MAP, kfi_nl_map_dump, no_policy),
+	KFI_CHANGE(ADD_MAP, kfi_nl_map_add, map_add_policy),
+	KFI_CHANGE(DEL_MAP, kfi_nl_map_del, map_del_policy),
 	{
 		.cmd	 = KFI_CMD_GET_INFO,
 		.start	 = kfi_nl_info_start,

@@ -16,7 +16,8 @@ extern struct genl_family kfi_family;
 /**
  * struct kfi_nl_cursor - how far a dump has come; lives in netlink_callback.ctx
  * @fabric: number of the fabric of the last object that was shown completely.
- *	Lists are in the order of numbers: what comes next is what is greater
+ *	Lists are in the order of numbers: what comes next is what is greater.
+ *	Providers and the map's entries put their only number here
  * @domain: number of its domain, 0 if it has none
  * @ep: its own number, 0 for a fabric or domain
  * @peers: peers already shown of the endpoint that comes next
@@ -74,5 +75,10 @@ int kfi_nl_info_done(struct netlink_callback *cb);
 int kfi_nl_ep_dump(struct sk_buff *skb, struct netlink_callback *cb);
 int kfi_nl_peer_dump(struct sk_buff *skb, struct netlink_callback *cb);
 int kfi_nl_stats_dump(struct sk_buff *skb, struct netlink_callback *cb);
+
+/* netlink_map.c */
+int kfi_nl_map_dump(struct sk_buff *skb, struct netlink_callback *cb);
+int kfi_nl_map_add(struct sk_buff *skb, struct genl_info *info);
+int kfi_nl_map_del(struct sk_buff *skb, struct genl_info *info);
 
 #endif /* _KFI_NETLINK_H */

@@ -5,6 +5,7 @@
 #ifndef _KFI_REGISTRY_H
 #define _KFI_REGISTRY_H
 
+#include <linux/kfi.h>
 #include "core.h"
 
 /* ---- provider.c ---- */
@@ -31,11 +32,12 @@ int kfi_fabric_walk_eps(struct kfi_fabric *fabric, kfi_ep_fn fn, void *arg);
 
 /* ---- idmap.c: the map of fabric ids; kfi_prov.h has the look-ups ---- */
 
-#define KFI_IDMAP_ID_MAX	0xfffff
-
 int kfi_idmap_init(void);
 void kfi_idmap_exit(void);
-/* All may sleep. 0; -EINVAL: no such id or address; -EEXIST: either is there; -ENOSPC: too many; -ENOMEM. */
+/*
+ * Ids are 1 to KFI_MAP_ID_MAX. The two changes may sleep. 0; -EINVAL: no such id or address; -EEXIST: either is there;
+ * -ENOSPC: too many; -ENOMEM.
+ */
 int kfi_idmap_add(struct net *net, u32 id, __be32 addr);
 int kfi_idmap_del(struct net *net, u32 id);	/* 0, -ENOENT */
 /* The first entry whose id is at least *@id. 0, -ENOENT. */

@@ -46,3 +46,6 @@ EXPORT_SYMBOL_GPL(kfi_provider_name_ok);
 EXPORT_SYMBOL_GPL(kfi_provider_find);
 EXPORT_SYMBOL_GPL(kfi_provider_put);
 EXPORT_SYMBOL_GPL(kfi_walk_eps);
+EXPORT_SYMBOL_GPL(kfi_idmap_add);
+EXPORT_SYMBOL_GPL(kfi_idmap_del);
+EXPORT_SYMBOL_GPL(kfi_idmap_next);

@@ -3,8 +3,8 @@
  * short.c - short names: a number of up to 20 bits for a node and one of 12 bits for a port, as Lustre's kfilnd has them.
  *
  * An endpoint's name is struct kcxi_addr then. Its nic stands for an IPv4 address: one that the administrator has mapped
- * (kfi.ko's map of fabric ids), or that of the interface's subnet with these host bits. Its pid stands for a port counted
- * from short_port. All else works with IP addresses; names are converted where they come from, or go to, the consumer.
+ * (kfi.ko's map of fabric ids), or that of the interface's subnet with these host bits, unless he has given that another
+ * number: an address has one name. Its pid stands for a port counted from short_port. All else works with IP addresses; names are converted where they come from, or go to, the consumer.
  */
 #include <linux/inet.h>
 #include <linux/inetdevice.h>
@@ -26,21 +26,23 @@ static __be32 ks_host_mask(u8 prefix)
 }
 
 /* A subnet with more hosts than there are numbers has some that can't be named. */
-bool ks_short_subnet(u8 prefix)
+static bool ks_short_subnet(u8 prefix)
 {
 	return prefix >= 32 - KS_NIC_BITS && prefix < 32;
 }
 
 static int ks_short_ip(struct net *net, __be32 subnet, u8 prefix, u32 nic, __be32 *ip)
 {
+	u32 other;
+
 	if (!nic || nic >> KS_NIC_BITS)
 		return -EINVAL;
 	if (!kfi_idmap_addr(net, nic, ip))
 		return 0;
-	if (htonl(nic) & ~ks_host_mask(prefix))
+	if (!ks_short_subnet(prefix) || htonl(nic) & ~ks_host_mask(prefix))
 		return -EINVAL;
 	*ip = subnet | htonl(nic);
-	return 0;
+	return kfi_idmap_id(net, *ip, &other) ? 0 : -EINVAL;
 }
 
 /* A number that the map gives to another address is not this one's, whatever its host bits are. */
@@ -149,7 +151,7 @@ int ks_short_open(struct ks_domain *sdom)
 	u8 prefix;
 
 	if (!in4_pton(text, -1, (u8 *)&sdom->subnet, '/', &end) || *end != '/' || kstrtou8(end + 1, 10, &prefix) ||
-	    !ks_short_subnet(prefix) || sdom->subnet & ks_host_mask(prefix))
+	    prefix > 32 || sdom->subnet & ks_host_mask(prefix))
 		return -EINVAL;
 	sdom->prefix = prefix;
 	sdom->domain.addrlen = sizeof(struct kcxi_addr);
@@ -181,7 +183,7 @@ int ks_short_local(struct net *net, const union ks_addr *name, __be32 subnet, u8
 	u32 nic;
 	int ret;
 
-	if (name->sa.sa_family != AF_INET || !ks_short_subnet(prefix) || pid > KS_PID_MAX)
+	if (name->sa.sa_family != AF_INET || pid > KS_PID_MAX)
 		return -EADDRNOTAVAIL;
 	ret = ks_short_nic(net, subnet, prefix, ip, &nic);
 	if (ret)

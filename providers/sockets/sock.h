@@ -484,7 +484,6 @@ static inline u16 ks_src_ctx(const struct ks_ep *sep)
 
 /* short.c: names as the consumer has them, and as we have them */
 bool ks_is_short(const struct ks_domain *sdom);
-bool ks_short_subnet(u8 prefix);
 int ks_name_read(const struct ks_domain *sdom, const void *addr, union ks_addr *name);
 int ks_name_write(const struct ks_domain *sdom, const union ks_addr *name, void *addr);
 int ks_short_resolve(const char *node, const char *service, struct kcxi_addr *a);

@@ -3,116 +3,15 @@
 """Ask the netlink family of kfi.ko for everything, while kfi_nltest.ko keeps
 objects open and a thread of it opens and closes others. KTAP on stdout."""
 
-import errno
-import os
 import re
-import socket
-import struct
 import subprocess
 import sys
 import time
 
-NLM_F_REQUEST, NLM_F_DUMP = 1, 0x300
-NLMSG_ERROR, NLMSG_DONE = 2, 3
-SOL_NETLINK, NETLINK_GET_STRICT_CHK, NETLINK_GENERIC, GENL_ID_CTRL = 270, 12, 16, 16
-CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_ID, CTRL_ATTR_FAMILY_NAME = 3, 1, 2
+from genl import (K, Genl, attr, become_nobody, get, in_child, leave_namespace, parse, run_cases, text, u32)
+
 EP_MSG, EP_RDM = 1, 3
 LISTENING, ENABLED, IDLE = 6, 1, 0
-
-
-def constants(path):
-    """The enumerators of the header, by name: this test needs no copy."""
-    text = re.sub(r"/\*.*?\*/", "", open(path).read(), flags=re.S)
-    values = {}
-    for body in re.findall(r"enum \w+ \{(.*?)\}", text, re.S):
-        for number, name in enumerate(n.strip() for n in body.split(",") if n.strip()):
-            if "=" not in name:
-                values[name] = number
-    return values
-
-
-K = constants(os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                           "../../include/uapi/linux/kfi.h"))
-
-
-class NlError(Exception):
-    pass
-
-
-def attr(kind, payload):
-    raw = struct.pack("HH", len(payload) + 4, kind) + payload
-    return raw + bytes(-len(raw) % 4)
-
-
-def parse(raw):
-    """Attributes as a list of (type, payload)."""
-    found = []
-    while len(raw) >= 4:
-        length, kind = struct.unpack_from("HH", raw)
-        assert 4 <= length <= len(raw), "broken attribute"
-        found.append((kind & 0x3fff, raw[4:length]))
-        raw = raw[(length + 3) & ~3:]
-    return found
-
-
-class Genl:
-    def __init__(self, bufsize=65536):
-        self.sock = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_GENERIC)
-        self.sock.bind((0, 0))
-        self.bufsize = bufsize
-        self.seq = 0
-        self.reads = 0
-        answer = next(self.ask(GENL_ID_CTRL, CTRL_CMD_GETFAMILY,
-                               attr(CTRL_ATTR_FAMILY_NAME, b"kfi\0"), 0))
-        self.family = struct.unpack("H", dict(answer)[CTRL_ATTR_FAMILY_ID])[0]
-
-    def ask(self, family, command, attrs=b"", flags=NLM_F_DUMP, between=None):
-        self.seq += 1
-        body = struct.pack("BBH", command, 1, 0) + attrs
-        self.sock.send(struct.pack("IHHII", len(body) + 16, family, NLM_F_REQUEST | flags,
-                                   self.seq, 0) + body)
-        while True:
-            raw = self.sock.recv(self.bufsize)
-            self.reads += 1
-            while raw:
-                length, kind = struct.unpack_from("IH", raw)
-                body, raw = raw[16:length], raw[(length + 3) & ~3:]
-                if kind in (NLMSG_ERROR, NLMSG_DONE):
-                    code = struct.unpack_from("i", body)[0] if body else 0
-                    if code:
-                        raise NlError(errno.errorcode.get(-code, code))
-                    return
-                yield parse(body[4:])
-                if not flags:
-                    return
-            if between:
-                between()
-
-    def dump(self, name, attrs=b"", **kw):
-        return list(self.ask(self.family, K["KFI_CMD_GET_" + name], attrs, **kw))
-
-    def fails(self, name, attrs):
-        try:
-            self.dump(name, attrs)
-        except NlError as err:
-            return str(err)
-        return "OK"
-
-
-def get(message, name, number=True):
-    for kind, payload in message:
-        if kind == K[name]:
-            return int.from_bytes(payload, sys.byteorder) if number else \
-                payload.rstrip(b"\0").decode()
-    return None
-
-
-def u32(name, value):
-    return attr(K[name], struct.pack("I", value))
-
-
-def text(name, value):
-    return attr(K[name], value.encode() + b"\0")
 
 
 def stable(messages, domains):
@@ -230,24 +129,9 @@ def abandoned(nl):
             other.sock.close()
 
 
-def in_child(work):
-    pid = os.fork()
-    if not pid:
-        code = 1
-        try:
-            work()
-            code = 0
-        except BaseException as err:
-            print(f"# child: {err!r}", flush=True)
-        os._exit(code)
-    assert os.waitpid(pid, 0)[1] == 0, "the child failed"
-
-
 def unprivileged(nl):
     def work():
-        os.setgroups([])
-        os.setresgid(65534, 65534, 65534)
-        os.setresuid(65534, 65534, 65534)
+        become_nobody()
         other = Genl()
         endpoints(other)
         infos(other)
@@ -258,8 +142,7 @@ def unprivileged(nl):
 def other_namespace(nl):
     """Another namespace sees the providers and none of the objects."""
     def work():
-        libc = __import__("ctypes").CDLL(None, use_errno=True)
-        assert libc.unshare(0x40000000) == 0, "unshare"
+        leave_namespace()
         other = Genl()
         providers(other)
         for name in ("FABRIC", "DOMAIN", "EP", "PEER", "STATS"):
@@ -292,23 +175,6 @@ def state():
     return open("/sys/module/kfi_nltest/parameters/state").read().strip()
 
 
-def main():
-    cases = [providers, infos, infos_refused, fabrics, domains, endpoints, one_endpoint, passive, counts,
-             peers, abandoned, unprivileged, other_namespace, namespace_end]
-    nl = Genl()
-    failed = 0
-    print(f"TAP version 13\n1..{len(cases)}")
-    for number, case in enumerate(cases, 1):
-        try:
-            case(nl)
-            print(f"ok {number} netlink.{case.__name__}", flush=True)
-        except (AssertionError, NlError, OSError, StopIteration,
-                subprocess.CalledProcessError) as err:
-            failed += 1
-            print(f"# {type(err).__name__} {err} at line {err.__traceback__.tb_next.tb_lineno}")
-            print(f"not ok {number} netlink.{case.__name__}", flush=True)
-            nl = Genl()
-    return failed > 0
-
-
-sys.exit(main())
+CASES = [providers, infos, infos_refused, fabrics, domains, endpoints, one_endpoint, passive, counts, peers, abandoned,
+         unprivileged, other_namespace, namespace_end]
+sys.exit(not run_cases("netlink", CASES))

@@ -3,6 +3,7 @@
  * fields.c - objects of the kernel as JSON, as a table, or as blocks of lines.
  * What an object consists of is a table of fields; all three come from it.
  */
+#include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,12 @@ static void named(const char *name, uint64_t value, char *buf, size_t size)
 		snprintf(buf, size, "%s", name);
 	else
 		snprintf(buf, size, "0x%" PRIx64, value);
+}
+
+static void ipv4_text(const struct nlattr *a, char *buf, size_t size)
+{
+	if (nla_len(a) != sizeof(struct in_addr) || !inet_ntop(AF_INET, nla_data(a), buf, size))
+		snprintf(buf, size, "?");
 }
 
 static void value_text(const struct nlattr *a, enum field_kind kind, char *buf, size_t size)
@@ -62,6 +69,9 @@ static void value_text(const struct nlattr *a, enum field_kind kind, char *buf, 
 		break;
 	case FIELD_FORMAT:
 		named(addr_format_name(v), v, buf, size);
+		break;
+	case FIELD_IPV4:
+		ipv4_text(a, buf, size);
 		break;
 	case FIELD_HEX:
 		named(NULL, v, buf, size);

@@ -56,6 +56,7 @@ void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int usage_error(const char *verb, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 int cmd_info(int argc, char **argv);
+int cmd_map(int argc, char **argv);
 int cmd_provider(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
@@ -132,6 +133,7 @@ enum field_kind {
 	FIELD_PROTOCOL,
 	FIELD_FORMAT,
 	FIELD_HEX,
+	FIELD_IPV4,
 };
 
 /**

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR BSD-2-Clause */
 /*
- * kfi.h - generic netlink interface of kfabric: what is there, and how it fares
+ * kfi.h - generic netlink interface of kfabric: what is there, how it fares, and
+ * which addresses the numbers of nodes stand for
  *
- * Every command is a dump (NLM_F_DUMP) that needs no privilege and shows the
- * network namespace of the socket. A dump that is continued after objects have
- * come or gone shows every object that was there all the time exactly once.
+ * Every command is about the network namespace of the socket. Those that ask
+ * (KFI_CMD_GET_) are dumps (NLM_F_DUMP) and need no privilege. A dump that is
+ * continued after objects have come or gone shows every object that was there
+ * all the time exactly once. Those that change something need CAP_NET_ADMIN in
+ * the user namespace that owns the network namespace.
  *
  * Values of enumerations and flags (capabilities, endpoint types, ...) are those
  * of libfabric's FI_ constants, and of kfabric's own above them.
@@ -17,6 +20,8 @@
 
 #define KFI_GENL_NAME		"kfi"
 #define KFI_GENL_VERSION	1
+
+#define KFI_MAP_ID_MAX		0xfffff	/* greatest KFI_A_MAP_ID */
 
 /**
  * enum kfi_cmd - requests, and the answers that carry the same number
@@ -47,6 +52,17 @@
  *	Request: optional EP_ID.
  *	Answer: PROV_NAME, DOMAIN_NAME, EP_ID, EP_TYPE, STATS, and a CNTR for
  *	each counter that is bound
+ * @KFI_CMD_GET_MAP: the map of fabric ids: numbers that stand for nodes.
+ *	Answer, in the order of numbers: MAP_ID, MAP_ADDR
+ * @KFI_CMD_ADD_MAP: give a number to an address.
+ *	Request: MAP_ID, MAP_ADDR.
+ *	Fails with EEXIST if either of them is in the map, ERANGE if there is no
+ *	such number, EINVAL if no node can have the address or an attribute is
+ *	missing or has a wrong size, ENOSPC if the map is full, EPERM
+ * @KFI_CMD_DEL_MAP: take a number out of the map. Endpoints go on with
+ *	addresses that they use already.
+ *	Request: MAP_ID.
+ *	Fails with ENOENT if it is not there, ERANGE, EINVAL, EPERM
  */
 enum kfi_cmd {
 	KFI_CMD_UNSPEC,
@@ -57,6 +73,9 @@ enum kfi_cmd {
 	KFI_CMD_GET_EP,
 	KFI_CMD_GET_PEER,
 	KFI_CMD_GET_STATS,
+	KFI_CMD_GET_MAP,
+	KFI_CMD_ADD_MAP,
+	KFI_CMD_DEL_MAP,
 	/* private: */
 	__KFI_CMD_MAX,
 	KFI_CMD_MAX = __KFI_CMD_MAX - 1
@@ -110,6 +129,8 @@ enum kfi_nl_ep_state {
  * @KFI_A_PEER: nest of &enum kfi_peer_attr
  * @KFI_A_STATS: nest of &enum kfi_stats_attr
  * @KFI_A_CNTR: nest of &enum kfi_cntr_nl_attr
+ * @KFI_A_MAP_ID: u32, number of a node, 1 to %KFI_MAP_ID_MAX
+ * @KFI_A_MAP_ADDR: IPv4 address of a node, 4 bytes in network order
  */
 enum kfi_attr {
 	KFI_A_UNSPEC,
@@ -138,6 +159,8 @@ enum kfi_attr {
 	KFI_A_PEER,
 	KFI_A_STATS,
 	KFI_A_CNTR,
+	KFI_A_MAP_ID,
+	KFI_A_MAP_ADDR,
 	/* private: */
 	__KFI_A_MAX,
 	KFI_A_MAX = __KFI_A_MAX - 1

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * idmap_test.c - the map of fabric ids: one number an address, one address a number, also while it changes
+ */
+#include <kunit/test.h>
+#include <linux/completion.h>
+#include <linux/kthread.h>
+#include <linux/slab.h>
+#include <net/net_namespace.h>
+#include "../../kfi/registry.h"
+
+#define MOST	65536	/* entries that fit */
+#define ID_MAX	KFI_MAP_ID_MAX
+
+static __be32 ip(u32 host)
+{
+	return htonl(0x0a000000 + host);
+}
+
+static int add(u32 id, __be32 addr)
+{
+	return kfi_idmap_add(&init_net, id, addr);
+}
+
+static int del(u32 id)
+{
+	return kfi_idmap_del(&init_net, id);
+}
+
+/* Numbers found from @from on, at most @max; the last of them in @last. */
+static int count_from(u32 from, int max, u32 *last)
+{
+	__be32 addr;
+	u32 id;
+	int n;
+
+	for (id = from, n = 0; n < max && !kfi_idmap_next(&init_net, &id, &addr); id++, n++)
+		*last = id;
+	return n;
+}
+
+static void expect_pair(struct kunit *test, u32 id, __be32 addr)
+{
+	__be32 found_addr = 0;
+	u32 found_id = 0;
+
+	KUNIT_EXPECT_EQ(test, kfi_idmap_addr(&init_net, id, &found_addr), 0);
+	KUNIT_EXPECT_EQ(test, ntohl(found_addr), ntohl(addr));
+	KUNIT_EXPECT_EQ(test, kfi_idmap_id(&init_net, addr, &found_id), 0);
+	KUNIT_EXPECT_EQ(test, found_id, id);
+}
+
+/* What is not found leaves the caller's variable alone. */
+static void expect_none(struct kunit *test, u32 id, __be32 addr)
+{
+	__be32 found_addr = htonl(77);
+	u32 found_id = 77;
+
+	KUNIT_EXPECT_EQ(test, kfi_idmap_addr(&init_net, id, &found_addr), -ENOENT);
+	KUNIT_EXPECT_EQ(test, kfi_idmap_id(&init_net, addr, &found_id), -ENOENT);
+	KUNIT_EXPECT_EQ(test, ntohl(found_addr), 77U);
+	KUNIT_EXPECT_EQ(test, found_id, 77U);
+}
+
+static void clear_map(struct kunit *test)
+{
+	u32 id = 0;
+
+	while (count_from(0, 1, &id) && !del(id))
+		;
+	KUNIT_EXPECT_EQ(test, count_from(0, 1, &id), 0);
+}
+
+/* ---- the cases ---- */
+
+static void test_both_ways(struct kunit *test)
+{
+	expect_none(test, 1, ip(1));
+	KUNIT_EXPECT_EQ(test, add(1, ip(1)), 0);
+	KUNIT_EXPECT_EQ(test, add(ID_MAX, htonl(0xffffffff)), 0);
+	KUNIT_EXPECT_EQ(test, add(0x500, htonl(1)), 0);
+	expect_pair(test, 1, ip(1));
+	expect_pair(test, ID_MAX, htonl(0xffffffff));
+	expect_pair(test, 0x500, htonl(1));
+	KUNIT_EXPECT_EQ(test, del(1), 0);
+	expect_none(test, 1, ip(1));
+	expect_pair(test, ID_MAX, htonl(0xffffffff));
+	KUNIT_EXPECT_EQ(test, del(1), -ENOENT);
+	/* Both are free for others. */
+	KUNIT_EXPECT_EQ(test, add(1, ip(2)), 0);
+	KUNIT_EXPECT_EQ(test, add(2, ip(1)), 0);
+	expect_pair(test, 1, ip(2));
+	expect_pair(test, 2, ip(1));
+}
+
+static void test_refused(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, add(0, ip(1)), -EINVAL);
+	KUNIT_EXPECT_EQ(test, add(ID_MAX + 1, ip(1)), -EINVAL);
+	KUNIT_EXPECT_EQ(test, add(~0U, ip(1)), -EINVAL);
+	KUNIT_EXPECT_EQ(test, add(1, 0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, del(0), -ENOENT);
+	KUNIT_EXPECT_EQ(test, del(~0U), -ENOENT);
+	expect_none(test, 0, ip(1));
+	expect_none(test, ~0U, 0);
+	KUNIT_EXPECT_EQ(test, add(1, ip(1)), 0);
+	KUNIT_EXPECT_EQ(test, add(1, ip(1)), -EEXIST);
+	KUNIT_EXPECT_EQ(test, add(1, ip(2)), -EEXIST);
+	KUNIT_EXPECT_EQ(test, add(2, ip(1)), -EEXIST);
+	expect_none(test, 2, ip(2));
+	expect_pair(test, 1, ip(1));
+}
+
+static void test_in_order(struct kunit *test)
+{
+	static const u32 ids[] = { ID_MAX, 3, 0x1000, 1, 0x40, 0x3f };
+	u32 last = 0, id = 4;
+	__be32 addr = 0;
+	int i;
+
+	KUNIT_EXPECT_EQ(test, count_from(0, 10, &last), 0);
+	for (i = 0; i < ARRAY_SIZE(ids); i++)
+		KUNIT_ASSERT_EQ(test, add(ids[i], ip(ids[i])), 0);
+	KUNIT_EXPECT_EQ(test, count_from(0, 10, &last), 6);
+	KUNIT_EXPECT_EQ(test, last, ID_MAX);
+	KUNIT_EXPECT_EQ(test, count_from(2, 2, &last), 2);
+	KUNIT_EXPECT_EQ(test, last, 0x3fU);
+	KUNIT_EXPECT_EQ(test, kfi_idmap_next(&init_net, &id, &addr), 0);
+	KUNIT_EXPECT_EQ(test, id, 0x3fU);
+	KUNIT_EXPECT_EQ(test, ntohl(addr), ntohl(ip(0x3f)));
+	/* Beyond the last. */
+	KUNIT_EXPECT_EQ(test, count_from(ID_MAX + 1, 10, &last), 0);
+	KUNIT_EXPECT_EQ(test, count_from(~0U, 10, &last), 0);
+}
+
+static void test_full(struct kunit *test)
+{
+	u32 id, last = 0;
+
+	for (id = 1; id <= MOST; id++)
+		KUNIT_ASSERT_EQ(test, add(id, ip(id)), 0);
+	KUNIT_EXPECT_EQ(test, add(MOST + 1, ip(MOST + 1)), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, add(1, ip(MOST + 1)), -EEXIST);
+	expect_none(test, MOST + 1, ip(MOST + 1));
+	KUNIT_EXPECT_EQ(test, del(7), 0);
+	KUNIT_EXPECT_EQ(test, add(MOST + 1, ip(MOST + 1)), 0);
+	KUNIT_EXPECT_EQ(test, add(7, ip(7)), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, count_from(0, 2 * MOST, &last), MOST);
+}
+
+/* ---- while it changes ---- */
+
+#define IDS	40	/* that come and go */
+
+/**
+ * struct looker - a thread that looks up what another one changes
+ * @found: look-ups that found something; @wrong: ... that is not what was added
+ */
+struct looker {
+	bool			stop;
+	unsigned int		found, wrong;
+	struct completion	gone;
+};
+
+static void look(struct looker *l, u32 id)
+{
+	__be32 addr;
+	u32 other;
+
+	if (!kfi_idmap_addr(&init_net, id, &addr)) {
+		l->found++;
+		l->wrong += addr != ip(id);
+	}
+	if (!kfi_idmap_id(&init_net, ip(id), &other)) {
+		l->found++;
+		l->wrong += other != id;
+	}
+	if (!kfi_idmap_next(&init_net, &id, &addr)) {
+		l->found++;
+		l->wrong += addr != ip(id);
+	}
+}
+
+static int looker_thread(void *arg)
+{
+	struct looker *l = arg;
+	u32 id = 0;
+
+	while (!READ_ONCE(l->stop)) {
+		look(l, 1 + id++ % IDS);
+		cond_resched();
+	}
+	complete(&l->gone);
+	return 0;
+}
+
+static void test_changing(struct kunit *test)
+{
+	struct looker *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
+	struct task_struct *task;
+	int round, failed = 0;
+	u32 id;
+
+	KUNIT_ASSERT_NOT_NULL(test, l);
+	init_completion(&l->gone);
+	task = kthread_create(looker_thread, l, "kfi_idmap");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	get_task_struct(task);
+	wake_up_process(task);
+	for (round = 0; round < 600; round++) {
+		for (id = 1; id <= IDS; id++)
+			failed += round & 1 ? !!del(id) : !!add(id, ip(id));
+		cond_resched();
+	}
+	WRITE_ONCE(l->stop, true);
+	wait_for_completion(&l->gone);
+	kthread_stop_put(task);
+	KUNIT_EXPECT_EQ(test, failed, 0);
+	KUNIT_EXPECT_GT(test, l->found, 100U);
+	KUNIT_EXPECT_EQ(test, l->wrong, 0U);
+}
+
+static struct kunit_case idmap_cases[] = {
+	KUNIT_CASE(test_both_ways),
+	KUNIT_CASE(test_refused),
+	KUNIT_CASE(test_in_order),
+	KUNIT_CASE_SLOW(test_full),
+	KUNIT_CASE(test_changing),
+	{ }
+};
+
+static struct kunit_suite idmap_suite = {
+	.name = "kfi-idmap",
+	.exit = clear_map,
+	.test_cases = idmap_cases,
+};
+kunit_test_suite(idmap_suite);
