@@ -10,7 +10,7 @@ JOBS ?= $(shell nproc)
 TOP := $(CURDIR)
 
 .DEFAULT_GOAL := help
-.PHONY: help modules tool demo test kunit conformance vm-test fuzz bench check mutants soak install uninstall deb clean
+.PHONY: help modules tool demo test kunit conformance parity vm-test fuzz bench check mutants soak install uninstall deb clean
 
 help:		## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -34,6 +34,9 @@ kunit:		## unit tests of the core in a User Mode Linux debug kernel
 
 conformance:	## the conformance list on PROVIDER in a User Mode Linux debug kernel
 	@tests/run conformance-$(PROVIDER)
+
+parity:		## constants, structures, calls and behaviour held against two libfabrics
+	@tests/run parity
 
 vm-test:	## two virtual machines of stock 6.1 and 6.12 kernels
 	@tests/run vm-6.1 vm-6.12

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The traces over libfabric: trace PROVIDER NODE SEED [PART-OF-A-NAME]. Each case has a process of its own, as some providers abort.
+ */
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "trace.h"
+
+#define CASE_SECONDS	20
+#define AT_ONCE		6
+
+void *port_alloc(size_t len)
+{
+	void *buf = calloc(1, len);
+
+	if (!buf)
+		abort();
+	return buf;
+}
+
+void port_free(void *buf)
+{
+	free(buf);
+}
+
+/* One system call a line: what a case has said stays said when it dies. */
+void port_line(const char *text)
+{
+	char line[400];
+	int len = snprintf(line, sizeof(line), "%s\n", text);
+
+	if (write(STDOUT_FILENO, line, len) != len)
+		abort();
+}
+
+uint64_t port_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000ULL + now.tv_nsec / 1000000;
+}
+
+void port_nap(void)
+{
+	usleep(200);
+}
+
+int port_cq_open(struct kfid_domain *domain, struct kfi_cq_attr *attr, struct kfid_cq **cq)
+{
+	return kfi_cq_open(domain, attr, cq, NULL);
+}
+
+int port_eq_open(struct kfid_fabric *fabric, struct kfi_eq_attr *attr, struct kfid_eq **eq)
+{
+	return kfi_eq_open(fabric, attr, eq, NULL);
+}
+
+/* ---- several cases at a time: they mostly wait ---- */
+
+static struct {
+	pid_t			pid;
+	const struct trace_case	*c;
+} running[AT_ONCE];
+
+static void start(struct run *r, const struct trace_case *c)
+{
+	int i = 0;
+
+	while (running[i].pid)
+		i++;
+	running[i].c = c;
+	running[i].pid = fork();
+	if (running[i].pid < 0)
+		abort();
+	if (running[i].pid)
+		return;
+	alarm(CASE_SECONDS);
+	trace_run(r, c);
+	_exit(0);
+}
+
+static void reap(struct run *r)
+{
+	int status = 0, i = 0;
+	pid_t pid = wait(&status);
+
+	while (running[i].pid != pid)
+		i++;
+	running[i].pid = 0;
+	r->c = running[i].c;
+	/* Some libraries turn a signal into an exit code. */
+	say(r, "end by=%s", status ? "death" : "return");
+}
+
+int main(int argc, char **argv)
+{
+	const struct trace_case *c;
+	struct run *r;
+	int i, busy = 0;
+
+	if (argc < 4)
+		return 2;
+	r = port_alloc(sizeof(*r));
+	r->provider = argv[1];
+	r->node = argv[2];
+	r->seed = strtoull(argv[3], NULL, 0);
+	port_line("PARITY begin");
+	for (i = 0; i < trace_count(); i++) {
+		c = trace_case(r->seed, i);
+		if (argc > 4 && !strstr(c->name, argv[4]))
+			continue;
+		if (busy == AT_ONCE)
+			reap(r);
+		else
+			busy++;
+		start(r, c);
+	}
+	while (busy--)
+		reap(r);
+	port_line("PARITY end");
+	return 0;
+}
