@@ -665,11 +665,10 @@ int kfi_av_remove(struct kfid_av *av, kfi_addr_t *kfi_addr, size_t count,
  * @kfi_addr: what to look up
  * @addr: where to put the address
  * @addrlen: in: bytes at @addr; out: bytes of the address, of which no more
- *	were stored than fit
+ *	were stored than fit: the caller compares
  *
  * Context: Process context or softirq, does not sleep.
- * Return: 0; -KFI_ETOOSMALL with @addrlen set, -EINVAL if it is not in the
- * vector.
+ * Return: 0; -EINVAL if it is not in the vector.
  */
 int kfi_av_lookup(struct kfid_av *av, kfi_addr_t kfi_addr, void *addr,
 		  size_t *addrlen);

@@ -269,7 +269,7 @@ int kfi_av_lookup(struct kfid_av *fid, kfi_addr_t handle, void *addr, size_t *ad
 	if (!e)
 		return -EINVAL;
 	*addrlen = av->addrlen;
-	return room < av->addrlen ? -KFI_ETOOSMALL : 0;
+	return 0;
 }
 EXPORT_SYMBOL_GPL(kfi_av_lookup);
 

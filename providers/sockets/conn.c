@@ -194,11 +194,16 @@ void ks_conn_unlock(struct ks_conn *conn)
 
 /* ---- callbacks ---- */
 
-static int ks_sock_error(struct sock *sk)
+/* Why the stream has ended. Of two that are connected one may just close; somebody we only send to has broken off. */
+static int ks_end_of(const struct ks_conn *conn)
 {
-	int err = READ_ONCE(sk->sk_err);
+	int err = READ_ONCE(conn->sk->sk_err);
 
-	return err ? -err : -ECONNRESET;
+	if (test_bit(KS_BYE_SENT, &conn->flags))
+		return -ESHUTDOWN;
+	if (err)
+		return -err;
+	return conn->sep->ep.type == KFI_EP_MSG ? -ESHUTDOWN : -ECONNRESET;
 }
 
 /* A stream that has ended, in whatever way, ends the connection. Socket lock held. */
@@ -207,7 +212,7 @@ void ks_conn_check(struct ks_conn *conn)
 	struct sock *sk = conn->sk;
 
 	if (sk->sk_state != TCP_ESTABLISHED)
-		ks_conn_fail(conn, test_bit(KS_BYE_SENT, &conn->flags) ? -ESHUTDOWN : ks_sock_error(sk));
+		ks_conn_fail(conn, ks_end_of(conn));
 }
 
 static void ks_state_change(struct sock *sk)

@@ -27,7 +27,7 @@ static void lookup(struct test *t)
 	/* Too small a buffer: what fits, and how much there is. */
 	memset(got, 0xee, sizeof(got));
 	len = 3;
-	EXPECT_EQ(t, kfi_av_lookup(n->av, addr, got, &len), -KFI_ETOOSMALL);
+	EXPECT_EQ(t, kfi_av_lookup(n->av, addr, got, &len), 0);
 	EXPECT_EQ(t, len, n->addrlen);
 	EXPECT(t, !memcmp(got, n->addr, 3));
 	EXPECT_EQ(t, not_all(got + 3, sizeof(got) - 3, 0xee), -1);

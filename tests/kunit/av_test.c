@@ -188,7 +188,7 @@ static void lookup_into_short_buffers(struct kunit *test)
 		size_t n = len;
 
 		memset(buf, 0xee, sizeof(buf));
-		KUNIT_EXPECT_EQ(test, -KFI_ETOOSMALL, kfi_av_lookup(w->av, h, buf, &n));
+		KUNIT_EXPECT_EQ(test, 0, kfi_av_lookup(w->av, h, buf, &n));
 		KUNIT_EXPECT_EQ(test, (size_t)8, n);
 		KUNIT_EXPECT_EQ(test, 0, memcmp(buf, &want, len));
 		KUNIT_EXPECT_EQ(test, 0xee, buf[len]);
