@@ -23,11 +23,13 @@
 
 /* ---- open ---- */
 
-static u64 ep_caps(u64 caps)
+static u64 ep_caps(u64 caps, const struct kfi_prov_ops *ops)
 {
+	if (!ops->atomic_size)
+		caps &= ~KFI_ATOMIC;
 	if ((caps & (KFI_MSG | KFI_TAGGED)) && !(caps & (KFI_SEND | KFI_RECV)))
 		caps |= KFI_SEND | KFI_RECV;
-	if ((caps & KFI_RMA) && !(caps & (KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE)))
+	if ((caps & (KFI_RMA | KFI_ATOMIC)) && !(caps & (KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE)))
 		caps |= KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE;
 	return caps;
 }
@@ -66,7 +68,7 @@ static int ep_check_info(const struct kfi_info *info)
 static void ep_set_info(struct kfi_ep *ep, const struct kfi_info *info)
 {
 	ep->type = info->ep_attr->type;
-	ep->caps = ep_caps(info->caps);
+	ep->caps = ep_caps(info->caps, ep->ops);
 	ep->tx_flags = info->tx_attr->op_flags;
 	ep->rx_flags = info->rx_attr->op_flags;
 	ep->tx_levels = info->tx_attr->op_flags & KFI_LEVELS;

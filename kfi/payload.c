@@ -102,7 +102,7 @@ static void payload_own(struct kfi_oper *op, size_t len)
 	op->sgl = NULL;
 }
 
-static int payload_inject(struct kfi_oper *op)
+int kfi_op_inject(struct kfi_oper *op)
 {
 	if (op->len > op->ep->inject_size)
 		return -EINVAL;
@@ -130,6 +130,6 @@ int kfi_op_payload(struct kfi_oper *op, const struct kfi_post *post, u32 limit, 
 		return payload_inject_one(op, post->iov);
 	ret = payload_vector(op, post, limit, dir);
 	if (likely(!ret) && (op->flags & KFI_INJECT))
-		ret = payload_inject(op);
+		ret = kfi_op_inject(op);
 	return ret;
 }
