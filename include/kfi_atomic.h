@@ -11,11 +11,31 @@
 /**
  * DOC: Atomic operations
  *
- * An atomic operation combines operands with an array in a peer's region, each
- * element by itself atomically towards other atomic operations of the same
- * provider. Types and operations are in kfi_types.h; kfi_query_atomic() tells
- * which of them a domain has, and what it has not is refused with -EOPNOTSUPP.
- * All kernel memory: operands are in struct kfi_ioc vectors. See fi_atomic(3).
+ * An atomic operation combines operands with an array in a peer's region. Each
+ * element by itself is changed atomically towards all other atomic operations
+ * on that machine, through whatever endpoint or software provider they come;
+ * not towards RMA writes, and not towards instructions of the region's owner,
+ * who sees whole elements of up to 64 bits but can't lock them.
+ *
+ * Types and operations are in kfi_types.h: every integer, no floating point.
+ * kfi_query_atomic() tells which of them a domain has, and what it has not is
+ * refused with -EOPNOTSUPP. KFI_MIN to KFI_BXOR, KFI_DIFF and
+ * KFI_ATOMIC_WRITE go with kfi_atomic() and kfi_fetch_atomic(),
+ * KFI_ATOMIC_READ with the latter, KFI_CSWAP to KFI_MSWAP with
+ * kfi_compare_atomic(). All kernel memory: operands are in struct kfi_ioc
+ * vectors. See fi_atomic(3).
+ *
+ * Both endpoints need KFI_ATOMIC. The region needs KFI_REMOTE_WRITE for what
+ * changes it, KFI_REMOTE_READ for what returns old values.
+ *
+ * Besides what "Posting" says, a post answers -EMSGSIZE for more elements than
+ * the query allows, -EINVAL for vectors of different lengths, for no element
+ * at all, and for a remote address that is not a multiple of the element's
+ * size. A completion's error is EACCES as in RMA, or EINVAL if an element is not
+ * naturally aligned in the peer's memory: then nothing has changed. EREMOTEIO
+ * says that a region was closed meanwhile: elements of earlier segments have
+ * been changed, others not. Completions have KFI_ATOMIC with KFI_WRITE, or with
+ * KFI_READ if old values are returned, and count as such.
  */
 
 /* kfi_query_atomic(): ask about fetching or comparing operations */

@@ -33,7 +33,7 @@
  */
 
 /** KFI_PROV_CONTRACT - version of this contract; a provider built against another one is refused. */
-#define KFI_PROV_CONTRACT	1
+#define KFI_PROV_CONTRACT	2
 
 /* ------------------------------------------------------------------ */
 /* Registration							      */
@@ -137,9 +137,37 @@ enum kfi_opcode {
 	KFI_OPC_TWRITE,		/* tagged RMA: data goes to a tagged receive of the peer */
 	KFI_OPC_TREAD,
 	KFI_OPC_FLUSH,
+	KFI_OPC_ATOMIC,
+	KFI_OPC_FETCH_ATOMIC,
+	KFI_OPC_COMPARE_ATOMIC,
 	KFI_OPC_RECV,
 	KFI_OPC_TRECV,
 	KFI_OPC_CODES
+};
+
+/** kfi_opc_is_atomic() - is it one of the three kinds of atomic operations? */
+static inline bool kfi_opc_is_atomic(u8 code)
+{
+	return code >= KFI_OPC_ATOMIC && code <= KFI_OPC_COMPARE_ATOMIC;
+}
+
+/**
+ * struct kfi_oper_atomic - what an atomic operation has besides
+ * @op:		enum kfi_op
+ * @datatype:	enum kfi_datatype
+ * @compare:	KFI_OPC_COMPARE_ATOMIC: values to compare with, else empty
+ * @result:	where the old values go; empty for KFI_OPC_ATOMIC
+ * @iov:	core's: room for the segments of @compare, then of @result
+ *
+ * The operands are the operation's @iter, empty for KFI_ATOMIC_READ. The core has checked that type and operation fit the
+ * kind, and that all vectors are of the same length.
+ */
+struct kfi_oper_atomic {
+	u8			op;
+	u16			datatype;
+	struct iov_iter		compare;
+	struct iov_iter		result;
+	struct kvec		*iov;
 };
 
 /**
@@ -152,7 +180,7 @@ enum kfi_opcode {
  * @flags:	op flags, the endpoint's defaults already merged in
  * @addr:	peer (transmit) or directed source (receive)
  * @data: remote CQ data; @tag: ; @ignore: ; @inv_key: key to invalidate with KFI_INVALIDATE
- * @len:	payload bytes described by @iter
+ * @len:	payload bytes described by @iter; of atomic operations bytes of the targets
  * @iter:	the payload: kvec or bvec; ITER_SOURCE for sends and writes, ITER_DEST for receives and reads. A
  *		KFI_SGL is turned into a bvec iterator over its pages. INJECT payload is already copied: @iter points
  *		to memory inside the operation.
@@ -166,6 +194,7 @@ enum kfi_opcode {
  * @seq:	posting order for the matching
  * @iov:	room for the local segments
  * @inline_buf:	room for inject payload (tx only), @ep->inject_size bytes
+ * @atomic:	of atomic operations (tx only); NULL on an endpoint without KFI_ATOMIC
  * @priv:	room the provider asked for (&kfi_prov_ops.tx_priv)
  */
 struct kfi_oper {
@@ -202,6 +231,7 @@ struct kfi_oper {
 		struct bio_vec	*bvec;
 	} iov;
 	void			*inline_buf;
+	struct kfi_oper_atomic	*atomic;
 	void			*priv;
 };
 
@@ -318,10 +348,11 @@ bool kfi_rx_unqueue(struct kfi_rx *rx);
 void kfi_rx_flush(struct kfi_ep *ep, int err);
 
 /**
- * kfi_remote_rma() - a peer's RMA operation has been performed here
+ * kfi_remote_rma() - a peer's RMA or atomic operation has been performed here
  * @ep:		endpoint it came through
  * @mr:		region, for its counters
- * @flags:	KFI_REMOTE_READ or KFI_REMOTE_WRITE, with KFI_REMOTE_CQ_DATA
+ * @flags:	KFI_REMOTE_READ or KFI_REMOTE_WRITE, with KFI_REMOTE_CQ_DATA; with KFI_ATOMIC if it was one: those that
+ *		return old values count as reads, the others as writes
  * @len: bytes; @data: remote CQ data; @src: the peer
  *
  * Return: 0; -EAGAIN: it carries CQ data and the receive CQ has no slot (nothing happened; kfi_cq_wait_space()).
@@ -462,6 +493,53 @@ static inline bool kfi_mr_live(const struct kfi_mr *mr, u64 key)
 int kfi_mr_kill(struct kfi_ep *ep, u64 key);
 
 /* ------------------------------------------------------------------ */
+/* Atomic operations						      */
+/* ------------------------------------------------------------------ */
+
+/**
+ * struct kfi_atomic - a peer's atomic operation, as the target sees it
+ * @code:	KFI_OPC_ATOMIC, KFI_OPC_FETCH_ATOMIC or KFI_OPC_COMPARE_ATOMIC
+ * @op: enum kfi_op; @datatype: enum kfi_datatype
+ * @len:	bytes of the targets
+ * @operand: @compare: @result: as in struct kfi_oper and struct kfi_oper_atomic. @result may be the same memory as
+ *		@operand: an element is read before it is written
+ */
+struct kfi_atomic {
+	u8			code;
+	u8			op;
+	u16			datatype;
+	size_t			len;
+	struct iov_iter		operand;
+	struct iov_iter		compare;
+	struct iov_iter		result;
+};
+
+/**
+ * kfi_atomic_perform() - do what a peer asks for
+ * @ep:		endpoint the request came through
+ * @atomic:	the request; its iterators move on. Not trusted
+ * @segs: @count: the targets, as the peer said, not trusted
+ *
+ * Each element is changed atomically towards every other call of this function in this kernel, whatever endpoint,
+ * domain, provider or alias of the memory it comes through; elements of different cache lines do not wait for each
+ * other. Rights: KFI_REMOTE_WRITE, KFI_REMOTE_READ for what returns old values, both for what does both.
+ *
+ * Tell kfi_remote_rma() afterwards, then give the reference back. Context: process or softirq.
+ * Return: the last target's region with a reference, or ERR_PTR: -EACCES as kfi_mr_get(), or the endpoint is without
+ * KFI_ATOMIC; -EOPNOTSUPP: no such operation; -EINVAL: lengths that do not agree, or an element that is not naturally
+ * aligned in memory; -EREMOTEIO: a region has died under the operation, earlier segments are done. But for the last nothing has
+ * changed.
+ */
+struct kfi_mr *kfi_atomic_perform(struct kfi_ep *ep, struct kfi_atomic *atomic, const struct kfi_rma_iov *segs,
+				  unsigned int count);
+
+/** kfi_atomic_size() - bytes of an element of @datatype; 0: no integer that this kernel computes with */
+size_t kfi_atomic_size(unsigned int datatype);
+
+/** kfi_atomic_valid() - can @op be done to @datatype by operations of this kind (enum kfi_opcode)? */
+bool kfi_atomic_valid(u8 code, unsigned int op, unsigned int datatype);
+
+/* ------------------------------------------------------------------ */
 /* Address vectors						      */
 /* ------------------------------------------------------------------ */
 
@@ -587,11 +665,13 @@ struct kfi_peer_info {
  * @mr_reg: @mr_dereg: hardware registration; software providers leave them NULL
  * @peers:	call @emit for each peer until it answers nonzero; may not sleep inside emit
  * @cm_data_size: longest private data, bytes
+ * @atomic_size: @tx takes atomic operations on so many bytes of targets; 0: no endpoint has KFI_ATOMIC
  */
 struct kfi_prov_ops {
 	size_t	fabric_size, domain_size, ep_size, pep_size;
 	size_t	tx_priv, rx_priv;
 	size_t	cm_data_size;
+	size_t	atomic_size;
 	bool	flush;
 
 	int	(*getinfo)(struct kfi_query *q);

@@ -1,20 +1,135 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Atomic operations: no provider has them, and this is the one place that says so.
+ * Atomic operations: the calls, and what they say about an endpoint or a domain.
  */
 #include <linux/export.h>
-#include "core.h"
+#include <linux/uio.h>
+#include "atomic.h"
+#include "post.h"
+
+/* ---- from a call to an operation ---- */
+
+/* @max: bytes of one call. Return: bytes, or an error. */
+static ssize_t take_elements(struct kvec *to, const struct kfi_ioc *from, size_t count, size_t limit, size_t size,
+			     size_t max)
+{
+	size_t len = 0, i;
+
+	if (count > limit || (count && !from))
+		return -EINVAL;
+	for (i = 0; i < count; i++) {
+		if (from[i].count > (max - len) / size)
+			return -EMSGSIZE;
+		if (from[i].count && !from[i].addr)
+			return -EINVAL;
+		to[i] = (struct kvec){ .iov_base = from[i].addr, .iov_len = from[i].count * size };
+		len += to[i].iov_len;
+	}
+	return len;
+}
+
+/* How the peer's memory is aligned is known there; that its addresses are multiples of the element can be told here. */
+static ssize_t take_targets(struct kfi_oper *op, const struct kfi_rma_ioc *from, size_t count, size_t size, size_t max)
+{
+	size_t len = 0, i;
+
+	if (!from || count > op->ep->rma_iov_limit)
+		return -EINVAL;
+	for (i = 0; i < count; i++) {
+		if (from[i].count > (max - len) / size)
+			return -EMSGSIZE;
+		if (from[i].addr % size)
+			return -EINVAL;
+		op->rma[i] = (struct kfi_rma_iov){ from[i].addr, from[i].count * size, from[i].key };
+		len += op->rma[i].len;
+	}
+	op->rma_count = count;
+	return len ?: -EINVAL;
+}
+
+/* One of the three local vectors: as long as the targets or, where the kind of operation has none, nothing. */
+static int take_vector(struct kfi_oper *op, struct iov_iter *iter, unsigned int dir, struct kvec *to,
+		       const struct kfi_ioc *from, size_t count, bool wanted)
+{
+	size_t size = kfi_atomic_size(op->atomic->datatype), want = wanted ? op->len : 0;
+	ssize_t len;
+
+	if (!wanted)
+		count = 0;
+	len = take_elements(to, from, count, op->ep->tx.iov_limit, size, want);
+	if (len != want)
+		return -EINVAL;		/* too long as well: for the targets were not */
+	iov_iter_kvec(iter, dir, to, count, len);
+	return 0;
+}
+
+int kfi_op_atomic(struct kfi_oper *op, const struct kfi_post *post)
+{
+	const struct kfi_post_atomic *call = post->atomic;
+	size_t size = kfi_atomic_size(call->datatype), limit = op->ep->tx.iov_limit;
+	bool operands = call->op != KFI_ATOMIC_READ, compare = post->code == KFI_OPC_COMPARE_ATOMIC;
+	struct kfi_oper_atomic *a = op->atomic;
+	ssize_t len;
+	int ret;
+
+	if (!kfi_atomic_valid(post->code, call->op, call->datatype))
+		return -EOPNOTSUPP;
+	len = take_targets(op, call->targets, post->rma_count, size, op->ep->ops->atomic_size);
+	if (len < 0)
+		return len;
+	op->len = len;
+	a->op = call->op;
+	a->datatype = call->datatype;
+	ret = take_vector(op, &op->iter, ITER_SOURCE, op->iov.kvec, post->iov, post->count, operands) ?:
+	      take_vector(op, &a->compare, ITER_SOURCE, a->iov, call->compare, call->compare_count, compare) ?:
+	      take_vector(op, &a->result, ITER_DEST, a->iov + limit, call->result, call->result_count,
+			  post->code != KFI_OPC_ATOMIC);
+	if (!ret && (op->flags & KFI_INJECT))
+		ret = kfi_op_inject(op);
+	return ret;
+}
+
+/* ---- the calls ---- */
+
+static ssize_t post_atomic(struct kfid_ep *ep, const struct kfi_msg_atomic *msg, struct kfi_post_atomic *atomic,
+			   u64 flags, enum kfi_opcode code)
+{
+	struct kfi_post post __uninitialized;
+
+	atomic->op = msg->op;
+	atomic->datatype = msg->datatype;
+	atomic->targets = msg->rma_iov;
+	post.code = code;
+	post.type = KFI_KVEC;
+	post.iov = msg->msg_iov;
+	post.count = msg->iov_count;
+	post.addr = msg->addr;
+	post.context = msg->context;
+	post.flags = flags;
+	post.data = msg->data;
+	post.inv_key = 0;
+	post.tag = 0;
+	post.ignore = 0;
+	post.rma = NULL;
+	post.rma_count = msg->rma_iov_count;
+	post.atomic = atomic;
+	return kfi_post_tx(kfi_to_ep(ep), &post);
+}
 
 ssize_t kfi_atomicmsg(struct kfid_ep *ep, const struct kfi_msg_atomic *msg, uint64_t flags)
 {
-	return -EOPNOTSUPP;
+	struct kfi_post_atomic atomic = {};
+
+	return post_atomic(ep, msg, &atomic, flags, KFI_OPC_ATOMIC);
 }
 EXPORT_SYMBOL_GPL(kfi_atomicmsg);
 
 ssize_t kfi_fetch_atomicmsg(struct kfid_ep *ep, const struct kfi_msg_atomic *msg, struct kfi_ioc *resultv,
 			    void **result_desc, size_t result_count, uint64_t flags)
 {
-	return -EOPNOTSUPP;
+	struct kfi_post_atomic atomic = { .result = resultv, .result_count = result_count };
+
+	return post_atomic(ep, msg, &atomic, flags, KFI_OPC_FETCH_ATOMIC);
 }
 EXPORT_SYMBOL_GPL(kfi_fetch_atomicmsg);
 
@@ -22,13 +137,65 @@ ssize_t kfi_compare_atomicmsg(struct kfid_ep *ep, const struct kfi_msg_atomic *m
 			      void **compare_desc, size_t compare_count, struct kfi_ioc *resultv, void **result_desc,
 			      size_t result_count, uint64_t flags)
 {
-	return -EOPNOTSUPP;
+	struct kfi_post_atomic atomic = {
+		.compare = comparev, .compare_count = compare_count,
+		.result = resultv, .result_count = result_count,
+	};
+
+	return post_atomic(ep, msg, &atomic, flags, KFI_OPC_COMPARE_ATOMIC);
 }
 EXPORT_SYMBOL_GPL(kfi_compare_atomicmsg);
 
-int kfi_ep_query_atomic(struct kfid_ep *ep, enum kfi_datatype datatype, enum kfi_op op,
+/* ---- queries ---- */
+
+static int query_code(u64 flags)
+{
+	switch (flags) {
+	case 0:
+		return KFI_OPC_ATOMIC;
+	case KFI_FETCH_ATOMIC:
+		return KFI_OPC_FETCH_ATOMIC;
+	case KFI_COMPARE_ATOMIC:
+		return KFI_OPC_COMPARE_ATOMIC;
+	default:
+		return -KFI_EBADFLAGS;
+	}
+}
+
+static int query_atomic(u64 caps, size_t max, unsigned int datatype, unsigned int op, struct kfi_atomic_attr *attr,
+			u64 flags)
+{
+	int code = query_code(flags);
+
+	if (code < 0)
+		return code;
+	if (!(caps & KFI_ATOMIC) || !kfi_atomic_valid(code, op, datatype) || max < kfi_atomic_size(datatype))
+		return -EOPNOTSUPP;
+	attr->size = kfi_atomic_size(datatype);
+	attr->count = max / attr->size;
+	return 0;
+}
+
+int kfi_query_atomic(struct kfid_domain *fid, enum kfi_datatype datatype, enum kfi_op op,
+		     struct kfi_atomic_attr *attr, uint64_t flags)
+{
+	struct kfi_domain *domain;
+
+	if (!fid || fid->fid.fclass != KFI_CLASS_DOMAIN || !attr)
+		return -EINVAL;
+	domain = kfi_to_domain(fid);
+	return query_atomic(domain->info->caps, domain->fabric->prov->ops->atomic_size, datatype, op, attr, flags);
+}
+EXPORT_SYMBOL_GPL(kfi_query_atomic);
+
+int kfi_ep_query_atomic(struct kfid_ep *fid, enum kfi_datatype datatype, enum kfi_op op,
 			struct kfi_atomic_attr *attr, uint64_t flags)
 {
-	return -EOPNOTSUPP;
+	struct kfi_ep *ep;
+
+	if (!fid || fid->fid.fclass != KFI_CLASS_EP || !attr)
+		return -EINVAL;
+	ep = kfi_to_ep(fid);
+	return query_atomic(ep->caps, ep->ops->atomic_size, datatype, op, attr, flags);
 }
 EXPORT_SYMBOL_GPL(kfi_ep_query_atomic);

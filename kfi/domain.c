@@ -237,22 +237,3 @@ int kfi_domain_limits(struct kfid_domain *fid, struct kfi_domain_limits *limits)
 	return 0;
 }
 EXPORT_SYMBOL_GPL(kfi_domain_limits);
-
-/**
- * kfi_query_atomic() - see kfi_atomic.h
- * @fid: domain
- * @datatype: type
- * @op: operation
- * @attr: where to put what it can do
- * @flags: 0, KFI_FETCH_ATOMIC, KFI_COMPARE_ATOMIC or KFI_TAGGED
- *
- * The contract with providers has no atomic operations yet.
- * Return: -EOPNOTSUPP, or -EINVAL for what is no domain.
- */
-int kfi_query_atomic(struct kfid_domain *fid, enum kfi_datatype datatype,
-		     enum kfi_op op, struct kfi_atomic_attr *attr,
-		     uint64_t flags)
-{
-	return check_domain(fid) && attr ? -EOPNOTSUPP : -EINVAL;
-}
-EXPORT_SYMBOL_GPL(kfi_query_atomic);

@@ -24,11 +24,13 @@
 
 /* ---- open ---- */
 
-static u64 ep_caps(u64 caps)
+static u64 ep_caps(u64 caps, const struct kfi_prov_ops *ops)
 {
+	if (!ops->atomic_size)
+		caps &= ~KFI_ATOMIC;
 	if ((caps & (KFI_MSG | KFI_TAGGED)) && !(caps & (KFI_SEND | KFI_RECV)))
 		caps |= KFI_SEND | KFI_RECV;
-	if ((caps & KFI_RMA) && !(caps & (KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE)))
+	if ((caps & (KFI_RMA | KFI_ATOMIC)) && !(caps & (KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE)))
 		caps |= KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE;
 	return caps;
 }
@@ -82,7 +84,7 @@ static u64 ep_class_caps(u64 caps, size_t fclass)
 static void ep_set_info(struct kfi_ep *ep, const struct kfi_info *info)
 {
 	ep->type = info->ep_attr->type;
-	ep->caps = ep_class_caps(ep_caps(info->caps), ep->fid.fid.fclass);
+	ep->caps = ep_class_caps(ep_caps(info->caps, ep->ops), ep->fid.fid.fclass);
 	ep->tx_flags = info->tx_attr->op_flags;
 	ep->rx_flags = info->rx_attr->op_flags;
 	ep->tx_levels = info->tx_attr->op_flags & KFI_LEVELS;

@@ -31,6 +31,12 @@ static int ep_get_size(const struct kfi_ep *ep, int optname, size_t *value)
 	case KFI_OPT_INJECT_RMA_SIZE:
 		*value = ep->inject_size;
 		return 0;
+	case KFI_OPT_MAX_ATOMIC_SIZE:
+		*value = ep->ops->atomic_size;
+		return ep->caps & KFI_ATOMIC ? 0 : -ENOPROTOOPT;
+	case KFI_OPT_INJECT_ATOMIC_SIZE:
+		*value = min(ep->inject_size, ep->ops->atomic_size);
+		return ep->caps & KFI_ATOMIC ? 0 : -ENOPROTOOPT;
 	default:
 		return -ENOPROTOOPT;
 	}

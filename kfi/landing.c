@@ -177,7 +177,8 @@ void kfi_match_end(struct kfi_oper *op, int err)
 static void remote_entry(struct kfi_ep *ep, u64 flags, size_t len, u64 data, kfi_addr_t src)
 {
 	struct kfi_cq_err_entry wc = {
-		.flags = KFI_RMA | KFI_REMOTE_CQ_DATA | (flags & (KFI_REMOTE_READ | KFI_REMOTE_WRITE)),
+		.flags = (flags & KFI_ATOMIC ?: KFI_RMA) | KFI_REMOTE_CQ_DATA |
+			 (flags & (KFI_REMOTE_READ | KFI_REMOTE_WRITE)),
 		.len = len,
 		.data = data,
 		.src_addr = ep->caps & KFI_SOURCE ? src : KFI_ADDR_NOTAVAIL,

@@ -6,6 +6,7 @@
 #include <net/genetlink.h>
 #include <linux/kfi.h>
 
+#include "atomic.h"
 #include "registry.h"
 #include "trigger.h"
 
@@ -24,6 +25,7 @@ static int __init kfi_init(void)
 	int ret;
 
 	kfi_mr_init();
+	kfi_atomic_init();
 	ret = kfi_device_init();
 	if (ret)
 		return ret;

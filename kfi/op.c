@@ -30,6 +30,9 @@ static const u64 kfi_tx_wc_flags[KFI_OPC_CODES] = {
 	[KFI_OPC_TWRITE]	= KFI_TAGGED | KFI_RMA | KFI_WRITE | KFI_SEND,
 	[KFI_OPC_TREAD]	= KFI_TAGGED | KFI_RMA | KFI_READ | KFI_SEND,
 	[KFI_OPC_FLUSH]	= KFI_RMA | KFI_WRITE,
+	[KFI_OPC_ATOMIC] = KFI_ATOMIC | KFI_WRITE,
+	[KFI_OPC_FETCH_ATOMIC] = KFI_ATOMIC | KFI_READ,
+	[KFI_OPC_COMPARE_ATOMIC] = KFI_ATOMIC | KFI_READ,
 };
 
 static const u8 kfi_op_cntr[KFI_OPC_CODES] = {
@@ -40,6 +43,9 @@ static const u8 kfi_op_cntr[KFI_OPC_CODES] = {
 	[KFI_OPC_TWRITE]	= KFI_CNTR_WRITE,
 	[KFI_OPC_TREAD]	= KFI_CNTR_READ,
 	[KFI_OPC_FLUSH]	= KFI_CNTR_WRITE,
+	[KFI_OPC_ATOMIC] = KFI_CNTR_WRITE,
+	[KFI_OPC_FETCH_ATOMIC] = KFI_CNTR_READ,
+	[KFI_OPC_COMPARE_ATOMIC] = KFI_CNTR_READ,
 	[KFI_OPC_RECV]	= KFI_CNTR_RECV,
 	[KFI_OPC_TRECV]	= KFI_CNTR_RECV,
 };
@@ -100,7 +106,7 @@ static void pool_push(struct kfi_op_pool *pool, struct kfi_oper *op)
 
 /* What stays the same for all uses of a place. Hot things first, long arrays last. */
 static void kfi_op_layout(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 index, u32 rma_limit,
-			  size_t inline_size, size_t priv)
+			  size_t inline_size, size_t priv, size_t atomic)
 {
 	void *p = pool->mem + pool->stride * index;
 	struct kfi_oper *op = p;
@@ -115,7 +121,19 @@ static void kfi_op_layout(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 index
 	p += pool->iov_limit * sizeof(struct bio_vec);
 	op->rma = rma_limit ? p : NULL;
 	p += rma_limit * sizeof(struct kfi_rma_iov);
+	op->atomic = atomic ? p : NULL;
+	if (atomic)
+		op->atomic->iov = p + sizeof(*op->atomic);
+	p += atomic;
 	op->inline_buf = inline_size ? p : NULL;
+}
+
+/* Bytes of struct kfi_oper_atomic with its two vectors: those who did not ask for atomic operations pay nothing. */
+static size_t pool_atomic_size(const struct kfi_op_pool *pool, const struct kfi_ep *ep)
+{
+	if (pool != &ep->tx || !(ep->caps & KFI_ATOMIC))
+		return 0;
+	return ALIGN(sizeof(struct kfi_oper_atomic) + 2 * pool->iov_limit * sizeof(struct kvec), sizeof(u64));
 }
 
 /*
@@ -133,15 +151,17 @@ int kfi_pool_init(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 depth, u32 io
 		  size_t inline_size, size_t priv)
 {
 	int node = ep->domain ? ep->domain->limits.numa_node : NUMA_NO_NODE;
+	size_t atomic;
 	u32 i;
 
 	depth = max(depth, 1U);
 	pool->depth = depth;
 	pool->iov_limit = max(iov_limit, 1U);
 	pool->starved = 0;
+	atomic = pool_atomic_size(pool, ep);
 	pool->stride = ALIGN(sizeof(struct kfi_oper) + ALIGN(priv, sizeof(u64)) +
 			     pool->iov_limit * sizeof(struct bio_vec) +
-			     rma_limit * sizeof(struct kfi_rma_iov) + inline_size, SMP_CACHE_BYTES);
+			     rma_limit * sizeof(struct kfi_rma_iov) + atomic + inline_size, SMP_CACHE_BYTES);
 	if (depth > POOL_MAX)
 		return -EINVAL;
 	pool->base = kvzalloc_node(size_add(array_size(depth, pool->stride), POOL_COLOURS * SMP_CACHE_BYTES), GFP_KERNEL,
@@ -150,7 +170,7 @@ int kfi_pool_init(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 depth, u32 io
 		return -ENOMEM;
 	pool->mem = PTR_ALIGN(pool->base, SMP_CACHE_BYTES) + pool_colour();
 	for (i = 0; i < depth; i++)
-		kfi_op_layout(pool, ep, i, rma_limit, inline_size, priv);
+		kfi_op_layout(pool, ep, i, rma_limit, inline_size, priv, atomic);
 	atomic64_set(&pool->free, 1);
 	return 0;
 }

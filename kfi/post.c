@@ -11,6 +11,7 @@
  * Addresses are not looked at here: that a handle is alive in the address vector is the provider's check in its tx op,
  * which needs the address anyway.
  */
+#include "atomic.h"
 #include "ep.h"
 #include "post.h"
 #include "trigger.h"
@@ -38,6 +39,9 @@ static const struct {
 	[KFI_OPC_TREAD]	= { TX_FLAGS,		KFI_TAGGED_RMA | KFI_READ,	ITER_DEST },
 	[KFI_OPC_FLUSH]	= { KFI_CQE | KFI_COMPLETION | KFI_DELIVERY_COMPLETE | KFI_COMMIT_COMPLETE,
 				    KFI_RMA | KFI_WRITE,			ITER_SOURCE },
+	[KFI_OPC_ATOMIC] = { WRITE_FLAGS,	KFI_ATOMIC | KFI_WRITE,		ITER_SOURCE },
+	[KFI_OPC_FETCH_ATOMIC] = { TX_FLAGS,	KFI_ATOMIC | KFI_READ,		ITER_SOURCE },
+	[KFI_OPC_COMPARE_ATOMIC] = { TX_FLAGS,	KFI_ATOMIC | KFI_READ,		ITER_SOURCE },
 	[KFI_OPC_RECV]	= { RX_FLAGS,		KFI_MSG | KFI_RECV,		ITER_DEST },
 	[KFI_OPC_TRECV]	= { RX_FLAGS | PEEK_FLAGS, KFI_TAGGED | KFI_RECV,	ITER_DEST },
 };
@@ -167,6 +171,8 @@ static int post_fill_tx(struct kfi_oper *op, const struct kfi_post *post)
 	int ret;
 
 	post_describe(op, post);
+	if (unlikely(kfi_opc_is_atomic(post->code)))
+		return kfi_op_atomic(op, post);
 	ret = kfi_op_payload(op, post, ep->tx.iov_limit, post_rows[post->code].dir);
 	if (unlikely(ret))
 		return ret;

@@ -10,7 +10,8 @@
 /**
  * struct kfi_post - one posting call, whatever its message structure was
  * @code:	what
- * @type: @iov: @count: the local vector; @iov is a kvec, bio_vec or scatterlist
+ * @type: @iov: @count: the local vector; @iov is a kvec, bio_vec or scatterlist, of atomic operations a struct kfi_ioc
+ * @atomic: of atomic operations; else not set
  * The rest as in the message structures.
  */
 struct kfi_post {
@@ -27,6 +28,7 @@ struct kfi_post {
 	u64				ignore;
 	const struct kfi_rma_iov	*rma;
 	size_t				rma_count;
+	const struct kfi_post_atomic	*atomic;
 };
 
 ssize_t kfi_post_tx(struct kfi_ep *ep, struct kfi_post *post);
@@ -94,7 +96,7 @@ static __always_inline void kfi_post_rma(struct kfi_post *post, bool write, cons
 
 /* payload.c: set op->iter, op->len, op->sgl from the local vector; with KFI_INJECT copy it. 0, -EINVAL. */
 int kfi_op_payload(struct kfi_oper *op, const struct kfi_post *post, u32 limit, unsigned int dir);
-/* Copy the payload that op->iter describes, which fits. 0, -EINVAL. */
+/* payload.c: the payload that op->iter describes becomes the operation's own. 0, -EINVAL. */
 int kfi_op_inject(struct kfi_oper *op);
 
 #endif /* _KFI_POST_H */

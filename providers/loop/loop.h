@@ -44,6 +44,7 @@ enum {
 	LOOP_CTX	= 256,		/* contexts per direction */
 	LOOP_IOV	= 256,		/* segments, local or remote */
 	LOOP_INJECT	= 512,		/* bytes */
+	LOOP_ATOMIC	= 4096,		/* bytes of targets of an atomic operation: done in one RCU section */
 	LOOP_CHUNK	= 64 << 10,	/* bytes of a region touched before asking again whether it lives */
 };
 

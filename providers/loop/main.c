@@ -7,12 +7,13 @@
 #include "loop.h"
 
 #define LOOP_VERSION	KFI_VERSION(1, 0)
-#define LOOP_CAPS	(KFI_MSG | KFI_RMA | KFI_TAGGED | KFI_TAGGED_RMA | KFI_SEND | KFI_RECV |	\
+#define LOOP_CAPS	(KFI_MSG | KFI_RMA | KFI_TAGGED | KFI_TAGGED_RMA | KFI_ATOMIC | KFI_SEND | KFI_RECV | \
 			 KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE | KFI_MULTI_RECV |	\
 			 KFI_DIRECTED_RECV | KFI_RMA_EVENT | KFI_SOURCE | KFI_LOCAL_COMM)
 /* Everything is performed at the peer in the order of posting, before the post returns or behind what waits. */
 #define LOOP_ORDER	(KFI_ORDER_STRICT | KFI_ORDER_RMA_RAR | KFI_ORDER_RMA_RAW | KFI_ORDER_RMA_WAR |	\
-			 KFI_ORDER_RMA_WAW)
+			 KFI_ORDER_RMA_WAW | KFI_ORDER_ATOMIC_RAR | KFI_ORDER_ATOMIC_RAW |			\
+			 KFI_ORDER_ATOMIC_WAR | KFI_ORDER_ATOMIC_WAW)
 
 struct workqueue_struct *loop_wq;
 
@@ -173,6 +174,7 @@ static const struct kfi_prov_ops loop_ops = {
 	.pep_size	= sizeof(struct loop_pep),
 	.tx_priv	= sizeof(struct loop_op),
 	.cm_data_size	= KFI_CM_DATA_MAX,
+	.atomic_size	= LOOP_ATOMIC,
 	.flush		= true,
 
 	.getinfo	= loop_getinfo,

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rma.c - reads and writes of a peer's regions, and making them durable.
+ * rma.c - reads and writes of a peer's regions, atomic operations on them, and making them durable.
  */
 #include "loop.h"
 
 static u64 loop_access(const struct kfi_oper *op)
 {
-	return op->code == KFI_OPC_READ ? KFI_REMOTE_READ : KFI_REMOTE_WRITE;
+	switch (op->code) {
+	case KFI_OPC_READ:
+	case KFI_OPC_FETCH_ATOMIC:
+	case KFI_OPC_COMPARE_ATOMIC:
+		return KFI_REMOTE_READ;
+	default:
+		return KFI_REMOTE_WRITE;
+	}
 }
 
 /* All segments are looked at before a byte moves. */
@@ -74,6 +81,26 @@ static int loop_rma_run(struct loop_ep *to, struct loop_op *p)
 	return err;
 }
 
+/* The core does it; what is to be durable needs an owner who can see to that. */
+static int loop_atomic_run(struct loop_ep *to, struct loop_op *p)
+{
+	struct kfi_oper *op = p->op;
+	struct kfi_atomic a = {
+		.code = op->code, .op = op->atomic->op, .datatype = op->atomic->datatype, .len = op->len,
+		.operand = op->iter, .compare = op->atomic->compare, .result = op->atomic->result,
+	};
+	struct kfi_mr *mr;
+	int err = op->flags & KFI_COMMIT_COMPLETE ? loop_rma_check(to, op) : 0;
+
+	if (err)
+		return err;
+	mr = kfi_atomic_perform(&to->ep, &a, op->rma, op->rma_count);
+	if (IS_ERR(mr))
+		return PTR_ERR(mr);
+	p->mr = mr;
+	return 0;
+}
+
 /* ---- durable ---- */
 
 static void loop_commit_work(struct work_struct *work)
@@ -115,13 +142,15 @@ static void loop_commit_start(struct loop_ep *to, struct loop_op *p)
 bool loop_rma(struct loop_ep *to, struct loop_op *p)
 {
 	struct kfi_oper *op = p->op;
+	u64 flags = loop_access(op) | (op->flags & KFI_REMOTE_CQ_DATA);
+	bool atomic = kfi_opc_is_atomic(op->code);
 	int err = 0;
 
 	if (!p->mr)
-		err = loop_rma_run(to, p);
+		err = atomic ? loop_atomic_run(to, p) : loop_rma_run(to, p);
 	if (!err && p->mr)
-		err = kfi_remote_rma(&to->ep, p->mr, loop_access(op) | (op->flags & KFI_REMOTE_CQ_DATA),
-				     op->len, op->data, loop_src(to_loop_ep(op->ep), to));
+		err = kfi_remote_rma(&to->ep, p->mr, flags | (atomic ? KFI_ATOMIC : 0), op->len, op->data,
+				     loop_src(to_loop_ep(op->ep), to));
 	if (err == -EAGAIN)
 		return false;
 	if (!err && (op->flags & KFI_COMMIT_COMPLETE))

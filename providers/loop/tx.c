@@ -182,6 +182,9 @@ bool loop_perform(struct loop_ep *to, struct loop_op *p)
 	switch (p->op->code) {
 	case KFI_OPC_READ:
 	case KFI_OPC_WRITE:
+	case KFI_OPC_ATOMIC:
+	case KFI_OPC_FETCH_ATOMIC:
+	case KFI_OPC_COMPARE_ATOMIC:
 		return loop_rma(to, p);
 	case KFI_OPC_FLUSH:
 		return loop_flush(to, p);
@@ -212,7 +215,8 @@ static int loop_tx_check(struct loop_ep *from, struct kfi_oper *op, u64 *id, u32
 
 	if ((op->code == KFI_OPC_TWRITE || op->code == KFI_OPC_TREAD) && (op->rma_count != 1 || op->rma[0].addr))
 		return -EINVAL;
-	if ((op->flags & KFI_COMMIT_COMPLETE) && op->code != KFI_OPC_WRITE && op->code != KFI_OPC_FLUSH)
+	if ((op->flags & KFI_COMMIT_COMPLETE) && op->code != KFI_OPC_WRITE && op->code != KFI_OPC_FLUSH &&
+	    op->code != KFI_OPC_ATOMIC)
 		return -EOPNOTSUPP;
 	*id = from->peer_id;
 	*rx_ctx = 0;

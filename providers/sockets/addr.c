@@ -226,7 +226,7 @@ static struct ks_locals *ks_locals_get(struct net *net)
 /* ---- what we offer ---- */
 
 #define KS_DIR_CAPS	(KFI_SEND | KFI_RECV)
-#define KS_RMA_CAPS	(KFI_RMA | KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE)
+#define KS_RMA_CAPS	(KFI_RMA | KFI_ATOMIC | KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE)
 #define KS_COMM_CAPS	(KFI_LOCAL_COMM | KFI_REMOTE_COMM)
 #define KS_MSG_CAPS	(KFI_MSG | KFI_TAGGED | KS_DIR_CAPS | KS_RMA_CAPS | KFI_RMA_EVENT | KFI_MULTI_RECV | KS_COMM_CAPS)
 #define KS_RDM_CAPS	(KS_MSG_CAPS | KFI_SOURCE | KFI_DIRECTED_RECV | KFI_TAGGED_RMA | KFI_NAMED_RX_CTX)
@@ -234,9 +234,11 @@ static struct ks_locals *ks_locals_get(struct net *net)
 #define KS_OP_FLAGS	(KFI_COMPLETION | KFI_INJECT | KFI_REMOTE_CQ_DATA | KFI_MULTI_RECV)
 /*
  * Frames leave in posting order but for messages that wait for credit: those may be overtaken by RMA and the other class. A
- * read takes what lies in the region when its answer leaves, which can be after later writes have landed: no WAR.
+ * read takes what lies in the region when its answer leaves, which can be after later writes have landed: no WAR. Atomic
+ * operations are performed as they arrive.
  */
-#define KS_ORDER	(KFI_ORDER_SAS | KFI_ORDER_SAW | KFI_ORDER_WAW | KFI_ORDER_RAW | KFI_ORDER_RAR)
+#define KS_ORDER	(KFI_ORDER_SAS | KFI_ORDER_SAW | KFI_ORDER_WAW | KFI_ORDER_RAW | KFI_ORDER_RAR |	\
+			 KFI_ORDER_ATOMIC_RAR | KFI_ORDER_ATOMIC_RAW | KFI_ORDER_ATOMIC_WAR | KFI_ORDER_ATOMIC_WAW)
 
 /* A datagram's fate is unknown once it is sent. */
 u64 ks_levels(enum kfi_ep_type type)

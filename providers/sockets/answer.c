@@ -27,17 +27,17 @@ int ks_got_cts(struct ks_conn *conn, const struct skw_frame *f)
 	return 0;
 }
 
-/* Requests that take an answer out of the peer's pool, see ks_put_message() and ks_put_rma(). */
+/* Requests that take an answer out of the peer's pool, see ks_put_message(), ks_put_rma(), ks_put_atomic(). */
 static bool ks_was_request(const struct kfi_oper *op)
 {
-	if (op->code == KFI_OPC_WRITE || op->code == KFI_OPC_READ)
+	if (op->code == KFI_OPC_WRITE || op->code == KFI_OPC_READ || kfi_opc_is_atomic(op->code))
 		return true;
 	return !ks_op(op)->asked && op->code != KFI_OPC_TREAD;
 }
 
 static int ks_verdict(const struct kfi_oper *op, const struct skw_frame *f)
 {
-	bool read = op->code == KFI_OPC_READ || op->code == KFI_OPC_TREAD;
+	bool read = op->code == KFI_OPC_READ || op->code == KFI_OPC_TREAD || ks_op_fetches(op);
 
 	if (f->status)
 		return f->status < MAX_ERRNO ? -(int)f->status : -EREMOTEIO;

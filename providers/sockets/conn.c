@@ -292,6 +292,7 @@ void ks_conn_start(struct ks_conn *conn)
 	tx->window[KS_CLS_MSG] = g->window_msg;
 	tx->window[KS_CLS_TAG] = g->window_tag;
 	tx->requests_max = g->requests;
+	tx->version = g->version;
 	tx->eager = g->eager;
 	kfi_credit_init(&tx->credit[KS_CLS_MSG], &conn->credit[KS_CLS_MSG], ks_window, g->window_msg);
 	kfi_credit_init(&tx->credit[KS_CLS_TAG], &conn->credit[KS_CLS_TAG], ks_window, g->window_tag);
@@ -411,8 +412,10 @@ static void ks_answers_flush(struct ks_conn *conn)
 
 	if (answer && answer->mr)
 		kfi_mr_put(answer->mr);
-	for (i = 0; i < ks_requests; i++)
+	for (i = 0; i < ks_requests; i++) {
 		kfree(conn->pool[i].segs);
+		ks_values_free(&conn->pool[i].values, conn->pool[i].small);
+	}
 }
 
 static void ks_conn_unlist(struct ks_conn *conn)

@@ -233,6 +233,7 @@ void ks_answer_done(struct ks_conn *conn, struct ks_answer *answer)
 	}
 	kfree(answer->segs);
 	answer->segs = NULL;
+	ks_values_free(&answer->values, answer->small);
 	spin_lock_bh(&conn->lock);
 	list_add(&answer->link, &conn->free_answers);
 	spin_unlock_bh(&conn->lock);

@@ -7,6 +7,7 @@
  *   ep.c      endpoints        rdm.c  msg.c  dgram.c   their three kinds
  *   listen.c  greet.c  conn.c  how a connection comes, and how it goes
  *   tx.c      the send path    rx.c   the receive path
+ *   atomic.c  atomic operations, both sides
  *   inmsg.c   messages that wait       answer.c   what peers say about our operations
  *   wire.[ch] the format
  */
@@ -24,7 +25,7 @@ MODULE_PARM_DESC(window, "unexpected messages held for each peer and class, unit
 
 unsigned int ks_requests = 256;
 module_param_named(requests, ks_requests, uint, 0444);
-MODULE_PARM_DESC(requests, "unanswered RMA operations accepted from each peer, 16 to 65535 (default 256)");
+MODULE_PARM_DESC(requests, "unanswered RMA and atomic operations accepted from each peer, 16 to 65535 (default 256)");
 
 unsigned int ks_connect_timeout_ms = 10000;
 module_param_named(connect_timeout_ms, ks_connect_timeout_ms, uint, 0644);
@@ -74,6 +75,7 @@ static const struct kfi_prov_ops ks_ops = {
 	.pep_size	= sizeof(struct ks_pep),
 	.tx_priv	= sizeof(struct ks_op),
 	.cm_data_size	= SKW_DATA_MAX,
+	.atomic_size	= SKW_ATOMIC_MAX,
 
 	.getinfo	= ks_getinfo,
 	.resolve	= ks_resolve,

@@ -31,7 +31,7 @@ static void ks_rx_next(struct ks_conn *conn)
 
 /* ---- answers to the peer ---- */
 
-static struct ks_answer *ks_answer_get(struct ks_conn *conn)
+struct ks_answer *ks_answer_get(struct ks_conn *conn)
 {
 	struct ks_answer *answer;
 
@@ -44,7 +44,7 @@ static struct ks_answer *ks_answer_get(struct ks_conn *conn)
 }
 
 /* The peer may have no more unanswered requests than we said: then there is always an answer to be had. */
-static int ks_rx_ack(struct ks_conn *conn, u16 status)
+int ks_rx_ack(struct ks_conn *conn, u16 status)
 {
 	struct ks_answer *answer = ks_answer_get(conn);
 
@@ -67,7 +67,7 @@ static u8 ks_rx_cls(const struct skw_frame *f)
 	return f->flags & SKW_F_TAGGED ? KS_CLS_TAG : KS_CLS_MSG;
 }
 
-static kfi_addr_t ks_rx_src(struct ks_conn *conn)
+kfi_addr_t ks_rx_src(struct ks_conn *conn)
 {
 	struct kfi_ep *ep = &conn->sep->ep;
 
@@ -341,13 +341,18 @@ static int ks_rx_read_data(struct ks_conn *conn)
 	struct ks_rx *rx = &conn->rx;
 	struct kfi_oper *op = ks_answered_op(conn, &rx->f);
 
-	if (!op || (op->code != KFI_OPC_READ && op->code != KFI_OPC_TREAD) || ks_op(op)->state != KS_OP_UNANSWERED)
+	if (!op || ks_op(op)->state != KS_OP_UNANSWERED || rx->f.payload > op->len - ks_op(op)->got)
 		return -EPROTO;
-	if (rx->f.payload > op->len - ks_op(op)->got)
+	if (op->code == KFI_OPC_READ || op->code == KFI_OPC_TREAD) {
+		rx->into = &op->iter;
+	} else if (ks_op_fetches(op) && rx->f.payload == op->len) {
+		rx->iter = op->atomic->result;
+		rx->into = &rx->iter;
+	} else {
 		return -EPROTO;
+	}
 	rx->to = KS_TO_OP;
 	rx->op = op;
-	rx->into = &op->iter;
 	rx->left = rx->f.payload;
 	rx->skip = 0;
 	return 0;
@@ -393,7 +398,8 @@ static int ks_rx_credit(struct ks_conn *conn)
 
 static bool ks_rx_asks(u8 type)
 {
-	return type == SKW_MSG || type == SKW_RTS || type == SKW_TREAD || type == SKW_WRITE || type == SKW_READ;
+	return type == SKW_MSG || type == SKW_RTS || type == SKW_TREAD || type == SKW_WRITE || type == SKW_READ ||
+	       type == SKW_ATOMIC;
 }
 
 /* Return: 0; -EAGAIN, -ENOMEM: try again later, nothing has changed; others end the connection. */
@@ -424,6 +430,8 @@ static int ks_rx_dispatch(struct ks_conn *conn)
 		return ks_rx_read_data(conn);
 	case SKW_ACK:
 		return ks_got_ack(conn, &rx->f);
+	case SKW_ATOMIC:
+		return ks_rx_atomic(conn);
 	case SKW_BYE:
 		return -ESHUTDOWN;
 	default:
@@ -431,7 +439,7 @@ static int ks_rx_dispatch(struct ks_conn *conn)
 	}
 }
 
-static void ks_rx_wrote(struct ks_conn *conn)
+void ks_rx_wrote(struct ks_conn *conn)
 {
 	if (conn->rx.mr)
 		kfi_mr_put(conn->rx.mr);
@@ -469,8 +477,13 @@ static int ks_rx_finish(struct ks_conn *conn)
 		return 0;
 	case KS_TO_MR:
 		return ks_rx_finish_write(conn);
+	case KS_TO_ATOMIC:
+	case KS_TO_TELL:
+		return ks_rx_finish_atomic(conn);
 	case KS_TO_OP:
 		ks_op(rx->op)->got += rx->f.payload;
+		if (ks_op_fetches(rx->op))
+			ks_rx_fetched(rx->op);
 		return 0;
 	}
 	return rx->f.flags & SKW_F_ACK ? ks_rx_ack(conn, 0) : 0;
@@ -782,5 +795,7 @@ void ks_rx_abort(struct ks_conn *conn, int err)
 		ks_inmsg_done(rx->in, err);
 	if (rx->to == KS_TO_MR)
 		ks_rx_wrote(conn);
+	if (rx->to == KS_TO_ATOMIC || rx->to == KS_TO_TELL)
+		ks_rx_atomic_drop(conn);
 	rx->to = KS_TO_NOWHERE;
 }

@@ -34,6 +34,7 @@
 
 #define KS_STAGE	(16 * 1024)	/* frames gathered for one call into TCP */
 #define KS_INLINE	1024		/* payload up to this long is gathered too */
+#define KS_SMALL	32		/* operands and old values up to this long need no memory of their own */
 #define KS_SPLICE_MIN	4096		/* shorter payload is copied: cheaper than page references */
 #define KS_RDV		64		/* rendezvous under way at once, per connection and direction */
 #define KS_DGRAM_MAX	(65507 - 48 - sizeof(struct skw_hdr))	/* longest datagram payload: UDP's over IPv6 */
@@ -197,6 +198,7 @@ enum ks_answer_kind {
 	KS_ANSWER_CTS,
 	KS_ANSWER_READ,		/* the data of a region, then the verdict */
 	KS_ANSWER_TREAD,	/* the data of a tagged receive, then the verdict */
+	KS_ANSWER_FETCHED,	/* old values, and the verdict */
 };
 
 /**
@@ -205,6 +207,7 @@ enum ks_answer_kind {
  * @pooled:	returns to @free_answers (the others sit in a struct ks_inmsg)
  * @iter: @len: payload of the segment under way; @mr, @key: region it comes from, referenced while under way
  * @nsegs: segments of a read; @seg: next one; @seg0: the only one, or @segs when there are more
+ * @values: old values as they go out, @len bytes: @small, or memory of their own
  */
 struct ks_answer {
 	struct list_head	link;
@@ -222,6 +225,8 @@ struct ks_answer {
 	u64			key;
 	struct skw_rma		seg0;
 	struct skw_rma		*segs;
+	void			*values;
+	u8			small[KS_SMALL];
 };
 
 /** enum ks_in_state - where an inbound message object is, under ks_conn.lock */
@@ -309,6 +314,8 @@ enum ks_rx_target {
 	KS_TO_RDV,		/* rendezvous into its receive */
 	KS_TO_MR,		/* RMA write */
 	KS_TO_OP,		/* answer to our read */
+	KS_TO_ATOMIC,		/* operands, then the operation */
+	KS_TO_TELL,		/* that is done: the rest is to tell of it */
 };
 
 /* All of it (S). What every frame needs fills two cache lines, what the others need comes behind. */
@@ -332,6 +339,7 @@ struct ks_tx {
 	struct kfi_oper		*op;		/* whose payload is under way */
 	struct ks_answer	*answer;
 	u8			*held;		/* KS_STAGE bytes: frames that TCP would not take yet */
+	u16			version;	/* of the format that both speak */
 };
 
 /* What every frame needs first. */
@@ -360,6 +368,9 @@ struct ks_rx {
 	struct skw_rma		*segs;		/* SKW_RMA_MAX */
 	struct kfi_cq_waiter	space;
 	struct skw_hdr		hdr;		/* that came in pieces */
+	void			*values;	/* of an atomic operation: @small, or memory of their own */
+	struct kvec		vec;		/* the same */
+	u8			small[KS_SMALL] __aligned(8);
 };
 
 /**
@@ -459,6 +470,12 @@ enum ks_op_state {
 static inline struct ks_op *ks_op(const struct kfi_oper *op)
 {
 	return op->priv;
+}
+
+/* An atomic operation whose answer has old values */
+static inline bool ks_op_fetches(const struct kfi_oper *op)
+{
+	return op->code == KFI_OPC_FETCH_ATOMIC || op->code == KFI_OPC_COMPARE_ATOMIC;
 }
 
 static inline struct ks_ep *to_ks_ep(struct kfi_ep *ep)
@@ -584,6 +601,12 @@ void ks_tx_flush_all(struct ks_conn *conn, int err);
 void ks_answer_queue(struct ks_conn *conn, struct ks_answer *answer);
 void ks_answer_done(struct ks_conn *conn, struct ks_answer *answer);
 void ks_write_space(struct sock *sk);
+/* its parts, for atomic.c */
+struct skw_frame ks_op_frame(const struct kfi_oper *op, u8 type);
+void ks_put_frame(struct ks_conn *conn, struct skw_frame *f);
+void ks_put_segments(struct ks_conn *conn, const struct kfi_oper *op);
+void ks_put_verdict(struct ks_conn *conn, struct ks_answer *answer);
+void ks_op_sent(struct ks_conn *conn, struct kfi_oper *op, bool answered);
 
 /* rx.c: the receive path */
 void ks_data_ready(struct sock *sk);
@@ -591,6 +614,11 @@ void ks_rx_work(struct work_struct *work);
 void ks_rx_space(struct kfi_cq_waiter *w);
 void ks_rx_abort(struct ks_conn *conn, int err);
 bool ks_rx_owed(struct ks_conn *conn);
+/* its parts, for atomic.c */
+struct ks_answer *ks_answer_get(struct ks_conn *conn);
+int ks_rx_ack(struct ks_conn *conn, u16 status);
+kfi_addr_t ks_rx_src(struct ks_conn *conn);
+void ks_rx_wrote(struct ks_conn *conn);
 
 /* inmsg.c: messages that wait */
 void ks_rx_matched(struct kfi_ep *ep, struct kfi_rx *rx);
@@ -607,6 +635,15 @@ void __ks_credit_free(struct ks_conn *conn, u8 cls, u32 cost);
 int ks_got_cts(struct ks_conn *conn, const struct skw_frame *f);
 int ks_got_ack(struct ks_conn *conn, const struct skw_frame *f);
 struct kfi_oper *ks_answered_op(struct ks_conn *conn, const struct skw_frame *f);
+
+/* atomic.c */
+void ks_put_atomic(struct ks_conn *conn, struct kfi_oper *op);
+void ks_put_fetched(struct ks_conn *conn, struct ks_answer *answer);
+int ks_rx_atomic(struct ks_conn *conn);
+int ks_rx_finish_atomic(struct ks_conn *conn);
+void ks_rx_atomic_drop(struct ks_conn *conn);
+void ks_rx_fetched(struct kfi_oper *op);
+void ks_values_free(void **values, const u8 *small);
 
 /* dgram.c */
 int ks_dgram_enable(struct ks_ep *sep);

@@ -105,7 +105,7 @@ static void ks_tx_collect(struct ks_conn *conn)
 		list_add_tail(&op->link, &conn->tx.queue);
 }
 
-static void ks_put_frame(struct ks_conn *conn, struct skw_frame *f)
+void ks_put_frame(struct ks_conn *conn, struct skw_frame *f)
 {
 	struct ks_tx *tx = &conn->tx;
 
@@ -118,7 +118,7 @@ static void ks_put_frame(struct ks_conn *conn, struct skw_frame *f)
 	tx->staged += sizeof(struct skw_hdr);
 }
 
-static void ks_put_segments(struct ks_conn *conn, const struct kfi_oper *op)
+void ks_put_segments(struct ks_conn *conn, const struct kfi_oper *op)
 {
 	struct ks_tx *tx = &conn->tx;
 	unsigned int i;
@@ -148,7 +148,7 @@ static bool ks_is_tagged(const struct kfi_oper *op)
 
 static bool ks_is_message(const struct kfi_oper *op)
 {
-	return op->code != KFI_OPC_WRITE && op->code != KFI_OPC_READ;
+	return op->code != KFI_OPC_WRITE && op->code != KFI_OPC_READ && !kfi_opc_is_atomic(op->code);
 }
 
 /* Rendezvous: too long for the peer's buffers, or its completion means "in the receiver's buffer". */
@@ -177,7 +177,7 @@ static bool ks_wants_ack(const struct kfi_oper *op)
 }
 
 /* All of the operation is in the hands of TCP, or gathered to be. */
-static void ks_op_sent(struct ks_conn *conn, struct kfi_oper *op, bool answered)
+void ks_op_sent(struct ks_conn *conn, struct kfi_oper *op, bool answered)
 {
 	if (!answered) {
 		kfi_tx_complete(op, 0);
@@ -221,7 +221,7 @@ static void ks_put_payload(struct ks_conn *conn, struct kfi_oper *op, bool answe
 		kfi_stat_add(op->ep, copied, op->len);
 }
 
-static struct skw_frame ks_op_frame(const struct kfi_oper *op, u8 type)
+struct skw_frame ks_op_frame(const struct kfi_oper *op, u8 type)
 {
 	return (struct skw_frame) {
 		.type = type,
@@ -308,6 +308,9 @@ static void ks_put_op(struct ks_conn *conn, struct kfi_oper *op)
 	case KFI_OPC_TREAD:
 		ks_put_tread(conn, op);
 		break;
+	case KFI_OPC_ATOMIC ... KFI_OPC_COMPARE_ATOMIC:
+		ks_put_atomic(conn, op);
+		break;
 	default:
 		ks_put_message(conn, op);
 	}
@@ -354,7 +357,7 @@ static struct ks_answer *ks_next_answer(struct ks_conn *conn)
 	return answer;
 }
 
-static void ks_put_verdict(struct ks_conn *conn, struct ks_answer *answer)
+void ks_put_verdict(struct ks_conn *conn, struct ks_answer *answer)
 {
 	struct skw_frame f = {
 		.type = answer->kind == KS_ANSWER_CTS ? SKW_CTS : SKW_ACK,
@@ -411,6 +414,8 @@ static void ks_put_answer(struct ks_conn *conn, struct ks_answer *answer)
 {
 	if (answer->kind == KS_ANSWER_READ || answer->kind == KS_ANSWER_TREAD)
 		ks_put_read(conn, answer);
+	else if (answer->kind == KS_ANSWER_FETCHED)
+		ks_put_fetched(conn, answer);
 	else
 		ks_put_verdict(conn, answer);
 }

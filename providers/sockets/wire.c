@@ -17,6 +17,7 @@ static const struct skw_rule {
 	bool eager;		/* payload bounded by the announced eager size */
 	bool payload;		/* may have payload at all */
 	bool segments;		/* needs at least one segment, and lengths are theirs */
+	bool atomic;		/* payload and length are those of skw_atomic_ok() */
 } skw_rules[SKW_TYPES] = {
 	[SKW_MSG]	= { .flags = SKW_F_TAGGED | SKW_F_CQ_DATA | SKW_F_ACK | SKW_F_INV,
 			    .payload = true, .eager = true },
@@ -30,6 +31,7 @@ static const struct skw_rule {
 	[SKW_ACK]	= {},
 	[SKW_CREDIT]	= {},
 	[SKW_BYE]	= {},
+	[SKW_ATOMIC]	= { .flags = SKW_F_CQ_DATA | SKW_F_FETCH | SKW_F_COMPARE, .segments = true, .atomic = true },
 };
 
 static bool skw_segments_ok(const struct skw_rule *rule, const struct skw_frame *f)
@@ -38,6 +40,125 @@ static bool skw_segments_ok(const struct skw_rule *rule, const struct skw_frame 
 		return f->rma_count >= 1 && f->rma_count <= SKW_RMA_MAX;
 	return f->rma_count == (f->flags & SKW_F_INV ? 1 : 0);
 }
+
+/* ---- atomic operations ---- */
+
+#define SKW_OP_READ	10
+#define SKW_OPS_CHANGE	0x80bffU	/* min max sum prod, lor land bor band lxor bxor, write; diff */
+#define SKW_OPS_COMPARE	0x7f000U	/* cswap and its relations, mswap */
+
+u8 skw_value_size(u16 slot)
+{
+	/* int8 uint8 int16 ... uint64; then what is refused; 14, 15: int128 uint128 */
+	static const u8 sizes[] = { 1, 1, 2, 2, 4, 4, 8, 8, 0, 0, 0, 0, 0, 0, 16, 16 };
+	u8 type = skw_atomic_type(slot);
+
+	return type < sizeof(sizes) ? sizes[type] : 0;
+}
+
+/* Does the kind of operation, given by the flags, know this one? Who wants old values has no use for remote CQ data. */
+static bool skw_atomic_op_ok(u8 flags, u8 op)
+{
+	u32 ops = SKW_OPS_CHANGE;
+
+	if ((flags & SKW_F_FETCH) && (flags & SKW_F_COMPARE))
+		return false;
+	if ((flags & SKW_F_CQ_DATA) && (flags & (SKW_F_FETCH | SKW_F_COMPARE)))
+		return false;
+	if (flags & SKW_F_FETCH)
+		ops |= 1U << SKW_OP_READ;
+	else if (flags & SKW_F_COMPARE)
+		ops = SKW_OPS_COMPARE;
+	return op < 32 && (ops >> op & 1);
+}
+
+static bool skw_atomic_ok(const struct skw_frame *f)
+{
+	u8 size = skw_value_size(f->slot), op = skw_atomic_op(f->slot);
+	u64 operands = op == SKW_OP_READ ? 0 : f->len;
+
+	if (!size || !skw_atomic_op_ok(f->flags, op))
+		return false;
+	if (!f->len || f->len > SKW_ATOMIC_MAX || f->len % size)
+		return false;
+	return f->payload == operands + (f->flags & SKW_F_COMPARE ? f->len : 0);
+}
+
+static void skw_encode_value(u8 *p, u8 size)
+{
+	u16 v2;
+	u32 v4;
+	u64 v8;
+
+	switch (size) {
+	case 2:
+		memcpy(&v2, p, size);
+		put_unaligned_le16(v2, p);
+		break;
+	case 4:
+		memcpy(&v4, p, size);
+		put_unaligned_le32(v4, p);
+		break;
+	case 8:
+		memcpy(&v8, p, size);
+		put_unaligned_le64(v8, p);
+	}
+}
+
+static void skw_decode_value(u8 *p, u8 size)
+{
+	u16 v2;
+	u32 v4;
+	u64 v8;
+
+	switch (size) {
+	case 2:
+		v2 = get_unaligned_le16(p);
+		memcpy(p, &v2, size);
+		break;
+	case 4:
+		v4 = get_unaligned_le32(p);
+		memcpy(p, &v4, size);
+		break;
+	case 8:
+		v8 = get_unaligned_le64(p);
+		memcpy(p, &v8, size);
+	}
+}
+
+/* 128 bits are two words, the lower one first; only a host that has the higher one first has to swap them. */
+static void skw_swap_words(u8 *p)
+{
+#ifdef __BIG_ENDIAN
+	u64 words[2];
+
+	memcpy(words, p, sizeof(words));
+	memcpy(p, &words[1], sizeof(u64));
+	memcpy(p + sizeof(u64), &words[0], sizeof(u64));
+#endif
+}
+
+void skw_encode_values(void *values, size_t len, u8 size)
+{
+	u8 word = size > 8 ? 8 : size, *p = values, *end = p + len;
+
+	for (; size == 16 && p < end; p += size)
+		skw_swap_words(p);
+	for (p = values; size > 1 && p < end; p += word)
+		skw_encode_value(p, word);
+}
+
+void skw_decode_values(void *values, size_t len, u8 size)
+{
+	u8 word = size > 8 ? 8 : size, *p = values, *end = p + len;
+
+	for (; size > 1 && p < end; p += word)
+		skw_decode_value(p, word);
+	for (p = values; size == 16 && p < end; p += size)
+		skw_swap_words(p);
+}
+
+/* ---- frames ---- */
 
 int skw_decode(const struct skw_hdr *hdr, u32 eager, struct skw_frame *f)
 {
@@ -63,6 +184,8 @@ int skw_decode(const struct skw_hdr *hdr, u32 eager, struct skw_frame *f)
 	};
 	if ((f->flags & ~rule->flags) || (~f->flags & rule->must) || !skw_segments_ok(rule, f))
 		return -EPROTO;
+	if (rule->atomic)
+		return skw_atomic_ok(f) ? 0 : -EPROTO;
 	if (f->payload > (rule->payload ? rule->eager ? eager : SKW_PAYLOAD_MAX : 0))
 		return -EPROTO;
 	if (f->len > SKW_PAYLOAD_MAX || (rule->payload && f->len != f->payload))
@@ -95,12 +218,12 @@ int skw_decode_hello(const struct skw_hello *h, struct skw_greeting *g)
 {
 	if (le32_to_cpu(h->magic) != SKW_MAGIC)
 		return -EPROTO;
-	if (le16_to_cpu(h->version_min) > SKW_VERSION || le16_to_cpu(h->version) < SKW_VERSION)
+	if (le16_to_cpu(h->version_min) > SKW_VERSION || le16_to_cpu(h->version) < SKW_VERSION_MIN)
 		return -EPROTONOSUPPORT;
 	*g = (struct skw_greeting) {
 		.kind = h->kind,
 		.ep_type = h->ep_type,
-		.version = SKW_VERSION,
+		.version = le16_to_cpu(h->version) < SKW_VERSION ? le16_to_cpu(h->version) : SKW_VERSION,
 		.port = le16_to_cpu(h->port),
 		.data_len = le16_to_cpu(h->data_len),
 		.incarnation = le64_to_cpu(h->incarnation),
@@ -135,7 +258,7 @@ void skw_encode_hello(const struct skw_greeting *g, struct skw_hello *h)
 		.kind = g->kind,
 		.ep_type = g->ep_type,
 		.version = cpu_to_le16(SKW_VERSION),
-		.version_min = cpu_to_le16(SKW_VERSION),
+		.version_min = cpu_to_le16(SKW_VERSION_MIN),
 		.port = cpu_to_le16(g->port),
 		.data_len = cpu_to_le16(g->data_len),
 		.incarnation = cpu_to_le64(g->incarnation),

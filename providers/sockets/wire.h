@@ -14,16 +14,20 @@
 #include <linux/build_bug.h>
 #include <linux/errno.h>
 #include <linux/types.h>
+#include <linux/unaligned.h>
 #include <asm/byteorder.h>
 #else
 #include "wire-user.h"
 #endif
 
 #define SKW_MAGIC		0x5349464b	/* "KFIS" */
-#define SKW_VERSION		1		/* the only one so far; a hello carries the range it can speak */
+#define SKW_VERSION		2		/* the newest; a hello carries the range it can speak */
+#define SKW_VERSION_MIN		1		/* the oldest */
+#define SKW_VERSION_ATOMIC	2		/* from here on there are ATOMIC frames */
 #define SKW_DATA_MAX		256		/* private data of a connection request or answer */
 #define SKW_RMA_MAX		256		/* remote segments in one frame */
 #define SKW_PAYLOAD_MAX		(1ULL << 32)	/* one frame's payload */
+#define SKW_ATOMIC_MAX		512		/* bytes of targets of one atomic operation */
 
 /** enum skw_hello_kind - what a hello says */
 enum skw_hello_kind {
@@ -37,8 +41,7 @@ enum skw_hello_kind {
  * @magic:	SKW_MAGIC
  * @kind:	enum skw_hello_kind
  * @ep_type:	1 = MSG, 3 = RDM (libfabric's enumeration)
- * @version:	SKW_VERSION that the sender wants; an answer carries what will be spoken
- * @version_min: oldest it can speak
+ * @version:	newest version that the sender can speak, @version_min: oldest; spoken is the newest that both can
  * @port:	RDM: where the sender listens; with the stream's source address this is its name
  * @data_len:	private data that follows this structure, at most SKW_DATA_MAX
  * @incarnation: random, chosen when the endpoint was enabled: tells a restarted endpoint from its predecessor
@@ -92,15 +95,18 @@ enum skw_type {
 	SKW_ACK,	/* request @id has ended with @status */
 	SKW_CREDIT,	/* only the credit fields matter */
 	SKW_BYE,	/* orderly end: nothing follows */
+	SKW_ATOMIC,	/* atomic operation: @rma_count segments, operands, values to compare with */
 	SKW_TYPES
 };
 
 /* Flags of a frame */
 #define SKW_F_TAGGED	0x01	/* MSG, RTS: matched by tag */
-#define SKW_F_CQ_DATA	0x02	/* MSG, RTS, WRITE: @data is for the receiver's completion */
+#define SKW_F_CQ_DATA	0x02	/* MSG, RTS, WRITE, ATOMIC: @data is for the receiver's completion */
 #define SKW_F_ACK	0x04	/* MSG: wants an ACK when the payload has arrived */
+#define SKW_F_FETCH	0x08	/* ATOMIC: old values are wanted */
 #define SKW_F_RMA	0x10	/* RTS: tagged RMA write */
 #define SKW_F_INV	0x20	/* MSG, RTS: one segment follows whose key is to be invalidated */
+#define SKW_F_COMPARE	0x40	/* ATOMIC: with values to compare with; old values are wanted */
 
 /**
  * struct skw_hdr - every frame
@@ -109,12 +115,13 @@ enum skw_type {
  * @rma_count:	segments that follow
  * @id:		request: the initiator's operation, echoed in CTS, READ_DATA and ACK
  * @gen:	distinguishes reuses of @id, echoed
- * @slot:	CTS, DATA: the target's place for this request
+ * @slot:	CTS, DATA: the target's place for this request; ATOMIC: the operation, and in the high byte the type of the
+ *		elements, numbered as in libfabric's enum fi_op and enum fi_datatype
  * @status:	ACK: 0 or a positive errno
  * @credit_msg:	sender's cumulative limit of untagged message units (SKW_UNIT bytes)
  * @credit_tag:	the same, tagged
  * @payload:	bytes that follow the segments
- * @len:	length of the message (RTS, TREAD: of the payload to come)
+ * @len:	length of the message (RTS, TREAD: of the payload to come; ATOMIC: of the targets)
  * @tag: @data:	of the message
  */
 struct skw_hdr {
@@ -201,6 +208,27 @@ int skw_decode(const struct skw_hdr *hdr, u32 eager, struct skw_frame *frame);
  * Return: 0, -EPROTO, -EPROTONOSUPPORT (another version), -EOPNOTSUPP (a feature bit that we do not know).
  */
 int skw_decode_hello(const struct skw_hello *hello, struct skw_greeting *greeting);
+
+/* An ATOMIC frame: bytes of an element, and its operation. skw_value_size() is 0 for what is no integer. */
+u8 skw_value_size(u16 slot);
+static inline u8 skw_atomic_op(u16 slot)
+{
+	return slot & 0xff;
+}
+
+static inline u8 skw_atomic_type(u16 slot)
+{
+	return slot >> 8;
+}
+
+static inline u16 skw_atomic_slot(u8 op, u8 datatype)
+{
+	return op | datatype << 8;
+}
+
+/* Operands and old values: @len bytes of elements of @size bytes, in place, from host order to little endian and back. */
+void skw_encode_values(void *values, size_t len, u8 size);
+void skw_decode_values(void *values, size_t len, u8 size);
 
 void skw_encode(const struct skw_frame *frame, struct skw_hdr *hdr);
 void skw_encode_hello(const struct skw_greeting *greeting, struct skw_hello *hello);

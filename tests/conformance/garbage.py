@@ -14,18 +14,20 @@ import struct
 import sys
 import time
 
-MAGIC, VERSION = 0x5349464B, 1
+MAGIC, VERSION, OLDEST = 0x5349464B, 2, 1
 HELLO, ACCEPT = 1, 2
-MSG, RTS, CTS, DATA, WRITE, READ, READ_DATA, TREAD, ACK, CREDIT, BYE = range(1, 12)
+MSG, RTS, CTS, DATA, WRITE, READ, READ_DATA, TREAD, ACK, CREDIT, BYE, ATOMIC = range(1, 13)
+# An atomic operation: its number, and in the high byte its type. Here: sum, and 64 bits unsigned, or float.
+SUM_U64, SUM_FLOAT = 7 << 8 | 2, 8 << 8 | 2
 # Flags of a frame, and the tag for which 200 receives of 64 bytes wait.
-TAGGED, WANTS_ACK, RMA, TAG = 1, 4, 16, 0xACED
+TAGGED, CQ_DATA, WANTS_ACK, FETCH, RMA, COMPARE, TAG = 1, 2, 4, 8, 16, 64, 0xACED
 PATIENCE = 30
 
 
 def hello(ep_type, **change):
     """A hello as wire.h has it, with single fields changed."""
     field = {"magic": MAGIC, "kind": HELLO, "ep_type": ep_type, "version": VERSION,
-             "version_min": VERSION, "port": 5, "data_len": 0, "auth_len": 0,
+             "version_min": OLDEST, "port": 5, "data_len": 0, "auth_len": 0,
              "incarnation": random.getrandbits(63) + 1, "stream": random.getrandbits(64), "known": 0,
              "window_msg": 64, "window_tag": 64, "requests": 16, "eager": 16384,
              "status": 0, "features": 0, "src_ctx": 0, "dst_ctx": 0, "zero": 0}
@@ -43,6 +45,12 @@ def frame(kind, **change):
 
 def segment(addr, length, key):
     return struct.pack("<QQQ", addr, length, key)
+
+
+def atomic(what, length=8, operands=8, flags=0, segments=(8,)):
+    """An atomic operation on a region that is not there."""
+    return frame(ATOMIC, slot=what, len=length, payload=operands, flags=flags, rma_count=len(segments)) + \
+        b"".join(segment(0, n, 0xBAD) for n in segments) + bytes(operands)
 
 
 def first_words(ep_type):
@@ -65,6 +73,8 @@ def first_words(ep_type):
     yield "a receive context that nobody has", hello(ep_type, dst_ctx=3)
     if ep_type == 3:        # to a MSG listener that is a request, which waits
         yield "a hello twice", hello(ep_type) * 2
+        yield "an atomic operation in a version that has none", \
+            hello(ep_type, version=1) + atomic(SUM_U64)
 
 
 def frames():
@@ -82,6 +92,17 @@ def frames():
     yield "a write without segments", frame(WRITE, rma_count=0, payload=8, len=8) + bytes(8)
     yield "segments that do not add up", frame(WRITE, rma_count=1, payload=8, len=8) + \
         segment(0, 1 << 40, 1) + bytes(8)
+    yield "an atomic operation that there is not", atomic(7 << 8 | 30)
+    yield "an atomic operation on what is no integer", atomic(SUM_FLOAT)
+    yield "a comparison of nothing", atomic(7 << 8 | 12)
+    yield "an atomic operation of two kinds", atomic(7 << 8 | 12, operands=16, flags=FETCH | COMPARE)
+    yield "old values and remote data", atomic(SUM_U64, flags=FETCH | CQ_DATA)
+    yield "half an element", atomic(SUM_U64, length=12, operands=12, segments=(12,))
+    yield "more operands than targets", atomic(SUM_U64, operands=16)
+    yield "more atomic operations than fit", atomic(SUM_U64, length=1024, operands=1024, segments=(1024,))
+    yield "atomic targets that do not add up", atomic(SUM_U64, segments=(8, 8))
+    yield "atomic targets beyond all", atomic(SUM_U64, segments=(1 << 63, (1 << 63) + 8))
+    yield "an atomic operation on nothing", atomic(SUM_U64, segments=())
     yield "go ahead for nothing", frame(CTS, id=5, gen=7)
     yield "data for nothing", frame(DATA, slot=7, payload=100, len=100) + bytes(100)
     yield "read data for nothing", frame(READ_DATA, id=70000, payload=100, len=100) + bytes(100)
@@ -103,6 +124,9 @@ def tricks():
     # Both have a receive, which nobody could cancel: they must not keep it.
     yield "a promise that is not kept", frame(RTS, flags=TAGGED, tag=TAG, id=7, gen=3, len=64)
     yield "a payload that stops in the middle", frame(MSG, flags=TAGGED, tag=TAG, payload=64, len=64) + bytes(10)
+    yield "operands that stop in the middle", atomic(SUM_U64, length=512, operands=512, segments=(512,))[:200]
+    yield "atomic operations on what is not there", \
+        b"".join(atomic(SUM_U64, flags=n % 2 * FETCH) for n in range(300)) + end
     yield "a tagged read without a tag", frame(TREAD, len=64)
     yield "a tagged read of who offers none", frame(TREAD, flags=TAGGED | RMA, tag=TAG, len=64)
     # The last ones find their receives, and no answer is left for them.

@@ -113,6 +113,9 @@ static void op_tx_flags(struct kunit *test)
 		{ KFI_OPC_TWRITE,	KFI_TAGGED | KFI_RMA | KFI_WRITE | KFI_SEND },
 		{ KFI_OPC_TREAD,	KFI_TAGGED | KFI_RMA | KFI_READ | KFI_SEND },
 		{ KFI_OPC_FLUSH,	KFI_RMA | KFI_WRITE },
+		{ KFI_OPC_ATOMIC,	KFI_ATOMIC | KFI_WRITE },
+		{ KFI_OPC_FETCH_ATOMIC,	KFI_ATOMIC | KFI_READ },
+		{ KFI_OPC_COMPARE_ATOMIC, KFI_ATOMIC | KFI_READ },
 	};
 	struct kfi_cq_tagged_entry e;
 	struct kfi_cq_err_entry wc = {};

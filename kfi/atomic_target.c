@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Atomic operations at their target: checks, locks, memory.
+ *
+ * What makes them atomic is a lock for each granule of physical memory, the size of a cache line or so: two operations
+ * on the same bytes meet at the same lock, whichever endpoint, domain, provider or alias of the memory they come
+ * through and of whatever type they are, for an element that is naturally aligned lies in one granule. Granules share locks
+ * by a hash: operations on different memory hardly ever meet.
+ *
+ * The owner's own loads and stores take no lock. Those see whole elements up to a word, but a read-modify-write of the owner's is
+ * not atomic towards peers.
+ */
+#include <linux/export.h>
+#include <linux/hash.h>
+#include <linux/highmem.h>
+#include <linux/uio.h>
+#include <linux/vmalloc.h>
+#include "atomic.h"
+
+#define GRANULE		64	/* bytes; a multiple of every element, a divisor of a page */
+#define LOCK_BITS	8
+
+/* Protects the bytes of all granules that hash to it. Bottom halves off, a leaf, and never two at once. */
+static struct {
+	spinlock_t lock;
+} ____cacheline_aligned_in_smp granule_locks[1 << LOCK_BITS];
+
+void kfi_atomic_init(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(granule_locks); i++)
+		spin_lock_init(&granule_locks[i].lock);
+}
+
+static spinlock_t *granule_lock(phys_addr_t at)
+{
+	return &granule_locks[hash_64(at / GRANULE, LOCK_BITS)].lock;
+}
+
+/* ---- memory ---- */
+
+/* Elements at the front of a region's iterator that lie in one granule and one segment. */
+struct piece {
+	void		*at;
+	phys_addr_t	phys;
+	size_t		len;
+};
+
+/* Bytes of such a piece; 0: an element is not naturally aligned, or not all in one segment. */
+static size_t piece_len(const struct iov_iter *it, size_t size)
+{
+	size_t left, at;
+
+	if (iov_iter_is_kvec(it)) {
+		left = it->kvec->iov_len - it->iov_offset;
+		at = (unsigned long)it->kvec->iov_base + it->iov_offset;
+	} else {
+		left = it->bvec->bv_len - it->iov_offset;
+		at = it->bvec->bv_offset + it->iov_offset;
+	}
+	if (at % size)
+		return 0;
+	return rounddown(min3(left, GRANULE - at % GRANULE, iov_iter_count(it)), size);
+}
+
+static phys_addr_t kvec_phys(const void *p)
+{
+	const struct page *page;
+
+	if (virt_addr_valid(p))
+		return virt_to_phys((void *)p);
+	page = vmalloc_to_page(p);
+	/* No memory of a page: it has no alias either, and the address does as well. */
+	return page ? page_to_phys(page) + offset_in_page(p) : (unsigned long)p;
+}
+
+static void piece_map(const struct iov_iter *it, struct piece *piece)
+{
+	const struct bio_vec *bv;
+	struct page *page;
+	size_t off;
+
+	if (iov_iter_is_kvec(it)) {
+		piece->at = it->kvec->iov_base + it->iov_offset;
+		piece->phys = kvec_phys(piece->at);
+		return;
+	}
+	bv = it->bvec;
+	off = bv->bv_offset + it->iov_offset;
+	page = bv->bv_page + off / PAGE_SIZE;
+	piece->at = kmap_local_page(page) + offset_in_page(off);
+	piece->phys = page_to_phys(page) + offset_in_page(off);
+}
+
+static void piece_unmap(const struct iov_iter *it, const struct piece *piece)
+{
+	if (!iov_iter_is_kvec(it))
+		kunmap_local(piece->at);
+}
+
+/* ---- one segment; inside the RCU section in which its region lives ---- */
+
+/* Nothing but whole, aligned elements? */
+static bool segment_ok(struct iov_iter it, size_t size)
+{
+	size_t n;
+
+	while (iov_iter_count(&it)) {
+		n = piece_len(&it, size);
+		if (!n)
+			return false;
+		iov_iter_advance(&it, n);
+	}
+	return true;
+}
+
+/* Operands come in before and old values go out after the lock, by way of the stack: it is held for the arithmetic alone. */
+static void piece_apply(struct kfi_atomic *a, const struct piece *piece, size_t size)
+{
+	struct {
+		u8 operand[GRANULE], compare[GRANULE], old[GRANULE];
+	} on __aligned(16) = {};
+	spinlock_t *lock = granule_lock(piece->phys);
+	size_t i;
+
+	if (iov_iter_count(&a->operand))
+		WARN_ON_ONCE(copy_from_iter(on.operand, piece->len, &a->operand) != piece->len);
+	if (iov_iter_count(&a->compare))
+		WARN_ON_ONCE(copy_from_iter(on.compare, piece->len, &a->compare) != piece->len);
+	spin_lock_bh(lock);
+	for (i = 0; i < piece->len; i += size)
+		kfi_atomic_element(a->op, a->datatype, piece->at + i, on.operand + i, on.compare + i, on.old + i);
+	spin_unlock_bh(lock);
+	if (iov_iter_count(&a->result))
+		WARN_ON_ONCE(copy_to_iter(on.old, piece->len, &a->result) != piece->len);
+}
+
+static void segment_apply(struct kfi_atomic *a, struct iov_iter *it, size_t size)
+{
+	struct piece piece;
+
+	while (iov_iter_count(it)) {
+		piece.len = piece_len(it, size);
+		piece_map(it, &piece);
+		piece_apply(a, &piece, size);
+		piece_unmap(it, &piece);
+		iov_iter_advance(it, piece.len);
+	}
+}
+
+/* ---- the operation ---- */
+
+static u64 atomic_access(const struct kfi_atomic *a)
+{
+	if (a->code == KFI_OPC_ATOMIC)
+		return KFI_REMOTE_WRITE;
+	return a->op == KFI_ATOMIC_READ ? KFI_REMOTE_READ : KFI_REMOTE_READ | KFI_REMOTE_WRITE;
+}
+
+static bool atomic_lengths_ok(const struct kfi_atomic *a, const struct kfi_rma_iov *segs, unsigned int count)
+{
+	size_t left = a->len;
+	unsigned int i;
+
+	if (!left || iov_iter_count(&a->operand) != (a->op == KFI_ATOMIC_READ ? 0 : left) ||
+	    iov_iter_count(&a->compare) != (a->code == KFI_OPC_COMPARE_ATOMIC ? left : 0) ||
+	    iov_iter_count(&a->result) != (a->code == KFI_OPC_ATOMIC ? 0 : left))
+		return false;
+	for (i = 0; i < count; i++) {
+		if (segs[i].len > left)
+			return false;
+		left -= segs[i].len;
+	}
+	return count && !left;
+}
+
+/*
+ * One segment: with @apply perform it and return its region, else only look whether that could be done. All of it is in one RCU
+ * section: it is done as a whole, or the region has died before.
+ */
+static struct kfi_mr *atomic_segment(struct kfi_ep *ep, struct kfi_atomic *a, const struct kfi_rma_iov *seg, bool apply)
+{
+	size_t size = kfi_atomic_size(a->datatype);
+	struct iov_iter it;
+	struct kfi_mr *mr;
+	int err = 0;
+
+	mr = kfi_mr_get(ep, seg->key, seg->addr, seg->len, atomic_access(a), &it);
+	if (IS_ERR(mr))
+		return mr;
+	rcu_read_lock();
+	if (!kfi_mr_live(mr, seg->key))
+		err = -EACCES;
+	else if (!segment_ok(it, size))
+		err = -EINVAL;
+	else if (apply)
+		segment_apply(a, &it, size);
+	rcu_read_unlock();
+	if (!err && apply)
+		return mr;
+	kfi_mr_put(mr);
+	return ERR_PTR(err);
+}
+
+struct kfi_mr *kfi_atomic_perform(struct kfi_ep *ep, struct kfi_atomic *a, const struct kfi_rma_iov *segs,
+				  unsigned int count)
+{
+	struct kfi_mr *mr = NULL, *next;
+	unsigned int i;
+
+	/* Who has not asked for atomic operations does not have his memory changed by them. */
+	if (!(ep->caps & KFI_ATOMIC))
+		return ERR_PTR(-EACCES);
+	if (!kfi_atomic_valid(a->code, a->op, a->datatype))
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!atomic_lengths_ok(a, segs, count))
+		return ERR_PTR(-EINVAL);
+	for (i = 0; i < count; i++) {
+		next = atomic_segment(ep, a, &segs[i], false);
+		if (IS_ERR(next))
+			return next;
+	}
+	for (i = 0; i < count; i++) {
+		next = atomic_segment(ep, a, &segs[i], true);
+		if (mr)
+			kfi_mr_put(mr);
+		if (IS_ERR(next))	/* -EACCES would say that nothing has changed */
+			return i ? ERR_PTR(-EREMOTEIO) : next;
+		mr = next;
+	}
+	return mr;
+}
+EXPORT_SYMBOL_GPL(kfi_atomic_perform);
