@@ -29,6 +29,9 @@ int ks_ep_open(struct kfi_ep *ep)
 	INIT_LIST_HEAD(&sep->conns);
 	INIT_WORK(&sep->accept, ks_ep_accept_work);
 	init_waitqueue_head(&sep->idle);
+	/* Nothing in a datagram proves anything, so none is let in; also when the key is the domain's. */
+	if (ep->type == KFI_EP_DGRAM && ep->info->ep_attr->auth_key_size)
+		return -EOPNOTSUPP;
 	return ks_addr_local(ep->info, &sep->addr);
 }
 

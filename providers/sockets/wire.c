@@ -112,12 +112,17 @@ int skw_decode_hello(const struct skw_hello *h, struct skw_greeting *g)
 		.eager = le32_to_cpu(h->eager),
 		.status = le32_to_cpu(h->status),
 	};
-	if (g->kind < SKW_HELLO || g->kind > SKW_REJECT || g->data_len > SKW_DATA_MAX || h->auth_len)
+	if (g->kind < SKW_HELLO || g->kind > SKW_PROOF || g->data_len > SKW_DATA_MAX)
 		return -EPROTO;
-	if (h->features)
+	if (le32_to_cpu(h->features) & ~SKW_FEAT_AUTH)
 		return -EOPNOTSUPP;
+	g->auth = h->features;
+	if (le16_to_cpu(h->auth_len) != (g->auth ? SKW_AUTH_LEN : 0))
+		return -EPROTO;
 	if (g->kind == SKW_REJECT)
-		return 0;
+		return g->auth ? -EPROTO : 0;
+	if (g->kind == SKW_CHALLENGE || g->kind == SKW_PROOF)
+		return g->auth && !g->data_len ? 0 : -EPROTO;
 	/* A window that cannot hold one eager message would stop the stream for ever. */
 	if (!g->incarnation || !g->requests || g->requests > 0xffff || !g->eager || g->eager > (1U << 20) ||
 	    g->window_msg < skw_cost(g->eager) || g->window_tag < skw_cost(g->eager) ||
@@ -144,5 +149,7 @@ void skw_encode_hello(const struct skw_greeting *g, struct skw_hello *h)
 		.requests = cpu_to_le32(g->requests),
 		.eager = cpu_to_le32(g->eager),
 		.status = cpu_to_le32(g->status),
+		.auth_len = cpu_to_le16(g->auth ? SKW_AUTH_LEN : 0),
+		.features = cpu_to_le32(g->auth ? SKW_FEAT_AUTH : 0),
 	};
 }

@@ -15,7 +15,7 @@ import sys
 import time
 
 MAGIC, VERSION = 0x5349464B, 1
-HELLO, ACCEPT = 1, 2
+HELLO, ACCEPT, PROOF, AUTH = 1, 2, 5, 0x100
 MSG, RTS, CTS, DATA, WRITE, READ, READ_DATA, TREAD, ACK, CREDIT, BYE = range(1, 12)
 # Flags of a frame, and the tag for which 200 receives of 64 bytes wait.
 TAGGED, WANTS_ACK, RMA, TAG = 1, 4, 16, 0xACED
@@ -60,6 +60,9 @@ def first_words(ep_type):
     yield "another endpoint type", hello(4 - ep_type)
     yield "too much private data", hello(ep_type, data_len=65535) + bytes(65535)
     yield "authentication", hello(ep_type, auth_len=16) + bytes(16)
+    yield "authentication nobody asked for", hello(ep_type, features=AUTH, auth_len=32) + bytes(32)
+    yield "authentication of another length", hello(ep_type, features=AUTH, auth_len=31) + bytes(31)
+    yield "a proof of nothing", hello(ep_type, kind=PROOF, features=AUTH, auth_len=32) + bytes(32)
     yield "unknown features", hello(ep_type, features=0x80000000)
     if ep_type == 3:        # to a MSG listener that is a request, which waits
         yield "a hello twice", hello(ep_type) * 2
