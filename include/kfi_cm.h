@@ -77,7 +77,8 @@ int kfi_listen(struct kfid_pep *pep);
  * @paramlen: bytes of it, at most KFI_OPT_CM_DATA_SIZE
  *
  * The outcome comes as an event, in bounded time: KFI_CONNECTED, or an error
- * with ECONNREFUSED, ETIMEDOUT, EHOSTUNREACH or the like.
+ * with ECONNREFUSED, ETIMEDOUT, EHOSTUNREACH or the like; KFI_EKEYREJECTED says
+ * that the authorization keys are not the same.
  *
  * Context: Process context, may sleep.
  * Return: 0; -EINVAL if there is too much private data, -KFI_ENOEQ,
@@ -97,7 +98,8 @@ int kfi_connect(struct kfid_ep *ep, const void *addr, const void *param,
  *
  * Context: Process context, may sleep.
  * Return: 0; -EINVAL if there is too much private data, -KFI_ENOEQ,
- * -KFI_ENOCQ, -KFI_EOPBADSTATE, -ECONNABORTED if the peer has given up,
+ * -KFI_ENOCQ, -KFI_EOPBADSTATE, -KFI_EKEYREJECTED if the endpoint has another
+ * authorization key than the listener, -ECONNABORTED if the peer has given up,
  * -ENODEV, -ENOMEM.
  */
 int kfi_accept(struct kfid_ep *ep, const void *param, size_t paramlen);

@@ -69,7 +69,11 @@ struct kfi_rx_attr {
  * @tx_ctx_cnt: transmit contexts; KFI_SHARED_CONTEXT to share one
  * @rx_ctx_cnt: receive contexts; KFI_SHARED_CONTEXT to share one
  * @auth_key_size: bytes of @auth_key
- * @auth_key: authorization key, opaque to the core
+ * @auth_key: authorization key: endpoints talk only to those with the same one,
+ *	and those without only to one another. A peer with another is refused with
+ *	-KFI_EKEYREJECTED: a connection by an error event, an operation of a
+ *	connectionless endpoint by its completion. At most 256 bytes; without one
+ *	the endpoint goes by its domain's
  */
 struct kfi_ep_attr {
 	enum kfi_ep_type	type;
@@ -114,12 +118,13 @@ struct kfi_ep_attr {
  * @mr_iov_limit: entries of the vector of a region
  * @caps: domain capabilities
  * @mode: mode bits
- * @auth_key: default authorization key
+ * @auth_key: authorization key of endpoints that have none of their own
  * @auth_key_size: bytes of @auth_key
  * @max_err_data: bytes of err_data of an error entry
  * @mr_cnt: regions that can exist
  * @tclass: default traffic class
- * @max_ep_auth_key: authorization keys of one endpoint
+ * @max_ep_auth_key: authorization keys of one endpoint: 1, or 0 if keys can't
+ *	be had; then hints with a key get no answer
  * @max_group_id: largest collective group number; 0
  */
 struct kfi_domain_attr {

@@ -571,6 +571,33 @@ int kfi_idmap_addr(struct net *net, u32 id, __be32 *addr);
 int kfi_idmap_id(struct net *net, __be32 addr, u32 *id);
 
 /* ------------------------------------------------------------------ */
+/* Authorization						      */
+/* ------------------------------------------------------------------ */
+
+/** KFI_AUTH_PROOF - bytes of a proof */
+#define KFI_AUTH_PROOF		32
+
+/**
+ * kfi_auth_same() - may endpoints with these attributes talk to each other?
+ * @a: @b: info->ep_attr of open endpoints or passive endpoints: the key that each goes by, if any, is there
+ *
+ * A provider that lets keys be asked for (domain_attr->max_ep_auth_key of its offer is 1) refuses every other peer with
+ * -KFI_EKEYREJECTED: before a byte moves, and before a consumer hears of him. Context: any.
+ */
+bool kfi_auth_same(const struct kfi_ep_attr *a, const struct kfi_ep_attr *b);
+
+/**
+ * kfi_auth_proof() - what only an owner of a key can say about something
+ * @attr: of an endpoint that has a key
+ * @parts: the thing; a random number of whoever is to be convinced belongs to it
+ * @count: entries of @parts
+ * @proof: where to put KFI_AUTH_PROOF bytes: HMAC-SHA256
+ *
+ * Context: any but hard interrupt.
+ */
+void kfi_auth_proof(const struct kfi_ep_attr *attr, const struct kvec *parts, size_t count, u8 *proof);
+
+/* ------------------------------------------------------------------ */
 /* Connections and events					      */
 /* ------------------------------------------------------------------ */
 

@@ -20,6 +20,7 @@
  *   KFI_TC_LABEL or both. A request for another class than best effort is
  *   refused if there are none.
  * - domain_attr counts of objects (cq_cnt, ...) 0: no limit.
+ * - domain_attr.max_ep_auth_key 0: authorization keys mean nothing to it, and who asks for one is refused.
  * - domain_attr.mr_mode has KFI_MR_PROV_KEY only if the provider can't take
  *   keys of the consumer's choice. One that can do both gives its own keys to
  *   those who ask.
@@ -28,6 +29,7 @@
 #include <linux/slab.h>
 
 #include "attr.h"
+#include "auth.h"
 
 /* What an unspecified direction means, fi_getinfo(3) */
 #define MESSAGE_CAPS	(KFI_MSG | KFI_TAGGED | KFI_MULTICAST)
@@ -102,6 +104,7 @@ static const struct limit domain_limits[] = {
 	ALL(kfi_domain_attr, max_ep_rx_ctx),
 	ALL(kfi_domain_attr, max_ep_stx_ctx),
 	ALL(kfi_domain_attr, max_ep_srx_ctx),
+	ALL(kfi_domain_attr, max_ep_auth_key),
 	ASKED(kfi_domain_attr, mr_iov_limit, 0),
 	COUNT(kfi_domain_attr, cq_cnt),
 	COUNT(kfi_domain_attr, ep_cnt),
@@ -260,9 +263,9 @@ static bool ctx_cnt_match(size_t asked, size_t max, size_t shared)
 	return asked == KFI_SHARED_CONTEXT ? shared > 0 : asked <= max_t(size_t, max, 1);
 }
 
-static bool auth_key_ok(const u8 *key, size_t size)
+static bool auth_key_match(const struct kfi_domain_attr *offer, const u8 *key, size_t size)
 {
-	return !size || (key && size <= KFI_AUTH_KEY_MAX);
+	return kfi_auth_key_ok(key, size) && (!size || offer->max_ep_auth_key);
 }
 
 static bool ep_match(const struct kfi_info *offer, const struct kfi_info *hints)
@@ -279,7 +282,7 @@ static bool ep_match(const struct kfi_info *offer, const struct kfi_info *hints)
 	       tag_format_match(o->mem_tag_format, h->mem_tag_format) &&
 	       ctx_cnt_match(h->tx_ctx_cnt, dom->max_ep_tx_ctx, dom->max_ep_stx_ctx) &&
 	       ctx_cnt_match(h->rx_ctx_cnt, dom->max_ep_rx_ctx, dom->max_ep_srx_ctx) &&
-	       auth_key_ok(h->auth_key, h->auth_key_size) &&
+	       auth_key_match(dom, h->auth_key, h->auth_key_size) &&
 	       LIMITS_MATCH(ep_limits, o, h);
 }
 
@@ -321,7 +324,7 @@ static bool domain_match(const struct kfi_info *offer, const struct kfi_info *hi
 	       !(h->caps & ~o->caps) &&
 	       mode_match(o->mode, h->mode ?: hints->mode) &&
 	       tclass_match(offer->tx_attr->tclass, h->tclass) &&
-	       auth_key_ok(h->auth_key, h->auth_key_size) &&
+	       auth_key_match(o, h->auth_key, h->auth_key_size) &&
 	       !(h->mr_mode & MR_REFUSED) &&
 	       !(mr_duties(offer, hints) & ~h->mr_mode) &&
 	       mr_key_match(o, h) &&

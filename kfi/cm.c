@@ -91,6 +91,8 @@ static int ep_accept(struct kfi_ep *ep, const void *param, size_t paramlen)
 	if (!ep->connreq)
 		return -KFI_EOPBADSTATE;
 	pep = ep->connreq->pep;
+	if (!kfi_auth_same(ep->info->ep_attr, pep->info->ep_attr))
+		return -KFI_EKEYREJECTED;	/* the peer has proved that it has the listener's */
 	kfi_ep_move(ep, KFI_EP_CONNECTING);
 	ret = ep->ops->accept(ep, param, paramlen);
 	ep->connreq = NULL;

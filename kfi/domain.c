@@ -5,6 +5,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "auth.h"
 #include "registry.h"
 #include "trigger.h"
 
@@ -16,6 +17,8 @@ static int check_info(const struct kfi_fabric *fabric, const struct kfi_info *in
 	    !info->fabric_attr || !info->fabric_attr->prov_name)
 		return -EINVAL;
 	if (strcmp(info->fabric_attr->prov_name, fabric->prov->name))
+		return -EINVAL;
+	if (!kfi_auth_key_ok(info->domain_attr->auth_key, info->domain_attr->auth_key_size))
 		return -EINVAL;
 	name = info->domain_attr->name;
 	return strnlen(name, KFI_NAME_MAX) < KFI_NAME_MAX ? 0 : -EINVAL;

@@ -10,6 +10,7 @@
 #include <linux/delay.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
+#include "auth.h"
 #include "cq.h"
 #include "ep.h"
 #include "trigger.h"
@@ -50,6 +51,8 @@ static u64 ep_levels(u64 levels)
 int kfi_ep_check_info(const struct kfi_info *info)
 {
 	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr)
+		return -EINVAL;
+	if (!kfi_auth_key_ok(info->ep_attr->auth_key, info->ep_attr->auth_key_size))
 		return -EINVAL;
 	switch (info->ep_attr->type) {
 	case KFI_EP_MSG:
@@ -156,7 +159,7 @@ struct kfi_ep *kfi_ep_make(struct kfi_domain *domain, const struct kfi_info *inf
 	kfi_obj_init(&ep->obj);
 	ep_set_info(ep, info);
 	ep->info = kfi_info_copy(info);
-	if (!ep->info || ep_alloc_pools(ep, info)) {
+	if (!ep->info || kfi_auth_inherit(ep->info, domain->info->domain_attr) || ep_alloc_pools(ep, info)) {
 		kfi_ep_free(ep);
 		return NULL;
 	}

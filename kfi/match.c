@@ -573,4 +573,5 @@ void kfi_match_exit(struct kfi_match *m)
 	kvfree(m->exact);
 	kvfree(m->unexp_hash);
 	kvfree(m->contexts);
+	m->exact = NULL;	/* who failed to open an endpoint ends all of it */
 }

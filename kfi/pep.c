@@ -10,6 +10,7 @@
  * kfi_pep.lock is not held while the provider is called with something that may wait for its own work.
  */
 #include <linux/slab.h>
+#include "auth.h"
 #include "ep.h"
 #include "eq.h"
 
@@ -181,7 +182,8 @@ static struct kfi_pep *make_pep(struct kfi_fabric *fabric, const struct kfi_info
 	if (!pep)
 		return NULL;
 	pep->info = kfi_info_copy(info);
-	if (!pep->info) {
+	if (!pep->info || kfi_auth_inherit(pep->info, pep->info->domain_attr)) {
+		kfi_freeinfo(pep->info);
 		kfree(pep);
 		return NULL;
 	}
@@ -203,6 +205,16 @@ static void free_pep(struct kfi_pep *pep)
 	kfree(pep);
 }
 
+/* Its own, or the domain's. */
+static bool pep_key_ok(const struct kfi_info *info)
+{
+	const struct kfi_domain_attr *domain = info->domain_attr;
+	const struct kfi_ep_attr *ep = info->ep_attr;
+
+	return kfi_auth_key_ok(ep->auth_key, ep->auth_key_size) &&
+	       (!domain || kfi_auth_key_ok(domain->auth_key, domain->auth_key_size));
+}
+
 int kfi_passive_ep(struct kfid_fabric *fabric_fid, struct kfi_info *info, struct kfid_pep **pep_fid, void *context)
 {
 	struct kfi_fabric *fabric = container_of(fabric_fid, struct kfi_fabric, fid);
@@ -210,7 +222,7 @@ int kfi_passive_ep(struct kfid_fabric *fabric_fid, struct kfi_info *info, struct
 	int ret = -ENODEV;
 
 	might_sleep();
-	if (!info || !info->ep_attr || info->ep_attr->type != KFI_EP_MSG)
+	if (!info || !info->ep_attr || info->ep_attr->type != KFI_EP_MSG || !pep_key_ok(info))
 		return -EINVAL;
 	if (!fabric->prov->ops->pep_open)
 		return -EOPNOTSUPP;

@@ -223,14 +223,16 @@ static void loop_do_connect(struct loop_ep *le)
 		return;
 	lp = loop_pep_get(le->ln, req->to);
 	req->lp = lp;
-	if (lp)
+	if (lp && !kfi_auth_same(le->ep.info->ep_attr, lp->pep.info->ep_attr))
+		err = -KFI_EKEYREJECTED;
+	else if (lp)
 		err = kfi_pep_connreq(&lp->pep, &req->base, &self, sizeof(self), req->data, req->len);
 	if (!err) {
 		loop_connect_posted(le, req);
 	} else {
 		loop_req_put(req);
 		if (loop_withdraw(le))
-			loop_refuse(le, -ECONNREFUSED);
+			loop_refuse(le, err == -KFI_EKEYREJECTED ? err : -ECONNREFUSED);
 	}
 	if (lp)
 		loop_pep_put(lp);

@@ -31,6 +31,7 @@ int loop_ep_open(struct kfi_ep *ep)
 	INIT_WORK(&le->retry, loop_retry);
 	INIT_WORK(&le->cm_work, loop_cm_work);
 	le->err = -ENOTCONN;
+	le->keyed = ep->info->ep_attr->auth_key_size;
 	if (ep->sep)
 		return 0;
 	le->id = loop_wanted_id(ep);

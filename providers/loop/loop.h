@@ -68,6 +68,7 @@ struct loop_net {
  * @ep:		common part
  * @ln:		its namespace's loop; valid until the endpoint is stopped
  * @id:		its number, fixed once enabled; a context has its scalable endpoint's
+ * @keyed:	has an authorization key
  * @peer_id:	MSG: number of the peer, set before @up
  * @peer_name:	MSG: the name by which the consumer knows it: to the initiator that of the listener
  * @users:	pins; one is the endpoint's own until it is stopped
@@ -92,6 +93,7 @@ struct loop_ep {
 	struct kfi_ep		ep;
 	struct loop_net		*ln;
 	u64			id;
+	bool			keyed;
 	u64			peer_id;
 	u64			peer_name;
 	refcount_t		users;

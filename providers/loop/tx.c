@@ -230,6 +230,14 @@ static int loop_tx_check(struct loop_ep *from, struct kfi_oper *op, u64 *id, u32
 	return 0;
 }
 
+/* Connected endpoints have shown their keys when they met. */
+static bool loop_may_talk(const struct loop_ep *from, const struct loop_ep *to)
+{
+	if (likely(!from->keyed && !to->keyed) || from->ep.type == KFI_EP_MSG)
+		return true;
+	return kfi_auth_same(from->ep.info->ep_attr, to->ep.info->ep_attr);
+}
+
 int loop_tx(struct kfi_ep *ep, struct kfi_oper *op)
 {
 	struct loop_ep *from = to_loop_ep(ep), *to;
@@ -248,6 +256,10 @@ int loop_tx(struct kfi_ep *ep, struct kfi_oper *op)
 	if (!to) {
 		loop_tx_end(p, ep->type == KFI_EP_MSG ? -ENOTCONN : -EHOSTUNREACH);
 		return 0;
+	}
+	if (unlikely(!loop_may_talk(from, to))) {
+		loop_tx_end(p, -KFI_EKEYREJECTED);
+		goto out;
 	}
 	if (READ_ONCE(to->congested) && loop_stall(from, to, p, false))
 		goto out;

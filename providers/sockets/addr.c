@@ -311,6 +311,7 @@ static void ks_offer_domain(struct kfi_info *info, const struct kfi_query *q, st
 		.rx_ctx_cnt = 65536,
 		.max_ep_tx_ctx = KS_CTX_MAX,
 		.max_ep_rx_ctx = KS_CTX_MAX,
+		.max_ep_auth_key = info->ep_attr->type == KFI_EP_DGRAM ? 0 : 1,
 		.cntr_cnt = 65536,
 		.mr_iov_limit = 1024,
 		.caps = KS_COMM_CAPS,

@@ -42,6 +42,8 @@ static void ks_conn_free_buffers(struct ks_conn *conn)
 	kvfree(conn->pool);
 	kvfree(conn->rx.segs);
 	kvfree(conn->tx.held);
+	kfree(conn->auth);
+	conn->auth = NULL;
 	conn->pool = NULL;
 	conn->rx.segs = NULL;
 	conn->tx.held = NULL;
@@ -122,12 +124,12 @@ struct ks_conn *ks_conn_new(struct ks_ep *sep, struct ks_pep *pep, struct socket
 	if (!conn)
 		return NULL;
 	ks_conn_init(conn);
-	if (ks_conn_alloc(conn)) {
+	conn->sep = sep;
+	conn->pep = pep;
+	if (ks_conn_alloc(conn) || ks_auth_new(conn)) {
 		ks_conn_put(conn);
 		return NULL;
 	}
-	conn->sep = sep;
-	conn->pep = pep;
 	conn->sock = sock;
 	conn->sk = sock->sk;
 	conn->deadline = jiffies + msecs_to_jiffies(ks_connect_timeout_ms);
@@ -353,6 +355,9 @@ void ks_conn_fail(struct ks_conn *conn, int err)
 	if (test_and_set_bit(KS_FAILED, &conn->flags))
 		return;
 	conn->error = err;
+	if (err == -KFI_EKEYREJECTED)
+		net_warn_ratelimited("kfi_sockets: %pISpc has another authorization key, or only one side has any\n",
+				     &conn->name);
 	if (err == -EPROTO)
 		net_warn_ratelimited("kfi_sockets: %pISpc broke the protocol, connection closed\n", &conn->name);
 	ks_conn_get(conn);

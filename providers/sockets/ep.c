@@ -31,6 +31,9 @@ int ks_ep_open(struct kfi_ep *ep)
 	INIT_LIST_HEAD(&sep->conns);
 	INIT_WORK(&sep->accept, ks_ep_accept_work);
 	init_waitqueue_head(&sep->idle);
+	/* Nothing in a datagram proves anything, so none is let in; also when the key is the domain's. */
+	if (ep->type == KFI_EP_DGRAM && ep->info->ep_attr->auth_key_size)
+		return -EOPNOTSUPP;
 	if (ep->sep)
 		return ep->ctx < KS_CTX_MAX ? 0 : -EINVAL;
 	if (!ks_is_short(to_ks_domain(ep->domain)))

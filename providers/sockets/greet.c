@@ -22,13 +22,18 @@ void ks_greet_kick(struct ks_conn *conn)
 static int ks_greet_send(struct ks_conn *conn, const struct skw_greeting *g)
 {
 	struct skw_hello hello;
-	struct kvec vec[2] = { { &hello, sizeof(hello) }, { conn->data_out, g->data_len } };
+	struct kvec vec[3] = {
+		{ &hello, sizeof(hello) }, { conn->data_out, g->data_len },
+		{ conn->auth_out, g->auth ? SKW_AUTH_LEN : 0 },
+	};
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
-	size_t len = sizeof(hello) + g->data_len;
+	size_t len = vec[0].iov_len + vec[1].iov_len + vec[2].iov_len;
 	int sent;
 
 	skw_encode_hello(g, &hello);
-	sent = kernel_sendmsg(conn->sock, &msg, vec, g->data_len ? 2 : 1, len);
+	if (g->auth)
+		ks_auth_outgoing(conn, &hello);
+	sent = kernel_sendmsg(conn->sock, &msg, vec, ARRAY_SIZE(vec), len);
 	if (sent < 0)
 		return sent;
 	return sent == len ? 0 : -EIO;	/* an empty socket buffer takes this much */
@@ -39,6 +44,7 @@ static struct skw_greeting ks_greeting(const struct ks_conn *conn, u8 kind, u64 
 	return (struct skw_greeting) {
 		.kind = kind,
 		.ep_type = ks_wire_type(conn),
+		.auth = conn->auth && kind != SKW_REJECT,
 		.port = be16_to_cpu(port),
 		.data_len = conn->data_out_len,
 		.incarnation = incarnation,
@@ -69,23 +75,39 @@ static int ks_greet_hello(struct ks_conn *conn)
 	return ks_greet_send(conn, &g);
 }
 
-/* Bytes of the peer's hello and its private data. Return: 0 complete, -EAGAIN, or the end of it. */
+/* A hello that is its kind and nothing else. */
+int ks_greet_say(struct ks_conn *conn, u8 kind)
+{
+	struct skw_greeting g = { .kind = kind, .ep_type = ks_wire_type(conn), .auth = true };
+
+	return ks_greet_send(conn, &g);
+}
+
+/* Where the next bytes of a hello belong: its head, private data, authentication data. Length 0: it is complete. */
+static struct kvec ks_greet_room(struct ks_conn *conn)
+{
+	size_t data_len = conn->greeting.data_len, have = conn->hello_have;
+
+	if (have < sizeof(conn->hello_in))
+		return (struct kvec) { (void *)&conn->hello_in + have, sizeof(conn->hello_in) - have };
+	have -= sizeof(conn->hello_in);
+	if (have < data_len)
+		return (struct kvec) { conn->data_in + have, data_len - have };
+	have -= data_len;
+	return (struct kvec) { conn->auth_in + have, (conn->greeting.auth ? SKW_AUTH_LEN : 0) - have };
+}
+
+/* The peer's hello with all that belongs to it. Return: 0 complete, -EAGAIN, or the end of it. */
 static int ks_greet_receive(struct ks_conn *conn)
 {
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT };
-	u32 want = sizeof(conn->hello_in);
 	struct kvec vec;
 	int got;
 
 	for (;;) {
-		if (conn->hello_have >= sizeof(conn->hello_in))
-			want = sizeof(conn->hello_in) + conn->greeting.data_len;
-		if (conn->hello_have == want)
+		vec = ks_greet_room(conn);
+		if (!vec.iov_len)
 			return 0;
-		vec.iov_base = conn->hello_have < sizeof(conn->hello_in) ?
-			       (void *)&conn->hello_in + conn->hello_have :
-			       conn->data_in + conn->hello_have - sizeof(conn->hello_in);
-		vec.iov_len = want - conn->hello_have;
 		got = kernel_recvmsg(conn->sock, &msg, &vec, 1, vec.iov_len, MSG_DONTWAIT);
 		if (got <= 0)
 			return got ?: -ECONNRESET;
@@ -98,13 +120,25 @@ static int ks_greet_receive(struct ks_conn *conn)
 	}
 }
 
+/* One side has a key and the other none? */
+static int ks_greet_key(const struct ks_conn *conn)
+{
+	return conn->greeting.auth == !!conn->auth ? 0 : -KFI_EKEYREJECTED;
+}
+
 /* The answer to our hello. */
 static int ks_greet_answered(struct ks_conn *conn)
 {
 	const struct skw_greeting *g = &conn->greeting;
+	int ret;
 
 	if (g->kind == SKW_REJECT)
 		return g->status && g->status < MAX_ERRNO ? -(int)g->status : -ECONNREFUSED;
+	ret = ks_greet_key(conn);
+	if (!ret && conn->auth)
+		ret = ks_auth_answered(conn);
+	if (ret)
+		return ret;
 	if (g->kind != SKW_ACCEPT || g->ep_type != ks_wire_type(conn))
 		return -EPROTO;
 	if (conn->peer)
@@ -132,11 +166,19 @@ static int ks_greet_request(struct ks_conn *conn)
 	return ret;
 }
 
-/* A stranger's hello. */
+/* A stranger's hello, or his proof. */
 static int ks_greet_asked(struct ks_conn *conn)
 {
 	const struct skw_greeting *g = &conn->greeting;
+	int ret;
 
+	ret = ks_greet_key(conn);
+	if (!ret && conn->auth)
+		ret = ks_auth_asked(conn);
+	if (ret == -KFI_EKEYREJECTED)
+		ks_greet_answer(conn, SKW_REJECT, EKEYREJECTED);
+	if (ret)
+		return ret;
 	if (g->kind != SKW_HELLO)
 		return -EPROTO;
 	if (g->ep_type != ks_wire_type(conn)) {

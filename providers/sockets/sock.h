@@ -72,6 +72,7 @@ struct ks_stage {
 
 extern struct ks_stage __percpu *ks_stages;
 
+struct ks_auth;
 struct ks_conn;
 struct ks_peer;
 
@@ -442,6 +443,9 @@ struct ks_conn {
 	struct skw_greeting	greeting;
 	u8			data_out[SKW_DATA_MAX];
 	u16			data_out_len;
+	struct ks_auth		*auth;		/* with an authorization key (auth.c) */
+	u8			auth_in[SKW_AUTH_LEN];
+	u8			auth_out[SKW_AUTH_LEN];
 	bool			requested;	/* @req was shown to the consumer */
 	struct kfi_connreq	req;
 };
@@ -565,7 +569,14 @@ int ks_pep_setname(struct kfi_pep *pep, const void *addr, size_t len);
 int ks_pep_listen(struct kfi_pep *pep);
 int ks_pep_reject(struct kfi_pep *pep, struct kfi_connreq *req, const void *data, size_t len);
 
+/* auth.c: what an authorization key adds to it */
+int ks_auth_new(struct ks_conn *conn);
+void ks_auth_outgoing(struct ks_conn *conn, const struct skw_hello *hello);
+int ks_auth_answered(struct ks_conn *conn);
+int ks_auth_asked(struct ks_conn *conn);
+
 /* greet.c: the handshake */
+int ks_greet_say(struct ks_conn *conn, u8 kind);
 void ks_greet_work(struct work_struct *work);
 void ks_greet_start(struct ks_conn *conn, int state);
 int ks_greet_answer(struct ks_conn *conn, u8 kind, int status);

@@ -237,12 +237,17 @@ int skw_decode_hello(const struct skw_hello *h, struct skw_greeting *g)
 		.src_ctx = le16_to_cpu(h->src_ctx),
 		.dst_ctx = le16_to_cpu(h->dst_ctx),
 	};
-	if (g->kind < SKW_HELLO || g->kind > SKW_REJECT || g->data_len > SKW_DATA_MAX || h->auth_len)
+	if (g->kind < SKW_HELLO || g->kind > SKW_PROOF || g->data_len > SKW_DATA_MAX)
 		return -EPROTO;
-	if (h->features || h->zero)
+	if ((le32_to_cpu(h->features) & ~SKW_FEAT_AUTH) || h->zero)
 		return -EOPNOTSUPP;
+	g->auth = h->features;
+	if (le16_to_cpu(h->auth_len) != (g->auth ? SKW_AUTH_LEN : 0))
+		return -EPROTO;
 	if (g->kind == SKW_REJECT)
-		return 0;
+		return g->auth ? -EPROTO : 0;
+	if (g->kind == SKW_CHALLENGE || g->kind == SKW_PROOF)
+		return g->auth && !g->data_len ? 0 : -EPROTO;
 	/* A window that cannot hold one eager message would stop the stream for ever. */
 	if (!g->incarnation || !g->requests || g->requests > 0xffff || !g->eager || g->eager > (1U << 20) ||
 	    g->window_msg < skw_cost(g->eager) || g->window_tag < skw_cost(g->eager) ||
@@ -271,5 +276,7 @@ void skw_encode_hello(const struct skw_greeting *g, struct skw_hello *h)
 		.status = cpu_to_le32(g->status),
 		.src_ctx = cpu_to_le16(g->src_ctx),
 		.dst_ctx = cpu_to_le16(g->dst_ctx),
+		.auth_len = cpu_to_le16(g->auth ? SKW_AUTH_LEN : 0),
+		.features = cpu_to_le32(g->auth ? SKW_FEAT_AUTH : 0),
 	};
 }

@@ -29,11 +29,16 @@
 #define SKW_PAYLOAD_MAX		(1ULL << 32)	/* one frame's payload */
 #define SKW_ATOMIC_MAX		512		/* bytes of targets of one atomic operation */
 
+#define SKW_AUTH_LEN		32		/* authentication data: a random number or a proof */
+#define SKW_FEAT_AUTH		0x100		/* HMAC-SHA256 with the endpoints' authorization key */
+
 /** enum skw_hello_kind - what a hello says */
 enum skw_hello_kind {
 	SKW_HELLO = 1,		/* the side that connected speaks first */
 	SKW_ACCEPT,		/* the answer: go ahead */
 	SKW_REJECT,		/* the answer: no, for @status; the stream ends */
+	SKW_CHALLENGE,		/* the answer: prove that you have the key */
+	SKW_PROOF,		/* the proof */
 };
 
 /**
@@ -52,10 +57,11 @@ enum skw_hello_kind {
  * @requests:	requests without an answer that it can keep track of
  * @eager:	longest payload it takes without rendezvous
  * @status:	REJECT: reason, a positive errno
- * @features:	offered; none defined. Bits 0-7 are kept for encryption, 8-15 for authentication
+ * @features:	SKW_FEAT_AUTH, in every hello of the stream but REJECT or in none. Bits 0-7 are kept for encryption, 8-15 for
+ *		authentication
  * @src_ctx:	HELLO: 0, or the sender's transmit context that calls, counted from 1
  * @dst_ctx:	HELLO: the receive context that it wants to send to
- * @auth_len:	bytes of authentication data after the private data; must be 0 in this version
+ * @auth_len:	bytes of authentication data after the private data: SKW_AUTH_LEN with SKW_FEAT_AUTH, else 0
  */
 struct skw_hello {
 	__le32	magic;
@@ -181,6 +187,7 @@ struct skw_frame {
 struct skw_greeting {
 	u8	kind;
 	u8	ep_type;
+	bool	auth;
 	u16	version;
 	u16	port;
 	u16	data_len;

@@ -15,7 +15,7 @@ import sys
 import time
 
 MAGIC, VERSION, OLDEST = 0x5349464B, 2, 1
-HELLO, ACCEPT = 1, 2
+HELLO, ACCEPT, PROOF, AUTH = 1, 2, 5, 0x100
 MSG, RTS, CTS, DATA, WRITE, READ, READ_DATA, TREAD, ACK, CREDIT, BYE, ATOMIC = range(1, 13)
 # An atomic operation: its number, and in the high byte its type. Here: sum, and 64 bits unsigned, or float.
 SUM_U64, SUM_FLOAT = 7 << 8 | 2, 8 << 8 | 2
@@ -68,6 +68,9 @@ def first_words(ep_type):
     yield "another endpoint type", hello(4 - ep_type)
     yield "too much private data", hello(ep_type, data_len=65535) + bytes(65535)
     yield "authentication", hello(ep_type, auth_len=16) + bytes(16)
+    yield "authentication nobody asked for", hello(ep_type, features=AUTH, auth_len=32) + bytes(32)
+    yield "authentication of another length", hello(ep_type, features=AUTH, auth_len=31) + bytes(31)
+    yield "a proof of nothing", hello(ep_type, kind=PROOF, features=AUTH, auth_len=32) + bytes(32)
     yield "unknown features", hello(ep_type, features=0x80000000)
     yield "something where nothing belongs", hello(ep_type, zero=1)
     yield "a receive context that nobody has", hello(ep_type, dst_ctx=3)

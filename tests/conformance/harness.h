@@ -63,7 +63,7 @@ extern const struct test_case info_cases[], lifetime_cases[], av_cases[],
 	mr_cases[], cq_cases[], cq_wait_cases[], eq_cases[], cntr_cases[], cm_cases[],
 	msg_cases[], tagged_cases[], sep_cases[], inject_cases[], rma_cases[],
 	atomic_cases[], atomic_error_cases[], multirecv_cases[], cancel_cases[], errors_cases[], flow_cases[],
-	trigger_cases[], peerloss_cases[], overwrite_cases[], stress_cases[], short_cases[],
+	trigger_cases[], auth_cases[], peerloss_cases[], overwrite_cases[], stress_cases[], short_cases[],
 	regress_cases[], script_cases[];
 
 /* Sets of capabilities that rows use */
@@ -178,6 +178,7 @@ ssize_t not_all(const void *buf, size_t len, u8 byte);
  * @cq_flags: flags of the queues
  * @tx_bind: @rx_bind: flags of the bindings besides the direction
  * @tx_op_flags: @rx_op_flags: default flags of operations
+ * @key: authorization key of the endpoint; @domain_key: of its domain
  * @tx_size: @rx_size: depths (usual: what getinfo answered)
  * @handler: completion handler of both queues
  * @arg: its context
@@ -192,6 +193,7 @@ struct node_opts {
 	u64			cq_flags;
 	u64			tx_bind, rx_bind;
 	u64			tx_op_flags, rx_op_flags;
+	const char		*key, *domain_key;
 	size_t			tx_size, rx_size;
 	kfi_comp_handler	handler;
 	void			*arg;

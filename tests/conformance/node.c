@@ -47,6 +47,16 @@ static int open_queues(struct node *n)
 	return OPEN(n->t, "av_open", kfi_av_open(n->domain, &av, &n->av, NULL), &n->av->fid);
 }
 
+static int set_key(u8 **to, size_t *size, const char *key)
+{
+	if (!key)
+		return 0;
+	kfree(*to);
+	*to = kstrdup(key, GFP_KERNEL);
+	*size = *to ? strlen(key) : 0;
+	return *to ? 0 : -ENOMEM;
+}
+
 /* The info to open with: getinfo's answer, with what the case wants of it. */
 static int node_info(struct node *n)
 {
@@ -68,7 +78,8 @@ static int node_info(struct node *n)
 		n->info->rx_attr->size = n->opts.rx_size;
 	n->info->tx_attr->op_flags |= n->opts.tx_op_flags;
 	n->info->rx_attr->op_flags |= n->opts.rx_op_flags;
-	return 0;
+	return set_key(&n->info->ep_attr->auth_key, &n->info->ep_attr->auth_key_size, n->opts.key) ?:
+	       set_key(&n->info->domain_attr->auth_key, &n->info->domain_attr->auth_key_size, n->opts.domain_key);
 }
 
 static int open_fabric(struct node *n)

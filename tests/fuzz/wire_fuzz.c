@@ -81,9 +81,12 @@ static void check_hello(const struct skw_hello *hello)
 
 	if (skw_decode_hello(hello, &g))
 		return;
-	PROMISE(g.kind >= SKW_HELLO && g.kind <= SKW_REJECT && g.data_len <= SKW_DATA_MAX);
+	PROMISE(g.kind >= SKW_HELLO && g.kind <= SKW_PROOF && g.data_len <= SKW_DATA_MAX);
 	PROMISE(g.version >= SKW_VERSION_MIN && g.version <= SKW_VERSION);
-	if (g.kind != SKW_REJECT) {
+	PROMISE(le16_to_cpu(hello->auth_len) == (g.auth ? SKW_AUTH_LEN : 0));
+	PROMISE(g.kind != SKW_REJECT || !g.auth);
+	PROMISE((g.kind != SKW_CHALLENGE && g.kind != SKW_PROOF) || (g.auth && !g.data_len));
+	if (g.kind == SKW_HELLO || g.kind == SKW_ACCEPT) {
 		PROMISE(g.requests && g.eager && g.incarnation);
 		PROMISE(g.window_msg >= skw_cost(g.eager) && g.window_tag >= skw_cost(g.eager));
 	}
@@ -110,6 +113,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		hello.features = 0;
 		hello.zero = 0;
 		hello.auth_len = 0;
+	}
+	if (data[0] & 64) {
+		hello.features = htole32(SKW_FEAT_AUTH);
+		hello.auth_len = htole16(SKW_AUTH_LEN);
 	}
 	if (data[0] & 4)
 		hdr.payload = hdr.len;

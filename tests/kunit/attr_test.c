@@ -69,7 +69,7 @@ static struct kfi_info *make_offer(struct kunit *test)
 	};
 	*o->domain_attr = (struct kfi_domain_attr) {
 		.mr_key_size = 8, .cq_data_size = 8, .cq_cnt = 100, .ep_cnt = 0,
-		.tx_ctx_cnt = 50, .rx_ctx_cnt = 50, .max_ep_tx_ctx = 16, .max_ep_rx_ctx = 16,
+		.tx_ctx_cnt = 50, .rx_ctx_cnt = 50, .max_ep_tx_ctx = 16, .max_ep_rx_ctx = 16, .max_ep_auth_key = 1,
 		.mr_iov_limit = 256, .caps = KFI_LOCAL_COMM | KFI_REMOTE_COMM,
 	};
 	o->domain_attr->name = kstrdup("dom", GFP_KERNEL);
@@ -378,6 +378,9 @@ static void test_auth_key(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kfi_attr_match(info, hints));
 	hints->domain_attr->auth_key_size = 3;
 	KUNIT_EXPECT_TRUE(test, kfi_attr_match(info, hints));
+	info->domain_attr->max_ep_auth_key = 0;		/* means nothing to it */
+	KUNIT_EXPECT_FALSE(test, kfi_attr_match(info, hints));
+	info->domain_attr->max_ep_auth_key = 1;
 	KUNIT_ASSERT_EQ(test, kfi_attr_settle(info, hints), 0);
 	KUNIT_EXPECT_EQ(test, info->ep_attr->auth_key_size, sizeof(key));
 	KUNIT_EXPECT_EQ(test, info->domain_attr->auth_key_size, (size_t)3);

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Authorization keys: endpoints talk to those that have the same one.
+ *
+ * Once open, an endpoint or passive endpoint has the key that it goes by in info->ep_attr: its own, else its domain's.
+ * Whether peers are let in is the provider's to say, when they meet. One whose peers are elsewhere asks for a proof, and
+ * gives one: an HMAC (RFC 2104) of what both sides have said, random numbers of each among it, with the key as key.
+ */
+#include <crypto/sha2.h>
+#include <linux/export.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include "auth.h"
+#include "core.h"
+
+static_assert(KFI_AUTH_PROOF == SHA256_DIGEST_SIZE);
+
+bool kfi_auth_key_ok(const u8 *key, size_t size)
+{
+	return !size || (key && size <= KFI_AUTH_KEY_MAX);
+}
+
+int kfi_auth_inherit(struct kfi_info *info, const struct kfi_domain_attr *domain)
+{
+	struct kfi_ep_attr *attr = info->ep_attr;
+
+	if (attr->auth_key_size || !domain || !domain->auth_key_size)
+		return 0;
+	attr->auth_key = kmemdup(domain->auth_key, domain->auth_key_size, GFP_KERNEL);
+	if (!attr->auth_key)
+		return -ENOMEM;
+	attr->auth_key_size = domain->auth_key_size;
+	return 0;
+}
+
+bool kfi_auth_same(const struct kfi_ep_attr *a, const struct kfi_ep_attr *b)
+{
+	return a->auth_key_size == b->auth_key_size &&
+	       (!a->auth_key_size || !memcmp(a->auth_key, b->auth_key, a->auth_key_size));
+}
+EXPORT_SYMBOL_GPL(kfi_auth_same);
+
+/* The key, in the block in which the hash begins, mixed with @mix. */
+static void hash_begin(struct sha256_ctx *ctx, const struct kfi_ep_attr *attr, u8 mix)
+{
+	u8 block[SHA256_BLOCK_SIZE] = {};
+	unsigned int i;
+
+	if (attr->auth_key_size > sizeof(block))
+		sha256(attr->auth_key, attr->auth_key_size, block);
+	else
+		memcpy(block, attr->auth_key, attr->auth_key_size);
+	for (i = 0; i < sizeof(block); i++)
+		block[i] ^= mix;
+	sha256_init(ctx);
+	sha256_update(ctx, block, sizeof(block));
+	memzero_explicit(block, sizeof(block));
+}
+
+void kfi_auth_proof(const struct kfi_ep_attr *attr, const struct kvec *parts, size_t count, u8 *proof)
+{
+	struct sha256_ctx ctx;
+
+	hash_begin(&ctx, attr, 0x36);
+	for (; count--; parts++)
+		sha256_update(&ctx, parts->iov_base, parts->iov_len);
+	sha256_final(&ctx, proof);
+	hash_begin(&ctx, attr, 0x5c);
+	sha256_update(&ctx, proof, KFI_AUTH_PROOF);
+	sha256_final(&ctx, proof);
+}
+EXPORT_SYMBOL_GPL(kfi_auth_proof);

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Authorization keys: who has the same one talks, nobody else.
+ */
+#include "harness.h"
+
+#define KEY	"the key that both have"
+/* Longer than a block of the hash, and different in the last byte only */
+#define LONG	"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static const char *const apart[][2] = {
+	{ KEY, "the key that both hAve" },
+	{ KEY, KEY "!" },
+	{ LONG "a", LONG "b" },
+	{ KEY, NULL },
+	{ NULL, KEY },
+};
+
+/* An endpoint's key is its own, or its domain's. */
+static void same(struct test *t)
+{
+	static const struct node_opts opts[][2] = {
+		{ { .key = KEY }, { .key = KEY } },
+		{ { .key = LONG }, { .domain_key = LONG } },
+		{ { .key = KEY, .domain_key = "another" }, { .domain_key = KEY } },
+	};
+	struct pair *p;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(opts); i++) {
+		p = pair_open(t, &opts[i][0], &opts[i][1]);
+		REQUIRE(t, p);
+		transfer(&p->a, &p->b, 5000, i);
+		transfer(&p->b, &p->a, 100, i);
+		still_works(p);
+		test_close(t, &p->a.ep->fid);
+		test_close(t, &p->b.ep->fid);
+		if (p->b.pep)
+			test_close(t, &p->b.pep->fid);
+	}
+}
+
+/* Both call at the same time, before either knows the other. */
+static void crossing(struct test *t)
+{
+	struct node_opts opts = { .key = KEY };
+	struct pair *p = pair_open(t, &opts, &opts);
+	u8 *buf = test_zalloc(t, 256);
+	struct node *n;
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && buf);
+	fill(buf, 64, 1);
+	fill(buf + 64, 64, 2);
+	POST(t, kfi_recv(p->a.ep, buf + 128, 64, NULL, KFI_ADDR_UNSPEC, buf + 128));
+	POST(t, kfi_recv(p->b.ep, buf + 192, 64, NULL, KFI_ADDR_UNSPEC, buf + 192));
+	POST(t, kfi_send(p->a.ep, buf, 64, NULL, p->a.peer, buf));
+	POST(t, kfi_send(p->b.ep, buf + 64, 64, NULL, p->b.peer, buf + 64));
+	for (i = 0; i < 2; i++) {
+		n = i ? &p->b : &p->a;
+		REQUIRE(t, !WAIT_TX(n, &c));
+		EXPECT_EQ(t, c.err, 0);
+		REQUIRE(t, !WAIT_RX(n, &c));
+		EXPECT_DATA(t, buf + 128 + i * 64, 64, 2 - i);
+	}
+	still_works(p);
+}
+
+static void refused_send(struct node *from, struct node *to, u8 *buf)
+{
+	struct test *t = from->t;
+	comp_t c;
+
+	POST(t, kfi_recv(to->ep, buf, 64, NULL, KFI_ADDR_UNSPEC, buf));
+	POST(t, kfi_send(from->ep, buf + 64, 64, NULL, from->peer, buf + 64));
+	REQUIRE(t, !WAIT_TX(from, &c));
+	EXPECT_ERR(t, &c, buf + 64, KFI_EKEYREJECTED);
+	NONE_RX(to);
+	EXPECT_EQ(t, not_all(buf, 64, 0), -1);
+	EXPECT_EQ(t, kfi_cancel(&to->ep->fid, buf), 0);
+	REQUIRE(t, !WAIT_RX(to, &c));
+}
+
+/* Refused in both directions; and a third, who has the key of one of them, is served as if nothing had been. */
+static void other_key(struct test *t)
+{
+	struct node_opts a = {}, b = {};
+	struct node *third = test_new(t, struct node);
+	u8 *buf = test_zalloc(t, 128);
+	struct pair *p;
+	int i;
+
+	REQUIRE(t, third && buf);
+	memset(buf + 64, 0x5a, 64);
+	for (i = 0; i < ARRAY_SIZE(apart) && !t->failures; i++) {
+		a.key = apart[i][0];
+		b.key = apart[i][1];
+		p = pair_open(t, &a, &b);
+		REQUIRE(t, p);
+		refused_send(&p->a, &p->b, buf);
+		refused_send(&p->b, &p->a, buf);
+		REQUIRE(t, !node_open_ep(t, third, 0, &b));
+		REQUIRE(t, !node_insert(third, &p->b, &third->peer) && !node_insert(&p->b, third, &p->b.peer));
+		transfer(third, &p->b, 1000, i);
+		transfer(&p->b, third, 1000, i);
+		refused_send(&p->a, &p->b, buf);
+		test_close(t, &third->ep->fid);
+		test_close(t, &p->a.ep->fid);
+		test_close(t, &p->b.ep->fid);
+	}
+}
+
+/* The listener's consumer hears nothing of such a call, and gets the next one. */
+static void unheard(struct test *t)
+{
+	struct node *a = test_new(t, struct node), *b = test_new(t, struct node);
+	struct event *ev = test_new(t, struct event);
+	struct node_opts opts = {};
+	struct kfi_eq_cm_entry cm;
+	u32 what;
+	int i;
+
+	REQUIRE(t, a && b && ev);
+	for (i = 0; i < ARRAY_SIZE(apart) && !t->failures; i++) {
+		opts.key = apart[i][1];
+		REQUIRE(t, !node_open(t, b, 1, &opts) && !node_listen(b));
+		opts.key = apart[i][0];
+		REQUIRE(t, !node_open_ep(t, a, 0, &opts));
+		EXPECT_EQ(t, kfi_connect(a->ep, b->addr, "secret", 6), 0);
+		REQUIRE(t, !WAIT_EVENT(a, ev));
+		EXPECT_EQ(t, ev->err, KFI_EKEYREJECTED);
+		EXPECT(t, ev->fid == &a->ep->fid);
+		EXPECT_EQ(t, kfi_eq_read(b->eq, &what, &cm, sizeof(cm), 0), -EAGAIN);
+		test_close(t, &a->ep->fid);
+		opts.key = apart[i][1];
+		REQUIRE(t, !node_open_ep(t, a, 0, &opts) && !pair_connect(a, b));
+		transfer(a, b, 1000, i);
+		test_close(t, &a->ep->fid);
+		test_close(t, &b->ep->fid);
+		test_close(t, &b->pep->fid);
+	}
+}
+
+/* Whom the listener's key let in, an endpoint with another can't accept. */
+static void accepts(struct test *t)
+{
+	struct node_opts keyed = { .key = KEY };
+	struct node *a = test_new(t, struct node), *b = test_new(t, struct node);
+	struct event *ev = test_new(t, struct event);
+
+	REQUIRE(t, a && b && ev);
+	REQUIRE(t, !node_open(t, b, 1, &keyed) && !node_listen(b) && !node_open_ep(t, a, 0, &keyed));
+	EXPECT_EQ(t, kfi_connect(a->ep, b->addr, NULL, 0), 0);
+	REQUIRE(t, !WAIT_EVENT(b, ev));
+	REQUIRE_EQ(t, ev->type, KFI_CONNREQ);
+	if (EXPECT_EQ(t, ev->info->ep_attr->auth_key_size, strlen(KEY)))
+		ev->info->ep_attr->auth_key[0] ^= 1;
+	EXPECT(t, !node_endpoint(b, ev->info) && !node_enable(b));
+	kfi_freeinfo(ev->info);
+	REQUIRE(t, !t->failures);
+	EXPECT_EQ(t, kfi_accept(b->ep, NULL, 0), -KFI_EKEYREJECTED);
+	test_close(t, &b->ep->fid);
+	REQUIRE(t, !WAIT_EVENT(a, ev));
+	EXPECT_EQ(t, ev->err, ECONNREFUSED);
+	test_close(t, &a->ep->fid);
+	REQUIRE(t, !node_open_ep(t, a, 0, &keyed) && !pair_connect(a, b));
+	transfer(a, b, 1000, 1);
+}
+
+static void offered(struct test *t)
+{
+	struct kfi_info *hints = test_hints(t, t->c->caps), *info = NULL;
+	struct side *s = &t->w->side[0];
+	int ret;
+
+	REQUIRE(t, hints);
+	hints->ep_attr->auth_key = kstrdup(KEY, GFP_KERNEL);
+	hints->ep_attr->auth_key_size = strlen(KEY);
+	ret = kfi_getinfo_net(s->net, kfi_version(), s->node, NULL, s->node ? KFI_SOURCE : 0, hints, &info);
+	/* A datagram can't prove who sent it: no key, rather than one that protects nothing. */
+	if (t->type == KFI_EP_DGRAM)
+		EXPECT_EQ(t, ret, -ENODATA);
+	else if (EXPECT_EQ(t, ret, 0) && EXPECT_EQ(t, info->ep_attr->auth_key_size, strlen(KEY)))
+		EXPECT_EQ(t, memcmp(info->ep_attr->auth_key, KEY, strlen(KEY)), 0);
+	kfi_freeinfo(hints);
+	kfi_freeinfo(info);
+}
+
+/* Keys that can't be kept, and one that a domain would give to an endpoint that can't use it. */
+static void senseless(struct test *t)
+{
+	struct node_opts opts = { .domain_key = KEY };
+	struct node *n = test_new(t, struct node);
+	struct kfid_ep *ep;
+	u8 *key;
+
+	REQUIRE(t, n && !node_open(t, n, 0, &opts));
+	if (t->type == KFI_EP_DGRAM) {
+		EXPECT_EQ(t, kfi_endpoint(n->domain, n->info, &ep, NULL), -EOPNOTSUPP);
+		return;
+	}
+	key = kzalloc(300, GFP_KERNEL);
+	REQUIRE(t, key);
+	n->info->ep_attr->auth_key = key;
+	n->info->ep_attr->auth_key_size = 300;
+	EXPECT_EQ(t, kfi_endpoint(n->domain, n->info, &ep, NULL), -EINVAL);
+	n->info->ep_attr->auth_key = NULL;
+	n->info->ep_attr->auth_key_size = 8;
+	EXPECT_EQ(t, kfi_endpoint(n->domain, n->info, &ep, NULL), -EINVAL);
+	n->info->ep_attr->auth_key_size = 0;
+	kfree(key);
+}
+
+const struct test_case auth_cases[] = {
+	{ "auth.same", T_REL, 0, C_MSG, same },
+	{ "auth.crossing", T_RDM, 0, C_MSG, crossing },
+	{ "auth.other_key", T_RDM, 0, C_MSG, other_key },
+	{ "auth.unheard", T_MSG, 0, C_MSG, unheard },
+	{ "auth.accepts", T_MSG, 0, C_MSG, accepts },
+	{ "auth.offered", T_ALL, 0, C_MSG, offered },
+	{ "auth.senseless", T_ALL, 0, C_MSG, senseless },
+	{ }
+};
