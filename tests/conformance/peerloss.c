@@ -5,6 +5,7 @@
  */
 #include <linux/bitmap.h>
 #include <linux/delay.h>
+#include <kfi_atomic.h>
 #include "peerloss.h"
 
 struct traffic *traffic_start(struct test *t, struct pair *p)
@@ -25,7 +26,7 @@ struct traffic *traffic_start(struct test *t, struct pair *p)
 	return f;
 }
 
-/* Small and large sends, writes and reads in turn. */
+/* Small and large sends, writes, reads and, if the case has asked for them, atomic operations in turn. */
 static int traffic_post(struct traffic *f)
 {
 	struct node *a = &f->p->a;
@@ -38,6 +39,11 @@ static int traffic_post(struct traffic *f)
 		return kfi_write(a->ep, f->near, f->len, NULL, a->peer, f->r.addr, f->r.key, ctx);
 	case 5:
 		return kfi_read(a->ep, f->near, 4096, NULL, a->peer, f->r.addr, f->r.key, ctx);
+	case 6:
+		if (a->info->caps & KFI_ATOMIC)
+			return kfi_fetch_atomic(a->ep, f->near, 4, NULL, f->near + 64, NULL, a->peer, f->r.addr,
+						f->r.key, KFI_UINT64, KFI_SUM, ctx);
+		fallthrough;
 	default:
 		return kfi_send(a->ep, f->near, 300, NULL, a->peer, ctx);
 	}
@@ -58,7 +64,8 @@ static bool traffic_read(struct traffic *f)
 	f->ended++;
 	f->failed += c.err != 0;
 	/* Any error but one that says nothing of the peer. */
-	EXPECT(t, c.err != EACCES || which % 8 == 3 || which % 8 == 5);
+	EXPECT(t, c.err != EACCES || which % 8 == 3 || which % 8 == 5 ||
+	       (which % 8 == 6 && a->info->caps & KFI_ATOMIC));
 	EXPECT(t, c.err != EAGAIN && c.err != EINVAL);
 	return true;
 }
@@ -256,6 +263,7 @@ static void region_closed(struct test *t)
 
 const struct test_case peerloss_cases[] = {
 	{ "peerloss.endpoint_closed", T_REL, 0, C_MSG | C_RMA, endpoint_closed },
+	{ "peerloss.endpoint_closed_atomics", T_REL, 0, C_MSG | C_RMA | KFI_ATOMIC, endpoint_closed },
 	{ "peerloss.receives_stay", T_RDM, 0, C_MSG, receives_stay },
 	{ "peerloss.never_there", T_RDM, 0, C_MSG, never_there },
 	{ "peerloss.restarted", T_RDM, 0, C_MSG, restarted },
