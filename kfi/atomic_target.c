@@ -29,7 +29,7 @@ void kfi_atomic_init(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(granule_locks); i++)
+	for (i = 0; i < 1 << LOCK_BITS; i++)	/* no ARRAY_SIZE(): on one CPU a lock has no bytes */
 		spin_lock_init(&granule_locks[i].lock);
 }
 

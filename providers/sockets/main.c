@@ -6,7 +6,7 @@
  *   addr.c    names and what we offer for them    short.c  names that are numbers
  *   ep.c      endpoints        rdm.c  msg.c  dgram.c   their three kinds
  *   listen.c  greet.c  conn.c  how a connection comes, and how it goes
- *   tx.c      the send path    rx.c   the receive path
+ *   tx.c  send.c    the send path    rx.c  stream.c  the receive path
  *   atomic.c  atomic operations, both sides
  *   inmsg.c   messages that wait       answer.c   what peers say about our operations
  *   wire.[ch] the format

@@ -609,6 +609,7 @@ void ks_more_work(struct work_struct *work);
 void ks_tx_run_locked(struct ks_conn *conn);
 bool ks_drained(const struct ks_conn *conn);
 void ks_tx_flush_all(struct ks_conn *conn, int err);
+void ks_op_sent(struct ks_conn *conn, struct kfi_oper *op, bool answered);
 void ks_answer_queue(struct ks_conn *conn, struct ks_answer *answer);
 void ks_answer_done(struct ks_conn *conn, struct ks_answer *answer);
 void ks_write_space(struct sock *sk);
@@ -619,12 +620,22 @@ void ks_put_segments(struct ks_conn *conn, const struct kfi_oper *op);
 void ks_put_verdict(struct ks_conn *conn, struct ks_answer *answer);
 void ks_op_sent(struct ks_conn *conn, struct kfi_oper *op, bool answered);
 
-/* rx.c: the receive path */
+/* send.c: bytes into TCP */
+int ks_tx_frames(struct ks_conn *conn);
+int ks_tx_payload(struct ks_conn *conn);
+int ks_tx_answer(struct ks_conn *conn);
+
+/* rx.c: the receive path. Header and segments are here; the frame can go on; its payload is: socket lock held */
+void ks_rx_header(struct ks_conn *conn, const struct skw_hdr *hdr);
+void ks_rx_proceed(struct ks_conn *conn);
+void ks_rx_payload_done(struct ks_conn *conn);
+void ks_rx_abort(struct ks_conn *conn, int err);
+bool ks_rx_owed(struct ks_conn *conn);
+
+/* stream.c: bytes out of TCP */
 void ks_data_ready(struct sock *sk);
 void ks_rx_work(struct work_struct *work);
 void ks_rx_space(struct kfi_cq_waiter *w);
-void ks_rx_abort(struct ks_conn *conn, int err);
-bool ks_rx_owed(struct ks_conn *conn);
 /* its parts, for atomic.c */
 struct ks_answer *ks_answer_get(struct ks_conn *conn);
 int ks_rx_ack(struct ks_conn *conn, u16 status);
