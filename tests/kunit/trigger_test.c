@@ -307,7 +307,7 @@ static void trigger_again(struct kunit *test)
 		c[i] = tw_at(t.cntr, 1);
 		KUNIT_EXPECT_EQ(test, 0, tw_send(&t, &c[i], 0));
 	}
-	msleep(10);
+	msleep(20);
 	KUNIT_EXPECT_EQ(test, 0, kfi_cancel(&t.ep->fid, &c[2]));
 	KUNIT_EXPECT_PTR_EQ(test, &c[2], tw_entry(&t, &err));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&t.ep->fid));
