@@ -191,11 +191,10 @@ EXPORT_SYMBOL_GPL(kfi_query_atomic);
 int kfi_ep_query_atomic(struct kfid_ep *fid, enum kfi_datatype datatype, enum kfi_op op,
 			struct kfi_atomic_attr *attr, uint64_t flags)
 {
-	struct kfi_ep *ep;
+	struct kfi_ep *ep = fid ? kfi_fid_ep(&fid->fid) : NULL;
 
-	if (!fid || fid->fid.fclass != KFI_CLASS_EP || !attr)
+	if (!ep || !attr)
 		return -EINVAL;
-	ep = kfi_to_ep(fid);
 	return query_atomic(ep->caps, ep->ops->atomic_size, datatype, op, attr, flags);
 }
 EXPORT_SYMBOL_GPL(kfi_ep_query_atomic);

@@ -100,6 +100,7 @@ static int ks_auth_check(struct ks_conn *conn)
 	if (!conn->auth->asked)
 		return -EPROTO;
 	ks_auth_prove(conn, conn->greeting.kind, &conn->hello_in, conn->data_in, proof);
+	/* The time this takes tells nobody anything: the next attempt has another nonce of ours, and another proof. */
 	return memcmp(proof, conn->auth_in, sizeof(proof)) ? -KFI_EKEYREJECTED : 0;
 }
 

@@ -2,7 +2,7 @@
 /*
  * Scalable endpoints: one name, contexts that send or receive on their own, and the way to each of them.
  */
-#include "harness.h"
+#include "atomic.h"
 
 #define LANES		3
 #define BITS		8	/* of a handle, that name a context */
@@ -376,6 +376,35 @@ static void tagged_rma(struct test *t)
 	}
 }
 
+/* Atomic operations of a transmit context; the scalable endpoint has none. */
+static void atomics(struct test *t)
+{
+	struct big *b = two_open(t);
+	u64 *far = test_pages(t, 4096), one = 1;
+	struct kfi_atomic_attr attr = {};
+	struct region r;
+	comp_t c;
+	int i;
+
+	REQUIRE(t, b && far);
+	*far = 0;
+	REQUIRE(t, !region_open(&b[1].n, &r, far, 4096, KFI_REMOTE_WRITE | KFI_REMOTE_READ));
+	REQUIRE_EQ(t, kfi_mr_bind(r.mr, &b[1].sep->fid, 0), 0);
+	EXPECT_EQ(t, kfi_ep_query_atomic(b[0].sep, KFI_UINT64, KFI_SUM, &attr, 0), -EOPNOTSUPP);
+	for (i = 0; i < LANES; i++) {
+		struct node *tx = &b[0].tx[i];
+
+		attr = (struct kfi_atomic_attr){};
+		REQUIRE_EQ(t, kfi_ep_query_atomic(tx->ep, KFI_UINT64, KFI_SUM, &attr, 0), 0);
+		EXPECT_EQ(t, attr.size, 8);
+		EXPECT(t, attr.count >= 1);
+		REQUIRE(t, !POST(t, kfi_atomic(tx->ep, &one, 1, NULL, tx->peer, r.addr, r.key, KFI_UINT64, KFI_SUM, CTX(3))));
+		REQUIRE(t, !WAIT_TX(tx, &c));
+		EXPECT_COMP(t, &c, CTX(3), KFI_ATOMIC | KFI_WRITE);
+	}
+	EXPECT_EQ(t, *far, LANES);
+}
+
 #define C_SEP	(C_MSG | KFI_NAMED_RX_CTX)
 
 const struct test_case sep_cases[] = {
@@ -388,6 +417,7 @@ const struct test_case sep_cases[] = {
 	{ "sep.late_context", T_RDM, 0, C_SEP, late_context },
 	{ "sep.removed", T_RDM, 0, C_SEP, removed },
 	{ "sep.rma", T_RDM, 0, C_SEP | C_RMA, rma },
+	{ "sep.atomics", T_RDM, 0, C_SEP | C_ATOMIC, atomics },
 	{ "sep.tagged_rma", T_RDM, 0, C_SEP | C_TAGGED | C_RMA | KFI_TAGGED_RMA | KFI_DIRECTED_RECV, tagged_rma },
 	{ }
 };
