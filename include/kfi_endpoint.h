@@ -300,12 +300,16 @@ int kfi_rx_context(struct kfid_ep *ep, int idx, struct kfi_rx_attr *attr,
 /**
  * kfi_stx_context() - open a transmit context that endpoints can share
  * @domain: the domain
- * @attr: attributes, or NULL
+ * @attr: attributes, or NULL for those of the domain's info; tx_attr.size is what all endpoints together may have outstanding
  * @stx: where to put it; close it after the endpoints
  * @context: consumer's pointer, kept in the object
  *
+ * Endpoints whose info says KFI_SHARED_CONTEXT in ep_attr.tx_ctx_cnt are bound to one with kfi_ep_bind(ep, &stx->fid, 0)
+ * before they are enabled. They are posted to as any other and complete in their own queues. An endpoint may not ask for more
+ * (inject size, segments, KFI_ATOMIC, KFI_TRIGGER) than the context was opened with.
+ *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL, -EOPNOTSUPP, -ENOMEM.
+ * Return: 0; -EINVAL, -ENOMEM, -ENODEV.
  */
 int kfi_stx_context(struct kfid_domain *domain, struct kfi_tx_attr *attr,
 		    struct kfid_stx **stx, void *context);
@@ -313,12 +317,20 @@ int kfi_stx_context(struct kfid_domain *domain, struct kfi_tx_attr *attr,
 /**
  * kfi_srx_context() - open a receive context that endpoints can share
  * @domain: the domain
- * @attr: attributes, or NULL
+ * @attr: attributes, or NULL for those of the domain's info
  * @rx_ep: where to put it; close it after the endpoints
  * @context: consumer's pointer, kept in the object
  *
+ * Endpoints whose info says KFI_SHARED_CONTEXT in ep_attr.rx_ctx_cnt are bound to one with kfi_ep_bind(ep, &rx_ep->fid, 0)
+ * before they are enabled; all of them have its completion queue and, if they are unconnected, its address vector. Those
+ * are bound to the context before kfi_enable() of it, or else are those of the first endpoint that is enabled, which enables the
+ * context. Receives are posted to the context, and taken by messages for any of the endpoints in the order of posting; a
+ * receive counter is the endpoint's. An endpoint that closes takes along the messages that wait for a receive, and on a
+ * connected one the receives that are being written; all others stay. What has no message ends in the queue at the
+ * latest when the context is closed.
+ *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL, -EOPNOTSUPP, -ENOMEM.
+ * Return: 0; -EINVAL, -EOPNOTSUPP (the provider receives on its own), -ENOMEM, -ENODEV.
  */
 int kfi_srx_context(struct kfid_domain *domain, struct kfi_rx_attr *attr,
 		    struct kfid_ep **rx_ep, void *context);

@@ -112,8 +112,8 @@ struct kfi_ep_attr {
  * @rx_ctx_cnt: receive contexts that are expected
  * @max_ep_tx_ctx: transmit contexts of one endpoint
  * @max_ep_rx_ctx: receive contexts of one endpoint
- * @max_ep_stx_ctx: shared transmit contexts; 0 if there are none
- * @max_ep_srx_ctx: shared receive contexts; 0 if there are none
+ * @max_ep_stx_ctx: endpoints that can share one transmit context; 0 if none can
+ * @max_ep_srx_ctx: endpoints that can share one receive context; 0 if none can
  * @cntr_cnt: counters that are expected to be opened
  * @mr_iov_limit: entries of the vector of a region
  * @caps: domain capabilities

@@ -249,6 +249,15 @@ static inline struct kfi_oper *kfi_op_by_index(struct kfi_op_pool *pool, u32 ind
 }
 
 /**
+ * kfi_tx_by_index() - the same among the transmits of an endpoint, which may share them with others
+ * @ep: endpoint; @index: from the wire, not trusted
+ */
+static inline struct kfi_oper *kfi_tx_by_index(struct kfi_ep *ep, u32 index)
+{
+	return kfi_op_by_index(&(ep->stx ?: ep)->tx, index);
+}
+
+/**
  * kfi_tx_complete() - a transmit operation ended
  * @op:		the operation; the provider forgets it with this call
  * @err:	0 or negative errno

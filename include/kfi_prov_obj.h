@@ -285,6 +285,8 @@ struct kfi_match {
  * @match:	posted receives and unexpected messages
  * @info:	private copy of the info it was opened with
  * @connreq:	the request it will accept, or NULL
+ * @srx: shared receive context that its messages go to, or NULL; @stx: shared transmit context whose operations it uses
+ * @sharers:	shared transmit context: the endpoints bound to it, by @share; under @space_lock
  * @sep: context: the scalable endpoint that it is one of, else NULL; @ctx: its number, 0 for all others
  * @ctxs:	scalable endpoint: its open contexts (kfi.ko's); @rx_ctxs: the receive contexts that are enabled, see kfi_ep_rx_ctx()
  * @triggers:	with KFI_TRIGGER: what its operations wait for (kfi.ko's), those of @tx before those of @rx
@@ -308,10 +310,12 @@ struct kfi_ep {
 	u64			tx_levels;
 	bool			tx_selective;
 	bool			rx_selective;
+	struct kfi_ep		*stx;
 
 	struct kfi_stats __percpu *stats;
 	struct kfi_cq		*tx_cq;
 	struct kfi_cq		*rx_cq;
+	struct kfi_ep		*srx;
 	struct kfi_av		*av;
 	u64			rx_flags;
 	size_t			inject_size;
@@ -343,6 +347,8 @@ struct kfi_ep {
 	void			*space_arg;
 	spinlock_t		space_lock;
 	struct kfi_cq_waiter	space;
+	struct list_head	sharers;
+	struct list_head	share;
 	wait_queue_head_t	drained;
 };
 

@@ -25,7 +25,7 @@ struct kfi_fid_class {
 
 extern const struct kfi_fid_class kfi_fabric_class;	/* fabric.c */
 extern const struct kfi_fid_class kfi_domain_class;	/* domain.c */
-extern const struct kfi_fid_class kfi_ep_class;		/* ep.c, and with contexts ctx.c */
+extern const struct kfi_fid_class kfi_ep_class;		/* ep.c, and with contexts ctx.c, shared.c */
 extern const struct kfi_fid_class kfi_pep_class;	/* pep.c */
 extern const struct kfi_fid_class kfi_cq_class;		/* cq.c */
 extern const struct kfi_fid_class kfi_eq_class;		/* eq.c */
@@ -63,6 +63,7 @@ static inline struct kfi_ep *kfi_fid_ep(struct kfid *fid)
 	case KFI_CLASS_SEP:
 	case KFI_CLASS_TX_CTX:
 	case KFI_CLASS_RX_CTX:
+	case KFI_CLASS_SRX_CTX:
 		return container_of(fid, struct kfi_ep, fid.fid);
 	default:
 		return NULL;
@@ -102,11 +103,12 @@ struct kfi_oper *kfi_op_get(struct kfi_ep *ep, struct kfi_op_pool *pool, struct 
 void kfi_op_abort(struct kfi_oper *op);
 /*
  * The end of every operation: makes the CQ entry, or queues its done(), or (successful and silent) only gives the slot
- * back; counts; frees @op; wakes whoever waits for space. @wc->op_context is filled here.
+ * back; counts; frees @op; wakes whoever waits for space. @wc->op_context is filled here. @ep is the endpoint that it is
+ * counted for: @op->ep, or the one whose message came into a receive of a shared context.
  */
-void kfi_op_finish(struct kfi_oper *op, struct kfi_cq_err_entry *wc);
+void kfi_op_finish(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_entry *wc);
 /* One entry of an operation that goes on (multi-receive): counts and fills a slot that the caller has reserved. */
-void kfi_op_part(struct kfi_oper *op, const struct kfi_cq_err_entry *wc);
+void kfi_op_part(struct kfi_oper *op, struct kfi_ep *ep, const struct kfi_cq_err_entry *wc);
 
 /* ---- cq.c ---- */
 
@@ -158,6 +160,8 @@ void kfi_match_exit(struct kfi_match *match);
  */
 int kfi_match_post(struct kfi_ep *ep, struct kfi_oper *op, struct kfi_rx **unexp);
 struct kfi_rx *kfi_match_more(struct kfi_ep *ep);
+/* Hand all that kfi_match_more() has to the provider. No lock is held. */
+void kfi_match_deliver(struct kfi_ep *ep);
 /*
  * The same for a tagged receive with KFI_PEEK, KFI_CLAIM or KFI_DISCARD: it is not posted but ends with the message it
  * finds among the unexpected ones, or with ENOMSG. match_peek.c
@@ -169,6 +173,11 @@ struct kfi_oper *kfi_match_cancel(struct kfi_ep *ep, void *context);
 void kfi_match_end(struct kfi_oper *op, int err);
 /* Refuse posts and arrivals from now on; end posted receives with @err; hand unexpected messages to ops->rx_drop(). */
 void kfi_match_close(struct kfi_ep *ep, int err);
+/*
+ * The first half of it, for an endpoint with a shared receive context: its messages leave that, and no more come. A grace
+ * period later nobody hands one of them to the provider.
+ */
+void kfi_match_leave(struct kfi_ep *ep);
 
 /* ---- mr.c ---- */
 

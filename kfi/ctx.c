@@ -175,7 +175,7 @@ static bool ctx_limit(size_t *limit, size_t asked)
 	return true;
 }
 
-static int ctx_tx_attr(struct kfi_tx_attr *tx, const struct kfi_tx_attr *attr, u64 levels)
+int kfi_ctx_tx_attr(struct kfi_tx_attr *tx, const struct kfi_tx_attr *attr, u64 levels)
 {
 	if (!attr)
 		return 0;
@@ -190,7 +190,7 @@ static int ctx_tx_attr(struct kfi_tx_attr *tx, const struct kfi_tx_attr *attr, u
 	return 0;
 }
 
-static int ctx_rx_attr(struct kfi_rx_attr *rx, const struct kfi_rx_attr *attr)
+int kfi_ctx_rx_attr(struct kfi_rx_attr *rx, const struct kfi_rx_attr *attr)
 {
 	if (!attr)
 		return 0;
@@ -214,7 +214,7 @@ int kfi_tx_context(struct kfid_ep *fid, int idx, struct kfi_tx_attr *attr, struc
 	info = *sep->info;
 	tx = *info.tx_attr;
 	info.tx_attr = &tx;
-	ret = ctx_tx_attr(&tx, attr, sep->tx_levels);
+	ret = kfi_ctx_tx_attr(&tx, attr, sep->tx_levels);
 	return ret ?: ctx_open(sep, idx, &info, KFI_CLASS_TX_CTX, tx_ep, context);
 }
 EXPORT_SYMBOL_GPL(kfi_tx_context);
@@ -232,21 +232,7 @@ int kfi_rx_context(struct kfid_ep *fid, int idx, struct kfi_rx_attr *attr, struc
 	info = *sep->info;
 	rx = *info.rx_attr;
 	info.rx_attr = &rx;
-	ret = ctx_rx_attr(&rx, attr);
+	ret = kfi_ctx_rx_attr(&rx, attr);
 	return ret ?: ctx_open(sep, idx, &info, KFI_CLASS_RX_CTX, rx_ep, context);
 }
 EXPORT_SYMBOL_GPL(kfi_rx_context);
-
-/* ---- contexts that several endpoints share: no provider has them ---- */
-
-int kfi_stx_context(struct kfid_domain *domain, struct kfi_tx_attr *attr, struct kfid_stx **stx, void *context)
-{
-	return -EOPNOTSUPP;
-}
-EXPORT_SYMBOL_GPL(kfi_stx_context);
-
-int kfi_srx_context(struct kfid_domain *domain, struct kfi_rx_attr *attr, struct kfid_ep **rx_ep, void *context)
-{
-	return -EOPNOTSUPP;
-}
-EXPORT_SYMBOL_GPL(kfi_srx_context);

@@ -76,8 +76,10 @@ static u64 ep_class_caps(u64 caps, size_t fclass)
 	case KFI_CLASS_SEP:
 		return 0;
 	case KFI_CLASS_TX_CTX:
+	case KFI_CLASS_STX_CTX:
 		return caps & ~(KFI_RECV | KFI_REMOTE_READ | KFI_REMOTE_WRITE);
 	case KFI_CLASS_RX_CTX:
+	case KFI_CLASS_SRX_CTX:
 		return caps & ~(KFI_SEND | KFI_READ | KFI_WRITE);
 	default:
 		return caps;
@@ -97,16 +99,40 @@ static void ep_set_info(struct kfi_ep *ep, const struct kfi_info *info)
 	ep->rma_iov_limit = max_t(size_t, info->tx_attr->rma_iov_limit, 1);
 }
 
+/* Who transmits or receives nothing, or with the operations of a shared context, has room for none. */
+static u32 ep_tx_depth(const struct kfi_ep *ep, const struct kfi_info *info)
+{
+	switch (ep->fid.fid.fclass) {
+	case KFI_CLASS_SEP:
+	case KFI_CLASS_RX_CTX:
+	case KFI_CLASS_SRX_CTX:
+		return 1;
+	case KFI_CLASS_EP:
+		if (kfi_shares_tx(info))
+			return 1;
+	}
+	return info->tx_attr->size ?: EP_TX_SIZE;
+}
+
+static u32 ep_rx_depth(const struct kfi_ep *ep, const struct kfi_info *info)
+{
+	switch (ep->fid.fid.fclass) {
+	case KFI_CLASS_SEP:
+	case KFI_CLASS_TX_CTX:
+	case KFI_CLASS_STX_CTX:
+		return 1;
+	case KFI_CLASS_EP:
+		if (kfi_shares_rx(info))
+			return 1;
+	}
+	return info->rx_attr->size ?: EP_RX_SIZE;
+}
+
 static int ep_alloc_pools(struct kfi_ep *ep, const struct kfi_info *info)
 {
-	size_t fclass = ep->fid.fid.fclass;
-	u32 tx = info->tx_attr->size ?: EP_TX_SIZE, rx = info->rx_attr->size ?: EP_RX_SIZE;
+	u32 tx = ep_tx_depth(ep, info), rx = ep_rx_depth(ep, info);
 	int ret;
 
-	if (fclass == KFI_CLASS_SEP || fclass == KFI_CLASS_RX_CTX)
-		tx = 1;
-	if (fclass == KFI_CLASS_SEP || fclass == KFI_CLASS_TX_CTX)
-		rx = 1;
 	ep->stats = alloc_percpu(struct kfi_stats);
 	if (!ep->stats)
 		return -ENOMEM;
@@ -155,6 +181,8 @@ struct kfi_ep *kfi_ep_make(struct kfi_domain *domain, const struct kfi_info *inf
 	xa_init(&ep->rx_ctxs);
 	mutex_init(&ep->lock);
 	init_waitqueue_head(&ep->drained);
+	INIT_LIST_HEAD(&ep->sharers);
+	INIT_LIST_HEAD(&ep->share);
 	kfi_ep_space_init(ep);
 	kfi_obj_init(&ep->obj);
 	ep_set_info(ep, info);
@@ -236,7 +264,7 @@ int kfi_ep_enable(struct kfi_ep *ep)
 		return -ENODEV;
 	if (ep->state != KFI_EP_IDLE)
 		return -EINVAL;
-	ret = kfi_ctx_check_enable(ep) ?: kfi_ep_check_bound(ep);
+	ret = kfi_ctx_check_enable(ep) ?: kfi_ep_check_bound(ep) ?: kfi_share_check_enable(ep);
 	if (ret)
 		return ret;
 	ret = ep->ops->ep_enable ? ep->ops->ep_enable(ep) : 0;
@@ -257,6 +285,8 @@ static void ep_stop(struct kfi_ep *ep, int err)
 	ep->end_err = err;
 	kfi_ep_move(ep, KFI_EP_DEAD);
 	kfi_ctx_unpublish(ep);
+	if (ep->srx)
+		kfi_match_leave(ep);
 	synchronize_rcu_expedited();	/* posts that were allowed have been made */
 	kfi_trigger_end(ep, err);
 	ep->ops->ep_stop(ep, err);
@@ -278,7 +308,7 @@ void kfi_ep_kill(struct kfi_ep *ep)
 
 static bool ep_is_idle(struct kfi_ep *ep)
 {
-	return kfi_pool_idle(&ep->tx) && kfi_pool_idle(&ep->rx);
+	return kfi_pool_idle(&ep->tx) && kfi_pool_idle(&ep->rx) && (!ep->stx || kfi_share_idle(ep));
 }
 
 /* Callbacks on behalf of this endpoint. Directly polled queues run here, their owner is the one who waits. */
@@ -326,6 +356,7 @@ static int close_ep(struct kfid *fid)
 	list_del(&ep->obj.entry);
 	mutex_unlock(&domain->lock);
 	ep_drain(ep);
+	kfi_share_unbind(ep);
 	kfi_ep_space_disarm(ep);
 	if (ep->av)
 		kfi_av_leave(ep->av, ep);

@@ -39,6 +39,51 @@ void kfi_ctx_publish(struct kfi_ep *ep);
 void kfi_ctx_unpublish(struct kfi_ep *ep);
 /* Its number is free again. */
 void kfi_ctx_leave(struct kfi_ep *ep);
+/* What a context is opened with: @tx, @rx are its parent's attributes, @attr the consumer's or NULL. 0, -EINVAL, -EOPNOTSUPP. */
+int kfi_ctx_tx_attr(struct kfi_tx_attr *tx, const struct kfi_tx_attr *attr, u64 levels);
+int kfi_ctx_rx_attr(struct kfi_rx_attr *rx, const struct kfi_rx_attr *attr);
+
+/* shared.c: contexts that endpoints share, and the endpoints that do. See there */
+
+/* Endpoints that can share one context. */
+#define KFI_SHARERS_MAX	65536
+
+/* Is it a shared context? */
+static inline bool kfi_ep_is_shared(const struct kfi_ep *ep)
+{
+	return ep->fid.fid.fclass == KFI_CLASS_SRX_CTX || ep->fid.fid.fclass == KFI_CLASS_STX_CTX;
+}
+
+/* Whose operations @ep transmits with, and receives with. */
+static inline struct kfi_ep *kfi_tx_home(struct kfi_ep *ep)
+{
+	return ep->stx ?: ep;
+}
+
+static inline struct kfi_ep *kfi_rx_home(struct kfi_ep *ep)
+{
+	return ep->srx ?: ep;
+}
+
+/* Does an endpoint that was opened with @info share this direction? Then it has hardly any operations of its own. */
+static inline bool kfi_shares_tx(const struct kfi_info *info)
+{
+	return info->ep_attr->tx_ctx_cnt == KFI_SHARED_CONTEXT;
+}
+
+static inline bool kfi_shares_rx(const struct kfi_info *info)
+{
+	return info->ep_attr->rx_ctx_cnt == KFI_SHARED_CONTEXT;
+}
+
+int kfi_share_bind(struct kfi_ep *ep, struct kfi_ep *ctx, u64 flags);
+/* May it be enabled? 0, -KFI_ENORX, -KFI_EOPBADSTATE, -EINVAL, -ENODEV. */
+int kfi_share_check_enable(struct kfi_ep *ep);
+void kfi_share_unbind(struct kfi_ep *ep);
+/* No operation of @ep is in use at its shared transmit context. */
+bool kfi_share_idle(struct kfi_ep *ep);
+/* There is room again for all who wait. Inside an RCU read section. */
+void kfi_share_wake(struct kfi_ep *stx);
 
 /* ep_bind.c */
 

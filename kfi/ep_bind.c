@@ -26,11 +26,13 @@ static u64 ep_directions(const struct kfi_ep *ep, u64 flags)
 
 	switch (ep->fid.fid.fclass) {
 	case KFI_CLASS_SEP:
+	case KFI_CLASS_STX_CTX:
 		return 0;
 	case KFI_CLASS_TX_CTX:
 		has = KFI_TRANSMIT;
 		break;
 	case KFI_CLASS_RX_CTX:
+	case KFI_CLASS_SRX_CTX:
 		has = KFI_RECV;
 		break;
 	default:
@@ -69,7 +71,7 @@ static int ep_bind_eq(struct kfi_ep *ep, struct kfi_eq *eq, u64 flags)
 		return -KFI_EBADFLAGS;
 	if (eq->fabric != ep->domain->fabric)
 		return -KFI_EDOMAIN;
-	if (ep->eq)
+	if (ep->eq || kfi_ep_is_shared(ep))
 		return -EINVAL;
 	kfi_obj_get(&eq->obj);
 	ep->eq = eq;
@@ -82,7 +84,7 @@ static int ep_bind_av(struct kfi_ep *ep, struct kfi_av *av, u64 flags)
 		return -KFI_EBADFLAGS;
 	if (av->domain != ep->domain)
 		return -KFI_EDOMAIN;
-	if (ep->av || ep->type == KFI_EP_MSG || ep->sep)
+	if (ep->av || ep->type == KFI_EP_MSG || ep->sep || ep->fid.fid.fclass == KFI_CLASS_STX_CTX)
 		return -EINVAL;	/* a context has its scalable endpoint's */
 	kfi_av_join(av, ep);
 	return 0;
@@ -96,8 +98,8 @@ static int ep_bind_cntr(struct kfi_ep *ep, struct kfi_cntr *cntr, u64 flags)
 		return -KFI_EBADFLAGS;
 	if (cntr->domain != ep->domain)
 		return -KFI_EDOMAIN;
-	if (!flags)
-		return -EINVAL;
+	if (!flags || kfi_ep_is_shared(ep))
+		return -EINVAL;	/* what is shared is counted at its endpoints */
 	for (dir = 0; dir < KFI_CNTR_DIRS; dir++)
 		if ((flags & ep_cntr_flags[dir]) && ep->cntr[dir])
 			return -EINVAL;
@@ -126,6 +128,9 @@ static int ep_bind_one(struct kfi_ep *ep, struct kfid *bfid, u64 flags)
 		return ep_bind_av(ep, container_of(bfid, struct kfi_av, fid.fid), flags);
 	case KFI_CLASS_CNTR:
 		return ep_bind_cntr(ep, container_of(bfid, struct kfi_cntr, fid.fid), flags);
+	case KFI_CLASS_SRX_CTX:
+	case KFI_CLASS_STX_CTX:
+		return kfi_share_bind(ep, container_of(bfid, struct kfi_ep, fid.fid), flags);
 	default:
 		return -EINVAL;
 	}
@@ -152,7 +157,7 @@ int kfi_ep_check_bound(const struct kfi_ep *ep)
 		return -KFI_ENOCQ;
 	if (ep->type != KFI_EP_MSG && !ep->av)
 		return -KFI_ENOAV;
-	if (ep->type == KFI_EP_MSG && !ep->eq)
+	if (ep->type == KFI_EP_MSG && !ep->eq && !kfi_ep_is_shared(ep))
 		return -KFI_ENOEQ;
 	return 0;
 }

@@ -30,6 +30,13 @@ void kfi_ep_space_init(struct kfi_ep *ep)
 	ep->space.fn = ep_space_ready;
 }
 
+/* Others may starve at a shared context: then its next operation that ends calls them, and us for nothing. */
+static void ep_space_unstarve(struct kfi_ep *ep)
+{
+	if (!ep->stx)
+		kfi_pool_unstarve(&ep->tx);
+}
+
 /* When it returns, the callback neither runs nor will run. */
 void kfi_ep_space_disarm(struct kfi_ep *ep)
 {
@@ -38,7 +45,7 @@ void kfi_ep_space_disarm(struct kfi_ep *ep)
 	spin_lock_bh(&ep->space_lock);
 	ep->space_fn = NULL;
 	spin_unlock_bh(&ep->space_lock);
-	kfi_pool_unstarve(&ep->tx);
+	ep_space_unstarve(ep);
 	kfi_cq_cancel_wait(ep->tx_cq, &ep->space);
 }
 
@@ -55,9 +62,9 @@ static int ep_space_arm(struct kfi_ep *ep, void (*fn)(struct kfid_ep *ep, void *
 	spin_unlock_bh(&ep->space_lock);
 	if (armed)
 		return -EALREADY;
-	if (kfi_pool_starve(&ep->tx))
+	if (kfi_pool_starve(&kfi_tx_home(ep)->tx))
 		return 0;	/* the next operation that ends calls */
-	kfi_pool_unstarve(&ep->tx);
+	ep_space_unstarve(ep);
 	if (!kfi_cq_wait_space(ep->tx_cq, &ep->space))
 		kfi_cq_call_waiter(ep->tx_cq, &ep->space);
 	return 0;

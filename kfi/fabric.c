@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 
+#include "ep.h"
 #include "registry.h"
 
 LIST_HEAD(kfi_fabrics);
@@ -247,10 +248,21 @@ int kfi_walk_eps(struct net *net, kfi_ep_fn fn, void *arg)
 
 /* ---- the end of a namespace ---- */
 
-static int kill_ep(struct kfi_ep *ep, void *arg)
+/* First those that share contexts, then the contexts. */
+static int kill_ep(struct kfi_ep *ep, void *shared)
 {
-	kfi_ep_kill(ep);
+	if (kfi_ep_is_shared(ep) == *(bool *)shared)
+		kfi_ep_kill(ep);
 	return 0;
+}
+
+static void kill_eps(struct kfi_fabric *fabric)
+{
+	bool shared = false;
+
+	kfi_fabric_walk_eps(fabric, kill_ep, &shared);
+	shared = true;
+	kfi_fabric_walk_eps(fabric, kill_ep, &shared);
 }
 
 static void kill_peps(struct kfi_fabric *fabric)
@@ -271,7 +283,7 @@ static int kill_fabric(struct kfi_fabric *fabric, void *arg)
 {
 	WRITE_ONCE(fabric->dead, true);
 	kill_peps(fabric);
-	kfi_fabric_walk_eps(fabric, kill_ep, NULL);
+	kill_eps(fabric);
 	write_pnet(&fabric->net, NULL);
 	*(bool *)arg = true;
 	return 0;

@@ -98,7 +98,7 @@ static void release_buffer(struct kfi_oper *op)
 {
 	struct kfi_cq_err_entry wc = { .flags = KFI_MULTI_RECV, .src_addr = KFI_ADDR_NOTAVAIL };
 
-	kfi_op_finish(op, &wc);
+	kfi_op_finish(op, op->ep, &wc);
 }
 
 void kfi_land_end_spent(struct list_head *spent)
@@ -110,18 +110,18 @@ void kfi_land_end_spent(struct list_head *spent)
 }
 
 /* The entry of a landing that is not the last one of its buffer, in the slot that was reserved for it. */
-static void intermediate(struct kfi_oper *op, const struct kfi_cq_err_entry *wc, int err)
+static void intermediate(struct kfi_oper *op, struct kfi_ep *ep, const struct kfi_cq_err_entry *wc, int err)
 {
 	lockdep_assert_held(&op->ep->match.order);
 	if (err) {
-		kfi_stat_inc(op->ep, errors);
+		kfi_stat_inc(ep, errors);
 		kfi_cq_unreserve(op->cq);
 		return;
 	}
-	kfi_op_part(op, wc);
+	kfi_op_part(op, ep, wc);
 }
 
-static void land_multi(struct kfi_oper *op, struct kfi_cq_err_entry *wc, int err)
+static void land_multi(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_entry *wc, int err)
 {
 	struct kfi_match *m = &op->ep->match;
 	bool last, released = false;
@@ -131,7 +131,7 @@ static void land_multi(struct kfi_oper *op, struct kfi_cq_err_entry *wc, int err
 	last = op->state == KFI_RECV_TAKEN && op->landings == 1;
 	spin_unlock(&m->lock);
 	if (!last) {
-		intermediate(op, wc, err);
+		intermediate(op, ep, wc, err);
 		spin_lock(&m->lock);
 		released = !--op->landings && op->state == KFI_RECV_TAKEN;
 		spin_unlock(&m->lock);
@@ -144,7 +144,7 @@ static void land_multi(struct kfi_oper *op, struct kfi_cq_err_entry *wc, int err
 	wc->flags |= KFI_MULTI_RECV;
 	if (err)
 		wc->err = ECANCELED;
-	kfi_op_finish(op, wc);
+	kfi_op_finish(op, ep, wc);
 }
 
 void kfi_rx_complete(struct kfi_rx *rx, int err)
@@ -155,9 +155,9 @@ void kfi_rx_complete(struct kfi_rx *rx, int err)
 	kfi_land_entry(rx, err, &wc);
 	rx->op = NULL;
 	if (op->flags & KFI_MULTI_RECV)
-		land_multi(op, &wc, err);
+		land_multi(op, rx->ep, &wc, err);
 	else
-		kfi_op_finish(op, &wc);
+		kfi_op_finish(op, rx->ep, &wc);
 }
 EXPORT_SYMBOL_GPL(kfi_rx_complete);
 
@@ -171,7 +171,7 @@ void kfi_match_end(struct kfi_oper *op, int err)
 		.src_addr = KFI_ADDR_NOTAVAIL,
 	};
 
-	kfi_op_finish(op, &wc);
+	kfi_op_finish(op, op->ep, &wc);
 }
 
 static void remote_entry(struct kfi_ep *ep, u64 flags, size_t len, u64 data, kfi_addr_t src)

@@ -11,6 +11,10 @@
  * multi-receive buffer has room while the completion queue has none; then the endpoint is @stalled for that kind of
  * message and later arrivals of the kind wait behind it until the queue has been read.
  *
+ * Endpoints with a shared receive context meet in the matching of that (see shared.c): each message knows its endpoint, each
+ * receive the context. What is handed to a provider outside of its own calls is handed over inside an RCU read section, so
+ * that an endpoint can leave the others behind.
+ *
  * Cost: untagged receives and exact tags are found in O(1), whatever is posted. Receives with ignore bits, receives
  * that name a source and searches for them among unexpected messages walk a list.
  */
@@ -20,7 +24,7 @@
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
-#include "core.h"
+#include "ep.h"
 #include "landing.h"
 
 #define MATCH_BITS_MIN	6
@@ -235,14 +239,12 @@ static void match_space(struct kfi_cq_waiter *w)
 {
 	struct kfi_ep *ep = container_of(w, struct kfi_ep, match.space);
 	struct kfi_match *m = &ep->match;
-	struct kfi_rx *rx;
 
 	spin_lock_bh(&m->lock);
 	m->waiting = false;
 	spin_unlock_bh(&m->lock);
 	wait_space(ep);
-	while ((rx = kfi_match_more(ep)))
-		ep->ops->rx_matched(ep, rx);
+	kfi_match_deliver(ep);
 }
 
 /* A post may race with kfi_match_close(), which then may have looked for the waiter before it was registered. */
@@ -302,9 +304,9 @@ static void requeue_op(struct kfi_match *m, struct kfi_oper *op)
 }
 
 /* The loss of a sender ends nobody else's receive. Return: false: the endpoint closes, the receive must end. */
-static bool match_return(struct kfi_ep *ep, struct kfi_oper *op)
+static bool match_return(struct kfi_oper *op)
 {
-	struct kfi_match *m = &ep->match;
+	struct kfi_match *m = &op->ep->match;
 	LIST_HEAD(spent);
 	bool closed;
 
@@ -325,13 +327,12 @@ void kfi_rx_abort(struct kfi_rx *rx, int err)
 	struct kfi_ep *ep = rx->ep;
 
 	if (ep->type == KFI_EP_MSG || op->flags & (KFI_MULTI_RECV | KFI_CLAIM | KFI_DISCARD) || op->addr != KFI_ADDR_UNSPEC ||
-	    !match_return(ep, op)) {
+	    !match_return(op)) {
 		kfi_rx_complete(rx, err);
 		return;
 	}
 	rx->op = NULL;
-	while ((rx = kfi_match_more(ep)))
-		ep->ops->rx_matched(ep, rx);
+	kfi_match_deliver(kfi_rx_home(ep));
 }
 EXPORT_SYMBOL_GPL(kfi_rx_abort);
 
@@ -380,12 +381,22 @@ struct kfi_rx *kfi_match_more(struct kfi_ep *ep)
 	return rx;
 }
 
+void kfi_match_deliver(struct kfi_ep *ep)
+{
+	struct kfi_rx *rx;
+
+	rcu_read_lock();
+	while ((rx = kfi_match_more(ep)))
+		rx->ep->ops->rx_matched(rx->ep, rx);
+	rcu_read_unlock();
+}
+
 static enum kfi_rx_verdict arrive(struct kfi_match *m, struct kfi_rx *rx, bool queue, struct list_head *spent)
 {
 	bool tagged = rx_tagged(rx);
 	enum kfi_rx_verdict verdict;
 
-	if (m->closed)
+	if (m->closed || rx->ep->match.closed)
 		return KFI_RX_CLOSED;
 	if (unlikely(m->stalled[tagged])) {
 		settle(m, tagged, spent);
@@ -401,7 +412,7 @@ static enum kfi_rx_verdict arrive(struct kfi_match *m, struct kfi_rx *rx, bool q
 
 enum kfi_rx_verdict kfi_rx_arrive(struct kfi_ep *ep, struct kfi_rx *rx, bool queue)
 {
-	struct kfi_match *m = &ep->match;
+	struct kfi_match *m = &kfi_rx_home(ep)->match;
 	enum kfi_rx_verdict verdict;
 	LIST_HEAD(spent);
 
@@ -420,7 +431,7 @@ EXPORT_SYMBOL_GPL(kfi_rx_arrive);
 
 bool kfi_rx_unqueue(struct kfi_rx *rx)
 {
-	struct kfi_match *m = &rx->ep->match;
+	struct kfi_match *m = &kfi_rx_home(rx->ep)->match;
 	bool queued;
 
 	spin_lock_bh(&m->lock);
@@ -490,6 +501,7 @@ void kfi_rx_flush(struct kfi_ep *ep, int err)
 	struct kfi_oper *op, *next;
 	LIST_HEAD(ops);
 
+	/* Of an endpoint with a shared receive context nothing is posted here, and nothing there is its own. */
 	spin_lock_bh(&m->lock);
 	take_posted(m, &ops);
 	spin_unlock_bh(&m->lock);
@@ -527,9 +539,35 @@ void kfi_match_close(struct kfi_ep *ep, int err)
 	while ((rx = take_unexpected(m))) {
 		if (rx->op)
 			kfi_rx_complete(rx, err);
-		ep->ops->rx_drop(ep, rx);
+		rx->ep->ops->rx_drop(rx->ep, rx);
 	}
 	kfi_rx_flush(ep, err);
+}
+
+static void move_messages(struct kfi_match *m, struct list_head *from, const struct kfi_ep *ep, struct list_head *to)
+{
+	struct kfi_rx *rx, *next;
+
+	list_for_each_entry_safe(rx, next, from, link) {
+		if (rx->ep != ep)
+			continue;
+		kfi_match_dequeue(m, rx);
+		list_add_tail(&rx->link, to);
+	}
+}
+
+/* Its own matching, where nothing else is, keeps them until kfi_match_close(); under the lock of the shared one meanwhile. */
+void kfi_match_leave(struct kfi_ep *ep)
+{
+	struct kfi_match *m = &ep->srx->match, *own = &ep->match;
+
+	spin_lock_bh(&m->lock);
+	WRITE_ONCE(own->closed, true);
+	move_messages(m, &m->ready, ep, &own->ready);
+	move_messages(m, &m->claimed, ep, &own->claimed);
+	move_messages(m, &m->unexp_msgs, ep, &own->unexp_msgs);
+	move_messages(m, &m->unexp_tags, ep, &own->unexp_tags);
+	spin_unlock_bh(&m->lock);
 }
 
 static struct list_head *alloc_buckets(unsigned int bits)

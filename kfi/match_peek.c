@@ -93,6 +93,6 @@ int kfi_match_peek(struct kfi_ep *ep, struct kfi_oper *op, struct kfi_rx **unexp
 	ends = peek(m, op, unexp, &wc);
 	spin_unlock_bh(&m->lock);
 	if (ends)
-		kfi_op_finish(op, &wc);
+		kfi_op_finish(op, ep, &wc);
 	return 0;
 }

@@ -129,7 +129,9 @@ static int put_domain_attr(struct sk_buff *skb, const struct kfi_domain_attr *do
 	    put_dom_u64(skb, KFI_DOMAIN_A_MR_IOV_LIMIT, dom->mr_iov_limit) ||
 	    put_dom_u64(skb, KFI_DOMAIN_A_CQ_DATA_SIZE, dom->cq_data_size) ||
 	    put_dom_u64(skb, KFI_DOMAIN_A_MAX_EP_TX_CTX, dom->max_ep_tx_ctx) ||
-	    put_dom_u64(skb, KFI_DOMAIN_A_MAX_EP_RX_CTX, dom->max_ep_rx_ctx))
+	    put_dom_u64(skb, KFI_DOMAIN_A_MAX_EP_RX_CTX, dom->max_ep_rx_ctx) ||
+	    put_dom_u64(skb, KFI_DOMAIN_A_MAX_EP_STX_CTX, dom->max_ep_stx_ctx) ||
+	    put_dom_u64(skb, KFI_DOMAIN_A_MAX_EP_SRX_CTX, dom->max_ep_srx_ctx))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);
 	return 0;

@@ -60,7 +60,7 @@ static bool kfi_op_is_rx(const struct kfi_oper *op)
 
 static struct kfi_op_pool *kfi_op_pool(struct kfi_oper *op)
 {
-	return kfi_op_is_rx(op) ? &op->ep->rx : &op->ep->tx;
+	return kfi_op_is_rx(op) ? &op->ep->rx : &kfi_tx_home(op->ep)->tx;
 }
 
 /*
@@ -77,7 +77,7 @@ static inline u32 pool_first(u64 word)
 	return word & POOL_MAX;
 }
 
-static struct kfi_oper *pool_pop(struct kfi_op_pool *pool)
+static struct kfi_oper *pool_pop(struct kfi_op_pool *pool, struct kfi_ep *ep)
 {
 	u64 old = atomic64_read(&pool->free), new;
 	struct kfi_oper *op;
@@ -88,6 +88,7 @@ static struct kfi_oper *pool_pop(struct kfi_op_pool *pool)
 		op = pool->mem + pool->stride * (pool_first(old) - 1);
 		new = (old & ~(u64)POOL_MAX) + POOL_CHANGE + POOL_USED + READ_ONCE(op->next);
 	} while (!atomic64_try_cmpxchg(&pool->free, &old, new));
+	WRITE_ONCE(op->ep, ep);		/* of a shared context's, whoever posts */
 	WRITE_ONCE(op->used, true);
 	return op;
 }
@@ -191,7 +192,7 @@ struct kfi_oper *kfi_op_get(struct kfi_ep *ep, struct kfi_op_pool *pool, struct 
 {
 	struct kfi_oper *op;
 
-	op = pool_pop(pool);
+	op = pool_pop(pool, ep);
 	if (unlikely(!op))
 		goto again;
 	if (cq && !(flags & KFI_CQE) && unlikely(!kfi_cq_reserve(cq)))
@@ -218,7 +219,11 @@ static void kfi_pool_wake(struct kfi_ep *ep, struct kfi_op_pool *pool)
 {
 	if (test_bit(KFI_POOL_CLOSING, &pool->starved))
 		wake_up(&ep->drained);
-	else if (test_and_clear_bit(KFI_POOL_STARVED, &pool->starved))
+	else if (!test_and_clear_bit(KFI_POOL_STARVED, &pool->starved))
+		return;
+	else if (ep->stx)
+		kfi_share_wake(ep->stx);
+	else
 		kfi_cq_call_waiter(ep->tx_cq, &ep->space);
 }
 
@@ -274,9 +279,8 @@ bool kfi_pool_idle(struct kfi_op_pool *pool)
 }
 
 /* Bottom halves are off. */
-static void kfi_op_count(const struct kfi_oper *op, const struct kfi_cq_err_entry *wc)
+static void kfi_op_count(const struct kfi_oper *op, struct kfi_ep *ep, const struct kfi_cq_err_entry *wc)
 {
-	struct kfi_ep *ep = op->ep;
 	bool rx = kfi_op_is_rx(op);
 	struct kfi_cntr *cntr;
 
@@ -332,9 +336,8 @@ void kfi_op_take_wc(const struct kfi_oper *op, struct kfi_cq_err_entry *wc)
 	wc->src_addr = op->addr;
 }
 
-void kfi_op_finish(struct kfi_oper *op, struct kfi_cq_err_entry *wc)
+void kfi_op_finish(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_entry *wc)
 {
-	struct kfi_ep *ep = op->ep;
 	struct kfi_cq *cq = op->cq;
 	u64 flags = op->flags;
 	bool told = wc->err || !(flags & KFI_NO_COMPLETION);
@@ -344,7 +347,7 @@ void kfi_op_finish(struct kfi_oper *op, struct kfi_cq_err_entry *wc)
 		wc->src_addr = KFI_ADDR_NOTAVAIL;
 	trace_kfi_complete(op, wc);
 	local_bh_disable();	/* once, for everything below */
-	kfi_op_count(op, wc);
+	kfi_op_count(op, ep, wc);
 	rcu_read_lock();
 	if (flags & KFI_CQE && told) {
 		kfi_op_put_wc(op, wc);
@@ -363,10 +366,10 @@ out:
 	local_bh_enable();
 }
 
-void kfi_op_part(struct kfi_oper *op, const struct kfi_cq_err_entry *wc)
+void kfi_op_part(struct kfi_oper *op, struct kfi_ep *ep, const struct kfi_cq_err_entry *wc)
 {
 	trace_kfi_complete(op, wc);
-	kfi_op_count(op, wc);
+	kfi_op_count(op, ep, wc);
 	if (!op->cq)
 		return;
 	if (wc->err || !(op->flags & KFI_NO_COMPLETION))
@@ -415,6 +418,6 @@ void kfi_tx_complete(struct kfi_oper *op, int err)
 	wc.err_data_size = 0;
 	wc.src_addr = KFI_ADDR_NOTAVAIL;
 	WARN_ON_ONCE(err > 0 || kfi_op_is_rx(op));
-	kfi_op_finish(op, &wc);
+	kfi_op_finish(op, op->ep, &wc);
 }
 EXPORT_SYMBOL_GPL(kfi_tx_complete);

@@ -125,6 +125,8 @@ static int post_check_rx(const struct kfi_ep *ep, const struct kfi_post *post)
 {
 	u64 need = KFI_MULTI_RECV | (post->code == KFI_OPC_TRECV ? KFI_TAGGED_MULTI_RECV : 0);
 
+	if (unlikely(ep->srx))
+		return -EOPNOTSUPP;	/* it receives what is posted there */
 	if (unlikely(post->flags & PEEK_FLAGS))
 		return post_check_peek(ep, post);
 	if (likely(!(post->flags & KFI_MULTI_RECV)))
@@ -194,7 +196,7 @@ static __always_inline struct kfi_oper *post_make_tx(struct kfi_ep *ep, struct k
 	ret = post_check(ep, post, ep->tx_cq) ?: post_check_tx(ep, post);
 	if (unlikely(ret))
 		return ERR_PTR(ret);
-	op = kfi_op_get(ep, &ep->tx, ep->tx_cq, post_quiet(post->flags, ep->tx_selective));
+	op = kfi_op_get(ep, &kfi_tx_home(ep)->tx, ep->tx_cq, post_quiet(post->flags, ep->tx_selective));
 	if (IS_ERR(op))
 		return op;
 	ret = post_fill_tx(op, post);
@@ -263,7 +265,7 @@ static int post_match(struct kfi_ep *ep, struct kfi_oper *op)
 	if (unlikely(ret))
 		return ret;
 	for (; rx; rx = kfi_match_more(ep))
-		ep->ops->rx_matched(ep, rx);
+		rx->ep->ops->rx_matched(rx->ep, rx);
 	return 0;
 }
 
@@ -357,11 +359,9 @@ static int cancel_tx(struct kfi_ep *ep, void *context)
 
 	if (!ep->ops->cancel_tx)
 		return -ENOENT;
-	for (i = 0; i < ep->tx.depth; i++) {
-		op = kfi_op_by_index(&ep->tx, i);
-		if (READ_ONCE(op->used) && READ_ONCE(op->context) == context)
+	for (i = 0; (op = kfi_tx_by_index(ep, i)); i++)
+		if (READ_ONCE(op->used) && READ_ONCE(op->ep) == ep && READ_ONCE(op->context) == context)
 			return ep->ops->cancel_tx(ep, op);
-	}
 	return -ENOENT;
 }
 

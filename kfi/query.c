@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 
 #include "attr.h"
+#include "ep.h"
 #include "registry.h"
 
 #define CORE_CAPS	KFI_TRIGGER
@@ -120,17 +121,26 @@ static bool prov_match(const struct kfi_query *q)
 		      h->prov_version <= q->prov->version);
 }
 
-/* With what the core does for every provider. @tx: room for the part that differs. */
-static struct kfi_info widen_offer(const struct kfi_info *offer, struct kfi_tx_attr *tx)
-{
-	struct kfi_info wide = *offer;
+/* An offer, with room for the parts that are more than the provider's. */
+struct wide_offer {
+	struct kfi_info		info;
+	struct kfi_tx_attr	tx;
+	struct kfi_domain_attr	domain;
+};
 
-	*tx = *offer->tx_attr;
-	if (tx->caps)
-		tx->caps |= CORE_CAPS;
-	wide.caps |= CORE_CAPS;
-	wide.tx_attr = tx;
-	return wide;
+/* With what the core does for every provider. */
+static void widen_offer(struct wide_offer *wide, const struct kfi_query *q, const struct kfi_info *offer)
+{
+	wide->tx = *offer->tx_attr;
+	if (wide->tx.caps)
+		wide->tx.caps |= CORE_CAPS;
+	wide->domain = *offer->domain_attr;
+	wide->domain.max_ep_stx_ctx = KFI_SHARERS_MAX;
+	wide->domain.max_ep_srx_ctx = q->prov->ops->rx_posted ? 0 : KFI_SHARERS_MAX;
+	wide->info = *offer;
+	wide->info.caps |= CORE_CAPS;
+	wide->info.tx_attr = &wide->tx;
+	wide->info.domain_attr = &wide->domain;
 }
 
 /**
@@ -141,17 +151,17 @@ static struct kfi_info widen_offer(const struct kfi_info *offer, struct kfi_tx_a
  */
 int kfi_query_add(struct kfi_query *q, const struct kfi_info *offer)
 {
-	struct kfi_info *info, wide;
-	struct kfi_tx_attr tx;
+	struct wide_offer wide;
+	struct kfi_info *info;
 
 	if (q->err)
 		return q->err;
 	if (WARN_ON_ONCE(!offer_complete(offer)))
 		return q->err = -EINVAL;
-	wide = widen_offer(offer, &tx);
-	if (!prov_match(q) || !kfi_attr_match(&wide, q->hints) || !reuse_match(q, &wide))
+	widen_offer(&wide, q, offer);
+	if (!prov_match(q) || !kfi_attr_match(&wide.info, q->hints) || !reuse_match(q, &wide.info))
 		return 0;
-	info = make_answer(q, &wide);
+	info = make_answer(q, &wide.info);
 	if (!info)
 		return q->err = -ENOMEM;
 	append(q, info);

@@ -32,9 +32,24 @@ static struct workqueue_struct *kfi_trigger_wq;
 
 static struct kfi_trigger *trigger_of(const struct kfi_oper *op)
 {
-	const struct kfi_ep *ep = op->ep;
+	struct kfi_ep *ep = op->ep;
 
-	return &ep->triggers[op->code >= KFI_OPC_RECV ? ep->tx.depth + op->index : op->index];
+	if (op->code >= KFI_OPC_RECV)
+		return &ep->triggers[ep->tx.depth + op->index];
+	return &kfi_tx_home(ep)->triggers[op->index];
+}
+
+/* Those of an endpoint's operations, from 0, or NULL. Transmits of a shared context may just be others'. */
+static struct kfi_trigger *trigger_at(struct kfi_ep *ep, u32 i)
+{
+	struct kfi_ep *home = kfi_tx_home(ep);
+
+	if (!ep->triggers)
+		return NULL;
+	if (i < home->tx.depth)
+		return &home->triggers[i];
+	i -= home->tx.depth;
+	return i < ep->rx.depth ? &ep->triggers[ep->tx.depth + i] : NULL;
 }
 
 /* ---- the lists of a counter ---- */
@@ -172,33 +187,37 @@ static void trigger_drop(struct kfi_oper *op, struct kfi_cntr *target)
 
 void kfi_trigger_end(struct kfi_ep *ep, int err)
 {
-	struct kfi_trigger *t = ep->triggers;
+	struct kfi_trigger *t;
 	struct kfi_cntr *cntr;
-	u32 left;
+	bool found;
+	u32 i;
 
-	for (left = t ? ep->tx.depth + ep->rx.depth : 0; left--; t++) {
+	for (i = 0; (t = trigger_at(ep, i)); i++) {
 		cntr = trigger_lock(t);
 		if (!cntr)
 			continue;
-		trigger_unlink(t);
+		found = t->op->ep == ep;
+		if (found)
+			trigger_unlink(t);
 		spin_unlock_bh(&cntr->lock);
-		trigger_fail(t->op, err);
+		if (found)
+			trigger_fail(t->op, err);
 	}
 }
 
 /* Deferred work is cancelled by its structure, see kfi_work_cancel(). */
 int kfi_trigger_cancel(struct kfi_ep *ep, void *context)
 {
-	struct kfi_trigger *t = ep->triggers;
+	struct kfi_trigger *t;
 	struct kfi_cntr *cntr;
 	bool found;
-	u32 left;
+	u32 i;
 
-	for (left = t ? ep->tx.depth + ep->rx.depth : 0; left--; t++) {
+	for (i = 0; (t = trigger_at(ep, i)); i++) {
 		cntr = trigger_lock(t);
 		if (!cntr)
 			continue;
-		found = !t->work && t->op->context == context;
+		found = !t->work && t->op->ep == ep && t->op->context == context;
 		if (found)
 			trigger_unlink(t);
 		spin_unlock_bh(&cntr->lock);

@@ -8,7 +8,7 @@
 /* The operation an answer is about, or NULL: no such place, reused since, or not on this connection. */
 struct kfi_oper *ks_answered_op(struct ks_conn *conn, const struct skw_frame *f)
 {
-	struct kfi_oper *op = kfi_op_by_index(&conn->sep->ep.tx, f->id);
+	struct kfi_oper *op = kfi_tx_by_index(&conn->sep->ep, f->id);
 
 	if (!op || READ_ONCE(op->gen) != f->gen || READ_ONCE(ks_op(op)->conn) != conn)
 		return NULL;

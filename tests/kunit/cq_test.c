@@ -412,7 +412,7 @@ static void cq_done(struct kunit *test, u64 flags)
 	local_bh_disable();
 	for (i = 0; i < n; i++) {
 		wc = entry(1000 + i, i % 3 ? 0 : EIO);
-		kfi_op_finish(op[i], &wc);
+		kfi_op_finish(op[i], op[i]->ep, &wc);
 		if (flags && r[i].calls)	/* a work item may run at once, on another CPU */
 			KUNIT_FAIL(test, "done() inside the completion");
 	}

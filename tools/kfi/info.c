@@ -40,6 +40,8 @@ static const struct field info_fields[] = {
 	{ "cq_data_size", FIELD_U64, KFI_A_DOMAIN_ATTR, KFI_DOMAIN_A_CQ_DATA_SIZE, true },
 	{ "max_ep_tx_ctx", FIELD_U64, KFI_A_DOMAIN_ATTR, KFI_DOMAIN_A_MAX_EP_TX_CTX, true },
 	{ "max_ep_rx_ctx", FIELD_U64, KFI_A_DOMAIN_ATTR, KFI_DOMAIN_A_MAX_EP_RX_CTX, true },
+	{ "max_ep_stx_ctx", FIELD_U64, KFI_A_DOMAIN_ATTR, KFI_DOMAIN_A_MAX_EP_STX_CTX, true },
+	{ "max_ep_srx_ctx", FIELD_U64, KFI_A_DOMAIN_ATTR, KFI_DOMAIN_A_MAX_EP_SRX_CTX, true },
 };
 
 static void print_usage(FILE *to)

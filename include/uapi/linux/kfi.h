@@ -226,6 +226,8 @@ enum kfi_ep_nl_attr {
  * @KFI_DOMAIN_A_CQ_DATA_SIZE: bytes of remote CQ data
  * @KFI_DOMAIN_A_MAX_EP_TX_CTX: transmit contexts of an endpoint
  * @KFI_DOMAIN_A_MAX_EP_RX_CTX: receive contexts of an endpoint
+ * @KFI_DOMAIN_A_MAX_EP_STX_CTX: endpoints that can share a transmit context
+ * @KFI_DOMAIN_A_MAX_EP_SRX_CTX: endpoints that can share a receive context
  */
 enum kfi_domain_nl_attr {
 	KFI_DOMAIN_A_UNSPEC,
@@ -236,6 +238,8 @@ enum kfi_domain_nl_attr {
 	KFI_DOMAIN_A_CQ_DATA_SIZE,
 	KFI_DOMAIN_A_MAX_EP_TX_CTX,
 	KFI_DOMAIN_A_MAX_EP_RX_CTX,
+	KFI_DOMAIN_A_MAX_EP_STX_CTX,
+	KFI_DOMAIN_A_MAX_EP_SRX_CTX,
 	/* private: */
 	__KFI_DOMAIN_A_MAX,
 	KFI_DOMAIN_A_MAX = __KFI_DOMAIN_A_MAX - 1

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Contexts that several endpoints share.
+ *
+ * A shared context is an endpoint of the core's own: it has operations, a shared receive context also a matching and a queue,
+ * and no provider knows of it. So every provider that leaves receiving to the matching has both kinds.
+ *
+ * Receiving. All receives are posted to the shared context; a message goes where its endpoint's messages go, kfi_rx_home(). The
+ * receive's operation is the context's (kfi_oper.ep), the message is its endpoint's (kfi_rx.ep): there it is counted, there
+ * its source is named, and that endpoint's provider delivers it. All of the endpoints have the context's completion queue, so the
+ * slot that was reserved by the post serves whoever gets the receive, and the rules of multi-receive buffers hold as they are.
+ * What was posted and never got a message ends in that queue too.
+ *
+ * Transmitting. Operations are posted to the endpoints and come out of the context's pool, kfi_tx_home(); kfi_oper.ep is the
+ * endpoint while they are in use. So what is shared is room: tx_attr.size of all of them together.
+ *
+ * Life. A binding keeps the context open, so an endpoint's context outlives it. Its messages leave the shared matching before
+ * its provider is stopped (kfi_match_leave()), with a grace period between: who posts to the context may just be handing one
+ * to the provider. When a namespace goes, contexts end after all endpoints.
+ */
+#include <linux/export.h>
+#include "av.h"
+#include "cq.h"
+#include "ep.h"
+
+/* ---- a provider without a network ---- */
+
+static int shared_open(struct kfi_ep *ep)
+{
+	return 0;
+}
+
+static void shared_stop(struct kfi_ep *ep, int err)
+{
+}
+
+static void shared_close(struct kfi_ep *ep)
+{
+}
+
+static int shared_getname(struct kfi_ep *ep, void *addr)
+{
+	return -EOPNOTSUPP;
+}
+
+static const struct kfi_prov_ops shared_ops = {
+	.ep_open	= shared_open,
+	.ep_stop	= shared_stop,
+	.ep_close	= shared_close,
+	.getname	= shared_getname,
+};
+
+/* ---- opening ---- */
+
+static struct kfi_ep *shared_make(struct kfi_domain *domain, const struct kfi_info *info, size_t fclass, void *context)
+{
+	struct kfi_ep *ep;
+	int ret;
+
+	ret = kfi_ep_check_info(info);
+	if (ret)
+		return ERR_PTR(ret);
+	if (info->caps & ~domain->info->caps)
+		return ERR_PTR(-EINVAL);
+	ep = kfi_ep_make(domain, info, fclass, context);
+	if (!ep)
+		return ERR_PTR(-ENOMEM);
+	ep->ops = &shared_ops;
+	ret = kfi_ep_open(domain, ep);
+	if (!ret)
+		return ep;
+	kfi_ep_free(ep);
+	return ERR_PTR(ret);
+}
+
+int kfi_stx_context(struct kfid_domain *fid, struct kfi_tx_attr *attr, struct kfid_stx **stx, void *context)
+{
+	struct kfi_domain *domain = kfi_to_domain(fid);
+	struct kfi_info info = *domain->info;
+	struct kfi_tx_attr tx;
+	struct kfi_ep *ep;
+	int ret;
+
+	might_sleep();
+	if (!info.tx_attr)
+		return -EINVAL;
+	tx = *info.tx_attr;
+	ret = kfi_ctx_tx_attr(&tx, attr, U64_MAX);
+	if (ret)
+		return ret;
+	info.tx_attr = &tx;
+	info.caps = attr && attr->caps ? attr->caps : info.caps;
+	ep = shared_make(domain, &info, KFI_CLASS_STX_CTX, context);
+	if (IS_ERR(ep))
+		return PTR_ERR(ep);
+	*stx = container_of(&ep->fid.fid, struct kfid_stx, fid);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(kfi_stx_context);
+
+int kfi_srx_context(struct kfid_domain *fid, struct kfi_rx_attr *attr, struct kfid_ep **rx_ep, void *context)
+{
+	struct kfi_domain *domain = kfi_to_domain(fid);
+	struct kfi_info info = *domain->info;
+	struct kfi_rx_attr rx;
+	struct kfi_ep *ep;
+	int ret;
+
+	might_sleep();
+	if (domain->fabric->prov->ops->rx_posted)
+		return -EOPNOTSUPP;
+	if (!info.rx_attr)
+		return -EINVAL;
+	rx = *info.rx_attr;
+	ret = kfi_ctx_rx_attr(&rx, attr);
+	if (ret)
+		return ret;
+	info.rx_attr = &rx;
+	info.caps = attr && attr->caps ? attr->caps : info.caps;
+	ep = shared_make(domain, &info, KFI_CLASS_SRX_CTX, context);
+	if (IS_ERR(ep))
+		return PTR_ERR(ep);
+	*rx_ep = &ep->fid;
+	return 0;
+}
+EXPORT_SYMBOL_GPL(kfi_srx_context);
+
+/* ---- binding ---- */
+
+static int bind_srx(struct kfi_ep *ep, struct kfi_ep *srx)
+{
+	if (!kfi_shares_rx(ep->info) || ep->srx)
+		return -EINVAL;
+	ep->srx = srx;
+	return 0;
+}
+
+/* What an endpoint may ask of an operation, those of the context have room for. */
+static int bind_stx(struct kfi_ep *ep, struct kfi_ep *stx)
+{
+	if (!kfi_shares_tx(ep->info) || ep->stx)
+		return -EINVAL;
+	if (ep->inject_size > stx->inject_size || ep->tx.iov_limit > stx->tx.iov_limit ||
+	    ep->rma_iov_limit > stx->rma_iov_limit || ep->caps & ~stx->caps & (KFI_ATOMIC | KFI_TRIGGER))
+		return -EINVAL;
+	ep->stx = stx;
+	spin_lock_bh(&stx->space_lock);
+	list_add_tail(&ep->share, &stx->sharers);
+	spin_unlock_bh(&stx->space_lock);
+	return 0;
+}
+
+int kfi_share_bind(struct kfi_ep *ep, struct kfi_ep *ctx, u64 flags)
+{
+	int ret;
+
+	lockdep_assert_held(&ep->lock);
+	if (flags)
+		return -KFI_EBADFLAGS;
+	if (ctx->domain != ep->domain)
+		return -KFI_EDOMAIN;
+	if (ep->fid.fid.fclass != KFI_CLASS_EP || ctx->type != ep->type)
+		return -EINVAL;
+	if (atomic_read(&ctx->obj.users) >= KFI_SHARERS_MAX)
+		return -ENOSPC;
+	ret = ctx->fid.fid.fclass == KFI_CLASS_SRX_CTX ? bind_srx(ep, ctx) : bind_stx(ep, ctx);
+	if (!ret)
+		kfi_obj_get(&ctx->obj);
+	return ret;
+}
+
+void kfi_share_unbind(struct kfi_ep *ep)
+{
+	if (ep->stx) {
+		spin_lock_bh(&ep->stx->space_lock);
+		list_del(&ep->share);
+		spin_unlock_bh(&ep->stx->space_lock);
+		kfi_obj_put(&ep->stx->obj);
+	}
+	if (ep->srx)
+		kfi_obj_put(&ep->srx->obj);
+}
+
+/* A context that nobody has enabled takes the queue and the vector of the first endpoint. */
+static int srx_meet(struct kfi_ep *srx, struct kfi_ep *ep)
+{
+	lockdep_assert_held(&srx->lock);
+	if (READ_ONCE(srx->state) == KFI_EP_DEAD)
+		return -ENODEV;
+	if (srx->state == KFI_EP_IDLE && !srx->rx_cq) {
+		kfi_obj_get(&ep->rx_cq->obj);
+		srx->rx_selective = ep->rx_selective;
+		srx->rx_cq = ep->rx_cq;
+	}
+	if (srx->state == KFI_EP_IDLE && !srx->av && ep->av)
+		kfi_av_join(ep->av, srx);
+	if (srx->rx_cq != ep->rx_cq || srx->av != ep->av)
+		return -EINVAL;
+	return srx->state == KFI_EP_IDLE ? kfi_ep_enable(srx) : 0;
+}
+
+int kfi_share_check_enable(struct kfi_ep *ep)
+{
+	struct kfi_ep *srx = ep->srx;
+	int ret;
+
+	if (ep->fid.fid.fclass != KFI_CLASS_EP)
+		return 0;
+	if (kfi_shares_tx(ep->info) && !ep->stx)
+		return -KFI_EOPBADSTATE;
+	if (!kfi_shares_rx(ep->info))
+		return 0;
+	if (!srx || !ep->rx_cq)
+		return srx ? -KFI_ENOCQ : -KFI_ENORX;
+	mutex_lock_nested(&srx->lock, SINGLE_DEPTH_NESTING);
+	ret = srx_meet(srx, ep);
+	mutex_unlock(&srx->lock);
+	return ret;
+}
+
+/* ---- a shared pool ---- */
+
+/* Nobody wakes the one who closes, he looks again: what his provider was to end has ended, done() may be due. */
+bool kfi_share_idle(struct kfi_ep *ep)
+{
+	struct kfi_oper *op;
+	u32 i;
+
+	smp_mb();	/* pairs with kfi_op_free() */
+	for (i = 0; (op = kfi_tx_by_index(ep, i)); i++)
+		if (READ_ONCE(op->used) && READ_ONCE(op->ep) == ep)
+			return false;
+	return true;
+}
+
+void kfi_share_wake(struct kfi_ep *stx)
+{
+	struct kfi_ep *ep;
+
+	spin_lock_bh(&stx->space_lock);
+	list_for_each_entry(ep, &stx->sharers, share)
+		if (READ_ONCE(ep->space_fn))
+			kfi_cq_call_waiter(ep->tx_cq, &ep->space);
+	spin_unlock_bh(&stx->space_lock);
+}

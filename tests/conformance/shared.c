@@ -1,0 +1,714 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Shared contexts: endpoints that receive from one place, and transmit out of one.
+ */
+#include <linux/delay.h>
+#include "harness.h"
+
+#define CROWD		3
+#define LONG		(256 * 1024)
+#define DEPTH		4	/* of a shared transmit context in the cases about its room */
+
+/**
+ * struct crowd - endpoints that share, and the peer of each
+ * @host:	what belongs to all that share: domain, queues, vector, listener. As a node it is the shared receive context
+ * @srx: @stx:	what they share, or NULL
+ * @cntrs:	a receive counter for each, if wanted
+ * @b: those that share; @a: their peers
+ * @nr:		how many of them there are
+ */
+struct crowd {
+	struct test		*t;
+	struct node		host;
+	struct kfid_ep		*srx;
+	struct kfid_stx		*stx;
+	struct kfid_cntr	*cntrs[CROWD];
+	struct node		a[CROWD], b[CROWD];
+	int			nr;
+};
+
+/* ---- getting there ---- */
+
+#define KEEP(t, call, fid)						\
+({									\
+	int __ret = EXPECT_EQ(t, call, 0) ? 0 : -EIO;			\
+	if (!__ret)							\
+		test_keep(t, fid);					\
+	__ret;								\
+})
+
+/* What there is to be bound, bind to a new endpoint. */
+static int bind_shared(struct node *n)
+{
+	struct crowd *c = n->opts.arg;
+	struct test *t = n->t;
+
+	if (c->srx && !EXPECT_EQ(t, kfi_ep_bind(n->ep, &c->srx->fid, 0), 0))
+		return -EIO;
+	if (c->stx && !EXPECT_EQ(t, kfi_ep_bind(n->ep, &c->stx->fid, 0), 0))
+		return -EIO;
+	if (c->cntrs[c->nr] && !EXPECT_EQ(t, kfi_ep_bind(n->ep, &c->cntrs[c->nr]->fid, KFI_RECV), 0))
+		return -EIO;
+	return 0;
+}
+
+/* @rx, @tx: attributes of the contexts; NULL: there is none of this kind. */
+static struct crowd *crowd_host(struct test *t, struct kfi_rx_attr *rx, struct kfi_tx_attr *tx)
+{
+	struct crowd *c = test_new(t, struct crowd);
+	struct node_opts opts = { .before_enable = bind_shared, .arg = c };
+
+	if (!c || node_open(t, &c->host, 1, &opts))
+		return NULL;
+	c->t = t;
+	if (rx && KEEP(t, kfi_srx_context(c->host.domain, rx, &c->srx, c), &c->srx->fid))
+		return NULL;
+	if (tx && KEEP(t, kfi_stx_context(c->host.domain, tx, &c->stx, c), &c->stx->fid))
+		return NULL;
+	if (rx)
+		c->host.info->ep_attr->rx_ctx_cnt = KFI_SHARED_CONTEXT;
+	if (tx)
+		c->host.info->ep_attr->tx_ctx_cnt = KFI_SHARED_CONTEXT;
+	if (t->type == KFI_EP_MSG && node_listen(&c->host))
+		return NULL;
+	c->host.ep = c->srx;
+	return c;
+}
+
+/* Endpoint @i, connected with its peer or known to it. */
+static int crowd_join(struct crowd *c, int i)
+{
+	struct node *a = &c->a[i], *b = &c->b[i];
+	int ret;
+
+	*b = c->host;
+	b->ep = NULL;
+	c->nr = i;
+	if (c->t->type == KFI_EP_MSG)
+		return pair_connect(a, b);
+	ret = node_endpoint(b, b->info) ?: node_enable(b);
+	return ret ?: node_insert(a, b, &a->peer) ?: node_insert(b, a, &b->peer);
+}
+
+static struct crowd *crowd_meet(struct crowd *c)
+{
+	int i;
+
+	for (i = 0; c && i < CROWD; i++)
+		if (node_open_ep(c->t, &c->a[i], 0, NULL) || crowd_join(c, i))
+			return NULL;
+	return c;
+}
+
+static struct crowd *crowd_open(struct test *t, struct kfi_rx_attr *rx, struct kfi_tx_attr *tx)
+{
+	return crowd_meet(crowd_host(t, rx, tx));
+}
+
+static struct kfi_rx_attr plain_rx;
+static struct kfi_tx_attr plain_tx;
+
+static int recv_shared(struct crowd *c, void *buf, size_t len, void *ctx)
+{
+	return POST(c->t, kfi_recv(c->srx, buf, len, NULL, KFI_ADDR_UNSPEC, ctx));
+}
+
+static int send_from(struct crowd *c, int i, const void *buf, size_t len, void *ctx)
+{
+	return POST(c->t, kfi_send(c->a[i].ep, buf, len, NULL, c->a[i].peer, ctx));
+}
+
+/* A message of endpoint @i's peer, and where it ended: *@rx. */
+static int pass(struct crowd *c, int i, void *buf, size_t len, comp_t *rx)
+{
+	comp_t tx;
+
+	fill(buf, len, i);
+	if (send_from(c, i, buf, len, CTX(99)) || WAIT_TX(&c->a[i], &tx) || WAIT_RX(&c->host, rx))
+		return -EIO;
+	EXPECT_COMP(c->t, &tx, CTX(99), KFI_MSG | KFI_SEND);
+	return 0;
+}
+
+/* ---- receiving ---- */
+
+/* Whoever is sent to, the receives are used in the order in which they were posted. */
+static void receives(struct test *t)
+{
+	struct crowd *c = crowd_open(t, &plain_rx, NULL);
+	u8 *tx = test_pages(t, 2000), *rx = test_pages(t, 4 * CROWD * 2000);
+	size_t len;
+	comp_t e;
+	int i;
+
+	REQUIRE(t, c && tx && rx);
+	for (i = 0; i < 4 * CROWD; i++)
+		REQUIRE(t, !recv_shared(c, rx + i * 2000, 2000, CTX(i)));
+	for (i = 0; i < 4 * CROWD; i++) {
+		len = 1 + test_random(t, 1300);
+		REQUIRE(t, !pass(c, i * 2 % CROWD, tx, len, &e));
+		EXPECT_COMP(t, &e, CTX(i), KFI_MSG | KFI_RECV);
+		EXPECT_EQ(t, e.len, len);
+		EXPECT_DATA(t, rx + i * 2000, len, i * 2 % CROWD);
+	}
+	NONE_RX(&c->host);
+}
+
+/* The messages of all of them wait in one place, short and long ones. */
+static void unexpected(struct test *t)
+{
+	struct crowd *c = crowd_open(t, &plain_rx, NULL);
+	u8 *tx = test_pages(t, LONG), *rx = test_pages(t, 2 * CROWD * LONG);
+	unsigned long seen = 0;
+	comp_t e;
+	int i;
+
+	REQUIRE(t, c && tx && rx);
+	fill(tx, LONG, 5);
+	for (i = 0; i < CROWD; i++) {
+		REQUIRE(t, !send_from(c, i, tx, 100 + i, CTX(0)));
+		REQUIRE(t, !send_from(c, i, tx, LONG - i, CTX(1)));
+	}
+	msleep(100);
+	for (i = 0; i < 2 * CROWD; i++)
+		REQUIRE(t, !recv_shared(c, rx + i * LONG, LONG, CTX(i)));
+	for (i = 0; i < 2 * CROWD; i++) {
+		REQUIRE(t, !WAIT_RX(&c->host, &e));
+		EXPECT_EQ(t, e.err, 0);
+		EXPECT_DATA(t, rx + (unsigned long)e.op_context * LONG, e.len, 5);
+		/* each length once */
+		EXPECT(t, !test_and_set_bit(e.len < 1000 ? e.len - 100 : CROWD + LONG - e.len, &seen));
+	}
+	for (i = 0; i < 2 * CROWD; i++)
+		REQUIRE(t, !WAIT_TX(&c->a[i / 2], &e));
+	EXPECT_EQ(t, seen, BIT(2 * CROWD) - 1);
+}
+
+static void tags(struct test *t)
+{
+	struct crowd *c = crowd_open(t, &plain_rx, NULL);
+	u8 *buf = test_pages(t, 4096);
+	comp_t e;
+	int i;
+
+	REQUIRE(t, c && buf);
+	for (i = 0; i < CROWD; i++)
+		REQUIRE(t, !POST(t, kfi_trecv(c->srx, buf + 64 * i, 64, NULL, KFI_ADDR_UNSPEC, i, 0, CTX(i))));
+	for (i = CROWD - 1; i >= 0; i--) {
+		fill(buf + 2048, 64, i);
+		REQUIRE(t, !POST(t, kfi_tsend(c->a[i].ep, buf + 2048, 64, NULL, c->a[i].peer, i, CTX(i))));
+		REQUIRE(t, !WAIT_TX(&c->a[i], &e) && !WAIT_RX(&c->host, &e));
+		EXPECT_COMP(t, &e, CTX(i), KFI_TAGGED | KFI_RECV);
+		EXPECT_EQ(t, e.tag, i);
+		EXPECT_DATA(t, buf + 64 * i, 64, i);
+	}
+}
+
+/* A receive that names a source takes nobody else's message, whichever of the endpoints that comes to. */
+static void directed(struct test *t)
+{
+	struct crowd *c = crowd_open(t, &plain_rx, NULL);
+	u8 *buf = test_zalloc(t, 256);
+	kfi_addr_t src;
+	struct kfi_cq_tagged_entry e;
+	comp_t x;
+	int i;
+
+	REQUIRE(t, c && buf);
+	for (i = 0; i < CROWD; i++)
+		REQUIRE(t, !POST(t, kfi_recv(c->srx, buf + 8 * i, 8, NULL, c->b[i].peer, CTX(i))));
+	for (i = CROWD - 1; i >= 0; i--) {
+		REQUIRE(t, !send_from(c, i, buf + 128, 8, CTX(0)) && !WAIT_TX(&c->a[i], &x));
+		REQUIRE(t, test_until(t, kfi_cq_readfrom(c->host.rxcq, &e, 1, &src) == 1));
+		EXPECT(t, e.op_context == CTX(i));
+		EXPECT_EQ(t, src, c->b[i].peer);
+	}
+}
+
+static int set_min(struct crowd *c, size_t min)
+{
+	return kfi_setopt(&c->srx->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &min, sizeof(min));
+}
+
+/* One buffer for the messages of all of them. */
+static void multi_receive(struct test *t)
+{
+	struct crowd *c = crowd_open(t, &plain_rx, NULL);
+	u8 *tx = test_pages(t, 512), *rx = test_pages(t, 4096);
+	struct kvec iov = { rx, 4096 };
+	struct kfi_msg msg = { .msg_iov = &iov, .iov_count = 1, .type = KFI_KVEC, .addr = KFI_ADDR_UNSPEC,
+			       .context = CTX(7) };
+	size_t used = 0, len;
+	bool last = false;
+	comp_t e;
+	int i;
+
+	REQUIRE(t, c && tx && rx);
+	REQUIRE_EQ(t, set_min(c, 512), 0);
+	REQUIRE(t, !POST(t, kfi_recvmsg(c->srx, &msg, KFI_MULTI_RECV | KFI_COMPLETION)));
+	for (i = 0; !last; i = (i + 1) % CROWD) {
+		len = 1 + test_random(t, 511);
+		last = 4096 - used - len < 512;
+		REQUIRE(t, !pass(c, i, tx, len, &e));
+		EXPECT_COMP(t, &e, CTX(7), KFI_MSG | KFI_RECV | (last ? KFI_MULTI_RECV : 0));
+		REQUIRE(t, (u8 *)e.buf >= rx + used && (u8 *)e.buf + len <= rx + 4096);
+		EXPECT_DATA(t, e.buf, len, i);
+		used = (u8 *)e.buf + len - rx;
+	}
+	NONE_RX(&c->host);
+}
+
+/* Each endpoint counts what has come to it. */
+static void counted(struct test *t)
+{
+	struct kfi_cntr_attr attr = { .events = KFI_CNTR_EVENTS_COMP };
+	struct crowd *c = crowd_host(t, &plain_rx, NULL);
+	u8 *buf = test_zalloc(t, 128);
+	comp_t e;
+	int i, j;
+
+	REQUIRE(t, c && buf);
+	for (i = 0; i < CROWD; i++)
+		REQUIRE(t, !KEEP(t, kfi_cntr_open(c->host.domain, &attr, &c->cntrs[i], NULL), &c->cntrs[i]->fid));
+	REQUIRE(t, crowd_meet(c));
+	for (i = 0; i < CROWD; i++)
+		for (j = 0; j <= i; j++)
+			REQUIRE(t, !recv_shared(c, buf, 64, CTX(0)) && !pass(c, i, buf + 64, 8, &e));
+	for (i = 0; i < CROWD; i++)
+		EXPECT_EQ(t, kfi_cntr_read(c->cntrs[i]), i + 1);
+}
+
+/* ---- ends ---- */
+
+/* What waits for an endpoint goes with it, what is posted stays for the others. */
+static void one_leaves(struct test *t)
+{
+	struct crowd *c = crowd_open(t, &plain_rx, NULL);
+	u8 *tx = test_pages(t, LONG), *rx = test_pages(t, 4 * LONG);
+	comp_t e;
+	int i;
+
+	REQUIRE(t, c && tx && rx);
+	fill(tx, LONG, 1);
+	for (i = 0; i < 2; i++) {
+		REQUIRE(t, !send_from(c, i, tx, 100 + i, CTX(0)));
+		REQUIRE(t, !send_from(c, i, tx, LONG - i, CTX(1)));
+	}
+	msleep(100);
+	REQUIRE_EQ(t, test_close(t, &c->b[0].ep->fid), 0);
+	for (i = 0; i < 4; i++)
+		REQUIRE(t, !recv_shared(c, rx + i * LONG, LONG, CTX(i)));
+	for (i = 0; i < 2; i++) {
+		REQUIRE(t, !WAIT_RX(&c->host, &e));
+		EXPECT_EQ(t, e.err, 0);
+		EXPECT(t, e.len == 101 || e.len == LONG - 1);
+		EXPECT_DATA(t, rx + (unsigned long)e.op_context * LONG, e.len, 1);
+		REQUIRE(t, !WAIT_TX(&c->a[0], &e) && !WAIT_TX(&c->a[1], &e));
+	}
+	REQUIRE(t, !pass(c, 2, tx, 500, &e));
+	EXPECT_COMP(t, &e, CTX(2), KFI_MSG | KFI_RECV);
+	EXPECT_DATA(t, rx + 2 * LONG, 500, 2);
+	/* A new one of the same name may come. */
+	if (t->type == KFI_EP_MSG)
+		return;
+	REQUIRE(t, !crowd_join(c, 0) && !pass(c, 0, tx, 600, &e));
+	EXPECT_COMP(t, &e, CTX(3), KFI_MSG | KFI_RECV);
+}
+
+/* Close endpoint 0 somewhere in the arrival of a long message; every receive ends once, and the others go on. */
+static void leave_once(struct crowd *c, u8 *tx, u8 *rx)
+{
+	struct test *t = c->t;
+	unsigned long seen = 0;
+	bool small = false;
+	comp_t e;
+
+	REQUIRE(t, !recv_shared(c, rx, LONG, CTX(0)) && !recv_shared(c, rx + LONG, LONG, CTX(1)));
+	REQUIRE(t, !send_from(c, 0, tx, LONG, CTX(9)));
+	udelay(test_random(t, 300));
+	REQUIRE_EQ(t, test_close(t, &c->b[0].ep->fid), 0);
+	REQUIRE(t, !WAIT_TX(&c->a[0], &e));
+	REQUIRE(t, !send_from(c, 1, tx, 200, CTX(9)) && !WAIT_TX(&c->a[1], &e));
+	while (!small) {
+		REQUIRE(t, !WAIT_RX(&c->host, &e));
+		EXPECT(t, !test_and_set_bit((unsigned long)e.op_context, &seen));
+		small = !e.err && e.len == 200;
+		/* Only a connection takes its receive along. */
+		EXPECT(t, small || (!e.err && e.len == LONG) || (e.err && t->type == KFI_EP_MSG));
+		if (!e.err)
+			EXPECT_DATA(t, rx + (unsigned long)e.op_context * LONG, e.len, 3);
+	}
+	while (seen != 3) {
+		EXPECT_EQ(t, kfi_cancel(&c->srx->fid, CTX(ffz(seen))), 0);
+		REQUIRE(t, !WAIT_RX(&c->host, &e));
+		EXPECT_ERR(t, &e, CTX(ffz(seen)), ECANCELED);
+		seen |= 1UL << ffz(seen);
+	}
+	NONE_RX(&c->host);
+}
+
+static void leaves_under_way(struct test *t)
+{
+	struct crowd *c = crowd_open(t, &plain_rx, NULL);
+	u8 *tx = test_pages(t, LONG), *rx = test_pages(t, 2 * LONG);
+	int i;
+
+	REQUIRE(t, c && tx && rx);
+	fill(tx, LONG, 3);
+	for (i = 0; i < (t->w->quick ? 20 : 200) && !t->failures; i++) {
+		leave_once(c, tx, rx);
+		if (t->failures)
+			return;
+		if (t->type == KFI_EP_MSG) {
+			test_close(t, &c->a[0].ep->fid);
+			REQUIRE(t, !node_endpoint(&c->a[0], c->a[0].info) && !node_enable(&c->a[0]));
+		}
+		REQUIRE(t, !crowd_join(c, 0));
+	}
+}
+
+/* What nobody takes ends in the queue of all; nothing is closed under those who use it. */
+static void ends(struct test *t)
+{
+	struct crowd *c = crowd_open(t, &plain_rx, &plain_tx);
+	u8 *buf = test_zalloc(t, 192);
+	comp_t e;
+	int i;
+
+	REQUIRE(t, c && buf);
+	for (i = 0; i < 3; i++)
+		REQUIRE(t, !recv_shared(c, buf + 64 * i, 64, CTX(i)));
+	EXPECT_EQ(t, kfi_cancel(&c->srx->fid, CTX(1)), 0);
+	REQUIRE(t, !WAIT_RX(&c->host, &e));
+	EXPECT_ERR(t, &e, CTX(1), ECANCELED);
+	EXPECT_EQ(t, kfi_cancel(&c->srx->fid, CTX(1)), -ENOENT);
+	EXPECT_EQ(t, kfi_cancel(&c->b[0].ep->fid, CTX(0)), -ENOENT);
+	EXPECT_EQ(t, kfi_close(&c->srx->fid), -EBUSY);
+	EXPECT_EQ(t, kfi_close(&c->stx->fid), -EBUSY);
+	EXPECT_EQ(t, kfi_close(&c->host.rxcq->fid), -EBUSY);
+	for (i = 0; i < CROWD; i++)
+		REQUIRE_EQ(t, test_close(t, &c->b[i].ep->fid), 0);
+	NONE_RX(&c->host);
+	EXPECT_EQ(t, test_close(t, &c->srx->fid), 0);
+	EXPECT_EQ(t, test_close(t, &c->stx->fid), 0);
+	for (i = 0; i < 3; i += 2) {
+		REQUIRE(t, !WAIT_RX(&c->host, &e));
+		EXPECT_ERR(t, &e, CTX(i), ECANCELED);
+	}
+	NONE_RX(&c->host);
+}
+
+/* ---- what is refused ---- */
+
+static void refused(struct test *t)
+{
+	struct crowd *c = crowd_open(t, &plain_rx, &plain_tx);
+	struct kfi_rx_attr wide_rx = { .iov_limit = SIZE_MAX };
+	struct kfi_tx_attr wide_tx = { .inject_size = SIZE_MAX }, thin_tx = { .iov_limit = 1 };
+	struct kfi_cntr_attr cattr = { .events = KFI_CNTR_EVENTS_COMP };
+	struct node *b, *n = test_new(t, struct node);
+	struct kfid_cntr *cntr;
+	struct kfid_stx *thin;
+	struct kfid_ep *ep;
+	u8 buf[8];
+
+	REQUIRE(t, c && n && !node_open_ep(t, n, 1, NULL));
+	b = &c->b[0];
+	EXPECT_EQ(t, kfi_srx_context(c->host.domain, &wide_rx, &ep, NULL), -EINVAL);
+	EXPECT_EQ(t, kfi_stx_context(c->host.domain, &wide_tx, &thin, NULL), -EINVAL);
+	/* Receives are the context's, and its messages nobody else's. */
+	EXPECT_EQ(t, kfi_recv(b->ep, buf, 8, NULL, KFI_ADDR_UNSPEC, CTX(1)), -EOPNOTSUPP);
+	EXPECT_EQ(t, kfi_send(c->srx, buf, 8, NULL, 0, CTX(1)), t->type == KFI_EP_MSG ? -ENOTCONN : -EOPNOTSUPP);
+	EXPECT_EQ(t, kfi_ep_bind(b->ep, &c->srx->fid, 0), -KFI_EOPBADSTATE);
+	EXPECT_EQ(t, kfi_enable(c->srx), -EINVAL);
+	EXPECT_EQ(t, kfi_ep_bind(c->srx, &c->host.rxcq->fid, KFI_RECV), -KFI_EOPBADSTATE);
+
+	/* Endpoints that did not say they would share, that share already, in another domain, another queue */
+	REQUIRE(t, !KEEP(t, kfi_endpoint(n->domain, n->info, &ep, NULL), &ep->fid));
+	EXPECT_EQ(t, kfi_ep_bind(ep, &c->srx->fid, 0), -KFI_EDOMAIN);
+	REQUIRE_EQ(t, test_close(t, &ep->fid), 0);
+	c->host.info->ep_attr->rx_ctx_cnt = c->host.info->ep_attr->tx_ctx_cnt = 1;
+	REQUIRE(t, !KEEP(t, kfi_endpoint(c->host.domain, c->host.info, &ep, NULL), &ep->fid));
+	EXPECT_EQ(t, kfi_ep_bind(ep, &c->srx->fid, 0), -EINVAL);
+	EXPECT_EQ(t, kfi_ep_bind(ep, &c->stx->fid, 0), -EINVAL);
+	REQUIRE_EQ(t, test_close(t, &ep->fid), 0);
+	c->host.info->ep_attr->rx_ctx_cnt = c->host.info->ep_attr->tx_ctx_cnt = KFI_SHARED_CONTEXT;
+	REQUIRE(t, !KEEP(t, kfi_endpoint(c->host.domain, c->host.info, &ep, NULL), &ep->fid));
+	EXPECT_EQ(t, kfi_ep_bind(ep, &c->srx->fid, KFI_RECV), -KFI_EBADFLAGS);
+	REQUIRE_EQ(t, kfi_ep_bind(ep, &c->host.txcq->fid, KFI_TRANSMIT | KFI_RECV), 0);
+	REQUIRE_EQ(t, kfi_ep_bind(ep, &c->host.eq->fid, 0), 0);
+	if (c->host.av)
+		REQUIRE_EQ(t, kfi_ep_bind(ep, &c->host.av->fid, 0), 0);
+	EXPECT_EQ(t, kfi_enable(ep), -KFI_EOPBADSTATE);
+	if (!KEEP(t, kfi_stx_context(c->host.domain, &thin_tx, &thin, NULL), &thin->fid) &&
+	    c->host.info->tx_attr->iov_limit > 1)
+		EXPECT_EQ(t, kfi_ep_bind(ep, &thin->fid, 0), -EINVAL);
+	EXPECT_EQ(t, kfi_ep_bind(ep, &c->stx->fid, 0), 0);
+	EXPECT_EQ(t, kfi_ep_bind(ep, &c->stx->fid, 0), -EINVAL);
+	EXPECT_EQ(t, kfi_enable(ep), -KFI_ENORX);
+	EXPECT_EQ(t, kfi_ep_bind(ep, &c->srx->fid, 0), 0);
+	EXPECT_EQ(t, kfi_ep_bind(ep, &c->srx->fid, 0), -EINVAL);
+	EXPECT_EQ(t, kfi_enable(ep), -EINVAL);	/* not the queue of the others */
+
+	/* Contexts are not counted, and transmit contexts need no queue. */
+	REQUIRE(t, !KEEP(t, kfi_cntr_open(c->host.domain, &cattr, &cntr, NULL), &cntr->fid));
+	EXPECT_EQ(t, kfi_ep_bind(c->srx, &cntr->fid, KFI_RECV), -KFI_EOPBADSTATE);
+	EXPECT_EQ(t, kfi_bind(&c->stx->fid, &cntr->fid, KFI_SEND), -EINVAL);
+	EXPECT_EQ(t, kfi_bind(&c->stx->fid, &c->host.txcq->fid, KFI_TRANSMIT), -EINVAL);
+}
+
+/* A context with a queue of its own serves before there is any endpoint. */
+static void enabled_first(struct test *t)
+{
+	struct crowd *c = crowd_host(t, &plain_rx, NULL);
+	u8 *buf = test_zalloc(t, 256);
+	comp_t e;
+
+	REQUIRE(t, c && buf);
+	EXPECT_EQ(t, kfi_recv(c->srx, buf, 64, NULL, KFI_ADDR_UNSPEC, CTX(1)), -KFI_EOPBADSTATE);
+	EXPECT_EQ(t, kfi_enable(c->srx), -KFI_ENOCQ);
+	EXPECT_EQ(t, kfi_ep_bind(c->srx, &c->host.rxcq->fid, KFI_TRANSMIT), -EINVAL);
+	EXPECT_EQ(t, kfi_ep_bind(c->srx, &c->host.eq->fid, 0), -EINVAL);
+	REQUIRE_EQ(t, kfi_ep_bind(c->srx, &c->host.rxcq->fid, 0), 0);
+	if (c->host.av) {
+		EXPECT_EQ(t, kfi_enable(c->srx), -KFI_ENOAV);
+		REQUIRE_EQ(t, kfi_ep_bind(c->srx, &c->host.av->fid, 0), 0);
+	}
+	REQUIRE_EQ(t, kfi_enable(c->srx), 0);
+	REQUIRE(t, !recv_shared(c, buf, 64, CTX(1)));
+	REQUIRE(t, crowd_meet(c) && !pass(c, 1, buf + 128, 32, &e));
+	EXPECT_COMP(t, &e, CTX(1), KFI_MSG | KFI_RECV);
+	EXPECT_DATA(t, buf, 32, 1);
+}
+
+/* ---- transmitting ---- */
+
+static void transmits(struct test *t)
+{
+	struct crowd *c = crowd_open(t, NULL, &plain_tx);
+	int i, j;
+
+	REQUIRE(t, c);
+	for (j = 0; j < 3; j++)
+		for (i = 0; i < CROWD && !t->failures; i++) {
+			c->b[i].txcq = c->host.txcq;
+			transfer(&c->b[i], &c->a[i], 100 + 50000 * (j == 2 && t->type != KFI_EP_DGRAM), i);
+			transfer(&c->a[i], &c->b[i], 100, i);
+		}
+}
+
+static void count_call(struct kfid_ep *ep, void *arg)
+{
+	atomic_inc(arg);
+}
+
+/* DEPTH sends that find no receive: for @t of all endpoints together there are no more. */
+static bool use_up(struct crowd *c, const u8 *tx)
+{
+	struct test *t = c->t;
+	int i;
+
+	for (i = 0; i < DEPTH; i++)
+		if (!EXPECT_EQ(t, kfi_send(c->b[i % CROWD].ep, tx, LONG, NULL, c->b[i % CROWD].peer, CTX(i)), 0))
+			return false;
+	for (i = 0; i < CROWD; i++)
+		EXPECT_EQ(t, kfi_send(c->b[i].ep, tx, LONG, NULL, c->b[i].peer, CTX(9)), -EAGAIN);
+	return true;
+}
+
+static void room(struct test *t)
+{
+	struct kfi_tx_attr attr = { .size = DEPTH };
+	struct crowd *c = crowd_open(t, NULL, &attr);
+	u8 *tx = test_pages(t, LONG), *rx = test_pages(t, LONG);
+	atomic_t *told = test_zalloc(t, CROWD * sizeof(*told));
+	size_t size, len = sizeof(size);
+	comp_t e;
+	int i;
+
+	REQUIRE(t, c && tx && rx && told);
+	EXPECT_EQ(t, kfi_getopt(&c->b[0].ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_TX_SIZE, &size, &len), 0);
+	EXPECT_EQ(t, size, DEPTH);
+	fill(tx, LONG, 8);
+	REQUIRE(t, use_up(c, tx));
+	for (i = 0; i < CROWD; i++)
+		EXPECT_EQ(t, kfi_ep_tx_space(c->b[i].ep, count_call, &told[i]), 0);
+	NONE_TX(&c->host);
+	EXPECT_EQ(t, atomic_read(&told[0]), 0);
+	/* One that ends makes room for each of them. */
+	REQUIRE(t, !POST(t, kfi_recv(c->a[1].ep, rx, LONG, NULL, KFI_ADDR_UNSPEC, CTX(0))));
+	REQUIRE(t, !WAIT_RX(&c->a[1], &e) && !WAIT_TX(&c->host, &e));
+	EXPECT_COMP(t, &e, CTX(1), KFI_MSG | KFI_SEND);
+	EXPECT_DATA(t, rx, LONG, 8);
+	for (i = 0; i < CROWD; i++)
+		EXPECT(t, test_until(t, atomic_read(&told[i]) == 1));
+	EXPECT_EQ(t, kfi_send(c->b[2].ep, tx, LONG, NULL, c->b[2].peer, CTX(7)), 0);
+	EXPECT_EQ(t, kfi_send(c->b[2].ep, tx, LONG, NULL, c->b[2].peer, CTX(8)), -EAGAIN);
+	for (i = 0; i < CROWD; i++)
+		EXPECT_EQ(t, kfi_ep_tx_space(c->b[i].ep, NULL, NULL), 0);
+	/* Who leaves gives back what it has, and nothing else. */
+	REQUIRE_EQ(t, test_close(t, &c->b[0].ep->fid), 0);
+	for (i = 0; i < 2; i++) {
+		REQUIRE(t, !WAIT_TX(&c->host, &e));
+		EXPECT_ERR(t, &e, e.op_context, ECANCELED);
+		EXPECT(t, e.op_context == CTX(0) || e.op_context == CTX(3));
+	}
+	for (i = 0; i < 2; i++)
+		EXPECT_EQ(t, kfi_send(c->b[1].ep, tx, LONG, NULL, c->b[1].peer, CTX(20 + i)), 0);
+	EXPECT_EQ(t, kfi_send(c->b[1].ep, tx, LONG, NULL, c->b[1].peer, CTX(30)), -EAGAIN);
+}
+
+/* ---- all at once ---- */
+
+/**
+ * struct speaker - sends to one of the endpoints that share, as fast as it may
+ * @ops: messages sent; @lossy: its endpoint comes and goes
+ */
+struct speaker {
+	struct crowd	*c;
+	struct worker	worker;
+	unsigned long	until;
+	int		i;
+	bool		lossy;
+	u64		ops;
+	u8		*buf;
+};
+
+static int speak(void *arg)
+{
+	struct speaker *s = arg;
+	struct node *a = &s->c->a[s->i];
+	struct test *t = s->c->t;
+	size_t len;
+	comp_t e;
+	int ret;
+
+	while (time_before(jiffies, s->until) && !READ_ONCE(t->failures)) {
+		len = s->ops % 16 ? 8 + s->ops % 700 : LONG / 4;
+		memset(s->buf, s->i, len);
+		ret = kfi_send(a->ep, s->buf, len, NULL, a->peer, CTX(s->ops));
+		if (ret == -EAGAIN)
+			continue;
+		if (!EXPECT_EQ(t, ret, 0) || WAIT_TX(a, &e))
+			return -EIO;
+		EXPECT(t, s->lossy || !e.err);
+		s->ops += !e.err;
+		if (e.err)
+			usleep_range(100, 300);
+	}
+	return 0;
+}
+
+/* Receives are posted, used and cancelled while endpoints come and go. What has been sent arrives once, in one piece. */
+struct listener {
+	struct crowd	*c;
+	struct worker	worker;
+	bool		stop;
+	u8		*buf;
+	u64		got[CROWD];
+};
+
+static bool listen_one(struct listener *l)
+{
+	struct test *t = l->c->t;
+	unsigned long slot;
+	comp_t e;
+	u8 *buf;
+	int ret;
+
+	ret = comp_poll(&l->c->host, l->c->host.rxcq, &e);
+	if (ret <= 0)
+		return EXPECT_EQ(t, ret, 0) && false;
+	slot = (unsigned long)e.op_context;
+	buf = l->buf + slot * LONG / 4;
+	if (!e.err && EXPECT(t, e.len && buf[0] < CROWD)) {
+		EXPECT_EQ(t, not_all(buf, e.len, buf[0]), -1);
+		l->got[buf[0]]++;
+	}
+	EXPECT(t, !recv_shared(l->c, buf, LONG / 4, e.op_context));
+	return true;
+}
+
+#define LISTENER_SLOTS	16
+
+static int hear(void *arg)
+{
+	struct listener *l = arg;
+
+	while (!READ_ONCE(l->stop) && !READ_ONCE(l->c->t->failures))
+		if (!listen_one(l))
+			cond_resched();
+	while (listen_one(l))
+		;
+	return 0;
+}
+
+static void come_and_go(struct crowd *c, unsigned long until)
+{
+	struct test *t = c->t;
+	struct node *b = &c->b[0];
+
+	while (time_before(jiffies, until) && !t->failures) {
+		usleep_range(500, 500 + test_random(t, 3000));
+		REQUIRE_EQ(t, test_close(t, &b->ep->fid), 0);
+		*b = c->host;
+		b->ep = NULL;
+		c->nr = 0;
+		REQUIRE(t, !node_endpoint(b, b->info) && !node_enable(b));
+		/* As a name of its own: where the name is given by chance it is another now, and the speaker learns it. */
+		REQUIRE(t, !node_insert(&c->a[0], b, &c->a[0].peer));
+	}
+}
+
+static void stress(struct test *t)
+{
+	unsigned long until = jiffies + msecs_to_jiffies(t->w->stress_ms);
+	struct crowd *c = crowd_open(t, &plain_rx, NULL);
+	struct speaker *s = test_zalloc(t, CROWD * sizeof(*s));
+	struct listener *l = test_new(t, struct listener);
+	int i, n;
+
+	REQUIRE(t, c && s && l);
+	l->c = c;
+	l->buf = test_pages(t, LISTENER_SLOTS * LONG / 4);
+	REQUIRE(t, l->buf);
+	for (i = 0; i < LISTENER_SLOTS; i++)
+		REQUIRE(t, !recv_shared(c, l->buf + i * LONG / 4, LONG / 4, CTX(i)));
+	for (i = 0; i < CROWD; i++) {
+		s[i] = (struct speaker) { .c = c, .until = until, .i = i, .lossy = !i };
+		s[i].buf = test_pages(t, LONG / 4);
+		REQUIRE(t, s[i].buf);
+	}
+	REQUIRE(t, !worker_start(t, &l->worker, -1, hear, l));
+	for (n = 0; n < CROWD; n++)
+		if (worker_start(t, &s[n].worker, -1, speak, &s[n]))
+			break;
+	come_and_go(c, until);
+	for (i = 0; i < n; i++)
+		EXPECT_EQ(t, worker_join(&s[i].worker, t->w->stress_ms + 3 * t->w->wait_ms), 0);
+	/* The last messages may be on their way. */
+	EXPECT(t, test_until(t, READ_ONCE(l->got[1]) >= s[1].ops && READ_ONCE(l->got[2]) >= s[2].ops));
+	WRITE_ONCE(l->stop, true);
+	EXPECT_EQ(t, worker_join(&l->worker, t->w->wait_ms), 0);
+	for (i = 1; i < CROWD; i++)
+		EXPECT_EQ(t, l->got[i], s[i].ops);
+	EXPECT(t, s[1].ops && s[2].ops);
+}
+
+const struct test_case shared_cases[] = {
+	{ "shared.receives", T_ALL, 0, C_MSG, receives },
+	{ "shared.unexpected", T_REL, 0, C_MSG, unexpected },
+	{ "shared.tags", T_REL, 0, C_TAGGED, tags },
+	{ "shared.directed", T_RDM, 0, C_MSG | KFI_DIRECTED_RECV | KFI_SOURCE, directed },
+	{ "shared.multi_receive", T_ALL, 0, C_MSG | KFI_MULTI_RECV, multi_receive },
+	{ "shared.counted", T_ALL, 0, C_MSG, counted },
+	{ "shared.one_leaves", T_REL, 0, C_MSG, one_leaves },
+	{ "shared.leaves_under_way", T_REL, 0, C_MSG, leaves_under_way },
+	{ "shared.ends", T_ALL, 0, C_MSG, ends },
+	{ "shared.refused", T_ALL, 0, C_MSG, refused },
+	{ "shared.enabled_first", T_ALL, 0, C_MSG, enabled_first },
+	{ "shared.transmits", T_ALL, 0, C_MSG, transmits },
+	{ "shared.room", T_REL, 0, C_MSG, room },
+	{ "shared.stress", T_RDM, 0, C_MSG, stress },
+	{ }
+};
