@@ -221,10 +221,16 @@ int kfi_control(struct kfid *fid, int command, void *arg);
  * kfi_alias() - a second name of an object, with other default flags
  * @fid: head of an endpoint or context
  * @alias_fid: where to put the alias; close it with kfi_close(), before @fid
- * @flags: default operation flags of the alias, with KFI_TRANSMIT or KFI_RECV
+ * @flags: default operation flags of the alias, with KFI_TRANSMIT or KFI_RECV;
+ *	those of the other direction are the endpoint's of now
+ *
+ * What is posted by it goes to the endpoint, with the alias's defaults; so does
+ * every other call but KFI_GETOPSFLAG and KFI_SETOPSFLAG. As in fi_endpoint(3).
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL, -KFI_EBADFLAGS, -EOPNOTSUPP, -ENOMEM.
+ * Return: 0; -EINVAL (no direction or both, a scalable endpoint),
+ * -KFI_EBADFLAGS, -EOPNOTSUPP (a completion level that the endpoint does not
+ * have, an object without aliases), -ENOMEM.
  */
 static inline int
 kfi_alias(struct kfid *fid, struct kfid **alias_fid, uint64_t flags)

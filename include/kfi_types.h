@@ -508,6 +508,7 @@ enum {
 	KFI_CLASS_PEER_AV_SET,
 	KFI_CLASS_PEER_CNTR,
 	KFI_CLASS_PROFILE,
+	KFI_CLASS_ALIAS = 0x1000,	/* of an endpoint or context */
 };
 
 /**

@@ -113,7 +113,7 @@ static ssize_t post_atomic(struct kfid_ep *ep, const struct kfi_msg_atomic *msg,
 	post.rma = NULL;
 	post.rma_count = msg->rma_iov_count;
 	post.atomic = atomic;
-	return kfi_post_tx(kfi_to_ep(ep), &post);
+	return kfi_post_tx(ep, &post);
 }
 
 ssize_t kfi_atomicmsg(struct kfid_ep *ep, const struct kfi_msg_atomic *msg, uint64_t flags)

@@ -61,7 +61,7 @@ static int ep_connect(struct kfi_ep *ep, const void *addr, const void *param, si
 
 int kfi_connect(struct kfid_ep *fid, const void *addr, const void *param, size_t paramlen)
 {
-	struct kfi_ep *ep = kfi_to_ep(fid);
+	struct kfi_ep *ep = kfi_real_ep(fid);
 	int ret;
 
 	might_sleep();
@@ -104,7 +104,7 @@ static int ep_accept(struct kfi_ep *ep, const void *param, size_t paramlen)
 
 int kfi_accept(struct kfid_ep *fid, const void *param, size_t paramlen)
 {
-	struct kfi_ep *ep = kfi_to_ep(fid);
+	struct kfi_ep *ep = kfi_real_ep(fid);
 	int ret;
 
 	might_sleep();
@@ -135,7 +135,7 @@ void kfi_ep_reject(struct kfi_ep *ep)
 
 int kfi_shutdown(struct kfid_ep *fid, uint64_t flags)
 {
-	struct kfi_ep *ep = kfi_to_ep(fid);
+	struct kfi_ep *ep = kfi_real_ep(fid);
 	int ret = -ENOTCONN;
 
 	might_sleep();
@@ -239,6 +239,7 @@ int kfi_getname(kfid_t fid, void *addr, size_t *addrlen)
 
 	if (!fid || !addrlen)
 		return -EINVAL;
+	fid = kfi_real_fid(fid);
 	switch (fid->fclass) {
 	case KFI_CLASS_EP:
 	case KFI_CLASS_SEP:
@@ -287,6 +288,7 @@ int kfi_setname(kfid_t fid, void *addr, size_t addrlen)
 {
 	if (!fid || !addr || !addrlen || addrlen > KFI_ADDR_MAX)
 		return -EINVAL;
+	fid = kfi_real_fid(fid);
 	switch (fid->fclass) {
 	case KFI_CLASS_EP:
 	case KFI_CLASS_SEP:
@@ -301,7 +303,7 @@ EXPORT_SYMBOL_GPL(kfi_setname);
 
 int kfi_getpeer(struct kfid_ep *fid, void *addr, size_t *addrlen)
 {
-	struct kfi_ep *ep = kfi_to_ep(fid);
+	struct kfi_ep *ep = kfi_real_ep(fid);
 	u8 name[KFI_ADDR_MAX];
 	int ret = -ENOTCONN;
 

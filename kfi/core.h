@@ -26,6 +26,7 @@ struct kfi_fid_class {
 extern const struct kfi_fid_class kfi_fabric_class;	/* fabric.c */
 extern const struct kfi_fid_class kfi_domain_class;	/* domain.c */
 extern const struct kfi_fid_class kfi_ep_class;		/* ep.c, and with contexts ctx.c, shared.c */
+extern const struct kfi_fid_class kfi_alias_class;	/* alias.c */
 extern const struct kfi_fid_class kfi_pep_class;	/* pep.c */
 extern const struct kfi_fid_class kfi_cq_class;		/* cq.c */
 extern const struct kfi_fid_class kfi_eq_class;		/* eq.c */
@@ -55,9 +56,36 @@ static inline bool kfi_obj_retire(struct kfi_obj *obj)
 	return atomic_cmpxchg(&obj->users, 0, -(1 << 30)) == 0;
 }
 
+/**
+ * struct kfi_ep_alias - another handle of an endpoint or context
+ * @fid: consumer's handle; @ep: what it stands for, kept open
+ * @tx_flags: @rx_flags: default op flags of what is posted by this handle
+ */
+struct kfi_ep_alias {
+	struct kfid_ep	fid;
+	struct kfi_ep	*ep;
+	u64		tx_flags;
+	u64		rx_flags;
+};
+
+/* What a handle stands for: itself, unless it is an alias. */
+static inline struct kfid *kfi_real_fid(struct kfid *fid)
+{
+	if (fid && fid->fclass == KFI_CLASS_ALIAS)
+		return &container_of(fid, struct kfi_ep_alias, fid.fid)->ep->fid.fid;
+	return fid;
+}
+
+/* The endpoint of a handle that can be nothing else. */
+static inline struct kfi_ep *kfi_real_ep(struct kfid_ep *fid)
+{
+	return container_of(kfi_real_fid(&fid->fid), struct kfi_ep, fid.fid);
+}
+
 /* An endpoint of any kind, by its handle; NULL: it is something else. */
 static inline struct kfi_ep *kfi_fid_ep(struct kfid *fid)
 {
+	fid = kfi_real_fid(fid);
 	switch (fid ? fid->fclass : KFI_CLASS_UNSPEC) {
 	case KFI_CLASS_EP:
 	case KFI_CLASS_SEP:

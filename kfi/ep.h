@@ -95,6 +95,13 @@ int kfi_ep_check_bound(const struct kfi_ep *ep);
 /* ep_opt.c */
 
 int kfi_ep_control(struct kfid *fid, int command, void *arg);
+/* KFI_GETOPSFLAG, KFI_SETOPSFLAG: @tx, @rx are @ep's defaults or those of an alias; *@arg names one of the directions. */
+int kfi_ep_get_ops_flags(u64 *tx, u64 *rx, u64 *arg);
+int kfi_ep_set_ops_flags(const struct kfi_ep *ep, u64 *tx, u64 *rx, const u64 *arg);
+
+/* alias.c */
+
+int kfi_alias_open(struct kfi_ep *ep, const struct kfi_alias *arg);
 
 /* ep_space.c: kfi_ep_tx_space() */
 

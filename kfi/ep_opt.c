@@ -86,21 +86,21 @@ EXPORT_SYMBOL_GPL(kfi_setopt);
 #define EP_RX_DEFAULTS	(KFI_COMPLETION | KFI_MULTI_RECV)
 
 /* One direction in the argument says whose flags are meant. */
-static u64 *ep_ops_flags(struct kfi_ep *ep, u64 dir)
+static u64 *ep_ops_flags(u64 *tx, u64 *rx, u64 dir)
 {
 	switch (dir & (KFI_TRANSMIT | KFI_RECV)) {
 	case KFI_TRANSMIT:
-		return &ep->tx_flags;
+		return tx;
 	case KFI_RECV:
-		return &ep->rx_flags;
+		return rx;
 	default:
 		return NULL;
 	}
 }
 
-static int ep_get_ops_flags(struct kfi_ep *ep, u64 *arg)
+int kfi_ep_get_ops_flags(u64 *tx, u64 *rx, u64 *arg)
 {
-	u64 *flags = arg ? ep_ops_flags(ep, *arg) : NULL;
+	u64 *flags = arg ? ep_ops_flags(tx, rx, *arg) : NULL;
 
 	if (!flags)
 		return -EINVAL;
@@ -108,17 +108,17 @@ static int ep_get_ops_flags(struct kfi_ep *ep, u64 *arg)
 	return 0;
 }
 
-static int ep_set_ops_flags(struct kfi_ep *ep, const u64 *arg)
+int kfi_ep_set_ops_flags(const struct kfi_ep *ep, u64 *tx, u64 *rx, const u64 *arg)
 {
-	u64 *flags = arg ? ep_ops_flags(ep, *arg) : NULL;
+	u64 *flags = arg ? ep_ops_flags(tx, rx, *arg) : NULL;
 	u64 value;
 
 	if (!flags)
 		return -EINVAL;
 	value = *arg & ~(KFI_TRANSMIT | KFI_RECV);
-	if (value & ~(flags == &ep->tx_flags ? EP_TX_DEFAULTS : EP_RX_DEFAULTS))
+	if (value & ~(flags == tx ? EP_TX_DEFAULTS : EP_RX_DEFAULTS))
 		return -KFI_EBADFLAGS;
-	if (flags == &ep->tx_flags && (value & KFI_LEVELS & ~ep->tx_levels))
+	if (flags == tx && (value & KFI_LEVELS & ~ep->tx_levels))
 		return -EOPNOTSUPP;
 	WRITE_ONCE(*flags, value);
 	return 0;
@@ -142,9 +142,11 @@ int kfi_ep_control(struct kfid *fid, int command, void *arg)
 	case KFI_ENABLE:
 		return ep_control_enable(ep);
 	case KFI_GETOPSFLAG:
-		return ep_get_ops_flags(ep, arg);
+		return kfi_ep_get_ops_flags(&ep->tx_flags, &ep->rx_flags, arg);
 	case KFI_SETOPSFLAG:
-		return ep_set_ops_flags(ep, arg);
+		return kfi_ep_set_ops_flags(ep, &ep->tx_flags, &ep->rx_flags, arg);
+	case KFI_ALIAS:
+		return kfi_alias_open(ep, arg);
 	default:
 		return -EOPNOTSUPP;
 	}

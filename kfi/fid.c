@@ -24,7 +24,11 @@ static const struct kfi_fid_class *const kfi_classes[] = {
 /* The row of a handle, or NULL for what is no handle of an object. */
 static const struct kfi_fid_class *class_of(const struct kfid *fid)
 {
-	if (IS_ERR_OR_NULL(fid) || fid->fclass >= ARRAY_SIZE(kfi_classes))
+	if (IS_ERR_OR_NULL(fid))
+		return NULL;
+	if (fid->fclass == KFI_CLASS_ALIAS)
+		return &kfi_alias_class;
+	if (fid->fclass >= ARRAY_SIZE(kfi_classes))
 		return NULL;
 	return kfi_classes[fid->fclass];
 }
@@ -84,11 +88,14 @@ EXPORT_SYMBOL_GPL(kfi_close);
  */
 int kfi_bind(struct kfid *fid, struct kfid *bfid, uint64_t flags)
 {
-	const struct kfi_fid_class *class = class_of(fid);
+	const struct kfi_fid_class *class;
 
 	might_sleep();
-	if (!class || !class_of(bfid))
+	if (!class_of(fid) || !class_of(bfid))
 		return -EINVAL;
+	fid = kfi_real_fid(fid);
+	bfid = kfi_real_fid(bfid);
+	class = class_of(fid);
 	return class->bind ? class->bind(fid, bfid, flags) : -EOPNOTSUPP;
 }
 EXPORT_SYMBOL_GPL(kfi_bind);
@@ -108,8 +115,6 @@ int kfi_control(struct kfid *fid, int command, void *arg)
 		return -EINVAL;
 	if (command < 0 || command > KFI_EXPORT_FID)
 		return -ENOSYS;
-	if (command == KFI_ALIAS)	/* no class has aliases yet */
-		return -EOPNOTSUPP;
 	return class->control ? class->control(fid, command, arg) : -EOPNOTSUPP;
 }
 EXPORT_SYMBOL_GPL(kfi_control);

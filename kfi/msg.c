@@ -10,7 +10,7 @@ ssize_t kfi_sendmsg(struct kfid_ep *ep, const struct kfi_msg *msg, uint64_t flag
 	struct kfi_post post __uninitialized;
 
 	kfi_post_msg(&post, KFI_OPC_SEND, msg, flags);
-	return kfi_post_tx(kfi_to_ep(ep), &post);
+	return kfi_post_tx(ep, &post);
 }
 EXPORT_SYMBOL_GPL(kfi_sendmsg);
 
@@ -19,7 +19,7 @@ ssize_t kfi_recvmsg(struct kfid_ep *ep, const struct kfi_msg *msg, uint64_t flag
 	struct kfi_post post __uninitialized;
 
 	kfi_post_msg(&post, KFI_OPC_RECV, msg, flags);
-	return kfi_post_rx(kfi_to_ep(ep), &post);
+	return kfi_post_rx(ep, &post);
 }
 EXPORT_SYMBOL_GPL(kfi_recvmsg);
 
@@ -28,7 +28,7 @@ ssize_t kfi_tsendmsg(struct kfid_ep *ep, const struct kfi_msg_tagged *msg, uint6
 	struct kfi_post post __uninitialized;
 
 	kfi_post_tagged(&post, KFI_OPC_TSEND, msg, flags);
-	return kfi_post_tx(kfi_to_ep(ep), &post);
+	return kfi_post_tx(ep, &post);
 }
 EXPORT_SYMBOL_GPL(kfi_tsendmsg);
 
@@ -37,6 +37,6 @@ ssize_t kfi_trecvmsg(struct kfid_ep *ep, const struct kfi_msg_tagged *msg, uint6
 	struct kfi_post post __uninitialized;
 
 	kfi_post_tagged(&post, KFI_OPC_TRECV, msg, flags);
-	return kfi_post_rx(kfi_to_ep(ep), &post);
+	return kfi_post_rx(ep, &post);
 }
 EXPORT_SYMBOL_GPL(kfi_trecvmsg);

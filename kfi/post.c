@@ -76,6 +76,14 @@ static u64 post_merge(u64 flags, u64 defaults, u64 mask)
 	return (flags & ~KFI_OPFLAGS_DEFAULT) | (defaults & mask);
 }
 
+/* Default flags are for both kinds of receives; multi-receive may be for one of them only. */
+static u64 post_rx_defaults(const struct kfi_ep *ep, const struct kfi_post *post, u64 flags)
+{
+	if (post->code == KFI_OPC_TRECV && (!(ep->caps & KFI_TAGGED_MULTI_RECV) || post->flags & PEEK_FLAGS))
+		flags &= ~KFI_MULTI_RECV;
+	return flags;
+}
+
 static u64 post_quiet(u64 flags, bool selective)
 {
 	if (selective && !(flags & (KFI_COMPLETION | KFI_CQE)))
@@ -236,8 +244,26 @@ static __always_inline int post_tx(struct kfi_ep *ep, struct kfi_post *post)
 	return ret;
 }
 
-ssize_t kfi_post_tx(struct kfi_ep *ep, struct kfi_post *post)
+/* What is posted to. An alias has defaults of its own. */
+static __always_inline struct kfi_ep *post_ep(struct kfid_ep *fid, struct kfi_post *post)
 {
+	const struct kfi_ep_alias *alias;
+	u64 defaults;
+
+	if (likely(fid->fid.fclass != KFI_CLASS_ALIAS))
+		return kfi_to_ep(fid);
+	alias = container_of(fid, struct kfi_ep_alias, fid);
+	if (post->code < KFI_OPC_RECV)
+		defaults = READ_ONCE(alias->tx_flags);
+	else
+		defaults = post_rx_defaults(alias->ep, post, READ_ONCE(alias->rx_flags));
+	post->flags = post_merge(post->flags, defaults, post_rows[post->code].flags);
+	return alias->ep;
+}
+
+ssize_t kfi_post_tx(struct kfid_ep *fid, struct kfi_post *post)
+{
+	struct kfi_ep *ep = post_ep(fid, post);
 	int ret;
 
 	if (unlikely(post->flags & KFI_TRIGGER))
@@ -269,22 +295,13 @@ static int post_match(struct kfi_ep *ep, struct kfi_oper *op)
 	return 0;
 }
 
-/* Default flags are for both kinds of receives; multi-receive may be for one of them only. */
-static u64 post_rx_defaults(const struct kfi_ep *ep, const struct kfi_post *post)
-{
-	u64 flags = READ_ONCE(ep->rx_flags);
-
-	if (post->code == KFI_OPC_TRECV && (!(ep->caps & KFI_TAGGED_MULTI_RECV) || post->flags & PEEK_FLAGS))
-		flags &= ~KFI_MULTI_RECV;
-	return flags;
-}
-
 static __always_inline struct kfi_oper *post_make_rx(struct kfi_ep *ep, struct kfi_post *post)
 {
 	struct kfi_oper *op;
 	int ret;
 
-	post->flags = post_merge(post->flags, post_rx_defaults(ep, post), post_rows[post->code].flags);
+	post->flags = post_merge(post->flags, post_rx_defaults(ep, post, READ_ONCE(ep->rx_flags)),
+				 post_rows[post->code].flags);
 	ret = post_check(ep, post, ep->rx_cq) ?: post_check_rx(ep, post);
 	if (unlikely(ret))
 		return ERR_PTR(ret);
@@ -318,8 +335,9 @@ static __always_inline int post_rx(struct kfi_ep *ep, struct kfi_post *post)
 	return ret;
 }
 
-ssize_t kfi_post_rx(struct kfi_ep *ep, struct kfi_post *post)
+ssize_t kfi_post_rx(struct kfid_ep *fid, struct kfi_post *post)
 {
+	struct kfi_ep *ep = post_ep(fid, post);
 	int ret;
 
 	if (unlikely(post->flags & KFI_TRIGGER))

@@ -31,8 +31,9 @@ struct kfi_post {
 	const struct kfi_post_atomic	*atomic;
 };
 
-ssize_t kfi_post_tx(struct kfi_ep *ep, struct kfi_post *post);
-ssize_t kfi_post_rx(struct kfi_ep *ep, struct kfi_post *post);
+/* Of an endpoint, a context, or an alias of one. */
+ssize_t kfi_post_tx(struct kfid_ep *fid, struct kfi_post *post);
+ssize_t kfi_post_rx(struct kfid_ep *fid, struct kfi_post *post);
 
 /*
  * The two halves of a post, for an operation that starts later (trigger.c), each inside an RCU read section and with bottom

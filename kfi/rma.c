@@ -10,7 +10,7 @@ ssize_t kfi_readmsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, uint64_t 
 	struct kfi_post post __uninitialized;
 
 	kfi_post_rma(&post, false, msg, flags);
-	return kfi_post_tx(kfi_to_ep(ep), &post);
+	return kfi_post_tx(ep, &post);
 }
 EXPORT_SYMBOL_GPL(kfi_readmsg);
 
@@ -19,14 +19,13 @@ ssize_t kfi_writemsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, uint64_t
 	struct kfi_post post __uninitialized;
 
 	kfi_post_rma(&post, true, msg, flags);
-	return kfi_post_tx(kfi_to_ep(ep), &post);
+	return kfi_post_tx(ep, &post);
 }
 EXPORT_SYMBOL_GPL(kfi_writemsg);
 
 ssize_t kfi_flush(struct kfid_ep *fid, kfi_addr_t addr, const struct kfi_rma_iov *ranges, size_t count,
 		  uint64_t scope, void *context)
 {
-	struct kfi_ep *ep = kfi_to_ep(fid);
 	u64 level = scope & (KFI_DELIVERY_COMPLETE | KFI_COMMIT_COMPLETE);
 	struct kfi_post post = {
 		.code = KFI_OPC_FLUSH,
@@ -37,10 +36,10 @@ ssize_t kfi_flush(struct kfid_ep *fid, kfi_addr_t addr, const struct kfi_rma_iov
 		.rma_count = count,
 	};
 
-	if (!ep->ops->flush)
+	if (!kfi_real_ep(fid)->ops->flush)
 		return -EOPNOTSUPP;
 	if (level != KFI_DELIVERY_COMPLETE && level != KFI_COMMIT_COMPLETE)
 		return -EINVAL;
-	return kfi_post_tx(ep, &post);
+	return kfi_post_tx(fid, &post);
 }
 EXPORT_SYMBOL_GPL(kfi_flush);

@@ -458,7 +458,7 @@ static int work_queue_op(struct kfi_domain *domain, struct kfi_deferred_work *wo
 		return ret;
 	if (!fid || fid->fid.fclass != KFI_CLASS_EP)
 		return -EINVAL;
-	ep = kfi_to_ep(fid);
+	ep = kfi_real_ep(fid);
 	if (ep->domain != domain)
 		return -KFI_EDOMAIN;
 	if (!ep->triggers)
