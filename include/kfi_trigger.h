@@ -228,7 +228,7 @@ struct kfi_triggered_context2 {
  * @triggering_cntr: the counter that starts it
  * @completion_cntr: a counter to increase when it has ended, or NULL; NULL for
  *	KFI_OP_CNTR_SET and KFI_OP_CNTR_ADD
- * @op_type: kind of operation; the atomic ones answer -EOPNOTSUPP
+ * @op_type: kind of operation
  * @op: the operation
  * @op.msg: KFI_OP_SEND, KFI_OP_RECV
  * @op.tagged: KFI_OP_TSEND, KFI_OP_TRECV

@@ -5,7 +5,6 @@
 #include <linux/export.h>
 #include <linux/uio.h>
 #include "atomic.h"
-#include "post.h"
 
 /* ---- from a call to an operation ---- */
 
@@ -96,23 +95,7 @@ static ssize_t post_atomic(struct kfid_ep *ep, const struct kfi_msg_atomic *msg,
 {
 	struct kfi_post post __uninitialized;
 
-	atomic->op = msg->op;
-	atomic->datatype = msg->datatype;
-	atomic->targets = msg->rma_iov;
-	post.code = code;
-	post.type = KFI_KVEC;
-	post.iov = msg->msg_iov;
-	post.count = msg->iov_count;
-	post.addr = msg->addr;
-	post.context = msg->context;
-	post.flags = flags;
-	post.data = msg->data;
-	post.inv_key = 0;
-	post.tag = 0;
-	post.ignore = 0;
-	post.rma = NULL;
-	post.rma_count = msg->rma_iov_count;
-	post.atomic = atomic;
+	kfi_post_atomic(&post, atomic, code, msg, flags);
 	return kfi_post_tx(ep, &post);
 }
 

@@ -6,6 +6,7 @@
 #define _KFI_CORE_ATOMIC_H
 
 #include "core.h"
+#include "post.h"
 
 /**
  * struct kfi_post_atomic - what an atomic call has beyond struct kfi_post
@@ -24,7 +25,28 @@ struct kfi_post_atomic {
 	const struct kfi_rma_ioc	*targets;
 };
 
-struct kfi_post;
+/* Describe the call; where results go and what is compared with is the caller's to add. */
+static __always_inline void kfi_post_atomic(struct kfi_post *post, struct kfi_post_atomic *atomic, enum kfi_opcode code,
+					    const struct kfi_msg_atomic *msg, u64 flags)
+{
+	atomic->op = msg->op;
+	atomic->datatype = msg->datatype;
+	atomic->targets = msg->rma_iov;
+	post->code = code;
+	post->type = KFI_KVEC;
+	post->iov = msg->msg_iov;
+	post->count = msg->iov_count;
+	post->addr = msg->addr;
+	post->context = msg->context;
+	post->flags = flags;
+	post->data = msg->data;
+	post->inv_key = 0;
+	post->tag = 0;
+	post->ignore = 0;
+	post->rma = NULL;
+	post->rma_count = msg->rma_iov_count;
+	post->atomic = atomic;
+}
 
 /* atomic.c: describe an atomic operation. 0, -EOPNOTSUPP, -EMSGSIZE, -EINVAL. */
 int kfi_op_atomic(struct kfi_oper *op, const struct kfi_post *post);

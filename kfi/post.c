@@ -46,6 +46,11 @@ static const struct {
 	[KFI_OPC_TRECV]	= { RX_FLAGS | PEEK_FLAGS, KFI_TAGGED | KFI_RECV,	ITER_DEST },
 };
 
+u64 kfi_post_flags(enum kfi_opcode code)
+{
+	return post_rows[code].flags;
+}
+
 /* ---- checks ---- */
 
 /* Why an endpoint in this state takes no transmit, or no receive. */

@@ -41,6 +41,8 @@ ssize_t kfi_post_rx(struct kfid_ep *fid, struct kfi_post *post);
  */
 struct kfi_oper *kfi_post_make(struct kfi_ep *ep, struct kfi_post *post);
 int kfi_post_start(struct kfi_oper *op);
+/* Flags that such an operation takes. */
+u64 kfi_post_flags(enum kfi_opcode code);
 
 /* Member by member: an initialiser would clear all of it first. What a receive has no use for is not read. */
 static __always_inline void kfi_post_msg(struct kfi_post *post, enum kfi_opcode code, const struct kfi_msg *msg, u64 flags)

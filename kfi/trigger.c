@@ -21,6 +21,7 @@
  */
 #include <linux/slab.h>
 #include <linux/workqueue.h>
+#include "atomic.h"
 #include "ep.h"
 #include "trigger.h"
 
@@ -413,8 +414,35 @@ bool kfi_trigger_ended(const struct kfi_oper *op, int err)
 
 /* ---- deferred work ---- */
 
-/* What the work does, as a post. Atomic operations belong here as soon as there are any. */
-static int work_describe(const struct kfi_deferred_work *work, struct kfi_post *post, struct kfid_ep **ep)
+static struct kfid_ep *work_describe_atomic(const struct kfi_deferred_work *work, struct kfi_post *post,
+					    struct kfi_post_atomic *atomic)
+{
+	const struct kfi_op_compare_atomic *compare = work->op.compare_atomic;
+	const struct kfi_op_fetch_atomic *fetch = work->op.fetch_atomic;
+	const struct kfi_op_atomic *base = work->op.atomic;
+
+	switch (work->op_type) {
+	case KFI_OP_ATOMIC:
+		kfi_post_atomic(post, atomic, KFI_OPC_ATOMIC, &base->msg, base->flags);
+		return base->ep;
+	case KFI_OP_FETCH_ATOMIC:
+		kfi_post_atomic(post, atomic, KFI_OPC_FETCH_ATOMIC, &fetch->msg, fetch->flags);
+		atomic->result = fetch->fetch.msg_iov;
+		atomic->result_count = fetch->fetch.iov_count;
+		return fetch->ep;
+	default:
+		kfi_post_atomic(post, atomic, KFI_OPC_COMPARE_ATOMIC, &compare->msg, compare->flags);
+		atomic->result = compare->fetch.msg_iov;
+		atomic->result_count = compare->fetch.iov_count;
+		atomic->compare = compare->compare.msg_iov;
+		atomic->compare_count = compare->compare.iov_count;
+		return compare->ep;
+	}
+}
+
+/* What the work does, as a post. @atomic: room, if it is an atomic operation. */
+static int work_describe(const struct kfi_deferred_work *work, struct kfi_post *post, struct kfi_post_atomic *atomic,
+			 struct kfid_ep **ep)
 {
 	const struct kfi_op_tagged *tagged = work->op.tagged;
 	const struct kfi_op_msg *msg = work->op.msg;
@@ -440,7 +468,8 @@ static int work_describe(const struct kfi_deferred_work *work, struct kfi_post *
 	case KFI_OP_ATOMIC:
 	case KFI_OP_FETCH_ATOMIC:
 	case KFI_OP_COMPARE_ATOMIC:
-		return -EOPNOTSUPP;
+		*ep = work_describe_atomic(work, post, atomic);
+		return 0;
 	default:
 		return -EINVAL;
 	}
@@ -448,17 +477,18 @@ static int work_describe(const struct kfi_deferred_work *work, struct kfi_post *
 
 static int work_queue_op(struct kfi_domain *domain, struct kfi_deferred_work *work, struct kfi_trigger *how)
 {
+	struct kfi_post_atomic atomic = {};
 	struct kfi_post post __uninitialized;
 	struct kfid_ep *fid;
 	struct kfi_ep *ep;
 	int ret;
 
-	ret = work_describe(work, &post, &fid);
+	ret = work_describe(work, &post, &atomic, &fid);
 	if (ret)
 		return ret;
-	if (!fid || fid->fid.fclass != KFI_CLASS_EP)
+	ep = fid ? kfi_fid_ep(&fid->fid) : NULL;
+	if (!ep)
 		return -EINVAL;
-	ep = kfi_real_ep(fid);
 	if (ep->domain != domain)
 		return -KFI_EDOMAIN;
 	if (!ep->triggers)
@@ -466,7 +496,7 @@ static int work_queue_op(struct kfi_domain *domain, struct kfi_deferred_work *wo
 	/* One end, one count. */
 	if (post.flags & (KFI_MULTI_RECV | KFI_PEEK | KFI_CLAIM | KFI_DISCARD))
 		return -EINVAL;
-	how->inject = post.code < KFI_OPC_RECV && post.flags & KFI_INJECT;
+	how->inject = post.flags & kfi_post_flags(post.code) & KFI_INJECT;
 	if (how->inject)
 		post.flags &= ~KFI_INJECT;
 	post.flags &= ~KFI_MORE;

@@ -5,7 +5,7 @@
  */
 #include <linux/delay.h>
 #include <kfi_trigger.h>
-#include "harness.h"
+#include "atomic.h"
 
 #define LEN	256
 #define CHAIN	16
@@ -230,6 +230,56 @@ static void messages(struct test *t)
 	EXPECT_EQ(t, test_close(t, &got->fid), 0);
 }
 
+/* All three kinds of atomic operations, each after the one before; what is injected is read when it starts. */
+static void atomics(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u64 *far = test_pages(t, 4096), *near = test_zalloc(t, 64);
+	struct kfi_ioc v[4] = { { &near[0], 1 }, { &near[1], 1 }, { &near[2], 1 }, { &near[3], 1 } };
+	struct kfi_rma_ioc there = { .count = 1 };
+	struct kfi_op_atomic base = {};
+	struct kfi_op_fetch_atomic fetch = {};
+	struct kfi_op_compare_atomic compare = {};
+	struct kfi_msg_atomic *msg[3] = { &base.msg, &fetch.msg, &compare.msg };
+	struct kfi_deferred_work work[3] = { { .op_type = KFI_OP_ATOMIC, .op.atomic = &base },
+					     { .op_type = KFI_OP_FETCH_ATOMIC, .op.fetch_atomic = &fetch },
+					     { .op_type = KFI_OP_COMPARE_ATOMIC, .op.compare_atomic = &compare } };
+	struct kfid_cntr *cntr;
+	struct region r;
+	int i;
+
+	REQUIRE(t, p && far && near);
+	cntr = cntr_open(t, &p->a);
+	REQUIRE(t, cntr && !region_open(&p->b, &r, far, 4096, ALL_RIGHTS));
+	there.addr = r.addr;
+	there.key = r.key;
+	base.ep = fetch.ep = compare.ep = p->a.ep;
+	base.flags = KFI_INJECT;
+	fetch.fetch = (struct kfi_msg_fetch) { .msg_iov = &v[2], .iov_count = 1 };
+	compare.fetch = (struct kfi_msg_fetch) { .msg_iov = &v[3], .iov_count = 1 };
+	compare.compare = (struct kfi_msg_compare) { .msg_iov = &v[1], .iov_count = 1 };
+	for (i = 0; i < 3; i++) {
+		*msg[i] = (struct kfi_msg_atomic) { .msg_iov = &v[0], .iov_count = 1, .addr = p->a.peer,
+						    .rma_iov = &there, .rma_iov_count = 1, .datatype = KFI_UINT64,
+						    .op = i == 2 ? KFI_CSWAP : KFI_SUM };
+		work[i].threshold = i + 1;
+		work[i].triggering_cntr = work[i].completion_cntr = cntr;
+		REQUIRE_EQ(t, queue(&p->a, &work[i]), 0);
+	}
+	memset(v, 0, sizeof(v));	/* has been described */
+	near[0] = 7;
+	near[1] = 114;
+	*far = 100;
+	NONE_TX(&p->a);
+	kfi_cntr_add(cntr, 1);
+	REQUIRE_EQ(t, kfi_cntr_wait(cntr, 4, t->w->wait_ms), 0);
+	EXPECT_EQ(t, near[2], 107);
+	EXPECT_EQ(t, near[3], 114);
+	EXPECT_EQ(t, *far, 7);
+	NONE_TX(&p->a);
+	EXPECT_EQ(t, test_close(t, &cntr->fid), 0);
+}
+
 /* A failure is an error entry and an error of the completion counter, once, and starts what waits for its end. */
 static void fails(struct test *t)
 {
@@ -443,6 +493,7 @@ const struct test_case trigger_cases[] = {
 	{ "trigger.cancelled", T_ALL, 0, C_MSG | KFI_TRIGGER, cancelled },
 	{ "trigger.chain", T_REL, 0, C_MSG | C_RMA | KFI_TRIGGER, chain },
 	{ "trigger.messages", T_REL, 0, C_TAGGED | KFI_TRIGGER, messages },
+	{ "trigger.atomics", T_REL, 0, C_MSG | C_ATOMIC | KFI_TRIGGER, atomics },
 	{ "trigger.fails", T_REL, 0, C_MSG | C_RMA | KFI_TRIGGER, fails },
 	{ "trigger.flushed", T_ALL, 0, C_MSG | KFI_TRIGGER, flushed },
 	{ "trigger.closed", T_ALL, 0, C_MSG | KFI_TRIGGER, closed },

@@ -35,8 +35,9 @@ static struct kfid_cntr *tw_cntr(struct trigger_world *t)
 static void tw_open(struct kunit *test, struct trigger_world *t)
 {
 	t->w = fake_open(test);
+	t->w->ops.atomic_size = 64;
 	t->info = fake_info(t->w, KFI_EP_RDM);
-	t->info->caps |= KFI_TRIGGER;
+	t->info->caps |= KFI_TRIGGER | KFI_ATOMIC;
 	t->cq = fake_cq(t->w, TW_SLOTS, 0, NULL, NULL);
 	t->ep = fake_rdm(t->w, t->info, t->cq);
 	t->fake = to_fake(t->ep);
@@ -441,11 +442,134 @@ static void work_refusals(struct kunit *test)
 	k.work.completion_cntr = t.cntr;
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_control(&t.w->domain.fid.fid, KFI_QUEUE_WORK, &k.work));
 	k.work.completion_cntr = NULL;
-	k.work.op_type = KFI_OP_FETCH_ATOMIC;
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_control(&t.w->domain.fid.fid, KFI_QUEUE_WORK, &k.work));
 	k.work.op_type = KFI_OP_CNTR_ADD + 1;
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_control(&t.w->domain.fid.fid, KFI_QUEUE_WORK, &k.work));
 	KUNIT_EXPECT_EQ(test, 0, kfi_pool_used(&kfi_to_ep(t.ep)->tx));
+	tw_close(test, &t);
+}
+
+/* Queued as @type with these flags: the answer. What would read into its payload can't inject it. */
+static int tw_queue_rma(struct trigger_world *t, enum kfi_op_type type, u64 flags)
+{
+	struct kfi_rma_iov there = { .len = 16 };
+	struct kfi_op_rma rma = {
+		.ep = t->ep, .flags = flags,
+		.msg = { .type = KFI_KVEC, .msg_iov = &tw_vec, .iov_count = 1, .rma_iov = &there, .rma_iov_count = 1,
+			 .context = t },
+	};
+	struct kfi_deferred_work work = { .threshold = 1, .triggering_cntr = t->cntr, .op_type = type, .op.rma = &rma };
+
+	return kfi_control(&t->w->domain.fid.fid, KFI_QUEUE_WORK, &work);
+}
+
+static void work_read_injects_not(struct kunit *test)
+{
+	struct trigger_world t;
+
+	tw_open(test, &t);
+	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, tw_queue_rma(&t, KFI_OP_READ, KFI_INJECT));
+	KUNIT_EXPECT_EQ(test, 0, tw_queue_rma(&t, KFI_OP_WRITE, KFI_INJECT));
+	KUNIT_EXPECT_EQ(test, 0, tw_queue_rma(&t, KFI_OP_READ, 0));
+	kfi_cntr_add(t.cntr, 1);
+	KUNIT_EXPECT_TRUE(test, fake_soon(tw_started(&t) == 2));
+	tw_close(test, &t);
+}
+
+/* ---- deferred atomic operations ---- */
+
+static u64 tw_words[6];
+
+struct tw_atomic {
+	struct kfi_deferred_work	work;
+	struct kfi_op_compare_atomic	op;
+	struct kfi_ioc			v[3];
+	struct kfi_rma_ioc		there;
+};
+
+/* @i: kind of operation, from KFI_OP_ATOMIC on */
+static int tw_queue_atomic(struct trigger_world *t, struct tw_atomic *k, int i, u64 flags)
+{
+	static struct kfi_op_atomic base;
+	static struct kfi_op_fetch_atomic fetch;
+	int n;
+
+	for (n = 0; n < 3; n++)
+		k->v[n] = (struct kfi_ioc) { &tw_words[2 * n], 2 };
+	k->there = (struct kfi_rma_ioc) { .addr = 16, .count = 2, .key = 5 };
+	k->op = (struct kfi_op_compare_atomic) {
+		.ep = t->ep,
+		.msg = { .msg_iov = &k->v[0], .iov_count = 1, .rma_iov = &k->there, .rma_iov_count = 1,
+			 .datatype = KFI_UINT64, .op = i == 2 ? KFI_CSWAP : KFI_SUM, .context = k },
+		.fetch = { .msg_iov = &k->v[2], .iov_count = 1 },
+		.compare = { .msg_iov = &k->v[1], .iov_count = 1 },
+		.flags = flags,
+	};
+	base = (struct kfi_op_atomic) { .ep = k->op.ep, .msg = k->op.msg, .flags = flags };
+	fetch = (struct kfi_op_fetch_atomic) { .ep = k->op.ep, .msg = k->op.msg, .fetch = k->op.fetch, .flags = flags };
+	k->work = (struct kfi_deferred_work) { .threshold = 1, .triggering_cntr = t->cntr, .op_type = KFI_OP_ATOMIC + i };
+	if (i == 0)
+		k->work.op.atomic = &base;
+	else if (i == 1)
+		k->work.op.fetch_atomic = &fetch;
+	else
+		k->work.op.compare_atomic = &k->op;
+	return kfi_control(&t->w->domain.fid.fid, KFI_QUEUE_WORK, &k->work);
+}
+
+/* All three kinds, described when they are queued: their vectors and structures are the consumer's again. */
+static void work_atomics(struct kunit *test)
+{
+	struct trigger_world t;
+	struct tw_atomic k;
+	struct kfi_oper *op;
+	u64 got[2];
+	int i;
+
+	tw_open(test, &t);
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_EQ(test, 0, tw_queue_atomic(&t, &k, i, 0));
+		memset(&k.op, 0xff, sizeof(k.op));
+		memset(k.v, 0xff, sizeof(k.v));
+		memset(&k.there, 0xff, sizeof(k.there));
+	}
+	for (i = 0; i < 6; i++)
+		tw_words[i] = 10 + i;
+	KUNIT_EXPECT_EQ(test, 0, tw_started(&t));
+	kfi_cntr_add(t.cntr, 1);
+	KUNIT_EXPECT_TRUE(test, fake_soon(tw_started(&t) == 3));
+	i = 0;
+	list_for_each_entry(op, &t.fake->ops, link) {
+		KUNIT_EXPECT_EQ(test, KFI_OPC_ATOMIC + i, op->code);
+		KUNIT_EXPECT_EQ(test, 16, op->len);
+		KUNIT_EXPECT_EQ(test, 5, op->rma[0].key);
+		KUNIT_EXPECT_EQ(test, i == 2 ? KFI_CSWAP : KFI_SUM, op->atomic->op);
+		KUNIT_EXPECT_EQ(test, 16, copy_from_iter(got, 16, &op->iter));
+		KUNIT_EXPECT_EQ(test, 11, got[1]);
+		KUNIT_EXPECT_EQ(test, i == 2 ? 16 : 0, copy_from_iter(got, 16, &op->atomic->compare));
+		KUNIT_EXPECT_EQ(test, i == 2 ? 13 : 11, got[1]);
+		KUNIT_EXPECT_EQ(test, i ? 16 : 0, iov_iter_count(&op->atomic->result));
+		i++;
+	}
+	tw_close(test, &t);
+}
+
+static void work_atomic_refusals(struct kunit *test)
+{
+	struct trigger_world t;
+	struct tw_atomic k;
+
+	tw_open(test, &t);
+	KUNIT_EXPECT_EQ(test, 0, tw_queue_atomic(&t, &k, 0, KFI_INJECT));
+	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, tw_queue_atomic(&t, &k, 1, KFI_INJECT));
+	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, tw_queue_atomic(&t, &k, 2, KFI_INJECT));
+	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, tw_queue_atomic(&t, &k, 2, KFI_TAGGED));
+	k.op.flags = 0;
+	k.v[1].count = 1;
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_control(&t.w->domain.fid.fid, KFI_QUEUE_WORK, &k.work));
+	k.v[1].count = 2;
+	k.op.ep = NULL;
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_control(&t.w->domain.fid.fid, KFI_QUEUE_WORK, &k.work));
+	KUNIT_EXPECT_EQ(test, 1, kfi_pool_used(&kfi_to_ep(t.ep)->tx));
 	tw_close(test, &t);
 }
 
@@ -626,6 +750,9 @@ static struct kunit_case trigger_cases[] = {
 	KUNIT_CASE(work_counts),
 	KUNIT_CASE(work_chain),
 	KUNIT_CASE(work_refusals),
+	KUNIT_CASE(work_read_injects_not),
+	KUNIT_CASE(work_atomics),
+	KUNIT_CASE(work_atomic_refusals),
 	KUNIT_CASE(work_cancel),
 	KUNIT_CASE(work_inject),
 	KUNIT_CASE(trigger_races),
