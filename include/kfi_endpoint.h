@@ -35,6 +35,39 @@
  */
 
 /**
+ * DOC: Fences
+ *
+ * An operation posted with KFI_FENCE, and everything that is posted on the same
+ * endpoint or transmit context after it, starts when all that was posted there
+ * before has ended, well or not. That is more than libfabric asks for, which
+ * speaks of operations to one peer. All providers have it, on endpoints with the
+ * capability KFI_FENCE (others answer -EOPNOTSUPP); who names capabilities and
+ * not this one does not get it, and pays nothing.
+ *
+ * So when a fenced operation reaches the peer
+ *
+ * - what was read before, and old values of atomic operations, lie in local
+ *   memory;
+ * - what was written before, and atomic operations, have been done there: their
+ *   completion is the target's word on reliable endpoints;
+ * - messages sent before have ended as their level says, and reliable endpoints
+ *   let nothing overtake them.
+ *
+ * Operations in flight are all that is waited for: a message that is not
+ * received holds a fence up if the provider keeps it at the sender until then
+ * (with KFI_DELIVERY_COMPLETE all do), a peer that is lost as long as it takes
+ * to find that out. Triggered posts and deferred work count from their start,
+ * and are fences then. An operation that waits has its place and its slot,
+ * and its data copied with KFI_INJECT. What a provider tells of it later than
+ * its post, a removed address for example, is its completion's error.
+ * KFI_MORE means nothing to it.
+ *
+ * kfi_cancel() ends one that waits with -ECANCELED. What was or will be posted
+ * behind a cancelled fence waits for what was before it all the same. The end
+ * of the endpoint or connection ends all that wait.
+ */
+
+/**
  * struct kfi_msg - a message, fi_msg(3)
  * @type: what the vector consists of
  * @msg_iov: KFI_KVEC

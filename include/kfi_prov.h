@@ -680,7 +680,8 @@ struct kfi_peer_info {
  *		namespace or device goes (then the consumer closes much later)
  * @tx:		start a transmit. op->code says what. Return: 0 = accepted, will be completed exactly once (perhaps
  *		already was); negative errno = refused, nothing happened, never -EAGAIN for ever. KFI_MORE in op->flags
- *		lets it wait for the next post (a later post, or completion of anything, must flush)
+ *		lets it wait for the next post (a later post, or completion of anything, must flush). KFI_FENCE is none of
+ *		its business: kfi.ko calls when all that was before has been completed
  * @tx_flush:	optional: posts with KFI_MORE ended without a last one
  * @cancel_tx:	optional: kfi_cancel() of a transmit; 0 if a completion with -ECANCELED follows, else -ENOENT. @op may have
  *		ended just now and even be in use again: look it up among your own, under your own lock

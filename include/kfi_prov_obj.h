@@ -62,6 +62,7 @@ struct kfi_mr;
 struct kfi_oper;
 struct kfi_rx;
 struct kfi_trigger;
+struct kfi_fence;
 
 /**
  * struct kfi_obj - what every fid has
@@ -290,6 +291,7 @@ struct kfi_match {
  * @sep: context: the scalable endpoint that it is one of, else NULL; @ctx: its number, 0 for all others
  * @ctxs:	scalable endpoint: its open contexts (kfi.ko's); @rx_ctxs: the receive contexts that are enabled, see kfi_ep_rx_ctx()
  * @triggers:	with KFI_TRIGGER: what its operations wait for (kfi.ko's), those of @tx before those of @rx
+ * @fence:	with KFI_FENCE: what waits for earlier transmits (kfi.ko's)
  * @end_err:	why it is DEAD; set before it is
  * @space_fn: one-shot "there is room again" callback; @space_arg: its argument
  * @space_lock:	protects @space_fn, @space_arg; bottom halves off
@@ -342,6 +344,7 @@ struct kfi_ep {
 	struct xarray		ctxs;
 	struct xarray		rx_ctxs;
 	struct kfi_trigger	*triggers;
+	struct kfi_fence	*fence;
 	int			end_err;
 	void			(*space_fn)(struct kfid_ep *ep, void *context);
 	void			*space_arg;

@@ -40,7 +40,7 @@
 /* Granted unasked: they cost nothing to those who don't use them */
 #define FREE_CAPS							\
 	(KFI_MULTI_RECV | KFI_TAGGED_MULTI_RECV | KFI_LOCAL_COMM |	\
-	 KFI_REMOTE_COMM | KFI_SHARED_AV | KFI_FENCE | KFI_RMA_PMEM)
+	 KFI_REMOTE_COMM | KFI_SHARED_AV | KFI_RMA_PMEM)
 
 #define TX_ONLY_CAPS							\
 	(KFI_SEND | KFI_READ | KFI_WRITE | KFI_FENCE | KFI_TRIGGER |	\

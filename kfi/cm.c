@@ -4,6 +4,7 @@
  */
 #include "ep.h"
 #include "eq.h"
+#include "fence.h"
 #include "trigger.h"
 #include <trace/events/kfi.h>
 
@@ -166,12 +167,13 @@ EXPORT_SYMBOL_GPL(kfi_ep_connected);
 
 /*
  * The state forbids posts already; receives that were allowed are in the matching a grace period later, and what waits for a
- * counter is with it.
+ * counter or behind a fence is with it.
  */
 static void ep_end_receives(struct kfi_ep *ep, int err)
 {
 	synchronize_rcu_expedited();
 	kfi_trigger_end(ep, err);
+	kfi_fence_end(ep, err);
 	kfi_rx_flush(ep, err);
 }
 

@@ -13,6 +13,7 @@
 #include "auth.h"
 #include "cq.h"
 #include "ep.h"
+#include "fence.h"
 #include "trigger.h"
 #include <trace/events/kfi.h>
 
@@ -80,7 +81,7 @@ static u64 ep_class_caps(u64 caps, size_t fclass)
 		return caps & ~(KFI_RECV | KFI_REMOTE_READ | KFI_REMOTE_WRITE);
 	case KFI_CLASS_RX_CTX:
 	case KFI_CLASS_SRX_CTX:
-		return caps & ~(KFI_SEND | KFI_READ | KFI_WRITE);
+		return caps & ~(KFI_SEND | KFI_READ | KFI_WRITE | KFI_FENCE);
 	default:
 		return caps;
 	}
@@ -143,7 +144,7 @@ static int ep_alloc_pools(struct kfi_ep *ep, const struct kfi_info *info)
 	ret = kfi_pool_init(&ep->rx, ep, rx, info->rx_attr->iov_limit, 0, 0, ep->ops->rx_priv);
 	if (ret)
 		return ret;
-	ret = kfi_trigger_ep_init(ep);
+	ret = kfi_trigger_ep_init(ep) ?: kfi_fence_ep_init(ep);
 	if (ret)
 		return ret;
 	return kfi_match_init(&ep->match, rx);
@@ -155,6 +156,7 @@ void kfi_ep_free(struct kfi_ep *ep)
 	xa_destroy(&ep->rx_ctxs);
 	if (ep->match.exact)
 		kfi_match_exit(&ep->match);
+	kfi_fence_ep_exit(ep);
 	kfi_trigger_ep_exit(ep);
 	kfi_pool_exit(&ep->rx);
 	kfi_pool_exit(&ep->tx);
@@ -290,6 +292,7 @@ static void ep_stop(struct kfi_ep *ep, int err)
 	synchronize_rcu_expedited();	/* posts that were allowed have been made */
 	kfi_trigger_end(ep, err);
 	ep->ops->ep_stop(ep, err);
+	kfi_fence_end(ep, err);
 	kfi_match_close(ep, err);
 }
 

@@ -14,6 +14,7 @@
 #include <linux/slab.h>
 #include "cq.h"
 #include "ep.h"
+#include "fence.h"
 #include "trigger.h"
 #include <trace/events/kfi.h>
 
@@ -362,6 +363,8 @@ void kfi_op_finish(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_ent
 	else
 		kfi_cq_unreserve(cq);
 out:
+	if (unlikely(flags & KFI_OP_COUNTED))
+		kfi_fence_ended(ep);
 	rcu_read_unlock();
 	local_bh_enable();
 }
@@ -383,7 +386,9 @@ static void op_finish_quietly(struct kfi_oper *op)
 {
 	struct kfi_cntr *cntr = op->ep->cntr[kfi_op_cntr[op->code]];
 	bool reserved = op->cq && !(op->flags & KFI_CQE);
+	bool counted = op->flags & KFI_OP_COUNTED;
 	struct kfi_cq *cq = op->cq;
+	struct kfi_ep *ep = op->ep;
 
 	if (unlikely(op->flags & KFI_TRIGGER) && kfi_trigger_ended(op, 0))
 		cntr = NULL;
@@ -393,6 +398,8 @@ static void op_finish_quietly(struct kfi_oper *op)
 	kfi_op_free(op);
 	if (reserved)
 		kfi_cq_unreserve(cq);
+	if (unlikely(counted))
+		kfi_fence_ended(ep);
 	rcu_read_unlock();
 }
 

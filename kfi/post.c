@@ -13,6 +13,7 @@
  */
 #include "atomic.h"
 #include "ep.h"
+#include "fence.h"
 #include "post.h"
 #include "trigger.h"
 #include <trace/events/kfi.h>
@@ -219,7 +220,7 @@ static __always_inline struct kfi_oper *post_make_tx(struct kfi_ep *ep, struct k
 	return ERR_PTR(ret);
 }
 
-static __always_inline int post_start_tx(struct kfi_ep *ep, struct kfi_oper *op)
+static __always_inline int post_give_tx(struct kfi_ep *ep, struct kfi_oper *op)
 {
 	size_t len = op->len;
 	int ret;
@@ -236,6 +237,11 @@ static __always_inline int post_start_tx(struct kfi_ep *ep, struct kfi_oper *op)
 	return 0;
 }
 
+static __always_inline int post_start_tx(struct kfi_ep *ep, struct kfi_oper *op)
+{
+	return unlikely(ep->caps & KFI_FENCE) ? kfi_fence_tx(ep, op) : post_give_tx(ep, op);
+}
+
 static __always_inline int post_tx(struct kfi_ep *ep, struct kfi_post *post)
 {
 	struct kfi_oper *op = post_make_tx(ep, post);
@@ -247,6 +253,12 @@ static __always_inline int post_tx(struct kfi_ep *ep, struct kfi_post *post)
 	if (unlikely(ret))
 		kfi_op_abort(op);
 	return ret;
+}
+
+void kfi_post_flush(struct kfi_ep *ep)
+{
+	if (ep->ops->tx_flush && READ_ONCE(ep->state) != KFI_EP_DEAD)
+		ep->ops->tx_flush(ep);
 }
 
 /* What is posted to. An alias has defaults of its own. */
@@ -277,8 +289,8 @@ ssize_t kfi_post_tx(struct kfid_ep *fid, struct kfi_post *post)
 	local_bh_disable();	/* once, for all locks and counts on the way */
 	rcu_read_lock();
 	ret = post_tx(ep, post);
-	if (unlikely(ret) && ep->ops->tx_flush && READ_ONCE(ep->state) != KFI_EP_DEAD)
-		ep->ops->tx_flush(ep);	/* earlier posts with KFI_MORE counted on this one */
+	if (unlikely(ret))
+		kfi_post_flush(ep);	/* earlier posts with KFI_MORE counted on this one */
 	rcu_read_unlock();
 	local_bh_enable();
 	return ret;
@@ -373,6 +385,23 @@ int kfi_post_start(struct kfi_oper *op)
 	return rx ? post_start_rx(ep, op) : post_start_tx(ep, op);
 }
 
+int kfi_post_give(struct kfi_oper *op)
+{
+	return post_state_error(op->ep, false) ?: post_give_tx(op->ep, op);
+}
+
+void kfi_post_fail(struct kfi_oper *op, int err)
+{
+	struct kfi_ep *ep = op->ep;
+
+	if (READ_ONCE(ep->state) == KFI_EP_DEAD)
+		err = ep->end_err;
+	if (op->code >= KFI_OPC_RECV)
+		kfi_match_end(op, err);
+	else
+		kfi_tx_complete(op, err);
+}
+
 /* ---- cancel ---- */
 
 static int cancel_tx(struct kfi_ep *ep, void *context)
@@ -400,7 +429,7 @@ static int cancel_rx(struct kfi_ep *ep, void *context)
 
 static int cancel_any(struct kfi_ep *ep, void *context)
 {
-	if (!kfi_trigger_cancel(ep, context) || !cancel_rx(ep, context))
+	if (!kfi_trigger_cancel(ep, context) || !cancel_rx(ep, context) || !kfi_fence_cancel(ep, context))
 		return 0;
 	return cancel_tx(ep, context);
 }

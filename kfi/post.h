@@ -41,6 +41,15 @@ ssize_t kfi_post_rx(struct kfid_ep *fid, struct kfi_post *post);
  */
 struct kfi_oper *kfi_post_make(struct kfi_ep *ep, struct kfi_post *post);
 int kfi_post_start(struct kfi_oper *op);
+/* The second half of a transmit that no fence holds: its provider hears of it, if the state allows. As start. */
+int kfi_post_give(struct kfi_oper *op);
+/* The end of an operation between the halves. */
+void kfi_post_fail(struct kfi_oper *op, int err);
+/* Posts with KFI_MORE have no last one. In the RCU read section of a post. */
+void kfi_post_flush(struct kfi_ep *ep);
+
+#define KFI_START_TRIES	10	/* of a work item at a provider without room: after 1, 2, 4 ... 512 ms */
+
 /* Flags that such an operation takes. */
 u64 kfi_post_flags(enum kfi_opcode code);
 

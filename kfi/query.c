@@ -12,7 +12,7 @@
 #include "ep.h"
 #include "registry.h"
 
-#define CORE_CAPS	KFI_TRIGGER
+#define CORE_CAPS	(KFI_TRIGGER | KFI_FENCE)
 #define QUERY_FLAGS	(KFI_SOURCE | KFI_NUMERICHOST | KFI_PROV_ATTR_ONLY)
 
 /* ---- what an open object among the hints asks for ---- */

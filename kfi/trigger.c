@@ -25,11 +25,9 @@
 #include "ep.h"
 #include "trigger.h"
 
-#define TRIGGER_TRIES	10	/* at a provider without room: after 1, 2, 4 ... 512 ms */
-
 static_assert(sizeof(struct kfi_trigger) <= sizeof(struct kfi_context2));
 
-static struct workqueue_struct *kfi_trigger_wq;
+struct workqueue_struct *kfi_start_wq;
 
 static struct kfi_trigger *trigger_of(const struct kfi_oper *op)
 {
@@ -120,7 +118,7 @@ void kfi_trigger_check(struct kfi_cntr *cntr)
 	any = trigger_collect(cntr);
 	spin_unlock_bh(&cntr->lock);
 	if (any)
-		queue_delayed_work(kfi_trigger_wq, &cntr->work, 0);
+		queue_delayed_work(kfi_start_wq, &cntr->work, 0);
 }
 
 /* From here on it is anybody's who takes it out. Inside an RCU read section. */
@@ -139,7 +137,7 @@ static void trigger_wait(struct kfi_cntr *cntr, struct kfi_trigger *t)
 	any = trigger_collect(cntr);
 	spin_unlock_bh(&cntr->lock);
 	if (any)
-		queue_delayed_work(kfi_trigger_wq, &cntr->work, 0);
+		queue_delayed_work(kfi_start_wq, &cntr->work, 0);
 }
 
 /*
@@ -164,18 +162,6 @@ static struct kfi_cntr *trigger_lock(struct kfi_trigger *t)
 }
 
 /* ---- the ends of what has not started ---- */
-
-static void trigger_fail(struct kfi_oper *op, int err)
-{
-	struct kfi_ep *ep = op->ep;
-
-	if (READ_ONCE(ep->state) == KFI_EP_DEAD)
-		err = ep->end_err;
-	if (op->code >= KFI_OPC_RECV)
-		kfi_match_end(op, err);
-	else
-		kfi_tx_complete(op, err);
-}
 
 /* Nobody hears of it any more. */
 static void trigger_drop(struct kfi_oper *op, struct kfi_cntr *target)
@@ -202,7 +188,7 @@ void kfi_trigger_end(struct kfi_ep *ep, int err)
 			trigger_unlink(t);
 		spin_unlock_bh(&cntr->lock);
 		if (found)
-			trigger_fail(t->op, err);
+			kfi_post_fail(t->op, err);
 	}
 }
 
@@ -223,7 +209,7 @@ int kfi_trigger_cancel(struct kfi_ep *ep, void *context)
 			trigger_unlink(t);
 		spin_unlock_bh(&cntr->lock);
 		if (found) {
-			trigger_fail(t->op, -ECANCELED);
+			kfi_post_fail(t->op, -ECANCELED);
 			return 0;
 		}
 	}
@@ -281,12 +267,12 @@ static void trigger_change(const struct trigger_run *run)
  */
 static bool trigger_again(struct kfi_cntr *cntr, struct kfi_trigger *t)
 {
-	if (t->tries >= TRIGGER_TRIES || !atomic_inc_unless_negative(&cntr->obj.users))
+	if (t->tries >= KFI_START_TRIES || !atomic_inc_unless_negative(&cntr->obj.users))
 		return false;
 	spin_lock_bh(&cntr->lock);
 	WRITE_ONCE(t->cntr, cntr);
 	list_add(&t->link, &cntr->due);
-	queue_delayed_work(kfi_trigger_wq, &cntr->work, msecs_to_jiffies(1 << t->tries++));
+	queue_delayed_work(kfi_start_wq, &cntr->work, msecs_to_jiffies(1 << t->tries++));
 	spin_unlock_bh(&cntr->lock);
 	return true;
 }
@@ -313,7 +299,7 @@ static bool trigger_start(struct kfi_cntr *cntr, struct kfi_trigger *t)
 	if (ret == -EAGAIN)
 		later = trigger_again(cntr, t);
 	if (ret && !later)
-		trigger_fail(op, ret);
+		kfi_post_fail(op, ret);
 	rcu_read_unlock();
 	local_bh_enable();
 	return !later;
@@ -369,8 +355,8 @@ static int trigger_op(struct kfi_ep *ep, struct kfi_post *post, const struct kfi
 		t->cntr = NULL;
 		trigger_wait(how->cntr, t);
 	}
-	if (post->code < KFI_OPC_RECV && ep->ops->tx_flush && READ_ONCE(ep->state) != KFI_EP_DEAD)
-		ep->ops->tx_flush(ep);
+	if (post->code < KFI_OPC_RECV)
+		kfi_post_flush(ep);
 	rcu_read_unlock();
 	local_bh_enable();
 	return ret;
@@ -641,11 +627,11 @@ void kfi_trigger_cntr_stop(struct kfi_cntr *cntr)
 
 int kfi_trigger_setup(void)
 {
-	kfi_trigger_wq = alloc_workqueue("kfi_trigger", WQ_MEM_RECLAIM | WQ_UNBOUND | WQ_HIGHPRI, 0);
-	return kfi_trigger_wq ? 0 : -ENOMEM;
+	kfi_start_wq = alloc_workqueue("kfi_start", WQ_MEM_RECLAIM | WQ_UNBOUND | WQ_HIGHPRI, 0);
+	return kfi_start_wq ? 0 : -ENOMEM;
 }
 
 void kfi_trigger_teardown(void)
 {
-	destroy_workqueue(kfi_trigger_wq);
+	destroy_workqueue(kfi_start_wq);
 }

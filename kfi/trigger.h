@@ -59,6 +59,9 @@ int kfi_work_cancel(struct kfi_domain *domain, struct kfi_deferred_work *work);
 int kfi_work_flush(struct kfi_domain *domain);
 void kfi_work_flush_cntr(struct kfi_cntr *cntr);
 
+/* Its work items start operations, without locks held: those that waited for a counter, and those behind a fence. */
+extern struct workqueue_struct *kfi_start_wq;
+
 int kfi_trigger_setup(void);
 void kfi_trigger_teardown(void);
 
