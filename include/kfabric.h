@@ -114,7 +114,8 @@ int kfi_fabric_net(struct net *net, struct kfi_fabric_attr *attr,
  * Closing an endpoint ends all its outstanding operations: one ECANCELED for
  * each has been queued when the call returns, and no handler runs or will
  * run on its behalf. Entries that are in a completion queue stay there.
- * Closing a region waits until no peer can touch its memory any more.
+ * Closing a region waits until no peer can touch its memory any more, and for
+ * calls of its persist().
  *
  * Context: Process context, may sleep. Not from a handler of this object.
  * Return: 0; -EBUSY if other objects depend on this one, which then stays as

@@ -147,9 +147,12 @@ int kfi_cntr_open(struct kfid_domain *domain, struct kfi_cntr_attr *attr,
  * @auth_key: authorization key, or NULL
  * @persist: makes @len bytes from @offset (in the region, bytes from its
  *	first) durable, for KFI_COMMIT_COMPLETE and kfi_flush() of peers. NULL
- *	if the memory is not persistent: such operations are refused then. It
- *	is called in a workqueue, may sleep, and returns 0 or a negative error.
- *	Several calls may run at the same time.
+ *	if the memory is not persistent: such operations end with EOPNOTSUPP
+ *	then. It is called in a workqueue with WQ_MEM_RECLAIM, may sleep, and
+ *	returns 0 or a negative error, which the peer gets (EIO for EACCES).
+ *	Several calls may run at the same time. The end of the region waits for
+ *	them and for no peer, so they must not wait for that end; the end of an
+ *	endpoint does not wait.
  */
 struct kfi_mr_attr {
 	enum kfi_iov_type	type;
@@ -533,8 +536,8 @@ int kfi_mr_register(struct kfid_mr *mr, const struct kfi_mr_attr *attr,
 /**
  * kfi_mr_invalidate() - detach the memory from a handle
  * @mr: a handle with memory attached
- * @work: its done() is called when no peer can touch the memory any more,
- *	whatever err says, and the handle can be used again
+ * @work: its done() is called when no peer can touch the memory any more and
+ *	no persist() runs, whatever err says, and the handle can be used again
  *
  * Not needed after the peer has invalidated the key (KFI_INVALIDATE) and the
  * completion of the receive has told so.

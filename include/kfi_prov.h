@@ -426,6 +426,7 @@ void kfi_batch_end(void);
  * @unit:	bytes of every segment but the first and last, if that is a constant; else 0
  * @cntr:	bound counter or NULL; @cntr_access: what it counts
  * @persist:	owner's callback for COMMIT, or NULL
+ * @persists:	calls of it that run, see kfi/commit.c
  * @ref:	holders of the structure (not of the right to touch memory)
  * @rcu:	frees it, or ends an invalidation
  * @work:	asynchronous registration or invalidation in flight
@@ -456,6 +457,7 @@ struct kfi_mr {
 	struct kfi_cntr		*cntr;
 	u64			cntr_access;
 	int			(*persist)(struct kfid_mr *mr, u64 offset, size_t len);
+	refcount_t		persists;
 	struct kref		ref;
 	struct rcu_head		rcu;
 	struct kfi_mr_work	*work;

@@ -5,7 +5,8 @@
  * The right to touch memory and the life of the structure are two things. A peer's operation holds a reference of the
  * structure for as long as the peer takes; the right is @live (and the key it was got with), asked again in
  * every RCU section that moves bytes. So the end of a region is: clear @live, leave the table, and wait for an RCU
- * grace period - or not even that, when nobody holds a reference. No peer can delay it.
+ * grace period - or not even that, when nobody holds a reference. No peer can delay it; what the owner waits for besides is
+ * his own persist(), see commit.c.
  *
  * Lookup is lock-free: an RCU read of the domain's table, a conditional reference, then all checks. See kfi_mr_get() for
  * the order of its steps.
@@ -17,6 +18,7 @@
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include <linux/unaligned.h>
+#include <linux/wait_bit.h>
 #include "core.h"
 #include "cntr.h"
 #include "mr.h"
@@ -275,6 +277,7 @@ struct kfi_mr *kfi_mr_new(struct kfi_domain *domain, size_t iov_limit, void *con
 	mr->domain = domain;
 	mr->iov_limit = iov_limit;
 	kref_init(&mr->ref);
+	refcount_set(&mr->persists, 1);
 	kfi_obj_init(&mr->obj);
 	kfi_obj_get(&domain->obj);
 	return mr;
@@ -359,8 +362,11 @@ static int mr_close(struct kfid *fid)
 	if (mr->per_io)
 		kfi_mr_retire(mr);
 	kfi_mr_make_dead(mr);
-	if (kfi_mr_in_use(mr))
+	if (kfi_mr_in_use(mr)) {
 		synchronize_rcu();
+		kfi_mr_settle(mr);
+		wait_var_event(&mr->persists, !refcount_read(&mr->persists));
+	}
 	if (mr_ops(mr)->mr_dereg)
 		mr_ops(mr)->mr_dereg(mr);
 	if (mr->ep)

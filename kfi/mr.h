@@ -24,6 +24,8 @@ void kfi_mr_make_dead(struct kfi_mr *mr);
 struct kfi_mr *kfi_mr_find(struct kfi_ep *ep, u64 key);
 void kfi_mr_done_exit(void);
 void kfi_mr_retire(struct kfi_mr *mr);
+/* One less counts in @persists; the last lets the region's end go on. */
+void kfi_mr_settle(struct kfi_mr *mr);
 
 /*
  * Does anybody hold a reference, that is, may a peer's bytes be moving? After kfi_mr_make_dead(), "no" means that none

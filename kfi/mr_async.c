@@ -12,7 +12,8 @@
  * (kfi_mr_live()) even if the handle has been attached to other memory.
  *
  * An invalidation is over when no byte can land any more. Mostly no peer's operation is under way, which
- * kfi_mr_in_use() tells, and nothing needs to be waited for; otherwise it takes an RCU grace period.
+ * kfi_mr_in_use() tells, and nothing needs to be waited for; otherwise it takes an RCU grace period, and the end of the
+ * owner's persist() if that runs.
  *
  * done() runs in softirq, never inside the call that started the work as long as the caller has bottom halves off (else
  * it may run at the end of it): a consumer may hold its own _bh lock around the call.
@@ -22,6 +23,7 @@
 #include <linux/llist.h>
 #include <linux/percpu.h>
 #include <linux/rcupdate.h>
+#include <linux/wait_bit.h>
 #include "core.h"
 #include "mr.h"
 
@@ -53,8 +55,10 @@ static void finish(struct kfi_mr_work *work)
 {
 	struct kfi_mr *mr = work->internal[WORK_MR];
 
-	if (READ_ONCE(mr->state) == MR_DETACHING)
+	if (READ_ONCE(mr->state) == MR_DETACHING) {
+		refcount_set(&mr->persists, 1);
 		smp_store_release(&mr->state, MR_EMPTY);	/* pairs with seize() */
+	}
 	smp_store_release(&mr->work, NULL);	/* pairs with seize() */
 	work->done(work, 0);
 }
@@ -193,7 +197,22 @@ static void invalidated(struct rcu_head *rcu)
 {
 	struct kfi_mr *mr = container_of(rcu, struct kfi_mr, rcu);
 
-	queue_done(mr->work);
+	kfi_mr_settle(mr);
+}
+
+void kfi_mr_settle(struct kfi_mr *mr)
+{
+	struct kfi_mr_work *work;
+
+	if (!refcount_dec_and_test(&mr->persists))
+		return;
+	work = READ_ONCE(mr->work);
+	if (work) {
+		queue_done(work);
+		return;
+	}
+	smp_mb__after_atomic();	/* for wake_up_var(), which looks whether anybody waits */
+	wake_up_var(&mr->persists);
 }
 
 int kfi_mr_invalidate(struct kfid_mr *fid, struct kfi_mr_work *work)

@@ -26,6 +26,8 @@ int loop_ep_open(struct kfi_ep *ep)
 	INIT_LIST_HEAD(&le->parked);
 	INIT_LIST_HEAD(&le->stalled);
 	INIT_LIST_HEAD(&le->waiting);
+	INIT_LIST_HEAD(&le->committing);
+	INIT_LIST_HEAD(&le->commits);
 	INIT_LIST_HEAD(&le->room.link);
 	le->room.fn = loop_room;
 	INIT_WORK(&le->retry, loop_retry);
@@ -118,7 +120,7 @@ static void loop_unpark(struct loop_ep *le, struct list_head *own)
 			list_move_tail(&p->node, own);
 }
 
-static void loop_end_all(struct list_head *ops, int err)
+void loop_end_all(struct list_head *ops, int err)
 {
 	struct loop_op *p, *next;
 
@@ -149,6 +151,7 @@ void loop_ep_down(struct loop_ep *le, int err)
 	loop_unpark(le, &own);
 	spin_unlock_bh(&le->lock);
 	loop_unstall(le, &own, &peers);
+	loop_uncommit(le, &own, &peers);
 	loop_end_all(&own, err);
 	loop_end_all(&peers, -ECONNRESET);
 	loop_retry_stop(le);

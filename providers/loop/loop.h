@@ -11,6 +11,7 @@
  *   loop_ep.lock		spin lock, bottom halves off: may this endpoint send (@up), its messages that wait for a
  *				receive (@parked), its pending connection request and news (@req, @events, ...)
  *   loop_net.stall_lock	spin lock, bottom halves off: operations that wait for room in a peer's completion queue
+ *   loop_commit_lock	spin lock, bottom halves off, taken alone: operations that wait for a region's owner
  *   locks of kfi.ko's calls	leaves: matching, completion queues
  *
  * No two endpoints' loop_ep.lock are ever held together, so endpoints that send to each other at once can't deadlock.
@@ -19,15 +20,16 @@
  *
  * Who keeps whom alive. An endpoint is found in loop_net.eps under rcu_read_lock() and then pinned by @users; its stop
  * takes it out, waits until @users is gone and its close waits a grace period. Pins are short: nobody keeps one while
- * an operation waits for something (but for a commit, which waits for the region's owner only). @nr_tx counts the
- * operations that an endpoint has accepted and not completed yet; going down waits for the last. An operation that
- * waits is always on a list, from which the sender takes it back, or the receiver hands it back when it closes.
+ * an operation waits for something. @nr_tx counts the operations that an endpoint has accepted and not completed yet;
+ * going down waits for the last. An operation that waits is always on a list, from which the sender takes it back, or
+ * the receiver hands it back when it closes. One that waits for the owner of a region is taken back by either: the
+ * owner's persist() goes on without it (struct loop_commit).
  */
 #ifndef _KFI_LOOP_H
 #define _KFI_LOOP_H
 
 #include <linux/wait_bit.h>
-#include <kfi_prov.h>
+#include <kfi_commit.h>
 
 /* Completion levels: nothing is in flight, so each is as good as done. */
 #define LOOP_LEVELS	(KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE |		\
@@ -88,6 +90,8 @@ struct loop_net {
  * @congested:	@waiting is not empty, or @retrying; also read without the lock
  * @room:	tells of room in our receive queue
  * @retry:	performs @waiting
+ * @committing:	own operations that wait for the owner of a peer's region, loop_op.node
+ * @commits:	of peers' operations on regions that were reached through this endpoint, loop_commit.entry
  */
 struct loop_ep {
 	struct kfi_ep		ep;
@@ -118,6 +122,10 @@ struct loop_ep {
 	bool			congested;
 	struct kfi_cq_waiter	room;
 	struct work_struct	retry;
+
+	/* under loop_commit_lock (rma.c) */
+	struct list_head	committing;
+	struct list_head	commits;
 };
 
 /**
@@ -138,20 +146,33 @@ struct loop_pep {
  * struct loop_op - a transmit operation (kfi_oper.priv)
  * @op:		common part
  * @rx:		the message, as the receiver's matching sees it
- * @node:	in the sender's @parked or @stalled
+ * @node:	in the sender's @parked, @committing or @stalled
  * @mr:		the region of an RMA write that has landed and whose event waits for room, with a reference
- * @peer:	the target of a commit, pinned
+ * @commit:	what is to be durable when it has landed
  * @killed:	the key to be invalidated is
- * @work:	commits
  */
 struct loop_op {
 	struct kfi_oper		*op;
 	struct kfi_rx		rx;
 	struct list_head	node;
 	struct kfi_mr		*mr;
-	struct loop_ep		*peer;
+	struct loop_commit	*commit;
 	bool			killed;
+};
+
+/**
+ * struct loop_commit - a call of the owners of regions, which may last longer than both endpoints
+ * @work:	does it
+ * @entry:	in the target's @commits
+ * @op:		who waits for it; NULL: nobody any more
+ * @count: @segs: the regions
+ */
+struct loop_commit {
 	struct work_struct	work;
+	struct list_head	entry;
+	struct loop_op		*op;
+	unsigned int		count;
+	struct kfi_commit_seg	segs[];
 };
 
 static inline struct loop_ep *to_loop_ep(struct kfi_ep *ep)
@@ -198,6 +219,8 @@ struct loop_ep *loop_ep_get(struct loop_net *ln, u64 id, u32 rx_ctx);
 void loop_ep_put(struct loop_ep *le);
 /* No more sending; ends all own operations with @err before it returns. May be called again. May sleep. */
 void loop_ep_down(struct loop_ep *le, int err);
+/* Ends operations linked by loop_op.node. */
+void loop_end_all(struct list_head *ops, int err);
 
 /* tx.c */
 int loop_tx(struct kfi_ep *ep, struct kfi_oper *op);
@@ -215,6 +238,9 @@ size_t loop_copy(struct iov_iter *dst, struct iov_iter *src, size_t len);
 /* rma.c: as loop_perform() */
 bool loop_rma(struct loop_ep *to, struct loop_op *p);
 bool loop_flush(struct loop_ep *to, struct loop_op *p);
+void loop_commit_free(struct loop_commit *c);
+/* Operations that wait for a commit are moved to the lists as by loop_unstall(). @le is not up any more. */
+void loop_uncommit(struct loop_ep *le, struct list_head *own, struct list_head *peers);
 
 /* stall.c */
 /* @full: it needs room. Return: true: it waits now, or has ended; false: there is nothing to wait behind. */

@@ -2,6 +2,7 @@
 /*
  * rma.c - reads and writes of a peer's regions, atomic operations on them, and making them durable.
  */
+#include <linux/slab.h>
 #include "loop.h"
 
 static u64 loop_access(const struct kfi_oper *op)
@@ -21,19 +22,17 @@ static int loop_rma_check(struct loop_ep *to, const struct kfi_oper *op)
 {
 	struct iov_iter it;
 	struct kfi_mr *mr;
-	int i, err = 0;
+	int i;
 
-	for (i = 0; i < op->rma_count && !err; i++) {
+	for (i = 0; i < op->rma_count; i++) {
 		const struct kfi_rma_iov *r = &op->rma[i];
 
 		mr = kfi_mr_get(&to->ep, r->key, r->addr, r->len, loop_access(op), &it);
 		if (IS_ERR(mr))
 			return PTR_ERR(mr);
-		if ((op->flags & KFI_COMMIT_COMPLETE) && !mr->persist)
-			err = -EOPNOTSUPP;
 		kfi_mr_put(mr);
 	}
-	return err;
+	return 0;
 }
 
 /* One segment. A region may be closed at any time, and then waits no longer than one chunk takes. */
@@ -81,7 +80,7 @@ static int loop_rma_run(struct loop_ep *to, struct loop_op *p)
 	return err;
 }
 
-/* The core does it; what is to be durable needs an owner who can see to that. */
+/* The core does it. */
 static int loop_atomic_run(struct loop_ep *to, struct loop_op *p)
 {
 	struct kfi_oper *op = p->op;
@@ -89,12 +88,8 @@ static int loop_atomic_run(struct loop_ep *to, struct loop_op *p)
 		.code = op->code, .op = op->atomic->op, .datatype = op->atomic->datatype, .len = op->len,
 		.operand = op->iter, .compare = op->atomic->compare, .result = op->atomic->result,
 	};
-	struct kfi_mr *mr;
-	int err = op->flags & KFI_COMMIT_COMPLETE ? loop_rma_check(to, op) : 0;
+	struct kfi_mr *mr = kfi_atomic_perform(&to->ep, &a, op->rma, op->rma_count);
 
-	if (err)
-		return err;
-	mr = kfi_atomic_perform(&to->ep, &a, op->rma, op->rma_count);
 	if (IS_ERR(mr))
 		return PTR_ERR(mr);
 	p->mr = mr;
@@ -103,57 +98,123 @@ static int loop_atomic_run(struct loop_ep *to, struct loop_op *p)
 
 /* ---- durable ---- */
 
-static void loop_commit_work(struct work_struct *work)
+void loop_commit_free(struct loop_commit *c)
 {
-	struct loop_op *p = container_of(work, struct loop_op, work);
-	struct kfi_oper *op = p->op;
-	struct loop_ep *to = p->peer;
-	struct iov_iter it;
-	struct kfi_mr *mr;
-	int i, err = 0;
-
-	for (i = 0; i < op->rma_count && !err; i++) {
-		const struct kfi_rma_iov *r = &op->rma[i];
-
-		mr = kfi_mr_get(&to->ep, r->key, r->addr, r->len, KFI_REMOTE_WRITE, &it);
-		if (IS_ERR(mr)) {
-			err = -EREMOTEIO;	/* closed meanwhile: nobody knows */
-			break;
-		}
-		err = mr->persist(&mr->fid, r->addr - mr->offset, r->len);
-		kfi_mr_put(mr);
-	}
-	loop_tx_end(p, err);
-	loop_ep_put(to);
+	if (!c)
+		return;
+	kfi_commit_put(c->segs, c->count);
+	kfree(c);
 }
 
-/* persist() may sleep. The pin keeps the target's stop waiting: for its own consumer's persist(), for nobody else. */
+/* What is to be durable needs owners who can see to that: found out before a byte moves. */
+static int loop_commit_get(struct loop_ep *to, struct loop_op *p)
+{
+	const struct kfi_oper *op = p->op;
+	struct loop_commit *c = kmalloc(struct_size(c, segs, op->rma_count), GFP_ATOMIC | __GFP_NOWARN);
+	int err = 0;
+
+	if (!c)
+		return -ENOMEM;
+	for (c->count = 0; c->count < op->rma_count && !err; c->count += !err)
+		err = kfi_commit_get(&to->ep, &op->rma[c->count], &c->segs[c->count]);
+	if (err)
+		loop_commit_free(c);
+	else
+		p->commit = c;
+	return err;
+}
+
+/* Protects who waits for which commit: the lists of both endpoints, and loop_commit.op. Of no endpoint: it may be gone. */
+static DEFINE_SPINLOCK(loop_commit_lock);
+
+/* Take the operation back; the commit goes on without it. */
+static void loop_commit_part(struct loop_commit *c, struct list_head *to)
+{
+	lockdep_assert_held(&loop_commit_lock);
+	list_del(&c->entry);
+	list_move_tail(&c->op->node, to);
+	c->op->commit = NULL;
+	c->op = NULL;
+}
+
+static void loop_commit_work(struct work_struct *work)
+{
+	struct loop_commit *c = container_of(work, struct loop_commit, work);
+	int err = kfi_commit_run(c->segs, c->count);
+	LIST_HEAD(ended);
+
+	spin_lock_bh(&loop_commit_lock);
+	if (c->op)
+		loop_commit_part(c, &ended);
+	spin_unlock_bh(&loop_commit_lock);
+	loop_commit_free(c);
+	loop_end_all(&ended, err);
+}
+
+/* persist() may sleep, and for as long as it likes. */
 static void loop_commit_start(struct loop_ep *to, struct loop_op *p)
 {
-	refcount_inc(&to->users);
-	p->peer = to;
-	INIT_WORK(&p->work, loop_commit_work);
-	queue_work(loop_wq, &p->work);
+	struct loop_ep *from = to_loop_ep(p->op->ep);
+	struct loop_commit *c = p->commit;
+	int err = 0;
+
+	c->op = p;
+	INIT_WORK(&c->work, loop_commit_work);
+	spin_lock_bh(&loop_commit_lock);
+	if (!READ_ONCE(from->up)) {
+		err = from->err;
+	} else if (!READ_ONCE(to->up)) {
+		err = -ECONNRESET;
+	} else {
+		list_add_tail(&p->node, &from->committing);
+		list_add_tail(&c->entry, &to->commits);
+		queue_work(loop_wq, &c->work);
+	}
+	spin_unlock_bh(&loop_commit_lock);
+	if (err)
+		loop_tx_end(p, err);
+}
+
+void loop_uncommit(struct loop_ep *le, struct list_head *own, struct list_head *peers)
+{
+	struct loop_commit *c, *next;
+	struct loop_op *p, *more;
+
+	spin_lock_bh(&loop_commit_lock);
+	list_for_each_entry_safe(p, more, &le->committing, node)
+		loop_commit_part(p->commit, own);
+	list_for_each_entry_safe(c, next, &le->commits, entry)
+		loop_commit_part(c, peers);
+	spin_unlock_bh(&loop_commit_lock);
 }
 
 /* ---- the operations ---- */
+
+static int loop_rma_perform(struct loop_ep *to, struct loop_op *p)
+{
+	int err = p->op->flags & KFI_COMMIT_COMPLETE ? loop_commit_get(to, p) : 0;
+
+	if (err)
+		return err;
+	return kfi_opc_is_atomic(p->op->code) ? loop_atomic_run(to, p) : loop_rma_run(to, p);
+}
 
 /* Return: false: it has landed, but the event for the peer has no room. Then the bytes do not move again. */
 bool loop_rma(struct loop_ep *to, struct loop_op *p)
 {
 	struct kfi_oper *op = p->op;
 	u64 flags = loop_access(op) | (op->flags & KFI_REMOTE_CQ_DATA);
-	bool atomic = kfi_opc_is_atomic(op->code);
 	int err = 0;
 
+	if (kfi_opc_is_atomic(op->code))
+		flags |= KFI_ATOMIC;
 	if (!p->mr)
-		err = atomic ? loop_atomic_run(to, p) : loop_rma_run(to, p);
+		err = loop_rma_perform(to, p);
 	if (!err && p->mr)
-		err = kfi_remote_rma(&to->ep, p->mr, flags | (atomic ? KFI_ATOMIC : 0), op->len, op->data,
-				     loop_src(to_loop_ep(op->ep), to));
+		err = kfi_remote_rma(&to->ep, p->mr, flags, op->len, op->data, loop_src(to_loop_ep(op->ep), to));
 	if (err == -EAGAIN)
 		return false;
-	if (!err && (op->flags & KFI_COMMIT_COMPLETE))
+	if (!err && p->commit)
 		loop_commit_start(to, p);
 	else
 		loop_tx_end(p, err);
@@ -163,9 +224,10 @@ bool loop_rma(struct loop_ep *to, struct loop_op *p)
 /* Earlier writes have landed in memory that everybody here sees: visible they are. */
 bool loop_flush(struct loop_ep *to, struct loop_op *p)
 {
-	int err = loop_rma_check(to, p->op);
+	bool commit = p->op->flags & KFI_COMMIT_COMPLETE;
+	int err = commit ? loop_commit_get(to, p) : loop_rma_check(to, p->op);
 
-	if (!err && (p->op->flags & KFI_COMMIT_COMPLETE))
+	if (!err && commit)
 		loop_commit_start(to, p);
 	else
 		loop_tx_end(p, err);

@@ -37,6 +37,7 @@ void loop_tx_end(struct loop_op *p, int err)
 
 	if (p->mr)
 		kfi_mr_put(p->mr);
+	loop_commit_free(p->commit);
 	kfi_tx_complete(p->op, err);
 	loop_tx_put(le);
 }
@@ -251,6 +252,7 @@ int loop_tx(struct kfi_ep *ep, struct kfi_oper *op)
 		return err;
 	p->op = op;
 	p->mr = NULL;
+	p->commit = NULL;
 	p->killed = false;
 	to = loop_peer(from, id, rx_ctx);
 	if (!to) {
