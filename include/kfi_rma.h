@@ -89,7 +89,8 @@ ssize_t kfi_readmsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg,
  *	KFI_COMMIT_COMPLETE
  *
  * As kfi_readmsg(). Delivery means that a reader at the peer sees the data,
- * commit that it survives a loss of power there. After an error it is unknown
+ * commit that it survives a loss of power there, with errors as kfi_flush();
+ * where it can't, EOPNOTSUPP, nothing is written. After an error it is unknown
  * how much of the data has arrived, unless the error is EACCES.
  *
  * Context: Process context or softirq, does not sleep.
@@ -110,8 +111,16 @@ ssize_t kfi_writemsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg,
  *
  * Covers all writes of this endpoint to @ranges that were posted before,
  * whether they have completed or not. Always completes, with the flags
- * KFI_RMA | KFI_WRITE. If that is an error, it is unknown what is durable.
- * Durable needs regions with a persist() of their owner.
+ * KFI_RMA | KFI_WRITE. An error means that it is unknown what is durable:
+ *
+ * - EACCES: as kfi_writemsg(); no owner was asked.
+ * - EOPNOTSUPP: durable needs regions with a persist() of their owner; or the
+ *   peer is too old to know of it.
+ * - EREMOTEIO: a region was closed or invalidated before its owner was asked.
+ * - what persist() said;
+ * - that of a connection or peer that is lost.
+ *
+ * It takes as long as the owners do. Other operations do not wait for it.
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.

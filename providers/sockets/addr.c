@@ -244,7 +244,7 @@ static struct ks_locals *ks_locals_get(struct net *net)
 u64 ks_levels(enum kfi_ep_type type)
 {
 	return type == KFI_EP_DGRAM ? KFI_INJECT_COMPLETE :
-		KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE;
+		KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE | KFI_COMMIT_COMPLETE;
 }
 
 static u64 ks_caps(enum kfi_ep_type type)

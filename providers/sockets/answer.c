@@ -27,10 +27,11 @@ int ks_got_cts(struct ks_conn *conn, const struct skw_frame *f)
 	return 0;
 }
 
-/* Requests that take an answer out of the peer's pool, see ks_put_message(), ks_put_rma(), ks_put_atomic(). */
+/* Requests that take an answer out of the peer's pool, see ks_put_message(), ks_put_rma(), ks_put_atomic(), ks_put_flush(). */
 static bool ks_was_request(const struct kfi_oper *op)
 {
-	if (op->code == KFI_OPC_WRITE || op->code == KFI_OPC_READ || kfi_opc_is_atomic(op->code))
+	if (op->code == KFI_OPC_WRITE || op->code == KFI_OPC_READ || op->code == KFI_OPC_FLUSH ||
+	    kfi_opc_is_atomic(op->code))
 		return true;
 	return !ks_op(op)->asked && op->code != KFI_OPC_TREAD;
 }

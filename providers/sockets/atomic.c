@@ -47,10 +47,6 @@ void ks_put_atomic(struct ks_conn *conn, struct kfi_oper *op)
 {
 	struct skw_frame f = ks_op_frame(op, SKW_ATOMIC);
 
-	if (conn->tx.version < SKW_VERSION_ATOMIC) {
-		kfi_tx_complete(op, -EOPNOTSUPP);
-		return;
-	}
 	if (op->code == KFI_OPC_FETCH_ATOMIC)
 		f.flags |= SKW_F_FETCH;
 	if (op->code == KFI_OPC_COMPARE_ATOMIC)
@@ -97,12 +93,18 @@ int ks_rx_atomic(struct ks_conn *conn)
 {
 	struct ks_rx *rx = &conn->rx;
 	size_t room = max(rx->f.payload, rx->f.len);
+	int ret;
 
 	if (conn->tx.version < SKW_VERSION_ATOMIC || !ks_atomic_lengths_ok(rx))
 		return -EPROTO;
 	rx->values = room <= KS_SMALL ? rx->small : kmalloc(room, GFP_ATOMIC | __GFP_NOWARN);
 	if (!rx->values)
 		return -ENOMEM;
+	ret = ks_rx_commit(conn);
+	if (ret) {
+		ks_values_free(&rx->values, rx->small);
+		return ret;
+	}
 	rx->to = KS_TO_ATOMIC;
 	rx->left = rx->f.payload;
 	rx->vec = (struct kvec){ .iov_base = rx->values, .iov_len = rx->f.payload };
@@ -199,7 +201,7 @@ int ks_rx_finish_atomic(struct ks_conn *conn)
 	u64 flags = KFI_ATOMIC | (fetch ? KFI_REMOTE_READ : KFI_REMOTE_WRITE);
 	int ret = 0;
 
-	if (rx->to == KS_TO_ATOMIC)
+	if (rx->to == KS_TO_ATOMIC && !rx->status)
 		ks_atomic_run(conn);
 	rx->to = KS_TO_TELL;
 	if (rx->f.flags & SKW_F_CQ_DATA)
@@ -208,7 +210,7 @@ int ks_rx_finish_atomic(struct ks_conn *conn)
 		ret = kfi_remote_rma(&conn->sep->ep, rx->mr, flags, rx->f.len, rx->f.data, ks_rx_src(conn));
 	if (ret)
 		return ret;
-	ret = fetch && !rx->status ? ks_answer_fetched(conn) : ks_rx_ack(conn, rx->status);
+	ret = fetch && !rx->status ? ks_answer_fetched(conn) : ks_rx_verdict(conn);
 	ks_rx_atomic_drop(conn);	/* the region, and what the answer has not taken */
 	return ret;
 }

@@ -104,6 +104,7 @@ static void ks_conn_init(struct ks_conn *conn)
 	INIT_LIST_HEAD(&conn->answers);
 	INIT_LIST_HEAD(&conn->free_answers);
 	INIT_LIST_HEAD(&conn->rdv_wait);
+	ks_commit_init(conn);
 	INIT_LIST_HEAD(&conn->rx.space.link);
 	conn->rx.space.fn = ks_rx_space;
 	INIT_DELAYED_WORK(&conn->tx_work, ks_tx_work);
@@ -419,6 +420,7 @@ static void ks_answers_flush(struct ks_conn *conn)
 		kfi_mr_put(answer->mr);
 	for (i = 0; i < ks_requests; i++) {
 		kfree(conn->pool[i].segs);
+		ks_commit_drop(&conn->pool[i]);
 		ks_values_free(&conn->pool[i].values, conn->pool[i].small);
 	}
 }

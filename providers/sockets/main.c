@@ -7,7 +7,7 @@
  *   ep.c      endpoints        rdm.c  msg.c  dgram.c   their three kinds
  *   listen.c  greet.c  conn.c  how a connection comes, and how it goes
  *   tx.c  send.c    the send path    rx.c  stream.c  the receive path
- *   atomic.c  atomic operations, both sides
+ *   atomic.c  atomic operations, both sides    commit.c  what is to be visible or durable
  *   inmsg.c   messages that wait       answer.c   what peers say about our operations
  *   wire.[ch] the format
  */
@@ -25,7 +25,7 @@ MODULE_PARM_DESC(window, "unexpected messages held for each peer and class, unit
 
 unsigned int ks_requests = 256;
 module_param_named(requests, ks_requests, uint, 0444);
-MODULE_PARM_DESC(requests, "unanswered RMA and atomic operations accepted from each peer, 16 to 65535 (default 256)");
+MODULE_PARM_DESC(requests, "unanswered RMA, atomic operations and flushes accepted from each peer, 16 to 65535 (default 256)");
 
 unsigned int ks_connect_timeout_ms = 10000;
 module_param_named(connect_timeout_ms, ks_connect_timeout_ms, uint, 0644);
@@ -65,6 +65,7 @@ MODULE_PARM_DESC(splice, "send page-backed payload without a copy where the kern
 
 struct workqueue_struct *ks_wq;
 struct workqueue_struct *ks_cm_wq;
+struct workqueue_struct *ks_commit_wq;
 struct kmem_cache *ks_inmsg_cache;
 struct kmem_cache *ks_conn_cache;
 struct ks_stage __percpu *ks_stages;
@@ -76,6 +77,7 @@ static const struct kfi_prov_ops ks_ops = {
 	.tx_priv	= sizeof(struct ks_op),
 	.cm_data_size	= SKW_DATA_MAX,
 	.atomic_size	= SKW_ATOMIC_MAX,
+	.flush		= true,
 
 	.getinfo	= ks_getinfo,
 	.resolve	= ks_resolve,
@@ -157,10 +159,15 @@ static int __init ks_init(void)
 	ks_cm_wq = alloc_workqueue("kfi_sockets_cm", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!ks_cm_wq)
 		goto destroy_wq;
+	ks_commit_wq = alloc_workqueue("kfi_sockets_commit", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	if (!ks_commit_wq)
+		goto destroy_cm_wq;
 	ret = kfi_provider_register(&ks_provider);
 	if (ret)
-		goto destroy_cm_wq;
+		goto destroy_commit_wq;
 	return 0;
+destroy_commit_wq:
+	destroy_workqueue(ks_commit_wq);
 destroy_cm_wq:
 	destroy_workqueue(ks_cm_wq);
 destroy_wq:
@@ -173,6 +180,7 @@ free_memory:
 static void __exit ks_exit(void)
 {
 	kfi_provider_deregister(&ks_provider);
+	destroy_workqueue(ks_commit_wq);
 	destroy_workqueue(ks_cm_wq);
 	destroy_workqueue(ks_wq);
 	ks_free_memory();

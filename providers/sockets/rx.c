@@ -27,6 +27,7 @@ static void ks_rx_next(struct ks_conn *conn)
 	rx->status = 0;
 	rx->in = NULL;
 	rx->op = NULL;
+	rx->commit = NULL;
 }
 
 /* ---- answers to the peer ---- */
@@ -284,7 +285,7 @@ static int ks_rx_write(struct ks_conn *conn)
 {
 	struct ks_rx *rx = &conn->rx;
 	u64 total;
-	int ret = ks_rx_check_segments(conn, KFI_REMOTE_WRITE, &total);
+	int ret = ks_rx_check_segments(conn, KFI_REMOTE_WRITE, &total) ?: ks_rx_commit(conn);
 
 	if (ret)
 		return ret;
@@ -399,7 +400,7 @@ static int ks_rx_credit(struct ks_conn *conn)
 static bool ks_rx_asks(u8 type)
 {
 	return type == SKW_MSG || type == SKW_RTS || type == SKW_TREAD || type == SKW_WRITE || type == SKW_READ ||
-	       type == SKW_ATOMIC;
+	       type == SKW_ATOMIC || type == SKW_FLUSH;
 }
 
 /* Return: 0; -EAGAIN, -ENOMEM: try again later, nothing has changed; others end the connection. */
@@ -432,6 +433,8 @@ static int ks_rx_dispatch(struct ks_conn *conn)
 		return ks_got_ack(conn, &rx->f);
 	case SKW_ATOMIC:
 		return ks_rx_atomic(conn);
+	case SKW_FLUSH:
+		return ks_rx_flush(conn);
 	case SKW_BYE:
 		return -ESHUTDOWN;
 	default:
@@ -457,7 +460,7 @@ static int ks_rx_finish_write(struct ks_conn *conn)
 	if (ret)
 		return ret;
 	ks_rx_wrote(conn);
-	return ks_rx_ack(conn, rx->status);
+	return ks_rx_verdict(conn);
 }
 
 static int ks_rx_finish(struct ks_conn *conn)

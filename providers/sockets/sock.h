@@ -26,9 +26,9 @@
 #include <linux/refcount.h>
 #include <linux/socket.h>
 #include <net/sock.h>
+#include <kfi_commit.h>
 #include <kfi_credit.h>
 #include <kfi_cxi_ext.h>
-#include <kfi_prov.h>
 #include <trace/events/kfi.h>
 #include "wire.h"
 
@@ -36,6 +36,7 @@
 #define KS_INLINE	1024		/* payload up to this long is gathered too */
 #define KS_SMALL	32		/* operands and old values up to this long need no memory of their own */
 #define KS_SPLICE_MIN	4096		/* shorter payload is copied: cheaper than page references */
+#define KS_COMMITS	4		/* commits under way at once, per connection: each keeps a thread */
 #define KS_RDV		64		/* rendezvous under way at once, per connection and direction */
 #define KS_DGRAM_MAX	(65507 - 48 - sizeof(struct skw_hdr))	/* longest datagram payload: UDP's over IPv6 */
 #define KS_DGRAM_RX	65536
@@ -58,6 +59,7 @@ extern bool ks_splice;
 
 extern struct workqueue_struct *ks_wq;		/* bound: data path off softirq */
 extern struct workqueue_struct *ks_cm_wq;	/* unbound: connections come and go */
+extern struct workqueue_struct *ks_commit_wq;	/* unbound: calls of regions' owners, and nothing else */
 extern struct kmem_cache *ks_inmsg_cache;
 extern struct kmem_cache *ks_conn_cache;
 
@@ -200,15 +202,17 @@ enum ks_answer_kind {
 	KS_ANSWER_READ,		/* the data of a region, then the verdict */
 	KS_ANSWER_TREAD,	/* the data of a tagged receive, then the verdict */
 	KS_ANSWER_FETCHED,	/* old values, and the verdict */
+	KS_ANSWER_COMMIT,	/* the verdict, when the owners have made it durable */
 };
 
 /**
  * struct ks_answer - a reply waiting to be sent
- * @link:	in &ks_conn.answers or &ks_conn.free_answers, under ks_conn.lock
+ * @link:	in &ks_conn.answers, &ks_conn.commits or &ks_conn.free_answers, under ks_conn.lock
  * @pooled:	returns to @free_answers (the others sit in a struct ks_inmsg)
  * @iter: @len: payload of the segment under way; @mr, @key: region it comes from, referenced while under way
- * @nsegs: segments of a read; @seg: next one; @seg0: the only one, or @segs when there are more
+ * @nsegs: segments of a read or commit; @seg: next one; @seg0: the only one of a read, or @segs when there are more
  * @values: old values as they go out, @len bytes: @small, or memory of their own
+ * @durable0: the only segment of a commit, or @durable when there are more
  */
 struct ks_answer {
 	struct list_head	link;
@@ -227,7 +231,11 @@ struct ks_answer {
 	struct skw_rma		seg0;
 	struct skw_rma		*segs;
 	void			*values;
-	u8			small[KS_SMALL];
+	struct kfi_commit_seg	*durable;
+	union {
+		u8			small[KS_SMALL];
+		struct kfi_commit_seg	durable0;
+	};
 };
 
 /** enum ks_in_state - where an inbound message object is, under ks_conn.lock */
@@ -367,11 +375,18 @@ struct ks_rx {
 	u64			key;
 	struct iov_iter		iter;
 	struct skw_rma		*segs;		/* SKW_RMA_MAX */
+	struct ks_answer	*commit;	/* taken already, with the regions that are to be durable */
 	struct kfi_cq_waiter	space;
 	struct skw_hdr		hdr;		/* that came in pieces */
 	void			*values;	/* of an atomic operation: @small, or memory of their own */
 	struct kvec		vec;		/* the same */
 	u8			small[KS_SMALL] __aligned(8);
+};
+
+/** struct ks_committer - one of the hands that call regions' owners */
+struct ks_committer {
+	struct work_struct	work;
+	struct ks_conn		*conn;		/* referenced while it is at work */
 };
 
 /**
@@ -387,7 +402,8 @@ struct ks_rx {
  *		their own: a load of several flags right after the store of one waits for the store to reach the cache.
  * @cpu:	where its work runs
  * @error:	why it failed, negative errno; set once by ks_conn_fail()
- * @lock:	protects @inmsgs and their states, @answers, @free_answers, @rdv, @credit, @credit_due
+ * @lock:	protects @inmsgs and their states, @answers, @free_answers, @commits, @committing, @rdv, @credit, @credit_due
+ * @commits:	answers that wait for a hand; @committing: hands at work, bits
  */
 struct ks_conn {
 	struct sock		*sk;		/* @sock's */
@@ -416,6 +432,9 @@ struct ks_conn {
 	struct ks_answer	*pool;
 	u64			unexpected;	/* bytes held */
 	struct ks_inmsg		*rdv[KS_RDV];
+	struct list_head	commits;
+	unsigned long		committing;
+	struct ks_committer	committers[KS_COMMITS];
 
 	refcount_t		ref;
 	int			error;
@@ -666,6 +685,15 @@ int ks_rx_finish_atomic(struct ks_conn *conn);
 void ks_rx_atomic_drop(struct ks_conn *conn);
 void ks_rx_fetched(struct kfi_oper *op);
 void ks_values_free(void **values, const u8 *small);
+
+/* commit.c */
+bool ks_op_too_new(const struct ks_conn *conn, const struct kfi_oper *op);
+void ks_put_flush(struct ks_conn *conn, struct kfi_oper *op);
+int ks_rx_flush(struct ks_conn *conn);
+int ks_rx_commit(struct ks_conn *conn);
+int ks_rx_verdict(struct ks_conn *conn);
+void ks_commit_init(struct ks_conn *conn);
+void ks_commit_drop(struct ks_answer *answer);
 
 /* dgram.c */
 int ks_dgram_enable(struct ks_ep *sep);

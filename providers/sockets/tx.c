@@ -21,6 +21,9 @@ int ks_tx(struct kfi_ep *ep, struct kfi_oper *op)
 {
 	struct ks_ep *sep = to_ks_ep(ep);
 
+	/* A receive is nobody's to make durable. */
+	if (unlikely(op->flags & KFI_COMMIT_COMPLETE) && op->code == KFI_OPC_TWRITE)
+		return -EOPNOTSUPP;
 	*ks_op(op) = (struct ks_op) { .state = KS_OP_QUEUED };
 	switch (ep->type) {
 	case KFI_EP_RDM:
@@ -148,7 +151,8 @@ static bool ks_is_tagged(const struct kfi_oper *op)
 
 static bool ks_is_message(const struct kfi_oper *op)
 {
-	return op->code != KFI_OPC_WRITE && op->code != KFI_OPC_READ && !kfi_opc_is_atomic(op->code);
+	return op->code != KFI_OPC_WRITE && op->code != KFI_OPC_READ && op->code != KFI_OPC_FLUSH &&
+	       !kfi_opc_is_atomic(op->code);
 }
 
 /* Rendezvous: too long for the peer's buffers, or its completion means "in the receiver's buffer". */
@@ -225,7 +229,8 @@ struct skw_frame ks_op_frame(const struct kfi_oper *op, u8 type)
 {
 	return (struct skw_frame) {
 		.type = type,
-		.flags = (ks_is_tagged(op) ? SKW_F_TAGGED : 0) | (op->flags & KFI_REMOTE_CQ_DATA ? SKW_F_CQ_DATA : 0),
+		.flags = (ks_is_tagged(op) ? SKW_F_TAGGED : 0) | (op->flags & KFI_REMOTE_CQ_DATA ? SKW_F_CQ_DATA : 0) |
+			 (op->flags & KFI_COMMIT_COMPLETE ? SKW_F_COMMIT : 0),
 		.id = op->index,
 		.gen = op->gen,
 		.len = op->len,
@@ -300,6 +305,10 @@ static void ks_put_tread(struct ks_conn *conn, struct kfi_oper *op)
 static void ks_put_op(struct ks_conn *conn, struct kfi_oper *op)
 {
 	list_del(&op->link);
+	if (unlikely(conn->tx.version < SKW_VERSION) && ks_op_too_new(conn, op)) {
+		kfi_tx_complete(op, -EOPNOTSUPP);
+		return;
+	}
 	switch (op->code) {
 	case KFI_OPC_WRITE:
 	case KFI_OPC_READ:
@@ -310,6 +319,9 @@ static void ks_put_op(struct ks_conn *conn, struct kfi_oper *op)
 		break;
 	case KFI_OPC_ATOMIC ... KFI_OPC_COMPARE_ATOMIC:
 		ks_put_atomic(conn, op);
+		break;
+	case KFI_OPC_FLUSH:
+		ks_put_flush(conn, op);
 		break;
 	default:
 		ks_put_message(conn, op);

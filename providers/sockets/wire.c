@@ -24,14 +24,16 @@ static const struct skw_rule {
 	[SKW_RTS]	= { .flags = SKW_F_TAGGED | SKW_F_CQ_DATA | SKW_F_RMA | SKW_F_INV },
 	[SKW_CTS]	= {},
 	[SKW_DATA]	= { .payload = true },
-	[SKW_WRITE]	= { .flags = SKW_F_CQ_DATA, .payload = true, .segments = true },
+	[SKW_WRITE]	= { .flags = SKW_F_CQ_DATA | SKW_F_COMMIT, .payload = true, .segments = true },
 	[SKW_READ]	= { .segments = true },
 	[SKW_READ_DATA]	= { .payload = true },
 	[SKW_TREAD]	= { .flags = SKW_F_TAGGED | SKW_F_RMA, .must = SKW_F_TAGGED | SKW_F_RMA },
 	[SKW_ACK]	= {},
 	[SKW_CREDIT]	= {},
 	[SKW_BYE]	= {},
-	[SKW_ATOMIC]	= { .flags = SKW_F_CQ_DATA | SKW_F_FETCH | SKW_F_COMPARE, .segments = true, .atomic = true },
+	[SKW_ATOMIC]	= { .flags = SKW_F_CQ_DATA | SKW_F_FETCH | SKW_F_COMPARE | SKW_F_COMMIT,
+			    .segments = true, .atomic = true },
+	[SKW_FLUSH]	= { .flags = SKW_F_COMMIT, .segments = true },
 };
 
 static bool skw_segments_ok(const struct skw_rule *rule, const struct skw_frame *f)
@@ -56,14 +58,14 @@ u8 skw_value_size(u16 slot)
 	return type < sizeof(sizes) ? sizes[type] : 0;
 }
 
-/* Does the kind of operation, given by the flags, know this one? Who wants old values has no use for remote CQ data. */
+/* Does the kind of operation, given by the flags, know this one? Who wants old values has no use for remote CQ data, nor a commit. */
 static bool skw_atomic_op_ok(u8 flags, u8 op)
 {
 	u32 ops = SKW_OPS_CHANGE;
 
 	if ((flags & SKW_F_FETCH) && (flags & SKW_F_COMPARE))
 		return false;
-	if ((flags & SKW_F_CQ_DATA) && (flags & (SKW_F_FETCH | SKW_F_COMPARE)))
+	if ((flags & (SKW_F_CQ_DATA | SKW_F_COMMIT)) && (flags & (SKW_F_FETCH | SKW_F_COMPARE)))
 		return false;
 	if (flags & SKW_F_FETCH)
 		ops |= 1U << SKW_OP_READ;

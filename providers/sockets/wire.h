@@ -24,6 +24,7 @@
 #define SKW_VERSION		2		/* the newest; a hello carries the range it can speak */
 #define SKW_VERSION_MIN		1		/* the oldest */
 #define SKW_VERSION_ATOMIC	2		/* from here on there are ATOMIC frames */
+#define SKW_VERSION_COMMIT	2		/* ... FLUSH frames and SKW_F_COMMIT */
 #define SKW_DATA_MAX		256		/* private data of a connection request or answer */
 #define SKW_RMA_MAX		256		/* remote segments in one frame */
 #define SKW_PAYLOAD_MAX		(1ULL << 32)	/* one frame's payload */
@@ -102,6 +103,7 @@ enum skw_type {
 	SKW_CREDIT,	/* only the credit fields matter */
 	SKW_BYE,	/* orderly end: nothing follows */
 	SKW_ATOMIC,	/* atomic operation: @rma_count segments, operands, values to compare with */
+	SKW_FLUSH,	/* earlier writes to @rma_count segments are to be visible, or durable */
 	SKW_TYPES
 };
 
@@ -113,6 +115,7 @@ enum skw_type {
 #define SKW_F_RMA	0x10	/* RTS: tagged RMA write */
 #define SKW_F_INV	0x20	/* MSG, RTS: one segment follows whose key is to be invalidated */
 #define SKW_F_COMPARE	0x40	/* ATOMIC: with values to compare with; old values are wanted */
+#define SKW_F_COMMIT	0x80	/* WRITE, ATOMIC without old values, FLUSH: the ACK says that the segments are durable */
 
 /**
  * struct skw_hdr - every frame

@@ -62,6 +62,9 @@ static void check_frame(const struct skw_hdr *hdr)
 	PROMISE(f.payload <= SKW_PAYLOAD_MAX && f.len <= SKW_PAYLOAD_MAX);
 	PROMISE(f.type != SKW_MSG || (f.payload <= EAGER && f.payload == f.len));
 	PROMISE(f.type != SKW_WRITE || (f.rma_count && f.payload == f.len));
+	PROMISE(f.type != SKW_FLUSH || (f.rma_count && !f.payload && !(f.flags & ~SKW_F_COMMIT)));
+	PROMISE(!(f.flags & SKW_F_COMMIT) || f.type == SKW_WRITE || f.type == SKW_FLUSH || f.type == SKW_ATOMIC);
+	PROMISE(!(f.flags & SKW_F_COMMIT) || !(f.flags & (SKW_F_FETCH | SKW_F_COMPARE)));
 	PROMISE(f.type != SKW_READ || (f.rma_count && !f.payload));
 	PROMISE(f.type != SKW_ATOMIC || (f.rma_count && f.len && f.len <= SKW_ATOMIC_MAX && f.payload <= 2 * f.len));
 	PROMISE(f.type != SKW_ATOMIC || (skw_value_size(f.slot) && !(f.len % skw_value_size(f.slot))));
@@ -126,6 +129,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		hdr.len = htole64(16);
 		hdr.payload = htole64(data[0] & 0x30);
 		hdr.rma_count = htole16(1);
+	}
+	if (data[0] & 128) {
+		hdr.type = data[0] & 4 ? SKW_WRITE : SKW_FLUSH;
+		hdr.flags |= SKW_F_COMMIT;
 	}
 	check_values(data + 1, size - 1);
 	check_frame(&hdr);
