@@ -16,11 +16,11 @@ import time
 
 MAGIC, VERSION, OLDEST = 0x5349464B, 2, 1
 HELLO, ACCEPT, PROOF, AUTH = 1, 2, 5, 0x100
-MSG, RTS, CTS, DATA, WRITE, READ, READ_DATA, TREAD, ACK, CREDIT, BYE, ATOMIC = range(1, 13)
+MSG, RTS, CTS, DATA, WRITE, READ, READ_DATA, TREAD, ACK, CREDIT, BYE, ATOMIC, FLUSH = range(1, 14)
 # An atomic operation: its number, and in the high byte its type. Here: sum, and 64 bits unsigned, or float.
 SUM_U64, SUM_FLOAT = 7 << 8 | 2, 8 << 8 | 2
 # Flags of a frame, and the tag for which 200 receives of 64 bytes wait.
-TAGGED, CQ_DATA, WANTS_ACK, FETCH, RMA, COMPARE, TAG = 1, 2, 4, 8, 16, 64, 0xACED
+TAGGED, CQ_DATA, WANTS_ACK, FETCH, RMA, COMPARE, COMMIT, TAG = 1, 2, 4, 8, 16, 64, 128, 0xACED
 PATIENCE = 30
 
 
@@ -53,6 +53,12 @@ def atomic(what, length=8, operands=8, flags=0, segments=(8,)):
         b"".join(segment(0, n, 0xBAD) for n in segments) + bytes(operands)
 
 
+def flush(flags=0, segments=(8,), **change):
+    """The same for what is to be visible or durable."""
+    return frame(FLUSH, flags=flags, rma_count=len(segments), **change) + \
+        b"".join(segment(0, n, 0xBAD) for n in segments)
+
+
 def first_words(ep_type):
     """What a stranger may open with."""
     yield "nothing but an end", b""
@@ -78,6 +84,9 @@ def first_words(ep_type):
         yield "a hello twice", hello(ep_type) * 2
         yield "an atomic operation in a version that has none", \
             hello(ep_type, version=1) + atomic(SUM_U64)
+        yield "a flush in a version that has none", hello(ep_type, version=1) + flush()
+        yield "a commit in a version that has none", \
+            hello(ep_type, version=1) + frame(WRITE, flags=COMMIT, rma_count=1) + segment(0, 0, 0xBAD)
 
 
 def frames():
@@ -106,6 +115,13 @@ def frames():
     yield "atomic targets that do not add up", atomic(SUM_U64, segments=(8, 8))
     yield "atomic targets beyond all", atomic(SUM_U64, segments=(1 << 63, (1 << 63) + 8))
     yield "an atomic operation on nothing", atomic(SUM_U64, segments=())
+    yield "a flush of nothing", flush(segments=())
+    yield "a flush of too much", flush(COMMIT, segments=(8,) * 257)
+    yield "a flush with a payload", flush(payload=8, len=8) + bytes(8)
+    yield "a flush with remote data", flush(COMMIT | CQ_DATA)
+    yield "a message that commits", frame(MSG, flags=COMMIT)
+    yield "a read that commits", frame(READ, flags=COMMIT, rma_count=1, len=8) + segment(0, 8, 0xBAD)
+    yield "old values and a commit", atomic(SUM_U64, flags=FETCH | COMMIT)
     yield "go ahead for nothing", frame(CTS, id=5, gen=7)
     yield "data for nothing", frame(DATA, slot=7, payload=100, len=100) + bytes(100)
     yield "read data for nothing", frame(READ_DATA, id=70000, payload=100, len=100) + bytes(100)
@@ -130,6 +146,10 @@ def tricks():
     yield "operands that stop in the middle", atomic(SUM_U64, length=512, operands=512, segments=(512,))[:200]
     yield "atomic operations on what is not there", \
         b"".join(atomic(SUM_U64, flags=n % 2 * FETCH) for n in range(300)) + end
+    yield "flushes of what is not there", \
+        b"".join(flush(n % 2 * COMMIT, segments=(8, (1 << 64) - 1, 1 << 63)[:n % 3 + 1]) for n in range(300)) + end
+    yield "a write that commits and stops in the middle", \
+        frame(WRITE, flags=COMMIT, rma_count=1, payload=64, len=64) + segment(0, 64, 0xBAD) + bytes(10)
     yield "a tagged read without a tag", frame(TREAD, len=64)
     yield "a tagged read of who offers none", frame(TREAD, flags=TAGGED | RMA, tag=TAG, len=64)
     # The last ones find their receives, and no answer is left for them.

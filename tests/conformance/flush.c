@@ -1,0 +1,797 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a peer wants visible or durable: kfi_flush(), and writes that end when a region's owner has seen to them.
+ */
+#include <linux/atomic.h>
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include "atomic.h"
+
+#define DISK_LEN	16384
+#define PIECES		8
+
+/**
+ * struct disk - a region of B whose owner remembers what would survive
+ * @r:		the region, over @t's memory
+ * @copy:	as it was when persist() was last called for each byte
+ * @calls:	of persist(); @left: that have returned
+ * @at: @len:	of the last one
+ * @answer:	what they return
+ * @hold:	they wait for @go; @entered: one does
+ */
+struct disk {
+	struct test		*t;
+	struct region		r;
+	u8			*copy;
+	atomic_t		calls, left;
+	u64			at;
+	size_t			len;
+	int			answer;
+	bool			hold;
+	struct completion	entered, go;
+};
+
+static int disk_persist(struct kfid_mr *mr, uint64_t at, size_t len)
+{
+	struct disk *d = mr->fid.context;
+
+	atomic_inc(&d->calls);
+	complete(&d->entered);
+	/* Whatever becomes of the case, not for ever. */
+	if (READ_ONCE(d->hold))
+		wait_for_completion_timeout(&d->go, msecs_to_jiffies(2 * d->t->w->wait_ms));
+	if (at > d->r.len || len > d->r.len - at) {
+		FAIL(d->t, "persist() of %zu bytes at %llu", len, at);
+		return -EINVAL;
+	}
+	memcpy(d->copy + at, d->r.buf + at, len);
+	d->at = at;
+	d->len = len;
+	atomic_inc(&d->left);
+	return READ_ONCE(d->answer);
+}
+
+static void disk_release(struct disk *d)
+{
+	WRITE_ONCE(d->hold, false);
+	complete_all(&d->go);
+}
+
+static struct disk *disk_new(struct test *t, size_t len)
+{
+	struct disk *d = test_new(t, struct disk);
+
+	if (!d)
+		return NULL;
+	d->t = t;
+	d->r.len = len;
+	d->r.buf = test_pages(t, len);
+	d->copy = test_pages(t, len);
+	init_completion(&d->entered);
+	init_completion(&d->go);
+	return d->r.buf && d->copy ? d : NULL;
+}
+
+/* The first byte's name is not 0: what persist() is told counts from there. */
+static struct kfi_mr_attr disk_attr(struct disk *d, struct kvec *vec, u64 access)
+{
+	*vec = (struct kvec){ d->r.buf, d->r.len };
+	return (struct kfi_mr_attr){
+		.type = KFI_KVEC, .mr_iov = vec, .iov_count = 1, .access = access, .offset = 0x10000,
+		.requested_key = KFI_KEY_NOTAVAIL, .context = d, .persist = disk_persist,
+	};
+}
+
+static void disk_named(struct disk *d, const struct node *n)
+{
+	d->r.key = kfi_mr_key(d->r.mr);
+	d->r.addr = n->info->domain_attr->mr_mode & KFI_MR_VIRT_ADDR ? (u64)(uintptr_t)d->r.buf : 0x10000;
+}
+
+static struct disk *disk_open(struct node *n, u64 access, u64 flags)
+{
+	struct test *t = n->t;
+	struct disk *d = disk_new(t, DISK_LEN);
+	struct kfi_mr_attr attr;
+	struct kvec vec;
+
+	if (!d)
+		return NULL;
+	attr = disk_attr(d, &vec, access);
+	if (!EXPECT_EQ(t, kfi_mr_regattr(n->domain, &attr, KFI_RMA_PMEM | flags, &d->r.mr), 0))
+		return NULL;
+	test_keep(t, &d->r.mr->fid);
+	if (n->info->domain_attr->mr_mode & KFI_MR_ENDPOINT &&
+	    !(EXPECT_EQ(t, kfi_mr_bind(d->r.mr, &n->ep->fid, 0), 0) && EXPECT_EQ(t, kfi_mr_enable(d->r.mr), 0)))
+		return NULL;
+	disk_named(d, n);
+	return d;
+}
+
+/* A pair, B's disk, and memory of A's that is as long. */
+struct bench {
+	struct pair	*p;
+	struct node	*a;
+	struct disk	*d;
+	u8		*near;
+};
+
+static struct bench *bench_between(struct test *t, const struct node_opts *a, const struct node_opts *far)
+{
+	struct bench *b = test_new(t, struct bench);
+
+	if (!b)
+		return NULL;
+	b->p = pair_open(t, a, far);
+	b->near = test_pages(t, DISK_LEN);
+	if (!b->p || !b->near)
+		return NULL;
+	b->a = &b->p->a;
+	b->d = disk_open(&b->p->b, ALL_RIGHTS, 0);
+	return b->d ? b : NULL;
+}
+
+static struct bench *bench_open(struct test *t, const struct node_opts *a)
+{
+	return bench_between(t, a, NULL);
+}
+
+static ssize_t flush_at(struct bench *b, const struct region *r, u64 at, size_t len, u64 scope, void *ctx)
+{
+	struct kfi_rma_iov range = { r->addr + at, len, r->key };
+
+	return kfi_flush(b->a->ep, b->a->peer, &range, 1, scope, ctx);
+}
+
+static ssize_t write_at(struct bench *b, const struct region *r, u64 at, size_t len, u64 flags, void *ctx)
+{
+	struct kvec vec = { b->near + at, len };
+	struct kfi_rma_iov rma = { r->addr + at, len, r->key };
+	struct kfi_msg_rma msg = {
+		.type = KFI_KVEC, .msg_iov = &vec, .iov_count = 1, .addr = b->a->peer,
+		.rma_iov = &rma, .rma_iov_count = 1, .context = ctx, .data = 0xd15c,
+	};
+
+	return kfi_writemsg(b->a->ep, &msg, KFI_COMPLETION | flags);
+}
+
+#define COMMIT		KFI_COMMIT_COMPLETE
+#define VISIBLE		KFI_DELIVERY_COMPLETE
+#define WROTE		(KFI_RMA | KFI_WRITE)
+
+/* The one operation under way ends with this. */
+static void ends(struct bench *b, void *ctx, int err)
+{
+	struct test *t = b->a->t;
+	comp_t c;
+
+	REQUIRE(t, !WAIT_TX(b->a, &c));
+	if (!err)
+		EXPECT_COMP(t, &c, ctx, WROTE);
+	else
+		EXPECT_ERR(t, &c, ctx, err);
+}
+
+/* ---- what it covers ---- */
+
+/* A log is written in pieces and made durable once, without waiting for any of them. */
+static void log_once(struct test *t)
+{
+	struct bench *b = bench_open(t, NULL);
+	size_t piece = DISK_LEN / PIECES;
+	int i, j, flushed;
+	comp_t c;
+
+	REQUIRE(t, b);
+	for (i = 0; i < 20 && !t->failures; i++) {
+		fill(b->near, DISK_LEN, i);
+		for (j = 0; j < PIECES; j++)
+			POST(t, write_at(b, &b->d->r, j * piece, piece, 0, CTX(1)));
+		POST(t, flush_at(b, &b->d->r, 0, DISK_LEN, COMMIT, CTX(2)));
+		for (j = 0, flushed = 0; j < PIECES + 1; j++) {
+			REQUIRE(t, !WAIT_TX(b->a, &c));
+			EXPECT_COMP(t, &c, c.op_context, WROTE);
+			if (c.op_context != CTX(2))
+				continue;
+			flushed++;
+			EXPECT_EQ(t, atomic_read(&b->d->calls), i + 1);
+			EXPECT_DATA(t, b->d->copy, DISK_LEN, i);
+		}
+		EXPECT_EQ(t, flushed, 1);
+	}
+	EXPECT_EQ(t, atomic_read(&b->d->calls), i);
+	NONE_TX(b->a);
+	NONE_RX(&b->p->b);
+}
+
+/* The owner is asked for what the peer named. */
+static void ranges(struct test *t)
+{
+	struct bench *b = bench_open(t, NULL);
+	int i;
+
+	REQUIRE(t, b);
+	for (i = 0; i < 30 && !t->failures; i++) {
+		size_t at = test_random(t, DISK_LEN), len = test_random(t, DISK_LEN + 1 - at);
+
+		POST(t, flush_at(b, &b->d->r, at, len, COMMIT, CTX(i)));
+		ends(b, CTX(i), 0);
+		EXPECT_EQ(t, b->d->at, at);
+		EXPECT_EQ(t, b->d->len, len);
+	}
+}
+
+/* Several ranges of several regions: every owner is asked. Visible is nobody's business but ours. */
+static void vector(struct test *t)
+{
+	struct bench *b = bench_open(t, NULL);
+	struct kfi_rma_iov range[3];
+	struct disk *d[3];
+	int i;
+
+	REQUIRE(t, b);
+	REQUIRE(t, t->info[0]->tx_attr->rma_iov_limit >= 3);
+	fill(b->near, DISK_LEN, 1);
+	for (i = 0; i < 3; i++) {
+		d[i] = disk_open(&b->p->b, KFI_REMOTE_WRITE, 0);
+		REQUIRE(t, d[i]);
+		range[i] = (struct kfi_rma_iov){ d[i]->r.addr + 100 * i, 1000 + i, d[i]->r.key };
+		POST(t, write_at(b, &d[i]->r, 0, DISK_LEN, 0, CTX(1)));
+		ends(b, CTX(1), 0);
+	}
+	POST(t, kfi_flush(b->a->ep, b->a->peer, range, 3, VISIBLE, CTX(2)));
+	ends(b, CTX(2), 0);
+	for (i = 0; i < 3; i++)
+		EXPECT_EQ(t, atomic_read(&d[i]->calls), 0);
+	POST(t, kfi_flush(b->a->ep, b->a->peer, range, 3, COMMIT, CTX(3)));
+	ends(b, CTX(3), 0);
+	for (i = 0; i < 3; i++) {
+		EXPECT_EQ(t, atomic_read(&d[i]->calls), 1);
+		EXPECT_EQ(t, memcmp(d[i]->copy + 100 * i, b->near + 100 * i, 1000 + i), 0);
+		EXPECT_EQ(t, not_all(d[i]->copy + 100 * i + 1000 + i, 100, 0), -1);
+	}
+}
+
+/* ---- writes that commit ---- */
+
+static void commit_write(struct test *t)
+{
+	struct bench *b = bench_open(t, NULL);
+	static const size_t lens[] = { 1, 64, 1024, 1025, 4096, DISK_LEN };
+	struct node *far;
+	comp_t c;
+	int i;
+
+	REQUIRE(t, b);
+	far = &b->p->b;
+	for (i = 0; i < 2 * ARRAY_SIZE(lens) && !t->failures; i++) {
+		size_t len = lens[i / 2];
+
+		fill(b->near, len, i);
+		POST(t, write_at(b, &b->d->r, 0, len, COMMIT | (i & 1 ? KFI_REMOTE_CQ_DATA : 0), CTX(i)));
+		ends(b, CTX(i), 0);
+		EXPECT_DATA(t, b->d->copy, len, i);
+		EXPECT_EQ(t, b->d->len, len);
+		EXPECT_EQ(t, atomic_read(&b->d->calls), i + 1);
+		if (!(i & 1))
+			continue;
+		REQUIRE(t, !WAIT_RX(far, &c));
+		EXPECT_EQ(t, c.flags, KFI_RMA | KFI_REMOTE_WRITE | KFI_REMOTE_CQ_DATA);
+		EXPECT_EQ(t, c.data, 0xd15c);
+	}
+	NONE_RX(far);
+}
+
+#define TOLD	24
+
+/* The target's queue has no room for what it is to be told: the owner is asked once all the same, and after that. */
+static void commit_no_room(struct test *t)
+{
+	struct node_opts small = { .cq_size = 4 };
+	struct bench *b = bench_between(t, NULL, &small);
+	int i, ended = 0, told = 0;
+	comp_t c;
+
+	REQUIRE(t, b);
+	for (i = 0; i < TOLD; i++)
+		POST(t, write_at(b, &b->d->r, 0, 100, COMMIT | KFI_REMOTE_CQ_DATA, CTX(1)));
+	REQUIRE(t, !WAIT_TX(b->a, &c));	/* until it is full they go */
+	EXPECT_COMP(t, &c, CTX(1), WROTE);
+	for (ended = 1; told < TOLD && !t->failures; told++)
+		REQUIRE(t, !WAIT_RX(&b->p->b, &c));
+	for (; ended < TOLD && !t->failures; ended++) {
+		REQUIRE(t, !WAIT_TX(b->a, &c));
+		EXPECT_COMP(t, &c, CTX(1), WROTE);
+	}
+	EXPECT_EQ(t, atomic_read(&b->d->calls), TOLD);
+	NONE_RX(&b->p->b);
+}
+
+/* As the endpoint's default; and a write that only has to be seen asks nobody. */
+static void commit_default(struct test *t)
+{
+	struct node_opts opts = { .tx_op_flags = COMMIT };
+	struct bench *b = bench_open(t, &opts);
+
+	REQUIRE(t, b);
+	fill(b->near, DISK_LEN, 3);
+	POST(t, kfi_write(b->a->ep, b->near, DISK_LEN, NULL, b->a->peer, b->d->r.addr, b->d->r.key, CTX(1)));
+	ends(b, CTX(1), 0);
+	EXPECT_DATA(t, b->d->copy, DISK_LEN, 3);
+	POST(t, write_at(b, &b->d->r, 0, 100, VISIBLE, CTX(2)));
+	ends(b, CTX(2), 0);
+	EXPECT_EQ(t, atomic_read(&b->d->calls), 1);
+	still_works(b->p);
+}
+
+static void commit_vector(struct test *t)
+{
+	struct bench *b = bench_open(t, NULL);
+	struct disk *other;
+	struct kvec vec;
+	struct kfi_rma_iov rma[3];
+	struct kfi_msg_rma msg = {
+		.type = KFI_KVEC, .msg_iov = &vec, .iov_count = 1, .rma_iov = rma, .rma_iov_count = 3, .context = CTX(1),
+	};
+
+	REQUIRE(t, b);
+	other = disk_open(&b->p->b, KFI_REMOTE_WRITE, 0);
+	REQUIRE(t, other);
+	fill(b->near, 9000, 5);
+	vec = (struct kvec){ b->near, 9000 };
+	rma[0] = (struct kfi_rma_iov){ b->d->r.addr, 4000, b->d->r.key };
+	rma[1] = (struct kfi_rma_iov){ other->r.addr, 3000, other->r.key };
+	rma[2] = (struct kfi_rma_iov){ b->d->r.addr + 4000, 2000, b->d->r.key };
+	msg.addr = b->a->peer;
+	POST(t, kfi_writemsg(b->a->ep, &msg, KFI_COMPLETION | COMMIT));
+	ends(b, CTX(1), 0);
+	EXPECT_EQ(t, atomic_read(&b->d->calls), 2);
+	EXPECT_EQ(t, atomic_read(&other->calls), 1);
+	EXPECT_EQ(t, memcmp(b->d->copy, b->near, 4000), 0);
+	EXPECT_EQ(t, memcmp(other->copy, b->near + 4000, 3000), 0);
+	EXPECT_EQ(t, memcmp(b->d->copy + 4000, b->near + 7000, 2000), 0);
+}
+
+/* The operation that uses a region up is made durable all the same. */
+static void commit_single_use(struct test *t)
+{
+	struct bench *b = bench_open(t, NULL);
+	struct disk *d;
+
+	REQUIRE(t, b);
+	d = disk_open(&b->p->b, ALL_RIGHTS, KFI_MR_SINGLE_USE);
+	REQUIRE(t, d);
+	fill(b->near, DISK_LEN, 7);
+	POST(t, write_at(b, &d->r, 0, DISK_LEN, COMMIT, CTX(1)));
+	ends(b, CTX(1), 0);
+	EXPECT_DATA(t, d->copy, DISK_LEN, 7);
+	POST(t, write_at(b, &d->r, 0, 1, COMMIT, CTX(2)));
+	ends(b, CTX(2), EACCES);
+	POST(t, flush_at(b, &d->r, 0, 1, COMMIT, CTX(3)));
+	ends(b, CTX(3), EACCES);
+}
+
+static void commit_atomic(struct test *t)
+{
+	struct bench *b = bench_open(t, NULL);
+	u64 one[] = { 1, 1 };
+	struct kfi_ioc ioc = { .addr = one, .count = 2 };
+	struct kfi_rma_ioc target = { .count = 2 };
+	struct kfi_msg_atomic msg = {
+		.msg_iov = &ioc, .iov_count = 1, .rma_iov = &target, .rma_iov_count = 1,
+		.datatype = KFI_UINT64, .op = KFI_SUM, .context = CTX(1),
+	};
+	struct region bare;
+	comp_t c;
+
+	REQUIRE(t, b && !region_open(&b->p->b, &bare, test_pages(t, 4096), 4096, ALL_RIGHTS));
+	msg.addr = b->a->peer;
+	target.addr = b->d->r.addr + 64;
+	target.key = b->d->r.key;
+	POST(t, kfi_atomicmsg(b->a->ep, &msg, KFI_COMPLETION | COMMIT));
+	REQUIRE(t, !WAIT_TX(b->a, &c));
+	EXPECT_COMP(t, &c, CTX(1), KFI_ATOMIC | KFI_WRITE);
+	EXPECT_EQ(t, ((u64 *)b->d->copy)[8], 1);
+	EXPECT_EQ(t, ((u64 *)b->d->copy)[9], 1);
+	EXPECT_EQ(t, b->d->len, 16);
+	/* Where it can't be durable it is not done. */
+	target.addr = bare.addr;
+	target.key = bare.key;
+	POST(t, kfi_atomicmsg(b->a->ep, &msg, KFI_COMPLETION | COMMIT));
+	REQUIRE(t, !WAIT_TX(b->a, &c));
+	EXPECT_ERR(t, &c, CTX(1), EOPNOTSUPP);
+	EXPECT_EQ(t, not_all(bare.buf, 4096, 0), -1);
+}
+
+/* ---- what is refused ---- */
+
+static void refused(struct test *t)
+{
+	static const u64 scopes[] = { VISIBLE, COMMIT };
+	struct bench *b = bench_open(t, NULL);
+	struct disk *readable, *closed;
+	struct region gone, *r;
+	int i;
+
+	REQUIRE(t, b);
+	readable = disk_open(&b->p->b, KFI_REMOTE_READ, 0);
+	closed = disk_open(&b->p->b, ALL_RIGHTS, 0);
+	REQUIRE(t, readable && closed);
+	gone = closed->r;
+	REQUIRE_EQ(t, test_close(t, &closed->r.mr->fid), 0);
+	r = &b->d->r;
+	for (i = 0; i < 2 && !t->failures; i++) {
+		POST(t, flush_at(b, r, DISK_LEN, 1, scopes[i], CTX(1)));
+		ends(b, CTX(1), EACCES);
+		POST(t, flush_at(b, r, 0, DISK_LEN + 1, scopes[i], CTX(2)));
+		ends(b, CTX(2), EACCES);
+		POST(t, flush_at(b, r, -1, 2, scopes[i], CTX(3)));
+		ends(b, CTX(3), EACCES);
+		POST(t, flush_at(b, r, 1, SIZE_MAX, scopes[i], CTX(4)));
+		ends(b, CTX(4), EACCES);
+		r->key++;
+		POST(t, flush_at(b, r, 0, 1, scopes[i], CTX(5)));
+		ends(b, CTX(5), EACCES);
+		r->key--;
+		POST(t, flush_at(b, &readable->r, 0, 1, scopes[i], CTX(6)));
+		ends(b, CTX(6), EACCES);
+		POST(t, flush_at(b, &gone, 0, 1, scopes[i], CTX(7)));
+		ends(b, CTX(7), EACCES);
+	}
+	EXPECT_EQ(t, atomic_read(&b->d->calls) + atomic_read(&readable->calls) + atomic_read(&closed->calls), 0);
+	still_works(b->p);
+}
+
+/* One bad range spoils all of it, and no owner is asked. */
+static void half_wrong(struct test *t)
+{
+	struct bench *b = bench_open(t, NULL);
+	struct kfi_rma_iov range[2];
+
+	REQUIRE(t, b);
+	range[0] = (struct kfi_rma_iov){ b->d->r.addr, 10, b->d->r.key };
+	range[1] = (struct kfi_rma_iov){ b->d->r.addr + DISK_LEN, 10, b->d->r.key };
+	POST(t, kfi_flush(b->a->ep, b->a->peer, range, 2, COMMIT, CTX(1)));
+	ends(b, CTX(1), EACCES);
+	POST(t, kfi_flush(b->a->ep, b->a->peer, range, 2, VISIBLE, CTX(2)));
+	ends(b, CTX(2), EACCES);
+	EXPECT_EQ(t, atomic_read(&b->d->calls), 0);
+	still_works(b->p);
+}
+
+static void bad_calls(struct test *t)
+{
+	struct bench *b = bench_open(t, NULL);
+	struct kfi_rma_iov range[1];
+
+	REQUIRE(t, b);
+	range[0] = (struct kfi_rma_iov){ b->d->r.addr, 10, b->d->r.key };
+	EXPECT_EQ(t, kfi_flush(b->a->ep, b->a->peer, range, 1, 0, NULL), -EINVAL);
+	EXPECT_EQ(t, kfi_flush(b->a->ep, b->a->peer, range, 1, VISIBLE | COMMIT, NULL), -EINVAL);
+	EXPECT_EQ(t, kfi_flush(b->a->ep, b->a->peer, range, 1, KFI_TRANSMIT_COMPLETE, NULL), -EINVAL);
+	EXPECT_EQ(t, kfi_flush(b->a->ep, b->a->peer, range, 1, COMMIT | KFI_INJECT, NULL), -KFI_EBADFLAGS);
+	EXPECT_EQ(t, kfi_flush(b->a->ep, b->a->peer, range, 0, COMMIT, NULL), -EINVAL);
+	EXPECT_EQ(t, kfi_flush(b->a->ep, b->a->peer, range, t->info[0]->tx_attr->rma_iov_limit + 1, COMMIT, NULL),
+		  -EINVAL);
+	NONE_TX(b->a);
+	still_works(b->p);
+}
+
+/* Nobody can make this durable. It is said before a byte moves; visible it is like any other. */
+static void not_durable(struct test *t)
+{
+	struct bench *b = bench_open(t, NULL);
+	u8 *far = test_pages(t, DISK_LEN);
+	struct region r;
+
+	REQUIRE(t, b && far && !region_open(&b->p->b, &r, far, DISK_LEN, ALL_RIGHTS));
+	memset(b->near, 0x77, DISK_LEN);
+	POST(t, write_at(b, &r, 0, DISK_LEN, COMMIT, CTX(1)));
+	ends(b, CTX(1), EOPNOTSUPP);
+	EXPECT_EQ(t, not_all(far, DISK_LEN, 0), -1);
+	POST(t, flush_at(b, &r, 0, DISK_LEN, COMMIT, CTX(2)));
+	ends(b, CTX(2), EOPNOTSUPP);
+	POST(t, write_at(b, &r, 0, DISK_LEN, 0, CTX(3)));
+	ends(b, CTX(3), 0);
+	POST(t, flush_at(b, &r, 0, DISK_LEN, VISIBLE, CTX(4)));
+	ends(b, CTX(4), 0);
+	EXPECT_EQ(t, not_all(far, DISK_LEN, 0x77), -1);
+	still_works(b->p);
+}
+
+/* What the owner says is what the peer hears; but EACCES is a promise that only we can make. */
+static void owner_fails(struct test *t)
+{
+	static const struct { int says, heard; } errors[] = {
+		{ -EIO, EIO }, { -ENOSPC, ENOSPC }, { -KFI_ETRUNC, KFI_ETRUNC }, { -EACCES, EIO }, { 1, EIO },
+		{ -100000, EIO }, { 0, 0 },
+	};
+	struct bench *b = bench_open(t, NULL);
+	int i;
+
+	REQUIRE(t, b);
+	for (i = 0; i < ARRAY_SIZE(errors) && !t->failures; i++) {
+		WRITE_ONCE(b->d->answer, errors[i].says);
+		POST(t, flush_at(b, &b->d->r, 0, 10, COMMIT, CTX(1)));
+		ends(b, CTX(1), errors[i].heard);
+		POST(t, write_at(b, &b->d->r, 0, 10, COMMIT, CTX(2)));
+		ends(b, CTX(2), errors[i].heard);
+	}
+	still_works(b->p);
+}
+
+/* ---- many, and those that take long ---- */
+
+static void many(struct test *t)
+{
+	int n = t->w->quick ? 1000 : 10000, ended = 0, posted = 0, flushes = 0;
+	unsigned long until = jiffies + msecs_to_jiffies(2 * t->w->wait_ms);
+	struct bench *b = bench_open(t, NULL);
+	comp_t c;
+	int ret;
+
+	REQUIRE(t, b);
+	while (ended < n && !t->failures && time_before(jiffies, until)) {
+		if (posted < n && posted < ended + 400) {
+			if (posted % 3)
+				ret = flush_at(b, &b->d->r, posted % DISK_LEN, 1, posted % 3 == 1 ? COMMIT : VISIBLE,
+					       CTX(posted));
+			else
+				ret = write_at(b, &b->d->r, posted % DISK_LEN, 1, 0, CTX(posted));
+			flushes += !ret && posted % 3 == 1;
+			posted += !ret;
+		}
+		if (comp_poll(b->a, b->a->txcq, &c) != 1)
+			continue;
+		EXPECT_EQ(t, c.err, 0);
+		ended++;
+	}
+	EXPECT_EQ(t, ended, n);
+	EXPECT_EQ(t, atomic_read(&b->d->calls), flushes);
+	NONE_TX(b->a);
+}
+
+/* An owner takes his time: only who waits for him does. */
+static void others_pass(struct test *t)
+{
+	struct bench *b = bench_open(t, NULL);
+	struct disk *quick;
+	comp_t c;
+	int i;
+
+	REQUIRE(t, b);
+	quick = disk_open(&b->p->b, ALL_RIGHTS, 0);
+	REQUIRE(t, quick);
+	b->d->hold = true;
+	POST(t, flush_at(b, &b->d->r, 0, 100, COMMIT, CTX(1)));
+	REQUIRE(t, wait_for_completion_timeout(&b->d->entered, msecs_to_jiffies(t->w->wait_ms)));
+	POST(t, flush_at(b, &quick->r, 0, 100, COMMIT, CTX(2)));
+	ends(b, CTX(2), 0);
+	/* Many that wait, and still everything else goes its way. */
+	for (i = 0; i < 30; i++)
+		POST(t, flush_at(b, &b->d->r, 0, 100, COMMIT, CTX(1)));
+	fill(b->near, DISK_LEN, 9);
+	POST(t, write_at(b, &b->d->r, 0, DISK_LEN, 0, CTX(3)));
+	ends(b, CTX(3), 0);
+	POST(t, flush_at(b, &b->d->r, 0, DISK_LEN, VISIBLE, CTX(4)));
+	ends(b, CTX(4), 0);
+	EXPECT_DATA(t, b->d->r.buf, DISK_LEN, 9);
+	still_works(b->p);
+	EXPECT_EQ(t, atomic_read(&b->d->left), 0);
+	disk_release(b->d);
+	for (i = 0; i < 31; i++) {
+		REQUIRE(t, !WAIT_TX(b->a, &c));
+		EXPECT_COMP(t, &c, CTX(1), WROTE);
+	}
+	EXPECT_EQ(t, atomic_read(&b->d->left), 31);
+}
+
+/* ---- ends ---- */
+
+#define QUEUED	12
+
+/* As many as wait, and one at least has begun. */
+static bool held(struct bench *b)
+{
+	struct test *t = b->a->t;
+	int i;
+
+	b->d->hold = true;
+	for (i = 0; i < QUEUED; i++)
+		if (POST(t, flush_at(b, &b->d->r, 0, 100, COMMIT, CTX(1))))
+			return false;
+	return EXPECT(t, wait_for_completion_timeout(&b->d->entered, msecs_to_jiffies(t->w->wait_ms)));
+}
+
+/* Who asked goes: nobody waits for the owner, who ends what he has begun. */
+static void asker_goes(struct test *t)
+{
+	struct bench *b = bench_open(t, NULL);
+	int i, canceled = 0;
+	comp_t c;
+
+	REQUIRE(t, b && held(b));
+	REQUIRE_EQ(t, test_close(t, &b->a->ep->fid), 0);
+	b->a->ep = NULL;
+	EXPECT_EQ(t, atomic_read(&b->d->left), 0);
+	for (i = 0; i < QUEUED; i++) {
+		REQUIRE(t, comp_poll(b->a, b->a->txcq, &c) == 1);
+		canceled += c.err == ECANCELED;
+	}
+	EXPECT_EQ(t, canceled, QUEUED);
+	disk_release(b->d);
+	REQUIRE_EQ(t, test_close(t, &b->d->r.mr->fid), 0);
+	EXPECT_EQ(t, atomic_read(&b->d->left), atomic_read(&b->d->calls));
+	NONE_TX(b->a);
+}
+
+/* The endpoint behind which the region lies goes: it waits for no owner, and who asked is told that nobody knows. */
+static void target_goes(struct test *t)
+{
+	struct bench *b = bench_open(t, NULL);
+	comp_t c;
+	int i;
+
+	REQUIRE(t, b && held(b));
+	if (b->p->b.info->domain_attr->mr_mode & KFI_MR_ENDPOINT) {
+		test_skip(t, "an endpoint stays while regions are bound to it");
+		return;
+	}
+	REQUIRE_EQ(t, test_close(t, &b->p->b.ep->fid), 0);
+	b->p->b.ep = NULL;
+	EXPECT_EQ(t, atomic_read(&b->d->left), 0);
+	for (i = 0; i < QUEUED; i++) {
+		REQUIRE(t, !comp_wait_ms(t, b->a, b->a->txcq, &c, t->w->loss_ms, __FILE__, __LINE__));
+		EXPECT(t, c.err && c.err != EACCES);
+	}
+	EXPECT_EQ(t, atomic_read(&b->d->left), 0);
+	disk_release(b->d);
+	REQUIRE_EQ(t, test_close(t, &b->d->r.mr->fid), 0);
+	EXPECT_EQ(t, atomic_read(&b->d->left), atomic_read(&b->d->calls));
+}
+
+/**
+ * struct gone - a region that is closed under its peers
+ * @w:		closes it
+ * @ended: @done: of the QUEUED flushes
+ */
+struct gone {
+	struct bench	*b;
+	struct worker	w;
+	int		ended, done;
+};
+
+static int close_region(void *arg)
+{
+	struct bench *b = arg;
+
+	return test_close(b->a->t, &b->d->r.mr->fid);
+}
+
+/* The next to end: one of those that were queued, or another, whose error it is. */
+static int gone_next(struct gone *g)
+{
+	struct test *t = g->b->a->t;
+	comp_t c = {};
+
+	if (WAIT_TX(g->b->a, &c) || c.op_context != CTX(1))
+		return c.err;
+	EXPECT(t, !c.err || c.err == EREMOTEIO);
+	g->ended++;
+	g->done += !c.err;
+	return -1;
+}
+
+/* Is the region refused to new requests? */
+static bool gone_dead(struct gone *g)
+{
+	int err;
+
+	if (POST(g->b->a->t, flush_at(g->b, &g->b->d->r, 0, 1, VISIBLE, CTX(2))))
+		return true;
+	do {
+		err = gone_next(g);
+	} while (err == -1);
+	return err == EACCES;
+}
+
+/* The region goes: its end waits for the owner's own function, and what has not begun never does. */
+static void region_goes(struct test *t)
+{
+	struct bench *b = bench_open(t, NULL);
+	struct gone *g = test_new(t, struct gone);
+
+	REQUIRE(t, b && g && held(b));
+	g->b = b;
+	REQUIRE(t, !worker_start(t, &g->w, -1, close_region, b));
+	EXPECT(t, test_until(t, gone_dead(g)));
+	msleep(50);
+	EXPECT(t, !completion_done(&g->w.ended));
+	disk_release(b->d);
+	EXPECT_EQ(t, worker_join(&g->w, t->w->wait_ms), 0);
+	EXPECT_EQ(t, atomic_read(&b->d->left), atomic_read(&b->d->calls));
+	while (g->ended < QUEUED && !t->failures)
+		gone_next(g);
+	EXPECT_EQ(t, g->done, atomic_read(&b->d->calls));
+	still_works(b->p);
+}
+
+struct mr_job {
+	struct kfi_mr_work	work;
+	struct completion	done;
+	struct disk		*d;
+	int			left;	/* when it was done */
+};
+
+static void mr_job_done(struct kfi_mr_work *work, int err)
+{
+	struct mr_job *j = container_of(work, struct mr_job, work);
+
+	j->left = atomic_read(&j->d->left);
+	complete(&j->done);
+}
+
+static bool mr_job_wait(struct test *t, struct mr_job *j)
+{
+	return EXPECT(t, wait_for_completion_timeout(&j->done, msecs_to_jiffies(t->w->wait_ms)));
+}
+
+/* A region for one I/O: its invalidation is over when the owner's function is, and the handle is good for the next. */
+static void invalidated(struct test *t)
+{
+	struct bench *b = bench_open(t, NULL);
+	struct mr_job *j = test_new(t, struct mr_job);
+	struct kfi_mr_attr attr;
+	struct kvec vec;
+	int i;
+
+	REQUIRE(t, b && j);
+	j->d = b->d;
+	j->work.done = mr_job_done;
+	init_completion(&j->done);
+	REQUIRE_EQ(t, test_close(t, &b->d->r.mr->fid), 0);
+	REQUIRE_EQ(t, kfi_mr_alloc(b->p->b.domain, 1, 0, &b->d->r.mr, b->d), 0);
+	test_keep(t, &b->d->r.mr->fid);
+	for (i = 0; i < 3 && !t->failures; i++) {
+		attr = disk_attr(b->d, &vec, ALL_RIGHTS);
+		REQUIRE_EQ(t, kfi_mr_register(b->d->r.mr, &attr, &j->work), 0);
+		REQUIRE(t, mr_job_wait(t, j));
+		disk_named(b->d, &b->p->b);
+		b->d->hold = true;
+		reinit_completion(&b->d->go);
+		reinit_completion(&b->d->entered);
+		POST(t, flush_at(b, &b->d->r, 0, 100, COMMIT, CTX(1)));
+		REQUIRE(t, wait_for_completion_timeout(&b->d->entered, msecs_to_jiffies(t->w->wait_ms)));
+		REQUIRE_EQ(t, kfi_mr_invalidate(b->d->r.mr, &j->work), 0);
+		msleep(50);
+		EXPECT(t, !completion_done(&j->done));
+		disk_release(b->d);
+		REQUIRE(t, mr_job_wait(t, j));
+		EXPECT_EQ(t, j->left, i + 1);
+		ends(b, CTX(1), 0);
+	}
+}
+
+const struct test_case flush_cases[] = {
+	{ "flush.log_once", T_REL, 0, C_MSG | C_RMA, log_once },
+	{ "flush.ranges", T_REL, 0, C_MSG | C_RMA, ranges },
+	{ "flush.vector", T_REL, 0, C_MSG | C_RMA, vector },
+	{ "flush.commit_write", T_REL, 0, C_MSG | C_RMA, commit_write },
+	{ "flush.commit_no_room", T_REL, 0, C_MSG | C_RMA, commit_no_room },
+	{ "flush.commit_default", T_REL, 0, C_MSG | C_RMA, commit_default },
+	{ "flush.commit_vector", T_REL, 0, C_MSG | C_RMA, commit_vector },
+	{ "flush.commit_single_use", T_REL, 0, C_MSG | C_RMA, commit_single_use },
+	{ "flush.commit_atomic", T_REL, 0, C_MSG | C_RMA | C_ATOMIC, commit_atomic },
+	{ "flush.refused", T_REL, 0, C_MSG | C_RMA, refused },
+	{ "flush.half_wrong", T_REL, 0, C_MSG | C_RMA, half_wrong },
+	{ "flush.bad_calls", T_REL, 0, C_MSG | C_RMA, bad_calls },
+	{ "flush.not_durable", T_REL, 0, C_MSG | C_RMA, not_durable },
+	{ "flush.owner_fails", T_REL, 0, C_MSG | C_RMA, owner_fails },
+	{ "flush.many", T_REL, 0, C_MSG | C_RMA, many },
+	{ "flush.others_pass", T_REL, 0, C_MSG | C_RMA, others_pass },
+	{ "flush.asker_goes", T_REL, 0, C_MSG | C_RMA, asker_goes },
+	{ "flush.target_goes", T_REL, 0, C_MSG | C_RMA, target_goes },
+	{ "flush.region_goes", T_REL, 0, C_MSG | C_RMA, region_goes },
+	{ "flush.invalidated", T_REL, 0, C_MSG | C_RMA, invalidated },
+	{ }
+};
