@@ -187,6 +187,28 @@ void ks_rx_drop(struct kfi_ep *ep, struct kfi_rx *rx)
 	ks_inmsg_free(container_of(rx, struct ks_inmsg, rx));
 }
 
+/* What has found no receive and may not wait for one. It costs its sender credit until the verdict has left. */
+void ks_inmsg_refuse(struct ks_inmsg *in, u16 status)
+{
+	struct ks_conn *conn = in->conn;
+
+	spin_lock_bh(&conn->lock);
+	in->state = KS_IN_REFUSED;
+	in->matched = true;
+	in->answer.kind = KS_ANSWER_ACK;
+	in->answer.status = status;
+	in->answer.id = in->id;
+	in->answer.gen = in->gen;
+	ks_answer_queue(conn, &in->answer);
+	spin_unlock_bh(&conn->lock);
+}
+
+/* A sender need not know what became of its message, but RMA has a result. */
+static u16 ks_inmsg_status(const struct ks_inmsg *in)
+{
+	return in->rx.flags & KFI_RMA && in->rx.len > in->rx.room ? KFI_ETRUNC : 0;
+}
+
 static struct ks_inmsg *ks_rdv_next(struct ks_conn *conn)
 {
 	struct ks_answer *answer = list_first_entry_or_null(&conn->rdv_wait, struct ks_answer, link);
@@ -211,7 +233,7 @@ void ks_inmsg_done(struct ks_inmsg *in, int err)
 	kfi_rx_complete(&in->rx, 0);
 	spin_lock_bh(&conn->lock);
 	in->answer.kind = KS_ANSWER_ACK;
-	in->answer.status = 0;
+	in->answer.status = ks_inmsg_status(in);
 	ks_answer_queue(conn, &in->answer);
 	next = ks_rdv_next(conn);
 	if (next)
@@ -226,8 +248,10 @@ void ks_answer_done(struct ks_conn *conn, struct ks_answer *answer)
 
 	if (!answer->pooled) {
 		in = container_of(answer, struct ks_inmsg, answer);
-		if (in->read)
+		if (answer->kind == KS_ANSWER_TREAD)
 			kfi_rx_complete(&in->rx, 0);
+		if (in->state == KS_IN_REFUSED)
+			ks_credit_free(conn, in->cls, in->cost);
 		ks_inmsg_free(in);
 		return;
 	}
@@ -250,7 +274,8 @@ static void ks_inmsg_lose(struct ks_inmsg *in, u8 state, bool matched, int err)
 	}
 	if (!matched)
 		return;				/* a receive takes it right now and finds it lost */
-	if (list_empty(&in->answer.link) || state != KS_IN_GRANTED || in->answer.kind != KS_ANSWER_ACK)
+	if (state != KS_IN_REFUSED &&
+	    (list_empty(&in->answer.link) || state != KS_IN_GRANTED || in->answer.kind != KS_ANSWER_ACK))
 		kfi_rx_abort(&in->rx, err);	/* else it was complete and only its verdict was due */
 	ks_inmsg_free(in);
 }

@@ -204,14 +204,15 @@ static int ks_rx_message(struct ks_conn *conn)
 	}
 }
 
-/* RTS and TREAD: no payload now; a message object stands for it until the end. */
+/* RTS and TREAD: no payload now; a message object stands for it until the end. Tagged RMA waits for no receive. */
 static int ks_rx_request(struct ks_conn *conn)
 {
+	bool rma = conn->rx.f.flags & SKW_F_RMA;
 	struct ks_inmsg *in;
 	int ret;
 
 	/* Who has not asked for tagged RMA does not have his receives read by it. */
-	if ((conn->rx.f.flags & SKW_F_RMA) && !(conn->sep->ep.caps & KFI_TAGGED_RMA))
+	if (rma && !(conn->sep->ep.caps & KFI_TAGGED_RMA))
 		return -EPROTO;
 	ret = ks_rx_charge(conn, 1);
 	if (ret)
@@ -220,9 +221,12 @@ static int ks_rx_request(struct ks_conn *conn)
 	if (!in)
 		return -ENOMEM;
 	ks_rx_describe(conn, &in->rx);
-	switch (kfi_rx_arrive(&conn->sep->ep, &in->rx, true)) {
+	switch (kfi_rx_arrive(&conn->sep->ep, &in->rx, !rma)) {
 	case KFI_RX_QUEUED:
 		kfi_stat_inc(&conn->sep->ep, unexpected);
+		return 0;
+	case KFI_RX_NONE:
+		ks_inmsg_refuse(in, EACCES);
 		return 0;
 	case KFI_RX_MATCHED:
 		ks_rx_matched(&conn->sep->ep, &in->rx);

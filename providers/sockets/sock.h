@@ -244,6 +244,7 @@ enum ks_in_state {
 	KS_IN_READY,		/* eager payload is all in @buf */
 	KS_IN_ASKED,		/* RTS or TREAD seen, not granted yet */
 	KS_IN_GRANTED,		/* CTS given or data being returned */
+	KS_IN_REFUSED,		/* tagged RMA without a receive: a verdict is due */
 	KS_IN_LOST,		/* its connection went first */
 };
 
@@ -253,7 +254,7 @@ enum ks_in_state {
  * @conn:	referenced
  * @entry:	in &ks_conn.inmsgs
  * @answer:	CTS, read data or verdict owed for it
- * @state:	enum ks_in_state; @matched: rx.op is set
+ * @state:	enum ks_in_state; @matched: rx.op is or was set
  * @read:	a TREAD: data flows out of the receive
  * @cls:	credit class; @cost: units to give back
  * @buf:	eager payload; @vec: the same as the receiving iterator needs it
@@ -668,6 +669,7 @@ struct ks_inmsg *ks_inmsg_new(struct ks_conn *conn, const struct skw_frame *f, u
 void ks_inmsg_free(struct ks_inmsg *in);
 void ks_inmsg_arrived(struct ks_inmsg *in);
 void ks_inmsg_done(struct ks_inmsg *in, int err);
+void ks_inmsg_refuse(struct ks_inmsg *in, u16 status);
 void ks_inmsgs_lost(struct ks_conn *conn, int err);
 void ks_credit_free(struct ks_conn *conn, u8 cls, u32 cost);
 void __ks_credit_free(struct ks_conn *conn, u8 cls, u32 cost);

@@ -360,64 +360,6 @@ static void directed(struct test *t)
 	REQUIRE(t, !WAIT_TX(&peer[1], &c));
 }
 
-/* ---- remote memory named by a tag ---- */
-
-static int tagged_rma(struct node *n, void *buf, size_t len, u64 tag, void *ctx, bool write)
-{
-	struct kvec iov = { buf, len };
-	struct kfi_rma_iov rma = { .addr = 0, .len = len, .key = tag };
-	struct kfi_msg_rma msg = {
-		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = n->peer,
-		.rma_iov = &rma, .rma_iov_count = 1, .context = ctx,
-	};
-	u64 flags = KFI_TAGGED | KFI_COMPLETION;
-
-	return POST(n->t, write ? kfi_writemsg(n->ep, &msg, flags)
-				: kfi_readmsg(n->ep, &msg, flags));
-}
-
-/* The operation finds the receive, moves the data, and ends at both ends. */
-static void rma(struct test *t)
-{
-	struct pair *p = pair_open(t, NULL, NULL);
-	size_t len = min_t(size_t, 100000, t->info[0]->ep_attr->max_msg_size);
-	u8 *near = test_pages(t, len), *far = test_pages(t, len);
-	comp_t c;
-	int i;
-
-	REQUIRE(t, p && near && far);
-	for (i = 0; i < 6 && !t->failures; i++) {
-		bool write = i & 1;
-
-		fill(write ? near : far, len, i);
-		memset(write ? far : near, 0, len);
-		REQUIRE(t, !trecv(&p->b, far, len, 0x50 + i, 0, CTX(1)));
-		REQUIRE(t, !tagged_rma(&p->a, near, len, 0x50 + i, CTX(2), write));
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT_COMP(t, &c, CTX(2), KFI_TAGGED | KFI_RMA | KFI_SEND |
-			    (write ? KFI_WRITE : KFI_READ));
-		if (!write)
-			EXPECT_DATA(t, near, len, i);
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-		EXPECT_COMP(t, &c, CTX(1), KFI_TAGGED | KFI_RMA | KFI_RECV |
-			    (write ? KFI_WRITE : KFI_READ));
-		if (write)
-			EXPECT_DATA(t, far, len, i);
-	}
-	/* A zero-byte message with data takes the same kind of receive. */
-	REQUIRE(t, !trecv(&p->b, far, len, 0x99, 0, CTX(3)));
-	POST(t, kfi_tsenddata(p->a.ep, near, 0, NULL, 0x1234, p->a.peer, 0x99, CTX(4)));
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_COMP(t, &c, CTX(3), KFI_TAGGED | KFI_RECV | KFI_REMOTE_CQ_DATA);
-	EXPECT_EQ(t, c.data, 0x1234);
-	REQUIRE(t, !WAIT_TX(&p->a, &c));
-	EXPECT_COMP(t, &c, CTX(4), KFI_TAGGED | KFI_SEND);
-	NONE_RX(&p->b);
-	NONE_TX(&p->a);
-}
-
-#define C_TRMA	(C_TAGGED | C_MSG | C_RMA | KFI_TAGGED_RMA)
-
 const struct test_case tagged_cases[] = {
 	{ "tagged.sizes", T_REL, 0, C_TAGGED, sizes },
 	{ "tagged.reverse", T_REL, 0, C_TAGGED, reverse },
@@ -431,6 +373,5 @@ const struct test_case tagged_cases[] = {
 	{ "tagged.claim", T_REL, 0, C_TAGGED, claim },
 	{ "tagged.discard", T_REL, 0, C_TAGGED, discard },
 	{ "tagged.directed", T_RDM, 0, C_TAGGED | KFI_DIRECTED_RECV, directed },
-	{ "tagged.rma", T_RDM, 0, C_TRMA, rma },
 	{ }
 };
