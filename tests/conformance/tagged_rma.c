@@ -172,12 +172,14 @@ struct access {
 	size_t		len;
 	u64		tag;
 	bool		write;
+	struct completion begun;
 };
 
 static int access_run(void *arg)
 {
 	struct access *x = arg;
 
+	complete(&x->begun);
 	return access_tag(&x->p->a, x->near, x->len, x->tag, CTX(2), x->write);
 }
 
@@ -190,9 +192,11 @@ static bool cancel_one(struct test *t, struct access *x, u8 *far, unsigned int u
 
 	memset(x->write ? far : x->near, 0, x->len);
 	fill(x->write ? x->near : far, x->len, x->tag);
+	init_completion(&x->begun);
 	if (!w || expect_tag(&x->p->b, far, x->len, x->tag, CTX(1)) || worker_start(t, w, -1, access_run, x))
 		return false;
-	udelay(us);
+	wait_for_completion(&x->begun);
+	usleep_range(us, us + 1);
 	ret = kfi_cancel(&x->p->b.ep->fid, CTX(1));
 	EXPECT(t, ret == 0 || ret == -ENOENT || ret == -EAGAIN);
 	EXPECT_EQ(t, worker_join(w, t->w->wait_ms), 0);
@@ -223,7 +227,7 @@ static void cancelled(struct test *t)
 	for (i = 0; i < n && !t->failures; i++) {
 		x.tag = i;
 		x.write = i & 1;
-		in_time += cancel_one(t, &x, far, test_random(t, 20 * (i % 16) + 1));
+		in_time += cancel_one(t, &x, far, test_random(t, 200 * (i % 16) + 1));
 	}
 	NONE_RX(&x.p->b);
 	NONE_TX(&x.p->a);

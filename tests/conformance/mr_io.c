@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Regions for one I/O under way: registered from softirq, ended while data comes, used once.
+ */
+#include <linux/bottom_half.h>
+#include <linux/delay.h>
+#include "harness.h"
+
+#define LEN	(1 << 20)
+
+/**
+ * struct io - a handle, what it is attached to, and its works in softirq
+ * @left: rounds of registering and detaching to go
+ * @wrong: what was not as promised
+ */
+struct io {
+	struct kfi_mr_work	work;
+	struct kfid_mr		*mr;
+	struct kfi_mr_attr	attr;
+	struct kvec		iov;
+	struct completion	ended;
+	int			left, err;
+	bool			attached;
+	atomic_t		wrong;
+};
+
+static struct io *io_open(struct test *t, struct node *n, void *buf, size_t len, u64 flags)
+{
+	struct io *io = test_new(t, struct io);
+	int ret;
+
+	if (!io)
+		return NULL;
+	ret = kfi_mr_alloc(n->domain, 4, flags, &io->mr, NULL);
+	if (ret == -EOPNOTSUPP)
+		test_skip(t, "no per-I/O regions");
+	else
+		EXPECT_EQ(t, ret, 0);
+	if (ret)
+		return NULL;
+	test_keep(t, &io->mr->fid);
+	if (!EXPECT_EQ(t, kfi_mr_bind(io->mr, &n->ep->fid, 0), 0))
+		return NULL;
+	init_completion(&io->ended);
+	io->iov = (struct kvec){ buf, len };
+	io->attr = (struct kfi_mr_attr){
+		.type = KFI_KVEC, .mr_iov = &io->iov, .iov_count = 1, .access = KFI_REMOTE_WRITE | KFI_REMOTE_READ,
+		.requested_key = KFI_KEY_NOTAVAIL,
+	};
+	return io;
+}
+
+static void io_ended(struct kfi_mr_work *work, int err)
+{
+	struct io *io = container_of(work, struct io, work);
+
+	io->err = err;
+	complete(&io->ended);
+}
+
+/* With bottom halves off, as who calls from softirq has them: it must not sleep, and not call back either. */
+static bool io_do(struct test *t, struct io *io, bool attach)
+{
+	int ret;
+	bool inside;
+
+	io->work.done = io_ended;
+	local_bh_disable();
+	ret = attach ? kfi_mr_register(io->mr, &io->attr, &io->work) : kfi_mr_invalidate(io->mr, &io->work);
+	inside = completion_done(&io->ended);
+	local_bh_enable();
+	return EXPECT_EQ(t, ret, 0) && EXPECT(t, !inside) &&
+	       EXPECT(t, wait_for_completion_timeout(&io->ended, msecs_to_jiffies(t->w->wait_ms))) &&
+	       EXPECT_EQ(t, io->err, 0);
+}
+
+/* done() of one starts the next. */
+static void io_again(struct kfi_mr_work *work, int err)
+{
+	struct io *io = container_of(work, struct io, work);
+	int ret;
+
+	if (err || !in_softirq())
+		atomic_inc(&io->wrong);
+	io->attached = !io->attached;
+	if (!io->attached && !--io->left) {
+		complete(&io->ended);
+		return;
+	}
+	ret = io->attached ? kfi_mr_invalidate(io->mr, work) : kfi_mr_register(io->mr, &io->attr, work);
+	if (ret) {
+		atomic_inc(&io->wrong);
+		complete(&io->ended);
+	}
+}
+
+/* Registered, detached and registered again by callbacks in softirq, peers reading and writing meanwhile. */
+static void softirq(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *near = test_pages(t, 4096), *far = test_pages(t, 4096);
+	struct io *io;
+	int ret, ok = 0;
+	comp_t c;
+
+	REQUIRE(t, p && near && far);
+	io = io_open(t, &p->b, far, 4096, 0);
+	if (!io)
+		return;
+	io->left = t->w->quick ? 500 : 5000;
+	io->work.done = io_again;
+	local_bh_disable();
+	ret = kfi_mr_register(io->mr, &io->attr, &io->work);
+	local_bh_enable();
+	REQUIRE_EQ(t, ret, 0);
+	while (t->type == KFI_EP_RDM && !completion_done(&io->ended) && !t->failures) {
+		u64 key = kfi_mr_key(io->mr);
+
+		if (key == KFI_KEY_NOTAVAIL)
+			continue;
+		POST(t, kfi_write(p->a.ep, near, 64, NULL, p->a.peer, 0, key, near));
+		if (WAIT_TX(&p->a, &c))
+			break;
+		EXPECT(t, c.err == 0 || c.err == EACCES);
+		ok += !c.err;
+	}
+	EXPECT(t, wait_for_completion_timeout(&io->ended, msecs_to_jiffies(2 * t->w->wait_ms)));
+	EXPECT_EQ(t, io->left, 0);
+	EXPECT_EQ(t, atomic_read(&io->wrong), 0);
+	EXPECT_EQ(t, kfi_mr_invalidate(io->mr, &io->work), -KFI_EOPBADSTATE);
+	pr_info("    # mr: %d writes found it attached\n", ok);
+}
+
+struct writer {
+	struct pair		*p;
+	u8			*near;
+	size_t			len;
+	u64			key;
+	struct completion	begun;
+};
+
+static int write_run(void *arg)
+{
+	struct writer *w = arg;
+	struct node *a = &w->p->a;
+
+	complete(&w->begun);
+	return POST(a->t, kfi_write(a->ep, w->near, w->len, NULL, a->peer, 0, w->key, w));
+}
+
+/* Detached in the middle of an arriving write: when that is told, not a byte changes any more. Did the write succeed? */
+static bool detach_one(struct test *t, struct io *io, struct writer *w, unsigned int us)
+{
+	struct worker *th = test_new(t, struct worker);
+	u8 *far = io->iov.iov_base;
+	comp_t c = {};
+
+	memset(far, 0, w->len);
+	init_completion(&w->begun);
+	if (!th || !io_do(t, io, true))
+		return false;
+	w->key = kfi_mr_key(io->mr);
+	if (worker_start(t, th, -1, write_run, w))
+		return false;
+	wait_for_completion(&w->begun);
+	if (us)
+		usleep_range(us, us + 1);
+	if (io_do(t, io, false))
+		memset(far, 0x5a, w->len);
+	EXPECT_EQ(t, worker_join(th, t->w->wait_ms), 0);
+	if (WAIT_TX(&w->p->a, &c))
+		return false;
+	EXPECT(t, c.err == 0 || c.err == EACCES || c.err == EREMOTEIO);
+	EXPECT_EQ(t, not_all(far, w->len, 0x5a), -1);
+	return !c.err;
+}
+
+static void midway(struct test *t)
+{
+	int i, n = t->w->quick ? 60 : 400, whole = 0;
+	struct writer w = {
+		.p = pair_open(t, NULL, NULL), .len = min_t(size_t, LEN, t->info[0]->ep_attr->max_msg_size),
+	};
+	u8 *far = test_pages(t, w.len);
+	struct io *io;
+
+	w.near = test_pages(t, w.len);
+	REQUIRE(t, w.p && w.near && far);
+	memset(w.near, 0xa5, w.len);
+	io = io_open(t, &w.p->b, far, w.len, 0);
+	for (i = 0; io && i < n && !t->failures; i++)
+		whole += detach_one(t, io, &w, i % 4 ? test_random(t, 200 * (i % 16) + 1) : 0);
+	if (io && t->type == KFI_EP_RDM)
+		still_works(w.p);
+	pr_info("    # mr: %d of %d writes were whole\n", whole, n);
+}
+
+/* For one operation: the first is the last, also when the second is right behind it. */
+static void single_use(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *near = test_pages(t, 4096), *far = test_pages(t, 4096);
+	int i, j, ok;
+	struct io *io;
+	comp_t c;
+
+	REQUIRE(t, p && near && far);
+	io = io_open(t, &p->b, far, 4096, KFI_MR_SINGLE_USE);
+	for (i = 0; io && i < 6 && !t->failures; i++) {
+		REQUIRE(t, io_do(t, io, true));
+		for (j = 0, ok = 0; j < 3; j++)
+			POST(t, i & 1 ?
+			     kfi_read(p->a.ep, near, 64, NULL, p->a.peer, 0, kfi_mr_key(io->mr), CTX(j)) :
+			     kfi_write(p->a.ep, near, 64, NULL, p->a.peer, 0, kfi_mr_key(io->mr), CTX(j)));
+		for (j = 0; j < 3; j++) {
+			REQUIRE(t, !WAIT_TX(&p->a, &c));
+			EXPECT(t, c.err == 0 || c.err == EACCES);
+			ok += !c.err;
+		}
+		EXPECT_EQ(t, ok, 1);
+		REQUIRE(t, io_do(t, io, false));
+	}
+}
+
+const struct test_case mr_io_cases[] = {
+	{ "mr.softirq", T_REL, 0, C_MSG | C_RMA, softirq },
+	{ "mr.invalidate_midway", T_REL, 0, C_MSG | C_RMA, midway },
+	{ "mr.single_use", T_REL, 0, C_MSG | C_RMA, single_use },
+	{ }
+};
