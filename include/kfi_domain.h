@@ -443,13 +443,14 @@ kfi_mr_bind(struct kfid_mr *mr, struct kfid *bfid, uint64_t flags)
 
 /**
  * kfi_mr_refresh() - tell that pages behind a region have changed
- * @mr: the region
- * @iov: the part that changed
+ * @mr: the region, of KFI_KVEC
+ * @iov: the part that changed; each entry within one of the region's
  * @count: entries of @iov
  * @flags: 0
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL, -KFI_EBADFLAGS, -EOPNOTSUPP.
+ * Return: 0; -EINVAL (empty, or outside the region), -KFI_EBADFLAGS,
+ * -EOPNOTSUPP (a region of pages or for each I/O, or the device can't).
  */
 static inline int
 kfi_mr_refresh(struct kfid_mr *mr, const struct kvec *iov, size_t count,

@@ -467,6 +467,37 @@ int kfi_mr_map_key(const struct kfi_mr_map_raw *map)
 	return 0;
 }
 
+static bool lies_in(const struct kfi_mr *mr, const struct kvec *part)
+{
+	const struct kvec *kv = mr->iov.kvec;
+	size_t i, at;
+
+	for (i = 0; i < mr->iter.nr_segs; i++) {
+		at = (unsigned long)part->iov_base - (unsigned long)kv[i].iov_base;
+		if (at < kv[i].iov_len && part->iov_len <= kv[i].iov_len - at)
+			return true;
+	}
+	return false;
+}
+
+/* Memory is addressed anew at each access, so other pages behind it are seen. A vector of pages has no others. */
+static int mr_refresh(struct kfi_mr *mr, const struct kfi_mr_modify *modify)
+{
+	const struct kfi_mr_attr *part = modify ? &modify->attr : NULL;
+	size_t i;
+
+	if (!part || !part->mr_iov || !part->iov_count || part->type != KFI_KVEC)
+		return -EINVAL;
+	if (modify->flags)
+		return -KFI_EBADFLAGS;
+	if (mr->per_io || mr_ops(mr)->mr_reg || !iov_iter_is_kvec(&mr->iter))
+		return -EOPNOTSUPP;
+	for (i = 0; i < part->iov_count; i++)
+		if (!lies_in(mr, &part->mr_iov[i]))
+			return -EINVAL;
+	return 0;
+}
+
 static int mr_control(struct kfid *fid, int command, void *arg)
 {
 	switch (command) {
@@ -474,6 +505,8 @@ static int mr_control(struct kfid *fid, int command, void *arg)
 		return mr_enable(to_mr(fid));
 	case KFI_GET_RAW_MR:
 		return mr_raw_attr(to_mr(fid), arg);
+	case KFI_REFRESH:
+		return mr_refresh(to_mr(fid), arg);
 	default:
 		return -EOPNOTSUPP;
 	}
