@@ -134,6 +134,11 @@ void test_free_info(struct test *t, struct kfi_info *info)
 	kfi_freeinfo(info);
 }
 
+void test_forget(struct test *t, struct kfid *fid)
+{
+	kfree(take_out(t, fid));
+}
+
 /* Taken out first: once it is closed another thread's object may be there. */
 int test_close(struct test *t, struct kfid *fid)
 {

@@ -59,7 +59,7 @@ struct test_case {
 	void		(*fn)(struct test *t);
 };
 
-extern const struct test_case info_cases[], lifetime_cases[], av_cases[],
+extern const struct test_case info_cases[], lifetime_cases[], close_cases[], av_cases[],
 	mr_cases[], mr_bind_cases[], mr_io_cases[], cq_cases[], cq_wait_cases[], eq_cases[], cntr_cases[], cm_cases[],
 	msg_cases[], tagged_cases[], tagged_rma_cases[], order_cases[], sep_cases[], shared_cases[], alias_cases[], inject_cases[], rma_cases[], flush_cases[],
 	atomic_cases[], atomic_error_cases[], multirecv_cases[], cancel_cases[], errors_cases[], flow_cases[],
@@ -155,6 +155,8 @@ void test_keep_info(struct test *t, struct kfi_info *info);
 void test_free_info(struct test *t, struct kfi_info *info);
 /* Close now. The answer of kfi_close(); forgotten only if that is 0. */
 int test_close(struct test *t, struct kfid *fid);
+/* It has been closed by somebody else. */
+void test_forget(struct test *t, struct kfid *fid);
 
 /* ---- random numbers and patterns ---- */
 
