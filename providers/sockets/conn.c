@@ -43,6 +43,7 @@ static void ks_conn_free_buffers(struct ks_conn *conn)
 	kvfree(conn->rx.segs);
 	kvfree(conn->tx.held);
 	kfree(conn->auth);
+	ks_inmsg_free_spares(conn);
 	conn->auth = NULL;
 	conn->pool = NULL;
 	conn->rx.segs = NULL;
@@ -105,6 +106,7 @@ static void ks_conn_init(struct ks_conn *conn)
 	INIT_LIST_HEAD(&conn->free_answers);
 	INIT_LIST_HEAD(&conn->rdv_wait);
 	ks_commit_init(conn);
+	INIT_LIST_HEAD(&conn->spares);
 	INIT_LIST_HEAD(&conn->rx.space.link);
 	conn->rx.space.fn = ks_rx_space;
 	INIT_DELAYED_WORK(&conn->tx_work, ks_tx_work);

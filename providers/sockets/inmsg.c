@@ -9,10 +9,28 @@
 #include <linux/slab.h>
 #include "sock.h"
 
+/* One that has served before, if there is any: long messages one after the other allocate nothing. */
+static struct ks_inmsg *ks_inmsg_alloc(struct ks_conn *conn)
+{
+	struct ks_inmsg *in;
+
+	spin_lock_bh(&conn->lock);
+	in = list_first_entry_or_null(&conn->spares, struct ks_inmsg, entry);
+	if (in) {
+		list_del(&in->entry);
+		conn->nr_spares--;
+	}
+	spin_unlock_bh(&conn->lock);
+	if (!in)
+		return kmem_cache_zalloc(ks_inmsg_cache, GFP_ATOMIC | __GFP_NOWARN);
+	memset(in, 0, sizeof(*in));
+	return in;
+}
+
 /* Bounded by the peer's credit, so nobody else's memory is at stake: ks_window units and as many of these objects. */
 struct ks_inmsg *ks_inmsg_new(struct ks_conn *conn, const struct skw_frame *f, u32 cost)
 {
-	struct ks_inmsg *in = kmem_cache_zalloc(ks_inmsg_cache, GFP_ATOMIC | __GFP_NOWARN);
+	struct ks_inmsg *in = ks_inmsg_alloc(conn);
 
 	if (!in)
 		return NULL;
@@ -42,15 +60,36 @@ struct ks_inmsg *ks_inmsg_new(struct ks_conn *conn, const struct skw_frame *f, u
 void ks_inmsg_free(struct ks_inmsg *in)
 {
 	struct ks_conn *conn = in->conn;
+	void *buf = in->buf;
+	bool spare;
 
 	spin_lock_bh(&conn->lock);
 	list_del(&in->entry);
-	if (in->buf)
+	if (buf)
 		conn->unexpected -= in->rx.len;
+	spare = conn->nr_spares < KS_RDV && !test_bit(KS_DEAD, &conn->flags);
+	if (spare) {
+		list_add(&in->entry, &conn->spares);
+		conn->nr_spares++;
+	}
 	spin_unlock_bh(&conn->lock);
-	kfree(in->buf);
-	kmem_cache_free(ks_inmsg_cache, in);
+	kfree(buf);
+	if (!spare)
+		kmem_cache_free(ks_inmsg_cache, in);
 	ks_conn_put(conn);
+}
+
+void ks_inmsg_free_spares(struct ks_conn *conn)
+{
+	struct ks_inmsg *in, *next;
+	LIST_HEAD(spares);
+
+	spin_lock_bh(&conn->lock);
+	list_splice_init(&conn->spares, &spares);
+	conn->nr_spares = 0;
+	spin_unlock_bh(&conn->lock);
+	list_for_each_entry_safe(in, next, &spares, entry)
+		kmem_cache_free(ks_inmsg_cache, in);
 }
 
 /* The peer may send as much more; tell it when that is worth a frame. */

@@ -403,7 +403,8 @@ struct ks_committer {
  *		their own: a load of several flags right after the store of one waits for the store to reach the cache.
  * @cpu:	where its work runs
  * @error:	why it failed, negative errno; set once by ks_conn_fail()
- * @lock:	protects @inmsgs and their states, @answers, @free_answers, @commits, @committing, @rdv, @credit, @credit_due
+ * @lock:	protects @inmsgs and their states, @spares, @answers, @free_answers, @commits, @committing, @rdv, @credit,
+ *		@credit_due
  * @commits:	answers that wait for a hand; @committing: hands at work, bits
  */
 struct ks_conn {
@@ -430,6 +431,8 @@ struct ks_conn {
 	struct list_head	inmsgs;
 	struct list_head	free_answers;
 	struct list_head	rdv_wait;	/* matched rendezvous that found no free slot */
+	struct list_head	spares;		/* message objects to be used again, */
+	unsigned int		nr_spares;	/* as many as rendezvous can be under way */
 	struct ks_answer	*pool;
 	u64			unexpected;	/* bytes held */
 	struct ks_inmsg		*rdv[KS_RDV];
@@ -667,6 +670,7 @@ void ks_rx_matched(struct kfi_ep *ep, struct kfi_rx *rx);
 void ks_rx_drop(struct kfi_ep *ep, struct kfi_rx *rx);
 struct ks_inmsg *ks_inmsg_new(struct ks_conn *conn, const struct skw_frame *f, u32 cost);
 void ks_inmsg_free(struct ks_inmsg *in);
+void ks_inmsg_free_spares(struct ks_conn *conn);
 void ks_inmsg_arrived(struct ks_inmsg *in);
 void ks_inmsg_done(struct ks_inmsg *in, int err);
 void ks_inmsg_refuse(struct ks_inmsg *in, u16 status);
