@@ -35,8 +35,15 @@ const struct bench_case bench_cases[] = {
 	{ "matching", {
 		&kb_match_10, &kb_match_10000,
 	} },
+	{ "addresses", {
+		&kb_av_16, &kb_av_1024, &kb_av_65536, &kb_table_16, &kb_table_1024, &kb_table_65536,
+	} },
+	{ "readers", {
+		&kb_readers_1, &kb_readers_2,
+	} },
 	{ "scale", {
-		&kb_scale_messages, &kb_scale_write, &kb_scale_roundtrip,
+		&kb_scale_messages, &kb_scale_write, &kb_scale_roundtrip, &kb_scale_atomics, &kb_scale_counters,
+		&kb_readers_1, &kb_readers_2,
 		&kb_scale_tcp_messages, &kb_scale_tcp_stream, &kb_scale_tcp_roundtrip,
 	} },
 	{ }

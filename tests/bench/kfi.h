@@ -25,18 +25,23 @@ enum kb_style {
 	KB_POLL,	/* kfi_cq_read() by whoever has posted */
 };
 
-/** struct kb_kind - what a variant asks for; its arg points here. @size: of an endpoint's queues, 0: as they come */
+/**
+ * struct kb_kind - what a variant asks for; its arg points here
+ * @size: of an endpoint's queues, 0: as they come; @caps: besides messages and RMA
+ */
 struct kb_kind {
 	const char		*prov;
 	enum kfi_ep_type	type;
 	enum kb_style		style;
 	u32			size;
+	u64			caps;
 	u64			flags;
 };
 
 /**
  * struct kb_node - one side: fabric, domain, queue, vector of the peers' addresses
- * @ref: the info that everything was opened with
+ * @info: what everything was opened with
+ * @cntr: if there is one when an endpoint is opened, it counts writes in both directions
  */
 struct kb_node {
 	struct kfi_info		*info;
@@ -45,6 +50,7 @@ struct kb_node {
 	struct kfid_eq		*eq;
 	struct kfid_cq		*cq;
 	struct kfid_av		*av;
+	struct kfid_cntr	*cntr;
 };
 
 int kb_node_open(struct kb_node *node, struct bench_env *env, int side, const struct kb_kind *kind,
@@ -76,6 +82,16 @@ extern const struct bench_variant kb_messages_multi;
 extern const struct bench_variant kb_messages_loop;
 extern const struct bench_variant kb_match_10;
 extern const struct bench_variant kb_match_10000;
+extern const struct bench_variant kb_av_16;
+extern const struct bench_variant kb_av_1024;
+extern const struct bench_variant kb_av_65536;
+extern const struct bench_variant kb_table_16;
+extern const struct bench_variant kb_table_1024;
+extern const struct bench_variant kb_table_65536;
+extern const struct bench_variant kb_readers_1;
+extern const struct bench_variant kb_readers_2;
+extern const struct bench_variant kb_atomics;
+extern const struct bench_variant kb_counters;
 extern const struct bench_variant kb_many_1;
 extern const struct bench_variant kb_many_16;
 extern const struct bench_variant kb_many_64;
@@ -83,6 +99,8 @@ extern const struct bench_variant kb_many_256;
 extern const struct bench_variant kb_scale_messages;
 extern const struct bench_variant kb_scale_write;
 extern const struct bench_variant kb_scale_roundtrip;
+extern const struct bench_variant kb_scale_atomics;
+extern const struct bench_variant kb_scale_counters;
 extern const struct bench_variant kb_scale_tcp_messages;
 extern const struct bench_variant kb_scale_tcp_stream;
 extern const struct bench_variant kb_scale_tcp_roundtrip;

@@ -8,7 +8,7 @@
 #include <linux/seq_file.h>
 #include "bench.h"
 
-#define BENCH_VARIANTS	8
+#define BENCH_VARIANTS	12
 
 /** struct bench_text - what a measurement has to say */
 struct bench_text {

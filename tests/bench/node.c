@@ -12,7 +12,7 @@ static struct kfi_info *kb_hints(const struct kb_kind *kind)
 
 	if (!hints)
 		return NULL;
-	hints->caps = KFI_MSG | KFI_TAGGED | KFI_RMA;
+	hints->caps = KFI_MSG | KFI_TAGGED | KFI_RMA | kind->caps;
 	hints->ep_attr->type = kind->type;
 	hints->tx_attr->size = kind->size;
 	hints->rx_attr->size = kind->size;
@@ -86,6 +86,8 @@ int kb_node_open(struct kb_node *node, struct bench_env *env, int side, const st
 /* Also of a node that could not be opened completely. */
 void kb_node_close(struct kb_node *node)
 {
+	if (node->cntr)
+		kb_close(&node->cntr->fid);
 	if (node->cq)
 		kb_close(&node->cq->fid);
 	if (node->av)
@@ -114,6 +116,8 @@ int kb_ep_open(struct kb_node *node, struct kfi_info *info, struct kfid_ep **ep)
 		ret = kfi_ep_bind(*ep, &node->av->fid, 0);
 	if (!ret && node->eq)
 		ret = kfi_ep_bind(*ep, &node->eq->fid, 0);
+	if (!ret && node->cntr)
+		ret = kfi_ep_bind(*ep, &node->cntr->fid, KFI_WRITE | KFI_REMOTE_WRITE);
 	if (!ret && node->av)
 		ret = kfi_enable(*ep);
 	if (ret) {

@@ -62,10 +62,21 @@ for what, size in (("messages", "64 bytes"), ("write", "1 MiB"), ("roundtrip", "
                                   unit, 1.6))
     COMPARISONS.append(Comparison("8 connections, 2 CPUs", "scale", f"raw TCP: {peer}", f"tcp-{peer}-2", f"tcp-{peer}-1",
                                   unit, provider="raw TCP"))
+for what in ("atomics", "counters"):
+    COMPARISONS.append(Comparison("8 targets, 2 CPUs", "scale", what, f"kfi-{what}-2", f"kfi-{what}-1", "M/s", 1.6,
+                                  provider="loop"))
 COMPARISONS += [
+    Comparison("one CQ, 2 CPUs or 1", "scale", "one reader", "one-reader-2", "one-reader-1", "M/s", provider="loop"),
+    Comparison("one CQ, 2 readers or 1", "scale", "on two CPUs", "two-readers-2", "one-reader-2", "M/s", provider="loop"),
+    Comparison("one CQ, 2 readers or 1", "readers", "on one CPU", "two-readers", "one-reader", "M/s", provider="loop"),
     Comparison("the core alone", "core", "round trip, done()", "loop-done", "", "ns", provider="loop"),
     Comparison("10,000 posted, or 10", "matching", "tagged message, exact tag", "posted-10000", "posted-10", "ns", 1.2,
                provider="loop"),
+    Comparison("1,024 addresses, or 16", "addresses", "handle of one", "known-1024", "known-16", "ns", 1.2),
+    Comparison("65,536 addresses, or 16", "addresses", "handle of one", "known-65536", "known-16", "ns"),
+    Comparison("1,024 addresses, or 16", "addresses", "a bare hash table", "table-1024", "table-16", "ns", provider="none"),
+    Comparison("65,536 addresses, or 16", "addresses", "a bare hash table", "table-65536", "table-16", "ns", provider="none"),
+    Comparison("beside a bare hash table", "addresses", "65,536 addresses", "known-65536", "table-65536", "ns"),
     Comparison("tagged beside untagged", "roundtrip-block", "8 bytes, RDM", "kfi-tagged-block", "kfi-rdm-block", "us", 1.05),
     Comparison("the core alone", "core", "send and receive of 64 bytes", "loop-messages", "", "ns", provider="loop"),
     Comparison("libfabric's tcp beside", "libfabric-roundtrip", "round trip, MSG, blocking", "kfi-msg-block", "libfabric-tcp",
