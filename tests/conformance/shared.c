@@ -583,19 +583,21 @@ static int speak(void *arg)
 	comp_t e;
 	int ret;
 
-	while (time_before(jiffies, s->until) && !READ_ONCE(t->failures)) {
+	do {
 		len = s->ops % 16 ? 8 + s->ops % 700 : LONG / 4;
 		memset(s->buf, s->i, len);
 		ret = kfi_send(a->ep, s->buf, len, NULL, a->peer, CTX(s->ops));
-		if (ret == -EAGAIN)
+		if (ret == -EAGAIN) {
+			cond_resched();
 			continue;
+		}
 		if (!EXPECT_EQ(t, ret, 0) || WAIT_TX(a, &e))
 			return -EIO;
 		EXPECT(t, s->lossy || !e.err);
 		s->ops += !e.err;
 		if (e.err)
 			usleep_range(100, 300);
-	}
+	} while (time_before(jiffies, s->until) && !READ_ONCE(t->failures));
 	return 0;
 }
 
@@ -662,10 +664,10 @@ static void come_and_go(struct crowd *c, unsigned long until)
 
 static void stress(struct test *t)
 {
-	unsigned long until = jiffies + msecs_to_jiffies(t->w->stress_ms);
 	struct crowd *c = crowd_open(t, &plain_rx, NULL);
 	struct speaker *s = test_zalloc(t, CROWD * sizeof(*s));
 	struct listener *l = test_new(t, struct listener);
+	unsigned long until;
 	int i, n;
 
 	REQUIRE(t, c && s && l);
@@ -674,6 +676,7 @@ static void stress(struct test *t)
 	REQUIRE(t, l->buf);
 	for (i = 0; i < LISTENER_SLOTS; i++)
 		REQUIRE(t, !recv_shared(c, l->buf + i * LONG / 4, LONG / 4, CTX(i)));
+	until = jiffies + msecs_to_jiffies(t->w->stress_ms);
 	for (i = 0; i < CROWD; i++) {
 		s[i] = (struct speaker) { .c = c, .until = until, .i = i, .lossy = !i };
 		s[i].buf = test_pages(t, LONG / 4);
