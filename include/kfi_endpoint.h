@@ -64,7 +64,8 @@
  *
  * kfi_cancel() ends one that waits with -ECANCELED. What was or will be posted
  * behind a cancelled fence waits for what was before it all the same. The end
- * of the endpoint or connection ends all that wait.
+ * of the endpoint or connection ends all that wait; kfi_shutdown() does not
+ * wait for them.
  */
 
 /**

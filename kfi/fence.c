@@ -136,7 +136,7 @@ static struct kfi_oper *fence_take(struct kfi_fence *f)
 		list_del(&op->link);
 	} else {
 		f->again = false;
-		smp_store_release(&f->holding, false);
+		smp_store_release(&f->holding, false);	/* pairs with kfi_fence_tx() */
 	}
 	spin_unlock_bh(&f->lock);
 	return op;

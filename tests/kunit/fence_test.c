@@ -215,7 +215,7 @@ static void fence_injects(struct kunit *test)
 	fw_close(test, &f);
 }
 
-/* What counts on the next post would be waited for for ever; and what is held has no next one. */
+/* What counts on the next post would never end, and the fence never start; and what is held has no next one. */
 static void fence_more(struct kunit *test)
 {
 	struct fence_world f;
