@@ -513,6 +513,17 @@ static bool ks_rdm_adopt(struct ks_conn *conn, u32 rx_ctx)
 	return there;
 }
 
+/*
+ * Which of the connections with this address it is. Who calls himself has both ends at one endpoint: the caller's is the way,
+ * and this one must not pass for it.
+ */
+static int ks_rdm_lane(const struct ks_conn *conn, const struct skw_greeting *g)
+{
+	if (!g->src_ctx && g->incarnation == conn->sep->incarnation)
+		return KS_LANE_SELF;
+	return -(int)g->src_ctx;
+}
+
 /* A peer calls. Return: 0 admitted and ready; negative: the connection is to be closed. */
 int ks_rdm_admit(struct ks_conn *conn, const struct skw_greeting *g)
 {
@@ -525,7 +536,7 @@ int ks_rdm_admit(struct ks_conn *conn, const struct skw_greeting *g)
 	ks_conn_named(conn);
 	if (ks_rdm_adopt(conn, g->dst_ctx)) {
 		rcu_read_lock();
-		peer = ks_peer_find(conn->sep, &conn->name, -(int)g->src_ctx, true);
+		peer = ks_peer_find(conn->sep, &conn->name, ks_rdm_lane(conn, g), true);
 		rcu_read_unlock();
 	}
 

@@ -41,6 +41,7 @@
 #define KS_DGRAM_MAX	(65507 - 48 - sizeof(struct skw_hdr))	/* longest datagram payload: UDP's over IPv6 */
 #define KS_DGRAM_RX	65536
 #define KS_CTX_MAX	256		/* contexts of a scalable endpoint, in each direction */
+#define KS_LANE_SELF	(-KS_CTX_MAX - 1)	/* ks_peer.lane of an endpoint that has called itself */
 #define KS_TX_BUDGET	(2 << 20)	/* bytes handed to TCP in one hold of the socket lock */
 
 /* Module parameters (main.c) */

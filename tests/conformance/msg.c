@@ -553,6 +553,19 @@ static void come_and_go(struct test *t)
 	EXPECT(t, c.err == EHOSTUNREACH || c.err == ENOTCONN || c.err == ECONNREFUSED);
 }
 
+/* An endpoint is a peer like others to itself. */
+static void to_self(struct test *t)
+{
+	struct node *n = test_new(t, struct node);
+	int i;
+
+	REQUIRE(t, n && !node_open_ep(t, n, 0, NULL) && !node_insert(n, n, &n->peer));
+	for (i = 0; i < 5 && !t->failures; i++) {
+		transfer(n, n, 100, i);
+		transfer(n, n, 70000, i);
+	}
+}
+
 /* Both call each other first at the same time, again and again. */
 static void simultaneous(struct test *t)
 {
@@ -602,6 +615,7 @@ const struct test_case msg_cases[] = {
 	{ "msg.delivery_complete", T_REL, 0, C_MSG, delivery_complete },
 	{ "msg.no_commit", T_REL, 0, C_MSG, no_commit },
 	{ "msg.several_peers", T_RDM | T_DGRAM, 0, C_MSG, several_peers },
+	{ "msg.to_self", T_RDM, 0, C_MSG, to_self },
 	{ "msg.simultaneous", T_RDM, 0, C_MSG, simultaneous },
 	{ "msg.come_and_go", T_RDM, 0, C_MSG, come_and_go },
 	{ }

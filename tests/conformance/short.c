@@ -202,6 +202,26 @@ static void own_name(struct test *t)
 	EXPECT_EQ(t, len, 8);
 }
 
+/* Nobody goes by a number that another goes by, on whatever fabric object; the first keeps it. */
+static void one_name(struct test *t)
+{
+	struct node *n = test_new(t, struct node), *twin = test_new(t, struct node);
+	kfi_addr_t addr[2];
+
+	if (go_short(t, 0, "9"))
+		return;
+	REQUIRE(t, n && twin && !node_open_ep(t, n, 0, NULL));
+	REQUIRE(t, !node_open(t, twin, 0, NULL) && !node_endpoint(twin, twin->info));
+	EXPECT_EQ(t, kfi_setname(&twin->ep->fid, n->addr, n->addrlen), 0);
+	EXPECT_EQ(t, kfi_enable(twin->ep), -EADDRINUSE);
+	/* The same number twice is one peer. */
+	EXPECT_EQ(t, kfi_av_insert(n->av, n->addr, 1, &addr[0], 0, NULL), 1);
+	EXPECT_EQ(t, kfi_av_insert(n->av, n->addr, 1, &addr[1], 0, NULL), 1);
+	EXPECT_EQ(t, addr[0], addr[1]);
+	n->peer = addr[0];
+	transfer(n, n, 1000, 1);
+}
+
 static void expect_no_node(struct node *n, const char *node, const char *service)
 {
 	kfi_addr_t addr = 1;
@@ -378,6 +398,7 @@ const struct test_case short_cases[] = {
 	{ "short.first_for_kfilnd", T_RDM, 0, C_SHORT, first_for_kfilnd },
 	{ "short.not_asked_for", T_RDM, 0, C_SHORT, not_asked_for },
 	{ "short.own_name", T_RDM, 0, C_SHORT, own_name },
+	{ "short.one_name", T_RDM, 0, C_SHORT, one_name },
 	{ "short.refused", T_RDM, 0, C_SHORT, refused },
 	{ "short.talk", T_RDM, 0, C_SHORT, talk },
 	{ "script.mapped", T_RDM, CASE_SCRIPT, C_SHORT, mapped },
