@@ -111,6 +111,28 @@ static void other_key(struct test *t)
 	}
 }
 
+/* A domain's key is its endpoints' if they have none. Those of two domains differ, or only one has one: no data. */
+static void other_domain_key(struct test *t)
+{
+	u8 *buf = test_zalloc(t, 128);
+	struct node_opts a = {}, b = {};
+	struct pair *p;
+	int i;
+
+	REQUIRE(t, buf);
+	memset(buf + 64, 0x5a, 64);
+	for (i = 0; i < ARRAY_SIZE(apart) && !t->failures; i++) {
+		a.domain_key = apart[i][0];
+		b.domain_key = apart[i][1];
+		p = pair_open(t, &a, &b);
+		REQUIRE(t, p);
+		refused_send(&p->a, &p->b, buf);
+		refused_send(&p->b, &p->a, buf);
+		node_close(&p->a);
+		node_close(&p->b);
+	}
+}
+
 /* The listener's consumer hears nothing of such a call, and gets the next one. */
 static void unheard(struct test *t)
 {
@@ -216,6 +238,7 @@ const struct test_case auth_cases[] = {
 	{ "auth.same", T_REL, 0, C_MSG, same },
 	{ "auth.crossing", T_RDM, 0, C_MSG, crossing },
 	{ "auth.other_key", T_RDM, 0, C_MSG, other_key },
+	{ "auth.other_domain_key", T_RDM, 0, C_MSG, other_domain_key },
 	{ "auth.unheard", T_MSG, 0, C_MSG, unheard },
 	{ "auth.accepts", T_MSG, 0, C_MSG, accepts },
 	{ "auth.offered", T_ALL, 0, C_MSG, offered },

@@ -154,6 +154,44 @@ static void insert_again(struct test *t)
 	still_works(p);
 }
 
+#define WAITING	16
+
+/* Removed with messages on their way: they end as they would have, and meanwhile nobody else gets the handle. */
+static void removed_outstanding(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	struct node *third = test_new(t, struct node);
+	size_t step = 3000;
+	u8 *tx = test_pages(t, WAITING * step), *rx = test_pages(t, WAITING * step);
+	kfi_addr_t old, addr;
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && third && tx && rx && !node_open_ep(t, third, 1, NULL));
+	old = p->a.peer;
+	for (i = 0; i < WAITING; i++) {
+		fill(tx + i * step, step, i);
+		REQUIRE(t, !POST(t, kfi_send(p->a.ep, tx + i * step, i & 1 ? step : 100, NULL, old, CTX(i))));
+	}
+	REQUIRE_EQ(t, kfi_av_remove(p->a.av, &old, 1, 0), 0);
+	EXPECT_EQ(t, kfi_send(p->a.ep, tx, 8, NULL, old, CTX(99)), -EINVAL);
+	REQUIRE(t, !node_insert(&p->a, third, &addr));
+	EXPECT(t, addr != old);
+	for (i = 0; i < WAITING; i++) {
+		POST(t, kfi_recv(p->b.ep, rx + i * step, step, NULL, KFI_ADDR_UNSPEC, CTX(i)));
+		REQUIRE(t, !WAIT_RX(&p->b, &c));
+		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_RECV);
+		EXPECT_DATA(t, rx + i * step, i & 1 ? step : 100, i);
+	}
+	for (i = 0; i < WAITING; i++) {
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_SEND);
+	}
+	NONE_TX(&p->a);
+	REQUIRE(t, !node_insert(&p->a, &p->b, &p->a.peer));
+	still_works(p);
+}
+
 static void rx_ctx_bits(struct test *t)
 {
 	struct kfi_av_attr attr = { .type = KFI_AV_TABLE, .rx_ctx_bits = 8 };
@@ -222,6 +260,7 @@ const struct test_case av_cases[] = {
 	{ "av.text_address", T_RDM | T_DGRAM, CASE_ONCE, 0, text_address },
 	{ "av.removal", T_RDM | T_DGRAM, 0, 0, removal },
 	{ "av.insert_again", T_RDM | T_DGRAM, 0, 0, insert_again },
+	{ "av.removed_outstanding", T_RDM, 0, 0, removed_outstanding },
 	{ "av.rx_ctx_bits", T_RDM | T_DGRAM, CASE_ONCE, 0, rx_ctx_bits },
 	{ "av.bad_attributes", T_RDM | T_DGRAM, CASE_ONCE, 0, bad_attributes },
 	{ "av.printed", T_RDM | T_DGRAM, CASE_ONCE, 0, printed },

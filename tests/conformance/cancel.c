@@ -150,11 +150,79 @@ static void racing(struct test *t)
 	NONE_RX(&p->b);
 }
 
+struct arrival {
+	struct pair		*p;
+	u8			*tx;
+	size_t			len;
+	struct completion	begun;
+};
+
+static int send_run(void *arg)
+{
+	struct arrival *x = arg;
+	struct node *a = &x->p->a;
+
+	complete(&x->begun);
+	return POST(a->t, kfi_send(a->ep, x->tx, x->len, NULL, a->peer, CTX(9)));
+}
+
+/* A message of 1 MiB is coming. Was its receive cancelled? Then nothing of it lands there, and the next one gets all. */
+static bool cancel_one(struct test *t, struct arrival *x, u8 *rx, u8 *next, u64 seed, unsigned int us)
+{
+	struct worker *w = test_new(t, struct worker);
+	comp_t c = {}, tx = {};
+	ssize_t ret;
+
+	fill(x->tx, x->len, seed);
+	memset(rx, 0, x->len);
+	init_completion(&x->begun);
+	if (!w || POST(t, kfi_recv(x->p->b.ep, rx, x->len, NULL, KFI_ADDR_UNSPEC, CTX(1))) ||
+	    worker_start(t, w, -1, send_run, x))
+		return false;
+	wait_for_completion(&x->begun);
+	if (us)
+		usleep_range(us, us + 1);
+	ret = kfi_cancel(&x->p->b.ep->fid, CTX(1));
+	EXPECT(t, ret == 0 || ret == -ENOENT || ret == -EAGAIN);
+	EXPECT_EQ(t, worker_join(w, t->w->wait_ms), 0);
+	if (WAIT_RX(&x->p->b, &c))
+		return false;
+	EXPECT(t, c.op_context == CTX(1));
+	EXPECT_EQ(t, c.err, ret ? 0 : ECANCELED);
+	if (!ret && !POST(t, kfi_recv(x->p->b.ep, next, x->len, NULL, KFI_ADDR_UNSPEC, CTX(2))) &&
+	    !WAIT_RX(&x->p->b, &c))
+		EXPECT_COMP(t, &c, CTX(2), KFI_MSG | KFI_RECV);
+	EXPECT_DATA(t, ret ? rx : next, x->len, seed);
+	if (!ret)
+		EXPECT_EQ(t, not_all(rx, x->len, 0), -1);
+	if (!WAIT_TX(&x->p->a, &tx))
+		EXPECT_COMP(t, &tx, CTX(9), KFI_MSG | KFI_SEND);
+	return !ret;
+}
+
+static void arriving(struct test *t)
+{
+	struct arrival x = {
+		.p = pair_open(t, NULL, NULL), .len = min_t(size_t, 1 << 20, t->info[0]->ep_attr->max_msg_size),
+	};
+	int i, n = t->w->quick ? 40 : 400, in_time = 0;
+	u8 *rx = test_pages(t, x.len), *next = test_pages(t, x.len);
+
+	x.tx = test_pages(t, x.len);
+	REQUIRE(t, x.p && x.tx && rx && next);
+	for (i = 0; i < n && !t->failures; i++)
+		in_time += cancel_one(t, &x, rx, next, i, i % 4 ? test_random(t, 200 * (i % 16) + 1) : 0);
+	NONE_RX(&x.p->b);
+	NONE_TX(&x.p->a);
+	pr_info("    # cancel: %d of %d in time\n", in_time, n);
+}
+
 const struct test_case cancel_cases[] = {
 	{ "cancel.one_of_many", T_ALL, 0, C_MSG, one_of_many },
 	{ "cancel.unknown", T_ALL, 0, C_MSG, unknown },
 	{ "cancel.same_context", T_ALL, 0, C_MSG, same_context },
 	{ "cancel.tagged", T_REL, 0, C_TAGGED, tagged },
+	{ "cancel.arriving", T_REL, 0, C_MSG, arriving },
 	{ "cancel.racing", T_REL, 0, C_MSG, racing },
 	{ }
 };

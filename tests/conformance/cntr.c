@@ -189,6 +189,46 @@ static void messages(struct test *t)
 	EXPECT_EQ(t, kfi_cntr_readerr(cntr[0][C_SEND]), 0);
 }
 
+/* Where a queue hears of few, a counter counts all: those that are silent by request, by default, and injected. */
+static void selective(struct test *t)
+{
+	struct kfid_cntr *cntr[2][C_COUNT] = {};
+	struct node_opts opts = {
+		.caps = C_MSG | C_RMA | KFI_RMA_EVENT, .before_enable = bind_all, .arg = cntr,
+		.tx_bind = KFI_SELECTIVE_COMPLETION, .rx_bind = KFI_SELECTIVE_COMPLETION,
+	};
+	struct pair *p = pair_open(t, &opts, &opts);
+	u8 *src = test_pages(t, 64), *dst = test_pages(t, 64);
+	struct region r;
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && src && dst && !region_open(&p->b, &r, dst, 64, KFI_REMOTE_READ | KFI_REMOTE_WRITE));
+	for (i = 0; i < 10; i++) {
+		POST(t, kfi_recv(p->b.ep, dst, 64, NULL, KFI_ADDR_UNSPEC, CTX(i)));
+		if (i & 1)
+			POST(t, kfi_inject(p->a.ep, src, 8, p->a.peer));
+		else
+			POST(t, kfi_send(p->a.ep, src, 8, NULL, p->a.peer, CTX(i)));
+		POST(t, kfi_write(p->a.ep, src, 8, NULL, p->a.peer, r.addr, r.key, CTX(i)));
+		POST(t, kfi_read(p->a.ep, src, 8, NULL, p->a.peer, r.addr, r.key, CTX(i)));
+	}
+	EXPECT_EQ(t, kfi_cntr_wait(cntr[0][C_SEND], 10, t->w->wait_ms), 0);
+	EXPECT_EQ(t, kfi_cntr_wait(cntr[1][C_RECV], 10, t->w->wait_ms), 0);
+	EXPECT_EQ(t, kfi_cntr_wait(cntr[0][C_WRITE], 10, t->w->wait_ms), 0);
+	EXPECT_EQ(t, kfi_cntr_wait(cntr[0][C_READ], 10, t->w->wait_ms), 0);
+	EXPECT_EQ(t, kfi_cntr_wait(cntr[1][C_RWRITE], 10, t->w->wait_ms), 0);
+	NONE_TX(&p->a);
+	NONE_RX(&p->b);
+	/* A failure is counted, and told. */
+	POST(t, kfi_write(p->a.ep, src, 8, NULL, p->a.peer, r.addr, r.key ^ 1, CTX(99)));
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+	EXPECT_ERR(t, &c, CTX(99), EACCES);
+	EXPECT(t, test_until(t, kfi_cntr_readerr(cntr[0][C_WRITE]) == 1));
+	EXPECT_EQ(t, kfi_cntr_read(cntr[0][C_WRITE]), 10);
+	EXPECT_EQ(t, kfi_cntr_read(cntr[0][C_SEND]), 10);
+}
+
 /* Bytes of successes, and one for each failure. */
 static void bytes(struct test *t)
 {
@@ -332,6 +372,7 @@ const struct test_case cntr_cases[] = {
 	{ "cntr.several", T_ALL, CASE_ONCE, 0, several },
 	{ "cntr.in_use", T_REL, 0, C_MSG | C_RMA | KFI_RMA_EVENT, in_use },
 	{ "cntr.bytes", T_REL, 0, C_MSG | C_RMA | KFI_RMA_EVENT, bytes },
+	{ "cntr.selective", T_REL, 0, C_MSG | C_RMA | KFI_RMA_EVENT, selective },
 	{ "cntr.messages", T_ALL, 0, 0, messages },
 	{ "cntr.remote", T_REL, 0, C_MSG | C_RMA | KFI_RMA_EVENT, remote },
 	{ "cntr.of_region", T_REL, 0, C_MSG | C_RMA | KFI_RMA_EVENT, of_region },

@@ -276,6 +276,29 @@ static void source(struct test *t)
 	EXPECT_EQ(t, src, KFI_ADDR_NOTAVAIL);
 }
 
+/* An error says whom its message was from, as a success does. */
+static void source_of_error(struct test *t)
+{
+	struct node_opts opts = { .caps = C_MSG | KFI_SOURCE };
+	struct pair *p = pair_open(t, &opts, &opts);
+	u8 *buf = test_zalloc(t, 128);
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && buf);
+	for (i = 0; i < 2; i++) {
+		POST(t, kfi_recv(p->b.ep, buf, 10, NULL, KFI_ADDR_UNSPEC, CTX(i)));
+		POST(t, kfi_send(p->a.ep, buf + 64, 30, NULL, p->a.peer, CTX(i)));
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+		REQUIRE(t, !WAIT_RX(&p->b, &c));
+		EXPECT_ERR(t, &c, CTX(i), KFI_ETRUNC);
+		EXPECT_EQ(t, c.src_addr, i ? KFI_ADDR_NOTAVAIL : p->b.peer);
+		/* The second time the sender is nobody's acquaintance. */
+		if (!i)
+			REQUIRE_EQ(t, kfi_av_remove(p->b.av, &p->b.peer, 1, 0), 0);
+	}
+}
+
 static void bad_attributes(struct test *t)
 {
 	struct node *n = test_new(t, struct node);
@@ -309,6 +332,7 @@ const struct test_case cq_cases[] = {
 	{ "cq.selective", T_ALL, 0, 0, selective },
 	{ "cq.silent", T_ALL, 0, 0, silent },
 	{ "cq.source", T_RDM | T_DGRAM, 0, C_MSG | KFI_SOURCE, source },
+	{ "cq.source_of_error", T_RDM | T_DGRAM, 0, C_MSG | KFI_SOURCE, source_of_error },
 	{ "cq.bad_attributes", T_ALL, CASE_ONCE, 0, bad_attributes },
 	{ }
 };

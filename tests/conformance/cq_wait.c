@@ -412,6 +412,60 @@ static void handler_cpu(struct test *t)
 	EXPECT_EQ(t, atomic_read(&d->e.wrong), 0);
 }
 
+struct edge {
+	struct completion	called;
+	atomic_t		calls;
+};
+
+static void count_edge(struct kfid_cq *cq, void *context)
+{
+	struct edge *e = context;
+
+	atomic_inc(&e->calls);
+	complete(&e->called);
+}
+
+static bool one_call(struct test *t, struct edge *e, int calls)
+{
+	return EXPECT(t, wait_for_completion_timeout(&e->called, msecs_to_jiffies(t->w->wait_ms))) &&
+	       EXPECT_EQ(t, atomic_read(&e->calls), calls);
+}
+
+/* Called once when something comes, and again only after a read that has found nothing. */
+static void handler_edge(struct test *t)
+{
+	struct edge *e = test_new(t, struct edge);
+	struct node_opts opts = { .handler = count_edge, .arg = e };
+	struct kfi_cq_tagged_entry entry[4];
+	struct pair *p;
+	comp_t c;
+	u8 *buf;
+	int i;
+
+	REQUIRE(t, e);
+	init_completion(&e->called);
+	p = pair_open(t, NULL, &opts);
+	buf = test_zalloc(t, 64);
+	REQUIRE(t, p && buf);
+	for (i = 0; i < 10 && !t->failures; i++) {
+		send_n(p, 1, buf);
+		REQUIRE(t, one_call(t, e, i + 1));
+		send_n(p, 2, buf);		/* three are there, one call was made */
+		msleep(20);
+		EXPECT_EQ(t, atomic_read(&e->calls), i + 1);
+		REQUIRE(t, test_until(t, kfi_cq_read(p->b.rxcq, entry, 1) == 1));
+		send_n(p, 1, buf);		/* it has been read, but not until it was empty */
+		msleep(20);
+		EXPECT_EQ(t, atomic_read(&e->calls), i + 1);
+		/* Errors are entries like others, and so is their reader. */
+		POST(t, kfi_recv(p->b.ep, buf, 32, NULL, KFI_ADDR_UNSPEC, CTX(1)));
+		EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, CTX(1)), 0);
+		while (comp_poll(&p->b, p->b.rxcq, &c) == 1)
+			;
+		EXPECT_EQ(t, atomic_read(&e->calls), i + 1);
+	}
+}
+
 /* ---- several readers of one queue ---- */
 
 struct readers {
@@ -461,7 +515,8 @@ static void readers(struct test *t)
 	r->seen = test_zalloc(t, BITS_TO_LONGS(r->total) * sizeof(long));
 	REQUIRE(t, r->seen);
 	for (i = 0; i < ARRAY_SIZE(r->worker); i++)
-		if (worker_start(t, &r->worker[i], -1, reader_thread, r))
+		if (worker_start(t, &r->worker[i], cpumask_nth(i % num_online_cpus(), cpu_online_mask),
+				 reader_thread, r))
 			break;
 	for (n = 0; i == ARRAY_SIZE(r->worker) && n < r->total; n++) {
 		if (POST(t, kfi_recv(p->b.ep, buf, 32, NULL, KFI_ADDR_UNSPEC, CTX(n))) ||
@@ -487,6 +542,7 @@ const struct test_case cq_wait_cases[] = {
 	{ "cq.handler_softirq", T_REL, 0, 0, handler_softirq },
 	{ "cq.handler_direct", T_REL, 0, 0, handler_direct },
 	{ "cq.handler_cpu", T_REL, CASE_ONCE, 0, handler_cpu },
+	{ "cq.handler_edge", T_REL, 0, 0, handler_edge },
 	{ "cq.readers", T_REL, 0, 0, readers },
 	{ }
 };

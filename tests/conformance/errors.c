@@ -3,6 +3,9 @@
  * What is refused, how, and that nothing happened by it.
  */
 #include <linux/delay.h>
+#include <linux/dma-mapping.h>
+#include <linux/scatterlist.h>
+#include <kfi_cxi_ext.h>
 #include "harness.h"
 
 #define ALL_RIGHTS	(KFI_REMOTE_READ | KFI_REMOTE_WRITE)
@@ -150,6 +153,68 @@ static void without_capability(struct test *t)
 	EXPECT_EQ(t, kfi_read(p->a.ep, buf, 8, NULL, p->a.peer, 0, 1, NULL), -EOPNOTSUPP);
 	NONE_TX(&p->a);
 	still_works(p);
+}
+
+/* One byte more than getinfo said, in every way of sending. */
+static void too_long(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	size_t len = t->info[0]->ep_attr->max_msg_size + 1;
+	u8 *buf = test_zalloc(t, 64);
+
+	REQUIRE(t, p && buf);
+	REQUIRE(t, len);
+	/* Nobody looks at the memory of a message that is refused. */
+	EXPECT_EQ(t, kfi_send(p->a.ep, buf, len, NULL, p->a.peer, NULL), -EMSGSIZE);
+	EXPECT_EQ(t, kfi_senddata(p->a.ep, buf, len, NULL, 1, p->a.peer, NULL), -EMSGSIZE);
+	if (p->a.info->caps & KFI_TAGGED) {
+		EXPECT_EQ(t, kfi_tsend(p->a.ep, buf, len, NULL, p->a.peer, 1, NULL), -EMSGSIZE);
+		EXPECT_EQ(t, kfi_tsenddata(p->a.ep, buf, len, NULL, 1, p->a.peer, 1, NULL), -EMSGSIZE);
+	}
+	if (p->a.info->caps & KFI_RMA) {
+		EXPECT_EQ(t, kfi_write(p->a.ep, buf, len, NULL, p->a.peer, 0, 1, NULL), -EMSGSIZE);
+		EXPECT_EQ(t, kfi_read(p->a.ep, buf, len, NULL, p->a.peer, 0, 1, NULL), -EMSGSIZE);
+	}
+	NONE_TX(&p->a);
+	still_works(p);
+}
+
+/* Calls that are known by name: a scatterlist can be mapped for the device that a domain tells. */
+static void extensions(struct test *t)
+{
+	struct kfi_cxi_fabric_ops *fabric = NULL;
+	struct kfi_cxi_domain_ops *domain = NULL;
+	struct kfi_domain_limits limits;
+	struct device *device = NULL;
+	struct scatterlist sg;
+	struct sg_table table = { .sgl = &sg, .nents = 1, .orig_nents = 1 };
+	struct node *n = bare(t);
+	u8 *buf = (u8 *)__get_free_page(GFP_KERNEL);
+
+	if (!EXPECT(t, n && buf))
+		goto out;
+	EXPECT_EQ(t, kfi_open_ops(&n->fabric->fid, KFI_CXI_FAB_OPS_1, 0, (void **)&fabric, NULL), 0);
+	if (EXPECT(t, fabric)) {
+		EXPECT_EQ(t, fabric->enable_dynamic_rsrc_alloc(&n->fabric->fid, true), 0);
+		EXPECT_EQ(t, fabric->enable_dynamic_rsrc_alloc(&n->domain->fid, true), -EINVAL);
+	}
+	EXPECT_EQ(t, kfi_open_ops(&n->domain->fid, KFI_CXI_DOM_OPS_1, 0, (void **)&domain, NULL), 0);
+	if (!EXPECT(t, domain) || !EXPECT_EQ(t, domain->get_device(&n->domain->fid, &device), 0) || !EXPECT(t, device))
+		goto out;
+	EXPECT_EQ(t, domain->get_device(&n->fabric->fid, &device), -EINVAL);
+	EXPECT_EQ(t, kfi_domain_limits(n->domain, &limits), 0);
+	EXPECT(t, limits.dma_device == device);
+	/* Each has its own. */
+	EXPECT_EQ(t, kfi_open_ops(&n->fabric->fid, KFI_CXI_DOM_OPS_1, 0, (void **)&domain, NULL), -ENOSYS);
+	EXPECT_EQ(t, kfi_open_ops(&n->domain->fid, KFI_CXI_FAB_OPS_1, 0, (void **)&fabric, NULL), -ENOSYS);
+	sg_init_one(&sg, buf, PAGE_SIZE);
+	if (EXPECT_EQ(t, dma_map_sgtable(device, &table, DMA_BIDIRECTIONAL, 0), 0)) {
+		EXPECT_EQ(t, table.nents, 1);
+		EXPECT_EQ(t, sg_dma_len(&sg), PAGE_SIZE);
+		dma_unmap_sgtable(device, &table, DMA_BIDIRECTIONAL, 0);
+	}
+out:
+	free_page((unsigned long)buf);
 }
 
 static void unknown_calls(struct test *t)
@@ -378,6 +443,9 @@ const struct test_case errors_cases[] = {
 	{ "errors.bad_bindings", T_ALL, 0, C_MSG, bad_bindings },
 	{ "errors.bad_posts", T_ALL, 0, C_MSG, bad_posts },
 	{ "errors.without_capability", T_ALL, 0, C_MSG, without_capability },
+	{ "errors.too_long", T_REL, 0, C_MSG | C_TAGGED | C_RMA, too_long },
+	{ "errors.datagram_too_long", T_DGRAM, 0, C_MSG, too_long },
+	{ "errors.extensions", T_ALL, CASE_ONCE, C_MSG, extensions },
 	{ "errors.unknown_calls", T_ALL, 0, C_MSG, unknown_calls },
 	{ "errors.rma_outside", T_REL, 0, C_MSG | C_RMA, rma_outside },
 	{ "errors.rma_wrong_key", T_REL, 0, C_MSG | C_RMA, rma_wrong_key },

@@ -245,11 +245,55 @@ static void unread_target(struct test *t)
 	NONE_RX(&p->b);
 }
 
+/* Who manages his resources himself and gets it wrong is told so; he is not served worse than who does not. */
+static void unmanaged(struct test *t)
+{
+	struct node_opts small = { .cq_size = 8 };
+	u8 *buf = test_zalloc(t, 64);
+	u32 i, posted, ended;
+	struct pair *p;
+	ssize_t ret;
+	comp_t c;
+
+	t->info[0]->domain_attr->resource_mgmt = KFI_RM_DISABLED;
+	t->info[1]->domain_attr->resource_mgmt = KFI_RM_DISABLED;
+	p = pair_open(t, &small, &small);
+	REQUIRE(t, p && buf);
+	for (posted = 0; posted < 5000; posted++) {
+		ret = kfi_recv(p->b.ep, buf, 32, NULL, KFI_ADDR_UNSPEC, CTX(posted));
+		if (ret)
+			break;
+	}
+	EXPECT_EQ(t, ret, -EAGAIN);
+	/* As many messages at once as there are receives, nobody reads: no queue is overrun. */
+	for (i = 0, ended = 0; i < posted; i++) {
+		ret = kfi_send(p->a.ep, buf + 32, 8, NULL, p->a.peer, CTX(i));
+		if (ret != -EAGAIN) {
+			REQUIRE_EQ(t, ret, 0);
+			continue;
+		}
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+		EXPECT_COMP(t, &c, CTX(ended++), KFI_MSG | KFI_SEND);
+		i--;
+	}
+	for (; ended < posted; ended++) {
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+		EXPECT_COMP(t, &c, CTX(ended), KFI_MSG | KFI_SEND);
+	}
+	for (i = 0; i < posted; i++) {
+		REQUIRE(t, !WAIT_RX(&p->b, &c));
+		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_RECV);
+	}
+	NONE_RX(&p->b);
+	still_works(p);
+}
+
 const struct test_case flow_cases[] = {
 	{ "flow.no_receives", T_REL, 0, C_MSG, no_receives },
 	{ "flow.rma_passes", T_REL, 0, C_MSG | C_RMA, rma_passes },
 	{ "flow.tagged_passes", T_REL, 0, C_MSG | C_TAGGED, tagged_passes },
 	{ "flow.others_pass", T_RDM, 0, C_MSG | C_TAGGED, others_pass },
+	{ "flow.unmanaged", T_REL, 0, C_MSG, unmanaged },
 	{ "flow.unread_target", T_REL, 0, C_MSG | C_RMA, unread_target },
 	{ }
 };

@@ -64,7 +64,7 @@ extern const struct test_case info_cases[], lifetime_cases[], close_cases[], av_
 	msg_cases[], tagged_cases[], tagged_rma_cases[], order_cases[], sep_cases[], shared_cases[], alias_cases[], inject_cases[], rma_cases[], flush_cases[],
 	atomic_cases[], atomic_error_cases[], multirecv_cases[], cancel_cases[], errors_cases[], flow_cases[],
 	trigger_cases[], fence_cases[], auth_cases[], nomem_cases[], noalloc_cases[], peerloss_cases[], overwrite_cases[], stress_cases[],
-	short_cases[], regress_cases[], script_cases[];
+	short_cases[], lnd_cases[], regress_cases[], script_cases[];
 
 /* Sets of capabilities that rows use */
 #define C_MSG		(KFI_MSG | KFI_SEND | KFI_RECV)

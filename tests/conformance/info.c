@@ -227,6 +227,71 @@ static void limits(struct test *t)
 	CHECK_LIMIT(t, tx_attr->iov_limit, BIT(20));
 	CHECK_LIMIT(t, rx_attr->size, BIT(24));
 	CHECK_LIMIT(t, rx_attr->iov_limit, BIT(20));
+	CHECK_LIMIT(t, domain_attr->cq_data_size, 1);
+	CHECK_LIMIT(t, domain_attr->mr_iov_limit, BIT(20));
+}
+
+static bool asked_for(struct test *t, u64 level, struct kfi_info **info)
+{
+	struct kfi_info *hints = test_hints(t, t->c->caps ?: C_MSG);
+	int ret;
+
+	if (!EXPECT(t, hints))
+		return false;
+	hints->tx_attr->op_flags = level;
+	ret = ask(t, hints, info);
+	EXPECT(t, !ret || ret == -ENODATA);
+	return !ret;
+}
+
+/*
+ * A completion level is granted or refused, never weakened; who gives a strong one gives the weaker ones too. What comes back
+ * from nobody can't be promised: a datagram's fate, or durability of memory that no operation reaches.
+ */
+static void levels(struct test *t)
+{
+	static const u64 level[] = { KFI_INJECT_COMPLETE, KFI_TRANSMIT_COMPLETE, KFI_DELIVERY_COMPLETE };
+	struct kfi_info *info, *i;
+	bool granted = true;
+	int n;
+
+	for (n = 0; n < ARRAY_SIZE(level); n++) {
+		if (!asked_for(t, level[n], &info)) {
+			granted = false;
+			continue;
+		}
+		EXPECT(t, granted);
+		for (i = info; i; i = i->next)
+			EXPECT_EQ(t, i->tx_attr->op_flags & level[n], level[n]);
+		kfi_freeinfo(info);
+	}
+	if (t->type != KFI_EP_DGRAM)
+		return;
+	EXPECT(t, !asked_for(t, KFI_DELIVERY_COMPLETE, &info));
+	EXPECT(t, !asked_for(t, KFI_COMMIT_COMPLETE, &info));
+}
+
+/* Resources are managed unless somebody says that he does it himself; what he says comes back. */
+static void resources(struct test *t)
+{
+	static const int rows[][2] = {
+		{ KFI_RM_UNSPEC, KFI_RM_ENABLED }, { KFI_RM_DISABLED, KFI_RM_DISABLED }, { KFI_RM_ENABLED, KFI_RM_ENABLED },
+	};
+	struct kfi_info *hints, *info;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		hints = test_hints(t, C_MSG);
+		REQUIRE(t, hints);
+		hints->domain_attr->resource_mgmt = rows[i][0];
+		REQUIRE_EQ(t, ask(t, hints, &info), 0);
+		EXPECT_EQ(t, info->domain_attr->resource_mgmt, rows[i][1]);
+		kfi_freeinfo(info);
+	}
+	hints = test_hints(t, C_MSG);
+	REQUIRE(t, hints);
+	hints->domain_attr->resource_mgmt = 99;
+	EXPECT_EQ(t, ask(t, hints, &info), -ENODATA);
 }
 
 static void contents(struct test *t)
@@ -360,6 +425,8 @@ const struct test_case info_cases[] = {
 	{ "info.every_order", T_ALL, 0, 0, every_order },
 	{ "info.every_mr_mode", T_ALL, 0, 0, every_mr_mode },
 	{ "info.limits", T_ALL, 0, 0, limits },
+	{ "info.levels", T_ALL, 0, 0, levels },
+	{ "info.resources", T_ALL, 0, 0, resources },
 	{ "info.contents", T_ALL, 0, 0, contents },
 	{ "info.no_hints", T_ALL, 0, 0, no_hints },
 	{ "info.duplicate", T_ALL, CASE_ONCE, 0, duplicate },

@@ -232,6 +232,89 @@ static void closed(struct test *t)
 	NONE_RX(&p->b);
 }
 
+/* Filled to the last byte, and to one byte less than the minimum leaves: released by that message, not before. */
+static void exactly_full(struct test *t)
+{
+	static const struct { size_t min, first, second; bool released; } rows[] = {
+		{ 24, 1000, 24, true },		/* nothing is left */
+		{ 64, 960, 1, true },		/* 63 bytes are */
+		{ 64, 959, 1, false },		/* 64: one more may come */
+		{ 1, 1000, 24, true },
+		{ 1, 1000, 23, false },
+		{ 0, 1000, 24, true },		/* full is full, whatever the minimum */
+	};
+	u8 *tx = test_pages(t, 1024), *rx = test_pages(t, 4096);
+	struct pair *p;
+	comp_t c;
+	int i;
+
+	REQUIRE(t, tx && rx);
+	for (i = 0; i < ARRAY_SIZE(rows) && !t->failures; i++) {
+		p = open_min(t, rows[i].min);
+		REQUIRE(t, p);
+		memset(rx, 0x5a, 4096);
+		REQUIRE(t, !post_multi(&p->b, rx, 1024, CTX(7)));
+		REQUIRE(t, !send_one(&p->a, tx, rows[i].first, i) && !WAIT_RX(&p->b, &c));
+		EXPECT_COMP(t, &c, CTX(7), KFI_MSG | KFI_RECV);
+		REQUIRE(t, !send_one(&p->a, tx, rows[i].second, i + 50) && !WAIT_RX(&p->b, &c));
+		EXPECT_COMP(t, &c, CTX(7), KFI_MSG | KFI_RECV | (rows[i].released ? KFI_MULTI_RECV : 0));
+		EXPECT_DATA(t, rx, rows[i].first, i);
+		EXPECT_DATA(t, c.buf, rows[i].second, i + 50);
+		EXPECT_EQ(t, not_all(rx + 1024, 4096 - 1024, 0x5a), -1);
+		NONE_RX(&p->b);
+		EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, CTX(7)), rows[i].released ? -ENOENT : 0);
+		if (!rows[i].released) {
+			REQUIRE(t, !WAIT_RX(&p->b, &c));
+			EXPECT_ERR(t, &c, CTX(7), ECANCELED);
+			EXPECT_EQ(t, c.flags, KFI_MSG | KFI_RECV | KFI_MULTI_RECV);
+		}
+		node_close(&p->a);
+		node_close(&p->b);
+	}
+}
+
+/* Cancelled among arriving messages: each of them is told before the buffer's one last event, or goes to the next buffer. */
+static void cancelled(struct test *t)
+{
+	size_t len = min_t(size_t, 100000, t->info[0]->ep_attr->max_msg_size), room = 16 * len;
+	u8 *tx = test_pages(t, len), *rx = test_pages(t, room), *next = test_pages(t, room);
+	int i, n = t->w->quick ? 20 : 200, got, over;
+	struct pair *p = open_min(t, 64);
+	ssize_t ret;
+	comp_t c;
+
+	REQUIRE(t, p && tx && rx && next);
+	fill(tx, len, 3);
+	for (i = 0; i < n && !t->failures; i++) {
+		REQUIRE(t, !post_multi(&p->b, rx, room, CTX(1)));
+		for (got = 0; got < 8; got++)
+			REQUIRE(t, !POST(t, kfi_send(p->a.ep, tx, got & 1 ? len : 300, NULL, p->a.peer, CTX(9))));
+		if (i % 3)
+			usleep_range(100 * i, 100 * i + 1);
+		ret = kfi_cancel(&p->b.ep->fid, CTX(1));
+		EXPECT(t, ret == 0 || ret == -ENOENT);
+		memset(next, 0, room);
+		REQUIRE(t, !post_multi(&p->b, next, room, CTX(2)));
+		for (got = 0, over = 0; (got < 8 || !over) && !t->failures;) {
+			REQUIRE(t, !WAIT_RX(&p->b, &c));
+			EXPECT(t, !over || c.op_context == CTX(2));
+			EXPECT(t, c.err == 0 || (c.err == ECANCELED && c.op_context == CTX(1)));
+			if (!c.err && c.flags & KFI_RECV) {
+				EXPECT(t, !memcmp(c.buf, tx, c.len));
+				got++;
+			}
+			over += !!(c.flags & KFI_MULTI_RECV);
+		}
+		EXPECT_EQ(t, over, 1);
+		EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, CTX(2)), 0);
+		REQUIRE(t, !WAIT_RX(&p->b, &c));
+		EXPECT_ERR(t, &c, CTX(2), ECANCELED);
+		for (got = 0; got < 8; got++)
+			REQUIRE(t, !WAIT_TX(&p->a, &c));
+	}
+	NONE_RX(&p->b);
+}
+
 /* By default flags, as those who use plain receives do it. */
 static void by_default(struct test *t)
 {
@@ -282,6 +365,8 @@ const struct test_case multirecv_cases[] = {
 	{ "multirecv.unexpected", T_REL, 0, C_MULTI, unexpected },
 	{ "multirecv.next_buffer", T_REL, 0, C_MULTI, next_buffer },
 	{ "multirecv.truncated", T_REL, 0, C_MULTI, truncated },
+	{ "multirecv.exactly_full", T_REL, 0, C_MULTI, exactly_full },
+	{ "multirecv.cancelled", T_REL, 0, C_MULTI, cancelled },
 	{ "multirecv.closed", T_REL, 0, C_MULTI, closed },
 	{ "multirecv.by_default", T_REL, 0, C_MULTI, by_default },
 	{ "multirecv.option", T_REL, 0, C_MULTI, option },

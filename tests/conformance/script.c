@@ -56,6 +56,25 @@ static void hold_fabric(struct test *t)
 	gone(t);
 }
 
+/* Posts are accepted, and say in bounded time that there is no way. */
+static void no_way(struct node *a)
+{
+	struct test *t = a->t;
+	u8 *buf = test_zalloc(t, 64);
+	comp_t c;
+	int i;
+
+	REQUIRE(t, buf);
+	for (i = 0; i < 3; i++) {
+		REQUIRE_EQ(t, kfi_send(a->ep, buf, 64, NULL, a->peer, CTX(i)), 0);
+		REQUIRE(t, !comp_wait_ms(t, a, a->txcq, &c, t->w->loss_ms + t->w->wait_ms, __FILE__, __LINE__));
+		EXPECT(t, c.op_context == CTX(i));
+		EXPECT(t, c.err == EHOSTUNREACH || c.err == ENETUNREACH);
+		EXPECT_EQ(t, c.flags, KFI_MSG | KFI_SEND);
+	}
+	NONE_TX(a);
+}
+
 /* The wire is cut in mid-traffic, and joined when all has ended. */
 static void wire_cut(struct test *t)
 {
@@ -72,6 +91,8 @@ static void wire_cut(struct test *t)
 	REQUIRE(t, gone(t));
 	traffic_lost(f, 2 * t->w->loss_ms + t->w->wait_ms);
 	REQUIRE(t, !t->failures);
+	if (t->type == KFI_EP_RDM)
+		no_way(&p->a);
 	say_ready(t, "wire_join");
 	REQUIRE(t, gone(t));
 	REQUIRE_EQ(t, test_close(t, &f->r.mr->fid), 0);

@@ -4,9 +4,10 @@
  */
 #include <linux/cpumask.h>
 #include <linux/delay.h>
+#include <kfi_atomic.h>
 #include "harness.h"
 
-#define THREADS	8
+#define PER_CPU	8
 #define BATCH	6
 #define MAXLEN	70000
 
@@ -63,7 +64,23 @@ static bool landed(struct thread *th, struct flight *f)
 }
 
 /* What is done with a slot of a batch */
-enum { DO_SEND, DO_WRITE, DO_READ, DO_KINDS };
+enum { DO_SEND, DO_WRITE, DO_READ, DO_ADD, DO_KINDS };
+
+/* Atomic additions to words of the thread's own: what comes back is what all before have made of them. */
+static int start_add(struct thread *th, int i, u64 seed)
+{
+	struct kfi_ioc add = { th->near + i * MAXLEN, 1 }, old = { th->near + i * MAXLEN + 8, 1 };
+	struct kfi_rma_ioc there = { th->r.addr + i * MAXLEN, 1, th->r.key };
+	struct kfi_msg_atomic msg = {
+		.msg_iov = &add, .iov_count = 1, .addr = th->p->a.peer, .rma_iov = &there, .rma_iov_count = 1,
+		.datatype = KFI_UINT64, .op = KFI_SUM, .context = flight_new(&th->tx[i]),
+	};
+
+	*(u64 *)add.addr = seed;
+	*(u64 *)old.addr = 0;
+	*(u64 *)(th->far + i * MAXLEN) = ~seed;
+	return POST(th->t, kfi_fetch_atomicmsg(th->p->a.ep, &msg, &old, NULL, 1, KFI_CQE | KFI_COMPLETION));
+}
 
 static int start_one(struct thread *th, int i, int what, size_t len, u64 seed)
 {
@@ -86,6 +103,8 @@ static int start_one(struct thread *th, int i, int what, size_t len, u64 seed)
 	u64 flags = KFI_CQE | KFI_COMPLETION;
 	bool late = prandom_u32_state(&th->rnd) & 1;
 
+	if (what == DO_ADD)
+		return start_add(th, i, seed);
 	fill(what == DO_READ ? far : near, len, seed);
 	memset(what == DO_READ ? near : far, 0, len);
 	if (what == DO_WRITE)
@@ -109,6 +128,8 @@ static bool finish_one(struct thread *th, int i, int what, size_t len, u64 seed)
 		return false;
 	if (what == DO_READ)
 		return EXPECT_DATA(t, near, len, seed);
+	if (what == DO_ADD)	/* all ones: the sum of a number and its complement */
+		return EXPECT_EQ(t, *(u64 *)(near + 8), ~seed) && EXPECT_EQ(t, *(u64 *)far, ~0ULL);
 	if (what == DO_WRITE)
 		return EXPECT(t, test_until(t, differs(far, len, seed) == -1));
 	return landed(th, &th->rx[i]) && EXPECT_EQ(t, th->rx[i].len, len) &&
@@ -167,9 +188,9 @@ static int thread_open(struct test *t, struct thread *th, struct pair *p, u32 id
 static void mixed(struct test *t, int pairs, u64 cq_flags)
 {
 	struct node_opts opts = { .cq_flags = cq_flags };
-	struct thread *th = test_zalloc(t, THREADS * sizeof(*th));
-	struct pair *p[THREADS];
-	unsigned int cpu = 0;
+	unsigned int cpu = 0, threads = PER_CPU * num_online_cpus();
+	struct thread *th = test_zalloc(t, threads * sizeof(*th));
+	struct pair *p[PER_CPU];
 	u64 ops = 0;
 	int i, n;
 
@@ -178,9 +199,9 @@ static void mixed(struct test *t, int pairs, u64 cq_flags)
 		p[i] = pair_open(t, &opts, &opts);
 		REQUIRE(t, p[i]);
 	}
-	for (i = 0; i < THREADS; i++)
+	for (i = 0; i < threads; i++)
 		REQUIRE(t, !thread_open(t, &th[i], p[i % pairs], i));
-	for (n = 0; n < THREADS; n++, cpu++) {
+	for (n = 0; n < threads; n++, cpu++) {
 		cpu = cpumask_next((int)cpu - 1, cpu_online_mask);
 		if (cpu >= nr_cpu_ids)
 			cpu = cpumask_first(cpu_online_mask);
@@ -191,8 +212,8 @@ static void mixed(struct test *t, int pairs, u64 cq_flags)
 		EXPECT_EQ(t, worker_join(&th[i].worker, t->w->stress_ms + 3 * t->w->wait_ms), 0);
 		ops += th[i].ops;
 	}
-	EXPECT(t, ops >= THREADS);
-	pr_info("    # stress: %llu operations\n", ops);
+	EXPECT(t, ops >= threads);
+	pr_info("    # stress: %u threads, %llu operations\n", threads, ops);
 }
 
 static void one_pair(struct test *t)
@@ -202,7 +223,7 @@ static void one_pair(struct test *t)
 
 static void many_pairs(struct test *t)
 {
-	mixed(t, THREADS, 0);
+	mixed(t, PER_CPU, 0);
 }
 
 static void softirq(struct test *t)
@@ -247,7 +268,7 @@ static void churn(struct test *t)
 		EXPECT_EQ(t, worker_join(&th[i].worker, t->w->stress_ms + 3 * t->w->wait_ms), 0);
 }
 
-#define C_ALL	(C_MSG | C_TAGGED | C_RMA)
+#define C_ALL	(C_MSG | C_TAGGED | C_RMA | KFI_ATOMIC)
 
 const struct test_case stress_cases[] = {
 	{ "stress.one_pair", T_REL, 0, C_ALL, one_pair },
