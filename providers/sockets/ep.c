@@ -29,7 +29,7 @@ int ks_ep_open(struct kfi_ep *ep)
 	xa_init(&sep->peers);
 	INIT_LIST_HEAD(&sep->peer_list);
 	INIT_LIST_HEAD(&sep->conns);
-	INIT_WORK(&sep->accept, ks_ep_accept_work);
+	INIT_DELAYED_WORK(&sep->accept, ks_ep_accept_work);
 	init_waitqueue_head(&sep->idle);
 	/* Nothing in a datagram proves anything, so none is let in; also when the key is the domain's. */
 	if (ep->type == KFI_EP_DGRAM && ep->info->ep_attr->auth_key_size)

@@ -34,9 +34,12 @@ static int ks_greet_send(struct ks_conn *conn, const struct skw_greeting *g)
 	if (g->auth)
 		ks_auth_outgoing(conn, &hello);
 	sent = kernel_sendmsg(conn->sock, &msg, vec, ARRAY_SIZE(vec), len);
+	/* An empty socket buffer takes this much, if there is memory. */
+	if (sent == -EAGAIN)
+		return -ENOBUFS;
 	if (sent < 0)
 		return sent;
-	return sent == len ? 0 : -EIO;	/* an empty socket buffer takes this much */
+	return sent == len ? 0 : -EIO;
 }
 
 static struct skw_greeting ks_greeting(const struct ks_conn *conn, u8 kind, u64 incarnation, __be16 port)

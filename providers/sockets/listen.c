@@ -13,14 +13,14 @@
 /* Connections that nobody has accepted yet have this too, and may call it when the listener is gone already. */
 static void ks_listener_ready(struct sock *sk)
 {
-	struct work_struct *work = sk->sk_user_data;
+	struct delayed_work *work = sk->sk_user_data;
 
 	if (sk->sk_state == TCP_LISTEN && work)
-		queue_work(ks_cm_wq, work);
+		queue_delayed_work(ks_cm_wq, work, 0);
 }
 
 /* Bind and listen; @addr's port is filled in. @work runs when somebody knocks. */
-int ks_listen(struct net *net, union ks_addr *addr, int backlog, struct work_struct *work, struct socket **sockp)
+int ks_listen(struct net *net, union ks_addr *addr, int backlog, struct delayed_work *work, struct socket **sockp)
 {
 	struct socket *sock;
 	struct sock *sk;
@@ -55,7 +55,7 @@ release:
 }
 
 /* Nobody knocks any more; @work is not running on return. */
-void ks_unlisten(struct socket *sock, struct work_struct *work)
+void ks_unlisten(struct socket *sock, struct delayed_work *work)
 {
 	struct sock *sk = sock->sk;
 
@@ -64,25 +64,27 @@ void ks_unlisten(struct socket *sock, struct work_struct *work)
 	sk->sk_user_data = NULL;
 	write_unlock_bh(&sk->sk_callback_lock);
 	release_sock(sk);
-	cancel_work_sync(work);
+	cancel_delayed_work_sync(work);
 	sock_release(sock);
 }
 
-/* One connection off the queue, tuned, its peer's name known. NULL: no more. */
-static struct socket *ks_accept_one(struct socket *listener, union ks_addr *name)
+/* One connection off the queue, its peer's name known. Return: 0, or why there is none. */
+static int ks_accept_one(struct socket *listener, struct socket **sockp, union ks_addr *name)
 {
 	struct socket *sock;
+	int ret;
 
-	while (!kernel_accept(listener, &sock, O_NONBLOCK)) {
+	while (!(ret = kernel_accept(listener, &sock, O_NONBLOCK))) {
 		/* The listener's callback and its data were inherited: they are not for this socket. */
 		write_lock_bh(&sock->sk->sk_callback_lock);
 		sock->sk->sk_user_data = NULL;
 		write_unlock_bh(&sock->sk->sk_callback_lock);
+		*sockp = sock;
 		if (kernel_getpeername(sock, (void *)&name->sa) > 0)
-			return sock;
+			return 0;
 		sock_release(sock);
 	}
-	return NULL;
+	return ret;
 }
 
 static bool ks_ep_admit(struct ks_ep *sep, struct ks_conn *conn)
@@ -134,26 +136,32 @@ static void ks_accepted(struct ks_ep *sep, struct ks_pep *spep, struct socket *s
 	ks_greet_start(conn, KS_GREETING);
 }
 
-void ks_ep_accept_work(struct work_struct *work)
+/* One of the two has the listener, whose work this is. */
+static void ks_accept_all(struct ks_ep *sep, struct ks_pep *spep, struct socket *listener, struct delayed_work *work)
 {
-	struct ks_ep *sep = container_of(work, struct ks_ep, accept);
 	unsigned int noio = memalloc_noio_save();
 	union ks_addr name;
 	struct socket *sock;
+	int ret;
 
-	while ((sock = ks_accept_one(sep->listener, &name)))
-		ks_accepted(sep, NULL, sock, &name);
+	while (!(ret = ks_accept_one(listener, &sock, &name)))
+		ks_accepted(sep, spep, sock, &name);
+	/* No memory: whoever has called stays in the queue, and does not knock again. */
+	if (ret == -ENOMEM || ret == -ENFILE)
+		queue_delayed_work(ks_cm_wq, work, 1);
 	memalloc_noio_restore(noio);
+}
+
+void ks_ep_accept_work(struct work_struct *work)
+{
+	struct ks_ep *sep = container_of(to_delayed_work(work), struct ks_ep, accept);
+
+	ks_accept_all(sep, NULL, sep->listener, &sep->accept);
 }
 
 void ks_pep_accept_work(struct work_struct *work)
 {
-	struct ks_pep *spep = container_of(work, struct ks_pep, accept);
-	unsigned int noio = memalloc_noio_save();
-	union ks_addr name;
-	struct socket *sock;
+	struct ks_pep *spep = container_of(to_delayed_work(work), struct ks_pep, accept);
 
-	while ((sock = ks_accept_one(spep->listener, &name)))
-		ks_accepted(NULL, spep, sock, &name);
-	memalloc_noio_restore(noio);
+	ks_accept_all(NULL, spep, spep->listener, &spep->accept);
 }

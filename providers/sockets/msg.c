@@ -184,7 +184,7 @@ int ks_pep_open(struct kfi_pep *pep)
 
 	spin_lock_init(&spep->lock);
 	INIT_LIST_HEAD(&spep->conns);
-	INIT_WORK(&spep->accept, ks_pep_accept_work);
+	INIT_DELAYED_WORK(&spep->accept, ks_pep_accept_work);
 	init_waitqueue_head(&spep->idle);
 	return ks_addr_local(pep->info, &spep->addr);
 }

@@ -125,7 +125,7 @@ struct ks_ep {
 	u64			incarnation;
 	struct socket		*listener;
 	struct socket		*udp;
-	struct work_struct	accept;
+	struct delayed_work	accept;
 	spinlock_t		lock;
 	struct xarray		peers;
 	unsigned int		nlanes;
@@ -150,7 +150,7 @@ struct ks_pep {
 	struct kfi_pep		pep;
 	union ks_addr		addr;
 	struct socket		*listener;
-	struct work_struct	accept;
+	struct delayed_work	accept;
 	spinlock_t		lock;
 	struct list_head	conns;
 	unsigned int		nconns;
@@ -560,8 +560,8 @@ int ks_ep_setname(struct kfi_ep *ep, const void *addr, size_t len);
 void ks_ep_peers(struct kfi_ep *ep, int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg);
 
 /* listen.c */
-int ks_listen(struct net *net, union ks_addr *addr, int backlog, struct work_struct *work, struct socket **sockp);
-void ks_unlisten(struct socket *sock, struct work_struct *work);
+int ks_listen(struct net *net, union ks_addr *addr, int backlog, struct delayed_work *work, struct socket **sockp);
+void ks_unlisten(struct socket *sock, struct delayed_work *work);
 void ks_ep_accept_work(struct work_struct *work);
 void ks_pep_accept_work(struct work_struct *work);
 

@@ -1,0 +1,705 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * No memory, in any context: each allocation that an operation causes fails in turn, be it in its caller, in a work item or
+ * in softirq, on either side.
+ *
+ * A connection that is being set up may fail, at once and with a reason, and the next attempt succeeds. On one that stands,
+ * lack of memory delays and nothing more: everything ends once, well, and with the right bytes.
+ */
+#include <linux/sizes.h>
+#include <kfi_trigger.h>
+#include "atomic.h"
+#include "fault.h"
+
+#ifdef FAULT_INJECTION
+
+#define MOST	SZ_1M		/* bytes of the long operations */
+#define SHORT	1000
+#define MANY	64		/* elements of an atomic operation */
+#define TAG	7
+#define SITES	1000		/* more than any walk has */
+
+struct any;
+
+/**
+ * struct deed - an operation that allocates somewhere
+ * @post: posts it all, numbers of A's and B's operations from 0
+ * @check: have the right bytes moved?
+ */
+struct deed {
+	void	(*post)(struct any *w);
+	void	(*check)(struct any *w);
+};
+
+/**
+ * struct any - a walk through the sites of one operation
+ * @p: two nodes that can talk
+ * @near: @far: memory of each side, MOST bytes; @r: @far as a region of B
+ * @want: operations of each side that were accepted, a bit for each number; @ended: those that have ended
+ * @parts: messages that a multi-receive of B's took without coming to its end
+ * @cntr: of A, for @work
+ */
+struct any {
+	struct test			*t;
+	struct pair			*p;
+	const struct deed		*deed;
+	u8				*near, *far;
+	struct region			r;
+	unsigned long			want[2], ended[2];
+	unsigned int			parts;
+	struct kfid_cntr		*cntr;
+	struct kfi_deferred_work	work;
+};
+
+static struct any *any_open(struct test *t, const struct node_opts *opts)
+{
+	struct any *w = test_new(t, struct any);
+
+	if (!w)
+		return NULL;
+	w->t = t;
+	w->near = test_pages(t, MOST);
+	w->far = test_pages(t, MOST);
+	w->p = pair_open(t, opts, opts);
+	return w->near && w->far && w->p ? w : NULL;
+}
+
+static void accepted(struct any *w, int side, unsigned long i, ssize_t ret)
+{
+	if (EXPECT_EQ(w->t, ret, 0))
+		w->want[side] |= BIT(i);
+}
+
+/* Return: what it ended with, a positive error, or 0. */
+static int note_end(struct any *w, int side, const comp_t *c)
+{
+	unsigned long i = (unsigned long)c->op_context;
+
+	if (!c->err && side == 1 && c->flags & KFI_RECV && w->parts && !(c->flags & KFI_MULTI_RECV)) {
+		w->parts--;
+		return 0;
+	}
+	if (EXPECT(w->t, i < BITS_PER_LONG && w->want[side] & BIT(i) && !(w->ended[side] & BIT(i))))
+		w->ended[side] |= BIT(i);
+	return c->err;
+}
+
+/* Take what there is. Return: the first error among it. */
+static int collect(struct any *w)
+{
+	struct node *nodes[] = { &w->p->a, &w->p->b };
+	int side, err = 0;
+	comp_t c;
+
+	for (side = 0; side < 2; side++)
+		while (comp_poll(nodes[side], nodes[side]->txcq, &c) == 1 ||
+		       comp_poll(nodes[side], nodes[side]->rxcq, &c) == 1)
+			err = err ?: note_end(w, side, &c);
+	return err;
+}
+
+static bool all_ended(const struct any *w)
+{
+	return w->ended[0] == w->want[0] && w->ended[1] == w->want[1];
+}
+
+static void forget(struct any *w)
+{
+	memset(w->want, 0, sizeof(w->want));
+	memset(w->ended, 0, sizeof(w->ended));
+	w->parts = 0;
+}
+
+/* ---- on a connection that stands ---- */
+
+static void deed_once(struct any *w, u64 seed)
+{
+	int err = 0;
+
+	forget(w);
+	fill(w->near, MOST, seed);
+	fill(w->far, MOST, seed + 1);
+	w->deed->post(w);
+	if (!EXPECT(w->t, test_until(w->t, (err = err ?: collect(w), all_ended(w)))))
+		FAIL(w->t, "wanted %lx and %lx, ended %lx and %lx", w->want[0], w->want[1], w->ended[0], w->ended[1]);
+	if (EXPECT_EQ(w->t, err, 0))
+		w->deed->check(w);
+}
+
+static bool deed_nth(struct any *w, struct fault *f, unsigned int n)
+{
+	fault_arm(f, n);
+	deed_once(w, n);
+	return fault_fired(f);
+}
+
+/*
+ * Until two walks in a row had all they wanted, for no two are quite alike. @nth does it, and says whether
+ * an allocation has failed.
+ */
+static void walk(struct any *w, enum fault_kind kind, bool (*nth)(struct any *w, struct fault *f, unsigned int n))
+{
+	struct test *t = w->t;
+	unsigned int n, idle = 0;
+	struct fault f;
+
+	if (!fault_open(t, &f, kind))
+		return;
+	for (n = 1; idle < 2 && n < SITES && !t->failures; n++) {
+		idle = nth(w, &f, n) ? 0 : idle + 1;
+		if (t->failures)
+			FAIL(t, "... when allocation %u of kind %d failed", n, kind);
+	}
+	fault_close(&f);
+	EXPECT(t, n < SITES);
+	pr_info("    # %s/%s: %u sites of kind %d\n", t->c->name, type_name(t->type), n - 1 - idle, kind);
+}
+
+static void walk_kinds(struct any *w, bool (*nth)(struct any *w, struct fault *f, unsigned int n))
+{
+	enum fault_kind kind;
+
+	for (kind = 0; kind < FAULT_KINDS && !w->t->failures; kind++)
+		walk(w, kind, nth);
+}
+
+static void deed(struct any *w, const struct deed *d)
+{
+	w->deed = d;
+	deed_once(w, 0);	/* connects */
+	if (!w->t->failures)
+		walk_kinds(w, deed_nth);
+}
+
+static void near_is_far(struct any *w, size_t len)
+{
+	EXPECT(w->t, !memcmp(w->near, w->far, len));
+}
+
+static void short_check(struct any *w)
+{
+	near_is_far(w, SHORT);
+}
+
+static void long_check(struct any *w)
+{
+	near_is_far(w, MOST);
+}
+
+static void recv(struct any *w, unsigned long i, size_t len)
+{
+	accepted(w, 1, i, kfi_recv(w->p->b.ep, w->far, len, NULL, KFI_ADDR_UNSPEC, CTX(i)));
+}
+
+static void send(struct any *w, unsigned long i, size_t len)
+{
+	accepted(w, 0, i, POST(w->t, kfi_send(w->p->a.ep, w->near, len, NULL, w->p->a.peer, CTX(i))));
+}
+
+static void post_eager(struct any *w)
+{
+	recv(w, 0, SHORT);
+	send(w, 0, SHORT);
+}
+
+static void post_unexpected(struct any *w)
+{
+	send(w, 0, SHORT);
+	recv(w, 0, SHORT);
+}
+
+static void post_long(struct any *w)
+{
+	recv(w, 0, MOST);
+	send(w, 0, MOST);
+}
+
+static void post_long_unexpected(struct any *w)
+{
+	send(w, 0, MOST);
+	recv(w, 0, MOST);
+}
+
+static void messages(struct test *t)
+{
+	static const struct deed deeds[] = {
+		{ post_eager, short_check }, { post_unexpected, short_check },
+		{ post_long, long_check }, { post_long_unexpected, long_check },
+	};
+	struct any *w = any_open(t, NULL);
+	int i;
+
+	REQUIRE(t, w);
+	for (i = 0; i < ARRAY_SIZE(deeds) && !t->failures; i++)
+		deed(w, &deeds[i]);
+}
+
+static void post_tagged(struct any *w)
+{
+	accepted(w, 0, 0, POST(w->t, kfi_tsend(w->p->a.ep, w->near, SHORT, NULL, w->p->a.peer, TAG, CTX(0))));
+	accepted(w, 1, 0, kfi_trecv(w->p->b.ep, w->far, SHORT, NULL, KFI_ADDR_UNSPEC, TAG, 0, CTX(0)));
+}
+
+static void tagged(struct test *t)
+{
+	static const struct deed d = { post_tagged, short_check };
+	struct any *w = any_open(t, NULL);
+
+	REQUIRE(t, w);
+	deed(w, &d);
+}
+
+static void post_tagged_rma(struct any *w, bool write)
+{
+	struct kvec iov = { w->near, MOST };
+	struct kfi_rma_iov rma = { .len = MOST, .key = TAG };
+	struct kfi_msg_rma msg = {
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = w->p->a.peer,
+		.rma_iov = &rma, .rma_iov_count = 1, .context = CTX(0),
+	};
+	u64 flags = KFI_TAGGED | KFI_COMPLETION;
+	struct node *a = &w->p->a;
+
+	accepted(w, 1, 0, kfi_trecv(w->p->b.ep, w->far, MOST, NULL, KFI_ADDR_UNSPEC, TAG, 0, CTX(0)));
+	accepted(w, 0, 0, POST(w->t, write ? kfi_writemsg(a->ep, &msg, flags) : kfi_readmsg(a->ep, &msg, flags)));
+}
+
+static void post_tagged_write(struct any *w)
+{
+	post_tagged_rma(w, true);
+}
+
+static void post_tagged_read(struct any *w)
+{
+	post_tagged_rma(w, false);
+}
+
+static void tagged_rma(struct test *t)
+{
+	static const struct deed deeds[] = { { post_tagged_write, long_check }, { post_tagged_read, long_check } };
+	struct any *w = any_open(t, NULL);
+	int i;
+
+	REQUIRE(t, w);
+	for (i = 0; i < ARRAY_SIZE(deeds) && !t->failures; i++)
+		deed(w, &deeds[i]);
+}
+
+/* In two pieces: the target has to note down more than one. */
+static void post_rma(struct any *w, bool write)
+{
+	struct kvec iov = { w->near, MOST };
+	struct kfi_rma_iov rma[] = {
+		{ .addr = w->r.addr, .len = SHORT, .key = w->r.key },
+		{ .addr = w->r.addr + SHORT, .len = MOST - SHORT, .key = w->r.key },
+	};
+	struct kfi_msg_rma msg = {
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = w->p->a.peer,
+		.rma_iov = rma, .rma_iov_count = 2, .context = CTX(0),
+	};
+	struct node *a = &w->p->a;
+
+	accepted(w, 0, 0, POST(w->t, write ? kfi_writemsg(a->ep, &msg, KFI_COMPLETION)
+					   : kfi_readmsg(a->ep, &msg, KFI_COMPLETION)));
+}
+
+static void post_write(struct any *w)
+{
+	post_rma(w, true);
+}
+
+static void post_read(struct any *w)
+{
+	post_rma(w, false);
+}
+
+static void rma(struct test *t)
+{
+	static const struct deed deeds[] = { { post_write, long_check }, { post_read, long_check } };
+	struct any *w = any_open(t, NULL);
+	int i;
+
+	REQUIRE(t, w && !region_open(&w->p->b, &w->r, w->far, MOST, KFI_REMOTE_READ | KFI_REMOTE_WRITE));
+	for (i = 0; i < ARRAY_SIZE(deeds) && !t->failures; i++)
+		deed(w, &deeds[i]);
+}
+
+/* Old values come, and are more than an answer has room for by itself. */
+static void post_atomic(struct any *w)
+{
+	struct node *a = &w->p->a;
+
+	accepted(w, 0, 0, POST(w->t, kfi_fetch_atomic(a->ep, w->near, MANY, NULL, w->near + SHORT, NULL, a->peer, w->r.addr,
+						      w->r.key, KFI_UINT64, KFI_ATOMIC_WRITE, CTX(0))));
+}
+
+static void atomic_check(struct any *w)
+{
+	near_is_far(w, MANY * sizeof(u64));
+}
+
+static void atomics(struct test *t)
+{
+	static const struct deed d = { post_atomic, atomic_check };
+	struct any *w = any_open(t, NULL);
+
+	REQUIRE(t, w && !region_open(&w->p->b, &w->r, w->far, MOST, KFI_REMOTE_READ | KFI_REMOTE_WRITE));
+	deed(w, &d);
+}
+
+/* Three messages fill the buffer exactly. */
+static void post_multi(struct any *w)
+{
+	struct kvec iov = { w->far, 3 * SHORT };
+	struct kfi_msg msg = {
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = KFI_ADDR_UNSPEC, .context = CTX(0),
+	};
+	unsigned long i;
+
+	w->parts = 2;
+	for (i = 0; i < 3; i++)
+		send(w, i, SHORT);
+	accepted(w, 1, 0, kfi_recvmsg(w->p->b.ep, &msg, KFI_MULTI_RECV | KFI_COMPLETION));
+}
+
+static void multi_check(struct any *w)
+{
+	int i;
+
+	EXPECT_EQ(w->t, w->parts, 0);
+	for (i = 0; i < 3; i++)
+		EXPECT(w->t, !memcmp(w->near, w->far + i * SHORT, SHORT));
+}
+
+static void multirecv(struct test *t)
+{
+	static const struct deed d = { post_multi, multi_check };
+	struct any *w = any_open(t, NULL);
+
+	REQUIRE(t, w);
+	deed(w, &d);
+}
+
+/* ---- regions for each I/O ---- */
+
+struct lease {
+	struct kfi_mr_work	work;
+	struct completion	ended;
+	int			err;
+};
+
+static void lease_done(struct kfi_mr_work *work, int err)
+{
+	struct lease *l = container_of(work, struct lease, work);
+
+	l->err = err;
+	complete(&l->ended);
+}
+
+static void lease_begin(struct any *w)
+{
+	struct lease l = { .work.done = lease_done };
+	struct kvec iov = { w->far, MOST };
+	struct kfi_mr_attr attr = {
+		.type = KFI_KVEC, .mr_iov = &iov, .iov_count = 1, .access = KFI_REMOTE_WRITE,
+		.requested_key = KFI_KEY_NOTAVAIL,
+	};
+
+	init_completion(&l.ended);
+	if (!EXPECT_EQ(w->t, kfi_mr_register(w->r.mr, &attr, &l.work), 0))
+		return;
+	wait_for_completion(&l.ended);
+	EXPECT_EQ(w->t, l.err, 0);
+	w->r.key = kfi_mr_key(w->r.mr);
+}
+
+/* Written to, and then invalidated by the message that says so. */
+static void post_lease(struct any *w)
+{
+	struct kvec iov = { w->near, SHORT };
+	struct node *a = &w->p->a;
+	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = a->peer, .context = CTX(1) };
+
+	lease_begin(w);
+	accepted(w, 1, 0, kfi_recv(w->p->b.ep, w->far, SHORT, NULL, KFI_ADDR_UNSPEC, CTX(0)));
+	accepted(w, 0, 0, POST(w->t, kfi_write(a->ep, w->near, MOST, NULL, a->peer, 0, w->r.key, CTX(0))));
+	msg.inv_key = w->r.key;
+	accepted(w, 0, 1, POST(w->t, kfi_sendmsg(a->ep, &msg, KFI_INVALIDATE | KFI_COMPLETION)));
+}
+
+static void leases(struct test *t)
+{
+	static const struct deed d = { post_lease, long_check };
+	struct any *w = any_open(t, NULL);
+
+	REQUIRE(t, w);
+	REQUIRE_EQ(t, kfi_mr_alloc(w->p->b.domain, 4, 0, &w->r.mr, NULL), 0);
+	test_keep(t, &w->r.mr->fid);
+	REQUIRE_EQ(t, kfi_mr_bind(w->r.mr, &w->p->b.ep->fid, 0), 0);
+	deed(w, &d);
+}
+
+/* ---- a counter's work ---- */
+
+static void post_trigger(struct any *w)
+{
+	struct kvec iov = { w->near, MOST };
+	struct kfi_msg msg = {
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = w->p->a.peer, .context = CTX(0),
+	};
+	struct kfi_op_msg op = { .ep = w->p->a.ep, .msg = msg, .flags = KFI_COMPLETION };
+
+	w->work = (struct kfi_deferred_work) {
+		.threshold = kfi_cntr_read(w->cntr) + 1, .triggering_cntr = w->cntr,
+		.op_type = KFI_OP_SEND, .op.msg = &op,
+	};
+	recv(w, 0, MOST);
+	accepted(w, 0, 0, kfi_control(&w->p->a.domain->fid, KFI_QUEUE_WORK, &w->work));
+	kfi_cntr_add(w->cntr, 1);
+}
+
+static void triggers(struct test *t)
+{
+	static const struct deed d = { post_trigger, long_check };
+	struct any *w = any_open(t, NULL);
+
+	REQUIRE(t, w);
+	REQUIRE_EQ(t, kfi_cntr_open(w->p->a.domain, NULL, &w->cntr, NULL), 0);
+	test_keep(t, &w->cntr->fid);
+	deed(w, &d);
+}
+
+/* ---- a connection that is being set up ---- */
+
+/*
+ * What may come of an attempt that had no memory; ENFILE and EADDRINUSE as in nomem.c. A time-out is none of them: nobody may
+ * be left waiting.
+ */
+static bool excused(int err)
+{
+	switch (abs(err)) {
+	case ENOMEM:
+	case ENOBUFS:
+	case ENFILE:
+	case EADDRINUSE:
+	case EAGAIN:
+	case ECONNREFUSED:
+	case ECONNRESET:
+	case ECONNABORTED:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Take back what waits at B for a message that is not to come. */
+static void recall(struct any *w)
+{
+	kfi_cancel(&w->p->b.ep->fid, CTX(0));
+	test_until(w->t, (collect(w), w->ended[1] == w->want[1]));
+}
+
+/* One message. Return: 0, or what it ended with; once, in any case. */
+static int attempt(struct any *w)
+{
+	struct test *t = w->t;
+	int err = 0;
+
+	forget(w);
+	recv(w, 0, SHORT);
+	send(w, 0, SHORT);
+	EXPECT(t, test_until(t, (err = err ?: collect(w), w->ended[0] == w->want[0])));
+	if (err)
+		recall(w);
+	EXPECT(t, test_until(t, (collect(w), all_ended(w))));
+	return err;
+}
+
+static bool call_rdm(struct any *w)
+{
+	int err = attempt(w);
+
+	if (err && !excused(err))
+		FAIL(w->t, "a message without a connection ends with %d", err);
+	return !err;
+}
+
+/* The next word of an event queue: a request, a connection, or why there is none. */
+static bool word(struct node *n, struct kfid_eq *eq, u32 *what, struct kfi_eq_cm_entry *cm, int *err)
+{
+	struct kfi_eq_err_entry e = {};
+	ssize_t ret = kfi_eq_read(eq, what, cm, sizeof(*cm), 0);
+
+	*err = 0;
+	if (ret == -KFI_EAVAIL && kfi_eq_readerr(eq, &e, 0) > 0) {
+		*err = e.err;
+		if (!excused(e.err))
+			FAIL(n->t, "an attempt to connect ends with %d", e.err);
+		return true;
+	}
+	return ret > 0;
+}
+
+static void hang_up(struct node *n)
+{
+	if (n->ep)
+		EXPECT_EQ(n->t, kfi_close(&n->ep->fid), 0);
+	n->ep = NULL;
+}
+
+/*
+ * The other side's part: it takes what it is asked, or says no when it has no memory for it. What it has taken before was
+ * an attempt that the caller had given up.
+ */
+static void answer(struct any *w, struct kfi_info *info)
+{
+	struct node *b = &w->p->b;
+	int ret;
+
+	hang_up(b);
+	ret = kfi_endpoint(b->domain, info, &b->ep, b);
+	if (!ret) {
+		ret = kfi_ep_bind(b->ep, &b->eq->fid, 0) ?: kfi_ep_bind(b->ep, &b->txcq->fid, KFI_TRANSMIT) ?:
+		      kfi_ep_bind(b->ep, &b->rxcq->fid, KFI_RECV) ?: kfi_enable(b->ep) ?: kfi_accept(b->ep, NULL, 0);
+	} else {
+		b->ep = NULL;
+		kfi_reject(b->pep, info->handle, NULL, 0);
+	}
+	if (ret)
+		hang_up(b);	/* takes an endpoint's request along */
+	if (ret && !excused(ret))
+		FAIL(w->t, "no answer to a request: %d", ret);
+	kfi_freeinfo(info);
+}
+
+/* Is the caller's fate known, and the other's, if that has an endpoint? Collects the words. */
+static bool settled(struct any *w, int *a_is, int *b_is)
+{
+	struct node *a = &w->p->a, *b = &w->p->b;
+	struct kfi_eq_cm_entry cm;
+	u32 what;
+	int err;
+
+	while (word(a, a->eq, &what, &cm, &err))
+		*a_is = err || what == KFI_SHUTDOWN ? -1 : 1;
+	while (word(b, b->eq, &what, &cm, &err)) {
+		if (!err && what == KFI_CONNREQ) {
+			*b_is = 0;
+			answer(w, cm.info);
+		} else {
+			*b_is = err || what == KFI_SHUTDOWN ? -1 : 1;
+		}
+	}
+	return *a_is && (*a_is < 0 || (b->ep && *b_is));
+}
+
+static bool call_msg(struct any *w)
+{
+	int a_is = 0, b_is = 0, ret = kfi_connect(w->p->a.ep, w->p->b.addr, NULL, 0);
+	bool ok = false;
+
+	if (ret) {
+		EXPECT(w->t, excused(ret));
+		return false;
+	}
+	if (!EXPECT(w->t, test_until(w->t, settled(w, &a_is, &b_is))))
+		FAIL(w->t, "fates %d and %d", a_is, b_is);
+	else if (a_is > 0 && b_is > 0)
+		ok = EXPECT_EQ(w->t, attempt(w), 0);
+	hang_up(&w->p->b);
+	return ok;
+}
+
+static bool call(struct any *w)
+{
+	return w->t->type == KFI_EP_MSG ? call_msg(w) : call_rdm(w);
+}
+
+/* A new endpoint for each, or it would have its connection. */
+static bool fresh(struct node *n)
+{
+	if (n->ep && !EXPECT_EQ(n->t, test_close(n->t, &n->ep->fid), 0))
+		return false;
+	n->ep = NULL;
+	return !node_endpoint(n, n->info) && !node_enable(n);
+}
+
+static bool call_nth(struct any *w, struct fault *f, unsigned int n)
+{
+	bool fired;
+
+	if (!fresh(&w->p->a))
+		return false;
+	fault_arm(f, n);
+	call(w);
+	fired = fault_fired(f);
+	EXPECT(w->t, fresh(&w->p->a) && call(w));
+	return fired;
+}
+
+static void connect(struct test *t)
+{
+	struct any *w = any_open(t, NULL);
+
+	REQUIRE(t, w);
+	if (t->type == KFI_EP_MSG) {
+		REQUIRE_EQ(t, test_close(t, &w->p->b.ep->fid), 0);
+		w->p->b.ep = NULL;
+	}
+	walk_kinds(w, call_nth);
+}
+
+/* B again, under its old name: A's connection leads nowhere any more. */
+static bool again(struct node *b)
+{
+	if (!EXPECT_EQ(b->t, test_close(b->t, &b->ep->fid), 0))
+		return false;
+	b->ep = NULL;
+	return !node_endpoint(b, b->info) && EXPECT_EQ(b->t, kfi_setname(&b->ep->fid, b->addr, b->addrlen), 0) &&
+	       !node_enable(b);
+}
+
+/* One message may be lost on finding that out, and one on calling again. */
+static bool restart_nth(struct any *w, struct fault *f, unsigned int n)
+{
+	bool fired, ok;
+
+	if (!again(&w->p->b))
+		return false;
+	fault_arm(f, n);
+	ok = call_rdm(w) || call_rdm(w);
+	fired = fault_fired(f);
+	EXPECT(w->t, ok || call_rdm(w));
+	return fired;
+}
+
+static void restart(struct test *t)
+{
+	struct any *w = any_open(t, NULL);
+
+	REQUIRE(t, w);
+	EXPECT_EQ(t, attempt(w), 0);
+	walk_kinds(w, restart_nth);
+}
+
+#define C_ANY	(C_MSG | C_TAGGED | C_RMA)
+
+const struct test_case nomem_any_cases[] = {
+	{ "nomem_any.connect", T_REL, 0, C_MSG, connect },
+	{ "nomem_any.restart", T_RDM, 0, C_MSG, restart },
+	{ "nomem_any.messages", T_REL, 0, C_MSG, messages },
+	{ "nomem_any.tagged", T_REL, 0, C_TAGGED, tagged },
+	{ "nomem_any.tagged_rma", T_RDM, 0, C_ANY | KFI_TAGGED_RMA, tagged_rma },
+	{ "nomem_any.rma", T_REL, 0, C_RMA | C_MSG, rma },
+	{ "nomem_any.atomics", T_REL, 0, C_MSG | KFI_ATOMIC | C_RMA, atomics },
+	{ "nomem_any.multirecv", T_REL, 0, C_MSG | KFI_MULTI_RECV, multirecv },
+	{ "nomem_any.leases", T_REL, 0, C_MSG | C_RMA, leases },
+	{ "nomem_any.triggers", T_REL, 0, C_MSG | KFI_TRIGGER, triggers },
+	{ }
+};
+
+#else
+
+const struct test_case nomem_any_cases[] = { { } };
+
+#endif
