@@ -7,6 +7,7 @@
 #include <linux/kthread.h>
 #include <linux/slab.h>
 #include "../../kfi/av.h"
+#include "crew.h"
 #include "fixture.h"
 
 static u64 addr_of(struct kfi_world *w, kfi_addr_t handle)
@@ -402,6 +403,95 @@ static void readers_need_no_lock(struct kunit *test)
 	kfi_world_close(r->w);
 }
 
+/* ---- several writers ---- */
+
+#define CLUB_NAMES	12
+#define CLUB_STEPS	4000
+#define CLUB_HANDS	4
+
+/**
+ * struct club - hands that insert and remove the same few addresses, each what is its own to remove
+ * @wrong: an address that somebody held was not found, or was another's
+ * @met: look-ups of what others may hold that found something
+ */
+struct club {
+	struct kfi_world	*w;
+	atomic_t		wrong, met;
+};
+
+/* Of an address that is ours to use: both ways, whatever others do. */
+static void club_check(struct club *c, u64 addr, kfi_addr_t h)
+{
+	u64 got = 0;
+
+	local_bh_disable();
+	if (kfi_av_addr(c->w->ep.av, h, &got) != sizeof(got) || got != addr || kfi_av_reverse(c->w->ep.av, &addr) != h)
+		atomic_inc(&c->wrong);
+	local_bh_enable();
+}
+
+/* Of one that may be nobody's: nothing, or what belongs to it. */
+static void club_peek(struct club *c, u64 addr)
+{
+	u64 got = 0;
+	kfi_addr_t h;
+
+	local_bh_disable();
+	h = kfi_av_reverse(c->w->ep.av, &addr);
+	if (h != KFI_ADDR_NOTAVAIL && kfi_av_addr(c->w->ep.av, h, &got) > 0) {
+		atomic_inc(&c->met);
+		if (got != addr)
+			atomic_inc(&c->wrong);
+	}
+	local_bh_enable();
+}
+
+static void club_hand(void *arg, unsigned int id, struct rnd_state *rnd)
+{
+	kfi_addr_t mine[CLUB_NAMES];
+	u32 uses[CLUB_NAMES] = {}, i, step;
+	struct club *c = arg;
+	u64 addr;
+
+	for (step = 0; step < CLUB_STEPS; step++) {
+		i = prandom_u32_state(rnd) % CLUB_NAMES;
+		addr = 100 + i;
+		if (prandom_u32_state(rnd) % 2 && uses[i] < 3) {
+			if (kfi_av_insert(c->w->av, &addr, 1, &mine[i], 0, NULL) != 1)
+				atomic_inc(&c->wrong);
+			uses[i]++;
+		} else if (uses[i]) {
+			club_check(c, addr, mine[i]);
+			uses[i]--;
+			if (kfi_av_remove(c->w->av, &mine[i], 1, 0))
+				atomic_inc(&c->wrong);
+		}
+		crew_dawdle(rnd);
+		if (uses[i])
+			club_check(c, addr, mine[i]);
+		club_peek(c, 100 + prandom_u32_state(rnd) % CLUB_NAMES);
+		cond_resched();
+	}
+	for (i = 0; i < CLUB_NAMES; i++)
+		while (uses[i]--)
+			if (kfi_av_remove(c->w->av, &mine[i], 1, 0))
+				atomic_inc(&c->wrong);
+}
+
+/* Who has inserted an address finds it until he removes it; when all have, it is gone. */
+static void many_writers(struct kunit *test)
+{
+	struct club c = { .w = kfi_world_open(test, NULL) };
+	u64 addr;
+
+	crew_run(test, CLUB_HANDS, club_hand, &c);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&c.wrong));
+	KUNIT_EXPECT_GT(test, atomic_read(&c.met), CLUB_STEPS / 10);
+	for (addr = 100; addr < 100 + CLUB_NAMES; addr++)
+		KUNIT_EXPECT_EQ(test, KFI_ADDR_NOTAVAIL, kfi_av_reverse(c.w->ep.av, &addr));
+	kfi_world_close(c.w);
+}
+
 static struct kunit_case av_cases[] = {
 	KUNIT_CASE(handles_count_from_zero),
 	KUNIT_CASE(bad_addresses),
@@ -417,6 +507,7 @@ static struct kunit_case av_cases[] = {
 	KUNIT_CASE(attributes),
 	KUNIT_CASE(many_addresses_both_ways),
 	KUNIT_CASE(readers_need_no_lock),
+	KUNIT_CASE_SLOW(many_writers),
 	{}
 };
 

@@ -7,6 +7,7 @@
 #include <linux/prandom.h>
 #include <linux/random.h>
 #include <kfi_credit.h>
+#include "crew.h"
 
 static void take_and_charge(struct kunit *test)
 {
@@ -142,6 +143,121 @@ static void random_traffic_over_the_wrap(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kfi_credit_take(&tx, 1));
 }
 
+/* ---- several CPUs ---- */
+
+#define WIRE_WINDOW	17
+#define WIRE_UNITS	8000	/* that each sender sends */
+#define WIRE_SENDERS	2
+#define WIRE_HANDS	5
+
+/**
+ * struct wire - both ends of a connection, with the locks that a provider gives them
+ * @tx: sender's half, under @tx_lock; @rx: receiver's, under @rx_lock
+ * @advert: the last that was sent; senders read it when they get to it
+ * @sent: units on the way; @held: units charged and not freed; @busy: both, as anybody can see them at any time
+ * @left: senders that have not sent all; @freed: units that came back
+ * @wrong: times that a half refused or allowed what it must not
+ */
+struct wire {
+	spinlock_t		tx_lock, rx_lock;
+	struct kfi_credit_tx	tx;
+	struct kfi_credit_rx	rx;
+	u32			advert;
+	atomic_t		sent, held, busy, left, freed, wrong, most;
+};
+
+/* Up to @n units out of @count. Return: how many. */
+static int wire_grab(atomic_t *count, int n)
+{
+	int have = atomic_read(count), got;
+
+	do {
+		got = min(have, n);
+	} while (got && !atomic_try_cmpxchg(count, &have, have - got));
+	return got;
+}
+
+static void wire_send(struct wire *w, struct rnd_state *rnd)
+{
+	int n, left = WIRE_UNITS, busy;
+	bool taken;
+
+	while (left) {
+		n = min_t(int, left, 1 + prandom_u32_state(rnd) % 5);
+		spin_lock(&w->tx_lock);
+		if (kfi_credit_update(&w->tx, READ_ONCE(w->advert), WIRE_WINDOW) < 0)
+			atomic_inc(&w->wrong);
+		taken = kfi_credit_take(&w->tx, n);
+		spin_unlock(&w->tx_lock);
+		crew_dawdle(rnd);
+		if (!taken) {
+			cond_resched();
+			continue;
+		}
+		busy = atomic_add_return(n, &w->busy);
+		if (busy > WIRE_WINDOW)
+			atomic_inc(&w->wrong);
+		if (busy > atomic_read(&w->most))
+			atomic_set(&w->most, busy);
+		atomic_add(n, &w->sent);
+		left -= n;
+	}
+	atomic_dec(&w->left);
+}
+
+/* What has come is charged and, later, by whoever gets to it, freed. */
+static void wire_receive(struct wire *w, struct rnd_state *rnd)
+{
+	int n;
+
+	while (atomic_read(&w->left) || atomic_read(&w->busy)) {
+		n = wire_grab(&w->sent, 1 + prandom_u32_state(rnd) % 5);
+		spin_lock(&w->rx_lock);
+		if (n && !kfi_credit_charge(&w->rx, n))
+			atomic_inc(&w->wrong);
+		spin_unlock(&w->rx_lock);
+		atomic_add(n, &w->held);
+		crew_dawdle(rnd);
+		n = wire_grab(&w->held, 1 + prandom_u32_state(rnd) % 7);
+		atomic_sub(n, &w->busy);
+		atomic_add(n, &w->freed);
+		spin_lock(&w->rx_lock);
+		if (n && kfi_credit_free(&w->rx, n))
+			WRITE_ONCE(w->advert, kfi_credit_advert(&w->rx));
+		spin_unlock(&w->rx_lock);
+		crew_dawdle(rnd);
+		cond_resched();
+	}
+}
+
+static void wire_end(void *arg, unsigned int id, struct rnd_state *rnd)
+{
+	if (id < WIRE_SENDERS)
+		wire_send(arg, rnd);
+	else
+		wire_receive(arg, rnd);
+}
+
+/* Never more under way than there is room for, nothing refused that was granted, and all of it gets through. */
+static void window_holds_on_all_cpus(struct kunit *test)
+{
+	struct wire *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	spin_lock_init(&w->tx_lock);
+	spin_lock_init(&w->rx_lock);
+	kfi_credit_init(&w->tx, &w->rx, WIRE_WINDOW, WIRE_WINDOW);
+	w->tx.used = w->rx.used = w->rx.freed = U32_MAX - WIRE_UNITS;	/* over the wrap of the counts */
+	w->tx.limit = w->rx.told = w->advert = w->rx.freed + WIRE_WINDOW;
+	atomic_set(&w->left, WIRE_SENDERS);
+	crew_run(test, WIRE_HANDS, wire_end, w);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&w->wrong));
+	KUNIT_EXPECT_EQ(test, WIRE_SENDERS * WIRE_UNITS, atomic_read(&w->freed));
+	KUNIT_EXPECT_EQ(test, w->rx.used, w->rx.freed);
+	KUNIT_EXPECT_EQ(test, w->tx.used, w->rx.used);
+	KUNIT_EXPECT_GT(test, atomic_read(&w->most), WIRE_WINDOW / 2);	/* or nothing was tested */
+}
+
 static struct kunit_case credit_cases[] = {
 	KUNIT_CASE(take_and_charge),
 	KUNIT_CASE(advertise_at_half),
@@ -149,6 +265,7 @@ static struct kunit_case credit_cases[] = {
 	KUNIT_CASE(update_is_suspicious),
 	KUNIT_CASE(huge_windows_are_cut),
 	KUNIT_CASE(random_traffic_over_the_wrap),
+	KUNIT_CASE_SLOW(window_holds_on_all_cpus),
 	{}
 };
 

@@ -4,10 +4,11 @@
  * from the front - through long random sequences; and against several threads at once.
  */
 #include <kunit/test.h>
-#include <linux/kthread.h>
+#include <linux/delay.h>
 #include <linux/prandom.h>
 #include <linux/random.h>
 #include <linux/slab.h>
+#include "crew.h"
 #include "fixture.h"
 
 #define MODEL_MAX	48
@@ -279,22 +280,14 @@ static void random_sequences(struct kunit *test)
  * struct crowd - what the threads share
  * @rx:		messages, each used once
  * @ends:	events of each receive
- * @wins:	completions that were successes; @landed: messages that a receive took
+ * @wins:	completions that were successes; @landed: messages that a receive took; @lost: of them, those that broke off
  */
 struct crowd {
 	struct kfi_world	*w;
 	struct kfi_rx		*rx;
 	atomic_t		*ends;
-	atomic_t		next_post, next_rx, wins, landed, running;
-	wait_queue_head_t	idle;
+	atomic_t		next_post, next_rx, wins, landed, lost;
 };
-
-static int crowd_leave(struct crowd *c)
-{
-	if (atomic_dec_and_test(&c->running))
-		wake_up(&c->idle);
-	return 0;
-}
 
 static void crowd_drain(struct crowd *c)
 {
@@ -324,28 +317,40 @@ static void crowd_turn(int id, bool leads_even, const atomic_t *others)
 		cond_resched();
 }
 
-static int poster(void *arg)
+static void poster(struct crowd *c, struct rnd_state *rnd)
 {
-	struct crowd *c = arg;
 	int id;
 
 	while ((id = atomic_fetch_inc(&c->next_post)) < CROWD_POSTS) {
-		u64 tag = get_random_u32() % CROWD_TAGS, ignore = id % 5 ? 0 : 3;
+		u64 tag = prandom_u32_state(rnd) % CROWD_TAGS, ignore = id % 5 ? 0 : 3;
 
 		crowd_turn(id, true, &c->next_rx);
 		while (kfi_post_tag(c->w, tag, ignore, (void *)(unsigned long)id))
-			crowd_cancel(c, get_random_u32() % (id + 1));
+			crowd_cancel(c, prandom_u32_state(rnd) % (id + 1));
 		if (id % 7 == 0)
-			crowd_cancel(c, get_random_u32() % (id + 1));
+			crowd_cancel(c, prandom_u32_state(rnd) % (id + 1));
 		crowd_drain(c);
+		crew_dawdle(rnd);
 		cond_resched();
 	}
-	return crowd_leave(c);
 }
 
-static int sender(void *arg)
+/* A message that has its receive: its bytes come, or its sender is lost in the middle of them. */
+static void crowd_land(struct crowd *c, struct kfi_rx *rx, int id, struct rnd_state *rnd)
 {
-	struct crowd *c = arg;
+	atomic_inc(&c->landed);
+	if (prandom_u32_state(rnd) % 4 == 0)
+		udelay(prandom_u32_state(rnd) % 10);	/* the receive is nobody's but the message's now */
+	if (id % 13) {
+		kfi_rx_complete(rx, 0);
+		return;
+	}
+	atomic_inc(&c->lost);
+	kfi_rx_abort(rx, -ECONNRESET);
+}
+
+static void sender(struct crowd *c, struct rnd_state *rnd)
+{
 	int id;
 
 	while ((id = atomic_fetch_inc(&c->next_rx)) < CROWD_POSTS) {
@@ -353,52 +358,47 @@ static int sender(void *arg)
 
 		crowd_turn(id, false, &c->next_post);
 		rx->flags = KFI_TAGGED;
-		rx->tag = get_random_u32() % CROWD_TAGS;
+		rx->tag = prandom_u32_state(rnd) % CROWD_TAGS;
 		rx->src = KFI_ADDR_NOTAVAIL;
 		local_bh_disable();
-		if (kfi_rx_arrive(&c->w->ep, rx, true) == KFI_RX_MATCHED) {
-			atomic_inc(&c->landed);
-			kfi_rx_complete(rx, 0);
-		} else if (id % 11 == 0) {
+		if (kfi_rx_arrive(&c->w->ep, rx, true) == KFI_RX_MATCHED)
+			crowd_land(c, rx, id, rnd);
+		else if (id % 11 == 0)
 			kfi_rx_unqueue(rx);
-		}
 		local_bh_enable();
+		crew_dawdle(rnd);
 		cond_resched();
 	}
-	return crowd_leave(c);
+}
+
+static void crowd_role(void *arg, unsigned int id, struct rnd_state *rnd)
+{
+	if (id / 2 % 2)		/* each on both CPUs */
+		sender(arg, rnd);
+	else
+		poster(arg, rnd);
 }
 
 static void each_receive_ends_once(struct kunit *test)
 {
-	int (*const roles[])(void *) = { poster, sender, poster, sender };
-	struct task_struct *task[ARRAY_SIZE(roles)];
 	struct crowd *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
 	int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, c);
 	c->w = kfi_world_open(test, NULL);
-	init_waitqueue_head(&c->idle);
-	atomic_set(&c->running, ARRAY_SIZE(roles));
 	c->rx = kvcalloc(CROWD_POSTS, sizeof(*c->rx), GFP_KERNEL);
 	c->ends = kvcalloc(CROWD_POSTS, sizeof(*c->ends), GFP_KERNEL);
 	KUNIT_ASSERT_TRUE(test, c->rx && c->ends);
-	for (i = 0; i < ARRAY_SIZE(roles); i++) {
-		task[i] = kthread_create(roles[i], c, "kfi_crowd/%d", i);
-		KUNIT_ASSERT_FALSE(test, IS_ERR(task[i]));
-		get_task_struct(task[i]);
-	}
-	for (i = 0; i < ARRAY_SIZE(roles); i++)
-		wake_up_process(task[i]);
-	wait_event(c->idle, !atomic_read(&c->running));
-	for (i = 0; i < ARRAY_SIZE(roles); i++)
-		kthread_stop_put(task[i]);	/* its code is this module's: wait until it is gone */
+	crew_run(test, 4, crowd_role, c);
 	kfi_match_close(&c->w->ep, -ECANCELED);
 	crowd_drain(c);
 	for (i = 0; i < CROWD_POSTS; i++)
 		KUNIT_ASSERT_EQ_MSG(test, 1, atomic_read(&c->ends[i]), "receive %d", i);
-	KUNIT_EXPECT_EQ(test, atomic_read(&c->wins), atomic_read(&c->landed) + atomic_read(&c->w->matched));
+	KUNIT_EXPECT_EQ(test, atomic_read(&c->wins) + atomic_read(&c->lost),
+			atomic_read(&c->landed) + atomic_read(&c->w->matched));
 	KUNIT_EXPECT_GT(test, atomic_read(&c->landed), 100);
 	KUNIT_EXPECT_GT(test, atomic_read(&c->w->matched), 100);
+	KUNIT_EXPECT_GT(test, atomic_read(&c->lost), 10);
 	kfi_world_close(c->w);
 	kvfree(c->ends);
 	kvfree(c->rx);

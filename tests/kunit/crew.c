@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * crew.c - threads of the tests.
+ */
+#include <linux/completion.h>
+#include <linux/cpumask.h>
+#include <linux/delay.h>
+#include <linux/kthread.h>
+#include <linux/random.h>
+#include <linux/sched/task.h>
+#include "crew.h"
+
+/**
+ * struct crew - threads at work
+ * @start: they begin together
+ */
+struct crew {
+	crew_fn			fn;
+	void			*arg;
+	struct completion	start;
+	struct hand {
+		struct crew		*crew;
+		unsigned int		id;
+		struct rnd_state	rnd;
+		struct task_struct	*task;
+		struct completion	done;
+	} hands[CREW_MAX];
+};
+
+static int hand_thread(void *arg)
+{
+	struct hand *h = arg;
+
+	wait_for_completion(&h->crew->start);
+	h->crew->fn(h->crew->arg, h->id, &h->rnd);
+	complete(&h->done);
+	return 0;
+}
+
+static int hand_hire(struct crew *c, unsigned int id, u64 seed)
+{
+	struct hand *h = &c->hands[id];
+	struct task_struct *task;
+
+	h->crew = c;
+	h->id = id;
+	prandom_seed_state(&h->rnd, seed + id);
+	init_completion(&h->done);
+	task = kthread_create(hand_thread, h, "kfi_crew/%u", id);
+	if (IS_ERR(task))
+		return PTR_ERR(task);
+	kthread_bind(task, cpumask_nth(id % num_online_cpus(), cpu_online_mask));
+	h->task = get_task_struct(task);
+	wake_up_process(task);
+	return 0;
+}
+
+void crew_run(struct kunit *test, unsigned int hands, crew_fn fn, void *arg)
+{
+	struct crew *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	u64 seed = get_random_u64();
+	unsigned int i, hired;
+	int ret = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	KUNIT_ASSERT_LE(test, hands, CREW_MAX);
+	kunit_info(test, "seed %llu\n", seed);
+	c->fn = fn;
+	c->arg = arg;
+	init_completion(&c->start);
+	for (hired = 0; hired < hands && !ret; hired++)
+		ret = hand_hire(c, hired, seed);
+	hired -= !!ret;
+	complete_all(&c->start);
+	for (i = 0; i < hired; i++) {
+		wait_for_completion(&c->hands[i].done);
+		kthread_stop_put(c->hands[i].task);	/* its code is this module's: wait until it is gone */
+	}
+	KUNIT_ASSERT_EQ(test, 0, ret);
+}
+
+void crew_dawdle(struct rnd_state *rnd)
+{
+	switch (prandom_u32_state(rnd) % 16) {
+	case 0:
+		cond_resched();
+		break;
+	case 1:
+		udelay(1 + prandom_u32_state(rnd) % 20);
+		break;
+	case 2 ... 5:
+		cpu_relax();
+		break;
+	}
+}
