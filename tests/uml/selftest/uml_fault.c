@@ -6,6 +6,7 @@
 #include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <kunit/test.h>
@@ -80,6 +81,14 @@ static void lock_order(void)
 	spin_unlock(&two);
 }
 
+static void unguarded(void)
+{
+	static int __rcu *nothing;
+
+	if (rcu_dereference(nothing))
+		pr_info("uml_fault: something\n");
+}
+
 static void keep_module(void)
 {
 	__module_get(THIS_MODULE);
@@ -113,6 +122,7 @@ static const struct {
 	{ "warn", warn },
 	{ "atomic", sleep_in_atomic },
 	{ "lock-order", lock_order },
+	{ "rcu", unguarded },
 	{ "keep", keep_module },
 	{ "hang", hang },
 	{ "panic", die },
