@@ -59,12 +59,15 @@ struct test_case {
 	void		(*fn)(struct test *t);
 };
 
-extern const struct test_case info_cases[], lifetime_cases[], close_cases[], av_cases[],
-	mr_cases[], mr_bind_cases[], mr_io_cases[], cq_cases[], cq_wait_cases[], eq_cases[], cntr_cases[], cm_cases[],
-	msg_cases[], tagged_cases[], tagged_rma_cases[], order_cases[], sep_cases[], shared_cases[], alias_cases[], inject_cases[], rma_cases[], flush_cases[],
-	atomic_cases[], atomic_error_cases[], multirecv_cases[], cancel_cases[], errors_cases[], flow_cases[],
-	trigger_cases[], fence_cases[], auth_cases[], nomem_cases[], nomem_any_cases[], noalloc_cases[], peerloss_cases[], overwrite_cases[], stress_cases[],
-	short_cases[], lnd_cases[], regress_cases[], script_cases[];
+/* In the order in which they run. */
+#define TEST_SUITES(S)	\
+	S(info) S(lifetime) S(close) S(av) S(mr) S(mr_bind) S(mr_io) S(cq) S(cq_wait) S(eq) S(cntr) \
+	S(cm) S(msg) S(tagged) S(tagged_rma) S(sep) S(shared) S(alias) S(inject) S(rma) S(order) \
+	S(flush) S(atomic) S(atomic_error) S(multirecv) S(cancel) S(errors) S(flow) S(trigger) S(fence) \
+	S(auth) S(nomem) S(nomem_any) S(noalloc) S(peerloss) S(overwrite) S(stress) S(short) S(lnd) \
+	S(regress) S(script)
+#define TEST_SUITE(name)	extern const struct test_case name##_cases[];
+TEST_SUITES(TEST_SUITE)
 
 /* Sets of capabilities that rows use */
 #define C_MSG		(KFI_MSG | KFI_SEND | KFI_RECV)

@@ -72,12 +72,8 @@ static unsigned int script_ms = 150000;
 module_param(script_ms, uint, 0444);
 MODULE_PARM_DESC(script_ms, "milliseconds that cases of the script wait for its doings");
 
-static const struct test_case *const suites[] = {
-	info_cases, lifetime_cases, close_cases, av_cases, mr_cases, mr_bind_cases, mr_io_cases, cq_cases, cq_wait_cases, eq_cases,
-	cntr_cases, cm_cases, msg_cases, tagged_cases, tagged_rma_cases, sep_cases, shared_cases, alias_cases, inject_cases, rma_cases, order_cases, flush_cases,
-	atomic_cases, atomic_error_cases, multirecv_cases, cancel_cases, errors_cases, flow_cases, trigger_cases, fence_cases,
-	auth_cases, nomem_cases, nomem_any_cases, noalloc_cases, peerloss_cases, overwrite_cases, stress_cases, short_cases, lnd_cases, regress_cases, script_cases,
-};
+#define SUITE(name)	name##_cases,
+static const struct test_case *const suites[] = { TEST_SUITES(SUITE) };
 
 static const struct {
 	enum kfi_ep_type type;
