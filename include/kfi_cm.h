@@ -122,8 +122,10 @@ int kfi_reject(struct kfid_pep *pep, kfid_t handle, const void *param,
  * @ep: the endpoint
  * @flags: 0
  *
- * Outstanding operations end with ECANCELED or ESHUTDOWN. Both sides see
- * KFI_SHUTDOWN.
+ * What was posted before is still sent where the network takes time (sockets);
+ * the connection then ends when the peer has received it. Who can't wait for a
+ * peer closes the endpoint. What has not been sent, or is held by a fence, ends
+ * with ECANCELED or ESHUTDOWN. Both sides see KFI_SHUTDOWN.
  *
  * Context: Process context, may sleep.
  * Return: 0; -ENOTCONN, -KFI_EBADFLAGS, -EOPNOTSUPP.
