@@ -44,11 +44,13 @@ int ks_listen(struct net *net, union ks_addr *addr, int backlog, struct delayed_
 	sk->sk_user_data = work;
 	sk->sk_data_ready = ks_listener_ready;
 	write_unlock_bh(&sk->sk_callback_lock);
+	*sockp = sock;		/* that is where @work looks, from now on */
 	ret = kernel_listen(sock, backlog);
-	if (ret)
-		goto release;
-	*sockp = sock;
-	return 0;
+	if (ret) {
+		ks_unlisten(sock, work);
+		*sockp = NULL;
+	}
+	return ret;
 release:
 	sock_release(sock);
 	return ret;

@@ -13,7 +13,6 @@
 
 #ifdef FAULT_INJECTION
 
-#define MOST	SZ_1M		/* bytes of the long operations */
 #define SHORT	1000
 #define MANY	64		/* elements of an atomic operation */
 #define TAG	7
@@ -34,7 +33,7 @@ struct deed {
 /**
  * struct any - a walk through the sites of one operation
  * @p: two nodes that can talk
- * @near: @far: memory of each side, MOST bytes; @r: @far as a region of B
+ * @near: @far: memory of each side, @most bytes; @r: @far as a region of B
  * @want: operations of each side that were accepted, a bit for each number; @ended: those that have ended
  * @parts: messages that a multi-receive of B's took without coming to its end
  * @cntr: of A, for @work
@@ -44,6 +43,7 @@ struct any {
 	struct pair			*p;
 	const struct deed		*deed;
 	u8				*near, *far;
+	size_t				most;
 	struct region			r;
 	unsigned long			want[2], ended[2];
 	unsigned int			parts;
@@ -58,8 +58,9 @@ static struct any *any_open(struct test *t, const struct node_opts *opts)
 	if (!w)
 		return NULL;
 	w->t = t;
-	w->near = test_pages(t, MOST);
-	w->far = test_pages(t, MOST);
+	w->most = t->w->quick ? SZ_256K : SZ_1M;
+	w->near = test_pages(t, w->most);
+	w->far = test_pages(t, w->most);
 	w->p = pair_open(t, opts, opts);
 	return w->near && w->far && w->p ? w : NULL;
 }
@@ -117,8 +118,8 @@ static void deed_once(struct any *w, u64 seed)
 	int err = 0;
 
 	forget(w);
-	fill(w->near, MOST, seed);
-	fill(w->far, MOST, seed + 1);
+	fill(w->near, w->most, seed);
+	fill(w->far, w->most, seed + 1);
 	w->deed->post(w);
 	if (!EXPECT(w->t, test_until(w->t, (err = err ?: collect(w), all_ended(w)))))
 		FAIL(w->t, "wanted %lx and %lx, ended %lx and %lx", w->want[0], w->want[1], w->ended[0], w->ended[1]);
@@ -183,7 +184,7 @@ static void short_check(struct any *w)
 
 static void long_check(struct any *w)
 {
-	near_is_far(w, MOST);
+	near_is_far(w, w->most);
 }
 
 static void recv(struct any *w, unsigned long i, size_t len)
@@ -210,14 +211,14 @@ static void post_unexpected(struct any *w)
 
 static void post_long(struct any *w)
 {
-	recv(w, 0, MOST);
-	send(w, 0, MOST);
+	recv(w, 0, w->most);
+	send(w, 0, w->most);
 }
 
 static void post_long_unexpected(struct any *w)
 {
-	send(w, 0, MOST);
-	recv(w, 0, MOST);
+	send(w, 0, w->most);
+	recv(w, 0, w->most);
 }
 
 static void messages(struct test *t)
@@ -251,8 +252,8 @@ static void tagged(struct test *t)
 
 static void post_tagged_rma(struct any *w, bool write)
 {
-	struct kvec iov = { w->near, MOST };
-	struct kfi_rma_iov rma = { .len = MOST, .key = TAG };
+	struct kvec iov = { w->near, w->most };
+	struct kfi_rma_iov rma = { .len = w->most, .key = TAG };
 	struct kfi_msg_rma msg = {
 		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = w->p->a.peer,
 		.rma_iov = &rma, .rma_iov_count = 1, .context = CTX(0),
@@ -260,7 +261,7 @@ static void post_tagged_rma(struct any *w, bool write)
 	u64 flags = KFI_TAGGED | KFI_COMPLETION;
 	struct node *a = &w->p->a;
 
-	accepted(w, 1, 0, kfi_trecv(w->p->b.ep, w->far, MOST, NULL, KFI_ADDR_UNSPEC, TAG, 0, CTX(0)));
+	accepted(w, 1, 0, kfi_trecv(w->p->b.ep, w->far, w->most, NULL, KFI_ADDR_UNSPEC, TAG, 0, CTX(0)));
 	accepted(w, 0, 0, POST(w->t, write ? kfi_writemsg(a->ep, &msg, flags) : kfi_readmsg(a->ep, &msg, flags)));
 }
 
@@ -288,10 +289,10 @@ static void tagged_rma(struct test *t)
 /* In two pieces: the target has to note down more than one. */
 static void post_rma(struct any *w, bool write)
 {
-	struct kvec iov = { w->near, MOST };
+	struct kvec iov = { w->near, w->most };
 	struct kfi_rma_iov rma[] = {
 		{ .addr = w->r.addr, .len = SHORT, .key = w->r.key },
-		{ .addr = w->r.addr + SHORT, .len = MOST - SHORT, .key = w->r.key },
+		{ .addr = w->r.addr + SHORT, .len = w->most - SHORT, .key = w->r.key },
 	};
 	struct kfi_msg_rma msg = {
 		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = w->p->a.peer,
@@ -319,7 +320,7 @@ static void rma(struct test *t)
 	struct any *w = any_open(t, NULL);
 	int i;
 
-	REQUIRE(t, w && !region_open(&w->p->b, &w->r, w->far, MOST, KFI_REMOTE_READ | KFI_REMOTE_WRITE));
+	REQUIRE(t, w && !region_open(&w->p->b, &w->r, w->far, w->most, KFI_REMOTE_READ | KFI_REMOTE_WRITE));
 	for (i = 0; i < ARRAY_SIZE(deeds) && !t->failures; i++)
 		deed(w, &deeds[i]);
 }
@@ -343,7 +344,7 @@ static void atomics(struct test *t)
 	static const struct deed d = { post_atomic, atomic_check };
 	struct any *w = any_open(t, NULL);
 
-	REQUIRE(t, w && !region_open(&w->p->b, &w->r, w->far, MOST, KFI_REMOTE_READ | KFI_REMOTE_WRITE));
+	REQUIRE(t, w && !region_open(&w->p->b, &w->r, w->far, w->most, KFI_REMOTE_READ | KFI_REMOTE_WRITE));
 	deed(w, &d);
 }
 
@@ -399,7 +400,7 @@ static void lease_done(struct kfi_mr_work *work, int err)
 static void lease_begin(struct any *w)
 {
 	struct lease l = { .work.done = lease_done };
-	struct kvec iov = { w->far, MOST };
+	struct kvec iov = { w->far, w->most };
 	struct kfi_mr_attr attr = {
 		.type = KFI_KVEC, .mr_iov = &iov, .iov_count = 1, .access = KFI_REMOTE_WRITE,
 		.requested_key = KFI_KEY_NOTAVAIL,
@@ -422,7 +423,7 @@ static void post_lease(struct any *w)
 
 	lease_begin(w);
 	accepted(w, 1, 0, kfi_recv(w->p->b.ep, w->far, SHORT, NULL, KFI_ADDR_UNSPEC, CTX(0)));
-	accepted(w, 0, 0, POST(w->t, kfi_write(a->ep, w->near, MOST, NULL, a->peer, 0, w->r.key, CTX(0))));
+	accepted(w, 0, 0, POST(w->t, kfi_write(a->ep, w->near, w->most, NULL, a->peer, 0, w->r.key, CTX(0))));
 	msg.inv_key = w->r.key;
 	accepted(w, 0, 1, POST(w->t, kfi_sendmsg(a->ep, &msg, KFI_INVALIDATE | KFI_COMPLETION)));
 }
@@ -443,7 +444,7 @@ static void leases(struct test *t)
 
 static void post_trigger(struct any *w)
 {
-	struct kvec iov = { w->near, MOST };
+	struct kvec iov = { w->near, w->most };
 	struct kfi_msg msg = {
 		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = w->p->a.peer, .context = CTX(0),
 	};
@@ -453,7 +454,7 @@ static void post_trigger(struct any *w)
 		.threshold = kfi_cntr_read(w->cntr) + 1, .triggering_cntr = w->cntr,
 		.op_type = KFI_OP_SEND, .op.msg = &op,
 	};
-	recv(w, 0, MOST);
+	recv(w, 0, w->most);
 	accepted(w, 0, 0, kfi_control(&w->p->a.domain->fid, KFI_QUEUE_WORK, &w->work));
 	kfi_cntr_add(w->cntr, 1);
 }
