@@ -247,6 +247,20 @@ int ks_rdm_tx(struct ks_ep *sep, struct kfi_oper *op)
 
 /* ---- dialling ---- */
 
+/* Who can't be called is unreachable, whatever is in the way: no answer, no route, or no address of our own any more. */
+static int ks_no_way(int err)
+{
+	switch (err) {
+	case -ETIMEDOUT:
+	case -ENETUNREACH:
+	case -ENETDOWN:
+	case -EADDRNOTAVAIL:
+		return -EHOSTUNREACH;
+	default:
+		return err;
+	}
+}
+
 static void ks_pending_fail(struct ks_peer *peer, int err)
 {
 	struct kfi_oper *op, *next;
@@ -370,7 +384,7 @@ static void ks_peer_dial_now(struct ks_peer *peer)
 
 	if (IS_ERR(conn)) {
 		if (!READ_ONCE(peer->sep->stopping))	/* else ks_peers_flush() says why they end */
-			ks_pending_fail(peer, PTR_ERR(conn));
+			ks_pending_fail(peer, ks_no_way(PTR_ERR(conn)));
 		return;
 	}
 	conn->stream = get_random_u64();
@@ -593,7 +607,7 @@ void ks_rdm_lost(struct ks_conn *conn, int err)
 		return;
 	}
 	peer->redials = 0;
-	ks_pending_fail(peer, err == -ETIMEDOUT ? -EHOSTUNREACH : err);
+	ks_pending_fail(peer, ks_no_way(err));
 }
 
 /* ---- the end ---- */

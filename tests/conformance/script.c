@@ -68,8 +68,7 @@ static void no_way(struct node *a)
 	for (i = 0; i < 3; i++) {
 		REQUIRE_EQ(t, kfi_send(a->ep, buf, 64, NULL, a->peer, CTX(i)), 0);
 		REQUIRE(t, !comp_wait_ms(t, a, a->txcq, &c, t->w->loss_ms + t->w->wait_ms, __FILE__, __LINE__));
-		EXPECT(t, c.op_context == CTX(i));
-		EXPECT(t, c.err == EHOSTUNREACH || c.err == ENETUNREACH);
+		EXPECT_ERR(t, &c, CTX(i), EHOSTUNREACH);
 		EXPECT_EQ(t, c.flags, KFI_MSG | KFI_SEND);
 	}
 	NONE_TX(a);
