@@ -205,7 +205,7 @@ static void arriving(struct test *t)
 	struct arrival x = {
 		.p = pair_open(t, NULL, NULL), .len = min_t(size_t, 1 << 20, t->info[0]->ep_attr->max_msg_size),
 	};
-	int i, n = t->w->quick ? 40 : 400, in_time = 0;
+	int i, n = t->w->quick ? 20 : 400, in_time = 0;
 	u8 *rx = test_pages(t, x.len), *next = test_pages(t, x.len);
 
 	x.tx = test_pages(t, x.len);

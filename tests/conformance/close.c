@@ -125,7 +125,7 @@ static void zoo_drain(struct zoo *z, int posted)
 static void any_order(struct test *t)
 {
 	struct zoo *z = test_new(t, struct zoo);
-	int round, rounds = t->w->quick ? 30 : 200, left, which, i, refused = 0;
+	int round, rounds = t->w->quick ? 16 : 200, left, which, i, refused = 0;
 
 	REQUIRE(t, z);
 	for (round = 0; round < rounds && !t->failures; round++) {

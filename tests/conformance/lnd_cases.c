@@ -39,7 +39,7 @@ static void bring_up(struct test *t)
 	struct lnd *l;
 	int i;
 
-	for (i = 0; i < (t->w->quick ? 5 : 20) && !t->failures; i++) {
+	for (i = 0; i < (t->w->quick ? 2 : 20) && !t->failures; i++) {
 		l = two_open(t);
 		two_free(l);
 	}
@@ -65,7 +65,7 @@ static void run(struct lnd *l, int n, enum lnd_type kind, size_t most)
 static void immediates(struct test *t)
 {
 	struct lnd *l = two_open(t);
-	int i, n = t->w->quick ? 300 : 3000;
+	int i, n = t->w->quick ? 120 : 3000;
 
 	REQUIRE(t, l);
 	for (i = 0; i < 2; i++) {
@@ -103,7 +103,7 @@ static void bulk(struct test *t)
 
 	REQUIRE(t, l);
 	for (started = 0; w && started < 2; started++) {
-		r[started] = (struct runner){ &l[started], t->w->quick ? 32 : 300 };
+		r[started] = (struct runner){ &l[started], t->w->quick ? 12 : 300 };
 		if (worker_start(t, &w[started], -1, run_bulk, &r[started]))
 			break;
 	}
@@ -137,7 +137,7 @@ static int give_up(struct lnd *l, int i, unsigned int ms)
 static void cancels(struct test *t)
 {
 	struct lnd *l = two_open(t);
-	int i, j, err, rounds = t->w->quick ? 20 : 200, cancelled = 0, whole = 0;
+	int i, j, err, rounds = t->w->quick ? 12 : 200, cancelled = 0, whole = 0;
 
 	REQUIRE(t, l);
 	l[1].lossy = true;

@@ -107,7 +107,7 @@ static void no_receive(struct test *t)
 static void refusals(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
-	int i, n = t->w->quick ? 3000 : 20000, ended = 0;
+	int i, n = t->w->quick ? 600 : 20000, ended = 0;
 	unsigned long until = jiffies + msecs_to_jiffies(3 * t->w->wait_ms);
 	u8 *near = test_pages(t, 65536);
 	comp_t c;
@@ -219,7 +219,7 @@ static void cancelled(struct test *t)
 	struct access x = {
 		.p = pair_open(t, NULL, NULL), .len = min_t(size_t, 1 << 20, t->info[0]->ep_attr->max_msg_size),
 	};
-	int i, n = t->w->quick ? 60 : 400, in_time = 0;
+	int i, n = t->w->quick ? 32 : 400, in_time = 0;
 	u8 *far = test_pages(t, x.len);
 
 	x.near = test_pages(t, x.len);
