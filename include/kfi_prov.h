@@ -173,7 +173,6 @@ struct kfi_oper_atomic {
 /**
  * struct kfi_oper - one posted operation, from post to completion (enum kfi_op is the API's atomic operation)
  * @link: / @lnode: the holder's: the provider's while a transmit is in flight, the matching's while a receive waits
- * @hnode:	the matching's
  * @ep:		endpoint
  * @cq:		queue with a slot reserved for it, or NULL
  * @context:	consumer's context, or its struct kfi_cqe when @flags has KFI_CQE
@@ -192,47 +191,52 @@ struct kfi_oper_atomic {
  * @gen:	counts reuses of this place, so that a late answer of a peer is recognised
  * @consumed:	multi-receive: bytes used so far; @landings: messages under way into it
  * @seq:	posting order for the matching
- * @iov:	room for the local segments
+ * @iov:	the local segments; room for &kfi_op_pool.iov_limit
  * @inline_buf:	room for inject payload (tx only), @ep->inject_size bytes
  * @atomic:	of atomic operations (tx only); NULL on an endpoint without KFI_ATOMIC
  * @priv:	room the provider asked for (&kfi_prov_ops.tx_priv)
+ *
+ * What transmits alone have comes first. All else, up to the first local segment, is three cache lines, for of thousands of
+ * posted receives each is fetched from memory when its message comes. A cancel looks at the first of them alone.
  */
 struct kfi_oper {
+	struct kfi_rma_iov	*rma;
+	void			*inline_buf;
+	struct kfi_oper_atomic	*atomic;
+	void			*priv;
+	u64			inv_key;
+
+	struct kfi_ep		*ep ____cacheline_aligned;
 	union {
 		struct list_head	link;
 		struct llist_node	lnode;
 	};
-	struct kfi_ep		*ep;
 	struct kfi_cq		*cq;
 	void			*context;
 	u64			flags;
 	u64			tag;
-	u64			data;
-	kfi_addr_t		addr;
-	size_t			len;
-	struct iov_iter		iter;
 	u8			code;
 	u8			state;
 	u16			rma_count;
 	u32			index;
+
+	kfi_addr_t		addr;
+	size_t			len;
+	struct iov_iter		iter;
+	size_t			consumed;
+
 	u32			gen;
 	u32			landings;
 	u32			next;
 	bool			used;
-	size_t			consumed;
 	u64			ignore;
-	u64			inv_key;
 	u64			seq;
-	struct hlist_node	hnode;
+	u64			data;
 	struct scatterlist	*sgl;
-	struct kfi_rma_iov	*rma;
 	union {
-		struct kvec	*kvec;
-		struct bio_vec	*bvec;
+		DECLARE_FLEX_ARRAY(struct kvec, kvec);
+		DECLARE_FLEX_ARRAY(struct bio_vec, bvec);
 	} iov;
-	void			*inline_buf;
-	struct kfi_oper_atomic	*atomic;
-	void			*priv;
 };
 
 /**

@@ -228,10 +228,9 @@ struct kfi_cq_waiter {
  * @lock:	protects everything here but @order; taken with bottom halves off; leaf lock
  * @order:	taken before @lock, around "is this the last landing?" and the entry of one that is not: so the entry with
  *		KFI_MULTI_RECV is behind all others of its buffer
- * @msgs:	untagged receives in posting order (multi-receive buffers included)
- * @exact:	tagged receives without ignore bits, hashed by tag, each bucket in posting order
- * @wild:	tagged receives with ignore bits, in posting order
- * @contexts:	all receives, hashed by context, for cancel
+ * @msgs:	the oldest untagged receive, in a ring of all in posting order (multi-receive buffers included)
+ * @exact:	tagged receives without ignore bits, hashed by tag: a ring for each bucket, in posting order
+ * @wild:	tagged receives with ignore bits, a ring in posting order
  * @unexp_msgs:	unexpected untagged messages in arrival order
  * @unexp_tags:	unexpected tagged messages in arrival order
  * @unexp_hash: the same tagged messages, hashed by tag, each bucket in arrival order
@@ -247,10 +246,9 @@ struct kfi_cq_waiter {
 struct kfi_match {
 	spinlock_t		lock;
 	spinlock_t		order;
-	struct list_head	msgs;
-	struct list_head	*exact;
-	struct list_head	wild;
-	struct hlist_head	*contexts;
+	struct kfi_oper		*msgs;
+	struct kfi_oper		**exact;
+	struct kfi_oper		*wild;
 	struct list_head	unexp_msgs;
 	struct list_head	unexp_tags;
 	struct list_head	*unexp_hash;

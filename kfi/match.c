@@ -16,7 +16,9 @@
  * that an endpoint can leave the others behind.
  *
  * Cost: untagged receives and exact tags are found in O(1), whatever is posted. Receives with ignore bits, receives
- * that name a source and searches for them among unexpected messages walk a list.
+ * that name a source and searches for them among unexpected messages walk a list. With thousands of receives nothing of
+ * them is in the caches, and what counts is how many lines are fetched: three of the receive (struct kfi_oper) and one of
+ * the table. So a bucket is one pointer, and nothing else is kept of a receive: kfi_cancel() looks through the pool.
  */
 #include <linux/export.h>
 #include <linux/hash.h>
@@ -40,14 +42,51 @@ static inline bool op_tagged(const struct kfi_oper *op)
 	return op->code == KFI_OPC_TRECV;
 }
 
-static inline struct list_head *tag_bucket(const struct kfi_match *m, struct list_head *table, u64 tag)
+/* ---- rings: receives in posting order, by a pointer to the oldest; the one before it is the youngest ---- */
+
+static struct kfi_oper *ring_next(const struct kfi_oper *first, const struct kfi_oper *op)
 {
-	return &table[hash_64(tag, m->bits)];
+	struct kfi_oper *next = list_next_entry(op, link);
+
+	return next == first ? NULL : next;
 }
 
-static inline struct hlist_head *context_bucket(const struct kfi_match *m, const void *context)
+/* Before @pos, or as the youngest if that is NULL. */
+static void ring_add(struct kfi_oper **ring, struct kfi_oper *op, struct kfi_oper *pos)
 {
-	return &m->contexts[hash_ptr(context, m->bits)];
+	if (*ring)
+		list_add_tail(&op->link, pos ? &pos->link : &(*ring)->link);
+	else
+		INIT_LIST_HEAD(&op->link);
+	if (pos == *ring)
+		*ring = op;
+}
+
+static void ring_del(struct kfi_oper **ring, struct kfi_oper *op)
+{
+	if (*ring == op)
+		*ring = ring_next(op, op);
+	list_del_init(&op->link);
+}
+
+static inline struct kfi_oper **exact_ring(const struct kfi_match *m, u64 tag)
+{
+	return &m->exact[hash_64(tag, m->bits)];
+}
+
+/* Where a receive belongs. */
+static struct kfi_oper **ring_of(struct kfi_match *m, const struct kfi_oper *op)
+{
+	if (!op_tagged(op))
+		return &m->msgs;
+	return op->ignore ? &m->wild : exact_ring(m, op->tag);
+}
+
+/* ---- finding ---- */
+
+static inline struct list_head *unexp_bucket(const struct kfi_match *m, u64 tag)
+{
+	return &m->unexp_hash[hash_64(tag, m->bits)];
 }
 
 /* A directed receive names a table index in op->addr (see kfi_match_direct()), any other has KFI_ADDR_UNSPEC there. */
@@ -65,15 +104,15 @@ static bool fits(const struct kfi_oper *op, const struct kfi_rx *rx)
 	return source_fits(op, rx);
 }
 
-/* The oldest receive of a list that takes @rx; the list is an (ordered) bucket or everything of a kind. */
-static struct kfi_oper *oldest_op(struct list_head *list, const struct kfi_rx *rx)
+/* The oldest receive of a ring that takes @rx; the ring is a bucket or everything of a kind. */
+static struct kfi_oper *oldest_op(struct kfi_oper *first, const struct kfi_rx *rx)
 {
 	struct kfi_oper *op;
 
-	list_for_each_entry(op, list, link)
+	for (op = first; op; op = ring_next(first, op))
 		if (fits(op, rx))
-			return op;
-	return NULL;
+			break;
+	return op;
 }
 
 static struct kfi_oper *find_op(struct kfi_match *m, const struct kfi_rx *rx)
@@ -81,9 +120,9 @@ static struct kfi_oper *find_op(struct kfi_match *m, const struct kfi_rx *rx)
 	struct kfi_oper *exact, *wild;
 
 	if (!rx_tagged(rx))
-		return oldest_op(&m->msgs, rx);
-	exact = oldest_op(tag_bucket(m, m->exact, rx->tag), rx);
-	wild = oldest_op(&m->wild, rx);
+		return oldest_op(m->msgs, rx);
+	exact = oldest_op(*exact_ring(m, rx->tag), rx);
+	wild = oldest_op(m->wild, rx);
 	if (exact && wild)
 		return exact->seq < wild->seq ? exact : wild;
 	return exact ?: wild;
@@ -93,8 +132,10 @@ struct kfi_rx *kfi_match_unexpected(struct kfi_match *m, const struct kfi_oper *
 {
 	struct kfi_rx *rx;
 
+	if (op_tagged(op) && list_empty(&m->unexp_tags))
+		return NULL;		/* as mostly: the table need not be looked at */
 	if (op_tagged(op) && !op->ignore) {
-		list_for_each_entry(rx, tag_bucket(m, m->unexp_hash, op->tag), bucket)
+		list_for_each_entry(rx, unexp_bucket(m, op->tag), bucket)
 			if (fits(op, rx))
 				return rx;
 		return NULL;
@@ -107,23 +148,17 @@ struct kfi_rx *kfi_match_unexpected(struct kfi_match *m, const struct kfi_oper *
 
 static void enqueue_op(struct kfi_match *m, struct kfi_oper *op)
 {
-	struct list_head *list = &m->msgs;
-
 	lockdep_assert_held(&m->lock);
-	if (op_tagged(op))
-		list = op->ignore ? &m->wild : tag_bucket(m, m->exact, op->tag);
 	op->seq = m->seq++;
-	op->state = KFI_RECV_POSTED;
-	list_add_tail(&op->link, list);
-	hlist_add_head(&op->hnode, context_bucket(m, op->context));
+	WRITE_ONCE(op->state, KFI_RECV_POSTED);
+	ring_add(ring_of(m, op), op, NULL);
 }
 
 static void dequeue_op(struct kfi_match *m, struct kfi_oper *op)
 {
 	lockdep_assert_held(&m->lock);
-	op->state = KFI_RECV_TAKEN;
-	list_del_init(&op->link);
-	hlist_del_init(&op->hnode);
+	WRITE_ONCE(op->state, KFI_RECV_TAKEN);
+	ring_del(ring_of(m, op), op);
 }
 
 static void enqueue_rx(struct kfi_match *m, struct kfi_rx *rx)
@@ -131,7 +166,7 @@ static void enqueue_rx(struct kfi_match *m, struct kfi_rx *rx)
 	lockdep_assert_held(&m->lock);
 	list_add_tail(&rx->link, rx_tagged(rx) ? &m->unexp_tags : &m->unexp_msgs);
 	if (rx_tagged(rx))
-		list_add_tail(&rx->bucket, tag_bucket(m, m->unexp_hash, rx->tag));
+		list_add_tail(&rx->bucket, unexp_bucket(m, rx->tag));
 	kfi_stat_inc(rx->ep, unexpected);
 }
 
@@ -193,7 +228,7 @@ static void settle_list(struct kfi_match *m, struct list_head *list, bool *stall
 			kfi_match_dequeue(m, rx);
 			list_add_tail(&rx->link, &m->ready);
 		}
-		if (list == &m->unexp_msgs && list_empty(&m->msgs))
+		if (list == &m->unexp_msgs && !m->msgs)
 			return;
 	}
 }
@@ -288,19 +323,15 @@ static struct kfi_rx *post_one(struct kfi_match *m, struct kfi_oper *op)
 /* Back to where it was among its kind: posting order is the order of seq. */
 static void requeue_op(struct kfi_match *m, struct kfi_oper *op)
 {
-	struct list_head *list = &m->msgs;
-	struct kfi_oper *pos;
+	struct kfi_oper **ring = ring_of(m, op), *first = *ring, *pos;
 
 	lockdep_assert_held(&m->lock);
-	if (op_tagged(op))
-		list = op->ignore ? &m->wild : tag_bucket(m, m->exact, op->tag);
-	list_for_each_entry(pos, list, link)
+	for (pos = first; pos; pos = ring_next(first, pos))
 		if (pos->seq > op->seq)
 			break;
-	op->state = KFI_RECV_POSTED;
+	WRITE_ONCE(op->state, KFI_RECV_POSTED);
 	op->landings = 0;
-	list_add_tail(&op->link, &pos->link);
-	hlist_add_head(&op->hnode, context_bucket(m, op->context));
+	ring_add(ring, op, pos);
 }
 
 /* The loss of a sender ends nobody else's receive. Return: false: the endpoint closes, the receive must end. */
@@ -443,13 +474,24 @@ bool kfi_rx_unqueue(struct kfi_rx *rx)
 }
 EXPORT_SYMBOL_GPL(kfi_rx_unqueue);
 
-static struct kfi_oper *by_context(struct kfi_match *m, void *context)
+/*
+ * The oldest receive with that context, as far as can be told without the lock: some microseconds for thousands of them, one
+ * line each. To be asked again under the lock.
+ */
+static struct kfi_oper *by_context(const struct kfi_op_pool *pool, void *context, u64 *seq)
 {
 	struct kfi_oper *op, *first = NULL;
+	u32 i;
 
-	hlist_for_each_entry(op, context_bucket(m, context), hnode)
-		if (op->context == context && (!first || op->seq < first->seq))
-			first = op;
+	for (i = 0; i < pool->depth; i++) {
+		op = pool->mem + pool->stride * i;
+		if (READ_ONCE(op->context) != context || READ_ONCE(op->state) != KFI_RECV_POSTED)
+			continue;
+		if (first && READ_ONCE(op->seq) > *seq)
+			continue;
+		first = op;
+		*seq = READ_ONCE(op->seq);
+	}
 	return first;
 }
 
@@ -461,23 +503,30 @@ struct kfi_oper *kfi_match_cancel(struct kfi_ep *ep, void *context)
 {
 	struct kfi_match *m = &ep->match;
 	struct kfi_oper *op;
+	bool found;
+	u64 seq;
 
-	spin_lock_bh(&m->lock);
-	op = by_context(m, context);
-	if (op) {
-		dequeue_op(m, op);
-		if (op->landings)
-			op = NULL;
-	}
-	spin_unlock_bh(&m->lock);
+	do {
+		op = by_context(&ep->rx, context, &seq);
+		if (!op)
+			return NULL;
+		spin_lock_bh(&m->lock);
+		found = op->seq == seq && op->state == KFI_RECV_POSTED && op->context == context;
+		if (found) {
+			dequeue_op(m, op);
+			if (op->landings)
+				op = NULL;
+		}
+		spin_unlock_bh(&m->lock);
+	} while (!found);	/* a message has taken it just now; there may be another */
 	return op;
 }
 
-static void take_all(struct kfi_match *m, struct list_head *from, struct list_head *to)
+static void take_all(struct kfi_match *m, struct kfi_oper **ring, struct list_head *to)
 {
-	struct kfi_oper *op, *next;
+	struct kfi_oper *op;
 
-	list_for_each_entry_safe(op, next, from, link) {
+	while ((op = *ring)) {
 		dequeue_op(m, op);
 		if (!op->landings)
 			list_add_tail(&op->link, to);
@@ -586,20 +635,16 @@ int kfi_match_init(struct kfi_match *m, u32 depth)
 	memset(m, 0, sizeof(*m));
 	spin_lock_init(&m->lock);
 	spin_lock_init(&m->order);
-	INIT_LIST_HEAD(&m->msgs);
-	INIT_LIST_HEAD(&m->wild);
 	INIT_LIST_HEAD(&m->unexp_msgs);
 	INIT_LIST_HEAD(&m->unexp_tags);
 	INIT_LIST_HEAD(&m->ready);
 	INIT_LIST_HEAD(&m->claimed);
 	INIT_LIST_HEAD(&m->space.link);
 	m->space.fn = match_space;
-	m->bits = depth ? ilog2(depth) : 0;
-	m->bits = clamp_t(unsigned int, m->bits + 1, MATCH_BITS_MIN, MATCH_BITS_MAX);
-	m->exact = alloc_buckets(m->bits);
+	m->bits = clamp_t(unsigned int, order_base_2(depth), MATCH_BITS_MIN, MATCH_BITS_MAX);
+	m->exact = kvcalloc(1u << m->bits, sizeof(*m->exact), GFP_KERNEL);
 	m->unexp_hash = alloc_buckets(m->bits);
-	m->contexts = kvcalloc(1u << m->bits, sizeof(*m->contexts), GFP_KERNEL);
-	if (m->exact && m->unexp_hash && m->contexts)
+	if (m->exact && m->unexp_hash)
 		return 0;
 	kfi_match_exit(m);
 	return -ENOMEM;
@@ -607,9 +652,8 @@ int kfi_match_init(struct kfi_match *m, u32 depth)
 
 void kfi_match_exit(struct kfi_match *m)
 {
-	WARN_ON_ONCE(!list_empty(&m->msgs) || !list_empty(&m->unexp_msgs) || !list_empty(&m->unexp_tags));
+	WARN_ON_ONCE(m->msgs || !list_empty(&m->unexp_msgs) || !list_empty(&m->unexp_tags));
 	kvfree(m->exact);
 	kvfree(m->unexp_hash);
-	kvfree(m->contexts);
 	m->exact = NULL;	/* who failed to open an endpoint ends all of it */
 }

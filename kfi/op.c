@@ -106,6 +106,9 @@ static void pool_push(struct kfi_op_pool *pool, struct kfi_oper *op)
 	} while (!atomic64_try_cmpxchg(&pool->free, &old, new));
 }
 
+/* With one segment: see struct kfi_oper. */
+static_assert(offsetof(struct kfi_oper, iov) - offsetof(struct kfi_oper, ep) + sizeof(struct kvec) <= 3 * 64);
+
 /* What stays the same for all uses of a place. Hot things first, long arrays last. */
 static void kfi_op_layout(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 index, u32 rma_limit,
 			  size_t inline_size, size_t priv, size_t atomic)
@@ -116,11 +119,9 @@ static void kfi_op_layout(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 index
 	op->ep = ep;
 	op->index = index;
 	op->next = index + 1 < pool->depth ? index + 2 : 0;
-	p += sizeof(*op);
+	p += offsetof(struct kfi_oper, iov) + pool->iov_limit * sizeof(struct bio_vec);
 	op->priv = priv ? p : NULL;
 	p += ALIGN(priv, sizeof(u64));
-	op->iov.bvec = p;
-	p += pool->iov_limit * sizeof(struct bio_vec);
 	op->rma = rma_limit ? p : NULL;
 	p += rma_limit * sizeof(struct kfi_rma_iov);
 	op->atomic = atomic ? p : NULL;
@@ -161,7 +162,7 @@ int kfi_pool_init(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 depth, u32 io
 	pool->iov_limit = max(iov_limit, 1U);
 	pool->starved = 0;
 	atomic = pool_atomic_size(pool, ep);
-	pool->stride = ALIGN(sizeof(struct kfi_oper) + ALIGN(priv, sizeof(u64)) +
+	pool->stride = ALIGN(offsetof(struct kfi_oper, iov) + ALIGN(priv, sizeof(u64)) +
 			     pool->iov_limit * sizeof(struct bio_vec) +
 			     rma_limit * sizeof(struct kfi_rma_iov) + atomic + inline_size, SMP_CACHE_BYTES);
 	if (depth > POOL_MAX)
@@ -308,7 +309,7 @@ static void kfi_op_count(const struct kfi_oper *op, struct kfi_ep *ep, const str
 static void kfi_op_put_wc(struct kfi_oper *op, const struct kfi_cq_err_entry *wc)
 {
 	WRITE_ONCE(op->context, op);
-	op->inv_key = (unsigned long)wc->op_context;
+	op->sgl = wc->op_context;
 	op->flags = wc->flags;
 	op->len = wc->len;
 	op->consumed = (unsigned long)wc->buf;
@@ -323,7 +324,7 @@ static void kfi_op_put_wc(struct kfi_oper *op, const struct kfi_cq_err_entry *wc
 /* Member by member, here and below: an initialiser would clear all of it first. */
 void kfi_op_take_wc(const struct kfi_oper *op, struct kfi_cq_err_entry *wc)
 {
-	wc->op_context = (void *)(unsigned long)op->inv_key;
+	wc->op_context = op->sgl;
 	wc->flags = op->flags;
 	wc->len = op->len;
 	wc->buf = (void *)op->consumed;

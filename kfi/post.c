@@ -161,7 +161,6 @@ static void post_describe(struct kfi_oper *op, const struct kfi_post *post)
 	op->tag = post->tag;
 	op->ignore = post->ignore;
 	op->data = post->data;
-	op->inv_key = post->inv_key;
 }
 
 /* Remote segments: for RMA as long as the payload; for a flush alone. */
@@ -187,6 +186,7 @@ static int post_fill_tx(struct kfi_oper *op, const struct kfi_post *post)
 	int ret;
 
 	post_describe(op, post);
+	op->inv_key = post->inv_key;
 	if (unlikely(kfi_opc_is_atomic(post->code)))
 		return kfi_op_atomic(op, post);
 	ret = kfi_op_payload(op, post, ep->tx.iov_limit, post_rows[post->code].dir);

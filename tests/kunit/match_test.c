@@ -425,11 +425,12 @@ static void walk_length(struct kfi_world *w, u32 n, u32 *mean, u32 *most)
 
 	*most = 0;
 	for (i = 0; i < 1u << m->bits; i++) {
-		struct kfi_oper *op;
+		struct kfi_oper *op = m->exact[i];
 
-		at = 0;
-		list_for_each_entry(op, &m->exact[i], link)
-			total += ++at;
+		at = !!op;
+		for (; op && list_next_entry(op, link) != m->exact[i]; op = list_next_entry(op, link))
+			total += at++;
+		total += at;
 		*most = max(*most, at);
 	}
 	*mean = total * 100 / n;
