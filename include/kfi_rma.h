@@ -72,7 +72,8 @@ struct kfi_msg_rma {
  *
  * The peer takes no part. An access outside a region, against its rights or
  * with a wrong or closed key completes with EACCES; no byte has moved, and the
- * endpoint stays usable where the transport allows it.
+ * endpoint stays usable where the transport allows it. A region that is closed
+ * or invalidated while it is read or written gives EREMOTEIO.
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.

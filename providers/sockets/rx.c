@@ -282,7 +282,7 @@ static void ks_rx_open_segment(struct ks_conn *conn)
 	if (!IS_ERR(rx->mr))
 		return;
 	rx->mr = NULL;
-	rx->status = EACCES;
+	rx->status = rx->seg > 1 ? EREMOTEIO : EACCES;
 }
 
 static int ks_rx_write(struct ks_conn *conn)

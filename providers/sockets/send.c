@@ -77,7 +77,7 @@ static int ks_send_zeros(struct ks_conn *conn, struct ks_answer *answer)
 	struct bio_vec bv = { .bv_page = ZERO_PAGE(0), .bv_len = min_t(u64, answer->len, PAGE_SIZE) };
 	struct iov_iter iter;
 
-	answer->status = EACCES;
+	answer->status = EREMOTEIO;
 	iov_iter_bvec(&iter, ITER_SOURCE, &bv, 1, bv.bv_len);
 	return ks_send(conn, &iter, bv.bv_len, 0);
 }

@@ -57,7 +57,7 @@ static size_t ks_rx_place(struct ks_conn *conn, struct sk_buff *skb, unsigned in
 	if (rx->to != KS_TO_MR || (rx->mr && kfi_mr_live(rx->mr, rx->key)))
 		WARN_ON_ONCE(skb_copy_datagram_iter(skb, off, rx->into, n));
 	else
-		rx->status = EACCES;
+		rx->status = EREMOTEIO;	/* EACCES says that nothing has moved */
 	rcu_read_unlock();
 	rx->left -= n;
 	return n;
