@@ -181,7 +181,7 @@ def run(out, runs, rounds, ms):
         load(pair)
         names = variants(pair)
         lines = rounds_of(pair, names, rounds, ms, progress)
-        (runs / f"{CASE}.txt").write_text("\n".join(lines) + "\n")
+        (runs / f"{CASE}.txt").write_text("".join(line + "\n" for line in lines))
         told = []
         for name in names:
             progress(f"lock contention: {name}")
