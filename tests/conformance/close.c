@@ -209,7 +209,7 @@ static int close_run(void *arg)
 /* Both sides are closed in the middle of traffic, at the same time or one after the other: all of it ends, once. */
 static void in_traffic(struct test *t)
 {
-	int round, rounds = t->w->quick ? 10 : 60, i, posted, ended;
+	int round, rounds = t->w->quick ? 6 : 60, i, posted, ended;
 	size_t len = min_t(size_t, 100000, t->info[0]->ep_attr->max_msg_size);
 	u8 *tx = test_pages(t, len), *rx = test_pages(t, len);
 	struct worker *w = test_new(t, struct worker);

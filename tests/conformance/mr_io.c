@@ -180,7 +180,7 @@ static bool detach_one(struct test *t, struct io *io, struct writer *w, unsigned
 
 static void midway(struct test *t)
 {
-	int i, n = t->w->quick ? 60 : 400, whole = 0;
+	int i, n = t->w->quick ? 32 : 400, whole = 0;
 	struct writer w = {
 		.p = pair_open(t, NULL, NULL), .len = min_t(size_t, LEN, t->info[0]->ep_attr->max_msg_size),
 	};
