@@ -17,9 +17,9 @@ static int enable_for(struct node *n, struct kfid_mr *mr)
 }
 
 /* What peers can ask of a region. Atomic operations are in atomic_errors.c. */
-enum how { A_WRITE, A_READ, A_WRITEDATA, A_INJECT, A_VECTORS };
+enum kind { A_WRITE, A_READ, A_WRITEDATA, A_INJECT, A_VECTORS };
 
-static ssize_t ask(struct node *a, enum how how, u8 *near, u64 addr, u64 key)
+static ssize_t ask(struct node *a, enum kind how, u8 *near, u64 addr, u64 key)
 {
 	struct kvec iov[2] = { { near, 8 }, { near + 8, 8 } };
 
@@ -38,7 +38,7 @@ static ssize_t ask(struct node *a, enum how how, u8 *near, u64 addr, u64 key)
 }
 
 /* Posts and tells what became of it; what was allowed has been done, what was not has not. */
-static bool try(struct pair *p, enum how how, const struct region *r, u8 *near, bool may)
+static bool try(struct pair *p, enum kind how, const struct region *r, u8 *near, bool may)
 {
 	struct test *t = p->a.t;
 	bool read = how == A_READ || how == A_VECTORS;
@@ -85,7 +85,7 @@ static void rights(struct test *t)
 		for (how = A_WRITE; how <= A_VECTORS; how++) {
 			need = how == A_READ || how == A_VECTORS ? KFI_REMOTE_READ : KFI_REMOTE_WRITE;
 			if (!try(p, how, &r, near, access[i] & need)) {
-				FAIL(t, "with rights %#llx, access %d", access[i], how);
+				FAIL(t, "with access %#llx, kind %d", access[i], how);
 				return;
 			}
 		}

@@ -231,7 +231,7 @@ static void cancelled(struct test *t)
 	}
 	NONE_RX(&x.p->b);
 	NONE_TX(&x.p->a);
-	pr_info("    # tagged rma: %d of %d cancelled\n", in_time, n);
+	pr_info("    # tagged rma: %d of %d in time\n", in_time, n);
 }
 
 #define C_TRMA	(C_TAGGED | C_MSG | C_RMA | KFI_TAGGED_RMA)
