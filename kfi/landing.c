@@ -93,12 +93,15 @@ void kfi_land_entry(const struct kfi_rx *rx, int err, struct kfi_cq_err_entry *w
 	}
 }
 
-/* A multi-receive buffer comes back without a message. */
+/* A multi-receive buffer comes back without a message: for it is full, or because it was taken back. */
 static void release_buffer(struct kfi_oper *op)
 {
 	struct kfi_cq_err_entry wc = { .flags = KFI_MULTI_RECV, .src_addr = KFI_ADDR_NOTAVAIL };
 
-	kfi_op_finish(op, op->ep, &wc);
+	if (op->state == KFI_RECV_BACK)
+		kfi_match_end(op, -ECANCELED);
+	else
+		kfi_op_finish(op, op->ep, &wc);
 }
 
 void kfi_land_end_spent(struct list_head *spent)
@@ -128,12 +131,12 @@ static void land_multi(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err
 
 	spin_lock_bh(&m->order);
 	spin_lock(&m->lock);
-	last = op->state == KFI_RECV_TAKEN && op->landings == 1;
+	last = op->state != KFI_RECV_POSTED && op->landings == 1;
 	spin_unlock(&m->lock);
 	if (!last) {
 		intermediate(op, ep, wc, err);
 		spin_lock(&m->lock);
-		released = !--op->landings && op->state == KFI_RECV_TAKEN;
+		released = !--op->landings && op->state != KFI_RECV_POSTED;
 		spin_unlock(&m->lock);
 	}
 	spin_unlock_bh(&m->order);

@@ -18,6 +18,7 @@ struct kfi_rx;
 enum {
 	KFI_RECV_POSTED = 1,	/* may be given a message */
 	KFI_RECV_TAKEN,		/* will be given no more */
+	KFI_RECV_BACK,		/* nor that: its consumer wants it back, or its endpoint ends */
 };
 
 /* What a receive says to a message */

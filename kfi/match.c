@@ -44,7 +44,7 @@ static inline bool op_tagged(const struct kfi_oper *op)
 
 /* ---- rings: receives in posting order, by a pointer to the oldest; the one before it is the youngest ---- */
 
-static struct kfi_oper *ring_next(const struct kfi_oper *first, const struct kfi_oper *op)
+static struct kfi_oper *ring_next(const struct kfi_oper *first, struct kfi_oper *op)
 {
 	struct kfi_oper *next = list_next_entry(op, link);
 
@@ -474,6 +474,12 @@ bool kfi_rx_unqueue(struct kfi_rx *rx)
 }
 EXPORT_SYMBOL_GPL(kfi_rx_unqueue);
 
+static void take_back(struct kfi_match *m, struct kfi_oper *op)
+{
+	dequeue_op(m, op);
+	WRITE_ONCE(op->state, KFI_RECV_BACK);
+}
+
 /*
  * The oldest receive with that context, as far as can be told without the lock: some microseconds for thousands of them, one
  * line each. To be asked again under the lock.
@@ -513,7 +519,7 @@ struct kfi_oper *kfi_match_cancel(struct kfi_ep *ep, void *context)
 		spin_lock_bh(&m->lock);
 		found = op->seq == seq && op->state == KFI_RECV_POSTED && op->context == context;
 		if (found) {
-			dequeue_op(m, op);
+			take_back(m, op);
 			if (op->landings)
 				op = NULL;
 		}
@@ -527,7 +533,7 @@ static void take_all(struct kfi_match *m, struct kfi_oper **ring, struct list_he
 	struct kfi_oper *op;
 
 	while ((op = *ring)) {
-		dequeue_op(m, op);
+		take_back(m, op);
 		if (!op->landings)
 			list_add_tail(&op->link, to);
 	}

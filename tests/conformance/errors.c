@@ -5,8 +5,8 @@
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/scatterlist.h>
-#include <kfi_cxi_ext.h>
 #include "harness.h"
+#include <kfi_cxi_ext.h>
 
 #define ALL_RIGHTS	(KFI_REMOTE_READ | KFI_REMOTE_WRITE)
 

@@ -7,9 +7,9 @@
  * lack of memory delays and nothing more: everything ends once, well, and with the right bytes.
  */
 #include <linux/sizes.h>
-#include <kfi_trigger.h>
 #include "atomic.h"
 #include "fault.h"
+#include <kfi_trigger.h>
 
 #ifdef FAULT_INJECTION
 

@@ -2,8 +2,8 @@
 /*
  * Scalable endpoints: one name, contexts that send or receive on their own, and the way to each of them.
  */
-#include <kfi_trigger.h>
 #include "atomic.h"
+#include <kfi_trigger.h>
 
 #define LANES		3
 #define BITS		8	/* of a handle, that name a context */

@@ -4,8 +4,8 @@
  */
 #include <linux/cpumask.h>
 #include <linux/delay.h>
-#include <kfi_atomic.h>
 #include "harness.h"
+#include <kfi_atomic.h>
 
 #define PER_CPU	8
 #define BATCH	6

@@ -4,8 +4,8 @@
  * deferred work.
  */
 #include <linux/delay.h>
-#include <kfi_trigger.h>
 #include "atomic.h"
+#include <kfi_trigger.h>
 
 #define LEN	256
 #define CHAIN	16

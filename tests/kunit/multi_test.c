@@ -5,6 +5,7 @@
 #include <kunit/test.h>
 #include <linux/delay.h>
 #include <linux/slab.h>
+#include "crew.h"
 #include "fixture.h"
 
 #define CTX(n)	((void *)(unsigned long)(n))
@@ -249,6 +250,74 @@ static void cancel(struct kunit *test)
 	kfi_world_close(w);
 }
 
+#define ROUNDS	3000
+
+/**
+ * struct tug - a buffer that one wants back while another fills it
+ * @arrived: rounds in which a message is under way; @cancelled: rounds in which it was wanted back
+ * @bare:	releases that were no cancel and no message
+ */
+struct tug {
+	struct kfi_world	*w;
+	atomic_t		arrived, cancelled;
+	unsigned int		bare, lost, releases;
+};
+
+static void tug_read(struct tug *g)
+{
+	struct kfi_cq_err_entry wc;
+	unsigned int last = 0;
+
+	while (kfi_world_entry(g->w, &wc)) {
+		last += !!(wc.flags & KFI_MULTI_RECV);
+		g->bare += wc.flags == KFI_MULTI_RECV;
+		g->lost += wc.err && wc.flags != LAST;
+	}
+	g->releases += last == 1;
+}
+
+static void tug(void *arg, unsigned int id, struct rnd_state *rnd)
+{
+	struct tug *g = arg;
+	struct kfi_oper *op;
+	struct kfi_rx rx;
+	int i;
+
+	for (i = 1; i <= ROUNDS; i++) {
+		if (id) {
+			while (atomic_read(&g->arrived) < i)
+				cpu_relax();
+			crew_dawdle(rnd);
+			op = kfi_match_cancel(&g->w->ep, CTX(i));
+			if (op)
+				kfi_match_end(op, -ECANCELED);
+			atomic_set(&g->cancelled, i);
+			continue;
+		}
+		g->lost += kfi_post_multi(g->w, area, 100, CTX(i)) || arrive(g->w, &rx, 10, false) != KFI_RX_MATCHED;
+		atomic_set(&g->arrived, i);
+		crew_dawdle(rnd);
+		kfi_rx_complete(&rx, 0);
+		while (atomic_read(&g->cancelled) < i)
+			cpu_relax();
+		tug_read(g);
+	}
+}
+
+/* Whenever a buffer is taken back: one event releases it, and that is a message's or ECANCELED. */
+static void cancel_in_the_middle(struct kunit *test)
+{
+	struct tug g = { .w = world(test, 1, 0) };
+
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "one CPU: nobody cancels in the middle of anything");
+	crew_run(test, 2, tug, &g);
+	KUNIT_EXPECT_EQ(test, ROUNDS, g.releases);
+	KUNIT_EXPECT_EQ(test, 0, g.bare);
+	KUNIT_EXPECT_EQ(test, 0, g.lost);
+	kfi_world_close(g.w);
+}
+
 /* A message that never fully came makes no event, unless its event is what releases the buffer. */
 static void failed_landings(struct kunit *test)
 {
@@ -320,6 +389,7 @@ static struct kunit_case multi_cases[] = {
 	KUNIT_CASE(stalled_messages_follow),
 	KUNIT_CASE(closing_while_stalled),
 	KUNIT_CASE(cancel),
+	KUNIT_CASE(cancel_in_the_middle),
 	KUNIT_CASE(failed_landings),
 	KUNIT_CASE(zero_length_messages),
 	KUNIT_CASE(page_vectors),
