@@ -262,7 +262,8 @@ ssize_t kfi_cancel(struct kfid *fid, void *context);
  * See fi_endpoint(3).
  *
  * Context: Process context, may sleep.
- * Return: 0; -ENOPROTOOPT for an unknown level or option, -EINVAL for a wrong
+ * Return: 0; -ENOPROTOOPT for an unknown level or option, -EOPNOTSUPP for one of
+ * a shared context the endpoint is bound to, -EINVAL for a wrong
  * length or value, -KFI_EOPBADSTATE if it is too late.
  */
 int kfi_setopt(struct kfid *fid, int level, int optname, const void *optval,
@@ -357,8 +358,8 @@ int kfi_stx_context(struct kfid_domain *domain, struct kfi_tx_attr *attr,
  *
  * Endpoints whose info says KFI_SHARED_CONTEXT in ep_attr.rx_ctx_cnt are bound to one with kfi_ep_bind(ep, &rx_ep->fid, 0)
  * before they are enabled; all of them have its completion queue and, if they are unconnected, its address vector. Those
- * are bound to the context before kfi_enable() of it, or else are those of the first endpoint that is enabled, which enables the
- * context. Receives are posted to the context, and taken by messages for any of the endpoints in the order of posting; a
+ * are bound to the context before kfi_enable() of it, or else are those of the first endpoint for which kfi_enable() is called,
+ * which enables the context, and they stay in use as long as that is open. Receives are posted to the context, and taken by messages for any of the endpoints in the order of posting; a
  * receive counter is the endpoint's. An endpoint that closes takes along the messages that wait for a receive, and on a
  * connected one the receives that are being written; all others stay. What has no message ends in the queue at the
  * latest when the context is closed.

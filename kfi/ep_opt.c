@@ -10,7 +10,7 @@ static int ep_get_size(struct kfi_ep *ep, int optname, size_t *value)
 {
 	switch (optname) {
 	case KFI_OPT_MIN_MULTI_RECV:
-		*value = READ_ONCE(ep->min_multi_recv);
+		*value = READ_ONCE(kfi_rx_home(ep)->min_multi_recv);
 		return 0;
 	case KFI_OPT_CM_DATA_SIZE:
 		*value = min_t(size_t, ep->ops->cm_data_size, KFI_CM_DATA_MAX);
@@ -72,6 +72,8 @@ int kfi_setopt(struct kfid *fid, int level, int optname, const void *optval, siz
 		return -EINVAL;
 	if (level != KFI_OPT_ENDPOINT || optname != KFI_OPT_MIN_MULTI_RECV)
 		return -ENOPROTOOPT;
+	if (ep->srx)
+		return -EOPNOTSUPP;	/* it is the shared context's */
 	if (optlen != sizeof(value))
 		return -EINVAL;
 	memcpy(&value, optval, sizeof(value));

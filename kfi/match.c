@@ -565,16 +565,20 @@ void kfi_rx_flush(struct kfi_ep *ep, int err)
 }
 EXPORT_SYMBOL_GPL(kfi_rx_flush);
 
-/* One unexpected message, out of the matching; @op says whether a receive has it already. */
-static struct kfi_rx *take_unexpected(struct kfi_match *m)
+/*
+ * One unexpected message, out of the matching; @op says whether a receive has it already. Those that have left a shared matching
+ * are still under its lock: a sender that ends may take them back meanwhile.
+ */
+static struct kfi_rx *take_unexpected(struct kfi_ep *ep)
 {
+	struct kfi_match *m = &kfi_rx_home(ep)->match, *own = &ep->match;
 	struct kfi_rx *rx;
 
 	spin_lock_bh(&m->lock);
-	rx = list_first_entry_or_null(&m->ready, struct kfi_rx, link) ?:
-	     list_first_entry_or_null(&m->claimed, struct kfi_rx, link) ?:
-	     list_first_entry_or_null(&m->unexp_msgs, struct kfi_rx, link) ?:
-	     list_first_entry_or_null(&m->unexp_tags, struct kfi_rx, link);
+	rx = list_first_entry_or_null(&own->ready, struct kfi_rx, link) ?:
+	     list_first_entry_or_null(&own->claimed, struct kfi_rx, link) ?:
+	     list_first_entry_or_null(&own->unexp_msgs, struct kfi_rx, link) ?:
+	     list_first_entry_or_null(&own->unexp_tags, struct kfi_rx, link);
 	if (rx)
 		kfi_match_dequeue(m, rx);
 	spin_unlock_bh(&m->lock);
@@ -591,7 +595,7 @@ void kfi_match_close(struct kfi_ep *ep, int err)
 	spin_unlock_bh(&m->lock);
 	if (ep->rx_cq)
 		kfi_cq_cancel_wait(ep->rx_cq, &m->space);
-	while ((rx = take_unexpected(m))) {
+	while ((rx = take_unexpected(ep))) {
 		if (rx->op)
 			kfi_rx_complete(rx, err);
 		rx->ep->ops->rx_drop(rx->ep, rx);
@@ -611,18 +615,21 @@ static void move_messages(struct kfi_match *m, struct list_head *from, const str
 	}
 }
 
-/* Its own matching, where nothing else is, keeps them until kfi_match_close(); under the lock of the shared one meanwhile. */
+/*
+ * Its own matching, where nothing else is, keeps them until kfi_match_close(); under the lock of the shared one meanwhile. What
+ * has its receive already is delivered, as it would have been without us.
+ */
 void kfi_match_leave(struct kfi_ep *ep)
 {
 	struct kfi_match *m = &ep->srx->match, *own = &ep->match;
 
 	spin_lock_bh(&m->lock);
 	WRITE_ONCE(own->closed, true);
-	move_messages(m, &m->ready, ep, &own->ready);
 	move_messages(m, &m->claimed, ep, &own->claimed);
 	move_messages(m, &m->unexp_msgs, ep, &own->unexp_msgs);
 	move_messages(m, &m->unexp_tags, ep, &own->unexp_tags);
 	spin_unlock_bh(&m->lock);
+	kfi_match_deliver(ep->srx);
 }
 
 static struct list_head *alloc_buckets(unsigned int bits)

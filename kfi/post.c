@@ -278,6 +278,16 @@ static __always_inline struct kfi_ep *post_ep(struct kfid_ep *fid, struct kfi_po
 	return alias->ep;
 }
 
+struct kfi_ep *kfi_post_ep(struct kfid_ep *fid, struct kfi_post *post)
+{
+	struct kfi_ep *ep = post_ep(fid, post);
+	u64 defaults = post->code < KFI_OPC_RECV ? READ_ONCE(ep->tx_flags) :
+		       post_rx_defaults(ep, post, READ_ONCE(ep->rx_flags));
+
+	post->flags = post_merge(post->flags, defaults, post_rows[post->code].flags);
+	return ep;
+}
+
 ssize_t kfi_post_tx(struct kfid_ep *fid, struct kfi_post *post)
 {
 	struct kfi_ep *ep = post_ep(fid, post);

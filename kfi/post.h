@@ -35,6 +35,9 @@ struct kfi_post {
 ssize_t kfi_post_tx(struct kfid_ep *fid, struct kfi_post *post);
 ssize_t kfi_post_rx(struct kfid_ep *fid, struct kfi_post *post);
 
+/* What is posted to by a handle; @post has all its flags now, the defaults of the handle among them. */
+struct kfi_ep *kfi_post_ep(struct kfid_ep *fid, struct kfi_post *post);
+
 /*
  * The two halves of a post, for an operation that starts later (trigger.c), each inside an RCU read section and with bottom
  * halves off. make: a checked and described operation, or ERR_PTR. start: 0, or why it can't: the caller still has it.

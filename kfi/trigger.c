@@ -334,7 +334,7 @@ static int check_cntr(const struct kfi_domain *domain, struct kfid_cntr *fid)
  */
 static int trigger_op(struct kfi_ep *ep, struct kfi_post *post, const struct kfi_trigger *how)
 {
-	struct kfi_trigger *t;
+	struct kfi_trigger t = *how;
 	struct kfi_oper *op;
 	int ret;
 
@@ -349,11 +349,11 @@ static int trigger_op(struct kfi_ep *ep, struct kfi_post *post, const struct kfi
 	}
 	if (!ret) {
 		op->flags |= KFI_TRIGGER;
-		t = trigger_of(op);
-		*t = *how;
-		t->op = op;
-		t->cntr = NULL;
-		trigger_wait(how->cntr, t);
+		/* Others may look for theirs in there: it waits for nothing before trigger_wait() says so. */
+		t.op = op;
+		t.cntr = NULL;
+		*trigger_of(op) = t;
+		trigger_wait(how->cntr, trigger_of(op));
 	}
 	if (post->code < KFI_OPC_RECV)
 		kfi_post_flush(ep);
@@ -479,6 +479,7 @@ static int work_queue_op(struct kfi_domain *domain, struct kfi_deferred_work *wo
 		return -KFI_EDOMAIN;
 	if (!ep->triggers)
 		return -EOPNOTSUPP;
+	kfi_post_ep(fid, &post);
 	/* One end, one count. */
 	if (post.flags & (KFI_MULTI_RECV | KFI_PEEK | KFI_CLAIM | KFI_DISCARD))
 		return -EINVAL;

@@ -302,18 +302,10 @@ void ks_answer_done(struct ks_conn *conn, struct ks_answer *answer)
 	spin_unlock_bh(&conn->lock);
 }
 
-/* What has to happen to a message object when its connection is down. Called without the lock. */
+/* What has to happen to a message object of ours when its connection is down. Called without the lock. */
 static void ks_inmsg_lose(struct ks_inmsg *in, u8 state, bool matched, int err)
 {
-	if (state == KS_IN_READY)
-		return;				/* complete: its receive may still come */
-	if (!matched && kfi_rx_unqueue(&in->rx)) {
-		ks_inmsg_free(in);
-		return;
-	}
-	if (!matched)
-		return;				/* a receive takes it right now and finds it lost */
-	if (state != KS_IN_REFUSED &&
+	if (matched && state != KS_IN_REFUSED &&
 	    (list_empty(&in->answer.link) || state != KS_IN_GRANTED || in->answer.kind != KS_ANSWER_ACK))
 		kfi_rx_abort(&in->rx, err);	/* else it was complete and only its verdict was due */
 	ks_inmsg_free(in);
@@ -324,7 +316,7 @@ void ks_inmsgs_lost(struct ks_conn *conn, int err)
 {
 	struct ks_inmsg *in;
 	LIST_HEAD(all);
-	bool matched;
+	bool matched, ours;
 	u8 state;
 
 	spin_lock_bh(&conn->lock);
@@ -337,6 +329,10 @@ void ks_inmsgs_lost(struct ks_conn *conn, int err)
 		state = in->state;
 		matched = in->matched;
 		in->state = KS_IN_LOST;
+		/* Else a receive takes it right now, finds it lost as soon as it has the lock, and frees it. */
+		ours = matched || kfi_rx_unqueue(&in->rx);
+		if (!ours)
+			continue;
 		spin_unlock_bh(&conn->lock);
 		ks_inmsg_lose(in, state, matched, err);
 		spin_lock_bh(&conn->lock);

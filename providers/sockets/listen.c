@@ -66,6 +66,7 @@ void ks_unlisten(struct socket *sock, struct delayed_work *work)
 	sk->sk_user_data = NULL;
 	write_unlock_bh(&sk->sk_callback_lock);
 	release_sock(sk);
+	synchronize_rcu_expedited();	/* who has seen us there has queued the work */
 	cancel_delayed_work_sync(work);
 	sock_release(sock);
 }

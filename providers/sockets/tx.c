@@ -397,7 +397,7 @@ static bool ks_read_segment(struct ks_conn *conn, struct ks_answer *answer)
 				KFI_REMOTE_READ, &answer->iter);
 	if (!IS_ERR(answer->mr))
 		return true;
-	answer->status = -PTR_ERR(answer->mr);
+	answer->status = answer->seg > 1 ? EREMOTEIO : EACCES;	/* the latter: nothing has moved */
 	answer->mr = NULL;
 	return false;
 }

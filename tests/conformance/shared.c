@@ -4,6 +4,7 @@
  */
 #include <linux/delay.h>
 #include "harness.h"
+#include <kfi_trigger.h>
 
 #define CROWD		3
 #define LONG		(256 * 1024)
@@ -367,6 +368,53 @@ static void leaves_under_way(struct test *t)
 	}
 }
 
+static int close_peer(void *arg)
+{
+	struct crowd *c = arg;
+
+	return test_close(c->t, &c->a[0].ep->fid);
+}
+
+/* Both ends of a conversation go at the same time, and messages wait between them. */
+static void leave_together(struct crowd *c, const u8 *tx)
+{
+	struct worker *w = test_new(c->t, struct worker);
+	struct node *a = &c->a[0], *b = &c->b[0];
+	struct test *t = c->t;
+	comp_t e;
+	int i;
+
+	REQUIRE(t, w);
+	for (i = 0; i < 32; i++)
+		REQUIRE(t, !send_from(c, 0, tx, i % 4 ? 64 : LONG / 4, CTX(i)));
+	REQUIRE(t, !worker_start(t, w, -1, close_peer, c));
+	udelay(test_random(t, 100));
+	REQUIRE_EQ(t, test_close(t, &b->ep->fid), 0);
+	REQUIRE_EQ(t, worker_join(w, t->w->wait_ms), 0);
+	for (i = 0; i < 32; i++)
+		REQUIRE(t, !WAIT_TX(a, &e));
+	NONE_TX(a);
+	REQUIRE(t, !node_endpoint(a, a->info) && !node_enable(a));
+	if (t->type == KFI_EP_RDM)
+		REQUIRE_EQ(t, kfi_av_remove(b->av, &b->peer, 1, 0), 0);
+	REQUIRE(t, !crowd_join(c, 0));
+}
+
+static void both_leave(struct test *t)
+{
+	struct crowd *c = crowd_open(t, &plain_rx, NULL);
+	u8 *tx = test_pages(t, LONG / 4), *rx = test_pages(t, 64);
+	comp_t e;
+	int i;
+
+	REQUIRE(t, c && tx && rx);
+	for (i = 0; i < (t->w->quick ? 15 : 200) && !t->failures; i++)
+		leave_together(c, tx);
+	REQUIRE(t, !t->failures && !recv_shared(c, rx, 64, CTX(1)) && !pass(c, 1, tx, 64, &e));
+	EXPECT_COMP(t, &e, CTX(1), KFI_MSG | KFI_RECV);
+	NONE_RX(&c->host);
+}
+
 /* What nobody takes ends in the queue of all; nothing is closed under those who use it. */
 static void ends(struct test *t)
 {
@@ -406,6 +454,7 @@ static void refused(struct test *t)
 	struct kfi_rx_attr wide_rx = { .iov_limit = SIZE_MAX };
 	struct kfi_tx_attr wide_tx = { .inject_size = SIZE_MAX }, thin_tx = { .iov_limit = 1 };
 	struct kfi_cntr_attr cattr = { .events = KFI_CNTR_EVENTS_COMP };
+	size_t min = 8;
 	struct node *b, *n = test_new(t, struct node);
 	struct kfid_cntr *cntr;
 	struct kfid_stx *thin;
@@ -419,6 +468,7 @@ static void refused(struct test *t)
 	/* Receives are the context's, and its messages nobody else's. */
 	EXPECT_EQ(t, kfi_recv(b->ep, buf, 8, NULL, KFI_ADDR_UNSPEC, CTX(1)), -EOPNOTSUPP);
 	EXPECT_EQ(t, kfi_send(c->srx, buf, 8, NULL, 0, CTX(1)), t->type == KFI_EP_MSG ? -ENOTCONN : -EOPNOTSUPP);
+	EXPECT_EQ(t, kfi_setopt(&b->ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &min, sizeof(min)), -EOPNOTSUPP);
 	EXPECT_EQ(t, kfi_ep_bind(b->ep, &c->srx->fid, 0), -KFI_EOPBADSTATE);
 	EXPECT_EQ(t, kfi_enable(c->srx), -EINVAL);
 	EXPECT_EQ(t, kfi_ep_bind(c->srx, &c->host.rxcq->fid, KFI_RECV), -KFI_EOPBADSTATE);
@@ -556,6 +606,62 @@ static void room(struct test *t)
 	for (i = 0; i < 2; i++)
 		EXPECT_EQ(t, kfi_send(c->b[1].ep, tx, LONG, NULL, c->b[1].peer, CTX(20 + i)), 0);
 	EXPECT_EQ(t, kfi_send(c->b[1].ep, tx, LONG, NULL, c->b[1].peer, CTX(30)), -EAGAIN);
+}
+
+/**
+ * struct waiter - posts what waits for a counter, and takes it back
+ * @rounds: how often
+ */
+struct waiter {
+	struct crowd		*c;
+	struct worker		worker;
+	struct kfid_cntr	*cntr;
+	u64			rounds;
+	bool			stop;
+	u8			buf[8];
+};
+
+static int wait_and_cancel(void *arg)
+{
+	struct waiter *w = arg;
+	struct node *b = &w->c->b[1];
+	struct kfi_triggered_context ctx = { .event_type = KFI_TRIGGER_THRESHOLD,
+					     .trigger.threshold = { w->cntr, 1 } };
+	struct kvec v = { w->buf, 8 };
+	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = &v, .iov_count = 1, .addr = b->peer, .context = &ctx };
+	struct test *t = w->c->t;
+	comp_t e;
+
+	while (!READ_ONCE(w->stop) && !READ_ONCE(t->failures)) {
+		if (POST(t, kfi_sendmsg(b->ep, &msg, KFI_TRIGGER | KFI_COMPLETION)))
+			return -EIO;
+		if (!EXPECT_EQ(t, kfi_cancel(&b->ep->fid, &ctx), 0) || WAIT_TX(&w->c->host, &e))
+			return -EIO;
+		EXPECT_ERR(t, &e, &ctx, ECANCELED);
+		w->rounds++;
+	}
+	return 0;
+}
+
+/* Who looks through the shared operations for his own, again and again, sees nothing of the others'. */
+static void triggers(struct test *t)
+{
+	struct kfi_cntr_attr attr = { .events = KFI_CNTR_EVENTS_COMP };
+	struct crowd *c = crowd_open(t, NULL, &plain_tx);
+	struct waiter *w = test_new(t, struct waiter);
+	unsigned long until;
+
+	REQUIRE(t, c && w && !KEEP(t, kfi_cntr_open(c->host.domain, &attr, &w->cntr, NULL), &w->cntr->fid));
+	w->c = c;
+	REQUIRE(t, !worker_start(t, &w->worker, -1, wait_and_cancel, w));
+	until = jiffies + msecs_to_jiffies(t->w->quick ? 300 : 5000);
+	while (time_before(jiffies, until) && !READ_ONCE(t->failures))
+		EXPECT_EQ(t, kfi_cancel(&c->b[0].ep->fid, CTX(1)), -ENOENT);
+	EXPECT_EQ(t, test_close(t, &c->b[2].ep->fid), 0);
+	WRITE_ONCE(w->stop, true);
+	EXPECT_EQ(t, worker_join(&w->worker, t->w->wait_ms), 0);
+	EXPECT(t, w->rounds);
+	EXPECT_EQ(t, test_close(t, &w->cntr->fid), 0);
 }
 
 /* ---- all at once ---- */
@@ -707,11 +813,13 @@ const struct test_case shared_cases[] = {
 	{ "shared.counted", T_ALL, 0, C_MSG, counted },
 	{ "shared.one_leaves", T_REL, 0, C_MSG, one_leaves },
 	{ "shared.leaves_under_way", T_REL, 0, C_MSG, leaves_under_way },
+	{ "shared.both_leave", T_REL, 0, C_MSG, both_leave },
 	{ "shared.ends", T_ALL, 0, C_MSG, ends },
 	{ "shared.refused", T_ALL, 0, C_MSG, refused },
 	{ "shared.enabled_first", T_ALL, 0, C_MSG, enabled_first },
 	{ "shared.transmits", T_ALL, 0, C_MSG, transmits },
 	{ "shared.room", T_REL, 0, C_MSG, room },
+	{ "shared.triggers", T_REL, 0, C_MSG | KFI_TRIGGER, triggers },
 	{ "shared.stress", T_RDM, 0, C_MSG, stress },
 	{ }
 };
