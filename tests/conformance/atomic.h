@@ -5,8 +5,8 @@
 #ifndef KFI_CONFORMANCE_ATOMIC_H
 #define KFI_CONFORMANCE_ATOMIC_H
 
-#include <kfi_atomic.h>
 #include "harness.h"
+#include <kfi_atomic.h>
 
 #define C_ATOMIC	(KFI_ATOMIC | KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE)
 #define ALL_RIGHTS	(KFI_REMOTE_READ | KFI_REMOTE_WRITE)
@@ -32,9 +32,10 @@ struct lab {
 };
 
 struct lab *lab_open(struct test *t, u64 access, const struct node_opts *b);
-/* The region's memory. */
+/* The region's memory, as it is now. */
 static inline u64 *lab_words(struct lab *l)
 {
+	far_look(l->r.buf);
 	return (u64 *)l->r.buf;
 }
 

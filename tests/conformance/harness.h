@@ -18,6 +18,9 @@
 #include <linux/types.h>
 #include <linux/wait.h>
 
+#include "far.h"
+#include "route.h"
+
 #include <kfabric.h>
 #include <kfi_cm.h>
 #include <kfi_domain.h>

@@ -5,8 +5,8 @@
  */
 #include <linux/bitmap.h>
 #include <linux/delay.h>
-#include <kfi_atomic.h>
 #include "peerloss.h"
+#include <kfi_atomic.h>
 
 struct traffic *traffic_start(struct test *t, struct pair *p)
 {

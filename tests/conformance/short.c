@@ -4,8 +4,8 @@
  * IPv4 addresses; the number of a node is then the host part of one, or one that an administrator has chosen.
  */
 #include <linux/in.h>
-#include <kfi_cxi_ext.h>
 #include "harness.h"
+#include <kfi_cxi_ext.h>
 
 #define C_SHORT	(C_MSG | C_TAGGED | C_RMA | KFI_TAGGED_RMA | KFI_DIRECTED_RECV | KFI_SOURCE)
 #define C_LND	(C_MSG | C_TAGGED | C_RMA | KFI_TAGGED_RMA | KFI_DIRECTED_RECV | KFI_MULTI_RECV | KFI_REMOTE_COMM | \

@@ -6,6 +6,7 @@
 #include <linux/delay.h>
 #include "atomic.h"
 #include <kfi_trigger.h>
+#include <kfi_trigger.h>
 
 #define LEN	256
 #define CHAIN	16
