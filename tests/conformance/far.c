@@ -190,25 +190,24 @@ static s64 call(struct far_call *c)
 
 #ifdef CONFIG_FAULT_INJECTION
 
-/* Where the case lets allocations fail it does not mean ours. */
-static unsigned int no_faults(void)
+unsigned int far_no_faults(void)
 {
 	return xchg(&current->fail_nth, 0);
 }
 
-static void faults_again(unsigned int nth)
+void far_faults_again(unsigned int nth)
 {
 	current->fail_nth = nth;
 }
 
 #else
 
-static unsigned int no_faults(void)
+unsigned int far_no_faults(void)
 {
 	return 0;
 }
 
-static void faults_again(unsigned int nth)
+void far_faults_again(unsigned int nth)
 {
 }
 
@@ -223,9 +222,9 @@ s64 far_call(struct far_call *c)
 		memset(c->keep, 0, sizeof(*c->keep));
 	if (WARN_ON_ONCE(in_interrupt() || irqs_disabled()))
 		return -ENOTCONN;
-	nth = no_faults();
+	nth = far_no_faults();
 	ret = call(c);
-	faults_again(nth);
+	far_faults_again(nth);
 	return ret;
 }
 

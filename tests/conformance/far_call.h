@@ -89,6 +89,9 @@ struct far_call {
 s64 far_call(struct far_call *c);
 #define far_do(op_, ...)							\
 	far_call(&(struct far_call){ .op = (op_), .arg = { __VA_ARGS__ } })
+/* Where a case lets allocations fail it does not mean ours. */
+unsigned int far_no_faults(void);
+void far_faults_again(unsigned int nth);
 /* One that opens: *@to is the new proxy. */
 int far_open(struct far_call *c, void *context, void *to);
 void far_proxy_free(void *fid);

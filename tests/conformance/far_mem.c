@@ -195,8 +195,11 @@ int far_seg(struct far_seg *seg, const void *p, size_t len, bool source)
 	m = find(p);
 	mutex_unlock(&mem.lock);
 	at = m ? p - (void *)m->p : 0;
-	if (!m && source)
+	if (!m && source) {
 		m = copy_of(p, len);
+		if (!m)
+			return -ENOMEM;
+	}
 	if (!m) {
 		far_refuse("memory of side B is not the case's own");
 		return -EFAULT;
@@ -303,13 +306,16 @@ static int sync(enum far_news news, struct memory *only)
 
 int far_sync(enum far_news news)
 {
+	unsigned int nth;
 	int ret;
 
 	if (in_interrupt() || irqs_disabled())
 		return 0;
+	nth = far_no_faults();
 	mutex_lock(&mem.lock);
 	ret = sync(news, NULL);
 	mutex_unlock(&mem.lock);
+	far_faults_again(nth);
 	if (ret)
 		pr_err("kfi_conformance: memory can't be made equal: %d\n", ret);
 	return ret;
