@@ -34,12 +34,15 @@ static ssize_t far_eq_read(struct kfid_eq *eq, u32 *event, void *buf, size_t len
 	struct far_call c = {
 		.op = FAR_EQ_READ, .arg = { far_number(eq), len, flags, wait, (s64)timeout }, .keep = &in,
 	};
+	/* The event is taken: there is no way back for want of memory. */
+	unsigned int nth = far_no_faults();
 	s64 ret = far_call(&c);
 
 	if (ret > 0)
 		*event = c.val[0];
 	ret = take_event(&in, ret, buf, len, c.val[0]);
 	far_free(&in);
+	far_faults_again(nth);
 	return ret;
 }
 
