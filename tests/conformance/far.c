@@ -57,6 +57,15 @@ int far_refuse(const char *why)
 	return -EOPNOTSUPP;
 }
 
+/* A case may call side B from anywhere, but nobody can wait for an answer there. */
+bool far_cannot_wait(void)
+{
+	if (!in_interrupt() && !irqs_disabled())
+		return false;
+	far_refuse("side B is called where nobody may sleep");
+	return true;
+}
+
 void far_refuse_reset(void)
 {
 	WRITE_ONCE(refused, NULL);
@@ -220,8 +229,8 @@ s64 far_call(struct far_call *c)
 
 	if (c->keep)
 		memset(c->keep, 0, sizeof(*c->keep));
-	if (WARN_ON_ONCE(in_interrupt() || irqs_disabled()))
-		return -ENOTCONN;
+	if (far_cannot_wait())
+		return -EOPNOTSUPP;
 	nth = far_no_faults();
 	ret = call(c);
 	far_faults_again(nth);

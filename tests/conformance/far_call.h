@@ -107,6 +107,7 @@ extern const struct far_names far_names;
 
 /* The case asks for what can't be had from another machine. */
 int far_refuse(const char *why);
+bool far_cannot_wait(void);
 void far_refuse_reset(void);
 
 /* far_mem.c */

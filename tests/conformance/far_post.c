@@ -327,6 +327,8 @@ int side_mr_register(struct kfid_mr *mr, const struct kfi_mr_attr *attr, struct 
 
 	if (!far_is(mr))
 		return kfi_mr_register(mr, attr, work);
+	if (far_cannot_wait())
+		return -EOPNOTSUPP;
 	ret = put_mr(&b, attr);
 	c.in = b.p;
 	c.in_len = b.len;
@@ -340,5 +342,7 @@ int side_mr_invalidate(struct kfid_mr *mr, struct kfi_mr_work *work)
 {
 	struct far_call c = { .op = FAR_MR_INVALIDATE, .arg = { far_number(mr) } };
 
-	return far_is(mr) ? mr_work(mr, &c, work) : kfi_mr_invalidate(mr, work);
+	if (!far_is(mr))
+		return kfi_mr_invalidate(mr, work);
+	return far_cannot_wait() ? -EOPNOTSUPP : mr_work(mr, &c, work);
 }
