@@ -33,7 +33,7 @@
  */
 
 /** KFI_PROV_CONTRACT - version of this contract; a provider built against another one is refused. */
-#define KFI_PROV_CONTRACT	2
+#define KFI_PROV_CONTRACT	3
 
 /* ------------------------------------------------------------------ */
 /* Registration							      */
