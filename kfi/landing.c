@@ -9,8 +9,8 @@
  * last to end after the release. If there is none under way at the release, an entry of its own tells it: its
  * flags are KFI_MULTI_RECV alone, which no message has, and its length is 0.
  *
- * Slots. The buffer's own slot, reserved at the post, is for that final entry; every other landing reserves one when
- * it is matched.
+ * Slots. The buffer's own slot, reserved at the post, is for the landing that fills it, or for the entry that releases it without
+ * a message; every other landing reserves one when it is matched. So if none fills it and one releases it, the buffer's is left.
  *
  * Order. kfi_match.order is held from the decision that a landing is not the last one until its entry is in the queue;
  * so the final entry, which is written after passing through that lock, is behind all others.
@@ -40,6 +40,18 @@ static void *first_byte(const struct iov_iter *iter)
 	return PageHighMem(bv->bv_page) ? NULL : page_address(bv->bv_page) + bv->bv_offset + iter->iov_offset;
 }
 
+/* Who only counts has no queue. */
+static bool get_slot(struct kfi_oper *op)
+{
+	return !op->cq || kfi_cq_reserve(op->cq);
+}
+
+static void put_slot(struct kfi_oper *op)
+{
+	if (op->cq)
+		kfi_cq_unreserve(op->cq);
+}
+
 static void place(struct kfi_oper *op, struct kfi_rx *rx)
 {
 	rx->op = op;
@@ -65,7 +77,7 @@ enum kfi_land kfi_land_place(struct kfi_oper *op, struct kfi_rx *rx)
 		return KFI_LAND_SPENT;
 	left -= min(rx->len, left);
 	rx->last = left < max_t(size_t, op->ep->min_multi_recv, 1);
-	if (!rx->last && !kfi_cq_reserve(op->cq))
+	if (!rx->last && !get_slot(op))
 		return KFI_LAND_FULL;
 	place(op, rx);
 	iov_iter_advance(&op->iter, rx->room);
@@ -118,7 +130,7 @@ static void intermediate(struct kfi_oper *op, struct kfi_ep *ep, const struct kf
 	lockdep_assert_held(&op->ep->match.order);
 	if (err) {
 		kfi_stat_inc(ep, errors);
-		kfi_cq_unreserve(op->cq);
+		put_slot(op);
 		return;
 	}
 	kfi_op_part(op, ep, wc);
@@ -144,6 +156,8 @@ static void land_multi(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err
 		release_buffer(op);
 	if (!last)
 		return;
+	if (op->state != KFI_RECV_TAKEN)
+		put_slot(op);
 	wc->flags |= KFI_MULTI_RECV;
 	if (err)
 		wc->err = ECANCELED;

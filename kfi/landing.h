@@ -17,7 +17,8 @@ struct kfi_rx;
 /* kfi_oper.state of a receive; protected by kfi_match.lock */
 enum {
 	KFI_RECV_POSTED = 1,	/* may be given a message */
-	KFI_RECV_TAKEN,		/* will be given no more */
+	KFI_RECV_TAKEN,		/* will be given no more: the last one is what it was for, or fills it */
+	KFI_RECV_SPENT,		/* nor that: what came was too long for what is left */
 	KFI_RECV_BACK,		/* nor that: its consumer wants it back, or its endpoint ends */
 };
 

@@ -189,8 +189,11 @@ static enum kfi_land claim(struct kfi_oper *op, struct kfi_rx *rx, struct list_h
 	lockdep_assert_held(&m->lock);
 	if (land != KFI_LAND_MORE && land != KFI_LAND_FULL && op->state == KFI_RECV_POSTED)
 		dequeue_op(m, op);
-	if (land == KFI_LAND_SPENT && !op->landings)
-		list_add_tail(&op->link, spent);
+	if (land == KFI_LAND_SPENT) {
+		WRITE_ONCE(op->state, KFI_RECV_SPENT);
+		if (!op->landings)
+			list_add_tail(&op->link, spent);
+	}
 	return land;
 }
 

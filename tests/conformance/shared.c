@@ -1,135 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Shared contexts: endpoints that receive from one place, and transmit out of one.
+ * Shared receive contexts: endpoints that receive from one place.
  */
 #include <linux/delay.h>
-#include "harness.h"
-#include <kfi_trigger.h>
-
-#define CROWD		3
-#define LONG		(256 * 1024)
-#define DEPTH		4	/* of a shared transmit context in the cases about its room */
-
-/**
- * struct crowd - endpoints that share, and the peer of each
- * @host:	what belongs to all that share: domain, queues, vector, listener. As a node it is the shared receive context
- * @srx: @stx:	what they share, or NULL
- * @cntrs:	a receive counter for each, if wanted
- * @b: those that share; @a: their peers
- * @nr:		how many of them there are
- */
-struct crowd {
-	struct test		*t;
-	struct node		host;
-	struct kfid_ep		*srx;
-	struct kfid_stx		*stx;
-	struct kfid_cntr	*cntrs[CROWD];
-	struct node		a[CROWD], b[CROWD];
-	int			nr;
-};
-
-/* ---- getting there ---- */
-
-#define KEEP(t, call, fid)						\
-({									\
-	int __ret = EXPECT_EQ(t, call, 0) ? 0 : -EIO;			\
-	if (!__ret)							\
-		test_keep(t, fid);					\
-	__ret;								\
-})
-
-/* What there is to be bound, bind to a new endpoint. */
-static int bind_shared(struct node *n)
-{
-	struct crowd *c = n->opts.arg;
-	struct test *t = n->t;
-
-	if (c->srx && !EXPECT_EQ(t, kfi_ep_bind(n->ep, &c->srx->fid, 0), 0))
-		return -EIO;
-	if (c->stx && !EXPECT_EQ(t, kfi_ep_bind(n->ep, &c->stx->fid, 0), 0))
-		return -EIO;
-	if (c->cntrs[c->nr] && !EXPECT_EQ(t, kfi_ep_bind(n->ep, &c->cntrs[c->nr]->fid, KFI_RECV), 0))
-		return -EIO;
-	return 0;
-}
-
-/* @rx, @tx: attributes of the contexts; NULL: there is none of this kind. */
-static struct crowd *crowd_host(struct test *t, struct kfi_rx_attr *rx, struct kfi_tx_attr *tx)
-{
-	struct crowd *c = test_new(t, struct crowd);
-	struct node_opts opts = { .before_enable = bind_shared, .arg = c };
-
-	if (!c || node_open(t, &c->host, 1, &opts))
-		return NULL;
-	c->t = t;
-	if (rx && KEEP(t, kfi_srx_context(c->host.domain, rx, &c->srx, c), &c->srx->fid))
-		return NULL;
-	if (tx && KEEP(t, kfi_stx_context(c->host.domain, tx, &c->stx, c), &c->stx->fid))
-		return NULL;
-	if (rx)
-		c->host.info->ep_attr->rx_ctx_cnt = KFI_SHARED_CONTEXT;
-	if (tx)
-		c->host.info->ep_attr->tx_ctx_cnt = KFI_SHARED_CONTEXT;
-	if (t->type == KFI_EP_MSG && node_listen(&c->host))
-		return NULL;
-	c->host.ep = c->srx;
-	return c;
-}
-
-/* Endpoint @i, connected with its peer or known to it. */
-static int crowd_join(struct crowd *c, int i)
-{
-	struct node *a = &c->a[i], *b = &c->b[i];
-	int ret;
-
-	*b = c->host;
-	b->ep = NULL;
-	c->nr = i;
-	if (c->t->type == KFI_EP_MSG)
-		return pair_connect(a, b);
-	ret = node_endpoint(b, b->info) ?: node_enable(b);
-	return ret ?: node_insert(a, b, &a->peer) ?: node_insert(b, a, &b->peer);
-}
-
-static struct crowd *crowd_meet(struct crowd *c)
-{
-	int i;
-
-	for (i = 0; c && i < CROWD; i++)
-		if (node_open_ep(c->t, &c->a[i], 0, NULL) || crowd_join(c, i))
-			return NULL;
-	return c;
-}
-
-static struct crowd *crowd_open(struct test *t, struct kfi_rx_attr *rx, struct kfi_tx_attr *tx)
-{
-	return crowd_meet(crowd_host(t, rx, tx));
-}
-
-static struct kfi_rx_attr plain_rx;
-static struct kfi_tx_attr plain_tx;
-
-static int recv_shared(struct crowd *c, void *buf, size_t len, void *ctx)
-{
-	return POST(c->t, kfi_recv(c->srx, buf, len, NULL, KFI_ADDR_UNSPEC, ctx));
-}
-
-static int send_from(struct crowd *c, int i, const void *buf, size_t len, void *ctx)
-{
-	return POST(c->t, kfi_send(c->a[i].ep, buf, len, NULL, c->a[i].peer, ctx));
-}
-
-/* A message of endpoint @i's peer, and where it ended: *@rx. */
-static int pass(struct crowd *c, int i, void *buf, size_t len, comp_t *rx)
-{
-	comp_t tx;
-
-	fill(buf, len, i);
-	if (send_from(c, i, buf, len, CTX(99)) || WAIT_TX(&c->a[i], &tx) || WAIT_RX(&c->host, rx))
-		return -EIO;
-	EXPECT_COMP(c->t, &tx, CTX(99), KFI_MSG | KFI_SEND);
-	return 0;
-}
+#include "crowd.h"
 
 /* ---- receiving ---- */
 
@@ -144,10 +18,10 @@ static void receives(struct test *t)
 
 	REQUIRE(t, c && tx && rx);
 	for (i = 0; i < 4 * CROWD; i++)
-		REQUIRE(t, !recv_shared(c, rx + i * 2000, 2000, CTX(i)));
+		REQUIRE(t, !crowd_recv(c, rx + i * 2000, 2000, CTX(i)));
 	for (i = 0; i < 4 * CROWD; i++) {
 		len = 1 + test_random(t, 1300);
-		REQUIRE(t, !pass(c, i * 2 % CROWD, tx, len, &e));
+		REQUIRE(t, !crowd_pass(c, i * 2 % CROWD, tx, len, &e));
 		EXPECT_COMP(t, &e, CTX(i), KFI_MSG | KFI_RECV);
 		EXPECT_EQ(t, e.len, len);
 		EXPECT_DATA(t, rx + i * 2000, len, i * 2 % CROWD);
@@ -167,12 +41,12 @@ static void unexpected(struct test *t)
 	REQUIRE(t, c && tx && rx);
 	fill(tx, LONG, 5);
 	for (i = 0; i < CROWD; i++) {
-		REQUIRE(t, !send_from(c, i, tx, 100 + i, CTX(0)));
-		REQUIRE(t, !send_from(c, i, tx, LONG - i, CTX(1)));
+		REQUIRE(t, !crowd_send(c, i, tx, 100 + i, CTX(0)));
+		REQUIRE(t, !crowd_send(c, i, tx, LONG - i, CTX(1)));
 	}
 	msleep(100);
 	for (i = 0; i < 2 * CROWD; i++)
-		REQUIRE(t, !recv_shared(c, rx + i * LONG, LONG, CTX(i)));
+		REQUIRE(t, !crowd_recv(c, rx + i * LONG, LONG, CTX(i)));
 	for (i = 0; i < 2 * CROWD; i++) {
 		REQUIRE(t, !WAIT_RX(&c->host, &e));
 		EXPECT_EQ(t, e.err, 0);
@@ -219,7 +93,7 @@ static void directed(struct test *t)
 	for (i = 0; i < CROWD; i++)
 		REQUIRE(t, !POST(t, kfi_recv(c->srx, buf + 8 * i, 8, NULL, c->b[i].peer, CTX(i))));
 	for (i = CROWD - 1; i >= 0; i--) {
-		REQUIRE(t, !send_from(c, i, buf + 128, 8, CTX(0)) && !WAIT_TX(&c->a[i], &x));
+		REQUIRE(t, !crowd_send(c, i, buf + 128, 8, CTX(0)) && !WAIT_TX(&c->a[i], &x));
 		REQUIRE(t, test_until(t, kfi_cq_readfrom(c->host.rxcq, &e, 1, &src) == 1));
 		EXPECT(t, e.op_context == CTX(i));
 		EXPECT_EQ(t, src, c->b[i].peer);
@@ -250,7 +124,7 @@ static void multi_receive(struct test *t)
 	for (i = 0; !last; i = (i + 1) % CROWD) {
 		len = 1 + test_random(t, 511);
 		last = 4096 - used - len < 512;
-		REQUIRE(t, !pass(c, i, tx, len, &e));
+		REQUIRE(t, !crowd_pass(c, i, tx, len, &e));
 		EXPECT_COMP(t, &e, CTX(7), KFI_MSG | KFI_RECV | (last ? KFI_MULTI_RECV : 0));
 		REQUIRE(t, (u8 *)e.buf >= rx + used && (u8 *)e.buf + len <= rx + 4096);
 		EXPECT_DATA(t, e.buf, len, i);
@@ -274,7 +148,7 @@ static void counted(struct test *t)
 	REQUIRE(t, crowd_meet(c));
 	for (i = 0; i < CROWD; i++)
 		for (j = 0; j <= i; j++)
-			REQUIRE(t, !recv_shared(c, buf, 64, CTX(0)) && !pass(c, i, buf + 64, 8, &e));
+			REQUIRE(t, !crowd_recv(c, buf, 64, CTX(0)) && !crowd_pass(c, i, buf + 64, 8, &e));
 	for (i = 0; i < CROWD; i++)
 		EXPECT_EQ(t, kfi_cntr_read(c->cntrs[i]), i + 1);
 }
@@ -292,13 +166,13 @@ static void one_leaves(struct test *t)
 	REQUIRE(t, c && tx && rx);
 	fill(tx, LONG, 1);
 	for (i = 0; i < 2; i++) {
-		REQUIRE(t, !send_from(c, i, tx, 100 + i, CTX(0)));
-		REQUIRE(t, !send_from(c, i, tx, LONG - i, CTX(1)));
+		REQUIRE(t, !crowd_send(c, i, tx, 100 + i, CTX(0)));
+		REQUIRE(t, !crowd_send(c, i, tx, LONG - i, CTX(1)));
 	}
 	msleep(100);
 	REQUIRE_EQ(t, test_close(t, &c->b[0].ep->fid), 0);
 	for (i = 0; i < 4; i++)
-		REQUIRE(t, !recv_shared(c, rx + i * LONG, LONG, CTX(i)));
+		REQUIRE(t, !crowd_recv(c, rx + i * LONG, LONG, CTX(i)));
 	for (i = 0; i < 2; i++) {
 		REQUIRE(t, !WAIT_RX(&c->host, &e));
 		EXPECT_EQ(t, e.err, 0);
@@ -306,13 +180,13 @@ static void one_leaves(struct test *t)
 		EXPECT_DATA(t, rx + (unsigned long)e.op_context * LONG, e.len, 1);
 		REQUIRE(t, !WAIT_TX(&c->a[0], &e) && !WAIT_TX(&c->a[1], &e));
 	}
-	REQUIRE(t, !pass(c, 2, tx, 500, &e));
+	REQUIRE(t, !crowd_pass(c, 2, tx, 500, &e));
 	EXPECT_COMP(t, &e, CTX(2), KFI_MSG | KFI_RECV);
 	EXPECT_DATA(t, rx + 2 * LONG, 500, 2);
 	/* A new one of the same name may come. */
 	if (t->type == KFI_EP_MSG)
 		return;
-	REQUIRE(t, !crowd_join(c, 0) && !pass(c, 0, tx, 600, &e));
+	REQUIRE(t, !crowd_join(c, 0) && !crowd_pass(c, 0, tx, 600, &e));
 	EXPECT_COMP(t, &e, CTX(3), KFI_MSG | KFI_RECV);
 }
 
@@ -324,12 +198,12 @@ static void leave_once(struct crowd *c, u8 *tx, u8 *rx)
 	bool small = false;
 	comp_t e;
 
-	REQUIRE(t, !recv_shared(c, rx, LONG, CTX(0)) && !recv_shared(c, rx + LONG, LONG, CTX(1)));
-	REQUIRE(t, !send_from(c, 0, tx, LONG, CTX(9)));
+	REQUIRE(t, !crowd_recv(c, rx, LONG, CTX(0)) && !crowd_recv(c, rx + LONG, LONG, CTX(1)));
+	REQUIRE(t, !crowd_send(c, 0, tx, LONG, CTX(9)));
 	udelay(test_random(t, 300));
 	REQUIRE_EQ(t, test_close(t, &c->b[0].ep->fid), 0);
 	REQUIRE(t, !WAIT_TX(&c->a[0], &e));
-	REQUIRE(t, !send_from(c, 1, tx, 200, CTX(9)) && !WAIT_TX(&c->a[1], &e));
+	REQUIRE(t, !crowd_send(c, 1, tx, 200, CTX(9)) && !WAIT_TX(&c->a[1], &e));
 	while (!small) {
 		REQUIRE(t, !WAIT_RX(&c->host, &e));
 		EXPECT(t, !test_and_set_bit((unsigned long)e.op_context, &seen));
@@ -386,7 +260,7 @@ static void leave_together(struct crowd *c, const u8 *tx)
 
 	REQUIRE(t, w);
 	for (i = 0; i < 32; i++)
-		REQUIRE(t, !send_from(c, 0, tx, i % 4 ? 64 : LONG / 4, CTX(i)));
+		REQUIRE(t, !crowd_send(c, 0, tx, i % 4 ? 64 : LONG / 4, CTX(i)));
 	REQUIRE(t, !worker_start(t, w, -1, close_peer, c));
 	udelay(test_random(t, 100));
 	REQUIRE_EQ(t, test_close(t, &b->ep->fid), 0);
@@ -410,7 +284,7 @@ static void both_leave(struct test *t)
 	REQUIRE(t, c && tx && rx);
 	for (i = 0; i < (t->w->quick ? 15 : 200) && !t->failures; i++)
 		leave_together(c, tx);
-	REQUIRE(t, !t->failures && !recv_shared(c, rx, 64, CTX(1)) && !pass(c, 1, tx, 64, &e));
+	REQUIRE(t, !t->failures && !crowd_recv(c, rx, 64, CTX(1)) && !crowd_pass(c, 1, tx, 64, &e));
 	EXPECT_COMP(t, &e, CTX(1), KFI_MSG | KFI_RECV);
 	NONE_RX(&c->host);
 }
@@ -425,7 +299,7 @@ static void ends(struct test *t)
 
 	REQUIRE(t, c && buf);
 	for (i = 0; i < 3; i++)
-		REQUIRE(t, !recv_shared(c, buf + 64 * i, 64, CTX(i)));
+		REQUIRE(t, !crowd_recv(c, buf + 64 * i, 64, CTX(i)));
 	EXPECT_EQ(t, kfi_cancel(&c->srx->fid, CTX(1)), 0);
 	REQUIRE(t, !WAIT_RX(&c->host, &e));
 	EXPECT_ERR(t, &e, CTX(1), ECANCELED);
@@ -525,143 +399,10 @@ static void enabled_first(struct test *t)
 		REQUIRE_EQ(t, kfi_ep_bind(c->srx, &c->host.av->fid, 0), 0);
 	}
 	REQUIRE_EQ(t, kfi_enable(c->srx), 0);
-	REQUIRE(t, !recv_shared(c, buf, 64, CTX(1)));
-	REQUIRE(t, crowd_meet(c) && !pass(c, 1, buf + 128, 32, &e));
+	REQUIRE(t, !crowd_recv(c, buf, 64, CTX(1)));
+	REQUIRE(t, crowd_meet(c) && !crowd_pass(c, 1, buf + 128, 32, &e));
 	EXPECT_COMP(t, &e, CTX(1), KFI_MSG | KFI_RECV);
 	EXPECT_DATA(t, buf, 32, 1);
-}
-
-/* ---- transmitting ---- */
-
-static void transmits(struct test *t)
-{
-	struct crowd *c = crowd_open(t, NULL, &plain_tx);
-	int i, j;
-
-	REQUIRE(t, c);
-	for (j = 0; j < 3; j++)
-		for (i = 0; i < CROWD && !t->failures; i++) {
-			c->b[i].txcq = c->host.txcq;
-			transfer(&c->b[i], &c->a[i], 100 + 50000 * (j == 2 && t->type != KFI_EP_DGRAM), i);
-			transfer(&c->a[i], &c->b[i], 100, i);
-		}
-}
-
-static void count_call(struct kfid_ep *ep, void *arg)
-{
-	atomic_inc(arg);
-}
-
-/* DEPTH sends that find no receive: for @t of all endpoints together there are no more. */
-static bool use_up(struct crowd *c, const u8 *tx)
-{
-	struct test *t = c->t;
-	int i;
-
-	for (i = 0; i < DEPTH; i++)
-		if (!EXPECT_EQ(t, kfi_send(c->b[i % CROWD].ep, tx, LONG, NULL, c->b[i % CROWD].peer, CTX(i)), 0))
-			return false;
-	for (i = 0; i < CROWD; i++)
-		EXPECT_EQ(t, kfi_send(c->b[i].ep, tx, LONG, NULL, c->b[i].peer, CTX(9)), -EAGAIN);
-	return true;
-}
-
-static void room(struct test *t)
-{
-	struct kfi_tx_attr attr = { .size = DEPTH };
-	struct crowd *c = crowd_open(t, NULL, &attr);
-	u8 *tx = test_pages(t, LONG), *rx = test_pages(t, LONG);
-	atomic_t *told = test_zalloc(t, CROWD * sizeof(*told));
-	size_t size, len = sizeof(size);
-	comp_t e;
-	int i;
-
-	REQUIRE(t, c && tx && rx && told);
-	EXPECT_EQ(t, kfi_getopt(&c->b[0].ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_TX_SIZE, &size, &len), 0);
-	EXPECT_EQ(t, size, DEPTH);
-	fill(tx, LONG, 8);
-	REQUIRE(t, use_up(c, tx));
-	for (i = 0; i < CROWD; i++)
-		EXPECT_EQ(t, kfi_ep_tx_space(c->b[i].ep, count_call, &told[i]), 0);
-	NONE_TX(&c->host);
-	EXPECT_EQ(t, atomic_read(&told[0]), 0);
-	/* One that ends makes room for each of them. */
-	REQUIRE(t, !POST(t, kfi_recv(c->a[1].ep, rx, LONG, NULL, KFI_ADDR_UNSPEC, CTX(0))));
-	REQUIRE(t, !WAIT_RX(&c->a[1], &e) && !WAIT_TX(&c->host, &e));
-	EXPECT_COMP(t, &e, CTX(1), KFI_MSG | KFI_SEND);
-	EXPECT_DATA(t, rx, LONG, 8);
-	for (i = 0; i < CROWD; i++)
-		EXPECT(t, test_until(t, atomic_read(&told[i]) == 1));
-	EXPECT_EQ(t, kfi_send(c->b[2].ep, tx, LONG, NULL, c->b[2].peer, CTX(7)), 0);
-	EXPECT_EQ(t, kfi_send(c->b[2].ep, tx, LONG, NULL, c->b[2].peer, CTX(8)), -EAGAIN);
-	for (i = 0; i < CROWD; i++)
-		EXPECT_EQ(t, kfi_ep_tx_space(c->b[i].ep, NULL, NULL), 0);
-	/* Who leaves gives back what it has, and nothing else. */
-	REQUIRE_EQ(t, test_close(t, &c->b[0].ep->fid), 0);
-	for (i = 0; i < 2; i++) {
-		REQUIRE(t, !WAIT_TX(&c->host, &e));
-		EXPECT_ERR(t, &e, e.op_context, ECANCELED);
-		EXPECT(t, e.op_context == CTX(0) || e.op_context == CTX(3));
-	}
-	for (i = 0; i < 2; i++)
-		EXPECT_EQ(t, kfi_send(c->b[1].ep, tx, LONG, NULL, c->b[1].peer, CTX(20 + i)), 0);
-	EXPECT_EQ(t, kfi_send(c->b[1].ep, tx, LONG, NULL, c->b[1].peer, CTX(30)), -EAGAIN);
-}
-
-/**
- * struct waiter - posts what waits for a counter, and takes it back
- * @rounds: how often
- */
-struct waiter {
-	struct crowd		*c;
-	struct worker		worker;
-	struct kfid_cntr	*cntr;
-	u64			rounds;
-	bool			stop;
-	u8			buf[8];
-};
-
-static int wait_and_cancel(void *arg)
-{
-	struct waiter *w = arg;
-	struct node *b = &w->c->b[1];
-	struct kfi_triggered_context ctx = { .event_type = KFI_TRIGGER_THRESHOLD,
-					     .trigger.threshold = { w->cntr, 1 } };
-	struct kvec v = { w->buf, 8 };
-	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = &v, .iov_count = 1, .addr = b->peer, .context = &ctx };
-	struct test *t = w->c->t;
-	comp_t e;
-
-	while (!READ_ONCE(w->stop) && !READ_ONCE(t->failures)) {
-		if (POST(t, kfi_sendmsg(b->ep, &msg, KFI_TRIGGER | KFI_COMPLETION)))
-			return -EIO;
-		if (!EXPECT_EQ(t, kfi_cancel(&b->ep->fid, &ctx), 0) || WAIT_TX(&w->c->host, &e))
-			return -EIO;
-		EXPECT_ERR(t, &e, &ctx, ECANCELED);
-		w->rounds++;
-	}
-	return 0;
-}
-
-/* Who looks through the shared operations for his own, again and again, sees nothing of the others'. */
-static void triggers(struct test *t)
-{
-	struct kfi_cntr_attr attr = { .events = KFI_CNTR_EVENTS_COMP };
-	struct crowd *c = crowd_open(t, NULL, &plain_tx);
-	struct waiter *w = test_new(t, struct waiter);
-	unsigned long until;
-
-	REQUIRE(t, c && w && !KEEP(t, kfi_cntr_open(c->host.domain, &attr, &w->cntr, NULL), &w->cntr->fid));
-	w->c = c;
-	REQUIRE(t, !worker_start(t, &w->worker, -1, wait_and_cancel, w));
-	until = jiffies + msecs_to_jiffies(t->w->quick ? 300 : 5000);
-	while (time_before(jiffies, until) && !READ_ONCE(t->failures))
-		EXPECT_EQ(t, kfi_cancel(&c->b[0].ep->fid, CTX(1)), -ENOENT);
-	EXPECT_EQ(t, test_close(t, &c->b[2].ep->fid), 0);
-	WRITE_ONCE(w->stop, true);
-	EXPECT_EQ(t, worker_join(&w->worker, t->w->wait_ms), 0);
-	EXPECT(t, w->rounds);
-	EXPECT_EQ(t, test_close(t, &w->cntr->fid), 0);
 }
 
 /* ---- all at once ---- */
@@ -733,7 +474,7 @@ static bool listen_one(struct listener *l)
 		EXPECT_EQ(t, not_all(buf, e.len, buf[0]), -1);
 		l->got[buf[0]]++;
 	}
-	EXPECT(t, !recv_shared(l->c, buf, LONG / 4, e.op_context));
+	EXPECT(t, !crowd_recv(l->c, buf, LONG / 4, e.op_context));
 	return true;
 }
 
@@ -781,7 +522,7 @@ static void stress(struct test *t)
 	l->buf = test_pages(t, LISTENER_SLOTS * LONG / 4);
 	REQUIRE(t, l->buf);
 	for (i = 0; i < LISTENER_SLOTS; i++)
-		REQUIRE(t, !recv_shared(c, l->buf + i * LONG / 4, LONG / 4, CTX(i)));
+		REQUIRE(t, !crowd_recv(c, l->buf + i * LONG / 4, LONG / 4, CTX(i)));
 	until = jiffies + msecs_to_jiffies(t->w->stress_ms);
 	for (i = 0; i < CROWD; i++) {
 		s[i] = (struct speaker) { .c = c, .until = until, .i = i, .lossy = !i };
@@ -817,9 +558,6 @@ const struct test_case shared_cases[] = {
 	{ "shared.ends", T_ALL, 0, C_MSG, ends },
 	{ "shared.refused", T_ALL, 0, C_MSG, refused },
 	{ "shared.enabled_first", T_ALL, 0, C_MSG, enabled_first },
-	{ "shared.transmits", T_ALL, 0, C_MSG, transmits },
-	{ "shared.room", T_REL, 0, C_MSG, room },
-	{ "shared.triggers", T_REL, 0, C_MSG | KFI_TRIGGER, triggers },
 	{ "shared.stress", T_RDM, 0, C_MSG, stress },
 	{ }
 };
