@@ -56,7 +56,7 @@ static void room(struct test *t)
 	fill(tx, LONG, 8);
 	REQUIRE(t, use_up(c, tx));
 	for (i = 0; i < CROWD; i++)
-		EXPECT_EQ(t, kfi_ep_tx_space(c->b[i].ep, count_call, &told[i]), 0);
+		REQUIRE_EQ(t, kfi_ep_tx_space(c->b[i].ep, count_call, &told[i]), 0);
 	NONE_TX(&c->host);
 	EXPECT_EQ(t, atomic_read(&told[0]), 0);
 	/* One that ends makes room for each of them. */
