@@ -251,6 +251,7 @@ static void atomics(struct test *t)
 
 	REQUIRE(t, p && far && near);
 	cntr = cntr_open(t, &p->a);
+	*far = 100;
 	REQUIRE(t, cntr && !region_open(&p->b, &r, far, 4096, ALL_RIGHTS));
 	there.addr = r.addr;
 	there.key = r.key;
@@ -270,7 +271,6 @@ static void atomics(struct test *t)
 	memset(v, 0, sizeof(v));	/* has been described */
 	near[0] = 7;
 	near[1] = 114;
-	*far = 100;
 	NONE_TX(&p->a);
 	kfi_cntr_add(cntr, 1);
 	REQUIRE_EQ(t, kfi_cntr_wait(cntr, 4, t->w->wait_ms), 0);
