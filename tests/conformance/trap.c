@@ -3,6 +3,7 @@
  * The kernel tells of each allocation of slab memory, and who asked for it.
  */
 #include <linux/kernel.h>
+#include <linux/slab.h>      /* the next but one of 6.1 needs struct kmem_cache */
 #include <linux/string.h>
 #include <trace/events/kmem.h>
 #include "trap.h"
