@@ -40,15 +40,20 @@ static int scale_thread(void *data)
 	return 0;
 }
 
-static int scale_start(struct scale_copy *copy, u32 ops)
+/* They are dealt out to the CPUs: a run is too short for the scheduler to even out, and it is not what is measured. */
+static int scale_start(struct scale_copy *copy, u32 ops, unsigned int nth)
 {
 	struct task_struct *task;
 
 	copy->ops = ops;
 	copy->err = 0;
 	reinit_completion(&copy->done);
-	task = kthread_run(scale_thread, copy, "bench_scale");
-	return PTR_ERR_OR_ZERO(task);
+	task = kthread_create(scale_thread, copy, "bench_scale");
+	if (IS_ERR(task))
+		return PTR_ERR(task);
+	kthread_bind(task, cpumask_nth(nth % num_online_cpus(), cpu_online_mask));
+	wake_up_process(task);
+	return 0;
 }
 
 /* The variants have time-outs of their own: every thread that has begun ends. @ops is a multiple of our depth. */
@@ -60,7 +65,7 @@ static s64 scale_run(void *priv, u32 ops)
 	u32 n, i;
 
 	for (n = 0; n < SCALE_COPIES && !err; n++)
-		err = scale_start(&scale->copy[n], ops / SCALE_COPIES);
+		err = scale_start(&scale->copy[n], ops / SCALE_COPIES, n);
 	if (err)
 		n--;
 	for (i = 0; i < n; i++) {

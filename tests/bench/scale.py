@@ -30,7 +30,7 @@ TRACING = "/sys/kernel/tracing"
 TRACE_MS = 200
 PLACES = 4      # shown of each variant
 WAITED = 0.25   # of the time of a run, all threads together: more makes it void. 0.19 at most on an idle host of two CPUs
-PATIENCE = 480  # seconds until what is missing is given up
+PATIENCE = 900  # seconds until what is missing is given up
 # A spinlock that is not free: entered by every wait. Mutexes and the like have an event, which spinlocks have only from the
 # third CPU on.
 SPIN = "native_queued_spin_lock_slowpath"
