@@ -35,7 +35,7 @@ struct ks_dgram {
 int ks_dgram_tx(struct ks_ep *sep, struct kfi_oper *op)
 {
 	struct ks_dgram *dg = sep->dgram;
-	union ks_addr to;
+	union kfi_inaddr to;
 
 	if (kfi_av_addr(sep->ep.av, op->addr, &to) < 0)
 		return -EINVAL;
@@ -59,7 +59,7 @@ static int ks_dgram_send(struct ks_ep *sep, struct kfi_oper *op)
 	struct msghdr msg = { .msg_flags = MSG_NOSIGNAL };
 	struct skw_hdr *hdr = sep->dgram->buf;
 	struct kvec vec = { hdr, sizeof(*hdr) + op->len };
-	union ks_addr to = {};
+	union kfi_inaddr to = {};
 	int ret;
 
 	ret = kfi_av_addr(sep->ep.av, op->addr, &to);
@@ -91,7 +91,7 @@ static void ks_dgram_tx_work(struct work_struct *work)
 }
 
 /* A datagram lies in the buffer. Return: false when the completion queue is full: the datagram waits. */
-static bool ks_dgram_deliver(struct ks_ep *sep, const union ks_addr *from, const struct skw_frame *f)
+static bool ks_dgram_deliver(struct ks_ep *sep, const union kfi_inaddr *from, const struct skw_frame *f)
 {
 	struct ks_dgram *dg = sep->dgram;
 	struct kfi_rx rx = {
@@ -134,7 +134,7 @@ static void ks_dgram_rx_work(struct work_struct *work)
 	/* Two halves of one buffer: the sending work uses the first, this one the second. */
 	for (i = 0; i < KS_DGRAM_BUDGET; i++) {
 		struct kvec vec = { dg->buf + KS_DGRAM_RX, KS_DGRAM_RX };
-		union ks_addr from = {};
+		union kfi_inaddr from = {};
 		struct msghdr msg = { .msg_flags = MSG_DONTWAIT, .msg_name = &from, .msg_namelen = sizeof(from) };
 		struct skw_frame f;
 
@@ -190,13 +190,13 @@ static struct ks_dgram *ks_dgram_new(struct ks_ep *sep)
 
 static int ks_dgram_bind(struct ks_ep *sep)
 {
-	union ks_addr *addr = &sep->addr;
+	union kfi_inaddr *addr = &sep->addr;
 	int ret;
 
 	ret = sock_create_kern(kfi_ep_net(&sep->ep), addr->sa.sa_family, SOCK_DGRAM, IPPROTO_UDP, &sep->udp);
 	if (ret)
 		return ret;
-	ret = kernel_bind(sep->udp, (void *)&addr->sa, ks_addrlen(addr->sa.sa_family));
+	ret = kernel_bind(sep->udp, (void *)&addr->sa, kfi_inaddr_len(addr->sa.sa_family));
 	if (!ret)
 		ret = min(0, kernel_getsockname(sep->udp, (void *)&addr->sa));
 	if (ret) {

@@ -10,8 +10,8 @@ int ks_domain_open(struct kfi_domain *domain)
 {
 	struct ks_domain *sdom = to_ks_domain(domain);
 
-	sdom->family = domain->info->addr_format == KFI_SOCKADDR_IN6 ? AF_INET6 : AF_INET;
-	domain->addrlen = ks_addrlen(sdom->family);
+	sdom->family = kfi_inaddr_family(domain->info);
+	domain->addrlen = kfi_inaddr_len(sdom->family);
 	if (domain->info->addr_format == KFI_ADDR_CXI && ks_short_open(sdom))
 		return -EINVAL;
 	domain->limits.numa_node = NUMA_NO_NODE;
@@ -37,7 +37,7 @@ int ks_ep_open(struct kfi_ep *ep)
 	if (ep->sep)
 		return ep->ctx < KS_CTX_MAX ? 0 : -EINVAL;
 	if (!ks_is_short(to_ks_domain(ep->domain)))
-		return ks_addr_local(ep->info, &sep->addr);
+		return kfi_inaddr_source(ep->info, &sep->addr);
 	if (ep->type != KFI_EP_RDM || !ep->info->src_addr)
 		return -EINVAL;		/* a name that we choose might be none */
 	return ks_ep_setname(ep, ep->info->src_addr, ep->info->src_addrlen);
@@ -121,7 +121,7 @@ int ks_ep_setname(struct kfi_ep *ep, const void *addr, size_t len)
 {
 	struct ks_domain *sdom = to_ks_domain(ep->domain);
 	struct ks_ep *sep = to_ks_ep(ep);
-	union ks_addr name;
+	union kfi_inaddr name;
 	int ret;
 
 	if (len != ep->domain->addrlen)
@@ -150,12 +150,12 @@ static const char *ks_conn_state(const struct ks_conn *conn)
 	return test_bit(KS_FAILED, &conn->flags) ? "lost" : names[conn->state];
 }
 
-static int ks_emit(const union ks_addr *name, const struct ks_conn *conn, u64 reconnects,
+static int ks_emit(const union kfi_inaddr *name, const struct ks_conn *conn, u64 reconnects,
 		   int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg)
 {
 	struct kfi_peer_info info = { .cpu = conn ? conn->cpu : -1, .reconnects = reconnects };
 
-	ks_addr_str(name, ks_addrlen(name->sa.sa_family), info.addr, sizeof(info.addr));
+	ks_addr_str(name, kfi_inaddr_len(name->sa.sa_family), info.addr, sizeof(info.addr));
 	info.state = ks_conn_state(conn);
 	if (conn) {
 		info.tx_bytes = READ_ONCE(conn->tx.bytes);

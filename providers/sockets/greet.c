@@ -73,7 +73,7 @@ int ks_greet_answer(struct ks_conn *conn, u8 kind, int status)
 
 static int ks_greet_hello(struct ks_conn *conn)
 {
-	struct skw_greeting g = ks_greeting(conn, SKW_HELLO, conn->sep->incarnation, ks_addr_port(&conn->sep->addr));
+	struct skw_greeting g = ks_greeting(conn, SKW_HELLO, conn->sep->incarnation, kfi_inaddr_port(&conn->sep->addr));
 
 	return ks_greet_send(conn, &g);
 }
@@ -158,7 +158,7 @@ static int ks_greet_request(struct ks_conn *conn)
 	ks_conn_get(conn);
 	conn->requested = true;
 	conn->state = KS_WAITING;
-	ret = kfi_pep_connreq(&conn->pep->pep, &conn->req, &conn->name, ks_addrlen(conn->name.sa.sa_family),
+	ret = kfi_pep_connreq(&conn->pep->pep, &conn->req, &conn->name, kfi_inaddr_len(conn->name.sa.sa_family),
 			      conn->data_in, conn->greeting.data_len);
 	if (ret) {
 		conn->requested = false;
@@ -189,7 +189,7 @@ static int ks_greet_asked(struct ks_conn *conn)
 		return -EPROTOTYPE;
 	}
 	if (!conn->pep) {
-		ks_addr_set_port(&conn->name, cpu_to_be16(g->port));
+		kfi_inaddr_set_port(&conn->name, cpu_to_be16(g->port));
 		return ks_rdm_admit(conn, g);
 	}
 	if (g->src_ctx || g->dst_ctx)
@@ -200,11 +200,11 @@ static int ks_greet_asked(struct ks_conn *conn)
 /* Now, with the work for itself: nobody takes the socket away before it has ended. */
 static int ks_greet_calling(struct ks_conn *conn)
 {
-	union ks_addr to = conn->name;
+	union kfi_inaddr to = conn->name;
 	int ret;
 
 	ks_conn_attach(conn);
-	ret = kernel_connect(conn->sock, (void *)&to.sa, ks_addrlen(to.sa.sa_family), O_NONBLOCK);
+	ret = kernel_connect(conn->sock, (void *)&to.sa, kfi_inaddr_len(to.sa.sa_family), O_NONBLOCK);
 	if (ret && ret != -EINPROGRESS)
 		return ret;
 	conn->state = KS_DIALING;

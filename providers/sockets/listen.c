@@ -20,7 +20,7 @@ static void ks_listener_ready(struct sock *sk)
 }
 
 /* Bind and listen; @addr's port is filled in. @work runs when somebody knocks. */
-int ks_listen(struct net *net, union ks_addr *addr, int backlog, struct delayed_work *work, struct socket **sockp)
+int ks_listen(struct net *net, union kfi_inaddr *addr, int backlog, struct delayed_work *work, struct socket **sockp)
 {
 	struct socket *sock;
 	struct sock *sk;
@@ -34,7 +34,7 @@ int ks_listen(struct net *net, union ks_addr *addr, int backlog, struct delayed_
 	sock_set_reuseaddr(sk);
 	if (addr->sa.sa_family == AF_INET6)
 		ip6_sock_set_v6only(sk);
-	ret = kernel_bind(sock, (void *)&addr->sa, ks_addrlen(addr->sa.sa_family));
+	ret = kernel_bind(sock, (void *)&addr->sa, kfi_inaddr_len(addr->sa.sa_family));
 	if (ret)
 		goto release;
 	ret = kernel_getsockname(sock, (void *)&addr->sa);
@@ -72,7 +72,7 @@ void ks_unlisten(struct socket *sock, struct delayed_work *work)
 }
 
 /* One connection off the queue, its peer's name known. Return: 0, or why there is none. */
-static int ks_accept_one(struct socket *listener, struct socket **sockp, union ks_addr *name)
+static int ks_accept_one(struct socket *listener, struct socket **sockp, union kfi_inaddr *name)
 {
 	struct socket *sock;
 	int ret;
@@ -119,7 +119,7 @@ static bool ks_pep_admit(struct ks_pep *spep, struct ks_conn *conn)
 	return ok;
 }
 
-static void ks_accepted(struct ks_ep *sep, struct ks_pep *spep, struct socket *sock, const union ks_addr *name)
+static void ks_accepted(struct ks_ep *sep, struct ks_pep *spep, struct socket *sock, const union kfi_inaddr *name)
 {
 	struct ks_conn *conn = ks_conn_new(sep, spep, sock);
 
@@ -143,7 +143,7 @@ static void ks_accepted(struct ks_ep *sep, struct ks_pep *spep, struct socket *s
 static void ks_accept_all(struct ks_ep *sep, struct ks_pep *spep, struct socket *listener, struct delayed_work *work)
 {
 	unsigned int noio = memalloc_noio_save();
-	union ks_addr name;
+	union kfi_inaddr name;
 	struct socket *sock;
 	int ret;
 

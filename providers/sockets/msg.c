@@ -87,10 +87,10 @@ static void ks_set_data(struct ks_conn *conn, const void *data, size_t len)
 int ks_msg_connect(struct kfi_ep *ep, const void *addr, const void *data, size_t len)
 {
 	struct ks_ep *sep = to_ks_ep(ep);
-	union ks_addr to = {};
+	union kfi_inaddr to = {};
 	struct ks_conn *conn;
 
-	memcpy(&to, addr, ks_addrlen(sep->addr.sa.sa_family));
+	memcpy(&to, addr, kfi_inaddr_len(sep->addr.sa.sa_family));
 	conn = ks_dial(sep, &to, NULL);
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
@@ -170,7 +170,7 @@ int ks_msg_shutdown(struct kfi_ep *ep)
 int ks_msg_getpeer(struct kfi_ep *ep, void *addr)
 {
 	struct ks_ep *sep = to_ks_ep(ep);
-	size_t len = ks_addrlen(sep->peer_name.sa.sa_family);
+	size_t len = kfi_inaddr_len(sep->peer_name.sa.sa_family);
 
 	memcpy(addr, &sep->peer_name, len);
 	return len;
@@ -186,7 +186,7 @@ int ks_pep_open(struct kfi_pep *pep)
 	INIT_LIST_HEAD(&spep->conns);
 	INIT_DELAYED_WORK(&spep->accept, ks_pep_accept_work);
 	init_waitqueue_head(&spep->idle);
-	return ks_addr_local(pep->info, &spep->addr);
+	return kfi_inaddr_source(pep->info, &spep->addr);
 }
 
 int ks_pep_listen(struct kfi_pep *pep)
@@ -199,7 +199,7 @@ int ks_pep_listen(struct kfi_pep *pep)
 int ks_pep_getname(struct kfi_pep *pep, void *addr)
 {
 	struct ks_pep *spep = to_ks_pep(pep);
-	size_t len = ks_addrlen(spep->addr.sa.sa_family);
+	size_t len = kfi_inaddr_len(spep->addr.sa.sa_family);
 
 	memcpy(addr, &spep->addr, len);
 	return len;
@@ -209,8 +209,8 @@ int ks_pep_setname(struct kfi_pep *pep, const void *addr, size_t len)
 {
 	struct ks_pep *spep = to_ks_pep(pep);
 
-	if (len != ks_addrlen(spep->addr.sa.sa_family) ||
-	    ((const union ks_addr *)addr)->sa.sa_family != spep->addr.sa.sa_family)
+	if (len != kfi_inaddr_len(spep->addr.sa.sa_family) ||
+	    ((const union kfi_inaddr *)addr)->sa.sa_family != spep->addr.sa.sa_family)
 		return -EINVAL;
 	memcpy(&spep->addr, addr, len);
 	return 0;

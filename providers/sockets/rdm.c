@@ -13,17 +13,17 @@
 
 #define KS_REDIAL_MS	50	/* after a lost simultaneous call, if the winner's never came */
 
-static struct ks_peer *ks_peer_lookup(struct ks_ep *sep, const union ks_addr *addr, int lane)
+static struct ks_peer *ks_peer_lookup(struct ks_ep *sep, const union kfi_inaddr *addr, int lane)
 {
 	struct ks_peer *peer;
 
 	list_for_each_entry(peer, &sep->peer_list, entry)
-		if (peer->lane == lane && ks_addr_equal(&peer->addr, addr))
+		if (peer->lane == lane && kfi_inaddr_equal(&peer->addr, addr))
 			return peer;
 	return NULL;
 }
 
-static struct ks_peer *ks_peer_new(struct ks_ep *sep, const union ks_addr *addr, int lane)
+static struct ks_peer *ks_peer_new(struct ks_ep *sep, const union kfi_inaddr *addr, int lane)
 {
 	struct ks_peer *peer = kzalloc(sizeof(*peer), GFP_ATOMIC | __GFP_NOWARN);
 
@@ -89,7 +89,7 @@ static bool ks_peer_room(struct ks_ep *sep)
  * The peer with this address. Slow path: the data path finds it by AV index. An inbound one is counted as a connection's.
  * Inside rcu_read_lock(). NULL: not there and not to be created, no memory, too many, or the endpoint stops.
  */
-static struct ks_peer *ks_peer_find(struct ks_ep *sep, const union ks_addr *addr, int lane, bool inbound)
+static struct ks_peer *ks_peer_find(struct ks_ep *sep, const union kfi_inaddr *addr, int lane, bool inbound)
 {
 	struct ks_peer *peer, *fresh = ks_peer_new(sep, addr, lane);
 
@@ -150,7 +150,7 @@ static bool ks_peer_key(struct kfi_av *av, kfi_addr_t addr, unsigned long *key)
 }
 
 /* What the handle means, as an IP address. */
-static int ks_peer_name(struct ks_ep *sep, kfi_addr_t addr, union ks_addr *name)
+static int ks_peer_name(struct ks_ep *sep, kfi_addr_t addr, union kfi_inaddr *name)
 {
 	u8 raw[KFI_ADDR_MAX] __aligned(8);
 
@@ -165,7 +165,7 @@ static int ks_peer_name(struct ks_ep *sep, kfi_addr_t addr, union ks_addr *name)
  */
 static void ks_peer_cache(struct ks_ep *sep, struct ks_peer *peer, kfi_addr_t addr)
 {
-	union ks_addr name;
+	union kfi_inaddr name;
 	unsigned long key;
 
 	if (!ks_peer_key(sep->ep.av, addr, &key))
@@ -175,7 +175,7 @@ static void ks_peer_cache(struct ks_ep *sep, struct ks_peer *peer, kfi_addr_t ad
 	if (!peer->gone && !xa_err(xa_store(&sep->peers, key, peer, GFP_ATOMIC | __GFP_NOWARN))) {
 		peer->key = key;
 		sep->nlanes += peer->lane > 0;
-		if (ks_peer_name(sep, addr, &name) || !ks_addr_equal(&name, &peer->addr))
+		if (ks_peer_name(sep, addr, &name) || !kfi_inaddr_equal(&name, &peer->addr))
 			ks_peer_uncache(sep, peer);
 	}
 	spin_unlock_bh(&sep->lock);
@@ -201,7 +201,7 @@ void ks_addr_removed(struct kfi_ep *ep, u32 index)
 
 static noinline struct ks_peer *ks_peer_by_name(struct ks_ep *sep, kfi_addr_t addr)
 {
-	union ks_addr name;
+	union kfi_inaddr name;
 	struct ks_peer *peer;
 
 	if (ks_peer_name(sep, addr, &name))
@@ -288,7 +288,7 @@ static bool ks_dial_wanted(struct ks_peer *peer)
 /* From our own address, so that the peer knows us by it; any port. */
 static int ks_dial_socket(struct ks_ep *sep, int family, struct socket **sockp)
 {
-	union ks_addr from = sep->addr;
+	union kfi_inaddr from = sep->addr;
 	struct socket *sock;
 	int ret;
 
@@ -296,8 +296,8 @@ static int ks_dial_socket(struct ks_ep *sep, int family, struct socket **sockp)
 	if (ret)
 		return ret;
 	ks_conn_tune(sock, sep->ep.info->tx_attr->tclass);
-	ks_addr_set_port(&from, 0);
-	ret = kernel_bind(sock, (void *)&from.sa, ks_addrlen(from.sa.sa_family));
+	kfi_inaddr_set_port(&from, 0);
+	ret = kernel_bind(sock, (void *)&from.sa, kfi_inaddr_len(from.sa.sa_family));
 	if (ret) {
 		sock_release(sock);
 		return ret;
@@ -317,7 +317,7 @@ static void ks_conn_named(struct ks_conn *conn)
 }
 
 /* A connection object that will dial @to, listed at its endpoint; with a reference for the caller. */
-struct ks_conn *ks_dial(struct ks_ep *sep, const union ks_addr *to, struct ks_peer *peer)
+struct ks_conn *ks_dial(struct ks_ep *sep, const union kfi_inaddr *to, struct ks_peer *peer)
 {
 	unsigned int noio = memalloc_noio_save();	/* a reconnect may be what writeback waits for */
 	struct ks_conn *conn;
@@ -474,9 +474,9 @@ bool ks_rdm_ready(struct ks_conn *conn)
  * the peer's hello does not know of it: then the two crossed on the wire. A peer that knows our stream and calls again has
  * lost it; one with another incarnation has restarted.
  */
-static bool ks_ours_stands(struct ks_peer *peer, const union ks_addr *self, const struct skw_greeting *g)
+static bool ks_ours_stands(struct ks_peer *peer, const union kfi_inaddr *self, const struct skw_greeting *g)
 {
-	bool smaller = ks_addr_cmp(self, &peer->addr) < 0;
+	bool smaller = kfi_inaddr_cmp(self, &peer->addr) < 0;
 	struct ks_conn *cur = rcu_dereference_protected(peer->conn, lockdep_is_held(&peer->lock));
 
 	if (cur)
@@ -541,7 +541,7 @@ static int ks_rdm_lane(const struct ks_conn *conn, const struct skw_greeting *g)
 /* A peer calls. Return: 0 admitted and ready; negative: the connection is to be closed. */
 int ks_rdm_admit(struct ks_conn *conn, const struct skw_greeting *g)
 {
-	union ks_addr self = conn->sep->addr;
+	union kfi_inaddr self = conn->sep->addr;
 	struct ks_peer *peer = NULL;
 	struct ks_conn *ours;
 	bool refuse;

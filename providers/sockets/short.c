@@ -66,7 +66,7 @@ static bool ks_short_pid(__be16 port, u16 *pid)
 
 /* ---- names as the domain has them ---- */
 
-static int ks_read_short(const struct ks_domain *sdom, const struct kcxi_addr *a, union ks_addr *name)
+static int ks_read_short(const struct ks_domain *sdom, const struct kcxi_addr *a, union kfi_inaddr *name)
 {
 	struct net *net = read_pnet(&sdom->domain.fabric->net);
 	__be32 ip;
@@ -79,7 +79,7 @@ static int ks_read_short(const struct ks_domain *sdom, const struct kcxi_addr *a
 	ret = ks_short_ip(net, sdom->subnet, sdom->prefix, a->nic, &ip);
 	if (ret)
 		return ret;
-	*name = (union ks_addr) { .in = {
+	*name = (union kfi_inaddr) { .in = {
 		.sin_family = AF_INET,
 		.sin_port = htons(ks_short_port + a->pid),
 		.sin_addr.s_addr = ip,
@@ -88,7 +88,7 @@ static int ks_read_short(const struct ks_domain *sdom, const struct kcxi_addr *a
 }
 
 /* From the consumer. Under rcu_read_lock() or where the namespace can't go. 0 or negative errno. */
-int ks_name_read(const struct ks_domain *sdom, const void *addr, union ks_addr *name)
+int ks_name_read(const struct ks_domain *sdom, const void *addr, union kfi_inaddr *name)
 {
 	if (ks_is_short(sdom))
 		return ks_read_short(sdom, addr, name);
@@ -97,7 +97,7 @@ int ks_name_read(const struct ks_domain *sdom, const void *addr, union ks_addr *
 	return 0;
 }
 
-static int ks_write_short(const struct ks_domain *sdom, const union ks_addr *name, struct kcxi_addr *a)
+static int ks_write_short(const struct ks_domain *sdom, const union kfi_inaddr *name, struct kcxi_addr *a)
 {
 	struct net *net = read_pnet(&sdom->domain.fabric->net);
 	u16 pid;
@@ -116,7 +116,7 @@ static int ks_write_short(const struct ks_domain *sdom, const union ks_addr *nam
 }
 
 /* For the consumer; room for KFI_ADDR_MAX bytes. Length, or -EADDRNOTAVAIL: it has no name in this domain. */
-int ks_name_write(const struct ks_domain *sdom, const union ks_addr *name, void *addr)
+int ks_name_write(const struct ks_domain *sdom, const union kfi_inaddr *name, void *addr)
 {
 	int ret;
 
@@ -176,7 +176,7 @@ bool ks_short_wanted(const struct kfi_query *q)
 }
 
 /* Our own short name at one of our addresses, if that is one of the subnet that the fabric is named after. */
-int ks_short_local(struct net *net, const union ks_addr *name, __be32 subnet, u8 prefix, struct kcxi_addr *a)
+int ks_short_local(struct net *net, const union kfi_inaddr *name, __be32 subnet, u8 prefix, struct kcxi_addr *a)
 {
 	__be32 ip = name->in.sin_addr.s_addr;
 	u16 pid = ntohs(name->in.sin_port);

@@ -29,6 +29,7 @@
 #include <kfi_commit.h>
 #include <kfi_credit.h>
 #include <kfi_cxi_ext.h>
+#include <kfi_inaddr.h>
 #include <trace/events/kfi.h>
 #include "wire.h"
 
@@ -79,13 +80,6 @@ struct ks_auth;
 struct ks_conn;
 struct ks_peer;
 
-/** union ks_addr - an endpoint's name: IPv4 or IPv6 address and port */
-union ks_addr {
-	struct sockaddr		sa;
-	struct sockaddr_in	in;
-	struct sockaddr_in6	in6;
-};
-
 /**
  * struct ks_domain - one address family in one namespace
  * @domain: common part; @family: AF_INET or AF_INET6
@@ -121,7 +115,7 @@ struct ks_domain {
  */
 struct ks_ep {
 	struct kfi_ep		ep;
-	union ks_addr		addr;
+	union kfi_inaddr	addr;
 	u64			incarnation;
 	struct socket		*listener;
 	struct socket		*udp;
@@ -134,7 +128,7 @@ struct ks_ep {
 	unsigned int		nstrangers;
 	struct list_head	conns;
 	struct ks_conn __rcu	*conn;
-	union ks_addr		peer_name;
+	union kfi_inaddr	peer_name;
 	bool			stopping;
 	int			stop_err;
 	wait_queue_head_t	idle;
@@ -148,7 +142,7 @@ struct ks_ep {
  */
 struct ks_pep {
 	struct kfi_pep		pep;
-	union ks_addr		addr;
+	union kfi_inaddr	addr;
 	struct socket		*listener;
 	struct delayed_work	accept;
 	spinlock_t		lock;
@@ -183,7 +177,7 @@ struct ks_peer {
 	atomic_t		users;
 	int			lane;
 	unsigned long		key;
-	union ks_addr		addr;
+	union kfi_inaddr	addr;
 	spinlock_t		lock;
 	bool			gone;
 	struct ks_conn		*dialing;
@@ -445,8 +439,8 @@ struct ks_conn {
 	int			error;
 	struct ks_pep		*pep;
 	struct list_head	entry;
-	union ks_addr		name;		/* the peer's */
-	u8			av_name[sizeof(union ks_addr)] __aligned(8);	/* RDM: as address vectors have it */
+	union kfi_inaddr	name;		/* the peer's */
+	u8			av_name[sizeof(union kfi_inaddr)] __aligned(8);	/* RDM: as address vectors have it */
 	unsigned long		deadline;	/* of the handshake, jiffies */
 	u64			stream;		/* its name, chosen by the side that dialled */
 	u64			known;		/* dialled: the stream before it */
@@ -529,25 +523,19 @@ static inline u16 ks_src_ctx(const struct ks_ep *sep)
 
 /* short.c: names as the consumer has them, and as we have them */
 bool ks_is_short(const struct ks_domain *sdom);
-int ks_name_read(const struct ks_domain *sdom, const void *addr, union ks_addr *name);
-int ks_name_write(const struct ks_domain *sdom, const union ks_addr *name, void *addr);
+int ks_name_read(const struct ks_domain *sdom, const void *addr, union kfi_inaddr *name);
+int ks_name_write(const struct ks_domain *sdom, const union kfi_inaddr *name, void *addr);
 int ks_short_resolve(const char *node, const char *service, struct kcxi_addr *a);
 int ks_short_open(struct ks_domain *sdom);
 bool ks_short_wanted(const struct kfi_query *q);
-int ks_short_local(struct net *net, const union ks_addr *name, __be32 subnet, u8 prefix, struct kcxi_addr *a);
+int ks_short_local(struct net *net, const union kfi_inaddr *name, __be32 subnet, u8 prefix, struct kcxi_addr *a);
 
 /* addr.c */
 int ks_getinfo(struct kfi_query *q);
 int ks_resolve(struct kfi_domain *domain, const char *node, const char *service, void *addr);
 int ks_addr_check(struct kfi_domain *domain, const void *addr);
 void ks_addr_str(const void *addr, size_t len, char *buf, size_t size);
-size_t ks_addrlen(int family);
-bool ks_addr_equal(const union ks_addr *a, const union ks_addr *b);
-int ks_addr_cmp(const union ks_addr *a, const union ks_addr *b);
 u64 ks_levels(enum kfi_ep_type type);
-int ks_addr_local(const struct kfi_info *info, union ks_addr *addr);
-__be16 ks_addr_port(const union ks_addr *a);
-void ks_addr_set_port(union ks_addr *a, __be16 port);
 
 /* ep.c */
 int ks_domain_open(struct kfi_domain *domain);
@@ -560,14 +548,14 @@ int ks_ep_setname(struct kfi_ep *ep, const void *addr, size_t len);
 void ks_ep_peers(struct kfi_ep *ep, int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg);
 
 /* listen.c */
-int ks_listen(struct net *net, union ks_addr *addr, int backlog, struct delayed_work *work, struct socket **sockp);
+int ks_listen(struct net *net, union kfi_inaddr *addr, int backlog, struct delayed_work *work, struct socket **sockp);
 void ks_unlisten(struct socket *sock, struct delayed_work *work);
 void ks_ep_accept_work(struct work_struct *work);
 void ks_pep_accept_work(struct work_struct *work);
 
 /* rdm.c */
 void ks_peer_dial_work(struct work_struct *work);
-struct ks_conn *ks_dial(struct ks_ep *sep, const union ks_addr *to, struct ks_peer *peer);
+struct ks_conn *ks_dial(struct ks_ep *sep, const union kfi_inaddr *to, struct ks_peer *peer);
 void ks_dial_start(struct ks_conn *conn);
 int ks_rdm_admit(struct ks_conn *conn, const struct skw_greeting *g);
 bool ks_rdm_ready(struct ks_conn *conn);

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * inaddr.c - names that are an IP address and a port: see kfi_inaddr.h. No object of ours is touched here.
+ */
+#include <linux/inet.h>
+#include <linux/inetdevice.h>
+#include <linux/mm.h>
+#include <linux/net.h>
+#include <linux/rtnetlink.h>
+#include <net/addrconf.h>
+#include <net/ipv6.h>
+#include <kfi_inaddr.h>
+
+/* ---- arithmetic and text ---- */
+
+int kfi_inaddr_ip_cmp(const union kfi_inaddr *a, const union kfi_inaddr *b)
+{
+	if (a->sa.sa_family != b->sa.sa_family)
+		return a->sa.sa_family < b->sa.sa_family ? -1 : 1;
+	if (a->sa.sa_family == AF_INET6)
+		return memcmp(&a->in6.sin6_addr, &b->in6.sin6_addr, sizeof(a->in6.sin6_addr));
+	return memcmp(&a->in.sin_addr, &b->in.sin_addr, sizeof(a->in.sin_addr));
+}
+EXPORT_SYMBOL_GPL(kfi_inaddr_ip_cmp);
+
+int kfi_inaddr_cmp(const union kfi_inaddr *a, const union kfi_inaddr *b)
+{
+	u16 pa = be16_to_cpu(kfi_inaddr_port(a)), pb = be16_to_cpu(kfi_inaddr_port(b));
+
+	return kfi_inaddr_ip_cmp(a, b) ?: (int)pa - (int)pb;
+}
+EXPORT_SYMBOL_GPL(kfi_inaddr_cmp);
+
+bool kfi_inaddr_equal(const union kfi_inaddr *a, const union kfi_inaddr *b)
+{
+	return kfi_inaddr_port(a) == kfi_inaddr_port(b) && !kfi_inaddr_ip_cmp(a, b);
+}
+EXPORT_SYMBOL_GPL(kfi_inaddr_equal);
+
+bool kfi_inaddr_any(const union kfi_inaddr *a)
+{
+	if (a->sa.sa_family == AF_INET6)
+		return ipv6_addr_any(&a->in6.sin6_addr);
+	return a->in.sin_addr.s_addr == htonl(INADDR_ANY);
+}
+EXPORT_SYMBOL_GPL(kfi_inaddr_any);
+
+void kfi_inaddr_str(const void *addr, size_t len, char *buf, size_t size)
+{
+	snprintf(buf, size, "%pISpc", addr);
+}
+EXPORT_SYMBOL_GPL(kfi_inaddr_str);
+
+int kfi_inaddr_check(int family, const union kfi_inaddr *a)
+{
+	return a->sa.sa_family != family || kfi_inaddr_any(a) || !kfi_inaddr_port(a) ? -EINVAL : 0;
+}
+EXPORT_SYMBOL_GPL(kfi_inaddr_check);
+
+static int read_port(const char *service, __be16 *port)
+{
+	u16 n = 0;
+
+	if (service && kstrtou16(service, 10, &n))
+		return -EINVAL;
+	*port = htons(n);
+	return 0;
+}
+
+/* Numeric address and port; family AF_UNSPEC takes either. */
+static int read_literal(struct net *net, int family, const char *node, const char *service, union kfi_inaddr *addr)
+{
+	struct sockaddr_storage ss = {};
+	__be16 port;
+
+	if (read_port(service, &port) || inet_pton_with_scope(net, family, node, service, &ss))
+		return -EINVAL;
+	memset(addr, 0, sizeof(*addr));
+	memcpy(addr, &ss, kfi_inaddr_len(ss.ss_family));
+	return 0;
+}
+
+int kfi_inaddr_resolve(struct net *net, int family, const char *node, const char *service, union kfi_inaddr *addr)
+{
+	if (!node || !service || read_literal(net, family, node, service, addr))
+		return -EINVAL;
+	return kfi_inaddr_check(family, addr) ?: kfi_inaddr_len(family);
+}
+EXPORT_SYMBOL_GPL(kfi_inaddr_resolve);
+
+int kfi_inaddr_source(const struct kfi_info *info, union kfi_inaddr *addr)
+{
+	const union kfi_inaddr *src = info->src_addr;
+	int family = kfi_inaddr_family(info);
+
+	memset(addr, 0, sizeof(*addr));
+	addr->sa.sa_family = family;
+	if (!src)
+		return 0;
+	if (info->src_addrlen != kfi_inaddr_len(family) || src->sa.sa_family != family)
+		return -EINVAL;
+	memcpy(addr, src, info->src_addrlen);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(kfi_inaddr_source);
+
+/* ---- the interfaces of a namespace ---- */
+
+static void add_v4(struct kfi_inaddr_locals *all, struct net_device *dev)
+{
+	struct in_device *in_dev = __in_dev_get_rtnl(dev);
+	struct kfi_inaddr_local *local;
+	const struct in_ifaddr *ifa;
+
+	if (!in_dev)
+		return;
+	in_dev_for_each_ifa_rtnl(ifa, in_dev) {
+		if (all->n == KFI_INADDR_LOCAL_MAX)
+			return;
+		local = &all->at[all->n++];
+		local->addr.in.sin_family = AF_INET;
+		local->addr.in.sin_addr.s_addr = ifa->ifa_local;
+		local->prefix = ifa->ifa_prefixlen;
+		local->subnet = ifa->ifa_address & ifa->ifa_mask;
+		snprintf(local->fabric, sizeof(local->fabric), "%pI4/%d", &local->subnet, ifa->ifa_prefixlen);
+		strscpy(local->ifname, dev->name, sizeof(local->ifname));
+	}
+}
+
+static void add_v6(struct kfi_inaddr_locals *all, struct net_device *dev)
+{
+	struct inet6_dev *idev = __in6_dev_get(dev);
+	struct kfi_inaddr_local *local;
+	const struct inet6_ifaddr *ifa;
+	struct in6_addr subnet;
+
+	if (!idev)
+		return;
+	read_lock_bh(&idev->lock);
+	list_for_each_entry(ifa, &idev->addr_list, if_list) {
+		if (all->n == KFI_INADDR_LOCAL_MAX)
+			break;
+		if (ifa->flags & IFA_F_DADFAILED)
+			continue;
+		local = &all->at[all->n++];
+		local->addr.in6.sin6_family = AF_INET6;
+		local->addr.in6.sin6_addr = ifa->addr;
+		if (ipv6_addr_type(&ifa->addr) & IPV6_ADDR_LINKLOCAL)
+			local->addr.in6.sin6_scope_id = dev->ifindex;
+		local->prefix = ifa->prefix_len;
+		ipv6_addr_prefix(&subnet, &ifa->addr, ifa->prefix_len);
+		snprintf(local->fabric, sizeof(local->fabric), "%pI6c/%u", &subnet, ifa->prefix_len);
+		strscpy(local->ifname, dev->name, sizeof(local->ifname));
+	}
+	read_unlock_bh(&idev->lock);
+}
+
+struct kfi_inaddr_locals *kfi_inaddr_locals(struct net *net)
+{
+	struct kfi_inaddr_locals *all = kvzalloc(sizeof(*all), GFP_KERNEL);
+	struct net_device *dev;
+
+	if (!all)
+		return NULL;
+	rtnl_lock();
+	for_each_netdev(net, dev) {
+		if (!(dev->flags & IFF_UP))
+			continue;
+		add_v4(all, dev);
+		add_v6(all, dev);
+	}
+	rtnl_unlock();
+	return all;
+}
+EXPORT_SYMBOL_GPL(kfi_inaddr_locals);
+
+/* ---- queries ---- */
+
+/* The source address that the routing would choose towards @dest: ask a socket. */
+static int find_route(struct net *net, const union kfi_inaddr *dest, union kfi_inaddr *src)
+{
+	union kfi_inaddr to = *dest;
+	struct socket *sock;
+	int ret;
+
+	ret = sock_create_kern(net, dest->sa.sa_family, SOCK_DGRAM, IPPROTO_UDP, &sock);
+	if (ret)
+		return ret;
+	if (!kfi_inaddr_port(&to))
+		kfi_inaddr_set_port(&to, htons(9));	/* discard: nothing is sent, but 0 won't connect */
+	ret = kernel_connect(sock, (void *)&to.sa, kfi_inaddr_len(to.sa.sa_family), 0);
+	if (!ret)
+		ret = min(0, kernel_getsockname(sock, (void *)&src->sa));
+	sock_release(sock);
+	return ret;
+}
+
+static bool read_hint(const void *addr, size_t len, union kfi_inaddr *to)
+{
+	const union kfi_inaddr *a = addr;
+
+	if (!addr || len < sizeof(struct sockaddr_in) || len != kfi_inaddr_len(a->sa.sa_family))
+		return false;
+	if (a->sa.sa_family != AF_INET && a->sa.sa_family != AF_INET6)
+		return false;
+	memcpy(to, a, len);
+	return true;
+}
+
+static int wish_source(const struct kfi_query *q, struct kfi_inaddr_wish *wish)
+{
+	if (q->service && read_port(q->service, &wish->port))
+		return -ENODATA;
+	if (!q->node)
+		return 0;
+	if (read_literal(q->net, AF_UNSPEC, q->node, q->service, &wish->src))
+		wish->name = q->node;
+	else if (kfi_inaddr_any(&wish->src))
+		wish->src.sa.sa_family = 0;
+	return 0;
+}
+
+static int wish_dest(const struct kfi_query *q, struct kfi_inaddr_wish *wish)
+{
+	union kfi_inaddr src = {};
+
+	if (q->node && read_literal(q->net, AF_UNSPEC, q->node, q->service, &wish->dest))
+		return -ENODATA;
+	if (!wish->dest.sa.sa_family || wish->src.sa.sa_family)
+		return 0;
+	if (find_route(q->net, &wish->dest, &src))
+		return -ENODATA;
+	kfi_inaddr_set_port(&src, 0);
+	wish->src = src;
+	return 0;
+}
+
+int kfi_inaddr_wish(const struct kfi_query *q, struct kfi_inaddr_wish *wish)
+{
+	memset(wish, 0, sizeof(*wish));
+	if (q->hints && read_hint(q->hints->src_addr, q->hints->src_addrlen, &wish->src))
+		wish->port = kfi_inaddr_port(&wish->src);
+	if (q->hints)
+		read_hint(q->hints->dest_addr, q->hints->dest_addrlen, &wish->dest);
+	return q->flags & KFI_SOURCE ? wish_source(q, wish) : wish_dest(q, wish);
+}
+EXPORT_SYMBOL_GPL(kfi_inaddr_wish);
+
+bool kfi_inaddr_grants(const struct kfi_inaddr_wish *wish, const struct kfi_inaddr_local *local)
+{
+	if (wish->src.sa.sa_family && !kfi_inaddr_any(&wish->src) && kfi_inaddr_ip_cmp(&wish->src, &local->addr))
+		return false;
+	return !wish->dest.sa.sa_family || wish->dest.sa.sa_family == local->addr.sa.sa_family;
+}
+EXPORT_SYMBOL_GPL(kfi_inaddr_grants);
+
+void kfi_inaddr_offer(struct kfi_info *info, struct kfi_inaddr_local *local, struct kfi_inaddr_wish *wish)
+{
+	int family = local->addr.sa.sa_family;
+	bool dest = wish && wish->dest.sa.sa_family;
+
+	info->addr_format = family == AF_INET6 ? KFI_SOCKADDR_IN6 : KFI_SOCKADDR_IN;
+	info->src_addr = &local->addr;
+	info->src_addrlen = kfi_inaddr_len(family);
+	info->dest_addr = dest ? &wish->dest : NULL;
+	info->dest_addrlen = dest ? kfi_inaddr_len(wish->dest.sa.sa_family) : 0;
+}
+EXPORT_SYMBOL_GPL(kfi_inaddr_offer);
