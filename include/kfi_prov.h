@@ -34,7 +34,7 @@
  */
 
 /** KFI_PROV_CONTRACT - version of this contract; a provider built against another one is refused. */
-#define KFI_PROV_CONTRACT	3
+#define KFI_PROV_CONTRACT	4
 
 /* ------------------------------------------------------------------ */
 /* Registration							      */
@@ -659,7 +659,8 @@ struct kfi_peer_info {
  * @reject:	refuse a request and free it
  * @pep_open: @pep_close: @listen: passive endpoint
  * @flush:	see kfi_flush(); op->code KFI_OPC_FLUSH comes through @tx when this is true
- * @mr_reg: @mr_dereg: hardware registration; software providers leave them NULL
+ * @mr_reg: @mr_dereg: hardware registration; software providers leave them NULL. mr_dereg comes once for each registration
+ *		that succeeded, also when the device goes; it may sleep
  * @peers:	call @emit for each peer until it answers nonzero; may not sleep inside emit
  * @cm_data_size: longest private data, bytes
  * @atomic_size: @tx takes atomic operations on so many bytes of targets; 0: no endpoint has KFI_ATOMIC
@@ -715,6 +716,19 @@ struct kfi_prov_ops {
 
 	void	(*peers)(struct kfi_ep *ep, int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg);
 };
+
+/**
+ * kfi_device_gone() - hardware goes: end all that stands on it
+ * @device: what the provider has put into &kfi_domain.device and &kfi_pep.device
+ *
+ * To be called from the driver's removal, once. Before that the provider sees to it that domain_open, pep_open and listen
+ * refuse the device. Passive endpoints are closed (pep_close), endpoints stopped (ep_stop with -ENODEV), regions given back
+ * (mr_dereg), as when a namespace goes; the event queues of all of them are told. Nothing of this waits for a consumer, who
+ * closes what has become of them whenever he likes: then only ep_close and domain_close are called. But a consumer may have
+ * been closing or registering something just now, whose end the provider has to wait for. Context: process; no lock of
+ * yours that an operation takes.
+ */
+void kfi_device_gone(const void *device);
 
 /* From handle to object */
 static inline struct kfi_domain *kfi_to_domain(struct kfid_domain *fid)

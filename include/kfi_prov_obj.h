@@ -110,9 +110,12 @@ struct kfi_fabric {
  * @limits:	what kfi_domain_limits() answers; the provider fills it in domain_open. A software provider leaves
  *		dma_device NULL and gets kfi.ko's, whose mapping is direct
  * @addrlen:	bytes of one address in this domain's format; the provider sets it in domain_open
- * @lock:	protects @eps (mutex: listed by netlink, walked at namespace exit) and @cntrs
+ * @device:	what it stands on, set by a provider in domain_open if that can go; see kfi_device_gone()
+ * @dead:	the namespace or the device is gone: everything below answers -ENODEV. Written under @lock
+ * @lock:	protects @eps (mutex: listed by netlink, walked when namespace or device go), @cntrs and @regions
  * @eps:	open endpoints
  * @cntrs:	open counters
+ * @regions:	regions that the provider has registered (&kfi_prov_ops.mr_reg)
  * @mrs:	regions by key, rhashtable of kfi_mr
  * @eq:	bound event queue or NULL; set once, before endpoints are opened
  */
@@ -124,9 +127,12 @@ struct kfi_domain {
 	struct kfi_info		*info;
 	struct kfi_domain_limits limits;
 	size_t			addrlen;
+	const void		*device;
+	bool			dead;
 	struct mutex		lock;
 	struct list_head	eps;
 	struct list_head	cntrs;
+	struct list_head	regions;
 	struct rhashtable	mrs;
 	struct kfi_eq		*eq;
 };
@@ -364,6 +370,7 @@ struct kfi_ep {
  * @backlog:	most requests held for the consumer (KFI_BACKLOG)
  * @listening:	kfi_listen() was called
  * @dead:	closed, or its network is gone: the provider has let go of it
+ * @device:	what it stands on, set by a provider in pep_open, pep_setname or listen if that can go; see kfi_device_gone()
  */
 struct kfi_pep {
 	struct kfid_pep		fid;
@@ -378,6 +385,7 @@ struct kfi_pep {
 	unsigned int		backlog;
 	bool			listening;
 	bool			dead;
+	const void		*device;
 };
 
 /**

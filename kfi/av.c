@@ -328,7 +328,7 @@ int kfi_av_open(struct kfid_domain *dfid, struct kfi_av_attr *attr, struct kfid_
 	ret = attr ? check_attr(attr) : -EINVAL;
 	if (ret)
 		return ret;
-	if (READ_ONCE(domain->fabric->dead))
+	if (READ_ONCE(domain->dead))
 		return -ENODEV;
 	av = kzalloc(sizeof(*av), GFP_KERNEL);
 	if (!av)

@@ -98,7 +98,7 @@ static inline struct kfi_ep *kfi_fid_ep(struct kfid *fid)
 	}
 }
 
-/* ---- provider.c, fabric.c, domain.c, netlink.c (discovery and registry) ---- */
+/* ---- provider.c, fabric.c, gone.c, domain.c, netlink.c (discovery and registry) ---- */
 
 struct kfi_provider *kfi_provider_get(const char *name);	/* by name, module pinned; NULL if none; may load it */
 void kfi_provider_put(struct kfi_provider *prov);
@@ -106,8 +106,8 @@ int kfi_fabric_init(void);		/* pernet registration */
 void kfi_fabric_exit(void);
 /*
  * ops->resolve with the fabric kept alive: -ENODEV when its namespace is gone. Takes domain->lock. Opening an endpoint
- * or passive endpoint: hold domain->lock (fabric->lock), look at fabric->dead, then call the provider and
- * kfi_obj_link(); namespace exit sets dead first, then takes these locks and kills what it finds.
+ * or passive endpoint: hold domain->lock (fabric->lock), look at its dead, then call the provider and
+ * kfi_obj_link(); gone.c sets dead first, or under the lock, and kills what it finds.
  */
 int kfi_domain_resolve(struct kfi_domain *domain, const char *node, const char *service, void *addr);
 int kfi_netlink_init(void);
@@ -213,6 +213,8 @@ int kfi_mr_table_init(struct kfi_domain *domain);
 void kfi_mr_table_exit(struct kfi_domain *domain);
 void kfi_mr_init(void);
 void kfi_mr_exit(void);		/* at module exit: waits for RCU callbacks and done() queues */
+/* The device goes: the provider lets go of every region that is registered with it. domain->lock is held. */
+void kfi_mr_lose(struct kfi_domain *domain);
 /* KFI_MAP_RAW_MR of a domain: a raw key is the key, little-endian */
 int kfi_mr_map_key(const struct kfi_mr_map_raw *map);
 

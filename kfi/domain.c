@@ -46,6 +46,7 @@ static struct kfi_domain *make_domain(struct kfi_fabric *fabric, const struct kf
 	mutex_init(&domain->lock);
 	INIT_LIST_HEAD(&domain->eps);
 	INIT_LIST_HEAD(&domain->cntrs);
+	INIT_LIST_HEAD(&domain->regions);
 	return domain;
 }
 
@@ -129,8 +130,10 @@ static int close_domain(struct kfid *fid)
 	if (fabric->prov->ops->domain_close)
 		fabric->prov->ops->domain_close(domain);
 	kfi_mr_table_exit(domain);
-	if (domain->eq)
+	if (domain->eq) {
+		kfi_eq_forget(domain->eq, fid);
 		kfi_obj_put(kfi_eq_obj(domain->eq));
+	}
 	free_domain(domain);
 	kfi_obj_put(&fabric->obj);
 	return 0;
@@ -203,7 +206,7 @@ const struct kfi_fid_class kfi_domain_class = {
  * The lock keeps the namespace from going while the provider looks into it.
  *
  * Context: Process context, may sleep.
- * Return: bytes of the address; -ENODEV: the namespace is gone; -EINVAL: no address.
+ * Return: bytes of the address; -ENODEV: the namespace or the device is gone; -EINVAL: no address.
  */
 int kfi_domain_resolve(struct kfi_domain *domain, const char *node, const char *service,
 		       void *addr)
@@ -211,7 +214,7 @@ int kfi_domain_resolve(struct kfi_domain *domain, const char *node, const char *
 	int ret = -ENODEV;
 
 	mutex_lock(&domain->lock);
-	if (!READ_ONCE(domain->fabric->dead))
+	if (!READ_ONCE(domain->dead))
 		ret = domain->fabric->prov->ops->resolve(domain, node, service, addr);
 	mutex_unlock(&domain->lock);
 	return ret;
@@ -234,7 +237,7 @@ int kfi_domain_limits(struct kfid_domain *fid, struct kfi_domain_limits *limits)
 
 	if (!domain || !limits)
 		return -EINVAL;
-	if (READ_ONCE(domain->fabric->dead))
+	if (READ_ONCE(domain->dead))
 		return -ENODEV;
 	*limits = domain->limits;
 	return 0;

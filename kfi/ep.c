@@ -196,13 +196,13 @@ struct kfi_ep *kfi_ep_make(struct kfi_domain *domain, const struct kfi_info *inf
 	return ep;
 }
 
-/* Under the domain's lock the namespace can't go, and when it goes the endpoint is found. */
+/* Under the domain's lock neither namespace nor device can go, and when one goes the endpoint is found. */
 int kfi_ep_open(struct kfi_domain *domain, struct kfi_ep *ep)
 {
 	int ret = -ENODEV;
 
 	mutex_lock(&domain->lock);
-	if (!READ_ONCE(domain->fabric->dead))
+	if (!READ_ONCE(domain->dead))
 		ret = ep->ops->ep_open(ep);
 	if (!ret) {
 		ep->tx_levels = ep_levels(ep->tx_levels);
@@ -303,6 +303,7 @@ void kfi_ep_kill(struct kfi_ep *ep)
 	mutex_lock(&ep->lock);
 	was_dead = ep->state == KFI_EP_DEAD;
 	trace_kfi_error(ep, -ENODEV, "killed");
+	kfi_ep_reject(ep);
 	ep_stop(ep, -ENODEV);
 	if (!was_dead && ep->eq)
 		kfi_eq_error(ep->eq, &ep->fid.fid, -ENODEV, NULL, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * fabric.c - fabrics, and what becomes of them when their namespace goes
+ * fabric.c - fabrics, and walks over what is open
  */
 #include <linux/nsproxy.h>
 #include <linux/slab.h>
@@ -244,82 +244,4 @@ int kfi_walk_eps(struct net *net, kfi_ep_fn fn, void *arg)
 	struct ep_walk walk = { .fn = fn, .arg = arg };
 
 	return kfi_walk_fabrics(net, walk_eps, &walk);
-}
-
-/* ---- the end of a namespace ---- */
-
-/* First those that share contexts, then the contexts. */
-static int kill_ep(struct kfi_ep *ep, void *shared)
-{
-	if (kfi_ep_is_shared(ep) == *(bool *)shared)
-		kfi_ep_kill(ep);
-	return 0;
-}
-
-static void kill_eps(struct kfi_fabric *fabric)
-{
-	bool shared = false;
-
-	kfi_fabric_walk_eps(fabric, kill_ep, &shared);
-	shared = true;
-	kfi_fabric_walk_eps(fabric, kill_ep, &shared);
-}
-
-static void kill_peps(struct kfi_fabric *fabric)
-{
-	struct kfi_pep *pep;
-
-	mutex_lock(&fabric->lock);
-	list_for_each_entry(pep, &fabric->peps, obj.entry)
-		kfi_pep_kill(pep);
-	mutex_unlock(&fabric->lock);
-}
-
-/*
- * Nothing below may touch the namespace any more. Who opens something under the
- * locks taken here either sees @dead, or is found and killed.
- */
-static int kill_fabric(struct kfi_fabric *fabric, void *arg)
-{
-	WRITE_ONCE(fabric->dead, true);
-	kill_peps(fabric);
-	kill_eps(fabric);
-	write_pnet(&fabric->net, NULL);
-	*(bool *)arg = true;
-	return 0;
-}
-
-/* Who has read a fabric's namespace under RCU is through with it when this returns. */
-static void __net_exit exit_net(struct net *net)
-{
-	bool any = false;
-
-	kfi_walk_fabrics(net, kill_fabric, &any);
-	if (any)
-		synchronize_rcu_expedited();
-}
-
-static struct pernet_operations kfi_net_ops = {
-	.exit	= exit_net,
-};
-
-/**
- * kfi_fabric_init() - listen to the end of namespaces
- *
- * As a "device", so that our turn comes while the namespace's interfaces still
- * work and peers can be told.
- * Return: 0 or a negative errno.
- */
-int kfi_fabric_init(void)
-{
-	return register_pernet_device(&kfi_net_ops);
-}
-
-/**
- * kfi_fabric_exit() - stop listening
- */
-void kfi_fabric_exit(void)
-{
-	unregister_pernet_device(&kfi_net_ops);
-	WARN_ON(!list_empty(&kfi_fabrics));
 }

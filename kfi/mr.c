@@ -225,10 +225,51 @@ static int hash_requested(struct kfi_mr *mr, u64 key)
 	return ret == -EEXIST ? -KFI_ENOKEY : ret;
 }
 
+/* Into the list in which the end of the device finds it. */
+static int mr_join(struct kfi_mr *mr)
+{
+	struct kfi_domain *domain = mr->domain;
+	bool dead;
+
+	mutex_lock(&domain->lock);
+	dead = domain->dead;
+	if (!dead)
+		kfi_obj_link(&mr->obj, &domain->regions);
+	mutex_unlock(&domain->lock);
+	if (dead)
+		mr_ops(mr)->mr_dereg(mr);
+	return dead ? -ENODEV : 0;
+}
+
+/* Out of it. Return: it was there, so the provider still has it, and nobody else takes it from there. */
+static bool mr_leave(struct kfi_mr *mr)
+{
+	struct kfi_domain *domain = mr->domain;
+	bool there;
+
+	mutex_lock(&domain->lock);
+	there = !list_empty(&mr->obj.entry);
+	list_del_init(&mr->obj.entry);
+	mutex_unlock(&domain->lock);
+	return there;
+}
+
+/* Its endpoints are dead: nobody asks for a region any more, and only a device can touch it. */
+void kfi_mr_lose(struct kfi_domain *domain)
+{
+	struct kfi_mr *mr, *next;
+
+	lockdep_assert_held(&domain->lock);
+	list_for_each_entry_safe(mr, next, &domain->regions, obj.entry) {
+		list_del_init(&mr->obj.entry);
+		mr_ops(mr)->mr_dereg(mr);
+	}
+}
+
 static int give_key(struct kfi_mr *mr, u64 requested)
 {
 	if (mr_ops(mr)->mr_reg)
-		return mr_ops(mr)->mr_reg(mr);
+		return mr_ops(mr)->mr_reg(mr) ?: mr_join(mr);
 	if (mr_mode(mr->domain) & KFI_MR_PROV_KEY || requested == KFI_KEY_NOTAVAIL)
 		return kfi_mr_hash_random(mr);
 	return hash_requested(mr, requested);
@@ -261,7 +302,7 @@ struct kfi_mr *kfi_mr_new(struct kfi_domain *domain, size_t iov_limit, void *con
 {
 	struct kfi_mr *mr;
 
-	if (READ_ONCE(domain->fabric->dead))
+	if (READ_ONCE(domain->dead))
 		return ERR_PTR(-ENODEV);
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	if (!mr)
@@ -367,7 +408,7 @@ static int mr_close(struct kfid *fid)
 		kfi_mr_settle(mr);
 		wait_var_event(&mr->persists, !refcount_read(&mr->persists));
 	}
-	if (mr_ops(mr)->mr_dereg)
+	if (mr_ops(mr)->mr_dereg && mr_leave(mr))
 		mr_ops(mr)->mr_dereg(mr);
 	if (mr->ep)
 		kfi_obj_put(&mr->ep->obj);

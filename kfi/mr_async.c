@@ -176,7 +176,7 @@ int kfi_mr_register(struct kfid_mr *fid, const struct kfi_mr_attr *attr, struct 
 	struct kfi_mr *mr = container_of(fid, struct kfi_mr, fid);
 	int ret;
 
-	if (READ_ONCE(mr->domain->fabric->dead))
+	if (READ_ONCE(mr->domain->dead))
 		return -ENODEV;
 	ret = seize(mr, MR_EMPTY);
 	if (ret)

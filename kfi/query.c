@@ -48,7 +48,7 @@ static bool fabric_fits(const struct kfi_fabric *fabric, const struct kfi_query 
 static bool domain_fits(const struct kfi_domain *domain, const struct kfi_query *q,
 			const struct kfi_info *offer)
 {
-	return fabric_fits(domain->fabric, q, offer) &&
+	return fabric_fits(domain->fabric, q, offer) && !READ_ONCE(domain->dead) &&
 	       same_name(domain->name, offer->domain_attr->name);
 }
 

@@ -30,6 +30,10 @@ typedef int (*kfi_fabric_fn)(struct kfi_fabric *fabric, void *arg);
 int kfi_walk_fabrics(struct net *net, kfi_fabric_fn fn, void *arg);
 int kfi_fabric_walk_eps(struct kfi_fabric *fabric, kfi_ep_fn fn, void *arg);
 
+/* ---- gone.c ---- */
+
+void kfi_fabric_kill(struct kfi_fabric *fabric, const void *device);
+
 /* ---- idmap.c: the map of fabric ids; kfi_prov.h has the look-ups ---- */
 
 int kfi_idmap_init(void);

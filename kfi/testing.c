@@ -46,6 +46,7 @@ EXPORT_SYMBOL_GPL(kfi_provider_name_ok);
 EXPORT_SYMBOL_GPL(kfi_provider_find);
 EXPORT_SYMBOL_GPL(kfi_provider_put);
 EXPORT_SYMBOL_GPL(kfi_walk_eps);
+EXPORT_SYMBOL_GPL(kfi_fabric_kill);
 EXPORT_SYMBOL_GPL(kfi_idmap_add);
 EXPORT_SYMBOL_GPL(kfi_idmap_del);
 EXPORT_SYMBOL_GPL(kfi_idmap_next);

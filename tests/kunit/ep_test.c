@@ -55,7 +55,7 @@ static void ep_bad_infos(struct kunit *test)
 	info->handle = &bogus;			/* never looked into */
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_endpoint(&w->domain.fid, info, &ep, NULL));
 	info->handle = NULL;
-	w->fabric.dead = true;
+	w->domain.dead = true;
 	KUNIT_EXPECT_EQ(test, -ENODEV, kfi_endpoint(&w->domain.fid, info, &ep, NULL));
 	KUNIT_EXPECT_EQ(test, users, atomic_read(&w->domain.obj.users));
 	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_scalable_ep(&w->domain.fid, info, &ep, NULL));

@@ -67,9 +67,9 @@ static void per_io_limits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_register(mr, &attr, &j.work));
 	attr.requested_key = 0;
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_register(long_lived, &attr, &j.work));
-	w->fabric.dead = true;
+	w->domain.dead = true;
 	KUNIT_EXPECT_EQ(test, -ENODEV, kfi_mr_register(mr, &attr, &j.work));
-	w->fabric.dead = false;
+	w->domain.dead = false;
 	KUNIT_EXPECT_EQ(test, 0, kfi_mr_register(mr, &attr, &j.work));
 	wait_for_completion(&j.done);
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));

@@ -156,7 +156,7 @@ static void bad_registrations(struct kunit *test)
 	w->domain_attr.mr_iov_limit = 1;
 	huge[0].iov_len = 1;
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_regv(d, huge, 2, RW, 0, 1, 0, &mr, NULL));
-	w->fabric.dead = true;
+	w->domain.dead = true;
 	KUNIT_EXPECT_EQ(test, -ENODEV, kfi_mr_reg(d, mem, 1, RW, 0, 1, 0, &mr, NULL));
 	kfi_world_close(w);
 }
