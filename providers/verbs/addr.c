@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * addr.c - names, which are those of kfi_inaddr.h, and the devices behind them.
+ *
+ * Which device and port serve an address of ours is for rdma_cm to say, as it would to a connection from there. That is the
+ * same question for IPoIB, RoCE and iWARP.
+ */
+#include <linux/mm.h>
+#include <rdma/rdma_cm.h>
+#include "dev.h"
+
+int kv_resolve(struct kfi_domain *domain, const char *node, const char *service, void *addr)
+{
+	return kfi_inaddr_resolve(read_pnet(&domain->fabric->net), to_kv_domain(domain)->family, node, service, addr);
+}
+
+int kv_addr_check(struct kfi_domain *domain, const void *addr)
+{
+	return kfi_inaddr_check(to_kv_domain(domain)->family, addr);
+}
+
+/* If the device goes just now: the id goes with the question. */
+static int kv_no_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	return 0;
+}
+
+struct kv_dev *kv_dev_at(struct net *net, const union kfi_inaddr *addr, u32 *port)
+{
+	union kfi_inaddr name = *addr;
+	struct kv_dev *dev = NULL;
+	struct rdma_cm_id *id;
+
+	id = rdma_create_id(net, kv_no_event, NULL, RDMA_PS_TCP, IB_QPT_RC);
+	if (IS_ERR(id))
+		return NULL;
+	kfi_inaddr_set_port(&name, 0);
+	if (!rdma_bind_addr(id, &name.sa) && id->device) {
+		dev = kv_dev_get(id->device);
+		*port = id->port_num;
+	}
+	rdma_destroy_id(id);
+	return dev;
+}
+
+/* Is it an address in the domain's fabric, and the one that it was opened with, if any? */
+static bool kv_domain_has(const struct kfi_domain *domain, const union kfi_inaddr *src,
+			  const struct kfi_inaddr_local *local)
+{
+	return !strcmp(local->fabric, domain->fabric->name) && local->addr.sa.sa_family == src->sa.sa_family &&
+	       (kfi_inaddr_any(src) || !kfi_inaddr_ip_cmp(src, &local->addr));
+}
+
+static struct kv_dev *kv_find(const struct kfi_domain *domain, const union kfi_inaddr *src,
+			      const struct kfi_inaddr_locals *all, u32 *port)
+{
+	struct net *net = read_pnet(&domain->fabric->net);
+	struct kv_dev *dev;
+	unsigned int i;
+
+	for (i = 0; i < all->n; i++) {
+		if (!kv_domain_has(domain, src, &all->at[i]))
+			continue;
+		dev = kv_dev_at(net, &all->at[i].addr, port);
+		if (!dev)
+			continue;
+		if (!strcmp(dev_name(&dev->ib->dev), domain->name))
+			return dev;
+		kv_dev_put(dev);
+	}
+	return ERR_PTR(-ENODEV);
+}
+
+struct kv_dev *kv_dev_of(const struct kfi_domain *domain, u32 *port)
+{
+	struct kfi_inaddr_locals *all;
+	union kfi_inaddr src;
+	struct kv_dev *dev;
+
+	if (kfi_inaddr_source(domain->info, &src))
+		return ERR_PTR(-EINVAL);
+	all = kfi_inaddr_locals(read_pnet(&domain->fabric->net));
+	if (!all)
+		return ERR_PTR(-ENOMEM);
+	dev = kv_find(domain, &src, all, port);
+	kvfree(all);
+	return dev;
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dev.c - devices come and go, and domains with them; see dev.h.
+ */
+#define pr_fmt(fmt) "kfi_verbs: " fmt
+
+#include <linux/device.h>
+#include <linux/slab.h>
+#include "dev.h"
+
+/* What a device needs to have; all that is made for storage has a hundred times of it. */
+#define KV_MIN_SGE		2	/* a header and payload */
+#define KV_MIN_WR		64
+#define KV_MIN_PAGES		16
+
+/* Protects kv_devs, &kv_dev.domains and membership in both. Nothing of kfi.ko is called under it. */
+static DEFINE_MUTEX(kv_devs_lock);
+static LIST_HEAD(kv_devs);
+
+/* ---- references ---- */
+
+struct kv_dev *kv_dev_get(const struct ib_device *ib)
+{
+	struct kv_dev *dev, *found = NULL;
+
+	mutex_lock(&kv_devs_lock);
+	list_for_each_entry(dev, &kv_devs, entry) {
+		if (dev->ib != ib)
+			continue;
+		refcount_inc(&dev->users);
+		found = dev;
+		break;
+	}
+	mutex_unlock(&kv_devs_lock);
+	return found;
+}
+
+void kv_dev_put(struct kv_dev *dev)
+{
+	if (refcount_dec_and_test(&dev->users))
+		complete(&dev->idle);
+}
+
+bool kv_domain_get(struct kv_domain *kdom)
+{
+	return refcount_inc_not_zero(&kdom->users);
+}
+
+/* The device is let go of before domain_close may free @kdom. */
+void kv_domain_put(struct kv_domain *kdom)
+{
+	if (!refcount_dec_and_test(&kdom->users))
+		return;
+	ib_dealloc_pd(kdom->pd);
+	kv_dev_put(kdom->dev);
+	complete(&kdom->idle);
+}
+
+/* ---- domains ---- */
+
+static void kv_domain_read_device(struct kv_domain *kdom)
+{
+	const struct ib_device_attr *a = &kdom->ib->attrs;
+
+	kdom->iwarp = rdma_protocol_iwarp(kdom->ib, kdom->port);
+	kdom->max_send_sge = a->max_send_sge;
+	kdom->max_recv_sge = a->max_recv_sge;
+	kdom->max_sge_rd = clamp(a->max_sge_rd, 1, a->max_send_sge);
+	kdom->max_qp_wr = a->max_qp_wr;
+	kdom->max_frmr_pages = min(a->max_fast_reg_page_list_len, (unsigned int)KV_FRMR_PAGES);
+	kdom->responder_resources = min(a->max_qp_rd_atom, U8_MAX);
+	kdom->initiator_depth = min(a->max_qp_init_rd_atom, U8_MAX);
+}
+
+static int kv_domain_read_port(struct kv_domain *kdom)
+{
+	struct ib_port_attr port;
+	int ret = ib_query_port(kdom->ib, kdom->port, &port);
+
+	kdom->max_wr_size = ret ? 0 : min_t(size_t, port.max_msg_sz, KV_MSG_MAX);
+	return ret;
+}
+
+/*
+ * Who has mapped memory unmaps it when he likes, so the device that it is mapped for stays. A device without DMA of its own
+ * has none: kfi.ko's will do.
+ */
+static void kv_domain_set_limits(struct kv_domain *kdom)
+{
+	kdom->dma = ib_uses_virt_dma(kdom->ib) ? NULL : get_device(kdom->ib->dma_device);
+	kdom->domain.limits = (struct kfi_domain_limits) {
+		.dma_device = kdom->dma,
+		.numa_node = ibdev_to_node(kdom->ib),
+		.virt_boundary_mask = PAGE_SIZE - 1,
+		.mr_page_limit = kdom->max_frmr_pages,
+		.sge_limit = KV_IOV_MAX,
+	};
+}
+
+static void kv_domain_enter(struct kv_domain *kdom)
+{
+	refcount_set(&kdom->users, 1);
+	init_completion(&kdom->idle);
+	kdom->domain.device = kdom->dev;
+	mutex_lock(&kv_devs_lock);
+	list_add_tail(&kdom->entry, &kdom->dev->domains);
+	mutex_unlock(&kv_devs_lock);
+}
+
+/*
+ * The fabric's lock is held. So if the device has begun to go since we found it, kfi_device_gone() waits for us, and ends
+ * this domain too.
+ */
+int kv_domain_open(struct kfi_domain *domain)
+{
+	struct kv_domain *kdom = to_kv_domain(domain);
+	struct kv_dev *dev = kv_dev_of(domain, &kdom->port);
+	int ret;
+
+	if (IS_ERR(dev))
+		return PTR_ERR(dev);
+	kdom->dev = dev;
+	kdom->ib = dev->ib;
+	kdom->family = kfi_inaddr_family(domain->info);
+	domain->addrlen = kfi_inaddr_len(kdom->family);
+	kv_domain_read_device(kdom);
+	ret = kv_domain_read_port(kdom);
+	if (ret)
+		goto put_dev;
+	kdom->pd = ib_alloc_pd(kdom->ib, 0);
+	if (IS_ERR(kdom->pd)) {
+		ret = PTR_ERR(kdom->pd);
+		goto put_dev;
+	}
+	kv_domain_set_limits(kdom);
+	kv_domain_enter(kdom);
+	return 0;
+
+put_dev:
+	kv_dev_put(dev);
+	return ret;
+}
+
+/* Its own reference goes once: who takes it off the list gives it back. */
+static bool kv_domain_leave(struct kv_domain *kdom)
+{
+	lockdep_assert_held(&kv_devs_lock);
+	if (list_empty(&kdom->entry))
+		return false;
+	list_del_init(&kdom->entry);
+	return true;
+}
+
+void kv_domain_close(struct kfi_domain *domain)
+{
+	struct kv_domain *kdom = to_kv_domain(domain);
+	bool ours;
+
+	mutex_lock(&kv_devs_lock);
+	ours = kv_domain_leave(kdom);
+	mutex_unlock(&kv_devs_lock);
+	if (ours)
+		kv_domain_put(kdom);
+	wait_for_completion(&kdom->idle);
+	put_device(kdom->dma);
+}
+
+/* Under the lock, for domain_close takes it before it lets the domain be freed. */
+static void kv_dev_drop_domains(struct kv_dev *dev)
+{
+	struct kv_domain *kdom, *next;
+
+	mutex_lock(&kv_devs_lock);
+	list_for_each_entry_safe(kdom, next, &dev->domains, entry)
+		if (kv_domain_leave(kdom))
+			kv_domain_put(kdom);
+	mutex_unlock(&kv_devs_lock);
+}
+
+/* ---- devices ---- */
+
+static bool kv_has_cm(struct ib_device *ib)
+{
+	u32 port;
+
+	rdma_for_each_port(ib, port)
+		if (rdma_cap_ib_cm(ib, port) || rdma_cap_iw_cm(ib, port))
+			return true;
+	return false;
+}
+
+/* Why we can't use it, or NULL. Ports that rdma_cm connects have reliable connections. */
+static const char *kv_unfit(struct ib_device *ib)
+{
+	const struct ib_device_attr *a = &ib->attrs;
+
+	if (!kv_has_cm(ib))
+		return "no port has connections";
+	if (!(a->device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS))
+		return "no fast registration";
+	if (a->max_fast_reg_page_list_len < KV_MIN_PAGES)
+		return "too few pages in a fast registration";
+	if (a->max_send_sge < KV_MIN_SGE || a->max_recv_sge < 1)
+		return "too few elements in a request";
+	if (a->max_qp_wr < KV_MIN_WR)
+		return "too few requests in a queue";
+	if (a->max_qp_rd_atom < 1 || a->max_qp_init_rd_atom < 1)
+		return "no RDMA read";
+	return NULL;
+}
+
+static struct ib_client kv_client;
+
+static int kv_dev_add(struct ib_device *ib)
+{
+	const char *why = kv_unfit(ib);
+	struct kv_dev *dev;
+
+	if (why) {
+		pr_info("not using %s: %s\n", dev_name(&ib->dev), why);
+		return -EOPNOTSUPP;
+	}
+	dev = kzalloc(sizeof(*dev), GFP_KERNEL);
+	if (!dev)
+		return -ENOMEM;
+	dev->ib = ib;
+	INIT_LIST_HEAD(&dev->domains);
+	refcount_set(&dev->users, 1);
+	init_completion(&dev->idle);
+	ib_set_client_data(ib, &kv_client, dev);
+	mutex_lock(&kv_devs_lock);
+	list_add_tail(&dev->entry, &kv_devs);
+	mutex_unlock(&kv_devs_lock);
+	return 0;
+}
+
+/* rdma_cm was here before us, so it is removed after us: it finds none of our ids left. */
+static void kv_dev_remove(struct ib_device *ib, void *data)
+{
+	struct kv_dev *dev = data;
+
+	mutex_lock(&kv_devs_lock);
+	list_del(&dev->entry);
+	mutex_unlock(&kv_devs_lock);
+	kfi_device_gone(dev);
+	kv_dev_drop_domains(dev);
+	kv_dev_put(dev);
+	wait_for_completion(&dev->idle);
+	kfree(dev);
+}
+
+static struct ib_client kv_client = {
+	.name	= "kfi_verbs",
+	.add	= kv_dev_add,
+	.remove	= kv_dev_remove,
+};
+
+int kv_dev_init(void)
+{
+	return ib_register_client(&kv_client);
+}
+
+void kv_dev_exit(void)
+{
+	ib_unregister_client(&kv_client);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * dev.h - the RDMA devices of this machine, the domains that stand on them, and what they are offered as.
+ *
+ * A device may go at any moment, and its driver waits until all of ours on it has gone. So everything that uses something of
+ * a device has a reference, in one of two counts:
+ *
+ *	kv_dev.users	what uses the device: a domain's part of it, a listener, a query under way
+ *	kv_domain.users	what uses the domain's protection domain: itself, its connections and regions
+ *
+ * Removal makes the device unfindable, ends what stands on it (kfi_device_gone()), takes the domains' own references and
+ * waits for the last one. None of them may thus be kept for longer than a consumer or peer can't delay it: they are let go of
+ * in ep_stop, pep_close and mr_dereg at the latest, or soon after by what those have started, not in the consumer's close.
+ */
+#ifndef _KFI_VERBS_DEV_H
+#define _KFI_VERBS_DEV_H
+
+#include <linux/completion.h>
+#include <linux/refcount.h>
+#include <rdma/ib_verbs.h>
+#include <kfi_inaddr.h>
+
+#define KV_IOV_MAX		256		/* elements of a vector */
+#define KV_RMA_MAX		256		/* remote segments of an operation */
+#define KV_DEPTH_MAX		16384		/* operations of an endpoint, each direction */
+#define KV_INJECT_MAX		512
+#define KV_MSG_MAX		(1UL << 30)
+#define KV_FRMR_PAGES		256		/* most pages of one fast registration */
+
+/**
+ * struct kv_dev - a device that we can use
+ * @ib:		the device; there as long as we have a reference
+ * @entry:	in the list of all
+ * @domains:	those that stand on it, until it goes
+ * @users:	see above
+ * @idle:	wakes its removal
+ */
+struct kv_dev {
+	struct ib_device	*ib;
+	struct list_head	entry;
+	struct list_head	domains;
+	refcount_t		users;
+	struct completion	idle;
+};
+
+/**
+ * struct kv_domain - an open domain: one port of a device, one address family
+ * @domain:	common part
+ * @dev:	its device; @ib: the same; @port: its port. Not to be followed without a reference of kv_domain_get()
+ * @family:	AF_INET or AF_INET6
+ * @iwarp:	the port speaks iWARP: sinks of reads are remote memory
+ * @pd:		protection domain, without a global key
+ * @dma:		what it maps memory for, with a reference, or NULL
+ * @max_send_sge: elements of a send or write request; @max_recv_sge: of a receive; @max_sge_rd: of a read
+ * @max_qp_wr:	requests of a queue
+ * @max_frmr_pages: pages of one fast registration
+ * @max_wr_size: bytes of one request
+ * @responder_resources: reads that a peer may have under way here, per connection; @initiator_depth: and we there
+ * @entry:	in &kv_dev.domains
+ * @users:	see above
+ * @idle:	wakes domain_close
+ */
+struct kv_domain {
+	struct kfi_domain	domain;
+	struct kv_dev		*dev;
+	struct ib_device	*ib;
+	u32			port;
+	int			family;
+	bool			iwarp;
+	struct ib_pd		*pd;
+	struct device		*dma;
+	unsigned int		max_send_sge;
+	unsigned int		max_recv_sge;
+	unsigned int		max_sge_rd;
+	unsigned int		max_qp_wr;
+	unsigned int		max_frmr_pages;
+	size_t			max_wr_size;
+	u8			responder_resources;
+	u8			initiator_depth;
+	struct list_head	entry;
+	refcount_t		users;
+	struct completion	idle;
+};
+
+static inline struct kv_domain *to_kv_domain(struct kfi_domain *domain)
+{
+	return container_of(domain, struct kv_domain, domain);
+}
+
+/* dev.c: devices come and go. May sleep */
+int kv_dev_init(void);
+void kv_dev_exit(void);
+/* A reference, or NULL: it is not one of ours, or it is going. A listener also sets &kfi_pep.device to it. */
+struct kv_dev *kv_dev_get(const struct ib_device *ib);
+void kv_dev_put(struct kv_dev *dev);	/* any context */
+int kv_domain_open(struct kfi_domain *domain);
+void kv_domain_close(struct kfi_domain *domain);
+/* A reference, or false: its device has gone. Any context. */
+bool kv_domain_get(struct kv_domain *kdom);
+void kv_domain_put(struct kv_domain *kdom);	/* may sleep */
+
+/* addr.c: names, and the devices behind them */
+int kv_resolve(struct kfi_domain *domain, const char *node, const char *service, void *addr);
+int kv_addr_check(struct kfi_domain *domain, const void *addr);
+/* The device that has an address of ours, with a reference, and its port; NULL: none. May sleep */
+struct kv_dev *kv_dev_at(struct net *net, const union kfi_inaddr *addr, u32 *port);
+/* The same for a domain, by its names. ERR_PTR */
+struct kv_dev *kv_dev_of(const struct kfi_domain *domain, u32 *port);
+
+/* info.c: what we offer */
+int kv_getinfo(struct kfi_query *q);
+u64 kv_levels(enum kfi_ep_type type);
+
+#endif /* _KFI_VERBS_DEV_H */

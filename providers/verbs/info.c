@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * info.c - what we offer: for each address of the namespace that an RDMA device serves, what that device can do. The fabric is
+ * named after the subnet, the domain after the device.
+ */
+#include <linux/mm.h>
+#include "dev.h"
+
+#define KV_DIR_CAPS	(KFI_SEND | KFI_RECV)
+#define KV_RMA_CAPS	(KFI_RMA | KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE)
+#define KV_COMM_CAPS	(KFI_LOCAL_COMM | KFI_REMOTE_COMM)
+#define KV_MSG_CAPS	(KFI_MSG | KFI_TAGGED | KV_DIR_CAPS | KV_RMA_CAPS | KFI_MULTI_RECV | KV_COMM_CAPS)
+#define KV_OP_FLAGS	(KFI_COMPLETION | KFI_INJECT | KFI_REMOTE_CQ_DATA | KFI_MULTI_RECV)
+/* As requests of a reliable connection are performed; a read may take what a later write brings. */
+#define KV_ORDER	(KFI_ORDER_SAS | KFI_ORDER_SAW | KFI_ORDER_WAW | KFI_ORDER_RAW | KFI_ORDER_RAR)
+
+/* What there is so far. */
+static const enum kfi_ep_type kv_types[] = { KFI_EP_MSG };
+
+u64 kv_levels(enum kfi_ep_type type)
+{
+	return KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE;
+}
+
+static void kv_offer_transfer(struct kfi_info *info, enum kfi_ep_type type)
+{
+	info->caps = KV_MSG_CAPS;
+	*info->tx_attr = (struct kfi_tx_attr) {
+		.caps = info->caps,
+		.op_flags = KV_OP_FLAGS | kv_levels(type),
+		.msg_order = KV_ORDER,
+		.inject_size = KV_INJECT_MAX,
+		.size = KV_DEPTH_MAX,
+		.iov_limit = KV_IOV_MAX,
+		.rma_iov_limit = KV_RMA_MAX,
+		.tclass = KFI_TC_DSCP,
+	};
+	*info->rx_attr = (struct kfi_rx_attr) {
+		.caps = info->caps,
+		.op_flags = KV_OP_FLAGS,
+		.msg_order = KV_ORDER,
+		.size = KV_DEPTH_MAX,
+		.iov_limit = KV_IOV_MAX,
+	};
+	*info->ep_attr = (struct kfi_ep_attr) {
+		.type = type,
+		.protocol = KFI_PROTO_KFI_RC,
+		.protocol_version = 1,
+		.max_msg_size = KV_MSG_MAX,
+		.max_order_raw_size = SIZE_MAX,
+		.max_order_waw_size = SIZE_MAX,
+		.mem_tag_format = ~0ULL,
+		.tx_ctx_cnt = 1,
+		.rx_ctx_cnt = 1,
+	};
+}
+
+static void kv_offer_domain(struct kfi_domain_attr *attr, const struct kv_dev *dev)
+{
+	const struct ib_device_attr *a = &dev->ib->attrs;
+	int qps = min(a->max_qp, 65536);
+
+	*attr = (struct kfi_domain_attr) {
+		.name = (char *)dev_name(&dev->ib->dev),
+		.threading = KFI_THREAD_SAFE,
+		.control_progress = KFI_PROGRESS_AUTO,
+		.data_progress = KFI_PROGRESS_AUTO,
+		.resource_mgmt = KFI_RM_ENABLED,
+		.av_type = KFI_AV_TABLE,
+		.mr_key_size = sizeof(u64),
+		.cq_data_size = sizeof(u64),
+		.cq_cnt = 65536,
+		.ep_cnt = qps,
+		.tx_ctx_cnt = qps,
+		.rx_ctx_cnt = qps,
+		.max_ep_tx_ctx = 1,
+		.max_ep_rx_ctx = 1,
+		.cntr_cnt = 65536,
+		.mr_iov_limit = min(a->max_fast_reg_page_list_len, (unsigned int)KV_FRMR_PAGES),
+		.caps = KV_COMM_CAPS,
+		.mr_cnt = min(a->max_mr, 1 << 20),
+	};
+}
+
+/* Everything that the offer points to is borrowed. */
+static int kv_offer(struct kfi_query *q, const struct kv_dev *dev, struct kfi_inaddr_local *local,
+		    struct kfi_inaddr_wish *wish)
+{
+	struct kfi_tx_attr tx;
+	struct kfi_rx_attr rx;
+	struct kfi_ep_attr ep;
+	struct kfi_domain_attr domain;
+	struct kfi_fabric_attr fabric = {
+		.name = local->fabric,
+		.prov_name = (char *)q->prov->name,
+		.prov_version = q->prov->version,
+		.api_version = q->version,
+	};
+	struct kfi_info info = {
+		.tx_attr = &tx, .rx_attr = &rx, .ep_attr = &ep, .domain_attr = &domain, .fabric_attr = &fabric,
+	};
+	int i, ret = 0;
+
+	kv_offer_domain(&domain, dev);
+	kfi_inaddr_offer(&info, local, wish);
+	for (i = 0; !ret && i < ARRAY_SIZE(kv_types); i++) {
+		kv_offer_transfer(&info, kv_types[i]);
+		ret = kfi_query_add(q, &info);
+	}
+	return ret;
+}
+
+/* Both the interface's and the device's name will do. */
+static bool kv_named(const struct kfi_inaddr_wish *wish, const struct kfi_inaddr_local *local,
+		     const struct kv_dev *dev)
+{
+	return kfi_inaddr_named(wish, local->ifname) || kfi_inaddr_named(wish, dev_name(&dev->ib->dev));
+}
+
+/* 0: offered; -ENODATA: nothing at this address. */
+static int kv_offer_at(struct kfi_query *q, struct kfi_inaddr_local *local, struct kfi_inaddr_wish *wish)
+{
+	struct kv_dev *dev;
+	int ret = -ENODATA;
+	u32 port;
+
+	if (!kfi_inaddr_grants(wish, local))
+		return -ENODATA;
+	dev = kv_dev_at(q->net, &local->addr, &port);
+	if (!dev)
+		return -ENODATA;
+	kfi_inaddr_set_port(&local->addr, wish->port);
+	if (kv_named(wish, local, dev))
+		ret = kv_offer(q, dev, local, wish);
+	kv_dev_put(dev);
+	return ret;
+}
+
+int kv_getinfo(struct kfi_query *q)
+{
+	struct kfi_inaddr_locals *all;
+	struct kfi_inaddr_wish wish;
+	bool any = false;
+	unsigned int i;
+	int ret = kfi_inaddr_wish(q, &wish);
+
+	if (ret)
+		return ret;
+	all = kfi_inaddr_locals(q->net);
+	if (!all)
+		return -ENOMEM;
+	for (i = 0; i < all->n && (!ret || ret == -ENODATA); i++) {
+		ret = kv_offer_at(q, &all->at[i], &wish);
+		any |= !ret;
+	}
+	kvfree(all);
+	if (ret && ret != -ENODATA)
+		return ret;
+	return any ? 0 : -ENODATA;
+}
