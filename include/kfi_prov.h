@@ -499,6 +499,16 @@ static inline bool kfi_mr_live(const struct kfi_mr *mr, u64 key)
 }
 
 /**
+ * kfi_mr_find() - a region that peers of an endpoint may name, dead or alive
+ * @ep: endpoint the request came through; @key: as the peer said
+ * Context: under rcu_read_lock(), the region is there until the end of that. Return: the region or NULL.
+ */
+struct kfi_mr *kfi_mr_find(struct kfi_ep *ep, u64 key);
+
+/** kfi_mr_settle() - after @mr_end of the operations answered true: no byte can land any more. Process or softirq */
+void kfi_mr_settle(struct kfi_mr *mr);
+
+/**
  * kfi_mr_kill() - a peer's send-with-invalidate named @key: make a per-I/O region dead
  * @ep: endpoint the message came through; @key: as the peer said
  *
@@ -659,8 +669,13 @@ struct kfi_peer_info {
  * @reject:	refuse a request and free it
  * @pep_open: @pep_close: @listen: passive endpoint
  * @flush:	see kfi_flush(); op->code KFI_OPC_FLUSH comes through @tx when this is true
- * @mr_reg: @mr_dereg: hardware registration; software providers leave them NULL. mr_dereg comes once for each registration
- *		that succeeded, also when the device goes; it may sleep
+ * @mr_reg:	optional, with the next two, for hardware that moves bytes by itself: a region, or a handle for single I/Os (@per_io, without
+ *		memory yet), is made. Keys are kfi.ko's all the same. May sleep. Return: 0 or negative errno
+ * @mr_dereg:	undo it: no byte can land after it. The region is dead; comes once for each that succeeded, also when the device
+ *		goes. May sleep, but never waits for a consumer
+ * @mr_end:	the memory leaves a handle for single I/Os, which is dead. Softirq, under rcu_read_lock(). Return: false if no byte can land any more, else
+ *		true, and kfi_mr_settle() will follow
+ * @mr_known:	optional: may the hardware still move bytes of a dead region? Softirq
  * @peers:	call @emit for each peer until it answers nonzero; may not sleep inside emit
  * @cm_data_size: longest private data, bytes
  * @atomic_size: @tx takes atomic operations on so many bytes of targets; 0: no endpoint has KFI_ATOMIC
@@ -713,6 +728,8 @@ struct kfi_prov_ops {
 
 	int	(*mr_reg)(struct kfi_mr *mr);
 	void	(*mr_dereg)(struct kfi_mr *mr);
+	bool	(*mr_end)(struct kfi_mr *mr);
+	bool	(*mr_known)(struct kfi_mr *mr);
 
 	void	(*peers)(struct kfi_ep *ep, int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg);
 };

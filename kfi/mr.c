@@ -266,10 +266,21 @@ void kfi_mr_lose(struct kfi_domain *domain)
 	}
 }
 
+int kfi_mr_prepare(struct kfi_mr *mr)
+{
+	if (!mr_ops(mr)->mr_reg)
+		return 0;
+	return mr_ops(mr)->mr_reg(mr) ?: mr_join(mr);
+}
+
+static void mr_undo(struct kfi_mr *mr)
+{
+	if (mr_ops(mr)->mr_dereg && mr_leave(mr))
+		mr_ops(mr)->mr_dereg(mr);
+}
+
 static int give_key(struct kfi_mr *mr, u64 requested)
 {
-	if (mr_ops(mr)->mr_reg)
-		return mr_ops(mr)->mr_reg(mr) ?: mr_join(mr);
 	if (mr_mode(mr->domain) & KFI_MR_PROV_KEY || requested == KFI_KEY_NOTAVAIL)
 		return kfi_mr_hash_random(mr);
 	return hash_requested(mr, requested);
@@ -339,8 +350,7 @@ void kfi_mr_make_live(struct kfi_mr *mr)
 void kfi_mr_make_dead(struct kfi_mr *mr)
 {
 	WRITE_ONCE(mr->live, false);
-	if (!mr_ops(mr)->mr_reg)
-		rhashtable_remove_fast(&mr->domain->mrs, &mr->node, mr_params);
+	rhashtable_remove_fast(&mr->domain->mrs, &mr->node, mr_params);
 }
 
 /* Bindings have to be complete before peers may use the region? */
@@ -380,14 +390,19 @@ int kfi_mr_regattr(struct kfid_domain *dfid, const struct kfi_mr_attr *attr, uin
 		return PTR_ERR(mr);
 	mr->flags = flags;
 	kfi_mr_fill(mr, attr, segs, len);
-	ret = give_key(mr, attr->requested_key);
+	ret = kfi_mr_prepare(mr);
 	if (ret)
 		goto abandon;
+	ret = give_key(mr, attr->requested_key);
+	if (ret)
+		goto undo;
 	if (!needs_enable(mr))
 		kfi_mr_make_live(mr);
 	*mrp = &mr->fid;
 	return 0;
 
+undo:
+	mr_undo(mr);
 abandon:
 	kfi_mr_abandon(mr);
 	return ret;
@@ -408,8 +423,7 @@ static int mr_close(struct kfid *fid)
 		kfi_mr_settle(mr);
 		wait_var_event(&mr->persists, !refcount_read(&mr->persists));
 	}
-	if (mr_ops(mr)->mr_dereg && mr_leave(mr))
-		mr_ops(mr)->mr_dereg(mr);
+	mr_undo(mr);
 	if (mr->ep)
 		kfi_obj_put(&mr->ep->obj);
 	if (mr->cntr)
@@ -562,7 +576,7 @@ const struct kfi_fid_class kfi_mr_class = {
 
 /* ---- the check ---- */
 
-/* A region that peers of @ep may name, by key. Under rcu_read_lock(). */
+/* Under rcu_read_lock(). */
 struct kfi_mr *kfi_mr_find(struct kfi_ep *ep, u64 key)
 {
 	struct kfi_mr *mr = rhashtable_lookup(&ep->domain->mrs, &key, mr_params);
@@ -573,6 +587,8 @@ struct kfi_mr *kfi_mr_find(struct kfi_ep *ep, u64 key)
 	only = READ_ONCE(mr->ep);
 	return only && only != ep && only != ep->sep ? NULL : mr;
 }
+
+EXPORT_SYMBOL_GPL(kfi_mr_find);
 
 /* In range and within rights? A wrapped subtraction fails the first comparison. */
 static bool allowed(const struct kfi_mr *mr, u64 addr, size_t len, u64 access)

@@ -10,6 +10,8 @@
 
 /* A region without memory, pinning @domain; ERR_PTR. May sleep. */
 struct kfi_mr *kfi_mr_new(struct kfi_domain *domain, size_t iov_limit, void *context);
+/* The provider's part, before peers can know of the region. May sleep. */
+int kfi_mr_prepare(struct kfi_mr *mr);
 /* Undo kfi_mr_new(). */
 void kfi_mr_abandon(struct kfi_mr *mr);
 /* Segments that @attr needs, or negative errno; *@len: bytes. Does not sleep. */
@@ -21,11 +23,8 @@ int kfi_mr_hash_random(struct kfi_mr *mr);
 /* Peers can find and use it / can't any more (but may be at it still: kfi_mr_in_use()). */
 void kfi_mr_make_live(struct kfi_mr *mr);
 void kfi_mr_make_dead(struct kfi_mr *mr);
-struct kfi_mr *kfi_mr_find(struct kfi_ep *ep, u64 key);
 void kfi_mr_done_exit(void);
 void kfi_mr_retire(struct kfi_mr *mr);
-/* One less counts in @persists; the last lets the region's end go on. */
-void kfi_mr_settle(struct kfi_mr *mr);
 
 /*
  * Does anybody hold a reference, that is, may a peer's bytes be moving? After kfi_mr_make_dead(), "no" means that none

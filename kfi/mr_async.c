@@ -116,20 +116,24 @@ int kfi_mr_alloc(struct kfid_domain *dfid, size_t iov_limit, uint64_t flags, str
 {
 	struct kfi_domain *domain = kfi_to_domain(dfid);
 	struct kfi_mr *mr;
+	int ret;
 
 	might_sleep();
 	if (flags & ~KFI_MR_SINGLE_USE)
 		return -KFI_EBADFLAGS;
 	if (!iov_limit || (domain->limits.mr_page_limit && iov_limit > domain->limits.mr_page_limit))
 		return -EINVAL;
-	if (domain->fabric->prov->ops->mr_reg)
-		return -EOPNOTSUPP;
 	mr = kfi_mr_new(domain, iov_limit, context);
 	if (IS_ERR(mr))
 		return PTR_ERR(mr);
 	mr->per_io = true;
 	mr->flags = flags;
 	mr->state = MR_EMPTY;
+	ret = kfi_mr_prepare(mr);
+	if (ret) {
+		kfi_mr_abandon(mr);
+		return ret;
+	}
 	*mrp = &mr->fid;
 	return 0;
 }
@@ -193,11 +197,24 @@ int kfi_mr_register(struct kfid_mr *fid, const struct kfi_mr_attr *attr, struct 
 }
 EXPORT_SYMBOL_GPL(kfi_mr_register);
 
+/* No call of ours moves bytes any more; does a device? Then the provider settles it. */
+static bool moved_by_device(struct kfi_mr *mr)
+{
+	const struct kfi_prov_ops *ops = mr->domain->fabric->prov->ops;
+	bool moved;
+
+	rcu_read_lock();	/* the device may be going, and what the provider has of the region */
+	moved = ops->mr_end && ops->mr_end(mr);
+	rcu_read_unlock();
+	return moved;
+}
+
 static void invalidated(struct rcu_head *rcu)
 {
 	struct kfi_mr *mr = container_of(rcu, struct kfi_mr, rcu);
 
-	kfi_mr_settle(mr);
+	if (!moved_by_device(mr))
+		kfi_mr_settle(mr);
 }
 
 void kfi_mr_settle(struct kfi_mr *mr)
@@ -214,6 +231,7 @@ void kfi_mr_settle(struct kfi_mr *mr)
 	smp_mb__after_atomic();	/* for wake_up_var(), which looks whether anybody waits */
 	wake_up_var(&mr->persists);
 }
+EXPORT_SYMBOL_GPL(kfi_mr_settle);
 
 int kfi_mr_invalidate(struct kfid_mr *fid, struct kfi_mr_work *work)
 {
@@ -227,7 +245,7 @@ int kfi_mr_invalidate(struct kfid_mr *fid, struct kfi_mr_work *work)
 	kfi_mr_make_dead(mr);
 	if (kfi_mr_in_use(mr))
 		call_rcu(&mr->rcu, invalidated);
-	else
+	else if (!moved_by_device(mr))
 		queue_done(work);
 	return 0;
 }
@@ -250,10 +268,11 @@ static bool seize_live(struct kfi_mr *mr, u64 key)
  */
 static int kill_region(struct kfi_mr *mr)
 {
+	const struct kfi_prov_ops *ops = mr->domain->fabric->prov->ops;
 	bool used;
 
 	kfi_mr_make_dead(mr);
-	used = kfi_mr_in_use(mr);
+	used = kfi_mr_in_use(mr) || (ops->mr_known && ops->mr_known(mr));
 	smp_store_release(&mr->state, used ? MR_ATTACHED : MR_EMPTY);	/* pairs with seize() */
 	return used ? -EBUSY : 0;
 }

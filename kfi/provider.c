@@ -65,6 +65,7 @@ static const struct kfi_op_rule kfi_op_rules[] = {
 	RULE(reject, LISTEN),
 	RULE(mr_reg, MR),
 	RULE(mr_dereg, MR),
+	RULE(mr_end, MR),
 };
 
 static bool has_op(const struct kfi_prov_ops *ops, const struct kfi_op_rule *rule)

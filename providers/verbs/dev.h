@@ -21,10 +21,11 @@
 #include <kfi_inaddr.h>
 
 #define KV_IOV_MAX		256		/* elements of a vector */
-#define KV_RMA_MAX		256		/* remote segments of an operation */
+#define KV_RMA_MAX		KV_DESCS	/* remote segments of an operation */
 #define KV_DEPTH_MAX		16384		/* operations of an endpoint, each direction */
 #define KV_INJECT_MAX		512
-#define KV_MSG_MAX		(1UL << 30)
+#define KV_MSG_MAX		(8UL << 20)	/* a message; of RMA too */
+#define KV_DESCS		16		/* descriptors in a packet of ours */
 #define KV_FRMR_PAGES		256		/* most pages of one fast registration */
 
 /**
@@ -59,6 +60,7 @@ struct kv_dev {
  * @entry:	in &kv_dev.domains
  * @users:	see above
  * @idle:	wakes domain_close
+ * @epoch:	grows when a region that a peer has been told of ends: then what peers remember is not true any more
  */
 struct kv_domain {
 	struct kfi_domain	domain;
@@ -80,6 +82,7 @@ struct kv_domain {
 	struct list_head	entry;
 	refcount_t		users;
 	struct completion	idle;
+	atomic_t		epoch;
 };
 
 static inline struct kv_domain *to_kv_domain(struct kfi_domain *domain)

@@ -1,18 +1,124 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kfi_verbs - kfabric over the kernel's RDMA core: the life of the module.
+ * kfi_verbs - kfabric over the kernel's RDMA core: InfiniBand, RoCE and iWARP, by the generic verbs and rdma_cm alone.
+ *
+ *   main.c    this: parameters, operations, life of the module
+ *   dev.c     devices and domains    addr.c  names    info.c  what we offer
+ *   ep.c      endpoints              msg.c   connected ones, and those that listen
+ *   cm.c      how a connection comes about    conn.c  its life    qp.c  what it has at the device
+ *   tx.c      the send path    sq.c  the send queue    rx.c  the receive path
+ *   rdv.c     long messages    rma.c  key.c  RMA of ours    region.c  memory that peers may name
+ *   mem.c     consumers' memory as devices want it    wire.[ch]  the format
  */
 #include <linux/module.h>
-#include "dev.h"
+#include "verbs.h"
+
+unsigned int kv_window = 64;
+module_param_named(window, kv_window, uint, 0444);
+MODULE_PARM_DESC(window, "packets of each class that a peer may have unreceived, 4 to 4096 (default 64)");
+
+unsigned int kv_answers = 64;
+module_param_named(requests, kv_answers, uint, 0444);
+MODULE_PARM_DESC(requests, "unanswered requests of ours to a peer, 4 to 4096 (default 64)");
+
+unsigned int kv_connect_timeout_ms = 10000;
+module_param_named(connect_timeout_ms, kv_connect_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(connect_timeout_ms, "time for a connection to be established, milliseconds (default 10000)");
+
+unsigned int kv_backlog = 512;
+module_param_named(backlog, kv_backlog, uint, 0644);
+MODULE_PARM_DESC(backlog, "unanswered connection requests per listening endpoint (default 512)");
+
+struct workqueue_struct *kv_cm_wq;
+
+static const struct kfi_prov_ops kv_ops = {
+	.domain_size	= sizeof(struct kv_domain),
+	.ep_size	= sizeof(struct kv_ep),
+	.pep_size	= sizeof(struct kv_pep),
+	.tx_priv	= sizeof(struct kv_op),
+	.cm_data_size	= KVW_DATA_MAX,
+
+	.getinfo	= kv_getinfo,
+	.resolve	= kv_resolve,
+	.addr_check	= kv_addr_check,
+	.addr_str	= kfi_inaddr_str,
+	.domain_open	= kv_domain_open,
+	.domain_close	= kv_domain_close,
+
+	.ep_open	= kv_ep_open,
+	.ep_enable	= kv_ep_enable,
+	.ep_stop	= kv_ep_stop,
+	.ep_close	= kv_ep_close,
+	.getname	= kv_ep_getname,
+	.setname	= kv_ep_setname,
+	.peers		= kv_ep_peers,
+
+	.tx		= kv_tx,
+	.rx_matched	= kv_rx_matched,
+	.rx_drop	= kv_rx_drop,
+
+	.connect	= kv_msg_connect,
+	.accept		= kv_msg_accept,
+	.shutdown	= kv_msg_shutdown,
+	.getpeer	= kv_msg_getpeer,
+	.pep_open	= kv_pep_open,
+	.pep_close	= kv_pep_close,
+	.pep_getname	= kv_pep_getname,
+	.pep_setname	= kv_pep_setname,
+	.listen		= kv_pep_listen,
+	.reject		= kv_pep_reject,
+
+	.mr_reg		= kv_mr_open,
+	.mr_dereg	= kv_mr_close,
+	.mr_end		= kv_mr_end,
+	.mr_known	= kv_mr_known,
+};
+
+static struct kfi_provider kv_provider = {
+	.name		= "verbs",
+	.version	= KFI_VERSION(1, 0),
+	.ops		= &kv_ops,
+};
+
+/* Values that would stop every connection are mended, loudly. */
+static void kv_check_params(void)
+{
+	unsigned int window = clamp_t(unsigned int, kv_window, 4, KVW_WINDOW_MAX);
+	unsigned int answers = clamp_t(unsigned int, kv_answers, 4, KVW_WINDOW_MAX);
+
+	if (window != kv_window || answers != kv_answers)
+		pr_warn("kfi_verbs: using window=%u requests=%u\n", window, answers);
+	kv_window = window;
+	kv_answers = answers;
+}
 
 static int __init kv_init(void)
 {
-	return kv_dev_init();
+	int ret = -ENOMEM;
+
+	kv_check_params();
+	kv_cm_wq = alloc_workqueue("kfi_verbs_cm", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	if (!kv_cm_wq)
+		return ret;
+	ret = kv_dev_init();
+	if (ret)
+		goto destroy_wq;
+	ret = kfi_provider_register(&kv_provider);
+	if (ret)
+		goto exit_dev;
+	return 0;
+exit_dev:
+	kv_dev_exit();
+destroy_wq:
+	destroy_workqueue(kv_cm_wq);
+	return ret;
 }
 
 static void __exit kv_exit(void)
 {
+	kfi_provider_deregister(&kv_provider);
 	kv_dev_exit();
+	destroy_workqueue(kv_cm_wq);
 }
 
 module_init(kv_init);

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * cm.c - rdma_cm: how a connection comes about. The events of one identifier come one at a time, in process context.
+ *
+ *	who calls				who listens
+ *	ADDR_RESOLVED, ROUTE_RESOLVED
+ *	queue pair, hello	------------>	CONNECT_REQUEST: the consumer is asked
+ *	ESTABLISHED		<------------	queue pair, accept with a hello; or reject with one
+ *	READY			============>	the first packet: now this side may send too
+ *
+ * iWARP lets the side that has called speak first, and InfiniBand may lose its last word: READY is good for both.
+ *
+ * What the consumer decides, and what he is told, is done by step_work, which kv_conn_down() waits for.
+ */
+#include <rdma/ib_cm.h>
+#include <rdma/rdma_cm.h>
+#include "verbs.h"
+
+static u8 kv_ep_type(enum kfi_ep_type type)
+{
+	return type == KFI_EP_MSG ? 1 : 3;
+}
+
+/* What we say of ourselves. */
+static void kv_cm_hello(struct kv_conn *conn, u8 kind, struct kvw_hello *hello)
+{
+	struct kvw_greeting g = {
+		.kind = kind,
+		.ep_type = kv_ep_type(KFI_EP_MSG),
+		.window = { kv_window, kv_window, kv_window },
+		.answers = kv_answers,
+		.status = conn->status_out,
+		.data_len = conn->data_out_len,
+	};
+
+	memcpy(g.data, conn->data_out, conn->data_out_len);
+	kvw_encode_hello(&g, hello);
+}
+
+/* A dead peer is found by retries, and a receiver is never not ready; a live one that is slow gets all the time it needs. */
+static void kv_cm_param(struct kv_conn *conn, struct kvw_hello *hello, struct rdma_conn_param *param)
+{
+	*param = (struct rdma_conn_param) {
+		.private_data = hello,
+		.private_data_len = sizeof(*hello),
+		.responder_resources = conn->kdom->responder_resources,
+		.initiator_depth = conn->kdom->initiator_depth,
+		.retry_count = 7,
+		.rnr_retry_count = 7,
+	};
+}
+
+/* ---- calling ---- */
+
+static int kv_cm_addr_resolved(struct kv_conn *conn)
+{
+	if (conn->id->device != conn->kdom->ib)
+		return -EHOSTUNREACH;	/* the way there is another device's */
+	return rdma_resolve_route(conn->id, kv_connect_timeout_ms);
+}
+
+static int kv_cm_route_resolved(struct kv_conn *conn)
+{
+	struct rdma_conn_param param;
+	struct kvw_hello hello;
+	int ret = kv_qp_create(conn);
+
+	if (ret)
+		return ret;
+	kv_cm_hello(conn, KVW_HELLO, &hello);
+	kv_cm_param(conn, &hello, &param);
+	return rdma_connect_locked(conn->id, &param);
+}
+
+static int kv_cm_accepted(struct kv_conn *conn, const struct rdma_conn_param *param)
+{
+	int ret;
+
+	if (!conn->dialed)
+		return 0;	/* READY says the same, and nothing is said before it */
+	ret = kvw_decode_hello(param->private_data, param->private_data_len, &conn->greeting);
+	if (ret)
+		return ret;
+	if (conn->greeting.kind != KVW_ACCEPT || conn->greeting.ep_type != kv_ep_type(conn->vep->ep.type))
+		return -EPROTO;
+	kv_conn_open(conn);
+	set_bit(KV_STEP_READY, &conn->flags);
+	queue_work(kv_cm_wq, &conn->step_work);
+	return 0;
+}
+
+/* Refused by a consumer of ours, who says why; or nobody listens. Not every device tells the two apart: ours has a hello. */
+static int kv_cm_rejected(struct kv_conn *conn, const struct rdma_conn_param *param)
+{
+	struct kvw_greeting *g = &conn->greeting;
+
+	if (kvw_decode_hello(param->private_data, param->private_data_len, g) || g->kind != KVW_REJECT) {
+		g->data_len = 0;
+		return -ECONNREFUSED;
+	}
+	return g->status ? -(int)g->status : -ECONNREFUSED;
+}
+
+/* ---- events ---- */
+
+static int kv_cm_error(const struct rdma_cm_event *event)
+{
+	switch (event->status) {
+	case -ETIMEDOUT:
+	case -ENETUNREACH:
+	case -EHOSTUNREACH:
+	case -EADDRNOTAVAIL:
+	case -ENODEV:
+		return -EHOSTUNREACH;
+	default:
+		return event->status < 0 ? event->status : -EHOSTUNREACH;
+	}
+}
+
+static int kv_cm_event(struct kv_conn *conn, struct rdma_cm_event *event)
+{
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		return kv_cm_addr_resolved(conn);
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		return kv_cm_route_resolved(conn);
+	case RDMA_CM_EVENT_ESTABLISHED:
+		return kv_cm_accepted(conn, &event->param.conn);
+	case RDMA_CM_EVENT_REJECTED:
+		return kv_cm_rejected(conn, &event->param.conn);
+	case RDMA_CM_EVENT_DISCONNECTED:
+		return conn->state == KV_READY ? kv_conn_end(conn) : -ECONNREFUSED;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		return -ENODEV;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+		return kv_cm_error(event);
+	default:
+		return 0;
+	}
+}
+
+/* The identifier is kv_conn_down()'s to destroy. */
+static int kv_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	struct kv_conn *conn = id->context;
+	int ret;
+
+	if (test_bit(KV_FAILED, &conn->flags))
+		return 0;
+	ret = kv_cm_event(conn, event);
+	if (ret)
+		kv_conn_fail(conn, ret);
+	return 0;
+}
+
+int kv_cm_id(struct kv_conn *conn)
+{
+	struct rdma_cm_id *id;
+
+	id = rdma_create_id(kfi_ep_net(&conn->vep->ep), kv_cm_handler, conn, RDMA_PS_TCP, IB_QPT_RC);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	conn->id = id;
+	return 0;
+}
+
+/* Whatever comes of it comes through kv_conn_fail(), or step_work. */
+void kv_cm_dial(struct kv_conn *conn, const union kfi_inaddr *from, const union kfi_inaddr *to)
+{
+	union kfi_inaddr src = *from, dst = *to;
+	int ret;
+
+	kfi_inaddr_set_port(&src, 0);
+	conn->dialed = true;
+	conn->state = KV_CALLING;
+	queue_delayed_work(kv_cm_wq, &conn->deadline, msecs_to_jiffies(kv_connect_timeout_ms));
+	ret = rdma_resolve_addr(conn->id, kfi_inaddr_any(&src) ? NULL : &src.sa, &dst.sa, kv_connect_timeout_ms);
+	if (ret)
+		kv_conn_fail(conn, ret == -ENOMEM ? ret : -EHOSTUNREACH);
+}
+
+/* ---- listening ---- */
+
+static void kv_cm_refuse(struct rdma_cm_id *id, u16 status)
+{
+	struct kvw_greeting g = { .kind = KVW_REJECT, .ep_type = 1, .status = status };
+	struct kvw_hello hello;
+
+	kvw_encode_hello(&g, &hello);
+	rdma_reject(id, &hello, sizeof(hello), IB_CM_REJ_CONSUMER_DEFINED);
+}
+
+/* The connection, with the identifier, is on the listener's list: whoever ends it does the rest. */
+static int kv_cm_ask(struct kv_pep *vpep, struct kv_conn *conn)
+{
+	const struct kvw_greeting *g = &conn->greeting;
+	int ret;
+
+	if (!kv_pep_admit(vpep, conn))
+		return -EBUSY;
+	conn->requested = true;
+	kv_conn_get(conn);		/* the consumer's */
+	ret = kfi_pep_connreq(&vpep->pep, &conn->req, &conn->name, kfi_inaddr_len(conn->name.sa.sa_family), g->data,
+			      g->data_len);
+	if (!ret)
+		return 0;
+	conn->requested = false;
+	kv_conn_put(conn);
+	kv_conn_fail(conn, -ECONNREFUSED);
+	return 0;
+}
+
+static int kv_cm_request(struct kv_pep *vpep, struct rdma_cm_id *id, const struct rdma_conn_param *param)
+{
+	struct kv_conn *conn;
+	int ret;
+
+	conn = kv_conn_new(NULL, vpep);
+	if (!conn)
+		return -ENOMEM;
+	ret = kvw_decode_hello(param->private_data, param->private_data_len, &conn->greeting);
+	if (!ret && (conn->greeting.kind != KVW_HELLO || conn->greeting.ep_type != 1))
+		ret = -EPROTO;
+	if (!ret) {
+		conn->state = KV_WAITING;
+		memcpy(&conn->name, &id->route.addr.dst_addr, sizeof(conn->name));
+		conn->id = id;
+		id->context = conn;
+		id->event_handler = kv_cm_handler;
+		ret = kv_cm_ask(vpep, conn);
+	}
+	if (ret) {
+		id->context = NULL;
+		kv_conn_put(conn);
+	}
+	return ret;
+}
+
+static int kv_cm_listen_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	int ret;
+
+	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
+		return 0;
+	ret = kv_cm_request(id->context, id, &event->param.conn);
+	if (ret)
+		kv_cm_refuse(id, ret == -EPROTONOSUPPORT ? EPROTONOSUPPORT : ECONNREFUSED);
+	return ret;		/* nonzero: rdma_cm destroys it */
+}
+
+/* @addr's port is filled in. */
+int kv_cm_listen(struct net *net, union kfi_inaddr *addr, int backlog, void *context, struct rdma_cm_id **idp)
+{
+	struct rdma_cm_id *id;
+	int ret;
+
+	id = rdma_create_id(net, kv_cm_listen_handler, context, RDMA_PS_TCP, IB_QPT_RC);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	if (addr->sa.sa_family == AF_INET6)
+		rdma_set_afonly(id, 1);
+	ret = rdma_bind_addr(id, &addr->sa) ?: rdma_listen(id, backlog);
+	if (ret) {
+		rdma_destroy_id(id);
+		return ret == -EADDRINUSE ? ret : ret == -ENODEV ? -EADDRNOTAVAIL : ret;
+	}
+	memcpy(addr, &id->route.addr.src_addr, kfi_inaddr_len(addr->sa.sa_family));
+	*idp = id;
+	return 0;
+}
+
+/* ---- steps: what the consumer has decided, what he is to be told ---- */
+
+static int kv_cm_accept(struct kv_conn *conn)
+{
+	struct rdma_conn_param param;
+	struct kvw_hello hello;
+	int ret;
+
+	if (conn->id->device != conn->kdom->ib)
+		return -EHOSTUNREACH;
+	ret = kv_qp_create(conn);
+	if (ret)
+		return ret;
+	kv_conn_open(conn);
+	kv_cm_hello(conn, KVW_ACCEPT, &hello);
+	kv_cm_param(conn, &hello, &param);
+	conn->state = KV_ACCEPTED;
+	rdma_lock_handler(conn->id);
+	ret = rdma_accept(conn->id, &param);
+	rdma_unlock_handler(conn->id);
+	return ret;
+}
+
+static void kv_cm_reject(struct kv_conn *conn)
+{
+	struct kvw_hello hello;
+
+	kv_cm_hello(conn, KVW_REJECT, &hello);
+	conn->answered = true;
+	rdma_reject(conn->id, &hello, sizeof(hello), IB_CM_REJ_CONSUMER_DEFINED);
+}
+
+/* The consumer hears of it; what has come meanwhile may be looked at. */
+static void kv_cm_ready(struct kv_conn *conn)
+{
+	cancel_delayed_work(&conn->deadline);
+	spin_lock_bh(&conn->lock);
+	conn->state = KV_READY;
+	conn->ready_due = conn->dialed;
+	spin_unlock_bh(&conn->lock);
+	kv_msg_ready(conn);
+	kv_tx_kick(conn);
+	spin_lock_bh(&conn->rx_lock);
+	conn->rx_held = false;
+	spin_unlock_bh(&conn->rx_lock);
+	kv_rx_run(conn);
+}
+
+void kv_cm_step_work(struct work_struct *work)
+{
+	struct kv_conn *conn = container_of(work, struct kv_conn, step_work);
+	int ret = 0;
+
+	if (test_and_clear_bit(KV_STEP_REJECT, &conn->flags)) {
+		kv_cm_reject(conn);
+		ret = -ECONNREFUSED;
+	} else if (test_and_clear_bit(KV_STEP_ACCEPT, &conn->flags)) {
+		conn->answered = true;
+		ret = kv_cm_accept(conn);
+	} else if (test_and_clear_bit(KV_STEP_READY, &conn->flags)) {
+		kv_cm_ready(conn);
+	}
+	if (ret)
+		kv_conn_fail(conn, ret);
+}
+
+/* The caller's first packet, softirq: the others wait until the consumer knows of the connection. */
+int kv_cm_got_ready(struct kv_conn *conn)
+{
+	if (conn->dialed || conn->state != KV_ACCEPTED || test_and_set_bit(KV_STEP_READY, &conn->flags))
+		return -EPROTO;
+	spin_lock_bh(&conn->rx_lock);
+	conn->rx_held = true;
+	spin_unlock_bh(&conn->rx_lock);
+	queue_work(kv_cm_wq, &conn->step_work);
+	return 0;
+}
+
+/* No answer, or no longer a connection. In kv_conn_down(). */
+void kv_cm_hang_up(struct kv_conn *conn)
+{
+	if (conn->state == KV_WAITING && !conn->answered)
+		kv_cm_refuse(conn->id, ECONNREFUSED);
+	else if (conn->qp)
+		rdma_disconnect(conn->id);
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * conn.c - the life of a connection.
+ *
+ *   kv_conn_new()	around an identifier of rdma_cm, or before there is one (cm.c)
+ *   kv_conn_open()	both have said hello: credits are known
+ *   kv_conn_fail()	from any context: something ended it; the first reason counts
+ *   kv_conn_down()	process context: unpublish, stop the queue pair, end every operation exactly once
+ *
+ * Nobody waits for a peer in here: a queue pair that is told to stop returns what it has, and everything that was promised to a
+ * consumer is completed with the reason of the failure.
+ */
+#define pr_fmt(fmt) "kfi_verbs: " fmt
+
+#include <linux/net.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include "verbs.h"
+
+void kv_conn_get(struct kv_conn *conn)
+{
+	refcount_inc(&conn->ref);
+}
+
+/* Any context: the last reference may go with a message that nobody wanted. */
+void kv_conn_put(struct kv_conn *conn)
+{
+	if (refcount_dec_and_test(&conn->ref))
+		kv_slots_free(conn);
+}
+
+static void kv_deadline_work(struct work_struct *work)
+{
+	struct kv_conn *conn = container_of(to_delayed_work(work), struct kv_conn, deadline);
+
+	kv_conn_fail(conn, test_bit(KV_BYE_SENT, &conn->flags) ? -ESHUTDOWN : -ETIMEDOUT);
+}
+
+static void kv_conn_init(struct kv_conn *conn)
+{
+	int cls;
+
+	refcount_set(&conn->ref, 1);
+	INIT_LIST_HEAD(&conn->entry);
+	INIT_LIST_HEAD(&conn->queue);
+	INIT_LIST_HEAD(&conn->waiting);
+	INIT_LIST_HEAD(&conn->ending);
+	INIT_LIST_HEAD(&conn->answers);
+	INIT_LIST_HEAD(&conn->fetches);
+	INIT_LIST_HEAD(&conn->rxq);
+	INIT_LIST_HEAD(&conn->space.link);
+	for (cls = 0; cls < KVW_CLS; cls++)
+		INIT_LIST_HEAD(&conn->stalled[cls]);
+	for (cls = 0; cls < KV_CLS_LONG; cls++)
+		INIT_LIST_HEAD(&conn->frmrs[cls]);
+	conn->space.fn = kv_rx_space;
+	spin_lock_init(&conn->lock);
+	spin_lock_init(&conn->rx_lock);
+	INIT_WORK(&conn->step_work, kv_cm_step_work);
+	INIT_WORK(&conn->down_work, kv_conn_down);
+	INIT_DELAYED_WORK(&conn->more_work, kv_more_work);
+	INIT_DELAYED_WORK(&conn->deadline, kv_deadline_work);
+	conn->req.fid.fclass = KFI_CLASS_CONNREQ;
+}
+
+struct kv_conn *kv_conn_new(struct kv_ep *vep, struct kv_pep *vpep)
+{
+	struct kv_conn *conn = kvzalloc(sizeof(*conn), GFP_NOIO);
+
+	if (!conn)
+		return NULL;
+	kv_conn_init(conn);
+	conn->vep = vep;
+	conn->pep = vpep;
+	return conn;
+}
+
+/* The hellos are exchanged. Before the first packet can be sent or come. */
+void kv_conn_open(struct kv_conn *conn)
+{
+	int cls;
+
+	spin_lock_bh(&conn->lock);
+	for (cls = 0; cls < KVW_CLS; cls++) {
+		conn->window[cls] = conn->greeting.window[cls];
+		kfi_credit_init(&conn->credit_tx[cls], &conn->credit_rx[cls], kv_window, conn->window[cls]);
+	}
+	conn->requests_max = kv_answers;
+	spin_unlock_bh(&conn->lock);
+}
+
+/* ---- the end ---- */
+
+/* Of two that are connected one may just close; somebody we only send to has broken off. */
+int kv_conn_end(const struct kv_conn *conn)
+{
+	return conn->vep->ep.type == KFI_EP_MSG ? -ESHUTDOWN : -ECONNRESET;
+}
+
+void kv_conn_fail(struct kv_conn *conn, int err)
+{
+	if (test_and_set_bit(KV_FAILED, &conn->flags))
+		return;
+	conn->error = err;
+	if (err == -EPROTO)
+		net_warn_ratelimited("kfi_verbs: %pISpc broke the protocol, connection closed\n", &conn->name);
+	kv_conn_get(conn);
+	queue_work(kv_cm_wq, &conn->down_work);
+}
+
+static void kv_conn_unpublish(struct kv_conn *conn)
+{
+	struct kv_ep *vep = conn->vep;
+
+	if (!vep)
+		return;
+	spin_lock_bh(&vep->lock);
+	if (rcu_access_pointer(vep->conn) == conn)
+		RCU_INIT_POINTER(vep->conn, NULL);
+	spin_unlock_bh(&vep->lock);
+}
+
+static void kv_conn_unlist(struct kv_conn *conn)
+{
+	struct kv_ep *vep = conn->vep;
+	struct kv_pep *vpep = conn->pep;
+	spinlock_t *lock = vep ? &vep->lock : &vpep->lock;
+
+	spin_lock_bh(lock);
+	list_del_init(&conn->entry);
+	if (!vep)
+		vpep->nconns--;
+	wake_up_all(vep ? &vep->idle : &vpep->idle);
+	spin_unlock_bh(lock);
+}
+
+/* KV_FAILED is set: after this, the connection stays with the listener or with the endpoint. */
+static void kv_conn_stays(struct kv_conn *conn)
+{
+	struct kv_pep *vpep = READ_ONCE(conn->pep);	/* waits for our work before it goes */
+
+	if (!vpep)
+		return;
+	spin_lock_bh(&vpep->lock);
+	spin_unlock_bh(&vpep->lock);
+}
+
+static void kv_conn_report(struct kv_conn *conn)
+{
+	if (conn->vep)
+		kv_msg_lost(conn, conn->error);
+	else if (conn->requested && kfi_connreq_gone(&conn->req))
+		kv_conn_put(conn);	/* the consumer's; else an accept or reject will */
+}
+
+/* No more packets are looked at, no more is posted. */
+static void kv_conn_stop(struct kv_conn *conn)
+{
+	spin_lock_bh(&conn->lock);
+	set_bit(KV_DEAD, &conn->flags);
+	spin_unlock_bh(&conn->lock);
+	synchronize_rcu_expedited();	/* posters that still saw it are through */
+	if (conn->vep && conn->vep->ep.rx_cq)
+		kfi_cq_cancel_wait(conn->vep->ep.rx_cq, &conn->space);
+	cancel_work_sync(&conn->step_work);
+	cancel_delayed_work_sync(&conn->more_work);
+	cancel_delayed_work_sync(&conn->deadline);
+}
+
+static void kv_conn_take_down(struct kv_conn *conn)
+{
+	int err = conn->error;
+
+	kv_conn_stays(conn);
+	cancel_work_sync(&conn->step_work);	/* it publishes */
+	kv_conn_unpublish(conn);
+	kv_conn_stop(conn);
+	kv_cm_hang_up(conn);
+	kv_qp_destroy(conn);
+	kv_tx_flush_all(conn, err);
+	kv_rx_lost(conn, err);
+	rdma_destroy_id(conn->id);
+	kv_qp_free(conn);
+	if (conn->kdom)
+		kv_domain_put(conn->kdom);
+	kv_conn_report(conn);
+	kv_conn_unlist(conn);
+}
+
+void kv_conn_down(struct work_struct *work)
+{
+	struct kv_conn *conn = container_of(work, struct kv_conn, down_work);
+	unsigned int noio = memalloc_noio_save();
+
+	kv_conn_take_down(conn);
+	memalloc_noio_restore(noio);
+	kv_conn_put(conn);	/* the list's */
+	kv_conn_put(conn);	/* this work's */
+}

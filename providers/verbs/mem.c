@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * mem.c - consumers' memory, as devices want it: contiguous pieces of pages.
+ */
+#include <linux/bvec.h>
+#include <linux/mm.h>
+#include <linux/scatterlist.h>
+#include <linux/slab.h>
+#include <linux/uio.h>
+#include <linux/vmalloc.h>
+#include "verbs.h"
+
+static size_t kvec_piece(const struct iov_iter *iter, struct page **page, size_t *off)
+{
+	void *at = iter->kvec->iov_base + iter->iov_offset;
+	size_t len = iter->kvec->iov_len - iter->iov_offset;
+
+	*off = offset_in_page(at);
+	if (!is_vmalloc_or_module_addr(at)) {
+		*page = virt_to_page(at);
+		return len;
+	}
+	*page = vmalloc_to_page(at);
+	return min_t(size_t, len, PAGE_SIZE - *off);
+}
+
+static size_t bvec_piece(const struct iov_iter *iter, struct page **page, size_t *off)
+{
+	const struct bio_vec *bv = iter->bvec;
+	size_t at = bv->bv_offset + iter->iov_offset;
+
+	*page = bv->bv_page + at / PAGE_SIZE;
+	*off = at % PAGE_SIZE;
+	return bv->bv_len - iter->iov_offset;
+}
+
+/* The first contiguous piece of @iter, which may not be empty. */
+static size_t kv_piece(struct iov_iter *iter, struct page **page, size_t *off)
+{
+	size_t len;
+
+	iov_iter_advance(iter, 0);	/* past empty segments */
+	len = iov_iter_is_kvec(iter) ? kvec_piece(iter, page, off) : bvec_piece(iter, page, off);
+	return min(len, iov_iter_count(iter));
+}
+
+/* The same, at most @max bytes, and @iter moves on. Return: its length. */
+size_t kv_take_piece(struct iov_iter *iter, size_t max, struct page **page, size_t *off)
+{
+	size_t len = min(kv_piece(iter, page, off), max);
+
+	iov_iter_advance(iter, len);
+	return len;
+}
+
+/*
+ * One fast registration has no gaps: pieces begin and end at pages' borders, but for the first and the last. Fill @sg with the
+ * front of @iter that fits @pages pages; @iter moves on. Return: entries.
+ */
+unsigned int kv_take_run(struct iov_iter *iter, struct scatterlist *sg, unsigned int pages, size_t *bytes)
+{
+	unsigned int n = 0, used = 0, need;
+	struct page *page;
+	size_t off, len;
+
+	*bytes = 0;
+	while (iov_iter_count(iter)) {
+		len = kv_piece(iter, &page, &off);
+		if (n && off)
+			break;
+		len = min(len, (size_t)(pages - used) * PAGE_SIZE - off);
+		need = DIV_ROUND_UP(off + len, PAGE_SIZE);
+		sg_unmark_end(&sg[n]);
+		sg_set_page(&sg[n++], page, len, off);
+		iov_iter_advance(iter, len);
+		*bytes += len;
+		used += need;
+		if (used == pages || (off + len) % PAGE_SIZE)
+			break;
+	}
+	if (n)
+		sg_mark_end(&sg[n - 1]);
+	return n;
+}
+
+static bool starts_run(const struct iov_iter *iter, unsigned long i)
+{
+	const struct bio_vec *bv = iter->bvec + i;
+	const struct kvec *kv = iter->kvec + i;
+
+	if (!i)
+		return true;
+	if (iov_iter_is_kvec(iter))
+		return offset_in_page(kv->iov_base) || offset_in_page(kv[-1].iov_base + kv[-1].iov_len);
+	return offset_in_page(bv->bv_offset) || offset_in_page(bv[-1].bv_offset + bv[-1].bv_len);
+}
+
+struct scatterlist *kv_alloc_sg(unsigned int n, gfp_t gfp)
+{
+	struct scatterlist *sg = kvmalloc_array(n, sizeof(*sg), gfp);
+
+	if (sg)
+		sg_init_table(sg, n);
+	return sg;
+}
+
+/* At most so many calls of kv_take_run() use up an iterator that nobody has moved. */
+unsigned int kv_count_runs(const struct iov_iter *iter, unsigned int pages)
+{
+	unsigned int runs = 1 + iov_iter_count(iter) / ((size_t)pages * PAGE_SIZE);
+	unsigned long i;
+
+	for (i = 0; i < iter->nr_segs; i++)
+		runs += starts_run(iter, i);
+	return runs;
+}

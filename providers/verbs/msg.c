@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * msg.c - connected endpoints: connect, accept, reject, shutdown, and passive endpoints.
+ */
+#include "verbs.h"
+
+/* ---- data path ---- */
+
+int kv_msg_tx(struct kv_ep *vep, struct kfi_oper *op)
+{
+	struct kv_conn *conn;
+	int ret = 0;
+
+	rcu_read_lock();
+	conn = rcu_dereference(vep->conn);
+	if (unlikely(!conn))
+		ret = -ENOTCONN;
+	else if (unlikely(test_bit(KV_BYE_WANTED, &conn->flags)))
+		ret = -ESHUTDOWN;
+	else
+		kv_tx_post(conn, op);
+	rcu_read_unlock();
+	return ret;
+}
+
+/* ---- connecting ---- */
+
+static void kv_msg_publish(struct kv_ep *vep, struct kv_conn *conn)
+{
+	spin_lock_bh(&vep->lock);
+	if (!test_bit(KV_FAILED, &conn->flags))
+		rcu_assign_pointer(vep->conn, conn);
+	spin_unlock_bh(&vep->lock);
+}
+
+/* The consumer may send as soon as it hears KFI_CONNECTED: publish first. The request's data was delivered with the request. */
+void kv_msg_ready(struct kv_conn *conn)
+{
+	struct kv_ep *vep = conn->vep;
+
+	vep->peer_name = conn->name;
+	kv_msg_publish(vep, conn);
+	trace_kfi_connect(&vep->ep);
+	if (kfi_ep_connected(&vep->ep, conn->greeting.data, conn->dialed ? conn->greeting.data_len : 0))
+		kv_conn_fail(conn, -ECANCELED);
+}
+
+/* The connection, or the attempt, is over; its operations have ended. */
+void kv_msg_lost(struct kv_conn *conn, int err)
+{
+	struct kfi_ep *ep = &conn->vep->ep;
+
+	if (READ_ONCE(conn->vep->stopping))
+		return;
+	if (conn->state == KV_READY) {
+		trace_kfi_disconnect(ep, err);
+		kfi_ep_disconnected(ep, err);
+		return;
+	}
+	if (err == -ECONNRESET)
+		err = -ECONNREFUSED;
+	kfi_ep_refused(ep, err, conn->greeting.data, conn->greeting.kind == KVW_REJECT ? conn->greeting.data_len : 0);
+}
+
+/* kfi.ko has compared @len with our cm_data_size. */
+static void kv_set_data(struct kv_conn *conn, const void *data, size_t len)
+{
+	memcpy(conn->data_out, data, len);
+	conn->data_out_len = len;
+}
+
+/* On the endpoint's list, with a reference of the list's and of its domain. */
+static int kv_msg_list(struct kv_ep *vep, struct kv_conn *conn)
+{
+	int ret = 0;
+
+	if (!kv_domain_get(to_kv_domain(vep->ep.domain)))
+		return -ENODEV;
+	conn->kdom = to_kv_domain(vep->ep.domain);
+	spin_lock_bh(&vep->lock);
+	if (vep->stopping)
+		ret = -ENODEV;
+	else
+		list_add_tail(&conn->entry, &vep->conns);
+	spin_unlock_bh(&vep->lock);
+	if (ret)
+		kv_domain_put(conn->kdom);
+	return ret;
+}
+
+int kv_msg_connect(struct kfi_ep *ep, const void *addr, const void *data, size_t len)
+{
+	struct kv_ep *vep = to_kv_ep(ep);
+	union kfi_inaddr to = {};
+	struct kv_conn *conn;
+	int ret;
+
+	memcpy(&to, addr, ep->domain->addrlen);
+	conn = kv_conn_new(vep, NULL);
+	if (!conn)
+		return -ENOMEM;
+	conn->name = to;
+	vep->peer_name = to;
+	kv_set_data(conn, data, len);
+	ret = kv_cm_id(conn);
+	if (ret)
+		goto put;
+	ret = kv_msg_list(vep, conn);
+	if (ret)
+		goto destroy;
+	kv_cm_dial(conn, &vep->addr, &to);
+	return 0;
+destroy:
+	rdma_destroy_id(conn->id);
+put:
+	kv_conn_put(conn);
+	return ret;
+}
+
+/* From the list of its listener to that of the endpoint. False: the peer has gone, see kv_conn_stays(). */
+static bool kv_msg_adopt(struct kv_ep *vep, struct kv_conn *conn)
+{
+	struct kv_pep *vpep = conn->pep;
+	bool there;
+
+	spin_lock_bh(&vpep->lock);
+	there = !test_bit(KV_FAILED, &conn->flags);
+	if (there) {
+		list_del_init(&conn->entry);
+		vpep->nconns--;
+		spin_lock(&vep->lock);
+		conn->vep = vep;
+		conn->kdom = to_kv_domain(vep->ep.domain);
+		WRITE_ONCE(conn->pep, NULL);
+		list_add_tail(&conn->entry, &vep->conns);
+		spin_unlock(&vep->lock);
+		set_bit(KV_STEP_ACCEPT, &conn->flags);
+		queue_work(kv_cm_wq, &conn->step_work);
+		queue_delayed_work(kv_cm_wq, &conn->deadline, msecs_to_jiffies(kv_connect_timeout_ms));
+		wake_up_all(&vpep->idle);
+	}
+	spin_unlock_bh(&vpep->lock);
+	return there;
+}
+
+int kv_msg_accept(struct kfi_ep *ep, const void *data, size_t len)
+{
+	struct kv_conn *conn = container_of(ep->connreq, struct kv_conn, req);
+	struct kv_domain *kdom = to_kv_domain(ep->domain);
+	bool there = kv_domain_get(kdom);
+
+	kv_set_data(conn, data, len);
+	if (!there || !kv_msg_adopt(to_kv_ep(ep), conn)) {
+		if (there)
+			kv_domain_put(kdom);
+		kfi_ep_refused(ep, -ECONNABORTED, NULL, 0);	/* an event, like every other failure */
+	}
+	kv_conn_put(conn);	/* the request's */
+	return 0;
+}
+
+/* What was posted before is sent and answered first; then the peer hears of it, and both sides are shut. */
+int kv_msg_shutdown(struct kfi_ep *ep)
+{
+	struct kv_ep *vep = to_kv_ep(ep);
+	struct kv_conn *conn;
+
+	rcu_read_lock();
+	conn = rcu_dereference(vep->conn);
+	if (conn) {
+		set_bit(KV_BYE_WANTED, &conn->flags);
+		kv_tx_kick(conn);
+	}
+	rcu_read_unlock();
+	return conn ? 0 : -ENOTCONN;
+}
+
+int kv_msg_getpeer(struct kfi_ep *ep, void *addr)
+{
+	memcpy(addr, &to_kv_ep(ep)->peer_name, ep->domain->addrlen);
+	return ep->domain->addrlen;
+}
+
+/* ---- passive endpoints ---- */
+
+int kv_pep_open(struct kfi_pep *pep)
+{
+	struct kv_pep *vpep = to_kv_pep(pep);
+
+	spin_lock_init(&vpep->lock);
+	INIT_LIST_HEAD(&vpep->conns);
+	init_waitqueue_head(&vpep->idle);
+	return kfi_inaddr_source(pep->info, &vpep->addr);
+}
+
+/* Where it can be told which, it goes with its device. */
+int kv_pep_listen(struct kfi_pep *pep)
+{
+	struct kv_pep *vpep = to_kv_pep(pep);
+	int ret;
+
+	ret = kv_cm_listen(read_pnet(&pep->fabric->net), &vpep->addr, pep->backlog, vpep, &vpep->id);
+	if (ret || !vpep->id->device)
+		return ret;
+	vpep->dev = kv_dev_get(vpep->id->device);
+	pep->device = vpep->dev;
+	if (vpep->dev)
+		return 0;
+	rdma_destroy_id(vpep->id);
+	vpep->id = NULL;
+	return -ENODEV;
+}
+
+int kv_pep_getname(struct kfi_pep *pep, void *addr)
+{
+	struct kv_pep *vpep = to_kv_pep(pep);
+	size_t len = kfi_inaddr_len(vpep->addr.sa.sa_family);
+
+	memcpy(addr, &vpep->addr, len);
+	return len;
+}
+
+int kv_pep_setname(struct kfi_pep *pep, const void *addr, size_t len)
+{
+	struct kv_pep *vpep = to_kv_pep(pep);
+
+	if (len != kfi_inaddr_len(vpep->addr.sa.sa_family) ||
+	    ((const union kfi_inaddr *)addr)->sa.sa_family != vpep->addr.sa.sa_family)
+		return -EINVAL;
+	memcpy(&vpep->addr, addr, len);
+	return 0;
+}
+
+int kv_pep_reject(struct kfi_pep *pep, struct kfi_connreq *req, const void *data, size_t len)
+{
+	struct kv_conn *conn = container_of(req, struct kv_conn, req);
+	struct kv_pep *vpep = to_kv_pep(pep);
+
+	kv_set_data(conn, data, len);
+	spin_lock_bh(&vpep->lock);
+	if (!test_bit(KV_FAILED, &conn->flags)) {	/* see kv_msg_adopt() */
+		set_bit(KV_STEP_REJECT, &conn->flags);
+		queue_work(kv_cm_wq, &conn->step_work);
+	}
+	spin_unlock_bh(&vpep->lock);
+	kv_conn_put(conn);	/* the request's */
+	return 0;
+}
+
+/* A request that nobody has answered. */
+bool kv_pep_admit(struct kv_pep *vpep, struct kv_conn *conn)
+{
+	bool ok;
+
+	spin_lock_bh(&vpep->lock);
+	ok = !vpep->stopping && vpep->nconns < kv_backlog;
+	if (ok) {
+		vpep->nconns++;
+		list_add_tail(&conn->entry, &vpep->conns);
+	}
+	spin_unlock_bh(&vpep->lock);
+	return ok;
+}
+
+static struct kv_conn *kv_pep_first(struct kv_pep *vpep)
+{
+	struct kv_conn *conn;
+
+	spin_lock_bh(&vpep->lock);
+	vpep->stopping = true;
+	list_for_each_entry(conn, &vpep->conns, entry)
+		kv_conn_fail(conn, -ECONNREFUSED);
+	conn = list_first_entry_or_null(&vpep->conns, struct kv_conn, entry);
+	spin_unlock_bh(&vpep->lock);
+	return conn;
+}
+
+void kv_pep_close(struct kfi_pep *pep)
+{
+	struct kv_pep *vpep = to_kv_pep(pep);
+
+	if (vpep->id)
+		rdma_destroy_id(vpep->id);
+	vpep->id = NULL;
+	flush_workqueue(kv_cm_wq);	/* what was rejected is told why */
+	wait_event(vpep->idle, !kv_pep_first(vpep));
+	flush_workqueue(kv_cm_wq);	/* the last kv_conn_down() may still be in its last lines */
+	if (vpep->dev)
+		kv_dev_put(vpep->dev);
+	vpep->dev = NULL;
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * qp.c - what a connection has at the device: queue pair, completion queue, receive buffers, memory of packets to be sent.
+ *
+ * Receives are posted before the peer can send, and there is one for each packet that its credits allow: a receiver is
+ * never not ready.
+ */
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include "verbs.h"
+
+static unsigned int kv_nslots(void)
+{
+	return KVW_CLS * kv_window + kv_answers + KV_MISC;
+}
+
+/* ---- receive buffers ---- */
+
+/* Give it back to the device. Nothing of it is anybody else's. */
+int kv_slot_post(struct kv_slot *slot)
+{
+	struct kv_conn *conn = slot->conn;
+	struct ib_sge sge = { slot->dma, KVW_PACKET, conn->kdom->pd->local_dma_lkey };
+	struct ib_recv_wr wr = { .wr_cqe = &slot->cqe, .sg_list = &sge, .num_sge = 1 };
+
+	slot->state = KV_SLOT_FREE;
+	slot->charged = false;
+	slot->wrs = 0;
+	slot->left = 0;
+	slot->err = 0;
+	ib_dma_sync_single_for_device(conn->kdom->ib, slot->dma, KVW_PACKET, DMA_FROM_DEVICE);
+	return ib_post_recv(conn->qp, &wr, NULL);
+}
+
+static int kv_slot_init(struct kv_conn *conn, struct kv_slot *slot)
+{
+	struct ib_device *ib = conn->kdom->ib;
+
+	slot->page = alloc_page(GFP_NOIO);
+	if (!slot->page)
+		return -ENOMEM;
+	slot->dma = ib_dma_map_page(ib, slot->page, 0, KVW_PACKET, DMA_FROM_DEVICE);
+	if (ib_dma_mapping_error(ib, slot->dma)) {
+		__free_page(slot->page);
+		slot->page = NULL;
+		return -EIO;
+	}
+	slot->conn = conn;
+	slot->cqe.done = kv_recv_done;
+	INIT_LIST_HEAD(&slot->link);
+	INIT_LIST_HEAD(&slot->alink);
+	conn->nslots++;
+	return kv_slot_post(slot);
+}
+
+static int kv_slots_create(struct kv_conn *conn)
+{
+	unsigned int i;
+	int ret = 0;
+
+	conn->slots = kvcalloc(kv_nslots(), sizeof(*conn->slots), GFP_NOIO);
+	if (!conn->slots)
+		return -ENOMEM;
+	for (i = 0; i < kv_nslots() && !ret; i++)
+		ret = kv_slot_init(conn, &conn->slots[i]);
+	return ret;
+}
+
+/* The device is through with them; messages in them may still be wanted. */
+static void kv_slots_unmap(struct kv_conn *conn)
+{
+	unsigned int i;
+
+	for (i = 0; i < conn->nslots; i++)
+		ib_dma_unmap_page(conn->kdom->ib, conn->slots[i].dma, KVW_PACKET, DMA_FROM_DEVICE);
+}
+
+/* Nobody has a reference of the connection any more. */
+void kv_slots_free(struct kv_conn *conn)
+{
+	unsigned int i;
+
+	for (i = 0; i < conn->nslots; i++)
+		__free_page(conn->slots[i].page);
+	kvfree(conn->slots);
+	kvfree(conn);
+}
+
+/* ---- the send queue's memory ---- */
+
+#define KV_BUFS_PER_PAGE	(PAGE_SIZE / KV_BUF)
+
+static int kv_sq_page(struct kv_conn *conn, unsigned int first)
+{
+	void *buf = (void *)__get_free_page(GFP_NOIO);
+	struct kv_sqe *e = &conn->sq[first];
+	unsigned int i;
+	u64 dma;
+
+	if (!buf)
+		return -ENOMEM;
+	dma = ib_dma_map_single(conn->kdom->ib, buf, PAGE_SIZE, DMA_TO_DEVICE);
+	if (ib_dma_mapping_error(conn->kdom->ib, dma)) {
+		free_page((unsigned long)buf);
+		return -EIO;
+	}
+	for (i = 0; i < KV_BUFS_PER_PAGE; i++, e++) {
+		e->conn = conn;
+		e->cqe.done = kv_send_done;
+		e->buf = buf + i * KV_BUF;
+		e->dma = dma + i * KV_BUF;
+	}
+	return 0;
+}
+
+static int kv_sq_create(struct kv_conn *conn)
+{
+	unsigned int i;
+	int ret = 0;
+
+	conn->sq = kvcalloc(KV_SQ, sizeof(*conn->sq), GFP_NOIO);
+	if (!conn->sq)
+		return -ENOMEM;
+	for (i = 0; i < KV_SQ && !ret; i += KV_BUFS_PER_PAGE)
+		ret = kv_sq_page(conn, i);
+	return ret;
+}
+
+static void kv_sq_destroy(struct kv_conn *conn)
+{
+	unsigned int i;
+
+	for (i = 0; conn->sq && i < KV_SQ && conn->sq[i].buf; i += KV_BUFS_PER_PAGE) {
+		ib_dma_unmap_single(conn->kdom->ib, conn->sq[i].dma, PAGE_SIZE, DMA_TO_DEVICE);
+		free_page((unsigned long)conn->sq[i].buf);
+	}
+	kvfree(conn->sq);
+	conn->sq = NULL;
+}
+
+/* ---- all together ---- */
+
+/* What work requests do not tell; any context. */
+static void kv_qp_event(struct ib_event *event, void *context)
+{
+	struct kv_conn *conn = context;
+
+	if (event->event == IB_EVENT_COMM_EST)
+		return;
+	if (READ_ONCE(conn->state) == KV_READY)
+		kv_conn_fail(conn, kv_conn_end(conn));
+}
+
+static int kv_qp_make(struct kv_conn *conn)
+{
+	struct kv_domain *kdom = conn->kdom;
+	struct ib_qp_init_attr attr = {
+		.event_handler	= kv_qp_event,
+		.qp_context	= conn,
+		.qp_type	= IB_QPT_RC,
+		.sq_sig_type	= IB_SIGNAL_REQ_WR,
+		.send_cq	= conn->cq,
+		.recv_cq	= conn->cq,
+		.port_num	= conn->id->port_num,
+		/* one more of each: ib_drain_qp() */
+		.cap		= {
+			.max_send_wr	= KV_SQ + 1,
+			.max_recv_wr	= kv_nslots() + 1,
+			.max_send_sge	= min_t(u32, KV_SGE + 1, kdom->max_send_sge),
+			.max_recv_sge	= 1,
+		},
+	};
+	int ret = rdma_create_qp(conn->id, kdom->pd, &attr);
+
+	if (!ret)
+		conn->qp = conn->id->qp;
+	return ret;
+}
+
+/* On failure the caller takes down what there is, with kv_qp_destroy(). */
+int kv_qp_create(struct kv_conn *conn)
+{
+	struct kv_domain *kdom = conn->kdom;
+	unsigned int ncqe = KV_SQ + kv_nslots() + 2;
+	int ret;
+
+	/* The consumer's queue says where the work is to be done. */
+	conn->cq = ib_cq_pool_get(kdom->ib, ncqe, -1, IB_POLL_SOFTIRQ);
+	if (IS_ERR(conn->cq)) {
+		ret = PTR_ERR(conn->cq);
+		conn->cq = NULL;
+		return ret;
+	}
+	conn->ncqe = ncqe;
+	ret = kv_qp_make(conn);
+	if (ret)
+		return ret;
+	conn->keys = kvcalloc(KV_KEYS, sizeof(*conn->keys), GFP_NOIO);
+	if (!conn->keys)
+		return -ENOMEM;
+	return kv_sq_create(conn) ?: kv_frmrs_alloc(conn) ?: kv_slots_create(conn);
+}
+
+/* Nothing moves any more when this returns, and the peer can touch nothing. Operations and messages are not ended yet. */
+void kv_qp_destroy(struct kv_conn *conn)
+{
+	if (conn->qp)
+		ib_drain_qp(conn->qp);
+	kv_frmrs_dereg(conn);
+	if (conn->qp)
+		rdma_destroy_qp(conn->id);
+	conn->qp = NULL;
+	if (conn->cq)
+		ib_cq_pool_put(conn->cq, conn->ncqe);
+	conn->cq = NULL;
+	kv_slots_unmap(conn);
+}
+
+/* All operations have ended. */
+void kv_qp_free(struct kv_conn *conn)
+{
+	kv_frmrs_free(conn);
+	kv_sq_destroy(conn);
+	kvfree(conn->keys);
+	conn->keys = NULL;
+}

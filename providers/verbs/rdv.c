@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * rdv.c - long messages and tagged RMA: who has the memory tells where it is, the other side moves the data, FIN ends it.
+ *
+ *	sender, or reader		  receiver
+ *	registers its memory
+ *	RTS or TREAD, descriptors ----->  finds the receive
+ *				  <=====  RDMA READ (RTS) or WRITE (TREAD), one-sided
+ *				  <-----  FIN
+ *	invalidates, completes
+ *
+ * Registrations come from a pool of each class, for those of one that waits for receives must not keep the other waiting. An
+ * operation ends when the peer can touch its memory no more: after the invalidation, or the end of the queue pair.
+ */
+#include <linux/slab.h>
+#include "verbs.h"
+
+/* ---- registrations ---- */
+
+static int kv_frmr_init(struct kv_conn *conn, struct kv_frmr *frmr, u8 cls)
+{
+	unsigned int pages = conn->kdom->max_frmr_pages;
+
+	frmr->sg = kv_alloc_sg(pages, GFP_NOIO);
+	if (!frmr->sg)
+		return -ENOMEM;
+	frmr->mr = ib_alloc_mr(conn->kdom->pd, IB_MR_TYPE_MEM_REG, pages);
+	if (IS_ERR(frmr->mr)) {
+		int ret = PTR_ERR(frmr->mr);
+
+		frmr->mr = NULL;
+		return ret;
+	}
+	frmr->cls = cls;
+	list_add_tail(&frmr->link, &conn->frmrs[cls]);
+	conn->nfrmrs[cls]++;
+	return 0;
+}
+
+int kv_frmrs_alloc(struct kv_conn *conn)
+{
+	unsigned int i;
+	int ret = 0;
+
+	conn->frmr_mem = kvcalloc(KV_CLS_LONG * KV_FRMRS, sizeof(*conn->frmr_mem), GFP_NOIO);
+	if (!conn->frmr_mem)
+		return -ENOMEM;
+	for (i = 0; i < KV_CLS_LONG * KV_FRMRS && !ret; i++)
+		ret = kv_frmr_init(conn, &conn->frmr_mem[i], i / KV_FRMRS);
+	return ret;
+}
+
+static void kv_frmr_unmap(struct kv_conn *conn, struct kv_frmr *frmr)
+{
+	if (frmr->nents)
+		ib_dma_unmap_sg(conn->kdom->ib, frmr->sg, frmr->nents, frmr->dir);
+	frmr->nents = 0;
+}
+
+/* Process context. After it the peer can't touch what was registered, whatever other queue pairs it has. */
+void kv_frmrs_dereg(struct kv_conn *conn)
+{
+	struct kv_frmr *frmr;
+	unsigned int i;
+
+	for (i = 0; conn->frmr_mem && i < KV_CLS_LONG * KV_FRMRS; i++) {
+		frmr = &conn->frmr_mem[i];
+		if (frmr->mr)
+			ib_dereg_mr(frmr->mr);
+		frmr->mr = NULL;
+		kv_frmr_unmap(conn, frmr);
+	}
+}
+
+void kv_frmrs_free(struct kv_conn *conn)
+{
+	unsigned int i;
+
+	for (i = 0; conn->frmr_mem && i < KV_CLS_LONG * KV_FRMRS; i++)
+		kvfree(conn->frmr_mem[i].sg);
+	kvfree(conn->frmr_mem);
+	conn->frmr_mem = NULL;
+}
+
+/* ---- sender, or reader ---- */
+
+/* Are there as many registrations as the memory takes? Looked up once: an operation may have to wait often. */
+bool kv_long_room(const struct kv_conn *conn, struct kfi_oper *op)
+{
+	struct kv_op *kop = kv_op(op);
+
+	if (!kop->regs)
+		kop->regs = kv_count_runs(&op->iter, conn->kdom->max_frmr_pages);
+	return conn->nfrmrs[kv_op_cls(op)] >= min_t(unsigned int, kop->regs, KV_FRMRS);
+}
+
+static int kv_frmr_map(struct kv_conn *conn, struct kv_frmr *frmr, struct iov_iter *iter)
+{
+	unsigned int n;
+	size_t bytes;
+	int nents;
+
+	n = kv_take_run(iter, frmr->sg, conn->kdom->max_frmr_pages, &bytes);
+	nents = ib_dma_map_sg(conn->kdom->ib, frmr->sg, n, frmr->dir);
+	if (!nents)
+		return -EIO;
+	frmr->nents = n;
+	if (ib_map_mr_sg(frmr->mr, frmr->sg, nents, NULL, PAGE_SIZE) != nents || frmr->mr->length != bytes)
+		return -EIO;
+	ib_update_fast_reg_key(frmr->mr, ib_inc_rkey(frmr->mr->rkey));
+	return 0;
+}
+
+static void kv_put_reg(struct kv_conn *conn, struct kv_frmr *frmr, int access)
+{
+	struct kv_sqe *e = kv_sq_get(conn, KV_SQ_REG);
+
+	e->wr.reg.wr.opcode = IB_WR_REG_MR;
+	e->wr.reg.mr = frmr->mr;
+	e->wr.reg.key = frmr->mr->rkey;
+	e->wr.reg.access = access;
+	frmr->valid = true;
+	kv_sq_put(conn, e, &e->wr.reg.wr, false);
+}
+
+static struct kv_frmr *kv_frmr_take(struct kv_conn *conn, struct kfi_oper *op)
+{
+	u8 cls = kv_op_cls(op);
+	struct kv_frmr *frmr = list_first_entry_or_null(&conn->frmrs[cls], struct kv_frmr, link);
+
+	if (!frmr)
+		return NULL;
+	conn->nfrmrs[cls]--;
+	list_move_tail(&frmr->link, &kv_op(op)->frmrs);
+	return frmr;
+}
+
+static void kv_frmr_give(struct kv_conn *conn, struct kv_frmr *frmr)
+{
+	kv_frmr_unmap(conn, frmr);
+	frmr->valid = false;
+	list_move(&frmr->link, &conn->frmrs[frmr->cls]);
+	conn->nfrmrs[frmr->cls]++;
+}
+
+/* Register all of the operation's memory; descriptors go to @descs. Return: their number or a negative errno. */
+static int kv_expose(struct kv_conn *conn, struct kfi_oper *op, struct kvw_desc *descs)
+{
+	bool read = op->code == KFI_OPC_TREAD;
+	int access = read ? IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE : IB_ACCESS_REMOTE_READ;
+	struct iov_iter iter = op->iter;
+	struct kv_frmr *frmr;
+	int n, ret;
+
+	for (n = 0; iov_iter_count(&iter); n++) {
+		frmr = kv_frmr_take(conn, op);
+		if (!frmr)
+			return -EMSGSIZE;
+		frmr->dir = read ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
+		ret = kv_frmr_map(conn, frmr, &iter);
+		if (ret)
+			return ret;
+		kv_put_reg(conn, frmr, access);
+		descs[n] = (struct kvw_desc){ cpu_to_le64(frmr->mr->iova), cpu_to_le64(frmr->mr->rkey),
+					      cpu_to_le64(frmr->mr->length) };
+	}
+	return n;
+}
+
+/* A request to move the data. Credit has been taken, and kv_long_room() was true. */
+void kv_put_long(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done)
+{
+	struct kvw_packet p = kv_op_packet(op, op->code == KFI_OPC_TREAD ? KVW_TREAD : KVW_RTS);
+	struct kvw_desc descs[KV_DESCS + 1] = {};
+	bool inv = p.flags & KVW_F_INV;
+	int n;
+
+	if (inv)
+		descs[0].addr = cpu_to_le64(op->inv_key);
+	n = kv_expose(conn, op, descs + inv);
+	if (n < 0) {
+		/* The credit is spent, and what was registered has to be taken back. */
+		kv_long_end(conn, op, n, done);
+		kv_put_void(conn, op);
+		return;
+	}
+	if (op->code == KFI_OPC_TWRITE || op->code == KFI_OPC_TREAD) {
+		p.flags |= KVW_F_RMA;
+		p.tag = op->rma[0].key;
+	}
+	p.count = n + inv;
+	kv_put_packet(conn, &p, descs, 0);
+	kv_op_asked(conn, op);
+}
+
+/* The peer is through with it, or was never told: take back what it may touch. */
+void kv_long_end(struct kv_conn *conn, struct kfi_oper *op, int err, struct kv_done *done)
+{
+	struct kv_op *kop = kv_op(op);
+	struct kv_frmr *frmr, *next;
+
+	kop->err = kop->err ?: err;
+	kop->state = KV_OP_ENDING;
+	list_for_each_entry_safe(frmr, next, &kop->frmrs, link) {
+		if (frmr->valid)
+			kop->ninv++;
+		else
+			kv_frmr_give(conn, frmr);
+	}
+	if (kop->ninv)
+		list_add_tail(&op->link, &conn->ending);
+	else
+		kv_op_end(op, 0, done);
+}
+
+/* One invalidation; only the last of an operation is reported, and stands for all of them. */
+bool kv_put_inv(struct kv_conn *conn)
+{
+	struct kfi_oper *op;
+	struct kv_frmr *frmr;
+	struct kv_sqe *e;
+
+	list_for_each_entry(op, &conn->ending, link) {
+		list_for_each_entry(frmr, &kv_op(op)->frmrs, link) {
+			if (!frmr->valid)
+				continue;
+			e = kv_sq_get(conn, KV_SQ_INV);
+			e->op = op;
+			e->frmr = frmr;
+			e->wr.send.opcode = IB_WR_LOCAL_INV;
+			e->wr.send.ex.invalidate_rkey = frmr->mr->rkey;
+			frmr->valid = false;
+			kv_sq_put(conn, e, &e->wr.send, list_is_last(&frmr->link, &kv_op(op)->frmrs));
+			return true;
+		}
+	}
+	return false;
+}
+
+void kv_frmr_done(struct kv_conn *conn, struct kv_frmr *frmr, struct kfi_oper *op, struct kv_done *done)
+{
+	kv_frmr_give(conn, frmr);
+	if (--kv_op(op)->ninv)
+		return;
+	list_del(&op->link);
+	kv_op_end(op, 0, done);
+}
+
+/* ---- receiver ---- */
+
+static bool kv_slot_writes(const struct kv_slot *slot)
+{
+	return slot->p.type == KVW_TREAD;
+}
+
+/* The descriptor under way, and what is left of it; descriptors are the peer's word. NULL: there are no more bytes. */
+static const struct kvw_desc *kv_slot_desc(struct kv_slot *slot, u64 *left)
+{
+	const struct kvw_desc *descs = kv_slot_descs(slot);
+
+	for (; slot->desc < slot->p.count; slot->desc++, slot->at = 0) {
+		*left = le64_to_cpu(descs[slot->desc].len);
+		if (slot->at < *left) {
+			*left -= slot->at;
+			return &descs[slot->desc];
+		}
+	}
+	return NULL;
+}
+
+static void kv_put_move(struct kv_conn *conn, struct kv_slot *slot, const struct kvw_desc *desc, u64 left)
+{
+	struct kv_sqe *e = kv_sq_get(conn, KV_SQ_FETCH);
+	bool writes = kv_slot_writes(slot);
+	unsigned int max = writes ? conn->kdom->max_send_sge : conn->kdom->max_sge_rd;
+	ssize_t n;
+
+	n = kv_sq_map(conn, e, &slot->iter, min(left, slot->left), min_t(unsigned int, max, KV_SGE),
+		      writes ? DMA_TO_DEVICE : DMA_FROM_DEVICE);
+	if (n < 0) {
+		kv_sq_unmap(conn, e);
+		slot->err = n;
+		slot->left = 0;
+		return;
+	}
+	e->slot = slot;
+	e->wr.rdma.wr.opcode = writes ? IB_WR_RDMA_WRITE : IB_WR_RDMA_READ;
+	e->wr.rdma.remote_addr = le64_to_cpu(desc->addr) + slot->at;
+	e->wr.rdma.rkey = le64_to_cpu(desc->key);
+	slot->at += n;
+	slot->left -= n;
+	slot->wrs++;
+	kv_sq_put(conn, e, &e->wr.rdma.wr, !slot->left);
+}
+
+/* One work request of the oldest transfer. */
+bool kv_put_fetch(struct kv_conn *conn, struct kv_done *done)
+{
+	struct kv_slot *slot = list_first_entry_or_null(&conn->fetches, struct kv_slot, link);
+	const struct kvw_desc *desc;
+	u64 left;
+
+	if (!slot)
+		return false;
+	if (slot->left && !slot->err) {
+		desc = kv_slot_desc(slot, &left);
+		if (desc)
+			kv_put_move(conn, slot, desc, left);
+		else
+			slot->err = -EPROTO;	/* it promised more than it has described */
+	}
+	if (slot->err)
+		slot->left = 0;
+	if (slot->left)
+		return true;
+	list_del_init(&slot->link);
+	if (!slot->wrs)
+		list_add_tail(&slot->link, &done->slots);
+	return true;
+}
+
+/* The receive is found. Process or softirq; the lock is held. */
+void kv_fetch_start(struct kv_conn *conn, struct kv_slot *slot)
+{
+	slot->state = KV_SLOT_FETCHING;
+	slot->iter = slot->rx.iter;
+	slot->left = slot->rx.room;
+	slot->desc = slot->p.flags & KVW_F_INV ? 1 : 0;
+	slot->at = 0;
+	list_add_tail(&slot->link, &conn->fetches);
+}

@@ -1,0 +1,537 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * region.c - memory of ours that peers may name, as the device knows it.
+ *
+ * A region is cut into chunks that a fast registration can hold. Nothing is registered before a peer asks for it: then the chunks
+ * that he is told of are, in the send queue of his connection, and from then on any peer of the domain may be told.
+ *
+ *	NEW ---> BUSY ---> VALID ---> GOING ---> NEW
+ *	   asked    done       the region ends, or its registration failed: new registrations are made, in a work item
+ *
+ * The end of a region waits until the device has taken its registrations back; that waits for no consumer of a peer, but for
+ * what is in the send queue before a registration under way.
+ */
+#include <linux/slab.h>
+#include "verbs.h"
+
+/* kv_chunk.state, under kv_region.lock */
+enum { KV_CHUNK_NEW, KV_CHUNK_BUSY, KV_CHUNK_VALID, KV_CHUNK_GOING };
+
+/**
+ * struct kv_chunk - what one registration holds
+ * @at: @len: bytes of the region; @sg: room for @room entries, @nents of them mapped
+ */
+struct kv_chunk {
+	struct ib_mr		*mr;
+	struct scatterlist	*sg;
+	unsigned int		room;
+	unsigned int		nents;
+	size_t			at;
+	size_t			len;
+	u8			state;
+};
+
+/**
+ * struct kv_region - our part of a region
+ * @lock:	protects the states of chunks; bottom halves off, a leaf
+ * @cut:	chunks of the memory that is attached now; 0: it has not been cut yet
+ * @busy:	registrations in a send queue
+ * @renew:	makes new registrations of those that are GOING
+ * @ending:	kfi.ko waits for that; @closed: the region's handle goes
+ */
+struct kv_region {
+	struct rcu_head		rcu;
+	struct kfi_mr		*mr;
+	struct kv_domain	*kdom;
+	spinlock_t		lock;
+	wait_queue_head_t	idle;
+	struct work_struct	renew;
+	bool			ending;
+	bool			closed;
+	unsigned int		busy;
+	unsigned int		count;
+	unsigned int		cut;
+	struct kv_chunk		chunk[] __counted_by(count);
+};
+
+/* ---- chunks ---- */
+
+static int kv_chunk_alloc(struct kv_domain *kdom, struct kv_chunk *chunk, unsigned int pages)
+{
+	struct ib_mr *mr;
+
+	chunk->room = pages;
+	chunk->sg = kv_alloc_sg(pages, GFP_KERNEL);
+	if (!chunk->sg)
+		return -ENOMEM;
+	mr = ib_alloc_mr(kdom->pd, IB_MR_TYPE_MEM_REG, pages);
+	if (IS_ERR(mr))
+		return PTR_ERR(mr);
+	chunk->mr = mr;
+	return 0;
+}
+
+static void kv_chunk_unmap(struct kv_domain *kdom, struct kv_chunk *chunk)
+{
+	if (chunk->nents)
+		ib_dma_unmap_sg(kdom->ib, chunk->sg, chunk->nents, DMA_BIDIRECTIONAL);
+	chunk->nents = 0;
+}
+
+/* Process context. Nobody can touch the memory after it. */
+static void kv_chunk_dereg(struct kv_domain *kdom, struct kv_chunk *chunk)
+{
+	if (chunk->mr)
+		ib_dereg_mr(chunk->mr);
+	chunk->mr = NULL;
+	kv_chunk_unmap(kdom, chunk);
+}
+
+static void kv_chunk_renew(struct kv_domain *kdom, struct kv_chunk *chunk)
+{
+	struct ib_mr *mr;
+
+	kv_chunk_dereg(kdom, chunk);
+	mr = ib_alloc_mr(kdom->pd, IB_MR_TYPE_MEM_REG, chunk->room);
+	chunk->mr = IS_ERR(mr) ? NULL : mr;
+}
+
+/* ---- life ---- */
+
+static void kv_region_free(struct kv_region *region)
+{
+	unsigned int i;
+
+	for (i = 0; i < region->count; i++) {
+		kv_chunk_dereg(region->kdom, &region->chunk[i]);
+		kvfree(region->chunk[i].sg);
+	}
+	kv_domain_put(region->kdom);
+	kvfree_rcu(region, rcu);	/* kv_mr_end() may be about to find it closed */
+}
+
+static void kv_renew_work(struct work_struct *work)
+{
+	struct kv_region *region = container_of(work, struct kv_region, renew);
+	bool ending;
+	unsigned int i;
+
+	wait_event(region->idle, !READ_ONCE(region->busy));
+	for (i = 0; i < region->count; i++) {
+		if (READ_ONCE(region->chunk[i].state) != KV_CHUNK_GOING)
+			continue;
+		kv_chunk_renew(region->kdom, &region->chunk[i]);
+		spin_lock_bh(&region->lock);
+		region->chunk[i].state = KV_CHUNK_NEW;
+		spin_unlock_bh(&region->lock);
+	}
+	spin_lock_bh(&region->lock);
+	ending = region->ending;
+	region->ending = false;
+	if (ending)
+		region->cut = 0;
+	spin_unlock_bh(&region->lock);
+	if (ending)
+		kfi_mr_settle(region->mr);
+}
+
+/* Registrations that the memory needs at most; of a region for single I/Os, what its owner has said and no gaps. */
+static unsigned int kv_region_chunks(const struct kfi_mr *mr, unsigned int pages)
+{
+	if (mr->per_io)
+		return 1 + mr->iov_limit / pages;
+	return kv_count_runs(&mr->iter, pages);
+}
+
+/* Entries that a chunk can need. */
+static unsigned int kv_region_pages(const struct kfi_mr *mr, unsigned int pages)
+{
+	if (mr->per_io)
+		return min_t(size_t, pages, mr->iov_limit + 1);
+	return min_t(size_t, pages, mr->len / PAGE_SIZE + 2);
+}
+
+int kv_mr_open(struct kfi_mr *mr)
+{
+	struct kv_domain *kdom = to_kv_domain(mr->domain);
+	unsigned int i, count = kv_region_chunks(mr, kdom->max_frmr_pages);
+	struct kv_region *region;
+	int ret = 0;
+
+	if (!kv_domain_get(kdom))
+		return -ENODEV;
+	region = kvzalloc(struct_size(region, chunk, count), GFP_KERNEL);
+	if (!region) {
+		kv_domain_put(kdom);
+		return -ENOMEM;
+	}
+	region->count = count;
+	region->mr = mr;
+	region->kdom = kdom;
+	spin_lock_init(&region->lock);
+	init_waitqueue_head(&region->idle);
+	INIT_WORK(&region->renew, kv_renew_work);
+	for (i = 0; i < count && !ret; i++)
+		ret = kv_chunk_alloc(kdom, &region->chunk[i], kv_region_pages(mr, kdom->max_frmr_pages));
+	if (ret) {
+		kv_region_free(region);
+		return ret;
+	}
+	mr->priv = region;
+	return 0;
+}
+
+/* The region is dead: nobody asks for it any more. */
+static bool kv_region_going(struct kv_region *region)
+{
+	bool going = false;
+	unsigned int i;
+
+	lockdep_assert_held(&region->lock);
+	for (i = 0; i < region->count; i++) {
+		if (region->chunk[i].state == KV_CHUNK_NEW && !region->chunk[i].nents)
+			continue;
+		region->chunk[i].state = KV_CHUNK_GOING;
+		going = true;
+	}
+	return going;
+}
+
+/* What peers have been told is not true any more. */
+static void kv_domain_forget(struct kv_domain *kdom)
+{
+	atomic_inc(&kdom->epoch);
+}
+
+/* Under rcu_read_lock(); the device may have gone, and the region with it. */
+bool kv_mr_end(struct kfi_mr *mr)
+{
+	struct kv_region *region = READ_ONCE(mr->priv);
+	bool going = false;
+
+	if (!region)
+		return false;
+	spin_lock_bh(&region->lock);
+	if (!region->closed) {
+		going = kv_region_going(region);
+		region->ending = going;
+		if (!going)
+			region->cut = 0;
+		else
+			queue_work(kv_cm_wq, &region->renew);
+	}
+	spin_unlock_bh(&region->lock);
+	if (going)
+		kv_domain_forget(region->kdom);
+	return going;
+}
+
+bool kv_mr_known(struct kfi_mr *mr)
+{
+	struct kv_region *region = READ_ONCE(mr->priv);
+	bool known = false;
+	unsigned int i;
+
+	if (!region)
+		return false;
+	spin_lock_bh(&region->lock);
+	for (i = 0; i < region->count; i++)
+		known |= region->chunk[i].state != KV_CHUNK_NEW;
+	if (!known)
+		region->cut = 0;
+	spin_unlock_bh(&region->lock);
+	return known;
+}
+
+void kv_mr_close(struct kfi_mr *mr)
+{
+	struct kv_region *region = mr->priv;
+	bool told, ending;
+
+	spin_lock_bh(&region->lock);
+	region->closed = true;
+	ending = region->ending;
+	region->ending = false;
+	told = kv_region_going(region);
+	spin_unlock_bh(&region->lock);
+	if (told)
+		kv_domain_forget(region->kdom);
+	cancel_work_sync(&region->renew);
+	wait_event(region->idle, !READ_ONCE(region->busy));
+	spin_lock_bh(&region->lock);	/* whoever has woken us is through with it */
+	spin_unlock_bh(&region->lock);
+	WRITE_ONCE(mr->priv, NULL);
+	kv_region_free(region);
+	if (ending)
+		kfi_mr_settle(mr);
+}
+
+/* ---- a peer asks ---- */
+
+/* Where the chunks begin, once for the memory that is attached. */
+static int kv_region_cut(struct kv_region *region)
+{
+	struct iov_iter iter = region->mr->iter;
+	struct kv_chunk *chunk;
+	size_t at = 0;
+
+	for (; iov_iter_count(&iter); region->cut++) {
+		if (region->cut == region->count) {
+			region->cut = 0;
+			return -EIO;	/* with gaps that its owner has not spoken of */
+		}
+		chunk = &region->chunk[region->cut];
+		kv_take_run(&iter, chunk->sg, chunk->room, &chunk->len);
+		chunk->at = at;
+		at += chunk->len;
+	}
+	return 0;
+}
+
+static int kv_access(const struct kfi_mr *mr)
+{
+	return IB_ACCESS_LOCAL_WRITE | (mr->access & KFI_REMOTE_WRITE ? IB_ACCESS_REMOTE_WRITE : 0) |
+	       (mr->access & KFI_REMOTE_READ ? IB_ACCESS_REMOTE_READ : 0);
+}
+
+static int kv_chunk_map(struct kv_region *region, struct kv_chunk *chunk)
+{
+	struct iov_iter iter = region->mr->iter;
+	unsigned int n;
+	size_t len;
+	int nents;
+
+	if (!chunk->mr)
+		return -ENOMEM;
+	iov_iter_advance(&iter, chunk->at);
+	n = kv_take_run(&iter, chunk->sg, chunk->room, &len);
+	nents = ib_dma_map_sg(region->kdom->ib, chunk->sg, n, DMA_BIDIRECTIONAL);
+	if (!nents)
+		return -EIO;
+	chunk->nents = n;
+	if (ib_map_mr_sg(chunk->mr, chunk->sg, nents, NULL, PAGE_SIZE) != nents || chunk->mr->length != chunk->len) {
+		kv_chunk_unmap(region->kdom, chunk);
+		return -EIO;
+	}
+	ib_update_fast_reg_key(chunk->mr, ib_inc_rkey(chunk->mr->rkey));
+	return 0;
+}
+
+static int kv_chunk_register(struct kv_region *region, struct kv_chunk *chunk, struct kv_conn *conn, struct kv_slot *slot)
+{
+	int ret = kv_chunk_map(region, chunk);
+	struct kv_sqe *e;
+
+	if (ret)
+		return ret;
+	e = kv_sq_get(conn, KV_SQ_REGION);
+	e->region = region;
+	e->chunk = chunk - region->chunk;
+	e->slot = slot;
+	e->wr.reg.wr.opcode = IB_WR_REG_MR;
+	e->wr.reg.mr = chunk->mr;
+	e->wr.reg.key = chunk->mr->rkey;
+	e->wr.reg.access = kv_access(region->mr);
+	chunk->state = KV_CHUNK_BUSY;
+	region->busy++;
+	slot->wrs++;
+	kv_sq_put(conn, e, &e->wr.reg.wr, true);
+	return 0;
+}
+
+/* Those from the chunk with byte @at on, as many as an answer has room for. */
+static unsigned int kv_region_window(const struct kv_region *region, u64 at, unsigned int *first)
+{
+	unsigned int i;
+
+	for (i = 0; i < region->cut - 1 && region->chunk[i].at + region->chunk[i].len <= at; i++)
+		;
+	*first = i;
+	return min_t(unsigned int, region->cut - i, KV_DESCS);
+}
+
+/* Does its owner want to hear of every access? */
+static bool kv_region_tells(const struct kv_conn *conn, const struct kfi_mr *mr)
+{
+	const struct kfi_ep *ep = &conn->vep->ep;
+
+	return mr->cntr || mr->flags & (KFI_MR_SINGLE_USE | KFI_RMA_EVENT) || ep->cntr[KFI_CNTR_REMOTE_READ] ||
+	       ep->cntr[KFI_CNTR_REMOTE_WRITE];
+}
+
+/* All chunks of the window are valid: tell where they are. */
+static void kv_region_answer(struct kv_region *region, struct kv_slot *slot)
+{
+	struct kvw_desc *descs = kv_slot_descs(slot);
+	const struct kfi_mr *mr = region->mr;
+	unsigned int i, n, first;
+	struct kv_chunk *chunk;
+
+	n = kv_region_window(region, slot->p.data - mr->offset, &first);
+	kv_slot_answer(slot, KVW_KEY_IS, 0);
+	for (i = 0; i < n; i++) {
+		chunk = &region->chunk[first + i];
+		descs[i] = (struct kvw_desc){ cpu_to_le64(chunk->mr->iova), cpu_to_le64(chunk->mr->rkey),
+					      cpu_to_le64(chunk->len) };
+	}
+	slot->answer.count = n;
+	slot->answer.tag = mr->offset;
+	slot->answer.len = mr->len;
+	slot->answer.data = region->chunk[first].at;
+	slot->answer.flags = (mr->access & KFI_REMOTE_READ ? KVW_K_READ : 0) |
+			     (mr->access & KFI_REMOTE_WRITE ? KVW_K_WRITE : 0) |
+			     (kv_region_tells(slot->conn, mr) ? KVW_K_TELL : 0);
+	slot->epoch = atomic_read(&region->kdom->epoch);
+}
+
+/* 0: the answer is queued, or will be when the device has registered; else what it is to say. */
+static int kv_region_prepare(struct kv_region *region, struct kv_slot *slot)
+{
+	struct kv_conn *conn = slot->conn;
+	unsigned int i, n, first;
+	int ret = 0;
+
+	if (!region->cut)
+		ret = kv_region_cut(region);
+	if (ret)
+		return ret;
+	n = kv_region_window(region, slot->p.data - region->mr->offset, &first);
+	if (kv_sq_room(conn) < KV_SQ_ROOM)
+		return -EAGAIN;
+	for (i = first; i < first + n; i++)
+		if (region->chunk[i].state == KV_CHUNK_BUSY || region->chunk[i].state == KV_CHUNK_GOING)
+			return -EAGAIN;
+	for (i = first; i < first + n && !ret; i++)
+		if (region->chunk[i].state == KV_CHUNK_NEW)
+			ret = kv_chunk_register(region, &region->chunk[i], conn, slot);
+	slot->err = ret;
+	if (!slot->wrs && !ret)
+		kv_region_answer(region, slot);
+	return slot->wrs ? 0 : ret;
+}
+
+/* The device says so. Connection's lock held. */
+void kv_region_registered(struct kv_sqe *e, int err)
+{
+	struct kv_region *region = e->region;
+	struct kv_chunk *chunk = &region->chunk[e->chunk];
+	struct kv_slot *slot = e->slot;
+
+	spin_lock(&region->lock);
+	if (err)
+		queue_work(kv_cm_wq, &region->renew);
+	chunk->state = err || chunk->state == KV_CHUNK_GOING ? KV_CHUNK_GOING : KV_CHUNK_VALID;
+	slot->err = slot->err ?: chunk->state == KV_CHUNK_GOING ? -EAGAIN : 0;
+	if (!--slot->wrs) {
+		if (slot->err)
+			kv_slot_answer(slot, KVW_KEY_IS, -slot->err);
+		else
+			kv_region_answer(region, slot);
+		kv_slot_release(slot, KV_HOLD_MESSAGE);
+	}
+	if (!--region->busy)
+		wake_up(&region->idle);
+	spin_unlock(&region->lock);
+}
+
+/* Under rcu_read_lock(): a region that is live now is not freed before the end of it. */
+static int kv_key_tell(struct kv_slot *slot, struct kfi_mr *mr)
+{
+	struct kv_region *region = mr->priv;
+	int ret;
+
+	if (!kfi_mr_live(mr, slot->p.tag))
+		return -EACCES;
+	spin_lock(&region->lock);
+	ret = kv_region_prepare(region, slot);
+	spin_unlock(&region->lock);
+	return ret;
+}
+
+int kv_rx_key(struct kv_slot *slot)
+{
+	struct kv_conn *conn = slot->conn;
+	struct iov_iter iter;
+	struct kfi_mr *mr;
+	int ret = -EACCES;
+	KV_DONE(done);
+
+	mr = kfi_mr_get(&conn->vep->ep, slot->p.tag, slot->p.data, 0, 0, &iter);
+	rcu_read_lock();
+	spin_lock_bh(&conn->lock);
+	if (!IS_ERR(mr))
+		ret = kv_key_tell(slot, mr);
+	if (ret)
+		kv_slot_answer(slot, KVW_KEY_IS, -ret);
+	if (!slot->wrs)
+		kv_slot_release(slot, KV_HOLD_MESSAGE);
+	kv_tx_run(conn, &done);
+	spin_unlock_bh(&conn->lock);
+	rcu_read_unlock();
+	kv_done(conn, &done);
+	if (!IS_ERR(mr))
+		kfi_mr_put(mr);
+	return 0;
+}
+
+/* A peer's message has invalidated what its device knows as @rkey. */
+void kv_region_taken(struct kv_conn *conn, u64 key, u32 rkey)
+{
+	struct kv_region *region;
+	struct kfi_mr *mr;
+
+	rcu_read_lock();
+	mr = kfi_mr_find(&conn->vep->ep, key);
+	region = mr ? READ_ONCE(mr->priv) : NULL;
+	if (region) {
+		spin_lock_bh(&region->lock);
+		if (region->chunk[0].state == KV_CHUNK_VALID && region->chunk[0].mr->rkey == rkey) {
+			kv_chunk_unmap(region->kdom, &region->chunk[0]);
+			region->chunk[0].state = KV_CHUNK_NEW;
+		}
+		spin_unlock_bh(&region->lock);
+	}
+	rcu_read_unlock();
+}
+
+/* ---- what peers tell of their accesses ---- */
+
+/* One completion for all segments: the last region's owner hears of it. */
+static int kv_tell_owner(struct kv_slot *slot, const struct kvw_desc *desc)
+{
+	bool read = slot->p.flags & KVW_F_READ;
+	u64 flags = read ? KFI_REMOTE_READ : KFI_REMOTE_WRITE;
+	struct kfi_ep *ep = &slot->conn->vep->ep;
+	struct iov_iter iter;
+	struct kfi_mr *mr;
+	int ret;
+
+	mr = kfi_mr_get(ep, le64_to_cpu(desc->key), le64_to_cpu(desc->addr), le64_to_cpu(desc->len), flags, &iter);
+	if (IS_ERR(mr))
+		return 0;	/* its owner has ended it meanwhile, and does not want to hear */
+	if (slot->p.flags & KVW_F_CQ_DATA)
+		flags |= KFI_REMOTE_CQ_DATA;
+	ret = kfi_remote_rma(ep, mr, flags, slot->p.len, slot->p.data, kv_rx_src(slot->conn));
+	kfi_mr_put(mr);
+	return ret;
+}
+
+int kv_rx_done(struct kv_slot *slot)
+{
+	const struct kvw_desc *descs = kv_slot_descs(slot);
+	struct kv_conn *conn = slot->conn;
+	KV_DONE(done);
+	int ret;
+
+	ret = kv_tell_owner(slot, &descs[slot->p.count - 1]);
+	if (ret)
+		return ret;
+	spin_lock_bh(&conn->lock);
+	if (slot->p.flags & KVW_F_LANDED)
+		kv_slot_answer(slot, KVW_FIN, 0);
+	kv_slot_release(slot, KV_HOLD_MESSAGE);
+	kv_tx_run(conn, &done);
+	spin_unlock_bh(&conn->lock);
+	kv_done(conn, &done);
+	return 0;
+}

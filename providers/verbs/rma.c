@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * rma.c - RMA of ours: RDMA READs and WRITEs to memory of the peer, which does nothing for them.
+ *
+ * A region's key is kfabric's; where it lies for the device is asked for once (key.c). Every segment is known, and allowed, before
+ * the first byte moves. If the owner wants to hear of it, or the consumer of its arrival, a DONE follows the data on the same
+ * queue pair: what came before it is visible when it is looked at.
+ */
+#include "verbs.h"
+
+static u8 kv_rma_right(const struct kfi_oper *op)
+{
+	return op->code == KFI_OPC_READ ? KVW_K_READ : KVW_K_WRITE;
+}
+
+/* Where the bytes from @at on of segment @i are. -EAGAIN: the peer is asked. */
+static int kv_rma_find(struct kv_conn *conn, const struct kfi_oper *op, unsigned int i, u64 at, struct kv_run *run)
+{
+	const struct kfi_rma_iov *seg = &op->rma[i];
+
+	return kv_key_find(conn, seg->key, seg->addr + at, seg->len - at, kv_rma_right(op), run);
+}
+
+/* Look at all segments before the first moves. */
+static int kv_rma_check(struct kv_conn *conn, struct kfi_oper *op)
+{
+	struct kv_op *kop = kv_op(op);
+	struct kv_run run;
+	int ret;
+
+	for (; kop->checked < op->rma_count; kop->checked++) {
+		ret = kv_rma_find(conn, op, kop->checked, 0, &run);
+		if (ret)
+			return ret;
+		kop->tell |= run.tell;
+	}
+	return 0;
+}
+
+/* One work request: what is contiguous on both sides. */
+static int kv_rma_move(struct kv_conn *conn, struct kfi_oper *op)
+{
+	bool read = op->code == KFI_OPC_READ;
+	struct kv_op *kop = kv_op(op);
+	struct kv_run run;
+	struct kv_sqe *e;
+	ssize_t n;
+	int ret;
+
+	ret = kv_rma_find(conn, op, kop->seg, kop->at, &run);
+	if (ret)
+		return ret;
+	e = kv_sq_get(conn, KV_SQ_RMA);
+	n = kv_sq_map(conn, e, &kop->iter, run.len, min_t(u32, KV_SGE, read ? conn->kdom->max_sge_rd : conn->kdom->max_send_sge),
+		      read ? DMA_FROM_DEVICE : DMA_TO_DEVICE);
+	if (n < 0) {
+		kv_sq_unmap(conn, e);
+		return n;
+	}
+	e->op = op;
+	e->wr.rdma.wr.opcode = read ? IB_WR_RDMA_READ : IB_WR_RDMA_WRITE;
+	e->wr.rdma.remote_addr = run.addr;
+	e->wr.rdma.rkey = run.rkey;
+	kop->at += n;
+	kop->wrs++;
+	kv_sq_put(conn, e, &e->wr.rdma.wr, !iov_iter_count(&kop->iter));
+	return 0;
+}
+
+static struct kvw_packet kv_done_packet(const struct kfi_oper *op, struct kvw_desc *descs)
+{
+	struct kvw_packet p = kv_op_packet(op, KVW_DONE);
+	unsigned int i;
+
+	p.flags &= KVW_F_CQ_DATA;
+	if (op->code == KFI_OPC_READ)
+		p.flags |= KVW_F_READ;
+	if (op->flags & KFI_DELIVERY_COMPLETE)
+		p.flags |= KVW_F_LANDED;
+	p.count = op->rma_count;
+	for (i = 0; i < op->rma_count; i++)
+		descs[i] = (struct kvw_desc){ cpu_to_le64(op->rma[i].addr), cpu_to_le64(op->rma[i].key),
+					      cpu_to_le64(op->rma[i].len) };
+	return p;
+}
+
+/* Is anything to be said when all of it is in the send queue? A write's arrival has to be; a read's is its completion. */
+static bool kv_rma_tells(const struct kfi_oper *op)
+{
+	return kv_op(op)->tell || op->flags & KFI_REMOTE_CQ_DATA ||
+	       (op->code == KFI_OPC_WRITE && op->flags & KFI_DELIVERY_COMPLETE);
+}
+
+/* False: not now. */
+static bool kv_rma_tell(struct kv_conn *conn, struct kfi_oper *op)
+{
+	struct kvw_desc descs[KV_DESCS];
+	struct kvw_packet p = kv_done_packet(op, descs);
+
+	if (p.flags & KVW_F_LANDED && conn->requests >= conn->requests_max)
+		return false;
+	if (!kfi_credit_take(&conn->credit_tx[KVW_CLS_CTL], 1))
+		return false;
+	kv_put_packet(conn, &p, descs, p.flags & KVW_F_READ ? IB_SEND_FENCE : 0);
+	if (p.flags & KVW_F_LANDED)
+		kv_op_asked(conn, op);
+	return true;
+}
+
+/*
+ * What iWARP reports of a write is that TCP has it. A read of nothing behind it is answered when the peer's device has seen what
+ * was before.
+ */
+static void kv_rma_probe(struct kv_conn *conn, struct kfi_oper *op)
+{
+	struct kv_sqe *e = kv_sq_get(conn, KV_SQ_RMA);
+
+	e->op = op;
+	e->nsge = 1;
+	e->sge[0] = (struct ib_sge){ e->dma, 0, conn->kdom->pd->local_dma_lkey };
+	e->wr.rdma.wr.opcode = IB_WR_RDMA_READ;
+	kv_op(op)->wrs++;
+	kv_sq_put(conn, e, &e->wr.rdma.wr, true);
+}
+
+/* Everything is in the send queue, or no more of it will be. */
+static void kv_rma_issued(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done)
+{
+	conn->op = NULL;
+	kv_op(op)->issued = true;
+	if (!kv_op(op)->wrs)
+		kv_rma_done(conn, op, done);
+}
+
+/* Its work requests have ended; with DONE and LANDED it ends when the peer has answered too. */
+void kv_rma_done(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done)
+{
+	struct kv_op *kop = kv_op(op);
+
+	if (kop->state == KV_OP_ASKED) {
+		if (!kop->err)
+			return;
+		list_del(&op->link);	/* the connection ends: no answer will come */
+		conn->requests--;
+	}
+	conn->inflight--;
+	kv_op_end(op, 0, done);
+}
+
+/* The peer's answer to DONE came. Its completion here may be seen later. */
+void kv_rma_landed(struct kv_conn *conn, struct kfi_oper *op, int err, struct kv_done *done)
+{
+	struct kv_op *kop = kv_op(op);
+
+	kop->state = KV_OP_SENT;
+	kop->err = kop->err ?: err;
+	if (!kop->wrs)
+		kv_rma_done(conn, op, done);
+}
+
+static int kv_rma_step(struct kv_conn *conn, struct kfi_oper *op)
+{
+	struct kv_op *kop = kv_op(op);
+	int ret = kop->err ?: kv_rma_check(conn, op);
+
+	if (ret)
+		return ret;
+	while (kop->seg < op->rma_count && kop->at == op->rma[kop->seg].len) {
+		kop->seg++;
+		kop->at = 0;
+	}
+	if (kop->seg < op->rma_count)
+		return kv_rma_move(conn, op);
+	if (kv_rma_tells(op))
+		return kv_rma_tell(conn, op) ? 1 : -EAGAIN;
+	if (conn->kdom->iwarp && op->code == KFI_OPC_WRITE && op->flags & KFI_TRANSMIT_COMPLETE && op->len)
+		kv_rma_probe(conn, op);
+	return 1;
+}
+
+/* A step of the operation that is under way. False: it waits for the peer. */
+bool kv_put_rma(struct kv_conn *conn, struct kv_done *done)
+{
+	struct kfi_oper *op = conn->op;
+	struct kv_op *kop = kv_op(op);
+	int ret;
+
+	if (kop->state == KV_OP_QUEUED) {
+		kop->state = KV_OP_SENT;
+		kop->iter = op->iter;
+		conn->inflight++;
+	}
+	ret = kv_rma_step(conn, op);
+	if (ret == -EAGAIN)
+		return false;
+	if (ret < 0)
+		kop->err = kop->err ?: ret;
+	if (ret)
+		kv_rma_issued(conn, op, done);
+	return true;
+}

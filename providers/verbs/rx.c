@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * rx.c - the receive path, in the order in which a packet takes it.
+ *
+ *   kv_recv_done()	softirq: the device has filled a slot
+ *   kv_rx_run()	packets are looked at one after the other
+ *   kv_rx_packet()	what is it? Credits, then by type
+ *   kv_rx_message()	to its receive; or the slot waits in the matching, with the message in it
+ *   kv_slot_release()	the slot goes back to the device, and with it the credit to the peer
+ *
+ * What can't go on (completion queue full) stops this connection's packets and nothing else. Whatever a peer does against the
+ * protocol ends its connection.
+ */
+#include <linux/mm.h>
+#include "verbs.h"
+
+/* ---- slots ---- */
+
+/* One of the slot's holders is through with it. The lock of its connection is held. */
+void kv_slot_release(struct kv_slot *slot, u8 hold)
+{
+	struct kv_conn *conn = slot->conn;
+
+	slot->holds &= ~hold;
+	if (slot->holds || test_bit(KV_DEAD, &conn->flags))
+		return;
+	if (slot->cls < KVW_CLS && kfi_credit_free(&conn->credit_rx[slot->cls], 1))
+		conn->credit_due = true;
+	if (kv_slot_post(slot))
+		kv_conn_fail(conn, -EIO);
+}
+
+/* The message in it is where it belongs. Unexpected ones refer to their connection, which may be down. */
+static void kv_slot_consumed(struct kv_slot *slot, bool unexpected)
+{
+	struct kv_conn *conn = slot->conn;
+	KV_DONE(done);
+
+	spin_lock_bh(&conn->lock);
+	kv_slot_release(slot, KV_HOLD_MESSAGE);
+	if (conn->credit_due || !list_empty(&conn->answers))
+		kv_tx_run(conn, &done);
+	spin_unlock_bh(&conn->lock);
+	kv_done(conn, &done);
+	if (unexpected)
+		kv_conn_put(conn);
+}
+
+/* Something has to be said to the peer; the lock is held. */
+void kv_slot_answer(struct kv_slot *slot, u8 type, u16 status)
+{
+	slot->answer = (struct kvw_packet){ .type = type, .status = status, .id = slot->p.id, .gen = slot->p.gen };
+	slot->holds |= KV_HOLD_ANSWER;
+	list_add_tail(&slot->alink, &slot->conn->answers);
+}
+
+static void kv_slot_fin(struct kv_slot *slot, u16 status)
+{
+	struct kv_conn *conn = slot->conn;
+
+	spin_lock_bh(&conn->lock);
+	kv_slot_answer(slot, KVW_FIN, status);
+	spin_unlock_bh(&conn->lock);
+}
+
+/* ---- messages ---- */
+
+kfi_addr_t kv_rx_src(struct kv_conn *conn)
+{
+	struct kfi_ep *ep = &conn->vep->ep;
+
+	if (!ep->av || !(ep->caps & (KFI_SOURCE | KFI_DIRECTED_RECV)))
+		return KFI_ADDR_NOTAVAIL;
+	return kfi_av_reverse(ep->av, &conn->name);
+}
+
+static u64 kv_rx_flags(const struct kvw_packet *p)
+{
+	u64 flags = p->flags & KVW_F_TAGGED ? KFI_TAGGED : KFI_MSG;
+
+	if (p->flags & KVW_F_CQ_DATA)
+		flags |= KFI_REMOTE_CQ_DATA;
+	if (p->flags & KVW_F_RMA)
+		flags |= KFI_RMA | (p->type == KVW_TREAD ? KFI_READ : KFI_WRITE);
+	if (p->flags & KVW_F_INV)
+		flags |= KFI_INVALIDATE;
+	return flags;
+}
+
+static void kv_rx_describe(struct kv_slot *slot)
+{
+	const struct kvw_packet *p = &slot->p;
+	struct kfi_rx *rx = &slot->rx;
+
+	rx->len = p->len;
+	rx->tag = p->tag;
+	rx->data = p->flags & KVW_F_INV ? le64_to_cpu(kv_slot_descs(slot)->addr) : p->data;
+	rx->flags = kv_rx_flags(p);
+	rx->src = kv_rx_src(slot->conn);
+}
+
+/* A whole message: from the slot to its receive, the only copy. */
+static void kv_slot_deliver(struct kv_slot *slot, bool unexpected)
+{
+	const void *payload = kv_slot_descs(slot) + slot->p.count;
+	bool landed = slot->p.flags & KVW_F_LANDED;
+
+	if (slot->rx.room && copy_to_iter(payload, slot->rx.room, &slot->rx.iter) != slot->rx.room)
+		WARN_ON_ONCE(1);	/* kernel memory can't fault */
+	kfi_rx_complete(&slot->rx, 0);
+	if (landed)
+		kv_slot_fin(slot, 0);
+	kv_slot_consumed(slot, unexpected);
+}
+
+/* A request to move data has its receive. False: its connection is down. */
+static bool kv_slot_fetch(struct kv_slot *slot)
+{
+	struct kv_conn *conn = slot->conn;
+	bool there;
+	KV_DONE(done);
+
+	spin_lock_bh(&conn->lock);
+	there = slot->state != KV_SLOT_LOST && !test_bit(KV_DEAD, &conn->flags);
+	if (there) {
+		kv_fetch_start(conn, slot);
+		kv_tx_run(conn, &done);
+	}
+	spin_unlock_bh(&conn->lock);
+	kv_done(conn, &done);
+	return there;
+}
+
+/* The initiator of RMA hears what became of it; a sender need not know. */
+static u16 kv_fetch_status(const struct kv_slot *slot)
+{
+	if (slot->err)
+		return EREMOTEIO;
+	return slot->p.flags & KVW_F_RMA && slot->rx.len > slot->rx.room ? KFI_ETRUNC : 0;
+}
+
+/* The data is where it belongs, or will never be. */
+void kv_slot_fetched(struct kv_slot *slot)
+{
+	u16 status = kv_fetch_status(slot);
+	bool unexpected = slot->unexpected;
+
+	slot->state = KV_SLOT_HERE;
+	if (slot->err)
+		kfi_rx_abort(&slot->rx, slot->err);
+	else
+		kfi_rx_complete(&slot->rx, 0);
+	kv_slot_fin(slot, status);
+	kv_slot_consumed(slot, unexpected);
+}
+
+/* kfi.ko has found the receive for a message that waited. Process or softirq, no lock of ours held. */
+void kv_rx_matched(struct kfi_ep *ep, struct kfi_rx *rx)
+{
+	struct kv_slot *slot = container_of(rx, struct kv_slot, rx);
+
+	if (slot->p.type == KVW_MSG) {
+		kv_slot_deliver(slot, true);
+	} else if (!kv_slot_fetch(slot)) {
+		kfi_rx_abort(rx, -ECONNRESET);
+		kv_slot_consumed(slot, true);
+	}
+}
+
+/* The endpoint closes and nobody will ever want it. */
+void kv_rx_drop(struct kfi_ep *ep, struct kfi_rx *rx)
+{
+	kv_slot_consumed(container_of(rx, struct kv_slot, rx), true);
+}
+
+/* A key that is none of the sender's business, or is still in use by it: it does not know what it does. */
+static int kv_rx_invalidate(struct kv_slot *slot)
+{
+	u64 key;
+
+	if (!(slot->p.flags & KVW_F_INV))
+		return 0;
+	key = le64_to_cpu(kv_slot_descs(slot)->addr);
+	if (slot->inv_key)
+		kv_region_taken(slot->conn, key, slot->inv_key);
+	return kfi_mr_kill(&slot->conn->vep->ep, key) ? -EPROTO : 0;
+}
+
+/* Before the matching has it: a receive may take it at once, on another CPU. */
+static void kv_slot_queue(struct kv_slot *slot)
+{
+	kv_conn_get(slot->conn);
+	slot->state = KV_SLOT_QUEUED;
+	slot->unexpected = true;
+}
+
+static void kv_slot_unqueue(struct kv_slot *slot)
+{
+	slot->state = KV_SLOT_HERE;
+	slot->unexpected = false;
+	kv_conn_put(slot->conn);
+}
+
+static int kv_rx_message(struct kv_slot *slot)
+{
+	struct kfi_ep *ep = &slot->conn->vep->ep;
+	bool whole = slot->p.type == KVW_MSG, rma = slot->p.flags & KVW_F_RMA;
+	enum kfi_rx_verdict verdict;
+
+	kv_rx_describe(slot);
+	verdict = kfi_rx_arrive(ep, &slot->rx, false);
+	if (verdict == KFI_RX_NONE && !rma) {
+		kv_slot_queue(slot);
+		verdict = kfi_rx_arrive(ep, &slot->rx, true);
+		if (verdict == KFI_RX_QUEUED) {
+			kfi_stat_inc(ep, unexpected);
+			return 0;
+		}
+		kv_slot_unqueue(slot);
+	}
+	switch (verdict) {
+	case KFI_RX_MATCHED:
+		if (whole)
+			kv_slot_deliver(slot, false);
+		else if (!kv_slot_fetch(slot))
+			kfi_rx_abort(&slot->rx, -ECONNRESET);
+		return 0;
+	case KFI_RX_FULL:
+		return -EAGAIN;
+	case KFI_RX_NONE:		/* tagged RMA waits for no receive */
+		kv_slot_fin(slot, EACCES);
+		break;
+	default:
+		break;
+	}
+	kv_slot_consumed(slot, false);
+	return 0;
+}
+
+/* ---- packets ---- */
+
+/* 1: there is more room at the peer; 0; -EPROTO. */
+static int kv_rx_credits(struct kv_conn *conn, const struct kvw_packet *p)
+{
+	int cls, one, ret = 0;
+
+	for (cls = 0; cls < KVW_CLS && ret >= 0; cls++) {
+		one = kfi_credit_update(&conn->credit_tx[cls], p->credit[cls], conn->window[cls]);
+		ret = one < 0 ? one : ret | one;
+	}
+	return ret;
+}
+
+/* The lock is held. */
+static int kv_rx_charge(struct kv_slot *slot)
+{
+	struct kv_conn *conn = slot->conn;
+	int ret = kv_rx_credits(conn, &slot->p);
+
+	if (ret < 0)
+		return ret;
+	if (slot->cls < KVW_CLS && !kfi_credit_charge(&conn->credit_rx[slot->cls], 1))
+		return -EPROTO;
+	kv_keys_age(conn, slot->p.epoch);
+	if (slot->p.flags & KVW_F_ARRIVED)
+		kv_slot_answer(slot, KVW_FIN, 0);
+	return ret;
+}
+
+/* Once per packet, also when it is looked at again after having been stopped. */
+static int kv_rx_count(struct kv_slot *slot)
+{
+	struct kv_conn *conn = slot->conn;
+	KV_DONE(done);
+	int ret;
+
+	if (slot->charged)
+		return 0;
+	slot->charged = true;
+	slot->holds = KV_HOLD_MESSAGE;
+	slot->cls = kvw_cls(slot->p.type, slot->p.flags);
+	conn->rx_bytes += slot->bytes;
+	spin_lock_bh(&conn->lock);
+	ret = kv_rx_charge(slot);
+	if (ret > 0 || slot->holds & KV_HOLD_ANSWER)
+		kv_tx_run(conn, &done);
+	spin_unlock_bh(&conn->lock);
+	kv_done(conn, &done);
+	return ret < 0 ? ret : kv_rx_invalidate(slot);
+}
+
+/* It asks for nothing that takes time: the slot is free after it, and what it says may let something go. */
+static int kv_rx_control(struct kv_slot *slot)
+{
+	struct kv_conn *conn = slot->conn;
+	int ret = 0;
+	KV_DONE(done);
+
+	spin_lock_bh(&conn->lock);
+	if (slot->p.type == KVW_FIN)
+		ret = kv_got_fin(conn, &slot->p, &done);
+	else if (slot->p.type == KVW_KEY_IS)
+		ret = kv_got_key(conn, &slot->p, kv_slot_descs(slot));
+	else if (slot->p.type == KVW_BYE)
+		ret = -ESHUTDOWN;
+	if (!ret) {
+		kv_slot_release(slot, KV_HOLD_MESSAGE);
+		kv_tx_run(conn, &done);
+	}
+	spin_unlock_bh(&conn->lock);
+	kv_done(conn, &done);
+	return ret;
+}
+
+/* Return: 0; -EAGAIN: again later, nothing has changed; others end the connection. */
+static int kv_rx_packet(struct kv_slot *slot)
+{
+	int ret = 0;
+
+	if (!slot->charged)
+		ret = kvw_decode(kv_slot_hdr(slot), slot->bytes, &slot->p);
+	ret = ret ?: kv_rx_count(slot);
+	if (ret)
+		return ret;
+	switch (slot->p.type) {
+	case KVW_MSG:
+	case KVW_RTS:
+		return kv_rx_message(slot);
+	case KVW_TREAD:
+		return slot->conn->vep->ep.caps & KFI_TAGGED_RMA ? kv_rx_message(slot) : -EPROTO;
+	case KVW_KEY:
+		return kv_rx_key(slot);
+	case KVW_DONE:
+		return kv_rx_done(slot);
+	case KVW_READY:
+		return kv_cm_got_ready(slot->conn) ?: kv_rx_control(slot);
+	default:
+		return kv_rx_control(slot);
+	}
+}
+
+/* ---- one after the other ---- */
+
+static struct kv_slot *kv_rx_first(struct kv_conn *conn)
+{
+	if (conn->rx_held)
+		return NULL;
+	return list_first_entry_or_null(&conn->rxq, struct kv_slot, link);
+}
+
+/* Whoever makes it busy looks at everything that is there, or leaves it busy and waits for room. */
+static void kv_rx_loop(struct kv_conn *conn)
+{
+	struct kv_slot *slot;
+	int ret;
+
+	lockdep_assert_held(&conn->rx_lock);
+	while ((slot = kv_rx_first(conn)) && !test_bit(KV_FAILED, &conn->flags)) {
+		list_del_init(&slot->link);
+		spin_unlock_bh(&conn->rx_lock);
+		ret = kv_rx_packet(slot);
+		spin_lock_bh(&conn->rx_lock);
+		if (!ret)
+			continue;
+		list_add(&slot->link, &conn->rxq);
+		if (ret != -EAGAIN)
+			kv_conn_fail(conn, ret);
+		else if (kfi_cq_wait_space(conn->vep->ep.rx_cq, &conn->space))
+			return;
+	}
+	conn->rx_busy = false;
+}
+
+void kv_rx_run(struct kv_conn *conn)
+{
+	spin_lock_bh(&conn->rx_lock);
+	if (!conn->rx_busy) {
+		conn->rx_busy = true;
+		kv_rx_loop(conn);
+	}
+	spin_unlock_bh(&conn->rx_lock);
+}
+
+void kv_rx_space(struct kfi_cq_waiter *w)
+{
+	struct kv_conn *conn = container_of(w, struct kv_conn, space);
+
+	spin_lock_bh(&conn->rx_lock);
+	kv_rx_loop(conn);
+	spin_unlock_bh(&conn->rx_lock);
+}
+
+void kv_recv_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct kv_slot *slot = container_of(wc->wr_cqe, struct kv_slot, cqe);
+	struct kv_conn *conn = slot->conn;
+
+	if (unlikely(wc->status != IB_WC_SUCCESS)) {
+		/* During the handshake rdma_cm says why. */
+		if (wc->status != IB_WC_WR_FLUSH_ERR)
+			kv_conn_fail(conn, -EIO);
+		else if (READ_ONCE(conn->state) == KV_READY)
+			kv_conn_fail(conn, kv_conn_end(conn));
+		return;
+	}
+	ib_dma_sync_single_for_cpu(conn->kdom->ib, slot->dma, KVW_PACKET, DMA_FROM_DEVICE);
+	slot->bytes = wc->byte_len;
+	slot->inv_key = wc->wc_flags & IB_WC_WITH_INVALIDATE ? wc->ex.invalidate_rkey : 0;
+	slot->state = KV_SLOT_HERE;
+	slot->unexpected = false;
+	slot->holds = 0;
+	conn->heard = jiffies;
+	kfi_batch_begin();
+	spin_lock_bh(&conn->rx_lock);
+	list_add_tail(&slot->link, &conn->rxq);
+	if (!conn->rx_busy) {
+		conn->rx_busy = true;
+		kv_rx_loop(conn);
+	}
+	spin_unlock_bh(&conn->rx_lock);
+	kfi_batch_end();
+}
+
+/* ---- the end ---- */
+
+/* The queue pair is gone and nothing is being looked at: end what was half done. Whole messages stay for their receives. */
+void kv_rx_lost(struct kv_conn *conn, int err)
+{
+	struct kv_slot *slot;
+	unsigned int i;
+	bool ours;
+	u8 state;
+
+	for (i = 0; i < conn->nslots; i++) {
+		slot = &conn->slots[i];
+		spin_lock_bh(&conn->lock);
+		state = slot->state;
+		if (state == KV_SLOT_QUEUED && slot->p.type != KVW_MSG)
+			slot->state = KV_SLOT_LOST;
+		spin_unlock_bh(&conn->lock);
+		if (state == KV_SLOT_FETCHING) {
+			kfi_rx_abort(&slot->rx, err);
+			if (slot->unexpected)
+				kv_conn_put(conn);
+		} else if (slot->state == KV_SLOT_LOST) {
+			/* Else a receive takes it right now, and finds it lost. */
+			ours = kfi_rx_unqueue(&slot->rx);
+			if (ours)
+				kv_conn_put(conn);
+		}
+	}
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * sq.c - the send queue: a ring of work requests, given to the device in chains, completed in order.
+ *
+ * Few of them are reported by the device. One that is stands for all before it: a reliable connection does things in
+ * their order. But for READs, which are all reported: some iWARP devices report what follows one before its data has come. All
+ * of this is under kv_conn.lock.
+ */
+#include "verbs.h"
+
+/* There is room, the caller has looked. */
+struct kv_sqe *kv_sq_get(struct kv_conn *conn, u8 kind)
+{
+	struct kv_sqe *e = &conn->sq[conn->head & (KV_SQ - 1)];
+
+	lockdep_assert_held(&conn->lock);
+	e->kind = kind;
+	e->done = false;
+	e->err = 0;
+	e->nsge = 0;
+	e->mapped = 0;
+	e->op = NULL;
+	e->slot = NULL;
+	e->frmr = NULL;
+	e->region = NULL;
+	memset(&e->wr, 0, sizeof(e->wr));
+	return e;
+}
+
+/* Filled in: the device gets it with the next chain. @tell: somebody waits for it. */
+void kv_sq_put(struct kv_conn *conn, struct kv_sqe *e, struct ib_send_wr *wr, bool tell)
+{
+	wr->wr_cqe = &e->cqe;
+	wr->sg_list = e->sge;
+	wr->num_sge = e->nsge;
+	e->read = wr->opcode == IB_WR_RDMA_READ;
+	if (tell || e->read || !(conn->head & (KV_SIGNAL - 1)))
+		wr->send_flags |= IB_SEND_SIGNALED;
+	conn->head++;
+	if (conn->chain)
+		conn->chain_end->next = wr;
+	else
+		conn->chain = wr;
+	conn->chain_end = wr;
+}
+
+/* What the device refuses stays in the ring until the connection is taken down. */
+void kv_sq_post(struct kv_conn *conn)
+{
+	struct ib_send_wr *first = conn->chain;
+	int ret;
+
+	if (!first)
+		return;
+	conn->chain = NULL;
+	ret = ib_post_send(conn->qp, first, NULL);
+	if (unlikely(ret))
+		kv_conn_fail(conn, ret);
+}
+
+/* ---- local memory ---- */
+
+/*
+ * Segments for at most @len bytes at the front of @iter, which moves on, in at most @max pieces. Return: bytes; less than
+ * asked for if there were too many pieces; negative: they can't be mapped.
+ */
+ssize_t kv_sq_map(struct kv_conn *conn, struct kv_sqe *e, struct iov_iter *iter, size_t len, unsigned int max,
+		  enum dma_data_direction dir)
+{
+	struct ib_device *ib = conn->kdom->ib;
+	size_t done = 0, off, n;
+	struct page *page;
+	u64 dma;
+
+	e->dir = dir;
+	while (done < len && max--) {
+		n = kv_take_piece(iter, len - done, &page, &off);
+		dma = ib_dma_map_page(ib, page, off, n, dir);
+		if (unlikely(ib_dma_mapping_error(ib, dma)))
+			return -EIO;
+		e->sge[e->nsge++] = (struct ib_sge){ dma, n, conn->kdom->pd->local_dma_lkey };
+		e->mapped++;
+		done += n;
+	}
+	return done;
+}
+
+void kv_sq_unmap(struct kv_conn *conn, struct kv_sqe *e)
+{
+	unsigned int i;
+
+	for (i = e->nsge - e->mapped; i < e->nsge; i++)
+		ib_dma_unmap_page(conn->kdom->ib, e->sge[i].addr, e->sge[i].length, e->dir);
+	e->mapped = 0;
+}
+
+/* ---- completions ---- */
+
+static void kv_rma_sent(struct kv_sqe *e, int err, struct kv_done *done)
+{
+	struct kv_op *kop = kv_op(e->op);
+
+	kop->wrs--;
+	kop->err = kop->err ?: err;
+	if (kop->issued && !kop->wrs)
+		kv_rma_done(e->conn, e->op, done);
+}
+
+static void kv_fetched(struct kv_sqe *e, int err, struct kv_done *done)
+{
+	struct kv_slot *slot = e->slot;
+
+	slot->wrs--;
+	slot->err = slot->err ?: err;
+	if (!slot->left && !slot->wrs)
+		list_add_tail(&slot->link, &done->slots);
+}
+
+static void kv_sq_end(struct kv_sqe *e, int err, struct kv_done *done)
+{
+	struct kv_conn *conn = e->conn;
+
+	kv_sq_unmap(conn, e);
+	switch (e->kind) {
+	case KV_SQ_PACKET:
+		if (!e->op)
+			break;
+		conn->inflight--;
+		kv_op_end(e->op, err, done);
+		break;
+	case KV_SQ_RMA:
+		kv_rma_sent(e, err, done);
+		break;
+	case KV_SQ_FETCH:
+		kv_fetched(e, err, done);
+		break;
+	case KV_SQ_INV:
+		kv_frmr_done(conn, e->frmr, e->op, done);
+		break;
+	case KV_SQ_REGION:
+		kv_region_registered(e, err);
+		break;
+	}
+}
+
+/* What the fabric says about the remote key is about that operation; all else is about the connection. */
+static int kv_wc_error(const struct kv_conn *conn, const struct ib_wc *wc)
+{
+	switch (wc->status) {
+	case IB_WC_SUCCESS:
+		return 0;
+	case IB_WC_REM_ACCESS_ERR:
+		return -EACCES;
+	case IB_WC_RETRY_EXC_ERR:
+		return -ETIMEDOUT;
+	case IB_WC_WR_FLUSH_ERR:
+		return READ_ONCE(conn->error) ?: kv_conn_end(conn);
+	default:
+		return -EREMOTEIO;
+	}
+}
+
+/* It is reported, and what is before it stands or has its own report. False: it has ended already. */
+static bool kv_sq_mark(struct kv_conn *conn, struct kv_sqe *last, int err)
+{
+	u32 n = ((last - conn->sq) - conn->tail) & (KV_SQ - 1), i;
+
+	if (n >= conn->head - conn->tail)
+		return false;
+	for (i = 0; i < n; i++)
+		conn->sq[(conn->tail + i) & (KV_SQ - 1)].done |= !conn->sq[(conn->tail + i) & (KV_SQ - 1)].read;
+	last->done = true;
+	last->err = err;
+	return true;
+}
+
+static void kv_sq_retire(struct kv_conn *conn, struct kv_done *done)
+{
+	struct kv_sqe *e;
+
+	while (conn->tail != conn->head) {
+		e = &conn->sq[conn->tail & (KV_SQ - 1)];
+		if (!e->done)
+			return;
+		conn->tail++;
+		kv_sq_end(e, e->err, done);
+	}
+}
+
+void kv_send_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct kv_sqe *e = container_of(wc->wr_cqe, struct kv_sqe, cqe);
+	struct kv_conn *conn = e->conn;
+	int err = kv_wc_error(conn, wc);
+	KV_DONE(done);
+
+	kfi_batch_begin();
+	spin_lock_bh(&conn->lock);
+	if (kv_sq_mark(conn, e, err))
+		kv_sq_retire(conn, &done);
+	kv_tx_run(conn, &done);
+	spin_unlock_bh(&conn->lock);
+	if (unlikely(err))
+		kv_conn_fail(conn, err == -EACCES ? -ECONNRESET : err);
+	kv_done(conn, &done);
+	kfi_batch_end();
+}
+
+/* The device has returned all that it had: what is left was never given to it. */
+void kv_sq_flush(struct kv_conn *conn, struct kv_done *done)
+{
+	conn->chain = NULL;
+	while (conn->tail != conn->head)
+		kv_sq_end(&conn->sq[conn->tail++ & (KV_SQ - 1)], conn->error, done);
+}

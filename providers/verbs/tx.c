@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * tx.c - the send path, in the order in which a message takes it.
+ *
+ *   kv_tx() -> kv_msg_tx()		which connection?
+ *   kv_tx_post()			onto its queue
+ *   kv_tx_run()			credits spent, work requests filled in, one chain given to the device
+ *   kv_send_done()			the device reports (sq.c)
+ *   kv_op_end(), kv_done()		the consumer hears of it, with no lock held
+ */
+#include "verbs.h"
+
+int kv_tx(struct kfi_ep *ep, struct kfi_oper *op)
+{
+	*kv_op(op) = (struct kv_op) { .state = KV_OP_QUEUED };
+	INIT_LIST_HEAD(&kv_op(op)->frmrs);
+	return kv_msg_tx(to_kv_ep(ep), op);
+}
+
+/* Called inside rcu_read_lock(), which keeps the connection from collecting its queue before us. */
+void kv_tx_post(struct kv_conn *conn, struct kfi_oper *op)
+{
+	bool more = op->flags & KFI_MORE;
+	KV_DONE(done);
+
+	kv_op(op)->conn = conn;
+	spin_lock_bh(&conn->lock);
+	list_add_tail(&op->link, &conn->queue);
+	if (!more)
+		kv_tx_run(conn, &done);
+	spin_unlock_bh(&conn->lock);
+	kv_done(conn, &done);
+	if (more && !delayed_work_pending(&conn->more_work))
+		queue_delayed_work(kv_cm_wq, &conn->more_work, 1);
+}
+
+/* There may be something to send. The caller has a reference, or is inside the RCU section in which it found it. */
+void kv_tx_kick(struct kv_conn *conn)
+{
+	KV_DONE(done);
+
+	spin_lock_bh(&conn->lock);
+	kv_tx_run(conn, &done);
+	spin_unlock_bh(&conn->lock);
+	kv_done(conn, &done);
+}
+
+/* The last of a series went to another peer, or was refused. */
+void kv_more_work(struct work_struct *work)
+{
+	kv_tx_kick(container_of(to_delayed_work(work), struct kv_conn, more_work));
+}
+
+/* ---- the end of operations ---- */
+
+/* Under the lock; the consumer hears of it when that has been dropped. Nobody may find it any more. */
+void kv_op_end(struct kfi_oper *op, int err, struct kv_done *done)
+{
+	struct kv_op *kop = kv_op(op);
+
+	kop->err = kop->err ?: err;
+	kop->state = KV_OP_QUEUED;
+	kop->conn = NULL;
+	list_add_tail(&op->link, &done->ops);
+}
+
+void kv_done(struct kv_conn *conn, struct kv_done *done)
+{
+	struct kfi_oper *op, *next;
+	struct kv_slot *slot, *after;
+
+	list_for_each_entry_safe(op, next, &done->ops, link) {
+		list_del(&op->link);
+		kfi_tx_complete(op, kv_op(op)->err);
+	}
+	list_for_each_entry_safe(slot, after, &done->slots, link) {
+		list_del_init(&slot->link);
+		kv_slot_fetched(slot);
+	}
+}
+
+/* ---- packets ---- */
+
+static struct kvw_hdr *kv_put_header(struct kv_conn *conn, struct kv_sqe *e, struct kvw_packet *p)
+{
+	struct kvw_hdr *hdr = e->buf;
+	int cls;
+
+	for (cls = 0; cls < KVW_CLS; cls++)
+		p->credit[cls] = kfi_credit_advert(&conn->credit_rx[cls]);
+	p->epoch = atomic_read(&conn->kdom->epoch);
+	conn->credit_due = false;
+	kvw_encode(p, hdr);
+	return hdr;
+}
+
+/* A packet of @bytes in @e->buf, and what @e has mapped behind it. */
+static void kv_put_send(struct kv_conn *conn, struct kv_sqe *e, u32 bytes, bool tell)
+{
+	e->sge[0] = (struct ib_sge){ e->dma, bytes, conn->kdom->pd->local_dma_lkey };
+	if (e->wr.send.opcode != IB_WR_SEND_WITH_INV)
+		e->wr.send.opcode = IB_WR_SEND;
+	ib_dma_sync_single_for_device(conn->kdom->ib, e->dma, bytes, DMA_TO_DEVICE);
+	conn->tx_bytes += bytes;
+	kv_sq_put(conn, e, &e->wr.send, tell);
+}
+
+/* Header and descriptors, nobody waits for its completion; @wr_flags: IB_SEND_ */
+void kv_put_packet(struct kv_conn *conn, struct kvw_packet *p, const struct kvw_desc *descs, int wr_flags)
+{
+	struct kv_sqe *e = kv_sq_get(conn, KV_SQ_PACKET);
+	struct kvw_hdr *hdr = kv_put_header(conn, e, p);
+
+	if (p->count)
+		memcpy(hdr + 1, descs, p->count * sizeof(*descs));
+	e->nsge = 1;
+	e->wr.send.send_flags = wr_flags;
+	kv_put_send(conn, e, sizeof(*hdr) + p->count * sizeof(*descs), false);
+}
+
+static bool kv_is_tagged(const struct kfi_oper *op)
+{
+	return op->code == KFI_OPC_TSEND || op->code == KFI_OPC_TWRITE || op->code == KFI_OPC_TREAD;
+}
+
+u8 kv_op_cls(const struct kfi_oper *op)
+{
+	return kv_is_tagged(op) ? KVW_CLS_TAG : KVW_CLS_MSG;
+}
+
+static unsigned int kv_max_pieces(const struct kv_conn *conn)
+{
+	return min_t(unsigned int, KV_SGE, conn->kdom->max_send_sge - 1);
+}
+
+static bool kv_is_rma(const struct kfi_oper *op)
+{
+	return op->code == KFI_OPC_WRITE || op->code == KFI_OPC_READ;
+}
+
+struct kvw_packet kv_op_packet(const struct kfi_oper *op, u8 type)
+{
+	return (struct kvw_packet) {
+		.type = type,
+		.flags = (kv_is_tagged(op) ? KVW_F_TAGGED : 0) | (op->flags & KFI_REMOTE_CQ_DATA ? KVW_F_CQ_DATA : 0) |
+			 (op->flags & KFI_INVALIDATE ? KVW_F_INV : 0),
+		.id = op->index,
+		.gen = op->gen,
+		.len = op->len,
+		.tag = op->tag,
+		.data = op->data,
+	};
+}
+
+/* The peer's credit for a message that won't come. */
+void kv_put_void(struct kv_conn *conn, const struct kfi_oper *op)
+{
+	struct kvw_packet p = { .type = KVW_VOID, .flags = kv_is_tagged(op) ? KVW_F_TAGGED : 0 };
+
+	kv_put_packet(conn, &p, NULL, 0);
+}
+
+/* A FIN of the peer is due, for which we keep a receive. */
+void kv_op_asked(struct kv_conn *conn, struct kfi_oper *op)
+{
+	conn->requests++;
+	kv_op(op)->state = KV_OP_ASKED;
+	list_add_tail(&op->link, &conn->waiting);
+}
+
+/* It ends with a work request. */
+static void kv_op_inflight(struct kv_conn *conn, struct kv_sqe *e, struct kfi_oper *op)
+{
+	conn->inflight++;
+	e->op = op;
+}
+
+/* When may the consumer have his buffer back? */
+static u8 kv_answer_wanted(const struct kv_conn *conn, const struct kfi_oper *op)
+{
+	if (op->flags & KFI_DELIVERY_COMPLETE)
+		return KVW_F_LANDED;
+	/* iWARP reports what it has handed to TCP. */
+	if (op->flags & KFI_TRANSMIT_COMPLETE && conn->kdom->iwarp)
+		return KVW_F_ARRIVED;
+	return 0;
+}
+
+/* Short payload is copied behind the header, more is fetched by the device. */
+static int kv_map_payload(struct kv_conn *conn, struct kv_sqe *e, struct kfi_oper *op, void *at, u32 *bytes)
+{
+	struct iov_iter iter = op->iter;
+	ssize_t n;
+
+	e->nsge = 1;
+	if (op->len <= KV_INLINE) {
+		if (op->len)
+			WARN_ON_ONCE(copy_from_iter(at, op->len, &iter) != op->len);
+		*bytes += op->len;
+		__kfi_stat_add(op->ep, copied, op->len);
+		return 0;
+	}
+	n = kv_sq_map(conn, e, &iter, op->len, kv_max_pieces(conn), DMA_TO_DEVICE);
+	if (n < 0)
+		return n;
+	return n == op->len ? 0 : -EMSGSIZE;
+}
+
+static void kv_sent(struct kv_conn *conn, struct kv_sqe *e, struct kfi_oper *op, u8 answer, struct kv_done *done)
+{
+	kv_op(op)->state = KV_OP_SENT;
+	if (answer)
+		kv_op_asked(conn, op);
+	else if (!e->mapped && !(op->flags & KFI_TRANSMIT_COMPLETE))
+		kv_op_end(op, 0, done);
+	else
+		kv_op_inflight(conn, e, op);
+}
+
+/* If we know what the region is for the peer's device, that does it. */
+static void kv_send_invalidates(struct kv_conn *conn, struct kv_sqe *e, u64 key)
+{
+	u32 rkey = kv_key_rkey(conn, key);
+
+	if (!rkey)
+		return;
+	e->wr.send.opcode = IB_WR_SEND_WITH_INV;
+	e->wr.send.ex.invalidate_rkey = rkey;
+}
+
+/* The message in one packet. */
+static void kv_put_short(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done)
+{
+	struct kvw_packet p = kv_op_packet(op, KVW_MSG);
+	struct kv_sqe *e = kv_sq_get(conn, KV_SQ_PACKET);
+	u32 bytes = sizeof(struct kvw_hdr);
+	struct kvw_desc *descs = e->buf + bytes;
+	u8 answer = kv_answer_wanted(conn, op);
+	int ret;
+
+	if (op->flags & KFI_INVALIDATE) {
+		p.count = 1;
+		*descs = (struct kvw_desc){ .addr = cpu_to_le64(op->inv_key) };
+		bytes += sizeof(*descs);
+		kv_send_invalidates(conn, e, op->inv_key);
+	}
+	ret = kv_map_payload(conn, e, op, e->buf + bytes, &bytes);
+	if (unlikely(ret)) {
+		kv_sq_unmap(conn, e);
+		kv_op_end(op, ret, done);
+		kv_put_void(conn, op);
+		return;
+	}
+	p.flags |= answer;
+	kv_put_header(conn, e, &p);
+	kv_sent(conn, e, op, answer, done);
+	kv_put_send(conn, e, bytes, e->op);
+}
+
+/* ---- what goes next ---- */
+
+/* Too long for a packet, or in too many pieces: a segment that fits a packet is at most two. */
+static bool kv_is_long(const struct kv_conn *conn, const struct kfi_oper *op)
+{
+	size_t descs = op->flags & KFI_INVALIDATE ? sizeof(struct kvw_desc) : 0;
+
+	if (op->code == KFI_OPC_TWRITE || op->code == KFI_OPC_TREAD || op->len > KVW_ROOM - descs)
+		return true;
+	return op->len > KV_INLINE && 2 * op->iter.nr_segs > kv_max_pieces(conn);
+}
+
+static void kv_put_message(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done)
+{
+	list_del(&op->link);
+	if (kv_is_long(conn, op))
+		kv_put_long(conn, op, done);
+	else
+		kv_put_short(conn, op, done);
+}
+
+/* Everything a message can take: an answer, registrations, and a credit. */
+static bool kv_may_send(struct kv_conn *conn, struct kfi_oper *op)
+{
+	return conn->requests < conn->requests_max && (!kv_is_long(conn, op) || kv_long_room(conn, op)) &&
+	       kfi_credit_take(&conn->credit_tx[kv_op_cls(op)], 1);
+}
+
+static bool kv_put_stalled(struct kv_conn *conn, struct kv_done *done)
+{
+	struct kfi_oper *op;
+	int cls;
+
+	for (cls = 0; cls < KVW_CLS_CTL; cls++) {
+		op = list_first_entry_or_null(&conn->stalled[cls], struct kfi_oper, link);
+		if (!op || !kv_may_send(conn, op))
+			continue;
+		kv_put_message(conn, op, done);
+		return true;
+	}
+	return false;
+}
+
+/* In posting order; a message without credit does not keep RMA behind it, nor messages of the other kind. */
+static bool kv_put_queued(struct kv_conn *conn, struct kv_done *done)
+{
+	struct kfi_oper *op, *next;
+	u8 cls;
+
+	if (conn->op)
+		return kv_put_rma(conn, done);
+	list_for_each_entry_safe(op, next, &conn->queue, link) {
+		if (kv_is_rma(op)) {
+			list_del(&op->link);
+			conn->op = op;
+			return kv_put_rma(conn, done);
+		}
+		cls = kv_op_cls(op);
+		if (list_empty(&conn->stalled[cls]) && kv_may_send(conn, op)) {
+			kv_put_message(conn, op, done);
+			return true;
+		}
+		list_move_tail(&op->link, &conn->stalled[cls]);
+	}
+	return false;
+}
+
+/* An answer about a region may have become untrue while it waited. */
+static void kv_check_answer(struct kv_conn *conn, struct kv_slot *slot)
+{
+	if (slot->answer.type != KVW_KEY_IS || slot->epoch == atomic_read(&conn->kdom->epoch) || slot->answer.status)
+		return;
+	slot->answer.status = EAGAIN;
+	slot->answer.count = 0;
+}
+
+static bool kv_put_answer(struct kv_conn *conn)
+{
+	struct kv_slot *slot = list_first_entry_or_null(&conn->answers, struct kv_slot, alink);
+
+	if (!slot)
+		return false;
+	list_del_init(&slot->alink);
+	kv_check_answer(conn, slot);
+	kv_put_packet(conn, &slot->answer, kv_slot_descs(slot), 0);
+	kv_slot_release(slot, KV_HOLD_ANSWER);
+	return true;
+}
+
+/* Nothing posted is left to be sent or answered. Under the lock. */
+static bool kv_drained(const struct kv_conn *conn)
+{
+	return !conn->op && list_empty(&conn->queue) && list_empty(&conn->stalled[KVW_CLS_MSG]) &&
+	       list_empty(&conn->stalled[KVW_CLS_TAG]) && list_empty(&conn->waiting) && list_empty(&conn->ending) &&
+	       !conn->inflight;
+}
+
+/* The peer hangs up when it hears it; a deadline does if it doesn't. */
+static bool kv_bye_due(struct kv_conn *conn)
+{
+	if (!test_bit(KV_BYE_WANTED, &conn->flags) || !kv_drained(conn) || test_and_set_bit(KV_BYE_SENT, &conn->flags))
+		return false;
+	queue_delayed_work(kv_cm_wq, &conn->deadline, msecs_to_jiffies(kv_connect_timeout_ms));
+	return true;
+}
+
+static bool kv_put_control(struct kv_conn *conn)
+{
+	struct kvw_packet p = {};
+
+	if (conn->credit_due)
+		p.type = KVW_CREDIT;
+	else if (kv_bye_due(conn))
+		p.type = KVW_BYE;
+	else
+		return false;
+	kv_put_packet(conn, &p, NULL, 0);
+	return true;
+}
+
+static bool kv_put_ready(struct kv_conn *conn)
+{
+	struct kvw_packet p = { .type = KVW_READY };
+
+	if (!conn->ready_due)
+		return false;
+	conn->ready_due = false;
+	kv_put_packet(conn, &p, NULL, 0);
+	return true;
+}
+
+static bool kv_put_next(struct kv_conn *conn, struct kv_done *done)
+{
+	return kv_put_ready(conn) || kv_put_answer(conn) || kv_put_inv(conn) || kv_put_fetch(conn, done) ||
+	       kv_put_stalled(conn, done) || kv_put_queued(conn, done) || kv_put_control(conn);
+}
+
+/* The lock is held: fill the send queue with what may go. */
+void kv_tx_run(struct kv_conn *conn, struct kv_done *done)
+{
+	lockdep_assert_held(&conn->lock);
+	if (conn->state != KV_READY || test_bit(KV_DEAD, &conn->flags))
+		return;
+	while (kv_sq_room(conn) >= KV_SQ_ROOM && kv_put_next(conn, done))
+		;
+	kv_sq_post(conn);
+}
+
+/* ---- what the peer says about our operations ---- */
+
+/* The operation an answer is about, or NULL: no such place, reused since, or not on this connection. Under the lock. */
+static struct kfi_oper *kv_answered_op(struct kv_conn *conn, const struct kvw_packet *p)
+{
+	struct kfi_oper *op = kfi_tx_by_index(&conn->vep->ep, p->id);
+
+	if (!op || READ_ONCE(op->gen) != p->gen || READ_ONCE(kv_op(op)->conn) != conn || kv_op(op)->state != KV_OP_ASKED)
+		return NULL;
+	return op;
+}
+
+int kv_got_fin(struct kv_conn *conn, const struct kvw_packet *p, struct kv_done *done)
+{
+	struct kfi_oper *op = kv_answered_op(conn, p);
+	int err;
+
+	if (!op)
+		return -EPROTO;
+	list_del(&op->link);
+	conn->requests--;
+	err = p->status < MAX_ERRNO ? -(int)p->status : -EREMOTEIO;
+	if (kv_is_rma(op))
+		kv_rma_landed(conn, op, err, done);
+	else
+		kv_long_end(conn, op, err, done);
+	return 0;
+}
+
+/* ---- the end ---- */
+
+static void kv_fail_list(struct list_head *list, int err, struct kv_done *done)
+{
+	struct kfi_oper *op, *next;
+
+	list_for_each_entry_safe(op, next, list, link) {
+		list_del(&op->link);
+		kv_op_end(op, err, done);
+	}
+}
+
+/* The queue pair is gone and nobody posts any more: every operation ends here. */
+void kv_tx_flush_all(struct kv_conn *conn, int err)
+{
+	int cls;
+	KV_DONE(done);
+
+	spin_lock_bh(&conn->lock);
+	kv_sq_flush(conn, &done);
+	if (conn->op)
+		kv_op_end(conn->op, err, &done);
+	conn->op = NULL;
+	kv_fail_list(&conn->waiting, err, &done);
+	kv_fail_list(&conn->ending, err, &done);
+	for (cls = 0; cls < KVW_CLS; cls++)
+		kv_fail_list(&conn->stalled[cls], err, &done);
+	kv_fail_list(&conn->queue, err, &done);
+	spin_unlock_bh(&conn->lock);
+	kv_done(conn, &done);
+}

@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * verbs.h - the objects of kfi_verbs and who may touch them.
+ *
+ * Locks, outermost first:
+ *
+ *   rdma_cm's handler lock	events of one identifier: one at a time (cm.c)
+ *   kv_pep.lock (spin, bh)	requests at a listener, and their way to an endpoint
+ *   kv_ep.lock (spin, bh)	connections of an endpoint, and which one it uses
+ *   kv_conn.lock (spin, bh)	the send side: queues, the send queue's ring, credits in both directions, keys. Posting holds it and
+ *				so does ib_post_send(); completions of consumers are made after it was dropped (struct kv_done)
+ *   kv_conn.rx_lock (spin, bh)	packets that came and have not been looked at. Leaf
+ *
+ * A connection is published by RCU (kv_ep.conn). Whoever posts to it does so inside rcu_read_lock(); conn.c unpublishes it
+ * and waits a grace period before it collects what was posted.
+ *
+ * Everything that arrives is handled where the device's completion queue is polled: softirq.
+ */
+#ifndef _KFI_VERBS_VERBS_H
+#define _KFI_VERBS_VERBS_H
+
+#include <linux/refcount.h>
+#include <linux/scatterlist.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
+#include <kfi_credit.h>
+#include <kfi_prov.h>
+#include <trace/events/kfi.h>
+#include "dev.h"
+#include "wire.h"
+
+#define KV_SQ		256		/* work requests a connection can have in its send queue; a power of two */
+#define KV_SQ_ROOM	(KV_DESCS + 2)	/* the most that one step of the send side puts there */
+#define KV_SGE		16		/* segments of a work request; the device may take fewer */
+#define KV_BUF		512		/* header, descriptors and short payload of a packet */
+#define KV_INLINE	64		/* payload up to this long is copied behind the header */
+#define KV_FRMRS	16		/* registrations at once for long messages of a class: each for KV_FRMR_PAGES */
+#define KV_SIGNAL	16		/* every so many work requests are reported, so that the ring moves on */
+#define KV_KEYS		32		/* regions of the peer that a connection remembers */
+#define KV_CLS_LONG	2		/* classes that have long messages: KVW_CLS_MSG and KVW_CLS_TAG */
+#define KV_MISC		4		/* receives for READY, BYE and two CREDITs */
+
+/* Module parameters (main.c) */
+extern unsigned int kv_window;
+extern unsigned int kv_answers;
+extern unsigned int kv_connect_timeout_ms;
+extern unsigned int kv_backlog;
+
+extern struct workqueue_struct *kv_cm_wq;	/* unbound: connections come and go */
+
+struct kv_conn;
+
+/**
+ * struct kv_ep - an endpoint
+ * @ep:		common part
+ * @addr:	own name; port fixed at enable
+ * @incarnation: random name of this life of the endpoint
+ * @lock:	protects @conns, @stopping, @stop_err and the publication of @conn
+ * @conns:	every connection not yet taken down
+ * @conn:	MSG: the connection, RCU
+ * @peer_name:	MSG: whom we are connected to
+ * @stopping:	ep_stop has begun, with @stop_err
+ * @idle:	wakes ep_stop
+ */
+struct kv_ep {
+	struct kfi_ep		ep;
+	struct kv_conn __rcu	*conn;
+	union kfi_inaddr	addr;
+	union kfi_inaddr	peer_name;
+	u64			incarnation;
+	spinlock_t		lock;
+	struct list_head	conns;
+	bool			stopping;
+	int			stop_err;
+	wait_queue_head_t	idle;
+};
+
+/**
+ * struct kv_pep - a passive endpoint
+ * @pep: common part; @addr: where it listens; @id: its listening identifier; @dev: the device of that, or NULL: any
+ * @lock: protects @conns, @nconns and @stopping; @conns: requests that nobody has answered
+ */
+struct kv_pep {
+	struct kfi_pep		pep;
+	union kfi_inaddr	addr;
+	struct rdma_cm_id	*id;
+	struct kv_dev		*dev;
+	spinlock_t		lock;
+	struct list_head	conns;
+	unsigned int		nconns;
+	bool			stopping;
+	wait_queue_head_t	idle;
+};
+
+/**
+ * struct kv_frmr - memory that the peer may touch for the time of one message
+ * @link:	in the pool of its class, or in &kv_op.frmrs
+ * @mr:		fast registration, its key changes with every use
+ * @sg: @nents: what is mapped for it, in direction @dir
+ * @valid:	registered and not invalidated
+ */
+struct kv_frmr {
+	struct list_head	link;
+	struct ib_mr		*mr;
+	struct scatterlist	*sg;
+	unsigned int		nents;
+	enum dma_data_direction	dir;
+	bool			valid;
+	u8			cls;
+};
+
+/** enum kv_sqe_kind - what a work request was for */
+enum kv_sqe_kind {
+	KV_SQ_PACKET,		/* a SEND; with @op, it completes that */
+	KV_SQ_RMA,		/* READ or WRITE of @op */
+	KV_SQ_FETCH,		/* READ or WRITE of a message in @slot */
+	KV_SQ_REG,		/* nobody waits for it: what follows in the queue sees it done */
+	KV_SQ_INV,		/* @frmr, of @op, is nobody's any more */
+	KV_SQ_REGION,		/* @region is registered */
+};
+
+/**
+ * struct kv_sqe - a work request in the send queue. They complete in order: one that is reported stands for all before it
+ * @cqe:	its completion
+ * @kind:	enum kv_sqe_kind
+ * @read:	a READ; @done: it has ended, with @err
+ * @chunk:	of @region
+ * @sge: @nsge: local segments; @mapped: those of them from @sge[@nsge - @mapped] on are the consumer's, to be unmapped
+ * @wr:		what the device is given
+ * @buf:	KV_BUF bytes; @dma: as the device knows them
+ */
+struct kv_sqe {
+	struct ib_cqe		cqe;
+	struct kv_conn		*conn;
+	u8			kind;
+	bool			read;
+	bool			done;
+	u8			nsge;
+	u8			mapped;
+	enum dma_data_direction	dir;
+	struct kfi_oper		*op;
+	struct kv_slot		*slot;
+	struct kv_frmr		*frmr;
+	struct kv_region	*region;
+	unsigned int		chunk;
+	int			err;
+	void			*buf;
+	u64			dma;
+	union {
+		struct ib_send_wr	send;
+		struct ib_rdma_wr	rdma;
+		struct ib_reg_wr	reg;
+	} wr;
+	struct ib_sge		sge[KV_SGE + 1];
+};
+
+/* kv_slot.state, under kv_conn.lock */
+enum kv_slot_state {
+	KV_SLOT_FREE,		/* with the device */
+	KV_SLOT_HERE,		/* being looked at */
+	KV_SLOT_QUEUED,		/* with the matching: a whole message, or a request */
+	KV_SLOT_FETCHING,	/* its receive is found, the data moves */
+	KV_SLOT_LOST,		/* its connection went first */
+};
+
+/* kv_slot.holds */
+#define KV_HOLD_MESSAGE		1
+#define KV_HOLD_ANSWER		2
+
+/**
+ * struct kv_slot - a receive buffer of a connection, and the packet in it
+ * @cqe:	its completion; @link: in &kv_conn.rxq or @fetches; @alink: in @answers
+ * @rx:		the matching's view of a message
+ * @page: @dma: KVW_PACKET bytes
+ * @bytes:	of the packet; @p: its header
+ * @state:	enum kv_slot_state; @charged: its credit was counted
+ * @holds:	the message, and an answer that has not been sent: with none the slot goes back to the device
+ * @unexpected: it has gone through the matching's queue, and refers to the connection
+ * @answer:	what is to be said about it; @epoch: when that was true
+ * @inv_key:	the device's key that was invalidated with it, or 0
+ * @wrs:	FETCHING: work requests in the send queue; @desc: @at: the next bytes; @left: those not yet asked for
+ * @err:	of the transfer
+ */
+struct kv_slot {
+	struct ib_cqe		cqe;
+	struct kv_conn		*conn;
+	struct list_head	link;
+	struct list_head	alink;
+	struct kfi_rx		rx;
+	struct page		*page;
+	u64			dma;
+	u32			bytes;
+	u8			state;
+	bool			charged;
+	bool			unexpected;
+	u8			holds;
+	u8			cls;
+	u32			inv_key;
+	u32			epoch;
+	struct kvw_packet	p;
+	struct kvw_packet	answer;
+	u16			desc;
+	u64			at;
+	u64			left;
+	struct iov_iter		iter;
+	unsigned int		wrs;
+	int			err;
+};
+
+/* kv_conn.flags */
+enum {
+	KV_FAILED,		/* kv_conn_fail() was called */
+	KV_DEAD,		/* taken down: nothing is posted any more */
+	KV_BYE_WANTED,
+	KV_BYE_SENT,
+	KV_STEP_ACCEPT,		/* for step_work, see cm.c */
+	KV_STEP_REJECT,
+	KV_STEP_READY,
+};
+
+/** enum kv_conn_state - written in cm.c, under kv_conn.lock */
+enum kv_conn_state {
+	KV_NEW,
+	KV_CALLING,		/* resolving, connecting */
+	KV_WAITING,		/* MSG, passive side: the consumer has not decided yet */
+	KV_ACCEPTED,		/* ... has, and READY is awaited */
+	KV_READY,
+};
+
+/**
+ * struct kv_key - a region of the peer
+ * @key:	kfabric's; @gen: tells answers apart
+ * @status:	why there is none; @rights: KVW_K_
+ * @base:	address of its first byte, @len: bytes
+ * @first:	bytes from here up to @end are in @desc
+ */
+struct kv_key {
+	u64	key;
+	u32	gen;
+	u8	state;
+	u8	rights;
+	u16	status;
+	u64	base, len;
+	u64	first, end;
+	u16	count;
+	struct {
+		u64	addr;
+		u64	len;
+		u32	rkey;
+	} desc[KV_DESCS];
+};
+
+/** struct kv_run - contiguous bytes of a region of the peer; @tell: it wants to hear of accesses */
+struct kv_run {
+	u64	addr;
+	u64	len;
+	u32	rkey;
+	bool	tell;
+};
+
+/**
+ * struct kv_conn - one RC queue pair
+ * @ref:	list, works, unexpected messages, the consumer while he decides about @req
+ * @vep:	its endpoint; NULL while a request waits at @pep; both change under kv_pep.lock
+ * @dialed:	we have called
+ * @queue:	operations in posting order; @stalled: those without credit; @waiting: a FIN is due; @ending: their
+ *		registrations are being taken back
+ * @op:		RMA that is partly in the send queue
+ * @answers:	slots with something to say; @fetches: slots whose data is to be moved
+ * @chain:	work requests that are filled in and not yet given to the device
+ * @sq:		ring: @head is the next to fill, @tail the oldest not completed
+ * @credit_tx: @credit_rx: by class; @window: the peer's
+ * @requests:	unanswered, at most @requests_max
+ * @inflight:	operations that end with work requests
+ * @peer_epoch:	what it last told; @keys: regions of it that we know, see key.c; @key_turn: which to forget next
+ * @frmrs:	free registrations by class, @nfrmrs: their numbers
+ * @rxq:	packets to look at; @rx_busy: somebody does; @rx_held: nobody may, until the consumer knows of the connection
+ * @space:	waits for room in the receive CQ
+ * @heard:	jiffies of the last packet
+ */
+struct kv_conn {
+	struct ib_qp		*qp;
+	struct kv_ep		*vep;
+	struct kv_domain	*kdom;
+	unsigned long		flags;
+	spinlock_t		lock;
+	u8			state;
+	bool			dialed;
+	bool			credit_due;
+	bool			ready_due;
+	struct list_head	queue;
+	struct list_head	stalled[KVW_CLS];
+	struct list_head	waiting;
+	struct list_head	ending;
+	struct list_head	answers;
+	struct list_head	fetches;
+	struct kfi_oper		*op;
+	struct ib_send_wr	*chain;
+	struct ib_send_wr	*chain_end;
+	struct kv_sqe		*sq;
+	u32			head, tail;
+	struct kfi_credit_tx	credit_tx[KVW_CLS];
+	struct kfi_credit_rx	credit_rx[KVW_CLS];
+	u32			window[KVW_CLS];
+	u32			requests, requests_max;
+	unsigned int		inflight;
+	u32			peer_epoch;
+	unsigned int		key_turn;
+	struct kv_key		*keys;
+	struct list_head	frmrs[KV_CLS_LONG];
+	unsigned int		nfrmrs[KV_CLS_LONG];
+	u64			tx_bytes, rx_bytes;
+
+	spinlock_t		rx_lock ____cacheline_aligned;
+	struct list_head	rxq;
+	bool			rx_busy;
+	bool			rx_held;
+	struct kfi_cq_waiter	space;
+	struct kv_slot		*slots;
+	unsigned int		nslots;
+	unsigned long		heard;
+
+	refcount_t		ref ____cacheline_aligned;
+	int			error;
+	struct rdma_cm_id	*id;
+	struct ib_cq		*cq;
+	unsigned int		ncqe;
+	struct kv_frmr		*frmr_mem;
+	struct kv_pep		*pep;
+	struct list_head	entry;
+	union kfi_inaddr	name;
+	struct kvw_greeting	greeting;	/* the peer's */
+	u8			data_out[KVW_DATA_MAX];
+	u8			data_out_len;
+	u16			status_out;
+	bool			requested;	/* @req was shown to the consumer */
+	bool			answered;	/* ... and rdma_cm has our answer */
+	struct work_struct	step_work;
+	struct work_struct	down_work;
+	struct delayed_work	more_work;
+	struct delayed_work	deadline;
+	struct kfi_connreq	req;
+};
+
+/** enum kv_op_state - where an operation is, under kv_conn.lock; checked before a peer's answer is believed */
+enum kv_op_state {
+	KV_OP_QUEUED,
+	KV_OP_SENT,		/* in the send queue */
+	KV_OP_ASKED,		/* a FIN may come */
+	KV_OP_ENDING,		/* it came */
+};
+
+/**
+ * struct kv_op - our part of a transmit operation
+ * @conn:	which connection's answer it waits for
+ * @issued:	RMA: no more of it will go to the send queue, where @wrs work requests of it are
+ * @tell:	RMA: a region's owner wants to hear of it; @checked: segments whose regions are known
+ * @regs:	registrations that it takes, 0: not looked up yet
+ * @seg: @at:	RMA: the remote segment under way, and how much of it has been asked for
+ * @iter:	RMA: what is left of the local memory
+ * @frmrs:	its registrations; @ninv: those still to be invalidated
+ * @err:	what it will be completed with
+ */
+struct kv_op {
+	struct kv_conn		*conn;
+	u8			state;
+	bool			issued;
+	bool			tell;
+	u16			regs;
+	u16			checked;
+	u16			seg;
+	unsigned int		wrs;
+	u64			at;
+	struct iov_iter		iter;
+	struct list_head	frmrs;
+	unsigned int		ninv;
+	int			err;
+};
+
+/**
+ * struct kv_done - what is to be done when kv_conn.lock has been dropped
+ * @ops: operations that have ended; @slots: messages whose data has been moved
+ */
+struct kv_done {
+	struct list_head	ops;
+	struct list_head	slots;
+};
+
+#define KV_DONE(d)	struct kv_done d = { LIST_HEAD_INIT(d.ops), LIST_HEAD_INIT(d.slots) }
+
+static inline struct kv_op *kv_op(const struct kfi_oper *op)
+{
+	return op->priv;
+}
+
+static inline struct kv_ep *to_kv_ep(struct kfi_ep *ep)
+{
+	return container_of(ep, struct kv_ep, ep);
+}
+
+static inline struct kv_pep *to_kv_pep(struct kfi_pep *pep)
+{
+	return container_of(pep, struct kv_pep, pep);
+}
+
+static inline struct kvw_hdr *kv_slot_hdr(const struct kv_slot *slot)
+{
+	return page_address(slot->page);
+}
+
+static inline struct kvw_desc *kv_slot_descs(const struct kv_slot *slot)
+{
+	return (struct kvw_desc *)(kv_slot_hdr(slot) + 1);
+}
+
+/* ep.c */
+int kv_ep_open(struct kfi_ep *ep);
+int kv_ep_enable(struct kfi_ep *ep);
+void kv_ep_stop(struct kfi_ep *ep, int err);
+void kv_ep_close(struct kfi_ep *ep);
+int kv_ep_getname(struct kfi_ep *ep, void *addr);
+int kv_ep_setname(struct kfi_ep *ep, const void *addr, size_t len);
+void kv_ep_peers(struct kfi_ep *ep, int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg);
+
+/* msg.c */
+int kv_msg_tx(struct kv_ep *vep, struct kfi_oper *op);
+int kv_msg_connect(struct kfi_ep *ep, const void *addr, const void *data, size_t len);
+int kv_msg_accept(struct kfi_ep *ep, const void *data, size_t len);
+int kv_msg_shutdown(struct kfi_ep *ep);
+int kv_msg_getpeer(struct kfi_ep *ep, void *addr);
+void kv_msg_ready(struct kv_conn *conn);
+void kv_msg_lost(struct kv_conn *conn, int err);
+int kv_pep_open(struct kfi_pep *pep);
+void kv_pep_close(struct kfi_pep *pep);
+int kv_pep_getname(struct kfi_pep *pep, void *addr);
+int kv_pep_setname(struct kfi_pep *pep, const void *addr, size_t len);
+int kv_pep_listen(struct kfi_pep *pep);
+int kv_pep_reject(struct kfi_pep *pep, struct kfi_connreq *req, const void *data, size_t len);
+bool kv_pep_admit(struct kv_pep *vpep, struct kv_conn *conn);
+
+/* cm.c: rdma_cm */
+int kv_cm_id(struct kv_conn *conn);
+void kv_cm_dial(struct kv_conn *conn, const union kfi_inaddr *from, const union kfi_inaddr *to);
+int kv_cm_listen(struct net *net, union kfi_inaddr *addr, int backlog, void *context, struct rdma_cm_id **idp);
+int kv_cm_got_ready(struct kv_conn *conn);
+void kv_cm_hang_up(struct kv_conn *conn);
+void kv_cm_step_work(struct work_struct *work);
+
+/* conn.c: life of a connection */
+struct kv_conn *kv_conn_new(struct kv_ep *vep, struct kv_pep *vpep);
+void kv_conn_open(struct kv_conn *conn);
+void kv_conn_get(struct kv_conn *conn);
+void kv_conn_put(struct kv_conn *conn);
+void kv_conn_fail(struct kv_conn *conn, int err);
+int kv_conn_end(const struct kv_conn *conn);
+void kv_conn_down(struct work_struct *work);
+
+/* qp.c: what a connection has at the device */
+int kv_qp_create(struct kv_conn *conn);
+void kv_qp_destroy(struct kv_conn *conn);
+void kv_qp_free(struct kv_conn *conn);
+void kv_slots_free(struct kv_conn *conn);
+int kv_slot_post(struct kv_slot *slot);
+
+/* sq.c: the send queue */
+struct kv_sqe *kv_sq_get(struct kv_conn *conn, u8 kind);
+void kv_sq_put(struct kv_conn *conn, struct kv_sqe *e, struct ib_send_wr *wr, bool tell);
+void kv_sq_post(struct kv_conn *conn);
+void kv_sq_flush(struct kv_conn *conn, struct kv_done *done);
+ssize_t kv_sq_map(struct kv_conn *conn, struct kv_sqe *e, struct iov_iter *iter, size_t len, unsigned int max,
+		  enum dma_data_direction dir);
+void kv_sq_unmap(struct kv_conn *conn, struct kv_sqe *e);
+void kv_send_done(struct ib_cq *cq, struct ib_wc *wc);
+
+static inline u32 kv_sq_room(const struct kv_conn *conn)
+{
+	return KV_SQ - (conn->head - conn->tail);
+}
+
+/* mem.c: consumers' memory */
+size_t kv_take_piece(struct iov_iter *iter, size_t max, struct page **page, size_t *off);
+unsigned int kv_take_run(struct iov_iter *iter, struct scatterlist *sg, unsigned int pages, size_t *bytes);
+struct scatterlist *kv_alloc_sg(unsigned int n, gfp_t gfp);
+unsigned int kv_count_runs(const struct iov_iter *iter, unsigned int pages);
+
+/* tx.c: the send path */
+int kv_tx(struct kfi_ep *ep, struct kfi_oper *op);
+void kv_tx_post(struct kv_conn *conn, struct kfi_oper *op);
+void kv_tx_run(struct kv_conn *conn, struct kv_done *done);
+void kv_tx_kick(struct kv_conn *conn);
+void kv_tx_flush_all(struct kv_conn *conn, int err);
+void kv_more_work(struct work_struct *work);
+void kv_done(struct kv_conn *conn, struct kv_done *done);
+u8 kv_op_cls(const struct kfi_oper *op);
+struct kvw_packet kv_op_packet(const struct kfi_oper *op, u8 type);
+void kv_op_asked(struct kv_conn *conn, struct kfi_oper *op);
+void kv_op_end(struct kfi_oper *op, int err, struct kv_done *done);
+void kv_put_packet(struct kv_conn *conn, struct kvw_packet *p, const struct kvw_desc *descs, int wr_flags);
+void kv_put_void(struct kv_conn *conn, const struct kfi_oper *op);
+int kv_got_fin(struct kv_conn *conn, const struct kvw_packet *p, struct kv_done *done);
+
+/* rdv.c: long messages, at both ends */
+bool kv_long_room(const struct kv_conn *conn, struct kfi_oper *op);
+void kv_put_long(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done);
+void kv_long_end(struct kv_conn *conn, struct kfi_oper *op, int err, struct kv_done *done);
+bool kv_put_inv(struct kv_conn *conn);
+void kv_frmr_done(struct kv_conn *conn, struct kv_frmr *frmr, struct kfi_oper *op, struct kv_done *done);
+void kv_fetch_start(struct kv_conn *conn, struct kv_slot *slot);
+bool kv_put_fetch(struct kv_conn *conn, struct kv_done *done);
+int kv_frmrs_alloc(struct kv_conn *conn);
+void kv_frmrs_free(struct kv_conn *conn);
+void kv_frmrs_dereg(struct kv_conn *conn);
+
+/* rma.c: RMA of ours */
+bool kv_put_rma(struct kv_conn *conn, struct kv_done *done);
+void kv_rma_done(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done);
+void kv_rma_landed(struct kv_conn *conn, struct kfi_oper *op, int err, struct kv_done *done);
+
+/* key.c: what we know of the peer's regions */
+int kv_key_find(struct kv_conn *conn, u64 key, u64 addr, u64 len, u8 right, struct kv_run *run);
+int kv_got_key(struct kv_conn *conn, const struct kvw_packet *p, const struct kvw_desc *descs);
+void kv_keys_age(struct kv_conn *conn, u32 epoch);
+u32 kv_key_rkey(struct kv_conn *conn, u64 key);
+
+/* region.c: memory of ours that peers may name */
+int kv_mr_open(struct kfi_mr *mr);
+void kv_mr_close(struct kfi_mr *mr);
+bool kv_mr_end(struct kfi_mr *mr);
+bool kv_mr_known(struct kfi_mr *mr);
+void kv_region_registered(struct kv_sqe *e, int err);
+void kv_region_taken(struct kv_conn *conn, u64 key, u32 rkey);
+int kv_rx_key(struct kv_slot *slot);
+int kv_rx_done(struct kv_slot *slot);
+
+/* rx.c: the receive path */
+void kv_recv_done(struct ib_cq *cq, struct ib_wc *wc);
+void kv_rx_run(struct kv_conn *conn);
+void kv_rx_space(struct kfi_cq_waiter *w);
+void kv_rx_matched(struct kfi_ep *ep, struct kfi_rx *rx);
+void kv_rx_drop(struct kfi_ep *ep, struct kfi_rx *rx);
+void kv_rx_lost(struct kv_conn *conn, int err);
+kfi_addr_t kv_rx_src(struct kv_conn *conn);
+void kv_slot_answer(struct kv_slot *slot, u8 type, u16 status);
+void kv_slot_release(struct kv_slot *slot, u8 hold);
+void kv_slot_fetched(struct kv_slot *slot);
+
+#endif /* _KFI_VERBS_VERBS_H */

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * wire.c - encode and decode. Pure functions: decode trusts nothing, and what it lets through the rest need not check again.
+ */
+#include <linux/minmax.h>
+#include <linux/string.h>
+#include "wire.h"
+
+/* What each type of packet may have. */
+static const struct {
+	u8	flags;
+	u16	count_min, count_max;
+	bool	payload;	/* bytes follow the descriptors: @len of them */
+} rules[KVW_TYPES] = {
+	[KVW_READY]	= {},
+	[KVW_MSG]	= { KVW_F_TAGGED | KVW_F_CQ_DATA | KVW_F_ARRIVED | KVW_F_LANDED | KVW_F_INV, 0, 1, true },
+	[KVW_RTS]	= { KVW_F_TAGGED | KVW_F_CQ_DATA | KVW_F_RMA | KVW_F_INV, 0, KVW_DESC_MAX },
+	[KVW_TREAD]	= { KVW_F_TAGGED | KVW_F_RMA, 0, KVW_DESC_MAX },
+	[KVW_FIN]	= {},
+	[KVW_KEY]	= {},
+	[KVW_KEY_IS]	= { KVW_K_READ | KVW_K_WRITE | KVW_K_TELL, 0, KVW_DESC_MAX },
+	[KVW_DONE]	= { KVW_F_CQ_DATA | KVW_F_LANDED | KVW_F_READ, 1, KVW_DESC_MAX },
+	[KVW_VOID]	= { KVW_F_TAGGED },
+	[KVW_CREDIT]	= {},
+	[KVW_BYE]	= {},
+};
+
+static bool shape_ok(const struct kvw_packet *p, u32 bytes)
+{
+	u32 descs = p->count * sizeof(struct kvw_desc);
+
+	if (p->count < rules[p->type].count_min || p->count > rules[p->type].count_max)
+		return false;
+	if (bytes < sizeof(struct kvw_hdr) + descs)
+		return false;
+	bytes -= sizeof(struct kvw_hdr) + descs;
+	return rules[p->type].payload ? p->len == bytes : !bytes;
+}
+
+/* What flags of a message ask for. */
+static bool message_ok(const struct kvw_packet *p)
+{
+	if (p->type == KVW_MSG && !(p->flags & KVW_F_INV) != !p->count)
+		return false;
+	if (p->flags & KVW_F_INV && !p->count)
+		return false;
+	if (p->flags & KVW_F_RMA && !(p->flags & KVW_F_TAGGED))
+		return false;
+	return p->type != KVW_TREAD || p->flags == (KVW_F_TAGGED | KVW_F_RMA);
+}
+
+static bool flags_ok(const struct kvw_packet *p)
+{
+	if (p->flags & ~rules[p->type].flags)
+		return false;
+	return p->type == KVW_KEY_IS || p->type == KVW_DONE || message_ok(p);
+}
+
+int kvw_decode(const struct kvw_hdr *hdr, u32 bytes, struct kvw_packet *p)
+{
+	int cls;
+
+	if (bytes < sizeof(*hdr) || !hdr->type || hdr->type >= KVW_TYPES)
+		return -EPROTO;
+	p->type = hdr->type;
+	p->flags = hdr->flags;
+	p->status = le16_to_cpu(hdr->status);
+	p->count = le16_to_cpu(hdr->count);
+	p->id = le32_to_cpu(hdr->id);
+	p->gen = le32_to_cpu(hdr->gen);
+	p->epoch = le32_to_cpu(hdr->epoch);
+	for (cls = 0; cls < KVW_CLS; cls++)
+		p->credit[cls] = le32_to_cpu(hdr->credit[cls]);
+	p->len = le64_to_cpu(hdr->len);
+	p->tag = le64_to_cpu(hdr->tag);
+	p->data = le64_to_cpu(hdr->data);
+	return flags_ok(p) && shape_ok(p, bytes) ? 0 : -EPROTO;
+}
+
+void kvw_encode(const struct kvw_packet *p, struct kvw_hdr *hdr)
+{
+	int cls;
+
+	hdr->type = p->type;
+	hdr->flags = p->flags;
+	hdr->status = cpu_to_le16(p->status);
+	hdr->count = cpu_to_le16(p->count);
+	hdr->zero = 0;
+	hdr->id = cpu_to_le32(p->id);
+	hdr->gen = cpu_to_le32(p->gen);
+	hdr->epoch = cpu_to_le32(p->epoch);
+	for (cls = 0; cls < KVW_CLS; cls++)
+		hdr->credit[cls] = cpu_to_le32(p->credit[cls]);
+	hdr->len = cpu_to_le64(p->len);
+	hdr->tag = cpu_to_le64(p->tag);
+	hdr->data = cpu_to_le64(p->data);
+}
+
+static void decode_names(const struct kvw_names *n, struct kvw_greeting *g)
+{
+	g->incarnation = le64_to_cpu(n->incarnation);
+	g->stream = le64_to_cpu(n->stream);
+	g->known = le64_to_cpu(n->known);
+	g->port = le16_to_cpu(n->port);
+	g->src_ctx = le16_to_cpu(n->src_ctx);
+	g->dst_ctx = le16_to_cpu(n->dst_ctx);
+}
+
+static int decode_windows(const struct kvw_hello *h, struct kvw_greeting *g)
+{
+	int cls;
+
+	for (cls = 0; cls < KVW_CLS; cls++) {
+		g->window[cls] = le16_to_cpu(h->window[cls]);
+		if (g->kind != KVW_REJECT && (!g->window[cls] || g->window[cls] > KVW_WINDOW_MAX))
+			return -EPROTO;
+	}
+	g->answers = le16_to_cpu(h->answers);
+	return g->kind == KVW_REJECT || g->answers ? 0 : -EPROTO;
+}
+
+/* The connection manager pads: what follows the hello is nobody's. */
+int kvw_decode_hello(const void *data, size_t len, struct kvw_greeting *g)
+{
+	const struct kvw_hello *h = data;
+
+	memset(g, 0, sizeof(*g));
+	if (!data || len < sizeof(*h) || le32_to_cpu(h->magic) != KVW_MAGIC)
+		return -EPROTO;
+	if (h->version < KVW_VERSION_MIN || h->version_min > KVW_VERSION || h->version_min > h->version)
+		return -EPROTONOSUPPORT;
+	if (h->features)
+		return -EOPNOTSUPP;
+	g->kind = h->kind;
+	g->ep_type = h->ep_type;
+	g->version = min_t(u8, h->version, KVW_VERSION);
+	g->status = le16_to_cpu(h->status);
+	if (g->kind < KVW_HELLO || g->kind > KVW_REJECT || (g->ep_type != 1 && g->ep_type != 3) ||
+	    h->data_len > (g->ep_type == 1 ? KVW_DATA_MAX : 0))
+		return -EPROTO;
+	g->data_len = h->data_len;
+	if (g->ep_type == 1)
+		memcpy(g->data, h->data, h->data_len);
+	else
+		decode_names(&h->names, g);
+	return decode_windows(h, g);
+}
+
+void kvw_encode_hello(const struct kvw_greeting *g, struct kvw_hello *h)
+{
+	int cls;
+
+	memset(h, 0, sizeof(*h));
+	h->magic = cpu_to_le32(KVW_MAGIC);
+	h->kind = g->kind;
+	h->ep_type = g->ep_type;
+	h->version = KVW_VERSION;
+	h->version_min = KVW_VERSION_MIN;
+	for (cls = 0; cls < KVW_CLS; cls++)
+		h->window[cls] = cpu_to_le16(g->window[cls]);
+	h->answers = cpu_to_le16(g->answers);
+	h->status = cpu_to_le16(g->status);
+	if (g->ep_type == 1) {
+		h->data_len = g->data_len;
+		memcpy(h->data, g->data, g->data_len);
+		return;
+	}
+	h->names.incarnation = cpu_to_le64(g->incarnation);
+	h->names.stream = cpu_to_le64(g->stream);
+	h->names.known = cpu_to_le64(g->known);
+	h->names.port = cpu_to_le16(g->port);
+	h->names.src_ctx = cpu_to_le16(g->src_ctx);
+	h->names.dst_ctx = cpu_to_le16(g->dst_ctx);
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * wire.h - what kfi_verbs says to its peer: private data of the connection manager, and packets, which are RDMA SENDs.
+ * Nothing else is in this file. Payload of RMA and of long messages goes by RDMA READ and WRITE and has no format.
+ *
+ * All integers are little endian. docs/wire-verbs.md tells the story.
+ */
+#ifndef _KFI_VERBS_WIRE_H
+#define _KFI_VERBS_WIRE_H
+
+#include <linux/build_bug.h>
+#include <linux/errno.h>
+#include <linux/types.h>
+#include <asm/byteorder.h>
+
+#define KVW_MAGIC		0x5649464b	/* "KFIV" */
+#define KVW_VERSION		1		/* the newest; a hello carries the range it can speak */
+#define KVW_VERSION_MIN		1		/* the oldest */
+#define KVW_DATA_MAX		32		/* consumer's private data: what InfiniBand's request has room for */
+#define KVW_WINDOW_MAX		4096		/* packets of a class */
+#define KVW_PACKET		4096		/* longest packet; no smaller one is ever too short for it */
+
+/** enum kvw_cls - what flow control tells apart: none of them can be held up by another one */
+enum kvw_cls {
+	KVW_CLS_MSG,		/* untagged messages */
+	KVW_CLS_TAG,		/* tagged messages and tagged RMA */
+	KVW_CLS_CTL,		/* requests that wait for no receive */
+	KVW_CLS
+};
+
+/** enum kvw_kind - whose hello it is */
+enum kvw_kind { KVW_HELLO = 1, KVW_ACCEPT, KVW_REJECT };
+
+/**
+ * struct kvw_names - the end of a hello between RDM endpoints
+ * @incarnation: random, chosen when the endpoint was enabled
+ * @stream:	name of this connection, chosen by who dials; @known: of the last one it knows with this peer
+ * @port:	where the sender listens: with the connection's source address this is its name
+ * @src_ctx:	0, or the transmit context that calls, counted from 1; @dst_ctx: the receive context it wants
+ */
+struct kvw_names {
+	__le64	incarnation;
+	__le64	stream;
+	__le64	known;
+	__le16	port;
+	__le16	src_ctx;
+	__le16	dst_ctx;
+	__le16	zero;
+} __packed;
+
+/**
+ * struct kvw_hello - private data of request, answer and refusal
+ * @magic:	KVW_MAGIC
+ * @kind:	enum kvw_kind
+ * @ep_type:	1 = MSG, 3 = RDM (libfabric's enumeration)
+ * @version:	newest that the sender speaks; @version_min: oldest. Spoken is the newest that both can
+ * @window:	packets of each class that the sender of the hello has receives for
+ * @answers:	answers that it has receives for: so many requests may be unanswered
+ * @data_len:	bytes of @data that are the consumer's
+ * @features:	0; kept for authentication and encryption
+ * @status:	refusal: a positive errno
+ * @data:	MSG: the consumer's; @names: RDM
+ */
+struct kvw_hello {
+	__le32	magic;
+	u8	kind;
+	u8	ep_type;
+	u8	version;
+	u8	version_min;
+	__le16	window[KVW_CLS];
+	__le16	answers;
+	u8	data_len;
+	u8	features;
+	__le16	status;
+	__le32	zero;
+	union {
+		u8			data[KVW_DATA_MAX];
+		struct kvw_names	names;
+	};
+} __packed;
+
+/* The connection manager of InfiniBand leaves 56 bytes of a request to us. */
+static_assert(sizeof(struct kvw_hello) == 56, "hello");
+
+/** enum kvw_type - packets */
+enum kvw_type {
+	KVW_READY = 1,	/* the side that called has heard the answer */
+	KVW_MSG,	/* message with its payload */
+	KVW_RTS,	/* message too long for a packet: fetch it from @count descriptors, then say FIN */
+	KVW_TREAD,	/* tagged RMA read: put the receive with @tag into @count descriptors, then say FIN */
+	KVW_FIN,	/* request @id has ended with @status */
+	KVW_KEY,	/* who is region @tag, from byte @data on? */
+	KVW_KEY_IS,	/* it is @count descriptors */
+	KVW_DONE,	/* RMA on region @tag has ended: tell its owner */
+	KVW_VOID,	/* a message that its sender could not send after all: its credit alone */
+	KVW_CREDIT,	/* only the credit fields matter */
+	KVW_BYE,	/* orderly end: nothing follows */
+	KVW_TYPES
+};
+
+/* Flags of a packet */
+#define KVW_F_TAGGED	0x01	/* MSG, RTS: matched by tag */
+#define KVW_F_CQ_DATA	0x02	/* MSG, RTS, DONE: @data is for the receiver's completion */
+#define KVW_F_ARRIVED	0x04	/* MSG: wants a FIN when it is here */
+#define KVW_F_LANDED	0x08	/* MSG: wants a FIN when it is in its receive; DONE: when all before it is visible */
+#define KVW_F_RMA	0x10	/* RTS: tagged RMA write */
+#define KVW_F_INV	0x20	/* MSG, RTS: the first descriptor's @addr is a key that is to be invalidated */
+#define KVW_F_READ	0x40	/* DONE: of a read */
+/* Flags of KEY_IS */
+#define KVW_K_READ	0x01	/* may be read */
+#define KVW_K_WRITE	0x02	/* may be written */
+#define KVW_K_TELL	0x04	/* every access is to be told by DONE */
+
+/**
+ * struct kvw_hdr - every packet
+ * @type:	enum kvw_type
+ * @flags:	KVW_F_*
+ * @status:	FIN, KEY_IS: 0 or a positive errno
+ * @count:	descriptors that follow
+ * @id: @gen:	request: the initiator's operation, echoed in the answer
+ * @epoch:	grows when a key that the sender has told of is no longer valid: older ones are to be forgotten
+ * @credit:	sender's cumulative limit of packets, by class
+ * @len:	length of the message, or of the access
+ * @tag: @data:	of the message
+ */
+struct kvw_hdr {
+	u8	type;
+	u8	flags;
+	__le16	status;
+	__le16	count;
+	__le16	zero;
+	__le32	id;
+	__le32	gen;
+	__le32	epoch;
+	__le32	credit[KVW_CLS];
+	__le64	len;
+	__le64	tag;
+	__le64	data;
+} __packed;
+
+static_assert(sizeof(struct kvw_hdr) == 56, "packet header");
+
+/** struct kvw_desc - memory: @key is the device's; in DONE, kfabric's */
+struct kvw_desc {
+	__le64	addr;
+	__le64	key;
+	__le64	len;
+} __packed;
+
+static_assert(sizeof(struct kvw_desc) == 24, "descriptor");
+
+#define KVW_ROOM	(KVW_PACKET - sizeof(struct kvw_hdr))
+#define KVW_DESC_MAX	(KVW_ROOM / sizeof(struct kvw_desc))
+
+/** struct kvw_packet - a decoded header in host order */
+struct kvw_packet {
+	u8	type;
+	u8	flags;
+	u16	status;
+	u16	count;
+	u32	id;
+	u32	gen;
+	u32	epoch;
+	u32	credit[KVW_CLS];
+	u64	len;
+	u64	tag;
+	u64	data;
+};
+
+/** struct kvw_greeting - a decoded hello in host order */
+struct kvw_greeting {
+	u8	kind;
+	u8	ep_type;
+	u8	version;
+	u16	window[KVW_CLS];
+	u16	answers;
+	u8	data_len;
+	u16	status;
+	u8	data[KVW_DATA_MAX];
+	u64	incarnation, stream, known;
+	u16	port, src_ctx, dst_ctx;
+};
+
+/*
+ * kvw_decode() - check a packet and bring its header into host order
+ * @bytes: of the packet, which is at @hdr
+ * Pure. Return: 0, -EPROTO: no peer that follows the protocol says this.
+ */
+int kvw_decode(const struct kvw_hdr *hdr, u32 bytes, struct kvw_packet *p);
+
+/* Return: 0, -EPROTO, -EPROTONOSUPPORT (another version), -EOPNOTSUPP (a feature bit that we do not know). */
+int kvw_decode_hello(const void *data, size_t len, struct kvw_greeting *g);
+
+void kvw_encode(const struct kvw_packet *p, struct kvw_hdr *hdr);
+void kvw_encode_hello(const struct kvw_greeting *g, struct kvw_hello *hello);
+
+/* The class of a packet, or KVW_CLS: it answers, or spends nothing. */
+static inline u8 kvw_cls(u8 type, u8 flags)
+{
+	switch (type) {
+	case KVW_MSG:
+	case KVW_RTS:
+	case KVW_VOID:
+		return flags & KVW_F_TAGGED ? KVW_CLS_TAG : KVW_CLS_MSG;
+	case KVW_TREAD:
+		return KVW_CLS_TAG;
+	case KVW_KEY:
+	case KVW_DONE:
+		return KVW_CLS_CTL;
+	default:
+		return KVW_CLS;
+	}
+}
+
+#endif /* _KFI_VERBS_WIRE_H */
