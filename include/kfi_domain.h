@@ -89,7 +89,8 @@ int kfi_domain_limits(struct kfid_domain *domain,
  * Unlike fi_cq_open(3), with a handler.
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL, -KFI_EBADFLAGS, -EOPNOTSUPP (wait object), -ENOMEM.
+ * Return: 0; -EINVAL, -KFI_EBADFLAGS, -EOPNOTSUPP (wait object), -ENODEV,
+ * -ENOMEM.
  */
 int kfi_cq_open(struct kfid_domain *domain, struct kfi_cq_attr *attr,
 		struct kfid_cq **cq, kfi_comp_handler handler, void *context);
@@ -104,7 +105,8 @@ int kfi_cq_open(struct kfid_domain *domain, struct kfi_cq_attr *attr,
  * See fi_cntr(3).
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL, -KFI_EBADFLAGS, -EOPNOTSUPP (wait object), -ENOMEM.
+ * Return: 0; -EINVAL, -KFI_EBADFLAGS, -EOPNOTSUPP (wait object), -ENODEV,
+ * -ENOMEM.
  */
 int kfi_cntr_open(struct kfid_domain *domain, struct kfi_cntr_attr *attr,
 		  struct kfid_cntr **cntr, void *context);

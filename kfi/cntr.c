@@ -137,6 +137,8 @@ int kfi_cntr_open(struct kfid_domain *domain, struct kfi_cntr_attr *attr, struct
 	ret = kfi_cntr_check(a);
 	if (ret)
 		return ret;
+	if (READ_ONCE(kfi_to_domain(domain)->dead))
+		return -ENODEV;
 	cntr = kzalloc(sizeof(*cntr), GFP_KERNEL);
 	if (!cntr)
 		return -ENOMEM;

@@ -156,6 +156,8 @@ int kfi_cq_open(struct kfid_domain *domain, struct kfi_cq_attr *attr, struct kfi
 	ret = kfi_cq_check(attr ?: &none);
 	if (ret)
 		return ret;
+	if (READ_ONCE(kfi_to_domain(domain)->dead))
+		return -ENODEV;
 	cq = kzalloc(sizeof(*cq), GFP_KERNEL);
 	if (!cq)
 		return -ENOMEM;

@@ -17,6 +17,7 @@ EXPORT_SYMBOL_GPL(kfi_op_finish);
 EXPORT_SYMBOL_GPL(kfi_cq_reserve);
 EXPORT_SYMBOL_GPL(kfi_cq_fill);
 EXPORT_SYMBOL_GPL(kfi_cq_unreserve);
+EXPORT_SYMBOL_GPL(kfi_eq_obj);
 EXPORT_SYMBOL_GPL(kfi_eq_event);
 EXPORT_SYMBOL_GPL(kfi_eq_error);
 EXPORT_SYMBOL_GPL(kfi_eq_forget);

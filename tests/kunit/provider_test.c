@@ -22,6 +22,7 @@ struct fake {
 	int			asked;
 	int			domains;	/* open */
 	int			refuse;		/* of domain_open */
+	void			*device;	/* under domains that are opened next */
 };
 
 static struct fake *to_fake(const struct kfi_provider *prov)
@@ -80,6 +81,7 @@ static int fake_domain_open(struct kfi_domain *domain)
 	if (fake->refuse)
 		return fake->refuse;
 	fake->domains++;
+	domain->device = fake->device;
 	domain->limits.sge_limit = 7;
 	return 0;
 }
@@ -512,6 +514,47 @@ static void test_reuse(struct kunit *test)
 	kfi_freeinfo(info);
 }
 
+/* A device goes: the domain on it is dead and no longer what a hint can name, the one beside it works on. */
+static void test_device_gone(struct kunit *test)
+{
+	struct kfi_domain_attr dom_hint = {};
+	struct kfi_info hints = { .domain_attr = &dom_hint }, *info;
+	struct kfi_eq_attr attr = { .size = 8, .wait_obj = KFI_WAIT_NONE };
+	struct kfi_domain_limits limits;
+	struct kfid_domain *domain[2];
+	struct kfid_fabric *fabric;
+	struct kfi_eq_cm_entry entry;
+	int device[2], i;
+	struct kfid_eq *eq;
+	u32 event = ~0;
+
+	fabric = open_fabric(test, &info);
+	KUNIT_ASSERT_EQ(test, kfi_eq_open(fabric, &attr, &eq, NULL, NULL), 0);
+	for (i = 0; i < 2; i++) {
+		fake_a.device = &device[i];
+		KUNIT_ASSERT_EQ(test, kfi_domain(fabric, info, &domain[i], NULL), 0);
+		KUNIT_ASSERT_EQ(test, kfi_domain_bind(domain[i], &eq->fid, 0), 0);
+	}
+	kfi_device_gone(&device[0]);
+	KUNIT_EXPECT_EQ(test, kfi_domain_limits(domain[0], &limits), -ENODEV);
+	KUNIT_EXPECT_EQ(test, kfi_domain_limits(domain[1], &limits), 0);
+	KUNIT_EXPECT_EQ(test, fake_a.domains, 2);	/* closed by their owner */
+	dom_hint.domain = domain[0];
+	expect_none(test, &hints, -ENODATA);
+	KUNIT_EXPECT_EQ(test, kfi_eq_read(eq, &event, &entry, sizeof(entry), 0), (ssize_t)sizeof(entry));
+	KUNIT_EXPECT_EQ(test, event, KFI_SHUTDOWN);
+	KUNIT_EXPECT_PTR_EQ(test, entry.fid, &domain[0]->fid);
+
+	kfi_device_gone(&device[1]);
+	KUNIT_EXPECT_EQ(test, kfi_close(&domain[1]->fid), 0);	/* its event goes with it */
+	KUNIT_EXPECT_EQ(test, kfi_eq_read(eq, &event, &entry, sizeof(entry), 0), (ssize_t)-EAGAIN);
+	KUNIT_EXPECT_EQ(test, kfi_close(&domain[0]->fid), 0);
+	KUNIT_EXPECT_EQ(test, fake_a.domains, 0);
+	KUNIT_EXPECT_EQ(test, kfi_close(&eq->fid), 0);
+	KUNIT_EXPECT_EQ(test, kfi_close(&fabric->fid), 0);
+	kfi_freeinfo(info);
+}
+
 static struct kunit_case provider_cases[] = {
 	KUNIT_CASE(test_refused),
 	KUNIT_CASE(test_again),
@@ -527,6 +570,7 @@ static struct kunit_case provider_cases[] = {
 	KUNIT_CASE(test_bad_opens),
 	KUNIT_CASE(test_bad_handles),
 	KUNIT_CASE(test_reuse),
+	KUNIT_CASE(test_device_gone),
 	{ }
 };
 

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Names over IP: text, order, what a query asks for. Addresses are those that every namespace has, or of nobody.
+ */
+#include <kunit/test.h>
+#include <linux/inet.h>
+#include <linux/mm.h>
+#include <net/net_namespace.h>
+#include <kfi_inaddr.h>
+
+static union kfi_inaddr in4(u32 ip, u16 port)
+{
+	return (union kfi_inaddr) { .in = {
+		.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(ip),
+	} };
+}
+
+static void inaddr_text(struct kunit *test)
+{
+	static const struct {
+		const char	*node, *service;
+		int		family, ret;
+		const char	*text;
+	} cases[] = {
+		{ "192.0.2.7", "4791", AF_INET, sizeof(struct sockaddr_in), "192.0.2.7:4791" },
+		{ "2001:db8::7", "1", AF_INET6, sizeof(struct sockaddr_in6), "[2001:db8::7]:1" },
+		{ "192.0.2.7", "0", AF_INET, -EINVAL },
+		{ "192.0.2.7", "65536", AF_INET, -EINVAL },
+		{ "192.0.2.7", "ssh", AF_INET, -EINVAL },
+		{ "192.0.2.7", NULL, AF_INET, -EINVAL },
+		{ NULL, "1", AF_INET, -EINVAL },
+		{ "192.0.2", "1", AF_INET, -EINVAL },
+		{ "0.0.0.0", "1", AF_INET, -EINVAL },
+		{ "::", "1", AF_INET6, -EINVAL },
+		{ "192.0.2.7", "1", AF_INET6, -EINVAL },
+		{ "2001:db8::7", "1", AF_INET, -EINVAL },
+		{ "lo", "1", AF_INET, -EINVAL },
+	};
+	union kfi_inaddr addr;
+	char text[64];
+	int i, ret;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		ret = kfi_inaddr_resolve(&init_net, cases[i].family, cases[i].node, cases[i].service, &addr);
+		KUNIT_EXPECT_EQ_MSG(test, cases[i].ret, ret, "%d", i);
+		if (ret < 0)
+			continue;
+		kfi_inaddr_str(&addr, ret, text, sizeof(text));
+		KUNIT_EXPECT_STREQ(test, cases[i].text, text);
+	}
+}
+
+/* One order over all names, the same from both sides. */
+static void inaddr_order(struct kunit *test)
+{
+	union kfi_inaddr names[] = {
+		in4(0x01000000, 255), in4(0x01000000, 256), in4(0x01000001, 1), in4(0x02000000, 1),
+		{ .in6 = { .sin6_family = AF_INET6, .sin6_port = htons(1), .sin6_addr.s6_addr = { [15] = 1 } } },
+		{ .in6 = { .sin6_family = AF_INET6, .sin6_port = htons(1), .sin6_addr.s6_addr = { [0] = 1 } } },
+	};
+	int i, j, cmp;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		for (j = 0; j < ARRAY_SIZE(names); j++) {
+			cmp = kfi_inaddr_cmp(&names[i], &names[j]);
+			KUNIT_EXPECT_EQ_MSG(test, i < j, cmp < 0, "%d and %d", i, j);
+			KUNIT_EXPECT_EQ_MSG(test, i == j, !cmp, "%d and %d", i, j);
+			KUNIT_EXPECT_EQ(test, i == j, kfi_inaddr_equal(&names[i], &names[j]));
+		}
+	}
+	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_ip_cmp(&names[0], &names[1]));
+}
+
+static void inaddr_source(struct kunit *test)
+{
+	union kfi_inaddr src = in4(0xc0000207, 5), got;
+	struct kfi_info info = { .addr_format = KFI_SOCKADDR_IN6 };
+
+	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_source(&info, &got));
+	KUNIT_EXPECT_EQ(test, AF_INET6, got.sa.sa_family);
+	KUNIT_EXPECT_TRUE(test, kfi_inaddr_any(&got));
+	info.src_addr = &src;
+	info.src_addrlen = sizeof(src.in);
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_inaddr_source(&info, &got));
+	info.addr_format = KFI_SOCKADDR_IN;
+	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_source(&info, &got));
+	KUNIT_EXPECT_TRUE(test, kfi_inaddr_equal(&src, &got));
+	info.src_addrlen--;
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_inaddr_source(&info, &got));
+}
+
+static void inaddr_wish(struct kunit *test)
+{
+	struct kfi_inaddr_local local = { .addr = in4(0xc0000207, 0) }, other = { .addr = in4(0xc0000208, 0) };
+	struct kfi_query q = { .net = &init_net, .node = "192.0.2.7", .service = "9", .flags = KFI_SOURCE };
+	struct kfi_inaddr_wish wish;
+
+	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_wish(&q, &wish));
+	KUNIT_EXPECT_EQ(test, 9, ntohs(wish.port));
+	KUNIT_EXPECT_TRUE(test, kfi_inaddr_grants(&wish, &local));
+	KUNIT_EXPECT_FALSE(test, kfi_inaddr_grants(&wish, &other));
+	KUNIT_EXPECT_TRUE(test, kfi_inaddr_named(&wish, "any"));
+
+	q.node = "eth7";		/* a name may be anybody's */
+	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_wish(&q, &wish));
+	KUNIT_EXPECT_TRUE(test, kfi_inaddr_named(&wish, "eth7"));
+	KUNIT_EXPECT_FALSE(test, kfi_inaddr_named(&wish, "eth8"));
+	KUNIT_EXPECT_TRUE(test, kfi_inaddr_grants(&wish, &other));
+
+	q.flags = 0;			/* but nobody's whom we know a way to */
+	KUNIT_EXPECT_EQ(test, -ENODATA, kfi_inaddr_wish(&q, &wish));
+	q.node = NULL;
+	q.service = "x";
+	q.flags = KFI_SOURCE;
+	KUNIT_EXPECT_EQ(test, -ENODATA, kfi_inaddr_wish(&q, &wish));
+}
+
+/* What earlier answers said, given as hints. */
+static void inaddr_hints(struct kunit *test)
+{
+	union kfi_inaddr src = in4(0xc0000207, 7), dest = in4(0xc0000208, 8);
+	struct kfi_info hints = { .src_addr = &src, .src_addrlen = sizeof(src.in), .dest_addr = &dest,
+				  .dest_addrlen = sizeof(dest.in) };
+	struct kfi_query q = { .net = &init_net, .hints = &hints };
+	struct kfi_inaddr_local local = { .addr = in4(0xc0000207, 0) };
+	struct kfi_inaddr_wish wish;
+	struct kfi_info info = {};
+
+	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_wish(&q, &wish));
+	KUNIT_EXPECT_EQ(test, 7, ntohs(wish.port));
+	KUNIT_EXPECT_TRUE(test, kfi_inaddr_equal(&src, &wish.src));
+	KUNIT_EXPECT_TRUE(test, kfi_inaddr_equal(&dest, &wish.dest));
+	KUNIT_EXPECT_TRUE(test, kfi_inaddr_grants(&wish, &local));
+	kfi_inaddr_offer(&info, &local, &wish);
+	KUNIT_EXPECT_EQ(test, KFI_SOCKADDR_IN, info.addr_format);
+	KUNIT_EXPECT_PTR_EQ(test, (void *)&local.addr, info.src_addr);
+	KUNIT_EXPECT_EQ(test, sizeof(dest.in), info.dest_addrlen);
+	KUNIT_EXPECT_EQ(test, 0, memcmp(&dest, info.dest_addr, sizeof(dest.in)));
+
+	hints.src_addrlen = hints.dest_addrlen = 8;	/* not of this kind */
+	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_wish(&q, &wish));
+	KUNIT_EXPECT_EQ(test, 0, wish.src.sa.sa_family | wish.dest.sa.sa_family | wish.port);
+	kfi_inaddr_offer(&info, &local, &wish);
+	KUNIT_EXPECT_EQ(test, 0, info.dest_addrlen);
+}
+
+static struct kunit_case inaddr_cases[] = {
+	KUNIT_CASE(inaddr_text),
+	KUNIT_CASE(inaddr_order),
+	KUNIT_CASE(inaddr_source),
+	KUNIT_CASE(inaddr_wish),
+	KUNIT_CASE(inaddr_hints),
+	{}
+};
+
+static struct kunit_suite inaddr_suite = {
+	.name = "kfi_inaddr",
+	.test_cases = inaddr_cases,
+};
+
+kunit_test_suite(inaddr_suite);
