@@ -26,7 +26,7 @@
 #define KV_INJECT_MAX		512
 #define KV_MSG_MAX		(8UL << 20)	/* a message; of RMA too */
 #define KV_DESCS		16		/* descriptors in a packet of ours */
-#define KV_FRMR_PAGES		256		/* most pages of one fast registration */
+#define KV_FRMR_PAGES		256U		/* most pages of one fast registration */
 
 /**
  * struct kv_dev - a device that we can use

@@ -76,7 +76,7 @@ static void kv_offer_domain(struct kfi_domain_attr *attr, const struct kv_dev *d
 		.max_ep_tx_ctx = 1,
 		.max_ep_rx_ctx = 1,
 		.cntr_cnt = 65536,
-		.mr_iov_limit = min(a->max_fast_reg_page_list_len, (unsigned int)KV_FRMR_PAGES),
+		.mr_iov_limit = min(a->max_fast_reg_page_list_len, KV_FRMR_PAGES),
 		.caps = KV_COMM_CAPS,
 		.mr_cnt = min(a->max_mr, 1 << 20),
 	};
