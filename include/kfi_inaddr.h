@@ -53,8 +53,8 @@ static inline void kfi_inaddr_set_port(union kfi_inaddr *a, __be16 port)
 
 /** kfi_inaddr_ip_cmp() - order of two addresses without their ports: negative, 0, positive */
 int kfi_inaddr_ip_cmp(const union kfi_inaddr *a, const union kfi_inaddr *b);
-/** kfi_inaddr_cmp() - order of two names. The same on both ends of a connection, so it settles simultaneous calls */
-int kfi_inaddr_cmp(const union kfi_inaddr *a, const union kfi_inaddr *b);
+/** kfi_inaddr_cmp() - order of two names, as &kfi_peer_ops.cmp wants it. The same on both ends of a connection, so it settles simultaneous calls */
+int kfi_inaddr_cmp(const void *a, const void *b);
 bool kfi_inaddr_equal(const union kfi_inaddr *a, const union kfi_inaddr *b);
 /** kfi_inaddr_any() - is it the address that stands for all of ours? */
 bool kfi_inaddr_any(const union kfi_inaddr *a);

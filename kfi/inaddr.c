@@ -23,7 +23,7 @@ int kfi_inaddr_ip_cmp(const union kfi_inaddr *a, const union kfi_inaddr *b)
 }
 EXPORT_SYMBOL_GPL(kfi_inaddr_ip_cmp);
 
-int kfi_inaddr_cmp(const union kfi_inaddr *a, const union kfi_inaddr *b)
+int kfi_inaddr_cmp(const void *a, const void *b)
 {
 	u16 pa = be16_to_cpu(kfi_inaddr_port(a)), pb = be16_to_cpu(kfi_inaddr_port(b));
 

@@ -371,13 +371,8 @@ static void ks_conn_unpublish(struct ks_conn *conn)
 {
 	struct ks_ep *sep = conn->sep;
 
-	if (conn->peer) {
-		spin_lock_bh(&conn->peer->lock);
-		if (rcu_access_pointer(conn->peer->conn) == conn)
-			RCU_INIT_POINTER(conn->peer->conn, NULL);
-		if (conn->peer->dialing == conn)
-			conn->peer->dialing = NULL;
-		spin_unlock_bh(&conn->peer->lock);
+	if (conn->pc.peer) {
+		kfi_peer_unpublish(&conn->pc);
 	} else if (sep) {
 		spin_lock_bh(&sep->lock);
 		if (rcu_access_pointer(sep->conn) == conn)
@@ -439,8 +434,8 @@ static void ks_conn_unlist(struct ks_conn *conn)
 		spep->nconns--;
 	else if (conn->stranger)
 		sep->nstrangers--;
-	if (conn->peer)
-		atomic_dec(&conn->peer->users);
+	if (conn->pc.peer)
+		kfi_peer_leave(&conn->pc);
 	wake_up_all(sep ? &sep->idle : &spep->idle);
 	spin_unlock_bh(lock);
 }
@@ -448,8 +443,8 @@ static void ks_conn_unlist(struct ks_conn *conn)
 /* Tell whoever had it. RDM: operations fail, receives stay. MSG: the endpoint is shut. */
 static void ks_conn_report(struct ks_conn *conn)
 {
-	if (conn->peer)
-		ks_rdm_lost(conn, conn->error);
+	if (conn->pc.peer)
+		kfi_peer_lost(&conn->pc, conn->error);
 	else if (conn->sep && conn->sep->ep.type == KFI_EP_RDM)
 		return;		/* a stranger that never said who it was */
 	else if (conn->sep)

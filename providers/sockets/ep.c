@@ -2,7 +2,6 @@
 /*
  * ep.c - endpoints: open, enable, stop, close, and who their peers are.
  */
-#include <linux/random.h>
 #include <linux/slab.h>
 #include "sock.h"
 
@@ -26,8 +25,7 @@ int ks_ep_open(struct kfi_ep *ep)
 
 	ep->tx_levels = ks_levels(ep->type);
 	spin_lock_init(&sep->lock);
-	xa_init(&sep->peers);
-	INIT_LIST_HEAD(&sep->peer_list);
+	kfi_peers_init(&sep->peers, ep, &ks_peer_ops, ks_cm_wq);
 	INIT_LIST_HEAD(&sep->conns);
 	INIT_DELAYED_WORK(&sep->accept, ks_ep_accept_work);
 	init_waitqueue_head(&sep->idle);
@@ -47,7 +45,7 @@ int ks_ep_open(struct kfi_ep *ep)
 static void ks_ctx_enable(struct ks_ep *sep, const struct ks_ep *top)
 {
 	sep->addr = top->addr;
-	sep->incarnation = top->incarnation;
+	sep->peers.incarnation = top->peers.incarnation;
 }
 
 int ks_ep_enable(struct kfi_ep *ep)
@@ -58,9 +56,6 @@ int ks_ep_enable(struct kfi_ep *ep)
 		ks_ctx_enable(sep, to_ks_ep(ep->sep));
 		return 0;
 	}
-	do {
-		sep->incarnation = get_random_u64();
-	} while (!sep->incarnation);
 	if (ep->type == KFI_EP_DGRAM)
 		return ks_dgram_enable(sep);
 	if (ep->type == KFI_EP_RDM)
@@ -86,6 +81,7 @@ void ks_ep_stop(struct kfi_ep *ep, int err)
 {
 	struct ks_ep *sep = to_ks_ep(ep);
 
+	kfi_peers_stop(&sep->peers);
 	spin_lock_bh(&sep->lock);
 	sep->stopping = true;
 	sep->stop_err = err;
@@ -97,7 +93,7 @@ void ks_ep_stop(struct kfi_ep *ep, int err)
 		ks_dgram_stop(sep, err);
 	wait_event(sep->idle, !ks_ep_first(sep));
 	synchronize_rcu();		/* posters that saw us running have parked their operations */
-	ks_peers_flush(sep, err);
+	kfi_peers_flush(&sep->peers, err);
 	flush_workqueue(ks_cm_wq);	/* the last ks_conn_down() may still be in its last lines */
 }
 
@@ -107,7 +103,7 @@ void ks_ep_close(struct kfi_ep *ep)
 
 	if (ep->type == KFI_EP_DGRAM)
 		ks_dgram_close(sep);
-	ks_peers_free(sep);
+	kfi_peers_free(&sep->peers);
 }
 
 int ks_ep_getname(struct kfi_ep *ep, void *addr)
@@ -145,41 +141,38 @@ static const char *ks_conn_state(const struct ks_conn *conn)
 		[KS_REJECTED] = "rejected", [KS_READY] = "connected",
 	};
 
-	if (!conn)
-		return "idle";
 	return test_bit(KS_FAILED, &conn->flags) ? "lost" : names[conn->state];
 }
 
-static int ks_emit(const union kfi_inaddr *name, const struct ks_conn *conn, u64 reconnects,
-		   int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg)
+void ks_show(const void *name, const struct kfi_peer_conn *pc, struct kfi_peer_info *info)
 {
-	struct kfi_peer_info info = { .cpu = conn ? conn->cpu : -1, .reconnects = reconnects };
+	const union kfi_inaddr *addr = name;
+	const struct ks_conn *conn;
 
-	ks_addr_str(name, kfi_inaddr_len(name->sa.sa_family), info.addr, sizeof(info.addr));
-	info.state = ks_conn_state(conn);
-	if (conn) {
-		info.tx_bytes = READ_ONCE(conn->tx.bytes);
-		info.rx_bytes = READ_ONCE(conn->rx.bytes);
-		info.pending = READ_ONCE(conn->tx.requests);
-		info.unexpected_bytes = READ_ONCE(conn->unexpected);
-	}
-	return emit(arg, &info);
+	ks_addr_str(addr, kfi_inaddr_len(addr->sa.sa_family), info->addr, sizeof(info->addr));
+	if (!pc)
+		return;
+	conn = to_ks_conn(pc);
+	info->state = ks_conn_state(conn);
+	info->cpu = conn->cpu;
+	info->tx_bytes = READ_ONCE(conn->tx.bytes);
+	info->rx_bytes = READ_ONCE(conn->rx.bytes);
+	info->pending = READ_ONCE(conn->tx.requests);
+	info->unexpected_bytes = READ_ONCE(conn->unexpected);
 }
 
 void ks_ep_peers(struct kfi_ep *ep, int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg)
 {
 	struct ks_ep *sep = to_ks_ep(ep);
-	struct ks_peer *peer;
+	struct kfi_peer_info info = {};
 	struct ks_conn *conn;
 
 	rcu_read_lock();
-	spin_lock_bh(&sep->lock);
 	conn = rcu_dereference(sep->conn);
-	if (conn)
-		ks_emit(&conn->name, conn, 0, emit, arg);
-	list_for_each_entry(peer, &sep->peer_list, entry)
-		if (ks_emit(&peer->addr, rcu_dereference(peer->conn), READ_ONCE(peer->reconnects), emit, arg))
-			break;
-	spin_unlock_bh(&sep->lock);
+	if (conn) {
+		ks_show(&conn->name, &conn->pc, &info);
+		emit(arg, &info);
+	}
 	rcu_read_unlock();
+	kfi_peers_show(&sep->peers, emit, arg);
 }

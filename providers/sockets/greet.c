@@ -44,6 +44,8 @@ static int ks_greet_send(struct ks_conn *conn, const struct skw_greeting *g)
 
 static struct skw_greeting ks_greeting(const struct ks_conn *conn, u8 kind, u64 incarnation, __be16 port)
 {
+	const struct kfi_peer_conn *pc = &conn->pc;
+
 	return (struct skw_greeting) {
 		.kind = kind,
 		.ep_type = ks_wire_type(conn),
@@ -51,21 +53,21 @@ static struct skw_greeting ks_greeting(const struct ks_conn *conn, u8 kind, u64 
 		.port = be16_to_cpu(port),
 		.data_len = conn->data_out_len,
 		.incarnation = incarnation,
-		.stream = conn->stream,
-		.known = conn->known,
+		.stream = pc->stream,
+		.known = pc->known,
 		.window_msg = ks_window,
 		.window_tag = ks_window,
 		.requests = ks_requests,
 		.eager = ks_eager_size,
-		.src_ctx = conn->dialed ? ks_src_ctx(conn->sep) : 0,
-		.dst_ctx = conn->dialed && conn->peer ? max(conn->peer->lane, 0) : 0,
+		.src_ctx = pc->dialed ? ks_src_ctx(conn->sep) : 0,
+		.dst_ctx = pc->dialed && pc->peer ? kfi_peer_rx_ctx(pc->peer) : 0,
 	};
 }
 
 /* Answer a hello. A rejected connection is closed once the peer has had the time to read why. */
 int ks_greet_answer(struct ks_conn *conn, u8 kind, int status)
 {
-	struct skw_greeting g = ks_greeting(conn, kind, conn->sep ? conn->sep->incarnation : 1, 0);
+	struct skw_greeting g = ks_greeting(conn, kind, conn->sep ? conn->sep->peers.incarnation : 1, 0);
 
 	g.status = status;
 	return ks_greet_send(conn, &g);
@@ -73,7 +75,8 @@ int ks_greet_answer(struct ks_conn *conn, u8 kind, int status)
 
 static int ks_greet_hello(struct ks_conn *conn)
 {
-	struct skw_greeting g = ks_greeting(conn, SKW_HELLO, conn->sep->incarnation, kfi_inaddr_port(&conn->sep->addr));
+	struct ks_ep *sep = conn->sep;
+	struct skw_greeting g = ks_greeting(conn, SKW_HELLO, sep->peers.incarnation, kfi_inaddr_port(&sep->addr));
 
 	return ks_greet_send(conn, &g);
 }
@@ -144,7 +147,7 @@ static int ks_greet_answered(struct ks_conn *conn)
 		return ret;
 	if (g->kind != SKW_ACCEPT || g->ep_type != ks_wire_type(conn))
 		return -EPROTO;
-	if (conn->peer)
+	if (conn->pc.peer)
 		return ks_rdm_ready(conn) ? 0 : -EALREADY;
 	ks_msg_ready(conn);
 	return 0;
@@ -248,7 +251,7 @@ static int ks_greet_step(struct ks_conn *conn)
 	ret = ks_greet_receive(conn);
 	if (ret)
 		return ret;
-	return conn->dialed ? ks_greet_answered(conn) : ks_greet_asked(conn);
+	return conn->pc.dialed ? ks_greet_answered(conn) : ks_greet_asked(conn);
 }
 
 static void ks_greet_go_on(struct ks_conn *conn)

@@ -58,7 +58,7 @@ static size_t ks_data_in_len(const struct ks_conn *conn)
 {
 	size_t len = conn->greeting.data_len;
 
-	return conn->dialed && conn->hello_have == sizeof(conn->hello_in) + len ? len : 0;
+	return conn->pc.dialed && conn->hello_have == sizeof(conn->hello_in) + len ? len : 0;
 }
 
 /* The connection, or the attempt, is over; its operations have ended. */

@@ -5,17 +5,17 @@
  * Locks, outermost first:
  *
  *   ks_pep.lock (spin, bh)	requests at a listener, and their way to an endpoint
- *   ks_ep.lock (spin, bh)	peers, connections and the dialled or accepted state of an endpoint; of a scalable endpoint, before
+ *   ks_ep.lock (spin, bh)	connections and the dialled or accepted state of an endpoint; of a scalable endpoint, before
  *				that of one of its contexts
- *   ks_peer.lock (spin, bh)	operations that wait for a connection to one peer
  *   the socket lock		everything marked (S) in struct ks_conn: the stream in both directions. Softirq owns it
  *				in our callbacks; others take it as ks_conn_lock() does, and the posting path only tries.
+ *   kfi_peers.lock, kfi_peer.lock	see kfi_peer.h: of what is above, posts may have the socket lock around them
  *   ks_conn.lock (spin, bh)	inbound messages, answers, credits we grant. Leaf, apart from kfi.ko's own leaf locks.
  *
  * The posting path (tx.c) takes none of these but tries the socket lock: consumers may post from a completion handler
  * that runs under it (see kfi_batch_begin()), and with locks of their own held that their handlers take too.
  *
- * A connection is published by RCU (ks_peer.conn, ks_ep.conn). Whoever posts to it does so inside rcu_read_lock();
+ * A connection is published by RCU (kfi_peer.conn, ks_ep.conn). Whoever posts to it does so inside rcu_read_lock();
  * conn.c unpublishes it and waits a grace period before it collects what was posted.
  */
 #ifndef _KFI_SOCKETS_SOCK_H
@@ -30,6 +30,7 @@
 #include <kfi_credit.h>
 #include <kfi_cxi_ext.h>
 #include <kfi_inaddr.h>
+#include <kfi_peer.h>
 #include <trace/events/kfi.h>
 #include "wire.h"
 
@@ -42,7 +43,6 @@
 #define KS_DGRAM_MAX	(65507 - 48 - sizeof(struct skw_hdr))	/* longest datagram payload: UDP's over IPv6 */
 #define KS_DGRAM_RX	65536
 #define KS_CTX_MAX	256		/* contexts of a scalable endpoint, in each direction */
-#define KS_LANE_SELF	(-KS_CTX_MAX - 1)	/* ks_peer.lane of an endpoint that has called itself */
 #define KS_TX_BUDGET	(2 << 20)	/* bytes handed to TCP in one hold of the socket lock */
 
 /* Module parameters (main.c) */
@@ -78,7 +78,6 @@ extern struct ks_stage __percpu *ks_stages;
 
 struct ks_auth;
 struct ks_conn;
-struct ks_peer;
 
 /**
  * struct ks_domain - one address family in one namespace
@@ -95,16 +94,12 @@ struct ks_domain {
 /**
  * struct ks_ep - an endpoint
  * @ep:		common part
+ * @peers:	RDM: whom it talks to
  * @addr:	own name; port fixed at enable
- * @incarnation: random name of this life of the endpoint
  * @listener:	RDM: where peers connect
  * @udp:	DGRAM: its socket
  * @accept:	takes connections off @listener
- * @lock:	protects @peer_list, @npeers, @conns, @nstrangers, @stopping, MSG: @conn's publication
- * @peers:	RDM: peers by AV index and receive context, a cache in front of @peer_list; written under @lock, read under RCU
- * @nlanes:	those in @peers that are receive contexts but the first
- * @peer_list:	every peer
- * @npeers:	their number, bounded by max_peers for those that came by themselves
+ * @lock:	protects @conns, @nstrangers, @stopping, MSG: @conn's publication
  * @nstrangers:	accepted connections whose hello has not been read yet, bounded by backlog
  * @conns:	every connection not yet taken down
  * @conn:	MSG: the connection, RCU
@@ -115,16 +110,12 @@ struct ks_domain {
  */
 struct ks_ep {
 	struct kfi_ep		ep;
-	union kfi_inaddr	addr;
-	u64			incarnation;
+	struct kfi_peers	peers;
+	union kfi_inaddr		addr;
 	struct socket		*listener;
 	struct socket		*udp;
 	struct delayed_work	accept;
 	spinlock_t		lock;
-	struct xarray		peers;
-	unsigned int		nlanes;
-	struct list_head	peer_list;
-	unsigned int		npeers;
 	unsigned int		nstrangers;
 	struct list_head	conns;
 	struct ks_conn __rcu	*conn;
@@ -150,44 +141,6 @@ struct ks_pep {
 	unsigned int		nconns;
 	bool			stopping;
 	wait_queue_head_t	idle;
-};
-
-/**
- * struct ks_peer - somebody an RDM endpoint talks to; lives until the endpoint closes, or until it is forgotten. Read under
- * RCU
- * @entry:	in &ks_ep.peer_list
- * @users:	its connections, and its dial when that is queued or runs: with one of them it is not forgotten
- * @lane:	0; or the receive context of it that we send to (> 0); or minus the transmit context of it that calls us, counted
- *		from 1 (< 0). Each has connections of its own
- * @key:	in &ks_ep.peers, ULONG_MAX: not there; under sep->lock
- * @lock:	protects @pending, @dialing, @gone and the publication of @conn
- * @gone:	forgotten: nothing may wait here any more
- * @conn:	the connection in use, RCU
- * @dialing:	our own attempt, not settled yet
- * @pending:	operations posted while there was no connection
- * @incarnation: last known; another one means the peer has restarted
- * @stream:	the last connection's name, as both sides know it
- * @reconnects:	connections after the first
- * @dial:	opens a connection; @redials: attempts since a simultaneous call was lost
- */
-struct ks_peer {
-	struct ks_conn __rcu	*conn;
-	struct ks_ep		*sep;
-	struct list_head	entry;
-	atomic_t		users;
-	int			lane;
-	unsigned long		key;
-	union kfi_inaddr	addr;
-	spinlock_t		lock;
-	bool			gone;
-	struct ks_conn		*dialing;
-	struct list_head	pending;
-	u64			incarnation;
-	u64			stream;
-	u64			reconnects;
-	struct delayed_work	dial;
-	unsigned int		redials;
-	struct rcu_head		rcu;
 };
 
 /** enum ks_answer_kind - what we owe a peer */
@@ -392,7 +345,6 @@ struct ks_committer {
  * @ref:	list, works, inbound messages that outlive it, the consumer while he decides about @req
  * @sep:	its endpoint; NULL while a request waits at a passive endpoint
  * @pep:	listener that took it, until accepted; both change under ks_pep.lock, and not once KS_FAILED is set
- * @peer:	RDM: the peer, counted in its users; NULL before the hello
  * @posted:	operations of posters in any context; the transmit side collects them
  * @busy:	bit 0: somebody runs the transmit side, or has promised to. @kick: there may be something to transmit. Words of
  *		their own: a load of several flags right after the store of one waits for the store to reach the cache.
@@ -410,10 +362,8 @@ struct ks_conn {
 	unsigned long		busy;
 	bool			kick;
 	u8			state;
-	bool			dialed;		/* we connected */
 	bool			stranger;	/* counted in sep->nstrangers, under sep->lock */
 	int			cpu;
-	struct ks_peer		*peer;
 	struct socket		*sock;
 
 	struct ks_tx		tx ____cacheline_aligned;
@@ -442,8 +392,7 @@ struct ks_conn {
 	union kfi_inaddr	name;		/* the peer's */
 	u8			av_name[sizeof(union kfi_inaddr)] __aligned(8);	/* RDM: as address vectors have it */
 	unsigned long		deadline;	/* of the handshake, jiffies */
-	u64			stream;		/* its name, chosen by the side that dialled */
-	u64			known;		/* dialled: the stream before it */
+	struct kfi_peer_conn	pc;		/* RDM: its place at its peer; MSG: who has called */
 	struct delayed_work	tx_work;
 	struct delayed_work	rx_work;
 	struct delayed_work	watch_work;	/* ends a peer that keeps receives and does not fill them */
@@ -505,6 +454,11 @@ static inline struct ks_ep *to_ks_ep(struct kfi_ep *ep)
 	return container_of(ep, struct ks_ep, ep);
 }
 
+static inline struct ks_conn *to_ks_conn(const struct kfi_peer_conn *pc)
+{
+	return container_of(pc, struct ks_conn, pc);
+}
+
 static inline struct ks_pep *to_ks_pep(struct kfi_pep *pep)
 {
 	return container_of(pep, struct ks_pep, pep);
@@ -535,6 +489,7 @@ int ks_getinfo(struct kfi_query *q);
 int ks_resolve(struct kfi_domain *domain, const char *node, const char *service, void *addr);
 int ks_addr_check(struct kfi_domain *domain, const void *addr);
 void ks_addr_str(const void *addr, size_t len, char *buf, size_t size);
+size_t kfi_inaddr_len(int family);
 u64 ks_levels(enum kfi_ep_type type);
 
 /* ep.c */
@@ -545,6 +500,7 @@ void ks_ep_stop(struct kfi_ep *ep, int err);
 void ks_ep_close(struct kfi_ep *ep);
 int ks_ep_getname(struct kfi_ep *ep, void *addr);
 int ks_ep_setname(struct kfi_ep *ep, const void *addr, size_t len);
+void ks_show(const void *name, const struct kfi_peer_conn *pc, struct kfi_peer_info *info);
 void ks_ep_peers(struct kfi_ep *ep, int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg);
 
 /* listen.c */
@@ -554,16 +510,13 @@ void ks_ep_accept_work(struct work_struct *work);
 void ks_pep_accept_work(struct work_struct *work);
 
 /* rdm.c */
-void ks_peer_dial_work(struct work_struct *work);
-struct ks_conn *ks_dial(struct ks_ep *sep, const union kfi_inaddr *to, struct ks_peer *peer);
+extern const struct kfi_peer_ops ks_peer_ops;
+struct ks_conn *ks_dial(struct ks_ep *sep, const union kfi_inaddr *to, struct kfi_peer *peer);
 void ks_dial_start(struct ks_conn *conn);
 int ks_rdm_admit(struct ks_conn *conn, const struct skw_greeting *g);
 bool ks_rdm_ready(struct ks_conn *conn);
-void ks_rdm_lost(struct ks_conn *conn, int err);
 int ks_rdm_tx(struct ks_ep *sep, struct kfi_oper *op);
 void ks_addr_removed(struct kfi_ep *ep, u32 index);
-void ks_peers_flush(struct ks_ep *sep, int err);
-void ks_peers_free(struct ks_ep *sep);
 
 /* msg.c */
 int ks_msg_connect(struct kfi_ep *ep, const void *addr, const void *data, size_t len);

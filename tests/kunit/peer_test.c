@@ -1,0 +1,617 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The peers of an RDM endpoint: who waits, whose call stands, who is forgotten. Each step of the other side is the test's.
+ */
+#include <linux/slab.h>
+#include "peer_world.h"
+
+#define ME	1	/* pw_ep() names them so */
+#define LARGER	7
+#define LIFE	99	/* an incarnation */
+
+/* Somebody with this name who calls us by that one. */
+#define CALL(who, me, life, ...)						\
+	(&(struct kfi_peer_call) { .name = &(u64){ who }, .self = &(u64){ me },	\
+				   .incarnation = (life), __VA_ARGS__ })
+#define STREAM	500
+
+static void expect_end(struct kunit *test, struct pw *pw, unsigned long context, int err)
+{
+	int got;
+
+	KUNIT_EXPECT_EQ(test, context, pw_entry(pw, &got));
+	KUNIT_EXPECT_EQ(test, err, got);
+}
+
+/* An endpoint, a handle of @who, and one post that waits for its connection. Return: our call. */
+static struct pw_conn *dial(struct kunit *test, struct pw *pw, u64 who, kfi_addr_t *h)
+{
+	struct pw_ep *pe;
+
+	pw_open(test, pw);
+	pe = pw_ep(pw);
+	*h = kfi_world_peer(pw->w, who);
+	KUNIT_EXPECT_EQ(test, 0, pw_post(pe, *h, 1));
+	pw_settle(pw);
+	KUNIT_ASSERT_NOT_NULL(test, pe->last);
+	KUNIT_EXPECT_TRUE(test, pe->last->started);
+	return pe->last;
+}
+
+/* ---- waiting ---- */
+
+static void posts_wait_in_order(struct kunit *test)
+{
+	struct pw pw;
+	kfi_addr_t h;
+	struct pw_conn *conn = dial(test, &pw, LARGER, &h);
+	struct pw_ep *pe = conn->pe;
+
+	KUNIT_EXPECT_EQ(test, 0, pw_post(pe, h, 2));
+	KUNIT_EXPECT_EQ(test, 0, pw_post(pe, h, 3));
+	pw_settle(&pw);
+	KUNIT_EXPECT_EQ(test, 1u, pe->dials);
+	KUNIT_EXPECT_EQ(test, 123ul, pw_waiting(conn->pc.peer));
+	KUNIT_EXPECT_TRUE(test, pw_accepted(conn, LIFE));
+	KUNIT_EXPECT_EQ(test, 0ul, pw_waiting(conn->pc.peer));
+	KUNIT_EXPECT_EQ(test, 0, pw_post(pe, h, 4));
+	KUNIT_EXPECT_EQ(test, 1234ul, pw_given(conn));
+	KUNIT_EXPECT_EQ(test, 1u, pe->dials);
+	pw_close(&pw);
+}
+
+/* Each peer has its own. */
+static void peers_wait_apart(struct kunit *test)
+{
+	struct pw pw;
+	kfi_addr_t h, other;
+	struct pw_conn *conn = dial(test, &pw, LARGER, &h), *conn2;
+	struct pw_ep *pe = conn->pe;
+
+	other = kfi_world_peer(pw.w, LARGER + 1);
+	KUNIT_EXPECT_EQ(test, 0, pw_post(pe, other, 2));
+	pw_settle(&pw);
+	conn2 = pe->last;
+	KUNIT_EXPECT_PTR_NE(test, conn, conn2);
+	pw_accepted(conn2, LIFE);
+	KUNIT_EXPECT_EQ(test, 1ul, pw_waiting(conn->pc.peer));
+	KUNIT_EXPECT_EQ(test, 2ul, pw_given(conn2));
+	KUNIT_EXPECT_EQ(test, 2u, pe->peers.nr);
+	pw_close(&pw);
+}
+
+static void who_cannot_be_called(struct kunit *test)
+{
+	static const struct { int dial, ends; } cases[] = {
+		{ -ENETUNREACH, EHOSTUNREACH }, { -EADDRNOTAVAIL, EHOSTUNREACH }, { -ENETDOWN, EHOSTUNREACH },
+		{ -ETIMEDOUT, EHOSTUNREACH }, { -ENOMEM, ENOMEM }, { -ECONNREFUSED, ECONNREFUSED },
+	};
+	struct pw_ep *pe;
+	struct pw pw;
+	kfi_addr_t h;
+	int i;
+
+	pw_open(test, &pw);
+	pe = pw_ep(&pw);
+	h = kfi_world_peer(pw.w, LARGER);
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		pw.dial_err = cases[i].dial;	/* there can't be one */
+		KUNIT_EXPECT_EQ(test, 0, pw_post(pe, h, 1));
+		pw_settle(&pw);
+		expect_end(test, &pw, 1, cases[i].ends);
+		pw.dial_err = 0;		/* it is refused */
+		KUNIT_EXPECT_EQ(test, 0, pw_post(pe, h, 2));
+		pw_settle(&pw);
+		pw_fail(pe->last, cases[i].dial);
+		pw_settle(&pw);
+		expect_end(test, &pw, 2, cases[i].ends);
+		KUNIT_EXPECT_EQ(test, 2u * (i + 1), pe->dials);
+	}
+	pw_close(&pw);
+}
+
+/* What is posted while a connection goes down makes another one, and is not ended with it. */
+static void loss_calls_again(struct kunit *test)
+{
+	struct pw pw;
+	kfi_addr_t h;
+	struct pw_conn *conn = dial(test, &pw, LARGER, &h);
+	struct pw_ep *pe = conn->pe;
+
+	pw_accepted(conn, LIFE);
+	pw_fail(conn, -ECONNRESET);
+	pw_settle(&pw);
+	expect_end(test, &pw, 1, ECONNRESET);
+	KUNIT_EXPECT_EQ(test, 1u, pe->dials);		/* nothing waits */
+	KUNIT_EXPECT_EQ(test, 0, pw_post(pe, h, 2));
+	pw_settle(&pw);
+	KUNIT_EXPECT_EQ(test, 2u, pe->dials);
+	KUNIT_EXPECT_EQ(test, conn->pc.stream, pe->last->pc.known);
+	KUNIT_EXPECT_NE(test, conn->pc.stream, pe->last->pc.stream);
+	pw_accepted(pe->last, LIFE);
+	KUNIT_EXPECT_EQ(test, 2ul, pw_given(pe->last));
+	KUNIT_EXPECT_EQ(test, 1ull, pw_peer(pe, LARGER, 0)->reconnects);
+	pw_close(&pw);
+}
+
+/* Accepted and lost before anybody could post to it: that ends what has waited, and is not tried for ever. */
+static void accepts_and_hangs_up(struct kunit *test)
+{
+	struct pw pw;
+	kfi_addr_t h;
+	struct pw_conn *conn = dial(test, &pw, LARGER, &h);
+
+	/* Its end has begun, and waits for us as it would for the work that publishes. */
+	conn->err = -ECONNRESET;
+	set_bit(0, &conn->failed);
+	KUNIT_EXPECT_TRUE(test, pw_accepted(conn, LIFE));
+	KUNIT_EXPECT_NULL(test, rcu_access_pointer(conn->pc.peer->conn));
+	KUNIT_EXPECT_EQ(test, 1ul, pw_given(conn));
+	clear_bit(0, &conn->failed);
+	pw_fail(conn, -ECONNRESET);
+	pw_settle(&pw);
+	expect_end(test, &pw, 1, ECONNRESET);
+	KUNIT_EXPECT_EQ(test, 1u, conn->pe->dials);
+	pw_close(&pw);
+}
+
+static void nobody_of_that_handle(struct kunit *test)
+{
+	struct pw_ep *pe;
+	struct pw pw;
+
+	pw_open(test, &pw);
+	pe = pw_ep(&pw);
+	KUNIT_EXPECT_EQ(test, -EINVAL, pw_post(pe, 3, 1));
+	KUNIT_EXPECT_EQ(test, 0u, pe->peers.nr);
+	pw_close(&pw);
+}
+
+/* ---- settling ---- */
+
+/* Both dial: ours stands if our name is the smaller one, and the other call may come as often as it likes. */
+static void ours_stands(struct kunit *test)
+{
+	struct pw pw;
+	kfi_addr_t h;
+	struct pw_conn *conn = dial(test, &pw, LARGER, &h);
+	int ret;
+
+	pw_called(conn->pe, CALL(LARGER, ME, LIFE), &ret);
+	KUNIT_EXPECT_EQ(test, -EALREADY, ret);
+	pw_called(conn->pe, CALL(LARGER, ME, LIFE), &ret);
+	KUNIT_EXPECT_EQ(test, -EALREADY, ret);
+	pw_settle(&pw);
+	KUNIT_EXPECT_FALSE(test, test_bit(0, &conn->failed));
+	KUNIT_EXPECT_TRUE(test, pw_accepted(conn, LIFE));
+	KUNIT_EXPECT_EQ(test, 1ul, pw_given(conn));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&conn->pc.peer->users));
+	pw_close(&pw);
+}
+
+static void theirs_stands(struct kunit *test)
+{
+	struct pw pw;
+	kfi_addr_t h;
+	struct pw_conn *conn = dial(test, &pw, LARGER, &h), *theirs;
+	int ret;
+
+	theirs = pw_called(conn->pe, CALL(LARGER, LARGER + 1, LIFE, .stream = STREAM), &ret);
+	KUNIT_EXPECT_EQ(test, 0, ret);
+	KUNIT_EXPECT_EQ(test, -EALREADY, conn->err);
+	KUNIT_EXPECT_FALSE(test, pw_accepted(conn, LIFE));
+	pw_settle(&pw);			/* ours goes, and its end changes nothing */
+	KUNIT_EXPECT_PTR_EQ(test, &theirs->pc, theirs->pc.peer->dialing);
+	kfi_peer_publish(&theirs->pc);
+	KUNIT_EXPECT_EQ(test, 1ul, pw_given(theirs));
+	KUNIT_EXPECT_EQ(test, (u64)STREAM, theirs->pc.peer->stream);
+	KUNIT_EXPECT_EQ(test, 1u, conn->pe->dials);
+	pw_close(&pw);
+}
+
+/* The peer calls while our call is being made: it is not begun. */
+static struct pw_conn *crossing;
+
+static void call_meanwhile(struct kfi_peer *peer)
+{
+	struct pw_ep *pe = container_of(peer->peers, struct pw_ep, peers);
+	int ret;
+
+	crossing = pw_called(pe, CALL(*(u64 *)peer->name, ME, LIFE), &ret);
+	WARN_ON(ret);
+}
+
+static void called_while_dialing(struct kunit *test)
+{
+	struct pw_ep *pe;
+	struct pw pw;
+	kfi_addr_t h;
+
+	pw_open(test, &pw);
+	pe = pw_ep(&pw);
+	pw.while_dialing = call_meanwhile;
+	h = kfi_world_peer(pw.w, LARGER);
+	KUNIT_EXPECT_EQ(test, 0, pw_post(pe, h, 1));
+	pw_settle(&pw);
+	KUNIT_EXPECT_FALSE(test, pe->last->started);
+	KUNIT_EXPECT_EQ(test, -EALREADY, pe->last->err);
+	kfi_peer_publish(&crossing->pc);
+	KUNIT_EXPECT_EQ(test, 1ul, pw_given(crossing));
+	pw_close(&pw);
+}
+
+/* It has lost to a call of the peer's that never comes: it is made again, some times. */
+static void lost_call_is_tried_again(struct kunit *test)
+{
+	struct pw pw;
+	kfi_addr_t h;
+	struct pw_conn *conn = dial(test, &pw, LARGER, &h);
+	struct pw_ep *pe = conn->pe;
+	struct kfi_peer *peer = conn->pc.peer;
+	unsigned int i;
+
+	pw_patience_ms = 200;
+	for (i = 1; i <= 4; i++) {
+		pw_fail(pe->last, -EALREADY);
+		pw_settle(&pw);
+		KUNIT_EXPECT_EQ(test, 1ul, pw_waiting(peer));
+		flush_delayed_work(&peer->dial);
+		KUNIT_ASSERT_EQ(test, 1 + i, pe->dials);
+	}
+	pw_fail(pe->last, -EALREADY);
+	pw_settle(&pw);
+	flush_delayed_work(&peer->dial);
+	KUNIT_EXPECT_EQ(test, 5u, pe->dials);
+	expect_end(test, &pw, 1, EALREADY);
+	KUNIT_EXPECT_EQ(test, 0u, peer->redials);
+	pw_close(&pw);
+}
+
+/* The peer's call has won and is lost in the handshake: what waits is not lost with it. */
+static void winner_that_dies(struct kunit *test)
+{
+	struct pw pw;
+	kfi_addr_t h;
+	struct pw_conn *conn = dial(test, &pw, LARGER, &h), *theirs;
+	struct kfi_peer *peer = conn->pc.peer;
+	struct pw_ep *pe = conn->pe;
+	int ret;
+
+	theirs = pw_called(pe, CALL(LARGER, LARGER + 1, LIFE, .stream = STREAM), &ret);
+	KUNIT_EXPECT_EQ(test, 0, ret);
+	pw_fail(theirs, -ECONNRESET);
+	pw_settle(&pw);
+	KUNIT_EXPECT_EQ(test, 1ul, pw_waiting(peer));
+	flush_delayed_work(&peer->dial);
+	KUNIT_EXPECT_EQ(test, 2u, pe->dials);
+	KUNIT_EXPECT_TRUE(test, pe->last->started);
+	pw_close(&pw);
+}
+
+/* Two calls of the peer, one behind the other: the second stands, also when the first is told that it does. */
+static void called_twice(struct kunit *test)
+{
+	struct pw pw;
+	kfi_addr_t h;
+	struct pw_conn *conn = dial(test, &pw, LARGER, &h), *first, *second;
+	int ret;
+
+	first = pw_called(conn->pe, CALL(LARGER, LARGER + 1, LIFE, .stream = STREAM), &ret);
+	second = pw_called(conn->pe, CALL(LARGER, LARGER + 1, LIFE, .stream = STREAM + 1), &ret);
+	KUNIT_EXPECT_EQ(test, 0, ret);
+	KUNIT_EXPECT_EQ(test, -EALREADY, first->err);
+	kfi_peer_publish(&first->pc);
+	KUNIT_EXPECT_EQ(test, 0ul, pw_given(first));
+	KUNIT_EXPECT_EQ(test, 1ul, pw_waiting(second->pc.peer));
+	kfi_peer_publish(&second->pc);
+	KUNIT_EXPECT_EQ(test, 1ul, pw_given(second));
+	pw_settle(&pw);
+	KUNIT_EXPECT_PTR_EQ(test, &second->pc, rcu_access_pointer(second->pc.peer->conn));
+	pw_close(&pw);
+}
+
+/* A call to somebody we are connected with: when does ours stand? */
+static void calls_of_the_connected(struct kunit *test)
+{
+	static const struct meeting { bool dialed, smaller, knows, same, stands; } meetings[] = {
+		{ 1, 1, 0, 1, true },		/* they crossed */
+		{ 1, 1, 1, 1, false },		/* he knows of ours, so he has lost it */
+		{ 1, 1, 0, 0, false },		/* he has restarted */
+		{ 1, 0, 0, 1, false },		/* his stands, by name */
+		{ 0, 1, 0, 1, false },		/* his own, and again */
+		{ 0, 0, 0, 1, false },
+	};
+	const struct meeting *m;
+	struct pw_conn *old, *new;
+	struct pw pw;
+	kfi_addr_t h;
+	int ret;
+
+	for (m = meetings; m < meetings + ARRAY_SIZE(meetings); m++) {
+		old = dial(test, &pw, LARGER, &h);
+		pw_accepted(old, LIFE);
+		old->pc.dialed = m->dialed;
+		new = pw_called(old->pe, CALL(LARGER, m->smaller ? ME : LARGER + 1,
+					      m->same ? LIFE : LIFE + 1,
+					      .known = m->knows ? old->pc.stream : 1), &ret);
+		KUNIT_EXPECT_EQ_MSG(test, m->stands ? -EALREADY : 0, ret, "meeting %zd", m - meetings);
+		KUNIT_EXPECT_EQ(test, 0, old->err);	/* until the new one is there */
+		if (!ret) {
+			kfi_peer_publish(&new->pc);
+			KUNIT_EXPECT_EQ(test, -ECONNRESET, old->err);
+			KUNIT_EXPECT_EQ(test, 0ul, pw_given(new));	/* nothing is sent again */
+			pw_settle(&pw);
+			expect_end(test, &pw, 1, ECONNRESET);
+			KUNIT_EXPECT_EQ(test, 0, pw_post(old->pe, h, 2));
+			KUNIT_EXPECT_EQ(test, 2ul, pw_given(new));
+			KUNIT_EXPECT_EQ(test, 1ull, new->pc.peer->reconnects);
+		}
+		pw_close(&pw);
+	}
+}
+
+/* Who calls himself: the end that was called is not the way back. */
+static void calls_himself(struct kunit *test)
+{
+	struct pw pw;
+	kfi_addr_t h;
+	struct pw_conn *conn = dial(test, &pw, ME, &h), *end;
+	u64 life = conn->pe->peers.incarnation;
+	int ret;
+
+	end = pw_called(conn->pe, CALL(ME, ME, life, .stream = conn->pc.stream), &ret);
+	KUNIT_EXPECT_EQ(test, 0, ret);
+	KUNIT_EXPECT_EQ(test, KFI_LANE_SELF, end->pc.peer->lane);
+	kfi_peer_publish(&end->pc);
+	KUNIT_EXPECT_TRUE(test, pw_accepted(conn, life));
+	KUNIT_EXPECT_EQ(test, 1ul, pw_given(conn));
+	KUNIT_EXPECT_EQ(test, 0ul, pw_given(end));
+	pw_close(&pw);
+}
+
+/* ---- handles and lanes ---- */
+
+static void contexts_have_lanes(struct kunit *test)
+{
+	struct pw_conn *conn, *in;
+	struct pw pw;
+	kfi_addr_t h;
+	int ret;
+
+	conn = dial(test, &pw, LARGER, &h);
+	KUNIT_EXPECT_EQ(test, 0, kfi_peer_rx_ctx(conn->pc.peer));
+	KUNIT_EXPECT_EQ(test, 0, pw_post(conn->pe, kfi_rx_addr(h, 2, 8), 2));
+	pw_settle(&pw);
+	KUNIT_EXPECT_PTR_NE(test, conn, conn->pe->last);
+	KUNIT_EXPECT_EQ(test, 2, kfi_peer_rx_ctx(conn->pe->last->pc.peer));
+	in = pw_called(conn->pe, CALL(LARGER, ME, LIFE, .src_ctx = 3), &ret);
+	KUNIT_EXPECT_EQ(test, 0, ret);
+	KUNIT_EXPECT_EQ(test, -3, in->pc.peer->lane);
+	KUNIT_EXPECT_EQ(test, 0, kfi_peer_rx_ctx(in->pc.peer));
+	in = pw_called(conn->pe, CALL(LARGER, ME, conn->pe->peers.incarnation, .src_ctx = U16_MAX), &ret);
+	KUNIT_EXPECT_EQ(test, -(int)U16_MAX, in->pc.peer->lane);
+	KUNIT_EXPECT_EQ(test, 4u, conn->pe->peers.nr);
+	KUNIT_EXPECT_EQ(test, BITS_PER_LONG == 64, conn->pe->peers.nlanes);
+	pw_accepted(conn, LIFE);
+	KUNIT_EXPECT_EQ(test, 1ul, pw_given(conn));
+	pw_close(&pw);
+}
+
+/* A handle that goes takes all its lanes out of the cache, and no other's; the peers stay. */
+static void removed_handles(struct kunit *test)
+{
+	struct kfi_peers *peers;
+	struct pw_conn *conn;
+	kfi_addr_t h, other;
+	struct pw pw;
+
+	conn = dial(test, &pw, LARGER, &h);
+	peers = &conn->pe->peers;
+	other = kfi_world_peer(pw.w, LARGER + 1);
+	KUNIT_EXPECT_EQ(test, 0, pw_post(conn->pe, kfi_rx_addr(h, 2, 8), 2));
+	KUNIT_EXPECT_EQ(test, 0, pw_post(conn->pe, kfi_rx_addr(h, 255, 8), 3));
+	KUNIT_EXPECT_EQ(test, 0, pw_post(conn->pe, other, 4));
+	pw_settle(&pw);
+	pw_accepted(conn, LIFE);
+	KUNIT_EXPECT_NOT_NULL(test, kfi_peer_cached(peers, kfi_rx_addr(h, 255, 8)));
+	KUNIT_ASSERT_EQ(test, 0, kfi_av_remove(pw.w->av, &h, 1, 0));
+	KUNIT_EXPECT_NULL(test, kfi_peer_cached(peers, h));
+	KUNIT_EXPECT_NULL(test, kfi_peer_cached(peers, kfi_rx_addr(h, 2, 8)));
+	KUNIT_EXPECT_NULL(test, kfi_peer_cached(peers, kfi_rx_addr(h, 255, 8)));
+	KUNIT_EXPECT_NOT_NULL(test, kfi_peer_cached(peers, other));
+	KUNIT_EXPECT_EQ(test, 0u, peers->nlanes);
+	KUNIT_EXPECT_EQ(test, 4u, peers->nr);
+	KUNIT_EXPECT_EQ(test, -EINVAL, pw_post(conn->pe, h, 5));
+	h = kfi_world_peer(pw.w, LARGER);		/* again, by another handle */
+	KUNIT_EXPECT_EQ(test, 0, pw_post(conn->pe, h, 6));
+	KUNIT_EXPECT_EQ(test, 16ul, pw_given(conn));
+	KUNIT_EXPECT_PTR_EQ(test, conn->pc.peer, kfi_peer_cached(peers, h));
+	pw_close(&pw);
+}
+
+/* ---- the bound ---- */
+
+/* One who has called, and is connected. */
+static struct pw_conn *caller(struct pw_ep *pe, u64 name, int *ret)
+{
+	struct pw_conn *conn = pw_called(pe, CALL(name, ME, LIFE), ret);
+
+	if (!*ret)
+		kfi_peer_publish(&conn->pc);
+	return conn;
+}
+
+static void callers_are_bounded(struct kunit *test)
+{
+	struct pw_conn *first;
+	struct pw_ep *pe;
+	struct pw pw;
+	int ret;
+
+	pw_open(test, &pw);
+	pe = pw_ep(&pw);
+	pw_max_peers = 2;
+	first = caller(pe, 11, &ret);
+	KUNIT_EXPECT_EQ(test, 0, ret);
+	caller(pe, 12, &ret);
+	KUNIT_EXPECT_EQ(test, 0, ret);
+	caller(pe, 13, &ret);
+	KUNIT_EXPECT_EQ(test, -ECONNREFUSED, ret);
+	caller(pe, 12, &ret);			/* who is there already may call again */
+	KUNIT_EXPECT_EQ(test, 0, ret);
+	KUNIT_EXPECT_EQ(test, 0, pw_post(pe, kfi_world_peer(pw.w, 14), 1));	/* and our own consumer is not bounded */
+	pw_settle(&pw);
+	KUNIT_EXPECT_EQ(test, 3u, pe->peers.nr);
+	pw_max_peers = 3;
+	caller(pe, 13, &ret);
+	KUNIT_EXPECT_EQ(test, -ECONNREFUSED, ret);
+	pw_fail(first, -ECONNRESET);
+	pw_settle(&pw);
+	KUNIT_EXPECT_NOT_NULL(test, pw_peer(pe, 11, 0));
+	caller(pe, 13, &ret);
+	KUNIT_EXPECT_EQ(test, 0, ret);
+	KUNIT_EXPECT_NULL(test, pw_peer(pe, 11, 0));
+	KUNIT_EXPECT_EQ(test, 3u, pe->peers.nr);
+	pw_close(&pw);
+}
+
+/* Who is forgotten leaves the cache too, and is made anew when he is named. Not he for whom something waits. */
+static void forgotten_and_named_again(struct kunit *test)
+{
+	struct pw_conn *conn;
+	struct kfi_peers *peers;
+	struct pw pw;
+	kfi_addr_t h;
+	int ret;
+
+	conn = dial(test, &pw, LARGER, &h);
+	peers = &conn->pe->peers;
+	pw_max_peers = 1;
+	caller(conn->pe, 11, &ret);
+	KUNIT_EXPECT_EQ(test, -ECONNREFUSED, ret);
+	pw_settle(&pw);
+	pw_accepted(conn, LIFE);
+	pw_fail(conn, -ECONNRESET);
+	pw_settle(&pw);
+	expect_end(test, &pw, 1, ECONNRESET);
+	KUNIT_EXPECT_NOT_NULL(test, kfi_peer_cached(peers, h));
+	caller(conn->pe, 11, &ret);
+	KUNIT_EXPECT_EQ(test, 0, ret);
+	KUNIT_EXPECT_NULL(test, kfi_peer_cached(peers, h));
+	KUNIT_EXPECT_EQ(test, 1u, peers->nr);
+	KUNIT_EXPECT_EQ(test, 0, pw_post(conn->pe, h, 2));
+	pw_settle(&pw);
+	KUNIT_EXPECT_EQ(test, 2u, conn->pe->dials);
+	KUNIT_EXPECT_EQ(test, 0ull, conn->pe->last->pc.known);	/* of the one before nothing is known */
+	KUNIT_EXPECT_EQ(test, 2ul, pw_waiting(kfi_peer_cached(peers, h)));
+	pw_close(&pw);
+}
+
+/* ---- the end ---- */
+
+static void stopped_endpoint(struct kunit *test)
+{
+	struct pw_conn *conn, *conn2;
+	struct pw pw;
+	kfi_addr_t h;
+	int ret;
+
+	conn = dial(test, &pw, LARGER, &h);
+	KUNIT_EXPECT_EQ(test, 0, pw_post(conn->pe, kfi_world_peer(pw.w, LARGER + 1), 2));
+	pw_settle(&pw);
+	conn2 = conn->pe->last;
+	pw_accepted(conn2, LIFE);
+	kfi_peers_stop(&conn->pe->peers);
+	KUNIT_EXPECT_EQ(test, -ENODEV, pw_post(conn->pe, h, 3));
+	KUNIT_EXPECT_EQ(test, -ENODEV, pw_post(conn->pe, kfi_world_peer(pw.w, 20), 3));
+	caller(conn->pe, 21, &ret);
+	KUNIT_EXPECT_EQ(test, -ECONNREFUSED, ret);
+	pw_fail(conn2, -ECONNRESET);
+	pw_settle(&pw);
+	expect_end(test, &pw, 2, ECONNRESET);
+	pw_fail(conn, -EALREADY);		/* no further attempt */
+	pw_settle(&pw);
+	expect_end(test, &pw, 1, EALREADY);
+	KUNIT_EXPECT_EQ(test, 2u, conn->pe->dials);
+	pw_close(&pw);
+}
+
+/* What waits when it ends: for a call, and for the work that would call. */
+static void flush_ends_what_waits(struct kunit *test)
+{
+	struct pw_conn *conn;
+	struct kfi_peer *peer;
+	struct pw pw;
+	kfi_addr_t h;
+
+	conn = dial(test, &pw, LARGER, &h);
+	peer = conn->pc.peer;
+	pw_fail(conn, -EALREADY);
+	pw_settle(&pw);
+	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&peer->dial));
+	kfi_peers_stop(&conn->pe->peers);
+	kfi_peers_flush(&conn->pe->peers, -ECANCELED);
+	expect_end(test, &pw, 1, ECANCELED);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&peer->dial));
+	pw_close(&pw);
+}
+
+static int emit_two(void *arg, const struct kfi_peer_info *info)
+{
+	struct kfi_peer_info **at = arg;
+
+	*(*at)++ = *info;
+	return !strcmp(info->addr, "8");
+}
+
+static void shows_peers(struct kunit *test)
+{
+	struct kfi_peer_info *info = kunit_kcalloc(test, 4, sizeof(*info), GFP_KERNEL), *at = info;
+	struct pw_conn *conn;
+	struct pw pw;
+	kfi_addr_t h;
+
+	KUNIT_ASSERT_NOT_NULL(test, info);
+	conn = dial(test, &pw, LARGER, &h);
+	pw_accepted(conn, LIFE);
+	pw_post(conn->pe, kfi_world_peer(pw.w, 8), 2);
+	pw_post(conn->pe, kfi_world_peer(pw.w, 9), 3);
+	kfi_peers_show(&conn->pe->peers, emit_two, &at);
+	KUNIT_EXPECT_EQ(test, 2, at - info);
+	KUNIT_EXPECT_STREQ(test, "7", info[0].addr);
+	KUNIT_EXPECT_STREQ(test, "connected", info[0].state);
+	KUNIT_EXPECT_STREQ(test, "idle", info[1].state);
+	KUNIT_EXPECT_EQ(test, -1, info[1].cpu);
+	pw_close(&pw);
+}
+
+static struct kunit_case peer_cases[] = {
+	KUNIT_CASE(posts_wait_in_order),
+	KUNIT_CASE(peers_wait_apart),
+	KUNIT_CASE(who_cannot_be_called),
+	KUNIT_CASE(loss_calls_again),
+	KUNIT_CASE(accepts_and_hangs_up),
+	KUNIT_CASE(nobody_of_that_handle),
+	KUNIT_CASE(ours_stands),
+	KUNIT_CASE(theirs_stands),
+	KUNIT_CASE(called_while_dialing),
+	KUNIT_CASE(lost_call_is_tried_again),
+	KUNIT_CASE(winner_that_dies),
+	KUNIT_CASE(called_twice),
+	KUNIT_CASE(calls_of_the_connected),
+	KUNIT_CASE(calls_himself),
+	KUNIT_CASE(contexts_have_lanes),
+	KUNIT_CASE(removed_handles),
+	KUNIT_CASE(callers_are_bounded),
+	KUNIT_CASE(forgotten_and_named_again),
+	KUNIT_CASE(stopped_endpoint),
+	KUNIT_CASE(flush_ends_what_waits),
+	KUNIT_CASE(shows_peers),
+	{}
+};
+
+static struct kunit_suite peer_suite = {
+	.name = "kfi_peer",
+	.test_cases = peer_cases,
+};
+kunit_test_suite(peer_suite);

@@ -1,0 +1,560 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The provider without a wire, see peer_world.h.
+ */
+#include <linux/slab.h>
+#include "peer_world.h"
+
+unsigned int pw_max_peers, pw_patience_ms;
+
+static struct pw *pw_now;	/* KUnit runs one test at a time */
+static u8 pw_buf[16];
+static struct kvec pw_vec = { pw_buf, sizeof(pw_buf) };
+
+static struct pw_ep *to_pw_ep(struct kfi_ep *ep)
+{
+	return container_of(ep, struct pw_ep, ep);
+}
+
+/* ---- connections ---- */
+
+void pw_get(struct pw_conn *conn)
+{
+	refcount_inc(&conn->ref);
+}
+
+void pw_put(struct pw_conn *conn)
+{
+	if (!refcount_dec_and_test(&conn->ref))
+		return;
+	kfree(conn);
+	atomic_dec(&pw_now->nr_conns);
+}
+
+/* The test may look at it as long as it likes. */
+static void pw_keep(struct pw_conn *conn)
+{
+	pw_get(conn);
+	spin_lock_bh(&pw_now->lock);
+	list_add(&conn->keep, &pw_now->kept);
+	spin_unlock_bh(&pw_now->lock);
+}
+
+void pw_fail(struct pw_conn *conn, int err)
+{
+	if (test_and_set_bit(0, &conn->failed))
+		return;
+	conn->err = err;
+	pw_get(conn);
+	queue_work(pw_now->wq, &conn->down);
+}
+
+void pw_say(struct pw_conn *conn, enum pw_said what, int why)
+{
+	spin_lock_bh(&conn->lock);
+	conn->said = what;
+	conn->why = why;
+	spin_unlock_bh(&conn->lock);
+	if (pw_now->live)
+		queue_work(pw_now->wq, &conn->greet);
+}
+
+/* It has come to where it was sent, once, and behind those of the same hand that were posted before it. */
+static void pw_arrive(struct pw_conn *conn, struct kfi_oper *op)
+{
+	unsigned long context = (unsigned long)op->context;
+	u32 hand = context >> PW_COUNT_BITS, count = context & GENMASK(PW_COUNT_BITS - 1, 0);
+
+	if (op->data != conn->to || hand >= PW_HANDS || count <= conn->seen[hand])
+		atomic_inc(&pw_now->wrong);
+	else
+		conn->seen[hand] = count;
+}
+
+static void pw_end_all(struct pw_conn *conn, int err)
+{
+	struct kfi_oper *op, *next;
+	LIST_HEAD(list);
+
+	spin_lock_bh(&conn->lock);
+	list_splice_init(&conn->ops, &list);
+	spin_unlock_bh(&conn->lock);
+	list_for_each_entry_safe(op, next, &list, link) {
+		list_del(&op->link);
+		if (!err)
+			pw_arrive(conn, op);
+		kfi_tx_complete(op, err);
+		atomic_inc(&pw_now->ended);
+	}
+}
+
+/* Not before it is published: what has waited comes first. */
+static void pw_run(struct work_struct *work)
+{
+	pw_end_all(container_of(work, struct pw_conn, run), 0);
+}
+
+static void pw_down(struct work_struct *work)
+{
+	struct pw_conn *conn = container_of(work, struct pw_conn, down);
+	struct pw_ep *pe = conn->pe;
+
+	cancel_work_sync(&conn->greet);		/* it publishes */
+	if (conn->pc.peer)
+		kfi_peer_unpublish(&conn->pc);
+	synchronize_rcu_expedited();
+	cancel_work_sync(&conn->greet);
+	cancel_work_sync(&conn->run);
+	pw_end_all(conn, conn->err);
+	if (conn->pc.peer)
+		kfi_peer_lost(&conn->pc, conn->err);
+	if (conn->far) {
+		pw_fail(conn->far, -ECONNRESET);
+		pw_put(conn->far);
+	}
+	if (conn->pc.peer)
+		kfi_peer_leave(&conn->pc);
+	spin_lock_bh(&pe->lock);
+	list_del_init(&conn->entry);
+	wake_up_var(&pe->conns);
+	spin_unlock_bh(&pe->lock);
+	pw_put(conn);		/* the list's */
+	pw_put(conn);		/* this work's */
+}
+
+/* ---- the handshake of live ones ---- */
+
+static struct pw_conn *pw_conn_new(struct pw_ep *pe, u64 to, struct pw_conn *far);
+
+/* False: nobody is there, or he stops. */
+static bool pw_knock(struct pw_conn *conn)
+{
+	unsigned int i;
+
+	for (i = 0; i < pw_now->nr_eps && pw_now->eps[i]->name != conn->to; i++)
+		;
+	if (i < pw_now->nr_eps)
+		conn->far = pw_conn_new(pw_now->eps[i], conn->pe->name, conn);
+	return conn->far;
+}
+
+static int pw_answer(struct pw_conn *conn)
+{
+	struct pw_conn *far = conn->far;
+	struct kfi_peer_call call = {
+		.name = &far->pe->name,
+		.self = &conn->pe->name,
+		.incarnation = far->pe->peers.incarnation,
+		.stream = far->pc.stream,
+		.known = far->pc.known,
+	};
+
+	return kfi_peer_admit(&conn->pe->peers, &conn->pc, &call);
+}
+
+static void pw_publish(struct pw_conn *conn)
+{
+	kfi_peer_publish(&conn->pc);
+	queue_work(pw_now->wq, &conn->run);
+}
+
+static void pw_greet_said(struct pw_conn *conn, enum pw_said said, int why)
+{
+	switch (said) {
+	case PW_CALL:
+		why = pw_answer(conn);
+		pw_say(conn->far, why ? PW_REFUSE : PW_ACCEPT, why);
+		if (why)
+			pw_fail(conn, why);
+		else
+			pw_publish(conn);
+		break;
+	case PW_ACCEPT:
+		if (pw_accepted(conn, conn->far->pe->peers.incarnation))
+			queue_work(pw_now->wq, &conn->run);
+		break;
+	case PW_REFUSE:
+		pw_fail(conn, why);
+		break;
+	case PW_LET_IN:
+		pw_publish(conn);
+		break;
+	case PW_NOTHING:
+		if (!conn->started || conn->far)
+			break;
+		if (pw_knock(conn))
+			pw_say(conn->far, PW_CALL, 0);
+		else
+			pw_fail(conn, -ECONNREFUSED);
+		break;
+	case PW_DONE:
+		break;
+	}
+}
+
+static void pw_greet(struct work_struct *work)
+{
+	struct pw_conn *conn = container_of(work, struct pw_conn, greet);
+	enum pw_said said;
+	int why;
+
+	if (test_bit(0, &conn->failed))
+		return;
+	spin_lock_bh(&conn->lock);
+	said = conn->said;
+	why = conn->why;
+	if (said != PW_NOTHING)
+		conn->said = PW_DONE;
+	spin_unlock_bh(&conn->lock);
+	pw_greet_said(conn, said, why);
+}
+
+/* One that its endpoint knows of. With a reference for the caller. NULL: that stops, or there is no memory. */
+static struct pw_conn *pw_conn_new(struct pw_ep *pe, u64 to, struct pw_conn *far)
+{
+	struct pw_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL);
+	bool stopping;
+
+	if (!conn)
+		return NULL;
+	atomic_inc(&pw_now->nr_conns);
+	conn->pe = pe;
+	conn->to = to;
+	refcount_set(&conn->ref, 1);
+	spin_lock_init(&conn->lock);
+	INIT_LIST_HEAD(&conn->ops);
+	INIT_WORK(&conn->greet, pw_greet);
+	INIT_WORK(&conn->run, pw_run);
+	INIT_WORK(&conn->down, pw_down);
+	spin_lock_bh(&pe->lock);
+	stopping = pe->stopping;
+	if (!stopping) {
+		conn->far = far;
+		if (far)
+			pw_get(far);
+		pw_get(conn);
+		list_add_tail(&conn->entry, &pe->conns);
+	}
+	spin_unlock_bh(&pe->lock);
+	if (!stopping)
+		return conn;
+	pw_put(conn);
+	return NULL;
+}
+
+/* ---- what the core asks for ---- */
+
+static int pw_name(const struct kfi_ep *ep, const void *addr, void *name)
+{
+	memcpy(name, addr, sizeof(u64));
+	return 0;
+}
+
+static int pw_cmp(const void *a, const void *b)
+{
+	u64 x = *(const u64 *)a, y = *(const u64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static struct kfi_peer_conn *pw_dial(struct kfi_peer *peer)
+{
+	struct pw_ep *pe = to_pw_ep(peer->peers->ep);
+	struct pw_conn *conn;
+
+	pe->dials++;
+	if (pw_now->dial_err)
+		return ERR_PTR(pw_now->dial_err);
+	conn = pw_conn_new(pe, *(u64 *)peer->name, NULL);
+	if (!conn)
+		return ERR_PTR(-ENODEV);
+	conn->pc.dialed = true;
+	kfi_peer_join(peer, &conn->pc);
+	if (!pw_now->live) {
+		pw_keep(conn);
+		pe->last = conn;
+	}
+	if (pw_now->while_dialing)
+		pw_now->while_dialing(peer);
+	return &conn->pc;
+}
+
+static void pw_start(struct kfi_peer_conn *pc)
+{
+	struct pw_conn *conn = to_pw_conn(pc);
+
+	conn->started = true;
+	if (pw_now->live)
+		queue_work(pw_now->wq, &conn->greet);
+}
+
+static void pw_ops_put(struct kfi_peer_conn *pc)
+{
+	pw_put(to_pw_conn(pc));
+}
+
+static void pw_ops_fail(struct kfi_peer_conn *pc, int err)
+{
+	pw_fail(to_pw_conn(pc), err);
+}
+
+static bool pw_failed(const struct kfi_peer_conn *pc)
+{
+	return test_bit(0, &to_pw_conn(pc)->failed);
+}
+
+static void pw_queue(struct kfi_peer_conn *pc, struct kfi_oper *op)
+{
+	struct pw_conn *conn = to_pw_conn(pc);
+
+	spin_lock(&conn->lock);
+	list_add_tail(&op->link, &conn->ops);
+	spin_unlock(&conn->lock);
+}
+
+static void pw_show(const void *name, const struct kfi_peer_conn *pc, struct kfi_peer_info *info)
+{
+	snprintf(info->addr, sizeof(info->addr), "%llu", *(const u64 *)name);
+	if (pc)
+		info->state = "connected";
+}
+
+static const struct kfi_peer_ops pw_peer_ops = {
+	.name_len	= sizeof(u64),
+	.max_peers	= &pw_max_peers,
+	.patience_ms	= &pw_patience_ms,
+	.name		= pw_name,
+	.cmp		= pw_cmp,
+	.dial		= pw_dial,
+	.start		= pw_start,
+	.put		= pw_ops_put,
+	.fail		= pw_ops_fail,
+	.failed		= pw_failed,
+	.queue		= pw_queue,
+	.show		= pw_show,
+};
+
+/* ---- endpoints ---- */
+
+static int pw_ep_open(struct kfi_ep *ep)
+{
+	struct pw_ep *pe = to_pw_ep(ep);
+
+	kfi_peers_init(&pe->peers, ep, &pw_peer_ops, pw_now->wq);
+	spin_lock_init(&pe->lock);
+	INIT_LIST_HEAD(&pe->conns);
+	return 0;
+}
+
+/* Fail those that are left. True: there are none. */
+static bool pw_ep_empty(struct pw_ep *pe, int err)
+{
+	struct pw_conn *conn;
+	bool empty;
+
+	spin_lock_bh(&pe->lock);
+	list_for_each_entry(conn, &pe->conns, entry)
+		pw_fail(conn, err);
+	empty = list_empty(&pe->conns);
+	spin_unlock_bh(&pe->lock);
+	return empty;
+}
+
+static void pw_ep_stop(struct kfi_ep *ep, int err)
+{
+	struct pw_ep *pe = to_pw_ep(ep);
+
+	kfi_peers_stop(&pe->peers);
+	spin_lock_bh(&pe->lock);
+	pe->stopping = true;
+	spin_unlock_bh(&pe->lock);
+	wait_var_event(&pe->conns, pw_ep_empty(pe, err));
+	synchronize_rcu();
+	kfi_peers_flush(&pe->peers, err);
+	flush_workqueue(pw_now->wq);
+}
+
+static void pw_ep_close(struct kfi_ep *ep)
+{
+	struct kfi_peers *peers = &to_pw_ep(ep)->peers;
+	struct kfi_peer *peer;
+
+	list_for_each_entry(peer, &peers->list, entry)
+		KUNIT_EXPECT_TRUE(pw_now->test, list_empty(&peer->pending) && !rcu_access_pointer(peer->conn) &&
+				  !peer->dialing && !atomic_read(&peer->users));
+	kfi_peers_free(peers);
+}
+
+static int pw_tx(struct kfi_ep *ep, struct kfi_oper *op)
+{
+	struct kfi_peer_conn *way;
+	struct pw_conn *conn;
+
+	rcu_read_lock();
+	way = kfi_peer_way(&to_pw_ep(ep)->peers, op);
+	if (!IS_ERR_OR_NULL(way)) {
+		conn = to_pw_conn(way);
+		spin_lock_bh(&conn->lock);
+		list_add_tail(&op->link, &conn->ops);
+		spin_unlock_bh(&conn->lock);
+		if (pw_now->live)
+			queue_work(pw_now->wq, &conn->run);
+	}
+	rcu_read_unlock();
+	return PTR_ERR_OR_ZERO(way);
+}
+
+static void pw_removed(struct kfi_ep *ep, u32 index)
+{
+	kfi_peers_removed(&to_pw_ep(ep)->peers, index);
+}
+
+/* ---- for the tests ---- */
+
+void pw_open(struct kunit *test, struct pw *pw)
+{
+	struct kfi_prov_ops *ops;
+
+	memset(pw, 0, sizeof(*pw));
+	pw->test = test;
+	spin_lock_init(&pw->lock);
+	INIT_LIST_HEAD(&pw->kept);
+	pw_now = pw;
+	pw_max_peers = 16;
+	pw_patience_ms = 10000;
+	pw->wq = alloc_workqueue("kfi_kunit_peer", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	KUNIT_ASSERT_NOT_NULL(test, pw->wq);
+	pw->w = fake_open(test);
+	ops = &pw->w->ops;
+	ops->ep_size = sizeof(struct pw_ep);
+	ops->ep_open = pw_ep_open;
+	ops->ep_stop = pw_ep_stop;
+	ops->ep_close = pw_ep_close;
+	ops->tx = pw_tx;
+	ops->addr_removed = pw_removed;
+	pw->info = fake_info(pw->w, KFI_EP_RDM);
+	pw->info->tx_attr->size = 64;
+	pw->cq = fake_cq(pw->w, 1024, 0, NULL, NULL);
+}
+
+void pw_close(struct pw *pw)
+{
+	struct pw_conn *conn, *next;
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < pw->nr_eps; i++)
+		KUNIT_EXPECT_EQ(pw->test, 0, kfi_close(&pw->eps[i]->ep.fid.fid));
+	while (pw_entry(pw, &err))
+		;
+	list_for_each_entry_safe(conn, next, &pw->kept, keep)
+		pw_put(conn);
+	destroy_workqueue(pw->wq);
+	KUNIT_EXPECT_EQ(pw->test, 0, atomic_read(&pw->nr_conns));
+	KUNIT_EXPECT_EQ(pw->test, 1024, atomic_read(&kfi_to_cq(pw->cq)->free));
+	KUNIT_EXPECT_EQ(pw->test, 0, kfi_close(&pw->cq->fid));
+	kfi_freeinfo(pw->info);
+	fake_close(pw->w);
+}
+
+struct pw_ep *pw_ep(struct pw *pw)
+{
+	struct pw_ep *pe = to_pw_ep(kfi_to_ep(fake_rdm(pw->w, pw->info, pw->cq)));
+
+	pe->name = pw->nr_eps + 1;
+	pw->eps[pw->nr_eps++] = pe;
+	return pe;
+}
+
+void pw_settle(struct pw *pw)
+{
+	int i;
+
+	for (i = 0; i < 8; i++)
+		flush_workqueue(pw->wq);
+}
+
+int pw_send(struct pw_ep *pe, kfi_addr_t addr, u64 name, unsigned long context)
+{
+	struct kfi_msg msg = {
+		.type = KFI_KVEC, .msg_iov = &pw_vec, .iov_count = 1, .addr = addr, .context = (void *)context, .data = name,
+	};
+
+	return kfi_sendmsg(&pe->ep.fid, &msg, KFI_REMOTE_CQ_DATA);
+}
+
+unsigned long pw_entry(struct pw *pw, int *err)
+{
+	struct kfi_cq_err_entry wc = {};
+	struct kfi_cq_tagged_entry e;
+	ssize_t ret;
+
+	*err = 0;
+	ret = kfi_cq_read(pw->cq, &e, 1);
+	if (ret == 1)
+		return (unsigned long)e.op_context;
+	if (ret != -KFI_EAVAIL || kfi_cq_readerr(pw->cq, &wc, 0) != 1)
+		return 0;
+	*err = wc.err;
+	return (unsigned long)wc.op_context;
+}
+
+static unsigned long pw_digits(struct list_head *ops, spinlock_t *lock)
+{
+	struct kfi_oper *op;
+	unsigned long all = 0;
+
+	spin_lock_bh(lock);
+	list_for_each_entry(op, ops, link)
+		all = all * 10 + (unsigned long)op->context;
+	spin_unlock_bh(lock);
+	return all;
+}
+
+unsigned long pw_waiting(struct kfi_peer *peer)
+{
+	return pw_digits(&peer->pending, &peer->lock);
+}
+
+unsigned long pw_given(struct pw_conn *conn)
+{
+	return pw_digits(&conn->ops, &conn->lock);
+}
+
+struct kfi_peer *pw_peer(struct pw_ep *pe, u64 name, int lane)
+{
+	struct kfi_peer *peer;
+
+	list_for_each_entry(peer, &pe->peers.list, entry)
+		if (*(u64 *)peer->name == name && peer->lane == lane)
+			return peer;
+	return NULL;
+}
+
+struct pw_conn *pw_called(struct pw_ep *pe, const struct kfi_peer_call *call, int *ret)
+{
+	struct pw_conn *conn = pw_conn_new(pe, *(const u64 *)call->name, NULL);
+
+	*ret = -ENOMEM;
+	if (!conn)
+		return NULL;
+	*ret = kfi_peer_admit(&pe->peers, &conn->pc, call);
+	if (*ret)
+		pw_fail(conn, *ret);
+	if (pw_now->live)
+		return conn;
+	pw_keep(conn);
+	pw_put(conn);
+	return conn;
+}
+
+bool pw_accepted(struct pw_conn *conn, u64 incarnation)
+{
+	if (!kfi_peer_stands(&conn->pc)) {
+		pw_fail(conn, -EALREADY);
+		return false;
+	}
+	conn->pc.incarnation = incarnation;
+	kfi_peer_publish(&conn->pc);
+	return true;
+}
