@@ -24,9 +24,11 @@ static u8 kv_ep_type(enum kfi_ep_type type)
 /* What we say of ourselves. */
 static void kv_cm_hello(struct kv_conn *conn, u8 kind, struct kvw_hello *hello)
 {
+	struct kv_ep *vep = conn->vep;
+	bool rdm = vep && vep->ep.type == KFI_EP_RDM;
 	struct kvw_greeting g = {
 		.kind = kind,
-		.ep_type = kv_ep_type(KFI_EP_MSG),
+		.ep_type = rdm ? 3 : 1,
 		.window = { kv_window, kv_window, kv_window },
 		.answers = kv_answers,
 		.status = conn->status_out,
@@ -34,6 +36,12 @@ static void kv_cm_hello(struct kv_conn *conn, u8 kind, struct kvw_hello *hello)
 	};
 
 	memcpy(g.data, conn->data_out, conn->data_out_len);
+	if (rdm) {
+		g.incarnation = vep->peers.incarnation;
+		g.stream = conn->pc.stream;
+		g.known = conn->pc.known;
+		g.port = be16_to_cpu(kfi_inaddr_port(&vep->addr));
+	}
 	kvw_encode_hello(&g, hello);
 }
 
@@ -76,16 +84,17 @@ static int kv_cm_accepted(struct kv_conn *conn, const struct rdma_conn_param *pa
 {
 	int ret;
 
-	if (!conn->dialed)
+	if (!conn->pc.dialed)
 		return 0;	/* READY says the same, and nothing is said before it */
 	ret = kvw_decode_hello(param->private_data, param->private_data_len, &conn->greeting);
 	if (ret)
 		return ret;
 	if (conn->greeting.kind != KVW_ACCEPT || conn->greeting.ep_type != kv_ep_type(conn->vep->ep.type))
 		return -EPROTO;
+	if (conn->pc.peer && !kv_rdm_accepted(conn))
+		return -EALREADY;
 	kv_conn_open(conn);
-	set_bit(KV_STEP_READY, &conn->flags);
-	queue_work(kv_cm_wq, &conn->step_work);
+	kv_cm_step(conn, KV_STEP_READY);
 	return 0;
 }
 
@@ -167,97 +176,151 @@ int kv_cm_id(struct kv_conn *conn)
 	return 0;
 }
 
-/* Whatever comes of it comes through kv_conn_fail(), or step_work. */
-void kv_cm_dial(struct kv_conn *conn, const union kfi_inaddr *from, const union kfi_inaddr *to)
+/* From our own address, so that the peer knows us by it; any port. */
+static int kv_cm_call(struct kv_conn *conn)
 {
-	union kfi_inaddr src = *from, dst = *to;
+	union kfi_inaddr src = conn->vep->addr, dst = conn->name;
 	int ret;
 
 	kfi_inaddr_set_port(&src, 0);
-	conn->dialed = true;
 	conn->state = KV_CALLING;
 	queue_delayed_work(kv_cm_wq, &conn->deadline, msecs_to_jiffies(kv_connect_timeout_ms));
 	ret = rdma_resolve_addr(conn->id, kfi_inaddr_any(&src) ? NULL : &src.sa, &dst.sa, kv_connect_timeout_ms);
-	if (ret)
-		kv_conn_fail(conn, ret == -ENOMEM ? ret : -EHOSTUNREACH);
+	return ret && ret != -ENOMEM ? -EHOSTUNREACH : ret;
 }
 
 /* ---- listening ---- */
 
-static void kv_cm_refuse(struct rdma_cm_id *id, u16 status)
+static void kv_cm_refuse(struct rdma_cm_id *id, enum kfi_ep_type type, u16 status)
 {
-	struct kvw_greeting g = { .kind = KVW_REJECT, .ep_type = 1, .status = status };
+	struct kvw_greeting g = { .kind = KVW_REJECT, .ep_type = kv_ep_type(type), .status = status };
 	struct kvw_hello hello;
 
 	kvw_encode_hello(&g, &hello);
 	rdma_reject(id, &hello, sizeof(hello), IB_CM_REJ_CONSUMER_DEFINED);
 }
 
-/* The connection, with the identifier, is on the listener's list: whoever ends it does the rest. */
-static int kv_cm_ask(struct kv_pep *vpep, struct kv_conn *conn)
+/* It is on the listener's list: whoever ends it does the rest. */
+static void kv_cm_ask(struct kv_pep *vpep, struct kv_conn *conn)
 {
 	const struct kvw_greeting *g = &conn->greeting;
-	int ret;
 
-	if (!kv_pep_admit(vpep, conn))
-		return -EBUSY;
 	conn->requested = true;
 	kv_conn_get(conn);		/* the consumer's */
-	ret = kfi_pep_connreq(&vpep->pep, &conn->req, &conn->name, kfi_inaddr_len(conn->name.sa.sa_family), g->data,
-			      g->data_len);
-	if (!ret)
-		return 0;
+	if (!kfi_pep_connreq(&vpep->pep, &conn->req, &conn->name, kfi_inaddr_len(conn->name.sa.sa_family), g->data,
+			     g->data_len))
+		return;
 	conn->requested = false;
 	kv_conn_put(conn);
 	kv_conn_fail(conn, -ECONNREFUSED);
+}
+
+void kv_cm_name(union kfi_inaddr *name, const struct sockaddr_storage *addr, __be16 port)
+{
+	memset(name, 0, sizeof(*name));
+	name->sa.sa_family = addr->ss_family;
+	if (addr->ss_family == AF_INET6)
+		name->in6.sin6_addr = ((const struct sockaddr_in6 *)addr)->sin6_addr;
+	else
+		name->in.sin_addr = ((const struct sockaddr_in *)addr)->sin_addr;
+	kfi_inaddr_set_port(name, port);
+}
+
+/* It goes on as one that we have made, and its identifier is kv_conn_down()'s to destroy. */
+static void kv_cm_own(struct kv_conn *conn, struct rdma_cm_id *id)
+{
+	conn->id = id;
+	id->context = conn;
+	id->event_handler = kv_cm_handler;
+}
+
+/* The connection with this hello, for an endpoint or a passive one. ERR_PTR */
+static struct kv_conn *kv_cm_request(struct kv_ep *vep, struct kv_pep *vpep, struct rdma_cm_id *id,
+				     const struct rdma_conn_param *param)
+{
+	struct kv_conn *conn = kv_conn_new(vep, vpep);
+	const struct sockaddr_storage *from = &id->route.addr.dst_addr;
+	__be16 port;
+	int ret;
+
+	if (!conn)
+		return ERR_PTR(-ENOMEM);
+	ret = kvw_decode_hello(param->private_data, param->private_data_len, &conn->greeting);
+	if (!ret && (conn->greeting.kind != KVW_HELLO || conn->greeting.ep_type != (vep ? 3 : 1)))
+		ret = -EPROTO;
+	if (ret) {
+		kv_conn_put(conn);
+		return ERR_PTR(ret);
+	}
+	port = vep ? cpu_to_be16(conn->greeting.port) : ((const struct sockaddr_in *)from)->sin_port;
+	kv_cm_name(&conn->name, from, port);
+	conn->state = KV_WAITING;
+	return conn;
+}
+
+/* Nonzero: rdma_cm destroys it. */
+static int kv_cm_turn_away(struct rdma_cm_id *id, enum kfi_ep_type type, int err)
+{
+	kv_cm_refuse(id, type, err == -EPROTONOSUPPORT || err == -EALREADY ? -err : ECONNREFUSED);
+	return err;
+}
+
+int kv_cm_pep_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	struct kv_pep *vpep = id->context;
+	struct kv_conn *conn;
+
+	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
+		return 0;
+	conn = kv_cm_request(NULL, vpep, id, &event->param.conn);
+	if (IS_ERR(conn))
+		return kv_cm_turn_away(id, KFI_EP_MSG, PTR_ERR(conn));
+	if (!kv_pep_admit(vpep, conn)) {
+		kv_conn_put(conn);
+		return kv_cm_turn_away(id, KFI_EP_MSG, -EBUSY);
+	}
+	kv_cm_own(conn, id);
+	kv_cm_ask(vpep, conn);
+	kv_conn_put(conn);
 	return 0;
 }
 
-static int kv_cm_request(struct kv_pep *vpep, struct rdma_cm_id *id, const struct rdma_conn_param *param)
+/* Whether it may is settled here; the rest takes time. */
+int kv_cm_ep_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
+	struct kv_ep *vep = id->context;
 	struct kv_conn *conn;
-	int ret;
-
-	conn = kv_conn_new(NULL, vpep);
-	if (!conn)
-		return -ENOMEM;
-	ret = kvw_decode_hello(param->private_data, param->private_data_len, &conn->greeting);
-	if (!ret && (conn->greeting.kind != KVW_HELLO || conn->greeting.ep_type != 1))
-		ret = -EPROTO;
-	if (!ret) {
-		conn->state = KV_WAITING;
-		memcpy(&conn->name, &id->route.addr.dst_addr, sizeof(conn->name));
-		conn->id = id;
-		id->context = conn;
-		id->event_handler = kv_cm_handler;
-		ret = kv_cm_ask(vpep, conn);
-	}
-	if (ret) {
-		id->context = NULL;
-		kv_conn_put(conn);
-	}
-	return ret;
-}
-
-static int kv_cm_listen_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
-{
 	int ret;
 
 	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return 0;
-	ret = kv_cm_request(id->context, id, &event->param.conn);
+	conn = kv_cm_request(vep, NULL, id, &event->param.conn);
+	if (IS_ERR(conn))
+		return kv_cm_turn_away(id, KFI_EP_RDM, PTR_ERR(conn));
+	conn->id = id;
+	ret = kv_conn_list(conn, NULL, true);
+	if (ret) {
+		kv_conn_put(conn);
+		return kv_cm_turn_away(id, KFI_EP_RDM, ret);
+	}
+	kv_cm_own(conn, id);
+	ret = kv_rdm_admit(conn);
 	if (ret)
-		kv_cm_refuse(id, ret == -EPROTONOSUPPORT ? EPROTONOSUPPORT : ECONNREFUSED);
-	return ret;		/* nonzero: rdma_cm destroys it */
+		kv_conn_fail(conn, ret);
+	else
+		kv_cm_step(conn, KV_STEP_ACCEPT);
+	kv_conn_put(conn);
+	return 0;
 }
 
 /* @addr's port is filled in. */
-int kv_cm_listen(struct net *net, union kfi_inaddr *addr, int backlog, void *context, struct rdma_cm_id **idp)
+int kv_cm_listen(struct net *net, union kfi_inaddr *addr, int backlog, rdma_cm_event_handler handler, void *context,
+		 struct rdma_cm_id **idp)
 {
 	struct rdma_cm_id *id;
 	int ret;
 
-	id = rdma_create_id(net, kv_cm_listen_handler, context, RDMA_PS_TCP, IB_QPT_RC);
+	id = rdma_create_id(net, handler, context, RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	if (addr->sa.sa_family == AF_INET6)
@@ -310,9 +373,12 @@ static void kv_cm_ready(struct kv_conn *conn)
 	cancel_delayed_work(&conn->deadline);
 	spin_lock_bh(&conn->lock);
 	conn->state = KV_READY;
-	conn->ready_due = conn->dialed;
+	conn->ready_due = conn->pc.dialed;
 	spin_unlock_bh(&conn->lock);
-	kv_msg_ready(conn);
+	if (conn->pc.peer)
+		kv_rdm_ready(conn);
+	else
+		kv_msg_ready(conn);
 	kv_tx_kick(conn);
 	spin_lock_bh(&conn->rx_lock);
 	conn->rx_held = false;
@@ -320,12 +386,20 @@ static void kv_cm_ready(struct kv_conn *conn)
 	kv_rx_run(conn);
 }
 
+void kv_cm_step(struct kv_conn *conn, int step)
+{
+	set_bit(step, &conn->flags);
+	queue_work(kv_cm_wq, &conn->step_work);
+}
+
 void kv_cm_step_work(struct work_struct *work)
 {
 	struct kv_conn *conn = container_of(work, struct kv_conn, step_work);
 	int ret = 0;
 
-	if (test_and_clear_bit(KV_STEP_REJECT, &conn->flags)) {
+	if (test_and_clear_bit(KV_STEP_CALL, &conn->flags)) {
+		ret = kv_cm_call(conn);
+	} else if (test_and_clear_bit(KV_STEP_REJECT, &conn->flags)) {
 		kv_cm_reject(conn);
 		ret = -ECONNREFUSED;
 	} else if (test_and_clear_bit(KV_STEP_ACCEPT, &conn->flags)) {
@@ -341,12 +415,12 @@ void kv_cm_step_work(struct work_struct *work)
 /* The caller's first packet, softirq: the others wait until the consumer knows of the connection. */
 int kv_cm_got_ready(struct kv_conn *conn)
 {
-	if (conn->dialed || conn->state != KV_ACCEPTED || test_and_set_bit(KV_STEP_READY, &conn->flags))
+	if (conn->pc.dialed || conn->state != KV_ACCEPTED || test_bit(KV_STEP_READY, &conn->flags))
 		return -EPROTO;
 	spin_lock_bh(&conn->rx_lock);
 	conn->rx_held = true;
 	spin_unlock_bh(&conn->rx_lock);
-	queue_work(kv_cm_wq, &conn->step_work);
+	kv_cm_step(conn, KV_STEP_READY);
 	return 0;
 }
 
@@ -354,7 +428,8 @@ int kv_cm_got_ready(struct kv_conn *conn)
 void kv_cm_hang_up(struct kv_conn *conn)
 {
 	if (conn->state == KV_WAITING && !conn->answered)
-		kv_cm_refuse(conn->id, ECONNREFUSED);
+		kv_cm_refuse(conn->id, conn->vep ? conn->vep->ep.type : KFI_EP_MSG,
+			     conn->error == -EALREADY ? EALREADY : ECONNREFUSED);
 	else if (conn->qp)
 		rdma_disconnect(conn->id);
 }

@@ -75,6 +75,57 @@ struct kv_conn *kv_conn_new(struct kv_ep *vep, struct kv_pep *vpep)
 	return conn;
 }
 
+/* On its endpoint's list, which has a reference, with one of the domain. */
+int kv_conn_list(struct kv_conn *conn, struct kfi_peer *peer, bool stranger)
+{
+	struct kv_ep *vep = conn->vep;
+	struct kv_domain *kdom = to_kv_domain(vep->ep.domain);
+	int ret = 0;
+
+	if (!kv_domain_get(kdom))
+		return -ENODEV;
+	spin_lock_bh(&vep->lock);
+	if (vep->stopping) {
+		ret = -ENODEV;
+	} else if (stranger && vep->nstrangers >= kv_backlog) {
+		ret = -EBUSY;
+	} else {
+		conn->kdom = kdom;
+		list_add_tail(&conn->entry, &vep->conns);
+		kv_conn_get(conn);
+		conn->stranger = stranger;
+		vep->nstrangers += stranger;
+		if (peer)
+			kfi_peer_join(peer, &conn->pc);
+	}
+	spin_unlock_bh(&vep->lock);
+	if (ret)
+		kv_domain_put(kdom);
+	return ret;
+}
+
+/* A connection that will call @to, on the endpoint's list; with a reference for the caller. */
+struct kv_conn *kv_dial(struct kv_ep *vep, const union kfi_inaddr *to, struct kfi_peer *peer)
+{
+	unsigned int noio = memalloc_noio_save();	/* a reconnect may be what writeback waits for */
+	struct kv_conn *conn = kv_conn_new(vep, NULL);
+	int ret = conn ? kv_cm_id(conn) : -ENOMEM;
+
+	memalloc_noio_restore(noio);
+	if (ret)
+		goto put;
+	conn->name = *to;
+	conn->pc.dialed = true;
+	ret = kv_conn_list(conn, peer, false);
+	if (!ret)
+		return conn;
+	rdma_destroy_id(conn->id);
+put:
+	if (conn)
+		kv_conn_put(conn);
+	return ERR_PTR(ret);
+}
+
 /* The hellos are exchanged. Before the first packet can be sent or come. */
 void kv_conn_open(struct kv_conn *conn)
 {
@@ -112,6 +163,8 @@ static void kv_conn_unpublish(struct kv_conn *conn)
 {
 	struct kv_ep *vep = conn->vep;
 
+	if (conn->pc.peer)
+		kfi_peer_unpublish(&conn->pc);
 	if (!vep)
 		return;
 	spin_lock_bh(&vep->lock);
@@ -130,6 +183,10 @@ static void kv_conn_unlist(struct kv_conn *conn)
 	list_del_init(&conn->entry);
 	if (!vep)
 		vpep->nconns--;
+	else if (conn->stranger)
+		vep->nstrangers--;
+	if (conn->pc.peer)
+		kfi_peer_leave(&conn->pc);
 	wake_up_all(vep ? &vep->idle : &vpep->idle);
 	spin_unlock_bh(lock);
 }
@@ -147,7 +204,11 @@ static void kv_conn_stays(struct kv_conn *conn)
 
 static void kv_conn_report(struct kv_conn *conn)
 {
-	if (conn->vep)
+	if (conn->pc.peer)
+		kv_rdm_lost(conn, conn->error);
+	else if (conn->vep && conn->vep->ep.type == KFI_EP_RDM)
+		return;		/* a stranger that was not admitted */
+	else if (conn->vep)
 		kv_msg_lost(conn, conn->error);
 	else if (conn->requested && kfi_connreq_gone(&conn->req))
 		kv_conn_put(conn);	/* the consumer's; else an accept or reject will */

@@ -2,7 +2,6 @@
 /*
  * ep.c - endpoints: open, enable, stop, close, and who their peers are.
  */
-#include <linux/random.h>
 #include "verbs.h"
 
 int kv_ep_open(struct kfi_ep *ep)
@@ -11,6 +10,7 @@ int kv_ep_open(struct kfi_ep *ep)
 
 	ep->tx_levels = kv_levels(ep->type);
 	spin_lock_init(&vep->lock);
+	kfi_peers_init(&vep->peers, ep, &kv_peer_ops, kv_cm_wq);
 	INIT_LIST_HEAD(&vep->conns);
 	init_waitqueue_head(&vep->idle);
 	return kfi_inaddr_source(ep->info, &vep->addr);
@@ -20,10 +20,9 @@ int kv_ep_enable(struct kfi_ep *ep)
 {
 	struct kv_ep *vep = to_kv_ep(ep);
 
-	do {
-		vep->incarnation = get_random_u64();
-	} while (!vep->incarnation);
-	return 0;
+	if (ep->type != KFI_EP_RDM)
+		return 0;
+	return kv_cm_listen(kfi_ep_net(ep), &vep->addr, kv_backlog, kv_cm_ep_handler, vep, &vep->id);
 }
 
 /* Fail every connection that is left; the first of them, or NULL. */
@@ -44,16 +43,23 @@ void kv_ep_stop(struct kfi_ep *ep, int err)
 {
 	struct kv_ep *vep = to_kv_ep(ep);
 
+	kfi_peers_stop(&vep->peers);
 	spin_lock_bh(&vep->lock);
 	vep->stopping = true;
 	vep->stop_err = err;
 	spin_unlock_bh(&vep->lock);
+	if (vep->id)
+		rdma_destroy_id(vep->id);
+	vep->id = NULL;
 	wait_event(vep->idle, !kv_ep_first(vep));
+	synchronize_rcu();		/* posters that saw us running have parked their operations */
+	kfi_peers_flush(&vep->peers, err);
 	flush_workqueue(kv_cm_wq);	/* the last kv_conn_down() may still be in its last lines */
 }
 
 void kv_ep_close(struct kfi_ep *ep)
 {
+	kfi_peers_free(&to_kv_ep(ep)->peers);
 }
 
 int kv_ep_getname(struct kfi_ep *ep, void *addr)
@@ -84,24 +90,30 @@ static const char *kv_conn_state(const struct kv_conn *conn)
 	return test_bit(KV_FAILED, &conn->flags) ? "lost" : names[conn->state];
 }
 
+void kv_show(const union kfi_inaddr *name, const struct kv_conn *conn, struct kfi_peer_info *info)
+{
+	kfi_inaddr_str(name, kfi_inaddr_len(name->sa.sa_family), info->addr, sizeof(info->addr));
+	if (!conn)
+		return;
+	info->state = kv_conn_state(conn);
+	info->cpu = -1;
+	info->tx_bytes = READ_ONCE(conn->tx_bytes);
+	info->rx_bytes = READ_ONCE(conn->rx_bytes);
+	info->pending = READ_ONCE(conn->requests);
+}
+
 void kv_ep_peers(struct kfi_ep *ep, int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg)
 {
 	struct kv_ep *vep = to_kv_ep(ep);
-	struct kfi_peer_info info;
+	struct kfi_peer_info info = {};
 	struct kv_conn *conn;
 
-	spin_lock_bh(&vep->lock);
-	list_for_each_entry(conn, &vep->conns, entry) {
-		info = (struct kfi_peer_info) {
-			.state = kv_conn_state(conn),
-			.cpu = -1,
-			.tx_bytes = READ_ONCE(conn->tx_bytes),
-			.rx_bytes = READ_ONCE(conn->rx_bytes),
-			.pending = READ_ONCE(conn->requests),
-		};
-		kfi_inaddr_str(&conn->name, kfi_inaddr_len(conn->name.sa.sa_family), info.addr, sizeof(info.addr));
-		if (emit(arg, &info))
-			break;
+	rcu_read_lock();
+	conn = rcu_dereference(vep->conn);
+	if (conn) {
+		kv_show(&conn->name, conn, &info);
+		emit(arg, &info);
 	}
-	spin_unlock_bh(&vep->lock);
+	rcu_read_unlock();
+	kfi_peers_show(&vep->peers, emit, arg);
 }

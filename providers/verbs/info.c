@@ -9,13 +9,14 @@
 #define KV_DIR_CAPS	(KFI_SEND | KFI_RECV)
 #define KV_RMA_CAPS	(KFI_RMA | KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE)
 #define KV_COMM_CAPS	(KFI_LOCAL_COMM | KFI_REMOTE_COMM)
-#define KV_MSG_CAPS	(KFI_MSG | KFI_TAGGED | KV_DIR_CAPS | KV_RMA_CAPS | KFI_MULTI_RECV | KV_COMM_CAPS)
+#define KV_MSG_CAPS	(KFI_MSG | KFI_TAGGED | KV_DIR_CAPS | KV_RMA_CAPS | KFI_RMA_EVENT | KFI_MULTI_RECV | KV_COMM_CAPS)
+#define KV_RDM_CAPS	(KV_MSG_CAPS | KFI_SOURCE | KFI_DIRECTED_RECV | KFI_TAGGED_RMA)
 #define KV_OP_FLAGS	(KFI_COMPLETION | KFI_INJECT | KFI_REMOTE_CQ_DATA | KFI_MULTI_RECV)
 /* As requests of a reliable connection are performed; a read may take what a later write brings. */
 #define KV_ORDER	(KFI_ORDER_SAS | KFI_ORDER_SAW | KFI_ORDER_WAW | KFI_ORDER_RAW | KFI_ORDER_RAR)
 
 /* What there is so far. */
-static const enum kfi_ep_type kv_types[] = { KFI_EP_MSG };
+static const enum kfi_ep_type kv_types[] = { KFI_EP_RDM, KFI_EP_MSG };
 
 u64 kv_levels(enum kfi_ep_type type)
 {
@@ -24,7 +25,7 @@ u64 kv_levels(enum kfi_ep_type type)
 
 static void kv_offer_transfer(struct kfi_info *info, enum kfi_ep_type type)
 {
-	info->caps = KV_MSG_CAPS;
+	info->caps = type == KFI_EP_RDM ? KV_RDM_CAPS : KV_MSG_CAPS;
 	*info->tx_attr = (struct kfi_tx_attr) {
 		.caps = info->caps,
 		.op_flags = KV_OP_FLAGS | kv_levels(type),

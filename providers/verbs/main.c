@@ -4,7 +4,7 @@
  *
  *   main.c    this: parameters, operations, life of the module
  *   dev.c     devices and domains    addr.c  names    info.c  what we offer
- *   ep.c      endpoints              msg.c   connected ones, and those that listen
+ *   ep.c      endpoints    rdm.c  msg.c  their kinds
  *   cm.c      how a connection comes about    conn.c  its life    qp.c  what it has at the device
  *   tx.c      the send path    sq.c  the send queue    rx.c  the receive path
  *   rdv.c     long messages    rma.c  key.c  RMA of ours    region.c  memory that peers may name
@@ -29,6 +29,10 @@ unsigned int kv_backlog = 512;
 module_param_named(backlog, kv_backlog, uint, 0644);
 MODULE_PARM_DESC(backlog, "unanswered connection requests per listening endpoint (default 512)");
 
+unsigned int kv_max_peers = 4096;
+module_param_named(max_peers, kv_max_peers, uint, 0644);
+MODULE_PARM_DESC(max_peers, "peers per endpoint that may connect by themselves (default 4096)");
+
 struct workqueue_struct *kv_cm_wq;
 
 static const struct kfi_prov_ops kv_ops = {
@@ -52,6 +56,7 @@ static const struct kfi_prov_ops kv_ops = {
 	.getname	= kv_ep_getname,
 	.setname	= kv_ep_setname,
 	.peers		= kv_ep_peers,
+	.addr_removed	= kv_addr_removed,
 
 	.tx		= kv_tx,
 	.rx_matched	= kv_rx_matched,

@@ -41,7 +41,7 @@ void kv_msg_ready(struct kv_conn *conn)
 	vep->peer_name = conn->name;
 	kv_msg_publish(vep, conn);
 	trace_kfi_connect(&vep->ep);
-	if (kfi_ep_connected(&vep->ep, conn->greeting.data, conn->dialed ? conn->greeting.data_len : 0))
+	if (kfi_ep_connected(&vep->ep, conn->greeting.data, conn->pc.dialed ? conn->greeting.data_len : 0))
 		kv_conn_fail(conn, -ECANCELED);
 }
 
@@ -69,52 +69,21 @@ static void kv_set_data(struct kv_conn *conn, const void *data, size_t len)
 	conn->data_out_len = len;
 }
 
-/* On the endpoint's list, with a reference of the list's and of its domain. */
-static int kv_msg_list(struct kv_ep *vep, struct kv_conn *conn)
-{
-	int ret = 0;
-
-	if (!kv_domain_get(to_kv_domain(vep->ep.domain)))
-		return -ENODEV;
-	conn->kdom = to_kv_domain(vep->ep.domain);
-	spin_lock_bh(&vep->lock);
-	if (vep->stopping)
-		ret = -ENODEV;
-	else
-		list_add_tail(&conn->entry, &vep->conns);
-	spin_unlock_bh(&vep->lock);
-	if (ret)
-		kv_domain_put(conn->kdom);
-	return ret;
-}
-
 int kv_msg_connect(struct kfi_ep *ep, const void *addr, const void *data, size_t len)
 {
 	struct kv_ep *vep = to_kv_ep(ep);
 	union kfi_inaddr to = {};
 	struct kv_conn *conn;
-	int ret;
 
 	memcpy(&to, addr, ep->domain->addrlen);
-	conn = kv_conn_new(vep, NULL);
-	if (!conn)
-		return -ENOMEM;
-	conn->name = to;
+	conn = kv_dial(vep, &to, NULL);
+	if (IS_ERR(conn))
+		return PTR_ERR(conn);
 	vep->peer_name = to;
 	kv_set_data(conn, data, len);
-	ret = kv_cm_id(conn);
-	if (ret)
-		goto put;
-	ret = kv_msg_list(vep, conn);
-	if (ret)
-		goto destroy;
-	kv_cm_dial(conn, &vep->addr, &to);
-	return 0;
-destroy:
-	rdma_destroy_id(conn->id);
-put:
+	kv_cm_step(conn, KV_STEP_CALL);
 	kv_conn_put(conn);
-	return ret;
+	return 0;
 }
 
 /* From the list of its listener to that of the endpoint. False: the peer has gone, see kv_conn_stays(). */
@@ -134,8 +103,7 @@ static bool kv_msg_adopt(struct kv_ep *vep, struct kv_conn *conn)
 		WRITE_ONCE(conn->pep, NULL);
 		list_add_tail(&conn->entry, &vep->conns);
 		spin_unlock(&vep->lock);
-		set_bit(KV_STEP_ACCEPT, &conn->flags);
-		queue_work(kv_cm_wq, &conn->step_work);
+		kv_cm_step(conn, KV_STEP_ACCEPT);
 		queue_delayed_work(kv_cm_wq, &conn->deadline, msecs_to_jiffies(kv_connect_timeout_ms));
 		wake_up_all(&vpep->idle);
 	}
@@ -199,7 +167,8 @@ int kv_pep_listen(struct kfi_pep *pep)
 	struct kv_pep *vpep = to_kv_pep(pep);
 	int ret;
 
-	ret = kv_cm_listen(read_pnet(&pep->fabric->net), &vpep->addr, pep->backlog, vpep, &vpep->id);
+	ret = kv_cm_listen(read_pnet(&pep->fabric->net), &vpep->addr, pep->backlog, kv_cm_pep_handler,
+			   vpep, &vpep->id);
 	if (ret || !vpep->id->device)
 		return ret;
 	vpep->dev = kv_dev_get(vpep->id->device);
@@ -238,16 +207,14 @@ int kv_pep_reject(struct kfi_pep *pep, struct kfi_connreq *req, const void *data
 
 	kv_set_data(conn, data, len);
 	spin_lock_bh(&vpep->lock);
-	if (!test_bit(KV_FAILED, &conn->flags)) {	/* see kv_msg_adopt() */
-		set_bit(KV_STEP_REJECT, &conn->flags);
-		queue_work(kv_cm_wq, &conn->step_work);
-	}
+	if (!test_bit(KV_FAILED, &conn->flags))		/* see kv_msg_adopt() */
+		kv_cm_step(conn, KV_STEP_REJECT);
 	spin_unlock_bh(&vpep->lock);
 	kv_conn_put(conn);	/* the request's */
 	return 0;
 }
 
-/* A request that nobody has answered. */
+/* On the list of requests that nobody has answered, which has a reference. */
 bool kv_pep_admit(struct kv_pep *vpep, struct kv_conn *conn)
 {
 	bool ok;
@@ -257,6 +224,7 @@ bool kv_pep_admit(struct kv_pep *vpep, struct kv_conn *conn)
 	if (ok) {
 		vpep->nconns++;
 		list_add_tail(&conn->entry, &vpep->conns);
+		kv_conn_get(conn);
 	}
 	spin_unlock_bh(&vpep->lock);
 	return ok;

@@ -2,7 +2,7 @@
 /*
  * tx.c - the send path, in the order in which a message takes it.
  *
- *   kv_tx() -> kv_msg_tx()		which connection?
+ *   kv_tx() -> kv_rdm_tx(), kv_msg_tx()	which connection?
  *   kv_tx_post()			onto its queue
  *   kv_tx_run()			credits spent, work requests filled in, one chain given to the device
  *   kv_send_done()			the device reports (sq.c)
@@ -14,7 +14,7 @@ int kv_tx(struct kfi_ep *ep, struct kfi_oper *op)
 {
 	*kv_op(op) = (struct kv_op) { .state = KV_OP_QUEUED };
 	INIT_LIST_HEAD(&kv_op(op)->frmrs);
-	return kv_msg_tx(to_kv_ep(ep), op);
+	return ep->type == KFI_EP_RDM ? kv_rdm_tx(to_kv_ep(ep), op) : kv_msg_tx(to_kv_ep(ep), op);
 }
 
 /* Called inside rcu_read_lock(), which keeps the connection from collecting its queue before us. */

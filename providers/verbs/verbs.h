@@ -24,6 +24,7 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 #include <kfi_credit.h>
+#include <kfi_peer.h>
 #include <kfi_prov.h>
 #include <trace/events/kfi.h>
 #include "dev.h"
@@ -45,6 +46,7 @@ extern unsigned int kv_window;
 extern unsigned int kv_answers;
 extern unsigned int kv_connect_timeout_ms;
 extern unsigned int kv_backlog;
+extern unsigned int kv_max_peers;
 
 extern struct workqueue_struct *kv_cm_wq;	/* unbound: connections come and go */
 
@@ -54,9 +56,10 @@ struct kv_conn;
  * struct kv_ep - an endpoint
  * @ep:		common part
  * @addr:	own name; port fixed at enable
- * @incarnation: random name of this life of the endpoint
- * @lock:	protects @conns, @stopping, @stop_err and the publication of @conn
- * @conns:	every connection not yet taken down
+ * @id:		RDM: where peers call
+ * @peers:	RDM: who they are
+ * @lock:	protects @conns, @nstrangers, @stopping, @stop_err and the publication of @conn
+ * @conns:	every connection not yet taken down; @nstrangers: those that have called and not been admitted yet
  * @conn:	MSG: the connection, RCU
  * @peer_name:	MSG: whom we are connected to
  * @stopping:	ep_stop has begun, with @stop_err
@@ -67,9 +70,11 @@ struct kv_ep {
 	struct kv_conn __rcu	*conn;
 	union kfi_inaddr	addr;
 	union kfi_inaddr	peer_name;
-	u64			incarnation;
+	struct rdma_cm_id	*id;
+	struct kfi_peers	peers;
 	spinlock_t		lock;
 	struct list_head	conns;
+	unsigned int		nstrangers;
 	bool			stopping;
 	int			stop_err;
 	wait_queue_head_t	idle;
@@ -213,7 +218,8 @@ enum {
 	KV_DEAD,		/* taken down: nothing is posted any more */
 	KV_BYE_WANTED,
 	KV_BYE_SENT,
-	KV_STEP_ACCEPT,		/* for step_work, see cm.c */
+	KV_STEP_CALL,		/* for step_work, see cm.c */
+	KV_STEP_ACCEPT,
 	KV_STEP_REJECT,
 	KV_STEP_READY,
 };
@@ -262,7 +268,7 @@ struct kv_run {
  * struct kv_conn - one RC queue pair
  * @ref:	list, works, unexpected messages, the consumer while he decides about @req
  * @vep:	its endpoint; NULL while a request waits at @pep; both change under kv_pep.lock
- * @dialed:	we have called
+ * @pc:		RDM: what kfi.ko knows of it; MSG: whether we have called
  * @queue:	operations in posting order; @stalled: those without credit; @waiting: a FIN is due; @ending: their
  *		registrations are being taken back
  * @op:		RMA that is partly in the send queue
@@ -285,7 +291,6 @@ struct kv_conn {
 	unsigned long		flags;
 	spinlock_t		lock;
 	u8			state;
-	bool			dialed;
 	bool			credit_due;
 	bool			ready_due;
 	struct list_head	queue;
@@ -321,6 +326,7 @@ struct kv_conn {
 	unsigned long		heard;
 
 	refcount_t		ref ____cacheline_aligned;
+	struct kfi_peer_conn	pc;
 	int			error;
 	struct rdma_cm_id	*id;
 	struct ib_cq		*cq;
@@ -333,6 +339,7 @@ struct kv_conn {
 	u8			data_out[KVW_DATA_MAX];
 	u8			data_out_len;
 	u16			status_out;
+	bool			stranger;	/* counted in vep->nstrangers */
 	bool			requested;	/* @req was shown to the consumer */
 	bool			answered;	/* ... and rdma_cm has our answer */
 	struct work_struct	step_work;
@@ -398,6 +405,11 @@ static inline struct kv_ep *to_kv_ep(struct kfi_ep *ep)
 	return container_of(ep, struct kv_ep, ep);
 }
 
+static inline struct kv_conn *to_kv_conn(const struct kfi_peer_conn *pc)
+{
+	return container_of(pc, struct kv_conn, pc);
+}
+
 static inline struct kv_pep *to_kv_pep(struct kfi_pep *pep)
 {
 	return container_of(pep, struct kv_pep, pep);
@@ -422,6 +434,17 @@ int kv_ep_getname(struct kfi_ep *ep, void *addr);
 int kv_ep_setname(struct kfi_ep *ep, const void *addr, size_t len);
 void kv_ep_peers(struct kfi_ep *ep, int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg);
 
+void kv_show(const union kfi_inaddr *name, const struct kv_conn *conn, struct kfi_peer_info *info);
+
+/* rdm.c */
+extern const struct kfi_peer_ops kv_peer_ops;
+int kv_rdm_tx(struct kv_ep *vep, struct kfi_oper *op);
+void kv_addr_removed(struct kfi_ep *ep, u32 index);
+bool kv_rdm_accepted(struct kv_conn *conn);
+int kv_rdm_admit(struct kv_conn *conn);
+void kv_rdm_ready(struct kv_conn *conn);
+void kv_rdm_lost(struct kv_conn *conn, int err);
+
 /* msg.c */
 int kv_msg_tx(struct kv_ep *vep, struct kfi_oper *op);
 int kv_msg_connect(struct kfi_ep *ep, const void *addr, const void *data, size_t len);
@@ -440,14 +463,20 @@ bool kv_pep_admit(struct kv_pep *vpep, struct kv_conn *conn);
 
 /* cm.c: rdma_cm */
 int kv_cm_id(struct kv_conn *conn);
-void kv_cm_dial(struct kv_conn *conn, const union kfi_inaddr *from, const union kfi_inaddr *to);
-int kv_cm_listen(struct net *net, union kfi_inaddr *addr, int backlog, void *context, struct rdma_cm_id **idp);
+void kv_cm_step(struct kv_conn *conn, int step);
+void kv_cm_name(union kfi_inaddr *name, const struct sockaddr_storage *addr, __be16 port);
+int kv_cm_listen(struct net *net, union kfi_inaddr *addr, int backlog, rdma_cm_event_handler handler, void *context,
+		 struct rdma_cm_id **idp);
+int kv_cm_pep_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
+int kv_cm_ep_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
 int kv_cm_got_ready(struct kv_conn *conn);
 void kv_cm_hang_up(struct kv_conn *conn);
 void kv_cm_step_work(struct work_struct *work);
 
 /* conn.c: life of a connection */
 struct kv_conn *kv_conn_new(struct kv_ep *vep, struct kv_pep *vpep);
+int kv_conn_list(struct kv_conn *conn, struct kfi_peer *peer, bool stranger);
+struct kv_conn *kv_dial(struct kv_ep *vep, const union kfi_inaddr *to, struct kfi_peer *peer);
 void kv_conn_open(struct kv_conn *conn);
 void kv_conn_get(struct kv_conn *conn);
 void kv_conn_put(struct kv_conn *conn);
