@@ -67,7 +67,8 @@ static int kv_cm_addr_resolved(struct kv_conn *conn)
 	return rdma_resolve_route(conn->id, kv_connect_timeout_ms);
 }
 
-static int kv_cm_route_resolved(struct kv_conn *conn)
+/* In step_work: the queue pair must not come into being while the connection goes. */
+static int kv_cm_connect(struct kv_conn *conn)
 {
 	struct rdma_conn_param param;
 	struct kvw_hello hello;
@@ -77,7 +78,7 @@ static int kv_cm_route_resolved(struct kv_conn *conn)
 		return ret;
 	kv_cm_hello(conn, KVW_HELLO, &hello);
 	kv_cm_param(conn, &hello, &param);
-	return rdma_connect_locked(conn->id, &param);
+	return rdma_connect(conn->id, &param);
 }
 
 static int kv_cm_accepted(struct kv_conn *conn, const struct rdma_conn_param *param)
@@ -132,7 +133,8 @@ static int kv_cm_event(struct kv_conn *conn, struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 		return kv_cm_addr_resolved(conn);
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		return kv_cm_route_resolved(conn);
+		kv_cm_step(conn, KV_STEP_CONNECT);
+		return 0;
 	case RDMA_CM_EVENT_ESTABLISHED:
 		return kv_cm_accepted(conn, &event->param.conn);
 	case RDMA_CM_EVENT_REJECTED:
@@ -386,10 +388,15 @@ static void kv_cm_ready(struct kv_conn *conn)
 	kv_rx_run(conn);
 }
 
+/* Not any more when the end has begun, see kv_conn_take_down(). Any context */
 void kv_cm_step(struct kv_conn *conn, int step)
 {
-	set_bit(step, &conn->flags);
-	queue_work(kv_cm_wq, &conn->step_work);
+	spin_lock_bh(&conn->lock);
+	if (!test_bit(KV_FAILED, &conn->flags)) {
+		set_bit(step, &conn->flags);
+		queue_work(kv_cm_wq, &conn->step_work);
+	}
+	spin_unlock_bh(&conn->lock);
 }
 
 void kv_cm_step_work(struct work_struct *work)
@@ -399,6 +406,8 @@ void kv_cm_step_work(struct work_struct *work)
 
 	if (test_and_clear_bit(KV_STEP_CALL, &conn->flags)) {
 		ret = kv_cm_call(conn);
+	} else if (test_and_clear_bit(KV_STEP_CONNECT, &conn->flags)) {
+		ret = kv_cm_connect(conn);
 	} else if (test_and_clear_bit(KV_STEP_REJECT, &conn->flags)) {
 		kv_cm_reject(conn);
 		ret = -ECONNREFUSED;

@@ -223,7 +223,6 @@ static void kv_conn_stop(struct kv_conn *conn)
 	synchronize_rcu_expedited();	/* posters that still saw it are through */
 	if (conn->vep && conn->vep->ep.rx_cq)
 		kfi_cq_cancel_wait(conn->vep->ep.rx_cq, &conn->space);
-	cancel_work_sync(&conn->step_work);
 	cancel_delayed_work_sync(&conn->more_work);
 	cancel_delayed_work_sync(&conn->deadline);
 }
@@ -233,6 +232,8 @@ static void kv_conn_take_down(struct kv_conn *conn)
 	int err = conn->error;
 
 	kv_conn_stays(conn);
+	spin_lock_bh(&conn->lock);		/* who has not seen KV_FAILED has queued his step */
+	spin_unlock_bh(&conn->lock);
 	cancel_work_sync(&conn->step_work);	/* it publishes */
 	kv_conn_unpublish(conn);
 	kv_conn_stop(conn);

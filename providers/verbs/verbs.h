@@ -219,6 +219,7 @@ enum {
 	KV_BYE_WANTED,
 	KV_BYE_SENT,
 	KV_STEP_CALL,		/* for step_work, see cm.c */
+	KV_STEP_CONNECT,
 	KV_STEP_ACCEPT,
 	KV_STEP_REJECT,
 	KV_STEP_READY,
