@@ -51,8 +51,8 @@ static void kv_cm_param(struct kv_conn *conn, struct kvw_hello *hello, struct rd
 	*param = (struct rdma_conn_param) {
 		.private_data = hello,
 		.private_data_len = sizeof(*hello),
-		.responder_resources = conn->kdom->responder_resources,
-		.initiator_depth = conn->kdom->initiator_depth,
+		.responder_resources = conn->serves,
+		.initiator_depth = conn->reads_max,
 		.retry_count = 7,
 		.rnr_retry_count = 7,
 	};
@@ -76,6 +76,8 @@ static int kv_cm_connect(struct kv_conn *conn)
 
 	if (ret)
 		return ret;
+	conn->serves = conn->kdom->responder_resources;
+	conn->reads_max = conn->kdom->initiator_depth;
 	kv_cm_hello(conn, KVW_HELLO, &hello);
 	kv_cm_param(conn, &hello, &param);
 	return rdma_connect(conn->id, &param);
@@ -94,6 +96,7 @@ static int kv_cm_accepted(struct kv_conn *conn, const struct rdma_conn_param *pa
 		return -EPROTO;
 	if (conn->pc.peer && !kv_rdm_accepted(conn))
 		return -EALREADY;
+	conn->reads_max = clamp_t(unsigned int, param->initiator_depth, 1, conn->reads_max);
 	kv_conn_open(conn);
 	kv_cm_step(conn, KV_STEP_READY);
 	return 0;
@@ -256,6 +259,8 @@ static struct kv_conn *kv_cm_request(struct kv_ep *vep, struct kv_pep *vpep, str
 	}
 	port = vep ? cpu_to_be16(conn->greeting.port) : ((const struct sockaddr_in *)from)->sin_port;
 	kv_cm_name(&conn->name, from, port);
+	conn->serves = param->responder_resources;
+	conn->reads_max = max_t(unsigned int, param->initiator_depth, 1);
 	conn->state = KV_WAITING;
 	return conn;
 }
@@ -350,6 +355,8 @@ static int kv_cm_accept(struct kv_conn *conn)
 	ret = kv_qp_create(conn);
 	if (ret)
 		return ret;
+	conn->serves = min(conn->serves, conn->kdom->responder_resources);
+	conn->reads_max = clamp_t(unsigned int, conn->kdom->initiator_depth, 1, conn->reads_max);
 	kv_conn_open(conn);
 	kv_cm_hello(conn, KVW_ACCEPT, &hello);
 	kv_cm_param(conn, &hello, &param);

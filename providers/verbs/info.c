@@ -20,7 +20,7 @@ static const enum kfi_ep_type kv_types[] = { KFI_EP_RDM, KFI_EP_MSG };
 
 u64 kv_levels(enum kfi_ep_type type)
 {
-	return KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE;
+	return KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE | KFI_COMMIT_COMPLETE;
 }
 
 static void kv_offer_transfer(struct kfi_info *info, enum kfi_ep_type type)

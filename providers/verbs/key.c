@@ -68,7 +68,7 @@ static void key_run(const struct kv_key *k, u64 at, u64 len, struct kv_run *run)
 	u64 off = at - k->first;
 	unsigned int i;
 
-	*run = (struct kv_run){ .tell = k->rights & KVW_K_TELL };
+	*run = (struct kv_run){ .tell = k->rights & KVW_K_TELL, .commit = k->rights & KVW_K_COMMIT };
 	for (i = 0; i < k->count; off -= k->desc[i++].len) {
 		if (off >= k->desc[i].len)
 			continue;

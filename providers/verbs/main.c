@@ -8,6 +8,7 @@
  *   cm.c      how a connection comes about    conn.c  its life    qp.c  what it has at the device
  *   tx.c      the send path    sq.c  the send queue    rx.c  the receive path
  *   rdv.c     long messages    rma.c  key.c  RMA of ours    region.c  memory that peers may name
+ *   commit.c  what is to be durable
  *   mem.c     consumers' memory as devices want it    wire.[ch]  the format
  */
 #include <linux/module.h>
@@ -34,6 +35,7 @@ module_param_named(max_peers, kv_max_peers, uint, 0644);
 MODULE_PARM_DESC(max_peers, "peers per endpoint that may connect by themselves (default 4096)");
 
 struct workqueue_struct *kv_cm_wq;
+struct workqueue_struct *kv_commit_wq;
 
 static const struct kfi_prov_ops kv_ops = {
 	.domain_size	= sizeof(struct kv_domain),
@@ -41,6 +43,7 @@ static const struct kfi_prov_ops kv_ops = {
 	.pep_size	= sizeof(struct kv_pep),
 	.tx_priv	= sizeof(struct kv_op),
 	.cm_data_size	= KVW_DATA_MAX,
+	.flush		= true,
 
 	.getinfo	= kv_getinfo,
 	.resolve	= kv_resolve,
@@ -105,15 +108,20 @@ static int __init kv_init(void)
 	kv_cm_wq = alloc_workqueue("kfi_verbs_cm", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!kv_cm_wq)
 		return ret;
+	kv_commit_wq = alloc_workqueue("kfi_verbs_commit", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	if (!kv_commit_wq)
+		goto destroy_wq;
 	ret = kv_dev_init();
 	if (ret)
-		goto destroy_wq;
+		goto destroy_commit_wq;
 	ret = kfi_provider_register(&kv_provider);
 	if (ret)
 		goto exit_dev;
 	return 0;
 exit_dev:
 	kv_dev_exit();
+destroy_commit_wq:
+	destroy_workqueue(kv_commit_wq);
 destroy_wq:
 	destroy_workqueue(kv_cm_wq);
 	return ret;
@@ -123,6 +131,7 @@ static void __exit kv_exit(void)
 {
 	kfi_provider_deregister(&kv_provider);
 	kv_dev_exit();
+	destroy_workqueue(kv_commit_wq);
 	destroy_workqueue(kv_cm_wq);
 }
 

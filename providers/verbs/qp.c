@@ -49,6 +49,7 @@ static int kv_slot_init(struct kv_conn *conn, struct kv_slot *slot)
 	slot->cqe.done = kv_recv_done;
 	INIT_LIST_HEAD(&slot->link);
 	INIT_LIST_HEAD(&slot->alink);
+	INIT_WORK(&slot->work, kv_commit_work);
 	conn->nslots++;
 	return kv_slot_post(slot);
 }

@@ -300,7 +300,7 @@ bool kv_put_fetch(struct kv_conn *conn, struct kv_done *done)
 	const struct kvw_desc *desc;
 	u64 left;
 
-	if (!slot)
+	if (!slot || (!kv_slot_writes(slot) && !kv_may_read(conn)))
 		return false;
 	if (slot->left && !slot->err) {
 		desc = kv_slot_desc(slot, &left);

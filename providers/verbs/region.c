@@ -158,6 +158,9 @@ int kv_mr_open(struct kfi_mr *mr)
 	struct kv_region *region;
 	int ret = 0;
 
+	/* A device lets in whatever is under way, and tells afterwards. */
+	if (mr->flags & KFI_MR_SINGLE_USE)
+		return -EOPNOTSUPP;
 	if (!kv_domain_get(kdom))
 		return -ENODEV;
 	region = kvzalloc(struct_size(region, chunk, count), GFP_KERNEL);
@@ -355,7 +358,7 @@ static bool kv_region_tells(const struct kv_conn *conn, const struct kfi_mr *mr)
 {
 	const struct kfi_ep *ep = &conn->vep->ep;
 
-	return mr->cntr || mr->flags & (KFI_MR_SINGLE_USE | KFI_RMA_EVENT) || ep->cntr[KFI_CNTR_REMOTE_READ] ||
+	return mr->cntr || mr->flags & KFI_RMA_EVENT || ep->cntr[KFI_CNTR_REMOTE_READ] ||
 	       ep->cntr[KFI_CNTR_REMOTE_WRITE];
 }
 
@@ -380,7 +383,7 @@ static void kv_region_answer(struct kv_region *region, struct kv_slot *slot)
 	slot->answer.data = region->chunk[first].at;
 	slot->answer.flags = (mr->access & KFI_REMOTE_READ ? KVW_K_READ : 0) |
 			     (mr->access & KFI_REMOTE_WRITE ? KVW_K_WRITE : 0) |
-			     (kv_region_tells(slot->conn, mr) ? KVW_K_TELL : 0);
+			     (kv_region_tells(slot->conn, mr) ? KVW_K_TELL : 0) | (mr->persist ? KVW_K_COMMIT : 0);
 	slot->epoch = atomic_read(&region->kdom->epoch);
 }
 
@@ -516,22 +519,56 @@ static int kv_tell_owner(struct kv_slot *slot, const struct kvw_desc *desc)
 	return ret;
 }
 
-int kv_rx_done(struct kv_slot *slot)
+static void kv_rx_told(struct kv_slot *slot, u16 status)
 {
-	const struct kvw_desc *descs = kv_slot_descs(slot);
 	struct kv_conn *conn = slot->conn;
 	KV_DONE(done);
-	int ret;
 
-	ret = kv_tell_owner(slot, &descs[slot->p.count - 1]);
-	if (ret)
-		return ret;
 	spin_lock_bh(&conn->lock);
 	if (slot->p.flags & KVW_F_LANDED)
-		kv_slot_answer(slot, KVW_FIN, 0);
+		kv_slot_answer(slot, KVW_FIN, status);
 	kv_slot_release(slot, KV_HOLD_MESSAGE);
 	kv_tx_run(conn, &done);
 	spin_unlock_bh(&conn->lock);
 	kv_done(conn, &done);
+}
+
+int kv_rx_done(struct kv_slot *slot)
+{
+	int ret = kv_tell_owner(slot, &kv_slot_descs(slot)[slot->p.count - 1]);
+
+	if (ret)
+		return ret;
+	if (slot->p.flags & KVW_F_COMMIT)
+		kv_commit_start(slot);
+	else
+		kv_rx_told(slot, 0);
+	return 0;
+}
+
+static u16 kv_flush_status(const struct kv_slot *slot)
+{
+	const struct kvw_desc *desc = kv_slot_descs(slot);
+	struct iov_iter iter;
+	struct kfi_mr *mr;
+	unsigned int i;
+
+	for (i = 0; i < slot->p.count; i++, desc++) {
+		mr = kfi_mr_get(&slot->conn->vep->ep, le64_to_cpu(desc->key), le64_to_cpu(desc->addr), le64_to_cpu(desc->len),
+				KFI_REMOTE_WRITE, &iter);
+		if (IS_ERR(mr))
+			return EACCES;
+		kfi_mr_put(mr);
+	}
+	return 0;
+}
+
+/* What the peer has written before is in memory, for it came on this queue pair before. */
+int kv_rx_flush(struct kv_slot *slot)
+{
+	if (slot->p.flags & KVW_F_COMMIT)
+		kv_commit_start(slot);
+	else
+		kv_rx_told(slot, kv_flush_status(slot));
 	return 0;
 }

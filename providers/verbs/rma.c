@@ -13,6 +13,12 @@ static u8 kv_rma_right(const struct kfi_oper *op)
 	return op->code == KFI_OPC_READ ? KVW_K_READ : KVW_K_WRITE;
 }
 
+/* Durable: can it be? */
+static bool kv_rma_commits(const struct kfi_oper *op, const struct kv_run *run)
+{
+	return !(op->flags & KFI_COMMIT_COMPLETE) || run->commit;
+}
+
 /* Where the bytes from @at on of segment @i are. -EAGAIN: the peer is asked. */
 static int kv_rma_find(struct kv_conn *conn, const struct kfi_oper *op, unsigned int i, u64 at, struct kv_run *run)
 {
@@ -32,6 +38,8 @@ static int kv_rma_check(struct kv_conn *conn, struct kfi_oper *op)
 		ret = kv_rma_find(conn, op, kop->checked, 0, &run);
 		if (ret)
 			return ret;
+		if (!kv_rma_commits(op, &run))
+			return -EOPNOTSUPP;
 		kop->tell |= run.tell;
 	}
 	return 0;
@@ -47,6 +55,8 @@ static int kv_rma_move(struct kv_conn *conn, struct kfi_oper *op)
 	ssize_t n;
 	int ret;
 
+	if (read && !kv_may_read(conn))
+		return -EAGAIN;
 	ret = kv_rma_find(conn, op, kop->seg, kop->at, &run);
 	if (ret)
 		return ret;
@@ -69,13 +79,15 @@ static int kv_rma_move(struct kv_conn *conn, struct kfi_oper *op)
 
 static struct kvw_packet kv_done_packet(const struct kfi_oper *op, struct kvw_desc *descs)
 {
-	struct kvw_packet p = kv_op_packet(op, KVW_DONE);
+	struct kvw_packet p = kv_op_packet(op, op->code == KFI_OPC_FLUSH ? KVW_FLUSH : KVW_DONE);
 	unsigned int i;
 
 	p.flags &= KVW_F_CQ_DATA;
 	if (op->code == KFI_OPC_READ)
 		p.flags |= KVW_F_READ;
-	if (op->flags & KFI_DELIVERY_COMPLETE)
+	if (op->flags & KFI_COMMIT_COMPLETE)
+		p.flags |= KVW_F_COMMIT | KVW_F_LANDED;
+	else if (op->flags & KFI_DELIVERY_COMPLETE || op->code == KFI_OPC_FLUSH)
 		p.flags |= KVW_F_LANDED;
 	p.count = op->rma_count;
 	for (i = 0; i < op->rma_count; i++)
@@ -87,8 +99,8 @@ static struct kvw_packet kv_done_packet(const struct kfi_oper *op, struct kvw_de
 /* Is anything to be said when all of it is in the send queue? A write's arrival has to be; a read's is its completion. */
 static bool kv_rma_tells(const struct kfi_oper *op)
 {
-	return kv_op(op)->tell || op->flags & KFI_REMOTE_CQ_DATA ||
-	       (op->code == KFI_OPC_WRITE && op->flags & KFI_DELIVERY_COMPLETE);
+	return kv_op(op)->tell || op->flags & KFI_REMOTE_CQ_DATA || op->code == KFI_OPC_FLUSH ||
+	       (op->code == KFI_OPC_WRITE && op->flags & (KFI_DELIVERY_COMPLETE | KFI_COMMIT_COMPLETE));
 }
 
 /* False: not now. */
@@ -161,8 +173,11 @@ void kv_rma_landed(struct kv_conn *conn, struct kfi_oper *op, int err, struct kv
 static int kv_rma_step(struct kv_conn *conn, struct kfi_oper *op)
 {
 	struct kv_op *kop = kv_op(op);
-	int ret = kop->err ?: kv_rma_check(conn, op);
+	int ret;
 
+	if (op->code == KFI_OPC_FLUSH)
+		return kv_rma_tell(conn, op) ? 1 : -EAGAIN;	/* its owner looks at the segments */
+	ret = kop->err ?: kv_rma_check(conn, op);
 	if (ret)
 		return ret;
 	while (kop->seg < op->rma_count && kop->at == op->rma[kop->seg].len) {
@@ -173,8 +188,11 @@ static int kv_rma_step(struct kv_conn *conn, struct kfi_oper *op)
 		return kv_rma_move(conn, op);
 	if (kv_rma_tells(op))
 		return kv_rma_tell(conn, op) ? 1 : -EAGAIN;
-	if (conn->kdom->iwarp && op->code == KFI_OPC_WRITE && op->flags & KFI_TRANSMIT_COMPLETE && op->len)
-		kv_rma_probe(conn, op);
+	if (!conn->kdom->iwarp || op->code != KFI_OPC_WRITE || !(op->flags & KFI_TRANSMIT_COMPLETE) || !op->len)
+		return 1;
+	if (!kv_may_read(conn))
+		return -EAGAIN;
+	kv_rma_probe(conn, op);
 	return 1;
 }
 

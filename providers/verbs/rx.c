@@ -332,6 +332,8 @@ static int kv_rx_packet(struct kv_slot *slot)
 		return kv_rx_key(slot);
 	case KVW_DONE:
 		return kv_rx_done(slot);
+	case KVW_FLUSH:
+		return kv_rx_flush(slot);
 	case KVW_READY:
 		return kv_cm_got_ready(slot->conn) ?: kv_rx_control(slot);
 	default:

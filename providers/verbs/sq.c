@@ -36,6 +36,7 @@ void kv_sq_put(struct kv_conn *conn, struct kv_sqe *e, struct ib_send_wr *wr, bo
 	e->read = wr->opcode == IB_WR_RDMA_READ;
 	if (tell || e->read || !(conn->head & (KV_SIGNAL - 1)))
 		wr->send_flags |= IB_SEND_SIGNALED;
+	conn->reads += e->read;
 	conn->head++;
 	if (conn->chain)
 		conn->chain_end->next = wr;
@@ -121,6 +122,7 @@ static void kv_sq_end(struct kv_sqe *e, int err, struct kv_done *done)
 	struct kv_conn *conn = e->conn;
 
 	kv_sq_unmap(conn, e);
+	conn->reads -= e->read;
 	switch (e->kind) {
 	case KV_SQ_PACKET:
 		if (!e->op)

@@ -12,6 +12,9 @@
 
 int kv_tx(struct kfi_ep *ep, struct kfi_oper *op)
 {
+	/* A receive is nobody's to make durable. */
+	if (unlikely(op->flags & KFI_COMMIT_COMPLETE) && op->code == KFI_OPC_TWRITE)
+		return -EOPNOTSUPP;
 	*kv_op(op) = (struct kv_op) { .state = KV_OP_QUEUED };
 	INIT_LIST_HEAD(&kv_op(op)->frmrs);
 	return ep->type == KFI_EP_RDM ? kv_rdm_tx(to_kv_ep(ep), op) : kv_msg_tx(to_kv_ep(ep), op);
@@ -135,7 +138,7 @@ static unsigned int kv_max_pieces(const struct kv_conn *conn)
 
 static bool kv_is_rma(const struct kfi_oper *op)
 {
-	return op->code == KFI_OPC_WRITE || op->code == KFI_OPC_READ;
+	return op->code == KFI_OPC_WRITE || op->code == KFI_OPC_READ || op->code == KFI_OPC_FLUSH;
 }
 
 struct kvw_packet kv_op_packet(const struct kfi_oper *op, u8 type)

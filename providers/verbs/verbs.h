@@ -49,6 +49,7 @@ extern unsigned int kv_backlog;
 extern unsigned int kv_max_peers;
 
 extern struct workqueue_struct *kv_cm_wq;	/* unbound: connections come and go */
+extern struct workqueue_struct *kv_commit_wq;	/* unbound: calls of regions' owners, and nothing else */
 
 struct kv_conn;
 
@@ -185,6 +186,7 @@ enum kv_slot_state {
  * @inv_key:	the device's key that was invalidated with it, or 0
  * @wrs:	FETCHING: work requests in the send queue; @desc: @at: the next bytes; @left: those not yet asked for
  * @err:	of the transfer
+ * @work:	calls owners, see commit.c
  */
 struct kv_slot {
 	struct ib_cqe		cqe;
@@ -210,6 +212,7 @@ struct kv_slot {
 	struct iov_iter		iter;
 	unsigned int		wrs;
 	int			err;
+	struct work_struct	work;
 };
 
 /* kv_conn.flags */
@@ -257,12 +260,13 @@ struct kv_key {
 	} desc[KV_DESCS];
 };
 
-/** struct kv_run - contiguous bytes of a region of the peer; @tell: it wants to hear of accesses */
+/** struct kv_run - contiguous bytes of a region of the peer; @tell: it wants to hear of accesses; @commit: they can be durable */
 struct kv_run {
 	u64	addr;
 	u64	len;
 	u32	rkey;
 	bool	tell;
+	bool	commit;
 };
 
 /**
@@ -279,6 +283,7 @@ struct kv_run {
  * @credit_tx: @credit_rx: by class; @window: the peer's
  * @requests:	unanswered, at most @requests_max
  * @inflight:	operations that end with work requests
+ * @reads:	READs under way, at most @reads_max, which the peer's device serves at once: one more would hold up the send queue
  * @peer_epoch:	what it last told; @keys: regions of it that we know, see key.c; @key_turn: which to forget next
  * @frmrs:	free registrations by class, @nfrmrs: their numbers
  * @rxq:	packets to look at; @rx_busy: somebody does; @rx_held: nobody may, until the consumer knows of the connection
@@ -310,6 +315,7 @@ struct kv_conn {
 	u32			window[KVW_CLS];
 	u32			requests, requests_max;
 	unsigned int		inflight;
+	unsigned int		reads, reads_max;
 	u32			peer_epoch;
 	unsigned int		key_turn;
 	struct kv_key		*keys;
@@ -336,6 +342,7 @@ struct kv_conn {
 	struct kv_pep		*pep;
 	struct list_head	entry;
 	union kfi_inaddr	name;
+	u8			serves;		/* READs of the peer at once */
 	struct kvw_greeting	greeting;	/* the peer's */
 	u8			data_out[KVW_DATA_MAX];
 	u8			data_out_len;
@@ -502,6 +509,11 @@ ssize_t kv_sq_map(struct kv_conn *conn, struct kv_sqe *e, struct iov_iter *iter,
 void kv_sq_unmap(struct kv_conn *conn, struct kv_sqe *e);
 void kv_send_done(struct ib_cq *cq, struct ib_wc *wc);
 
+static inline bool kv_may_read(const struct kv_conn *conn)
+{
+	return conn->reads < conn->reads_max;
+}
+
 static inline u32 kv_sq_room(const struct kv_conn *conn)
 {
 	return KV_SQ - (conn->head - conn->tail);
@@ -561,6 +573,11 @@ void kv_region_registered(struct kv_sqe *e, int err);
 void kv_region_taken(struct kv_conn *conn, u64 key, u32 rkey);
 int kv_rx_key(struct kv_slot *slot);
 int kv_rx_done(struct kv_slot *slot);
+int kv_rx_flush(struct kv_slot *slot);
+
+/* commit.c: what is to be durable */
+void kv_commit_start(struct kv_slot *slot);
+void kv_commit_work(struct work_struct *work);
 
 /* rx.c: the receive path */
 void kv_recv_done(struct ib_cq *cq, struct ib_wc *wc);

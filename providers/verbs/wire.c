@@ -18,8 +18,9 @@ static const struct {
 	[KVW_TREAD]	= { KVW_F_TAGGED | KVW_F_RMA, 0, KVW_DESC_MAX },
 	[KVW_FIN]	= {},
 	[KVW_KEY]	= {},
-	[KVW_KEY_IS]	= { KVW_K_READ | KVW_K_WRITE | KVW_K_TELL, 0, KVW_DESC_MAX },
-	[KVW_DONE]	= { KVW_F_CQ_DATA | KVW_F_LANDED | KVW_F_READ, 1, KVW_DESC_MAX },
+	[KVW_KEY_IS]	= { KVW_K_READ | KVW_K_WRITE | KVW_K_TELL | KVW_K_COMMIT, 0, KVW_DESC_MAX },
+	[KVW_DONE]	= { KVW_F_CQ_DATA | KVW_F_LANDED | KVW_F_READ | KVW_F_COMMIT, 1, KVW_DESC_MAX },
+	[KVW_FLUSH]	= { KVW_F_LANDED | KVW_F_COMMIT, 1, KVW_DESC_MAX },
 	[KVW_VOID]	= { KVW_F_TAGGED },
 	[KVW_CREDIT]	= {},
 	[KVW_BYE]	= {},
@@ -53,7 +54,9 @@ static bool flags_ok(const struct kvw_packet *p)
 {
 	if (p->flags & ~rules[p->type].flags)
 		return false;
-	return p->type == KVW_KEY_IS || p->type == KVW_DONE || message_ok(p);
+	if (p->type == KVW_DONE || p->type == KVW_FLUSH)
+		return !(p->flags & KVW_F_COMMIT) || (p->flags & (KVW_F_LANDED | KVW_F_READ)) == KVW_F_LANDED;
+	return p->type == KVW_KEY_IS || message_ok(p);
 }
 
 int kvw_decode(const struct kvw_hdr *hdr, u32 bytes, struct kvw_packet *p)

@@ -92,6 +92,7 @@ enum kvw_type {
 	KVW_KEY,	/* who is region @tag, from byte @data on? */
 	KVW_KEY_IS,	/* it is @count descriptors */
 	KVW_DONE,	/* RMA on region @tag has ended: tell its owner */
+	KVW_FLUSH,	/* earlier writes to @count segments are to be visible, or durable */
 	KVW_VOID,	/* a message that its sender could not send after all: its credit alone */
 	KVW_CREDIT,	/* only the credit fields matter */
 	KVW_BYE,	/* orderly end: nothing follows */
@@ -102,14 +103,16 @@ enum kvw_type {
 #define KVW_F_TAGGED	0x01	/* MSG, RTS: matched by tag */
 #define KVW_F_CQ_DATA	0x02	/* MSG, RTS, DONE: @data is for the receiver's completion */
 #define KVW_F_ARRIVED	0x04	/* MSG: wants a FIN when it is here */
-#define KVW_F_LANDED	0x08	/* MSG: wants a FIN when it is in its receive; DONE: when all before it is visible */
+#define KVW_F_LANDED	0x08	/* MSG: wants a FIN when it is in its receive; DONE, FLUSH: when all before it is visible */
 #define KVW_F_RMA	0x10	/* RTS: tagged RMA write */
 #define KVW_F_INV	0x20	/* MSG, RTS: the first descriptor's @addr is a key that is to be invalidated */
 #define KVW_F_READ	0x40	/* DONE: of a read */
+#define KVW_F_COMMIT	0x80	/* DONE of a write, FLUSH: the FIN says that the segments are durable */
 /* Flags of KEY_IS */
 #define KVW_K_READ	0x01	/* may be read */
 #define KVW_K_WRITE	0x02	/* may be written */
 #define KVW_K_TELL	0x04	/* every access is to be told by DONE */
+#define KVW_K_COMMIT	0x08	/* writes can be made durable */
 
 /**
  * struct kvw_hdr - every packet
@@ -140,7 +143,7 @@ struct kvw_hdr {
 
 static_assert(sizeof(struct kvw_hdr) == 56, "packet header");
 
-/** struct kvw_desc - memory: @key is the device's; in DONE, kfabric's */
+/** struct kvw_desc - memory: @key is the device's; in DONE and FLUSH, kfabric's */
 struct kvw_desc {
 	__le64	addr;
 	__le64	key;
@@ -206,6 +209,7 @@ static inline u8 kvw_cls(u8 type, u8 flags)
 		return KVW_CLS_TAG;
 	case KVW_KEY:
 	case KVW_DONE:
+	case KVW_FLUSH:
 		return KVW_CLS_CTL;
 	default:
 		return KVW_CLS;
