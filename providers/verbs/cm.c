@@ -380,6 +380,7 @@ static void kv_cm_reject(struct kv_conn *conn)
 static void kv_cm_ready(struct kv_conn *conn)
 {
 	cancel_delayed_work(&conn->deadline);
+	kv_watch_start(conn);
 	spin_lock_bh(&conn->lock);
 	conn->state = KV_READY;
 	conn->ready_due = conn->pc.dialed;

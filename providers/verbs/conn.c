@@ -36,6 +36,55 @@ static void kv_deadline_work(struct work_struct *work)
 	kv_conn_fail(conn, test_bit(KV_BYE_SENT, &conn->flags) ? -ESHUTDOWN : -ETIMEDOUT);
 }
 
+/* ---- is the peer there? ---- */
+
+static unsigned long kv_watch_interval(void)
+{
+	return msecs_to_jiffies(clamp(min(kv_keepalive_s * 1000, kv_timeout_ms) / 2, 100U, 60000U));
+}
+
+/* Silence is broken by a READ of nothing: the peer's device answers it, and nobody else has to. The lock is held. */
+static bool kv_watch(struct kv_conn *conn)
+{
+	unsigned long now = jiffies;
+
+	if (time_before(now, conn->heard + msecs_to_jiffies(kv_keepalive_s * 1000))) {
+		conn->probing = false;
+	} else if (!conn->probing) {
+		if (kv_sq_room(conn) && kv_may_read(conn))
+			kv_put_probe(conn, NULL);
+		kv_sq_post(conn);
+		conn->probing = true;
+		conn->probed = now;
+	}
+	return conn->probing && time_after(now, conn->probed + msecs_to_jiffies(kv_timeout_ms));
+}
+
+/*
+ * A device ends a connection whose peer does not answer, but some have all the patience of TCP, and without anything under
+ * way none of them looks.
+ */
+static void kv_watch_work(struct work_struct *work)
+{
+	struct kv_conn *conn = container_of(to_delayed_work(work), struct kv_conn, watch_work);
+	bool dead = false;
+
+	spin_lock_bh(&conn->lock);
+	if (!test_bit(KV_DEAD, &conn->flags)) {
+		dead = kv_watch(conn);
+		queue_delayed_work(kv_cm_wq, &conn->watch_work, kv_watch_interval());
+	}
+	spin_unlock_bh(&conn->lock);
+	if (dead)
+		kv_conn_fail(conn, -ETIMEDOUT);
+}
+
+void kv_watch_start(struct kv_conn *conn)
+{
+	conn->heard = jiffies;
+	queue_delayed_work(kv_cm_wq, &conn->watch_work, kv_watch_interval());
+}
+
 static void kv_conn_init(struct kv_conn *conn)
 {
 	int cls;
@@ -59,6 +108,7 @@ static void kv_conn_init(struct kv_conn *conn)
 	INIT_WORK(&conn->step_work, kv_cm_step_work);
 	INIT_WORK(&conn->down_work, kv_conn_down);
 	INIT_DELAYED_WORK(&conn->more_work, kv_more_work);
+	INIT_DELAYED_WORK(&conn->watch_work, kv_watch_work);
 	INIT_DELAYED_WORK(&conn->deadline, kv_deadline_work);
 	conn->req.fid.fclass = KFI_CLASS_CONNREQ;
 }
@@ -223,6 +273,7 @@ static void kv_conn_stop(struct kv_conn *conn)
 	synchronize_rcu_expedited();	/* posters that still saw it are through */
 	if (conn->vep && conn->vep->ep.rx_cq)
 		kfi_cq_cancel_wait(conn->vep->ep.rx_cq, &conn->space);
+	cancel_delayed_work_sync(&conn->watch_work);
 	cancel_delayed_work_sync(&conn->more_work);
 	cancel_delayed_work_sync(&conn->deadline);
 }

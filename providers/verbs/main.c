@@ -26,6 +26,14 @@ unsigned int kv_connect_timeout_ms = 10000;
 module_param_named(connect_timeout_ms, kv_connect_timeout_ms, uint, 0644);
 MODULE_PARM_DESC(connect_timeout_ms, "time for a connection to be established, milliseconds (default 10000)");
 
+unsigned int kv_keepalive_s = 5;
+module_param_named(keepalive_s, kv_keepalive_s, uint, 0644);
+MODULE_PARM_DESC(keepalive_s, "silence before a peer is asked for a sign of life, seconds (default 5)");
+
+unsigned int kv_timeout_ms = 10000;
+module_param_named(timeout_ms, kv_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(timeout_ms, "time for that sign before the peer is dead, milliseconds (default 10000)");
+
 unsigned int kv_backlog = 512;
 module_param_named(backlog, kv_backlog, uint, 0644);
 MODULE_PARM_DESC(backlog, "unanswered connection requests per listening endpoint (default 512)");

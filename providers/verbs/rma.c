@@ -120,18 +120,19 @@ static bool kv_rma_tell(struct kv_conn *conn, struct kfi_oper *op)
 }
 
 /*
- * What iWARP reports of a write is that TCP has it. A read of nothing behind it is answered when the peer's device has seen what
- * was before.
+ * A READ of nothing. What iWARP reports of a write is that TCP has it: behind it, this is answered when the peer's device has
+ * seen what was before. Alone it tells whether there is one.
  */
-static void kv_rma_probe(struct kv_conn *conn, struct kfi_oper *op)
+void kv_put_probe(struct kv_conn *conn, struct kfi_oper *op)
 {
-	struct kv_sqe *e = kv_sq_get(conn, KV_SQ_RMA);
+	struct kv_sqe *e = kv_sq_get(conn, op ? KV_SQ_RMA : KV_SQ_PROBE);
 
 	e->op = op;
 	e->nsge = 1;
 	e->sge[0] = (struct ib_sge){ e->dma, 0, conn->kdom->pd->local_dma_lkey };
 	e->wr.rdma.wr.opcode = IB_WR_RDMA_READ;
-	kv_op(op)->wrs++;
+	if (op)
+		kv_op(op)->wrs++;
 	kv_sq_put(conn, e, &e->wr.rdma.wr, true);
 }
 
@@ -192,7 +193,7 @@ static int kv_rma_step(struct kv_conn *conn, struct kfi_oper *op)
 		return 1;
 	if (!kv_may_read(conn))
 		return -EAGAIN;
-	kv_rma_probe(conn, op);
+	kv_put_probe(conn, op);
 	return 1;
 }
 

@@ -262,7 +262,7 @@ static int kv_rx_charge(struct kv_slot *slot)
 	if (slot->cls < KVW_CLS && !kfi_credit_charge(&conn->credit_rx[slot->cls], 1))
 		return -EPROTO;
 	kv_keys_age(conn, slot->p.epoch);
-	if (slot->p.flags & KVW_F_ARRIVED)
+	if (slot->p.type == KVW_MSG && slot->p.flags & KVW_F_ARRIVED)
 		kv_slot_answer(slot, KVW_FIN, 0);
 	return ret;
 }

@@ -203,7 +203,9 @@ void kv_send_done(struct ib_cq *cq, struct ib_wc *wc)
 	kv_tx_run(conn, &done);
 	spin_unlock_bh(&conn->lock);
 	if (unlikely(err))
-		kv_conn_fail(conn, err == -EACCES ? -ECONNRESET : err);
+		kv_conn_fail(conn, err == -EACCES ? kv_conn_end(conn) : err);
+	else
+		conn->heard = jiffies;
 	kv_done(conn, &done);
 	kfi_batch_end();
 }

@@ -45,6 +45,8 @@
 extern unsigned int kv_window;
 extern unsigned int kv_answers;
 extern unsigned int kv_connect_timeout_ms;
+extern unsigned int kv_keepalive_s;
+extern unsigned int kv_timeout_ms;
 extern unsigned int kv_backlog;
 extern unsigned int kv_max_peers;
 
@@ -120,6 +122,7 @@ enum kv_sqe_kind {
 	KV_SQ_PACKET,		/* a SEND; with @op, it completes that */
 	KV_SQ_RMA,		/* READ or WRITE of @op */
 	KV_SQ_FETCH,		/* READ or WRITE of a message in @slot */
+	KV_SQ_PROBE,		/* nobody waits for it: that it ends is enough */
 	KV_SQ_REG,		/* nobody waits for it: what follows in the queue sees it done */
 	KV_SQ_INV,		/* @frmr, of @op, is nobody's any more */
 	KV_SQ_REGION,		/* @region is registered */
@@ -288,7 +291,7 @@ struct kv_run {
  * @frmrs:	free registrations by class, @nfrmrs: their numbers
  * @rxq:	packets to look at; @rx_busy: somebody does; @rx_held: nobody may, until the consumer knows of the connection
  * @space:	waits for room in the receive CQ
- * @heard:	jiffies of the last packet
+ * @heard:	jiffies of the last sign of life; @probing: we have asked for one, at @probed
  */
 struct kv_conn {
 	struct ib_qp		*qp;
@@ -299,6 +302,7 @@ struct kv_conn {
 	u8			state;
 	bool			credit_due;
 	bool			ready_due;
+	bool			probing;
 	struct list_head	queue;
 	struct list_head	stalled[KVW_CLS];
 	struct list_head	waiting;
@@ -331,6 +335,7 @@ struct kv_conn {
 	struct kv_slot		*slots;
 	unsigned int		nslots;
 	unsigned long		heard;
+	unsigned long		probed;
 
 	refcount_t		ref ____cacheline_aligned;
 	struct kfi_peer_conn	pc;
@@ -353,6 +358,7 @@ struct kv_conn {
 	struct work_struct	step_work;
 	struct work_struct	down_work;
 	struct delayed_work	more_work;
+	struct delayed_work	watch_work;
 	struct delayed_work	deadline;
 	struct kfi_connreq	req;
 };
@@ -486,6 +492,7 @@ struct kv_conn *kv_conn_new(struct kv_ep *vep, struct kv_pep *vpep);
 int kv_conn_list(struct kv_conn *conn, struct kfi_peer *peer, bool stranger);
 struct kv_conn *kv_dial(struct kv_ep *vep, const union kfi_inaddr *to, struct kfi_peer *peer);
 void kv_conn_open(struct kv_conn *conn);
+void kv_watch_start(struct kv_conn *conn);
 void kv_conn_get(struct kv_conn *conn);
 void kv_conn_put(struct kv_conn *conn);
 void kv_conn_fail(struct kv_conn *conn, int err);
@@ -555,6 +562,7 @@ void kv_frmrs_dereg(struct kv_conn *conn);
 
 /* rma.c: RMA of ours */
 bool kv_put_rma(struct kv_conn *conn, struct kv_done *done);
+void kv_put_probe(struct kv_conn *conn, struct kfi_oper *op);
 void kv_rma_done(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done);
 void kv_rma_landed(struct kv_conn *conn, struct kfi_oper *op, int err, struct kv_done *done);
 
