@@ -94,6 +94,7 @@ static void kv_conn_init(struct kv_conn *conn)
 	INIT_LIST_HEAD(&conn->queue);
 	INIT_LIST_HEAD(&conn->waiting);
 	INIT_LIST_HEAD(&conn->ending);
+	INIT_LIST_HEAD(&conn->failed);
 	INIT_LIST_HEAD(&conn->answers);
 	INIT_LIST_HEAD(&conn->fetches);
 	INIT_LIST_HEAD(&conn->rxq);

@@ -139,13 +139,28 @@ static u16 kv_fetch_status(const struct kv_slot *slot)
 	return slot->p.flags & KVW_F_RMA && slot->rx.len > slot->rx.room ? KFI_ETRUNC : 0;
 }
 
+/* Of those that end a transfer, the end of the connection among them, one does. */
+static bool kv_slot_claim(struct kv_slot *slot)
+{
+	struct kv_conn *conn = slot->conn;
+	bool ours;
+
+	spin_lock_bh(&conn->lock);
+	ours = slot->state == KV_SLOT_FETCHING;
+	if (ours)
+		slot->state = KV_SLOT_HERE;
+	spin_unlock_bh(&conn->lock);
+	return ours;
+}
+
 /* The data is where it belongs, or will never be. */
 void kv_slot_fetched(struct kv_slot *slot)
 {
 	u16 status = kv_fetch_status(slot);
 	bool unexpected = slot->unexpected;
 
-	slot->state = KV_SLOT_HERE;
+	if (!kv_slot_claim(slot))
+		return;
 	if (slot->err)
 		kfi_rx_abort(&slot->rx, slot->err);
 	else
@@ -158,13 +173,16 @@ void kv_slot_fetched(struct kv_slot *slot)
 void kv_rx_matched(struct kfi_ep *ep, struct kfi_rx *rx)
 {
 	struct kv_slot *slot = container_of(rx, struct kv_slot, rx);
+	struct kv_conn *conn = slot->conn;
 
+	kv_conn_get(conn);	/* once the transfer has begun, another CPU may end it */
 	if (slot->p.type == KVW_MSG) {
 		kv_slot_deliver(slot, true);
 	} else if (!kv_slot_fetch(slot)) {
 		kfi_rx_abort(rx, -ECONNRESET);
 		kv_slot_consumed(slot, true);
 	}
+	kv_conn_put(conn);
 }
 
 /* The endpoint closes and nobody will ever want it. */
@@ -425,30 +443,33 @@ void kv_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 
 /* ---- the end ---- */
 
+/* A request that waits for its receive. False: a receive takes it right now, and finds it lost. */
+static bool kv_slot_lose(struct kv_slot *slot)
+{
+	struct kv_conn *conn = slot->conn;
+	bool queued;
+
+	spin_lock_bh(&conn->lock);
+	queued = slot->state == KV_SLOT_QUEUED && slot->p.type != KVW_MSG;
+	if (queued)
+		slot->state = KV_SLOT_LOST;
+	spin_unlock_bh(&conn->lock);
+	return queued && kfi_rx_unqueue(&slot->rx);
+}
+
 /* The queue pair is gone and nothing is being looked at: end what was half done. Whole messages stay for their receives. */
 void kv_rx_lost(struct kv_conn *conn, int err)
 {
 	struct kv_slot *slot;
 	unsigned int i;
-	bool ours;
-	u8 state;
 
 	for (i = 0; i < conn->nslots; i++) {
 		slot = &conn->slots[i];
-		spin_lock_bh(&conn->lock);
-		state = slot->state;
-		if (state == KV_SLOT_QUEUED && slot->p.type != KVW_MSG)
-			slot->state = KV_SLOT_LOST;
-		spin_unlock_bh(&conn->lock);
-		if (state == KV_SLOT_FETCHING) {
+		if (kv_slot_claim(slot))
 			kfi_rx_abort(&slot->rx, err);
-			if (slot->unexpected)
-				kv_conn_put(conn);
-		} else if (slot->state == KV_SLOT_LOST) {
-			/* Else a receive takes it right now, and finds it lost. */
-			ours = kfi_rx_unqueue(&slot->rx);
-			if (ours)
-				kv_conn_put(conn);
-		}
+		else if (!kv_slot_lose(slot))
+			continue;
+		if (slot->unexpected)
+			kv_conn_put(conn);
 	}
 }

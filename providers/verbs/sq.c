@@ -189,6 +189,10 @@ static void kv_sq_retire(struct kv_conn *conn, struct kv_done *done)
 	}
 }
 
+/*
+ * An error ends the connection, and the consumer hears of it when nobody finds the connection any more: what he posts then goes
+ * another way, or is refused.
+ */
 void kv_send_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct kv_sqe *e = container_of(wc->wr_cqe, struct kv_sqe, cqe);
@@ -200,6 +204,8 @@ void kv_send_done(struct ib_cq *cq, struct ib_wc *wc)
 	spin_lock_bh(&conn->lock);
 	if (kv_sq_mark(conn, e, err))
 		kv_sq_retire(conn, &done);
+	if (unlikely(err))
+		list_splice_tail_init(&done.ops, &conn->failed);
 	kv_tx_run(conn, &done);
 	spin_unlock_bh(&conn->lock);
 	if (unlikely(err))

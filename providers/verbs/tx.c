@@ -456,6 +456,7 @@ void kv_tx_flush_all(struct kv_conn *conn, int err)
 	KV_DONE(done);
 
 	spin_lock_bh(&conn->lock);
+	list_splice_init(&conn->failed, &done.ops);
 	kv_sq_flush(conn, &done);
 	if (conn->op)
 		kv_op_end(conn->op, err, &done);

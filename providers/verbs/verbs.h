@@ -278,7 +278,7 @@ struct kv_run {
  * @vep:	its endpoint; NULL while a request waits at @pep; both change under kv_pep.lock
  * @pc:		RDM: what kfi.ko knows of it; MSG: whether we have called
  * @queue:	operations in posting order; @stalled: those without credit; @waiting: a FIN is due; @ending: their
- *		registrations are being taken back
+ *		registrations are being taken back; @failed: to be completed when the connection is down
  * @op:		RMA that is partly in the send queue
  * @answers:	slots with something to say; @fetches: slots whose data is to be moved
  * @chain:	work requests that are filled in and not yet given to the device
@@ -307,6 +307,7 @@ struct kv_conn {
 	struct list_head	stalled[KVW_CLS];
 	struct list_head	waiting;
 	struct list_head	ending;
+	struct list_head	failed;
 	struct list_head	answers;
 	struct list_head	fetches;
 	struct kfi_oper		*op;
