@@ -52,7 +52,7 @@ static bool kv_watch(struct kv_conn *conn)
 		conn->probing = false;
 	} else if (!conn->probing) {
 		if (kv_sq_room(conn) && kv_may_read(conn))
-			kv_put_probe(conn, NULL);
+			kv_put_probe(conn);
 		kv_sq_post(conn);
 		conn->probing = true;
 		conn->probed = now;

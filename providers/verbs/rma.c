@@ -77,7 +77,18 @@ static int kv_rma_move(struct kv_conn *conn, struct kfi_oper *op)
 	return 0;
 }
 
-static struct kvw_packet kv_done_packet(const struct kfi_oper *op, struct kvw_desc *descs)
+/*
+ * Does a write's completion, or a flush's, need the peer's word? What a device reports is that the peer's has it, which is no
+ * delivery; and on iWARP, that TCP has it. A read's data is its own word.
+ */
+static bool kv_rma_answered(const struct kv_conn *conn, const struct kfi_oper *op)
+{
+	u64 levels = KFI_DELIVERY_COMPLETE | KFI_COMMIT_COMPLETE | (conn->kdom->iwarp ? KFI_TRANSMIT_COMPLETE : 0);
+
+	return op->code == KFI_OPC_FLUSH || (op->code == KFI_OPC_WRITE && op->flags & levels);
+}
+
+static struct kvw_packet kv_done_packet(const struct kv_conn *conn, const struct kfi_oper *op, struct kvw_desc *descs)
 {
 	struct kvw_packet p = kv_op_packet(op, op->code == KFI_OPC_FLUSH ? KVW_FLUSH : KVW_DONE);
 	unsigned int i;
@@ -86,8 +97,8 @@ static struct kvw_packet kv_done_packet(const struct kfi_oper *op, struct kvw_de
 	if (op->code == KFI_OPC_READ)
 		p.flags |= KVW_F_READ;
 	if (op->flags & KFI_COMMIT_COMPLETE)
-		p.flags |= KVW_F_COMMIT | KVW_F_LANDED;
-	else if (op->flags & KFI_DELIVERY_COMPLETE || op->code == KFI_OPC_FLUSH)
+		p.flags |= KVW_F_COMMIT;
+	if (kv_rma_answered(conn, op))
 		p.flags |= KVW_F_LANDED;
 	p.count = op->rma_count;
 	for (i = 0; i < op->rma_count; i++)
@@ -96,18 +107,17 @@ static struct kvw_packet kv_done_packet(const struct kfi_oper *op, struct kvw_de
 	return p;
 }
 
-/* Is anything to be said when all of it is in the send queue? A write's arrival has to be; a read's is its completion. */
-static bool kv_rma_tells(const struct kfi_oper *op)
+/* Is anything to be said when all of it is in the send queue? */
+static bool kv_rma_tells(const struct kv_conn *conn, const struct kfi_oper *op)
 {
-	return kv_op(op)->tell || op->flags & KFI_REMOTE_CQ_DATA || op->code == KFI_OPC_FLUSH ||
-	       (op->code == KFI_OPC_WRITE && op->flags & (KFI_DELIVERY_COMPLETE | KFI_COMMIT_COMPLETE));
+	return kv_op(op)->tell || op->flags & KFI_REMOTE_CQ_DATA || kv_rma_answered(conn, op);
 }
 
 /* False: not now. */
 static bool kv_rma_tell(struct kv_conn *conn, struct kfi_oper *op)
 {
 	struct kvw_desc descs[KV_DESCS];
-	struct kvw_packet p = kv_done_packet(op, descs);
+	struct kvw_packet p = kv_done_packet(conn, op, descs);
 
 	if (p.flags & KVW_F_LANDED && conn->requests >= conn->requests_max)
 		return false;
@@ -119,20 +129,14 @@ static bool kv_rma_tell(struct kv_conn *conn, struct kfi_oper *op)
 	return true;
 }
 
-/*
- * A READ of nothing. What iWARP reports of a write is that TCP has it: behind it, this is answered when the peer's device has
- * seen what was before. Alone it tells whether there is one.
- */
-void kv_put_probe(struct kv_conn *conn, struct kfi_oper *op)
+/* A READ of nothing: it tells whether the peer's device is there. */
+void kv_put_probe(struct kv_conn *conn)
 {
-	struct kv_sqe *e = kv_sq_get(conn, op ? KV_SQ_RMA : KV_SQ_PROBE);
+	struct kv_sqe *e = kv_sq_get(conn, KV_SQ_PROBE);
 
-	e->op = op;
 	e->nsge = 1;
 	e->sge[0] = (struct ib_sge){ e->dma, 0, conn->kdom->pd->local_dma_lkey };
 	e->wr.rdma.wr.opcode = IB_WR_RDMA_READ;
-	if (op)
-		kv_op(op)->wrs++;
 	kv_sq_put(conn, e, &e->wr.rdma.wr, true);
 }
 
@@ -187,13 +191,8 @@ static int kv_rma_step(struct kv_conn *conn, struct kfi_oper *op)
 	}
 	if (kop->seg < op->rma_count)
 		return kv_rma_move(conn, op);
-	if (kv_rma_tells(op))
+	if (kv_rma_tells(conn, op))
 		return kv_rma_tell(conn, op) ? 1 : -EAGAIN;
-	if (!conn->kdom->iwarp || op->code != KFI_OPC_WRITE || !(op->flags & KFI_TRANSMIT_COMPLETE) || !op->len)
-		return 1;
-	if (!kv_may_read(conn))
-		return -EAGAIN;
-	kv_put_probe(conn, op);
 	return 1;
 }
 

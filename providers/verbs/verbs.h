@@ -563,7 +563,7 @@ void kv_frmrs_dereg(struct kv_conn *conn);
 
 /* rma.c: RMA of ours */
 bool kv_put_rma(struct kv_conn *conn, struct kv_done *done);
-void kv_put_probe(struct kv_conn *conn, struct kfi_oper *op);
+void kv_put_probe(struct kv_conn *conn);
 void kv_rma_done(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done);
 void kv_rma_landed(struct kv_conn *conn, struct kfi_oper *op, int err, struct kv_done *done);
 

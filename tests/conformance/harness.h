@@ -44,6 +44,7 @@ struct node;
 #define CASE_ONCE	BIT(0)	/* does not depend on the type: run with one */
 #define CASE_SCRIPT	BIT(1)	/* needs the host script: run when named */
 #define CASE_OFFER	BIT(2)	/* run on types too that getinfo does not offer */
+#define CASE_LESS	BIT(3)	/* with KFI_ATOMIC where that is offered, else without */
 
 /**
  * struct test_case - a row of the list
