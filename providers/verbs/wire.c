@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * wire.c - encode and decode. Pure functions: decode trusts nothing, and what it lets through the rest need not check again.
+ * The fuzzer builds this file in user space.
  */
-#include <linux/minmax.h>
+#ifdef __KERNEL__
 #include <linux/string.h>
+#else
+#include <string.h>
+#endif
 #include "wire.h"
 
 /* What each type of packet may have. */
@@ -136,7 +140,7 @@ int kvw_decode_hello(const void *data, size_t len, struct kvw_greeting *g)
 		return -EOPNOTSUPP;
 	g->kind = h->kind;
 	g->ep_type = h->ep_type;
-	g->version = min_t(u8, h->version, KVW_VERSION);
+	g->version = h->version < KVW_VERSION ? h->version : KVW_VERSION;
 	g->status = le16_to_cpu(h->status);
 	if (g->kind < KVW_HELLO || g->kind > KVW_REJECT || (g->ep_type != 1 && g->ep_type != 3) ||
 	    h->data_len > (g->ep_type == 1 ? KVW_DATA_MAX : 0))

@@ -4,14 +4,20 @@
  * Nothing else is in this file. Payload of RMA and of long messages goes by RDMA READ and WRITE and has no format.
  *
  * All integers are little endian. docs/wire-verbs.md tells the story.
+ *
+ * This file also compiles in user space, for the fuzzer: it uses fixed-endian types and the helpers below only.
  */
 #ifndef _KFI_VERBS_WIRE_H
 #define _KFI_VERBS_WIRE_H
 
+#ifdef __KERNEL__
 #include <linux/build_bug.h>
 #include <linux/errno.h>
 #include <linux/types.h>
 #include <asm/byteorder.h>
+#else
+#include "wire-user.h"
+#endif
 
 #define KVW_MAGIC		0x5649464b	/* "KFIV" */
 #define KVW_VERSION		1		/* the newest; a hello carries the range it can speak */

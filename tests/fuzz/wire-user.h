@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * wire-user.h - what providers/sockets/wire.[ch] need of the kernel, for user space.
+ * wire-user.h - what the wire.[ch] of the providers need of the kernel, for user space.
  */
 #ifndef _WIRE_USER_H
 #define _WIRE_USER_H

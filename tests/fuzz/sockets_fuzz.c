@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * wire_fuzz.c - libFuzzer on the decoders of kfi_sockets. Whatever a peer sends, what decode lets through keeps the promises
+ * sockets_fuzz.c - libFuzzer on the decoders of kfi_sockets. Whatever a peer sends, what decode lets through keeps the promises
  * that the receive path relies on; and decode and encode are inverse on it.
  */
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 #include "wire.h"
 
 #define EAGER 16384
-
-#define PROMISE(x) do { \
-	if (!(x)) { \
-		fprintf(stderr, "broken promise: %s\n", #x); \
-		abort(); \
-	} \
-} while (0)
 
 /* Independent of the tables: what the numbers are in libfabric. */
 static void check_atomic(const struct skw_frame *f)

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * verbs_fuzz.c - libFuzzer on the decoders of kfi_verbs. Whatever a peer sends, what decode lets through lies inside the packet
+ * and keeps the promises that the receive path relies on; and encode makes the same bytes of it again.
+ *
+ * Input: what to leave to chance (one byte), length of the packet or of the private data (two), its bytes; what is missing is 0.
+ */
+#include "fuzz.h"
+#include "wire.h"
+
+#define PRIVATE_MOST 255	/* the connection manager counts in a byte, and pads */
+
+/* ---- packets ---- */
+
+/* Independent of the table: who may say what. */
+static u8 flags_of(u8 type)
+{
+	switch (type) {
+	case KVW_MSG:
+		return KVW_F_TAGGED | KVW_F_CQ_DATA | KVW_F_ARRIVED | KVW_F_LANDED | KVW_F_INV;
+	case KVW_RTS:
+		return KVW_F_TAGGED | KVW_F_CQ_DATA | KVW_F_RMA | KVW_F_INV;
+	case KVW_TREAD:
+		return KVW_F_TAGGED | KVW_F_RMA;
+	case KVW_KEY_IS:
+		return KVW_K_READ | KVW_K_WRITE | KVW_K_TELL;
+	case KVW_DONE:
+		return KVW_F_CQ_DATA | KVW_F_LANDED | KVW_F_READ;
+	case KVW_VOID:
+		return KVW_F_TAGGED;
+	default:
+		return 0;
+	}
+}
+
+static void check_flags(const struct kvw_packet *p)
+{
+	bool message = p->type == KVW_MSG || p->type == KVW_RTS || p->type == KVW_TREAD;
+
+	PROMISE(!(p->flags & ~flags_of(p->type)));
+	if (!message)
+		return;
+	PROMISE(!(p->flags & KVW_F_RMA) || p->flags & KVW_F_TAGGED);
+	PROMISE(!(p->flags & KVW_F_INV) || p->count);	/* its key is in the first descriptor */
+	PROMISE(p->type != KVW_TREAD || p->flags == (KVW_F_TAGGED | KVW_F_RMA));
+	PROMISE(p->type != KVW_MSG || p->count == !!(p->flags & KVW_F_INV));
+}
+
+static void check_shape(const struct kvw_packet *p, u32 bytes)
+{
+	u32 descs = p->count * sizeof(struct kvw_desc), head = sizeof(struct kvw_hdr) + descs;
+	bool may = p->type == KVW_RTS || p->type == KVW_TREAD || p->type == KVW_KEY_IS || p->type == KVW_DONE;
+
+	PROMISE(p->count <= KVW_DESC_MAX && head <= bytes);
+	PROMISE(p->type == KVW_MSG ? p->len == bytes - head : bytes == head);
+	PROMISE(!p->count || may || (p->type == KVW_MSG && p->count == 1));
+	PROMISE(p->type != KVW_DONE || p->count);
+}
+
+/* What it spends, the receiver has a buffer for; what spends nothing is paid for by what it answers. */
+static void check_class(const struct kvw_packet *p)
+{
+	u8 cls = kvw_cls(p->type, p->flags);
+	bool tagged = p->type == KVW_TREAD || (p->type != KVW_KEY_IS && p->flags & KVW_F_TAGGED);
+
+	PROMISE(cls <= KVW_CLS);
+	PROMISE(tagged == (cls == KVW_CLS_TAG));
+	PROMISE((p->type == KVW_KEY || p->type == KVW_DONE) == (cls == KVW_CLS_CTL));
+}
+
+/* The receive path reads all that is promised: the address checks notice if it is not there. */
+static void read_all(const struct kvw_hdr *hdr, const struct kvw_packet *p)
+{
+	const volatile u8 *at = (const volatile u8 *)(hdr + 1);
+	u64 len = p->count * sizeof(struct kvw_desc) + (p->type == KVW_MSG ? p->len : 0);
+
+	while (len--)
+		(void)*at++;
+}
+
+static void check_packet(const struct kvw_hdr *hdr, u32 bytes)
+{
+	struct kvw_packet p;
+	struct kvw_hdr same, back;
+
+	if (kvw_decode(hdr, bytes, &p))
+		return;
+	PROMISE(p.type > 0 && p.type < KVW_TYPES);
+	check_flags(&p);
+	check_shape(&p, bytes);
+	check_class(&p);
+	read_all(hdr, &p);
+	same = *hdr;
+	same.zero = 0;
+	kvw_encode(&p, &back);
+	PROMISE(!memcmp(&back, &same, sizeof(back)));
+}
+
+/* Few inputs have a length that fits by chance. */
+static void fit_packet(struct kvw_hdr *hdr, u32 bytes, u8 how)
+{
+	u32 room = bytes - sizeof(*hdr);
+	u16 count = how & 4 ? hdr->count & 1 : room / sizeof(struct kvw_desc);
+
+	hdr->type = 1 + hdr->type % (KVW_TYPES - 1);
+	if (how & 8)
+		hdr->flags &= flags_of(hdr->type);
+	hdr->count = cpu_to_le16(count);
+	hdr->len = cpu_to_le64(room - count * sizeof(struct kvw_desc));
+}
+
+static void fuzz_packet(const u8 *data, size_t size, u32 bytes, u8 how)
+{
+	u8 *packet;
+
+	bytes %= KVW_PACKET + 1;
+	packet = calloc(1, bytes ?: 1);
+	memcpy(packet, data, size < bytes ? size : bytes);
+	if (how & 2 && bytes >= sizeof(struct kvw_hdr))
+		fit_packet((struct kvw_hdr *)packet, bytes, how);
+	check_packet((struct kvw_hdr *)packet, bytes);
+	free(packet);
+}
+
+/* ---- hellos ---- */
+
+static void check_greeting(const struct kvw_greeting *g)
+{
+	int cls;
+
+	PROMISE(g->kind == KVW_HELLO || g->kind == KVW_ACCEPT || g->kind == KVW_REJECT);
+	PROMISE(g->ep_type == 1 || g->ep_type == 3);
+	PROMISE(g->version >= KVW_VERSION_MIN && g->version <= KVW_VERSION);
+	PROMISE(g->data_len <= KVW_DATA_MAX && (g->ep_type == 1 || !g->data_len));
+	if (g->kind == KVW_REJECT)
+		return;
+	for (cls = 0; cls < KVW_CLS; cls++)
+		PROMISE(g->window[cls] && g->window[cls] <= KVW_WINDOW_MAX);
+	PROMISE(g->answers);
+}
+
+/* What a sender of our version would have said: nothing in what is nobody's. */
+static struct kvw_hello canonical(const struct kvw_hello *hello)
+{
+	struct kvw_hello h = *hello;
+
+	h.version = KVW_VERSION;
+	h.version_min = KVW_VERSION_MIN;
+	h.zero = 0;
+	if (h.ep_type == 1)
+		memset(h.data + h.data_len, 0, sizeof(h.data) - h.data_len);
+	else
+		h.names.zero = 0;
+	return h;
+}
+
+static void check_hello(const void *data, size_t len)
+{
+	struct kvw_greeting g, again;
+	struct kvw_hello same, back;
+
+	if (kvw_decode_hello(data, len, &g))
+		return;
+	check_greeting(&g);
+	same = canonical(data);
+	kvw_encode_hello(&g, &back);
+	PROMISE(!memcmp(&back, &same, sizeof(back)));
+	PROMISE(!kvw_decode_hello(&back, sizeof(back), &again));
+	g.version = KVW_VERSION;
+	PROMISE(!memcmp(&g, &again, sizeof(g)));
+}
+
+/* Few inputs have the magic and the range of versions by chance. */
+static void fit_hello(struct kvw_hello *hello, u8 how)
+{
+	hello->magic = cpu_to_le32(KVW_MAGIC);
+	if (how & 4)
+		return;
+	hello->version_min = KVW_VERSION;
+	hello->version = KVW_VERSION + (how & 8 ? 1 : 0);
+	hello->features = 0;
+}
+
+static void fuzz_hello(const u8 *data, size_t size, u32 len, u8 how)
+{
+	struct kvw_greeting g;
+	u8 *private;
+
+	len %= PRIVATE_MOST + 1;
+	private = calloc(1, len ?: 1);
+	memcpy(private, data, size < len ? size : len);
+	if (how & 2 && len >= sizeof(struct kvw_hello))
+		fit_hello((struct kvw_hello *)private, how);
+	check_hello(private, len);
+	free(private);
+	PROMISE(kvw_decode_hello(NULL, 0, &g) == -EPROTO);	/* nobody has to send any */
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	u32 bytes;
+	u8 how;
+
+	if (size < 3)
+		return 0;
+	how = data[0];
+	bytes = get_unaligned_le16(data + 1);
+	if (how & 1)
+		fuzz_packet(data + 3, size - 3, bytes, how);
+	else
+		fuzz_hello(data + 3, size - 3, bytes, how);
+	return 0;
+}
