@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The wire format of kfi_verbs: what one side encodes the other decodes, and what no side says is refused. The fuzzer looks for the
+ * rest (tests/fuzz). The source is compiled into this module: a provider exports nothing.
+ */
+#include <kunit/test.h>
+#include "../../providers/verbs/wire.c"
+
+#define HDR	((u32)sizeof(struct kvw_hdr))
+#define DESC	((u32)sizeof(struct kvw_desc))
+
+static struct kvw_packet full_packet(u8 type, u8 flags, u16 count, u64 len)
+{
+	return (struct kvw_packet) {
+		.type = type, .flags = flags, .status = 0x1234, .count = count, .id = 0x12345678, .gen = 0x9abcdef0,
+		.epoch = 0x0fedcba9, .credit = { 0x11111111, 0x22222222, 0xfffffffe }, .len = len,
+		.tag = 0x0123456789abcdefULL, .data = 0xfedcba9876543210ULL,
+	};
+}
+
+/* A packet of @bytes is what it says, or not. */
+static int try_packet(struct kunit *test, u8 type, u8 flags, u16 count, u64 len, u32 bytes)
+{
+	struct kvw_packet p = full_packet(type, flags, count, len), back;
+	struct kvw_hdr hdr, again;
+	int ret;
+
+	kvw_encode(&p, &hdr);
+	ret = kvw_decode(&hdr, bytes, &back);
+	if (ret)
+		return ret;
+	kvw_encode(&back, &again);
+	KUNIT_EXPECT_EQ(test, 0, memcmp(&hdr, &again, sizeof(hdr)));
+	KUNIT_EXPECT_EQ(test, p.id, back.id);
+	KUNIT_EXPECT_EQ(test, p.credit[KVW_CLS_CTL], back.credit[KVW_CLS_CTL]);
+	KUNIT_EXPECT_EQ(test, p.tag, back.tag);
+	KUNIT_EXPECT_EQ(test, p.len, back.len);
+	return 0;
+}
+
+static void packets_that_are(struct kunit *test)
+{
+	static const struct {
+		u8 type, flags;
+		u16 count;
+		u64 len;
+		u32 bytes;
+	} good[] = {
+		{ KVW_READY, 0, 0, 0, HDR },
+		{ KVW_MSG, 0, 0, 0, HDR },
+		{ KVW_MSG, KVW_F_TAGGED | KVW_F_CQ_DATA | KVW_F_LANDED, 0, 100, HDR + 100 },
+		{ KVW_MSG, KVW_F_INV | KVW_F_ARRIVED, 1, KVW_ROOM - DESC, KVW_PACKET },
+		{ KVW_RTS, KVW_F_TAGGED | KVW_F_RMA, KVW_DESC_MAX, 1ULL << 40, HDR + KVW_DESC_MAX * DESC },
+		{ KVW_RTS, KVW_F_INV, 2, 5000, HDR + 2 * DESC },
+		{ KVW_TREAD, KVW_F_TAGGED | KVW_F_RMA, 1, 1, HDR + DESC },
+		{ KVW_FIN, 0, 0, 0, HDR },
+		{ KVW_KEY, 0, 0, 0, HDR },
+		{ KVW_KEY_IS, KVW_K_READ | KVW_K_WRITE | KVW_K_TELL, 3, 9, HDR + 3 * DESC },
+		{ KVW_DONE, KVW_F_READ | KVW_F_LANDED | KVW_F_CQ_DATA, 1, 7, HDR + DESC },
+		{ KVW_VOID, KVW_F_TAGGED, 0, 0, HDR },
+		{ KVW_CREDIT, 0, 0, 0, HDR },
+		{ KVW_BYE, 0, 0, 0, HDR },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(good); i++)
+		KUNIT_EXPECT_EQ_MSG(test, 0, try_packet(test, good[i].type, good[i].flags, good[i].count, good[i].len,
+							good[i].bytes), "row %u", i);
+}
+
+static void packets_that_are_not(struct kunit *test)
+{
+	static const struct {
+		u8 type, flags;
+		u16 count;
+		u64 len;
+		u32 bytes;
+	} bad[] = {
+		{ 0, 0, 0, 0, HDR },
+		{ KVW_TYPES, 0, 0, 0, HDR },
+		{ 255, 0, 0, 0, HDR },
+		{ KVW_BYE, 0, 0, 0, HDR - 1 },
+		{ KVW_BYE, 0, 0, 0, HDR + 1 },
+		{ KVW_BYE, KVW_F_TAGGED, 0, 0, HDR },
+		{ KVW_MSG, 0, 0, 100, HDR + 99 },
+		{ KVW_MSG, 0, 0, 100, HDR + 101 },
+		{ KVW_MSG, 0, 0, ~0ULL, HDR },
+		{ KVW_MSG, 0, 0, 1ULL << 32, HDR },
+		{ KVW_MSG, KVW_F_RMA | KVW_F_TAGGED, 0, 0, HDR },
+		{ KVW_MSG, KVW_F_INV, 0, 0, HDR },
+		{ KVW_MSG, 0, 1, 0, HDR + DESC },
+		{ KVW_MSG, KVW_F_INV, 2, 0, HDR + 2 * DESC },
+		{ KVW_MSG, KVW_F_INV, 1, 0, HDR + DESC - 1 },
+		{ KVW_RTS, KVW_F_INV, 0, 0, HDR },
+		{ KVW_RTS, KVW_F_RMA, 1, 9, HDR + DESC },
+		{ KVW_RTS, KVW_F_LANDED, 1, 9, HDR + DESC },
+		{ KVW_RTS, 0, 1, 9, HDR + DESC + 9 },
+		{ KVW_RTS, 0, KVW_DESC_MAX + 1, 9, HDR + (KVW_DESC_MAX + 1) * DESC },
+		{ KVW_RTS, 0, 0xffff, 9, HDR + DESC },
+		{ KVW_TREAD, KVW_F_TAGGED, 1, 9, HDR + DESC },
+		{ KVW_TREAD, KVW_F_RMA, 1, 9, HDR + DESC },
+		{ KVW_KEY, 0, 1, 9, HDR + DESC },
+		{ KVW_KEY_IS, 0x08, 1, 9, HDR + DESC },
+		{ KVW_DONE, 0, 0, 9, HDR },
+		{ KVW_DONE, KVW_F_TAGGED, 1, 9, HDR + DESC },
+		{ KVW_VOID, KVW_F_CQ_DATA, 0, 0, HDR },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		KUNIT_EXPECT_EQ_MSG(test, -EPROTO, try_packet(test, bad[i].type, bad[i].flags, bad[i].count, bad[i].len,
+							      bad[i].bytes), "row %u", i);
+}
+
+/* A class per packet that spends a credit: tagged ones never pay with the others'. */
+static void classes(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, KVW_CLS_MSG, kvw_cls(KVW_MSG, KVW_F_CQ_DATA));
+	KUNIT_EXPECT_EQ(test, KVW_CLS_TAG, kvw_cls(KVW_RTS, KVW_F_TAGGED));
+	KUNIT_EXPECT_EQ(test, KVW_CLS_TAG, kvw_cls(KVW_VOID, KVW_F_TAGGED));
+	KUNIT_EXPECT_EQ(test, KVW_CLS_TAG, kvw_cls(KVW_TREAD, KVW_F_TAGGED | KVW_F_RMA));
+	KUNIT_EXPECT_EQ(test, KVW_CLS_CTL, kvw_cls(KVW_KEY, 0));
+	KUNIT_EXPECT_EQ(test, KVW_CLS_CTL, kvw_cls(KVW_DONE, KVW_F_CQ_DATA));
+	KUNIT_EXPECT_EQ(test, KVW_CLS, kvw_cls(KVW_FIN, 0));
+	KUNIT_EXPECT_EQ(test, KVW_CLS, kvw_cls(KVW_KEY_IS, KVW_K_READ));
+	KUNIT_EXPECT_EQ(test, KVW_CLS, kvw_cls(KVW_CREDIT, 0));
+}
+
+/* ---- hellos ---- */
+
+static struct kvw_greeting full_greeting(u8 kind, u8 ep_type)
+{
+	struct kvw_greeting g = {
+		.kind = kind, .ep_type = ep_type, .version = KVW_VERSION, .window = { 1, 64, KVW_WINDOW_MAX }, .answers = 3,
+		.status = kind == KVW_REJECT ? ECONNREFUSED : 0,
+	};
+
+	if (ep_type == 1) {
+		g.data_len = KVW_DATA_MAX;
+		memset(g.data, 0xa5, KVW_DATA_MAX);
+	} else {
+		g.incarnation = 0x0123456789abcdefULL;
+		g.stream = 2;
+		g.known = ~0ULL;
+		g.port = 4791;
+		g.src_ctx = 1;
+		g.dst_ctx = 0xffff;
+	}
+	return g;
+}
+
+static void hellos_go_round(struct kunit *test)
+{
+	static const u8 types[] = { 1, 3 };
+	struct kvw_greeting g, back;
+	u8 data[sizeof(struct kvw_hello) + 100];
+	unsigned int i;
+	u8 kind;
+
+	for (kind = KVW_HELLO; kind <= KVW_REJECT; kind++) {
+		for (i = 0; i < ARRAY_SIZE(types); i++) {
+			memset(data, 0xff, sizeof(data));	/* what is behind it is nobody's */
+			g = full_greeting(kind, types[i]);
+			kvw_encode_hello(&g, (struct kvw_hello *)data);
+			KUNIT_EXPECT_EQ(test, 0, kvw_decode_hello(data, sizeof(data), &back));
+			KUNIT_EXPECT_EQ(test, 0, memcmp(&g, &back, sizeof(g)));
+		}
+	}
+}
+
+/* The hello of @g with one of its bytes changed. */
+static int try_hello(const struct kvw_greeting *g, size_t at, u8 value)
+{
+	struct kvw_greeting back;
+	struct kvw_hello hello;
+
+	kvw_encode_hello(g, &hello);
+	((u8 *)&hello)[at] = value;
+	return kvw_decode_hello(&hello, sizeof(hello), &back);
+}
+
+static void hellos_that_are_not(struct kunit *test)
+{
+	struct kvw_greeting g = full_greeting(KVW_HELLO, 1), rdm = full_greeting(KVW_ACCEPT, 3), back;
+	struct kvw_hello hello;
+
+#define BAD(g, field, value)	try_hello(g, offsetof(struct kvw_hello, field), value)
+	KUNIT_EXPECT_EQ(test, -EPROTO, BAD(&g, magic, 0));
+	KUNIT_EXPECT_EQ(test, -EPROTO, BAD(&g, kind, 0));
+	KUNIT_EXPECT_EQ(test, -EPROTO, BAD(&g, kind, KVW_REJECT + 1));
+	KUNIT_EXPECT_EQ(test, -EPROTO, BAD(&g, ep_type, 2));
+	KUNIT_EXPECT_EQ(test, -EPROTO, BAD(&g, data_len, KVW_DATA_MAX + 1));
+	KUNIT_EXPECT_EQ(test, -EPROTO, BAD(&rdm, data_len, 1));
+	KUNIT_EXPECT_EQ(test, -EPROTONOSUPPORT, BAD(&g, version, KVW_VERSION_MIN - 1));
+	KUNIT_EXPECT_EQ(test, -EPROTONOSUPPORT, BAD(&g, version_min, KVW_VERSION + 1));
+	KUNIT_EXPECT_EQ(test, 0, BAD(&g, version, KVW_VERSION + 1));	/* who speaks more also speaks this */
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, BAD(&g, features, 1));
+	KUNIT_EXPECT_EQ(test, -EPROTO, BAD(&g, window[KVW_CLS_MSG], 0));
+	KUNIT_EXPECT_EQ(test, -EPROTO, BAD(&g, window[KVW_CLS_CTL], 1));	/* one more than the most */
+	KUNIT_EXPECT_EQ(test, -EPROTO, BAD(&g, answers, 0));
+#undef BAD
+	kvw_encode_hello(&g, &hello);
+	KUNIT_EXPECT_EQ(test, -EPROTO, kvw_decode_hello(&hello, sizeof(hello) - 1, &back));
+	KUNIT_EXPECT_EQ(test, -EPROTO, kvw_decode_hello(NULL, 0, &back));
+	/* A refusal need not say what it would have had room for. */
+	g = (struct kvw_greeting){ .kind = KVW_REJECT, .ep_type = 1, .status = EBUSY };
+	kvw_encode_hello(&g, &hello);
+	KUNIT_EXPECT_EQ(test, 0, kvw_decode_hello(&hello, sizeof(hello), &back));
+	KUNIT_EXPECT_EQ(test, EBUSY, back.status);
+}
+
+static struct kunit_case wire_cases[] = {
+	KUNIT_CASE(packets_that_are),
+	KUNIT_CASE(packets_that_are_not),
+	KUNIT_CASE(classes),
+	KUNIT_CASE(hellos_go_round),
+	KUNIT_CASE(hellos_that_are_not),
+	{}
+};
+
+static struct kunit_suite wire_suite = {
+	.name = "kfi_verbs_wire",
+	.test_cases = wire_cases,
+};
+kunit_test_suite(wire_suite);
