@@ -106,7 +106,7 @@ static void fit_packet(struct kvw_hdr *hdr, u32 bytes, u8 how)
 	if (how & 8)
 		hdr->flags &= flags_of(hdr->type);
 	hdr->count = cpu_to_le16(count);
-	hdr->len = cpu_to_le64(room - count * sizeof(struct kvw_desc));
+	hdr->len = cpu_to_le64((u32)(room - count * sizeof(struct kvw_desc)));
 }
 
 static void fuzz_packet(const u8 *data, size_t size, u32 bytes, u8 how)

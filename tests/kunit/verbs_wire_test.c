@@ -91,6 +91,7 @@ static void packets_that_are_not(struct kunit *test)
 		{ KVW_MSG, 0, 1, 0, HDR + DESC },
 		{ KVW_MSG, KVW_F_INV, 2, 0, HDR + 2 * DESC },
 		{ KVW_MSG, KVW_F_INV, 1, 0, HDR + DESC - 1 },
+		{ KVW_MSG, KVW_F_INV, 1, U32_MAX, HDR + DESC - 1 },	/* what is left of it, if one does not look */
 		{ KVW_RTS, KVW_F_INV, 0, 0, HDR },
 		{ KVW_RTS, KVW_F_RMA, 1, 9, HDR + DESC },
 		{ KVW_RTS, KVW_F_LANDED, 1, 9, HDR + DESC },
