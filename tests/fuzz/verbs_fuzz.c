@@ -44,6 +44,7 @@ static void check_flags(const struct kvw_packet *p)
 	PROMISE(!(p->flags & KVW_F_INV) || p->count);	/* its key is in the first descriptor */
 	PROMISE(p->type != KVW_TREAD || p->flags == (KVW_F_TAGGED | KVW_F_RMA));
 	PROMISE(p->type != KVW_MSG || p->count == !!(p->flags & KVW_F_INV));
+	PROMISE(!(p->flags & KVW_F_ARRIVED) || !(p->flags & KVW_F_LANDED));	/* a slot has room for one answer */
 }
 
 static void check_shape(const struct kvw_packet *p, u32 bytes)
@@ -132,8 +133,10 @@ static void check_greeting(const struct kvw_greeting *g)
 	PROMISE(g->ep_type == 1 || g->ep_type == 3);
 	PROMISE(g->version >= KVW_VERSION_MIN && g->version <= KVW_VERSION);
 	PROMISE(g->data_len <= KVW_DATA_MAX && (g->ep_type == 1 || !g->data_len));
-	if (g->kind == KVW_REJECT)
+	if (g->kind == KVW_REJECT) {
+		PROMISE(g->status <= 4095);	/* an errno, by the kernel's count */
 		return;
+	}
 	for (cls = 0; cls < KVW_CLS; cls++)
 		PROMISE(g->window[cls] && g->window[cls] <= KVW_WINDOW_MAX);
 	PROMISE(g->answers);

@@ -4,6 +4,7 @@
  * rest (tests/fuzz). The source is compiled into this module: a provider exports nothing.
  */
 #include <kunit/test.h>
+#include <linux/err.h>
 #include "../../providers/verbs/wire.c"
 
 #define HDR	((u32)sizeof(struct kvw_hdr))
@@ -87,6 +88,7 @@ static void packets_that_are_not(struct kunit *test)
 		{ KVW_MSG, 0, 0, ~0ULL, HDR },
 		{ KVW_MSG, 0, 0, 1ULL << 32, HDR },
 		{ KVW_MSG, KVW_F_RMA | KVW_F_TAGGED, 0, 0, HDR },
+		{ KVW_MSG, KVW_F_ARRIVED | KVW_F_LANDED, 0, 0, HDR },	/* a packet has one answer */
 		{ KVW_MSG, KVW_F_INV, 0, 0, HDR },
 		{ KVW_MSG, 0, 1, 0, HDR + DESC },
 		{ KVW_MSG, KVW_F_INV, 2, 0, HDR + 2 * DESC },
@@ -208,6 +210,8 @@ static void hellos_that_are_not(struct kunit *test)
 	kvw_encode_hello(&g, &hello);
 	KUNIT_EXPECT_EQ(test, 0, kvw_decode_hello(&hello, sizeof(hello), &back));
 	KUNIT_EXPECT_EQ(test, EBUSY, back.status);
+	hello.status = cpu_to_le16(MAX_ERRNO + 1);
+	KUNIT_EXPECT_EQ(test, -EPROTO, kvw_decode_hello(&hello, sizeof(hello), &back));
 }
 
 static struct kunit_case wire_cases[] = {
