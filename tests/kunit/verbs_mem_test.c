@@ -9,7 +9,8 @@
 #include <linux/vmalloc.h>
 #include "../../providers/verbs/mem.c"
 
-#define POOL	(16 * PAGE_SIZE)	/* memory of each kind */
+#define POOL	(16 * PAGE_SIZE)	/* memory of each kind that is used */
+#define ROOM	(POOL + PAGE_SIZE)
 #define SEGS	24
 #define PAGES	16			/* the most that a run here holds */
 
@@ -47,15 +48,15 @@ static void *pools[2];	/* LOW, which BVEC shares, and VIRT */
 
 static int make_pools(struct kunit *test)
 {
-	pools[LOW] = alloc_pages_exact(POOL, GFP_KERNEL);
-	pools[VIRT] = vmalloc(POOL);
+	pools[LOW] = alloc_pages_exact(ROOM, GFP_KERNEL);
+	pools[VIRT] = vmalloc(ROOM);
 	return pools[LOW] && pools[VIRT] ? 0 : -ENOMEM;
 }
 
 static void free_pools(struct kunit *test)
 {
 	if (pools[LOW])
-		free_pages_exact(pools[LOW], POOL);
+		free_pages_exact(pools[LOW], ROOM);
 	vfree(pools[VIRT]);
 }
 
@@ -297,11 +298,42 @@ static void random_memory(struct kunit *test)
 	}
 }
 
+static void expect_counted(struct layout *l, unsigned int pages)
+{
+	unsigned int runs = take_runs(l, pages);
+	struct iov_iter iter;
+
+	layout_iter(l, &iter);
+	KUNIT_ASSERT_LE_MSG(l->test, runs, kv_count_runs(&iter, pages), "%u segments, %u pages", l->n, pages);
+}
+
+/* Who counts has to have enough, also where each segment costs a run more for the page that it shares with nobody. */
+static void runs_are_counted(struct kunit *test)
+{
+	struct layout l = { .test = test, .n = SEGS };
+	u64 seed = get_random_u64();
+	unsigned int i, pages;
+	struct rnd_state rnd;
+
+	for (pages = 1; pages <= PAGES; pages++) {
+		for (i = 0; i < SEGS; i++)
+			l.segs[i] = (struct seg){ P - 1, (pages - 1) * P + 2 };
+		expect_counted(&l, pages);
+	}
+	kunit_info(test, "seed %llu\n", seed);
+	prandom_seed_state(&rnd, seed);
+	for (i = 0; i < 2000; i++) {
+		random_layout(&l, &rnd);
+		expect_counted(&l, 1 + prandom_u32_state(&rnd) % PAGES);
+	}
+}
+
 static struct kunit_case mem_cases[] = {
 	KUNIT_CASE(shapes_make_runs),
 	KUNIT_CASE(pieces_are_long),
 	KUNIT_CASE(counts_that_end_early),
 	KUNIT_CASE(random_memory),
+	KUNIT_CASE(runs_are_counted),
 	{}
 };
 
