@@ -400,6 +400,34 @@ static void a_full_table_forgets_one(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, knows(peer, 100));
 }
 
+/* Room is made in turn: none stays for ever. */
+static void the_oldest_are_forgotten(struct kunit *test)
+{
+	struct peer *peer = peer_new(test);
+	u64 key;
+
+	for (key = 0; key < KV_KEYS; key++)
+		learn(peer, key, 10);
+	for (key = 100; key < 100 + KV_KEYS; key++)
+		learn(peer, key, 10);
+	KUNIT_EXPECT_EQ(test, KV_KEYS, known(peer, 100, KV_KEYS));
+	KUNIT_EXPECT_EQ(test, 0, known(peer, 0, KV_KEYS));
+}
+
+/* As long as there is an empty place nothing is forgotten. */
+static void empty_places_come_first(struct kunit *test)
+{
+	struct peer *peer = peer_new(test);
+	u64 key;
+
+	for (key = 0; key < KV_KEYS; key++)
+		learn(peer, key, 10);
+	KUNIT_ASSERT_EQ(test, 1, kv_key_rkey(&peer->conn, KV_KEYS / 2));
+	learn(peer, 100, 10);
+	KUNIT_EXPECT_EQ(test, KV_KEYS - 1, known(peer, 0, KV_KEYS));
+	KUNIT_EXPECT_TRUE(test, knows(peer, 100));
+}
+
 /* What is asked for is not forgotten: its answer comes to the same place. */
 static void questions_keep_their_places(struct kunit *test)
 {
@@ -456,6 +484,8 @@ static struct kunit_case key_cases[] = {
 	KUNIT_CASE(answers_that_cannot_be),
 	KUNIT_CASE(ageing),
 	KUNIT_CASE(a_full_table_forgets_one),
+	KUNIT_CASE(the_oldest_are_forgotten),
+	KUNIT_CASE(empty_places_come_first),
 	KUNIT_CASE(questions_keep_their_places),
 	KUNIT_CASE(keys_for_one_use),
 	{}
