@@ -73,6 +73,45 @@ static bool over_open(struct test *t, struct over *o, size_t max)
 	return true;
 }
 
+/**
+ * struct over_rx - receives of B
+ * @buf: one for each, of @max bytes; @msg: which message it is for: they match in the order of posting
+ * @posted: receives so far
+ * @lens: of all messages
+ */
+struct over_rx {
+	struct node	*n;
+	u8		*buf[DEPTH];
+	size_t		max;
+	u32		msg[DEPTH];
+	u32		posted;
+	size_t		*lens;
+};
+
+static void over_recv(struct over_rx *rx, u32 i)
+{
+	rx->msg[i] = rx->posted++;
+	POST(rx->n->t, kfi_recv(rx->n->ep, rx->buf[i], rx->max, NULL, KFI_ADDR_UNSPEC, CTX(i)));
+}
+
+/* One of them is complete, which need not be the oldest: a short message may be there before a long one. */
+static bool over_got(struct over_rx *rx, u32 n)
+{
+	struct test *t = rx->n->t;
+	comp_t c;
+	u32 i;
+
+	if (WAIT_RX(rx->n, &c))
+		return false;
+	i = (unsigned long)c.op_context;
+	EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_RECV);
+	if (!EXPECT(t, i < DEPTH && rx->msg[i] < n) || !EXPECT_EQ(t, c.len, rx->lens[rx->msg[i]]) ||
+	    !EXPECT_DATA(t, rx->buf[i], c.len, rx->msg[i]))
+		return false;
+	over_recv(rx, i);
+	return !t->failures;
+}
+
 static void sends(struct test *t)
 {
 	struct node_opts soft = { .cq_flags = KFI_CQ_SOFTIRQ };
@@ -80,15 +119,17 @@ static void sends(struct test *t)
 	size_t max = over_len(t);
 	struct bio_vec *bv = test_zalloc(t, (max / PAGE_SIZE + 1) * sizeof(*bv));
 	struct over *o = test_zalloc(t, DEPTH * sizeof(*o));
-	u8 *rx[DEPTH];
+	struct over_rx rx = { .max = max };
 	u32 i, n = t->w->quick ? 60 : 300, got = 0;
-	comp_t c;
 
 	REQUIRE(t, p && bv && o && over_open(t, o, max));
+	rx.n = &p->b;
+	rx.lens = test_zalloc(t, n * sizeof(*rx.lens));
+	REQUIRE(t, rx.lens);
 	for (i = 0; i < DEPTH; i++) {
-		rx[i] = test_pages(t, max);
-		REQUIRE(t, rx[i]);
-		POST(t, kfi_recv(p->b.ep, rx[i], max, NULL, KFI_ADDR_UNSPEC, CTX(i)));
+		rx.buf[i] = test_pages(t, max);
+		REQUIRE(t, rx.buf[i]);
+		over_recv(&rx, i);
 	}
 	for (i = 0; i < n && !t->failures; i++) {
 		struct over *one = &o[i % DEPTH];
@@ -98,17 +139,12 @@ static void sends(struct test *t)
 		one->len = i % 3 ? max - test_random(t, 4000) : 1 + test_random(t, 20000);
 		one->len = min(one->len, max);
 		one->seed = i;
+		rx.lens[i] = one->len;
 		/* Long ones whose end the peer sees one message later. */
 		if (post_pages(&p->a, one, bv, NULL))
 			break;
-		while (got < i || (got <= i && i == n - 1)) {
-			REQUIRE(t, !WAIT_RX(&p->b, &c));
-			EXPECT_COMP(t, &c, CTX(got % DEPTH), KFI_MSG | KFI_RECV);
-			REQUIRE(t, EXPECT_DATA(t, rx[got % DEPTH], c.len, got));
-			POST(t, kfi_recv(p->b.ep, rx[got % DEPTH], max, NULL, KFI_ADDR_UNSPEC,
-					 CTX(got % DEPTH)));
-			got++;
-		}
+		for (; got < i || (got <= i && i == n - 1); got++)
+			REQUIRE(t, over_got(&rx, n));
 	}
 	EXPECT_EQ(t, got, n);
 	for (i = 0; i < DEPTH; i++)
