@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * RMA that an RDMA device does by itself: nobody at the target works for it, and what the device refuses, because a key means
+ * nothing any more, costs the connection. Providers without such a device below them skip these.
+ */
+#include <linux/bitmap.h>
+#include <linux/delay.h>
+#include "harness.h"
+#include "verbs_watch.h"
+
+#define ALL_RIGHTS	(KFI_REMOTE_READ | KFI_REMOTE_WRITE)
+
+/* Both sides are devices of this machine. */
+static void watched(struct test *t, void (*fn)(struct test *t, struct watch *w))
+{
+	struct watch w = {};
+	int ret = -ENODEV;
+
+	if (!far_net())
+		ret = watch_start(&w, t->info[0]->domain_attr->name, t->info[1]->domain_attr->name);
+	if (ret == -ENODEV)
+		test_skip(t, "no RDMA devices of this kernel are below");
+	else if (!ret)
+		fn(t, &w);
+	else
+		FAIL(t, "watching completion queues: %d", ret);
+	watch_stop(&w);
+}
+
+/* ---- one-sided ---- */
+
+#define OPS	32
+#define LEN	65536
+
+/* An access, completed. @flags: a completion level. Return: its error */
+static int access(struct node *a, struct region *r, bool write, u8 *near, size_t len, size_t at, u64 flags)
+{
+	struct test *t = a->t;
+	struct kvec iov = { near, len };
+	struct kfi_rma_iov rma = { r->addr + at, len, r->key };
+	struct kfi_msg_rma msg = {
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = a->peer, .rma_iov = &rma, .rma_iov_count = 1,
+		.context = near,
+	};
+	comp_t c;
+
+	flags |= KFI_COMPLETION;
+	if (write ? POST(t, kfi_writemsg(a->ep, &msg, flags)) : POST(t, kfi_readmsg(a->ep, &msg, flags)))
+		return -1;
+	if (WAIT_TX(a, &c))
+		return -1;
+	EXPECT(t, c.op_context == near);
+	EXPECT_EQ(t, c.flags, KFI_RMA | (write ? KFI_WRITE : KFI_READ));
+	return c.err;
+}
+
+/* The devices say so too, those that count. */
+static void expect_counted(struct test *t, struct watch *w, bool write, const s64 *was)
+{
+	int from = write ? 0 : 1;
+
+	if (was[0] < 0)
+		return;
+	/* The bytes have gone that way, in packets of at most 4096; nothing was sent or received as a message. */
+	EXPECT(t, watch_counter(w, from, "sent_pkts") - was[0] >= OPS * LEN / 4096);
+	EXPECT_EQ(t, watch_counter(w, 0, "rdma_sends"), was[1]);
+	EXPECT_EQ(t, watch_counter(w, 1, "rdma_sends"), was[2]);
+	EXPECT_EQ(t, watch_counter(w, 1, "rdma_recvs"), was[3]);
+}
+
+static void move_alone(struct pair *p, struct watch *w, struct region *r, u8 *near, bool write)
+{
+	struct test *t = p->a.t;
+	s64 was[4];
+	u32 i;
+
+	/* Now each knows of the other what it has to know. */
+	REQUIRE_EQ(t, access(&p->a, r, write, near, LEN, 0, 0), 0);
+	REQUIRE(t, watch_quiet(w));
+	was[0] = watch_counter(w, write ? 0 : 1, "sent_pkts");
+	was[1] = watch_counter(w, 0, "rdma_sends");
+	was[2] = watch_counter(w, 1, "rdma_sends");
+	was[3] = watch_counter(w, 1, "rdma_recvs");
+	for (i = 0; i < OPS; i++) {
+		fill(write ? near : r->buf, LEN, i + 100 * write);
+		REQUIRE_EQ(t, access(&p->a, r, write, near, LEN, 0, 0), 0);
+		REQUIRE(t, test_until(t, differs(write ? r->buf : near, LEN, i + 100 * write) == -1));
+	}
+	EXPECT(t, atomic_read(&w->woken[0]) > 0);
+	EXPECT_EQ(t, atomic_read(&w->woken[1]), 0);
+	expect_counted(t, w, write, was);
+}
+
+/* Reads and writes wake nobody at the target: no code of ours has run there. */
+static void do_one_sided(struct test *t, struct watch *w)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *near = test_pages(t, LEN), *far = test_pages(t, LEN);
+	struct region r;
+
+	REQUIRE(t, p && near && far && !region_open(&p->b, &r, far, LEN, ALL_RIGHTS));
+	move_alone(p, w, &r, near, true);
+	move_alone(p, w, &r, near, false);
+	still_works(p);
+}
+
+static void one_sided(struct test *t)
+{
+	watched(t, do_one_sided);
+}
+
+/* ---- keys that the device has known ---- */
+
+/* The connection has ended before anybody knew. iWARP's last word may come with an operation that is not to blame. */
+static bool is_lost(struct test *t, struct watch *w, int err)
+{
+	return err == ECONNRESET || (t->type == KFI_EP_MSG && err == ESHUTDOWN) || (w->iwarp && err == EREMOTEIO) ||
+	       EXPECT_EQ(t, err, ECONNRESET);
+}
+
+/*
+ * What was refused says so where the fabric tells why. iWARP just ends the connection; and of a write without a level a success says
+ * that its buffer is free, no more.
+ */
+static bool is_refused(struct test *t, struct watch *w, int err, bool claims)
+{
+	if (!w->iwarp)
+		return EXPECT_EQ(t, err, EACCES);
+	return (!err && !claims) || is_lost(t, w, err);
+}
+
+static bool told_shutdown(struct node *n)
+{
+	struct event *ev = test_new(n->t, struct event);
+
+	return ev && !WAIT_EVENT(n, ev) && EXPECT_EQ(n->t, ev->err, 0) && EXPECT_EQ(n->t, ev->type, KFI_SHUTDOWN) &&
+	       EXPECT(n->t, ev->fid == &n->ep->fid);
+}
+
+/* An RDM endpoint goes on as if nothing had been. Of connected ones both have heard, and can be replaced. */
+static bool goes_on(struct pair *p)
+{
+	struct test *t = p->a.t;
+
+	if (t->type == KFI_EP_MSG &&
+	    (!told_shutdown(&p->a) || !told_shutdown(&p->b) || pair_reconnect(p, &p->a)))
+		return false;
+	still_works(p);
+	return !t->failures;
+}
+
+static const struct {
+	bool	write;
+	u64	level;
+} stale_ways[] = {
+	{ false, 0 }, { true, 0 }, { true, KFI_TRANSMIT_COMPLETE }, { true, KFI_DELIVERY_COMPLETE },
+};
+
+/* A region that A has used is closed: A's device does not know, B's does. */
+static void refused_once(struct pair *p, struct watch *w, u8 *near, u8 *far, bool write, u64 level)
+{
+	struct test *t = p->a.t;
+	struct region r;
+
+	REQUIRE(t, !region_open(&p->b, &r, far, 4096, ALL_RIGHTS));
+	REQUIRE_EQ(t, access(&p->a, &r, write, near, 16, 0, write ? KFI_DELIVERY_COMPLETE : 0), 0);
+	REQUIRE_EQ(t, test_close(t, &r.mr->fid), 0);
+	memset(far, 0x5a, 4096);
+	memset(near, 0xa5, 4096);
+	REQUIRE(t, is_refused(t, w, access(&p->a, &r, write, near, 4096, 0, level), level || !write));
+	EXPECT_EQ(t, not_all(near, 4096, 0xa5), -1);
+	EXPECT(t, goes_on(p));
+	EXPECT_EQ(t, not_all(far, 4096, 0x5a), -1);
+	NONE_TX(&p->a);
+}
+
+static void do_stale_key(struct test *t, struct watch *w)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *near = test_pages(t, 4096), *far = test_pages(t, 4096);
+	int i;
+
+	REQUIRE(t, p && near && far);
+	for (i = 0; i < ARRAY_SIZE(stale_ways) && !t->failures; i++) {
+		refused_once(p, w, near, far, stale_ways[i].write, stale_ways[i].level);
+		if (t->failures)
+			FAIL(t, "%s, completion level %#llx", stale_ways[i].write ? "write" : "read", stale_ways[i].level);
+	}
+}
+
+static void stale_key(struct test *t)
+{
+	watched(t, do_stale_key);
+}
+
+/* ---- what else was under way ---- */
+
+#define LONG	(512 << 10)
+#define AFTER	24
+#define SLOT	64
+#define BURST	(AFTER + 2)
+#define ROUNDS	20
+
+/**
+ * struct burst - writes of which one is refused by the device
+ * @good: a region for the others: LONG bytes for the first, a slot for each
+ * @bad: the region of the second, which is no more
+ * @near: @far: memory, @far that of @good
+ * @posted: how many; @err: how they ended; @seen: those that have
+ */
+struct burst {
+	struct pair	*p;
+	struct region	good, bad;
+	u8		*near, *far;
+	u32		posted;
+	int		err[BURST];
+	DECLARE_BITMAP(seen, BURST);
+};
+
+static size_t burst_at(u32 i)
+{
+	return i ? LONG + i * SLOT : 0;
+}
+
+/* A long one, so that all are under way when the device says no to the second. */
+static void burst_post(struct burst *b)
+{
+	struct node *a = &b->p->a;
+	struct kfi_rma_iov rma;
+	struct region *r;
+	struct kvec iov;
+	struct kfi_msg_rma msg = {
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = a->peer, .rma_iov = &rma, .rma_iov_count = 1,
+	};
+	ssize_t ret;
+	size_t at;
+
+	for (b->posted = 0; b->posted < BURST; b->posted++) {
+		at = burst_at(b->posted);
+		r = b->posted == 1 ? &b->bad : &b->good;
+		iov = (struct kvec){ b->near + at, b->posted ? SLOT : LONG };
+		rma = (struct kfi_rma_iov){ r->addr + (b->posted == 1 ? 0 : at), iov.iov_len, r->key };
+		msg.context = CTX(b->posted);
+		ret = kfi_writemsg(a->ep, &msg, KFI_TRANSMIT_COMPLETE | KFI_COMPLETION);
+		if (!ret)
+			continue;
+		/* A connection that has ended takes no more. */
+		if (a->t->type != KFI_EP_MSG || ret != -ENOTCONN)
+			EXPECT_EQ(a->t, ret, -ESHUTDOWN);
+		return;
+	}
+}
+
+/* Each ends, once. */
+static void burst_end(struct burst *b)
+{
+	struct node *a = &b->p->a;
+	struct test *t = a->t;
+	unsigned long which;
+	comp_t c;
+	u32 i;
+
+	bitmap_zero(b->seen, BURST);
+	for (i = 0; i < b->posted; i++) {
+		REQUIRE(t, !WAIT_TX(a, &c));
+		which = (unsigned long)c.op_context;
+		REQUIRE(t, which < b->posted && !test_and_set_bit(which, b->seen));
+		EXPECT_EQ(t, c.flags, KFI_RMA | KFI_WRITE);
+		b->err[which] = c.err;
+	}
+	NONE_TX(a);
+}
+
+/* Who has succeeded has written. Who has not says that nobody knows, and its slot is marked. Return: how many of those */
+static u32 burst_judge(struct burst *b, struct watch *w)
+{
+	struct test *t = b->p->a.t;
+	u32 i, unknown = 0;
+	u8 *slot;
+
+	if (b->posted > 1)
+		is_refused(t, w, b->err[1], true);
+	for (i = 2; i < b->posted && !t->failures; i++) {
+		slot = b->far + burst_at(i);
+		if (!b->err[i]) {
+			EXPECT(t, test_until(t, !memcmp(slot, b->near + burst_at(i), SLOT)));
+			continue;
+		}
+		is_lost(t, w, b->err[i]);
+		memset(slot, 0x33, SLOT);
+		unknown++;
+	}
+	return unknown;
+}
+
+/* After the connection has been made anew nothing of the old one is done again. */
+static void burst_not_again(struct burst *b)
+{
+	struct test *t = b->p->a.t;
+	u32 i;
+
+	REQUIRE(t, goes_on(b->p));
+	REQUIRE_EQ(t, access(&b->p->a, &b->good, true, b->near, LONG, 0, KFI_DELIVERY_COMPLETE), 0);
+	for (i = 2; i < b->posted; i++)
+		if (b->err[i])
+			EXPECT_EQ(t, not_all(b->far + burst_at(i), SLOT, 0x33), -1);
+	EXPECT_EQ(t, memcmp(b->far, b->near, LONG), 0);
+}
+
+static u32 burst_round(struct burst *b, struct watch *w, u8 *stale, u64 seed)
+{
+	struct node *a = &b->p->a;
+	struct test *t = a->t;
+	u32 unknown;
+
+	fill(b->near, burst_at(BURST), seed);
+	memset(b->far, 0x5a, burst_at(BURST));
+	if (region_open(&b->p->b, &b->bad, stale, 4096, ALL_RIGHTS) ||
+	    !EXPECT_EQ(t, access(a, &b->bad, true, b->near, SLOT, 0, KFI_DELIVERY_COMPLETE), 0) ||
+	    !EXPECT_EQ(t, access(a, &b->good, true, b->near, SLOT, 0, KFI_DELIVERY_COMPLETE), 0) ||
+	    !EXPECT_EQ(t, test_close(t, &b->bad.mr->fid), 0))
+		return 0;
+	memset(stale, 0x5a, 4096);
+	burst_post(b);
+	burst_end(b);
+	if (t->failures)
+		return 0;
+	unknown = burst_judge(b, w);
+	burst_not_again(b);
+	EXPECT_EQ(t, not_all(stale, 4096, 0x5a), -1);
+	return unknown;
+}
+
+/* How much of what follows is under way when the connection is lost is a matter of time: until something was. */
+static void do_unknown(struct test *t, struct watch *w)
+{
+	struct burst *b = test_new(t, struct burst);
+	u8 *stale = test_pages(t, 4096);
+	u32 i, unknown = 0;
+
+	REQUIRE(t, b && stale);
+	b->p = pair_open(t, NULL, NULL);
+	b->near = test_pages(t, burst_at(BURST));
+	b->far = test_pages(t, burst_at(BURST));
+	REQUIRE(t, b->p && b->near && b->far &&
+		   !region_open(&b->p->b, &b->good, b->far, burst_at(BURST), ALL_RIGHTS));
+	for (i = 0; i < ROUNDS && !unknown && !t->failures; i++)
+		unknown = burst_round(b, w, stale, i);
+	EXPECT(t, unknown > 0);
+}
+
+static void unknown(struct test *t)
+{
+	watched(t, do_unknown);
+}
+
+const struct test_case verbs_rma_cases[] = {
+	{ "verbs_rma.one_sided", T_REL, 0, C_MSG | C_RMA, one_sided },
+	{ "verbs_rma.stale_key", T_REL, 0, C_MSG | C_RMA, stale_key },
+	{ "verbs_rma.unknown", T_REL, 0, C_MSG | C_RMA, unknown },
+	{ }
+};
