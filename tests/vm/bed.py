@@ -86,10 +86,11 @@ class Kfi:
         except ValueError as error:
             raise vm.Failed(f"{name}: `kfi -j {words}` said no JSON ({error}):\n{text}") from None
 
-    def serve(self, name, kind="rdm", service=None):
+    def serve(self, name, kind="rdm", service=None, provider=None):
         """Start the tester's server; it stays in the kernel until stopped."""
-        where = f" -s {service}" if service else ""
-        self.command(name, f"perf server -t {kind}{where}")
+        words = f" -s {service}" if service else ""
+        words += f" -p {provider}" if provider else ""
+        self.command(name, f"perf server -t {kind}{words}")
 
     def perf_words(self, address, **options):
         words = [f"-j perf run {address}"]

@@ -15,15 +15,21 @@ OPS = ("send", "tagged", "write", "read")
 SIZES = (64, 4096, 65536, 1048576)
 OUT = os.path.join(vm.BUILD, "demo")
 MTU = 9000
+# What lies below each provider, and how a machine gets it.
+PROVIDERS = {
+    "sockets": ("TCP over IPv4", None),
+    "verbs": ("RoCE by the kernel's rxe",
+              "modprobe -a rdma_rxe rdma_cm && rdma link add rxe0 type rxe netdev eth0"),
+}
 
 
-def measure(kfi, progress):
+def measure(kfi, provider, progress):
     """All operations one after the other, so that there is something to see."""
     rows = []
     for op in OPS:
         for size in SIZES:
             progress(f"a -> b: {op}, {text_of(size)}, every byte compared")
-            rows += kfi.perf("a", kfi.pair.address("b"), op=op, size=size,
+            rows += kfi.perf("a", kfi.pair.address("b"), provider=provider, op=op, size=size,
                              duration=0.2, mode="latency,bandwidth", verify=True)
     return rows
 
@@ -61,28 +67,33 @@ def save(rows):
     return path
 
 
-def demo(series, progress):
+def demo(series, provider, progress):
+    modules = ("kfi", f"kfi_{provider}", "kfi_perf")
+    below = PROVIDERS[provider][1]
     ko, tool = bed.build(series, progress, OUT)
     with vm.Pair(series, OUT, ko=ko, programs=[tool], mtu=MTU, progress=progress) as pair:
         kfi = bed.Kfi(pair)
         for name in pair.vms:
-            progress(f"{name}: insmod kfi.ko kfi_sockets.ko kfi_perf.ko")
-            kfi.insmod(name, ("kfi", "kfi_sockets", "kfi_perf"))
-        kfi.serve("b")
-        rows = measure(kfi, progress)
-        log(pair, kfi)
+            if below:
+                progress(f"{name}: {below}")
+                pair.run(name, below)
+            progress(f"{name}: insmod {' '.join(module + '.ko' for module in modules)}")
+            kfi.insmod(name, modules)
+        kfi.serve("b", provider=provider)
+        rows = measure(kfi, provider, progress)
+        log(pair, kfi, provider)
         kfi.command("b", "perf stop")
         for name in pair.vms:
-            pair.run(name, "rmmod kfi_perf kfi_sockets kfi")
+            pair.run(name, f"rmmod {' '.join(reversed(modules))}")
         pair.check_logs()
         return pair.release, rows
 
 
-def log(pair, kfi):
+def log(pair, kfi, provider):
     """What the machines have to say of themselves, for the curious."""
     for name in pair.vms:
         with open(os.path.join(OUT, f"kfi-{name}.log"), "w", encoding="utf-8") as file:
-            for words in ("provider", "info -p sockets", "show endpoints", "show peers", "stats",
+            for words in ("provider", f"info -p {provider}", "show endpoints", "show peers", "stats",
                           "perf list"):
                 said = kfi.command(name, words, check=False).text
                 file.write(f"# kfi {words}\n{said}\n")
@@ -92,11 +103,14 @@ def main():
     series = os.environ.get("KERNEL") or "6.12"
     if series not in ("6.1", "6.12"):
         sys.exit(f"demo: KERNEL is 6.1 or 6.12, not '{series}'")
+    provider = os.environ.get("PROVIDER") or "sockets"
+    if provider not in PROVIDERS:
+        sys.exit(f"demo: PROVIDER is {' or '.join(PROVIDERS)}, not '{provider}'")
     os.makedirs(OUT, exist_ok=True)
     progress = vm.Progress()
     start = time.monotonic()
     try:
-        release, rows = demo(series, progress)
+        release, rows = demo(series, provider, progress)
     except vm.VmError as error:
         progress.end()
         print(f"demo: {error}", file=sys.stderr)
@@ -105,7 +119,8 @@ def main():
         progress.end()
         return 130
     progress.end()
-    print(f"From machine a to machine b, provider sockets, TCP over IPv4, MTU {MTU}, every byte compared.\n"
+    print(f"From machine a to machine b, provider {provider}, {PROVIDERS[provider][0]}, MTU {MTU}, "
+          f"every byte compared.\n"
           f"Kernel {release}, emulated: figures compare with each other, not with hardware.\n")
     table(rows)
     path = save(rows)
