@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* is_vmalloc_or_module_addr(): modules may not call it in 6.1. */
+#ifndef _KFI_COMPAT_LINUX_MM_H
+#define _KFI_COMPAT_LINUX_MM_H
+
+#include_next <linux/mm.h>
+#include <linux/version.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
+static inline bool kfi_is_vmalloc_or_module_addr(const void *at)
+{
+#ifdef MODULES_VADDR
+	if ((unsigned long)at >= MODULES_VADDR && (unsigned long)at < MODULES_END)
+		return true;
+#endif
+	return is_vmalloc_addr(at);
+}
+#define is_vmalloc_or_module_addr(at) kfi_is_vmalloc_or_module_addr(at)
+#endif
+
+#endif

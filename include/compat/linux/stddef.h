@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* __counted_by: since 6.6, in a header that every compilation begins with. This one is in all of them too. */
+#ifndef _KFI_COMPAT_LINUX_STDDEF_H
+#define _KFI_COMPAT_LINUX_STDDEF_H
+
+#include_next <linux/stddef.h>
+
+#ifndef __counted_by
+#define __counted_by(member)
+#endif
+
+#endif
