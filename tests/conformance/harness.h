@@ -92,7 +92,7 @@ struct world {
 	u64		seed;
 	bool		quick;
 	unsigned int	offered;	/* endpoint types, T_ bits */
-	unsigned int	loss_ms, wait_ms, stress_ms, script_ms, lost_ops;
+	unsigned int	loss_ms, wait_ms, stress_ms, script_ms, lost_ops, removals;
 };
 
 /* Let go of a namespace: nothing may be opened there any more. */

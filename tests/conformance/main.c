@@ -81,6 +81,10 @@ static unsigned int lost_ops = 10000;
 module_param(lost_ops, uint, 0444);
 MODULE_PARM_DESC(lost_ops, "operations outstanding or reposted when a peer is lost");
 
+static unsigned int removals = 5;
+module_param(removals, uint, 0444);
+MODULE_PARM_DESC(removals, "how often script.device_gone wants a device removed");
+
 static unsigned int script_ms = 150000;
 module_param(script_ms, uint, 0444);
 MODULE_PARM_DESC(script_ms, "milliseconds that cases of the script wait for its doings");
@@ -269,6 +273,7 @@ static int world_init(struct world *w)
 	w->stress_ms = stress_ms;
 	w->script_ms = script_ms;
 	w->lost_ops = lost_ops;
+	w->removals = removals;
 	w->side[0].node = node_a;
 	w->side[1].node = node_b;
 	w->side[0].net = get_net_by_name(ns_a);

@@ -15,6 +15,7 @@
  * @seen: one bit for each operation that has ended
  * @posted: @ended: @failed: operations
  * @refused: answer of a post that was not -EAGAIN
+ * @husk: it is A's device that is lost, and all of A with it
  */
 struct traffic {
 	struct pair	*p;
@@ -24,6 +25,7 @@ struct traffic {
 	unsigned long	*seen;
 	u32		posted, ended, failed, most;
 	int		refused;
+	bool		husk;
 };
 
 struct traffic *traffic_start(struct test *t, struct pair *p);

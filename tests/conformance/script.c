@@ -186,11 +186,189 @@ static void garbage_peer(struct test *t)
 	still_works(p);
 }
 
+/* ---- a device goes ---- */
+
+/**
+ * struct removal - a pair that transfers both ways when the device of one goes
+ * @p: the pair; @back: the same with A and B exchanged, for the other direction
+ * @side: whose device it is; @lost: that side, @stays: the other
+ * @to: traffic to @lost; @from: traffic of @lost
+ * @left: receives of @lost that have not ended
+ */
+struct removal {
+	struct pair	*p, back;
+	int		side;
+	struct node	*lost, *stays;
+	struct traffic	*to, *from;
+	u32		left;
+};
+
+/* Receives for all messages of @f: on the side that goes every one of them has to end. */
+static u32 feed(struct traffic *f)
+{
+	struct node *b = &f->p->b;
+	u32 i;
+
+	for (i = 0; i < f->most; i++)
+		if (POST(b->t, kfi_recv(b->ep, f->far, f->len, NULL, KFI_ADDR_UNSPEC, CTX(i))))
+			break;
+	return i;
+}
+
+static bool removal_open(struct test *t, struct removal *r, int side)
+{
+	u32 n = t->w->lost_ops;
+	struct node_opts room = { .cq_size = 2 * n, .rx_size = n, .tx_size = n };
+
+	r->p = pair_open(t, &room, &room);
+	if (!r->p)
+		return false;
+	r->back = (struct pair){ .a = r->p->b, .b = r->p->a };
+	r->side = side;
+	r->lost = side ? &r->p->b : &r->p->a;
+	r->stays = side ? &r->p->a : &r->p->b;
+	r->to = traffic_start(t, side ? r->p : &r->back);
+	r->from = traffic_start(t, side ? &r->back : r->p);
+	if (!r->to || !r->from)
+		return false;
+	r->from->husk = true;
+	r->left = feed(r->to);
+	feed(r->from);
+	return !t->failures;
+}
+
+static int transfer_until_lost(void *arg)
+{
+	struct traffic *f = arg;
+	struct world *w = f->p->a.t->w;
+
+	traffic_lost(f, 2 * w->loss_ms + w->wait_ms);
+	return 0;
+}
+
+/* "script: ready <what>.<round>": the script removes the device of B, then of A, and brings it back. */
+static bool ask(struct test *t, const char *what, u32 round)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%s.%u", what, round);
+	say_ready(t, text);
+	return gone(t);
+}
+
+static bool removal_under_load(struct test *t, struct removal *r, u32 round)
+{
+	struct worker to, from;
+	bool ret;
+
+	if (worker_start(t, &to, -1, transfer_until_lost, r->to))
+		return false;
+	if (worker_start(t, &from, -1, transfer_until_lost, r->from)) {
+		worker_join(&to, t->w->script_ms);
+		return false;
+	}
+	ret = ask(t, "device_gone", round);
+	worker_join(&to, t->w->script_ms);
+	worker_join(&from, t->w->script_ms);
+	return ret && !t->failures;
+}
+
+/* Each object that stood on the device says so, once. A connection may have ended before its endpoint. */
+static void told_of_removal(struct removal *r)
+{
+	struct node *n = r->lost;
+	struct test *t = n->t;
+	struct event *ev = test_new(t, struct event);
+	bool ep = false, pep = !n->pep, shut = false;
+
+	REQUIRE(t, ev);
+	while (!ep || !pep) {
+		REQUIRE(t, !WAIT_EVENT(n, ev));
+		if (t->type == KFI_EP_MSG && !ev->err && ev->type == KFI_SHUTDOWN && !shut && !ep) {
+			shut = true;
+			continue;
+		}
+		EXPECT_EQ(t, ev->err, ENODEV);
+		if (ev->fid == &n->ep->fid)
+			REQUIRE(t, !ep && (ep = true));
+		else
+			REQUIRE(t, !pep && ev->fid == &n->pep->fid && (pep = true));
+	}
+	if (t->type == KFI_EP_RDM)
+		return;
+	REQUIRE(t, !WAIT_EVENT(r->stays, ev));
+	EXPECT_EQ(t, ev->err, 0);
+	EXPECT_EQ(t, ev->type, KFI_SHUTDOWN);
+	EXPECT(t, ev->fid == &r->stays->ep->fid);
+}
+
+static void are_husks(struct removal *r)
+{
+	u8 *buf = r->to->far;
+	struct node *n = r->lost;
+	struct kfi_info *info;
+	struct test *t = n->t;
+	struct kfid_mr *mr;
+	struct kfid_ep *ep;
+	comp_t c;
+
+	while (r->left && !WAIT_RX(n, &c))
+		r->left--;
+	NONE_RX(n);
+	NONE_TX(n);
+	EXPECT_EQ(t, kfi_send(n->ep, buf, 8, NULL, n->peer, NULL), -ENODEV);
+	EXPECT_EQ(t, kfi_recv(n->ep, buf, 8, NULL, KFI_ADDR_UNSPEC, NULL), -ENODEV);
+	EXPECT_EQ(t, kfi_mr_reg(n->domain, buf, 8, KFI_REMOTE_READ, 0, 77, 0, &mr, NULL), -ENODEV);
+	EXPECT_EQ(t, kfi_endpoint(n->domain, n->info, &ep, NULL), -ENODEV);
+	EXPECT_EQ(t, test_getinfo(t, n->side, t->c->caps, &info), -ENODATA);
+}
+
+/* Who has stayed talks to what there is now; and anybody else to anybody. */
+static void works_again(struct removal *r)
+{
+	struct test *t = r->lost->t;
+	struct pair *p;
+
+	if (t->type == KFI_EP_RDM) {
+		REQUIRE(t, !node_open_ep(t, r->lost, r->side, NULL) && !node_insert(r->stays, r->lost, &r->stays->peer));
+		transfer(r->stays, r->lost, 1000, 1);
+	}
+	p = pair_open(t, NULL, NULL);
+	REQUIRE(t, p);
+	still_works(p);
+}
+
+static void device_gone_once(struct test *t, u32 round)
+{
+	struct removal *r = test_new(t, struct removal);
+
+	REQUIRE(t, r && removal_open(t, r, !(round & 1)));
+	REQUIRE(t, removal_under_load(t, r, round));
+	told_of_removal(r);
+	are_husks(r);
+	REQUIRE_EQ(t, test_close(t, &r->to->r.mr->fid), 0);
+	node_close(r->lost);
+	REQUIRE(t, ask(t, "device_back", round));
+	works_again(r);
+}
+
+/* The device of one side is removed while both sides transfer: all ends there, and can begin anew when it is back. */
+static void device_gone(struct test *t)
+{
+	u32 i;
+
+	for (i = 0; i < t->w->removals && !t->failures; i++) {
+		device_gone_once(t, i);
+		test_teardown(t);
+	}
+}
+
 const struct test_case script_cases[] = {
 	{ "script.hold", T_REL, CASE_SCRIPT | CASE_ONCE, C_MSG, hold },
 	{ "script.fabric", T_REL, CASE_SCRIPT | CASE_ONCE, C_MSG, hold_fabric },
 	{ "script.wire_cut", T_REL, CASE_SCRIPT, C_MSG | C_RMA, wire_cut },
 	{ "script.namespace_gone", T_REL, CASE_SCRIPT, C_MSG | C_TAGGED | C_RMA, namespace_gone },
+	{ "script.device_gone", T_REL, CASE_SCRIPT, C_MSG | C_RMA, device_gone },
 	{ "script.garbage", T_REL, CASE_SCRIPT, C_MSG | C_TAGGED, garbage_peer },
 	{ "script.garbage_datagrams", T_DGRAM, CASE_SCRIPT, C_MSG, garbage_peer },
 	{ }
