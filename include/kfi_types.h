@@ -305,6 +305,7 @@ enum {
 	KFI_PROTO_KFI_UDP,		/* kfi_sockets over UDP */
 	KFI_PROTO_KFI_RC,		/* kfi_verbs, RDM over reliable queues */
 	KFI_PROTO_KFI_NTB,		/* kfi_ntb */
+	KFI_PROTO_KFI_UD,		/* kfi_verbs, datagrams */
 };
 
 /* Tag layouts (kfi_ep_attr.mem_tag_format) */

@@ -116,7 +116,7 @@ static int kv_cm_rejected(struct kv_conn *conn, const struct rdma_conn_param *pa
 
 /* ---- events ---- */
 
-static int kv_cm_error(const struct rdma_cm_event *event)
+int kv_cm_error(const struct rdma_cm_event *event)
 {
 	switch (event->status) {
 	case -ETIMEDOUT:
@@ -321,13 +321,13 @@ int kv_cm_ep_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 }
 
 /* @addr's port is filled in. */
-int kv_cm_listen(struct net *net, union kfi_inaddr *addr, int backlog, rdma_cm_event_handler handler, void *context,
-		 struct rdma_cm_id **idp)
+int kv_cm_listen(struct net *net, enum rdma_ucm_port_space ps, union kfi_inaddr *addr, int backlog,
+		 rdma_cm_event_handler handler, void *context, struct rdma_cm_id **idp)
 {
 	struct rdma_cm_id *id;
 	int ret;
 
-	id = rdma_create_id(net, handler, context, RDMA_PS_TCP, IB_QPT_RC);
+	id = rdma_create_id(net, handler, context, ps, ps == RDMA_PS_UDP ? IB_QPT_UD : IB_QPT_RC);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	if (addr->sa.sa_family == AF_INET6)

@@ -10,7 +10,7 @@ int kv_ep_open(struct kfi_ep *ep)
 
 	ep->tx_levels = kv_levels(ep->type);
 	spin_lock_init(&vep->lock);
-	kfi_peers_init(&vep->peers, ep, &kv_peer_ops, kv_cm_wq);
+	kfi_peers_init(&vep->peers, ep, ep->type == KFI_EP_DGRAM ? &kv_way_ops : &kv_peer_ops, kv_cm_wq);
 	INIT_LIST_HEAD(&vep->conns);
 	init_waitqueue_head(&vep->idle);
 	return kfi_inaddr_source(ep->info, &vep->addr);
@@ -20,9 +20,11 @@ int kv_ep_enable(struct kfi_ep *ep)
 {
 	struct kv_ep *vep = to_kv_ep(ep);
 
-	if (ep->type != KFI_EP_RDM)
-		return 0;
-	return kv_cm_listen(kfi_ep_net(ep), &vep->addr, kv_backlog, kv_cm_ep_handler, vep, &vep->id);
+	if (ep->type == KFI_EP_DGRAM)
+		return kv_dgram_enable(vep);
+	if (ep->type == KFI_EP_RDM)
+		return kv_cm_listen(kfi_ep_net(ep), RDMA_PS_TCP, &vep->addr, kv_backlog, kv_cm_ep_handler, vep, &vep->id);
+	return 0;
 }
 
 /* Fail every connection that is left; the first of them, or NULL. */
@@ -51,6 +53,7 @@ void kv_ep_stop(struct kfi_ep *ep, int err)
 	if (vep->id)
 		rdma_destroy_id(vep->id);
 	vep->id = NULL;
+	kv_dgram_stop(vep, err);
 	wait_event(vep->idle, !kv_ep_first(vep));
 	synchronize_rcu();		/* posters that saw us running have parked their operations */
 	kfi_peers_flush(&vep->peers, err);
@@ -59,6 +62,7 @@ void kv_ep_stop(struct kfi_ep *ep, int err)
 
 void kv_ep_close(struct kfi_ep *ep)
 {
+	kv_dgram_close(to_kv_ep(ep));
 	kfi_peers_free(&to_kv_ep(ep)->peers);
 }
 

@@ -5,52 +5,79 @@
  */
 #include <linux/mm.h>
 #include "dev.h"
+#include "wire.h"
 
 #define KV_DIR_CAPS	(KFI_SEND | KFI_RECV)
 #define KV_RMA_CAPS	(KFI_RMA | KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE)
 #define KV_COMM_CAPS	(KFI_LOCAL_COMM | KFI_REMOTE_COMM)
 #define KV_MSG_CAPS	(KFI_MSG | KFI_TAGGED | KV_DIR_CAPS | KV_RMA_CAPS | KFI_RMA_EVENT | KFI_MULTI_RECV | KV_COMM_CAPS)
 #define KV_RDM_CAPS	(KV_MSG_CAPS | KFI_SOURCE | KFI_DIRECTED_RECV | KFI_TAGGED_RMA)
+#define KV_DGRAM_CAPS	(KFI_MSG | KV_DIR_CAPS | KFI_SOURCE | KFI_MULTI_RECV | KV_COMM_CAPS)
 #define KV_OP_FLAGS	(KFI_COMPLETION | KFI_INJECT | KFI_REMOTE_CQ_DATA | KFI_MULTI_RECV)
 /* As requests of a reliable connection are performed; a read may take what a later write brings. */
 #define KV_ORDER	(KFI_ORDER_SAS | KFI_ORDER_SAW | KFI_ORDER_WAW | KFI_ORDER_RAW | KFI_ORDER_RAR)
 
-/* What there is so far. */
-static const enum kfi_ep_type kv_types[] = { KFI_EP_RDM, KFI_EP_MSG };
-
+/* A datagram's fate is unknown once it is sent. */
 u64 kv_levels(enum kfi_ep_type type)
 {
-	return KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE | KFI_COMMIT_COMPLETE;
+	return type == KFI_EP_DGRAM ? KFI_INJECT_COMPLETE :
+		KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE | KFI_COMMIT_COMPLETE;
 }
 
-static void kv_offer_transfer(struct kfi_info *info, enum kfi_ep_type type)
+static u64 kv_caps(enum kfi_ep_type type)
 {
-	info->caps = type == KFI_EP_RDM ? KV_RDM_CAPS : KV_MSG_CAPS;
+	switch (type) {
+	case KFI_EP_RDM:
+		return KV_RDM_CAPS;
+	case KFI_EP_MSG:
+		return KV_MSG_CAPS;
+	default:
+		return KV_DGRAM_CAPS;
+	}
+}
+
+/* A datagram is one packet of the port's. 0: it has no datagrams; iWARP has none. */
+static size_t kv_max_msg(const struct kv_dev *dev, u32 port, enum kfi_ep_type type)
+{
+	struct ib_port_attr attr;
+
+	if (type != KFI_EP_DGRAM)
+		return KV_MSG_MAX;
+	if (!rdma_cap_ib_cm(dev->ib, port) || ib_query_port(dev->ib, port, &attr))
+		return 0;
+	return ib_mtu_enum_to_int(attr.active_mtu) - sizeof(struct kvw_dgram_hdr);
+}
+
+static void kv_offer_transfer(struct kfi_info *info, enum kfi_ep_type type, size_t max_msg)
+{
+	bool dgram = type == KFI_EP_DGRAM;
+
+	info->caps = kv_caps(type);
 	*info->tx_attr = (struct kfi_tx_attr) {
 		.caps = info->caps,
 		.op_flags = KV_OP_FLAGS | kv_levels(type),
-		.msg_order = KV_ORDER,
-		.inject_size = KV_INJECT_MAX,
+		.msg_order = dgram ? 0 : KV_ORDER,
+		.inject_size = min(KV_INJECT_MAX, max_msg),
 		.size = KV_DEPTH_MAX,
 		.iov_limit = KV_IOV_MAX,
-		.rma_iov_limit = KV_RMA_MAX,
+		.rma_iov_limit = dgram ? 0 : KV_RMA_MAX,
 		.tclass = KFI_TC_DSCP,
 	};
 	*info->rx_attr = (struct kfi_rx_attr) {
 		.caps = info->caps,
 		.op_flags = KV_OP_FLAGS,
-		.msg_order = KV_ORDER,
+		.msg_order = dgram ? 0 : KV_ORDER,
 		.size = KV_DEPTH_MAX,
 		.iov_limit = KV_IOV_MAX,
 	};
 	*info->ep_attr = (struct kfi_ep_attr) {
 		.type = type,
-		.protocol = KFI_PROTO_KFI_RC,
+		.protocol = dgram ? KFI_PROTO_KFI_UD : KFI_PROTO_KFI_RC,
 		.protocol_version = 1,
-		.max_msg_size = KV_MSG_MAX,
-		.max_order_raw_size = SIZE_MAX,
-		.max_order_waw_size = SIZE_MAX,
-		.mem_tag_format = ~0ULL,
+		.max_msg_size = max_msg,
+		.max_order_raw_size = dgram ? 0 : SIZE_MAX,
+		.max_order_waw_size = dgram ? 0 : SIZE_MAX,
+		.mem_tag_format = dgram ? 0 : ~0ULL,
 		.tx_ctx_cnt = 1,
 		.rx_ctx_cnt = 1,
 	};
@@ -84,9 +111,10 @@ static void kv_offer_domain(struct kfi_domain_attr *attr, const struct kv_dev *d
 }
 
 /* Everything that the offer points to is borrowed. */
-static int kv_offer(struct kfi_query *q, const struct kv_dev *dev, struct kfi_inaddr_local *local,
+static int kv_offer(struct kfi_query *q, const struct kv_dev *dev, u32 port, struct kfi_inaddr_local *local,
 		    struct kfi_inaddr_wish *wish)
 {
+	static const enum kfi_ep_type types[] = { KFI_EP_RDM, KFI_EP_MSG, KFI_EP_DGRAM };
 	struct kfi_tx_attr tx;
 	struct kfi_rx_attr rx;
 	struct kfi_ep_attr ep;
@@ -100,12 +128,16 @@ static int kv_offer(struct kfi_query *q, const struct kv_dev *dev, struct kfi_in
 	struct kfi_info info = {
 		.tx_attr = &tx, .rx_attr = &rx, .ep_attr = &ep, .domain_attr = &domain, .fabric_attr = &fabric,
 	};
+	size_t max_msg;
 	int i, ret = 0;
 
 	kv_offer_domain(&domain, dev);
 	kfi_inaddr_offer(&info, local, wish);
-	for (i = 0; !ret && i < ARRAY_SIZE(kv_types); i++) {
-		kv_offer_transfer(&info, kv_types[i]);
+	for (i = 0; !ret && i < ARRAY_SIZE(types); i++) {
+		max_msg = kv_max_msg(dev, port, types[i]);
+		if (!max_msg)
+			continue;
+		kv_offer_transfer(&info, types[i], max_msg);
 		ret = kfi_query_add(q, &info);
 	}
 	return ret;
@@ -132,7 +164,7 @@ static int kv_offer_at(struct kfi_query *q, struct kfi_inaddr_local *local, stru
 		return -ENODATA;
 	kfi_inaddr_set_port(&local->addr, wish->port);
 	if (kv_named(wish, local, dev))
-		ret = kv_offer(q, dev, local, wish);
+		ret = kv_offer(q, dev, port, local, wish);
 	kv_dev_put(dev);
 	return ret;
 }

@@ -167,7 +167,7 @@ int kv_pep_listen(struct kfi_pep *pep)
 	struct kv_pep *vpep = to_kv_pep(pep);
 	int ret;
 
-	ret = kv_cm_listen(read_pnet(&pep->fabric->net), &vpep->addr, pep->backlog, kv_cm_pep_handler,
+	ret = kv_cm_listen(read_pnet(&pep->fabric->net), RDMA_PS_TCP, &vpep->addr, pep->backlog, kv_cm_pep_handler,
 			   vpep, &vpep->id);
 	if (ret || !vpep->id->device)
 		return ret;

@@ -23,7 +23,7 @@ void kv_addr_removed(struct kfi_ep *ep, u32 index)
 
 /* ---- for kfi.ko ---- */
 
-static int kv_peer_name(const struct kfi_ep *ep, const void *addr, void *name)
+int kv_peer_name(const struct kfi_ep *ep, const void *addr, void *name)
 {
 	memset(name, 0, sizeof(union kfi_inaddr));
 	memcpy(name, addr, ep->domain->addrlen);

@@ -2,7 +2,7 @@
 /*
  * tx.c - the send path, in the order in which a message takes it.
  *
- *   kv_tx() -> kv_rdm_tx(), kv_msg_tx()	which connection?
+ *   kv_tx() -> kv_rdm_tx(), kv_msg_tx()	which connection? Datagrams have none, and go through dgram.c
  *   kv_tx_post()			onto its queue
  *   kv_tx_run()			credits spent, work requests filled in, one chain given to the device
  *   kv_send_done()			the device reports (sq.c)
@@ -12,6 +12,8 @@
 
 int kv_tx(struct kfi_ep *ep, struct kfi_oper *op)
 {
+	if (ep->type == KFI_EP_DGRAM)
+		return kv_dgram_tx(to_kv_ep(ep), op);
 	/* A receive is nobody's to make durable. */
 	if (unlikely(op->flags & KFI_COMMIT_COMPLETE) && op->code == KFI_OPC_TWRITE)
 		return -EOPNOTSUPP;

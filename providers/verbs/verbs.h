@@ -54,13 +54,15 @@ extern struct workqueue_struct *kv_cm_wq;	/* unbound: connections come and go */
 extern struct workqueue_struct *kv_commit_wq;	/* unbound: calls of regions' owners, and nothing else */
 
 struct kv_conn;
+struct kv_dgram;
 
 /**
  * struct kv_ep - an endpoint
  * @ep:		common part
  * @addr:	own name; port fixed at enable
- * @id:		RDM: where peers call
- * @peers:	RDM: who they are
+ * @id:		RDM: where peers call; DGRAM: where they ask
+ * @peers:	RDM, DGRAM: who they are
+ * @dgram:	DGRAM: its queue pair and queues, see dgram.h
  * @lock:	protects @conns, @nstrangers, @stopping, @stop_err and the publication of @conn
  * @conns:	every connection not yet taken down; @nstrangers: those that have called and not been admitted yet
  * @conn:	MSG: the connection, RCU
@@ -75,6 +77,7 @@ struct kv_ep {
 	union kfi_inaddr	peer_name;
 	struct rdma_cm_id	*id;
 	struct kfi_peers	peers;
+	struct kv_dgram		*dgram;
 	spinlock_t		lock;
 	struct list_head	conns;
 	unsigned int		nstrangers;
@@ -453,12 +456,20 @@ void kv_show(const union kfi_inaddr *name, const struct kv_conn *conn, struct kf
 
 /* rdm.c */
 extern const struct kfi_peer_ops kv_peer_ops;
+int kv_peer_name(const struct kfi_ep *ep, const void *addr, void *name);
 int kv_rdm_tx(struct kv_ep *vep, struct kfi_oper *op);
 void kv_addr_removed(struct kfi_ep *ep, u32 index);
 bool kv_rdm_accepted(struct kv_conn *conn);
 int kv_rdm_admit(struct kv_conn *conn);
 void kv_rdm_ready(struct kv_conn *conn);
 void kv_rdm_lost(struct kv_conn *conn, int err);
+
+/* dgram.c, way.c: see dgram.h */
+extern const struct kfi_peer_ops kv_way_ops;
+int kv_dgram_enable(struct kv_ep *vep);
+int kv_dgram_tx(struct kv_ep *vep, struct kfi_oper *op);
+void kv_dgram_stop(struct kv_ep *vep, int err);
+void kv_dgram_close(struct kv_ep *vep);
 
 /* msg.c */
 int kv_msg_tx(struct kv_ep *vep, struct kfi_oper *op);
@@ -480,8 +491,9 @@ bool kv_pep_admit(struct kv_pep *vpep, struct kv_conn *conn);
 int kv_cm_id(struct kv_conn *conn);
 void kv_cm_step(struct kv_conn *conn, int step);
 void kv_cm_name(union kfi_inaddr *name, const struct sockaddr_storage *addr, __be16 port);
-int kv_cm_listen(struct net *net, union kfi_inaddr *addr, int backlog, rdma_cm_event_handler handler, void *context,
-		 struct rdma_cm_id **idp);
+int kv_cm_error(const struct rdma_cm_event *event);
+int kv_cm_listen(struct net *net, enum rdma_ucm_port_space ps, union kfi_inaddr *addr, int backlog,
+		 rdma_cm_event_handler handler, void *context, struct rdma_cm_id **idp);
 int kv_cm_pep_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
 int kv_cm_ep_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
 int kv_cm_got_ready(struct kv_conn *conn);

@@ -142,9 +142,11 @@ int kvw_decode_hello(const void *data, size_t len, struct kvw_greeting *g)
 	g->ep_type = h->ep_type;
 	g->version = h->version < KVW_VERSION ? h->version : KVW_VERSION;
 	g->status = le16_to_cpu(h->status);
-	if (g->kind < KVW_HELLO || g->kind > KVW_REJECT || (g->ep_type != 1 && g->ep_type != 3) ||
+	if (g->kind < KVW_HELLO || g->kind > KVW_REJECT || g->ep_type < 1 || g->ep_type > 3 ||
 	    h->data_len > (g->ep_type == 1 ? KVW_DATA_MAX : 0))
 		return -EPROTO;
+	if (g->ep_type == 2)
+		return 0;
 	g->data_len = h->data_len;
 	if (g->ep_type == 1)
 		memcpy(g->data, h->data, h->data_len);
@@ -172,10 +174,37 @@ void kvw_encode_hello(const struct kvw_greeting *g, struct kvw_hello *h)
 		memcpy(h->data, g->data, g->data_len);
 		return;
 	}
+	if (g->ep_type == 2)
+		return;
 	h->names.incarnation = cpu_to_le64(g->incarnation);
 	h->names.stream = cpu_to_le64(g->stream);
 	h->names.known = cpu_to_le64(g->known);
 	h->names.port = cpu_to_le16(g->port);
 	h->names.src_ctx = cpu_to_le16(g->src_ctx);
 	h->names.dst_ctx = cpu_to_le16(g->dst_ctx);
+}
+
+int kvw_decode_dgram(const struct kvw_dgram_hdr *hdr, u32 bytes, struct kvw_dgram *d)
+{
+	if (bytes < sizeof(*hdr) || le32_to_cpu(hdr->magic) != KVW_DGRAM || hdr->version != KVW_VERSION ||
+	    hdr->flags & ~KVW_F_CQ_DATA || le32_to_cpu(hdr->len) != bytes - sizeof(*hdr))
+		return -EPROTO;
+	d->flags = hdr->flags;
+	d->port = le16_to_cpu(hdr->port);
+	d->len = le32_to_cpu(hdr->len);
+	d->data = le64_to_cpu(hdr->data);
+	memcpy(d->addr, hdr->addr, sizeof(d->addr));
+	return 0;
+}
+
+void kvw_encode_dgram(const struct kvw_dgram *d, struct kvw_dgram_hdr *hdr)
+{
+	memset(hdr, 0, sizeof(*hdr));
+	hdr->magic = cpu_to_le32(KVW_DGRAM);
+	hdr->version = KVW_VERSION;
+	hdr->flags = d->flags;
+	hdr->port = cpu_to_le16(d->port);
+	hdr->len = cpu_to_le32(d->len);
+	hdr->data = cpu_to_le64(d->data);
+	memcpy(hdr->addr, d->addr, sizeof(hdr->addr));
 }

@@ -20,6 +20,7 @@
 #endif
 
 #define KVW_MAGIC		0x5649464b	/* "KFIV" */
+#define KVW_DGRAM		0x4449464b	/* "KFID" */
 #define KVW_VERSION		1		/* the newest; a hello carries the range it can speak */
 #define KVW_VERSION_MIN		1		/* the oldest */
 #define KVW_DATA_MAX		32		/* consumer's private data: what InfiniBand's request has room for */
@@ -58,7 +59,7 @@ struct kvw_names {
  * struct kvw_hello - private data of request, answer and refusal
  * @magic:	KVW_MAGIC
  * @kind:	enum kvw_kind
- * @ep_type:	1 = MSG, 3 = RDM (libfabric's enumeration)
+ * @ep_type:	1 = MSG, 2 = DGRAM, 3 = RDM (libfabric's enumeration). Of DGRAM the rest is 0 but @version and @status
  * @version:	newest that the sender speaks; @version_min: oldest. Spoken is the newest that both can
  * @window:	packets of each class that the sender of the hello has receives for
  * @answers:	answers that it has receives for: so many requests may be unanswered
@@ -158,6 +159,37 @@ struct kvw_desc {
 
 static_assert(sizeof(struct kvw_desc) == 24, "descriptor");
 
+/**
+ * struct kvw_dgram_hdr - in front of the payload of a datagram, which has no connection and no hello of its own
+ * @magic:	KVW_DGRAM
+ * @version:	KVW_VERSION
+ * @flags:	KVW_F_CQ_DATA or 0
+ * @port: @addr: the sender's name; IPv4 is mapped into IPv6
+ * @len:	of the payload
+ * @data:	for the receiver's completion
+ */
+struct kvw_dgram_hdr {
+	__le32	magic;
+	u8	version;
+	u8	flags;
+	__le16	port;
+	__le32	len;
+	__le32	zero;
+	__le64	data;
+	u8	addr[16];
+} __packed;
+
+static_assert(sizeof(struct kvw_dgram_hdr) == 40, "datagram header");
+
+/** struct kvw_dgram - the same, decoded; @addr is in network order in both */
+struct kvw_dgram {
+	u8	flags;
+	u16	port;
+	u32	len;
+	u64	data;
+	u8	addr[16];
+};
+
 #define KVW_ROOM	(KVW_PACKET - sizeof(struct kvw_hdr))
 #define KVW_DESC_MAX	(KVW_ROOM / sizeof(struct kvw_desc))
 
@@ -202,6 +234,10 @@ int kvw_decode_hello(const void *data, size_t len, struct kvw_greeting *g);
 
 void kvw_encode(const struct kvw_packet *p, struct kvw_hdr *hdr);
 void kvw_encode_hello(const struct kvw_greeting *g, struct kvw_hello *hello);
+
+/* @bytes: of the datagram, header and payload. Pure. Return: 0, -EPROTO. */
+int kvw_decode_dgram(const struct kvw_dgram_hdr *hdr, u32 bytes, struct kvw_dgram *d);
+void kvw_encode_dgram(const struct kvw_dgram *d, struct kvw_dgram_hdr *hdr);
 
 /* The class of a packet, or KVW_CLS: it answers, or spends nothing. */
 static inline u8 kvw_cls(u8 type, u8 flags)
