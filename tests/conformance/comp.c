@@ -192,8 +192,11 @@ int exchange(struct node *a, struct node *b, void *tx, void *rx, size_t len, u64
 
 int transfer(struct node *a, struct node *b, size_t len, u64 seed)
 {
-	u8 *tx = test_pages(a->t, len), *rx = test_pages(a->t, len);
+	u8 *tx, *rx;
 
+	len = min(len, a->t->info[0]->ep_attr->max_msg_size);
+	tx = test_pages(a->t, len);
+	rx = test_pages(a->t, len);
 	return tx && rx ? exchange(a, b, tx, rx, len, seed) : -ENOMEM;
 }
 

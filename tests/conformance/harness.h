@@ -338,7 +338,7 @@ bool test_again(struct test *t, unsigned long *until);
 	EXPECT_EQ(t, __ret, 0) ? 0 : __ret;				\
 })
 
-/* A send of @a, received by @b, both completions checked, data compared. */
+/* A send of @a, received by @b, both completions checked, data compared. If that is too long, what a message may have. */
 int transfer(struct node *a, struct node *b, size_t len, u64 seed);
 /* The same with memory of the caller's. */
 int exchange(struct node *a, struct node *b, void *tx, void *rx, size_t len, u64 seed);

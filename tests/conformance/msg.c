@@ -437,6 +437,7 @@ static bool has_level(struct test *t, u64 level)
 static void run_level(struct test *t, u64 level, bool acked)
 {
 	struct kfi_msg msg = { .type = KFI_KVEC, .iov_count = 1, .context = CTX(7) };
+	size_t len = min_t(size_t, 8192, t->info[0]->ep_attr->max_msg_size);
 	struct pair *p;
 	struct kvec iov;
 	u8 *tx, *rx;
@@ -451,22 +452,22 @@ static void run_level(struct test *t, u64 level, bool acked)
 	tx = test_pages(t, 8192);
 	rx = test_pages(t, 8192);
 	REQUIRE(t, p && tx && rx);
-	iov = (struct kvec){ tx, 8192 };
+	iov = (struct kvec){ tx, len };
 	msg.msg_iov = &iov;
 	msg.addr = p->a.peer;
 	for (i = 0; i < 20 && !t->failures; i++) {
-		fill(tx, 8192, i);
-		memset(rx, 0, 8192);
-		POST(t, kfi_recv(p->b.ep, rx, 8192, NULL, KFI_ADDR_UNSPEC, CTX(i)));
+		fill(tx, len, i);
+		memset(rx, 0, len);
+		POST(t, kfi_recv(p->b.ep, rx, len, NULL, KFI_ADDR_UNSPEC, CTX(i)));
 		REQUIRE(t, !POST(t, kfi_sendmsg(p->a.ep, &msg, KFI_COMPLETION | level)));
 		REQUIRE(t, !WAIT_TX(&p->a, &c));
 		EXPECT_COMP(t, &c, CTX(7), KFI_MSG | KFI_SEND);
 		/* Delivered means that it is there. The buffer is ours in any case. */
 		if (acked)
-			EXPECT_DATA(t, rx, 8192, i);
-		memset(tx, 0, 8192);
+			EXPECT_DATA(t, rx, len, i);
+		memset(tx, 0, len);
 		REQUIRE(t, !WAIT_RX(&p->b, &c));
-		EXPECT_DATA(t, rx, 8192, i);
+		EXPECT_DATA(t, rx, len, i);
 	}
 }
 
