@@ -146,8 +146,10 @@ void kv_way_heard(struct kv_dgram *dg, kfi_addr_t from, u32 qpn)
 	rcu_read_lock();
 	peer = kfi_peer_cached(&dg->vep->peers, from);
 	pc = peer ? rcu_dereference(peer->conn) : NULL;
-	if (pc && to_kv_way(pc)->qpn != qpn)
+	if (pc && to_kv_way(pc)->qpn != qpn) {
 		kv_way_fail(to_kv_way(pc), -ESTALE);
+		kfi_peer_unpublish(pc);		/* now: what is sent in answer must not go there any more */
+	}
 	rcu_read_unlock();
 }
 

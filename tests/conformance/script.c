@@ -165,7 +165,8 @@ static void garbage_peer(struct test *t)
 	struct kfid_av *av;
 	struct kfi_av_attr attr = {};
 	u8 *tx = test_pages(t, 8192), *rx = test_pages(t, 8192), *trick = test_pages(t, 64);
-	u64 i = 0;
+	size_t max = min_t(size_t, 1400, t->info[0]->ep_attr->max_msg_size);
+	unsigned int i = 0;
 
 	REQUIRE(t, p && tx && rx && trick);
 	if (t->c->caps & KFI_TAGGED)
@@ -178,7 +179,7 @@ static void garbage_peer(struct test *t)
 	say_ready(t, what);
 	until = jiffies + msecs_to_jiffies(t->w->script_ms);
 	while (!READ_ONCE(go) && !t->failures && time_before(jiffies, until)) {
-		exchange(&p->a, b, tx, rx, 1 + i % 1400, i);
+		exchange(&p->a, b, tx, rx, 1 + i % max, i);
 		i++;
 		usleep_range(5000, 10000);
 	}
