@@ -476,7 +476,7 @@ static struct kv_dgram *kv_dgram_new(struct kv_ep *vep)
 	if (!dg)
 		return NULL;
 	dg->vep = vep;
-	dg->qkey = get_random_u32_inclusive(1, S32_MAX);	/* the upper half has a meaning of its own */
+	dg->qkey = get_random_u32() >> 1 | 1;	/* not 0; the upper half has a meaning of its own */
 	spin_lock_init(&dg->lock);
 	INIT_LIST_HEAD(&dg->queue);
 	INIT_LIST_HEAD(&dg->free);
