@@ -18,12 +18,13 @@ struct net;
 #define BENCH_TIMEOUT	(10 * HZ)	/* no run takes longer */
 #define BENCH_MB	(1UL << 20)
 #define BENCH_DEPTH	4		/* blocks of a stream under way */
+#define BENCH_BLOCKS	8		/* the same where one asks for the next */
 
 /**
  * struct bench_env - the two nodes
  * @net:	namespaces; index 0 starts things, index 1 answers
  * @node:	their addresses as text
- * @mem:	BENCH_DEPTH buffers of BENCH_MB at each node, for all variants of a stream: where memory happens to lie makes a
+ * @mem:	BENCH_BLOCKS buffers of BENCH_MB at each node, for all variants of a stream: where memory happens to lie makes a
  *		difference of some per cent
  */
 struct bench_env {

@@ -5,6 +5,25 @@
 #include "kfi.h"
 #include "measure.h"
 #include "peer/raw.h"
+#include "peer/verbs.h"
+
+/* The same on every kind of device; the guest makes the device that a case is named after. */
+#define VERBS_CASES(_device)											\
+	{ "verbs-" _device "-block", {										\
+		&bench_rv_pingpong_block, &kb_verbs_msg_block, &kb_verbs_rdm_block,				\
+	} },													\
+	{ "verbs-" _device "-softirq", {									\
+		&bench_rv_pingpong_softirq, &kb_verbs_msg_handler, &kb_verbs_msg_done,				\
+		&kb_verbs_rdm_handler, &kb_verbs_rdm_done,							\
+	} },													\
+	{ "verbs-" _device "-messages", {									\
+		&bench_rv_messages_single, &bench_rv_messages_chain, &kb_verbs_messages_msg,			\
+		&kb_verbs_messages_rdm, &kb_verbs_single_msg, &kb_verbs_single_rdm,				\
+	} },													\
+	{ "verbs-" _device "-stream", {										\
+		&bench_rv_stream_send, &kb_verbs_send_msg, &kb_verbs_send_rdm,					\
+		&bench_rv_stream_write, &kb_verbs_write_msg, &kb_verbs_write_rdm,				\
+	} }
 
 const struct bench_case bench_cases[] = {
 	{ "roundtrip-block", {
@@ -41,6 +60,8 @@ const struct bench_case bench_cases[] = {
 	{ "readers", {
 		&kb_readers_1, &kb_readers_2,
 	} },
+	VERBS_CASES("rxe"),
+	VERBS_CASES("siw"),
 	{ "scale", {
 		&kb_scale_messages, &kb_scale_write, &kb_scale_roundtrip, &kb_scale_atomics, &kb_scale_counters,
 		&kb_readers_1, &kb_readers_2,

@@ -100,10 +100,10 @@ static int __init bench_init(void)
 	ret = PTR_ERR_OR_ZERO(bench_env.net[1]);
 	if (ret)
 		goto put_net_a;
-	ret = bench_mem_alloc(&bench_env.mem[0], BENCH_DEPTH, BENCH_MB);
+	ret = bench_mem_alloc(&bench_env.mem[0], BENCH_BLOCKS, BENCH_MB);
 	if (ret)
 		goto put_net_b;
-	ret = bench_mem_alloc(&bench_env.mem[1], BENCH_DEPTH, BENCH_MB);
+	ret = bench_mem_alloc(&bench_env.mem[1], BENCH_BLOCKS, BENCH_MB);
 	if (ret)
 		goto free_mem_a;
 	ret = -ENOMEM;

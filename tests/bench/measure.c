@@ -143,5 +143,6 @@ void bench_list(struct seq_file *seq)
 	const struct bench_case *c;
 
 	for (c = bench_cases; c->name; c++)
-		seq_printf(seq, "%s\n", c->name);
+		if (c->variant[0])
+			seq_printf(seq, "%s\n", c->name);
 }

@@ -24,6 +24,15 @@ void bench_mem_free(struct bench_mem *mem);
 u32 bench_mem_stamp(struct bench_mem *mem);
 bool bench_mem_check(struct bench_mem *mem, u32 seed);
 
+/* The first of them: as many as a stream has under way. */
+static inline struct bench_mem bench_mem_first(const struct bench_mem *mem, u32 count)
+{
+	struct bench_mem first = *mem;
+
+	first.count = min(count, mem->count);
+	return first;
+}
+
 static inline void *bench_mem(const struct bench_mem *mem, u32 i)
 {
 	return page_address(mem->page[i % mem->count]);

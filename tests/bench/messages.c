@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * messages.c - 64-byte messages, 64 under way: a thread sends as many as have completed, all in one go (KFI_MORE); the
- * receiver looks at the number in each, in softirq. It has a receive posted for each message, or buffers for many.
+ * messages.c - 64-byte messages, 64 under way: a thread sends as many as have completed, all in one go (KFI_MORE) or one by one;
+ * the receiver looks at the number in each, in softirq. It has a receive posted for each message, or buffers for many.
  */
 #include <linux/err.h>
 #include <linux/slab.h>
@@ -13,6 +13,7 @@
 #define MSGS_MULTI	(64 * 1024)	/* of a buffer for many messages */
 #define MSGS_MULTIS	2
 #define MSGS_BATCH	32		/* completions read at once */
+#define MSGS_SINGLE	KFI_INJECT	/* kb_kind.flags: without KFI_MORE */
 
 struct msgs {
 	struct kb_node		node[2];
@@ -124,6 +125,7 @@ static int msgs_wait(struct msgs *ms)
 /* Sends of one endpoint to one peer complete in order: buffers may be used again in order. */
 static int msgs_stream(struct msgs *ms, u32 ops)
 {
+	bool single = ms->kind->flags & MSGS_SINGLE;
 	u32 posted = 0, ended = 0;
 	int ret;
 
@@ -131,7 +133,7 @@ static int msgs_stream(struct msgs *ms, u32 ops)
 		u32 limit = min(ops, ended + MSGS_DEPTH);
 
 		while (posted < limit) {
-			ret = msgs_send(ms, posted, posted + 1 < limit);
+			ret = msgs_send(ms, posted, !single && posted + 1 < limit);
 			if (ret)
 				return ret;
 			posted++;
@@ -242,3 +244,7 @@ static void *msgs_open(struct bench_env *env, const struct bench_variant *v)
 const struct bench_variant kb_messages = MSGS("kfi-messages", "sockets", KFI_EP_RDM);
 const struct bench_variant kb_messages_multi = MSGS("kfi-multirecv", "sockets", KFI_EP_RDM, .flags = KFI_MULTI_RECV);
 const struct bench_variant kb_messages_loop = MSGS("loop-messages", "loop", KFI_EP_RDM);
+const struct bench_variant kb_verbs_messages_msg = MSGS("msg-more", "verbs", KFI_EP_MSG);
+const struct bench_variant kb_verbs_messages_rdm = MSGS("rdm-more", "verbs", KFI_EP_RDM);
+const struct bench_variant kb_verbs_single_msg = MSGS("msg-single", "verbs", KFI_EP_MSG, .flags = MSGS_SINGLE);
+const struct bench_variant kb_verbs_single_rdm = MSGS("rdm-single", "verbs", KFI_EP_RDM, .flags = MSGS_SINGLE);

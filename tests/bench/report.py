@@ -52,6 +52,21 @@ COMPARISONS = [
     Comparison("64-byte messages", "messages", "send, a receive each", "kfi-messages", "tcp-batch64", "M/s"),
     Comparison("64-byte messages", "messages", "send, multi-receive", "kfi-multirecv", "tcp-batch64", "M/s"),
 ]
+# raw verbs, MSG and RDM on the same device: goals of the ratio
+for device in ("rxe", "siw"):
+    for ours, op, peer, unit, goal in (
+            ("block", "round trip, blocking", "raw-block", "us", {"msg": 1.03, "rdm": 1.10}),
+            ("handler", "round trip, handler", "raw-softirq", "us", {"msg": 1.03, "rdm": 1.10}),
+            ("done", "round trip, done()", "raw-softirq", "us", {"msg": 1.03, "rdm": 1.10}),
+            ("more", "64 bytes, KFI_MORE", "raw-chain", "M/s", {"msg": 0.95, "rdm": 0.95}),
+            ("single", "64 bytes, one by one", "raw-single", "M/s", {}),
+            ("send", "1 MiB sends", "raw-send", "GB/s", {"msg": 0.98, "rdm": 0.95}),
+            ("write", "1 MiB RMA writes", "raw-write", "GB/s", {"msg": 0.98, "rdm": 0.95})):
+        case = {"handler": "softirq", "done": "softirq", "more": "messages", "single": "messages", "send": "stream",
+                "write": "stream"}.get(ours, ours)
+        for kind in ("msg", "rdm"):
+            COMPARISONS.append(Comparison(f"raw verbs on {device}", f"verbs-{device}-{case}", f"{kind.upper()} {op}",
+                                          f"{kind}-{ours}", peer, unit, goal.get(kind), provider="verbs"))
 for n in PEERS[1:]:
     COMPARISONS.append(Comparison(f"cost with {n} peers", "peers", "round trip, done()", f"kfi-{n}", "kfi-1", "us", 1.10))
     COMPARISONS.append(Comparison(f"cost with {n} peers", "peers", "of raw TCP itself", f"tcp-{n}", "tcp-1", "us",

@@ -15,14 +15,14 @@ struct rma {
 	struct kfid_ep		*ep[2];
 	kfi_addr_t		addr[2];
 	const struct kb_kind	*kind;
-	struct bench_mem	*local;
-	struct bench_mem	*remote;
+	struct bench_mem	local;
+	struct bench_mem	remote;
 	struct kfid_mr		*mr[BENCH_MEM_MAX];
 };
 
 static int rma_post(struct rma *rma, u32 i)
 {
-	struct bench_mem *mem = rma->local;
+	struct bench_mem *mem = &rma->local;
 	u32 slot = i % mem->count;
 	struct kfi_rma_iov there = { .len = mem->size, .key = kfi_mr_key(rma->mr[slot]) };
 	struct kvec vec = { bench_mem(mem, slot), mem->size };
@@ -59,14 +59,14 @@ static int rma_wait(struct rma *rma)
 	return n == -KFI_EAVAIL ? kb_cq_error(cq) : n == -EAGAIN ? -ETIMEDOUT : n;
 }
 
-/* A buffer is used again when everything before it has ended: TCP delivers in order. */
+/* A buffer is used again when everything before it has ended: operations end in order. */
 static int rma_stream(struct rma *rma, u32 ops)
 {
 	u32 posted = 0, ended = 0;
 	int ret;
 
 	while (ended < ops) {
-		while (posted < ops && posted - ended < rma->local->count) {
+		while (posted < ops && posted - ended < rma->local.count) {
 			ret = rma_post(rma, posted);
 			if (ret)
 				return ret;
@@ -84,7 +84,7 @@ static s64 rma_run(void *priv, u32 ops)
 {
 	struct rma *rma = priv;
 	bool read = rma->kind->flags & RMA_READ;
-	u32 seed = bench_mem_stamp(read ? rma->remote : rma->local);
+	u32 seed = bench_mem_stamp(read ? &rma->remote : &rma->local);
 	u64 start;
 	int ret;
 
@@ -93,7 +93,7 @@ static s64 rma_run(void *priv, u32 ops)
 	start = bench_clock() - start;
 	if (ret)
 		return ret;
-	return bench_mem_check(read ? rma->local : rma->remote, seed) ? start : -EBADMSG;
+	return bench_mem_check(read ? &rma->local : &rma->remote, seed) ? start : -EBADMSG;
 }
 
 static void rma_close(void *priv)
@@ -114,7 +114,7 @@ static void rma_close(void *priv)
 
 static int rma_register(struct rma *rma)
 {
-	struct bench_mem *mem = rma->remote;
+	struct bench_mem *mem = &rma->remote;
 	u32 i;
 	int ret = 0;
 
@@ -124,12 +124,12 @@ static int rma_register(struct rma *rma)
 	return ret;
 }
 
-static int rma_prepare(struct rma *rma, struct bench_env *env)
+static int rma_prepare(struct rma *rma, struct bench_env *env, u32 depth)
 {
 	int i, ret = 0;
 
-	rma->local = &env->mem[0];
-	rma->remote = &env->mem[1];
+	rma->local = bench_mem_first(&env->mem[0], depth);
+	rma->remote = bench_mem_first(&env->mem[1], depth);
 	for (i = 0; i < 2 && !ret; i++)
 		ret = kb_node_open(&rma->node[i], env, i, rma->kind, KFI_CQ_FORMAT_CONTEXT, NULL, NULL);
 	if (!ret)
@@ -145,25 +145,27 @@ static void *rma_open(struct bench_env *env, const struct bench_variant *v)
 	if (!rma)
 		return ERR_PTR(-ENOMEM);
 	rma->kind = (const struct kb_kind *)v->arg;
-	ret = rma_prepare(rma, env);
+	ret = rma_prepare(rma, env, v->depth);
 	if (!ret)
 		return rma;
 	rma_close(rma);
 	return ERR_PTR(ret);
 }
 
-#define RMA(_name, ...)								\
+#define RMA(_name, _depth, ...)							\
 	{									\
 		.name	= _name,						\
 		.open	= rma_open,						\
 		.run	= rma_run,						\
 		.close	= rma_close,						\
 		.arg	= (unsigned long)&(const struct kb_kind) { __VA_ARGS__ },	\
-		.depth	= BENCH_DEPTH,						\
+		.depth	= _depth,						\
 		.size	= BENCH_MB,						\
 	}
 
-const struct bench_variant kb_write_copy = RMA("kfi-write", "sockets", KFI_EP_RDM);
-const struct bench_variant kb_write_copy_msg = RMA("kfi-write-msg", "sockets", KFI_EP_MSG);
-const struct bench_variant kb_write_splice = RMA("kfi-write-pages", "sockets", KFI_EP_RDM, .flags = RMA_PAGES);
-const struct bench_variant kb_read = RMA("kfi-read", "sockets", KFI_EP_RDM, .flags = RMA_READ);
+const struct bench_variant kb_write_copy = RMA("kfi-write", BENCH_DEPTH, "sockets", KFI_EP_RDM);
+const struct bench_variant kb_write_copy_msg = RMA("kfi-write-msg", BENCH_DEPTH, "sockets", KFI_EP_MSG);
+const struct bench_variant kb_write_splice = RMA("kfi-write-pages", BENCH_DEPTH, "sockets", KFI_EP_RDM, .flags = RMA_PAGES);
+const struct bench_variant kb_read = RMA("kfi-read", BENCH_DEPTH, "sockets", KFI_EP_RDM, .flags = RMA_READ);
+const struct bench_variant kb_verbs_write_msg = RMA("msg-write", BENCH_BLOCKS, "verbs", KFI_EP_MSG);
+const struct bench_variant kb_verbs_write_rdm = RMA("rdm-write", BENCH_BLOCKS, "verbs", KFI_EP_RDM);

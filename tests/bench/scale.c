@@ -92,7 +92,7 @@ static int scale_copy_open(struct scale_copy *copy, struct bench_env *env, const
 	copy->env = *env;
 	memset(copy->env.mem, 0, sizeof(copy->env.mem));
 	for (i = 0; i < 2 && !ret; i++)
-		ret = bench_mem_alloc(&copy->env.mem[i], env->mem[i].count, env->mem[i].size);
+		ret = bench_mem_alloc(&copy->env.mem[i], BENCH_DEPTH, env->mem[i].size);
 	if (ret)
 		return ret;
 	copy->priv = v->open(&copy->env, v);

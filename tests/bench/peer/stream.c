@@ -14,8 +14,8 @@ enum { STREAM_COPY, STREAM_SPLICE, STREAM_BLOCK };
 
 struct stream {
 	struct raw_pair		pair;
-	struct bench_mem	*src;
-	struct bench_mem	*dst;
+	struct bench_mem	src;
+	struct bench_mem	dst;
 	struct completion	done;
 	unsigned long		how;
 	u64			got;
@@ -29,10 +29,10 @@ struct stream {
 static int stm_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int off, size_t len)
 {
 	struct stream *st = desc->arg.data;
-	u32 at = st->got % st->dst->size;
-	u32 n = min_t(size_t, len, st->dst->size - at);
+	u32 at = st->got % st->dst.size;
+	u32 n = min_t(size_t, len, st->dst.size - at);
 
-	if (skb_copy_bits(skb, off, bench_mem(st->dst, st->got / st->dst->size) + at, n))
+	if (skb_copy_bits(skb, off, bench_mem(&st->dst, st->got / st->dst.size) + at, n))
 		return -EFAULT;
 	st->got += n;
 	return n;
@@ -55,11 +55,11 @@ static int stm_recv_thread(void *data)
 	u32 i;
 
 	for (i = 0; st->got < st->total; i++) {
-		if (raw_recv(st->pair.sock[1], bench_mem(st->dst, i), st->dst->size, MSG_WAITALL) != st->dst->size) {
+		if (raw_recv(st->pair.sock[1], bench_mem(&st->dst, i), st->dst.size, MSG_WAITALL) != st->dst.size) {
 			st->err = -EIO;
 			break;
 		}
-		st->got += st->dst->size;
+		st->got += st->dst.size;
 	}
 	st->end = bench_clock();
 	complete(&st->done);
@@ -73,7 +73,7 @@ static int stm_splice(struct stream *st, u32 i)
 	struct msghdr msg = { .msg_flags = MSG_SPLICE_PAGES | MSG_NOSIGNAL };
 	struct bio_vec bv;
 
-	bvec_set_page(&bv, st->src->page[i % st->src->count], st->src->size, 0);
+	bvec_set_page(&bv, st->src.page[i % st->src.count], st->src.size, 0);
 	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, &bv, 1, bv.bv_len);
 	return sock_sendmsg(st->pair.sock[0], &msg);
 }
@@ -87,8 +87,8 @@ static int stm_send(struct stream *st, u32 ops)
 		if (st->how == STREAM_SPLICE)
 			ret = stm_splice(st, i);
 		else
-			ret = raw_send(st->pair.sock[0], bench_mem(st->src, i), st->src->size);
-		if (ret != st->src->size)
+			ret = raw_send(st->pair.sock[0], bench_mem(&st->src, i), st->src.size);
+		if (ret != st->src.size)
 			return ret < 0 ? ret : -EIO;
 	}
 	return 0;
@@ -97,12 +97,12 @@ static int stm_send(struct stream *st, u32 ops)
 static s64 stm_run(void *priv, u32 ops)
 {
 	struct stream *st = priv;
-	u32 seed = bench_mem_stamp(st->src);
+	u32 seed = bench_mem_stamp(&st->src);
 	u64 start;
 	int ret;
 
 	st->got = 0;
-	st->total = (u64)ops * st->src->size;
+	st->total = (u64)ops * st->src.size;
 	reinit_completion(&st->done);
 	if (st->how == STREAM_BLOCK &&
 	    IS_ERR(kthread_run(stm_recv_thread, st, "bench_tcp")))
@@ -115,7 +115,7 @@ static s64 stm_run(void *priv, u32 ops)
 		return -ETIMEDOUT;
 	if (ret || st->err)
 		return ret ?: st->err;
-	return bench_mem_check(st->dst, seed) ? st->end - start : -EBADMSG;
+	return bench_mem_check(&st->dst, seed) ? st->end - start : -EBADMSG;
 }
 
 static void stm_close(void *priv)
@@ -134,8 +134,8 @@ static void *stm_open(struct bench_env *env, const struct bench_variant *v)
 	if (!st)
 		return ERR_PTR(-ENOMEM);
 	st->how = v->arg;
-	st->src = &env->mem[0];
-	st->dst = &env->mem[1];
+	st->src = bench_mem_first(&env->mem[0], v->depth);
+	st->dst = bench_mem_first(&env->mem[1], v->depth);
 	init_completion(&st->done);
 	ret = raw_pair_open(&st->pair, env);
 	if (ret) {

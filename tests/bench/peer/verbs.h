@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * verbs.h - what kfi_bench_verbs can measure. Weak: without that module, and the RDMA core that it needs, kfi_bench has
+ * everything else.
+ */
+#ifndef _KFI_BENCH_VERBS_H
+#define _KFI_BENCH_VERBS_H
+
+#include "../bench.h"
+
+extern const struct bench_variant bench_rv_pingpong_block __weak;
+extern const struct bench_variant bench_rv_pingpong_softirq __weak;
+extern const struct bench_variant bench_rv_messages_single __weak;
+extern const struct bench_variant bench_rv_messages_chain __weak;
+extern const struct bench_variant bench_rv_stream_send __weak;
+extern const struct bench_variant bench_rv_stream_write __weak;
+
+#endif /* _KFI_BENCH_VERBS_H */
