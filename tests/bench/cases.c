@@ -13,11 +13,12 @@
 		&bench_rv_pingpong_block, &kb_verbs_msg_block, &kb_verbs_rdm_block,				\
 	} },													\
 	{ "verbs-" _device "-softirq", {									\
-		&bench_rv_pingpong_softirq, &kb_verbs_msg_handler, &kb_verbs_msg_done,				\
+		&bench_rv_pingpong_softirq, &bench_rv_pingpong_longer, &kb_verbs_msg_handler, &kb_verbs_msg_done,	\
 		&kb_verbs_rdm_handler, &kb_verbs_rdm_done,							\
 	} },													\
 	{ "verbs-" _device "-messages", {									\
-		&bench_rv_messages_single, &bench_rv_messages_chain, &kb_verbs_messages_msg,			\
+		&bench_rv_messages_single, &bench_rv_messages_chain, &bench_rv_messages_longer,			\
+		&kb_verbs_messages_msg,										\
 		&kb_verbs_messages_rdm, &kb_verbs_single_msg, &kb_verbs_single_rdm,				\
 	} },													\
 	{ "verbs-" _device "-stream", {										\

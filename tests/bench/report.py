@@ -67,6 +67,17 @@ for device in ("rxe", "siw"):
         for kind in ("msg", "rdm"):
             COMPARISONS.append(Comparison(f"raw verbs on {device}", f"verbs-{device}-{case}", f"{kind.upper()} {op}",
                                           f"{kind}-{ours}", peer, unit, goal.get(kind), provider="verbs"))
+    # the same bytes on the wire: 56 of ours go before every message
+    COMPARISONS += [
+        Comparison(f"raw verbs on {device}", f"verbs-{device}-softirq", "8 bytes behind a header", "raw-softirq-64",
+                   "raw-softirq", "us", provider="raw verbs"),
+        Comparison(f"raw verbs on {device}", f"verbs-{device}-softirq", "the same, MSG, handler", "msg-handler",
+                   "raw-softirq-64", "us", provider="verbs"),
+        Comparison(f"raw verbs on {device}", f"verbs-{device}-messages", "64 bytes behind a header", "raw-chain-120",
+                   "raw-chain", "M/s", provider="raw verbs"),
+        Comparison(f"raw verbs on {device}", f"verbs-{device}-messages", "the same, MSG", "msg-more", "raw-chain-120",
+                   "M/s", provider="verbs"),
+    ]
 for n in PEERS[1:]:
     COMPARISONS.append(Comparison(f"cost with {n} peers", "peers", "round trip, done()", f"kfi-{n}", "kfi-1", "us", 1.10))
     COMPARISONS.append(Comparison(f"cost with {n} peers", "peers", "of raw TCP itself", f"tcp-{n}", "tcp-1", "us",

@@ -126,7 +126,7 @@ static int rv_qp_open(struct rv_end *end, u32 sends, u32 recvs)
 static int rv_call(struct rv_pair *pair, struct bench_env *env, struct sockaddr_in *to, u32 sends, u32 recvs)
 {
 	struct rdma_conn_param param = {
-		.responder_resources = 1, .initiator_depth = 1, .retry_count = 7, .rnr_retry_count = 7,
+		.responder_resources = RV_READS, .initiator_depth = RV_READS, .retry_count = 7, .rnr_retry_count = 7,
 	};
 	struct rv_end *end = pair->end;
 	int ret;

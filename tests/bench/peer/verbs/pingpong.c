@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 #include "rv.h"
 
+#define PP_MAX		64
 #define PP_RECVS	4
 #define PP_SENDS	32
 #define PP_SIGNAL	16	/* every so many sends are reported */
@@ -21,8 +22,8 @@ struct pp_side {
 	struct completion	arrived;
 	u32			sent;
 	u32			taken;
-	u64			out;
-	u64			in[PP_RECVS];
+	u8			out[PP_MAX] __aligned(8);
+	u8			in[PP_RECVS][PP_MAX] __aligned(8);
 };
 
 struct pingpong {
@@ -35,7 +36,7 @@ struct pingpong {
 
 static int pp_send(struct pp_side *side, u64 number)
 {
-	side->out = number;
+	*(u64 *)side->out = number;
 	rv_report(&side->send, ++side->sent % PP_SIGNAL == 0);
 	return rv_post_send(side->end, &side->send);
 }
@@ -186,7 +187,7 @@ static void pp_close(void *priv)
 	kfree(pp);
 }
 
-static int pp_prepare(struct pingpong *pp, int nr, rv_done *received)
+static int pp_prepare(struct pingpong *pp, int nr, u32 size, rv_done *received)
 {
 	struct pp_side *side = &pp->side[nr];
 	int i, ret;
@@ -194,9 +195,9 @@ static int pp_prepare(struct pingpong *pp, int nr, rv_done *received)
 	side->pp = pp;
 	side->end = &pp->pair.end[nr];
 	init_completion(&side->arrived);
-	ret = rv_slot_send(side->end, &side->send, &side->out, sizeof(side->out), pp_sent, side);
+	ret = rv_slot_send(side->end, &side->send, side->out, size, pp_sent, side);
 	for (i = 0; i < PP_RECVS && !ret; i++)
-		ret = rv_slot_recv(side->end, &side->recv[i], &side->in[i], sizeof(side->in[i]), received, side);
+		ret = rv_slot_recv(side->end, &side->recv[i], side->in[i], size, received, side);
 	return ret;
 }
 
@@ -214,27 +215,23 @@ static void *pp_open(struct bench_env *env, const struct bench_variant *v)
 		kfree(pp);
 		return ERR_PTR(ret);
 	}
-	ret = pp_prepare(pp, 0, received) ?: pp_prepare(pp, 1, received);
+	ret = pp_prepare(pp, 0, v->size, received) ?: pp_prepare(pp, 1, v->size, received);
 	if (!ret)
 		return pp;
 	pp_close(pp);
 	return ERR_PTR(ret);
 }
 
-const struct bench_variant bench_rv_pingpong_block = {
-	.name	= "raw-block",
-	.open	= pp_open,
-	.run	= pp_run_block,
-	.close	= pp_close,
-	.depth	= 1,
-	.size	= 8,
-};
+#define PINGPONG(_name, _run, _size)	\
+	{				\
+		.name	= _name,	\
+		.open	= pp_open,	\
+		.run	= _run,		\
+		.close	= pp_close,	\
+		.depth	= 1,		\
+		.size	= _size,	\
+	}
 
-const struct bench_variant bench_rv_pingpong_softirq = {
-	.name	= "raw-softirq",
-	.open	= pp_open,
-	.run	= pp_run_softirq,
-	.close	= pp_close,
-	.depth	= 1,
-	.size	= 8,
-};
+const struct bench_variant bench_rv_pingpong_block = PINGPONG("raw-block", pp_run_block, 8);
+const struct bench_variant bench_rv_pingpong_softirq = PINGPONG("raw-softirq", pp_run_softirq, 8);
+const struct bench_variant bench_rv_pingpong_longer = PINGPONG("raw-softirq-64", pp_run_softirq, 64);

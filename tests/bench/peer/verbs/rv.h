@@ -15,6 +15,7 @@
 #include "../verbs.h"
 
 #define RV_INLINE	64	/* payload up to this long is given to the device with the request */
+#define RV_READS	8	/* under way at once */
 
 /**
  * struct rv_end - an end of a connection
