@@ -170,6 +170,14 @@ static int kv_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	return 0;
 }
 
+static void kv_cm_tune(struct kv_conn *conn)
+{
+	u32 tclass = conn->vep->ep.info->tx_attr->tclass;
+
+	if (tclass & KFI_TC_DSCP)
+		rdma_set_service_type(conn->id, kfi_tc_dscp_get(tclass) << 2);
+}
+
 int kv_cm_id(struct kv_conn *conn)
 {
 	struct rdma_cm_id *id;
@@ -178,6 +186,7 @@ int kv_cm_id(struct kv_conn *conn)
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	conn->id = id;
+	kv_cm_tune(conn);
 	return 0;
 }
 
@@ -352,6 +361,8 @@ static int kv_cm_accept(struct kv_conn *conn)
 
 	if (conn->id->device != conn->kdom->ib)
 		return -EHOSTUNREACH;
+	kv_cm_tune(conn);
+	queue_delayed_work(kv_cm_wq, &conn->deadline, msecs_to_jiffies(kv_connect_timeout_ms));
 	ret = kv_qp_create(conn);
 	if (ret)
 		return ret;

@@ -10,7 +10,6 @@
 
 /* What a device needs to have; all that is made for storage has a hundred times of it. */
 #define KV_MIN_SGE		2	/* a header and payload */
-#define KV_MIN_WR		64
 #define KV_MIN_PAGES		16
 
 /* Protects kv_devs, &kv_dev.domains and membership in both. Nothing of kfi.ko is called under it. */
@@ -202,7 +201,7 @@ static const char *kv_unfit(struct ib_device *ib)
 		return "too few pages in a fast registration";
 	if (a->max_send_sge < KV_MIN_SGE || a->max_recv_sge < 1)
 		return "too few elements in a request";
-	if (a->max_qp_wr < KV_MIN_WR)
+	if (a->max_qp_wr < kv_qp_depth())
 		return "too few requests in a queue";
 	if (a->max_qp_rd_atom < 1 || a->max_qp_init_rd_atom < 1)
 		return "no RDMA read";

@@ -110,6 +110,9 @@ struct kv_dev *kv_dev_at(struct net *net, const union kfi_inaddr *addr, u32 *por
 /* The same for a domain, by its names. ERR_PTR */
 struct kv_dev *kv_dev_of(const struct kfi_domain *domain, u32 *port);
 
+/* qp.c: requests that a queue of ours needs room for */
+int kv_qp_depth(void);
+
 /* info.c: what we offer */
 int kv_getinfo(struct kfi_query *q);
 u64 kv_levels(enum kfi_ep_type type);

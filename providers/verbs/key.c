@@ -31,14 +31,15 @@ static struct kv_key *key_known(struct kv_conn *conn, u64 key)
 /* A place for another one: an empty one, or that of the next in turn. */
 static struct kv_key *key_room(struct kv_conn *conn)
 {
-	struct kv_key *k = NULL;
+	struct kv_key *k;
 	unsigned int i;
 
+	for (i = 0; i < KV_KEYS; i++)
+		if (conn->keys[i].state == KV_KEY_EMPTY)
+			return &conn->keys[i];
 	for (i = 0; i < KV_KEYS; i++) {
 		k = &conn->keys[conn->key_turn++ % KV_KEYS];
-		if (k->state == KV_KEY_EMPTY)
-			return k;
-		if (i && k->state == KV_KEY_KNOWN)
+		if (k->state == KV_KEY_KNOWN)
 			return k;
 	}
 	return NULL;
@@ -54,6 +55,7 @@ static int key_ask(struct kv_conn *conn, struct kv_key *k, u64 key, u64 addr)
 		return -EAGAIN;
 	k->state = KV_KEY_ASKED;
 	k->key = key;
+	k->asked = addr;
 	k->status = 0;
 	k->gen++;
 	p.id = k - conn->keys;
@@ -126,6 +128,14 @@ static bool key_descs(struct kv_key *k, const struct kvw_desc *descs, unsigned i
 	return true;
 }
 
+/* The byte that was asked for is among them, or is the end of the region. */
+static bool key_answers(const struct kv_key *k)
+{
+	u64 at = k->asked - k->base;
+
+	return at >= k->first && at <= k->len && (at < k->end || k->end == k->len);
+}
+
 int kv_got_key(struct kv_conn *conn, const struct kvw_packet *p, const struct kvw_desc *descs)
 {
 	struct kv_key *k = p->id < KV_KEYS ? &conn->keys[p->id] : NULL;
@@ -133,19 +143,21 @@ int kv_got_key(struct kv_conn *conn, const struct kvw_packet *p, const struct kv
 	if (!k || k->state != KV_KEY_ASKED || k->gen != p->gen)
 		return -EPROTO;
 	conn->requests--;
-	k->state = KV_KEY_KNOWN;
+	k->state = KV_KEY_EMPTY;
 	k->status = p->status < MAX_ERRNO ? p->status : EREMOTEIO;
 	if (k->status == EAGAIN)
-		k->state = KV_KEY_EMPTY;	/* it was not so for long: whoever wants it asks again */
+		return 0;		/* it was not so for long: whoever wants it asks again */
+	k->state = KV_KEY_KNOWN;
 	if (k->status)
 		return 0;
 	k->rights = p->flags;
 	k->base = p->tag;
 	k->len = p->len;
 	k->first = p->data;
-	if (p->count > KV_DESCS || k->first > k->len || (!p->count && k->first < k->len))
-		return -EPROTO;
-	return key_descs(k, descs, p->count) ? 0 : -EPROTO;
+	if (p->count <= KV_DESCS && k->first <= k->len && key_descs(k, descs, p->count) && key_answers(k))
+		return 0;
+	k->state = KV_KEY_EMPTY;
+	return -EPROTO;
 }
 
 /* The device's key of a region that has but one, which is used no more; or 0. */

@@ -104,13 +104,16 @@ struct scatterlist *kv_alloc_sg(unsigned int n, gfp_t gfp)
 	return sg;
 }
 
-/* At most so many calls of kv_take_run() use up an iterator that nobody has moved. */
+/*
+ * At most so many calls of kv_take_run() use up an iterator that nobody has moved. What begins a run may be short of a page before its
+ * first byte.
+ */
 unsigned int kv_count_runs(const struct iov_iter *iter, unsigned int pages)
 {
-	unsigned int runs = 1 + iov_iter_count(iter) / ((size_t)pages * PAGE_SIZE);
+	unsigned int starts = 0;
 	unsigned long i;
 
 	for (i = 0; i < iter->nr_segs; i++)
-		runs += starts_run(iter, i);
-	return runs;
+		starts += starts_run(iter, i);
+	return 1 + starts + (iov_iter_count(iter) + starts * PAGE_SIZE) / ((size_t)pages * PAGE_SIZE);
 }

@@ -104,7 +104,6 @@ static bool kv_msg_adopt(struct kv_ep *vep, struct kv_conn *conn)
 		list_add_tail(&conn->entry, &vep->conns);
 		spin_unlock(&vep->lock);
 		kv_cm_step(conn, KV_STEP_ACCEPT);
-		queue_delayed_work(kv_cm_wq, &conn->deadline, msecs_to_jiffies(kv_connect_timeout_ms));
 		wake_up_all(&vpep->idle);
 	}
 	spin_unlock_bh(&vpep->lock);

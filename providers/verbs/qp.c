@@ -14,6 +14,12 @@ static unsigned int kv_nslots(void)
 	return KVW_CLS * kv_window + kv_answers + KV_MISC;
 }
 
+/* One more of each: ib_drain_qp(). */
+int kv_qp_depth(void)
+{
+	return max_t(unsigned int, KV_SQ, kv_nslots()) + 1;
+}
+
 /* ---- receive buffers ---- */
 
 /* Give it back to the device. Nothing of it is anybody else's. */

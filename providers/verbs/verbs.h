@@ -39,7 +39,7 @@
 #define KV_SIGNAL	16		/* every so many work requests are reported, so that the ring moves on */
 #define KV_KEYS		32		/* regions of the peer that a connection remembers */
 #define KV_CLS_LONG	2		/* classes that have long messages: KVW_CLS_MSG and KVW_CLS_TAG */
-#define KV_MISC		4		/* receives for READY, BYE and two CREDITs */
+#define KV_MISC		8		/* receives for READY, BYE, and two CREDITs of each class */
 
 /* Module parameters (main.c) */
 extern unsigned int kv_window;
@@ -245,13 +245,14 @@ enum kv_conn_state {
 
 /**
  * struct kv_key - a region of the peer
- * @key:	kfabric's; @gen: tells answers apart
+ * @key:	kfabric's; @asked: the address that was asked for; @gen: tells answers apart
  * @status:	why there is none; @rights: KVW_K_
  * @base:	address of its first byte, @len: bytes
  * @first:	bytes from here up to @end are in @desc
  */
 struct kv_key {
 	u64	key;
+	u64	asked;
 	u32	gen;
 	u8	state;
 	u8	rights;

@@ -49,6 +49,8 @@ static bool message_ok(const struct kvw_packet *p)
 		return false;
 	if (p->flags & KVW_F_INV && !p->count)
 		return false;
+	if (p->flags & KVW_F_ARRIVED && p->flags & KVW_F_LANDED)
+		return false;
 	if (p->flags & KVW_F_RMA && !(p->flags & KVW_F_TAGGED))
 		return false;
 	return p->type != KVW_TREAD || p->flags == (KVW_F_TAGGED | KVW_F_RMA);
@@ -143,7 +145,7 @@ int kvw_decode_hello(const void *data, size_t len, struct kvw_greeting *g)
 	g->version = h->version < KVW_VERSION ? h->version : KVW_VERSION;
 	g->status = le16_to_cpu(h->status);
 	if (g->kind < KVW_HELLO || g->kind > KVW_REJECT || g->ep_type < 1 || g->ep_type > 3 ||
-	    h->data_len > (g->ep_type == 1 ? KVW_DATA_MAX : 0))
+	    h->data_len > (g->ep_type == 1 ? KVW_DATA_MAX : 0) || g->status > KVW_STATUS_MAX)
 		return -EPROTO;
 	if (g->ep_type == 2)
 		return 0;

@@ -25,6 +25,7 @@
 #define KVW_VERSION_MIN		1		/* the oldest */
 #define KVW_DATA_MAX		32		/* consumer's private data: what InfiniBand's request has room for */
 #define KVW_WINDOW_MAX		4096		/* packets of a class */
+#define KVW_STATUS_MAX		4095		/* a positive errno */
 #define KVW_PACKET		4096		/* longest packet; no smaller one is ever too short for it */
 
 /** enum kvw_cls - what flow control tells apart: none of them can be held up by another one */
