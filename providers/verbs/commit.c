@@ -44,7 +44,7 @@ static int kv_commit_get(struct kv_slot *slot)
 static void kv_commit_answer(struct kv_slot *slot, int err)
 {
 	struct kv_conn *conn = slot->conn;
-	KV_DONE(done);
+	struct kv_done done = KV_DONE(done);
 
 	spin_lock_bh(&conn->lock);
 	kv_slot_answer(slot, KVW_FIN, -err);

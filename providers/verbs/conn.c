@@ -33,7 +33,22 @@ static void kv_deadline_work(struct work_struct *work)
 {
 	struct kv_conn *conn = container_of(to_delayed_work(work), struct kv_conn, deadline);
 
-	kv_conn_fail(conn, test_bit(KV_BYE_SENT, &conn->flags) ? -ESHUTDOWN : -ETIMEDOUT);
+	if (test_bit(KV_FLUSHED, &conn->flags))
+		kv_conn_fail(conn, kv_conn_end(conn));
+	else
+		kv_conn_fail(conn, test_bit(KV_BYE_SENT, &conn->flags) ? -ESHUTDOWN : -ETIMEDOUT);
+}
+
+/*
+ * The device has stopped by itself; any context. It does so when it refuses the peer an access, and the peer's device is to hear
+ * that before it hears us hang up. During the handshake rdma_cm says why.
+ */
+void kv_conn_flushed(struct kv_conn *conn)
+{
+	spin_lock_bh(&conn->lock);
+	if (conn->state == KV_READY && !test_bit(KV_DEAD, &conn->flags) && !test_and_set_bit(KV_FLUSHED, &conn->flags))
+		mod_delayed_work(kv_cm_wq, &conn->deadline, msecs_to_jiffies(KV_LINGER_MS));
+	spin_unlock_bh(&conn->lock);
 }
 
 /* ---- is the peer there? ---- */

@@ -154,8 +154,7 @@ static void kv_qp_event(struct ib_event *event, void *context)
 
 	if (event->event == IB_EVENT_COMM_EST)
 		return;
-	if (READ_ONCE(conn->state) == KV_READY)
-		kv_conn_fail(conn, kv_conn_end(conn));
+	kv_conn_flushed(conn);
 }
 
 static int kv_qp_make(struct kv_conn *conn)
@@ -169,7 +168,7 @@ static int kv_qp_make(struct kv_conn *conn)
 		.send_cq	= conn->cq,
 		.recv_cq	= conn->cq,
 		.port_num	= conn->id->port_num,
-		/* one more of each: ib_drain_qp() */
+
 		.cap		= {
 			.max_send_wr	= KV_SQ + 1,
 			.max_recv_wr	= kv_nslots() + 1,

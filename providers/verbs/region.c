@@ -457,7 +457,7 @@ int kv_rx_key(struct kv_slot *slot)
 	struct iov_iter iter;
 	struct kfi_mr *mr;
 	int ret = -EACCES;
-	KV_DONE(done);
+	struct kv_done done = KV_DONE(done);
 
 	mr = kfi_mr_get(&conn->vep->ep, slot->p.tag, slot->p.data, 0, 0, &iter);
 	rcu_read_lock();
@@ -522,7 +522,7 @@ static int kv_tell_owner(struct kv_slot *slot, const struct kvw_desc *desc)
 static void kv_rx_told(struct kv_slot *slot, u16 status)
 {
 	struct kv_conn *conn = slot->conn;
-	KV_DONE(done);
+	struct kv_done done = KV_DONE(done);
 
 	spin_lock_bh(&conn->lock);
 	if (slot->p.flags & KVW_F_LANDED)

@@ -34,7 +34,7 @@ void kv_slot_release(struct kv_slot *slot, u8 hold)
 static void kv_slot_consumed(struct kv_slot *slot, bool unexpected)
 {
 	struct kv_conn *conn = slot->conn;
-	KV_DONE(done);
+	struct kv_done done = KV_DONE(done);
 
 	spin_lock_bh(&conn->lock);
 	kv_slot_release(slot, KV_HOLD_MESSAGE);
@@ -118,7 +118,7 @@ static bool kv_slot_fetch(struct kv_slot *slot)
 {
 	struct kv_conn *conn = slot->conn;
 	bool there;
-	KV_DONE(done);
+	struct kv_done done = KV_DONE(done);
 
 	spin_lock_bh(&conn->lock);
 	there = slot->state != KV_SLOT_LOST && !test_bit(KV_DEAD, &conn->flags);
@@ -289,7 +289,7 @@ static int kv_rx_charge(struct kv_slot *slot)
 static int kv_rx_count(struct kv_slot *slot)
 {
 	struct kv_conn *conn = slot->conn;
-	KV_DONE(done);
+	struct kv_done done = KV_DONE(done);
 	int ret;
 
 	if (slot->charged)
@@ -312,7 +312,7 @@ static int kv_rx_control(struct kv_slot *slot)
 {
 	struct kv_conn *conn = slot->conn;
 	int ret = 0;
-	KV_DONE(done);
+	struct kv_done done = KV_DONE(done);
 
 	spin_lock_bh(&conn->lock);
 	if (slot->p.type == KVW_FIN)
@@ -416,11 +416,10 @@ void kv_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct kv_conn *conn = slot->conn;
 
 	if (unlikely(wc->status != IB_WC_SUCCESS)) {
-		/* During the handshake rdma_cm says why. */
 		if (wc->status != IB_WC_WR_FLUSH_ERR)
 			kv_conn_fail(conn, -EIO);
-		else if (READ_ONCE(conn->state) == KV_READY)
-			kv_conn_fail(conn, kv_conn_end(conn));
+		else
+			kv_conn_flushed(conn);
 		return;
 	}
 	ib_dma_sync_single_for_cpu(conn->kdom->ib, slot->dma, KVW_PACKET, DMA_FROM_DEVICE);

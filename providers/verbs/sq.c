@@ -198,7 +198,7 @@ void kv_send_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct kv_sqe *e = container_of(wc->wr_cqe, struct kv_sqe, cqe);
 	struct kv_conn *conn = e->conn;
 	int err = kv_wc_error(conn, wc);
-	KV_DONE(done);
+	struct kv_done done = KV_DONE(done);
 
 	kfi_batch_begin();
 	spin_lock_bh(&conn->lock);

@@ -26,7 +26,7 @@ int kv_tx(struct kfi_ep *ep, struct kfi_oper *op)
 void kv_tx_post(struct kv_conn *conn, struct kfi_oper *op)
 {
 	bool more = op->flags & KFI_MORE;
-	KV_DONE(done);
+	struct kv_done done = KV_DONE(done);
 
 	kv_op(op)->conn = conn;
 	spin_lock_bh(&conn->lock);
@@ -42,7 +42,7 @@ void kv_tx_post(struct kv_conn *conn, struct kfi_oper *op)
 /* There may be something to send. The caller has a reference, or is inside the RCU section in which it found it. */
 void kv_tx_kick(struct kv_conn *conn)
 {
-	KV_DONE(done);
+	struct kv_done done = KV_DONE(done);
 
 	spin_lock_bh(&conn->lock);
 	kv_tx_run(conn, &done);
@@ -455,7 +455,7 @@ static void kv_fail_list(struct list_head *list, int err, struct kv_done *done)
 void kv_tx_flush_all(struct kv_conn *conn, int err)
 {
 	int cls;
-	KV_DONE(done);
+	struct kv_done done = KV_DONE(done);
 
 	spin_lock_bh(&conn->lock);
 	list_splice_init(&conn->failed, &done.ops);

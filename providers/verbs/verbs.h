@@ -39,6 +39,7 @@
 #define KV_SIGNAL	16		/* every so many work requests are reported, so that the ring moves on */
 #define KV_KEYS		32		/* regions of the peer that a connection remembers */
 #define KV_CLS_LONG	2		/* classes that have long messages: KVW_CLS_MSG and KVW_CLS_TAG */
+#define KV_LINGER_MS	100		/* for what our device has said to the peer's to be heard */
 #define KV_MISC		8		/* receives for READY, BYE, and two CREDITs of each class */
 
 /* Module parameters (main.c) */
@@ -227,6 +228,7 @@ enum {
 	KV_DEAD,		/* taken down: nothing is posted any more */
 	KV_BYE_WANTED,
 	KV_BYE_SENT,
+	KV_FLUSHED,		/* the device has stopped by itself */
 	KV_STEP_CALL,		/* for step_work, see cm.c */
 	KV_STEP_CONNECT,
 	KV_STEP_ACCEPT,
@@ -412,7 +414,7 @@ struct kv_done {
 	struct list_head	slots;
 };
 
-#define KV_DONE(d)	struct kv_done d = { LIST_HEAD_INIT(d.ops), LIST_HEAD_INIT(d.slots) }
+#define KV_DONE(d)	{ LIST_HEAD_INIT((d).ops), LIST_HEAD_INIT((d).slots) }
 
 static inline struct kv_op *kv_op(const struct kfi_oper *op)
 {
@@ -511,6 +513,7 @@ void kv_conn_get(struct kv_conn *conn);
 void kv_conn_put(struct kv_conn *conn);
 void kv_conn_fail(struct kv_conn *conn, int err);
 int kv_conn_end(const struct kv_conn *conn);
+void kv_conn_flushed(struct kv_conn *conn);
 void kv_conn_down(struct work_struct *work);
 
 /* qp.c: what a connection has at the device */

@@ -266,11 +266,15 @@ static int attempt(struct fence *f, bool write, size_t len, u64 addr, u64 key)
 {
 	struct test *t = f->p->a.t;
 	struct node *a = &f->p->a;
-	ssize_t ret = 0;
+	unsigned long until = 0;
+	ssize_t ret;
 	comp_t c;
 
-	if (!EXPECT(t, test_until(t, (ret = write ? kfi_write(a->ep, f->near, len, NULL, a->peer, addr, key, f) :
-				      kfi_read(a->ep, f->near, len, NULL, a->peer, addr, key, f)) != -EAGAIN)) || ret)
+	do {
+		ret = write ? kfi_write(a->ep, f->near, len, NULL, a->peer, addr, key, f) :
+			      kfi_read(a->ep, f->near, len, NULL, a->peer, addr, key, f);
+	} while (ret == -EAGAIN && test_again(t, &until));
+	if (ret)
 		return -ret;
 	if (WAIT_TX(a, &c))
 		return 0;

@@ -8,6 +8,8 @@
 #include <rdma/ib_verbs.h>
 #include "verbs_watch.h"
 
+#ifdef CONFIG_TRACEPOINTS
+
 static void on_schedule(void *data, struct ib_cq *cq)
 {
 	struct watch *w = data;
@@ -32,6 +34,36 @@ static void take_cq_schedule(struct tracepoint *tp, void *data)
 		w->tp = tp;
 }
 
+static int listen(struct watch *w)
+{
+	int ret;
+
+	for_each_kernel_tracepoint(take_cq_schedule, w);
+	ret = w->tp ? tracepoint_probe_register(w->tp, on_schedule, w) : -ENODEV;
+	if (ret)
+		w->tp = NULL;
+	return ret;
+}
+
+static void unlisten(struct watch *w)
+{
+	tracepoint_probe_unregister(w->tp, on_schedule, w);
+	tracepoint_synchronize_unregister();
+}
+
+#else
+
+static int listen(struct watch *w)
+{
+	return -ENODEV;
+}
+
+static void unlisten(struct watch *w)
+{
+}
+
+#endif
+
 static struct file *open_attr(const char *device, const char *name)
 {
 	char path[128];
@@ -52,25 +84,17 @@ static bool is_device(const char *name)
 
 int watch_start(struct watch *w, const char *a, const char *b)
 {
-	int ret;
-
 	w->name[0] = a;
 	w->name[1] = b;
 	if (!is_device(a) || !is_device(b))
 		return -ENODEV;
-	for_each_kernel_tracepoint(take_cq_schedule, w);
-	ret = w->tp ? tracepoint_probe_register(w->tp, on_schedule, w) : -ENODEV;
-	if (ret)
-		w->tp = NULL;
-	return ret;
+	return listen(w);
 }
 
 void watch_stop(struct watch *w)
 {
-	if (!w->tp)
-		return;
-	tracepoint_probe_unregister(w->tp, on_schedule, w);
-	tracepoint_synchronize_unregister();
+	if (w->tp)
+		unlisten(w);
 }
 
 static int woken(const struct watch *w)

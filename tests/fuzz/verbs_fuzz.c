@@ -72,11 +72,11 @@ static void check_class(const struct kvw_packet *p)
 /* The receive path reads all that is promised: the address checks notice if it is not there. */
 static void read_all(const struct kvw_hdr *hdr, const struct kvw_packet *p)
 {
-	const volatile u8 *at = (const volatile u8 *)(hdr + 1);
+	const u8 *at = (const u8 *)(hdr + 1);
 	u64 len = p->count * sizeof(struct kvw_desc) + (p->type == KVW_MSG ? p->len : 0);
 
 	while (len--)
-		(void)*at++;
+		asm volatile("" : : "r" (*at++));
 }
 
 static void check_packet(const struct kvw_hdr *hdr, u32 bytes)

@@ -177,7 +177,7 @@ static void gone_regions(struct kunit *test)
 	int i;
 
 	for (i = 0; i < 3; i++)
-		KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(d, g->mem, 8, KFI_REMOTE_WRITE, 0, 0, 0, &mr[i], NULL));
+		KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(d, g->mem, 8, KFI_REMOTE_WRITE, 0, i, 0, &mr[i], NULL));
 	KUNIT_EXPECT_EQ(test, 3, g->regs);
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr[1]->fid));
 	KUNIT_EXPECT_EQ(test, 1, g->deregs);

@@ -103,7 +103,7 @@ static void packets_that_are_not(struct kunit *test)
 		{ KVW_TREAD, KVW_F_TAGGED, 1, 9, HDR + DESC },
 		{ KVW_TREAD, KVW_F_RMA, 1, 9, HDR + DESC },
 		{ KVW_KEY, 0, 1, 9, HDR + DESC },
-		{ KVW_KEY_IS, 0x08, 1, 9, HDR + DESC },
+		{ KVW_KEY_IS, 0x10, 1, 9, HDR + DESC },
 		{ KVW_DONE, 0, 0, 9, HDR },
 		{ KVW_DONE, KVW_F_TAGGED, 1, 9, HDR + DESC },
 		{ KVW_VOID, KVW_F_CQ_DATA, 0, 0, HDR },
