@@ -157,6 +157,8 @@ int kv_pep_open(struct kfi_pep *pep)
 	spin_lock_init(&vpep->lock);
 	INIT_LIST_HEAD(&vpep->conns);
 	init_waitqueue_head(&vpep->idle);
+	if (pep->info->ep_attr->auth_key_size)
+		return -EOPNOTSUPP;
 	return kfi_inaddr_source(pep->info, &vpep->addr);
 }
 
