@@ -96,13 +96,10 @@ struct kfi_inaddr_local {
 	u8			prefix;
 };
 
-/** KFI_INADDR_LOCAL_MAX - addresses of a namespace that are looked at */
-#define KFI_INADDR_LOCAL_MAX	64
-
-/** struct kfi_inaddr_locals - all of them; @n: number; @at: each */
+/** struct kfi_inaddr_locals - all of them, as far as there is room; @n: number; @at: each */
 struct kfi_inaddr_locals {
 	unsigned int		n;
-	struct kfi_inaddr_local	at[KFI_INADDR_LOCAL_MAX];
+	struct kfi_inaddr_local	at[64];
 };
 
 /**

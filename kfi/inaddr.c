@@ -115,7 +115,7 @@ static void add_v4(struct kfi_inaddr_locals *all, struct net_device *dev)
 	if (!in_dev)
 		return;
 	in_dev_for_each_ifa_rtnl(ifa, in_dev) {
-		if (all->n == KFI_INADDR_LOCAL_MAX)
+		if (all->n == ARRAY_SIZE(all->at))
 			return;
 		local = &all->at[all->n++];
 		local->addr.in.sin_family = AF_INET;
@@ -138,7 +138,7 @@ static void add_v6(struct kfi_inaddr_locals *all, struct net_device *dev)
 		return;
 	read_lock_bh(&idev->lock);
 	list_for_each_entry(ifa, &idev->addr_list, if_list) {
-		if (all->n == KFI_INADDR_LOCAL_MAX)
+		if (all->n == ARRAY_SIZE(all->at))
 			break;
 		if (ifa->flags & IFA_F_DADFAILED)
 			continue;
