@@ -30,17 +30,19 @@ struct kv_dev *kv_dev_at(struct net *net, const union kfi_inaddr *addr, u32 *por
 	union kfi_inaddr name = *addr;
 	struct kv_dev *dev = NULL;
 	struct rdma_cm_id *id;
+	int ret;
 
 	id = rdma_create_id(net, kv_no_event, NULL, RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(id))
-		return NULL;
+		return ERR_CAST(id);
 	kfi_inaddr_set_port(&name, 0);
-	if (!rdma_bind_addr(id, &name.sa) && id->device) {
+	ret = rdma_bind_addr(id, &name.sa);
+	if (!ret && id->device) {
 		dev = kv_dev_get(id->device);
 		*port = id->port_num;
 	}
 	rdma_destroy_id(id);
-	return dev;
+	return ret == -ENOMEM ? ERR_PTR(ret) : dev;
 }
 
 /* Is it an address in the domain's fabric, and the one that it was opened with, if any? */
@@ -62,6 +64,8 @@ static struct kv_dev *kv_find(const struct kfi_domain *domain, const union kfi_i
 		if (!kv_domain_has(domain, src, &all->at[i]))
 			continue;
 		dev = kv_dev_at(net, &all->at[i].addr, port);
+		if (IS_ERR(dev))
+			return dev;
 		if (!dev)
 			continue;
 		if (!strcmp(dev_name(&dev->ib->dev), domain->name))

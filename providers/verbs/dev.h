@@ -105,7 +105,7 @@ void kv_domain_put(struct kv_domain *kdom);	/* may sleep */
 /* addr.c: names, and the devices behind them */
 int kv_resolve(struct kfi_domain *domain, const char *node, const char *service, void *addr);
 int kv_addr_check(struct kfi_domain *domain, const void *addr);
-/* The device that has an address of ours, with a reference, and its port; NULL: none. May sleep */
+/* The device that has an address of ours, with a reference, and its port; NULL: none; ERR_PTR: no memory. May sleep */
 struct kv_dev *kv_dev_at(struct net *net, const union kfi_inaddr *addr, u32 *port);
 /* The same for a domain, by its names. ERR_PTR */
 struct kv_dev *kv_dev_of(const struct kfi_domain *domain, u32 *port);

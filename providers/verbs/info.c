@@ -160,8 +160,8 @@ static int kv_offer_at(struct kfi_query *q, struct kfi_inaddr_local *local, stru
 	if (!kfi_inaddr_grants(wish, local))
 		return -ENODATA;
 	dev = kv_dev_at(q->net, &local->addr, &port);
-	if (!dev)
-		return -ENODATA;
+	if (IS_ERR_OR_NULL(dev))
+		return dev ? PTR_ERR(dev) : -ENODATA;
 	kfi_inaddr_set_port(&local->addr, wish->port);
 	if (kv_named(wish, local, dev))
 		ret = kv_offer(q, dev, port, local, wish);
