@@ -3,8 +3,9 @@
  * sq.c - the send queue: a ring of work requests, given to the device in chains, completed in order.
  *
  * Few of them are reported by the device. One that is stands for all before it: a reliable connection does things in
- * their order. But for READs, which are all reported: some iWARP devices report what follows one before its data has come. All
- * of this is under kv_conn.lock.
+ * their order. But for READs, which are all reported: some iWARP devices report what follows one before its data has come. On
+ * iWARP everything is reported: siw hands pages of what is not to TCP, which may send them again when they mean something else.
+ * All of this is under kv_conn.lock.
  */
 #include "verbs.h"
 
@@ -34,7 +35,7 @@ void kv_sq_put(struct kv_conn *conn, struct kv_sqe *e, struct ib_send_wr *wr, bo
 	wr->sg_list = e->sge;
 	wr->num_sge = e->nsge;
 	e->read = wr->opcode == IB_WR_RDMA_READ;
-	if (tell || e->read || !(conn->head & (KV_SIGNAL - 1)))
+	if (tell || e->read || conn->kdom->iwarp || !(conn->head & (KV_SIGNAL - 1)))
 		wr->send_flags |= IB_SEND_SIGNALED;
 	conn->reads += e->read;
 	conn->head++;
