@@ -23,9 +23,11 @@ static u8 flags_of(u8 type)
 	case KVW_TREAD:
 		return KVW_F_TAGGED | KVW_F_RMA;
 	case KVW_KEY_IS:
-		return KVW_K_READ | KVW_K_WRITE | KVW_K_TELL;
+		return KVW_K_READ | KVW_K_WRITE | KVW_K_TELL | KVW_K_COMMIT;
 	case KVW_DONE:
-		return KVW_F_CQ_DATA | KVW_F_LANDED | KVW_F_READ;
+		return KVW_F_CQ_DATA | KVW_F_LANDED | KVW_F_READ | KVW_F_COMMIT;
+	case KVW_FLUSH:
+		return KVW_F_LANDED | KVW_F_COMMIT;
 	case KVW_VOID:
 		return KVW_F_TAGGED;
 	default:
@@ -50,12 +52,13 @@ static void check_flags(const struct kvw_packet *p)
 static void check_shape(const struct kvw_packet *p, u32 bytes)
 {
 	u32 descs = p->count * sizeof(struct kvw_desc), head = sizeof(struct kvw_hdr) + descs;
-	bool may = p->type == KVW_RTS || p->type == KVW_TREAD || p->type == KVW_KEY_IS || p->type == KVW_DONE;
+	bool may = p->type == KVW_RTS || p->type == KVW_TREAD || p->type == KVW_KEY_IS || p->type == KVW_DONE ||
+		   p->type == KVW_FLUSH;
 
 	PROMISE(p->count <= KVW_DESC_MAX && head <= bytes);
 	PROMISE(p->type == KVW_MSG ? p->len == bytes - head : bytes == head);
 	PROMISE(!p->count || may || (p->type == KVW_MSG && p->count == 1));
-	PROMISE(p->type != KVW_DONE || p->count);
+	PROMISE((p->type != KVW_DONE && p->type != KVW_FLUSH) || p->count);
 }
 
 /* What it spends, the receiver has a buffer for; what spends nothing is paid for by what it answers. */
@@ -66,7 +69,7 @@ static void check_class(const struct kvw_packet *p)
 
 	PROMISE(cls <= KVW_CLS);
 	PROMISE(tagged == (cls == KVW_CLS_TAG));
-	PROMISE((p->type == KVW_KEY || p->type == KVW_DONE) == (cls == KVW_CLS_CTL));
+	PROMISE((p->type == KVW_KEY || p->type == KVW_DONE || p->type == KVW_FLUSH) == (cls == KVW_CLS_CTL));
 }
 
 /* The receive path reads all that is promised: the address checks notice if it is not there. */
@@ -130,13 +133,15 @@ static void check_greeting(const struct kvw_greeting *g)
 	int cls;
 
 	PROMISE(g->kind == KVW_HELLO || g->kind == KVW_ACCEPT || g->kind == KVW_REJECT);
-	PROMISE(g->ep_type == 1 || g->ep_type == 3);
+	PROMISE(g->ep_type >= 1 && g->ep_type <= 3);
 	PROMISE(g->version >= KVW_VERSION_MIN && g->version <= KVW_VERSION);
 	PROMISE(g->data_len <= KVW_DATA_MAX && (g->ep_type == 1 || !g->data_len));
 	if (g->kind == KVW_REJECT) {
 		PROMISE(g->status <= 4095);	/* an errno, by the kernel's count */
 		return;
 	}
+	if (g->ep_type == 2)
+		return;		/* datagrams have no windows */
 	for (cls = 0; cls < KVW_CLS; cls++)
 		PROMISE(g->window[cls] && g->window[cls] <= KVW_WINDOW_MAX);
 	PROMISE(g->answers);
@@ -165,6 +170,8 @@ static void check_hello(const void *data, size_t len)
 	if (kvw_decode_hello(data, len, &g))
 		return;
 	check_greeting(&g);
+	if (g.ep_type == 2)
+		return;
 	same = canonical(data);
 	kvw_encode_hello(&g, &back);
 	PROMISE(!memcmp(&back, &same, sizeof(back)));
