@@ -85,6 +85,16 @@ static inline int kfi_credit_update(struct kfi_credit_tx *tx, u32 limit, u32 win
 	return 1;
 }
 
+/**
+ * kfi_credit_widen() - the limit whose lower half is on the wire: the nearest one to what is known
+ * @tx: sender's half
+ * @limit: of an advertisement; windows are below 2^15 units then
+ */
+static inline u32 kfi_credit_widen(const struct kfi_credit_tx *tx, u16 limit)
+{
+	return tx->limit + (s16)(limit - (u16)tx->limit);
+}
+
 /** kfi_credit_charge() - a message of @n units arrived. Return: false: the peer had no credit for it. */
 static inline bool kfi_credit_charge(struct kfi_credit_rx *rx, u32 n)
 {

@@ -17,7 +17,7 @@ static struct kfi_commit_seg *kv_commit_segs(const struct kv_slot *slot)
 	return PTR_ALIGN(end, __alignof__(struct kfi_commit_seg));
 }
 
-static_assert(sizeof(struct kvw_hdr) + KV_DESCS * (sizeof(struct kvw_desc) + sizeof(struct kfi_commit_seg)) + 64 < KVW_PACKET);
+static_assert(KVW_HDR_MAX + KV_DESCS * (sizeof(struct kvw_desc) + sizeof(struct kfi_commit_seg)) + 64 < KVW_PACKET);
 
 /* 0: they are all there, with references. */
 static int kv_commit_get(struct kv_slot *slot)

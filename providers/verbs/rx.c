@@ -263,7 +263,8 @@ static int kv_rx_credits(struct kv_conn *conn, const struct kvw_packet *p)
 	int cls, one, ret = 0;
 
 	for (cls = 0; cls < KVW_CLS && ret >= 0; cls++) {
-		one = kfi_credit_update(&conn->credit_tx[cls], p->credit[cls], conn->window[cls]);
+		one = kfi_credit_update(&conn->credit_tx[cls], kfi_credit_widen(&conn->credit_tx[cls], p->credit[cls]),
+					conn->window[cls]);
 		ret = one < 0 ? one : ret | one;
 	}
 	return ret;

@@ -86,17 +86,16 @@ void kv_done(struct kv_conn *conn, struct kv_done *done)
 
 /* ---- packets ---- */
 
-static struct kvw_hdr *kv_put_header(struct kv_conn *conn, struct kv_sqe *e, struct kvw_packet *p)
+/* Return: its bytes. */
+static u32 kv_put_header(struct kv_conn *conn, struct kv_sqe *e, struct kvw_packet *p)
 {
-	struct kvw_hdr *hdr = e->buf;
 	int cls;
 
 	for (cls = 0; cls < KVW_CLS; cls++)
 		p->credit[cls] = kfi_credit_advert(&conn->credit_rx[cls]);
 	p->epoch = atomic_read(&conn->kdom->epoch);
 	conn->credit_due = false;
-	kvw_encode(p, hdr);
-	return hdr;
+	return kvw_encode(p, e->buf);
 }
 
 /* A packet of @bytes in @e->buf, and what @e has mapped behind it. */
@@ -114,13 +113,13 @@ static void kv_put_send(struct kv_conn *conn, struct kv_sqe *e, u32 bytes, bool 
 void kv_put_packet(struct kv_conn *conn, struct kvw_packet *p, const struct kvw_desc *descs, int wr_flags)
 {
 	struct kv_sqe *e = kv_sq_get(conn, KV_SQ_PACKET);
-	struct kvw_hdr *hdr = kv_put_header(conn, e, p);
+	u32 head = kv_put_header(conn, e, p), len = p->count * sizeof(*descs);
 
-	if (p->count)
-		memcpy(hdr + 1, descs, p->count * sizeof(*descs));
+	if (len)
+		memcpy(e->buf + head, descs, len);
 	e->nsge = 1;
 	e->wr.send.send_flags = wr_flags;
-	kv_put_send(conn, e, sizeof(*hdr) + p->count * sizeof(*descs), false);
+	kv_put_send(conn, e, head + len, false);
 }
 
 static bool kv_is_tagged(const struct kfi_oper *op)
@@ -238,15 +237,18 @@ static void kv_put_short(struct kv_conn *conn, struct kfi_oper *op, struct kv_do
 {
 	struct kvw_packet p = kv_op_packet(op, KVW_MSG);
 	struct kv_sqe *e = kv_sq_get(conn, KV_SQ_PACKET);
-	u32 bytes = sizeof(struct kvw_hdr);
-	struct kvw_desc *descs = e->buf + bytes;
 	u8 answer = kv_answer_wanted(conn, op);
+	u32 bytes;
 	int ret;
 
-	if (op->flags & KFI_INVALIDATE) {
-		p.count = 1;
-		*descs = (struct kvw_desc){ .addr = cpu_to_le64(op->inv_key) };
-		bytes += sizeof(*descs);
+	p.flags |= answer;
+	p.count = !!(op->flags & KFI_INVALIDATE);
+	bytes = kv_put_header(conn, e, &p);
+	if (p.count) {
+		struct kvw_desc *desc = e->buf + bytes;
+
+		*desc = (struct kvw_desc){ .addr = cpu_to_le64(op->inv_key) };
+		bytes += sizeof(*desc);
 		kv_send_invalidates(conn, e, op->inv_key);
 	}
 	ret = kv_map_payload(conn, e, op, e->buf + bytes, &bytes);
@@ -256,8 +258,6 @@ static void kv_put_short(struct kv_conn *conn, struct kfi_oper *op, struct kv_do
 		kv_put_void(conn, op);
 		return;
 	}
-	p.flags |= answer;
-	kv_put_header(conn, e, &p);
 	kv_sent(conn, e, op, answer, done);
 	kv_put_send(conn, e, bytes, e->op);
 }

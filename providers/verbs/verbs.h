@@ -443,7 +443,7 @@ static inline struct kvw_hdr *kv_slot_hdr(const struct kv_slot *slot)
 
 static inline struct kvw_desc *kv_slot_descs(const struct kv_slot *slot)
 {
-	return (struct kvw_desc *)(kv_slot_hdr(slot) + 1);
+	return page_address(slot->page) + slot->p.head;
 }
 
 /* ep.c */

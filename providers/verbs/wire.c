@@ -13,8 +13,8 @@
 /* What each type of packet may have. */
 static const struct {
 	u8	flags;
-	u16	count_min, count_max;
-	bool	payload;	/* bytes follow the descriptors: @len of them */
+	u8	count_min, count_max;
+	bool	payload;	/* bytes follow the descriptors */
 } rules[KVW_TYPES] = {
 	[KVW_READY]	= {},
 	[KVW_MSG]	= { KVW_F_TAGGED | KVW_F_CQ_DATA | KVW_F_ARRIVED | KVW_F_LANDED | KVW_F_INV, 0, 1, true },
@@ -30,16 +30,17 @@ static const struct {
 	[KVW_BYE]	= {},
 };
 
-static bool shape_ok(const struct kvw_packet *p, u32 bytes)
+/* What is left of @bytes is payload, which alone says how long it is. */
+static bool shape_ok(struct kvw_packet *p, u32 bytes)
 {
 	u32 descs = p->count * sizeof(struct kvw_desc);
 
-	if (p->count < rules[p->type].count_min || p->count > rules[p->type].count_max)
+	if (p->count < rules[p->type].count_min || p->count > rules[p->type].count_max || bytes < p->head + descs)
 		return false;
-	if (bytes < sizeof(struct kvw_hdr) + descs)
-		return false;
-	bytes -= sizeof(struct kvw_hdr) + descs;
-	return rules[p->type].payload ? p->len == bytes : !bytes;
+	bytes -= p->head + descs;
+	if (rules[p->type].payload)
+		p->len = bytes;
+	return rules[p->type].payload || !bytes;
 }
 
 /* What flags of a message ask for. */
@@ -65,44 +66,79 @@ static bool flags_ok(const struct kvw_packet *p)
 	return p->type == KVW_KEY_IS || message_ok(p);
 }
 
+static u8 head_of(u8 parts)
+{
+	u8 bytes = sizeof(struct kvw_hdr);
+
+	for (; parts; parts &= parts - 1)
+		bytes += sizeof(__le64);
+	return bytes;
+}
+
+static u64 take_part(u8 parts, u8 part, const __le64 **at)
+{
+	return parts & part ? le64_to_cpu(*(*at)++) : 0;
+}
+
+static void decode_parts(const struct kvw_hdr *hdr, u8 parts, struct kvw_packet *p)
+{
+	const __le64 *at = hdr->part;
+	u64 id = take_part(parts, KVW_P_ID, &at);
+
+	p->id = id;
+	p->gen = id >> 32;
+	p->len = take_part(parts, KVW_P_LEN, &at);
+	p->tag = take_part(parts, KVW_P_TAG, &at);
+	p->data = take_part(parts, KVW_P_DATA, &at);
+}
+
 int kvw_decode(const struct kvw_hdr *hdr, u32 bytes, struct kvw_packet *p)
 {
+	u8 parts;
 	int cls;
 
 	if (bytes < sizeof(*hdr) || !hdr->type || hdr->type >= KVW_TYPES)
 		return -EPROTO;
 	p->type = hdr->type;
 	p->flags = hdr->flags;
+	p->count = hdr->count;
+	parts = kvw_parts(p->type, p->flags);
+	p->head = head_of(parts);
+	if (bytes < p->head)
+		return -EPROTO;
 	p->status = le16_to_cpu(hdr->status);
-	p->count = le16_to_cpu(hdr->count);
-	p->id = le32_to_cpu(hdr->id);
-	p->gen = le32_to_cpu(hdr->gen);
-	p->epoch = le32_to_cpu(hdr->epoch);
 	for (cls = 0; cls < KVW_CLS; cls++)
-		p->credit[cls] = le32_to_cpu(hdr->credit[cls]);
-	p->len = le64_to_cpu(hdr->len);
-	p->tag = le64_to_cpu(hdr->tag);
-	p->data = le64_to_cpu(hdr->data);
+		p->credit[cls] = le16_to_cpu(hdr->credit[cls]);
+	p->epoch = le32_to_cpu(hdr->epoch);
+	decode_parts(hdr, parts, p);
 	return flags_ok(p) && shape_ok(p, bytes) ? 0 : -EPROTO;
 }
 
-void kvw_encode(const struct kvw_packet *p, struct kvw_hdr *hdr)
+static void put_part(u8 parts, u8 part, u64 value, __le64 **at)
 {
+	if (parts & part)
+		*(*at)++ = cpu_to_le64(value);
+}
+
+u32 kvw_encode(const struct kvw_packet *p, struct kvw_hdr *hdr)
+{
+	u8 parts = kvw_parts(p->type, p->flags);
+	__le64 *at = hdr->part;
 	int cls;
 
 	hdr->type = p->type;
 	hdr->flags = p->flags;
 	hdr->status = cpu_to_le16(p->status);
-	hdr->count = cpu_to_le16(p->count);
-	hdr->zero = 0;
-	hdr->id = cpu_to_le32(p->id);
-	hdr->gen = cpu_to_le32(p->gen);
-	hdr->epoch = cpu_to_le32(p->epoch);
 	for (cls = 0; cls < KVW_CLS; cls++)
-		hdr->credit[cls] = cpu_to_le32(p->credit[cls]);
-	hdr->len = cpu_to_le64(p->len);
-	hdr->tag = cpu_to_le64(p->tag);
-	hdr->data = cpu_to_le64(p->data);
+		hdr->credit[cls] = cpu_to_le16(p->credit[cls]);
+	hdr->count = p->count;
+	hdr->zero = 0;
+	hdr->epoch = cpu_to_le32(p->epoch);
+	put_part(parts, KVW_P_ID, (u64)p->gen << 32 | p->id, &at);
+	put_part(parts, KVW_P_LEN, p->len, &at);
+	put_part(parts, KVW_P_TAG, p->tag, &at);
+	put_part(parts, KVW_P_DATA, p->data, &at);
+	return (u8 *)at - (u8 *)hdr;
 }
 
 static void decode_names(const struct kvw_names *n, struct kvw_greeting *g)

@@ -99,7 +99,7 @@ enum kvw_type {
 	KVW_FIN,	/* request @id has ended with @status */
 	KVW_KEY,	/* who is region @tag, from byte @data on? */
 	KVW_KEY_IS,	/* it is @count descriptors */
-	KVW_DONE,	/* RMA on region @tag has ended: tell its owner */
+	KVW_DONE,	/* RMA on regions has ended: tell their owner */
 	KVW_FLUSH,	/* earlier writes to @count segments are to be visible, or durable */
 	KVW_VOID,	/* a message that its sender could not send after all: its credit alone */
 	KVW_CREDIT,	/* only the credit fields matter */
@@ -123,33 +123,36 @@ enum kvw_type {
 #define KVW_K_COMMIT	0x08	/* writes can be made durable */
 
 /**
- * struct kvw_hdr - every packet
+ * struct kvw_hdr - how every packet begins
  * @type:	enum kvw_type
  * @flags:	KVW_F_*
  * @status:	FIN, KEY_IS: 0 or a positive errno
- * @count:	descriptors that follow
- * @id: @gen:	request: the initiator's operation, echoed in the answer
+ * @credit:	sender's cumulative limit of packets, by class, modulo 2^16
+ * @count:	descriptors
  * @epoch:	grows when a key that the sender has told of is no longer valid: older ones are to be forgotten
- * @credit:	sender's cumulative limit of packets, by class
- * @len:	length of the message, or of the access
- * @tag: @data:	of the message
+ * @part:	what packets of this type with these flags have, see kvw_parts(), in that order
+ *
+ * Behind the parts are the descriptors, and behind them the payload.
  */
 struct kvw_hdr {
 	u8	type;
 	u8	flags;
 	__le16	status;
-	__le16	count;
-	__le16	zero;
-	__le32	id;
-	__le32	gen;
+	__le16	credit[KVW_CLS];
+	u8	count;
+	u8	zero;
 	__le32	epoch;
-	__le32	credit[KVW_CLS];
-	__le64	len;
-	__le64	tag;
-	__le64	data;
-} __packed;
+	__le64	part[];
+};
 
-static_assert(sizeof(struct kvw_hdr) == 56, "packet header");
+static_assert(sizeof(struct kvw_hdr) == 16, "packet header");
+
+/* Parts of a header */
+#define KVW_P_ID	0x01	/* request: the initiator's operation and, in the upper half, its generation; echoed in the answer */
+#define KVW_P_LEN	0x02	/* length of a long message, of an access, or of a region */
+#define KVW_P_TAG	0x04	/* of a message; KEY: the region's key; KEY_IS: its first address */
+#define KVW_P_DATA	0x08	/* of a message or an access; KEY: first address wanted; KEY_IS: first byte told */
+#define KVW_PARTS	4
 
 /** struct kvw_desc - memory: @key is the device's; in DONE and FLUSH, kfabric's */
 struct kvw_desc {
@@ -191,19 +194,21 @@ struct kvw_dgram {
 	u8	addr[16];
 };
 
-#define KVW_ROOM	(KVW_PACKET - sizeof(struct kvw_hdr))
+#define KVW_HDR_MAX	(sizeof(struct kvw_hdr) + KVW_PARTS * sizeof(__le64))
+#define KVW_ROOM	(KVW_PACKET - KVW_HDR_MAX)	/* for payload and descriptors, whatever the header is */
 #define KVW_DESC_MAX	(KVW_ROOM / sizeof(struct kvw_desc))
 
-/** struct kvw_packet - a decoded header in host order */
+/** struct kvw_packet - a decoded header in host order; parts that it does not have are 0, but @len of a MSG is its payload's */
 struct kvw_packet {
 	u8	type;
 	u8	flags;
+	u8	count;
+	u8	head;		/* bytes of the header */
 	u16	status;
-	u16	count;
+	u16	credit[KVW_CLS];
+	u32	epoch;
 	u32	id;
 	u32	gen;
-	u32	epoch;
-	u32	credit[KVW_CLS];
 	u64	len;
 	u64	tag;
 	u64	data;
@@ -233,12 +238,43 @@ int kvw_decode(const struct kvw_hdr *hdr, u32 bytes, struct kvw_packet *p);
 /* Return: 0, -EPROTO, -EPROTONOSUPPORT (another version), -EOPNOTSUPP (a feature bit that we do not know). */
 int kvw_decode_hello(const void *data, size_t len, struct kvw_greeting *g);
 
-void kvw_encode(const struct kvw_packet *p, struct kvw_hdr *hdr);
+/* Return: bytes of the header, at most KVW_HDR_MAX. */
+u32 kvw_encode(const struct kvw_packet *p, struct kvw_hdr *hdr);
 void kvw_encode_hello(const struct kvw_greeting *g, struct kvw_hello *hello);
 
 /* @bytes: of the datagram, header and payload. Pure. Return: 0, -EPROTO. */
 int kvw_decode_dgram(const struct kvw_dgram_hdr *hdr, u32 bytes, struct kvw_dgram *d);
 void kvw_encode_dgram(const struct kvw_dgram *d, struct kvw_dgram_hdr *hdr);
+
+/* Which parts a header has: KVW_P_*. Of a type that is none of ours: nothing. */
+static inline u8 kvw_parts(u8 type, u8 flags)
+{
+	u8 parts = 0;
+
+	switch (type) {
+	case KVW_MSG:
+	case KVW_RTS:
+		parts = type == KVW_RTS ? KVW_P_ID | KVW_P_LEN : 0;
+		parts |= flags & (KVW_F_ARRIVED | KVW_F_LANDED) ? KVW_P_ID : 0;
+		parts |= flags & KVW_F_TAGGED ? KVW_P_TAG : 0;
+		break;
+	case KVW_TREAD:
+		return KVW_P_ID | KVW_P_LEN | KVW_P_TAG;
+	case KVW_FIN:
+		return KVW_P_ID;
+	case KVW_KEY:
+		return KVW_P_ID | KVW_P_TAG | KVW_P_DATA;
+	case KVW_KEY_IS:
+		return KVW_P_ID | KVW_P_LEN | KVW_P_TAG | KVW_P_DATA;
+	case KVW_DONE:
+	case KVW_FLUSH:
+		parts = KVW_P_LEN | (flags & KVW_F_LANDED ? KVW_P_ID : 0);
+		break;
+	default:
+		return 0;
+	}
+	return parts | (flags & KVW_F_CQ_DATA ? KVW_P_DATA : 0);
+}
 
 /* The class of a packet, or KVW_CLS: it answers, or spends nothing. */
 static inline u8 kvw_cls(u8 type, u8 flags)

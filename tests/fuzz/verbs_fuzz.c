@@ -51,10 +51,11 @@ static void check_flags(const struct kvw_packet *p)
 
 static void check_shape(const struct kvw_packet *p, u32 bytes)
 {
-	u32 descs = p->count * sizeof(struct kvw_desc), head = sizeof(struct kvw_hdr) + descs;
+	u32 descs = p->count * sizeof(struct kvw_desc), head = p->head + descs;
 	bool may = p->type == KVW_RTS || p->type == KVW_TREAD || p->type == KVW_KEY_IS || p->type == KVW_DONE ||
 		   p->type == KVW_FLUSH;
 
+	PROMISE(p->head >= sizeof(struct kvw_hdr) && p->head <= KVW_HDR_MAX && p->head % 8 == 0);
 	PROMISE(p->count <= KVW_DESC_MAX && head <= bytes);
 	PROMISE(p->type == KVW_MSG ? p->len == bytes - head : bytes == head);
 	PROMISE(!p->count || may || (p->type == KVW_MSG && p->count == 1));
@@ -75,7 +76,7 @@ static void check_class(const struct kvw_packet *p)
 /* The receive path reads all that is promised: the address checks notice if it is not there. */
 static void read_all(const struct kvw_hdr *hdr, const struct kvw_packet *p)
 {
-	const u8 *at = (const u8 *)(hdr + 1);
+	const u8 *at = (const u8 *)hdr + p->head;
 	u64 len = p->count * sizeof(struct kvw_desc) + (p->type == KVW_MSG ? p->len : 0);
 
 	while (len--)
@@ -85,7 +86,10 @@ static void read_all(const struct kvw_hdr *hdr, const struct kvw_packet *p)
 static void check_packet(const struct kvw_hdr *hdr, u32 bytes)
 {
 	struct kvw_packet p;
-	struct kvw_hdr same, back;
+	union {
+		struct kvw_hdr	hdr;
+		u8		bytes[KVW_HDR_MAX];
+	} same, back;
 
 	if (kvw_decode(hdr, bytes, &p))
 		return;
@@ -94,23 +98,23 @@ static void check_packet(const struct kvw_hdr *hdr, u32 bytes)
 	check_shape(&p, bytes);
 	check_class(&p);
 	read_all(hdr, &p);
-	same = *hdr;
-	same.zero = 0;
-	kvw_encode(&p, &back);
-	PROMISE(!memcmp(&back, &same, sizeof(back)));
+	memcpy(&same, hdr, p.head);
+	same.hdr.zero = 0;
+	PROMISE(kvw_encode(&p, &back.hdr) == p.head);
+	PROMISE(!memcmp(&back, &same, p.head));
 }
 
 /* Few inputs have a length that fits by chance. */
 static void fit_packet(struct kvw_hdr *hdr, u32 bytes, u8 how)
 {
-	u32 room = bytes - sizeof(*hdr);
-	u16 count = how & 4 ? hdr->count & 1 : room / sizeof(struct kvw_desc);
+	u32 parts, head;
 
 	hdr->type = 1 + hdr->type % (KVW_TYPES - 1);
 	if (how & 8)
 		hdr->flags &= flags_of(hdr->type);
-	hdr->count = cpu_to_le16(count);
-	hdr->len = cpu_to_le64((u32)(room - count * sizeof(struct kvw_desc)));
+	parts = kvw_parts(hdr->type, hdr->flags);
+	head = sizeof(*hdr) + 8 * __builtin_popcount(parts);
+	hdr->count = how & 4 || bytes < head ? hdr->count & 1 : (bytes - head) / sizeof(struct kvw_desc);
 }
 
 static void fuzz_packet(const u8 *data, size_t size, u32 bytes, u8 how)

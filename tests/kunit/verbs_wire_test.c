@@ -7,112 +7,156 @@
 #include <linux/err.h>
 #include "../../providers/verbs/wire.c"
 
-#define HDR	((u32)sizeof(struct kvw_hdr))
-#define DESC	((u32)sizeof(struct kvw_desc))
+#define DESC	((int)sizeof(struct kvw_desc))
 
-static struct kvw_packet full_packet(u8 type, u8 flags, u16 count, u64 len)
+union header {
+	struct kvw_hdr	hdr;
+	u8		bytes[KVW_HDR_MAX];
+};
+
+static struct kvw_packet full_packet(u8 type, u8 flags, u8 count)
 {
 	return (struct kvw_packet) {
 		.type = type, .flags = flags, .status = 0x1234, .count = count, .id = 0x12345678, .gen = 0x9abcdef0,
-		.epoch = 0x0fedcba9, .credit = { 0x11111111, 0x22222222, 0xfffffffe }, .len = len,
+		.epoch = 0x0fedcba9, .credit = { 0x1111, 0x2222, 0xfffe }, .len = 1ULL << 40,
 		.tag = 0x0123456789abcdefULL, .data = 0xfedcba9876543210ULL,
 	};
 }
 
-/* A packet of @bytes is what it says, or not. */
-static int try_packet(struct kunit *test, u8 type, u8 flags, u16 count, u64 len, u32 bytes)
+/* A packet with @rest bytes behind its header is what it says, or not. */
+static int try_packet(struct kunit *test, u8 type, u8 flags, u8 count, int rest)
 {
-	struct kvw_packet p = full_packet(type, flags, count, len), back;
-	struct kvw_hdr hdr, again;
-	int ret;
+	struct kvw_packet p = full_packet(type, flags, count), back;
+	union header one, again;
+	u32 head = kvw_encode(&p, &one.hdr);
+	int ret = kvw_decode(&one.hdr, head + rest, &back);
 
-	kvw_encode(&p, &hdr);
-	ret = kvw_decode(&hdr, bytes, &back);
 	if (ret)
 		return ret;
-	kvw_encode(&back, &again);
-	KUNIT_EXPECT_EQ(test, 0, memcmp(&hdr, &again, sizeof(hdr)));
-	KUNIT_EXPECT_EQ(test, p.id, back.id);
+	KUNIT_EXPECT_EQ(test, head, back.head);
+	KUNIT_EXPECT_EQ(test, head, kvw_encode(&back, &again.hdr));
+	KUNIT_EXPECT_EQ(test, 0, memcmp(&one, &again, head));
+	KUNIT_EXPECT_EQ(test, p.epoch, back.epoch);
 	KUNIT_EXPECT_EQ(test, p.credit[KVW_CLS_CTL], back.credit[KVW_CLS_CTL]);
-	KUNIT_EXPECT_EQ(test, p.tag, back.tag);
-	KUNIT_EXPECT_EQ(test, p.len, back.len);
+	if (type == KVW_MSG)
+		KUNIT_EXPECT_EQ(test, (u64)(rest - count * DESC), back.len);
 	return 0;
 }
 
 static void packets_that_are(struct kunit *test)
 {
 	static const struct {
-		u8 type, flags;
-		u16 count;
-		u64 len;
-		u32 bytes;
+		u8 type, flags, count;
+		int rest;
 	} good[] = {
-		{ KVW_READY, 0, 0, 0, HDR },
-		{ KVW_MSG, 0, 0, 0, HDR },
-		{ KVW_MSG, KVW_F_TAGGED | KVW_F_CQ_DATA | KVW_F_LANDED, 0, 100, HDR + 100 },
-		{ KVW_MSG, KVW_F_INV | KVW_F_ARRIVED, 1, KVW_ROOM - DESC, KVW_PACKET },
-		{ KVW_RTS, KVW_F_TAGGED | KVW_F_RMA, KVW_DESC_MAX, 1ULL << 40, HDR + KVW_DESC_MAX * DESC },
-		{ KVW_RTS, KVW_F_INV, 2, 5000, HDR + 2 * DESC },
-		{ KVW_TREAD, KVW_F_TAGGED | KVW_F_RMA, 1, 1, HDR + DESC },
-		{ KVW_FIN, 0, 0, 0, HDR },
-		{ KVW_KEY, 0, 0, 0, HDR },
-		{ KVW_KEY_IS, KVW_K_READ | KVW_K_WRITE | KVW_K_TELL, 3, 9, HDR + 3 * DESC },
-		{ KVW_DONE, KVW_F_READ | KVW_F_LANDED | KVW_F_CQ_DATA, 1, 7, HDR + DESC },
-		{ KVW_VOID, KVW_F_TAGGED, 0, 0, HDR },
-		{ KVW_CREDIT, 0, 0, 0, HDR },
-		{ KVW_BYE, 0, 0, 0, HDR },
+		{ KVW_READY, 0, 0, 0 },
+		{ KVW_MSG, 0, 0, 0 },
+		{ KVW_MSG, 0, 0, KVW_PACKET - 16 },
+		{ KVW_MSG, KVW_F_TAGGED | KVW_F_CQ_DATA | KVW_F_LANDED, 0, 100 },
+		{ KVW_MSG, KVW_F_INV | KVW_F_ARRIVED, 1, KVW_ROOM },
+		{ KVW_RTS, KVW_F_TAGGED | KVW_F_RMA, KVW_DESC_MAX, KVW_DESC_MAX * DESC },
+		{ KVW_RTS, KVW_F_INV, 2, 2 * DESC },
+		{ KVW_TREAD, KVW_F_TAGGED | KVW_F_RMA, 1, DESC },
+		{ KVW_FIN, 0, 0, 0 },
+		{ KVW_KEY, 0, 0, 0 },
+		{ KVW_KEY_IS, KVW_K_READ | KVW_K_WRITE | KVW_K_TELL, 3, 3 * DESC },
+		{ KVW_DONE, KVW_F_READ | KVW_F_LANDED | KVW_F_CQ_DATA, 1, DESC },
+		{ KVW_FLUSH, KVW_F_LANDED, 1, DESC },
+		{ KVW_VOID, KVW_F_TAGGED, 0, 0 },
+		{ KVW_CREDIT, 0, 0, 0 },
+		{ KVW_BYE, 0, 0, 0 },
 	};
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(good); i++)
-		KUNIT_EXPECT_EQ_MSG(test, 0, try_packet(test, good[i].type, good[i].flags, good[i].count, good[i].len,
-							good[i].bytes), "row %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, 0, try_packet(test, good[i].type, good[i].flags, good[i].count, good[i].rest),
+				    "row %u", i);
 }
 
 static void packets_that_are_not(struct kunit *test)
 {
 	static const struct {
-		u8 type, flags;
-		u16 count;
-		u64 len;
-		u32 bytes;
+		u8 type, flags, count;
+		int rest;
 	} bad[] = {
-		{ 0, 0, 0, 0, HDR },
-		{ KVW_TYPES, 0, 0, 0, HDR },
-		{ 255, 0, 0, 0, HDR },
-		{ KVW_BYE, 0, 0, 0, HDR - 1 },
-		{ KVW_BYE, 0, 0, 0, HDR + 1 },
-		{ KVW_BYE, KVW_F_TAGGED, 0, 0, HDR },
-		{ KVW_MSG, 0, 0, 100, HDR + 99 },
-		{ KVW_MSG, 0, 0, 100, HDR + 101 },
-		{ KVW_MSG, 0, 0, ~0ULL, HDR },
-		{ KVW_MSG, 0, 0, 1ULL << 32, HDR },
-		{ KVW_MSG, KVW_F_RMA | KVW_F_TAGGED, 0, 0, HDR },
-		{ KVW_MSG, KVW_F_ARRIVED | KVW_F_LANDED, 0, 0, HDR },	/* a packet has one answer */
-		{ KVW_MSG, KVW_F_INV, 0, 0, HDR },
-		{ KVW_MSG, 0, 1, 0, HDR + DESC },
-		{ KVW_MSG, KVW_F_INV, 2, 0, HDR + 2 * DESC },
-		{ KVW_MSG, KVW_F_INV, 1, 0, HDR + DESC - 1 },
-		{ KVW_MSG, KVW_F_INV, 1, U32_MAX, HDR + DESC - 1 },	/* what is left of it, if one does not look */
-		{ KVW_RTS, KVW_F_INV, 0, 0, HDR },
-		{ KVW_RTS, KVW_F_RMA, 1, 9, HDR + DESC },
-		{ KVW_RTS, KVW_F_LANDED, 1, 9, HDR + DESC },
-		{ KVW_RTS, 0, 1, 9, HDR + DESC + 9 },
-		{ KVW_RTS, 0, KVW_DESC_MAX + 1, 9, HDR + (KVW_DESC_MAX + 1) * DESC },
-		{ KVW_RTS, 0, 0xffff, 9, HDR + DESC },
-		{ KVW_TREAD, KVW_F_TAGGED, 1, 9, HDR + DESC },
-		{ KVW_TREAD, KVW_F_RMA, 1, 9, HDR + DESC },
-		{ KVW_KEY, 0, 1, 9, HDR + DESC },
-		{ KVW_KEY_IS, 0x10, 1, 9, HDR + DESC },
-		{ KVW_DONE, 0, 0, 9, HDR },
-		{ KVW_DONE, KVW_F_TAGGED, 1, 9, HDR + DESC },
-		{ KVW_VOID, KVW_F_CQ_DATA, 0, 0, HDR },
+		{ 0, 0, 0, 0 },
+		{ KVW_TYPES, 0, 0, 0 },
+		{ 255, 0, 0, 0 },
+		{ KVW_BYE, 0, 0, -1 },
+		{ KVW_BYE, 0, 0, 1 },
+		{ KVW_BYE, KVW_F_TAGGED, 0, 0 },
+		{ KVW_MSG, KVW_F_TAGGED, 0, -1 },
+		{ KVW_MSG, KVW_F_RMA | KVW_F_TAGGED, 0, 0 },
+		{ KVW_MSG, KVW_F_ARRIVED | KVW_F_LANDED, 0, 0 },	/* a packet has one answer */
+		{ KVW_MSG, KVW_F_INV, 0, 0 },
+		{ KVW_MSG, 0, 1, DESC },
+		{ KVW_MSG, KVW_F_INV, 2, 2 * DESC },
+		{ KVW_MSG, KVW_F_INV, 1, DESC - 1 },
+		{ KVW_RTS, KVW_F_INV, 0, 0 },
+		{ KVW_RTS, KVW_F_RMA, 1, DESC },
+		{ KVW_RTS, KVW_F_LANDED, 1, DESC },
+		{ KVW_RTS, 0, 1, DESC + 9 },
+		{ KVW_RTS, 0, 1, DESC - 1 },
+		{ KVW_RTS, 0, 0, -8 },					/* a part is missing */
+		{ KVW_RTS, 0, KVW_DESC_MAX + 1, (KVW_DESC_MAX + 1) * DESC },
+		{ KVW_RTS, 0, 0xff, DESC },
+		{ KVW_TREAD, KVW_F_TAGGED, 1, DESC },
+		{ KVW_TREAD, KVW_F_RMA, 1, DESC },
+		{ KVW_FIN, 0, 0, -8 },
+		{ KVW_KEY, 0, 1, DESC },
+		{ KVW_KEY_IS, 0x10, 1, DESC },
+		{ KVW_DONE, 0, 0, 0 },
+		{ KVW_DONE, KVW_F_TAGGED, 1, DESC },
+		{ KVW_VOID, KVW_F_CQ_DATA, 0, 0 },
 	};
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
-		KUNIT_EXPECT_EQ_MSG(test, -EPROTO, try_packet(test, bad[i].type, bad[i].flags, bad[i].count, bad[i].len,
-							      bad[i].bytes), "row %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, -EPROTO, try_packet(test, bad[i].type, bad[i].flags, bad[i].count, bad[i].rest),
+				    "row %u", i);
+}
+
+/* What a header carries, for docs/wire-verbs.md. */
+static void headers(struct kunit *test)
+{
+	static const struct {
+		u8 type, flags;
+		u32 bytes;
+		bool id, len, tag, data;
+	} heads[] = {
+		{ KVW_READY, 0, 16 },
+		{ KVW_MSG, 0, 16 },
+		{ KVW_MSG, KVW_F_INV, 16 },
+		{ KVW_MSG, KVW_F_TAGGED, 24, .tag = true },
+		{ KVW_MSG, KVW_F_LANDED | KVW_F_TAGGED | KVW_F_CQ_DATA, 40, .id = true, .tag = true, .data = true },
+		{ KVW_MSG, KVW_F_ARRIVED, 24, .id = true },
+		{ KVW_RTS, 0, 32, .id = true, .len = true },
+		{ KVW_RTS, KVW_F_TAGGED | KVW_F_CQ_DATA, 48, true, true, true, true },
+		{ KVW_TREAD, KVW_F_TAGGED | KVW_F_RMA, 40, .id = true, .len = true, .tag = true },
+		{ KVW_FIN, 0, 24, .id = true },
+		{ KVW_KEY, 0, 40, .id = true, .tag = true, .data = true },
+		{ KVW_KEY_IS, KVW_K_WRITE, 48, true, true, true, true },
+		{ KVW_KEY_IS, KVW_K_READ, 48, true, true, true, true },
+		{ KVW_DONE, 0, 24, .len = true },
+		{ KVW_DONE, KVW_F_LANDED | KVW_F_CQ_DATA, 40, .id = true, .len = true, .data = true },
+		{ KVW_FLUSH, KVW_F_LANDED, 32, .id = true, .len = true },
+	};
+	struct kvw_packet p, back;
+	unsigned int i, rest;
+	union header one;
+
+	for (i = 0; i < ARRAY_SIZE(heads); i++) {
+		p = full_packet(heads[i].type, heads[i].flags, heads[i].type == KVW_DONE || heads[i].type == KVW_FLUSH ||
+				(heads[i].type == KVW_MSG && heads[i].flags & KVW_F_INV));
+		rest = p.count * DESC;
+		KUNIT_EXPECT_EQ_MSG(test, heads[i].bytes, kvw_encode(&p, &one.hdr), "row %u", i);
+		KUNIT_ASSERT_EQ_MSG(test, 0, kvw_decode(&one.hdr, heads[i].bytes + rest, &back), "row %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, heads[i].id ? p.id : 0, back.id, "row %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, heads[i].id ? p.gen : 0, back.gen, "row %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, heads[i].len ? p.len : 0, back.len, "row %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, heads[i].tag ? p.tag : 0, back.tag, "row %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, heads[i].data ? p.data : 0, back.data, "row %u", i);
+	}
 }
 
 /* A class per packet that spends a credit: tagged ones never pay with the others'. */
@@ -217,6 +261,7 @@ static void hellos_that_are_not(struct kunit *test)
 static struct kunit_case wire_cases[] = {
 	KUNIT_CASE(packets_that_are),
 	KUNIT_CASE(packets_that_are_not),
+	KUNIT_CASE(headers),
 	KUNIT_CASE(classes),
 	KUNIT_CASE(hellos_go_round),
 	KUNIT_CASE(hellos_that_are_not),
