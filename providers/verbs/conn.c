@@ -25,8 +25,10 @@ void kv_conn_get(struct kv_conn *conn)
 /* Any context: the last reference may go with a message that nobody wanted. */
 void kv_conn_put(struct kv_conn *conn)
 {
-	if (refcount_dec_and_test(&conn->ref))
-		kv_slots_free(conn);
+	if (!refcount_dec_and_test(&conn->ref))
+		return;
+	kv_slots_free(conn);
+	kvfree(conn);
 }
 
 static void kv_deadline_work(struct work_struct *work)
@@ -114,6 +116,7 @@ static void kv_conn_init(struct kv_conn *conn)
 	INIT_LIST_HEAD(&conn->fetches);
 	INIT_LIST_HEAD(&conn->rxq);
 	INIT_LIST_HEAD(&conn->space.link);
+	INIT_LIST_HEAD(&conn->batches);
 	for (cls = 0; cls < KVW_CLS; cls++)
 		INIT_LIST_HEAD(&conn->stalled[cls]);
 	for (cls = 0; cls < KV_CLS_LONG; cls++)
@@ -121,6 +124,7 @@ static void kv_conn_init(struct kv_conn *conn)
 	conn->space.fn = kv_rx_space;
 	spin_lock_init(&conn->lock);
 	spin_lock_init(&conn->rx_lock);
+	INIT_WORK(&conn->grow_work, kv_grow_work);
 	INIT_WORK(&conn->step_work, kv_cm_step_work);
 	INIT_WORK(&conn->down_work, kv_conn_down);
 	INIT_DELAYED_WORK(&conn->more_work, kv_more_work);
@@ -195,14 +199,8 @@ put:
 /* The hellos are exchanged. Before the first packet can be sent or come. */
 void kv_conn_open(struct kv_conn *conn)
 {
-	int cls;
-
 	spin_lock_bh(&conn->lock);
-	for (cls = 0; cls < KVW_CLS; cls++) {
-		conn->window[cls] = conn->greeting.window[cls];
-		kfi_credit_init(&conn->credit_tx[cls], &conn->credit_rx[cls], kv_window, conn->window[cls]);
-	}
-	conn->requests_max = kv_answers;
+	kv_slots_open(conn);
 	spin_unlock_bh(&conn->lock);
 }
 
@@ -292,6 +290,7 @@ static void kv_conn_stop(struct kv_conn *conn)
 	cancel_delayed_work_sync(&conn->watch_work);
 	cancel_delayed_work_sync(&conn->more_work);
 	cancel_delayed_work_sync(&conn->deadline);
+	cancel_work_sync(&conn->grow_work);
 }
 
 static void kv_conn_take_down(struct kv_conn *conn)

@@ -51,7 +51,7 @@ static int key_ask(struct kv_conn *conn, struct kv_key *k, u64 key, u64 addr)
 	struct kvw_packet p = { .type = KVW_KEY, .tag = key, .data = addr };
 
 	k = k ?: key_room(conn);
-	if (!k || conn->requests >= conn->requests_max || !kfi_credit_take(&conn->credit_tx[KVW_CLS_CTL], 1))
+	if (!k || !kv_may_ask(conn) || !kfi_credit_take(&conn->credit_tx[KVW_CLS_CTL], 1))
 		return -EAGAIN;
 	k->state = KV_KEY_ASKED;
 	k->key = key;

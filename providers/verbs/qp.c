@@ -1,96 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * qp.c - what a connection has at the device: queue pair, completion queue, receive buffers, memory of packets to be sent.
- *
- * Receives are posted before the peer can send, and there is one for each packet that its credits allow: a receiver is
- * never not ready.
+ * qp.c - what a connection has at the device: queue pair, completion queue, memory of packets to be sent. Of those that come:
+ * slot.c.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include "verbs.h"
 
-static unsigned int kv_nslots(void)
-{
-	return KVW_CLS * kv_window + kv_answers + KV_MISC;
-}
-
 /* One more of each: ib_drain_qp(). */
 int kv_qp_depth(void)
 {
 	return max_t(unsigned int, KV_SQ, kv_nslots()) + 1;
-}
-
-/* ---- receive buffers ---- */
-
-/* Give it back to the device. Nothing of it is anybody else's. */
-int kv_slot_post(struct kv_slot *slot)
-{
-	struct kv_conn *conn = slot->conn;
-	struct ib_sge sge = { slot->dma, KVW_PACKET, conn->kdom->pd->local_dma_lkey };
-	struct ib_recv_wr wr = { .wr_cqe = &slot->cqe, .sg_list = &sge, .num_sge = 1 };
-
-	slot->state = KV_SLOT_FREE;
-	slot->charged = false;
-	slot->wrs = 0;
-	slot->left = 0;
-	slot->err = 0;
-	ib_dma_sync_single_for_device(conn->kdom->ib, slot->dma, KVW_PACKET, DMA_FROM_DEVICE);
-	return ib_post_recv(conn->qp, &wr, NULL);
-}
-
-static int kv_slot_init(struct kv_conn *conn, struct kv_slot *slot)
-{
-	struct ib_device *ib = conn->kdom->ib;
-
-	slot->page = alloc_page(GFP_NOIO);
-	if (!slot->page)
-		return -ENOMEM;
-	slot->dma = ib_dma_map_page(ib, slot->page, 0, KVW_PACKET, DMA_FROM_DEVICE);
-	if (ib_dma_mapping_error(ib, slot->dma)) {
-		__free_page(slot->page);
-		slot->page = NULL;
-		return -EIO;
-	}
-	slot->conn = conn;
-	slot->cqe.done = kv_recv_done;
-	INIT_LIST_HEAD(&slot->link);
-	INIT_LIST_HEAD(&slot->alink);
-	INIT_WORK(&slot->work, kv_commit_work);
-	conn->nslots++;
-	return kv_slot_post(slot);
-}
-
-static int kv_slots_create(struct kv_conn *conn)
-{
-	unsigned int i;
-	int ret = 0;
-
-	conn->slots = kvcalloc(kv_nslots(), sizeof(*conn->slots), GFP_NOIO);
-	if (!conn->slots)
-		return -ENOMEM;
-	for (i = 0; i < kv_nslots() && !ret; i++)
-		ret = kv_slot_init(conn, &conn->slots[i]);
-	return ret;
-}
-
-/* The device is through with them; messages in them may still be wanted. */
-static void kv_slots_unmap(struct kv_conn *conn)
-{
-	unsigned int i;
-
-	for (i = 0; i < conn->nslots; i++)
-		ib_dma_unmap_page(conn->kdom->ib, conn->slots[i].dma, KVW_PACKET, DMA_FROM_DEVICE);
-}
-
-/* Nobody has a reference of the connection any more. */
-void kv_slots_free(struct kv_conn *conn)
-{
-	unsigned int i;
-
-	for (i = 0; i < conn->nslots; i++)
-		__free_page(conn->slots[i].page);
-	kvfree(conn->slots);
-	kvfree(conn);
 }
 
 /* ---- the send queue's memory ---- */
@@ -168,7 +88,6 @@ static int kv_qp_make(struct kv_conn *conn)
 		.send_cq	= conn->cq,
 		.recv_cq	= conn->cq,
 		.port_num	= conn->id->port_num,
-
 		.cap		= {
 			.max_send_wr	= KV_SQ + 1,
 			.max_recv_wr	= kv_nslots() + 1,
@@ -190,7 +109,6 @@ int kv_qp_create(struct kv_conn *conn)
 	unsigned int ncqe = KV_SQ + kv_nslots() + 2;
 	int ret;
 
-	/* The consumer's queue says where the work is to be done. */
 	conn->cq = ib_cq_pool_get(kdom->ib, ncqe, -1, IB_POLL_SOFTIRQ);
 	if (IS_ERR(conn->cq)) {
 		ret = PTR_ERR(conn->cq);

@@ -119,7 +119,7 @@ static bool kv_rma_tell(struct kv_conn *conn, struct kfi_oper *op)
 	struct kvw_desc descs[KV_DESCS];
 	struct kvw_packet p = kv_done_packet(conn, op, descs);
 
-	if (p.flags & KVW_F_LANDED && conn->requests >= conn->requests_max)
+	if (p.flags & KVW_F_LANDED && !kv_may_ask(conn))
 		return false;
 	if (!kfi_credit_take(&conn->credit_tx[KVW_CLS_CTL], 1))
 		return false;

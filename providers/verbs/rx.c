@@ -280,6 +280,8 @@ static int kv_rx_charge(struct kv_slot *slot)
 		return ret;
 	if (slot->cls < KVW_CLS && !kfi_credit_charge(&conn->credit_rx[slot->cls], 1))
 		return -EPROTO;
+	if (unlikely(slot->p.spent))
+		kv_grow(conn, slot->p.spent);
 	kv_keys_age(conn, slot->p.epoch);
 	if (slot->p.type == KVW_MSG && slot->p.flags & KVW_F_ARRIVED)
 		kv_slot_answer(slot, KVW_FIN, 0);
@@ -457,19 +459,18 @@ static bool kv_slot_lose(struct kv_slot *slot)
 	return queued && kfi_rx_unqueue(&slot->rx);
 }
 
+static void kv_slot_end(struct kv_slot *slot, int err)
+{
+	if (kv_slot_claim(slot))
+		kfi_rx_abort(&slot->rx, err);
+	else if (!kv_slot_lose(slot))
+		return;
+	if (slot->unexpected)
+		kv_conn_put(slot->conn);
+}
+
 /* The queue pair is gone and nothing is being looked at: end what was half done. Whole messages stay for their receives. */
 void kv_rx_lost(struct kv_conn *conn, int err)
 {
-	struct kv_slot *slot;
-	unsigned int i;
-
-	for (i = 0; i < conn->nslots; i++) {
-		slot = &conn->slots[i];
-		if (kv_slot_claim(slot))
-			kfi_rx_abort(&slot->rx, err);
-		else if (!kv_slot_lose(slot))
-			continue;
-		if (slot->unexpected)
-			kv_conn_put(conn);
-	}
+	kv_slots_each(conn, kv_slot_end, err);
 }

@@ -91,8 +91,11 @@ static u32 kv_put_header(struct kv_conn *conn, struct kv_sqe *e, struct kvw_pack
 {
 	int cls;
 
-	for (cls = 0; cls < KVW_CLS; cls++)
+	p->spent = 0;
+	for (cls = 0; cls < KVW_CLS; cls++) {
 		p->credit[cls] = kfi_credit_advert(&conn->credit_rx[cls]);
+		p->spent |= (conn->credit_tx[cls].limit == conn->credit_tx[cls].used) << cls;
+	}
 	p->epoch = atomic_read(&conn->kdom->epoch);
 	conn->credit_due = false;
 	return kvw_encode(p, e->buf);
@@ -286,7 +289,7 @@ static void kv_put_message(struct kv_conn *conn, struct kfi_oper *op, struct kv_
 /* Everything a message can take: an answer, registrations, and a credit. */
 static bool kv_may_send(struct kv_conn *conn, struct kfi_oper *op)
 {
-	return conn->requests < conn->requests_max && (!kv_is_long(conn, op) || kv_long_room(conn, op)) &&
+	return kv_may_ask(conn) && (!kv_is_long(conn, op) || kv_long_room(conn, op)) &&
 	       kfi_credit_take(&conn->credit_tx[kv_op_cls(op)], 1);
 }
 

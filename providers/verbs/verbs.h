@@ -291,6 +291,8 @@ struct kv_run {
  * @sq:		ring: @head is the next to fill, @tail the oldest not completed
  * @credit_tx: @credit_rx: by class; @window: the peer's
  * @requests:	unanswered, at most @requests_max
+ * @grow:	classes that are short of receives, and answers as the bit behind them; @grow_work makes more
+ * @batches:	receive buffers; changed by @grow_work alone once the connection is open
  * @inflight:	operations that end with work requests
  * @reads:	READs under way, at most @reads_max, which the peer's device serves at once: one more would hold up the send queue
  * @peer_epoch:	what it last told; @keys: regions of it that we know, see key.c; @key_turn: which to forget next
@@ -309,6 +311,7 @@ struct kv_conn {
 	bool			credit_due;
 	bool			ready_due;
 	bool			probing;
+	u8			grow;
 	struct list_head	queue;
 	struct list_head	stalled[KVW_CLS];
 	struct list_head	waiting;
@@ -339,8 +342,6 @@ struct kv_conn {
 	bool			rx_busy;
 	bool			rx_held;
 	struct kfi_cq_waiter	space;
-	struct kv_slot		*slots;
-	unsigned int		nslots;
 	unsigned long		heard;
 	unsigned long		probed;
 
@@ -362,6 +363,8 @@ struct kv_conn {
 	bool			stranger;	/* counted in vep->nstrangers */
 	bool			requested;	/* @req was shown to the consumer */
 	bool			answered;	/* ... and rdma_cm has our answer */
+	struct list_head	batches;
+	struct work_struct	grow_work;
 	struct work_struct	step_work;
 	struct work_struct	down_work;
 	struct delayed_work	more_work;
@@ -520,8 +523,18 @@ void kv_conn_down(struct work_struct *work);
 int kv_qp_create(struct kv_conn *conn);
 void kv_qp_destroy(struct kv_conn *conn);
 void kv_qp_free(struct kv_conn *conn);
-void kv_slots_free(struct kv_conn *conn);
+
+/* slot.c: receive buffers */
+unsigned int kv_nslots(void);
 int kv_slot_post(struct kv_slot *slot);
+int kv_slots_create(struct kv_conn *conn);
+void kv_slots_open(struct kv_conn *conn);
+void kv_slots_each(struct kv_conn *conn, void (*fn)(struct kv_slot *slot, int err), int err);
+void kv_slots_unmap(struct kv_conn *conn);
+void kv_slots_free(struct kv_conn *conn);
+void kv_grow(struct kv_conn *conn, u8 what);
+bool kv_may_ask(struct kv_conn *conn);
+void kv_grow_work(struct work_struct *work);
 
 /* sq.c: the send queue */
 struct kv_sqe *kv_sq_get(struct kv_conn *conn, u8 kind);

@@ -102,6 +102,7 @@ int kvw_decode(const struct kvw_hdr *hdr, u32 bytes, struct kvw_packet *p)
 	p->type = hdr->type;
 	p->flags = hdr->flags;
 	p->count = hdr->count;
+	p->spent = hdr->spent;
 	parts = kvw_parts(p->type, p->flags);
 	p->head = head_of(parts);
 	if (bytes < p->head)
@@ -111,7 +112,7 @@ int kvw_decode(const struct kvw_hdr *hdr, u32 bytes, struct kvw_packet *p)
 		p->credit[cls] = le16_to_cpu(hdr->credit[cls]);
 	p->epoch = le32_to_cpu(hdr->epoch);
 	decode_parts(hdr, parts, p);
-	return flags_ok(p) && shape_ok(p, bytes) ? 0 : -EPROTO;
+	return flags_ok(p) && shape_ok(p, bytes) && p->spent < 1 << KVW_CLS ? 0 : -EPROTO;
 }
 
 static void put_part(u8 parts, u8 part, u64 value, __le64 **at)
@@ -132,7 +133,7 @@ u32 kvw_encode(const struct kvw_packet *p, struct kvw_hdr *hdr)
 	for (cls = 0; cls < KVW_CLS; cls++)
 		hdr->credit[cls] = cpu_to_le16(p->credit[cls]);
 	hdr->count = p->count;
-	hdr->zero = 0;
+	hdr->spent = p->spent;
 	hdr->epoch = cpu_to_le32(p->epoch);
 	put_part(parts, KVW_P_ID, (u64)p->gen << 32 | p->id, &at);
 	put_part(parts, KVW_P_LEN, p->len, &at);

@@ -25,6 +25,7 @@
 #define KVW_VERSION_MIN		1		/* the oldest */
 #define KVW_DATA_MAX		32		/* consumer's private data: what InfiniBand's request has room for */
 #define KVW_WINDOW_MAX		4096		/* packets of a class */
+#define KVW_FIRST		8		/* of them, what may be sent before the receiver has said more */
 #define KVW_STATUS_MAX		4095		/* a positive errno */
 #define KVW_PACKET		4096		/* longest packet; no smaller one is ever too short for it */
 
@@ -62,8 +63,8 @@ struct kvw_names {
  * @kind:	enum kvw_kind
  * @ep_type:	1 = MSG, 2 = DGRAM, 3 = RDM (libfabric's enumeration). Of DGRAM the rest is 0 but @version and @status
  * @version:	newest that the sender speaks; @version_min: oldest. Spoken is the newest that both can
- * @window:	packets of each class that the sender of the hello has receives for
- * @answers:	answers that it has receives for: so many requests may be unanswered
+ * @window:	packets of each class that the sender of the hello will have receives for, at most; KVW_FIRST of them now
+ * @answers:	answers likewise: so many requests may be unanswered
  * @data_len:	bytes of @data that are the consumer's
  * @features:	0; kept for authentication and encryption
  * @status:	refusal: a positive errno
@@ -129,6 +130,7 @@ enum kvw_type {
  * @status:	FIN, KEY_IS: 0 or a positive errno
  * @credit:	sender's cumulative limit of packets, by class, modulo 2^16
  * @count:	descriptors
+ * @spent:	classes in which the sender has used up its credit, a bit each
  * @epoch:	grows when a key that the sender has told of is no longer valid: older ones are to be forgotten
  * @part:	what packets of this type with these flags have, see kvw_parts(), in that order
  *
@@ -140,7 +142,7 @@ struct kvw_hdr {
 	__le16	status;
 	__le16	credit[KVW_CLS];
 	u8	count;
-	u8	zero;
+	u8	spent;
 	__le32	epoch;
 	__le64	part[];
 };
@@ -204,6 +206,7 @@ struct kvw_packet {
 	u8	flags;
 	u8	count;
 	u8	head;		/* bytes of the header */
+	u8	spent;
 	u16	status;
 	u16	credit[KVW_CLS];
 	u32	epoch;

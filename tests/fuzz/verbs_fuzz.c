@@ -56,6 +56,7 @@ static void check_shape(const struct kvw_packet *p, u32 bytes)
 		   p->type == KVW_FLUSH;
 
 	PROMISE(p->head >= sizeof(struct kvw_hdr) && p->head <= KVW_HDR_MAX && p->head % 8 == 0);
+	PROMISE(p->spent < 8);
 	PROMISE(p->count <= KVW_DESC_MAX && head <= bytes);
 	PROMISE(p->type == KVW_MSG ? p->len == bytes - head : bytes == head);
 	PROMISE(!p->count || may || (p->type == KVW_MSG && p->count == 1));
@@ -99,7 +100,6 @@ static void check_packet(const struct kvw_hdr *hdr, u32 bytes)
 	check_class(&p);
 	read_all(hdr, &p);
 	memcpy(&same, hdr, p.head);
-	same.hdr.zero = 0;
 	PROMISE(kvw_encode(&p, &back.hdr) == p.head);
 	PROMISE(!memcmp(&back, &same, p.head));
 }

@@ -17,7 +17,7 @@ union header {
 static struct kvw_packet full_packet(u8 type, u8 flags, u8 count)
 {
 	return (struct kvw_packet) {
-		.type = type, .flags = flags, .status = 0x1234, .count = count, .id = 0x12345678, .gen = 0x9abcdef0,
+		.type = type, .flags = flags, .status = 0x1234, .count = count, .spent = 5, .id = 0x12345678, .gen = 0x9abcdef0,
 		.epoch = 0x0fedcba9, .credit = { 0x1111, 0x2222, 0xfffe }, .len = 1ULL << 40,
 		.tag = 0x0123456789abcdefULL, .data = 0xfedcba9876543210ULL,
 	};
@@ -37,6 +37,7 @@ static int try_packet(struct kunit *test, u8 type, u8 flags, u8 count, int rest)
 	KUNIT_EXPECT_EQ(test, head, kvw_encode(&back, &again.hdr));
 	KUNIT_EXPECT_EQ(test, 0, memcmp(&one, &again, head));
 	KUNIT_EXPECT_EQ(test, p.epoch, back.epoch);
+	KUNIT_EXPECT_EQ(test, p.spent, back.spent);
 	KUNIT_EXPECT_EQ(test, p.credit[KVW_CLS_CTL], back.credit[KVW_CLS_CTL]);
 	if (type == KVW_MSG)
 		KUNIT_EXPECT_EQ(test, (u64)(rest - count * DESC), back.len);
