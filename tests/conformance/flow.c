@@ -6,6 +6,8 @@
 #include <linux/delay.h>
 #include "harness.h"
 
+#define LATE	40	/* messages that every provider keeps, of less than a page */
+
 /* Post until -EAGAIN stays; completions of A are read meanwhile. */
 static u32 flood(struct pair *p, const u8 *buf, size_t len, u32 most, u32 *ended)
 {
@@ -74,6 +76,46 @@ static void no_receives(struct test *t)
 	NONE_RX(&p->b);
 	NONE_TX(&p->a);
 	still_works(p);
+}
+
+static bool ended_soon(struct node *a, comp_t *c)
+{
+	unsigned long until = jiffies + msecs_to_jiffies(3000);
+
+	while (comp_poll(a, a->txcq, c) != 1) {
+		if (time_after(jiffies, until))
+			return false;
+		usleep_range(50, 100);
+	}
+	return true;
+}
+
+/* Who is a little late holds nobody up: some messages are kept for him, and their sends end meanwhile. */
+static void late_receives(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *tx = test_pages(t, 1000 * LATE), *rx = test_pages(t, 1000);
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && tx && rx);
+	fill(tx, 1000 * LATE, 1);
+	for (i = 0; i < LATE; i++)
+		REQUIRE(t, !POST(t, kfi_send(p->a.ep, tx + 1000 * i, 1000, NULL, p->a.peer, CTX(i))));
+	if (!ended_soon(&p->a, &c)) {
+		test_skip(t, "nothing is kept for who is late");
+		return;
+	}
+	for (i = 0; i < LATE; i++) {
+		REQUIRE(t, !i || !WAIT_TX(&p->a, &c));
+		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_SEND);
+	}
+	for (i = 0; i < LATE; i++) {
+		REQUIRE(t, !POST(t, kfi_recv(p->b.ep, rx, 1000, NULL, KFI_ADDR_UNSPEC, CTX(i))));
+		REQUIRE(t, !WAIT_RX(&p->b, &c));
+		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_RECV);
+		EXPECT(t, !memcmp(rx, tx + 1000 * i, 1000));
+	}
 }
 
 /* Long and short messages that nobody receives, as many as half the queue. */
@@ -290,6 +332,7 @@ static void unmanaged(struct test *t)
 
 const struct test_case flow_cases[] = {
 	{ "flow.no_receives", T_REL, 0, C_MSG, no_receives },
+	{ "flow.late_receives", T_REL, 0, C_MSG, late_receives },
 	{ "flow.rma_passes", T_REL, 0, C_MSG | C_RMA, rma_passes },
 	{ "flow.tagged_passes", T_REL, 0, C_MSG | C_TAGGED, tagged_passes },
 	{ "flow.others_pass", T_RDM, 0, C_MSG | C_TAGGED, others_pass },
