@@ -42,7 +42,8 @@ void kfi_commit_put(const struct kfi_commit_seg *segs, unsigned int count);
 
 /**
  * kfi_commit_run() - call the owners, one segment after the other, up to the first error
- * @segs: @count: of kfi_commit_get()
+ * @segs:	of kfi_commit_get()
+ * @count:	how many
  *
  * What is to be covered has landed. Needs no endpoint: it may have been closed since.
  *

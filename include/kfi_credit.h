@@ -23,7 +23,8 @@
 
 /**
  * struct kfi_credit_tx - the sender's half of a credit window
- * @limit: cumulative units the peer has granted; @used: cumulative units spent
+ * @limit: cumulative units the peer has granted
+ * @used: cumulative units spent
  */
 struct kfi_credit_tx {
 	u32 limit;
@@ -32,7 +33,9 @@ struct kfi_credit_tx {
 
 /**
  * struct kfi_credit_rx - the receiver's half
- * @window: most units outstanding; @freed: cumulative units freed; @told: last limit advertised
+ * @window: most units outstanding
+ * @freed: cumulative units freed
+ * @told: last limit advertised
  * @used:	cumulative units the peer has spent, as seen here
  */
 struct kfi_credit_rx {

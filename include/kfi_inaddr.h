@@ -67,7 +67,8 @@ int kfi_inaddr_check(int family, const union kfi_inaddr *a);
  * kfi_inaddr_resolve() - turn a node and a service into the name of a peer; nothing is looked up beyond this machine
  * @net: namespace, which gives interfaces in link-local addresses a meaning
  * @family: AF_INET or AF_INET6
- * @node: address; @service: port
+ * @node: address
+ * @service: port
  * @addr: where to put the name
  * Return: its length, -EINVAL.
  */
@@ -75,7 +76,8 @@ int kfi_inaddr_resolve(struct net *net, int family, const char *node, const char
 
 /**
  * kfi_inaddr_source() - where an endpoint opened with an info will listen or bind
- * @info: info; @addr: its source; all of ours, any port, if it has none
+ * @info: info
+ * @addr: its source; all of ours, any port, if it has none
  * Return: 0, -EINVAL.
  */
 int kfi_inaddr_source(const struct kfi_info *info, union kfi_inaddr *addr);
@@ -125,7 +127,8 @@ struct kfi_inaddr_wish {
 
 /**
  * kfi_inaddr_wish() - read node, service and the names among the hints
- * @q: query; @wish: where to put it
+ * @q: query
+ * @wish: where to put it
  *
  * For a destination it asks the routes of the namespace for the source.
  * Context: process. Return: 0; -ENODATA: not a name of this kind, or no way there.
@@ -141,7 +144,9 @@ static inline bool kfi_inaddr_named(const struct kfi_inaddr_wish *wish, const ch
 
 /**
  * kfi_inaddr_offer() - put the names into an offer, which borrows them
- * @info: offer; @local: our address; @wish: what was asked for, with the destination, or NULL
+ * @info: offer
+ * @local: our address
+ * @wish: what was asked for, with the destination, or NULL
  */
 void kfi_inaddr_offer(struct kfi_info *info, struct kfi_inaddr_local *local, struct kfi_inaddr_wish *wish);
 

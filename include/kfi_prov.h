@@ -173,24 +173,32 @@ struct kfi_oper_atomic {
 
 /**
  * struct kfi_oper - one posted operation, from post to completion (enum kfi_op is the API's atomic operation)
- * @link: / @lnode: the holder's: the provider's while a transmit is in flight, the matching's while a receive waits
+ * @link: the holder's: the provider's while a transmit is in flight, the matching's while a receive waits
+ * @lnode: the same, for who has a llist
  * @ep:		endpoint
  * @cq:		queue with a slot reserved for it, or NULL
  * @context:	consumer's context, or its struct kfi_cqe when @flags has KFI_CQE
  * @flags:	op flags, the endpoint's defaults already merged in
  * @addr:	peer (transmit) or directed source (receive)
- * @data: remote CQ data; @tag: ; @ignore: ; @inv_key: key to invalidate with KFI_INVALIDATE
+ * @data: remote CQ data
+ * @tag: of a tagged message
+ * @ignore: bits of @tag that a receive does not look at
+ * @inv_key: key to invalidate with KFI_INVALIDATE
  * @len:	payload bytes described by @iter; of atomic operations bytes of the targets
  * @iter:	the payload: kvec or bvec; ITER_SOURCE for sends and writes, ITER_DEST for receives and reads. A
  *		KFI_SGL is turned into a bvec iterator over its pages. INJECT payload is already copied: @iter points
  *		to memory inside the operation.
  * @sgl:	the consumer's mapped scatterlist when it gave one, else NULL (for hardware providers)
- * @rma: remote segments; @rma_count: their number
+ * @rma: remote segments
+ * @rma_count: their number
  * @code:	&enum kfi_opcode
+ * @state:	core's: where a receive is, see kfi/landing.h
  * @index:	its place in the pool: fit for the wire, but check what comes back against the state of the operation
- * @next: core's: the next free operation; @used: it is none
+ * @next: core's: the next free operation
+ * @used: it is none
  * @gen:	counts reuses of this place, so that a late answer of a peer is recognised
- * @consumed:	multi-receive: bytes used so far; @landings: messages under way into it
+ * @consumed:	multi-receive: bytes used so far
+ * @landings: messages under way into it
  * @seq:	posting order for the matching
  * @iov:	the local segments; room for &kfi_op_pool.iov_limit
  * @inline_buf:	room for inject payload (tx only), @ep->inject_size bytes
@@ -255,7 +263,8 @@ static inline struct kfi_oper *kfi_op_by_index(struct kfi_op_pool *pool, u32 ind
 
 /**
  * kfi_tx_by_index() - the same among the transmits of an endpoint, which may share them with others
- * @ep: endpoint; @index: from the wire, not trusted
+ * @ep: endpoint
+ * @index: from the wire, not trusted
  */
 static inline struct kfi_oper *kfi_tx_by_index(struct kfi_ep *ep, u32 index)
 {
@@ -278,7 +287,8 @@ void kfi_tx_complete(struct kfi_oper *op, int err);
 
 /**
  * struct kfi_rx - a message on its way into a receive; embedded by the provider wherever it keeps the message
- * @link: the matching's while unexpected; @bucket: likewise
+ * @link: the matching's while unexpected
+ * @bucket: likewise
  * @ep:		receiving endpoint (set by kfi_rx_arrive())
  * @op:		the receive it was matched with, or NULL
  * @iter:	where the payload goes: at most @room bytes. Several messages may land in one multi-receive buffer at
@@ -287,7 +297,8 @@ void kfi_tx_complete(struct kfi_oper *op, int err);
  * @room:	min(@len, space in the receive)
  * @len:	true length of the message (provider)
  * @src:	sender, KFI_ADDR_NOTAVAIL if not in the AV (provider)
- * @tag: (provider); @data: remote CQ data (provider)
+ * @tag: (provider)
+ * @data: remote CQ data (provider)
  * @flags:	KFI_MSG or KFI_TAGGED, with KFI_REMOTE_CQ_DATA; for tagged RMA also KFI_RMA|KFI_READ or KFI_WRITE (provider)
  * @last:	it is the last to use a multi-receive buffer
  */
@@ -355,7 +366,8 @@ bool kfi_rx_unqueue(struct kfi_rx *rx);
 
 /**
  * kfi_rx_flush() - end every posted receive
- * @ep: endpoint; @err: negative errno for each of them
+ * @ep: endpoint
+ * @err: negative errno for each of them
  *
  * For connected endpoints at disconnect (and by kfi.ko at close). Receives with a message under way end with that message.
  */
@@ -367,7 +379,9 @@ void kfi_rx_flush(struct kfi_ep *ep, int err);
  * @mr:		region, for its counters
  * @flags:	KFI_REMOTE_READ or KFI_REMOTE_WRITE, with KFI_REMOTE_CQ_DATA; with KFI_ATOMIC if it was one: those that
  *		return old values count as reads, the others as writes
- * @len: bytes; @data: remote CQ data; @src: the peer
+ * @len: bytes
+ * @data: remote CQ data
+ * @src: the peer
  *
  * Return: 0; -EAGAIN: it carries CQ data and the receive CQ has no slot (nothing happened; kfi_cq_wait_space()).
  */
@@ -379,14 +393,16 @@ int kfi_remote_rma(struct kfi_ep *ep, struct kfi_mr *mr, u64 flags, size_t len, 
 
 /**
  * kfi_cq_wait_space() - call back when a CQ has a free slot
- * @cq: queue; @w: waiter, with @w->fn set and @w->link initialised
+ * @cq: queue
+ * @w: waiter, with @w->fn set and @w->link initialised
  * Return: false if there is room already (no call will come).
  */
 bool kfi_cq_wait_space(struct kfi_cq *cq, struct kfi_cq_waiter *w);
 
 /**
  * kfi_cq_cancel_wait() - forget a waiter; after return fn neither runs nor will run
- * @cq: queue; @w: waiter
+ * @cq: queue
+ * @w: waiter
  *
  * Spins while fn runs: not from fn, and not under a lock that fn takes. Context: process or softirq.
  */
@@ -427,9 +443,11 @@ void kfi_batch_end(void);
  * @per_io:	made by kfi_mr_alloc()
  * @state:	of a per-I/O region, see kfi/mr_async.c
  * @iter:	template over the whole region (kvec or bvec)
- * @iov: copy of its segments; @iov_limit: room
+ * @iov: copy of its segments
+ * @iov_limit: room
  * @unit:	bytes of every segment but the first and last, if that is a constant; else 0
- * @cntr:	bound counter or NULL; @cntr_access: what it counts
+ * @cntr:	bound counter or NULL
+ * @cntr_access: what it counts
  * @persist:	owner's callback for COMMIT, or NULL
  * @persists:	calls of it that run, see kfi/commit.c
  * @ref:	holders of the structure (not of the right to touch memory)
@@ -472,7 +490,9 @@ struct kfi_mr {
 /**
  * kfi_mr_get() - a peer wants to touch memory: may it?
  * @ep:		endpoint the request came through
- * @key: @addr: @len: as the peer said, not trusted
+ * @key: as the peer said, not trusted
+ * @addr: the same
+ * @len: the same
  * @access:	KFI_REMOTE_READ or KFI_REMOTE_WRITE
  * @iter:	set to the bytes asked for: ITER_DEST for writes, ITER_SOURCE for reads
  *
@@ -500,7 +520,8 @@ static inline bool kfi_mr_live(const struct kfi_mr *mr, u64 key)
 
 /**
  * kfi_mr_find() - a region that peers of an endpoint may name, dead or alive
- * @ep: endpoint the request came through; @key: as the peer said
+ * @ep: endpoint the request came through
+ * @key: as the peer said
  * Context: under rcu_read_lock(), the region is there until the end of that. Return: the region or NULL.
  */
 struct kfi_mr *kfi_mr_find(struct kfi_ep *ep, u64 key);
@@ -510,7 +531,8 @@ void kfi_mr_settle(struct kfi_mr *mr);
 
 /**
  * kfi_mr_kill() - a peer's send-with-invalidate named @key: make a per-I/O region dead
- * @ep: endpoint the message came through; @key: as the peer said
+ * @ep: endpoint the message came through
+ * @key: as the peer said
  *
  * To be called before the message's receive completes. Long-lived regions end by their owner alone.
  * Return: 0, no byte can land any more; -EACCES: no such per-I/O region, or another endpoint's; -EBUSY: an operation of
@@ -524,7 +546,9 @@ int kfi_mr_kill(struct kfi_ep *ep, u64 key);
 
 /**
  * kfi_av_addr() - the address behind a handle
- * @av: table; @addr: handle, receive-context bits ignored; @buf: room for KFI_ADDR_MAX bytes
+ * @av: table
+ * @addr: handle, receive-context bits ignored
+ * @buf: room for KFI_ADDR_MAX bytes
  * Context: any but hard interrupt. Return: length, or -EINVAL: not set or removed.
  */
 int kfi_av_addr(struct kfi_av *av, kfi_addr_t addr, void *buf);
@@ -536,13 +560,17 @@ u32 kfi_av_rx_ctx(struct kfi_av *av, kfi_addr_t addr);
 
 /**
  * kfi_av_reverse() - the handle of an address, O(1)
+ * @av: address vector
+ * @addr: in the format of its domain
  * Return: the handle or KFI_ADDR_NOTAVAIL.
  */
 kfi_addr_t kfi_av_reverse(struct kfi_av *av, const void *addr);
 
 /**
  * kfi_idmap_addr() - the IPv4 address that an administrator has given to a node's number, in one namespace
- * @net: namespace; @id: number, 1 to 0xfffff; @addr: where to put it
+ * @net: namespace
+ * @id: number, 1 to 0xfffff
+ * @addr: where to put it
  * Context: any but hard interrupt. Return: 0, -ENOENT: he has given it none.
  */
 int kfi_idmap_addr(struct net *net, u32 id, __be32 *addr);
@@ -558,7 +586,8 @@ int kfi_idmap_id(struct net *net, __be32 addr, u32 *id);
 
 /**
  * kfi_auth_same() - may endpoints with these attributes talk to each other?
- * @a: @b: info->ep_attr of open endpoints or passive endpoints: the key that each goes by, if any, is there
+ * @a: one of them
+ * @b: the other: info->ep_attr of open endpoints or passive endpoints: the key that each goes by, if any, is there
  *
  * A provider that lets keys be asked for (domain_attr->max_ep_auth_key of its offer is 1) refuses every other peer with
  * -KFI_EKEYREJECTED: before a byte moves, and before a consumer hears of him. Context: any.
@@ -582,6 +611,10 @@ void kfi_auth_proof(const struct kfi_ep_attr *attr, const struct kvec *parts, si
 
 /**
  * kfi_ep_connected() - a connect or accept succeeded: state CONNECTED, event KFI_CONNECTED with the peer's data
+ * @ep: endpoint
+ * @data: the peer's
+ * @len: its bytes
+ *
  * Context: process. Return: 0, or -ECANCELED when the endpoint closes meanwhile.
  */
 int kfi_ep_connected(struct kfi_ep *ep, const void *data, size_t len);
@@ -589,12 +622,21 @@ int kfi_ep_connected(struct kfi_ep *ep, const void *data, size_t len);
 void kfi_ep_refused(struct kfi_ep *ep, int err, const void *data, size_t len);
 /**
  * kfi_ep_disconnected() - the peer shut down or is lost: state SHUT, posted receives end with @err, event KFI_SHUTDOWN
+ * @ep: endpoint
+ * @err: negative
+ *
  * The provider has completed its transmits before. Once per connection; later calls do nothing. Context: process.
  */
 void kfi_ep_disconnected(struct kfi_ep *ep, int err);
 /**
  * kfi_pep_connreq() - a peer asks to connect: event KFI_CONNREQ
- * @pep: listener; @req: embedded request; @peer: its address, @peerlen bytes; @data: private data
+ * @pep: listener
+ * @req: embedded request
+ * @peer: its address
+ * @peerlen: bytes of it
+ * @data: private data
+ * @len: bytes of it
+ *
  * Context: process. Return: 0; -EBUSY: backlog full, or the EQ is; -ESHUTDOWN: not listening any more. On error the
  * provider keeps @req.
  */
@@ -602,6 +644,8 @@ int kfi_pep_connreq(struct kfi_pep *pep, struct kfi_connreq *req, const void *pe
 		    const void *data, size_t len);
 /**
  * kfi_connreq_gone() - the peer of a waiting request went away
+ * @req: the request
+ *
  * Return: true: the request was still waiting, it is forgotten and the provider may free it; false: an accept or
  * reject has taken it.
  */
@@ -613,7 +657,14 @@ bool kfi_connreq_gone(struct kfi_connreq *req);
 
 /**
  * struct kfi_peer_info - one peer of an endpoint, for `kfi show`
- * @addr: text; @state: text; @cpu: where its work runs, -1 none; the rest are counts
+ * @addr: text
+ * @state: text
+ * @cpu: where its work runs, -1 none
+ * @tx_bytes: said to it
+ * @rx_bytes: heard of it
+ * @pending: operations that wait for it
+ * @unexpected_bytes: of its messages that wait for receives
+ * @reconnects: connections to it, but for the first
  */
 struct kfi_peer_info {
 	char		addr[KFI_ADDR_MAX];
@@ -628,9 +679,12 @@ struct kfi_peer_info {
  * Mandatory ops are listed in kfi/provider.c and checked at registration. A NULL optional op means "not supported": the
  * core answers -EOPNOTSUPP in one place.
  *
- * @fabric_size: @domain_size: @ep_size: @pep_size: bytes of the provider's structure that *starts with* the common
- *		one (0 = the common one alone)
- * @tx_priv: bytes of @kfi_op.priv of transmit operations; @rx_priv: of receive operations
+ * @fabric_size: bytes of the provider's structure that *starts with* the common one (0 = the common one alone)
+ * @domain_size: likewise
+ * @ep_size: likewise
+ * @pep_size: likewise
+ * @tx_priv: bytes of @kfi_op.priv of transmit operations
+ * @rx_priv: of receive operations
  * @getinfo:	offer what there is for q->node (only your own nodes: else return -ENODATA). May sleep, no locks held
  * @resolve:	turn node and service into an address of this domain's format; room for KFI_ADDR_MAX bytes.
  *		Return: length; -EINVAL: not an address. May sleep
@@ -639,10 +693,12 @@ struct kfi_peer_info {
  * @addr_removed: optional: a handle's index has left the address vector of @ep, and means nothing any more: forget what you
  *		keep by it. May sleep, no lock of yours held, until ep_close. A post that races with this is answered either way,
  *		one that comes later is -EINVAL
- * @fabric_open: @fabric_close: optional
- * @domain_open: @domain_close: fill &kfi_domain.limits and .addrlen
- * @ep_open: @ep_close: endpoint structure made / about to be freed; at close the endpoint is stopped. open sets
- *		ep->tx_levels to the completion levels that were on offer for this type
+ * @fabric_open: optional
+ * @fabric_close: optional
+ * @domain_open: fill &kfi_domain.limits and .addrlen
+ * @domain_close: undo it
+ * @ep_open:	endpoint structure made: set ep->tx_levels to the completion levels that were on offer for this type
+ * @ep_close:	about to be freed; it is stopped
  * @ep_enable:	bindings are complete; start. RDM and DGRAM: the address is fixed from here on
  * @ep_stop:	let go of the network at once and end every accepted transmit with @err through kfi_tx_complete() before
  *		returning; no kfi_rx_* call for this endpoint after it. Messages under way into receives end with @err
@@ -660,14 +716,18 @@ struct kfi_peer_info {
  * @rx_matched:	an unexpected message now has its receive: rx->op and rx->iter are set; deliver it, then
  *		kfi_rx_complete()
  * @rx_drop:	the endpoint closes: the unexpected message is the provider's again
- * @getname:	local address of an endpoint; @pep_getname: of a passive one. Return length
- * @setname:	before enable; @pep_setname: before listen
+ * @getname:	local address of an endpoint
+ * @pep_getname: of a passive one. Return length
+ * @setname:	before enable
+ * @pep_setname: before listen
  * @getpeer:	address of the connected peer. Return length
  * @connect:	MSG: start connecting; the answer comes by kfi_ep_connected() / kfi_ep_refused()
  * @accept:	MSG: accept ep->connreq; the provider owns the request from now on
  * @shutdown:	MSG: orderly end: what was accepted before is still sent; kfi_ep_disconnected() follows (also locally)
  * @reject:	refuse a request and free it
- * @pep_open: @pep_close: @listen: passive endpoint
+ * @pep_open: a passive endpoint; @listen and @pep_close are its too
+ * @pep_close: nobody uses it any more
+ * @listen: KFI_CONNREQ events may come from now on
  * @flush:	see kfi_flush(); op->code KFI_OPC_FLUSH comes through @tx when this is true
  * @mr_reg:	optional, with the next two, for hardware that moves bytes by itself: a region, or a handle for single I/Os (@per_io, without
  *		memory yet), is made. Keys are kfi.ko's all the same. May sleep. Return: 0 or negative errno

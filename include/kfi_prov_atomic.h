@@ -10,10 +10,12 @@
 /**
  * struct kfi_atomic - a peer's atomic operation, as the target sees it
  * @code:	KFI_OPC_ATOMIC, KFI_OPC_FETCH_ATOMIC or KFI_OPC_COMPARE_ATOMIC
- * @op: enum kfi_op; @datatype: enum kfi_datatype
+ * @op: enum kfi_op
+ * @datatype: enum kfi_datatype
  * @len:	bytes of the targets
- * @operand: @compare: @result: as in struct kfi_oper and struct kfi_oper_atomic. @result may be the same memory as
- *		@operand: an element is read before it is written
+ * @operand:	the operation's &kfi_oper.iter
+ * @compare:	as in struct kfi_oper_atomic
+ * @result:	likewise; may be the same memory as @operand: an element is read before it is written
  */
 struct kfi_atomic {
 	u8			code;
@@ -29,7 +31,8 @@ struct kfi_atomic {
  * kfi_atomic_perform() - do what a peer asks for
  * @ep:		endpoint the request came through
  * @atomic:	the request; its iterators move on. Not trusted
- * @segs: @count: the targets, as the peer said, not trusted
+ * @segs:	the targets, as the peer said, not trusted
+ * @count:	how many
  *
  * Each element is changed atomically towards every other call of this function in this kernel, whatever endpoint,
  * domain, provider or alias of the memory it comes through; elements of different cache lines do not wait for each

@@ -168,10 +168,17 @@ enum kfi_cntr_dir {
 
 /**
  * struct kfi_stats - per-CPU counts of one endpoint, shown by `kfi stats`
- * @tx_ops: operations posted; @tx_bytes: their payload; @rx_ops: receives completed; @rx_bytes: their payload
- * @rma_in_ops: RMA operations that peers performed here; @rma_in_bytes: their payload
- * @errors: operations completed in error; @again: posts answered -EAGAIN; @unexpected: messages that came before
- * their receive; @copied: payload bytes the provider copied on the sending side; @spliced: payload bytes it did not
+ * @tx_ops: operations posted
+ * @tx_bytes: their payload
+ * @rx_ops: receives completed
+ * @rx_bytes: their payload
+ * @rma_in_ops: RMA operations that peers performed here
+ * @rma_in_bytes: their payload
+ * @errors: operations completed in error
+ * @again: posts answered -EAGAIN
+ * @unexpected: messages that came before their receive
+ * @copied: payload bytes the provider copied on the sending side
+ * @spliced: payload bytes it did not
  */
 struct kfi_stats {
 	u64 tx_ops, tx_bytes;
@@ -192,7 +199,8 @@ struct kfi_stats {
  * struct kfi_op_pool - the operations of one direction of one endpoint
  * @free:	the free ones: the first, how many are in use, and a count of changes (op.c). What was given back last is
  *		taken next, so that an endpoint with few operations under way stays in few cache lines.
- * @mem:	@depth operations of @stride bytes; @base: the memory they lie in
+ * @mem:	@depth operations of @stride bytes
+ * @base: the memory they lie in
  * @stride:	bytes from one to the next
  * @depth:	tx_attr.size or rx_attr.size
  * @iov_limit:	local segments each has room for
@@ -278,26 +286,39 @@ struct kfi_match {
  * @state:	&enum kfi_ep_state; written under @lock, read with READ_ONCE() on the data path
  * @lock:	serialises bind, enable, connection calls and close
  * @caps:	granted capabilities
- * @tx_flags:	default op flags of sends and RMA; @rx_flags: of receives
+ * @tx_flags:	default op flags of sends and RMA
+ * @rx_flags: of receives
  * @tx_levels:	completion levels the provider gives on this endpoint
- * @tx_selective: only operations with KFI_COMPLETION make an entry; @rx_selective likewise
- * @inject_size: longest inject; @max_msg_size: longest message; @min_multi_recv: KFI_OPT_MIN_MULTI_RECV
+ * @tx_selective: only operations with KFI_COMPLETION make an entry
+ * @rx_selective: likewise
+ * @inject_size: longest inject
+ * @max_msg_size: longest message
+ * @min_multi_recv: KFI_OPT_MIN_MULTI_RECV
  * @rma_iov_limit: remote segments an operation may name
- * @tx_cq: bound queues, or NULL; @rx_cq: ...
- * @eq: bound event queue or NULL; @av: bound address vector or NULL, @av_entry: in its list
+ * @tx_cq: bound queue of transmits, or NULL
+ * @rx_cq: that of receives
+ * @eq: bound event queue or NULL
+ * @av: bound address vector or NULL
+ * @av_entry: in its list
  * @cntr:	bound counters
- * @tx: transmit operations; @rx: receive operations
+ * @tx: transmit operations
+ * @rx: receive operations
  * @match:	posted receives and unexpected messages
  * @info:	private copy of the info it was opened with
  * @connreq:	the request it will accept, or NULL
- * @srx: shared receive context that its messages go to, or NULL; @stx: shared transmit context whose operations it uses
+ * @srx: shared receive context that its messages go to, or NULL
+ * @stx: shared transmit context whose operations it uses
  * @sharers:	shared transmit context: the endpoints bound to it, by @share; under @space_lock
- * @sep: context: the scalable endpoint that it is one of, else NULL; @ctx: its number, 0 for all others
- * @ctxs:	scalable endpoint: its open contexts (kfi.ko's); @rx_ctxs: the receive contexts that are enabled, see kfi_ep_rx_ctx()
+ * @share:	in that list
+ * @sep: context: the scalable endpoint that it is one of, else NULL
+ * @ctx: its number, 0 for all others
+ * @ctxs:	scalable endpoint: its open contexts (kfi.ko's)
+ * @rx_ctxs: the receive contexts that are enabled, see kfi_ep_rx_ctx()
  * @triggers:	with KFI_TRIGGER: what its operations wait for (kfi.ko's), those of @tx before those of @rx
  * @fence:	with KFI_FENCE: what waits for earlier transmits (kfi.ko's)
  * @end_err:	why it is DEAD; set before it is
- * @space_fn: one-shot "there is room again" callback; @space_arg: its argument
+ * @space_fn: one-shot "there is room again" callback
+ * @space_arg: its argument
  * @space_lock:	protects @space_fn, @space_arg; bottom halves off
  * @space:	waits on @tx_cq's behalf of @space_fn
  * @drained:	wakes close when an operation ends
@@ -361,7 +382,10 @@ struct kfi_ep {
 
 /**
  * struct kfi_pep - a passive (listening) endpoint
- * @fid: consumer's handle; @obj: common part; @fabric: parent; @ops: the provider's
+ * @fid: consumer's handle
+ * @obj: common part
+ * @fabric: parent
+ * @ops: the provider's
  * @lock:	protects everything from @eq on
  * @eq:		bound event queue
  * @info:	private copy

@@ -587,7 +587,6 @@ struct kfi_mr *kfi_mr_find(struct kfi_ep *ep, u64 key)
 	only = READ_ONCE(mr->ep);
 	return only && only != ep && only != ep->sep ? NULL : mr;
 }
-
 EXPORT_SYMBOL_GPL(kfi_mr_find);
 
 /* In range and within rights? A wrapped subtraction fails the first comparison. */
