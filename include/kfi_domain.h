@@ -47,6 +47,26 @@ kfi_domain_bind(struct kfid_domain *domain, struct kfid *fid, uint64_t flags)
 }
 
 /**
+ * enum kfi_refusal - what an access to a peer's region costs that has ended
+ *	meanwhile
+ * @KFI_REFUSAL_ALONE: the operation, which ends as kfi_rma.h says
+ * @KFI_REFUSAL_CONN: the peer's device may be the one to refuse, and ends the
+ *	connection: a KFI_EP_MSG endpoint is disconnected, a KFI_EP_RDM endpoint
+ *	connects anew with its next post. What else was under way there ends with
+ *	the connection's error, its outcome unknown, and is not done again. The
+ *	operation itself ends with EACCES if no byte has moved, else EREMOTEIO;
+ *	as nobody can tell, of more than a packet also where none has.
+ * @KFI_REFUSAL_MUTE: the same, but the device says no more than that the
+ *	connection has ended: the operation has its error, or EREMOTEIO; a write
+ *	without completion level may have succeeded before
+ */
+enum kfi_refusal {
+	KFI_REFUSAL_ALONE,
+	KFI_REFUSAL_CONN,
+	KFI_REFUSAL_MUTE,
+};
+
+/**
  * struct kfi_domain_limits - what a consumer has to know of a domain
  * @dma_device: device to map KFI_SGL vectors for. Never NULL: software
  *	providers have one whose mapping is direct.
@@ -56,6 +76,7 @@ kfi_domain_bind(struct kfid_domain *domain, struct kfid *fid, uint64_t flags)
  *	For blk_queue_virt_boundary().
  * @mr_page_limit: pages of one per-I/O region
  * @sge_limit: elements of the vector of one operation
+ * @refusal: what an access to a region that has ended costs
  */
 struct kfi_domain_limits {
 	struct device		*dma_device;
@@ -63,6 +84,7 @@ struct kfi_domain_limits {
 	uint64_t		virt_boundary_mask;
 	size_t			mr_page_limit;
 	size_t			sge_limit;
+	enum kfi_refusal	refusal;
 };
 
 /**

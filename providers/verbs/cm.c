@@ -392,6 +392,7 @@ static void kv_cm_ready(struct kv_conn *conn)
 {
 	cancel_delayed_work(&conn->deadline);
 	kv_watch_start(conn);
+	conn->mtu = kv_qp_mtu(conn);
 	spin_lock_bh(&conn->lock);
 	conn->state = KV_READY;
 	conn->ready_due = conn->pc.dialed;

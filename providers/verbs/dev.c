@@ -93,6 +93,7 @@ static void kv_domain_set_limits(struct kv_domain *kdom)
 		.virt_boundary_mask = PAGE_SIZE - 1,
 		.mr_page_limit = kdom->max_frmr_pages,
 		.sge_limit = KV_IOV_MAX,
+		.refusal = kdom->iwarp ? KFI_REFUSAL_MUTE : KFI_REFUSAL_CONN,
 	};
 }
 

@@ -102,6 +102,17 @@ static int kv_qp_make(struct kv_conn *conn)
 	return ret;
 }
 
+/* Bytes that it sends in one packet. It is connected. */
+u32 kv_qp_mtu(struct kv_conn *conn)
+{
+	struct ib_qp_init_attr init;
+	struct ib_qp_attr attr;
+
+	if (ib_query_qp(conn->qp, &attr, IB_QP_PATH_MTU, &init) || ib_mtu_enum_to_int(attr.path_mtu) < 0)
+		return ib_mtu_enum_to_int(IB_MTU_256);
+	return ib_mtu_enum_to_int(attr.path_mtu);
+}
+
 /* On failure the caller takes down what there is, with kv_qp_destroy(). */
 int kv_qp_create(struct kv_conn *conn)
 {

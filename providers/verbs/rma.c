@@ -58,6 +58,8 @@ static int kv_rma_move(struct kv_conn *conn, struct kfi_oper *op)
 	if (read && !kv_may_read(conn))
 		return -EAGAIN;
 	ret = kv_rma_find(conn, op, kop->seg, kop->at, &run);
+	if (ret == -EACCES && kop->begun)
+		return -EREMOTEIO;	/* the region went between two requests, and bytes have moved */
 	if (ret)
 		return ret;
 	e = kv_sq_get(conn, KV_SQ_RMA);
@@ -68,6 +70,8 @@ static int kv_rma_move(struct kv_conn *conn, struct kfi_oper *op)
 		return n;
 	}
 	e->op = op;
+	e->atom = n <= conn->mtu && !kop->begun;
+	kop->begun = true;
 	e->wr.rdma.wr.opcode = read ? IB_WR_RDMA_READ : IB_WR_RDMA_WRITE;
 	e->wr.rdma.remote_addr = run.addr;
 	e->wr.rdma.rkey = run.rkey;

@@ -17,6 +17,7 @@ struct kv_sqe *kv_sq_get(struct kv_conn *conn, u8 kind)
 	lockdep_assert_held(&conn->lock);
 	e->kind = kind;
 	e->done = false;
+	e->atom = false;
 	e->err = 0;
 	e->nsge = 0;
 	e->mapped = 0;
@@ -146,14 +147,17 @@ static void kv_sq_end(struct kv_sqe *e, int err, struct kv_done *done)
 	}
 }
 
-/* What the fabric says about the remote key is about that operation; all else is about the connection. */
-static int kv_wc_error(const struct kv_conn *conn, const struct ib_wc *wc)
+/*
+ * What the fabric says about the remote key is about that operation; all else is about the connection. EACCES promises that nothing
+ * has moved, and a region may go between two packets.
+ */
+static int kv_wc_error(const struct kv_conn *conn, const struct kv_sqe *e, const struct ib_wc *wc)
 {
 	switch (wc->status) {
 	case IB_WC_SUCCESS:
 		return 0;
 	case IB_WC_REM_ACCESS_ERR:
-		return -EACCES;
+		return e->atom ? -EACCES : -EREMOTEIO;
 	case IB_WC_RETRY_EXC_ERR:
 		return -ETIMEDOUT;
 	case IB_WC_WR_FLUSH_ERR:
@@ -198,7 +202,7 @@ void kv_send_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct kv_sqe *e = container_of(wc->wr_cqe, struct kv_sqe, cqe);
 	struct kv_conn *conn = e->conn;
-	int err = kv_wc_error(conn, wc);
+	int err = kv_wc_error(conn, e, wc);
 	struct kv_done done = KV_DONE(done);
 
 	kfi_batch_begin();
@@ -210,7 +214,7 @@ void kv_send_done(struct ib_cq *cq, struct ib_wc *wc)
 	kv_tx_run(conn, &done);
 	spin_unlock_bh(&conn->lock);
 	if (unlikely(err))
-		kv_conn_fail(conn, err == -EACCES ? kv_conn_end(conn) : err);
+		kv_conn_fail(conn, wc->status == IB_WC_REM_ACCESS_ERR ? kv_conn_end(conn) : err);
 	else
 		conn->heard = jiffies;
 	kv_done(conn, &done);

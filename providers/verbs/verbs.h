@@ -39,7 +39,7 @@
 #define KV_SIGNAL	16		/* every so many work requests are reported, so that the ring moves on */
 #define KV_KEYS		32		/* regions of the peer that a connection remembers */
 #define KV_CLS_LONG	2		/* classes that have long messages: KVW_CLS_MSG and KVW_CLS_TAG */
-#define KV_LINGER_MS	100		/* for what our device has said to the peer's to be heard */
+#define KV_LINGER_MS	1000		/* for what our device has said to the peer's to be heard */
 #define KV_MISC		8		/* receives for READY, BYE, and two CREDITs of each class */
 
 /* Module parameters (main.c) */
@@ -137,6 +137,7 @@ enum kv_sqe_kind {
  * @cqe:	its completion
  * @kind:	enum kv_sqe_kind
  * @read:	a READ; @done: it has ended, with @err
+ * @atom:	RMA: the first of its operation, and one packet: if it is refused not a byte of that has moved
  * @chunk:	of @region
  * @sge: @nsge: local segments; @mapped: those of them from @sge[@nsge - @mapped] on are the consumer's, to be unmapped
  * @wr:		what the device is given
@@ -148,6 +149,7 @@ struct kv_sqe {
 	u8			kind;
 	bool			read;
 	bool			done;
+	bool			atom;
 	u8			nsge;
 	u8			mapped;
 	enum dma_data_direction	dir;
@@ -294,6 +296,7 @@ struct kv_run {
  * @grow:	classes that are short of receives, and answers as the bit behind them; @grow_work makes more
  * @batches:	receive buffers; changed by @grow_work alone once the connection is open
  * @inflight:	operations that end with work requests
+ * @mtu:	bytes of a packet: of as many all have moved, or none
  * @reads:	READs under way, at most @reads_max, which the peer's device serves at once: one more would hold up the send queue
  * @peer_epoch:	what it last told; @keys: regions of it that we know, see key.c; @key_turn: which to forget next
  * @frmrs:	free registrations by class, @nfrmrs: their numbers
@@ -330,6 +333,7 @@ struct kv_conn {
 	u32			requests, requests_max;
 	unsigned int		inflight;
 	unsigned int		reads, reads_max;
+	u32			mtu;
 	u32			peer_epoch;
 	unsigned int		key_turn;
 	struct kv_key		*keys;
@@ -384,6 +388,7 @@ enum kv_op_state {
 /**
  * struct kv_op - our part of a transmit operation
  * @conn:	which connection's answer it waits for
+ * @begun:	RMA: some of it has gone to the send queue
  * @issued:	RMA: no more of it will go to the send queue, where @wrs work requests of it are
  * @tell:	RMA: a region's owner wants to hear of it; @checked: segments whose regions are known
  * @regs:	registrations that it takes, 0: not looked up yet
@@ -395,6 +400,7 @@ enum kv_op_state {
 struct kv_op {
 	struct kv_conn		*conn;
 	u8			state;
+	bool			begun;
 	bool			issued;
 	bool			tell;
 	u16			regs;
@@ -523,6 +529,7 @@ void kv_conn_down(struct work_struct *work);
 int kv_qp_create(struct kv_conn *conn);
 void kv_qp_destroy(struct kv_conn *conn);
 void kv_qp_free(struct kv_conn *conn);
+u32 kv_qp_mtu(struct kv_conn *conn);
 
 /* slot.c: receive buffers */
 unsigned int kv_nslots(void);

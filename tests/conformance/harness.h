@@ -382,6 +382,19 @@ struct region {
 
 int region_open(struct node *n, struct region *r, void *buf, size_t len, u64 access);
 
+/* ---- accesses to a region of the peer that has ended meanwhile (refusal.c) ---- */
+
+/* What one costs. */
+enum kfi_refusal refusal(struct node *n);
+/* It was under way on a connection that such an access has ended; false where that ends none. */
+bool is_lost(struct node *n, int err);
+/* So may such an access of @len bytes end. !@claims: a write without level, whose success says nothing of the peer */
+bool is_refused(struct node *n, int err, size_t len, bool claims);
+/* MSG: both hear of the end, and are replaced. */
+bool is_over(struct pair *p);
+/* Both directions work: on the old connection or, where refusals end it, on another. MSG endpoints are replaced then. */
+bool goes_on(struct pair *p);
+
 /* ---- vectors over one piece of memory ---- */
 
 /**

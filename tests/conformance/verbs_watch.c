@@ -18,12 +18,9 @@ static void on_schedule(void *data, struct ib_cq *cq)
 	/* The connection manager's messages have queues of their own. */
 	if (cq->poll_ctx == IB_POLL_UNBOUND_WORKQUEUE)
 		return;
-	for (i = 0; i < 2; i++) {
-		if (strcmp(dev_name(&cq->device->dev), w->name[i]))
-			continue;
-		WRITE_ONCE(w->iwarp, rdma_protocol_iwarp(cq->device, 1));
-		atomic_inc(&w->woken[i]);
-	}
+	for (i = 0; i < 2; i++)
+		if (!strcmp(dev_name(&cq->device->dev), w->name[i]))
+			atomic_inc(&w->woken[i]);
 }
 
 static void take_cq_schedule(struct tracepoint *tp, void *data)

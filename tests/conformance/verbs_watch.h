@@ -14,13 +14,11 @@ struct tracepoint;
  * struct watch - completion queues at work
  * @name: devices of both sides
  * @woken: how often a device has called somebody to a completion queue of a consumer
- * @iwarp: they speak iWARP; known once something has completed
  * @tp: where that is heard
  */
 struct watch {
 	const char		*name[2];
 	atomic_t		woken[2];
-	bool			iwarp;
 	struct tracepoint	*tp;
 };
 
