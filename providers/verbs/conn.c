@@ -8,7 +8,9 @@
  *   kv_conn_down()	process context: unpublish, stop the queue pair, end every operation exactly once
  *
  * Nobody waits for a peer in here: a queue pair that is told to stop returns what it has, and everything that was promised to a
- * consumer is completed with the reason of the failure.
+ * consumer is completed with the reason of the failure. Messages that were here before the end are received after it, when the
+ * consumer makes room for them; but he is not waited for without limit. A connection that still has such is as good as gone: its
+ * peer may call again.
  */
 #define pr_fmt(fmt) "kfi_verbs: " fmt
 
@@ -35,7 +37,9 @@ static void kv_deadline_work(struct work_struct *work)
 {
 	struct kv_conn *conn = container_of(to_delayed_work(work), struct kv_conn, deadline);
 
-	if (test_bit(KV_FLUSHED, &conn->flags))
+	if (test_and_clear_bit(KV_REST, &conn->flags))
+		kv_conn_again(conn);
+	else if (test_bit(KV_FLUSHED, &conn->flags))
 		kv_conn_fail(conn, kv_conn_end(conn));
 	else
 		kv_conn_fail(conn, test_bit(KV_BYE_SENT, &conn->flags) ? -ESHUTDOWN : -ETIMEDOUT);
@@ -212,15 +216,47 @@ int kv_conn_end(const struct kv_conn *conn)
 	return conn->vep->ep.type == KFI_EP_MSG ? -ESHUTDOWN : -ECONNRESET;
 }
 
+/*
+ * The endpoint closes. A READ of nothing is behind all that is in the send queue: when it ends, the peer's device has that. The
+ * endpoint's lock is held.
+ */
+bool kv_conn_settled(struct kv_conn *conn)
+{
+	bool settled;
+
+	spin_lock_bh(&conn->lock);
+	settled = conn->state != KV_READY || conn->head == conn->tail || test_bit(KV_FAILED, &conn->flags);
+	if (!settled && test_bit(KV_LAST, &conn->flags)) {
+		settled = (s32)(conn->tail - conn->last) >= 0;
+	} else if (!settled && kv_sq_room(conn) && kv_may_read(conn)) {
+		kv_put_probe(conn);
+		kv_sq_post(conn);
+		conn->last = conn->head;
+		set_bit(KV_LAST, &conn->flags);
+	}
+	spin_unlock_bh(&conn->lock);
+	return settled;
+}
+
+/* kv_conn_down() once more, or for the first time. Any context */
+void kv_conn_again(struct kv_conn *conn)
+{
+	kv_conn_get(conn);
+	if (!queue_work(kv_cm_wq, &conn->down_work))
+		kv_conn_put(conn);
+}
+
 void kv_conn_fail(struct kv_conn *conn, int err)
 {
-	if (test_and_set_bit(KV_FAILED, &conn->flags))
+	if (test_and_set_bit(KV_FAILED, &conn->flags)) {
+		if (test_bit(KV_REST, &conn->flags) && READ_ONCE(conn->vep->stopping))
+			kv_conn_again(conn);
 		return;
+	}
 	conn->error = err;
 	if (err == -EPROTO)
 		net_warn_ratelimited("kfi_verbs: %pISpc broke the protocol, connection closed\n", &conn->name);
-	kv_conn_get(conn);
-	queue_work(kv_cm_wq, &conn->down_work);
+	kv_conn_again(conn);
 }
 
 static void kv_conn_unpublish(struct kv_conn *conn)
@@ -311,8 +347,19 @@ static void kv_conn_take_down(struct kv_conn *conn)
 	kv_qp_free(conn);
 	if (conn->kdom)
 		kv_domain_put(conn->kdom);
-	kv_conn_report(conn);
+	if (conn->pc.peer)
+		kv_conn_report(conn);	/* who has more to say to him calls again */
+	kv_rx_keep(conn);
+}
+
+/* An endpoint that is connected hears of the end behind the last message, for with it its receives end. */
+static void kv_conn_over(struct kv_conn *conn)
+{
+	cancel_delayed_work_sync(&conn->deadline);
+	if (!conn->pc.peer)
+		kv_conn_report(conn);
 	kv_conn_unlist(conn);
+	kv_conn_put(conn);	/* the list's */
 }
 
 void kv_conn_down(struct work_struct *work)
@@ -320,8 +367,12 @@ void kv_conn_down(struct work_struct *work)
 	struct kv_conn *conn = container_of(work, struct kv_conn, down_work);
 	unsigned int noio = memalloc_noio_save();
 
-	kv_conn_take_down(conn);
+	if (!test_and_set_bit(KV_DOWN, &conn->flags))
+		kv_conn_take_down(conn);
+	if (!test_bit(KV_OVER, &conn->flags) && kv_rx_rest(conn)) {
+		set_bit(KV_OVER, &conn->flags);
+		kv_conn_over(conn);
+	}
 	memalloc_noio_restore(noio);
-	kv_conn_put(conn);	/* the list's */
 	kv_conn_put(conn);	/* this work's */
 }

@@ -43,6 +43,29 @@ static struct kv_conn *kv_ep_first(struct kv_ep *vep)
 	return conn;
 }
 
+/* What is in the send queues has reached the peers; or nobody waits for that connection. */
+static bool kv_ep_settled(struct kv_ep *vep)
+{
+	struct kv_conn *conn;
+	bool settled = true;
+
+	spin_lock_bh(&vep->lock);
+	list_for_each_entry(conn, &vep->conns, entry)
+		settled &= kv_conn_settled(conn);
+	spin_unlock_bh(&vep->lock);
+	return settled;
+}
+
+/* Of what is in the send queues consumers may have been told that it is sent. A peer that is not there does not hold us up for long. */
+static void kv_ep_settle(struct kv_ep *vep)
+{
+	unsigned long until = jiffies + msecs_to_jiffies(KV_SETTLE_MS);
+
+	while (!wait_event_timeout(vep->idle, kv_ep_settled(vep), msecs_to_jiffies(20)))
+		if (time_after(jiffies, until))
+			return;
+}
+
 /* Connections go down in their own works, which wait for no peer. */
 void kv_ep_stop(struct kfi_ep *ep, int err)
 {
@@ -57,6 +80,8 @@ void kv_ep_stop(struct kfi_ep *ep, int err)
 		rdma_destroy_id(vep->id);
 	vep->id = NULL;
 	kv_dgram_stop(vep, err);
+	if (err == -ECANCELED)
+		kv_ep_settle(vep);
 	wait_event(vep->idle, !kv_ep_first(vep));
 	synchronize_rcu();		/* posters that saw us running have parked their operations */
 	kfi_peers_flush(&vep->peers, err);

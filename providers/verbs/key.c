@@ -176,7 +176,7 @@ void kv_keys_age(struct kv_conn *conn, u32 epoch)
 {
 	unsigned int i;
 
-	if (likely(epoch == conn->peer_epoch))
+	if (likely(epoch == conn->peer_epoch) || !conn->keys)
 		return;
 	conn->peer_epoch = epoch;
 	for (i = 0; i < KV_KEYS; i++)

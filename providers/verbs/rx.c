@@ -333,6 +333,12 @@ static int kv_rx_control(struct kv_slot *slot)
 	return ret;
 }
 
+/* Of what comes before the end of the connection, and is looked at after it, what needs nothing of the peer is of use. */
+static bool kv_rx_too_late(const struct kv_slot *slot)
+{
+	return test_bit(KV_DOWN, &slot->conn->flags) && slot->p.type != KVW_MSG && slot->p.type != KVW_DONE;
+}
+
 /* Return: 0; -EAGAIN: again later, nothing has changed; others end the connection. */
 static int kv_rx_packet(struct kv_slot *slot)
 {
@@ -341,7 +347,7 @@ static int kv_rx_packet(struct kv_slot *slot)
 	if (!slot->charged)
 		ret = kvw_decode(kv_slot_hdr(slot), slot->bytes, &slot->p);
 	ret = ret ?: kv_rx_count(slot);
-	if (ret)
+	if (ret || unlikely(kv_rx_too_late(slot)))
 		return ret;
 	switch (slot->p.type) {
 	case KVW_MSG:
@@ -371,6 +377,18 @@ static struct kv_slot *kv_rx_first(struct kv_conn *conn)
 	return list_first_entry_or_null(&conn->rxq, struct kv_slot, link);
 }
 
+/* The last words of a connection that has ended are heard, see kv_rx_keep(). */
+static bool kv_rx_goes_on(const struct kv_conn *conn)
+{
+	return likely(!test_bit(KV_FAILED, &conn->flags)) || test_bit(KV_REST, &conn->flags);
+}
+
+static void kv_rx_broken(struct kv_conn *conn, int err)
+{
+	clear_bit(KV_REST, &conn->flags);
+	kv_conn_fail(conn, err);
+}
+
 /* Whoever makes it busy looks at everything that is there, or leaves it busy and waits for room. */
 static void kv_rx_loop(struct kv_conn *conn)
 {
@@ -378,7 +396,7 @@ static void kv_rx_loop(struct kv_conn *conn)
 	int ret;
 
 	lockdep_assert_held(&conn->rx_lock);
-	while ((slot = kv_rx_first(conn)) && !test_bit(KV_FAILED, &conn->flags)) {
+	while ((slot = kv_rx_first(conn)) && kv_rx_goes_on(conn)) {
 		list_del_init(&slot->link);
 		spin_unlock_bh(&conn->rx_lock);
 		ret = kv_rx_packet(slot);
@@ -387,7 +405,7 @@ static void kv_rx_loop(struct kv_conn *conn)
 			continue;
 		list_add(&slot->link, &conn->rxq);
 		if (ret != -EAGAIN)
-			kv_conn_fail(conn, ret);
+			kv_rx_broken(conn, ret);
 		else if (kfi_cq_wait_space(conn->vep->ep.rx_cq, &conn->space))
 			return;
 	}
@@ -407,10 +425,14 @@ void kv_rx_run(struct kv_conn *conn)
 void kv_rx_space(struct kfi_cq_waiter *w)
 {
 	struct kv_conn *conn = container_of(w, struct kv_conn, space);
+	bool over;
 
 	spin_lock_bh(&conn->rx_lock);
 	kv_rx_loop(conn);
+	over = !conn->rx_busy && test_bit(KV_DOWN, &conn->flags);
 	spin_unlock_bh(&conn->rx_lock);
+	if (over)
+		kv_conn_again(conn);
 }
 
 void kv_recv_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -473,4 +495,37 @@ static void kv_slot_end(struct kv_slot *slot, int err)
 void kv_rx_lost(struct kv_conn *conn, int err)
 {
 	kv_slots_each(conn, kv_slot_end, err);
+}
+
+/*
+ * The connection is down, and nobody looks at packets: those that have come before are looked at all the same, as far as they are
+ * whole. What has been sent with success is not lost because its sender has closed.
+ */
+void kv_rx_keep(struct kv_conn *conn)
+{
+	conn->rx_busy = false;
+	if (!conn->vep || conn->rx_held || conn->error == -EPROTO || list_empty(&conn->rxq))
+		return;
+	set_bit(KV_REST, &conn->flags);
+	mod_delayed_work(kv_cm_wq, &conn->deadline, msecs_to_jiffies(kv_timeout_ms));
+}
+
+/* Is there no more of that? Else kv_conn_down() comes again: when there has been room for it, or it is not waited for any longer. */
+bool kv_rx_rest(struct kv_conn *conn)
+{
+	bool busy;
+
+	if (test_bit(KV_REST, &conn->flags) && READ_ONCE(conn->vep->stopping))
+		clear_bit(KV_REST, &conn->flags);
+	if (test_bit(KV_REST, &conn->flags))
+		kv_rx_run(conn);
+	spin_lock_bh(&conn->rx_lock);
+	busy = conn->rx_busy;
+	spin_unlock_bh(&conn->rx_lock);
+	if (busy && test_bit(KV_REST, &conn->flags))
+		return false;
+	clear_bit(KV_REST, &conn->flags);
+	if (conn->vep && conn->vep->ep.rx_cq)
+		kfi_cq_cancel_wait(conn->vep->ep.rx_cq, &conn->space);
+	return true;
 }

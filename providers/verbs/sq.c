@@ -144,6 +144,9 @@ static void kv_sq_end(struct kv_sqe *e, int err, struct kv_done *done)
 	case KV_SQ_REGION:
 		kv_region_registered(e, err);
 		break;
+	case KV_SQ_PROBE:
+		wake_up_all(&conn->vep->idle);
+		break;
 	}
 }
 

@@ -40,6 +40,7 @@
 #define KV_KEYS		32		/* regions of the peer that a connection remembers */
 #define KV_CLS_LONG	2		/* classes that have long messages: KVW_CLS_MSG and KVW_CLS_TAG */
 #define KV_LINGER_MS	1000		/* for what our device has said to the peer's to be heard */
+#define KV_SETTLE_MS	500		/* for what is in the send queue when we close */
 #define KV_MISC		8		/* receives for READY, BYE, and two CREDITs of each class */
 
 /* Module parameters (main.c) */
@@ -228,6 +229,10 @@ struct kv_slot {
 enum {
 	KV_FAILED,		/* kv_conn_fail() was called */
 	KV_DEAD,		/* taken down: nothing is posted any more */
+	KV_DOWN,		/* kv_conn_down() has taken it down */
+	KV_REST,		/* ... and what has come before is still looked at */
+	KV_OVER,		/* ... and nobody knows of it any more */
+	KV_LAST,		/* a probe was sent behind everything, which ends at kv_conn.last */
 	KV_BYE_WANTED,
 	KV_BYE_SENT,
 	KV_FLUSHED,		/* the device has stopped by itself */
@@ -289,6 +294,7 @@ struct kv_run {
  *		registrations are being taken back; @failed: to be completed when the connection is down
  * @op:		RMA that is partly in the send queue
  * @answers:	slots with something to say; @fetches: slots whose data is to be moved
+ * @last:	what was in the send queue when the endpoint closed is before this
  * @chain:	work requests that are filled in and not yet given to the device
  * @sq:		ring: @head is the next to fill, @tail the oldest not completed
  * @credit_tx: @credit_rx: by class; @window: the peer's
@@ -327,6 +333,7 @@ struct kv_conn {
 	struct ib_send_wr	*chain_end;
 	struct kv_sqe		*sq;
 	u32			head, tail;
+	u32			last;
 	struct kfi_credit_tx	credit_tx[KVW_CLS];
 	struct kfi_credit_rx	credit_rx[KVW_CLS];
 	u32			window[KVW_CLS];
@@ -521,9 +528,11 @@ void kv_watch_start(struct kv_conn *conn);
 void kv_conn_get(struct kv_conn *conn);
 void kv_conn_put(struct kv_conn *conn);
 void kv_conn_fail(struct kv_conn *conn, int err);
+bool kv_conn_settled(struct kv_conn *conn);
 int kv_conn_end(const struct kv_conn *conn);
 void kv_conn_flushed(struct kv_conn *conn);
 void kv_conn_down(struct work_struct *work);
+void kv_conn_again(struct kv_conn *conn);
 
 /* qp.c: what a connection has at the device */
 int kv_qp_create(struct kv_conn *conn);
@@ -631,6 +640,8 @@ void kv_rx_space(struct kfi_cq_waiter *w);
 void kv_rx_matched(struct kfi_ep *ep, struct kfi_rx *rx);
 void kv_rx_drop(struct kfi_ep *ep, struct kfi_rx *rx);
 void kv_rx_lost(struct kv_conn *conn, int err);
+void kv_rx_keep(struct kv_conn *conn);
+bool kv_rx_rest(struct kv_conn *conn);
 kfi_addr_t kv_rx_src(struct kv_conn *conn);
 void kv_slot_answer(struct kv_slot *slot, u8 type, u16 status);
 void kv_slot_release(struct kv_slot *slot, u8 hold);

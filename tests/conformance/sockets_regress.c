@@ -161,11 +161,44 @@ static void last_words(struct test *t)
 	}
 }
 
+#define PARTING		40
+#define PARTING_LEN	48
+
+/* The same when the sender closes at once: what has succeeded is not taken back. */
+static void parting(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *tx = test_pages(t, PARTING_LEN), *rx = test_pages(t, PARTING * PARTING_LEN);
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && tx && rx);
+	/* They know each other; now nothing is in the way. */
+	still_works(p);
+	fill(tx, PARTING_LEN, 3);
+	for (i = 0; i < PARTING; i++)
+		POST(t, kfi_recv(p->b.ep, rx + i * PARTING_LEN, PARTING_LEN, NULL, KFI_ADDR_UNSPEC, CTX(i)));
+	for (i = 0; i < PARTING; i++)
+		POST(t, kfi_send(p->a.ep, tx, PARTING_LEN, NULL, p->a.peer, CTX(i)));
+	for (i = 0; i < PARTING; i++) {
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_SEND);
+	}
+	REQUIRE_EQ(t, test_close(t, &p->a.ep->fid), 0);
+	p->a.ep = NULL;
+	for (i = 0; i < PARTING; i++) {
+		REQUIRE(t, !WAIT_RX(&p->b, &c));
+		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_RECV);
+		EXPECT_DATA(t, rx + i * PARTING_LEN, PARTING_LEN, 3);
+	}
+}
+
 const struct test_case regress_cases[] = {
 	{ "regress.gone_before_accept", T_MSG, 0, 0, gone_before_accept },
 	{ "regress.gone_while_answered", T_MSG, 0, 0, gone_while_answered },
 	{ "regress.write_after_read", T_REL, 0, C_RMA, write_after_read },
 	{ "regress.more_and_no_more", T_ALL, 0, C_MSG, more_and_no_more },
 	{ "regress.last_words", T_RDM, 0, C_MSG | KFI_MULTI_RECV, last_words },
+	{ "regress.parting", T_REL, 0, C_MSG, parting },
 	{ }
 };
