@@ -272,10 +272,11 @@ static void kv_put_move(struct kv_conn *conn, struct kv_slot *slot, const struct
 {
 	struct kv_sqe *e = kv_sq_get(conn, KV_SQ_FETCH);
 	bool writes = kv_slot_writes(slot);
+	u64 addr = le64_to_cpu(desc->addr) + slot->at, len = min(left, slot->left);
 	unsigned int max = writes ? conn->kdom->max_send_sge : conn->kdom->max_sge_rd;
 	ssize_t n;
 
-	n = kv_sq_map(conn, e, &slot->iter, min(left, slot->left), min_t(unsigned int, max, KV_SGE),
+	n = kv_sq_map(conn, e, &slot->iter, writes ? len : kv_read_room(conn, addr, len), min_t(unsigned int, max, KV_SGE),
 		      writes ? DMA_TO_DEVICE : DMA_FROM_DEVICE);
 	if (n < 0) {
 		kv_sq_unmap(conn, e);
@@ -285,7 +286,7 @@ static void kv_put_move(struct kv_conn *conn, struct kv_slot *slot, const struct
 	}
 	e->slot = slot;
 	e->wr.rdma.wr.opcode = writes ? IB_WR_RDMA_WRITE : IB_WR_RDMA_READ;
-	e->wr.rdma.remote_addr = le64_to_cpu(desc->addr) + slot->at;
+	e->wr.rdma.remote_addr = addr;
 	e->wr.rdma.rkey = le64_to_cpu(desc->key);
 	slot->at += n;
 	slot->left -= n;

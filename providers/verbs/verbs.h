@@ -21,6 +21,7 @@
 
 #include <linux/refcount.h>
 #include <linux/scatterlist.h>
+#include <linux/sizes.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 #include <kfi_credit.h>
@@ -565,6 +566,17 @@ void kv_send_done(struct ib_cq *cq, struct ib_wc *wc);
 static inline bool kv_may_read(const struct kv_conn *conn)
 {
 	return conn->reads < conn->reads_max;
+}
+
+/*
+ * Bytes that one READ from @addr may ask for. siw answers one of up to some 32 bytes with wrong ones if they cross the border of a page
+ * of the region: what begins so close to one ends there.
+ */
+static inline u64 kv_read_room(const struct kv_conn *conn, u64 addr, u64 len)
+{
+	u64 room = SZ_4K - (addr & (SZ_4K - 1));
+
+	return conn->kdom->iwarp && room < 64 ? min(len, room) : len;
 }
 
 static inline u32 kv_sq_room(const struct kv_conn *conn)

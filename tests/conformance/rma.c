@@ -394,6 +394,59 @@ static void flush(struct test *t)
 	}
 }
 
+static void read_over(struct pair *p, struct region *r, u8 *near, size_t len, size_t before)
+{
+	struct test *t = p->a.t;
+	size_t at = 4096 - before;
+	comp_t c;
+
+	memset(near, 0, 4096);
+	POST(t, kfi_read(p->a.ep, near, len, NULL, p->a.peer, r->addr + at, r->key, near));
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+	EXPECT_COMP(t, &c, near, KFI_RMA | KFI_READ);
+	if (memcmp(near, r->buf + at, len))
+		FAIL(t, "%zu bytes, %zu of them before the border, are not the region's", len, before);
+	EXPECT_EQ(t, not_all(near + len, 4096 - len, 0), -1);
+}
+
+/* A long message whose receive has a short piece across a border of the sender's pages. */
+static void receive_over(struct pair *p, u8 *tx, u8 *rx)
+{
+	struct test *t = p->a.t;
+	struct kvec iov[] = { { rx, 4096 - 12 }, { rx + 4096 - 12, 20 }, { rx + 4096 + 8, 8192 - 4096 - 8 } };
+	struct kfi_msg msg = {
+		.type = KFI_KVEC, .msg_iov = iov, .iov_count = 3, .addr = KFI_ADDR_UNSPEC, .context = rx,
+	};
+	comp_t c;
+
+	POST(t, kfi_recvmsg(p->b.ep, &msg, KFI_COMPLETION));
+	POST(t, kfi_send(p->a.ep, tx, 8192, NULL, p->a.peer, tx));
+	REQUIRE(t, !WAIT_TX(&p->a, &c) && !WAIT_RX(&p->b, &c));
+	EXPECT_COMP(t, &c, rx, KFI_MSG | KFI_RECV);
+	EXPECT_DATA(t, rx, 8192, 1);
+}
+
+/* A few bytes on both sides of a page's border. */
+static void borders(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *near = test_pages(t, 8192), *far = test_pages(t, 8192);
+	struct region r;
+	size_t len;
+
+	REQUIRE(t, p && near && far && !region_open(&p->b, &r, far, 8192, ALL_RIGHTS));
+	fill(far, 8192, 1);
+	for (len = 2; len <= 70 && !t->failures; len++) {
+		read_over(p, &r, near, len, 1);
+		read_over(p, &r, near, len, len / 2);
+		read_over(p, &r, near, len, len - 1);
+	}
+	fill(near, 8192, 1);
+	memset(far, 0, 8192);
+	if (t->info[1]->rx_attr->iov_limit >= 3)
+		receive_over(p, near, far);
+}
+
 const struct test_case rma_cases[] = {
 	{ "rma.write_sizes", T_REL, 0, C_MSG | C_RMA, write_sizes },
 	{ "rma.read_sizes", T_REL, 0, C_MSG | C_RMA, read_sizes },
@@ -405,6 +458,7 @@ const struct test_case rma_cases[] = {
 	{ "rma.read_vector", T_REL, 0, C_MSG | C_RMA, read_vector },
 	{ "rma.kinds", T_REL, 0, C_MSG | C_RMA, kinds },
 	{ "rma.region_offset", T_REL, 0, C_MSG | C_RMA, region_offset },
+	{ "rma.borders", T_REL, 0, C_MSG | C_RMA, borders },
 	{ "rma.both_ways", T_REL, 0, C_MSG | C_RMA, both_ways },
 	{ "rma.send_after_write", T_REL, 0, C_MSG | C_RMA, send_after_write },
 	{ "rma.flush", T_REL, 0, C_MSG | C_RMA, flush },
