@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mem.c - consumers' memory, as devices want it: contiguous pieces of pages.
+ * mem.c - consumers' memory, as devices want it: contiguous pieces of pages; and pages of our own.
  */
 #include <linux/bvec.h>
 #include <linux/mm.h>
@@ -116,4 +116,28 @@ unsigned int kv_count_runs(const struct iov_iter *iter, unsigned int pages)
 	for (i = 0; i < iter->nr_segs; i++)
 		starts += starts_run(iter, i);
 	return 1 + starts + (iov_iter_count(iter) + starts * PAGE_SIZE) / ((size_t)pages * PAGE_SIZE);
+}
+
+/* ---- memory of our own ---- */
+
+void kv_pages_free(struct page **pages, unsigned int n)
+{
+	while (n--)
+		if (pages[n])
+			__free_page(pages[n]);
+}
+
+/* All or none. @pages: NULLs */
+int kv_pages_alloc(struct page **pages, unsigned int n)
+{
+	unsigned int had, have = 0;
+
+	do {
+		had = have;
+		have = alloc_pages_bulk(GFP_NOIO, n, pages);
+	} while (have > had && have < n);
+	if (have == n)
+		return 0;
+	kv_pages_free(pages, n);
+	return -ENOMEM;
 }

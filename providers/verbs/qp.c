@@ -17,20 +17,17 @@ int kv_qp_depth(void)
 
 #define KV_BUFS_PER_PAGE	(PAGE_SIZE / KV_BUF)
 
-static int kv_sq_page(struct kv_conn *conn, unsigned int first)
+#define KV_BUF_PAGES		(KV_SQ / KV_BUFS_PER_PAGE)
+
+static int kv_sq_page(struct kv_conn *conn, unsigned int first, void *buf)
 {
-	void *buf = (void *)__get_free_page(GFP_NOIO);
 	struct kv_sqe *e = &conn->sq[first];
 	unsigned int i;
 	u64 dma;
 
-	if (!buf)
-		return -ENOMEM;
 	dma = ib_dma_map_single(conn->kdom->ib, buf, PAGE_SIZE, DMA_TO_DEVICE);
-	if (ib_dma_mapping_error(conn->kdom->ib, dma)) {
-		free_page((unsigned long)buf);
+	if (ib_dma_mapping_error(conn->kdom->ib, dma))
 		return -EIO;
-	}
 	for (i = 0; i < KV_BUFS_PER_PAGE; i++, e++) {
 		e->conn = conn;
 		e->cqe.done = kv_send_done;
@@ -42,14 +39,22 @@ static int kv_sq_page(struct kv_conn *conn, unsigned int first)
 
 static int kv_sq_create(struct kv_conn *conn)
 {
+	struct page *pages[KV_BUF_PAGES] = {};
 	unsigned int i;
-	int ret = 0;
+	int ret;
 
 	conn->sq = kvcalloc(KV_SQ, sizeof(*conn->sq), GFP_NOIO);
 	if (!conn->sq)
 		return -ENOMEM;
-	for (i = 0; i < KV_SQ && !ret; i += KV_BUFS_PER_PAGE)
-		ret = kv_sq_page(conn, i);
+	ret = kv_pages_alloc(pages, KV_BUF_PAGES);
+	if (ret)
+		return ret;
+	for (i = 0; i < KV_BUF_PAGES && !ret; i++) {
+		ret = kv_sq_page(conn, i * KV_BUFS_PER_PAGE, page_address(pages[i]));
+		if (!ret)
+			pages[i] = NULL;	/* the ring's */
+	}
+	kv_pages_free(pages, KV_BUF_PAGES);
 	return ret;
 }
 
@@ -136,11 +141,27 @@ int kv_qp_create(struct kv_conn *conn)
 	return kv_sq_create(conn) ?: kv_frmrs_alloc(conn) ?: kv_slots_create(conn);
 }
 
+/*
+ * Of one that has not been connected nobody waits for anything. But it is not enough to drain it: rxe never flushes the receives of one
+ * that had no memory to be connected.
+ */
+static void kv_qp_reset(struct kv_conn *conn)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET, .port_num = conn->id->port_num };
+
+	if (conn->state == KV_READY || conn->kdom->iwarp || ib_modify_qp(conn->qp, &attr, IB_QP_STATE))
+		return;
+	attr.qp_state = IB_QPS_INIT;
+	ib_modify_qp(conn->qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS);
+}
+
 /* Nothing moves any more when this returns, and the peer can touch nothing. Operations and messages are not ended yet. */
 void kv_qp_destroy(struct kv_conn *conn)
 {
-	if (conn->qp)
+	if (conn->qp) {
+		kv_qp_reset(conn);
 		ib_drain_qp(conn->qp);
+	}
 	kv_frmrs_dereg(conn);
 	if (conn->qp)
 		rdma_destroy_qp(conn->id);

@@ -19,12 +19,7 @@
 
 static int kv_frmr_init(struct kv_conn *conn, struct kv_frmr *frmr, u8 cls)
 {
-	unsigned int pages = conn->kdom->max_frmr_pages;
-
-	frmr->sg = kv_alloc_sg(pages, GFP_NOIO);
-	if (!frmr->sg)
-		return -ENOMEM;
-	frmr->mr = ib_alloc_mr(conn->kdom->pd, IB_MR_TYPE_MEM_REG, pages);
+	frmr->mr = ib_alloc_mr(conn->kdom->pd, IB_MR_TYPE_MEM_REG, conn->kdom->max_frmr_pages);
 	if (IS_ERR(frmr->mr)) {
 		int ret = PTR_ERR(frmr->mr);
 
@@ -39,14 +34,18 @@ static int kv_frmr_init(struct kv_conn *conn, struct kv_frmr *frmr, u8 cls)
 
 int kv_frmrs_alloc(struct kv_conn *conn)
 {
-	unsigned int i;
+	unsigned int i, pages = conn->kdom->max_frmr_pages;
 	int ret = 0;
 
 	conn->frmr_mem = kvcalloc(KV_CLS_LONG * KV_FRMRS, sizeof(*conn->frmr_mem), GFP_NOIO);
-	if (!conn->frmr_mem)
+	conn->frmr_sg = kvcalloc(KV_CLS_LONG * KV_FRMRS * pages, sizeof(*conn->frmr_sg), GFP_NOIO);
+	if (!conn->frmr_mem || !conn->frmr_sg)
 		return -ENOMEM;
-	for (i = 0; i < KV_CLS_LONG * KV_FRMRS && !ret; i++)
+	for (i = 0; i < KV_CLS_LONG * KV_FRMRS && !ret; i++) {
+		conn->frmr_mem[i].sg = conn->frmr_sg + i * pages;
+		sg_init_table(conn->frmr_mem[i].sg, pages);
 		ret = kv_frmr_init(conn, &conn->frmr_mem[i], i / KV_FRMRS);
+	}
 	return ret;
 }
 
@@ -74,10 +73,8 @@ void kv_frmrs_dereg(struct kv_conn *conn)
 
 void kv_frmrs_free(struct kv_conn *conn)
 {
-	unsigned int i;
-
-	for (i = 0; conn->frmr_mem && i < KV_CLS_LONG * KV_FRMRS; i++)
-		kvfree(conn->frmr_mem[i].sg);
+	kvfree(conn->frmr_sg);
+	conn->frmr_sg = NULL;
 	kvfree(conn->frmr_mem);
 	conn->frmr_mem = NULL;
 }

@@ -15,12 +15,13 @@
 
 /**
  * struct kv_batch - slots that came together
- * @entry: in &kv_conn.batches; @n: of @slot that have a buffer
+ * @entry: in &kv_conn.batches; @n: of @slot; @mapped: of them that the device knows
  */
 struct kv_batch {
 	struct list_head	entry;
 	unsigned int		n;
-	struct kv_slot		slot[];
+	unsigned int		mapped;
+	struct kv_slot		slot[] __counted_by(n);
 };
 
 /* The most there can be. */
@@ -51,14 +52,9 @@ static int kv_slot_init(struct kv_conn *conn, struct kv_slot *slot)
 {
 	struct ib_device *ib = conn->kdom->ib;
 
-	slot->page = alloc_page(GFP_NOIO);
-	if (!slot->page)
-		return -ENOMEM;
 	slot->dma = ib_dma_map_page(ib, slot->page, 0, KVW_PACKET, DMA_FROM_DEVICE);
-	if (ib_dma_mapping_error(ib, slot->dma)) {
-		__free_page(slot->page);
+	if (ib_dma_mapping_error(ib, slot->dma))
 		return -EIO;
-	}
 	slot->conn = conn;
 	slot->cqe.done = kv_recv_done;
 	INIT_LIST_HEAD(&slot->link);
@@ -74,7 +70,8 @@ static void kv_batch_free(struct kv_batch *batch)
 	unsigned int i;
 
 	for (i = 0; i < batch->n; i++)
-		__free_page(batch->slot[i].page);
+		if (batch->slot[i].page)
+			__free_page(batch->slot[i].page);
 	kvfree(batch);
 }
 
@@ -82,21 +79,35 @@ static void kv_batch_unmap(struct kv_conn *conn, struct kv_batch *batch)
 {
 	unsigned int i;
 
-	for (i = 0; i < batch->n; i++)
+	for (i = 0; i < batch->mapped; i++)
 		ib_dma_unmap_page(conn->kdom->ib, batch->slot[i].dma, KVW_PACKET, DMA_FROM_DEVICE);
+}
+
+static int kv_batch_pages(struct kv_batch *batch)
+{
+	struct page **pages = kvcalloc(batch->n, sizeof(*pages), GFP_NOIO);
+	int ret = pages ? kv_pages_alloc(pages, batch->n) : -ENOMEM;
+	unsigned int i;
+
+	for (i = 0; i < batch->n && !ret; i++)
+		batch->slot[i].page = pages[i];
+	kvfree(pages);
+	return ret;
 }
 
 static struct kv_batch *kv_batch_new(struct kv_conn *conn, unsigned int n)
 {
 	struct kv_batch *batch = kvzalloc(struct_size(batch, slot, n), GFP_NOIO);
+	int ret;
 
 	if (!batch)
 		return NULL;
-	for (; batch->n < n; batch->n++)
-		if (kv_slot_init(conn, &batch->slot[batch->n]))
-			goto fail;
-	return batch;
-fail:
+	batch->n = n;
+	ret = kv_batch_pages(batch);
+	for (; batch->mapped < n && !ret; batch->mapped += !ret)
+		ret = kv_slot_init(conn, &batch->slot[batch->mapped]);
+	if (!ret)
+		return batch;
 	kv_batch_unmap(conn, batch);
 	kv_batch_free(batch);
 	return NULL;

@@ -306,7 +306,7 @@ struct kv_run {
  * @mtu:	bytes of a packet: of as many all have moved, or none
  * @reads:	READs under way, at most @reads_max, which the peer's device serves at once: one more would hold up the send queue
  * @peer_epoch:	what it last told; @keys: regions of it that we know, see key.c; @key_turn: which to forget next
- * @frmrs:	free registrations by class, @nfrmrs: their numbers
+ * @frmrs:	free registrations by class, @nfrmrs: their numbers; @frmr_mem: @frmr_sg: their memory
  * @rxq:	packets to look at; @rx_busy: somebody does; @rx_held: nobody may, until the consumer knows of the connection
  * @space:	waits for room in the receive CQ
  * @heard:	jiffies of the last sign of life; @probing: we have asked for one, at @probed
@@ -364,6 +364,7 @@ struct kv_conn {
 	struct ib_cq		*cq;
 	unsigned int		ncqe;
 	struct kv_frmr		*frmr_mem;
+	struct scatterlist	*frmr_sg;
 	struct kv_pep		*pep;
 	struct list_head	entry;
 	union kfi_inaddr	name;
@@ -584,11 +585,13 @@ static inline u32 kv_sq_room(const struct kv_conn *conn)
 	return KV_SQ - (conn->head - conn->tail);
 }
 
-/* mem.c: consumers' memory */
+/* mem.c: consumers' memory, and pages of our own */
 size_t kv_take_piece(struct iov_iter *iter, size_t max, struct page **page, size_t *off);
 unsigned int kv_take_run(struct iov_iter *iter, struct scatterlist *sg, unsigned int pages, size_t *bytes);
 struct scatterlist *kv_alloc_sg(unsigned int n, gfp_t gfp);
 unsigned int kv_count_runs(const struct iov_iter *iter, unsigned int pages);
+void kv_pages_free(struct page **pages, unsigned int n);
+int kv_pages_alloc(struct page **pages, unsigned int n);
 
 /* tx.c: the send path */
 int kv_tx(struct kfi_ep *ep, struct kfi_oper *op);

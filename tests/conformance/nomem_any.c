@@ -434,7 +434,7 @@ static void leases(struct test *t)
 	struct any *w = any_open(t, NULL);
 
 	REQUIRE(t, w);
-	REQUIRE_EQ(t, kfi_mr_alloc(w->p->b.domain, 4, 0, &w->r.mr, NULL), 0);
+	REQUIRE_EQ(t, kfi_mr_alloc(w->p->b.domain, DIV_ROUND_UP(w->most, PAGE_SIZE), 0, &w->r.mr, NULL), 0);
 	test_keep(t, &w->r.mr->fid);
 	REQUIRE_EQ(t, kfi_mr_bind(w->r.mr, &w->p->b.ep->fid, 0), 0);
 	deed(w, &d);

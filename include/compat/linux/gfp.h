@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* alloc_pages_bulk(): another name before 6.14. */
+#ifndef _KFI_COMPAT_LINUX_GFP_H
+#define _KFI_COMPAT_LINUX_GFP_H
+
+#include_next <linux/gfp.h>
+#include <linux/version.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
+#undef alloc_pages_bulk
+#define alloc_pages_bulk(gfp, n, pages) alloc_pages_bulk_array(gfp, n, pages)
+#endif
+
+#endif
