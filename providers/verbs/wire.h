@@ -25,7 +25,7 @@
 #define KVW_VERSION_MIN		1		/* the oldest */
 #define KVW_DATA_MAX		32		/* consumer's private data: what InfiniBand's request has room for */
 #define KVW_WINDOW_MAX		4096		/* packets of a class */
-#define KVW_FIRST		8		/* of them, what may be sent before the receiver has said more */
+#define KVW_FIRST		16		/* of them, what may be sent before the receiver has said more */
 #define KVW_STATUS_MAX		4095		/* a positive errno */
 #define KVW_PACKET		4096		/* longest packet; no smaller one is ever too short for it */
 
