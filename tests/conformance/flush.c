@@ -94,17 +94,11 @@ static struct disk *disk_open(struct node *n, u64 access, u64 flags)
 	struct disk *d = disk_new(t, DISK_LEN);
 	struct kfi_mr_attr attr;
 	struct kvec vec;
-	int ret;
 
 	if (!d)
 		return NULL;
 	attr = disk_attr(d, &vec, access);
-	ret = kfi_mr_regattr(n->domain, &attr, KFI_RMA_PMEM | flags, &d->r.mr);
-	if (ret == -EOPNOTSUPP && flags & KFI_MR_SINGLE_USE) {
-		test_skip(t, "no regions for single use");
-		return NULL;
-	}
-	if (!EXPECT_EQ(t, ret, 0))
+	if (!EXPECT_EQ(t, kfi_mr_regattr(n->domain, &attr, KFI_RMA_PMEM | flags, &d->r.mr), 0))
 		return NULL;
 	test_keep(t, &d->r.mr->fid);
 	if (n->info->domain_attr->mr_mode & KFI_MR_ENDPOINT &&
@@ -365,9 +359,10 @@ static void commit_single_use(struct test *t)
 	struct disk *d;
 
 	REQUIRE(t, b);
-	d = disk_open(&b->p->b, ALL_RIGHTS, KFI_MR_SINGLE_USE);
-	if (!d)
+	if (!region_single_use(&b->p->b))
 		return;
+	d = disk_open(&b->p->b, ALL_RIGHTS, KFI_MR_SINGLE_USE);
+	REQUIRE(t, d);
 	fill(b->near, DISK_LEN, 7);
 	POST(t, write_at(b, &d->r, 0, DISK_LEN, COMMIT, CTX(1)));
 	ends(b, CTX(1), 0);
