@@ -239,6 +239,7 @@ enum {
 	KV_FLUSHED,		/* the device has stopped by itself */
 	KV_STEP_CALL,		/* for step_work, see cm.c */
 	KV_STEP_CONNECT,
+	KV_STEP_ASK,
 	KV_STEP_ACCEPT,
 	KV_STEP_REJECT,
 	KV_STEP_READY,
