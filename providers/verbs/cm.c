@@ -10,8 +10,11 @@
  *
  * iWARP lets the side that has called speak first, and InfiniBand may lose its last word: READY is good for both.
  *
+ * With an authorization key who calls does so twice, see auth.c.
+ *
  * What the consumer decides, and what he is told, is done by step_work, which kv_conn_down() waits for.
  */
+#include <linux/sched/mm.h>
 #include <rdma/ib_cm.h>
 #include <rdma/rdma_cm.h>
 #include "verbs.h"
@@ -21,8 +24,8 @@ static u8 kv_ep_type(enum kfi_ep_type type)
 	return type == KFI_EP_MSG ? 1 : 3;
 }
 
-/* What we say of ourselves. */
-static void kv_cm_hello(struct kv_conn *conn, u8 kind, struct kvw_hello *hello)
+/* What we say of ourselves. Return: its bytes */
+static size_t kv_cm_hello(struct kv_conn *conn, u8 kind, struct kvw_accept *say)
 {
 	struct kv_ep *vep = conn->vep;
 	bool rdm = vep && vep->ep.type == KFI_EP_RDM;
@@ -31,7 +34,7 @@ static void kv_cm_hello(struct kv_conn *conn, u8 kind, struct kvw_hello *hello)
 		.ep_type = rdm ? 3 : 1,
 		.window = { kv_window, kv_window, kv_window },
 		.answers = kv_answers,
-		.status = conn->status_out,
+		.auth = conn->auth && kind != KVW_REJECT,
 		.data_len = conn->data_out_len,
 	};
 
@@ -42,15 +45,18 @@ static void kv_cm_hello(struct kv_conn *conn, u8 kind, struct kvw_hello *hello)
 		g.known = conn->pc.known;
 		g.port = be16_to_cpu(kfi_inaddr_port(&vep->addr));
 	}
-	kvw_encode_hello(&g, hello);
+	if (kind == KVW_PROOF)
+		g.ticket = kv_auth_ticket(conn);
+	kvw_encode_hello(&g, &say->hello);
+	return g.auth ? kv_auth_outgoing(conn, say) : sizeof(say->hello);
 }
 
 /* A dead peer is found by retries, and a receiver is never not ready; a live one that is slow gets all the time it needs. */
-static void kv_cm_param(struct kv_conn *conn, struct kvw_hello *hello, struct rdma_conn_param *param)
+static void kv_cm_param(struct kv_conn *conn, u8 kind, struct kvw_accept *say, struct rdma_conn_param *param)
 {
 	*param = (struct rdma_conn_param) {
-		.private_data = hello,
-		.private_data_len = sizeof(*hello),
+		.private_data = say,
+		.private_data_len = kv_cm_hello(conn, kind, say),
 		.responder_resources = conn->serves,
 		.initiator_depth = conn->reads_max,
 		.retry_count = 7,
@@ -70,16 +76,16 @@ static int kv_cm_addr_resolved(struct kv_conn *conn)
 /* In step_work: the queue pair must not come into being while the connection goes. */
 static int kv_cm_connect(struct kv_conn *conn)
 {
+	u8 kind = kv_auth_kind(conn);
 	struct rdma_conn_param param;
-	struct kvw_hello hello;
-	int ret = kv_qp_create(conn);
+	struct kvw_accept say;
+	int ret = conn->auth && kind == KVW_HELLO ? kv_qp_knock(conn) : kv_qp_create(conn);
 
 	if (ret)
 		return ret;
 	conn->serves = conn->kdom->responder_resources;
 	conn->reads_max = conn->kdom->initiator_depth;
-	kv_cm_hello(conn, KVW_HELLO, &hello);
-	kv_cm_param(conn, &hello, &param);
+	kv_cm_param(conn, kind, &say, &param);
 	return rdma_connect(conn->id, &param);
 }
 
@@ -89,7 +95,8 @@ static int kv_cm_accepted(struct kv_conn *conn, const struct rdma_conn_param *pa
 
 	if (!conn->pc.dialed)
 		return 0;	/* READY says the same, and nothing is said before it */
-	ret = kvw_decode_hello(param->private_data, param->private_data_len, &conn->greeting);
+	ret = kvw_decode_hello(param->private_data, param->private_data_len, &conn->greeting) ?:
+	      kv_auth_accepted(conn, param->private_data);
 	if (ret)
 		return ret;
 	if (conn->greeting.kind != KVW_ACCEPT || conn->greeting.ep_type != kv_ep_type(conn->vep->ep.type))
@@ -106,10 +113,18 @@ static int kv_cm_accepted(struct kv_conn *conn, const struct rdma_conn_param *pa
 static int kv_cm_rejected(struct kv_conn *conn, const struct rdma_conn_param *param)
 {
 	struct kvw_greeting *g = &conn->greeting;
+	int ret;
 
-	if (kvw_decode_hello(param->private_data, param->private_data_len, g) || g->kind != KVW_REJECT) {
+	if (kvw_decode_hello(param->private_data, param->private_data_len, g) ||
+	    (g->kind != KVW_REJECT && g->kind != KVW_CHALLENGE)) {
 		g->data_len = 0;
 		return -ECONNREFUSED;
+	}
+	if (g->kind == KVW_CHALLENGE) {
+		ret = kv_auth_challenged(conn, param->private_data);
+		if (!ret)
+			kv_cm_step(conn, KV_STEP_AGAIN);
+		return ret;
 	}
 	return g->status ? -(int)g->status : -ECONNREFUSED;
 }
@@ -203,6 +218,20 @@ static int kv_cm_call(struct kv_conn *conn)
 	return ret && ret != -ENOMEM ? -EHOSTUNREACH : ret;
 }
 
+/* In step_work, like every use of the identifier before it is destroyed. A refused one can't call again. */
+static int kv_cm_call_again(struct kv_conn *conn)
+{
+	struct rdma_cm_id *old = conn->id;
+	int ret;
+
+	kv_qp_destroy(conn);
+	ret = kv_cm_id(conn);
+	if (ret)
+		return ret;
+	rdma_destroy_id(old);
+	return kv_cm_call(conn);
+}
+
 /* ---- listening ---- */
 
 static void kv_cm_refuse(struct rdma_cm_id *id, enum kfi_ep_type type, u16 status)
@@ -233,6 +262,11 @@ static void kv_cm_own(struct kv_conn *conn, struct rdma_cm_id *id)
 	id->event_handler = kv_cm_handler;
 }
 
+static bool kv_cm_is_call(const struct kvw_greeting *g)
+{
+	return g->kind == KVW_HELLO || g->kind == KVW_PROOF;
+}
+
 /* The connection with this hello, for an endpoint or a passive one. ERR_PTR */
 static struct kv_conn *kv_cm_request(struct kv_ep *vep, struct kv_pep *vpep, struct rdma_cm_id *id,
 				     const struct rdma_conn_param *param)
@@ -245,8 +279,9 @@ static struct kv_conn *kv_cm_request(struct kv_ep *vep, struct kv_pep *vpep, str
 	if (!conn)
 		return ERR_PTR(-ENOMEM);
 	ret = kvw_decode_hello(param->private_data, param->private_data_len, &conn->greeting);
-	if (!ret && (conn->greeting.kind != KVW_HELLO || conn->greeting.ep_type != (vep ? 3 : 1)))
+	if (!ret && (!kv_cm_is_call(&conn->greeting) || conn->greeting.ep_type != (vep ? 3 : 1)))
 		ret = -EPROTO;
+	ret = ret ?: kv_auth_called(conn, vep ? &vep->door : &vpep->door, id, param->private_data);
 	if (ret) {
 		kv_conn_put(conn);
 		return ERR_PTR(ret);
@@ -259,10 +294,19 @@ static struct kv_conn *kv_cm_request(struct kv_ep *vep, struct kv_pep *vpep, str
 	return conn;
 }
 
+static u16 kv_cm_reason(int err)
+{
+	return err == -EPROTONOSUPPORT || err == -EALREADY || err == -KFI_EKEYREJECTED ? -err : ECONNREFUSED;
+}
+
 /* Nonzero: rdma_cm destroys it. */
 static int kv_cm_turn_away(struct rdma_cm_id *id, enum kfi_ep_type type, int err)
 {
-	kv_cm_refuse(id, type, err == -EPROTONOSUPPORT || err == -EALREADY ? -err : ECONNREFUSED);
+	if (err == -EINPROGRESS)
+		return err;	/* it has its answer */
+	if (err == -KFI_EKEYREJECTED)
+		kv_auth_warn(&id->route.addr.dst_addr);
+	kv_cm_refuse(id, type, kv_cm_reason(err));
 	return err;
 }
 
@@ -356,7 +400,7 @@ static int kv_cm_ask(struct kv_conn *conn)
 static int kv_cm_accept(struct kv_conn *conn)
 {
 	struct rdma_conn_param param;
-	struct kvw_hello hello;
+	struct kvw_accept say;
 	int ret;
 
 	if (conn->id->device != conn->kdom->ib)
@@ -369,8 +413,7 @@ static int kv_cm_accept(struct kv_conn *conn)
 	conn->serves = min(conn->serves, conn->kdom->responder_resources);
 	conn->reads_max = clamp_t(unsigned int, conn->kdom->initiator_depth, 1, conn->reads_max);
 	kv_conn_open(conn);
-	kv_cm_hello(conn, KVW_ACCEPT, &hello);
-	kv_cm_param(conn, &hello, &param);
+	kv_cm_param(conn, KVW_ACCEPT, &say, &param);
 	conn->state = KV_ACCEPTED;
 	rdma_lock_handler(conn->id);
 	ret = rdma_accept(conn->id, &param);
@@ -380,11 +423,10 @@ static int kv_cm_accept(struct kv_conn *conn)
 
 static void kv_cm_reject(struct kv_conn *conn)
 {
-	struct kvw_hello hello;
+	struct kvw_accept say;
 
-	kv_cm_hello(conn, KVW_REJECT, &hello);
 	conn->answered = true;
-	rdma_reject(conn->id, &hello, sizeof(hello), IB_CM_REJ_CONSUMER_DEFINED);
+	rdma_reject(conn->id, &say, kv_cm_hello(conn, KVW_REJECT, &say), IB_CM_REJ_CONSUMER_DEFINED);
 }
 
 /* The consumer hears of it; what has come meanwhile may be looked at. */
@@ -419,13 +461,14 @@ void kv_cm_step(struct kv_conn *conn, int step)
 	spin_unlock_bh(&conn->lock);
 }
 
-void kv_cm_step_work(struct work_struct *work)
+static int kv_cm_step_now(struct kv_conn *conn)
 {
-	struct kv_conn *conn = container_of(work, struct kv_conn, step_work);
 	int ret = 0;
 
 	if (test_and_clear_bit(KV_STEP_CALL, &conn->flags)) {
 		ret = kv_cm_call(conn);
+	} else if (test_and_clear_bit(KV_STEP_AGAIN, &conn->flags)) {
+		ret = kv_cm_call_again(conn);
 	} else if (test_and_clear_bit(KV_STEP_CONNECT, &conn->flags)) {
 		ret = kv_cm_connect(conn);
 	} else if (test_and_clear_bit(KV_STEP_ASK, &conn->flags)) {
@@ -439,6 +482,16 @@ void kv_cm_step_work(struct work_struct *work)
 	} else if (test_and_clear_bit(KV_STEP_READY, &conn->flags)) {
 		kv_cm_ready(conn);
 	}
+	return ret;
+}
+
+void kv_cm_step_work(struct work_struct *work)
+{
+	struct kv_conn *conn = container_of(work, struct kv_conn, step_work);
+	unsigned int noio = memalloc_noio_save();	/* a reconnect may be what writeback waits for */
+	int ret = kv_cm_step_now(conn);
+
+	memalloc_noio_restore(noio);
 	if (ret)
 		kv_conn_fail(conn, ret);
 }

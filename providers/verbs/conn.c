@@ -29,6 +29,7 @@ void kv_conn_put(struct kv_conn *conn)
 {
 	if (!refcount_dec_and_test(&conn->ref))
 		return;
+	kfree(conn->auth);
 	kv_slots_free(conn);
 	kvfree(conn);
 }
@@ -183,7 +184,7 @@ struct kv_conn *kv_dial(struct kv_ep *vep, const union kfi_inaddr *to, struct kf
 {
 	unsigned int noio = memalloc_noio_save();	/* a reconnect may be what writeback waits for */
 	struct kv_conn *conn = kv_conn_new(vep, NULL);
-	int ret = conn ? kv_cm_id(conn) : -ENOMEM;
+	int ret = conn ? kv_auth_new(conn) ?: kv_cm_id(conn) : -ENOMEM;
 
 	memalloc_noio_restore(noio);
 	if (ret)
@@ -200,7 +201,7 @@ put:
 	return ERR_PTR(ret);
 }
 
-/* The hellos are exchanged. Before the first packet can be sent or come. */
+/* The hellos are exchanged, with proofs if there is a key. What had come before it would have had no credit to come by. */
 void kv_conn_open(struct kv_conn *conn)
 {
 	spin_lock_bh(&conn->lock);
@@ -256,6 +257,8 @@ void kv_conn_fail(struct kv_conn *conn, int err)
 	conn->error = err;
 	if (err == -EPROTO)
 		net_warn_ratelimited("kfi_verbs: %pISpc broke the protocol, connection closed\n", &conn->name);
+	else if (err == -KFI_EKEYREJECTED)
+		kv_auth_warn(&conn->name);
 	kv_conn_again(conn);
 }
 

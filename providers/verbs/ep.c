@@ -13,8 +13,9 @@ int kv_ep_open(struct kfi_ep *ep)
 	kfi_peers_init(&vep->peers, ep, ep->type == KFI_EP_DGRAM ? &kv_way_ops : &kv_peer_ops, kv_cm_wq);
 	INIT_LIST_HEAD(&vep->conns);
 	init_waitqueue_head(&vep->idle);
-	/* None is offered, and none is let in that would be looked at by nobody; also when the key is the domain's. */
-	if (ep->info->ep_attr->auth_key_size)
+	kv_door_init(&vep->door);
+	/* Nothing in a datagram proves anything, so none is let in; also when the key is the domain's. */
+	if (ep->type == KFI_EP_DGRAM && ep->info->ep_attr->auth_key_size)
 		return -EOPNOTSUPP;
 	return kfi_inaddr_source(ep->info, &vep->addr);
 }
@@ -79,6 +80,7 @@ void kv_ep_stop(struct kfi_ep *ep, int err)
 	if (vep->id)
 		rdma_destroy_id(vep->id);
 	vep->id = NULL;
+	kv_door_close(&vep->door);
 	kv_dgram_stop(vep, err);
 	if (err == -ECANCELED)
 		kv_ep_settle(vep);

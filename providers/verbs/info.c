@@ -83,7 +83,7 @@ static void kv_offer_transfer(struct kfi_info *info, enum kfi_ep_type type, size
 	};
 }
 
-static void kv_offer_domain(struct kfi_domain_attr *attr, const struct kv_dev *dev)
+static void kv_offer_domain(struct kfi_domain_attr *attr, const struct kv_dev *dev, enum kfi_ep_type type)
 {
 	const struct ib_device_attr *a = &dev->ib->attrs;
 	int qps = min(a->max_qp, 65536);
@@ -103,6 +103,7 @@ static void kv_offer_domain(struct kfi_domain_attr *attr, const struct kv_dev *d
 		.rx_ctx_cnt = qps,
 		.max_ep_tx_ctx = 1,
 		.max_ep_rx_ctx = 1,
+		.max_ep_auth_key = type == KFI_EP_DGRAM ? 0 : 1,
 		.cntr_cnt = 65536,
 		.mr_iov_limit = min(a->max_fast_reg_page_list_len, KV_FRMR_PAGES),
 		.caps = KV_COMM_CAPS,
@@ -131,13 +132,13 @@ static int kv_offer(struct kfi_query *q, const struct kv_dev *dev, u32 port, str
 	size_t max_msg;
 	int i, ret = 0;
 
-	kv_offer_domain(&domain, dev);
 	kfi_inaddr_offer(&info, local, wish);
 	for (i = 0; !ret && i < ARRAY_SIZE(types); i++) {
 		max_msg = kv_max_msg(dev, port, types[i]);
 		if (!max_msg)
 			continue;
 		kv_offer_transfer(&info, types[i], max_msg);
+		kv_offer_domain(&domain, dev, types[i]);
 		ret = kfi_query_add(q, &info);
 	}
 	return ret;

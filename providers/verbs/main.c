@@ -5,7 +5,8 @@
  *   main.c    this: parameters, operations, life of the module
  *   dev.c     devices and domains    addr.c  names    info.c  what we offer
  *   ep.c      endpoints    rdm.c  msg.c  dgram.c  their kinds    way.c  whom datagrams go to
- *   cm.c      how a connection comes about    conn.c  its life    qp.c  slot.c  what it has at the device
+ *   cm.c      how a connection comes about    auth.c  with a key    conn.c  its life
+ *   qp.c  slot.c  what it has at the device
  *   tx.c      the send path    sq.c  the send queue    rx.c  the receive path
  *   rdv.c     long messages    rma.c  key.c  RMA of ours    region.c  memory that peers may name
  *   commit.c  what is to be durable

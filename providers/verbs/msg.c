@@ -157,8 +157,7 @@ int kv_pep_open(struct kfi_pep *pep)
 	spin_lock_init(&vpep->lock);
 	INIT_LIST_HEAD(&vpep->conns);
 	init_waitqueue_head(&vpep->idle);
-	if (pep->info->ep_attr->auth_key_size)
-		return -EOPNOTSUPP;
+	kv_door_init(&vpep->door);
 	return kfi_inaddr_source(pep->info, &vpep->addr);
 }
 
@@ -251,6 +250,7 @@ void kv_pep_close(struct kfi_pep *pep)
 	if (vpep->id)
 		rdma_destroy_id(vpep->id);
 	vpep->id = NULL;
+	kv_door_close(&vpep->door);
 	flush_workqueue(kv_cm_wq);	/* what was rejected is told why */
 	wait_event(vpep->idle, !kv_pep_first(vpep));
 	flush_workqueue(kv_cm_wq);	/* the last kv_conn_down() may still be in its last lines */

@@ -82,7 +82,7 @@ static void kv_qp_event(struct ib_event *event, void *context)
 	kv_conn_flushed(conn);
 }
 
-static int kv_qp_make(struct kv_conn *conn)
+static int kv_qp_make(struct kv_conn *conn, u32 sends, u32 receives)
 {
 	struct kv_domain *kdom = conn->kdom;
 	struct ib_qp_init_attr attr = {
@@ -94,8 +94,8 @@ static int kv_qp_make(struct kv_conn *conn)
 		.recv_cq	= conn->cq,
 		.port_num	= conn->id->port_num,
 		.cap		= {
-			.max_send_wr	= KV_SQ + 1,
-			.max_recv_wr	= kv_nslots() + 1,
+			.max_send_wr	= sends + 1,
+			.max_recv_wr	= receives + 1,
 			.max_send_sge	= min_t(u32, KV_SGE + 1, kdom->max_send_sge),
 			.max_recv_sge	= 1,
 		},
@@ -118,21 +118,29 @@ u32 kv_qp_mtu(struct kv_conn *conn)
 	return ib_mtu_enum_to_int(attr.path_mtu);
 }
 
+static int kv_qp_open(struct kv_conn *conn, u32 sends, u32 receives)
+{
+	unsigned int ncqe = sends + receives + 2;
+	struct ib_cq *cq = ib_cq_pool_get(conn->kdom->ib, ncqe, -1, IB_POLL_SOFTIRQ);
+
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	conn->cq = cq;
+	conn->ncqe = ncqe;
+	return kv_qp_make(conn, sends, receives);
+}
+
+/* For a call that is going to be refused. */
+int kv_qp_knock(struct kv_conn *conn)
+{
+	return kv_qp_open(conn, 0, 0);
+}
+
 /* On failure the caller takes down what there is, with kv_qp_destroy(). */
 int kv_qp_create(struct kv_conn *conn)
 {
-	struct kv_domain *kdom = conn->kdom;
-	unsigned int ncqe = KV_SQ + kv_nslots() + 2;
-	int ret;
+	int ret = kv_qp_open(conn, KV_SQ, kv_nslots());
 
-	conn->cq = ib_cq_pool_get(kdom->ib, ncqe, -1, IB_POLL_SOFTIRQ);
-	if (IS_ERR(conn->cq)) {
-		ret = PTR_ERR(conn->cq);
-		conn->cq = NULL;
-		return ret;
-	}
-	conn->ncqe = ncqe;
-	ret = kv_qp_make(conn);
 	if (ret)
 		return ret;
 	conn->keys = kvcalloc(KV_KEYS, sizeof(*conn->keys), GFP_NOIO);

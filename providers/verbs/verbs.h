@@ -10,6 +10,7 @@
  *   kv_conn.lock (spin, bh)	the send side: queues, the send queue's ring, credits in both directions, keys. Posting holds it and
  *				so does ib_post_send(); completions of consumers are made after it was dropped (struct kv_done)
  *   kv_conn.rx_lock (spin, bh)	packets that came and have not been looked at. Leaf
+ *   kv_door.lock (spin, bh)	callers that have been asked for a proof. Leaf
  *
  * A connection is published by RCU (kv_ep.conn). Whoever posts to it does so inside rcu_read_lock(); conn.c unpublishes it
  * and waits a grace period before it collects what was posted.
@@ -56,14 +57,27 @@ extern unsigned int kv_max_peers;
 extern struct workqueue_struct *kv_cm_wq;	/* unbound: connections come and go */
 extern struct workqueue_struct *kv_commit_wq;	/* unbound: calls of regions' owners, and nothing else */
 
+struct kv_auth;
 struct kv_conn;
 struct kv_dgram;
+
+/**
+ * struct kv_door - those who have called an endpoint with an authorization key, and have been asked to prove that they have it
+ * @lock: protects the rest; @challenges: the oldest first, @nchallenges of them, at most kv_backlog
+ * @ticket: number of the next one
+ */
+struct kv_door {
+	spinlock_t		lock;
+	struct list_head	challenges;
+	unsigned int		nchallenges;
+	u16			ticket;
+};
 
 /**
  * struct kv_ep - an endpoint
  * @ep:		common part
  * @addr:	own name; port fixed at enable
- * @id:		RDM: where peers call; DGRAM: where they ask
+ * @id:		RDM: where peers call; DGRAM: where they ask; @door: RDM
  * @peers:	RDM, DGRAM: who they are
  * @dgram:	DGRAM: its queue pair and queues, see dgram.h
  * @lock:	protects @conns, @nstrangers, @stopping, @stop_err and the publication of @conn
@@ -79,6 +93,7 @@ struct kv_ep {
 	union kfi_inaddr	addr;
 	union kfi_inaddr	peer_name;
 	struct rdma_cm_id	*id;
+	struct kv_door		door;
 	struct kfi_peers	peers;
 	struct kv_dgram		*dgram;
 	spinlock_t		lock;
@@ -98,6 +113,7 @@ struct kv_pep {
 	struct kfi_pep		pep;
 	union kfi_inaddr	addr;
 	struct rdma_cm_id	*id;
+	struct kv_door		door;
 	struct kv_dev		*dev;
 	spinlock_t		lock;
 	struct list_head	conns;
@@ -238,6 +254,7 @@ enum {
 	KV_BYE_SENT,
 	KV_FLUSHED,		/* the device has stopped by itself */
 	KV_STEP_CALL,		/* for step_work, see cm.c */
+	KV_STEP_AGAIN,
 	KV_STEP_CONNECT,
 	KV_STEP_ASK,
 	KV_STEP_ACCEPT,
@@ -367,13 +384,13 @@ struct kv_conn {
 	struct kv_frmr		*frmr_mem;
 	struct scatterlist	*frmr_sg;
 	struct kv_pep		*pep;
+	struct kv_auth		*auth;		/* with an authorization key, auth.c */
 	struct list_head	entry;
 	union kfi_inaddr	name;
 	u8			serves;		/* READs of the peer at once */
 	struct kvw_greeting	greeting;	/* the peer's */
 	u8			data_out[KVW_DATA_MAX];
 	u8			data_out_len;
-	u16			status_out;
 	bool			stranger;	/* counted in vep->nstrangers */
 	bool			requested;	/* @req was shown to the consumer */
 	bool			answered;	/* ... and rdma_cm has our answer */
@@ -522,6 +539,18 @@ int kv_cm_got_ready(struct kv_conn *conn);
 void kv_cm_hang_up(struct kv_conn *conn);
 void kv_cm_step_work(struct work_struct *work);
 
+/* auth.c: what an authorization key adds to it */
+int kv_auth_new(struct kv_conn *conn);
+u8 kv_auth_kind(const struct kv_conn *conn);
+u16 kv_auth_ticket(const struct kv_conn *conn);
+size_t kv_auth_outgoing(struct kv_conn *conn, struct kvw_accept *say);
+int kv_auth_challenged(struct kv_conn *conn, const struct kvw_hello *challenge);
+int kv_auth_accepted(struct kv_conn *conn, const struct kvw_accept *said);
+int kv_auth_called(struct kv_conn *conn, struct kv_door *door, struct rdma_cm_id *id, const struct kvw_hello *hello);
+void kv_auth_warn(const void *name);
+void kv_door_init(struct kv_door *door);
+void kv_door_close(struct kv_door *door);
+
 /* conn.c: life of a connection */
 struct kv_conn *kv_conn_new(struct kv_ep *vep, struct kv_pep *vpep);
 int kv_conn_list(struct kv_conn *conn, struct kfi_peer *peer, bool stranger);
@@ -539,6 +568,7 @@ void kv_conn_again(struct kv_conn *conn);
 
 /* qp.c: what a connection has at the device */
 int kv_qp_create(struct kv_conn *conn);
+int kv_qp_knock(struct kv_conn *conn);
 void kv_qp_destroy(struct kv_conn *conn);
 void kv_qp_free(struct kv_conn *conn);
 u32 kv_qp_mtu(struct kv_conn *conn);

@@ -152,17 +152,55 @@ static void decode_names(const struct kvw_names *n, struct kvw_greeting *g)
 	g->dst_ctx = le16_to_cpu(n->dst_ctx);
 }
 
+static bool windows_ok(const struct kvw_greeting *g)
+{
+	int cls;
+
+	if (g->kind != KVW_HELLO && g->kind != KVW_ACCEPT)
+		return true;
+	for (cls = 0; cls < KVW_CLS; cls++)
+		if (!g->window[cls] || g->window[cls] > KVW_WINDOW_MAX)
+			return false;
+	return g->answers;
+}
+
 static int decode_windows(const struct kvw_hello *h, struct kvw_greeting *g)
 {
 	int cls;
 
-	for (cls = 0; cls < KVW_CLS; cls++) {
+	if (g->kind == KVW_PROOF)
+		return 0;	/* its proof is there */
+	for (cls = 0; cls < KVW_CLS; cls++)
 		g->window[cls] = le16_to_cpu(h->window[cls]);
-		if (g->kind != KVW_REJECT && (!g->window[cls] || g->window[cls] > KVW_WINDOW_MAX))
-			return -EPROTO;
-	}
 	g->answers = le16_to_cpu(h->answers);
-	return g->kind == KVW_REJECT || g->answers ? 0 : -EPROTO;
+	return windows_ok(g) ? 0 : -EPROTO;
+}
+
+/* Is a random number where others have data or names? */
+static bool is_random(const struct kvw_greeting *g)
+{
+	return g->auth && (g->kind == KVW_HELLO || g->kind == KVW_CHALLENGE);
+}
+
+static bool has_ticket(const struct kvw_greeting *g)
+{
+	return g->kind == KVW_CHALLENGE || g->kind == KVW_PROOF;
+}
+
+/* Only who has a key asks for a proof or gives one; a refusal says nothing that had to be proved; datagrams can prove nothing. */
+static bool auth_ok(const struct kvw_greeting *g, size_t len)
+{
+	if (has_ticket(g) && !g->auth)
+		return false;
+	if (!g->auth)
+		return true;
+	return g->kind != KVW_REJECT && g->ep_type != 2 && (g->kind != KVW_ACCEPT || len >= sizeof(struct kvw_accept));
+}
+
+static bool greeting_ok(const struct kvw_hello *h, const struct kvw_greeting *g, size_t len)
+{
+	return g->kind >= KVW_HELLO && g->kind <= KVW_PROOF && g->ep_type >= 1 && g->ep_type <= 3 && auth_ok(g, len) &&
+	       h->data_len <= (g->ep_type == 1 && !is_random(g) ? KVW_DATA_MAX : 0) && g->status <= KVW_STATUS_MAX;
 }
 
 /* The connection manager pads: what follows the hello is nobody's. */
@@ -175,46 +213,57 @@ int kvw_decode_hello(const void *data, size_t len, struct kvw_greeting *g)
 		return -EPROTO;
 	if (h->version < KVW_VERSION_MIN || h->version_min > KVW_VERSION || h->version_min > h->version)
 		return -EPROTONOSUPPORT;
-	if (h->features)
+	if (h->features & ~KVW_FEAT_AUTH)
 		return -EOPNOTSUPP;
+	g->auth = h->features;
 	g->kind = h->kind;
 	g->ep_type = h->ep_type;
 	g->version = h->version < KVW_VERSION ? h->version : KVW_VERSION;
-	g->status = le16_to_cpu(h->status);
-	if (g->kind < KVW_HELLO || g->kind > KVW_REJECT || g->ep_type < 1 || g->ep_type > 3 ||
-	    h->data_len > (g->ep_type == 1 ? KVW_DATA_MAX : 0) || g->status > KVW_STATUS_MAX)
+	g->ticket = has_ticket(g) ? le16_to_cpu(h->ticket) : 0;
+	g->status = has_ticket(g) ? 0 : le16_to_cpu(h->status);
+	if (!greeting_ok(h, g, len))
 		return -EPROTO;
 	if (g->ep_type == 2)
 		return 0;
 	g->data_len = h->data_len;
 	if (g->ep_type == 1)
 		memcpy(g->data, h->data, h->data_len);
-	else
+	else if (!is_random(g))
 		decode_names(&h->names, g);
 	return decode_windows(h, g);
 }
 
-void kvw_encode_hello(const struct kvw_greeting *g, struct kvw_hello *h)
+static void encode_windows(const struct kvw_greeting *g, struct kvw_hello *h)
 {
 	int cls;
 
+	for (cls = 0; cls < KVW_CLS; cls++)
+		h->window[cls] = cpu_to_le16(g->window[cls]);
+	h->answers = cpu_to_le16(g->answers);
+}
+
+void kvw_encode_hello(const struct kvw_greeting *g, struct kvw_hello *h)
+{
 	memset(h, 0, sizeof(*h));
 	h->magic = cpu_to_le32(KVW_MAGIC);
 	h->kind = g->kind;
 	h->ep_type = g->ep_type;
 	h->version = KVW_VERSION;
 	h->version_min = KVW_VERSION_MIN;
-	for (cls = 0; cls < KVW_CLS; cls++)
-		h->window[cls] = cpu_to_le16(g->window[cls]);
-	h->answers = cpu_to_le16(g->answers);
-	h->status = cpu_to_le16(g->status);
+	h->features = g->auth ? KVW_FEAT_AUTH : 0;
+	if (has_ticket(g))
+		h->ticket = cpu_to_le16(g->ticket);
+	else
+		h->status = cpu_to_le16(g->status);
+	if (g->kind != KVW_PROOF)
+		encode_windows(g, h);
+	if (g->ep_type == 2 || is_random(g))
+		return;
 	if (g->ep_type == 1) {
 		h->data_len = g->data_len;
 		memcpy(h->data, g->data, g->data_len);
 		return;
 	}
-	if (g->ep_type == 2)
-		return;
 	h->names.incarnation = cpu_to_le64(g->incarnation);
 	h->names.stream = cpu_to_le64(g->stream);
 	h->names.known = cpu_to_le64(g->known);

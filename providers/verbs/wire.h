@@ -27,6 +27,9 @@
 #define KVW_WINDOW_MAX		4096		/* packets of a class */
 #define KVW_FIRST		16		/* of them, what may be sent before the receiver has said more */
 #define KVW_STATUS_MAX		4095		/* a positive errno */
+#define KVW_NONCE		32		/* bytes of a random number, and of an accepting side's proof */
+#define KVW_PROOF_LEN		12		/* bytes of a calling side's proof: what a request has room for */
+#define KVW_FEAT_AUTH		0x80		/* HMAC-SHA256 with the endpoints' authorization key */
 #define KVW_PACKET		4096		/* longest packet; no smaller one is ever too short for it */
 
 /** enum kvw_cls - what flow control tells apart: none of them can be held up by another one */
@@ -38,7 +41,13 @@ enum kvw_cls {
 };
 
 /** enum kvw_kind - whose hello it is */
-enum kvw_kind { KVW_HELLO = 1, KVW_ACCEPT, KVW_REJECT };
+enum kvw_kind {
+	KVW_HELLO = 1,
+	KVW_ACCEPT,
+	KVW_REJECT,
+	KVW_CHALLENGE,	/* private data of a refusal: call again, and prove that you have my key */
+	KVW_PROOF,	/* ... of that call; it belongs to the hello before it */
+};
 
 /**
  * struct kvw_names - the end of a hello between RDM endpoints
@@ -63,12 +72,14 @@ struct kvw_names {
  * @kind:	enum kvw_kind
  * @ep_type:	1 = MSG, 2 = DGRAM, 3 = RDM (libfabric's enumeration). Of DGRAM the rest is 0 but @version and @status
  * @version:	newest that the sender speaks; @version_min: oldest. Spoken is the newest that both can
- * @window:	packets of each class that the sender of the hello will have receives for, at most; KVW_FIRST of them now
- * @answers:	answers likewise: so many requests may be unanswered
  * @data_len:	bytes of @data that are the consumer's
- * @features:	0; kept for authentication and encryption
- * @status:	refusal: a positive errno
+ * @features:	KVW_FEAT_AUTH, in all that the two say but REJECT or in nothing. The other bits are kept for encryption
+ * @status:	REJECT: a positive errno; @ticket: CHALLENGE: its number, which PROOF repeats
+ * @window:	HELLO, ACCEPT: packets of each class that the sender will have receives for, at most; KVW_FIRST of them now
+ * @answers:	... and answers likewise: so many requests may be unanswered
+ * @proof:	PROOF
  * @data:	MSG: the consumer's; @names: RDM
+ * @nonce:	with KVW_FEAT_AUTH, HELLO and CHALLENGE: a random number, and neither @data nor @names
  */
 struct kvw_hello {
 	__le32	magic;
@@ -76,20 +87,35 @@ struct kvw_hello {
 	u8	ep_type;
 	u8	version;
 	u8	version_min;
-	__le16	window[KVW_CLS];
-	__le16	answers;
 	u8	data_len;
 	u8	features;
-	__le16	status;
-	__le32	zero;
+	union {
+		__le16	status;
+		__le16	ticket;
+	};
+	union {
+		struct {
+			__le16	window[KVW_CLS];
+			__le16	answers;
+			__le32	zero;
+		} __packed;
+		u8	proof[KVW_PROOF_LEN];
+	};
 	union {
 		u8			data[KVW_DATA_MAX];
 		struct kvw_names	names;
+		u8			nonce[KVW_NONCE];
 	};
 } __packed;
 
 /* The connection manager of InfiniBand leaves 56 bytes of a request to us. */
 static_assert(sizeof(struct kvw_hello) == 56, "hello");
+
+/** struct kvw_accept - an ACCEPT with KVW_FEAT_AUTH: there is room for more in an answer */
+struct kvw_accept {
+	struct kvw_hello	hello;
+	u8			proof[KVW_NONCE];
+} __packed;
 
 /** enum kvw_type - packets */
 enum kvw_type {
@@ -222,10 +248,11 @@ struct kvw_greeting {
 	u8	kind;
 	u8	ep_type;
 	u8	version;
+	bool	auth;
 	u16	window[KVW_CLS];
 	u16	answers;
 	u8	data_len;
-	u16	status;
+	u16	status, ticket;
 	u8	data[KVW_DATA_MAX];
 	u64	incarnation, stream, known;
 	u16	port, src_ctx, dst_ctx;
@@ -238,11 +265,15 @@ struct kvw_greeting {
  */
 int kvw_decode(const struct kvw_hdr *hdr, u32 bytes, struct kvw_packet *p);
 
-/* Return: 0, -EPROTO, -EPROTONOSUPPORT (another version), -EOPNOTSUPP (a feature bit that we do not know). */
+/*
+ * Return: 0: what is random, or a proof, is all there, too; -EPROTO, -EPROTONOSUPPORT (another version), -EOPNOTSUPP (a feature
+ * bit that we do not know).
+ */
 int kvw_decode_hello(const void *data, size_t len, struct kvw_greeting *g);
 
 /* Return: bytes of the header, at most KVW_HDR_MAX. */
 u32 kvw_encode(const struct kvw_packet *p, struct kvw_hdr *hdr);
+/* What is random, or a proof, is left to the caller. */
 void kvw_encode_hello(const struct kvw_greeting *g, struct kvw_hello *hello);
 
 /* @bytes: of the datagram, header and payload. Pure. Return: 0, -EPROTO. */

@@ -132,11 +132,22 @@ static void fuzz_packet(const u8 *data, size_t size, u32 bytes, u8 how)
 
 /* ---- hellos ---- */
 
+/* What goes into a proof, or is one, is there; and nobody without a key is asked for any, or has it looked at. */
+static void check_auth(const struct kvw_hello *hello, const struct kvw_greeting *g, size_t len)
+{
+	PROMISE(g->auth == !!hello->features);
+	PROMISE(!g->auth || (g->kind != KVW_REJECT && g->ep_type != 2));
+	PROMISE((g->kind != KVW_CHALLENGE && g->kind != KVW_PROOF) || g->auth);
+	PROMISE(g->kind != KVW_ACCEPT || !g->auth || len >= sizeof(struct kvw_accept));
+	if (g->auth && (g->kind == KVW_HELLO || g->kind == KVW_CHALLENGE))
+		PROMISE(!g->data_len && !g->incarnation && !g->stream && !g->port && !g->dst_ctx);
+}
+
 static void check_greeting(const struct kvw_greeting *g)
 {
 	int cls;
 
-	PROMISE(g->kind == KVW_HELLO || g->kind == KVW_ACCEPT || g->kind == KVW_REJECT);
+	PROMISE(g->kind >= KVW_HELLO && g->kind <= KVW_PROOF);
 	PROMISE(g->ep_type >= 1 && g->ep_type <= 3);
 	PROMISE(g->version >= KVW_VERSION_MIN && g->version <= KVW_VERSION);
 	PROMISE(g->data_len <= KVW_DATA_MAX && (g->ep_type == 1 || !g->data_len));
@@ -144,8 +155,8 @@ static void check_greeting(const struct kvw_greeting *g)
 		PROMISE(g->status <= 4095);	/* an errno, by the kernel's count */
 		return;
 	}
-	if (g->ep_type == 2)
-		return;		/* datagrams have no windows */
+	if (g->ep_type == 2 || g->kind == KVW_CHALLENGE || g->kind == KVW_PROOF)
+		return;		/* they have no windows */
 	for (cls = 0; cls < KVW_CLS; cls++)
 		PROMISE(g->window[cls] && g->window[cls] <= KVW_WINDOW_MAX);
 	PROMISE(g->answers);
@@ -158,8 +169,12 @@ static struct kvw_hello canonical(const struct kvw_hello *hello)
 
 	h.version = KVW_VERSION;
 	h.version_min = KVW_VERSION_MIN;
+	if (h.kind == KVW_PROOF)
+		memset(h.proof, 0, sizeof(h.proof));
 	h.zero = 0;
-	if (h.ep_type == 1)
+	if (h.features && (h.kind == KVW_HELLO || h.kind == KVW_CHALLENGE))
+		memset(h.nonce, 0, sizeof(h.nonce));
+	else if (h.ep_type == 1)
 		memset(h.data + h.data_len, 0, sizeof(h.data) - h.data_len);
 	else
 		h.names.zero = 0;
@@ -169,16 +184,18 @@ static struct kvw_hello canonical(const struct kvw_hello *hello)
 static void check_hello(const void *data, size_t len)
 {
 	struct kvw_greeting g, again;
-	struct kvw_hello same, back;
+	struct kvw_accept back = {};
+	struct kvw_hello same;
 
 	if (kvw_decode_hello(data, len, &g))
 		return;
 	check_greeting(&g);
+	check_auth(data, &g, len);
 	if (g.ep_type == 2)
 		return;
 	same = canonical(data);
-	kvw_encode_hello(&g, &back);
-	PROMISE(!memcmp(&back, &same, sizeof(back)));
+	kvw_encode_hello(&g, &back.hello);
+	PROMISE(!memcmp(&back.hello, &same, sizeof(same)));
 	PROMISE(!kvw_decode_hello(&back, sizeof(back), &again));
 	g.version = KVW_VERSION;
 	PROMISE(!memcmp(&g, &again, sizeof(g)));
@@ -192,7 +209,7 @@ static void fit_hello(struct kvw_hello *hello, u8 how)
 		return;
 	hello->version_min = KVW_VERSION;
 	hello->version = KVW_VERSION + (how & 8 ? 1 : 0);
-	hello->features = 0;
+	hello->features = how & 16 ? KVW_FEAT_AUTH : 0;
 }
 
 static void fuzz_hello(const u8 *data, size_t size, u32 len, u8 how)

@@ -201,7 +201,7 @@ static void hellos_go_round(struct kunit *test)
 {
 	static const u8 types[] = { 1, 3 };
 	struct kvw_greeting g, back;
-	u8 data[sizeof(struct kvw_hello) + 100];
+	u8 data[sizeof(struct kvw_accept) + 100];
 	unsigned int i;
 	u8 kind;
 
@@ -214,6 +214,66 @@ static void hellos_go_round(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, 0, memcmp(&g, &back, sizeof(g)));
 		}
 	}
+}
+
+/* With a key: what is random or a proof stays as the caller has put it, and there is nothing where it is. */
+static void hellos_with_a_key(struct kunit *test)
+{
+	static const u8 types[] = { 1, 3 };
+	struct kvw_greeting g, back;
+	struct kvw_accept said;
+	unsigned int i;
+	u8 kind;
+
+	for (kind = KVW_HELLO; kind <= KVW_PROOF; kind++) {
+		for (i = 0; i < ARRAY_SIZE(types) && kind != KVW_REJECT; i++) {
+			g = full_greeting(kind, types[i]);
+			g.auth = true;
+			g.ticket = kind >= KVW_CHALLENGE ? 0xfedc : 0;
+			kvw_encode_hello(&g, &said.hello);
+			if (kind == KVW_HELLO || kind == KVW_CHALLENGE) {
+				memset(said.hello.nonce, 0xff, KVW_NONCE);
+				g = (struct kvw_greeting) {
+					.kind = kind, .ep_type = types[i], .version = KVW_VERSION, .auth = true,
+					.ticket = g.ticket, .window = { 1, 64, KVW_WINDOW_MAX }, .answers = 3,
+				};
+			} else if (kind == KVW_PROOF) {
+				memset(said.hello.proof, 0xff, KVW_PROOF_LEN);
+				memset(g.window, 0, sizeof(g.window));
+				g.answers = 0;
+			}
+			KUNIT_EXPECT_EQ(test, 0, kvw_decode_hello(&said, sizeof(said), &back));
+			KUNIT_EXPECT_EQ_MSG(test, 0, memcmp(&g, &back, sizeof(g)), "kind %u type %u", kind, types[i]);
+		}
+	}
+}
+
+static int try_auth(u8 kind, u8 ep_type, u8 features, size_t len)
+{
+	struct kvw_greeting g = full_greeting(kind, 1), back;
+	struct kvw_accept said = {};
+
+	g.data_len = 0;
+	kvw_encode_hello(&g, &said.hello);
+	said.hello.features = features;
+	said.hello.ep_type = ep_type;
+	return kvw_decode_hello(&said, len, &back);
+}
+
+static void keys_that_are_not(struct kunit *test)
+{
+	const size_t hello = sizeof(struct kvw_hello), accept = sizeof(struct kvw_accept);
+
+	KUNIT_EXPECT_EQ(test, 0, try_auth(KVW_HELLO, 1, KVW_FEAT_AUTH, hello));
+	KUNIT_EXPECT_EQ(test, 0, try_auth(KVW_PROOF, 3, KVW_FEAT_AUTH, hello));
+	KUNIT_EXPECT_EQ(test, 0, try_auth(KVW_ACCEPT, 1, KVW_FEAT_AUTH, accept));
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_auth(KVW_ACCEPT, 1, KVW_FEAT_AUTH, accept - 1));	/* no proof */
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_auth(KVW_REJECT, 1, KVW_FEAT_AUTH, hello));
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_auth(KVW_CHALLENGE, 1, 0, hello));
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_auth(KVW_PROOF, 1, 0, hello));
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_auth(KVW_PROOF + 1, 1, KVW_FEAT_AUTH, hello));
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_auth(KVW_HELLO, 2, KVW_FEAT_AUTH, hello));		/* datagrams prove nothing */
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, try_auth(KVW_HELLO, 1, KVW_FEAT_AUTH | 1, accept));
 }
 
 /* The hello of @g with one of its bytes changed. */
@@ -235,7 +295,7 @@ static void hellos_that_are_not(struct kunit *test)
 #define BAD(g, field, value)	try_hello(g, offsetof(struct kvw_hello, field), value)
 	KUNIT_EXPECT_EQ(test, -EPROTO, BAD(&g, magic, 0));
 	KUNIT_EXPECT_EQ(test, -EPROTO, BAD(&g, kind, 0));
-	KUNIT_EXPECT_EQ(test, -EPROTO, BAD(&g, kind, KVW_REJECT + 1));
+	KUNIT_EXPECT_EQ(test, -EPROTO, BAD(&g, kind, KVW_PROOF + 1));
 	KUNIT_EXPECT_EQ(test, -EPROTO, BAD(&g, ep_type, 2));
 	KUNIT_EXPECT_EQ(test, -EPROTO, BAD(&g, data_len, KVW_DATA_MAX + 1));
 	KUNIT_EXPECT_EQ(test, -EPROTO, BAD(&rdm, data_len, 1));
@@ -265,6 +325,8 @@ static struct kunit_case wire_cases[] = {
 	KUNIT_CASE(headers),
 	KUNIT_CASE(classes),
 	KUNIT_CASE(hellos_go_round),
+	KUNIT_CASE(hellos_with_a_key),
+	KUNIT_CASE(keys_that_are_not),
 	KUNIT_CASE(hellos_that_are_not),
 	{}
 };
