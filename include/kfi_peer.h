@@ -278,10 +278,22 @@ static inline void kfi_peer_join(struct kfi_peer *peer, struct kfi_peer_conn *co
 	atomic_inc(&peer->users);	/* the dial's count keeps it until then */
 }
 
-/** kfi_peer_rx_ctx() - the receive context that we call: for the hello, which says @src_ctx, too */
+/** kfi_peer_rx_ctx() - the receive context that we call: for the hello */
 static inline u16 kfi_peer_rx_ctx(const struct kfi_peer *peer)
 {
 	return max(peer->lane, 0);
+}
+
+/**
+ * kfi_peer_tx_ctx() - who of an endpoint calls: for the hello, see &kfi_peer_call.src_ctx
+ * @ep: an endpoint or a context
+ *
+ * Return: the number of a transmit context, counted from 1; else 0. On its connections a peer has nothing to ask for, and
+ * who does has broken the protocol.
+ */
+static inline u16 kfi_peer_tx_ctx(const struct kfi_ep *ep)
+{
+	return ep->fid.fid.fclass == KFI_CLASS_TX_CTX ? ep->ctx + 1 : 0;
 }
 
 /**

@@ -59,7 +59,7 @@ static struct skw_greeting ks_greeting(const struct ks_conn *conn, u8 kind, u64 
 		.window_tag = ks_window,
 		.requests = ks_requests,
 		.eager = ks_eager_size,
-		.src_ctx = pc->dialed ? ks_src_ctx(conn->sep) : 0,
+		.src_ctx = pc->dialed ? kfi_peer_tx_ctx(&conn->sep->ep) : 0,
 		.dst_ctx = pc->dialed && pc->peer ? kfi_peer_rx_ctx(pc->peer) : 0,
 	};
 }

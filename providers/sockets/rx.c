@@ -415,7 +415,7 @@ static int ks_rx_dispatch(struct ks_conn *conn)
 	rx->left = 0;
 	rx->skip = 0;
 	rx->to = KS_TO_NOWHERE;
-	if (unlikely(ks_src_ctx(conn->sep)) && ks_rx_asks(rx->f.type))
+	if (unlikely(kfi_peer_tx_ctx(&conn->sep->ep)) && ks_rx_asks(rx->f.type))
 		return -EPROTO;		/* a transmit context is answered, and asked for nothing */
 	switch (rx->f.type) {
 	case SKW_MSG:

@@ -469,12 +469,6 @@ static inline struct ks_domain *to_ks_domain(struct kfi_domain *domain)
 	return container_of(domain, struct ks_domain, domain);
 }
 
-/* The transmit context that calls, as a hello tells it: counted from 1, 0 for who has none. */
-static inline u16 ks_src_ctx(const struct ks_ep *sep)
-{
-	return sep->ep.fid.fid.fclass == KFI_CLASS_TX_CTX ? sep->ep.ctx + 1 : 0;
-}
-
 /* short.c: names as the consumer has them, and as we have them */
 bool ks_is_short(const struct ks_domain *sdom);
 int ks_name_read(const struct ks_domain *sdom, const void *addr, union kfi_inaddr *name);

@@ -44,6 +44,8 @@ static size_t kv_cm_hello(struct kv_conn *conn, u8 kind, struct kvw_accept *say)
 		g.stream = conn->pc.stream;
 		g.known = conn->pc.known;
 		g.port = be16_to_cpu(kfi_inaddr_port(&vep->addr));
+		g.src_ctx = conn->pc.dialed ? kfi_peer_tx_ctx(&vep->ep) : 0;
+		g.dst_ctx = conn->pc.dialed ? kfi_peer_rx_ctx(conn->pc.peer) : 0;
 	}
 	if (kind == KVW_PROOF)
 		g.ticket = kv_auth_ticket(conn);
@@ -330,7 +332,7 @@ int kv_cm_pep_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	return 0;
 }
 
-/* Whether it may is settled here; the rest takes time. */
+/* Whether it may is settled here, with the handler's lock held; the rest takes time. */
 int kv_cm_ep_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct kv_ep *vep = id->context;

@@ -25,6 +25,7 @@
 #define KV_DEPTH_MAX		16384		/* operations of an endpoint, each direction */
 #define KV_INJECT_MAX		512
 #define KV_MSG_MAX		(8UL << 20)	/* a message; of RMA too */
+#define KV_CTX_MAX		256		/* contexts of a scalable endpoint, in each direction */
 #define KV_DESCS		16		/* descriptors in a packet of ours */
 #define KV_FRMR_PAGES		256U		/* most pages of one fast registration */
 

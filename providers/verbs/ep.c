@@ -17,13 +17,26 @@ int kv_ep_open(struct kfi_ep *ep)
 	/* Nothing in a datagram proves anything, so none is let in; also when the key is the domain's. */
 	if (ep->type == KFI_EP_DGRAM && ep->info->ep_attr->auth_key_size)
 		return -EOPNOTSUPP;
+	if (ep->sep)
+		return ep->ctx < KV_CTX_MAX ? 0 : -EINVAL;
 	return kfi_inaddr_source(ep->info, &vep->addr);
+}
+
+/* A context goes by the name of its scalable endpoint, which listens for it: kv_rdm_adopt(). */
+static void kv_ctx_enable(struct kv_ep *vep, const struct kv_ep *top)
+{
+	vep->addr = top->addr;
+	vep->peers.incarnation = top->peers.incarnation;
 }
 
 int kv_ep_enable(struct kfi_ep *ep)
 {
 	struct kv_ep *vep = to_kv_ep(ep);
 
+	if (ep->sep) {
+		kv_ctx_enable(vep, to_kv_ep(ep->sep));
+		return 0;
+	}
 	if (ep->type == KFI_EP_DGRAM)
 		return kv_dgram_enable(vep);
 	if (ep->type == KFI_EP_RDM)
@@ -98,7 +111,7 @@ void kv_ep_close(struct kfi_ep *ep)
 
 int kv_ep_getname(struct kfi_ep *ep, void *addr)
 {
-	memcpy(addr, &to_kv_ep(ep)->addr, ep->domain->addrlen);
+	memcpy(addr, &to_kv_ep(ep->sep ?: ep)->addr, ep->domain->addrlen);
 	return ep->domain->addrlen;
 }
 

@@ -11,7 +11,7 @@
 #define KV_RMA_CAPS	(KFI_RMA | KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE)
 #define KV_COMM_CAPS	(KFI_LOCAL_COMM | KFI_REMOTE_COMM)
 #define KV_MSG_CAPS	(KFI_MSG | KFI_TAGGED | KV_DIR_CAPS | KV_RMA_CAPS | KFI_RMA_EVENT | KFI_MULTI_RECV | KV_COMM_CAPS)
-#define KV_RDM_CAPS	(KV_MSG_CAPS | KFI_SOURCE | KFI_DIRECTED_RECV | KFI_TAGGED_RMA)
+#define KV_RDM_CAPS	(KV_MSG_CAPS | KFI_SOURCE | KFI_DIRECTED_RECV | KFI_TAGGED_RMA | KFI_NAMED_RX_CTX)
 #define KV_DGRAM_CAPS	(KFI_MSG | KV_DIR_CAPS | KFI_SOURCE | KFI_MULTI_RECV | KV_COMM_CAPS)
 #define KV_OP_FLAGS	(KFI_COMPLETION | KFI_INJECT | KFI_REMOTE_CQ_DATA | KFI_MULTI_RECV)
 /* As requests of a reliable connection are performed; a read may take what a later write brings. */
@@ -101,8 +101,8 @@ static void kv_offer_domain(struct kfi_domain_attr *attr, const struct kv_dev *d
 		.ep_cnt = qps,
 		.tx_ctx_cnt = qps,
 		.rx_ctx_cnt = qps,
-		.max_ep_tx_ctx = 1,
-		.max_ep_rx_ctx = 1,
+		.max_ep_tx_ctx = type == KFI_EP_RDM ? KV_CTX_MAX : 1,
+		.max_ep_rx_ctx = type == KFI_EP_RDM ? KV_CTX_MAX : 1,
 		.max_ep_auth_key = type == KFI_EP_DGRAM ? 0 : 1,
 		.cntr_cnt = 65536,
 		.mr_iov_limit = min(a->max_fast_reg_page_list_len, KV_FRMR_PAGES),

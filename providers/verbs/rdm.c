@@ -118,6 +118,44 @@ void kv_rdm_lost(struct kv_conn *conn, int err)
 	kfi_peer_lost(&conn->pc, err);
 }
 
+/* The list of @top is left for that of a context of it. Their locks are held. */
+static bool kv_rdm_move(struct kv_conn *conn, struct kv_ep *top, struct kv_ep *vep)
+{
+	if (test_bit(KV_FAILED, &conn->flags) || vep->stopping || vep->nstrangers >= kv_backlog)
+		return false;
+	list_move_tail(&conn->entry, &vep->conns);
+	conn->vep = vep;
+	top->nstrangers--;
+	vep->nstrangers++;
+	wake_up_all(&top->idle);
+	return true;
+}
+
+/*
+ * To the receive context that the peer has named, from the scalable endpoint that listens for all. False: there is none. What ends
+ * the connection before comes from the list that it is on: rdma_cm has nothing to say about it yet.
+ */
+static bool kv_rdm_adopt(struct kv_conn *conn, u32 rx_ctx)
+{
+	struct kv_ep *top = conn->vep, *vep;
+	struct kfi_ep *ctx;
+	bool there;
+
+	rcu_read_lock();	/* it may be going: then it says so under its lock */
+	ctx = kfi_ep_rx_ctx(&top->ep, rx_ctx);
+	there = ctx;
+	if (ctx && ctx != &top->ep) {
+		vep = to_kv_ep(ctx);
+		spin_lock_bh(&top->lock);
+		spin_lock_nested(&vep->lock, SINGLE_DEPTH_NESTING);
+		there = kv_rdm_move(conn, top, vep);
+		spin_unlock(&vep->lock);
+		spin_unlock_bh(&top->lock);
+	}
+	rcu_read_unlock();
+	return there;
+}
+
 /* A peer calls, and may. Return: 0, or why it is refused. */
 int kv_rdm_admit(struct kv_conn *conn)
 {
@@ -133,7 +171,7 @@ int kv_rdm_admit(struct kv_conn *conn)
 	};
 
 	kv_cm_name(&self, &conn->id->route.addr.src_addr, kfi_inaddr_port(&conn->vep->addr));
-	if (g->dst_ctx || !g->incarnation)
+	if (!g->incarnation || !kv_rdm_adopt(conn, g->dst_ctx))
 		return -ECONNREFUSED;
 	return kfi_peer_admit(&conn->vep->peers, &conn->pc, &call);
 }

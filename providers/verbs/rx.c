@@ -300,6 +300,8 @@ static int kv_rx_count(struct kv_slot *slot)
 	slot->charged = true;
 	slot->holds = KV_HOLD_MESSAGE;
 	slot->cls = kvw_cls(slot->p.type, slot->p.flags);
+	if (unlikely(slot->cls < KVW_CLS && kfi_peer_tx_ctx(&conn->vep->ep)))
+		return -EPROTO;		/* a transmit context is answered, and asked for nothing */
 	conn->rx_bytes += slot->bytes;
 	spin_lock_bh(&conn->lock);
 	ret = kv_rx_charge(slot);
