@@ -89,22 +89,32 @@ static bool kv_watch(struct kv_conn *conn)
 static void kv_watch_work(struct work_struct *work)
 {
 	struct kv_conn *conn = container_of(to_delayed_work(work), struct kv_conn, watch_work);
-	bool dead = false;
+	bool dead = false, nudge;
 
 	spin_lock_bh(&conn->lock);
+	nudge = conn->nudge;
+	conn->nudge = false;
+	conn->credit_due |= nudge;
 	if (!test_bit(KV_DEAD, &conn->flags)) {
 		dead = kv_watch(conn);
 		queue_delayed_work(kv_cm_wq, &conn->watch_work, kv_watch_interval());
 	}
 	spin_unlock_bh(&conn->lock);
+	if (nudge)
+		kv_tx_kick(conn);
 	if (dead)
 		kv_conn_fail(conn, -ETIMEDOUT);
 }
 
+/*
+ * A listener's siw looks at what comes while it is about to accept us only when more comes: the first packets would wait for the
+ * next ones, or for the end.
+ */
 void kv_watch_start(struct kv_conn *conn)
 {
 	conn->heard = jiffies;
-	queue_delayed_work(kv_cm_wq, &conn->watch_work, kv_watch_interval());
+	conn->nudge = conn->kdom->iwarp && conn->pc.dialed;
+	queue_delayed_work(kv_cm_wq, &conn->watch_work, conn->nudge ? msecs_to_jiffies(KV_NUDGE_MS) : kv_watch_interval());
 }
 
 static void kv_conn_init(struct kv_conn *conn)

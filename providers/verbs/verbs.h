@@ -43,7 +43,8 @@
 #define KV_CLS_LONG	2		/* classes that have long messages: KVW_CLS_MSG and KVW_CLS_TAG */
 #define KV_LINGER_MS	1000		/* for what our device has said to the peer's to be heard */
 #define KV_SETTLE_MS	500		/* for what is in the send queue when we close */
-#define KV_MISC		8		/* receives for READY, BYE, and two CREDITs of each class */
+#define KV_NUDGE_MS	100		/* for a listener to be through with its accept, see kv_watch_start() */
+#define KV_MISC		9		/* receives for READY, BYE, two CREDITs of each class, and one to nudge */
 
 /* Module parameters (main.c) */
 extern unsigned int kv_window;
@@ -328,6 +329,7 @@ struct kv_run {
  * @rxq:	packets to look at; @rx_busy: somebody does; @rx_held: nobody may, until the consumer knows of the connection
  * @space:	waits for room in the receive CQ
  * @heard:	jiffies of the last sign of life; @probing: we have asked for one, at @probed
+ * @nudge:	something is to be said soon, whatever it is
  */
 struct kv_conn {
 	struct ib_qp		*qp;
@@ -340,6 +342,7 @@ struct kv_conn {
 	bool			ready_due;
 	bool			probing;
 	u8			grow;
+	bool			nudge;
 	struct list_head	queue;
 	struct list_head	stalled[KVW_CLS];
 	struct list_head	waiting;
