@@ -227,10 +227,11 @@ static void kv_widen(struct kv_conn *conn, const unsigned int *more)
 {
 	int cls;
 
-	for (cls = 0; cls < KVW_CLS; cls++)
+	for (cls = 0; cls < KVW_CLS; cls++) {
 		conn->credit_rx[cls].window += more[cls];
+		conn->credit_due |= more[cls];
+	}
 	conn->requests_max += more[KVW_CLS];
-	conn->credit_due = true;
 }
 
 /* Who has got as much as there is need not ask again; all others may. */

@@ -44,7 +44,7 @@
 #define KV_LINGER_MS	1000		/* for what our device has said to the peer's to be heard */
 #define KV_SETTLE_MS	500		/* for what is in the send queue when we close */
 #define KV_NUDGE_MS	100		/* for a listener to be through with its accept, see kv_watch_start() */
-#define KV_MISC		9		/* receives for READY, BYE, two CREDITs of each class, and one to nudge */
+#define KV_MISC		12		/* receives for READY, BYE, three CREDITs of each class, and one to nudge */
 
 /* Module parameters (main.c) */
 extern unsigned int kv_window;
