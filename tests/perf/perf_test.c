@@ -187,8 +187,6 @@ static void refuses_bad_hellos(struct kunit *test)
 		{ offsetof(struct perf_wire_hello, size) + 3, 0xff },
 		{ offsetof(struct perf_wire_hello, depth) + 1, 0xff },
 		{ offsetof(struct perf_wire_hello, addrlen), 4 },
-		{ offsetof(struct perf_wire_hello, addrlen) + 1, 1 },
-		{ offsetof(struct perf_wire_hello, reserved), 1 },
 	};
 	struct perf_ctl got;
 	u8 buf[PERF_CTL_MAX];

@@ -38,12 +38,12 @@ static void put_hello(const struct perf_ctl *ctl, struct perf_wire_hello *w)
 	w->mode = h->mode;
 	w->wait = h->wait;
 	w->mem = h->mem;
-	w->flags = cpu_to_le32(h->verify ? PERF_HELLO_VERIFY : 0);
 	w->size = cpu_to_le32(h->size);
-	w->depth = cpu_to_le32(h->depth);
-	w->seed = cpu_to_le64(h->seed);
+	w->depth = cpu_to_le16(h->depth);
+	w->flags = h->verify ? PERF_HELLO_VERIFY : 0;
+	w->addrlen = ctl->addrlen;
 	w->timeout_ms = cpu_to_le32(h->timeout_ms);
-	w->addrlen = cpu_to_le16(ctl->addrlen);
+	w->seed = cpu_to_le64(h->seed);
 	memcpy(w + 1, ctl->addr, ctl->addrlen);
 }
 
@@ -105,18 +105,18 @@ static int get_hello(struct perf_ctl *ctl, const struct perf_wire_hello *w, size
 	h->mode = w->mode;
 	h->wait = w->wait;
 	h->mem = w->mem;
-	h->verify = le32_to_cpu(w->flags) & PERF_HELLO_VERIFY;
+	h->verify = w->flags & PERF_HELLO_VERIFY;
 	h->size = le32_to_cpu(w->size);
-	h->depth = le32_to_cpu(w->depth);
-	h->seed = le64_to_cpu(w->seed);
+	h->depth = le16_to_cpu(w->depth);
 	h->timeout_ms = le32_to_cpu(w->timeout_ms);
+	h->seed = le64_to_cpu(w->seed);
 	if (h->op >= __KFI_PERF_OP_MAX || h->mode >= __KFI_PERF_MODE_MAX ||
 	    h->wait >= __KFI_PERF_WAIT_MAX || h->mem >= __KFI_PERF_MEM_MAX ||
-	    (le32_to_cpu(w->flags) & ~PERF_HELLO_VERIFY) || w->reserved ||
+	    (w->flags & ~PERF_HELLO_VERIFY) ||
 	    !h->size || h->size > KFI_PERF_SIZE_MAX ||
 	    !h->depth || h->depth > KFI_PERF_DEPTH_MAX || !h->timeout_ms)
 		return -EPROTO;
-	return get_addr(ctl, w + 1, le16_to_cpu(w->addrlen), len - sizeof(*w));
+	return get_addr(ctl, w + 1, w->addrlen, len - sizeof(*w));
 }
 
 static int get_welcome(struct perf_ctl *ctl, const struct perf_wire_welcome *w, size_t len)

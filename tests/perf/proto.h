@@ -24,7 +24,7 @@
 #include <linux/types.h>
 
 #define PERF_MAGIC	0x6670666bU	/* "kfpf" */
-#define PERF_VERSION	1
+#define PERF_VERSION	2
 #define PERF_CTL_DATA	0x636b6670U	/* fits the 4 bytes that all transports have */
 #define PERF_ADDR_MAX	64
 #define PERF_CTL_MAX	192		/* bytes of the longest message, and some */
@@ -56,15 +56,14 @@ struct perf_wire_hello {
 	__u8	mode;
 	__u8	wait;
 	__u8	mem;
-	__le32	flags;
 	__le32	size;
-	__le32	depth;
-	__le64	seed;
+	__le16	depth;
+	__u8	flags;
+	__u8	addrlen;
 	__le32	timeout_ms;
-	__le16	addrlen;
-	__le16	reserved;
+	__le64	seed;
 } __packed;
-static_assert(sizeof(struct perf_wire_hello) == 40, "fits the private data of RDMA CM");
+static_assert(sizeof(struct perf_wire_hello) == 32, "fits the private data that kfi_verbs has room for");
 
 /* Followed by addrlen bytes: the session's address, if it is not connected. */
 struct perf_wire_welcome {
@@ -75,7 +74,7 @@ struct perf_wire_welcome {
 	__le64	base;		/* of the region, for RMA */
 	__le64	key;
 } __packed;
-static_assert(sizeof(struct perf_wire_welcome) == 32, "fits the private data of RDMA CM");
+static_assert(sizeof(struct perf_wire_welcome) == 32, "the same");
 
 /* CHECK: messages seq to seq + count - 1 lie in their slots. Others: counts. */
 struct perf_wire_counts {
