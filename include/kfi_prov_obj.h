@@ -386,13 +386,14 @@ struct kfi_ep {
  * @obj: common part
  * @fabric: parent
  * @ops: the provider's
- * @lock:	protects everything from @eq on
+ * @lock:	protects everything from @eq on, but for requests; the provider's listen is called under it
  * @eq:		bound event queue
  * @info:	private copy
+ * @req_lock:	protects the requests; inside of @lock, and taken by providers' reports
  * @connreqs:	requests reported and neither accepted nor rejected yet
  * @nr_connreqs: their number; bounded by @backlog
  * @backlog:	most requests held for the consumer (KFI_BACKLOG)
- * @listening:	kfi_listen() was called
+ * @listening:	kfi_listen() has succeeded; written under both
  * @dead:	closed, or its network is gone: the provider has let go of it
  * @device:	what it stands on, set by a provider in pep_open, pep_setname or listen if that can go; see kfi_device_gone()
  */
@@ -404,6 +405,7 @@ struct kfi_pep {
 	struct mutex		lock;
 	struct kfi_eq		*eq;
 	struct kfi_info		*info;
+	struct mutex		req_lock;
 	struct list_head	connreqs;
 	unsigned int		nr_connreqs;
 	unsigned int		backlog;

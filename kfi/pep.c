@@ -40,7 +40,7 @@ static int pep_add_connreq(struct kfi_pep *pep, struct kfi_connreq *req, struct 
 {
 	int ret;
 
-	lockdep_assert_held(&pep->lock);
+	lockdep_assert_held(&pep->req_lock);
 	if (!pep->listening)
 		return -ESHUTDOWN;
 	if (pep->nr_connreqs >= pep->backlog)
@@ -68,9 +68,9 @@ int kfi_pep_connreq(struct kfi_pep *pep, struct kfi_connreq *req, const void *pe
 	info = connreq_info(pep, req, peer, peerlen);
 	if (!info)
 		return -ENOMEM;
-	mutex_lock(&pep->lock);
+	mutex_lock(&pep->req_lock);
 	ret = pep_add_connreq(pep, req, info, data, len);
-	mutex_unlock(&pep->lock);
+	mutex_unlock(&pep->req_lock);
 	if (ret)
 		kfi_freeinfo(info);
 	return ret;
@@ -79,7 +79,7 @@ EXPORT_SYMBOL_GPL(kfi_pep_connreq);
 
 static void pep_remove(struct kfi_pep *pep, struct kfi_connreq *req)
 {
-	lockdep_assert_held(&pep->lock);
+	lockdep_assert_held(&pep->req_lock);
 	list_del_init(&req->entry);
 	pep->nr_connreqs--;
 }
@@ -89,13 +89,13 @@ bool kfi_connreq_gone(struct kfi_connreq *req)
 	struct kfi_pep *pep = req->pep;
 	bool waited;
 
-	mutex_lock(&pep->lock);
+	mutex_lock(&pep->req_lock);
 	waited = !list_empty(&req->entry);
 	if (waited) {
 		pep_remove(pep, req);
 		kfi_eq_forget_request(pep->eq, &req->fid);
 	}
-	mutex_unlock(&pep->lock);
+	mutex_unlock(&pep->req_lock);
 	return waited;
 }
 EXPORT_SYMBOL_GPL(kfi_connreq_gone);
@@ -104,7 +104,7 @@ static struct kfi_connreq *pep_find(struct kfi_pep *pep, const struct kfid *hand
 {
 	struct kfi_connreq *req;
 
-	lockdep_assert_held(&pep->lock);
+	lockdep_assert_held(&pep->req_lock);
 	list_for_each_entry(req, &pep->connreqs, entry)
 		if (&req->fid == handle)
 			return req;
@@ -115,11 +115,11 @@ static struct kfi_connreq *pep_take(struct kfi_pep *pep, const struct kfid *hand
 {
 	struct kfi_connreq *req;
 
-	mutex_lock(&pep->lock);
+	mutex_lock(&pep->req_lock);
 	req = pep_find(pep, handle);
 	if (req)
 		pep_remove(pep, req);
-	mutex_unlock(&pep->lock);
+	mutex_unlock(&pep->req_lock);
 	return req;
 }
 
@@ -145,13 +145,13 @@ bool kfi_connreq_put_back(struct kfi_connreq *req)
 	struct kfi_pep *pep = req->pep;
 	bool back;
 
-	mutex_lock(&pep->lock);
+	mutex_lock(&pep->req_lock);
 	back = pep->listening;
 	if (back) {
 		list_add(&req->entry, &pep->connreqs);
 		pep->nr_connreqs++;
 	}
-	mutex_unlock(&pep->lock);
+	mutex_unlock(&pep->req_lock);
 	if (back)
 		kfi_obj_put(&pep->obj);
 	return back;
@@ -193,6 +193,7 @@ static struct kfi_pep *make_pep(struct kfi_fabric *fabric, const struct kfi_info
 	pep->ops = ops;
 	pep->backlog = PEP_BACKLOG;
 	mutex_init(&pep->lock);
+	mutex_init(&pep->req_lock);
 	INIT_LIST_HEAD(&pep->connreqs);
 	kfi_obj_init(&pep->obj);
 	return pep;
@@ -201,6 +202,7 @@ static struct kfi_pep *make_pep(struct kfi_fabric *fabric, const struct kfi_info
 static void free_pep(struct kfi_pep *pep)
 {
 	kfi_freeinfo(pep->info);
+	mutex_destroy(&pep->req_lock);
 	mutex_destroy(&pep->lock);
 	kfree(pep);
 }
@@ -246,6 +248,15 @@ int kfi_passive_ep(struct kfid_fabric *fabric_fid, struct kfi_info *info, struct
 }
 EXPORT_SYMBOL_GPL(kfi_passive_ep);
 
+static void pep_set_listening(struct kfi_pep *pep, bool listening)
+{
+	lockdep_assert_held(&pep->lock);
+	mutex_lock(&pep->req_lock);
+	pep->listening = listening;
+	mutex_unlock(&pep->req_lock);
+}
+
+/* Who calls before this has returned may be refused: a report does not wait for us, as the provider may wait for its end. */
 int kfi_listen(struct kfid_pep *pep_fid)
 {
 	struct kfi_pep *pep = kfi_to_pep(pep_fid);
@@ -261,7 +272,7 @@ int kfi_listen(struct kfid_pep *pep_fid)
 	else
 		ret = pep->ops->listen(pep);
 	if (!ret)
-		pep->listening = true;
+		pep_set_listening(pep, true);
 	mutex_unlock(&pep->lock);
 	return ret;
 }
@@ -271,11 +282,11 @@ static struct kfi_connreq *pep_take_any(struct kfi_pep *pep)
 {
 	struct kfi_connreq *req;
 
-	mutex_lock(&pep->lock);
+	mutex_lock(&pep->req_lock);
 	req = list_first_entry_or_null(&pep->connreqs, struct kfi_connreq, entry);
 	if (req)
 		pep_remove(pep, req);
-	mutex_unlock(&pep->lock);
+	mutex_unlock(&pep->req_lock);
 	return req;
 }
 
@@ -288,7 +299,7 @@ static bool pep_stop(struct kfi_pep *pep)
 	mutex_lock(&pep->lock);
 	dead = pep->dead;
 	pep->dead = true;
-	pep->listening = false;
+	pep_set_listening(pep, false);
 	mutex_unlock(&pep->lock);
 	if (dead)
 		return false;
@@ -366,9 +377,9 @@ static int control_pep(struct kfid *fid, int command, void *arg)
 	backlog = *(int *)arg;
 	if (backlog < 1 || backlog > PEP_BACKLOG_MAX)
 		return -EINVAL;
-	mutex_lock(&pep->lock);
+	mutex_lock(&pep->req_lock);
 	pep->backlog = backlog;
-	mutex_unlock(&pep->lock);
+	mutex_unlock(&pep->req_lock);
 	return 0;
 }
 
