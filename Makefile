@@ -38,8 +38,8 @@ conformance:	## the conformance list on PROVIDER in a User Mode Linux debug kern
 parity:		## constants, structures, calls and behaviour held against two libfabrics
 	@tests/run parity
 
-vm-test:	## two virtual machines of stock 6.1 and 6.12 kernels
-	@tests/run vm-6.1 vm-6.12
+vm-test:	## two virtual machines of stock 6.1 and 6.12 kernels, over TCP and RoCE
+	@tests/run vm-6.1 vm-6.12 vm-verbs
 
 fuzz:		## the wire decoders under libFuzzer, briefly (FUZZ_SECONDS=)
 	@tests/run fuzz

@@ -7,12 +7,15 @@ import os
 import pair as vm
 
 TOP = os.path.abspath(os.path.join(vm.HERE, "..", ".."))
-# in the order of loading; kfi comes with the first
-MODULES = ("kfi_sockets", "kfi_loop", "kfi_perf")
+# What a provider wants below it on each machine.
+BELOW = {
+    "sockets": ":",
+    "verbs": "modprobe -a rdma_rxe rdma_cm && rdma link add rxe0 type rxe netdev eth0",
+}
 
-# The state of kfabric, sockets, and the stacks of all that sleeps in it.
+# The state of kfabric, of its connections, and the stacks of all that sleeps in it.
 STUCK = """
-kfi perf list; kfi show; kfi show peers; kfi stats; ss -tnio
+kfi perf list; kfi show; kfi show peers; kfi stats; ss -tnio; rdma resource show qp
 for task in /proc/[0-9]*; do
 	stack=$(cat $task/stack 2>/dev/null)
 	case $stack in
@@ -54,13 +57,14 @@ def build(series, progress, logs, *make_args):
 
 
 class Kfi:
-    """kfabric on both machines of a pair."""
+    """kfabric on both machines of a pair, over one provider."""
 
-    def __init__(self, pair):
+    def __init__(self, pair, provider="sockets"):
         self.pair = pair
+        self.provider = provider
 
     def load(self, name, options=""):
-        self.pair.run(name, f"modprobe kfi_sockets {options} && "
+        self.pair.run(name, f"modprobe kfi_{self.provider} {options} && "
                       "modprobe kfi_loop && modprobe kfi_perf")
 
     def insmod(self, name, modules):
@@ -69,7 +73,7 @@ class Kfi:
             self.pair.run(name, f"insmod /lib/modules/$(uname -r)/extra/{module}.ko")
 
     def unload(self, name):
-        self.pair.run(name, "rmmod kfi_perf kfi_loop kfi_sockets kfi")
+        self.pair.run(name, f"rmmod kfi_perf kfi_loop kfi_{self.provider} kfi")
 
     def loaded(self, name):
         text = self.pair.run(name, "cat /proc/modules").text
@@ -78,9 +82,10 @@ class Kfi:
     def command(self, name, words, timeout=60, check=True):
         return self.pair.run(name, f"kfi {words}", timeout, check)
 
-    def json(self, name, words, timeout=60):
-        """A command with -j, as Python values."""
-        text = self.command(name, f"-j {words}", timeout).text
+    def json(self, name, words, timeout=60, check=True):
+        """A command with -j, as Python values; without @check none if it fails."""
+        result = self.command(name, f"-j {words}", timeout, check)
+        text = "[]" if result.status else result.text
         try:
             return json.loads(text)
         except ValueError as error:

@@ -15,12 +15,8 @@ OPS = ("send", "tagged", "write", "read")
 SIZES = (64, 4096, 65536, 1048576)
 OUT = os.path.join(vm.BUILD, "demo")
 MTU = 9000
-# What lies below each provider, and how a machine gets it.
-PROVIDERS = {
-    "sockets": ("TCP over IPv4", None),
-    "verbs": ("RoCE by the kernel's rxe",
-              "modprobe -a rdma_rxe rdma_cm && rdma link add rxe0 type rxe netdev eth0"),
-}
+# What lies below each provider.
+PROVIDERS = {"sockets": "TCP over IPv4", "verbs": "RoCE by the kernel's rxe"}
 
 
 def measure(kfi, provider, progress):
@@ -69,14 +65,12 @@ def save(rows):
 
 def demo(series, provider, progress):
     modules = ("kfi", f"kfi_{provider}", "kfi_perf")
-    below = PROVIDERS[provider][1]
     ko, tool = bed.build(series, progress, OUT)
     with vm.Pair(series, OUT, ko=ko, programs=[tool], mtu=MTU, progress=progress) as pair:
         kfi = bed.Kfi(pair)
         for name in pair.vms:
-            if below:
-                progress(f"{name}: {below}")
-                pair.run(name, below)
+            progress(f"{name}: {PROVIDERS[provider]}")
+            pair.run(name, bed.BELOW[provider])
             progress(f"{name}: insmod {' '.join(module + '.ko' for module in modules)}")
             kfi.insmod(name, modules)
         kfi.serve("b", provider=provider)
@@ -119,7 +113,7 @@ def main():
         progress.end()
         return 130
     progress.end()
-    print(f"From machine a to machine b, provider {provider}, {PROVIDERS[provider][0]}, MTU {MTU}, "
+    print(f"From machine a to machine b, provider {provider}, {PROVIDERS[provider]}, MTU {MTU}, "
           f"every byte compared.\n"
           f"Kernel {release}, emulated: figures compare with each other, not with hardware.\n")
     table(rows)

@@ -257,6 +257,7 @@ class Vm:
         self.name = name
         self.process = None
         self.channels = []
+        self.monitor = None       # where the emulator itself takes commands
         self.boots = 0
         self.consoles = []        # one log for each boot
         self.boot_seconds = 0.0
@@ -278,17 +279,19 @@ class Vm:
             ours, theirs = socket.socketpair()
             self.channels.append(Channel(ours, port))
             guest_ends.append(theirs)
+        self.monitor, theirs = socket.socketpair()
+        guest_ends.append(theirs)
         self.started = time.monotonic()
         with open(os.path.join(self.pair.logs, f"qemu-{self.name}.log"), "ab") as err:
             self.process = subprocess.Popen(
                 # the kernel ends the machine should we die
-                ["setpriv", "--pdeathsig", "KILL"] + self.arguments(log, guest_ends),
+                ["setpriv", "--pdeathsig", "KILL"] + self.arguments(log, *guest_ends),
                 stdin=subprocess.DEVNULL, stdout=err, stderr=err,
                 pass_fds=[s.fileno() for s in guest_ends], start_new_session=True)
         for sock in guest_ends:
             sock.close()
 
-    def arguments(self, log, guest_ends):
+    def arguments(self, log, *guest_ends):
         pair = self.pair
         peer = "b" if self.name == "a" else "a"
         address4, address6 = ADDRESS[self.name]
@@ -318,6 +321,8 @@ class Vm:
             f"host_mtu={pair.mtu},romfile=",
             "-device", f"virtio-serial-pci,max_ports={CHANNELS + 1}",
         ]
+        *guest_ends, monitor = guest_ends
+        args += ["-chardev", f"socket,id=monitor,fd={monitor.fileno()}", "-mon", "chardev=monitor"]
         for port, sock in enumerate(guest_ends):
             args += ["-chardev", f"socket,id=kf{port},fd={sock.fileno()}",
                      "-device", f"virtserialport,chardev=kf{port},name=kf.{port},nr={port + 1}"]
@@ -371,6 +376,12 @@ class Vm:
                          f"{result.status}:\n{result.text[-4000:]}")
         return result
 
+    def link(self, up):
+        """Plug the wire in, or out; the machine has noticed when this returns."""
+        self.monitor.sendall(f"set_link net0 {'on' if up else 'off'}\n".encode())
+        self.run(f"until [ $(cat /sys/class/net/eth0/carrier) = {int(up)} ]; do sleep 0.05; done",
+                 timeout=10)
+
     def kill(self):
         """SIGKILL: the machine is gone without a goodbye."""
         if self.process is not None:
@@ -378,6 +389,8 @@ class Vm:
             self.process.wait()
         for channel in self.channels:
             channel.sock.close()
+        if self.monitor:
+            self.monitor.close()
         self.channels = []
 
     def tail(self, lines=25):
