@@ -78,6 +78,18 @@ void fault_close(struct fault *f)
 	*f->attr = f->saved;
 }
 
+void fault_within(struct fault *f, unsigned long begin, unsigned long end)
+{
+	f->attr->require_start = begin;
+	f->attr->require_end = end;
+}
+
+void fault_without(struct fault *f, unsigned long begin, unsigned long end)
+{
+	f->attr->reject_start = begin;
+	f->attr->reject_end = end;
+}
+
 void fault_arm(struct fault *f, unsigned int nth)
 {
 	f->attr->count = 0;
@@ -90,6 +102,11 @@ bool fault_fired(struct fault *f)
 {
 	WRITE_ONCE(f->attr->probability, 0);
 	return !atomic_read(&f->attr->times);
+}
+
+unsigned long fault_sites(const struct fault *f)
+{
+	return f->attr->count;
 }
 
 #endif

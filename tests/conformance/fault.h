@@ -36,10 +36,16 @@ struct fault {
 /* Nothing fails yet. Fails the case, and needs no closing then, if there is no debugfs. */
 bool fault_open(struct test *t, struct fault *f, enum fault_kind kind);
 void fault_close(struct fault *f);
+/* From now on only what is allocated by code in this range, or for it further down. */
+void fault_within(struct fault *f, unsigned long begin, unsigned long end);
+/* Not what is allocated by code in this range. Some of the leak detector's own is counted then, and does no harm when it fails. */
+void fault_without(struct fault *f, unsigned long begin, unsigned long end);
 /* The @nth from now on fails, and no other. */
 void fault_arm(struct fault *f, unsigned int nth);
 /* Has it? From now on nothing fails. */
 bool fault_fired(struct fault *f);
+/* How many there were since it was armed for one that did not come. */
+unsigned long fault_sites(const struct fault *f);
 
 #endif
 #endif /* KFI_CONFORMANCE_FAULT_H */

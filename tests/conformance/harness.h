@@ -86,12 +86,17 @@ struct side {
 	const char	*node;
 };
 
+/**
+ * struct world - a run
+ * @below: where the code begins and ends that the provider stands on, and where its drivers end that follow; or 0
+ */
 struct world {
 	const char	*provider;
 	struct side	side[2];
 	u64		seed;
 	bool		quick;
 	unsigned int	offered;	/* endpoint types, T_ bits */
+	unsigned long	below[3];
 	unsigned int	loss_ms, wait_ms, stress_ms, script_ms, lost_ops, removals;
 };
 

@@ -85,6 +85,10 @@ static unsigned int removals = 5;
 module_param(removals, uint, 0444);
 MODULE_PARM_DESC(removals, "how often script.device_gone wants a device removed");
 
+static unsigned long below[3];
+module_param_array(below, ulong, NULL, 0444);
+MODULE_PARM_DESC(below, "for nomem_any: begin and end of the code that the provider stands on, end of its drivers");
+
 static unsigned int script_ms = 150000;
 module_param(script_ms, uint, 0444);
 MODULE_PARM_DESC(script_ms, "milliseconds that cases of the script wait for its doings");
@@ -274,6 +278,7 @@ static int world_init(struct world *w)
 	w->script_ms = script_ms;
 	w->lost_ops = lost_ops;
 	w->removals = removals;
+	memcpy(w->below, below, sizeof(below));
 	w->side[0].node = node_a;
 	w->side[1].node = node_b;
 	w->side[0].net = get_net_by_name(ns_a);
