@@ -124,6 +124,16 @@ class Scenario:
         else:
             self.pair.run("b", "ip link set eth0 up; ip -6 addr replace fd77::2/64 dev eth0")
 
+    def short_cut(self):
+        """For a second; where somebody counts, the machine does, as we may be late."""
+        if self.provider == "verbs":
+            self.cut()
+            time.sleep(1)
+            self.join()
+        else:
+            self.pair.run("b", "ip link set eth0 down; sleep 1; ip link set eth0 up; "
+                               "ip -6 addr replace fd77::2/64 dev eth0")
+
     def conformance(self, name, tag, provider, sides):
         """Run the list on one machine, its log in a file there; a Job."""
         self.pair.run(name, bed.TWO_NODES)
@@ -229,9 +239,7 @@ def short_cut(s):
     """a wire that is cut for a second loses nothing"""
     job = s.long_run(4)
     time.sleep(1)
-    s.cut()
-    time.sleep(1)
-    s.join()
+    s.short_cut()
     s.finish(job)
 
 
