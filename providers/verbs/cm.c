@@ -245,6 +245,21 @@ static void kv_cm_refuse(struct rdma_cm_id *id, enum kfi_ep_type type, u16 statu
 	rdma_reject(id, &hello, sizeof(hello), IB_CM_REJ_CONSUMER_DEFINED);
 }
 
+/* It is on the listener's list: whoever ends it does the rest. */
+static void kv_cm_ask(struct kv_pep *vpep, struct kv_conn *conn)
+{
+	const struct kvw_greeting *g = &conn->greeting;
+
+	conn->requested = true;
+	kv_conn_get(conn);		/* the consumer's */
+	if (!kfi_pep_connreq(&vpep->pep, &conn->req, &conn->name, kfi_inaddr_len(conn->name.sa.sa_family), g->data,
+			     g->data_len))
+		return;
+	conn->requested = false;
+	kv_conn_put(conn);
+	kv_conn_fail(conn, -ECONNREFUSED);
+}
+
 void kv_cm_name(union kfi_inaddr *name, const struct sockaddr_storage *addr, __be16 port)
 {
 	memset(name, 0, sizeof(*name));
@@ -327,7 +342,7 @@ int kv_cm_pep_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		return kv_cm_turn_away(id, KFI_EP_MSG, -EBUSY);
 	}
 	kv_cm_own(conn, id);
-	kv_cm_step(conn, KV_STEP_ASK);
+	kv_cm_ask(vpep, conn);
 	kv_conn_put(conn);
 	return 0;
 }
@@ -383,21 +398,6 @@ int kv_cm_listen(struct net *net, enum rdma_ucm_port_space ps, union kfi_inaddr 
 }
 
 /* ---- steps: what the consumer has decided, what he is to be told ---- */
-
-/* Not in the handler: the consumer's listen() holds what this takes, and may wait for handlers. */
-static int kv_cm_ask(struct kv_conn *conn)
-{
-	const struct kvw_greeting *g = &conn->greeting;
-
-	conn->requested = true;
-	kv_conn_get(conn);		/* the consumer's */
-	if (!kfi_pep_connreq(&conn->pep->pep, &conn->req, &conn->name, kfi_inaddr_len(conn->name.sa.sa_family), g->data,
-			     g->data_len))
-		return 0;
-	conn->requested = false;
-	kv_conn_put(conn);
-	return -ECONNREFUSED;
-}
 
 static int kv_cm_accept(struct kv_conn *conn)
 {
@@ -473,8 +473,6 @@ static int kv_cm_step_now(struct kv_conn *conn)
 		ret = kv_cm_call_again(conn);
 	} else if (test_and_clear_bit(KV_STEP_CONNECT, &conn->flags)) {
 		ret = kv_cm_connect(conn);
-	} else if (test_and_clear_bit(KV_STEP_ASK, &conn->flags)) {
-		ret = kv_cm_ask(conn);
 	} else if (test_and_clear_bit(KV_STEP_REJECT, &conn->flags)) {
 		kv_cm_reject(conn);
 		ret = -ECONNREFUSED;

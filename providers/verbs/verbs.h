@@ -257,7 +257,6 @@ enum {
 	KV_STEP_CALL,		/* for step_work, see cm.c */
 	KV_STEP_AGAIN,
 	KV_STEP_CONNECT,
-	KV_STEP_ASK,
 	KV_STEP_ACCEPT,
 	KV_STEP_REJECT,
 	KV_STEP_READY,
