@@ -120,6 +120,9 @@ struct kfi_query {
  *		levels on offer; tx_attr->tclass says which kinds of traffic classes are mapped (KFI_TC_DSCP,
  *		KFI_TC_LABEL); addresses set where known. Borrowed, copied if it matches.
  *
+ * What is the same whoever offers is kfi.ko's to say, and is not looked at here: in whose name and version, threading, progress,
+ * resource management, the type of address vectors, how many contexts an endpoint has unless it asks for more.
+ *
  * Shared code compares the offer with the hints, trims it to what was asked for and appends it to the answer.
  * Return: 0, also when the hints do not match; -ENOMEM.
  */

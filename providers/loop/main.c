@@ -111,19 +111,15 @@ static int loop_offer(struct kfi_query *q, enum kfi_ep_type type, struct loop_na
 	struct kfi_ep_attr ep = {
 		.type = type, .protocol = KFI_PROTO_LOOP, .protocol_version = 1, .max_msg_size = LOOP_MAX_MSG,
 		.max_order_raw_size = LOOP_MAX_MSG, .max_order_war_size = LOOP_MAX_MSG,
-		.max_order_waw_size = LOOP_MAX_MSG, .tx_ctx_cnt = 1, .rx_ctx_cnt = 1,
+		.max_order_waw_size = LOOP_MAX_MSG,
 	};
 	struct kfi_domain_attr domain = {
-		.name = "loop0", .threading = KFI_THREAD_SAFE, .control_progress = KFI_PROGRESS_AUTO,
-		.data_progress = KFI_PROGRESS_AUTO, .resource_mgmt = KFI_RM_ENABLED, .av_type = KFI_AV_TABLE,
-		.mr_key_size = sizeof(u64), .cq_data_size = sizeof(u64), .cq_cnt = LOOP_QUEUE,
+		.name = "loop0", .mr_key_size = sizeof(u64), .cq_data_size = sizeof(u64), .cq_cnt = LOOP_QUEUE,
 		.ep_cnt = LOOP_QUEUE, .tx_ctx_cnt = LOOP_QUEUE, .rx_ctx_cnt = LOOP_QUEUE, .max_ep_auth_key = 1,
 		.max_ep_tx_ctx = type == KFI_EP_RDM ? LOOP_CTX : 1, .max_ep_rx_ctx = type == KFI_EP_RDM ? LOOP_CTX : 1,
 		.cntr_cnt = LOOP_QUEUE, .mr_iov_limit = LOOP_IOV, .caps = KFI_LOCAL_COMM, .mr_cnt = U32_MAX,
 	};
-	struct kfi_fabric_attr fabric = {
-		.name = "loop", .prov_name = "loop", .prov_version = LOOP_VERSION, .api_version = q->version,
-	};
+	struct kfi_fabric_attr fabric = { .name = "loop" };
 	struct kfi_info offer = {
 		.caps = LOOP_CAPS, .tx_attr = &tx, .rx_attr = &rx, .ep_attr = &ep, .domain_attr = &domain,
 		.fabric_attr = &fabric,

@@ -103,20 +103,13 @@ static void ks_offer_transfer(struct kfi_info *info, enum kfi_ep_type type)
 		.max_order_raw_size = dgram ? 0 : SIZE_MAX,
 		.max_order_waw_size = dgram ? 0 : SIZE_MAX,
 		.mem_tag_format = dgram ? 0 : ~0ULL,
-		.tx_ctx_cnt = 1,
-		.rx_ctx_cnt = 1,
 	};
 }
 
-static void ks_offer_domain(struct kfi_info *info, const struct kfi_query *q, struct kfi_inaddr_local *local)
+static void ks_offer_domain(struct kfi_info *info, struct kfi_inaddr_local *local)
 {
 	*info->domain_attr = (struct kfi_domain_attr) {
 		.name = local->ifname,
-		.threading = KFI_THREAD_SAFE,
-		.control_progress = KFI_PROGRESS_AUTO,
-		.data_progress = KFI_PROGRESS_AUTO,
-		.resource_mgmt = KFI_RM_ENABLED,
-		.av_type = KFI_AV_TABLE,
 		.mr_key_size = sizeof(u64),
 		.cq_data_size = sizeof(u64),
 		.cq_cnt = 65536,
@@ -131,12 +124,7 @@ static void ks_offer_domain(struct kfi_info *info, const struct kfi_query *q, st
 		.caps = KS_COMM_CAPS,
 		.mr_cnt = 1 << 20,
 	};
-	*info->fabric_attr = (struct kfi_fabric_attr) {
-		.name = local->fabric,
-		.prov_name = (char *)q->prov->name,
-		.prov_version = q->prov->version,
-		.api_version = q->version,
-	};
+	info->fabric_attr->name = local->fabric;
 }
 
 static void ks_offer_short(struct kfi_info *info, struct kcxi_addr *name)
@@ -156,7 +144,7 @@ static int ks_offer(struct kfi_query *q, struct kfi_inaddr_local *local, struct 
 
 	for (i = 0; !ret && i < (name ? 1 : ARRAY_SIZE(types)); i++) {
 		ks_offer_transfer(info, types[i]);
-		ks_offer_domain(info, q, local);
+		ks_offer_domain(info, local);
 		if (name)
 			ks_offer_short(info, name);
 		else
@@ -168,7 +156,6 @@ static int ks_offer(struct kfi_query *q, struct kfi_inaddr_local *local, struct 
 		info->dest_addr = NULL;
 		info->domain_attr->name = NULL;
 		info->fabric_attr->name = NULL;
-		info->fabric_attr->prov_name = NULL;
 	}
 	kfi_freeinfo(info);
 	return ret;

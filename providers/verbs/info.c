@@ -78,8 +78,6 @@ static void kv_offer_transfer(struct kfi_info *info, enum kfi_ep_type type, size
 		.max_order_raw_size = dgram ? 0 : SIZE_MAX,
 		.max_order_waw_size = dgram ? 0 : SIZE_MAX,
 		.mem_tag_format = dgram ? 0 : ~0ULL,
-		.tx_ctx_cnt = 1,
-		.rx_ctx_cnt = 1,
 	};
 }
 
@@ -90,11 +88,6 @@ static void kv_offer_domain(struct kfi_domain_attr *attr, const struct kv_dev *d
 
 	*attr = (struct kfi_domain_attr) {
 		.name = (char *)dev_name(&dev->ib->dev),
-		.threading = KFI_THREAD_SAFE,
-		.control_progress = KFI_PROGRESS_AUTO,
-		.data_progress = KFI_PROGRESS_AUTO,
-		.resource_mgmt = KFI_RM_ENABLED,
-		.av_type = KFI_AV_TABLE,
 		.mr_key_size = sizeof(u64),
 		.cq_data_size = sizeof(u64),
 		.cq_cnt = 65536,
@@ -120,12 +113,7 @@ static int kv_offer(struct kfi_query *q, const struct kv_dev *dev, u32 port, str
 	struct kfi_rx_attr rx;
 	struct kfi_ep_attr ep;
 	struct kfi_domain_attr domain;
-	struct kfi_fabric_attr fabric = {
-		.name = local->fabric,
-		.prov_name = (char *)q->prov->name,
-		.prov_version = q->prov->version,
-		.api_version = q->version,
-	};
+	struct kfi_fabric_attr fabric = { .name = local->fabric };
 	struct kfi_info info = {
 		.tx_attr = &tx, .rx_attr = &rx, .ep_attr = &ep, .domain_attr = &domain, .fabric_attr = &fabric,
 	};
