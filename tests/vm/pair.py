@@ -21,6 +21,7 @@ process be killed, the kernel kills them (parent death signal).
 import argparse
 import base64
 import ctypes
+import json
 import mmap
 import os
 import re
@@ -33,6 +34,9 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import ntbsim
+from errors import VmError
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 BUILD = os.path.abspath(os.environ.get("KFABRIC_BUILD") or os.path.join(HERE, "..", "..", "build"))
@@ -50,10 +54,6 @@ SPLAT = re.compile(
     r"sleeping function called|Call Trace:|Bad page state|"
     r"unregister_netdevice: waiting|segfault at|traps: .* trap "
 )
-
-
-class VmError(Exception):
-    """Any failure that this module reports."""
 
 
 class Failed(VmError):
@@ -296,7 +296,7 @@ class Vm:
         peer = "b" if self.name == "a" else "a"
         address4, address6 = ADDRESS[self.name]
         args = [
-            "qemu-system-x86_64", "-name", f"kfabric-{self.name}",
+            pair.devices.qemu if pair.devices else "qemu-system-x86_64", "-name", f"kfabric-{self.name}",
             "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
             "-M", "q35", "-accel", pair.accel, "-cpu",
             "host" if pair.accel.startswith("kvm") else "max",
@@ -326,6 +326,8 @@ class Vm:
         for port, sock in enumerate(guest_ends):
             args += ["-chardev", f"socket,id=kf{port},fd={sock.fileno()}",
                      "-device", f"virtserialport,chardev=kf{port},name=kf.{port},nr={port + 1}"]
+        if pair.devices:
+            args += pair.devices.arguments(self.name, pair.memory)
         return args + pair.qemu_extra
 
     @staticmethod
@@ -461,11 +463,11 @@ class Pair:
     """Machines a and b and the wire between them."""
 
     def __init__(self, series, logs, ko=None, programs=(), modules=(), cpus=2,
-                 memory="512M", mtu=1500, append="", qemu_extra=(),
+                 memory="512M", mtu=1500, append="", qemu_extra=(), devices=None,
                  progress=None, names=("a", "b"), boot_timeout=180):
         self.series = series
         self.logs = os.path.abspath(logs)
-        self.ko = ko
+        self.ko = [ko] if isinstance(ko, str) else list(ko or [])
         self.programs = list(programs)
         self.modules = list(modules)
         self.cpus = cpus
@@ -473,6 +475,7 @@ class Pair:
         self.mtu = mtu
         self.append = append
         self.qemu_extra = list(qemu_extra)
+        self.devices = devices    # simulated ones: an object like ntbsim.Ntbsim
         self.progress = progress or Progress()
         self.boot_timeout = boot_timeout
         # KVM only on demand: there are machines on which a guest hangs in it
@@ -490,6 +493,8 @@ class Pair:
         self.run_dir = tempfile.mkdtemp(prefix=f"kfabric-vm-{os.getpid()}-")
         try:
             self.prepare()
+            if self.devices:
+                self.devices.start(self.run_dir, self.logs)
             self.boot(*self.vms)
         except BaseException:
             self.__exit__(*sys.exc_info())
@@ -499,6 +504,8 @@ class Pair:
     def __exit__(self, *exc):
         for vm in self.vms.values():
             vm.kill()
+        if self.devices:
+            self.devices.stop()
         for number, handler in self.old_handlers.items():
             signal.signal(number, handler)
         shutil.rmtree(self.run_dir, ignore_errors=True)
@@ -516,7 +523,7 @@ class Pair:
             self.kernel = os.path.join(base, "vmlinuz")
         with open(os.path.join(base, "release"), encoding="utf-8") as file:
             self.release = file.read().strip()
-        args = ["--ko", self.ko] if self.ko else []
+        args = [word for ko in self.ko for word in ("--ko", ko)]
         for program in self.programs:
             args += ["--with", program]
         for module in self.modules:
@@ -601,8 +608,10 @@ def command_line(pair, line):
         pair.kill(rest)
     elif verb == "restart":
         pair.restart(rest)
+    elif verb == "ntb" and pair.devices:
+        print(json.dumps(pair.devices.command(rest), indent=1))
     elif verb:
-        print("a COMMAND | b COMMAND | kill a|b | restart a|b | quit", file=sys.stderr)
+        print("a COMMAND | b COMMAND | kill a|b | restart a|b | ntb COMMAND | quit", file=sys.stderr)
     return True
 
 
@@ -611,7 +620,9 @@ def main():
     parser.add_argument("series", help="6.1 or 6.12")
     parser.add_argument("-c", dest="commands", action="append", metavar="LINE",
                         help="run this line instead of reading from the input")
-    parser.add_argument("--ko", help="directory of our modules")
+    parser.add_argument("--ko", action="append", help="directory of our modules")
+    parser.add_argument("--ntb", type=int, metavar="LINKS",
+                        help="so many simulated NTBs between them, and a DMA engine in each")
     parser.add_argument("--with", dest="programs", action="append", default=[])
     parser.add_argument("--module", dest="modules", action="append", default=[])
     parser.add_argument("--mtu", type=int, default=1500)
@@ -622,7 +633,8 @@ def main():
     command_line.failed = False
     try:
         with Pair(opts.series, logs, ko=opts.ko, programs=opts.programs,
-                  modules=opts.modules, mtu=opts.mtu, cpus=opts.cpus) as pair:
+                  modules=opts.modules, mtu=opts.mtu, cpus=opts.cpus,
+                  devices=ntbsim.Ntbsim(opts.ntb) if opts.ntb else None) as pair:
             for line in opts.commands or iter(prompt, "quit"):
                 if not command_line(pair, line):
                     break

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The simulator of NTBs and DMA engines (ntbsim/) beside a pair of machines.
+
+    with Pair("6.12", logs=..., devices=Ntbsim(links=1)) as pair:
+        pair.devices.command("link 0 down")
+        pair.devices.stats()["devices"]["dma.a"]["descriptors"]
+"""
+
+import json
+import os
+import select
+import socket
+import subprocess
+import time
+
+from errors import VmError
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+BUILD = os.path.abspath(os.environ.get("KFABRIC_BUILD") or os.path.join(HERE, "..", "..", "build"))
+START = 10
+# Emulated machines on a busy host may keep QEMU waiting for longer than its own 5 seconds.
+MESSAGE_TIMEOUT_MS = 60000
+# Slots of the first NTB and of the engine on each machine's bus
+NTB_SLOT, DMA_SLOT = 0x10, 0x18
+
+
+class NtbsimError(VmError):
+    """The simulator does not start, answer, or know a command."""
+
+
+def output_of(*args):
+    """What a script prints last."""
+    done = subprocess.run(args, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        raise NtbsimError(f"{' '.join(args)} failed")
+    return done.stdout.strip().splitlines()[-1]
+
+
+def build():
+    """Compile the simulator and return where it is."""
+    out = os.path.join(BUILD, "ntbsim")
+    done = subprocess.run(["make", "-s", "-C", os.path.join(HERE, "ntbsim"), f"OUT={out}"],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode != 0:
+        raise NtbsimError(f"ntbsim does not build:\n{done.stdout}")
+    return os.path.join(out, "ntbsim")
+
+
+class Ntbsim:
+    """One simulator: options as on its command line."""
+
+    def __init__(self, links=1, delay_ms=200, bar2=None, bar4=None):
+        self.links = links
+        self.options = ["--links", str(links), "--delay", str(delay_ms)]
+        for name, size in (("--bar2", bar2), ("--bar4", bar4)):
+            if size is not None:
+                self.options += [name, str(size)]
+        self.dir = None
+        self.process = None
+
+    def start(self, run_dir, logs):
+        """Before the machines start."""
+        self.qemu = output_of(os.path.join(HERE, "qemu"))
+        program = build()
+        self.dir = os.path.join(run_dir, "ntb")
+        os.mkdir(self.dir)
+        with open(os.path.join(logs, "ntbsim.log"), "wb") as log:
+            self.process = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", program, *self.options, self.dir],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log)
+        if not select.select([self.process.stdout], [], [], START)[0] or \
+           self.process.stdout.readline() != b"ready\n":
+            raise NtbsimError(f"ntbsim does not start, see {logs}/ntbsim.log")
+
+    def stop(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process.stdout.close()
+            self.process = None
+
+    def arguments(self, name, memory):
+        """What QEMU has to be told for that machine: memory that others can map, and the devices."""
+        args = ["-object", f"memory-backend-memfd,id=ram,size={memory},share=on", "-M", "memory-backend=ram"]
+        devices = [(f"ntb{n}.{name}", NTB_SLOT + n) for n in range(self.links)]
+        for device, slot in devices + [(f"dma.{name}", DMA_SLOT)]:
+            args += ["-device", json.dumps({
+                "driver": "vfio-user-pci", "addr": f"{slot:#x}", "x-msg-timeout": MESSAGE_TIMEOUT_MS,
+                "socket": {"type": "unix", "path": os.path.join(self.dir, device)}})]
+        return args
+
+    def command(self, words):
+        """Say a line to the control socket and return the answer, a dict."""
+        if self.process is None or self.process.poll() is not None:
+            raise NtbsimError("ntbsim has died")
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.settimeout(START)
+            sock.connect(os.path.join(self.dir, "control"))
+            sock.sendall(words.encode() + b"\n")
+            sock.shutdown(socket.SHUT_WR)
+            text = b"".join(iter(lambda: sock.recv(1 << 16), b""))
+        answer = json.loads(text)
+        if not answer["ok"]:
+            raise NtbsimError(f"ntbsim: {words}: {answer['error']}")
+        return answer
+
+    def stats(self):
+        return self.command("stats")
+
+    def counters(self, device):
+        return self.stats()["devices"][device]
+
+    def carries(self, link=0):
+        return self.stats()["links"][link]["carries"]
+
+    def wait_until(self, condition, timeout=30):
+        """Until condition(stats) is true; the stats then."""
+        deadline = time.monotonic() + timeout
+        while True:
+            stats = self.stats()
+            if condition(stats):
+                return stats
+            if time.monotonic() > deadline:
+                raise NtbsimError(f"not so after {timeout} s; links {stats['links']}")
+            time.sleep(0.05)

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The life of a device: one client after another, messages and work in turn. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "device.h"
+#include "protocol.h"
+#include "util.h"
+
+/* A client that takes no message for so long has stopped. */
+#define SEND_SECONDS 2
+
+int device_init(struct device *dev, const struct device_ops *ops, const struct pci_identity *id, const char *name,
+		pthread_rwlock_t *lock, const char *path)
+{
+	dev->ops = ops;
+	dev->id = id;
+	dev->lock = lock;
+	dev->fd = -1;
+	dev->listener = -1;
+	snprintf(dev->name, sizeof(dev->name), "%s", name);
+	for (unsigned int i = 0; i < DEVICE_VECTORS; i++)
+		dev->irq[i] = -1;
+	pthread_mutex_init(&dev->send_lock, NULL);
+	memory_init(&dev->memory);
+	dev->message = malloc(sizeof(*dev->message));
+	if (!dev->message)
+		return -ENOMEM;
+	device_reset(dev);
+	if (!path)
+		return 0;
+	dev->listener = listen_at(path);
+	return dev->listener < 0 ? dev->listener : 0;
+}
+
+void device_reset(struct device *dev)
+{
+	pthread_rwlock_wrlock(dev->lock);
+	pci_reset(&dev->pci, dev->id);
+	dev->ops->reset(dev);
+	pthread_rwlock_unlock(dev->lock);
+}
+
+void device_drop_irqs(struct device *dev, unsigned int from, unsigned int count)
+{
+	for (unsigned int i = from; i < from + count && i < DEVICE_VECTORS; i++) {
+		if (dev->irq[i] >= 0)
+			close(dev->irq[i]);
+		dev->irq[i] = -1;
+	}
+}
+
+static bool lose_one(struct device *dev)
+{
+	unsigned int left = atomic_load(&dev->lose_irqs);
+
+	while (left) {
+		if (atomic_compare_exchange_weak(&dev->lose_irqs, &left, left - 1))
+			return true;
+	}
+	return false;
+}
+
+void device_interrupt(struct device *dev, unsigned int vector)
+{
+	uint64_t one = 1;
+
+	if (vector >= DEVICE_VECTORS || dev->irq[vector] < 0)
+		count(&dev->counters, COUNT_interrupts_moot);
+	else if (lose_one(dev))
+		count(&dev->counters, COUNT_interrupts_lost);
+	else if (write(dev->irq[vector], &one, sizeof(one)) == sizeof(one))
+		count(&dev->counters, COUNT_interrupts);
+}
+
+int device_message(struct device *dev, uint64_t address, const void *data, size_t len)
+{
+	int rc = -ENOTCONN;
+
+	pthread_mutex_lock(&dev->send_lock);
+	if (dev->fd >= 0)
+		rc = vfu_dma_write(dev->fd, dev->next_id++, address, data, len);
+	/* half a message may be on the stream */
+	if (rc && rc != -ENOTCONN)
+		shutdown(dev->fd, SHUT_RDWR);
+	pthread_mutex_unlock(&dev->send_lock);
+	return rc;
+}
+
+static void set_client(struct device *dev, int fd)
+{
+	pthread_mutex_lock(&dev->send_lock);
+	dev->fd = fd;
+	pthread_mutex_unlock(&dev->send_lock);
+	pthread_rwlock_wrlock(dev->lock);
+	dev->ops->attach(dev, fd >= 0);
+	pthread_rwlock_unlock(dev->lock);
+}
+
+/* What the guest had is gone before the next one may come. */
+static void lose_client(struct device *dev)
+{
+	int fd = dev->fd;
+
+	set_client(dev, -1);
+	close(fd);
+	pthread_rwlock_wrlock(dev->lock);
+	device_drop_irqs(dev, 0, DEVICE_VECTORS);
+	pthread_rwlock_unlock(dev->lock);
+	memory_clear(&dev->memory);
+	device_reset(dev);
+}
+
+/* Wait for a message no longer than until there is work to do. */
+static bool has_message(struct device *dev, long microseconds)
+{
+	struct pollfd p = { .fd = dev->fd, .events = POLLIN };
+	struct timespec wait = { microseconds / 1000000, microseconds % 1000000 * 1000 };
+
+	return ppoll(&p, 1, microseconds == DEVICE_IDLE ? NULL : &wait, NULL) > 0;
+}
+
+static void serve(struct device *dev)
+{
+	struct vfu_message *msg = dev->message;
+	int rc = 0;
+
+	while (!rc) {
+		if (!has_message(dev, dev->ops->work ? dev->ops->work(dev) : DEVICE_IDLE))
+			continue;
+		rc = vfu_receive(dev->fd, msg);
+		if (!rc) {
+			rc = client_message(dev, msg);
+			vfu_release(msg);
+		}
+	}
+	if (rc != -ECONNRESET)
+		fprintf(stderr, "%s: the client makes no sense: %s\n", dev->name, strerror(-rc));
+}
+
+static void *device_main(void *arg)
+{
+	struct timeval limit = { .tv_sec = SEND_SECONDS };
+	struct device *dev = arg;
+	int fd;
+
+	for (;;) {
+		fd = accept4(dev->listener, NULL, NULL, SOCK_CLOEXEC);
+		if (fd < 0)
+			continue;
+		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+		count(&dev->counters, COUNT_connections);
+		set_client(dev, fd);
+		serve(dev);
+		lose_client(dev);
+	}
+	return NULL;
+}
+
+int device_start(struct device *dev)
+{
+	int rc = pthread_create(&dev->thread, NULL, device_main, dev);
+
+	if (!rc)
+		pthread_setname_np(dev->thread, dev->name);
+	return -rc;
+}

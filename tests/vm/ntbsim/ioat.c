@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The registers of the DMA engine. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "ioat.h"
+
+uint64_t ioat_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000ull + ts.tv_nsec / 1000;
+}
+
+/*
+ * A channel sends one interrupt and is then silent until the driver has looked and says so: ioat_cleanup_event() ends
+ * with IOAT_CHANCTRL_RUN, which has INT_REARM in it. What happens in between is not forgotten.
+ */
+void ioat_interrupt(struct ioat *ioat, unsigned int number)
+{
+	struct ioat_channel *ch = &ioat->channel[number];
+
+	ch->waiting = !ch->armed || !(ioat->interrupts & IOAT_INTRCTRL_MASTER);
+	if (ch->waiting)
+		return;
+	ch->armed = false;
+	device_interrupt(&ioat->dev, number);
+}
+
+static void control_written(struct ioat *ioat, unsigned int number, uint16_t value)
+{
+	struct ioat_channel *ch = &ioat->channel[number];
+
+	ch->control = value & ~IOAT_CTRL_REARM;
+	if (!(value & IOAT_CTRL_REARM))
+		return;
+	ch->armed = true;
+	if (ch->waiting)
+		ioat_interrupt(ioat, number);
+}
+
+/* ioat_reset_sync(), ioat_quiesce(): both wait until the channel says that it has come to rest. Here it has at once. */
+static void command_written(struct ioat_channel *ch, uint8_t value)
+{
+	if (value & IOAT_CMD_RESET)
+		*ch = (struct ioat_channel) { .state = IOAT_HALTED };
+	else if ((value & IOAT_CMD_SUSPEND) && ch->state != IOAT_HALTED)
+		ch->state = IOAT_SUSPENDED;
+}
+
+/*
+ * A new chain: __ioat_restart_chan() begins to count from 0 again, and "the completion address and the channel status
+ * will be 0 due to starting a new chain" (__ioat_cleanup).
+ */
+static void chain_written(struct ioat_channel *ch)
+{
+	ch->next = ch->chain;
+	ch->last = 0;
+	ch->count = 0;
+	ch->done = 0;
+}
+
+/* Who is halted stays so until its errors are cleared: ioat_eh() does that before it restarts. */
+static void count_written(struct ioat_channel *ch, uint16_t value)
+{
+	ch->count = value;
+	if (!ch->error && ch->count != ch->done)
+		ch->state = IOAT_ACTIVE;
+}
+
+static void put(void *image, unsigned int offset, uint64_t value, size_t len)
+{
+	memcpy((uint8_t *)image + offset, &value, len);
+}
+
+/* What a channel's registers say, all of them. */
+static void channel_image(const struct ioat_channel *ch, uint8_t image[IOAT_HEADER])
+{
+	memset(image, 0, IOAT_HEADER);
+	put(image, IOAT_CHANCTRL, ch->control | !ch->armed, 2);
+	put(image, IOAT_DMACOUNT, ch->count, 2);
+	put(image, IOAT_CHANSTS, ch->last | ch->state, 8);
+	put(image, IOAT_CHAINADDR, ch->chain, 8);
+	put(image, IOAT_CHANCMP, ch->completion, 8);
+	put(image, IOAT_CHANERR, ch->error, 4);
+	put(image, IOAT_CHANERR_MASK, ch->error_mask, 4);
+}
+
+static void header_image(const struct ioat *ioat, uint8_t image[IOAT_HEADER])
+{
+	memset(image, 0, IOAT_HEADER);
+	image[IOAT_CHANCNT] = IOAT_CHANNELS;
+	image[IOAT_XFERCAP] = IOAT_XFERCAP_LOG;
+	image[IOAT_INTRCTRL] = ioat->interrupts;
+	image[IOAT_VER] = IOAT_VER_3_4;
+	/* the capabilities at 0x10 are none: it copies, and that is all */
+}
+
+static void cpu_read(struct device *dev, unsigned int bar, uint64_t offset, void *data, size_t len)
+{
+	struct ioat *ioat = (struct ioat *)dev;
+	uint8_t image[IOAT_HEADER];
+	uint64_t block = offset / IOAT_HEADER;
+
+	count(&dev->counters, COUNT_mmio_reads);
+	memset(data, 0, len);
+	offset %= IOAT_HEADER;
+	if (block > IOAT_CHANNELS || len > IOAT_HEADER - offset) {
+		count(&dev->counters, COUNT_mmio_refused);
+		return;
+	}
+	if (block)
+		channel_image(&ioat->channel[block - 1], image);
+	else
+		header_image(ioat, image);
+	memcpy(data, image + offset, len);
+}
+
+/* Both halves of an address may come by themselves: ioat_set_chainaddr(). */
+static bool put_half(uint64_t *address, unsigned int at, uint64_t offset, const void *data, size_t len)
+{
+	if (offset < at || offset + len > at + 8 || len < 4)
+		return false;
+	memcpy((uint8_t *)address + (offset - at), data, len);
+	return true;
+}
+
+static bool channel_write(struct ioat *ioat, unsigned int number, uint64_t offset, const void *data, size_t len)
+{
+	struct ioat_channel *ch = &ioat->channel[number];
+	uint64_t value = 0;
+
+	memcpy(&value, data, len < 8 ? len : 8);
+	if (offset == IOAT_CHANCTRL && len == 2)
+		control_written(ioat, number, value);
+	else if (offset == IOAT_CHANCMD && len == 1)
+		command_written(ch, value);
+	else if (offset == IOAT_DMACOUNT && len == 2)
+		count_written(ch, value);
+	else if (put_half(&ch->chain, IOAT_CHAINADDR, offset, data, len))
+		chain_written(ch);
+	else if (put_half(&ch->completion, IOAT_CHANCMP, offset, data, len))
+		return true;
+	else if (offset == IOAT_CHANERR && len == 4)
+		ch->error &= ~value;
+	else if (offset == IOAT_CHANERR_MASK && len == 4)
+		ch->error_mask = value;
+	else	/* written by ioat3_dma_probe(), to make an engine faster that is one */
+		return offset == IOAT_DCACTRL && len == 4;
+	return true;
+}
+
+static void cpu_write(struct device *dev, unsigned int bar, uint64_t offset, const void *data, size_t len)
+{
+	struct ioat *ioat = (struct ioat *)dev;
+	uint64_t block = offset / IOAT_HEADER;
+	bool known = false;
+
+	count(&dev->counters, COUNT_mmio_writes);
+	pthread_rwlock_wrlock(dev->lock);
+	if (!block && offset == IOAT_INTRCTRL && len == 1) {
+		ioat->interrupts = *(const uint8_t *)data;
+		known = true;
+	} else if (block && block <= IOAT_CHANNELS) {
+		known = channel_write(ioat, block - 1, offset % IOAT_HEADER, data, len);
+	}
+	pthread_rwlock_unlock(dev->lock);
+	if (!known)
+		count(&dev->counters, COUNT_mmio_refused);
+}
+
+static bool has_work(const struct ioat_channel *ch)
+{
+	return ch->state == IOAT_ACTIVE && ch->done != ch->count;
+}
+
+/* A turn of one channel; microseconds until it may have its next, or DEVICE_IDLE. */
+static long turn(struct ioat *ioat, unsigned int number)
+{
+	struct ioat_channel *ch = &ioat->channel[number];
+	uint64_t now;
+
+	if (!has_work(ch))
+		return DEVICE_IDLE;
+	if (ioat_run(ioat, number))
+		return 0;
+	if (!has_work(ch))
+		return DEVICE_IDLE;
+	now = ioat_now();
+	return ch->ready_at > now ? (long)(ch->ready_at - now) : 0;
+}
+
+/* Each channel has its turn; registers are served between turns. */
+static long work(struct device *dev)
+{
+	struct ioat *ioat = (struct ioat *)dev;
+	long wait = DEVICE_IDLE, next;
+
+	for (unsigned int i = 0; i < IOAT_CHANNELS; i++) {
+		next = turn(ioat, i);
+		if (next != DEVICE_IDLE && (wait == DEVICE_IDLE || next < wait))
+			wait = next;
+	}
+	return wait;
+}
+
+static void reset(struct device *dev)
+{
+	struct ioat *ioat = (struct ioat *)dev;
+
+	ioat->interrupts = 0;
+	for (unsigned int i = 0; i < IOAT_CHANNELS; i++)
+		command_written(&ioat->channel[i], IOAT_CMD_RESET);
+}
+
+static void attach(struct device *dev, bool there)
+{
+}
+
+static const struct device_ops ioat_ops = {
+	.reset	= reset,
+	.attach	= attach,
+	.read	= cpu_read,
+	.write	= cpu_write,
+	.work	= work,
+};
+
+int ioat_init(struct ioat *ioat, struct host *host, char side, const char *path)
+{
+	char name[sizeof(ioat->dev.name)];
+
+	ioat->host = host;
+	ioat->id = (struct pci_identity) {
+		.device = IOAT_DEVICE_ID,
+		.class = 0x088000,	/* a system peripheral of another kind */
+		.revision = 4,
+		.vectors = IOAT_CHANNELS,
+		.msix_table = IOAT_MSIX_TABLE,
+		.msix_pending = IOAT_MSIX_PENDING,
+		.bar = { [0] = IOAT_BAR0_SIZE },
+	};
+	pthread_rwlock_init(&ioat->lock, NULL);
+	snprintf(name, sizeof(name), "dma.%c", side);
+	return device_init(&ioat->dev, &ioat_ops, &ioat->id, name, &ioat->lock, path);
+}
