@@ -67,16 +67,19 @@ static bool lose_one(struct device *dev)
 	return false;
 }
 
-void device_interrupt(struct device *dev, unsigned int vector)
+bool device_interrupt(struct device *dev, unsigned int vector)
 {
 	uint64_t one = 1;
 
-	if (vector >= DEVICE_VECTORS || dev->irq[vector] < 0)
+	if (vector >= DEVICE_VECTORS || dev->irq[vector] < 0) {
 		count(&dev->counters, COUNT_interrupts_moot);
-	else if (lose_one(dev))
+	} else if (lose_one(dev)) {
 		count(&dev->counters, COUNT_interrupts_lost);
-	else if (write(dev->irq[vector], &one, sizeof(one)) == sizeof(one))
+		return false;
+	} else if (write(dev->irq[vector], &one, sizeof(one)) == sizeof(one)) {
 		count(&dev->counters, COUNT_interrupts);
+	}
+	return true;
 }
 
 int device_message(struct device *dev, uint64_t address, const void *data, size_t len)

@@ -63,8 +63,8 @@ int device_init(struct device *dev, const struct device_ops *ops, const struct p
 		pthread_rwlock_t *lock, const char *path);
 int device_start(struct device *dev);
 
-/* Under the device's lock: an edge on that vector. */
-void device_interrupt(struct device *dev, unsigned int vector);
+/* Under the device's lock: an edge on that vector. False if the fault switch has swallowed it. */
+bool device_interrupt(struct device *dev, unsigned int vector);
 /* A write of an interrupt message to the guest's bus. 0 or a negative errno. */
 int device_message(struct device *dev, uint64_t address, const void *data, size_t len);
 

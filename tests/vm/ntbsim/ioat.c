@@ -25,8 +25,8 @@ void ioat_interrupt(struct ioat *ioat, unsigned int number)
 	ch->waiting = !ch->armed || !(ioat->interrupts & IOAT_INTRCTRL_MASTER);
 	if (ch->waiting)
 		return;
-	ch->armed = false;
-	device_interrupt(&ioat->dev, number);
+	/* who has not heard won't rearm: a lost interrupt is to be one, not the last */
+	ch->armed = !device_interrupt(&ioat->dev, number);
 }
 
 static void control_written(struct ioat *ioat, unsigned int number, uint16_t value)
@@ -41,11 +41,20 @@ static void control_written(struct ioat *ioat, unsigned int number, uint16_t val
 		ioat_interrupt(ioat, number);
 }
 
+/*
+ * A reset forgets all but CHANCTRL: ioat_restart_channel() sets "the completion address register again", but nobody does
+ * that with the control bits after ioat_reboot_chan().
+ */
+static void reset_channel(struct ioat_channel *ch)
+{
+	*ch = (struct ioat_channel) { .state = IOAT_HALTED, .control = ch->control, .armed = true };
+}
+
 /* ioat_reset_sync(), ioat_quiesce(): both wait until the channel says that it has come to rest. Here it has at once. */
 static void command_written(struct ioat_channel *ch, uint8_t value)
 {
 	if (value & IOAT_CMD_RESET)
-		*ch = (struct ioat_channel) { .state = IOAT_HALTED };
+		reset_channel(ch);
 	else if ((value & IOAT_CMD_SUSPEND) && ch->state != IOAT_HALTED)
 		ch->state = IOAT_SUSPENDED;
 }
@@ -211,8 +220,10 @@ static void reset(struct device *dev)
 	struct ioat *ioat = (struct ioat *)dev;
 
 	ioat->interrupts = 0;
-	for (unsigned int i = 0; i < IOAT_CHANNELS; i++)
-		command_written(&ioat->channel[i], IOAT_CMD_RESET);
+	for (unsigned int i = 0; i < IOAT_CHANNELS; i++) {
+		ioat->channel[i].control = 0;
+		reset_channel(&ioat->channel[i]);
+	}
 }
 
 static void attach(struct device *dev, bool there)

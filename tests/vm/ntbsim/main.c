@@ -111,7 +111,7 @@ static void loop(int control)
 
 int main(int argc, char **argv)
 {
-	struct world_options options = { .links = 1, .delay_ms = 200, .window = { 1u << 20, 4u << 20 } };
+	struct world_options options = { .links = 1, .delay_ms = 200, .window = { 1u << 20, 1u << 20 } };
 	char path[PATH_MAX];
 	int rc, control;
 
