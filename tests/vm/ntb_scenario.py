@@ -29,6 +29,7 @@ PERF = f"/sys/kernel/debug/ntb_perf/{DEVICE}"
 PONG = f"/sys/kernel/debug/ntb_pingpong/{DEVICE}"
 BAR = f"/sys/bus/pci/devices/{DEVICE}/resource"
 OTHER = {"a": "b", "b": "a"}
+PERF_TRIES, PERF_HANDSHAKE = 4, 10
 CLEAN = [f"link {n} {words}" for n in range(LINKS) for words in ("stuck off", "dead-writes drop", "delay 200", "up")] + \
         [f"dma.{side} {words} 0" for side in OTHER for words in ("fail-read", "slow", "lose-interrupts")] + \
         [f"ntb{n}.{side} lose-interrupts 0" for side in OTHER for n in range(LINKS)]
@@ -102,10 +103,19 @@ class Bed:
         self.pair.run(OTHER[to], f"echo 0:{SIZE} >{TOOL}/peer0/peer_mw_trans0")
 
     def perf(self, dma, total_order, chunk_order):
-        """ntb_perf on both machines, ready to run."""
-        self.both(f"modprobe ntb_perf use_dma={dma} total_order={total_order} chunk_order={chunk_order}")
-        for name in self.pair.vms:
-            self.until(name, f"grep -q 'Out buffer addr 0x' {PERF}/info")
+        """ntb_perf on both machines, through with its handshake."""
+        load = f"modprobe ntb_perf use_dma={dma} total_order={total_order} chunk_order={chunk_order}"
+        for attempt in range(PERF_TRIES):
+            self.both(load)
+            try:
+                # waits until both have told each other their windows
+                return self.perf_run("a", PERF_HANDSHAKE)
+            except vm.TimedOut:
+                # A command whose doorbell overtakes the link's own interrupt is forgotten (perf_spad_cmd_recv),
+                # which two busy emulated machines now and then make happen.
+                if attempt + 1 == PERF_TRIES:
+                    raise
+                self.both(UNLOAD, 60)
 
     def perf_run(self, name, timeout=60):
         """One test to the peer; the bytes copied."""
@@ -143,13 +153,16 @@ class Bed:
             time.sleep(0.3)
         raise vm.Failed(f"{device} comes to no rest")
 
-    def dmatest(self, name, options, timeout=60):
-        """A run of dmatest; tests and failures."""
-        self.pair.run(name, f"dmesg -c >/dev/null; modprobe dmatest timeout=20000 {options} run=1 wait=1", timeout)
-        text = self.text(name, "dmesg | grep dmatest; rmmod dmatest")
+    def dmatest(self, name, options="", iterations=20, timeout=60):
+        """A run of dmatest, all of whose threads come to their end; how many they were, and failures."""
+        self.pair.run(name, f"dmesg -c >/dev/null; modprobe dmatest timeout=20000 iterations={iterations} {options} run=1",
+                      timeout)
+        self.until(name, "dmesg >/tmp/said; [ $(grep -c 'dmatest: Started' /tmp/said) = "
+                   "$(grep -c 'dmatest: .*summary' /tmp/said) ]", timeout // 2)
+        text = self.text(name, "grep dmatest /tmp/said; rmmod dmatest")
         found = re.findall(r"summary (\d+) tests, (\d+) failures", text)
-        check(found, f"dmatest says\n{text}")
-        return sum(int(tests) for tests, _ in found), sum(int(failures) for _, failures in found)
+        check(found and all(int(tests) == iterations for tests, _ in found), f"dmatest says\n{text}")
+        return len(found), sum(int(failures) for _, failures in found)
 
     def ping(self, count=5):
         self.pair.run("a", f"/bin/busybox ping -c {count} -s 1400 10.79.0.2", 60)
@@ -177,9 +190,8 @@ def probe(s):
 def dmatest(s):
     """dmatest: four channels, two threads on each, every byte compared"""
     results = []
-    grown = s.grown("dma.b", lambda: results.append(
-        s.dmatest("b", "iterations=50 threads_per_chan=2 test_buf_size=65536")))
-    equal(results[0], (400, 0), "tests and failures")
+    grown = s.grown("dma.b", lambda: results.append(s.dmatest("b", "threads_per_chan=2 test_buf_size=65536", 50)))
+    equal(results[0], (8, 0), "threads and failures")
     equal(grown["descriptors"], 400, "descriptors that copy")
     equal(grown["dma_errors"], 0, "errors")
 
@@ -189,8 +201,7 @@ def scratchpads(s):
     """ntb_tool: every scratchpad both ways, and each access is one register access"""
     s.tool()
     for name, peer in OTHER.items():
-        for n in range(16):
-            s.pair.run(name, f"echo {0x5eed0000 + n:#x} >{TOOL}/peer0/spad{n}")
+        s.pair.run(name, " && ".join(f"echo {0x5eed0000 + n:#x} >{TOOL}/peer0/spad{n}" for n in range(16)))
         said = s.text(peer, f"cd {TOOL} && cat " + " ".join(f"spad{n}" for n in range(16)))
         equal(said.split(), [f"{0x5eed0000 + n:#x}" for n in range(16)], f"scratchpads of {peer}")
     grown = s.all_grown(lambda: s.pair.run("a", f"echo 7 >{TOOL}/peer0/spad3"))
@@ -414,7 +425,7 @@ def dead_writes(s):
     grown = s.grown("dma.a", lambda: s.pair.run("a", f"echo 0 >{PERF}/run", 60, check=False))
     check(grown["dma_errors"] >= 1, "no DMA error")
     s.clean()
-    equal(s.dmatest("a", "iterations=20 test_buf_size=4096"), (80, 0), "tests and failures afterwards")
+    equal(s.dmatest("a", "test_buf_size=4096"), (4, 0), "threads and failures afterwards")
 
 
 @case(60)
@@ -423,12 +434,10 @@ def dma_error(s):
     for kind in ("read", "write"):
         s.sim.command(f"dma.a fail-{kind} 10")
         result = []
-        grown = s.grown("dma.a", lambda: result.append(
-            s.dmatest("a", "iterations=20 max_channels=1 test_buf_size=4096")))
+        grown = s.grown("dma.a", lambda: result.append(s.dmatest("a", "test_buf_size=4096")))
         equal(grown["dma_errors"], 1, f"{kind} errors")
-        tests, failures = result[0]
-        check(tests == 20 and failures >= 1, f"{failures} of {tests} tests failed")
-        equal(s.dmatest("a", "iterations=20 test_buf_size=4096"), (80, 0), f"tests and failures after a {kind} error")
+        check(result[0][1] >= 1, "no test has failed")
+        equal(s.dmatest("a", "test_buf_size=4096"), (4, 0), f"threads and failures after a {kind} error")
 
 
 @case(60)
@@ -436,7 +445,7 @@ def slow_dma(s):
     """slow DMA takes its time, and the registers answer meanwhile"""
     s.sim.command("dma.a slow 50000")
     start = time.monotonic()
-    equal(s.dmatest("a", "iterations=10 max_channels=1 test_buf_size=4096"), (10, 0), "tests and failures")
+    equal(s.dmatest("a", "test_buf_size=4096", 10), (4, 0), "threads and failures")
     check(time.monotonic() - start >= 0.5, "ten copies of 50 ms in less than half a second")
 
 
@@ -451,8 +460,7 @@ def lost_interrupts(s):
     equal(s.text("b", f"cat {TOOL}/db"), "0x1", "the doorbell")
     s.pair.run("b", f"echo 'c 0x1' >{TOOL}/db; echo 's 0x1' >{TOOL}/db_mask")
     s.sim.command("dma.a lose-interrupts 3")
-    grown = s.grown("dma.a", lambda: equal(s.dmatest("a", "iterations=5 max_channels=1 test_buf_size=4096"), (5, 0),
-                                           "tests and failures"))
+    grown = s.grown("dma.a", lambda: equal(s.dmatest("a", "test_buf_size=4096", 5), (4, 0), "threads and failures"))
     equal(grown["interrupts_lost"], 3, "interrupts of the engine lost")
 
 
@@ -496,10 +504,11 @@ def killed(s):
     equal(s.sim.counters("ntb0.b")["connections"], 2, "connections of b's NTB")
     s.tool()
     equal(s.text("b", f"cat {TOOL}/spad3"), "0x0", "a scratchpad of the new b")
-    s.clean()
-    s.perf(1, 22, 19)
     for name in s.pair.vms:
-        equal(s.perf_run(name), 1 << 22, f"bytes from {name} after all that")
+        s.window(name)
+        s.pair.run(OTHER[name], f"printf 'to the new' >{TOOL}/peer0/peer_mw0")
+        equal(s.text(name, f"head -c 10 {TOOL}/peer0/mw0"), "to the new", f"what came to {name}")
+    equal(s.dmatest("b"), (4, 0), "threads and failures on the new b")
 
 
 @case(40)
@@ -509,7 +518,7 @@ def unload(s):
     s.load()
     s.tool()
     s.clean()
-    s.dmatest("a", "iterations=5")
+    equal(s.dmatest("a"), (4, 0), "threads and failures")
 
 
 def build_poke(logs):

@@ -152,7 +152,7 @@ static void move(uint8_t *to, const uint8_t *from, size_t len)
 
 int memory_read(struct memory *mem, uint64_t address, void *data, size_t len)
 {
-	uint8_t *to = data;
+	uint8_t *to = data, *in;
 	size_t some;
 	int rc = -EFAULT;
 
@@ -160,7 +160,8 @@ int memory_read(struct memory *mem, uint64_t address, void *data, size_t len)
 	if (all_there(mem, address, len, false)) {
 		for (; len; len -= some, address += some, to += some) {
 			some = len;
-			move(to, piece(mem, address, &some, false), some);
+			in = piece(mem, address, &some, false);
+			move(to, in, some);
 		}
 		rc = 0;
 	}
@@ -171,6 +172,7 @@ int memory_read(struct memory *mem, uint64_t address, void *data, size_t len)
 int memory_write(struct memory *mem, uint64_t address, const void *data, size_t len)
 {
 	const uint8_t *from = data;
+	uint8_t *out;
 	size_t some;
 	int rc = -EFAULT;
 
@@ -178,7 +180,8 @@ int memory_write(struct memory *mem, uint64_t address, const void *data, size_t 
 	if (all_there(mem, address, len, true)) {
 		for (; len; len -= some, address += some, from += some) {
 			some = len;
-			move(piece(mem, address, &some, true), from, some);
+			out = piece(mem, address, &some, true);
+			move(out, from, some);
 		}
 		rc = 0;
 	}

@@ -13,7 +13,7 @@
 
 int main(int argc, char **argv)
 {
-	volatile uint32_t *place;
+	uint32_t *place;
 	unsigned long offset;
 	char *page;
 	int fd;
@@ -31,10 +31,10 @@ int main(int argc, char **argv)
 		perror("mmap");
 		return 1;
 	}
-	place = (volatile uint32_t *)(page + (offset & (PAGE - 4)));
+	place = (uint32_t *)(page + (offset & (PAGE - 4)));
 	if (argc == 4)
-		*place = strtoul(argv[3], NULL, 0);
+		__atomic_store_n(place, strtoul(argv[3], NULL, 0), __ATOMIC_RELAXED);
 	else
-		printf("0x%08x\n", *place);
+		printf("0x%08x\n", __atomic_load_n(place, __ATOMIC_RELAXED));
 	return 0;
 }
