@@ -69,10 +69,10 @@ static void expect_counted(struct test *t, struct watch *w, bool write, const s6
 	EXPECT_EQ(t, watch_counter(w, 1, "rdma_recvs"), was[3]);
 }
 
-static void move_alone(struct pair *p, struct watch *w, struct region *r, u8 *near, bool write)
+/* @since: B has not heard of A as a message since then, or later. */
+static void move_alone(struct pair *p, struct watch *w, struct region *r, u8 *near, bool write, unsigned long since)
 {
 	struct test *t = p->a.t;
-	unsigned long since = jiffies;
 	s64 was[4];
 	u32 i;
 
@@ -99,11 +99,12 @@ static void do_one_sided(struct test *t, struct watch *w)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *near = test_pages(t, LEN), *far = test_pages(t, LEN);
+	unsigned long since = jiffies;
 	struct region r;
 
 	REQUIRE(t, p && near && far && !region_open(&p->b, &r, far, LEN, ALL_RIGHTS));
-	move_alone(p, w, &r, near, true);
-	move_alone(p, w, &r, near, false);
+	move_alone(p, w, &r, near, true, since);
+	move_alone(p, w, &r, near, false, since);
 	still_works(p);
 }
 
