@@ -70,7 +70,7 @@ static bool kv_ep_settled(struct kv_ep *vep)
 	return settled;
 }
 
-/* Of what is in the send queues consumers may have been told that it is sent. A peer that is not there does not hold us up for long. */
+/* Consumers may have been told that what is there is sent. A peer that has gone does not hold us up for long. */
 static void kv_ep_settle(struct kv_ep *vep)
 {
 	unsigned long until = jiffies + msecs_to_jiffies(KV_SETTLE_MS);

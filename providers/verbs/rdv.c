@@ -273,8 +273,8 @@ static void kv_put_move(struct kv_conn *conn, struct kv_slot *slot, const struct
 	unsigned int max = writes ? conn->kdom->max_send_sge : conn->kdom->max_sge_rd;
 	ssize_t n;
 
-	n = kv_sq_map(conn, e, &slot->iter, writes ? len : kv_read_room(conn, addr, len), min_t(unsigned int, max, KV_SGE),
-		      writes ? DMA_TO_DEVICE : DMA_FROM_DEVICE);
+	n = kv_sq_map(conn, e, &slot->iter, writes ? len : kv_read_room(conn, addr, len),
+		      min_t(unsigned int, max, KV_SGE), writes ? DMA_TO_DEVICE : DMA_FROM_DEVICE);
 	if (n < 0) {
 		kv_sq_unmap(conn, e);
 		slot->err = n;

@@ -63,7 +63,10 @@ static int kv_rma_move(struct kv_conn *conn, struct kfi_oper *op)
 	if (ret)
 		return ret;
 	e = kv_sq_get(conn, KV_SQ_RMA);
-	n = kv_sq_map(conn, e, &kop->iter, read ? kv_read_room(conn, run.addr, run.len) : run.len, min_t(u32, KV_SGE, read ? conn->kdom->max_sge_rd : conn->kdom->max_send_sge),
+	if (read)
+		run.len = kv_read_room(conn, run.addr, run.len);
+	n = kv_sq_map(conn, e, &kop->iter, run.len,
+		      min_t(u32, KV_SGE, read ? conn->kdom->max_sge_rd : conn->kdom->max_send_sge),
 		      read ? DMA_FROM_DEVICE : DMA_TO_DEVICE);
 	if (n < 0) {
 		kv_sq_unmap(conn, e);
