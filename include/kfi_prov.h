@@ -35,7 +35,7 @@
  */
 
 /** KFI_PROV_CONTRACT - version of this contract; a provider built against another one is refused. */
-#define KFI_PROV_CONTRACT	4
+#define KFI_PROV_CONTRACT	5
 
 /* ------------------------------------------------------------------ */
 /* Registration							      */

@@ -91,6 +91,8 @@ struct kfi_peer_info {
  *		goes. May sleep, but never waits for a consumer
  * @mr_end:	the memory leaves a handle for single I/Os, which is dead. Softirq, under rcu_read_lock(). Return: false if no byte can land any more, else
  *		true, and kfi_mr_settle() will follow
+ * @mr_attach:	optional: memory has been attached to a handle for single I/Os, and no peer knows its key yet: can the hardware hold it?
+ *		Softirq. Return: 0 or -EINVAL
  * @mr_known:	optional: may the hardware still move bytes of a dead region? Softirq
  * @peers:	call @emit for each peer until it answers nonzero; may not sleep inside emit
  * @cm_data_size: longest private data, bytes
@@ -145,6 +147,7 @@ struct kfi_prov_ops {
 	int	(*mr_reg)(struct kfi_mr *mr);
 	void	(*mr_dereg)(struct kfi_mr *mr);
 	bool	(*mr_end)(struct kfi_mr *mr);
+	int	(*mr_attach)(struct kfi_mr *mr);
 	bool	(*mr_known)(struct kfi_mr *mr);
 
 	void	(*peers)(struct kfi_ep *ep, int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg);

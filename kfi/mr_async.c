@@ -156,6 +156,7 @@ static int seize(struct kfi_mr *mr, int from)
 
 static int attach(struct kfi_mr *mr, const struct kfi_mr_attr *attr)
 {
+	const struct kfi_prov_ops *ops = mr->domain->fabric->prov->ops;
 	ssize_t segs;
 	size_t len;
 	int ret;
@@ -168,6 +169,9 @@ static int attach(struct kfi_mr *mr, const struct kfi_mr_attr *attr)
 	if (segs > mr->iov_limit)
 		return -EINVAL;
 	kfi_mr_fill(mr, attr, segs, len);
+	ret = ops->mr_attach ? ops->mr_attach(mr) : 0;
+	if (ret)
+		return ret;
 	ret = kfi_mr_hash_random(mr);
 	if (ret)
 		return -EAGAIN;

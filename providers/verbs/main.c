@@ -88,6 +88,7 @@ static const struct kfi_prov_ops kv_ops = {
 	.mr_reg		= kv_mr_open,
 	.mr_dereg	= kv_mr_close,
 	.mr_end		= kv_mr_end,
+	.mr_attach	= kv_mr_attach,
 	.mr_known	= kv_mr_known,
 };
 

@@ -34,7 +34,7 @@ struct kv_chunk {
 /**
  * struct kv_region - our part of a region
  * @lock:	protects the states of chunks; bottom halves off, a leaf
- * @cut:	chunks of the memory that is attached now; 0: it has not been cut yet
+ * @cut:	chunks of the memory that is attached now; 0: none is
  * @busy:	registrations in a send queue
  * @renew:	makes new registrations of those that are GOING
  * @ending:	kfi.ko waits for that; @closed: the region's handle goes
@@ -151,6 +151,27 @@ static unsigned int kv_region_pages(const struct kfi_mr *mr, unsigned int pages)
 	return min_t(size_t, pages, mr->len / PAGE_SIZE + 2);
 }
 
+/* Where the chunks begin. -EINVAL: there are more gaps than the owner has spoken of, or more pages. */
+static int kv_region_cut(struct kv_region *region)
+{
+	struct iov_iter iter = region->mr->iter;
+	struct kv_chunk *chunk;
+	size_t at = 0;
+
+	region->cut = 0;
+	for (; iov_iter_count(&iter); region->cut++) {
+		if (region->cut == region->count) {
+			region->cut = 0;
+			return -EINVAL;
+		}
+		chunk = &region->chunk[region->cut];
+		kv_take_run(&iter, chunk->sg, chunk->room, &chunk->len);
+		chunk->at = at;
+		at += chunk->len;
+	}
+	return 0;
+}
+
 int kv_mr_open(struct kfi_mr *mr)
 {
 	struct kv_domain *kdom = to_kv_domain(mr->domain);
@@ -176,12 +197,28 @@ int kv_mr_open(struct kfi_mr *mr)
 	INIT_WORK(&region->renew, kv_renew_work);
 	for (i = 0; i < count && !ret; i++)
 		ret = kv_chunk_alloc(kdom, &region->chunk[i], kv_region_pages(mr, kdom->max_frmr_pages));
+	if (!ret && !mr->per_io)
+		ret = kv_region_cut(region);
 	if (ret) {
 		kv_region_free(region);
 		return ret;
 	}
 	mr->priv = region;
 	return 0;
+}
+
+int kv_mr_attach(struct kfi_mr *mr)
+{
+	struct kv_region *region = READ_ONCE(mr->priv);
+	int ret = -ENODEV;	/* the device has gone */
+
+	if (!region)
+		return ret;
+	spin_lock_bh(&region->lock);
+	if (!region->closed)
+		ret = kv_region_cut(region);
+	spin_unlock_bh(&region->lock);
+	return ret;
 }
 
 /* The region is dead: nobody asks for it any more. */
@@ -270,26 +307,6 @@ void kv_mr_close(struct kfi_mr *mr)
 }
 
 /* ---- a peer asks ---- */
-
-/* Where the chunks begin, once for the memory that is attached. */
-static int kv_region_cut(struct kv_region *region)
-{
-	struct iov_iter iter = region->mr->iter;
-	struct kv_chunk *chunk;
-	size_t at = 0;
-
-	for (; iov_iter_count(&iter); region->cut++) {
-		if (region->cut == region->count) {
-			region->cut = 0;
-			return -EIO;	/* with gaps that its owner has not spoken of */
-		}
-		chunk = &region->chunk[region->cut];
-		kv_take_run(&iter, chunk->sg, chunk->room, &chunk->len);
-		chunk->at = at;
-		at += chunk->len;
-	}
-	return 0;
-}
 
 static int kv_access(const struct kfi_mr *mr)
 {
@@ -395,9 +412,7 @@ static int kv_region_prepare(struct kv_region *region, struct kv_slot *slot)
 	int ret = 0;
 
 	if (!region->cut)
-		ret = kv_region_cut(region);
-	if (ret)
-		return ret;
+		return -EACCES;		/* the memory has just left it */
 	n = kv_region_window(region, slot->p.data - region->mr->offset, &first);
 	if (kv_sq_room(conn) < KV_SQ_ROOM)
 		return -EAGAIN;

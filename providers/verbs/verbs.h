@@ -670,6 +670,7 @@ u32 kv_key_rkey(struct kv_conn *conn, u64 key);
 int kv_mr_open(struct kfi_mr *mr);
 void kv_mr_close(struct kfi_mr *mr);
 bool kv_mr_end(struct kfi_mr *mr);
+int kv_mr_attach(struct kfi_mr *mr);
 bool kv_mr_known(struct kfi_mr *mr);
 void kv_region_registered(struct kv_sqe *e, int err);
 void kv_region_taken(struct kv_conn *conn, u64 key, u32 rkey);

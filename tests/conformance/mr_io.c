@@ -250,9 +250,50 @@ static void single_use(struct test *t)
 	}
 }
 
+/* Attach two pieces of the memory at @near; then detach them. Return: what kfi_mr_register() says */
+static int attach_two(struct test *t, struct io *io, struct kvec *iov)
+{
+	int ret;
+
+	io->work.done = io_ended;
+	io->attr.mr_iov = iov;
+	io->attr.iov_count = 2;
+	ret = kfi_mr_register(io->mr, &io->attr, &io->work);
+	if (ret)
+		return ret;
+	EXPECT(t, wait_for_completion_timeout(&io->ended, msecs_to_jiffies(t->w->wait_ms)));
+	EXPECT_EQ(t, io->err, 0);
+	EXPECT(t, io_do(t, io, false));
+	return 0;
+}
+
+/* What a device can't hold is refused at once, not when a peer touches it; and the handle is as good as before. */
+static void device_holds(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *near = test_pages(t, 6 * PAGE_SIZE);
+	struct kfi_domain_limits limits = {};
+	struct kvec gap[] = { { near + 100, 200 }, { near + 2 * PAGE_SIZE, 300 } };
+	struct kvec more[] = { { near, PAGE_SIZE }, { near + 2 * PAGE_SIZE, 4 * PAGE_SIZE } };
+	struct kvec good[] = { { near + 100, PAGE_SIZE - 100 }, { near + 3 * PAGE_SIZE, 300 } };
+	struct io *io;
+	int refused;
+
+	REQUIRE(t, p && near);
+	REQUIRE_EQ(t, kfi_domain_limits(p->a.domain, &limits), 0);
+	refused = limits.virt_boundary_mask ? -EINVAL : 0;	/* software walks any vector */
+	io = io_open(t, &p->a, near, 2 * PAGE_SIZE, 0);
+	REQUIRE(t, io);
+	EXPECT_EQ(t, attach_two(t, io, gap), refused);
+	EXPECT_EQ(t, attach_two(t, io, good), 0);
+	EXPECT_EQ(t, attach_two(t, io, more), refused);
+	EXPECT_EQ(t, attach_two(t, io, good), 0);
+}
+
 const struct test_case mr_io_cases[] = {
 	{ "mr.softirq", T_REL, 0, C_MSG | C_RMA, softirq },
 	{ "mr.invalidate_midway", T_REL, 0, C_MSG | C_RMA, midway },
 	{ "mr.single_use", T_REL, 0, C_MSG | C_RMA, single_use },
+	{ "mr.device_holds", T_REL, 0, C_MSG | C_RMA, device_holds },
 	{ }
 };
