@@ -63,6 +63,7 @@ const struct bench_case bench_cases[] = {
 	} },
 	VERBS_CASES("rxe"),
 	VERBS_CASES("siw"),
+	VERBS_CASES("null"),
 	{ "scale", {
 		&kb_scale_messages, &kb_scale_write, &kb_scale_roundtrip, &kb_scale_atomics, &kb_scale_counters,
 		&kb_readers_1, &kb_readers_2,
