@@ -168,8 +168,8 @@ static void *blk_open(struct bench_env *env, const struct bench_variant *v)
 	if (!blk)
 		return ERR_PTR(-ENOMEM);
 	blk->kind = (const struct kb_kind *)v->arg;
-	blk->src = bench_mem_first(&env->mem[0], v->depth);
-	blk->dst = bench_mem_first(&env->mem[1], v->depth);
+	blk->src = bench_mem_first(&env->mem[0], v->depth, v->size);
+	blk->dst = bench_mem_first(&env->mem[1], v->depth, v->size);
 	init_completion(&blk->done);
 	ret = blk_prepare(blk, env);
 	if (!ret)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 UNITS = {
     "us": ("us", "lower", lambda ops, ns, size: ns / ops / 1e3),
     "ns": ("ns", "lower", lambda ops, ns, size: ns / ops),
+    "ns of 2": ("ns", "lower", lambda ops, ns, size: ns / ops / 2),     # messages of a round trip
     "GB/s": ("GB/s", "higher", lambda ops, ns, size: ops * size / ns),
     "M/s": ("Mmsg/s", "higher", lambda ops, ns, size: ops * 1e3 / ns),
 }
@@ -16,7 +17,10 @@ UNITS = {
 
 @dataclass
 class Comparison:
-    """ours beside peer, both variants of one case; goal is for the ratio ours/peer, None if there is none."""
+    """ours beside peer, both variants of one case; goal is for the ratio ours/peer, None if there is none.
+
+    own: what ours takes beyond the peer is the figure, not the ratio.
+    """
 
     bench: str
     case: str
@@ -27,6 +31,7 @@ class Comparison:
     goal: float | None = None
     provider: str = "sockets"
     note: str = ""
+    own: bool = False
 
 
 PAIRS = 15      # fewer make no ratio
@@ -78,6 +83,17 @@ for device in ("rxe", "siw"):
         Comparison(f"raw verbs on {device}", f"verbs-{device}-messages", "the same, MSG", "msg-more", "raw-chain-120",
                    "M/s", provider="verbs"),
     ]
+# raw verbs on a device that costs next to nothing: what ours takes longer is the provider's own
+for ours, op, case, peer, unit in (
+        ("handler", "8 bytes, handler", "softirq", "raw-softirq", "ns of 2"),
+        ("done", "8 bytes, done()", "softirq", "raw-softirq", "ns of 2"),
+        ("single", "64 bytes, one by one", "messages", "raw-single", "ns"),
+        ("more", "64 bytes, KFI_MORE", "messages", "raw-chain", "ns"),
+        ("write-8", "RMA write, 8 bytes", "write", "raw-write-8", "ns"),
+        ("write-4k", "RMA write, 4 KiB", "write", "raw-write-4k", "ns")):
+    for kind in ("msg", "rdm"):
+        COMPARISONS.append(Comparison("own time, null device", f"verbs-null-{case}", f"{kind.upper()} {op}", f"{kind}-{ours}",
+                                      peer, unit, provider="verbs", own=True))
 for n in PEERS[1:]:
     COMPARISONS.append(Comparison(f"cost with {n} peers", "peers", "round trip, done()", f"kfi-{n}", "kfi-1", "us", 1.10))
     COMPARISONS.append(Comparison(f"cost with {n} peers", "peers", "of raw TCP itself", f"tcp-{n}", "tcp-1", "us",
@@ -173,18 +189,19 @@ def compare(c, runs):
     result = {
         "bench": c.bench, "provider": c.provider, "op": c.op, "size": runs.size[c.ours], "depth": runs.depth[c.ours],
         "unit": unit, "better": better, "ours": round(statistics.median(ours.values()), 4), "ours_name": c.ours,
-        "peer": None, "peer_name": c.peer or None, "ratio": None, "interval": None, "goal": c.goal, "met": None,
+        "peer": None, "peer_name": c.peer or None, "ratio": None, "own": None, "interval": None, "goal": c.goal, "met": None,
         "runs": len(ours), "note": c.note,
     }
     if not c.peer:
         return result
-    ratios = [ours[r] / peer[r] for r in ours if r in peer]
-    if not ratios:
+    pairs = [ours[r] - peer[r] if c.own else ours[r] / peer[r] for r in ours if r in peer]
+    if not pairs:
         return None
-    span = interval(ratios) if len(ratios) >= PAIRS else None
-    result.update(peer=round(statistics.median(peer.values()), 4), ratio=round(statistics.median(ratios), 4),
-                  interval=span and [round(x, 4) for x in span], runs=len(ratios), met=verdict(better, c.goal, span))
-    if len(ratios) < PAIRS:
+    span = interval(pairs) if len(pairs) >= PAIRS else None
+    result.update({"own" if c.own else "ratio": round(statistics.median(pairs), 4)},
+                  peer=round(statistics.median(peer.values()), 4),
+                  interval=span and [round(x, 4) for x in span], runs=len(pairs), met=verdict(better, c.goal, span))
+    if len(pairs) < PAIRS:
         result["note"] = "too few pairs"
     elif c.goal is not None and result["met"] is None:
         result["note"] = "not shown: the interval contains the goal"
@@ -199,9 +216,10 @@ def table(results):
     for r in results:
         bound = {"lower": "<=", "higher": ">="}[r["better"]]
         said = {True: "met", False: "MISSED", None: "not shown"}[r["met"]] if r["goal"] else ""
-        span = "{:.3f} - {:.3f}".format(*r["interval"]) if r["interval"] else f"({r['runs']} runs)" if r["peer"] else ""
+        form = "{:.0f} - {:.0f}" if r["own"] else "{:.3f} - {:.3f}"
+        span = form.format(*r["interval"]) if r["interval"] else f"({r['runs']} runs)" if r["peer"] else ""
         yield (f"{r['bench']:24} {r['op'][:26]:26} {r['ours']:9.3f} {number(r['peer'], '9.3f')} {r['unit']:6} "
-               f"{number(r['ratio'], '6.3f')} {span:>15} {bound + format(r['goal'], '.2f') if r['goal'] else '':>7}  "
+               f"{number(r['own'], '+6.0f') if r['own'] else number(r['ratio'], '6.3f')} {span:>15} {bound + format(r['goal'], '.2f') if r['goal'] else '':>7}  "
                f"{r['peer_name'] or '':16} {said}")
 
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rma.c - blocks of 1 MiB written to, or read from, the other node's memory, a few under way at once. Its consumer takes no
+ * rma.c - blocks, mostly of 1 MiB, written to, or read from, the other node's memory, a few under way at once. Its consumer takes no
  * part.
  */
 #include <linux/err.h>
@@ -124,12 +124,12 @@ static int rma_register(struct rma *rma)
 	return ret;
 }
 
-static int rma_prepare(struct rma *rma, struct bench_env *env, u32 depth)
+static int rma_prepare(struct rma *rma, struct bench_env *env, const struct bench_variant *v)
 {
 	int i, ret = 0;
 
-	rma->local = bench_mem_first(&env->mem[0], depth);
-	rma->remote = bench_mem_first(&env->mem[1], depth);
+	rma->local = bench_mem_first(&env->mem[0], v->depth, v->size);
+	rma->remote = bench_mem_first(&env->mem[1], v->depth, v->size);
 	for (i = 0; i < 2 && !ret; i++)
 		ret = kb_node_open(&rma->node[i], env, i, rma->kind, KFI_CQ_FORMAT_CONTEXT, NULL, NULL);
 	if (!ret)
@@ -145,14 +145,14 @@ static void *rma_open(struct bench_env *env, const struct bench_variant *v)
 	if (!rma)
 		return ERR_PTR(-ENOMEM);
 	rma->kind = (const struct kb_kind *)v->arg;
-	ret = rma_prepare(rma, env, v->depth);
+	ret = rma_prepare(rma, env, v);
 	if (!ret)
 		return rma;
 	rma_close(rma);
 	return ERR_PTR(ret);
 }
 
-#define RMA(_name, _depth, ...)							\
+#define RMA(_name, _depth, _size, ...)						\
 	{									\
 		.name	= _name,						\
 		.open	= rma_open,						\
@@ -160,12 +160,16 @@ static void *rma_open(struct bench_env *env, const struct bench_variant *v)
 		.close	= rma_close,						\
 		.arg	= (unsigned long)&(const struct kb_kind) { __VA_ARGS__ },	\
 		.depth	= _depth,						\
-		.size	= BENCH_MB,						\
+		.size	= _size,						\
 	}
 
-const struct bench_variant kb_write_copy = RMA("kfi-write", BENCH_DEPTH, "sockets", KFI_EP_RDM);
-const struct bench_variant kb_write_copy_msg = RMA("kfi-write-msg", BENCH_DEPTH, "sockets", KFI_EP_MSG);
-const struct bench_variant kb_write_splice = RMA("kfi-write-pages", BENCH_DEPTH, "sockets", KFI_EP_RDM, .flags = RMA_PAGES);
-const struct bench_variant kb_read = RMA("kfi-read", BENCH_DEPTH, "sockets", KFI_EP_RDM, .flags = RMA_READ);
-const struct bench_variant kb_verbs_write_msg = RMA("msg-write", BENCH_BLOCKS, "verbs", KFI_EP_MSG);
-const struct bench_variant kb_verbs_write_rdm = RMA("rdm-write", BENCH_BLOCKS, "verbs", KFI_EP_RDM);
+const struct bench_variant kb_write_copy = RMA("kfi-write", BENCH_DEPTH, BENCH_MB, "sockets", KFI_EP_RDM);
+const struct bench_variant kb_write_copy_msg = RMA("kfi-write-msg", BENCH_DEPTH, BENCH_MB, "sockets", KFI_EP_MSG);
+const struct bench_variant kb_write_splice = RMA("kfi-write-pages", BENCH_DEPTH, BENCH_MB, "sockets", KFI_EP_RDM, .flags = RMA_PAGES);
+const struct bench_variant kb_read = RMA("kfi-read", BENCH_DEPTH, BENCH_MB, "sockets", KFI_EP_RDM, .flags = RMA_READ);
+const struct bench_variant kb_verbs_write_msg = RMA("msg-write", BENCH_BLOCKS, BENCH_MB, "verbs", KFI_EP_MSG);
+const struct bench_variant kb_verbs_write_rdm = RMA("rdm-write", BENCH_BLOCKS, BENCH_MB, "verbs", KFI_EP_RDM);
+const struct bench_variant kb_verbs_write_msg_8 = RMA("msg-write-8", BENCH_BLOCKS, 8, "verbs", KFI_EP_MSG);
+const struct bench_variant kb_verbs_write_msg_4k = RMA("msg-write-4k", BENCH_BLOCKS, 4096, "verbs", KFI_EP_MSG);
+const struct bench_variant kb_verbs_write_rdm_8 = RMA("rdm-write-8", BENCH_BLOCKS, 8, "verbs", KFI_EP_RDM);
+const struct bench_variant kb_verbs_write_rdm_4k = RMA("rdm-write-4k", BENCH_BLOCKS, 4096, "verbs", KFI_EP_RDM);

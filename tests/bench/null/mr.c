@@ -7,10 +7,6 @@
 #include <linux/xarray.h>
 #include "null.h"
 
-static bool nd_move = true;
-module_param_named(move, nd_move, bool, 0644);
-MODULE_PARM_DESC(move, "RDMA writes and reads move their bytes; if not, they do not even look at the key (default Y)");
-
 static DEFINE_XARRAY_ALLOC1(nd_mrs);
 static u32 nd_next_mr;
 
@@ -145,7 +141,7 @@ bool nd_mr_write(struct ib_pd *pd, const struct ib_rdma_wr *wr)
 	void *to;
 	int i;
 
-	if (!READ_ONCE(nd_move) || !nd_total(&wr->wr))
+	if (!nd_total(&wr->wr))
 		return true;
 	mr = nd_mr_target(pd, wr, IB_ACCESS_REMOTE_WRITE);
 	if (!mr)
@@ -167,7 +163,7 @@ bool nd_mr_read(struct ib_pd *pd, const struct ib_rdma_wr *wr)
 	struct nd_mr *mr;
 	void *from;
 
-	if (!READ_ONCE(nd_move) || !left)
+	if (!left)
 		return true;
 	mr = nd_mr_target(pd, wr, IB_ACCESS_REMOTE_READ);
 	if (!mr)

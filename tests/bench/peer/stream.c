@@ -134,8 +134,8 @@ static void *stm_open(struct bench_env *env, const struct bench_variant *v)
 	if (!st)
 		return ERR_PTR(-ENOMEM);
 	st->how = v->arg;
-	st->src = bench_mem_first(&env->mem[0], v->depth);
-	st->dst = bench_mem_first(&env->mem[1], v->depth);
+	st->src = bench_mem_first(&env->mem[0], v->depth, v->size);
+	st->dst = bench_mem_first(&env->mem[1], v->depth, v->size);
 	init_completion(&st->done);
 	ret = raw_pair_open(&st->pair, env);
 	if (ret) {

@@ -16,5 +16,7 @@ extern const struct bench_variant bench_rv_messages_chain __weak;
 extern const struct bench_variant bench_rv_messages_longer __weak;
 extern const struct bench_variant bench_rv_stream_send __weak;
 extern const struct bench_variant bench_rv_stream_write __weak;
+extern const struct bench_variant bench_rv_write_8 __weak;
+extern const struct bench_variant bench_rv_write_4k __weak;
 
 #endif /* _KFI_BENCH_VERBS_H */

@@ -13,6 +13,8 @@ EXPORT_SYMBOL_GPL(bench_rv_messages_chain);
 EXPORT_SYMBOL_GPL(bench_rv_messages_longer);
 EXPORT_SYMBOL_GPL(bench_rv_stream_send);
 EXPORT_SYMBOL_GPL(bench_rv_stream_write);
+EXPORT_SYMBOL_GPL(bench_rv_write_8);
+EXPORT_SYMBOL_GPL(bench_rv_write_4k);
 
 MODULE_DESCRIPTION("raw in-kernel verbs, the limit for kfabric's benchmarks");
 MODULE_LICENSE("GPL");

@@ -97,7 +97,7 @@ static int rv_register(struct rv_end *end, struct ib_mr *mr)
 int rv_region_open(struct rv_end *end, struct rv_region *region, struct page *page, u32 size)
 {
 	struct ib_device *ib = end->id->device;
-	struct ib_mr *mr = ib_alloc_mr(end->pd, IB_MR_TYPE_MEM_REG, size / PAGE_SIZE);
+	struct ib_mr *mr = ib_alloc_mr(end->pd, IB_MR_TYPE_MEM_REG, DIV_ROUND_UP(size, PAGE_SIZE));
 
 	if (IS_ERR(mr))
 		return PTR_ERR(mr);

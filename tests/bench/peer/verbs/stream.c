@@ -320,9 +320,9 @@ static int stm_prepare(struct stream *st)
 static int stm_alloc(struct stream *st, struct bench_env *env)
 {
 	init_waitqueue_head(&st->room);
-	st->src = bench_mem_first(&env->mem[0], st->depth);
-	st->dst = bench_mem_first(&env->mem[1], st->depth);
-	if (st->size == BENCH_MB)
+	st->src = bench_mem_first(&env->mem[0], st->depth, st->size);
+	st->dst = bench_mem_first(&env->mem[1], st->depth, st->size);
+	if (st->write || st->size == BENCH_MB)
 		return 0;
 	st->mem = kzalloc((st->depth + stm_recvs(st)) * st->size, GFP_KERNEL);
 	return st->mem ? 0 : -ENOMEM;
@@ -371,3 +371,5 @@ const struct bench_variant bench_rv_messages_chain = STREAM("raw-chain", 32, STM
 const struct bench_variant bench_rv_messages_longer = STREAM("raw-chain-120", 32, STM_DEPTH, 120);
 const struct bench_variant bench_rv_stream_send = STREAM("raw-send", 1, BENCH_BLOCKS, BENCH_MB);
 const struct bench_variant bench_rv_stream_write = STREAM("raw-write", 0, BENCH_BLOCKS, BENCH_MB);
+const struct bench_variant bench_rv_write_8 = STREAM("raw-write-8", 0, BENCH_BLOCKS, 8);
+const struct bench_variant bench_rv_write_4k = STREAM("raw-write-4k", 0, BENCH_BLOCKS, 4096);
