@@ -10,6 +10,9 @@ UNITS = {
     "us": ("us", "lower", lambda ops, ns, size: ns / ops / 1e3),
     "ns": ("ns", "lower", lambda ops, ns, size: ns / ops),
     "ns of 2": ("ns", "lower", lambda ops, ns, size: ns / ops / 2),     # messages of a round trip
+    # where an instruction takes a nanosecond (instructions.py)
+    "instr": ("instr", "lower", lambda ops, ns, size: ns / ops),
+    "instr of 2": ("instr", "lower", lambda ops, ns, size: ns / ops / 2),
     "GB/s": ("GB/s", "higher", lambda ops, ns, size: ops * size / ns),
     "M/s": ("Mmsg/s", "higher", lambda ops, ns, size: ops * 1e3 / ns),
 }
@@ -92,8 +95,9 @@ for ours, op, case, peer, unit in (
         ("write-8", "RMA write, 8 bytes", "write", "raw-write-8", "ns"),
         ("write-4k", "RMA write, 4 KiB", "write", "raw-write-4k", "ns")):
     for kind in ("msg", "rdm"):
-        COMPARISONS.append(Comparison("own time, null device", f"verbs-null-{case}", f"{kind.upper()} {op}", f"{kind}-{ours}",
-                                      peer, unit, provider="verbs", own=True))
+        for what, of, behind in (("own time", unit, ""), ("own work", unit.replace("ns", "instr"), "-instructions")):
+            COMPARISONS.append(Comparison(f"{what}, null device", f"verbs-null-{case}{behind}", f"{kind.upper()} {op}",
+                                          f"{kind}-{ours}", peer, of, provider="verbs", own=True))
 for n in PEERS[1:]:
     COMPARISONS.append(Comparison(f"cost with {n} peers", "peers", "round trip, done()", f"kfi-{n}", "kfi-1", "us", 1.10))
     COMPARISONS.append(Comparison(f"cost with {n} peers", "peers", "of raw TCP itself", f"tcp-{n}", "tcp-1", "us",

@@ -33,18 +33,6 @@ struct ib_mr *nd_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_pages)
 	return &mr->ib;
 }
 
-/* The core asks for these two of every device that the kernel may use, and calls neither for the kernel. */
-struct ib_mr *nd_get_dma_mr(struct ib_pd *pd, int access)
-{
-	return ERR_PTR(-EOPNOTSUPP);
-}
-
-struct ib_mr *nd_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 virt, int access, struct ib_dmah *dmah,
-			     struct ib_udata *udata)
-{
-	return ERR_PTR(-EOPNOTSUPP);
-}
-
 int nd_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
 {
 	struct nd_mr *mr = to_nd_mr(ib);

@@ -152,9 +152,6 @@ void nd_cq_tell(struct nd_cq *cq);
 
 /* mr.c */
 struct ib_mr *nd_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_pages);
-struct ib_mr *nd_get_dma_mr(struct ib_pd *pd, int access);
-struct ib_mr *nd_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 virt, int access, struct ib_dmah *dmah,
-			     struct ib_udata *udata);
 int nd_dereg_mr(struct ib_mr *ib, struct ib_udata *udata);
 int nd_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int nents, unsigned int *offset);
 void nd_mr_valid(const struct ib_reg_wr *wr);

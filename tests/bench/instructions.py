@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Instructions of an operation: kfi_verbs over devices that cost next to nothing, on an emulated CPU that counts.
+
+Few hosts let a guest count instructions. An emulator can: this one's time stamp counter is the number of instructions since the
+start (-icount), and the kernel is told that it is clocked with 1 GHz. So one nanosecond of every figure is one instruction, of a stock
+kernel. Nothing that the host does shows.
+"""
+
+import os
+import sys
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, os.path.join(HERE, os.pardir, "vm"))
+import bed               # noqa: E402
+import pair as vm        # noqa: E402
+
+SERIES = "6.12"
+PREFIX = "verbs-null-"
+SUFFIX = "-instructions"
+MODULES = ("kfi", "kfi_loop", "kfi_sockets", "kfi_verbs", "kfi_bench_tcp", "kfi_bench_verbs", "kfi_bench_null")
+RUN = "/sys/kernel/debug/kfi_bench/run"
+COUNTING = ("-icount", "shift=0,sleep=off")
+CLOCK = "tsc_early_khz=1000000"
+MS = 1          # a million instructions a run
+# A device on each end of the wire, and the neighbours known, as in ../uml/netns.
+DEVICES = """
+known() {
+    mac=$(ip netns exec c$3 cat /sys/class/net/v$3/address)
+    ip -n c$1 neigh replace 10.78.0.$2 lladdr $mac dev v$1
+}
+known a 2 b && known b 1 a &&
+ip netns exec ca rdma link add null_a type null netdev va &&
+ip netns exec cb rdma link add null_b type null netdev vb
+"""
+
+
+def wanted(cases):
+    """Of the cases of a command line, which may be beginnings; none is all."""
+    return [case for case in cases if case.startswith(PREFIX) or PREFIX.startswith(case + "-")] if cases else [PREFIX[:-1]]
+
+
+def load(pair):
+    pair.run("a", bed.TWO_NODES)
+    place = "/lib/modules/$(uname -r)/extra"
+    pair.run("a", "modprobe rdma_cm")
+    for name in MODULES:
+        pair.run("a", f"insmod {place}/{name}.ko")
+    pair.run("a", f"""
+        exec 7</run/netns/ca 8</run/netns/cb
+        insmod {place}/kfi_bench.ko net_a=7 net_b=8 addr_a=10.78.0.1 addr_b=10.78.0.2""")
+    pair.run("a", DEVICES)
+
+
+def chosen(pair, cases):
+    """Full names, in the order of cases.c."""
+    names = pair.run("a", "cat /sys/kernel/debug/kfi_bench/cases").text.split()
+    return [name for name in names if name.startswith(PREFIX) and any(f"{name}-".startswith(f"{c}-") for c in cases)]
+
+
+def machine(logs, progress):
+    ko = os.path.join(vm.BUILD, f"vm-{SERIES}", "ko")
+    pair = vm.Pair(SERIES, logs, ko=ko, progress=progress, names=("a",), memory="1G", cpus=1, append=CLOCK,
+                   qemu_extra=COUNTING)
+    pair.accel = "tcg,thread=single"    # the only one that counts
+    return pair
+
+
+def run(out, runs, cases, rounds):
+    """Measure @cases; runs/CASE-instructions.txt. Raises vm.VmError."""
+    logs = os.path.join(out, "instructions")
+    progress = vm.Progress()
+    progress.during(f"{SERIES}: looking for what it needs", [os.path.join(vm.HERE, "need")], os.path.join(logs, "need.log"))
+    progress.during(f"{SERIES}: building the modules", [os.path.join(vm.HERE, "modules"), SERIES, "KFI_BENCH=y"],
+                    os.path.join(logs, "modules.log"))
+    with machine(logs, progress) as pair:
+        load(pair)
+        for case in chosen(pair, cases):
+            progress(f"counting instructions: {case}")
+            text = pair.run("a", f"echo '{case} {rounds} {MS} wall' >{RUN} && cat {RUN}", timeout=300).text
+            (runs / f"{case}{SUFFIX}.txt").write_text(text)
+        pair.check_logs()
