@@ -17,7 +17,7 @@ struct nd_quiet {
 	bool		bottom;
 };
 
-static void nd_quiet_begin(struct nd_quiet *quiet)
+static void nd_quiet_begin(struct nd_quiet *quiet) __acquires(RCU)
 {
 	quiet->bottom = !irqs_disabled();
 	if (quiet->bottom)
@@ -26,7 +26,7 @@ static void nd_quiet_begin(struct nd_quiet *quiet)
 	rcu_read_lock();
 }
 
-static void nd_quiet_end(struct nd_quiet *quiet)
+static void nd_quiet_end(struct nd_quiet *quiet) __releases(RCU)
 {
 	rcu_read_unlock();
 	local_irq_restore(quiet->flags);
