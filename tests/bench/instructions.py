@@ -35,8 +35,10 @@ ip netns exec cb rdma link add null_b type null netdev vb
 
 
 def wanted(cases):
-    """Of the cases of a command line, which may be beginnings; none is all."""
-    return [case for case in cases if case.startswith(PREFIX) or PREFIX.startswith(case + "-")] if cases else [PREFIX[:-1]]
+    """Of the cases of a command line, which may be beginnings; none is all. CASE/VARIANT is for a profiler."""
+    if not cases:
+        return [PREFIX[:-1]]
+    return [case for case in cases if "/" not in case and (case.startswith(PREFIX) or PREFIX.startswith(case + "-"))]
 
 
 def load(pair):
