@@ -486,7 +486,7 @@ int kv_rx_key(struct kv_slot *slot)
 	kv_tx_run(conn, &done);
 	spin_unlock_bh(&conn->lock);
 	rcu_read_unlock();
-	kv_done(conn, &done);
+	kv_done(&done);
 	if (!IS_ERR(mr))
 		kfi_mr_put(mr);
 	return 0;
@@ -545,7 +545,7 @@ static void kv_rx_told(struct kv_slot *slot, u16 status)
 	kv_slot_release(slot, KV_HOLD_MESSAGE);
 	kv_tx_run(conn, &done);
 	spin_unlock_bh(&conn->lock);
-	kv_done(conn, &done);
+	kv_done(&done);
 }
 
 int kv_rx_done(struct kv_slot *slot)

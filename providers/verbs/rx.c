@@ -41,7 +41,7 @@ static void kv_slot_consumed(struct kv_slot *slot, bool unexpected)
 	if (conn->credit_due || !list_empty(&conn->answers))
 		kv_tx_run(conn, &done);
 	spin_unlock_bh(&conn->lock);
-	kv_done(conn, &done);
+	kv_done(&done);
 	if (unexpected)
 		kv_conn_put(conn);
 }
@@ -127,7 +127,7 @@ static bool kv_slot_fetch(struct kv_slot *slot)
 		kv_tx_run(conn, &done);
 	}
 	spin_unlock_bh(&conn->lock);
-	kv_done(conn, &done);
+	kv_done(&done);
 	return there;
 }
 
@@ -308,7 +308,7 @@ static int kv_rx_count(struct kv_slot *slot)
 	if (ret > 0 || slot->holds & KV_HOLD_ANSWER)
 		kv_tx_run(conn, &done);
 	spin_unlock_bh(&conn->lock);
-	kv_done(conn, &done);
+	kv_done(&done);
 	return ret < 0 ? ret : kv_rx_invalidate(slot);
 }
 
@@ -331,7 +331,7 @@ static int kv_rx_control(struct kv_slot *slot)
 		kv_tx_run(conn, &done);
 	}
 	spin_unlock_bh(&conn->lock);
-	kv_done(conn, &done);
+	kv_done(&done);
 	return ret;
 }
 

@@ -263,5 +263,5 @@ void kv_grow_work(struct work_struct *work)
 	kv_grow_again(conn);
 	kv_tx_run(conn, &done);
 	spin_unlock_bh(&conn->lock);
-	kv_done(conn, &done);
+	kv_done(&done);
 }

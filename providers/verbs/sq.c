@@ -220,7 +220,7 @@ void kv_send_done(struct ib_cq *cq, struct ib_wc *wc)
 		kv_conn_fail(conn, wc->status == IB_WC_REM_ACCESS_ERR ? kv_conn_end(conn) : err);
 	else
 		conn->heard = jiffies;
-	kv_done(conn, &done);
+	kv_done(&done);
 	kfi_batch_end();
 }
 

@@ -34,7 +34,7 @@ void kv_tx_post(struct kv_conn *conn, struct kfi_oper *op)
 	if (!more)
 		kv_tx_run(conn, &done);
 	spin_unlock_bh(&conn->lock);
-	kv_done(conn, &done);
+	kv_done(&done);
 	if (more && !delayed_work_pending(&conn->more_work))
 		queue_delayed_work(kv_cm_wq, &conn->more_work, 1);
 }
@@ -47,7 +47,7 @@ void kv_tx_kick(struct kv_conn *conn)
 	spin_lock_bh(&conn->lock);
 	kv_tx_run(conn, &done);
 	spin_unlock_bh(&conn->lock);
-	kv_done(conn, &done);
+	kv_done(&done);
 }
 
 /* The last of a series went to another peer, or was refused. */
@@ -69,7 +69,7 @@ void kv_op_end(struct kfi_oper *op, int err, struct kv_done *done)
 	list_add_tail(&op->link, &done->ops);
 }
 
-void kv_done(struct kv_conn *conn, struct kv_done *done)
+void kv_done_all(struct kv_done *done)
 {
 	struct kfi_oper *op, *next;
 	struct kv_slot *slot, *after;
@@ -396,6 +396,14 @@ static bool kv_put_ready(struct kv_conn *conn)
 	return true;
 }
 
+/* Mostly there is nothing, or there was one thing. */
+static bool kv_tx_idle(const struct kv_conn *conn)
+{
+	return list_empty(&conn->queue) && !conn->op && list_empty(&conn->answers) && !conn->credit_due && !conn->ready_due &&
+	       list_empty(&conn->stalled[KVW_CLS_MSG]) && list_empty(&conn->stalled[KVW_CLS_TAG]) &&
+	       list_empty(&conn->fetches) && list_empty(&conn->ending) && !test_bit(KV_BYE_WANTED, &conn->flags);
+}
+
 static bool kv_put_next(struct kv_conn *conn, struct kv_done *done)
 {
 	return kv_put_ready(conn) || kv_put_answer(conn) || kv_put_inv(conn) || kv_put_fetch(conn, done) ||
@@ -408,7 +416,7 @@ void kv_tx_run(struct kv_conn *conn, struct kv_done *done)
 	lockdep_assert_held(&conn->lock);
 	if (conn->state != KV_READY || test_bit(KV_DEAD, &conn->flags))
 		return;
-	while (kv_sq_room(conn) >= KV_SQ_ROOM && kv_put_next(conn, done))
+	while (!kv_tx_idle(conn) && kv_sq_room(conn) >= KV_SQ_ROOM && kv_put_next(conn, done))
 		;
 	kv_sq_post(conn);
 }
@@ -472,5 +480,5 @@ void kv_tx_flush_all(struct kv_conn *conn, int err)
 		kv_fail_list(&conn->stalled[cls], err, &done);
 	kv_fail_list(&conn->queue, err, &done);
 	spin_unlock_bh(&conn->lock);
-	kv_done(conn, &done);
+	kv_done(&done);
 }

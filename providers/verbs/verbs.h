@@ -633,7 +633,7 @@ void kv_tx_run(struct kv_conn *conn, struct kv_done *done);
 void kv_tx_kick(struct kv_conn *conn);
 void kv_tx_flush_all(struct kv_conn *conn, int err);
 void kv_more_work(struct work_struct *work);
-void kv_done(struct kv_conn *conn, struct kv_done *done);
+void kv_done_all(struct kv_done *done);
 u8 kv_op_cls(const struct kfi_oper *op);
 struct kvw_packet kv_op_packet(const struct kfi_oper *op, u8 type);
 void kv_op_asked(struct kv_conn *conn, struct kfi_oper *op);
@@ -641,6 +641,13 @@ void kv_op_end(struct kfi_oper *op, int err, struct kv_done *done);
 void kv_put_packet(struct kv_conn *conn, struct kvw_packet *p, const struct kvw_desc *descs, int wr_flags);
 void kv_put_void(struct kv_conn *conn, const struct kfi_oper *op);
 int kv_got_fin(struct kv_conn *conn, const struct kvw_packet *p, struct kv_done *done);
+
+/* No lock is held: consumers are called. */
+static inline void kv_done(struct kv_done *done)
+{
+	if (!list_empty(&done->ops) || !list_empty(&done->slots))
+		kv_done_all(done);
+}
 
 /* rdv.c: long messages, at both ends */
 bool kv_long_room(const struct kv_conn *conn, struct kfi_oper *op);
