@@ -592,7 +592,7 @@ static void others_pass(struct test *t)
 
 #define QUEUED	12
 
-/* As many as wait, and one at least has begun. */
+/* As many as wait, all of them at the owner's side, for a message has come behind them; and one at least has begun. */
 static bool held(struct bench *b)
 {
 	struct test *t = b->a->t;
@@ -602,6 +602,7 @@ static bool held(struct bench *b)
 	for (i = 0; i < QUEUED; i++)
 		if (POST(t, flush_at(b, &b->d->r, 0, 100, COMMIT, CTX(1))))
 			return false;
+	still_works(b->p);
 	return EXPECT(t, wait_for_completion_timeout(&b->d->entered, msecs_to_jiffies(t->w->wait_ms)));
 }
 
@@ -752,7 +753,7 @@ static void invalidated(struct test *t)
 	j->work.done = mr_job_done;
 	init_completion(&j->done);
 	REQUIRE_EQ(t, test_close(t, &b->d->r.mr->fid), 0);
-	REQUIRE_EQ(t, kfi_mr_alloc(b->p->b.domain, 1, 0, &b->d->r.mr, b->d), 0);
+	REQUIRE_EQ(t, kfi_mr_alloc(b->p->b.domain, DIV_ROUND_UP(b->d->r.len, PAGE_SIZE), 0, &b->d->r.mr, b->d), 0);
 	test_keep(t, &b->d->r.mr->fid);
 	for (i = 0; i < 3 && !t->failures; i++) {
 		attr = disk_attr(b->d, &vec, ALL_RIGHTS);
