@@ -61,7 +61,7 @@ kfi_domain_bind(struct kfid_domain *domain, struct kfid *fid, uint64_t flags)
  *	without completion level may have succeeded before
  */
 enum kfi_refusal {
-	KFI_REFUSAL_ALONE,
+	KFI_REFUSAL_ALONE = 0x1000,
 	KFI_REFUSAL_CONN,
 	KFI_REFUSAL_MUTE,
 };

@@ -68,6 +68,8 @@ static int open_domain(struct kfi_domain *domain)
 	if (!ret) {
 		if (!domain->limits.dma_device)
 			domain->limits.dma_device = kfi_soft_device();
+		if (!domain->limits.refusal)
+			domain->limits.refusal = KFI_REFUSAL_ALONE;
 		kfi_obj_get(&fabric->obj);
 		kfi_obj_link(&domain->obj, &fabric->domains);
 	}
