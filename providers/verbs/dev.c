@@ -62,6 +62,7 @@ static void kv_domain_read_device(struct kv_domain *kdom)
 	const struct ib_device_attr *a = &kdom->ib->attrs;
 
 	kdom->iwarp = rdma_protocol_iwarp(kdom->ib, kdom->port);
+	kdom->repeats = ib_uses_virt_dma(kdom->ib) && !kdom->iwarp;
 	kdom->max_send_sge = a->max_send_sge;
 	kdom->max_recv_sge = a->max_recv_sge;
 	kdom->max_sge_rd = clamp(a->max_sge_rd, 1, a->max_send_sge);

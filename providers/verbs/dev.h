@@ -51,6 +51,7 @@ struct kv_dev {
  * @dev:	its device; @ib: the same; @port: its port. Not to be followed without a reference of kv_domain_get()
  * @family:	AF_INET or AF_INET6
  * @iwarp:	the port speaks iWARP: sinks of reads are remote memory
+ * @repeats:	not a card, and not TCP: what it has to send again it does again from there on, registrations too
  * @pd:		protection domain, without a global key
  * @dma:		what it maps memory for, with a reference, or NULL
  * @max_send_sge: elements of a send or write request; @max_recv_sge: of a receive; @max_sge_rd: of a read
@@ -70,6 +71,7 @@ struct kv_domain {
 	u32			port;
 	int			family;
 	bool			iwarp;
+	bool			repeats;
 	struct ib_pd		*pd;
 	struct device		*dma;
 	unsigned int		max_send_sge;

@@ -104,20 +104,7 @@ static int kv_frmr_map(struct kv_conn *conn, struct kv_frmr *frmr, struct iov_it
 	frmr->nents = n;
 	if (ib_map_mr_sg(frmr->mr, frmr->sg, nents, NULL, PAGE_SIZE) != nents || frmr->mr->length != bytes)
 		return -EIO;
-	ib_update_fast_reg_key(frmr->mr, ib_inc_rkey(frmr->mr->rkey));
 	return 0;
-}
-
-static void kv_put_reg(struct kv_conn *conn, struct kv_frmr *frmr, int access)
-{
-	struct kv_sqe *e = kv_sq_get(conn, KV_SQ_REG);
-
-	e->wr.reg.wr.opcode = IB_WR_REG_MR;
-	e->wr.reg.mr = frmr->mr;
-	e->wr.reg.key = frmr->mr->rkey;
-	e->wr.reg.access = access;
-	frmr->valid = true;
-	kv_sq_put(conn, e, &e->wr.reg.wr, false);
 }
 
 static struct kv_frmr *kv_frmr_take(struct kv_conn *conn, struct kfi_oper *op)
@@ -157,7 +144,10 @@ static int kv_expose(struct kv_conn *conn, struct kfi_oper *op, struct kvw_desc 
 		ret = kv_frmr_map(conn, frmr, &iter);
 		if (ret)
 			return ret;
-		kv_put_reg(conn, frmr, access);
+		if (!n)
+			kv_put_fence(conn, frmr->mr);
+		kv_put_reg(conn, kv_sq_get(conn, KV_SQ_REG), frmr->mr, access, false);
+		frmr->valid = true;
 		descs[n] = (struct kvw_desc){ cpu_to_le64(frmr->mr->iova), cpu_to_le64(frmr->mr->rkey),
 					      cpu_to_le64(frmr->mr->length) };
 	}

@@ -333,7 +333,6 @@ static int kv_chunk_map(struct kv_region *region, struct kv_chunk *chunk)
 		kv_chunk_unmap(region->kdom, chunk);
 		return -EIO;
 	}
-	ib_update_fast_reg_key(chunk->mr, ib_inc_rkey(chunk->mr->rkey));
 	return 0;
 }
 
@@ -344,18 +343,16 @@ static int kv_chunk_register(struct kv_region *region, struct kv_chunk *chunk, s
 
 	if (ret)
 		return ret;
+	if (!slot->wrs)
+		kv_put_fence(conn, chunk->mr);
 	e = kv_sq_get(conn, KV_SQ_REGION);
 	e->region = region;
 	e->chunk = chunk - region->chunk;
 	e->slot = slot;
-	e->wr.reg.wr.opcode = IB_WR_REG_MR;
-	e->wr.reg.mr = chunk->mr;
-	e->wr.reg.key = chunk->mr->rkey;
-	e->wr.reg.access = kv_access(region->mr);
 	chunk->state = KV_CHUNK_BUSY;
 	region->busy++;
 	slot->wrs++;
-	kv_sq_put(conn, e, &e->wr.reg.wr, true);
+	kv_put_reg(conn, e, chunk->mr, kv_access(region->mr), true);
 	return 0;
 }
 

@@ -33,7 +33,7 @@
 #include "wire.h"
 
 #define KV_SQ		256		/* work requests a connection can have in its send queue; a power of two */
-#define KV_SQ_ROOM	(KV_DESCS + 2)	/* the most that one step of the send side puts there */
+#define KV_SQ_ROOM	(KV_DESCS + 3)	/* the most that one step of the send side puts there */
 #define KV_SGE		16		/* segments of a work request; the device may take fewer */
 #define KV_BUF		512		/* header, descriptors and short payload of a packet */
 #define KV_INLINE	64		/* payload up to this long is copied behind the header */
@@ -591,6 +591,8 @@ void kv_grow_work(struct work_struct *work);
 struct kv_sqe *kv_sq_get(struct kv_conn *conn, u8 kind);
 void kv_sq_put(struct kv_conn *conn, struct kv_sqe *e, struct ib_send_wr *wr, bool tell);
 void kv_sq_post(struct kv_conn *conn);
+void kv_put_fence(struct kv_conn *conn, struct ib_mr *mr);
+void kv_put_reg(struct kv_conn *conn, struct kv_sqe *e, struct ib_mr *mr, int access, bool tell);
 void kv_sq_flush(struct kv_conn *conn, struct kv_done *done);
 ssize_t kv_sq_map(struct kv_conn *conn, struct kv_sqe *e, struct iov_iter *iter, size_t len, unsigned int max,
 		  enum dma_data_direction dir);

@@ -76,12 +76,12 @@ static struct nd_mr *nd_mr_find(u32 key)
 	return mr && READ_ONCE(mr->key) == key ? mr : NULL;
 }
 
-/* Of a device's own memory. */
+/* Of a device's own memory. What is invalid may be invalidated, as rxe has it. */
 bool nd_mr_invalid(struct ib_device *ib, u32 key)
 {
-	struct nd_mr *mr = nd_mr_find(key);
+	struct nd_mr *mr = xa_load(&nd_mrs, key >> 8);
 
-	if (!mr || mr->ib.device != ib)
+	if (!mr || mr->ib.device != ib || (mr->key && mr->key != key))
 		return false;
 	WRITE_ONCE(mr->key, 0);
 	return true;
