@@ -60,26 +60,36 @@ void kv_conn_flushed(struct kv_conn *conn)
 
 /* ---- is the peer there? ---- */
 
-static unsigned long kv_watch_interval(void)
+static unsigned long kv_keepalive(void)
 {
-	return msecs_to_jiffies(clamp(min(kv_keepalive_s * 1000, kv_timeout_ms) / 2, 100U, 60000U));
+	return (unsigned long)kv_keepalive_s * HZ;
 }
 
-/* Silence is broken by a READ of nothing: the peer's device answers it, and nobody else has to. The lock is held. */
+static unsigned long kv_watch_interval(void)
+{
+	return clamp(min(kv_keepalive(), msecs_to_jiffies(kv_timeout_ms)) / 2, msecs_to_jiffies(100), 60UL * HZ);
+}
+
+/*
+ * Silence is broken by a READ of nothing: the peer's device answers it, and nobody else has to. If a READ is under way already it will
+ * do, and is better: siw that is busy answers one of nothing with as many bytes as it has last sent. The lock is held.
+ */
 static bool kv_watch(struct kv_conn *conn)
 {
 	unsigned long now = jiffies;
 
-	if (time_before(now, conn->heard + msecs_to_jiffies(kv_keepalive_s * 1000))) {
+	if (time_before(now, conn->heard + kv_keepalive())) {
 		conn->probing = false;
-	} else if (!conn->probing) {
-		if (kv_sq_room(conn) && kv_may_read(conn))
-			kv_put_probe(conn);
-		kv_sq_post(conn);
-		conn->probing = true;
-		conn->probed = now;
+		return false;
 	}
-	return conn->probing && time_after(now, conn->probed + msecs_to_jiffies(kv_timeout_ms));
+	if (!conn->probing)
+		conn->probed = now;
+	conn->probing = true;
+	if (!conn->reads && kv_sq_room(conn)) {
+		kv_put_probe(conn);
+		kv_sq_post(conn);
+	}
+	return time_after(now, conn->probed + msecs_to_jiffies(kv_timeout_ms));
 }
 
 /*

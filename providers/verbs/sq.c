@@ -228,6 +228,19 @@ static void kv_sq_retire(struct kv_conn *conn, struct kv_done *done)
 }
 
 /*
+ * Something has ended well. On iWARP only a READ tells that the peer is there, all else that TCP has it. But a READ that is behind much
+ * has its time from when that has gone: what keeps moving before it is heard by somebody, for TCP does not take it without limit. The
+ * lock is held.
+ */
+static void kv_sq_heard(struct kv_conn *conn, bool read, bool moved)
+{
+	if (read || !conn->kdom->iwarp)
+		conn->heard = jiffies;
+	else if (moved)
+		conn->probed = jiffies;
+}
+
+/*
  * An error ends the connection, and the consumer hears of it when nobody finds the connection any more: what he posts then goes
  * another way, or is refused.
  */
@@ -237,19 +250,22 @@ void kv_send_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct kv_conn *conn = e->conn;
 	int err = kv_wc_error(conn, e, wc);
 	struct kv_done done = KV_DONE(done);
+	bool read = e->read;	/* it may be used anew below */
+	u32 tail;
 
 	kfi_batch_begin();
 	spin_lock_bh(&conn->lock);
+	tail = conn->tail;
 	if (kv_sq_mark(conn, e, err))
 		kv_sq_retire(conn, &done);
 	if (unlikely(err))
 		list_splice_tail_init(&done.ops, &conn->failed);
+	else
+		kv_sq_heard(conn, read, conn->tail != tail);
 	kv_tx_run(conn, &done);
 	spin_unlock_bh(&conn->lock);
 	if (unlikely(err))
 		kv_conn_fail(conn, wc->status == IB_WC_REM_ACCESS_ERR ? kv_conn_end(conn) : err);
-	else
-		conn->heard = jiffies;
 	kv_done(&done);
 	kfi_batch_end();
 }

@@ -327,7 +327,7 @@ struct kv_run {
  * @frmrs:	free registrations by class, @nfrmrs: their numbers; @frmr_mem: @frmr_sg: their memory
  * @rxq:	packets to look at; @rx_busy: somebody does; @rx_held: nobody may, until the consumer knows of the connection
  * @space:	waits for room in the receive CQ
- * @heard:	jiffies of the last sign of life; @probing: we have asked for one, at @probed
+ * @heard:	jiffies of the last sign of life; @probing: one is waited for, since @probed
  * @nudge:	something is to be said soon, whatever it is
  */
 struct kv_conn {

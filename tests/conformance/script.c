@@ -103,6 +103,36 @@ static void wire_cut(struct test *t)
 	still_works(p);
 }
 
+/* The wire swallows all, and A goes on with little: none of it can have come, so it is noticed. */
+static void wire_trickle(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *near = test_pages(t, 64), *far = test_pages(t, 64);
+	struct region r;
+	unsigned long until;
+	comp_t c = {};
+	int ret = 0;
+
+	REQUIRE(t, p && near && far && !region_open(&p->b, &r, far, 64, KFI_REMOTE_WRITE));
+	POST(t, kfi_write(p->a.ep, near, 64, NULL, p->a.peer, r.addr, r.key, NULL));
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+	say_ready(t, "wire_trickle");
+	REQUIRE(t, gone(t));
+	until = jiffies + msecs_to_jiffies(2 * t->w->loss_ms + t->w->wait_ms);
+	while (!c.err && !ret && !t->failures) {
+		REQUIRE(t, time_before(jiffies, until));
+		ret = kfi_write(p->a.ep, near, 64, NULL, p->a.peer, r.addr, r.key, NULL);
+		if (ret == -EAGAIN)
+			ret = 0;
+		EXPECT(t, !ret || ret == -ENOTCONN || ret == -ESHUTDOWN);
+		while (!c.err && comp_poll(&p->a, p->a.txcq, &c) == 1)
+			;
+		msleep(1000);	/* what is below takes some tens of them whether anybody hears or not */
+	}
+	say_ready(t, "wire_trickled");
+	REQUIRE(t, gone(t));
+}
+
 /* Side B's namespace goes in mid-traffic, with an endpoint and receives in it. */
 static void namespace_gone(struct test *t)
 {
@@ -473,6 +503,7 @@ const struct test_case script_cases[] = {
 	{ "script.hold", T_REL, CASE_SCRIPT | CASE_ONCE, C_MSG, hold },
 	{ "script.fabric", T_REL, CASE_SCRIPT | CASE_ONCE, C_MSG, hold_fabric },
 	{ "script.wire_cut", T_REL, CASE_SCRIPT, C_MSG | C_RMA, wire_cut },
+	{ "script.wire_trickle", T_REL, CASE_SCRIPT, C_RMA, wire_trickle },
 	{ "script.wire_pause", T_REL, CASE_SCRIPT, C_MSG | C_TAGGED | C_RMA, wire_pause },
 	{ "script.namespace_gone", T_REL, CASE_SCRIPT, C_MSG | C_TAGGED | C_RMA, namespace_gone },
 	{ "script.device_gone", T_REL, CASE_SCRIPT, C_MSG | C_RMA, device_gone },
