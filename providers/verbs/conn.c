@@ -62,7 +62,7 @@ void kv_conn_flushed(struct kv_conn *conn)
 
 static unsigned long kv_keepalive(void)
 {
-	return (unsigned long)kv_keepalive_s * HZ;
+	return kv_keepalive_s * HZ;
 }
 
 static unsigned long kv_watch_interval(void)

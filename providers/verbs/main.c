@@ -15,32 +15,46 @@
 #include <linux/module.h>
 #include "verbs.h"
 
+/* What makes no sense is refused, at load and later. */
+#define KV_PARAM(name, var, low, high, perm)							\
+	static int kv_set_##name(const char *val, const struct kernel_param *kp)		\
+	{											\
+		return param_set_uint_minmax(val, kp, low, high);				\
+	}											\
+	static const struct kernel_param_ops kv_ops_##name = {					\
+		.set = kv_set_##name, .get = param_get_uint,					\
+	};											\
+	module_param_cb(name, &kv_ops_##name, &(var), perm);					\
+	__MODULE_PARM_TYPE(name, "uint")
+
+#define KV_MS_MAX	3600000		/* an hour */
+
 unsigned int kv_window = 64;
-module_param_named(window, kv_window, uint, 0444);
+KV_PARAM(window, kv_window, 4, KVW_WINDOW_MAX, 0444);
 MODULE_PARM_DESC(window, "packets of each class that a peer may have unreceived, 4 to 4096 (default 64)");
 
 unsigned int kv_answers = 64;
-module_param_named(requests, kv_answers, uint, 0444);
+KV_PARAM(requests, kv_answers, 4, KVW_WINDOW_MAX, 0444);
 MODULE_PARM_DESC(requests, "unanswered requests of ours to a peer, 4 to 4096 (default 64)");
 
 unsigned int kv_connect_timeout_ms = 10000;
-module_param_named(connect_timeout_ms, kv_connect_timeout_ms, uint, 0644);
+KV_PARAM(connect_timeout_ms, kv_connect_timeout_ms, 1, KV_MS_MAX, 0644);
 MODULE_PARM_DESC(connect_timeout_ms, "time for a connection to be established, milliseconds (default 10000)");
 
 unsigned int kv_keepalive_s = 5;
-module_param_named(keepalive_s, kv_keepalive_s, uint, 0644);
+KV_PARAM(keepalive_s, kv_keepalive_s, 1, KV_MS_MAX / 1000, 0644);
 MODULE_PARM_DESC(keepalive_s, "silence before a peer is asked for a sign of life, seconds (default 5)");
 
 unsigned int kv_timeout_ms = 10000;
-module_param_named(timeout_ms, kv_timeout_ms, uint, 0644);
+KV_PARAM(timeout_ms, kv_timeout_ms, 1, KV_MS_MAX, 0644);
 MODULE_PARM_DESC(timeout_ms, "time for that sign before the peer is dead, milliseconds (default 10000)");
 
 unsigned int kv_backlog = 512;
-module_param_named(backlog, kv_backlog, uint, 0644);
+KV_PARAM(backlog, kv_backlog, 1, USHRT_MAX, 0644);
 MODULE_PARM_DESC(backlog, "unanswered connection requests per listening endpoint (default 512)");
 
 unsigned int kv_max_peers = 4096;
-module_param_named(max_peers, kv_max_peers, uint, 0644);
+KV_PARAM(max_peers, kv_max_peers, 0, INT_MAX, 0644);
 MODULE_PARM_DESC(max_peers, "peers per endpoint that may connect by themselves (default 4096)");
 
 struct workqueue_struct *kv_cm_wq;
@@ -98,23 +112,10 @@ static struct kfi_provider kv_provider = {
 	.ops		= &kv_ops,
 };
 
-/* Values that would stop every connection are mended, loudly. */
-static void kv_check_params(void)
-{
-	unsigned int window = clamp_t(unsigned int, kv_window, 4, KVW_WINDOW_MAX);
-	unsigned int answers = clamp_t(unsigned int, kv_answers, 4, KVW_WINDOW_MAX);
-
-	if (window != kv_window || answers != kv_answers)
-		pr_warn("kfi_verbs: using window=%u requests=%u\n", window, answers);
-	kv_window = window;
-	kv_answers = answers;
-}
-
 static int __init kv_init(void)
 {
 	int ret = -ENOMEM;
 
-	kv_check_params();
 	kv_cm_wq = alloc_workqueue("kfi_verbs_cm", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!kv_cm_wq)
 		return ret;
