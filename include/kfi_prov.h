@@ -609,6 +609,16 @@ bool kfi_auth_same(const struct kfi_ep_attr *a, const struct kfi_ep_attr *b);
  */
 void kfi_auth_proof(const struct kfi_ep_attr *attr, const struct kvec *parts, size_t count, u8 *proof);
 
+/**
+ * kfi_auth_proved() - is what somebody has said the proof that was wanted?
+ * @proof: what kfi_auth_proof() answered, or the beginning of it
+ * @said: what has come from outside
+ * @len: bytes of either
+ *
+ * The time that it takes tells nothing of the two. Context: any.
+ */
+bool kfi_auth_proved(const u8 *proof, const u8 *said, size_t len);
+
 /* ------------------------------------------------------------------ */
 /* Connections and events					      */
 /* ------------------------------------------------------------------ */

@@ -100,8 +100,7 @@ static int ks_auth_check(struct ks_conn *conn)
 	if (!conn->auth->asked)
 		return -EPROTO;
 	ks_auth_prove(conn, conn->greeting.kind, &conn->hello_in, conn->data_in, proof);
-	/* The time this takes tells nobody anything: the next attempt has another nonce of ours, and another proof. */
-	return memcmp(proof, conn->auth_in, sizeof(proof)) ? -KFI_EKEYREJECTED : 0;
+	return kfi_auth_proved(proof, conn->auth_in, sizeof(proof)) ? 0 : -KFI_EKEYREJECTED;
 }
 
 /* The side that has connected. Return: 0 the peer's accept is good; -EAGAIN: it was a challenge, and is answered. */

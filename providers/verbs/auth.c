@@ -144,7 +144,7 @@ int kv_auth_accepted(struct kv_conn *conn, const struct kvw_accept *said)
 	if (!conn->auth->asked)
 		return -EPROTO;
 	kv_auth_prove(conn, conn->auth, &said->hello, proof);
-	return memcmp(proof, said->proof, sizeof(proof)) ? -KFI_EKEYREJECTED : 0;
+	return kfi_auth_proved(proof, said->proof, sizeof(proof)) ? 0 : -KFI_EKEYREJECTED;
 }
 
 /* ---- who listens ---- */
@@ -237,7 +237,7 @@ static int kv_door_check(struct kv_door *door, struct kv_conn *conn, const struc
 	if (!auth)
 		return -ECONNREFUSED;
 	kv_auth_prove_call(conn, auth, hello, proof);
-	if (memcmp(proof, hello->proof, sizeof(proof))) {
+	if (!kfi_auth_proved(proof, hello->proof, sizeof(proof))) {
 		kfree(auth);
 		return -KFI_EKEYREJECTED;
 	}

@@ -41,6 +41,22 @@ static void auth_proof(struct kunit *test)
 	expect_proof(test, 0xaa, 131, "Test Using Larger Than Block-Size Key - Hash Key First", sixth);
 }
 
+/* One bit of any byte is enough; what is behind @len is not looked at. */
+static void auth_proved(struct kunit *test)
+{
+	u8 proof[KFI_AUTH_PROOF] = { 1, 2, 3 }, said[KFI_AUTH_PROOF];
+	unsigned int i;
+
+	for (i = 0; i < 8 * sizeof(said); i++) {
+		memcpy(said, proof, sizeof(said));
+		KUNIT_EXPECT_TRUE(test, kfi_auth_proved(proof, said, sizeof(said)));
+		said[i / 8] ^= 1 << i % 8;
+		KUNIT_EXPECT_FALSE(test, kfi_auth_proved(proof, said, sizeof(said)));
+		KUNIT_EXPECT_FALSE(test, kfi_auth_proved(proof, said, i / 8 + 1));
+		KUNIT_EXPECT_TRUE(test, kfi_auth_proved(proof, said, i / 8));
+	}
+}
+
 static void auth_same(struct kunit *test)
 {
 	struct kfi_ep_attr a = { .auth_key = "abc", .auth_key_size = 3 }, b = a, none = {};
@@ -57,6 +73,7 @@ static void auth_same(struct kunit *test)
 
 static struct kunit_case auth_cases[] = {
 	KUNIT_CASE(auth_proof),
+	KUNIT_CASE(auth_proved),
 	KUNIT_CASE(auth_same),
 	{}
 };
