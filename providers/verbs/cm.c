@@ -485,12 +485,20 @@ static int kv_cm_step_now(struct kv_conn *conn)
 	return ret;
 }
 
+static bool kv_cm_steps(const struct kv_conn *conn)
+{
+	return READ_ONCE(conn->flags) & (BIT(KV_STEP_CALL) | BIT(KV_STEP_AGAIN) | BIT(KV_STEP_CONNECT) | BIT(KV_STEP_ACCEPT) |
+					 BIT(KV_STEP_REJECT) | BIT(KV_STEP_READY));
+}
+
 void kv_cm_step_work(struct work_struct *work)
 {
 	struct kv_conn *conn = container_of(work, struct kv_conn, step_work);
 	unsigned int noio = memalloc_noio_save();	/* a reconnect may be what writeback waits for */
-	int ret = kv_cm_step_now(conn);
+	int ret = 0;
 
+	while (!ret && kv_cm_steps(conn))	/* two of them may have queued us once */
+		ret = kv_cm_step_now(conn);
 	memalloc_noio_restore(noio);
 	if (ret)
 		kv_conn_fail(conn, ret);
