@@ -45,13 +45,13 @@ static struct kv_key *key_room(struct kv_conn *conn)
 	return NULL;
 }
 
-/* -EAGAIN, and the answer will let the send side run again; or there is no credit, and that will. */
+/* -EAGAIN, and the answer will let the send side run again; or there is no credit, and that will; or it is too early. */
 static int key_ask(struct kv_conn *conn, struct kv_key *k, u64 key, u64 addr)
 {
 	struct kvw_packet p = { .type = KVW_KEY, .tag = key, .data = addr };
 
 	k = k ?: key_room(conn);
-	if (!k || !kv_may_ask(conn) || !kfi_credit_take(&conn->credit_tx[KVW_CLS_CTL], 1))
+	if (!k || conn->asks_later || !kv_may_ask(conn) || !kfi_credit_take(&conn->credit_tx[KVW_CLS_CTL], 1))
 		return -EAGAIN;
 	k->state = KV_KEY_ASKED;
 	k->key = key;
@@ -145,8 +145,10 @@ int kv_got_key(struct kv_conn *conn, const struct kvw_packet *p, const struct kv
 	conn->requests--;
 	k->state = KV_KEY_EMPTY;
 	k->status = p->status < MAX_ERRNO ? p->status : EREMOTEIO;
-	if (k->status == EAGAIN)
-		return 0;		/* it was not so for long: whoever wants it asks again */
+	if (k->status == EAGAIN) {
+		kv_ask_later(conn);	/* not for long: whoever wants it asks again */
+		return 0;
+	}
 	k->state = KV_KEY_KNOWN;
 	if (k->status)
 		return 0;

@@ -50,10 +50,24 @@ void kv_tx_kick(struct kv_conn *conn)
 	kv_done(&done);
 }
 
-/* The last of a series went to another peer, or was refused. */
+/* The last of a series went to another peer, or was refused; or something is to be asked again. */
 void kv_more_work(struct work_struct *work)
 {
-	kv_tx_kick(container_of(to_delayed_work(work), struct kv_conn, more_work));
+	struct kv_conn *conn = container_of(to_delayed_work(work), struct kv_conn, more_work);
+
+	spin_lock_bh(&conn->lock);
+	conn->asks_later = false;
+	spin_unlock_bh(&conn->lock);
+	kv_tx_kick(conn);
+}
+
+/* The peer can't say it now: in the next jiffy perhaps. The lock is held. */
+void kv_ask_later(struct kv_conn *conn)
+{
+	if (test_bit(KV_DEAD, &conn->flags))
+		return;
+	conn->asks_later = true;
+	queue_delayed_work(kv_cm_wq, &conn->more_work, 1);
 }
 
 /* ---- the end of operations ---- */

@@ -324,6 +324,7 @@ struct kv_run {
  * @mtu:	bytes of a packet: of as many all have moved, or none
  * @reads:	READs under way, at most @reads_max, which the peer's device serves at once: one more would hold up the send queue
  * @peer_epoch:	what it last told; @keys: regions of it that we know, see key.c; @key_turn: which to forget next
+ * @asks_later:	the peer could not tell of a region: it is not asked before the next jiffy
  * @frmrs:	free registrations by class, @nfrmrs: their numbers; @frmr_mem: @frmr_sg: their memory
  * @rxq:	packets to look at; @rx_busy: somebody does; @rx_held: nobody may, until the consumer knows of the connection
  * @space:	waits for room in the receive CQ
@@ -340,6 +341,7 @@ struct kv_conn {
 	bool			credit_due;
 	bool			ready_due;
 	bool			probing;
+	bool			asks_later;
 	u8			grow;
 	bool			nudge;
 	struct list_head	queue;
@@ -635,6 +637,7 @@ void kv_tx_run(struct kv_conn *conn, struct kv_done *done);
 void kv_tx_kick(struct kv_conn *conn);
 void kv_tx_flush_all(struct kv_conn *conn, int err);
 void kv_more_work(struct work_struct *work);
+void kv_ask_later(struct kv_conn *conn);
 void kv_done_all(struct kv_done *done);
 u8 kv_op_cls(const struct kfi_oper *op);
 struct kvw_packet kv_op_packet(const struct kfi_oper *op, u8 type);
