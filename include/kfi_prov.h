@@ -285,6 +285,26 @@ static inline struct kfi_oper *kfi_tx_by_index(struct kfi_ep *ep, u32 index)
  */
 void kfi_tx_complete(struct kfi_oper *op, int err);
 
+/**
+ * kfi_copy_to() - into the memory of an operation, as copy_to_iter() would
+ * @iter:	kvec or bvec; moves on
+ * @from:	kernel memory of any kind, also what must not be shown to users
+ * @len:	bytes
+ *
+ * Context: any. Return: bytes copied, fewer only if @iter has no more.
+ */
+size_t kfi_copy_to(struct iov_iter *iter, const void *from, size_t len);
+
+/**
+ * kfi_copy_from() - out of the memory of an operation, as copy_from_iter() would
+ * @to:		kernel memory
+ * @iter:	kvec or bvec; moves on
+ * @len:	bytes
+ *
+ * Context: any. Return: bytes copied, fewer only if @iter has no more.
+ */
+size_t kfi_copy_from(void *to, struct iov_iter *iter, size_t len);
+
 /* ------------------------------------------------------------------ */
 /* Receiving							      */
 /* ------------------------------------------------------------------ */

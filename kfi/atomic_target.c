@@ -125,15 +125,15 @@ static void piece_apply(struct kfi_atomic *a, const struct piece *piece, size_t 
 	size_t i;
 
 	if (iov_iter_count(&a->operand))
-		WARN_ON_ONCE(copy_from_iter(on.operand, piece->len, &a->operand) != piece->len);
+		WARN_ON_ONCE(kfi_copy_from(on.operand, &a->operand, piece->len) != piece->len);
 	if (iov_iter_count(&a->compare))
-		WARN_ON_ONCE(copy_from_iter(on.compare, piece->len, &a->compare) != piece->len);
+		WARN_ON_ONCE(kfi_copy_from(on.compare, &a->compare, piece->len) != piece->len);
 	spin_lock_bh(lock);
 	for (i = 0; i < piece->len; i += size)
 		kfi_atomic_element(a->op, a->datatype, piece->at + i, on.operand + i, on.compare + i, on.old + i);
 	spin_unlock_bh(lock);
 	if (iov_iter_count(&a->result))
-		WARN_ON_ONCE(copy_to_iter(on.old, piece->len, &a->result) != piece->len);
+		WARN_ON_ONCE(kfi_copy_to(&a->result, on.old, piece->len) != piece->len);
 }
 
 static void segment_apply(struct kfi_atomic *a, struct iov_iter *it, size_t size)

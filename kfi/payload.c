@@ -106,7 +106,7 @@ int kfi_op_inject(struct kfi_oper *op)
 {
 	if (op->len > op->ep->inject_size)
 		return -EINVAL;
-	if (op->len && copy_from_iter(op->inline_buf, op->len, &op->iter) != op->len)
+	if (kfi_copy_from(op->inline_buf, &op->iter, op->len) != op->len)
 		return -EINVAL;
 	payload_own(op, op->len);
 	return 0;

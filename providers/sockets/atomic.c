@@ -36,7 +36,7 @@ static void ks_stage_values(struct ks_conn *conn, struct kfi_oper *op, struct io
 	size_t len = iov_iter_count(iter);
 	u8 *to = tx->stage + tx->staged;
 
-	if (copy_from_iter(to, len, iter) != len)
+	if (kfi_copy_from(to, iter, len) != len)
 		WARN_ON_ONCE(1);
 	skw_encode_values(to, len, skw_value_size(ks_atomic_slot(op)));
 	tx->staged += len;

@@ -66,7 +66,7 @@ static int ks_dgram_send(struct ks_ep *sep, struct kfi_oper *op)
 	if (ret < 0)
 		return ret;
 	skw_encode(&f, hdr);
-	if (op->len && copy_from_iter(hdr + 1, op->len, &op->iter) != op->len)
+	if (kfi_copy_from(hdr + 1, &op->iter, op->len) != op->len)
 		return -EFAULT;
 	kfi_stat_add(&sep->ep, copied, op->len);
 	msg.msg_name = &to;
@@ -102,7 +102,7 @@ static bool ks_dgram_deliver(struct ks_ep *sep, const union kfi_inaddr *from, co
 
 	switch (kfi_rx_arrive(&sep->ep, &rx, false)) {
 	case KFI_RX_MATCHED:
-		if (copy_to_iter(dg->buf + KS_DGRAM_RX + sizeof(struct skw_hdr), rx.room, &rx.iter) != rx.room)
+		if (kfi_copy_to(&rx.iter, dg->buf + KS_DGRAM_RX + sizeof(struct skw_hdr), rx.room) != rx.room)
 			WARN_ON_ONCE(1);
 		kfi_rx_complete(&rx, 0);
 		return true;

@@ -124,7 +124,7 @@ static void ks_inmsg_deliver(struct ks_inmsg *in)
 {
 	struct ks_conn *conn = in->conn;
 
-	if (in->rx.room && copy_to_iter(in->buf, in->rx.room, &in->rx.iter) != in->rx.room)
+	if (kfi_copy_to(&in->rx.iter, in->buf, in->rx.room) != in->rx.room)
 		WARN_ON_ONCE(1);	/* kernel memory can't fault */
 	kfi_rx_complete(&in->rx, 0);
 	ks_credit_free(conn, in->cls, in->cost);

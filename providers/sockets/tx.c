@@ -191,14 +191,10 @@ void ks_op_sent(struct ks_conn *conn, struct kfi_oper *op, bool answered)
 	list_add_tail(&op->link, &conn->tx.waiting);
 }
 
-/* Kernel memory can't fault. Most short payloads are one piece: no need for an iterator to copy them. */
+/* Kernel memory can't fault. */
 static void ks_stage_payload(struct ks_tx *tx, struct kfi_oper *op)
 {
-	u8 *to = tx->stage + tx->staged;
-
-	if (iov_iter_is_kvec(&op->iter) && op->iter.nr_segs == 1)
-		memcpy(to, op->iter.kvec->iov_base, op->len);
-	else if (op->len && copy_from_iter(to, op->len, &op->iter) != op->len)
+	if (kfi_copy_from(tx->stage + tx->staged, &op->iter, op->len) != op->len)
 		WARN_ON_ONCE(1);
 	tx->staged += op->len;
 }

@@ -39,7 +39,7 @@ static int kv_dgram_fill(struct kv_datagram *b, struct kv_way *way, struct kfi_o
 		return -EMSGSIZE;
 	memcpy(d.addr, way->src, sizeof(d.addr));
 	kvw_encode_dgram(&d, hdr);
-	if (op->len && copy_from_iter(hdr + 1, op->len, &op->iter) != op->len)
+	if (kfi_copy_from(hdr + 1, &op->iter, op->len) != op->len)
 		return -EFAULT;
 	__kfi_stat_add(op->ep, copied, op->len);
 	return 0;
@@ -258,7 +258,7 @@ static bool kv_dgram_deliver(struct kv_dgram *dg, struct kv_datagram *b)
 		kv_way_heard(dg, src, b->src_qp);
 	switch (kfi_rx_arrive(ep, &rx, false)) {
 	case KFI_RX_MATCHED:
-		if (copy_to_iter(b->mem + KV_GRH + sizeof(struct kvw_dgram_hdr), rx.room, &rx.iter) != rx.room)
+		if (kfi_copy_to(&rx.iter, b->mem + KV_GRH + sizeof(struct kvw_dgram_hdr), rx.room) != rx.room)
 			WARN_ON_ONCE(1);	/* kernel memory can't fault */
 		kfi_rx_complete(&rx, 0);
 		return true;

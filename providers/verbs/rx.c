@@ -105,7 +105,7 @@ static void kv_slot_deliver(struct kv_slot *slot, bool unexpected)
 	const void *payload = kv_slot_descs(slot) + slot->p.count;
 	bool landed = slot->p.flags & KVW_F_LANDED;
 
-	if (slot->rx.room && copy_to_iter(payload, slot->rx.room, &slot->rx.iter) != slot->rx.room)
+	if (kfi_copy_to(&slot->rx.iter, payload, slot->rx.room) != slot->rx.room)
 		WARN_ON_ONCE(1);	/* kernel memory can't fault */
 	kfi_rx_complete(&slot->rx, 0);
 	if (landed)

@@ -215,8 +215,7 @@ static int kv_map_payload(struct kv_conn *conn, struct kv_sqe *e, struct kfi_ope
 
 	e->nsge = 1;
 	if (op->len <= KV_INLINE) {
-		if (op->len)
-			WARN_ON_ONCE(copy_from_iter(at, op->len, &iter) != op->len);
+		WARN_ON_ONCE(kfi_copy_from(at, &iter, op->len) != op->len);
 		*bytes += op->len;
 		__kfi_stat_add(op->ep, copied, op->len);
 		return 0;

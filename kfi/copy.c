@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Between a buffer and the memory of an operation.
+ *
+ * copy_to_iter() and copy_from_iter() are made for memory of user space: they look up what the buffer is part of, which costs
+ * several times as much as the copy of a short message. Here both sides are the kernel's own, and most messages are one piece.
+ */
+#include <linux/bvec.h>
+#include <linux/export.h>
+#include <linux/mm.h>
+#include <linux/uio.h>
+#include "core.h"
+
+static void *bvec_at(const struct iov_iter *iter)
+{
+	return page_address(iter->bvec->bv_page) + iter->bvec->bv_offset + iter->iov_offset;
+}
+
+/* The next @len bytes of @iter, which moves on, if they are one piece that needs no mapping; else NULL. */
+static void *next_piece(struct iov_iter *iter, size_t len)
+{
+	bool kvec = iov_iter_is_kvec(iter);
+	size_t left;
+	void *at;
+
+	if (unlikely(len > iov_iter_count(iter) || (!kvec && IS_ENABLED(CONFIG_HIGHMEM))))
+		return NULL;
+	left = (kvec ? iter->kvec->iov_len : iter->bvec->bv_len) - iter->iov_offset;
+	if (unlikely(len > left || (len == left && iter->nr_segs > 1)))
+		return NULL;	/* on to the next segment: the iterator's own business */
+	at = kvec ? iter->kvec->iov_base + iter->iov_offset : bvec_at(iter);
+	iter->iov_offset += len;
+	iter->count -= len;
+	return at;
+}
+
+size_t kfi_copy_to(struct iov_iter *iter, const void *from, size_t len)
+{
+	void *to = len ? next_piece(iter, len) : NULL;
+
+	if (unlikely(!to))
+		return len ? _copy_to_iter(from, len, iter) : 0;
+	memcpy(to, from, len);
+	return len;
+}
+EXPORT_SYMBOL_GPL(kfi_copy_to);
+
+size_t kfi_copy_from(void *to, struct iov_iter *iter, size_t len)
+{
+	const void *from = len ? next_piece(iter, len) : NULL;
+
+	if (unlikely(!from))
+		return len ? _copy_from_iter(to, len, iter) : 0;
+	memcpy(to, from, len);
+	return len;
+}
+EXPORT_SYMBOL_GPL(kfi_copy_from);
