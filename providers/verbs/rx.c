@@ -3,10 +3,13 @@
  * rx.c - the receive path, in the order in which a packet takes it.
  *
  *   kv_recv_done()	softirq: the device has filled a slot
- *   kv_rx_run()	packets are looked at one after the other
+ *   kv_rx_loop()	packets are looked at one after the other
  *   kv_rx_packet()	what is it? Credits, then by type
  *   kv_rx_message()	to its receive; or the slot waits in the matching, with the message in it
  *   kv_slot_release()	the slot goes back to the device, and with it the credit to the peer
+ *
+ * Most packets are messages that find their receive at once. Their credits are counted when they have been delivered, for then the
+ * lock is taken anyway, once for all that there is to do.
  *
  * What can't go on (completion queue full) stops this connection's packets and nothing else. Whatever a peer does against the
  * protocol ends its connection.
@@ -30,22 +33,6 @@ void kv_slot_release(struct kv_slot *slot, u8 hold)
 		kv_conn_fail(conn, -EIO);
 }
 
-/* The message in it is where it belongs. Unexpected ones refer to their connection, which may be down. */
-static void kv_slot_consumed(struct kv_slot *slot, bool unexpected)
-{
-	struct kv_conn *conn = slot->conn;
-	struct kv_done done = KV_DONE(done);
-
-	spin_lock_bh(&conn->lock);
-	kv_slot_release(slot, KV_HOLD_MESSAGE);
-	if (conn->credit_due || !list_empty(&conn->answers))
-		kv_tx_run(conn, &done);
-	spin_unlock_bh(&conn->lock);
-	kv_done(&done);
-	if (unexpected)
-		kv_conn_put(conn);
-}
-
 /* Something has to be said to the peer; the lock is held. */
 void kv_slot_answer(struct kv_slot *slot, u8 type, u16 status)
 {
@@ -54,13 +41,79 @@ void kv_slot_answer(struct kv_slot *slot, u8 type, u16 status)
 	list_add_tail(&slot->alink, &slot->conn->answers);
 }
 
-static void kv_slot_fin(struct kv_slot *slot, u16 status)
+/* ---- what a packet says about credits, and what it has cost ---- */
+
+/* 1: there is more room at the peer; 0; -EPROTO. */
+static int kv_rx_credits(struct kv_conn *conn, const struct kvw_packet *p)
+{
+	struct kfi_credit_tx *tx = conn->credit_tx;
+	int cls, one, ret = 0;
+
+	for (cls = 0; cls < KVW_CLS && ret >= 0; cls++, tx++) {
+		if (p->credit[cls] == (u16)tx->limit)
+			continue;	/* no news */
+		one = kfi_credit_update(tx, kfi_credit_widen(tx, p->credit[cls]), conn->window[cls]);
+		ret = one < 0 ? one : ret | one;
+	}
+	return ret;
+}
+
+/* Once per packet, also when it is looked at again after having been stopped. The lock is held. Return: as above. */
+static int kv_rx_charge(struct kv_slot *slot)
 {
 	struct kv_conn *conn = slot->conn;
+	int ret;
+
+	if (slot->charged)
+		return 0;
+	slot->charged = true;
+	ret = kv_rx_credits(conn, &slot->p);
+	if (unlikely(ret < 0))
+		return ret;
+	if (slot->cls < KVW_CLS && !kfi_credit_charge(&conn->credit_rx[slot->cls], 1))
+		return -EPROTO;
+	if (unlikely(slot->p.spent))
+		kv_grow(conn, slot->p.spent);
+	kv_keys_age(conn, slot->p.epoch);
+	if (slot->p.type == KVW_MSG && slot->p.flags & KVW_F_ARRIVED)
+		kv_slot_answer(slot, KVW_FIN, 0);
+	return ret;
+}
+
+static void kv_rx_broken(struct kv_conn *conn, int err)
+{
+	clear_bit(KV_REST, &conn->flags);
+	kv_conn_fail(conn, err);
+}
+
+#define KV_NO_FIN	-1
+
+/*
+ * The message in it is where it belongs, or will never be; with @fin the peer hears what became of it. Unexpected ones refer to their
+ * connection, which may be down.
+ */
+static void kv_slot_consumed(struct kv_slot *slot, int fin)
+{
+	struct kv_conn *conn = slot->conn;
+	bool unexpected = slot->unexpected;
+	struct kv_done done = KV_DONE(done);
+	int ret;
 
 	spin_lock_bh(&conn->lock);
-	kv_slot_answer(slot, KVW_FIN, status);
+	ret = kv_rx_charge(slot);
+	if (likely(ret >= 0)) {
+		if (fin >= 0)
+			kv_slot_answer(slot, KVW_FIN, fin);
+		kv_slot_release(slot, KV_HOLD_MESSAGE);
+		if (ret || conn->credit_due || !list_empty(&conn->answers))
+			kv_tx_run(conn, &done);
+	}
 	spin_unlock_bh(&conn->lock);
+	kv_done(&done);
+	if (unlikely(ret < 0))
+		kv_rx_broken(conn, ret);
+	if (unexpected)
+		kv_conn_put(conn);
 }
 
 /* ---- messages ---- */
@@ -100,17 +153,14 @@ static void kv_rx_describe(struct kv_slot *slot)
 }
 
 /* A whole message: from the slot to its receive, the only copy. */
-static void kv_slot_deliver(struct kv_slot *slot, bool unexpected)
+static void kv_slot_deliver(struct kv_slot *slot)
 {
 	const void *payload = kv_slot_descs(slot) + slot->p.count;
-	bool landed = slot->p.flags & KVW_F_LANDED;
 
 	if (kfi_copy_to(&slot->rx.iter, payload, slot->rx.room) != slot->rx.room)
 		WARN_ON_ONCE(1);	/* kernel memory can't fault */
 	kfi_rx_complete(&slot->rx, 0);
-	if (landed)
-		kv_slot_fin(slot, 0);
-	kv_slot_consumed(slot, unexpected);
+	kv_slot_consumed(slot, slot->p.flags & KVW_F_LANDED ? 0 : KV_NO_FIN);
 }
 
 /* A request to move data has its receive. False: its connection is down. */
@@ -157,7 +207,6 @@ static bool kv_slot_claim(struct kv_slot *slot)
 void kv_slot_fetched(struct kv_slot *slot)
 {
 	u16 status = kv_fetch_status(slot);
-	bool unexpected = slot->unexpected;
 
 	if (!kv_slot_claim(slot))
 		return;
@@ -165,8 +214,7 @@ void kv_slot_fetched(struct kv_slot *slot)
 		kfi_rx_abort(&slot->rx, slot->err);
 	else
 		kfi_rx_complete(&slot->rx, 0);
-	kv_slot_fin(slot, status);
-	kv_slot_consumed(slot, unexpected);
+	kv_slot_consumed(slot, status);
 }
 
 /* kfi.ko has found the receive for a message that waited. Process or softirq, no lock of ours held. */
@@ -177,10 +225,10 @@ void kv_rx_matched(struct kfi_ep *ep, struct kfi_rx *rx)
 
 	kv_conn_get(conn);	/* once the transfer has begun, another CPU may end it */
 	if (slot->p.type == KVW_MSG) {
-		kv_slot_deliver(slot, true);
+		kv_slot_deliver(slot);
 	} else if (!kv_slot_fetch(slot)) {
 		kfi_rx_abort(rx, -ECONNRESET);
-		kv_slot_consumed(slot, true);
+		kv_slot_consumed(slot, KV_NO_FIN);
 	}
 	kv_conn_put(conn);
 }
@@ -188,7 +236,7 @@ void kv_rx_matched(struct kfi_ep *ep, struct kfi_rx *rx)
 /* The endpoint closes and nobody will ever want it. */
 void kv_rx_drop(struct kfi_ep *ep, struct kfi_rx *rx)
 {
-	kv_slot_consumed(container_of(rx, struct kv_slot, rx), true);
+	kv_slot_consumed(container_of(rx, struct kv_slot, rx), KV_NO_FIN);
 }
 
 /* A key that is none of the sender's business, or is still in use by it: it does not know what it does. */
@@ -202,6 +250,24 @@ static int kv_rx_invalidate(struct kv_slot *slot)
 	if (slot->inv_key)
 		kv_region_taken(slot->conn, key, slot->inv_key);
 	return kfi_mr_kill(&slot->conn->vep->ep, key) ? -EPROTO : 0;
+}
+
+/* Before anything is done with it that is not to be done for a peer without credit. */
+static int kv_rx_count(struct kv_slot *slot)
+{
+	struct kv_conn *conn = slot->conn;
+	struct kv_done done = KV_DONE(done);
+	int ret;
+
+	if (slot->charged)
+		return 0;
+	spin_lock_bh(&conn->lock);
+	ret = kv_rx_charge(slot);
+	if (ret > 0 || slot->holds & KV_HOLD_ANSWER)
+		kv_tx_run(conn, &done);
+	spin_unlock_bh(&conn->lock);
+	kv_done(&done);
+	return ret < 0 ? ret : kv_rx_invalidate(slot);
 }
 
 /* Before the matching has it: a receive may take it at once, on another CPU. */
@@ -224,9 +290,17 @@ static int kv_rx_message(struct kv_slot *slot)
 	struct kfi_ep *ep = &slot->conn->vep->ep;
 	bool whole = slot->p.type == KVW_MSG, rma = slot->p.flags & KVW_F_RMA;
 	enum kfi_rx_verdict verdict;
+	int ret;
 
 	kv_rx_describe(slot);
 	verdict = kfi_rx_arrive(ep, &slot->rx, false);
+	if (likely(verdict == KFI_RX_MATCHED && whole)) {
+		kv_slot_deliver(slot);
+		return 0;
+	}
+	ret = kv_rx_count(slot);
+	if (ret)
+		return ret;
 	if (verdict == KFI_RX_NONE && !rma) {
 		kv_slot_queue(slot);
 		verdict = kfi_rx_arrive(ep, &slot->rx, true);
@@ -239,77 +313,38 @@ static int kv_rx_message(struct kv_slot *slot)
 	switch (verdict) {
 	case KFI_RX_MATCHED:
 		if (whole)
-			kv_slot_deliver(slot, false);
+			kv_slot_deliver(slot);
 		else if (!kv_slot_fetch(slot))
 			kfi_rx_abort(&slot->rx, -ECONNRESET);
 		return 0;
 	case KFI_RX_FULL:
 		return -EAGAIN;
 	case KFI_RX_NONE:		/* tagged RMA waits for no receive */
-		kv_slot_fin(slot, EACCES);
-		break;
+		kv_slot_consumed(slot, EACCES);
+		return 0;
 	default:
-		break;
+		kv_slot_consumed(slot, KV_NO_FIN);
+		return 0;
 	}
-	kv_slot_consumed(slot, false);
-	return 0;
 }
 
 /* ---- packets ---- */
 
-/* 1: there is more room at the peer; 0; -EPROTO. */
-static int kv_rx_credits(struct kv_conn *conn, const struct kvw_packet *p)
-{
-	int cls, one, ret = 0;
-
-	for (cls = 0; cls < KVW_CLS && ret >= 0; cls++) {
-		one = kfi_credit_update(&conn->credit_tx[cls], kfi_credit_widen(&conn->credit_tx[cls], p->credit[cls]),
-					conn->window[cls]);
-		ret = one < 0 ? one : ret | one;
-	}
-	return ret;
-}
-
-/* The lock is held. */
-static int kv_rx_charge(struct kv_slot *slot)
+/* Once per packet: what is it? */
+static int kv_rx_read(struct kv_slot *slot)
 {
 	struct kv_conn *conn = slot->conn;
-	int ret = kv_rx_credits(conn, &slot->p);
+	int ret = kvw_decode(kv_slot_hdr(slot), slot->bytes, &slot->p);
 
-	if (ret < 0)
+	if (ret)
 		return ret;
-	if (slot->cls < KVW_CLS && !kfi_credit_charge(&conn->credit_rx[slot->cls], 1))
-		return -EPROTO;
-	if (unlikely(slot->p.spent))
-		kv_grow(conn, slot->p.spent);
-	kv_keys_age(conn, slot->p.epoch);
-	if (slot->p.type == KVW_MSG && slot->p.flags & KVW_F_ARRIVED)
-		kv_slot_answer(slot, KVW_FIN, 0);
-	return ret;
-}
-
-/* Once per packet, also when it is looked at again after having been stopped. */
-static int kv_rx_count(struct kv_slot *slot)
-{
-	struct kv_conn *conn = slot->conn;
-	struct kv_done done = KV_DONE(done);
-	int ret;
-
-	if (slot->charged)
-		return 0;
-	slot->charged = true;
-	slot->holds = KV_HOLD_MESSAGE;
 	slot->cls = kvw_cls(slot->p.type, slot->p.flags);
 	if (unlikely(slot->cls < KVW_CLS && kfi_peer_tx_ctx(&conn->vep->ep)))
 		return -EPROTO;		/* a transmit context is answered, and asked for nothing */
+	slot->read = true;
+	slot->holds = KV_HOLD_MESSAGE;
 	conn->rx_bytes += slot->bytes;
-	spin_lock_bh(&conn->lock);
-	ret = kv_rx_charge(slot);
-	if (ret > 0 || slot->holds & KV_HOLD_ANSWER)
-		kv_tx_run(conn, &done);
-	spin_unlock_bh(&conn->lock);
-	kv_done(&done);
-	return ret < 0 ? ret : kv_rx_invalidate(slot);
+	return 0;
 }
 
 /* It asks for nothing that takes time: the slot is free after it, and what it says may let something go. */
@@ -341,14 +376,19 @@ static bool kv_rx_too_late(const struct kv_slot *slot)
 	return test_bit(KV_DOWN, &slot->conn->flags) && slot->p.type != KVW_MSG && slot->p.type != KVW_DONE;
 }
 
+/* A whole message that asks for nothing before it is delivered: if that can be done, it is counted then. */
+static bool kv_rx_is_plain(const struct kv_slot *slot)
+{
+	return slot->p.type == KVW_MSG && !(slot->p.flags & KVW_F_INV);
+}
+
 /* Return: 0; -EAGAIN: again later, nothing has changed; others end the connection. */
 static int kv_rx_packet(struct kv_slot *slot)
 {
-	int ret = 0;
+	int ret = likely(!slot->read) ? kv_rx_read(slot) : 0;
 
-	if (!slot->charged)
-		ret = kvw_decode(kv_slot_hdr(slot), slot->bytes, &slot->p);
-	ret = ret ?: kv_rx_count(slot);
+	if (!ret && !kv_rx_is_plain(slot))
+		ret = kv_rx_count(slot);
 	if (ret || unlikely(kv_rx_too_late(slot)))
 		return ret;
 	switch (slot->p.type) {
@@ -372,38 +412,37 @@ static int kv_rx_packet(struct kv_slot *slot)
 
 /* ---- one after the other ---- */
 
-static struct kv_slot *kv_rx_first(struct kv_conn *conn)
-{
-	if (conn->rx_held)
-		return NULL;
-	return list_first_entry_or_null(&conn->rxq, struct kv_slot, link);
-}
-
 /* The last words of a connection that has ended are heard, see kv_rx_keep(). */
 static bool kv_rx_goes_on(const struct kv_conn *conn)
 {
 	return likely(!test_bit(KV_FAILED, &conn->flags)) || test_bit(KV_REST, &conn->flags);
 }
 
-static void kv_rx_broken(struct kv_conn *conn, int err)
+static struct kv_slot *kv_rx_next(struct kv_conn *conn)
 {
-	clear_bit(KV_REST, &conn->flags);
-	kv_conn_fail(conn, err);
+	struct kv_slot *slot = NULL;
+
+	if (!conn->rx_held && kv_rx_goes_on(conn))
+		slot = list_first_entry_or_null(&conn->rxq, struct kv_slot, link);
+	if (slot)
+		list_del_init(&slot->link);
+	return slot;
 }
 
-/* Whoever makes it busy looks at everything that is there, or leaves it busy and waits for room. */
-static void kv_rx_loop(struct kv_conn *conn)
+/*
+ * Whoever makes it busy looks at everything that is there, @slot first, or leaves it busy and waits for room. Bottom halves are off, also
+ * while the lock is not held.
+ */
+static void kv_rx_loop(struct kv_conn *conn, struct kv_slot *slot)
 {
-	struct kv_slot *slot;
 	int ret;
 
 	lockdep_assert_held(&conn->rx_lock);
-	while ((slot = kv_rx_first(conn)) && kv_rx_goes_on(conn)) {
-		list_del_init(&slot->link);
-		spin_unlock_bh(&conn->rx_lock);
+	for (; slot; slot = kv_rx_next(conn)) {
+		spin_unlock(&conn->rx_lock);
 		ret = kv_rx_packet(slot);
-		spin_lock_bh(&conn->rx_lock);
-		if (!ret)
+		spin_lock(&conn->rx_lock);
+		if (likely(!ret))
 			continue;
 		list_add(&slot->link, &conn->rxq);
 		if (ret != -EAGAIN)
@@ -419,7 +458,7 @@ void kv_rx_run(struct kv_conn *conn)
 	spin_lock_bh(&conn->rx_lock);
 	if (!conn->rx_busy) {
 		conn->rx_busy = true;
-		kv_rx_loop(conn);
+		kv_rx_loop(conn, kv_rx_next(conn));
 	}
 	spin_unlock_bh(&conn->rx_lock);
 }
@@ -430,13 +469,29 @@ void kv_rx_space(struct kfi_cq_waiter *w)
 	bool over;
 
 	spin_lock_bh(&conn->rx_lock);
-	kv_rx_loop(conn);
+	kv_rx_loop(conn, kv_rx_next(conn));
 	over = !conn->rx_busy && test_bit(KV_DOWN, &conn->flags);
 	spin_unlock_bh(&conn->rx_lock);
 	if (over)
 		kv_conn_again(conn);
 }
 
+/* Mostly there is no other packet, and nobody who looks at one. */
+static void kv_rx_came(struct kv_conn *conn, struct kv_slot *slot)
+{
+	spin_lock(&conn->rx_lock);
+	if (unlikely(conn->rx_busy || conn->rx_held || !list_empty(&conn->rxq) || !kv_rx_goes_on(conn))) {
+		list_add_tail(&slot->link, &conn->rxq);
+		slot = NULL;
+	}
+	if (likely(!conn->rx_busy)) {
+		conn->rx_busy = true;
+		kv_rx_loop(conn, slot ?: kv_rx_next(conn));
+	}
+	spin_unlock(&conn->rx_lock);
+}
+
+/* Softirq */
 void kv_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct kv_slot *slot = container_of(wc->wr_cqe, struct kv_slot, cqe);
@@ -457,13 +512,7 @@ void kv_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	slot->holds = 0;
 	conn->heard = jiffies;
 	kfi_batch_begin();
-	spin_lock_bh(&conn->rx_lock);
-	list_add_tail(&slot->link, &conn->rxq);
-	if (!conn->rx_busy) {
-		conn->rx_busy = true;
-		kv_rx_loop(conn);
-	}
-	spin_unlock_bh(&conn->rx_lock);
+	kv_rx_came(conn, slot);
 	kfi_batch_end();
 }
 

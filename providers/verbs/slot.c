@@ -40,6 +40,7 @@ int kv_slot_post(struct kv_slot *slot)
 	struct ib_recv_wr wr = { .wr_cqe = &slot->cqe, .sg_list = &sge, .num_sge = 1 };
 
 	slot->state = KV_SLOT_FREE;
+	slot->read = false;
 	slot->charged = false;
 	slot->wrs = 0;
 	slot->left = 0;

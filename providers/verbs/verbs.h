@@ -207,7 +207,7 @@ enum kv_slot_state {
  * @rx:		the matching's view of a message
  * @page: @dma: KVW_PACKET bytes
  * @bytes:	of the packet; @p: its header
- * @state:	enum kv_slot_state; @charged: its credit was counted
+ * @state:	enum kv_slot_state; @read: @p is there; @charged: its credit was counted
  * @holds:	the message, and an answer that has not been sent: with none the slot goes back to the device
  * @unexpected: it has gone through the matching's queue, and refers to the connection
  * @answer:	what is to be said about it; @epoch: when that was true
@@ -226,6 +226,7 @@ struct kv_slot {
 	u64			dma;
 	u32			bytes;
 	u8			state;
+	bool			read;
 	bool			charged;
 	bool			unexpected;
 	u8			holds;
