@@ -34,12 +34,18 @@ static size_t bvec_piece(const struct iov_iter *iter, struct page **page, size_t
 	return bv->bv_len - iter->iov_offset;
 }
 
+static size_t kv_segment(const struct iov_iter *iter)
+{
+	return iov_iter_is_kvec(iter) ? iter->kvec->iov_len : iter->bvec->bv_len;
+}
+
 /* The first contiguous piece of @iter, which may not be empty. */
 static size_t kv_piece(struct iov_iter *iter, struct page **page, size_t *off)
 {
 	size_t len;
 
-	iov_iter_advance(iter, 0);	/* past empty segments */
+	if (unlikely(iter->iov_offset >= kv_segment(iter)))
+		iov_iter_advance(iter, 0);	/* past empty segments */
 	len = iov_iter_is_kvec(iter) ? kvec_piece(iter, page, off) : bvec_piece(iter, page, off);
 	return min(len, iov_iter_count(iter));
 }

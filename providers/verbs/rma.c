@@ -27,37 +27,39 @@ static int kv_rma_find(struct kv_conn *conn, const struct kfi_oper *op, unsigned
 	return kv_key_find(conn, seg->key, seg->addr + at, seg->len - at, kv_rma_right(op), run);
 }
 
-/* Look at all segments before the first moves. */
-static int kv_rma_check(struct kv_conn *conn, struct kfi_oper *op)
+/* Look at all segments before the first moves. @run: where the last one begins, if it had not been looked at before. */
+static int kv_rma_check(struct kv_conn *conn, struct kfi_oper *op, struct kv_run *run)
 {
 	struct kv_op *kop = kv_op(op);
-	struct kv_run run;
 	int ret;
 
 	for (; kop->checked < op->rma_count; kop->checked++) {
-		ret = kv_rma_find(conn, op, kop->checked, 0, &run);
+		ret = kv_rma_find(conn, op, kop->checked, 0, run);
 		if (ret)
 			return ret;
-		if (!kv_rma_commits(op, &run))
+		if (!kv_rma_commits(op, run))
 			return -EOPNOTSUPP;
-		kop->tell |= run.tell;
+		kop->tell |= run->tell;
 	}
 	return 0;
 }
 
-/* One work request: what is contiguous on both sides. */
-static int kv_rma_move(struct kv_conn *conn, struct kfi_oper *op)
+/* One work request: what is contiguous on both sides. @known: where the bytes are, if that has been looked up just now. */
+static int kv_rma_move(struct kv_conn *conn, struct kfi_oper *op, const struct kv_run *known)
 {
 	bool read = op->code == KFI_OPC_READ;
 	struct kv_op *kop = kv_op(op);
 	struct kv_run run;
 	struct kv_sqe *e;
 	ssize_t n;
-	int ret;
+	int ret = 0;
 
 	if (read && !kv_may_read(conn))
 		return -EAGAIN;
-	ret = kv_rma_find(conn, op, kop->seg, kop->at, &run);
+	if (known)
+		run = *known;
+	else
+		ret = kv_rma_find(conn, op, kop->seg, kop->at, &run);
 	if (ret == -EACCES && kop->begun)
 		return -EREMOTEIO;	/* the region went between two requests, and bytes have moved */
 	if (ret)
@@ -182,22 +184,34 @@ void kv_rma_landed(struct kv_conn *conn, struct kfi_oper *op, int err, struct kv
 		kv_rma_done(conn, op, done);
 }
 
-static int kv_rma_step(struct kv_conn *conn, struct kfi_oper *op)
+/* Past what has been asked for. Return: there is more. */
+static bool kv_rma_left(const struct kfi_oper *op, struct kv_op *kop)
 {
-	struct kv_op *kop = kv_op(op);
-	int ret;
-
-	if (op->code == KFI_OPC_FLUSH)
-		return kv_rma_tell(conn, op) ? 1 : -EAGAIN;	/* its owner looks at the segments */
-	ret = kop->err ?: kv_rma_check(conn, op);
-	if (ret)
-		return ret;
 	while (kop->seg < op->rma_count && kop->at == op->rma[kop->seg].len) {
 		kop->seg++;
 		kop->at = 0;
 	}
-	if (kop->seg < op->rma_count)
-		return kv_rma_move(conn, op);
+	return kop->seg < op->rma_count;
+}
+
+/* Return: 1: all of it is in the send queue; 0: call again, if there is room; -EAGAIN: it waits for the peer; others are its end. */
+static int kv_rma_step(struct kv_conn *conn, struct kfi_oper *op)
+{
+	struct kv_op *kop = kv_op(op);
+	bool first = !kop->checked && op->rma_count == 1;
+	struct kv_run run;
+	int ret;
+
+	if (op->code == KFI_OPC_FLUSH)
+		return kv_rma_tell(conn, op) ? 1 : -EAGAIN;	/* its owner looks at the segments */
+	ret = kop->err ?: kv_rma_check(conn, op, &run);
+	if (ret)
+		return ret;
+	if (kv_rma_left(op, kop)) {
+		ret = kv_rma_move(conn, op, first ? &run : NULL);
+		if (ret || kv_rma_left(op, kop))
+			return ret;
+	}
 	if (kv_rma_tells(conn, op))
 		return kv_rma_tell(conn, op) ? 1 : -EAGAIN;
 	return 1;

@@ -227,6 +227,16 @@ static void kv_sq_retire(struct kv_conn *conn, struct kv_done *done)
 	}
 }
 
+static void kv_sq_failed(struct kv_conn *conn, struct kv_done *done)
+{
+	struct kfi_oper *op, *next;
+
+	llist_for_each_entry_safe(op, next, done->ops, lnode)
+		list_add_tail(&op->link, &conn->failed);
+	done->ops = NULL;
+	done->ops_end = &done->ops;
+}
+
 /*
  * Something has ended well. On iWARP only a READ tells that the peer is there, all else that TCP has it. But a READ that is behind much
  * has its time from when that has gone: what keeps moving before it is heard by somebody, for TCP does not take it without limit. The
@@ -242,7 +252,7 @@ static void kv_sq_heard(struct kv_conn *conn, bool read, bool moved)
 
 /*
  * An error ends the connection, and the consumer hears of it when nobody finds the connection any more: what he posts then goes
- * another way, or is refused.
+ * another way, or is refused. Softirq
  */
 void kv_send_done(struct ib_cq *cq, struct ib_wc *wc)
 {
@@ -254,16 +264,16 @@ void kv_send_done(struct ib_cq *cq, struct ib_wc *wc)
 	u32 tail;
 
 	kfi_batch_begin();
-	spin_lock_bh(&conn->lock);
+	spin_lock(&conn->lock);
 	tail = conn->tail;
 	if (kv_sq_mark(conn, e, err))
 		kv_sq_retire(conn, &done);
 	if (unlikely(err))
-		list_splice_tail_init(&done.ops, &conn->failed);
+		kv_sq_failed(conn, &done);
 	else
 		kv_sq_heard(conn, read, conn->tail != tail);
 	kv_tx_run(conn, &done);
-	spin_unlock_bh(&conn->lock);
+	spin_unlock(&conn->lock);
 	if (unlikely(err))
 		kv_conn_fail(conn, wc->status == IB_WC_REM_ACCESS_ERR ? kv_conn_end(conn) : err);
 	kv_done(&done);

@@ -3,8 +3,8 @@
  * tx.c - the send path, in the order in which a message takes it.
  *
  *   kv_tx() -> kv_rdm_tx(), kv_msg_tx()	which connection? Datagrams have none, and go through dgram.c
- *   kv_tx_post()			onto its queue
- *   kv_tx_run()			credits spent, work requests filled in, one chain given to the device
+ *   kv_tx_post()			onto its queue, if anything waits there
+ *   kv_tx_at_once(), kv_tx_run()	credits spent, work requests filled in, one chain given to the device
  *   kv_send_done()			the device reports (sq.c)
  *   kv_op_end(), kv_done()		the consumer hears of it, with no lock held
  */
@@ -20,23 +20,6 @@ int kv_tx(struct kfi_ep *ep, struct kfi_oper *op)
 	*kv_op(op) = (struct kv_op) { .state = KV_OP_QUEUED };
 	INIT_LIST_HEAD(&kv_op(op)->frmrs);
 	return ep->type == KFI_EP_RDM ? kv_rdm_tx(to_kv_ep(ep), op) : kv_msg_tx(to_kv_ep(ep), op);
-}
-
-/* Called inside rcu_read_lock(), which keeps the connection from collecting its queue before us. */
-void kv_tx_post(struct kv_conn *conn, struct kfi_oper *op)
-{
-	bool more = op->flags & KFI_MORE;
-	struct kv_done done = KV_DONE(done);
-
-	kv_op(op)->conn = conn;
-	spin_lock_bh(&conn->lock);
-	list_add_tail(&op->link, &conn->queue);
-	if (!more)
-		kv_tx_run(conn, &done);
-	spin_unlock_bh(&conn->lock);
-	kv_done(&done);
-	if (more && !delayed_work_pending(&conn->more_work))
-		queue_delayed_work(kv_cm_wq, &conn->more_work, 1);
 }
 
 /* There may be something to send. The caller has a reference, or is inside the RCU section in which it found it. */
@@ -80,7 +63,7 @@ void kv_op_end(struct kfi_oper *op, int err, struct kv_done *done)
 	kop->err = kop->err ?: err;
 	kop->state = KV_OP_QUEUED;
 	kop->conn = NULL;
-	list_add_tail(&op->link, &done->ops);
+	kv_done_op(done, op);
 }
 
 void kv_done_all(struct kv_done *done)
@@ -88,10 +71,8 @@ void kv_done_all(struct kv_done *done)
 	struct kfi_oper *op, *next;
 	struct kv_slot *slot, *after;
 
-	list_for_each_entry_safe(op, next, &done->ops, link) {
-		list_del(&op->link);
+	llist_for_each_entry_safe(op, next, done->ops, lnode)
 		kfi_tx_complete(op, kv_op(op)->err);
-	}
 	list_for_each_entry_safe(slot, after, &done->slots, link) {
 		list_del_init(&slot->link);
 		kv_slot_fetched(slot);
@@ -292,7 +273,6 @@ static bool kv_is_long(const struct kv_conn *conn, const struct kfi_oper *op)
 
 static void kv_put_message(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done)
 {
-	list_del(&op->link);
 	if (kv_is_long(conn, op))
 		kv_put_long(conn, op, done);
 	else
@@ -315,6 +295,7 @@ static bool kv_put_stalled(struct kv_conn *conn, struct kv_done *done)
 		op = list_first_entry_or_null(&conn->stalled[cls], struct kfi_oper, link);
 		if (!op || !kv_may_send(conn, op))
 			continue;
+		list_del(&op->link);
 		kv_put_message(conn, op, done);
 		return true;
 	}
@@ -337,6 +318,7 @@ static bool kv_put_queued(struct kv_conn *conn, struct kv_done *done)
 		}
 		cls = kv_op_cls(op);
 		if (list_empty(&conn->stalled[cls]) && kv_may_send(conn, op)) {
+			list_del(&op->link);
 			kv_put_message(conn, op, done);
 			return true;
 		}
@@ -423,15 +405,58 @@ static bool kv_put_next(struct kv_conn *conn, struct kv_done *done)
 	       kv_put_stalled(conn, done) || kv_put_queued(conn, done) || kv_put_control(conn);
 }
 
+static bool kv_tx_open(const struct kv_conn *conn)
+{
+	return conn->state == KV_READY && !test_bit(KV_DEAD, &conn->flags);
+}
+
 /* The lock is held: fill the send queue with what may go. */
 void kv_tx_run(struct kv_conn *conn, struct kv_done *done)
 {
 	lockdep_assert_held(&conn->lock);
-	if (conn->state != KV_READY || test_bit(KV_DEAD, &conn->flags))
+	if (!kv_tx_open(conn))
 		return;
 	while (!kv_tx_idle(conn) && kv_sq_room(conn) >= KV_SQ_ROOM && kv_put_next(conn, done))
 		;
 	kv_sq_post(conn);
+}
+
+/* Nothing waits that it could overtake: the same as if it had been queued, and all had been looked through. */
+static void kv_tx_at_once(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done)
+{
+	if (kv_is_rma(op)) {
+		conn->op = op;
+	} else if (!kv_may_send(conn, op)) {
+		list_add_tail(&op->link, &conn->stalled[kv_op_cls(op)]);
+	} else if (!kv_is_long(conn, op)) {
+		kv_put_short(conn, op, done);
+		kv_sq_post(conn);
+		return;
+	} else {
+		kv_put_long(conn, op, done);
+	}
+	kv_tx_run(conn, done);
+}
+
+/* Called inside rcu_read_lock(), which keeps the connection from collecting its queue before us, with bottom halves off. */
+void kv_tx_post(struct kv_conn *conn, struct kfi_oper *op)
+{
+	bool more = op->flags & KFI_MORE;
+	struct kv_done done = KV_DONE(done);
+
+	kv_op(op)->conn = conn;
+	spin_lock(&conn->lock);
+	if (!more && kv_tx_idle(conn) && likely(kv_tx_open(conn) && kv_sq_room(conn) >= KV_SQ_ROOM)) {
+		kv_tx_at_once(conn, op, &done);
+	} else {
+		list_add_tail(&op->link, &conn->queue);
+		if (!more)
+			kv_tx_run(conn, &done);
+	}
+	spin_unlock(&conn->lock);
+	kv_done(&done);
+	if (more && !delayed_work_pending(&conn->more_work))
+		queue_delayed_work(kv_cm_wq, &conn->more_work, 1);
 }
 
 /* ---- what the peer says about our operations ---- */
@@ -478,11 +503,15 @@ static void kv_fail_list(struct list_head *list, int err, struct kv_done *done)
 /* The queue pair is gone and nobody posts any more: every operation ends here. */
 void kv_tx_flush_all(struct kv_conn *conn, int err)
 {
+	struct kfi_oper *op, *next;
 	int cls;
 	struct kv_done done = KV_DONE(done);
 
 	spin_lock_bh(&conn->lock);
-	list_splice_init(&conn->failed, &done.ops);
+	list_for_each_entry_safe(op, next, &conn->failed, link) {
+		list_del(&op->link);
+		kv_done_op(&done, op);	/* with the error that it has */
+	}
 	kv_sq_flush(conn, &done);
 	if (conn->op)
 		kv_op_end(conn->op, err, &done);

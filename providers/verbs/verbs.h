@@ -20,6 +20,7 @@
 #ifndef _KFI_VERBS_VERBS_H
 #define _KFI_VERBS_VERBS_H
 
+#include <linux/llist.h>
 #include <linux/refcount.h>
 #include <linux/scatterlist.h>
 #include <linux/sizes.h>
@@ -448,14 +449,22 @@ struct kv_op {
 
 /**
  * struct kv_done - what is to be done when kv_conn.lock has been dropped
- * @ops: operations that have ended; @slots: messages whose data has been moved
+ * @ops: operations that have ended, in their order; @ops_end: where the next goes; @slots: messages whose data has been moved
  */
 struct kv_done {
-	struct list_head	ops;
+	struct llist_node	*ops;
+	struct llist_node	**ops_end;
 	struct list_head	slots;
 };
 
-#define KV_DONE(d)	{ LIST_HEAD_INIT((d).ops), LIST_HEAD_INIT((d).slots) }
+#define KV_DONE(d)	{ NULL, &(d).ops, LIST_HEAD_INIT((d).slots) }
+
+static inline void kv_done_op(struct kv_done *done, struct kfi_oper *op)
+{
+	op->lnode.next = NULL;
+	*done->ops_end = &op->lnode;
+	done->ops_end = &op->lnode.next;
+}
 
 static inline struct kv_op *kv_op(const struct kfi_oper *op)
 {
@@ -651,7 +660,7 @@ int kv_got_fin(struct kv_conn *conn, const struct kvw_packet *p, struct kv_done 
 /* No lock is held: consumers are called. */
 static inline void kv_done(struct kv_done *done)
 {
-	if (!list_empty(&done->ops) || !list_empty(&done->slots))
+	if (done->ops || !list_empty(&done->slots))
 		kv_done_all(done);
 }
 
