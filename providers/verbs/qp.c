@@ -82,7 +82,7 @@ static void kv_qp_event(struct ib_event *event, void *context)
 	kv_conn_flushed(conn);
 }
 
-static int kv_qp_make(struct kv_conn *conn, u32 sends, u32 receives)
+static int kv_qp_make(struct kv_conn *conn, u32 sends, u32 receives, u32 in_request)
 {
 	struct kv_domain *kdom = conn->kdom;
 	struct ib_qp_init_attr attr = {
@@ -98,13 +98,16 @@ static int kv_qp_make(struct kv_conn *conn, u32 sends, u32 receives)
 			.max_recv_wr	= receives + 1,
 			.max_send_sge	= min_t(u32, KV_SGE + 1, kdom->max_send_sge),
 			.max_recv_sge	= 1,
+			.max_inline_data = in_request,
 		},
 	};
 	int ret = rdma_create_qp(conn->id, kdom->pd, &attr);
 
-	if (!ret)
-		conn->qp = conn->id->qp;
-	return ret;
+	if (ret)
+		return ret;
+	conn->qp = conn->id->qp;
+	conn->in_request = min(attr.cap.max_inline_data, in_request);	/* a device without it says 0 */
+	return 0;
 }
 
 /* Bytes that it sends in one packet. It is connected. */
@@ -118,6 +121,21 @@ u32 kv_qp_mtu(struct kv_conn *conn)
 	return ib_mtu_enum_to_int(attr.path_mtu);
 }
 
+/*
+ * Bytes of a packet that go to the device with the work request: what most short ones have, what siw has room for, none. How many a device
+ * takes can't be asked for.
+ */
+static int kv_qp_try(struct kv_conn *conn, u32 sends, u32 receives)
+{
+	static const u32 in_request[] = { 128, 80, 0 };
+	unsigned int i;
+	int ret = -EINVAL;
+
+	for (i = 0; i < ARRAY_SIZE(in_request) && ret; i++)
+		ret = kv_qp_make(conn, sends, receives, in_request[i]);
+	return ret;
+}
+
 static int kv_qp_open(struct kv_conn *conn, u32 sends, u32 receives)
 {
 	unsigned int ncqe = sends + receives + 2;
@@ -127,7 +145,7 @@ static int kv_qp_open(struct kv_conn *conn, u32 sends, u32 receives)
 		return PTR_ERR(cq);
 	conn->cq = cq;
 	conn->ncqe = ncqe;
-	return kv_qp_make(conn, sends, receives);
+	return sends ? kv_qp_try(conn, sends, receives) : kv_qp_make(conn, 0, receives, 0);
 }
 
 /* For a call that is going to be refused. */

@@ -96,13 +96,24 @@ static u32 kv_put_header(struct kv_conn *conn, struct kv_sqe *e, struct kvw_pack
 	return kvw_encode(p, e->buf);
 }
 
+/* What goes with the request is taken from where the processor has it, while it is posted; what does not, by the device. */
+static void kv_put_buf(struct kv_conn *conn, struct kv_sqe *e, u32 bytes)
+{
+	bool in_request = bytes <= conn->in_request && !e->mapped;
+
+	e->sge[0] = (struct ib_sge){ in_request ? (uintptr_t)e->buf : e->dma, bytes, conn->kdom->pd->local_dma_lkey };
+	if (in_request)
+		e->wr.send.send_flags |= IB_SEND_INLINE;
+	else
+		ib_dma_sync_single_for_device(conn->kdom->ib, e->dma, bytes, DMA_TO_DEVICE);
+}
+
 /* A packet of @bytes in @e->buf, and what @e has mapped behind it. */
 static void kv_put_send(struct kv_conn *conn, struct kv_sqe *e, u32 bytes, bool tell)
 {
-	e->sge[0] = (struct ib_sge){ e->dma, bytes, conn->kdom->pd->local_dma_lkey };
+	kv_put_buf(conn, e, bytes);
 	if (e->wr.send.opcode != IB_WR_SEND_WITH_INV)
 		e->wr.send.opcode = IB_WR_SEND;
-	ib_dma_sync_single_for_device(conn->kdom->ib, e->dma, bytes, DMA_TO_DEVICE);
 	conn->tx_bytes += bytes;
 	kv_sq_put(conn, e, &e->wr.send, tell);
 }

@@ -316,6 +316,7 @@ struct kv_run {
  * @op:		RMA that is partly in the send queue
  * @answers:	slots with something to say; @fetches: slots whose data is to be moved
  * @last:	what was in the send queue when the endpoint closed is before this
+ * @in_request:	packets up to so many bytes go to the device with the work request
  * @chain:	work requests that are filled in and not yet given to the device
  * @sq:		ring: @head is the next to fill, @tail the oldest not completed
  * @credit_tx: @credit_rx: by class; @window: the peer's
@@ -354,6 +355,7 @@ struct kv_conn {
 	struct list_head	answers;
 	struct list_head	fetches;
 	struct kfi_oper		*op;
+	u32			in_request;
 	struct ib_send_wr	*chain;
 	struct ib_send_wr	*chain_end;
 	struct kv_sqe		*sq;
