@@ -24,9 +24,9 @@
  * close op gives that back. Children pin parents: a close of an object that something still uses answers -EBUSY
  * before the provider hears of it, so a close op never has to check.
  *
- * Contexts. open, close, enable, bind and connection calls run in process context and may sleep. &kfi_prov_ops.tx,
- * .rx_matched and .rx_drop may be called in process or softirq context with bottom halves in any state, never with
- * interrupts off, and must not sleep. Every completion call below may be made from process or softirq context.
+ * Contexts. open, close, enable, bind and connection calls run in process context and may sleep. &kfi_prov_ops.tx is
+ * called in process or softirq context, with bottom halves off and inside an RCU read section; .rx_matched and .rx_drop with
+ * bottom halves in any state; none of them with interrupts off, and none may sleep. Every completion call below may be made from process or softirq context.
  * kfi.ko calls no provider op with one of its own spinlocks held.
  *
  * Handlers of consumers never run inside a completion call: they run in the completion queue's own context, or at

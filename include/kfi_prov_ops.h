@@ -60,7 +60,7 @@ struct kfi_peer_info {
  *		returning; no kfi_rx_* call for this endpoint after it. Messages under way into receives end with @err
  *		too. May sleep, but never waits for a peer or a consumer. Called once before ep_close, also when the
  *		namespace or device goes (then the consumer closes much later)
- * @tx:		start a transmit. op->code says what. Return: 0 = accepted, will be completed exactly once (perhaps
+ * @tx:		start a transmit, inside rcu_read_lock() and with bottom halves off. op->code says what. Return: 0 = accepted, will be completed exactly once (perhaps
  *		already was); negative errno = refused, nothing happened, never -EAGAIN for ever. KFI_MORE in op->flags
  *		lets it wait for the next post (a later post, or completion of anything, must flush). KFI_FENCE is none of
  *		its business: kfi.ko calls when all that was before has been completed

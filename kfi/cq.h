@@ -65,7 +65,7 @@ struct kfi_cq_slot {
  * @done:	finished operations whose done() is due, by link
  *
  * @calling:	endpoint whose done() runs right now; written by the owner of @scheduled
- * @batch:	in the list of a CPU's batch; the owner's of @scheduled
+ * @batch:	the next one in the list of a CPU's batch; the owner's of @scheduled
  *
  * @space_lock:	protects @space, @space_calling and waiter links; bottom halves off; a leaf lock
  * @space:	those who wait for a free slot; @space_calling: whose fn() runs; @space_work: calls them
@@ -102,7 +102,7 @@ struct kfi_cq {
 	struct list_head	done;
 
 	struct kfi_ep		*calling ____cacheline_aligned_in_smp;
-	struct list_head	batch;
+	struct kfi_cq		*batch;
 	struct work_struct	work;
 	struct tasklet_struct	tasklet;
 	wait_queue_head_t	wait;

@@ -19,13 +19,14 @@
 
 /**
  * struct kfi_batch - handlers that wait for the end of a burst on this CPU
- * @cqs:	queues to run, by batch
+ * @first: @end:	queues to run, by batch; where the next one goes
  * @depth:	kfi_batch_begin() not ended yet
  *
  * Touched on its own CPU only, with bottom halves off.
  */
 struct kfi_batch {
-	struct list_head	cqs;
+	struct kfi_cq		*first;
+	struct kfi_cq		**end;
 	unsigned int		depth;
 };
 
@@ -53,10 +54,13 @@ static void kfi_cq_queue_softirq(struct kfi_cq *cq)
 {
 	struct kfi_batch *batch = this_cpu_ptr(&kfi_batches);
 
-	if (batch->depth)
-		list_add_tail(&cq->batch, &batch->cqs);
-	else
+	if (!batch->depth) {
 		tasklet_schedule(&cq->tasklet);
+		return;
+	}
+	cq->batch = NULL;
+	*batch->end = cq;
+	batch->end = &cq->batch;
 }
 
 void kfi_cq_schedule(struct kfi_cq *cq)
@@ -84,10 +88,27 @@ static void kfi_cq_call_done(struct kfi_cq *cq, struct kfi_oper *op)
 	smp_store_release(&cq->calling, NULL);	/* pairs with kfi_cq_busy_for() */
 }
 
+/* Where the context is softirq, bottom halves are off. */
+static void kfi_cq_lock(struct kfi_cq *cq) __acquires(&cq->lock)
+{
+	if (cq->where == KFI_CQ_IN_SOFTIRQ)
+		spin_lock(&cq->lock);
+	else
+		spin_lock_bh(&cq->lock);
+}
+
+static void kfi_cq_unlock(struct kfi_cq *cq) __releases(&cq->lock)
+{
+	if (cq->where == KFI_CQ_IN_SOFTIRQ)
+		spin_unlock(&cq->lock);
+	else
+		spin_unlock_bh(&cq->lock);
+}
+
 /* Take what is due, the handler's call only if @event comes as true. Nothing is: give up the claim. */
 static bool kfi_cq_take(struct kfi_cq *cq, struct list_head *done, bool *event)
 {
-	spin_lock_bh(&cq->lock);
+	kfi_cq_lock(cq);
 	list_splice_tail_init(&cq->done, done);
 	if (*event) {
 		*event = cq->event && !cq->closing;
@@ -95,7 +116,7 @@ static bool kfi_cq_take(struct kfi_cq *cq, struct list_head *done, bool *event)
 	}
 	if (list_empty(done) && !*event)
 		cq->scheduled = false;
-	spin_unlock_bh(&cq->lock);
+	kfi_cq_unlock(cq);
 	return !list_empty(done) || *event;
 }
 
@@ -103,9 +124,9 @@ static void kfi_cq_give_back(struct kfi_cq *cq, struct list_head *done)
 {
 	if (list_empty(done))
 		return;
-	spin_lock_bh(&cq->lock);
+	kfi_cq_lock(cq);
 	list_splice(done, &cq->done);
-	spin_unlock_bh(&cq->lock);
+	kfi_cq_unlock(cq);
 }
 
 /*
@@ -177,9 +198,10 @@ static void kfi_batch_run(struct kfi_batch *batch)
 	int budget = KFI_RUN_BUDGET;
 	struct kfi_cq *cq;
 
-	while (!list_empty(&batch->cqs)) {
-		cq = list_first_entry(&batch->cqs, struct kfi_cq, batch);
-		list_del_init(&cq->batch);
+	while ((cq = batch->first)) {
+		batch->first = cq->batch;
+		if (!batch->first)
+			batch->end = &batch->first;
 		if (!kfi_cq_run(cq, &budget, true))
 			tasklet_schedule(&cq->tasklet);
 	}
@@ -191,7 +213,7 @@ void kfi_batch_end(void)
 
 	if (IS_ENABLED(CONFIG_PREEMPT_RT))
 		return;
-	if (batch->depth == 1 && !list_empty(&batch->cqs))
+	if (batch->depth == 1 && batch->first)
 		kfi_batch_run(batch);
 	batch->depth--;
 }
@@ -257,7 +279,6 @@ bool kfi_cq_busy_for(struct kfi_cq *cq, const struct kfi_ep *ep)
 
 int kfi_cq_run_init(struct kfi_cq *cq)
 {
-	INIT_LIST_HEAD(&cq->batch);
 	INIT_WORK(&cq->work, kfi_cq_work);
 	tasklet_setup(&cq->tasklet, kfi_cq_tasklet);
 	return 0;
@@ -287,7 +308,7 @@ int kfi_cq_init(void)
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		INIT_LIST_HEAD(&per_cpu(kfi_batches, cpu).cqs);
+		per_cpu(kfi_batches, cpu).end = &per_cpu(kfi_batches, cpu).first;
 	kfi_wq_unbound = alloc_workqueue("kfi_cq", WQ_MEM_RECLAIM | WQ_UNBOUND | WQ_HIGHPRI, 0);
 	kfi_wq_percpu = alloc_workqueue("kfi_cq_cpu", WQ_MEM_RECLAIM | WQ_PERCPU | WQ_HIGHPRI, 0);
 	if (!kfi_wq_unbound || !kfi_wq_percpu || kfi_cq_space_setup())

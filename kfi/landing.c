@@ -116,7 +116,7 @@ static void release_buffer(struct kfi_oper *op)
 		kfi_op_finish(op, op->ep, &wc);
 }
 
-void kfi_land_end_spent(struct list_head *spent)
+void kfi_land_end_all(struct list_head *spent)
 {
 	struct kfi_oper *op, *next;
 

@@ -33,7 +33,13 @@ enum kfi_land {
 /* Under kfi_match.lock. Sets rx->op, iter, room, buf unless SPENT or FULL. */
 enum kfi_land kfi_land_place(struct kfi_oper *op, struct kfi_rx *rx);
 /* Without locks: end the multi-receive buffers (linked by op->link) that were released while nothing was under way. */
-void kfi_land_end_spent(struct list_head *spent);
+void kfi_land_end_all(struct list_head *spent);
+
+static inline void kfi_land_end_spent(struct list_head *spent)
+{
+	if (unlikely(!list_empty(spent)))
+		kfi_land_end_all(spent);
+}
 
 /* match.c. Under kfi_match.lock: the oldest unexpected message that @op fits; take one out. */
 struct kfi_rx *kfi_match_unexpected(struct kfi_match *m, const struct kfi_oper *op);

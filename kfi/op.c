@@ -229,16 +229,22 @@ static void kfi_pool_wake(struct kfi_ep *ep, struct kfi_op_pool *pool)
 		kfi_cq_call_waiter(ep->tx_cq, &ep->space);
 }
 
-void kfi_op_free(struct kfi_oper *op)
+/* Inside rcu_read_lock(): with the last operation the endpoint may go. */
+static void op_give_back(struct kfi_oper *op)
 {
 	struct kfi_op_pool *pool = kfi_op_pool(op);
 	struct kfi_ep *ep = op->ep;
 
 	WRITE_ONCE(op->gen, op->gen + 1);
-	rcu_read_lock();
 	pool_push(pool, op);	/* a full barrier: pairs with kfi_pool_starve(), kfi_pool_idle() */
 	if (unlikely(READ_ONCE(pool->starved)))
 		kfi_pool_wake(ep, pool);
+}
+
+void kfi_op_free(struct kfi_oper *op)
+{
+	rcu_read_lock();
+	op_give_back(op);
 	rcu_read_unlock();
 }
 
@@ -248,7 +254,7 @@ void kfi_op_abort(struct kfi_oper *op)
 	u64 flags = op->flags;
 
 	rcu_read_lock();
-	kfi_op_free(op);
+	op_give_back(op);
 	if (cq && !(flags & KFI_CQE))
 		kfi_cq_unreserve(cq);
 	rcu_read_unlock();
@@ -356,7 +362,7 @@ void kfi_op_finish(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_ent
 		kfi_cq_done(cq, op);
 		goto out;
 	}
-	kfi_op_free(op);
+	op_give_back(op);
 	if (!cq || flags & KFI_CQE)
 		goto out;
 	if (told)
@@ -396,7 +402,7 @@ static void op_finish_quietly(struct kfi_oper *op)
 	if (cntr)
 		kfi_cntr_count_len(cntr, 0, op->len);
 	rcu_read_lock();
-	kfi_op_free(op);
+	op_give_back(op);
 	if (reserved)
 		kfi_cq_unreserve(cq);
 	if (unlikely(counted))
