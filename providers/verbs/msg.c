@@ -6,21 +6,17 @@
 
 /* ---- data path ---- */
 
+/* Inside rcu_read_lock(), see @tx of struct kfi_prov_ops. */
 int kv_msg_tx(struct kv_ep *vep, struct kfi_oper *op)
 {
-	struct kv_conn *conn;
-	int ret = 0;
+	struct kv_conn *conn = rcu_dereference(vep->conn);
 
-	rcu_read_lock();
-	conn = rcu_dereference(vep->conn);
 	if (unlikely(!conn))
-		ret = -ENOTCONN;
-	else if (unlikely(test_bit(KV_BYE_WANTED, &conn->flags)))
-		ret = -ESHUTDOWN;
-	else
-		kv_tx_post(conn, op);
-	rcu_read_unlock();
-	return ret;
+		return -ENOTCONN;
+	if (unlikely(test_bit(KV_BYE_WANTED, &conn->flags)))
+		return -ESHUTDOWN;
+	kv_tx_post(conn, op);
+	return 0;
 }
 
 /* ---- connecting ---- */

@@ -4,15 +4,13 @@
  */
 #include "verbs.h"
 
+/* Inside rcu_read_lock(), see @tx of struct kfi_prov_ops. */
 int kv_rdm_tx(struct kv_ep *vep, struct kfi_oper *op)
 {
-	struct kfi_peer_conn *way;
+	struct kfi_peer_conn *way = kfi_peer_way(&vep->peers, op);
 
-	rcu_read_lock();
-	way = kfi_peer_way(&vep->peers, op);
 	if (!IS_ERR_OR_NULL(way))
 		kv_tx_post(to_kv_conn(way), op);
-	rcu_read_unlock();
 	return PTR_ERR_OR_ZERO(way);
 }
 

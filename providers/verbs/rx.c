@@ -90,7 +90,7 @@ static void kv_rx_broken(struct kv_conn *conn, int err)
 
 /*
  * The message in it is where it belongs, or will never be; with @fin the peer hears what became of it. Unexpected ones refer to their
- * connection, which may be down.
+ * connection, which may be down. Bottom halves are off.
  */
 static void kv_slot_consumed(struct kv_slot *slot, int fin)
 {
@@ -99,7 +99,7 @@ static void kv_slot_consumed(struct kv_slot *slot, int fin)
 	struct kv_done done = KV_DONE(done);
 	int ret;
 
-	spin_lock_bh(&conn->lock);
+	spin_lock(&conn->lock);
 	ret = kv_rx_charge(slot);
 	if (likely(ret >= 0)) {
 		if (fin >= 0)
@@ -108,7 +108,7 @@ static void kv_slot_consumed(struct kv_slot *slot, int fin)
 		if (ret || conn->credit_due || !list_empty(&conn->answers))
 			kv_tx_run(conn, &done);
 	}
-	spin_unlock_bh(&conn->lock);
+	spin_unlock(&conn->lock);
 	kv_done(&done);
 	if (unlikely(ret < 0))
 		kv_rx_broken(conn, ret);
@@ -210,11 +210,13 @@ void kv_slot_fetched(struct kv_slot *slot)
 
 	if (!kv_slot_claim(slot))
 		return;
+	local_bh_disable();
 	if (slot->err)
 		kfi_rx_abort(&slot->rx, slot->err);
 	else
 		kfi_rx_complete(&slot->rx, 0);
 	kv_slot_consumed(slot, status);
+	local_bh_enable();
 }
 
 /* kfi.ko has found the receive for a message that waited. Process or softirq, no lock of ours held. */
@@ -223,6 +225,7 @@ void kv_rx_matched(struct kfi_ep *ep, struct kfi_rx *rx)
 	struct kv_slot *slot = container_of(rx, struct kv_slot, rx);
 	struct kv_conn *conn = slot->conn;
 
+	local_bh_disable();
 	kv_conn_get(conn);	/* once the transfer has begun, another CPU may end it */
 	if (slot->p.type == KVW_MSG) {
 		kv_slot_deliver(slot);
@@ -231,12 +234,15 @@ void kv_rx_matched(struct kfi_ep *ep, struct kfi_rx *rx)
 		kv_slot_consumed(slot, KV_NO_FIN);
 	}
 	kv_conn_put(conn);
+	local_bh_enable();
 }
 
 /* The endpoint closes and nobody will ever want it. */
 void kv_rx_drop(struct kfi_ep *ep, struct kfi_rx *rx)
 {
+	local_bh_disable();
 	kv_slot_consumed(container_of(rx, struct kv_slot, rx), KV_NO_FIN);
+	local_bh_enable();
 }
 
 /* A key that is none of the sender's business, or is still in use by it: it does not know what it does. */

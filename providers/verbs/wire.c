@@ -68,11 +68,9 @@ static bool flags_ok(const struct kvw_packet *p)
 
 static u8 head_of(u8 parts)
 {
-	u8 bytes = sizeof(struct kvw_hdr);
+	static const u8 count[1 << KVW_PARTS] = { 0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4 };
 
-	for (; parts; parts &= parts - 1)
-		bytes += sizeof(__le64);
-	return bytes;
+	return sizeof(struct kvw_hdr) + count[parts] * sizeof(__le64);
 }
 
 static u64 take_part(u8 parts, u8 part, const __le64 **at)
@@ -83,8 +81,14 @@ static u64 take_part(u8 parts, u8 part, const __le64 **at)
 static void decode_parts(const struct kvw_hdr *hdr, u8 parts, struct kvw_packet *p)
 {
 	const __le64 *at = hdr->part;
-	u64 id = take_part(parts, KVW_P_ID, &at);
+	u64 id;
 
+	if (!parts) {		/* most messages */
+		p->id = p->gen = 0;
+		p->len = p->tag = p->data = 0;
+		return;
+	}
+	id = take_part(parts, KVW_P_ID, &at);
 	p->id = id;
 	p->gen = id >> 32;
 	p->len = take_part(parts, KVW_P_LEN, &at);
@@ -135,6 +139,8 @@ u32 kvw_encode(const struct kvw_packet *p, struct kvw_hdr *hdr)
 	hdr->count = p->count;
 	hdr->spent = p->spent;
 	hdr->epoch = cpu_to_le32(p->epoch);
+	if (!parts)
+		return sizeof(*hdr);
 	put_part(parts, KVW_P_ID, (u64)p->gen << 32 | p->id, &at);
 	put_part(parts, KVW_P_LEN, p->len, &at);
 	put_part(parts, KVW_P_TAG, p->tag, &at);
