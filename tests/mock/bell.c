@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * bell.c - doorbells and interrupts.
+ *
+ * An interrupt has to come in hard interrupt context, soon, and never inside the call that caused it: the caller may hold locks
+ * that the handler takes. A timer that is due at once is all that. Each end has two, as link and doorbells have
+ * vectors of their own and either may come first.
+ */
+#include "mock.h"
+
+static u64 nm_vectors_of(u64 bits)
+{
+	return nm_vectors == 1 ? !!bits : bits;
+}
+
+/* Bits that became pending and unmasked: their interrupts are sent. */
+static void nm_bell_send(struct nm_end *end, u64 bits)
+{
+	u64 due = nm_vectors_of(bits);
+
+	lockdep_assert_held(&end->lock);
+	if (!due)
+		return;
+	if (!end->due)
+		hrtimer_start(&end->bell_irq, 0, HRTIMER_MODE_REL_PINNED_HARD);
+	end->due |= due;
+}
+
+void nm_bell_ring(struct nm_end *end, u64 bits)
+{
+	unsigned long flags;
+	u64 new;
+
+	spin_lock_irqsave(&end->lock, flags);
+	new = bits & ~end->pending;
+	end->pending |= bits;
+	nm_bell_send(end, new & ~end->mask);
+	spin_unlock_irqrestore(&end->lock, flags);
+}
+
+void nm_bell_mask(struct nm_end *end, u64 set, u64 clear)
+{
+	unsigned long flags;
+	u64 old;
+
+	spin_lock_irqsave(&end->lock, flags);
+	old = end->mask;
+	end->mask = (old | set) & ~clear;
+	nm_bell_send(end, end->pending & old & ~end->mask);
+	spin_unlock_irqrestore(&end->lock, flags);
+}
+
+void nm_bell_clear(struct nm_end *end, u64 bits)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&end->lock, flags);
+	end->pending &= ~bits;
+	spin_unlock_irqrestore(&end->lock, flags);
+}
+
+u64 nm_bell_pending(struct nm_end *end)
+{
+	return READ_ONCE(end->pending);
+}
+
+/* True if this interrupt is one that gets lost. */
+static bool nm_loses(struct nm_end *end)
+{
+	lockdep_assert_held(&end->lock);
+	if (!end->lose)
+		return false;
+	end->lose--;
+	nm_add(end, NM_LOST_IRQS, 1);
+	return true;
+}
+
+static u64 nm_take_due(struct nm_end *end)
+{
+	u64 due, kept = 0;
+	int vector;
+
+	spin_lock(&end->lock);
+	due = end->due;
+	end->due = 0;
+	for (vector = 0; due >> vector; vector++)
+		if (due & BIT_ULL(vector) && !nm_loses(end))
+			kept |= BIT_ULL(vector);
+	spin_unlock(&end->lock);
+	return kept;
+}
+
+static enum hrtimer_restart nm_bell_interrupt(struct hrtimer *timer)
+{
+	struct nm_end *end = container_of(timer, struct nm_end, bell_irq);
+	u64 due = nm_take_due(end);
+	int vector;
+
+	for (vector = 0; due >> vector; vector++) {
+		if (!(due & BIT_ULL(vector)))
+			continue;
+		nm_add(end, NM_BELL_IRQS, 1);
+		ntb_db_event(&end->ntb, vector);
+	}
+	return HRTIMER_NORESTART;
+}
+
+/* Called by whoever has changed the link. */
+void nm_link_interrupt(struct nm_end *end)
+{
+	lockdep_assert_held_write(&end->bridge->lock);
+	if (end->present)
+		hrtimer_start(&end->link_irq, us_to_ktime(end->bridge->lag_us), HRTIMER_MODE_REL_PINNED_HARD);
+}
+
+static bool nm_link_lost(struct nm_end *end)
+{
+	bool lost;
+
+	spin_lock(&end->lock);
+	lost = nm_loses(end);
+	spin_unlock(&end->lock);
+	return lost;
+}
+
+/* As the Intel driver: an interrupt after which the link looks as before is none. */
+static enum hrtimer_restart nm_link_interrupted(struct hrtimer *timer)
+{
+	struct nm_end *end = container_of(timer, struct nm_end, link_irq);
+	bool up = READ_ONCE(end->bridge->up);
+
+	if (nm_link_lost(end) || up == end->seen_up)
+		return HRTIMER_NORESTART;
+	WRITE_ONCE(end->seen_up, up);
+	nm_add(end, NM_LINK_IRQS, 1);
+	ntb_link_event(&end->ntb);
+	return HRTIMER_NORESTART;
+}
+
+void nm_bell_init(struct nm_end *end)
+{
+	spin_lock_init(&end->lock);
+	end->mask = NM_BELL_MASK;
+	hrtimer_setup(&end->bell_irq, nm_bell_interrupt, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+	hrtimer_setup(&end->link_irq, nm_link_interrupted, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+}
+
+void nm_bell_reset(struct nm_end *end)
+{
+	hrtimer_cancel(&end->bell_irq);
+	hrtimer_cancel(&end->link_irq);
+	end->pending = 0;
+	end->due = 0;
+	end->mask = NM_BELL_MASK;
+	end->seen_up = false;
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * cross.c - bytes through the bridge: into the memory that the other end gave, or nowhere. Writes vanish without a word when
+ * the link is down, when nothing is translated, and behind the end of what is; reads are ones then.
+ */
+#include <linux/dma-direct.h>
+#include <linux/sizes.h>
+#include <linux/unaligned.h>
+#include "mock.h"
+
+/* So much at a time under the lock, as interrupts are off; and what is cut by the end of a translation is cut at pages. */
+#define NM_STEP		SZ_4K
+
+/* Where in memory the peer's client wants byte @at of the window; NULL: nowhere, counted as @why. */
+static void *nm_behind(const struct nm_place *place, u64 at, size_t len, enum nm_count *why)
+{
+	struct nm_end *peer = nm_peer(place->end);
+	const struct nm_trans *trans = &peer->trans[place->window];
+	phys_addr_t to;
+
+	lockdep_assert_held(&peer->bridge->lock);
+	*why = NM_DEAD;
+	if (!peer->bridge->up)
+		return NULL;
+	*why = NM_CLOSED;
+	if (!trans->size)
+		return NULL;
+	*why = NM_BEYOND;
+	if (at >= trans->size || len > trans->size - at)
+		return NULL;
+	to = dma_to_phys(&peer->ntb.pdev->dev, trans->addr) + at;
+	return pfn_valid(PHYS_PFN(to)) && pfn_valid(PHYS_PFN(to + len - 1)) ? phys_to_virt(to) : NULL;
+}
+
+/* Words are written whole and after what was written before, as the interconnect does it. */
+static void nm_put(void *to, const void *from, size_t len)
+{
+	switch (IS_ALIGNED((unsigned long)to, len) ? len : 0) {
+	case 8:
+		smp_store_release((u64 *)to, get_unaligned((const u64 *)from));
+		break;
+	case 4:
+		smp_store_release((u32 *)to, get_unaligned((const u32 *)from));
+		break;
+	case 2:
+		smp_store_release((u16 *)to, get_unaligned((const u16 *)from));
+		break;
+	default:
+		memcpy(to, from, len);
+	}
+}
+
+static void nm_get(void *to, const void *from, size_t len)
+{
+	if (len == 8 && IS_ALIGNED((unsigned long)from, 8))
+		put_unaligned(READ_ONCE(*(const u64 *)from), (u64 *)to);
+	else if (len == 4 && IS_ALIGNED((unsigned long)from, 4))
+		put_unaligned(READ_ONCE(*(const u32 *)from), (u32 *)to);
+	else
+		memcpy(to, from, len);
+}
+
+static void nm_write_step(const struct nm_place *place, u64 at, const void *src, size_t len)
+{
+	rwlock_t *lock = &place->end->bridge->lock;
+	enum nm_count why;
+	unsigned long flags;
+	void *to;
+
+	read_lock_irqsave(lock, flags);
+	to = nm_behind(place, at, len, &why);
+	if (to)
+		nm_put(to, src, len);
+	read_unlock_irqrestore(lock, flags);
+	if (!to)
+		nm_add(place->end, why, 1);
+}
+
+static void nm_read_step(const struct nm_place *place, u64 at, void *dst, size_t len)
+{
+	rwlock_t *lock = &place->end->bridge->lock;
+	enum nm_count why;
+	unsigned long flags;
+	void *from;
+
+	read_lock_irqsave(lock, flags);
+	from = nm_behind(place, at, len, &why);
+	if (from)
+		nm_get(dst, from, len);
+	else
+		memset(dst, 0xff, len);
+	read_unlock_irqrestore(lock, flags);
+}
+
+static size_t nm_step(u64 at, size_t len)
+{
+	return min_t(u64, len, NM_STEP - at % NM_STEP);
+}
+
+static void nm_write_reg(const struct nm_place *place, u32 value, size_t len)
+{
+	u64 at = place->at;
+
+	if (len != sizeof(u32) || at % sizeof(u32))
+		nm_add(place->end, NM_BEYOND, 1);
+	else if (at < NM_REG_BELL + NM_BELLS * sizeof(u32))
+		nm_ring_peer(place->end, value & 1 ? BIT_ULL((at - NM_REG_BELL) / sizeof(u32)) : 0);
+	else if (at >= NM_REG_SPAD && at < NM_REG_SPAD + NM_SPADS * sizeof(u32))
+		nm_spad_put(place->end, (at - NM_REG_SPAD) / sizeof(u32), value);
+	else
+		nm_add(place->end, NM_BEYOND, 1);
+}
+
+static u32 nm_read_reg(const struct nm_place *place)
+{
+	u64 at = place->at;
+
+	if (at % sizeof(u32) || at < NM_REG_SPAD || at >= NM_REG_SPAD + NM_SPADS * sizeof(u32))
+		return ~0;
+	return nm_spad_get(place->end, (at - NM_REG_SPAD) / sizeof(u32));
+}
+
+void nm_write(const struct nm_place *place, const void *src, size_t len, bool dma)
+{
+	struct nm_end *end = place->end;
+	size_t done, n;
+	u32 value = 0;
+
+	if (place->window < 0) {
+		nm_add(end, NM_REG_WRITES, !dma);
+		memcpy(&value, src, min(len, sizeof(value)));
+		nm_write_reg(place, value, len);
+		return;
+	}
+	nm_add(end, dma ? NM_DMA_WRITES : NM_CPU_WRITES, 1);
+	nm_add(end, dma ? NM_DMA_BYTES : NM_CPU_BYTES, len);
+	for (done = 0; done < len; done += n) {
+		n = nm_step(place->at + done, len - done);
+		nm_write_step(place, place->at + done, src + done, n);
+	}
+}
+
+void nm_read(const struct nm_place *place, void *dst, size_t len, bool dma)
+{
+	size_t done, n;
+	u32 value;
+
+	if (place->window < 0) {
+		nm_add(place->end, NM_REG_READS, 1);
+		value = nm_read_reg(place);
+		memset(dst, 0xff, len);
+		memcpy(dst, &value, min(len, sizeof(value)));
+		return;
+	}
+	nm_add(place->end, dma ? NM_DMA_READS : NM_CPU_READS, 1);
+	for (done = 0; done < len; done += n) {
+		n = nm_step(place->at + done, len - done);
+		nm_read_step(place, place->at + done, dst + done, n);
+	}
+}
+
+void nm_ring_peer(struct nm_end *from, u64 bits)
+{
+	struct nm_bridge *bridge = from->bridge;
+	unsigned long flags;
+	bool up;
+
+	read_lock_irqsave(&bridge->lock, flags);
+	up = bridge->up;
+	if (up)
+		nm_bell_ring(nm_peer(from), bits);
+	read_unlock_irqrestore(&bridge->lock, flags);
+	nm_add(from, up ? NM_BELLS_RUNG : NM_DEAD, hweight64(bits));
+}
+
+void nm_spad_put(struct nm_end *from, int i, u32 value)
+{
+	struct nm_bridge *bridge = from->bridge;
+	unsigned long flags;
+	bool up;
+
+	read_lock_irqsave(&bridge->lock, flags);
+	up = bridge->up;
+	if (up)
+		WRITE_ONCE(nm_peer(from)->spad[i], value);
+	read_unlock_irqrestore(&bridge->lock, flags);
+	nm_add(from, NM_DEAD, !up);
+}
+
+u32 nm_spad_get(struct nm_end *from, int i)
+{
+	struct nm_bridge *bridge = from->bridge;
+	unsigned long flags;
+	u32 value = ~0;
+
+	read_lock_irqsave(&bridge->lock, flags);
+	if (bridge->up)
+		value = READ_ONCE(nm_peer(from)->spad[i]);
+	read_unlock_irqrestore(&bridge->lock, flags);
+	return value;
+}

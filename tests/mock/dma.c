@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dma.c - the engine as its clients see it: channels that copy memory.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/module.h>
+#include <linux/platform_device.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include "dma.h"
+#include "mock.h"
+
+struct nm_chan nm_chan[NM_CHANS];
+
+unsigned int nm_channels = 8;
+module_param_named(channels, nm_channels, uint, 0444);
+MODULE_PARM_DESC(channels, "DMA channels (0-16)");
+
+static unsigned int ring = 256;
+module_param(ring, uint, 0444);
+MODULE_PARM_DESC(ring, "copies that a channel can hold");
+
+static bool terminate = true;
+module_param(terminate, bool, 0444);
+MODULE_PARM_DESC(terminate, "the engine can terminate copies (ioatdma can't)");
+
+static struct platform_device *nm_platform;
+static struct dma_device nm_engine;
+
+static struct list_head *nm_lists(struct nm_chan *c, int i)
+{
+	struct list_head *all[] = { &c->idle, &c->prepared, &c->submitted, &c->issued, &c->running, &c->done };
+
+	return i < ARRAY_SIZE(all) ? all[i] : NULL;
+}
+
+static void nm_init_lists(struct nm_chan *c)
+{
+	struct list_head *list;
+	int i;
+
+	for (i = 0; (list = nm_lists(c, i)); i++)
+		INIT_LIST_HEAD(list);
+}
+
+static int nm_alloc_chan(struct dma_chan *chan)
+{
+	struct nm_chan *c = to_nm_chan(chan);
+	unsigned int i;
+
+	c->ring = kvcalloc(ring, sizeof(*c->ring), GFP_KERNEL);
+	if (!c->ring)
+		return -ENOMEM;
+	for (i = 0; i < ring; i++)
+		list_add_tail(&c->ring[i].node, &c->idle);
+	chan->cookie = chan->completed_cookie = DMA_MIN_COOKIE;
+	return ring;
+}
+
+/* The client has what is prepared, until he submits it. */
+static dma_cookie_t nm_submit(struct dma_async_tx_descriptor *tx)
+{
+	struct nm_chan *c = to_nm_chan(tx->chan);
+	unsigned long flags;
+	dma_cookie_t cookie;
+
+	spin_lock_irqsave(&c->lock, flags);
+	cookie = tx->chan->cookie + 1;
+	if (cookie < DMA_MIN_COOKIE)
+		cookie = DMA_MIN_COOKIE;
+	tx->cookie = tx->chan->cookie = cookie;
+	list_move_tail(&to_nm_copy(tx)->node, &c->submitted);
+	spin_unlock_irqrestore(&c->lock, flags);
+	return cookie;
+}
+
+static struct nm_copy *nm_take_idle(struct nm_chan *c)
+{
+	struct nm_copy *copy;
+	unsigned long flags;
+
+	spin_lock_irqsave(&c->lock, flags);
+	copy = list_first_entry_or_null(&c->idle, struct nm_copy, node);
+	if (copy)
+		list_move_tail(&copy->node, &c->prepared);
+	else
+		c->full++;
+	spin_unlock_irqrestore(&c->lock, flags);
+	return copy;
+}
+
+static struct dma_async_tx_descriptor *nm_prep(struct dma_chan *chan, dma_addr_t dst, dma_addr_t src, size_t len,
+					       unsigned long flags)
+{
+	struct nm_copy *copy = nm_take_idle(to_nm_chan(chan));
+
+	if (!copy)
+		return NULL;
+	memset(&copy->tx, 0, sizeof(copy->tx));
+	dma_async_tx_descriptor_init(&copy->tx, chan);
+	copy->tx.flags = flags;
+	copy->tx.tx_submit = nm_submit;
+	copy->dst = dst;
+	copy->src = src;
+	copy->len = len;
+	copy->dropped = false;
+	return &copy->tx;
+}
+
+static void nm_issue(struct dma_chan *chan)
+{
+	struct nm_chan *c = to_nm_chan(chan);
+	unsigned long flags;
+
+	spin_lock_irqsave(&c->lock, flags);
+	list_splice_tail_init(&c->submitted, &c->issued);
+	if (!list_empty(&c->issued))
+		kthread_queue_work(c->worker, &c->work);
+	spin_unlock_irqrestore(&c->lock, flags);
+}
+
+/* Bytes of the copy with this cookie that are still to come; a copy is done in one. */
+static u32 nm_residue(struct nm_chan *c, dma_cookie_t cookie)
+{
+	struct list_head *lists[] = { &c->submitted, &c->issued, &c->running };
+	struct nm_copy *copy;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(lists); i++)
+		list_for_each_entry(copy, lists[i], node)
+			if (copy->tx.cookie == cookie)
+				return copy->len;
+	return 0;
+}
+
+/* Whoever asks also finds what came without an interrupt. */
+static enum dma_status nm_status(struct dma_chan *chan, dma_cookie_t cookie, struct dma_tx_state *state)
+{
+	struct nm_chan *c = to_nm_chan(chan);
+	enum dma_status status;
+	unsigned long flags;
+
+	spin_lock_irqsave(&c->lock, flags);
+	status = dma_async_is_complete(cookie, chan->completed_cookie, chan->cookie);
+	dma_set_tx_state(state, chan->completed_cookie, chan->cookie, nm_residue(c, cookie));
+	if (!list_empty(&c->done))
+		tasklet_schedule(&c->told);
+	spin_unlock_irqrestore(&c->lock, flags);
+	return status;
+}
+
+/* What runs is forgotten when it ends: nm_synchronize() waits for that. Mappings end with their copies. */
+static int nm_terminate(struct dma_chan *chan)
+{
+	struct nm_chan *c = to_nm_chan(chan);
+	struct nm_copy *copy;
+	unsigned long flags;
+	LIST_HEAD(gone);
+
+	spin_lock_irqsave(&c->lock, flags);
+	list_splice_tail_init(&c->done, &gone);
+	list_for_each_entry(copy, &c->running, node)
+		copy->dropped = true;
+	list_splice_tail_init(&c->issued, &gone);
+	list_splice_tail_init(&c->submitted, &gone);
+	spin_unlock_irqrestore(&c->lock, flags);
+
+	list_for_each_entry(copy, &gone, node)
+		dma_descriptor_unmap(&copy->tx);
+	spin_lock_irqsave(&c->lock, flags);
+	list_splice_tail(&gone, &c->idle);
+	spin_unlock_irqrestore(&c->lock, flags);
+	return 0;
+}
+
+/* The client submits nothing meanwhile. The tasklet is left as it was, so it may be used again. */
+static void nm_synchronize(struct dma_chan *chan)
+{
+	struct nm_chan *c = to_nm_chan(chan);
+
+	kthread_flush_work(&c->work);
+	tasklet_disable(&c->told);
+	tasklet_enable(&c->told);
+}
+
+static void nm_free_chan(struct dma_chan *chan)
+{
+	struct nm_chan *c = to_nm_chan(chan);
+
+	nm_terminate(chan);
+	nm_synchronize(chan);
+	tasklet_kill(&c->told);
+	WARN_ONCE(!list_empty(&c->prepared), "a copy was prepared and not submitted\n");
+	nm_init_lists(c);
+	kvfree(c->ring);
+	c->ring = NULL;
+}
+
+static int nm_chan_init(struct nm_chan *c, int i)
+{
+	spin_lock_init(&c->lock);
+	nm_init_lists(c);
+	kthread_init_work(&c->work, nm_run);
+	tasklet_setup(&c->told, nm_tell);
+	c->worker = kthread_run_worker(0, "kfi_mock_dma/%d", i);
+	if (IS_ERR(c->worker))
+		return PTR_ERR(c->worker);
+	c->chan.device = &nm_engine;
+	list_add_tail(&c->chan.device_node, &nm_engine.channels);
+	return 0;
+}
+
+static int nm_init_chans(void)
+{
+	int i, err;
+
+	INIT_LIST_HEAD(&nm_engine.channels);
+	for (i = 0; i < nm_channels; i++) {
+		err = nm_chan_init(&nm_chan[i], i);
+		if (err)
+			goto undo;
+	}
+	return 0;
+undo:
+	while (i--)
+		kthread_destroy_worker(nm_chan[i].worker);
+	return err;
+}
+
+static void nm_exit_chans(void)
+{
+	int i;
+
+	for (i = 0; i < nm_channels; i++)
+		kthread_destroy_worker(nm_chan[i].worker);
+}
+
+static void nm_engine_init(struct device *dev)
+{
+	nm_engine.dev = dev;
+	dma_cap_set(DMA_MEMCPY, nm_engine.cap_mask);
+	dma_cap_set(DMA_PRIVATE, nm_engine.cap_mask);
+	nm_engine.device_alloc_chan_resources = nm_alloc_chan;
+	nm_engine.device_free_chan_resources = nm_free_chan;
+	nm_engine.device_prep_dma_memcpy = nm_prep;
+	nm_engine.device_issue_pending = nm_issue;
+	nm_engine.device_tx_status = nm_status;
+	nm_engine.residue_granularity = DMA_RESIDUE_GRANULARITY_DESCRIPTOR;
+	nm_engine.directions = BIT(DMA_MEM_TO_MEM);
+	if (!terminate)
+		return;
+	nm_engine.device_terminate_all = nm_terminate;
+	nm_engine.device_synchronize = nm_synchronize;
+}
+
+static int nm_probe(struct platform_device *platform)
+{
+	int err;
+
+	err = dma_coerce_mask_and_coherent(&platform->dev, DMA_BIT_MASK(64));
+	if (err)
+		return err;
+	err = nm_init_chans();
+	if (err)
+		return err;
+	nm_engine_init(&platform->dev);
+	err = dma_async_device_register(&nm_engine);
+	if (err)
+		nm_exit_chans();
+	return err;
+}
+
+static void nm_remove(struct platform_device *platform)
+{
+	dma_async_device_unregister(&nm_engine);
+	nm_exit_chans();
+}
+
+static struct platform_driver nm_driver = {
+	.probe = nm_probe,
+	.remove = nm_remove,
+	.driver = { .name = "kfi_mock_dma" },
+};
+
+/* The registration of an engine wants a device with a driver. */
+int nm_dma_init(void)
+{
+	int err;
+
+	if (nm_channels > NM_CHANS || !ring)
+		return -EINVAL;
+	if (!nm_channels)
+		return 0;
+	err = platform_driver_register(&nm_driver);
+	if (err)
+		return err;
+	nm_platform = platform_device_register_simple(nm_driver.driver.name, PLATFORM_DEVID_NONE, NULL, 0);
+	if (IS_ERR(nm_platform)) {
+		platform_driver_unregister(&nm_driver);
+		return PTR_ERR(nm_platform);
+	}
+	return 0;
+}
+
+void nm_dma_exit(void)
+{
+	if (!nm_channels)
+		return;
+	platform_device_unregister(nm_platform);
+	platform_driver_unregister(&nm_driver);
+}
+
+void nm_dma_show(struct seq_file *file)
+{
+	unsigned long flags;
+	struct nm_chan *c;
+
+	for (c = nm_chan; c < nm_chan + nm_channels; c++) {
+		spin_lock_irqsave(&c->lock, flags);
+		seq_printf(file, "dma %td copies %llu bytes %llu irqs %llu lost_irqs %llu errors %llu aborted %llu full %llu\n",
+			   c - nm_chan, c->copies, c->bytes, c->irqs, c->lost, c->errors, c->aborted, c->full);
+		spin_unlock_irqrestore(&c->lock, flags);
+	}
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * dma.h - the DMA engine: channels, copies and where they are.
+ *
+ * A copy is in one list of its channel at any time, and each list is a state:
+ *
+ *   idle -> prepared -> submitted -> issued -> running -> done -> idle
+ *           (the client holds it)    (the worker's)       (the tasklet calls the client)
+ *
+ * nm_chan.lock protects all lists, cookies and faults of a channel: spinlock, interrupts off. The copies of a channel are
+ * allocated when somebody takes the channel and freed when he gives it back; there is a fixed number, as in hardware: with all
+ * in use there is none to prepare.
+ */
+#ifndef KFI_NTB_MOCK_DMA_H
+#define KFI_NTB_MOCK_DMA_H
+
+#include <linux/dmaengine.h>
+#include <linux/interrupt.h>
+#include <linux/kthread.h>
+#include <linux/list.h>
+#include <linux/spinlock.h>
+
+#define NM_CHANS	16
+
+struct nm_copy {
+	struct dma_async_tx_descriptor	tx;
+	struct list_head		node;
+	dma_addr_t			dst, src;
+	size_t				len;
+	bool				dropped;	/* terminated while it ran: nobody is called */
+	struct dmaengine_result		result;		/* the worker's while it runs */
+};
+
+/* Faults, by command. Each counts down. */
+struct nm_fault {
+	u32	fail_write, fail_read;	/* the n-th copy from now ends in such an error, those behind it are aborted; 0: none */
+	u32	lose;			/* so many interrupts get lost */
+	u32	slow_us;		/* every copy takes so much longer */
+	bool	reorder;		/* a copy without DMA_PREP_FENCE may be overtaken by the next */
+};
+
+struct nm_chan {
+	struct dma_chan		chan;
+	spinlock_t		lock;
+	struct list_head	idle, prepared, submitted, issued, running, done;
+	struct nm_copy		*ring;		/* all of them; allocated and freed with the channel */
+	struct nm_fault		fault;
+	struct kthread_worker	*worker;
+	struct kthread_work	work;
+	struct tasklet_struct	told;		/* its interrupt */
+	/* counted under the lock; they only grow */
+	u64			copies, bytes, irqs, lost, errors, aborted, full;
+};
+
+extern struct nm_chan nm_chan[NM_CHANS];
+extern unsigned int nm_channels;
+
+static inline struct nm_chan *to_nm_chan(struct dma_chan *chan)
+{
+	return container_of(chan, struct nm_chan, chan);
+}
+
+static inline struct nm_copy *to_nm_copy(struct dma_async_tx_descriptor *tx)
+{
+	return container_of(tx, struct nm_copy, tx);
+}
+
+/* dma_run.c */
+void nm_run(struct kthread_work *work);
+void nm_tell(struct tasklet_struct *task);
+
+#endif

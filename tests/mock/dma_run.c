@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dma_run.c - copies are made, by a thread of each channel; and made to fail.
+ *
+ * Addresses are those of the bus. One in the range of windows and doorbells goes through the bridge, all others are memory.
+ */
+#include <linux/delay.h>
+#include <linux/dma-direct.h>
+#include <linux/sizes.h>
+#include "dma.h"
+#include "mock.h"
+
+#define NM_CHUNK	SZ_64K		/* then somebody else may run */
+
+/* The memory at this address, if there is any. */
+static void *nm_memory(struct nm_chan *c, dma_addr_t addr, size_t len)
+{
+	phys_addr_t phys = dma_to_phys(c->chan.device->dev, addr);
+
+	if (!pfn_valid(PHYS_PFN(phys)) || !pfn_valid(PHYS_PFN(phys + len - 1)))
+		return NULL;
+	return phys_to_virt(phys);
+}
+
+/* From window to window: by way of a page of our own. */
+static void nm_copy_across(const struct nm_place *to, const struct nm_place *from, size_t len)
+{
+	struct nm_place src = *from, dst = *to;
+	u8 bounce[256];
+	size_t n;
+
+	for (; len; len -= n) {
+		n = min(len, sizeof(bounce));
+		nm_read(&src, bounce, n, true);
+		nm_write(&dst, bounce, n, true);
+		src.at += n;
+		dst.at += n;
+	}
+}
+
+static enum dmaengine_tx_result nm_copy_chunk(struct nm_chan *c, dma_addr_t dst, dma_addr_t src, size_t len)
+{
+	bool cross_to, cross_from;
+	struct nm_place to, from;
+	void *d, *s;
+
+	cross_to = nm_find(dst, &to);
+	cross_from = nm_find(src, &from);
+	d = cross_to ? NULL : nm_memory(c, dst, len);
+	s = cross_from ? NULL : nm_memory(c, src, len);
+	if ((cross_from && len > from.room) || (!cross_from && !s))
+		return DMA_TRANS_READ_FAILED;
+	if ((cross_to && len > to.room) || (!cross_to && !d))
+		return DMA_TRANS_WRITE_FAILED;
+	if (cross_to && cross_from)
+		nm_copy_across(&to, &from, len);
+	else if (cross_to)
+		nm_write(&to, s, len, true);
+	else if (cross_from)
+		nm_read(&from, d, len, true);
+	else
+		memcpy(d, s, len);
+	return DMA_TRANS_NOERROR;
+}
+
+static void nm_make(struct nm_chan *c, struct nm_copy *copy)
+{
+	size_t done, n;
+
+	copy->result = (struct dmaengine_result){ .result = DMA_TRANS_NOERROR };
+	for (done = 0; done < copy->len; done += n) {
+		n = min_t(size_t, copy->len - done, NM_CHUNK);
+		copy->result.result = nm_copy_chunk(c, copy->dst + done, copy->src + done, n);
+		if (copy->result.result != DMA_TRANS_NOERROR)
+			break;
+		cond_resched();
+	}
+	copy->result.residue = copy->len - done;
+}
+
+static bool nm_now(u32 *countdown)
+{
+	return *countdown && !--*countdown;
+}
+
+/* The copies that run next: one; or two where the first may be overtaken by the second. */
+static struct nm_fault nm_start(struct nm_chan *c)
+{
+	struct nm_fault fault = {};
+	struct nm_copy *copy;
+
+	spin_lock_irq(&c->lock);
+	copy = list_first_entry_or_null(&c->issued, struct nm_copy, node);
+	if (copy) {
+		list_move_tail(&copy->node, &c->running);
+		fault = (struct nm_fault){
+			.fail_write = nm_now(&c->fault.fail_write), .fail_read = nm_now(&c->fault.fail_read),
+			.slow_us = c->fault.slow_us,
+			.reorder = c->fault.reorder && !(copy->tx.flags & DMA_PREP_FENCE) && !list_empty(&c->issued),
+		};
+		if (fault.reorder)
+			list_move_tail(c->issued.next, &c->running);
+	}
+	spin_unlock_irq(&c->lock);
+	return fault;
+}
+
+static void nm_slow_down(u32 us)
+{
+	if (us)
+		fsleep(us);
+}
+
+static void nm_run_now(struct nm_chan *c, const struct nm_fault *fault)
+{
+	struct nm_copy *copy = list_first_entry(&c->running, struct nm_copy, node);
+
+	nm_slow_down(fault->slow_us);
+	if (fault->reorder)
+		nm_make(c, list_next_entry(copy, node));
+	if (fault->fail_write || fault->fail_read)
+		copy->result = (struct dmaengine_result){
+			.result = fault->fail_write ? DMA_TRANS_WRITE_FAILED : DMA_TRANS_READ_FAILED, .residue = copy->len,
+		};
+	else
+		nm_make(c, copy);
+}
+
+static void nm_interrupt(struct nm_chan *c)
+{
+	lockdep_assert_held(&c->lock);
+	if (c->fault.lose) {
+		c->fault.lose--;
+		c->lost++;
+		return;
+	}
+	c->irqs++;
+	tasklet_schedule(&c->told);
+}
+
+/* Cookies complete in order, as copies leave this list in order. True if somebody wants to hear of it. */
+static bool nm_complete(struct nm_chan *c, struct nm_copy *copy)
+{
+	bool failed = copy->result.result != DMA_TRANS_NOERROR;
+
+	lockdep_assert_held(&c->lock);
+	c->chan.completed_cookie = copy->tx.cookie;
+	c->copies++;
+	c->bytes += copy->len - copy->result.residue;
+	c->errors += failed;
+	list_move_tail(&copy->node, &c->done);
+	return failed || copy->tx.flags & DMA_PREP_INTERRUPT;
+}
+
+/* After an error what has been issued behind it is not done, as ioatdma has it (ioat_abort_descs). */
+static void nm_abort(struct nm_chan *c)
+{
+	struct nm_copy *copy;
+
+	lockdep_assert_held(&c->lock);
+	while ((copy = list_first_entry_or_null(&c->issued, struct nm_copy, node))) {
+		copy->result = (struct dmaengine_result){ .result = DMA_TRANS_ABORTED, .residue = copy->len };
+		c->chan.completed_cookie = copy->tx.cookie;
+		c->aborted++;
+		list_move_tail(&copy->node, &c->done);
+	}
+}
+
+/* Back to the idle ones what was terminated while it ran. */
+static void nm_forget(struct nm_chan *c, struct nm_copy *copy)
+{
+	dma_descriptor_unmap(&copy->tx);
+	list_move_tail(&copy->node, &c->idle);
+}
+
+static void nm_finish(struct nm_chan *c)
+{
+	struct nm_copy *copy, *next;
+	bool tell = false, failed = false;
+
+	spin_lock_irq(&c->lock);
+	list_for_each_entry_safe(copy, next, &c->running, node) {
+		if (copy->dropped) {
+			nm_forget(c, copy);
+			continue;
+		}
+		failed |= copy->result.result != DMA_TRANS_NOERROR;
+		tell |= nm_complete(c, copy);
+	}
+	if (failed)
+		nm_abort(c);
+	if (tell)
+		nm_interrupt(c);
+	spin_unlock_irq(&c->lock);
+}
+
+void nm_run(struct kthread_work *work)
+{
+	struct nm_chan *c = container_of(work, struct nm_chan, work);
+	struct nm_fault fault;
+
+	for (;;) {
+		fault = nm_start(c);
+		if (list_empty(&c->running))	/* only this thread fills it */
+			return;
+		nm_run_now(c, &fault);
+		nm_finish(c);
+		cond_resched();
+	}
+}
+
+/* The copy is idle again before its client is called, who may prepare the next. */
+static void nm_call(struct nm_chan *c, struct nm_copy *copy)
+{
+	struct dma_async_tx_descriptor tx = copy->tx;
+	struct dmaengine_result result = copy->result;
+	unsigned long flags;
+
+	dma_descriptor_unmap(&copy->tx);
+	spin_lock_irqsave(&c->lock, flags);
+	list_add_tail(&copy->node, &c->idle);
+	spin_unlock_irqrestore(&c->lock, flags);
+	if (tx.callback_result)
+		tx.callback_result(tx.callback_param, &result);
+	else if (tx.callback)
+		tx.callback(tx.callback_param);
+}
+
+static struct nm_copy *nm_take_done(struct nm_chan *c)
+{
+	struct nm_copy *copy;
+	unsigned long flags;
+
+	spin_lock_irqsave(&c->lock, flags);
+	copy = list_first_entry_or_null(&c->done, struct nm_copy, node);
+	if (copy)
+		list_del_init(&copy->node);
+	spin_unlock_irqrestore(&c->lock, flags);
+	return copy;
+}
+
+void nm_tell(struct tasklet_struct *task)
+{
+	struct nm_chan *c = from_tasklet(c, task, told);
+	struct nm_copy *copy;
+
+	while ((copy = nm_take_done(c)))
+		nm_call(c, copy);
+}

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * end.c - the device that clients see: one end of a bridge.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/slab.h>
+#include "mock.h"
+
+static int nm_port_number(struct ntb_dev *ntb)
+{
+	return nm_of(ntb)->port;
+}
+
+static int nm_peer_port_count(struct ntb_dev *ntb)
+{
+	return 1;
+}
+
+static int nm_peer_port_number(struct ntb_dev *ntb, int pidx)
+{
+	return pidx ? -EINVAL : !nm_of(ntb)->port;
+}
+
+static int nm_peer_port_idx(struct ntb_dev *ntb, int port)
+{
+	return port == !nm_of(ntb)->port ? 0 : -EINVAL;
+}
+
+/* What the last link interrupt said: a doorbell may have come before it. */
+static u64 nm_link_is_up(struct ntb_dev *ntb, enum ntb_speed *speed, enum ntb_width *width)
+{
+	bool up = READ_ONCE(nm_of(ntb)->seen_up);
+
+	if (speed)
+		*speed = up ? NTB_SPEED_GEN3 : NTB_SPEED_NONE;
+	if (width)
+		*width = up ? NTB_WIDTH_16 : NTB_WIDTH_NONE;
+	return up;
+}
+
+static int nm_op_link_enable(struct ntb_dev *ntb, enum ntb_speed speed, enum ntb_width width)
+{
+	nm_link_enable(nm_of(ntb), true);
+	return 0;
+}
+
+static int nm_op_link_disable(struct ntb_dev *ntb)
+{
+	nm_link_enable(nm_of(ntb), false);
+	return 0;
+}
+
+static int nm_mw_count(struct ntb_dev *ntb, int pidx)
+{
+	return pidx ? -EINVAL : nm_windows;
+}
+
+/* That the link has to be up for this is seen to by ntb_mw_get_align(). */
+static int nm_mw_get_align(struct ntb_dev *ntb, int pidx, int widx, resource_size_t *addr_align,
+			   resource_size_t *size_align, resource_size_t *size_max)
+{
+	if (pidx || widx < 0 || widx >= nm_windows)
+		return -EINVAL;
+	if (addr_align)
+		*addr_align = nm_align;
+	if (size_align)
+		*size_align = 1;
+	if (size_max)
+		*size_max = nm_window_size;
+	return 0;
+}
+
+static int nm_mw_set_trans(struct ntb_dev *ntb, int pidx, int widx, dma_addr_t addr, resource_size_t size)
+{
+	struct nm_end *end = nm_of(ntb);
+	unsigned long flags;
+
+	if (pidx || widx < 0 || widx >= nm_windows || addr & (nm_align - 1) || size > nm_window_size)
+		return -EINVAL;
+	write_lock_irqsave(&end->bridge->lock, flags);
+	end->trans[widx] = (struct nm_trans){ .addr = addr, .size = size };
+	write_unlock_irqrestore(&end->bridge->lock, flags);
+	nm_add(end, NM_REG_WRITES, 1);
+	return 0;
+}
+
+static int nm_mw_clear_trans(struct ntb_dev *ntb, int pidx, int widx)
+{
+	return nm_mw_set_trans(ntb, pidx, widx, 0, 0);
+}
+
+static int nm_peer_mw_count(struct ntb_dev *ntb)
+{
+	return nm_windows;
+}
+
+static int nm_peer_mw_get_addr(struct ntb_dev *ntb, int widx, phys_addr_t *base, resource_size_t *size)
+{
+	if (widx < 0 || widx >= nm_windows)
+		return -EINVAL;
+	if (base)
+		*base = nm_window_addr(nm_of(ntb), widx);
+	if (size)
+		*size = nm_window_size;
+	return 0;
+}
+
+static u64 nm_db_valid_mask(struct ntb_dev *ntb)
+{
+	return NM_BELL_MASK;
+}
+
+static int nm_db_vector_count(struct ntb_dev *ntb)
+{
+	return nm_vectors;
+}
+
+static u64 nm_db_vector_mask(struct ntb_dev *ntb, int vector)
+{
+	if (vector < 0 || vector >= nm_vectors)
+		return 0;
+	return nm_vectors == 1 ? NM_BELL_MASK : BIT_ULL(vector);
+}
+
+static u64 nm_db_read(struct ntb_dev *ntb)
+{
+	nm_add(nm_of(ntb), NM_REG_READS, 1);
+	return nm_bell_pending(nm_of(ntb));
+}
+
+static int nm_db_clear(struct ntb_dev *ntb, u64 bits)
+{
+	if (bits & ~NM_BELL_MASK)
+		return -EINVAL;
+	nm_add(nm_of(ntb), NM_REG_WRITES, 1);
+	nm_bell_clear(nm_of(ntb), bits);
+	return 0;
+}
+
+static int nm_db_set_mask(struct ntb_dev *ntb, u64 bits)
+{
+	if (bits & ~NM_BELL_MASK)
+		return -EINVAL;
+	nm_add(nm_of(ntb), NM_REG_WRITES, 1);
+	nm_bell_mask(nm_of(ntb), bits, 0);
+	return 0;
+}
+
+static int nm_db_clear_mask(struct ntb_dev *ntb, u64 bits)
+{
+	if (bits & ~NM_BELL_MASK)
+		return -EINVAL;
+	nm_add(nm_of(ntb), NM_REG_WRITES, 1);
+	nm_bell_mask(nm_of(ntb), 0, bits);
+	return 0;
+}
+
+static int nm_peer_db_addr(struct ntb_dev *ntb, phys_addr_t *addr, resource_size_t *size, u64 *data, int bit)
+{
+	if (bit < 0 || bit >= NM_BELLS)
+		return -EINVAL;
+	if (addr)
+		*addr = nm_regs_addr(nm_of(ntb)) + NM_REG_BELL + bit * sizeof(u32);
+	if (size)
+		*size = sizeof(u32);
+	if (data)
+		*data = 1;
+	return 0;
+}
+
+static int nm_peer_db_set(struct ntb_dev *ntb, u64 bits)
+{
+	if (bits & ~NM_BELL_MASK)
+		return -EINVAL;
+	nm_add(nm_of(ntb), NM_REG_WRITES, hweight64(bits));
+	nm_ring_peer(nm_of(ntb), bits);
+	return 0;
+}
+
+static int nm_spad_count(struct ntb_dev *ntb)
+{
+	return NM_SPADS;
+}
+
+static u32 nm_spad_read(struct ntb_dev *ntb, int i)
+{
+	if (i < 0 || i >= NM_SPADS)
+		return 0;
+	nm_add(nm_of(ntb), NM_REG_READS, 1);
+	return READ_ONCE(nm_of(ntb)->spad[i]);
+}
+
+static int nm_spad_write(struct ntb_dev *ntb, int i, u32 value)
+{
+	if (i < 0 || i >= NM_SPADS)
+		return -EINVAL;
+	nm_add(nm_of(ntb), NM_REG_WRITES, 1);
+	WRITE_ONCE(nm_of(ntb)->spad[i], value);
+	return 0;
+}
+
+static int nm_peer_spad_addr(struct ntb_dev *ntb, int pidx, int i, phys_addr_t *addr)
+{
+	if (pidx || i < 0 || i >= NM_SPADS)
+		return -EINVAL;
+	if (addr)
+		*addr = nm_regs_addr(nm_of(ntb)) + NM_REG_SPAD + i * sizeof(u32);
+	return 0;
+}
+
+static u32 nm_peer_spad_read(struct ntb_dev *ntb, int pidx, int i)
+{
+	if (pidx || i < 0 || i >= NM_SPADS)
+		return 0;
+	nm_add(nm_of(ntb), NM_REG_READS, 1);
+	return nm_spad_get(nm_of(ntb), i);
+}
+
+static int nm_peer_spad_write(struct ntb_dev *ntb, int pidx, int i, u32 value)
+{
+	if (pidx || i < 0 || i >= NM_SPADS)
+		return -EINVAL;
+	nm_add(nm_of(ntb), NM_REG_WRITES, 1);
+	nm_spad_put(nm_of(ntb), i, value);
+	return 0;
+}
+
+static const struct ntb_dev_ops nm_ops = {
+	.port_number		= nm_port_number,
+	.peer_port_count	= nm_peer_port_count,
+	.peer_port_number	= nm_peer_port_number,
+	.peer_port_idx		= nm_peer_port_idx,
+	.link_is_up		= nm_link_is_up,
+	.link_enable		= nm_op_link_enable,
+	.link_disable		= nm_op_link_disable,
+	.mw_count		= nm_mw_count,
+	.mw_get_align		= nm_mw_get_align,
+	.mw_set_trans		= nm_mw_set_trans,
+	.mw_clear_trans		= nm_mw_clear_trans,
+	.peer_mw_count		= nm_peer_mw_count,
+	.peer_mw_get_addr	= nm_peer_mw_get_addr,
+	.db_valid_mask		= nm_db_valid_mask,
+	.db_vector_count	= nm_db_vector_count,
+	.db_vector_mask		= nm_db_vector_mask,
+	.db_read		= nm_db_read,
+	.db_clear		= nm_db_clear,
+	.db_set_mask		= nm_db_set_mask,
+	.db_clear_mask		= nm_db_clear_mask,
+	.peer_db_addr		= nm_peer_db_addr,
+	.peer_db_set		= nm_peer_db_set,
+	.spad_count		= nm_spad_count,
+	.spad_read		= nm_spad_read,
+	.spad_write		= nm_spad_write,
+	.peer_spad_addr		= nm_peer_spad_addr,
+	.peer_spad_read		= nm_peer_spad_read,
+	.peer_spad_write	= nm_peer_spad_write,
+};
+
+void nm_end_init(struct nm_bridge *bridge, int port)
+{
+	struct nm_end *end = &bridge->end[port];
+
+	end->bridge = bridge;
+	end->port = port;
+	nm_bell_init(end);
+}
+
+static void nm_pdev_release(struct device *dev)
+{
+	kfree(to_pci_dev(dev));
+}
+
+/*
+ * Clients want a PCI function to name, to allocate memory for and to be the child of. This one has no bus: nothing in the
+ * kernel takes it for more than that.
+ */
+static struct pci_dev *nm_pdev_create(struct nm_end *end)
+{
+	struct pci_dev *pdev = kzalloc(sizeof(*pdev), GFP_KERNEL);
+	int err;
+
+	if (!pdev)
+		return ERR_PTR(-ENOMEM);
+	device_initialize(&pdev->dev);
+	pdev->dev.release = nm_pdev_release;
+	pdev->dma_mask = DMA_BIT_MASK(64);
+	pdev->dev.dma_mask = &pdev->dma_mask;
+	pdev->dev.coherent_dma_mask = DMA_BIT_MASK(64);
+	err = dev_set_name(&pdev->dev, "mock%d.%d", end->bridge->index, end->port);
+	if (!err)
+		err = device_add(&pdev->dev);
+	if (err) {
+		put_device(&pdev->dev);
+		return ERR_PTR(err);
+	}
+	return pdev;
+}
+
+static void nm_pdev_destroy(struct pci_dev *pdev)
+{
+	device_unregister(&pdev->dev);
+}
+
+/* What a machine that starts anew finds in its device. */
+static void nm_end_reset(struct nm_end *end)
+{
+	unsigned long flags;
+
+	memset(&end->ntb, 0, sizeof(end->ntb));
+	memset(end->spad, 0, sizeof(end->spad));
+	write_lock_irqsave(&end->bridge->lock, flags);
+	memset(end->trans, 0, sizeof(end->trans));
+	write_unlock_irqrestore(&end->bridge->lock, flags);
+}
+
+int nm_end_appear(struct nm_end *end)
+{
+	struct pci_dev *pdev = nm_pdev_create(end);
+	int err;
+
+	if (IS_ERR(pdev))
+		return PTR_ERR(pdev);
+	nm_end_reset(end);
+	end->ntb.pdev = pdev;
+	end->ntb.topo = end->port ? NTB_TOPO_B2B_DSD : NTB_TOPO_B2B_USD;
+	end->ntb.ops = &nm_ops;
+	nm_link_set_present(end, true);
+	err = ntb_register_device(&end->ntb);
+	if (err) {
+		nm_link_set_present(end, false);
+		nm_pdev_destroy(pdev);
+	}
+	return err;
+}
+
+void nm_end_vanish(struct nm_end *end)
+{
+	struct pci_dev *pdev = end->ntb.pdev;
+
+	if (!end->present)
+		return;
+	ntb_unregister_device(&end->ntb);
+	nm_link_set_present(end, false);
+	nm_bell_reset(end);
+	nm_pdev_destroy(pdev);
+}

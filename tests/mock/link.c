@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * link.c - when the bridge carries: both ends there and enabled, nobody holds it down, and training is over.
+ */
+#include "mock.h"
+
+static bool nm_link_wanted(const struct nm_bridge *bridge)
+{
+	const struct nm_end *a = &bridge->end[0], *b = &bridge->end[1];
+
+	return a->present && a->enabled && b->present && b->enabled && !bridge->held;
+}
+
+static void nm_link_change(struct nm_bridge *bridge, bool up)
+{
+	lockdep_assert_held_write(&bridge->lock);
+	if (bridge->up == up)
+		return;
+	bridge->up = up;
+	if (bridge->stuck)
+		return;
+	nm_link_interrupt(&bridge->end[0]);
+	nm_link_interrupt(&bridge->end[1]);
+}
+
+/* Something that decides about it has changed. Down is at once, up takes training. */
+static void nm_link_look(struct nm_bridge *bridge)
+{
+	lockdep_assert_held_write(&bridge->lock);
+	if (!nm_link_wanted(bridge)) {
+		nm_link_change(bridge, false);
+	} else if (!bridge->delay_ms) {
+		nm_link_change(bridge, true);
+	} else if (!bridge->up) {
+		bridge->ready = ktime_add_ms(ktime_get(), bridge->delay_ms);
+		mod_delayed_work(system_wq, &bridge->train, msecs_to_jiffies(bridge->delay_ms) + 1);
+	}
+}
+
+static void nm_link_train(struct work_struct *work)
+{
+	struct nm_bridge *bridge = container_of(to_delayed_work(work), struct nm_bridge, train);
+	unsigned long flags;
+
+	write_lock_irqsave(&bridge->lock, flags);
+	if (nm_link_wanted(bridge) && ktime_compare(ktime_get(), bridge->ready) >= 0)
+		nm_link_change(bridge, true);
+	write_unlock_irqrestore(&bridge->lock, flags);
+}
+
+void nm_link_init(struct nm_bridge *bridge)
+{
+	rwlock_init(&bridge->lock);
+	INIT_DELAYED_WORK(&bridge->train, nm_link_train);
+}
+
+void nm_link_stop(struct nm_bridge *bridge)
+{
+	cancel_delayed_work_sync(&bridge->train);
+}
+
+void nm_link_enable(struct nm_end *end, bool enable)
+{
+	struct nm_bridge *bridge = end->bridge;
+	unsigned long flags;
+
+	write_lock_irqsave(&bridge->lock, flags);
+	end->enabled = enable;
+	nm_link_look(bridge);
+	write_unlock_irqrestore(&bridge->lock, flags);
+	nm_add(end, NM_REG_WRITES, 1);
+}
+
+/* Who is gone has enabled nothing. */
+void nm_link_set_present(struct nm_end *end, bool present)
+{
+	struct nm_bridge *bridge = end->bridge;
+	unsigned long flags;
+
+	write_lock_irqsave(&bridge->lock, flags);
+	end->present = present;
+	end->enabled = false;
+	nm_link_look(bridge);
+	write_unlock_irqrestore(&bridge->lock, flags);
+}
+
+void nm_link_hold(struct nm_bridge *bridge, bool held)
+{
+	unsigned long flags;
+
+	write_lock_irqsave(&bridge->lock, flags);
+	bridge->held = held;
+	nm_link_look(bridge);
+	write_unlock_irqrestore(&bridge->lock, flags);
+}

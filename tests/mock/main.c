@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * kfi_ntb_mock - NTBs back to back in one kernel, and a DMA engine in software: any ntb_client runs on it where KASAN, lockdep
+ * and kmemleak look on, or at the speed of memcpy. README.md says which rules it keeps and where they are from.
+ *
+ *   main.c  this: the module      end.c   the device that clients see     link.c  when the bridge carries
+ *   bell.c  doorbells, interrupts cross.c bytes through the bridge        io.c    the addresses of windows
+ *   dma.c   the engine            dma_run.c  copies, and their faults     stats.c what is counted
+ */
+#include <linux/module.h>
+#include <linux/sizes.h>
+#include "mock.h"
+
+struct nm_bridge nm_bridge[NM_BRIDGES];
+
+unsigned int nm_bridges = 1;
+module_param_named(bridges, nm_bridges, uint, 0444);
+MODULE_PARM_DESC(bridges, "number of bridges, two devices each (1-4)");
+
+unsigned int nm_windows = 2;
+module_param_named(windows, nm_windows, uint, 0444);
+MODULE_PARM_DESC(windows, "memory windows of a device (1-4)");
+
+static unsigned int window_kib = 4096;
+module_param(window_kib, uint, 0444);
+MODULE_PARM_DESC(window_kib, "KiB of a window, a power of two (4-16384)");
+
+static unsigned int align_kib;
+module_param(align_kib, uint, 0444);
+MODULE_PARM_DESC(align_kib, "what translated memory has to be aligned to, a power of two; 0: the window's size, as Intel's");
+
+unsigned int nm_vectors = NM_BELLS;
+module_param_named(vectors, nm_vectors, uint, 0444);
+MODULE_PARM_DESC(vectors, "interrupt vectors of doorbells (1 or 31)");
+
+static unsigned int delay_ms;
+module_param(delay_ms, uint, 0444);
+MODULE_PARM_DESC(delay_ms, "milliseconds of link training; 0: the link is up at once");
+
+u64 nm_window_size, nm_align;
+
+static int __init nm_check(void)
+{
+	nm_window_size = (u64)window_kib * SZ_1K;
+	nm_align = align_kib ? (u64)align_kib * SZ_1K : nm_window_size;
+	if (!nm_bridges || nm_bridges > NM_BRIDGES || !nm_windows || nm_windows > NM_WINDOWS)
+		return -EINVAL;
+	if (!is_power_of_2(nm_window_size) || nm_window_size < PAGE_SIZE || nm_window_size > SZ_16M)
+		return -EINVAL;
+	if (!is_power_of_2(nm_align) || nm_align < PAGE_SIZE)
+		return -EINVAL;
+	return nm_vectors == 1 || nm_vectors == NM_BELLS ? 0 : -EINVAL;
+}
+
+static void nm_bridge_init(struct nm_bridge *bridge, int index)
+{
+	bridge->index = index;
+	bridge->delay_ms = delay_ms;
+	nm_link_init(bridge);
+	nm_end_init(bridge, 0);
+	nm_end_init(bridge, 1);
+}
+
+static void nm_bridge_remove(struct nm_bridge *bridge)
+{
+	nm_end_vanish(&bridge->end[0]);
+	nm_end_vanish(&bridge->end[1]);
+	nm_link_stop(bridge);
+}
+
+static int __init nm_bridge_add(struct nm_bridge *bridge, int index)
+{
+	int err;
+
+	nm_bridge_init(bridge, index);
+	err = nm_end_appear(&bridge->end[0]);
+	if (!err)
+		err = nm_end_appear(&bridge->end[1]);
+	if (err)
+		nm_bridge_remove(bridge);
+	return err;
+}
+
+static int __init nm_add_bridges(void)
+{
+	int i, err;
+
+	for (i = 0; i < nm_bridges; i++) {
+		err = nm_bridge_add(&nm_bridge[i], i);
+		if (err)
+			goto undo;
+	}
+	return 0;
+undo:
+	while (i--)
+		nm_bridge_remove(&nm_bridge[i]);
+	return err;
+}
+
+static int __init nm_init(void)
+{
+	int err;
+
+	err = nm_check();
+	if (err)
+		return err;
+	err = nm_io_init();
+	if (err)
+		return err;
+	/* The engine first: clients ask for a channel when they see a device. */
+	err = nm_dma_init();
+	if (err)
+		goto no_dma;
+	err = nm_add_bridges();
+	if (err)
+		goto no_bridges;
+	nm_stats_init();
+	return 0;
+
+no_bridges:
+	nm_dma_exit();
+no_dma:
+	nm_io_exit();
+	return err;
+}
+
+static void __exit nm_exit(void)
+{
+	int i;
+
+	nm_stats_exit();
+	for (i = 0; i < nm_bridges; i++)
+		nm_bridge_remove(&nm_bridge[i]);
+	nm_dma_exit();
+	nm_io_exit();
+}
+
+module_init(nm_init);
+module_exit(nm_exit);
+MODULE_DESCRIPTION("NTBs back to back and a DMA engine, in software");
+MODULE_LICENSE("GPL");

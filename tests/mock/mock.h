@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * mock.h - NTBs back to back in one kernel, and a DMA engine in software.
+ *
+ * A bridge is two ends; each is a struct ntb_dev with a client of its own. What one end stores into its windows comes out
+ * in the memory that the other end's client has given for it. The windows and doorbells of all ends lie in one range of
+ * physical addresses where nothing is; the CPU gets at it by ioremap(), our DMA engine by looking at the address.
+ *
+ * Locks, outermost first:
+ *   nm_bridge.lock   reader-writer, interrupts off. Read while bytes cross; written to change the link or a translation, so
+ *                    after that nothing is under way that went by the old one.
+ *   nm_end.lock      spinlock, interrupts off: doorbells and interrupts due.
+ * The engine's locks (nm_chan.lock) are held around nothing of the above. Clients are called with no lock of ours held, in
+ * hard interrupt context, or in the context of whoever adds or removes a device.
+ */
+#ifndef KFI_NTB_MOCK_H
+#define KFI_NTB_MOCK_H
+
+#include <linux/hrtimer.h>
+#include <linux/ntb.h>
+#include <linux/pci.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+
+#define NM_BRIDGES	4
+#define NM_WINDOWS	4
+#define NM_SPADS	16
+#define NM_BELLS	31		/* as gen3: the 32nd is the link's */
+#define NM_BELL_MASK	(BIT_ULL(NM_BELLS) - 1)
+
+/* The page of registers that each end has besides its windows: what belongs to the peer. */
+#define NM_REG_BELL	0x000		/* 4 bytes a doorbell: writing 1 rings it */
+#define NM_REG_SPAD	0x400		/* 4 bytes a scratchpad */
+
+/* What is counted at an end; the names are in stats.c. All only grow. */
+enum nm_count {
+	NM_CPU_WRITES,		/* stores of the CPU into a window, memcpy_toio() counts once */
+	NM_CPU_BYTES,
+	NM_CPU_READS,		/* loads of the CPU from a window: a provider has none */
+	NM_DMA_WRITES,		/* copies of the engine into a window */
+	NM_DMA_BYTES,
+	NM_DMA_READS,
+	NM_REG_READS,		/* accesses to registers: doorbells, masks, scratchpads, on either side of the bridge */
+	NM_REG_WRITES,
+	NM_BELLS_RUNG,		/* doorbell writes that crossed to the peer, however they were made */
+	NM_DEAD,		/* writes that vanished: link down, */
+	NM_CLOSED,		/* no translation, */
+	NM_BEYOND,		/* behind its end, or nothing there */
+	NM_BELL_IRQS,		/* doorbell interrupts that this end got */
+	NM_LINK_IRQS,
+	NM_LOST_IRQS,		/* by command */
+	NM_COUNTS
+};
+
+/* Memory behind a window: what this end's client gave for the peer to write to. Under nm_bridge.lock. */
+struct nm_trans {
+	dma_addr_t	addr;
+	resource_size_t	size;			/* 0: closed */
+};
+
+struct nm_bridge;
+
+struct nm_end {
+	struct ntb_dev		ntb;		/* registered while present */
+	struct nm_bridge	*bridge;
+	int			port;		/* 0 or 1 */
+
+	/* under nm_bridge.lock */
+	bool			present;	/* the device is there */
+	bool			enabled;	/* by ntb_link_enable() */
+	struct nm_trans		trans[NM_WINDOWS];
+
+	/* The peer writes these too: single words, READ_ONCE and WRITE_ONCE. */
+	u32			spad[NM_SPADS];
+
+	spinlock_t		lock;		/* protects what follows up to the timers; interrupts off */
+	u64			pending;	/* doorbells rung */
+	u64			mask;		/* those that may not interrupt */
+	u64			due;		/* vectors whose interrupt is on its way */
+	u32			lose;		/* so many interrupts will get lost */
+	struct hrtimer		bell_irq;	/* they stand for the interrupt controller: they call the client in hard */
+	struct hrtimer		link_irq;	/* interrupt context, soon */
+	bool			seen_up;	/* link status at the last link interrupt, as the Intel driver has it; READ_ONCE */
+
+	atomic64_t		count[NM_COUNTS];
+};
+
+struct nm_bridge {
+	int			index;
+	struct nm_end		end[2];
+	rwlock_t		lock;		/* protects what follows, and much of the ends */
+	bool			up;		/* it carries */
+	bool			held;		/* down by command */
+	bool			stuck;		/* no end hears of changes */
+	u32			delay_ms;	/* of training */
+	u32			lag_us;		/* of link interrupts behind doorbells */
+	ktime_t			ready;		/* when training ends */
+	struct delayed_work	train;
+};
+
+extern struct nm_bridge nm_bridge[NM_BRIDGES];
+extern unsigned int nm_bridges, nm_windows, nm_vectors;
+extern u64 nm_window_size, nm_align;
+
+static inline struct nm_end *nm_of(struct ntb_dev *ntb)
+{
+	return container_of(ntb, struct nm_end, ntb);
+}
+
+static inline struct nm_end *nm_peer(struct nm_end *end)
+{
+	return &end->bridge->end[!end->port];
+}
+
+static inline void nm_add(struct nm_end *end, enum nm_count what, u64 n)
+{
+	atomic64_add(n, &end->count[what]);
+}
+
+/* end.c: the device that clients see */
+void nm_end_init(struct nm_bridge *bridge, int port);
+int nm_end_appear(struct nm_end *end);		/* may sleep; nobody else may add or remove this end meanwhile */
+void nm_end_vanish(struct nm_end *end);		/* the same */
+
+/* link.c */
+void nm_link_init(struct nm_bridge *bridge);
+void nm_link_stop(struct nm_bridge *bridge);	/* no training any more; may sleep */
+void nm_link_enable(struct nm_end *end, bool enable);	/* any context */
+void nm_link_set_present(struct nm_end *end, bool present);
+void nm_link_hold(struct nm_bridge *bridge, bool held);
+
+/* bell.c: any context */
+void nm_bell_init(struct nm_end *end);
+void nm_bell_reset(struct nm_end *end);		/* may sleep: no interrupt is under way any more */
+void nm_bell_ring(struct nm_end *end, u64 bits);	/* it arrives at this end */
+void nm_bell_mask(struct nm_end *end, u64 set, u64 clear);
+void nm_bell_clear(struct nm_end *end, u64 bits);
+u64 nm_bell_pending(struct nm_end *end);
+void nm_link_interrupt(struct nm_end *end);
+
+/* cross.c: through the bridge, any context */
+
+/* A place in the range of addresses: registers if window is -1. */
+struct nm_place {
+	struct nm_end	*end;		/* whose windows these are: the writer's side */
+	int		window;
+	u64		at;		/* offset in it */
+	u64		room;		/* bytes from there to its end */
+};
+
+void nm_write(const struct nm_place *place, const void *src, size_t len, bool dma);
+void nm_read(const struct nm_place *place, void *dst, size_t len, bool dma);
+void nm_ring_peer(struct nm_end *from, u64 bits);
+void nm_spad_put(struct nm_end *from, int i, u32 value);
+u32 nm_spad_get(struct nm_end *from, int i);
+
+/* io.c: where windows and registers are */
+int nm_io_init(void);
+void nm_io_exit(void);
+phys_addr_t nm_window_addr(const struct nm_end *end, int window);
+phys_addr_t nm_regs_addr(const struct nm_end *end);
+bool nm_find(phys_addr_t addr, struct nm_place *place);
+
+/* stats.c */
+void nm_stats_init(void);
+void nm_stats_exit(void);
+
+/* dma.c */
+struct seq_file;
+
+int nm_dma_init(void);
+void nm_dma_exit(void);			/* nobody has a channel any more */
+void nm_dma_show(struct seq_file *file);
+
+#endif
