@@ -64,6 +64,15 @@ u64 nm_bell_pending(struct nm_end *end)
 	return READ_ONCE(end->pending);
 }
 
+void nm_bell_lose(struct nm_end *end, u32 count)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&end->lock, flags);
+	end->lose = count;
+	spin_unlock_irqrestore(&end->lock, flags);
+}
+
 /* True if this interrupt is one that gets lost. */
 static bool nm_loses(struct nm_end *end)
 {

@@ -97,69 +97,17 @@ static size_t nm_step(u64 at, size_t len)
 	return min_t(u64, len, NM_STEP - at % NM_STEP);
 }
 
-static void nm_write_reg(const struct nm_place *place, u32 value, size_t len)
+static void nm_land_bytes(const struct nm_place *place, const void *src, size_t len)
 {
-	u64 at = place->at;
-
-	if (len != sizeof(u32) || at % sizeof(u32))
-		nm_add(place->end, NM_BEYOND, 1);
-	else if (at < NM_REG_BELL + NM_BELLS * sizeof(u32))
-		nm_ring_peer(place->end, value & 1 ? BIT_ULL((at - NM_REG_BELL) / sizeof(u32)) : 0);
-	else if (at >= NM_REG_SPAD && at < NM_REG_SPAD + NM_SPADS * sizeof(u32))
-		nm_spad_put(place->end, (at - NM_REG_SPAD) / sizeof(u32), value);
-	else
-		nm_add(place->end, NM_BEYOND, 1);
-}
-
-static u32 nm_read_reg(const struct nm_place *place)
-{
-	u64 at = place->at;
-
-	if (at % sizeof(u32) || at < NM_REG_SPAD || at >= NM_REG_SPAD + NM_SPADS * sizeof(u32))
-		return ~0;
-	return nm_spad_get(place->end, (at - NM_REG_SPAD) / sizeof(u32));
-}
-
-void nm_write(const struct nm_place *place, const void *src, size_t len, bool dma)
-{
-	struct nm_end *end = place->end;
 	size_t done, n;
-	u32 value = 0;
 
-	if (place->window < 0) {
-		nm_add(end, NM_REG_WRITES, !dma);
-		memcpy(&value, src, min(len, sizeof(value)));
-		nm_write_reg(place, value, len);
-		return;
-	}
-	nm_add(end, dma ? NM_DMA_WRITES : NM_CPU_WRITES, 1);
-	nm_add(end, dma ? NM_DMA_BYTES : NM_CPU_BYTES, len);
 	for (done = 0; done < len; done += n) {
 		n = nm_step(place->at + done, len - done);
 		nm_write_step(place, place->at + done, src + done, n);
 	}
 }
 
-void nm_read(const struct nm_place *place, void *dst, size_t len, bool dma)
-{
-	size_t done, n;
-	u32 value;
-
-	if (place->window < 0) {
-		nm_add(place->end, NM_REG_READS, 1);
-		value = nm_read_reg(place);
-		memset(dst, 0xff, len);
-		memcpy(dst, &value, min(len, sizeof(value)));
-		return;
-	}
-	nm_add(place->end, dma ? NM_DMA_READS : NM_CPU_READS, 1);
-	for (done = 0; done < len; done += n) {
-		n = nm_step(place->at + done, len - done);
-		nm_read_step(place, place->at + done, dst + done, n);
-	}
-}
-
-void nm_ring_peer(struct nm_end *from, u64 bits)
+static void nm_ring_peer(struct nm_end *from, u64 bits)
 {
 	struct nm_bridge *bridge = from->bridge;
 	unsigned long flags;
@@ -173,7 +121,7 @@ void nm_ring_peer(struct nm_end *from, u64 bits)
 	nm_add(from, up ? NM_BELLS_RUNG : NM_DEAD, hweight64(bits));
 }
 
-void nm_spad_put(struct nm_end *from, int i, u32 value)
+static void nm_spad_put(struct nm_end *from, int i, u32 value)
 {
 	struct nm_bridge *bridge = from->bridge;
 	unsigned long flags;
@@ -187,7 +135,51 @@ void nm_spad_put(struct nm_end *from, int i, u32 value)
 	nm_add(from, NM_DEAD, !up);
 }
 
-u32 nm_spad_get(struct nm_end *from, int i)
+static void nm_land_word(const struct nm_place *place, u32 value, size_t len)
+{
+	u64 at = place->at;
+
+	if (len != sizeof(u32) || at % sizeof(u32))
+		nm_add(place->end, NM_BEYOND, 1);
+	else if (at < NM_REG_BELL + NM_BELLS * sizeof(u32))
+		nm_ring_peer(place->end, value & 1 ? BIT_ULL((at - NM_REG_BELL) / sizeof(u32)) : 0);
+	else if (at >= NM_REG_SPAD && at < NM_REG_SPAD + NM_SPADS * sizeof(u32))
+		nm_spad_put(place->end, (at - NM_REG_SPAD) / sizeof(u32), value);
+	else
+		nm_add(place->end, NM_BEYOND, 1);
+}
+
+void nm_land(const struct nm_place *place, const void *src, size_t len)
+{
+	u32 value = 0;
+
+	if (place->window >= 0) {
+		nm_land_bytes(place, src, len);
+		return;
+	}
+	memcpy(&value, src, min(len, sizeof(value)));
+	nm_land_word(place, value, len);
+}
+
+void nm_write(const struct nm_place *place, const void *src, size_t len, bool dma)
+{
+	if (place->window >= 0) {
+		nm_add(place->end, dma ? NM_DMA_WRITES : NM_CPU_WRITES, 1);
+		nm_add(place->end, dma ? NM_DMA_BYTES : NM_CPU_BYTES, len);
+	} else {
+		nm_add(place->end, NM_REG_WRITES, !dma);
+	}
+	nm_post(place, src, len);
+}
+
+void nm_reg_write(struct nm_end *from, u64 at, u32 value)
+{
+	struct nm_place place = { .end = from, .window = -1, .at = at, .room = PAGE_SIZE - at };
+
+	nm_write(&place, &value, sizeof(value), false);
+}
+
+static u32 nm_spad_get(struct nm_end *from, int i)
 {
 	struct nm_bridge *bridge = from->bridge;
 	unsigned long flags;
@@ -198,4 +190,38 @@ u32 nm_spad_get(struct nm_end *from, int i)
 		value = READ_ONCE(nm_peer(from)->spad[i]);
 	read_unlock_irqrestore(&bridge->lock, flags);
 	return value;
+}
+
+/* Doorbells can't be read from this side. */
+u32 nm_reg_read(struct nm_end *from, u64 at)
+{
+	nm_post_push(from);
+	nm_add(from, NM_REG_READS, 1);
+	if (at % sizeof(u32) || at < NM_REG_SPAD || at >= NM_REG_SPAD + NM_SPADS * sizeof(u32))
+		return ~0;
+	return nm_spad_get(from, (at - NM_REG_SPAD) / sizeof(u32));
+}
+
+static void nm_read_word(const struct nm_place *place, void *dst, size_t len)
+{
+	u32 value = nm_reg_read(place->end, place->at);
+
+	memset(dst, 0xff, len);
+	memcpy(dst, &value, min(len, sizeof(value)));
+}
+
+void nm_read(const struct nm_place *place, void *dst, size_t len, bool dma)
+{
+	size_t done, n;
+
+	if (place->window < 0) {
+		nm_read_word(place, dst, len);
+		return;
+	}
+	nm_post_push(place->end);
+	nm_add(place->end, dma ? NM_DMA_READS : NM_CPU_READS, 1);
+	for (done = 0; done < len; done += n) {
+		n = nm_step(place->at + done, len - done);
+		nm_read_step(place, place->at + done, dst + done, n);
+	}
 }

@@ -31,12 +31,13 @@ struct nm_copy {
 	struct dmaengine_result		result;		/* the worker's while it runs */
 };
 
-/* Faults, by command. Each counts down. */
+/* Faults, by command. */
 struct nm_fault {
 	u32	fail_write, fail_read;	/* the n-th copy from now ends in such an error, those behind it are aborted; 0: none */
+	u32	drop;			/* the n-th is not made, and nobody hears of it */
 	u32	lose;			/* so many interrupts get lost */
 	u32	slow_us;		/* every copy takes so much longer */
-	bool	reorder;		/* a copy without DMA_PREP_FENCE may be overtaken by the next */
+	u32	reorder;		/* if not 0, a copy without DMA_PREP_FENCE is overtaken by the next */
 };
 
 struct nm_chan {

@@ -95,7 +95,7 @@ static struct nm_fault nm_start(struct nm_chan *c)
 		list_move_tail(&copy->node, &c->running);
 		fault = (struct nm_fault){
 			.fail_write = nm_now(&c->fault.fail_write), .fail_read = nm_now(&c->fault.fail_read),
-			.slow_us = c->fault.slow_us,
+			.drop = nm_now(&c->fault.drop), .slow_us = c->fault.slow_us,
 			.reorder = c->fault.reorder && !(copy->tx.flags & DMA_PREP_FENCE) && !list_empty(&c->issued),
 		};
 		if (fault.reorder)
@@ -118,10 +118,12 @@ static void nm_run_now(struct nm_chan *c, const struct nm_fault *fault)
 	nm_slow_down(fault->slow_us);
 	if (fault->reorder)
 		nm_make(c, list_next_entry(copy, node));
-	if (fault->fail_write || fault->fail_read)
-		copy->result = (struct dmaengine_result){
-			.result = fault->fail_write ? DMA_TRANS_WRITE_FAILED : DMA_TRANS_READ_FAILED, .residue = copy->len,
-		};
+	if (fault->fail_write)
+		copy->result = (struct dmaengine_result){ .result = DMA_TRANS_WRITE_FAILED, .residue = copy->len };
+	else if (fault->fail_read)
+		copy->result = (struct dmaengine_result){ .result = DMA_TRANS_READ_FAILED, .residue = copy->len };
+	else if (fault->drop)
+		copy->result = (struct dmaengine_result){ .result = DMA_TRANS_NOERROR };
 	else
 		nm_make(c, copy);
 }

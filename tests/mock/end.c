@@ -170,10 +170,13 @@ static int nm_peer_db_addr(struct ntb_dev *ntb, phys_addr_t *addr, resource_size
 
 static int nm_peer_db_set(struct ntb_dev *ntb, u64 bits)
 {
+	int bit;
+
 	if (bits & ~NM_BELL_MASK)
 		return -EINVAL;
-	nm_add(nm_of(ntb), NM_REG_WRITES, hweight64(bits));
-	nm_ring_peer(nm_of(ntb), bits);
+	for (bit = 0; bits >> bit; bit++)
+		if (bits & BIT_ULL(bit))
+			nm_reg_write(nm_of(ntb), NM_REG_BELL + bit * sizeof(u32), 1);
 	return 0;
 }
 
@@ -212,16 +215,14 @@ static u32 nm_peer_spad_read(struct ntb_dev *ntb, int pidx, int i)
 {
 	if (pidx || i < 0 || i >= NM_SPADS)
 		return 0;
-	nm_add(nm_of(ntb), NM_REG_READS, 1);
-	return nm_spad_get(nm_of(ntb), i);
+	return nm_reg_read(nm_of(ntb), NM_REG_SPAD + i * sizeof(u32));
 }
 
 static int nm_peer_spad_write(struct ntb_dev *ntb, int pidx, int i, u32 value)
 {
 	if (pidx || i < 0 || i >= NM_SPADS)
 		return -EINVAL;
-	nm_add(nm_of(ntb), NM_REG_WRITES, 1);
-	nm_spad_put(nm_of(ntb), i, value);
+	nm_reg_write(nm_of(ntb), NM_REG_SPAD + i * sizeof(u32), value);
 	return 0;
 }
 
@@ -263,6 +264,7 @@ void nm_end_init(struct nm_bridge *bridge, int port)
 	end->bridge = bridge;
 	end->port = port;
 	nm_bell_init(end);
+	nm_post_init(end);
 }
 
 static void nm_pdev_release(struct device *dev)
@@ -328,6 +330,7 @@ int nm_end_appear(struct nm_end *end)
 	err = ntb_register_device(&end->ntb);
 	if (err) {
 		nm_link_set_present(end, false);
+		end->ntb.pdev = NULL;
 		nm_pdev_destroy(pdev);
 	}
 	return err;
@@ -337,10 +340,12 @@ void nm_end_vanish(struct nm_end *end)
 {
 	struct pci_dev *pdev = end->ntb.pdev;
 
-	if (!end->present)
+	if (!pdev)
 		return;
 	ntb_unregister_device(&end->ntb);
 	nm_link_set_present(end, false);
+	nm_post_reset(end);
 	nm_bell_reset(end);
+	end->ntb.pdev = NULL;
 	nm_pdev_destroy(pdev);
 }

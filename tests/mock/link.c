@@ -93,3 +93,17 @@ void nm_link_hold(struct nm_bridge *bridge, bool held)
 	nm_link_look(bridge);
 	write_unlock_irqrestore(&bridge->lock, flags);
 }
+
+/* A change of what is stuck may be news. */
+void nm_link_configure(struct nm_bridge *bridge, u32 *what, u32 value)
+{
+	unsigned long flags;
+
+	write_lock_irqsave(&bridge->lock, flags);
+	*what = value;
+	if (!bridge->stuck) {
+		nm_link_interrupt(&bridge->end[0]);
+		nm_link_interrupt(&bridge->end[1]);
+	}
+	write_unlock_irqrestore(&bridge->lock, flags);
+}

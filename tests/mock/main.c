@@ -6,6 +6,7 @@
  *   main.c  this: the module      end.c   the device that clients see     link.c  when the bridge carries
  *   bell.c  doorbells, interrupts cross.c bytes through the bridge        io.c    the addresses of windows
  *   dma.c   the engine            dma_run.c  copies, and their faults     stats.c what is counted
+ *   control.c  commands           post.c  writes that arrive later
  */
 #include <linux/module.h>
 #include <linux/sizes.h>

@@ -7,6 +7,7 @@
  * physical addresses where nothing is; the CPU gets at it by ioremap(), our DMA engine by looking at the address.
  *
  * Locks, outermost first:
+ *   nm_end.post_lock spinlock, interrupts off: writes under way; held while they arrive.
  *   nm_bridge.lock   reader-writer, interrupts off. Read while bytes cross; written to change the link or a translation, so
  *                    after that nothing is under way that went by the old one.
  *   nm_end.lock      spinlock, interrupts off: doorbells and interrupts due.
@@ -82,6 +83,10 @@ struct nm_end {
 	struct hrtimer		link_irq;	/* interrupt context, soon */
 	bool			seen_up;	/* link status at the last link interrupt, as the Intel driver has it; READ_ONCE */
 
+	spinlock_t		post_lock;	/* protects the list */
+	struct list_head	posted;		/* writes of this end that have not arrived */
+	struct hrtimer		post_timer;	/* when the first does */
+
 	atomic64_t		count[NM_COUNTS];
 };
 
@@ -91,9 +96,10 @@ struct nm_bridge {
 	rwlock_t		lock;		/* protects what follows, and much of the ends */
 	bool			up;		/* it carries */
 	bool			held;		/* down by command */
-	bool			stuck;		/* no end hears of changes */
+	u32			stuck;		/* if not 0, no end hears of changes */
 	u32			delay_ms;	/* of training */
 	u32			lag_us;		/* of link interrupts behind doorbells */
+	u32			posted_us;	/* writes arrive so much later; READ_ONCE */
 	ktime_t			ready;		/* when training ends */
 	struct delayed_work	train;
 };
@@ -128,6 +134,7 @@ void nm_link_stop(struct nm_bridge *bridge);	/* no training any more; may sleep 
 void nm_link_enable(struct nm_end *end, bool enable);	/* any context */
 void nm_link_set_present(struct nm_end *end, bool present);
 void nm_link_hold(struct nm_bridge *bridge, bool held);
+void nm_link_configure(struct nm_bridge *bridge, u32 *what, u32 value);
 
 /* bell.c: any context */
 void nm_bell_init(struct nm_end *end);
@@ -136,6 +143,7 @@ void nm_bell_ring(struct nm_end *end, u64 bits);	/* it arrives at this end */
 void nm_bell_mask(struct nm_end *end, u64 set, u64 clear);
 void nm_bell_clear(struct nm_end *end, u64 bits);
 u64 nm_bell_pending(struct nm_end *end);
+void nm_bell_lose(struct nm_end *end, u32 count);
 void nm_link_interrupt(struct nm_end *end);
 
 /* cross.c: through the bridge, any context */
@@ -150,9 +158,15 @@ struct nm_place {
 
 void nm_write(const struct nm_place *place, const void *src, size_t len, bool dma);
 void nm_read(const struct nm_place *place, void *dst, size_t len, bool dma);
-void nm_ring_peer(struct nm_end *from, u64 bits);
-void nm_spad_put(struct nm_end *from, int i, u32 value);
-u32 nm_spad_get(struct nm_end *from, int i);
+void nm_reg_write(struct nm_end *from, u64 at, u32 value);	/* by the CPU, to the page of registers */
+u32 nm_reg_read(struct nm_end *from, u64 at);
+void nm_land(const struct nm_place *place, const void *src, size_t len);	/* the write arrives now */
+
+/* post.c: between the two */
+void nm_post(const struct nm_place *place, const void *src, size_t len);
+void nm_post_push(struct nm_end *end);		/* a read comes behind */
+void nm_post_init(struct nm_end *end);
+void nm_post_reset(struct nm_end *end);		/* may sleep */
 
 /* io.c: where windows and registers are */
 int nm_io_init(void);
@@ -161,9 +175,11 @@ phys_addr_t nm_window_addr(const struct nm_end *end, int window);
 phys_addr_t nm_regs_addr(const struct nm_end *end);
 bool nm_find(phys_addr_t addr, struct nm_place *place);
 
-/* stats.c */
+/* stats.c, control.c: the files in debugfs */
+extern const struct file_operations nm_control_fops;
+
 void nm_stats_init(void);
-void nm_stats_exit(void);
+void nm_stats_exit(void);	/* no command runs any more */
 
 /* dma.c */
 struct seq_file;

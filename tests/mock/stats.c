@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * stats.c - what is counted, for reading: debugfs kfi_ntb_mock/stats.
+ * stats.c - what is counted, for reading: debugfs kfi_ntb_mock/stats; and the directory.
  */
 #include <linux/debugfs.h>
+#include <linux/export.h>
 #include <linux/seq_file.h>
+#include <linux/string.h>
+#include "command.h"
 #include "mock.h"
 
 static struct dentry *nm_dir;
@@ -15,6 +18,16 @@ static const char * const nm_count_name[NM_COUNTS] = {
 	[NM_DEAD] = "lost_dead", [NM_CLOSED] = "lost_closed", [NM_BEYOND] = "lost_beyond",
 	[NM_BELL_IRQS] = "bell_irqs", [NM_LINK_IRQS] = "link_irqs", [NM_LOST_IRQS] = "lost_irqs",
 };
+
+u64 kfi_ntb_mock_count(int bridge, int port, const char *name)
+{
+	int i = match_string(nm_count_name, NM_COUNTS, name);
+
+	if (i < 0 || bridge < 0 || bridge >= nm_bridges || port < 0 || port > 1)
+		return ~0ULL;
+	return atomic64_read(&nm_bridge[bridge].end[port].count[i]);
+}
+EXPORT_SYMBOL_GPL(kfi_ntb_mock_count);
 
 static void nm_show_end(struct seq_file *file, const struct nm_end *end)
 {
@@ -46,6 +59,7 @@ void nm_stats_init(void)
 {
 	nm_dir = debugfs_create_dir("kfi_ntb_mock", NULL);
 	debugfs_create_file("stats", 0444, nm_dir, NULL, &nm_stats_fops);
+	debugfs_create_file("control", 0200, nm_dir, NULL, &nm_control_fops);
 }
 
 void nm_stats_exit(void)

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * control.c - commands: debugfs kfi_ntb_mock/control takes one line a write. What went wrong is the write's error.
+ *
+ *   link 0 flap 5 20 300        link, end or channel, which one, the command and its numbers; README.md has all
+ */
+#include <linux/debugfs.h>
+#include <linux/delay.h>
+#include <linux/export.h>
+#include <linux/kstrtox.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+#include "command.h"
+#include "dma.h"
+#include "mock.h"
+
+#define NM_NUMBERS	3	/* of a command, at most */
+#define NM_LINE		80
+
+/* One command at a time: they add and remove devices. */
+static DEFINE_MUTEX(nm_control_lock);
+
+/* What a command is for: one of these. */
+struct nm_target {
+	struct nm_bridge	*bridge;
+	struct nm_end		*end;
+	struct nm_chan		*chan;
+};
+
+struct nm_command {
+	const char	*object, *verb;
+	int		numbers;
+	int		(*run)(const struct nm_target *target, const u32 *n);
+};
+
+static int nm_link_down(const struct nm_target *t, const u32 *n)
+{
+	nm_link_hold(t->bridge, true);
+	return 0;
+}
+
+static int nm_link_up(const struct nm_target *t, const u32 *n)
+{
+	nm_link_hold(t->bridge, false);
+	return 0;
+}
+
+static int nm_link_flap(const struct nm_target *t, const u32 *n)
+{
+	u32 i;
+
+	for (i = 0; i < n[0]; i++) {
+		nm_link_hold(t->bridge, true);
+		fsleep(n[1] * USEC_PER_MSEC);
+		nm_link_hold(t->bridge, false);
+		fsleep(n[2] * USEC_PER_MSEC);
+	}
+	return 0;
+}
+
+static int nm_link_delay(const struct nm_target *t, const u32 *n)
+{
+	nm_link_configure(t->bridge, &t->bridge->delay_ms, n[0]);
+	return 0;
+}
+
+static int nm_link_lag(const struct nm_target *t, const u32 *n)
+{
+	nm_link_configure(t->bridge, &t->bridge->lag_us, n[0]);
+	return 0;
+}
+
+static int nm_link_stuck(const struct nm_target *t, const u32 *n)
+{
+	nm_link_configure(t->bridge, &t->bridge->stuck, n[0]);
+	return 0;
+}
+
+static int nm_link_posted(const struct nm_target *t, const u32 *n)
+{
+	nm_link_configure(t->bridge, &t->bridge->posted_us, n[0]);
+	return 0;
+}
+
+/* Its machine has died: nothing comes from it any more, not even a farewell; then its driver is gone. */
+static int nm_kill(const struct nm_target *t, const u32 *n)
+{
+	if (!t->end->present)
+		return -ENODEV;
+	nm_link_set_present(t->end, false);
+	nm_end_vanish(t->end);
+	return 0;
+}
+
+static int nm_revive(const struct nm_target *t, const u32 *n)
+{
+	return t->end->present ? -EEXIST : nm_end_appear(t->end);
+}
+
+static int nm_lose(const struct nm_target *t, const u32 *n)
+{
+	nm_bell_lose(t->end, n[0]);
+	return 0;
+}
+
+static void nm_set_fault(struct nm_chan *c, u32 *fault, u32 value)
+{
+	spin_lock_irq(&c->lock);
+	*fault = value;
+	spin_unlock_irq(&c->lock);
+}
+
+#define NM_FAULT(name)									\
+static int nm_dma_ ## name(const struct nm_target *t, const u32 *n)			\
+{											\
+	nm_set_fault(t->chan, &t->chan->fault.name, n[0]);				\
+	return 0;									\
+}
+
+NM_FAULT(fail_write)
+NM_FAULT(fail_read)
+NM_FAULT(drop)
+NM_FAULT(lose)
+NM_FAULT(slow_us)
+NM_FAULT(reorder)
+
+static const struct nm_command nm_commands[] = {
+	{ "link", "down", 0, nm_link_down },
+	{ "link", "up", 0, nm_link_up },
+	{ "link", "flap", 3, nm_link_flap },
+	{ "link", "delay", 1, nm_link_delay },
+	{ "link", "lag", 1, nm_link_lag },
+	{ "link", "stuck", 1, nm_link_stuck },
+	{ "link", "posted", 1, nm_link_posted },
+	{ "end", "kill", 0, nm_kill },
+	{ "end", "revive", 0, nm_revive },
+	{ "end", "lose", 1, nm_lose },
+	{ "dma", "fail-write", 1, nm_dma_fail_write },
+	{ "dma", "fail-read", 1, nm_dma_fail_read },
+	{ "dma", "drop", 1, nm_dma_drop },
+	{ "dma", "lose", 1, nm_dma_lose },
+	{ "dma", "slow", 1, nm_dma_slow_us },
+	{ "dma", "reorder", 1, nm_dma_reorder },
+};
+
+static int nm_find_end(const char *word, struct nm_target *target)
+{
+	unsigned int bridge, port;
+	char rest;
+
+	if (sscanf(word, "%u.%u%c", &bridge, &port, &rest) != 2 || bridge >= nm_bridges || port > 1)
+		return -EINVAL;
+	target->end = &nm_bridge[bridge].end[port];
+	return 0;
+}
+
+static int nm_find_target(const char *object, const char *word, struct nm_target *target)
+{
+	unsigned int i, limit = strcmp(object, "dma") ? nm_bridges : nm_channels;
+
+	*target = (struct nm_target){};
+	if (!strcmp(object, "end"))
+		return nm_find_end(word, target);
+	if (kstrtouint(word, 10, &i) || i >= limit)
+		return -EINVAL;
+	if (!strcmp(object, "dma"))
+		target->chan = &nm_chan[i];
+	else
+		target->bridge = &nm_bridge[i];
+	return 0;
+}
+
+/* A number, or "on" and "off". */
+static int nm_number(const char *word, u32 *n)
+{
+	if (!strcmp(word, "on") || !strcmp(word, "off")) {
+		*n = word[1] == 'n';
+		return 0;
+	}
+	return kstrtou32(word, 10, n);
+}
+
+static const struct nm_command *nm_find_command(const char *object, const char *verb, int numbers)
+{
+	const struct nm_command *c;
+
+	for (c = nm_commands; c < nm_commands + ARRAY_SIZE(nm_commands); c++)
+		if (!strcmp(c->object, object) && !strcmp(c->verb, verb) && c->numbers == numbers)
+			return c;
+	return NULL;
+}
+
+/* words: object, which, verb, numbers */
+static int nm_obey(char **words, int count)
+{
+	const struct nm_command *command;
+	struct nm_target target;
+	u32 n[NM_NUMBERS];
+	int i, err;
+
+	command = count < 3 ? NULL : nm_find_command(words[0], words[2], count - 3);
+	if (!command)
+		return -EINVAL;
+	err = nm_find_target(words[0], words[1], &target);
+	for (i = 0; !err && i < command->numbers; i++)
+		err = nm_number(words[3 + i], &n[i]);
+	return err ?: command->run(&target, n);
+}
+
+int kfi_ntb_mock_command(const char *line)
+{
+	char **words;
+	int count, err;
+
+	words = argv_split(GFP_KERNEL, line, &count);
+	if (!words)
+		return -ENOMEM;
+	mutex_lock(&nm_control_lock);
+	err = nm_obey(words, count);
+	mutex_unlock(&nm_control_lock);
+	argv_free(words);
+	return err;
+}
+EXPORT_SYMBOL_GPL(kfi_ntb_mock_command);
+
+static ssize_t nm_control_write(struct file *file, const char __user *from, size_t len, loff_t *pos)
+{
+	char line[NM_LINE];
+	int err;
+
+	if (len >= sizeof(line))
+		return -EINVAL;
+	if (copy_from_user(line, from, len))
+		return -EFAULT;
+	line[len] = '\0';
+	err = kfi_ntb_mock_command(line);
+	return err ?: len;
+}
+
+const struct file_operations nm_control_fops = {
+	.owner = THIS_MODULE, .open = simple_open, .write = nm_control_write,
+};
