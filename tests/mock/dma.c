@@ -189,6 +189,7 @@ static void nm_free_chan(struct dma_chan *chan)
 
 	nm_terminate(chan);
 	nm_synchronize(chan);
+	timer_delete_sync(&c->look);
 	tasklet_kill(&c->told);
 	WARN_ONCE(!list_empty(&c->prepared), "a copy was prepared and not submitted\n");
 	nm_init_lists(c);
@@ -202,6 +203,7 @@ static int nm_chan_init(struct nm_chan *c, int i)
 	nm_init_lists(c);
 	kthread_init_work(&c->work, nm_run);
 	tasklet_setup(&c->told, nm_tell);
+	timer_setup(&c->look, nm_look, 0);
 	c->worker = kthread_run_worker(0, "kfi_mock_dma/%d", i);
 	if (IS_ERR(c->worker))
 		return PTR_ERR(c->worker);

@@ -19,6 +19,7 @@
 #include <linux/kthread.h>
 #include <linux/list.h>
 #include <linux/spinlock.h>
+#include <linux/timer.h>
 
 #define NM_CHANS	16
 
@@ -49,6 +50,7 @@ struct nm_chan {
 	struct kthread_worker	*worker;
 	struct kthread_work	work;
 	struct tasklet_struct	told;		/* its interrupt */
+	struct timer_list	look;		/* for what is done and nobody was told of, as ioatdma does after 100 ms */
 	/* counted under the lock; they only grow */
 	u64			copies, bytes, irqs, lost, errors, aborted, full;
 };
@@ -66,8 +68,11 @@ static inline struct nm_copy *to_nm_copy(struct dma_async_tx_descriptor *tx)
 	return container_of(tx, struct nm_copy, tx);
 }
 
+#define NM_LOOK_MS	100
+
 /* dma_run.c */
 void nm_run(struct kthread_work *work);
 void nm_tell(struct tasklet_struct *task);
+void nm_look(struct timer_list *timer);
 
 #endif

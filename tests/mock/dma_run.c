@@ -193,6 +193,8 @@ static void nm_finish(struct nm_chan *c)
 		nm_abort(c);
 	if (tell)
 		nm_interrupt(c);
+	if (!list_empty(&c->done))
+		mod_timer(&c->look, jiffies + msecs_to_jiffies(NM_LOOK_MS) + 1);
 	spin_unlock_irq(&c->lock);
 }
 
@@ -209,6 +211,13 @@ void nm_run(struct kthread_work *work)
 		nm_finish(c);
 		cond_resched();
 	}
+}
+
+void nm_look(struct timer_list *timer)
+{
+	struct nm_chan *c = timer_container_of(c, timer, look);
+
+	tasklet_schedule(&c->told);
 }
 
 /* The copy is idle again before its client is called, who may prepare the next. */
