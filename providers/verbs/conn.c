@@ -71,8 +71,9 @@ static unsigned long kv_watch_interval(void)
 }
 
 /*
- * Silence is broken by a READ of nothing: the peer's device answers it, and nobody else has to. If a READ is under way already it will
- * do, and is better: siw that is busy answers one of nothing with as many bytes as it has last sent. The lock is held.
+ * Silence is broken by a READ of nothing: the peer's device answers it, and nobody else has to. But not before the second look, for it may be
+ * we who have slept. If a READ is under way already it will do, and is better: siw that is busy answers one of nothing with as many
+ * bytes as it has last sent. The lock is held.
  */
 static bool kv_watch(struct kv_conn *conn)
 {
@@ -80,16 +81,15 @@ static bool kv_watch(struct kv_conn *conn)
 
 	if (time_before(now, conn->heard + kv_keepalive())) {
 		conn->probing = false;
-		return false;
-	}
-	if (!conn->probing)
+	} else if (!conn->probing) {
+		conn->probing = true;
 		conn->probed = now;
-	conn->probing = true;
-	if (!conn->reads && kv_sq_room(conn)) {
+	} else if (!conn->reads && kv_sq_room(conn)) {
 		kv_put_probe(conn);
 		kv_sq_post(conn);
+		conn->probed = now;
 	}
-	return time_after(now, conn->probed + msecs_to_jiffies(kv_timeout_ms));
+	return conn->probing && time_after(now, conn->probed + msecs_to_jiffies(kv_timeout_ms));
 }
 
 /*
