@@ -416,6 +416,15 @@ int kfi_remote_rma(struct kfi_ep *ep, struct kfi_mr *mr, u64 flags, size_t len, 
 /* ------------------------------------------------------------------ */
 
 /**
+ * kfi_cq_cpu() - where the consumer wants to hear of completions
+ * @cq: queue, or NULL
+ *
+ * For a provider whose device can choose where it reports. Callbacks are on that CPU wherever completions are made. Context: any.
+ * Return: the CPU that was asked for with KFI_AFFINITY, or -1.
+ */
+int kfi_cq_cpu(const struct kfi_cq *cq);
+
+/**
  * kfi_cq_wait_space() - call back when a CQ has a free slot
  * @cq: queue
  * @w: waiter, with @w->fn set and @w->link initialised

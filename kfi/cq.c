@@ -130,6 +130,12 @@ static void kfi_cq_set_attr(struct kfi_cq *cq, const struct kfi_cq_attr *attr)
 	atomic_set(&cq->free, cq->size);
 }
 
+int kfi_cq_cpu(const struct kfi_cq *cq)
+{
+	return cq && cq->cpu != WORK_CPU_UNBOUND ? cq->cpu : -1;
+}
+EXPORT_SYMBOL_GPL(kfi_cq_cpu);
+
 static int kfi_cq_alloc_ring(struct kfi_cq *cq)
 {
 	int node = cq->domain->limits.numa_node;

@@ -131,15 +131,24 @@ static int kv_qp_try(struct kv_conn *conn, u32 sends, u32 receives)
 	unsigned int i;
 	int ret = -EINVAL;
 
-	for (i = 0; i < ARRAY_SIZE(in_request) && ret; i++)
+	for (i = 0; i < ARRAY_SIZE(in_request) && ret == -EINVAL; i++)
 		ret = kv_qp_make(conn, sends, receives, in_request[i]);
 	return ret;
+}
+
+/* Of the device's vectors, which are spread over the CPUs, the one for who wants to hear of what comes, or of what went. */
+static int kv_qp_vector(const struct kv_conn *conn)
+{
+	const struct kfi_ep *ep = &conn->vep->ep;
+	int cpu = kfi_cq_cpu(ep->rx_cq);
+
+	return cpu < 0 ? kfi_cq_cpu(ep->tx_cq) : cpu;
 }
 
 static int kv_qp_open(struct kv_conn *conn, u32 sends, u32 receives)
 {
 	unsigned int ncqe = sends + receives + 2;
-	struct ib_cq *cq = ib_cq_pool_get(conn->kdom->ib, ncqe, -1, IB_POLL_SOFTIRQ);
+	struct ib_cq *cq = ib_cq_pool_get(conn->kdom->ib, ncqe, kv_qp_vector(conn), IB_POLL_SOFTIRQ);
 
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);

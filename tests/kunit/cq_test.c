@@ -322,6 +322,7 @@ static void cq_affinity(struct kunit *test)
 	for_each_online_cpu(cpu) {
 		attr.signaling_vector = cpu;
 		KUNIT_ASSERT_EQ(test, 0, kfi_cq_open(&w->domain.fid, &attr, &cq, cpu_handler, &seen));
+		KUNIT_EXPECT_EQ(test, cpu, kfi_cq_cpu(kfi_to_cq(cq)));
 		for (i = 0; i < 10; i++) {
 			WRITE_ONCE(seen, -1);
 			KUNIT_ASSERT_TRUE(test, put(cq, 1, 0));
