@@ -8,7 +8,7 @@
 #include <linux/uio.h>
 #include "post.h"
 
-static int payload_kvec(struct kfi_oper *op, const struct kvec *iov, size_t count, unsigned int dir)
+static noinline int payload_kvec(struct kfi_oper *op, const struct kvec *iov, size_t count, unsigned int dir)
 {
 	size_t i, len = 0;
 
@@ -22,7 +22,7 @@ static int payload_kvec(struct kfi_oper *op, const struct kvec *iov, size_t coun
 	return 0;
 }
 
-static int payload_bvec(struct kfi_oper *op, const struct bio_vec *iov, size_t count, unsigned int dir)
+static noinline int payload_bvec(struct kfi_oper *op, const struct bio_vec *iov, size_t count, unsigned int dir)
 {
 	size_t i, len = 0;
 
@@ -56,7 +56,7 @@ static int payload_add_pages(struct kfi_oper *op, u32 *n, u32 limit, struct scat
  * @count mapped entries say how many bytes there are. Where they lie in memory is what the list had before it was mapped: it
  * may have more entries then, for a mapping can join them.
  */
-static int payload_sgl(struct kfi_oper *op, struct scatterlist *sgl, size_t count, u32 limit, unsigned int dir)
+static noinline int payload_sgl(struct kfi_oper *op, struct scatterlist *sgl, size_t count, u32 limit, unsigned int dir)
 {
 	struct scatterlist *sg;
 	size_t len = 0, left, take;
@@ -80,7 +80,7 @@ static int payload_sgl(struct kfi_oper *op, struct scatterlist *sgl, size_t coun
 	return 0;
 }
 
-static int payload_vector(struct kfi_oper *op, const struct kfi_post *post, u32 limit, unsigned int dir)
+static noinline int payload_vector(struct kfi_oper *op, const struct kfi_post *post, u32 limit, unsigned int dir)
 {
 	if (unlikely(post->count > limit || (post->count && !post->iov)))
 		return -EINVAL;
@@ -112,13 +112,19 @@ int kfi_op_inject(struct kfi_oper *op)
 	return 0;
 }
 
-/* Most injected messages are one piece: no need for an iterator to copy them. */
-static int payload_inject_one(struct kfi_oper *op, const struct kvec *vec)
+/* One piece, as most payloads are. The limit is never less. */
+static int payload_one(struct kfi_oper *op, const struct kvec *vec, unsigned int dir)
 {
-	if (vec->iov_len > op->ep->inject_size)
-		return -EINVAL;
-	memcpy(op->inline_buf, vec->iov_base, vec->iov_len);
-	payload_own(op, vec->iov_len);
+	if (op->flags & KFI_INJECT) {
+		if (vec->iov_len > op->ep->inject_size)
+			return -EINVAL;
+		memcpy(op->inline_buf, vec->iov_base, vec->iov_len);
+		payload_own(op, vec->iov_len);
+		return 0;
+	}
+	op->iov.kvec[0] = *vec;
+	op->len = vec->iov_len;
+	iov_iter_kvec(&op->iter, dir, op->iov.kvec, 1, vec->iov_len);
 	return 0;
 }
 
@@ -126,8 +132,8 @@ int kfi_op_payload(struct kfi_oper *op, const struct kfi_post *post, u32 limit, 
 {
 	int ret;
 
-	if ((op->flags & KFI_INJECT) && post->type == KFI_KVEC && post->count == 1 && post->iov)
-		return payload_inject_one(op, post->iov);
+	if (likely(post->type == KFI_KVEC && post->count == 1 && post->iov))
+		return payload_one(op, post->iov, dir);
 	ret = payload_vector(op, post, limit, dir);
 	if (likely(!ret) && (op->flags & KFI_INJECT))
 		ret = kfi_op_inject(op);

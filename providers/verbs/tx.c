@@ -282,19 +282,31 @@ static bool kv_is_long(const struct kv_conn *conn, const struct kfi_oper *op)
 	return op->len > KV_INLINE && 2 * op->iter.nr_segs > kv_max_pieces(conn);
 }
 
-static void kv_put_message(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done)
+/* Everything a message can take: an answer, registrations if it is long, and a credit. */
+static bool kv_may_send(struct kv_conn *conn, struct kfi_oper *op, bool is_long)
 {
-	if (kv_is_long(conn, op))
+	return kv_may_ask(conn) && (likely(!is_long) || kv_long_room(conn, op)) &&
+	       kfi_credit_take(&conn->credit_tx[kv_op_cls(op)], 1);
+}
+
+static void kv_put_message(struct kv_conn *conn, struct kfi_oper *op, bool is_long, struct kv_done *done)
+{
+	if (is_long)
 		kv_put_long(conn, op, done);
 	else
 		kv_put_short(conn, op, done);
 }
 
-/* Everything a message can take: an answer, registrations, and a credit. */
-static bool kv_may_send(struct kv_conn *conn, struct kfi_oper *op)
+/* The same, of an operation in a list. False: not now. */
+static bool kv_put_listed(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done)
 {
-	return kv_may_ask(conn) && (!kv_is_long(conn, op) || kv_long_room(conn, op)) &&
-	       kfi_credit_take(&conn->credit_tx[kv_op_cls(op)], 1);
+	bool is_long = kv_is_long(conn, op);
+
+	if (!kv_may_send(conn, op, is_long))
+		return false;
+	list_del(&op->link);
+	kv_put_message(conn, op, is_long, done);
+	return true;
 }
 
 static bool kv_put_stalled(struct kv_conn *conn, struct kv_done *done)
@@ -304,11 +316,8 @@ static bool kv_put_stalled(struct kv_conn *conn, struct kv_done *done)
 
 	for (cls = 0; cls < KVW_CLS_CTL; cls++) {
 		op = list_first_entry_or_null(&conn->stalled[cls], struct kfi_oper, link);
-		if (!op || !kv_may_send(conn, op))
-			continue;
-		list_del(&op->link);
-		kv_put_message(conn, op, done);
-		return true;
+		if (op && kv_put_listed(conn, op, done))
+			return true;
 	}
 	return false;
 }
@@ -328,11 +337,8 @@ static bool kv_put_queued(struct kv_conn *conn, struct kv_done *done)
 			return kv_put_rma(conn, done);
 		}
 		cls = kv_op_cls(op);
-		if (list_empty(&conn->stalled[cls]) && kv_may_send(conn, op)) {
-			list_del(&op->link);
-			kv_put_message(conn, op, done);
+		if (list_empty(&conn->stalled[cls]) && kv_put_listed(conn, op, done))
 			return true;
-		}
 		list_move_tail(&op->link, &conn->stalled[cls]);
 	}
 	return false;
@@ -428,18 +434,22 @@ void kv_tx_run(struct kv_conn *conn, struct kv_done *done)
 /* Nothing waits that it could overtake: the same as if it had been queued, and all had been looked through. */
 static void kv_tx_at_once(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done)
 {
+	bool is_long;
+
 	if (kv_is_rma(op)) {
 		conn->op = op;
-	} else if (!kv_may_send(conn, op)) {
-		list_add_tail(&op->link, &conn->stalled[kv_op_cls(op)]);
-	} else if (!kv_is_long(conn, op)) {
-		kv_put_short(conn, op, done);
-		kv_sq_post(conn);
+		kv_tx_run(conn, done);
 		return;
-	} else {
-		kv_put_long(conn, op, done);
 	}
-	kv_tx_run(conn, done);
+	is_long = kv_is_long(conn, op);
+	if (unlikely(!kv_may_send(conn, op, is_long))) {
+		list_add_tail(&op->link, &conn->stalled[kv_op_cls(op)]);
+		return;
+	}
+	kv_put_message(conn, op, is_long, done);
+	if (is_long && !kv_tx_idle(conn))
+		kv_tx_run(conn, done);	/* what could not be registered is taken back */
+	kv_sq_post(conn);
 }
 
 /* Called inside rcu_read_lock(), which keeps the connection from collecting its queue before us, with bottom halves off. */

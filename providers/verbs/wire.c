@@ -63,6 +63,8 @@ static bool flags_ok(const struct kvw_packet *p)
 		return false;
 	if (p->type == KVW_DONE || p->type == KVW_FLUSH)
 		return !(p->flags & KVW_F_COMMIT) || (p->flags & (KVW_F_LANDED | KVW_F_READ)) == KVW_F_LANDED;
+	if (p->type == KVW_MSG && !(p->flags & ~(KVW_F_TAGGED | KVW_F_CQ_DATA)))
+		return !p->count;	/* as most */
 	return p->type == KVW_KEY_IS || message_ok(p);
 }
 
