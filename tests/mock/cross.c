@@ -11,6 +11,14 @@
 /* So much at a time under the lock, as interrupts are off; and what is cut by the end of a translation is cut at pages. */
 #define NM_STEP		SZ_4K
 
+static bool nm_carries(const struct nm_place *place)
+{
+	const struct nm_bridge *bridge = place->end->bridge;
+
+	lockdep_assert_held(&bridge->lock);
+	return bridge->up && bridge->life == place->life;
+}
+
 /* Where in memory the peer's client wants byte @at of the window; NULL: nowhere, counted as @why. */
 static void *nm_behind(const struct nm_place *place, u64 at, size_t len, enum nm_count *why)
 {
@@ -18,9 +26,8 @@ static void *nm_behind(const struct nm_place *place, u64 at, size_t len, enum nm
 	const struct nm_trans *trans = &peer->trans[place->window];
 	phys_addr_t to;
 
-	lockdep_assert_held(&peer->bridge->lock);
 	*why = NM_DEAD;
-	if (!peer->bridge->up)
+	if (!nm_carries(place))
 		return NULL;
 	*why = NM_CLOSED;
 	if (!trans->size)
@@ -32,18 +39,20 @@ static void *nm_behind(const struct nm_place *place, u64 at, size_t len, enum nm
 	return pfn_valid(PHYS_PFN(to)) && pfn_valid(PHYS_PFN(to + len - 1)) ? phys_to_virt(to) : NULL;
 }
 
-/* Words are written whole and after what was written before, as the interconnect does it. */
+/* Words are written whole. */
 static void nm_put(void *to, const void *from, size_t len)
 {
+	/* and after what was written before, as the interconnect does it: who reads with acquire finds that */
+	smp_wmb();
 	switch (IS_ALIGNED((unsigned long)to, len) ? len : 0) {
 	case 8:
-		smp_store_release((u64 *)to, get_unaligned((const u64 *)from));
+		WRITE_ONCE(*(u64 *)to, get_unaligned((const u64 *)from));
 		break;
 	case 4:
-		smp_store_release((u32 *)to, get_unaligned((const u32 *)from));
+		WRITE_ONCE(*(u32 *)to, get_unaligned((const u32 *)from));
 		break;
 	case 2:
-		smp_store_release((u16 *)to, get_unaligned((const u16 *)from));
+		WRITE_ONCE(*(u16 *)to, get_unaligned((const u16 *)from));
 		break;
 	default:
 		memcpy(to, from, len);
@@ -107,32 +116,32 @@ static void nm_land_bytes(const struct nm_place *place, const void *src, size_t 
 	}
 }
 
-static void nm_ring_peer(struct nm_end *from, u64 bits)
+static void nm_ring_peer(const struct nm_place *place, u64 bits)
 {
-	struct nm_bridge *bridge = from->bridge;
+	struct nm_bridge *bridge = place->end->bridge;
 	unsigned long flags;
 	bool up;
 
 	read_lock_irqsave(&bridge->lock, flags);
-	up = bridge->up;
+	up = nm_carries(place);
 	if (up)
-		nm_bell_ring(nm_peer(from), bits);
+		nm_bell_ring(nm_peer(place->end), bits);
 	read_unlock_irqrestore(&bridge->lock, flags);
-	nm_add(from, up ? NM_BELLS_RUNG : NM_DEAD, hweight64(bits));
+	nm_add(place->end, up ? NM_BELLS_RUNG : NM_DEAD, hweight64(bits));
 }
 
-static void nm_spad_put(struct nm_end *from, int i, u32 value)
+static void nm_spad_put(const struct nm_place *place, int i, u32 value)
 {
-	struct nm_bridge *bridge = from->bridge;
+	struct nm_bridge *bridge = place->end->bridge;
 	unsigned long flags;
 	bool up;
 
 	read_lock_irqsave(&bridge->lock, flags);
-	up = bridge->up;
+	up = nm_carries(place);
 	if (up)
-		WRITE_ONCE(nm_peer(from)->spad[i], value);
+		WRITE_ONCE(nm_peer(place->end)->spad[i], value);
 	read_unlock_irqrestore(&bridge->lock, flags);
-	nm_add(from, NM_DEAD, !up);
+	nm_add(place->end, NM_DEAD, !up);
 }
 
 static void nm_land_word(const struct nm_place *place, u32 value, size_t len)
@@ -142,9 +151,9 @@ static void nm_land_word(const struct nm_place *place, u32 value, size_t len)
 	if (len != sizeof(u32) || at % sizeof(u32))
 		nm_add(place->end, NM_BEYOND, 1);
 	else if (at < NM_REG_BELL + NM_BELLS * sizeof(u32))
-		nm_ring_peer(place->end, value & 1 ? BIT_ULL((at - NM_REG_BELL) / sizeof(u32)) : 0);
+		nm_ring_peer(place, value & 1 ? BIT_ULL((at - NM_REG_BELL) / sizeof(u32)) : 0);
 	else if (at >= NM_REG_SPAD && at < NM_REG_SPAD + NM_SPADS * sizeof(u32))
-		nm_spad_put(place->end, (at - NM_REG_SPAD) / sizeof(u32), value);
+		nm_spad_put(place, (at - NM_REG_SPAD) / sizeof(u32), value);
 	else
 		nm_add(place->end, NM_BEYOND, 1);
 }
@@ -174,7 +183,9 @@ void nm_write(const struct nm_place *place, const void *src, size_t len, bool dm
 
 void nm_reg_write(struct nm_end *from, u64 at, u32 value)
 {
-	struct nm_place place = { .end = from, .window = -1, .at = at, .room = PAGE_SIZE - at };
+	struct nm_place place = {
+		.end = from, .window = -1, .at = at, .room = PAGE_SIZE - at, .life = READ_ONCE(from->bridge->life),
+	};
 
 	nm_write(&place, &value, sizeof(value), false);
 }

@@ -40,6 +40,7 @@ static void mk_called(void *ctx, const struct dmaengine_result *result)
 		mk_push(copy->chain, copy->chain->dst, 0, 64, DMA_PREP_INTERRUPT);
 		dma_async_issue_pending(mk_chan);
 	}
+	/* Whoever sees it sees the rest: mk_was_called(). */
 	smp_store_release(&copy->place, atomic_inc_return(&mk_calls));
 }
 
@@ -63,7 +64,7 @@ static void mk_push(struct mk_copy *copy, dma_addr_t dst, size_t offset, size_t 
 
 static bool mk_was_called(struct mk_copy *copy)
 {
-	return smp_load_acquire(&copy->place);
+	return smp_load_acquire(&copy->place);	/* mk_called() */
 }
 
 static bool mk_first(struct dma_chan *chan, void *unused)

@@ -52,13 +52,14 @@ static void nm_locate(u64 offset, struct nm_place *place)
 		place->window = n % nm_windows;
 		place->at = offset % nm_window_size;
 		place->room = nm_window_size - place->at;
-		return;
+	} else {
+		offset -= nm_windows_len();
+		place->end = nm_end_of(offset / PAGE_SIZE);
+		place->window = -1;
+		place->at = offset % PAGE_SIZE;
+		place->room = PAGE_SIZE - place->at;
 	}
-	offset -= nm_windows_len();
-	place->end = nm_end_of(offset / PAGE_SIZE);
-	place->window = -1;
-	place->at = offset % PAGE_SIZE;
-	place->room = PAGE_SIZE - place->at;
+	place->life = READ_ONCE(place->end->bridge->life);
 }
 
 bool nm_find(phys_addr_t addr, struct nm_place *place)

@@ -17,6 +17,7 @@ static void nm_link_change(struct nm_bridge *bridge, bool up)
 	if (bridge->up == up)
 		return;
 	bridge->up = up;
+	WRITE_ONCE(bridge->life, bridge->life + !up);
 	if (bridge->stuck)
 		return;
 	nm_link_interrupt(&bridge->end[0]);

@@ -95,6 +95,7 @@ struct nm_bridge {
 	struct nm_end		end[2];
 	rwlock_t		lock;		/* protects what follows, and much of the ends */
 	bool			up;		/* it carries */
+	u32			life;		/* so often it has gone down; READ_ONCE */
 	bool			held;		/* down by command */
 	u32			stuck;		/* if not 0, no end hears of changes */
 	u32			delay_ms;	/* of training */
@@ -154,6 +155,7 @@ struct nm_place {
 	int		window;
 	u64		at;		/* offset in it */
 	u64		room;		/* bytes from there to its end */
+	u32		life;		/* the link's when the access began: it does not outlast that */
 };
 
 void nm_write(const struct nm_place *place, const void *src, size_t len, bool dma);
