@@ -36,6 +36,7 @@ void kv_sq_put(struct kv_conn *conn, struct kv_sqe *e, struct ib_send_wr *wr, bo
 	wr->sg_list = e->sge;
 	wr->num_sge = e->nsge;
 	e->read = wr->opcode == IB_WR_RDMA_READ;
+	conn->fenced = wr->opcode == IB_WR_LOCAL_INV || (conn->fenced && wr->opcode == IB_WR_REG_MR);
 	if (tell || e->read || conn->kdom->iwarp || !(conn->head & (KV_SIGNAL - 1)))
 		wr->send_flags |= IB_SEND_SIGNALED;
 	conn->reads += e->read;
@@ -72,7 +73,7 @@ void kv_put_fence(struct kv_conn *conn, struct ib_mr *mr)
 {
 	struct kv_sqe *e;
 
-	if (!conn->kdom->repeats)
+	if (!conn->kdom->repeats || conn->fenced || conn->head == conn->tail)
 		return;
 	e = kv_sq_get(conn, KV_SQ_REG);
 	e->wr.send.opcode = IB_WR_LOCAL_INV;

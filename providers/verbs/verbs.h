@@ -322,6 +322,7 @@ struct kv_run {
  * @in_request:	packets up to so many bytes go to the device with the work request
  * @chain:	work requests that are filled in and not yet given to the device
  * @sq:		ring: @head is the next to fill, @tail the oldest not completed
+ * @fenced:	nothing but registrations is behind an invalidation, see kv_put_fence()
  * @credit_tx: @credit_rx: by class; @window: the peer's
  * @spare:	free slots that the device has not got yet, @nspare of each class: the peer's credit for them is not free either
  * @spent:	what the peer has last said of its credit: it has none of these classes, and may need what we free
@@ -350,6 +351,7 @@ struct kv_conn {
 	bool			ready_due;
 	bool			probing;
 	bool			asks_later;
+	bool			fenced;
 	u8			grow;
 	bool			nudge;
 	struct list_head	queue;
