@@ -4,6 +4,7 @@
  */
 #include "kfi.h"
 #include "measure.h"
+#include "peer/ntb.h"
 #include "peer/raw.h"
 #include "peer/verbs.h"
 
@@ -79,6 +80,15 @@ const struct bench_case bench_cases[] = {
 	VERBS_CASES("rxe"),
 	VERBS_CASES("siw"),
 	NULL_CASES,
+	{ "ntb-engine", {
+		&bench_dma_8, &bench_dma_64, &bench_dma_4k, &bench_dma_64k,
+	} },
+	{ "ntb-roundtrip", {
+		&bench_nt_roundtrip,
+	} },
+	{ "ntb-messages", {
+		&bench_nt_messages_64, &bench_nt_messages_4k,
+	} },
 	{ "scale", {
 		&kb_scale_messages, &kb_scale_write, &kb_scale_roundtrip, &kb_scale_atomics, &kb_scale_counters,
 		&kb_readers_1, &kb_readers_2,
