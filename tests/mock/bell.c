@@ -2,10 +2,13 @@
 /*
  * bell.c - doorbells and interrupts.
  *
- * An interrupt has to come in hard interrupt context, soon, and never inside the call that caused it: the caller may hold locks
+ * An interrupt has to come in hard interrupt context, soon, and where interrupts are on: whoever caused it may hold locks
  * that the handler takes. A timer that is due at once is all that. Each end has two, as link and doorbells have
- * vectors of their own and either may come first.
+ * vectors of their own and either may come first. A timer costs system calls of the host. So, if asked for, a doorbell that is
+ * rung with interrupts on interrupts right there, as it might have done on hardware.
  */
+#include <linux/bottom_half.h>
+#include <linux/hardirq.h>
 #include "mock.h"
 
 static u64 nm_vectors_of(u64 bits)
@@ -13,17 +16,11 @@ static u64 nm_vectors_of(u64 bits)
 	return nm_vectors == 1 ? !!bits : bits;
 }
 
-/* Bits that became pending and unmasked: their interrupts are sent. */
-static void nm_bell_send(struct nm_end *end, u64 bits)
+/* Bits that became pending and unmasked: nm_bell_send() has to follow. */
+static void nm_bell_due(struct nm_end *end, u64 bits)
 {
-	u64 due = nm_vectors_of(bits);
-
 	lockdep_assert_held(&end->lock);
-	if (!due)
-		return;
-	if (!end->due)
-		hrtimer_start(&end->bell_irq, 0, HRTIMER_MODE_REL_PINNED_HARD);
-	end->due |= due;
+	end->due |= nm_vectors_of(bits);
 }
 
 void nm_bell_ring(struct nm_end *end, u64 bits)
@@ -34,7 +31,7 @@ void nm_bell_ring(struct nm_end *end, u64 bits)
 	spin_lock_irqsave(&end->lock, flags);
 	new = bits & ~end->pending;
 	end->pending |= bits;
-	nm_bell_send(end, new & ~end->mask);
+	nm_bell_due(end, new & ~end->mask);
 	spin_unlock_irqrestore(&end->lock, flags);
 }
 
@@ -46,8 +43,9 @@ void nm_bell_mask(struct nm_end *end, u64 set, u64 clear)
 	spin_lock_irqsave(&end->lock, flags);
 	old = end->mask;
 	end->mask = (old | set) & ~clear;
-	nm_bell_send(end, end->pending & old & ~end->mask);
+	nm_bell_due(end, end->pending & old & ~end->mask);
 	spin_unlock_irqrestore(&end->lock, flags);
+	nm_bell_send(end);
 }
 
 void nm_bell_clear(struct nm_end *end, u64 bits)
@@ -99,9 +97,8 @@ static u64 nm_take_due(struct nm_end *end)
 	return kept;
 }
 
-static enum hrtimer_restart nm_bell_interrupt(struct hrtimer *timer)
+static void nm_bell_interrupt(struct nm_end *end)
 {
-	struct nm_end *end = container_of(timer, struct nm_end, bell_irq);
 	u64 due = nm_take_due(end);
 	int vector;
 
@@ -111,7 +108,34 @@ static enum hrtimer_restart nm_bell_interrupt(struct hrtimer *timer)
 		nm_add(end, NM_BELL_IRQS, 1);
 		ntb_db_event(&end->ntb, vector);
 	}
+}
+
+static enum hrtimer_restart nm_bell_expired(struct hrtimer *timer)
+{
+	nm_bell_interrupt(container_of(timer, struct nm_end, bell_irq));
 	return HRTIMER_NORESTART;
+}
+
+/* What the interrupt has raised runs at its end, unless it came in a softirq or while those are off. */
+static void nm_bell_here(struct nm_end *end)
+{
+	local_bh_disable();
+	local_irq_disable();
+	__irq_enter_raw();
+	nm_bell_interrupt(end);
+	__irq_exit_raw();
+	local_irq_enable();
+	local_bh_enable();
+}
+
+void nm_bell_send(struct nm_end *end)
+{
+	if (!READ_ONCE(end->due))
+		return;
+	if (nm_inline && !irqs_disabled())
+		nm_bell_here(end);
+	else
+		hrtimer_start(&end->bell_irq, 0, HRTIMER_MODE_REL_PINNED_HARD);
 }
 
 /* Called by whoever has changed the link. */
@@ -150,7 +174,7 @@ void nm_bell_init(struct nm_end *end)
 {
 	spin_lock_init(&end->lock);
 	end->mask = NM_BELL_MASK;
-	hrtimer_setup(&end->bell_irq, nm_bell_interrupt, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+	hrtimer_setup(&end->bell_irq, nm_bell_expired, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
 	hrtimer_setup(&end->link_irq, nm_link_interrupted, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
 }
 

@@ -127,6 +127,8 @@ static void nm_ring_peer(const struct nm_place *place, u64 bits)
 	if (up)
 		nm_bell_ring(nm_peer(place->end), bits);
 	read_unlock_irqrestore(&bridge->lock, flags);
+	if (up)
+		nm_bell_send(nm_peer(place->end));
 	nm_add(place->end, up ? NM_BELLS_RUNG : NM_DEAD, hweight64(bits));
 }
 

@@ -4,6 +4,7 @@
  *
  * Addresses are those of the bus. One in the range of windows and doorbells goes through the bridge, all others are memory.
  */
+#include <linux/bottom_half.h>
 #include <linux/delay.h>
 #include <linux/dma-direct.h>
 #include <linux/sizes.h>
@@ -208,7 +209,10 @@ void nm_run(struct kthread_work *work)
 		if (list_empty(&c->running))	/* only this thread fills it */
 			return;
 		nm_run_now(c, &fault);
+		/* The tasklet runs at the end of this, as it would at that of an interrupt. */
+		local_bh_disable();
 		nm_finish(c);
+		local_bh_enable();
 		cond_resched();
 	}
 }

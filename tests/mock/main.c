@@ -34,6 +34,10 @@ unsigned int nm_vectors = NM_BELLS;
 module_param_named(vectors, nm_vectors, uint, 0444);
 MODULE_PARM_DESC(vectors, "interrupt vectors of doorbells (1 or 31)");
 
+bool nm_inline;
+module_param_named(inline_irqs, nm_inline, bool, 0444);
+MODULE_PARM_DESC(inline_irqs, "a doorbell that is rung with interrupts on interrupts there, not some time later: for figures");
+
 static unsigned int delay_ms;
 module_param(delay_ms, uint, 0444);
 MODULE_PARM_DESC(delay_ms, "milliseconds of link training; 0: the link is up at once");

@@ -108,6 +108,7 @@ struct nm_bridge {
 extern struct nm_bridge nm_bridge[NM_BRIDGES];
 extern unsigned int nm_bridges, nm_windows, nm_vectors;
 extern u64 nm_window_size, nm_align;
+extern bool nm_inline;
 
 static inline struct nm_end *nm_of(struct ntb_dev *ntb)
 {
@@ -141,6 +142,7 @@ void nm_link_configure(struct nm_bridge *bridge, u32 *what, u32 value);
 void nm_bell_init(struct nm_end *end);
 void nm_bell_reset(struct nm_end *end);		/* may sleep: no interrupt is under way any more */
 void nm_bell_ring(struct nm_end *end, u64 bits);	/* it arrives at this end */
+void nm_bell_send(struct nm_end *end);		/* then, without locks: the interrupt */
 void nm_bell_mask(struct nm_end *end, u64 set, u64 clear);
 void nm_bell_clear(struct nm_end *end, u64 bits);
 u64 nm_bell_pending(struct nm_end *end);

@@ -5,6 +5,7 @@
  *
  * One run at a time; the handlers of a run are done when its last message has come.
  */
+#include <linux/bottom_half.h>
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/ntb.h>
@@ -34,12 +35,17 @@ static struct nb_run {
 	int			err;
 } nb_run;
 
+/* A queue's senders have to take turns, and it counts behind the doorbell: without tasklets meanwhile there is only one. */
 static int nb_send(int port, u32 number)
 {
 	struct nb_side *side = &nb_side[port];
+	int err;
 
+	local_bh_disable();
 	*(u32 *)side->out = number;
-	return ntb_transport_tx_enqueue(side->qp, side, side->out, nb_run.size);
+	err = ntb_transport_tx_enqueue(side->qp, side, side->out, nb_run.size);
+	local_bh_enable();
+	return err;
 }
 
 static void nb_end(int err)
