@@ -71,6 +71,7 @@ static dma_cookie_t nm_submit(struct dma_async_tx_descriptor *tx)
 	tx->cookie = tx->chan->cookie = cookie;
 	list_move_tail(&to_nm_copy(tx)->node, &c->submitted);
 	spin_unlock_irqrestore(&c->lock, flags);
+	spin_unlock_bh(&c->prep_lock);
 	return cookie;
 }
 
@@ -92,10 +93,16 @@ static struct nm_copy *nm_take_idle(struct nm_chan *c)
 static struct dma_async_tx_descriptor *nm_prep(struct dma_chan *chan, dma_addr_t dst, dma_addr_t src, size_t len,
 					       unsigned long flags)
 {
-	struct nm_copy *copy = nm_take_idle(to_nm_chan(chan));
+	struct nm_chan *c = to_nm_chan(chan);
+	struct nm_copy *copy;
 
-	if (!copy)
+	/* Until it is submitted: nothing fails in between. */
+	spin_lock_bh(&c->prep_lock);
+	copy = nm_take_idle(c);
+	if (!copy) {
+		spin_unlock_bh(&c->prep_lock);
 		return NULL;
+	}
 	memset(&copy->tx, 0, sizeof(copy->tx));
 	dma_async_tx_descriptor_init(&copy->tx, chan);
 	copy->tx.flags = flags;
@@ -199,6 +206,7 @@ static void nm_free_chan(struct dma_chan *chan)
 
 static int nm_chan_init(struct nm_chan *c, int i)
 {
+	spin_lock_init(&c->prep_lock);
 	spin_lock_init(&c->lock);
 	nm_init_lists(c);
 	kthread_init_work(&c->work, nm_run);

@@ -43,6 +43,7 @@ struct nm_fault {
 
 struct nm_chan {
 	struct dma_chan		chan;
+	spinlock_t		prep_lock;	/* from prepare to submit, and around an error: as ioatdma. Outside of lock, bottom halves off */
 	spinlock_t		lock;
 	struct list_head	idle, prepared, submitted, issued, running, done;
 	struct nm_copy		*ring;		/* all of them; allocated and freed with the channel */

@@ -155,12 +155,13 @@ static bool nm_complete(struct nm_chan *c, struct nm_copy *copy)
 	return failed || copy->tx.flags & DMA_PREP_INTERRUPT;
 }
 
-/* After an error what has been issued behind it is not done, as ioatdma has it (ioat_abort_descs). */
+/* After an error what has been submitted behind it is not done, as ioatdma has it (ioat_abort_descs). */
 static void nm_abort(struct nm_chan *c)
 {
 	struct nm_copy *copy;
 
 	lockdep_assert_held(&c->lock);
+	list_splice_tail_init(&c->submitted, &c->issued);
 	while ((copy = list_first_entry_or_null(&c->issued, struct nm_copy, node))) {
 		copy->result = (struct dmaengine_result){ .result = DMA_TRANS_ABORTED, .residue = copy->len };
 		c->chan.completed_cookie = copy->tx.cookie;
@@ -174,47 +175,6 @@ static void nm_forget(struct nm_chan *c, struct nm_copy *copy)
 {
 	dma_descriptor_unmap(&copy->tx);
 	list_move_tail(&copy->node, &c->idle);
-}
-
-static void nm_finish(struct nm_chan *c)
-{
-	struct nm_copy *copy, *next;
-	bool tell = false, failed = false;
-
-	spin_lock_irq(&c->lock);
-	list_for_each_entry_safe(copy, next, &c->running, node) {
-		if (copy->dropped) {
-			nm_forget(c, copy);
-			continue;
-		}
-		failed |= copy->result.result != DMA_TRANS_NOERROR;
-		tell |= nm_complete(c, copy);
-	}
-	if (failed)
-		nm_abort(c);
-	if (tell)
-		nm_interrupt(c);
-	if (!list_empty(&c->done))
-		mod_timer(&c->look, jiffies + msecs_to_jiffies(NM_LOOK_MS) + 1);
-	spin_unlock_irq(&c->lock);
-}
-
-void nm_run(struct kthread_work *work)
-{
-	struct nm_chan *c = container_of(work, struct nm_chan, work);
-	struct nm_fault fault;
-
-	for (;;) {
-		fault = nm_start(c);
-		if (list_empty(&c->running))	/* only this thread fills it */
-			return;
-		nm_run_now(c, &fault);
-		/* The tasklet runs at the end of this, as it would at that of an interrupt. */
-		local_bh_disable();
-		nm_finish(c);
-		local_bh_enable();
-		cond_resched();
-	}
 }
 
 void nm_look(struct timer_list *timer)
@@ -261,4 +221,50 @@ void nm_tell(struct tasklet_struct *task)
 
 	while ((copy = nm_take_done(c)))
 		nm_call(c, copy);
+}
+
+static void nm_finish(struct nm_chan *c)
+{
+	struct nm_copy *copy, *next;
+	bool tell = false, failed = false;
+
+	/* Who submits more has heard of what has failed before. */
+	spin_lock_bh(&c->prep_lock);
+	spin_lock_irq(&c->lock);
+	list_for_each_entry_safe(copy, next, &c->running, node) {
+		if (copy->dropped) {
+			nm_forget(c, copy);
+			continue;
+		}
+		failed |= copy->result.result != DMA_TRANS_NOERROR;
+		tell |= nm_complete(c, copy);
+	}
+	if (failed)
+		nm_abort(c);
+	if (tell && !failed)
+		nm_interrupt(c);
+	if (!list_empty(&c->done))
+		mod_timer(&c->look, jiffies + msecs_to_jiffies(NM_LOOK_MS) + 1);
+	spin_unlock_irq(&c->lock);
+	if (failed)
+		nm_tell(&c->told);
+	spin_unlock_bh(&c->prep_lock);
+}
+
+void nm_run(struct kthread_work *work)
+{
+	struct nm_chan *c = container_of(work, struct nm_chan, work);
+	struct nm_fault fault;
+
+	for (;;) {
+		fault = nm_start(c);
+		if (list_empty(&c->running))	/* only this thread fills it */
+			return;
+		nm_run_now(c, &fault);
+		/* The tasklet runs at the end of this, as it would at that of an interrupt. */
+		local_bh_disable();
+		nm_finish(c);
+		local_bh_enable();
+		cond_resched();
+	}
 }
