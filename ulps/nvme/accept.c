@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * accept.c - connection requests become queues, or are refused with the reason.
+ */
+#include <linux/slab.h>
+#include <linux/string.h>
+#include "target.h"
+
+static struct kfid_domain *kfnt_domain_find(struct kfnt_listener *listener, const char *name)
+{
+	struct kfnt_domain *dom;
+
+	list_for_each_entry(dom, &listener->domains, entry)
+		if (!strcmp(dom->name, name))
+			return dom->domain;
+	return NULL;
+}
+
+/* The domain that a request came in by; NULL: it can't be had. */
+static struct kfid_domain *kfnt_domain(struct kfnt_listener *listener, struct kfi_info *info)
+{
+	struct kfid_domain *domain = kfnt_domain_find(listener, info->domain_attr->name);
+	size_t len = strlen(info->domain_attr->name) + 1;
+	struct kfnt_domain *dom;
+
+	if (domain)
+		return domain;
+	dom = kzalloc(struct_size(dom, name, len), GFP_KERNEL);
+	if (!dom)
+		return NULL;
+	memcpy(dom->name, info->domain_attr->name, len);
+	if (kfi_domain(listener->fabric, info, &dom->domain, NULL)) {
+		kfree(dom);
+		return NULL;
+	}
+	list_add_tail(&dom->entry, &listener->domains);
+	return dom->domain;
+}
+
+/* Return: 0, or why the host is refused. */
+static enum kfn_status kfnt_check(struct nvmet_port *nport, const struct kfn_request *req, size_t len)
+{
+	unsigned int depth = le16_to_cpu(req->hsqsize) + 1;
+	unsigned int limit = req->qid ? max(nport->max_queue_size, KFN_QUEUE_DEFAULT) : NVME_AQ_DEPTH;
+
+	if (len < sizeof(*req))
+		return KFN_INVALID_LENGTH;
+	if (le16_to_cpu(req->format) != KFN_FORMAT)
+		return KFN_INVALID_FORMAT;
+	if (depth < 2 || depth > limit)
+		return KFN_INVALID_HSQSIZE;
+	if (le16_to_cpu(req->hrqsize) < depth)
+		return KFN_INVALID_HRQSIZE;
+	return 0;
+}
+
+static int kfnt_accept(struct kfnt_queue *queue, struct kfi_info *info)
+{
+	struct kfn_accept acc = {
+		.format = cpu_to_le16(KFN_FORMAT),
+		.crqsize = cpu_to_le16(queue->depth),
+	};
+	struct kfid_domain *domain = kfnt_domain(queue->listener, info);
+	int ret;
+
+	if (!domain)
+		return -ENOMEM;
+	ret = kfnt_queue_open(queue, domain, info);
+	if (ret)
+		return ret;
+	kfnt_queue_enter(queue);
+	ret = kfi_accept(queue->ep, &acc, sizeof(acc));
+	if (ret)
+		kfnt_queue_end(queue);	/* which frees it, too */
+	return 0;
+}
+
+static void kfnt_refuse(struct kfnt_listener *listener, struct kfi_info *info, enum kfn_status status)
+{
+	struct kfn_reject rej = {
+		.format = cpu_to_le16(KFN_FORMAT),
+		.status = cpu_to_le16(status),
+	};
+
+	pr_warn_ratelimited("nvmet-kfi: a host is refused: %s\n", kfn_status_text(status));
+	kfi_reject(listener->pep, info->handle, &rej, sizeof(rej));
+}
+
+static void kfnt_request(struct kfnt_listener *listener, struct kfi_info *info, const struct kfn_request *req, size_t len)
+{
+	enum kfn_status status = kfnt_check(listener->port->nport, req, len);
+	struct kfnt_queue *queue;
+
+	if (status) {
+		kfnt_refuse(listener, info, status);
+		return;
+	}
+	queue = kfnt_queue_new(listener, le16_to_cpu(req->qid), le16_to_cpu(req->hsqsize) + 1);
+	if (queue && !kfnt_accept(queue, info))
+		return;
+	if (queue)
+		kfnt_queue_drop(queue);
+	kfnt_refuse(listener, info, KFN_NO_RESOURCES);
+}
+
+void kfnt_listener_event(struct kfid_eq *eq, void *context)
+{
+	u8 buf[sizeof(struct kfi_eq_cm_entry) + sizeof(struct kfn_request)] __aligned(8);
+	struct kfi_eq_cm_entry *cm = (void *)buf;
+	struct kfi_eq_err_entry err = {};
+	struct kfnt_listener *listener = context;
+	u32 event;
+	ssize_t n;
+
+	for (;;) {
+		memset(buf, 0, sizeof(buf));
+		n = kfi_eq_read(eq, &event, buf, sizeof(buf), 0);
+		if (n == -KFI_EAVAIL && kfi_eq_readerr(eq, &err, 0) >= 0)
+			continue;
+		if (n < 0)
+			return;
+		if (event != KFI_CONNREQ)
+			continue;
+		kfnt_request(listener, cm->info, (void *)cm->data, n - sizeof(*cm));
+		kfi_freeinfo(cm->info);
+	}
+}

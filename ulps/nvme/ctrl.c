@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ctrl.c - a controller's life: setting up, taking down, recovering.
+ *
+ * The order of calls into the NVMe core is the one that its other transports keep; nvme_ctrl's states serialise them.
+ */
+#include <linux/blk-mq.h>
+#include <linux/sched/mm.h>
+#include "host.h"
+
+/* ---- the admin queue ---- */
+
+static int kfn_connect_queue(struct kfn_ctrl *ctrl, unsigned int qid)
+{
+	int ret;
+
+	ret = qid ? nvmf_connect_io_queue(&ctrl->ctrl, qid) : nvmf_connect_admin_queue(&ctrl->ctrl);
+	if (!ret) {
+		set_bit(KFN_Q_LIVE, &ctrl->queues[qid].flags);
+		return 0;
+	}
+	kfn_queues_stop(ctrl, qid, qid + 1);
+	dev_info(ctrl->ctrl.device, "queue %u: NVMe connect failed (%d)\n", qid, ret);
+	return ret;
+}
+
+static void kfn_set_limits(struct kfn_ctrl *ctrl)
+{
+	ctrl->ctrl.max_segments = ctrl->pages;
+	ctrl->ctrl.max_hw_sectors = ctrl->pages << (PAGE_SHIFT - SECTOR_SHIFT);
+	ctrl->ctrl.max_integrity_segments = 0;
+}
+
+static void kfn_admin_close(struct kfn_ctrl *ctrl)
+{
+	cancel_work_sync(&ctrl->ctrl.async_event_work);
+	kfn_queues_stop(ctrl, 0, 1);
+	kfn_link_close(ctrl);
+}
+
+/* Enabled, and known; or the admin queue has to be stopped. */
+static int kfn_admin_enable(struct kfn_ctrl *ctrl)
+{
+	int ret;
+
+	ret = kfn_connect_queue(ctrl, 0);
+	if (ret)
+		return ret;
+	ret = nvme_enable_ctrl(&ctrl->ctrl);
+	if (ret)
+		return ret;
+	kfn_set_limits(ctrl);
+	nvme_unquiesce_admin_queue(&ctrl->ctrl);
+	ret = nvme_init_ctrl_finish(&ctrl->ctrl, false);
+	if (!ret)
+		return 0;
+	nvme_quiesce_admin_queue(&ctrl->ctrl);
+	blk_sync_queue(ctrl->ctrl.admin_q);
+	return ret;
+}
+
+static int kfn_admin_setup(struct kfn_ctrl *ctrl, bool new)
+{
+	int ret;
+
+	ret = kfn_link_open(ctrl);
+	if (ret)
+		return ret;
+	ctrl->ctrl.numa_node = ctrl->link.limits.numa_node;
+	ret = kfn_queue_start(ctrl, 0, NVME_AQ_DEPTH);
+	if (ret)
+		goto close_link;
+	if (new) {
+		ret = nvme_alloc_admin_tag_set(&ctrl->ctrl, &ctrl->admin_tag_set, &kfn_admin_mq_ops, sizeof(struct kfn_req));
+		if (ret)
+			goto stop_queue;
+	}
+	ret = kfn_admin_enable(ctrl);
+	if (!ret)
+		return 0;
+
+	kfn_queues_stop(ctrl, 0, 1);
+	nvme_cancel_admin_tagset(&ctrl->ctrl);
+	if (new)
+		nvme_remove_admin_tag_set(&ctrl->ctrl);
+stop_queue:
+	kfn_queues_stop(ctrl, 0, 1);
+close_link:
+	kfn_link_close(ctrl);
+	return ret;
+}
+
+static void kfn_admin_teardown(struct kfn_ctrl *ctrl, bool remove)
+{
+	nvme_quiesce_admin_queue(&ctrl->ctrl);
+	blk_sync_queue(ctrl->ctrl.admin_q);
+	kfn_queues_stop(ctrl, 0, 1);
+	nvme_cancel_admin_tagset(&ctrl->ctrl);
+	if (remove) {
+		nvme_unquiesce_admin_queue(&ctrl->ctrl);
+		nvme_remove_admin_tag_set(&ctrl->ctrl);
+	}
+	kfn_admin_close(ctrl);
+}
+
+/* ---- I/O queues ---- */
+
+static int kfn_io_count(struct kfn_ctrl *ctrl)
+{
+	unsigned int n = nvmf_nr_io_queues(ctrl->ctrl.opts);
+	int ret = nvme_set_queue_count(&ctrl->ctrl, &n);
+
+	if (ret)
+		return ret;
+	if (!n) {
+		dev_err(ctrl->ctrl.device, "the target grants no I/O queues\n");
+		return -ENOMEM;
+	}
+	ctrl->ctrl.queue_count = n + 1;
+	memset(ctrl->io_queues, 0, sizeof(ctrl->io_queues));
+	nvmf_set_io_queues(ctrl->ctrl.opts, n, ctrl->io_queues);
+	dev_info(ctrl->ctrl.device, "creating %u I/O queues\n", n);
+	return 0;
+}
+
+/* Tags are numbered up to what the first connection brought. */
+static int kfn_io_check_size(struct kfn_ctrl *ctrl, bool new)
+{
+	if (new || ctrl->tag_set.queue_depth <= ctrl->ctrl.sqsize + 1)
+		return 0;
+	dev_err(ctrl->ctrl.device, "the target's queues have become shorter\n");
+	return -EOPNOTSUPP;
+}
+
+static int kfn_io_open(struct kfn_ctrl *ctrl)
+{
+	unsigned int i;
+	int ret;
+
+	for (i = 1; i < ctrl->ctrl.queue_count; i++) {
+		ret = kfn_queue_start(ctrl, i, ctrl->ctrl.sqsize + 1);
+		if (ret) {
+			kfn_queues_stop(ctrl, 1, i);
+			return ret;
+		}
+	}
+	return 0;
+}
+
+static int kfn_io_connect(struct kfn_ctrl *ctrl, unsigned int first, unsigned int end)
+{
+	unsigned int i;
+	int ret;
+
+	for (i = first; i < end; i++) {
+		ret = kfn_connect_queue(ctrl, i);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* The number of queues may have changed: blk-mq learns it while nothing is in them. */
+static int kfn_io_update(struct kfn_ctrl *ctrl)
+{
+	nvme_start_freeze(&ctrl->ctrl);
+	nvme_unquiesce_io_queues(&ctrl->ctrl);
+	if (!nvme_wait_freeze_timeout(&ctrl->ctrl)) {
+		nvme_unfreeze(&ctrl->ctrl);
+		return -ENODEV;
+	}
+	blk_mq_update_nr_hw_queues(ctrl->ctrl.tagset, ctrl->ctrl.queue_count - 1);
+	nvme_unfreeze(&ctrl->ctrl);
+	return 0;
+}
+
+/* Those first that blk-mq knows already. */
+static int kfn_io_start(struct kfn_ctrl *ctrl, bool new)
+{
+	unsigned int known = min(ctrl->tag_set.nr_hw_queues + 1, ctrl->ctrl.queue_count);
+	int ret;
+
+	ret = kfn_io_connect(ctrl, 1, known);
+	if (!ret && !new)
+		ret = kfn_io_update(ctrl);
+	if (!ret)
+		ret = kfn_io_connect(ctrl, known, ctrl->tag_set.nr_hw_queues + 1);
+	return ret;
+}
+
+static void kfn_io_stop(struct kfn_ctrl *ctrl)
+{
+	nvme_quiesce_io_queues(&ctrl->ctrl);
+	nvme_sync_io_queues(&ctrl->ctrl);
+	kfn_queues_stop(ctrl, 1, ctrl->ctrl.queue_count);
+	nvme_cancel_tagset(&ctrl->ctrl);
+}
+
+static int kfn_io_setup(struct kfn_ctrl *ctrl, bool new)
+{
+	int ret;
+
+	ret = kfn_io_count(ctrl) ?: kfn_io_check_size(ctrl, new) ?: kfn_io_open(ctrl);
+	if (ret)
+		return ret;
+	if (new) {
+		ret = nvme_alloc_io_tag_set(&ctrl->ctrl, &ctrl->tag_set, &kfn_mq_ops,
+					    ctrl->ctrl.opts->nr_poll_queues ? HCTX_MAX_TYPES : 2, sizeof(struct kfn_req));
+		if (ret)
+			goto stop_queues;
+	}
+	ret = kfn_io_start(ctrl, new);
+	if (!ret)
+		return 0;
+
+	kfn_io_stop(ctrl);
+	if (new)
+		nvme_remove_io_tag_set(&ctrl->ctrl);
+stop_queues:
+	kfn_queues_stop(ctrl, 1, ctrl->ctrl.queue_count);
+	return ret;
+}
+
+static void kfn_io_teardown(struct kfn_ctrl *ctrl, bool remove)
+{
+	if (ctrl->ctrl.queue_count < 2 || !ctrl->ctrl.tagset)
+		return;
+	kfn_io_stop(ctrl);
+	if (remove) {
+		nvme_unquiesce_io_queues(&ctrl->ctrl);
+		nvme_remove_io_tag_set(&ctrl->ctrl);
+	}
+}
+
+/* ---- both ---- */
+
+/* What the target has said of itself is what we can live with? */
+static int kfn_check_target(struct kfn_ctrl *ctrl)
+{
+	struct nvme_ctrl *nctrl = &ctrl->ctrl;
+
+	if (nctrl->icdoff || !(nctrl->sgls & NVME_CTRL_SGLS_KSDBDS)) {
+		dev_err(nctrl->device, "the target has an offset of data in capsules, or no keyed SGLs\n");
+		return -EOPNOTSUPP;
+	}
+	if (nctrl->opts->queue_size > nctrl->sqsize + 1)
+		dev_warn(nctrl->device, "the target's queues hold %u commands, not %zu\n", nctrl->sqsize + 1,
+			 nctrl->opts->queue_size);
+	nctrl->sqsize = min3(nctrl->sqsize, (u16)(nctrl->maxcmd - 1), (u16)(KFN_QUEUE_MAX - 1));
+	ctrl->in_capsule = nctrl->sgls & NVME_CTRL_SGLS_SAOS;
+	return 0;
+}
+
+/**
+ * kfn_setup() - connect all queues and start
+ * @ctrl:	controller, NVME_CTRL_CONNECTING
+ * @new:	for the first time
+ *
+ * Return: 0; a negative error or an NVMe status, with nothing left open.
+ */
+int kfn_setup(struct kfn_ctrl *ctrl, bool new)
+{
+	int ret;
+
+	ret = kfn_admin_setup(ctrl, new);
+	if (ret)
+		return ret;
+	ret = kfn_check_target(ctrl);
+	if (!ret && ctrl->ctrl.queue_count > 1)
+		ret = kfn_io_setup(ctrl, new);
+	if (ret)
+		goto teardown_admin;
+	if (!nvme_change_ctrl_state(&ctrl->ctrl, NVME_CTRL_LIVE)) {
+		ret = -EINVAL;	/* it is being deleted */
+		goto teardown_io;
+	}
+	nvme_start_ctrl(&ctrl->ctrl);
+	return 0;
+
+teardown_io:
+	kfn_io_teardown(ctrl, new);
+teardown_admin:
+	nvme_stop_keep_alive(&ctrl->ctrl);
+	kfn_admin_teardown(ctrl, new);
+	return ret;
+}
+
+/* Orderly: the target is told, if it still listens. */
+static void kfn_teardown(struct kfn_ctrl *ctrl, bool remove)
+{
+	kfn_io_teardown(ctrl, remove);
+	nvme_quiesce_admin_queue(&ctrl->ctrl);
+	nvme_disable_ctrl(&ctrl->ctrl, remove);
+	kfn_admin_teardown(ctrl, remove);
+}
+
+void kfn_delete_ctrl(struct nvme_ctrl *nctrl)
+{
+	kfn_teardown(to_kfn(nctrl), true);
+}
+
+void kfn_stop_ctrl(struct nvme_ctrl *nctrl)
+{
+	struct kfn_ctrl *ctrl = to_kfn(nctrl);
+
+	flush_work(&ctrl->err_work);
+	cancel_delayed_work_sync(&ctrl->reconnect_work);
+}
+
+/* ---- recovery ---- */
+
+static void kfn_again_or_never(struct kfn_ctrl *ctrl, int status)
+{
+	struct nvme_ctrl *nctrl = &ctrl->ctrl;
+
+	if (nvme_ctrl_state(nctrl) != NVME_CTRL_CONNECTING)
+		return;	/* it is being reset or deleted */
+	if (!nvmf_should_reconnect(nctrl, status)) {
+		nvme_delete_ctrl(nctrl);
+		return;
+	}
+	dev_info(nctrl->device, "reconnecting in %u seconds\n", nctrl->opts->reconnect_delay);
+	queue_delayed_work(nvme_wq, &ctrl->reconnect_work, nctrl->opts->reconnect_delay * HZ);
+}
+
+/* Writes of dirty pages may wait for this to end. */
+static int kfn_setup_again(struct kfn_ctrl *ctrl)
+{
+	unsigned int noio = memalloc_noio_save();
+	int ret = kfn_setup(ctrl, false);
+
+	memalloc_noio_restore(noio);
+	return ret;
+}
+
+static void kfn_reconnect_work(struct work_struct *work)
+{
+	struct kfn_ctrl *ctrl = container_of(to_delayed_work(work), struct kfn_ctrl, reconnect_work);
+	struct nvme_ctrl *nctrl = &ctrl->ctrl;
+	int ret;
+
+	++nctrl->nr_reconnects;
+	ret = kfn_setup_again(ctrl);
+	if (ret) {
+		dev_info(nctrl->device, "attempt %d of %d to reconnect failed (%d)\n", nctrl->nr_reconnects,
+			 nctrl->opts->max_reconnects, ret);
+		kfn_again_or_never(ctrl, ret);
+		return;
+	}
+	dev_info(nctrl->device, "reconnected (attempt %d)\n", nctrl->nr_reconnects);
+	atomic_long_add(nctrl->nr_reconnects, &nctrl->acc_reconnects);
+	nctrl->nr_reconnects = 0;
+}
+
+static void kfn_err_work(struct work_struct *work)
+{
+	struct kfn_ctrl *ctrl = container_of(work, struct kfn_ctrl, err_work);
+	struct nvme_ctrl *nctrl = &ctrl->ctrl;
+
+	nvme_stop_keep_alive(nctrl);
+	flush_work(&nctrl->async_event_work);
+	kfn_io_teardown(ctrl, false);
+	nvme_unquiesce_io_queues(nctrl);
+	kfn_admin_teardown(ctrl, false);
+	nvme_unquiesce_admin_queue(nctrl);
+	nvme_auth_stop(nctrl);
+	if (nvme_change_ctrl_state(nctrl, NVME_CTRL_CONNECTING))
+		kfn_again_or_never(ctrl, 0);
+}
+
+/**
+ * kfn_recover() - something is wrong with a connection: begin anew
+ * @ctrl: controller; nothing happens if it is not live
+ *
+ * Context: Any but hard interrupts.
+ */
+void kfn_recover(struct kfn_ctrl *ctrl)
+{
+	if (nvme_ctrl_state(&ctrl->ctrl) != NVME_CTRL_LIVE ||
+	    !nvme_change_ctrl_state(&ctrl->ctrl, NVME_CTRL_RESETTING))
+		return;
+	dev_warn(ctrl->ctrl.device, "connection lost\n");
+	queue_work(nvme_reset_wq, &ctrl->err_work);
+}
+
+static void kfn_reset_work(struct work_struct *work)
+{
+	struct kfn_ctrl *ctrl = container_of(work, struct kfn_ctrl, ctrl.reset_work);
+	int ret;
+
+	nvme_stop_ctrl(&ctrl->ctrl);
+	kfn_teardown(ctrl, false);
+	if (WARN_ON_ONCE(!nvme_change_ctrl_state(&ctrl->ctrl, NVME_CTRL_CONNECTING)))
+		return;
+	ret = kfn_setup_again(ctrl);
+	if (!ret)
+		return;
+	++ctrl->ctrl.nr_reconnects;
+	kfn_again_or_never(ctrl, ret);
+}
+
+void kfn_ctrl_init(struct kfn_ctrl *ctrl)
+{
+	unsigned int i;
+
+	INIT_LIST_HEAD(&ctrl->entry);
+	INIT_WORK(&ctrl->err_work, kfn_err_work);
+	INIT_WORK(&ctrl->ctrl.reset_work, kfn_reset_work);
+	INIT_DELAYED_WORK(&ctrl->reconnect_work, kfn_reconnect_work);
+	for (i = 0; i < ctrl->ctrl.queue_count; i++) {
+		ctrl->queues[i].ctrl = ctrl;
+		ctrl->queues[i].qid = i;
+		mutex_init(&ctrl->queues[i].lock);
+		init_waitqueue_head(&ctrl->queues[i].idle);
+	}
+}

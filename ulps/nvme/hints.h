@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * hints.h - the service that both ends ask kfabric for. Which provider gives it is not their business.
+ */
+#ifndef KFN_HINTS_H
+#define KFN_HINTS_H
+
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <kfabric.h>
+#include "proto.h"
+
+#define KFN_API		KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION)
+#define KFN_ORDER	(KFI_ORDER_SAS | KFI_ORDER_SAW)	/* an answer is behind the data that it speaks of */
+
+enum { KFN_RMA_SEGS = 64 };	/* pieces of memory that one post names */
+
+/* A string of a user's, "" and NULL being none. */
+static inline int kfn_hint(char **to, const char *name)
+{
+	if (!name || !*name)
+		return 0;
+	*to = kstrdup(name, GFP_KERNEL);
+	return *to ? 0 : -ENOMEM;
+}
+
+/**
+ * kfn_hints() - what a queue needs of its endpoint
+ * @prov: provider that is wanted, or NULL
+ * @domain: device or interface that is wanted, or NULL
+ *
+ * Return: to be freed with kfi_freeinfo(), or NULL.
+ */
+static inline struct kfi_info *kfn_hints(const char *prov, const char *domain)
+{
+	struct kfi_info *hints = kfi_allocinfo();
+
+	if (!hints)
+		return NULL;
+	hints->caps = KFI_MSG | KFI_RMA;
+	hints->ep_attr->type = KFI_EP_MSG;
+	hints->ep_attr->max_msg_size = KFN_DATA_MAX;
+	hints->tx_attr->msg_order = KFN_ORDER;
+	hints->tx_attr->iov_limit = KFN_RMA_SEGS;
+	hints->tx_attr->inject_size = sizeof(struct nvme_command);
+	hints->rx_attr->msg_order = KFN_ORDER;
+	hints->rx_attr->iov_limit = 1 + KFN_INLINE_MAX / SZ_4K;
+	hints->domain_attr->mr_key_size = KFN_KEY_SIZE;
+	hints->domain_attr->mr_mode = KFI_MR_ALLOCATED | KFI_MR_PROV_KEY | KFI_MR_ENDPOINT;
+	if (!kfn_hint(&hints->fabric_attr->prov_name, prov) && !kfn_hint(&hints->domain_attr->name, domain))
+		return hints;
+	kfi_freeinfo(hints);
+	return NULL;
+}
+
+#endif /* KFN_HINTS_H */

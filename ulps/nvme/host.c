@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * host.c - nvme-kfi: NVMe over Fabrics over kfabric, the host. The module, and `nvme connect -t kfi`.
+ */
+#include <linux/module.h>
+#include <linux/nsproxy.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include "host.h"
+
+static char *provider;
+module_param(provider, charp, 0644);
+MODULE_PARM_DESC(provider, "kfabric's provider to connect over (default: the first that reaches the target)");
+
+static unsigned int connect_timeout = 10;
+module_param(connect_timeout, uint, 0644);
+MODULE_PARM_DESC(connect_timeout, "seconds that the connection of a queue may take (default 10)");
+
+/* All controllers that are whole */
+static LIST_HEAD(kfn_ctrls);
+static DEFINE_MUTEX(kfn_ctrls_lock);
+
+const char *kfn_provider(void)
+{
+	return provider;
+}
+
+unsigned int kfn_connect_ms(void)
+{
+	return clamp(READ_ONCE(connect_timeout), 1U, 600U) * MSEC_PER_SEC;
+}
+
+static void kfn_free_ctrl(struct nvme_ctrl *nctrl)
+{
+	struct kfn_ctrl *ctrl = to_kfn(nctrl);
+
+	if (!list_empty(&ctrl->entry)) {
+		mutex_lock(&kfn_ctrls_lock);
+		list_del(&ctrl->entry);
+		mutex_unlock(&kfn_ctrls_lock);
+		nvmf_free_options(nctrl->opts);
+	}
+	put_net_track(ctrl->net, &ctrl->ns_tracker);
+	kfree(ctrl->queues);
+	kfree(ctrl);
+}
+
+static unsigned long kfn_get_virt_boundary(struct nvme_ctrl *nctrl, bool is_admin)
+{
+	return to_kfn(nctrl)->virt_mask;
+}
+
+static const struct nvme_ctrl_ops kfn_ctrl_ops = {
+	.name			= "kfi",
+	.module			= THIS_MODULE,
+	.flags			= NVME_F_FABRICS,
+	.reg_read32		= nvmf_reg_read32,
+	.reg_read64		= nvmf_reg_read64,
+	.reg_write32		= nvmf_reg_write32,
+	.subsystem_reset	= nvmf_subsystem_reset,
+	.free_ctrl		= kfn_free_ctrl,
+	.submit_async_event	= kfn_submit_async_event,
+	.delete_ctrl		= kfn_delete_ctrl,
+	.stop_ctrl		= kfn_stop_ctrl,
+	.get_address		= nvmf_get_address,
+	.get_virt_boundary	= kfn_get_virt_boundary,
+};
+
+/* ---- creating ---- */
+
+static bool kfn_exists(struct nvmf_ctrl_options *opts)
+{
+	struct kfn_ctrl *ctrl;
+	bool found = false;
+
+	mutex_lock(&kfn_ctrls_lock);
+	list_for_each_entry(ctrl, &kfn_ctrls, entry) {
+		found = net_eq(ctrl->net, current->nsproxy->net_ns) && nvmf_ip_options_match(&ctrl->ctrl, opts);
+		if (found)
+			break;
+	}
+	mutex_unlock(&kfn_ctrls_lock);
+	return found;
+}
+
+static int kfn_check_options(struct nvmf_ctrl_options *opts)
+{
+	if (!(opts->mask & NVMF_OPT_TRSVCID)) {
+		opts->trsvcid = kstrdup(KFN_PORT, GFP_KERNEL);
+		if (!opts->trsvcid)
+			return -ENOMEM;
+		opts->mask |= NVMF_OPT_TRSVCID;
+	}
+	return !opts->duplicate_connect && kfn_exists(opts) ? -EALREADY : 0;
+}
+
+static struct kfn_ctrl *kfn_alloc_ctrl(struct device *dev, struct nvmf_ctrl_options *opts)
+{
+	struct kfn_ctrl *ctrl;
+	int ret;
+
+	ret = kfn_check_options(opts);
+	if (ret)
+		return ERR_PTR(ret);
+	ctrl = kzalloc(sizeof(*ctrl), GFP_KERNEL);
+	if (!ctrl)
+		return ERR_PTR(-ENOMEM);
+	ctrl->ctrl.opts = opts;
+	ctrl->ctrl.queue_count = opts->nr_io_queues + opts->nr_write_queues + opts->nr_poll_queues + 1;
+	ctrl->ctrl.sqsize = opts->queue_size - 1;
+	ctrl->ctrl.kato = opts->kato;
+	ret = -ENOMEM;
+	ctrl->queues = kcalloc(ctrl->ctrl.queue_count, sizeof(*ctrl->queues), GFP_KERNEL);
+	if (!ctrl->queues)
+		goto free;
+	kfn_ctrl_init(ctrl);
+	ctrl->net = get_net_track(current->nsproxy->net_ns, &ctrl->ns_tracker, GFP_KERNEL);
+	ret = nvme_init_ctrl(&ctrl->ctrl, dev, &kfn_ctrl_ops, 0);
+	if (!ret)
+		return ctrl;
+
+	put_net_track(ctrl->net, &ctrl->ns_tracker);
+	kfree(ctrl->queues);
+free:
+	kfree(ctrl);
+	return ERR_PTR(ret);
+}
+
+static struct nvme_ctrl *kfn_create_ctrl(struct device *dev, struct nvmf_ctrl_options *opts)
+{
+	struct kfn_ctrl *ctrl = kfn_alloc_ctrl(dev, opts);
+	int ret;
+
+	if (IS_ERR(ctrl))
+		return ERR_CAST(ctrl);
+	ret = nvme_add_ctrl(&ctrl->ctrl);
+	if (ret)
+		goto put;
+	WARN_ON_ONCE(!nvme_change_ctrl_state(&ctrl->ctrl, NVME_CTRL_CONNECTING));
+	ret = kfn_setup(ctrl, true);
+	if (ret)
+		goto uninit;
+	dev_info(ctrl->ctrl.device, "new ctrl: NQN \"%s\", %s:%s\n", nvmf_ctrl_subsysnqn(&ctrl->ctrl), opts->traddr,
+		 opts->trsvcid);
+	mutex_lock(&kfn_ctrls_lock);
+	list_add_tail(&ctrl->entry, &kfn_ctrls);
+	mutex_unlock(&kfn_ctrls_lock);
+	return &ctrl->ctrl;
+
+uninit:
+	nvme_uninit_ctrl(&ctrl->ctrl);
+put:
+	nvme_put_ctrl(&ctrl->ctrl);
+	return ERR_PTR(ret > 0 ? -EIO : ret);
+}
+
+static struct nvmf_transport_ops kfn_transport = {
+	.name		= "kfi",
+	.module		= THIS_MODULE,
+	.required_opts	= NVMF_OPT_TRADDR,
+	.allowed_opts	= NVMF_OPT_TRSVCID | NVMF_OPT_RECONNECT_DELAY | NVMF_OPT_HOST_TRADDR | NVMF_OPT_HOST_IFACE |
+			  NVMF_OPT_CTRL_LOSS_TMO | NVMF_OPT_NR_WRITE_QUEUES | NVMF_OPT_NR_POLL_QUEUES,
+	.create_ctrl	= kfn_create_ctrl,
+};
+
+/* ---- the module ---- */
+
+static int __init kfn_init(void)
+{
+	return nvmf_register_transport(&kfn_transport);
+}
+
+static void kfn_delete_all(void)
+{
+	struct kfn_ctrl *ctrl;
+
+	mutex_lock(&kfn_ctrls_lock);
+	list_for_each_entry(ctrl, &kfn_ctrls, entry)
+		nvme_delete_ctrl(&ctrl->ctrl);
+	mutex_unlock(&kfn_ctrls_lock);
+	flush_workqueue(nvme_delete_wq);
+}
+
+static void __exit kfn_exit(void)
+{
+	nvmf_unregister_transport(&kfn_transport);
+	kfn_delete_all();
+}
+
+module_init(kfn_init);
+module_exit(kfn_exit);
+
+MODULE_ALIAS("nvme-kfi");
+MODULE_DESCRIPTION("NVMe over Fabrics host over kfabric");
+MODULE_LICENSE("GPL");

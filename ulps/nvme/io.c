@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * io.c - requests: from blk-mq to the target and back.
+ *
+ *	queue_rq	SQE set up, region attached or data put into the capsule, message sent
+ *	answer		a message of 16 bytes: status, and mostly "your region is detached"
+ *	kfn_req_put()	the last of: answer, registration, send of a capsule with data
+ *	complete	by blk-mq, on the CPU that it likes
+ *
+ * A command without data in its capsule is injected: nobody waits for the end of its send, which the answer implies.
+ */
+#include <linux/blk-mq.h>
+#include <linux/unaligned.h>
+#include "host.h"
+
+enum {
+	KFN_CAPSULE_SEGS	= 1 + KFN_INLINE_MAX / SZ_4K,
+	KFN_POLL_BUDGET		= 256,
+};
+
+/* ---- ends ---- */
+
+void kfn_req_complete(struct kfn_req *req)
+{
+	struct request *rq = blk_mq_rq_from_pdu(req);
+
+	if (!nvme_try_complete_req(rq, req->status, req->result))
+		nvme_complete_rq(rq);
+}
+
+/* One of a request's ends has come. */
+void kfn_req_put(struct kfn_req *req)
+{
+	if (atomic_dec_and_test(&req->ends) && !kfn_region_detach(req))
+		kfn_req_complete(req);
+}
+
+static void kfn_sent(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+	struct kfn_req *req = container_of(cqe, struct kfn_req, sent);
+
+	if (wc->err)
+		kfn_recover(req->queue->ctrl);
+	kfn_req_put(req);
+}
+
+/* done() of what was injected: it has failed. */
+void kfn_lost(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+	struct kfn_queue *queue = container_of(cqe, struct kfn_queue, lost);
+
+	if (wc->err)
+		kfn_recover(queue->ctrl);
+}
+
+/* ---- answers: nothing in them is believed ---- */
+
+static void kfn_nonsense(struct kfn_queue *queue, const char *what, u64 value)
+{
+	dev_err_ratelimited(queue->ctrl->ctrl.device, "queue %u: the target sends %s (%#llx)\n", queue->qid, what, value);
+	kfn_recover(queue->ctrl);
+}
+
+static struct blk_mq_tags *kfn_tags(struct kfn_queue *queue)
+{
+	if (!queue->qid)
+		return queue->ctrl->admin_tag_set.tags[0];
+	return queue->ctrl->tag_set.tags[queue->qid - 1];
+}
+
+/* The request that an answer is for, which from now on has it. */
+static struct kfn_req *kfn_answered(struct kfn_queue *queue, u16 command_id)
+{
+	struct request *rq = nvme_find_rq(kfn_tags(queue), command_id);
+	struct kfn_req *req = rq ? blk_mq_rq_to_pdu(rq) : NULL;
+
+	if (req && req->queue == queue && test_and_clear_bit(KFN_R_SENT, &req->flags))
+		return req;
+	kfn_nonsense(queue, "an answer to no command", command_id);
+	return NULL;
+}
+
+static void kfn_take_answer(struct kfn_queue *queue, const struct nvme_completion *cqe, const struct kfi_cq_err_entry *wc)
+{
+	struct kfn_req *req = kfn_answered(queue, cqe->command_id);
+
+	if (!req)
+		return;
+	req->status = cqe->status;
+	req->result = cqe->result;
+	if (wc->flags & KFI_INVALIDATE) {
+		if (wc->data == req->key)
+			clear_bit(KFN_R_ATTACHED, &req->flags);
+		else
+			kfn_nonsense(queue, "an end of another command's region", wc->data);
+	}
+	kfn_req_put(req);
+}
+
+static void kfn_rsp_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+	struct kfn_rsp *rsp = container_of(cqe, struct kfn_rsp, cqe);
+	struct kfn_queue *queue = rsp->queue;
+
+	if (wc->err) {
+		kfn_recover(queue->ctrl);
+		return;
+	}
+	if (wc->len < sizeof(rsp->data)) {
+		kfn_nonsense(queue, "a short answer", wc->len);
+		return;
+	}
+	if (nvme_is_aen_req(queue->qid, rsp->data.command_id))
+		nvme_complete_async_event(&queue->ctrl->ctrl, rsp->data.status, &rsp->data.result);
+	else
+		kfn_take_answer(queue, &rsp->data, wc);
+	if (kfn_rsp_post(rsp))
+		kfn_recover(queue->ctrl);
+}
+
+/**
+ * kfn_rsp_post() - have room for one more answer
+ * @rsp: receive, not posted
+ *
+ * Context: Any that posts; for a queue that is being opened, or in its handlers.
+ * Return: 0, or why the endpoint does not take it.
+ */
+int kfn_rsp_post(struct kfn_rsp *rsp)
+{
+	struct kvec iov = { &rsp->data, sizeof(rsp->data) };
+	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .context = &rsp->cqe };
+
+	rsp->cqe.done = kfn_rsp_done;
+	return kfi_recvmsg(rsp->queue->ep, &msg, KFI_CQE);
+}
+
+/* ---- commands ---- */
+
+static void kfn_no_data(struct nvme_command *cmd)
+{
+	struct nvme_keyed_sgl_desc *sgl = &cmd->common.dptr.ksgl;
+
+	memset(sgl, 0, sizeof(*sgl));
+	sgl->type = NVME_KEY_SGL_FMT_DATA_DESC << 4;
+}
+
+static ssize_t kfn_inject(struct kfn_queue *queue, struct nvme_command *cmd)
+{
+	struct kvec iov = { cmd, sizeof(*cmd) };
+	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .context = &queue->lost };
+
+	return kfi_sendmsg(queue->ep, &msg, KFI_CQE | KFI_INJECT | KFI_NO_COMPLETION);
+}
+
+/* How much data may be in a capsule of this queue? */
+static unsigned int kfn_capsule_room(const struct kfn_queue *queue)
+{
+	const struct kfn_ctrl *ctrl = queue->ctrl;
+
+	if (!queue->qid || !ctrl->in_capsule)
+		return 0;
+	return min_t(unsigned int, ctrl->ctrl.ioccsz * 16 - sizeof(struct nvme_command), KFN_INLINE_MAX);
+}
+
+static bool kfn_in_capsule(struct kfn_queue *queue, struct request *rq)
+{
+	return rq_data_dir(rq) == WRITE && blk_rq_payload_bytes(rq) <= kfn_capsule_room(queue) &&
+	       blk_rq_nr_phys_segments(rq) < KFN_CAPSULE_SEGS;
+}
+
+static ssize_t kfn_send_capsule(struct kfn_req *req, struct request *rq)
+{
+	struct nvme_sgl_desc *sgl = &req->cmd.common.dptr.sgl;
+	struct bio_vec vec[KFN_CAPSULE_SEGS];
+	struct kfi_msg msg = { .type = KFI_BVEC, .msg_biov = vec, .context = &req->sent };
+
+	sgl->addr = 0;
+	sgl->length = cpu_to_le32(blk_rq_payload_bytes(rq));
+	sgl->type = NVME_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_OFFSET;
+	bvec_set_virt(&vec[0], &req->cmd, sizeof(req->cmd));
+	msg.iov_count = 1 + kfn_request_vec(rq, vec + 1, KFN_CAPSULE_SEGS - 1);
+	req->sent.done = kfn_sent;
+	atomic_inc(&req->ends);
+	return kfi_sendmsg(req->queue->ep, &msg, KFI_CQE);
+}
+
+/* The capsule could not be sent, but a registration is under way: end as if the target had answered. */
+static void kfn_answer_for_target(struct kfn_req *req)
+{
+	if (!test_and_clear_bit(KFN_R_SENT, &req->flags))
+		return;
+	req->status = cpu_to_le16(NVME_SC_HOST_PATH_ERROR << 1);
+	req->result.u64 = 0;
+	kfn_req_put(req);
+}
+
+static ssize_t kfn_send_keyed(struct kfn_req *req, struct request *rq)
+{
+	ssize_t ret = kfn_region_register(req, rq);
+
+	if (ret)
+		return ret;
+	if (kfn_inject(req->queue, &req->cmd))
+		kfn_answer_for_target(req);
+	return 0;
+}
+
+static ssize_t kfn_send_command(struct kfn_req *req, struct request *rq)
+{
+	req->cmd.common.flags |= NVME_CMD_SGL_METABUF;
+	req->flags = BIT(KFN_R_SENT);
+	atomic_set(&req->ends, 1);
+	if (!blk_rq_nr_phys_segments(rq)) {
+		kfn_no_data(&req->cmd);
+		return kfn_inject(req->queue, &req->cmd);
+	}
+	if (kfn_in_capsule(req->queue, rq))
+		return kfn_send_capsule(req, rq);
+	return kfn_send_keyed(req, rq);
+}
+
+static blk_status_t kfn_send_failed(struct request *rq, int err)
+{
+	if (err == -EAGAIN) {
+		nvme_cleanup_cmd(rq);
+		return BLK_STS_RESOURCE;
+	}
+	if (err == -EINVAL || err == -EMSGSIZE) {
+		nvme_cleanup_cmd(rq);
+		return BLK_STS_IOERR;
+	}
+	return nvme_host_path_error(rq);
+}
+
+static blk_status_t kfn_queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_data *bd)
+{
+	struct kfn_queue *queue = hctx->driver_data;
+	struct request *rq = bd->rq;
+	struct kfn_req *req = blk_mq_rq_to_pdu(rq);
+	struct nvme_ctrl *ctrl = &queue->ctrl->ctrl;
+	blk_status_t status;
+	ssize_t ret;
+
+	if (!nvme_check_ready(ctrl, rq, test_bit(KFN_Q_LIVE, &queue->flags)))
+		return nvme_fail_nonready_command(ctrl, rq);
+	status = nvme_setup_cmd(hctx->queue->queuedata, rq);
+	if (status)
+		return status;
+	nvme_start_request(rq);
+	rcu_read_lock();
+	ret = kfn_queue_open(queue) ? kfn_send_command(req, rq) : -ESHUTDOWN;
+	rcu_read_unlock();
+	return ret ? kfn_send_failed(rq, ret) : BLK_STS_OK;
+}
+
+void kfn_submit_async_event(struct nvme_ctrl *nctrl)
+{
+	struct kfn_ctrl *ctrl = to_kfn(nctrl);
+	struct kfn_queue *queue = &ctrl->queues[0];
+
+	memset(&ctrl->aen, 0, sizeof(ctrl->aen));
+	ctrl->aen.common.opcode = nvme_admin_async_event;
+	ctrl->aen.common.command_id = NVME_AQ_BLK_MQ_DEPTH;
+	ctrl->aen.common.flags = NVME_CMD_SGL_METABUF;
+	kfn_no_data(&ctrl->aen);
+	rcu_read_lock();
+	if (kfn_queue_open(queue) && kfn_inject(queue, &ctrl->aen))
+		kfn_recover(ctrl);
+	rcu_read_unlock();
+}
+
+static int kfn_poll(struct blk_mq_hw_ctx *hctx, struct io_comp_batch *iob)
+{
+	struct kfn_queue *queue = hctx->driver_data;
+	int n = 0;
+
+	rcu_read_lock();
+	if (kfn_queue_open(queue))
+		n = kfi_cq_poll(queue->cq, KFN_POLL_BUDGET);
+	rcu_read_unlock();
+	return max(n, 0);
+}
+
+/* ---- time-outs ---- */
+
+/*
+ * A controller that is live recovers, which ends this request with the others. One that is being set up or taken down waits
+ * for this request, maybe: it ends here, after its queue.
+ */
+static enum blk_eh_timer_return kfn_timeout(struct request *rq)
+{
+	struct kfn_req *req = blk_mq_rq_to_pdu(rq);
+	struct kfn_queue *queue = req->queue;
+	struct kfn_ctrl *ctrl = queue->ctrl;
+
+	dev_warn(ctrl->ctrl.device, "queue %u: command %#x, opcode %#x (%s): no answer in time\n", queue->qid, nvme_cid(rq),
+		 req->cmd.common.opcode, nvme_fabrics_opcode_str(queue->qid, &req->cmd));
+	if (nvme_ctrl_state(&ctrl->ctrl) == NVME_CTRL_LIVE) {
+		kfn_recover(ctrl);
+		return BLK_EH_RESET_TIMER;
+	}
+	kfn_queues_stop(ctrl, queue->qid, queue->qid + 1);
+	nvmf_complete_timed_out_request(rq);
+	return BLK_EH_DONE;
+}
+
+/* ---- blk-mq ---- */
+
+static int kfn_init_request(struct blk_mq_tag_set *set, struct request *rq, unsigned int index, int node)
+{
+	struct kfn_ctrl *ctrl = to_kfn(set->driver_data);
+	struct kfn_req *req = blk_mq_rq_to_pdu(rq);
+
+	req->queue = &ctrl->queues[set == &ctrl->tag_set ? index + 1 : 0];
+	nvme_req(rq)->ctrl = &ctrl->ctrl;
+	nvme_req(rq)->cmd = &req->cmd;
+	return 0;
+}
+
+static int kfn_init_hctx(struct blk_mq_hw_ctx *hctx, void *data, unsigned int index)
+{
+	hctx->driver_data = &to_kfn(data)->queues[index + 1];
+	return 0;
+}
+
+static int kfn_init_admin_hctx(struct blk_mq_hw_ctx *hctx, void *data, unsigned int index)
+{
+	hctx->driver_data = &to_kfn(data)->queues[0];
+	return 0;
+}
+
+static void kfn_map_queues(struct blk_mq_tag_set *set)
+{
+	struct kfn_ctrl *ctrl = to_kfn(set->driver_data);
+
+	nvmf_map_queues(set, &ctrl->ctrl, ctrl->io_queues);
+}
+
+const struct blk_mq_ops kfn_mq_ops = {
+	.queue_rq	= kfn_queue_rq,
+	.complete	= nvme_complete_rq,
+	.init_request	= kfn_init_request,
+	.init_hctx	= kfn_init_hctx,
+	.timeout	= kfn_timeout,
+	.map_queues	= kfn_map_queues,
+	.poll		= kfn_poll,
+};
+
+const struct blk_mq_ops kfn_admin_mq_ops = {
+	.queue_rq	= kfn_queue_rq,
+	.complete	= nvme_complete_rq,
+	.init_request	= kfn_init_request,
+	.init_hctx	= kfn_init_admin_hctx,
+	.timeout	= kfn_timeout,
+};

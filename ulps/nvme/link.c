@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * link.c - from the text of `nvme connect` to a domain.
+ *
+ * The provider is the first whose answer kfi_getinfo() gives for the address; `host_iface` names the domain (an interface, an RDMA
+ * device), `host_traddr` the address on our side, the module parameter `provider` the provider.
+ */
+#include "hints.h"
+#include "host.h"
+
+static int kfn_source(struct kfn_ctrl *ctrl, struct kfi_info *hints)
+{
+	struct kfi_info *near;
+	int ret;
+
+	if (!(ctrl->ctrl.opts->mask & NVMF_OPT_HOST_TRADDR))
+		return 0;
+	ret = kfi_getinfo_net(ctrl->net, KFN_API, ctrl->ctrl.opts->host_traddr, NULL, KFI_SOURCE, hints, &near);
+	if (ret)
+		return ret;
+	hints->addr_format = near->addr_format;
+	hints->src_addrlen = near->src_addrlen;
+	hints->src_addr = near->src_addr;
+	near->src_addr = NULL;
+	near->src_addrlen = 0;
+	kfi_freeinfo(near);
+	return 0;
+}
+
+static int kfn_find(struct kfn_ctrl *ctrl)
+{
+	struct nvmf_ctrl_options *opts = ctrl->ctrl.opts;
+	const char *iface = opts->mask & NVMF_OPT_HOST_IFACE ? opts->host_iface : NULL;
+	struct kfi_info *hints = kfn_hints(kfn_provider(), iface);
+	int ret;
+
+	if (!hints)
+		return -ENOMEM;
+	ret = kfn_source(ctrl, hints);
+	if (!ret)
+		ret = kfi_getinfo_net(ctrl->net, KFN_API, opts->traddr, opts->trsvcid, 0, hints, &ctrl->link.info);
+	kfi_freeinfo(hints);
+	if (ret == -ENODATA)
+		dev_err(ctrl->ctrl.device, "no provider of kfabric reaches %s:%s from here\n", opts->traddr, opts->trsvcid);
+	return ret;
+}
+
+/* Block queues have been promised what the first link can do. */
+static int kfn_link_check(struct kfn_ctrl *ctrl, bool new)
+{
+	const struct kfi_domain_limits *limits = &ctrl->link.limits;
+	unsigned int pages = min_t(size_t, limits->mr_page_limit ?: KFN_PAGES_MAX, KFN_PAGES_MAX);
+
+	if (new) {
+		ctrl->virt_mask = limits->virt_boundary_mask;
+		ctrl->pages = pages;
+		return 0;
+	}
+	if (!(limits->virt_boundary_mask & ~ctrl->virt_mask) && pages >= ctrl->pages)
+		return 0;
+	dev_err(ctrl->ctrl.device, "the new way to the target can do less than the old one\n");
+	return -EOPNOTSUPP;
+}
+
+int kfn_link_open(struct kfn_ctrl *ctrl)
+{
+	struct kfn_link *link = &ctrl->link;
+	int ret;
+
+	ret = kfn_find(ctrl);
+	if (ret)
+		return ret;
+	ret = kfi_fabric_net(ctrl->net, link->info->fabric_attr, &link->fabric, NULL);
+	if (ret)
+		goto free_info;
+	ret = kfi_domain(link->fabric, link->info, &link->domain, NULL);
+	if (ret)
+		goto close_fabric;
+	ret = kfi_domain_limits(link->domain, &link->limits);
+	if (!ret)
+		ret = kfn_link_check(ctrl, !ctrl->pages);
+	if (ret)
+		goto close_domain;
+	dev_info(ctrl->ctrl.device, "%s:%s over %s, %s\n", ctrl->ctrl.opts->traddr, ctrl->ctrl.opts->trsvcid,
+		 link->info->fabric_attr->prov_name, link->info->domain_attr->name);
+	return 0;
+
+close_domain:
+	kfi_close(&link->domain->fid);
+close_fabric:
+	kfi_close(&link->fabric->fid);
+free_info:
+	kfi_freeinfo(link->info);
+	link->info = NULL;
+	return ret;
+}
+
+void kfn_link_close(struct kfn_ctrl *ctrl)
+{
+	struct kfn_link *link = &ctrl->link;
+
+	if (!link->info)
+		return;
+	WARN_ON(kfi_close(&link->domain->fid));
+	WARN_ON(kfi_close(&link->fabric->fid));
+	kfi_freeinfo(link->info);
+	link->info = NULL;
+}

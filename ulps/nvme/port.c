@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * port.c - ports: where they listen.
+ *
+ * An address may be served by several providers (TCP and RDMA on the same interface). A port listens over each, unless the module
+ * parameter `provider` names one, and is there if one of them succeeds.
+ */
+#include <linux/configfs.h>
+#include <linux/nsproxy.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include "hints.h"
+#include "target.h"
+
+/* ---- ports ---- */
+
+static struct kfnt_port *kfnt_port_new(struct nvmet_port *nport)
+{
+	struct kfnt_port *port = kzalloc(sizeof(*port), GFP_KERNEL);
+
+	if (!port)
+		return NULL;
+	kref_init(&port->ref);
+	INIT_LIST_HEAD(&port->listeners);
+	port->nport = nport;
+	config_item_get(&nport->group.cg_item);
+	port->net = get_net_track(current->nsproxy->net_ns, &port->ns_tracker, GFP_KERNEL);
+	return port;
+}
+
+static void kfnt_port_free(struct kref *ref)
+{
+	struct kfnt_port *port = container_of(ref, struct kfnt_port, ref);
+
+	put_net_track(port->net, &port->ns_tracker);
+	config_item_put(&port->nport->group.cg_item);
+	kfree(port);
+}
+
+static void kfnt_port_put(struct kfnt_port *port)
+{
+	kref_put(&port->ref, kfnt_port_free);
+}
+
+/* What the port's files don't say, and what they say too much. */
+static void kfnt_port_defaults(struct nvmet_port *nport)
+{
+	if (nport->inline_data_size < 0)
+		nport->inline_data_size = KFN_INLINE_DEFAULT;
+	nport->inline_data_size = min_t(int, nport->inline_data_size, KFN_INLINE_MAX);
+	if (nport->max_queue_size < 0)
+		nport->max_queue_size = KFN_QUEUE_DEFAULT;
+	nport->max_queue_size = min_t(int, nport->max_queue_size, KFN_QUEUE_MAX);
+}
+
+/* ---- listeners ---- */
+
+static void kfnt_listener_free(struct kref *ref)
+{
+	struct kfnt_listener *listener = container_of(ref, struct kfnt_listener, ref);
+	struct kfnt_domain *dom, *next;
+
+	list_for_each_entry_safe(dom, next, &listener->domains, entry) {
+		WARN_ON(kfi_close(&dom->domain->fid));
+		kfree(dom);
+	}
+	if (listener->fabric)
+		WARN_ON(kfi_close(&listener->fabric->fid));
+	kfnt_port_put(listener->port);
+	kfree(listener);
+}
+
+void kfnt_listener_put(struct kfnt_listener *listener)
+{
+	kref_put(&listener->ref, kfnt_listener_free);
+}
+
+static void kfnt_listener_close(struct kfnt_listener *listener)
+{
+	if (listener->pep)
+		WARN_ON(kfi_close(&listener->pep->fid));
+	if (listener->eq)
+		WARN_ON(kfi_close(&listener->eq->fid));
+	kfnt_listener_put(listener);
+}
+
+static int kfnt_listener_open(struct kfnt_listener *listener, struct kfi_info *info)
+{
+	int ret;
+
+	ret = kfi_fabric_net(listener->port->net, info->fabric_attr, &listener->fabric, NULL);
+	if (ret)
+		return ret;
+	ret = kfi_eq_open(listener->fabric, NULL, &listener->eq, kfnt_listener_event, listener);
+	if (ret)
+		return ret;
+	return kfi_passive_ep(listener->fabric, info, &listener->pep, listener) ?:
+	       kfi_pep_bind(listener->pep, &listener->eq->fid, 0) ?:
+	       kfi_listen(listener->pep);
+}
+
+static int kfnt_listen(struct kfnt_port *port, struct kfi_info *info)
+{
+	struct kfnt_listener *listener = kzalloc(sizeof(*listener), GFP_KERNEL);
+	int ret;
+
+	if (!listener)
+		return -ENOMEM;
+	kref_init(&listener->ref);
+	INIT_LIST_HEAD(&listener->domains);
+	kref_get(&port->ref);
+	listener->port = port;
+	ret = kfnt_listener_open(listener, info);
+	if (ret) {
+		pr_warn("nvmet-kfi: port %u: can't listen on %s:%s over %s (%d)\n", le16_to_cpu(port->nport->disc_addr.portid),
+			port->nport->disc_addr.traddr, port->nport->disc_addr.trsvcid, info->fabric_attr->prov_name, ret);
+		kfnt_listener_close(listener);
+		return ret;
+	}
+	list_add_tail(&listener->entry, &port->listeners);
+	pr_info("nvmet-kfi: port %u: %s:%s over %s\n", le16_to_cpu(port->nport->disc_addr.portid),
+		port->nport->disc_addr.traddr, port->nport->disc_addr.trsvcid, info->fabric_attr->prov_name);
+	return 0;
+}
+
+/* The first answer of each provider. Return: 0 if one listens. */
+static int kfnt_listen_all(struct kfnt_port *port, struct kfi_info *infos)
+{
+	const char *last = "";
+	struct kfi_info *info;
+	int ret = -ENODATA, err;
+
+	for (info = infos; info; info = info->next) {
+		if (!strcmp(info->fabric_attr->prov_name, last))
+			continue;
+		last = info->fabric_attr->prov_name;
+		err = kfnt_listen(port, info);
+		if (ret)
+			ret = err;
+	}
+	return ret;
+}
+
+static int kfnt_port_listen(struct kfnt_port *port)
+{
+	struct nvmf_disc_rsp_page_entry *addr = &port->nport->disc_addr;
+	struct kfi_info *hints = kfn_hints(kfnt_provider(), NULL), *infos;
+	int ret;
+
+	if (!hints)
+		return -ENOMEM;
+	ret = kfi_getinfo_net(port->net, KFN_API, addr->traddr, *addr->trsvcid ? addr->trsvcid : KFN_PORT, KFI_SOURCE, hints,
+			      &infos);
+	kfi_freeinfo(hints);
+	if (ret) {
+		pr_err("nvmet-kfi: no provider of kfabric has the address %s:%s (%d)\n", addr->traddr, addr->trsvcid, ret);
+		return ret;
+	}
+	ret = kfnt_listen_all(port, infos);
+	kfi_freeinfo(infos);
+	return ret;
+}
+
+int kfnt_add_port(struct nvmet_port *nport)
+{
+	struct kfnt_port *port = kfnt_port_new(nport);
+	int ret;
+
+	if (!port)
+		return -ENOMEM;
+	kfnt_port_defaults(nport);
+	nport->priv = port;
+	ret = kfnt_port_listen(port);
+	if (ret) {
+		nport->priv = NULL;
+		kfnt_port_put(port);
+	}
+	return ret;
+}
+
+/* Its queues end by and by: they may be executing commands that want a lock which our caller has. */
+void kfnt_remove_port(struct nvmet_port *nport)
+{
+	struct kfnt_port *port = nport->priv;
+	struct kfnt_listener *listener, *next;
+
+	list_for_each_entry_safe(listener, next, &port->listeners, entry) {
+		list_del(&listener->entry);
+		kfnt_listener_close(listener);
+	}
+	kfnt_end_port(port);
+	nport->priv = NULL;
+	kfnt_port_put(port);
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * queue.c - a queue's connection, from opening the endpoint to closing it.
+ */
+#include <linux/jiffies.h>
+#include <linux/slab.h>
+#include "host.h"
+
+/* ---- events ---- */
+
+static void kfn_connected(struct kfn_queue *queue, int err)
+{
+	queue->cm_error = err;
+	complete(&queue->connected);
+}
+
+static int kfn_check_accept(struct kfn_queue *queue, const void *data, size_t len)
+{
+	const struct kfn_accept *acc = data;
+
+	if (len < sizeof(*acc) || le16_to_cpu(acc->format) != KFN_FORMAT) {
+		dev_err(queue->ctrl->ctrl.device, "queue %u: what answers is not an NVMe target of kfabric\n", queue->qid);
+		return -EPROTO;
+	}
+	if (le16_to_cpu(acc->crqsize) + 1 >= queue->size)
+		return 0;
+	dev_err(queue->ctrl->ctrl.device, "queue %u: the target has room for %u commands, not %u\n", queue->qid,
+		le16_to_cpu(acc->crqsize), queue->size);
+	return -EPROTO;
+}
+
+static void kfn_event_error(struct kfn_queue *queue)
+{
+	struct kfn_reject rej = {};
+	struct kfi_eq_err_entry err = { .err_data = &rej, .err_data_size = sizeof(rej) };
+
+	if (kfi_eq_readerr(queue->eq, &err, 0) < 0)
+		return;
+	if (err.err_data_size >= sizeof(rej) && le16_to_cpu(rej.format) == KFN_FORMAT)
+		dev_err(queue->ctrl->ctrl.device, "queue %u: the target refuses: %s\n", queue->qid,
+			kfn_status_text(le16_to_cpu(rej.status)));
+	kfn_connected(queue, -err.err);
+	kfn_recover(queue->ctrl);
+}
+
+static void kfn_event(struct kfid_eq *eq, void *context)
+{
+	u8 buf[sizeof(struct kfi_eq_cm_entry) + sizeof(struct kfn_accept)] __aligned(8);
+	struct kfi_eq_cm_entry *cm = (void *)buf;
+	struct kfn_queue *queue = context;
+	u32 event;
+	ssize_t n;
+
+	for (;;) {
+		n = kfi_eq_read(eq, &event, buf, sizeof(buf), 0);
+		if (n == -KFI_EAVAIL) {
+			kfn_event_error(queue);
+			continue;
+		}
+		if (n < 0)
+			return;
+		if (event == KFI_CONNECTED) {
+			kfn_connected(queue, kfn_check_accept(queue, cm->data, n - sizeof(*cm)));
+		} else if (event == KFI_SHUTDOWN) {
+			kfn_connected(queue, -ECONNRESET);
+			kfn_recover(queue->ctrl);
+		}
+	}
+}
+
+/* ---- opening ---- */
+
+static bool kfn_queue_polled(const struct kfn_queue *queue)
+{
+	const u32 *n = queue->ctrl->io_queues;
+
+	return queue->qid > n[HCTX_TYPE_DEFAULT] + n[HCTX_TYPE_READ];
+}
+
+/* A command takes one transmit, which may be told of as ended later than its answer comes. */
+static int kfn_queue_endpoint(struct kfn_queue *queue)
+{
+	struct kfn_link *link = &queue->ctrl->link;
+	struct kfi_info *info = kfi_dupinfo(link->info);
+	int ret;
+
+	if (!info)
+		return -ENOMEM;
+	info->tx_attr->size = 2 * queue->size;
+	info->rx_attr->size = queue->size;
+	ret = kfi_endpoint(link->domain, info, &queue->ep, queue);
+	kfi_freeinfo(info);
+	return ret;
+}
+
+static int kfn_queue_objects(struct kfn_queue *queue)
+{
+	struct kfi_cq_attr cq = {
+		.size = 16,	/* all have a done() */
+		.flags = queue->qid && kfn_queue_polled(queue) ? KFI_CQ_DIRECT : KFI_CQ_SOFTIRQ,
+		.format = KFI_CQ_FORMAT_DATA,
+	};
+	struct kfn_link *link = &queue->ctrl->link;
+	int ret;
+
+	ret = kfi_cq_open(link->domain, &cq, &queue->cq, NULL, queue);
+	if (ret)
+		return ret;
+	ret = kfi_eq_open(link->fabric, NULL, &queue->eq, kfn_event, queue);
+	if (ret)
+		goto close_cq;
+	ret = kfn_queue_endpoint(queue);
+	if (ret)
+		goto close_eq;
+	ret = kfi_ep_bind(queue->ep, &queue->cq->fid, KFI_TRANSMIT | KFI_RECV) ?:
+	      kfi_ep_bind(queue->ep, &queue->eq->fid, 0) ?:
+	      kfi_enable(queue->ep);
+	if (!ret)
+		return 0;
+
+	kfi_close(&queue->ep->fid);
+close_eq:
+	kfi_close(&queue->eq->fid);
+close_cq:
+	kfi_close(&queue->cq->fid);
+	return ret;
+}
+
+static void kfn_queue_close(struct kfn_queue *queue)
+{
+	WARN_ON(kfi_close(&queue->ep->fid));
+	WARN_ON(kfi_close(&queue->eq->fid));
+	WARN_ON(kfi_close(&queue->cq->fid));
+}
+
+static int kfn_queue_receives(struct kfn_queue *queue)
+{
+	unsigned int i;
+	int ret = 0;
+
+	queue->rsps = kvcalloc(queue->size, sizeof(*queue->rsps), GFP_KERNEL);
+	if (!queue->rsps)
+		return -ENOMEM;
+	for (i = 0; i < queue->size && !ret; i++) {
+		queue->rsps[i].queue = queue;
+		ret = kfn_rsp_post(&queue->rsps[i]);
+	}
+	return ret;
+}
+
+static int kfn_queue_connect(struct kfn_queue *queue)
+{
+	struct kfn_request req = {
+		.format = cpu_to_le16(KFN_FORMAT),
+		.qid = cpu_to_le16(queue->qid),
+		.hrqsize = cpu_to_le16(queue->size),
+		.hsqsize = cpu_to_le16(queue->size - 1),
+		.cntlid = cpu_to_le16(queue->qid ? queue->ctrl->ctrl.cntlid : 0),
+	};
+	int ret;
+
+	ret = kfi_connect(queue->ep, queue->ctrl->link.info->dest_addr, &req, sizeof(req));
+	if (ret)
+		return ret;
+	if (!wait_for_completion_timeout(&queue->connected, msecs_to_jiffies(kfn_connect_ms())))
+		return -ETIMEDOUT;
+	return queue->cm_error;
+}
+
+static void kfn_queue_init(struct kfn_queue *queue, unsigned int size)
+{
+	queue->size = size;
+	queue->lost.done = kfn_lost;
+	atomic_set(&queue->works, 1);
+	init_completion(&queue->connected);
+}
+
+/**
+ * kfn_queue_start() - open a queue and connect it
+ * @ctrl:	controller, whose link is open
+ * @qid:	number
+ * @size:	commands
+ *
+ * Return: 0; or a negative error, with nothing left behind.
+ */
+int kfn_queue_start(struct kfn_ctrl *ctrl, unsigned int qid, unsigned int size)
+{
+	struct kfn_queue *queue = &ctrl->queues[qid];
+	int ret;
+
+	kfn_queue_init(queue, size);
+	ret = kfn_queue_objects(queue);
+	if (ret)
+		goto say;
+	ret = kfn_regions_open(queue);
+	if (ret)
+		goto close;
+	ret = kfn_queue_receives(queue);
+	if (ret)
+		goto close_regions;
+	ret = kfn_queue_connect(queue);
+	if (ret)
+		goto close_regions;
+	set_bit(KFN_Q_ALLOCATED, &queue->flags);
+	set_bit(KFN_Q_OPEN, &queue->flags);
+	return 0;
+
+close_regions:
+	kfn_regions_close(queue);
+close:
+	kfn_queue_close(queue);
+	kvfree(queue->rsps);
+	queue->rsps = NULL;
+say:
+	dev_err(ctrl->ctrl.device, "queue %u: no connection to %s:%s (%d)\n", qid, ctrl->ctrl.opts->traddr,
+		ctrl->ctrl.opts->trsvcid, ret);
+	return ret;
+}
+
+/* ---- the end ---- */
+
+/* Regions first: they keep the endpoint open. When this returns nothing of the queue runs, and no byte lands any more. */
+static void kfn_queue_stop(struct kfn_queue *queue)
+{
+	mutex_lock(&queue->lock);
+	if (test_and_clear_bit(KFN_Q_ALLOCATED, &queue->flags)) {
+		kfn_regions_close(queue);
+		kfn_queue_close(queue);
+		kvfree(queue->rsps);
+		queue->rsps = NULL;
+	}
+	mutex_unlock(&queue->lock);
+}
+
+/**
+ * kfn_queues_stop() - close queues, for which nothing more may be started
+ * @ctrl:	controller
+ * @first:	number of the first
+ * @end:	number behind the last
+ *
+ * Requests that were under way stay so: the caller cancels them. Those whose answer has come may complete meanwhile.
+ */
+void kfn_queues_stop(struct kfn_ctrl *ctrl, unsigned int first, unsigned int end)
+{
+	unsigned int i;
+
+	for (i = first; i < end; i++) {
+		clear_bit(KFN_Q_LIVE, &ctrl->queues[i].flags);
+		clear_bit(KFN_Q_OPEN, &ctrl->queues[i].flags);
+	}
+	synchronize_rcu();
+	for (i = first; i < end; i++)
+		kfn_queue_stop(&ctrl->queues[i]);
+}

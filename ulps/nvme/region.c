@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * region.c - the memory of a request, as the target reads and writes it.
+ *
+ * Each tag of a queue has a handle, so none has to be looked for. A request whose data is not in its capsule attaches its pages,
+ * names the region in the SQE, and completes only after it is detached again: by the target, with the message that brings the CQE, or
+ * else by us.
+ */
+#include <linux/blk-mq.h>
+#include <linux/slab.h>
+#include <linux/unaligned.h>
+#include "host.h"
+
+enum { KFN_BUSY_TRIES = 1000 };
+
+static bool kfn_work_get(struct kfn_queue *queue)
+{
+	return atomic_inc_not_zero(&queue->works);
+}
+
+static void kfn_work_put(struct kfn_queue *queue)
+{
+	if (atomic_dec_and_test(&queue->works))
+		wake_up(&queue->idle);
+}
+
+static struct kfid_mr *kfn_region(struct kfn_req *req)
+{
+	return req->queue->mrs[blk_mq_rq_from_pdu(req)->tag];
+}
+
+/* ---- attach ---- */
+
+static void kfn_region_ready(struct kfi_mr_work *work, int err)
+{
+	struct kfn_req *req = container_of(work, struct kfn_req, work);
+	struct kfn_queue *queue = req->queue;
+
+	if (err) {
+		clear_bit(KFN_R_ATTACHED, &req->flags);
+		kfn_recover(queue->ctrl);
+	}
+	kfn_req_put(req);
+	kfn_work_put(queue);
+}
+
+/**
+ * kfn_request_vec() - the pieces of memory of a request
+ * @rq:		request with data
+ * @vec:	where to put them
+ * @room:	how many fit
+ *
+ * Return: how many there are, or 0 if there are more.
+ */
+unsigned int kfn_request_vec(struct request *rq, struct bio_vec *vec, unsigned int room)
+{
+	struct req_iterator iter;
+	struct bio_vec bv;
+	unsigned int n = 0;
+
+	if (rq->rq_flags & RQF_SPECIAL_PAYLOAD) {
+		vec[0] = rq->special_vec;
+		return 1;
+	}
+	rq_for_each_bvec(bv, rq, iter) {
+		if (WARN_ON_ONCE(n == room))
+			return 0;
+		vec[n++] = bv;
+	}
+	return n;
+}
+
+static void kfn_region_name(struct kfn_req *req, u32 len)
+{
+	struct nvme_keyed_sgl_desc *sgl = &req->cmd.common.dptr.ksgl;
+
+	sgl->addr = 0;
+	put_unaligned_le24(len, sgl->length);
+	put_unaligned_le32(req->key, sgl->key);
+	sgl->type = NVME_KEY_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_INVALIDATE;
+}
+
+/**
+ * kfn_region_register() - attach a request's data and put the region into its SQE
+ * @req:	request; gets one more end
+ * @rq:		the same
+ *
+ * Return: 0; -EAGAIN, or another negative error.
+ */
+int kfn_region_register(struct kfn_req *req, struct request *rq)
+{
+	struct kfn_queue *queue = req->queue;
+	struct kfi_mr_attr attr = {
+		.type = KFI_BVEC,
+		.mr_biov = &queue->vecs[rq->tag * KFN_PAGES_MAX],
+		.access = rq_data_dir(rq) == WRITE ? KFI_REMOTE_READ : KFI_REMOTE_WRITE,
+		.requested_key = KFI_KEY_NOTAVAIL,
+	};
+	int ret;
+
+	attr.iov_count = kfn_request_vec(rq, &queue->vecs[rq->tag * KFN_PAGES_MAX], KFN_PAGES_MAX);
+	if (!attr.iov_count)
+		return -EINVAL;
+	if (!kfn_work_get(queue))
+		return -ESHUTDOWN;
+	req->work.done = kfn_region_ready;
+	atomic_inc(&req->ends);
+	set_bit(KFN_R_ATTACHED, &req->flags);
+	ret = kfi_mr_register(kfn_region(req), &attr, &req->work);
+	if (ret) {
+		clear_bit(KFN_R_ATTACHED, &req->flags);
+		atomic_dec(&req->ends);
+		kfn_work_put(queue);
+		return ret;
+	}
+	req->key = kfi_mr_key(kfn_region(req));
+	kfn_region_name(req, blk_rq_payload_bytes(rq));
+	return 0;
+}
+
+/* ---- detach ---- */
+
+static void kfn_region_gone(struct kfi_mr_work *work, int err)
+{
+	struct kfn_req *req = container_of(work, struct kfn_req, work);
+	struct kfn_queue *queue = req->queue;
+
+	kfn_req_complete(req);
+	kfn_work_put(queue);
+}
+
+/* The peer may be invalidating it this very moment, for a few instructions. */
+static int kfn_region_invalidate(struct kfn_req *req)
+{
+	int tries, ret = -EAGAIN;
+
+	req->work.done = kfn_region_gone;
+	for (tries = 0; tries < KFN_BUSY_TRIES && ret == -EAGAIN; tries++) {
+		ret = kfi_mr_invalidate(kfn_region(req), &req->work);
+		if (ret == -EAGAIN)
+			cpu_relax();
+	}
+	return ret;
+}
+
+/**
+ * kfn_region_detach() - end the target's access to a request whose ends have all come
+ * @req:	request
+ *
+ * A queue that stops closes its regions: then this can't, and leaves the request to whoever cancels those that the queue had.
+ *
+ * Return: true if the request must not be completed by the caller.
+ */
+bool kfn_region_detach(struct kfn_req *req)
+{
+	struct kfn_queue *queue = req->queue;
+	int ret;
+
+	if (!test_and_clear_bit(KFN_R_ATTACHED, &req->flags))
+		return false;
+	if (!kfn_work_get(queue))
+		return true;
+	ret = kfn_region_invalidate(req);
+	if (!ret)
+		return true;
+	kfn_work_put(queue);
+	if (ret == -KFI_EOPBADSTATE)
+		return false;	/* the target has done it */
+	kfn_recover(queue->ctrl);
+	return true;
+}
+
+/* ---- handles ---- */
+
+static int kfn_region_open(struct kfn_queue *queue, struct kfid_mr **mr)
+{
+	int ret = kfi_mr_alloc(queue->ctrl->link.domain, queue->ctrl->pages, 0, mr, NULL);
+
+	if (ret)
+		return ret;
+	ret = kfi_mr_bind(*mr, &queue->ep->fid, 0);
+	if (!ret)
+		return 0;
+	kfi_close(&(*mr)->fid);
+	*mr = NULL;
+	return ret;
+}
+
+/**
+ * kfn_regions_open() - make a handle for each tag
+ * @queue:	queue, whose endpoint is open
+ *
+ * Return: 0, or a negative error with none left behind.
+ */
+int kfn_regions_open(struct kfn_queue *queue)
+{
+	unsigned int i;
+	int ret = -ENOMEM;
+
+	queue->mrs = kvcalloc(queue->size, sizeof(*queue->mrs), GFP_KERNEL);
+	queue->vecs = kvmalloc_array(queue->size, KFN_PAGES_MAX * sizeof(*queue->vecs), GFP_KERNEL);
+	if (!queue->mrs || !queue->vecs)
+		goto close;
+	for (i = 0; i < queue->size; i++) {
+		ret = kfn_region_open(queue, &queue->mrs[i]);
+		if (ret)
+			goto close;
+	}
+	return 0;
+
+close:
+	kfn_regions_close(queue);
+	return ret;
+}
+
+/**
+ * kfn_regions_close() - end all access to the memory of requests
+ * @queue:	queue, to which nothing is posted any more
+ */
+void kfn_regions_close(struct kfn_queue *queue)
+{
+	unsigned int i;
+
+	kfn_work_put(queue);
+	wait_event(queue->idle, !atomic_read(&queue->works));
+	for (i = 0; queue->mrs && i < queue->size; i++)
+		if (queue->mrs[i])
+			WARN_ON(kfi_close(&queue->mrs[i]->fid));
+	kvfree(queue->mrs);
+	kvfree(queue->vecs);
+	queue->mrs = NULL;
+	queue->vecs = NULL;
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * target.c - nvmet-kfi: NVMe over Fabrics over kfabric, the target. The module, and what nvmet sees of it.
+ */
+#include <linux/module.h>
+#include "target.h"
+
+enum { KFNT_TRTYPE = 253 };
+
+static char *provider;
+module_param(provider, charp, 0644);
+MODULE_PARM_DESC(provider, "kfabric's provider that ports listen over (default: all that serve the address)");
+
+static unsigned int trtype = KFNT_TRTYPE;
+module_param(trtype, uint, 0444);
+MODULE_PARM_DESC(trtype, "number of the transport type (default 253; 254 is \"loop\" of a configfs that does not know \"kfi\")");
+
+struct workqueue_struct *kfnt_wq;
+
+const char *kfnt_provider(void)
+{
+	return provider;
+}
+
+static void kfnt_disc_traddr(struct nvmet_req *req, struct nvmet_port *nport, char *traddr)
+{
+	memcpy(traddr, nport->disc_addr.traddr, NVMF_TRADDR_SIZE);
+}
+
+static u8 kfnt_get_mdts(const struct nvmet_ctrl *ctrl)
+{
+	return KFN_MDTS;
+}
+
+static u16 kfnt_get_max_queue_size(const struct nvmet_ctrl *ctrl)
+{
+	return KFN_QUEUE_MAX;
+}
+
+/* Its type is set before it is registered, and not changed after. */
+static struct nvmet_fabrics_ops kfnt_transport = {
+	.owner			= THIS_MODULE,
+	.msdbd			= 1,
+	.flags			= NVMF_KEYED_SGLS,
+	.add_port		= kfnt_add_port,
+	.remove_port		= kfnt_remove_port,
+	.queue_response		= kfnt_queue_response,
+	.delete_ctrl		= kfnt_delete_ctrl,
+	.disc_traddr		= kfnt_disc_traddr,
+	.get_mdts		= kfnt_get_mdts,
+	.get_max_queue_size	= kfnt_get_max_queue_size,
+};
+
+const struct nvmet_fabrics_ops *kfnt_ops(void)
+{
+	return &kfnt_transport;
+}
+
+static int __init kfnt_init(void)
+{
+	int ret;
+
+	if (trtype != KFNT_TRTYPE && trtype != NVMF_TRTYPE_LOOP) {
+		pr_err("nvmet-kfi: trtype is 253, or 254 for the name \"loop\"\n");
+		return -EINVAL;
+	}
+	kfnt_transport.type = trtype;
+	kfnt_wq = alloc_workqueue("nvmet-kfi", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	if (!kfnt_wq)
+		return -ENOMEM;
+	ret = nvmet_register_transport(&kfnt_transport);
+	if (!ret)
+		return 0;
+	if (ret == -EINVAL)
+		pr_err("nvmet-kfi: transport type %u has another owner (nvme-loop?)\n", trtype);
+	destroy_workqueue(kfnt_wq);
+	return ret;
+}
+
+static void __exit kfnt_exit(void)
+{
+	nvmet_unregister_transport(&kfnt_transport);
+	kfnt_wait_queues();
+	destroy_workqueue(kfnt_wq);
+}
+
+module_init(kfnt_init);
+module_exit(kfnt_exit);
+
+MODULE_ALIAS("nvmet-transport-253");
+MODULE_DESCRIPTION("NVMe over Fabrics target over kfabric");
+MODULE_LICENSE("GPL");

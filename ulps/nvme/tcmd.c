@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * tcmd.c - commands: received, looked at, given to nvmet, answered.
+ *
+ *	WRITE, data in the capsule	execute, answer
+ *	WRITE				read the host's region, execute, answer
+ *	READ				execute, write the host's region, answer behind that
+ */
+#include <linux/slab.h>
+#include <linux/unaligned.h>
+#include "target.h"
+
+/* ---- receiving ---- */
+
+static void kfnt_cmd_begin(struct kfnt_cmd *cmd);
+
+static void kfnt_cmd_received(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+	struct kfnt_cmd *cmd = container_of(cqe, struct kfnt_cmd, recv);
+
+	if (wc->err || wc->len < sizeof(cmd->sqe)) {
+		kfnt_queue_end(cmd->queue);
+		return;
+	}
+	cmd->capsule = wc->len - sizeof(cmd->sqe);
+	kfnt_cmd_begin(cmd);
+}
+
+/* Return: 0, or why the endpoint does not take it; -ESHUTDOWN when the queue ends. */
+int kfnt_cmd_receive(struct kfnt_cmd *cmd)
+{
+	struct bio_vec vec[1 + KFNT_INLINE_PAGES];
+	struct kfi_msg msg = {
+		.type = KFI_BVEC, .msg_biov = vec, .iov_count = 1 + cmd->queue->inline_pages, .context = &cmd->recv,
+	};
+	unsigned int i;
+	int ret = -ESHUTDOWN;
+
+	bvec_set_virt(&vec[0], &cmd->sqe, sizeof(cmd->sqe));
+	for (i = 0; i < cmd->queue->inline_pages; i++)
+		bvec_set_page(&vec[1 + i], cmd->pages[i], PAGE_SIZE, 0);
+	rcu_read_lock();
+	if (test_bit(KFNT_Q_OPEN, &cmd->queue->flags))
+		ret = kfi_recvmsg(cmd->queue->ep, &msg, KFI_CQE);
+	rcu_read_unlock();
+	return ret;
+}
+
+/* A command is over: its room takes another. */
+void kfnt_cmd_release(struct kfnt_cmd *cmd)
+{
+	if (cmd->req.sg && cmd->req.sg != cmd->sgl)
+		nvmet_req_free_sgls(&cmd->req);
+	cmd->req.sg = NULL;
+	if (kfnt_cmd_receive(cmd))
+		kfnt_queue_end(cmd->queue);
+}
+
+/* ---- where the data is ---- */
+
+static void kfnt_use_capsule(struct kfnt_cmd *cmd, u32 offset, u32 len)
+{
+	unsigned int i = offset >> PAGE_SHIFT, n = 0;
+	u32 part;
+
+	sg_init_table(cmd->sgl, KFNT_INLINE_PAGES);
+	for (offset = offset_in_page(offset); len; len -= part, offset = 0) {
+		part = min_t(u32, len, PAGE_SIZE - offset);
+		sg_set_page(&cmd->sgl[n++], cmd->pages[i++], part, offset);
+	}
+	sg_mark_end(&cmd->sgl[n - 1]);
+	cmd->req.sg = cmd->sgl;
+	cmd->req.sg_cnt = n;
+}
+
+/* What has come is the limit, not what could have. */
+static u16 kfnt_map_capsule(struct kfnt_cmd *cmd)
+{
+	const struct nvme_sgl_desc *sgl = &cmd->sqe.common.dptr.sgl;
+	u64 offset = le64_to_cpu(sgl->addr);
+	u32 len = le32_to_cpu(sgl->length);
+
+	if (!nvme_is_write(&cmd->sqe)) {
+		cmd->req.error_loc = offsetof(struct nvme_common_command, opcode);
+		return NVME_SC_INVALID_FIELD | NVME_STATUS_DNR;
+	}
+	if (offset > cmd->capsule || len > cmd->capsule - offset)
+		return NVME_SC_SGL_INVALID_OFFSET | NVME_STATUS_DNR;
+	if (!len)
+		return 0;
+	kfnt_use_capsule(cmd, offset, len);
+	cmd->req.transfer_len = len;
+	return 0;
+}
+
+static u16 kfnt_map_region(struct kfnt_cmd *cmd, bool inv)
+{
+	const struct nvme_keyed_sgl_desc *sgl = &cmd->sqe.common.dptr.ksgl;
+	u32 len = get_unaligned_le24(sgl->length);
+
+	if (!len)
+		return 0;
+	if (len > KFN_DATA_MAX)
+		return NVME_SC_SGL_INVALID_DATA | NVME_STATUS_DNR;
+	cmd->req.transfer_len = len;
+	if (nvmet_req_alloc_sgls(&cmd->req)) {
+		cmd->req.transfer_len = 0;
+		return NVME_SC_INTERNAL;
+	}
+	cmd->addr = le64_to_cpu(sgl->addr);
+	cmd->key = get_unaligned_le32(sgl->key);
+	cmd->inv = inv;
+	return 0;
+}
+
+static u16 kfnt_map(struct kfnt_cmd *cmd)
+{
+	switch (cmd->sqe.common.dptr.ksgl.type) {
+	case NVME_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_OFFSET:
+		return kfnt_map_capsule(cmd);
+	case NVME_KEY_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_ADDRESS:
+		return kfnt_map_region(cmd, false);
+	case NVME_KEY_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_INVALIDATE:
+		return kfnt_map_region(cmd, true);
+	default:
+		cmd->req.error_loc = offsetof(struct nvme_common_command, dptr);
+		return NVME_SC_SGL_INVALID_TYPE | NVME_STATUS_DNR;
+	}
+}
+
+/* ---- execution ---- */
+
+static void kfnt_cmd_reset(struct kfnt_cmd *cmd)
+{
+	cmd->req.cmd = &cmd->sqe;
+	cmd->req.cqe = &cmd->cqe;
+	cmd->req.port = cmd->queue->listener->port->nport;
+	memset(&cmd->cqe, 0, sizeof(cmd->cqe));
+	cmd->inv = false;
+}
+
+static void kfnt_cmd_begin(struct kfnt_cmd *cmd)
+{
+	u16 status;
+
+	kfnt_cmd_reset(cmd);
+	if (!nvmet_req_init(&cmd->req, &cmd->queue->sq, kfnt_ops()))
+		return;	/* answered */
+	status = kfnt_map(cmd);
+	if (status)
+		nvmet_req_complete(&cmd->req, status);
+	else if (nvme_is_write(&cmd->sqe) && cmd->req.transfer_len && cmd->req.sg != cmd->sgl)
+		kfnt_move(cmd, false);
+	else
+		cmd->req.execute(&cmd->req);
+}
+
+/* Disks may complete in hard interrupts, where nothing may be posted. */
+void kfnt_queue_response(struct nvmet_req *req)
+{
+	struct kfnt_cmd *cmd = to_kfnt_cmd(req);
+
+	if (!in_hardirq() && !irqs_disabled()) {
+		kfnt_move(cmd, true);
+		return;
+	}
+	llist_add(&cmd->deferred, &cmd->queue->deferred);
+	queue_work(kfnt_wq, &cmd->queue->resume_work);
+}
+
+/* ---- memory ---- */
+
+static int kfnt_cmd_init(struct kfnt_queue *queue, struct kfnt_cmd *cmd)
+{
+	unsigned int i;
+
+	cmd->queue = queue;
+	cmd->recv.done = kfnt_cmd_received;
+	for (i = 0; i < queue->inline_pages; i++) {
+		cmd->pages[i] = alloc_page(GFP_KERNEL);
+		if (!cmd->pages[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int kfnt_cmds_alloc(struct kfnt_queue *queue)
+{
+	unsigned int i;
+	int ret = 0;
+
+	queue->cmds = kvcalloc(queue->nr_cmds, sizeof(*queue->cmds), GFP_KERNEL);
+	if (!queue->cmds)
+		return -ENOMEM;
+	for (i = 0; i < queue->nr_cmds && !ret; i++)
+		ret = kfnt_cmd_init(queue, &queue->cmds[i]);
+	if (ret)
+		kfnt_cmds_free(queue);
+	return ret;
+}
+
+void kfnt_cmds_free(struct kfnt_queue *queue)
+{
+	unsigned int i, j;
+
+	for (i = 0; i < queue->nr_cmds; i++)
+		for (j = 0; j < queue->inline_pages; j++)
+			if (queue->cmds[i].pages[j])
+				__free_page(queue->cmds[i].pages[j]);
+	kvfree(queue->cmds);
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * tqueue.c - a host's queue, from the acceptance to the release.
+ *
+ * It ends when its connection does, when something on it fails, or when its controller or port goes. Whoever finds that out
+ * has release_work queued, once; what is executing then completes into the void.
+ */
+#include <linux/slab.h>
+#include <linux/wait.h>
+#include "target.h"
+
+/* All queues, until they are being released */
+static LIST_HEAD(kfnt_queues);
+static DEFINE_SPINLOCK(kfnt_queues_lock);
+
+/* Those that are not freed */
+static atomic_t kfnt_queues_alive = ATOMIC_INIT(0);
+static DECLARE_WAIT_QUEUE_HEAD(kfnt_queues_gone);
+
+enum { KFNT_SPARE_CMDS = 32 };
+
+static void kfnt_queue_free(struct kfnt_queue *queue);
+
+/* ---- events ---- */
+
+static void kfnt_queue_event(struct kfid_eq *eq, void *context)
+{
+	u8 buf[sizeof(struct kfi_eq_cm_entry)] __aligned(8);
+	struct kfi_eq_err_entry err = {};
+	struct kfnt_queue *queue = context;
+	u32 event;
+	ssize_t n;
+
+	for (;;) {
+		n = kfi_eq_read(eq, &event, buf, sizeof(buf), 0);
+		if (n == -KFI_EAVAIL && kfi_eq_readerr(eq, &err, 0) < 0)
+			continue;
+		if (n < 0 && n != -KFI_EAVAIL)
+			return;
+		if (n < 0 || event == KFI_SHUTDOWN)
+			kfnt_queue_end(queue);
+	}
+}
+
+/* ---- the endpoint ---- */
+
+/* RMA operations beyond this wait in the backlog. */
+static int kfnt_queue_endpoint(struct kfnt_queue *queue, struct kfid_domain *domain, struct kfi_info *info)
+{
+	info->tx_attr->size = 2 * queue->nr_cmds;
+	info->rx_attr->size = queue->nr_cmds;
+	return kfi_endpoint(domain, info, &queue->ep, queue);
+}
+
+static int kfnt_queue_receive(struct kfnt_queue *queue)
+{
+	unsigned int i;
+	int ret = 0;
+
+	for (i = 0; i < queue->nr_cmds && !ret; i++)
+		ret = kfnt_cmd_receive(&queue->cmds[i]);
+	return ret;
+}
+
+/**
+ * kfnt_queue_open() - open the endpoint for a request
+ * @queue:	new queue
+ * @domain:	domain of the request
+ * @info:	the request's; if this fails, it may still be refused with it
+ *
+ * Return: 0, or a negative error with nothing left open.
+ */
+int kfnt_queue_open(struct kfnt_queue *queue, struct kfid_domain *domain, struct kfi_info *info)
+{
+	struct kfi_cq_attr attr = { .size = 16, .format = KFI_CQ_FORMAT_DATA };	/* all have a done() */
+	int ret;
+
+	ret = kfi_cq_open(domain, &attr, &queue->comp, NULL, queue);
+	if (ret)
+		return ret;
+	ret = kfi_eq_open(queue->listener->fabric, NULL, &queue->events, kfnt_queue_event, queue);
+	if (ret)
+		goto close_cq;
+	ret = kfnt_queue_endpoint(queue, domain, info);
+	if (ret)
+		goto close_eq;
+	ret = kfi_ep_bind(queue->ep, &queue->comp->fid, KFI_TRANSMIT | KFI_RECV) ?:
+	      kfi_ep_bind(queue->ep, &queue->events->fid, 0) ?:
+	      kfi_enable(queue->ep);
+	if (ret)
+		goto close_ep;
+	set_bit(KFNT_Q_OPEN, &queue->flags);
+	ret = kfnt_queue_receive(queue);
+	if (!ret)
+		return 0;
+
+close_ep:
+	clear_bit(KFNT_Q_OPEN, &queue->flags);
+	kfi_close(&queue->ep->fid);
+close_eq:
+	kfi_close(&queue->events->fid);
+close_cq:
+	kfi_close(&queue->comp->fid);
+	return ret;
+}
+
+/* ---- the end ---- */
+
+static void kfnt_queue_leave(struct kfnt_queue *queue)
+{
+	spin_lock(&kfnt_queues_lock);
+	list_del_init(&queue->entry);
+	spin_unlock(&kfnt_queues_lock);
+}
+
+/* Commands that wait for room to post what nobody wants any more. */
+static void kfnt_queue_drain(struct kfnt_queue *queue)
+{
+	queue_work(kfnt_wq, &queue->resume_work);
+	flush_work(&queue->resume_work);
+}
+
+/*
+ * First nobody posts any more; then the endpoint ends what is posted. The core waits for what it is executing, whose answers
+ * are dropped; some of those it gave us where we could not even do that, so the other work item has to come to an end as well.
+ */
+static void kfnt_release_work(struct work_struct *work)
+{
+	struct kfnt_queue *queue = container_of(work, struct kfnt_queue, release_work);
+
+	kfnt_queue_leave(queue);
+	clear_bit(KFNT_Q_OPEN, &queue->flags);
+	synchronize_rcu();
+	WARN_ON(kfi_close(&queue->ep->fid));
+	WARN_ON(kfi_close(&queue->events->fid));
+	kfnt_queue_drain(queue);
+	nvmet_sq_destroy(&queue->sq);
+	kfnt_queue_drain(queue);
+	WARN_ON(kfi_close(&queue->comp->fid));
+	nvmet_cq_put(&queue->cq);
+	kfnt_queue_free(queue);
+}
+
+/**
+ * kfnt_queue_end() - have a queue released, and freed
+ * @queue: queue in the list
+ *
+ * Context: Any. The queue exists at least until the caller's RCU section, handler or command ends.
+ */
+void kfnt_queue_end(struct kfnt_queue *queue)
+{
+	if (!test_and_set_bit(KFNT_Q_ENDING, &queue->flags))
+		queue_work(kfnt_wq, &queue->release_work);
+}
+
+void kfnt_queue_enter(struct kfnt_queue *queue)
+{
+	spin_lock(&kfnt_queues_lock);
+	list_add_tail(&queue->entry, &kfnt_queues);
+	spin_unlock(&kfnt_queues_lock);
+}
+
+void kfnt_delete_ctrl(struct nvmet_ctrl *ctrl)
+{
+	struct kfnt_queue *queue;
+
+	spin_lock(&kfnt_queues_lock);
+	list_for_each_entry(queue, &kfnt_queues, entry)
+		if (queue->sq.ctrl == ctrl)
+			kfnt_queue_end(queue);
+	spin_unlock(&kfnt_queues_lock);
+}
+
+/* Also those on which no host has connected to a controller. */
+void kfnt_end_port(struct kfnt_port *port)
+{
+	struct kfnt_queue *queue;
+
+	spin_lock(&kfnt_queues_lock);
+	list_for_each_entry(queue, &kfnt_queues, entry)
+		if (queue->listener->port == port)
+			kfnt_queue_end(queue);
+	spin_unlock(&kfnt_queues_lock);
+}
+
+void kfnt_wait_queues(void)
+{
+	wait_event(kfnt_queues_gone, !atomic_read(&kfnt_queues_alive));
+}
+
+/* ---- memory ---- */
+
+/**
+ * kfnt_queue_new() - a queue without connection
+ * @listener:	where its request has come
+ * @qid:	the host's number
+ * @depth:	commands that the host may send
+ *
+ * Return: a queue to be ended with kfnt_queue_end() once it is open, or with kfnt_queue_drop(); or NULL.
+ */
+struct kfnt_queue *kfnt_queue_new(struct kfnt_listener *listener, unsigned int qid, unsigned int depth)
+{
+	struct kfnt_queue *queue = kzalloc(sizeof(*queue), GFP_KERNEL);
+
+	if (!queue)
+		return NULL;
+	INIT_LIST_HEAD(&queue->entry);
+	INIT_LIST_HEAD(&queue->backlog);
+	init_llist_head(&queue->deferred);
+	spin_lock_init(&queue->lock);
+	INIT_WORK(&queue->release_work, kfnt_release_work);
+	INIT_WORK(&queue->resume_work, kfnt_resume_work);
+	queue->lost.done = kfnt_lost;
+	queue->qid = qid;
+	queue->depth = depth;
+	queue->nr_cmds = depth + min_t(unsigned int, depth, KFNT_SPARE_CMDS);
+	queue->inline_pages = qid ? DIV_ROUND_UP(listener->port->nport->inline_data_size, PAGE_SIZE) : 0;
+	if (kfnt_cmds_alloc(queue))
+		goto free;
+	nvmet_cq_init(&queue->cq);
+	if (nvmet_sq_init(&queue->sq, &queue->cq))
+		goto free_cmds;
+	kref_get(&listener->ref);
+	queue->listener = listener;
+	atomic_inc(&kfnt_queues_alive);
+	return queue;
+
+free_cmds:
+	kfnt_cmds_free(queue);
+free:
+	kfree(queue);
+	return NULL;
+}
+
+/* The last of those that the end of the module waits for may not touch the module's memory behind that: work items are flushed. */
+static void kfnt_queue_free(struct kfnt_queue *queue)
+{
+	kfnt_cmds_free(queue);
+	kfnt_listener_put(queue->listener);
+	kfree(queue);
+	if (atomic_dec_and_test(&kfnt_queues_alive))
+		wake_up(&kfnt_queues_gone);
+}
+
+/* What was never opened. */
+void kfnt_queue_drop(struct kfnt_queue *queue)
+{
+	nvmet_sq_destroy(&queue->sq);
+	nvmet_cq_put(&queue->cq);
+	kfnt_queue_free(queue);
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * trma.c - moving data between a command's pages and the host's region, and sending answers.
+ *
+ * A command is worked off by whoever has it: its data in pieces, then, if it has been executed, its answer. An answer goes out right
+ * behind the data; endpoints keep that order. An endpoint without room sends the command to the backlog, from which a work item goes on.
+ *
+ * If moving data for an answer fails, the host may have had the answer: the connection ends.
+ */
+#include "hints.h"
+#include "target.h"
+
+static void kfnt_put(struct kfnt_cmd *cmd);
+
+static void kfnt_moved(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+	struct kfnt_cmd *cmd = container_of(cqe, struct kfnt_cmd, moved);
+
+	if (wc->err)
+		WRITE_ONCE(cmd->err, -wc->err);
+	kfnt_put(cmd);
+}
+
+void kfnt_lost(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+	struct kfnt_queue *queue = container_of(cqe, struct kfnt_queue, lost);
+
+	if (wc->err)
+		kfnt_queue_end(queue);
+}
+
+/* ---- posting ---- */
+
+/* The next piece: as many pages as one post takes. */
+static unsigned int kfnt_piece(struct kfnt_cmd *cmd, struct bio_vec *vec, size_t *len, struct scatterlist **next)
+{
+	struct scatterlist *sg = cmd->sg;
+	unsigned int n = 0;
+	u32 part;
+
+	*len = 0;
+	for (; sg && n < KFN_RMA_SEGS && *len < cmd->todo; sg = sg_next(sg)) {
+		part = min_t(u32, sg->length, cmd->todo - *len);
+		bvec_set_page(&vec[n++], sg_page(sg), part, sg->offset);
+		*len += part;
+	}
+	*next = sg;
+	return n;
+}
+
+static ssize_t kfnt_post_piece(struct kfnt_cmd *cmd)
+{
+	struct bio_vec vec[KFN_RMA_SEGS];
+	struct kfi_rma_iov remote = { .key = cmd->key, .addr = cmd->addr + cmd->req.transfer_len - cmd->todo };
+	struct kfi_msg_rma msg = {
+		.type = KFI_BVEC, .msg_biov = vec, .rma_iov = &remote, .rma_iov_count = 1, .context = &cmd->moved,
+	};
+	struct scatterlist *next;
+	ssize_t ret;
+
+	msg.iov_count = kfnt_piece(cmd, vec, &remote.len, &next);
+	if (WARN_ON_ONCE(!msg.iov_count))
+		return -EINVAL;
+	atomic_inc(&cmd->refs);
+	if (cmd->reply)
+		ret = kfi_writemsg(cmd->queue->ep, &msg, KFI_CQE);
+	else
+		ret = kfi_readmsg(cmd->queue->ep, &msg, KFI_CQE);
+	if (ret) {
+		atomic_dec(&cmd->refs);
+		return ret;
+	}
+	cmd->todo -= remote.len;
+	cmd->sg = next;
+	return 0;
+}
+
+static ssize_t kfnt_post_answer(struct kfnt_cmd *cmd)
+{
+	struct kvec iov = { &cmd->cqe, sizeof(cmd->cqe) };
+	struct kfi_msg msg = {
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .context = &cmd->queue->lost, .inv_key = cmd->key,
+	};
+
+	return kfi_sendmsg(cmd->queue->ep, &msg, KFI_CQE | KFI_INJECT | KFI_NO_COMPLETION | (cmd->inv ? KFI_INVALIDATE : 0));
+}
+
+/* All that is left of a command. Return: 0; -EAGAIN: go on later. */
+static ssize_t kfnt_post(struct kfnt_cmd *cmd)
+{
+	ssize_t ret = -ESHUTDOWN;
+
+	rcu_read_lock();
+	if (test_bit(KFNT_Q_OPEN, &cmd->queue->flags)) {
+		do
+			ret = cmd->todo ? kfnt_post_piece(cmd) : 0;
+		while (!ret && cmd->todo);
+		if (!ret && cmd->reply)
+			ret = kfnt_post_answer(cmd);
+	}
+	rcu_read_unlock();
+	return ret;
+}
+
+/* ---- no room ---- */
+
+static void kfnt_room(struct kfid_ep *ep, void *context)
+{
+	struct kfnt_queue *queue = context;
+
+	queue_work(kfnt_wq, &queue->resume_work);
+}
+
+static void kfnt_wait(struct kfnt_cmd *cmd)
+{
+	struct kfnt_queue *queue = cmd->queue;
+	int ret = -ESHUTDOWN;
+
+	spin_lock_bh(&queue->lock);
+	list_add_tail(&cmd->wait, &queue->backlog);
+	spin_unlock_bh(&queue->lock);
+	rcu_read_lock();
+	if (test_bit(KFNT_Q_OPEN, &queue->flags))
+		ret = kfi_ep_tx_space(queue->ep, kfnt_room, queue);
+	if (ret && ret != -EALREADY)
+		queue_work(kfnt_wq, &queue->resume_work);
+	rcu_read_unlock();
+}
+
+/* ---- the way of a command ---- */
+
+static void kfnt_ended(struct kfnt_cmd *cmd)
+{
+	int err = READ_ONCE(cmd->err);
+
+	if (cmd->reply) {
+		if (err)
+			kfnt_queue_end(cmd->queue);
+		kfnt_cmd_release(cmd);
+	} else if (err) {
+		nvmet_req_complete(&cmd->req, NVME_SC_DATA_XFER_ERROR);
+	} else {
+		cmd->req.execute(&cmd->req);
+	}
+}
+
+static void kfnt_put(struct kfnt_cmd *cmd)
+{
+	if (atomic_dec_and_test(&cmd->refs))
+		kfnt_ended(cmd);
+}
+
+static void kfnt_go_on(struct kfnt_cmd *cmd)
+{
+	ssize_t ret = kfnt_post(cmd);
+
+	if (ret == -EAGAIN) {
+		kfnt_wait(cmd);
+		return;
+	}
+	if (ret) {
+		WRITE_ONCE(cmd->err, ret);
+		kfnt_queue_end(cmd->queue);
+	}
+	kfnt_put(cmd);
+}
+
+/**
+ * kfnt_move() - move a command's data, if it has some to move; then send its answer, or execute it
+ * @cmd:	command
+ * @reply:	it has been executed
+ *
+ * Context: What the core completes in but hard interrupts. Not @reply: a work item.
+ */
+void kfnt_move(struct kfnt_cmd *cmd, bool reply)
+{
+	bool data = !reply || (!nvme_is_write(&cmd->sqe) && !cmd->cqe.status);
+
+	cmd->reply = reply;
+	cmd->err = 0;
+	cmd->todo = data && cmd->req.sg ? cmd->req.transfer_len : 0;
+	cmd->sg = cmd->req.sg;
+	cmd->moved.done = kfnt_moved;
+	atomic_set(&cmd->refs, 1);
+	kfnt_go_on(cmd);
+}
+
+static void kfnt_resume_backlog(struct kfnt_queue *queue)
+{
+	struct kfnt_cmd *cmd, *next;
+	LIST_HEAD(list);
+
+	spin_lock_bh(&queue->lock);
+	list_splice_init(&queue->backlog, &list);
+	spin_unlock_bh(&queue->lock);
+	list_for_each_entry_safe(cmd, next, &list, wait) {
+		list_del(&cmd->wait);
+		kfnt_go_on(cmd);
+	}
+}
+
+void kfnt_resume_work(struct work_struct *work)
+{
+	struct kfnt_queue *queue = container_of(work, struct kfnt_queue, resume_work);
+	struct llist_node *node = llist_reverse_order(llist_del_all(&queue->deferred));
+	struct kfnt_cmd *cmd, *next;
+
+	kfnt_resume_backlog(queue);
+	llist_for_each_entry_safe(cmd, next, node, deferred)
+		kfnt_move(cmd, true);
+}
