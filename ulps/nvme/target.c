@@ -15,7 +15,8 @@ static unsigned int trtype = KFNT_TRTYPE;
 module_param(trtype, uint, 0444);
 MODULE_PARM_DESC(trtype, "number of the transport type (default 253; 254 is \"loop\" of a configfs that does not know \"kfi\")");
 
-struct workqueue_struct *kfnt_wq;
+/* Ends of queues, and what they wait for: posts that had to be put off */
+struct workqueue_struct *kfnt_wq, *kfnt_post_wq;
 
 const char *kfnt_provider(void)
 {
@@ -56,6 +57,24 @@ const struct nvmet_fabrics_ops *kfnt_ops(void)
 	return &kfnt_transport;
 }
 
+static int kfnt_make_workqueues(void)
+{
+	kfnt_wq = alloc_workqueue("nvmet-kfi", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	if (!kfnt_wq)
+		return -ENOMEM;
+	kfnt_post_wq = alloc_workqueue("nvmet-kfi-post", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	if (kfnt_post_wq)
+		return 0;
+	destroy_workqueue(kfnt_wq);
+	return -ENOMEM;
+}
+
+static void kfnt_destroy_workqueues(void)
+{
+	destroy_workqueue(kfnt_wq);
+	destroy_workqueue(kfnt_post_wq);
+}
+
 static int __init kfnt_init(void)
 {
 	int ret;
@@ -65,15 +84,15 @@ static int __init kfnt_init(void)
 		return -EINVAL;
 	}
 	kfnt_transport.type = trtype;
-	kfnt_wq = alloc_workqueue("nvmet-kfi", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	if (!kfnt_wq)
-		return -ENOMEM;
+	ret = kfnt_make_workqueues();
+	if (ret)
+		return ret;
 	ret = nvmet_register_transport(&kfnt_transport);
 	if (!ret)
 		return 0;
 	if (ret == -EINVAL)
 		pr_err("nvmet-kfi: transport type %u has another owner (nvme-loop?)\n", trtype);
-	destroy_workqueue(kfnt_wq);
+	kfnt_destroy_workqueues();
 	return ret;
 }
 
@@ -81,7 +100,7 @@ static void __exit kfnt_exit(void)
 {
 	nvmet_unregister_transport(&kfnt_transport);
 	kfnt_wait_queues();
-	destroy_workqueue(kfnt_wq);
+	kfnt_destroy_workqueues();
 }
 
 module_init(kfnt_init);

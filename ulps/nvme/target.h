@@ -173,7 +173,7 @@ static inline struct kfnt_cmd *to_kfnt_cmd(struct nvmet_req *req)
 
 /* target.c */
 const struct nvmet_fabrics_ops *kfnt_ops(void);
-extern struct workqueue_struct *kfnt_wq;
+extern struct workqueue_struct *kfnt_wq, *kfnt_post_wq;
 const char *kfnt_provider(void);
 
 /* port.c */
@@ -190,6 +190,7 @@ void kfnt_queue_drop(struct kfnt_queue *queue);
 int kfnt_queue_open(struct kfnt_queue *queue, struct kfid_domain *domain, struct kfi_info *info);
 void kfnt_queue_enter(struct kfnt_queue *queue);
 void kfnt_queue_end(struct kfnt_queue *queue);
+void kfnt_queue_fail(struct kfnt_queue *queue, const char *what, int err);
 void kfnt_delete_ctrl(struct nvmet_ctrl *ctrl);
 void kfnt_end_port(struct kfnt_port *port);
 void kfnt_wait_queues(void);

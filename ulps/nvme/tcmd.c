@@ -19,7 +19,7 @@ static void kfnt_cmd_received(struct kfid_cq *cq, struct kfi_cqe *cqe, const str
 	struct kfnt_cmd *cmd = container_of(cqe, struct kfnt_cmd, recv);
 
 	if (wc->err || wc->len < sizeof(cmd->sqe)) {
-		kfnt_queue_end(cmd->queue);
+		kfnt_queue_fail(cmd->queue, wc->err ? "a receive failed" : "a command is too short", wc->err);
 		return;
 	}
 	cmd->capsule = wc->len - sizeof(cmd->sqe);
@@ -49,11 +49,14 @@ int kfnt_cmd_receive(struct kfnt_cmd *cmd)
 /* A command is over: its room takes another. */
 void kfnt_cmd_release(struct kfnt_cmd *cmd)
 {
+	int ret;
+
 	if (cmd->req.sg && cmd->req.sg != cmd->sgl)
 		nvmet_req_free_sgls(&cmd->req);
 	cmd->req.sg = NULL;
-	if (kfnt_cmd_receive(cmd))
-		kfnt_queue_end(cmd->queue);
+	ret = kfnt_cmd_receive(cmd);
+	if (ret)
+		kfnt_queue_fail(cmd->queue, "no receive can be posted", -ret);
 }
 
 /* ---- where the data is ---- */
@@ -165,7 +168,7 @@ void kfnt_queue_response(struct nvmet_req *req)
 		return;
 	}
 	llist_add(&cmd->deferred, &cmd->queue->deferred);
-	queue_work(kfnt_wq, &cmd->queue->resume_work);
+	queue_work(kfnt_post_wq, &cmd->queue->resume_work);
 }
 
 /* ---- memory ---- */

@@ -116,7 +116,7 @@ static void kfnt_queue_leave(struct kfnt_queue *queue)
 /* Commands that wait for room to post what nobody wants any more. */
 static void kfnt_queue_drain(struct kfnt_queue *queue)
 {
-	queue_work(kfnt_wq, &queue->resume_work);
+	queue_work(kfnt_post_wq, &queue->resume_work);
 	flush_work(&queue->resume_work);
 }
 
@@ -151,6 +151,19 @@ void kfnt_queue_end(struct kfnt_queue *queue)
 {
 	if (!test_and_set_bit(KFNT_Q_ENDING, &queue->flags))
 		queue_work(kfnt_wq, &queue->release_work);
+}
+
+/**
+ * kfnt_queue_fail() - have a queue released because something on it has failed
+ * @queue:	as kfnt_queue_end()
+ * @what:	text for the log, if it comes before the end of the connection
+ * @err:	positive error number
+ */
+void kfnt_queue_fail(struct kfnt_queue *queue, const char *what, int err)
+{
+	if (!test_bit(KFNT_Q_ENDING, &queue->flags) && err != ESHUTDOWN && err != ECANCELED)
+		pr_warn_ratelimited("nvmet-kfi: queue %u: %s (%d)\n", queue->qid, what, err);
+	kfnt_queue_end(queue);
 }
 
 void kfnt_queue_enter(struct kfnt_queue *queue)

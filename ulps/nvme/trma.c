@@ -26,7 +26,7 @@ void kfnt_lost(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_
 	struct kfnt_queue *queue = container_of(cqe, struct kfnt_queue, lost);
 
 	if (wc->err)
-		kfnt_queue_end(queue);
+		kfnt_queue_fail(queue, "an answer was not sent", wc->err);
 }
 
 /* ---- posting ---- */
@@ -108,7 +108,7 @@ static void kfnt_room(struct kfid_ep *ep, void *context)
 {
 	struct kfnt_queue *queue = context;
 
-	queue_work(kfnt_wq, &queue->resume_work);
+	queue_work(kfnt_post_wq, &queue->resume_work);
 }
 
 static void kfnt_wait(struct kfnt_cmd *cmd)
@@ -123,7 +123,7 @@ static void kfnt_wait(struct kfnt_cmd *cmd)
 	if (test_bit(KFNT_Q_OPEN, &queue->flags))
 		ret = kfi_ep_tx_space(queue->ep, kfnt_room, queue);
 	if (ret && ret != -EALREADY)
-		queue_work(kfnt_wq, &queue->resume_work);
+		queue_work(kfnt_post_wq, &queue->resume_work);
 	rcu_read_unlock();
 }
 
@@ -135,7 +135,7 @@ static void kfnt_ended(struct kfnt_cmd *cmd)
 
 	if (cmd->reply) {
 		if (err)
-			kfnt_queue_end(cmd->queue);
+			kfnt_queue_fail(cmd->queue, "data was not moved", -err);
 		kfnt_cmd_release(cmd);
 	} else if (err) {
 		nvmet_req_complete(&cmd->req, NVME_SC_DATA_XFER_ERROR);
@@ -160,7 +160,7 @@ static void kfnt_go_on(struct kfnt_cmd *cmd)
 	}
 	if (ret) {
 		WRITE_ONCE(cmd->err, ret);
-		kfnt_queue_end(cmd->queue);
+		kfnt_queue_fail(cmd->queue, "nothing can be posted", -ret);
 	}
 	kfnt_put(cmd);
 }
