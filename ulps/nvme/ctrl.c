@@ -19,7 +19,7 @@ static int kfn_connect_queue(struct kfn_ctrl *ctrl, unsigned int qid)
 		set_bit(KFN_Q_LIVE, &ctrl->queues[qid].flags);
 		return 0;
 	}
-	kfn_queues_stop(ctrl, qid, qid + 1);
+	kfn_queues_end(ctrl, qid, qid + 1);
 	dev_info(ctrl->ctrl.device, "queue %u: NVMe connect failed (%d)\n", qid, ret);
 	return ret;
 }
@@ -34,7 +34,7 @@ static void kfn_set_limits(struct kfn_ctrl *ctrl)
 static void kfn_admin_close(struct kfn_ctrl *ctrl)
 {
 	cancel_work_sync(&ctrl->ctrl.async_event_work);
-	kfn_queues_stop(ctrl, 0, 1);
+	kfn_queues_end(ctrl, 0, 1);
 	kfn_link_close(ctrl);
 }
 
@@ -79,12 +79,12 @@ static int kfn_admin_setup(struct kfn_ctrl *ctrl, bool new)
 	if (!ret)
 		return 0;
 
-	kfn_queues_stop(ctrl, 0, 1);
+	kfn_queues_end(ctrl, 0, 1);
 	nvme_cancel_admin_tagset(&ctrl->ctrl);
 	if (new)
 		nvme_remove_admin_tag_set(&ctrl->ctrl);
 stop_queue:
-	kfn_queues_stop(ctrl, 0, 1);
+	kfn_queues_end(ctrl, 0, 1);
 close_link:
 	kfn_link_close(ctrl);
 	return ret;
@@ -94,7 +94,7 @@ static void kfn_admin_teardown(struct kfn_ctrl *ctrl, bool remove)
 {
 	nvme_quiesce_admin_queue(&ctrl->ctrl);
 	blk_sync_queue(ctrl->ctrl.admin_q);
-	kfn_queues_stop(ctrl, 0, 1);
+	kfn_queues_end(ctrl, 0, 1);
 	nvme_cancel_admin_tagset(&ctrl->ctrl);
 	if (remove) {
 		nvme_unquiesce_admin_queue(&ctrl->ctrl);
@@ -140,7 +140,7 @@ static int kfn_io_open(struct kfn_ctrl *ctrl)
 	for (i = 1; i < ctrl->ctrl.queue_count; i++) {
 		ret = kfn_queue_start(ctrl, i, ctrl->ctrl.sqsize + 1);
 		if (ret) {
-			kfn_queues_stop(ctrl, 1, i);
+			kfn_queues_end(ctrl, 1, i);
 			return ret;
 		}
 	}
@@ -192,7 +192,7 @@ static void kfn_io_stop(struct kfn_ctrl *ctrl)
 {
 	nvme_quiesce_io_queues(&ctrl->ctrl);
 	nvme_sync_io_queues(&ctrl->ctrl);
-	kfn_queues_stop(ctrl, 1, ctrl->ctrl.queue_count);
+	kfn_queues_end(ctrl, 1, ctrl->ctrl.queue_count);
 	nvme_cancel_tagset(&ctrl->ctrl);
 }
 
@@ -217,7 +217,7 @@ static int kfn_io_setup(struct kfn_ctrl *ctrl, bool new)
 	if (new)
 		nvme_remove_io_tag_set(&ctrl->ctrl);
 stop_queues:
-	kfn_queues_stop(ctrl, 1, ctrl->ctrl.queue_count);
+	kfn_queues_end(ctrl, 1, ctrl->ctrl.queue_count);
 	return ret;
 }
 
@@ -412,5 +412,6 @@ void kfn_ctrl_init(struct kfn_ctrl *ctrl)
 		ctrl->queues[i].qid = i;
 		mutex_init(&ctrl->queues[i].lock);
 		init_waitqueue_head(&ctrl->queues[i].idle);
+		INIT_WORK(&ctrl->queues[i].lost_work, kfn_lost_work);
 	}
 }

@@ -16,6 +16,9 @@ static unsigned int connect_timeout = 10;
 module_param(connect_timeout, uint, 0644);
 MODULE_PARM_DESC(connect_timeout, "seconds that the connection of a queue may take (default 10)");
 
+/* Lost queues, for which the core's work items may wait */
+struct workqueue_struct *kfn_wq;
+
 /* All controllers that are whole */
 static LIST_HEAD(kfn_ctrls);
 static DEFINE_MUTEX(kfn_ctrls_lock);
@@ -167,7 +170,15 @@ static struct nvmf_transport_ops kfn_transport = {
 
 static int __init kfn_init(void)
 {
-	return nvmf_register_transport(&kfn_transport);
+	int ret;
+
+	kfn_wq = alloc_workqueue("nvme-kfi", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	if (!kfn_wq)
+		return -ENOMEM;
+	ret = nvmf_register_transport(&kfn_transport);
+	if (ret)
+		destroy_workqueue(kfn_wq);
+	return ret;
 }
 
 static void kfn_delete_all(void)
@@ -185,6 +196,7 @@ static void __exit kfn_exit(void)
 {
 	nvmf_unregister_transport(&kfn_transport);
 	kfn_delete_all();
+	destroy_workqueue(kfn_wq);
 }
 
 module_init(kfn_init);

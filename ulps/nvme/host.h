@@ -72,6 +72,7 @@ enum {
  *		gives up at 0
  * @idle:	@works has become 0
  * @lost:	done() of commands that were injected: only failures come
+ * @lost_work:	ends the commands of a queue whose connection has gone while the controller is being set up or taken down
  * @connected:	the connection stands, or @cm_error
  * @cm_error:	why not
  *
@@ -94,6 +95,7 @@ struct kfn_queue {
 	atomic_t		works;
 	wait_queue_head_t	idle;
 	struct kfi_cqe		lost;
+	struct work_struct	lost_work;
 	struct completion	connected;
 	int			cm_error;
 };
@@ -179,8 +181,9 @@ static inline bool kfn_queue_open(const struct kfn_queue *queue)
 }
 
 /* host.c */
-extern const char *kfn_provider(void);
-extern unsigned int kfn_connect_ms(void);
+extern struct workqueue_struct *kfn_wq;
+const char *kfn_provider(void);
+unsigned int kfn_connect_ms(void);
 
 /* link.c */
 int kfn_link_open(struct kfn_ctrl *ctrl);
@@ -189,6 +192,8 @@ void kfn_link_close(struct kfn_ctrl *ctrl);
 /* queue.c */
 int kfn_queue_start(struct kfn_ctrl *ctrl, unsigned int qid, unsigned int size);
 void kfn_queues_stop(struct kfn_ctrl *ctrl, unsigned int first, unsigned int end);
+void kfn_queues_end(struct kfn_ctrl *ctrl, unsigned int first, unsigned int end);
+void kfn_lost_work(struct work_struct *work);
 
 /* region.c */
 int kfn_regions_open(struct kfn_queue *queue);

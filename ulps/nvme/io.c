@@ -229,6 +229,7 @@ static blk_status_t kfn_send_failed(struct request *rq, int err)
 		nvme_cleanup_cmd(rq);
 		return BLK_STS_IOERR;
 	}
+	kfn_recover(to_kfn(nvme_req(rq)->ctrl));
 	return nvme_host_path_error(rq);
 }
 

@@ -14,6 +14,16 @@ static void kfn_connected(struct kfn_queue *queue, int err)
 	complete(&queue->connected);
 }
 
+/* A live controller recovers. Else the commands that set it up or take it down would wait for their time-outs. */
+static void kfn_gone(struct kfn_queue *queue, int err)
+{
+	kfn_connected(queue, err);
+	if (nvme_ctrl_state(&queue->ctrl->ctrl) == NVME_CTRL_LIVE)
+		kfn_recover(queue->ctrl);
+	else
+		queue_work(kfn_wq, &queue->lost_work);
+}
+
 static int kfn_check_accept(struct kfn_queue *queue, const void *data, size_t len)
 {
 	const struct kfn_accept *acc = data;
@@ -39,8 +49,7 @@ static void kfn_event_error(struct kfn_queue *queue)
 	if (err.err_data_size >= sizeof(rej) && le16_to_cpu(rej.format) == KFN_FORMAT)
 		dev_err(queue->ctrl->ctrl.device, "queue %u: the target refuses: %s\n", queue->qid,
 			kfn_status_text(le16_to_cpu(rej.status)));
-	kfn_connected(queue, -err.err);
-	kfn_recover(queue->ctrl);
+	kfn_gone(queue, -err.err);
 }
 
 static void kfn_event(struct kfid_eq *eq, void *context)
@@ -62,8 +71,7 @@ static void kfn_event(struct kfid_eq *eq, void *context)
 		if (event == KFI_CONNECTED) {
 			kfn_connected(queue, kfn_check_accept(queue, cm->data, n - sizeof(*cm)));
 		} else if (event == KFI_SHUTDOWN) {
-			kfn_connected(queue, -ECONNRESET);
-			kfn_recover(queue->ctrl);
+			kfn_gone(queue, -ECONNRESET);
 		}
 	}
 }
@@ -251,4 +259,36 @@ void kfn_queues_stop(struct kfn_ctrl *ctrl, unsigned int first, unsigned int end
 	synchronize_rcu();
 	for (i = first; i < end; i++)
 		kfn_queue_stop(&ctrl->queues[i]);
+}
+
+/**
+ * kfn_queues_end() - kfn_queues_stop(), and nobody looks at their requests any more either
+ * @ctrl:	controller
+ * @first:	number of the first
+ * @end:	number behind the last
+ */
+void kfn_queues_end(struct kfn_ctrl *ctrl, unsigned int first, unsigned int end)
+{
+	unsigned int i;
+
+	kfn_queues_stop(ctrl, first, end);
+	for (i = first; i < end; i++)
+		cancel_work_sync(&ctrl->queues[i].lost_work);
+}
+
+static bool kfn_cancel(struct request *rq, void *data)
+{
+	struct kfn_req *req = blk_mq_rq_to_pdu(rq);
+
+	return req->queue == data ? nvme_cancel_request(rq, &req->queue->ctrl->ctrl) : true;
+}
+
+void kfn_lost_work(struct work_struct *work)
+{
+	struct kfn_queue *queue = container_of(work, struct kfn_queue, lost_work);
+	struct kfn_ctrl *ctrl = queue->ctrl;
+	struct blk_mq_tag_set *set = queue->qid ? &ctrl->tag_set : &ctrl->admin_tag_set;
+
+	kfn_queues_stop(ctrl, queue->qid, queue->qid + 1);
+	blk_mq_tagset_busy_iter(set, kfn_cancel, queue);
 }

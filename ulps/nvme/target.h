@@ -118,8 +118,9 @@ struct kfnt_cmd {
 
 /* kfnt_queue.flags */
 enum {
-	KFNT_Q_OPEN,	/* may be posted to, under RCU */
-	KFNT_Q_ENDING,	/* release_work is queued */
+	KFNT_Q_OPEN,		/* may be posted to, under RCU */
+	KFNT_Q_CONNECTED,	/* and takes sends; commands may come before */
+	KFNT_Q_ENDING,		/* release_work is queued */
 };
 
 /**
@@ -139,9 +140,9 @@ enum {
  * @flags:	KFNT_Q_
  * @lost:	done() of answers, which are injected: only failures come
  * @release_work: the end; see kfnt_release_work()
- * @resume_work: posts what could not be posted before: @backlog for lack of room, @deferred for the context
+ * @resume_work: posts what could not be posted before: @backlog for lack of room or too early, @deferred for the context
  * @lock:	protects @backlog
- * @backlog:	commands that wait for room in the endpoint
+ * @backlog:	commands that wait for room in the endpoint, or for the connection
  * @deferred:	commands that were completed where nothing may be posted
  */
 struct kfnt_queue {

@@ -23,6 +23,14 @@ static void kfnt_queue_free(struct kfnt_queue *queue);
 
 /* ---- events ---- */
 
+/* Commands that have overtaken this event wait in the backlog. Pairs with kfnt_wait(). */
+static void kfnt_queue_connected(struct kfnt_queue *queue)
+{
+	set_bit(KFNT_Q_CONNECTED, &queue->flags);
+	smp_mb__after_atomic();
+	queue_work(kfnt_post_wq, &queue->resume_work);
+}
+
 static void kfnt_queue_event(struct kfid_eq *eq, void *context)
 {
 	u8 buf[sizeof(struct kfi_eq_cm_entry)] __aligned(8);
@@ -39,6 +47,8 @@ static void kfnt_queue_event(struct kfid_eq *eq, void *context)
 			return;
 		if (n < 0 || event == KFI_SHUTDOWN)
 			kfnt_queue_end(queue);
+		else if (event == KFI_CONNECTED)
+			kfnt_queue_connected(queue);
 	}
 }
 

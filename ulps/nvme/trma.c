@@ -3,7 +3,8 @@
  * trma.c - moving data between a command's pages and the host's region, and sending answers.
  *
  * A command is worked off by whoever has it: its data in pieces, then, if it has been executed, its answer. An answer goes out right
- * behind the data; endpoints keep that order. An endpoint without room sends the command to the backlog, from which a work item goes on.
+ * behind the data; endpoints keep that order. An endpoint without room, or whose connection is not known to
+ * stand while the host's first command is there already, sends the command to the backlog, from which a work item goes on.
  *
  * If moving data for an answer fails, the host may have had the answer: the connection ends.
  */
@@ -85,7 +86,7 @@ static ssize_t kfnt_post_answer(struct kfnt_cmd *cmd)
 	return kfi_sendmsg(cmd->queue->ep, &msg, KFI_CQE | KFI_INJECT | KFI_NO_COMPLETION | (cmd->inv ? KFI_INVALIDATE : 0));
 }
 
-/* All that is left of a command. Return: 0; -EAGAIN: go on later. */
+/* All that is left of a command. Return: 0; -EAGAIN, -ENOTCONN: go on later. */
 static ssize_t kfnt_post(struct kfnt_cmd *cmd)
 {
 	ssize_t ret = -ESHUTDOWN;
@@ -102,7 +103,7 @@ static ssize_t kfnt_post(struct kfnt_cmd *cmd)
 	return ret;
 }
 
-/* ---- no room ---- */
+/* ---- no room, or not connected yet ---- */
 
 static void kfnt_room(struct kfid_ep *ep, void *context)
 {
@@ -111,7 +112,15 @@ static void kfnt_room(struct kfid_ep *ep, void *context)
 	queue_work(kfnt_post_wq, &queue->resume_work);
 }
 
-static void kfnt_wait(struct kfnt_cmd *cmd)
+/* Have the work item queued when it is worth while; -EAGAIN: now. */
+static int kfnt_await(struct kfnt_queue *queue, ssize_t why)
+{
+	if (why == -ENOTCONN)
+		return test_bit(KFNT_Q_CONNECTED, &queue->flags) ? -EAGAIN : 0;
+	return kfi_ep_tx_space(queue->ep, kfnt_room, queue);
+}
+
+static void kfnt_wait(struct kfnt_cmd *cmd, ssize_t why)
 {
 	struct kfnt_queue *queue = cmd->queue;
 	int ret = -ESHUTDOWN;
@@ -119,9 +128,10 @@ static void kfnt_wait(struct kfnt_cmd *cmd)
 	spin_lock_bh(&queue->lock);
 	list_add_tail(&cmd->wait, &queue->backlog);
 	spin_unlock_bh(&queue->lock);
+	smp_mb();	/* pairs with kfnt_queue_connected() */
 	rcu_read_lock();
 	if (test_bit(KFNT_Q_OPEN, &queue->flags))
-		ret = kfi_ep_tx_space(queue->ep, kfnt_room, queue);
+		ret = kfnt_await(queue, why);
 	if (ret && ret != -EALREADY)
 		queue_work(kfnt_post_wq, &queue->resume_work);
 	rcu_read_unlock();
@@ -154,8 +164,8 @@ static void kfnt_go_on(struct kfnt_cmd *cmd)
 {
 	ssize_t ret = kfnt_post(cmd);
 
-	if (ret == -EAGAIN) {
-		kfnt_wait(cmd);
+	if (ret == -EAGAIN || ret == -ENOTCONN) {
+		kfnt_wait(cmd, ret);
 		return;
 	}
 	if (ret) {
