@@ -217,6 +217,7 @@ close_regions:
 	kfn_regions_close(queue);
 close:
 	kfn_queue_close(queue);
+	cancel_work_sync(&queue->lost_work);
 	kvfree(queue->rsps);
 	queue->rsps = NULL;
 say:
@@ -287,8 +288,11 @@ void kfn_lost_work(struct work_struct *work)
 {
 	struct kfn_queue *queue = container_of(work, struct kfn_queue, lost_work);
 	struct kfn_ctrl *ctrl = queue->ctrl;
-	struct blk_mq_tag_set *set = queue->qid ? &ctrl->tag_set : &ctrl->admin_tag_set;
+	struct blk_mq_tag_set *set;
 
 	kfn_queues_stop(ctrl, queue->qid, queue->qid + 1);
-	blk_mq_tagset_busy_iter(set, kfn_cancel, queue);
+	/* If there is no set yet, its commands will find the queue closed. */
+	set = READ_ONCE(*(queue->qid ? &ctrl->ctrl.tagset : &ctrl->ctrl.admin_tagset));
+	if (set)
+		blk_mq_tagset_busy_iter(set, kfn_cancel, queue);
 }
