@@ -565,7 +565,7 @@ int kfi_mr_register(struct kfid_mr *mr, const struct kfi_mr_attr *attr,
  *	no persist() runs, whatever err says, and the handle can be used again
  *
  * Not needed after the peer has invalidated the key (KFI_INVALIDATE) and the
- * completion of the receive has told so.
+ * completion of the receive has told so, by that flag.
  *
  * Context: Process context or softirq, does not sleep.
  * Return: 0, and done() will be called; or without such a call: -EAGAIN if the

@@ -568,8 +568,9 @@ void kfi_mr_settle(struct kfi_mr *mr);
  * @key: as the peer said
  *
  * To be called before the message's receive completes. Long-lived regions end by their owner alone.
- * Return: 0, no byte can land any more; -EACCES: no such per-I/O region, or another endpoint's; -EBUSY: an operation of
- * a peer on it is under way, so it can't be told when it has ended: the sender broke its own ordering.
+ * Return: 0, no byte can land any more, and the receive has KFI_INVALIDATE; -EACCES: no such per-I/O region, or another
+ * endpoint's; -EBUSY: an operation of a peer on it is under way, or the device still knows it: the receive comes without
+ * KFI_INVALIDATE, and the owner detaches the region.
  */
 int kfi_mr_kill(struct kfi_ep *ep, u64 key);
 

@@ -114,7 +114,9 @@ enum {
  * KFI_INVALIDATE: the peer's region with the key inv_key of the message is
  *	invalidated before the peer's receive completes. The receive completion
  *	has KFI_INVALIDATE in its flags and the key in its data; so a message
- *	can't carry remote CQ data as well (-EINVAL).
+ *	can't carry remote CQ data as well (-EINVAL). A receive without the
+ *	flag leaves the region to its owner: a provider may not be able to end
+ *	one that peers have used or are using, and the sender isn't told.
  * KFI_NO_COMPLETION: success is not reported, whatever the queue's binding
  *	and the default flags say. Failure is.
  * KFI_OPFLAGS_DEFAULT: add op_flags of the endpoint's attributes. The calls

@@ -149,7 +149,7 @@ struct loop_pep {
  * @node:	in the sender's @parked, @committing or @stalled
  * @mr:		the region of an RMA write that has landed and whose event waits for room, with a reference
  * @commit:	what is to be durable when it has landed
- * @killed:	the key to be invalidated is
+ * @killed:	the key to be invalidated has been looked at; @over: the region is over
  */
 struct loop_op {
 	struct kfi_oper		*op;
@@ -158,6 +158,7 @@ struct loop_op {
 	struct kfi_mr		*mr;
 	struct loop_commit	*commit;
 	bool			killed;
+	bool			over;
 };
 
 /**

@@ -67,7 +67,7 @@ static void loop_rx_fill(struct loop_ep *to, struct loop_op *p)
 		rx->tag = op->rma[0].key;
 	}
 	rx->flags |= op->flags & KFI_REMOTE_CQ_DATA;
-	if (op->flags & KFI_INVALIDATE) {
+	if (p->over) {
 		rx->flags |= KFI_INVALIDATE;
 		rx->data = op->inv_key;
 	}
@@ -146,11 +146,12 @@ static bool loop_message(struct loop_ep *to, struct loop_op *p)
 
 	if ((p->op->flags & KFI_INVALIDATE) && !p->killed) {
 		err = kfi_mr_kill(&to->ep, p->op->inv_key);
-		if (err) {
+		if (err && err != -EBUSY) {
 			loop_tx_end(p, err);
 			return true;
 		}
 		p->killed = true;
+		p->over = !err;	/* else its owner has to detach it */
 	}
 	loop_rx_fill(to, p);
 	switch (loop_arrive(from, to, p)) {
@@ -254,6 +255,7 @@ int loop_tx(struct kfi_ep *ep, struct kfi_oper *op)
 	p->mr = NULL;
 	p->commit = NULL;
 	p->killed = false;
+	p->over = false;
 	to = loop_peer(from, id, rx_ctx);
 	if (!to) {
 		loop_tx_end(p, ep->type == KFI_EP_MSG ? -ENOTCONN : -EHOSTUNREACH);

@@ -23,6 +23,7 @@ static void ks_rx_next(struct ks_conn *conn)
 	rx->at = KS_RX_HDR;
 	rx->have = 0;
 	rx->counted = false;
+	rx->inv_over = false;
 	rx->finishing = false;
 	rx->status = 0;
 	rx->in = NULL;
@@ -96,19 +97,26 @@ static void ks_rx_describe(struct ks_conn *conn, struct kfi_rx *rx)
 	rx->tag = f->tag;
 	rx->data = f->data;
 	rx->flags = ks_rx_flags(f);
-	if (f->flags & SKW_F_INV) {
+	if (conn->rx.inv_over) {
 		rx->flags |= KFI_INVALIDATE;
 		rx->data = le64_to_cpu(conn->rx.segs[0].key);
 	}
 	rx->src = ks_rx_src(conn);
 }
 
-/* A key that is none of the sender's business, or is still in use by it: it does not know what it does. */
+/*
+ * With a key that is none of its business the sender does not know what it does. A region that somebody uses at this moment is left
+ * to its owner, whom the receive does not tell that it is over.
+ */
 static int ks_rx_invalidate(struct ks_conn *conn)
 {
+	int ret;
+
 	if (!(conn->rx.f.flags & SKW_F_INV))
 		return 0;
-	return kfi_mr_kill(&conn->sep->ep, le64_to_cpu(conn->rx.segs[0].key)) ? -EPROTO : 0;
+	ret = kfi_mr_kill(&conn->sep->ep, le64_to_cpu(conn->rx.segs[0].key));
+	conn->rx.inv_over = !ret;
+	return ret && ret != -EBUSY ? -EPROTO : 0;
 }
 
 /* Once per frame, also when it is dispatched again after having been blocked. */

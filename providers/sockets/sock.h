@@ -306,6 +306,7 @@ struct ks_rx {
 	u8			to;		/* enum ks_rx_target */
 	bool			counted;	/* credit of the blocked frame has been charged */
 	bool			finishing;	/* blocked after the payload, not before it */
+	bool			inv_over;	/* the region that the message is to invalidate is over */
 	u16			status;		/* verdict so far on the current RMA */
 	u16			seg;
 	u32			have;		/* bytes of header or segments so far */

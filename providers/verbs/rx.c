@@ -132,8 +132,6 @@ static u64 kv_rx_flags(const struct kvw_packet *p)
 		flags |= KFI_REMOTE_CQ_DATA;
 	if (p->flags & KVW_F_RMA)
 		flags |= KFI_RMA | (p->type == KVW_TREAD ? KFI_READ : KFI_WRITE);
-	if (p->flags & KVW_F_INV)
-		flags |= KFI_INVALIDATE;
 	return flags;
 }
 
@@ -144,8 +142,8 @@ static void kv_rx_describe(struct kv_slot *slot)
 
 	rx->len = p->len;
 	rx->tag = p->tag;
-	rx->data = p->flags & KVW_F_INV ? le64_to_cpu(kv_slot_descs(slot)->addr) : p->data;
-	rx->flags = kv_rx_flags(p);
+	rx->data = slot->inv_over ? le64_to_cpu(kv_slot_descs(slot)->addr) : p->data;
+	rx->flags = kv_rx_flags(p) | (slot->inv_over ? KFI_INVALIDATE : 0);
 	rx->src = kv_rx_src(slot->conn);
 }
 
@@ -242,17 +240,24 @@ void kv_rx_drop(struct kfi_ep *ep, struct kfi_rx *rx)
 	local_bh_enable();
 }
 
-/* A key that is none of the sender's business, or is still in use by it: it does not know what it does. */
+/*
+ * With a key that is none of its business the sender does not know what it does. A region that the device still knows, because the
+ * sender has forgotten the device's key of it, is left to its owner, whom the receive does not tell that it is over.
+ */
 static int kv_rx_invalidate(struct kv_slot *slot)
 {
 	u64 key;
+	int ret;
 
+	slot->inv_over = false;
 	if (!(slot->p.flags & KVW_F_INV))
 		return 0;
 	key = le64_to_cpu(kv_slot_descs(slot)->addr);
 	if (slot->inv_key)
 		kv_region_taken(slot->conn, key, slot->inv_key);
-	return kfi_mr_kill(&slot->conn->vep->ep, key) ? -EPROTO : 0;
+	ret = kfi_mr_kill(&slot->conn->vep->ep, key);
+	slot->inv_over = !ret;
+	return ret && ret != -EBUSY ? -EPROTO : 0;
 }
 
 /* Before anything is done with it that is not to be done for a peer without credit. */

@@ -213,7 +213,7 @@ enum kv_slot_state {
  * @holds:	the message, and an answer that has not been sent: with none the slot goes back to the device
  * @unexpected: it has gone through the matching's queue, and refers to the connection
  * @answer:	what is to be said about it; @epoch: when that was true
- * @inv_key:	the device's key that was invalidated with it, or 0
+ * @inv_key:	the device's key that was invalidated with it, or 0; @inv_over: the region that it is to invalidate is over
  * @wrs:	FETCHING: work requests in the send queue; @desc: @at: the next bytes; @left: those not yet asked for
  * @err:	of the transfer
  * @work:	calls owners, see commit.c
@@ -233,6 +233,7 @@ struct kv_slot {
 	bool			read;
 	bool			charged;
 	bool			unexpected;
+	bool			inv_over;
 	u8			holds;
 	u8			cls;
 	u32			inv_key;
