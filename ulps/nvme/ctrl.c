@@ -348,7 +348,7 @@ static void kfn_reconnect_work(struct work_struct *work)
 		return;
 	}
 	dev_info(nctrl->device, "reconnected (attempt %d)\n", nctrl->nr_reconnects);
-	atomic_long_add(nctrl->nr_reconnects, &nctrl->acc_reconnects);
+	kfn_count_reconnects(nctrl);
 	nctrl->nr_reconnects = 0;
 }
 

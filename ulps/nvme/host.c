@@ -48,7 +48,7 @@ static void kfn_free_ctrl(struct nvme_ctrl *nctrl)
 	kfree(ctrl);
 }
 
-static unsigned long kfn_get_virt_boundary(struct nvme_ctrl *nctrl, bool is_admin)
+static unsigned long __maybe_unused kfn_get_virt_boundary(struct nvme_ctrl *nctrl, bool is_admin)
 {
 	return to_kfn(nctrl)->virt_mask;
 }
@@ -66,7 +66,7 @@ static const struct nvme_ctrl_ops kfn_ctrl_ops = {
 	.delete_ctrl		= kfn_delete_ctrl,
 	.stop_ctrl		= kfn_stop_ctrl,
 	.get_address		= nvmf_get_address,
-	.get_virt_boundary	= kfn_get_virt_boundary,
+	KFN_VIRT_BOUNDARY_OP(kfn_get_virt_boundary)
 };
 
 /* ---- creating ---- */

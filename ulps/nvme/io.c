@@ -307,7 +307,7 @@ static enum blk_eh_timer_return kfn_timeout(struct request *rq)
 
 /* ---- blk-mq ---- */
 
-static int kfn_init_request(struct blk_mq_tag_set *set, struct request *rq, unsigned int index, int node)
+static int kfn_init_request(struct blk_mq_tag_set *set, struct request *rq, unsigned int index, kfn_node_t node)
 {
 	struct kfn_ctrl *ctrl = to_kfn(set->driver_data);
 	struct kfn_req *req = blk_mq_rq_to_pdu(rq);

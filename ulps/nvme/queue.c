@@ -68,11 +68,10 @@ static void kfn_event(struct kfid_eq *eq, void *context)
 		}
 		if (n < 0)
 			return;
-		if (event == KFI_CONNECTED) {
+		if (event == KFI_CONNECTED)
 			kfn_connected(queue, kfn_check_accept(queue, cm->data, n - sizeof(*cm)));
-		} else if (event == KFI_SHUTDOWN) {
+		else if (event == KFI_SHUTDOWN)
 			kfn_gone(queue, -ECONNRESET);
-		}
 	}
 }
 

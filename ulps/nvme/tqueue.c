@@ -23,11 +23,11 @@ static void kfnt_queue_free(struct kfnt_queue *queue);
 
 /* ---- events ---- */
 
-/* Commands that have overtaken this event wait in the backlog. Pairs with kfnt_wait(). */
+/* Commands that have overtaken this event wait in the backlog. */
 static void kfnt_queue_connected(struct kfnt_queue *queue)
 {
 	set_bit(KFNT_Q_CONNECTED, &queue->flags);
-	smp_mb__after_atomic();
+	smp_mb__after_atomic();	/* pairs with kfnt_wait() */
 	queue_work(kfnt_post_wq, &queue->resume_work);
 }
 

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The kernel's own, with the newest kernel's names where it is older. */
+#ifndef KFN_COMPAT_HOST_NVME_H
+#define KFN_COMPAT_HOST_NVME_H
+
+#include <linux/version.h>
+#include_next <host/nvme.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
+/* Every queue keeps to 4 KiB pages: there is no operation to ask for less. */
+#define KFN_VIRT_BOUNDARY_OP(fn)
+#define nvme_wait_freeze_timeout(ctrl)	nvme_wait_freeze_timeout(ctrl, NVME_IO_TIMEOUT)
+#define NVME_CTRL_SGLS_KSDBDS		BIT(2)
+#define NVME_CTRL_SGLS_SAOS		BIT(20)
+typedef unsigned int kfn_node_t;	/* a NUMA node, where blk-mq hands it to init_request */
+
+/* sysfs does not show them. */
+static inline void kfn_count_reconnects(struct nvme_ctrl *ctrl)
+{
+}
+#else
+#define KFN_VIRT_BOUNDARY_OP(fn)	.get_virt_boundary = fn,
+typedef int kfn_node_t;
+
+static inline void kfn_count_reconnects(struct nvme_ctrl *ctrl)
+{
+	atomic_long_add(ctrl->nr_reconnects, &ctrl->acc_reconnects);
+}
+#endif
+
+#endif /* KFN_COMPAT_HOST_NVME_H */

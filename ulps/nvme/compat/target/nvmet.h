@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The kernel's own, with the newest kernel's names where it is older. */
+#ifndef KFN_COMPAT_TARGET_NVMET_H
+#define KFN_COMPAT_TARGET_NVMET_H
+
+#include <linux/version.h>
+#include_next <target/nvmet.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
+/* Completion queues have no life of their own; requests name theirs. */
+static inline void nvmet_cq_init(struct nvmet_cq *cq)
+{
+}
+
+static inline void nvmet_cq_put(struct nvmet_cq *cq)
+{
+}
+
+#define nvmet_sq_init(sq, cq)		nvmet_sq_init(sq)
+#define nvmet_req_init(req, sqp, ops)	nvmet_req_init(req, &container_of(sqp, struct kfnt_queue, sq)->cq, sqp, ops)
+#endif
+
+#endif /* KFN_COMPAT_TARGET_NVMET_H */
