@@ -177,7 +177,7 @@ static ssize_t kfn_send_capsule(struct kfn_req *req, struct request *rq)
 	sgl->addr = 0;
 	sgl->length = cpu_to_le32(blk_rq_payload_bytes(rq));
 	sgl->type = NVME_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_OFFSET;
-	bvec_set_virt(&vec[0], &req->cmd, sizeof(req->cmd));
+	bvec_set_page(&vec[0], virt_to_page(&req->cmd), sizeof(req->cmd), offset_in_page(&req->cmd));
 	msg.iov_count = 1 + kfn_request_vec(rq, vec + 1, KFN_CAPSULE_SEGS - 1);
 	req->sent.done = kfn_sent;
 	atomic_inc(&req->ends);

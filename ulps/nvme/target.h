@@ -72,7 +72,7 @@ struct kfnt_queue;
 /**
  * struct kfnt_cmd - room for a command, from its receive to the end of its answer
  * @req:	the core's part
- * @sqe:	the command as it came
+ * @sqe:	the command as it came; of its own, for the receive wants pages
  * @cqe:	the answer
  * @queue:	where it came
  * @recv:	done() of the receive
@@ -96,7 +96,7 @@ struct kfnt_queue;
  */
 struct kfnt_cmd {
 	struct nvmet_req	req;
-	struct nvme_command	sqe;
+	struct nvme_command	*sqe;
 	struct nvme_completion	cqe;
 	struct kfnt_queue	*queue;
 	struct kfi_cqe		recv;

@@ -18,11 +18,11 @@ static void kfnt_cmd_received(struct kfid_cq *cq, struct kfi_cqe *cqe, const str
 {
 	struct kfnt_cmd *cmd = container_of(cqe, struct kfnt_cmd, recv);
 
-	if (wc->err || wc->len < sizeof(cmd->sqe)) {
+	if (wc->err || wc->len < sizeof(*cmd->sqe)) {
 		kfnt_queue_fail(cmd->queue, wc->err ? "a receive failed" : "a command is too short", wc->err);
 		return;
 	}
-	cmd->capsule = wc->len - sizeof(cmd->sqe);
+	cmd->capsule = wc->len - sizeof(*cmd->sqe);
 	kfnt_cmd_begin(cmd);
 }
 
@@ -36,7 +36,7 @@ int kfnt_cmd_receive(struct kfnt_cmd *cmd)
 	unsigned int i;
 	int ret = -ESHUTDOWN;
 
-	bvec_set_virt(&vec[0], &cmd->sqe, sizeof(cmd->sqe));
+	bvec_set_page(&vec[0], virt_to_page(cmd->sqe), sizeof(*cmd->sqe), offset_in_page(cmd->sqe));
 	for (i = 0; i < cmd->queue->inline_pages; i++)
 		bvec_set_page(&vec[1 + i], cmd->pages[i], PAGE_SIZE, 0);
 	rcu_read_lock();
@@ -79,11 +79,11 @@ static void kfnt_use_capsule(struct kfnt_cmd *cmd, u32 offset, u32 len)
 /* What has come is the limit, not what could have. */
 static u16 kfnt_map_capsule(struct kfnt_cmd *cmd)
 {
-	const struct nvme_sgl_desc *sgl = &cmd->sqe.common.dptr.sgl;
+	const struct nvme_sgl_desc *sgl = &cmd->sqe->common.dptr.sgl;
 	u64 offset = le64_to_cpu(sgl->addr);
 	u32 len = le32_to_cpu(sgl->length);
 
-	if (!nvme_is_write(&cmd->sqe)) {
+	if (!nvme_is_write(cmd->sqe)) {
 		cmd->req.error_loc = offsetof(struct nvme_common_command, opcode);
 		return NVME_SC_INVALID_FIELD | NVME_STATUS_DNR;
 	}
@@ -98,7 +98,7 @@ static u16 kfnt_map_capsule(struct kfnt_cmd *cmd)
 
 static u16 kfnt_map_region(struct kfnt_cmd *cmd, bool inv)
 {
-	const struct nvme_keyed_sgl_desc *sgl = &cmd->sqe.common.dptr.ksgl;
+	const struct nvme_keyed_sgl_desc *sgl = &cmd->sqe->common.dptr.ksgl;
 	u32 len = get_unaligned_le24(sgl->length);
 
 	if (!len)
@@ -118,7 +118,7 @@ static u16 kfnt_map_region(struct kfnt_cmd *cmd, bool inv)
 
 static u16 kfnt_map(struct kfnt_cmd *cmd)
 {
-	switch (cmd->sqe.common.dptr.ksgl.type) {
+	switch (cmd->sqe->common.dptr.ksgl.type) {
 	case NVME_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_OFFSET:
 		return kfnt_map_capsule(cmd);
 	case NVME_KEY_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_ADDRESS:
@@ -135,7 +135,7 @@ static u16 kfnt_map(struct kfnt_cmd *cmd)
 
 static void kfnt_cmd_reset(struct kfnt_cmd *cmd)
 {
-	cmd->req.cmd = &cmd->sqe;
+	cmd->req.cmd = cmd->sqe;
 	cmd->req.cqe = &cmd->cqe;
 	cmd->req.port = cmd->queue->listener->port->nport;
 	memset(&cmd->cqe, 0, sizeof(cmd->cqe));
@@ -152,7 +152,7 @@ static void kfnt_cmd_begin(struct kfnt_cmd *cmd)
 	status = kfnt_map(cmd);
 	if (status)
 		nvmet_req_complete(&cmd->req, status);
-	else if (nvme_is_write(&cmd->sqe) && cmd->req.transfer_len && cmd->req.sg != cmd->sgl)
+	else if (nvme_is_write(cmd->sqe) && cmd->req.transfer_len && cmd->req.sg != cmd->sgl)
 		kfnt_move(cmd, false);
 	else
 		cmd->req.execute(&cmd->req);
@@ -179,6 +179,9 @@ static int kfnt_cmd_init(struct kfnt_queue *queue, struct kfnt_cmd *cmd)
 
 	cmd->queue = queue;
 	cmd->recv.done = kfnt_cmd_received;
+	cmd->sqe = kmalloc(sizeof(*cmd->sqe), GFP_KERNEL);
+	if (!cmd->sqe)
+		return -ENOMEM;
 	for (i = 0; i < queue->inline_pages; i++) {
 		cmd->pages[i] = alloc_page(GFP_KERNEL);
 		if (!cmd->pages[i])
@@ -206,9 +209,11 @@ void kfnt_cmds_free(struct kfnt_queue *queue)
 {
 	unsigned int i, j;
 
-	for (i = 0; i < queue->nr_cmds; i++)
+	for (i = 0; i < queue->nr_cmds; i++) {
+		kfree(queue->cmds[i].sqe);
 		for (j = 0; j < queue->inline_pages; j++)
 			if (queue->cmds[i].pages[j])
 				__free_page(queue->cmds[i].pages[j]);
+	}
 	kvfree(queue->cmds);
 }

@@ -184,7 +184,7 @@ static void kfnt_go_on(struct kfnt_cmd *cmd)
  */
 void kfnt_move(struct kfnt_cmd *cmd, bool reply)
 {
-	bool data = !reply || (!nvme_is_write(&cmd->sqe) && !cmd->cqe.status);
+	bool data = !reply || (!nvme_is_write(cmd->sqe) && !cmd->cqe.status);
 
 	cmd->reply = reply;
 	cmd->err = 0;
