@@ -41,7 +41,7 @@ static struct kfid_domain *kfnt_domain(struct kfnt_listener *listener, struct kf
 static enum kfn_status kfnt_check(struct nvmet_port *nport, const struct kfn_request *req, size_t len)
 {
 	unsigned int depth = le16_to_cpu(req->hsqsize) + 1;
-	unsigned int limit = req->qid ? max(nport->max_queue_size, KFN_QUEUE_DEFAULT) : NVME_AQ_DEPTH;
+	unsigned int limit = req->qid ? max_t(int, kfnt_port_queue_size(nport), KFN_QUEUE_DEFAULT) : NVME_AQ_DEPTH;
 
 	if (len < sizeof(*req))
 		return KFN_INVALID_LENGTH;

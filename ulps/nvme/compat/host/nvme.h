@@ -28,4 +28,25 @@ static inline void kfn_count_reconnects(struct nvme_ctrl *ctrl)
 }
 #endif
 
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
+#define nvme_quiesce_io_queues		nvme_stop_queues
+#define nvme_unquiesce_io_queues	nvme_start_queues
+#define nvme_quiesce_admin_queue	nvme_stop_admin_queue
+#define nvme_unquiesce_admin_queue	nvme_start_admin_queue
+#define nvme_start_request		blk_mq_start_request
+#define nvme_init_ctrl_finish(ctrl, was_suspended)	nvme_init_ctrl_finish(ctrl)
+#define nvme_disable_ctrl(ctrl, shutdown)	((shutdown) ? nvme_shutdown_ctrl(ctrl) : nvme_disable_ctrl(ctrl))
+
+/* nvme_init_ctrl() has done it. */
+static inline int nvme_add_ctrl(struct nvme_ctrl *ctrl)
+{
+	return 0;
+}
+
+static inline const char *nvme_fabrics_opcode_str(int qid, const struct nvme_command *cmd)
+{
+	return qid ? nvme_get_opcode_str(cmd->common.opcode) : nvme_get_admin_opcode_str(cmd->common.opcode);
+}
+#endif
+
 #endif /* KFN_COMPAT_HOST_NVME_H */

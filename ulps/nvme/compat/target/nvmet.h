@@ -4,6 +4,7 @@
 #define KFN_COMPAT_TARGET_NVMET_H
 
 #include <linux/version.h>
+#include "../../proto.h"
 #include_next <target/nvmet.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
@@ -18,6 +19,32 @@ static inline void nvmet_cq_put(struct nvmet_cq *cq)
 
 #define nvmet_sq_init(sq, cq)		nvmet_sq_init(sq)
 #define nvmet_req_init(req, sqp, ops)	nvmet_req_init(req, &container_of(sqp, struct kfnt_queue, sq)->cq, sqp, ops)
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
+#define NVME_STATUS_DNR			NVME_SC_DNR
+
+/* The transport says how long queues are, and no port does. */
+static inline int kfnt_port_queue_size(struct nvmet_port *nport)
+{
+	return KFN_QUEUE_DEFAULT;
+}
+
+static inline void kfnt_port_limit_queue_size(struct nvmet_port *nport)
+{
+}
+#else
+static inline int kfnt_port_queue_size(struct nvmet_port *nport)
+{
+	return nport->max_queue_size;
+}
+
+static inline void kfnt_port_limit_queue_size(struct nvmet_port *nport)
+{
+	if (nport->max_queue_size < 0)
+		nport->max_queue_size = KFN_QUEUE_DEFAULT;
+	nport->max_queue_size = min_t(int, nport->max_queue_size, KFN_QUEUE_MAX);
+}
 #endif
 
 #endif /* KFN_COMPAT_TARGET_NVMET_H */
