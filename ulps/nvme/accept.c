@@ -121,7 +121,10 @@ void kfnt_listener_event(struct kfid_eq *eq, void *context)
 			return;
 		if (event != KFI_CONNREQ)
 			continue;
-		kfnt_request(listener, cm->info, (void *)cm->data, n - sizeof(*cm));
+		mutex_lock(&listener->lock);
+		if (listener->pep)
+			kfnt_request(listener, cm->info, (void *)cm->data, n - sizeof(*cm));
+		mutex_unlock(&listener->lock);
 		kfi_freeinfo(cm->info);
 	}
 }

@@ -75,8 +75,11 @@ void kfnt_listener_put(struct kfnt_listener *listener)
 
 static void kfnt_listener_close(struct kfnt_listener *listener)
 {
+	mutex_lock(&listener->lock);
 	if (listener->pep)
 		WARN_ON(kfi_close(&listener->pep->fid));
+	listener->pep = NULL;
+	mutex_unlock(&listener->lock);
 	if (listener->eq)
 		WARN_ON(kfi_close(&listener->eq->fid));
 	kfnt_listener_put(listener);
@@ -106,6 +109,7 @@ static int kfnt_listen(struct kfnt_port *port, struct kfi_info *info)
 		return -ENOMEM;
 	kref_init(&listener->ref);
 	INIT_LIST_HEAD(&listener->domains);
+	mutex_init(&listener->lock);
 	kref_get(&port->ref);
 	listener->port = port;
 	ret = kfnt_listener_open(listener, info);

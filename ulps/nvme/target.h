@@ -8,6 +8,7 @@
 #include <linux/atomic.h>
 #include <linux/kref.h>
 #include <linux/llist.h>
+#include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
@@ -54,7 +55,8 @@ struct kfnt_domain {
  * @port:	port
  * @fabric:	of the endpoint and the queues; closed with the last reference
  * @eq:		connection requests
- * @pep:	endpoint; with @eq closed when the port is
+ * @lock:	a request is being answered, or @pep closed, which is -EBUSY as long as a request is in our hands
+ * @pep:	endpoint; closed when the port is, and @eq after it
  * @domains:	struct kfnt_domain; @eq's handler alone adds, the last reference closes
  */
 struct kfnt_listener {
@@ -63,6 +65,7 @@ struct kfnt_listener {
 	struct kfnt_port	*port;
 	struct kfid_fabric	*fabric;
 	struct kfid_eq		*eq;
+	struct mutex		lock;
 	struct kfid_pep		*pep;
 	struct list_head	domains;
 };
