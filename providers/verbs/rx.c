@@ -27,7 +27,9 @@ void kv_slot_release(struct kv_slot *slot, u8 hold)
 	slot->holds &= ~hold;
 	if (slot->holds || test_bit(KV_DEAD, &conn->flags))
 		return;
-	if (kv_slot_give(slot))
+	if (slot->cls < KVW_CLS && kfi_credit_free(&conn->credit_rx[slot->cls], 1))
+		conn->credit_due = true;
+	if (kv_slot_post(slot))
 		kv_conn_fail(conn, -EIO);
 }
 
@@ -70,7 +72,8 @@ static int kv_rx_charge(struct kv_slot *slot)
 		return ret;
 	if (slot->cls < KVW_CLS && !kfi_credit_charge(&conn->credit_rx[slot->cls], 1))
 		return -EPROTO;
-	kv_slots_spent(conn, slot->p.spent);
+	if (unlikely(slot->p.spent))
+		kv_grow(conn, slot->p.spent);
 	kv_keys_age(conn, slot->p.epoch);
 	if (slot->p.type == KVW_MSG && slot->p.flags & KVW_F_ARRIVED)
 		kv_slot_answer(slot, KVW_FIN, 0);
@@ -102,7 +105,7 @@ static void kv_slot_consumed(struct kv_slot *slot, int fin)
 		if (fin >= 0)
 			kv_slot_answer(slot, KVW_FIN, fin);
 		kv_slot_release(slot, KV_HOLD_MESSAGE);
-		if (!kv_tx_idle(conn))
+		if (ret || conn->credit_due || !list_empty(&conn->answers))
 			kv_tx_run(conn, &done);
 	}
 	spin_unlock(&conn->lock);
@@ -271,7 +274,7 @@ static int kv_rx_count(struct kv_slot *slot)
 		return 0;
 	spin_lock_bh(&conn->lock);
 	ret = kv_rx_charge(slot);
-	if (ret >= 0 && !kv_tx_idle(conn))
+	if (ret > 0 || slot->holds & KV_HOLD_ANSWER)
 		kv_tx_run(conn, &done);
 	spin_unlock_bh(&conn->lock);
 	kv_done(&done);

@@ -32,68 +32,21 @@ unsigned int kv_nslots(void)
 
 /* ---- one ---- */
 
-/* Nothing of it is anybody else's. */
-static void kv_slot_clear(struct kv_slot *slot)
+/* Give it back to the device. Nothing of it is anybody else's. */
+int kv_slot_post(struct kv_slot *slot)
 {
+	struct kv_conn *conn = slot->conn;
+	struct ib_sge sge = { slot->dma, KVW_PACKET, conn->kdom->pd->local_dma_lkey };
+	struct ib_recv_wr wr = { .wr_cqe = &slot->cqe, .sg_list = &sge, .num_sge = 1 };
+
 	slot->state = KV_SLOT_FREE;
 	slot->read = false;
 	slot->charged = false;
 	slot->wrs = 0;
 	slot->left = 0;
 	slot->err = 0;
-	ib_dma_sync_single_for_device(slot->conn->kdom->ib, slot->dma, KVW_PACKET, DMA_FROM_DEVICE);
-}
-
-/*
- * How many free ones of a class may wait for others. The peer hears of credit when half a window is free; with these it has more than
- * nothing left by then.
- */
-static unsigned int kv_spare_max(const struct kv_conn *conn, u8 cls)
-{
-	return min_t(unsigned int, KV_REPOST, conn->credit_rx[cls].window / 4);
-}
-
-static int kv_spare_post(struct kv_conn *conn)
-{
-	struct ib_recv_wr *first = conn->spare;
-	int cls;
-
-	for (cls = 0; cls < KVW_CLS; cls++) {
-		if (conn->nspare[cls] && kfi_credit_free(&conn->credit_rx[cls], conn->nspare[cls]))
-			conn->credit_due = true;
-		conn->nspare[cls] = 0;
-	}
-	conn->spare = NULL;
-	return ib_post_recv(conn->qp, first, NULL);
-}
-
-/* With every packet: in which classes the peer has no credit left. The lock is held. */
-void kv_slots_spent(struct kv_conn *conn, u8 spent)
-{
-	conn->spent = spent;
-	if (likely(!spent) || test_bit(KV_DEAD, &conn->flags))
-		return;
-	kv_grow(conn, spent);
-	if (conn->spare && kv_spare_post(conn))
-		kv_conn_fail(conn, -EIO);
-}
-
-/*
- * Give it back to the device, at once or with some others. Nothing that is wanted now waits: a peer that has spent its credit may need
- * it, and a receive for an answer is counted by nobody but us. The lock is held.
- */
-int kv_slot_give(struct kv_slot *slot)
-{
-	struct kv_conn *conn = slot->conn;
-	u8 cls = slot->cls;
-
-	lockdep_assert_held(&conn->lock);
-	kv_slot_clear(slot);
-	slot->wr.next = conn->spare;
-	conn->spare = &slot->wr;
-	if (cls < KVW_CLS && ++conn->nspare[cls] < kv_spare_max(conn, cls) && !conn->spent)
-		return 0;
-	return kv_spare_post(conn);
+	ib_dma_sync_single_for_device(conn->kdom->ib, slot->dma, KVW_PACKET, DMA_FROM_DEVICE);
+	return ib_post_recv(conn->qp, &wr, NULL);
 }
 
 static int kv_slot_init(struct kv_conn *conn, struct kv_slot *slot)
@@ -105,8 +58,6 @@ static int kv_slot_init(struct kv_conn *conn, struct kv_slot *slot)
 		return -EIO;
 	slot->conn = conn;
 	slot->cqe.done = kv_recv_done;
-	slot->sge = (struct ib_sge){ slot->dma, KVW_PACKET, conn->kdom->pd->local_dma_lkey };
-	slot->wr = (struct ib_recv_wr){ .wr_cqe = &slot->cqe, .sg_list = &slot->sge, .num_sge = 1 };
 	INIT_LIST_HEAD(&slot->link);
 	INIT_LIST_HEAD(&slot->alink);
 	INIT_WORK(&slot->work, kv_commit_work);
@@ -170,10 +121,8 @@ static int kv_batch_post(struct kv_conn *conn, struct kv_batch *batch)
 	int ret = 0;
 
 	list_add_tail(&batch->entry, &conn->batches);
-	for (i = 0; i < batch->n && !ret; i++) {
-		kv_slot_clear(&batch->slot[i]);
-		ret = ib_post_recv(conn->qp, &batch->slot[i].wr, NULL);
-	}
+	for (i = 0; i < batch->n && !ret; i++)
+		ret = kv_slot_post(&batch->slot[i]);
 	return ret;
 }
 

@@ -40,7 +40,6 @@
 #define KV_INLINE	64		/* payload up to this long is copied behind the header */
 #define KV_FRMRS	16		/* registrations at once for long messages of a class: each for KV_FRMR_PAGES */
 #define KV_SIGNAL	16		/* every so many work requests are reported, so that the ring moves on */
-#define KV_REPOST	8		/* receives are given to the device so many at once; of small windows, a quarter */
 #define KV_KEYS		32		/* regions of the peer that a connection remembers */
 #define KV_CLS_LONG	2		/* classes that have long messages: KVW_CLS_MSG and KVW_CLS_TAG */
 #define KV_LINGER_MS	1000		/* for what our device has said to the peer's to be heard */
@@ -207,7 +206,7 @@ enum kv_slot_state {
  * struct kv_slot - a receive buffer of a connection, and the packet in it
  * @cqe:	its completion; @link: in &kv_conn.rxq or @fetches; @alink: in @answers
  * @rx:		the matching's view of a message
- * @page: @dma: KVW_PACKET bytes; @wr: @sge: how the device gets them
+ * @page: @dma: KVW_PACKET bytes
  * @bytes:	of the packet; @p: its header
  * @state:	enum kv_slot_state; @read: @p is there; @charged: its credit was counted
  * @holds:	the message, and an answer that has not been sent: with none the slot goes back to the device
@@ -226,8 +225,6 @@ struct kv_slot {
 	struct kfi_rx		rx;
 	struct page		*page;
 	u64			dma;
-	struct ib_recv_wr	wr;
-	struct ib_sge		sge;
 	u32			bytes;
 	u8			state;
 	bool			read;
@@ -325,8 +322,6 @@ struct kv_run {
  * @sq:		ring: @head is the next to fill, @tail the oldest not completed
  * @fenced:	nothing but registrations is behind an invalidation, see kv_put_fence()
  * @credit_tx: @credit_rx: by class; @window: the peer's
- * @spare:	free slots that the device has not got yet, @nspare of each class: the peer's credit for them is not free either
- * @spent:	what the peer has last said of its credit: it has none of these classes, and may need what we free
  * @requests:	unanswered, at most @requests_max
  * @grow:	classes that are short of receives, and answers as the bit behind them; @grow_work makes more
  * @batches:	receive buffers; changed by @grow_work alone once the connection is open
@@ -372,9 +367,6 @@ struct kv_conn {
 	struct kfi_credit_tx	credit_tx[KVW_CLS];
 	struct kfi_credit_rx	credit_rx[KVW_CLS];
 	u32			window[KVW_CLS];
-	struct ib_recv_wr	*spare;
-	u16			nspare[KVW_CLS];
-	u8			spent;
 	u32			requests, requests_max;
 	unsigned int		inflight;
 	unsigned int		reads, reads_max;
@@ -602,8 +594,7 @@ u32 kv_qp_mtu(struct kv_conn *conn);
 
 /* slot.c: receive buffers */
 unsigned int kv_nslots(void);
-int kv_slot_give(struct kv_slot *slot);
-void kv_slots_spent(struct kv_conn *conn, u8 spent);
+int kv_slot_post(struct kv_slot *slot);
 int kv_slots_create(struct kv_conn *conn);
 void kv_slots_open(struct kv_conn *conn);
 void kv_slots_each(struct kv_conn *conn, void (*fn)(struct kv_slot *slot, int err), int err);
@@ -653,14 +644,6 @@ struct scatterlist *kv_alloc_sg(unsigned int n, gfp_t gfp);
 unsigned int kv_count_runs(const struct iov_iter *iter, unsigned int pages);
 void kv_pages_free(struct page **pages, unsigned int n);
 int kv_pages_alloc(struct page **pages, unsigned int n);
-
-/* The send side has nothing to do. Mostly there is nothing, or there was one thing. The lock is held. */
-static inline bool kv_tx_idle(const struct kv_conn *conn)
-{
-	return list_empty(&conn->queue) && !conn->op && list_empty(&conn->answers) && !conn->credit_due && !conn->ready_due &&
-	       list_empty(&conn->stalled[KVW_CLS_MSG]) && list_empty(&conn->stalled[KVW_CLS_TAG]) &&
-	       list_empty(&conn->fetches) && list_empty(&conn->ending) && !test_bit(KV_BYE_WANTED, &conn->flags);
-}
 
 /* tx.c: the send path */
 int kv_tx(struct kfi_ep *ep, struct kfi_oper *op);
