@@ -408,14 +408,6 @@ static bool kv_put_ready(struct kv_conn *conn)
 	return true;
 }
 
-/* Mostly there is nothing, or there was one thing. */
-static bool kv_tx_idle(const struct kv_conn *conn)
-{
-	return list_empty(&conn->queue) && !conn->op && list_empty(&conn->answers) && !conn->credit_due && !conn->ready_due &&
-	       list_empty(&conn->stalled[KVW_CLS_MSG]) && list_empty(&conn->stalled[KVW_CLS_TAG]) &&
-	       list_empty(&conn->fetches) && list_empty(&conn->ending) && !test_bit(KV_BYE_WANTED, &conn->flags);
-}
-
 static bool kv_put_next(struct kv_conn *conn, struct kv_done *done)
 {
 	return kv_put_ready(conn) || kv_put_answer(conn) || kv_put_inv(conn) || kv_put_fetch(conn, done) ||
@@ -435,7 +427,8 @@ void kv_tx_run(struct kv_conn *conn, struct kv_done *done)
 		return;
 	while (!kv_tx_idle(conn) && kv_sq_room(conn) >= KV_SQ_ROOM && kv_put_next(conn, done))
 		;
-	kv_sq_post(conn);
+	if (conn->chain)
+		kv_sq_post(conn);
 }
 
 /* Nothing waits that it could overtake: the same as if it had been queued, and all had been looked through. */

@@ -645,6 +645,14 @@ unsigned int kv_count_runs(const struct iov_iter *iter, unsigned int pages);
 void kv_pages_free(struct page **pages, unsigned int n);
 int kv_pages_alloc(struct page **pages, unsigned int n);
 
+/* The send side has nothing to do. Mostly there is nothing, or there was one thing. The lock is held. */
+static inline bool kv_tx_idle(const struct kv_conn *conn)
+{
+	return list_empty(&conn->queue) && !conn->op && list_empty(&conn->answers) && !conn->credit_due && !conn->ready_due &&
+	       list_empty(&conn->stalled[KVW_CLS_MSG]) && list_empty(&conn->stalled[KVW_CLS_TAG]) &&
+	       list_empty(&conn->fetches) && list_empty(&conn->ending) && !test_bit(KV_BYE_WANTED, &conn->flags);
+}
+
 /* tx.c: the send path */
 int kv_tx(struct kfi_ep *ep, struct kfi_oper *op);
 void kv_tx_post(struct kv_conn *conn, struct kfi_oper *op);
