@@ -5,6 +5,7 @@
  * Few of them are reported by the device. One that is stands for all before it: a reliable connection does things in
  * their order. But for READs, which are all reported: some iWARP devices report what follows one before its data has come. On
  * iWARP everything is reported: siw hands pages of what is not to TCP, which may send them again when they mean something else.
+ * When nothing is left the ring begins anew, for its first entries are still in the cache, where not all of it has room.
  * All of this is under kv_conn.lock.
  */
 #include "verbs.h"
@@ -37,7 +38,7 @@ void kv_sq_put(struct kv_conn *conn, struct kv_sqe *e, struct ib_send_wr *wr, bo
 	wr->num_sge = e->nsge;
 	e->read = wr->opcode == IB_WR_RDMA_READ;
 	conn->fenced = wr->opcode == IB_WR_LOCAL_INV || (conn->fenced && wr->opcode == IB_WR_REG_MR);
-	if (tell || e->read || conn->kdom->iwarp || !(conn->head & (KV_SIGNAL - 1)))
+	if (tell || e->read || conn->kdom->iwarp || !((conn->head + 1) & (KV_SIGNAL - 1)))
 		wr->send_flags |= IB_SEND_SIGNALED;
 	conn->reads += e->read;
 	conn->head++;
@@ -226,6 +227,10 @@ static void kv_sq_retire(struct kv_conn *conn, struct kv_done *done)
 		conn->tail++;
 		kv_sq_end(e, e->err, done);
 	}
+	/* Nothing is left, nor of what kv_conn_settled() waits for. */
+	conn->head = 0;
+	conn->tail = 0;
+	conn->last = 0;
 }
 
 static void kv_sq_failed(struct kv_conn *conn, struct kv_done *done)
