@@ -147,6 +147,7 @@ enum {
 	KFI_ADDR_CXI,		/* struct kcxi_addr, kfi_cxi_ext.h */
 	KFI_ADDR_UCX,
 	KFI_ADDR_LOOP = 0x1000,	/* 8 bytes, the loop provider's */
+	KFI_ADDR_NTB,		/* 8 bytes: the end of a bridge and a port there, two little-endian numbers of 32 bits */
 };
 
 /*

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* ntb_get_dma_dev(): before, drivers could not say that it is another device. */
+#ifndef _KFI_COMPAT_LINUX_NTB_H
+#define _KFI_COMPAT_LINUX_NTB_H
+
+#include_next <linux/ntb.h>
+#include <linux/version.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
+static inline struct device *ntb_get_dma_dev(struct ntb_dev *ntb)
+{
+	return ntb->dev.parent;
+}
+#endif
+
+#endif

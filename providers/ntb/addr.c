@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * addr.c - names: which end of a bridge, and a port there. Both ends of a bridge have a number, which its driver knows.
+ *
+ * A node is given as the number of an end, or as the name of a bridge of ours, which stands for our end of it; with "/peer" behind it
+ * for the other.
+ */
+#include <linux/kernel.h>
+#include "ntb.h"
+
+void nt_addr_str(const void *addr, size_t len, char *buf, size_t size)
+{
+	const struct ntw_addr *a = addr;
+
+	if (len < sizeof(*a))
+		snprintf(buf, size, "ntb:?");
+	else
+		snprintf(buf, size, "ntb:%u:%u", le32_to_cpu(a->side), le32_to_cpu(a->port));
+}
+
+int nt_addr_cmp(const void *a, const void *b)
+{
+	const struct ntw_addr *x = a, *y = b;
+
+	if (x->side != y->side)
+		return le32_to_cpu(x->side) < le32_to_cpu(y->side) ? -1 : 1;
+	if (x->port != y->port)
+		return le32_to_cpu(x->port) < le32_to_cpu(y->port) ? -1 : 1;
+	return 0;
+}
+
+int nt_port_parse(const char *service, u32 *port)
+{
+	return kstrtou32(service, 10, port) || !*port || *port > INT_MAX ? -EINVAL : 0;
+}
+
+/* Of one bridge; 0 or -ENODATA. */
+static int nt_named(struct nt_dev *dev, const char *node, u32 *side)
+{
+	const char *name = nt_link_name(dev->link);
+	size_t len = strlen(name);
+
+	if (strncmp(node, name, len))
+		return -ENODATA;
+	if (!node[len])
+		*side = nt_link_side(dev->link);
+	else if (!strcmp(node + len, "/peer"))
+		*side = nt_link_peer_side(dev->link);
+	else
+		return -ENODATA;
+	return 0;
+}
+
+struct nt_name {
+	const char	*node;
+	u32		side;
+};
+
+static int nt_name_match(struct nt_dev *dev, void *arg)
+{
+	struct nt_name *name = arg;
+
+	return nt_named(dev, name->node, &name->side) ? 0 : 1;
+}
+
+/* The name of another bridge stands for its end, too: both ends may be in one machine. */
+int nt_node_side(struct nt_dev *dev, const char *node, u32 *side)
+{
+	struct nt_name name = { .node = node };
+
+	if (!kstrtou32(node, 10, side) || !nt_named(dev, node, side))
+		return *side == nt_link_side(dev->link) || *side == nt_link_peer_side(dev->link) ? 0 : -ENODATA;
+	if (nt_devs_each(nt_name_match, &name) != 1 || name.side != nt_link_peer_side(dev->link))
+		return -ENODATA;
+	*side = name.side;
+	return 0;
+}
+
+int nt_addr_check(struct kfi_domain *domain, const void *addr)
+{
+	const struct ntw_addr *a = addr;
+	u32 port = le32_to_cpu(a->port);
+
+	return port && port <= INT_MAX ? 0 : -EINVAL;
+}
+
+/* Without a node: the other end of the domain's bridge. */
+int nt_resolve(struct kfi_domain *domain, const char *node, const char *service, void *addr)
+{
+	struct nt_dev *dev = nt_dev_find(domain->name, 0);
+	struct ntw_addr *a = addr;
+	u32 side, port;
+	int ret = 0;
+
+	if (!dev)
+		return -ENODEV;
+	side = nt_link_peer_side(dev->link);
+	if (node)
+		ret = nt_node_side(dev, node, &side);
+	nt_dev_put(dev);
+	if (ret || !service || nt_port_parse(service, &port))
+		return -EINVAL;
+	*a = (struct ntw_addr) { .side = cpu_to_le32(side), .port = cpu_to_le32(port) };
+	return sizeof(*a);
+}
+
+/* The name that an endpoint is to have: what its info says; the port may be 0, which is any. */
+int nt_source(const struct kfi_info *info, struct nt_dev *dev, struct ntw_addr *addr)
+{
+	*addr = (struct ntw_addr) { .side = cpu_to_le32(nt_link_side(dev->link)) };
+	if (!info->src_addr)
+		return 0;
+	if (info->src_addrlen != sizeof(*addr))
+		return -EINVAL;
+	memcpy(addr, info->src_addr, sizeof(*addr));
+	if (le32_to_cpu(addr->side) != nt_link_side(dev->link))
+		return -EADDRNOTAVAIL;
+	return le32_to_cpu(addr->port) > INT_MAX ? -EINVAL : 0;
+}

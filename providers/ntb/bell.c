@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * bell.c - signals: how the peer is woken, and how it wakes us.
+ *
+ * Doorbell bits are used in turn. A bit that is rung while it is still set makes no interrupt, and when we have cleared it that clearing
+ * is on its way to the bridge for a while; to be sure that it has arrived would take a read, which the data path has none of. With
+ * several bits the same one is not rung again for as many signals. What would be lost all the same is found at the next beat.
+ */
+#include <linux/bitops.h>
+#include <linux/module.h>
+#include "bridge.h"
+
+static char *nt_signal = "auto";
+module_param_named(signal, nt_signal, charp, 0444);
+MODULE_PARM_DESC(signal, "how the peer is woken: dma (the engine writes its doorbell), cpu, or auto: dma where the bridge can (default auto)");
+
+static enum nt_signal nt_mode;
+
+int nt_bell_check_params(void)
+{
+	static const char * const modes[] = { "auto", "dma", "cpu" };
+	int mode;
+
+	if (sysfs_streq(nt_signal, "msi")) {
+		pr_err("kfi_ntb: signal=msi is not there yet: bridge drivers have no way to lend a client an interrupt vector\n");
+		return -EOPNOTSUPP;
+	}
+	mode = sysfs_match_string(modes, nt_signal);
+	if (mode < 0) {
+		pr_err("kfi_ntb: signal=%s is none of auto, dma, cpu\n", nt_signal);
+		return -EINVAL;
+	}
+	nt_mode = mode;
+	return 0;
+}
+
+/* The first bits in a row that are ours to use */
+int nt_bell_init(struct nt_link *link)
+{
+	u64 valid = ntb_db_valid_mask(link->ntb);
+	struct nt_bells *bells = &link->bells;
+
+	if (!valid) {
+		dev_err(&link->ntb->dev, "no doorbell\n");
+		return -ENODEV;
+	}
+	bells->first = __ffs64(valid);
+	while (bells->count < NTW_BELLS_MAX && bells->first + bells->count < 64 && valid >> (bells->first + bells->count) & 1)
+		bells->mine |= BIT_ULL(bells->first + bells->count++);
+	ntb_db_clear(link->ntb, bells->mine);
+	return ntb_db_clear_mask(link->ntb, bells->mine);
+}
+
+void nt_bell_exit(struct nt_link *link)
+{
+	ntb_db_set_mask(link->ntb, link->bells.mine);
+	ntb_db_clear(link->ntb, link->bells.mine);
+}
+
+/* A doorbell for the engine to write, if the bridge has such */
+static bool nt_bell_dma(struct nt_link *link, unsigned int bit)
+{
+	resource_size_t len;
+	phys_addr_t at;
+	u64 data;
+
+	return !ntb_peer_db_addr(link->ntb, &at, &len, &data, bit) && nt_engine_bell(&link->ring.engine, at, len, data);
+}
+
+int nt_bell_open(struct nt_link *link)
+{
+	unsigned int i = 0;
+
+	if (nt_mode != NT_SIGNAL_CPU)
+		while (i < link->bells.peer_count && nt_bell_dma(link, link->bells.peer_first + i))
+			i++;
+	if (i || nt_mode != NT_SIGNAL_DMA)
+		return 0;
+	dev_err_ratelimited(&link->ntb->dev, "signal=dma: there is no engine, or no doorbell that one can write\n");
+	return -EOPNOTSUPP;
+}
+
+void nt_bell_ring(struct nt_link *link)
+{
+	unsigned int turn = link->ring.bell++ % link->bells.peer_count;
+
+	ntb_peer_db_set(link->ntb, BIT_ULL(link->bells.peer_first + turn));
+}
+
+void nt_bell_heard(struct nt_link *link, int vector)
+{
+	u64 bits = ntb_db_vector_mask(link->ntb, vector) & link->bells.mine;
+
+	if (!bits)
+		return;
+	/* Cleared before the look: what is rung from here on makes another interrupt. */
+	ntb_db_clear(link->ntb, bits);
+	atomic64_inc(&link->interrupts);
+	if (READ_ONCE(link->state) == NT_LINK_UP)
+		nt_ring_look(&link->ring);
+	else
+		nt_link_queue(link);
+}

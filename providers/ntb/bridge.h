@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * bridge.h - a bridge: what link.c, hand.c, win.c and bell.c share.
+ *
+ * One work item runs a link's state machine (link.c); everything below is its alone, or belongs to nt_link_start() and
+ * nt_link_stop() when it does not run, but what the comments say otherwise. Interrupts, timers and faults set a bit of @events and queue it.
+ */
+#ifndef _KFI_NTB_BRIDGE_H
+#define _KFI_NTB_BRIDGE_H
+
+#include <linux/genalloc.h>
+#include <linux/ntb.h>
+#include <linux/workqueue.h>
+#include "link.h"
+#include "ring.h"
+
+#define NT_PEER		NTB_DEF_PEER_IDX	/* of the peers of a bridge, the one we speak to */
+
+/** enum nt_signal - parameter signal */
+enum nt_signal {
+	NT_SIGNAL_AUTO,
+	NT_SIGNAL_DMA,		/* the engine writes the peer's doorbell */
+	NT_SIGNAL_CPU		/* the CPU does, when the engine is done */
+};
+
+/**
+ * struct nt_window - memory that the peer writes, and where we write to the peer's
+ * @index:	of the memory window, the same both ways
+ * @base: what was allocated, @base_len bytes at @base_dma; NULL until the link is up for the first time
+ * @mem: of it the inbound memory, @size bytes at @dma; @ring: bytes of its ring
+ * @arena:	what is behind the ring; kfi_ntb's whole life of the device. Its own locks; published with a release
+ * @open:	the peer can write to it
+ * @peer: the peer's window in our address space, @peer_len bytes at @peer_base
+ */
+struct nt_window {
+	int			index;
+	void			*base;
+	dma_addr_t		base_dma;
+	size_t			base_len;
+	void			*mem;
+	dma_addr_t		dma;
+	size_t			size;
+	u32			ring;
+	struct gen_pool		*arena;
+	bool			open;
+	void __iomem		*peer;
+	phys_addr_t		peer_base;
+	resource_size_t		peer_len;
+};
+
+/**
+ * struct nt_bells - doorbell bits that we and the peer use for each other
+ * @mine:	bits of ours
+ * @first: and @count: the same as numbers
+ * @peer_first: and @peer_count: the peer's; the work item sets them before the ring is on, after that they are read in posts
+ */
+struct nt_bells {
+	u64	mine;
+	u8	first, count;
+	u8	peer_first, peer_count;
+};
+
+/** enum nt_link_state - of a link */
+enum nt_link_state {
+	NT_LINK_DOWN,
+	NT_LINK_QUIET,	/* has said its incarnation, looks for the peer's */
+	NT_LINK_OPEN,	/* the window is open to the peer, looks whether the peer's is */
+	NT_LINK_HELLO,	/* has written a hello, looks for the peer's */
+	NT_LINK_UP
+};
+
+/* Bits of &nt_link.events, set in any context */
+enum nt_event {
+	NT_EV_FAULT,	/* the ring can't go on */
+	NT_EV_FLAP,	/* the bridge's link has changed */
+};
+
+/**
+ * struct nt_link - one bridge
+ * @ntb:	the device
+ * @priv:	the endpoints' part
+ * @ring: records; @win: memory; @bells: signals
+ * @work:	see above
+ * @events:	bits of enum nt_event
+ * @why:	of NT_EV_FAULT
+ * @state:	enum nt_link_state; read anywhere
+ * @stopping:	it is to stay down
+ * @mine: and @yours: the incarnations of this life
+ * @pace:	milliseconds until the handshake is looked at again
+ * @beat: the peer's, as last seen, at @beat_at, in jiffies
+ * @wait:	woken when it comes up
+ * @bounced: see nt_bounced(); @interrupts: doorbells of the peer; @ups: and @resets: in struct nt_stats
+ * @debugfs:	its folder
+ */
+struct nt_link {
+	struct ntb_dev		*ntb;
+	void			*priv;
+	struct nt_ring		ring;
+	struct nt_window	win;
+	struct nt_bells		bells;
+	struct delayed_work	work;
+	unsigned long		events;
+	const char		*why;
+	u8			state;
+	bool			stopping;
+	u32			mine, yours;
+	unsigned int		pace;
+	u32			beat;
+	unsigned long		beat_at;
+	wait_queue_head_t	wait;
+	atomic64_t		bounced, interrupts;
+	u64			ups, resets;
+	struct dentry		*debugfs;
+};
+
+static inline struct nt_link *nt_ring_link(struct nt_ring *ring)
+{
+	return container_of(ring, struct nt_link, ring);
+}
+
+/* link.c: the state machine should look, now. Any context */
+void nt_link_queue(struct nt_link *link);
+extern unsigned int nt_heartbeat_ms;
+
+/* win.c. Process context */
+int nt_win_init(struct nt_window *win, struct ntb_dev *ntb);
+void nt_win_exit(struct nt_window *win, struct ntb_dev *ntb);
+/* Its memory, when the link is up for the first time. It stays. */
+int nt_win_alloc(struct nt_window *win, struct ntb_dev *ntb);
+/* Let the peer in, with an empty control page; and shut it out: on return nothing lands any more. */
+int nt_win_open(struct nt_window *win, struct ntb_dev *ntb);
+void nt_win_close(struct nt_window *win, struct ntb_dev *ntb);
+int nt_win_check_params(void);
+
+/* hand.c: what is said before records can be. The work item's */
+void nt_hand_say(struct nt_link *link, enum ntw_state state);
+/* What the peer says. Return: as ntw_decode_hand() */
+int nt_hand_hear(struct nt_link *link, struct ntw_hand *hand);
+void nt_hello_say(struct nt_link *link);
+/* Return: 0: it is there and matches @hand; -EAGAIN: not there yet; -EPROTO */
+int nt_hello_hear(struct nt_link *link, const struct ntw_hand *hand);
+
+/* bell.c */
+int nt_bell_init(struct nt_link *link);
+void nt_bell_exit(struct nt_link *link);
+/* How the peer of this life is to be woken. Process context */
+int nt_bell_open(struct nt_link *link);
+/* Wake it, by CPU. Any context */
+void nt_bell_ring(struct nt_link *link);
+/* A doorbell of ours: hard interrupt */
+void nt_bell_heard(struct nt_link *link, int vector);
+int nt_bell_check_params(void);
+
+#endif /* _KFI_NTB_BRIDGE_H */

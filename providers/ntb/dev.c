@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dev.c - bridges come and go, and domains with them.
+ *
+ *	unfindable		domain_open, pep_open and listen refuse it
+ *	kfi_device_gone()	listeners closed, endpoints stopped
+ *	nt_link_stop()		the link goes down; every record has had its callbacks, so connections lose their last references
+ *	domains' references
+ *	wait for the last one	a consumer that was closing just now, a query under way
+ *	nt_link_remove()
+ */
+#include <linux/ntb.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include "ntb.h"
+
+#define NT_PORT_AUTO	0x10000U	/* ports that nobody has chosen are from here on */
+#define NT_BRIDGES	16		/* as many are offered */
+
+/* Protects nt_devs, nt_domains and membership in both. Nothing of kfi.ko is called under it. */
+static DEFINE_MUTEX(nt_devs_lock);
+static LIST_HEAD(nt_devs);
+static LIST_HEAD(nt_domains);
+
+/* ---- references ---- */
+
+void nt_dev_get(struct nt_dev *dev)
+{
+	refcount_inc(&dev->users);
+}
+
+void nt_dev_put(struct nt_dev *dev)
+{
+	if (refcount_dec_and_test(&dev->users))
+		complete(&dev->idle);
+}
+
+struct nt_dev *nt_dev_find(const char *name, u32 side)
+{
+	struct nt_dev *dev, *found = NULL;
+
+	mutex_lock(&nt_devs_lock);
+	list_for_each_entry(dev, &nt_devs, entry) {
+		if (name ? strcmp(nt_link_name(dev->link), name) : nt_link_side(dev->link) != side)
+			continue;
+		nt_dev_get(dev);
+		found = dev;
+		break;
+	}
+	mutex_unlock(&nt_devs_lock);
+	return found;
+}
+
+/* @fn may sleep, and call what comes back to us: so not under the lock. */
+int nt_devs_each(int (*fn)(struct nt_dev *dev, void *arg), void *arg)
+{
+	struct nt_dev *dev, *all[NT_BRIDGES];
+	unsigned int i, n = 0;
+	int ret = 0;
+
+	mutex_lock(&nt_devs_lock);
+	list_for_each_entry(dev, &nt_devs, entry) {
+		if (n == ARRAY_SIZE(all))
+			break;
+		nt_dev_get(dev);
+		all[n++] = dev;
+	}
+	mutex_unlock(&nt_devs_lock);
+	for (i = 0; i < n; i++) {
+		ret = ret ?: fn(all[i], arg);
+		nt_dev_put(all[i]);
+	}
+	return ret;
+}
+
+/* ---- domains ---- */
+
+/*
+ * The fabric's lock is held. So if the bridge has begun to go since we found it, kfi_device_gone() waits for us, and ends this domain
+ * too.
+ */
+int nt_domain_open(struct kfi_domain *domain)
+{
+	struct nt_domain *ndom = to_nt_domain(domain);
+	struct nt_dev *dev = nt_dev_find(domain->name, 0);
+
+	if (!dev)
+		return -ENODEV;
+	ndom->dev = dev;
+	domain->addrlen = sizeof(struct ntw_addr);
+	domain->device = dev;
+	domain->limits = (struct kfi_domain_limits) {
+		.numa_node = nt_link_node(dev->link),
+		.mr_page_limit = SIZE_MAX,
+		.sge_limit = NT_IOV_MAX,
+	};
+	mutex_lock(&nt_devs_lock);
+	list_add_tail(&ndom->entry, &nt_domains);
+	mutex_unlock(&nt_devs_lock);
+	return 0;
+}
+
+/* Its reference goes once: who takes it off the list gives it back. */
+static bool nt_domain_leave(struct nt_domain *ndom)
+{
+	lockdep_assert_held(&nt_devs_lock);
+	if (list_empty(&ndom->entry))
+		return false;
+	list_del_init(&ndom->entry);
+	return true;
+}
+
+void nt_domain_close(struct kfi_domain *domain)
+{
+	struct nt_domain *ndom = to_nt_domain(domain);
+
+	mutex_lock(&nt_devs_lock);
+	if (nt_domain_leave(ndom))
+		nt_dev_put(ndom->dev);
+	mutex_unlock(&nt_devs_lock);
+}
+
+static void nt_dev_drop_domains(struct nt_dev *dev)
+{
+	struct nt_domain *ndom, *next;
+
+	mutex_lock(&nt_devs_lock);
+	list_for_each_entry_safe(ndom, next, &nt_domains, entry)
+		if (ndom->dev == dev && nt_domain_leave(ndom))
+			nt_dev_put(dev);
+	mutex_unlock(&nt_devs_lock);
+}
+
+/* ---- ports ---- */
+
+int nt_port_take(struct nt_dev *dev, struct nt_listener *l)
+{
+	int ret;
+
+	if (l->port) {
+		ret = xa_insert(&dev->ports, l->port, l, GFP_KERNEL);
+		return ret == -EBUSY ? -EADDRINUSE : ret;
+	}
+	ret = xa_alloc_cyclic(&dev->ports, &l->port, l, XA_LIMIT(NT_PORT_AUTO, INT_MAX), &dev->next_port, GFP_KERNEL);
+	if (ret >= 0)
+		return 0;
+	l->port = 0;
+	return ret == -EBUSY ? -EADDRNOTAVAIL : ret;
+}
+
+/* On return nobody looks at it. */
+void nt_port_give(struct nt_dev *dev, struct nt_listener *l)
+{
+	if (!l->port || xa_cmpxchg(&dev->ports, l->port, l, NULL, GFP_KERNEL) != l)
+		return;
+	flush_work(&dev->cm_work);
+}
+
+/* ---- the link's ---- */
+
+/* A number leads to a connection of this way alone: who is at our end has no business with others', nor the peer with those of our end. */
+static struct nt_conn *nt_dev_conn(struct nt_dev *dev, const struct ntw_rec *rec, bool mirror)
+{
+	struct nt_conn *conn = xa_load(&dev->conns, le32_to_cpu(rec->conn));
+
+	return conn && conn->mirror == mirror && !test_bit(NT_DEAD, &conn->flags) ? conn : NULL;
+}
+
+void nt_dev_record(struct nt_dev *dev, const struct ntw_rec *rec, const void *body, size_t len, bool mirror)
+{
+	struct nt_conn *conn;
+
+	rcu_read_lock();
+	if (rec->type == NTW_HELLO) {
+		nt_call_in(dev, rec, body, len, mirror);
+		goto unlock;
+	}
+	conn = nt_dev_conn(dev, rec, mirror);
+	if (!conn) {
+		if (ntw_is_call(rec->type))
+			nt_stranger_close(dev, rec, body, len, mirror);
+	} else if (!test_bit(NT_FAILED, &conn->flags)) {
+		kfi_batch_begin();
+		if (ntw_is_call(rec->type))
+			nt_answer_in(conn, rec, body, len);
+		else
+			nt_conn_record(conn, rec, body, len);
+		kfi_batch_end();
+	}
+unlock:
+	rcu_read_unlock();
+}
+
+void nt_rx_record(struct nt_link *link, const struct ntw_rec *rec, const void *body, size_t len)
+{
+	nt_dev_record(nt_link_priv(link), rec, body, len, false);
+}
+
+void nt_conns_link_up(struct nt_link *link)
+{
+	struct nt_dev *dev = nt_link_priv(link);
+	struct nt_conn *conn;
+	unsigned long id;
+
+	rcu_read_lock();
+	xa_for_each(&dev->conns, id, conn)
+		if (READ_ONCE(conn->state) == NT_NEW && conn->pc.dialed)
+			nt_step(conn, NT_STEP_CALL);
+	rcu_read_unlock();
+}
+
+/* Who has seen the link before it went has posted when we return, into nothing; later ones see another life. */
+void nt_conns_link_down(struct nt_link *link, int err)
+{
+	struct nt_dev *dev = nt_link_priv(link);
+	struct nt_conn *conn;
+	unsigned long id;
+
+	WRITE_ONCE(dev->life, dev->life + 1);
+	synchronize_rcu();
+	nt_callers_drop(dev);
+	rcu_read_lock();
+	xa_for_each(&dev->conns, id, conn)
+		if (READ_ONCE(conn->state) != NT_NEW && !conn->mirror)
+			nt_conn_fail(conn, -ECONNRESET);
+	rcu_read_unlock();
+}
+
+/* ---- bridges ---- */
+
+static struct nt_dev *nt_dev_new(struct ntb_dev *ntb)
+{
+	struct nt_dev *dev = kzalloc(sizeof(*dev), GFP_KERNEL);
+	struct nt_link *link;
+
+	if (!dev)
+		return ERR_PTR(-ENOMEM);
+	refcount_set(&dev->users, 1);
+	init_completion(&dev->idle);
+	xa_init_flags(&dev->conns, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
+	xa_init_flags(&dev->ports, XA_FLAGS_ALLOC1);
+	dev->next_conn = get_random_u32() >> 1 | 1;
+	dev->next_port = NT_PORT_AUTO;
+	spin_lock_init(&dev->lock);
+	link = nt_callers_init(dev) || nt_mirror_init(&dev->mirror, dev) ? ERR_PTR(-ENOMEM) : nt_link_add(ntb, dev);
+	if (IS_ERR(link)) {
+		kvfree(dev->mirror.buf);
+		nt_callers_free(dev);
+		kfree(dev);
+		return ERR_CAST(link);
+	}
+	dev->link = link;
+	return dev;
+}
+
+static void nt_dev_free(struct nt_dev *dev)
+{
+	cancel_work_sync(&dev->cm_work);
+	nt_callers_drop(dev);
+	nt_mirror_free(&dev->mirror);
+	nt_link_remove(dev->link);
+	nt_callers_free(dev);
+	xa_destroy(&dev->conns);
+	xa_destroy(&dev->ports);
+	kfree(dev);
+}
+
+static int nt_probe(struct ntb_client *client, struct ntb_dev *ntb)
+{
+	struct nt_dev *dev = nt_dev_new(ntb);
+	int ret;
+
+	if (IS_ERR(dev))
+		return PTR_ERR(dev);
+	ret = nt_link_start(dev->link);
+	if (ret) {
+		nt_dev_free(dev);
+		return ret;
+	}
+	mutex_lock(&nt_devs_lock);
+	list_add_tail(&dev->entry, &nt_devs);
+	mutex_unlock(&nt_devs_lock);
+	return 0;
+}
+
+static struct nt_dev *nt_dev_unlist(struct ntb_dev *ntb)
+{
+	struct nt_dev *dev, *found = NULL;
+
+	mutex_lock(&nt_devs_lock);
+	list_for_each_entry(dev, &nt_devs, entry) {
+		if (nt_link_device(dev->link) != &ntb->dev)
+			continue;
+		list_del(&dev->entry);
+		found = dev;
+		break;
+	}
+	mutex_unlock(&nt_devs_lock);
+	return found;
+}
+
+static void nt_remove(struct ntb_client *client, struct ntb_dev *ntb)
+{
+	struct nt_dev *dev = nt_dev_unlist(ntb);
+
+	if (!dev)
+		return;
+	kfi_device_gone(dev);
+	nt_link_stop(dev->link);
+	nt_mirror_drain(&dev->mirror);
+	nt_dev_drop_domains(dev);
+	nt_dev_put(dev);
+	wait_for_completion(&dev->idle);
+	nt_dev_free(dev);
+}
+
+static struct ntb_client nt_client = {
+	.ops = {
+		.probe	= nt_probe,
+		.remove	= nt_remove,
+	},
+};
+
+int nt_devs_init(void)
+{
+	return ntb_register_client(&nt_client);
+}
+
+void nt_devs_exit(void)
+{
+	ntb_unregister_client(&nt_client);
+}

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dma.c - copies to the peer, see dma.h.
+ *
+ * A channel executes memory copies in order, and what has been submitted behind a failed copy not at all: ioatdma aborts it. What is
+ * submitted later is executed, and a line among it would tell the peer of bytes that are not there. ioatdma has called the
+ * callbacks of the failed and the aborted copies before it prepares another one, and nothing fails between the preparation of a copy and its
+ * submission, for both have a lock in common: so a line that was prepared after an error can be made to say nothing. Of an engine that is not so, and of one that
+ * does not abort, out.c notices afterwards that a line was executed behind an error; that costs the link.
+ *
+ * Each copy has a callback that says how it went; only every NT_QUIET-th, or more if the channel is small, and the last of a batch ask for an interrupt. Callbacks run
+ * under locks of the engine's driver, so they do no more than to note and to wake.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/io.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include "dma.h"
+
+#define NT_SLICE	65536U	/* bytes that the work item copies before it lets others run */
+
+/* ---- who executes ---- */
+
+static void nt_desc_fate(struct nt_desc *d, enum nt_fate fate)
+{
+	/* Pairs with nt_engine_reap(): who sees the fate may free the memory. */
+	smp_store_release(&d->fate, fate);
+	tasklet_schedule(d->engine->wake);
+}
+
+static void nt_chan_done(void *arg, const struct dmaengine_result *result)
+{
+	struct nt_desc *d = arg;
+	enum nt_fate fate = NT_DONE;
+
+	if (result && result->result != DMA_TRANS_NOERROR) {
+		fate = result->result == DMA_TRANS_ABORTED ? NT_ABORTED : NT_FAILED;
+		WRITE_ONCE(d->engine->broken, true);
+	}
+	nt_desc_fate(d, fate);
+}
+
+/* The last word of a line is written by itself. */
+void nt_engine_write_line(struct nt_engine *e, const struct ntw_line *line)
+{
+	const __le64 *word = (const __le64 *)line;
+	unsigned int i, words = offsetof(struct ntw_line, bye) / sizeof(*word);
+
+	for (i = 0; i < words; i++) {
+		/* The bytes before the line, and its words in their order, though the window may combine writes. */
+		wmb();
+		iosys_map_wr(&e->peer, offsetof(struct ntw_ctl, line) + i * sizeof(*word), u64, (__force u64)word[i]);
+	}
+	/* The line before the doorbell. */
+	wmb();
+	e->count.cpu_bytes += words * sizeof(*word);
+}
+
+void nt_engine_write_word(struct nt_engine *e, u32 at, u64 word)
+{
+	/* What it is about before the word, and the word before the doorbell. */
+	wmb();
+	iosys_map_wr(&e->peer, at, u64, (__force u64)cpu_to_le64(word));
+	/* As said. */
+	wmb();
+	e->count.cpu_bytes += sizeof(word);
+}
+
+void nt_engine_write(struct nt_engine *e, u32 at, const void *from, size_t len)
+{
+	iosys_map_memcpy_to(&e->peer, at, from, len);
+	e->count.cpu_bytes += len;
+}
+
+static void nt_work_copy(struct nt_engine *e, const struct nt_desc *d)
+{
+	u32 done, n;
+
+	if (d->what == NT_LINE)
+		return nt_engine_write_line(e, d->from);
+	for (done = 0; done < d->len && !READ_ONCE(e->halt); done += n) {
+		n = min(d->len - done, NT_SLICE);
+		nt_engine_write(e, d->at + done, d->from + done, n);
+		cond_resched();
+	}
+}
+
+static void nt_work(struct work_struct *work)
+{
+	struct nt_engine *e = container_of(work, struct nt_engine, work);
+
+	/* Pairs with nt_engine_go(): descriptors below the head are whole. */
+	while (e->ran != smp_load_acquire(&e->head)) {
+		struct nt_desc *d = &e->desc[e->ran++ & (NT_DESCS - 1)];
+
+		if (!READ_ONCE(e->halt))
+			nt_work_copy(e, d);
+		nt_desc_fate(d, READ_ONCE(e->halt) ? NT_ABORTED : NT_DONE);
+	}
+}
+
+/* ---- who gives ---- */
+
+static bool nt_piece_map(struct nt_engine *e, const struct nt_piece *piece, struct nt_desc *d)
+{
+	d->mapped = false;
+	d->dma = piece->dma;
+	if (!e->chan || !piece->page)
+		return true;
+	d->dma = dma_map_page(e->dev, piece->page, piece->off, piece->len, DMA_TO_DEVICE);
+	if (dma_mapping_error(e->dev, d->dma))
+		return false;
+	d->mapped = true;
+	return true;
+}
+
+static void nt_desc_unmap(struct nt_engine *e, struct nt_desc *d)
+{
+	if (d->mapped)
+		dma_unmap_page(e->dev, d->dma, d->len, DMA_TO_DEVICE);
+	d->mapped = false;
+}
+
+static bool nt_chan_give(struct nt_engine *e, struct nt_desc *d, dma_addr_t to)
+{
+	bool tell = d->last || ++e->quiet >= e->loud;
+	struct dma_async_tx_descriptor *tx;
+
+	/* A fence before the index, and before the signal: no copy of another device or channel overtakes. */
+	tx = dmaengine_prep_dma_memcpy(e->chan, to, d->dma, d->len, (tell ? DMA_PREP_INTERRUPT : 0) |
+				       (d->what >= NT_LINE ? DMA_PREP_FENCE : 0));
+	if (!tx)
+		return false;
+	if (tell)
+		e->quiet = 0;
+	/* A line says that all before it is there. After an error that is not so, and this one is not aborted any more: it is to say nothing. */
+	if (d->what == NT_LINE && READ_ONCE(e->broken))
+		memset((void *)d->from, 0, d->len);
+	tx->callback_result = nt_chan_done;
+	tx->callback_param = d;
+	e->cookie = dmaengine_submit(tx);
+	e->count.descriptors++;
+	e->count.dma_bytes += d->len;
+	return true;
+}
+
+/*
+ * The channel is full, and if none of what it has was to be told of nobody would hear when it has room: from now on more of them are.
+ */
+static void nt_chan_full(struct nt_engine *e)
+{
+	e->count.full++;
+	e->loud = clamp((e->head - e->tail) / 4, 1U, e->loud);
+	nt_engine_go(e);
+	nt_engine_poke(e);
+}
+
+static bool nt_engine_give(struct nt_engine *e, struct nt_desc *d, dma_addr_t to)
+{
+	d->fate = NT_GIVEN;
+	if (e->chan && !nt_chan_give(e, d, to)) {
+		nt_desc_unmap(e, d);
+		nt_chan_full(e);
+		return false;
+	}
+	/* Pairs with nt_work(). */
+	smp_store_release(&e->head, e->head + 1);
+	return true;
+}
+
+static struct nt_desc *nt_engine_next(struct nt_engine *e)
+{
+	struct nt_desc *d = &e->desc[e->head & (NT_DESCS - 1)];
+
+	if (e->head - e->tail < NT_DESCS) {
+		d->engine = e;
+		return d;
+	}
+	e->count.full++;
+	return NULL;
+}
+
+bool nt_engine_copy(struct nt_engine *e, enum nt_what what, const struct nt_piece *piece, u32 at, struct nt_rec *rec, bool last)
+{
+	struct nt_desc *d = nt_engine_next(e);
+
+	if (!d)
+		return false;
+	d->what = what;
+	d->from = piece->addr;
+	d->at = at;
+	d->len = piece->len;
+	d->rec = rec;
+	d->last = last;
+	return nt_piece_map(e, piece, d) && nt_engine_give(e, d, e->window + at);
+}
+
+bool nt_engine_ring(struct nt_engine *e, unsigned int bell)
+{
+	struct nt_desc *d = nt_engine_next(e);
+
+	if (!d)
+		return false;
+	*d = (struct nt_desc) {
+		.engine = e, .what = NT_SIGNAL, .from = &e->bell_data[bell], .at = bell, .len = e->bell_len, .last = true,
+		.dma = e->bell_dma + bell * sizeof(*e->bell_data),
+	};
+	return nt_engine_give(e, d, e->bell[bell]);
+}
+
+void nt_engine_go(struct nt_engine *e)
+{
+	if (nt_engine_idle(e))
+		return;
+	if (e->chan)
+		dma_async_issue_pending(e->chan);
+	else
+		queue_work(e->wq, &e->work);
+}
+
+void nt_engine_poke(struct nt_engine *e)
+{
+	if (e->chan && !nt_engine_idle(e))
+		dmaengine_tx_status(e->chan, e->cookie, NULL);
+}
+
+struct nt_desc *nt_engine_reap(struct nt_engine *e)
+{
+	struct nt_desc *d = &e->desc[e->tail & (NT_DESCS - 1)];
+
+	/* Pairs with nt_desc_fate(). */
+	if (nt_engine_idle(e) || smp_load_acquire(&d->fate) == NT_GIVEN)
+		return NULL;
+	nt_desc_unmap(e, d);
+	return d;
+}
+
+/* All that the channel had has ended, one way or the other, but it tells nobody. */
+static void nt_chan_ended(struct nt_engine *e)
+{
+	u32 i;
+
+	for (i = e->tail; i != e->head; i++)
+		if (READ_ONCE(e->desc[i & (NT_DESCS - 1)].fate) == NT_GIVEN)
+			nt_desc_fate(&e->desc[i & (NT_DESCS - 1)], NT_ABORTED);
+}
+
+bool nt_engine_abort(struct nt_engine *e)
+{
+	if (!e->chan) {
+		WRITE_ONCE(e->halt, true);
+		flush_work(&e->work);
+		WRITE_ONCE(e->halt, false);
+		return true;
+	}
+	if (dmaengine_terminate_sync(e->chan))
+		return false;
+	nt_chan_ended(e);
+	return true;
+}
+
+/* ---- what it has ---- */
+
+void *nt_engine_alloc(struct nt_engine *e, size_t len, dma_addr_t *dma)
+{
+	*dma = 0;
+	return e->chan ? dma_alloc_coherent(e->dev, len, dma, GFP_KERNEL) : kvzalloc(len, GFP_KERNEL);
+}
+
+void nt_engine_free(struct nt_engine *e, size_t len, void *mem, dma_addr_t dma)
+{
+	if (!mem)
+		return;
+	if (e->chan)
+		dma_free_coherent(e->dev, len, mem, dma);
+	else
+		kvfree(mem);
+}
+
+static bool nt_chan_near(struct dma_chan *chan, void *node)
+{
+	return dev_to_node(chan->device->dev) == *(int *)node;
+}
+
+static struct dma_chan *nt_chan_get(int node)
+{
+	struct dma_chan *chan = NULL;
+	dma_cap_mask_t mask;
+
+	dma_cap_zero(mask);
+	dma_cap_set(DMA_MEMCPY, mask);
+	if (node != NUMA_NO_NODE)
+		chan = dma_request_channel(mask, nt_chan_near, &node);
+	return chan ?: dma_request_channel(mask, NULL, NULL);
+}
+
+int nt_engine_init(struct nt_engine *e, int node, bool use, struct tasklet_struct *wake, struct workqueue_struct *wq)
+{
+	*e = (struct nt_engine) { .wake = wake, .wq = wq, .loud = NT_QUIET };
+	INIT_WORK(&e->work, nt_work);
+	e->desc = kvzalloc_node(NT_DESCS * sizeof(*e->desc), GFP_KERNEL, node);
+	if (!e->desc)
+		return -ENOMEM;
+	e->chan = use ? nt_chan_get(node) : NULL;
+	e->dev = e->chan ? e->chan->device->dev : NULL;
+	e->piece_max = e->chan ? min(NT_PIECE_MAX, dma_max_mapping_size(e->dev)) : NT_PIECE_MAX;
+	e->bell_data = nt_engine_alloc(e, NTW_BELLS_MAX * sizeof(*e->bell_data), &e->bell_dma);
+	if (e->bell_data)
+		return 0;
+	if (e->chan)
+		dma_release_channel(e->chan);
+	kvfree(e->desc);
+	return -ENOMEM;
+}
+
+void nt_engine_exit(struct nt_engine *e)
+{
+	cancel_work_sync(&e->work);
+	nt_engine_free(e, NTW_BELLS_MAX * sizeof(*e->bell_data), e->bell_data, e->bell_dma);
+	if (e->chan)
+		dma_release_channel(e->chan);
+	kvfree(e->desc);
+}
+
+int nt_engine_open(struct nt_engine *e, phys_addr_t base, size_t len, const struct iosys_map *vaddr)
+{
+	e->peer = *vaddr;
+	e->size = len;
+	if (!e->chan)
+		return 0;
+	e->window = dma_map_resource(e->dev, base, len, DMA_FROM_DEVICE, 0);
+	if (dma_mapping_error(e->dev, e->window))
+		return -EIO;
+	e->window_len = len;
+	return 0;
+}
+
+void nt_engine_close(struct nt_engine *e)
+{
+	while (e->bells)
+		dma_unmap_resource(e->dev, e->bell[--e->bells], e->bell_len, DMA_FROM_DEVICE, 0);
+	if (e->window_len)
+		dma_unmap_resource(e->dev, e->window, e->window_len, DMA_FROM_DEVICE, 0);
+	e->window_len = 0;
+	e->size = 0;
+}
+
+bool nt_engine_bell(struct nt_engine *e, phys_addr_t base, size_t len, u64 data)
+{
+	dma_addr_t at;
+
+	if (!e->chan || e->bells == NTW_BELLS_MAX || !len || len > sizeof(*e->bell_data))
+		return false;
+	at = dma_map_resource(e->dev, base, len, DMA_FROM_DEVICE, 0);
+	if (dma_mapping_error(e->dev, at))
+		return false;
+	e->bell_data[e->bells] = cpu_to_le64(data);
+	e->bell_len = len;
+	e->bell[e->bells++] = at;
+	return true;
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * hand.c - what is said before there can be records: scratchpads, and the hello in the control page. docs/wire-ntb.md has the story.
+ */
+#include "bridge.h"
+
+void nt_hand_say(struct nt_link *link, enum ntw_state state)
+{
+	struct ntw_hand hand = {
+		.state = state, .ring_shift = link->win.ring ? ilog2(link->win.ring) : 0, .bell = link->bells.first, .bells = link->bells.count,
+		.mine = link->mine, .yours = link->yours, .size_kib = link->win.size / 1024,
+	};
+	u32 pads[NTW_PADS];
+	int i;
+
+	ntw_encode_hand(&hand, pads);
+	for (i = 0; i < NTW_PADS; i++)
+		ntb_peer_spad_write(link->ntb, NT_PEER, i, pads[i]);
+	/* Who knows us looks sooner. */
+	if (link->bells.peer_count)
+		nt_bell_ring(link);
+}
+
+int nt_hand_hear(struct nt_link *link, struct ntw_hand *hand)
+{
+	u32 pads[NTW_PADS];
+	int i, ret;
+
+	for (i = 0; i < NTW_PADS; i++)
+		pads[i] = ntb_spad_read(link->ntb, i);
+	ret = ntw_decode_hand(pads, hand);
+	if (ret && ret != -EAGAIN)
+		dev_warn_ratelimited(&link->ntb->dev, "what the peer has in the scratchpads is no greeting of ours (%d)\n", ret);
+	if (ret)
+		return ret;
+	link->bells.peer_first = hand->bell;
+	link->bells.peer_count = hand->bells;
+	return 0;
+}
+
+void nt_hello_say(struct nt_link *link)
+{
+	struct nt_engine *e = &link->ring.engine;
+	struct ntw_greeting g = {
+		.version = NTW_VERSION, .mine = link->mine, .yours = link->yours, .ring = link->win.ring,
+		.size = link->win.size, .heartbeat = nt_heartbeat_ms,
+	};
+	struct ntw_hello hello;
+
+	ntw_encode_hello(&g, &hello);
+	nt_engine_write(e, offsetof(struct ntw_ctl, hello), &hello, sizeof(hello));
+	/* Whole, before it is said to be. */
+	nt_engine_write_word(e, offsetof(struct ntw_ctl, ready), ntw_word(link->yours, 1));
+	nt_bell_ring(link);
+}
+
+int nt_hello_hear(struct nt_link *link, const struct ntw_hand *hand)
+{
+	const struct ntw_ctl *ctl = link->win.mem;
+	struct ntw_greeting g;
+	struct ntw_hello hello;
+	u32 ready;
+	int ret;
+
+	if (!ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->ready)), link->mine, &ready) || !ready)
+		return -EAGAIN;
+	dma_rmb();
+	memcpy(&hello, &ctl->hello, sizeof(hello));
+	barrier_data(&hello);
+	ret = ntw_decode_hello(&hello, &g);
+	if (ret)
+		return ret;
+	/* It is said twice, and this time through the window: it has to be the same. */
+	return g.version == hand->version && g.mine == link->yours && g.yours == link->mine && g.ring == 1U << hand->ring_shift &&
+	       g.size == (u64)hand->size_kib * 1024 ? 0 : -EPROTO;
+}

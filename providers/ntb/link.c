@@ -1,0 +1,550 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * link.c - one bridge: its state machine, its heartbeat, its end.
+ *
+ *	DOWN -> QUIET -> OPEN -> HELLO -> UP
+ *	  ^_______|________|_______|______|     the bridge's link goes, or the peer has another incarnation
+ *
+ *	DOWN	nothing of ours can be under way, and the peer can write nothing
+ *	QUIET	we have said a new incarnation in the peer's scratchpads; until it repeats that one it may still write for an older life
+ *	OPEN	it has: it is as quiet as we are. Our window is open
+ *	HELLO	the peer's window is open to us, too: we have written a hello through it
+ *	UP	so has the peer: records
+ *
+ * A life goes from QUIET to DOWN. Its end, whatever the reason, is always the same: nothing more is given to the engine; what it has is waited for;
+ * the peer is told; the window is closed; all records end; the endpoints hear of it. What comes in between (flaps, faults, beats) only sets
+ * a bit and queues the work item.
+ *
+ * On each look the work item says its scratchpads or its hello again, for what was written into a link that went in that moment has vanished.
+ */
+#include <linux/debugfs.h>
+#include <linux/module.h>
+#include <linux/random.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include "bridge.h"
+
+unsigned int nt_heartbeat_ms = 100;
+module_param_named(heartbeat_ms, nt_heartbeat_ms, uint, 0444);
+MODULE_PARM_DESC(heartbeat_ms, "time between two signs of life, milliseconds (default 100)");
+
+static unsigned int nt_timeout_ms = 1000;
+module_param_named(timeout_ms, nt_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(timeout_ms, "time without one before the peer is dead, milliseconds (default 1000)");
+
+static bool nt_use_dma = true;
+module_param_named(use_dma, nt_use_dma, bool, 0444);
+MODULE_PARM_DESC(use_dma, "copy by the DMA engine, if there is one (default yes)");
+
+static unsigned int nt_direct_max = 256;
+module_param_named(direct, nt_direct_max, uint, 0444);
+MODULE_PARM_DESC(direct, "batches up to so many bytes are written by the CPU while the engine is idle; 0: never (default 256)");
+
+#define NT_PACE_MIN	10	/* milliseconds between two looks at a handshake; twice as long each time nothing has happened, up to ... */
+#define NT_PACE_MAX	100
+#define NT_END_MS	2000	/* for what the engine has */
+
+static struct workqueue_struct *nt_wq;
+static struct dentry *nt_debugfs;
+
+void nt_link_queue(struct nt_link *link)
+{
+	if (!READ_ONCE(link->stopping))
+		mod_delayed_work(nt_wq, &link->work, 0);
+}
+
+static void nt_link_event(struct nt_link *link, enum nt_event event)
+{
+	set_bit(event, &link->events);
+	nt_link_queue(link);
+}
+
+static void nt_link_set(struct nt_link *link, enum nt_link_state state)
+{
+	WRITE_ONCE(link->state, state);
+	link->pace = NT_PACE_MIN;
+}
+
+/* ---- what the ring wants ---- */
+
+static void nt_op_signal(struct nt_ring *ring)
+{
+	nt_bell_ring(nt_ring_link(ring));
+}
+
+static void nt_op_record(struct nt_ring *ring, const struct ntw_rec *rec, const void *body, size_t len)
+{
+	nt_rx_record(nt_ring_link(ring), rec, body, len);
+}
+
+static void nt_op_fault(struct nt_ring *ring, const char *why)
+{
+	struct nt_link *link = nt_ring_link(ring);
+
+	WRITE_ONCE(link->why, why);
+	nt_link_event(link, NT_EV_FAULT);
+}
+
+static const struct nt_ring_ops nt_ops = {
+	.signal	= nt_op_signal,
+	.record	= nt_op_record,
+	.fault	= nt_op_fault,
+};
+
+/* ---- what the bridge says: hard interrupts ---- */
+
+static bool nt_carrier(struct nt_link *link)
+{
+	return ntb_link_is_up(link->ntb, NULL, NULL) & BIT_ULL(NT_PEER);
+}
+
+static void nt_on_link(void *ctx)
+{
+	struct nt_link *link = ctx;
+
+	/* Up again is a flap too: something has vanished. Before there are records all is said until it is heard. */
+	if (READ_ONCE(link->state) == NT_LINK_UP)
+		set_bit(NT_EV_FLAP, &link->events);
+	nt_link_queue(link);
+}
+
+static void nt_on_bell(void *ctx, int vector)
+{
+	nt_bell_heard(ctx, vector);
+}
+
+static const struct ntb_ctx_ops nt_ctx_ops = {
+	.link_event	= nt_on_link,
+	.db_event	= nt_on_bell,
+};
+
+/* ---- the end of a life ---- */
+
+static void nt_life_shut(struct nt_link *link)
+{
+	nt_win_close(&link->win, link->ntb);
+	nt_engine_close(&link->ring.engine);
+}
+
+/* Memory that the engine may still read or write is given to nobody, however long that takes. */
+static void nt_life_quiesce(struct nt_link *link)
+{
+	while (nt_ring_end(&link->ring, NT_END_MS))
+		dev_warn_ratelimited(&link->ntb->dev, "the DMA engine does not come to an end\n");
+}
+
+static void nt_life_end(struct nt_link *link, const char *why)
+{
+	bool was_up = link->state == NT_LINK_UP;
+
+	nt_link_set(link, NT_LINK_DOWN);
+	if (was_up) {
+		dev_info_ratelimited(&link->ntb->dev, "link down: %s\n", why);
+		link->resets++;
+		nt_life_quiesce(link);
+		nt_ring_bye(&link->ring);
+	}
+	/* From here on nothing of the peer's lands; so only now is anybody told that his memory is his again. */
+	nt_life_shut(link);
+	if (!was_up)
+		return;
+	nt_ring_off(&link->ring);
+	nt_conns_link_down(link, -ENOTCONN);
+}
+
+/* ---- the beginning: each step returns whether the next one should be tried at once ---- */
+
+static bool nt_step_down(struct nt_link *link)
+{
+	int ret = nt_win_alloc(&link->win, link->ntb);
+
+	if (ret) {
+		dev_warn_ratelimited(&link->ntb->dev, "no memory for the window (%d)\n", ret);
+		return false;
+	}
+	do
+		link->mine = get_random_u32();
+	while (!link->mine);
+	link->yours = 0;
+	nt_link_set(link, NT_LINK_QUIET);
+	nt_hand_say(link, NTW_QUIET);
+	return true;
+}
+
+/* Both are quiet. What is written from now on, either way, is for this life. */
+static int nt_life_open(struct nt_link *link, const struct ntw_hand *hand)
+{
+	struct iosys_map peer = IOSYS_MAP_INIT_VADDR_IOMEM(link->win.peer);
+	size_t len = min_t(u64, link->win.peer_len, (u64)hand->size_kib * 1024);
+	int ret;
+
+	if (len < NTW_RING_AT + (1U << hand->ring_shift))
+		return -ENOSPC;
+	ret = nt_ring_shadow(&link->ring, 1U << hand->ring_shift);
+	if (ret)
+		return ret;
+	ret = nt_engine_open(&link->ring.engine, link->win.peer_base, len, &peer);
+	if (ret)
+		return ret;
+	ret = nt_bell_open(link) ?: nt_win_open(&link->win, link->ntb);
+	if (ret)
+		nt_engine_close(&link->ring.engine);
+	return ret;
+}
+
+static bool nt_step_quiet(struct nt_link *link)
+{
+	struct ntw_hand hand;
+	int ret = nt_hand_hear(link, &hand);
+
+	if (!ret)
+		link->yours = hand.mine;
+	nt_hand_say(link, NTW_QUIET);
+	if (ret || hand.yours != link->mine)
+		return false;
+	ret = nt_life_open(link, &hand);
+	if (ret) {
+		dev_warn_ratelimited(&link->ntb->dev, "the window can't be opened (%d)\n", ret);
+		return false;
+	}
+	nt_link_set(link, NT_LINK_OPEN);
+	return true;
+}
+
+/* Is the peer's life still the one that we know? Otherwise so is ours not. Return: 0: yes; -EAGAIN: not to be said; -ESTALE: no */
+static int nt_same_life(struct nt_link *link, struct ntw_hand *hand)
+{
+	int ret = nt_hand_hear(link, hand);
+
+	if (ret)
+		return -EAGAIN;
+	if (hand->mine == link->yours && hand->yours == link->mine)
+		return 0;
+	nt_life_end(link, "another life of the peer");
+	return -ESTALE;
+}
+
+static bool nt_step_open(struct nt_link *link)
+{
+	struct ntw_hand hand;
+	int ret = nt_same_life(link, &hand);
+
+	if (ret == -ESTALE)
+		return true;
+	nt_hand_say(link, NTW_OPEN);
+	if (ret || hand.state != NTW_OPEN)
+		return false;
+	nt_link_set(link, NT_LINK_HELLO);
+	return true;
+}
+
+static void nt_life_up(struct nt_link *link)
+{
+	link->beat = 0;
+	link->beat_at = jiffies;
+	link->ring.direct = nt_direct_max;
+	clear_bit(NT_EV_FLAP, &link->events);
+	clear_bit(NT_EV_FAULT, &link->events);
+	link->ups++;
+	/* The endpoints know before anything comes. */
+	tasklet_disable(&link->ring.tasklet);
+	nt_ring_on(&link->ring, link->win.mem, link->win.ring, link->mine, link->yours);
+	nt_link_set(link, NT_LINK_UP);
+	dev_info_ratelimited(&link->ntb->dev, "link up: %zu bytes here, %zu there, %s\n", link->win.size, link->ring.engine.size,
+			     link->ring.engine.chan ? dma_chan_name(link->ring.engine.chan) : "no DMA engine");
+	nt_conns_link_up(link);
+	tasklet_enable(&link->ring.tasklet);
+	nt_ring_beat(&link->ring);
+	wake_up_all(&link->wait);
+}
+
+static bool nt_step_hello(struct nt_link *link)
+{
+	struct ntw_hand hand;
+	int ret = nt_same_life(link, &hand);
+
+	if (ret == -ESTALE)
+		return true;
+	nt_hello_say(link);
+	ret = ret ?: nt_hello_hear(link, &hand);
+	if (!ret)
+		nt_life_up(link);
+	else if (ret != -EAGAIN)
+		nt_life_end(link, "a hello that is none");
+	return false;
+}
+
+/* ---- while it is up ---- */
+
+/* Why this life is over, or NULL */
+static const char *nt_life_over(struct nt_link *link)
+{
+	u32 beat = nt_ring_peer_serial(&link->ring);
+
+	if (!nt_carrier(link) || test_bit(NT_EV_FLAP, &link->events))
+		return "the bridge says so";
+	if (test_bit(NT_EV_FAULT, &link->events))
+		return READ_ONCE(link->why);
+	if (nt_ring_peer_bye(&link->ring))
+		return "the peer says so";
+	if (beat != link->beat) {
+		link->beat = beat;
+		link->beat_at = jiffies;
+	}
+	return time_after(jiffies, link->beat_at + msecs_to_jiffies(nt_timeout_ms)) ? "the peer is silent" : NULL;
+}
+
+static bool nt_step_up(struct nt_link *link)
+{
+	const char *why = nt_life_over(link);
+
+	if (why)
+		nt_life_end(link, why);
+	else
+		nt_ring_beat(&link->ring);
+	return false;
+}
+
+static bool nt_step(struct nt_link *link)
+{
+	static bool (*const steps[])(struct nt_link *link) = {
+		[NT_LINK_DOWN]	= nt_step_down,
+		[NT_LINK_QUIET]	= nt_step_quiet,
+		[NT_LINK_OPEN]	= nt_step_open,
+		[NT_LINK_HELLO]	= nt_step_hello,
+		[NT_LINK_UP]	= nt_step_up,
+	};
+
+	return steps[link->state](link);
+}
+
+static void nt_link_work(struct work_struct *work)
+{
+	struct nt_link *link = container_of(to_delayed_work(work), struct nt_link, work);
+	unsigned int ms;
+
+	if (link->state != NT_LINK_UP && !nt_carrier(link)) {
+		if (link->state != NT_LINK_DOWN)
+			nt_life_end(link, "the bridge says so");
+		return;		/* it says when that changes */
+	}
+	while (nt_step(link))
+		;
+	link->pace = min(2 * link->pace, NT_PACE_MAX);
+	ms = link->state == NT_LINK_UP ? nt_heartbeat_ms : link->pace;
+	if (!READ_ONCE(link->stopping))
+		queue_delayed_work(nt_wq, &link->work, msecs_to_jiffies(ms));
+}
+
+/* ---- for the endpoints ---- */
+
+void *nt_link_priv(const struct nt_link *link)
+{
+	return link->priv;
+}
+
+const char *nt_link_name(const struct nt_link *link)
+{
+	return dev_name(&link->ntb->dev);
+}
+
+struct device *nt_link_device(const struct nt_link *link)
+{
+	return &link->ntb->dev;
+}
+
+int nt_link_node(const struct nt_link *link)
+{
+	return dev_to_node(ntb_get_dma_dev(link->ntb));
+}
+
+u32 nt_link_side(const struct nt_link *link)
+{
+	return ntb_port_number(link->ntb);
+}
+
+u32 nt_link_peer_side(const struct nt_link *link)
+{
+	return ntb_peer_port_number(link->ntb, NT_PEER);
+}
+
+bool nt_link_is_up(const struct nt_link *link)
+{
+	return READ_ONCE(link->state) == NT_LINK_UP;
+}
+
+int nt_link_wait_up(struct nt_link *link, unsigned int ms)
+{
+	long left = wait_event_interruptible_timeout(link->wait, nt_link_is_up(link), msecs_to_jiffies(ms));
+
+	return left > 0 ? 0 : left ?: -ETIMEDOUT;
+}
+
+u32 nt_rec_room(const struct nt_link *link)
+{
+	return ntw_rec_max(link->ring.out.size);
+}
+
+int nt_post(struct nt_link *link, struct nt_rec *rec, bool more)
+{
+	return nt_ring_post(&link->ring, rec, more);
+}
+
+void nt_kick(struct nt_link *link)
+{
+	nt_ring_kick(&link->ring);
+}
+
+bool nt_unpost(struct nt_link *link, struct nt_rec *rec)
+{
+	return nt_ring_unpost(&link->ring, rec);
+}
+
+void nt_drain(struct nt_link *link)
+{
+	nt_ring_drain(&link->ring);
+}
+
+void nt_bounced(struct nt_link *link, size_t bytes)
+{
+	atomic64_add(bytes, &link->bounced);
+}
+
+void nt_link_stats(const struct nt_link *link, struct nt_stats *stats)
+{
+	const struct nt_copies *copies = &link->ring.engine.count;
+
+	*stats = link->ring.stats;
+	stats->descriptors = copies->descriptors;
+	stats->dma_bytes = copies->dma_bytes;
+	stats->cpu_bytes = copies->cpu_bytes;
+	stats->engine_full = copies->full;
+	stats->interrupts = atomic64_read(&link->interrupts);
+	stats->bounced = atomic64_read(&link->bounced);
+	stats->ups = link->ups;
+	stats->resets = link->resets;
+}
+
+/* ---- what an administrator sees ---- */
+
+static int stats_show(struct seq_file *seq, void *v)
+{
+	struct nt_stats s;
+
+	nt_link_stats(seq->private, &s);
+	seq_printf(seq, "up %d\n", nt_link_is_up(seq->private));
+	seq_printf(seq, "records_out %llu\nrecords_in %llu\nbytes_out %llu\nbytes_in %llu\n", s.records_out, s.records_in, s.bytes_out,
+		   s.bytes_in);
+	seq_printf(seq, "descriptors %llu\ndma_bytes %llu\ncpu_bytes %llu\nbatches %llu\nlines %llu\n", s.descriptors, s.dma_bytes,
+		   s.cpu_bytes, s.batches, s.lines);
+	seq_printf(seq, "signals %llu\nsignals_saved %llu\ninterrupts %llu\n", s.signals, s.signals_saved, s.interrupts);
+	seq_printf(seq, "full %llu\nengine_full %llu\nbounced %llu\n", s.full, s.engine_full, s.bounced);
+	seq_printf(seq, "dma_errors %llu\nprotocol_errors %llu\nups %llu\nresets %llu\n", s.dma_errors, s.protocol_errors, s.ups, s.resets);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(stats);
+
+/* ---- life ---- */
+
+struct nt_link *nt_link_add(struct ntb_dev *ntb, void *priv)
+{
+	struct nt_link *link;
+	int ret = -ENODEV;
+
+	if (ntb_spad_count(ntb) < NTW_PADS) {
+		dev_err(&ntb->dev, "%d scratchpads, kfi_ntb wants %d\n", ntb_spad_count(ntb), NTW_PADS);
+		return ERR_PTR(ret);
+	}
+	link = kzalloc_node(sizeof(*link), GFP_KERNEL, dev_to_node(ntb_get_dma_dev(ntb)));
+	if (!link)
+		return ERR_PTR(-ENOMEM);
+	link->ntb = ntb;
+	link->priv = priv;
+	link->pace = NT_PACE_MIN;
+	INIT_DELAYED_WORK(&link->work, nt_link_work);
+	init_waitqueue_head(&link->wait);
+	ret = nt_win_init(&link->win, ntb);
+	if (ret)
+		goto free_link;
+	ret = nt_ring_init(&link->ring, &nt_ops, dev_to_node(ntb_get_dma_dev(ntb)), nt_use_dma, nt_wq);
+	if (ret)
+		goto exit_win;
+	link->debugfs = debugfs_create_dir(dev_name(&ntb->dev), nt_debugfs);
+	debugfs_create_file("stats", 0400, link->debugfs, link, &stats_fops);
+	return link;
+exit_win:
+	nt_win_exit(&link->win, ntb);
+free_link:
+	kfree(link);
+	return ERR_PTR(ret);
+}
+
+int nt_link_start(struct nt_link *link)
+{
+	int ret = ntb_set_ctx(link->ntb, link, &nt_ctx_ops);
+
+	if (ret)
+		return ret;
+	ret = nt_bell_init(link);
+	if (ret)
+		goto clear_ctx;
+	ret = ntb_link_enable(link->ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);
+	if (ret)
+		goto exit_bell;
+	nt_link_queue(link);
+	return 0;
+exit_bell:
+	nt_bell_exit(link);
+clear_ctx:
+	ntb_clear_ctx(link->ntb);
+	return ret;
+}
+
+void nt_link_stop(struct nt_link *link)
+{
+	WRITE_ONCE(link->stopping, true);
+	cancel_delayed_work_sync(&link->work);
+	nt_life_end(link, "it is taken down");
+	nt_hand_say(link, NTW_AWAY);
+	ntb_link_disable(link->ntb);
+	nt_bell_exit(link);
+	ntb_clear_ctx(link->ntb);
+	/* An interrupt that was under way may have queued it. */
+	cancel_delayed_work_sync(&link->work);
+}
+
+void nt_link_remove(struct nt_link *link)
+{
+	debugfs_remove_recursive(link->debugfs);
+	nt_ring_exit(&link->ring);
+	nt_win_exit(&link->win, link->ntb);
+	kfree(link);
+}
+
+static int nt_check_params(void)
+{
+	if (!nt_heartbeat_ms || nt_timeout_ms < 2 * nt_heartbeat_ms) {
+		pr_err("kfi_ntb: timeout_ms=%u is less than two heartbeats of %u ms\n", nt_timeout_ms, nt_heartbeat_ms);
+		return -EINVAL;
+	}
+	return nt_bell_check_params() ?: nt_win_check_params();
+}
+
+int nt_links_init(void)
+{
+	int ret = nt_check_params();
+
+	if (ret)
+		return ret;
+	nt_wq = alloc_workqueue("kfi_ntb", WQ_MEM_RECLAIM | WQ_UNBOUND | WQ_HIGHPRI, 0);
+	if (!nt_wq)
+		return -ENOMEM;
+	nt_debugfs = debugfs_create_dir("kfi_ntb", NULL);
+	return 0;
+}
+
+void nt_links_exit(void)
+{
+	debugfs_remove_recursive(nt_debugfs);
+	destroy_workqueue(nt_wq);
+}

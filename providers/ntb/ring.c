@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ring.c - records to the peer and from it: the life of a ring, and the tasklet that runs it. out.c sends, in.c receives.
+ *
+ * There is one ring each way. The ring that A sends through lies in B's memory; A writes it, and never reads it; A keeps a *shadow*
+ * of it in memory of its own, in which records are made up, and from which they are copied. Positions are bytes since the link came up;
+ * the ring's size is a power of two, and position p is at byte p mod size. Each side has a *line* in the other's control page
+ * for the words that it says, `produced` before `consumed` in it.
+ *
+ * States of a byte of the ring, as the sender knows them, in the order of positions:
+ *
+ *	        acked                produced               placed             acked + size
+ *	  heard   |   with the peer     |    in the shadow     |       free         |
+ *
+ * and of the bytes in between as the receiver knows them:
+ *
+ *	        told                   got                   avail
+ *	  told    |       handled       |      to handle       |   not there yet
+ *
+ * A record is *posted* -> (*waiting* for room) -> *placed*, in the batch that is being filled -> its batch is *closed*, and *given* to the
+ * engine piece by piece -> *reaped*: its memory is free, sent() -> *heard*: the peer has handled it, heard().
+ *
+ * A batch is closed as soon as fewer than NT_BATCHES are under way, so batches grow by themselves while the engine is busy. In it goes,
+ * in this order: payload from where it lies, runs of the shadow, the line, the signal. A copy that has failed has those behind
+ * it aborted; then batches are given again from the oldest on, with records whose own payload has failed turned into fillers.
+ *
+ * Order. "Write" is to the peer's memory; writes of one engine, and of the CPU with wmb() in between, arrive in their order; the words
+ * of a line arrive in their order, or at once. What pairs with what:
+ *
+ *   A: write payload, write runs          B: read produced            B sees the bytes of every record below `produced`.
+ *   (the engine's order, or wmb())        dma_rmb()
+ *   A: write line (produced)              B: read records
+ *
+ *   B: handle records of A; post answers  A: read consumed            A sees what B has said about a record before it believes that the
+ *   (program order, under B's lock)       dma_rmb()                   record was handled: answers are below the `produced` of the line that
+ *   B: write line (produced, consumed)    A: read produced,           has this `consumed`, or of an earlier one. A completes records up
+ *                                            handle up to there       to `consumed` only when it has come to the `produced` of that pair.
+ *                                         A: complete up to consumed
+ *
+ *   B: read the record's bytes            A: read consumed            A writes no byte again before B has read it.
+ *   (handling copies before it returns)   (control dependency)
+ *   B: write line (consumed)              A: write the shadow, copy
+ *
+ *   A: engine reads the shadow            A: reap                     A's CPU changes no byte of the shadow, and no line, that the engine still
+ *   smp_store_release(fate)               smp_load_acquire(fate)      reads: both are reused after they were reaped, and the shadow after `consumed`.
+ *
+ *   A: write line                         B: clear the doorbell       No wake-up is lost: a signal that comes after the look makes
+ *   A: write signal                       B: read the line            another one, and one that came before is covered by it.
+ *
+ *   A: write line (asking), write signal  B: read serial              A has no room: B answers each new serial that asks with `consumed` and
+ *                                         B: write line (consumed,    wakes A, which it does for nothing but this and records that want to be
+ *                                            echo), then signal       heard of. A asks in all lines until it is answered, for B may see
+ *                                                                     the last of several alone.
+ *
+ *   A: write line by CPU (serial)         B: read serial              CPU and engine are two ways to the peer, with no order between them.
+ *   A: read echo of that serial           B: write line (echo)        Each is used only when the peer has echoed the last line that
+ *   A: engine begins                                                  went the other way: what was written before it is there.
+ *
+ * The CPU writes small batches, when the engine has nothing and there have been NT_CALM of them in a row. docs/wire-ntb.md says what all this
+ * takes of the hardware; tests/model has a model of it, which fails without any one of these orders.
+ *
+ * Context: everything of this comment happens in posts and in the tasklet, under `lock`, but that records are handled and callbacks called without it.
+ * Life: nt_ring_on() and nt_ring_off() are the link's work item's; in between `state` is NT_UP until nt_ring_end().
+ */
+#include "ring.h"
+
+/* ---- what is called back, without locks ---- */
+
+static void nt_call_sent(struct nt_ring *ring, struct list_head *done)
+{
+	struct nt_rec *rec, *next;
+
+	list_for_each_entry_safe(rec, next, done, entry) {
+		if (rec->flags & NT_REC_LOCAL)
+			list_del(&rec->entry);
+		else
+			list_move_tail(&rec->entry, &ring->unheard);
+		/* After this a local one has gone. */
+		if (rec->sent)
+			rec->sent(rec, rec->err);
+	}
+}
+
+static void nt_call_heard(struct nt_ring *ring)
+{
+	struct nt_rec *rec, *next;
+
+	list_for_each_entry_safe(rec, next, &ring->unheard, entry) {
+		if (rec->end > ring->in.hear)
+			return;
+		list_del(&rec->entry);
+		if (rec->heard)
+			rec->heard(rec, rec->err);
+	}
+}
+
+/* ---- the tasklet ---- */
+
+static bool nt_run_reap(struct nt_ring *ring, struct list_head *done)
+{
+	bool good;
+
+	spin_lock(&ring->lock);
+	ring->out.corked = true;
+	good = nt_out_reap(ring, done);
+	spin_unlock(&ring->lock);
+	return good;
+}
+
+static void nt_run_push(struct nt_ring *ring)
+{
+	spin_lock(&ring->lock);
+	ring->out.corked = false;
+	if (ring->state == NT_UP) {
+		nt_in_due(ring);
+		nt_out_push(ring);
+	}
+	spin_unlock(&ring->lock);
+}
+
+/* It goes down, and until then nothing of it is believed or sent. */
+static void nt_run_fault(struct nt_ring *ring, const char *why)
+{
+	spin_lock(&ring->lock);
+	if (ring->state == NT_UP)
+		WRITE_ONCE(ring->state, NT_ENDING);
+	spin_unlock(&ring->lock);
+	ring->ops->fault(ring, why);
+}
+
+static void nt_run_refuse(struct nt_ring *ring)
+{
+	ring->stats.protocol_errors++;
+	nt_run_fault(ring, "the peer does not follow the protocol");
+}
+
+static void nt_ring_run(struct tasklet_struct *tasklet)
+{
+	struct nt_ring *ring = from_tasklet(ring, tasklet, tasklet);
+	LIST_HEAD(done);
+
+	if (READ_ONCE(ring->state) == NT_OFF)
+		return;
+	if (!nt_run_reap(ring, &done))
+		nt_run_fault(ring, "the DMA engine does not copy");
+	nt_call_sent(ring, &done);
+	if (READ_ONCE(ring->state) == NT_UP) {
+		if (nt_in_look(ring) && nt_in_take(ring))
+			nt_call_heard(ring);
+		else
+			nt_run_refuse(ring);
+		if (ring->in.got != ring->in.avail)
+			nt_ring_look(ring);
+	}
+	nt_run_push(ring);
+	if (nt_engine_idle(&ring->engine))
+		wake_up_all(&ring->idle);
+}
+
+/* ---- life ---- */
+
+int nt_ring_init(struct nt_ring *ring, const struct nt_ring_ops *ops, int node, bool use_dma, struct workqueue_struct *wq)
+{
+	struct nt_out *out = &ring->out;
+	unsigned int i;
+	int ret;
+
+	spin_lock_init(&ring->lock);
+	ring->ops = ops;
+	ring->state = NT_OFF;
+	INIT_LIST_HEAD(&ring->unheard);
+	INIT_LIST_HEAD(&out->waiting);
+	tasklet_setup(&ring->tasklet, nt_ring_run);
+	init_waitqueue_head(&ring->idle);
+	ret = nt_engine_init(&ring->engine, node, use_dma, &ring->tasklet, wq);
+	if (ret)
+		return ret;
+	out->lines = nt_engine_alloc(&ring->engine, NT_SLOTS * sizeof(*out->lines), &out->lines_dma);
+	if (!out->lines) {
+		nt_engine_exit(&ring->engine);
+		return -ENOMEM;
+	}
+	for (i = 0; i < NT_SLOTS; i++) {
+		INIT_LIST_HEAD(&out->batch[i].recs);
+		out->batch[i].line = &out->lines[i];
+		out->batch[i].line_dma = out->lines_dma + i * sizeof(*out->lines);
+	}
+	return 0;
+}
+
+void nt_ring_exit(struct nt_ring *ring)
+{
+	struct nt_out *out = &ring->out;
+
+	tasklet_kill(&ring->tasklet);
+	nt_engine_free(&ring->engine, out->shadow_len, out->shadow, out->shadow_dma);
+	nt_engine_free(&ring->engine, NT_SLOTS * sizeof(*out->lines), out->lines, out->lines_dma);
+	nt_engine_exit(&ring->engine);
+}
+
+int nt_ring_shadow(struct nt_ring *ring, u32 size)
+{
+	struct nt_out *out = &ring->out;
+
+	if (out->shadow_len != size) {
+		nt_engine_free(&ring->engine, out->shadow_len, out->shadow, out->shadow_dma);
+		out->shadow_len = 0;
+		out->shadow = nt_engine_alloc(&ring->engine, size, &out->shadow_dma);
+		if (!out->shadow)
+			return -ENOMEM;
+		out->shadow_len = size;
+	}
+	out->size = size;
+	return 0;
+}
+
+void nt_ring_on(struct nt_ring *ring, const void *inbound, u32 size, u32 mine, u32 yours)
+{
+	nt_out_reset(ring, yours);
+	nt_in_reset(ring, inbound, size, mine);
+	spin_lock_bh(&ring->lock);
+	WRITE_ONCE(ring->lives, ring->lives + 1);
+	WRITE_ONCE(ring->state, NT_UP);
+	spin_unlock_bh(&ring->lock);
+	/* The peer may have been up for a while. */
+	nt_ring_look(ring);
+}
+
+static bool nt_ring_quiet(struct nt_ring *ring)
+{
+	bool quiet;
+
+	spin_lock_bh(&ring->lock);
+	quiet = nt_engine_idle(&ring->engine);
+	spin_unlock_bh(&ring->lock);
+	return quiet;
+}
+
+int nt_ring_end(struct nt_ring *ring, unsigned int ms)
+{
+	spin_lock_bh(&ring->lock);
+	WRITE_ONCE(ring->state, NT_ENDING);
+	spin_unlock_bh(&ring->lock);
+	tasklet_schedule(&ring->tasklet);
+	if (wait_event_timeout(ring->idle, nt_ring_quiet(ring), msecs_to_jiffies(ms)))
+		return 0;
+	return nt_engine_abort(&ring->engine) && wait_event_timeout(ring->idle, nt_ring_quiet(ring), HZ) ? 0 : -ETIMEDOUT;
+}
+
+static void nt_call_lost(struct list_head *all)
+{
+	struct nt_rec *rec, *next;
+
+	list_for_each_entry_safe(rec, next, all, entry) {
+		bool local = rec->flags & NT_REC_LOCAL;
+
+		list_del(&rec->entry);
+		if (rec->sent)
+			rec->sent(rec, -ENOTCONN);
+		if (!local && rec->heard)
+			rec->heard(rec, -ENOTCONN);
+	}
+}
+
+void nt_ring_off(struct nt_ring *ring)
+{
+	struct nt_rec *rec, *next;
+	LIST_HEAD(all);
+
+	spin_lock_bh(&ring->lock);
+	WRITE_ONCE(ring->state, NT_OFF);
+	spin_unlock_bh(&ring->lock);
+	tasklet_kill(&ring->tasklet);
+	spin_lock_bh(&ring->lock);
+	nt_out_abandon(ring, &all);
+	spin_unlock_bh(&ring->lock);
+	/* Nobody else calls back now; callbacks expect softirq. */
+	local_bh_disable();
+	list_for_each_entry_safe(rec, next, &ring->unheard, entry) {
+		list_del(&rec->entry);
+		if (rec->heard)
+			rec->heard(rec, rec->err ?: -ENOTCONN);
+	}
+	nt_call_lost(&all);
+	local_bh_enable();
+	WRITE_ONCE(ring->lives, ring->lives + 1);
+	wake_up_all(&ring->idle);
+}
+
+u32 nt_ring_peer_serial(const struct nt_ring *ring)
+{
+	u32 serial;
+
+	return ntw_decode_word(le64_to_cpu(READ_ONCE(ring->in.ctl->line.serial)), ring->in.mine, &serial) ? serial : 0;
+}
+
+bool nt_ring_peer_bye(const struct nt_ring *ring)
+{
+	u32 bye;
+
+	return ntw_decode_word(le64_to_cpu(READ_ONCE(ring->in.ctl->line.bye)), ring->in.mine, &bye) && bye;
+}

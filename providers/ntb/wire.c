@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * wire.c - how a link's things look in scratchpads and in shared memory, and back. Pure; also compiles in user space, see wire.h.
+ */
+#include "wire.h"
+
+/* FNV-1a */
+u32 ntw_check(const void *data, size_t len)
+{
+	const u8 *byte = data;
+	u32 sum = 0x811c9dc5;
+
+	while (len--)
+		sum = (sum ^ *byte++) * 0x01000193;
+	return sum;
+}
+
+/* The same over numbers, whatever the machine's order of bytes is. */
+static u32 pad_check(const u32 pads[NTW_PADS])
+{
+	__le32 bytes[NTW_PAD_CHECK];
+	unsigned int i;
+
+	for (i = 0; i < NTW_PAD_CHECK; i++)
+		bytes[i] = cpu_to_le32(pads[i]);
+	return ntw_check(bytes, sizeof(bytes));
+}
+
+void ntw_encode_hand(const struct ntw_hand *hand, u32 pads[NTW_PADS])
+{
+	pads[NTW_PAD_MAGIC] = (u32)NTW_MAGIC << 16 | NTW_VERSION_MIN << 8 | NTW_VERSION;
+	pads[NTW_PAD_STATE] = hand->state | (u32)hand->ring_shift << 8 | (u32)hand->bell << 16 | (u32)hand->bells << 24;
+	pads[NTW_PAD_MINE] = hand->mine;
+	pads[NTW_PAD_YOURS] = hand->yours;
+	pads[NTW_PAD_SIZE] = hand->size_kib;
+	pads[NTW_PAD_CHECK] = pad_check(pads);
+}
+
+/* What a writer that is not away has to have said */
+static bool hand_sane(const struct ntw_hand *hand)
+{
+	u64 need;
+
+	if (hand->state > NTW_OPEN || !hand->mine || hand->ring_shift < NTW_RING_SHIFT_MIN ||
+	    hand->ring_shift > NTW_RING_SHIFT_MAX)
+		return false;
+	if (!hand->bells || hand->bells > NTW_BELLS_MAX || hand->bell + hand->bells > 64)
+		return false;
+	need = NTW_RING_AT + (1ULL << hand->ring_shift);
+	return (u64)hand->size_kib * 1024 >= need && (u64)hand->size_kib * 1024 <= NTW_SIZE_MAX;
+}
+
+int ntw_decode_hand(const u32 pads[NTW_PADS], struct ntw_hand *hand)
+{
+	u32 magic = pads[NTW_PAD_MAGIC], state = pads[NTW_PAD_STATE];
+	u8 oldest = magic >> 8, newest = magic;
+
+	/* Where a driver shows what it has not got, it shows zeros or ones. */
+	if (magic >> 16 != NTW_MAGIC || pads[NTW_PAD_CHECK] != pad_check(pads))
+		return -EAGAIN;
+	if (oldest > NTW_VERSION || newest < NTW_VERSION_MIN || oldest > newest)
+		return -EPROTONOSUPPORT;
+	*hand = (struct ntw_hand) {
+		.version = newest < NTW_VERSION ? newest : NTW_VERSION,
+		.state = state, .ring_shift = state >> 8, .bell = state >> 16, .bells = state >> 24,
+		.mine = pads[NTW_PAD_MINE], .yours = pads[NTW_PAD_YOURS], .size_kib = pads[NTW_PAD_SIZE],
+	};
+	if (hand->state == NTW_AWAY)
+		return -EAGAIN;
+	return hand_sane(hand) ? 0 : -EPROTO;
+}
+
+void ntw_encode_hello(const struct ntw_greeting *g, struct ntw_hello *hello)
+{
+	*hello = (struct ntw_hello) {
+		.magic = cpu_to_le16(NTW_MAGIC), .version = g->version, .signals = g->signals,
+		.mine = cpu_to_le32(g->mine), .yours = cpu_to_le32(g->yours), .ring = cpu_to_le32(g->ring),
+		.size = cpu_to_le64(g->size), .heartbeat = cpu_to_le32(g->heartbeat),
+		.msi_window = cpu_to_le32(g->msi_window), .msi_at = cpu_to_le64(g->msi_at),
+		.msi_data = cpu_to_le32(g->msi_data),
+	};
+	hello->check = cpu_to_le32(ntw_check(hello, offsetof(struct ntw_hello, check)));
+}
+
+static bool greeting_sane(const struct ntw_greeting *g)
+{
+	if (!g->mine || !g->yours || !g->heartbeat || g->ring & (g->ring - 1))
+		return false;
+	if (g->ring < 1U << NTW_RING_SHIFT_MIN || g->ring > 1U << NTW_RING_SHIFT_MAX)
+		return false;
+	if (g->size < (u64)NTW_RING_AT + g->ring || g->size > NTW_SIZE_MAX)
+		return false;
+	return g->signals & NTW_S_MSI ? g->msi_at % 4 == 0 : !g->msi_window && !g->msi_at && !g->msi_data;
+}
+
+int ntw_decode_hello(const struct ntw_hello *hello, struct ntw_greeting *g)
+{
+	if (le16_to_cpu(hello->magic) != NTW_MAGIC || hello->version < NTW_VERSION_MIN || hello->version > NTW_VERSION ||
+	    le32_to_cpu(hello->check) != ntw_check(hello, offsetof(struct ntw_hello, check)))
+		return -EPROTO;
+	if (hello->features || hello->signals & ~NTW_S_MSI)
+		return -EOPNOTSUPP;
+	if (hello->zero || hello->zero2)
+		return -EPROTO;
+	*g = (struct ntw_greeting) {
+		.version = hello->version, .signals = hello->signals,
+		.mine = le32_to_cpu(hello->mine), .yours = le32_to_cpu(hello->yours), .ring = le32_to_cpu(hello->ring),
+		.size = le64_to_cpu(hello->size), .heartbeat = le32_to_cpu(hello->heartbeat),
+		.msi_window = le32_to_cpu(hello->msi_window), .msi_at = le64_to_cpu(hello->msi_at),
+		.msi_data = le32_to_cpu(hello->msi_data),
+	};
+	return greeting_sane(g) ? 0 : -EPROTO;
+}
+
+int ntw_decode_rec(const struct ntw_rec *rec, u32 at, u32 avail, u32 ring, u32 incarnation)
+{
+	u32 len = le32_to_cpu(rec->len), rest = ring - (at & (ring - 1)), span;
+
+	if (le32_to_cpu(rec->check) != (at ^ incarnation))
+		return -EPROTO;
+	/* A filler may be as long as what it fills; nothing else is ever longer than an eighth. */
+	if (len < sizeof(*rec) || len > (rec->type == NTW_SKIP ? ring : ntw_rec_max(ring)))
+		return -EPROTO;
+	span = ntw_rec_span(len);
+	if (span > avail || span > rest)
+		return -EPROTO;
+	if ((rec->type != NTW_SKIP && rec->type < NTW_FIRST) || rec->flags & ~NTW_R_ACK)
+		return -EPROTO;
+	return span;
+}
