@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * link_fuzz.c - libFuzzer on what links of kfi_ntb decode: scratchpads, hellos, the first bytes of records. Whatever is in
+ * memory that the peer writes, what decode lets through keeps the promises that the link relies on; and encode makes the same of it again.
+ *
+ * Input: which of them and what to leave to chance (one byte), then the bytes; what is missing is 0.
+ */
+#include "fuzz.h"
+#include "wire.h"
+
+#define MEND	0x80	/* the check is made right: it is no secret, and hides the rest from a fuzzer */
+
+static void fuzz_hand(const uint8_t *data, size_t size, bool mend)
+{
+	u32 pads[NTW_PADS] = {}, again[NTW_PADS];
+	struct ntw_hand hand;
+
+	memcpy(pads, data, size < sizeof(pads) ? size : sizeof(pads));
+	if (mend) {
+		pads[NTW_PAD_MAGIC] = (u32)NTW_MAGIC << 16 | NTW_VERSION_MIN << 8 | NTW_VERSION;
+		pads[NTW_PAD_CHECK] = ntw_check(pads, NTW_PAD_CHECK * sizeof(*pads));
+	}
+	if (ntw_decode_hand(pads, &hand))
+		return;
+	PROMISE(hand.mine && hand.state > NTW_AWAY && hand.state <= NTW_OPEN);
+	PROMISE(hand.version >= NTW_VERSION_MIN && hand.version <= NTW_VERSION);
+	PROMISE(hand.ring_shift >= NTW_RING_SHIFT_MIN && hand.ring_shift <= NTW_RING_SHIFT_MAX);
+	PROMISE(hand.bells && hand.bells <= NTW_BELLS_MAX && hand.bell + hand.bells <= 64);
+	PROMISE((u64)hand.size_kib * 1024 >= NTW_RING_AT + (1ULL << hand.ring_shift));
+	PROMISE((u64)hand.size_kib * 1024 <= NTW_SIZE_MAX);
+	ntw_encode_hand(&hand, again);
+	PROMISE(!memcmp(&again[NTW_PAD_STATE], &pads[NTW_PAD_STATE], 4 * sizeof(u32)));
+}
+
+static void fuzz_hello(const uint8_t *data, size_t size, bool mend)
+{
+	struct ntw_hello hello = {}, again;
+	struct ntw_greeting g;
+
+	memcpy(&hello, data, size < sizeof(hello) ? size : sizeof(hello));
+	if (mend) {
+		hello.magic = htole16(NTW_MAGIC);
+		hello.version = NTW_VERSION;
+		hello.check = htole32(ntw_check(&hello, offsetof(struct ntw_hello, check)));
+	}
+	if (ntw_decode_hello(&hello, &g))
+		return;
+	PROMISE(g.mine && g.yours && g.heartbeat);
+	PROMISE(g.ring >= 1U << NTW_RING_SHIFT_MIN && g.ring <= 1U << NTW_RING_SHIFT_MAX && !(g.ring & (g.ring - 1)));
+	PROMISE(g.size >= (u64)NTW_RING_AT + g.ring && g.size <= NTW_SIZE_MAX);
+	PROMISE(!(g.signals & ~NTW_S_MSI) && (g.signals || (!g.msi_window && !g.msi_at && !g.msi_data)));
+	ntw_encode_hello(&g, &again);
+	PROMISE(!memcmp(&again, &hello, sizeof(hello)));
+}
+
+/* Where and in what ring: numbers that a link may have */
+struct where {
+	u32	at, avail, incarnation;
+	u8	shift;
+};
+
+static void fuzz_rec(const uint8_t *data, size_t size, bool mend)
+{
+	struct { struct ntw_rec rec; struct where where; } in = {};
+	u32 ring, at, avail, rest;
+	int span;
+
+	memcpy(&in, data, size < sizeof(in) ? size : sizeof(in));
+	ring = 1U << (NTW_RING_SHIFT_MIN + in.where.shift % (NTW_RING_SHIFT_MAX - NTW_RING_SHIFT_MIN + 1));
+	at = in.where.at & ~(NTW_ALIGN - 1);
+	avail = (in.where.avail % ring & ~(NTW_ALIGN - 1)) + NTW_ALIGN;
+	if (mend)
+		in.rec.check = htole32(at ^ in.where.incarnation);
+	span = ntw_decode_rec(&in.rec, at, avail, ring, in.where.incarnation);
+	if (span < 0)
+		return;
+	rest = ring - (at & (ring - 1));
+	PROMISE(span >= (int)sizeof(struct ntw_rec) && span % NTW_ALIGN == 0);
+	PROMISE((u32)span <= avail && (u32)span <= rest);
+	PROMISE(le32toh(in.rec.len) <= (u32)span && le32toh(in.rec.len) >= sizeof(struct ntw_rec));
+	PROMISE(in.rec.type == NTW_SKIP || (in.rec.type >= NTW_FIRST && (u32)span <= ring / 8));
+	PROMISE(le32toh(in.rec.check) == (at ^ in.where.incarnation));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static void (*const decoders[])(const uint8_t *data, size_t size, bool mend) = { fuzz_hand, fuzz_hello, fuzz_rec };
+
+	if (!size)
+		return 0;
+	decoders[(data[0] & ~MEND) % 3](data + 1, size - 1, data[0] & MEND);
+	return 0;
+}

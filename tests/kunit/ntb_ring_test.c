@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The ring of kfi_ntb without a bridge: two of them over plain memory, each other's signal is a tasklet. The work item stands for the
+ * engine. What a channel does (errors, order) is tested with a bridge that isn't there, tests/link.
+ */
+#include <kunit/test.h>
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/kthread.h>
+#include <linux/slab.h>
+#include "../../providers/ntb/piece.c"
+#include "../../providers/ntb/dma.c"
+#include "../../providers/ntb/in.c"
+#include "../../providers/ntb/out.c"
+#include "../../providers/ntb/ring.c"
+
+#define RING_LEN	16384U
+#define INBOUND		(NTW_RING_AT + RING_LEN + 8192U)
+#define LINES		64U		/* records of a side at a time */
+#define MANY		1500U
+#define PATIENCE	(20 * HZ)
+
+struct end {
+	struct nt_ring	ring;
+	struct end	*other;
+	u8		*mem;
+	u32		got, wrong, faults;
+	/* records */
+	struct nt_rec	rec[LINES];
+	u8		buf[LINES][2048];
+	struct kvec	vec[LINES];
+	unsigned long	used;		/* records that are out, a bit each */
+	u32		sent, heard, lost;
+	wait_queue_head_t wait;
+};
+
+struct pair {
+	struct end	end[2];
+};
+
+static u8 fill(u32 seq)
+{
+	return seq * 37 + 11;
+}
+
+static void op_signal(struct nt_ring *ring)
+{
+	nt_ring_look(&container_of(ring, struct end, ring)->other->ring);
+}
+
+static void op_record(struct nt_ring *ring, const struct ntw_rec *rec, const void *body, size_t len)
+{
+	struct end *end = container_of(ring, struct end, ring);
+
+	end->wrong += le32_to_cpu(rec->conn) != end->got || memchr_inv(body, fill(end->got), len);
+	WRITE_ONCE(end->got, end->got + 1);
+	wake_up(&end->wait);
+}
+
+static void op_fault(struct nt_ring *ring, const char *why)
+{
+	struct end *end = container_of(ring, struct end, ring);
+
+	WRITE_ONCE(end->faults, end->faults + 1);
+	wake_up(&end->wait);
+}
+
+static const struct nt_ring_ops ops = { .signal = op_signal, .record = op_record, .fault = op_fault };
+
+static void rec_sent(struct nt_rec *rec, int err)
+{
+	memset((void *)rec->iter.kvec->iov_base, 0, rec->len);
+}
+
+static struct end *end_of(struct nt_rec *rec)
+{
+	return (struct end *)rec->place;	/* of no use to who has no places */
+}
+
+static void rec_heard(struct nt_rec *rec, int err)
+{
+	struct end *end = end_of(rec);
+
+	/* Each end counts what it has handled before the other may hear of it. */
+	end->wrong += !err && READ_ONCE(end->other->got) <= le32_to_cpu(rec->rec.conn);
+	err ? end->lost++ : end->heard++;
+	clear_bit(rec - end->rec, &end->used);
+	wake_up(&end->wait);
+}
+
+static int post(struct end *end, u32 seq, size_t len, u8 flags, bool more)
+{
+	unsigned int i = find_first_zero_bit(&end->used, LINES);
+	struct nt_rec *rec = &end->rec[i];
+	int ret;
+
+	*rec = (struct nt_rec) {
+		.sent = rec_sent, .heard = rec_heard, .head_len = sizeof(struct ntw_rec), .flags = flags, .len = len,
+		.rec = { .type = NTW_FIRST, .conn = cpu_to_le32(seq) }, .place = (struct nt_place *)end,
+	};
+	memset(end->buf[i], fill(seq), len);
+	end->vec[i] = (struct kvec) { .iov_base = end->buf[i], .iov_len = len };
+	iov_iter_kvec(&rec->iter, ITER_SOURCE, &end->vec[i], 1, len);
+	set_bit(i, &end->used);
+	ret = nt_ring_post(&end->ring, rec, more);
+	if (ret)
+		clear_bit(i, &end->used);
+	return ret;
+}
+
+/* ---- fixture ---- */
+
+static void end_on(struct end *end, u32 mine, u32 yours)
+{
+	struct iosys_map peer = IOSYS_MAP_INIT_VADDR(end->other->mem);
+
+	nt_engine_open(&end->ring.engine, 0, INBOUND, &peer);
+	nt_ring_on(&end->ring, end->mem, RING_LEN, mine, yours);
+	nt_ring_beat(&end->ring);
+}
+
+static void end_off(struct end *end)
+{
+	while (nt_ring_end(&end->ring, 1000))
+		;
+	nt_ring_off(&end->ring);
+}
+
+static int ring_init(struct kunit *test)
+{
+	struct pair *pair = kvzalloc(sizeof(*pair), GFP_KERNEL);
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, pair);
+	test->priv = pair;
+	for (i = 0; i < 2; i++) {
+		struct end *end = &pair->end[i];
+
+		end->other = &pair->end[!i];
+		end->mem = kvzalloc(INBOUND, GFP_KERNEL);
+		init_waitqueue_head(&end->wait);
+		KUNIT_ASSERT_NOT_NULL(test, end->mem);
+		KUNIT_ASSERT_EQ(test, 0, nt_ring_init(&end->ring, &ops, NUMA_NO_NODE, false, system_unbound_wq));
+		KUNIT_ASSERT_EQ(test, 0, nt_ring_shadow(&end->ring, RING_LEN));
+	}
+	for (i = 0; i < 2; i++)
+		end_on(&pair->end[i], 100 + i, 101 - i);
+	return 0;
+}
+
+static void ring_exit(struct kunit *test)
+{
+	struct pair *pair = test->priv;
+	int i;
+
+	for (i = 0; i < 2; i++)
+		end_off(&pair->end[i]);
+	for (i = 0; i < 2; i++) {
+		nt_ring_exit(&pair->end[i].ring);
+		kvfree(pair->end[i].mem);
+	}
+	kvfree(pair);
+}
+
+/* ---- traffic ---- */
+
+static void few_records(struct kunit *test)
+{
+	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
+	u64 batches = a->ring.stats.batches;
+	u32 i;
+
+	for (i = 0; i < 8; i++)
+		KUNIT_EXPECT_EQ(test, 0, post(a, i, i * 8, i == 7 ? NT_REC_ACK : 0, i < 7));
+	KUNIT_EXPECT_GT(test, wait_event_timeout(a->wait, READ_ONCE(a->heard) == 8, PATIENCE), 0L);
+	KUNIT_EXPECT_EQ(test, 8U, b->got);
+	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
+	/* What was posted together went together, with one signal. */
+	KUNIT_EXPECT_EQ(test, 1ULL, a->ring.stats.batches - batches);
+}
+
+static int sender(void *arg)
+{
+	struct end *end = arg;
+	u32 i;
+
+	for (i = 0; i < MANY; i++) {
+		if (!wait_event_timeout(end->wait, READ_ONCE(end->used) != ~0UL, PATIENCE))
+			break;
+		/* Short ones and ones that go past the shadow, in all phases of the ring's end */
+		if (post(end, i, i % 5 ? i % 97 : i * 13 % 2000, i % 16 ? 0 : NT_REC_ACK, i % 3))
+			break;
+		end->sent++;
+	}
+	nt_ring_drain(&end->ring);
+	return 0;
+}
+
+static void two_threads(struct kunit *test)
+{
+	struct pair *pair = test->priv;
+	struct task_struct *task[2];
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		task[i] = kthread_run(sender, &pair->end[i], "ntb_ring%d", i);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(task[i]));
+		get_task_struct(task[i]);
+	}
+	for (i = 0; i < 2; i++) {
+		struct end *end = &pair->end[i];
+
+		KUNIT_EXPECT_GT(test, wait_event_timeout(end->wait, READ_ONCE(end->got) == MANY, 2 * PATIENCE), 0L);
+	}
+	for (i = 0; i < 2; i++) {
+		kthread_stop(task[i]);
+		put_task_struct(task[i]);
+		KUNIT_EXPECT_EQ(test, MANY, pair->end[i].sent);
+		KUNIT_EXPECT_EQ(test, 0U, pair->end[i].wrong);
+		KUNIT_EXPECT_EQ(test, 0U, pair->end[i].faults);
+		KUNIT_EXPECT_GT(test, pair->end[i].ring.stats.bytes_in, (u64)10 * RING_LEN);
+	}
+}
+
+/* The other side does not look: records wait without anybody spinning, can be taken back, and come when it looks again. */
+static void no_room(struct kunit *test)
+{
+	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
+	u32 i;
+
+	tasklet_disable(&b->ring.tasklet);
+	for (i = 0; i < 20; i++)
+		KUNIT_EXPECT_EQ(test, 0, post(a, i, 1000, 0, false));
+	msleep(20);
+	KUNIT_EXPECT_FALSE(test, list_empty(&a->ring.out.waiting));
+	KUNIT_EXPECT_LE(test, a->ring.out.placed, (u64)RING_LEN);
+	KUNIT_EXPECT_FALSE(test, nt_ring_unpost(&a->ring, &a->rec[0]));
+	KUNIT_EXPECT_TRUE(test, nt_ring_unpost(&a->ring, &a->rec[19]));
+	KUNIT_EXPECT_EQ(test, 0U, b->got);
+	tasklet_enable(&b->ring.tasklet);
+	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 19, PATIENCE), 0L);
+	KUNIT_EXPECT_EQ(test, 0U, b->wrong);
+	KUNIT_EXPECT_GE(test, a->ring.stats.full, 1ULL);
+}
+
+static void refused(struct kunit *test)
+{
+	struct end *a = &((struct pair *)test->priv)->end[0];
+	struct nt_place place = { .at = NTW_RING_AT + RING_LEN - 1, .len = 8 };
+	struct nt_rec rec = { .head_len = 16, .rec.type = NTW_FIRST, .place = &place, .count = 1, .len = 8 };
+
+	KUNIT_EXPECT_EQ(test, -EINVAL, nt_ring_post(&a->ring, &rec, false));	/* not in the arena */
+	place.at = INBOUND - 7;
+	KUNIT_EXPECT_EQ(test, -EINVAL, nt_ring_post(&a->ring, &rec, false));	/* beyond it */
+	place = (struct nt_place) { .at = INBOUND - 8, .len = 7 };
+	KUNIT_EXPECT_EQ(test, -EINVAL, nt_ring_post(&a->ring, &rec, false));	/* too short */
+	rec.count = 0;
+	rec.len = RING_LEN / 8 - 15;
+	KUNIT_EXPECT_EQ(test, -EMSGSIZE, nt_ring_post(&a->ring, &rec, false));
+	rec.head_len = 15;
+	KUNIT_EXPECT_EQ(test, -EINVAL, nt_ring_post(&a->ring, &rec, false));
+	end_off(a);
+	KUNIT_EXPECT_EQ(test, -ENOTCONN, post(a, 0, 0, 0, false));
+	end_on(a, 200, 101);
+}
+
+/* An end: all that is out comes back once. */
+static void all_come_back(struct kunit *test)
+{
+	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
+	u32 i;
+
+	tasklet_disable(&b->ring.tasklet);
+	for (i = 0; i < 30; i++)
+		KUNIT_EXPECT_EQ(test, 0, post(a, i, 1000, 0, i % 2));
+	end_off(a);
+	tasklet_enable(&b->ring.tasklet);
+	KUNIT_EXPECT_EQ(test, 30U, a->lost + a->heard);
+	KUNIT_EXPECT_EQ(test, 0UL, a->used);
+	end_on(a, 200, 101);
+}
+
+/* ---- a peer that writes what it likes ---- */
+
+static void hostile(struct kunit *test, __le64 *word, u32 value)
+{
+	struct end *a = &((struct pair *)test->priv)->end[0];
+
+	end_off(a->other);
+	WRITE_ONCE(*word, cpu_to_le64(ntw_word(a->ring.in.mine, value)));
+	nt_ring_look(&a->ring);
+	wait_event_timeout(a->wait, READ_ONCE(a->faults), HZ);
+	KUNIT_EXPECT_EQ(test, 1U, a->faults);
+	KUNIT_EXPECT_EQ(test, 1ULL, a->ring.stats.protocol_errors);
+	KUNIT_EXPECT_EQ(test, -ENOTCONN, post(a, 0, 0, 0, false));
+	end_on(a->other, 101, 100);
+}
+
+static struct ntw_line *line_of(struct kunit *test)
+{
+	return &((struct ntw_ctl *)((struct pair *)test->priv)->end[0].mem)->line;
+}
+
+static void produced_too_much(struct kunit *test)
+{
+	hostile(test, &line_of(test)->produced, RING_LEN + 16);
+}
+
+static void produced_nothing_there(struct kunit *test)
+{
+	hostile(test, &line_of(test)->produced, 16);
+}
+
+static void produced_crooked(struct kunit *test)
+{
+	hostile(test, &line_of(test)->produced, 8);
+}
+
+static void produced_backwards(struct kunit *test)
+{
+	hostile(test, &line_of(test)->produced, -16);
+}
+
+static void consumed_too_much(struct kunit *test)
+{
+	hostile(test, &line_of(test)->consumed, 16);
+}
+
+/* Of another life: nobody cares. */
+static void stale_words(struct kunit *test)
+{
+	struct end *a = &((struct pair *)test->priv)->end[0];
+
+	end_off(a->other);
+	line_of(test)->produced = cpu_to_le64(ntw_word(a->ring.in.mine + 1, 48));
+	line_of(test)->consumed = cpu_to_le64(ntw_word(a->ring.in.mine + 1, 48));
+	nt_ring_look(&a->ring);
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, 0U, a->faults);
+	end_on(a->other, 101, 100);
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(few_records),
+	KUNIT_CASE(two_threads),
+	KUNIT_CASE(no_room),
+	KUNIT_CASE(refused),
+	KUNIT_CASE(all_come_back),
+	KUNIT_CASE(produced_too_much),
+	KUNIT_CASE(produced_nothing_there),
+	KUNIT_CASE(produced_crooked),
+	KUNIT_CASE(produced_backwards),
+	KUNIT_CASE(consumed_too_much),
+	KUNIT_CASE(stale_words),
+	{}
+};
+
+static struct kunit_suite suite = {
+	.name = "kfi_ntb_ring",
+	.init = ring_init,
+	.exit = ring_exit,
+	.test_cases = cases,
+};
+kunit_test_suite(suite);

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What links of kfi_ntb say before there are records, and the beginning of records: what one side encodes the other decodes, and what no
+ * side says is refused. The fuzzer looks for the rest (tests/fuzz). The source is compiled into this module: a provider exports nothing.
+ */
+#include <kunit/test.h>
+#include "../../providers/ntb/wire.c"
+
+#define RING	65536U
+
+static struct ntw_hand full_hand(void)
+{
+	return (struct ntw_hand) {
+		.version = NTW_VERSION, .state = NTW_OPEN, .ring_shift = 18, .bell = 48, .bells = 16, .mine = 0x12345678,
+		.yours = 0x9abcdef0, .size_kib = 4096,
+	};
+}
+
+static int try_hand(const struct ntw_hand *hand)
+{
+	struct ntw_hand back;
+	u32 pads[NTW_PADS];
+
+	ntw_encode_hand(hand, pads);
+	return ntw_decode_hand(pads, &back);
+}
+
+static void scratchpads(struct kunit *test)
+{
+	struct ntw_hand hand = full_hand(), back;
+	u32 pads[NTW_PADS];
+
+	ntw_encode_hand(&hand, pads);
+	KUNIT_EXPECT_EQ(test, 0, ntw_decode_hand(pads, &back));
+	KUNIT_EXPECT_MEMEQ(test, &hand, &back, sizeof(hand));
+	pads[NTW_PAD_YOURS]++;	/* half-written */
+	KUNIT_EXPECT_EQ(test, -EAGAIN, ntw_decode_hand(pads, &back));
+	memset(pads, 0xff, sizeof(pads));
+	KUNIT_EXPECT_EQ(test, -EAGAIN, ntw_decode_hand(pads, &back));
+}
+
+static void other_versions(struct kunit *test)
+{
+	struct ntw_hand hand = full_hand(), back;
+	u32 pads[NTW_PADS];
+
+	ntw_encode_hand(&hand, pads);
+	pads[NTW_PAD_MAGIC] = NTW_MAGIC << 16 | NTW_VERSION_MIN << 8 | (NTW_VERSION + 1);
+	pads[NTW_PAD_CHECK] = pad_check(pads);
+	KUNIT_EXPECT_EQ(test, 0, ntw_decode_hand(pads, &back));
+	KUNIT_EXPECT_EQ(test, NTW_VERSION, back.version);
+	pads[NTW_PAD_MAGIC] = NTW_MAGIC << 16 | (NTW_VERSION + 1) << 8 | (NTW_VERSION + 1);
+	pads[NTW_PAD_CHECK] = pad_check(pads);
+	KUNIT_EXPECT_EQ(test, -EPROTONOSUPPORT, ntw_decode_hand(pads, &back));
+}
+
+static void absurd_scratchpads(struct kunit *test)
+{
+	struct ntw_hand hand;
+
+#define WITH(field, value) ({ hand = full_hand(); hand.field = (value); try_hand(&hand); })
+	KUNIT_EXPECT_EQ(test, -EAGAIN, WITH(state, NTW_AWAY));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(state, NTW_OPEN + 1));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(mine, 0));
+	KUNIT_EXPECT_EQ(test, 0, WITH(yours, 0));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(ring_shift, NTW_RING_SHIFT_MIN - 1));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(ring_shift, NTW_RING_SHIFT_MAX + 1));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(ring_shift, 255));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(bells, 0));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(bells, NTW_BELLS_MAX + 1));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(bell, 49));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(size_kib, 4 + 255));
+	KUNIT_EXPECT_EQ(test, 0, WITH(size_kib, 4 + 256));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(size_kib, U32_MAX));
+#undef WITH
+}
+
+static struct ntw_greeting full_greeting(void)
+{
+	return (struct ntw_greeting) {
+		.version = NTW_VERSION, .mine = 1, .yours = 2, .ring = RING, .size = 1 << 20, .heartbeat = 100,
+	};
+}
+
+static int try_hello(const struct ntw_greeting *g)
+{
+	struct ntw_greeting back;
+	struct ntw_hello hello;
+
+	ntw_encode_hello(g, &hello);
+	return ntw_decode_hello(&hello, &back);
+}
+
+static void hellos(struct kunit *test)
+{
+	struct ntw_greeting g = full_greeting(), back;
+	struct ntw_hello hello;
+
+	ntw_encode_hello(&g, &hello);
+	KUNIT_EXPECT_EQ(test, 0, ntw_decode_hello(&hello, &back));
+	KUNIT_EXPECT_EQ(test, g.size, back.size);
+	KUNIT_EXPECT_EQ(test, g.yours, back.yours);
+	hello.features = cpu_to_le32(1);
+	KUNIT_EXPECT_EQ(test, -EPROTO, ntw_decode_hello(&hello, &back));
+	hello.check = cpu_to_le32(ntw_check(&hello, offsetof(struct ntw_hello, check)));
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, ntw_decode_hello(&hello, &back));
+}
+
+static void absurd_hellos(struct kunit *test)
+{
+	struct ntw_greeting g;
+
+#define WITH(field, value) ({ g = full_greeting(); g.field = (value); try_hello(&g); })
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(mine, 0));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(yours, 0));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(heartbeat, 0));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(ring, RING + 16));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(ring, 0));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(size, RING));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(size, NTW_SIZE_MAX + 1));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(version, NTW_VERSION + 1));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(msi_at, 4));
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, WITH(signals, 0x80));
+#undef WITH
+}
+
+static void words(struct kunit *test)
+{
+	u32 value = 7;
+
+	KUNIT_EXPECT_TRUE(test, ntw_decode_word(ntw_word(5, 0xffffffff), 5, &value));
+	KUNIT_EXPECT_EQ(test, U32_MAX, value);
+	KUNIT_EXPECT_FALSE(test, ntw_decode_word(ntw_word(4, 1), 5, &value));
+	KUNIT_EXPECT_EQ(test, U32_MAX, value);
+}
+
+#define ME	0xabcd0123U
+
+static int try_rec(u8 type, u32 len, u32 at, u32 avail)
+{
+	struct ntw_rec rec = { .type = type, .len = cpu_to_le32(len), .check = cpu_to_le32(at ^ ME) };
+
+	return ntw_decode_rec(&rec, at, avail, RING, ME);
+}
+
+static void record_heads(struct kunit *test)
+{
+	struct ntw_rec rec = { .type = NTW_FIRST, .len = cpu_to_le32(16), .check = cpu_to_le32(ME) };
+
+	KUNIT_EXPECT_EQ(test, 16, try_rec(NTW_FIRST, 16, 0, 16));
+	KUNIT_EXPECT_EQ(test, 32, try_rec(255, 17, RING - 32, 4096));
+	KUNIT_EXPECT_EQ(test, (int)RING / 8, try_rec(NTW_FIRST, RING / 8, 0xffffc000, RING / 8));
+	KUNIT_EXPECT_EQ(test, (int)RING, try_rec(NTW_SKIP, RING, 0, RING));
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_rec(NTW_FIRST, 15, 0, 4096));
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_rec(NTW_FIRST, 0, 0, 4096));
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_rec(NTW_FIRST, U32_MAX, 0, 4096));
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_rec(NTW_SKIP, U32_MAX, 0, RING));
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_rec(NTW_FIRST, RING / 8 + 1, 0, RING));
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_rec(NTW_FIRST, 33, 0, 32));		/* beyond what was produced */
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_rec(NTW_FIRST, 33, RING - 32, 4096));	/* around the end */
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_rec(NTW_NONE, 16, 0, 16));
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_rec(NTW_FIRST - 1, 16, 0, 16));
+	KUNIT_EXPECT_EQ(test, 16, ntw_decode_rec(&rec, 0, 16, RING, ME));
+	KUNIT_EXPECT_EQ(test, -EPROTO, ntw_decode_rec(&rec, RING, 16, RING, ME));	/* what lay here a turn ago */
+	KUNIT_EXPECT_EQ(test, -EPROTO, ntw_decode_rec(&rec, 0, 16, RING, ME + 1));	/* ... or in another life */
+	rec.flags = NTW_R_ACK << 1;
+	KUNIT_EXPECT_EQ(test, -EPROTO, ntw_decode_rec(&rec, 0, 16, RING, ME));
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(scratchpads),
+	KUNIT_CASE(other_versions),
+	KUNIT_CASE(absurd_scratchpads),
+	KUNIT_CASE(hellos),
+	KUNIT_CASE(absurd_hellos),
+	KUNIT_CASE(words),
+	KUNIT_CASE(record_heads),
+	{}
+};
+
+static struct kunit_suite suite = {
+	.name = "kfi_ntb_wire",
+	.test_cases = cases,
+};
+kunit_test_suite(suite);

@@ -1,0 +1,575 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * main.c - a client of links: both ends of a bridge in one kernel send each other records of random sizes, inline, long and placed, as fast
+ * as they go, and look whether each came once, in order and whole, and whether heard() tells the truth. The bridge's link goes and comes back
+ * meanwhile. Loading the module is the test; its result is insmod's.
+ *
+ * With both ends at hand it can be checked what no end alone can know: when heard(0) is called, the other side has had the record.
+ */
+#include <linux/delay.h>
+#include <linux/kthread.h>
+#include <linux/module.h>
+#include <linux/ntb.h>
+#include <linux/prandom.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+#include "../../providers/ntb/link.h"
+
+static unsigned int records = 20000;
+module_param(records, uint, 0444);
+MODULE_PARM_DESC(records, "records each way in a round");
+
+static unsigned int rounds = 5;
+module_param(rounds, uint, 0444);
+MODULE_PARM_DESC(rounds, "how often; the link goes in the middle of all but the last");
+
+static unsigned int seed;
+module_param(seed, uint, 0444);
+
+static unsigned int up_ms = 20000;
+module_param(up_ms, uint, 0444);
+
+static bool errors_ok;
+module_param(errors_ok, bool, 0444);
+MODULE_PARM_DESC(errors_ok, "copies are made to fail: records may be missing if their sender hears so");
+
+#define POOL		128U
+#define SLOTS		8U
+#define SLOT_LEN	65536U
+#define SIDES		2
+
+/* Behind struct ntw_rec in each record of the test */
+struct said {
+	__le64	seq;
+	__le32	len;	/* of the payload */
+	__le32	slot;	/* 0: inline, else where it is placed, from 1 on */
+} __packed;
+
+struct side;
+
+struct item {
+	struct list_head	entry;
+	struct nt_rec		rec;
+	struct side		*side;
+	u64			seq;
+	u32			slot;
+	struct nt_place		place[2];
+	struct kvec		vec[2];
+	bool			was_sent;
+	u8			*buf;
+};
+
+struct side {
+	struct nt_link		*link;
+	struct side		*peer;
+	struct task_struct	*task;
+	struct mutex		life;		/* up, posted: what is posted belongs to this life */
+	spinlock_t		lock;		/* free, slots, out */
+	struct list_head	free;
+	unsigned long		slots;		/* of the peer's, in use by us */
+	unsigned int		out;
+	wait_queue_head_t	wait;
+	struct item		*item;
+	u8			*slot[SLOTS];
+	struct nt_place		at[SLOTS];	/* where they are, for the peer */
+	u64			posted, got, heard, lost, failed;
+	u64			all;		/* got in all rounds */
+	bool			up;
+};
+
+static struct side sides[SIDES];
+static unsigned int found;
+static unsigned int wrong;
+
+static __printf(1, 2) void say_wrong(const char *format, ...)
+{
+	struct va_format vaf = { .fmt = format };
+	va_list args;
+
+	if (wrong++ >= 20)
+		return;
+	va_start(args, format);
+	vaf.va = &args;
+	pr_err("link_test: wrong: %pV", &vaf);
+	va_end(args);
+}
+
+static u8 byte_of(u64 seq, u32 i)
+{
+	return (u8)(seq * 31 + i * 7 + (i >> 8));
+}
+
+static struct side *side_of(struct nt_link *link)
+{
+	return nt_link_priv(link);
+}
+
+/* ---- what the link calls ---- */
+
+static void check_bytes(struct side *side, u64 seq, const u8 *bytes, u32 len)
+{
+	u32 i;
+
+	for (i = 0; i < len && bytes[i] == byte_of(seq, i); i++)
+		;
+	if (i < len)
+		say_wrong("%d: record %llu of %u bytes: byte %u is %02x, not %02x\n", (int)(side - sides), seq, len, i, bytes[i],
+			  byte_of(seq, i));
+}
+
+void nt_rx_record(struct nt_link *link, const struct ntw_rec *rec, const void *body, size_t len)
+{
+	struct side *side = side_of(link);
+	struct said said;
+	u32 slot, bytes;
+	u64 seq;
+
+	memset(&said, 0, sizeof(said));
+	if (len < sizeof(said))
+		say_wrong("short record\n");
+	else
+		memcpy(&said, body, sizeof(said));
+	slot = le32_to_cpu(said.slot);
+	bytes = le32_to_cpu(said.len);
+	seq = le64_to_cpu(said.seq);
+	if (!side->up)
+		say_wrong("record while down\n");
+	if (seq != side->got && !(errors_ok && seq > side->got))
+		say_wrong("%d: record %llu, wanted %llu\n", (int)(side - sides), seq, side->got);
+	if (rec->type != NTW_FIRST + 1 || le32_to_cpu(rec->conn) != (u32)seq || len != sizeof(said) + (slot ? 0 : bytes))
+		say_wrong("header of %llu\n", seq);
+	else
+		check_bytes(side, seq, slot ? side->slot[slot - 1] : body + sizeof(said), bytes);
+	WRITE_ONCE(side->got, seq + 1);
+	side->all++;
+}
+
+void nt_conns_link_up(struct nt_link *link)
+{
+	struct side *side = side_of(link);
+	unsigned int i;
+
+	for (i = 0; i < SLOTS && !side->slot[i]; i++) {
+		struct kvec vec;
+		struct iov_iter it;
+
+		side->slot[i] = nt_arena_alloc(link, SLOT_LEN);
+		if (!side->slot[i]) {
+			say_wrong("no arena\n");
+			return;
+		}
+		vec = (struct kvec) { .iov_base = side->slot[i], .iov_len = SLOT_LEN };
+		iov_iter_kvec(&it, ITER_DEST, &vec, 1, SLOT_LEN);
+		if (nt_window_places(link, &it, SLOT_LEN, &side->at[i], 1) != 1)
+			say_wrong("arena memory has no place\n");
+	}
+	mutex_lock(&side->life);
+	side->got = 0;
+	side->posted = 0;
+	WRITE_ONCE(side->up, true);
+	mutex_unlock(&side->life);
+	wake_up_all(&side->wait);
+}
+
+void nt_conns_link_down(struct nt_link *link, int err)
+{
+	struct side *side = side_of(link);
+
+	mutex_lock(&side->life);
+	if (side->out)
+		say_wrong("%u records are still out\n", side->out);
+	WRITE_ONCE(side->up, false);
+	mutex_unlock(&side->life);
+	wake_up_all(&side->wait);
+}
+
+/* ---- what is sent ---- */
+
+static void item_sent(struct nt_rec *rec, int err)
+{
+	struct item *item = container_of(rec, struct item, rec);
+
+	if (item->was_sent)
+		say_wrong("sent twice\n");
+	item->was_sent = true;
+	/* Nobody reads it any more. */
+	memset(item->buf, 0xee, min_t(size_t, rec->len, 64));
+}
+
+static void item_heard(struct nt_rec *rec, int err)
+{
+	struct item *item = container_of(rec, struct item, rec);
+	struct side *side = item->side;
+
+	if (!item->was_sent)
+		say_wrong("heard before sent\n");
+	if (!err && READ_ONCE(side->peer->got) <= item->seq)
+		say_wrong("heard of %llu, which the peer has not had\n", item->seq);
+	spin_lock_bh(&side->lock);
+	list_add_tail(&item->entry, &side->free);
+	if (item->slot)
+		side->slots &= ~BIT(item->slot - 1);
+	side->out--;
+	if (err == -EIO)
+		side->failed++;
+	else if (err)
+		side->lost++;
+	else
+		side->heard++;
+	spin_unlock_bh(&side->lock);
+	wake_up(&side->wait);
+}
+
+static bool item_get(struct side *side, struct item **item)
+{
+	spin_lock_bh(&side->lock);
+	*item = list_first_entry_or_null(&side->free, struct item, entry);
+	if (*item)
+		list_del(&(*item)->entry);
+	spin_unlock_bh(&side->lock);
+	return *item;
+}
+
+static void item_back(struct item *item)
+{
+	struct side *side = item->side;
+
+	spin_lock_bh(&side->lock);
+	list_add(&item->entry, &side->free);
+	if (item->slot)
+		side->slots &= ~BIT(item->slot - 1);
+	spin_unlock_bh(&side->lock);
+}
+
+static void out_add(struct side *side, int n)
+{
+	spin_lock_bh(&side->lock);
+	side->out += n;
+	spin_unlock_bh(&side->lock);
+}
+
+static u32 slot_get(struct side *side)
+{
+	unsigned long slot;
+
+	spin_lock_bh(&side->lock);
+	slot = find_first_zero_bit(&side->slots, SLOTS);
+	if (slot < SLOTS)
+		side->slots |= BIT(slot);
+	spin_unlock_bh(&side->lock);
+	return slot < SLOTS ? slot + 1 : 0;
+}
+
+static u32 below(struct rnd_state *rnd, u32 n)
+{
+	return prandom_u32_state(rnd) % n;
+}
+
+static u32 a_length(struct rnd_state *rnd, u32 room)
+{
+	switch (below(rnd, 8)) {
+	case 0: return 0;
+	case 1: return below(rnd, room + 1);
+	case 2: return room;
+	case 3: return below(rnd, min(room, 2048U));
+	default: return below(rnd, 128);
+	}
+}
+
+static void item_payload(struct item *item, struct rnd_state *rnd, u32 len)
+{
+	u32 cut = len ? below(rnd, len) : 0, i;
+
+	for (i = 0; i < len; i++)
+		item->buf[i] = byte_of(item->seq, i);
+	item->vec[0] = (struct kvec) { .iov_base = item->buf, .iov_len = cut };
+	item->vec[1] = (struct kvec) { .iov_base = item->buf + cut, .iov_len = len - cut };
+	iov_iter_kvec(&item->rec.iter, ITER_SOURCE, item->vec, 2, len);
+	item->rec.len = len;
+}
+
+static void item_places(struct item *item, struct rnd_state *rnd, u32 len)
+{
+	const struct nt_place *at = &item->side->peer->at[item->slot - 1];
+	u32 cut = len ? below(rnd, len) : 0;
+
+	item->place[0] = (struct nt_place) { .at = at->at, .len = cut };
+	item->place[1] = (struct nt_place) { .at = at->at + cut, .len = len - cut };
+	item->rec.place = item->place;
+	item->rec.count = 2;
+}
+
+static void item_make(struct item *item, struct rnd_state *rnd)
+{
+	struct nt_rec *rec = &item->rec;
+	struct said said;
+	u32 len;
+
+	memset(rec, 0, sizeof(*rec));
+	item->was_sent = false;
+	item->slot = below(rnd, 10) ? 0 : slot_get(item->side);
+	len = item->slot ? below(rnd, SLOT_LEN + 1) : a_length(rnd, nt_rec_room(item->side->link) - 32);
+	rec->sent = item_sent;
+	rec->heard = item_heard;
+	rec->rec.type = NTW_FIRST + 1;
+	rec->rec.conn = cpu_to_le32(item->seq);
+	said = (struct said) { .seq = cpu_to_le64(item->seq), .len = cpu_to_le32(len), .slot = cpu_to_le32(item->slot) };
+	memcpy(rec->head + sizeof(rec->rec), &said, sizeof(said));
+	rec->head_len = sizeof(rec->rec) + sizeof(said);
+	rec->flags = below(rnd, 4) ? 0 : NT_REC_ACK;
+	item_payload(item, rnd, len);
+	if (item->slot)
+		item_places(item, rnd, len);
+}
+
+/* Return: false: the link is down */
+static bool send_one(struct side *side, struct rnd_state *rnd, bool last)
+{
+	struct item *item = NULL;
+	int ret;
+
+	if (!wait_event_timeout(side->wait, !READ_ONCE(side->up) || item_get(side, &item), 30 * HZ)) {
+		say_wrong("%d: nothing comes back, %llu posted, %llu heard\n", (int)(side - sides), side->posted, side->heard);
+		return false;
+	}
+	if (!item)
+		return false;
+	mutex_lock(&side->life);
+	item->seq = side->posted;
+	item_make(item, rnd);
+	out_add(side, 1);
+	ret = side->up ? nt_post(side->link, &item->rec, !last && below(rnd, 3)) : -ENOTCONN;
+	if (ret)
+		out_add(side, -1);
+	else
+		side->posted++;
+	mutex_unlock(&side->life);
+	if (!ret)
+		return true;
+	if (ret != -ENOTCONN)
+		say_wrong("post says %d\n", ret);
+	item_back(item);
+	return false;
+}
+
+static int sender(void *arg)
+{
+	struct side *side = arg;
+	struct rnd_state rnd;
+	unsigned int n;
+
+	prandom_seed_state(&rnd, seed + (side - sides));
+	for (n = 0; n < records; n++)
+		if (!send_one(side, &rnd, n + 1 == records))
+			break;
+	nt_kick(side->link);
+	if (!(below(&rnd, 2)))
+		nt_drain(side->link);
+	if (!wait_event_timeout(side->wait, !READ_ONCE(side->out), 30 * HZ))
+		say_wrong("%d: %u records don't come back\n", (int)(side - sides), side->out);
+	return 0;
+}
+
+/* ---- rounds ---- */
+
+static int wait_up(void)
+{
+	int i, ret = 0;
+
+	for (i = 0; i < SIDES && !ret; i++)
+		ret = nt_link_wait_up(sides[i].link, up_ms);
+	/* Either may have gone again meanwhile: it has been up. */
+	for (i = 0; i < SIDES && !ret; i++)
+		if (!wait_event_timeout(sides[i].wait, READ_ONCE(sides[i].up), 10 * HZ))
+			ret = -ETIMEDOUT;
+	return ret;
+}
+
+static struct ntb_dev *ntb_of(struct side *side)
+{
+	return container_of(nt_link_device(side->link), struct ntb_dev, dev);
+}
+
+static void flap(unsigned int round)
+{
+	struct ntb_dev *ntb = ntb_of(&sides[round % SIDES]);
+
+	msleep(20 + 30 * (round % 4));
+	ntb_link_disable(ntb);
+	msleep(round % 3 * 10);
+	ntb_link_enable(ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);
+}
+
+static int one_round(unsigned int round)
+{
+	int i, ret = wait_up();
+
+	if (ret) {
+		say_wrong("the link does not come up (round %u)\n", round);
+		return ret;
+	}
+	for (i = 0; i < SIDES; i++) {
+		sides[i].task = kthread_run(sender, &sides[i], "link_test%d", i);
+		if (IS_ERR(sides[i].task))
+			return PTR_ERR(sides[i].task);
+		get_task_struct(sides[i].task);
+	}
+	if (round + 1 < rounds)
+		flap(round);
+	for (i = 0; i < SIDES; i++) {
+		kthread_stop(sides[i].task);
+		put_task_struct(sides[i].task);
+	}
+	return 0;
+}
+
+static int run(void)
+{
+	unsigned int i, n;
+	int ret = 0;
+
+	for (i = 0; i < rounds && !ret; i++) {
+		ret = one_round(i);
+		for (n = 0; n < SIDES; n++)
+			pr_info("link_test: round %u side %u: heard %llu lost %llu failed %llu got %llu\n", i, n, sides[n].heard,
+				sides[n].lost, sides[n].failed, sides[n].all);
+	}
+	for (n = 0; n < SIDES && !ret; n++)
+		if (sides[n].got != sides[n].peer->posted && !errors_ok)
+			say_wrong("%u: got %llu of %llu\n", n, sides[n].got, sides[n].peer->posted);
+	return ret ?: wrong ? -EIO : 0;
+}
+
+/* ---- life ---- */
+
+static int side_init(struct side *side)
+{
+	unsigned int i;
+
+	mutex_init(&side->life);
+	spin_lock_init(&side->lock);
+	init_waitqueue_head(&side->wait);
+	INIT_LIST_HEAD(&side->free);
+	side->item = kvcalloc(POOL, sizeof(*side->item), GFP_KERNEL);
+	if (!side->item)
+		return -ENOMEM;
+	for (i = 0; i < POOL; i++) {
+		struct item *item = &side->item[i];
+
+		item->side = side;
+		/* Both kinds of kernel memory */
+		item->buf = i % 2 ? vmalloc(SLOT_LEN) : kmalloc(SLOT_LEN, GFP_KERNEL);
+		if (!item->buf)
+			return -ENOMEM;
+		list_add(&item->entry, &side->free);
+	}
+	return 0;
+}
+
+static void side_exit(struct side *side)
+{
+	unsigned int i;
+
+	for (i = 0; side->item && i < POOL; i++)
+		kvfree(side->item[i].buf);
+	kvfree(side->item);
+}
+
+static int probe(struct ntb_client *client, struct ntb_dev *ntb)
+{
+	struct side *side = &sides[found];
+	int ret;
+
+	if (found == SIDES)
+		return -ENODEV;
+	side->peer = &sides[1 - found];
+	side->link = nt_link_add(ntb, side);
+	if (IS_ERR(side->link))
+		return PTR_ERR(side->link);
+	ret = nt_link_start(side->link);
+	if (ret) {
+		nt_link_remove(side->link);
+		return ret;
+	}
+	found++;
+	return 0;
+}
+
+static void remove(struct ntb_client *client, struct ntb_dev *ntb)
+{
+	struct side *side = sides[0].link && nt_link_device(sides[0].link) == &ntb->dev ? &sides[0] : &sides[1];
+	unsigned int i;
+
+	nt_link_stop(side->link);
+	for (i = 0; i < SLOTS; i++)
+		if (side->slot[i])
+			nt_arena_free(side->link, side->slot[i], SLOT_LEN);
+	nt_link_remove(side->link);
+	side->link = NULL;
+}
+
+static struct ntb_client client = {
+	.ops = {
+		.probe	= probe,
+		.remove	= remove,
+	},
+};
+
+static void show_stats(void)
+{
+	struct nt_stats s;
+	int i;
+
+	for (i = 0; i < SIDES; i++) {
+		nt_link_stats(sides[i].link, &s);
+		pr_info("link_test: side %d: out %llu in %llu batches %llu lines %llu descs %llu dma %llu cpu %llu signals %llu irqs %llu full %llu engine %llu dma_errors %llu protocol %llu ups %llu resets %llu\n",
+			i, s.records_out, s.records_in, s.batches, s.lines, s.descriptors, s.dma_bytes, s.cpu_bytes, s.signals,
+			s.interrupts, s.full, s.engine_full, s.dma_errors, s.protocol_errors, s.ups, s.resets);
+	}
+}
+
+static int __init test_init(void)
+{
+	int i, ret = nt_links_init();
+
+	if (ret)
+		return ret;
+	if (!seed)
+		seed = get_random_u32();
+	pr_info("link_test: seed=%u\n", seed);
+	for (i = 0; i < SIDES && !ret; i++)
+		ret = side_init(&sides[i]);
+	if (ret)
+		goto exit_sides;
+	ret = ntb_register_client(&client);
+	if (ret)
+		goto exit_sides;
+	ret = found == SIDES ? run() : -ENODEV;
+	if (found == SIDES)
+		show_stats();
+	pr_info("link_test: %s\n", ret ? "FAILED" : "passed");
+	if (!ret)
+		return 0;
+	ntb_unregister_client(&client);
+exit_sides:
+	for (i = 0; i < SIDES; i++)
+		side_exit(&sides[i]);
+	nt_links_exit();
+	return ret;
+}
+
+static void __exit test_exit(void)
+{
+	int i;
+
+	ntb_unregister_client(&client);
+	for (i = 0; i < SIDES; i++)
+		side_exit(&sides[i]);
+	nt_links_exit();
+}
+
+module_init(test_init);
+module_exit(test_exit);
+MODULE_DESCRIPTION("links of kfi_ntb, both ends at once");
+MODULE_LICENSE("GPL");
