@@ -8,7 +8,7 @@
 #include_next <host/fabrics.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
-#define nvmf_should_reconnect(ctrl, status)	nvmf_should_reconnect(ctrl)
+#define nvmf_should_reconnect(ctrl, status)	((void)(status), nvmf_should_reconnect(ctrl))
 
 static inline unsigned int nvmf_nr_io_queues(struct nvmf_ctrl_options *opts)
 {

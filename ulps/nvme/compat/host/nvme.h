@@ -34,7 +34,7 @@ static inline void kfn_count_reconnects(struct nvme_ctrl *ctrl)
 #define nvme_quiesce_admin_queue	nvme_stop_admin_queue
 #define nvme_unquiesce_admin_queue	nvme_start_admin_queue
 #define nvme_start_request		blk_mq_start_request
-#define nvme_init_ctrl_finish(ctrl, was_suspended)	nvme_init_ctrl_finish(ctrl)
+#define nvme_init_ctrl_finish(ctrl, was_suspended)	((void)(was_suspended), nvme_init_ctrl_finish(ctrl))
 #define nvme_disable_ctrl(ctrl, shutdown)	((shutdown) ? nvme_shutdown_ctrl(ctrl) : nvme_disable_ctrl(ctrl))
 
 /* nvme_init_ctrl() has done it. */

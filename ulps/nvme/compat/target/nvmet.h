@@ -17,7 +17,7 @@ static inline void nvmet_cq_put(struct nvmet_cq *cq)
 {
 }
 
-#define nvmet_sq_init(sq, cq)		nvmet_sq_init(sq)
+#define nvmet_sq_init(sq, cq)		((void)(cq), nvmet_sq_init(sq))
 #define nvmet_req_init(req, sqp, ops)	nvmet_req_init(req, &container_of(sqp, struct kfnt_queue, sq)->cq, sqp, ops)
 #endif
 
