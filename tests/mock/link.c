@@ -38,13 +38,20 @@ static void nm_link_look(struct nm_bridge *bridge)
 	}
 }
 
+/* A tick may come early: then there is some time left. */
 static void nm_link_train(struct work_struct *work)
 {
 	struct nm_bridge *bridge = container_of(to_delayed_work(work), struct nm_bridge, train);
 	unsigned long flags;
+	s64 left;
 
 	write_lock_irqsave(&bridge->lock, flags);
-	if (nm_link_wanted(bridge) && ktime_compare(ktime_get(), bridge->ready) >= 0)
+	left = ktime_us_delta(bridge->ready, ktime_get());
+	if (!nm_link_wanted(bridge) || bridge->up)
+		;	/* it has been decided otherwise meanwhile */
+	else if (left > 0)
+		mod_delayed_work(system_percpu_wq, &bridge->train, usecs_to_jiffies(left) + 1);
+	else
 		nm_link_change(bridge, true);
 	write_unlock_irqrestore(&bridge->lock, flags);
 }
