@@ -105,7 +105,7 @@ static void kv_slot_consumed(struct kv_slot *slot, int fin)
 		if (fin >= 0)
 			kv_slot_answer(slot, KVW_FIN, fin);
 		kv_slot_release(slot, KV_HOLD_MESSAGE);
-		if (!kv_tx_idle(conn))
+		if ((ret || conn->credit_due || !list_empty(&conn->answers)) && !kv_tx_idle(conn))
 			kv_tx_run(conn, &done);
 	}
 	spin_unlock(&conn->lock);
