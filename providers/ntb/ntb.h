@@ -223,7 +223,7 @@ enum nt_slot_state {
  * @entry:	in &nt_conn.slots, .rxq, .answers, .reads, .commits (L)
  * @f:		the record; @seg: its segments
  * @state:	enum nt_slot_state; @answer: type of the record that it owes; @status: what that says; @cls: whose credit it is
- * @killed:	the key that it invalidates is dead
+ * @killed:	the key that it invalidates has been looked at; @inv_over: and is dead
  * @came:	WRITE: bytes that have come, also if nobody wants them any more
  * @at:		bytes that have been moved; @iseg: segment; @iter, @mr, @key, @left: of it
  * @ndurable: @durable: ranges whose owners are to be asked, with references
@@ -237,7 +237,7 @@ struct nt_slot {
 	u8			state;
 	u8			answer;
 	u8			cls;
-	bool			killed;
+	bool			killed, inv_over;
 	u16			status;
 	u16			iseg;
 	u16			ndurable;

@@ -32,16 +32,14 @@ static u64 nt_rx_flags(const struct ntw_frame *f)
 		flags |= KFI_REMOTE_CQ_DATA;
 	if (f->bits & NTW_F_RMA)
 		flags |= KFI_RMA | (f->type == NTW_TREAD ? KFI_READ : KFI_WRITE);
-	if (f->bits & NTW_F_INV)
-		flags |= KFI_INVALIDATE;
 	return flags;
 }
 
-static void nt_rx_describe(struct nt_conn *conn, struct kfi_rx *rx, const struct ntw_frame *f, const struct kfi_rma_iov *segs)
+static void nt_rx_describe(struct nt_conn *conn, struct kfi_rx *rx, const struct ntw_frame *f)
 {
 	rx->len = f->len;
 	rx->tag = f->tag;
-	rx->data = f->bits & NTW_F_INV ? segs[0].key : f->data;
+	rx->data = f->data;
 	rx->flags = nt_rx_flags(f);
 	rx->src = nt_rx_src(conn);
 }
@@ -137,12 +135,20 @@ void nt_rx_drop(struct kfi_ep *ep, struct kfi_rx *rx)
 
 /* ---- messages ---- */
 
-/* A key that is none of the sender's business, or is still in use by it: it does not know what it does. */
-static int nt_rx_invalidate(struct nt_conn *conn, const struct ntw_frame *f, const struct kfi_rma_iov *segs)
+/*
+ * With a key that is none of its business the sender does not know what it does. A region that somebody uses at this moment is left
+ * to its owner, whom the receive does not tell that it is over.
+ */
+static int nt_slot_invalidate(struct nt_slot *slot)
 {
-	if (!(f->bits & NTW_F_INV))
+	int ret;
+
+	if (!(slot->f.bits & NTW_F_INV) || slot->killed)
 		return 0;
-	return kfi_mr_kill(&conn->nep->ep, segs[0].key) ? -EPROTO : 0;
+	ret = kfi_mr_kill(&slot->conn->nep->ep, slot->seg[0].key);
+	slot->inv_over = !ret;
+	slot->killed = true;
+	return ret && ret != -EBUSY ? -EPROTO : 0;
 }
 
 static void nt_slot_unwanted(struct nt_slot *slot)
@@ -164,7 +170,11 @@ static int nt_slot_arrive(struct nt_slot *slot)
 	struct nt_conn *conn = slot->conn;
 	enum kfi_rx_verdict verdict;
 
-	nt_rx_describe(conn, &slot->rx, &slot->f, slot->seg);
+	nt_rx_describe(conn, &slot->rx, &slot->f);
+	if (slot->inv_over) {
+		slot->rx.flags |= KFI_INVALIDATE;
+		slot->rx.data = slot->seg[0].key;
+	}
 	nt_conn_get(conn);
 	spin_lock_bh(&conn->lock);
 	slot->state = slot->f.type == NTW_MSG ? NT_SLOT_MESSAGE : NT_SLOT_ASKED;
@@ -191,12 +201,11 @@ static int nt_rx_slot(struct nt_conn *conn, struct nt_slot *slot)
 {
 	if (slot->f.type != NTW_MSG && slot->f.type != NTW_RTS && slot->f.type != NTW_TREAD)
 		return nt_rx_tell(slot);
-	if (!slot->killed && nt_rx_invalidate(conn, &slot->f, slot->seg)) {
+	if (nt_slot_invalidate(slot)) {
 		nt_conn_fail(conn, -EPROTO);
 		nt_slot_unwanted(slot);
 		return 0;
 	}
-	slot->killed = true;
 	return nt_slot_arrive(slot);
 }
 
@@ -348,7 +357,7 @@ static int nt_rx_message(struct nt_conn *conn, const struct ntw_frame *f, const 
 	if (ret)
 		return ret;
 	if (!behind && f->type == NTW_MSG && !(f->bits & NTW_F_INV)) {
-		nt_rx_describe(conn, &rx, f, segs);
+		nt_rx_describe(conn, &rx, f);
 		if (kfi_rx_arrive(&conn->nep->ep, &rx, false) == KFI_RX_MATCHED) {
 			nt_rx_direct(conn, &rx, cls, f, payload);
 			return 0;

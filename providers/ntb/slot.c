@@ -48,6 +48,7 @@ struct nt_slot *nt_slot_get(struct nt_conn *conn, u8 cls)
 	slot->answer = 0;
 	slot->status = 0;
 	slot->killed = false;
+	slot->inv_over = false;
 	slot->came = 0;
 	slot->at = 0;
 	slot->left = 0;
