@@ -122,17 +122,18 @@ u32 kv_qp_mtu(struct kv_conn *conn)
 }
 
 /*
- * Bytes of a packet that go to the device with the work request: what most short ones have, what siw has room for, none. How many a device
- * takes can't be asked for.
+ * Bytes of a packet that go to the device with the work request: what most short ones have, or none. How many a device takes can't be
+ * asked for. None on iWARP: siw takes 80, but then connections with many sends that invalidate are lost (mr.remote_invalidate_many).
  */
 static int kv_qp_try(struct kv_conn *conn, u32 sends, u32 receives)
 {
 	static const u32 in_request[] = { 128, 80, 0 };
-	unsigned int i;
-	int ret = -EINVAL;
+	unsigned int i = conn->kdom->iwarp ? ARRAY_SIZE(in_request) - 1 : 0;
+	int ret;
 
-	for (i = 0; i < ARRAY_SIZE(in_request) && ret == -EINVAL; i++)
+	do {
 		ret = kv_qp_make(conn, sends, receives, in_request[i]);
+	} while (ret == -EINVAL && ++i < ARRAY_SIZE(in_request));
 	return ret;
 }
 
