@@ -40,11 +40,12 @@ static struct kfid_domain *kfnt_domain(struct kfnt_listener *listener, struct kf
 /* Return: 0, or why the host is refused. */
 static enum kfn_status kfnt_check(struct nvmet_port *nport, const struct kfn_request *req, size_t len)
 {
-	unsigned int depth = le16_to_cpu(req->hsqsize) + 1;
-	unsigned int limit = req->qid ? max_t(int, kfnt_port_queue_size(nport), KFN_QUEUE_DEFAULT) : NVME_AQ_DEPTH;
+	unsigned int depth, limit;
 
 	if (len < sizeof(*req))
 		return KFN_INVALID_LENGTH;
+	depth = le16_to_cpu(req->hsqsize) + 1;
+	limit = req->qid ? max_t(int, kfnt_port_queue_size(nport, KFN_QUEUE_DEFAULT), KFN_QUEUE_DEFAULT) : NVME_AQ_DEPTH;
 	if (le16_to_cpu(req->format) != KFN_FORMAT)
 		return KFN_INVALID_FORMAT;
 	if (depth < 2 || depth > limit)

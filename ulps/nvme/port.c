@@ -48,7 +48,7 @@ static void kfnt_port_defaults(struct nvmet_port *nport)
 	if (nport->inline_data_size < 0)
 		nport->inline_data_size = KFN_INLINE_DEFAULT;
 	nport->inline_data_size = min_t(int, nport->inline_data_size, KFN_INLINE_MAX);
-	kfnt_port_limit_queue_size(nport);
+	kfnt_port_limit_queue_size(nport, KFN_QUEUE_DEFAULT, KFN_QUEUE_MAX);
 }
 
 /* ---- listeners ---- */

@@ -35,7 +35,7 @@ static u8 kfnt_get_mdts(const struct nvmet_ctrl *ctrl)
 
 static u16 kfnt_get_max_queue_size(const struct nvmet_ctrl *ctrl)
 {
-	return kfnt_port_queue_size(ctrl->port);
+	return kfnt_port_queue_size(ctrl->port, KFN_QUEUE_DEFAULT);
 }
 
 /* Its type is set before it is registered, and not changed after. */

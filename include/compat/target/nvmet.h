@@ -1,10 +1,9 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /* The kernel's own, with the newest kernel's names where it is older. */
-#ifndef KFN_COMPAT_TARGET_NVMET_H
-#define KFN_COMPAT_TARGET_NVMET_H
+#ifndef _KFI_COMPAT_TARGET_NVMET_H
+#define _KFI_COMPAT_TARGET_NVMET_H
 
 #include <linux/version.h>
-#include "../../proto.h"
 #include_next <target/nvmet.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
@@ -25,26 +24,26 @@ static inline void nvmet_cq_put(struct nvmet_cq *cq)
 #define NVME_STATUS_DNR			NVME_SC_DNR
 
 /* The transport says how long queues are, and no port does. */
-static inline int kfnt_port_queue_size(struct nvmet_port *nport)
+static inline int kfnt_port_queue_size(struct nvmet_port *nport, int preset)
 {
-	return KFN_QUEUE_DEFAULT;
+	return preset;
 }
 
-static inline void kfnt_port_limit_queue_size(struct nvmet_port *nport)
+static inline void kfnt_port_limit_queue_size(struct nvmet_port *nport, int preset, int most)
 {
 }
 #else
-static inline int kfnt_port_queue_size(struct nvmet_port *nport)
+static inline int kfnt_port_queue_size(struct nvmet_port *nport, int preset)
 {
 	return nport->max_queue_size;
 }
 
-static inline void kfnt_port_limit_queue_size(struct nvmet_port *nport)
+static inline void kfnt_port_limit_queue_size(struct nvmet_port *nport, int preset, int most)
 {
 	if (nport->max_queue_size < 0)
-		nport->max_queue_size = KFN_QUEUE_DEFAULT;
-	nport->max_queue_size = min_t(int, nport->max_queue_size, KFN_QUEUE_MAX);
+		nport->max_queue_size = preset;
+	nport->max_queue_size = min(nport->max_queue_size, most);
 }
 #endif
 
-#endif /* KFN_COMPAT_TARGET_NVMET_H */
+#endif /* _KFI_COMPAT_TARGET_NVMET_H */

@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /* The kernel's own, with the newest kernel's names where it is older. */
-#ifndef KFN_COMPAT_HOST_NVME_H
-#define KFN_COMPAT_HOST_NVME_H
+#ifndef _KFI_COMPAT_HOST_NVME_H
+#define _KFI_COMPAT_HOST_NVME_H
 
 #include <linux/version.h>
 #include_next <host/nvme.h>
@@ -49,4 +49,4 @@ static inline const char *nvme_fabrics_opcode_str(int qid, const struct nvme_com
 }
 #endif
 
-#endif /* KFN_COMPAT_HOST_NVME_H */
+#endif /* _KFI_COMPAT_HOST_NVME_H */

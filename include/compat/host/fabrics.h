@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /* The kernel's own, with the newest kernel's names where it is older. */
-#ifndef KFN_COMPAT_HOST_FABRICS_H
-#define KFN_COMPAT_HOST_FABRICS_H
+#ifndef _KFI_COMPAT_HOST_FABRICS_H
+#define _KFI_COMPAT_HOST_FABRICS_H
 
 #include <linux/blk-mq.h>
 #include <linux/version.h>
@@ -50,4 +50,4 @@ static inline void nvmf_map_queues(struct blk_mq_tag_set *set, struct nvme_ctrl 
 }
 #endif
 
-#endif /* KFN_COMPAT_HOST_FABRICS_H */
+#endif /* _KFI_COMPAT_HOST_FABRICS_H */
