@@ -59,10 +59,16 @@ static inline void kfi_credit_init(struct kfi_credit_tx *tx, struct kfi_credit_r
 	*rx = (struct kfi_credit_rx){ .window = window, .told = window };
 }
 
+/** kfi_credit_covers() - would kfi_credit_take() of @n succeed? */
+static inline bool kfi_credit_covers(const struct kfi_credit_tx *tx, u32 n)
+{
+	return tx->limit - tx->used >= n;
+}
+
 /** kfi_credit_take() - spend @n units to send. Return: false: not enough, nothing was taken. */
 static inline bool kfi_credit_take(struct kfi_credit_tx *tx, u32 n)
 {
-	if (tx->limit - tx->used < n)
+	if (!kfi_credit_covers(tx, n))
 		return false;
 	tx->used += n;
 	return true;

@@ -8,6 +8,7 @@
 #include <linux/list.h>
 #include <kfabric.h>
 #include <kfi_eq.h>
+#include <kfi_mem.h>
 
 struct device;
 
@@ -543,7 +544,9 @@ int kfi_mr_alloc(struct kfid_domain *domain, size_t iov_limit, uint64_t flags,
  * @attr: what to register; copied, but the entries of a scatterlist or page
  *	vector have to exist until the invalidation. requested_key has to be
  *	KFI_KEY_NOTAVAIL or 0.
- * @work: its done() is called when peers can use the region
+ * @work: its done() is called when peers can use the region; or NULL: nobody
+ *	is told, and if the registration comes to nothing after all, which
+ *	kfi_mr_invalidate() then ends as any other, the peer's access does
  *
  * When this has returned 0, kfi_mr_key() is the new key. If the handle is
  * bound to an endpoint, a message posted there afterwards reaches the peer
@@ -551,7 +554,7 @@ int kfi_mr_alloc(struct kfid_domain *domain, size_t iov_limit, uint64_t flags,
  * handle has memory attached only if done() gets 0.
  *
  * Context: Process context or softirq, does not sleep.
- * Return: 0, and done() will be called; or without such a call: -EAGAIN if the
+ * Return: 0, and done() of @work will be called; or without such a call: -EAGAIN if the
  * provider's queue is full, -EINVAL (too long, not aligned to the virt
  * boundary, unknown type), -KFI_EOPBADSTATE if memory is attached, -ENODEV.
  */

@@ -126,6 +126,7 @@ enum {
 	KFI_OPT_INJECT_TAGGED_SIZE,	/* size_t, bytes */
 	KFI_OPT_INJECT_RMA_SIZE,	/* size_t, bytes */
 	KFI_OPT_INJECT_ATOMIC_SIZE,	/* size_t, bytes */
+	KFI_OPT_RECLAIM = 0x1000,	/* size_t, not 0: what goes over it frees memory; before it is enabled */
 };
 
 /**
@@ -391,6 +392,18 @@ int kfi_srx_context(struct kfid_domain *domain, struct kfi_rx_attr *attr,
 int kfi_ep_tx_space(struct kfid_ep *ep,
 		    void (*fn)(struct kfid_ep *ep, void *context),
 		    void *context);
+
+/**
+ * kfi_ep_tx_flush() - nothing follows what was posted with KFI_MORE
+ * @ep: endpoint or transmit context
+ *
+ * A series of posts ends with one without that flag; this is for who has
+ * none left. On a connected endpoint the series starts at once, on
+ * others a moment later.
+ *
+ * Context: As kfi_sendmsg().
+ */
+void kfi_ep_tx_flush(struct kfid_ep *ep);
 
 /**
  * kfi_recvmsg() - post a receive

@@ -113,7 +113,7 @@ struct kfi_inaddr_locals *kfi_inaddr_locals(struct net *net);
 
 /**
  * struct kfi_inaddr_wish - what a query asks for: which of our addresses, which port, and towards whom
- * @src:	family 0: any
+ * @src:	family 0: any; the address that stands for all: any of its family
  * @name:	of an interface or device, or NULL: any. Check it with kfi_inaddr_named()
  * @port:	of our side, 0: any
  * @dest:	family 0: nobody in particular

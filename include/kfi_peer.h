@@ -48,16 +48,20 @@
 
 #include <kfi_prov.h>
 
+struct kfi_home;
 struct kfi_peer;
 
 /**
  * struct kfi_peer_conn - a connection to a peer; embedded by the provider in its own
  * @peer:	whom it goes to, counted in its users; NULL until that is known
- * @dialed:	we have called (provider, before kfi_peer_join())
+ * @dialed:	we have called (provider, before kfi_peer_join() and kfi_home_list())
  * @ready:	kfi_peer_publish() was called
  * @stream:	its name, as both sides know it; chosen by the side that calls, before ops->start()
  * @known:	the name of the connection before it, if we have called: for the hello
  * @incarnation: the peer's; of a call of ours the provider sets it before kfi_peer_publish()
+ * @home:	whose connection it is, see kfi_home.h; this and the next two are unused if the provider has none
+ * @entry:	in &kfi_home.conns
+ * @stranger:	counted in &kfi_home.nstrangers
  */
 struct kfi_peer_conn {
 	struct kfi_peer		*peer;
@@ -66,6 +70,9 @@ struct kfi_peer_conn {
 	u64			stream;
 	u64			known;
 	u64			incarnation;
+	struct kfi_home		*home;
+	struct list_head	entry;
+	bool			stranger;
 };
 
 /**

@@ -35,7 +35,7 @@
  */
 
 /** KFI_PROV_CONTRACT - version of this contract; a provider built against another one is refused. */
-#define KFI_PROV_CONTRACT	5
+#define KFI_PROV_CONTRACT	7
 
 /* ------------------------------------------------------------------ */
 /* Registration							      */
@@ -478,11 +478,12 @@ void kfi_batch_end(void);
  * @iter:	template over the whole region (kvec or bvec)
  * @iov: copy of its segments
  * @iov_limit: room
+ * @claims:	of them segments in memory of kfi_mem_alloc(), which they keep
  * @unit:	bytes of every segment but the first and last, if that is a constant; else 0
  * @cntr:	bound counter or NULL
  * @cntr_access: what it counts
  * @persist:	owner's callback for COMMIT, or NULL
- * @persists:	calls of it that run, see kfi/commit.c
+ * @persists:	calls of it that run, see kfi/commit.c, and holds, see kfi_mr_hold()
  * @ref:	holders of the structure (not of the right to touch memory)
  * @rcu:	frees it, or ends an invalidation
  * @work:	asynchronous registration or invalidation in flight
@@ -509,6 +510,7 @@ struct kfi_mr {
 		struct bio_vec	*bvec;
 	} iov;
 	size_t			iov_limit;
+	size_t			claims;
 	size_t			unit;
 	struct kfi_cntr		*cntr;
 	u64			cntr_access;
@@ -558,6 +560,18 @@ static inline bool kfi_mr_live(const struct kfi_mr *mr, u64 key)
  * Context: under rcu_read_lock(), the region is there until the end of that. Return: the region or NULL.
  */
 struct kfi_mr *kfi_mr_find(struct kfi_ep *ep, u64 key);
+
+/**
+ * kfi_mr_hold() - something moves bytes of a region outside of our RCU sections, for one operation
+ * @mr:		region of kfi_mr_get(), with a reference of the caller's; the hold is another
+ * @key:	the key that it was got with
+ *
+ * The end of the region (close, or done() of an invalidation) waits until all holds have been given back; from then on there are none. So see to it that they are, in bounded time, whatever a peer does. A hold keeps nobody from declaring the region dead: ask
+ * kfi_mr_live() again where it matters. Context: process or softirq. Return: false: it is dead already.
+ */
+bool kfi_mr_hold(struct kfi_mr *mr, u64 key);
+/** kfi_mr_unhold() - no byte of it moves any more; process or softirq */
+void kfi_mr_unhold(struct kfi_mr *mr);
 
 /** kfi_mr_settle() - after @mr_end of the operations answered true: no byte can land any more. Process or softirq */
 void kfi_mr_settle(struct kfi_mr *mr);

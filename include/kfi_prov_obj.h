@@ -63,6 +63,7 @@ struct kfi_oper;
 struct kfi_rx;
 struct kfi_trigger;
 struct kfi_fence;
+struct kfi_home;
 
 /**
  * struct kfi_obj - what every fid has
@@ -117,6 +118,8 @@ struct kfi_fabric {
  * @cntrs:	open counters
  * @regions:	regions that the provider has registered (&kfi_prov_ops.mr_reg)
  * @mrs:	regions by key, rhashtable of kfi_mr
+ * @registered:	how often a region was made ready, per CPU
+ * @mems:	memory of kfi_mem_alloc(): struct kfi_mem by page number; found under RCU
  * @eq:	bound event queue or NULL; set once, before endpoints are opened
  */
 struct kfi_domain {
@@ -134,6 +137,8 @@ struct kfi_domain {
 	struct list_head	cntrs;
 	struct list_head	regions;
 	struct rhashtable	mrs;
+	u64 __percpu		*registered;
+	struct xarray		mems;
 	struct kfi_eq		*eq;
 };
 
@@ -179,6 +184,9 @@ enum kfi_cntr_dir {
  * @unexpected: messages that came before their receive
  * @copied: payload bytes the provider copied on the sending side
  * @spliced: payload bytes it did not
+ * @placed: payload bytes of peers that the hardware has put in their place for somebody here. What a peer's RMA does
+ *	without anybody here is in no count
+ * @bounced: ... that a CPU here had to copy from where the hardware had put them
  */
 struct kfi_stats {
 	u64 tx_ops, tx_bytes;
@@ -186,6 +194,7 @@ struct kfi_stats {
 	u64 rma_in_ops, rma_in_bytes;
 	u64 errors, again, unexpected;
 	u64 copied, spliced;
+	u64 placed, bounced;
 };
 
 #define kfi_stat_add(ep, field, n)	this_cpu_add((ep)->stats->field, (n))
@@ -255,6 +264,7 @@ struct kfi_cq_waiter {
  * @seq:	stamps receives so that exact and wild ones keep their common order
  * @stalled:	an unexpected message (untagged, tagged) has its multi-receive buffer but no CQ slot; later ones wait
  * @waiting:	@space is registered, or about to be
+ * @delivering:	somebody is in kfi_match_deliver(), and looks at @ready once more before he leaves
  * @closed:	flushed: arrivals and posts are refused
  */
 struct kfi_match {
@@ -273,6 +283,7 @@ struct kfi_match {
 	u64			seq;
 	bool			stalled[2];
 	bool			waiting;
+	bool			delivering;
 	bool			closed;
 };
 
@@ -294,6 +305,8 @@ struct kfi_match {
  * @inject_size: longest inject
  * @max_msg_size: longest message
  * @min_multi_recv: KFI_OPT_MIN_MULTI_RECV
+ * @reclaim: KFI_OPT_RECLAIM: others may wait for memory until its operations end, so these may use what is kept for that. Settled when
+ *	it is enabled
  * @rma_iov_limit: remote segments an operation may name
  * @tx_cq: bound queue of transmits, or NULL
  * @rx_cq: that of receives
@@ -315,6 +328,7 @@ struct kfi_match {
  * @ctxs:	scalable endpoint: its open contexts (kfi.ko's)
  * @rx_ctxs: the receive contexts that are enabled, see kfi_ep_rx_ctx()
  * @triggers:	with KFI_TRIGGER: what its operations wait for (kfi.ko's), those of @tx before those of @rx
+ * @home:	its connections, if the provider keeps them by kfi_home.h
  * @fence:	with KFI_FENCE: what waits for earlier transmits (kfi.ko's)
  * @end_err:	why it is DEAD; set before it is
  * @space_fn: one-shot "there is room again" callback
@@ -350,6 +364,7 @@ struct kfi_ep {
 	size_t			rma_iov_limit;
 
 	size_t			min_multi_recv;
+	bool			reclaim;
 	struct kfi_domain	*domain;
 	struct kfi_cntr		*cntr[KFI_CNTR_DIRS];
 
@@ -368,6 +383,7 @@ struct kfi_ep {
 	u16			ctx;
 	struct xarray		ctxs;
 	struct xarray		rx_ctxs;
+	struct kfi_home		*home;
 	struct kfi_trigger	*triggers;
 	struct kfi_fence	*fence;
 	int			end_err;

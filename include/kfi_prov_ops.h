@@ -7,6 +7,7 @@
 
 #include <kfi_prov_obj.h>
 
+struct kfi_mem;
 struct kfi_oper;
 struct kfi_query;
 struct kfi_rx;
@@ -64,7 +65,7 @@ struct kfi_peer_info {
  *		already was); negative errno = refused, nothing happened, never -EAGAIN for ever. KFI_MORE in op->flags
  *		lets it wait for the next post (a later post, or completion of anything, must flush). KFI_FENCE is none of
  *		its business: kfi.ko calls when all that was before has been completed
- * @tx_flush:	optional: posts with KFI_MORE ended without a last one
+ * @tx_flush:	optional: posts with KFI_MORE ended without a last one. Inside rcu_read_lock() and with bottom halves off
  * @cancel_tx:	optional: kfi_cancel() of a transmit; 0 if a completion with -ECANCELED follows, else -ENOENT. @op may have
  *		ended just now and even be in use again: look it up among your own, under your own lock
  * @rx_posted:	optional: hardware receive queues instead of the shared matching. Return 0 or negative errno
@@ -94,6 +95,10 @@ struct kfi_peer_info {
  * @mr_attach:	optional: memory has been attached to a handle for single I/Os, and no peer knows its key yet: can the hardware hold it?
  *		Softirq. Return: 0 or -EINVAL
  * @mr_known:	optional: may the hardware still move bytes of a dead region? Softirq
+ * @mem_alloc:	optional, with the next: memory that peers reach better than any other, of @mem->len bytes (whole pages), zeroed, beginning
+ *		with a page: fill @mem->addr, ->numa_node, ->priv. May sleep; not while the device goes. Return: 0; -ENOMEM: there
+ *		is no more; -EAGAIN: not yet
+ * @mem_free:	give it back; no region is in it. May sleep; also long after the device has gone
  * @peers:	call @emit for each peer until it answers nonzero; may not sleep inside emit
  * @cm_data_size: longest private data, bytes
  * @atomic_size: @tx takes atomic operations on so many bytes of targets; 0: no endpoint has KFI_ATOMIC
@@ -149,6 +154,9 @@ struct kfi_prov_ops {
 	bool	(*mr_end)(struct kfi_mr *mr);
 	int	(*mr_attach)(struct kfi_mr *mr);
 	bool	(*mr_known)(struct kfi_mr *mr);
+
+	int	(*mem_alloc)(struct kfi_domain *domain, struct kfi_mem *mem);
+	void	(*mem_free)(struct kfi_domain *domain, struct kfi_mem *mem);
 
 	void	(*peers)(struct kfi_ep *ep, int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg);
 };

@@ -15,7 +15,7 @@
 
 #define KFI_CQ_SIZE_MIN		64
 #define KFI_CQ_SIZE_MAX		(1U << 22)
-#define KFI_CQ_FLAGS		(KFI_AFFINITY | KFI_CQ_SOFTIRQ | KFI_CQ_DIRECT)
+#define KFI_CQ_FLAGS		(KFI_AFFINITY | KFI_CQ_SOFTIRQ | KFI_CQ_DIRECT | KFI_CQ_ROUNDS)
 
 struct kfi_obj *kfi_cq_obj(struct kfi_cq *cq)
 {
@@ -89,10 +89,12 @@ void kfi_cq_fill(struct kfi_cq *cq, const struct kfi_cq_err_entry *wc)
 	local_bh_enable();
 }
 
-static int kfi_cq_check(const struct kfi_cq_attr *attr)
+static int kfi_cq_check(const struct kfi_cq_attr *attr, kfi_comp_handler handler)
 {
 	if (attr->flags & ~KFI_CQ_FLAGS)
 		return -KFI_EBADFLAGS;
+	if ((attr->flags & KFI_CQ_ROUNDS) && !handler)
+		return -EINVAL;
 	if ((attr->flags & KFI_CQ_SOFTIRQ) && (attr->flags & KFI_CQ_DIRECT))
 		return -EINVAL;
 	if ((unsigned int)attr->format > KFI_CQ_FORMAT_TAGGED || attr->size > KFI_CQ_SIZE_MAX)
@@ -124,6 +126,7 @@ static void kfi_cq_set_attr(struct kfi_cq *cq, const struct kfi_cq_attr *attr)
 	cq->format = attr->format ?: KFI_CQ_FORMAT_CONTEXT;
 	cq->threshold = attr->wait_cond == KFI_CQ_COND_THRESHOLD;
 	cq->waitable = attr->wait_obj != KFI_WAIT_NONE;
+	cq->rounds = attr->flags & KFI_CQ_ROUNDS;
 	cq->cpu = kfi_queue_cpu(attr->flags, attr->signaling_vector);
 	cq->where = attr->flags & KFI_CQ_SOFTIRQ ? KFI_CQ_IN_SOFTIRQ :
 		    attr->flags & KFI_CQ_DIRECT ? KFI_CQ_IN_POLL : KFI_CQ_IN_WORK;
@@ -159,7 +162,7 @@ int kfi_cq_open(struct kfid_domain *domain, struct kfi_cq_attr *attr, struct kfi
 	struct kfi_cq *cq;
 	int ret;
 
-	ret = kfi_cq_check(attr ?: &none);
+	ret = kfi_cq_check(attr ?: &none, handler);
 	if (ret)
 		return ret;
 	if (READ_ONCE(kfi_to_domain(domain)->dead))

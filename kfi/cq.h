@@ -41,6 +41,7 @@ struct kfi_cq_slot {
  * @where:	context of the callbacks; @cpu: CPU of the work, or WORK_CPU_UNBOUND
  * @threshold:	sread waits for as many entries as its argument says
  * @waitable:	has a wait object
+ * @rounds:	the handler is due behind done()s, too
  * @ring:	the entries; @olen: bytes that did not fit, by the same index
  *
  * What posters touch, lock-free:
@@ -82,6 +83,7 @@ struct kfi_cq {
 	int			cpu;
 	bool			threshold;
 	bool			waitable;
+	bool			rounds;
 	struct kfi_cq_slot	*ring;
 	u64			*olen;
 

@@ -111,7 +111,7 @@ static bool kfi_cq_take(struct kfi_cq *cq, struct list_head *done, bool *event)
 	kfi_cq_lock(cq);
 	list_splice_tail_init(&cq->done, done);
 	if (*event) {
-		*event = cq->event && !cq->closing;
+		*event = (cq->event || (cq->rounds && !list_empty(done))) && !cq->closing;
 		cq->event = false;
 	}
 	if (list_empty(done) && !*event)

@@ -47,11 +47,13 @@ static struct kfi_domain *make_domain(struct kfi_fabric *fabric, const struct kf
 	INIT_LIST_HEAD(&domain->eps);
 	INIT_LIST_HEAD(&domain->cntrs);
 	INIT_LIST_HEAD(&domain->regions);
+	xa_init(&domain->mems);
 	return domain;
 }
 
 static void free_domain(struct kfi_domain *domain)
 {
+	xa_destroy(&domain->mems);
 	mutex_destroy(&domain->lock);
 	kfi_freeinfo(domain->info);
 	kfree(domain);

@@ -12,6 +12,9 @@ static int ep_get_size(struct kfi_ep *ep, int optname, size_t *value)
 	case KFI_OPT_MIN_MULTI_RECV:
 		*value = READ_ONCE(kfi_rx_home(ep)->min_multi_recv);
 		return 0;
+	case KFI_OPT_RECLAIM:
+		*value = ep->reclaim;
+		return 0;
 	case KFI_OPT_CM_DATA_SIZE:
 		*value = min_t(size_t, ep->ops->cm_data_size, KFI_CM_DATA_MAX);
 		return 0;
@@ -63,6 +66,30 @@ int kfi_getopt(struct kfid *fid, int level, int optname, void *optval, size_t *o
 }
 EXPORT_SYMBOL_GPL(kfi_getopt);
 
+/* Providers look at it when they connect. */
+static int ep_set_reclaim(struct kfi_ep *ep, bool reclaim)
+{
+	int ret = 0;
+
+	mutex_lock(&ep->lock);
+	if (ep->state == KFI_EP_IDLE)
+		ep->reclaim = reclaim;
+	else
+		ret = -KFI_EOPBADSTATE;
+	mutex_unlock(&ep->lock);
+	return ret;
+}
+
+static int ep_set_size(struct kfi_ep *ep, int optname, size_t value)
+{
+	if (optname == KFI_OPT_RECLAIM)
+		return ep_set_reclaim(ep, value);
+	if (ep->srx)
+		return -EOPNOTSUPP;	/* it is the shared context's */
+	WRITE_ONCE(ep->min_multi_recv, value);
+	return 0;
+}
+
 int kfi_setopt(struct kfid *fid, int level, int optname, const void *optval, size_t optlen)
 {
 	struct kfi_ep *ep = kfi_fid_ep(fid);
@@ -70,15 +97,12 @@ int kfi_setopt(struct kfid *fid, int level, int optname, const void *optval, siz
 
 	if (!ep || !optval)
 		return -EINVAL;
-	if (level != KFI_OPT_ENDPOINT || optname != KFI_OPT_MIN_MULTI_RECV)
+	if (level != KFI_OPT_ENDPOINT || (optname != KFI_OPT_MIN_MULTI_RECV && optname != KFI_OPT_RECLAIM))
 		return -ENOPROTOOPT;
-	if (ep->srx)
-		return -EOPNOTSUPP;	/* it is the shared context's */
 	if (optlen != sizeof(value))
 		return -EINVAL;
 	memcpy(&value, optval, sizeof(value));
-	WRITE_ONCE(ep->min_multi_recv, value);
-	return 0;
+	return ep_set_size(ep, optname, value);
 }
 EXPORT_SYMBOL_GPL(kfi_setopt);
 

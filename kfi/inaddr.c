@@ -215,8 +215,6 @@ static int wish_source(const struct kfi_query *q, struct kfi_inaddr_wish *wish)
 		return 0;
 	if (read_literal(q->net, AF_UNSPEC, q->node, q->service, &wish->src))
 		wish->name = q->node;
-	else if (kfi_inaddr_any(&wish->src))
-		wish->src.sa.sa_family = 0;
 	return 0;
 }
 
@@ -248,6 +246,8 @@ EXPORT_SYMBOL_GPL(kfi_inaddr_wish);
 
 bool kfi_inaddr_grants(const struct kfi_inaddr_wish *wish, const struct kfi_inaddr_local *local)
 {
+	if (wish->src.sa.sa_family && wish->src.sa.sa_family != local->addr.sa.sa_family)
+		return false;
 	if (wish->src.sa.sa_family && !kfi_inaddr_any(&wish->src) && kfi_inaddr_ip_cmp(&wish->src, &local->addr))
 		return false;
 	return !wish->dest.sa.sa_family || wish->dest.sa.sa_family == local->addr.sa.sa_family;

@@ -402,25 +402,51 @@ int kfi_match_post(struct kfi_ep *ep, struct kfi_oper *op, struct kfi_rx **unexp
 	return 0;
 }
 
+static struct kfi_rx *take_ready(struct kfi_match *m)
+{
+	struct kfi_rx *rx = list_first_entry_or_null(&m->ready, struct kfi_rx, link);
+
+	lockdep_assert_held(&m->lock);
+	if (rx)
+		list_del_init(&rx->link);
+	return rx;
+}
+
 struct kfi_rx *kfi_match_more(struct kfi_ep *ep)
 {
 	struct kfi_match *m = &ep->match;
 	struct kfi_rx *rx;
 
 	spin_lock_bh(&m->lock);
-	rx = list_first_entry_or_null(&m->ready, struct kfi_rx, link);
-	if (rx)
-		list_del_init(&rx->link);
+	rx = take_ready(m);
 	spin_unlock_bh(&m->lock);
 	return rx;
 }
 
+/* @ours: we are the one who delivers; else we become it, if there is none. NULL: there is one, or there is nothing more. */
+static struct kfi_rx *deliver_next(struct kfi_match *m, bool ours)
+{
+	struct kfi_rx *rx = NULL;
+
+	spin_lock_bh(&m->lock);
+	if (ours || !m->delivering) {
+		rx = take_ready(m);
+		m->delivering = !!rx;
+	}
+	spin_unlock_bh(&m->lock);
+	return rx;
+}
+
+/*
+ * One at a time: a provider may give a receive back from inside (kfi_rx_abort()), and the next message takes it, as often as a
+ * peer likes. What comes to be ready meanwhile is for whoever is at it, who is inside his RCU read section until nothing is.
+ */
 void kfi_match_deliver(struct kfi_ep *ep)
 {
 	struct kfi_rx *rx;
 
 	rcu_read_lock();
-	while ((rx = kfi_match_more(ep)))
+	for (rx = deliver_next(&ep->match, false); rx; rx = deliver_next(&ep->match, true))
 		rx->ep->ops->rx_matched(rx->ep, rx);
 	rcu_read_unlock();
 }

@@ -53,12 +53,21 @@ static int mr_mode(const struct kfi_domain *domain)
 
 int kfi_mr_table_init(struct kfi_domain *domain)
 {
-	return rhashtable_init(&domain->mrs, &mr_params);
+	int ret;
+
+	domain->registered = alloc_percpu(u64);
+	if (!domain->registered)
+		return -ENOMEM;
+	ret = rhashtable_init(&domain->mrs, &mr_params);
+	if (ret)
+		free_percpu(domain->registered);
+	return ret;
 }
 
 void kfi_mr_table_exit(struct kfi_domain *domain)
 {
 	rhashtable_destroy(&domain->mrs);
+	free_percpu(domain->registered);
 }
 
 void kfi_mr_exit(void)
@@ -182,6 +191,7 @@ void kfi_mr_fill(struct kfi_mr *mr, const struct kfi_mr_attr *attr, size_t segs,
 	mr->offset = attr->offset;
 	if (mr_mode(mr->domain) & KFI_MR_VIRT_ADDR && attr->type == KFI_KVEC)
 		mr->offset = (unsigned long)attr->mr_iov[0].iov_base;
+	kfi_mem_claim(mr);
 }
 
 /* ---- keys ---- */
@@ -337,6 +347,7 @@ struct kfi_mr *kfi_mr_new(struct kfi_domain *domain, size_t iov_limit, void *con
 
 void kfi_mr_abandon(struct kfi_mr *mr)
 {
+	kfi_mem_unclaim(mr);
 	kfi_obj_put(&mr->domain->obj);
 	kfi_mr_put(mr);
 }
@@ -344,6 +355,7 @@ void kfi_mr_abandon(struct kfi_mr *mr)
 void kfi_mr_make_live(struct kfi_mr *mr)
 {
 	mr->enabled = true;
+	this_cpu_inc(*mr->domain->registered);
 	smp_store_release(&mr->live, true);	/* after all it stands for; kfi_mr_live() */
 }
 
@@ -352,6 +364,28 @@ void kfi_mr_make_dead(struct kfi_mr *mr)
 	WRITE_ONCE(mr->live, false);
 	rhashtable_remove_fast(&mr->domain->mrs, &mr->node, mr_params);
 }
+
+/* The count first: who ends the region sees it, or has made the region dead before. */
+bool kfi_mr_hold(struct kfi_mr *mr, u64 key)
+{
+	if (!refcount_inc_not_zero(&mr->persists))
+		return false;
+	smp_mb__after_atomic();		/* pairs with kfi_mr_in_use() */
+	if (!kfi_mr_live(mr, key)) {
+		kfi_mr_settle(mr);
+		return false;
+	}
+	kref_get(&mr->ref);
+	return true;
+}
+EXPORT_SYMBOL_GPL(kfi_mr_hold);
+
+void kfi_mr_unhold(struct kfi_mr *mr)
+{
+	kfi_mr_settle(mr);
+	kfi_mr_put(mr);
+}
+EXPORT_SYMBOL_GPL(kfi_mr_unhold);
 
 /* Bindings have to be complete before peers may use the region? */
 static bool needs_enable(const struct kfi_mr *mr)

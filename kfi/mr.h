@@ -26,6 +26,10 @@ void kfi_mr_make_dead(struct kfi_mr *mr);
 void kfi_mr_done_exit(void);
 void kfi_mr_retire(struct kfi_mr *mr);
 
+/* mem.c: its segments keep the memory that they lie in, from kfi_mr_fill() on until no byte can land any more. Neither sleeps. */
+void kfi_mem_claim(struct kfi_mr *mr);
+void kfi_mem_unclaim(struct kfi_mr *mr);
+
 /*
  * Does anybody hold a reference, that is, may a peer's bytes be moving? After kfi_mr_make_dead(), "no" means that none
  * will: who comes later sees the region dead. Pairs with the barrier in kfi_mr_get().

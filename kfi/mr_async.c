@@ -56,6 +56,7 @@ static void finish(struct kfi_mr_work *work)
 	struct kfi_mr *mr = work->internal[WORK_MR];
 
 	if (READ_ONCE(mr->state) == MR_DETACHING) {
+		kfi_mem_unclaim(mr);
 		refcount_set(&mr->persists, 1);
 		smp_store_release(&mr->state, MR_EMPTY);	/* pairs with seize() */
 	}
@@ -170,13 +171,13 @@ static int attach(struct kfi_mr *mr, const struct kfi_mr_attr *attr)
 		return -EINVAL;
 	kfi_mr_fill(mr, attr, segs, len);
 	ret = ops->mr_attach ? ops->mr_attach(mr) : 0;
+	if (!ret && kfi_mr_hash_random(mr))
+		ret = -EAGAIN;
 	if (ret)
-		return ret;
-	ret = kfi_mr_hash_random(mr);
-	if (ret)
-		return -EAGAIN;
-	kfi_mr_make_live(mr);
-	return 0;
+		kfi_mem_unclaim(mr);
+	else
+		kfi_mr_make_live(mr);
+	return ret;
 }
 
 int kfi_mr_register(struct kfid_mr *fid, const struct kfi_mr_attr *attr, struct kfi_mr_work *work)
@@ -194,9 +195,11 @@ int kfi_mr_register(struct kfid_mr *fid, const struct kfi_mr_attr *attr, struct 
 		smp_store_release(&mr->state, MR_EMPTY);	/* pairs with seize() */
 		return ret;
 	}
-	start(mr, work);
+	if (work)
+		start(mr, work);
 	smp_store_release(&mr->state, MR_ATTACHED);	/* pairs with seize() */
-	queue_done(work);
+	if (work)
+		queue_done(work);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(kfi_mr_register);
@@ -277,6 +280,8 @@ static int kill_region(struct kfi_mr *mr)
 
 	kfi_mr_make_dead(mr);
 	used = kfi_mr_in_use(mr) || (ops->mr_known && ops->mr_known(mr));
+	if (!used)
+		kfi_mem_unclaim(mr);
 	smp_store_release(&mr->state, used ? MR_ATTACHED : MR_EMPTY);	/* pairs with seize() */
 	return used ? -EBUSY : 0;
 }

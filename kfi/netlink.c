@@ -204,11 +204,22 @@ static int dump_fabrics(struct sk_buff *skb, struct netlink_callback *cb)
 
 /* ---- domains ---- */
 
+static u64 registered(const struct kfi_domain *domain)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += *per_cpu_ptr(domain->registered, cpu);
+	return sum;
+}
+
 static int put_domain(struct sk_buff *skb, const struct kfi_domain *domain)
 {
 	return put_fabric(skb, domain->fabric) ?:
 	       nla_put_u32(skb, KFI_A_DOMAIN_ID, domain->obj.id) ?:
-	       nla_put_string(skb, KFI_A_DOMAIN_NAME, domain->name);
+	       nla_put_string(skb, KFI_A_DOMAIN_NAME, domain->name) ?:
+	       nla_put_u64_64bit(skb, KFI_A_REGISTERED, registered(domain), KFI_A_PAD);
 }
 
 static int show_domain(struct kfi_nl_dump *d, const struct kfi_domain *domain)

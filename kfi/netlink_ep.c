@@ -213,6 +213,8 @@ static const struct {
 	{ KFI_STATS_A_UNEXPECTED,	offsetof(struct kfi_stats, unexpected) },
 	{ KFI_STATS_A_COPIED,		offsetof(struct kfi_stats, copied) },
 	{ KFI_STATS_A_SPLICED,		offsetof(struct kfi_stats, spliced) },
+	{ KFI_STATS_A_PLACED,		offsetof(struct kfi_stats, placed) },
+	{ KFI_STATS_A_BOUNCED,		offsetof(struct kfi_stats, bounced) },
 };
 
 static u64 sum_stat(const struct kfi_ep *ep, size_t offset)

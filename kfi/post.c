@@ -306,6 +306,17 @@ ssize_t kfi_post_tx(struct kfid_ep *fid, struct kfi_post *post)
 	return ret;
 }
 
+void kfi_ep_tx_flush(struct kfid_ep *fid)
+{
+	lockdep_assert_irqs_enabled();
+	local_bh_disable();
+	rcu_read_lock();
+	kfi_post_flush(kfi_real_ep(fid));
+	rcu_read_unlock();
+	local_bh_enable();
+}
+EXPORT_SYMBOL_GPL(kfi_ep_tx_flush);
+
 /* ---- receive ---- */
 
 /* Hand over to the shared matching. Unexpected messages that have their receive now are delivered here. */

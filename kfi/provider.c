@@ -28,6 +28,7 @@ enum kfi_op_group {
 	KFI_OPS_CONNECT,
 	KFI_OPS_LISTEN,
 	KFI_OPS_MR,
+	KFI_OPS_MEM,
 	KFI_OPS_GROUPS
 };
 
@@ -66,6 +67,8 @@ static const struct kfi_op_rule kfi_op_rules[] = {
 	RULE(mr_reg, MR),
 	RULE(mr_dereg, MR),
 	RULE(mr_end, MR),
+	RULE(mem_alloc, MEM),
+	RULE(mem_free, MEM),
 };
 
 static bool has_op(const struct kfi_prov_ops *ops, const struct kfi_op_rule *rule)

@@ -131,6 +131,8 @@ enum kfi_nl_ep_state {
  * @KFI_A_CNTR: nest of &enum kfi_cntr_nl_attr
  * @KFI_A_MAP_ID: u32, number of a node, 1 to %KFI_MAP_ID_MAX
  * @KFI_A_MAP_ADDR: IPv4 address of a node, 4 bytes in network order
+ * @KFI_A_REGISTERED: u64, how often a region of a domain was made ready for
+ *	peers since the domain was opened; one that is used again counts again
  */
 enum kfi_attr {
 	KFI_A_UNSPEC,
@@ -161,6 +163,7 @@ enum kfi_attr {
 	KFI_A_CNTR,
 	KFI_A_MAP_ID,
 	KFI_A_MAP_ADDR,
+	KFI_A_REGISTERED,
 	/* private: */
 	__KFI_A_MAX,
 	KFI_A_MAX = __KFI_A_MAX - 1
@@ -289,6 +292,10 @@ enum kfi_peer_attr {
  * @KFI_STATS_A_UNEXPECTED: messages that came before their receive
  * @KFI_STATS_A_COPIED: payload bytes copied on the way out
  * @KFI_STATS_A_SPLICED: payload bytes sent from the consumer's pages
+ * @KFI_STATS_A_PLACED: payload bytes of peers that hardware put in their place;
+ *	not those of RMA that nobody here has a part in
+ * @KFI_STATS_A_BOUNCED: payload bytes of peers that hardware put elsewhere, and
+ *	a CPU copied
  */
 enum kfi_stats_attr {
 	KFI_STATS_A_UNSPEC,
@@ -304,6 +311,8 @@ enum kfi_stats_attr {
 	KFI_STATS_A_UNEXPECTED,
 	KFI_STATS_A_COPIED,
 	KFI_STATS_A_SPLICED,
+	KFI_STATS_A_PLACED,
+	KFI_STATS_A_BOUNCED,
 	/* private: */
 	__KFI_STATS_A_MAX,
 	KFI_STATS_A_MAX = __KFI_STATS_A_MAX - 1

@@ -101,10 +101,13 @@ enum kfi_perf_wait {
  * @KFI_PERF_MEM_PAGES: pages, passed as bio_vec
  * @KFI_PERF_MEM_KVEC: kernel virtual addresses: slab memory, or above a few
  *	pages vmalloc memory
+ * @KFI_PERF_MEM_DOMAIN: what kfi_mem_alloc() gives, passed as kvec: where the
+ *	domain has memory that a peer's device reaches, that, as long as it lasts
  */
 enum kfi_perf_mem {
 	KFI_PERF_MEM_PAGES,
 	KFI_PERF_MEM_KVEC,
+	KFI_PERF_MEM_DOMAIN,
 	__KFI_PERF_MEM_MAX
 };
 

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * home.c - the connections of an endpoint or a listener, from their beginning to their end. See kfi_home.h.
+ */
+#include <linux/export.h>
+#include <kfi_home.h>
+#include <kfi_prov.h>
+
+void kfi_home_init(struct kfi_home *home, struct kfi_peers *peers, const struct kfi_home_ops *ops, struct workqueue_struct *wq)
+{
+	home->peers = peers;
+	home->ops = ops;
+	home->wq = wq;
+	spin_lock_init(&home->lock);
+	INIT_LIST_HEAD(&home->conns);
+	init_waitqueue_head(&home->idle);
+	if (peers)
+		peers->ep->home = home;
+}
+EXPORT_SYMBOL_GPL(kfi_home_init);
+
+/* ---- begin and move ---- */
+
+static bool kfi_home_full(const struct kfi_home *home)
+{
+	return home->nstrangers >= READ_ONCE(*home->ops->backlog);
+}
+
+int kfi_home_list(struct kfi_home *home, struct kfi_peer_conn *conn, struct kfi_peer *peer)
+{
+	int ret = 0;
+
+	spin_lock_bh(&home->lock);
+	if (home->stop_err) {
+		ret = -ENODEV;
+	} else if (!conn->dialed && kfi_home_full(home)) {
+		ret = -EBUSY;
+	} else {
+		conn->home = home;
+		conn->stranger = !conn->dialed;
+		home->nstrangers += conn->stranger;
+		list_add_tail(&conn->entry, &home->conns);
+		home->ops->get(conn);
+		if (peer)
+			kfi_peer_join(peer, conn);
+	}
+	spin_unlock_bh(&home->lock);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kfi_home_list);
+
+/* The locks of both are held. The work that ends @conn sees where it is, see kfi_home_stays(). */
+static void kfi_home_enter(struct kfi_home *to, struct kfi_peer_conn *conn, bool stranger)
+{
+	struct kfi_home *from = conn->home;
+
+	from->nstrangers -= conn->stranger;
+	to->nstrangers += stranger;
+	conn->stranger = stranger;
+	list_move_tail(&conn->entry, &to->conns);
+	WRITE_ONCE(conn->home, to);
+	to->ops->moved(conn);
+	wake_up_all(&from->idle);
+}
+
+static bool kfi_home_move(struct kfi_peer_conn *conn, struct kfi_home *to, bool accepted)
+{
+	struct kfi_home *from = conn->home;
+	bool there;
+
+	spin_lock_bh(&from->lock);
+	spin_lock_nested(&to->lock, SINGLE_DEPTH_NESTING);
+	there = !to->ops->failed(conn) && !to->stop_err && (accepted || !kfi_home_full(to));
+	if (there) {
+		kfi_home_enter(to, conn, !accepted);
+		if (accepted)
+			to->ops->answer(conn, true);
+	}
+	spin_unlock(&to->lock);
+	spin_unlock_bh(&from->lock);
+	return there;
+}
+
+bool kfi_home_accept(struct kfi_peer_conn *conn, struct kfi_home *home)
+{
+	return kfi_home_move(conn, home, true);
+}
+EXPORT_SYMBOL_GPL(kfi_home_accept);
+
+bool kfi_home_adopt(struct kfi_peer_conn *conn, u32 rx_ctx)
+{
+	struct kfi_home *home = conn->home;
+	struct kfi_ep *ctx;
+	bool there;
+
+	rcu_read_lock();	/* it may be going: then it says so under its lock */
+	ctx = kfi_ep_rx_ctx(home->peers->ep, rx_ctx);
+	there = ctx && (ctx->home == home || kfi_home_move(conn, ctx->home, false));
+	rcu_read_unlock();
+	return there;
+}
+EXPORT_SYMBOL_GPL(kfi_home_adopt);
+
+void kfi_home_reject(struct kfi_peer_conn *conn)
+{
+	struct kfi_home *home = conn->home;
+
+	spin_lock_bh(&home->lock);
+	if (!home->ops->failed(conn))
+		home->ops->answer(conn, false);
+	spin_unlock_bh(&home->lock);
+}
+EXPORT_SYMBOL_GPL(kfi_home_reject);
+
+void kfi_home_known(struct kfi_peer_conn *conn)
+{
+	struct kfi_home *home = conn->home;
+
+	spin_lock_bh(&home->lock);
+	home->nstrangers -= conn->stranger;
+	conn->stranger = false;
+	spin_unlock_bh(&home->lock);
+}
+EXPORT_SYMBOL_GPL(kfi_home_known);
+
+void kfi_home_publish(struct kfi_peer_conn *conn)
+{
+	struct kfi_home *home = conn->home;
+
+	spin_lock_bh(&home->lock);
+	if (!home->ops->failed(conn))
+		rcu_assign_pointer(home->conn, conn);
+	spin_unlock_bh(&home->lock);
+}
+EXPORT_SYMBOL_GPL(kfi_home_publish);
+
+/* ---- the end ---- */
+
+/*
+ * Who moves it does so under the lock of the home that it leaves, after a look whether it has failed. It has, so the lock has been had by
+ * the last who did not see that; if he has moved it, the next turn takes the lock of where it is now, which nobody makes it leave. Either
+ * home waits for our work before it goes.
+ */
+void kfi_home_stays(struct kfi_peer_conn *conn)
+{
+	struct kfi_home *home;
+
+	do {
+		home = READ_ONCE(conn->home);
+		spin_lock_bh(&home->lock);
+		spin_unlock_bh(&home->lock);
+	} while (home != READ_ONCE(conn->home));
+}
+EXPORT_SYMBOL_GPL(kfi_home_stays);
+
+void kfi_home_unpublish(struct kfi_peer_conn *conn)
+{
+	struct kfi_home *home = conn->home;
+
+	if (conn->peer) {
+		kfi_peer_unpublish(conn);
+		return;
+	}
+	spin_lock_bh(&home->lock);
+	if (rcu_access_pointer(home->conn) == conn)
+		RCU_INIT_POINTER(home->conn, NULL);
+	spin_unlock_bh(&home->lock);
+}
+EXPORT_SYMBOL_GPL(kfi_home_unpublish);
+
+void kfi_home_unlist(struct kfi_peer_conn *conn)
+{
+	struct kfi_home *home = conn->home;
+	const struct kfi_home_ops *ops = home->ops;
+
+	spin_lock_bh(&home->lock);
+	list_del_init(&conn->entry);
+	home->nstrangers -= conn->stranger;
+	if (conn->peer)
+		kfi_peer_leave(conn);
+	wake_up_all(&home->idle);
+	spin_unlock_bh(&home->lock);
+	ops->put(conn);
+}
+EXPORT_SYMBOL_GPL(kfi_home_unlist);
+
+void kfi_home_stop(struct kfi_home *home, int err)
+{
+	if (home->peers)
+		kfi_peers_stop(home->peers);
+	spin_lock_bh(&home->lock);
+	WRITE_ONCE(home->stop_err, err);
+	spin_unlock_bh(&home->lock);
+}
+EXPORT_SYMBOL_GPL(kfi_home_stop);
+
+/* Fail all that are left. True: none is. */
+static bool kfi_home_empty(struct kfi_home *home)
+{
+	struct kfi_peer_conn *conn;
+	bool empty;
+
+	spin_lock_bh(&home->lock);
+	list_for_each_entry(conn, &home->conns, entry)
+		home->ops->fail(conn, home->stop_err);
+	empty = list_empty(&home->conns);
+	spin_unlock_bh(&home->lock);
+	return empty;
+}
+
+/* Connections go down in works of their own; all together take one grace period or two. */
+void kfi_home_drain(struct kfi_home *home)
+{
+	wait_event(home->idle, kfi_home_empty(home));
+	if (home->peers) {
+		synchronize_rcu();	/* posters that saw us running have left their operations somewhere */
+		kfi_peers_flush(home->peers, home->stop_err);
+	}
+	flush_workqueue(home->wq);	/* the last that has ended may still be in the last lines of its work */
+}
+EXPORT_SYMBOL_GPL(kfi_home_drain);
+
+/* ---- for `kfi show` ---- */
+
+void kfi_home_show(struct kfi_home *home, const void *name, int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg)
+{
+	struct kfi_peer_info info = {};
+	struct kfi_peer_conn *conn;
+
+	rcu_read_lock();
+	conn = rcu_dereference(home->conn);
+	if (conn) {
+		home->peers->ops->show(name, conn, &info);
+		emit(arg, &info);
+	}
+	rcu_read_unlock();
+	kfi_peers_show(home->peers, emit, arg);
+}
+EXPORT_SYMBOL_GPL(kfi_home_show);
