@@ -93,7 +93,6 @@ static void ks_conn_init(struct ks_conn *conn)
 	int cls;
 
 	refcount_set(&conn->ref, 1);
-	INIT_LIST_HEAD(&conn->entry);
 	init_llist_head(&conn->posted);
 	INIT_LIST_HEAD(&conn->tx.queue);
 	INIT_LIST_HEAD(&conn->tx.waiting);
@@ -103,6 +102,7 @@ static void ks_conn_init(struct ks_conn *conn)
 	spin_lock_init(&conn->lock);
 	INIT_LIST_HEAD(&conn->inmsgs);
 	INIT_LIST_HEAD(&conn->answers);
+	INIT_LIST_HEAD(&conn->lazy);
 	INIT_LIST_HEAD(&conn->free_answers);
 	INIT_LIST_HEAD(&conn->rdv_wait);
 	ks_commit_init(conn);
@@ -119,7 +119,7 @@ static void ks_conn_init(struct ks_conn *conn)
 	conn->cpu = ks_next_cpu();
 }
 
-/* A connection under handshake around @sock, which it owns from now on. The list's reference is the caller's to place. */
+/* A connection under handshake around @sock, which it owns from now on. */
 struct ks_conn *ks_conn_new(struct ks_ep *sep, struct ks_pep *pep, struct socket *sock)
 {
 	struct ks_conn *conn = kmem_cache_zalloc(ks_conn_cache, GFP_NOIO);
@@ -153,8 +153,40 @@ void ks_conn_tune(struct socket *sock, u32 tclass)
 	if (tclass & KFI_TC_DSCP)
 		ip_sock_set_tos(sk, kfi_tc_dscp_get(tclass) << 2);
 	/* Everything that allocates for this socket may run in softirq, or under memory reclaim. */
-	sk->sk_allocation = GFP_ATOMIC;
+	sk->sk_allocation = GFP_ATOMIC | __GFP_NOWARN;	/* ks_tx_starved() */
 	sock_own_page_frag(sk);		/* softirq may have interrupted a task in the middle of filling its own */
+}
+
+/*
+ * What goes over this connection frees memory: its packets, in both directions, may use the reserve, or whoever waits for memory waits
+ * for us for ever. Under the socket lock, or before anybody has the socket.
+ */
+void ks_conn_reclaim(struct ks_conn *conn)
+{
+	if (conn->sep->ep.reclaim && !sock_flag(conn->sk, SOCK_MEMALLOC))
+		sk_set_memalloc(conn->sk);
+}
+
+/* A packet out of the reserve that waits in the socket's backlog would be a bug without the flag: taken away while there is no backlog. */
+static void ks_conn_reclaimed(struct ks_conn *conn)
+{
+	struct sock *sk = conn->sk;
+	bool owned;
+
+	if (!sock_flag(sk, SOCK_MEMALLOC))
+		return;
+	do {
+		spin_lock_bh(&sk->sk_lock.slock);
+		owned = sock_owned_by_user(sk);
+		if (!owned)
+			sock_reset_flag(sk, SOCK_MEMALLOC);
+		spin_unlock_bh(&sk->sk_lock.slock);
+		if (owned)
+			cond_resched();
+	} while (owned);
+	lock_sock(sk);
+	sk_clear_memalloc(sk);
+	release_sock(sk);
 }
 
 /* ---- the socket lock ---- */
@@ -294,6 +326,7 @@ void ks_conn_start(struct ks_conn *conn)
 	struct ks_tx *tx = &conn->tx;
 
 	lock_sock(sk);
+	ks_conn_reclaim(conn);
 	tx->window[KS_CLS_MSG] = g->window_msg;
 	tx->window[KS_CLS_TAG] = g->window_tag;
 	tx->requests_max = g->requests;
@@ -367,20 +400,6 @@ void ks_conn_fail(struct ks_conn *conn, int err)
 	queue_work(ks_cm_wq, &conn->down_work);
 }
 
-static void ks_conn_unpublish(struct ks_conn *conn)
-{
-	struct ks_ep *sep = conn->sep;
-
-	if (conn->pc.peer) {
-		kfi_peer_unpublish(&conn->pc);
-	} else if (sep) {
-		spin_lock_bh(&sep->lock);
-		if (rcu_access_pointer(sep->conn) == conn)
-			RCU_INIT_POINTER(sep->conn, NULL);
-		spin_unlock_bh(&sep->lock);
-	}
-}
-
 /*
  * What TCP still holds is to arrive after the close. A kernel's socket loses its timers with it, and with them lost packets are
  * never sent again, unless it holds its namespace as a user's does. False: there is no namespace to hold any more.
@@ -405,6 +424,7 @@ static void ks_conn_close_socket(struct ks_conn *conn)
 		set_bit(KS_ABORT, &conn->flags);
 	if (test_bit(KS_ABORT, &conn->flags) || conn->error == -EPROTO || !ks_sock_outlives(sk))
 		sock_no_linger(sk);
+	ks_conn_reclaimed(conn);
 	sock_release(conn->sock);
 }
 
@@ -422,24 +442,6 @@ static void ks_answers_flush(struct ks_conn *conn)
 	}
 }
 
-static void ks_conn_unlist(struct ks_conn *conn)
-{
-	struct ks_ep *sep = conn->sep;
-	struct ks_pep *spep = conn->pep;
-	spinlock_t *lock = sep ? &sep->lock : &spep->lock;
-
-	spin_lock_bh(lock);
-	list_del_init(&conn->entry);
-	if (!sep)
-		spep->nconns--;
-	else if (conn->stranger)
-		sep->nstrangers--;
-	if (conn->pc.peer)
-		kfi_peer_leave(&conn->pc);
-	wake_up_all(sep ? &sep->idle : &spep->idle);
-	spin_unlock_bh(lock);
-}
-
 /* Tell whoever had it. RDM: operations fail, receives stay. MSG: the endpoint is shut. */
 static void ks_conn_report(struct ks_conn *conn)
 {
@@ -453,24 +455,13 @@ static void ks_conn_report(struct ks_conn *conn)
 		ks_conn_put(conn);	/* the consumer's; else an accept or reject will */
 }
 
-/* KS_FAILED is set: after this, the connection stays with the listener or with the endpoint. */
-static void ks_conn_stays(struct ks_conn *conn)
-{
-	struct ks_pep *spep = READ_ONCE(conn->pep);	/* waits for our work before it goes */
-
-	if (!spep)
-		return;
-	spin_lock_bh(&spep->lock);
-	spin_unlock_bh(&spep->lock);
-}
-
 static void ks_conn_take_down(struct ks_conn *conn)
 {
 	int err = conn->error;
 
-	ks_conn_stays(conn);
+	kfi_home_stays(&conn->pc);
 	cancel_delayed_work_sync(&conn->greet_work);	/* it publishes */
-	ks_conn_unpublish(conn);
+	kfi_home_unpublish(&conn->pc);
 	ks_conn_detach(conn);
 	set_bit(KS_DEAD, &conn->flags);
 	synchronize_rcu_expedited();	/* posters that still saw it are through */
@@ -478,9 +469,9 @@ static void ks_conn_take_down(struct ks_conn *conn)
 	if (conn->sep && conn->sep->ep.rx_cq)
 		kfi_cq_cancel_wait(conn->sep->ep.rx_cq, &conn->rx.space);
 	cancel_delayed_work_sync(&conn->watch_work);
-	cancel_delayed_work_sync(&conn->more_work);
 	cancel_delayed_work_sync(&conn->rx_work);
 	cancel_delayed_work_sync(&conn->tx_work);
+	cancel_delayed_work_sync(&conn->more_work);	/* the former may have owed something */
 	ks_conn_close_socket(conn);
 	if (conn->state == KS_READY) {
 		ks_tx_flush_all(conn, err);
@@ -490,7 +481,7 @@ static void ks_conn_take_down(struct ks_conn *conn)
 	}
 	ks_conn_report(conn);
 	ks_conn_free_buffers(conn);
-	ks_conn_unlist(conn);
+	kfi_home_unlist(&conn->pc);
 }
 
 void ks_conn_down(struct work_struct *work)
@@ -500,6 +491,51 @@ void ks_conn_down(struct work_struct *work)
 
 	ks_conn_take_down(conn);
 	memalloc_noio_restore(noio);
-	ks_conn_put(conn);	/* the list's */
 	ks_conn_put(conn);	/* this work's */
 }
+
+/* ---- for kfi.ko ---- */
+
+void ks_peer_put(struct kfi_peer_conn *pc)
+{
+	ks_conn_put(to_ks_conn(pc));
+}
+
+void ks_peer_fail(struct kfi_peer_conn *pc, int err)
+{
+	ks_conn_fail(to_ks_conn(pc), err);
+}
+
+bool ks_peer_failed(const struct kfi_peer_conn *pc)
+{
+	return test_bit(KS_FAILED, &to_ks_conn(pc)->flags);
+}
+
+static void ks_home_get(struct kfi_peer_conn *pc)
+{
+	ks_conn_get(to_ks_conn(pc));
+}
+
+static void ks_home_moved(struct kfi_peer_conn *pc)
+{
+	struct ks_conn *conn = to_ks_conn(pc);
+
+	conn->sep = to_ks_ep(pc->home->peers->ep);
+	WRITE_ONCE(conn->pep, NULL);
+}
+
+/* The answer goes out of greet_work, which ks_conn_down() waits for. */
+static void ks_home_answer(struct kfi_peer_conn *pc, bool accepted)
+{
+	ks_greet_start(to_ks_conn(pc), accepted ? KS_ACCEPTED : KS_REJECTED);
+}
+
+const struct kfi_home_ops ks_home_ops = {
+	.backlog	= &ks_backlog,
+	.get		= ks_home_get,
+	.put		= ks_peer_put,
+	.fail		= ks_peer_fail,
+	.failed		= ks_peer_failed,
+	.moved		= ks_home_moved,
+	.answer		= ks_home_answer,
+};

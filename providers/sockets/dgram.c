@@ -40,7 +40,7 @@ int ks_dgram_tx(struct ks_ep *sep, struct kfi_oper *op)
 	if (kfi_av_addr(sep->ep.av, op->addr, &to) < 0)
 		return -EINVAL;
 	rcu_read_lock();
-	if (READ_ONCE(sep->stopping)) {
+	if (READ_ONCE(sep->home.stop_err)) {
 		rcu_read_unlock();
 		return -ENODEV;
 	}
@@ -129,7 +129,7 @@ static void ks_dgram_rx_work(struct work_struct *work)
 	struct ks_ep *sep = dg->sep;
 	int i, got;
 
-	if (READ_ONCE(sep->stopping))
+	if (READ_ONCE(sep->home.stop_err))
 		return;
 	/* Two halves of one buffer: the sending work uses the first, this one the second. */
 	for (i = 0; i < KS_DGRAM_BUDGET; i++) {

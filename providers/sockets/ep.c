@@ -24,11 +24,9 @@ int ks_ep_open(struct kfi_ep *ep)
 	struct ks_ep *sep = to_ks_ep(ep);
 
 	ep->tx_levels = ks_levels(ep->type);
-	spin_lock_init(&sep->lock);
 	kfi_peers_init(&sep->peers, ep, &ks_peer_ops, ks_cm_wq);
-	INIT_LIST_HEAD(&sep->conns);
+	kfi_home_init(&sep->home, &sep->peers, &ks_home_ops, ks_cm_wq);
 	INIT_DELAYED_WORK(&sep->accept, ks_ep_accept_work);
-	init_waitqueue_head(&sep->idle);
 	/* Nothing in a datagram proves anything, so none is let in; also when the key is the domain's. */
 	if (ep->type == KFI_EP_DGRAM && ep->info->ep_attr->auth_key_size)
 		return -EOPNOTSUPP;
@@ -41,7 +39,7 @@ int ks_ep_open(struct kfi_ep *ep)
 	return ks_ep_setname(ep, ep->info->src_addr, ep->info->src_addrlen);
 }
 
-/* A context goes by the name of its scalable endpoint, which listens for it: ks_rdm_adopt(). */
+/* A context goes by the name of its scalable endpoint, which listens for it: kfi_home_adopt(). */
 static void ks_ctx_enable(struct ks_ep *sep, const struct ks_ep *top)
 {
 	sep->addr = top->addr;
@@ -63,38 +61,18 @@ int ks_ep_enable(struct kfi_ep *ep)
 	return 0;
 }
 
-/* Fail every connection that is left; the first of them, or NULL. */
-static struct ks_conn *ks_ep_first(struct ks_ep *sep)
-{
-	struct ks_conn *conn;
-
-	spin_lock_bh(&sep->lock);
-	list_for_each_entry(conn, &sep->conns, entry)
-		ks_conn_fail(conn, sep->stop_err);
-	conn = list_first_entry_or_null(&sep->conns, struct ks_conn, entry);
-	spin_unlock_bh(&sep->lock);
-	return conn;
-}
-
-/* Connections go down in their own works, which wait for nobody; all together take one grace period or two. */
+/* Connections go down in their own works, which wait for nobody. */
 void ks_ep_stop(struct kfi_ep *ep, int err)
 {
 	struct ks_ep *sep = to_ks_ep(ep);
 
-	kfi_peers_stop(&sep->peers);
-	spin_lock_bh(&sep->lock);
-	sep->stopping = true;
-	sep->stop_err = err;
-	spin_unlock_bh(&sep->lock);
+	kfi_home_stop(&sep->home, err);
 	if (sep->listener)
 		ks_unlisten(sep->listener, &sep->accept);
 	sep->listener = NULL;
 	if (ep->type == KFI_EP_DGRAM)
 		ks_dgram_stop(sep, err);
-	wait_event(sep->idle, !ks_ep_first(sep));
-	synchronize_rcu();		/* posters that saw us running have parked their operations */
-	kfi_peers_flush(&sep->peers, err);
-	flush_workqueue(ks_cm_wq);	/* the last ks_conn_down() may still be in its last lines */
+	kfi_home_drain(&sep->home);
 }
 
 void ks_ep_close(struct kfi_ep *ep)
@@ -164,15 +142,6 @@ void ks_show(const void *name, const struct kfi_peer_conn *pc, struct kfi_peer_i
 void ks_ep_peers(struct kfi_ep *ep, int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg)
 {
 	struct ks_ep *sep = to_ks_ep(ep);
-	struct kfi_peer_info info = {};
-	struct ks_conn *conn;
 
-	rcu_read_lock();
-	conn = rcu_dereference(sep->conn);
-	if (conn) {
-		ks_show(&conn->name, &conn->pc, &info);
-		emit(arg, &info);
-	}
-	rcu_read_unlock();
-	kfi_peers_show(&sep->peers, emit, arg);
+	kfi_home_show(&sep->home, &sep->peer_name, emit, arg);
 }

@@ -206,6 +206,7 @@ static int ks_greet_calling(struct ks_conn *conn)
 	union kfi_inaddr to = conn->name;
 	int ret;
 
+	ks_conn_reclaim(conn);
 	ks_conn_attach(conn);
 	ret = kernel_connect(conn->sock, (void *)&to.sa, kfi_inaddr_len(to.sa.sa_family), O_NONBLOCK);
 	if (ret && ret != -EINPROGRESS)

@@ -90,35 +90,6 @@ static int ks_accept_one(struct socket *listener, struct socket **sockp, union k
 	return ret;
 }
 
-static bool ks_ep_admit(struct ks_ep *sep, struct ks_conn *conn)
-{
-	bool ok;
-
-	spin_lock_bh(&sep->lock);
-	ok = !sep->stopping && sep->nstrangers < ks_backlog;
-	if (ok) {
-		sep->nstrangers++;
-		conn->stranger = true;
-		list_add_tail(&conn->entry, &sep->conns);
-	}
-	spin_unlock_bh(&sep->lock);
-	return ok;
-}
-
-static bool ks_pep_admit(struct ks_pep *spep, struct ks_conn *conn)
-{
-	bool ok;
-
-	spin_lock_bh(&spep->lock);
-	ok = !spep->stopping && spep->nconns < ks_backlog;
-	if (ok) {
-		spep->nconns++;
-		list_add_tail(&conn->entry, &spep->conns);
-	}
-	spin_unlock_bh(&spep->lock);
-	return ok;
-}
-
 static void ks_accepted(struct ks_ep *sep, struct ks_pep *spep, struct socket *sock, const union kfi_inaddr *name)
 {
 	struct ks_conn *conn = ks_conn_new(sep, spep, sock);
@@ -129,7 +100,7 @@ static void ks_accepted(struct ks_ep *sep, struct ks_pep *spep, struct socket *s
 	}
 	conn->name = *name;
 	ks_conn_tune(sock, sep ? sep->ep.info->tx_attr->tclass : spep->pep.info->tx_attr->tclass);
-	if (sep ? !ks_ep_admit(sep, conn) : !ks_pep_admit(spep, conn)) {
+	if (kfi_home_list(sep ? &sep->home : &spep->home, &conn->pc, NULL)) {
 		net_warn_ratelimited("kfi_sockets: too many connections in handshake, %pISpc turned away\n", name);
 		sock_release(sock);
 		ks_conn_put(conn);
@@ -137,6 +108,7 @@ static void ks_accepted(struct ks_ep *sep, struct ks_pep *spep, struct socket *s
 	}
 	ks_conn_attach(conn);
 	ks_greet_start(conn, KS_GREETING);
+	ks_conn_put(conn);
 }
 
 /* One of the two has the listener, whose work this is. */

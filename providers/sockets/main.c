@@ -95,6 +95,7 @@ static const struct kfi_prov_ops ks_ops = {
 	.peers		= ks_ep_peers,
 
 	.tx		= ks_tx,
+	.tx_flush	= ks_tx_flush,
 	.rx_matched	= ks_rx_matched,
 	.rx_drop	= ks_rx_drop,
 

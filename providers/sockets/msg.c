@@ -7,13 +7,21 @@
 
 /* ---- data path ---- */
 
+/* The connection in use; inside rcu_read_lock(). NULL: there is none. */
+static struct ks_conn *ks_msg_way(struct ks_ep *sep)
+{
+	struct kfi_peer_conn *way = kfi_home_way(&sep->home);
+
+	return likely(way) ? to_ks_conn(way) : NULL;
+}
+
 int ks_msg_tx(struct ks_ep *sep, struct kfi_oper *op)
 {
 	struct ks_conn *conn;
 	int ret = 0;
 
 	rcu_read_lock();
-	conn = rcu_dereference(sep->conn);
+	conn = ks_msg_way(sep);
 	if (unlikely(!conn))
 		ret = -ENOTCONN;
 	else if (unlikely(test_bit(KS_BYE_WANTED, &conn->flags)))
@@ -26,14 +34,6 @@ int ks_msg_tx(struct ks_ep *sep, struct kfi_oper *op)
 
 /* ---- connecting ---- */
 
-static void ks_msg_publish(struct ks_ep *sep, struct ks_conn *conn)
-{
-	spin_lock_bh(&sep->lock);
-	if (!test_bit(KS_FAILED, &conn->flags))
-		rcu_assign_pointer(sep->conn, conn);
-	spin_unlock_bh(&sep->lock);
-}
-
 /*
  * The consumer may send as soon as it hears KFI_CONNECTED: publish first. What fails from here on is a lost connection, no
  * refused one.
@@ -42,7 +42,7 @@ static void ks_msg_established(struct ks_ep *sep, struct ks_conn *conn)
 {
 	sep->peer_name = conn->name;
 	ks_conn_start(conn);
-	ks_msg_publish(sep, conn);
+	kfi_home_publish(&conn->pc);
 	if (kfi_ep_connected(&sep->ep, conn->data_in, conn->greeting.data_len))
 		ks_conn_fail(conn, -ECANCELED);
 }
@@ -66,7 +66,7 @@ void ks_msg_lost(struct ks_conn *conn, int err)
 {
 	struct kfi_ep *ep = &conn->sep->ep;
 
-	if (READ_ONCE(conn->sep->stopping))
+	if (READ_ONCE(conn->sep->home.stop_err))
 		return;
 	if (conn->state == KS_READY) {
 		kfi_ep_disconnected(ep, err);
@@ -101,38 +101,12 @@ int ks_msg_connect(struct kfi_ep *ep, const void *addr, const void *data, size_t
 	return 0;
 }
 
-/*
- * The request changes hands: from the list of its listener to that of the endpoint. The answer goes out of greet_work, which
- * ks_conn_down() waits for. False: the peer has gone, see ks_conn_stays().
- */
-static bool ks_msg_adopt(struct ks_ep *sep, struct ks_conn *conn)
-{
-	struct ks_pep *spep = conn->pep;
-	bool there;
-
-	spin_lock_bh(&spep->lock);
-	there = !test_bit(KS_FAILED, &conn->flags);
-	if (there) {
-		list_del_init(&conn->entry);
-		spep->nconns--;
-		spin_lock(&sep->lock);
-		conn->sep = sep;
-		WRITE_ONCE(conn->pep, NULL);
-		list_add_tail(&conn->entry, &sep->conns);
-		spin_unlock(&sep->lock);
-		ks_greet_start(conn, KS_ACCEPTED);
-		wake_up_all(&spep->idle);
-	}
-	spin_unlock_bh(&spep->lock);
-	return there;
-}
-
 int ks_msg_accept(struct kfi_ep *ep, const void *data, size_t len)
 {
 	struct ks_conn *conn = container_of(ep->connreq, struct ks_conn, req);
 
 	ks_set_data(conn, data, len);
-	if (!ks_msg_adopt(to_ks_ep(ep), conn))
+	if (!kfi_home_accept(&conn->pc, &to_ks_ep(ep)->home))
 		kfi_ep_refused(ep, -ECONNABORTED, NULL, 0);	/* an event, like every other failure */
 	ks_conn_put(conn);	/* the request's */
 	return 0;
@@ -157,7 +131,7 @@ int ks_msg_shutdown(struct kfi_ep *ep)
 	struct ks_conn *conn;
 
 	rcu_read_lock();
-	conn = rcu_dereference(sep->conn);
+	conn = ks_msg_way(sep);
 	if (conn) {
 		smp_mb__before_atomic();	/* after all posts: ks_bye_due() */
 		set_bit(KS_BYE_WANTED, &conn->flags);
@@ -182,10 +156,8 @@ int ks_pep_open(struct kfi_pep *pep)
 {
 	struct ks_pep *spep = to_ks_pep(pep);
 
-	spin_lock_init(&spep->lock);
-	INIT_LIST_HEAD(&spep->conns);
+	kfi_home_init(&spep->home, NULL, &ks_home_ops, ks_cm_wq);
 	INIT_DELAYED_WORK(&spep->accept, ks_pep_accept_work);
-	init_waitqueue_head(&spep->idle);
 	return kfi_inaddr_source(pep->info, &spep->addr);
 }
 
@@ -219,28 +191,11 @@ int ks_pep_setname(struct kfi_pep *pep, const void *addr, size_t len)
 int ks_pep_reject(struct kfi_pep *pep, struct kfi_connreq *req, const void *data, size_t len)
 {
 	struct ks_conn *conn = container_of(req, struct ks_conn, req);
-	struct ks_pep *spep = to_ks_pep(pep);
 
 	ks_set_data(conn, data, len);
-	spin_lock_bh(&spep->lock);
-	if (!test_bit(KS_FAILED, &conn->flags))		/* see ks_msg_adopt() */
-		ks_greet_start(conn, KS_REJECTED);
-	spin_unlock_bh(&spep->lock);
+	kfi_home_reject(&conn->pc);
 	ks_conn_put(conn);	/* the request's */
 	return 0;
-}
-
-static struct ks_conn *ks_pep_first(struct ks_pep *spep)
-{
-	struct ks_conn *conn;
-
-	spin_lock_bh(&spep->lock);
-	spep->stopping = true;
-	list_for_each_entry(conn, &spep->conns, entry)
-		ks_conn_fail(conn, -ECONNREFUSED);
-	conn = list_first_entry_or_null(&spep->conns, struct ks_conn, entry);
-	spin_unlock_bh(&spep->lock);
-	return conn;
 }
 
 void ks_pep_close(struct kfi_pep *pep)
@@ -251,6 +206,6 @@ void ks_pep_close(struct kfi_pep *pep)
 		ks_unlisten(spep->listener, &spep->accept);
 	spep->listener = NULL;
 	flush_workqueue(ks_cm_wq);	/* what was rejected is told why */
-	wait_event(spep->idle, !ks_pep_first(spep));
-	flush_workqueue(ks_cm_wq);	/* the last ks_conn_down() may still be in its last lines */
+	kfi_home_stop(&spep->home, -ECONNREFUSED);
+	kfi_home_drain(&spep->home);
 }

@@ -75,16 +75,7 @@ struct ks_conn *ks_dial(struct ks_ep *sep, const union kfi_inaddr *to, struct kf
 	conn->name = *to;
 	ks_conn_named(conn);
 	conn->pc.dialed = true;
-	spin_lock_bh(&sep->lock);
-	if (!sep->stopping) {
-		list_add_tail(&conn->entry, &sep->conns);
-		ks_conn_get(conn);
-		if (peer)
-			kfi_peer_join(peer, &conn->pc);
-	} else {
-		ret = -ENODEV;
-	}
-	spin_unlock_bh(&sep->lock);
+	ret = kfi_home_list(&sep->home, &conn->pc, peer);
 	if (ret) {
 		sock_release(sock);
 		ks_conn_put(conn);
@@ -116,21 +107,6 @@ static int ks_peer_name(const struct kfi_ep *ep, const void *addr, void *name)
 static void ks_peer_start(struct kfi_peer_conn *pc)
 {
 	ks_dial_start(to_ks_conn(pc));
-}
-
-static void ks_peer_put(struct kfi_peer_conn *pc)
-{
-	ks_conn_put(to_ks_conn(pc));
-}
-
-static void ks_peer_fail(struct kfi_peer_conn *pc, int err)
-{
-	ks_conn_fail(to_ks_conn(pc), err);
-}
-
-static bool ks_peer_failed(const struct kfi_peer_conn *pc)
-{
-	return test_bit(KS_FAILED, &to_ks_conn(pc)->flags);
 }
 
 static void ks_peer_queue(struct kfi_peer_conn *pc, struct kfi_oper *op)
@@ -176,49 +152,6 @@ bool ks_rdm_ready(struct ks_conn *conn)
 	return true;
 }
 
-static void ks_stranger_known(struct ks_conn *conn)
-{
-	struct ks_ep *sep = conn->sep;
-
-	spin_lock_bh(&sep->lock);
-	if (conn->stranger)
-		sep->nstrangers--;
-	conn->stranger = false;
-	spin_unlock_bh(&sep->lock);
-}
-
-/* To the receive context that the peer has named, from the scalable endpoint that listens for all. False: there is none. */
-static bool ks_rdm_adopt(struct ks_conn *conn, u32 rx_ctx)
-{
-	struct ks_ep *top = conn->sep, *sep;
-	struct kfi_ep *ctx;
-	bool there = false;
-
-	rcu_read_lock();	/* it may be going: then it says so under its lock */
-	ctx = kfi_ep_rx_ctx(&top->ep, rx_ctx);
-	if (!ctx || ctx == &top->ep) {
-		rcu_read_unlock();
-		return ctx;
-	}
-	sep = to_ks_ep(ctx);
-	spin_lock_bh(&top->lock);
-	if (!test_bit(KS_FAILED, &conn->flags)) {
-		spin_lock_nested(&sep->lock, SINGLE_DEPTH_NESTING);
-		there = !sep->stopping;
-		if (there) {
-			list_move_tail(&conn->entry, &sep->conns);
-			conn->sep = sep;
-			conn->stranger = false;
-			top->nstrangers--;
-			wake_up_all(&top->idle);
-		}
-		spin_unlock(&sep->lock);
-	}
-	spin_unlock_bh(&top->lock);
-	rcu_read_unlock();
-	return there;
-}
-
 /* A peer calls. Return: 0 admitted and ready; negative: the connection is to be closed. */
 int ks_rdm_admit(struct ks_conn *conn, const struct skw_greeting *g)
 {
@@ -235,13 +168,13 @@ int ks_rdm_admit(struct ks_conn *conn, const struct skw_greeting *g)
 
 	ks_conn_named(conn);
 	kernel_getsockname(conn->sock, &self.sa);
-	if (ks_rdm_adopt(conn, g->dst_ctx))
+	if (kfi_home_adopt(&conn->pc, g->dst_ctx))
 		ret = kfi_peer_admit(&conn->sep->peers, &conn->pc, &call);
 	if (ret) {
 		ks_greet_answer(conn, SKW_REJECT, -ret);
 		return ret;
 	}
-	ks_stranger_known(conn);
+	kfi_home_known(&conn->pc);
 	ret = ks_greet_answer(conn, SKW_ACCEPT, 0);
 	if (ret)
 		return ret;

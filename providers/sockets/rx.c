@@ -45,6 +45,12 @@ struct ks_answer *ks_answer_get(struct ks_conn *conn)
 	return answer;
 }
 
+/* In frames of other types the flag means something else. */
+static bool ks_may_be_lazy(const struct skw_frame *f)
+{
+	return (f->type == SKW_MSG || f->type == SKW_WRITE) && f->flags & SKW_F_LAZY;
+}
+
 /* The peer may have no more unanswered requests than we said: then there is always an answer to be had. */
 int ks_rx_ack(struct ks_conn *conn, u16 status)
 {
@@ -57,7 +63,7 @@ int ks_rx_ack(struct ks_conn *conn, u16 status)
 	answer->id = conn->rx.f.id;
 	answer->gen = conn->rx.f.gen;
 	spin_lock(&conn->lock);
-	ks_answer_queue(conn, answer);
+	ks_verdict_queue(conn, answer, ks_may_be_lazy(&conn->rx.f) && !status);
 	spin_unlock(&conn->lock);
 	return 0;
 }

@@ -56,11 +56,11 @@ int ks_tx_payload(struct ks_conn *conn)
 {
 	struct kfi_oper *op = conn->tx.op;
 	struct ks_op *sop = ks_op(op);
+	int flags = (sop->spliced ? MSG_SPLICE_PAGES : 0) | (ks_tx_follows(conn) ? MSG_MORE : 0);
 	int sent;
 
 	while (sop->left) {
-		sent = ks_send(conn, &op->iter, min_t(u64, sop->left, KS_TX_BUDGET),
-			       sop->spliced ? MSG_SPLICE_PAGES : 0);
+		sent = ks_send(conn, &op->iter, min_t(u64, sop->left, KS_TX_BUDGET), flags);
 		if (sent <= 0)
 			return sent ?: -EAGAIN;
 		sop->left -= sent;

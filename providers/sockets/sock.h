@@ -4,9 +4,7 @@
  *
  * Locks, outermost first:
  *
- *   ks_pep.lock (spin, bh)	requests at a listener, and their way to an endpoint
- *   ks_ep.lock (spin, bh)	connections and the dialled or accepted state of an endpoint; of a scalable endpoint, before
- *				that of one of its contexts
+ *   kfi_home.lock		of an endpoint or a listener, see kfi_home.h
  *   the socket lock		everything marked (S) in struct ks_conn: the stream in both directions. Softirq owns it
  *				in our callbacks; others take it as ks_conn_lock() does, and the posting path only tries.
  *   kfi_peers.lock, kfi_peer.lock	see kfi_peer.h: of what is above, posts may have the socket lock around them
@@ -15,7 +13,7 @@
  * The posting path (tx.c) takes none of these but tries the socket lock: consumers may post from a completion handler
  * that runs under it (see kfi_batch_begin()), and with locks of their own held that their handlers take too.
  *
- * A connection is published by RCU (kfi_peer.conn, ks_ep.conn). Whoever posts to it does so inside rcu_read_lock();
+ * A connection is published by RCU (kfi_peer.conn, kfi_home.conn). Whoever posts to it does so inside rcu_read_lock();
  * conn.c unpublishes it and waits a grace period before it collects what was posted.
  */
 #ifndef _KFI_SOCKETS_SOCK_H
@@ -29,14 +27,15 @@
 #include <kfi_commit.h>
 #include <kfi_credit.h>
 #include <kfi_cxi_ext.h>
+#include <kfi_home.h>
 #include <kfi_inaddr.h>
-#include <kfi_peer.h>
 #include <trace/events/kfi.h>
 #include "wire.h"
 
 #define KS_STAGE	(16 * 1024)	/* frames gathered for one call into TCP */
 #define KS_INLINE	1024		/* payload up to this long is gathered too */
 #define KS_SMALL	32		/* operands and old values up to this long need no memory of their own */
+#define KS_LAZY_MAX	8		/* answers that wait for company; fewer than any peer may have requests under way */
 #define KS_SPLICE_MIN	4096		/* shorter payload is copied: cheaper than page references */
 #define KS_COMMITS	4		/* commits under way at once, per connection: each keeps a thread */
 #define KS_RDV		64		/* rendezvous under way at once, per connection and direction */
@@ -99,13 +98,8 @@ struct ks_domain {
  * @listener:	RDM: where peers connect
  * @udp:	DGRAM: its socket
  * @accept:	takes connections off @listener
- * @lock:	protects @conns, @nstrangers, @stopping, MSG: @conn's publication
- * @nstrangers:	accepted connections whose hello has not been read yet, bounded by backlog
- * @conns:	every connection not yet taken down
- * @conn:	MSG: the connection, RCU
+ * @home:	its connections; strangers are those whose hello has not been read yet
  * @peer_name:	MSG: whom we are connected to
- * @stopping:	ep_stop has begun
- * @idle:	wakes ep_stop
  * @dgram:	DGRAM: its queues (dgram.c)
  */
 struct ks_ep {
@@ -115,32 +109,22 @@ struct ks_ep {
 	struct socket		*listener;
 	struct socket		*udp;
 	struct delayed_work	accept;
-	spinlock_t		lock;
-	unsigned int		nstrangers;
-	struct list_head	conns;
-	struct ks_conn __rcu	*conn;
+	struct kfi_home		home;
 	union kfi_inaddr	peer_name;
-	bool			stopping;
-	int			stop_err;
-	wait_queue_head_t	idle;
 	struct ks_dgram		*dgram;
 };
 
 /**
  * struct ks_pep - a passive endpoint
  * @pep: common part; @addr: where it listens; @listener: its socket; @accept: takes connections off it
- * @lock: protects @conns and @stopping; @conns: connections in handshake or waiting for the consumer
+ * @home: connections in handshake or waiting for the consumer
  */
 struct ks_pep {
 	struct kfi_pep		pep;
 	union kfi_inaddr	addr;
 	struct socket		*listener;
 	struct delayed_work	accept;
-	spinlock_t		lock;
-	struct list_head	conns;
-	unsigned int		nconns;
-	bool			stopping;
-	wait_queue_head_t	idle;
+	struct kfi_home		home;
 };
 
 /** enum ks_answer_kind - what we owe a peer */
@@ -155,7 +139,7 @@ enum ks_answer_kind {
 
 /**
  * struct ks_answer - a reply waiting to be sent
- * @link:	in &ks_conn.answers, &ks_conn.commits or &ks_conn.free_answers, under ks_conn.lock
+ * @link:	in &ks_conn.answers, &ks_conn.lazy, &ks_conn.commits or &ks_conn.free_answers, under ks_conn.lock
  * @pooled:	returns to @free_answers (the others sit in a struct ks_inmsg)
  * @iter: @len: payload of the segment under way; @mr, @key: region it comes from, referenced while under way
  * @nsegs: segments of a read or commit; @seg: next one; @seg0: the only one of a read, or @segs when there are more
@@ -345,13 +329,13 @@ struct ks_committer {
  * what a message touches is few lines more, see there: with many peers that is the cost of one.
  * @ref:	list, works, inbound messages that outlive it, the consumer while he decides about @req
  * @sep:	its endpoint; NULL while a request waits at a passive endpoint
- * @pep:	listener that took it, until accepted; both change under ks_pep.lock, and not once KS_FAILED is set
+ * @pep:	listener that took it, until accepted; both change with @pc's home, and not once KS_FAILED is set
  * @posted:	operations of posters in any context; the transmit side collects them
  * @busy:	bit 0: somebody runs the transmit side, or has promised to. @kick: there may be something to transmit. Words of
  *		their own: a load of several flags right after the store of one waits for the store to reach the cache.
  * @cpu:	where its work runs
  * @error:	why it failed, negative errno; set once by ks_conn_fail()
- * @lock:	protects @inmsgs and their states, @spares, @answers, @free_answers, @commits, @committing, @rdv, @credit,
+ * @lock:	protects @inmsgs and their states, @spares, @answers, @lazy, @free_answers, @commits, @committing, @rdv, @credit,
  *		@credit_due
  * @commits:	answers that wait for a hand; @committing: hands at work, bits
  */
@@ -363,7 +347,6 @@ struct ks_conn {
 	unsigned long		busy;
 	bool			kick;
 	u8			state;
-	bool			stranger;	/* counted in sep->nstrangers, under sep->lock */
 	int			cpu;
 	struct socket		*sock;
 
@@ -373,6 +356,8 @@ struct ks_conn {
 	spinlock_t		lock ____cacheline_aligned;
 	bool			credit_due;
 	struct list_head	answers;
+	struct list_head	lazy;		/* those that may wait for another frame to go with */
+	unsigned int		nr_lazy;
 	struct kfi_credit_rx	credit[KS_CLS];
 	struct list_head	inmsgs;
 	struct list_head	free_answers;
@@ -389,11 +374,10 @@ struct ks_conn {
 	refcount_t		ref;
 	int			error;
 	struct ks_pep		*pep;
-	struct list_head	entry;
 	union kfi_inaddr	name;		/* the peer's */
 	u8			av_name[sizeof(union kfi_inaddr)] __aligned(8);	/* RDM: as address vectors have it */
 	unsigned long		deadline;	/* of the handshake, jiffies */
-	struct kfi_peer_conn	pc;		/* RDM: its place at its peer; MSG: who has called */
+	struct kfi_peer_conn	pc;		/* its place at its home, and RDM at its peer */
 	struct delayed_work	tx_work;
 	struct delayed_work	rx_work;
 	struct delayed_work	watch_work;	/* ends a peer that keeps receives and does not fill them */
@@ -544,12 +528,17 @@ void ks_greet_kick(struct ks_conn *conn);
 void ks_greet_bye(struct ks_conn *conn);
 
 /* conn.c: life of a connection */
+extern const struct kfi_home_ops ks_home_ops;
+void ks_peer_put(struct kfi_peer_conn *pc);
+void ks_peer_fail(struct kfi_peer_conn *pc, int err);
+bool ks_peer_failed(const struct kfi_peer_conn *pc);
 struct ks_conn *ks_conn_new(struct ks_ep *sep, struct ks_pep *pep, struct socket *sock);
 void ks_conn_get(struct ks_conn *conn);
 void ks_conn_put(struct ks_conn *conn);
 void ks_conn_fail(struct ks_conn *conn, int err);
 void ks_conn_down(struct work_struct *work);
 void ks_conn_attach(struct ks_conn *conn);
+void ks_conn_reclaim(struct ks_conn *conn);
 void ks_conn_start(struct ks_conn *conn);
 void ks_conn_watch(struct work_struct *work);
 bool ks_conn_trylock(struct ks_conn *conn);
@@ -562,14 +551,17 @@ void ks_conn_tune(struct socket *sock, u32 tclass);
 
 /* tx.c: the send path */
 int ks_tx(struct kfi_ep *ep, struct kfi_oper *op);
+void ks_tx_flush(struct kfi_ep *ep);
 void ks_tx_post(struct ks_conn *conn, struct kfi_oper *op);
 void ks_tx_kick(struct ks_conn *conn);
 void ks_tx_work(struct work_struct *work);
 void ks_more_work(struct work_struct *work);
 void ks_tx_run_locked(struct ks_conn *conn);
+bool ks_tx_follows(struct ks_conn *conn);
 bool ks_drained(const struct ks_conn *conn);
 void ks_tx_flush_all(struct ks_conn *conn, int err);
 void ks_op_sent(struct ks_conn *conn, struct kfi_oper *op, bool answered);
+void ks_verdict_queue(struct ks_conn *conn, struct ks_answer *answer, bool lazy);
 void ks_answer_queue(struct ks_conn *conn, struct ks_answer *answer);
 void ks_answer_done(struct ks_conn *conn, struct ks_answer *answer);
 void ks_write_space(struct sock *sk);

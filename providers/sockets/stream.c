@@ -96,6 +96,7 @@ static size_t ks_rx_consume(struct ks_conn *conn, struct sk_buff *skb, unsigned 
 		return used;
 	case KS_RX_PAYLOAD:
 		used = ks_rx_place(conn, skb, off, len);
+		__kfi_stat_add(&conn->sep->ep, bounced, used);
 		if (!rx->left)
 			ks_rx_payload_done(conn);
 		return used;

@@ -48,15 +48,13 @@ void ks_tx_post(struct ks_conn *conn, struct kfi_oper *op)
 		ks_conn_queue(conn, &conn->more_work, 1);
 }
 
-/* The last of a series went to another peer, or was refused. */
-void ks_more_work(struct work_struct *work)
+/* A series without a last one. Those to peers of an RDM endpoint leave with more_work. */
+void ks_tx_flush(struct kfi_ep *ep)
 {
-	struct ks_conn *conn = container_of(to_delayed_work(work), struct ks_conn, more_work);
+	struct kfi_peer_conn *way = kfi_home_way(&to_ks_ep(ep)->home);
 
-	rcu_read_lock();
-	if (!test_bit(KS_DEAD, &conn->flags) && !llist_empty(&conn->posted))
-		ks_tx_kick(conn);
-	rcu_read_unlock();
+	if (way && !llist_empty(&to_ks_conn(way)->posted))
+		ks_tx_kick(to_ks_conn(way));
 }
 
 static void ks_tx_defer(struct ks_conn *conn, unsigned int delay_ms)
@@ -221,6 +219,12 @@ static void ks_put_payload(struct ks_conn *conn, struct kfi_oper *op, bool answe
 		kfi_stat_add(op->ep, copied, op->len);
 }
 
+/* Whose end nobody is in a hurry to hear of: who asks for the weakest level by name wants his buffer back, some time. */
+static u8 ks_lazy(const struct ks_conn *conn, const struct kfi_oper *op)
+{
+	return (op->flags & KFI_INJECT_COMPLETE) && conn->tx.version >= SKW_VERSION_LAZY ? SKW_F_LAZY : 0;
+}
+
 struct skw_frame ks_op_frame(const struct kfi_oper *op, u8 type)
 {
 	return (struct skw_frame) {
@@ -252,7 +256,7 @@ static void ks_put_message(struct ks_conn *conn, struct kfi_oper *op)
 	if (eager) {
 		f.payload = op->len;
 		if (ks_wants_ack(op)) {
-			f.flags |= SKW_F_ACK;
+			f.flags |= SKW_F_ACK | ks_lazy(conn, op);
 			conn->tx.requests++;
 		}
 	}
@@ -282,6 +286,7 @@ static void ks_put_rma(struct ks_conn *conn, struct kfi_oper *op)
 		return;
 	}
 	f.payload = op->len;
+	f.flags |= ks_lazy(conn, op);
 	ks_op(op)->spliced = ks_can_splice(op);
 	ks_put_frame(conn, &f);
 	ks_put_segments(conn, op);
@@ -434,6 +439,48 @@ void ks_answer_queue(struct ks_conn *conn, struct ks_answer *answer)
 	list_add_tail(&answer->link, &conn->answers);
 }
 
+static void __ks_lazy_join(struct ks_conn *conn)
+{
+	lockdep_assert_held(&conn->lock);
+	list_splice_tail_init(&conn->lazy, &conn->answers);
+	conn->nr_lazy = 0;
+}
+
+/* Acknowledgements without hurry: they go with whatever goes, or when they have waited long enough. */
+static void ks_lazy_join(struct ks_conn *conn)
+{
+	if (list_empty_careful(&conn->lazy))
+		return;
+	spin_lock_bh(&conn->lock);
+	__ks_lazy_join(conn);
+	spin_unlock_bh(&conn->lock);
+}
+
+/* A verdict, in the order in which the requests came. Under ks_conn.lock. */
+void ks_verdict_queue(struct ks_conn *conn, struct ks_answer *answer, bool lazy)
+{
+	list_add_tail(&answer->link, &conn->lazy);
+	if (!lazy || ++conn->nr_lazy == KS_LAZY_MAX)
+		__ks_lazy_join(conn);
+	else if (!delayed_work_pending(&conn->more_work))
+		ks_conn_queue(conn, &conn->more_work, 1);
+}
+
+/* The last of a series went to another peer, or was refused; or answers have waited for company. */
+void ks_more_work(struct work_struct *work)
+{
+	struct ks_conn *conn = container_of(to_delayed_work(work), struct ks_conn, more_work);
+
+	rcu_read_lock();
+	/* Not ks_lazy_join(): who has added one while we were pending counts on us, and it is the lock by which we see it. */
+	spin_lock_bh(&conn->lock);
+	__ks_lazy_join(conn);
+	spin_unlock_bh(&conn->lock);
+	if (!test_bit(KS_DEAD, &conn->flags) && (!llist_empty(&conn->posted) || !list_empty_careful(&conn->answers)))
+		ks_tx_kick(conn);
+	rcu_read_unlock();
+}
+
 /* ---- what goes next ---- */
 
 /* Operations that waited for credit, then new ones in their order. RMA never waits behind a message without credit. */
@@ -459,6 +506,24 @@ static struct kfi_oper *ks_next_op(struct ks_conn *conn)
 		list_move_tail(&op->link, &tx->stalled[cls]);
 	}
 	return NULL;
+}
+
+/*
+ * Is a frame certain to be sent right behind what is under way, so that TCP may wait for it? Credit only grows until then. What TCP
+ * does not take for lack of room goes out with the acknowledgements that make room.
+ */
+bool ks_tx_follows(struct ks_conn *conn)
+{
+	struct ks_tx *tx = &conn->tx;
+	struct kfi_oper *op = list_first_entry_or_null(&tx->queue, struct kfi_oper, link);
+	u8 cls;
+
+	if (!op || tx->requests >= tx->requests_max || (unlikely(tx->version < SKW_VERSION) && ks_op_too_new(conn, op)))
+		return false;
+	if (!ks_is_message(op))
+		return true;
+	cls = ks_is_tagged(op) ? KS_CLS_TAG : KS_CLS_MSG;
+	return list_empty(&tx->stalled[cls]) && kfi_credit_covers(&tx->credit[cls], ks_op_cost(conn, op));
 }
 
 /* Nothing posted is left to be sent or answered. Socket lock held, or the connection is down. */
@@ -528,7 +593,7 @@ static void ks_tx_gather(struct ks_conn *conn)
 	struct ks_tx *tx = &conn->tx;
 
 	while (tx->at == KS_TX_FRAMES && tx->staged + KS_FRAME_MAX <= KS_STAGE && ks_put_next(conn))
-		;
+		ks_lazy_join(conn);
 }
 
 /* ---- the runner ---- */
@@ -585,6 +650,8 @@ static int ks_tx_steps(struct ks_conn *conn)
 	int ret;
 
 	ks_tx_collect(conn);
+	if (unlikely(test_bit(KS_BYE_WANTED, &conn->flags)))
+		ks_lazy_join(conn);	/* nothing may follow a BYE */
 	do {
 		ret = ks_tx_step(conn);
 		if (ret == 1 && !llist_empty(&conn->posted)) {

@@ -19,12 +19,12 @@ static const struct skw_rule {
 	bool segments;		/* needs at least one segment, and lengths are theirs */
 	bool atomic;		/* payload and length are those of skw_atomic_ok() */
 } skw_rules[SKW_TYPES] = {
-	[SKW_MSG]	= { .flags = SKW_F_TAGGED | SKW_F_CQ_DATA | SKW_F_ACK | SKW_F_INV,
+	[SKW_MSG]	= { .flags = SKW_F_TAGGED | SKW_F_CQ_DATA | SKW_F_ACK | SKW_F_INV | SKW_F_LAZY,
 			    .payload = true, .eager = true },
 	[SKW_RTS]	= { .flags = SKW_F_TAGGED | SKW_F_CQ_DATA | SKW_F_RMA | SKW_F_INV },
 	[SKW_CTS]	= {},
 	[SKW_DATA]	= { .payload = true },
-	[SKW_WRITE]	= { .flags = SKW_F_CQ_DATA | SKW_F_COMMIT, .payload = true, .segments = true },
+	[SKW_WRITE]	= { .flags = SKW_F_CQ_DATA | SKW_F_COMMIT | SKW_F_LAZY, .payload = true, .segments = true },
 	[SKW_READ]	= { .segments = true },
 	[SKW_READ_DATA]	= { .payload = true },
 	[SKW_TREAD]	= { .flags = SKW_F_TAGGED | SKW_F_RMA, .must = SKW_F_TAGGED | SKW_F_RMA },

@@ -21,10 +21,11 @@
 #endif
 
 #define SKW_MAGIC		0x5349464b	/* "KFIS" */
-#define SKW_VERSION		2		/* the newest; a hello carries the range it can speak */
+#define SKW_VERSION		3		/* the newest; a hello carries the range it can speak */
 #define SKW_VERSION_MIN		1		/* the oldest */
 #define SKW_VERSION_ATOMIC	2		/* from here on there are ATOMIC frames */
 #define SKW_VERSION_COMMIT	2		/* ... FLUSH frames and SKW_F_COMMIT */
+#define SKW_VERSION_LAZY	3		/* ... SKW_F_LAZY */
 #define SKW_DATA_MAX		256		/* private data of a connection request or answer */
 #define SKW_RMA_MAX		256		/* remote segments in one frame */
 #define SKW_PAYLOAD_MAX		(1ULL << 32)	/* one frame's payload */
@@ -112,6 +113,7 @@ enum skw_type {
 #define SKW_F_CQ_DATA	0x02	/* MSG, RTS, WRITE, ATOMIC: @data is for the receiver's completion */
 #define SKW_F_ACK	0x04	/* MSG: wants an ACK when the payload has arrived */
 #define SKW_F_FETCH	0x08	/* ATOMIC: old values are wanted */
+#define SKW_F_LAZY	0x08	/* MSG, WRITE: the ACK may wait for another frame to go with, a moment */
 #define SKW_F_RMA	0x10	/* RTS: tagged RMA write */
 #define SKW_F_INV	0x20	/* MSG, RTS: one segment follows whose key is to be invalidated */
 #define SKW_F_COMPARE	0x40	/* ATOMIC: with values to compare with; old values are wanted */
