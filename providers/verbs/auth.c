@@ -14,8 +14,8 @@
  * number of his own into it. Who calls proves first: nobody is told of him before. A challenge is good for one call, so the
  * comparison of a proof need not hide where it fails, and a guess at the part of it that a request has room for is one try.
  *
- * Until its proof was found good the peer has no credit, so there is nothing of it that could reach a receive; and it has been told no
- * key of a region. See kv_conn_open().
+ * Until its proof was found good the peer has no credit, so there is nothing of it that could reach a receive (kv_conn_open()), for
+ * credit is looked at first until the connection is ready (kv_rx_is_plain()); and it has been told no key of a region.
  */
 #include <linux/net.h>
 #include <linux/random.h>

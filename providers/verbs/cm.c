@@ -106,6 +106,7 @@ static int kv_cm_accepted(struct kv_conn *conn, const struct rdma_conn_param *pa
 	if (conn->pc.peer && !kv_rdm_accepted(conn))
 		return -EALREADY;
 	conn->reads_max = clamp_t(unsigned int, param->initiator_depth, 1, conn->reads_max);
+	conn->state = KV_ACCEPTED;
 	kv_conn_open(conn);
 	kv_cm_step(conn, KV_STEP_READY);
 	return 0;
@@ -133,6 +134,15 @@ static int kv_cm_rejected(struct kv_conn *conn, const struct rdma_conn_param *pa
 
 /* ---- events ---- */
 
+/*
+ * InfiniBand lets who has called refuse as well, and either side still when the connection stands; what is said with that is the peer's
+ * word about nothing. Only the answer to a call of ours means more than an end.
+ */
+static bool kv_cm_is_answer(const struct kv_conn *conn)
+{
+	return conn->pc.dialed && conn->state == KV_CALLING;
+}
+
 int kv_cm_error(const struct rdma_cm_event *event)
 {
 	switch (event->status) {
@@ -158,7 +168,9 @@ static int kv_cm_event(struct kv_conn *conn, struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_ESTABLISHED:
 		return kv_cm_accepted(conn, &event->param.conn);
 	case RDMA_CM_EVENT_REJECTED:
-		return kv_cm_rejected(conn, &event->param.conn);
+		if (kv_cm_is_answer(conn))
+			return kv_cm_rejected(conn, &event->param.conn);
+		fallthrough;
 	case RDMA_CM_EVENT_DISCONNECTED:
 		return conn->state == KV_READY ? kv_conn_end(conn) : -ECONNREFUSED;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
@@ -227,6 +239,8 @@ static int kv_cm_call_again(struct kv_conn *conn)
 	int ret;
 
 	kv_qp_destroy(conn);
+	if (conn->kept)
+		return -EIO;	/* the device may still tell of it: there is no second one in its place */
 	ret = kv_cm_id(conn);
 	if (ret)
 		return ret;
@@ -337,7 +351,7 @@ int kv_cm_pep_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	conn = kv_cm_request(NULL, vpep, id, &event->param.conn);
 	if (IS_ERR(conn))
 		return kv_cm_turn_away(id, KFI_EP_MSG, PTR_ERR(conn));
-	if (!kv_pep_admit(vpep, conn)) {
+	if (kfi_home_list(&vpep->home, &conn->pc, NULL)) {
 		kv_conn_put(conn);
 		return kv_cm_turn_away(id, KFI_EP_MSG, -EBUSY);
 	}
@@ -360,7 +374,7 @@ int kv_cm_ep_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	if (IS_ERR(conn))
 		return kv_cm_turn_away(id, KFI_EP_RDM, PTR_ERR(conn));
 	conn->id = id;
-	ret = kv_conn_list(conn, NULL, true);
+	ret = kv_conn_list(conn, NULL);
 	if (ret) {
 		kv_conn_put(conn);
 		return kv_cm_turn_away(id, KFI_EP_RDM, ret);
@@ -438,7 +452,7 @@ static void kv_cm_ready(struct kv_conn *conn)
 	kv_watch_start(conn);
 	conn->mtu = kv_qp_mtu(conn);
 	spin_lock_bh(&conn->lock);
-	conn->state = KV_READY;
+	WRITE_ONCE(conn->state, KV_READY);	/* see kv_rx_is_plain() */
 	conn->ready_due = conn->pc.dialed;
 	spin_unlock_bh(&conn->lock);
 	if (conn->pc.peer)

@@ -9,18 +9,18 @@
 #include <kfi_commit.h>
 #include "verbs.h"
 
-/* Behind the descriptors, which are of no use after they have been looked up. */
+/* Behind the descriptors and what an atomic operation has behind them. */
 static struct kfi_commit_seg *kv_commit_segs(const struct kv_slot *slot)
 {
-	void *end = kv_slot_descs(slot) + KV_DESCS;
+	void *end = (void *)(kv_slot_descs(slot) + KV_DESCS) + 2 * KVW_ATOMIC_MAX;
 
 	return PTR_ALIGN(end, __alignof__(struct kfi_commit_seg));
 }
 
-static_assert(KVW_HDR_MAX + KV_DESCS * (sizeof(struct kvw_desc) + sizeof(struct kfi_commit_seg)) + 64 < KVW_PACKET);
+static_assert(KVW_HDR_MAX + KV_DESCS * (sizeof(struct kvw_desc) + sizeof(struct kfi_commit_seg)) + 2 * KVW_ATOMIC_MAX + 64 <
+	      KVW_PACKET);
 
-/* 0: they are all there, with references. */
-static int kv_commit_get(struct kv_slot *slot)
+static int kv_commit_get_all(struct kv_slot *slot)
 {
 	const struct kvw_desc *descs = kv_slot_descs(slot);
 	struct kfi_commit_seg *segs = kv_commit_segs(slot);
@@ -41,13 +41,31 @@ static int kv_commit_get(struct kv_slot *slot)
 	return ret;
 }
 
+/* 0: they are all there, with references. */
+static int kv_commit_get(struct kv_slot *slot)
+{
+	if (slot->p.count > KV_DESCS)
+		return -EINVAL;
+	return kv_commit_get_all(slot);
+}
+
+/* Nothing has been moved yet: can it be durable? */
+int kv_commit_possible(struct kv_slot *slot)
+{
+	int ret = kv_commit_get(slot);
+
+	if (!ret)
+		kfi_commit_put(kv_commit_segs(slot), slot->p.count);
+	return ret;
+}
+
 static void kv_commit_answer(struct kv_slot *slot, int err)
 {
 	struct kv_conn *conn = slot->conn;
 	struct kv_done done = KV_DONE(done);
 
 	spin_lock_bh(&conn->lock);
-	kv_slot_answer(slot, KVW_FIN, -err);
+	kv_atomic_answer(slot, -err);
 	kv_slot_release(slot, KV_HOLD_MESSAGE);
 	kv_tx_run(conn, &done);
 	spin_unlock_bh(&conn->lock);
@@ -71,10 +89,10 @@ void kv_commit_work(struct work_struct *work)
 /* Softirq. The answer follows, whatever it is. */
 void kv_commit_start(struct kv_slot *slot)
 {
-	int ret = slot->p.count > KV_DESCS ? -EINVAL : kv_commit_get(slot);
+	int ret = kv_commit_get(slot);
 
 	/* Bytes have moved: "not allowed" would deny it. */
-	if (ret == -EACCES && slot->p.type == KVW_DONE)
+	if (ret == -EACCES && slot->p.type != KVW_FLUSH)
 		ret = -EREMOTEIO;
 	if (ret) {
 		kv_commit_answer(slot, ret);

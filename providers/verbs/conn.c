@@ -30,6 +30,10 @@ void kv_conn_put(struct kv_conn *conn)
 	if (!refcount_dec_and_test(&conn->ref))
 		return;
 	kfree(conn->auth);
+	if (conn->kept) {
+		kv_keep(&conn->husk);
+		return;
+	}
 	kv_slots_free(conn);
 	kvfree(conn);
 }
@@ -47,7 +51,7 @@ static void kv_deadline_work(struct work_struct *work)
 }
 
 /*
- * The device has stopped by itself; any context. It does so when it refuses the peer an access, and the peer's device is to hear
+ * The device has stopped by itself; process or softirq. It does so when it refuses the peer an access, and the peer's device is to hear
  * that before it hears us hang up. During the handshake rdma_cm says why.
  */
 void kv_conn_flushed(struct kv_conn *conn)
@@ -132,7 +136,6 @@ static void kv_conn_init(struct kv_conn *conn)
 	int cls;
 
 	refcount_set(&conn->ref, 1);
-	INIT_LIST_HEAD(&conn->entry);
 	INIT_LIST_HEAD(&conn->queue);
 	INIT_LIST_HEAD(&conn->waiting);
 	INIT_LIST_HEAD(&conn->ending);
@@ -152,6 +155,7 @@ static void kv_conn_init(struct kv_conn *conn)
 	INIT_WORK(&conn->grow_work, kv_grow_work);
 	INIT_WORK(&conn->step_work, kv_cm_step_work);
 	INIT_WORK(&conn->down_work, kv_conn_down);
+	INIT_WORK(&conn->event_work, kv_event_work);
 	INIT_DELAYED_WORK(&conn->more_work, kv_more_work);
 	INIT_DELAYED_WORK(&conn->watch_work, kv_watch_work);
 	INIT_DELAYED_WORK(&conn->deadline, kv_deadline_work);
@@ -171,29 +175,16 @@ struct kv_conn *kv_conn_new(struct kv_ep *vep, struct kv_pep *vpep)
 }
 
 /* On its endpoint's list, which has a reference, with one of the domain. */
-int kv_conn_list(struct kv_conn *conn, struct kfi_peer *peer, bool stranger)
+int kv_conn_list(struct kv_conn *conn, struct kfi_peer *peer)
 {
 	struct kv_ep *vep = conn->vep;
 	struct kv_domain *kdom = to_kv_domain(vep->ep.domain);
-	int ret = 0;
+	int ret;
 
 	if (!kv_domain_get(kdom))
 		return -ENODEV;
-	spin_lock_bh(&vep->lock);
-	if (vep->stopping) {
-		ret = -ENODEV;
-	} else if (stranger && vep->nstrangers >= kv_backlog) {
-		ret = -EBUSY;
-	} else {
-		conn->kdom = kdom;
-		list_add_tail(&conn->entry, &vep->conns);
-		kv_conn_get(conn);
-		conn->stranger = stranger;
-		vep->nstrangers += stranger;
-		if (peer)
-			kfi_peer_join(peer, &conn->pc);
-	}
-	spin_unlock_bh(&vep->lock);
+	conn->kdom = kdom;
+	ret = kfi_home_list(&vep->home, &conn->pc, peer);
 	if (ret)
 		kv_domain_put(kdom);
 	return ret;
@@ -211,7 +202,7 @@ struct kv_conn *kv_dial(struct kv_ep *vep, const union kfi_inaddr *to, struct kf
 		goto put;
 	conn->name = *to;
 	conn->pc.dialed = true;
-	ret = kv_conn_list(conn, peer, false);
+	ret = kv_conn_list(conn, peer);
 	if (!ret)
 		return conn;
 	rdma_destroy_id(conn->id);
@@ -270,7 +261,7 @@ void kv_conn_again(struct kv_conn *conn)
 void kv_conn_fail(struct kv_conn *conn, int err)
 {
 	if (test_and_set_bit(KV_FAILED, &conn->flags)) {
-		if (test_bit(KV_REST, &conn->flags) && READ_ONCE(conn->vep->stopping))
+		if (test_bit(KV_REST, &conn->flags) && READ_ONCE(conn->vep->home.stop_err))
 			kv_conn_again(conn);
 		return;
 	}
@@ -280,49 +271,6 @@ void kv_conn_fail(struct kv_conn *conn, int err)
 	else if (err == -KFI_EKEYREJECTED)
 		kv_auth_warn(&conn->name);
 	kv_conn_again(conn);
-}
-
-static void kv_conn_unpublish(struct kv_conn *conn)
-{
-	struct kv_ep *vep = conn->vep;
-
-	if (conn->pc.peer)
-		kfi_peer_unpublish(&conn->pc);
-	if (!vep)
-		return;
-	spin_lock_bh(&vep->lock);
-	if (rcu_access_pointer(vep->conn) == conn)
-		RCU_INIT_POINTER(vep->conn, NULL);
-	spin_unlock_bh(&vep->lock);
-}
-
-static void kv_conn_unlist(struct kv_conn *conn)
-{
-	struct kv_ep *vep = conn->vep;
-	struct kv_pep *vpep = conn->pep;
-	spinlock_t *lock = vep ? &vep->lock : &vpep->lock;
-
-	spin_lock_bh(lock);
-	list_del_init(&conn->entry);
-	if (!vep)
-		vpep->nconns--;
-	else if (conn->stranger)
-		vep->nstrangers--;
-	if (conn->pc.peer)
-		kfi_peer_leave(&conn->pc);
-	wake_up_all(vep ? &vep->idle : &vpep->idle);
-	spin_unlock_bh(lock);
-}
-
-/* KV_FAILED is set: after this, the connection stays with the listener or with the endpoint. */
-static void kv_conn_stays(struct kv_conn *conn)
-{
-	struct kv_pep *vpep = READ_ONCE(conn->pep);	/* waits for our work before it goes */
-
-	if (!vpep)
-		return;
-	spin_lock_bh(&vpep->lock);
-	spin_unlock_bh(&vpep->lock);
 }
 
 static void kv_conn_report(struct kv_conn *conn)
@@ -337,15 +285,13 @@ static void kv_conn_report(struct kv_conn *conn)
 		kv_conn_put(conn);	/* the consumer's; else an accept or reject will */
 }
 
-/* No more packets are looked at, no more is posted. */
+/* No more is posted. */
 static void kv_conn_stop(struct kv_conn *conn)
 {
 	spin_lock_bh(&conn->lock);
 	set_bit(KV_DEAD, &conn->flags);
 	spin_unlock_bh(&conn->lock);
 	synchronize_rcu_expedited();	/* posters that still saw it are through */
-	if (conn->vep && conn->vep->ep.rx_cq)
-		kfi_cq_cancel_wait(conn->vep->ep.rx_cq, &conn->space);
 	cancel_delayed_work_sync(&conn->watch_work);
 	cancel_delayed_work_sync(&conn->more_work);
 	cancel_delayed_work_sync(&conn->deadline);
@@ -356,14 +302,15 @@ static void kv_conn_take_down(struct kv_conn *conn)
 {
 	int err = conn->error;
 
-	kv_conn_stays(conn);
+	kfi_home_stays(&conn->pc);
 	spin_lock_bh(&conn->lock);		/* who has not seen KV_FAILED has queued his step */
 	spin_unlock_bh(&conn->lock);
 	cancel_work_sync(&conn->step_work);	/* it publishes */
-	kv_conn_unpublish(conn);
+	kfi_home_unpublish(&conn->pc);
 	kv_conn_stop(conn);
 	kv_cm_hang_up(conn);
 	kv_qp_destroy(conn);
+	kv_rx_stop(conn);
 	kv_tx_flush_all(conn, err);
 	kv_rx_lost(conn, err);
 	rdma_destroy_id(conn->id);
@@ -381,8 +328,7 @@ static void kv_conn_over(struct kv_conn *conn)
 	cancel_delayed_work_sync(&conn->deadline);
 	if (!conn->pc.peer)
 		kv_conn_report(conn);
-	kv_conn_unlist(conn);
-	kv_conn_put(conn);	/* the list's */
+	kfi_home_unlist(&conn->pc);
 }
 
 void kv_conn_down(struct work_struct *work)
@@ -399,3 +345,49 @@ void kv_conn_down(struct work_struct *work)
 	memalloc_noio_restore(noio);
 	kv_conn_put(conn);	/* this work's */
 }
+
+/* ---- for kfi.ko ---- */
+
+void kv_peer_put(struct kfi_peer_conn *pc)
+{
+	kv_conn_put(to_kv_conn(pc));
+}
+
+void kv_peer_fail(struct kfi_peer_conn *pc, int err)
+{
+	kv_conn_fail(to_kv_conn(pc), err);
+}
+
+bool kv_peer_failed(const struct kfi_peer_conn *pc)
+{
+	return test_bit(KV_FAILED, &to_kv_conn(pc)->flags);
+}
+
+static void kv_home_get(struct kfi_peer_conn *pc)
+{
+	kv_conn_get(to_kv_conn(pc));
+}
+
+static void kv_home_moved(struct kfi_peer_conn *pc)
+{
+	struct kv_conn *conn = to_kv_conn(pc);
+
+	conn->vep = to_kv_ep(pc->home->peers->ep);
+	conn->kdom = to_kv_domain(conn->vep->ep.domain);
+	WRITE_ONCE(conn->pep, NULL);
+}
+
+static void kv_home_answer(struct kfi_peer_conn *pc, bool accepted)
+{
+	kv_cm_step(to_kv_conn(pc), accepted ? KV_STEP_ACCEPT : KV_STEP_REJECT);
+}
+
+const struct kfi_home_ops kv_home_ops = {
+	.backlog	= &kv_backlog,
+	.get		= kv_home_get,
+	.put		= kv_peer_put,
+	.fail		= kv_peer_fail,
+	.failed		= kv_peer_failed,
+	.moved		= kv_home_moved,
+	.answer		= kv_home_answer,
+};

@@ -88,6 +88,7 @@ static int kv_domain_read_port(struct kv_domain *kdom)
 static void kv_domain_set_limits(struct kv_domain *kdom)
 {
 	kdom->dma = ib_uses_virt_dma(kdom->ib) ? NULL : get_device(kdom->ib->dma_device);
+	kdom->bounces = kdom->dma && dma_max_mapping_size(kdom->dma) != SIZE_MAX;
 	kdom->domain.limits = (struct kfi_domain_limits) {
 		.dma_device = kdom->dma,
 		.numa_node = ibdev_to_node(kdom->ib),
@@ -120,6 +121,8 @@ int kv_domain_open(struct kfi_domain *domain)
 
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
+	INIT_LIST_HEAD(&kdom->regions);
+	spin_lock_init(&kdom->regions_lock);
 	kdom->dev = dev;
 	kdom->ib = dev->ib;
 	kdom->family = kfi_inaddr_family(domain->info);

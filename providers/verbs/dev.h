@@ -54,6 +54,7 @@ struct kv_dev {
  * @repeats:	not a card, and not TCP: what it has to send again it does again from there on, registrations too
  * @pd:		protection domain, without a global key
  * @dma:		what it maps memory for, with a reference, or NULL
+ * @bounces:	some memory it may reach only by a copy elsewhere
  * @max_send_sge: elements of a send or write request; @max_recv_sge: of a receive; @max_sge_rd: of a read
  * @max_qp_wr:	requests of a queue
  * @max_frmr_pages: pages of one fast registration
@@ -62,6 +63,7 @@ struct kv_dev {
  * @entry:	in &kv_dev.domains
  * @users:	see above
  * @idle:	wakes domain_close
+ * @regions:	those that are registered, or can be, for readers under RCU; @regions_lock: for all others
  * @epoch:	grows when a region that a peer has been told of ends: then what peers remember is not true any more
  */
 struct kv_domain {
@@ -72,6 +74,7 @@ struct kv_domain {
 	int			family;
 	bool			iwarp;
 	bool			repeats;
+	bool			bounces;
 	struct ib_pd		*pd;
 	struct device		*dma;
 	unsigned int		max_send_sge;
@@ -85,6 +88,8 @@ struct kv_domain {
 	struct list_head	entry;
 	refcount_t		users;
 	struct completion	idle;
+	struct list_head	regions;
+	spinlock_t		regions_lock;
 	atomic_t		epoch;
 };
 

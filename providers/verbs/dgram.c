@@ -145,7 +145,7 @@ void kv_dgram_flush(struct kv_way *way)
 	list_for_each_entry_safe(op, next, &dg->queue, link) {
 		if (kv_dgram_op(op)->way != way)
 			continue;
-		kv_dgram_op(op)->err = dg->vep->stop_err;
+		kv_dgram_op(op)->err = dg->vep->home.stop_err;
 		kv_way_left(way);
 		list_move_tail(&op->link, &done);
 	}
@@ -343,6 +343,8 @@ static void kv_dgram_bufs_free(struct kv_dgram *dg)
 
 	for (b = dg->bufs; b < dg->bufs + ARRAY_SIZE(dg->bufs) && b->mem; b++) {
 		ib_dma_unmap_single(dg->kdom->ib, b->dma, b->size, kv_is_tx(dg, b) ? DMA_TO_DEVICE : DMA_FROM_DEVICE);
+		if (dg->kept)
+			continue;
 		kfree(b->mem);
 		b->mem = NULL;
 	}
@@ -533,12 +535,34 @@ static bool kv_dgram_quiet(struct kv_dgram *dg)
 	return quiet;
 }
 
+/* The device is broken: what it may still tell of stays, and is nobody's any more. See drain.c */
+static void kv_dgram_forget(struct kv_dgram *dg)
+{
+	struct kv_datagram *b;
+
+	kv_forget(dg->qp);
+	dg->kept = true;
+	for (b = dg->bufs; b < dg->bufs + ARRAY_SIZE(dg->bufs); b++)
+		WRITE_ONCE(b->cqe.done, kv_late_done);
+	synchronize_rcu();
+	spin_lock_bh(&dg->rx_lock);
+	dg->nposted = 0;
+	spin_unlock_bh(&dg->rx_lock);
+	spin_lock_bh(&dg->lock);
+	dg->nsending = 0;
+	for (b = dg->bufs; b < dg->bufs + KV_DGRAM_TX; b++)
+		if (b->way)
+			kv_way_left(b->way);
+	spin_unlock_bh(&dg->lock);
+}
+
 static void kv_dgram_quiesce(struct kv_dgram *dg)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 
-	WARN_ON_ONCE(ib_modify_qp(dg->qp, &attr, IB_QP_STATE));
-	wait_event(dg->idle, kv_dgram_quiet(dg));
+	if (ib_modify_qp(dg->qp, &attr, IB_QP_STATE) ||
+	    !wait_event_timeout(dg->idle, kv_dgram_quiet(dg), msecs_to_jiffies(kv_drain_ms)))
+		kv_dgram_forget(dg);
 }
 
 /* Nothing here waits for a peer: what the device has, it gives back when it is told to stop. */
@@ -570,6 +594,9 @@ void kv_dgram_stop(struct kv_ep *vep, int err)
 
 void kv_dgram_close(struct kv_ep *vep)
 {
-	kvfree(vep->dgram);
+	if (vep->dgram && vep->dgram->kept)
+		kv_keep(&vep->dgram->husk);
+	else
+		kvfree(vep->dgram);
 	vep->dgram = NULL;
 }

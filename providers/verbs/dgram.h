@@ -51,6 +51,7 @@ struct kv_datagram {
  * @nposted:	receive buffers that are with the device, or will be again
  * @space:	waits for room in the receive CQ
  * @idle:	wakes who waits for one of the numbers to become 0
+ * @husk:	stays, for the device has not given back all (@kept)
  * @bufs:	KV_DGRAM_TX to send from, the others to receive into
  */
 struct kv_dgram {
@@ -76,6 +77,8 @@ struct kv_dgram {
 	struct kfi_cq_waiter	space;
 
 	wait_queue_head_t	idle;
+	struct llist_node	husk;
+	bool			kept;
 	struct kv_datagram	bufs[KV_DGRAM_TX + KV_DGRAM_RX];
 };
 

@@ -9,11 +9,11 @@ int kv_ep_open(struct kfi_ep *ep)
 	struct kv_ep *vep = to_kv_ep(ep);
 
 	ep->tx_levels = kv_levels(ep->type);
-	spin_lock_init(&vep->lock);
 	kfi_peers_init(&vep->peers, ep, ep->type == KFI_EP_DGRAM ? &kv_way_ops : &kv_peer_ops, kv_cm_wq);
-	INIT_LIST_HEAD(&vep->conns);
-	init_waitqueue_head(&vep->idle);
+	kfi_home_init(&vep->home, &vep->peers, &kv_home_ops, kv_cm_wq);
 	kv_door_init(&vep->door);
+	spin_lock_init(&vep->fresh_lock);
+	INIT_LIST_HEAD(&vep->fresh);
 	/* Nothing in a datagram proves anything, so none is let in; also when the key is the domain's. */
 	if (ep->type == KFI_EP_DGRAM && ep->info->ep_attr->auth_key_size)
 		return -EOPNOTSUPP;
@@ -22,7 +22,7 @@ int kv_ep_open(struct kfi_ep *ep)
 	return kfi_inaddr_source(ep->info, &vep->addr);
 }
 
-/* A context goes by the name of its scalable endpoint, which listens for it: kv_rdm_adopt(). */
+/* A context goes by the name of its scalable endpoint, which listens for it: kfi_home_adopt(). */
 static void kv_ctx_enable(struct kv_ep *vep, const struct kv_ep *top)
 {
 	vep->addr = top->addr;
@@ -44,29 +44,16 @@ int kv_ep_enable(struct kfi_ep *ep)
 	return 0;
 }
 
-/* Fail every connection that is left; the first of them, or NULL. */
-static struct kv_conn *kv_ep_first(struct kv_ep *vep)
-{
-	struct kv_conn *conn;
-
-	spin_lock_bh(&vep->lock);
-	list_for_each_entry(conn, &vep->conns, entry)
-		kv_conn_fail(conn, vep->stop_err);
-	conn = list_first_entry_or_null(&vep->conns, struct kv_conn, entry);
-	spin_unlock_bh(&vep->lock);
-	return conn;
-}
-
 /* What is in the send queues has reached the peers; or nobody waits for that connection. */
 static bool kv_ep_settled(struct kv_ep *vep)
 {
 	struct kv_conn *conn;
 	bool settled = true;
 
-	spin_lock_bh(&vep->lock);
-	list_for_each_entry(conn, &vep->conns, entry)
+	spin_lock_bh(&vep->home.lock);
+	list_for_each_entry(conn, &vep->home.conns, pc.entry)
 		settled &= kv_conn_settled(conn);
-	spin_unlock_bh(&vep->lock);
+	spin_unlock_bh(&vep->home.lock);
 	return settled;
 }
 
@@ -75,7 +62,7 @@ static void kv_ep_settle(struct kv_ep *vep)
 {
 	unsigned long until = jiffies + msecs_to_jiffies(KV_SETTLE_MS);
 
-	while (!wait_event_timeout(vep->idle, kv_ep_settled(vep), msecs_to_jiffies(20)))
+	while (!wait_event_timeout(vep->home.idle, kv_ep_settled(vep), msecs_to_jiffies(20)))
 		if (time_after(jiffies, until))
 			return;
 }
@@ -85,11 +72,7 @@ void kv_ep_stop(struct kfi_ep *ep, int err)
 {
 	struct kv_ep *vep = to_kv_ep(ep);
 
-	kfi_peers_stop(&vep->peers);
-	spin_lock_bh(&vep->lock);
-	vep->stopping = true;
-	vep->stop_err = err;
-	spin_unlock_bh(&vep->lock);
+	kfi_home_stop(&vep->home, err);
 	if (vep->id)
 		rdma_destroy_id(vep->id);
 	vep->id = NULL;
@@ -97,10 +80,7 @@ void kv_ep_stop(struct kfi_ep *ep, int err)
 	kv_dgram_stop(vep, err);
 	if (err == -ECANCELED)
 		kv_ep_settle(vep);
-	wait_event(vep->idle, !kv_ep_first(vep));
-	synchronize_rcu();		/* posters that saw us running have parked their operations */
-	kfi_peers_flush(&vep->peers, err);
-	flush_workqueue(kv_cm_wq);	/* the last kv_conn_down() may still be in its last lines */
+	kfi_home_drain(&vep->home);
 }
 
 void kv_ep_close(struct kfi_ep *ep)
@@ -152,15 +132,6 @@ void kv_show(const union kfi_inaddr *name, const struct kv_conn *conn, struct kf
 void kv_ep_peers(struct kfi_ep *ep, int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg)
 {
 	struct kv_ep *vep = to_kv_ep(ep);
-	struct kfi_peer_info info = {};
-	struct kv_conn *conn;
 
-	rcu_read_lock();
-	conn = rcu_dereference(vep->conn);
-	if (conn) {
-		kv_show(&conn->name, conn, &info);
-		emit(arg, &info);
-	}
-	rcu_read_unlock();
-	kfi_peers_show(&vep->peers, emit, arg);
+	kfi_home_show(&vep->home, &vep->peer_name, emit, arg);
 }

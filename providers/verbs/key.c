@@ -2,7 +2,7 @@
 /*
  * key.c - what we know of the peer's regions: where on the fabric the bytes behind a key of kfabric's are.
  *
- * Asked for once, with KEY, and kept until the peer's epoch grows: then some region of which it has told is no more. What is
+ * Asked for once, with KEY, or told with a message, and kept until the peer's epoch grows: then some region of which it has told is no more. What is
  * kept may be wrong all the same, for regions end at any time: then the fabric refuses the access.
  *
  * Under kv_conn.lock.
@@ -162,6 +162,34 @@ int kv_got_key(struct kv_conn *conn, const struct kvw_packet *p, const struct kv
 	return -EPROTO;
 }
 
+/*
+ * The peer has told of a region before anybody asked: it is going to be wanted. Nothing is lost when there is no place for it, or the
+ * peer has been asked meanwhile.
+ */
+int kv_key_told(struct kv_conn *conn, const struct kvw_told *told)
+{
+	u64 len = le64_to_cpu(told->len), key = le64_to_cpu(told->key);
+	u32 rights = le32_to_cpu(told->rights);
+	struct kv_key *k = key_known(conn, key) ?: key_room(conn);
+
+	lockdep_assert_held(&conn->lock);
+	if (!len || rights > U8_MAX || told->zero)
+		return -EPROTO;
+	if (!k || k->state == KV_KEY_ASKED)
+		return 0;
+	k->state = KV_KEY_KNOWN;
+	k->key = key;
+	k->status = 0;
+	k->rights = rights;
+	k->base = le64_to_cpu(told->base);
+	k->first = 0;
+	k->len = k->end = k->desc[0].len = len;
+	k->desc[0].addr = le64_to_cpu(told->addr);
+	k->desc[0].rkey = le32_to_cpu(told->rkey);
+	k->count = 1;
+	return 0;
+}
+
 /* The device's key of a region that has but one, which is used no more; or 0. */
 u32 kv_key_rkey(struct kv_conn *conn, u64 key)
 {
@@ -180,7 +208,7 @@ void kv_keys_age(struct kv_conn *conn, u32 epoch)
 
 	if (likely(epoch == conn->peer_epoch) || !conn->keys)
 		return;
-	conn->peer_epoch = epoch;
+	WRITE_ONCE(conn->peer_epoch, epoch);	/* see kv_rx_is_plain() */
 	for (i = 0; i < KV_KEYS; i++)
 		if (conn->keys[i].state == KV_KEY_KNOWN && !conn->keys[i].status)
 			conn->keys[i].state = KV_KEY_EMPTY;

@@ -6,10 +6,10 @@
  *   dev.c     devices and domains    addr.c  names    info.c  what we offer
  *   ep.c      endpoints    rdm.c  msg.c  dgram.c  their kinds    way.c  whom datagrams go to
  *   cm.c      how a connection comes about    auth.c  with a key    conn.c  its life
- *   qp.c  slot.c  what it has at the device
+ *   qp.c  slot.c  what it has at the device    drain.c  how that ends
  *   tx.c      the send path    sq.c  the send queue    rx.c  the receive path
  *   rdv.c     long messages    rma.c  key.c  RMA of ours    region.c  memory that peers may name
- *   commit.c  what is to be durable
+ *   atomic.c  atomic operations    commit.c  what is to be durable
  *   mem.c     consumers' memory as devices want it    wire.[ch]  the format
  */
 #include <linux/module.h>
@@ -57,6 +57,10 @@ unsigned int kv_max_peers = 4096;
 KV_PARAM(max_peers, kv_max_peers, 0, INT_MAX, 0644);
 MODULE_PARM_DESC(max_peers, "peers per endpoint that may connect by themselves (default 4096)");
 
+unsigned int kv_drain_ms = 60000;
+KV_PARAM(drain_ms, kv_drain_ms, 100, KV_MS_MAX, 0644);
+MODULE_PARM_DESC(drain_ms, "time for a device to give back what a connection gave it, milliseconds (default 60000)");
+
 struct workqueue_struct *kv_cm_wq;
 struct workqueue_struct *kv_commit_wq;
 
@@ -66,6 +70,7 @@ static const struct kfi_prov_ops kv_ops = {
 	.pep_size	= sizeof(struct kv_pep),
 	.tx_priv	= sizeof(struct kv_op),
 	.cm_data_size	= KVW_DATA_MAX,
+	.atomic_size	= KVW_ATOMIC_MAX,
 	.flush		= true,
 
 	.getinfo	= kv_getinfo,
@@ -85,6 +90,7 @@ static const struct kfi_prov_ops kv_ops = {
 	.addr_removed	= kv_addr_removed,
 
 	.tx		= kv_tx,
+	.tx_flush	= kv_tx_flush,
 	.rx_matched	= kv_rx_matched,
 	.rx_drop	= kv_rx_drop,
 

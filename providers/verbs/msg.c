@@ -6,10 +6,18 @@
 
 /* ---- data path ---- */
 
+/* The connection in use; inside rcu_read_lock(). NULL: there is none. */
+static struct kv_conn *kv_msg_way(struct kv_ep *vep)
+{
+	struct kfi_peer_conn *way = kfi_home_way(&vep->home);
+
+	return likely(way) ? to_kv_conn(way) : NULL;
+}
+
 /* Inside rcu_read_lock(), see @tx of struct kfi_prov_ops. */
 int kv_msg_tx(struct kv_ep *vep, struct kfi_oper *op)
 {
-	struct kv_conn *conn = rcu_dereference(vep->conn);
+	struct kv_conn *conn = kv_msg_way(vep);
 
 	if (unlikely(!conn))
 		return -ENOTCONN;
@@ -21,21 +29,13 @@ int kv_msg_tx(struct kv_ep *vep, struct kfi_oper *op)
 
 /* ---- connecting ---- */
 
-static void kv_msg_publish(struct kv_ep *vep, struct kv_conn *conn)
-{
-	spin_lock_bh(&vep->lock);
-	if (!test_bit(KV_FAILED, &conn->flags))
-		rcu_assign_pointer(vep->conn, conn);
-	spin_unlock_bh(&vep->lock);
-}
-
 /* The consumer may send as soon as it hears KFI_CONNECTED: publish first. The request's data was delivered with the request. */
 void kv_msg_ready(struct kv_conn *conn)
 {
 	struct kv_ep *vep = conn->vep;
 
 	vep->peer_name = conn->name;
-	kv_msg_publish(vep, conn);
+	kfi_home_publish(&conn->pc);
 	trace_kfi_connect(&vep->ep);
 	if (kfi_ep_connected(&vep->ep, conn->greeting.data, conn->pc.dialed ? conn->greeting.data_len : 0))
 		kv_conn_fail(conn, -ECANCELED);
@@ -46,7 +46,7 @@ void kv_msg_lost(struct kv_conn *conn, int err)
 {
 	struct kfi_ep *ep = &conn->vep->ep;
 
-	if (READ_ONCE(conn->vep->stopping))
+	if (READ_ONCE(conn->vep->home.stop_err))
 		return;
 	if (conn->state == KV_READY) {
 		trace_kfi_disconnect(ep, err);
@@ -82,30 +82,6 @@ int kv_msg_connect(struct kfi_ep *ep, const void *addr, const void *data, size_t
 	return 0;
 }
 
-/* From the list of its listener to that of the endpoint. False: the peer has gone, see kv_conn_stays(). */
-static bool kv_msg_adopt(struct kv_ep *vep, struct kv_conn *conn)
-{
-	struct kv_pep *vpep = conn->pep;
-	bool there;
-
-	spin_lock_bh(&vpep->lock);
-	there = !test_bit(KV_FAILED, &conn->flags);
-	if (there) {
-		list_del_init(&conn->entry);
-		vpep->nconns--;
-		spin_lock(&vep->lock);
-		conn->vep = vep;
-		conn->kdom = to_kv_domain(vep->ep.domain);
-		WRITE_ONCE(conn->pep, NULL);
-		list_add_tail(&conn->entry, &vep->conns);
-		spin_unlock(&vep->lock);
-		kv_cm_step(conn, KV_STEP_ACCEPT);
-		wake_up_all(&vpep->idle);
-	}
-	spin_unlock_bh(&vpep->lock);
-	return there;
-}
-
 int kv_msg_accept(struct kfi_ep *ep, const void *data, size_t len)
 {
 	struct kv_conn *conn = container_of(ep->connreq, struct kv_conn, req);
@@ -113,7 +89,7 @@ int kv_msg_accept(struct kfi_ep *ep, const void *data, size_t len)
 	bool there = kv_domain_get(kdom);
 
 	kv_set_data(conn, data, len);
-	if (!there || !kv_msg_adopt(to_kv_ep(ep), conn)) {
+	if (!there || !kfi_home_accept(&conn->pc, &to_kv_ep(ep)->home)) {
 		if (there)
 			kv_domain_put(kdom);
 		kfi_ep_refused(ep, -ECONNABORTED, NULL, 0);	/* an event, like every other failure */
@@ -129,7 +105,7 @@ int kv_msg_shutdown(struct kfi_ep *ep)
 	struct kv_conn *conn;
 
 	rcu_read_lock();
-	conn = rcu_dereference(vep->conn);
+	conn = kv_msg_way(vep);
 	if (conn) {
 		set_bit(KV_BYE_WANTED, &conn->flags);
 		kv_tx_kick(conn);
@@ -150,9 +126,7 @@ int kv_pep_open(struct kfi_pep *pep)
 {
 	struct kv_pep *vpep = to_kv_pep(pep);
 
-	spin_lock_init(&vpep->lock);
-	INIT_LIST_HEAD(&vpep->conns);
-	init_waitqueue_head(&vpep->idle);
+	kfi_home_init(&vpep->home, NULL, &kv_home_ops, kv_cm_wq);
 	kv_door_init(&vpep->door);
 	return kfi_inaddr_source(pep->info, &vpep->addr);
 }
@@ -199,44 +173,11 @@ int kv_pep_setname(struct kfi_pep *pep, const void *addr, size_t len)
 int kv_pep_reject(struct kfi_pep *pep, struct kfi_connreq *req, const void *data, size_t len)
 {
 	struct kv_conn *conn = container_of(req, struct kv_conn, req);
-	struct kv_pep *vpep = to_kv_pep(pep);
 
 	kv_set_data(conn, data, len);
-	spin_lock_bh(&vpep->lock);
-	if (!test_bit(KV_FAILED, &conn->flags))		/* see kv_msg_adopt() */
-		kv_cm_step(conn, KV_STEP_REJECT);
-	spin_unlock_bh(&vpep->lock);
+	kfi_home_reject(&conn->pc);
 	kv_conn_put(conn);	/* the request's */
 	return 0;
-}
-
-/* On the list of requests that nobody has answered, which has a reference. */
-bool kv_pep_admit(struct kv_pep *vpep, struct kv_conn *conn)
-{
-	bool ok;
-
-	spin_lock_bh(&vpep->lock);
-	ok = !vpep->stopping && vpep->nconns < kv_backlog;
-	if (ok) {
-		vpep->nconns++;
-		list_add_tail(&conn->entry, &vpep->conns);
-		kv_conn_get(conn);
-	}
-	spin_unlock_bh(&vpep->lock);
-	return ok;
-}
-
-static struct kv_conn *kv_pep_first(struct kv_pep *vpep)
-{
-	struct kv_conn *conn;
-
-	spin_lock_bh(&vpep->lock);
-	vpep->stopping = true;
-	list_for_each_entry(conn, &vpep->conns, entry)
-		kv_conn_fail(conn, -ECONNREFUSED);
-	conn = list_first_entry_or_null(&vpep->conns, struct kv_conn, entry);
-	spin_unlock_bh(&vpep->lock);
-	return conn;
 }
 
 void kv_pep_close(struct kfi_pep *pep)
@@ -248,8 +189,8 @@ void kv_pep_close(struct kfi_pep *pep)
 	vpep->id = NULL;
 	kv_door_close(&vpep->door);
 	flush_workqueue(kv_cm_wq);	/* what was rejected is told why */
-	wait_event(vpep->idle, !kv_pep_first(vpep));
-	flush_workqueue(kv_cm_wq);	/* the last kv_conn_down() may still be in its last lines */
+	kfi_home_stop(&vpep->home, -ECONNREFUSED);
+	kfi_home_drain(&vpep->home);
 	if (vpep->dev)
 		kv_dev_put(vpep->dev);
 	vpep->dev = NULL;

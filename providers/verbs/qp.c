@@ -7,7 +7,7 @@
 #include <linux/slab.h>
 #include "verbs.h"
 
-/* One more of each: ib_drain_qp(). */
+/* One more of each: kv_drain(). */
 int kv_qp_depth(void)
 {
 	return max_t(unsigned int, KV_SQ, kv_nslots()) + 1;
@@ -72,14 +72,18 @@ static void kv_sq_destroy(struct kv_conn *conn)
 
 /* ---- all together ---- */
 
-/* What work requests do not tell; any context. */
+void kv_event_work(struct work_struct *work)
+{
+	kv_conn_flushed(container_of(work, struct kv_conn, event_work));
+}
+
+/* What work requests do not tell. Some drivers call in hard interrupt, where none of our locks may be taken. */
 static void kv_qp_event(struct ib_event *event, void *context)
 {
 	struct kv_conn *conn = context;
 
-	if (event->event == IB_EVENT_COMM_EST)
-		return;
-	kv_conn_flushed(conn);
+	if (event->event != IB_EVENT_COMM_EST)
+		queue_work(kv_cm_wq, &conn->event_work);
 }
 
 static int kv_qp_make(struct kv_conn *conn, u32 sends, u32 receives, u32 in_request)
@@ -121,14 +125,11 @@ u32 kv_qp_mtu(struct kv_conn *conn)
 	return ib_mtu_enum_to_int(attr.path_mtu);
 }
 
-/*
- * Bytes of a packet that go to the device with the work request: what most short ones have, or none. How many a device takes can't be
- * asked for. None on iWARP: siw takes 80, but then connections with many sends that invalidate are lost (mr.remote_invalidate_many).
- */
+/* Bytes of a packet that go to the device with the work request: what most short ones have, or none. How many it takes can't be asked. */
 static int kv_qp_try(struct kv_conn *conn, u32 sends, u32 receives)
 {
 	static const u32 in_request[] = { 128, 80, 0 };
-	unsigned int i = conn->kdom->iwarp ? ARRAY_SIZE(in_request) - 1 : 0;
+	unsigned int i = 0;
 	int ret;
 
 	do {
@@ -191,17 +192,37 @@ static void kv_qp_reset(struct kv_conn *conn)
 	ib_modify_qp(conn->qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS);
 }
 
+static void kv_slot_late(struct kv_slot *slot, int err)
+{
+	WRITE_ONCE(slot->cqe.done, kv_late_done);
+}
+
+/* The device is broken; what it may still tell of stays. When this returns nobody is being told of it. */
+static void kv_qp_forget(struct kv_conn *conn)
+{
+	unsigned int i;
+
+	kv_forget(conn->qp);
+	conn->kept = true;
+	for (i = 0; conn->sq && i < KV_SQ; i++)
+		WRITE_ONCE(conn->sq[i].cqe.done, kv_late_done);
+	kv_slots_each(conn, kv_slot_late, 0);
+	synchronize_rcu();
+}
+
 /* Nothing moves any more when this returns, and the peer can touch nothing. Operations and messages are not ended yet. */
 void kv_qp_destroy(struct kv_conn *conn)
 {
 	if (conn->qp) {
 		kv_qp_reset(conn);
-		ib_drain_qp(conn->qp);
+		if (!kv_drain(conn->qp, &conn->drain))
+			kv_qp_forget(conn);
 	}
 	kv_frmrs_dereg(conn);
 	if (conn->qp)
 		rdma_destroy_qp(conn->id);
 	conn->qp = NULL;
+	cancel_work_sync(&conn->event_work);	/* no event comes any more */
 	if (conn->cq)
 		ib_cq_pool_put(conn->cq, conn->ncqe);
 	conn->cq = NULL;
@@ -212,7 +233,8 @@ void kv_qp_destroy(struct kv_conn *conn)
 void kv_qp_free(struct kv_conn *conn)
 {
 	kv_frmrs_free(conn);
-	kv_sq_destroy(conn);
+	if (!conn->kept)
+		kv_sq_destroy(conn);
 	kvfree(conn->keys);
 	conn->keys = NULL;
 }

@@ -40,21 +40,6 @@ static void kv_peer_start(struct kfi_peer_conn *pc)
 	kv_cm_step(to_kv_conn(pc), KV_STEP_CALL);
 }
 
-static void kv_peer_put(struct kfi_peer_conn *pc)
-{
-	kv_conn_put(to_kv_conn(pc));
-}
-
-static void kv_peer_fail(struct kfi_peer_conn *pc, int err)
-{
-	kv_conn_fail(to_kv_conn(pc), err);
-}
-
-static bool kv_peer_failed(const struct kfi_peer_conn *pc)
-{
-	return test_bit(KV_FAILED, &to_kv_conn(pc)->flags);
-}
-
 static void kv_peer_queue(struct kfi_peer_conn *pc, struct kfi_oper *op)
 {
 	struct kv_conn *conn = to_kv_conn(pc);
@@ -99,13 +84,8 @@ bool kv_rdm_accepted(struct kv_conn *conn)
 /* Both sides may send. */
 void kv_rdm_ready(struct kv_conn *conn)
 {
-	struct kv_ep *vep = conn->vep;
-
-	spin_lock_bh(&vep->lock);
-	vep->nstrangers -= conn->stranger;
-	conn->stranger = false;
-	spin_unlock_bh(&vep->lock);
-	trace_kfi_connect(&vep->ep);
+	kfi_home_known(&conn->pc);
+	trace_kfi_connect(&conn->vep->ep);
 	kfi_peer_publish(&conn->pc);
 }
 
@@ -116,45 +96,10 @@ void kv_rdm_lost(struct kv_conn *conn, int err)
 	kfi_peer_lost(&conn->pc, err);
 }
 
-/* The list of @top is left for that of a context of it. Their locks are held. */
-static bool kv_rdm_move(struct kv_conn *conn, struct kv_ep *top, struct kv_ep *vep)
-{
-	if (test_bit(KV_FAILED, &conn->flags) || vep->stopping || vep->nstrangers >= kv_backlog)
-		return false;
-	list_move_tail(&conn->entry, &vep->conns);
-	conn->vep = vep;
-	top->nstrangers--;
-	vep->nstrangers++;
-	wake_up_all(&top->idle);
-	return true;
-}
-
 /*
- * To the receive context that the peer has named, from the scalable endpoint that listens for all. False: there is none. What ends
- * the connection before comes from the list that it is on: rdma_cm has nothing to say about it yet.
+ * A peer calls, and may. What ends the connection before comes from the list that it is on: rdma_cm has nothing to say about it yet.
+ * Return: 0, or why it is refused.
  */
-static bool kv_rdm_adopt(struct kv_conn *conn, u32 rx_ctx)
-{
-	struct kv_ep *top = conn->vep, *vep;
-	struct kfi_ep *ctx;
-	bool there;
-
-	rcu_read_lock();	/* it may be going: then it says so under its lock */
-	ctx = kfi_ep_rx_ctx(&top->ep, rx_ctx);
-	there = ctx;
-	if (ctx && ctx != &top->ep) {
-		vep = to_kv_ep(ctx);
-		spin_lock_bh(&top->lock);
-		spin_lock_nested(&vep->lock, SINGLE_DEPTH_NESTING);
-		there = kv_rdm_move(conn, top, vep);
-		spin_unlock(&vep->lock);
-		spin_unlock_bh(&top->lock);
-	}
-	rcu_read_unlock();
-	return there;
-}
-
-/* A peer calls, and may. Return: 0, or why it is refused. */
 int kv_rdm_admit(struct kv_conn *conn)
 {
 	const struct kvw_greeting *g = &conn->greeting;
@@ -169,7 +114,7 @@ int kv_rdm_admit(struct kv_conn *conn)
 	};
 
 	kv_cm_name(&self, &conn->id->route.addr.src_addr, kfi_inaddr_port(&conn->vep->addr));
-	if (!g->incarnation || !kv_rdm_adopt(conn, g->dst_ctx))
+	if (!g->incarnation || !kfi_home_adopt(&conn->pc, g->dst_ctx))
 		return -ECONNREFUSED;
 	return kfi_peer_admit(&conn->vep->peers, &conn->pc, &call);
 }

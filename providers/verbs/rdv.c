@@ -224,9 +224,18 @@ bool kv_put_inv(struct kv_conn *conn)
 	return false;
 }
 
-void kv_frmr_done(struct kv_conn *conn, struct kv_frmr *frmr, struct kfi_oper *op, struct kv_done *done)
+/*
+ * An invalidation has ended. One that the device has not executed leaves it what it was to forget: the memory stays mapped until
+ * kv_frmrs_dereg(), before which the operation is not reported either, see kv_sq_failed().
+ */
+void kv_frmr_done(struct kv_sqe *e, int err, struct kv_done *done)
 {
-	kv_frmr_give(conn, frmr);
+	struct kfi_oper *op = e->op;
+
+	if (err)
+		list_del_init(&e->frmr->link);
+	else
+		kv_frmr_give(e->conn, e->frmr);
 	if (--kv_op(op)->ninv)
 		return;
 	list_del(&op->link);
@@ -269,6 +278,8 @@ static void kv_put_move(struct kv_conn *conn, struct kv_slot *slot, const struct
 		kv_sq_unmap(conn, e);
 		slot->err = n;
 		slot->left = 0;
+		if (slot->wrs)
+			kv_put_mark(conn);
 		return;
 	}
 	e->slot = slot;
@@ -279,6 +290,13 @@ static void kv_put_move(struct kv_conn *conn, struct kv_slot *slot, const struct
 	slot->left -= n;
 	slot->wrs++;
 	kv_sq_put(conn, e, &e->wr.rdma.wr, !slot->left);
+}
+
+/* It promised more than it has described. */
+static void kv_put_broken(struct kv_conn *conn, struct kv_slot *slot)
+{
+	slot->err = -EPROTO;
+	kv_conn_fail(conn, -EPROTO);
 }
 
 /* One work request of the oldest transfer. */
@@ -295,7 +313,7 @@ bool kv_put_fetch(struct kv_conn *conn, struct kv_done *done)
 		if (desc)
 			kv_put_move(conn, slot, desc, left);
 		else
-			slot->err = -EPROTO;	/* it promised more than it has described */
+			kv_put_broken(conn, slot);
 	}
 	if (slot->err)
 		slot->left = 0;

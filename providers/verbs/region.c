@@ -2,14 +2,15 @@
 /*
  * region.c - memory of ours that peers may name, as the device knows it.
  *
- * A region is cut into chunks that a fast registration can hold. Nothing is registered before a peer asks for it: then the chunks
- * that he is told of are, in the send queue of his connection, and from then on any peer of the domain may be told.
+ * A region is cut into chunks that a fast registration can hold. Nothing is registered before a peer asks for it, or is told with a message:
+ * then the chunks that he is told of are, in the send queue of his connection, and from then on any peer of the domain may be told.
  *
  *	NEW ---> BUSY ---> VALID ---> GOING ---> NEW
  *	   asked    done       the region ends, or its registration failed: new registrations are made, in a work item
  *
  * The end of a region waits until the device has taken its registrations back; that waits for no consumer of a peer, but for
- * what is in the send queue before a registration under way.
+ * what is in the send queue before a registration under way. A chunk whose registration is still in a send queue is not touched, whatever
+ * its state: the device may be about to look at it.
  */
 #include <linux/slab.h>
 #include "verbs.h"
@@ -19,6 +20,7 @@ enum { KV_CHUNK_NEW, KV_CHUNK_BUSY, KV_CHUNK_VALID, KV_CHUNK_GOING };
 
 /**
  * struct kv_chunk - what one registration holds
+ * @queued: of its registrations in a send queue; the peer may have ended one that has not been reported yet
  * @at: @len: bytes of the region; @sg: room for @room entries, @nents of them mapped
  */
 struct kv_chunk {
@@ -29,18 +31,24 @@ struct kv_chunk {
 	size_t			at;
 	size_t			len;
 	u8			state;
+	unsigned int		queued;
 };
 
 /**
  * struct kv_region - our part of a region
+ * @entry:	in &kv_domain.regions, until it is @closed
+ * @fresh:	in &kv_ep.fresh of @vep, or empty
  * @lock:	protects the states of chunks; bottom halves off, a leaf
  * @cut:	chunks of the memory that is attached now; 0: none is
- * @busy:	registrations in a send queue
+ * @busy:	registrations in a send queue; @idle: wakes who waits for one that was
  * @renew:	makes new registrations of those that are GOING
  * @ending:	kfi.ko waits for that; @closed: the region's handle goes
  */
 struct kv_region {
 	struct rcu_head		rcu;
+	struct list_head	entry;
+	struct list_head	fresh;
+	struct kv_ep		*vep;
 	struct kfi_mr		*mr;
 	struct kv_domain	*kdom;
 	spinlock_t		lock;
@@ -110,22 +118,64 @@ static void kv_region_free(struct kv_region *region)
 	kvfree_rcu(region, rcu);	/* kv_mr_end() may be about to find it closed */
 }
 
+/* One that goes and that no device is about to look at. *@left: another one goes, too. */
+static struct kv_chunk *kv_region_gone(struct kv_region *region, bool *left)
+{
+	struct kv_chunk *chunk;
+	unsigned int i;
+
+	lockdep_assert_held(&region->lock);
+	*left = false;
+	for (i = 0; i < region->count; i++) {
+		chunk = &region->chunk[i];
+		if (chunk->state != KV_CHUNK_GOING)
+			continue;
+		if (!chunk->queued)
+			return chunk;
+		*left = true;
+	}
+	return NULL;
+}
+
+static bool kv_region_waits(struct kv_region *region)
+{
+	bool left, waits;
+
+	spin_lock_bh(&region->lock);
+	waits = !kv_region_gone(region, &left) && left;
+	spin_unlock_bh(&region->lock);
+	return waits;
+}
+
+/* Until none goes. Of a region that has ended all do that are registered, and no other follows: then none is. The lock is held. */
+static void kv_region_renew(struct kv_region *region)
+{
+	struct kv_chunk *chunk;
+	bool left;
+
+	for (;;) {
+		chunk = kv_region_gone(region, &left);
+		if (!chunk && !left)
+			return;
+		spin_unlock_bh(&region->lock);
+		if (chunk)
+			kv_chunk_renew(region->kdom, chunk);
+		else
+			wait_event(region->idle, !kv_region_waits(region));
+		spin_lock_bh(&region->lock);
+		if (chunk)
+			chunk->state = KV_CHUNK_NEW;
+	}
+}
+
+/* It may run for a registration that has failed while the region ends: what it finds ended it settles, whoever has queued it. */
 static void kv_renew_work(struct work_struct *work)
 {
 	struct kv_region *region = container_of(work, struct kv_region, renew);
 	bool ending;
-	unsigned int i;
 
-	wait_event(region->idle, !READ_ONCE(region->busy));
-	for (i = 0; i < region->count; i++) {
-		if (READ_ONCE(region->chunk[i].state) != KV_CHUNK_GOING)
-			continue;
-		kv_chunk_renew(region->kdom, &region->chunk[i]);
-		spin_lock_bh(&region->lock);
-		region->chunk[i].state = KV_CHUNK_NEW;
-		spin_unlock_bh(&region->lock);
-	}
 	spin_lock_bh(&region->lock);
+	kv_region_renew(region);
 	ending = region->ending;
 	region->ending = false;
 	if (ending)
@@ -194,6 +244,7 @@ int kv_mr_open(struct kfi_mr *mr)
 	region->kdom = kdom;
 	spin_lock_init(&region->lock);
 	init_waitqueue_head(&region->idle);
+	INIT_LIST_HEAD(&region->fresh);
 	INIT_WORK(&region->renew, kv_renew_work);
 	for (i = 0; i < count && !ret; i++)
 		ret = kv_chunk_alloc(kdom, &region->chunk[i], kv_region_pages(mr, kdom->max_frmr_pages));
@@ -203,8 +254,37 @@ int kv_mr_open(struct kfi_mr *mr)
 		kv_region_free(region);
 		return ret;
 	}
+	spin_lock_bh(&kdom->regions_lock);
+	list_add_tail_rcu(&region->entry, &kdom->regions);
+	spin_unlock_bh(&kdom->regions_lock);
 	mr->priv = region;
 	return 0;
+}
+
+/*
+ * Memory for one I/O, whose peer hears of the I/O with the next message, and will want it: it is registered in front of that message, which
+ * tells of it. Only where it can be but one peer, and one descriptor. All others ask.
+ */
+static void kv_fresh_add(struct kv_region *region)
+{
+	struct kfi_ep *ep = region->mr->ep;
+
+	if (!ep || ep->type != KFI_EP_MSG || region->cut != 1)
+		return;
+	region->vep = to_kv_ep(ep);
+	spin_lock_bh(&region->vep->fresh_lock);
+	list_move_tail(&region->fresh, &region->vep->fresh);
+	spin_unlock_bh(&region->vep->fresh_lock);
+}
+
+/* It is dead. Who takes one has found it live under the same lock. */
+static void kv_fresh_del(struct kv_region *region)
+{
+	if (!region->vep)
+		return;
+	spin_lock_bh(&region->vep->fresh_lock);
+	list_del_init(&region->fresh);
+	spin_unlock_bh(&region->vep->fresh_lock);
 }
 
 int kv_mr_attach(struct kfi_mr *mr)
@@ -218,6 +298,8 @@ int kv_mr_attach(struct kfi_mr *mr)
 	if (!region->closed)
 		ret = kv_region_cut(region);
 	spin_unlock_bh(&region->lock);
+	if (!ret)
+		kv_fresh_add(region);
 	return ret;
 }
 
@@ -251,6 +333,7 @@ bool kv_mr_end(struct kfi_mr *mr)
 
 	if (!region)
 		return false;
+	kv_fresh_del(region);
 	spin_lock_bh(&region->lock);
 	if (!region->closed) {
 		going = kv_region_going(region);
@@ -274,6 +357,7 @@ bool kv_mr_known(struct kfi_mr *mr)
 
 	if (!region)
 		return false;
+	kv_fresh_del(region);
 	spin_lock_bh(&region->lock);
 	for (i = 0; i < region->count; i++)
 		known |= region->chunk[i].state != KV_CHUNK_NEW;
@@ -288,6 +372,7 @@ void kv_mr_close(struct kfi_mr *mr)
 	struct kv_region *region = mr->priv;
 	bool told, ending;
 
+	kv_fresh_del(region);
 	spin_lock_bh(&region->lock);
 	region->closed = true;
 	ending = region->ending;
@@ -301,17 +386,37 @@ void kv_mr_close(struct kfi_mr *mr)
 	spin_lock_bh(&region->lock);	/* whoever has woken us is through with it */
 	spin_unlock_bh(&region->lock);
 	WRITE_ONCE(mr->priv, NULL);
+	spin_lock_bh(&region->kdom->regions_lock);
+	list_del_rcu(&region->entry);
+	spin_unlock_bh(&region->kdom->regions_lock);
 	kv_region_free(region);
 	if (ending)
 		kfi_mr_settle(mr);
 }
 
-/* ---- a peer asks ---- */
+/* ---- registering ---- */
 
 static int kv_access(const struct kfi_mr *mr)
 {
 	return IB_ACCESS_LOCAL_WRITE | (mr->access & KFI_REMOTE_WRITE ? IB_ACCESS_REMOTE_WRITE : 0) |
 	       (mr->access & KFI_REMOTE_READ ? IB_ACCESS_REMOTE_READ : 0);
+}
+
+/*
+ * Is any of it but a copy for the device? That is written back when it is unmapped, and the copy is older than what the owner has done
+ * meanwhile; and what a peer has written is not there before.
+ */
+static bool kv_chunk_bounces(const struct kv_domain *kdom, const struct kv_chunk *chunk, int nents)
+{
+	struct scatterlist *sg;
+	bool bounces = false;
+	int i;
+
+	if (likely(!kdom->bounces))
+		return false;
+	for_each_sg(chunk->sg, sg, nents, i)
+		bounces |= dma_need_sync(kdom->dma, sg_dma_address(sg));
+	return bounces;
 }
 
 static int kv_chunk_map(struct kv_region *region, struct kv_chunk *chunk)
@@ -329,6 +434,10 @@ static int kv_chunk_map(struct kv_region *region, struct kv_chunk *chunk)
 	if (!nents)
 		return -EIO;
 	chunk->nents = n;
+	if (kv_chunk_bounces(region->kdom, chunk, nents)) {
+		kv_chunk_unmap(region->kdom, chunk);
+		return -EOPNOTSUPP;
+	}
 	if (ib_map_mr_sg(chunk->mr, chunk->sg, nents, NULL, PAGE_SIZE) != nents || chunk->mr->length != chunk->len) {
 		kv_chunk_unmap(region->kdom, chunk);
 		return -EIO;
@@ -336,6 +445,10 @@ static int kv_chunk_map(struct kv_region *region, struct kv_chunk *chunk)
 	return 0;
 }
 
+/*
+ * For the asker in @slot, who is told when it has been done; or without one, for what follows in the same queue and is told of itself: that
+ * sees it done.
+ */
 static int kv_chunk_register(struct kv_region *region, struct kv_chunk *chunk, struct kv_conn *conn, struct kv_slot *slot)
 {
 	int ret = kv_chunk_map(region, chunk);
@@ -343,16 +456,18 @@ static int kv_chunk_register(struct kv_region *region, struct kv_chunk *chunk, s
 
 	if (ret)
 		return ret;
-	if (!slot->wrs)
+	if (!slot || !slot->wrs)
 		kv_put_fence(conn, chunk->mr);
 	e = kv_sq_get(conn, KV_SQ_REGION);
 	e->region = region;
 	e->chunk = chunk - region->chunk;
 	e->slot = slot;
-	chunk->state = KV_CHUNK_BUSY;
+	chunk->state = slot ? KV_CHUNK_BUSY : KV_CHUNK_VALID;
+	chunk->queued++;
 	region->busy++;
-	slot->wrs++;
-	kv_put_reg(conn, e, chunk->mr, kv_access(region->mr), true);
+	if (slot)
+		slot->wrs++;
+	kv_put_reg(conn, e, chunk->mr, kv_access(region->mr), slot);
 	return 0;
 }
 
@@ -376,6 +491,12 @@ static bool kv_region_tells(const struct kv_conn *conn, const struct kfi_mr *mr)
 	       ep->cntr[KFI_CNTR_REMOTE_WRITE];
 }
 
+static u8 kv_region_rights(const struct kv_conn *conn, const struct kfi_mr *mr)
+{
+	return (mr->access & KFI_REMOTE_READ ? KVW_K_READ : 0) | (mr->access & KFI_REMOTE_WRITE ? KVW_K_WRITE : 0) |
+	       (kv_region_tells(conn, mr) ? KVW_K_TELL : 0) | (mr->persist ? KVW_K_COMMIT : 0);
+}
+
 /* All chunks of the window are valid: tell where they are. */
 static void kv_region_answer(struct kv_region *region, struct kv_slot *slot)
 {
@@ -395,9 +516,7 @@ static void kv_region_answer(struct kv_region *region, struct kv_slot *slot)
 	slot->answer.tag = mr->offset;
 	slot->answer.len = mr->len;
 	slot->answer.data = region->chunk[first].at;
-	slot->answer.flags = (mr->access & KFI_REMOTE_READ ? KVW_K_READ : 0) |
-			     (mr->access & KFI_REMOTE_WRITE ? KVW_K_WRITE : 0) |
-			     (kv_region_tells(slot->conn, mr) ? KVW_K_TELL : 0) | (mr->persist ? KVW_K_COMMIT : 0);
+	slot->answer.flags = kv_region_rights(slot->conn, mr);
 	slot->epoch = atomic_read(&region->kdom->epoch);
 }
 
@@ -425,6 +544,20 @@ static int kv_region_prepare(struct kv_region *region, struct kv_slot *slot)
 	return slot->wrs ? 0 : ret;
 }
 
+/* One of those that an asker waits for has been registered, or not. */
+static void kv_region_asked(struct kv_region *region, struct kv_chunk *chunk, struct kv_slot *slot, int err)
+{
+	chunk->state = err || chunk->state == KV_CHUNK_GOING ? KV_CHUNK_GOING : KV_CHUNK_VALID;
+	slot->err = slot->err ?: chunk->state == KV_CHUNK_GOING ? -EAGAIN : 0;
+	if (--slot->wrs)
+		return;
+	if (slot->err)
+		kv_slot_answer(slot, KVW_KEY_IS, -slot->err);
+	else
+		kv_region_answer(region, slot);
+	kv_slot_release(slot, KV_HOLD_MESSAGE);
+}
+
 /* The device says so. Connection's lock held. */
 void kv_region_registered(struct kv_sqe *e, int err)
 {
@@ -433,21 +566,61 @@ void kv_region_registered(struct kv_sqe *e, int err)
 	struct kv_slot *slot = e->slot;
 
 	spin_lock(&region->lock);
-	if (err)
+	if (err && !region->closed)	/* kv_mr_close() has cancelled it, and waits for us alone */
 		queue_work(kv_cm_wq, &region->renew);
-	chunk->state = err || chunk->state == KV_CHUNK_GOING ? KV_CHUNK_GOING : KV_CHUNK_VALID;
-	slot->err = slot->err ?: chunk->state == KV_CHUNK_GOING ? -EAGAIN : 0;
-	if (!--slot->wrs) {
-		if (slot->err)
-			kv_slot_answer(slot, KVW_KEY_IS, -slot->err);
-		else
-			kv_region_answer(region, slot);
-		kv_slot_release(slot, KV_HOLD_MESSAGE);
-	}
-	if (!--region->busy)
-		wake_up(&region->idle);
+	chunk->queued--;
+	if (slot)
+		kv_region_asked(region, chunk, slot, err);
+	else if (err && chunk->state == KV_CHUNK_VALID)
+		chunk->state = KV_CHUNK_GOING;	/* nobody has asked; it may be over already, for the peer has been told */
+	region->busy--;
+	wake_up(&region->idle);
 	spin_unlock(&region->lock);
 }
+
+/* ---- before a peer asks ---- */
+
+static bool kv_region_offer(struct kv_region *region, struct kv_conn *conn, struct kvw_told *told)
+{
+	const struct kfi_mr *mr = region->mr;
+	struct kv_chunk *chunk = &region->chunk[0];
+	bool offered;
+
+	spin_lock(&region->lock);
+	offered = !region->closed && region->cut == 1 && chunk->state == KV_CHUNK_NEW &&
+		  !kv_chunk_register(region, chunk, conn, NULL);
+	if (offered)
+		*told = (struct kvw_told) {
+			.key = cpu_to_le64(mr->fid.key), .base = cpu_to_le64(mr->offset), .len = cpu_to_le64(mr->len),
+			.addr = cpu_to_le64(chunk->mr->iova), .rkey = cpu_to_le32(chunk->mr->rkey),
+			.rights = cpu_to_le32(kv_region_rights(conn, mr)),
+		};
+	spin_unlock(&region->lock);
+	return offered;
+}
+
+/* The next message can tell of one. There is room in the send queue; the connection's lock is held. */
+bool kv_offer_fresh(struct kv_conn *conn, struct kvw_told *told)
+{
+	struct kv_ep *vep = conn->vep;
+	struct kv_region *region;
+	bool offered = false;
+
+	if (likely(list_empty(&vep->fresh)) || conn->greeting.version < KVW_VERSION_TELL)
+		return false;
+	spin_lock(&vep->fresh_lock);
+	list_for_each_entry(region, &vep->fresh, fresh) {
+		if (!kfi_mr_live(region->mr, region->mr->fid.key))
+			continue;
+		list_del_init(&region->fresh);
+		offered = kv_region_offer(region, conn, told);
+		break;
+	}
+	spin_unlock(&vep->fresh_lock);
+	return offered;
+}
+
+/* ---- a peer asks ---- */
 
 /* Under rcu_read_lock(): a region that is live now is not freed before the end of it. */
 static int kv_key_tell(struct kv_slot *slot, struct kfi_mr *mr)
@@ -489,98 +662,61 @@ int kv_rx_key(struct kv_slot *slot)
 	return 0;
 }
 
-/* A peer's message has invalidated what its device knows as @rkey. */
-void kv_region_taken(struct kv_conn *conn, u64 key, u32 rkey)
+/* A peer's message has had our device invalidate @rkey. Was that all of region @key, which is for one I/O? */
+bool kv_region_taken(struct kv_conn *conn, u64 key, u32 rkey)
 {
 	struct kv_region *region;
+	struct kv_chunk *chunk;
+	bool taken = false;
 	struct kfi_mr *mr;
 
 	rcu_read_lock();
 	mr = kfi_mr_find(&conn->vep->ep, key);
-	region = mr ? READ_ONCE(mr->priv) : NULL;
+	region = mr && mr->per_io ? READ_ONCE(mr->priv) : NULL;
 	if (region) {
 		spin_lock_bh(&region->lock);
-		if (region->chunk[0].state == KV_CHUNK_VALID && region->chunk[0].mr->rkey == rkey) {
-			kv_chunk_unmap(region->kdom, &region->chunk[0]);
-			region->chunk[0].state = KV_CHUNK_NEW;
+		chunk = &region->chunk[0];
+		taken = chunk->state == KV_CHUNK_VALID && chunk->mr->rkey == rkey;
+		if (taken) {
+			kv_chunk_unmap(region->kdom, chunk);
+			chunk->state = KV_CHUNK_NEW;
 		}
 		spin_unlock_bh(&region->lock);
 	}
 	rcu_read_unlock();
+	return taken;
 }
 
-/* ---- what peers tell of their accesses ---- */
-
-/* One completion for all segments: the last region's owner hears of it. */
-static int kv_tell_owner(struct kv_slot *slot, const struct kvw_desc *desc)
+static bool kv_region_spoil(struct kv_region *region, u32 rkey)
 {
-	bool read = slot->p.flags & KVW_F_READ;
-	u64 flags = read ? KFI_REMOTE_READ : KFI_REMOTE_WRITE;
-	struct kfi_ep *ep = &slot->conn->vep->ep;
-	struct iov_iter iter;
-	struct kfi_mr *mr;
-	int ret;
-
-	mr = kfi_mr_get(ep, le64_to_cpu(desc->key), le64_to_cpu(desc->addr), le64_to_cpu(desc->len), flags, &iter);
-	if (IS_ERR(mr))
-		return 0;	/* its owner has ended it meanwhile, and does not want to hear */
-	if (slot->p.flags & KVW_F_CQ_DATA)
-		flags |= KFI_REMOTE_CQ_DATA;
-	ret = kfi_remote_rma(ep, mr, flags, slot->p.len, slot->p.data, kv_rx_src(slot->conn));
-	kfi_mr_put(mr);
-	return ret;
-}
-
-static void kv_rx_told(struct kv_slot *slot, u16 status)
-{
-	struct kv_conn *conn = slot->conn;
-	struct kv_done done = KV_DONE(done);
-
-	spin_lock_bh(&conn->lock);
-	if (slot->p.flags & KVW_F_LANDED)
-		kv_slot_answer(slot, KVW_FIN, status);
-	kv_slot_release(slot, KV_HOLD_MESSAGE);
-	kv_tx_run(conn, &done);
-	spin_unlock_bh(&conn->lock);
-	kv_done(&done);
-}
-
-int kv_rx_done(struct kv_slot *slot)
-{
-	int ret = kv_tell_owner(slot, &kv_slot_descs(slot)[slot->p.count - 1]);
-
-	if (ret)
-		return ret;
-	if (slot->p.flags & KVW_F_COMMIT)
-		kv_commit_start(slot);
-	else
-		kv_rx_told(slot, 0);
-	return 0;
-}
-
-static u16 kv_flush_status(const struct kv_slot *slot)
-{
-	const struct kvw_desc *desc = kv_slot_descs(slot);
-	struct iov_iter iter;
-	struct kfi_mr *mr;
+	struct kv_chunk *chunk;
+	bool found = false;
 	unsigned int i;
 
-	for (i = 0; i < slot->p.count; i++, desc++) {
-		mr = kfi_mr_get(&slot->conn->vep->ep, le64_to_cpu(desc->key), le64_to_cpu(desc->addr), le64_to_cpu(desc->len),
-				KFI_REMOTE_WRITE, &iter);
-		if (IS_ERR(mr))
-			return EACCES;
-		kfi_mr_put(mr);
+	spin_lock_bh(&region->lock);
+	for (i = 0; i < region->count && !region->closed; i++) {
+		chunk = &region->chunk[i];
+		if (chunk->state != KV_CHUNK_VALID || chunk->mr->rkey != rkey)
+			continue;
+		chunk->state = KV_CHUNK_GOING;
+		queue_work(kv_cm_wq, &region->renew);
+		found = true;
 	}
-	return 0;
+	spin_unlock_bh(&region->lock);
+	return found;
 }
 
-/* What the peer has written before is in memory, for it came on this queue pair before. */
-int kv_rx_flush(struct kv_slot *slot)
+/*
+ * A peer has had our device invalidate what was not its to end. It is registered anew, and all who know of it ask again: else each of them
+ * would lose its connection by it.
+ */
+void kv_region_spoilt(struct kv_domain *kdom, u32 rkey)
 {
-	if (slot->p.flags & KVW_F_COMMIT)
-		kv_commit_start(slot);
-	else
-		kv_rx_told(slot, kv_flush_status(slot));
-	return 0;
+	struct kv_region *region;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(region, &kdom->regions, entry)
+		if (kv_region_spoil(region, rkey))
+			kv_domain_forget(kdom);
+	rcu_read_unlock();
 }

@@ -64,7 +64,7 @@ static int kv_rma_move(struct kv_conn *conn, struct kfi_oper *op, const struct k
 		return -EREMOTEIO;	/* the region went between two requests, and bytes have moved */
 	if (ret)
 		return ret;
-	e = kv_sq_get(conn, KV_SQ_RMA);
+	e = kv_sq_get(conn, KV_SQ_PART);
 	if (read)
 		run.len = kv_read_room(conn, run.addr, run.len);
 	n = kv_sq_map(conn, e, &kop->iter, run.len,
@@ -97,10 +97,19 @@ static bool kv_rma_answered(const struct kv_conn *conn, const struct kfi_oper *o
 	return op->code == KFI_OPC_FLUSH || (op->code == KFI_OPC_WRITE && op->flags & levels);
 }
 
+/* The remote segments, as the peer knows them. */
+void kv_rma_descs(const struct kfi_oper *op, struct kvw_desc *descs)
+{
+	unsigned int i;
+
+	for (i = 0; i < op->rma_count; i++)
+		descs[i] = (struct kvw_desc){ cpu_to_le64(op->rma[i].addr), cpu_to_le64(op->rma[i].key),
+					      cpu_to_le64(op->rma[i].len) };
+}
+
 static struct kvw_packet kv_done_packet(const struct kv_conn *conn, const struct kfi_oper *op, struct kvw_desc *descs)
 {
 	struct kvw_packet p = kv_op_packet(op, op->code == KFI_OPC_FLUSH ? KVW_FLUSH : KVW_DONE);
-	unsigned int i;
 
 	p.flags &= KVW_F_CQ_DATA;
 	if (op->code == KFI_OPC_READ)
@@ -110,9 +119,7 @@ static struct kvw_packet kv_done_packet(const struct kv_conn *conn, const struct
 	if (kv_rma_answered(conn, op))
 		p.flags |= KVW_F_LANDED;
 	p.count = op->rma_count;
-	for (i = 0; i < op->rma_count; i++)
-		descs[i] = (struct kvw_desc){ cpu_to_le64(op->rma[i].addr), cpu_to_le64(op->rma[i].key),
-					      cpu_to_le64(op->rma[i].len) };
+	kv_rma_descs(op, descs);
 	return p;
 }
 
@@ -149,16 +156,32 @@ void kv_put_probe(struct kv_conn *conn)
 	kv_sq_put(conn, e, &e->wr.rdma.wr, true);
 }
 
-/* Everything is in the send queue, or no more of it will be. */
+/* A WRITE of nothing: what is before it in the send queue, and was not to be reported, ends with it. Reported is all on iWARP. */
+void kv_put_mark(struct kv_conn *conn)
+{
+	struct kv_sqe *e;
+
+	if (conn->kdom->iwarp)
+		return;
+	e = kv_sq_get(conn, KV_SQ_PROBE);
+	e->nsge = 1;
+	e->sge[0] = (struct ib_sge){ e->dma, 0, conn->kdom->pd->local_dma_lkey };
+	e->wr.rdma.wr.opcode = IB_WR_RDMA_WRITE;
+	kv_sq_put(conn, e, &e->wr.rdma.wr, true);
+}
+
+/* Everything is in the send queue, or no more of it will be: then the last of it was not meant to be that. */
 static void kv_rma_issued(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done)
 {
 	conn->op = NULL;
 	kv_op(op)->issued = true;
 	if (!kv_op(op)->wrs)
 		kv_rma_done(conn, op, done);
+	else if (kv_op(op)->err)
+		kv_put_mark(conn);
 }
 
-/* Its work requests have ended; with DONE and LANDED it ends when the peer has answered too. */
+/* Its work requests have ended; what is answered ends when the peer has done that too. */
 void kv_rma_done(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done)
 {
 	struct kv_op *kop = kv_op(op);
@@ -173,11 +196,12 @@ void kv_rma_done(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done
 	kv_op_end(op, 0, done);
 }
 
-/* The peer's answer to DONE came. Its completion here may be seen later. */
+/* The peer's answer came. What the device reports of it may be seen later. */
 void kv_rma_landed(struct kv_conn *conn, struct kfi_oper *op, int err, struct kv_done *done)
 {
 	struct kv_op *kop = kv_op(op);
 
+	conn->atomics -= kfi_opc_is_atomic(op->code);
 	kop->state = KV_OP_SENT;
 	kop->err = kop->err ?: err;
 	if (!kop->wrs)
@@ -204,10 +228,14 @@ static int kv_rma_step(struct kv_conn *conn, struct kfi_oper *op)
 
 	if (op->code == KFI_OPC_FLUSH)
 		return kv_rma_tell(conn, op) ? 1 : -EAGAIN;	/* its owner looks at the segments */
+	if (kfi_opc_is_atomic(op->code))
+		return kv_put_atomic(conn, op) ? 1 : -EAGAIN;
 	ret = kop->err ?: kv_rma_check(conn, op, &run);
 	if (ret)
 		return ret;
 	if (kv_rma_left(op, kop)) {
+		if (conn->atomics)
+			return -EAGAIN;		/* the peer's processor has still to do them */
 		ret = kv_rma_move(conn, op, first ? &run : NULL);
 		if (ret || kv_rma_left(op, kop))
 			return ret;

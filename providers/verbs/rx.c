@@ -157,6 +157,7 @@ static void kv_slot_deliver(struct kv_slot *slot)
 
 	if (kfi_copy_to(&slot->rx.iter, payload, slot->rx.room) != slot->rx.room)
 		WARN_ON_ONCE(1);	/* kernel memory can't fault */
+	kfi_stat_add(&slot->conn->vep->ep, bounced, slot->rx.room);
 	kfi_rx_complete(&slot->rx, 0);
 	kv_slot_consumed(slot, slot->p.flags & KVW_F_LANDED ? 0 : KV_NO_FIN);
 }
@@ -209,10 +210,12 @@ void kv_slot_fetched(struct kv_slot *slot)
 	if (!kv_slot_claim(slot))
 		return;
 	local_bh_disable();
-	if (slot->err)
+	if (slot->err) {
 		kfi_rx_abort(&slot->rx, slot->err);
-	else
+	} else {
+		__kfi_stat_add(&slot->conn->vep->ep, placed, slot->rx.room);
 		kfi_rx_complete(&slot->rx, 0);
+	}
 	kv_slot_consumed(slot, status);
 	local_bh_enable();
 }
@@ -244,23 +247,31 @@ void kv_rx_drop(struct kfi_ep *ep, struct kfi_rx *rx)
 }
 
 /*
- * With a key that is none of its business the sender does not know what it does. A region that the device still knows, because the
- * sender has forgotten the device's key of it, is left to its owner, whom the receive does not tell that it is over.
+ * With a key that is none of its business the sender does not know what it does; nor if its device has ended something else than that
+ * key's region. A region that the device still knows, because the sender has forgotten the device's key of it, is left to its owner, whom
+ * the receive does not tell that it is over.
  */
 static int kv_rx_invalidate(struct kv_slot *slot)
 {
-	u64 key;
+	bool inv = slot->p.flags & KVW_F_INV;
+	u64 key = inv ? le64_to_cpu(kv_slot_descs(slot)->addr) : 0;
 	int ret;
 
 	slot->inv_over = false;
-	if (!(slot->p.flags & KVW_F_INV))
+	if (slot->inv_key && !(inv && kv_region_taken(slot->conn, key, slot->inv_key))) {
+		kv_region_spoilt(slot->conn->kdom, slot->inv_key);
+		return -EPROTO;
+	}
+	if (!inv)
 		return 0;
-	key = le64_to_cpu(kv_slot_descs(slot)->addr);
-	if (slot->inv_key)
-		kv_region_taken(slot->conn, key, slot->inv_key);
 	ret = kfi_mr_kill(&slot->conn->vep->ep, key);
 	slot->inv_over = !ret;
 	return ret && ret != -EBUSY ? -EPROTO : 0;
+}
+
+static const struct kvw_told *kv_slot_told(const struct kv_slot *slot)
+{
+	return (void *)(kv_slot_descs(slot) + !!(slot->p.flags & KVW_F_INV));
 }
 
 /* Before anything is done with it that is not to be done for a peer without credit. */
@@ -274,6 +285,8 @@ static int kv_rx_count(struct kv_slot *slot)
 		return 0;
 	spin_lock_bh(&conn->lock);
 	ret = kv_rx_charge(slot);
+	if (ret >= 0 && slot->p.type == KVW_MSG && slot->p.flags & KVW_F_TELL)
+		ret = kv_key_told(conn, kv_slot_told(slot)) ?: ret;
 	if (ret > 0 || slot->holds & KV_HOLD_ANSWER)
 		kv_tx_run(conn, &done);
 	spin_unlock_bh(&conn->lock);
@@ -353,6 +366,7 @@ static int kv_rx_read(struct kv_slot *slot)
 	if (unlikely(slot->cls < KVW_CLS && kfi_peer_tx_ctx(&conn->vep->ep)))
 		return -EPROTO;		/* a transmit context is answered, and asked for nothing */
 	slot->read = true;
+	slot->performed = false;
 	slot->holds = KV_HOLD_MESSAGE;
 	conn->rx_bytes += slot->bytes;
 	return 0;
@@ -368,6 +382,8 @@ static int kv_rx_control(struct kv_slot *slot)
 	spin_lock_bh(&conn->lock);
 	if (slot->p.type == KVW_FIN)
 		ret = kv_got_fin(conn, &slot->p, &done);
+	else if (slot->p.type == KVW_OLD)
+		ret = kv_got_old(conn, &slot->p, kv_slot_descs(slot), &done);
 	else if (slot->p.type == KVW_KEY_IS)
 		ret = kv_got_key(conn, &slot->p, kv_slot_descs(slot));
 	else if (slot->p.type == KVW_BYE)
@@ -387,10 +403,17 @@ static bool kv_rx_too_late(const struct kv_slot *slot)
 	return test_bit(KV_DOWN, &slot->conn->flags) && slot->p.type != KVW_MSG && slot->p.type != KVW_DONE;
 }
 
-/* A whole message that asks for nothing before it is delivered: if that can be done, it is counted then. */
+/*
+ * A whole message that asks for nothing before it is delivered: if that can be done, it is counted then. Not from a peer whose proof we
+ * may still wait for: counting finds that he has no credit, and he must not have reached a receive by then. Nor with a new epoch: who
+ * hears of the message must not find the keys that it has made old.
+ */
 static bool kv_rx_is_plain(const struct kv_slot *slot)
 {
-	return slot->p.type == KVW_MSG && !(slot->p.flags & KVW_F_INV);
+	const struct kv_conn *conn = slot->conn;
+
+	return slot->p.type == KVW_MSG && !(slot->p.flags & (KVW_F_INV | KVW_F_TELL)) && likely(!slot->inv_key) &&
+	       likely(READ_ONCE(conn->state) == KV_READY) && likely(slot->p.epoch == READ_ONCE(conn->peer_epoch));
 }
 
 /* Return: 0; -EAGAIN: again later, nothing has changed; others end the connection. */
@@ -414,6 +437,8 @@ static int kv_rx_packet(struct kv_slot *slot)
 		return kv_rx_done(slot);
 	case KVW_FLUSH:
 		return kv_rx_flush(slot);
+	case KVW_ATOMIC:
+		return kv_rx_atomic(slot);
 	case KVW_READY:
 		return kv_cm_got_ready(slot->conn) ?: kv_rx_control(slot);
 	default:
@@ -553,6 +578,19 @@ static void kv_slot_end(struct kv_slot *slot, int err)
 		kv_conn_put(slot->conn);
 }
 
+/*
+ * No packet comes any more, so whoever has looked at the last one is through, or has left it and waits for room. Not before: he could
+ * begin to wait just then.
+ */
+void kv_rx_stop(struct kv_conn *conn)
+{
+	if (conn->vep && conn->vep->ep.rx_cq)
+		kfi_cq_cancel_wait(conn->vep->ep.rx_cq, &conn->space);
+	spin_lock_bh(&conn->rx_lock);
+	conn->rx_busy = false;
+	spin_unlock_bh(&conn->rx_lock);
+}
+
 /* The queue pair is gone and nothing is being looked at: end what was half done. Whole messages stay for their receives. */
 void kv_rx_lost(struct kv_conn *conn, int err)
 {
@@ -561,12 +599,12 @@ void kv_rx_lost(struct kv_conn *conn, int err)
 
 /*
  * The connection is down, and nobody looks at packets: those that have come before are looked at all the same, as far as they are
- * whole. What has been sent with success is not lost because its sender has closed.
+ * whole. What has been sent with success is not lost because its sender has closed. Nobody has sent anything with success before the
+ * handshake was over; who failed in it may have tried.
  */
 void kv_rx_keep(struct kv_conn *conn)
 {
-	conn->rx_busy = false;
-	if (!conn->vep || conn->rx_held || conn->error == -EPROTO || list_empty(&conn->rxq))
+	if (conn->state != KV_READY || conn->rx_held || conn->error == -EPROTO || list_empty(&conn->rxq))
 		return;
 	set_bit(KV_REST, &conn->flags);
 	mod_delayed_work(kv_cm_wq, &conn->deadline, msecs_to_jiffies(kv_timeout_ms));
@@ -577,7 +615,7 @@ bool kv_rx_rest(struct kv_conn *conn)
 {
 	bool busy;
 
-	if (test_bit(KV_REST, &conn->flags) && READ_ONCE(conn->vep->stopping))
+	if (test_bit(KV_REST, &conn->flags) && READ_ONCE(conn->vep->home.stop_err))
 		clear_bit(KV_REST, &conn->flags);
 	if (test_bit(KV_REST, &conn->flags))
 		kv_rx_run(conn);
@@ -587,7 +625,6 @@ bool kv_rx_rest(struct kv_conn *conn)
 	if (busy && test_bit(KV_REST, &conn->flags))
 		return false;
 	clear_bit(KV_REST, &conn->flags);
-	if (conn->vep && conn->vep->ep.rx_cq)
-		kfi_cq_cancel_wait(conn->vep->ep.rx_cq, &conn->space);
+	kv_rx_stop(conn);
 	return true;
 }

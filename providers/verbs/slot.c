@@ -42,6 +42,7 @@ int kv_slot_post(struct kv_slot *slot)
 	slot->state = KV_SLOT_FREE;
 	slot->read = false;
 	slot->charged = false;
+	slot->inv_over = false;
 	slot->wrs = 0;
 	slot->left = 0;
 	slot->err = 0;

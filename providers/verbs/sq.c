@@ -8,6 +8,7 @@
  * When nothing is left the ring begins anew, for its first entries are still in the cache, where not all of it has room.
  * All of this is under kv_conn.lock.
  */
+#include <linux/memremap.h>
 #include "verbs.h"
 
 /* There is room, the caller has looked. */
@@ -22,6 +23,7 @@ struct kv_sqe *kv_sq_get(struct kv_conn *conn, u8 kind)
 	e->err = 0;
 	e->nsge = 0;
 	e->mapped = 0;
+	e->unmapped = 0;
 	e->op = NULL;
 	e->slot = NULL;
 	e->frmr = NULL;
@@ -49,7 +51,10 @@ void kv_sq_put(struct kv_conn *conn, struct kv_sqe *e, struct ib_send_wr *wr, bo
 	conn->chain_end = wr;
 }
 
-/* What the device refuses stays in the ring until the connection is taken down. */
+/*
+ * What the device refuses stays in the ring until the connection is taken down, and so does what comes after it: what ends well stands for
+ * all before it.
+ */
 void kv_sq_post(struct kv_conn *conn)
 {
 	struct ib_send_wr *first = conn->chain;
@@ -58,9 +63,13 @@ void kv_sq_post(struct kv_conn *conn)
 	if (!first)
 		return;
 	conn->chain = NULL;
+	if (unlikely(conn->refused))
+		return;
 	ret = ib_post_send(conn->qp, first, NULL);
-	if (unlikely(ret))
-		kv_conn_fail(conn, ret);
+	if (likely(!ret))
+		return;
+	conn->refused = true;
+	kv_conn_fail(conn, ret);
 }
 
 /* ---- registrations ---- */
@@ -96,6 +105,40 @@ void kv_put_reg(struct kv_conn *conn, struct kv_sqe *e, struct ib_mr *mr, int ac
 /* ---- local memory ---- */
 
 /*
+ * Memory of another device, whose drivers and the core of PCI know how the two reach each other: they say it for scatterlists alone. An
+ * address on a bus that both are on needs no mapping, so it is good after the list has been unmapped; for all others pages do as well.
+ * 0: none.
+ */
+static noinline u64 kv_bus_address(struct ib_device *ib, struct page *page, size_t off, size_t n, enum dma_data_direction dir)
+{
+	struct scatterlist sg;
+	u64 dma = 0;
+
+	sg_init_table(&sg, 1);
+	sg_set_page(&sg, page, n, off);
+	if (!ib_dma_map_sg(ib, &sg, 1, dir))
+		return DMA_MAPPING_ERROR;
+	if (sg_dma_is_bus_address(&sg))
+		dma = sg_dma_address(&sg);
+	ib_dma_unmap_sg(ib, &sg, 1, dir);
+	return dma;
+}
+
+/* The next piece. A processor that moves the bytes itself, as with rxe, reaches everything. */
+static u64 kv_sq_map_piece(struct kv_conn *conn, struct kv_sqe *e, struct page *page, size_t off, size_t n)
+{
+	struct ib_device *ib = conn->kdom->ib;
+	u64 dma = 0;
+
+	if (unlikely(is_pci_p2pdma_page(page)) && !ib_uses_virt_dma(ib))
+		dma = kv_bus_address(ib, page, off, n, e->dir);
+	if (likely(!dma))
+		return ib_dma_map_page(ib, page, off, n, e->dir);
+	e->unmapped |= BIT(e->nsge);
+	return dma;
+}
+
+/*
  * Segments for at most @len bytes at the front of @iter, which moves on, in at most @max pieces. Return: bytes; less than
  * asked for if there were too many pieces; negative: they can't be mapped.
  */
@@ -110,7 +153,7 @@ ssize_t kv_sq_map(struct kv_conn *conn, struct kv_sqe *e, struct iov_iter *iter,
 	e->dir = dir;
 	while (done < len && max--) {
 		n = kv_take_piece(iter, len - done, &page, &off);
-		dma = ib_dma_map_page(ib, page, off, n, dir);
+		dma = kv_sq_map_piece(conn, e, page, off, n);
 		if (unlikely(ib_dma_mapping_error(ib, dma)))
 			return -EIO;
 		e->sge[e->nsge++] = (struct ib_sge){ dma, n, conn->kdom->pd->local_dma_lkey };
@@ -125,7 +168,8 @@ void kv_sq_unmap(struct kv_conn *conn, struct kv_sqe *e)
 	unsigned int i;
 
 	for (i = e->nsge - e->mapped; i < e->nsge; i++)
-		ib_dma_unmap_page(conn->kdom->ib, e->sge[i].addr, e->sge[i].length, e->dir);
+		if (likely(!(e->unmapped & BIT(i))))
+			ib_dma_unmap_page(conn->kdom->ib, e->sge[i].addr, e->sge[i].length, e->dir);
 	e->mapped = 0;
 }
 
@@ -164,20 +208,20 @@ static void kv_sq_end(struct kv_sqe *e, int err, struct kv_done *done)
 		conn->inflight--;
 		kv_op_end(e->op, err, done);
 		break;
-	case KV_SQ_RMA:
+	case KV_SQ_PART:
 		kv_rma_sent(e, err, done);
 		break;
 	case KV_SQ_FETCH:
 		kv_fetched(e, err, done);
 		break;
 	case KV_SQ_INV:
-		kv_frmr_done(conn, e->frmr, e->op, done);
+		kv_frmr_done(e, err, done);
 		break;
 	case KV_SQ_REGION:
 		kv_region_registered(e, err);
 		break;
 	case KV_SQ_PROBE:
-		wake_up_all(&conn->vep->idle);
+		wake_up_all(&conn->vep->home.idle);
 		break;
 	}
 }

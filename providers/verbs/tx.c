@@ -82,7 +82,7 @@ void kv_done_all(struct kv_done *done)
 /* ---- packets ---- */
 
 /* Return: its bytes. */
-static u32 kv_put_header(struct kv_conn *conn, struct kv_sqe *e, struct kvw_packet *p)
+u32 kv_put_header(struct kv_conn *conn, struct kv_sqe *e, struct kvw_packet *p)
 {
 	int cls;
 
@@ -96,10 +96,16 @@ static u32 kv_put_header(struct kv_conn *conn, struct kv_sqe *e, struct kvw_pack
 	return kvw_encode(p, e->buf);
 }
 
+/* Can it go with the request? siw takes payload there, but not of what invalidates: it ends the connection. */
+static bool kv_in_request(const struct kv_conn *conn, const struct kv_sqe *e, u32 bytes)
+{
+	return bytes <= conn->in_request && !e->mapped && !(conn->kdom->iwarp && e->wr.send.opcode == IB_WR_SEND_WITH_INV);
+}
+
 /* What goes with the request is taken from where the processor has it, while it is posted; what does not, by the device. */
 static void kv_put_buf(struct kv_conn *conn, struct kv_sqe *e, u32 bytes)
 {
-	bool in_request = bytes <= conn->in_request && !e->mapped;
+	bool in_request = kv_in_request(conn, e, bytes);
 
 	e->sge[0] = (struct ib_sge){ in_request ? (uintptr_t)e->buf : e->dma, bytes, conn->kdom->pd->local_dma_lkey };
 	if (in_request)
@@ -109,7 +115,7 @@ static void kv_put_buf(struct kv_conn *conn, struct kv_sqe *e, u32 bytes)
 }
 
 /* A packet of @bytes in @e->buf, and what @e has mapped behind it. */
-static void kv_put_send(struct kv_conn *conn, struct kv_sqe *e, u32 bytes, bool tell)
+void kv_put_send(struct kv_conn *conn, struct kv_sqe *e, u32 bytes, bool tell)
 {
 	kv_put_buf(conn, e, bytes);
 	if (e->wr.send.opcode != IB_WR_SEND_WITH_INV)
@@ -148,7 +154,7 @@ static unsigned int kv_max_pieces(const struct kv_conn *conn)
 
 static bool kv_is_rma(const struct kfi_oper *op)
 {
-	return op->code == KFI_OPC_WRITE || op->code == KFI_OPC_READ || op->code == KFI_OPC_FLUSH;
+	return op->code == KFI_OPC_WRITE || op->code == KFI_OPC_READ || op->code == KFI_OPC_FLUSH || kfi_opc_is_atomic(op->code);
 }
 
 struct kvw_packet kv_op_packet(const struct kfi_oper *op, u8 type)
@@ -179,6 +185,13 @@ void kv_op_asked(struct kv_conn *conn, struct kfi_oper *op)
 	conn->requests++;
 	kv_op(op)->state = KV_OP_ASKED;
 	list_add_tail(&op->link, &conn->waiting);
+}
+
+/* The peer's answer has come, and with it our receive for it. */
+void kv_op_answered(struct kv_conn *conn, struct kfi_oper *op)
+{
+	list_del(&op->link);
+	conn->requests--;
 }
 
 /* It ends with a work request. */
@@ -218,11 +231,27 @@ static int kv_map_payload(struct kv_conn *conn, struct kv_sqe *e, struct kfi_ope
 	return n == op->len ? 0 : -EMSGSIZE;
 }
 
+/*
+ * It ends with the peer's answer, and with the work request if that has the consumer's memory: a device that has not heard from the peer's
+ * may send it once more, when the answer is here long since.
+ */
+static void kv_sent_asking(struct kv_conn *conn, struct kv_sqe *e, struct kfi_oper *op)
+{
+	kv_op_asked(conn, op);
+	kv_op(op)->issued = true;
+	conn->inflight++;
+	if (!e->mapped)
+		return;
+	e->kind = KV_SQ_PART;
+	e->op = op;
+	kv_op(op)->wrs = 1;
+}
+
 static void kv_sent(struct kv_conn *conn, struct kv_sqe *e, struct kfi_oper *op, u8 answer, struct kv_done *done)
 {
 	kv_op(op)->state = KV_OP_SENT;
 	if (answer)
-		kv_op_asked(conn, op);
+		kv_sent_asking(conn, e, op);
 	else if (!e->mapped && !(op->flags & KFI_TRANSMIT_COMPLETE))
 		kv_op_end(op, 0, done);
 	else
@@ -240,24 +269,34 @@ static void kv_send_invalidates(struct kv_conn *conn, struct kv_sqe *e, u64 key)
 	e->wr.send.ex.invalidate_rkey = rkey;
 }
 
+#define KV_MSG_DESCS	(1 + KVW_TOLD)	/* the most that a message in one packet has */
+
 /* The message in one packet. */
 static void kv_put_short(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done)
 {
 	struct kvw_packet p = kv_op_packet(op, KVW_MSG);
-	struct kv_sqe *e = kv_sq_get(conn, KV_SQ_PACKET);
 	u8 answer = kv_answer_wanted(conn, op);
+	struct kvw_told told;
+	struct kv_sqe *e;
 	u32 bytes;
 	int ret;
 
 	p.flags |= answer;
-	p.count = !!(op->flags & KFI_INVALIDATE);
+	if (op->len <= KVW_ROOM - KV_MSG_DESCS * sizeof(struct kvw_desc) && kv_offer_fresh(conn, &told))
+		p.flags |= KVW_F_TELL;
+	p.count = kvw_msg_descs(p.flags);
+	e = kv_sq_get(conn, KV_SQ_PACKET);
 	bytes = kv_put_header(conn, e, &p);
-	if (p.count) {
+	if (p.flags & KVW_F_INV) {
 		struct kvw_desc *desc = e->buf + bytes;
 
 		*desc = (struct kvw_desc){ .addr = cpu_to_le64(op->inv_key) };
 		bytes += sizeof(*desc);
 		kv_send_invalidates(conn, e, op->inv_key);
+	}
+	if (p.flags & KVW_F_TELL) {
+		memcpy(e->buf + bytes, &told, sizeof(told));
+		bytes += sizeof(told);
 	}
 	ret = kv_map_payload(conn, e, op, e->buf + bytes, &bytes);
 	if (unlikely(ret)) {
@@ -267,7 +306,7 @@ static void kv_put_short(struct kv_conn *conn, struct kfi_oper *op, struct kv_do
 		return;
 	}
 	kv_sent(conn, e, op, answer, done);
-	kv_put_send(conn, e, bytes, e->op);
+	kv_put_send(conn, e, bytes, e->op || p.flags & KVW_F_TELL);	/* it stands for the registration in front of it */
 }
 
 /* ---- what goes next ---- */
@@ -361,7 +400,10 @@ static bool kv_put_answer(struct kv_conn *conn)
 		return false;
 	list_del_init(&slot->alink);
 	kv_check_answer(conn, slot);
-	kv_put_packet(conn, &slot->answer, kv_slot_descs(slot), 0);
+	if (slot->answer.type == KVW_OLD)
+		kv_put_old(conn, slot);
+	else
+		kv_put_packet(conn, &slot->answer, kv_slot_descs(slot), 0);
 	kv_slot_release(slot, KV_HOLD_ANSWER);
 	return true;
 }
@@ -416,7 +458,7 @@ static bool kv_put_next(struct kv_conn *conn, struct kv_done *done)
 
 static bool kv_tx_open(const struct kv_conn *conn)
 {
-	return conn->state == KV_READY && !test_bit(KV_DEAD, &conn->flags);
+	return conn->state == KV_READY && !test_bit(KV_DEAD, &conn->flags) && !conn->refused;
 }
 
 /* The lock is held: fill the send queue with what may go. */
@@ -473,10 +515,19 @@ void kv_tx_post(struct kv_conn *conn, struct kfi_oper *op)
 		queue_delayed_work(kv_cm_wq, &conn->more_work, 1);
 }
 
+/* A series without a last one. Those to peers of an RDM endpoint leave with more_work. */
+void kv_tx_flush(struct kfi_ep *ep)
+{
+	struct kfi_peer_conn *way = kfi_home_way(&to_kv_ep(ep)->home);
+
+	if (way)
+		kv_tx_kick(to_kv_conn(way));
+}
+
 /* ---- what the peer says about our operations ---- */
 
 /* The operation an answer is about, or NULL: no such place, reused since, or not on this connection. Under the lock. */
-static struct kfi_oper *kv_answered_op(struct kv_conn *conn, const struct kvw_packet *p)
+struct kfi_oper *kv_answered_op(struct kv_conn *conn, const struct kvw_packet *p)
 {
 	struct kfi_oper *op = kfi_tx_by_index(&conn->vep->ep, p->id);
 
@@ -490,12 +541,11 @@ int kv_got_fin(struct kv_conn *conn, const struct kvw_packet *p, struct kv_done 
 	struct kfi_oper *op = kv_answered_op(conn, p);
 	int err;
 
-	if (!op)
+	if (!op || (kfi_opc_is_atomic(op->code) && !kv_atomic_fin_ok(op, p->status)))
 		return -EPROTO;
-	list_del(&op->link);
-	conn->requests--;
+	kv_op_answered(conn, op);
 	err = p->status < MAX_ERRNO ? -(int)p->status : -EREMOTEIO;
-	if (kv_is_rma(op))
+	if (kv_op(op)->issued)
 		kv_rma_landed(conn, op, err, done);
 	else
 		kv_long_end(conn, op, err, done);

@@ -5,14 +5,13 @@
  * Locks, outermost first:
  *
  *   rdma_cm's handler lock	events of one identifier: one at a time (cm.c)
- *   kv_pep.lock (spin, bh)	requests at a listener, and their way to an endpoint
- *   kv_ep.lock (spin, bh)	connections of an endpoint, and which one it uses
+ *   kfi_home.lock		of an endpoint or a listener, see kfi_home.h
  *   kv_conn.lock (spin, bh)	the send side: queues, the send queue's ring, credits in both directions, keys. Posting holds it and
  *				so does ib_post_send(); completions of consumers are made after it was dropped (struct kv_done)
  *   kv_conn.rx_lock (spin, bh)	packets that came and have not been looked at. Leaf
  *   kv_door.lock (spin, bh)	callers that have been asked for a proof. Leaf
  *
- * A connection is published by RCU (kv_ep.conn). Whoever posts to it does so inside rcu_read_lock(); conn.c unpublishes it
+ * A connection is published by RCU (kfi_peer.conn, kfi_home.conn). Whoever posts to it does so inside rcu_read_lock(); conn.c unpublishes it
  * and waits a grace period before it collects what was posted.
  *
  * Everything that arrives is handled where the device's completion queue is polled: softirq.
@@ -27,16 +26,17 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 #include <kfi_credit.h>
-#include <kfi_peer.h>
+#include <kfi_home.h>
 #include <kfi_prov.h>
 #include <trace/events/kfi.h>
 #include "dev.h"
+#include "drain.h"
 #include "wire.h"
 
 #define KV_SQ		256		/* work requests a connection can have in its send queue; a power of two */
 #define KV_SQ_ROOM	(KV_DESCS + 3)	/* the most that one step of the send side puts there */
 #define KV_SGE		16		/* segments of a work request; the device may take fewer */
-#define KV_BUF		512		/* header, descriptors and short payload of a packet */
+#define KV_BUF		1024		/* header, descriptors and short payload of a packet */
 #define KV_INLINE	64		/* payload up to this long is copied behind the header */
 #define KV_FRMRS	16		/* registrations at once for long messages of a class: each for KV_FRMR_PAGES */
 #define KV_SIGNAL	16		/* every so many work requests are reported, so that the ring moves on */
@@ -82,34 +82,27 @@ struct kv_door {
  * @id:		RDM: where peers call; DGRAM: where they ask; @door: RDM
  * @peers:	RDM, DGRAM: who they are
  * @dgram:	DGRAM: its queue pair and queues, see dgram.h
- * @lock:	protects @conns, @nstrangers, @stopping, @stop_err and the publication of @conn
- * @conns:	every connection not yet taken down; @nstrangers: those that have called and not been admitted yet
- * @conn:	MSG: the connection, RCU
+ * @home:	its connections; @idle of it is woken for kv_ep_settle(), too
  * @peer_name:	MSG: whom we are connected to
- * @stopping:	ep_stop has begun, with @stop_err
- * @idle:	wakes ep_stop
+ * @fresh:	MSG: regions that messages may tell of, see region.c; under @fresh_lock, which is inside of kv_conn.lock
  */
 struct kv_ep {
 	struct kfi_ep		ep;
-	struct kv_conn __rcu	*conn;
+	struct kfi_home		home;
 	union kfi_inaddr	addr;
 	union kfi_inaddr	peer_name;
 	struct rdma_cm_id	*id;
 	struct kv_door		door;
 	struct kfi_peers	peers;
 	struct kv_dgram		*dgram;
-	spinlock_t		lock;
-	struct list_head	conns;
-	unsigned int		nstrangers;
-	bool			stopping;
-	int			stop_err;
-	wait_queue_head_t	idle;
+	spinlock_t		fresh_lock;
+	struct list_head	fresh;
 };
 
 /**
  * struct kv_pep - a passive endpoint
  * @pep: common part; @addr: where it listens; @id: its listening identifier; @dev: the device of that, or NULL: any
- * @lock: protects @conns, @nconns and @stopping; @conns: requests that nobody has answered
+ * @home: requests that nobody has answered
  */
 struct kv_pep {
 	struct kfi_pep		pep;
@@ -117,11 +110,7 @@ struct kv_pep {
 	struct rdma_cm_id	*id;
 	struct kv_door		door;
 	struct kv_dev		*dev;
-	spinlock_t		lock;
-	struct list_head	conns;
-	unsigned int		nconns;
-	bool			stopping;
-	wait_queue_head_t	idle;
+	struct kfi_home		home;
 };
 
 /**
@@ -144,7 +133,7 @@ struct kv_frmr {
 /** enum kv_sqe_kind - what a work request was for */
 enum kv_sqe_kind {
 	KV_SQ_PACKET,		/* a SEND; with @op, it completes that */
-	KV_SQ_RMA,		/* READ or WRITE of @op */
+	KV_SQ_PART,		/* of @op, which ends with all of them: READ or WRITE, or a SEND that is answered */
 	KV_SQ_FETCH,		/* READ or WRITE of a message in @slot */
 	KV_SQ_PROBE,		/* nobody waits for it: that it ends is enough */
 	KV_SQ_REG,		/* nobody waits for it: what follows in the queue sees it done */
@@ -157,9 +146,10 @@ enum kv_sqe_kind {
  * @cqe:	its completion
  * @kind:	enum kv_sqe_kind
  * @read:	a READ; @done: it has ended, with @err
- * @atom:	RMA: the first of its operation, and one packet: if it is refused not a byte of that has moved
+ * @atom:	READ or WRITE: the first of its operation, and one packet: if it is refused not a byte of that has moved
  * @chunk:	of @region
- * @sge: @nsge: local segments; @mapped: those of them from @sge[@nsge - @mapped] on are the consumer's, to be unmapped
+ * @sge: @nsge: local segments; @mapped: those of them from @sge[@nsge - @mapped] on are the consumer's, to be unmapped,
+ *		but those in @unmapped, a bit each
  * @wr:		what the device is given
  * @buf:	KV_BUF bytes; @dma: as the device knows them
  */
@@ -172,6 +162,7 @@ struct kv_sqe {
 	bool			atom;
 	u8			nsge;
 	u8			mapped;
+	u32			unmapped;
 	enum dma_data_direction	dir;
 	struct kfi_oper		*op;
 	struct kv_slot		*slot;
@@ -208,7 +199,7 @@ enum kv_slot_state {
  * @rx:		the matching's view of a message
  * @page: @dma: KVW_PACKET bytes
  * @bytes:	of the packet; @p: its header
- * @state:	enum kv_slot_state; @read: @p is there; @charged: its credit was counted
+ * @state:	enum kv_slot_state; @read: @p is there; @charged: its credit was counted; @performed: its atomic operation was
  * @holds:	the message, and an answer that has not been sent: with none the slot goes back to the device
  * @unexpected: it has gone through the matching's queue, and refers to the connection
  * @answer:	what is to be said about it; @epoch: when that was true
@@ -229,6 +220,7 @@ struct kv_slot {
 	u8			state;
 	bool			read;
 	bool			charged;
+	bool			performed;
 	bool			unexpected;
 	bool			inv_over;
 	u8			holds;
@@ -268,9 +260,9 @@ enum {
 /** enum kv_conn_state - written in cm.c, under kv_conn.lock */
 enum kv_conn_state {
 	KV_NEW,
-	KV_CALLING,		/* resolving, connecting */
+	KV_CALLING,		/* resolving, connecting, and no answer yet */
 	KV_WAITING,		/* MSG, passive side: the consumer has not decided yet */
-	KV_ACCEPTED,		/* ... has, and READY is awaited */
+	KV_ACCEPTED,		/* the call is: READY is to be said, or awaited */
 	KV_READY,
 };
 
@@ -310,8 +302,8 @@ struct kv_run {
 /**
  * struct kv_conn - one RC queue pair
  * @ref:	list, works, unexpected messages, the consumer while he decides about @req
- * @vep:	its endpoint; NULL while a request waits at @pep; both change under kv_pep.lock
- * @pc:		RDM: what kfi.ko knows of it; MSG: whether we have called
+ * @vep:	its endpoint; NULL while a request waits at @pep; both change with @pc's home
+ * @pc:		what kfi.ko knows of it
  * @queue:	operations in posting order; @stalled: those without credit; @waiting: a FIN is due; @ending: their
  *		registrations are being taken back; @failed: to be completed when the connection is down
  * @op:		RMA that is partly in the send queue
@@ -320,6 +312,7 @@ struct kv_run {
  * @in_request:	packets up to so many bytes go to the device with the work request
  * @chain:	work requests that are filled in and not yet given to the device
  * @sq:		ring: @head is the next to fill, @tail the oldest not completed
+ * @refused:	the device has refused some of it, and gets no more
  * @fenced:	nothing but registrations is behind an invalidation, see kv_put_fence()
  * @credit_tx: @credit_rx: by class; @window: the peer's
  * @requests:	unanswered, at most @requests_max
@@ -327,6 +320,7 @@ struct kv_run {
  * @batches:	receive buffers; changed by @grow_work alone once the connection is open
  * @inflight:	operations that end with work requests
  * @mtu:	bytes of a packet: of as many all have moved, or none
+ * @atomics:	atomic operations that have not been answered: RMA behind them waits
  * @reads:	READs under way, at most @reads_max, which the peer's device serves at once: one more would hold up the send queue
  * @peer_epoch:	what it last told; @keys: regions of it that we know, see key.c; @key_turn: which to forget next
  * @asks_later:	the peer could not tell of a region: it is not asked before the next jiffy
@@ -335,6 +329,7 @@ struct kv_run {
  * @space:	waits for room in the receive CQ
  * @heard:	jiffies of the last sign of life; @probing: one is waited for, since @probed
  * @nudge:	something is to be said soon, whatever it is
+ * @drain:	the last of its queue pair; @kept: that has not given back everything, and @husk stays
  */
 struct kv_conn {
 	struct ib_qp		*qp;
@@ -348,6 +343,7 @@ struct kv_conn {
 	bool			probing;
 	bool			asks_later;
 	bool			fenced;
+	bool			refused;
 	u8			grow;
 	bool			nudge;
 	struct list_head	queue;
@@ -369,6 +365,7 @@ struct kv_conn {
 	u32			window[KVW_CLS];
 	u32			requests, requests_max;
 	unsigned int		inflight;
+	unsigned int		atomics;
 	unsigned int		reads, reads_max;
 	u32			mtu;
 	u32			peer_epoch;
@@ -396,19 +393,21 @@ struct kv_conn {
 	struct scatterlist	*frmr_sg;
 	struct kv_pep		*pep;
 	struct kv_auth		*auth;		/* with an authorization key, auth.c */
-	struct list_head	entry;
 	union kfi_inaddr	name;
 	u8			serves;		/* READs of the peer at once */
 	struct kvw_greeting	greeting;	/* the peer's */
 	u8			data_out[KVW_DATA_MAX];
 	u8			data_out_len;
-	bool			stranger;	/* counted in vep->nstrangers */
 	bool			requested;	/* @req was shown to the consumer */
 	bool			answered;	/* ... and rdma_cm has our answer */
 	struct list_head	batches;
+	struct kv_drain		drain;
+	struct llist_node	husk;
+	bool			kept;
 	struct work_struct	grow_work;
 	struct work_struct	step_work;
 	struct work_struct	down_work;
+	struct work_struct	event_work;
 	struct delayed_work	more_work;
 	struct delayed_work	watch_work;
 	struct delayed_work	deadline;
@@ -427,7 +426,8 @@ enum kv_op_state {
  * struct kv_op - our part of a transmit operation
  * @conn:	which connection's answer it waits for
  * @begun:	RMA: some of it has gone to the send queue
- * @issued:	RMA: no more of it will go to the send queue, where @wrs work requests of it are
+ * @issued:	RMA, and a message in one packet that is answered: no more of it will go to the send queue, where @wrs work requests of
+ *		it are
  * @tell:	RMA: a region's owner wants to hear of it; @checked: segments whose regions are known
  * @regs:	registrations that it takes, 0: not looked up yet
  * @seg: @at:	RMA: the remote segment under way, and how much of it has been asked for
@@ -543,7 +543,6 @@ int kv_pep_getname(struct kfi_pep *pep, void *addr);
 int kv_pep_setname(struct kfi_pep *pep, const void *addr, size_t len);
 int kv_pep_listen(struct kfi_pep *pep);
 int kv_pep_reject(struct kfi_pep *pep, struct kfi_connreq *req, const void *data, size_t len);
-bool kv_pep_admit(struct kv_pep *vpep, struct kv_conn *conn);
 
 /* cm.c: rdma_cm */
 int kv_cm_id(struct kv_conn *conn);
@@ -571,8 +570,12 @@ void kv_door_init(struct kv_door *door);
 void kv_door_close(struct kv_door *door);
 
 /* conn.c: life of a connection */
+extern const struct kfi_home_ops kv_home_ops;
+void kv_peer_put(struct kfi_peer_conn *pc);
+void kv_peer_fail(struct kfi_peer_conn *pc, int err);
+bool kv_peer_failed(const struct kfi_peer_conn *pc);
 struct kv_conn *kv_conn_new(struct kv_ep *vep, struct kv_pep *vpep);
-int kv_conn_list(struct kv_conn *conn, struct kfi_peer *peer, bool stranger);
+int kv_conn_list(struct kv_conn *conn, struct kfi_peer *peer);
 struct kv_conn *kv_dial(struct kv_ep *vep, const union kfi_inaddr *to, struct kfi_peer *peer);
 void kv_conn_open(struct kv_conn *conn);
 void kv_watch_start(struct kv_conn *conn);
@@ -590,6 +593,7 @@ int kv_qp_create(struct kv_conn *conn);
 int kv_qp_knock(struct kv_conn *conn);
 void kv_qp_destroy(struct kv_conn *conn);
 void kv_qp_free(struct kv_conn *conn);
+void kv_event_work(struct work_struct *work);
 u32 kv_qp_mtu(struct kv_conn *conn);
 
 /* slot.c: receive buffers */
@@ -655,6 +659,7 @@ static inline bool kv_tx_idle(const struct kv_conn *conn)
 
 /* tx.c: the send path */
 int kv_tx(struct kfi_ep *ep, struct kfi_oper *op);
+void kv_tx_flush(struct kfi_ep *ep);
 void kv_tx_post(struct kv_conn *conn, struct kfi_oper *op);
 void kv_tx_run(struct kv_conn *conn, struct kv_done *done);
 void kv_tx_kick(struct kv_conn *conn);
@@ -663,8 +668,12 @@ void kv_more_work(struct work_struct *work);
 void kv_ask_later(struct kv_conn *conn);
 void kv_done_all(struct kv_done *done);
 u8 kv_op_cls(const struct kfi_oper *op);
+u32 kv_put_header(struct kv_conn *conn, struct kv_sqe *e, struct kvw_packet *p);
+void kv_put_send(struct kv_conn *conn, struct kv_sqe *e, u32 bytes, bool tell);
 struct kvw_packet kv_op_packet(const struct kfi_oper *op, u8 type);
 void kv_op_asked(struct kv_conn *conn, struct kfi_oper *op);
+struct kfi_oper *kv_answered_op(struct kv_conn *conn, const struct kvw_packet *p);
+void kv_op_answered(struct kv_conn *conn, struct kfi_oper *op);
 void kv_op_end(struct kfi_oper *op, int err, struct kv_done *done);
 void kv_put_packet(struct kv_conn *conn, struct kvw_packet *p, const struct kvw_desc *descs, int wr_flags);
 void kv_put_void(struct kv_conn *conn, const struct kfi_oper *op);
@@ -682,7 +691,7 @@ bool kv_long_room(const struct kv_conn *conn, struct kfi_oper *op);
 void kv_put_long(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done);
 void kv_long_end(struct kv_conn *conn, struct kfi_oper *op, int err, struct kv_done *done);
 bool kv_put_inv(struct kv_conn *conn);
-void kv_frmr_done(struct kv_conn *conn, struct kv_frmr *frmr, struct kfi_oper *op, struct kv_done *done);
+void kv_frmr_done(struct kv_sqe *e, int err, struct kv_done *done);
 void kv_fetch_start(struct kv_conn *conn, struct kv_slot *slot);
 bool kv_put_fetch(struct kv_conn *conn, struct kv_done *done);
 int kv_frmrs_alloc(struct kv_conn *conn);
@@ -691,14 +700,25 @@ void kv_frmrs_dereg(struct kv_conn *conn);
 
 /* rma.c: RMA of ours */
 bool kv_put_rma(struct kv_conn *conn, struct kv_done *done);
+void kv_rma_descs(const struct kfi_oper *op, struct kvw_desc *descs);
 void kv_put_probe(struct kv_conn *conn);
+void kv_put_mark(struct kv_conn *conn);
 void kv_rma_done(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done);
 void kv_rma_landed(struct kv_conn *conn, struct kfi_oper *op, int err, struct kv_done *done);
+
+/* atomic.c */
+bool kv_put_atomic(struct kv_conn *conn, struct kfi_oper *op);
+bool kv_atomic_fin_ok(const struct kfi_oper *op, u16 status);
+int kv_got_old(struct kv_conn *conn, const struct kvw_packet *p, void *values, struct kv_done *done);
+int kv_rx_atomic(struct kv_slot *slot);
+void kv_atomic_answer(struct kv_slot *slot, u16 status);
+void kv_put_old(struct kv_conn *conn, struct kv_slot *slot);
 
 /* key.c: what we know of the peer's regions */
 int kv_key_find(struct kv_conn *conn, u64 key, u64 addr, u64 len, u8 right, struct kv_run *run);
 int kv_got_key(struct kv_conn *conn, const struct kvw_packet *p, const struct kvw_desc *descs);
 void kv_keys_age(struct kv_conn *conn, u32 epoch);
+int kv_key_told(struct kv_conn *conn, const struct kvw_told *told);
 u32 kv_key_rkey(struct kv_conn *conn, u64 key);
 
 /* region.c: memory of ours that peers may name */
@@ -708,12 +728,19 @@ bool kv_mr_end(struct kfi_mr *mr);
 int kv_mr_attach(struct kfi_mr *mr);
 bool kv_mr_known(struct kfi_mr *mr);
 void kv_region_registered(struct kv_sqe *e, int err);
-void kv_region_taken(struct kv_conn *conn, u64 key, u32 rkey);
+bool kv_region_taken(struct kv_conn *conn, u64 key, u32 rkey);
+void kv_region_spoilt(struct kv_domain *kdom, u32 rkey);
 int kv_rx_key(struct kv_slot *slot);
+bool kv_offer_fresh(struct kv_conn *conn, struct kvw_told *told);
+
+/* told.c: what peers say of their accesses to it */
 int kv_rx_done(struct kv_slot *slot);
 int kv_rx_flush(struct kv_slot *slot);
+int kv_tell_owner(struct kv_slot *slot, u64 flags);
+void kv_rx_told(struct kv_slot *slot, u16 status);
 
 /* commit.c: what is to be durable */
+int kv_commit_possible(struct kv_slot *slot);
 void kv_commit_start(struct kv_slot *slot);
 void kv_commit_work(struct work_struct *work);
 
@@ -723,6 +750,7 @@ void kv_rx_run(struct kv_conn *conn);
 void kv_rx_space(struct kfi_cq_waiter *w);
 void kv_rx_matched(struct kfi_ep *ep, struct kfi_rx *rx);
 void kv_rx_drop(struct kfi_ep *ep, struct kfi_rx *rx);
+void kv_rx_stop(struct kv_conn *conn);
 void kv_rx_lost(struct kv_conn *conn, int err);
 void kv_rx_keep(struct kv_conn *conn);
 bool kv_rx_rest(struct kv_conn *conn);

@@ -17,7 +17,8 @@ static const struct {
 	bool	payload;	/* bytes follow the descriptors */
 } rules[KVW_TYPES] = {
 	[KVW_READY]	= {},
-	[KVW_MSG]	= { KVW_F_TAGGED | KVW_F_CQ_DATA | KVW_F_ARRIVED | KVW_F_LANDED | KVW_F_INV, 0, 1, true },
+	[KVW_MSG]	= { KVW_F_TAGGED | KVW_F_CQ_DATA | KVW_F_ARRIVED | KVW_F_LANDED | KVW_F_INV | KVW_F_TELL,
+			    0, 1 + KVW_TOLD, true },
 	[KVW_RTS]	= { KVW_F_TAGGED | KVW_F_CQ_DATA | KVW_F_RMA | KVW_F_INV, 0, KVW_DESC_MAX },
 	[KVW_TREAD]	= { KVW_F_TAGGED | KVW_F_RMA, 0, KVW_DESC_MAX },
 	[KVW_FIN]	= {},
@@ -28,7 +29,19 @@ static const struct {
 	[KVW_VOID]	= { KVW_F_TAGGED },
 	[KVW_CREDIT]	= {},
 	[KVW_BYE]	= {},
+	[KVW_ATOMIC]	= { KVW_F_CQ_DATA | KVW_F_FETCH | KVW_F_COMPARE | KVW_F_COMMIT, 1, KVW_DESC_MAX, true },
+	[KVW_OLD]	= { 0, 0, 0, true },
 };
+
+/* Its operands, and values to compare with, are all there. */
+static bool atomic_ok(const struct kvw_packet *p, u32 payload)
+{
+	if (!p->len || p->len > KVW_ATOMIC_MAX || (p->flags & KVW_F_FETCH && p->flags & KVW_F_COMPARE))
+		return false;
+	if (KVW_ATOMIC_OP(p->status) == KVW_OP_READ && !(p->flags & KVW_F_FETCH))
+		return false;
+	return payload == kvw_operands(p) + kvw_compares(p);
+}
 
 /* What is left of @bytes is payload, which alone says how long it is. */
 static bool shape_ok(struct kvw_packet *p, u32 bytes)
@@ -38,6 +51,8 @@ static bool shape_ok(struct kvw_packet *p, u32 bytes)
 	if (p->count < rules[p->type].count_min || p->count > rules[p->type].count_max || bytes < p->head + descs)
 		return false;
 	bytes -= p->head + descs;
+	if (p->type == KVW_ATOMIC)
+		return atomic_ok(p, bytes);
 	if (rules[p->type].payload)
 		p->len = bytes;
 	return rules[p->type].payload || !bytes;
@@ -46,7 +61,7 @@ static bool shape_ok(struct kvw_packet *p, u32 bytes)
 /* What flags of a message ask for. */
 static bool message_ok(const struct kvw_packet *p)
 {
-	if (p->type == KVW_MSG && !(p->flags & KVW_F_INV) != !p->count)
+	if (p->type == KVW_MSG && p->count != kvw_msg_descs(p->flags))
 		return false;
 	if (p->flags & KVW_F_INV && !p->count)
 		return false;
@@ -65,7 +80,7 @@ static bool flags_ok(const struct kvw_packet *p)
 		return !(p->flags & KVW_F_COMMIT) || (p->flags & (KVW_F_LANDED | KVW_F_READ)) == KVW_F_LANDED;
 	if (p->type == KVW_MSG && !(p->flags & ~(KVW_F_TAGGED | KVW_F_CQ_DATA)))
 		return !p->count;	/* as most */
-	return p->type == KVW_KEY_IS || message_ok(p);
+	return p->type == KVW_KEY_IS || p->type == KVW_ATOMIC || message_ok(p);
 }
 
 static u8 head_of(u8 parts)
@@ -282,7 +297,7 @@ void kvw_encode_hello(const struct kvw_greeting *g, struct kvw_hello *h)
 
 int kvw_decode_dgram(const struct kvw_dgram_hdr *hdr, u32 bytes, struct kvw_dgram *d)
 {
-	if (bytes < sizeof(*hdr) || le32_to_cpu(hdr->magic) != KVW_DGRAM || hdr->version != KVW_VERSION ||
+	if (bytes < sizeof(*hdr) || le32_to_cpu(hdr->magic) != KVW_DGRAM || hdr->version != KVW_VERSION_DGRAM ||
 	    hdr->flags & ~KVW_F_CQ_DATA || le32_to_cpu(hdr->len) != bytes - sizeof(*hdr))
 		return -EPROTO;
 	d->flags = hdr->flags;
@@ -297,7 +312,7 @@ void kvw_encode_dgram(const struct kvw_dgram *d, struct kvw_dgram_hdr *hdr)
 {
 	memset(hdr, 0, sizeof(*hdr));
 	hdr->magic = cpu_to_le32(KVW_DGRAM);
-	hdr->version = KVW_VERSION;
+	hdr->version = KVW_VERSION_DGRAM;
 	hdr->flags = d->flags;
 	hdr->port = cpu_to_le16(d->port);
 	hdr->len = cpu_to_le32(d->len);

@@ -21,8 +21,10 @@
 
 #define KVW_MAGIC		0x5649464b	/* "KFIV" */
 #define KVW_DGRAM		0x4449464b	/* "KFID" */
-#define KVW_VERSION		1		/* the newest; a hello carries the range it can speak */
+#define KVW_VERSION		2		/* the newest; a hello carries the range it can speak */
 #define KVW_VERSION_MIN		1		/* the oldest */
+#define KVW_VERSION_TELL	2		/* the oldest that knows KVW_F_TELL */
+#define KVW_VERSION_DGRAM	1		/* of datagrams, which have no hello */
 #define KVW_DATA_MAX		32		/* consumer's private data: what InfiniBand's request has room for */
 #define KVW_WINDOW_MAX		4096		/* packets of a class */
 #define KVW_FIRST		16		/* of them, what may be sent before the receiver has said more */
@@ -30,6 +32,7 @@
 #define KVW_NONCE		32		/* bytes of a random number, and of an accepting side's proof */
 #define KVW_PROOF_LEN		12		/* bytes of a calling side's proof: what a request has room for */
 #define KVW_FEAT_AUTH		0x80		/* HMAC-SHA256 with the endpoints' authorization key */
+#define KVW_ATOMIC_MAX		256		/* bytes of targets of one atomic operation */
 #define KVW_PACKET		4096		/* longest packet; no smaller one is ever too short for it */
 
 /** enum kvw_cls - what flow control tells apart: none of them can be held up by another one */
@@ -131,6 +134,8 @@ enum kvw_type {
 	KVW_VOID,	/* a message that its sender could not send after all: its credit alone */
 	KVW_CREDIT,	/* only the credit fields matter */
 	KVW_BYE,	/* orderly end: nothing follows */
+	KVW_ATOMIC,	/* do this to @count segments; operands and values to compare with are behind them */
+	KVW_OLD,	/* request @id has been done: what was there before */
 	KVW_TYPES
 };
 
@@ -142,7 +147,10 @@ enum kvw_type {
 #define KVW_F_RMA	0x10	/* RTS: tagged RMA write */
 #define KVW_F_INV	0x20	/* MSG, RTS: the first descriptor's @addr is a key that is to be invalidated */
 #define KVW_F_READ	0x40	/* DONE: of a read */
-#define KVW_F_COMMIT	0x80	/* DONE of a write, FLUSH: the FIN says that the segments are durable */
+#define KVW_F_TELL	0x40	/* MSG: two descriptors more tell of a region of the sender's, see struct kvw_told */
+#define KVW_F_COMMIT	0x80	/* DONE of a write, FLUSH, ATOMIC: the answer says that the segments are durable */
+#define KVW_F_FETCH	0x04	/* ATOMIC: wants OLD */
+#define KVW_F_COMPARE	0x40	/* ATOMIC: the same, and there are values to compare with */
 /* Flags of KEY_IS */
 #define KVW_K_READ	0x01	/* may be read */
 #define KVW_K_WRITE	0x02	/* may be written */
@@ -153,7 +161,7 @@ enum kvw_type {
  * struct kvw_hdr - how every packet begins
  * @type:	enum kvw_type
  * @flags:	KVW_F_*
- * @status:	FIN, KEY_IS: 0 or a positive errno
+ * @status:	FIN, KEY_IS: 0 or a positive errno; ATOMIC: libfabric's numbers of the operation, and of the type in the upper half
  * @credit:	sender's cumulative limit of packets, by class, modulo 2^16
  * @count:	descriptors
  * @spent:	classes in which the sender has used up its credit, a bit each
@@ -182,7 +190,7 @@ static_assert(sizeof(struct kvw_hdr) == 16, "packet header");
 #define KVW_P_DATA	0x08	/* of a message or an access; KEY: first address wanted; KEY_IS: first byte told */
 #define KVW_PARTS	4
 
-/** struct kvw_desc - memory: @key is the device's; in DONE and FLUSH, kfabric's */
+/** struct kvw_desc - memory: @key is the device's; in DONE, FLUSH and ATOMIC, kfabric's */
 struct kvw_desc {
 	__le64	addr;
 	__le64	key;
@@ -192,9 +200,27 @@ struct kvw_desc {
 static_assert(sizeof(struct kvw_desc) == 24, "descriptor");
 
 /**
+ * struct kvw_told - in the place of two descriptors: what KEY_IS would say of a region that is one descriptor
+ * @key:	kfabric's; @base: its first address; @len: its bytes
+ * @addr: @rkey: the device's; @rights: KVW_K_*; @zero: kept free
+ */
+struct kvw_told {
+	__le64	key;
+	__le64	base;
+	__le64	len;
+	__le64	addr;
+	__le32	rkey;
+	__le32	rights;
+	__le64	zero;
+} __packed;
+
+#define KVW_TOLD	2	/* descriptors that it takes the place of */
+static_assert(sizeof(struct kvw_told) == KVW_TOLD * sizeof(struct kvw_desc), "what is told");
+
+/**
  * struct kvw_dgram_hdr - in front of the payload of a datagram, which has no connection and no hello of its own
  * @magic:	KVW_DGRAM
- * @version:	KVW_VERSION
+ * @version:	KVW_VERSION_DGRAM
  * @flags:	KVW_F_CQ_DATA or 0
  * @port: @addr: the sender's name; IPv4 is mapped into IPv6
  * @len:	of the payload
@@ -226,7 +252,7 @@ struct kvw_dgram {
 #define KVW_ROOM	(KVW_PACKET - KVW_HDR_MAX)	/* for payload and descriptors, whatever the header is */
 #define KVW_DESC_MAX	(KVW_ROOM / sizeof(struct kvw_desc))
 
-/** struct kvw_packet - a decoded header in host order; parts that it does not have are 0, but @len of a MSG is its payload's */
+/** struct kvw_packet - a decoded header in host order; parts that it does not have are 0, but @len of MSG and OLD is their payload's */
 struct kvw_packet {
 	u8	type;
 	u8	flags;
@@ -295,11 +321,15 @@ static inline u8 kvw_parts(u8 type, u8 flags)
 	case KVW_TREAD:
 		return KVW_P_ID | KVW_P_LEN | KVW_P_TAG;
 	case KVW_FIN:
+	case KVW_OLD:
 		return KVW_P_ID;
 	case KVW_KEY:
 		return KVW_P_ID | KVW_P_TAG | KVW_P_DATA;
 	case KVW_KEY_IS:
 		return KVW_P_ID | KVW_P_LEN | KVW_P_TAG | KVW_P_DATA;
+	case KVW_ATOMIC:
+		parts = KVW_P_ID | KVW_P_LEN;
+		break;
 	case KVW_DONE:
 	case KVW_FLUSH:
 		parts = KVW_P_LEN | (flags & KVW_F_LANDED ? KVW_P_ID : 0);
@@ -308,6 +338,33 @@ static inline u8 kvw_parts(u8 type, u8 flags)
 		return 0;
 	}
 	return parts | (flags & KVW_F_CQ_DATA ? KVW_P_DATA : 0);
+}
+
+/* ATOMIC: what is in @status, and bytes that it brings and is answered by */
+#define KVW_ATOMIC_STATUS(op, type)	((u16)((op) | (type) << 8))
+#define KVW_ATOMIC_OP(status)		((status) & 0xff)
+#define KVW_ATOMIC_TYPE(status)		((status) >> 8)
+#define KVW_OP_READ			10	/* has no operands */
+
+static inline u32 kvw_operands(const struct kvw_packet *p)
+{
+	return KVW_ATOMIC_OP(p->status) == KVW_OP_READ ? 0 : p->len;
+}
+
+static inline u32 kvw_compares(const struct kvw_packet *p)
+{
+	return p->flags & KVW_F_COMPARE ? p->len : 0;
+}
+
+static inline u32 kvw_olds(const struct kvw_packet *p)
+{
+	return p->flags & (KVW_F_FETCH | KVW_F_COMPARE) ? p->len : 0;
+}
+
+/* Descriptors of a MSG. */
+static inline u8 kvw_msg_descs(u8 flags)
+{
+	return (flags & KVW_F_INV ? 1 : 0) + (flags & KVW_F_TELL ? KVW_TOLD : 0);
 }
 
 /* The class of a packet, or KVW_CLS: it answers, or spends nothing. */
@@ -323,6 +380,7 @@ static inline u8 kvw_cls(u8 type, u8 flags)
 	case KVW_KEY:
 	case KVW_DONE:
 	case KVW_FLUSH:
+	case KVW_ATOMIC:
 		return KVW_CLS_CTL;
 	default:
 		return KVW_CLS;

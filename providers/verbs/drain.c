@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * drain.c - the end of a queue pair: all that it was given is given back, or it is never used again.
+ *
+ * A queue pair that is told to stop flushes its queues in their order, so what is posted last tells that nothing is left before it.
+ * ib_drain_qp() waits for that for ever, and with it would whoever closes an endpoint or removes a device. Drivers that may not be able
+ * to flush have a drain of their own, which knows. Of all others one that takes longer than kv_drain_ms is broken: its queue pair
+ * is reset, after which the device has no requests and touches no memory. But it may still tell of those it had. So whatever has a
+ * completion's name stays for ever, and this module with it.
+ */
+#define pr_fmt(fmt) "kfi_verbs: " fmt
+
+#include <linux/module.h>
+#include "drain.h"
+
+/* Nobody looks at them; but they are not lost. */
+static LLIST_HEAD(kv_kept);
+
+void kv_keep(struct llist_node *node)
+{
+	llist_add(node, &kv_kept);
+}
+
+void kv_late_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+}
+
+void kv_forget(struct ib_qp *qp)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
+	int ret = ib_modify_qp(qp, &attr, IB_QP_STATE);
+
+	__module_get(THIS_MODULE);
+	pr_err("%s: queue pair %u does not give back what it was given, reset: %d; its receives are lost and the module stays\n",
+	       dev_name(&qp->device->dev), qp->qp_num, ret);
+}
+
+static void kv_drain_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	complete(&container_of(wc->wr_cqe, struct kv_drain_end, cqe)->done);
+}
+
+static struct ib_cqe *kv_drain_cqe(struct kv_drain_end *end)
+{
+	end->cqe.done = kv_drain_done;
+	init_completion(&end->done);
+	return &end->cqe;
+}
+
+static int kv_drain_post(struct ib_qp *qp, struct kv_drain *drain)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	struct ib_rdma_wr send = { .wr = { .wr_cqe = kv_drain_cqe(&drain->sends), .opcode = IB_WR_RDMA_WRITE } };
+	struct ib_recv_wr recv = { .wr_cqe = kv_drain_cqe(&drain->receives) };
+
+	return ib_modify_qp(qp, &attr, IB_QP_STATE) ?: ib_post_send(qp, &send.wr, NULL) ?: ib_post_recv(qp, &recv, NULL);
+}
+
+static bool kv_drain_wait(struct kv_drain_end *end)
+{
+	return wait_for_completion_timeout(&end->done, msecs_to_jiffies(kv_drain_ms));
+}
+
+bool kv_drain(struct ib_qp *qp, struct kv_drain *drain)
+{
+	if (qp->device->ops.drain_sq || qp->device->ops.drain_rq) {
+		ib_drain_qp(qp);
+		return true;
+	}
+	return !kv_drain_post(qp, drain) && kv_drain_wait(&drain->sends) && kv_drain_wait(&drain->receives);
+}

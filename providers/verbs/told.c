@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * told.c - what peers tell of their accesses to regions of ours, of which no code of ours has known.
+ */
+#include "verbs.h"
+
+/* One completion for all segments: the last region's owner hears of it. */
+int kv_tell_owner(struct kv_slot *slot, u64 flags)
+{
+	const struct kvw_desc *desc = &kv_slot_descs(slot)[slot->p.count - 1];
+	struct kfi_ep *ep = &slot->conn->vep->ep;
+	struct iov_iter iter;
+	struct kfi_mr *mr;
+	int ret;
+
+	mr = kfi_mr_get(ep, le64_to_cpu(desc->key), le64_to_cpu(desc->addr), le64_to_cpu(desc->len),
+			flags & (KFI_REMOTE_READ | KFI_REMOTE_WRITE), &iter);
+	if (IS_ERR(mr))
+		return 0;	/* its owner has ended it meanwhile, and does not want to hear */
+	if (slot->p.flags & KVW_F_CQ_DATA)
+		flags |= KFI_REMOTE_CQ_DATA;
+	ret = kfi_remote_rma(ep, mr, flags, slot->p.len, slot->p.data, kv_rx_src(slot->conn));
+	kfi_mr_put(mr);
+	return ret;
+}
+
+void kv_rx_told(struct kv_slot *slot, u16 status)
+{
+	struct kv_conn *conn = slot->conn;
+	struct kv_done done = KV_DONE(done);
+
+	spin_lock_bh(&conn->lock);
+	if (slot->p.flags & KVW_F_LANDED || slot->p.type == KVW_ATOMIC)
+		kv_atomic_answer(slot, status);
+	kv_slot_release(slot, KV_HOLD_MESSAGE);
+	kv_tx_run(conn, &done);
+	spin_unlock_bh(&conn->lock);
+	kv_done(&done);
+}
+
+int kv_rx_done(struct kv_slot *slot)
+{
+	int ret = kv_tell_owner(slot, slot->p.flags & KVW_F_READ ? KFI_REMOTE_READ : KFI_REMOTE_WRITE);
+
+	if (ret)
+		return ret;
+	if (slot->p.flags & KVW_F_COMMIT)
+		kv_commit_start(slot);
+	else
+		kv_rx_told(slot, 0);
+	return 0;
+}
+
+static u16 kv_flush_status(const struct kv_slot *slot)
+{
+	const struct kvw_desc *desc = kv_slot_descs(slot);
+	struct iov_iter iter;
+	struct kfi_mr *mr;
+	unsigned int i;
+
+	for (i = 0; i < slot->p.count; i++, desc++) {
+		mr = kfi_mr_get(&slot->conn->vep->ep, le64_to_cpu(desc->key), le64_to_cpu(desc->addr), le64_to_cpu(desc->len),
+				KFI_REMOTE_WRITE, &iter);
+		if (IS_ERR(mr))
+			return EACCES;
+		kfi_mr_put(mr);
+	}
+	return 0;
+}
+
+/* What the peer has written before is in memory, for it came on this queue pair before. */
+int kv_rx_flush(struct kv_slot *slot)
+{
+	if (slot->p.flags & KVW_F_COMMIT)
+		kv_commit_start(slot);
+	else
+		kv_rx_told(slot, kv_flush_status(slot));
+	return 0;
+}

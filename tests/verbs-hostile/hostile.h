@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * hostile.h - a peer of kfi_verbs that says what it likes. It has queue pairs of its own on the same device; its victim is an RDM endpoint
+ * opened like any consumer's. It shares with kfi_verbs how things look (wire.h) and no other line.
+ *
+ *	peer.c	 a connection of ours: hello, packets, both ways
+ *	victim.c an endpoint over kfi_verbs
+ *	hello.c	 what it does while it connects		packets.c  ... with packets, and with messages
+ *	rma.c	 ... with keys and memory		cases.c	   one after the other
+ */
+#ifndef KFI_VERBS_HOSTILE_H
+#define KFI_VERBS_HOSTILE_H
+
+#include <linux/completion.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
+#include <kfabric.h>
+#include <kfi_prov.h>
+#include "../../providers/verbs/wire.h"
+
+#define HV_RECVS	64U		/* receives of a connection */
+#define HV_SENDS	64U
+#define HV_BUF		8192U		/* bytes of each, more than a packet may have */
+#define HV_MEM		65536U		/* memory that the victim may be told of */
+#define HV_WAIT_MS	20000U		/* for whatever has to come */
+#define HV_NOT_MS	400U		/* for what must not come */
+#define HV_WINDOW	64U		/* packets of each class that we say we have room for */
+#define VICTIM_BUF	16384U		/* bytes of a message */
+#define VICTIM_MEM	(4U << 20)	/* bytes of its region */
+#define VICTIM_KEY	0x1234
+#define VICTIM_AUTH	"a key that both of them know"
+
+/** struct hv_heard - packets of a type: @n: so many; @last: header, @descs: behind it, @body: what the last one had in full */
+struct hv_heard {
+	unsigned int		n;
+	struct kvw_packet	last;
+	struct kvw_desc		descs[16];
+	u32			bytes;
+	u8			body[HV_BUF];
+};
+
+/**
+ * struct hv_call - how a connection is to begin
+ * @port: of our name: a listener's, though nobody listens
+ * @recvs: receives that there are at first, and that are given back; 0: HV_RECVS
+ * @hello: instead of a proper one, @len bytes; @bare: without a queue pair that rdma_cm knows, so its events come raw
+ * @silent: READY is not said
+ */
+struct hv_call {
+	u16		port;
+	unsigned int	recvs;
+	const void	*hello;
+	u8		len;
+	bool		bare;
+	bool		silent;
+};
+
+/**
+ * struct hv - a connection of ours
+ * @lock: protects @heard, @events; @wait: something has come
+ * @events: BIT(enum rdma_cm_event_type); @said: private data of the last
+ * @broken: the queue pair has ended
+ * @deaf: receives are not given back; @taken: so many have come
+ * @mem: @dma: memory of ours, reachable with pd's global key
+ */
+struct hv {
+	struct rdma_cm_id	*id;
+	struct ib_pd		*pd;
+	struct ib_cq		*cq;
+	struct ib_qp		*qp;
+	spinlock_t		lock;
+	wait_queue_head_t	wait;
+	unsigned long		events;
+	u8			said[256];
+	u8			said_len;
+	bool			broken;
+	bool			deaf;
+	unsigned int		taken;
+	unsigned int		posted;
+	struct ib_cqe		recv;
+	struct ib_cqe		send;
+	int			sent;		/* status of the send under way, 1: none yet */
+	u8			*out;
+	u64			out_dma;
+	u8			*in;
+	u64			in_dma;
+	u8			*mem;
+	u64			dma;
+	u32			grant;
+	u32			epoch;
+	struct hv_heard		heard[KVW_TYPES];
+};
+
+/** struct victim - an RDM endpoint over kfi_verbs, with what it takes; @buf: of its messages; @mem: @mr: its region */
+struct victim {
+	struct kfi_info		*info;
+	struct kfid_fabric	*fabric;
+	struct kfid_domain	*domain;
+	struct kfid_cq		*cq;
+	struct kfid_av		*av;
+	struct kfid_ep		*ep;
+	struct kfid_mr		*mr;
+	struct sockaddr_in	name;
+	struct task_struct	*closer;
+	bool			closed;
+	u8			*buf;
+	u8			*mem;
+};
+
+/* peer.c: may sleep. 0 or negative */
+struct hv *hv_new(void);
+int hv_call(struct hv *hv, const struct victim *v, const struct hv_call *call);
+struct hv *hv_open(const struct victim *v, u16 port);	/* a proper one, READY; ERR_PTR */
+void hv_close(struct hv *hv);
+int hv_send(struct hv *hv, const void *bytes, u32 len, u32 inv);	/* returns when the victim's device has it; @inv: key, or 0 */
+int hv_say(struct hv *hv, struct kvw_packet *p, const struct kvw_desc *descs, const void *body, u32 len, u32 inv);
+int hv_say_type(struct hv *hv, u8 type, u8 flags);
+void hv_listen(struct hv *hv, unsigned int n);			/* n receives more */
+unsigned int hv_count(struct hv *hv, u8 type);
+bool hv_wait(struct hv *hv, u8 type, unsigned int n, unsigned int ms);	/* has heard so many */
+bool hv_wait_event(struct hv *hv, enum rdma_cm_event_type type, unsigned int ms);
+bool hv_gone(struct hv *hv);
+bool hv_ended(struct hv *hv);					/* the victim has broken off, in time */
+void hv_hello(struct kvw_greeting *g, u16 port);
+
+/* victim.c */
+int victim_open(struct victim *v, const char *node, bool key);
+void victim_close(struct victim *v);
+int victim_close_in_time(struct victim *v);
+int victim_post(struct victim *v);
+int victim_done(struct victim *v, unsigned int ms);		/* the next completion: 0, how it ended, -EAGAIN: none yet */
+kfi_addr_t victim_knows(struct victim *v, u16 port);		/* a name of ours */
+int victim_share(struct victim *v);				/* its memory, by VICTIM_KEY */
+
+/* What is going on; @good: a connection of a well-behaved peer, which has to go on whatever the others do. */
+struct hostile {
+	struct victim	v;
+	struct hv	*good;
+	u64		serial;
+};
+
+struct hostile_case {
+	const char *name;
+	bool (*run)(struct hostile *h);
+};
+
+extern const struct hostile_case hello_cases[];
+extern const struct hostile_case packet_cases[];
+extern const struct hostile_case rma_cases[];
+
+bool check(bool truth, const char *what);
+bool hostile_well(struct hostile *h);		/* the good one is served, and a new one, too */
+int hostile_cases(const char *node, const char *only);
+
+#endif
