@@ -60,10 +60,16 @@ static int nt_name_match(struct nt_dev *dev, void *arg)
 {
 	struct nt_name *name = arg;
 
-	return nt_named(dev, name->node, &name->side) ? 0 : 1;
+	if (strcmp(nt_link_name(dev->link), name->node))
+		return 0;
+	name->side = nt_link_side(dev->link);
+	return 1;
 }
 
-/* The name of another bridge stands for its end, too: both ends may be in one machine. */
+/*
+ * The name of another bridge stands for its end, too: both ends may be in one machine. But the other end of another bridge is reached over
+ * that one: with several between two machines, it is what says which of them is meant.
+ */
 int nt_node_side(struct nt_dev *dev, const char *node, u32 *side)
 {
 	struct nt_name name = { .node = node };

@@ -5,6 +5,8 @@
  * Doorbell bits are used in turn. A bit that is rung while it is still set makes no interrupt, and when we have cleared it that clearing
  * is on its way to the bridge for a while; to be sure that it has arrived would take a read, which the data path has none of. With
  * several bits the same one is not rung again for as many signals. What would be lost all the same is found at the next beat.
+ *
+ * Interrupt messages (msi.c) are used where the peer offers them, which a side does if its parameter says so, or if the engine can't ring.
  */
 #include <linux/bitops.h>
 #include <linux/module.h>
@@ -12,22 +14,17 @@
 
 static char *nt_signal = "auto";
 module_param_named(signal, nt_signal, charp, 0444);
-MODULE_PARM_DESC(signal, "how the peer is woken: dma (the engine writes its doorbell), cpu, or auto: dma where the bridge can (default auto)");
+MODULE_PARM_DESC(signal, "how the peer is woken, at both ends: dma (the engine writes its doorbell), msi, cpu, or auto: the first of them that can be (default auto)");
 
 static enum nt_signal nt_mode;
 
 int nt_bell_check_params(void)
 {
-	static const char * const modes[] = { "auto", "dma", "cpu" };
-	int mode;
+	static const char * const modes[] = { "auto", "dma", "msi", "cpu" };
+	int mode = sysfs_match_string(modes, nt_signal);
 
-	if (sysfs_streq(nt_signal, "msi")) {
-		pr_err("kfi_ntb: signal=msi is not there yet: bridge drivers have no way to lend a client an interrupt vector\n");
-		return -EOPNOTSUPP;
-	}
-	mode = sysfs_match_string(modes, nt_signal);
 	if (mode < 0) {
-		pr_err("kfi_ntb: signal=%s is none of auto, dma, cpu\n", nt_signal);
+		pr_err("kfi_ntb: signal=%s is none of auto, dma, msi, cpu\n", nt_signal);
 		return -EINVAL;
 	}
 	nt_mode = mode;
@@ -67,23 +64,57 @@ static bool nt_bell_dma(struct nt_link *link, unsigned int bit)
 	return !ntb_peer_db_addr(link->ntb, &at, &len, &data, bit) && nt_engine_bell(&link->ring.engine, at, len, data);
 }
 
-int nt_bell_open(struct nt_link *link)
+static bool nt_bell_can_dma(struct nt_link *link)
+{
+	resource_size_t len;
+	phys_addr_t at;
+	u64 data;
+
+	return link->ring.engine.chan && !ntb_peer_db_addr(link->ntb, &at, &len, &data, link->bells.peer_first);
+}
+
+int nt_bell_offer(struct nt_link *link)
+{
+	int ret;
+
+	if (nt_mode != NT_SIGNAL_MSI && (nt_mode != NT_SIGNAL_AUTO || nt_bell_can_dma(link)))
+		return 0;
+	ret = nt_msi_offer(link);
+	if (!ret || nt_mode == NT_SIGNAL_AUTO)
+		return 0;
+	dev_err_ratelimited(&link->ntb->dev, "signal=msi: no vector of the bridge, or no second window, that the peer could use (%d)\n", ret);
+	return ret;
+}
+
+static int nt_bell_refuse(struct nt_link *link, const char *why)
+{
+	dev_err_ratelimited(&link->ntb->dev, "%s\n", why);
+	return -EOPNOTSUPP;
+}
+
+int nt_bell_open(struct nt_link *link, const struct ntw_greeting *g)
 {
 	unsigned int i = 0;
 
+	if ((nt_mode == NT_SIGNAL_MSI || nt_mode == NT_SIGNAL_AUTO) && !nt_msi_use(link, g))
+		return 0;
+	if (nt_mode == NT_SIGNAL_MSI)
+		return nt_bell_refuse(link, "signal=msi: the peer offers no such");
 	if (nt_mode != NT_SIGNAL_CPU)
 		while (i < link->bells.peer_count && nt_bell_dma(link, link->bells.peer_first + i))
 			i++;
 	if (i || nt_mode != NT_SIGNAL_DMA)
 		return 0;
-	dev_err_ratelimited(&link->ntb->dev, "signal=dma: there is no engine, or no doorbell that one can write\n");
-	return -EOPNOTSUPP;
+	return nt_bell_refuse(link, "signal=dma: there is no engine, or no doorbell that one can write");
 }
 
 void nt_bell_ring(struct nt_link *link)
 {
-	unsigned int turn = link->ring.bell++ % link->bells.peer_count;
+	unsigned int turn;
 
+	if (link->msi.peer)
+		return nt_msi_ring(link);
+	turn = link->ring.bell++ % link->bells.peer_count;
 	ntb_peer_db_set(link->ntb, BIT_ULL(link->bells.peer_first + turn));
 }
 
@@ -93,8 +124,9 @@ void nt_bell_heard(struct nt_link *link, int vector)
 
 	if (!bits)
 		return;
-	/* Cleared before the look: what is rung from here on makes another interrupt. */
-	ntb_db_clear(link->ntb, bits);
+	/* Cleared before the look: what is rung from here on makes another interrupt. A message is over when it has been heard. */
+	if (READ_ONCE(link->state) != NT_LINK_UP || nt_mode != NT_SIGNAL_MSI)
+		ntb_db_clear(link->ntb, bits);
 	atomic64_inc(&link->interrupts);
 	if (READ_ONCE(link->state) == NT_LINK_UP)
 		nt_ring_look(&link->ring);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * bridge.h - a bridge: what link.c, hand.c, win.c and bell.c share.
+ * bridge.h - a bridge: what link.c, hand.c, win.c, bell.c and msi.c share.
  *
  * One work item runs a link's state machine (link.c); everything below is its alone, or belongs to nt_link_start() and
  * nt_link_stop() when it does not run, but what the comments say otherwise. Interrupts, timers and faults set a bit of @events and queue it.
@@ -10,6 +10,7 @@
 
 #include <linux/genalloc.h>
 #include <linux/ntb.h>
+#include <linux/refcount.h>
 #include <linux/workqueue.h>
 #include "link.h"
 #include "ring.h"
@@ -20,20 +21,37 @@
 enum nt_signal {
 	NT_SIGNAL_AUTO,
 	NT_SIGNAL_DMA,		/* the engine writes the peer's doorbell */
-	NT_SIGNAL_CPU		/* the CPU does, when the engine is done */
+	NT_SIGNAL_MSI,		/* the engine, or the CPU, writes an interrupt message */
+	NT_SIGNAL_CPU		/* the CPU rings the doorbell, when the engine is done */
+};
+
+/**
+ * struct nt_inbound - memory that the peer can write, as its owners see it
+ * @ref:	the device, until it goes; each piece that a consumer has. The last one frees it
+ * @pages:	@order: pages of our own; NULL: it is dma_alloc_coherent()'s
+ * @arena:	what is behind the ring. Its own locks; published with a release
+ * @node:	where it is
+ */
+struct nt_inbound {
+	refcount_t		ref;
+	struct page		*pages;
+	unsigned int		order;
+	struct gen_pool		*arena;
+	int			node;
 };
 
 /**
  * struct nt_window - memory that the peer writes, and where we write to the peer's
  * @index:	of the memory window, the same both ways
+ * @in:	what of its memory may be there when the device is not
  * @base: what was allocated, @base_len bytes at @base_dma; NULL until the link is up for the first time
  * @mem: of it the inbound memory, @size bytes at @dma; @ring: bytes of its ring
- * @arena:	what is behind the ring; kfi_ntb's whole life of the device. Its own locks; published with a release
  * @open:	the peer can write to it
  * @peer: the peer's window in our address space, @peer_len bytes at @peer_base
  */
 struct nt_window {
 	int			index;
+	struct nt_inbound	*in;
 	void			*base;
 	dma_addr_t		base_dma;
 	size_t			base_len;
@@ -41,7 +59,6 @@ struct nt_window {
 	dma_addr_t		dma;
 	size_t			size;
 	u32			ring;
-	struct gen_pool		*arena;
 	bool			open;
 	void __iomem		*peer;
 	phys_addr_t		peer_base;
@@ -58,6 +75,21 @@ struct nt_bells {
 	u64	mine;
 	u8	first, count;
 	u8	peer_first, peer_count;
+};
+
+/**
+ * struct nt_msi - signals that are interrupt messages
+ * @offered:	the peer may write ours: @data to byte @at of our window @window, where @addr is; it makes the interrupt @irq
+ * @peer:	where to write @peer_data to interrupt the peer; NULL: it is woken by its doorbell. Set before the ring is on
+ */
+struct nt_msi {
+	bool		offered;
+	int		window;
+	unsigned int	irq;
+	u64		addr, at;
+	u32		data;
+	u32		peer_data;
+	void __iomem	*peer;
 };
 
 /** enum nt_link_state - of a link */
@@ -79,17 +111,19 @@ enum nt_event {
  * struct nt_link - one bridge
  * @ntb:	the device
  * @priv:	the endpoints' part
- * @ring: records; @win: memory; @bells: signals
+ * @ring: records; @win: memory; @bells: @msi: signals
  * @work:	see above
  * @events:	bits of enum nt_event
  * @why:	of NT_EV_FAULT
  * @state:	enum nt_link_state; read anywhere
  * @stopping:	it is to stay down
+ * @poor:	there was no memory for the window when it was last tried
  * @mine: and @yours: the incarnations of this life
  * @pace:	milliseconds until the handshake is looked at again
  * @beat: the peer's, as last seen, at @beat_at, in jiffies
+ * @given: what the peer has answered, as last seen, at @given_at, or when it last owed nothing
  * @wait:	woken when it comes up
- * @bounced: see nt_bounced(); @interrupts: doorbells of the peer; @ups: and @resets: in struct nt_stats
+ * @bounced: @placed: see nt_payload_in(); @interrupts: doorbells of the peer; @ups: and @resets: in struct nt_stats
  * @debugfs:	its folder
  */
 struct nt_link {
@@ -98,17 +132,21 @@ struct nt_link {
 	struct nt_ring		ring;
 	struct nt_window	win;
 	struct nt_bells		bells;
+	struct nt_msi		msi;
 	struct delayed_work	work;
 	unsigned long		events;
 	const char		*why;
 	u8			state;
 	bool			stopping;
+	bool			poor;
 	u32			mine, yours;
 	unsigned int		pace;
 	u32			beat;
 	unsigned long		beat_at;
+	u64			given;
+	unsigned long		given_at;
 	wait_queue_head_t	wait;
-	atomic64_t		bounced, interrupts;
+	atomic64_t		bounced, placed, interrupts;
 	u64			ups, resets;
 	struct dentry		*debugfs;
 };
@@ -129,7 +167,7 @@ void nt_win_exit(struct nt_window *win, struct ntb_dev *ntb);
 int nt_win_alloc(struct nt_window *win, struct ntb_dev *ntb);
 /* Let the peer in, with an empty control page; and shut it out: on return nothing lands any more. */
 int nt_win_open(struct nt_window *win, struct ntb_dev *ntb);
-void nt_win_close(struct nt_window *win, struct ntb_dev *ntb);
+int nt_win_close(struct nt_window *win, struct ntb_dev *ntb);
 int nt_win_check_params(void);
 
 /* hand.c: what is said before records can be. The work item's */
@@ -137,18 +175,29 @@ void nt_hand_say(struct nt_link *link, enum ntw_state state);
 /* What the peer says. Return: as ntw_decode_hand() */
 int nt_hand_hear(struct nt_link *link, struct ntw_hand *hand);
 void nt_hello_say(struct nt_link *link);
-/* Return: 0: it is there and matches @hand; -EAGAIN: not there yet; -EPROTO */
-int nt_hello_hear(struct nt_link *link, const struct ntw_hand *hand);
+/* Return: 0: it is there and matches @hand, and is now in @g; -EAGAIN: not there yet; -EPROTO */
+int nt_hello_hear(struct nt_link *link, const struct ntw_hand *hand, struct ntw_greeting *g);
 
 /* bell.c */
 int nt_bell_init(struct nt_link *link);
 void nt_bell_exit(struct nt_link *link);
-/* How the peer of this life is to be woken. Process context */
-int nt_bell_open(struct nt_link *link);
+/* What of ours the peer may use in this life, before the hello; how it is to be woken itself, when its own has come. Process context */
+int nt_bell_offer(struct nt_link *link);
+int nt_bell_open(struct nt_link *link, const struct ntw_greeting *g);
 /* Wake it, by CPU. Any context */
 void nt_bell_ring(struct nt_link *link);
 /* A doorbell of ours: hard interrupt */
 void nt_bell_heard(struct nt_link *link, int vector);
 int nt_bell_check_params(void);
+
+/* msi.c. Process context, but for the last one */
+int nt_msi_offer(struct nt_link *link);
+/* Of both ways */
+void nt_msi_withdraw(struct nt_link *link);
+/* Not where the peer knows it to be any more */
+bool nt_msi_moved(const struct nt_link *link);
+/* Return: 0; -EOPNOTSUPP: the peer does not offer it, or so that we can't; -ENOMEM */
+int nt_msi_use(struct nt_link *link, const struct ntw_greeting *g);
+void nt_msi_ring(struct nt_link *link);
 
 #endif /* _KFI_NTB_BRIDGE_H */

@@ -36,10 +36,15 @@ struct nt_caller {
 	};
 };
 
+/* Who has listed a connection may find it down already. What is queued then nobody would take back: see nt_conn_stop(). */
 void nt_step(struct nt_conn *conn, int step)
 {
-	set_bit(step, &conn->steps);
-	queue_work(nt_cm_wq, &conn->step_work);
+	spin_lock_bh(&conn->lock);
+	if (!test_bit(NT_DEAD, &conn->flags)) {
+		set_bit(step, &conn->steps);
+		queue_work(nt_cm_wq, &conn->step_work);
+	}
+	spin_unlock_bh(&conn->lock);
 }
 
 void nt_set_data(struct nt_conn *conn, const void *data, size_t len)
@@ -50,7 +55,9 @@ void nt_set_data(struct nt_conn *conn, const void *data, size_t len)
 
 static u8 nt_wire_type(const struct nt_conn *conn)
 {
-	return conn->npep || (conn->nep && conn->nep->ep.type == KFI_EP_MSG) ? KFI_EP_MSG : KFI_EP_RDM;
+	if (smp_load_acquire(&conn->npep))	/* pairs with nt_home_moved() */
+		return KFI_EP_MSG;
+	return conn->nep && conn->nep->ep.type == KFI_EP_MSG ? KFI_EP_MSG : KFI_EP_RDM;
 }
 
 /* ---- speaking ---- */
@@ -69,6 +76,7 @@ static struct ntw_calling nt_calling(const struct nt_conn *conn, u8 type, int st
 		.data_len = terms || type == NTW_REJECT ? conn->data_out_len : 0,
 		.from = conn->nep ? le32_to_cpu(conn->nep->addr.port) : 0,
 		.to = type == NTW_HELLO ? le32_to_cpu(conn->name.port) : 0,
+		.bridge = type == NTW_HELLO ? nt_call_number(conn) : 0,
 		.conn = conn->id,
 		.status = status,
 		.incarnation = conn->nep ? conn->nep->peers.incarnation : 1,
@@ -118,6 +126,8 @@ int nt_say(struct nt_conn *conn, u8 type, int status)
 	if (ret) {
 		list_move(&s->entry, &conn->idle);
 		conn->nidle++;
+	} else {
+		atomic_inc(&conn->unsent);
 	}
 	spin_unlock_bh(&conn->lock);
 	if (!ret)
@@ -134,34 +144,56 @@ void nt_refuse(struct nt_conn *conn, int err)
 	nt_conn_fail(conn, err);
 }
 
+/* As nt_step() */
 static void nt_deadline_start(struct nt_conn *conn)
 {
-	queue_delayed_work(nt_cm_wq, &conn->deadline, msecs_to_jiffies(nt_connect_timeout_ms));
+	spin_lock_bh(&conn->lock);
+	if (!test_bit(NT_DEAD, &conn->flags))
+		queue_delayed_work(nt_cm_wq, &conn->deadline, msecs_to_jiffies(nt_connect_timeout_ms));
+	spin_unlock_bh(&conn->lock);
 }
 
 /* ---- who calls ---- */
 
-/* As soon as there is a link; until then nt_conns_link_up() comes back. */
+/* There is no link. Until there is nt_conns_link_up() comes back, but by another bridge it may go at once. */
+static void nt_call_waits(struct nt_conn *conn)
+{
+	WRITE_ONCE(conn->state, NT_NEW);
+	if (nt_way_other(conn))
+		nt_conn_fail(conn, -EALREADY);
+}
+
+/* Names are as the endpoint's bridge has them, whatever the call goes by. */
 static void nt_call(struct nt_conn *conn)
 {
-	struct nt_link *link = conn->dev->link;
+	struct nt_link *link = conn->dev->link, *own = conn->nep->dev->link;
 	u32 side = le32_to_cpu(conn->name.side);
 
 	if (conn->state != NT_NEW)
 		return;
 	if (!delayed_work_pending(&conn->deadline))
 		nt_deadline_start(conn);
-	conn->mirror = side == nt_link_side(link);
-	if (!conn->mirror && side != nt_link_peer_side(link)) {
+	conn->mirror = side == nt_link_side(own);
+	if (!conn->mirror && side != nt_link_peer_side(own)) {
 		nt_conn_fail(conn, -EHOSTUNREACH);
 		return;
 	}
-	conn->life = READ_ONCE(conn->dev->life);
-	if (!conn->mirror && !nt_link_is_up(link))
+	if (conn->pc.peer && !nt_way_free(conn)) {
+		nt_conn_fail(conn, -EALREADY);
 		return;
+	}
+	set_bit(NT_LINKLESS, &conn->flags);
+	smp_mb();	/* either we see the link, or it sees us: nt_conns_link_up() */
+	conn->life = READ_ONCE(conn->dev->life);
+	if (!conn->mirror && !nt_link_is_up(link)) {
+		nt_call_waits(conn);
+		return;
+	}
 	WRITE_ONCE(conn->state, NT_CALLING);
 	if (nt_say(conn, NTW_HELLO, 0))
-		WRITE_ONCE(conn->state, NT_NEW);
+		nt_call_waits(conn);
+	else
+		clear_bit(NT_LINKLESS, &conn->flags);
 }
 
 static int nt_accepted(struct nt_conn *conn)
@@ -275,21 +307,52 @@ void nt_callers_free(struct nt_dev *dev)
 		kfree(caller);
 }
 
-/* Any context */
+static struct nt_caller *nt_caller_stock(struct nt_dev *dev)
+{
+	struct nt_caller *caller;
+
+	spin_lock_bh(&dev->lock);
+	caller = list_first_entry_or_null(&dev->stock, struct nt_caller, entry);
+	if (caller)
+		list_del(&caller->entry);
+	spin_unlock_bh(&dev->lock);
+	if (!caller)
+		return NULL;
+	memset(caller, 0, sizeof(*caller));
+	caller->stock = true;
+	return caller;
+}
+
+/* One more? An answer stays until the peer has heard it, and it may hear none: those of our end are counted for themselves. */
+static bool nt_caller_count(struct nt_dev *dev, bool mirror)
+{
+	bool room;
+
+	spin_lock_bh(&dev->lock);
+	room = dev->ncallers[mirror] < nt_backlog;
+	dev->ncallers[mirror] += room;
+	spin_unlock_bh(&dev->lock);
+	return room;
+}
+
+static void nt_caller_uncount(struct nt_dev *dev, bool mirror)
+{
+	spin_lock_bh(&dev->lock);
+	dev->ncallers[mirror]--;
+	spin_unlock_bh(&dev->lock);
+}
+
+/* Any context. NULL: there are enough of them, or there is no memory. */
 static struct nt_caller *nt_caller_new(struct nt_dev *dev, bool mirror)
 {
-	struct nt_caller *caller = kzalloc(sizeof(*caller), GFP_ATOMIC | __GFP_NOWARN);
+	struct nt_caller *caller;
 
+	if (!nt_caller_count(dev, mirror))
+		return NULL;
+	caller = kzalloc(sizeof(*caller), GFP_ATOMIC | __GFP_NOWARN) ?: nt_caller_stock(dev);
 	if (!caller) {
-		spin_lock_bh(&dev->lock);
-		caller = list_first_entry_or_null(&dev->stock, struct nt_caller, entry);
-		if (caller)
-			list_del(&caller->entry);
-		spin_unlock_bh(&dev->lock);
-		if (!caller)
-			return NULL;
-		memset(caller, 0, sizeof(*caller));
-		caller->stock = true;
+		nt_caller_uncount(dev, mirror);
+		return NULL;
 	}
 	caller->dev = dev;
 	caller->mirror = mirror;
@@ -300,6 +363,7 @@ static void nt_caller_free(struct nt_caller *caller)
 {
 	struct nt_dev *dev = caller->dev;
 
+	nt_caller_uncount(dev, caller->mirror);
 	if (!caller->stock) {
 		kfree(caller);
 		return;
@@ -369,14 +433,8 @@ void nt_call_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *body,
 	caller->len = len;
 	memcpy(caller->raw, body, len);
 	spin_lock_bh(&dev->lock);
-	if (dev->ncallers < nt_backlog) {
-		dev->ncallers++;
-		list_add_tail(&caller->entry, &dev->callers);
-		caller = NULL;
-	}
+	list_add_tail(&caller->entry, &dev->callers);
 	spin_unlock_bh(&dev->lock);
-	if (caller)
-		nt_caller_free(caller);
 	queue_work(nt_cm_wq, &dev->cm_work);
 }
 
@@ -386,19 +444,24 @@ static struct nt_caller *nt_next_caller(struct nt_dev *dev)
 
 	spin_lock_bh(&dev->lock);
 	caller = list_first_entry_or_null(&dev->callers, struct nt_caller, entry);
-	if (caller) {
+	if (caller)
 		list_del(&caller->entry);
-		dev->ncallers--;
-	}
 	spin_unlock_bh(&dev->lock);
 	return caller;
 }
 
-void nt_callers_drop(struct nt_dev *dev)
+/* The peer's are over with the link, which those of our own end have nothing to do with. */
+void nt_callers_drop(struct nt_dev *dev, bool all)
 {
-	struct nt_caller *caller;
+	struct nt_caller *caller, *next;
+	LIST_HEAD(over);
 
-	while ((caller = nt_next_caller(dev)))
+	spin_lock_bh(&dev->lock);
+	list_for_each_entry_safe(caller, next, &dev->callers, entry)
+		if (all || !caller->mirror)
+			list_move_tail(&caller->entry, &over);
+	spin_unlock_bh(&dev->lock);
+	list_for_each_entry_safe(caller, next, &over, entry)
 		nt_caller_free(caller);
 }
 
@@ -446,14 +509,36 @@ static void nt_called(struct nt_conn *conn, const struct ntw_calling *c)
 	}
 }
 
-static bool nt_called_list(struct nt_conn *conn)
+/* For a caller, if he may have one: @home is the bridge whose port he wants. Only RDM endpoints are called by another one. */
+static struct nt_conn *nt_caller_conn(struct nt_dev *dev, struct nt_dev *home, const struct nt_caller *caller, u32 port)
 {
-	return conn->npep ? nt_pep_admit(conn->npep, conn) : !nt_conn_list(conn, NULL, true);
+	struct nt_listener *l = xa_load(&home->ports, port);
+
+	if (!l || (dev != home && !l->nep) || (!caller->mirror && atomic_read(&home->remains) >= nt_backlog))
+		return NULL;
+	return nt_conn_new(dev, l->nep, l->npep);
+}
+
+/* Return: listed, with a reference; NULL: nobody is there for him. */
+static struct nt_conn *nt_caller_list(struct nt_dev *dev, struct nt_dev *home, const struct nt_caller *caller, const struct ntw_calling *c)
+{
+	struct nt_conn *conn;
+
+	mutex_lock(&home->answering);
+	conn = nt_caller_conn(dev, home, caller, c->to);
+	if (conn)
+		nt_conn_called(home, conn, caller, c);
+	if (conn && nt_conn_list(conn, NULL)) {
+		nt_conn_put(conn);
+		conn = NULL;
+	}
+	mutex_unlock(&home->answering);
+	return conn;
 }
 
 static void nt_caller_answer(struct nt_dev *dev, struct nt_caller *caller)
 {
-	struct nt_listener *l = NULL;
+	struct nt_dev *home = NULL;
 	struct nt_conn *conn = NULL;
 	struct ntw_calling c;
 	int ret = ntw_decode_call(&caller->head, &caller->call, caller->len, &c);
@@ -463,32 +548,33 @@ static void nt_caller_answer(struct nt_dev *dev, struct nt_caller *caller)
 		return;
 	}
 	if (!ret)
-		l = xa_load(&dev->ports, c.to);
-	if (l)
-		conn = nt_conn_new(dev, l->nep, l->npep);
+		home = nt_called_dev(dev, c.bridge);
+	if (home) {
+		conn = nt_caller_list(dev, home, caller, &c);
+		nt_dev_put(home);
+	}
 	if (!conn) {
 		nt_turn_away(dev, caller, le32_to_cpu(caller->call.conn), ret ?: -ECONNREFUSED);
 		return;
 	}
-	nt_conn_called(dev, conn, caller, &c);
-	if (nt_called_list(conn)) {
-		nt_caller_free(caller);
-		nt_called(conn, &c);
-	} else {
-		nt_turn_away(dev, caller, c.conn, -ECONNREFUSED);
-	}
+	nt_caller_free(caller);
+	nt_called(conn, &c);
 	nt_conn_put(conn);
 }
 
+/* Who closes waits for a run, and a peer that calls all the time must not make that a long one. */
 void nt_callers_work(struct work_struct *work)
 {
 	struct nt_dev *dev = container_of(work, struct nt_dev, cm_work);
 	unsigned int noio = memalloc_noio_save();
 	struct nt_caller *caller;
+	unsigned int n;
 
-	while ((caller = nt_next_caller(dev)))
+	for (n = 0; n < NT_ANSWERED && (caller = nt_next_caller(dev)); n++)
 		nt_caller_answer(dev, caller);
 	memalloc_noio_restore(noio);
+	if (n == NT_ANSWERED)
+		queue_work(nt_cm_wq, work);
 }
 
 /* ---- what may sleep ---- */
@@ -497,19 +583,32 @@ static int nt_step_asked(struct nt_conn *conn)
 {
 	if (conn->npep)
 		return nt_msg_request(conn);
-	return nt_rdm_admit(conn);
+	return nt_conn_furnish(conn) ?: nt_rdm_admit(conn);
 }
 
-/* The consumer has accepted. What he sends may be right behind the answer. */
-static void nt_step_accept(struct nt_conn *conn)
+/* Who calls may. What he sends may be right behind the answer. False: the connection fails. */
+bool nt_accept(struct nt_conn *conn)
 {
 	spin_lock_bh(&conn->lock);
 	nt_conn_open(conn);
 	spin_unlock_bh(&conn->lock);
-	if (nt_say(conn, NTW_ACCEPT, 0))
-		nt_conn_fail(conn, -ECONNRESET);
-	else
+	if (!nt_say(conn, NTW_ACCEPT, 0))
+		return true;
+	nt_conn_fail(conn, -ECONNRESET);
+	return false;
+}
+
+/* The consumer has accepted. What he has to say about that does not come with a refusal. */
+static void nt_step_accept(struct nt_conn *conn)
+{
+	int ret = nt_conn_furnish(conn);
+
+	if (ret) {
+		conn->data_out_len = 0;
+		nt_refuse(conn, ret);
+	} else if (nt_accept(conn)) {
 		nt_msg_ready(conn);
+	}
 }
 
 static void nt_steps(struct nt_conn *conn)

@@ -131,6 +131,26 @@ static void nt_dev_drop_domains(struct nt_dev *dev)
 	mutex_unlock(&nt_devs_lock);
 }
 
+/* ---- memory of consumers. The domain is not dead, and can't become so ---- */
+
+int nt_mem_alloc(struct kfi_domain *domain, struct kfi_mem *mem)
+{
+	struct nt_link *link = to_nt_domain(domain)->dev->link;
+	struct nt_inbound *in;
+	size_t avail;
+
+	mem->addr = nt_mem_get(link, mem->len, &in, &mem->numa_node);
+	mem->priv = in;
+	if (mem->addr)
+		return 0;
+	return nt_arena_size(link, &avail) ? -ENOMEM : -EAGAIN;
+}
+
+void nt_mem_free(struct kfi_domain *domain, struct kfi_mem *mem)
+{
+	nt_mem_put(mem->priv, mem->addr, mem->len);
+}
+
 /* ---- ports ---- */
 
 int nt_port_take(struct nt_dev *dev, struct nt_listener *l)
@@ -153,58 +173,101 @@ void nt_port_give(struct nt_dev *dev, struct nt_listener *l)
 {
 	if (!l->port || xa_cmpxchg(&dev->ports, l->port, l, NULL, GFP_KERNEL) != l)
 		return;
-	flush_work(&dev->cm_work);
+	mutex_lock(&dev->answering);
+	mutex_unlock(&dev->answering);
 }
 
 /* ---- the link's ---- */
 
-/* A number leads to a connection of this way alone: who is at our end has no business with others', nor the peer with those of our end. */
-static struct nt_conn *nt_dev_conn(struct nt_dev *dev, const struct ntw_rec *rec, bool mirror)
+void nt_burst_begin(struct nt_burst *burst) __acquires(RCU)
 {
-	struct nt_conn *conn = xa_load(&dev->conns, le32_to_cpu(rec->conn));
-
-	return conn && conn->mirror == mirror && !test_bit(NT_DEAD, &conn->flags) ? conn : NULL;
+	rcu_read_lock();
+	kfi_batch_begin();
+	burst->conn = NULL;
 }
 
-void nt_dev_record(struct nt_dev *dev, const struct ntw_rec *rec, const void *body, size_t len, bool mirror)
+/* Handlers first: what they post takes along what is owed. */
+void nt_burst_end(struct nt_burst *burst) __releases(RCU)
+{
+	kfi_batch_end();
+	if (burst->conn)
+		nt_rx_settle(burst->conn);
+	rcu_read_unlock();
+}
+
+/* A number leads to a connection of this way alone: who is at our end has no business with others', nor the peer with those of our end. */
+static struct nt_conn *nt_burst_conn(struct nt_dev *dev, struct nt_burst *burst, u32 id)
+{
+	struct nt_conn *conn = burst->conn;
+
+	if (!conn || READ_ONCE(conn->id) != id) {
+		if (conn)
+			nt_rx_settle(conn);
+		conn = xa_load(&dev->conns, id);
+		burst->conn = conn && conn->mirror == burst->mirror ? conn : NULL;
+	}
+	return burst->conn && !test_bit(NT_DEAD, &burst->conn->flags) ? burst->conn : NULL;
+}
+
+void nt_burst_record(struct nt_dev *dev, struct nt_burst *burst, const struct ntw_rec *rec, const void *body, size_t len)
 {
 	struct nt_conn *conn;
 
-	rcu_read_lock();
 	if (rec->type == NTW_HELLO) {
-		nt_call_in(dev, rec, body, len, mirror);
-		goto unlock;
+		nt_call_in(dev, rec, body, len, burst->mirror);
+		return;
 	}
-	conn = nt_dev_conn(dev, rec, mirror);
-	if (!conn) {
+	if (rec->type == NTW_KIN) {
+		nt_kin_in(dev, rec, body, len);
+		return;
+	}
+	conn = nt_burst_conn(dev, burst, le32_to_cpu(rec->conn));
+	if (rec->type == NTW_CLOSE && burst->conn && test_bit(NT_FAILED, &burst->conn->flags)) {
+		nt_lend_closed(burst->conn, le16_to_cpu(rec->bits));
+	} else if (!conn) {
 		if (ntw_is_call(rec->type))
-			nt_stranger_close(dev, rec, body, len, mirror);
+			nt_stranger_close(dev, rec, body, len, burst->mirror);
 	} else if (!test_bit(NT_FAILED, &conn->flags)) {
-		kfi_batch_begin();
 		if (ntw_is_call(rec->type))
 			nt_answer_in(conn, rec, body, len);
 		else
 			nt_conn_record(conn, rec, body, len);
-		kfi_batch_end();
 	}
-unlock:
-	rcu_read_unlock();
+}
+
+void nt_rx_burst_begin(struct nt_link *link) __acquires(RCU)
+{
+	struct nt_dev *dev = nt_link_priv(link);
+
+	nt_burst_begin(&dev->burst);
+}
+
+void nt_rx_burst_end(struct nt_link *link) __releases(RCU)
+{
+	struct nt_dev *dev = nt_link_priv(link);
+
+	nt_burst_end(&dev->burst);
 }
 
 void nt_rx_record(struct nt_link *link, const struct ntw_rec *rec, const void *body, size_t len)
 {
-	nt_dev_record(nt_link_priv(link), rec, body, len, false);
+	struct nt_dev *dev = nt_link_priv(link);
+
+	nt_burst_record(dev, &dev->burst, rec, body, len);
 }
 
+/* Calls that were made without a link. Of others it is not known yet what they will say. */
 void nt_conns_link_up(struct nt_link *link)
 {
 	struct nt_dev *dev = nt_link_priv(link);
 	struct nt_conn *conn;
 	unsigned long id;
 
+	nt_kin_say(dev);
+	smp_mb();	/* the link is up, then the flags: nt_call() */
 	rcu_read_lock();
 	xa_for_each(&dev->conns, id, conn)
-		if (READ_ONCE(conn->state) == NT_NEW && conn->pc.dialed)
+		if (test_bit(NT_LINKLESS, &conn->flags))
 			nt_step(conn, NT_STEP_CALL);
 	rcu_read_unlock();
 }
@@ -217,8 +280,10 @@ void nt_conns_link_down(struct nt_link *link, int err)
 	unsigned long id;
 
 	WRITE_ONCE(dev->life, dev->life + 1);
+	wake_up_all(&dev->back);
+	nt_kin_lost(dev);
 	synchronize_rcu();
-	nt_callers_drop(dev);
+	nt_callers_drop(dev, false);
 	rcu_read_lock();
 	xa_for_each(&dev->conns, id, conn)
 		if (READ_ONCE(conn->state) != NT_NEW && !conn->mirror)
@@ -242,6 +307,9 @@ static struct nt_dev *nt_dev_new(struct ntb_dev *ntb)
 	dev->next_conn = get_random_u32() >> 1 | 1;
 	dev->next_port = NT_PORT_AUTO;
 	spin_lock_init(&dev->lock);
+	init_waitqueue_head(&dev->back);
+	mutex_init(&dev->answering);
+	nt_kin_init(dev);
 	link = nt_callers_init(dev) || nt_mirror_init(&dev->mirror, dev) ? ERR_PTR(-ENOMEM) : nt_link_add(ntb, dev);
 	if (IS_ERR(link)) {
 		kvfree(dev->mirror.buf);
@@ -256,7 +324,8 @@ static struct nt_dev *nt_dev_new(struct ntb_dev *ntb)
 static void nt_dev_free(struct nt_dev *dev)
 {
 	cancel_work_sync(&dev->cm_work);
-	nt_callers_drop(dev);
+	cancel_work_sync(&dev->kin_work);
+	nt_callers_drop(dev, true);
 	nt_mirror_free(&dev->mirror);
 	nt_link_remove(dev->link);
 	nt_callers_free(dev);
@@ -280,6 +349,7 @@ static int nt_probe(struct ntb_client *client, struct ntb_dev *ntb)
 	mutex_lock(&nt_devs_lock);
 	list_add_tail(&dev->entry, &nt_devs);
 	mutex_unlock(&nt_devs_lock);
+	nt_kin_look(dev);	/* before, nobody found it */
 	return 0;
 }
 
@@ -305,8 +375,10 @@ static void nt_remove(struct ntb_client *client, struct ntb_dev *ntb)
 
 	if (!dev)
 		return;
+	WRITE_ONCE(dev->going, true);
 	kfi_device_gone(dev);
 	nt_link_stop(dev->link);
+	flush_work(&dev->cm_work);	/* who has called another bridge's endpoint by this one has his connection, or will not */
 	nt_mirror_drain(&dev->mirror);
 	nt_dev_drop_domains(dev);
 	nt_dev_put(dev);

@@ -315,7 +315,6 @@ int nt_engine_init(struct nt_engine *e, int node, bool use, struct tasklet_struc
 
 void nt_engine_exit(struct nt_engine *e)
 {
-	cancel_work_sync(&e->work);
 	nt_engine_free(e, NTW_BELLS_MAX * sizeof(*e->bell_data), e->bell_data, e->bell_dma);
 	if (e->chan)
 		dma_release_channel(e->chan);

@@ -10,17 +10,15 @@ int nt_ep_open(struct kfi_ep *ep)
 
 	nep->dev = to_nt_domain(ep->domain)->dev;
 	ep->tx_levels = nt_levels();
-	spin_lock_init(&nep->lock);
 	kfi_peers_init(&nep->peers, ep, &nt_peer_ops, nt_cm_wq);
-	INIT_LIST_HEAD(&nep->conns);
-	init_waitqueue_head(&nep->idle);
+	kfi_home_init(&nep->home, &nep->peers, &nt_home_ops, nt_cm_wq);
 	nep->listener.nep = nep;
 	if (ep->sep)
 		return ep->ctx < NT_CTX_MAX ? 0 : -EINVAL;
 	return nt_source(ep->info, nep->dev, &nep->addr);
 }
 
-/* A context goes by the name of its scalable endpoint, which listens for it: nt_rdm_adopt(). */
+/* A context goes by the name of its scalable endpoint, which listens for it: kfi_home_adopt(). */
 static void nt_ctx_enable(struct nt_ep *nep, const struct nt_ep *top)
 {
 	nep->addr = top->addr;
@@ -47,34 +45,14 @@ int nt_ep_enable(struct kfi_ep *ep)
 	return ret;
 }
 
-/* Fail every connection that is left; the first of them, or NULL. */
-static struct nt_conn *nt_ep_first(struct nt_ep *nep)
-{
-	struct nt_conn *conn;
-
-	spin_lock_bh(&nep->lock);
-	list_for_each_entry(conn, &nep->conns, entry)
-		nt_conn_fail(conn, nep->stop_err);
-	conn = list_first_entry_or_null(&nep->conns, struct nt_conn, entry);
-	spin_unlock_bh(&nep->lock);
-	return conn;
-}
-
-/* Connections go down in their own works, which wait for nobody but the engine; all together take one grace period or two. */
+/* Connections go down in their own works, which wait for nobody but the engine. */
 void nt_ep_stop(struct kfi_ep *ep, int err)
 {
 	struct nt_ep *nep = to_nt_ep(ep);
 
-	kfi_peers_stop(&nep->peers);
-	spin_lock_bh(&nep->lock);
-	nep->stopping = true;
-	nep->stop_err = err;
-	spin_unlock_bh(&nep->lock);
+	kfi_home_stop(&nep->home, err);
 	nt_port_give(nep->dev, &nep->listener);
-	wait_event(nep->idle, !nt_ep_first(nep));
-	synchronize_rcu();		/* posters that saw us running have parked their operations */
-	kfi_peers_flush(&nep->peers, err);
-	flush_workqueue(nt_cm_wq);	/* the last nt_conn_down() may still be in its last lines */
+	kfi_home_drain(&nep->home);
 }
 
 void nt_ep_close(struct kfi_ep *ep)
@@ -135,15 +113,6 @@ void nt_show(const void *name, const struct kfi_peer_conn *pc, struct kfi_peer_i
 void nt_ep_peers(struct kfi_ep *ep, int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg)
 {
 	struct nt_ep *nep = to_nt_ep(ep);
-	struct kfi_peer_info info = {};
-	struct nt_conn *conn;
 
-	rcu_read_lock();
-	conn = rcu_dereference(nep->conn);
-	if (conn) {
-		nt_show(&conn->name, &conn->pc, &info);
-		emit(arg, &info);
-	}
-	rcu_read_unlock();
-	kfi_peers_show(&nep->peers, emit, arg);
+	kfi_home_show(&nep->home, &nep->peer_name, emit, arg);
 }

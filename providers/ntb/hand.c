@@ -47,6 +47,12 @@ void nt_hello_say(struct nt_link *link)
 	};
 	struct ntw_hello hello;
 
+	if (link->msi.offered) {
+		g.signals = NTW_S_MSI;
+		g.msi_window = link->msi.window;
+		g.msi_at = link->msi.at;
+		g.msi_data = link->msi.data;
+	}
 	ntw_encode_hello(&g, &hello);
 	nt_engine_write(e, offsetof(struct ntw_ctl, hello), &hello, sizeof(hello));
 	/* Whole, before it is said to be. */
@@ -54,10 +60,9 @@ void nt_hello_say(struct nt_link *link)
 	nt_bell_ring(link);
 }
 
-int nt_hello_hear(struct nt_link *link, const struct ntw_hand *hand)
+int nt_hello_hear(struct nt_link *link, const struct ntw_hand *hand, struct ntw_greeting *g)
 {
 	const struct ntw_ctl *ctl = link->win.mem;
-	struct ntw_greeting g;
 	struct ntw_hello hello;
 	u32 ready;
 	int ret;
@@ -67,10 +72,10 @@ int nt_hello_hear(struct nt_link *link, const struct ntw_hand *hand)
 	dma_rmb();
 	memcpy(&hello, &ctl->hello, sizeof(hello));
 	barrier_data(&hello);
-	ret = ntw_decode_hello(&hello, &g);
+	ret = ntw_decode_hello(&hello, g);
 	if (ret)
 		return ret;
 	/* It is said twice, and this time through the window: it has to be the same. */
-	return g.version == hand->version && g.mine == link->yours && g.yours == link->mine && g.ring == 1U << hand->ring_shift &&
-	       g.size == (u64)hand->size_kib * 1024 ? 0 : -EPROTO;
+	return g->version == hand->version && g->mine == link->yours && g->yours == link->mine && g->ring == 1U << hand->ring_shift &&
+	       g->size == (u64)hand->size_kib * 1024 ? 0 : -EPROTO;
 }

@@ -100,15 +100,44 @@ bool nt_in_take(struct nt_ring *ring)
 	return true;
 }
 
+/* Records that the budget did not reach, or that have come meanwhile; and for a while after them, if the peer knows that we look. */
+bool nt_in_more(struct nt_ring *ring)
+{
+	struct nt_in *in = &ring->in;
+	u32 produced;
+
+	if (in->got != in->avail || (ntw_decode_word(le64_to_cpu(READ_ONCE(in->ctl->line.produced)), in->mine, &produced) &&
+				     produced != (u32)in->avail)) {
+		in->idle = 0;
+		return true;
+	}
+	if (!READ_ONCE(ring->out.awake) || in->idle >= NT_LINGER)
+		return false;
+	in->idle++;
+	return true;
+}
+
 /* What the peer has seen of our lines. If it says that it has seen more it hurts itself alone. */
 static void nt_in_echo(struct nt_in *in, struct nt_out *out)
 {
-	out->echoed = in->echo & ~NTW_ASK;
+	out->echoed = in->echo & ~NTW_FLAGS;
 	if (out->asking && (s32)(out->echoed - out->ask) >= 0)
 		out->asking = false;
+	if (out->quiet && (s32)(out->echoed - out->unrung) >= 0)
+		out->quiet = false;
 }
 
-void nt_in_due(struct nt_ring *ring)
+/* Who was told that we are awake is told when we no longer are; and who no longer is hears of what he has not seen. */
+static void nt_in_sleep(struct nt_in *in, struct nt_out *out)
+{
+	if ((!out->awake || in->awake) && (!out->quiet || in->seen & NTW_AWAKE))
+		return;
+	out->quiet = false;	/* the line that comes has a signal, or is itself not seen */
+	out->due = true;
+	out->wake = true;
+}
+
+void nt_in_due(struct nt_ring *ring, bool more)
 {
 	struct nt_in *in = &ring->in;
 	struct nt_out *out = &ring->out;
@@ -117,7 +146,10 @@ void nt_in_due(struct nt_ring *ring)
 	nt_in_echo(in, out);
 	in->tell = in->got;
 	in->seen = in->serial;
-	out->due |= in->tell != in->told;
+	in->awake = more;
+	nt_in_sleep(in, out);
+	/* What was handled nobody waits for, if he has not said so: it goes with what goes anyway, before the peer runs out of room. */
+	out->due |= in->ack || (in->awake && !out->awake) || in->tell - in->told >= in->size / NT_LAG;
 	out->wake |= in->ack;
 	in->ack = false;
 	if (!(in->seen & NTW_ASK) || in->seen == in->answered)

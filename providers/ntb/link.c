@@ -18,6 +18,7 @@
  * On each look the work item says its scratchpads or its hello again, for what was written into a link that went in that moment has vanished.
  */
 #include <linux/debugfs.h>
+#include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/random.h>
 #include <linux/seq_file.h>
@@ -42,7 +43,9 @@ MODULE_PARM_DESC(direct, "batches up to so many bytes are written by the CPU whi
 
 #define NT_PACE_MIN	10	/* milliseconds between two looks at a handshake; twice as long each time nothing has happened, up to ... */
 #define NT_PACE_MAX	100
+#define NT_PACE_POOR	2000	/* ... and between two attempts to get memory for the window */
 #define NT_END_MS	2000	/* for what the engine has */
+#define NT_CLOSE_MS	100	/* between two attempts to close the window */
 
 static struct workqueue_struct *nt_wq;
 static struct dentry *nt_debugfs;
@@ -72,6 +75,14 @@ static void nt_op_signal(struct nt_ring *ring)
 	nt_bell_ring(nt_ring_link(ring));
 }
 
+static void nt_op_burst(struct nt_ring *ring, bool begin)
+{
+	if (begin)
+		nt_rx_burst_begin(nt_ring_link(ring));
+	else
+		nt_rx_burst_end(nt_ring_link(ring));
+}
+
 static void nt_op_record(struct nt_ring *ring, const struct ntw_rec *rec, const void *body, size_t len)
 {
 	nt_rx_record(nt_ring_link(ring), rec, body, len);
@@ -87,6 +98,7 @@ static void nt_op_fault(struct nt_ring *ring, const char *why)
 
 static const struct nt_ring_ops nt_ops = {
 	.signal	= nt_op_signal,
+	.burst	= nt_op_burst,
 	.record	= nt_op_record,
 	.fault	= nt_op_fault,
 };
@@ -103,6 +115,7 @@ static void nt_on_link(void *ctx)
 	struct nt_link *link = ctx;
 
 	/* Up again is a flap too: something has vanished. Before there are records all is said until it is heard. */
+	WRITE_ONCE(link->ring.lost, true);
 	if (READ_ONCE(link->state) == NT_LINK_UP)
 		set_bit(NT_EV_FLAP, &link->events);
 	nt_link_queue(link);
@@ -120,9 +133,14 @@ static const struct ntb_ctx_ops nt_ctx_ops = {
 
 /* ---- the end of a life ---- */
 
+/* Memory that the peer may still write is given to nobody either. */
 static void nt_life_shut(struct nt_link *link)
 {
-	nt_win_close(&link->win, link->ntb);
+	while (nt_win_close(&link->win, link->ntb)) {
+		dev_warn_ratelimited(&link->ntb->dev, "window %d can't be closed\n", link->win.index);
+		msleep(NT_CLOSE_MS);
+	}
+	nt_msi_withdraw(link);
 	nt_engine_close(&link->ring.engine);
 }
 
@@ -158,10 +176,13 @@ static bool nt_step_down(struct nt_link *link)
 {
 	int ret = nt_win_alloc(&link->win, link->ntb);
 
-	if (ret) {
-		dev_warn_ratelimited(&link->ntb->dev, "no memory for the window (%d)\n", ret);
+	if (ret && !link->poor)
+		dev_warn(&link->ntb->dev, "no memory for the window, in one piece and aligned as the bridge wants it (%d)\n", ret);
+	link->poor = ret;
+	if (ret)
 		return false;
-	}
+	/* Bits that were rung when nobody cleared them would make no interrupt. */
+	ntb_db_clear(link->ntb, link->bells.mine);
 	do
 		link->mine = get_random_u32();
 	while (!link->mine);
@@ -186,9 +207,15 @@ static int nt_life_open(struct nt_link *link, const struct ntw_hand *hand)
 	ret = nt_engine_open(&link->ring.engine, link->win.peer_base, len, &peer);
 	if (ret)
 		return ret;
-	ret = nt_bell_open(link) ?: nt_win_open(&link->win, link->ntb);
+	ret = nt_bell_offer(link);
 	if (ret)
-		nt_engine_close(&link->ring.engine);
+		goto close_engine;
+	ret = nt_win_open(&link->win, link->ntb);
+	if (!ret)
+		return 0;
+	nt_msi_withdraw(link);
+close_engine:
+	nt_engine_close(&link->ring.engine);
 	return ret;
 }
 
@@ -242,7 +269,10 @@ static void nt_life_up(struct nt_link *link)
 {
 	link->beat = 0;
 	link->beat_at = jiffies;
+	link->given = 0;
+	link->given_at = jiffies;
 	link->ring.direct = nt_direct_max;
+	WRITE_ONCE(link->ring.lost, false);
 	clear_bit(NT_EV_FLAP, &link->events);
 	clear_bit(NT_EV_FAULT, &link->events);
 	link->ups++;
@@ -260,38 +290,69 @@ static void nt_life_up(struct nt_link *link)
 
 static bool nt_step_hello(struct nt_link *link)
 {
+	struct ntw_greeting g;
 	struct ntw_hand hand;
 	int ret = nt_same_life(link, &hand);
 
 	if (ret == -ESTALE)
 		return true;
 	nt_hello_say(link);
-	ret = ret ?: nt_hello_hear(link, &hand);
-	if (!ret)
-		nt_life_up(link);
-	else if (ret != -EAGAIN)
+	ret = ret ?: nt_hello_hear(link, &hand, &g);
+	if (ret == -EAGAIN)
+		return false;
+	if (ret)
 		nt_life_end(link, "a hello that is none");
+	else if (nt_bell_open(link, &g))
+		nt_life_end(link, "the peer can't be woken");
+	else
+		nt_life_up(link);
 	return false;
 }
 
 /* ---- while it is up ---- */
 
-/* Why this life is over, or NULL */
-static const char *nt_life_over(struct nt_link *link)
+static bool nt_late(unsigned long since)
+{
+	return time_after(jiffies, since + msecs_to_jiffies(nt_timeout_ms));
+}
+
+static bool nt_peer_silent(struct nt_link *link)
 {
 	u32 beat = nt_ring_peer_serial(&link->ring);
 
+	if (beat == link->beat)
+		return nt_late(link->beat_at);
+	link->beat = beat;
+	link->beat_at = jiffies;
+	return false;
+}
+
+/* It beats, but does not handle what it has got, or does not say that it has seen a line: those who wait for that would wait for ever. */
+static bool nt_peer_stuck(struct nt_link *link)
+{
+	u64 given;
+
+	if (nt_ring_peer_owes(&link->ring, &given) && given == link->given)
+		return nt_late(link->given_at);
+	link->given = given;
+	link->given_at = jiffies;
+	return false;
+}
+
+/* Why this life is over, or NULL */
+static const char *nt_life_over(struct nt_link *link)
+{
 	if (!nt_carrier(link) || test_bit(NT_EV_FLAP, &link->events))
 		return "the bridge says so";
 	if (test_bit(NT_EV_FAULT, &link->events))
 		return READ_ONCE(link->why);
 	if (nt_ring_peer_bye(&link->ring))
 		return "the peer says so";
-	if (beat != link->beat) {
-		link->beat = beat;
-		link->beat_at = jiffies;
-	}
-	return time_after(jiffies, link->beat_at + msecs_to_jiffies(nt_timeout_ms)) ? "the peer is silent" : NULL;
+	if (nt_msi_moved(link))
+		return "its interrupt has moved";
+	if (nt_peer_silent(link))
+		return "the peer is silent";
+	return nt_peer_stuck(link) ? "the peer does not handle what it gets" : NULL;
 }
 
 static bool nt_step_up(struct nt_link *link)
@@ -323,6 +384,9 @@ static void nt_link_work(struct work_struct *work)
 	struct nt_link *link = container_of(to_delayed_work(work), struct nt_link, work);
 	unsigned int ms;
 
+	/* Who has seen it clear may have queued us behind the one who set it and waited for us. */
+	if (READ_ONCE(link->stopping))
+		return;
 	if (link->state != NT_LINK_UP && !nt_carrier(link)) {
 		if (link->state != NT_LINK_DOWN)
 			nt_life_end(link, "the bridge says so");
@@ -331,7 +395,7 @@ static void nt_link_work(struct work_struct *work)
 	while (nt_step(link))
 		;
 	link->pace = min(2 * link->pace, NT_PACE_MAX);
-	ms = link->state == NT_LINK_UP ? nt_heartbeat_ms : link->pace;
+	ms = link->state == NT_LINK_UP ? nt_heartbeat_ms : link->poor ? NT_PACE_POOR : link->pace;
 	if (!READ_ONCE(link->stopping))
 		queue_delayed_work(nt_wq, &link->work, msecs_to_jiffies(ms));
 }
@@ -390,6 +454,11 @@ int nt_post(struct nt_link *link, struct nt_rec *rec, bool more)
 	return nt_ring_post(&link->ring, rec, more);
 }
 
+int nt_put(struct nt_link *link, const void *head, u32 head_len, struct iov_iter *iter, u32 len)
+{
+	return nt_ring_put(&link->ring, head, head_len, iter, len);
+}
+
 void nt_kick(struct nt_link *link)
 {
 	nt_ring_kick(&link->ring);
@@ -405,9 +474,14 @@ void nt_drain(struct nt_link *link)
 	nt_ring_drain(&link->ring);
 }
 
-void nt_bounced(struct nt_link *link, size_t bytes)
+void nt_payload_in(struct nt_link *link, size_t bytes, bool placed)
 {
-	atomic64_add(bytes, &link->bounced);
+	atomic64_add(bytes, placed ? &link->placed : &link->bounced);
+}
+
+void nt_link_fault(struct nt_link *link, const char *why)
+{
+	nt_op_fault(&link->ring, why);
 }
 
 void nt_link_stats(const struct nt_link *link, struct nt_stats *stats)
@@ -421,6 +495,7 @@ void nt_link_stats(const struct nt_link *link, struct nt_stats *stats)
 	stats->engine_full = copies->full;
 	stats->interrupts = atomic64_read(&link->interrupts);
 	stats->bounced = atomic64_read(&link->bounced);
+	stats->placed = atomic64_read(&link->placed);
 	stats->ups = link->ups;
 	stats->resets = link->resets;
 }
@@ -438,7 +513,8 @@ static int stats_show(struct seq_file *seq, void *v)
 	seq_printf(seq, "descriptors %llu\ndma_bytes %llu\ncpu_bytes %llu\nbatches %llu\nlines %llu\n", s.descriptors, s.dma_bytes,
 		   s.cpu_bytes, s.batches, s.lines);
 	seq_printf(seq, "signals %llu\nsignals_saved %llu\ninterrupts %llu\n", s.signals, s.signals_saved, s.interrupts);
-	seq_printf(seq, "full %llu\nengine_full %llu\nbounced %llu\n", s.full, s.engine_full, s.bounced);
+	seq_printf(seq, "full %llu\nengine_full %llu\nbounced %llu\nplaced %llu\n", s.full, s.engine_full, s.bounced,
+		   s.placed);
 	seq_printf(seq, "dma_errors %llu\nprotocol_errors %llu\nups %llu\nresets %llu\n", s.dma_errors, s.protocol_errors, s.ups, s.resets);
 	return 0;
 }
@@ -479,27 +555,6 @@ free_link:
 	return ERR_PTR(ret);
 }
 
-int nt_link_start(struct nt_link *link)
-{
-	int ret = ntb_set_ctx(link->ntb, link, &nt_ctx_ops);
-
-	if (ret)
-		return ret;
-	ret = nt_bell_init(link);
-	if (ret)
-		goto clear_ctx;
-	ret = ntb_link_enable(link->ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);
-	if (ret)
-		goto exit_bell;
-	nt_link_queue(link);
-	return 0;
-exit_bell:
-	nt_bell_exit(link);
-clear_ctx:
-	ntb_clear_ctx(link->ntb);
-	return ret;
-}
-
 void nt_link_stop(struct nt_link *link)
 {
 	WRITE_ONCE(link->stopping, true);
@@ -511,6 +566,27 @@ void nt_link_stop(struct nt_link *link)
 	ntb_clear_ctx(link->ntb);
 	/* An interrupt that was under way may have queued it. */
 	cancel_delayed_work_sync(&link->work);
+}
+
+int nt_link_start(struct nt_link *link)
+{
+	int ret = ntb_set_ctx(link->ntb, link, &nt_ctx_ops);
+
+	if (ret)
+		return ret;
+	ret = nt_bell_init(link);
+	if (ret)
+		goto clear_ctx;
+	ret = ntb_link_enable(link->ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);
+	if (ret && ret != -EINVAL) {	/* which says that it is the other end's to enable */
+		nt_link_stop(link);
+		return ret;
+	}
+	nt_link_queue(link);
+	return 0;
+clear_ctx:
+	ntb_clear_ctx(link->ntb);
+	return ret;
 }
 
 void nt_link_remove(struct nt_link *link)

@@ -24,6 +24,7 @@
 
 struct device;
 struct ntb_dev;
+struct nt_inbound;
 struct nt_link;
 
 #define NT_COPY		1024U	/* payload up to this goes through the shadow, by CPU */
@@ -56,6 +57,7 @@ struct nt_place {
  * @iter:	payload (ITER_SOURCE): kvec or bvec, kernel memory that stays until sent(). Not advanced
  * @len:	bytes of it, or 0
  * @err:	link's: a copy failed
+ * @waits:	link's: it is waiting for room, and can be taken back
  * @span:	link's: bytes that it takes of the ring
  * @end:	link's: where it ends in the ring
  */
@@ -75,6 +77,7 @@ struct nt_rec {
 	size_t			len;
 	/* the link's */
 	int			err;
+	bool			waits;
 	u32			span;
 	u64			end;
 };
@@ -88,7 +91,7 @@ struct nt_rec {
  * @batches:	batches; @lines: control lines without a batch
  * @signals:	sent; @signals_saved: not sent, for the peer looked by itself; @interrupts: received
  * @full:	times that records had to wait for room; @engine_full: ... for room in the engine
- * @bounced:	bytes that the endpoints had to copy by CPU at the target, see nt_bounced()
+ * @bounced:	bytes of the peer's that the endpoints had to copy by CPU, @placed: that its engine has put in their place; see nt_payload_in()
  * @dma_errors: copies that failed; @protocol_errors: things that no peer says; @ups: times that the link has come up; @resets: and gone
  */
 struct nt_stats {
@@ -98,7 +101,7 @@ struct nt_stats {
 	u64	batches, lines;
 	u64	signals, signals_saved, interrupts;
 	u64	full, engine_full;
-	u64	bounced;
+	u64	bounced, placed;
 	u64	dma_errors, protocol_errors, ups, resets;
 };
 
@@ -128,7 +131,9 @@ bool nt_link_is_up(const struct nt_link *link);			/* may have changed when it re
 /* Wait until it is up. May sleep. Return: 0, -ETIMEDOUT, -ERESTARTSYS; at once if it is up */
 int nt_link_wait_up(struct nt_link *link, unsigned int ms);
 void nt_link_stats(const struct nt_link *link, struct nt_stats *stats);
-void nt_bounced(struct nt_link *link, size_t bytes);
+void nt_payload_in(struct nt_link *link, size_t bytes, bool placed);
+/* The peer does not do what the link lives by: this life of it ends, soon */
+void nt_link_fault(struct nt_link *link, const char *why);
 
 /* Most bytes of a record to this peer, header included. Constant from nt_conns_link_up() to nt_conns_link_down(), never below 2048. */
 u32 nt_rec_room(const struct nt_link *link);
@@ -143,6 +148,14 @@ u32 nt_rec_room(const struct nt_link *link);
  * are shorter than the payload)
  */
 int nt_post(struct nt_link *link, struct nt_rec *rec, bool more);
+/*
+ * nt_put() - send a short record of which nobody wants to hear again
+ * @head:	as in struct nt_rec, @head_len bytes; @iter: payload, @len bytes, no more than NT_COPY; is moved on
+ * It is copied at once, and takes its place in the order of posts, but waits for nt_kick() or the next nt_post(). For softirq, or with bottom
+ * halves off.
+ * Return: 0; -EAGAIN: no room, or down: nothing has happened, nt_post() has the answer
+ */
+int nt_put(struct nt_link *link, const void *head, u32 head_len, struct iov_iter *iter, u32 len);
 void nt_kick(struct nt_link *link);
 /*
  * nt_unpost() - take back a record that waits for room
@@ -150,8 +163,8 @@ void nt_kick(struct nt_link *link);
  */
 bool nt_unpost(struct nt_link *link, struct nt_rec *rec);
 /*
- * nt_drain() - wait until all that was posted before is no longer read or written by the engine
- * May sleep; not from a callback. Their sent() has been called on return. Bounded by the life of the link.
+ * nt_drain() - wait until all that was posted before, and has found room, is no longer read or written by the engine
+ * May sleep; not from a callback. Their sent() has been called on return. Bounded by the life of the link. Of what still waits for room see nt_unpost().
  */
 void nt_drain(struct nt_link *link);
 
@@ -164,6 +177,12 @@ void nt_drain(struct nt_link *link);
  */
 void *nt_arena_alloc(struct nt_link *link, size_t len);
 void nt_arena_free(struct nt_link *link, void *mem, size_t len);
+/*
+ * nt_mem_get() - the same for a consumer, who may have it longer than there is a link
+ * @in: what nt_mem_put() wants; @node: where it is. Return: NULL: no room
+ */
+void *nt_mem_get(struct nt_link *link, size_t len, struct nt_inbound **in, int *node);
+void nt_mem_put(struct nt_inbound *in, void *mem, size_t len);
 /* Bytes of it in all, and free */
 size_t nt_arena_size(const struct nt_link *link, size_t *avail);
 /*
@@ -177,10 +196,14 @@ struct page *nt_arena_page(struct nt_link *link, void *mem);
 
 /* --- what the endpoints provide --- */
 
+/* Records and callbacks of records come between these two, from the tasklet; what they lead to may be put off until the second. */
+void nt_rx_burst_begin(struct nt_link *link);
+void nt_rx_burst_end(struct nt_link *link);
 /*
  * nt_rx_record() - a record from the peer, in order
  * @rec: copy of its first bytes; @body: what is behind them, @len bytes, in memory that the PEER MAY STILL CHANGE: copy, then check. Valid
- *	during the call. What is posted meanwhile is seen by the peer before it hears that this record was handled
+ *	during the call. What is posted meanwhile is seen by the peer before it hears that this record was handled, unless it has to wait (for room,
+ *	or for the engine): that it was handled does not say that nothing comes
  */
 void nt_rx_record(struct nt_link *link, const struct ntw_rec *rec, const void *body, size_t len);
 /* It is up: post. No record and no callback comes before it returns, so it must wait for none. */

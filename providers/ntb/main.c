@@ -8,6 +8,8 @@
  *   cm.c  auth.c  conn.c              how a connection comes, and how it goes
  *   tx.c  send.c                      the send path             rx.c  slot.c   the receive path
  *   mirror.c                          records to our own end
+ *   way.c                             several bridges to one machine
+ *   lend.c                            memory that the peer writes to by itself
  *   rma.c  atomic.c  commit.c         remote memory, both sides
  *   record.[ch]                       the format of what endpoints say
  *   link.h and the files behind it    a bridge: records in order, and memory that the peer writes to
@@ -37,7 +39,7 @@ MODULE_PARM_DESC(max_peers, "peers per endpoint that may connect by themselves (
 
 unsigned int nt_backlog = 512;
 module_param_named(backlog, nt_backlog, uint, 0644);
-MODULE_PARM_DESC(backlog, "connections in handshake per listening endpoint (default 512)");
+MODULE_PARM_DESC(backlog, "connections in handshake per listening endpoint; ended ones of a peer with messages to receive (default 512)");
 
 struct workqueue_struct *nt_cm_wq;
 struct workqueue_struct *nt_commit_wq;
@@ -59,6 +61,8 @@ static const struct kfi_prov_ops nt_ops = {
 	.addr_removed	= nt_addr_removed,
 	.domain_open	= nt_domain_open,
 	.domain_close	= nt_domain_close,
+	.mem_alloc	= nt_mem_alloc,
+	.mem_free	= nt_mem_free,
 
 	.ep_open	= nt_ep_open,
 	.ep_enable	= nt_ep_enable,
@@ -69,6 +73,7 @@ static const struct kfi_prov_ops nt_ops = {
 	.peers		= nt_ep_peers,
 
 	.tx		= nt_tx,
+	.tx_flush	= nt_tx_flush,
 	.rx_matched	= nt_rx_matched,
 	.rx_drop	= nt_rx_drop,
 
@@ -109,6 +114,7 @@ static int __init nt_init(void)
 	int ret = -ENOMEM;
 
 	nt_check_params();
+	nt_ways_init();
 	nt_cm_wq = alloc_workqueue("kfi_ntb_cm", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!nt_cm_wq)
 		return ret;

@@ -7,6 +7,8 @@
 #include <linux/slab.h>
 #include "ntb.h"
 
+enum { NT_MIRROR_BUDGET = 64 };
+
 int nt_mirror_init(struct nt_mirror *mirror, struct nt_dev *dev)
 {
 	spin_lock_init(&mirror->lock);
@@ -26,6 +28,7 @@ void nt_mirror_free(struct nt_mirror *mirror)
 void nt_mirror_post(struct nt_mirror *mirror, struct nt_rec *rec)
 {
 	spin_lock_bh(&mirror->lock);
+	rec->waits = true;
 	list_add_tail(&rec->entry, &mirror->queue);
 	spin_unlock_bh(&mirror->lock);
 	queue_work(nt_mirror_wq, &mirror->work);
@@ -34,21 +37,18 @@ void nt_mirror_post(struct nt_mirror *mirror, struct nt_rec *rec)
 /* True: it is the caller's again, and no callback comes. */
 bool nt_mirror_unpost(struct nt_mirror *mirror, struct nt_rec *rec)
 {
-	struct nt_rec *at;
-	bool found = false;
+	bool waits;
 
 	spin_lock_bh(&mirror->lock);
-	list_for_each_entry(at, &mirror->queue, entry) {
-		found = at == rec;
-		if (found)
-			break;
-	}
-	if (found)
-		list_del_init(&rec->entry);
+	waits = rec->waits;
+	if (waits)
+		list_del(&rec->entry);
+	rec->waits = false;
 	spin_unlock_bh(&mirror->lock);
-	return found;
+	return waits;
 }
 
+/* What is being handed over this moment ends; others' records may follow for ever. */
 void nt_mirror_drain(struct nt_mirror *mirror)
 {
 	flush_work(&mirror->work);
@@ -60,8 +60,10 @@ static struct nt_rec *nt_mirror_next(struct nt_mirror *mirror)
 
 	spin_lock_bh(&mirror->lock);
 	rec = list_first_entry_or_null(&mirror->queue, struct nt_rec, entry);
-	if (rec)
-		list_del_init(&rec->entry);
+	if (rec) {
+		list_del(&rec->entry);
+		rec->waits = false;
+	}
 	spin_unlock_bh(&mirror->lock);
 	return rec;
 }
@@ -78,23 +80,34 @@ static size_t nt_mirror_body(struct nt_mirror *mirror, const struct nt_rec *rec)
 	return head + rec->len;
 }
 
+static void nt_mirror_hand_over(struct nt_mirror *mirror, struct nt_rec *rec)
+{
+	struct nt_burst burst = { .mirror = true };
+	struct ntw_rec first = rec->rec;
+	size_t len = nt_mirror_body(mirror, rec);
+
+	if (rec->sent)
+		rec->sent(rec, 0);
+	nt_burst_begin(&burst);
+	nt_burst_record(mirror->dev, &burst, &first, mirror->buf, len);
+	nt_burst_end(&burst);
+	if (rec->heard)
+		rec->heard(rec, 0);
+}
+
+/* Two endpoints that answer each other keep the queue from ever being empty: who drains it waits for one run, so a run has an end. */
 void nt_mirror_work(struct work_struct *work)
 {
 	struct nt_mirror *mirror = container_of(work, struct nt_mirror, work);
-	struct ntw_rec first;
-	struct nt_rec *rec;
-	size_t len;
+	unsigned int budget = NT_MIRROR_BUDGET;
+	struct nt_rec *rec = NULL;
 
-	while ((rec = nt_mirror_next(mirror))) {
+	while (budget-- && (rec = nt_mirror_next(mirror))) {
 		local_bh_disable();
-		first = rec->rec;
-		len = nt_mirror_body(mirror, rec);
-		if (rec->sent)
-			rec->sent(rec, 0);
-		nt_dev_record(mirror->dev, &first, mirror->buf, len, true);
-		if (rec->heard)
-			rec->heard(rec, 0);
+		nt_mirror_hand_over(mirror, rec);
 		local_bh_enable();
 		cond_resched();
 	}
+	if (rec)
+		queue_work(nt_mirror_wq, &mirror->work);
 }

@@ -4,13 +4,21 @@
  */
 #include "ntb.h"
 
+/* The connection in use; inside rcu_read_lock(). NULL: there is none. */
+static struct nt_conn *nt_msg_way(struct nt_ep *nep)
+{
+	struct kfi_peer_conn *way = kfi_home_way(&nep->home);
+
+	return likely(way) ? to_nt_conn(way) : NULL;
+}
+
 int nt_msg_tx(struct nt_ep *nep, struct kfi_oper *op)
 {
 	struct nt_conn *conn;
 	int ret = 0;
 
 	rcu_read_lock();
-	conn = rcu_dereference(nep->conn);
+	conn = nt_msg_way(nep);
 	if (unlikely(!conn))
 		ret = -ENOTCONN;
 	else if (unlikely(test_bit(NT_BYE_WANTED, &conn->flags)))
@@ -33,10 +41,7 @@ void nt_msg_ready(struct nt_conn *conn)
 
 	nep->peer_name = conn->name;
 	trace_kfi_connect(&nep->ep);
-	spin_lock_bh(&nep->lock);
-	if (!test_bit(NT_FAILED, &conn->flags))
-		rcu_assign_pointer(nep->conn, conn);
-	spin_unlock_bh(&nep->lock);
+	kfi_home_publish(&conn->pc);
 	nt_step(conn, NT_STEP_CONNECTED);
 }
 
@@ -45,7 +50,7 @@ void nt_msg_lost(struct nt_conn *conn, int err)
 {
 	struct kfi_ep *ep = &conn->nep->ep;
 
-	if (READ_ONCE(conn->nep->stopping))
+	if (READ_ONCE(conn->nep->home.stop_err))
 		return;
 	if (conn->state == NT_READY) {
 		/* It may have ended before its beginning was told. */
@@ -95,38 +100,12 @@ int nt_msg_request(struct nt_conn *conn)
 	return ret;
 }
 
-/*
- * The request changes hands: from the list of its listener to that of the endpoint. The answer goes out of step_work, which
- * nt_conn_down() waits for. False: the peer has gone, see nt_conn_stays().
- */
-static bool nt_msg_adopt(struct nt_ep *nep, struct nt_conn *conn)
-{
-	struct nt_pep *npep = conn->npep;
-	bool there;
-
-	spin_lock_bh(&npep->lock);
-	there = !test_bit(NT_FAILED, &conn->flags);
-	if (there) {
-		list_del_init(&conn->entry);
-		npep->nconns--;
-		spin_lock(&nep->lock);
-		conn->nep = nep;
-		WRITE_ONCE(conn->npep, NULL);
-		list_add_tail(&conn->entry, &nep->conns);
-		spin_unlock(&nep->lock);
-		nt_step(conn, NT_STEP_ACCEPT);
-		wake_up_all(&npep->idle);
-	}
-	spin_unlock_bh(&npep->lock);
-	return there;
-}
-
 int nt_msg_accept(struct kfi_ep *ep, const void *data, size_t len)
 {
 	struct nt_conn *conn = container_of(ep->connreq, struct nt_conn, req);
 
 	nt_set_data(conn, data, len);
-	if (conn->dev != to_nt_ep(ep)->dev || !nt_msg_adopt(to_nt_ep(ep), conn))
+	if (conn->dev != to_nt_ep(ep)->dev || !kfi_home_accept(&conn->pc, &to_nt_ep(ep)->home))
 		kfi_ep_refused(ep, -ECONNABORTED, NULL, 0);	/* an event, like every other failure */
 	nt_conn_put(conn);	/* the request's */
 	return 0;
@@ -139,7 +118,7 @@ int nt_msg_shutdown(struct kfi_ep *ep)
 	struct nt_conn *conn;
 
 	rcu_read_lock();
-	conn = rcu_dereference(nep->conn);
+	conn = nt_msg_way(nep);
 	if (conn) {
 		set_bit(NT_BYE_WANTED, &conn->flags);
 		nt_tx_kick(conn);
@@ -171,9 +150,7 @@ int nt_pep_open(struct kfi_pep *pep)
 	struct nt_pep *npep = to_nt_pep(pep);
 	int ret;
 
-	spin_lock_init(&npep->lock);
-	INIT_LIST_HEAD(&npep->conns);
-	init_waitqueue_head(&npep->idle);
+	kfi_home_init(&npep->home, NULL, &nt_home_ops, nt_cm_wq);
 	npep->listener.npep = npep;
 	npep->dev = nt_pep_dev(pep->info);
 	if (!npep->dev)
@@ -224,48 +201,11 @@ int nt_pep_setname(struct kfi_pep *pep, const void *addr, size_t len)
 int nt_pep_reject(struct kfi_pep *pep, struct kfi_connreq *req, const void *data, size_t len)
 {
 	struct nt_conn *conn = container_of(req, struct nt_conn, req);
-	struct nt_pep *npep = to_nt_pep(pep);
 
 	nt_set_data(conn, data, len);
-	spin_lock_bh(&npep->lock);
-	if (!test_bit(NT_FAILED, &conn->flags))		/* see nt_msg_adopt() */
-		nt_step(conn, NT_STEP_REJECT);
-	spin_unlock_bh(&npep->lock);
+	kfi_home_reject(&conn->pc);
 	nt_conn_put(conn);	/* the request's */
 	return 0;
-}
-
-/* On the list of requests that nobody has answered, which has a reference, and known by a number. */
-bool nt_pep_admit(struct nt_pep *npep, struct nt_conn *conn)
-{
-	bool ok;
-
-	if (nt_conn_number(conn))
-		return false;
-	spin_lock_bh(&npep->lock);
-	ok = !npep->stopping && npep->nconns < nt_backlog;
-	if (ok) {
-		npep->nconns++;
-		list_add_tail(&conn->entry, &npep->conns);
-		nt_conn_get(conn);
-	}
-	spin_unlock_bh(&npep->lock);
-	if (!ok)
-		nt_conn_unnumber(conn);
-	return ok;
-}
-
-static struct nt_conn *nt_pep_first(struct nt_pep *npep)
-{
-	struct nt_conn *conn;
-
-	spin_lock_bh(&npep->lock);
-	npep->stopping = true;
-	list_for_each_entry(conn, &npep->conns, entry)
-		nt_conn_fail(conn, -ECONNREFUSED);
-	conn = list_first_entry_or_null(&npep->conns, struct nt_conn, entry);
-	spin_unlock_bh(&npep->lock);
-	return conn;
 }
 
 void nt_pep_close(struct kfi_pep *pep)
@@ -274,7 +214,7 @@ void nt_pep_close(struct kfi_pep *pep)
 
 	nt_port_give(npep->dev, &npep->listener);
 	flush_workqueue(nt_cm_wq);	/* what was rejected is told why */
-	wait_event(npep->idle, !nt_pep_first(npep));
-	flush_workqueue(nt_cm_wq);	/* the last nt_conn_down() may still be in its last lines */
+	kfi_home_stop(&npep->home, -ECONNREFUSED);
+	kfi_home_drain(&npep->home);
 	nt_dev_put(npep->dev);
 }

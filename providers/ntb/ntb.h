@@ -4,8 +4,7 @@
  *
  * Locks, outermost first, all with bottom halves off:
  *
- *   nt_pep.lock		requests at a listener, and their way to an endpoint
- *   nt_ep.lock			connections of an endpoint; of a scalable endpoint, before that of one of its contexts
+ *   kfi_home.lock		of an endpoint or a listener, see kfi_home.h
  *   kfi_peers.lock, kfi_peer.lock	see kfi_peer.h; inside of them our callbacks may take nt_conn.lock
  *   nt_conn.lock		everything marked (L) in struct nt_conn. Under it records are posted (link.h), so they reach the ring in the
  *				order in which they were decided on; kfi.ko's matching may be asked; nothing is completed, and no handler runs
@@ -13,32 +12,39 @@
  * What ends under nt_conn.lock is collected in a struct nt_done on the stack, and completed when the lock has been dropped. So a
  * consumer may post with locks of his own that his handlers take too.
  *
- * Records come one at a time from the link's tasklet, in an RCU section in which the connection was found (nt_rx_record()). So what only
+ * Records come one at a time from the link's tasklet, in an RCU section in which the connection was found (struct nt_burst). So what only
  * arriving records touch needs no lock: it is marked (T). conn.c ends a connection after a grace period.
  */
 #ifndef _KFI_NTB_NTB_H
 #define _KFI_NTB_NTB_H
 
 #include <linux/completion.h>
+#include <linux/mutex.h>
 #include <linux/refcount.h>
 #include <linux/workqueue.h>
 #include <kfi_commit.h>
 #include <kfi_credit.h>
-#include <kfi_peer.h>
+#include <kfi_home.h>
 #include <trace/events/kfi.h>
 #include "link.h"
 #include "record.h"
 
 #define NT_SENDS	128		/* records of a connection on their way */
 #define NT_RESERVE	8		/* of them kept for answers */
+#define NT_TURN		16U		/* messages that have waited for credit, before others may send */
 #define NT_BOUNCES	4		/* pieces of memory regions on their way to a reader */
 #define NT_BOUNCE	16384U		/* bytes of one */
-#define NT_PLACES	8U		/* pieces of a window that one record's payload goes to */
+#define NT_PLACES	NTW_SPOTS_MAX	/* pieces of a window that one operation's payload goes to */
+#define NT_STRETCH	1048576U		/* bytes of it that one record stands for */
+#define NT_AHEAD	8		/* writes whose places are asked for before it is their turn */
+#define NT_SHY		4		/* ... in vain in a row, until most are not asked any more ... */
+#define NT_SHY_SKIP	64		/* ... but one of so many */
 #define NT_IOV_MAX	256
 #define NT_DEPTH	4096		/* operations of an endpoint, each direction */
 #define NT_INJECT	512
 #define NT_CTX_MAX	256		/* contexts of a scalable endpoint, in each direction */
 #define NT_STOCK	8		/* callers that are answered when there is no memory */
+#define NT_ANSWERED	32		/* callers that are looked at before others' works run */
 #define NT_COMMITS	4		/* hands that call regions' owners, for each connection */
 
 /* Module parameters (main.c) */
@@ -63,7 +69,7 @@ struct nt_pep;
  * @port: its number; 0: none
  * @nep: @npep: who; one of them
  *
- * In &nt_dev.ports; who takes it out flushes &nt_dev.cm_work, which is all that looks there.
+ * In &nt_dev.ports; who takes it out waits for &nt_dev.answering, with which others look there.
  */
 struct nt_listener {
 	u32		port;
@@ -84,6 +90,25 @@ struct nt_mirror {
 };
 
 /**
+ * struct nt_burst - records that are handled in a row, in one RCU section; of who handles them, alone
+ * @conn: whom the last one was for; @mirror: they come from our own end
+ */
+struct nt_burst {
+	struct nt_conn	*conn;
+	bool		mirror;
+};
+
+/**
+ * struct nt_kin - which machine is at the other end of a bridge, as it has said; way.c
+ * @host: 0: it has not; @bridge: its number of the bridge; @here: it has said so in this life of the link
+ */
+struct nt_kin {
+	u64	host;
+	u32	bridge;
+	bool	here;
+};
+
+/**
  * struct nt_dev - a bridge
  * @link:	the bridge; there as long as we have a reference
  * @entry:	in the list of all
@@ -91,14 +116,22 @@ struct nt_mirror {
  * @idle:	wakes the removal
  * @conns:	connections by the number that peers address them by; found under RCU
  * @ports:	struct nt_listener by port
+ * @answering:	who has found a listener there holds it until the connection is listed: nt_port_give()
  * @next_conn: @next_port: where to look for a free number; not soon used again, and random at first, so that what was meant for an
  *		earlier one finds nobody
  * @life:	grows when the link goes: what belongs to an earlier one is not posted any more
- * @lock:	protects @callers, @ncallers, @stock
+ * @going:	the bridge goes: its link may go first
+ * @back:	wakes who waits for the end of a life of the link, or a peer's last word
+ * @lock:	protects @callers, @ncallers, @stock, @kin
  * @callers:	hellos that nobody has looked at yet
+ * @ncallers:	hellos and answers to them that there are, of the peer and of our own end; each bounded by backlog
  * @stock:	room for a few that come when there is no memory
+ * @remains:	connections to the peer that have ended, and whose memory a message that nobody has received keeps, or a record that
+ *		the peer has not handled; beyond backlog nobody is let in
  * @cm_work:	looks at @callers
  * @mirror:	for endpoints of one end that talk to each other
+ * @burst:	of the link's tasklet
+ * @number:	of this end, which the peer is told; @kin: the other end; @kin_rec: what we say of that; @kin_work: what it leads to
  */
 struct nt_dev {
 	struct nt_link		*link;
@@ -107,15 +140,24 @@ struct nt_dev {
 	struct completion	idle;
 	struct xarray		conns;
 	struct xarray		ports;
+	struct mutex		answering;
 	u32			next_conn;
 	u32			next_port;
 	unsigned int		life;
+	bool			going;
+	wait_queue_head_t	back;
 	spinlock_t		lock;
 	struct list_head	callers;
-	unsigned int		ncallers;
+	unsigned int		ncallers[2];
 	struct list_head	stock;
+	atomic_t		remains;
 	struct work_struct	cm_work;
 	struct nt_mirror	mirror;
+	struct nt_burst		burst;
+	u32			number;
+	struct nt_kin		kin;
+	struct nt_rec		kin_rec;
+	struct work_struct	kin_work;
 };
 
 /**
@@ -137,13 +179,8 @@ struct nt_domain {
  * @dev:	its bridge; there until ep_stop has returned
  * @addr:	own name; port fixed at enable
  * @listener:	RDM: where peers call
- * @lock:	protects @conns, @nstrangers, @stopping, MSG: @conn's publication
- * @conns:	every connection not yet taken down, with a reference
- * @nstrangers:	of them those whose caller has not been admitted yet, bounded by backlog
- * @conn:	MSG: the connection, RCU
+ * @home:	its connections
  * @peer_name:	MSG: whom we are connected to
- * @stopping:	ep_stop has begun; @stop_err: why
- * @idle:	wakes ep_stop
  */
 struct nt_ep {
 	struct kfi_ep		ep;
@@ -151,31 +188,21 @@ struct nt_ep {
 	struct nt_dev		*dev;
 	struct ntw_addr		addr;
 	struct nt_listener	listener;
-	spinlock_t		lock;
-	struct list_head	conns;
-	unsigned int		nstrangers;
-	struct nt_conn __rcu	*conn;
+	struct kfi_home		home;
 	struct ntw_addr		peer_name;
-	bool			stopping;
-	int			stop_err;
-	wait_queue_head_t	idle;
 };
 
 /**
  * struct nt_pep - a passive endpoint
  * @pep: common part; @dev: its bridge, with a reference; @addr: where it listens
- * @lock: protects @conns, @nconns, @stopping; @conns: requests that nobody has answered, each with a reference
+ * @home: requests that nobody has answered
  */
 struct nt_pep {
 	struct kfi_pep		pep;
 	struct nt_dev		*dev;
 	struct ntw_addr		addr;
 	struct nt_listener	listener;
-	spinlock_t		lock;
-	struct list_head	conns;
-	unsigned int		nconns;
-	bool			stopping;
-	wait_queue_head_t	idle;
+	struct kfi_home		home;
 };
 
 /**
@@ -187,6 +214,8 @@ struct nt_pep {
  * @op:		operation whose memory it reads, counted in &nt_op.sends until it was sent; (L)
  * @slot:	slot whose memory it reads, which ends then; (L)
  * @bounce:	memory of its own, or NULL; (L)
+ * @mr:		region whose memory it reads, held, or NULL; @key: of it; @over: its owner waited at @watch's last look; (L)
+ * @read:	it is the last of a READ of so many bytes from @mr, whose owner is told when it was sent; 0: no. (L)
  * @hears:	@op is told when the peer has handled it
  * @place:	where the payload goes, if not into the record
  */
@@ -197,7 +226,10 @@ struct nt_send {
 	struct kfi_oper		*op;
 	struct nt_slot		*slot;
 	void			*bounce;
-	bool			hears;
+	struct kfi_mr		*mr;
+	u64			key;
+	u64			read;
+	bool			hears, over;
 	struct kvec		vec;
 	struct nt_place		place[NT_PLACES];
 };
@@ -209,6 +241,7 @@ enum nt_slot_state {
 	NT_SLOT_MESSAGE,	/* all of a message, in the matching or on its way to the receive */
 	NT_SLOT_ASKED,		/* RTS, TREAD: in the matching */
 	NT_SLOT_GRANTED,	/* RTS: has its receive, payload is to come */
+	NT_SLOT_OFFERED,	/* WRITE that has asked: payload is to come */
 	NT_SLOT_READING,	/* TREAD, READ: bytes are going out */
 	NT_SLOT_WRITING,	/* WRITE: bytes are coming in (T) */
 	NT_SLOT_OWNERS,		/* a commit: owners of regions are asked */
@@ -227,6 +260,9 @@ enum nt_slot_state {
  * @came:	WRITE: bytes that have come, also if nobody wants them any more
  * @at:		bytes that have been moved; @iseg: segment; @iter, @mr, @key, @left: of it
  * @ndurable: @durable: ranges whose owners are to be asked, with references
+ * @held: @nheld: regions that are lent for it, held (T); while @lent (L) also to be looked at under the lock; @over: an owner waited at
+ *		&nt_conn.watch's last look (L)
+ * @place: @nplaces: RTS, TREAD's receive, WRITE: what is lent to the peer; READ, TREAD: what the peer has lent
  * @len:	bytes in @buf
  */
 struct nt_slot {
@@ -249,6 +285,10 @@ struct nt_slot {
 	struct iov_iter		iter;
 	struct kfi_rma_iov	seg[NTW_SEGS_MAX];
 	struct kfi_commit_seg	durable[NTW_SEGS_MAX];
+	u8			nheld, nplaces;
+	bool			lent, over;
+	struct kfi_mr		*held[NTW_SEGS_MAX];
+	struct nt_place		place[NT_PLACES];
 	struct kvec		vec;
 	u32			len;
 	u8			buf[] __aligned(8);
@@ -270,6 +310,10 @@ enum {
 	NT_BYE_WANTED,
 	NT_BYE_SENT,
 	NT_CLOSED,		/* the peer knows that it is over, or never heard of us */
+	NT_LINKLESS,		/* its call waits for the link, perhaps: nt_conns_link_up() looks */
+	NT_CLOSE_SENT,
+	NT_MUTE,		/* the peer has got our last word */
+	NT_RETURNED,		/* we have the peer's */
 };
 
 /* What step_work has to do: bits of &nt_conn.steps */
@@ -296,8 +340,9 @@ struct nt_hand {
 /**
  * struct nt_conn - a connection
  * @ref:	list, works, records under way, slots in the matching, the consumer while he decides about @req
+ * @dev:	the bridge it goes by, with a reference: its endpoint's, or another one to the same machine (way.c)
  * @nep:	its endpoint; NULL while a request waits at a passive endpoint
- * @npep:	that; both change under nt_pep.lock, and not once NT_FAILED is set
+ * @npep:	that; both change with @pc's home, and not once NT_FAILED is set
  * @id:		its number here; @peer_id: at the peer, 0: not known yet
  * @life:	of the link that it belongs to
  * @mirror:	the peer is at our own end
@@ -306,10 +351,17 @@ struct nt_hand {
  *		@waiting: all others: each is on one of them until its end
  * @op:		a write or read under way on our side: what was posted behind it waits; it is in @waiting
  * @kick:	something has been posted with the word that more follows
+ * @series:	the last operation was posted with KFI_MORE; @held: others of its series lie in the ring; @posts: of all series; @posts_seen: by
+ *		more_work
  * @window:	credits that the peer grants
  * @rx_busy: @blocked: somebody works on @rxq; he waits for room in a completion queue
  * @ended:	the peer has gone; the connection ends when @rxq is empty
  * @write:	the peer's write under way (T)
+ * @rx_freed:	credits that messages have given back in this burst (T)
+ * @direct:	the peer knows of spots, and there is a window between us
+ * @nasked:	writes that have asked and wait for their turn; @shy: asked in vain, in a row; @skipped: not asked since then
+ * @nloans:	operations for which something is lent to the peer
+ * @nwatched:	of them, and of records that read regions, those that owners may wait for
  */
 struct nt_conn {
 	spinlock_t		lock;
@@ -320,7 +372,7 @@ struct nt_conn {
 	unsigned int		life;
 	u8			state;
 	bool			mirror;
-	bool			stranger;	/* counted in nep->nstrangers, under nep->lock */
+	bool			remains;	/* counted in dev->remains */
 
 	/* sending (L) */
 	struct list_head	queue;
@@ -333,9 +385,12 @@ struct nt_conn {
 	u32			eager;		/* longest payload in one record that may have to wait there */
 	u32			room;		/* of any record */
 	bool			kick;
+	bool			series, held;
+	u32			posts, posts_seen;
 	bool			credit_due;
 	unsigned int		turn;		/* of what is sent next */
 	unsigned int		nidle;
+	atomic_t		unsent;		/* records whose sent() is not through: what could be over at once must not be before them */
 	struct list_head	idle;
 	struct list_head	flying;
 	void			*bounces[NT_BOUNCES];
@@ -354,18 +409,26 @@ struct nt_conn {
 	int			ended;
 	struct kfi_cq_waiter	space;
 	struct nt_slot		*write;
+	u16			rx_freed[NTW_CLS_REQ];
 	u64			unexpected;
 	u64			tx_bytes, rx_bytes;
+
+	/* payload without copies (L) */
+	bool			direct;
+	unsigned int		nasked, shy, skipped;
+	unsigned int		nloans;
+	unsigned int		nwatched;
 
 	refcount_t		ref;
 	int			error;
 	struct nt_pep		*npep;
-	struct list_head	entry;
 	struct ntw_addr		name;		/* the peer's */
-	struct kfi_peer_conn	pc;		/* RDM: its place at its peer; MSG: who has called */
+	struct kfi_peer_conn	pc;		/* its place at its home, and RDM at its peer */
 	struct work_struct	step_work;
 	struct work_struct	down_work;
+	struct work_struct	free_work;	/* the last reference has gone */
 	struct delayed_work	deadline;
+	struct delayed_work	watch;
 	struct delayed_work	more_work;	/* flushes posts with KFI_MORE that nothing follows */
 	struct nt_hand		hands[NT_COMMITS];
 	struct nt_rec		last;		/* CLOSE */
@@ -389,7 +452,7 @@ struct nt_conn {
 /** enum nt_op_state - where an operation is (L); checked before a peer's answer is believed */
 enum nt_op_state {
 	NT_OP_QUEUED,
-	NT_OP_ASKED,		/* RTS out: CTS or ACK may come */
+	NT_OP_ASKED,		/* RTS or WRITE that asks out: CTS or ACK may come */
 	NT_OP_GRANTED,		/* CTS came, payload not all out */
 	NT_OP_SENDING,		/* write: not all out */
 	NT_OP_SENT,		/* ends when the peer has handled its record */
@@ -403,7 +466,10 @@ enum nt_op_state {
  * @at: bytes that have gone, or come; @want: bytes that are to go
  * @slot: the target's number of the transfer
  * @sends: records that read its memory
- * @segs: remote segments as they go out, where they do not fit into the header
+ * @asked: its WRITE is out
+ * @lent: the peer writes to its memory
+ * @place: @nplaces: READ, TREAD: what is lent; else what the peer has lent
+ * @segs: remote segments as they go out, where they do not fit into the header; with spots behind them it is the @tail
  */
 struct nt_op {
 	struct nt_conn	*conn;
@@ -413,8 +479,14 @@ struct nt_op {
 	int		err;
 	u16		sends;
 	u8		state;
+	bool		asked, lent;
+	u8		nplaces;
+	struct nt_place	place[NT_PLACES];
 	struct kvec	vec;
-	struct ntw_seg	segs[NTW_SEGS_MAX];
+	union {
+		struct ntw_seg	segs[NTW_SEGS_MAX];
+		u8		tail[NTW_TAIL_MAX];
+	};
 };
 
 /** struct nt_done - what has ended under a lock, to be told when it has been dropped */
@@ -466,11 +538,29 @@ void nt_dev_put(struct nt_dev *dev);	/* any context */
 int nt_devs_each(int (*fn)(struct nt_dev *dev, void *arg), void *arg);
 int nt_domain_open(struct kfi_domain *domain);
 void nt_domain_close(struct kfi_domain *domain);
-/* A record has come, for an endpoint here; @mirror: from one. Softirq */
-void nt_dev_record(struct nt_dev *dev, const struct ntw_rec *rec, const void *body, size_t len, bool mirror);
+/* Records have come, for endpoints here. Softirq; nt_burst_record() between the other two */
+void nt_burst_begin(struct nt_burst *burst) __acquires(RCU);
+void nt_burst_record(struct nt_dev *dev, struct nt_burst *burst, const struct ntw_rec *rec, const void *body, size_t len);
+void nt_burst_end(struct nt_burst *burst) __releases(RCU);
+int nt_mem_alloc(struct kfi_domain *domain, struct kfi_mem *mem);
+void nt_mem_free(struct kfi_domain *domain, struct kfi_mem *mem);
 /* Take a port; 0 in @l->port: any. Process context. 0, -EADDRINUSE, -ENOMEM */
 int nt_port_take(struct nt_dev *dev, struct nt_listener *l);
 void nt_port_give(struct nt_dev *dev, struct nt_listener *l);
+
+/* way.c: several bridges to one machine */
+void nt_ways_init(void);
+void nt_kin_init(struct nt_dev *dev);
+void nt_kin_say(struct nt_dev *dev);
+void nt_kin_lost(struct nt_dev *dev);
+void nt_kin_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *body, size_t len);
+void nt_kin_look(struct nt_dev *dev);
+struct nt_dev *nt_called_dev(struct nt_dev *dev, u32 number);
+u32 nt_call_number(const struct nt_conn *conn);
+struct nt_dev *nt_way(struct nt_ep *nep, const struct ntw_addr *to);
+bool nt_way_other(struct nt_conn *conn);
+bool nt_way_free(struct nt_conn *conn);
+void nt_way_home(struct nt_conn *conn);
 
 /* mirror.c: as in link.h, to our own end */
 int nt_mirror_init(struct nt_mirror *mirror, struct nt_dev *dev);
@@ -519,7 +609,6 @@ void nt_msg_lost(struct nt_conn *conn, int err);
 void nt_msg_ready(struct nt_conn *conn);
 int nt_msg_request(struct nt_conn *conn);
 int nt_msg_tx(struct nt_ep *nep, struct kfi_oper *op);
-bool nt_pep_admit(struct nt_pep *npep, struct nt_conn *conn);
 int nt_pep_open(struct kfi_pep *pep);
 void nt_pep_close(struct kfi_pep *pep);
 int nt_pep_getname(struct kfi_pep *pep, void *addr);
@@ -528,12 +617,13 @@ int nt_pep_listen(struct kfi_pep *pep);
 int nt_pep_reject(struct kfi_pep *pep, struct kfi_connreq *req, const void *data, size_t len);
 
 /* cm.c: the handshake */
+bool nt_accept(struct nt_conn *conn);
 void nt_call_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *body, size_t len, bool mirror);
 void nt_answer_in(struct nt_conn *conn, const struct ntw_rec *rec, const void *body, size_t len);
 int nt_callers_init(struct nt_dev *dev);	/* on failure nt_callers_free() is due, too */
 void nt_callers_free(struct nt_dev *dev);
 void nt_callers_work(struct work_struct *work);
-void nt_callers_drop(struct nt_dev *dev);
+void nt_callers_drop(struct nt_dev *dev, bool all);	/* of the peer, or all */
 void nt_stranger_close(struct nt_dev *dev, const struct ntw_rec *rec, const void *body, size_t len, bool mirror);
 void nt_step(struct nt_conn *conn, int step);
 void nt_step_work(struct work_struct *work);
@@ -551,22 +641,28 @@ void nt_auth_called(struct nt_conn *conn, const struct ntw_call *call, const u8 
 int nt_auth_proved(struct nt_conn *conn, const u8 *in);
 
 /* conn.c: life of a connection */
+extern const struct kfi_home_ops nt_home_ops;
+void nt_peer_put(struct kfi_peer_conn *pc);
+void nt_peer_fail(struct kfi_peer_conn *pc, int err);
+bool nt_peer_failed(const struct kfi_peer_conn *pc);
 struct nt_conn *nt_conn_new(struct nt_dev *dev, struct nt_ep *nep, struct nt_pep *npep);
+/* Memory that only a connection with a peer that may have it needs; process context. 0, -ENOMEM */
+int nt_conn_furnish(struct nt_conn *conn);
 struct nt_conn *nt_dial(struct nt_ep *nep, const struct ntw_addr *to, struct kfi_peer *peer);
-int nt_conn_list(struct nt_conn *conn, struct kfi_peer *peer, bool stranger);
-int nt_conn_number(struct nt_conn *conn);	/* peers may find it; process context */
-void nt_conn_unnumber(struct nt_conn *conn);	/* none does, and none of its records is under way to it; sleeps */
+int nt_conn_list(struct nt_conn *conn, struct kfi_peer *peer);
 void nt_conn_get(struct nt_conn *conn);
 void nt_conn_put(struct nt_conn *conn);
 void nt_conn_fail(struct nt_conn *conn, int err);
 void nt_conn_open(struct nt_conn *conn);
+void nt_conn_close(struct nt_conn *conn, bool answer);	/* the last word, once; with @answer the peer's is wanted */
 
 /* send.c: records on their way. The lock is held, but for nt_done_all() */
 struct nt_send *nt_send_get(struct nt_conn *conn);
 /* To the link, or the mirror. 0, -ENOTCONN: it is not the link that the connection belongs to */
 int nt_conn_post(struct nt_conn *conn, struct nt_rec *rec, bool more);
 bool nt_room(const struct nt_conn *conn);
-int nt_send_post(struct nt_conn *conn, struct nt_send *s, struct ntw_frame *f, const struct ntw_seg *segs);
+bool nt_send_now(struct nt_conn *conn, struct ntw_frame *f, struct iov_iter *iter, u32 len);
+int nt_send_post(struct nt_conn *conn, struct nt_send *s, struct ntw_frame *f, const void *tail);
 void nt_op_end(struct kfi_oper *op, int err, struct nt_done *done);
 void nt_op_finish(struct kfi_oper *op, int err, struct nt_done *done);
 void nt_done_all(struct nt_done *done);
@@ -586,19 +682,22 @@ static inline void nt_done(struct nt_done *done)
 int nt_tx(struct kfi_ep *ep, struct kfi_oper *op);
 void nt_tx_post(struct nt_conn *conn, struct kfi_oper *op);
 void nt_tx_kick(struct nt_conn *conn);
+void nt_tx_flush(struct kfi_ep *ep);
 void nt_more_work(struct work_struct *work);
 void nt_tx_run(struct nt_conn *conn, struct nt_done *done);
 void nt_tx_flush_all(struct nt_conn *conn, int err);
 struct ntw_frame nt_op_frame(const struct kfi_oper *op, u8 type);
 void nt_op_wait(struct nt_conn *conn, struct kfi_oper *op, u8 state);
 void nt_op_segs(struct kfi_oper *op);
+void nt_op_lend(struct nt_conn *conn, struct kfi_oper *op);
+bool nt_put_piece(struct nt_conn *conn, struct nt_send *s, struct kfi_oper *op, struct ntw_frame *f);
 struct kfi_oper *nt_answered_op(struct nt_conn *conn, const struct ntw_frame *f);
-int nt_got_cts(struct nt_conn *conn, const struct ntw_frame *f);
+int nt_got_cts(struct nt_conn *conn, const struct ntw_frame *f, const void *payload);
 int nt_got_ack(struct nt_conn *conn, const struct ntw_frame *f, struct nt_done *done);
 
 /* rx.c: the receive path */
 void nt_conn_record(struct nt_conn *conn, const struct ntw_rec *rec, const void *body, size_t len);
-void nt_rx_run(struct nt_conn *conn);
+void nt_rx_settle(struct nt_conn *conn);	/* after a burst of records */
 void nt_rx_enter(struct nt_conn *conn, struct nt_slot *slot);
 void nt_rx_space(struct kfi_cq_waiter *w);
 kfi_addr_t nt_rx_src(struct nt_conn *conn);
@@ -620,13 +719,34 @@ void nt_slots_lost(struct nt_conn *conn, int err);
 /* A slot for a request, NULL: the peer has no credit */
 struct nt_slot *nt_request_slot(struct nt_conn *conn, const struct ntw_frame *f, const struct kfi_rma_iov *segs, u8 state);
 bool nt_put_rma(struct nt_conn *conn);
+bool nt_write_asks(const struct nt_conn *conn, const struct kfi_oper *op);
+void nt_put_asking(struct nt_conn *conn, struct kfi_oper *op);
 bool nt_put_read(struct nt_conn *conn);
 int nt_rx_write(struct nt_conn *conn, const struct ntw_frame *f, const struct kfi_rma_iov *segs, const void *payload);
 int nt_rx_more(struct nt_conn *conn, const struct ntw_frame *f, const void *payload);
-int nt_rx_read(struct nt_conn *conn, const struct ntw_frame *f, const struct kfi_rma_iov *segs);
+int nt_rx_read(struct nt_conn *conn, const struct ntw_frame *f, const struct kfi_rma_iov *segs, const void *payload);
+int nt_rx_write_data(struct nt_slot *slot, const struct ntw_frame *f, const void *payload);
 int nt_rx_read_data(struct nt_conn *conn, const struct ntw_frame *f, const void *payload, struct nt_done *done);
 int nt_rx_tell(struct nt_slot *slot);
 void nt_rma_let_go(struct nt_slot *slot);
+
+/* lend.c: memory that the peer writes to by itself */
+unsigned int nt_places(const struct nt_conn *conn, const struct iov_iter *iter, size_t len, struct nt_place *place, unsigned int max);
+bool nt_places_take(const void *from, unsigned int n, u64 len, struct nt_place *place);
+void nt_places_say(const struct nt_place *place, unsigned int n, struct ntw_spot *spots);
+unsigned int nt_places_cut(const struct nt_place *from, unsigned int n, u64 at, size_t len, struct nt_place *to);
+void nt_count_in(struct nt_conn *conn, size_t bytes, bool placed);
+int nt_slot_spots(struct nt_slot *slot, const void *payload);
+bool nt_loan_begin(struct nt_conn *conn);	/* the lock is held, here and in the next ones */
+void nt_loan_end(struct nt_conn *conn);
+bool nt_source_hold(struct nt_conn *conn, struct kfi_mr *mr, u64 key);
+void nt_source_release(struct nt_conn *conn, struct kfi_mr *mr);
+bool nt_lend_region(struct nt_slot *slot);	/* no lock, here and in the next ones */
+void nt_region_landed(struct nt_slot *slot);
+void nt_region_back(struct nt_slot *slot);
+void nt_lend_recall(struct nt_conn *conn);	/* sleeps */
+void nt_lend_closed(struct nt_conn *conn, u16 bits);
+void nt_lend_init(struct nt_conn *conn);
 
 /* atomic.c */
 void nt_put_atomic(struct nt_conn *conn, struct kfi_oper *op);

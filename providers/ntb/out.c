@@ -1,114 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * out.c - what we write to the peer: records are placed in the shadow, collected into batches, and given to the engine. See ring.c.
+ * out.c - what we write to the peer: batches of what shadow.c has placed, each with a line and a signal, by engine or by CPU. See ring.c.
  *
  * All of it is under the ring's lock. A function that returns false has found no room, and is called again when something has been reaped.
  */
 #include "ring.h"
-
-static struct nt_batch *nt_batch(struct nt_out *out, unsigned int slot)
-{
-	return &out->batch[slot % NT_SLOTS];
-}
-
-static struct nt_batch *nt_filling(struct nt_out *out)
-{
-	return nt_batch(out, out->filling);
-}
-
-/* ---- placing: what is posted gets its place in the shadow ---- */
-
-/* Payload that the engine fetches from where it lies */
-static bool nt_loads(const struct nt_rec *rec)
-{
-	return rec->len && (rec->count || rec->len > NT_COPY);
-}
-
-static void nt_batch_reset(struct nt_batch *b)
-{
-	INIT_LIST_HEAD(&b->recs);
-	b->bytes = 0;
-	b->runs = 0;
-	b->load = false;
-	b->signal = false;
-	b->written = false;
-	b->tries = 0;
-}
-
-/* @len bytes at position @pos are to be copied from the shadow. */
-static void nt_run_add(struct nt_out *out, struct nt_batch *b, u64 pos, u32 len)
-{
-	u32 at = pos & (out->size - 1);
-	struct nt_run *last = b->runs ? &b->run[b->runs - 1] : NULL;
-
-	b->bytes += len;
-	if (last && last->at + last->len == at)
-		last->len += len;
-	else
-		b->run[b->runs++] = (struct nt_run) { .at = at, .len = len };
-}
-
-static void nt_head(struct nt_out *out, u64 pos, struct ntw_rec head, u32 len)
-{
-	head.len = cpu_to_le32(len);
-	head.check = cpu_to_le32((u32)pos ^ out->yours);
-	memcpy(out->shadow + (pos & (out->size - 1)), &head, sizeof(head));
-}
-
-/* The end of the ring is too short for what comes: it is skipped. */
-static void nt_fill_end(struct nt_out *out, struct nt_batch *b, u32 rest)
-{
-	nt_head(out, out->placed, (struct ntw_rec) { .type = NTW_SKIP }, rest);
-	nt_run_add(out, b, out->placed, sizeof(struct ntw_rec));
-	out->placed += rest;
-}
-
-static void nt_put(struct nt_out *out, struct nt_batch *b, struct nt_rec *rec)
-{
-	u32 at = out->placed & (out->size - 1), len = rec->head_len, inside = rec->count ? 0 : rec->len;
-	struct ntw_rec head = rec->rec;
-	struct iov_iter it = rec->iter;
-
-	head.flags = rec->flags & NT_REC_ACK ? NTW_R_ACK : 0;
-	memcpy(out->shadow + at, rec->head, rec->head_len);
-	nt_head(out, out->placed, head, len + inside);
-	if (inside && !nt_loads(rec)) {
-		/* Kernel memory: this can't fault. */
-		WARN_ON_ONCE(copy_from_iter(out->shadow + at + len, inside, &it) != inside);
-		len += inside;
-	}
-	/* Runs are whole words, and adjacent ones become one; the last bytes of a record with long payload nobody reads. */
-	nt_run_add(out, b, out->placed, nt_loads(rec) ? len : ntw_rec_span(len));
-	out->placed += rec->span;
-}
-
-/* Return: bytes at the end of the ring that @rec does not fit */
-static u32 nt_rest(const struct nt_out *out, const struct nt_rec *rec)
-{
-	u32 rest = out->size - (out->placed & (out->size - 1));
-
-	return rest < rec->span ? rest : 0;
-}
-
-static bool nt_place(struct nt_ring *ring, struct nt_rec *rec)
-{
-	struct nt_out *out = &ring->out;
-	struct nt_batch *b = nt_filling(out);
-	u32 rest = nt_rest(out, rec);
-
-	if (b->runs + 3 > NT_RUNS || (b->bytes && b->bytes + rec->span > out->size / NT_BATCHES))
-		return false;
-	if (out->placed + rest + rec->span > out->acked + out->size)
-		return false;
-	if (rest)
-		nt_fill_end(out, b, rest);
-	if (rec->span)
-		nt_put(out, b, rec);
-	rec->end = out->placed;
-	b->load |= nt_loads(rec);
-	list_add_tail(&rec->entry, &b->recs);
-	return true;
-}
 
 /* ---- lines ---- */
 
@@ -118,23 +14,33 @@ static void nt_line(struct nt_ring *ring, u64 produced, struct ntw_line *line)
 	u32 yours = out->yours;
 
 	out->said = produced;
-	out->serial += 2;
+	out->serial += NTW_SERIAL_STEP;
+	out->leaving = !ring->in.awake && (out->leaving || out->awake);
+	WRITE_ONCE(out->awake, ring->in.awake);
 	/* One that is given again says what it said; the peer may have seen that, but none that came later. */
 	out->produced = max(out->produced, produced);
 	ring->in.told = ring->in.tell;
+	ring->in.repeated = ring->in.seen;
 	*line = (struct ntw_line) {
 		.produced = cpu_to_le64(ntw_word(yours, produced)),
 		.consumed = cpu_to_le64(ntw_word(yours, ring->in.told)),
 		.echo = cpu_to_le64(ntw_word(yours, ring->in.seen)),
-		.serial = cpu_to_le64(ntw_word(yours, out->serial | (out->asking ? NTW_ASK : 0))),
+		.serial = cpu_to_le64(ntw_word(yours, out->serial | (out->asking ? NTW_ASK : 0) | (out->awake ? NTW_AWAKE : 0))),
 	};
 }
 
 /* ---- closing: a batch gets no more records ---- */
 
-static bool nt_pending(const struct nt_out *out)
+static void nt_batch_reset(struct nt_batch *b)
 {
-	return out->due || !list_empty(&out->batch[out->filling % NT_SLOTS].recs);
+	INIT_LIST_HEAD(&b->recs);
+	b->bytes = 0;
+	b->runs = 0;
+	b->load = false;
+	b->signal = false;
+	b->hushed = false;
+	b->written = false;
+	b->tries = 0;
 }
 
 static void nt_rewind(struct nt_batch *b)
@@ -154,7 +60,8 @@ static void nt_close(struct nt_ring *ring)
 	b->signal = out->wake || b->bytes;
 	out->due = false;
 	out->wake = false;
-	out->calm = b->bytes <= ring->direct && !b->load ? out->calm + 1 : 0;
+	out->go &= !list_empty(&out->waiting);	/* which was said of these, too */
+	out->wary -= !!out->wary;
 	nt_rewind(b);
 	out->filling++;
 	nt_batch_reset(nt_filling(out));
@@ -237,9 +144,28 @@ static bool nt_give_runs(struct nt_ring *ring, struct nt_batch *b)
 	return true;
 }
 
+/*
+ * The line that was made up last needs no signal: the peer looks by itself. If it goes to sleep before it has seen that line it tells us, with
+ * a signal, and we find @quiet (nt_in_sleep()). A question is never silent, for who changes ways says nothing else until it has been answered.
+ * Nor is that farewell itself: if both said it silently, for each has seen the other awake, both would sleep on what the other has not seen.
+ */
+static bool nt_hush(struct nt_ring *ring)
+{
+	struct nt_out *out = &ring->out;
+	bool leaving = out->leaving;
+
+	out->leaving = false;
+	if (!(ring->in.seen & NTW_AWAKE) || out->asking || leaving)
+		return false;
+	out->quiet = true;
+	out->unrung = out->serial;
+	ring->stats.signals_saved++;
+	return true;
+}
+
 static bool nt_by_bell(const struct nt_ring *ring, const struct nt_batch *b)
 {
-	return b->signal && ring->engine.bells;
+	return b->signal && !b->hushed && ring->engine.bells;
 }
 
 static bool nt_give_line(struct nt_ring *ring, struct nt_batch *b)
@@ -247,7 +173,9 @@ static bool nt_give_line(struct nt_ring *ring, struct nt_batch *b)
 	struct nt_piece piece = { .addr = b->line, .dma = b->line_dma, .len = sizeof(*b->line) };
 
 	nt_line(ring, b->end, b->line);
+	b->hushed = b->signal && nt_hush(ring);
 	ring->out.by_engine = ring->out.serial;
+	ring->out.direct = false;
 	return nt_engine_copy(&ring->engine, NT_LINE, &piece, offsetof(struct ntw_ctl, line), NULL, !nt_by_bell(ring, b));
 }
 
@@ -279,10 +207,16 @@ static bool nt_give(struct nt_ring *ring, struct nt_batch *b)
 
 /* ---- two ways: by CPU, and by engine ---- */
 
-/* The peer has seen the line with this serial. It can echo none that was not written; if it says so that is its loss. */
-static bool nt_echoed(const struct nt_out *out, u32 serial)
+/*
+ * The peer has seen the line with this serial, the last that went one way. It can echo none that was not written; if it says so that is
+ * its loss. Who has been seen keeps up with the echo: one way may be used for so long that serials go around.
+ */
+static bool nt_echoed(const struct nt_out *out, u32 *serial)
 {
-	return (s32)(out->echoed - serial) >= 0;
+	if ((s32)(out->echoed - *serial) < 0)
+		return false;
+	*serial = out->echoed;
+	return true;
 }
 
 /* The next line asks for an answer, if none is being waited for. */
@@ -291,7 +225,7 @@ static bool nt_want(struct nt_out *out)
 	if (out->asking)
 		return false;
 	out->asking = true;
-	out->ask = out->serial + 2;
+	out->ask = out->serial + NTW_SERIAL_STEP;
 	return true;
 }
 
@@ -306,22 +240,39 @@ static void nt_write_line(struct nt_ring *ring, u64 produced, struct ntw_line *l
 	nt_line(ring, produced, line);
 	nt_engine_write_line(&ring->engine, line);
 	ring->out.by_cpu = ring->out.serial;
-	if (signal)
+	ring->out.direct = true;
+	if (signal && !nt_hush(ring))
 		nt_signal(ring);
 }
 
-/* What the CPU has written is there, so the engine may begin. Otherwise the peer is asked, once. Where there is no engine there is one way. */
+/*
+ * The peer asks while we change ways. If it does the same each waits for what the other can't say by its engine yet: so one of them says
+ * it by CPU again. If both did they would never come to an end.
+ */
+static bool nt_yields(const struct nt_ring *ring)
+{
+	const struct nt_in *in = &ring->in;
+
+	return in->seen & NTW_ASK && in->repeated != in->seen && in->mine < ring->out.yours;
+}
+
+/*
+ * What the CPU has written is there, so the engine may begin. Otherwise the peer is asked, and once will do. Where there is no engine there
+ * is one way. A round trip is lost: the CPU keeps out of the way for a while.
+ */
 static bool nt_switch(struct nt_ring *ring)
 {
 	struct nt_out *out = &ring->out;
 	struct ntw_line line;
 
-	if (!ring->engine.chan || nt_echoed(out, out->by_cpu)) {
+	if (!ring->engine.chan || nt_echoed(out, &out->by_cpu)) {
 		out->switching = false;
 		return true;
 	}
-	if (!out->switching) {
+	if (!out->switching || nt_yields(ring)) {
+		out->switches += !out->switching;
 		out->switching = true;
+		out->wary = NT_WARY;
 		nt_want(out);
 		nt_write_line(ring, out->said, &line, true);
 	}
@@ -340,13 +291,19 @@ static void nt_submit(struct nt_ring *ring)
 	nt_engine_go(&ring->engine);
 }
 
-/* The other way round; and not for a single small batch between big ones, for each change costs a round trip. */
-static bool nt_direct(const struct nt_ring *ring)
+/*
+ * The other way round, for a small batch when the engine is idle. The way back costs nothing if the peer answers before the engine is needed, and that was so
+ * when it was last tried. A line alone may never be answered: it goes where the last one went.
+ */
+static bool nt_direct(struct nt_ring *ring, const struct nt_batch *b)
 {
-	const struct nt_out *out = &ring->out;
+	struct nt_out *out = &ring->out;
 
-	return out->calm >= (ring->engine.chan ? NT_CALM : 1) && !out->failing && !out->switching && nt_engine_idle(&ring->engine) &&
-	       nt_echoed(out, out->by_engine);
+	if (!ring->direct || b->bytes > ring->direct || b->load || out->failing || out->switching || !nt_engine_idle(&ring->engine))
+		return false;
+	if (ring->engine.chan && (out->wary || !(b->bytes || out->direct)))
+		return false;
+	return nt_echoed(out, &out->by_engine);
 }
 
 static void nt_write(struct nt_ring *ring, struct nt_batch *b)
@@ -364,30 +321,22 @@ static void nt_write(struct nt_ring *ring, struct nt_batch *b)
 
 /* ---- pushing ---- */
 
-static void nt_fill(struct nt_ring *ring)
-{
-	struct nt_out *out = &ring->out;
-	struct nt_rec *rec, *next;
-
-	list_for_each_entry_safe(rec, next, &out->waiting, entry) {
-		list_del(&rec->entry);
-		if (nt_place(ring, rec))
-			continue;
-		list_add(&rec->entry, &out->waiting);
-		return;
-	}
-}
-
 /* Nothing will come of itself that makes room: ask. */
 static void nt_ask(struct nt_ring *ring)
 {
 	struct nt_out *out = &ring->out;
 
-	if (list_empty(&out->waiting) || !list_empty(&nt_filling(out)->recs) || out->filling != out->oldest || !nt_want(out))
+	if (list_empty(&out->waiting) || nt_filled(out) || out->filling != out->oldest || !nt_want(out))
 		return;
 	ring->stats.full++;
 	out->due = true;
 	out->wake = true;
+}
+
+/* A batch that nobody has sent off yet waits for what was said to follow, as long as that fits. */
+static bool nt_leaves(const struct nt_out *out)
+{
+	return out->due || (nt_filled(out) && (out->go || !list_empty(&out->waiting)));
 }
 
 void nt_out_push(struct nt_ring *ring)
@@ -396,12 +345,12 @@ void nt_out_push(struct nt_ring *ring)
 
 	lockdep_assert_held(&ring->lock);
 	do {
-		nt_fill(ring);
+		nt_shadow_fill(ring);
 		nt_ask(ring);
-		if (!nt_pending(out) || out->filling - out->oldest >= NT_BATCHES)
+		if (!nt_leaves(out) || out->filling - out->oldest >= NT_BATCHES)
 			break;
 		nt_close(ring);
-		if (out->filling - out->giving == 1 && nt_direct(ring))
+		if (out->filling - out->giving == 1 && nt_direct(ring, nt_batch(out, out->giving)))
 			nt_write(ring, nt_batch(out, out->giving));
 	} while (true);
 	nt_submit(ring);
@@ -412,13 +361,14 @@ void nt_out_push(struct nt_ring *ring)
 static void nt_complete(struct nt_ring *ring, struct nt_batch *b, struct list_head *done)
 {
 	list_splice_tail_init(&b->recs, done);
+	ring->out.arrived = b->end;
 	ring->out.oldest++;
 	if (b->bytes)
 		ring->stats.batches++;
 	else
 		ring->stats.lines++;
 	/* The engine can't ring: the CPU does, now that the engine's writes are on their way. */
-	if (b->signal && !b->written && !ring->engine.bells && ring->state == NT_UP)
+	if (b->signal && !b->hushed && !b->written && !ring->engine.bells && ring->state == NT_UP)
 		nt_signal(ring);
 }
 
@@ -428,6 +378,17 @@ static void nt_reap_written(struct nt_ring *ring, struct list_head *done)
 
 	while (out->oldest != out->giving && nt_batch(out, out->oldest)->written)
 		nt_complete(ring, nt_batch(out, out->oldest), done);
+}
+
+/*
+ * All of the batch is there but the bell, and the peer may have read it already and ended what it had lent: nothing of it is written
+ * again. The CPU rings.
+ */
+static void nt_reap_unrung(struct nt_ring *ring, struct list_head *done)
+{
+	nt_complete(ring, nt_batch(&ring->out, ring->out.oldest), done);
+	if (ring->state == NT_UP)
+		nt_signal(ring);
 }
 
 /* Return: false: the engine ran on behind a copy that had failed, and the peer has been told of bytes that are not there. */
@@ -442,19 +403,14 @@ static bool nt_reap_one(struct nt_ring *ring, struct nt_desc *d, struct list_hea
 			nt_complete(ring, nt_batch(out, out->oldest), done);
 		return true;
 	}
+	if (d->what == NT_SIGNAL && !out->failing)
+		nt_reap_unrung(ring, done);
 	out->failing = true;
 	if (d->fate == NT_FAILED)
 		ring->stats.dma_errors++;
 	if (d->fate == NT_FAILED && d->what == NT_PAYLOAD)
 		d->rec->err = -EIO;
 	return true;
-}
-
-/* A record whose payload could not be copied: the peer is to pass over its place. */
-static void nt_void(struct nt_out *out, const struct nt_rec *rec)
-{
-	if (rec->span)
-		nt_head(out, rec->end - rec->span, (struct ntw_rec) { .type = NTW_SKIP }, rec->span);
 }
 
 /* All that the engine had has come back, and some of it not done. Return: false: it has failed too often. */
@@ -469,10 +425,11 @@ static bool nt_again(struct nt_ring *ring)
 	for (i = out->oldest; i != out->filling; i++) {
 		list_for_each_entry(rec, &nt_batch(out, i)->recs, entry)
 			if (rec->err)
-				nt_void(out, rec);
+				nt_shadow_void(out, rec);
 		nt_rewind(nt_batch(out, i));
 	}
 	out->giving = out->oldest;
+	out->leaving = !out->awake;	/* the line that said so may not be there */
 	out->failing = false;
 	WRITE_ONCE(ring->engine.broken, false);
 	return true;
@@ -492,119 +449,6 @@ bool nt_out_reap(struct nt_ring *ring, struct list_head *done)
 	if (ring->out.failing && nt_engine_idle(e))
 		good &= nt_again(ring);
 	return good;
-}
-
-/* ---- posts ---- */
-
-static bool nt_places_good(const struct nt_ring *ring, const struct nt_rec *rec)
-{
-	u32 arena = NTW_RING_AT + ring->out.size;
-	size_t sum = 0;
-	unsigned int i;
-
-	for (i = 0; i < rec->count; i++) {
-		const struct nt_place *place = &rec->place[i];
-
-		if (place->at < arena || (u64)place->at + place->len > ring->engine.size)
-			return false;
-		sum += place->len;
-	}
-	return sum >= rec->len;
-}
-
-static int nt_check(const struct nt_ring *ring, const struct nt_rec *rec)
-{
-	if (ring->state != NT_UP)
-		return -ENOTCONN;
-	if (rec->head_len < sizeof(struct ntw_rec) || rec->head_len > NTW_HEAD_MAX)
-		return -EINVAL;
-	if (rec->count)
-		return nt_places_good(ring, rec) ? 0 : -EINVAL;
-	return rec->len <= ntw_rec_max(ring->out.size) - rec->head_len ? 0 : -EMSGSIZE;
-}
-
-static void nt_queue(struct nt_ring *ring, struct nt_rec *rec, bool more)
-{
-	struct nt_out *out = &ring->out;
-
-	rec->err = 0;
-	list_add_tail(&rec->entry, &out->waiting);
-	nt_fill(ring);
-	if (!out->corked && (!more || !list_empty(&out->waiting)))
-		nt_out_push(ring);
-}
-
-int nt_ring_post(struct nt_ring *ring, struct nt_rec *rec, bool more)
-{
-	int ret;
-
-	spin_lock_bh(&ring->lock);
-	ret = nt_check(ring, rec);
-	if (!ret) {
-		rec->flags &= ~NT_REC_LOCAL;
-		rec->span = ntw_rec_span(rec->head_len + (rec->count ? 0 : rec->len));
-		ring->stats.records_out++;
-		ring->stats.bytes_out += rec->head_len + rec->len;
-		nt_queue(ring, rec, more);
-	}
-	spin_unlock_bh(&ring->lock);
-	return ret;
-}
-
-void nt_ring_kick(struct nt_ring *ring)
-{
-	spin_lock_bh(&ring->lock);
-	if (ring->state == NT_UP && !ring->out.corked)
-		nt_out_push(ring);
-	spin_unlock_bh(&ring->lock);
-}
-
-bool nt_ring_unpost(struct nt_ring *ring, struct nt_rec *rec)
-{
-	struct nt_rec *at;
-	bool found = false;
-
-	spin_lock_bh(&ring->lock);
-	list_for_each_entry(at, &ring->out.waiting, entry) {
-		found = at == rec;
-		if (found) {
-			list_del(&rec->entry);
-			break;
-		}
-	}
-	spin_unlock_bh(&ring->lock);
-	return found;
-}
-
-/* Goes the way of records without being one. */
-struct nt_mark {
-	struct nt_rec		rec;
-	struct completion	passed;
-};
-
-static void nt_mark_sent(struct nt_rec *rec, int err)
-{
-	complete(&container_of(rec, struct nt_mark, rec)->passed);
-}
-
-void nt_ring_drain(struct nt_ring *ring)
-{
-	struct nt_mark mark = { .rec = { .sent = nt_mark_sent, .flags = NT_REC_LOCAL } };
-	u32 lives;
-	u8 state;
-
-	init_completion(&mark.passed);
-	spin_lock_bh(&ring->lock);
-	state = ring->state;
-	lives = ring->lives;
-	if (state == NT_UP)
-		nt_queue(ring, &mark.rec, false);
-	spin_unlock_bh(&ring->lock);
-	/* A life that ends takes all with it, and the next one may have begun before we look. */
-	if (state == NT_UP)
-		wait_for_completion(&mark.passed);
-	else if (lives % 2)
-		wait_event(ring->idle, READ_ONCE(ring->lives) != lives);
 }
 
 /* ---- life ---- */
@@ -639,30 +483,39 @@ void nt_out_reset(struct nt_ring *ring, u32 yours)
 	out->yours = yours;
 	out->placed = 0;
 	out->produced = 0;
+	out->arrived = 0;
 	out->acked = 0;
 	out->said = 0;
 	out->serial = 0;
 	out->by_engine = 0;
 	out->by_cpu = 0;
 	out->echoed = 0;
-	out->calm = 0;
+	out->direct = false;
+	out->wary = 0;
 	out->switching = false;
 	out->asking = false;
+	out->awake = false;
+	out->leaving = false;
+	out->quiet = false;
 	out->filling = 0;
 	out->giving = 0;
 	out->oldest = 0;
 	out->due = true;
 	out->wake = true;
+	out->go = false;
 	out->failing = false;
 }
 
 void nt_out_abandon(struct nt_ring *ring, struct list_head *all)
 {
 	struct nt_out *out = &ring->out;
+	struct nt_rec *rec;
 	unsigned int i;
 
 	lockdep_assert_held(&ring->lock);
 	for (i = out->oldest; i != out->filling + 1; i++)
 		list_splice_tail_init(&nt_batch(out, i)->recs, all);
+	list_for_each_entry(rec, &out->waiting, entry)
+		rec->waits = false;
 	list_splice_tail_init(&out->waiting, all);
 }

@@ -41,21 +41,6 @@ static void nt_peer_start(struct kfi_peer_conn *pc)
 	nt_step(to_nt_conn(pc), NT_STEP_CALL);
 }
 
-static void nt_peer_put(struct kfi_peer_conn *pc)
-{
-	nt_conn_put(to_nt_conn(pc));
-}
-
-static void nt_peer_fail(struct kfi_peer_conn *pc, int err)
-{
-	nt_conn_fail(to_nt_conn(pc), err);
-}
-
-static bool nt_peer_failed(const struct kfi_peer_conn *pc)
-{
-	return test_bit(NT_FAILED, &to_nt_conn(pc)->flags);
-}
-
 static void nt_peer_queue(struct kfi_peer_conn *pc, struct kfi_oper *op)
 {
 	struct nt_conn *conn = to_nt_conn(pc);
@@ -95,50 +80,10 @@ bool nt_rdm_accepted(struct nt_conn *conn)
 /* Both sides may send. */
 void nt_rdm_ready(struct nt_conn *conn)
 {
-	struct nt_ep *nep = conn->nep;
-
-	spin_lock_bh(&nep->lock);
-	nep->nstrangers -= conn->stranger;
-	conn->stranger = false;
-	spin_unlock_bh(&nep->lock);
-	trace_kfi_connect(&nep->ep);
+	kfi_home_known(&conn->pc);
+	trace_kfi_connect(&conn->nep->ep);
 	kfi_peer_publish(&conn->pc);
 	nt_tx_kick(conn);
-}
-
-/* The list of @top is left for that of a context of it. Their locks are held. */
-static bool nt_rdm_move(struct nt_conn *conn, struct nt_ep *top, struct nt_ep *nep)
-{
-	if (test_bit(NT_FAILED, &conn->flags) || nep->stopping || nep->nstrangers >= nt_backlog)
-		return false;
-	list_move_tail(&conn->entry, &nep->conns);
-	conn->nep = nep;
-	top->nstrangers--;
-	nep->nstrangers++;
-	wake_up_all(&top->idle);
-	return true;
-}
-
-/* To the receive context that the peer has named, from the scalable endpoint that listens for all. False: there is none. */
-static bool nt_rdm_adopt(struct nt_conn *conn, u32 rx_ctx)
-{
-	struct nt_ep *top = conn->nep, *nep;
-	struct kfi_ep *ctx;
-	bool there;
-
-	rcu_read_lock();	/* it may be going: then it says so under its lock */
-	ctx = kfi_ep_rx_ctx(&top->ep, rx_ctx);
-	there = ctx;
-	if (ctx && ctx != &top->ep) {
-		nep = to_nt_ep(ctx);
-		spin_lock_bh(&top->lock);
-		spin_lock_nested(&nep->lock, SINGLE_DEPTH_NESTING);
-		there = nt_rdm_move(conn, top, nep);
-		spin_unlock(&nep->lock);
-		spin_unlock_bh(&top->lock);
-	}
-	rcu_read_unlock();
-	return there;
 }
 
 /* A peer calls, and may. In step_work. Return: 0 admitted and ready, or on its way down; negative: refuse it. */
@@ -156,17 +101,14 @@ int nt_rdm_admit(struct nt_conn *conn)
 	};
 	int ret;
 
-	if (!nt_rdm_adopt(conn, g->dst_ctx))
+	if (!kfi_home_adopt(&conn->pc, g->dst_ctx))
 		return -ECONNREFUSED;
 	ret = kfi_peer_admit(&conn->nep->peers, &conn->pc, &call);
 	if (ret)
 		return ret;
-	spin_lock_bh(&conn->lock);
-	nt_conn_open(conn);
-	spin_unlock_bh(&conn->lock);
-	if (nt_say(conn, NTW_ACCEPT, 0))
-		nt_conn_fail(conn, -ECONNRESET);
-	else
+	if (!nt_way_free(conn))
+		return -EALREADY;	/* he calls again, and then it will be */
+	if (nt_accept(conn))
 		nt_rdm_ready(conn);
 	return 0;
 }

@@ -24,26 +24,27 @@ enum ntw_body {
 static const struct ntw_rule {
 	bool	known;
 	bool	segs;		/* needs at least one segment */
+	bool	spots;		/* may have some */
 	u8	body;
 	u16	bits;		/* allowed */
 	u16	must;		/* of these, required */
 } ntw_rules[NTW_SAYS] = {
 	[NTW_MSG]	= { .known = true, .bits = NTW_F_TAGGED | NTW_F_CQ_DATA | NTW_F_ACK | NTW_F_INV, .body = NTW_B_WHOLE },
 	[NTW_RTS]	= { .known = true, .bits = NTW_F_TAGGED | NTW_F_CQ_DATA | NTW_F_RMA | NTW_F_INV },
-	[NTW_TREAD]	= { .known = true, .bits = NTW_F_TAGGED | NTW_F_RMA, .must = NTW_F_TAGGED | NTW_F_RMA },
-	[NTW_CTS]	= { .known = true },
-	[NTW_DATA]	= { .known = true, .bits = NTW_F_LAST, .body = NTW_B_REST },
-	[NTW_WRITE]	= { .known = true, .bits = NTW_F_CQ_DATA | NTW_F_COMMIT | NTW_F_LAST, .segs = true, .body = NTW_B_FIRST },
+	[NTW_TREAD]	= { .known = true, .bits = NTW_F_TAGGED | NTW_F_RMA, .must = NTW_F_TAGGED | NTW_F_RMA, .spots = true },
+	[NTW_CTS]	= { .known = true, .spots = true },
+	[NTW_DATA]	= { .known = true, .bits = NTW_F_LAST | NTW_F_PLACED, .body = NTW_B_REST },
+	[NTW_WRITE]	= { .known = true, .bits = NTW_F_CQ_DATA | NTW_F_COMMIT | NTW_F_LAST | NTW_F_ASK, .segs = true, .body = NTW_B_FIRST },
 	[NTW_MORE]	= { .known = true, .bits = NTW_F_LAST, .body = NTW_B_SOME },
-	[NTW_READ]	= { .known = true, .segs = true },
-	[NTW_READ_DATA]	= { .known = true, .bits = NTW_F_LAST, .body = NTW_B_REST },
+	[NTW_READ]	= { .known = true, .segs = true, .spots = true },
+	[NTW_READ_DATA]	= { .known = true, .bits = NTW_F_LAST | NTW_F_PLACED, .body = NTW_B_REST },
 	[NTW_ACK]	= { .known = true },
 	[NTW_ATOMIC]	= { .known = true, .bits = NTW_F_CQ_DATA | NTW_F_FETCH | NTW_F_COMPARE | NTW_F_COMMIT, .segs = true,
 			    .body = NTW_B_VALUES },
 	[NTW_FLUSH]	= { .known = true, .bits = NTW_F_COMMIT, .segs = true },
 	[NTW_CREDIT]	= { .known = true },
 	[NTW_BYE]	= { .known = true },
-	[NTW_CLOSE]	= { .known = true },
+	[NTW_CLOSE]	= { .known = true, .bits = NTW_F_ACK },
 };
 
 #define NTW_OP_READ	10
@@ -66,10 +67,14 @@ static bool ntw_body_ok(const struct ntw_frame *f, const struct ntw_rule *rule, 
 	case NTW_B_WHOLE:
 		return f->payload == f->len && f->payload <= eager;
 	case NTW_B_FIRST:
+		if (f->bits & NTW_F_ASK)
+			return f->len && !f->payload && !(f->bits & NTW_F_LAST);
 		return f->bits & NTW_F_LAST ? f->payload == f->len : f->payload < f->len;
 	case NTW_B_SOME:
 		return f->payload;
 	case NTW_B_REST:
+		if (f->bits & NTW_F_PLACED)
+			return f->len && !f->payload;
 		return f->payload || f->bits & NTW_F_LAST;
 	case NTW_B_VALUES:
 		return ntw_values_ok(f);
@@ -80,6 +85,8 @@ static bool ntw_body_ok(const struct ntw_frame *f, const struct ntw_rule *rule, 
 
 static bool ntw_segs_ok(const struct ntw_frame *f, const struct ntw_rule *rule)
 {
+	if (f->nspots > (rule->spots ? NTW_SPOTS_MAX : 0))
+		return false;
 	if (rule->segs)
 		return f->nsegs >= 1 && f->nsegs <= NTW_SEGS_MAX;
 	return f->nsegs == (f->bits & NTW_F_INV ? 1 : 0);
@@ -96,16 +103,16 @@ int ntw_decode(const struct ntw_rec *rec, const struct ntw_hdr *hdr, u32 len, u3
 	rule = &ntw_rules[rec->type];
 	*f = (struct ntw_frame) {
 		.type = rec->type, .bits = le16_to_cpu(rec->bits), .conn = le32_to_cpu(rec->conn),
-		.nsegs = hdr->nsegs, .op = hdr->op, .datatype = hdr->datatype,
+		.nsegs = hdr->nsegs, .nspots = hdr->nspots, .op = hdr->op, .datatype = hdr->datatype,
 		.status = le16_to_cpu(hdr->status), .slot = le32_to_cpu(hdr->slot),
 		.id = le32_to_cpu(hdr->id), .gen = le32_to_cpu(hdr->gen),
 		.len = le64_to_cpu(hdr->len), .tag = le64_to_cpu(hdr->tag), .data = le64_to_cpu(hdr->data),
 	};
 	for (cls = 0; cls < NTW_CLS; cls++)
 		f->credit[cls] = le16_to_cpu(hdr->credit[cls]);
-	if (!rule->known || hdr->zero || f->bits & ~rule->bits || ~f->bits & rule->must || !ntw_segs_ok(f, rule))
+	if (!rule->known || f->bits & ~rule->bits || ~f->bits & rule->must || !ntw_segs_ok(f, rule))
 		return -EPROTO;
-	head = sizeof(*hdr) + f->nsegs * sizeof(struct ntw_seg);
+	head = sizeof(*hdr) + ntw_tail(f);
 	if (len < head || f->len > NTW_LEN_MAX)
 		return -EPROTO;
 	f->payload = len - head;
@@ -121,7 +128,7 @@ void ntw_encode(const struct ntw_frame *f, struct ntw_rec *rec, struct ntw_hdr *
 	*rec = (struct ntw_rec) { .type = f->type, .bits = cpu_to_le16(f->bits), .conn = cpu_to_le32(f->conn) };
 	*hdr = (struct ntw_hdr) {
 		.id = cpu_to_le32(f->id), .gen = cpu_to_le32(f->gen), .status = cpu_to_le16(f->status),
-		.slot = cpu_to_le32(f->slot), .nsegs = f->nsegs, .op = f->op, .datatype = f->datatype,
+		.slot = cpu_to_le32(f->slot), .nsegs = f->nsegs, .nspots = f->nspots, .op = f->op, .datatype = f->datatype,
 		.len = cpu_to_le64(f->len), .tag = cpu_to_le64(f->tag), .data = cpu_to_le64(f->data),
 	};
 	for (cls = 0; cls < NTW_CLS; cls++)
@@ -164,8 +171,9 @@ int ntw_decode_call(const struct ntw_rec *rec, const struct ntw_call *call, u32 
 		.incarnation = le64_to_cpu(call->incarnation), .stream = le64_to_cpu(call->stream),
 		.known = le64_to_cpu(call->known), .eager = le16_to_cpu(call->eager),
 		.data_len = le16_to_cpu(call->data_len), .src_ctx = le16_to_cpu(call->src_ctx),
-		.dst_ctx = le16_to_cpu(call->dst_ctx), .status = le32_to_cpu(call->status),
+		.dst_ctx = le16_to_cpu(call->dst_ctx),
 	};
+	*(c->type == NTW_HELLO ? &c->bridge : &c->status) = le32_to_cpu(call->status);
 	for (cls = 0; cls < NTW_CLS; cls++)
 		c->window[cls] = le16_to_cpu(call->window[cls]);
 	if (c->data_len > NTW_DATA_MAX || auth_len != (c->auth ? NTW_AUTH_LEN : 0) ||
@@ -196,10 +204,27 @@ void ntw_encode_call(const struct ntw_calling *c, u32 to_conn, struct ntw_rec *r
 		.known = cpu_to_le64(c->known), .eager = cpu_to_le16(c->eager),
 		.data_len = cpu_to_le16(c->data_len), .auth_len = cpu_to_le16(c->auth ? NTW_AUTH_LEN : 0),
 		.src_ctx = cpu_to_le16(c->src_ctx), .dst_ctx = cpu_to_le16(c->dst_ctx),
-		.status = cpu_to_le32(c->status), .features = cpu_to_le32(c->auth ? NTW_FEAT_AUTH : 0),
+		.status = cpu_to_le32(c->type == NTW_HELLO ? c->bridge : c->status), .features = cpu_to_le32(c->auth ? NTW_FEAT_AUTH : 0),
 	};
 	for (cls = 0; cls < NTW_CLS; cls++)
 		call->window[cls] = cpu_to_le16(c->window[cls]);
+}
+
+/* ---- machines ---- */
+
+int ntw_decode_kin(const struct ntw_rec *rec, const struct ntw_kin *kin, u32 len, u64 *host, u32 *bridge)
+{
+	if (rec->type != NTW_KIN || rec->bits || rec->conn || len != sizeof(*kin) || kin->zero || !kin->host || !kin->bridge)
+		return -EPROTO;
+	*host = le64_to_cpu(kin->host);
+	*bridge = le32_to_cpu(kin->bridge);
+	return 0;
+}
+
+void ntw_encode_kin(u64 host, u32 bridge, struct ntw_rec *rec, struct ntw_kin *kin)
+{
+	*rec = (struct ntw_rec) { .type = NTW_KIN };
+	*kin = (struct ntw_kin) { .host = cpu_to_le64(host), .bridge = cpu_to_le32(bridge) };
 }
 
 /* ---- values of atomic operations ---- */

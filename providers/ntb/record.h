@@ -12,11 +12,12 @@
 
 #include "wire.h"
 
-#define NTW_EP_VERSION		1		/* of what is in this file; a call says the range that it can speak */
+#define NTW_EP_VERSION		2		/* of what is in this file; a call says the range that it can speak. 1 has no spots */
 #define NTW_EP_VERSION_MIN	1
 #define NTW_DATA_MAX		256U		/* private data of a call or its answer */
 #define NTW_AUTH_LEN		32U		/* a random number or a proof */
 #define NTW_SEGS_MAX		8U		/* remote segments of a record */
+#define NTW_SPOTS_MAX		8U		/* spots of a record */
 #define NTW_ATOMIC_MAX		512U		/* bytes of targets of one atomic operation */
 #define NTW_LEN_MAX		(1ULL << 30)	/* of a message or transfer */
 #define NTW_WINDOW_MAX		16384U		/* credits of a class */
@@ -42,11 +43,11 @@ enum ntw_say {
 	NTW_MSG,		/* a message with its payload */
 	NTW_RTS,		/* a message too long for that: the payload waits for a CTS */
 	NTW_TREAD,		/* tagged RMA read of the receive that waits for @tag */
-	NTW_CTS,		/* send @len bytes of the payload of request @id, to transfer @slot */
+	NTW_CTS,		/* send @len bytes of the payload of request @id, to transfer @slot; with spots: straight to them */
 	NTW_DATA,		/* bytes of transfer @slot, from @data on */
 	NTW_WRITE,		/* RMA write: segments, and the first bytes */
 	NTW_MORE,		/* the next bytes of the write under way */
-	NTW_READ,		/* RMA read: segments */
+	NTW_READ,		/* RMA read: segments; with spots: the answer goes straight to them */
 	NTW_READ_DATA,		/* bytes of request @id, from @data on */
 	NTW_ACK,		/* request @id has ended with @status */
 	NTW_ATOMIC,		/* segments, operands, values to compare with */
@@ -54,19 +55,23 @@ enum ntw_say {
 	NTW_CREDIT,		/* only the credits matter */
 	NTW_BYE,		/* nothing more is posted here: hang up when you have handled it */
 	NTW_CLOSE,		/* the connection is no more; the last record of its sender */
+	NTW_KIN,		/* struct ntw_kin: which machine this is, for no connection. Who does not know it drops it */
 	NTW_SAYS
 };
 
 /* Bits of a record (&ntw_rec.bits) */
 #define NTW_F_TAGGED	0x0001	/* MSG, RTS: matched by tag */
 #define NTW_F_CQ_DATA	0x0002	/* MSG, RTS, WRITE, ATOMIC: @data is for the receiver's completion */
-#define NTW_F_ACK	0x0004	/* MSG: an ACK is wanted when it is in its receive */
+#define NTW_F_ACK	0x0004	/* MSG: an ACK is wanted when it is in its receive. CLOSE: a CLOSE, at once */
 #define NTW_F_RMA	0x0008	/* RTS: tagged RMA write; TREAD */
 #define NTW_F_INV	0x0010	/* MSG, RTS: one segment follows whose key is to be invalidated */
 #define NTW_F_LAST	0x0020	/* DATA, WRITE, MORE, READ_DATA: all bytes have been sent */
 #define NTW_F_FETCH	0x0040	/* ATOMIC: old values are wanted */
 #define NTW_F_COMPARE	0x0080	/* ATOMIC: with values to compare with; old values are wanted */
 #define NTW_F_COMMIT	0x0100	/* WRITE, ATOMIC without old values, FLUSH: the ACK says that the segments are durable */
+
+#define NTW_F_ASK	0x0200	/* WRITE: all payload waits for a CTS */
+#define NTW_F_PLACED	0x0400	/* DATA, READ_DATA: no payload, for @len bytes were written to the next spots, ahead of this */
 
 /* Classes of credits: one credit is a slot at the receiver, which keeps what has to wait there */
 enum ntw_cls { NTW_CLS_MSG, NTW_CLS_TAG, NTW_CLS_REQ, NTW_CLS };
@@ -78,7 +83,8 @@ enum ntw_cls { NTW_CLS_MSG, NTW_CLS_TAG, NTW_CLS_REQ, NTW_CLS };
  * @from:	HELLO: port of the sender; with the side that it comes from this is its name
  * @to:		HELLO: port that is called
  * @conn:	number by which the sender of this wants to be addressed; not 0
- * @status:	REJECT: reason, a positive errno
+ * @status:	REJECT: reason, a positive errno. HELLO: 0, or &ntw_kin.bridge of the called side's bridge that @to is a port of, if the HELLO
+ *		comes by another one
  * @incarnation: random, chosen when the endpoint was opened
  * @stream:	HELLO: random name of this connection
  * @known:	HELLO: name of the last connection that the sender had with this peer, 0 if none
@@ -120,8 +126,9 @@ static_assert(sizeof(struct ntw_rec) + sizeof(struct ntw_call) <= NTW_HEAD_MAX, 
  * @status:	ACK, CLOSE: 0 or a positive errno
  * @slot:	CTS, DATA: the target's number of the transfer
  * @nsegs:	segments that follow
+ * @nspots:	CTS, READ, TREAD: spots behind them; together as long as the payload, or there are none
  * @op: @datatype: ATOMIC, numbered as in libfabric's enum fi_op and enum fi_datatype
- * @len:	of the message, of all bytes of a request, of the targets of ATOMIC; CTS: bytes wanted
+ * @len:	of the message, of all bytes of a request, of the targets of ATOMIC; CTS: bytes wanted; with F_PLACED: bytes that were
  * @tag: @data:	of the message; DATA, READ_DATA: @data is where the payload begins
  */
 struct ntw_hdr {
@@ -133,7 +140,7 @@ struct ntw_hdr {
 	u8	nsegs;
 	u8	op;
 	u8	datatype;
-	u8	zero;
+	u8	nspots;
 	__le64	len;
 	__le64	tag;
 	__le64	data;
@@ -150,13 +157,41 @@ struct ntw_seg {
 
 static_assert(sizeof(struct ntw_seg) == 24, "segment");
 
+/** struct ntw_spot - memory that its owner lends for the payload of one operation: @len bytes at @at of his inbound memory */
+struct ntw_spot {
+	__le32	at;
+	__le32	len;
+};
+
+static_assert(sizeof(struct ntw_spot) == 8, "spot");
+
+/**
+ * struct ntw_kin - said once in each life of a link, so that bridges to the same machine know each other
+ * @host:	random, of the writer's machine, the same by all its bridges; not 0
+ * @bridge:	the writer's number of its end of this one, not 0
+ */
+struct ntw_kin {
+	__le64	host;
+	__le32	bridge;
+	__le32	zero;
+};
+
+static_assert(sizeof(struct ntw_kin) == 16, "kin");
+
 #define NTW_PREFIX	((u32)(sizeof(struct ntw_rec) + sizeof(struct ntw_hdr)))
 #define NTW_HEAD_SEGS	((NTW_HEAD_MAX - NTW_PREFIX) / sizeof(struct ntw_seg))	/* that fit into a head with the header */
 
-/** struct ntw_frame - a record in host order; @payload: bytes behind the segments */
+/* What may lie between header and payload, and what of it fits into a head */
+#define NTW_TAIL_MAX	(NTW_SEGS_MAX * sizeof(struct ntw_seg) + NTW_SPOTS_MAX * sizeof(struct ntw_spot))
+#define NTW_TAIL_HEAD	(NTW_HEAD_MAX - NTW_PREFIX)
+
+static_assert(NTW_SPOTS_MAX * sizeof(struct ntw_spot) <= NTW_TAIL_HEAD, "CTS in a head");
+
+/** struct ntw_frame - a record in host order; @payload: bytes behind segments and spots */
 struct ntw_frame {
 	u8	type;
 	u8	nsegs;
+	u8	nspots;
 	u8	op;
 	u8	datatype;
 	u16	bits;
@@ -186,10 +221,17 @@ struct ntw_calling {
 	u32	from, to;
 	u32	conn;
 	u32	status;
+	u32	bridge;
 	u64	incarnation;
 	u64	stream;
 	u64	known;
 };
+
+/* Bytes between header and payload */
+static inline u32 ntw_tail(const struct ntw_frame *f)
+{
+	return f->nsegs * sizeof(struct ntw_seg) + f->nspots * sizeof(struct ntw_spot);
+}
 
 static inline bool ntw_is_call(u8 type)
 {
@@ -208,6 +250,10 @@ void ntw_encode(const struct ntw_frame *f, struct ntw_rec *rec, struct ntw_hdr *
 /* The same for the handshake. Return: 0, -EPROTO, -EPROTONOSUPPORT (another version), -EOPNOTSUPP (a feature that we do not know). */
 int ntw_decode_call(const struct ntw_rec *rec, const struct ntw_call *call, u32 len, struct ntw_calling *c);
 void ntw_encode_call(const struct ntw_calling *c, u32 to_conn, struct ntw_rec *rec, struct ntw_call *call);
+
+/* Which machine is at the other end. @kin: a copy. Return: 0, -EPROTO */
+int ntw_decode_kin(const struct ntw_rec *rec, const struct ntw_kin *kin, u32 len, u64 *host, u32 *bridge);
+void ntw_encode_kin(u64 host, u32 bridge, struct ntw_rec *rec, struct ntw_kin *kin);
 
 /* Elements of @size bytes, in place, from host order to little endian or back. */
 void ntw_swap_values(void *values, u32 len, u32 size);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ring.c - records to the peer and from it: the life of a ring, and the tasklet that runs it. out.c sends, in.c receives.
+ * ring.c - records to the peer and from it: the life of a ring, and the tasklet that runs it. shadow.c and out.c send, in.c
+ * receives.
  *
  * There is one ring each way. The ring that A sends through lies in B's memory; A writes it, and never reads it; A keeps a *shadow*
  * of it in memory of its own, in which records are made up, and from which they are copied. Positions are bytes since the link came up;
@@ -35,7 +36,7 @@
  *   (program order, under B's lock)       dma_rmb()                   record was handled: answers are below the `produced` of the line that
  *   B: write line (produced, consumed)    A: read produced,           has this `consumed`, or of an earlier one. A completes records up
  *                                            handle up to there       to `consumed` only when it has come to the `produced` of that pair.
- *                                         A: complete up to consumed
+ *                                         A: complete up to consumed  What had to wait for room or for the engine may come later all the same.
  *
  *   B: read the record's bytes            A: read consumed            A writes no byte again before B has read it.
  *   (handling copies before it returns)   (control dependency)
@@ -56,8 +57,13 @@
  *   A: read echo of that serial           B: write line (echo)        Each is used only when the peer has echoed the last line that
  *   A: engine begins                                                  went the other way: what was written before it is there.
  *
- * The CPU writes small batches, when the engine has nothing and there have been NT_CALM of them in a row. docs/wire-ntb.md says what all this
- * takes of the hardware; tests/model has a model of it, which fails without any one of these orders.
+ *   B: look; write line (not awake,   A: write line; no signal,       B says that it is awake while it looks again by itself. A rings no bell
+ *      echo), then signal                for B was awake              then, and remembers the serial. B's last line says that it is not, wakes A,
+ *                                     A: read serial, read echo       and has the echo by which A sees what B has not seen: of that A reminds B.
+ *                                     A: write line, then signal      Questions are always signalled, for A may say nothing else before the answer.
+ *
+ * The CPU writes small batches when the engine has nothing, unless a change back to the engine has lately had to wait. docs/wire-ntb.md says what all this
+ * takes of the hardware; tests/model has models of it, which fail without any one of these orders.
  *
  * Context: everything of this comment happens in posts and in the tasklet, under `lock`, but that records are handled and callbacks called without it.
  * Life: nt_ring_on() and nt_ring_off() are the link's work item's; in between `state` is NT_UP until nt_ring_end().
@@ -107,12 +113,12 @@ static bool nt_run_reap(struct nt_ring *ring, struct list_head *done)
 	return good;
 }
 
-static void nt_run_push(struct nt_ring *ring)
+static void nt_run_push(struct nt_ring *ring, bool more)
 {
 	spin_lock(&ring->lock);
 	ring->out.corked = false;
 	if (ring->state == NT_UP) {
-		nt_in_due(ring);
+		nt_in_due(ring, more);
 		nt_out_push(ring);
 	}
 	spin_unlock(&ring->lock);
@@ -134,25 +140,48 @@ static void nt_run_refuse(struct nt_ring *ring)
 	nt_run_fault(ring, "the peer does not follow the protocol");
 }
 
+/*
+ * Payload and its record may have been written on both sides of a gap, so that the record is whole and its payload is not. The bridge has said
+ * so before it carried the line that we have read.
+ */
+static void nt_run_take(struct nt_ring *ring)
+{
+	bool good = nt_in_look(ring);
+
+	dma_rmb();
+	if (READ_ONCE(ring->lost))
+		nt_run_fault(ring, "the bridge says so");
+	else if (good && nt_in_take(ring))
+		nt_call_heard(ring);
+	else
+		nt_run_refuse(ring);
+}
+
+static void nt_run_burst(struct nt_ring *ring, bool begin)
+{
+	if (ring->ops->burst)
+		ring->ops->burst(ring, begin);
+}
+
 static void nt_ring_run(struct tasklet_struct *tasklet)
 {
 	struct nt_ring *ring = from_tasklet(ring, tasklet, tasklet);
+	bool more = false;
 	LIST_HEAD(done);
 
 	if (READ_ONCE(ring->state) == NT_OFF)
 		return;
 	if (!nt_run_reap(ring, &done))
 		nt_run_fault(ring, "the DMA engine does not copy");
+	nt_run_burst(ring, true);
 	nt_call_sent(ring, &done);
-	if (READ_ONCE(ring->state) == NT_UP) {
-		if (nt_in_look(ring) && nt_in_take(ring))
-			nt_call_heard(ring);
-		else
-			nt_run_refuse(ring);
-		if (ring->in.got != ring->in.avail)
-			nt_ring_look(ring);
-	}
-	nt_run_push(ring);
+	if (READ_ONCE(ring->state) == NT_UP)
+		nt_run_take(ring);
+	nt_run_burst(ring, false);
+	more = READ_ONCE(ring->state) == NT_UP && nt_in_more(ring);
+	nt_run_push(ring, more);
+	if (more)
+		nt_ring_look(ring);
 	if (nt_engine_idle(&ring->engine))
 		wake_up_all(&ring->idle);
 }
@@ -192,6 +221,7 @@ void nt_ring_exit(struct nt_ring *ring)
 {
 	struct nt_out *out = &ring->out;
 
+	cancel_work_sync(&ring->engine.work);	/* which schedules the tasklet */
 	tasklet_kill(&ring->tasklet);
 	nt_engine_free(&ring->engine, out->shadow_len, out->shadow, out->shadow_dma);
 	nt_engine_free(&ring->engine, NT_SLOTS * sizeof(*out->lines), out->lines, out->lines_dma);
@@ -299,4 +329,17 @@ bool nt_ring_peer_bye(const struct nt_ring *ring)
 	u32 bye;
 
 	return ntw_decode_word(le64_to_cpu(READ_ONCE(ring->in.ctl->line.bye)), ring->in.mine, &bye) && bye;
+}
+
+bool nt_ring_peer_owes(struct nt_ring *ring, u64 *given)
+{
+	const struct nt_out *out = &ring->out;
+	bool owes;
+
+	spin_lock_bh(&ring->lock);
+	owes = out->arrived > out->acked || out->switching;
+	/* What it handles meanwhile does not let the engine begin: only the echo does. */
+	*given = out->switching ? ~out->switches : out->acked + out->switches;
+	spin_unlock_bh(&ring->lock);
+	return owes;
 }

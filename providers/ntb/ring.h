@@ -18,19 +18,23 @@
 #define NT_SLOTS	(2 * NT_BATCHES)
 #define NT_RUNS		16U	/* pieces of the shadow in a batch */
 #define NT_TRIES	3U	/* times that a batch is given to an engine that fails */
-#define NT_CALM		16U	/* batches that the CPU could have written, before it does */
+#define NT_WARY		16U	/* batches that go by the engine, when a change to it has cost a round trip */
+#define NT_LAG		4U	/* of what it can hold, the part of the ring that was handled and not told of */
 #define NT_BUDGET	64U	/* records handled before others run */
+#define NT_LINGER	8U	/* looks in vain of who has said that it is awake */
 
 struct nt_ring;
 
 /**
  * struct nt_ring_ops - what a ring wants done
  * @signal:	wake the peer, by CPU. Under the ring's lock
+ * @burst:	records and callbacks of records follow, or have (@begin false). In the tasklet, no lock held; or NULL
  * @record:	one from the peer, see nt_rx_record(). No lock held
  * @fault:	the ring can't go on: take it down, soon. Under the ring's lock or none; more than once
  */
 struct nt_ring_ops {
 	void (*signal)(struct nt_ring *ring);
+	void (*burst)(struct nt_ring *ring, bool begin);
 	void (*record)(struct nt_ring *ring, const struct ntw_rec *rec, const void *body, size_t len);
 	void (*fault)(struct nt_ring *ring, const char *why);
 };
@@ -56,6 +60,7 @@ enum nt_step {
  * @bytes:	to be copied
  * @load:	one has payload that the engine has to fetch
  * @signal:	the peer is to be woken
+ * @hushed:	it is not, for it is awake
  * @written:	by CPU, at once
  * @tries:	how often it was given
  * @runs: pieces, in @run
@@ -70,6 +75,7 @@ struct nt_batch {
 	u32			bytes;
 	bool			load;
 	bool			signal;
+	bool			hushed;
 	bool			written;
 	u8			tries;
 	u8			step;
@@ -100,13 +106,16 @@ struct nt_out {
 	u32			yours;		/* the peer's incarnation, which tags what we write */
 	u64			placed;		/* bytes of the ring that have a record; acked <= produced <= placed <= acked + size */
 	u64			produced;	/* ... and that a line has been made up for */
+	u64			arrived;	/* ... that the engine has written, with the line that tells of them */
 	u64			acked;		/* ... that the peer has handled */
 	u64			said;		/* @produced in the last line that was given to the engine, or written */
 	u32			serial;		/* of the last line */
 	u32			by_engine, by_cpu;	/* ... that went that way */
 	u32			echoed;		/* ... that the peer has seen */
-	unsigned int		calm;		/* batches in a row that the CPU could have written */
+	bool			direct;		/* the last line was the CPU's */
+	unsigned int		wary;		/* batches that the CPU is not to write */
 	bool			switching;	/* the CPU's last line is to be echoed before the engine begins */
+	u64			switches;	/* times that it was to be; with @acked: what the peer has given, if it owes */
 	struct list_head	waiting;	/* records without room */
 	unsigned int		filling;	/* slots, modulo NT_SLOTS: this one takes records ... */
 	unsigned int		giving;		/* ... from here on they wait for the engine */
@@ -116,13 +125,21 @@ struct nt_out {
 	dma_addr_t		lines_dma;
 	bool			due;		/* a line has to go out, whether or not there are records */
 	bool			wake;		/* ... with a signal */
+	bool			go;		/* what is being filled is to leave: of who has placed something there one says that no more follows */
 	bool			failing;	/* a copy has failed: what is behind it is waited for, then given again */
 	bool			corked;		/* the tasklet will push */
 	bool			asking;		/* the peer is to answer; asked first by the line with the serial @ask */
 	u32			ask;
+	bool			awake;		/* the last line has said that we are */
+	bool			leaving;	/* a line has said that we no longer are, and none with a signal since */
+	bool			quiet;		/* the peer got no signal of the line with the serial @unrung, and has not echoed it */
+	u32			unrung;
 };
 
-/** struct nt_in - where the peer's bytes come; the tasklet's alone, but @tell, @told, @seen and @answered: under the ring's lock */
+/**
+ * struct nt_in - where the peer's bytes come; the tasklet's alone, but @tell, @told, @seen, @repeated, @answered and @awake: under the
+ * ring's lock
+ */
 struct nt_in {
 	const void		*ring;		/* memory that the peer writes */
 	u32			size;
@@ -139,6 +156,9 @@ struct nt_in {
 	u32			answered;	/* the peer's serial that asked last */
 	u32			serial, echo;	/* the peer's, as last seen */
 	u32			seen;		/* ... at the end of a run */
+	u32			repeated;	/* ... in the last line that we made up */
+	bool			awake;		/* the tasklet will look again: set at the end of a run, under the lock */
+	u8			idle;		/* its looks in vain */
 };
 
 /**
@@ -146,6 +166,7 @@ struct nt_in {
  * @lock:	posts and the tasklet: @out, @engine, @state. Taken with bottom halves off. Inside of it: locks of the DMA engine's driver
  * @ops:	see there
  * @state:	enum nt_ring_state; READ_ONCE() without the lock where it may be old
+ * @lost:	the bridge has said, in a hard interrupt, that its link has gone or changed: nothing that has come since is believed
  * @lives:	odd: it lives, or not all has been called back yet. Changed by nt_ring_on() and nt_ring_off()
  * @direct:	batches of up to so many bytes are written by CPU when nothing is under way
  * @bells:	the peer's; @bell: the one that is next
@@ -158,6 +179,7 @@ struct nt_ring {
 	spinlock_t			lock;
 	const struct nt_ring_ops	*ops;
 	u8				state;
+	bool				lost;
 	u32				lives;
 	u32				direct;
 	unsigned int			bells, bell;
@@ -190,6 +212,7 @@ void nt_ring_off(struct nt_ring *ring);
 
 /* What is on its way to the peer, see link.h */
 int nt_ring_post(struct nt_ring *ring, struct nt_rec *rec, bool more);
+int nt_ring_put(struct nt_ring *ring, const void *head, u32 head_len, struct iov_iter *iter, u32 len);
 void nt_ring_kick(struct nt_ring *ring);
 bool nt_ring_unpost(struct nt_ring *ring, struct nt_rec *rec);
 void nt_ring_drain(struct nt_ring *ring);
@@ -199,6 +222,8 @@ void nt_ring_bye(struct nt_ring *ring);
 /* The peer's words, as they are now */
 u32 nt_ring_peer_serial(const struct nt_ring *ring);
 bool nt_ring_peer_bye(const struct nt_ring *ring);
+/* Does it owe us an answer that only it can give? @given changes with each that it gives. */
+bool nt_ring_peer_owes(struct nt_ring *ring, u64 *given);
 
 /* Something may have come. Any context, hard interrupts too. */
 static inline void nt_ring_look(struct nt_ring *ring)
@@ -209,6 +234,35 @@ static inline void nt_ring_look(struct nt_ring *ring)
 
 /* piece.c: the first contiguous piece of @it, which is not empty; up to @max bytes, @it moves on */
 void nt_piece_take(struct iov_iter *it, size_t max, struct nt_piece *piece);
+
+/* The batch in a slot; the one that takes records */
+static inline struct nt_batch *nt_batch(struct nt_out *out, unsigned int slot)
+{
+	return &out->batch[slot % NT_SLOTS];
+}
+
+static inline struct nt_batch *nt_filling(struct nt_out *out)
+{
+	return nt_batch(out, out->filling);
+}
+
+static inline bool nt_filled(const struct nt_out *out)
+{
+	const struct nt_batch *b = &out->batch[out->filling % NT_SLOTS];
+
+	return b->bytes || !list_empty(&b->recs);
+}
+
+/* Payload that the engine fetches from where it lies */
+static inline bool nt_loads(const struct nt_rec *rec)
+{
+	return rec->len && (rec->count || rec->len > NT_COPY);
+}
+
+/* shadow.c: under the lock. What waits is placed, as far as there is room. */
+void nt_shadow_fill(struct nt_ring *ring);
+/* The peer is to pass over the place of a record whose payload could not be copied. */
+void nt_shadow_void(struct nt_out *out, const struct nt_rec *rec);
 
 /* out.c: under the lock. What waits is placed, what is placed is given to the engine as far as both have room. */
 void nt_out_push(struct nt_ring *ring);
@@ -222,8 +276,10 @@ void nt_out_reset(struct nt_ring *ring, u32 yours);
 /* in.c: the tasklet's. The peer's words; records, up to a budget. Return: false: it is no peer that follows the protocol. */
 bool nt_in_look(struct nt_ring *ring);
 bool nt_in_take(struct nt_ring *ring);
+/* Is there, or may there soon be, more? */
+bool nt_in_more(struct nt_ring *ring);
 void nt_in_reset(struct nt_ring *ring, const void *inbound, u32 size, u32 mine);
-/* Under the lock: what the peer should be told becomes due */
-void nt_in_due(struct nt_ring *ring);
+/* Under the lock: what the peer should be told becomes due; @more: the tasklet comes again */
+void nt_in_due(struct nt_ring *ring, bool more);
 
 #endif /* _KFI_NTB_RING_H */

@@ -2,31 +2,32 @@
 /*
  * rma.c - remote memory, both sides.
  *
- *   nt_put_rma()	initiator: the operation whose turn it is; a write goes as one record, or as a row of them that nothing else of ours
- *			comes between but answers and the payload of messages
+ *   nt_put_rma()	initiator: the operation whose turn it is. A long write asks first where its payload may go (nt_put_asking()); others
+ *			go as one record, or as a row of them that nothing else of ours comes between but answers and the payload of messages
+ *   nt_rx_ask()	target: may it, and is the region in the window? nt_rx_write_data(): it has come
  *   nt_rx_write()	target: may it? Then bytes, as they come, from the ring to the region
  *   nt_rx_tell()	all of it is there: counters, remote CQ data; then the verdict
  *   nt_rx_read()	target: may it? Then the answer waits in reads
- *   nt_put_read()	a piece of the answer, from the region by way of a piece of memory of our own, which the engine may read when the region
- *			has ended
+ *   nt_put_read()	a piece of the answer: straight from the region to the reader's memory, or through the ring
  *   nt_rx_read_data()	initiator: it has come
  */
 #include "ntb.h"
 
 /* ---- initiator. The lock is held ---- */
 
-/* The record has the segments, in its head or in place of payload. */
+/* The record has the segments, and the spots of a read, in its head or in place of payload. */
 static void nt_put_segs(struct nt_conn *conn, struct nt_send *s, struct kfi_oper *op, struct ntw_frame *f)
 {
 	struct nt_op *nop = nt_op(op);
 
 	f->nsegs = op->rma_count;
 	nt_op_segs(op);
-	if (f->nsegs <= NTW_HEAD_SEGS) {
-		nt_send_post(conn, s, f, nop->segs);
+	nt_places_say(nop->place, f->nspots, (void *)(nop->segs + f->nsegs));
+	if (ntw_tail(f) <= NTW_TAIL_HEAD) {
+		nt_send_post(conn, s, f, nop->tail);
 		return;
 	}
-	nop->vec = (struct kvec) { nop->segs, f->nsegs * sizeof(nop->segs[0]) };
+	nop->vec = (struct kvec) { nop->tail, ntw_tail(f) };
 	s->op = op;
 	s->rec.len = nop->vec.iov_len;
 	iov_iter_kvec(&s->rec.iter, ITER_SOURCE, &nop->vec, 1, s->rec.len);
@@ -40,8 +41,28 @@ static void nt_put_ask(struct nt_conn *conn, struct kfi_oper *op, u8 type)
 	f.bits &= type == NTW_FLUSH ? NTW_F_COMMIT : 0;
 	if (type == NTW_FLUSH)
 		f.len = 0;
+	if (type == NTW_READ)
+		nt_op_lend(conn, op);
+	f.nspots = nt_op(op)->nplaces;
 	conn->op = NULL;
 	nt_op_wait(conn, op, NT_OP_UNANSWERED);
+	nt_put_segs(conn, nt_send_get(conn), op, &f);
+}
+
+/* Where none of the last ones was told a place it is a round trip for nothing. */
+bool nt_write_asks(const struct nt_conn *conn, const struct kfi_oper *op)
+{
+	return op->code == KFI_OPC_WRITE && conn->direct && op->len > conn->eager &&
+	       (conn->shy < NT_SHY || conn->skipped >= NT_SHY_SKIP);
+}
+
+void nt_put_asking(struct nt_conn *conn, struct kfi_oper *op)
+{
+	struct ntw_frame f = nt_op_frame(op, NTW_WRITE);
+
+	f.bits |= NTW_F_ASK;
+	conn->skipped = 0;
+	nt_op(op)->state = NT_OP_ASKED;
 	nt_put_segs(conn, nt_send_get(conn), op, &f);
 }
 
@@ -62,7 +83,20 @@ static void nt_write_piece(struct nt_conn *conn, struct nt_send *s, struct kfi_o
 	nt_op_wait(conn, op, NT_OP_UNANSWERED);
 }
 
-static void nt_put_write(struct nt_conn *conn, struct kfi_oper *op)
+static void nt_put_write_piece(struct nt_conn *conn, struct kfi_oper *op)
+{
+	struct nt_send *s = nt_send_get(conn);
+	struct ntw_frame f;
+
+	if (nt_put_piece(conn, s, op, &f)) {
+		conn->op = NULL;
+		nt_op_wait(conn, op, NT_OP_UNANSWERED);
+	}
+	nt_send_post(conn, s, &f, NULL);
+}
+
+/* Through the ring, without asking. */
+static void nt_put_write_bytes(struct nt_conn *conn, struct kfi_oper *op)
 {
 	struct ntw_frame f = nt_op_frame(op, NTW_WRITE);
 	struct nt_send *s = nt_send_get(conn);
@@ -74,10 +108,29 @@ static void nt_put_write(struct nt_conn *conn, struct kfi_oper *op)
 		nt_send_post(conn, s, &f, NULL);
 		return;
 	}
+	conn->skipped++;
 	nt_op_wait(conn, op, NT_OP_SENDING);
 	if (op->rma_count <= NTW_HEAD_SEGS || !op->len)
 		nt_write_piece(conn, s, op, conn->room - NTW_HEAD_MAX, &f);
 	nt_put_segs(conn, s, op, &f);
+}
+
+/* False: it waits for the target's answer, and all that is behind it. */
+static bool nt_put_write(struct nt_conn *conn, struct kfi_oper *op)
+{
+	struct nt_op *nop = nt_op(op);
+
+	if (nop->state == NT_OP_ASKED)
+		return false;
+	if (nop->state == NT_OP_GRANTED) {
+		nt_put_write_piece(conn, op);
+	} else if (nop->state == NT_OP_QUEUED && nt_write_asks(conn, op)) {
+		nt_op_wait(conn, op, NT_OP_ASKED);
+		nt_put_asking(conn, op);
+	} else {
+		nt_put_write_bytes(conn, op);
+	}
+	return true;
 }
 
 bool nt_put_rma(struct nt_conn *conn)
@@ -86,8 +139,7 @@ bool nt_put_rma(struct nt_conn *conn)
 
 	switch (op->code) {
 	case KFI_OPC_WRITE:
-		nt_put_write(conn, op);
-		break;
+		return nt_put_write(conn, op);
 	case KFI_OPC_READ:
 		nt_put_ask(conn, op, NTW_READ);
 		break;
@@ -110,6 +162,7 @@ static int nt_copy_in(struct kfi_oper *op, const void *payload, u32 len)
 /* Bytes that we have asked for; the last ones are the end of it. */
 int nt_rx_read_data(struct nt_conn *conn, const struct ntw_frame *f, const void *payload, struct nt_done *done)
 {
+	u64 bytes = f->bits & NTW_F_PLACED ? f->len : f->payload;
 	struct kfi_oper *op = nt_answered_op(conn, f);
 	struct nt_op *nop;
 	int ret;
@@ -117,16 +170,21 @@ int nt_rx_read_data(struct nt_conn *conn, const struct ntw_frame *f, const void 
 	if (!op)
 		return -EPROTO;
 	nop = nt_op(op);
-	if (nop->state != NT_OP_UNANSWERED || f->data != nop->at || f->payload > op->len - nop->at)
+	if (nop->state != NT_OP_UNANSWERED || f->data != nop->at || bytes > op->len - nop->at)
 		return -EPROTO;
-	if (op->code == KFI_OPC_READ || op->code == KFI_OPC_TREAD)
+	/* Where it was lent all goes there, and nowhere else. */
+	if (bytes && nop->lent != !!(f->bits & NTW_F_PLACED))
+		return -EPROTO;
+	if (f->bits & NTW_F_PLACED)
+		ret = 0;
+	else if (op->code == KFI_OPC_READ || op->code == KFI_OPC_TREAD)
 		ret = nt_copy_in(op, payload, f->payload);
 	else
 		ret = nt_op_fetches(op) && f->payload == op->len ? nt_rx_fetched(op, payload) : -EPROTO;
 	if (ret)
 		return ret;
-	nop->at += f->payload;
-	nt_bounced(conn->dev->link, f->payload);
+	nop->at += bytes;
+	nt_count_in(conn, bytes, f->bits & NTW_F_PLACED);
 	if (f->bits & NTW_F_LAST)
 		nt_op_finish(op, nop->at == op->len ? 0 : op->code == KFI_OPC_TREAD ? -KFI_ETRUNC : -EREMOTEIO, done);
 	return 0;
@@ -219,7 +277,7 @@ static void nt_write_bytes(struct nt_slot *slot, const void *payload, u32 len)
 {
 	u32 n;
 
-	nt_bounced(slot->conn->dev->link, len);
+	nt_count_in(slot->conn, len, false);
 	while (len && !slot->status && (slot->left || nt_open_seg(slot, KFI_REMOTE_WRITE))) {
 		n = nt_seg_move(slot, (void *)payload, len, false);
 		payload += n;
@@ -232,7 +290,8 @@ static void nt_write_end(struct nt_slot *slot)
 {
 	struct nt_conn *conn = slot->conn;
 
-	conn->write = NULL;
+	if (conn->write == slot)
+		conn->write = NULL;
 	slot->state = NT_SLOT_QUEUED;
 	if (!slot->mr)
 		nt_open_seg(slot, KFI_REMOTE_WRITE);	/* nothing is a length, too */
@@ -255,11 +314,60 @@ static int nt_write_go_on(struct nt_conn *conn, struct nt_slot *slot, const stru
 	return 0;
 }
 
+/* All that it needs to know is where the payload may go. */
+static int nt_rx_ask(struct nt_conn *conn, const struct ntw_frame *f, const struct kfi_rma_iov *segs)
+{
+	struct nt_slot *slot = nt_request_slot(conn, f, segs, NT_SLOT_OFFERED);
+	int ret = slot ? nt_check_segs(slot, KFI_REMOTE_WRITE) : -EPROTO;
+	struct nt_done done = NT_DONE(done);
+
+	if (ret)
+		return ret;
+	if (!slot->status)
+		slot->status = nt_commit_get(slot);
+	if (slot->status) {
+		nt_slot_verdict(slot);
+		return 0;
+	}
+	nt_lend_region(slot);
+	spin_lock_bh(&conn->lock);
+	nt_slot_answer(slot, NTW_CTS, 0);
+	nt_tx_run(conn, &done);
+	spin_unlock_bh(&conn->lock);
+	nt_done(&done);
+	return 0;
+}
+
+/* What it has asked for comes, to the places or through the ring. */
+int nt_rx_write_data(struct nt_slot *slot, const struct ntw_frame *f, const void *payload)
+{
+	bool placed = f->bits & NTW_F_PLACED;
+	u64 bytes = placed ? f->len : f->payload, left = slot->f.len - slot->came;
+
+	if (placed != !!slot->nplaces || bytes > left || !!(f->bits & NTW_F_LAST) != (bytes == left))
+		return -EPROTO;
+	if (placed)
+		nt_count_in(slot->conn, bytes, true);
+	else
+		nt_write_bytes(slot, payload, f->payload);
+	slot->came += bytes;
+	if (!(f->bits & NTW_F_LAST))
+		return 0;
+	if (placed)
+		nt_region_landed(slot);
+	nt_write_end(slot);
+	return 0;
+}
+
 int nt_rx_write(struct nt_conn *conn, const struct ntw_frame *f, const struct kfi_rma_iov *segs, const void *payload)
 {
-	struct nt_slot *slot = conn->write ? NULL : nt_request_slot(conn, f, segs, NT_SLOT_WRITING);
-	int ret = slot ? nt_check_segs(slot, KFI_REMOTE_WRITE) : -EPROTO;
+	struct nt_slot *slot;
+	int ret;
 
+	if (f->bits & NTW_F_ASK)
+		return nt_rx_ask(conn, f, segs);
+	slot = conn->write ? NULL : nt_request_slot(conn, f, segs, NT_SLOT_WRITING);
+	ret = slot ? nt_check_segs(slot, KFI_REMOTE_WRITE) : -EPROTO;
 	if (ret)
 		return ret;
 	if (!slot->status)
@@ -313,11 +421,11 @@ int nt_rx_tell(struct nt_slot *slot)
 
 /* ---- target: read ---- */
 
-int nt_rx_read(struct nt_conn *conn, const struct ntw_frame *f, const struct kfi_rma_iov *segs)
+int nt_rx_read(struct nt_conn *conn, const struct ntw_frame *f, const struct kfi_rma_iov *segs, const void *payload)
 {
 	struct nt_slot *slot = nt_request_slot(conn, f, segs, NT_SLOT_READING);
 	struct nt_done done = NT_DONE(done);
-	int ret = slot ? nt_check_segs(slot, KFI_REMOTE_READ) : -EPROTO;
+	int ret = slot ? nt_check_segs(slot, KFI_REMOTE_READ) ?: nt_slot_spots(slot, payload) : -EPROTO;
 
 	if (ret)
 		return ret;
@@ -351,48 +459,100 @@ static bool nt_read_over(const struct nt_slot *slot)
 	return slot->f.type == NTW_TREAD ? !slot->left : slot->at == slot->f.len;
 }
 
-/* The last bytes are on their way, or there are none. */
-static void nt_read_end(struct nt_slot *slot)
+/*
+ * The last bytes are on their way in @s, or there are none. What goes straight the engine has yet to read: the owner is told when it has, for he
+ * may write there again as soon as he counts the read.
+ */
+static void nt_read_end(struct nt_slot *slot, struct nt_send *s)
 {
 	struct kfi_ep *ep = &slot->conn->nep->ep;
 
 	list_del_init(&slot->entry);
 	if (slot->f.type == NTW_TREAD)
 		kfi_rx_complete(&slot->rx, 0);
+	else if (s->mr)
+		s->read = slot->f.len;
 	else if (!slot->status)
 		kfi_remote_rma(ep, slot->mr, KFI_REMOTE_READ, slot->f.len, 0, KFI_ADDR_NOTAVAIL);
 	nt_rma_let_go(slot);
+}
+
+/* What is in @s goes to where the reader wants it. */
+static void nt_read_place(struct nt_slot *slot, struct nt_send *s, struct ntw_frame *f)
+{
+	if (!slot->nplaces || !s->rec.len)
+		return;
+	f->bits = NTW_F_PLACED;
+	f->len = s->rec.len;
+	s->rec.count = nt_places_cut(slot->place, slot->nplaces, f->data, s->rec.len, s->place);
+	s->rec.place = s->place;
+}
+
+/* By way of memory of our own, which the engine may read when the region has ended: for who goes through the ring may wait long. */
+static void nt_read_staged(struct nt_slot *slot, struct nt_send *s)
+{
+	struct nt_conn *conn = slot->conn;
+
+	s->bounce = nt_bounce_get(conn);
+	s->rec.len = nt_read_bytes(slot, s->bounce, min(NT_BOUNCE, conn->room - NTW_PREFIX));
+	s->vec = (struct kvec) { s->bounce, s->rec.len };
+	iov_iter_kvec(&s->rec.iter, ITER_SOURCE, &s->vec, 1, s->rec.len);
+}
+
+/* From the region itself, which is held until the engine is done with it. */
+static void nt_read_straight(struct nt_slot *slot, struct nt_send *s)
+{
+	size_t n;
+
+	while (!slot->left && nt_open_seg(slot, KFI_REMOTE_READ))
+		;
+	if (slot->status)
+		return;
+	if (!nt_source_hold(slot->conn, slot->mr, slot->key)) {
+		slot->status = EREMOTEIO;
+		return;
+	}
+	n = min_t(u64, slot->left, NT_STRETCH);
+	s->mr = slot->mr;
+	s->key = slot->key;
+	s->rec.iter = slot->iter;
+	iov_iter_truncate(&s->rec.iter, n);
+	s->rec.len = n;
+	iov_iter_advance(&slot->iter, n);
+	slot->left -= n;
+	slot->at += n;
 }
 
 /* A piece of the answer that is first. The lock is held */
 bool nt_put_read(struct nt_conn *conn)
 {
 	struct nt_slot *slot = list_first_entry_or_null(&conn->reads, struct nt_slot, entry);
+	bool over, straight = slot && slot->nplaces && slot->f.type == NTW_READ;
 	struct ntw_frame f = { .type = NTW_READ_DATA };
 	struct nt_send *s;
-	bool over;
 
-	if (!slot || !conn->nbounces)
+	if (!slot || (!straight && !conn->nbounces))
 		return false;
 	s = nt_send_get(conn);
-	s->bounce = nt_bounce_get(conn);
 	f.id = slot->f.id;
 	f.gen = slot->f.gen;
 	f.data = slot->at;
-	s->rec.len = nt_read_bytes(slot, s->bounce, min(NT_BOUNCE, conn->room - NTW_PREFIX));
+	if (straight)
+		nt_read_straight(slot, s);
+	else
+		nt_read_staged(slot, s);
 	over = slot->status || nt_read_over(slot);
-	s->vec = (struct kvec) { s->bounce, s->rec.len };
-	iov_iter_kvec(&s->rec.iter, ITER_SOURCE, &s->vec, 1, s->rec.len);
 	if (slot->status) {		/* the verdict is all that goes */
 		f.type = NTW_ACK;
 		f.status = slot->status;
 		f.data = 0;
 		s->rec.len = 0;
-	} else if (over) {
-		f.bits = NTW_F_LAST;
+	} else {
+		nt_read_place(slot, s, &f);
+		f.bits |= over ? NTW_F_LAST : 0;
 	}
 	if (over) {
-		nt_read_end(slot);
+		nt_read_end(slot, s);
 		nt_slot_free(slot);
 	}
 	nt_send_post(conn, s, &f, NULL);

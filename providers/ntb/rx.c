@@ -4,7 +4,8 @@
  *
  *   nt_conn_record()	softirq: a record has come, for a connection that there is. What is it? Credits, then by type
  *   nt_rx_message()	to its receive, straight out of the ring; or a copy waits in a slot
- *   nt_rx_run()	what waits in rxq, in order: messages for room in a completion queue, requests that have been performed for
+ *   nt_rx_settle()	a burst of them is through: credits go back
+ *   nt_rx_go_on()	what waits in rxq, in order: messages for room in a completion queue, requests that have been performed for
  *			their consumer to be told
  *   nt_rx_matched()	a receive has come for a message that waited in the matching
  *
@@ -71,6 +72,16 @@ static void nt_slot_deliver(struct nt_slot *slot)
 	nt_slot_delivered(slot);
 }
 
+/* The receive is lent to the sender, if it is in the window. The lock is held */
+static void nt_slot_lend(struct nt_slot *slot)
+{
+	struct nt_conn *conn = slot->conn;
+
+	slot->nplaces = nt_places(conn, &slot->rx.iter, min(slot->rx.len, slot->rx.room), slot->place, NT_PLACES);
+	if (slot->nplaces && !nt_loan_begin(conn))
+		slot->nplaces = 0;
+}
+
 /* A request to move data has its receive: ask for the payload, or begin to send it. False: its connection is down. */
 static bool nt_slot_grant(struct nt_slot *slot)
 {
@@ -88,6 +99,7 @@ static bool nt_slot_grant(struct nt_slot *slot)
 		list_add_tail(&slot->entry, &conn->reads);
 	} else if (there) {
 		slot->state = NT_SLOT_GRANTED;
+		nt_slot_lend(slot);
 		nt_slot_answer(slot, NTW_CTS, 0);
 	}
 	if (there)
@@ -297,37 +309,66 @@ void nt_rx_enter(struct nt_conn *conn, struct nt_slot *slot)
 		nt_rx_go_on(conn);
 }
 
-static void nt_rx_keep(struct nt_conn *conn, u8 cls, const struct ntw_frame *f, const struct kfi_rma_iov *segs,
-		       const void *payload)
+static int nt_rx_keep(struct nt_conn *conn, u8 cls, const struct ntw_frame *f, const struct kfi_rma_iov *segs,
+		      const void *payload)
 {
 	struct nt_slot *slot;
+	int ret;
 
 	spin_lock_bh(&conn->lock);
 	slot = nt_slot_get(conn, cls);
 	nt_slot_fill(slot, f, segs, payload);
+	ret = nt_slot_spots(slot, payload);
 	spin_unlock_bh(&conn->lock);
-	nt_rx_enter(conn, slot);
+	if (!ret)
+		nt_rx_enter(conn, slot);
+	return ret;
+}
+
+/* Delivered, and its sender wants to know. */
+static void nt_rx_say_so(struct nt_conn *conn, u8 cls, const struct ntw_frame *f)
+{
+	struct nt_done done = NT_DONE(done);
+	struct nt_slot *slot;
+
+	spin_lock(&conn->lock);
+	slot = nt_slot_get(conn, cls);
+	slot->f = *f;
+	nt_slot_answer(slot, NTW_ACK, 0);
+	nt_tx_run(conn, &done);
+	spin_unlock(&conn->lock);
+	nt_done(&done);
 }
 
 /* The receive is there: from the ring to it, the only copy. */
 static void nt_rx_direct(struct nt_conn *conn, struct kfi_rx *rx, u8 cls, const struct ntw_frame *f, const void *payload)
 {
-	struct nt_done done = NT_DONE(done);
-	struct nt_slot *slot;
-
-	if (rx->room && copy_to_iter(payload, rx->room, &rx->iter) != rx->room)
+	if (rx->room && kfi_copy_to(&rx->iter, payload, rx->room) != rx->room)
 		WARN_ON_ONCE(1);
 	kfi_rx_complete(rx, 0);
-	spin_lock_bh(&conn->lock);
-	if (f->bits & NTW_F_ACK) {
-		slot = nt_slot_get(conn, cls);
-		slot->f = *f;
-		nt_slot_answer(slot, NTW_ACK, 0);
-	} else if (kfi_credit_free(&conn->credit_rx[cls], 1)) {
-		conn->credit_due = true;
+	if (f->bits & NTW_F_ACK)
+		nt_rx_say_so(conn, cls, f);
+	else
+		conn->rx_freed[cls]++;
+}
+
+/* A burst is through. Tasklet, in the RCU section of the burst. */
+void nt_rx_settle(struct nt_conn *conn)
+{
+	struct nt_done done = NT_DONE(done);
+	int cls;
+
+	if (!conn->rx_freed[NTW_CLS_MSG] && !conn->rx_freed[NTW_CLS_TAG])
+		return;
+	spin_lock(&conn->lock);
+	for (cls = 0; cls < NTW_CLS_REQ; cls++) {
+		if (conn->rx_freed[cls] && kfi_credit_free(&conn->credit_rx[cls], conn->rx_freed[cls]))
+			conn->credit_due = true;
+		conn->rx_freed[cls] = 0;
 	}
-	nt_tx_run(conn, &done);
-	spin_unlock_bh(&conn->lock);
+	if (conn->credit_due)
+		nt_tx_run(conn, &done);
+	spin_unlock(&conn->lock);
 	nt_done(&done);
 }
 
@@ -336,17 +377,17 @@ static int nt_rx_charge(struct nt_conn *conn, u8 cls, bool *behind)
 {
 	bool ok;
 
-	spin_lock_bh(&conn->lock);
+	spin_lock(&conn->lock);
 	ok = kfi_credit_charge(&conn->credit_rx[cls], 1);
 	*behind = conn->rx_busy || conn->blocked || !list_empty(&conn->rxq);
-	spin_unlock_bh(&conn->lock);
+	spin_unlock(&conn->lock);
 	return ok ? 0 : -EPROTO;
 }
 
 static int nt_rx_message(struct nt_conn *conn, const struct ntw_frame *f, const struct kfi_rma_iov *segs, const void *payload)
 {
 	u8 cls = f->bits & NTW_F_TAGGED ? NTW_CLS_TAG : NTW_CLS_MSG;
-	struct kfi_rx rx;
+	struct kfi_rx rx __uninitialized;
 	bool behind;
 	int ret;
 
@@ -363,8 +404,7 @@ static int nt_rx_message(struct nt_conn *conn, const struct ntw_frame *f, const 
 			return 0;
 		}
 	}
-	nt_rx_keep(conn, cls, f, segs, payload);
-	return 0;
+	return nt_rx_keep(conn, cls, f, segs, payload);
 }
 
 /* ---- long messages ---- */
@@ -373,10 +413,10 @@ static struct nt_slot *nt_granted_slot(struct nt_conn *conn, const struct ntw_fr
 {
 	struct nt_slot *slot = nt_slot_at(conn, f->slot);
 
-	if (!slot || slot->state != NT_SLOT_GRANTED || slot->answer || slot->f.id != f->id || slot->f.gen != f->gen ||
-	    slot->at != f->data)
+	if (!slot || (slot->state != NT_SLOT_GRANTED && slot->state != NT_SLOT_OFFERED) || slot->answer ||
+	    slot->f.id != f->id || slot->f.gen != f->gen)
 		return NULL;
-	return slot;
+	return f->data == (slot->state == NT_SLOT_OFFERED ? slot->came : slot->at) ? slot : NULL;
 }
 
 /* A sender need not know what became of its message, but RMA has a result. */
@@ -385,28 +425,46 @@ static u16 nt_slot_status(const struct nt_slot *slot)
 	return slot->f.bits & NTW_F_RMA && slot->rx.len > slot->rx.room ? KFI_ETRUNC : 0;
 }
 
+/* It is in its receive, by whatever way. */
+static void nt_rx_landed(struct nt_slot *slot)
+{
+	struct nt_conn *conn = slot->conn;
+
+	kfi_rx_complete(&slot->rx, 0);
+	if (slot->nplaces) {
+		spin_lock_bh(&conn->lock);
+		nt_loan_end(conn);
+		spin_unlock_bh(&conn->lock);
+	}
+	nt_slot_ack(slot, nt_slot_status(slot));
+}
+
+static int nt_rx_message_data(struct nt_slot *slot, const struct ntw_frame *f, const void *payload)
+{
+	bool placed = f->bits & NTW_F_PLACED;
+	u64 bytes = placed ? f->len : f->payload, left = min_t(u64, slot->rx.len, slot->rx.room) - slot->at;
+
+	if (placed != !!slot->nplaces || bytes > left || !!(f->bits & NTW_F_LAST) != (bytes == left))
+		return -EPROTO;
+	if (!placed && bytes && copy_to_iter(payload, bytes, &slot->rx.iter) != bytes)
+		WARN_ON_ONCE(1);
+	slot->at += bytes;
+	nt_count_in(slot->conn, bytes, placed);
+	if (f->bits & NTW_F_LAST)
+		nt_rx_landed(slot);
+	return 0;
+}
+
 static int nt_rx_data(struct nt_conn *conn, const struct ntw_frame *f, const void *payload)
 {
 	struct nt_slot *slot;
-	u64 want;
 
 	spin_lock_bh(&conn->lock);
 	slot = nt_granted_slot(conn, f);
 	spin_unlock_bh(&conn->lock);
 	if (!slot)
 		return -EPROTO;
-	want = min_t(u64, slot->rx.len, slot->rx.room);
-	if (f->payload > want - slot->at || !!(f->bits & NTW_F_LAST) != (f->payload == want - slot->at))
-		return -EPROTO;
-	if (f->payload && copy_to_iter(payload, f->payload, &slot->rx.iter) != f->payload)
-		WARN_ON_ONCE(1);
-	slot->at += f->payload;
-	nt_bounced(conn->dev->link, f->payload);
-	if (!(f->bits & NTW_F_LAST))
-		return 0;
-	kfi_rx_complete(&slot->rx, 0);
-	nt_slot_ack(slot, nt_slot_status(slot));
-	return 0;
+	return slot->state == NT_SLOT_OFFERED ? nt_rx_write_data(slot, f, payload) : nt_rx_message_data(slot, f, payload);
 }
 
 /* ---- the rest ---- */
@@ -424,11 +482,12 @@ static int nt_rx_end(struct nt_conn *conn, int err)
 }
 
 /* Of two that are connected one may just close; somebody we only send to has broken off. */
-static int nt_rx_close(struct nt_conn *conn)
+static int nt_rx_close(struct nt_conn *conn, const struct ntw_frame *f)
 {
-	bool msg = conn->npep || conn->nep->ep.type == KFI_EP_MSG;
+	/* pairs with nt_home_moved() */
+	bool msg = smp_load_acquire(&conn->npep) || conn->nep->ep.type == KFI_EP_MSG;
 
-	set_bit(NT_CLOSED, &conn->flags);
+	nt_lend_closed(conn, f->bits);
 	if (conn->state != NT_READY)
 		return -ECONNRESET;
 	return nt_rx_end(conn, msg ? -ESHUTDOWN : -ECONNRESET);
@@ -441,7 +500,7 @@ static int nt_rx_answer(struct nt_conn *conn, const struct ntw_frame *f, const v
 
 	spin_lock_bh(&conn->lock);
 	if (f->type == NTW_CTS)
-		ret = nt_got_cts(conn, f);
+		ret = nt_got_cts(conn, f, payload);
 	else if (f->type == NTW_ACK)
 		ret = nt_got_ack(conn, f, &done);
 	else
@@ -453,6 +512,17 @@ static int nt_rx_answer(struct nt_conn *conn, const struct ntw_frame *f, const v
 	return ret;
 }
 
+/* Limits change in nt_rx_credit() alone, so it may look without the lock. */
+static bool nt_rx_credit_known(const struct nt_conn *conn, const struct ntw_frame *f)
+{
+	int cls;
+
+	for (cls = 0; cls < NTW_CLS; cls++)
+		if ((u16)conn->credit_tx[cls].limit != f->credit[cls])
+			return false;
+	return true;
+}
+
 /* Credits ride on everything. */
 static int nt_rx_credit(struct nt_conn *conn, const struct ntw_frame *f)
 {
@@ -460,6 +530,8 @@ static int nt_rx_credit(struct nt_conn *conn, const struct ntw_frame *f)
 	bool more = false;
 	int cls, ret = 0;
 
+	if (nt_rx_credit_known(conn, f))
+		return 0;
 	spin_lock_bh(&conn->lock);
 	for (cls = 0; cls < NTW_CLS && ret >= 0; cls++) {
 		ret = kfi_credit_update(&conn->credit_tx[cls], kfi_credit_widen(&conn->credit_tx[cls], f->credit[cls]),
@@ -488,7 +560,7 @@ static int nt_rx_dispatch(struct nt_conn *conn, const struct ntw_frame *f, const
 		return nt_rx_message(conn, f, segs, payload);
 	case NTW_RTS:
 	case NTW_TREAD:
-		return nt_rx_message(conn, f, segs, NULL);
+		return nt_rx_message(conn, f, segs, payload);
 	case NTW_DATA:
 		return nt_rx_data(conn, f, payload);
 	case NTW_CTS:
@@ -500,7 +572,7 @@ static int nt_rx_dispatch(struct nt_conn *conn, const struct ntw_frame *f, const
 	case NTW_MORE:
 		return nt_rx_more(conn, f, payload);
 	case NTW_READ:
-		return nt_rx_read(conn, f, segs);
+		return nt_rx_read(conn, f, segs, payload);
 	case NTW_ATOMIC:
 		return nt_rx_atomic(conn, f, segs, payload);
 	case NTW_FLUSH:
@@ -531,9 +603,9 @@ static void nt_rx_segs(const void *from, unsigned int n, struct kfi_rma_iov *seg
 /* Softirq, in the RCU section in which it was found. @body may be changed by the peer all the time. */
 void nt_conn_record(struct nt_conn *conn, const struct ntw_rec *rec, const void *body, size_t len)
 {
-	struct kfi_rma_iov segs[NTW_SEGS_MAX];
-	struct ntw_frame f;
-	struct ntw_hdr hdr;
+	struct kfi_rma_iov segs[NTW_SEGS_MAX] __uninitialized;
+	struct ntw_frame f __uninitialized;
+	struct ntw_hdr hdr __uninitialized;
 	int ret = -EPROTO;
 
 	if (len >= sizeof(hdr)) {
@@ -541,14 +613,14 @@ void nt_conn_record(struct nt_conn *conn, const struct ntw_rec *rec, const void 
 		ret = ntw_decode(rec, &hdr, len, nt_eager_size, &f);
 	}
 	if (!ret && f.type == NTW_CLOSE) {
-		ret = nt_rx_close(conn);
+		ret = nt_rx_close(conn, &f);
 	} else if (!ret && READ_ONCE(conn->state) != NT_READY) {
 		ret = -EPROTO;
 	} else if (!ret) {
 		conn->rx_bytes += len;
 		nt_rx_segs(body + sizeof(hdr), f.nsegs, segs);
 		ret = nt_rx_credit(conn, &f) ?:
-		      nt_rx_dispatch(conn, &f, segs, body + sizeof(hdr) + f.nsegs * sizeof(struct ntw_seg));
+		      nt_rx_dispatch(conn, &f, segs, body + sizeof(hdr) + ntw_tail(&f));
 	}
 	if (ret)
 		nt_conn_fail(conn, ret);

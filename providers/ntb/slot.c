@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * slot.c - room for what has to wait: messages for their receive or for room in a completion queue, requests for their answer. A
- * connection has as many as the credits that it grants, allocated with it. So nothing that a peer may send can fail for want of memory, and
+ * connection has as many as the credits that it grants, allocated before it grants them. So nothing that a peer may send can fail for want of memory, and
  * what it can make us hold is known.
  */
 #include <linux/mm.h>
@@ -13,11 +13,11 @@ int nt_slots_alloc(struct nt_conn *conn)
 	struct nt_slot *slot;
 	u32 i;
 
-	conn->nslots = 2 * nt_unexpected + nt_requests;
 	conn->slot_stride = ALIGN(sizeof(*slot) + nt_eager_size, SMP_CACHE_BYTES);
-	conn->slot_mem = kvcalloc(conn->nslots, conn->slot_stride, GFP_NOIO);
+	conn->slot_mem = kvcalloc(2 * nt_unexpected + nt_requests, conn->slot_stride, GFP_NOIO);
 	if (!conn->slot_mem)
 		return -ENOMEM;
+	conn->nslots = 2 * nt_unexpected + nt_requests;
 	for (i = 0; i < conn->nslots; i++) {
 		slot = nt_slot_at(conn, i);
 		slot->conn = conn;
@@ -55,6 +55,8 @@ struct nt_slot *nt_slot_get(struct nt_conn *conn, u8 cls)
 	slot->iseg = 0;
 	slot->ndurable = 0;
 	slot->mr = NULL;
+	slot->nheld = 0;
+	slot->nplaces = 0;
 	slot->len = 0;
 	return slot;
 }
@@ -125,6 +127,11 @@ static void nt_slot_lose(struct nt_slot *slot, u8 state, int err)
 		fallthrough;
 	case NT_SLOT_QUEUED:
 	case NT_SLOT_WRITING:
+		nt_rma_let_go(slot);
+		nt_commit_put(slot);
+		break;
+	case NT_SLOT_OFFERED:
+		nt_region_back(slot);
 		nt_rma_let_go(slot);
 		nt_commit_put(slot);
 		break;

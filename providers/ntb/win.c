@@ -3,14 +3,16 @@
  * win.c - memory that the peer writes: control page, ring, arena; and the window to the peer's.
  *
  * The inbound memory is one contiguous piece, allocated when the bridge first says what it wants (with the link up), and kept for the
- * life of the device: regions of consumers lie in its arena. Whether the peer can reach it is another matter, see nt_win_open().
+ * life of the device: memory of consumers lies in its arena. What they still have of it when the device goes (struct nt_inbound) stays. Whether the peer can reach it is another matter, see nt_win_open().
  */
 #include <linux/dma-mapping.h>
 #include <linux/io.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/pci.h>
 #include <linux/sizes.h>
+#include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include "bridge.h"
 
@@ -56,13 +58,52 @@ int nt_win_init(struct nt_window *win, struct ntb_dev *ntb)
 	if (ret)
 		return ret;
 	win->peer_len = min_t(resource_size_t, win->peer_len, NTW_SIZE_MAX);
+	win->in = kzalloc(sizeof(*win->in), GFP_KERNEL);
+	if (!win->in)
+		return -ENOMEM;
+	refcount_set(&win->in->ref, 1);
+	win->in->node = dev_to_node(ntb_get_dma_dev(ntb));
 	win->peer = ioremap_wc(win->peer_base, win->peer_len);
-	return win->peer ? 0 : -ENOMEM;
+	if (win->peer)
+		return 0;
+	kfree(win->in);
+	return -ENOMEM;
 }
 
 /* ---- memory ---- */
 
-static int nt_win_get(struct nt_window *win, struct device *dev, size_t len, size_t align)
+/*
+ * Pages of our own, mapped for the bridge's device: they need not go when it does. Where the CPU would have to ask for what the peer has
+ * written they are no use.
+ */
+static int nt_win_pages(struct nt_window *win, struct device *dev, size_t len, size_t align)
+{
+	unsigned int order = get_order(max(len, align));
+	struct page *pages;
+
+	pages = alloc_pages_node(dev_to_node(dev), GFP_KERNEL | __GFP_COMP | __GFP_ZERO | __GFP_NOWARN | __GFP_NORETRY, order);
+	if (!pages)
+		return -ENOMEM;
+	win->base_dma = dma_map_page(dev, pages, 0, len, DMA_BIDIRECTIONAL);
+	if (dma_mapping_error(dev, win->base_dma))
+		goto free;
+	if (dma_need_sync(dev, win->base_dma) || !IS_ALIGNED(win->base_dma, align))
+		goto unmap;
+	win->in->pages = pages;
+	win->in->order = order;
+	win->in->node = page_to_nid(pages);
+	win->base = page_address(pages);
+	win->base_len = len;
+	return 0;
+unmap:
+	dma_unmap_page(dev, win->base_dma, len, DMA_BIDIRECTIONAL);
+free:
+	__free_pages(pages, order);
+	return -ENOMEM;
+}
+
+/* More than the page allocator has in one piece, from wherever the platform keeps such. */
+static int nt_win_coherent(struct nt_window *win, struct device *dev, size_t len, size_t align)
 {
 	win->base_len = len;
 	win->base = dma_alloc_coherent(dev, len, &win->base_dma, GFP_KERNEL | __GFP_NOWARN);
@@ -72,18 +113,53 @@ static int nt_win_get(struct nt_window *win, struct device *dev, size_t len, siz
 		win->base_len = len + align;
 		win->base = dma_alloc_coherent(dev, win->base_len, &win->base_dma, GFP_KERNEL | __GFP_NOWARN);
 	}
-	if (!win->base)
-		return -ENOMEM;
+	return win->base ? 0 : -ENOMEM;
+}
+
+static int nt_win_get(struct nt_window *win, struct device *dev, size_t len, size_t align)
+{
+	int ret = nt_win_pages(win, dev, len, align);
+
+	if (ret)
+		ret = nt_win_coherent(win, dev, len, align);
+	if (ret)
+		return ret;
 	win->dma = ALIGN(win->base_dma, align);
 	win->mem = win->base + (win->dma - win->base_dma);
 	win->size = len;
 	return 0;
 }
 
+static void nt_inbound_free(struct nt_inbound *in)
+{
+	if (in->arena)
+		gen_pool_destroy(in->arena);
+	if (in->pages)
+		__free_pages(in->pages, in->order);
+	in->arena = NULL;
+	in->pages = NULL;
+}
+
+/* The last one has given his piece back. */
+static void nt_inbound_put(struct nt_inbound *in)
+{
+	if (!refcount_dec_and_test(&in->ref))
+		return;
+	nt_inbound_free(in);
+	kfree(in);
+}
+
+/* The device's part */
 static void nt_win_put(struct nt_window *win, struct device *dev)
 {
-	if (win->base)
+	if (!win->base)
+		return;
+	if (win->in->pages)
+		dma_unmap_page(dev, win->base_dma, win->base_len, DMA_BIDIRECTIONAL);
+	else if (refcount_read(&win->in->ref) == 1)
 		dma_free_coherent(dev, win->base_len, win->base, win->base_dma);
+	else
+		dev_warn(dev, "consumers hold memory of the window: %zu bytes stay allocated\n", win->base_len);
 	win->base = NULL;
 }
 
@@ -101,7 +177,7 @@ static int nt_win_arena(struct nt_window *win, int node)
 		return ret;
 	}
 	/* Pairs with nt_arena(). */
-	smp_store_release(&win->arena, arena);
+	smp_store_release(&win->in->arena, arena);
 	return 0;
 }
 
@@ -112,7 +188,7 @@ int nt_win_alloc(struct nt_window *win, struct ntb_dev *ntb)
 	size_t len;
 	int ret;
 
-	if (win->arena)
+	if (win->in->arena)
 		return 0;
 	ret = ntb_mw_get_align(ntb, NT_PEER, win->index, &addr_align, &size_align, &size_max);
 	if (ret)
@@ -125,16 +201,17 @@ int nt_win_alloc(struct nt_window *win, struct ntb_dev *ntb)
 	if (ret)
 		return ret;
 	ret = nt_win_arena(win, dev_to_node(dev));
-	if (ret)
+	if (ret) {
 		nt_win_put(win, dev);
+		nt_inbound_free(win->in);
+	}
 	return ret;
 }
 
 void nt_win_exit(struct nt_window *win, struct ntb_dev *ntb)
 {
-	if (win->arena)
-		gen_pool_destroy(win->arena);
 	nt_win_put(win, ntb_get_dma_dev(ntb));
+	nt_inbound_put(win->in);
 	if (win->peer)
 		iounmap(win->peer);
 }
@@ -153,13 +230,21 @@ int nt_win_open(struct nt_window *win, struct ntb_dev *ntb)
 	return ret;
 }
 
-void nt_win_close(struct nt_window *win, struct ntb_dev *ntb)
+/* Return: 0: nothing of the peer's lands any more; negative: it still may */
+int nt_win_close(struct nt_window *win, struct ntb_dev *ntb)
 {
+	int ret;
+
 	if (!win->open)
-		return;
-	win->open = false;
-	if (ntb_mw_clear_trans(ntb, NT_PEER, win->index))
-		dev_warn_ratelimited(&ntb->dev, "window %d can't be closed\n", win->index);
+		return 0;
+	ret = ntb_mw_clear_trans(ntb, NT_PEER, win->index);
+	if (ret)
+		ret = ntb_mw_set_trans(ntb, NT_PEER, win->index, 0, 0);
+	/* Through a bridge that has been pulled out nobody writes. */
+	if (ret && ntb->pdev && !pci_device_is_present(ntb->pdev))
+		ret = 0;
+	win->open = ret;
+	return ret;
 }
 
 /* ---- the arena, for the endpoints ---- */
@@ -167,7 +252,7 @@ void nt_win_close(struct nt_window *win, struct ntb_dev *ntb)
 static struct gen_pool *nt_arena(const struct nt_link *link)
 {
 	/* Pairs with nt_win_arena(). */
-	return smp_load_acquire(&link->win.arena);
+	return smp_load_acquire(&link->win.in->arena);
 }
 
 void *nt_arena_alloc(struct nt_link *link, size_t len)
@@ -185,7 +270,27 @@ void *nt_arena_alloc(struct nt_link *link, size_t len)
 
 void nt_arena_free(struct nt_link *link, void *mem, size_t len)
 {
-	gen_pool_free(link->win.arena, (unsigned long)mem, len);
+	gen_pool_free(link->win.in->arena, (unsigned long)mem, len);
+}
+
+/* ---- ... and for consumers, who may have it longer than there is a bridge ---- */
+
+void *nt_mem_get(struct nt_link *link, size_t len, struct nt_inbound **in, int *node)
+{
+	void *mem = nt_arena_alloc(link, len);
+
+	if (!mem)
+		return NULL;
+	*in = link->win.in;
+	*node = (*in)->node;
+	refcount_inc(&(*in)->ref);
+	return mem;
+}
+
+void nt_mem_put(struct nt_inbound *in, void *mem, size_t len)
+{
+	gen_pool_free(in->arena, (unsigned long)mem, len);
+	nt_inbound_put(in);
 }
 
 size_t nt_arena_size(const struct nt_link *link, size_t *avail)

@@ -69,7 +69,11 @@ static inline u64 ntw_word(u32 incarnation, u32 value)
 	return (u64)incarnation << 32 | value;
 }
 
-#define NTW_ASK		1U	/* in &ntw_line.serial */
+/* In &ntw_line.serial */
+#define NTW_ASK		1U
+#define NTW_AWAKE	2U
+#define NTW_FLAGS	3U
+#define NTW_SERIAL_STEP	4U
 
 /**
  * struct ntw_line - the words that change while the link is up; all of them tagged, ntw_word(). One aligned cache line, always written
@@ -77,8 +81,9 @@ static inline u64 ntw_word(u32 incarnation, u32 value)
  * @produced:	bytes of the reader's ring that hold records
  * @consumed:	bytes of the writer's ring that the writer has handled: the reader may forget what it sent up to here
  * @echo:	the last @serial that the writer has seen of the reader
- * @serial:	grows by 2 with each line, and lines come with time: a sign of life. Who sees it has the line up to here, and all that was
- *		written before by the same way. NTW_ASK: the writer wants a line and a signal back; in all lines until one has echoed the first
+ * @serial:	grows by NTW_SERIAL_STEP with each line, and lines come with time: a sign of life. Who sees it has the line up to here, and all that
+ *		was written before by the same way. NTW_ASK: the writer wants a line and a signal back; in all lines until one has echoed the
+ *		first. NTW_AWAKE: the writer looks by itself, and needs no signal, until a line without it
  * @bye:	1: the writer's life ends
  */
 struct ntw_line {

@@ -308,6 +308,7 @@ end:	do
 		od;
 		done = got;
 		if
+		/* What was handled need not be told: it goes with what goes anyway. */
 		:: told != done || (echo % 2 && echo != wanted) || answers != told_answers -> atomic {
 			tell();
 			if
@@ -319,7 +320,7 @@ end:	do
 			fi;
 			told = done
 			}
-		:: else
+		:: !(echo % 2 && echo != wanted) && answers == told_answers
 		fi
 #ifdef NO_CLEAR_FIRST
 		; b_bell = false

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * msi.c - signals that are interrupt messages: the peer writes one through a second window, and no doorbell register is touched.
+ *
+ * All vectors of a bridge are its driver's, and stay so: one of those that it has for our doorbell bits is lent to the peer. The driver's
+ * handler calls us with the number of the vector, and asks no register why (ntb_hw_intel, ntb_hw_amd, ntb_hw_switchtec). Each message makes an
+ * interrupt of its own, but for those that one covers which has not been handled yet: nothing has to be cleared.
+ *
+ * What is written where is the kernel's choice, and changes with the CPU that is interrupted; the peer knows it from the hello alone. So the
+ * vector stays where it is (IRQ_NO_BALANCING), and if it is moved all the same, for its CPU goes, this life of the link ends, and the next begins
+ * with another hello.
+ */
+#include <linux/io.h>
+#include <linux/irq.h>
+#include <linux/msi.h>
+#include <linux/pci.h>
+#include <linux/sizes.h>
+#include "bridge.h"
+
+static u64 nt_msg_addr(const struct msi_msg *msg)
+{
+	return (u64)msg->address_hi << 32 | msg->address_lo;
+}
+
+/* The vector that our first doorbell bit would come by. Negative: there is none that can be lent */
+static int nt_msi_irq(struct nt_link *link)
+{
+	int vec, count = ntb_db_vector_count(link->ntb);
+
+	if (!link->ntb->pdev || !link->ntb->pdev->msix_enabled)
+		return -ENODEV;
+	for (vec = 0; vec < count; vec++)
+		if (ntb_db_vector_mask(link->ntb, vec) & BIT_ULL(link->bells.first))
+			return pci_irq_vector(link->ntb->pdev, vec);
+	return -ENODEV;
+}
+
+/* The last window that is not the memory's */
+static int nt_msi_window(struct nt_link *link)
+{
+	int last = min(ntb_mw_count(link->ntb, NT_PEER), ntb_peer_mw_count(link->ntb)) - 1;
+
+	return last == link->win.index ? last - 1 : last;
+}
+
+/* Let the peer reach where the message goes. A window begins where the bridge wants it to, so what is before that is open, too. */
+static int nt_msi_open_window(struct nt_link *link, struct nt_msi *msi, u64 addr)
+{
+	resource_size_t addr_align, size_align, size_max, size;
+	int ret = ntb_mw_get_align(link->ntb, NT_PEER, msi->window, &addr_align, &size_align, &size_max);
+	u64 base;
+
+	if (ret)
+		return ret;
+	base = round_down(addr, max_t(u64, addr_align, SZ_4K));
+	msi->at = addr - base;
+	size = round_up(msi->at + sizeof(u32), max_t(u64, size_align, SZ_4K));
+	return size <= size_max ? ntb_mw_set_trans(link->ntb, NT_PEER, msi->window, base, size) : -ENOSPC;
+}
+
+int nt_msi_offer(struct nt_link *link)
+{
+	struct nt_msi *msi = &link->msi;
+	struct msi_msg msg = {};
+	int ret;
+
+	msi->window = nt_msi_window(link);
+	ret = msi->window < 0 ? -ENODEV : nt_msi_irq(link);
+	if (ret <= 0)
+		return ret ?: -ENODEV;
+	msi->irq = ret;
+	irq_set_status_flags(msi->irq, IRQ_NO_BALANCING);
+	get_cached_msi_msg(msi->irq, &msg);
+	msi->addr = nt_msg_addr(&msg);
+	msi->data = msg.data;
+	ret = msi->addr ? nt_msi_open_window(link, msi, msi->addr) : -ENODEV;
+	msi->offered = !ret;
+	if (ret)
+		irq_clear_status_flags(msi->irq, IRQ_NO_BALANCING);
+	return ret;
+}
+
+void nt_msi_withdraw(struct nt_link *link)
+{
+	struct nt_msi *msi = &link->msi;
+
+	if (msi->peer)
+		iounmap(msi->peer);
+	msi->peer = NULL;
+	if (!msi->offered)
+		return;
+	msi->offered = false;
+	/* Who could still write there could interrupt us for nothing. */
+	if (ntb_mw_clear_trans(link->ntb, NT_PEER, msi->window))
+		ntb_mw_set_trans(link->ntb, NT_PEER, msi->window, 0, 0);
+	irq_clear_status_flags(msi->irq, IRQ_NO_BALANCING);
+}
+
+bool nt_msi_moved(const struct nt_link *link)
+{
+	struct msi_msg msg = {};
+
+	if (!link->msi.offered)
+		return false;
+	get_cached_msi_msg(link->msi.irq, &msg);
+	return nt_msg_addr(&msg) != link->msi.addr || msg.data != link->msi.data;
+}
+
+/* @g is the peer's word: it may say what it likes, for it is the peer's memory that is written to. */
+int nt_msi_use(struct nt_link *link, const struct ntw_greeting *g)
+{
+	struct nt_msi *msi = &link->msi;
+	resource_size_t len;
+	phys_addr_t base;
+
+	if (!(g->signals & NTW_S_MSI) || g->msi_window >= ntb_peer_mw_count(link->ntb) || g->msi_window == link->win.index ||
+	    ntb_peer_mw_get_addr(link->ntb, g->msi_window, &base, &len) || len < sizeof(u32) || g->msi_at > len - sizeof(u32))
+		return -EOPNOTSUPP;
+	msi->peer = ioremap(base + g->msi_at, sizeof(u32));
+	if (!msi->peer)
+		return -ENOMEM;
+	msi->peer_data = g->msi_data;
+	/* By the engine if there is one, behind the line; else nt_msi_ring() */
+	nt_engine_bell(&link->ring.engine, base + g->msi_at, sizeof(u32), g->msi_data);
+	return 0;
+}
+
+void nt_msi_ring(struct nt_link *link)
+{
+	iowrite32(link->msi.peer_data, link->msi.peer);
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * shadow.c - posts: a record gets its place in the shadow, and with it in the batch that is being filled, or waits for room. See ring.c.
+ */
+#include "ring.h"
+
+/* ---- placing: under the ring's lock ---- */
+
+/* @len bytes at position @pos are to be copied from the shadow. */
+static void nt_run_add(struct nt_out *out, struct nt_batch *b, u64 pos, u32 len)
+{
+	u32 at = pos & (out->size - 1);
+	struct nt_run *last = b->runs ? &b->run[b->runs - 1] : NULL;
+
+	b->bytes += len;
+	if (last && last->at + last->len == at)
+		last->len += len;
+	else
+		b->run[b->runs++] = (struct nt_run) { .at = at, .len = len };
+}
+
+static void nt_head(struct nt_out *out, u64 pos, struct ntw_rec head, u32 len)
+{
+	head.len = cpu_to_le32(len);
+	head.check = cpu_to_le32((u32)pos ^ out->yours);
+	memcpy(out->shadow + (pos & (out->size - 1)), &head, sizeof(head));
+}
+
+/* The end of the ring is too short for what comes: it is skipped. */
+static void nt_fill_end(struct nt_out *out, struct nt_batch *b, u32 rest)
+{
+	nt_head(out, out->placed, (struct ntw_rec) { .type = NTW_SKIP }, rest);
+	nt_run_add(out, b, out->placed, sizeof(struct ntw_rec));
+	out->placed += rest;
+}
+
+/* A header, and behind it @inside bytes of a record that has @all of them. Return: bytes that were written */
+static u32 nt_put_bytes(struct nt_out *out, const void *head, u32 head_len, u8 flags, struct iov_iter *it, u32 inside, u32 all)
+{
+	u32 at = out->placed & (out->size - 1);
+	struct ntw_rec first = *(const struct ntw_rec *)head;
+
+	first.flags = flags & NT_REC_ACK ? NTW_R_ACK : 0;
+	memcpy(out->shadow + at, head, head_len);
+	nt_head(out, out->placed, first, all);
+	/* Kernel memory: this can't fault. */
+	WARN_ON_ONCE(inside && copy_from_iter(out->shadow + at + head_len, inside, it) != inside);
+	return head_len + inside;
+}
+
+static void nt_put_rec(struct nt_out *out, struct nt_batch *b, struct nt_rec *rec)
+{
+	u32 inside = rec->count ? 0 : rec->len;
+	struct iov_iter it = rec->iter;
+	bool loads = nt_loads(rec);
+	u32 len = nt_put_bytes(out, rec->head, rec->head_len, rec->flags, &it, loads ? 0 : inside, rec->head_len + inside);
+
+	/* Runs are whole words, and adjacent ones become one; the last bytes of a record with long payload nobody reads. */
+	nt_run_add(out, b, out->placed, loads ? len : ntw_rec_span(len));
+	out->placed += rec->span;
+}
+
+/* Room for @span bytes in a row; the end of the ring is skipped if they do not fit there. */
+static bool nt_fit(struct nt_out *out, struct nt_batch *b, u32 span)
+{
+	u32 rest = out->size - (out->placed & (out->size - 1));
+
+	if (rest >= span)
+		rest = 0;
+	if (b->runs + 3 > NT_RUNS || (b->bytes && b->bytes + span > out->size / NT_BATCHES))
+		return false;
+	if (out->placed + rest + span > out->acked + out->size)
+		return false;
+	if (rest)
+		nt_fill_end(out, b, rest);
+	return true;
+}
+
+static bool nt_place(struct nt_ring *ring, struct nt_rec *rec)
+{
+	struct nt_out *out = &ring->out;
+	struct nt_batch *b = nt_filling(out);
+
+	if (!nt_fit(out, b, rec->span))
+		return false;
+	if (rec->span)
+		nt_put_rec(out, b, rec);
+	rec->end = out->placed;
+	b->load |= nt_loads(rec);
+	list_add_tail(&rec->entry, &b->recs);
+	return true;
+}
+
+void nt_shadow_fill(struct nt_ring *ring)
+{
+	struct nt_out *out = &ring->out;
+	struct nt_rec *rec, *next;
+
+	list_for_each_entry_safe(rec, next, &out->waiting, entry) {
+		list_del(&rec->entry);
+		rec->waits = !nt_place(ring, rec);
+		if (!rec->waits)
+			continue;
+		list_add(&rec->entry, &out->waiting);
+		return;
+	}
+}
+
+void nt_shadow_void(struct nt_out *out, const struct nt_rec *rec)
+{
+	if (rec->span)
+		nt_head(out, rec->end - rec->span, (struct ntw_rec) { .type = NTW_SKIP }, rec->span);
+}
+
+/* ---- posts ---- */
+
+static bool nt_places_good(const struct nt_ring *ring, const struct nt_rec *rec)
+{
+	u32 arena = NTW_RING_AT + ring->out.size;
+	size_t sum = 0;
+	unsigned int i;
+
+	for (i = 0; i < rec->count; i++) {
+		const struct nt_place *place = &rec->place[i];
+
+		if (place->at < arena || (u64)place->at + place->len > ring->engine.size)
+			return false;
+		sum += place->len;
+	}
+	return sum >= rec->len;
+}
+
+static int nt_check(const struct nt_ring *ring, const struct nt_rec *rec)
+{
+	if (ring->state != NT_UP)
+		return -ENOTCONN;
+	if (rec->head_len < sizeof(struct ntw_rec) || rec->head_len > NTW_HEAD_MAX)
+		return -EINVAL;
+	if (rec->count)
+		return nt_places_good(ring, rec) ? 0 : -EINVAL;
+	return rec->len <= ntw_rec_max(ring->out.size) - rec->head_len ? 0 : -EMSGSIZE;
+}
+
+static void nt_queue(struct nt_ring *ring, struct nt_rec *rec, bool more)
+{
+	struct nt_out *out = &ring->out;
+
+	rec->err = 0;
+	rec->waits = true;
+	list_add_tail(&rec->entry, &out->waiting);
+	out->go |= !more;
+	nt_shadow_fill(ring);
+	if (!out->corked && (!more || !list_empty(&out->waiting)))
+		nt_out_push(ring);
+}
+
+int nt_ring_post(struct nt_ring *ring, struct nt_rec *rec, bool more)
+{
+	int ret;
+
+	spin_lock_bh(&ring->lock);
+	ret = nt_check(ring, rec);
+	if (!ret) {
+		rec->flags &= ~NT_REC_LOCAL;
+		rec->span = ntw_rec_span(rec->head_len + (rec->count ? 0 : rec->len));
+		ring->stats.records_out++;
+		ring->stats.bytes_out += rec->head_len + rec->len;
+		nt_queue(ring, rec, more);
+	}
+	spin_unlock_bh(&ring->lock);
+	return ret;
+}
+
+int nt_ring_put(struct nt_ring *ring, const void *head, u32 head_len, struct iov_iter *iter, u32 len)
+{
+	u32 all = head_len + len, span = ntw_rec_span(all);
+	struct nt_out *out = &ring->out;
+	int ret = -EAGAIN;
+
+	spin_lock(&ring->lock);
+	if (ring->state == NT_UP && list_empty(&out->waiting) && nt_fit(out, nt_filling(out), span)) {
+		nt_put_bytes(out, head, head_len, 0, iter, len, all);
+		nt_run_add(out, nt_filling(out), out->placed, span);
+		out->placed += span;
+		ring->stats.records_out++;
+		ring->stats.bytes_out += all;
+		ret = 0;
+	}
+	spin_unlock(&ring->lock);
+	return ret;
+}
+
+void nt_ring_kick(struct nt_ring *ring)
+{
+	struct nt_out *out = &ring->out;
+
+	spin_lock_bh(&ring->lock);
+	out->go |= nt_filled(out) || !list_empty(&out->waiting);
+	if (ring->state == NT_UP && !out->corked)
+		nt_out_push(ring);
+	spin_unlock_bh(&ring->lock);
+}
+
+bool nt_ring_unpost(struct nt_ring *ring, struct nt_rec *rec)
+{
+	bool waits;
+
+	spin_lock_bh(&ring->lock);
+	waits = rec->waits;
+	if (waits)
+		list_del(&rec->entry);
+	rec->waits = false;
+	spin_unlock_bh(&ring->lock);
+	return waits;
+}
+
+/* Goes the way of records without being one. */
+struct nt_mark {
+	struct nt_rec		rec;
+	struct completion	passed;
+};
+
+static void nt_mark_sent(struct nt_rec *rec, int err)
+{
+	complete(&container_of(rec, struct nt_mark, rec)->passed);
+}
+
+/*
+ * Behind all that has been placed, and before all that waits: that is others', whose records the peer may make wait as long as it likes, and who drains
+ * has taken his own back.
+ */
+static void nt_mark_place(struct nt_ring *ring, struct nt_rec *rec)
+{
+	struct nt_out *out = &ring->out;
+
+	rec->end = out->placed;
+	list_add_tail(&rec->entry, &nt_filling(out)->recs);
+	out->go = true;
+	if (!out->corked)
+		nt_out_push(ring);
+}
+
+void nt_ring_drain(struct nt_ring *ring)
+{
+	struct nt_mark mark = { .rec = { .sent = nt_mark_sent, .flags = NT_REC_LOCAL } };
+	u32 lives;
+	u8 state;
+
+	init_completion(&mark.passed);
+	spin_lock_bh(&ring->lock);
+	state = ring->state;
+	lives = ring->lives;
+	if (state == NT_UP)
+		nt_mark_place(ring, &mark.rec);
+	spin_unlock_bh(&ring->lock);
+	/* A life that ends takes all with it, and the next one may have begun before we look. */
+	if (state == NT_UP)
+		wait_for_completion(&mark.passed);
+	else if (lives % 2)
+		wait_event(ring->idle, READ_ONCE(ring->lives) != lives);
+}

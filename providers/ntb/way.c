@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * way.c - several bridges to one machine: which of them a connection goes by. docs/wire-ntb-endpoints.md, "Several bridges", has the reasons.
+ *
+ *   nt_kin_say()	the link is up: who we are, for the other end
+ *   nt_kin_in()	who that is; then nt_kin_work(): calls that wait for another bridge may go by this one
+ *   nt_way()		an RDM endpoint calls: by its own bridge, or by one of the same two machines
+ *   nt_way_free()	before a connection begins: what there was by another bridge has ended on this side
+ *   nt_way_home()	a connection has ended: what still keeps it keeps no bridge but its endpoint's
+ */
+#include <linux/module.h>
+#include <linux/random.h>
+#include "ntb.h"
+
+enum { NT_WAYS_OWN, NT_WAYS_STANDBY, NT_WAYS_SPREAD };
+
+static unsigned int nt_failover = NT_WAYS_STANDBY;
+module_param_named(failover, nt_failover, uint, 0644);
+MODULE_PARM_DESC(failover, "other bridges to the same machine: 0 not used, 1 while the endpoint's own has no link, 2 in turn (default 1)");
+
+static u64 nt_host;		/* what this machine goes by */
+static atomic_t nt_bridges;	/* numbers of its bridges that are taken */
+
+void nt_ways_init(void)
+{
+	do
+		nt_host = get_random_u64();
+	while (!nt_host);
+	atomic_set(&nt_bridges, get_random_u32());
+}
+
+/* ---- who is who ---- */
+
+static void nt_kin_work(struct work_struct *work);
+
+void nt_kin_init(struct nt_dev *dev)
+{
+	do
+		dev->number = atomic_inc_return(&nt_bridges);
+	while (!dev->number);
+	INIT_WORK(&dev->kin_work, nt_kin_work);
+}
+
+/* The one of the life before has had its callbacks. */
+void nt_kin_say(struct nt_dev *dev)
+{
+	struct nt_rec *rec = &dev->kin_rec;
+
+	memset(rec, 0, sizeof(*rec));
+	ntw_encode_kin(nt_host, dev->number, &rec->rec, (struct ntw_kin *)(rec->head + sizeof(struct ntw_rec)));
+	rec->head_len = sizeof(struct ntw_rec) + sizeof(struct ntw_kin);
+	nt_post(dev->link, rec, false);		/* if the link has gone again, nobody wants to know */
+}
+
+/* What it was is kept: it says whom else to look for. */
+void nt_kin_lost(struct nt_dev *dev)
+{
+	spin_lock_bh(&dev->lock);
+	dev->kin.here = false;
+	spin_unlock_bh(&dev->lock);
+}
+
+/* Softirq. A machine is what it says it is; authorization keys are for who doubts that. */
+void nt_kin_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *body, size_t len)
+{
+	struct ntw_kin raw;
+	u32 bridge;
+	u64 host;
+
+	if (len != sizeof(raw))
+		return;
+	memcpy(&raw, body, sizeof(raw));
+	barrier_data(&raw);
+	if (ntw_decode_kin(rec, &raw, len, &host, &bridge))
+		return;
+	spin_lock_bh(&dev->lock);
+	dev->kin = (struct nt_kin) { .host = host, .bridge = bridge, .here = true };
+	spin_unlock_bh(&dev->lock);
+	nt_kin_look(dev);
+}
+
+static struct nt_kin nt_kin(struct nt_dev *dev)
+{
+	struct nt_kin kin;
+
+	spin_lock_bh(&dev->lock);
+	kin = dev->kin;
+	spin_unlock_bh(&dev->lock);
+	return kin;
+}
+
+/*
+ * Does @other lead to where @dev does, now? Where that is this machine, both of its ends are among our bridges: only those of the same
+ * side are meant.
+ */
+static bool nt_akin(struct nt_dev *dev, struct nt_dev *other)
+{
+	struct nt_kin a = nt_kin(dev), b = nt_kin(other);
+
+	if (dev == other || !a.host || a.host != b.host || !b.here || !nt_link_is_up(other->link))
+		return false;
+	return a.host != nt_host || nt_link_side(dev->link) == nt_link_side(other->link);
+}
+
+/* ---- whom is a call for that came by @dev? ---- */
+
+struct nt_search {
+	struct nt_dev	*dev, *found;
+	u32		number;
+};
+
+static int nt_called_match(struct nt_dev *dev, void *arg)
+{
+	struct nt_search *s = arg;
+
+	if (dev->number != s->number || !nt_akin(dev, s->dev))
+		return 0;
+	nt_dev_get(dev);
+	s->found = dev;
+	return 1;
+}
+
+/* The bridge whose port is called, with a reference. NULL: there is none, or not for a caller who comes this way. May sleep */
+struct nt_dev *nt_called_dev(struct nt_dev *dev, u32 number)
+{
+	struct nt_search s = { .dev = dev, .number = number };
+
+	if (!number) {
+		nt_dev_get(dev);
+		return dev;
+	}
+	nt_devs_each(nt_called_match, &s);
+	return s.found;
+}
+
+u32 nt_call_number(const struct nt_conn *conn)
+{
+	return conn->dev == conn->nep->dev ? 0 : nt_kin(conn->nep->dev).bridge;
+}
+
+/* ---- the way of a call ---- */
+
+/**
+ * struct nt_choice - bridges that lead to where @own does
+ * @skip: of them, before the one that is taken; -1: only count
+ * @n: have been seen
+ */
+struct nt_choice {
+	struct nt_dev	*own, *taken;
+	int		skip, n;
+};
+
+static int nt_choose(struct nt_dev *dev, void *arg)
+{
+	struct nt_choice *c = arg;
+
+	if (dev == c->own ? !nt_link_is_up(dev->link) : !nt_akin(c->own, dev))
+		return 0;
+	if (c->n++ != c->skip)
+		return 0;
+	nt_dev_get(dev);
+	c->taken = dev;
+	return 1;
+}
+
+/*
+ * The bridge that @nep calls @to by, with a reference; its own if there is no better. May sleep. Connections are spread by the ports of both, so
+ * that all between two endpoints go one way.
+ */
+struct nt_dev *nt_way(struct nt_ep *nep, const struct ntw_addr *to)
+{
+	struct nt_choice c = { .own = nep->dev };
+	unsigned int ways = READ_ONCE(nt_failover);
+
+	if (ways != NT_WAYS_OWN && to->side == cpu_to_le32(nt_link_peer_side(nep->dev->link)) &&
+	    (ways == NT_WAYS_SPREAD || !nt_link_is_up(nep->dev->link))) {
+		if (ways == NT_WAYS_SPREAD) {
+			c.skip = -1;
+			nt_devs_each(nt_choose, &c);
+			c.skip = c.n ? (le32_to_cpu(nep->addr.port) + le32_to_cpu(to->port)) % c.n : 0;
+			c.n = 0;
+		}
+		nt_devs_each(nt_choose, &c);
+	}
+	if (!c.taken) {
+		nt_dev_get(nep->dev);
+		c.taken = nep->dev;
+	}
+	return c.taken;
+}
+
+/* A call that has found no link: is it to be made anew, by another bridge? May sleep */
+bool nt_way_other(struct nt_conn *conn)
+{
+	struct nt_dev *dev;
+	bool other;
+
+	if (!conn->pc.peer || conn->mirror)
+		return false;
+	if (conn->dev != conn->nep->dev)
+		return true;
+	dev = nt_way(conn->nep, &conn->name);
+	other = dev != conn->dev;
+	nt_dev_put(dev);
+	return other;
+}
+
+/* For @arg's bridge it is known now where it leads: calls that wait for their own may do without. */
+static int nt_kin_wake(struct nt_dev *dev, void *arg)
+{
+	struct nt_conn *conn;
+	unsigned long id;
+
+	if (!READ_ONCE(nt_failover) || nt_link_is_up(dev->link) || !nt_akin(dev, arg))
+		return 0;
+	rcu_read_lock();
+	xa_for_each(&dev->conns, id, conn)
+		if (test_bit(NT_LINKLESS, &conn->flags) && READ_ONCE(conn->state) == NT_NEW && conn->pc.peer && !conn->mirror)
+			nt_conn_fail(conn, -EALREADY);	/* "again": see kfi_peer_lost() */
+	rcu_read_unlock();
+	return 0;
+}
+
+static void nt_kin_work(struct work_struct *work)
+{
+	nt_devs_each(nt_kin_wake, container_of(work, struct nt_dev, kin_work));
+}
+
+void nt_kin_look(struct nt_dev *dev)
+{
+	queue_work(nt_cm_wq, &dev->kin_work);
+}
+
+/* ---- one bridge at a time ---- */
+
+/*
+ * Order is a ring's, and there are two. So a connection does not begin while another one to the same peer may still do something here that came
+ * by another bridge; that one ends. Who calls has looked before his HELLO, who is called looks before his ACCEPT. Return: there is none.
+ */
+bool nt_way_free(struct nt_conn *conn)
+{
+	struct kfi_home *home = conn->pc.home;
+	struct kfi_peer_conn *pc;
+	bool free = true;
+
+	spin_lock_bh(&home->lock);
+	list_for_each_entry(pc, &home->conns, entry) {
+		struct nt_conn *other = to_nt_conn(pc);
+
+		if (other == conn || pc->peer != conn->pc.peer || READ_ONCE(other->dev) == conn->dev ||
+		    READ_ONCE(other->state) != NT_READY)
+			continue;
+		nt_conn_fail(other, -ECONNRESET);
+		free = false;
+	}
+	spin_unlock_bh(&home->lock);
+	return free;
+}
+
+/*
+ * Messages that nobody has received keep a connection for as long as its endpoint is there, and with it a bridge: that must be the one whose removal
+ * ends the endpoint. Nothing is posted any more, nor is anything under way.
+ */
+void nt_way_home(struct nt_conn *conn)
+{
+	struct nt_dev *dev = conn->dev;
+
+	if (!conn->nep || dev == conn->nep->dev)
+		return;
+	nt_dev_get(conn->nep->dev);
+	WRITE_ONCE(conn->dev, conn->nep->dev);
+	synchronize_rcu_expedited();	/* nt_count_in() */
+	nt_dev_put(dev);
+}

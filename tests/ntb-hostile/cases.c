@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * cases.c - what the peer does, and what kfi_ntb has to be like meanwhile. The suite loads kfi_ntb with backlog=32: that is what most of the
+ * bounds are made of.
+ */
+#include <linux/delay.h>
+#include <linux/mm.h>
+#include <kfi_domain.h>
+#include "hostile.h"
+
+#define PORT_NOBODY	0x7ffffff0U	/* nobody listens there */
+#define NUMBER_NOBODY	0x7ffffff1U	/* no connection has it soon */
+#define PORT_OURS	1000U		/* the first that we call from */
+#define BACKLOG		32U
+#define MANY		6000U
+#define MIB		(1024UL * 1024)
+
+static bool check(bool truth, const char *what)
+{
+	if (!truth)
+		pr_err("hostile: wrong: %s\n", what);
+	return truth;
+}
+
+static unsigned long mem_free(void)
+{
+	struct sysinfo info;
+
+	si_meminfo(&info);
+	return info.freeram * PAGE_SIZE;
+}
+
+/* Bytes fewer than there were */
+static unsigned long mem_used(unsigned long before)
+{
+	unsigned long now = mem_free();
+
+	return before > now ? before - now : 0;
+}
+
+/* Call from our port number @from. Return: our number of it, 0: it could not be said */
+static u32 hellos(struct hp *hp, const struct victim *v, u32 from, u64 incarnation, bool key, u32 copies)
+{
+	struct hp_call call = {
+		.number = hp_number(hp), .from = PORT_OURS + from, .to = v ? le32_to_cpu(v->name.port) : PORT_NOBODY,
+		.incarnation = incarnation, .key = key, .copies = copies,
+	};
+
+	return hp_say_hello(hp, &call) ? 0 : call.number;
+}
+
+static u32 hello(struct hp *hp, const struct victim *v, u32 from, u64 incarnation, bool key)
+{
+	return hellos(hp, v, from, incarnation, key, 1);
+}
+
+/* It is there and answers, and has nothing else to say any more. */
+static bool answers(struct hp *hp)
+{
+	unsigned int i;
+	u32 number;
+
+	for (i = 0; i < 100 && !hp_wait_up(hp); i++) {
+		number = hello(hp, NULL, 0, 1, false);
+		if (number && hp_wait(hp, number, BIT_ULL(NTW_REJECT), HP_WAIT_MS / 100))
+			return true;
+	}
+	return check(false, "it does not answer any more");
+}
+
+/* ---- nobody is meant ---- */
+
+static bool strangers(struct hp *hp)
+{
+	u32 number = hello(hp, NULL, 0, 1, false);
+	bool ok;
+
+	ok = check(hp_wait(hp, number, BIT_ULL(NTW_REJECT), HP_WAIT_MS), "who calls a port without listener hears nothing");
+	ok &= check(hp_heard(hp, number).status == ECONNREFUSED, "he is not told that it was refused");
+	number = hp_number(hp);
+	hp_say_ringing(hp, NUMBER_NOBODY, number);
+	return ok & check(hp_wait(hp, number, BIT_ULL(NTW_CLOSE), HP_WAIT_MS), "who answers a call that was given up is not told");
+}
+
+/* Answers that are never taken are bounded. */
+static bool untaken(struct hp *hp)
+{
+	unsigned long before, used;
+	unsigned int i;
+	int ret = 0;
+
+	hp_set_deaf(hp, true);
+	before = mem_free();
+	for (i = 0; i < MANY / 2 && !ret; i++)
+		ret = hp_say_ringing(hp, NUMBER_NOBODY + i % 8, 1);
+	for (i = 0; i < MANY / 2 && !ret; i++)
+		ret = hello(hp, NULL, i, 1, false) ? 0 : -EIO;
+	ret = ret ?: hp_wait_taken(hp);
+	used = mem_used(before);
+	hp_set_deaf(hp, false);
+	pr_info("hostile: %lu KiB for answers that nobody takes\n", used / 1024);
+	return check(!ret, "what was said is not handled") & check(used < 3 * MIB, "each of them has memory") & answers(hp);
+}
+
+/* ---- calls ---- */
+
+/* As many as may be call, and none proves that he knows the key. */
+static bool unproven(struct hp *hp)
+{
+	unsigned long before, used;
+	struct victim v;
+	u32 number = 0;
+	unsigned int i;
+	bool ok = true;
+
+	if (!check(!victim_open(&v, true), "no endpoint"))
+		return false;
+	before = mem_free();
+	for (i = 0; i < BACKLOG && ok; i++) {
+		number = hello(hp, &v, i, 1, true);
+		ok = check(hp_wait(hp, number, BIT_ULL(NTW_CHALLENGE), HP_WAIT_MS), "a caller is not asked for a proof");
+	}
+	used = mem_used(before);
+	pr_info("hostile: %lu KiB for callers without proof\n", used / 1024);
+	ok &= check(used < BACKLOG * MIB / 4, "callers without proof have a connection's memory");
+	victim_close(&v);
+	return ok & answers(hp);
+}
+
+/* Somebody closes while the peer calls without pause. */
+static bool flood(struct hp *hp)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(HP_WAIT_MS);
+	struct victim v;
+	u32 n = 0;
+	bool ok;
+
+	if (!check(!victim_open(&v, true), "no endpoint"))
+		return false;
+	while (n++ < MANY / BACKLOG)
+		hellos(hp, &v, 0, 1, true, BACKLOG);
+	if (!check(!victim_close_begin(&v), "no thread")) {
+		victim_close(&v);
+		return false;
+	}
+	while (!READ_ONCE(v.closed) && time_before(jiffies, end)) {
+		hellos(hp, &v, 0, 1, true, BACKLOG);
+		n++;
+		cond_resched();
+	}
+	ok = check(READ_ONCE(v.closed), "an endpoint can't be closed while the peer calls");
+	victim_close_end(&v);
+	pr_info("hostile: closed after %u calls\n", n * BACKLOG);
+	return ok & answers(hp);
+}
+
+/* Two endpoints of the other end call each other, behind calls of ours, and our link goes. */
+static bool own_calls_once(struct hp *hp, struct victim *busy, struct victim *called, unsigned int round)
+{
+	struct victim calling;
+	unsigned int i;
+	bool ok;
+
+	if (!check(!hp_wait_up(hp) && !victim_open(&calling, false), "no link, or no endpoint"))
+		return false;
+	for (i = 0; i < 2 * BACKLOG; i++)
+		hello(hp, busy, i, 1, true);
+	hp_flush(hp);
+	ok = check(!victim_send(&calling, &called->name), "nothing can be posted");
+	usleep_range(300 * round, 300 * round + 100);
+	hp_bye(hp);
+	ok = ok && check(!victim_done(&calling), "a call to the own end has gone with the link");
+	victim_close(&calling);
+	return ok;
+}
+
+static bool own_calls(struct hp *hp)
+{
+	struct victim busy, called;
+	unsigned int round;
+	bool ok = true;
+
+	if (!check(!victim_open(&busy, true), "no endpoint"))
+		return false;
+	ok = check(!victim_open(&called, false), "no second endpoint");
+	for (round = 0; round < 24 && ok; round++)
+		ok = own_calls_once(hp, &busy, &called, round);
+	if (called.info)
+		victim_close(&called);
+	victim_close(&busy);
+	return ok & answers(hp);
+}
+
+/* ---- connections ---- */
+
+/* One that has a message which nobody receives, and is then replaced. Return: our number of the next one, 0: it was refused */
+static u32 replaced(struct hp *hp, struct victim *v, u32 number, u64 incarnation)
+{
+	u32 next;
+
+	hp_say_msg(hp, hp_heard(hp, number).from, "unwanted", 8);
+	next = hello(hp, v, 0, incarnation, false);
+	if (hp_wait(hp, next, BIT_ULL(NTW_ACCEPT) | BIT_ULL(NTW_REJECT), HP_WAIT_MS) != BIT_ULL(NTW_ACCEPT))
+		return 0;
+	check(hp_wait(hp, number, BIT_ULL(NTW_CLOSE), HP_WAIT_MS), "nobody tells us that another connection stands for it");
+	return next;
+}
+
+/* As soon as what was received has been freed. */
+static bool let_in(struct hp *hp, struct victim *v, u64 incarnation)
+{
+	unsigned int i;
+	u32 number;
+
+	for (i = 0; i < 100; i++) {
+		number = hello(hp, v, 0, incarnation, false);
+		if (hp_wait(hp, number, BIT_ULL(NTW_ACCEPT) | BIT_ULL(NTW_REJECT), HP_WAIT_MS) == BIT_ULL(NTW_ACCEPT))
+			return true;
+		msleep(20);
+	}
+	return false;
+}
+
+/* Connections that have ended stay for their messages, but not any number of them; and go when those are received. */
+static bool remains(struct hp *hp)
+{
+	unsigned int n = 0;
+	struct victim v;
+	u32 number;
+	bool ok;
+
+	if (!check(!victim_open(&v, false), "no endpoint"))
+		return false;
+	number = hello(hp, &v, 0, 1, false);
+	ok = check(hp_wait(hp, number, BIT_ULL(NTW_ACCEPT), HP_WAIT_MS), "the first is not let in");
+	while (ok && number && n < 2 * BACKLOG)
+		number = replaced(hp, &v, number, 2 + n++);
+	pr_info("hostile: %u connections with a message that nobody receives\n", n);
+	ok &= check(!number, "there is no end of them") & check(n >= BACKLOG, "too few");
+	/* In process context, so that it is seen what the end of a connection does there. */
+	ok &= check(!victim_receive(&v, n), "not all messages are there");
+	ok &= check(let_in(hp, &v, 2 + n), "nobody is let in again");
+	victim_close(&v);
+	return ok & answers(hp);
+}
+
+/* A CLOSE for a connection that is being made: numbers go up by one, so the next is known. */
+static bool foreseen(struct hp *hp)
+{
+	u64 before = hp_said(hp, NTW_CHALLENGE) + hp_said(hp, NTW_REJECT);
+	u32 number, first, used, sent = 0, k;
+	struct victim v;
+	bool ok;
+
+	if (!check(!victim_open(&v, true), "no endpoint"))
+		return false;
+	number = hello(hp, &v, 0, 1, true);
+	ok = check(hp_wait(hp, number, BIT_ULL(NTW_CHALLENGE), HP_WAIT_MS), "the first is not asked");
+	first = hp_heard(hp, number).from;
+	while (ok && sent < MANY / 10) {
+		used = hp_said(hp, NTW_CHALLENGE) + hp_said(hp, NTW_REJECT) - before;
+		if (sent + 1 - used < BACKLOG / 2)
+			ok = hello(hp, &v, sent++, 1, true);
+		for (k = 0; k < 4; k++)
+			hp_say_close(hp, first + used + k, 0);
+		hp_flush(hp);
+	}
+	victim_close(&v);
+	return check(ok, "the link has gone") & answers(hp);
+}
+
+/* We have connected, beat, and hear nothing any more: our ring is full, and refusals wait for room in it. */
+static bool deaf(struct hp *hp)
+{
+	struct ntw_addr us = { cpu_to_le32(ntb_port_number(hp->ntb)), cpu_to_le32(PORT_OURS) };
+	unsigned long end;
+	struct victim v;
+	unsigned int i;
+	u32 number;
+	bool ok;
+
+	if (!check(!victim_open(&v, false), "no endpoint"))
+		return false;
+	number = hello(hp, &v, 0, 1, false);
+	ok = check(hp_wait(hp, number, BIT_ULL(NTW_ACCEPT), HP_WAIT_MS), "not let in");
+	hp_set_deaf(hp, true);
+	for (i = 0; i < HP_WINDOW && ok; i++)
+		ok = check(!victim_send(&v, &us), "nothing can be posted");
+	for (i = 0; i < BACKLOG && ok; i++)
+		ok = hello(hp, NULL, i, 1, false);
+	ok = ok && check(!hp_wait_taken(hp), "calls are not taken");
+	msleep(200);	/* the refusals are on their way: nothing of ours shows it */
+	ok &= check(!victim_close_begin(&v), "no thread");
+	end = jiffies + msecs_to_jiffies(HP_WAIT_MS);
+	while (!READ_ONCE(v.closed) && time_before(jiffies, end))
+		msleep(20);
+	ok &= check(READ_ONCE(v.closed), "an endpoint can't be closed while nothing is heard");
+	hp_set_deaf(hp, false);
+	victim_close_end(&v);
+	return ok & answers(hp);
+}
+
+/* ---- who has been lent memory ---- */
+
+/* Lent to us, and the victim goes. Return: our number of the connection, 0: it did not come to that */
+static u32 lent_to(struct hp *hp, struct victim *v)
+{
+	u32 number = hello(hp, v, 0, 1, false);
+	bool ok = check(hp_wait(hp, number, BIT_ULL(NTW_ACCEPT), HP_WAIT_MS), "we are not let in");
+
+	ok = ok && check(!hp_say_asking(hp, hp_heard(hp, number).from, kfi_mr_key(v->mr), 4096), "we can't ask");
+	ok = ok && check(hp_wait(hp, number, BIT_ULL(NTW_CTS), HP_WAIT_MS), "we are told nothing of memory");
+	return ok && check(hp_heard(hp, number).spots == 1, "nothing is lent to us") ? number : 0;
+}
+
+static bool closed_in(struct victim *v, unsigned int ms)
+{
+	unsigned long until = jiffies + msecs_to_jiffies(ms);
+
+	while (!READ_ONCE(v->closed) && time_before(jiffies, until))
+		msleep(20);
+	return READ_ONCE(v->closed);
+}
+
+/* It asks for our last word, and has to wait for it: what we write would be anybody's memory. Who says none loses the link. */
+static bool lent_once(struct hp *hp, bool answer)
+{
+	struct victim v;
+	u32 number, life;
+	bool ok;
+
+	if (!check(!hp_wait_up(hp) && !victim_open(&v, false), "no endpoint"))
+		return false;
+	ok = check(!victim_offer(&v, 4096), "no memory in the window");
+	number = ok ? lent_to(hp, &v) : 0;
+	life = hp->mine;
+	if (!number || !check(!victim_close_begin(&v), "no thread")) {
+		victim_close(&v);
+		return false;
+	}
+	ok = check(hp_wait(hp, number, BIT_ULL(NTW_CLOSE), HP_WAIT_MS), "its memory is not asked back");
+	ok &= check(hp_heard(hp, number).bits & NTW_F_ACK, "it does not want to hear that we are through");
+	ok &= check(!closed_in(&v, 2000), "it has closed over memory that we may write to");
+	if (answer)
+		hp_say_close(hp, hp_heard(hp, number).from, 0);
+	hp_flush(hp);
+	ok &= check(closed_in(&v, answer ? 2000 : HP_WAIT_MS), "it does not close");
+	ok &= check((hp->mine == life) == answer, answer ? "the link goes for nothing" : "the link stays, and we may still write");
+	victim_close_end(&v);
+	return ok;
+}
+
+static bool lent(struct hp *hp)
+{
+	return lent_once(hp, true) & lent_once(hp, false) & answers(hp);
+}
+
+/*
+ * We close, and have lent something, so the last word is asked for; what we have written before still waits for room in the completion queue. Behind
+ * the last word nothing is said, and nobody is told that it was.
+ */
+static bool mute(struct hp *hp)
+{
+	struct ntw_addr us = { cpu_to_le32(ntb_port_number(hp->ntb)), cpu_to_le32(PORT_OURS) };
+	struct victim v;
+	unsigned int i;
+	u64 said, key;
+	u32 number;
+	bool ok;
+
+	if (!check(!victim_open(&v, false), "no endpoint"))
+		return false;
+	number = hello(hp, &v, 0, 1, false);
+	ok = check(hp_wait(hp, number, BIT_ULL(NTW_ACCEPT), HP_WAIT_MS), "not let in");
+	ok = ok && check(!victim_region(&v, &key), "nothing can be registered");
+	for (i = 0; i < VICTIM_CQ + 8 && ok; i++)
+		ok = check(!hp_say_touch(hp, hp_heard(hp, number).from, key), "the link has gone");
+	ok = ok && check(!hp_say_close(hp, hp_heard(hp, number).from, NTW_F_ACK), "the link has gone");
+	hp_flush(hp);
+	ok = ok && check(hp_wait(hp, number, BIT_ULL(NTW_CLOSE), HP_WAIT_MS), "no last word");
+	said = hp_said(hp, NTW_MSG);
+	ok = ok && check(!victim_send(&v, &us), "nothing can be posted");
+	ok = ok && check(victim_done(&v), "a message behind the last word has ended well");
+	ok &= check(hp_said(hp, NTW_MSG) == said, "something was said behind the last word");
+	victim_close(&v);
+	return ok & answers(hp);
+}
+
+static const struct {
+	const char	*name;
+	bool		(*run)(struct hp *hp);
+} cases[] = {
+	{ "strangers",	strangers },
+	{ "untaken",	untaken },
+	{ "unproven",	unproven },
+	{ "flood",	flood },
+	{ "own_calls",	own_calls },
+	{ "remains",	remains },
+	{ "foreseen",	foreseen },
+	{ "deaf",	deaf },
+	{ "lent",	lent },
+	{ "mute",	mute },
+};
+
+int hostile_cases(struct hp *hp, const char *only)
+{
+	unsigned int i, wrong = 0, ran = 0;
+	bool ok;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		if (*only && strcmp(only, cases[i].name))
+			continue;
+		ok = cases[i].run(hp);
+		pr_info("hostile: %s %s\n", ok ? "ok" : "FAILED", cases[i].name);
+		wrong += !ok;
+		ran++;
+	}
+	return check(ran, "no such case") ? wrong : 1;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * hostile.h - a peer of kfi_ntb that says what it likes, and hears or not. It has one end of a bridge, kfi_ntb the other, in the same kernel;
+ * there its victims are, endpoints opened like any consumer's. It shares with kfi_ntb how things look (wire.h, record.h) and no other line:
+ * it moves bytes by CPU, and a thread looks for what comes.
+ *
+ *	hand.c	 until the link is up		say.c	  single records
+ *	peer.c	 lines and records, both ways	victim.c  endpoints over kfi_ntb
+ *	cases.c	 what it does to them
+ */
+#ifndef KFI_NTB_HOSTILE_H
+#define KFI_NTB_HOSTILE_H
+
+#include <linux/mutex.h>
+#include <linux/ntb.h>
+#include <linux/sched.h>
+#include <kfabric.h>
+#include "../../providers/ntb/record.h"
+
+#define HP_MEM		65536U		/* our inbound memory */
+#define HP_RING_SHIFT	14
+#define HP_RING		(1U << HP_RING_SHIFT)
+#define HP_BLOCK	8192U		/* bytes that are written at once, at most */
+#define HP_NUMBERS	4096U		/* connections of ours that are remembered */
+#define HP_WINDOW	64		/* credits that we grant, of each class */
+#define HP_BEAT_MS	20
+#define HP_WAIT_MS	30000U		/* for whatever has to come */
+#define HP_TEXT	64U		/* bytes of a message of ours, at most */
+#define VICTIM_BUF	1024U		/* bytes of a message */
+#define VICTIM_CQ	64U		/* what it has been told of and has not looked at */
+
+enum hp_state { HP_DOWN, HP_QUIET, HP_OPEN, HP_HELLO, HP_UP };
+
+/**
+ * struct hp_heard - what the victim has said to one of our connections
+ * @number: ours; @types: BIT_ULL(enum ntw_say); @from: its number of the connection, 0: not said; @status: of a refusal
+ * @spots: of the last CTS; @bits: of a CLOSE
+ */
+struct hp_heard {
+	u32	number;
+	u64	types;
+	u32	from;
+	u32	status;
+	u8	spots;
+	u16	bits;
+};
+
+/**
+ * struct hp - the peer
+ * @window: to the victim's memory; @mem: ours, that it writes, with a control page and a ring; both from start to end
+ * @task:	looks for what comes, and beats
+ * @lock:	protects all that follows
+ * @bell:	the victim's doorbell; @bells: it has said which
+ * @ring:	bytes of the victim's ring
+ * @placed: @told: bytes that we have written there; that it knows of; @freed: that it has handled
+ * @got:	bytes of our ring that we have handled
+ * @serial:	of our last line; @beat: when that was
+ * @seen:	the victim's; @echo: as we have told it
+ * @deaf:	we beat, but say that we have handled and seen nothing new
+ * @next:	number for our next connection
+ * @said:	records from the victim, of each type; @heard: the last of each of our connections
+ * @block:	records, as they are put together
+ */
+struct hp {
+	struct ntb_dev		*ntb;
+	void __iomem		*window;
+	void			*mem;
+	dma_addr_t		dma;
+	struct task_struct	*task;
+	struct mutex		lock;
+	enum hp_state		state;
+	u32			mine, yours;
+	u8			bell;
+	bool			bells;
+	u32			ring;
+	u64			placed, told, freed;
+	u64			got;
+	u32			serial;
+	u32			seen, echo;
+	unsigned long		beat;
+	bool			deaf;
+	u32			next;
+	u64			said[NTW_SAYS];
+	struct hp_heard		heard[HP_NUMBERS];
+	u8			block[HP_BLOCK] __aligned(8);
+};
+
+/* hand.c: the lock is held. One step towards a link; and the end of one */
+void hp_shake(struct hp *hp);
+void hp_down(struct hp *hp);
+bool hp_same_life(struct hp *hp);
+void hp_ring(struct hp *hp);	/* the victim's doorbell */
+
+/* peer.c: process context, no lock */
+int hp_start(struct hp *hp, struct ntb_dev *ntb);
+void hp_stop(struct hp *hp);
+int hp_wait_up(struct hp *hp);	/* 0, -ETIMEDOUT */
+void hp_bye(struct hp *hp);	/* the link ends by our will; it comes up again */
+void hp_set_deaf(struct hp *hp, bool deaf);
+/* The victim sees records when they have been flushed, or a beat goes out, or there is no room for more. 0, -ENOTCONN, -ETIMEDOUT */
+int hp_post(struct hp *hp, struct ntw_rec *rec, const void *body, u32 len, unsigned int copies);
+void hp_flush(struct hp *hp);
+int hp_wait_taken(struct hp *hp);	/* all of them have been handled. 0, -ETIMEDOUT */
+u32 hp_number(struct hp *hp);		/* for a connection of ours */
+u64 hp_said(struct hp *hp, enum ntw_say type);
+/* One of these types has been said to it. Return: which, or 0 after @ms */
+u64 hp_wait(struct hp *hp, u32 number, u64 types, unsigned int ms);
+struct hp_heard hp_heard(struct hp *hp, u32 number);
+
+/* say.c: as hp_post(). @to: the victim's number */
+struct hp_call {
+	u32	number;		/* by which we want to be addressed */
+	u32	from, to;	/* ports */
+	u64	incarnation;
+	bool	key;		/* we say that we have one */
+	u32	copies;		/* so often at once */
+};
+
+int hp_say_hello(struct hp *hp, const struct hp_call *call);
+int hp_say_ringing(struct hp *hp, u32 to, u32 number);
+int hp_say_close(struct hp *hp, u32 to, u16 bits);
+int hp_say_msg(struct hp *hp, u32 to, const void *text, u32 len);
+int hp_say_asking(struct hp *hp, u32 to, u64 key, u64 len);	/* a write to the beginning of a region that waits for a CTS */
+int hp_say_touch(struct hp *hp, u32 to, u64 key);	/* a write of nothing, that the consumer hears of */
+
+/**
+ * struct victim - an RDM endpoint over kfi_ntb, with what it takes
+ * @cq: what it receives, VICTIM_CQ of it; @txcq: what it sends
+ * @name: its own; @closer: closes it; @buf: what it sends, and where its messages come
+ * @mr: what it lets peers write to, or NULL; @mem: memory of that, or NULL: it is in @buf
+ */
+struct victim {
+	struct kfi_info		*info;
+	struct kfid_fabric	*fabric;
+	struct kfid_domain	*domain;
+	struct kfid_cq		*cq, *txcq;
+	struct kfid_av		*av;
+	struct kfid_ep		*ep;
+	struct kfid_mr		*mr;
+	struct ntw_addr		name;
+	struct task_struct	*closer;
+	bool			closed;
+	u8			*buf;
+	struct kfi_mem		*mem;
+};
+
+/* @key: it has one, which we don't know */
+int victim_open(struct victim *v, bool key);
+void victim_close(struct victim *v);
+int victim_offer(struct victim *v, size_t len);		/* memory of the window, as a region */
+/* In a thread, which says so in &victim.closed; the other one waits for that */
+int victim_close_begin(struct victim *v);
+void victim_close_end(struct victim *v);
+int victim_region(struct victim *v, u64 *key);		/* of its buffer, to be written to. 0, negative */
+int victim_receive(struct victim *v, unsigned int n);	/* that many messages are received. 0, negative */
+int victim_send(struct victim *v, const struct ntw_addr *to);
+int victim_done(struct victim *v);			/* the next completion of a send. 0, or how the operation ended */
+
+/* cases.c: how many went wrong */
+int hostile_cases(struct hp *hp, const char *only);
+
+#endif

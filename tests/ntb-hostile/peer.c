@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * peer.c - lines and records, both ways, and the thread that looks.
+ */
+#include <linux/delay.h>
+#include <linux/dma-mapping.h>
+#include <linux/io.h>
+#include <linux/iopoll.h>
+#include <linux/iosys-map.h>
+#include <linux/kthread.h>
+#include "hostile.h"
+
+#define HP_LOOK_US	500
+#define HP_WAIT_US	(HP_WAIT_MS * 1000UL)
+
+/* ---- to the victim. The lock is held ---- */
+
+static void hp_line(struct hp *hp)
+{
+	struct iosys_map out = IOSYS_MAP_INIT_VADDR_IOMEM(hp->window);
+	u64 said[] = { hp->placed, hp->got, hp->seen, hp->serial + NTW_SERIAL_STEP };
+	unsigned int i;
+
+	if (!hp->deaf)
+		hp->echo = hp->seen;
+	said[2] = hp->echo;
+	for (i = 0; i < ARRAY_SIZE(said); i++) {
+		wmb();	/* records before the line, and its words in their order */
+		iosys_map_wr(&out, offsetof(struct ntw_ctl, line) + i * sizeof(u64), u64,
+			     (__force u64)cpu_to_le64(ntw_word(hp->yours, said[i])));
+	}
+	wmb();	/* the line before the doorbell */
+	hp->serial += NTW_SERIAL_STEP;
+	hp->told = hp->placed;
+	hp->beat = jiffies;
+	hp_ring(hp);
+}
+
+static void hp_write(struct hp *hp, const void *from, u32 len)
+{
+	memcpy_toio(hp->window + NTW_RING_AT + (hp->placed & (hp->ring - 1)), from, len);
+}
+
+static void hp_skip(struct hp *hp, u32 rest)
+{
+	struct ntw_rec skip = {
+		.type = NTW_SKIP, .len = cpu_to_le32(rest), .check = cpu_to_le32((u32)hp->placed ^ hp->yours),
+	};
+
+	if (rest)
+		hp_write(hp, &skip, sizeof(skip));
+	hp->placed += rest;
+}
+
+/* Return: it has been written, so many times, in one go: then the victim has more to do with each than we. */
+static bool hp_place(struct hp *hp, struct ntw_rec *rec, const void *body, u32 len, unsigned int copies)
+{
+	u32 span = ntw_rec_span(sizeof(*rec) + len), all = copies * span, at;
+	u32 rest = hp->ring - (hp->placed & (hp->ring - 1));
+
+	if (rest >= all)
+		rest = 0;
+	if (hp->placed + rest + all > hp->freed + hp->ring)
+		return false;
+	hp_skip(hp, rest);
+	rec->len = cpu_to_le32(sizeof(*rec) + len);
+	for (at = 0; at < all; at += span) {
+		rec->check = cpu_to_le32((u32)(hp->placed + at) ^ hp->yours);
+		memcpy(hp->block + at, rec, sizeof(*rec));
+		memcpy(hp->block + at + sizeof(*rec), body, len);
+	}
+	hp_write(hp, hp->block, all);
+	hp->placed += all;
+	return true;
+}
+
+/* ---- from the victim. The lock is held ---- */
+
+static void hp_record(struct hp *hp, const struct ntw_rec *rec, const void *body)
+{
+	u32 number = le32_to_cpu(rec->conn);
+	struct hp_heard *heard = &hp->heard[number % HP_NUMBERS];
+	const struct ntw_call *call = body;
+	const struct ntw_hdr *hdr = body;
+
+	if (rec->type < NTW_FIRST || rec->type >= NTW_SAYS)
+		return;
+	hp->said[rec->type]++;
+	if (heard->number != number)
+		return;
+	heard->types |= BIT_ULL(rec->type);
+	if (rec->type == NTW_CTS)
+		heard->spots = hdr->nspots;
+	if (rec->type == NTW_CLOSE)
+		heard->bits = le16_to_cpu(rec->bits);
+	if (!ntw_is_call(rec->type))
+		return;
+	heard->from = le32_to_cpu(call->conn);
+	heard->status = le32_to_cpu(call->status);
+}
+
+static u64 hp_word(struct hp *hp, const __le64 *word, u64 old)
+{
+	u32 value;
+
+	return ntw_decode_word(le64_to_cpu(READ_ONCE(*word)), hp->mine, &value) ? old + (u32)(value - (u32)old) : old;
+}
+
+static void hp_take(struct hp *hp)
+{
+	const struct ntw_line *line = hp->mem;
+	const void *at;
+	struct ntw_rec rec;
+	u64 avail;
+	int span;
+
+	hp->seen = hp_word(hp, &line->serial, hp->seen);
+	hp->freed = hp_word(hp, &line->consumed, hp->freed);
+	rmb();	/* as the victim has written them */
+	avail = hp_word(hp, &line->produced, hp->got);
+	rmb();	/* the index before the records */
+	while (!hp->deaf && hp->got != avail) {
+		at = hp->mem + NTW_RING_AT + (hp->got & (HP_RING - 1));
+		memcpy(&rec, at, sizeof(rec));
+		span = ntw_decode_rec(&rec, (u32)hp->got, avail - hp->got, HP_RING, hp->mine);
+		if (span < 0) {
+			pr_err("hostile: wrong: no record at %llu\n", hp->got);
+			return;
+		}
+		hp_record(hp, &rec, at + sizeof(rec));
+		hp->got += span;
+	}
+}
+
+static bool hp_over(struct hp *hp)
+{
+	const struct ntw_line *line = hp->mem;
+
+	return hp_word(hp, &line->bye, 0) || !hp_same_life(hp);
+}
+
+static void hp_look(struct hp *hp)
+{
+	bool beat = time_after_eq(jiffies, hp->beat + msecs_to_jiffies(HP_BEAT_MS));
+	u64 got = hp->got;
+
+	hp_take(hp);
+	if (beat || hp->got != got || (!hp->deaf && hp->seen & NTW_ASK && hp->seen != hp->echo))
+		hp_line(hp);
+	if (beat && hp_over(hp))
+		hp_down(hp);
+}
+
+static int hp_run(void *arg)
+{
+	struct hp *hp = arg;
+
+	while (!kthread_should_stop()) {
+		mutex_lock(&hp->lock);
+		if (hp->state == HP_UP)
+			hp_look(hp);
+		else
+			hp_shake(hp);
+		mutex_unlock(&hp->lock);
+		usleep_range(HP_LOOK_US, 2 * HP_LOOK_US);
+	}
+	return 0;
+}
+
+/* ---- for the cases ---- */
+
+int hp_wait_up(struct hp *hp)
+{
+	enum hp_state state;
+
+	return read_poll_timeout(READ_ONCE, state, state == HP_UP, HP_LOOK_US, HP_WAIT_US, false, hp->state);
+}
+
+void hp_bye(struct hp *hp)
+{
+	struct iosys_map out = IOSYS_MAP_INIT_VADDR_IOMEM(hp->window);
+
+	mutex_lock(&hp->lock);
+	if (hp->state == HP_UP) {
+		iosys_map_wr(&out, offsetof(struct ntw_ctl, line.bye), u64, (__force u64)cpu_to_le64(ntw_word(hp->yours, 1)));
+		hp_ring(hp);
+		hp_down(hp);
+	}
+	mutex_unlock(&hp->lock);
+}
+
+void hp_set_deaf(struct hp *hp, bool deaf)
+{
+	mutex_lock(&hp->lock);
+	hp->deaf = deaf;
+	mutex_unlock(&hp->lock);
+}
+
+static bool hp_try_post(struct hp *hp, struct ntw_rec *rec, const void *body, u32 len, unsigned int copies, int *ret)
+{
+	bool done;
+
+	mutex_lock(&hp->lock);
+	done = hp->state != HP_UP;
+	*ret = done ? -ENOTCONN : 0;
+	if (!done)
+		done = hp_place(hp, rec, body, len, copies);
+	if (!done) {
+		hp_take(hp);
+		if (hp->told != hp->placed)
+			hp_line(hp);
+	}
+	mutex_unlock(&hp->lock);
+	return done;
+}
+
+int hp_post(struct hp *hp, struct ntw_rec *rec, const void *body, u32 len, unsigned int copies)
+{
+	bool done;
+	int ret;
+
+	if (copies * ntw_rec_span(sizeof(*rec) + len) > HP_BLOCK)
+		return -EMSGSIZE;
+	return read_poll_timeout(hp_try_post, done, done, HP_LOOK_US, HP_WAIT_US, false, hp, rec, body, len, copies, &ret) ?: ret;
+}
+
+void hp_flush(struct hp *hp)
+{
+	mutex_lock(&hp->lock);
+	if (hp->state == HP_UP)
+		hp_line(hp);
+	mutex_unlock(&hp->lock);
+}
+
+static bool hp_taken(struct hp *hp)
+{
+	bool taken;
+
+	mutex_lock(&hp->lock);
+	taken = hp->freed == hp->placed;
+	mutex_unlock(&hp->lock);
+	return taken;
+}
+
+int hp_wait_taken(struct hp *hp)
+{
+	bool taken;
+
+	hp_flush(hp);
+	return read_poll_timeout(hp_taken, taken, taken, HP_LOOK_US, HP_WAIT_US, false, hp);
+}
+
+u32 hp_number(struct hp *hp)
+{
+	u32 number;
+
+	mutex_lock(&hp->lock);
+	number = ++hp->next;
+	hp->heard[number % HP_NUMBERS] = (struct hp_heard) { .number = number };
+	mutex_unlock(&hp->lock);
+	return number;
+}
+
+struct hp_heard hp_heard(struct hp *hp, u32 number)
+{
+	struct hp_heard heard;
+
+	mutex_lock(&hp->lock);
+	heard = hp->heard[number % HP_NUMBERS];
+	mutex_unlock(&hp->lock);
+	return heard.number == number ? heard : (struct hp_heard) {};
+}
+
+u64 hp_wait(struct hp *hp, u32 number, u64 types, unsigned int ms)
+{
+	struct hp_heard heard;
+
+	hp_flush(hp);
+	read_poll_timeout(hp_heard, heard, heard.types & types, HP_LOOK_US, ms * 1000UL, false, hp, number);
+	return heard.types & types;
+}
+
+u64 hp_said(struct hp *hp, enum ntw_say type)
+{
+	u64 said;
+
+	mutex_lock(&hp->lock);
+	said = hp->said[type];
+	mutex_unlock(&hp->lock);
+	return said;
+}
+
+/* ---- life ---- */
+
+static int hp_memory(struct hp *hp)
+{
+	phys_addr_t base;
+	resource_size_t len;
+	int ret = ntb_peer_mw_get_addr(hp->ntb, 0, &base, &len);
+
+	if (ret)
+		return ret;
+	hp->window = ioremap_wc(base, len);
+	if (hp->window)
+		hp->mem = dma_alloc_coherent(ntb_get_dma_dev(hp->ntb), HP_MEM, &hp->dma, GFP_KERNEL);
+	return hp->mem ? 0 : -ENOMEM;
+}
+
+int hp_start(struct hp *hp, struct ntb_dev *ntb)
+{
+	int ret;
+
+	hp->ntb = ntb;
+	mutex_init(&hp->lock);
+	ret = hp_memory(hp) ?: ntb_link_enable(ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);
+	if (!ret) {
+		hp->task = kthread_run(hp_run, hp, "hostile_peer");
+		ret = PTR_ERR_OR_ZERO(hp->task);
+	}
+	if (ret) {
+		hp->task = NULL;
+		hp_stop(hp);
+	}
+	return ret;
+}
+
+void hp_stop(struct hp *hp)
+{
+	if (hp->task)
+		kthread_stop(hp->task);
+	hp_down(hp);
+	ntb_link_disable(hp->ntb);
+	if (hp->mem)
+		dma_free_coherent(ntb_get_dma_dev(hp->ntb), HP_MEM, hp->mem, hp->dma);
+	if (hp->window)
+		iounmap(hp->window);
+}
