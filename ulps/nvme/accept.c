@@ -6,35 +6,73 @@
 #include <linux/string.h>
 #include "target.h"
 
-static struct kfid_domain *kfnt_domain_find(struct kfnt_listener *listener, const char *name)
+static void kfnt_domain_free(struct kref *ref)
+{
+	struct kfnt_domain *dom = container_of(ref, struct kfnt_domain, ref);
+
+	WARN_ON(kfi_close(&dom->domain->fid));
+	kfree(dom);
+}
+
+void kfnt_domain_put(struct kfnt_domain *dom)
+{
+	kref_put(&dom->ref, kfnt_domain_free);
+}
+
+static struct kfnt_domain *kfnt_domain_find(struct kfnt_listener *listener, const char *name)
 {
 	struct kfnt_domain *dom;
 
 	list_for_each_entry(dom, &listener->domains, entry)
 		if (!strcmp(dom->name, name))
-			return dom->domain;
+			return dom;
 	return NULL;
 }
 
 /* The domain that a request came in by; NULL: it can't be had. */
-static struct kfid_domain *kfnt_domain(struct kfnt_listener *listener, struct kfi_info *info)
+static struct kfnt_domain *kfnt_domain(struct kfnt_listener *listener, struct kfi_info *info)
 {
-	struct kfid_domain *domain = kfnt_domain_find(listener, info->domain_attr->name);
+	struct kfnt_domain *dom = kfnt_domain_find(listener, info->domain_attr->name);
 	size_t len = strlen(info->domain_attr->name) + 1;
-	struct kfnt_domain *dom;
 
-	if (domain)
-		return domain;
+	if (dom)
+		return dom;
 	dom = kzalloc(struct_size(dom, name, len), GFP_KERNEL);
 	if (!dom)
 		return NULL;
+	kref_init(&dom->ref);
 	memcpy(dom->name, info->domain_attr->name, len);
 	if (kfi_domain(listener->fabric, info, &dom->domain, NULL)) {
 		kfree(dom);
 		return NULL;
 	}
 	list_add_tail(&dom->entry, &listener->domains);
-	return dom->domain;
+	return dom;
+}
+
+static int kfnt_open_in(struct kfnt_queue *queue, struct kfnt_domain *dom, struct kfi_info *info)
+{
+	int ret = dom ? kfnt_queue_open(queue, dom->domain, info) : -ENOMEM;
+
+	if (ret)
+		return ret;
+	kref_get(&dom->ref);
+	queue->dom = dom;
+	return 0;
+}
+
+/* A domain whose device has gone stays that way, while another device may have its name by now. */
+static int kfnt_open(struct kfnt_queue *queue, struct kfi_info *info)
+{
+	struct kfnt_domain *dom = kfnt_domain(queue->listener, info);
+	int ret = kfnt_open_in(queue, dom, info);
+
+	if (ret != -ENODEV)
+		return ret;
+	list_del(&dom->entry);
+	kfnt_domain_put(dom);
+	clear_bit(KFNT_Q_FAILED, &queue->flags);	/* the receives of the first attempt */
+	return kfnt_open_in(queue, kfnt_domain(queue->listener, info), info);
 }
 
 /* Return: 0, or why the host is refused. */
@@ -45,7 +83,7 @@ static enum kfn_status kfnt_check(struct nvmet_port *nport, const struct kfn_req
 	if (len < sizeof(*req))
 		return KFN_INVALID_LENGTH;
 	depth = le16_to_cpu(req->hsqsize) + 1;
-	limit = req->qid ? max_t(int, kfnt_port_queue_size(nport, KFN_QUEUE_DEFAULT), KFN_QUEUE_DEFAULT) : NVME_AQ_DEPTH;
+	limit = req->qid ? kfnt_queue_limit(nport) : NVME_AQ_DEPTH;
 	if (le16_to_cpu(req->format) != KFN_FORMAT)
 		return KFN_INVALID_FORMAT;
 	if (depth < 2 || depth > limit)
@@ -61,18 +99,14 @@ static int kfnt_accept(struct kfnt_queue *queue, struct kfi_info *info)
 		.format = cpu_to_le16(KFN_FORMAT),
 		.crqsize = cpu_to_le16(queue->depth),
 	};
-	struct kfid_domain *domain = kfnt_domain(queue->listener, info);
-	int ret;
+	int ret = kfnt_open(queue, info);
 
-	if (!domain)
-		return -ENOMEM;
-	ret = kfnt_queue_open(queue, domain, info);
 	if (ret)
 		return ret;
 	kfnt_queue_enter(queue);
-	ret = kfi_accept(queue->ep, &acc, sizeof(acc));
-	if (ret)
-		kfnt_queue_end(queue);	/* which frees it, too */
+	if (kfi_accept(queue->ep, &acc, sizeof(acc)))
+		kfnt_queue_end(queue);
+	kfnt_queue_begin(queue);	/* which may free it */
 	return 0;
 }
 

@@ -10,11 +10,30 @@
 
 /* ---- the admin queue ---- */
 
+/* Before this an answer on the queue is for no command, and blk-mq may not have its tags yet. */
+static int kfn_queue_tags(struct kfn_queue *queue)
+{
+	struct blk_mq_tag_set *set = queue->qid ? &queue->ctrl->tag_set : &queue->ctrl->admin_tag_set;
+	unsigned int index = queue->qid ? queue->qid - 1 : 0;
+
+	if (index >= set->nr_hw_queues || !set->tags[index])
+		return -ENODEV;
+	queue->tags = set->tags[index];
+	smp_mb__before_atomic();	/* pairs with test_bit_acquire() */
+	set_bit(KFN_Q_TAGS, &queue->flags);
+	return 0;
+}
+
+static int kfn_nvme_connect(struct kfn_ctrl *ctrl, unsigned int qid)
+{
+	return qid ? nvmf_connect_io_queue(&ctrl->ctrl, qid) : nvmf_connect_admin_queue(&ctrl->ctrl);
+}
+
 static int kfn_connect_queue(struct kfn_ctrl *ctrl, unsigned int qid)
 {
 	int ret;
 
-	ret = qid ? nvmf_connect_io_queue(&ctrl->ctrl, qid) : nvmf_connect_admin_queue(&ctrl->ctrl);
+	ret = kfn_queue_tags(&ctrl->queues[qid]) ?: kfn_nvme_connect(ctrl, qid);
 	if (!ret) {
 		set_bit(KFN_Q_LIVE, &ctrl->queues[qid].flags);
 		return 0;
@@ -160,6 +179,26 @@ static int kfn_io_connect(struct kfn_ctrl *ctrl, unsigned int first, unsigned in
 	return 0;
 }
 
+/* Nothing is in the queues, so no answer is due; and when this returns nobody looks whether one is for something. */
+static void kfn_io_forget_tags(struct kfn_ctrl *ctrl)
+{
+	unsigned int i;
+
+	for (i = 1; i < ctrl->ctrl.queue_count; i++)
+		clear_bit(KFN_Q_TAGS, &ctrl->queues[i].flags);
+	synchronize_rcu();
+}
+
+/* One that no CPU is mapped to any more has none, and gets no commands either. */
+static void kfn_io_find_tags(struct kfn_ctrl *ctrl)
+{
+	unsigned int i;
+
+	for (i = 1; i < ctrl->ctrl.queue_count; i++)
+		if (test_bit(KFN_Q_LIVE, &ctrl->queues[i].flags))
+			kfn_queue_tags(&ctrl->queues[i]);
+}
+
 /* The number of queues may have changed: blk-mq learns it while nothing is in them. */
 static int kfn_io_update(struct kfn_ctrl *ctrl)
 {
@@ -169,7 +208,9 @@ static int kfn_io_update(struct kfn_ctrl *ctrl)
 		nvme_unfreeze(&ctrl->ctrl);
 		return -ENODEV;
 	}
+	kfn_io_forget_tags(ctrl);
 	blk_mq_update_nr_hw_queues(ctrl->ctrl.tagset, ctrl->ctrl.queue_count - 1);
+	kfn_io_find_tags(ctrl);
 	nvme_unfreeze(&ctrl->ctrl);
 	return 0;
 }
@@ -323,13 +364,16 @@ static void kfn_again_or_never(struct kfn_ctrl *ctrl, int status)
 	queue_delayed_work(nvme_wq, &ctrl->reconnect_work, nctrl->opts->reconnect_delay * HZ);
 }
 
-/* Writes of dirty pages may wait for this to end. */
+/*
+ * All who want memory may be waiting for pages that can be written when this has ended. So it takes what is left, and does not wait for
+ * memory: what there is not enough of ends the attempt.
+ */
 static int kfn_setup_again(struct kfn_ctrl *ctrl)
 {
-	unsigned int noio = memalloc_noio_save();
+	unsigned int noreclaim = memalloc_noreclaim_save();
 	int ret = kfn_setup(ctrl, false);
 
-	memalloc_noio_restore(noio);
+	memalloc_noreclaim_restore(noreclaim);
 	return ret;
 }
 

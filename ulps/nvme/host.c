@@ -4,7 +4,7 @@
  */
 #include <linux/module.h>
 #include <linux/nsproxy.h>
-#include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include "host.h"
 
@@ -36,6 +36,7 @@ unsigned int kfn_connect_ms(void)
 static void kfn_free_ctrl(struct nvme_ctrl *nctrl)
 {
 	struct kfn_ctrl *ctrl = to_kfn(nctrl);
+	unsigned int i;
 
 	if (!list_empty(&ctrl->entry)) {
 		mutex_lock(&kfn_ctrls_lock);
@@ -43,6 +44,8 @@ static void kfn_free_ctrl(struct nvme_ctrl *nctrl)
 		mutex_unlock(&kfn_ctrls_lock);
 		nvmf_free_options(nctrl->opts);
 	}
+	for (i = 0; i < ctrl->nr_queues; i++)
+		kfn_room_free(&ctrl->queues[i]);
 	put_net_track(ctrl->net, &ctrl->ns_tracker);
 	kfree(ctrl->queues);
 	kfree(ctrl);
@@ -113,7 +116,8 @@ static struct kfn_ctrl *kfn_alloc_ctrl(struct device *dev, struct nvmf_ctrl_opti
 	ctrl->ctrl.sqsize = opts->queue_size - 1;
 	ctrl->ctrl.kato = opts->kato;
 	ret = -ENOMEM;
-	ctrl->queues = kcalloc(ctrl->ctrl.queue_count, sizeof(*ctrl->queues), GFP_KERNEL);
+	ctrl->nr_queues = ctrl->ctrl.queue_count;
+	ctrl->queues = kcalloc(ctrl->nr_queues, sizeof(*ctrl->queues), GFP_KERNEL);
 	if (!ctrl->queues)
 		goto free;
 	kfn_ctrl_init(ctrl);
@@ -127,6 +131,12 @@ static struct kfn_ctrl *kfn_alloc_ctrl(struct device *dev, struct nvmf_ctrl_opti
 free:
 	kfree(ctrl);
 	return ERR_PTR(ret);
+}
+
+/* The core makes -EINTR of a command that was cancelled because its connection had gone: a program would just try again. */
+static int kfn_create_error(int err)
+{
+	return err > 0 ? -EIO : err == -EINTR && !signal_pending(current) ? -ECONNRESET : err;
 }
 
 static struct nvme_ctrl *kfn_create_ctrl(struct device *dev, struct nvmf_ctrl_options *opts)
@@ -154,7 +164,7 @@ uninit:
 	nvme_uninit_ctrl(&ctrl->ctrl);
 put:
 	nvme_put_ctrl(&ctrl->ctrl);
-	return ERR_PTR(ret > 0 ? -EIO : ret);
+	return ERR_PTR(kfn_create_error(ret));
 }
 
 static struct nvmf_transport_ops kfn_transport = {
@@ -170,8 +180,10 @@ static struct nvmf_transport_ops kfn_transport = {
 
 static int __init kfn_init(void)
 {
-	int ret;
+	int ret = kfn_check_layouts();
 
+	if (ret)
+		return ret;
 	kfn_wq = alloc_workqueue("nvme-kfi", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!kfn_wq)
 		return -ENOMEM;

@@ -52,6 +52,8 @@ struct kfn_rsp {
 enum {
 	KFN_Q_ALLOCATED,	/* kfn_queue_stop() has something to do. @lock */
 	KFN_Q_OPEN,		/* may be posted to and polled, under RCU */
+	KFN_Q_TAGS,		/* @tags is set: answers may come */
+	KFN_Q_BROKEN,		/* what is left is to stop it */
 	KFN_Q_LIVE,		/* NVMe's connect has succeeded: blk-mq may use it */
 };
 
@@ -61,17 +63,22 @@ enum {
  * @qid:	0 for the admin queue
  * @size:	commands; tags are below
  * @flags:	KFN_Q_
- * @lock:	one stops at a time
+ * @lock:	one stops at a time, and one ends what commands are left behind that
  * @ep:		endpoint; from the setting to the end of KFN_Q_OPEN, and a grace period, and in handlers
  * @cq:		completions of both directions; as @ep
  * @eq:		connection events
- * @rsps:	@size receives
+ * @room:	commands that there are @rsps, @vecs and @sqes for. They outlive a connection, for who reconnects may be what memory waits for
+ * @rsps:	receives
+ * @tags:	blk-mq's tags of this queue, under RCU and KFN_Q_TAGS: handlers run while blk-mq learns of another number of queues,
+ *		which exchanges the array that it has them in, and may free these
  * @mrs:	a handle for each tag
  * @vecs:	pages of each tag's region, KFN_PAGES_MAX each
- * @works:	registrations and invalidations under way, and 1 until the queue stops: who starts one counts first and
+ * @sqes:	commands that go with data, by tag; in pages of their own, which a provider may send without copying them
+ * @works:	invalidations under way, and 1 until the queue stops: who starts one counts first and
  *		gives up at 0
  * @idle:	@works has become 0
  * @lost:	done() of commands that were injected: only failures come
+ * @epoch:	number of the connection: requests of an earlier one may still look as if an answer were owed
  * @lost_work:	ends the commands of a queue whose connection has gone while the controller is being set up or taken down
  * @connected:	the connection stands, or @cm_error
  * @cm_error:	why not
@@ -89,12 +96,16 @@ struct kfn_queue {
 	struct kfid_ep		*ep;
 	struct kfid_cq		*cq;
 	struct kfid_eq		*eq;
+	unsigned int		room;
 	struct kfn_rsp		*rsps;
+	struct blk_mq_tags	*tags;
 	struct kfid_mr		**mrs;
 	struct bio_vec		*vecs;
+	struct nvme_command	*sqes;
 	atomic_t		works;
 	wait_queue_head_t	idle;
 	struct kfi_cqe		lost;
+	u32			epoch;
 	struct work_struct	lost_work;
 	struct completion	connected;
 	int			cm_error;
@@ -102,7 +113,7 @@ struct kfn_queue {
 
 /* kfn_req.flags */
 enum {
-	KFN_R_SENT,	/* the target owes an answer; who clears it has it */
+	KFN_R_SENT,	/* the target owes an answer, on the connection of @epoch; who clears it has it */
 	KFN_R_ATTACHED,	/* @queue's handle for the tag has memory attached */
 };
 
@@ -112,9 +123,10 @@ enum {
  * @cmd:	the SQE
  * @queue:	where it goes
  * @flags:	KFN_R_
- * @ends:	what has to end before the request may: its answer, the send of data in the capsule, the registration. The last one
- *		detaches the region, if the target has not, and then completes the request
- * @work:	registration, then invalidation
+ * @epoch:	of @queue when KFN_R_SENT was set
+ * @ends:	what has to end before the request may: its answer, queue_rq, for an answer may be guessed, and the send of data in
+ *		the capsule. The last one detaches the region, if the target has not, and then completes the request
+ * @work:	invalidation
  * @sent:	done() of a command with data in the capsule
  * @key:	of the region
  * @status:	the target's, as it stands in the CQE
@@ -125,6 +137,7 @@ struct kfn_req {
 	struct nvme_command	cmd;
 	struct kfn_queue	*queue;
 	unsigned long		flags;
+	u32			epoch;
 	atomic_t		ends;
 	struct kfi_mr_work	work;
 	struct kfi_cqe		sent;
@@ -136,7 +149,8 @@ struct kfn_req {
 /**
  * struct kfn_ctrl - a controller
  * @ctrl:	the core's part
- * @queues:	as many as the options ask for and the admin queue
+ * @queues:	as many as the options ask for and the admin queue; the core's count may become less
+ * @nr_queues:	so many
  * @link:	how they reach the target
  * @net:	the namespace that it was made in; held
  * @ns_tracker:	of @net
@@ -154,6 +168,7 @@ struct kfn_req {
 struct kfn_ctrl {
 	struct nvme_ctrl	ctrl;
 	struct kfn_queue	*queues;
+	unsigned int		nr_queues;
 	struct kfn_link		link;
 	struct net		*net;
 	netns_tracker		ns_tracker;
@@ -185,6 +200,9 @@ extern struct workqueue_struct *kfn_wq;
 const char *kfn_provider(void);
 unsigned int kfn_connect_ms(void);
 
+/* hlayout.c */
+int kfn_check_layouts(void);
+
 /* link.c */
 int kfn_link_open(struct kfn_ctrl *ctrl);
 void kfn_link_close(struct kfn_ctrl *ctrl);
@@ -193,11 +211,14 @@ void kfn_link_close(struct kfn_ctrl *ctrl);
 int kfn_queue_start(struct kfn_ctrl *ctrl, unsigned int qid, unsigned int size);
 void kfn_queues_stop(struct kfn_ctrl *ctrl, unsigned int first, unsigned int end);
 void kfn_queues_end(struct kfn_ctrl *ctrl, unsigned int first, unsigned int end);
+void kfn_queue_broken(struct kfn_queue *queue);
 void kfn_lost_work(struct work_struct *work);
 
 /* region.c */
 int kfn_regions_open(struct kfn_queue *queue);
 void kfn_regions_close(struct kfn_queue *queue);
+void kfn_room_free(struct kfn_queue *queue);
+int kfn_room_make(struct kfn_queue *queue);
 unsigned int kfn_request_vec(struct request *rq, struct bio_vec *vec, unsigned int room);
 int kfn_region_register(struct kfn_req *req, struct request *rq);
 bool kfn_region_detach(struct kfn_req *req);

@@ -4,7 +4,7 @@
  *
  *	queue_rq	SQE set up, region attached or data put into the capsule, message sent
  *	answer		a message of 16 bytes: status, and mostly "your region is detached"
- *	kfn_req_put()	the last of: answer, registration, send of a capsule with data
+ *	kfn_req_put()	the last of: answer, send of a capsule with data, queue_rq itself
  *	complete	by blk-mq, on the CPU that it likes
  *
  * A command without data in its capsule is injected: nobody waits for the end of its send, which the answer implies.
@@ -58,23 +58,17 @@ void kfn_lost(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_e
 static void kfn_nonsense(struct kfn_queue *queue, const char *what, u64 value)
 {
 	dev_err_ratelimited(queue->ctrl->ctrl.device, "queue %u: the target sends %s (%#llx)\n", queue->qid, what, value);
-	kfn_recover(queue->ctrl);
-}
-
-static struct blk_mq_tags *kfn_tags(struct kfn_queue *queue)
-{
-	if (!queue->qid)
-		return queue->ctrl->admin_tag_set.tags[0];
-	return queue->ctrl->tag_set.tags[queue->qid - 1];
+	kfn_queue_broken(queue);
 }
 
 /* The request that an answer is for, which from now on has it. */
 static struct kfn_req *kfn_answered(struct kfn_queue *queue, u16 command_id)
 {
-	struct request *rq = nvme_find_rq(kfn_tags(queue), command_id);
+	struct request *rq = nvme_find_rq(queue->tags, command_id);
 	struct kfn_req *req = rq ? blk_mq_rq_to_pdu(rq) : NULL;
 
-	if (req && req->queue == queue && test_and_clear_bit(KFN_R_SENT, &req->flags))
+	/* The bit is full barrier enough: see kfn_req_begin(). */
+	if (req && req->queue == queue && READ_ONCE(req->epoch) == queue->epoch && test_and_clear_bit(KFN_R_SENT, &req->flags))
 		return req;
 	kfn_nonsense(queue, "an answer to no command", command_id);
 	return NULL;
@@ -97,6 +91,17 @@ static void kfn_take_answer(struct kfn_queue *queue, const struct nvme_completio
 	kfn_req_put(req);
 }
 
+/* Receives are posted before there are commands, and on the first connection before there is where to look for them. */
+static void kfn_dispatch_answer(struct kfn_queue *queue, struct nvme_completion *cqe, const struct kfi_cq_err_entry *wc)
+{
+	if (!test_bit_acquire(KFN_Q_TAGS, &queue->flags))
+		kfn_nonsense(queue, "an answer before any command", cqe->command_id);
+	else if (nvme_is_aen_req(queue->qid, cqe->command_id))
+		nvme_complete_async_event(&queue->ctrl->ctrl, cqe->status, &cqe->result);
+	else
+		kfn_take_answer(queue, cqe, wc);
+}
+
 static void kfn_rsp_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
 {
 	struct kfn_rsp *rsp = container_of(cqe, struct kfn_rsp, cqe);
@@ -110,12 +115,11 @@ static void kfn_rsp_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct k
 		kfn_nonsense(queue, "a short answer", wc->len);
 		return;
 	}
-	if (nvme_is_aen_req(queue->qid, rsp->data.command_id))
-		nvme_complete_async_event(&queue->ctrl->ctrl, rsp->data.status, &rsp->data.result);
-	else
-		kfn_take_answer(queue, &rsp->data, wc);
+	rcu_read_lock();
+	kfn_dispatch_answer(queue, &rsp->data, wc);
+	rcu_read_unlock();
 	if (kfn_rsp_post(rsp))
-		kfn_recover(queue->ctrl);
+		kfn_queue_broken(queue);
 }
 
 /**
@@ -144,22 +148,24 @@ static void kfn_no_data(struct nvme_command *cmd)
 	sgl->type = NVME_KEY_SGL_FMT_DATA_DESC << 4;
 }
 
-static ssize_t kfn_inject(struct kfn_queue *queue, struct nvme_command *cmd)
+/* @more: KFI_MORE or 0 */
+static ssize_t kfn_inject(struct kfn_queue *queue, struct nvme_command *cmd, u64 more)
 {
 	struct kvec iov = { cmd, sizeof(*cmd) };
 	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .context = &queue->lost };
 
-	return kfi_sendmsg(queue->ep, &msg, KFI_CQE | KFI_INJECT | KFI_NO_COMPLETION);
+	return kfi_sendmsg(queue->ep, &msg, KFI_CQE | KFI_INJECT | KFI_NO_COMPLETION | more);
 }
 
 /* How much data may be in a capsule of this queue? */
 static unsigned int kfn_capsule_room(const struct kfn_queue *queue)
 {
 	const struct kfn_ctrl *ctrl = queue->ctrl;
+	u32 capsule = ctrl->ctrl.ioccsz * 16;	/* the target's word; not all cores look at it */
 
-	if (!queue->qid || !ctrl->in_capsule)
+	if (!queue->qid || !ctrl->in_capsule || capsule < sizeof(struct nvme_command))
 		return 0;
-	return min_t(unsigned int, ctrl->ctrl.ioccsz * 16 - sizeof(struct nvme_command), KFN_INLINE_MAX);
+	return min_t(u32, capsule - sizeof(struct nvme_command), KFN_INLINE_MAX);
 }
 
 static bool kfn_in_capsule(struct kfn_queue *queue, struct request *rq)
@@ -168,23 +174,29 @@ static bool kfn_in_capsule(struct kfn_queue *queue, struct request *rq)
 	       blk_rq_nr_phys_segments(rq) < KFN_CAPSULE_SEGS;
 }
 
-static ssize_t kfn_send_capsule(struct kfn_req *req, struct request *rq)
+static ssize_t kfn_send_capsule(struct kfn_req *req, struct request *rq, u64 more)
 {
 	struct nvme_sgl_desc *sgl = &req->cmd.common.dptr.sgl;
+	struct nvme_command *sqe = &req->queue->sqes[rq->tag];
 	struct bio_vec vec[KFN_CAPSULE_SEGS];
 	struct kfi_msg msg = { .type = KFI_BVEC, .msg_biov = vec, .context = &req->sent };
+	ssize_t ret;
 
 	sgl->addr = 0;
 	sgl->length = cpu_to_le32(blk_rq_payload_bytes(rq));
 	sgl->type = NVME_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_OFFSET;
-	bvec_set_page(&vec[0], virt_to_page(&req->cmd), sizeof(req->cmd), offset_in_page(&req->cmd));
+	*sqe = req->cmd;
+	bvec_set_page(&vec[0], virt_to_page(sqe), sizeof(*sqe), offset_in_page(sqe));
 	msg.iov_count = 1 + kfn_request_vec(rq, vec + 1, KFN_CAPSULE_SEGS - 1);
 	req->sent.done = kfn_sent;
 	atomic_inc(&req->ends);
-	return kfi_sendmsg(req->queue->ep, &msg, KFI_CQE);
+	ret = kfi_sendmsg(req->queue->ep, &msg, KFI_CQE | KFI_INJECT_COMPLETE | more);
+	if (ret)
+		atomic_dec(&req->ends);	/* not the last: queue_rq has one */
+	return ret;
 }
 
-/* The capsule could not be sent, but a registration is under way: end as if the target had answered. */
+/* The capsule could not be sent, but a region is attached: end as if the target had answered. */
 static void kfn_answer_for_target(struct kfn_req *req)
 {
 	if (!test_and_clear_bit(KFN_R_SENT, &req->flags))
@@ -194,34 +206,59 @@ static void kfn_answer_for_target(struct kfn_req *req)
 	kfn_req_put(req);
 }
 
-static ssize_t kfn_send_keyed(struct kfn_req *req, struct request *rq)
+static ssize_t kfn_send_keyed(struct kfn_req *req, struct request *rq, u64 more)
 {
 	ssize_t ret = kfn_region_register(req, rq);
 
 	if (ret)
 		return ret;
-	if (kfn_inject(req->queue, &req->cmd))
+	if (kfn_inject(req->queue, &req->cmd, more))
 		kfn_answer_for_target(req);
 	return 0;
 }
 
-static ssize_t kfn_send_command(struct kfn_req *req, struct request *rq)
+/*
+ * An answer may be guessed from now on. A request that was cancelled with its connection still has KFN_R_SENT, so that goes before
+ * @epoch says otherwise.
+ */
+static void kfn_req_begin(struct kfn_req *req)
 {
-	req->cmd.common.flags |= NVME_CMD_SGL_METABUF;
-	req->flags = BIT(KFN_R_SENT);
-	atomic_set(&req->ends, 1);
+	WRITE_ONCE(req->flags, 0);
+	atomic_set(&req->ends, 2);	/* answer, queue_rq */
+	smp_wmb();	/* pairs with test_and_clear_bit() in kfn_answered() */
+	WRITE_ONCE(req->epoch, req->queue->epoch);
+	smp_wmb();	/* likewise: who takes the flag sees all of the above */
+	WRITE_ONCE(req->flags, BIT(KFN_R_SENT));
+}
+
+static ssize_t kfn_post_command(struct kfn_req *req, struct request *rq, u64 more)
+{
 	if (!blk_rq_nr_phys_segments(rq)) {
 		kfn_no_data(&req->cmd);
-		return kfn_inject(req->queue, &req->cmd);
+		return kfn_inject(req->queue, &req->cmd, more);
 	}
 	if (kfn_in_capsule(req->queue, rq))
-		return kfn_send_capsule(req, rq);
-	return kfn_send_keyed(req, rq);
+		return kfn_send_capsule(req, rq, more);
+	return kfn_send_keyed(req, rq, more);
+}
+
+/* If this fails the request is blk-mq's again, and no answer ends it. One that has come before the failure does, however. */
+static ssize_t kfn_send_command(struct kfn_req *req, struct request *rq, u64 more)
+{
+	ssize_t ret;
+
+	req->cmd.common.flags |= NVME_CMD_SGL_METABUF;
+	kfn_req_begin(req);
+	ret = kfn_post_command(req, rq, more);
+	if (ret && test_and_clear_bit(KFN_R_SENT, &req->flags))
+		return ret;
+	kfn_req_put(req);
+	return 0;
 }
 
 static blk_status_t kfn_send_failed(struct request *rq, int err)
 {
-	if (err == -EAGAIN) {
+	if (err == -EAGAIN || err == -ENOMEM) {	/* later: a recovery would take more memory still */
 		nvme_cleanup_cmd(rq);
 		return BLK_STS_RESOURCE;
 	}
@@ -233,6 +270,19 @@ static blk_status_t kfn_send_failed(struct request *rq, int err)
 	return nvme_host_path_error(rq);
 }
 
+/*
+ * Under the RCU that KFN_Q_OPEN is looked at in: a stop of the queue waits for the whole of this, so whoever cancels requests behind it finds
+ * none that is about to fail here, and none starts any more. (What goes back to blk-mq does so in its own RCU section around queue_rq.)
+ */
+static blk_status_t kfn_start(struct kfn_req *req, struct request *rq, u64 more)
+{
+	ssize_t ret;
+
+	nvme_start_request(rq);
+	ret = kfn_send_command(req, rq, more);
+	return ret ? kfn_send_failed(rq, ret) : BLK_STS_OK;
+}
+
 static blk_status_t kfn_queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_data *bd)
 {
 	struct kfn_queue *queue = hctx->driver_data;
@@ -240,18 +290,32 @@ static blk_status_t kfn_queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq
 	struct kfn_req *req = blk_mq_rq_to_pdu(rq);
 	struct nvme_ctrl *ctrl = &queue->ctrl->ctrl;
 	blk_status_t status;
-	ssize_t ret;
 
 	if (!nvme_check_ready(ctrl, rq, test_bit(KFN_Q_LIVE, &queue->flags)))
 		return nvme_fail_nonready_command(ctrl, rq);
 	status = nvme_setup_cmd(hctx->queue->queuedata, rq);
 	if (status)
 		return status;
-	nvme_start_request(rq);
 	rcu_read_lock();
-	ret = kfn_queue_open(queue) ? kfn_send_command(req, rq) : -ESHUTDOWN;
+	if (kfn_queue_open(queue)) {
+		status = kfn_start(req, rq, bd->last ? 0 : KFI_MORE);
+	} else {
+		kfn_recover(queue->ctrl);
+		status = nvme_host_path_error(rq);
+	}
 	rcu_read_unlock();
-	return ret ? kfn_send_failed(rq, ret) : BLK_STS_OK;
+	return status;
+}
+
+/* What was said to be followed by more is not. */
+static void kfn_commit_rqs(struct blk_mq_hw_ctx *hctx)
+{
+	struct kfn_queue *queue = hctx->driver_data;
+
+	rcu_read_lock();
+	if (kfn_queue_open(queue))
+		kfi_ep_tx_flush(queue->ep);
+	rcu_read_unlock();
 }
 
 void kfn_submit_async_event(struct nvme_ctrl *nctrl)
@@ -265,7 +329,7 @@ void kfn_submit_async_event(struct nvme_ctrl *nctrl)
 	ctrl->aen.common.flags = NVME_CMD_SGL_METABUF;
 	kfn_no_data(&ctrl->aen);
 	rcu_read_lock();
-	if (kfn_queue_open(queue) && kfn_inject(queue, &ctrl->aen))
+	if (kfn_queue_open(queue) && kfn_inject(queue, &ctrl->aen, 0))
 		kfn_recover(ctrl);
 	rcu_read_unlock();
 }
@@ -301,7 +365,9 @@ static enum blk_eh_timer_return kfn_timeout(struct request *rq)
 		return BLK_EH_RESET_TIMER;
 	}
 	kfn_queues_stop(ctrl, queue->qid, queue->qid + 1);
+	mutex_lock(&queue->lock);	/* see kfn_lost_work() */
 	nvmf_complete_timed_out_request(rq);
+	mutex_unlock(&queue->lock);
 	return BLK_EH_DONE;
 }
 
@@ -339,6 +405,7 @@ static void kfn_map_queues(struct blk_mq_tag_set *set)
 
 const struct blk_mq_ops kfn_mq_ops = {
 	.queue_rq	= kfn_queue_rq,
+	.commit_rqs	= kfn_commit_rqs,
 	.complete	= nvme_complete_rq,
 	.init_request	= kfn_init_request,
 	.init_hctx	= kfn_init_hctx,
@@ -349,6 +416,7 @@ const struct blk_mq_ops kfn_mq_ops = {
 
 const struct blk_mq_ops kfn_admin_mq_ops = {
 	.queue_rq	= kfn_queue_rq,
+	.commit_rqs	= kfn_commit_rqs,
 	.complete	= nvme_complete_rq,
 	.init_request	= kfn_init_request,
 	.init_hctx	= kfn_init_admin_hctx,

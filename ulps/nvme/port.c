@@ -3,12 +3,15 @@
  * port.c - ports: where they listen.
  *
  * An address may be served by several providers (TCP and RDMA on the same interface). A port listens over each, unless the module
- * parameter `provider` names one, and is there if one of them succeeds.
+ * parameter `provider` names one, and is there if one of them succeeds. An address that stands for several (0.0.0.0, ::, the name
+ * of an interface) is a listener for each that is there when the port is enabled.
  */
 #include <linux/configfs.h>
+#include <linux/inet.h>
 #include <linux/nsproxy.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <net/ipv6.h>
 #include "hints.h"
 #include "target.h"
 
@@ -58,10 +61,8 @@ static void kfnt_listener_free(struct kref *ref)
 	struct kfnt_listener *listener = container_of(ref, struct kfnt_listener, ref);
 	struct kfnt_domain *dom, *next;
 
-	list_for_each_entry_safe(dom, next, &listener->domains, entry) {
-		WARN_ON(kfi_close(&dom->domain->fid));
-		kfree(dom);
-	}
+	list_for_each_entry_safe(dom, next, &listener->domains, entry)
+		kfnt_domain_put(dom);
 	if (listener->fabric)
 		WARN_ON(kfi_close(&listener->fabric->fid));
 	kfnt_port_put(listener->port);
@@ -100,6 +101,26 @@ static int kfnt_listener_open(struct kfnt_listener *listener, struct kfi_info *i
 	       kfi_listen(listener->pep);
 }
 
+static bool kfnt_stands_for_all(const struct sockaddr_storage *addr)
+{
+	if (addr->ss_family == AF_INET6)
+		return ipv6_addr_any(&((const struct sockaddr_in6 *)addr)->sin6_addr);
+	return ((const struct sockaddr_in *)addr)->sin_addr.s_addr == htonl(INADDR_ANY);
+}
+
+/* The text of a listener's address: the port's own, unless that names none that a host could connect to. */
+static void kfnt_listener_name(struct kfnt_listener *listener, const struct kfi_info *info)
+{
+	const char *traddr = listener->port->nport->disc_addr.traddr;
+	struct sockaddr_storage addr = {};
+
+	memcpy(listener->traddr, traddr, NVMF_TRADDR_SIZE);
+	if (info->addr_format != KFI_SOCKADDR_IN && info->addr_format != KFI_SOCKADDR_IN6)
+		return;
+	if (inet_pton_with_scope(listener->port->net, AF_UNSPEC, traddr, NULL, &addr) || kfnt_stands_for_all(&addr))
+		snprintf(listener->traddr, NVMF_TRADDR_SIZE, "%pISc", info->src_addr);
+}
+
 static int kfnt_listen(struct kfnt_port *port, struct kfi_info *info)
 {
 	struct kfnt_listener *listener = kzalloc(sizeof(*listener), GFP_KERNEL);
@@ -112,30 +133,45 @@ static int kfnt_listen(struct kfnt_port *port, struct kfi_info *info)
 	mutex_init(&listener->lock);
 	kref_get(&port->ref);
 	listener->port = port;
+	kfnt_listener_name(listener, info);
 	ret = kfnt_listener_open(listener, info);
 	if (ret) {
 		pr_warn("nvmet-kfi: port %u: can't listen on %s:%s over %s (%d)\n", le16_to_cpu(port->nport->disc_addr.portid),
-			port->nport->disc_addr.traddr, port->nport->disc_addr.trsvcid, info->fabric_attr->prov_name, ret);
+			listener->traddr, port->nport->disc_addr.trsvcid, info->fabric_attr->prov_name, ret);
 		kfnt_listener_close(listener);
 		return ret;
 	}
 	list_add_tail(&listener->entry, &port->listeners);
 	pr_info("nvmet-kfi: port %u: %s:%s over %s\n", le16_to_cpu(port->nport->disc_addr.portid),
-		port->nport->disc_addr.traddr, port->nport->disc_addr.trsvcid, info->fabric_attr->prov_name);
+		listener->traddr, port->nport->disc_addr.trsvcid, info->fabric_attr->prov_name);
 	return 0;
 }
 
-/* The first answer of each provider. Return: 0 if one listens. */
+static bool kfnt_same_place(const struct kfi_info *a, const struct kfi_info *b)
+{
+	return !strcmp(a->fabric_attr->prov_name, b->fabric_attr->prov_name) &&
+	       !strcmp(a->domain_attr->name, b->domain_attr->name) && a->src_addrlen == b->src_addrlen &&
+	       !memcmp(a->src_addr, b->src_addr, a->src_addrlen);
+}
+
+/* Was there an answer before it for the same place? The best comes first. */
+static bool kfnt_seen(const struct kfi_info *infos, const struct kfi_info *info)
+{
+	for (; infos != info; infos = infos->next)
+		if (kfnt_same_place(infos, info))
+			return true;
+	return false;
+}
+
+/* Over each provider, at each address. Return: 0 if one listens. */
 static int kfnt_listen_all(struct kfnt_port *port, struct kfi_info *infos)
 {
-	const char *last = "";
 	struct kfi_info *info;
 	int ret = -ENODATA, err;
 
 	for (info = infos; info; info = info->next) {
-		if (!strcmp(info->fabric_attr->prov_name, last))
+		if (kfnt_seen(infos, info))
 			continue;
-		last = info->fabric_attr->prov_name;
 		err = kfnt_listen(port, info);
 		if (ret)
 			ret = err;

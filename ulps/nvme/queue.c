@@ -14,14 +14,28 @@ static void kfn_connected(struct kfn_queue *queue, int err)
 	complete(&queue->connected);
 }
 
-/* A live controller recovers. Else the commands that set it up or take it down would wait for their time-outs. */
-static void kfn_gone(struct kfn_queue *queue, int err)
+/**
+ * kfn_queue_broken() - nothing good comes of this connection any more
+ * @queue: queue
+ *
+ * A live controller recovers. Else the commands that set it up or take it down would wait for their time-outs.
+ *
+ * Context: Any.
+ */
+void kfn_queue_broken(struct kfn_queue *queue)
 {
-	kfn_connected(queue, err);
+	set_bit(KFN_Q_BROKEN, &queue->flags);
+	smp_mb__after_atomic();	/* pairs with kfn_queue_ready() */
 	if (nvme_ctrl_state(&queue->ctrl->ctrl) == NVME_CTRL_LIVE)
 		kfn_recover(queue->ctrl);
 	else
 		queue_work(kfn_wq, &queue->lost_work);
+}
+
+static void kfn_gone(struct kfn_queue *queue, int err)
+{
+	kfn_connected(queue, err);
+	kfn_queue_broken(queue);
 }
 
 static int kfn_check_accept(struct kfn_queue *queue, const void *data, size_t len)
@@ -100,6 +114,14 @@ static int kfn_queue_endpoint(struct kfn_queue *queue)
 	return ret;
 }
 
+/* Pages may be waited for that are written to this disk, or swapped to it. */
+static int kfn_queue_reclaims(struct kfn_queue *queue)
+{
+	size_t yes = 1;
+
+	return kfi_setopt(&queue->ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_RECLAIM, &yes, sizeof(yes));
+}
+
 static int kfn_queue_objects(struct kfn_queue *queue)
 {
 	struct kfi_cq_attr cq = {
@@ -119,7 +141,8 @@ static int kfn_queue_objects(struct kfn_queue *queue)
 	ret = kfn_queue_endpoint(queue);
 	if (ret)
 		goto close_eq;
-	ret = kfi_ep_bind(queue->ep, &queue->cq->fid, KFI_TRANSMIT | KFI_RECV) ?:
+	ret = kfn_queue_reclaims(queue) ?:
+	      kfi_ep_bind(queue->ep, &queue->cq->fid, KFI_TRANSMIT | KFI_RECV) ?:
 	      kfi_ep_bind(queue->ep, &queue->eq->fid, 0) ?:
 	      kfi_enable(queue->ep);
 	if (!ret)
@@ -145,9 +168,6 @@ static int kfn_queue_receives(struct kfn_queue *queue)
 	unsigned int i;
 	int ret = 0;
 
-	queue->rsps = kvcalloc(queue->size, sizeof(*queue->rsps), GFP_KERNEL);
-	if (!queue->rsps)
-		return -ENOMEM;
 	for (i = 0; i < queue->size && !ret; i++) {
 		queue->rsps[i].queue = queue;
 		ret = kfn_rsp_post(&queue->rsps[i]);
@@ -177,9 +197,23 @@ static int kfn_queue_connect(struct kfn_queue *queue)
 static void kfn_queue_init(struct kfn_queue *queue, unsigned int size)
 {
 	queue->size = size;
+	queue->epoch++;
+	/* A stop by a time-out may have come before the setting. */
+	clear_bit(KFN_Q_TAGS, &queue->flags);
+	clear_bit(KFN_Q_BROKEN, &queue->flags);
 	queue->lost.done = kfn_lost;
 	atomic_set(&queue->works, 1);
 	init_completion(&queue->connected);
+}
+
+/* What breaks it from now on finds something to stop; what has broken it before has not. */
+static void kfn_queue_ready(struct kfn_queue *queue)
+{
+	set_bit(KFN_Q_ALLOCATED, &queue->flags);
+	set_bit(KFN_Q_OPEN, &queue->flags);
+	smp_mb__after_atomic();	/* pairs with kfn_queue_broken() */
+	if (test_bit(KFN_Q_BROKEN, &queue->flags))
+		queue_work(kfn_wq, &queue->lost_work);
 }
 
 /**
@@ -196,7 +230,7 @@ int kfn_queue_start(struct kfn_ctrl *ctrl, unsigned int qid, unsigned int size)
 	int ret;
 
 	kfn_queue_init(queue, size);
-	ret = kfn_queue_objects(queue);
+	ret = kfn_room_make(queue) ?: kfn_queue_objects(queue);
 	if (ret)
 		goto say;
 	ret = kfn_regions_open(queue);
@@ -208,8 +242,7 @@ int kfn_queue_start(struct kfn_ctrl *ctrl, unsigned int qid, unsigned int size)
 	ret = kfn_queue_connect(queue);
 	if (ret)
 		goto close_regions;
-	set_bit(KFN_Q_ALLOCATED, &queue->flags);
-	set_bit(KFN_Q_OPEN, &queue->flags);
+	kfn_queue_ready(queue);
 	return 0;
 
 close_regions:
@@ -217,8 +250,6 @@ close_regions:
 close:
 	kfn_queue_close(queue);
 	cancel_work_sync(&queue->lost_work);
-	kvfree(queue->rsps);
-	queue->rsps = NULL;
 say:
 	dev_err(ctrl->ctrl.device, "queue %u: no connection to %s:%s (%d)\n", qid, ctrl->ctrl.opts->traddr,
 		ctrl->ctrl.opts->trsvcid, ret);
@@ -234,8 +265,6 @@ static void kfn_queue_stop(struct kfn_queue *queue)
 	if (test_and_clear_bit(KFN_Q_ALLOCATED, &queue->flags)) {
 		kfn_regions_close(queue);
 		kfn_queue_close(queue);
-		kvfree(queue->rsps);
-		queue->rsps = NULL;
 	}
 	mutex_unlock(&queue->lock);
 }
@@ -255,6 +284,7 @@ void kfn_queues_stop(struct kfn_ctrl *ctrl, unsigned int first, unsigned int end
 	for (i = first; i < end; i++) {
 		clear_bit(KFN_Q_LIVE, &ctrl->queues[i].flags);
 		clear_bit(KFN_Q_OPEN, &ctrl->queues[i].flags);
+		clear_bit(KFN_Q_TAGS, &ctrl->queues[i].flags);
 	}
 	synchronize_rcu();
 	for (i = first; i < end; i++)
@@ -292,6 +322,9 @@ void kfn_lost_work(struct work_struct *work)
 	kfn_queues_stop(ctrl, queue->qid, queue->qid + 1);
 	/* If there is no set yet, its commands will find the queue closed. */
 	set = READ_ONCE(*(queue->qid ? &ctrl->ctrl.tagset : &ctrl->ctrl.admin_tagset));
-	if (set)
-		blk_mq_tagset_busy_iter(set, kfn_cancel, queue);
+	if (!set)
+		return;
+	mutex_lock(&queue->lock);	/* a time-out may be ending one of them, and to end is to look and then to do */
+	blk_mq_tagset_busy_iter(set, kfn_cancel, queue);
+	mutex_unlock(&queue->lock);
 }

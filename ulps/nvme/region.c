@@ -31,19 +31,6 @@ static struct kfid_mr *kfn_region(struct kfn_req *req)
 
 /* ---- attach ---- */
 
-static void kfn_region_ready(struct kfi_mr_work *work, int err)
-{
-	struct kfn_req *req = container_of(work, struct kfn_req, work);
-	struct kfn_queue *queue = req->queue;
-
-	if (err) {
-		clear_bit(KFN_R_ATTACHED, &req->flags);
-		kfn_recover(queue->ctrl);
-	}
-	kfn_req_put(req);
-	kfn_work_put(queue);
-}
-
 /**
  * kfn_request_vec() - the pieces of memory of a request
  * @rq:		request with data
@@ -82,8 +69,11 @@ static void kfn_region_name(struct kfn_req *req, u32 len)
 
 /**
  * kfn_region_register() - attach a request's data and put the region into its SQE
- * @req:	request; gets one more end
+ * @req:	request
  * @rq:		the same
+ *
+ * Nobody is told when the registration is in effect: whatever the target does about the command comes behind that. What it does
+ * without having seen the command does not end the request, of which the caller keeps an end.
  *
  * Return: 0; -EAGAIN, or another negative error.
  */
@@ -101,19 +91,11 @@ int kfn_region_register(struct kfn_req *req, struct request *rq)
 	attr.iov_count = kfn_request_vec(rq, &queue->vecs[rq->tag * KFN_PAGES_MAX], KFN_PAGES_MAX);
 	if (!attr.iov_count)
 		return -EINVAL;
-	if (!kfn_work_get(queue))
-		return -ESHUTDOWN;
-	req->work.done = kfn_region_ready;
-	atomic_inc(&req->ends);
-	set_bit(KFN_R_ATTACHED, &req->flags);
-	ret = kfi_mr_register(kfn_region(req), &attr, &req->work);
-	if (ret) {
-		clear_bit(KFN_R_ATTACHED, &req->flags);
-		atomic_dec(&req->ends);
-		kfn_work_put(queue);
+	ret = kfi_mr_register(kfn_region(req), &attr, NULL);
+	if (ret)
 		return ret;
-	}
 	req->key = kfi_mr_key(kfn_region(req));
+	set_bit(KFN_R_ATTACHED, &req->flags);
 	kfn_region_name(req, blk_rq_payload_bytes(rq));
 	return 0;
 }
@@ -198,8 +180,7 @@ int kfn_regions_open(struct kfn_queue *queue)
 	int ret = -ENOMEM;
 
 	queue->mrs = kvcalloc(queue->size, sizeof(*queue->mrs), GFP_KERNEL);
-	queue->vecs = kvmalloc_array(queue->size, KFN_PAGES_MAX * sizeof(*queue->vecs), GFP_KERNEL);
-	if (!queue->mrs || !queue->vecs)
+	if (!queue->mrs)
 		goto close;
 	for (i = 0; i < queue->size; i++) {
 		ret = kfn_region_open(queue, &queue->mrs[i]);
@@ -227,7 +208,43 @@ void kfn_regions_close(struct kfn_queue *queue)
 		if (queue->mrs[i])
 			WARN_ON(kfi_close(&queue->mrs[i]->fid));
 	kvfree(queue->mrs);
-	kvfree(queue->vecs);
 	queue->mrs = NULL;
+}
+
+/* ---- what outlives a connection ---- */
+
+/**
+ * kfn_room_free() - free what a queue has for its commands
+ * @queue:	queue, whose endpoint is closed: what is posted refers to it
+ */
+void kfn_room_free(struct kfn_queue *queue)
+{
+	kvfree(queue->rsps);
+	kvfree(queue->vecs);
+	if (queue->sqes)
+		free_pages_exact(queue->sqes, queue->room * sizeof(*queue->sqes));
+	queue->rsps = NULL;
 	queue->vecs = NULL;
+	queue->sqes = NULL;
+}
+
+/**
+ * kfn_room_make() - have room for @size commands: what there was at the last connection, or new
+ * @queue:	queue without endpoint
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int kfn_room_make(struct kfn_queue *queue)
+{
+	if (queue->sqes && queue->room >= queue->size)
+		return 0;
+	kfn_room_free(queue);
+	queue->room = queue->size;
+	queue->rsps = kvcalloc(queue->room, sizeof(*queue->rsps), GFP_KERNEL);
+	queue->vecs = kvmalloc_array(queue->room, KFN_PAGES_MAX * sizeof(*queue->vecs), GFP_KERNEL);
+	queue->sqes = alloc_pages_exact(queue->room * sizeof(*queue->sqes), GFP_KERNEL);
+	if (queue->rsps && queue->vecs && queue->sqes)
+		return 0;
+	kfn_room_free(queue);
+	return -ENOMEM;
 }

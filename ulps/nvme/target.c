@@ -15,6 +15,10 @@ static unsigned int trtype = KFNT_TRTYPE;
 module_param(trtype, uint, 0444);
 MODULE_PARM_DESC(trtype, "number of the transport type (default 253; 254 is \"loop\" of a configfs that does not know \"kfi\")");
 
+static unsigned int connect_timeout = 30;
+module_param(connect_timeout, uint, 0644);
+MODULE_PARM_DESC(connect_timeout, "seconds within which NVMe's connect has to follow a connection (default 30)");
+
 /* Ends of queues, and what they wait for: posts that had to be put off */
 struct workqueue_struct *kfnt_wq, *kfnt_post_wq;
 
@@ -23,9 +27,15 @@ const char *kfnt_provider(void)
 	return provider;
 }
 
+unsigned long kfnt_silence(void)
+{
+	return clamp(READ_ONCE(connect_timeout), 1U, 600U) * HZ;
+}
+
+/* Of several addresses the one that the host has asked at: that it can reach. */
 static void kfnt_disc_traddr(struct nvmet_req *req, struct nvmet_port *nport, char *traddr)
 {
-	memcpy(traddr, nport->disc_addr.traddr, NVMF_TRADDR_SIZE);
+	memcpy(traddr, to_kfnt_cmd(req)->queue->listener->traddr, NVMF_TRADDR_SIZE);
 }
 
 static u8 kfnt_get_mdts(const struct nvmet_ctrl *ctrl)
@@ -47,6 +57,7 @@ static struct nvmet_fabrics_ops kfnt_transport = {
 	.remove_port		= kfnt_remove_port,
 	.queue_response		= kfnt_queue_response,
 	.delete_ctrl		= kfnt_delete_ctrl,
+	.install_queue		= kfnt_install_queue,
 	.disc_traddr		= kfnt_disc_traddr,
 	.get_mdts		= kfnt_get_mdts,
 	.get_max_queue_size	= kfnt_get_max_queue_size,
@@ -84,7 +95,7 @@ static int __init kfnt_init(void)
 		return -EINVAL;
 	}
 	kfnt_transport.type = trtype;
-	ret = kfnt_make_workqueues();
+	ret = kfnt_check_layouts() ?: kfnt_make_workqueues();
 	if (ret)
 		return ret;
 	ret = nvmet_register_transport(&kfnt_transport);

@@ -18,7 +18,10 @@
 #include <target/nvmet.h>
 #include "proto.h"
 
-enum { KFNT_INLINE_PAGES = DIV_ROUND_UP(KFN_INLINE_MAX, PAGE_SIZE) };
+enum {
+	KFNT_INLINE_PAGES	= DIV_ROUND_UP(KFN_INLINE_MAX, PAGE_SIZE),
+	KFNT_FIRST_CMDS		= 2,
+};
 
 /**
  * struct kfnt_port - a port of configfs
@@ -26,7 +29,8 @@ enum { KFNT_INLINE_PAGES = DIV_ROUND_UP(KFN_INLINE_MAX, PAGE_SIZE) };
  * @nport:	the core's port, whose configfs item is held
  * @net:	the namespace of who enabled it; held
  * @ns_tracker:	of @net
- * @listeners:	one for each provider that serves the address; under configfs's locks
+ * @listeners:	one for each provider and address of ours that the port's address stands for; under configfs's locks
+ * @silent:	commands that connections have room for on which NVMe's connect has not come yet
  */
 struct kfnt_port {
 	struct kref		ref;
@@ -34,15 +38,18 @@ struct kfnt_port {
 	struct net		*net;
 	netns_tracker		ns_tracker;
 	struct list_head	listeners;
+	atomic_t		silent;
 };
 
 /**
  * struct kfnt_domain - a domain that connections of a listener came in by
+ * @ref:	the listener's as long as it is listed, and each queue's
  * @entry:	in the listener's list
  * @domain:	domain
  * @name:	its name
  */
 struct kfnt_domain {
+	struct kref		ref;
 	struct list_head	entry;
 	struct kfid_domain	*domain;
 	char			name[];
@@ -53,16 +60,18 @@ struct kfnt_domain {
  * @ref:	the port's, and each queue's
  * @entry:	in &kfnt_port.listeners
  * @port:	port
+ * @traddr:	what hosts that came in here are told that the port's address is
  * @fabric:	of the endpoint and the queues; closed with the last reference
  * @eq:		connection requests
  * @lock:	a request is being answered, or @pep closed, which is -EBUSY as long as a request is in our hands
  * @pep:	endpoint; closed when the port is, and @eq after it
- * @domains:	struct kfnt_domain; @eq's handler alone adds, the last reference closes
+ * @domains:	struct kfnt_domain, those that are of use; @eq's handler alone adds and takes out, and the last reference
  */
 struct kfnt_listener {
 	struct kref		ref;
 	struct list_head	entry;
 	struct kfnt_port	*port;
+	char			traddr[NVMF_TRADDR_SIZE];
 	struct kfid_fabric	*fabric;
 	struct kfid_eq		*eq;
 	struct mutex		lock;
@@ -123,13 +132,16 @@ struct kfnt_cmd {
 enum {
 	KFNT_Q_OPEN,		/* may be posted to, under RCU */
 	KFNT_Q_CONNECTED,	/* and takes sends; commands may come before */
-	KFNT_Q_ENDING,		/* release_work is queued */
+	KFNT_Q_ENDING,		/* release_work is queued, or will be by the acceptor, which has the queue yet */
+	KFNT_Q_FAILED,		/* the queue is to end */
+	KFNT_Q_KNOWN,		/* NVMe's connect has come */
 };
 
 /**
  * struct kfnt_queue - a connection of a host's
  * @entry:	in the list of all, under its lock; empty when it is being released
  * @listener:	where it came in; held
+ * @dom:	its domain, held; NULL until it is open
  * @sq:		the core's submission queue
  * @cq:		the core's completion queue
  * @ep:		endpoint
@@ -138,10 +150,14 @@ enum {
  * @qid:	the host's number
  * @depth:	commands that the host may send
  * @inline_pages: pages for data in a capsule
- * @nr_cmds:	of @cmds; some more than @depth, for those whose answers are being sent
- * @cmds:	commands
+ * @nr_cmds:	of @cmds and @more; some more than @depth, for those whose answers are being sent
+ * @cmds:	KFNT_FIRST_CMDS of them, which is what an unknown host gets of ours
+ * @more:	the others; NULL before NVMe's connect, whose execution makes them
  * @flags:	KFNT_Q_
+ * @round:	who runs done()s of @comp, from the first command of a round to its end; looked at by others, to whom it is none of theirs
+ * @held:	answers that were posted as followed by more; @round's
  * @lost:	done() of answers, which are injected: only failures come
+ * @silent_work: the end of a queue on which NVMe's connect does not come
  * @release_work: the end; see kfnt_release_work()
  * @resume_work: posts what could not be posted before: @backlog for lack of room or too early, @deferred for the context
  * @lock:	protects @backlog
@@ -151,6 +167,7 @@ enum {
 struct kfnt_queue {
 	struct list_head	entry;
 	struct kfnt_listener	*listener;
+	struct kfnt_domain	*dom;
 	struct nvmet_sq		sq;
 	struct nvmet_cq		cq;
 	struct kfid_ep		*ep;
@@ -161,8 +178,12 @@ struct kfnt_queue {
 	unsigned int		inline_pages;
 	unsigned int		nr_cmds;
 	struct kfnt_cmd		*cmds;
+	struct kfnt_cmd		*more;
 	unsigned long		flags;
+	struct task_struct	*round;
+	unsigned int		held;
 	struct kfi_cqe		lost;
+	struct delayed_work	silent_work;
 	struct work_struct	release_work;
 	struct work_struct	resume_work;
 	spinlock_t		lock;
@@ -179,6 +200,10 @@ static inline struct kfnt_cmd *to_kfnt_cmd(struct nvmet_req *req)
 const struct nvmet_fabrics_ops *kfnt_ops(void);
 extern struct workqueue_struct *kfnt_wq, *kfnt_post_wq;
 const char *kfnt_provider(void);
+unsigned long kfnt_silence(void);
+
+/* tlayout.c */
+int kfnt_check_layouts(void);
 
 /* port.c */
 int kfnt_add_port(struct nvmet_port *nport);
@@ -186,6 +211,7 @@ void kfnt_remove_port(struct nvmet_port *nport);
 void kfnt_listener_put(struct kfnt_listener *listener);
 
 /* accept.c */
+void kfnt_domain_put(struct kfnt_domain *dom);
 void kfnt_listener_event(struct kfid_eq *eq, void *context);
 
 /* tqueue.c */
@@ -193,15 +219,24 @@ struct kfnt_queue *kfnt_queue_new(struct kfnt_listener *listener, unsigned int q
 void kfnt_queue_drop(struct kfnt_queue *queue);
 int kfnt_queue_open(struct kfnt_queue *queue, struct kfid_domain *domain, struct kfi_info *info);
 void kfnt_queue_enter(struct kfnt_queue *queue);
+void kfnt_queue_begin(struct kfnt_queue *queue);
 void kfnt_queue_end(struct kfnt_queue *queue);
 void kfnt_queue_fail(struct kfnt_queue *queue, const char *what, int err);
 void kfnt_delete_ctrl(struct nvmet_ctrl *ctrl);
 void kfnt_end_port(struct kfnt_port *port);
 void kfnt_wait_queues(void);
 
+/* tknown.c */
+unsigned int kfnt_queue_limit(struct nvmet_port *nport);
+bool kfnt_silent_get(struct kfnt_port *port, unsigned int n);
+void kfnt_silent_put(struct kfnt_port *port, unsigned int n);
+void kfnt_silent_work(struct work_struct *work);
+u16 kfnt_install_queue(struct nvmet_sq *sq);
+
 /* tcmd.c */
-int kfnt_cmds_alloc(struct kfnt_queue *queue);
-void kfnt_cmds_free(struct kfnt_queue *queue);
+struct kfnt_cmd *kfnt_cmds_alloc(struct kfnt_queue *queue, unsigned int n);
+void kfnt_cmds_free(struct kfnt_queue *queue, struct kfnt_cmd *cmds, unsigned int n);
+int kfnt_cmds_receive(struct kfnt_cmd *cmds, unsigned int n);
 int kfnt_cmd_receive(struct kfnt_cmd *cmd);
 void kfnt_cmd_release(struct kfnt_cmd *cmd);
 void kfnt_queue_response(struct nvmet_req *req);
@@ -209,6 +244,7 @@ void kfnt_queue_response(struct nvmet_req *req);
 /* trma.c */
 void kfnt_move(struct kfnt_cmd *cmd, bool reply);
 void kfnt_resume_work(struct work_struct *work);
+void kfnt_round_ends(struct kfid_cq *cq, void *context);
 void kfnt_lost(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc);
 
 #endif /* KFNT_TARGET_H */

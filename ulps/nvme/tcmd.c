@@ -23,6 +23,8 @@ static void kfnt_cmd_received(struct kfid_cq *cq, struct kfi_cqe *cqe, const str
 		return;
 	}
 	cmd->capsule = wc->len - sizeof(*cmd->sqe);
+	if (cmd->queue->qid)
+		WRITE_ONCE(cmd->queue->round, current);
 	kfnt_cmd_begin(cmd);
 }
 
@@ -43,6 +45,16 @@ int kfnt_cmd_receive(struct kfnt_cmd *cmd)
 	if (test_bit(KFNT_Q_OPEN, &cmd->queue->flags))
 		ret = kfi_recvmsg(cmd->queue->ep, &msg, KFI_CQE);
 	rcu_read_unlock();
+	return ret;
+}
+
+int kfnt_cmds_receive(struct kfnt_cmd *cmds, unsigned int n)
+{
+	unsigned int i;
+	int ret = 0;
+
+	for (i = 0; i < n && !ret; i++)
+		ret = kfnt_cmd_receive(&cmds[i]);
 	return ret;
 }
 
@@ -96,6 +108,12 @@ static u16 kfnt_map_capsule(struct kfnt_cmd *cmd)
 	return 0;
 }
 
+/* An unknown host has one thing to say, and gets no memory for more. */
+static u32 kfnt_data_max(const struct kfnt_queue *queue)
+{
+	return test_bit(KFNT_Q_KNOWN, &queue->flags) ? KFN_DATA_MAX : sizeof(struct nvmf_connect_data);
+}
+
 static u16 kfnt_map_region(struct kfnt_cmd *cmd, bool inv)
 {
 	const struct nvme_keyed_sgl_desc *sgl = &cmd->sqe->common.dptr.ksgl;
@@ -103,7 +121,7 @@ static u16 kfnt_map_region(struct kfnt_cmd *cmd, bool inv)
 
 	if (!len)
 		return 0;
-	if (len > KFN_DATA_MAX)
+	if (len > kfnt_data_max(cmd->queue))
 		return NVME_SC_SGL_INVALID_DATA | NVME_STATUS_DNR;
 	cmd->req.transfer_len = len;
 	if (nvmet_req_alloc_sgls(&cmd->req)) {
@@ -190,30 +208,31 @@ static int kfnt_cmd_init(struct kfnt_queue *queue, struct kfnt_cmd *cmd)
 	return 0;
 }
 
-int kfnt_cmds_alloc(struct kfnt_queue *queue)
+struct kfnt_cmd *kfnt_cmds_alloc(struct kfnt_queue *queue, unsigned int n)
 {
+	struct kfnt_cmd *cmds = kvcalloc(n, sizeof(*cmds), GFP_KERNEL);
 	unsigned int i;
 	int ret = 0;
 
-	queue->cmds = kvcalloc(queue->nr_cmds, sizeof(*queue->cmds), GFP_KERNEL);
-	if (!queue->cmds)
-		return -ENOMEM;
-	for (i = 0; i < queue->nr_cmds && !ret; i++)
-		ret = kfnt_cmd_init(queue, &queue->cmds[i]);
-	if (ret)
-		kfnt_cmds_free(queue);
-	return ret;
+	if (!cmds)
+		return NULL;
+	for (i = 0; i < n && !ret; i++)
+		ret = kfnt_cmd_init(queue, &cmds[i]);
+	if (!ret)
+		return cmds;
+	kfnt_cmds_free(queue, cmds, n);
+	return NULL;
 }
 
-void kfnt_cmds_free(struct kfnt_queue *queue)
+void kfnt_cmds_free(struct kfnt_queue *queue, struct kfnt_cmd *cmds, unsigned int n)
 {
 	unsigned int i, j;
 
-	for (i = 0; i < queue->nr_cmds; i++) {
-		kfree(queue->cmds[i].sqe);
+	for (i = 0; cmds && i < n; i++) {
+		kfree(cmds[i].sqe);
 		for (j = 0; j < queue->inline_pages; j++)
-			if (queue->cmds[i].pages[j])
-				__free_page(queue->cmds[i].pages[j]);
+			if (cmds[i].pages[j])
+				__free_page(cmds[i].pages[j]);
 	}
-	kvfree(queue->cmds);
+	kvfree(cmds);
 }

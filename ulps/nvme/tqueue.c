@@ -62,16 +62,6 @@ static int kfnt_queue_endpoint(struct kfnt_queue *queue, struct kfid_domain *dom
 	return kfi_endpoint(domain, info, &queue->ep, queue);
 }
 
-static int kfnt_queue_receive(struct kfnt_queue *queue)
-{
-	unsigned int i;
-	int ret = 0;
-
-	for (i = 0; i < queue->nr_cmds && !ret; i++)
-		ret = kfnt_cmd_receive(&queue->cmds[i]);
-	return ret;
-}
-
 /**
  * kfnt_queue_open() - open the endpoint for a request
  * @queue:	new queue
@@ -82,10 +72,10 @@ static int kfnt_queue_receive(struct kfnt_queue *queue)
  */
 int kfnt_queue_open(struct kfnt_queue *queue, struct kfid_domain *domain, struct kfi_info *info)
 {
-	struct kfi_cq_attr attr = { .size = 16, .format = KFI_CQ_FORMAT_DATA };	/* all have a done() */
+	struct kfi_cq_attr attr = { .size = 16, .format = KFI_CQ_FORMAT_DATA, .flags = KFI_CQ_ROUNDS };	/* all have a done() */
 	int ret;
 
-	ret = kfi_cq_open(domain, &attr, &queue->comp, NULL, queue);
+	ret = kfi_cq_open(domain, &attr, &queue->comp, kfnt_round_ends, queue);
 	if (ret)
 		return ret;
 	ret = kfi_eq_open(queue->listener->fabric, NULL, &queue->events, kfnt_queue_event, queue);
@@ -100,7 +90,7 @@ int kfnt_queue_open(struct kfnt_queue *queue, struct kfid_domain *domain, struct
 	if (ret)
 		goto close_ep;
 	set_bit(KFNT_Q_OPEN, &queue->flags);
-	ret = kfnt_queue_receive(queue);
+	ret = kfnt_cmds_receive(queue->cmds, KFNT_FIRST_CMDS);
 	if (!ret)
 		return 0;
 
@@ -131,7 +121,8 @@ static void kfnt_queue_drain(struct kfnt_queue *queue)
 }
 
 /*
- * First nobody posts any more; then the endpoint ends what is posted. The core waits for what it is executing, whose answers
+ * First nobody posts any more; then the endpoint ends what is posted, and its close waits for every done(): no command begins beside
+ * nvmet_sq_destroy(), which could not bear that. The core waits for what it is executing, whose answers
  * are dropped; some of those it gave us where we could not even do that, so the other work item has to come to an end as well.
  */
 static void kfnt_release_work(struct work_struct *work)
@@ -139,6 +130,7 @@ static void kfnt_release_work(struct work_struct *work)
 	struct kfnt_queue *queue = container_of(work, struct kfnt_queue, release_work);
 
 	kfnt_queue_leave(queue);
+	cancel_delayed_work_sync(&queue->silent_work);
 	clear_bit(KFNT_Q_OPEN, &queue->flags);
 	synchronize_rcu();
 	WARN_ON(kfi_close(&queue->ep->fid));
@@ -153,12 +145,16 @@ static void kfnt_release_work(struct work_struct *work)
 
 /**
  * kfnt_queue_end() - have a queue released, and freed
- * @queue: queue in the list
+ * @queue: queue
+ *
+ * One that the acceptor has yet is only marked: it may open that queue again, or drop it.
  *
  * Context: Any. The queue exists at least until the caller's RCU section, handler or command ends.
  */
 void kfnt_queue_end(struct kfnt_queue *queue)
 {
+	set_bit(KFNT_Q_FAILED, &queue->flags);
+	/* A full barrier, as that of kfnt_queue_begin(): one of the two sees what the other has done. */
 	if (!test_and_set_bit(KFNT_Q_ENDING, &queue->flags))
 		queue_work(kfnt_wq, &queue->release_work);
 }
@@ -171,16 +167,31 @@ void kfnt_queue_end(struct kfnt_queue *queue)
  */
 void kfnt_queue_fail(struct kfnt_queue *queue, const char *what, int err)
 {
-	if (!test_bit(KFNT_Q_ENDING, &queue->flags) && err != ESHUTDOWN && err != ECANCELED)
+	if (!test_bit(KFNT_Q_FAILED, &queue->flags) && err != ESHUTDOWN && err != ECANCELED)
 		pr_warn_ratelimited("nvmet-kfi: queue %u: %s (%d)\n", queue->qid, what, err);
 	kfnt_queue_end(queue);
 }
 
 void kfnt_queue_enter(struct kfnt_queue *queue)
 {
+	queue_delayed_work(kfnt_wq, &queue->silent_work, kfnt_silence());
 	spin_lock(&kfnt_queues_lock);
 	list_add_tail(&queue->entry, &kfnt_queues);
 	spin_unlock(&kfnt_queues_lock);
+}
+
+/**
+ * kfnt_queue_begin() - the acceptor leaves a queue to itself
+ * @queue: queue in the list; not to be touched any more
+ */
+void kfnt_queue_begin(struct kfnt_queue *queue)
+{
+	rcu_read_lock();	/* who ends it meanwhile does not free it */
+	clear_bit(KFNT_Q_ENDING, &queue->flags);
+	smp_mb__after_atomic();	/* pairs with test_and_set_bit() in kfnt_queue_end() */
+	if (test_bit(KFNT_Q_FAILED, &queue->flags))
+		kfnt_queue_end(queue);
+	rcu_read_unlock();
 }
 
 void kfnt_delete_ctrl(struct nvmet_ctrl *ctrl)
@@ -219,7 +230,7 @@ void kfnt_wait_queues(void)
  * @qid:	the host's number
  * @depth:	commands that the host may send
  *
- * Return: a queue to be ended with kfnt_queue_end() once it is open, or with kfnt_queue_drop(); or NULL.
+ * Return: a queue, the caller's until kfnt_queue_begin() or kfnt_queue_drop(); or NULL.
  */
 struct kfnt_queue *kfnt_queue_new(struct kfnt_listener *listener, unsigned int qid, unsigned int depth)
 {
@@ -231,15 +242,20 @@ struct kfnt_queue *kfnt_queue_new(struct kfnt_listener *listener, unsigned int q
 	INIT_LIST_HEAD(&queue->backlog);
 	init_llist_head(&queue->deferred);
 	spin_lock_init(&queue->lock);
+	INIT_DELAYED_WORK(&queue->silent_work, kfnt_silent_work);
 	INIT_WORK(&queue->release_work, kfnt_release_work);
 	INIT_WORK(&queue->resume_work, kfnt_resume_work);
 	queue->lost.done = kfnt_lost;
+	set_bit(KFNT_Q_ENDING, &queue->flags);	/* until kfnt_queue_begin() */
 	queue->qid = qid;
 	queue->depth = depth;
 	queue->nr_cmds = depth + min_t(unsigned int, depth, KFNT_SPARE_CMDS);
 	queue->inline_pages = qid ? DIV_ROUND_UP(listener->port->nport->inline_data_size, PAGE_SIZE) : 0;
-	if (kfnt_cmds_alloc(queue))
+	if (!kfnt_silent_get(listener->port, queue->nr_cmds))
 		goto free;
+	queue->cmds = kfnt_cmds_alloc(queue, KFNT_FIRST_CMDS);
+	if (!queue->cmds)
+		goto uncount;
 	nvmet_cq_init(&queue->cq);
 	if (nvmet_sq_init(&queue->sq, &queue->cq))
 		goto free_cmds;
@@ -249,7 +265,10 @@ struct kfnt_queue *kfnt_queue_new(struct kfnt_listener *listener, unsigned int q
 	return queue;
 
 free_cmds:
-	kfnt_cmds_free(queue);
+	nvmet_cq_put(&queue->cq);
+	kfnt_cmds_free(queue, queue->cmds, KFNT_FIRST_CMDS);
+uncount:
+	kfnt_silent_put(listener->port, queue->nr_cmds);
 free:
 	kfree(queue);
 	return NULL;
@@ -258,7 +277,12 @@ free:
 /* The last of those that the end of the module waits for may not touch the module's memory behind that: work items are flushed. */
 static void kfnt_queue_free(struct kfnt_queue *queue)
 {
-	kfnt_cmds_free(queue);
+	kfnt_cmds_free(queue, queue->cmds, KFNT_FIRST_CMDS);
+	kfnt_cmds_free(queue, queue->more, queue->nr_cmds - KFNT_FIRST_CMDS);
+	if (!test_bit(KFNT_Q_KNOWN, &queue->flags))
+		kfnt_silent_put(queue->listener->port, queue->nr_cmds);
+	if (queue->dom)
+		kfnt_domain_put(queue->dom);
 	kfnt_listener_put(queue->listener);
 	kfree(queue);
 	if (atomic_dec_and_test(&kfnt_queues_alive))

@@ -11,6 +11,8 @@
 #include "hints.h"
 #include "target.h"
 
+enum { KFNT_ROUND_MAX = 16 };	/* answers that wait for one another */
+
 static void kfnt_put(struct kfnt_cmd *cmd);
 
 static void kfnt_moved(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
@@ -63,10 +65,10 @@ static ssize_t kfnt_post_piece(struct kfnt_cmd *cmd)
 	if (WARN_ON_ONCE(!msg.iov_count))
 		return -EINVAL;
 	atomic_inc(&cmd->refs);
-	if (cmd->reply)
-		ret = kfi_writemsg(cmd->queue->ep, &msg, KFI_CQE);
+	if (cmd->reply)		/* another piece or the answer follows; the pages may come back late */
+		ret = kfi_writemsg(cmd->queue->ep, &msg, KFI_CQE | KFI_MORE | KFI_INJECT_COMPLETE);
 	else
-		ret = kfi_readmsg(cmd->queue->ep, &msg, KFI_CQE);
+		ret = kfi_readmsg(cmd->queue->ep, &msg, KFI_CQE | (remote.len < cmd->todo ? KFI_MORE : 0));
 	if (ret) {
 		atomic_dec(&cmd->refs);
 		return ret;
@@ -76,6 +78,32 @@ static ssize_t kfnt_post_piece(struct kfnt_cmd *cmd)
 	return 0;
 }
 
+/* ---- rounds: commands that came together and were executed at once are answered together ---- */
+
+/* KFI_MORE: the end of the round sends it off, at the latest. */
+static u64 kfnt_more(struct kfnt_queue *queue)
+{
+	if (READ_ONCE(queue->round) != current || !in_task())
+		return 0;
+	queue->held = (queue->held + 1) % KFNT_ROUND_MAX;
+	return queue->held ? KFI_MORE : 0;
+}
+
+/* Behind the last done() of a round: the completion queue's handler. */
+void kfnt_round_ends(struct kfid_cq *cq, void *context)
+{
+	struct kfnt_queue *queue = context;
+
+	WRITE_ONCE(queue->round, NULL);
+	if (!queue->held)
+		return;
+	queue->held = 0;
+	rcu_read_lock();
+	if (test_bit(KFNT_Q_OPEN, &queue->flags))
+		kfi_ep_tx_flush(queue->ep);
+	rcu_read_unlock();
+}
+
 static ssize_t kfnt_post_answer(struct kfnt_cmd *cmd)
 {
 	struct kvec iov = { &cmd->cqe, sizeof(cmd->cqe) };
@@ -83,7 +111,8 @@ static ssize_t kfnt_post_answer(struct kfnt_cmd *cmd)
 		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .context = &cmd->queue->lost, .inv_key = cmd->key,
 	};
 
-	return kfi_sendmsg(cmd->queue->ep, &msg, KFI_CQE | KFI_INJECT | KFI_NO_COMPLETION | (cmd->inv ? KFI_INVALIDATE : 0));
+	return kfi_sendmsg(cmd->queue->ep, &msg, KFI_CQE | KFI_INJECT | KFI_NO_COMPLETION | (cmd->inv ? KFI_INVALIDATE : 0) |
+			   kfnt_more(cmd->queue));
 }
 
 /* All that is left of a command. Return: 0; -EAGAIN, -ENOTCONN: go on later. */
