@@ -456,6 +456,51 @@ static void cq_done_direct(struct kunit *test)
 	cq_done(test, KFI_CQ_DIRECT);
 }
 
+struct rounds {
+	int	calls;
+	int	done;	/* done()s before the last call */
+};
+
+static void rounds_handler(struct kfid_cq *cq, void *context)
+{
+	struct rounds *rounds = context;
+
+	rounds->calls++;
+	rounds->done = READ_ONCE(done_order);
+}
+
+/* The handler comes behind all done()s that were due, or as many as run at once, though there is no entry. */
+static void cq_rounds(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct rounds rounds = {};
+	struct kfid_cq *cq = fake_cq(w, 1, KFI_CQ_DIRECT | KFI_CQ_ROUNDS, rounds_handler, &rounds);
+	struct kfi_cq_attr attr = { .flags = KFI_CQ_ROUNDS };
+	struct request r[5] = {};
+	struct kfi_cq_err_entry wc = entry(1, 0);
+	struct kfid_cq *none;
+	int i;
+
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_cq_open(&w->domain.fid, &attr, &none, NULL, NULL));
+	done_order = 0;
+	for (i = 0; i < ARRAY_SIZE(r); i++) {
+		struct kfi_oper *op = request_get(w, &r[i], cq);
+
+		KUNIT_ASSERT_FALSE(test, IS_ERR(op));
+		kfi_op_finish(op, op->ep, &wc);
+	}
+	kfi_cq_poll(cq, 3);
+	KUNIT_EXPECT_EQ(test, 1, rounds.calls);
+	KUNIT_EXPECT_EQ(test, 3, rounds.done);
+	kfi_cq_poll(cq, 64);
+	KUNIT_EXPECT_EQ(test, 2, rounds.calls);
+	KUNIT_EXPECT_EQ(test, 5, rounds.done);
+	kfi_cq_poll(cq, 64);
+	KUNIT_EXPECT_EQ(test, 2, rounds.calls);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
+	fake_close(w);
+}
+
 /* ---- waits ---- */
 
 struct sleeper {
@@ -634,6 +679,7 @@ static struct kunit_case cq_cases[] = {
 	KUNIT_CASE(cq_done_work),
 	KUNIT_CASE(cq_done_softirq),
 	KUNIT_CASE(cq_done_direct),
+	KUNIT_CASE(cq_rounds),
 	KUNIT_CASE(cq_sread),
 	KUNIT_CASE(cq_signals),
 	KUNIT_CASE(cq_space),

@@ -226,6 +226,8 @@ static void fence_more(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&fw_flushes));
 	POST(&f, 2, KFI_FENCE | KFI_MORE);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&fw_flushes));
+	kfi_ep_tx_flush(f.ep);		/* by who finds that nothing follows */
+	KUNIT_EXPECT_EQ(test, 2, atomic_read(&fw_flushes));
 	POST(&f, 3, KFI_MORE);
 	POST(&f, 4, KFI_FENCE);
 	FINISH(&f, 0);

@@ -64,6 +64,7 @@ static void make_domain(struct kfi_world *w, const struct kfi_world_opts *opts)
 	w->domain.addrlen = KFI_WORLD_ADDRLEN;
 	w->domain.limits.numa_node = NUMA_NO_NODE;
 	mutex_init(&w->domain.lock);
+	xa_init(&w->domain.mems);
 	INIT_LIST_HEAD(&w->domain.eps);
 	INIT_LIST_HEAD(&w->domain.cntrs);
 	INIT_LIST_HEAD(&w->domain.regions);

@@ -92,6 +92,7 @@ static void inaddr_source(struct kunit *test)
 static void inaddr_wish(struct kunit *test)
 {
 	struct kfi_inaddr_local local = { .addr = in4(0xc0000207, 0) }, other = { .addr = in4(0xc0000208, 0) };
+	struct kfi_inaddr_local six = { .addr.in6.sin6_family = AF_INET6 };
 	struct kfi_query q = { .net = &init_net, .node = "192.0.2.7", .service = "9", .flags = KFI_SOURCE };
 	struct kfi_inaddr_wish wish;
 
@@ -100,6 +101,16 @@ static void inaddr_wish(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kfi_inaddr_grants(&wish, &local));
 	KUNIT_EXPECT_FALSE(test, kfi_inaddr_grants(&wish, &other));
 	KUNIT_EXPECT_TRUE(test, kfi_inaddr_named(&wish, "any"));
+
+	q.node = "0.0.0.0";		/* each of its family */
+	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_wish(&q, &wish));
+	KUNIT_EXPECT_TRUE(test, kfi_inaddr_grants(&wish, &local));
+	KUNIT_EXPECT_TRUE(test, kfi_inaddr_grants(&wish, &other));
+	KUNIT_EXPECT_FALSE(test, kfi_inaddr_grants(&wish, &six));
+	q.node = "::";
+	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_wish(&q, &wish));
+	KUNIT_EXPECT_FALSE(test, kfi_inaddr_grants(&wish, &local));
+	KUNIT_EXPECT_TRUE(test, kfi_inaddr_grants(&wish, &six));
 
 	q.node = "eth7";		/* a name may be anybody's */
 	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_wish(&q, &wish));

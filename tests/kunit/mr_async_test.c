@@ -72,6 +72,11 @@ static void per_io_limits(struct kunit *test)
 	w->domain.dead = false;
 	KUNIT_EXPECT_EQ(test, 0, kfi_mr_register(mr, &attr, &j.work));
 	wait_for_completion(&j.done);
+	KUNIT_EXPECT_EQ(test, 0, detach(mr, &j));
+	KUNIT_EXPECT_EQ(test, 0, kfi_mr_register(mr, &attr, NULL));	/* nobody is told, and nothing is in the way of what follows */
+	KUNIT_EXPECT_TRUE(test, may(w, mr->key, 0, 2, KFI_REMOTE_WRITE));
+	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_mr_register(mr, &attr, NULL));
+	KUNIT_EXPECT_EQ(test, 0, detach(mr, &j));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&long_lived->fid));
 	kfi_world_close(w);

@@ -11,6 +11,7 @@
 #include "../../providers/ntb/piece.c"
 #include "../../providers/ntb/dma.c"
 #include "../../providers/ntb/in.c"
+#include "../../providers/ntb/shadow.c"
 #include "../../providers/ntb/out.c"
 #include "../../providers/ntb/ring.c"
 
@@ -179,6 +180,68 @@ static void few_records(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1ULL, a->ring.stats.batches - batches);
 }
 
+/* A series is not cut where the tasklet happens to run: it leaves when it is said to, or with what leaves anyway. */
+static void more_waits(struct kunit *test)
+{
+	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
+	u32 i;
+
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_EQ(test, 0, post(a, i, 8, NT_REC_ACK, true));
+		nt_ring_look(&a->ring);
+		msleep(20);
+	}
+	KUNIT_EXPECT_EQ(test, 0U, b->got);
+	nt_ring_kick(&a->ring);
+	KUNIT_EXPECT_GT(test, wait_event_timeout(a->wait, READ_ONCE(a->heard) == 3, PATIENCE), 0L);
+	KUNIT_EXPECT_EQ(test, 0, post(a, 3, 8, 0, true));
+	nt_ring_beat(&a->ring);
+	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 4, PATIENCE), 0L);
+	/* Who waits for what was placed does not wait for more. */
+	KUNIT_EXPECT_EQ(test, 0, post(a, 4, 8, 0, true));
+	nt_ring_drain(&a->ring);
+	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 5, PATIENCE), 0L);
+	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
+}
+
+/* All that was posted before it leaves, though it takes several batches, and room that is not there yet. */
+static void kick_is_for_all(struct kunit *test)
+{
+	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
+	u32 i;
+
+	tasklet_disable(&b->ring.tasklet);
+	for (i = 0; i < 24; i++)
+		KUNIT_EXPECT_EQ(test, 0, post(a, i, 1000, 0, true));
+	KUNIT_EXPECT_FALSE(test, list_empty(&a->ring.out.waiting));
+	nt_ring_kick(&a->ring);
+	tasklet_enable(&b->ring.tasklet);
+	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 24, PATIENCE), 0L);
+	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
+}
+
+/* What was handled is told without being asked when the sender might run out of room, and no sooner if he does not wait. */
+static void consumed_lags(struct kunit *test)
+{
+	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
+	u64 lines;
+	u32 i;
+
+	msleep(20);	/* first lines */
+	lines = READ_ONCE(b->ring.stats.lines);
+	for (i = 0; i < 8; i++)
+		KUNIT_EXPECT_EQ(test, 0, post(a, i, 8, 0, i < 7));
+	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 8, PATIENCE), 0L);
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, lines, READ_ONCE(b->ring.stats.lines));
+	for (; i < 16; i++)
+		KUNIT_EXPECT_EQ(test, 0, post(a, i, RING_LEN / NT_LAG / 8, 0, i < 15));
+	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 16, PATIENCE), 0L);
+	msleep(20);
+	KUNIT_EXPECT_GT(test, READ_ONCE(b->ring.stats.lines), lines);
+	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
+}
+
 static int sender(void *arg)
 {
 	struct end *end = arg;
@@ -222,10 +285,54 @@ static void two_threads(struct kunit *test)
 	}
 }
 
-/* The other side does not look: records wait without anybody spinning, can be taken back, and come when it looks again. */
+static int put(struct end *end, u32 seq)
+{
+	struct ntw_rec head = { .type = NTW_FIRST, .conn = cpu_to_le32(seq) };
+	int ret;
+
+	local_bh_disable();
+	ret = nt_ring_put(&end->ring, &head, sizeof(head), NULL, 0);
+	local_bh_enable();
+	return ret;
+}
+
+/*
+ * Who is behind with records says that it looks by itself, and gets no signals; in the end nothing lies there that it has not seen. Whether the
+ * word arrives in time is up to the CPUs: it is tried until it has.
+ */
+static void no_signals(struct kunit *test)
+{
+	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
+	u32 i, seq = 0, round = 0;
+
+	do {
+		for (i = 0; i < 2 * NT_BUDGET; i++)
+			KUNIT_EXPECT_EQ(test, 0, put(a, seq++));
+		nt_ring_kick(&a->ring);
+		for (i = 0; i < LINES / 2; i++)
+			KUNIT_EXPECT_EQ(test, 0, post(a, seq++, 32, NT_REC_ACK, false));
+		KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == seq, PATIENCE), 0L);
+		KUNIT_ASSERT_GT(test, wait_event_timeout(a->wait, !READ_ONCE(a->used), PATIENCE), 0L);
+	} while (!READ_ONCE(a->ring.stats.signals_saved) && ++round < 1000);
+	KUNIT_EXPECT_GT(test, a->ring.stats.signals_saved, 0ULL);
+	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
+}
+
+static bool owes_nothing(struct nt_ring *ring)
+{
+	u64 given;
+
+	return !nt_ring_peer_owes(ring, &given);
+}
+
+/*
+ * The other side does not look: records wait without anybody spinning, can be taken back, and come when it looks again. Until then it
+ * owes an answer, and who watches sees that it gives none.
+ */
 static void no_room(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
+	u64 given, later;
 	u32 i;
 
 	tasklet_disable(&b->ring.tasklet);
@@ -236,11 +343,37 @@ static void no_room(struct kunit *test)
 	KUNIT_EXPECT_LE(test, a->ring.out.placed, (u64)RING_LEN);
 	KUNIT_EXPECT_FALSE(test, nt_ring_unpost(&a->ring, &a->rec[0]));
 	KUNIT_EXPECT_TRUE(test, nt_ring_unpost(&a->ring, &a->rec[19]));
+	KUNIT_EXPECT_FALSE(test, nt_ring_unpost(&a->ring, &a->rec[19]));
 	KUNIT_EXPECT_EQ(test, 0U, b->got);
+	KUNIT_EXPECT_TRUE(test, nt_ring_peer_owes(&a->ring, &given));
+	nt_ring_beat(&a->ring);
+	msleep(20);
+	KUNIT_EXPECT_TRUE(test, nt_ring_peer_owes(&a->ring, &later));
+	KUNIT_EXPECT_EQ(test, given, later);
 	tasklet_enable(&b->ring.tasklet);
 	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 19, PATIENCE), 0L);
 	KUNIT_EXPECT_EQ(test, 0U, b->wrong);
 	KUNIT_EXPECT_GE(test, a->ring.stats.full, 1ULL);
+	for (i = 0; !owes_nothing(&a->ring) && i < 1000; i++) {
+		nt_ring_beat(&b->ring);
+		msleep(20);
+		nt_ring_beat(&a->ring);
+	}
+	KUNIT_EXPECT_TRUE(test, owes_nothing(&a->ring));
+}
+
+/* One way alone is used until serials have gone around: the other one's last line has been echoed all the time. */
+static void serials_go_around(struct kunit *test)
+{
+	struct nt_out out = { .by_cpu = 2 };
+	int i;
+
+	KUNIT_EXPECT_FALSE(test, nt_echoed(&out, &out.by_cpu));
+	out.echoed = 2;
+	for (i = 0; i < 8; i++) {
+		KUNIT_EXPECT_TRUE(test, nt_echoed(&out, &out.by_cpu));
+		out.echoed += 1U << 30;
+	}
 }
 
 static void refused(struct kunit *test)
@@ -342,8 +475,13 @@ static void stale_words(struct kunit *test)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(few_records),
+	KUNIT_CASE(more_waits),
+	KUNIT_CASE(kick_is_for_all),
+	KUNIT_CASE(consumed_lags),
 	KUNIT_CASE(two_threads),
+	KUNIT_CASE(no_signals),
 	KUNIT_CASE(no_room),
+	KUNIT_CASE(serials_go_around),
 	KUNIT_CASE(refused),
 	KUNIT_CASE(all_come_back),
 	KUNIT_CASE(produced_too_much),

@@ -188,6 +188,39 @@ static void returned_receive_takes_what_waits(struct kunit *test)
 	kfi_world_close(w);
 }
 
+static unsigned int depth, deepest;
+
+static void sender_is_lost(struct kfi_ep *ep, struct kfi_rx *rx)
+{
+	deepest = max(deepest, ++depth);
+	kfi_rx_abort(rx, -EHOSTUNREACH);
+	depth--;
+}
+
+/* As many as a peer likes: the stack must not grow with them. */
+static void lost_senders_one_after_the_other(struct kunit *test)
+{
+	struct kfi_world *w = kfi_world_open(test, NULL);
+	struct kfi_rx rx, *waits = kunit_kcalloc(test, 32, sizeof(*waits), GFP_KERNEL);
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, waits);
+	depth = 0;
+	deepest = 0;
+	w->ops.rx_matched = sender_is_lost;
+	KUNIT_ASSERT_EQ(test, 0, kfi_post_tag(w, 5, 0, CTX(1)));
+	arrive(w, &rx, 5, 0, KFI_RX_MATCHED);
+	for (i = 0; i < 32; i++)
+		arrive(w, &waits[i], 5, 0, KFI_RX_QUEUED);
+	kfi_rx_abort(&rx, -EHOSTUNREACH);
+	KUNIT_EXPECT_EQ(test, 1, deepest);
+	expect_none(w);
+	arrive(w, &rx, 5, 0, KFI_RX_MATCHED);
+	kfi_rx_complete(&rx, 0);
+	expect(w, CTX(1), 0, 0);
+	kfi_world_close(w);
+}
+
 static void targeted_receive_ends(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
@@ -218,6 +251,7 @@ static struct kunit_case peek_cases[] = {
 	KUNIT_CASE(claimed_is_not_forgotten),
 	KUNIT_CASE(untargeted_receive_goes_on),
 	KUNIT_CASE(returned_receive_takes_what_waits),
+	KUNIT_CASE(lost_senders_one_after_the_other),
 	KUNIT_CASE(targeted_receive_ends),
 	{}
 };

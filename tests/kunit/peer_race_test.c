@@ -80,15 +80,15 @@ static void race_break(struct race *r, struct rnd_state *rnd)
 	unsigned int n = prandom_u32_state(rnd) % 4;
 	struct pw_conn *conn;
 
-	spin_lock_bh(&pe->lock);
-	list_for_each_entry(conn, &pe->conns, entry) {
+	spin_lock_bh(&pe->home.lock);
+	list_for_each_entry(conn, &pe->home.conns, pc.entry) {
 		if (n--)
 			continue;
 		pw_fail(conn, -ECONNRESET);
 		atomic_inc(&r->broken);
 		break;
 	}
-	spin_unlock_bh(&pe->lock);
+	spin_unlock_bh(&pe->home.lock);
 }
 
 /* A handle goes, and comes back as another. */

@@ -6,6 +6,7 @@
 #include "peer_world.h"
 
 unsigned int pw_max_peers, pw_patience_ms;
+static const unsigned int pw_backlog = UINT_MAX;
 
 static struct pw *pw_now;	/* KUnit runs one test at a time */
 static u8 pw_buf[16];
@@ -97,11 +98,10 @@ static void pw_run(struct work_struct *work)
 static void pw_down(struct work_struct *work)
 {
 	struct pw_conn *conn = container_of(work, struct pw_conn, down);
-	struct pw_ep *pe = conn->pe;
 
+	kfi_home_stays(&conn->pc);
 	cancel_work_sync(&conn->greet);		/* it publishes */
-	if (conn->pc.peer)
-		kfi_peer_unpublish(&conn->pc);
+	kfi_home_unpublish(&conn->pc);
 	synchronize_rcu_expedited();
 	cancel_work_sync(&conn->greet);
 	cancel_work_sync(&conn->run);
@@ -112,19 +112,13 @@ static void pw_down(struct work_struct *work)
 		pw_fail(conn->far, -ECONNRESET);
 		pw_put(conn->far);
 	}
-	if (conn->pc.peer)
-		kfi_peer_leave(&conn->pc);
-	spin_lock_bh(&pe->lock);
-	list_del_init(&conn->entry);
-	wake_up_var(&pe->conns);
-	spin_unlock_bh(&pe->lock);
-	pw_put(conn);		/* the list's */
+	kfi_home_unlist(&conn->pc);
 	pw_put(conn);		/* this work's */
 }
 
 /* ---- the handshake of live ones ---- */
 
-static struct pw_conn *pw_conn_new(struct pw_ep *pe, u64 to, struct pw_conn *far);
+static struct pw_conn *pw_conn_new(struct pw_ep *pe, u64 to, struct kfi_peer *peer, struct pw_conn *far);
 
 /* False: nobody is there, or he stops. */
 static bool pw_knock(struct pw_conn *conn)
@@ -134,7 +128,7 @@ static bool pw_knock(struct pw_conn *conn)
 	for (i = 0; i < pw_now->nr_eps && pw_now->eps[i]->name != conn->to; i++)
 		;
 	if (i < pw_now->nr_eps)
-		conn->far = pw_conn_new(pw_now->eps[i], conn->pe->name, conn);
+		conn->far = pw_conn_new(pw_now->eps[i], conn->pe->name, NULL, conn);
 	return conn->far;
 }
 
@@ -209,11 +203,13 @@ static void pw_greet(struct work_struct *work)
 	pw_greet_said(conn, said, why);
 }
 
-/* One that its endpoint knows of. With a reference for the caller. NULL: that stops, or there is no memory. */
-static struct pw_conn *pw_conn_new(struct pw_ep *pe, u64 to, struct pw_conn *far)
+/*
+ * One that its endpoint knows of: it calls @peer, or @far calls it. With a reference for the caller. NULL: the endpoint stops, or there is
+ * no memory.
+ */
+static struct pw_conn *pw_conn_new(struct pw_ep *pe, u64 to, struct kfi_peer *peer, struct pw_conn *far)
 {
 	struct pw_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL);
-	bool stopping;
 
 	if (!conn)
 		return NULL;
@@ -226,18 +222,14 @@ static struct pw_conn *pw_conn_new(struct pw_ep *pe, u64 to, struct pw_conn *far
 	INIT_WORK(&conn->greet, pw_greet);
 	INIT_WORK(&conn->run, pw_run);
 	INIT_WORK(&conn->down, pw_down);
-	spin_lock_bh(&pe->lock);
-	stopping = pe->stopping;
-	if (!stopping) {
-		conn->far = far;
-		if (far)
-			pw_get(far);
-		pw_get(conn);
-		list_add_tail(&conn->entry, &pe->conns);
-	}
-	spin_unlock_bh(&pe->lock);
-	if (!stopping)
+	conn->far = far;
+	conn->pc.dialed = peer;
+	if (far)
+		pw_get(far);
+	if (!kfi_home_list(&pe->home, &conn->pc, peer))
 		return conn;
+	if (far)
+		pw_put(far);
 	pw_put(conn);
 	return NULL;
 }
@@ -265,11 +257,9 @@ static struct kfi_peer_conn *pw_dial(struct kfi_peer *peer)
 	pe->dials++;
 	if (pw_now->dial_err)
 		return ERR_PTR(pw_now->dial_err);
-	conn = pw_conn_new(pe, *(u64 *)peer->name, NULL);
+	conn = pw_conn_new(pe, *(u64 *)peer->name, peer, NULL);
 	if (!conn)
 		return ERR_PTR(-ENODEV);
-	conn->pc.dialed = true;
-	kfi_peer_join(peer, &conn->pc);
 	if (!pw_now->live) {
 		pw_keep(conn);
 		pe->last = conn;
@@ -303,6 +293,11 @@ static bool pw_failed(const struct kfi_peer_conn *pc)
 	return test_bit(0, &to_pw_conn(pc)->failed);
 }
 
+static void pw_ops_get(struct kfi_peer_conn *pc)
+{
+	pw_get(to_pw_conn(pc));
+}
+
 static void pw_queue(struct kfi_peer_conn *pc, struct kfi_oper *op)
 {
 	struct pw_conn *conn = to_pw_conn(pc);
@@ -334,6 +329,14 @@ static const struct kfi_peer_ops pw_peer_ops = {
 	.show		= pw_show,
 };
 
+static const struct kfi_home_ops pw_home_ops = {
+	.backlog	= &pw_backlog,
+	.get		= pw_ops_get,
+	.put		= pw_ops_put,
+	.fail		= pw_ops_fail,
+	.failed		= pw_failed,
+};
+
 /* ---- endpoints ---- */
 
 static int pw_ep_open(struct kfi_ep *ep)
@@ -341,37 +344,16 @@ static int pw_ep_open(struct kfi_ep *ep)
 	struct pw_ep *pe = to_pw_ep(ep);
 
 	kfi_peers_init(&pe->peers, ep, &pw_peer_ops, pw_now->wq);
-	spin_lock_init(&pe->lock);
-	INIT_LIST_HEAD(&pe->conns);
+	kfi_home_init(&pe->home, &pe->peers, &pw_home_ops, pw_now->wq);
 	return 0;
-}
-
-/* Fail those that are left. True: there are none. */
-static bool pw_ep_empty(struct pw_ep *pe, int err)
-{
-	struct pw_conn *conn;
-	bool empty;
-
-	spin_lock_bh(&pe->lock);
-	list_for_each_entry(conn, &pe->conns, entry)
-		pw_fail(conn, err);
-	empty = list_empty(&pe->conns);
-	spin_unlock_bh(&pe->lock);
-	return empty;
 }
 
 static void pw_ep_stop(struct kfi_ep *ep, int err)
 {
-	struct pw_ep *pe = to_pw_ep(ep);
+	struct kfi_home *home = &to_pw_ep(ep)->home;
 
-	kfi_peers_stop(&pe->peers);
-	spin_lock_bh(&pe->lock);
-	pe->stopping = true;
-	spin_unlock_bh(&pe->lock);
-	wait_var_event(&pe->conns, pw_ep_empty(pe, err));
-	synchronize_rcu();
-	kfi_peers_flush(&pe->peers, err);
-	flush_workqueue(pw_now->wq);
+	kfi_home_stop(home, err);
+	kfi_home_drain(home);
 }
 
 static void pw_ep_close(struct kfi_ep *ep)
@@ -533,7 +515,7 @@ struct kfi_peer *pw_peer(struct pw_ep *pe, u64 name, int lane)
 
 struct pw_conn *pw_called(struct pw_ep *pe, const struct kfi_peer_call *call, int *ret)
 {
-	struct pw_conn *conn = pw_conn_new(pe, *(const u64 *)call->name, NULL);
+	struct pw_conn *conn = pw_conn_new(pe, *(const u64 *)call->name, NULL, NULL);
 
 	*ret = -ENOMEM;
 	if (!conn)

@@ -6,7 +6,7 @@
 #ifndef _KFI_KUNIT_PEER_WORLD_H
 #define _KFI_KUNIT_PEER_WORLD_H
 
-#include <kfi_peer.h>
+#include <kfi_home.h>
 #include "fake.h"
 
 #define PW_EPS		4
@@ -47,8 +47,7 @@ struct pw {
  * struct pw_ep - an endpoint
  * @name:	what others call it
  * @dials:	calls begun
- * @lock:	protects @conns, @stopping
- * @conns:	every connection that has not ended
+ * @home:	every connection that has not ended
  * @last:	the last that was dialled, and started
  */
 struct pw_ep {
@@ -56,9 +55,7 @@ struct pw_ep {
 	struct kfi_peers	peers;
 	u64			name;
 	unsigned int		dials;
-	spinlock_t		lock;
-	struct list_head	conns;
-	bool			stopping;
+	struct kfi_home		home;
 	struct pw_conn		*last;
 };
 
@@ -68,7 +65,7 @@ enum pw_said { PW_NOTHING, PW_CALL, PW_ACCEPT, PW_REFUSE, PW_LET_IN, PW_DONE };
 /**
  * struct pw_conn - a connection
  * @pe:		whose; @to: name of the far end
- * @entry:	in @pe->conns; @keep: in &pw.kept
+ * @keep:	in &pw.kept
  * @failed:	bit 0: its end has begun, for @err
  * @started:	by ops->start
  * @lock:	protects @ops, @said, @why
@@ -81,7 +78,7 @@ struct pw_conn {
 	struct pw_ep		*pe;
 	u64			to;
 	refcount_t		ref;
-	struct list_head	entry, keep;
+	struct list_head	keep;
 	unsigned long		failed;
 	int			err;
 	bool			started;

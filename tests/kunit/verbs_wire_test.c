@@ -55,6 +55,8 @@ static void packets_that_are(struct kunit *test)
 		{ KVW_MSG, 0, 0, KVW_PACKET - 16 },
 		{ KVW_MSG, KVW_F_TAGGED | KVW_F_CQ_DATA | KVW_F_LANDED, 0, 100 },
 		{ KVW_MSG, KVW_F_INV | KVW_F_ARRIVED, 1, KVW_ROOM },
+		{ KVW_MSG, KVW_F_TELL, 2, 2 * DESC },
+		{ KVW_MSG, KVW_F_TELL | KVW_F_INV | KVW_F_TAGGED, 3, 3 * DESC + 1 },
 		{ KVW_RTS, KVW_F_TAGGED | KVW_F_RMA, KVW_DESC_MAX, KVW_DESC_MAX * DESC },
 		{ KVW_RTS, KVW_F_INV, 2, 2 * DESC },
 		{ KVW_TREAD, KVW_F_TAGGED | KVW_F_RMA, 1, DESC },
@@ -66,6 +68,8 @@ static void packets_that_are(struct kunit *test)
 		{ KVW_VOID, KVW_F_TAGGED, 0, 0 },
 		{ KVW_CREDIT, 0, 0, 0 },
 		{ KVW_BYE, 0, 0, 0 },
+		{ KVW_OLD, 0, 0, 0 },
+		{ KVW_OLD, 0, 0, KVW_ATOMIC_MAX },
 	};
 	unsigned int i;
 
@@ -93,6 +97,12 @@ static void packets_that_are_not(struct kunit *test)
 		{ KVW_MSG, 0, 1, DESC },
 		{ KVW_MSG, KVW_F_INV, 2, 2 * DESC },
 		{ KVW_MSG, KVW_F_INV, 1, DESC - 1 },
+		{ KVW_MSG, KVW_F_TELL, 0, 100 },
+		{ KVW_MSG, KVW_F_TELL, 1, 100 },
+		{ KVW_MSG, KVW_F_TELL, 2, 2 * DESC - 1 },
+		{ KVW_MSG, KVW_F_TELL | KVW_F_INV, 2, 100 },
+		{ KVW_MSG, 0, 2, 2 * DESC },
+		{ KVW_RTS, KVW_F_TELL, 2, 2 * DESC },
 		{ KVW_RTS, KVW_F_INV, 0, 0 },
 		{ KVW_RTS, KVW_F_RMA, 1, DESC },
 		{ KVW_RTS, KVW_F_LANDED, 1, DESC },
@@ -109,12 +119,52 @@ static void packets_that_are_not(struct kunit *test)
 		{ KVW_DONE, 0, 0, 0 },
 		{ KVW_DONE, KVW_F_TAGGED, 1, DESC },
 		{ KVW_VOID, KVW_F_CQ_DATA, 0, 0 },
+		{ KVW_OLD, KVW_F_FETCH, 0, 8 },
+		{ KVW_OLD, 0, 1, DESC },
+		{ KVW_ATOMIC, 0, 1, DESC + 8 },				/* 2^40 bytes of targets */
 	};
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
 		KUNIT_EXPECT_EQ_MSG(test, -EPROTO, try_packet(test, bad[i].type, bad[i].flags, bad[i].count, bad[i].rest),
 				    "row %u", i);
+}
+
+/* Of an atomic operation all follows from its length: operands, values to compare with, and the answer. */
+static void atomics(struct kunit *test)
+{
+	static const struct {
+		u8 op, flags, count;
+		u64 len;
+		int rest, ret;
+	} rows[] = {
+		{ 2, 0, 1, 8, DESC + 8, 0 },
+		{ 2, KVW_F_FETCH | KVW_F_CQ_DATA | KVW_F_COMMIT, 2, 16, 2 * DESC + 16, 0 },
+		{ 12, KVW_F_COMPARE, 1, 8, DESC + 16, 0 },
+		{ KVW_OP_READ, KVW_F_FETCH, 16, KVW_ATOMIC_MAX, 16 * DESC, 0 },
+		{ 2, 0, 1, KVW_ATOMIC_MAX, DESC + KVW_ATOMIC_MAX, 0 },
+		{ 2, 0, 1, KVW_ATOMIC_MAX + 1, DESC + KVW_ATOMIC_MAX + 1, -EPROTO },
+		{ 2, 0, 1, 0, DESC, -EPROTO },
+		{ 2, 0, 0, 8, 8, -EPROTO },
+		{ 2, 0, 1, 8, DESC + 7, -EPROTO },
+		{ 2, 0, 1, 8, DESC + 9, -EPROTO },
+		{ 12, KVW_F_COMPARE, 1, 8, DESC + 8, -EPROTO },
+		{ 12, KVW_F_COMPARE | KVW_F_FETCH, 1, 8, DESC + 16, -EPROTO },
+		{ KVW_OP_READ, 0, 1, 8, DESC, -EPROTO },
+		{ KVW_OP_READ, KVW_F_FETCH, 1, 8, DESC + 8, -EPROTO },
+		{ 2, KVW_F_TAGGED, 1, 8, DESC + 8, -EPROTO },
+	};
+	struct kvw_packet p, back;
+	union header one;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		p = full_packet(KVW_ATOMIC, rows[i].flags, rows[i].count);
+		p.status = KVW_ATOMIC_STATUS(rows[i].op, 8);
+		p.len = rows[i].len;
+		KUNIT_EXPECT_EQ_MSG(test, rows[i].ret,
+				    kvw_decode(&one.hdr, kvw_encode(&p, &one.hdr) + rows[i].rest, &back), "row %u", i);
+	}
 }
 
 /* What a header carries, for docs/wire-verbs.md. */
@@ -169,6 +219,8 @@ static void classes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, KVW_CLS_TAG, kvw_cls(KVW_TREAD, KVW_F_TAGGED | KVW_F_RMA));
 	KUNIT_EXPECT_EQ(test, KVW_CLS_CTL, kvw_cls(KVW_KEY, 0));
 	KUNIT_EXPECT_EQ(test, KVW_CLS_CTL, kvw_cls(KVW_DONE, KVW_F_CQ_DATA));
+	KUNIT_EXPECT_EQ(test, KVW_CLS_CTL, kvw_cls(KVW_ATOMIC, KVW_F_FETCH));
+	KUNIT_EXPECT_EQ(test, KVW_CLS, kvw_cls(KVW_OLD, 0));
 	KUNIT_EXPECT_EQ(test, KVW_CLS, kvw_cls(KVW_FIN, 0));
 	KUNIT_EXPECT_EQ(test, KVW_CLS, kvw_cls(KVW_KEY_IS, KVW_K_READ));
 	KUNIT_EXPECT_EQ(test, KVW_CLS, kvw_cls(KVW_CREDIT, 0));
@@ -322,6 +374,7 @@ static void hellos_that_are_not(struct kunit *test)
 static struct kunit_case wire_cases[] = {
 	KUNIT_CASE(packets_that_are),
 	KUNIT_CASE(packets_that_are_not),
+	KUNIT_CASE(atomics),
 	KUNIT_CASE(headers),
 	KUNIT_CASE(classes),
 	KUNIT_CASE(hellos_go_round),

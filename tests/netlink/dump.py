@@ -68,6 +68,7 @@ def fabrics(nl):
 
 def domains(nl):
     assert len(our_domains(nl)) == DOMAINS
+    assert not any(get(m, "KFI_A_REGISTERED") for m in nl.dump("DOMAIN")), "nobody has registered memory"
 
 
 def endpoints(nl):

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a connection of kfi_verbs does when things come in an order in which devices and peers seldom let them come. The sources are
+ * compiled into this module, for a provider exports nothing.
+ */
+#include "verbs_world.h"
+
+/* ---- messages that are answered ---- */
+
+static void peer_answers(struct world *w, unsigned int i)
+{
+	struct kvw_packet p = { .type = KVW_FIN, .id = i, .gen = 7 };
+	struct kv_done done = KV_DONE(done);
+
+	spin_lock_bh(&w->conn->lock);
+	KUNIT_EXPECT_EQ(w->test, 0, kv_got_fin(w->conn, &p, &done));
+	spin_unlock_bh(&w->conn->lock);
+	kv_done(&done);
+}
+
+/* The device may send the consumer's memory once more as long as it has not said that it has ended. */
+static void answer_first(struct kunit *test)
+{
+	struct world *w = world_open(test);
+
+	post(w, 0, KFI_OPC_SEND, 2000, KFI_DELIVERY_COMPLETE, NULL, 0);
+	KUNIT_ASSERT_EQ(test, 1, w->nwr);
+	KUNIT_EXPECT_TRUE(test, w->signalled[0]);
+	peer_answers(w, 0);
+	KUNIT_EXPECT_EQ(test, 0, w->told[0]);
+	device_report(w, 0, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, 1, w->told[0]);
+	KUNIT_EXPECT_EQ(test, 0, w->err[0]);
+	KUNIT_EXPECT_EQ(test, 0, w->conn->inflight);
+	world_close(w);
+}
+
+static void answer_last(struct kunit *test)
+{
+	struct world *w = world_open(test);
+
+	post(w, 0, KFI_OPC_SEND, 2000, KFI_DELIVERY_COMPLETE, NULL, 0);
+	device_report(w, 0, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, 0, w->told[0]);
+	peer_answers(w, 0);
+	KUNIT_EXPECT_EQ(test, 1, w->told[0]);
+	KUNIT_EXPECT_EQ(test, 0, w->err[0]);
+	KUNIT_EXPECT_EQ(test, 0, w->conn->inflight);
+	KUNIT_EXPECT_EQ(test, 0, w->conn->requests);
+	world_close(w);
+}
+
+/* What has been copied is nobody's memory: the answer is enough. */
+static void answer_alone(struct kunit *test)
+{
+	struct world *w = world_open(test);
+
+	post(w, 0, KFI_OPC_SEND, KV_INLINE, KFI_DELIVERY_COMPLETE, NULL, 0);
+	KUNIT_EXPECT_FALSE(test, w->signalled[0]);
+	peer_answers(w, 0);
+	KUNIT_EXPECT_EQ(test, 1, w->told[0]);
+	KUNIT_EXPECT_EQ(test, 0, w->conn->inflight);
+	flush(w);
+	world_close(w);
+}
+
+/* With either of the two still to come, and with both. */
+static void answer_never(struct kunit *test)
+{
+	struct world *w = world_open(test);
+	unsigned int i;
+
+	for (i = 0; i < 3; i++)
+		post(w, i, KFI_OPC_SEND, 2000, KFI_DELIVERY_COMPLETE, NULL, 0);
+	device_report(w, 0, IB_WC_SUCCESS);
+	peer_answers(w, 1);
+	device_report(w, 1, IB_WC_RETRY_EXC_ERR);
+	device_report(w, 2, IB_WC_WR_FLUSH_ERR);
+	KUNIT_EXPECT_EQ(test, 0, w->told[0] + w->told[1] + w->told[2]);
+	flush(w);
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_EQ(test, 1, w->told[i]);
+		KUNIT_EXPECT_LT(test, w->err[i], 0);
+	}
+	KUNIT_EXPECT_EQ(test, -ETIMEDOUT, w->err[1]);
+	world_close(w);
+}
+
+/* ---- RMA ---- */
+
+/* Of a region of PAGE_SIZE bytes the first @known. */
+static void know(struct world *w, unsigned int i, u64 known)
+{
+	w->conn->keys[i] = (struct kv_key){
+		.key = i + 1, .state = KV_KEY_KNOWN, .rights = KVW_K_READ | KVW_K_WRITE, .len = PAGE_SIZE, .end = known, .count = 1,
+		.desc[0] = { .addr = SZ_1M, .len = known, .rkey = 1 },
+	};
+}
+
+/* Some of it is in the send queue, where nobody is to be told of it, when no more can follow. */
+static void refused_midway(struct kunit *test)
+{
+	struct kfi_rma_iov rma[] = { { .len = PAGE_SIZE, .key = 1 }, { .len = PAGE_SIZE, .key = 2 } };
+	struct world *w = world_open(test);
+	struct kvw_packet p = { .type = KVW_KEY_IS, .status = EACCES, .id = 1 };
+	unsigned int last;
+
+	know(w, 0, PAGE_SIZE);
+	know(w, 1, PAGE_SIZE / 2);
+	post(w, 0, KFI_OPC_WRITE, MEM, KFI_TRANSMIT_COMPLETE, rma, 2);
+	KUNIT_ASSERT_EQ(test, KV_KEY_ASKED, w->conn->keys[1].state);
+	p.gen = w->conn->keys[1].gen;
+	spin_lock_bh(&w->conn->lock);
+	KUNIT_EXPECT_EQ(test, 0, kv_got_key(w->conn, &p, NULL));
+	spin_unlock_bh(&w->conn->lock);
+	kv_tx_kick(w->conn);
+	last = w->nwr - 1;
+	KUNIT_EXPECT_EQ(test, IB_WR_RDMA_WRITE, w->opcode[0]);
+	KUNIT_EXPECT_TRUE(test, w->signalled[last]);
+	device_report(w, last, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, 1, w->told[0]);
+	KUNIT_EXPECT_EQ(test, -EREMOTEIO, w->err[0]);
+	KUNIT_EXPECT_EQ(test, 0, w->conn->inflight);
+	flush(w);
+	world_close(w);
+}
+
+/* What ends well stands for all before it, so nothing may follow what the device has not taken. */
+static void post_refused(struct kunit *test)
+{
+	struct kfi_rma_iov rma = { .len = 512, .key = 1 };
+	struct world *w = world_open(test);
+	unsigned int i;
+
+	know(w, 0, PAGE_SIZE);
+	for (i = 0; i < 3; i++) {
+		w->refuse = i == 1 ? -ENOMEM : 0;
+		post(w, i, KFI_OPC_WRITE, 512, KFI_TRANSMIT_COMPLETE, &rma, 1);
+	}
+	spin_lock_bh(&w->conn->lock);
+	kv_put_probe(w->conn);
+	kv_sq_post(w->conn);
+	spin_unlock_bh(&w->conn->lock);
+	for (i = w->nwr; i--; )		/* the last first, which stands for the others */
+		device_report(w, i, IB_WC_SUCCESS);
+	flush_workqueue(kv_cm_wq);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&w->lost));
+	KUNIT_EXPECT_EQ(test, 1, w->nwr);
+	flush(w);
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, 1, w->told[i]);
+	KUNIT_EXPECT_EQ(test, 0, w->err[0]);
+	KUNIT_EXPECT_LT(test, w->err[1], 0);
+	KUNIT_EXPECT_LT(test, w->err[2], 0);
+	world_close(w);
+}
+
+/* ---- regions ---- */
+
+/* Two registrations, a page each. */
+static struct kv_region *open_region(struct world *w)
+{
+	struct kvec *kvec = kunit_kzalloc(w->test, sizeof(*kvec), GFP_KERNEL);
+	struct kv_region *region;
+
+	KUNIT_ASSERT_NOT_NULL(w->test, kvec);
+	*kvec = (struct kvec){ w->mem, MEM };
+	w->mr.domain = &w->kdom.domain;
+	w->mr.len = MEM;
+	w->mr.access = KFI_REMOTE_READ | KFI_REMOTE_WRITE;
+	refcount_set(&w->mr.persists, 2);	/* for us to see when the other goes */
+	iov_iter_kvec(&w->mr.iter, ITER_SOURCE, kvec, 1, MEM);
+	KUNIT_ASSERT_EQ(w->test, 0, kv_mr_open(&w->mr));
+	region = w->mr.priv;
+	KUNIT_ASSERT_EQ(w->test, 2, region->cut);
+	return region;
+}
+
+static struct kv_slot *some_slot(struct world *w)
+{
+	struct kv_batch *batch = list_first_entry(&w->conn->batches, struct kv_batch, entry);
+	struct kv_slot *slot = &batch->slot[0];
+
+	slot->state = KV_SLOT_HERE;
+	slot->read = true;
+	slot->cls = KVW_CLS;
+	slot->holds = KV_HOLD_MESSAGE;
+	return slot;
+}
+
+/* A peer asks for what is from @at on. */
+static void peer_asks(struct world *w, struct kv_region *region, u64 at)
+{
+	struct kv_slot *slot = some_slot(w);
+
+	slot->p = (struct kvw_packet){ .type = KVW_KEY, .data = at };
+	spin_lock_bh(&w->conn->lock);
+	spin_lock(&region->lock);
+	KUNIT_EXPECT_EQ(w->test, 0, kv_region_prepare(region, slot));
+	spin_unlock(&region->lock);
+	kv_sq_post(w->conn);
+	spin_unlock_bh(&w->conn->lock);
+}
+
+/* What kfi.ko does when it finds the region used. */
+static void owner_ends(struct world *w)
+{
+	rcu_read_lock();
+	KUNIT_EXPECT_TRUE(w->test, kv_mr_end(&w->mr));
+	rcu_read_unlock();
+}
+
+static void set_state(struct kv_region *region, unsigned int i, u8 state)
+{
+	spin_lock_bh(&region->lock);
+	region->chunk[i].state = state;
+	spin_unlock_bh(&region->lock);
+}
+
+/* Each registration was taken back before the owner was told. */
+static void expect_ended(struct world *w, unsigned int nderegs)
+{
+	unsigned int i;
+
+	KUNIT_EXPECT_EQ(w->test, nderegs, w->nderegs);
+	for (i = 0; i < w->nderegs; i++)
+		KUNIT_EXPECT_EQ(w->test, 2, w->unsettled[i]);
+	KUNIT_EXPECT_EQ(w->test, 1, refcount_read(&w->mr.persists));
+}
+
+/* The first is registered, and the region ends, while the second is on its way back for another reason. */
+static void ends_behind(struct world *w, struct ib_mr *mr)
+{
+	w->dereg = NULL;
+	set_state(w->mr.priv, 0, KV_CHUNK_VALID);
+	owner_ends(w);
+}
+
+static void end_while_renewed(struct kunit *test)
+{
+	struct world *w = world_open(test);
+	struct kv_region *region = open_region(w);
+
+	set_state(region, 1, KV_CHUNK_GOING);
+	w->dereg = ends_behind;
+	queue_work(kv_cm_wq, &region->renew);
+	flush_workqueue(kv_cm_wq);
+	expect_ended(w, 2);
+	kv_mr_close(&w->mr);
+	world_close(w);
+}
+
+/* The second is given to the device to register, and the region ends, while the first is on its way back. */
+static void asked_meanwhile(struct world *w, struct ib_mr *mr)
+{
+	w->dereg = NULL;
+	peer_asks(w, w->mr.priv, PAGE_SIZE);
+	owner_ends(w);
+	complete(&w->reached);
+}
+
+static void renew_while_registered(struct kunit *test)
+{
+	struct world *w = world_open(test);
+	struct kv_region *region = open_region(w);
+
+	set_state(region, 0, KV_CHUNK_GOING);
+	w->dereg = asked_meanwhile;
+	queue_work(kv_cm_wq, &region->renew);
+	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&w->reached, 10 * HZ));
+	msleep(50);
+	KUNIT_EXPECT_EQ(test, 1, w->nderegs);	/* it could still execute the second */
+	KUNIT_EXPECT_EQ(test, 2, refcount_read(&w->mr.persists));
+	device_report(w, w->nwr - 1, IB_WC_SUCCESS);
+	flush_workqueue(kv_cm_wq);
+	expect_ended(w, 2);
+	flush(w);
+	kv_mr_close(&w->mr);
+	world_close(w);
+}
+
+/* A peer has had the device invalidate what it has no business with, by a message that does not say so. */
+static void spoilt(struct kunit *test)
+{
+	struct world *w = world_open(test);
+	struct kv_region *region = open_region(w);
+	struct kv_slot *slot = some_slot(w);
+
+	set_state(region, 1, KV_CHUNK_VALID);
+	slot->p = (struct kvw_packet){ .type = KVW_MSG };
+	slot->inv_key = region->chunk[1].mr->rkey;
+	KUNIT_EXPECT_FALSE(test, kv_rx_is_plain(slot));
+	KUNIT_EXPECT_EQ(test, -EPROTO, kv_rx_invalidate(slot));
+	flush_workqueue(kv_cm_wq);
+	KUNIT_EXPECT_EQ(test, 1, w->nderegs);
+	KUNIT_EXPECT_EQ(test, KV_CHUNK_NEW, region->chunk[1].state);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&w->kdom.epoch));
+	slot->inv_key = 0;
+	KUNIT_EXPECT_EQ(test, 0, kv_rx_invalidate(slot));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&w->kdom.epoch));
+	flush(w);
+	kv_mr_close(&w->mr);
+	world_close(w);
+}
+
+/* ---- events ---- */
+
+static struct irq_work from_irq;
+
+static void event_comes(struct irq_work *irq)
+{
+	struct ib_event event = { .event = IB_EVENT_QP_ACCESS_ERR };
+
+	kv_qp_event(&event, the_world->conn);
+}
+
+/* Some drivers tell of events in hard interrupt, which may hit a thread that holds any of our locks. lockdep looks on. */
+static void event_in_irq(struct kunit *test)
+{
+	struct world *w = world_open(test);
+
+	spin_lock_bh(&w->conn->lock);
+	spin_unlock_bh(&w->conn->lock);
+	from_irq = IRQ_WORK_INIT_HARD(event_comes);
+	irq_work_queue(&from_irq);
+	irq_work_sync(&from_irq);
+	flush_workqueue(kv_cm_wq);
+	KUNIT_EXPECT_TRUE(test, test_bit(KV_FLUSHED, &w->conn->flags));
+	world_close(w);
+}
+
+/* A peer whose call we have accepted refuses it, with the words of one that is called: that is an end, and no reason to call. */
+static void refused_by_caller(struct kunit *test)
+{
+	static const u8 states[] = { KV_WAITING, KV_ACCEPTED, KV_READY };
+	struct kvw_greeting g = { .kind = KVW_CHALLENGE, .ep_type = 1, .auth = true };
+	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_REJECTED };
+	struct world *w = world_open(test);
+	struct kvw_hello hello;
+	unsigned int i;
+
+	kvw_encode_hello(&g, &hello);
+	event.param.conn.private_data = &hello;
+	event.param.conn.private_data_len = sizeof(hello);
+	for (i = 0; i < 2 * ARRAY_SIZE(states); i++) {
+		w->conn->auth = kzalloc(sizeof(*w->conn->auth), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, w->conn->auth);
+		w->conn->pc.dialed = i & 1;
+		w->conn->state = states[i / 2];
+		KUNIT_EXPECT_LT(test, kv_cm_event(w->conn, &event), 0);
+		KUNIT_EXPECT_FALSE(test, test_bit(KV_STEP_AGAIN, &w->conn->flags));
+		KUNIT_EXPECT_EQ(test, 64, w->conn->greeting.answers);
+		kfree(w->conn->auth);
+		w->conn->auth = NULL;
+	}
+	world_close(w);
+}
+
+/* Whoever calls is asked for his proof so. */
+static void refused_by_called(struct kunit *test)
+{
+	struct kvw_greeting g = { .kind = KVW_CHALLENGE, .ep_type = 1, .auth = true };
+	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_REJECTED };
+	struct world *w = world_open(test);
+	struct kvw_hello hello;
+
+	kvw_encode_hello(&g, &hello);
+	event.param.conn.private_data = &hello;
+	event.param.conn.private_data_len = sizeof(hello);
+	w->conn->auth = kzalloc(sizeof(*w->conn->auth), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, w->conn->auth);
+	w->conn->pc.dialed = true;
+	w->conn->state = KV_CALLING;
+	KUNIT_EXPECT_EQ(test, 0, kv_cm_event(w->conn, &event));
+	KUNIT_EXPECT_TRUE(test, test_bit(KV_STEP_AGAIN, &w->conn->flags));
+	flush_workqueue(kv_cm_wq);
+	KUNIT_EXPECT_EQ(test, -EPROTO, kv_cm_event(w->conn, &event));
+	world_close(w);
+}
+
+/* ---- the end ---- */
+
+/* Somebody has looked at a packet all the while, and finds only now that there is no room. */
+static void finds_no_room(struct world *w)
+{
+	struct kv_conn *conn = w->conn;
+
+	w->draining = NULL;
+	spin_lock_bh(&conn->rx_lock);
+	conn->rx_busy = true;
+	KUNIT_EXPECT_TRUE(w->test, kfi_cq_wait_space(w->vep.ep.rx_cq, &conn->space));
+	spin_unlock_bh(&conn->rx_lock);
+}
+
+/* Else he goes on beside those who look at the rest. */
+static void full_at_the_end(struct kunit *test)
+{
+	struct world *w = world_open(test);
+	struct kfi_cq *cq = w->vep.ep.rx_cq;
+	int room = atomic_xchg(&cq->free, 0);
+
+	w->draining = finds_no_room;
+	kv_conn_fail(w->conn, -ESHUTDOWN);
+	flush_workqueue(kv_cm_wq);
+	kv_conn_take_down(w->conn);
+	KUNIT_EXPECT_NULL(test, w->draining);
+	KUNIT_EXPECT_FALSE(test, w->waited);
+	KUNIT_EXPECT_FALSE(test, w->conn->rx_busy);
+	kfi_cq_cancel_wait(cq, &w->conn->space);
+	atomic_set(&cq->free, room);
+	world_close(w);
+}
+
+static struct kunit_case conn_cases[] = {
+	KUNIT_CASE(answer_first),
+	KUNIT_CASE(answer_last),
+	KUNIT_CASE(answer_alone),
+	KUNIT_CASE(answer_never),
+	KUNIT_CASE(refused_midway),
+	KUNIT_CASE(post_refused),
+	KUNIT_CASE(end_while_renewed),
+	KUNIT_CASE(renew_while_registered),
+	KUNIT_CASE(spoilt),
+	KUNIT_CASE(event_in_irq),
+	KUNIT_CASE(refused_by_caller),
+	KUNIT_CASE(refused_by_called),
+	KUNIT_CASE(full_at_the_end),
+	{}
+};
+
+static struct kunit_suite conn_suite = {
+	.name = "kfi_verbs_conn",
+	.test_cases = conn_cases,
+};
+kunit_test_suite(conn_suite);
