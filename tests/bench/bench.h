@@ -19,17 +19,20 @@ struct net;
 #define BENCH_MB	(1UL << 20)
 #define BENCH_DEPTH	4		/* blocks of a stream under way */
 #define BENCH_BLOCKS	8		/* the same where one asks for the next */
+#define BENCH_PLACED	3		/* the same in the memory of a bridge's window, which has room for no more */
 
 /**
  * struct bench_env - the two nodes
  * @net:	namespaces; index 0 starts things, index 1 answers
  * @node:	their addresses as text
+ * @bridge:	the ends of a bridge that belong to them, in the first namespace; devices that kfi_ntb has
  * @mem:	BENCH_BLOCKS buffers of BENCH_MB at each node, for all variants of a stream: where memory happens to lie makes a
  *		difference of some per cent
  */
 struct bench_env {
 	struct net		*net[2];
 	const char		*node[2];
+	const char		*bridge[2];
 	struct bench_mem	mem[2];
 };
 
@@ -39,6 +42,7 @@ struct bench_env {
  * @open:	make everything ready; may sleep. Returns private data or ERR_PTR(). @env stays as long as the module.
  * @run:	perform @ops operations; may sleep. Returns nanoseconds (bench_clock()) or a negative errno, after which the variant is
  *		only closed.
+ * @cpu:	NULL, or nanoseconds of CPU time that the last run took
  * @close:	the end
  * @arg:	@open's: tells apart variants that share code
  * @depth:	operations under way at once
@@ -48,6 +52,7 @@ struct bench_variant {
 	const char	*name;
 	void		*(*open)(struct bench_env *env, const struct bench_variant *v);
 	s64		(*run)(void *priv, u32 ops);
+	s64		(*cpu)(void *priv);
 	void		(*close)(void *priv);
 	unsigned long	arg;
 	u32		depth;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * blocks.c - messages of 1 MiB, a few under way: a thread sends, the receiver has a receive posted for each and posts it again in
+ * blocks.c - messages of 1 MiB or a page, a few under way: a thread sends, the receiver has a receive posted for each and posts it again in
  * softirq.
  */
 #include <linux/err.h>
@@ -178,7 +178,7 @@ static void *blk_open(struct bench_env *env, const struct bench_variant *v)
 	return ERR_PTR(ret);
 }
 
-#define BLOCKS(_name, ...)							\
+#define BLOCKS(_name, _size, ...)						\
 	{									\
 		.name	= _name,						\
 		.open	= blk_open,						\
@@ -186,8 +186,12 @@ static void *blk_open(struct bench_env *env, const struct bench_variant *v)
 		.close	= blk_close,						\
 		.arg	= (unsigned long)&(const struct kb_kind) { __VA_ARGS__ },	\
 		.depth	= BENCH_BLOCKS,						\
-		.size	= BENCH_MB,						\
+		.size	= _size,						\
 	}
 
-const struct bench_variant kb_verbs_send_msg = BLOCKS("msg-send", "verbs", KFI_EP_MSG);
-const struct bench_variant kb_verbs_send_rdm = BLOCKS("rdm-send", "verbs", KFI_EP_RDM);
+const struct bench_variant kb_verbs_send_msg = BLOCKS("msg-send", BENCH_MB, "verbs", KFI_EP_MSG);
+const struct bench_variant kb_verbs_send_rdm = BLOCKS("rdm-send", BENCH_MB, "verbs", KFI_EP_RDM);
+const struct bench_variant kb_ntb_send_msg = BLOCKS("msg-send", BENCH_MB, "ntb", KFI_EP_MSG);
+const struct bench_variant kb_ntb_send_rdm = BLOCKS("rdm-send", BENCH_MB, "ntb", KFI_EP_RDM);
+const struct bench_variant kb_ntb_send_msg_4k = BLOCKS("msg-send-4k", 4096, "ntb", KFI_EP_MSG);
+const struct bench_variant kb_ntb_send_rdm_4k = BLOCKS("rdm-send-4k", 4096, "ntb", KFI_EP_RDM);

@@ -2,6 +2,7 @@
 /*
  * cases.c - what is measured beside what. What it means is known to report.py.
  */
+#include "disk.h"
 #include "kfi.h"
 #include "measure.h"
 #include "peer/ntb.h"
@@ -41,6 +42,22 @@
 		&bench_rv_write_8, &kb_verbs_write_msg_8, &kb_verbs_write_rdm_8,				\
 		&bench_rv_write_4k, &kb_verbs_write_msg_4k, &kb_verbs_write_rdm_4k,				\
 	} }
+
+/* One disk at the end of two or three ways; @...: other limits. The guest makes the disks that a case is named after. */
+#define DISK_CASE(_set, _what, _arg, _size, _depth, _peer, ...)							\
+	{ "nvme-" _set "-" _what, {										\
+		KB_DISK("kfi", _arg, _size, _depth), KB_DISK(_peer, _arg, _size, _depth), ##__VA_ARGS__		\
+	} }
+
+#define DISK_CASES(_set, _kind, _peer, ...)									\
+	DISK_CASE(_set, "read-4k-1", _kind | KB_DISK_RANDOM, SZ_4K, 1, _peer),					\
+	DISK_CASE(_set, "write-4k-1", _kind | KB_DISK_RANDOM | KB_DISK_WRITE, SZ_4K, 1, _peer),			\
+	DISK_CASE(_set, "read-4k-16", _kind | KB_DISK_RANDOM, SZ_4K, 16, _peer),				\
+	DISK_CASE(_set, "write-4k-16", _kind | KB_DISK_RANDOM | KB_DISK_WRITE, SZ_4K, 16, _peer),		\
+	DISK_CASE(_set, "read-64k", _kind, SZ_64K, 8, _peer, ##__VA_ARGS__),					\
+	DISK_CASE(_set, "write-64k", _kind | KB_DISK_WRITE, SZ_64K, 8, _peer, ##__VA_ARGS__),			\
+	DISK_CASE(_set, "read-1m", _kind, SZ_1M, 4, _peer, ##__VA_ARGS__),					\
+	DISK_CASE(_set, "write-1m", _kind | KB_DISK_WRITE, SZ_1M, 4, _peer, ##__VA_ARGS__)
 
 const struct bench_case bench_cases[] = {
 	{ "roundtrip-block", {
@@ -84,11 +101,27 @@ const struct bench_case bench_cases[] = {
 		&bench_dma_8, &bench_dma_64, &bench_dma_4k, &bench_dma_64k,
 	} },
 	{ "ntb-roundtrip", {
-		&bench_nt_roundtrip,
+		&bench_nt_roundtrip, &kb_ntb_msg_handler, &kb_ntb_msg_done, &kb_ntb_rdm_handler, &kb_ntb_rdm_done,
+		&kb_ntb_msg_block, &kb_ntb_rdm_block,
 	} },
 	{ "ntb-messages", {
-		&bench_nt_messages_64, &bench_nt_messages_4k,
+		&bench_nt_messages_64, &bench_nt_messages_4k, &kb_ntb_messages_msg, &kb_ntb_messages_rdm,
+		&kb_ntb_single_msg, &kb_ntb_single_rdm,
 	} },
+	{ "ntb-stream", {
+		&bench_dma_blocks, &kb_ntb_send_msg, &kb_ntb_send_rdm, &kb_ntb_write_msg, &kb_ntb_write_rdm,
+	} },
+	{ "ntb-placed-msg", { &bench_dma_placed, &kb_ntb_placed_msg } },
+	{ "ntb-placed-rdm", { &bench_dma_placed, &kb_ntb_placed_rdm } },
+	{ "ntb-small", {
+		&bench_dma_blocks_4k, &kb_ntb_send_msg_4k, &kb_ntb_send_rdm_4k, &kb_ntb_write_msg_4k, &kb_ntb_write_rdm_4k,
+		&kb_ntb_write_msg_8, &kb_ntb_write_rdm_8,
+	} },
+	DISK_CASES("null", KB_DISK_BLANK, "tcp", &bench_tcp_stream_copy),
+	DISK_CASES("ram", 0, "tcp", &bench_tcp_stream_copy),
+	DISK_CASES("nbd", 0, "nbd"),
+	DISK_CASES("rxe", 0, "rdma"),
+	DISK_CASES("siw", 0, "rdma"),
 	{ "scale", {
 		&kb_scale_messages, &kb_scale_write, &kb_scale_roundtrip, &kb_scale_atomics, &kb_scale_counters,
 		&kb_readers_1, &kb_readers_2,

@@ -5,7 +5,7 @@
  * debugfs/kfi_bench/cases	lists what can be measured
  * debugfs/kfi_bench/run	write "CASE[/VARIANT] ROUNDS MILLISECONDS [wall]", read the result of that:
  *				"variant NAME DEPTH SIZE" for each variant, "failed NAME ERRNO" for one that did not work,
- *				"NAME ROUND OPERATIONS NANOSECONDS" for each run
+ *				"NAME ROUND OPERATIONS NANOSECONDS CPU-NANOSECONDS" for each run
  *				"wall": by the plain clock, see peer/clock.c
  *
  * The namespaces are given as descriptors of the process that loads the module:
@@ -34,6 +34,14 @@ MODULE_PARM_DESC(addr_a, "address of the first node");
 static char *addr_b = "10.0.0.2";
 module_param(addr_b, charp, 0444);
 MODULE_PARM_DESC(addr_b, "address of the second node");
+
+static char *bridge_a = "mock1.0";
+module_param(bridge_a, charp, 0444);
+MODULE_PARM_DESC(bridge_a, "NTB device of the first node");
+
+static char *bridge_b = "mock1.1";
+module_param(bridge_b, charp, 0444);
+MODULE_PARM_DESC(bridge_b, "NTB device of the second node");
 
 #define BENCH_TEXT	(256 * 1024)
 
@@ -93,6 +101,8 @@ static int __init bench_init(void)
 
 	bench_env.node[0] = addr_a;
 	bench_env.node[1] = addr_b;
+	bench_env.bridge[0] = bridge_a;
+	bench_env.bridge[1] = bridge_b;
 	bench_env.net[0] = get_net_ns_by_fd(net_a);
 	if (IS_ERR(bench_env.net[0]))
 		return PTR_ERR(bench_env.net[0]);

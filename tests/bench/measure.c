@@ -86,7 +86,7 @@ static void turn_run(struct turn *t, u32 round, struct bench_text *text)
 	if (ns < 0)
 		turn_failed(t, text, ns);
 	else
-		say(text, "%s %u %u %lld\n", t->v->name, round, t->ops, ns);
+		say(text, "%s %u %u %lld %lld\n", t->v->name, round, t->ops, ns, t->v->cpu ? t->v->cpu(t->priv) : ns);
 }
 
 /* "CASE", or "CASE/VARIANT" for one of its variants alone, to look at with a profiler. */

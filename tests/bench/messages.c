@@ -248,3 +248,7 @@ const struct bench_variant kb_verbs_messages_msg = MSGS("msg-more", "verbs", KFI
 const struct bench_variant kb_verbs_messages_rdm = MSGS("rdm-more", "verbs", KFI_EP_RDM);
 const struct bench_variant kb_verbs_single_msg = MSGS("msg-single", "verbs", KFI_EP_MSG, .flags = MSGS_SINGLE);
 const struct bench_variant kb_verbs_single_rdm = MSGS("rdm-single", "verbs", KFI_EP_RDM, .flags = MSGS_SINGLE);
+const struct bench_variant kb_ntb_messages_msg = MSGS("msg-more", "ntb", KFI_EP_MSG);
+const struct bench_variant kb_ntb_messages_rdm = MSGS("rdm-more", "ntb", KFI_EP_RDM);
+const struct bench_variant kb_ntb_single_msg = MSGS("msg-single", "ntb", KFI_EP_MSG, .flags = MSGS_SINGLE);
+const struct bench_variant kb_ntb_single_rdm = MSGS("rdm-single", "ntb", KFI_EP_RDM, .flags = MSGS_SINGLE);

@@ -4,6 +4,7 @@
  */
 #include <linux/err.h>
 #include <linux/slab.h>
+#include <net/net_namespace.h>
 #include "kfi.h"
 
 static struct kfi_info *kb_hints(const struct kb_kind *kind)
@@ -24,17 +25,31 @@ static struct kfi_info *kb_hints(const struct kb_kind *kind)
 	return NULL;
 }
 
-/* A provider inside one kernel has no wire between the namespaces: both nodes are the first then. */
-static int kb_getinfo(struct bench_env *env, int side, const struct kb_kind *kind, struct kfi_info **info)
+/** struct kb_place - where a node is */
+struct kb_place {
+	struct net	*net;
+	const char	*node;
+};
+
+/* A provider inside one kernel has no wire between the namespaces: both nodes are the first then. Bridges are the machine's. */
+static struct kb_place kb_place(const struct bench_env *env, int side, const struct kb_kind *kind)
 {
-	bool wire = strcmp(kind->prov, "loop");
+	if (!strcmp(kind->prov, "loop"))
+		return (struct kb_place) { env->net[0], NULL };
+	if (!strcmp(kind->prov, "ntb"))
+		return (struct kb_place) { &init_net, env->bridge[side] };
+	return (struct kb_place) { env->net[side], env->node[side] };
+}
+
+static int kb_getinfo(const struct kb_place *place, const struct kb_kind *kind, struct kfi_info **info)
+{
 	struct kfi_info *hints = kb_hints(kind);
 	int ret;
 
 	if (!hints)
 		return -ENOMEM;
-	ret = kfi_getinfo_net(env->net[wire ? side : 0], KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION),
-			      wire ? env->node[side] : NULL, NULL, wire ? KFI_SOURCE : 0, hints, info);
+	ret = kfi_getinfo_net(place->net, KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION), place->node, NULL,
+			      place->node ? KFI_SOURCE : 0, hints, info);
 	kfi_freeinfo(hints);
 	return ret;
 }
@@ -71,13 +86,13 @@ static int kb_node_rest(struct kb_node *node, struct net *net, const struct kb_k
 int kb_node_open(struct kb_node *node, struct bench_env *env, int side, const struct kb_kind *kind,
 		 enum kfi_cq_format format, kfi_comp_handler handler, void *context)
 {
-	bool wire = strcmp(kind->prov, "loop");
+	struct kb_place place = kb_place(env, side, kind);
 	int ret;
 
 	*node = (struct kb_node) { };
-	ret = kb_getinfo(env, side, kind, &node->info);
+	ret = kb_getinfo(&place, kind, &node->info);
 	if (!ret)
-		ret = kb_node_rest(node, env->net[wire ? side : 0], kind, format, handler, context);
+		ret = kb_node_rest(node, place.net, kind, format, handler, context);
 	if (ret)
 		kb_node_close(node);
 	return ret;

@@ -6,7 +6,10 @@ import statistics
 from dataclasses import dataclass
 
 # How a run of so many operations in so many nanoseconds becomes a figure: (unit, better, function)
+CPU = "CPU us"      # of the nanoseconds that the CPU was not idle
 UNITS = {
+    CPU: ("us", "lower", lambda ops, ns, size: ns / ops / 1e3),
+    "kIOPS": ("kIOPS", "higher", lambda ops, ns, size: ops * 1e6 / ns),
     "us": ("us", "lower", lambda ops, ns, size: ns / ops / 1e3),
     "ns": ("ns", "lower", lambda ops, ns, size: ns / ops),
     "ns of 2": ("ns", "lower", lambda ops, ns, size: ns / ops / 2),     # messages of a round trip
@@ -23,6 +26,7 @@ class Comparison:
     """ours beside peer, both variants of one case; goal is for the ratio ours/peer, None if there is none.
 
     own: what ours takes beyond the peer is the figure, not the ratio.
+    least: (variant, factor)s; the figure is ours beside the least of these.
     """
 
     bench: str
@@ -35,10 +39,12 @@ class Comparison:
     provider: str = "sockets"
     note: str = ""
     own: bool = False
+    least: tuple = ()
 
 
 PAIRS = 15      # fewer make no ratio
 LIBFABRIC = "in user space, where User Mode Linux makes system calls slow: for orientation"
+FIO = "a program, whose system calls User Mode Linux makes slow: for orientation"
 PEERS = (1, 16, 64, 256)
 
 COMPARISONS = [
@@ -98,6 +104,24 @@ for ours, op, case, peer, unit in (
         for what, of, behind in (("own time", unit, ""), ("own work", unit.replace("ns", "instr"), "-instructions")):
             COMPARISONS.append(Comparison(f"{what}, null device", f"verbs-null-{case}{behind}", f"{kind.upper()} {op}",
                                           f"{kind}-{ours}", peer, of, provider="verbs", own=True))
+# kfi_ntb, MSG and RDM: the kernel's own messages over the same kind of bridge, and what its engine does by itself
+for ours, op, case, peer, unit, goal in (
+        ("handler", "8 bytes, handler", "roundtrip", "transport-roundtrip", "us", None),
+        ("done", "8 bytes, done()", "roundtrip", "transport-roundtrip", "us", None),
+        ("block", "8 bytes, blocking", "roundtrip", "transport-roundtrip", "us", None),
+        ("more", "64 bytes, KFI_MORE", "messages", "transport-64", "M/s", 2.0),
+        ("single", "64 bytes, one by one", "messages", "transport-64", "M/s", None),
+        ("send", "1 MiB sends", "stream", "dma-blocks", "GB/s", 0.97),
+        ("write", "1 MiB RMA writes", "stream", "dma-blocks", "GB/s", 0.97),
+        ("send-4k", "4 KiB sends", "small", "dma-blocks-4k", "GB/s", None),
+        ("write-4k", "4 KiB RMA writes", "small", "dma-blocks-4k", "GB/s", None)):
+    what = "beside the DMA engine" if peer.startswith("dma") else "beside ntb_transport"
+    for kind in ("msg", "rdm"):
+        COMPARISONS.append(Comparison(what, f"ntb-{case}", f"{kind.upper()} {op}", f"{kind}-{ours}", peer, unit, goal, provider="ntb"))
+COMPARISONS += [Comparison("beside the DMA engine", f"ntb-placed-{kind}", f"{kind.upper()} 1 MiB RMA writes, placed", f"{kind}-placed", "dma-placed",
+                           "GB/s", 0.97, provider="ntb") for kind in ("msg", "rdm")]
+COMPARISONS += [Comparison("RMA write of 8 bytes", "ntb-small", kind.upper(), f"{kind}-write-8", "", "us", provider="ntb")
+                for kind in ("msg", "rdm")]
 for n in PEERS[1:]:
     COMPARISONS.append(Comparison(f"cost with {n} peers", "peers", "round trip, done()", f"kfi-{n}", "kfi-1", "us", 1.10))
     COMPARISONS.append(Comparison(f"cost with {n} peers", "peers", "of raw TCP itself", f"tcp-{n}", "tcp-1", "us",
@@ -123,6 +147,9 @@ COMPARISONS += [
     Comparison("the DMA engine alone", "ntb-engine", "a copy of 8 bytes", "dma-8", "", "ns", provider="software DMA"),
     Comparison("the DMA engine alone", "ntb-engine", "a copy of 64 bytes", "dma-64", "", "ns", provider="software DMA"),
     Comparison("the DMA engine alone", "ntb-engine", "4 KiB", "dma-4k", "", "GB/s", provider="software DMA"),
+    Comparison("the DMA engine alone", "ntb-stream", "1 MiB, 8 blocks", "dma-blocks", "", "GB/s", provider="software DMA"),
+    Comparison("the DMA engine alone", "ntb-placed-rdm", "1 MiB, 3 blocks", "dma-placed", "", "GB/s", provider="software DMA"),
+    Comparison("the DMA engine alone", "ntb-small", "4 KiB, 8 blocks", "dma-blocks-4k", "", "GB/s", provider="software DMA"),
     Comparison("the DMA engine alone", "ntb-engine", "64 KiB", "dma-64k", "", "GB/s", provider="software DMA"),
     Comparison("the core alone", "core", "round trip, done()", "loop-done", "", "ns", provider="loop"),
     Comparison("10,000 posted, or 10", "matching", "tagged message, exact tag", "posted-10000", "posted-10", "ns", 1.2,
@@ -139,6 +166,33 @@ COMPARISONS += [
     Comparison("libfabric's tcp beside", "libfabric-stream", "1 MiB RMA write, MSG", "kfi-write-msg", "libfabric-tcp", "GB/s",
                note=LIBFABRIC),
 ]
+
+
+def nvme(ways, name, provider, peer, latency, iops, bandwidth):
+    """One way to a disk beside another. Goals: latency at depth 1, I/Os a second at depth 16; bandwidth, with a limit for sockets."""
+    for op in ("read", "write"):
+        def row(what, case, unit, goal=None, least=(), peer=peer):
+            COMPARISONS.append(Comparison(f"NVMe, {name}", f"nvme-{ways}-{op}-{case}", f"{op}, {what}", "kfi", peer, unit, goal,
+                                          provider=provider, least=least))
+        row("4 KiB, depth 1", "4k-1", "us", latency)
+        row("4 KiB, depth 16", "4k-16", "kIOPS", iops)
+        row("4 KiB, CPU, both ends", "4k-16", CPU)
+        for what, case in (("64 KiB", "64k"), ("1 MiB", "1m")):
+            row(what, case, "GB/s", bandwidth)
+            if provider == "sockets" and peer == "tcp":
+                row(f"{what}, raw TCP", case, "GB/s", peer="tcp-copy")
+                row(f"{what}, of the goal", case, "GB/s", 1.0, (("tcp", 1.1), ("tcp-copy", 0.95)), "the lesser")
+
+
+for op in ("read", "write"):
+    for depth, unit in ((1, "us"), (16, "kIOPS")):
+        COMPARISONS.append(Comparison("NVMe, RAM disk, by fio", f"nvme-fio-{op}-4k-{depth}", f"{op}, 4 KiB, depth {depth}", "kfi",
+                                      "tcp", unit, note=FIO))
+nvme("null", "null_blk", "sockets", "tcp", 0.95, 1.2, None)
+nvme("ram", "RAM disk", "sockets", "tcp", 0.95, 1.2, None)
+nvme("nbd", "beside nbd", "sockets", "nbd", None, None, None)
+nvme("rxe", "rxe", "verbs", "rdma", 1.03, 0.97, 0.97)
+nvme("siw", "siw", "verbs", "rdma", 1.03, 0.97, 0.97)
 
 
 @dataclass
@@ -161,7 +215,7 @@ def parse(text):
         elif word[0] == "failed":
             runs.failed[word[1]] = int(word[2])
         else:
-            runs.figures[word[0]][int(word[1])] = (int(word[2]), int(word[3]))
+            runs.figures[word[0]][int(word[1])] = tuple(int(w) for w in word[2:])
     return runs
 
 
@@ -187,15 +241,21 @@ def verdict(better, goal, span):
 
 
 def figures(runs, variant, unit):
-    convert = UNITS[unit][2]
-    return {r: convert(ops, ns, runs.size[variant]) for r, (ops, ns) in runs.figures.get(variant, {}).items()}
+    convert, which = UNITS[unit][2], -1 if unit == CPU else 1
+    return {r: convert(run[0], run[which], runs.size[variant]) for r, run in runs.figures.get(variant, {}).items()}
+
+
+def least(runs, c):
+    """By round, the least of some limits; only rounds that have them all."""
+    limits = [{r: v * factor for r, v in figures(runs, variant, c.unit).items()} for variant, factor in c.least]
+    return {r: min(x[r] for x in limits) for r in limits[0] if all(r in x for x in limits)}
 
 
 def compare(c, runs):
     """One object of results.json, or None if the case could not run."""
     unit, better, _ = UNITS[c.unit]
     ours = figures(runs, c.ours, c.unit)
-    peer = figures(runs, c.peer, c.unit)
+    peer = least(runs, c) if c.least else figures(runs, c.peer, c.unit)
     if not ours or (c.peer and not peer):
         return None
     result = {
@@ -233,6 +293,17 @@ def table(results):
         yield (f"{r['bench']:24} {r['op'][:26]:26} {r['ours']:9.3f} {number(r['peer'], '9.3f')} {r['unit']:6} "
                f"{number(r['own'], '+6.0f') if r['own'] else number(r['ratio'], '6.3f')} {span:>15} {bound + format(r['goal'], '.2f') if r['goal'] else '':>7}  "
                f"{r['peer_name'] or '':16} {said}")
+
+
+def copies(found):
+    """Lines of text: what an I/O of each disk costs in copies and registrations, by the counts of tests/nvme/counts."""
+    head = f"{'NVMe, of one I/O':24} {'':26} {'copied to send':>14} {'copied behind the wire':>23} {'registrations':>14}"
+    yield head
+    yield "-" * len(head)
+    for disk, rows in found.items():
+        for r in rows:
+            copied = [f"{r[key]:.0f} ({r[key] / r['size']:.2f})" for key in ("copied_bytes", "bounced_bytes")]
+            yield f"{disk:24} {r['op'] + ', ' + str(r['size']) + ' bytes':26} {copied[0]:>14} {copied[1]:>23} {r['registered']:14.2f}"
 
 
 def number(value, form):

@@ -3,12 +3,15 @@
  * rma.c - blocks, mostly of 1 MiB, written to, or read from, the other node's memory, a few under way at once. Its consumer takes no
  * part.
  */
+#include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/slab.h>
+#include <kfi_mem.h>
 #include "kfi.h"
 
 #define RMA_READ	KFI_READ	/* kb_kind.flags: the other direction */
 #define RMA_PAGES	KFI_WRITE	/* kb_kind.flags: local memory is given as pages */
+#define RMA_PLACED	KFI_REMOTE_WRITE /* kb_kind.flags: remote memory is what its domain reaches best */
 
 struct rma {
 	struct kb_node		node[2];
@@ -18,6 +21,7 @@ struct rma {
 	struct bench_mem	local;
 	struct bench_mem	remote;
 	struct kfid_mr		*mr[BENCH_MEM_MAX];
+	struct kfi_mem		*placed[BENCH_MEM_MAX];
 };
 
 static int rma_post(struct rma *rma, u32 i)
@@ -107,6 +111,9 @@ static void rma_close(void *priv)
 	for (i = 0; i < BENCH_MEM_MAX; i++)
 		if (rma->mr[i])
 			kb_close(&rma->mr[i]->fid);
+	for (i = 0; i < BENCH_MEM_MAX; i++)
+		if (rma->placed[i])
+			WARN_ON(kfi_mem_free(rma->placed[i]));
 	for (i = 0; i < 2; i++)
 		kb_node_close(&rma->node[i]);
 	kfree(rma);
@@ -124,6 +131,27 @@ static int rma_register(struct rma *rma)
 	return ret;
 }
 
+/* There is none of it before the bridge has had its first link. */
+static int rma_place(struct rma *rma)
+{
+	struct bench_mem *mem = &rma->remote;
+	unsigned long until = jiffies + msecs_to_jiffies(KB_WAIT_MS);
+	u32 i;
+	int ret;
+
+	for (i = 0; i < mem->count; i++) {
+		do
+			ret = kfi_mem_alloc(rma->node[1].domain, mem->size, KFI_MEM_DIRECT, &rma->placed[i]);
+		while (ret == -EAGAIN && time_before(jiffies, until) && !msleep_interruptible(20));
+		if (ret)
+			return ret;
+		if (is_vmalloc_addr(rma->placed[i]->addr))
+			return -EOPNOTSUPP;
+		mem->page[i] = virt_to_page(rma->placed[i]->addr);
+	}
+	return 0;
+}
+
 static int rma_prepare(struct rma *rma, struct bench_env *env, const struct bench_variant *v)
 {
 	int i, ret = 0;
@@ -132,6 +160,8 @@ static int rma_prepare(struct rma *rma, struct bench_env *env, const struct benc
 	rma->remote = bench_mem_first(&env->mem[1], v->depth, v->size);
 	for (i = 0; i < 2 && !ret; i++)
 		ret = kb_node_open(&rma->node[i], env, i, rma->kind, KFI_CQ_FORMAT_CONTEXT, NULL, NULL);
+	if (!ret && rma->kind->flags & RMA_PLACED)
+		ret = rma_place(rma);
 	if (!ret)
 		ret = rma_register(rma);
 	return ret ?: kb_join(rma->node, rma->kind, rma->ep, rma->addr);
@@ -173,3 +203,11 @@ const struct bench_variant kb_verbs_write_msg_8 = RMA("msg-write-8", BENCH_BLOCK
 const struct bench_variant kb_verbs_write_msg_4k = RMA("msg-write-4k", BENCH_BLOCKS, 4096, "verbs", KFI_EP_MSG);
 const struct bench_variant kb_verbs_write_rdm_8 = RMA("rdm-write-8", BENCH_BLOCKS, 8, "verbs", KFI_EP_RDM);
 const struct bench_variant kb_verbs_write_rdm_4k = RMA("rdm-write-4k", BENCH_BLOCKS, 4096, "verbs", KFI_EP_RDM);
+const struct bench_variant kb_ntb_write_msg = RMA("msg-write", BENCH_BLOCKS, BENCH_MB, "ntb", KFI_EP_MSG);
+const struct bench_variant kb_ntb_write_rdm = RMA("rdm-write", BENCH_BLOCKS, BENCH_MB, "ntb", KFI_EP_RDM);
+const struct bench_variant kb_ntb_write_msg_8 = RMA("msg-write-8", BENCH_BLOCKS, 8, "ntb", KFI_EP_MSG);
+const struct bench_variant kb_ntb_write_msg_4k = RMA("msg-write-4k", BENCH_BLOCKS, 4096, "ntb", KFI_EP_MSG);
+const struct bench_variant kb_ntb_write_rdm_8 = RMA("rdm-write-8", BENCH_BLOCKS, 8, "ntb", KFI_EP_RDM);
+const struct bench_variant kb_ntb_write_rdm_4k = RMA("rdm-write-4k", BENCH_BLOCKS, 4096, "ntb", KFI_EP_RDM);
+const struct bench_variant kb_ntb_placed_msg = RMA("msg-placed", BENCH_PLACED, BENCH_MB, "ntb", KFI_EP_MSG, .flags = RMA_PLACED);
+const struct bench_variant kb_ntb_placed_rdm = RMA("rdm-placed", BENCH_PLACED, BENCH_MB, "ntb", KFI_EP_RDM, .flags = RMA_PLACED);

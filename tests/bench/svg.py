@@ -39,12 +39,12 @@ def advantage(r, value):
     return 1 / value if r["better"] == "lower" else value
 
 
-def ratios(results):
+def ratios(results, title):
     """One row each: median and interval of ours against the peer, and the goal. To the right is better. Logarithmic."""
     import math
     rows = [r for r in results if r["ratio"]]
     left, right, top, step = 400, 900, 70, 24
-    picture = Picture(1000, top + step * len(rows) + 40, "kfabric beside raw TCP: ratio to the peer, median and 95% interval")
+    picture = Picture(1000, top + step * len(rows) + 40, f"{title}: ratio to the peer, median and 95% interval")
     low, high = 1 / 16, 16
 
     def x(value):

@@ -376,6 +376,31 @@ static void several(struct test *t)
 			return;
 }
 
+static int set_reclaim(struct node *n)
+{
+	size_t yes = 1;
+
+	return EXPECT_EQ(n->t, kfi_setopt(&n->ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_RECLAIM, &yes, sizeof(yes)), 0) ? 0 : -EIO;
+}
+
+/* Who frees memory by it says so before it is enabled; nothing else is different, and its end leaves nothing. */
+static void reclaim(struct test *t)
+{
+	struct node_opts opts = { .before_enable = set_reclaim };
+	struct pair *p = pair_open(t, &opts, NULL);
+	size_t value = 7, len = sizeof(value);
+
+	REQUIRE(t, p);
+	EXPECT_EQ(t, kfi_getopt(&p->a.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_RECLAIM, &value, &len), 0);
+	EXPECT_EQ(t, value, 1);
+	EXPECT_EQ(t, kfi_setopt(&p->a.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_RECLAIM, &value, 1), -EINVAL);
+	EXPECT_EQ(t, kfi_setopt(&p->a.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_RECLAIM, &value, sizeof(value)), -KFI_EOPBADSTATE);
+	EXPECT_EQ(t, kfi_getopt(&p->b.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_RECLAIM, &value, &len), 0);
+	EXPECT_EQ(t, value, 0);
+	if (!transfer(&p->a, &p->b, 100, 1))
+		transfer(&p->b, &p->a, 60000, 2);
+}
+
 const struct test_case cm_cases[] = {
 	{ "cm.names", T_ALL, 0, 0, names },
 	{ "cm.private_data", T_MSG, 0, 0, private_data },
@@ -391,5 +416,6 @@ const struct test_case cm_cases[] = {
 	{ "cm.gives_up", T_MSG, 0, 0, gives_up },
 	{ "cm.listener_closes", T_MSG, 0, 0, listener_closes },
 	{ "cm.several", T_MSG, 0, 0, several },
+	{ "cm.reclaim", T_REL, 0, 0, reclaim },
 	{ }
 };

@@ -159,6 +159,7 @@ typeof(kfi_cq_open) side_cq_open;
 typeof(kfi_cntr_open) side_cntr_open;
 typeof(kfi_mr_regattr) side_mr_regattr;
 typeof(kfi_mr_alloc) side_mr_alloc;
+typeof(kfi_mem_alloc) side_mem_alloc;
 typeof(kfi_mr_register) side_mr_register;
 typeof(kfi_mr_invalidate) side_mr_invalidate;
 typeof(kfi_av_open) side_av_open;

@@ -208,6 +208,12 @@ int side_mr_alloc(struct kfid_domain *domain, size_t iov_limit, uint64_t flags, 
 	return far_is(domain) ? far_open(&c, context, mr) : kfi_mr_alloc(domain, iov_limit, flags, mr, context);
 }
 
+/* Its address would mean nothing here; who takes any memory takes another. */
+int side_mem_alloc(struct kfid_domain *domain, size_t len, uint64_t flags, struct kfi_mem **mem)
+{
+	return far_is(domain) ? -EOPNOTSUPP : kfi_mem_alloc(domain, len, flags, mem);
+}
+
 /* ---- what every object has ---- */
 
 int side_close(struct kfid *fid)

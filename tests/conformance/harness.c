@@ -9,8 +9,9 @@
 #include <linux/vmalloc.h>
 #include <net/net_namespace.h>
 #include "harness.h"
+#include "far_call.h"
 
-enum kept_kind { KEPT_FID, KEPT_MEM, KEPT_INFO };
+enum kept_kind { KEPT_FID, KEPT_MEM, KEPT_INFO, KEPT_DOMAIN_MEM };
 
 struct kept {
 	struct list_head	link;
@@ -105,6 +106,39 @@ void *test_pages(struct test *t, size_t len)
 	return p;
 }
 
+static int domain_mem(struct test *t, struct kfid_domain *domain, size_t len, struct kfi_mem **mem)
+{
+	int ret = kfi_mem_alloc(domain, len, 0, mem);
+
+	if (ret && ret != -EOPNOTSUPP)
+		FAIL(t, "mem_alloc of %zu bytes: %d", len, ret);
+	if (!ret && !keep(t, KEPT_DOMAIN_MEM, *mem)) {
+		kfi_mem_free(*mem);
+		ret = -ENOMEM;
+	}
+	return ret;
+}
+
+struct kfi_mem *test_mem(struct test *t, struct kfid_domain *domain, size_t len)
+{
+	struct kfi_mem *mem;
+	int ret = domain_mem(t, domain, len, &mem);
+
+	if (ret == -EOPNOTSUPP)
+		far_refuse("memory of side B is its machine's");
+	return ret ? NULL : mem;
+}
+
+void *test_best(struct test *t, struct kfid_domain *domain, size_t len)
+{
+	struct kfi_mem *mem;
+	int ret = domain_mem(t, domain, len, &mem);
+
+	if (ret == -EOPNOTSUPP)
+		return test_pages(t, len);
+	return ret ? NULL : mem->addr;
+}
+
 void test_keep(struct test *t, struct kfid *fid)
 {
 	keep(t, KEPT_FID, fid);
@@ -158,6 +192,38 @@ int test_close(struct test *t, struct kfid *fid)
 	return ret;
 }
 
+int test_mem_free(struct test *t, struct kfi_mem *mem)
+{
+	struct kept *k = take_out(t, mem);
+	int ret = kfi_mem_free(mem);
+
+	if (!ret) {
+		kfree(k);
+		return 0;
+	}
+	spin_lock_bh(&t->lock);
+	list_add(&k->link, &t->kept);
+	spin_unlock_bh(&t->lock);
+	return ret;
+}
+
+/* Nobody uses it any more but its domain. */
+void test_drop_mem(struct test *t, const struct kfid_domain *domain)
+{
+	struct kept *k, *next;
+	struct kfi_mem *mem;
+
+	list_for_each_entry_safe(k, next, &t->kept, link) {
+		mem = k->p;
+		if (k->kind != KEPT_DOMAIN_MEM || (domain && mem->domain != domain))
+			continue;
+		if (kfi_mem_free(mem))
+			FAIL(t, "memory of a domain is busy at the end");
+		list_del(&k->link);
+		kfree(k);
+	}
+}
+
 /* One round of closing, newest first. How many were closed? */
 static int close_round(struct test *t, bool last)
 {
@@ -204,6 +270,9 @@ void test_teardown(struct test *t)
 {
 	struct kept *k, *next;
 
+	while (close_round(t, false))
+		;
+	test_drop_mem(t, NULL);
 	while (close_round(t, false))
 		;
 	close_round(t, true);

@@ -65,7 +65,7 @@ struct test_case {
 
 /* In the order in which they run. */
 #define TEST_SUITES(S)	\
-	S(info) S(lifetime) S(close) S(av) S(mr) S(mr_bind) S(mr_io) S(cq) S(cq_wait) S(eq) S(cntr) \
+	S(info) S(lifetime) S(close) S(av) S(mr) S(mr_bind) S(mr_io) S(mem) S(cq) S(cq_wait) S(eq) S(cntr) \
 	S(cm) S(msg) S(tagged) S(tagged_rma) S(sep) S(shared) S(shared_tx) S(alias) S(inject) S(rma) S(order) \
 	S(flush) S(atomic) S(atomic_error) S(multirecv) S(cancel) S(errors) S(flow) S(trigger) S(fence) \
 	S(auth) S(dgram) S(nomem) S(nomem_any) S(noalloc) S(peerloss) S(overwrite) S(stress) S(short) S(lnd) \
@@ -162,6 +162,12 @@ void __printf(2, 3) test_skip(struct test *t, const char *fmt, ...);
 void *test_zalloc(struct test *t, size_t len);	/* slab memory */
 void *test_pages(struct test *t, size_t len);	/* whole pages, vmalloc */
 #define test_new(t, type)	((type *)test_zalloc(t, sizeof(type)))
+/* Of a domain, the best that there is. One of the other machine's has none to show: the case is skipped. */
+struct kfi_mem *test_mem(struct test *t, struct kfid_domain *domain, size_t len);
+/* The same, or pages where it can't be had; NULL, having failed the case */
+void *test_best(struct test *t, struct kfid_domain *domain, size_t len);
+void test_drop_mem(struct test *t, const struct kfid_domain *domain);	/* all of one, or of every domain */
+int test_mem_free(struct test *t, struct kfi_mem *mem);	/* now; forgotten only if that is 0 */
 void test_keep(struct test *t, struct kfid *fid);
 void test_keep_info(struct test *t, struct kfi_info *info);
 void test_free_info(struct test *t, struct kfi_info *info);

@@ -225,6 +225,8 @@ void node_close(struct node *n)
 		n->txcq = NULL;
 	if (n->eq && !close_one(n, &n->eq->fid))
 		n->eq = NULL;
+	if (n->domain)
+		test_drop_mem(n->t, n->domain);
 	if (n->domain && !close_one(n, &n->domain->fid))
 		n->domain = NULL;
 	if (n->fabric && !close_one(n, &n->fabric->fid))

@@ -32,6 +32,7 @@
 #define kfi_cntr_open		side_cntr_open
 #define kfi_mr_regattr		side_mr_regattr
 #define kfi_mr_alloc		side_mr_alloc
+#define kfi_mem_alloc		side_mem_alloc
 #define kfi_mr_register		side_mr_register
 #define kfi_mr_invalidate	side_mr_invalidate
 #define kfi_av_open		side_av_open

@@ -9,7 +9,7 @@
 #include "record.h"
 
 #define EAGER	4096U
-#define ROOM	(sizeof(struct ntw_hdr) + NTW_SEGS_MAX * sizeof(struct ntw_seg))
+#define ROOM	(sizeof(struct ntw_hdr) + NTW_TAIL_MAX)
 
 /* ---- records ---- */
 
@@ -24,11 +24,14 @@ static u16 bits_of(u8 type)
 	case NTW_TREAD:
 		return NTW_F_TAGGED | NTW_F_RMA;
 	case NTW_WRITE:
-		return NTW_F_CQ_DATA | NTW_F_COMMIT | NTW_F_LAST;
-	case NTW_DATA:
+		return NTW_F_CQ_DATA | NTW_F_COMMIT | NTW_F_LAST | NTW_F_ASK;
 	case NTW_MORE:
-	case NTW_READ_DATA:
 		return NTW_F_LAST;
+	case NTW_DATA:
+	case NTW_READ_DATA:
+		return NTW_F_LAST | NTW_F_PLACED;
+	case NTW_CLOSE:
+		return NTW_F_ACK;
 	case NTW_ATOMIC:
 		return NTW_F_CQ_DATA | NTW_F_FETCH | NTW_F_COMPARE | NTW_F_COMMIT;
 	case NTW_FLUSH:
@@ -43,7 +46,11 @@ static void check_sizes(const struct ntw_frame *f, u32 len)
 {
 	bool segs = f->type == NTW_WRITE || f->type == NTW_READ || f->type == NTW_ATOMIC || f->type == NTW_FLUSH;
 
-	PROMISE(sizeof(struct ntw_hdr) + f->nsegs * sizeof(struct ntw_seg) + f->payload == len);
+	PROMISE(sizeof(struct ntw_hdr) + f->nsegs * sizeof(struct ntw_seg) + f->nspots * sizeof(struct ntw_spot) + f->payload == len);
+	PROMISE(f->nspots <= NTW_SPOTS_MAX);
+	PROMISE(!f->nspots || f->type == NTW_CTS || f->type == NTW_READ || f->type == NTW_TREAD);
+	PROMISE(!(f->bits & NTW_F_PLACED) || (f->len && !f->payload));
+	PROMISE(f->type != NTW_WRITE || !(f->bits & NTW_F_ASK) || (f->len && !f->payload));
 	PROMISE(f->nsegs <= NTW_SEGS_MAX);
 	PROMISE(!segs || f->nsegs);
 	PROMISE(segs || f->nsegs == !!(f->bits & NTW_F_INV));
@@ -113,8 +120,8 @@ static u32 fit(struct ntw_rec *rec, struct ntw_hdr *hdr, u8 how, u32 len)
 		rec->bits &= cpu_to_le16(bits_of(rec->type));
 	if (how & 4)
 		hdr->nsegs %= NTW_SEGS_MAX + 1;
-	hdr->zero = how & 8 ? 0 : hdr->zero;
-	head = sizeof(*hdr) + hdr->nsegs * sizeof(struct ntw_seg);
+	hdr->nspots = how & 8 ? 0 : hdr->nspots;
+	head = sizeof(*hdr) + hdr->nsegs * sizeof(struct ntw_seg) + hdr->nspots * sizeof(struct ntw_spot);
 	if (how & 16)
 		hdr->len = cpu_to_le64(len > head ? len - head : 0);
 	return how & 32 ? head : len;

@@ -54,7 +54,7 @@ static void check_frame(const struct skw_hdr *hdr)
 	PROMISE(f.type != SKW_WRITE || (f.rma_count && f.payload == f.len));
 	PROMISE(f.type != SKW_FLUSH || (f.rma_count && !f.payload && !(f.flags & ~SKW_F_COMMIT)));
 	PROMISE(!(f.flags & SKW_F_COMMIT) || f.type == SKW_WRITE || f.type == SKW_FLUSH || f.type == SKW_ATOMIC);
-	PROMISE(!(f.flags & SKW_F_COMMIT) || !(f.flags & (SKW_F_FETCH | SKW_F_COMPARE)));
+	PROMISE(!(f.flags & SKW_F_COMMIT) || f.type == SKW_WRITE || !(f.flags & (SKW_F_FETCH | SKW_F_COMPARE)));
 	PROMISE(f.type != SKW_READ || (f.rma_count && !f.payload));
 	PROMISE(f.type != SKW_ATOMIC || (f.rma_count && f.len && f.len <= SKW_ATOMIC_MAX && f.payload <= 2 * f.len));
 	PROMISE(f.type != SKW_ATOMIC || (skw_value_size(f.slot) && !(f.len % skw_value_size(f.slot))));

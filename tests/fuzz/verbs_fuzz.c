@@ -17,7 +17,7 @@ static u8 flags_of(u8 type)
 {
 	switch (type) {
 	case KVW_MSG:
-		return KVW_F_TAGGED | KVW_F_CQ_DATA | KVW_F_ARRIVED | KVW_F_LANDED | KVW_F_INV;
+		return KVW_F_TAGGED | KVW_F_CQ_DATA | KVW_F_ARRIVED | KVW_F_LANDED | KVW_F_INV | KVW_F_TELL;
 	case KVW_RTS:
 		return KVW_F_TAGGED | KVW_F_CQ_DATA | KVW_F_RMA | KVW_F_INV;
 	case KVW_TREAD:
@@ -28,6 +28,8 @@ static u8 flags_of(u8 type)
 		return KVW_F_CQ_DATA | KVW_F_LANDED | KVW_F_READ | KVW_F_COMMIT;
 	case KVW_FLUSH:
 		return KVW_F_LANDED | KVW_F_COMMIT;
+	case KVW_ATOMIC:
+		return KVW_F_CQ_DATA | KVW_F_FETCH | KVW_F_COMPARE | KVW_F_COMMIT;
 	case KVW_VOID:
 		return KVW_F_TAGGED;
 	default:
@@ -45,21 +47,36 @@ static void check_flags(const struct kvw_packet *p)
 	PROMISE(!(p->flags & KVW_F_RMA) || p->flags & KVW_F_TAGGED);
 	PROMISE(!(p->flags & KVW_F_INV) || p->count);	/* its key is in the first descriptor */
 	PROMISE(p->type != KVW_TREAD || p->flags == (KVW_F_TAGGED | KVW_F_RMA));
-	PROMISE(p->type != KVW_MSG || p->count == !!(p->flags & KVW_F_INV));
+	PROMISE(p->type != KVW_MSG || p->count == !!(p->flags & KVW_F_INV) + 2 * !!(p->flags & KVW_F_TELL));
 	PROMISE(!(p->flags & KVW_F_ARRIVED) || !(p->flags & KVW_F_LANDED));	/* a slot has room for one answer */
+}
+
+/* All of it fits an answer, and a slot beside what is kept there to make it durable. */
+static void check_atomic(const struct kvw_packet *p, u32 payload)
+{
+	bool read = (p->status & 0xff) == 10;
+
+	PROMISE(p->count && p->len && p->len <= KVW_ATOMIC_MAX);
+	PROMISE(!(p->flags & KVW_F_FETCH) || !(p->flags & KVW_F_COMPARE));
+	PROMISE(!read || p->flags & KVW_F_FETCH);
+	PROMISE(payload == (read ? 0 : p->len) + (p->flags & KVW_F_COMPARE ? p->len : 0));
+	PROMISE(kvw_olds(p) == (p->flags & (KVW_F_FETCH | KVW_F_COMPARE) ? p->len : 0));
 }
 
 static void check_shape(const struct kvw_packet *p, u32 bytes)
 {
 	u32 descs = p->count * sizeof(struct kvw_desc), head = p->head + descs;
 	bool may = p->type == KVW_RTS || p->type == KVW_TREAD || p->type == KVW_KEY_IS || p->type == KVW_DONE ||
-		   p->type == KVW_FLUSH;
+		   p->type == KVW_FLUSH || p->type == KVW_ATOMIC;
 
 	PROMISE(p->head >= sizeof(struct kvw_hdr) && p->head <= KVW_HDR_MAX && p->head % 8 == 0);
 	PROMISE(p->spent < 8);
 	PROMISE(p->count <= KVW_DESC_MAX && head <= bytes);
-	PROMISE(p->type == KVW_MSG ? p->len == bytes - head : bytes == head);
-	PROMISE(!p->count || may || (p->type == KVW_MSG && p->count == 1));
+	if (p->type == KVW_ATOMIC)
+		check_atomic(p, bytes - head);
+	else
+		PROMISE(p->type == KVW_MSG || p->type == KVW_OLD ? p->len == bytes - head : bytes == head);
+	PROMISE(!p->count || may || (p->type == KVW_MSG && p->count <= 3));
 	PROMISE((p->type != KVW_DONE && p->type != KVW_FLUSH) || p->count);
 }
 
@@ -68,17 +85,21 @@ static void check_class(const struct kvw_packet *p)
 {
 	u8 cls = kvw_cls(p->type, p->flags);
 	bool tagged = p->type == KVW_TREAD || (p->type != KVW_KEY_IS && p->flags & KVW_F_TAGGED);
+	bool request = p->type == KVW_KEY || p->type == KVW_DONE || p->type == KVW_FLUSH || p->type == KVW_ATOMIC;
 
 	PROMISE(cls <= KVW_CLS);
 	PROMISE(tagged == (cls == KVW_CLS_TAG));
-	PROMISE((p->type == KVW_KEY || p->type == KVW_DONE || p->type == KVW_FLUSH) == (cls == KVW_CLS_CTL));
+	PROMISE(request == (cls == KVW_CLS_CTL));
 }
 
 /* The receive path reads all that is promised: the address checks notice if it is not there. */
 static void read_all(const struct kvw_hdr *hdr, const struct kvw_packet *p)
 {
 	const u8 *at = (const u8 *)hdr + p->head;
-	u64 len = p->count * sizeof(struct kvw_desc) + (p->type == KVW_MSG ? p->len : 0);
+	u64 len = p->count * sizeof(struct kvw_desc) + (p->type == KVW_MSG || p->type == KVW_OLD ? p->len : 0);
+
+	if (p->type == KVW_ATOMIC)
+		len += kvw_operands(p) + kvw_compares(p);
 
 	while (len--)
 		asm volatile("" : : "r" (*at++));

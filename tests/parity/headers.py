@@ -64,8 +64,8 @@ def compare_ours(both, ours, allowed):
     return wrong, len(alone) - len(wrong)
 
 
-# Enumerations that are ours altogether, and a limit of a provider's helper: nothing of libfabric's to collide with.
-LOW_NUMBERS = ("FI_KVEC", "FI_BVEC", "FI_SGL", "FI_CREDIT_WINDOW_MAX")
+# Enumerations that are ours altogether, a limit of a provider's helper, and a size: nothing of libfabric's to collide with.
+LOW_NUMBERS = ("FI_KVEC", "FI_BVEC", "FI_SGL", "FI_CREDIT_WINDOW_MAX", "FI_MEM_MAX")
 
 
 def compare(both, ours, allowed):

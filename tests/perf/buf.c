@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * buf.c - buffers of pages or of kernel memory, and the patterns in them.
+ * buf.c - buffers of pages, of kernel memory or of a domain's, and the patterns in them.
  *
  * A pattern is a sequence of little-endian 64-bit words that differ from one
  * another and from those of every other message, so that a comparison finds
@@ -16,19 +16,30 @@
 #define GOLDEN	0x9e3779b97f4a7c15ULL
 #define POISON	0x5a
 
-static void *chunk_alloc(size_t len, u8 mem)
+static void *domain_alloc(struct perf_buf *buf, struct kfid_domain *domain)
+{
+	if (!domain || kfi_mem_alloc(domain, buf->len, 0, &buf->dom))
+		return NULL;
+	return buf->dom->addr;
+}
+
+static void *chunk_alloc(struct perf_buf *buf, struct kfid_domain *domain, size_t len)
 {
 	gfp_t gfp = GFP_KERNEL | __GFP_NOWARN | __GFP_RETRY_MAYFAIL;
 
-	if (mem == KFI_PERF_MEM_PAGES)
+	if (buf->mem == KFI_PERF_MEM_PAGES)
 		return alloc_pages_exact(len, gfp);
+	if (buf->mem == KFI_PERF_MEM_DOMAIN)
+		return domain_alloc(buf, domain);
 	return kvmalloc(len, GFP_KERNEL);
 }
 
-static void chunk_free(void *va, size_t len, u8 mem)
+static void chunk_free(struct perf_buf *buf, void *va, size_t len)
 {
-	if (mem == KFI_PERF_MEM_PAGES)
+	if (buf->mem == KFI_PERF_MEM_PAGES)
 		free_pages_exact(va, len);
+	else if (buf->mem == KFI_PERF_MEM_DOMAIN)
+		WARN_ON_ONCE(kfi_mem_free(buf->dom));
 	else
 		kvfree(va);
 }
@@ -40,11 +51,12 @@ static size_t chunk_len(const struct perf_buf *buf, unsigned int i)
 
 /**
  * perf_buf_alloc() - memory for payload, which starts out wiped
+ * @domain: where memory of a domain comes from, else of no interest
  * @len: bytes
  * @mem: enum kfi_perf_mem
  * Return: the buffer, or NULL.
  */
-struct perf_buf *perf_buf_alloc(size_t len, u8 mem)
+struct perf_buf *perf_buf_alloc(struct kfid_domain *domain, size_t len, u8 mem)
 {
 	struct perf_buf *buf = kzalloc(sizeof(*buf), GFP_KERNEL);
 
@@ -56,7 +68,7 @@ struct perf_buf *perf_buf_alloc(size_t len, u8 mem)
 	if (DIV_ROUND_UP(len, buf->chunk) > PERF_IOV_MAX)
 		goto free_buf;
 	while (buf->nr * buf->chunk < len) {
-		buf->va[buf->nr] = chunk_alloc(chunk_len(buf, buf->nr), mem);
+		buf->va[buf->nr] = chunk_alloc(buf, domain, chunk_len(buf, buf->nr));
 		if (!buf->va[buf->nr])
 			goto free_buf;
 		buf->nr++;
@@ -76,7 +88,7 @@ void perf_buf_free(struct perf_buf *buf)
 	if (!buf)
 		return;
 	for (i = 0; i < buf->nr; i++)
-		chunk_free(buf->va[i], chunk_len(buf, i), buf->mem);
+		chunk_free(buf, buf->va[i], chunk_len(buf, i));
 	kfree(buf);
 }
 
@@ -92,7 +104,7 @@ void perf_buf_vec(const struct perf_buf *buf, size_t len, struct perf_vec *vec)
 	size_t n;
 
 	vec->count = 0;
-	if (buf->mem == KFI_PERF_MEM_KVEC) {
+	if (buf->mem != KFI_PERF_MEM_PAGES) {
 		vec->type = KFI_KVEC;
 		vec->kvec[vec->count++] = (struct kvec){ .iov_base = buf->va[0], .iov_len = len };
 		return;

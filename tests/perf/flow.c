@@ -77,7 +77,8 @@ void perf_flow_event(struct perf_flow *flow, struct perf_op *op, const struct kf
 {
 	if (flow->closing)
 		return;
-	flow->activity++;
+	/* That something of ours has left, a sign of life perhaps, says nothing about the peer. */
+	flow->activity += op->kind != PERF_OP_CTL_TX;
 	if (wc->err) {
 		perf_flow_fail(flow, -wc->err, failed_what(flow, op));
 		return;

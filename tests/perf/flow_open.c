@@ -27,6 +27,22 @@ void perf_flow_init(struct perf_flow *flow, struct net *net, u32 ep_type,
 	flow->inject_op.cqe.done = perf_flow_done;
 }
 
+/* ---- the domain ---- */
+
+/**
+ * perf_flow_domain() - open a domain, if the flow does not borrow one
+ * @flow: the flow, with its info
+ * Return: 0 or a negative error. perf_flow_close() closes what there is either way.
+ */
+int perf_flow_domain(struct perf_flow *flow)
+{
+	if (flow->domain)
+		return 0;
+	flow->own_domain = true;
+	return kfi_fabric_net(flow->net, flow->info->fabric_attr, &flow->fabric, NULL) ?:
+	       kfi_domain(flow->fabric, flow->info, &flow->domain, NULL);
+}
+
 /* ---- operations ---- */
 
 static int add_ops(struct perf_flow *flow, enum perf_op_kind kind, unsigned int n, size_t len,
@@ -42,7 +58,7 @@ static int add_ops(struct perf_flow *flow, enum perf_op_kind kind, unsigned int 
 		op->index = i;
 		op->cqe.done = perf_flow_done;
 		INIT_LIST_HEAD(&op->entry);
-		op->buf = perf_buf_alloc(len, mem);
+		op->buf = perf_buf_alloc(flow->domain, len, mem);
 		if (!op->buf)
 			return -ENOMEM;
 		if (kind == PERF_OP_TX)
@@ -55,7 +71,7 @@ static int add_ops(struct perf_flow *flow, enum perf_op_kind kind, unsigned int 
 
 /**
  * perf_flow_ops() - make the operations and their buffers
- * @flow: the flow
+ * @flow: the flow, with its domain
  * @shape: how many
  * Return: 0 or -ENOMEM. perf_flow_close() frees what there is either way.
  */
@@ -137,22 +153,14 @@ static int open_av(struct perf_flow *flow)
 
 /**
  * perf_flow_open() - open an enabled endpoint with its queues
- * @flow: the flow, with its info; with its fabric and domain if it borrows them
+ * @flow: the flow, with its info and domain
  * @shape: how many operations there will be
  * Return: 0 or a negative error. perf_flow_close() closes what there is either way.
  */
 int perf_flow_open(struct perf_flow *flow, const struct perf_shape *shape)
 {
-	int err = 0;
-
 	flow->inject = flow->info->tx_attr->inject_size;
-	if (!flow->domain) {
-		flow->own_domain = true;
-		err = kfi_fabric_net(flow->net, flow->info->fabric_attr, &flow->fabric, NULL) ?:
-		      kfi_domain(flow->fabric, flow->info, &flow->domain, NULL);
-	}
-	return err ?:
-	       open_cq(flow, shape) ?:
+	return open_cq(flow, shape) ?:
 	       kfi_endpoint(flow->domain, flow->info, &flow->ep, NULL) ?:
 	       kfi_ep_bind(flow->ep, &flow->cq->fid, KFI_TRANSMIT | KFI_RECV) ?:
 	       (flow->ep_type == KFI_EP_MSG ? open_eq(flow) : open_av(flow)) ?:
@@ -202,9 +210,9 @@ static int register_region(struct perf_flow *flow)
  */
 int perf_flow_region(struct perf_flow *flow, size_t len)
 {
-	bool large = len > PERF_IOV_MAX * PERF_CHUNK;
+	bool large = flow->hello.mem == KFI_PERF_MEM_PAGES && len > PERF_IOV_MAX * PERF_CHUNK;
 
-	flow->region = perf_buf_alloc(len, large ? KFI_PERF_MEM_KVEC : flow->hello.mem);
+	flow->region = perf_buf_alloc(flow->domain, len, large ? KFI_PERF_MEM_KVEC : flow->hello.mem);
 	return flow->region ? register_region(flow) : -ENOMEM;
 }
 
@@ -241,13 +249,13 @@ void perf_flow_close(struct perf_flow *flow)
 	CLOSE(flow->av);
 	CLOSE(flow->cq);
 	CLOSE(flow->eq);
+	perf_buf_free(flow->region);
+	flow->region = NULL;
+	free_ops(flow);
 	if (flow->own_domain) {
 		CLOSE(flow->domain);
 		CLOSE(flow->fabric);
 	}
-	perf_buf_free(flow->region);
-	flow->region = NULL;
-	free_ops(flow);
 	kfi_freeinfo(flow->info);
 	flow->info = NULL;
 }

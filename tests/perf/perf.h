@@ -32,6 +32,7 @@
 #include <kfi_endpoint.h>
 #include <kfi_eq.h>
 #include <kfi_errno.h>
+#include <kfi_mem.h>
 #include <kfi_rma.h>
 #include <kfi_tagged.h>
 #include <linux/kfi_perf.h>
@@ -53,6 +54,7 @@
  * @len: bytes
  * @chunk: bytes of each chunk but the last
  * @nr: chunks; @va: where they lie
+ * @dom: KFI_PERF_MEM_DOMAIN: the one chunk
  */
 struct perf_buf {
 	u8		mem;
@@ -60,6 +62,7 @@ struct perf_buf {
 	size_t		chunk;
 	unsigned int	nr;
 	void		*va[PERF_IOV_MAX];
+	struct kfi_mem	*dom;
 };
 
 /**
@@ -76,7 +79,8 @@ struct perf_vec {
 	};
 };
 
-struct perf_buf *perf_buf_alloc(size_t len, u8 mem);
+/* @domain: whose memory it is with KFI_PERF_MEM_DOMAIN, and stays open */
+struct perf_buf *perf_buf_alloc(struct kfid_domain *domain, size_t len, u8 mem);
 void perf_buf_free(struct perf_buf *buf);
 void perf_buf_vec(const struct perf_buf *buf, size_t len, struct perf_vec *vec);
 
@@ -187,7 +191,7 @@ struct perf_role {
  * @stop: the thread is to give up
  * @err: first error, negative; @what: in what
  * @closing: errors don't matter any more
- * @activity: counts events
+ * @activity: counts events but the ends of our control messages
  * @last: when @activity was last seen to change, jiffies
  * @space_work: posts when there is room again
  * @tick: called by the thread several times a second, or NULL
@@ -279,6 +283,7 @@ static inline bool perf_mixed(const struct perf_hello *h, const struct perf_shap
 
 void perf_flow_init(struct perf_flow *flow, struct net *net, u32 ep_type,
 		    const struct perf_hello *hello, const struct perf_role *role);
+int perf_flow_domain(struct perf_flow *flow);
 int perf_flow_ops(struct perf_flow *flow, const struct perf_shape *shape);
 int perf_flow_open(struct perf_flow *flow, const struct perf_shape *shape);
 int perf_flow_region(struct perf_flow *flow, size_t len);

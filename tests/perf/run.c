@@ -90,6 +90,9 @@ static int open_flow(struct perf_run *run)
 	err = find_server(run, &shape);
 	if (err)
 		return err;
+	err = perf_flow_domain(flow);
+	if (err)
+		return perf_flow_fail(flow, err, "opening a domain");
 	err = perf_flow_ops(flow, &shape);
 	if (err)
 		return perf_flow_fail(flow, err, "allocating buffers");

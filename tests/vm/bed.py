@@ -4,18 +4,26 @@
 import json
 import os
 
+import ntbsim
 import pair as vm
 
 TOP = os.path.abspath(os.path.join(vm.HERE, "..", ".."))
 # What a provider wants below it on each machine.
 BELOW = {
     "sockets": ":",
-    "verbs": "modprobe -a rdma_rxe rdma_cm && rdma link add rxe0 type rxe netdev eth0",
+    "verbs": "modprobe -a rdma_rxe rdma_cm && { [ -e /sys/class/infiniband/rxe0 ] || rdma link add rxe0 type rxe netdev eth0; }",
+    # the engine first: who comes later is used by no bridge
+    "ntb": "modprobe ioatdma && modprobe ntb_hw_intel",
 }
+# The ends of a bridge, by the numbers that its driver gives them.
+SIDES = {"a": "0", "b": "1"}
+# More than 4 MiB in one piece, or aligned to that, a machine without CMA does not have.
+WINDOW = 4 << 20
 
 # The state of kfabric, of its connections, and the stacks of all that sleeps in it.
 STUCK = """
 kfi perf list; kfi show; kfi show peers; kfi stats; ss -tnio; rdma resource show qp
+grep -r . /sys/kernel/debug/kfi_ntb 2>/dev/null
 for task in /proc/[0-9]*; do
 	stack=$(cat $task/stack 2>/dev/null)
 	case $stack in
@@ -56,12 +64,69 @@ def build(series, progress, logs, *make_args):
     return os.path.join(vm.BUILD, f"vm-{series}", "ko"), os.path.join(tool, "kfi")
 
 
+class Devices:
+    """Several simulated ones, as one for a pair. What one of them alone can do is asked of that."""
+
+    def __init__(self, *parts):
+        self.parts = parts
+
+    @property
+    def qemu(self):
+        """The last word has who wants another QEMU than the usual."""
+        return self.parts[-1].qemu
+
+    def start(self, run_dir, logs):
+        for part in self.parts:
+            part.start(run_dir, logs)
+
+    def stop(self):
+        for part in reversed(self.parts):
+            part.stop()
+
+    def arguments(self, name, memory):
+        return [word for part in self.parts for word in part.arguments(name, memory)]
+
+    def command(self, words):
+        return self.parts[-1].command(words)
+
+
+def machines(provider, series, logs, ko, bridges=1, modules=(), disk=None, **options):
+    """A pair with what that provider wants of machines; @disk is one of b's."""
+    devices = [disk] if disk else []
+    if provider == "ntb":
+        ko = [ko, vm.script("stock-modules", series)]
+        modules = [*modules, "ioatdma"]
+        devices.append(ntbsim.Ntbsim(bridges, bar2=WINDOW, bar4=WINDOW))
+    if devices:
+        options["devices"] = devices[0] if len(devices) == 1 else Devices(*devices)
+    return vm.Pair(series, logs, ko=ko, modules=modules, **options)
+
+
+def closing(verdict, each, run, what="the two machines"):
+    """Run a scenario on each kernel, and say at the end what became of it: the exit status."""
+    for series in each:
+        try:
+            run(series)
+        except vm.VmError as error:
+            verdict.say(series, what, 0, str(error))
+        except KeyboardInterrupt:
+            return 130
+    print(f"{verdict.passed} passed, {verdict.failed} failed")
+    return verdict.failed != 0 or verdict.passed == 0
+
+
+def node(provider, pair, name, version=4):
+    """By what name the provider finds that machine."""
+    return SIDES[name] if provider == "ntb" else pair.address(name, version)
+
+
 class Kfi:
     """kfabric on both machines of a pair, over one provider."""
 
     def __init__(self, pair, provider="sockets"):
         self.pair = pair
         self.provider = provider
+        self.patience = None      # seconds without progress after which the tester gives up, if not its own
 
     def load(self, name, options=""):
         self.pair.run(name, f"modprobe kfi_{self.provider} {options} && "
@@ -98,7 +163,7 @@ class Kfi:
         self.command(name, f"perf server -t {kind}{words}")
 
     def perf_words(self, address, **options):
-        words = [f"-j perf run {address}"]
+        words = [f"-j perf run {address}" + (f" --timeout {self.patience}" if self.patience else "")]
         for option, value in options.items():
             option = option.replace("_", "-")
             if value is True:

@@ -9,6 +9,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import bed               # noqa: E402
+import nvme_demo         # noqa: E402
 import pair as vm        # noqa: E402
 
 OPS = ("send", "tagged", "write", "read")
@@ -16,7 +17,11 @@ SIZES = (64, 4096, 65536, 1048576)
 OUT = os.path.join(vm.BUILD, "demo")
 MTU = 9000
 # What lies below each provider.
-PROVIDERS = {"sockets": "TCP over IPv4", "verbs": "RoCE by the kernel's rxe"}
+PROVIDERS = {
+    "sockets": f"TCP over IPv4, MTU {MTU}",
+    "verbs": f"RoCE by the kernel's rxe, MTU {MTU}",
+    "ntb": "a simulated Intel NTB and I/OAT engines",
+}
 
 
 def measure(kfi, provider, progress):
@@ -25,7 +30,7 @@ def measure(kfi, provider, progress):
     for op in OPS:
         for size in SIZES:
             progress(f"a -> b: {op}, {text_of(size)}, every byte compared")
-            rows += kfi.perf("a", kfi.pair.address("b"), provider=provider, op=op, size=size,
+            rows += kfi.perf("a", bed.node(provider, kfi.pair, "b"), provider=provider, op=op, size=size,
                              duration=0.2, mode="latency,bandwidth", verify=True)
     return rows
 
@@ -56,17 +61,15 @@ def table(rows):
 
 
 def save(rows):
-    path = os.path.join(OUT, "results.json")
-    with open(path, "w", encoding="utf-8") as file:
+    with open(os.path.join(OUT, "results.json"), "w", encoding="utf-8") as file:
         json.dump(rows, file, indent=1)
         file.write("\n")
-    return path
 
 
 def demo(series, provider, progress):
     modules = ("kfi", f"kfi_{provider}", "kfi_perf")
     ko, tool = bed.build(series, progress, OUT)
-    with vm.Pair(series, OUT, ko=ko, programs=[tool], mtu=MTU, progress=progress) as pair:
+    with bed.machines(provider, series, OUT, ko, programs=[tool], mtu=MTU, progress=progress) as pair:
         kfi = bed.Kfi(pair)
         for name in pair.vms:
             progress(f"{name}: {PROVIDERS[provider]}")
@@ -80,6 +83,7 @@ def demo(series, provider, progress):
         for name in pair.vms:
             pair.run(name, f"rmmod {' '.join(reversed(modules))}")
         pair.check_logs()
+        save(rows)
         return pair.release, rows
 
 
@@ -93,18 +97,35 @@ def log(pair, kfi, provider):
                 file.write(f"# kfi {words}\n{said}\n")
 
 
+def choices():
+    """Series, provider and ULP from the environment."""
+    chosen = []
+    for name, known, default in (("KERNEL", ("6.1", "6.12"), "6.12"), ("PROVIDER", tuple(PROVIDERS), "sockets"),
+                                 ("ULP", ("", "nvme"), "")):
+        chosen.append(os.environ.get(name) or default)
+        if chosen[-1] not in known:
+            sys.exit(f"demo: {name} is {' or '.join(filter(None, known))}, not '{chosen[-1]}'")
+    return chosen
+
+
+def tell(release, rows, provider, ulp):
+    what = "A disk of machine b on machine a, NVMe over kfabric" if ulp else "From machine a to machine b"
+    print(f"{what}, provider {provider}, {PROVIDERS[provider]}, {'with checksums' if ulp else 'every byte compared'}.\n"
+          f"Kernel {release}, emulated: figures compare with each other, not with hardware.\n")
+    if ulp:
+        nvme_demo.table(rows)
+    else:
+        table(rows)
+
+
 def main():
-    series = os.environ.get("KERNEL") or "6.12"
-    if series not in ("6.1", "6.12"):
-        sys.exit(f"demo: KERNEL is 6.1 or 6.12, not '{series}'")
-    provider = os.environ.get("PROVIDER") or "sockets"
-    if provider not in PROVIDERS:
-        sys.exit(f"demo: PROVIDER is {' or '.join(PROVIDERS)}, not '{provider}'")
-    os.makedirs(OUT, exist_ok=True)
+    series, provider, ulp = choices()
+    out = os.path.join(OUT, ulp) if ulp else OUT
+    os.makedirs(out, exist_ok=True)
     progress = vm.Progress()
     start = time.monotonic()
     try:
-        release, rows = demo(series, provider, progress)
+        release, rows = nvme_demo.demo(series, provider, MTU, out, progress) if ulp else demo(series, provider, progress)
     except vm.VmError as error:
         progress.end()
         print(f"demo: {error}", file=sys.stderr)
@@ -113,13 +134,9 @@ def main():
         progress.end()
         return 130
     progress.end()
-    print(f"From machine a to machine b, provider {provider}, {PROVIDERS[provider]}, MTU {MTU}, "
-          f"every byte compared.\n"
-          f"Kernel {release}, emulated: figures compare with each other, not with hardware.\n")
-    table(rows)
-    path = save(rows)
+    tell(release, rows, provider, ulp)
     print(f"\nAll data was right. {time.monotonic() - start:.0f} s; "
-          f"logs and results: {os.path.relpath(OUT)}, {os.path.relpath(path)}.")
+          f"logs and results: {os.path.relpath(out)}, {os.path.relpath(out)}/results.json.")
     return 0
 
 

@@ -18,6 +18,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import ntbsim            # noqa: E402
 import pair as vm        # noqa: E402
+from bed import closing  # noqa: E402
 from scenario import Verdict, check, usable  # noqa: E402
 
 CASES = []
@@ -169,8 +170,8 @@ class Bed:
         check(found and all(int(tests) == iterations for tests, _ in found), f"dmatest says\n{text}")
         return len(found), sum(int(failures) for _, failures in found)
 
-    def ping(self, count=5):
-        self.pair.run("a", f"/bin/busybox ping -c {count} -s 1400 10.79.0.2", 60)
+    def ping(self, count=5, size=1400):
+        self.pair.run("a", f"/bin/busybox ping -c {count} -s {size} 10.79.0.2", 60)
 
 
 def equal(got, want, what):
@@ -569,13 +570,8 @@ def main():
                         help="only cases with this word in their name")
     opts = parser.parse_args()
     verdict = Verdict(vm.Progress())
-    for series in opts.series:
-        try:
-            run_series(series, verdict, opts.wanted)
-        except vm.VmError as error:
-            verdict.say(series, "the two machines and their NTBs", 0, str(error))
-    print(f"{verdict.passed} passed, {verdict.failed} failed")
-    return verdict.failed != 0 or verdict.passed == 0
+    return closing(verdict, opts.series, lambda series: run_series(series, verdict, opts.wanted),
+                   "the two machines and their NTBs")
 
 
 if __name__ == "__main__":

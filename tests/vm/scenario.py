@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""scenario.py [--provider sockets|verbs] 6.1|6.12... [-k WORD]: kfabric between two machines.
+"""scenario.py [--provider sockets|verbs|ntb] 6.1|6.12... [-k WORD]: kfabric between two machines.
 
 Loads the modules into two machines of a stock kernel and does to them what
 happens in the field: traffic of all kinds with verified data, a bad wire, a
@@ -10,12 +10,14 @@ the consoles must be clean. The last line is "N passed, N failed".
 
 import argparse
 import os
+import random
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import bed               # noqa: E402
+import bridges           # noqa: E402
 import pair as vm        # noqa: E402
 import rdma              # noqa: E402
 
@@ -26,7 +28,11 @@ PROMISE = {
     "sockets": ("user_timeout_ms=3000 keepidle_s=1 keepintvl_s=1 keepcnt=2 connect_timeout_ms=3000", 4),
     # rdma_cm says again after four seconds what it has said in vain
     "verbs": ("timeout_ms=3000 keepalive_s=1 connect_timeout_ms=10000", 12),
+    # what the link does not say itself; on a busy machine a late beat is no death
+    "ntb": ("timeout_ms=8000 connect_timeout_ms=10000", 9),
 }
+# How many bridges there are between the machines.
+BRIDGES = 2
 # What the tester itself waits for any progress, and slack for emulation.
 TESTER = 10
 SLACK = 15
@@ -50,14 +56,19 @@ def check(condition, text):
 class Scenario:
     """One pair of machines, on which all cases run in order."""
 
-    def __init__(self, pair, provider):
+    def __init__(self, pair, provider, flaps, seed):
         self.pair = pair
         self.provider = provider
         self.kfi = bed.Kfi(pair, provider)
-        self.address = pair.address("b")
+        self.address = bed.node(provider, pair, "b")
+        self.versions = (4,) if provider == "ntb" else (4, 6)
+        self.flaps, self.seed = flaps, seed
 
-    def load(self, name):
-        self.kfi.load(name, PROMISE[self.provider][0])
+    def below(self, name):
+        self.pair.run(name, bed.BELOW[self.provider])
+
+    def load(self, name, options=""):
+        self.kfi.load(name, f"{PROMISE[self.provider][0]} {options}")
 
     def serve(self):
         """Servers for both endpoint types on b, unless they are there."""
@@ -72,20 +83,20 @@ class Scenario:
         options.setdefault("size", "1,64,4096,65536")
         options.setdefault("iterations", 20)
         options.setdefault("mode", "latency,bandwidth")
-        rows = self.kfi.perf("a", self.pair.address("b", version), timeout, verify=True, type=kind,
+        rows = self.kfi.perf("a", bed.node(self.provider, self.pair, "b", version), timeout, verify=True, type=kind,
                              provider=self.provider, service=7472 if kind == "msg" else 7471, **options)
         want = (len(options["op"].split(",")) * len(str(options["size"]).split(",")) *
                 len(options["mode"].split(",")))
         check(len(rows) == want, f"{len(rows)} results instead of {want}")
         return rows
 
-    def long_run(self, seconds, name="a", **options):
+    def long_run(self, seconds, name="a", address=None, **options):
         """Verified traffic in the background."""
         self.serve()
         options.setdefault("op", "write")
         options.setdefault("size", 16384)
         return self.pair.spawn(name, "kfi " + self.kfi.perf_words(
-            self.address, provider=self.provider, mode="bandwidth", verify=True, duration=seconds,
+            address or self.address, provider=self.provider, mode="bandwidth", verify=True, duration=seconds,
             **options))
 
     def finish(self, job, timeout=60):
@@ -113,13 +124,17 @@ class Scenario:
 
     def cut(self):
         """Nothing comes through; for rxe without taking the link down, which is a case of its own."""
-        if self.provider == "verbs":
+        if self.provider == "ntb":
+            self.pair.devices.command("link 0 down")
+        elif self.provider == "verbs":
             self.netem("loss 100%")
         else:
             self.pair.run("b", "ip link set eth0 down")
 
     def join(self):
-        if self.provider == "verbs":
+        if self.provider == "ntb":
+            self.pair.devices.command("link 0 up")
+        elif self.provider == "verbs":
             self.clear_netem()
         else:
             self.pair.run("b", "ip link set eth0 up; ip -6 addr replace fd77::2/64 dev eth0")
@@ -156,11 +171,11 @@ class Scenario:
         return self.pair.run(name, f"dmesg | grep -c '{pattern}'", check=False).text.strip()
 
 
-@case(30)
+@case(60)
 def load_by_alias(s):
     """the modules load by name and by alias, and tell what they are"""
     for name in s.pair.vms:
-        s.pair.run(name, bed.BELOW[s.provider])
+        s.below(name)
         s.pair.run(name, "modprobe kfabric && grep -q '^kfi ' /proc/modules && rmmod kfi")
         s.pair.run(name, "modprobe kfi-provider-loop && grep -q '^kfi_loop ' /proc/modules")
         s.load(name)
@@ -173,10 +188,12 @@ def load_by_alias(s):
 @case(20)
 def discover(s):
     """kfi info shows every address and endpoint type, and refuses the unknown"""
-    for kind in ("msg", "rdm", "dgram"):
+    ntb = s.provider == "ntb"
+    for kind in ("msg", "rdm") if ntb else ("msg", "rdm", "dgram"):
         rows = s.kfi.json("a", f"info -p {s.provider} -t {kind}")
         sources = " ".join(row.get("source", "") for row in rows)
-        check("10.77.0.1" in sources and "fd77::1" in sources, f"{kind}: only {sources}")
+        for name in ("ntb:0:",) if ntb else ("10.77.0.1", "fd77::1"):
+            check(name in sources, f"{kind}: only {sources}")
         check({row["type"] for row in rows} == {kind}, f"{kind}: other types as well: {rows}")
     for words in ("-p nosuch", f"-p {s.provider} {s.address} nosuchport", "-s 10.9.9.9"):
         check(s.kfi.command("a", f"info {words}", check=False).status == 1,
@@ -186,15 +203,15 @@ def discover(s):
 @case(120)
 def rdm_traffic(s):
     """unconnected endpoints: every operation over IPv4 and IPv6"""
-    s.traffic("rdm", 4)
-    s.traffic("rdm", 6, size="4096")
+    for version in s.versions:
+        s.traffic("rdm", version, size="4096" if version == 6 else "1,64,4096,65536")
 
 
 @case(120)
 def msg_traffic(s):
     """connected endpoints: every operation over IPv4 and IPv6"""
-    s.traffic("msg", 4)
-    s.traffic("msg", 6, size="4096")
+    for version in s.versions:
+        s.traffic("msg", version, size="4096" if version == 6 else "1,64,4096,65536")
 
 
 @case(240)
@@ -216,7 +233,7 @@ def many_at_once(s):
         s.finish(job)
 
 
-@case(90)
+@case(90, "sockets", "verbs")
 def bad_wire(s):
     """loss, duplicates, corruption and reordering harm no data"""
     s.netem("loss 2% duplicate 1% corrupt 0.5% delay 1ms reorder 10%")
@@ -284,7 +301,7 @@ def peer_killed(s):
     for job in jobs:
         s.fails_in_time(job, start)
     s.pair.restart("b")
-    s.pair.run("b", bed.BELOW[s.provider])
+    s.below("b")
     s.load("b")
     s.traffic(size="64,65536", iterations=10)
     s.traffic("msg", size="64,65536", iterations=10)
@@ -304,6 +321,8 @@ def wire_cut(s):
 case(120, "verbs")(rdma.link_down)
 case(120, "verbs")(rdma.device_removed)
 case(120, "verbs")(rdma.nvme_beside)
+for function, budget in bridges.CASES:
+    case(budget, "ntb")(function)
 
 
 @case(240, "sockets")
@@ -382,12 +401,12 @@ class Verdict:
         self.failed += bool(error)
 
 
-def run_series(series, verdict, provider, wanted):
+def run_series(series, verdict, provider, wanted, *flaps):
     """All cases on one kernel, on one pair; a broken pair ends the series."""
     logs = os.path.join(vm.BUILD, f"vm-{series}", f"scenario-{provider}")
     ko, tool = bed.build(series, verdict.progress, logs, "KFI_TESTS=y")
-    with vm.Pair(series, logs, ko=ko, programs=[tool], progress=verdict.progress) as pair:
-        scenario = Scenario(pair, provider)
+    with bed.machines(provider, series, logs, ko, BRIDGES, programs=[tool], progress=verdict.progress) as pair:
+        scenario = Scenario(pair, provider, *flaps)
         for function, budget, providers in CASES:
             # the first one loads the modules for all
             if provider not in providers or (wanted not in function.__name__ and function is not load_by_alias):
@@ -424,17 +443,14 @@ def main():
     parser.add_argument("--provider", choices=sorted(PROMISE), default="sockets")
     parser.add_argument("-k", dest="wanted", default="", metavar="WORD",
                         help="only cases with this word in their name")
+    parser.add_argument("--flaps", type=int, default=3, help="ntb: how often the link flaps under load")
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 32), help="ntb: of how it flaps")
     opts = parser.parse_args()
     verdict = Verdict(vm.Progress())
-    for series in opts.series or ["6.1", "6.12"]:
-        try:
-            once_more(series, verdict, opts.provider, opts.wanted)
-        except vm.VmError as error:
-            verdict.say(series, "the two machines", 0, str(error))
-        except KeyboardInterrupt:
-            return 130
-    print(f"{verdict.passed} passed, {verdict.failed} failed")
-    return verdict.failed != 0 or verdict.passed == 0
+    if opts.provider == "ntb":
+        print(f"seed {opts.seed}", flush=True)
+    return bed.closing(verdict, opts.series or ["6.1", "6.12"],
+                       lambda series: once_more(series, verdict, opts.provider, opts.wanted, opts.flaps, opts.seed))
 
 
 if __name__ == "__main__":

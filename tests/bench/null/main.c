@@ -19,6 +19,10 @@
 #define ND_GIDS		64
 #define ND_MANY		SZ_64K	/* of whatever costs nothing */
 
+int nd_deaf;
+module_param_named(deaf, nd_deaf, int, 0644);
+MODULE_PARM_DESC(deaf, "1: receives are not flushed; 2: too late");
+
 /* Protects nd_devices against other changes. */
 static DEFINE_SPINLOCK(nd_devices_lock);
 static LIST_HEAD(nd_devices);

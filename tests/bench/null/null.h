@@ -13,6 +13,9 @@
  * when the call returns, and never on the stack of one that is being polled.
  *
  * Nothing is retried: a message without a receive, and whatever the peer refuses, ends the connection.
+ *
+ * A device may also be broken, for tests: with the parameter deaf=1 a queue pair that is stopped keeps its receives, with 2 it tells of
+ * them only when it is reset, which is when nobody expects that any more.
  */
 #ifndef _KFI_BENCH_NULL_H
 #define _KFI_BENCH_NULL_H
@@ -136,6 +139,7 @@ static inline struct nd_mr *to_nd_mr(struct ib_mr *ib)
 }
 
 /* main.c */
+extern int nd_deaf;
 struct nd_device *nd_device_find(const u8 *mac);	/* under RCU */
 
 /* ah.c */
@@ -168,7 +172,7 @@ struct nd_qp *nd_qp_find(u32 number);			/* under RCU */
 /* work.c */
 int nd_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib_send_wr **bad);
 int nd_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad);
-void nd_qp_error(struct nd_qp *qp);
+void nd_qp_end(struct nd_qp *qp, enum ib_qp_state state, bool flush);
 bool nd_put(struct nd_place *place, const void *from, u32 len);
 
 #endif /* _KFI_BENCH_NULL_H */

@@ -114,8 +114,6 @@ static void nd_set_state(struct nd_qp *qp, enum ib_qp_state state)
 
 	spin_lock_irqsave(&qp->lock, flags);
 	qp->state = state;
-	if (state == IB_QPS_RESET)
-		qp->tail = qp->head;
 	spin_unlock_irqrestore(&qp->lock, flags);
 }
 
@@ -134,7 +132,9 @@ int nd_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_
 	if (to == IB_QPS_RESET)
 		nd_unwire(qp);
 	if (to == IB_QPS_ERR)
-		nd_qp_error(qp);
+		nd_qp_end(qp, to, !READ_ONCE(nd_deaf));
+	else if (to == IB_QPS_RESET)
+		nd_qp_end(qp, to, READ_ONCE(nd_deaf) == 2);
 	else
 		nd_set_state(qp, to);
 	return 0;

@@ -80,7 +80,7 @@ int nd_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct ib_
 		else
 			nd_recv_put(qp, wr);
 	}
-	if (unlikely(qp->state == IB_QPS_ERR))
+	if (unlikely(qp->state == IB_QPS_ERR && !READ_ONCE(nd_deaf)))
 		nd_recvs_flush(qp);
 	spin_unlock(&qp->lock);
 	nd_cq_tell(to_nd_cq(ib->recv_cq));
@@ -88,15 +88,17 @@ int nd_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct ib_
 	return ret;
 }
 
-/* The queue pair can't be used any more; what was posted comes back. */
-void nd_qp_error(struct nd_qp *qp)
+/* The queue pair can't be used any more, in @state; what was posted comes back, if @flush. */
+void nd_qp_end(struct nd_qp *qp, enum ib_qp_state state, bool flush)
 {
 	struct nd_quiet quiet;
 
 	nd_quiet_begin(&quiet);
 	spin_lock(&qp->lock);
-	qp->state = IB_QPS_ERR;
-	nd_recvs_flush(qp);
+	qp->state = state;
+	if (flush)
+		nd_recvs_flush(qp);
+	qp->tail = state == IB_QPS_RESET ? qp->head : qp->tail;
 	spin_unlock(&qp->lock);
 	nd_cq_tell(to_nd_cq(qp->ib.recv_cq));
 	nd_quiet_end(&quiet);
@@ -281,9 +283,9 @@ static void nd_ended(struct nd_qp *qp, struct nd_qp *peer, const struct ib_send_
 	nd_cq_tell(to_nd_cq(qp->ib.send_cq));
 	if (likely(!status) || status == IB_WC_WR_FLUSH_ERR)
 		return;
-	nd_qp_error(qp);
+	nd_qp_end(qp, IB_QPS_ERR, !READ_ONCE(nd_deaf));
 	if (status == IB_WC_REM_INV_REQ_ERR || status == IB_WC_REM_ACCESS_ERR)
-		nd_qp_error(peer);
+		nd_qp_end(peer, IB_QPS_ERR, !READ_ONCE(nd_deaf));
 }
 
 static int nd_send(struct nd_qp *qp, struct nd_qp *peer, const struct ib_send_wr *wr, const struct ib_send_wr **bad)

@@ -13,41 +13,55 @@
 
 struct nb_engine {
 	struct dma_chan		*chan;
-	void			*buf[2];	/* from, to */
-	dma_addr_t		dma[2];
-	u32			size;
+	struct bench_mem	mem[2];		/* from, to: the same as those of streams */
+	dma_addr_t		dma[2][BENCH_MEM_MAX];
+	u32			mapped[2];
+	u32			chain;
 	struct completion	done;
 	int			err;
 };
 
-static void nb_unmap(struct nb_engine *e)
-{
-	struct device *dev = e->chan->device->dev;
+static const enum dma_data_direction nb_way[2] = { DMA_TO_DEVICE, DMA_FROM_DEVICE };
 
-	dma_unmap_single(dev, e->dma[0], e->size, DMA_TO_DEVICE);
-	dma_unmap_single(dev, e->dma[1], e->size, DMA_FROM_DEVICE);
+static void nb_unmap(struct nb_engine *e, int side)
+{
+	while (e->mapped[side]--)
+		dma_unmap_page(e->chan->device->dev, e->dma[side][e->mapped[side]], e->mem[side].size, nb_way[side]);
 }
 
-static int nb_map(struct nb_engine *e)
+static int nb_map(struct nb_engine *e, int side)
 {
+	struct bench_mem *mem = &e->mem[side];
 	struct device *dev = e->chan->device->dev;
+	dma_addr_t at;
 
-	e->dma[0] = dma_map_single(dev, e->buf[0], e->size, DMA_TO_DEVICE);
-	if (dma_mapping_error(dev, e->dma[0]))
-		return -ENOMEM;
-	e->dma[1] = dma_map_single(dev, e->buf[1], e->size, DMA_FROM_DEVICE);
-	if (!dma_mapping_error(dev, e->dma[1]))
-		return 0;
-	dma_unmap_single(dev, e->dma[0], e->size, DMA_TO_DEVICE);
-	return -ENOMEM;
+	for (; e->mapped[side] < mem->count; e->mapped[side]++) {
+		at = dma_map_page(dev, mem->page[e->mapped[side]], 0, mem->size, nb_way[side]);
+		if (dma_mapping_error(dev, at)) {
+			nb_unmap(e, side);
+			return -ENOMEM;
+		}
+		e->dma[side][e->mapped[side]] = at;
+	}
+	return 0;
+}
+
+static int nb_map_both(struct nb_engine *e)
+{
+	int err = nb_map(e, 0);
+
+	if (err)
+		return err;
+	err = nb_map(e, 1);
+	if (err)
+		nb_unmap(e, 0);
+	return err;
 }
 
 static void nb_free(struct nb_engine *e)
 {
 	if (e->chan)
 		dma_release_channel(e->chan);
-	kfree(e->buf[0]);
-	kfree(e->buf[1]);
 	kfree(e);
 }
 
@@ -61,11 +75,11 @@ static void *nb_open(struct bench_env *env, const struct bench_variant *v)
 	dma_cap_zero(mask);
 	dma_cap_set(DMA_MEMCPY, mask);
 	init_completion(&e->done);
-	e->size = v->size;
+	e->mem[0] = bench_mem_first(&env->mem[0], v->arg, v->size);
+	e->mem[1] = bench_mem_first(&env->mem[1], v->arg, v->size);
+	e->chain = v->depth;
 	e->chan = dma_request_channel(mask, NULL, NULL);
-	e->buf[0] = kzalloc(e->size, GFP_KERNEL);
-	e->buf[1] = kzalloc(e->size, GFP_KERNEL);
-	if (e->chan && e->buf[0] && e->buf[1] && !nb_map(e))
+	if (e->chan && !nb_map_both(e))
 		return e;
 	nb_free(e);
 	return ERR_PTR(-ENODEV);
@@ -76,7 +90,8 @@ static void nb_close(void *priv)
 	struct nb_engine *e = priv;
 
 	dmaengine_terminate_sync(e->chan);
-	nb_unmap(e);
+	nb_unmap(e, 0);
+	nb_unmap(e, 1);
 	nb_free(e);
 }
 
@@ -89,11 +104,13 @@ static void nb_called(void *ctx, const struct dmaengine_result *result)
 	complete(&e->done);
 }
 
-static int nb_push(struct nb_engine *e, bool last)
+static int nb_push(struct nb_engine *e, u32 i, bool last)
 {
+	u32 slot = i % e->mem[0].count;
 	struct dma_async_tx_descriptor *tx;
 
-	tx = dmaengine_prep_dma_memcpy(e->chan, e->dma[1], e->dma[0], e->size, DMA_CTRL_ACK | (last ? DMA_PREP_INTERRUPT : 0));
+	tx = dmaengine_prep_dma_memcpy(e->chan, e->dma[1][slot], e->dma[0][slot], e->mem[0].size,
+				       DMA_CTRL_ACK | (last ? DMA_PREP_INTERRUPT : 0));
 	if (!tx)
 		return -EAGAIN;
 	if (last) {
@@ -110,7 +127,7 @@ static int nb_chain(struct nb_engine *e, u32 count)
 
 	reinit_completion(&e->done);
 	for (i = 0; i < count; i++) {
-		err = nb_push(e, i + 1 == count);
+		err = nb_push(e, i, i + 1 == count);
 		if (err)
 			return err;
 	}
@@ -121,27 +138,29 @@ static int nb_chain(struct nb_engine *e, u32 count)
 static s64 nb_run(void *priv, u32 ops)
 {
 	struct nb_engine *e = priv;
+	u32 seed = bench_mem_stamp(&e->mem[0]), done;
 	u64 start;
-	u32 done;
 	int err;
 
-	*(u32 *)e->buf[0] = ops;
 	start = bench_clock();
-	for (done = 0; done < ops; done += NB_CHAIN) {
-		err = nb_chain(e, min(ops - done, NB_CHAIN));
+	for (done = 0; done < ops; done += e->chain) {
+		err = nb_chain(e, min(ops - done, e->chain));
 		if (err)
 			return err;
 	}
 	start = bench_clock() - start;
-	return *(u32 *)e->buf[1] == ops ? start : -EBADMSG;
+	return bench_mem_check(&e->mem[1], seed) ? start : -EBADMSG;
 }
 
-#define NB_VARIANT(_name, _text, _size)					\
-const struct bench_variant _name = {					\
-	.name = _text, .open = nb_open, .run = nb_run, .close = nb_close, .depth = NB_CHAIN, .size = _size,	\
+#define NB_VARIANT(_name, _text, _size, _bufs, _chain)					\
+const struct bench_variant _name = {							\
+	.name = _text, .open = nb_open, .run = nb_run, .close = nb_close, .arg = _bufs, .depth = _chain, .size = _size,	\
 }
 
-NB_VARIANT(bench_dma_8, "dma-8", 8);
-NB_VARIANT(bench_dma_64, "dma-64", 64);
-NB_VARIANT(bench_dma_4k, "dma-4k", 4096);
-NB_VARIANT(bench_dma_64k, "dma-64k", 65536);
+NB_VARIANT(bench_dma_8, "dma-8", 8, 1, NB_CHAIN);
+NB_VARIANT(bench_dma_64, "dma-64", 64, 1, NB_CHAIN);
+NB_VARIANT(bench_dma_4k, "dma-4k", 4096, 1, NB_CHAIN);
+NB_VARIANT(bench_dma_64k, "dma-64k", 65536, 1, NB_CHAIN);
+NB_VARIANT(bench_dma_blocks_4k, "dma-blocks-4k", 4096, BENCH_BLOCKS, NB_CHAIN);
+NB_VARIANT(bench_dma_blocks, "dma-blocks", BENCH_MB, BENCH_BLOCKS, BENCH_BLOCKS);
+NB_VARIANT(bench_dma_placed, "dma-placed", BENCH_MB, BENCH_PLACED, BENCH_PLACED);

@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory that a domain gives: allocated, registered, written to by peers, and freed when nobody can any more.
+ */
+#include <linux/bvec.h>
+#include <linux/delay.h>
+#include <linux/mm.h>
+#include <linux/nodemask.h>
+#include "harness.h"
+
+#define ACCESS	(KFI_REMOTE_READ | KFI_REMOTE_WRITE)
+#define LEN	(256 * 1024)
+#define LONG	(1 << 20)	/* what takes a while to come */
+
+/* ---- allocation ---- */
+
+static void well_formed(struct test *t, const struct kfi_mem *mem, size_t len)
+{
+	EXPECT(t, PAGE_ALIGNED(mem->addr));
+	EXPECT_EQ(t, mem->len, PAGE_ALIGN(len));
+	EXPECT_EQ(t, not_all(mem->addr, mem->len, 0), -1);
+	EXPECT(t, mem->numa_node == NUMA_NO_NODE || node_online(mem->numa_node));
+}
+
+static void sizes(struct test *t)
+{
+	static const size_t len[] = { 1, 100, PAGE_SIZE - 1, PAGE_SIZE, PAGE_SIZE + 1, 3 * PAGE_SIZE, 65536, 100000, 1 << 20 };
+	struct pair *p = pair_open(t, NULL, NULL);
+	struct kfi_mem *mem[ARRAY_SIZE(len)];
+	int i, j;
+
+	REQUIRE(t, p);
+	for (j = 0; j < 2; j++) {
+		for (i = 0; i < ARRAY_SIZE(len); i++) {
+			mem[i] = test_mem(t, p->a.domain, len[i]);
+			REQUIRE(t, mem[i]);
+			well_formed(t, mem[i], len[i]);
+			memset(mem[i]->addr, 0x11 + i, mem[i]->len);
+		}
+		/* No two have a byte in common; and what is given back comes zeroed again. */
+		for (i = 0; i < ARRAY_SIZE(len); i++) {
+			EXPECT_EQ(t, not_all(mem[i]->addr, mem[i]->len, 0x11 + i), -1);
+			EXPECT_EQ(t, test_mem_free(t, mem[i]), 0);
+		}
+	}
+}
+
+static void limits(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	struct kfi_mem *mem, *best[64];
+	int i, n, ret = 0;
+
+	REQUIRE(t, p);
+	EXPECT_EQ(t, kfi_mem_alloc(p->a.domain, 0, 0, &mem), -EINVAL);
+	EXPECT_EQ(t, kfi_mem_alloc(p->a.domain, KFI_MEM_MAX + 1, 0, &mem), -EINVAL);
+	EXPECT_EQ(t, kfi_mem_alloc(p->a.domain, SIZE_MAX, 0, &mem), -EINVAL);
+	EXPECT_EQ(t, kfi_mem_alloc(p->a.domain, 4096, BIT_ULL(3), &mem), -KFI_EBADFLAGS);
+	EXPECT_EQ(t, kfi_mem_alloc(p->a.domain, KFI_MEM_MAX, KFI_MEM_DIRECT, &mem), -ENOMEM);
+	/* There is some, and where it has an end there is other memory. */
+	for (n = 0; n < ARRAY_SIZE(best); n++) {
+		ret = kfi_mem_alloc(p->a.domain, 1 << 20, KFI_MEM_DIRECT, &best[n]);
+		if (ret)
+			break;
+		EXPECT(t, best[n]->direct);
+		well_formed(t, best[n], 1 << 20);
+	}
+	EXPECT(t, n && (!ret || ret == -ENOMEM));
+	if (ret) {
+		mem = test_mem(t, p->a.domain, 1 << 20);
+		EXPECT(t, mem && !mem->direct);
+	}
+	for (i = 0; i < n; i++)
+		EXPECT_EQ(t, kfi_mem_free(best[i]), 0);
+	EXPECT_EQ(t, kfi_mem_alloc(p->a.domain, 1 << 20, KFI_MEM_DIRECT, &mem), 0);
+	EXPECT_EQ(t, kfi_mem_free(mem), 0);
+}
+
+/* ---- what keeps it ---- */
+
+static void busy_region(struct test *t, struct node *n, struct kfi_mem *mem, const void *vec, enum kfi_iov_type type)
+{
+	struct kfi_mr_attr attr = {
+		.type = type, .mr_iov = vec, .iov_count = 1, .access = ACCESS, .requested_key = KFI_KEY_NOTAVAIL,
+	};
+	struct kfid_mr *mr;
+
+	REQUIRE_EQ(t, kfi_mr_regattr(n->domain, &attr, 0, &mr), 0);
+	EXPECT_EQ(t, test_mem_free(t, mem), -EBUSY);
+	EXPECT_EQ(t, kfi_close(&mr->fid), 0);
+}
+
+/* A work of a handle, and that it has ended. */
+struct step {
+	struct kfi_mr_work	work;
+	struct completion	ended;
+};
+
+static void stepped(struct kfi_mr_work *work, int err)
+{
+	complete(&container_of(work, struct step, work)->ended);
+}
+
+static void step_wait(struct test *t, struct step *s, int ret)
+{
+	if (EXPECT_EQ(t, ret, 0))
+		EXPECT(t, wait_for_completion_timeout(&s->ended, msecs_to_jiffies(t->w->wait_ms)));
+	reinit_completion(&s->ended);
+}
+
+static void busy_handle(struct test *t, struct node *n, struct kfi_mem *mem)
+{
+	/* Whole pages, for devices whose regions have no gaps inside of one. */
+	struct kvec iov[] = { { mem->addr, PAGE_SIZE }, { mem->addr + 2 * PAGE_SIZE, PAGE_SIZE } };
+	struct kfi_mr_attr attr = { .type = KFI_KVEC, .mr_iov = iov, .iov_count = 2, .access = ACCESS, .requested_key = KFI_KEY_NOTAVAIL };
+	struct step s = { .work.done = stepped };
+	struct kfid_mr *mr;
+	int i, ret;
+
+	init_completion(&s.ended);
+	ret = kfi_mr_alloc(n->domain, 2, 0, &mr, NULL);
+	if (ret == -EOPNOTSUPP)
+		return;
+	REQUIRE_EQ(t, ret, 0);
+	for (i = 0; i < 2; i++) {
+		step_wait(t, &s, kfi_mr_register(mr, &attr, &s.work));
+		REQUIRE(t, !t->failures);
+		EXPECT_EQ(t, test_mem_free(t, mem), -EBUSY);
+		step_wait(t, &s, kfi_mr_invalidate(mr, &s.work));
+	}
+	step_wait(t, &s, kfi_mr_register(mr, &attr, &s.work));
+	EXPECT_EQ(t, kfi_close(&mr->fid), 0);
+}
+
+static void busy(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	struct kfi_mem *mem;
+	struct bio_vec bv;
+	struct kvec kv;
+
+	REQUIRE(t, p);
+	mem = test_mem(t, p->a.domain, 3 * PAGE_SIZE);
+	REQUIRE(t, mem);
+	kv = (struct kvec){ mem->addr + 5000, 2000 };
+	busy_region(t, &p->a, mem, &kv, KFI_KVEC);
+	if (!is_vmalloc_addr(mem->addr)) {
+		bvec_set_page(&bv, virt_to_page(mem->addr + PAGE_SIZE), 2000, 50);
+		busy_region(t, &p->a, mem, &bv, KFI_BVEC);
+	}
+	busy_handle(t, &p->a, mem);
+	EXPECT_EQ(t, test_close(t, &p->a.domain->fid), -EBUSY);
+	EXPECT_EQ(t, test_mem_free(t, mem), 0);
+}
+
+/* ---- transfers ---- */
+
+/* Of A and B: from memory of any kind, or of the domain. */
+static u8 *memory(struct test *t, struct node *n, size_t len, bool own)
+{
+	struct kfi_mem *mem = own ? test_mem(t, n->domain, len) : NULL;
+
+	if (own)
+		return mem ? mem->addr : NULL;
+	return test_pages(t, len);
+}
+
+static void write_and_read(struct test *t, struct node *a, const struct region *r, u8 *near, size_t len)
+{
+	comp_t c;
+
+	fill(near, len, len);
+	memset(r->buf, 0, len + 1);
+	POST(t, kfi_write(a->ep, near, len, NULL, a->peer, r->addr, r->key, near));
+	REQUIRE(t, !WAIT_TX(a, &c));
+	EXPECT_COMP(t, &c, near, KFI_RMA | KFI_WRITE);
+	EXPECT(t, test_until(t, differs(r->buf, len, len) == -1));
+	EXPECT_EQ(t, r->buf[len], 0);
+	memset(near, 0, len + 1);
+	POST(t, kfi_read(a->ep, near, len, NULL, a->peer, r->addr, r->key, near));
+	REQUIRE(t, !WAIT_TX(a, &c));
+	EXPECT_COMP(t, &c, near, KFI_RMA | KFI_READ);
+	EXPECT_DATA(t, near, len, len);
+	EXPECT_EQ(t, near[len], 0);
+	if (t->failures)
+		FAIL(t, "with %zu bytes", len);
+}
+
+static void rma(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	size_t max = min_t(size_t, LEN, size_max(t)), size;
+	u8 *near[2], *far[2];
+	struct region r[2];
+	int i;
+
+	REQUIRE(t, p);
+	for (i = 0; i < 2; i++) {
+		near[i] = memory(t, &p->a, max + 1, i);
+		far[i] = memory(t, &p->b, max + 1, i);
+		REQUIRE(t, near[i] && far[i] && !region_open(&p->b, &r[i], far[i], max + 1, ACCESS));
+	}
+	for (size = 1; size <= max && !t->failures; size = size_next(t, size))
+		for (i = 0; i < 4 && !t->failures; i++)
+			write_and_read(t, &p->a, &r[i & 1], near[i >> 1], size);
+}
+
+/* Many at once, of all lengths, each to its own place; then all in the order of their posts to one place. */
+static void rma_many(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *near, *far;
+	struct region r;
+	int i, j, n = 32, rounds = t->w->quick ? 10 : 100;
+	comp_t c;
+
+	REQUIRE(t, p);
+	near = memory(t, &p->a, LEN, true);
+	far = memory(t, &p->b, LEN, true);
+	REQUIRE(t, near && far && !region_open(&p->b, &r, far, LEN, ACCESS));
+	for (j = 0; j < rounds && !t->failures; j++) {
+		size_t step = LEN / n, len = 1 + test_random(t, step);
+
+		fill(near, LEN, j);
+		memset(far, 0, LEN);
+		for (i = 0; i < n; i++)
+			POST(t, kfi_write(p->a.ep, near + i * step, len, NULL, p->a.peer, r.addr + i * step, r.key, CTX(i)));
+		for (i = 0; i < n; i++)
+			REQUIRE(t, !WAIT_TX(&p->a, &c));
+		for (i = 0; i < n; i++)
+			EXPECT(t, test_until(t, !memcmp(far + i * step, near + i * step, len)));
+		for (i = 0; i < n; i++)
+			POST(t, kfi_write(p->a.ep, near + i * step, len, NULL, p->a.peer, r.addr, r.key, CTX(i)));
+		for (i = 0; i < n; i++)
+			REQUIRE(t, !WAIT_TX(&p->a, &c));
+		EXPECT(t, test_until(t, !memcmp(far, near + (n - 1) * step, len)));
+	}
+}
+
+/* A region of pieces of several kinds, longer than any of them. */
+static void rma_mixed(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	struct kvec iov[5];
+	size_t at, len = 5 * 20000;
+	struct kfid_mr *mr;
+	u8 *near, *seen = test_zalloc(t, len);
+	int i, round;
+	comp_t c;
+
+	REQUIRE(t, p && seen);
+	near = memory(t, &p->a, len, true);
+	REQUIRE(t, near);
+	for (round = 0; round < 3 && !t->failures; round++) {
+		for (i = 0; i < 5; i++) {
+			iov[i] = (struct kvec){ memory(t, &p->b, 20000, round == 1 || (round && i & 1)), 20000 };
+			REQUIRE(t, iov[i].iov_base);
+		}
+		REQUIRE_EQ(t, kfi_mr_regv(p->b.domain, iov, 5, ACCESS, 0, KFI_KEY_NOTAVAIL, 0, &mr, NULL), 0);
+		test_keep(t, &mr->fid);
+		if (p->b.info->domain_attr->mr_mode & KFI_MR_ENDPOINT)
+			EXPECT(t, !kfi_mr_bind(mr, &p->b.ep->fid, 0) && !kfi_mr_enable(mr));
+		at = p->b.info->domain_attr->mr_mode & KFI_MR_VIRT_ADDR ? (uintptr_t)iov[0].iov_base : 0;
+		fill(near, len, round);
+		POST(t, kfi_write(p->a.ep, near + 10, len - 20, NULL, p->a.peer, at + 10, kfi_mr_key(mr), near));
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+		EXPECT_EQ(t, c.err, 0);
+		memset(near, 0, len);
+		POST(t, kfi_read(p->a.ep, near, len, NULL, p->a.peer, at, kfi_mr_key(mr), near));
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+		EXPECT_EQ(t, c.err, 0);
+		fill(seen, len, round);
+		memset(seen, 0, 10);
+		memset(seen + len - 10, 0, 10);
+		EXPECT(t, !memcmp(seen, near, len));
+	}
+}
+
+static void messages(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	size_t max = min_t(size_t, LEN, size_max(t)), size;
+	u8 *tx[2], *rx[2];
+	int i;
+
+	REQUIRE(t, p);
+	for (i = 0; i < 2; i++) {
+		tx[i] = memory(t, &p->a, max, i);
+		rx[i] = memory(t, &p->b, max, i);
+		REQUIRE(t, tx[i] && rx[i]);
+	}
+	for (size = 1; size <= max && !t->failures; size = size_next(t, size))
+		for (i = 0; i < 4 && !t->failures; i++)
+			REQUIRE_EQ(t, exchange(&p->a, &p->b, tx[i & 1], rx[i >> 1], size, size), 0);
+}
+
+/* A message that is longer than its receive: what has room is there, not a byte more. */
+static void truncated(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	size_t len = min_t(size_t, LEN, size_max(t)), room = len / 2 + 5;
+	u8 *tx, *rx;
+	comp_t c;
+
+	REQUIRE(t, p);
+	tx = memory(t, &p->a, len, true);
+	rx = memory(t, &p->b, len, true);
+	REQUIRE(t, tx && rx);
+	fill(tx, len, 1);
+	memset(rx, 0x5a, len);
+	POST(t, kfi_recv(p->b.ep, rx, room, NULL, 0, rx));
+	POST(t, kfi_send(p->a.ep, tx, len, NULL, p->a.peer, tx));
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	EXPECT_EQ(t, c.err, KFI_ETRUNC);
+	EXPECT_EQ(t, differs(rx, room, 1), -1);
+	EXPECT_EQ(t, not_all(rx + room, len - room, 0x5a), -1);
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+}
+
+/* ---- ends ---- */
+
+/* Some moment: mostly the one in which the first byte has come. */
+static void in_the_middle(struct test *t, u8 *mem, u8 old)
+{
+	unsigned long until = jiffies + msecs_to_jiffies(200);
+
+	if (test_random(t, 4)) {
+		while (READ_ONCE(*mem) == old && time_before(jiffies, until))
+			cond_resched();
+		if (test_random(t, 2))
+			return;
+	}
+	usleep_range(1, 2 + test_random(t, 1000));
+}
+
+/* A writes all the time; each region of B's ends in the middle of that, and from then on not a byte changes. */
+static void region_ends(struct test *t)
+{
+	int i, posted = 0, ended = 0, n = t->w->quick ? 20 : 200;
+	struct pair *p = pair_open(t, NULL, NULL);
+	struct kfid_mr *mr;
+	struct kfi_mem *mem;
+	u8 *near;
+	comp_t c;
+
+	REQUIRE(t, p);
+	near = memory(t, &p->a, LONG, true);
+	mem = test_mem(t, p->b.domain, LONG);
+	REQUIRE(t, near && mem);
+	memset(near, 0x77, LONG);
+	memset(mem->addr, 0x22, LONG);
+	for (i = 0; i < n && !t->failures; i++) {
+		struct region r;
+
+		REQUIRE(t, !region_open(&p->b, &r, mem->addr, LONG, ACCESS));
+		mr = r.mr;
+		for (; posted - ended < 4; posted++)
+			POST(t, kfi_write(p->a.ep, near, LONG, NULL, p->a.peer, r.addr, r.key, near));
+		in_the_middle(t, mem->addr, 0x22);
+		EXPECT_EQ(t, test_close(t, &mr->fid), 0);
+		memset(mem->addr, 0x22, LONG);
+		for (; ended < posted; ended++) {
+			REQUIRE(t, !WAIT_TX(&p->a, &c));
+			EXPECT(t, !c.err || c.err == EREMOTEIO || is_refused(&p->a, c.err, LONG, true) || is_lost(&p->a, c.err));
+		}
+		EXPECT_EQ(t, not_all(mem->addr, LONG, 0x22), -1);
+		REQUIRE(t, goes_on(p));
+	}
+}
+
+static void drain(struct node *n)
+{
+	comp_t c;
+
+	while (comp_poll(n, n->rxcq, &c) == 1)
+		;
+}
+
+/**
+ * struct ending - an endpoint that closes while memory of both sides is being written
+ * @near: @sink: A's; @far: @rx: B's, each of @len bytes
+ */
+struct ending {
+	struct pair	*p;
+	u8		*near, *sink, *far, *rx;
+	size_t		len;
+};
+
+static bool ending_open(struct test *t, struct ending *e)
+{
+	e->p = pair_open(t, NULL, NULL);
+	e->len = min_t(size_t, LONG, t->info[0]->ep_attr->max_msg_size);
+	if (!e->p)
+		return false;
+	e->near = memory(t, &e->p->a, e->len, true);
+	e->sink = memory(t, &e->p->a, e->len, true);
+	e->far = memory(t, &e->p->b, e->len, true);
+	e->rx = memory(t, &e->p->b, e->len, true);
+	if (!e->near || !e->sink || !e->far || !e->rx)
+		return false;
+	memset(e->near, 0x77, e->len);
+	return true;
+}
+
+/* A region ends before its endpoint, and with it what is written there. Return: operations of A's */
+static int rma_midway(struct test *t, struct ending *e)
+{
+	struct node *a = &e->p->a;
+	struct region r;
+
+	if (region_open(&e->p->b, &r, e->far, e->len, ACCESS))
+		return 0;
+	POST(t, kfi_write(a->ep, e->near, e->len, NULL, a->peer, r.addr, r.key, CTX(1)));
+	POST(t, kfi_read(a->ep, e->sink, e->len, NULL, a->peer, r.addr, r.key, CTX(3)));
+	in_the_middle(t, e->far, 0x33);
+	EXPECT_EQ(t, test_close(t, &r.mr->fid), 0);
+	return 2;
+}
+
+static int message_midway(struct test *t, struct ending *e)
+{
+	struct node *a = &e->p->a;
+
+	POST(t, kfi_recv(e->p->b.ep, e->rx, e->len, NULL, 0, e->rx));
+	POST(t, kfi_send(a->ep, e->near, e->len, NULL, a->peer, CTX(2)));
+	in_the_middle(t, e->rx, 0x33);
+	return 1;
+}
+
+static void end_once(struct test *t, struct ending *e, bool rma)
+{
+	struct pair *p = e->p;
+	comp_t c;
+	int n;
+
+	memset(e->far, 0x33, e->len);
+	memset(e->rx, 0x33, e->len);
+	n = rma ? rma_midway(t, e) : message_midway(t, e);
+	REQUIRE_EQ(t, test_close(t, &p->b.ep->fid), 0);
+	p->b.ep = NULL;
+	memset(e->far, 0x33, e->len);
+	memset(e->rx, 0x33, e->len);
+	drain(&p->b);
+	for (; n; n--)
+		REQUIRE(t, !comp_wait_ms(t, &p->a, p->a.txcq, &c, t->w->loss_ms + t->w->wait_ms, __FILE__, __LINE__));
+	memset(e->sink, 0x55, e->len);
+	usleep_range(2000, 4000);
+	EXPECT_EQ(t, not_all(e->far, e->len, 0x33), -1);
+	EXPECT_EQ(t, not_all(e->rx, e->len, 0x33), -1);
+	EXPECT_EQ(t, not_all(e->sink, e->len, 0x55), -1);
+}
+
+/* B's endpoint closes in the middle of it: it is its memory again, and so is A's that waited for what it reads. */
+static void endpoint_ends(struct test *t)
+{
+	int i, n = t->w->quick ? 10 : 40;
+	struct ending e;
+
+	REQUIRE(t, ending_open(t, &e));
+	for (i = 0; i < n && !t->failures; i++) {
+		end_once(t, &e, i & 1);
+		REQUIRE(t, !t->failures && !pair_reconnect(e.p, &e.p->b));
+	}
+}
+
+const struct test_case mem_cases[] = {
+	{ "mem.sizes", T_ALL, CASE_ONCE, C_MSG, sizes },
+	{ "mem.limits", T_ALL, CASE_ONCE, C_MSG, limits },
+	{ "mem.busy", T_REL, CASE_ONCE, C_MSG | C_RMA, busy },
+	{ "mem.rma", T_REL, 0, C_MSG | C_RMA, rma },
+	{ "mem.rma_many", T_REL, 0, C_MSG | C_RMA, rma_many },
+	{ "mem.rma_mixed", T_REL, 0, C_MSG | C_RMA, rma_mixed },
+	{ "mem.messages", T_REL, 0, C_MSG, messages },
+	{ "mem.truncated", T_REL, 0, C_MSG, truncated },
+	{ "mem.region_ends", T_REL, 0, C_MSG | C_RMA, region_ends },
+	{ "mem.endpoint_ends", T_REL, 0, C_MSG | C_RMA, endpoint_ends },
+	{ }
+};

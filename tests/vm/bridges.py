@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Cases of scenario.py over bridges (ntbsim) alone: their links, their engines, their interrupts, their removal, and two of them
+at once. What a fault switch has been told to do is counted by the simulator: a fault that did not happen is a failed case."""
+
+import random
+import time
+
+import pair as vm
+
+DEVICE = ("0000:00:10.0", "0000:00:11.0")
+DRIVER = "/sys/bus/pci/drivers/ntb_hw_intel"
+# Bytes that an endpoint has sent when it is well under way.
+BUSY = 1 << 17
+CASES = []
+
+
+def case(budget):
+    """A case, and the seconds that it may take."""
+    def register(function):
+        CASES.append((function, budget))
+        return function
+    return register
+
+
+def check(condition, text):
+    if not condition:
+        raise vm.Failed(text)
+
+
+def other_end(bridge):
+    """The peer over that bridge and no other."""
+    return f"{DEVICE[bridge]}/peer"
+
+
+def link_stats(s, name, bridge=0):
+    """What kfi_ntb counts of a bridge on a machine."""
+    text = s.pair.run(name, f"cat /sys/kernel/debug/kfi_ntb/{DEVICE[bridge]}/stats").text
+    return {key: int(value) for key, value in (line.split() for line in text.splitlines())}
+
+
+def wait_up(s, bridge=0, seconds=20):
+    """Until kfi_ntb's link of that bridge is up on both machines."""
+    for name in s.pair.vms:
+        s.pair.run(name, f"for i in $(seq {10 * seconds}); do grep -q 'up 1' /sys/kernel/debug/kfi_ntb/{DEVICE[bridge]}/stats && "
+                   "exit 0; sleep 0.1; done; exit 1", 2 * seconds)
+
+
+def wait_bytes(s, more=1 << 19, device="ntb0.b", seconds=60):
+    """Until so many bytes more have come out of a bridge."""
+    target = s.pair.devices.counters(device)["window_bytes_in"] + more
+    s.pair.devices.wait_until(lambda stats: stats["devices"][device]["window_bytes_in"] >= target, seconds)
+
+
+def load_all(s, bridge=0):
+    """Writes of many, and small messages of a connected endpoint, under way over that bridge: one session each."""
+    to = other_end(bridge)
+    jobs = [s.long_run(200, address=to, no_check=True, depth=64, op="write"),
+            s.long_run(200, address=to, no_check=True, op="send", size=300, type="msg", service=7472)]
+    deadline = time.monotonic() + 60
+    while not {"rdm", "msg"} <= {row["type"] for row in s.kfi.json("a", "stats") if row["tx_bytes"] > BUSY}:
+        check(time.monotonic() < deadline, "the runs do not get going")
+        time.sleep(0.2)
+    alive(jobs)
+    return jobs
+
+
+def alive(jobs):
+    for job in jobs:
+        result = job.poll()
+        check(result is None, f"{job} ended before its time:\n{result and result.text}")
+
+
+def sent(s, kind):
+    """Bytes that the endpoints of that kind on a have sent."""
+    return sum(row["tx_bytes"] for row in s.kfi.json("a", "stats") if row["type"] == kind)
+
+
+def fails_or_goes_on(s, job, seconds=60):
+    """What had nothing on the way may go on over the next life of the link: an RDM endpoint connects again."""
+    before, deadline = sent(s, "rdm"), time.monotonic() + seconds
+    while job.poll() is None and sent(s, "rdm") <= before + BUSY:
+        check(time.monotonic() < deadline, f"{job} neither fails nor goes on; see {s.kfi.stuck()}")
+        time.sleep(0.3)
+    if job.poll():
+        check(job.result.status == 1, f"{job} ended with {job.result.status}:\n{job.result.text}")
+
+
+def all_fail(s, jobs):
+    start = time.monotonic()
+    try:
+        for job in jobs:
+            s.fails_in_time(job, start)
+    finally:
+        end(jobs)
+
+
+def end(jobs):
+    for job in jobs:
+        if job.poll() is None:
+            job.kill("INT")
+
+
+def quick(s):
+    """Verified traffic of all kinds, a little."""
+    s.traffic(size="64,65536", iterations=10)
+    s.traffic("msg", size="64,65536", iterations=10)
+
+
+def resets(s):
+    return [link_stats(s, name)["resets"] for name in s.pair.vms]
+
+
+def flap(s, lot):
+    """One under load. Return: whether kfi_ntb was told: a driver that looks when all is over sees nothing new, and says nothing."""
+    wait_up(s)
+    jobs = load_all(s)
+    before, downs = resets(s), s.pair.devices.counters("ntb0.a")["link_downs"]
+    s.pair.devices.command(f"link 0 delay {lot.choice((0, 20, 200))}")
+    s.pair.devices.command(f"link 0 flap {lot.choice((1, 1, 3))} {lot.choice((5, 20, 300))} {lot.choice((5, 100))}")
+    try:
+        s.pair.devices.wait_until(lambda stats: not stats["links"][0]["flaps_left"] and stats["links"][0]["carries"])
+        check(s.pair.devices.counters("ntb0.a")["link_downs"] > downs, "the link has not flapped")
+        wait_up(s)
+        time.sleep(0.5)
+        told = resets(s) != before
+        if told:
+            wait_up(s)
+            fails_or_goes_on(s, jobs[0])
+            all_fail(s, jobs[1:])
+    finally:
+        end(jobs)
+    return told
+
+
+@case(7200)
+def flaps(s):
+    """the link flaps under load, for a moment or for longer: all ends in time or goes on, and everything is right on the next life"""
+    lot = random.Random(s.seed)
+    told = tries = 0
+    while told < s.flaps:
+        check(tries < 3 * s.flaps, f"of {tries} flaps the driver has told of {told}")
+        tries += 1
+        told += flap(s, lot)
+        s.pair.progress(f"{s.pair.series}: {tries} flaps, {told} told of")
+    s.pair.devices.command("link 0 delay 200")
+    wait_up(s)
+    quick(s)
+
+
+@case(300)
+def silent(s):
+    """a link that looks well and carries nothing: errors in time, and traffic when it carries again"""
+    jobs = load_all(s)
+    s.pair.devices.command("link 0 stuck on")
+    s.pair.devices.command("link 0 down")
+    try:
+        all_fail(s, jobs)
+    finally:
+        s.pair.devices.command("link 0 up")
+        s.pair.devices.command("link 0 stuck off")
+    wait_up(s)
+    quick(s)
+
+
+@case(300)
+def survivor(s):
+    """a machine is killed and comes back, again: the endpoints of the other serve its successors"""
+    s.kfi.serve("a", "rdm", 7473, "ntb")
+    s.kfi.serve("a", "msg", 7474, "ntb")
+    for last in (False, True):
+        wait_up(s)
+        words = {"provider": "ntb", "verify": True, "mode": "bandwidth"}
+        for kind, service in (("rdm", 7473), ("msg", 7474)):
+            s.kfi.perf("b", "0", type=kind, service=service, op="send,write,read", size="64,65536", iterations=10, **words)
+        if not last:
+            s.pair.spawn("b", "kfi " + s.kfi.perf_words("0", duration=200, op="write,read", service=7473, **words))
+            wait_bytes(s, device="ntb0.a")
+            s.pair.kill("b")
+            s.pair.restart("b")
+            s.below("b")
+            s.load("b")
+    s.kfi.command("a", "perf stop")
+    quick(s)
+
+
+@case(300)
+def dma_errors(s):
+    """copies that fail, reading or writing, cost the operations that they carried and not the link"""
+    for kind in ("write", "read"):
+        for device in ("dma.a", "dma.b"):
+            wait_up(s)
+            jobs = load_all(s)
+            before, ups = s.pair.devices.counters(device)["dma_errors"], link_stats(s, "a")["ups"]
+            s.pair.devices.command(f"{device} fail-{kind} 50")
+            s.pair.devices.wait_until(lambda stats, d=device, n=before: stats["devices"][d]["dma_errors"] > n)
+            time.sleep(1)
+            end(jobs)
+            check(link_stats(s, "a")["ups"] == ups, f"the link has gone with a {kind} error of {device}")
+            quick(s)
+
+
+@case(300)
+def slow_engine(s):
+    """an engine that takes two milliseconds for each copy: all is right, later"""
+    for device in ("dma.a", "dma.b"):
+        s.pair.devices.command(f"{device} slow 2000")
+    try:
+        s.traffic(size="64,20000", iterations=10, timeout=100)
+    finally:
+        for device in ("dma.a", "dma.b"):
+            s.pair.devices.command(f"{device} slow 0")
+
+
+@case(300)
+def lost_interrupts(s):
+    """doorbells and completions that nobody is told of: found at the next beat, and nothing fails"""
+    for device in ("ntb0.b", "ntb0.a", "dma.a", "dma.b"):
+        job = s.long_run(4, address=other_end(0), op="send,write", depth=32)
+        wait_bytes(s)
+        lost = s.pair.devices.counters(device)["interrupts_lost"]
+        s.pair.devices.command(f"{device} lose-interrupts 5")
+        s.finish(job)
+        check(s.pair.devices.counters(device)["interrupts_lost"] > lost, f"{device} has lost no interrupt")
+        s.pair.devices.command(f"{device} lose-interrupts 0")
+
+
+@case(300)
+def two_bridges(s):
+    """two bridges at once: each carries its own, and one that goes does not take the other along"""
+    for bridge in (0, 1):
+        wait_up(s, bridge)
+    before = {n: s.pair.devices.counters(f"ntb{n}.b")["window_bytes_in"] for n in (0, 1)}
+    jobs = [s.long_run(3, address=other_end(n), op="send,write", depth=32) for n in (0, 1)]
+    for job in jobs:
+        s.finish(job)
+    for n in (0, 1):
+        check(s.pair.devices.counters(f"ntb{n}.b")["window_bytes_in"] - before[n] > 1 << 18, f"bridge {n} was not used")
+    stays = s.long_run(12, address=other_end(1), op="write", depth=32)
+    goes = load_all(s, 0)
+    s.pair.devices.command("link 0 down")
+    all_fail(s, goes)
+    s.finish(stays)
+    s.pair.devices.command("link 0 up")
+    wait_up(s)
+    quick(s)
+
+
+@case(300)
+def driver_gone(s):
+    """the bridge's driver goes under load, on either side: errors in time, the other bridge stays, and it comes back"""
+    for name in ("b", "a"):
+        jobs = load_all(s)
+        s.pair.run(name, f"echo {DEVICE[0]} >{DRIVER}/unbind", 60)
+        all_fail(s, jobs)
+        domains = {row["domain"] for row in s.kfi.json(name, "info -p ntb")}
+        check(domains == {DEVICE[1]}, f"{name}: offered are {domains}")
+        s.pair.run(name, f"echo {DEVICE[0]} >{DRIVER}/bind", 60)
+        if name == "b":
+            # the server had all addresses there were
+            s.kfi.command("b", "perf stop")
+        wait_up(s)
+        quick(s)
+
+
+@case(300)
+def no_engine(s):
+    """without a DMA engine, on one side or both, the CPU copies"""
+    s.kfi.command("b", "perf stop", check=False)
+    for options in (("use_dma=0", ""), ("use_dma=0", "use_dma=0"), ("", "")):
+        for name, words in zip(s.pair.vms, options):
+            s.kfi.unload(name)
+            s.load(name, words)
+        wait_up(s)
+        before = s.pair.devices.counters("dma.a")["descriptors"]
+        s.traffic(size="64,20000", iterations=5, mode="bandwidth")
+        used = s.pair.devices.counters("dma.a")["descriptors"] > before
+        check(used != bool(options[0]), f"use_dma: {options}, and the engine was {'' if used else 'not '}used")
+        s.kfi.command("b", "perf stop")
+
+
+def reload_all(s, **words):
+    """kfi_ntb anew on both machines, each with its own words."""
+    s.kfi.command("b", "perf stop", check=False)
+    for name in s.pair.vms:
+        s.kfi.unload(name)
+    for name in s.pair.vms:
+        s.load(name, words.get(name, ""))
+
+
+def registers(s):
+    """What has happened to bridge 0's registers and windows."""
+    return {name: s.pair.devices.counters(f"ntb0.{name}") for name in s.pair.vms}
+
+
+def signalled(s):
+    """Traffic over bridge 0. Return: by how much its counters have grown, for each machine."""
+    wait_up(s)
+    s.serve()
+    # the last of the handshake's doorbells
+    time.sleep(1)
+    before = registers(s)
+    s.kfi.perf("a", other_end(0), 100, provider="ntb", verify=True, op="send,write,read", size="64,20000", iterations=20,
+               mode="latency,bandwidth")
+    after = registers(s)
+    return {name: {key: after[name][key] - before[name][key] for key in after[name]} for name in after}
+
+
+@case(300)
+def signals(s):
+    """each way of waking the peer is the one that is used, and with signal=msi no register of the bridge is touched while data moves"""
+    try:
+        for way in ("dma", "cpu", "msi"):
+            reload_all(s, a=f"signal={way}", b=f"signal={way}")
+            for name, grown in signalled(s).items():
+                check((grown["msis"] > 0) == (way == "msi"), f"signal={way}: {name} got {grown['msis']} messages")
+                check((grown["doorbells"] > 0) == (way != "msi"), f"signal={way}: {name}'s doorbells were rung {grown['doorbells']} times")
+                check(grown["mmio_reads"] == 0, f"signal={way}: {name} has read its bridge's registers {grown['mmio_reads']} times")
+                check(way != "msi" or grown["mmio_writes"] == 0, f"signal=msi: {name} has written registers {grown['mmio_writes']} times")
+            check(way != "msi" or link_stats(s, "a")["ups"] == 1, "signal=msi: the link has gone meanwhile")
+        reload_all(s, a="signal=msi", b="signal=cpu")
+        s.pair.run("a", "for i in $(seq 300); do dmesg | grep -q 'the peer offers no such' && exit 0; sleep 0.1; done; exit 1", 60)
+    finally:
+        reload_all(s)
+    wait_up(s)
+    quick(s)

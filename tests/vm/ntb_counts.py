@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""ntb_counts.py [-k WORD] [6.1|6.12]: what an operation over a bridge costs, counted and not timed.
+
+Two machines on ntbsim, whose counters are exact: descriptors of the DMA engines, interrupts, register and window accesses of the
+CPUs, bytes through the bridge. Each operation is done so many times, and then three times as often; the difference, divided, is
+the operation's and nobody else's: not that of connecting, nor of the short run before each in which every byte is compared. Beside kfi_ntb,
+on the same machines: ntb_perf, and kfi_sockets over ntb_transport's network device.
+
+build/vm-<series>/counts/results.json has all of it. The aims of kfi_ntb are held against it at the end, one a line: the last line is
+"N passed, N failed", and a miss is a miss.
+With -k only kfi_ntb's operations with that word in their name are counted, and nothing is held against anything.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+import bed               # noqa: E402
+import bridges           # noqa: E402
+import ntb_scenario      # noqa: E402
+import pair as vm        # noqa: E402
+
+MIB = 1 << 20
+OTHER = {"a": "b", "b": "a"}
+# Beats are counted with whatever they fall into. None at all would be wrong: they make up for a doorbell that is lost.
+QUIET = "heartbeat_ms=5000 timeout_ms=100000"
+PATIENCE = 90
+# Into memory of kfi_mem_alloc(); all else lies elsewhere, and is copied by the CPU of whom it is for.
+PLACED = "1 MiB write, placed"
+BATCH = "64 messages of 8 bytes, together"
+# Who has credit for one such batch and no more sends halves of it, as credit comes back.
+ROOMY = "unexpected=256"
+# What is done: name, words for kfi perf, operations that make one of what is counted, times
+KFI = (
+    ("8-byte message, there and back", {"op": "send", "size": 8, "mode": "latency"}, 1, 200),
+    ("8-byte messages, one after the other", {"op": "send", "size": 8, "depth": 1}, 1, 200),
+    (BATCH, {"op": "send", "size": 8, "depth": 64, "batch": 64}, 64, 50),
+    ("8-byte write, until it is there", {"op": "write", "size": 8, "depth": 1}, 1, 200),
+    ("1 MiB message", {"op": "send", "size": MIB, "depth": 1}, 1, 20),
+    ("1 MiB write", {"op": "write", "size": MIB, "depth": 1}, 1, 20),
+    ("1 MiB write, 4 at once", {"op": "write", "size": MIB, "depth": 4}, 1, 20),
+    ("1 MiB read", {"op": "read", "size": MIB, "depth": 1}, 1, 20),
+    # all of its receives have to fit into the window
+    ("256 KiB message, placed", {"op": "send", "size": MIB // 4, "depth": 1, "mem": "domain"}, 1, 20),
+    (PLACED, {"op": "write", "size": MIB, "depth": 1, "mem": "domain"}, 1, 20),
+    ("256 KiB write, 4 at once, placed", {"op": "write", "size": MIB // 4, "depth": 4, "mem": "domain"}, 1, 20),
+    ("1 MiB read, placed", {"op": "read", "size": MIB, "depth": 1, "mem": "domain"}, 1, 20),
+)
+# name of the counter here: device of which machine, those of the simulator that are added up
+COSTS = {
+    "descriptors": (("dma", ("descriptors",)),),
+    "engine_interrupts": (("dma", ("interrupts",)),),
+    "signals": (("ntb0", ("interrupts",)),),
+    "mmio_writes": (("dma", ("mmio_writes",)), ("ntb0", ("mmio_writes", "window_cpu_writes"))),
+    "bridge_reads": (("ntb0", ("mmio_reads", "window_cpu_reads")),),
+    # ioatdma's, by a timer
+    "engine_reads": (("dma", ("mmio_reads",)),),
+    "bytes_in": (("ntb0", ("window_bytes_in",)),),
+}
+# Not the simulator's, but kfi_ntb's own: payload that has come straight to its place, and that its CPU has copied there
+PAYLOAD = ("placed", "bounced")
+
+
+def settled(sim):
+    """The counters, when nothing changes them any more."""
+    last = None
+    for _ in range(100):
+        now = sim.stats()["devices"]
+        if now == last:
+            return now
+        last = now
+        time.sleep(0.3)
+    raise vm.Failed("the bridge comes to no rest")
+
+
+def grown(sim, function):
+    """What function() costs, for each machine."""
+    before = settled(sim)
+    function()
+    after = settled(sim)
+    return {name: {cost: sum(after[f"{device}.{name}"][key] - before[f"{device}.{name}"][key]
+                             for device, keys in parts for key in keys) for cost, parts in COSTS.items()}
+            for name in OTHER}
+
+
+def each(once, thrice, times):
+    """Of one operation: the difference of two runs."""
+    return {name: {cost: round((thrice[name][cost] - once[name][cost]) / times, 3) + 0.0 for cost in thrice[name]} for name in OTHER}
+
+
+class Counts:
+    """One pair of machines, and the rows of the table."""
+
+    def __init__(self, pair, progress):
+        self.pair = pair
+        self.sim = pair.devices
+        self.progress = progress
+        self.rows = []
+        self.reads = 0            # of a bridge, in all that kfi_ntb did
+
+    def row(self, by, what, cost):
+        self.rows.append({"by": by, "what": what, **cost})
+
+    def perf(self, by, provider, address, what, words, group, times):
+        """An operation of kfi perf."""
+        kfi = bed.Kfi(self.pair, provider)
+        kfi.patience = PATIENCE
+
+        def run(n):
+            before = self.payload(provider)
+            cost = grown(self.sim, lambda: kfi.perf("a", address, provider=provider, iterations=n * group,
+                                                    **{"mode": "bandwidth", **words}))
+            for name, now in self.payload(provider).items():
+                cost[name].update({key: now[key] - before[name][key] for key in now})
+            return cost
+
+        self.progress(f"{by}: {what}")
+        # the first one connects, and fills whatever is filled once
+        run(times)
+        once, thrice = run(times), run(3 * times)
+        if provider == "ntb":
+            self.reads += sum(cost[name]["bridge_reads"] for cost in (once, thrice) for name in OTHER)
+        self.row(by, what, each(once, thrice, 2 * times))
+
+    def payload(self, provider):
+        """Bytes by the way they took, of each machine."""
+        if provider != "ntb":
+            return {}
+        return {name: {key: bridges.link_stats(self, name)[key] for key in PAYLOAD} for name in OTHER}
+
+    def all_perf(self, by, provider, address, wanted=lambda what: True):
+        for what, words, group, times in KFI:
+            if wanted(what):
+                self.perf(by, provider, address, what, words, group, times)
+
+    def kfi_ntb(self, by, options, wanted=lambda what: True):
+        kfi = bed.Kfi(self.pair, "ntb")
+        for name in OTHER:
+            kfi.load(name, f"{QUIET} {options}")
+        bridges.wait_up(self)
+        kfi.serve("b", provider="ntb")
+        self.all_perf(by, "ntb", bridges.other_end(0), wanted)
+        kfi.command("b", "perf stop")
+        for name in OTHER:
+            kfi.unload(name)
+
+    def ntb_perf(self):
+        """The kernel's own measure: pieces of 1 MiB, and nobody is told of any."""
+        self.progress("ntb_perf: 1 MiB")
+        other = ntb_scenario.Bed(self.pair)
+        other.perf(1, 24, 20)
+        cost = grown(self.sim, lambda: other.perf_run("a"))
+        other.clean()
+        self.row("ntb_perf", "1 MiB", each({name: dict.fromkeys(COSTS, 0) for name in OTHER}, cost, 16))
+
+    def ntb_transport(self):
+        """Its network device: packets by themselves, and TCP."""
+        other = ntb_scenario.Bed(self.pair)
+        ntb_scenario.net_up(other)
+        self.progress("ntb_transport: ping")
+        runs = [grown(self.sim, lambda n=n: other.ping(n, 8)) for n in (10, 30)]
+        self.row("ntb_transport", "packet of 8 bytes there and back", each(*runs, 20))
+        kfi = bed.Kfi(self.pair)
+        for name in OTHER:
+            kfi.load(name)
+        kfi.serve("b", provider="sockets")
+        self.all_perf("kfi_sockets over ntb_transport", "sockets", "10.79.0.2", lambda what: "placed" not in what)
+        kfi.command("b", "perf stop")
+        for name in OTHER:
+            kfi.unload(name)
+        other.clean()
+
+    def some(self, word):
+        for name in OTHER:
+            self.pair.run(name, bed.BELOW["ntb"])
+        self.kfi_ntb("kfi_ntb", "", lambda what: word in what)
+        self.pair.check_logs()
+
+    def all(self):
+        for name in OTHER:
+            self.pair.run(name, bed.BELOW["ntb"])
+        self.kfi_ntb("kfi_ntb", "")
+        self.kfi_ntb(f"kfi_ntb {ROOMY}", ROOMY, lambda what: what == BATCH)
+        self.kfi_ntb("kfi_ntb direct=0", "direct=0", lambda what: what.startswith("8-byte"))
+        self.ntb_perf()
+        self.ntb_transport()
+        self.pair.check_logs()
+
+    def cost(self, what, name, cost, by="kfi_ntb"):
+        return next(row for row in self.rows if row["by"] == by and row["what"] == what)[name][cost]
+
+    def aims(self):
+        """What is aimed at, how much it may be, how much it is."""
+        return [
+            ("bytes through the bridge for each byte of a 1 MiB write", 1.005, self.cost(PLACED, "b", "bytes_in") / MIB),
+            ("... of which its target's CPU copied", 0, self.cost(PLACED, "b", "bounced") / MIB),
+            ("... and where it has to copy them, bytes through the bridge", 1.005, self.cost("1 MiB write", "b", "bytes_in") / MIB),
+            # the payload lies in one piece, and a descriptor may have as much
+            ("descriptors of a 1 MiB write besides the one of its payload", 3, self.cost(PLACED, "a", "descriptors") - 1),
+            ("descriptors of 64 messages of 8 bytes", 4, self.cost(BATCH, "a", "descriptors", f"kfi_ntb {ROOMY}")),
+            ("interrupts of 64 messages of 8 bytes at their receiver", 1, self.cost(BATCH, "b", "signals", f"kfi_ntb {ROOMY}")),
+            ("reads of the bridges' registers and windows in all of kfi_ntb's runs", 0, self.reads),
+        ]
+
+
+HEAD = ("descriptors", "engine irqs", "signals", "MMIO writes", "bridge reads", "engine reads", "bytes in")
+
+
+def show(rows):
+    """Both machines of each row: the one that begins before the other."""
+    by = None
+    for row in rows:
+        if row["by"] != by:
+            by = row["by"]
+            print(f"\n{by:<42}" + "".join(f"{word:>22}" for word in HEAD) + "\n" + " " * 42 + f"{'a / b':>22}" * len(HEAD))
+        print(f"  {row['what']:<40}" + "".join(f"{row['a'][cost]:>12.2f} /{row['b'][cost]:>8.2f}" if cost != "bytes_in" else
+                                              f"{row['a'][cost]:>10.0f} /{row['b'][cost]:>10.0f}" for cost in COSTS))
+
+
+def judge(counts):
+    """The aims as lines and in results.json; how many are missed."""
+    print()
+    found = []
+    for text, limit, value in counts.aims():
+        met = value <= limit
+        found.append({"aim": text, "limit": limit, "found": round(value, 4), "met": met})
+        print(f"{'ok  ' if met else 'FAIL'} {text}: {value:.4g}, aim: at most {limit}")
+    return found
+
+
+def save(logs, release, rows, aims):
+    path = os.path.join(logs, "results.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"kernel": release, "rows": rows, "aims": aims}, file, indent=1)
+        file.write("\n")
+    return path
+
+
+def measure(series, logs, progress, word):
+    ko, tool = bed.build(series, progress, logs)
+    with bed.machines("ntb", series, logs, ko, ntb_scenario.LINKS, programs=[tool], progress=progress) as pair:
+        counts = Counts(pair, progress)
+        if word:
+            counts.some(word)
+        else:
+            counts.all()
+        return pair.release, counts
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("series", nargs="?", choices=("6.1", "6.12"), default="6.12")
+    parser.add_argument("-k", dest="word", metavar="WORD")
+    opts = parser.parse_args()
+    logs = os.path.join(vm.BUILD, f"vm-{opts.series}", "counts")
+    os.makedirs(logs, exist_ok=True)
+    progress = vm.Progress()
+    try:
+        release, counts = measure(opts.series, logs, progress, opts.word)
+    except vm.VmError as error:
+        progress.end()
+        print(f"{error}\n0 passed, 1 failed")
+        return 1
+    progress.end()
+    show(counts.rows)
+    if opts.word:
+        return 0
+    aims = judge(counts)
+    missed = sum(not aim["met"] for aim in aims)
+    print(f"\n{save(logs, release, counts.rows, aims)}\n{len(aims) - missed} passed, {missed} failed")
+    return missed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
