@@ -15,12 +15,12 @@ TOP := $(CURDIR)
 help:		## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 	@echo
-	@echo "  KDIR=<kernel build dir>  PREFIX=$(PREFIX)  PROVIDER=$(PROVIDER)  KERNEL=6.1|6.12 (demo)"
+	@echo "  KDIR=<kernel build dir>  PREFIX=$(PREFIX)  PROVIDER=$(PROVIDER)  KERNEL=6.1|6.12, ULP=nvme (demo; PROVIDER=sockets|verbs|ntb)"
 
-demo:		## two virtual machines of a stock Debian kernel exchange messages and RMA
+demo:		## two virtual machines of a stock Debian kernel exchange messages and RMA, or with ULP=nvme share a disk
 	@tests/vm/demo
 
-test:		## everything that must pass: unit, conformance, virtual machines (about 45 minutes)
+test:		## everything that must pass: unit, conformance, virtual machines (an hour and more)
 	@tests/run
 
 modules:	## kfi.ko and the providers, for the kernel in KDIR, in build/modules

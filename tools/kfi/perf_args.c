@@ -14,7 +14,7 @@
 const char *const op_names[] = { "send", "tagged", "write", "read", NULL };
 const char *const bench_names[] = { "latency", "bandwidth", "rate", NULL };
 const char *const wait_names[] = { "block", "softirq", NULL };
-const char *const mem_names[] = { "pages", "kvec", NULL };
+const char *const mem_names[] = { "pages", "kvec", "domain", NULL };
 
 static void print_usage(FILE *to)
 {
@@ -30,7 +30,7 @@ static void print_usage(FILE *to)
 	      "  -D, --depth N          operations in flight; default 16, latency always 1\n"
 	      "  -b, --batch N          operations posted together (KFI_MORE); default 1\n"
 	      "  -w, --wait block|softirq  how both ends learn of completions; default block\n"
-	      "  -M, --mem pages|kvec   kind of buffers; default pages\n"
+	      "  -M, --mem pages|kvec|domain  kind of buffers; domain: of kfi_mem_alloc(); default pages\n"
 	      "      --warmup N         operations before each measurement\n"
 	      "      --verify           compare every byte while measuring\n"
 	      "      --no-check         without the short verified run before each measurement\n"

@@ -20,6 +20,7 @@ static const struct field domain_fields[] = {
 	{ "provider", FIELD_STRING, 0, KFI_A_PROV_NAME },
 	{ "fabric", FIELD_STRING, 0, KFI_A_FABRIC_NAME },
 	{ "domain", FIELD_STRING, 0, KFI_A_DOMAIN_NAME },
+	{ "registered", FIELD_U64, 0, KFI_A_REGISTERED },
 };
 
 static const struct field ep_fields[] = {
@@ -66,6 +67,8 @@ static const struct field stats_fields[] = {
 	{ "unexpected", FIELD_U64, KFI_A_STATS, KFI_STATS_A_UNEXPECTED },
 	{ "copied_bytes", FIELD_U64, KFI_A_STATS, KFI_STATS_A_COPIED },
 	{ "spliced_bytes", FIELD_U64, KFI_A_STATS, KFI_STATS_A_SPLICED },
+	{ "placed_bytes", FIELD_U64, KFI_A_STATS, KFI_STATS_A_PLACED },
+	{ "bounced_bytes", FIELD_U64, KFI_A_STATS, KFI_STATS_A_BOUNCED },
 };
 
 /* Options of the verbs here: those of all, and -d. The exit code, or -1 to go on. */
