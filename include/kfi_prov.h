@@ -400,7 +400,8 @@ void kfi_rx_flush(struct kfi_ep *ep, int err);
 /**
  * kfi_remote_rma() - a peer's RMA or atomic operation has been performed here
  * @ep:		endpoint it came through
- * @mr:		region, for its counters
+ * @mr:		region, for its counters, with a reference; or NULL
+ * @key:	it was found by: a region that was ended after the bytes had moved hears nothing, nor does another life of its handle
  * @flags:	KFI_REMOTE_READ or KFI_REMOTE_WRITE, with KFI_REMOTE_CQ_DATA; with KFI_ATOMIC if it was one: those that
  *		return old values count as reads, the others as writes
  * @len: bytes
@@ -409,7 +410,7 @@ void kfi_rx_flush(struct kfi_ep *ep, int err);
  *
  * Return: 0; -EAGAIN: it carries CQ data and the receive CQ has no slot (nothing happened; kfi_cq_wait_space()).
  */
-int kfi_remote_rma(struct kfi_ep *ep, struct kfi_mr *mr, u64 flags, size_t len, u64 data, kfi_addr_t src);
+int kfi_remote_rma(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, u64 flags, size_t len, u64 data, kfi_addr_t src);
 
 /* ------------------------------------------------------------------ */
 /* Completion queues						      */

@@ -204,18 +204,24 @@ static void remote_entry(struct kfi_ep *ep, u64 flags, size_t len, u64 data, kfi
 	kfi_cq_fill(ep->rx_cq, &wc);
 }
 
-/* The region's counter may be closed as soon as the region is: look only while it lives. */
-static void count_region(struct kfi_mr *mr, u64 flags, size_t len)
+/*
+ * The region's counter may be closed as soon as the region is: look only while it lives. And only while it is the one that was meant: its
+ * handle can't be attached anew before we are out of here, for who ends a region that is held waits for readers (mr_async.c).
+ */
+static void count_region(struct kfi_mr *mr, u64 key, u64 flags, size_t len)
 {
+	rcu_read_lock();
+	if (!kfi_mr_live(mr, key))
+		goto out;
 	if (mr->flags & KFI_MR_SINGLE_USE)
 		WRITE_ONCE(mr->used, true);
-	rcu_read_lock();
-	if (READ_ONCE(mr->live) && (flags & smp_load_acquire(&mr->cntr_access)))	/* pairs with mr_bind_cntr() */
+	if (flags & smp_load_acquire(&mr->cntr_access))		/* pairs with mr_bind_cntr() */
 		kfi_cntr_count_len(mr->cntr, 0, len);
+out:
 	rcu_read_unlock();
 }
 
-int kfi_remote_rma(struct kfi_ep *ep, struct kfi_mr *mr, u64 flags, size_t len, u64 data, kfi_addr_t src)
+int kfi_remote_rma(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, u64 flags, size_t len, u64 data, kfi_addr_t src)
 {
 	bool write = flags & KFI_REMOTE_WRITE, entry = (flags & KFI_REMOTE_CQ_DATA) && ep->rx_cq;
 
@@ -224,7 +230,7 @@ int kfi_remote_rma(struct kfi_ep *ep, struct kfi_mr *mr, u64 flags, size_t len, 
 	if (entry)
 		remote_entry(ep, flags, len, data, src);
 	if (mr)
-		count_region(mr, flags, len);
+		count_region(mr, key, flags, len);
 	kfi_cntr_count_len(ep->cntr[write ? KFI_CNTR_REMOTE_WRITE : KFI_CNTR_REMOTE_READ], 0, len);
 	kfi_stat_inc(ep, rma_in_ops);
 	kfi_stat_add(ep, rma_in_bytes, len);

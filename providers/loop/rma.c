@@ -211,7 +211,8 @@ bool loop_rma(struct loop_ep *to, struct loop_op *p)
 	if (!p->mr)
 		err = loop_rma_perform(to, p);
 	if (!err && p->mr)
-		err = kfi_remote_rma(&to->ep, p->mr, flags, op->len, op->data, loop_src(to_loop_ep(op->ep), to));
+		err = kfi_remote_rma(&to->ep, p->mr, op->rma[op->rma_count - 1].key, flags, op->len, op->data,
+				     loop_src(to_loop_ep(op->ep), to));
 	if (err == -EAGAIN)
 		return false;
 	if (!err && p->commit)

@@ -111,6 +111,8 @@ static void nt_atomic_run(struct nt_slot *slot)
 	if (IS_ERR(slot->mr)) {
 		slot->status = -PTR_ERR(slot->mr);
 		slot->mr = NULL;
+	} else {
+		slot->key = slot->seg[f->nsegs - 1].key;
 	}
 	ntw_swap_values(slot->buf, results, size);
 }

@@ -402,7 +402,7 @@ int nt_rx_tell(struct nt_slot *slot)
 	int ret = 0;
 
 	if (!slot->status)
-		ret = kfi_remote_rma(&conn->nep->ep, slot->mr, nt_tell_flags(&slot->f), slot->f.len, slot->f.data,
+		ret = kfi_remote_rma(&conn->nep->ep, slot->mr, slot->key, nt_tell_flags(&slot->f), slot->f.len, slot->f.data,
 				     nt_rx_src(conn));
 	if (ret)
 		return ret;
@@ -473,7 +473,7 @@ static void nt_read_end(struct nt_slot *slot, struct nt_send *s)
 	else if (s->mr)
 		s->read = slot->f.len;
 	else if (!slot->status)
-		kfi_remote_rma(ep, slot->mr, KFI_REMOTE_READ, slot->f.len, 0, KFI_ADDR_NOTAVAIL);
+		kfi_remote_rma(ep, slot->mr, slot->key, KFI_REMOTE_READ, slot->f.len, 0, KFI_ADDR_NOTAVAIL);
 	nt_rma_let_go(slot);
 }
 

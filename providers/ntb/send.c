@@ -145,7 +145,7 @@ static void nt_send_release(struct nt_conn *conn, struct nt_send *s, struct nt_d
 static void nt_read_told(struct nt_conn *conn, struct nt_send *s)
 {
 	if (s->read && !test_bit(NT_FAILED, &conn->flags))
-		kfi_remote_rma(&conn->nep->ep, s->mr, KFI_REMOTE_READ, s->read, 0, KFI_ADDR_NOTAVAIL);
+		kfi_remote_rma(&conn->nep->ep, s->mr, s->key, KFI_REMOTE_READ, s->read, 0, KFI_ADDR_NOTAVAIL);
 	s->read = 0;
 }
 

@@ -158,15 +158,19 @@ static void ks_atomic_run(struct ks_conn *conn)
 		{ rx->values, operands }, { rx->values + operands, rx->f.payload - operands }, { rx->values, results },
 	};
 	u8 size = skw_value_size(rx->f.slot);
+	const struct kfi_rma_iov *segs;
 
 	iov_iter_kvec(&a.operand, ITER_SOURCE, &vec[0], 1, operands);
 	iov_iter_kvec(&a.compare, ITER_SOURCE, &vec[1], 1, vec[1].iov_len);
 	iov_iter_kvec(&a.result, ITER_DEST, &vec[2], 1, results);
 	skw_decode_values(rx->values, rx->f.payload, size);
-	rx->mr = kfi_atomic_perform(&conn->sep->ep, &a, ks_atomic_segments(rx), rx->f.rma_count);
+	segs = ks_atomic_segments(rx);
+	rx->mr = kfi_atomic_perform(&conn->sep->ep, &a, segs, rx->f.rma_count);
 	if (IS_ERR(rx->mr)) {
 		rx->status = -PTR_ERR(rx->mr);
 		rx->mr = NULL;
+	} else {
+		rx->key = segs[rx->f.rma_count - 1].key;
 	}
 	skw_encode_values(rx->values, results, size);
 }
@@ -207,7 +211,8 @@ int ks_rx_finish_atomic(struct ks_conn *conn)
 	if (rx->f.flags & SKW_F_CQ_DATA)
 		flags |= KFI_REMOTE_CQ_DATA;
 	if (!rx->status)
-		ret = kfi_remote_rma(&conn->sep->ep, rx->mr, flags, rx->f.len, rx->f.data, ks_rx_src(conn));
+		ret = kfi_remote_rma(&conn->sep->ep, rx->mr, rx->key, flags, rx->f.len, rx->f.data,
+				     ks_rx_src(conn));
 	if (ret)
 		return ret;
 	ret = fetch && !rx->status ? ks_answer_fetched(conn) : ks_rx_verdict(conn);

@@ -474,7 +474,7 @@ static int ks_rx_finish_write(struct ks_conn *conn)
 	int ret = 0;
 
 	if (!rx->status)
-		ret = kfi_remote_rma(&conn->sep->ep, rx->mr, flags, rx->f.len, rx->f.data, ks_rx_src(conn));
+		ret = kfi_remote_rma(&conn->sep->ep, rx->mr, rx->key, flags, rx->f.len, rx->f.data, ks_rx_src(conn));
 	if (ret)
 		return ret;
 	ks_rx_wrote(conn);

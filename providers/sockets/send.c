@@ -107,7 +107,7 @@ int ks_tx_answer(struct ks_conn *conn)
 		answer->len -= sent;
 	}
 	if (answer->mr) {
-		kfi_remote_rma(&conn->sep->ep, answer->mr, KFI_REMOTE_READ, le64_to_cpu(answer->seg0.len), 0,
+		kfi_remote_rma(&conn->sep->ep, answer->mr, answer->key, KFI_REMOTE_READ, le64_to_cpu(answer->seg0.len), 0,
 			       KFI_ADDR_NOTAVAIL);
 		kfi_mr_put(answer->mr);
 		answer->mr = NULL;

@@ -19,7 +19,7 @@ int kv_tell_owner(struct kv_slot *slot, u64 flags)
 		return 0;	/* its owner has ended it meanwhile, and does not want to hear */
 	if (slot->p.flags & KVW_F_CQ_DATA)
 		flags |= KFI_REMOTE_CQ_DATA;
-	ret = kfi_remote_rma(ep, mr, flags, slot->p.len, slot->p.data, kv_rx_src(slot->conn));
+	ret = kfi_remote_rma(ep, mr, le64_to_cpu(desc->key), flags, slot->p.len, slot->p.data, kv_rx_src(slot->conn));
 	kfi_mr_put(mr);
 	return ret;
 }

@@ -377,7 +377,7 @@ static void statistics(struct kunit *test)
 	make_rx(&rx[1], KFI_MSG, 0, 10);
 	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)kfi_rx_arrive(&w->ep, &rx[1], true));
 	kfi_rx_complete(&rx[1], -EIO);
-	KUNIT_ASSERT_EQ(test, 0, kfi_remote_rma(&w->ep, NULL, KFI_REMOTE_WRITE, 77, 0, 0));
+	KUNIT_ASSERT_EQ(test, 0, kfi_remote_rma(&w->ep, NULL, 0, KFI_REMOTE_WRITE, 77, 0, 0));
 	for_each_possible_cpu(cpu) {
 		struct kfi_stats *s = per_cpu_ptr(w->ep.stats, cpu);
 
@@ -404,15 +404,15 @@ static void remote_cq_data_of_rma(struct kunit *test)
 	u64 flags = KFI_REMOTE_WRITE | KFI_REMOTE_CQ_DATA;
 	struct kfi_cq_err_entry wc;
 
-	KUNIT_EXPECT_EQ(test, 0, kfi_remote_rma(&w->ep, NULL, KFI_REMOTE_READ, 8, 0, 3));
+	KUNIT_EXPECT_EQ(test, 0, kfi_remote_rma(&w->ep, NULL, 0, KFI_REMOTE_READ, 8, 0, 3));
 	expect_none(w);
-	KUNIT_EXPECT_EQ(test, 0, kfi_remote_rma(&w->ep, NULL, flags, 8, 0xabc, 3));
-	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_remote_rma(&w->ep, NULL, flags, 8, 0xdef, 3));
+	KUNIT_EXPECT_EQ(test, 0, kfi_remote_rma(&w->ep, NULL, 0, flags, 8, 0xabc, 3));
+	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_remote_rma(&w->ep, NULL, 0, flags, 8, 0xdef, 3));
 	KUNIT_ASSERT_TRUE(test, kfi_world_entry(w, &wc));
 	KUNIT_EXPECT_EQ(test, KFI_RMA | KFI_REMOTE_WRITE | KFI_REMOTE_CQ_DATA, wc.flags);
 	KUNIT_EXPECT_EQ(test, 0xabcULL, wc.data);
 	KUNIT_EXPECT_EQ(test, 3ULL, wc.src_addr);
-	KUNIT_EXPECT_EQ(test, 0, kfi_remote_rma(&w->ep, NULL, flags, 8, 0xdef, 3));
+	KUNIT_EXPECT_EQ(test, 0, kfi_remote_rma(&w->ep, NULL, 0, flags, 8, 0xdef, 3));
 	kfi_world_close(w);
 }
 

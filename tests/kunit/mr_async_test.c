@@ -138,6 +138,41 @@ static void slow_peer_and_a_new_life(struct kunit *test)
 	kfi_world_close(w);
 }
 
+/*
+ * What has landed is told late, for a full queue: the handle has another life by then, which may not be used up nor counted for.
+ */
+static void a_former_life_is_told_of(struct kunit *test)
+{
+	struct kfi_world *w = kfi_world_open(test, NULL);
+	struct kfid_cntr *cntr;
+	struct iov_iter iter;
+	struct kfi_mr *slow;
+	struct kfid_mr *mr;
+	struct job j;
+	u64 old;
+
+	KUNIT_ASSERT_EQ(test, 0, kfi_cntr_open(&w->domain.fid, NULL, &cntr, NULL));
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&w->domain.fid, 1, KFI_MR_SINGLE_USE, &mr, NULL));
+	KUNIT_EXPECT_EQ(test, 0, kfi_mr_bind(mr, &cntr->fid, KFI_REMOTE_WRITE));
+	KUNIT_ASSERT_EQ(test, 0, attach(mr, mem, 64, &j));
+	old = mr->key;
+	slow = kfi_mr_get(&w->ep, old, 0, 64, KFI_REMOTE_WRITE, &iter);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(slow));
+	KUNIT_ASSERT_EQ(test, 0, detach(mr, &j));
+	KUNIT_ASSERT_EQ(test, 0, attach(mr, mem + 64, 64, &j));
+	KUNIT_EXPECT_EQ(test, 0, kfi_remote_rma(&w->ep, slow, old, KFI_REMOTE_WRITE, 64, 0, 0));
+	KUNIT_EXPECT_EQ(test, 0ULL, kfi_cntr_read(cntr));
+	KUNIT_EXPECT_TRUE(test, may(w, mr->key, 0, 64, KFI_REMOTE_WRITE));
+	KUNIT_EXPECT_EQ(test, 0, kfi_remote_rma(&w->ep, slow, mr->key, KFI_REMOTE_WRITE, 64, 0, 0));
+	KUNIT_EXPECT_EQ(test, 1ULL, kfi_cntr_read(cntr));
+	KUNIT_EXPECT_FALSE(test, may(w, mr->key, 0, 64, KFI_REMOTE_WRITE));
+	kfi_mr_put(slow);
+	KUNIT_ASSERT_EQ(test, 0, detach(mr, &j));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cntr->fid));
+	kfi_world_close(w);
+}
+
 static void killed_by_the_peer(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
@@ -174,6 +209,7 @@ static struct kunit_case async_cases[] = {
 	KUNIT_CASE(per_io_limits),
 	KUNIT_CASE(done_is_never_inside_the_call),
 	KUNIT_CASE(slow_peer_and_a_new_life),
+	KUNIT_CASE(a_former_life_is_told_of),
 	KUNIT_CASE(killed_by_the_peer),
 	{}
 };

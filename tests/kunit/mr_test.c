@@ -337,12 +337,12 @@ static void counter_counts_remote_writes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, kfi_mr_enable(mr));
 	held = kfi_mr_get(&w->ep, 1, 0, 8, KFI_REMOTE_WRITE, &iter);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(held));
-	KUNIT_EXPECT_EQ(test, 0, kfi_remote_rma(&w->ep, held, KFI_REMOTE_WRITE, 8, 0, 0));
-	KUNIT_EXPECT_EQ(test, 0, kfi_remote_rma(&w->ep, held, KFI_REMOTE_READ, 8, 0, 0));
+	KUNIT_EXPECT_EQ(test, 0, kfi_remote_rma(&w->ep, held, 1, KFI_REMOTE_WRITE, 8, 0, 0));
+	KUNIT_EXPECT_EQ(test, 0, kfi_remote_rma(&w->ep, held, 1, KFI_REMOTE_READ, 8, 0, 0));
 	KUNIT_EXPECT_EQ(test, 1ULL, kfi_cntr_read(cntr));
 	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_close(&cntr->fid));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
-	KUNIT_EXPECT_EQ(test, 0, kfi_remote_rma(&w->ep, held, KFI_REMOTE_WRITE, 8, 0, 0));
+	KUNIT_EXPECT_EQ(test, 0, kfi_remote_rma(&w->ep, held, 1, KFI_REMOTE_WRITE, 8, 0, 0));
 	KUNIT_EXPECT_EQ(test, 1ULL, kfi_cntr_read(cntr));
 	kfi_mr_put(held);
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cntr->fid));
@@ -396,7 +396,7 @@ static void single_use(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&w->domain.fid, mem, 64, RW, 0, 1, KFI_MR_SINGLE_USE, &mr, NULL));
 	held = kfi_mr_get(&w->ep, 1, 0, 8, KFI_REMOTE_WRITE, &iter);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(held));
-	KUNIT_EXPECT_EQ(test, 0, kfi_remote_rma(&w->ep, held, KFI_REMOTE_WRITE, 8, 0, 0));
+	KUNIT_EXPECT_EQ(test, 0, kfi_remote_rma(&w->ep, held, 1, KFI_REMOTE_WRITE, 8, 0, 0));
 	kfi_mr_put(held);
 	KUNIT_EXPECT_FALSE(test, may(w, 1, 0, 8, KFI_REMOTE_WRITE));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
