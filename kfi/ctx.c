@@ -50,6 +50,7 @@ int kfi_ctx_check_enable(struct kfi_ep *ep)
 	}
 	if (!ep->av)
 		kfi_av_join(ep->sep->av, ep);
+	ep->reclaim |= ep->sep->reclaim;
 	return 0;
 }
 

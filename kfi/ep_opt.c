@@ -83,7 +83,7 @@ static int ep_set_reclaim(struct kfi_ep *ep, bool reclaim)
 static int ep_set_size(struct kfi_ep *ep, int optname, size_t value)
 {
 	if (optname == KFI_OPT_RECLAIM)
-		return ep_set_reclaim(ep, value);
+		return ep->fid.fid.fclass == KFI_CLASS_SRX_CTX ? -ENOPROTOOPT : ep_set_reclaim(ep, value);
 	if (ep->srx)
 		return -EOPNOTSUPP;	/* it is the shared context's */
 	WRITE_ONCE(ep->min_multi_recv, value);

@@ -270,6 +270,9 @@ void kfi_mr_lose(struct kfi_domain *domain)
 	struct kfi_mr *mr, *next;
 
 	lockdep_assert_held(&domain->lock);
+	if (list_empty(&domain->regions))
+		return;
+	synchronize_rcu_expedited();	/* kfi_mr_register() has seen that the domain is dead, or is through */
 	list_for_each_entry_safe(mr, next, &domain->regions, obj.entry) {
 		list_del_init(&mr->obj.entry);
 		mr_ops(mr)->mr_dereg(mr);

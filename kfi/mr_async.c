@@ -185,12 +185,12 @@ int kfi_mr_register(struct kfid_mr *fid, const struct kfi_mr_attr *attr, struct 
 	struct kfi_mr *mr = container_of(fid, struct kfi_mr, fid);
 	int ret;
 
-	if (READ_ONCE(mr->domain->dead))
-		return -ENODEV;
 	ret = seize(mr, MR_EMPTY);
 	if (ret)
 		return ret;
-	ret = attach(mr, attr);
+	rcu_read_lock();	/* a device that goes takes what the provider has of the region; see kfi_mr_lose() */
+	ret = READ_ONCE(mr->domain->dead) ? -ENODEV : attach(mr, attr);
+	rcu_read_unlock();
 	if (ret) {
 		smp_store_release(&mr->state, MR_EMPTY);	/* pairs with seize() */
 		return ret;

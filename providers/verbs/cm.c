@@ -508,12 +508,13 @@ static bool kv_cm_steps(const struct kv_conn *conn)
 void kv_cm_step_work(struct work_struct *work)
 {
 	struct kv_conn *conn = container_of(work, struct kv_conn, step_work);
-	unsigned int noio = memalloc_noio_save();	/* a reconnect may be what writeback waits for */
+	struct kv_reserve reserve;
 	int ret = 0;
 
+	kv_reserve_begin(&reserve, conn->vep ? &conn->vep->ep : NULL);	/* a reconnect may be what writeback waits for */
 	while (!ret && kv_cm_steps(conn))	/* two of them may have queued us once */
 		ret = kv_cm_step_now(conn);
-	memalloc_noio_restore(noio);
+	kv_reserve_end(&reserve);
 	if (ret)
 		kv_conn_fail(conn, ret);
 }

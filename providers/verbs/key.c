@@ -170,11 +170,14 @@ int kv_key_told(struct kv_conn *conn, const struct kvw_told *told)
 {
 	u64 len = le64_to_cpu(told->len), key = le64_to_cpu(told->key);
 	u32 rights = le32_to_cpu(told->rights);
-	struct kv_key *k = key_known(conn, key) ?: key_room(conn);
+	struct kv_key *k;
 
 	lockdep_assert_held(&conn->lock);
-	if (!len || rights > U8_MAX || told->zero)
+	if (!len || rights & ~KVW_K_ALL || told->zero || conn->greeting.version < KVW_VERSION_TELL)
 		return -EPROTO;
+	if (!conn->keys)
+		return 0;	/* it has come before the end of the connection, and is looked at behind it */
+	k = key_known(conn, key) ?: key_room(conn);
 	if (!k || k->state == KV_KEY_ASKED)
 		return 0;
 	k->state = KV_KEY_KNOWN;

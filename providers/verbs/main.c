@@ -62,6 +62,7 @@ KV_PARAM(drain_ms, kv_drain_ms, 100, KV_MS_MAX, 0644);
 MODULE_PARM_DESC(drain_ms, "time for a device to give back what a connection gave it, milliseconds (default 60000)");
 
 struct workqueue_struct *kv_cm_wq;
+struct workqueue_struct *kv_region_wq;
 struct workqueue_struct *kv_commit_wq;
 
 static const struct kfi_prov_ops kv_ops = {
@@ -128,15 +129,20 @@ static int __init kv_init(void)
 	kv_commit_wq = alloc_workqueue("kfi_verbs_commit", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!kv_commit_wq)
 		goto destroy_wq;
+	kv_region_wq = alloc_workqueue("kfi_verbs_region", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	if (!kv_region_wq)
+		goto destroy_commit_wq;
 	ret = kv_dev_init();
 	if (ret)
-		goto destroy_commit_wq;
+		goto destroy_region_wq;
 	ret = kfi_provider_register(&kv_provider);
 	if (ret)
 		goto exit_dev;
 	return 0;
 exit_dev:
 	kv_dev_exit();
+destroy_region_wq:
+	destroy_workqueue(kv_region_wq);
 destroy_commit_wq:
 	destroy_workqueue(kv_commit_wq);
 destroy_wq:
@@ -148,6 +154,7 @@ static void __exit kv_exit(void)
 {
 	kfi_provider_deregister(&kv_provider);
 	kv_dev_exit();
+	destroy_workqueue(kv_region_wq);
 	destroy_workqueue(kv_commit_wq);
 	destroy_workqueue(kv_cm_wq);
 }

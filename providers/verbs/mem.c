@@ -4,6 +4,7 @@
  */
 #include <linux/bvec.h>
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include <linux/uio.h>
@@ -133,14 +134,33 @@ void kv_pages_free(struct page **pages, unsigned int n)
 			__free_page(pages[n]);
 }
 
+/*
+ * What allocates from here on does not wait for writeback, which may wait for us; and takes what is kept for that case if @ep, which may be
+ * NULL, has KFI_OPT_RECLAIM. Such pairs nest.
+ */
+void kv_reserve_begin(struct kv_reserve *r, const struct kfi_ep *ep)
+{
+	r->noio = memalloc_noio_save();
+	r->reclaim = ep && ep->reclaim;
+	if (r->reclaim)
+		r->noreclaim = memalloc_noreclaim_save();
+}
+
+void kv_reserve_end(const struct kv_reserve *r)
+{
+	if (r->reclaim)
+		memalloc_noreclaim_restore(r->noreclaim);
+	memalloc_noio_restore(r->noio);
+}
+
 /* All or none. @pages: NULLs */
-int kv_pages_alloc(struct page **pages, unsigned int n)
+int kv_pages_alloc(struct page **pages, unsigned int n, gfp_t gfp)
 {
 	unsigned int had, have = 0;
 
 	do {
 		had = have;
-		have = alloc_pages_bulk(GFP_NOIO, n, pages);
+		have = alloc_pages_bulk(gfp, n, pages);
 	} while (have > had && have < n);
 	if (have == n)
 		return 0;

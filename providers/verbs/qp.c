@@ -46,7 +46,7 @@ static int kv_sq_create(struct kv_conn *conn)
 	conn->sq = kvcalloc(KV_SQ, sizeof(*conn->sq), GFP_NOIO);
 	if (!conn->sq)
 		return -ENOMEM;
-	ret = kv_pages_alloc(pages, KV_BUF_PAGES);
+	ret = kv_pages_alloc(pages, KV_BUF_PAGES, GFP_NOIO);
 	if (ret)
 		return ret;
 	for (i = 0; i < KV_BUF_PAGES && !ret; i++) {

@@ -5,8 +5,12 @@
  * A region is cut into chunks that a fast registration can hold. Nothing is registered before a peer asks for it, or is told with a message:
  * then the chunks that he is told of are, in the send queue of his connection, and from then on any peer of the domain may be told.
  *
- *	NEW ---> BUSY ---> VALID ---> GOING ---> NEW
- *	   asked    done       the region ends, or its registration failed: new registrations are made, in a work item
+ *	NEW ---> BUSY ---> VALID ---> GOING ---> BARE ---> NEW
+ *	   asked    done         |          |         a new registration was made, by another work item
+ *	                         |          the device has taken it back, in a work item
+ *	                         the region ends, or its registration failed
+ *
+ * Who waits for the end of a region does not wait for the memory that a new registration takes: there may be none before I/O has ended.
  *
  * The end of a region waits until the device has taken its registrations back; that waits for no consumer of a peer, but for
  * what is in the send queue before a registration under way. A chunk whose registration is still in a send queue is not touched, whatever
@@ -16,7 +20,9 @@
 #include "verbs.h"
 
 /* kv_chunk.state, under kv_region.lock */
-enum { KV_CHUNK_NEW, KV_CHUNK_BUSY, KV_CHUNK_VALID, KV_CHUNK_GOING };
+enum { KV_CHUNK_NEW, KV_CHUNK_BUSY, KV_CHUNK_VALID, KV_CHUNK_GOING, KV_CHUNK_BARE };
+
+#define KV_SUPPLY_AGAIN	msecs_to_jiffies(50)
 
 /**
  * struct kv_chunk - what one registration holds
@@ -41,7 +47,8 @@ struct kv_chunk {
  * @lock:	protects the states of chunks; bottom halves off, a leaf
  * @cut:	chunks of the memory that is attached now; 0: none is
  * @busy:	registrations in a send queue; @idle: wakes who waits for one that was
- * @renew:	makes new registrations of those that are GOING
+ * @renew:	has the device take back those that are GOING
+ * @supply:	makes registrations for those that are BARE, later again if there is no memory
  * @ending:	kfi.ko waits for that; @closed: the region's handle goes
  */
 struct kv_region {
@@ -54,6 +61,7 @@ struct kv_region {
 	spinlock_t		lock;
 	wait_queue_head_t	idle;
 	struct work_struct	renew;
+	struct delayed_work	supply;
 	bool			ending;
 	bool			closed;
 	unsigned int		busy;
@@ -93,15 +101,6 @@ static void kv_chunk_dereg(struct kv_domain *kdom, struct kv_chunk *chunk)
 		ib_dereg_mr(chunk->mr);
 	chunk->mr = NULL;
 	kv_chunk_unmap(kdom, chunk);
-}
-
-static void kv_chunk_renew(struct kv_domain *kdom, struct kv_chunk *chunk)
-{
-	struct ib_mr *mr;
-
-	kv_chunk_dereg(kdom, chunk);
-	mr = ib_alloc_mr(kdom->pd, IB_MR_TYPE_MEM_REG, chunk->room);
-	chunk->mr = IS_ERR(mr) ? NULL : mr;
 }
 
 /* ---- life ---- */
@@ -148,7 +147,7 @@ static bool kv_region_waits(struct kv_region *region)
 }
 
 /* Until none goes. Of a region that has ended all do that are registered, and no other follows: then none is. The lock is held. */
-static void kv_region_renew(struct kv_region *region)
+static void kv_region_clear(struct kv_region *region)
 {
 	struct kv_chunk *chunk;
 	bool left;
@@ -159,13 +158,54 @@ static void kv_region_renew(struct kv_region *region)
 			return;
 		spin_unlock_bh(&region->lock);
 		if (chunk)
-			kv_chunk_renew(region->kdom, chunk);
+			kv_chunk_dereg(region->kdom, chunk);
 		else
 			wait_event(region->idle, !kv_region_waits(region));
 		spin_lock_bh(&region->lock);
 		if (chunk)
-			chunk->state = KV_CHUNK_NEW;
+			chunk->state = KV_CHUNK_BARE;
 	}
+}
+
+static struct kv_chunk *kv_region_bare(struct kv_region *region)
+{
+	unsigned int i;
+
+	for (i = 0; i < region->count; i++)
+		if (region->chunk[i].state == KV_CHUNK_BARE)
+			return &region->chunk[i];
+	return NULL;
+}
+
+/* Nobody but us touches one that is BARE. The lock is held. */
+static int kv_region_supply(struct kv_region *region)
+{
+	struct kv_chunk *chunk;
+	struct ib_mr *mr;
+
+	while (!region->closed && (chunk = kv_region_bare(region))) {
+		spin_unlock_bh(&region->lock);
+		mr = ib_alloc_mr(region->kdom->pd, IB_MR_TYPE_MEM_REG, chunk->room);
+		spin_lock_bh(&region->lock);
+		if (IS_ERR(mr))
+			return PTR_ERR(mr);
+		chunk->mr = mr;
+		chunk->state = KV_CHUNK_NEW;
+	}
+	return 0;
+}
+
+static void kv_supply_work(struct work_struct *work)
+{
+	struct kv_region *region = container_of(to_delayed_work(work), struct kv_region, supply);
+	struct kv_reserve reserve;
+
+	kv_reserve_begin(&reserve, region->mr->ep);
+	spin_lock_bh(&region->lock);
+	if (kv_region_supply(region) && !region->closed)
+		queue_delayed_work(kv_region_wq, &region->supply, KV_SUPPLY_AGAIN);
+	spin_unlock_bh(&region->lock);
+	kv_reserve_end(&reserve);
 }
 
 /* It may run for a registration that has failed while the region ends: what it finds ended it settles, whoever has queued it. */
@@ -175,11 +215,13 @@ static void kv_renew_work(struct work_struct *work)
 	bool ending;
 
 	spin_lock_bh(&region->lock);
-	kv_region_renew(region);
+	kv_region_clear(region);
 	ending = region->ending;
 	region->ending = false;
 	if (ending)
 		region->cut = 0;
+	if (!region->closed && kv_region_bare(region))
+		queue_delayed_work(kv_region_wq, &region->supply, 0);
 	spin_unlock_bh(&region->lock);
 	if (ending)
 		kfi_mr_settle(region->mr);
@@ -246,6 +288,7 @@ int kv_mr_open(struct kfi_mr *mr)
 	init_waitqueue_head(&region->idle);
 	INIT_LIST_HEAD(&region->fresh);
 	INIT_WORK(&region->renew, kv_renew_work);
+	INIT_DELAYED_WORK(&region->supply, kv_supply_work);
 	for (i = 0; i < count && !ret; i++)
 		ret = kv_chunk_alloc(kdom, &region->chunk[i], kv_region_pages(mr, kdom->max_frmr_pages));
 	if (!ret && !mr->per_io)
@@ -311,7 +354,7 @@ static bool kv_region_going(struct kv_region *region)
 
 	lockdep_assert_held(&region->lock);
 	for (i = 0; i < region->count; i++) {
-		if (region->chunk[i].state == KV_CHUNK_NEW && !region->chunk[i].nents)
+		if ((region->chunk[i].state == KV_CHUNK_NEW && !region->chunk[i].nents) || region->chunk[i].state == KV_CHUNK_BARE)
 			continue;
 		region->chunk[i].state = KV_CHUNK_GOING;
 		going = true;
@@ -360,7 +403,7 @@ bool kv_mr_known(struct kfi_mr *mr)
 	kv_fresh_del(region);
 	spin_lock_bh(&region->lock);
 	for (i = 0; i < region->count; i++)
-		known |= region->chunk[i].state != KV_CHUNK_NEW;
+		known |= region->chunk[i].state != KV_CHUNK_NEW && region->chunk[i].state != KV_CHUNK_BARE;
 	if (!known)
 		region->cut = 0;
 	spin_unlock_bh(&region->lock);
@@ -382,6 +425,7 @@ void kv_mr_close(struct kfi_mr *mr)
 	if (told)
 		kv_domain_forget(region->kdom);
 	cancel_work_sync(&region->renew);
+	cancel_delayed_work_sync(&region->supply);	/* which only the former queues */
 	wait_event(region->idle, !READ_ONCE(region->busy));
 	spin_lock_bh(&region->lock);	/* whoever has woken us is through with it */
 	spin_unlock_bh(&region->lock);
@@ -426,8 +470,6 @@ static int kv_chunk_map(struct kv_region *region, struct kv_chunk *chunk)
 	size_t len;
 	int nents;
 
-	if (!chunk->mr)
-		return -ENOMEM;
 	iov_iter_advance(&iter, chunk->at);
 	n = kv_take_run(&iter, chunk->sg, chunk->room, &len);
 	nents = ib_dma_map_sg(region->kdom->ib, chunk->sg, n, DMA_BIDIRECTIONAL);
@@ -533,7 +575,7 @@ static int kv_region_prepare(struct kv_region *region, struct kv_slot *slot)
 	if (kv_sq_room(conn) < KV_SQ_ROOM)
 		return -EAGAIN;
 	for (i = first; i < first + n; i++)
-		if (region->chunk[i].state == KV_CHUNK_BUSY || region->chunk[i].state == KV_CHUNK_GOING)
+		if (region->chunk[i].state != KV_CHUNK_NEW && region->chunk[i].state != KV_CHUNK_VALID)
 			return -EAGAIN;
 	for (i = first; i < first + n && !ret; i++)
 		if (region->chunk[i].state == KV_CHUNK_NEW)

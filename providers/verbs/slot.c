@@ -85,10 +85,10 @@ static void kv_batch_unmap(struct kv_conn *conn, struct kv_batch *batch)
 		ib_dma_unmap_page(conn->kdom->ib, batch->slot[i].dma, KVW_PACKET, DMA_FROM_DEVICE);
 }
 
-static int kv_batch_pages(struct kv_batch *batch)
+static int kv_batch_pages(struct kv_batch *batch, gfp_t gfp)
 {
-	struct page **pages = kvcalloc(batch->n, sizeof(*pages), GFP_NOIO);
-	int ret = pages ? kv_pages_alloc(pages, batch->n) : -ENOMEM;
+	struct page **pages = kvcalloc(batch->n, sizeof(*pages), gfp);
+	int ret = pages ? kv_pages_alloc(pages, batch->n, gfp) : -ENOMEM;
 	unsigned int i;
 
 	for (i = 0; i < batch->n && !ret; i++)
@@ -97,15 +97,15 @@ static int kv_batch_pages(struct kv_batch *batch)
 	return ret;
 }
 
-static struct kv_batch *kv_batch_new(struct kv_conn *conn, unsigned int n)
+static struct kv_batch *kv_batch_new(struct kv_conn *conn, unsigned int n, gfp_t gfp)
 {
-	struct kv_batch *batch = kvzalloc(struct_size(batch, slot, n), GFP_NOIO);
+	struct kv_batch *batch = kvzalloc(struct_size(batch, slot, n), gfp);
 	int ret;
 
 	if (!batch)
 		return NULL;
 	batch->n = n;
-	ret = kv_batch_pages(batch);
+	ret = kv_batch_pages(batch, gfp);
 	for (; batch->mapped < n && !ret; batch->mapped += !ret)
 		ret = kv_slot_init(conn, &batch->slot[batch->mapped]);
 	if (!ret)
@@ -135,7 +135,7 @@ static unsigned int kv_first(unsigned int most)
 /* Before the first packet can come. On failure the caller takes down what there is. */
 int kv_slots_create(struct kv_conn *conn)
 {
-	struct kv_batch *batch = kv_batch_new(conn, KVW_CLS * kv_first(kv_window) + kv_first(kv_answers) + KV_MISC);
+	struct kv_batch *batch = kv_batch_new(conn, KVW_CLS * kv_first(kv_window) + kv_first(kv_answers) + KV_MISC, GFP_NOIO);
 
 	return batch ? kv_batch_post(conn, batch) : -ENOMEM;
 }
@@ -246,13 +246,13 @@ static void kv_grow_again(struct kv_conn *conn)
 			conn->grow &= ~BIT(cls);
 }
 
-/* Nothing comes of it if there is no memory. */
+/* Nothing comes of it if there is no memory: the end of the connection waits for us, and memory maybe for that. */
 void kv_grow_work(struct work_struct *work)
 {
 	struct kv_conn *conn = container_of(work, struct kv_conn, grow_work);
 	unsigned int more[KVW_CLS + 1], noio = memalloc_noio_save();
 	unsigned int n = kv_wanted(conn, more);
-	struct kv_batch *batch = n ? kv_batch_new(conn, n) : NULL;
+	struct kv_batch *batch = n ? kv_batch_new(conn, n, GFP_NOIO | __GFP_NORETRY | __GFP_NOWARN) : NULL;
 	int ret = batch ? kv_batch_post(conn, batch) : -ENOMEM;
 	struct kv_done done = KV_DONE(done);
 

@@ -81,7 +81,10 @@ void kv_done_all(struct kv_done *done)
 
 /* ---- packets ---- */
 
-/* Return: its bytes. */
+/*
+ * Return: its bytes. What tells of a region has brought the epoch of a moment before: if the region has ended since, the next packet makes
+ * the peer forget what this one tells.
+ */
 u32 kv_put_header(struct kv_conn *conn, struct kv_sqe *e, struct kvw_packet *p)
 {
 	int cls;
@@ -91,7 +94,8 @@ u32 kv_put_header(struct kv_conn *conn, struct kv_sqe *e, struct kvw_packet *p)
 		p->credit[cls] = kfi_credit_advert(&conn->credit_rx[cls]);
 		p->spent |= (conn->credit_tx[cls].limit == conn->credit_tx[cls].used) << cls;
 	}
-	p->epoch = atomic_read(&conn->kdom->epoch);
+	if (!(p->flags & KVW_F_TELL))
+		p->epoch = atomic_read(&conn->kdom->epoch);
 	conn->credit_due = false;
 	return kvw_encode(p, e->buf);
 }
@@ -282,6 +286,7 @@ static void kv_put_short(struct kv_conn *conn, struct kfi_oper *op, struct kv_do
 	int ret;
 
 	p.flags |= answer;
+	p.epoch = atomic_read(&conn->kdom->epoch);
 	if (op->len <= KVW_ROOM - KV_MSG_DESCS * sizeof(struct kvw_desc) && kv_offer_fresh(conn, &told))
 		p.flags |= KVW_F_TELL;
 	p.count = kvw_msg_descs(p.flags);
@@ -303,6 +308,8 @@ static void kv_put_short(struct kv_conn *conn, struct kfi_oper *op, struct kv_do
 		kv_sq_unmap(conn, e);
 		kv_op_end(op, ret, done);
 		kv_put_void(conn, op);
+		if (p.flags & KVW_F_TELL)
+			kv_put_mark(conn);
 		return;
 	}
 	kv_sent(conn, e, op, answer, done);

@@ -57,6 +57,7 @@ extern unsigned int kv_backlog;
 extern unsigned int kv_max_peers;
 
 extern struct workqueue_struct *kv_cm_wq;	/* unbound: connections come and go */
+extern struct workqueue_struct *kv_region_wq;	/* unbound: what may wait for memory, and nobody for it */
 extern struct workqueue_struct *kv_commit_wq;	/* unbound: calls of regions' owners, and nothing else */
 
 struct kv_auth;
@@ -647,7 +648,11 @@ unsigned int kv_take_run(struct iov_iter *iter, struct scatterlist *sg, unsigned
 struct scatterlist *kv_alloc_sg(unsigned int n, gfp_t gfp);
 unsigned int kv_count_runs(const struct iov_iter *iter, unsigned int pages);
 void kv_pages_free(struct page **pages, unsigned int n);
-int kv_pages_alloc(struct page **pages, unsigned int n);
+int kv_pages_alloc(struct page **pages, unsigned int n, gfp_t gfp);
+
+struct kv_reserve { unsigned int noio, noreclaim; bool reclaim; };
+void kv_reserve_begin(struct kv_reserve *r, const struct kfi_ep *ep);
+void kv_reserve_end(const struct kv_reserve *r);
 
 /* The send side has nothing to do. Mostly there is nothing, or there was one thing. The lock is held. */
 static inline bool kv_tx_idle(const struct kv_conn *conn)

@@ -156,6 +156,7 @@ enum kvw_type {
 #define KVW_K_WRITE	0x02	/* may be written */
 #define KVW_K_TELL	0x04	/* every access is to be told by DONE */
 #define KVW_K_COMMIT	0x08	/* writes can be made durable */
+#define KVW_K_ALL	0x0f
 
 /**
  * struct kvw_hdr - how every packet begins

@@ -57,7 +57,8 @@ static int sep_enable(struct big *b)
 {
 	struct test *t = b->n.t;
 
-	if (!EXPECT_EQ(t, kfi_enable(b->sep), 0))
+	if (!EXPECT_EQ(t, kfi_setopt(&b->sep->fid, KFI_OPT_ENDPOINT, KFI_OPT_RECLAIM, &(size_t){ 1 }, sizeof(size_t)), 0) ||
+	    !EXPECT_EQ(t, kfi_enable(b->sep), 0))
 		return -EIO;
 	b->n.addrlen = sizeof(b->n.addr);
 	return EXPECT_EQ(t, kfi_getname(&b->sep->fid, b->n.addr, &b->n.addrlen), 0) ? 0 : -EIO;
@@ -160,6 +161,15 @@ static void bring_up(struct test *t)
 	EXPECT_EQ(t, kfi_close(&b->sep->fid), -EBUSY);
 }
 
+/* What a context has from its scalable endpoint. */
+static bool may_use_the_reserve(struct test *t, struct node *n)
+{
+	size_t value = 0, len = sizeof(value);
+
+	EXPECT_EQ(t, kfi_getopt(&n->ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_RECLAIM, &value, &len), 0);
+	return value;
+}
+
 /* Each does its half, and the scalable endpoint nothing. */
 static void halves(struct test *t)
 {
@@ -168,6 +178,7 @@ static void halves(struct test *t)
 	u8 buf[8] = {};
 
 	REQUIRE(t, b && !big_open(t, b, 0) && !know(b->av, &b->n, &self));
+	EXPECT(t, may_use_the_reserve(t, &b->tx[0]) && may_use_the_reserve(t, &b->rx[LANES - 1]));
 	EXPECT_EQ(t, kfi_send(b->sep, buf, 8, NULL, self, CTX(1)), -EOPNOTSUPP);
 	EXPECT_EQ(t, kfi_recv(b->sep, buf, 8, NULL, KFI_ADDR_UNSPEC, CTX(1)), -EOPNOTSUPP);
 	EXPECT_EQ(t, kfi_send(b->rx[0].ep, buf, 8, NULL, self, CTX(1)), -EOPNOTSUPP);

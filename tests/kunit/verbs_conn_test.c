@@ -292,6 +292,7 @@ static void spoilt(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kv_rx_is_plain(slot));
 	KUNIT_EXPECT_EQ(test, -EPROTO, kv_rx_invalidate(slot));
 	flush_workqueue(kv_cm_wq);
+	flush_workqueue(kv_region_wq);
 	KUNIT_EXPECT_EQ(test, 1, w->nderegs);
 	KUNIT_EXPECT_EQ(test, KV_CHUNK_NEW, region->chunk[1].state);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&w->kdom.epoch));
@@ -299,6 +300,154 @@ static void spoilt(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, kv_rx_invalidate(slot));
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&w->kdom.epoch));
 	flush(w);
+	kv_mr_close(&w->mr);
+	world_close(w);
+}
+
+/* The owner is told though the device has nothing to put in the place of what it has given back; peers wait, and the region is not lost. */
+static void ends_without_memory(struct kunit *test)
+{
+	struct world *w = world_open(test);
+	struct kv_region *region = open_region(w);
+	struct kv_slot *slot = some_slot(w);
+	unsigned long end = jiffies + 10 * HZ;
+
+	WRITE_ONCE(w->poor, true);
+	set_state(region, 0, KV_CHUNK_VALID);
+	owner_ends(w);
+	flush_workqueue(kv_cm_wq);
+	flush_workqueue(kv_region_wq);
+	expect_ended(w, 1);
+	KUNIT_EXPECT_FALSE(test, kv_mr_known(&w->mr));
+	rcu_read_lock();
+	KUNIT_EXPECT_FALSE(test, kv_mr_end(&w->mr));
+	rcu_read_unlock();
+	KUNIT_ASSERT_EQ(test, 0, kv_mr_attach(&w->mr));
+	slot->p = (struct kvw_packet){ .type = KVW_KEY };
+	spin_lock_bh(&region->lock);
+	KUNIT_EXPECT_EQ(test, -EAGAIN, kv_region_prepare(region, slot));
+	spin_unlock_bh(&region->lock);
+	WRITE_ONCE(w->poor, false);
+	while (READ_ONCE(region->chunk[0].state) != KV_CHUNK_NEW && time_before(jiffies, end))
+		msleep(20);
+	peer_asks(w, region, 0);
+	device_report(w, w->nwr - 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, KV_CHUNK_VALID, region->chunk[0].state);
+	flush(w);
+	kv_mr_close(&w->mr);
+	world_close(w);
+}
+
+/* Closed while there is no memory: nobody waits for any. */
+static void closes_without_memory(struct kunit *test)
+{
+	struct world *w = world_open(test);
+	struct kv_region *region = open_region(w);
+	unsigned int count;
+
+	WRITE_ONCE(w->poor, true);
+	set_state(region, 0, KV_CHUNK_VALID);
+	owner_ends(w);
+	flush_workqueue(kv_cm_wq);
+	flush_workqueue(kv_region_wq);
+	expect_ended(w, 1);
+	KUNIT_EXPECT_EQ(test, KV_CHUNK_BARE, region->chunk[0].state);
+	count = region->count;
+	kv_mr_close(&w->mr);
+	KUNIT_EXPECT_EQ(test, min_t(unsigned int, count, OPS), w->nderegs);	/* so many are counted */
+	world_close(w);
+}
+
+/* ---- regions that are told of ---- */
+
+static struct kvw_told some_told(void)
+{
+	return (struct kvw_told){
+		.key = cpu_to_le64(5), .len = cpu_to_le64(64), .rkey = cpu_to_le32(7), .rights = cpu_to_le32(KVW_K_READ),
+	};
+}
+
+static int peer_tells(struct world *w, const struct kvw_told *told)
+{
+	int ret;
+
+	spin_lock_bh(&w->conn->lock);
+	ret = kv_key_told(w->conn, told);
+	spin_unlock_bh(&w->conn->lock);
+	return ret;
+}
+
+static void told_nonsense(struct kunit *test)
+{
+	struct world *w = world_open(test);
+	struct kvw_told told = some_told();
+
+	w->conn->greeting.version = KVW_VERSION_TELL;
+	KUNIT_EXPECT_EQ(test, 0, peer_tells(w, &told));
+	told.rights = cpu_to_le32(KVW_K_ALL + 1);
+	KUNIT_EXPECT_EQ(test, -EPROTO, peer_tells(w, &told));
+	told = some_told();
+	told.len = 0;
+	KUNIT_EXPECT_EQ(test, -EPROTO, peer_tells(w, &told));
+	told = some_told();
+	told.zero = 1;
+	KUNIT_EXPECT_EQ(test, -EPROTO, peer_tells(w, &told));
+	told = some_told();
+	w->conn->greeting.version = KVW_VERSION_TELL - 1;
+	KUNIT_EXPECT_EQ(test, -EPROTO, peer_tells(w, &told));
+	flush(w);
+	world_close(w);
+}
+
+/* What came before the end of a connection is looked at behind it, when it remembers no keys any more. */
+static void told_too_late(struct kunit *test)
+{
+	struct world *w = world_open(test);
+	struct kvw_told told = some_told();
+
+	w->conn->greeting.version = KVW_VERSION_TELL;
+	flush(w);
+	kvfree(w->conn->keys);
+	w->conn->keys = NULL;
+	KUNIT_EXPECT_EQ(test, 0, peer_tells(w, &told));
+	world_close(w);
+}
+
+/* A region of which others have been told ends. */
+static void ends_elsewhere(struct world *w)
+{
+	w->mapping = NULL;
+	kv_domain_forget(&w->kdom);
+}
+
+/* The region that a message tells of may end before its header is made: then the next packet must make the peer forget it. */
+static void told_with_the_epoch_before(struct kunit *test)
+{
+	struct world *w = world_open(test);
+	struct kv_region *region = open_region(w);
+	struct kvw_packet p = {};
+	struct kv_sqe *e;
+
+	w->conn->greeting.version = KVW_VERSION_TELL;
+	w->mr.ep = &w->vep.ep;
+	w->mr.len = PAGE_SIZE;
+	iov_iter_truncate(&w->mr.iter, PAGE_SIZE);
+	KUNIT_ASSERT_EQ(test, 0, kv_mr_attach(&w->mr));
+	KUNIT_ASSERT_EQ(test, 1, region->cut);
+	w->mr.live = true;
+	w->mapping = ends_elsewhere;
+	post(w, 0, KFI_OPC_SEND, 64, 0, NULL, 0);
+	KUNIT_ASSERT_EQ(test, 2, w->nwr);
+	KUNIT_EXPECT_EQ(test, IB_WR_REG_MR, w->opcode[0]);
+	KUNIT_EXPECT_TRUE(test, w->signalled[1]);
+	e = container_of(w->wr[1], struct kv_sqe, cqe);
+	KUNIT_ASSERT_EQ(test, 0, kvw_decode(e->buf, KVW_PACKET, &p));
+	KUNIT_EXPECT_TRUE(test, p.flags & KVW_F_TELL);
+	KUNIT_EXPECT_EQ(test, 0, p.epoch);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&w->kdom.epoch));
+	device_report(w, 1, IB_WC_SUCCESS);
+	flush(w);
+	w->mr.live = false;
 	kv_mr_close(&w->mr);
 	world_close(w);
 }
@@ -421,6 +570,11 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(end_while_renewed),
 	KUNIT_CASE(renew_while_registered),
 	KUNIT_CASE(spoilt),
+	KUNIT_CASE(ends_without_memory),
+	KUNIT_CASE(closes_without_memory),
+	KUNIT_CASE(told_nonsense),
+	KUNIT_CASE(told_too_late),
+	KUNIT_CASE(told_with_the_epoch_before),
 	KUNIT_CASE(event_in_irq),
 	KUNIT_CASE(refused_by_caller),
 	KUNIT_CASE(refused_by_called),

@@ -51,6 +51,7 @@ static struct peer *peer_new(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, peer->conn.keys);
 	spin_lock_init(&peer->conn.lock);
 	peer->conn.requests_max = 100;
+	peer->conn.greeting.version = KVW_VERSION_TELL;
 	peer->conn.credit_tx[KVW_CLS_CTL].limit = 1000;
 	return peer;
 }

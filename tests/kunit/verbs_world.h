@@ -56,6 +56,7 @@ unsigned int kv_timeout_ms = 10000;
 unsigned int kv_backlog = 512;
 unsigned int kv_drain_ms = 60000;
 struct workqueue_struct *kv_cm_wq;
+struct workqueue_struct *kv_region_wq;
 struct workqueue_struct *kv_commit_wq;
 
 #define WRS	64
@@ -70,6 +71,8 @@ struct workqueue_struct *kv_commit_wq;
  * @told:	operations that have ended, with @err; each has a place in the pool of the endpoint, and @mem of its own
  * @lost:	ends of the connection that were begun
  * @draining:	called while the device gives back what it had
+ * @mapping:	called while the device maps memory
+ * @poor:	it has no registrations to give
  * @dereg:	called before the device forgets a registration, the @nderegs th; @unsettled: who waited for the region's end then
  * @waited:	packets still waited for room when the identifier went
  */
@@ -92,6 +95,8 @@ struct world {
 	int			err[OPS];
 	atomic_t		lost;
 	void			(*draining)(struct world *w);
+	void			(*mapping)(struct world *w);
+	bool			poor;
 	void			(*dereg)(struct world *w, struct ib_mr *mr);
 	unsigned int		nderegs;
 	unsigned int		unsettled[OPS];
@@ -214,7 +219,7 @@ static void device_drain(struct ib_qp *qp)
 static struct ib_mr *device_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 pages)
 {
 	static u32 key;
-	struct ib_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	struct ib_mr *mr = READ_ONCE(the_world->poor) ? NULL : kzalloc(sizeof(*mr), GFP_KERNEL);
 
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
@@ -242,6 +247,8 @@ static int device_set_page(struct ib_mr *mr, u64 addr)
 
 static int device_map_mr_sg(struct ib_mr *mr, struct scatterlist *sg, int nents, unsigned int *offset)
 {
+	if (the_world->mapping)
+		the_world->mapping(the_world);
 	return ib_sg_to_pages(mr, sg, nents, offset, device_set_page);
 }
 
@@ -359,6 +366,8 @@ static struct world *world_open(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, w->mem);
 	kv_cm_wq = alloc_workqueue("kfi_conn_test", WQ_UNBOUND, 0);
 	KUNIT_ASSERT_NOT_NULL(test, kv_cm_wq);
+	kv_region_wq = alloc_workqueue("kfi_region_test", WQ_UNBOUND, 0);
+	KUNIT_ASSERT_NOT_NULL(test, kv_region_wq);
 	w->kfi = kfi_world_open(test, NULL);
 	open_device(w);
 	open_ep(w);
@@ -372,6 +381,7 @@ static void world_close(struct world *w)
 
 	cancel_delayed_work_sync(&conn->deadline);
 	cancel_delayed_work_sync(&conn->more_work);
+	destroy_workqueue(kv_region_wq);
 	destroy_workqueue(kv_cm_wq);
 	kv_slots_unmap(conn);
 	kv_qp_free(conn);
