@@ -129,7 +129,9 @@ struct nt_dev *nt_called_dev(struct nt_dev *dev, u32 number)
 		nt_dev_get(dev);
 		return dev;
 	}
-	nt_devs_each(nt_called_match, &s);
+	/* Who has bridges to several machines may not want to believe one of them that it is another. */
+	if (READ_ONCE(nt_failover) != NT_WAYS_OWN)
+		nt_devs_each(nt_called_match, &s);
 	return s.found;
 }
 
