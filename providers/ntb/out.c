@@ -40,12 +40,14 @@ static void nt_batch_reset(struct nt_batch *b)
 	b->signal = false;
 	b->hushed = false;
 	b->written = false;
+	b->told = false;
 	b->tries = 0;
 }
 
+/* What the peer may have been told of is not written again: it may be anybody's memory by now. */
 static void nt_rewind(struct nt_batch *b)
 {
-	b->step = NT_STEP_PAYLOAD;
+	b->step = b->told ? NT_STEP_LINE : NT_STEP_PAYLOAD;
 	b->next = 0;
 	b->done = 0;
 	b->rec = list_first_entry(&b->recs, struct nt_rec, entry);
@@ -405,6 +407,9 @@ static bool nt_reap_one(struct nt_ring *ring, struct nt_desc *d, struct list_hea
 	}
 	if (d->what == NT_SIGNAL && !out->failing)
 		nt_reap_unrung(ring, done);
+	/* All before the line is there, and so may be the line. */
+	if (d->what == NT_LINE && !out->failing)
+		nt_batch(out, out->oldest)->told = true;
 	out->failing = true;
 	if (d->fate == NT_FAILED)
 		ring->stats.dma_errors++;

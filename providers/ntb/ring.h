@@ -62,6 +62,7 @@ enum nt_step {
  * @signal:	the peer is to be woken
  * @hushed:	it is not, for it is awake
  * @written:	by CPU, at once
+ * @told:	its line has failed: perhaps the peer has got it, and then it has ended what it had lent for these records
  * @tries:	how often it was given
  * @runs: pieces, in @run
  * @line:	where its control line is made up; @line_dma: for the engine
@@ -77,6 +78,7 @@ struct nt_batch {
 	bool			signal;
 	bool			hushed;
 	bool			written;
+	bool			told;
 	u8			tries;
 	u8			step;
 	unsigned int		runs, next;

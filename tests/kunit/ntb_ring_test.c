@@ -362,6 +362,84 @@ static void no_room(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, owes_nothing(&a->ring));
 }
 
+/* ---- an engine that says that a copy has failed, though it was made ---- */
+
+#define PLACED_AT	(INBOUND - 64)
+
+struct placed {
+	struct nt_rec		rec;
+	struct nt_place		place;
+	struct kvec		vec;
+	struct completion	heard;
+	int			err;
+};
+
+static void placed_heard(struct nt_rec *rec, int err)
+{
+	struct placed *p = container_of(rec, struct placed, rec);
+
+	p->err = err;
+	complete(&p->heard);
+}
+
+static int post_placed(struct end *end, struct placed *p, void *from, size_t len)
+{
+	*p = (struct placed) {
+		.place = { .at = PLACED_AT, .len = len }, .vec = { from, len },
+		.rec = { .heard = placed_heard, .head_len = sizeof(struct ntw_rec), .flags = NT_REC_ACK, .rec.type = NTW_FIRST, .len = len,
+			 .count = 1, .place = &p->place },
+	};
+	init_completion(&p->heard);
+	iov_iter_kvec(&p->rec.iter, ITER_SOURCE, &p->vec, 1, len);
+	return nt_ring_post(&end->ring, &p->rec, false);
+}
+
+/* Return: copies of that kind that it has not reaped; they are said to have failed. */
+static u32 fail_made(struct nt_ring *ring, enum nt_what what)
+{
+	struct nt_engine *e = &ring->engine;
+	u32 i, n = 0;
+
+	for (i = e->tail; i != e->head; i++) {
+		struct nt_desc *d = &e->desc[i & (NT_DESCS - 1)];
+
+		if (d->what != what)
+			continue;
+		d->fate = NT_FAILED;
+		n++;
+	}
+	return n;
+}
+
+/* The peer may have read the line, and what it speaks of is its owner's again: it is not written to any more. */
+static void line_was_there(struct kunit *test)
+{
+	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
+	struct placed *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+	u8 *bytes = kunit_kzalloc(test, 64, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	KUNIT_ASSERT_NOT_NULL(test, bytes);
+	memset(bytes, 0xa5, 64);
+	msleep(20);	/* first lines */
+	tasklet_disable(&a->ring.tasklet);
+	KUNIT_EXPECT_EQ(test, 0, post_placed(a, p, bytes, 64));
+	flush_work(&a->ring.engine.work);
+	nt_ring_look(&b->ring);		/* as a signal would: that one comes when the line is reaped */
+	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 1, PATIENCE), 0L);
+	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(b->mem + PLACED_AT, 0xa5, 64), NULL);
+	memset(b->mem + PLACED_AT, 0x5a, 64);
+	KUNIT_EXPECT_EQ(test, 1U, fail_made(&a->ring, NT_LINE));
+	tasklet_enable(&a->ring.tasklet);
+	nt_ring_look(&a->ring);
+	KUNIT_EXPECT_GT(test, wait_for_completion_timeout(&p->heard, PATIENCE), 0UL);
+	KUNIT_EXPECT_EQ(test, 0, p->err);
+	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(b->mem + PLACED_AT, 0x5a, 64), NULL);
+	KUNIT_EXPECT_EQ(test, 1U, b->got);
+	KUNIT_EXPECT_EQ(test, 1ULL, a->ring.stats.dma_errors);
+	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
+}
+
 /* One way alone is used until serials have gone around: the other one's last line has been echoed all the time. */
 static void serials_go_around(struct kunit *test)
 {
@@ -481,6 +559,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(two_threads),
 	KUNIT_CASE(no_signals),
 	KUNIT_CASE(no_room),
+	KUNIT_CASE(line_was_there),
 	KUNIT_CASE(serials_go_around),
 	KUNIT_CASE(refused),
 	KUNIT_CASE(all_come_back),
