@@ -103,8 +103,8 @@ enum nt_link_state {
 
 /* Bits of &nt_link.events, set in any context */
 enum nt_event {
-	NT_EV_FAULT,	/* the ring can't go on */
-	NT_EV_FLAP,	/* the bridge's link has changed */
+	NT_EV_FAULT,	/* this life can't go on */
+	NT_EV_FLAP,	/* the bridge's link has changed, and we had said hello */
 };
 
 /**
@@ -114,7 +114,9 @@ enum nt_event {
  * @ring: records; @win: memory; @bells: @msi: signals
  * @work:	see above
  * @events:	bits of enum nt_event
+ * @lock:	protects what follows, and NT_EV_FAULT; inside of the ring's
  * @why:	of NT_EV_FAULT
+ * @life:	see nt_link_life(); read anywhere
  * @state:	enum nt_link_state; read anywhere
  * @stopping:	it is to stay down
  * @poor:	there was no memory for the window when it was last tried
@@ -135,7 +137,9 @@ struct nt_link {
 	struct nt_msi		msi;
 	struct delayed_work	work;
 	unsigned long		events;
+	spinlock_t		lock;
 	const char		*why;
+	unsigned int		life;
 	u8			state;
 	bool			stopping;
 	bool			poor;

@@ -184,7 +184,7 @@ static void nt_call(struct nt_conn *conn)
 	}
 	set_bit(NT_LINKLESS, &conn->flags);
 	smp_mb();	/* either we see the link, or it sees us: nt_conns_link_up() */
-	conn->life = READ_ONCE(conn->dev->life);
+	conn->life = nt_link_life(link);
 	if (!conn->mirror && !nt_link_is_up(link)) {
 		nt_call_waits(conn);
 		return;

@@ -112,7 +112,7 @@ struct nt_conn *nt_conn_new(struct nt_dev *dev, struct nt_ep *nep, struct nt_pep
 	conn->dev = dev;
 	conn->nep = nep;
 	conn->npep = npep;
-	conn->life = READ_ONCE(dev->life);
+	conn->life = nt_link_life(dev->link);
 	if (nt_conn_alloc(conn)) {
 		nt_conn_put(conn);
 		return NULL;

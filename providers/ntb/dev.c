@@ -279,7 +279,6 @@ void nt_conns_link_down(struct nt_link *link, int err)
 	struct nt_conn *conn;
 	unsigned long id;
 
-	WRITE_ONCE(dev->life, dev->life + 1);
 	wake_up_all(&dev->back);
 	nt_kin_lost(dev);
 	synchronize_rcu();

@@ -308,7 +308,7 @@ static void nt_watch_work(struct work_struct *work)
 
 static bool nt_lend_over(const struct nt_conn *conn)
 {
-	return test_bit(NT_RETURNED, &conn->flags) || conn->life != READ_ONCE(conn->dev->life);
+	return test_bit(NT_RETURNED, &conn->flags) || conn->life != nt_link_life(conn->dev->link);
 }
 
 /* NT_DEAD is set: nothing more is lent. On return nothing of the peer's lands in memory that we have lent, whatever it does. */
@@ -326,9 +326,9 @@ void nt_lend_recall(struct nt_conn *conn)
 	synchronize_rcu_expedited();	/* who posts without having seen NT_DEAD has: this is our last word */
 	nt_conn_close(conn, true);
 	if (READ_ONCE(dev->going))
-		nt_link_fault(dev->link, "it is taken down");	/* sooner than a peer may answer */
+		nt_link_fault(dev->link, conn->life, "it is taken down");	/* sooner than a peer may answer */
 	else if (!wait_event_timeout(dev->back, nt_lend_over(conn), msecs_to_jiffies(NT_RETURN_MS)))
-		nt_link_fault(dev->link, "a peer does not give back what was lent to it");
+		nt_link_fault(dev->link, conn->life, "a peer does not give back what was lent to it");
 	wait_event(dev->back, nt_lend_over(conn));
 }
 

@@ -56,12 +56,6 @@ void nt_link_queue(struct nt_link *link)
 		mod_delayed_work(nt_wq, &link->work, 0);
 }
 
-static void nt_link_event(struct nt_link *link, enum nt_event event)
-{
-	set_bit(event, &link->events);
-	nt_link_queue(link);
-}
-
 static void nt_link_set(struct nt_link *link, enum nt_link_state state)
 {
 	WRITE_ONCE(link->state, state);
@@ -88,12 +82,12 @@ static void nt_op_record(struct nt_ring *ring, const struct ntw_rec *rec, const 
 	nt_rx_record(nt_ring_link(ring), rec, body, len);
 }
 
+/* Of the life that it was: its callbacks are over before that has ended. */
 static void nt_op_fault(struct nt_ring *ring, const char *why)
 {
 	struct nt_link *link = nt_ring_link(ring);
 
-	WRITE_ONCE(link->why, why);
-	nt_link_event(link, NT_EV_FAULT);
+	nt_link_fault(link, READ_ONCE(link->life), why);
 }
 
 static const struct nt_ring_ops nt_ops = {
@@ -151,6 +145,15 @@ static void nt_life_quiesce(struct nt_link *link)
 		dev_warn_ratelimited(&link->ntb->dev, "the DMA engine does not come to an end\n");
 }
 
+/* Who means this life says so too late from here on. */
+static void nt_life_count(struct nt_link *link)
+{
+	spin_lock_bh(&link->lock);
+	WRITE_ONCE(link->life, link->life + 1);
+	clear_bit(NT_EV_FAULT, &link->events);
+	spin_unlock_bh(&link->lock);
+}
+
 static void nt_life_end(struct nt_link *link, const char *why)
 {
 	bool was_up = link->state == NT_LINK_UP;
@@ -167,6 +170,7 @@ static void nt_life_end(struct nt_link *link, const char *why)
 	if (!was_up)
 		return;
 	nt_ring_off(&link->ring);
+	nt_life_count(link);
 	nt_conns_link_down(link, -ENOTCONN);
 }
 
@@ -339,13 +343,23 @@ static bool nt_peer_stuck(struct nt_link *link)
 	return false;
 }
 
+static const char *nt_life_fault(struct nt_link *link)
+{
+	const char *why;
+
+	spin_lock_bh(&link->lock);
+	why = link->why;
+	spin_unlock_bh(&link->lock);
+	return why;
+}
+
 /* Why this life is over, or NULL */
 static const char *nt_life_over(struct nt_link *link)
 {
 	if (!nt_carrier(link) || test_bit(NT_EV_FLAP, &link->events))
 		return "the bridge says so";
 	if (test_bit(NT_EV_FAULT, &link->events))
-		return READ_ONCE(link->why);
+		return nt_life_fault(link);
 	if (nt_ring_peer_bye(&link->ring))
 		return "the peer says so";
 	if (nt_msi_moved(link))
@@ -479,9 +493,24 @@ void nt_payload_in(struct nt_link *link, size_t bytes, bool placed)
 	atomic64_add(bytes, placed ? &link->placed : &link->bounced);
 }
 
-void nt_link_fault(struct nt_link *link, const char *why)
+unsigned int nt_link_life(const struct nt_link *link)
 {
-	nt_op_fault(&link->ring, why);
+	return READ_ONCE(link->life);
+}
+
+void nt_link_fault(struct nt_link *link, unsigned int life, const char *why)
+{
+	bool meant;
+
+	spin_lock_bh(&link->lock);
+	meant = link->life == life;
+	if (meant) {
+		link->why = why;
+		set_bit(NT_EV_FAULT, &link->events);
+	}
+	spin_unlock_bh(&link->lock);
+	if (meant)
+		nt_link_queue(link);
 }
 
 void nt_link_stats(const struct nt_link *link, struct nt_stats *stats)
@@ -536,6 +565,7 @@ struct nt_link *nt_link_add(struct ntb_dev *ntb, void *priv)
 		return ERR_PTR(-ENOMEM);
 	link->ntb = ntb;
 	link->priv = priv;
+	spin_lock_init(&link->lock);
 	link->pace = NT_PACE_MIN;
 	INIT_DELAYED_WORK(&link->work, nt_link_work);
 	init_waitqueue_head(&link->wait);

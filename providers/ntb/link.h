@@ -132,8 +132,10 @@ bool nt_link_is_up(const struct nt_link *link);			/* may have changed when it re
 int nt_link_wait_up(struct nt_link *link, unsigned int ms);
 void nt_link_stats(const struct nt_link *link, struct nt_stats *stats);
 void nt_payload_in(struct nt_link *link, size_t bytes, bool placed);
-/* The peer does not do what the link lives by: this life of it ends, soon */
-void nt_link_fault(struct nt_link *link, const char *why);
+/* Which life this is: another one from the end of one on, just before nt_conns_link_down() */
+unsigned int nt_link_life(const struct nt_link *link);
+/* The peer does not do what the link lives by: this life of it ends, soon, if it has not already */
+void nt_link_fault(struct nt_link *link, unsigned int life, const char *why);
 
 /* Most bytes of a record to this peer, header included. Constant from nt_conns_link_up() to nt_conns_link_down(), never below 2048. */
 u32 nt_rec_room(const struct nt_link *link);

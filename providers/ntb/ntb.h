@@ -119,7 +119,6 @@ struct nt_kin {
  * @answering:	who has found a listener there holds it until the connection is listed: nt_port_give()
  * @next_conn: @next_port: where to look for a free number; not soon used again, and random at first, so that what was meant for an
  *		earlier one finds nobody
- * @life:	grows when the link goes: what belongs to an earlier one is not posted any more
  * @going:	the bridge goes: its link may go first
  * @back:	wakes who waits for the end of a life of the link, or a peer's last word
  * @lock:	protects @callers, @ncallers, @stock, @kin
@@ -143,7 +142,6 @@ struct nt_dev {
 	struct mutex		answering;
 	u32			next_conn;
 	u32			next_port;
-	unsigned int		life;
 	bool			going;
 	wait_queue_head_t	back;
 	spinlock_t		lock;

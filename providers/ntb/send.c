@@ -195,7 +195,7 @@ int nt_conn_post(struct nt_conn *conn, struct nt_rec *rec, bool more)
 		nt_mirror_post(&conn->dev->mirror, rec);
 		return 0;
 	}
-	if (conn->life != READ_ONCE(conn->dev->life))
+	if (conn->life != nt_link_life(conn->dev->link))
 		return -ENOTCONN;
 	return nt_post(conn->dev->link, rec, more);
 }
@@ -222,7 +222,7 @@ bool nt_send_now(struct nt_conn *conn, struct ntw_frame *f, struct iov_iter *ite
 	} head __uninitialized;
 
 	lockdep_assert_held(&conn->lock);
-	if (conn->mirror || len > NT_COPY || conn->life != READ_ONCE(conn->dev->life))
+	if (conn->mirror || len > NT_COPY || conn->life != nt_link_life(conn->dev->link))
 		return false;
 	nt_send_terms(conn, f);
 	ntw_encode(f, &head.rec, &head.hdr);

@@ -439,6 +439,24 @@ static int one_round(unsigned int round)
 	return 0;
 }
 
+/* Who means a life that is over does not end the one that has begun meanwhile. */
+static void late_fault(struct nt_link *link)
+{
+	unsigned int life = nt_link_life(link), ms;
+
+	if (wait_up())
+		return say_wrong("the link does not come up (late fault)\n");
+	nt_link_fault(link, life - 1, "it has ended a life ago");
+	msleep(300);
+	if (!nt_link_is_up(link) || nt_link_life(link) != life)
+		return say_wrong("the next life has ended with the last one\n");
+	nt_link_fault(link, life, "it is asked to");
+	for (ms = 0; ms < up_ms && nt_link_life(link) == life; ms += 10)
+		msleep(10);
+	if (nt_link_life(link) == life)
+		say_wrong("a life does not end when it is asked to\n");
+}
+
 static int run(void)
 {
 	unsigned int i, n;
@@ -453,6 +471,9 @@ static int run(void)
 	for (n = 0; n < SIDES && !ret; n++)
 		if (sides[n].got != sides[n].peer->posted && !errors_ok)
 			say_wrong("%u: got %llu of %llu\n", n, sides[n].got, sides[n].peer->posted);
+	/* Where copies fail it ends by itself. */
+	if (!ret && !errors_ok)
+		late_fault(sides[0].link);
 	return ret ?: wrong ? -EIO : 0;
 }
 
