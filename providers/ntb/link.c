@@ -108,9 +108,12 @@ static void nt_on_link(void *ctx)
 {
 	struct nt_link *link = ctx;
 
-	/* Up again is a flap too: something has vanished. Before there are records all is said until it is heard. */
+	/*
+	 * Up again is a flap too: something has vanished. Before our hello all is said until it is heard; who has heard that
+	 * may have sent records, though we have not heard his.
+	 */
 	WRITE_ONCE(link->ring.lost, true);
-	if (READ_ONCE(link->state) == NT_LINK_UP)
+	if (READ_ONCE(link->state) >= NT_LINK_HELLO)
 		set_bit(NT_EV_FLAP, &link->events);
 	nt_link_queue(link);
 }
@@ -156,15 +159,16 @@ static void nt_life_count(struct nt_link *link)
 
 static void nt_life_end(struct nt_link *link, const char *why)
 {
-	bool was_up = link->state == NT_LINK_UP;
+	bool was_up = link->state == NT_LINK_UP, greeted = link->state >= NT_LINK_HELLO;
 
 	nt_link_set(link, NT_LINK_DOWN);
 	if (was_up) {
 		dev_info_ratelimited(&link->ntb->dev, "link down: %s\n", why);
 		link->resets++;
 		nt_life_quiesce(link);
-		nt_ring_bye(&link->ring);
 	}
+	if (greeted)
+		nt_ring_bye(&link->ring, link->yours);
 	/* From here on nothing of the peer's lands; so only now is anybody told that his memory is his again. */
 	nt_life_shut(link);
 	if (!was_up)
@@ -265,6 +269,9 @@ static bool nt_step_open(struct nt_link *link)
 	nt_hand_say(link, NTW_OPEN);
 	if (ret || hand.state != NTW_OPEN)
 		return false;
+	/* What vanishes from here on may be more than words that are said again. */
+	WRITE_ONCE(link->ring.lost, false);
+	clear_bit(NT_EV_FLAP, &link->events);
 	nt_link_set(link, NT_LINK_HELLO);
 	return true;
 }
@@ -276,9 +283,6 @@ static void nt_life_up(struct nt_link *link)
 	link->given = 0;
 	link->given_at = jiffies;
 	link->ring.direct = nt_direct_max;
-	WRITE_ONCE(link->ring.lost, false);
-	clear_bit(NT_EV_FLAP, &link->events);
-	clear_bit(NT_EV_FAULT, &link->events);
 	link->ups++;
 	/* The endpoints know before anything comes. */
 	tasklet_disable(&link->ring.tasklet);
@@ -296,8 +300,13 @@ static bool nt_step_hello(struct nt_link *link)
 {
 	struct ntw_greeting g;
 	struct ntw_hand hand;
-	int ret = nt_same_life(link, &hand);
+	int ret;
 
+	if (test_bit(NT_EV_FLAP, &link->events)) {
+		nt_life_end(link, "the bridge says so");
+		return true;
+	}
+	ret = nt_same_life(link, &hand);
 	if (ret == -ESTALE)
 		return true;
 	nt_hello_say(link);

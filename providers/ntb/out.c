@@ -470,10 +470,10 @@ void nt_ring_beat(struct nt_ring *ring)
 	nt_ring_look(ring);
 }
 
-void nt_ring_bye(struct nt_ring *ring)
+void nt_ring_bye(struct nt_ring *ring, u32 yours)
 {
 	spin_lock_bh(&ring->lock);
-	nt_engine_write_word(&ring->engine, offsetof(struct ntw_ctl, line.bye), ntw_word(ring->out.yours, 1));
+	nt_engine_write_word(&ring->engine, offsetof(struct ntw_ctl, line.bye), ntw_word(yours, 1));
 	nt_signal(ring);
 	spin_unlock_bh(&ring->lock);
 }

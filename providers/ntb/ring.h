@@ -218,9 +218,9 @@ int nt_ring_put(struct nt_ring *ring, const void *head, u32 head_len, struct iov
 void nt_ring_kick(struct nt_ring *ring);
 bool nt_ring_unpost(struct nt_ring *ring, struct nt_rec *rec);
 void nt_ring_drain(struct nt_ring *ring);
-/* A sign of life; and the last word, written at once: only after nt_ring_end() */
+/* A sign of life; and the last word to a peer of that incarnation, written at once: only after nt_ring_end(), or before nt_ring_on() */
 void nt_ring_beat(struct nt_ring *ring);
-void nt_ring_bye(struct nt_ring *ring);
+void nt_ring_bye(struct nt_ring *ring, u32 yours);
 /* The peer's words, as they are now */
 u32 nt_ring_peer_serial(const struct nt_ring *ring);
 bool nt_ring_peer_bye(const struct nt_ring *ring);

@@ -5,7 +5,9 @@
  */
 #include <linux/delay.h>
 #include <linux/mm.h>
+#include <linux/smp.h>
 #include <kfi_domain.h>
+#include "../mock/command.h"
 #include "hostile.h"
 
 #define PORT_NOBODY	0x7ffffff0U	/* nobody listens there */
@@ -14,6 +16,7 @@
 #define BACKLOG		32U
 #define MANY		6000U
 #define MIB		(1024UL * 1024)
+#define FLAPS		4
 
 static bool check(bool truth, const char *what)
 {
@@ -386,6 +389,93 @@ static bool mute(struct hp *hp)
 	return ok & answers(hp);
 }
 
+/* ---- the bridge ---- */
+
+static bool greeted(struct hp *hp)
+{
+	unsigned long until = jiffies + msecs_to_jiffies(HP_WAIT_MS);
+
+	while (!hp_greeted(hp) && time_before(jiffies, until))
+		msleep(20);
+	return hp_greeted(hp);
+}
+
+static bool left(struct hp *hp, u32 before)
+{
+	unsigned long until = jiffies + msecs_to_jiffies(2000);
+
+	while (hp_left(hp) == before && time_before(jiffies, until))
+		msleep(20);
+	return hp_left(hp) != before;
+}
+
+/* ---- no other thread runs ---- */
+
+static atomic_t held;
+static bool let_go;
+
+static void hold_cpu(void *arg)
+{
+	atomic_inc(&held);
+	while (!READ_ONCE(let_go))
+		cpu_relax();
+}
+
+static void hold_none(void *arg)
+{
+}
+
+static bool link_becomes(struct hp *hp, bool up)
+{
+	unsigned int i;
+
+	for (i = 0; i < 5000 && !!ntb_link_is_up(hp->ntb, NULL, NULL) != up; i++)
+		udelay(10);
+	udelay(100);	/* the other end's interrupt */
+	return !!ntb_link_is_up(hp->ntb, NULL, NULL) == up;
+}
+
+/* The bridge's link goes and is back, both ends are told of each, and nobody but their interrupts has been able to look in between. */
+static bool blink(struct hp *hp)
+{
+	unsigned int i;
+	bool ok;
+
+	WRITE_ONCE(let_go, false);
+	atomic_set(&held, 0);
+	sched_set_fifo(current);
+	migrate_disable();
+	smp_call_function(hold_cpu, NULL, false);
+	for (i = 0; i < 5000 && atomic_read(&held) + 1 < num_online_cpus(); i++)
+		udelay(10);
+	ok = !kfi_ntb_mock_command("link 0 down") && link_becomes(hp, false) &&
+	     !kfi_ntb_mock_command("link 0 up") && link_becomes(hp, true);
+	WRITE_ONCE(let_go, true);
+	smp_call_function(hold_none, NULL, true);
+	migrate_enable();
+	sched_set_normal(current, 0);
+	return ok;
+}
+
+/* It has said hello and we have not: we could have sent something already, and that would be lost. So this life has to end. */
+static bool flap(struct hp *hp)
+{
+	unsigned int round;
+	bool ok = true;
+	u32 before;
+
+	hp_set_shy(hp, true);
+	hp_bye(hp);
+	for (round = 0; round < FLAPS && ok; round++) {
+		ok = check(greeted(hp), "it says no hello");
+		before = hp_left(hp);
+		ok = ok && check(blink(hp), "the bridge does not do as it is told");
+		ok = ok && check(left(hp, before), "it forgets that the link has gone meanwhile");
+	}
+	hp_set_shy(hp, false);
+	return ok & answers(hp);
+}
+
 static const struct {
 	const char	*name;
 	bool		(*run)(struct hp *hp);
@@ -400,6 +490,7 @@ static const struct {
 	{ "deaf",	deaf },
 	{ "lent",	lent },
 	{ "mute",	mute },
+	{ "flap",	flap },
 };
 
 int hostile_cases(struct hp *hp, const char *only)

@@ -106,22 +106,30 @@ static void hp_shake_open(struct hp *hp)
 		hp->state = HP_HELLO;
 }
 
+bool hp_has_greeted(struct hp *hp)
+{
+	const struct ntw_ctl *ctl = hp->mem;
+	u32 ready;
+
+	return ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->ready)), hp->mine, &ready) && ready;
+}
+
 static void hp_shake_hello(struct hp *hp)
 {
 	struct iosys_map out = IOSYS_MAP_INIT_VADDR_IOMEM(hp->window);
-	const struct ntw_ctl *ctl = hp->mem;
 	struct ntw_greeting g = {
 		.version = NTW_VERSION, .mine = hp->mine, .yours = hp->yours, .ring = HP_RING, .size = HP_MEM, .heartbeat = HP_BEAT_MS,
 	};
 	struct ntw_hello hello;
-	u32 ready;
 
+	if (hp->shy)
+		return;
 	ntw_encode_hello(&g, &hello);
 	memcpy_toio(hp->window + offsetof(struct ntw_ctl, hello), &hello, sizeof(hello));
 	wmb();	/* whole, before it is said to be */
 	iosys_map_wr(&out, offsetof(struct ntw_ctl, ready), u64, (__force u64)cpu_to_le64(ntw_word(hp->yours, 1)));
 	hp_ring(hp);
-	if (!ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->ready)), hp->mine, &ready) || !ready)
+	if (!hp_has_greeted(hp))
 		return;
 	hp->state = HP_UP;
 	hp->beat = jiffies;
@@ -129,8 +137,10 @@ static void hp_shake_hello(struct hp *hp)
 
 void hp_shake(struct hp *hp)
 {
-	if (hp->state > HP_QUIET && !hp_same_life(hp))
+	if (hp->state > HP_QUIET && !hp_same_life(hp)) {
+		hp->left++;
 		hp_down(hp);
+	}
 	switch (hp->state) {
 	case HP_DOWN:
 		return hp_shake_down(hp);

@@ -57,6 +57,8 @@ struct hp_heard {
  * @serial:	of our last line; @beat: when that was
  * @seen:	the victim's; @echo: as we have told it
  * @deaf:	we beat, but say that we have handled and seen nothing new
+ * @shy:	we say no hello
+ * @left:	lives that the victim has ended before they had begun
  * @next:	number for our next connection
  * @said:	records from the victim, of each type; @heard: the last of each of our connections
  * @block:	records, as they are put together
@@ -78,7 +80,8 @@ struct hp {
 	u32			serial;
 	u32			seen, echo;
 	unsigned long		beat;
-	bool			deaf;
+	bool			deaf, shy;
+	u32			left;
 	u32			next;
 	u64			said[NTW_SAYS];
 	struct hp_heard		heard[HP_NUMBERS];
@@ -89,6 +92,7 @@ struct hp {
 void hp_shake(struct hp *hp);
 void hp_down(struct hp *hp);
 bool hp_same_life(struct hp *hp);
+bool hp_has_greeted(struct hp *hp);
 void hp_ring(struct hp *hp);	/* the victim's doorbell */
 
 /* peer.c: process context, no lock */
@@ -97,6 +101,9 @@ void hp_stop(struct hp *hp);
 int hp_wait_up(struct hp *hp);	/* 0, -ETIMEDOUT */
 void hp_bye(struct hp *hp);	/* the link ends by our will; it comes up again */
 void hp_set_deaf(struct hp *hp, bool deaf);
+void hp_set_shy(struct hp *hp, bool shy);
+bool hp_greeted(struct hp *hp);	/* the victim has said hello, and waits for ours */
+u32 hp_left(struct hp *hp);	/* so often it has begun another life instead of coming up */
 /* The victim sees records when they have been flushed, or a beat goes out, or there is no room for more. 0, -ENOTCONN, -ETIMEDOUT */
 int hp_post(struct hp *hp, struct ntw_rec *rec, const void *body, u32 len, unsigned int copies);
 void hp_flush(struct hp *hp);

@@ -196,6 +196,33 @@ void hp_set_deaf(struct hp *hp, bool deaf)
 	mutex_unlock(&hp->lock);
 }
 
+void hp_set_shy(struct hp *hp, bool shy)
+{
+	mutex_lock(&hp->lock);
+	hp->shy = shy;
+	mutex_unlock(&hp->lock);
+}
+
+bool hp_greeted(struct hp *hp)
+{
+	bool greeted;
+
+	mutex_lock(&hp->lock);
+	greeted = hp->state == HP_HELLO && hp_has_greeted(hp);
+	mutex_unlock(&hp->lock);
+	return greeted;
+}
+
+u32 hp_left(struct hp *hp)
+{
+	u32 left;
+
+	mutex_lock(&hp->lock);
+	left = hp->left;
+	mutex_unlock(&hp->lock);
+	return left;
+}
+
 static bool hp_try_post(struct hp *hp, struct ntw_rec *rec, const void *body, u32 len, unsigned int copies, int *ret)
 {
 	bool done;
