@@ -408,7 +408,7 @@ void kfi_rx_flush(struct kfi_ep *ep, int err);
  * @data: remote CQ data
  * @src: the peer
  *
- * Return: 0; -EAGAIN: it carries CQ data and the receive CQ has no slot (nothing happened; kfi_cq_wait_space()).
+ * Return: 0; -EAGAIN: it carries CQ data and the receive CQ has no slot (nobody was told; kfi_cq_wait_space()).
  */
 int kfi_remote_rma(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, u64 flags, size_t len, u64 data, kfi_addr_t src);
 
@@ -473,7 +473,7 @@ void kfi_batch_end(void);
  * @live:	peers may use it; cleared by close and invalidate
  * @enabled:	its bindings are complete
  * @flags:	of the registration: KFI_MR_SINGLE_USE, KFI_RMA_EVENT, KFI_RMA_PMEM
- * @used:	KFI_MR_SINGLE_USE, and kfi_remote_rma() has told of the operation
+ * @used:	KFI_MR_SINGLE_USE, and the operation is over: kfi_mr_spend()
  * @per_io:	made by kfi_mr_alloc()
  * @state:	of a per-I/O region, see kfi/mr_async.c
  * @iter:	template over the whole region (kvec or bvec)
@@ -552,6 +552,24 @@ static inline bool kfi_mr_live(const struct kfi_mr *mr, u64 key)
 {
 	/* pairs with the release that makes a region live: its key and memory are in place */
 	return smp_load_acquire(&mr->live) && READ_ONCE(mr->fid.key) == key;
+}
+
+/**
+ * kfi_mr_spend() - a peer's operation has moved all that it had to
+ * @mr:		region of kfi_mr_get()
+ * @key:	the key it was got with
+ *
+ * If that was for a single use nobody is let in any more. kfi_remote_rma() does it, too: this is for providers that may have to wait
+ * until they can tell, while other operations go on. Context: process or softirq.
+ */
+static inline void kfi_mr_spend(struct kfi_mr *mr, u64 key)
+{
+	if (likely(!(mr->flags & KFI_MR_SINGLE_USE)))
+		return;
+	rcu_read_lock();	/* while it is this one it stays so: see kfi/mr_async.c */
+	if (kfi_mr_live(mr, key))
+		WRITE_ONCE(mr->used, true);
+	rcu_read_unlock();
 }
 
 /**

@@ -211,13 +211,8 @@ static void remote_entry(struct kfi_ep *ep, u64 flags, size_t len, u64 data, kfi
 static void count_region(struct kfi_mr *mr, u64 key, u64 flags, size_t len)
 {
 	rcu_read_lock();
-	if (!kfi_mr_live(mr, key))
-		goto out;
-	if (mr->flags & KFI_MR_SINGLE_USE)
-		WRITE_ONCE(mr->used, true);
-	if (flags & smp_load_acquire(&mr->cntr_access))		/* pairs with mr_bind_cntr() */
+	if (kfi_mr_live(mr, key) && (flags & smp_load_acquire(&mr->cntr_access)))	/* pairs with mr_bind_cntr() */
 		kfi_cntr_count_len(mr->cntr, 0, len);
-out:
 	rcu_read_unlock();
 }
 
@@ -225,6 +220,8 @@ int kfi_remote_rma(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, u64 flags, siz
 {
 	bool write = flags & KFI_REMOTE_WRITE, entry = (flags & KFI_REMOTE_CQ_DATA) && ep->rx_cq;
 
+	if (mr)
+		kfi_mr_spend(mr, key);
 	if (entry && !kfi_cq_reserve(ep->rx_cq))
 		return -EAGAIN;
 	if (entry)

@@ -114,6 +114,7 @@ static void nt_atomic_run(struct nt_slot *slot)
 	} else {
 		slot->key = slot->seg[f->nsegs - 1].key;
 	}
+	nt_rma_spend(slot);
 	ntw_swap_values(slot->buf, results, size);
 }
 

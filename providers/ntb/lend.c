@@ -222,9 +222,10 @@ void nt_region_landed(struct nt_slot *slot)
 	for (i = 0; i < slot->f.nsegs; i++) {
 		if (!slot->seg[i].len)
 			continue;
-		if (!kfi_mr_live(slot->held[n++], slot->seg[i].key))
-			slot->status = EREMOTEIO;
 		slot->key = slot->seg[i].key;
+		if (!kfi_mr_live(slot->held[n], slot->key))
+			slot->status = EREMOTEIO;
+		kfi_mr_spend(slot->held[n++], slot->key);
 	}
 	slot->mr = slot->held[n - 1];
 	kref_get(&slot->mr->ref);

@@ -727,6 +727,7 @@ int nt_rx_write_data(struct nt_slot *slot, const struct ntw_frame *f, const void
 int nt_rx_read_data(struct nt_conn *conn, const struct ntw_frame *f, const void *payload, struct nt_done *done);
 int nt_rx_tell(struct nt_slot *slot);
 void nt_rma_let_go(struct nt_slot *slot);
+void nt_rma_spend(struct nt_slot *slot);	/* no other operation comes behind it, though its owner may not be told of it for a while */
 
 /* lend.c: memory that the peer writes to by itself */
 unsigned int nt_places(const struct nt_conn *conn, const struct iov_iter *iter, size_t len, struct nt_place *place, unsigned int max);

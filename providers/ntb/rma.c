@@ -235,6 +235,23 @@ void nt_rma_let_go(struct nt_slot *slot)
 	slot->mr = NULL;
 }
 
+void nt_rma_spend(struct nt_slot *slot)
+{
+	struct kfi_mr *mr;
+	unsigned int i;
+
+	if (slot->status || !slot->mr)
+		return;
+	kfi_mr_spend(slot->mr, slot->key);
+	rcu_read_lock();
+	for (i = 0; i + 1 < slot->f.nsegs; i++) {
+		mr = kfi_mr_find(&slot->conn->nep->ep, slot->seg[i].key);
+		if (mr)
+			kfi_mr_spend(mr, slot->seg[i].key);
+	}
+	rcu_read_unlock();
+}
+
 /* The next segment. What can't be opened any more makes the verdict. */
 static bool nt_open_seg(struct nt_slot *slot, u64 access)
 {
@@ -295,6 +312,7 @@ static void nt_write_end(struct nt_slot *slot)
 	slot->state = NT_SLOT_QUEUED;
 	if (!slot->mr)
 		nt_open_seg(slot, KFI_REMOTE_WRITE);	/* nothing is a length, too */
+	nt_rma_spend(slot);
 	if (slot->f.bits & NTW_F_CQ_DATA)
 		nt_rx_enter(conn, slot);
 	else
@@ -468,6 +486,8 @@ static void nt_read_end(struct nt_slot *slot, struct nt_send *s)
 	struct kfi_ep *ep = &slot->conn->nep->ep;
 
 	list_del_init(&slot->entry);
+	if (slot->f.type == NTW_READ)
+		nt_rma_spend(slot);
 	if (slot->f.type == NTW_TREAD)
 		kfi_rx_complete(&slot->rx, 0);
 	else if (s->mr)

@@ -250,6 +250,69 @@ static void single_use(struct test *t)
 	}
 }
 
+/* So many writes with data of 64 bytes at @near, into @r: what they have to say fills the target's queue. */
+#define FULL	4
+
+static void fill_queue(struct pair *p, struct region *r, u8 *near)
+{
+	struct test *t = p->a.t;
+	u32 i;
+
+	for (i = 0; i < FULL; i++)
+		POST(t, kfi_writedata(p->a.ep, near, 64, NULL, i, p->a.peer, r->addr, r->key, CTX(i)));
+}
+
+/*
+ * The one operation has written all that it had to, and waits for room in the queue where the consumer is told of it. Nothing else comes behind it, by
+ * whatever way; and when it is told at last, the handle has another life, to which that is nothing.
+ */
+static void single_use_waits(struct test *t)
+{
+	struct node_opts small = { .cq_size = FULL };
+	struct pair *p = pair_open(t, NULL, &small);
+	u8 *near = test_pages(t, LEN / 2), *other = test_pages(t, 64), *far;
+	int i, err[FULL + 3] = { [0 ... FULL + 2] = -1 };
+	struct region r;
+	struct io *io;
+	comp_t c;
+
+	REQUIRE(t, p && near && other && !region_open(&p->b, &r, other, 64, KFI_REMOTE_WRITE));
+	far = test_best(t, p->b.domain, LEN / 4);
+	io = far ? io_open(t, &p->b, far, LEN / 4, KFI_MR_SINGLE_USE) : NULL;
+	if (!io)
+		return;
+	memset(near, 0xa5, LEN / 4);
+	memset(near + LEN / 4, 0x5a, LEN / 4);
+	REQUIRE(t, io_do(t, io, true));
+	fill_queue(p, &r, near);
+	POST(t, kfi_writedata(p->a.ep, near, LEN / 4, NULL, 7, p->a.peer, 0, kfi_mr_key(io->mr), CTX(FULL)));
+	for (i = 0; i < 2; i++)
+		POST(t, kfi_write(p->a.ep, near + LEN / 4, i ? 64 : LEN / 4, NULL, p->a.peer, 0, kfi_mr_key(io->mr), CTX(FULL + 1 + i)));
+	msleep(300);
+	EXPECT(t, far[0] != 0x5a && far[LEN / 4 - 1] != 0x5a);
+	REQUIRE(t, io_do(t, io, false) && io_do(t, io, true));
+	for (i = 0; i < FULL; i++)
+		REQUIRE(t, !WAIT_RX(&p->b, &c));
+	for (i = 0; i < FULL + 3; i++) {
+		REQUIRE(t, !WAIT_TX(&p->a, &c));
+		REQUIRE(t, (uintptr_t)c.op_context < FULL + 3);
+		err[(uintptr_t)c.op_context] = c.err;
+	}
+	for (i = 0; i < FULL; i++)
+		EXPECT_EQ(t, err[i], 0);
+	/* Who looks for room first has not performed it. */
+	EXPECT(t, !err[FULL] || err[FULL] == EACCES);
+	EXPECT_EQ(t, err[FULL + 1], EACCES);
+	EXPECT_EQ(t, err[FULL + 2], EACCES);
+	if (!err[FULL])
+		REQUIRE(t, !WAIT_RX(&p->b, &c));
+	NONE_RX(&p->b);
+	POST(t, kfi_write(p->a.ep, near, 64, NULL, p->a.peer, 0, kfi_mr_key(io->mr), CTX(0)));
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+	EXPECT_EQ(t, c.err, 0);
+	REQUIRE(t, io_do(t, io, false));
+}
+
 /* Attach two pieces of the memory at @near; then detach them. Return: what kfi_mr_register() says */
 static int attach_two(struct test *t, struct io *io, struct kvec *iov)
 {
@@ -294,6 +357,7 @@ const struct test_case mr_io_cases[] = {
 	{ "mr.softirq", T_REL, 0, C_MSG | C_RMA, softirq },
 	{ "mr.invalidate_midway", T_REL, 0, C_MSG | C_RMA, midway },
 	{ "mr.single_use", T_REL, 0, C_MSG | C_RMA, single_use },
+	{ "mr.single_use_waits", T_REL, 0, C_MSG | C_RMA, single_use_waits },
 	{ "mr.device_holds", T_REL, 0, C_MSG | C_RMA, device_holds },
 	{ }
 };

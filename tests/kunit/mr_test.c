@@ -403,6 +403,33 @@ static void single_use(struct kunit *test)
 	kfi_world_close(w);
 }
 
+/* Over, though nobody has been told; but not what the handle is attached to afterwards, under another key. */
+static void spent_before_told(struct kunit *test)
+{
+	struct kfi_world *w = kfi_world_open(test, NULL);
+	struct iov_iter iter;
+	struct kfid_mr *mr;
+	struct kfi_mr *held;
+
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&w->domain.fid, mem, 64, RW, 0, 1, KFI_MR_SINGLE_USE, &mr, NULL));
+	held = kfi_mr_get(&w->ep, 1, 0, 8, KFI_REMOTE_WRITE, &iter);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(held));
+	kfi_mr_spend(held, 2);
+	KUNIT_EXPECT_TRUE(test, may(w, 1, 0, 8, KFI_REMOTE_WRITE));
+	kfi_mr_spend(held, 1);
+	KUNIT_EXPECT_FALSE(test, may(w, 1, 0, 8, KFI_REMOTE_WRITE));
+	kfi_mr_put(held);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+	mr = reg(w, RW, 0, 5);
+	held = kfi_mr_get(&w->ep, 5, 0, 8, KFI_REMOTE_WRITE, &iter);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(held));
+	kfi_mr_spend(held, 5);		/* for any number of uses */
+	KUNIT_EXPECT_TRUE(test, may(w, 5, 0, 8, KFI_REMOTE_WRITE));
+	kfi_mr_put(held);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+	kfi_world_close(w);
+}
+
 /* A peer's operation that never ends does not delay close, and finds the region dead. */
 static void close_does_not_wait_for_peers(struct kunit *test)
 {
@@ -437,6 +464,7 @@ static struct kunit_case mr_cases[] = {
 	KUNIT_CASE(raw_keys),
 	KUNIT_CASE(virtual_addresses),
 	KUNIT_CASE(single_use),
+	KUNIT_CASE(spent_before_told),
 	KUNIT_CASE(close_does_not_wait_for_peers),
 	{}
 };
