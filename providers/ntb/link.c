@@ -44,6 +44,7 @@ MODULE_PARM_DESC(direct, "batches up to so many bytes are written by the CPU whi
 #define NT_PACE_MIN	10	/* milliseconds between two looks at a handshake; twice as long each time nothing has happened, up to ... */
 #define NT_PACE_MAX	100
 #define NT_PACE_POOR	2000	/* ... and between two attempts to get memory for the window */
+#define NT_BEAT_PART	4	/* of the time between two beats in which a line makes the next one needless */
 #define NT_END_MS	2000	/* for what the engine has */
 #define NT_CLOSE_MS	100	/* between two attempts to close the window */
 
@@ -292,7 +293,7 @@ static void nt_life_up(struct nt_link *link)
 			     link->ring.engine.chan ? dma_chan_name(link->ring.engine.chan) : "no DMA engine");
 	nt_conns_link_up(link);
 	tasklet_enable(&link->ring.tasklet);
-	nt_ring_beat(&link->ring);
+	nt_ring_beat(&link->ring, 0);
 	wake_up_all(&link->wait);
 }
 
@@ -385,7 +386,7 @@ static bool nt_step_up(struct nt_link *link)
 	if (why)
 		nt_life_end(link, why);
 	else
-		nt_ring_beat(&link->ring);
+		nt_ring_beat(&link->ring, nt_heartbeat_ms / NT_BEAT_PART);
 	return false;
 }
 

@@ -14,6 +14,7 @@ static void nt_line(struct nt_ring *ring, u64 produced, struct ntw_line *line)
 	u32 yours = out->yours;
 
 	out->said = produced;
+	out->said_at = jiffies;
 	out->serial += NTW_SERIAL_STEP;
 	out->leaving = !ring->in.awake && (out->leaving || out->awake);
 	WRITE_ONCE(out->awake, ring->in.awake);
@@ -458,11 +459,13 @@ bool nt_out_reap(struct nt_ring *ring, struct list_head *done)
 
 /* ---- life ---- */
 
-void nt_ring_beat(struct nt_ring *ring)
+void nt_ring_beat(struct nt_ring *ring, unsigned int ms)
 {
+	struct nt_out *out = &ring->out;
+
 	spin_lock_bh(&ring->lock);
 	if (ring->state == NT_UP) {
-		ring->out.due = true;
+		out->due |= nt_filled(out) || time_after_eq(jiffies, out->said_at + msecs_to_jiffies(ms));
 		nt_engine_poke(&ring->engine);
 		nt_out_push(ring);
 	}

@@ -110,7 +110,8 @@ struct nt_out {
 	u64			produced;	/* ... and that a line has been made up for */
 	u64			arrived;	/* ... that the engine has written, with the line that tells of them */
 	u64			acked;		/* ... that the peer has handled */
-	u64			said;		/* @produced in the last line that was given to the engine, or written */
+	u64			said;		/* @produced in the last line that was given to the engine, or written; @said_at: in jiffies */
+	unsigned long		said_at;
 	u32			serial;		/* of the last line */
 	u32			by_engine, by_cpu;	/* ... that went that way */
 	u32			echoed;		/* ... that the peer has seen */
@@ -218,8 +219,11 @@ int nt_ring_put(struct nt_ring *ring, const void *head, u32 head_len, struct iov
 void nt_ring_kick(struct nt_ring *ring);
 bool nt_ring_unpost(struct nt_ring *ring, struct nt_rec *rec);
 void nt_ring_drain(struct nt_ring *ring);
-/* A sign of life; and the last word to a peer of that incarnation, written at once: only after nt_ring_end(), or before nt_ring_on() */
-void nt_ring_beat(struct nt_ring *ring);
+/*
+ * A sign of life, which any line is: none if one has gone in the last @ms milliseconds. And the last word to a peer of that incarnation, written
+ * at once: only after nt_ring_end(), or before nt_ring_on()
+ */
+void nt_ring_beat(struct nt_ring *ring, unsigned int ms);
 void nt_ring_bye(struct nt_ring *ring, u32 yours);
 /* The peer's words, as they are now */
 u32 nt_ring_peer_serial(const struct nt_ring *ring);

@@ -117,7 +117,7 @@ static void end_on(struct end *end, u32 mine, u32 yours)
 
 	nt_engine_open(&end->ring.engine, 0, INBOUND, &peer);
 	nt_ring_on(&end->ring, end->mem, RING_LEN, mine, yours);
-	nt_ring_beat(&end->ring);
+	nt_ring_beat(&end->ring, 0);
 }
 
 static void end_off(struct end *end)
@@ -195,7 +195,7 @@ static void more_waits(struct kunit *test)
 	nt_ring_kick(&a->ring);
 	KUNIT_EXPECT_GT(test, wait_event_timeout(a->wait, READ_ONCE(a->heard) == 3, PATIENCE), 0L);
 	KUNIT_EXPECT_EQ(test, 0, post(a, 3, 8, 0, true));
-	nt_ring_beat(&a->ring);
+	nt_ring_beat(&a->ring, 0);
 	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 4, PATIENCE), 0L);
 	/* Who waits for what was placed does not wait for more. */
 	KUNIT_EXPECT_EQ(test, 0, post(a, 4, 8, 0, true));
@@ -346,7 +346,7 @@ static void no_room(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, nt_ring_unpost(&a->ring, &a->rec[19]));
 	KUNIT_EXPECT_EQ(test, 0U, b->got);
 	KUNIT_EXPECT_TRUE(test, nt_ring_peer_owes(&a->ring, &given));
-	nt_ring_beat(&a->ring);
+	nt_ring_beat(&a->ring, 0);
 	msleep(20);
 	KUNIT_EXPECT_TRUE(test, nt_ring_peer_owes(&a->ring, &later));
 	KUNIT_EXPECT_EQ(test, given, later);
@@ -355,9 +355,9 @@ static void no_room(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, b->wrong);
 	KUNIT_EXPECT_GE(test, a->ring.stats.full, 1ULL);
 	for (i = 0; !owes_nothing(&a->ring) && i < 1000; i++) {
-		nt_ring_beat(&b->ring);
+		nt_ring_beat(&b->ring, 0);
 		msleep(20);
-		nt_ring_beat(&a->ring);
+		nt_ring_beat(&a->ring, 0);
 	}
 	KUNIT_EXPECT_TRUE(test, owes_nothing(&a->ring));
 }
