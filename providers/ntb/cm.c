@@ -18,7 +18,7 @@
 /**
  * struct nt_caller - a hello that nobody has looked at yet, and the refusal that may be its answer
  * @entry: in &nt_dev.callers
- * @dev: its bridge; @mirror: from our own end of it
+ * @dev: its bridge; @mirror: from our own end of it; @life: of the link, when it came
  * @stock: it goes back to &nt_dev.stock
  * @call: as it came, with what is behind it
  */
@@ -27,6 +27,7 @@ struct nt_caller {
 	struct nt_rec		rec;
 	struct ntw_rec		head;
 	struct nt_dev		*dev;
+	unsigned int		life;
 	u32			len;
 	bool			mirror;
 	bool			stock;
@@ -430,6 +431,7 @@ void nt_call_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *body,
 	if (!caller)
 		return;
 	caller->head = *rec;
+	caller->life = nt_link_life(dev->link);
 	caller->len = len;
 	memcpy(caller->raw, body, len);
 	spin_lock_bh(&dev->lock);
@@ -485,6 +487,7 @@ static void nt_conn_called(struct nt_dev *dev, struct nt_conn *conn, const struc
 	conn->peer_id = c->conn;
 	conn->state = NT_ASKED;
 	conn->mirror = caller->mirror;
+	conn->life = caller->life;
 	conn->name.side = cpu_to_le32(conn->mirror ? nt_link_side(dev->link) : nt_link_peer_side(dev->link));
 	conn->name.port = cpu_to_le32(c->from);
 	memcpy(conn->data_in, data, c->data_len);
@@ -492,12 +495,24 @@ static void nt_conn_called(struct nt_dev *dev, struct nt_conn *conn, const struc
 		nt_auth_called(conn, &caller->call, data + c->data_len);
 }
 
+/*
+ * Has the link gone since the hello came? Then the caller has heard of that and may call by another bridge: it is not for this call to end what
+ * he has there. The connection is listed: who ends a life of the link after this look finds it (nt_conns_link_down()).
+ */
+static bool nt_call_late(const struct nt_conn *conn)
+{
+	smp_mb();
+	return !conn->mirror && conn->life != nt_link_life(conn->dev->link);
+}
+
 /* Listed, with a number: it may end at any moment. */
 static void nt_called(struct nt_conn *conn, const struct ntw_calling *c)
 {
 	int ret = nt_call_ok(conn, c);
 
-	if (ret) {
+	if (nt_call_late(conn)) {
+		nt_conn_fail(conn, -ENOTCONN);
+	} else if (ret) {
 		nt_refuse(conn, ret);
 	} else if (conn->auth) {
 		nt_deadline_start(conn);
