@@ -21,9 +21,9 @@ unsigned int nt_eager_size = 4096;
 module_param_named(eager_size, nt_eager_size, uint, 0444);
 MODULE_PARM_DESC(eager_size, "longest message sent without asking, bytes, 1024 to 16384 (default 4096)");
 
-unsigned int nt_unexpected = 64;
+unsigned int nt_unexpected = 128;
 module_param_named(unexpected, nt_unexpected, uint, 0444);
-MODULE_PARM_DESC(unexpected, "messages held for each peer and class, 4 to 4096 (default 64)");
+MODULE_PARM_DESC(unexpected, "messages held for each peer and class, 4 to 4096 (default 128)");
 
 unsigned int nt_requests = 64;
 module_param_named(requests, nt_requests, uint, 0444);
