@@ -336,7 +336,9 @@ enum kfi_cq_wait_cond {
  * memory reclaim, and they may sleep.
  *
  * KFI_CQ_SOFTIRQ: in softirq, often right where the data arrived.
- * KFI_CQ_DIRECT: in kfi_cq_poll() and nowhere else.
+ * KFI_CQ_DIRECT: in kfi_cq_poll() and nowhere else. A provider may leave it to
+ * the readers of such a queue to look at its device, which need not interrupt
+ * then: kfi_cq_poll() does so, and a read that finds nothing.
  *
  * KFI_CQ_ROUNDS: the handler is called behind each round of done()s, too: all
  * that were due have been called, or as many as run at once. What they have

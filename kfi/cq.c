@@ -180,6 +180,9 @@ int kfi_cq_open(struct kfid_domain *domain, struct kfi_cq_attr *attr, struct kfi
 		goto err_free;
 	spin_lock_init(&cq->lock);
 	INIT_LIST_HEAD(&cq->done);
+	spin_lock_init(&cq->hot_lock);
+	INIT_LIST_HEAD(&cq->hot);
+	cq->polled = jiffies - HZ;
 	init_waitqueue_head(&cq->wait);
 	cq->armed = true;
 	kfi_cq_space_init(cq);

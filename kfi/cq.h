@@ -68,6 +68,10 @@ struct kfi_cq_slot {
  * @calling:	endpoint whose done() runs right now; written by the owner of @scheduled
  * @batch:	the next one in the list of a CPU's batch; the owner's of @scheduled
  *
+ * Of a directly polled queue:
+ * @polled:	the jiffy in which somebody last polled it
+ * @hot:	sources that he looks at, by &kfi_source_at.link, for readers under RCU; @hot_lock: for all others; a leaf, interrupts off
+ *
  * @space_lock:	protects @space, @space_calling and waiter links; bottom halves off; a leaf lock
  * @space:	those who wait for a free slot; @space_calling: whose fn() runs; @space_work: calls them
  */
@@ -109,6 +113,10 @@ struct kfi_cq {
 	struct tasklet_struct	tasklet;
 	wait_queue_head_t	wait;
 
+	unsigned long		polled ____cacheline_aligned_in_smp;
+	struct list_head	hot;
+	spinlock_t		hot_lock;
+
 	spinlock_t		space_lock ____cacheline_aligned_in_smp;
 	struct list_head	space;
 	struct kfi_cq_waiter	*space_calling;
@@ -128,6 +136,15 @@ void kfi_cq_run_stop(struct kfi_cq *cq);
 /* An entry arrived, @cq->lock is held: is the context to be scheduled? Then call kfi_cq_schedule() without the lock. */
 bool kfi_cq_claim(struct kfi_cq *cq);
 void kfi_cq_schedule(struct kfi_cq *cq);
+
+/* source.c: where the completions of a directly polled queue come from */
+
+int kfi_source_setup(void);
+void kfi_source_teardown(void);
+/* The queue is being polled: handle up to @budget of what has come for it. Return: how many; they need not be in this queue. */
+int kfi_cq_look(struct kfi_cq *cq, int budget);
+/* Somebody is @waiting, and goes to sleep: softirq looks from now on. */
+void kfi_cq_sleeps(struct kfi_cq *cq);
 
 /* op.c's side: queue a finished operation with KFI_CQE; read its end and free it; may an endpoint go? */
 void kfi_cq_done(struct kfi_cq *cq, struct kfi_oper *op);

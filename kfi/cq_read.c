@@ -56,12 +56,20 @@ static bool kfi_cq_quiet(const struct kfi_cq *cq)
 	return READ_ONCE(cq->armed);
 }
 
+#define KFI_READ_BUDGET	16	/* of what has come before the reader gets what there is */
+
+/* Nor has anything come that he could look at. */
+static bool kfi_cq_nothing(struct kfi_cq *cq)
+{
+	return kfi_cq_quiet(cq) && (cq->where != KFI_CQ_IN_POLL || !kfi_cq_look(cq, KFI_READ_BUDGET));
+}
+
 ssize_t kfi_cq_readfrom(struct kfid_cq *fid, void *buf, size_t count, kfi_addr_t *src_addr)
 {
 	struct kfi_cq *cq = kfi_to_cq(fid);
 	ssize_t ret;
 
-	if (kfi_cq_quiet(cq))
+	if (kfi_cq_nothing(cq))
 		return -EAGAIN;
 	spin_lock_bh(&cq->lock);
 	ret = kfi_cq_pop(cq, buf, count, src_addr);
@@ -173,15 +181,17 @@ static bool kfi_cq_begin_wait(struct kfi_cq *cq, u32 *signals)
 	cq->signaled = false;
 	*signals = cq->signals;
 	if (!signaled)
-		cq->waiting++;
+		WRITE_ONCE(cq->waiting, cq->waiting + 1);
 	spin_unlock_bh(&cq->lock);
+	if (!signaled)
+		kfi_cq_sleeps(cq);
 	return !signaled;
 }
 
 static void kfi_cq_end_wait(struct kfi_cq *cq)
 {
 	spin_lock_bh(&cq->lock);
-	cq->waiting--;
+	WRITE_ONCE(cq->waiting, cq->waiting - 1);
 	spin_unlock_bh(&cq->lock);
 }
 

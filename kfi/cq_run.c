@@ -4,7 +4,7 @@
  *
  * Never inside a completion call, whose caller may hold locks. A completion that has something to call claims the queue
  * (@scheduled) and hands it to its context: a work item; for KFI_CQ_SOFTIRQ a tasklet, or the list of this CPU's batch when
- * a provider has opened one; for KFI_CQ_DIRECT nobody, the next kfi_cq_poll() finds it. The context owns the claim until
+ * a provider has opened one; for KFI_CQ_DIRECT nobody, the next kfi_cq_poll() finds it (source.c: or fetches it). The context owns the claim until
  * it sees, under the lock, that nothing is left; whatever arrives before that needs no new wake-up.
  *
  * Callbacks may complete further operations, also of other queues (a post can do that). Such queues join the list that is
@@ -245,7 +245,10 @@ int kfi_cq_poll(struct kfid_cq *fid, int budget)
 
 	if (cq->where != KFI_CQ_IN_POLL)
 		return -EINVAL;
-	if (budget <= 0 || (list_empty_careful(&cq->done) && !READ_ONCE(cq->event)))
+	if (budget <= 0)
+		return 0;
+	kfi_cq_look(cq, budget);
+	if (list_empty_careful(&cq->done) && !READ_ONCE(cq->event))
 		return 0;
 	return kfi_cq_poll_once(cq, budget, true);
 }
@@ -313,7 +316,9 @@ int kfi_cq_init(void)
 	kfi_wq_percpu = alloc_workqueue("kfi_cq_cpu", WQ_MEM_RECLAIM | WQ_PERCPU | WQ_HIGHPRI, 0);
 	if (!kfi_wq_unbound || !kfi_wq_percpu || kfi_cq_space_setup())
 		goto err;
-	return 0;
+	if (!kfi_source_setup())
+		return 0;
+	kfi_cq_space_teardown();
 
 err:
 	if (kfi_wq_percpu)
@@ -325,6 +330,7 @@ err:
 
 void kfi_cq_exit(void)
 {
+	kfi_source_teardown();
 	kfi_cq_space_teardown();
 	destroy_workqueue(kfi_wq_percpu);
 	destroy_workqueue(kfi_wq_unbound);

@@ -5,6 +5,7 @@
 #include <linux/export.h>
 #include "attr.h"
 #include "core.h"
+#include "cq.h"
 #include "ep.h"
 #include "registry.h"
 
@@ -17,6 +18,7 @@ EXPORT_SYMBOL_GPL(kfi_op_finish);
 EXPORT_SYMBOL_GPL(kfi_cq_reserve);
 EXPORT_SYMBOL_GPL(kfi_cq_fill);
 EXPORT_SYMBOL_GPL(kfi_cq_unreserve);
+EXPORT_SYMBOL_GPL(kfi_cq_sleeps);
 EXPORT_SYMBOL_GPL(kfi_eq_obj);
 EXPORT_SYMBOL_GPL(kfi_eq_event);
 EXPORT_SYMBOL_GPL(kfi_eq_error);

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * source.c - directly polled queues look where their completions come from: kfi_source.h has the states.
+ *
+ * Who polls a queue says so (@polled) and looks at what is HOT in it, under RCU. Nobody is missed who wants to sleep instead: he counts himself
+ * (@waiting) and then looks what is HOT; who makes a source HOT does that and then looks at the count; a full barrier in
+ * between on both sides.
+ *
+ * A source that leaves a queue's list may come back to it at once. Readers that are at it then see some of the list twice, or not at all,
+ * but never leave the list, for it is always the same; and come again soon.
+ */
+#include <linux/rculist.h>
+#include <kfi_source.h>
+#include "cq.h"
+
+#define KFI_SOURCE_BUDGET	256	/* of what comes before others get the CPU */
+
+enum { KFI_SOURCE_STOPPED, KFI_SOURCE_ARMED, KFI_SOURCE_HOT, KFI_SOURCE_DUE };
+
+static struct workqueue_struct *kfi_source_wq;
+
+static bool kfi_cq_is_direct(const struct kfi_cq *cq)
+{
+	return !cq || cq->where == KFI_CQ_IN_POLL;
+}
+
+bool kfi_source_wanted(const struct kfi_ep *ep)
+{
+	int i;
+
+	for (i = 0; i < KFI_CNTR_DIRS; i++)
+		if (ep->cntr[i])
+			return false;
+	return (ep->rx_cq || ep->tx_cq) && kfi_cq_is_direct(ep->rx_cq) && kfi_cq_is_direct(ep->tx_cq);
+}
+EXPORT_SYMBOL_GPL(kfi_source_wanted);
+
+/* ---- hot or not ---- */
+
+/* Somebody has polled in this jiffy or the last, and nobody sleeps. */
+static bool kfi_source_polled(const struct kfi_source *src)
+{
+	const struct kfi_cq *cq;
+	bool polled = false;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(src->at); i++) {
+		cq = src->at[i].cq;
+		if (!cq)
+			continue;
+		if (READ_ONCE(cq->waiting))
+			return false;
+		polled |= time_before_eq(jiffies, READ_ONCE(cq->polled) + 1);
+	}
+	return polled;
+}
+
+static void kfi_source_link(struct kfi_source *src, bool in)
+{
+	struct kfi_source_at *at;
+	int i;
+
+	lockdep_assert_held(&src->lock);
+	for (i = 0; i < ARRAY_SIZE(src->at); i++) {
+		at = &src->at[i];
+		if (!at->cq)
+			continue;
+		spin_lock(&at->cq->hot_lock);
+		if (in)
+			list_add_tail_rcu(&at->link, &at->cq->hot);
+		else
+			list_del_rcu(&at->link);
+		spin_unlock(&at->cq->hot_lock);
+	}
+}
+
+static void kfi_source_cool(struct kfi_source *src, u8 state)
+{
+	lockdep_assert_held(&src->lock);
+	if (src->state == KFI_SOURCE_HOT)
+		kfi_source_link(src, false);
+	src->state = state;
+	if (state == KFI_SOURCE_DUE)
+		tasklet_schedule(&src->tasklet);
+}
+
+static void kfi_source_heat(struct kfi_source *src)
+{
+	lockdep_assert_held(&src->lock);
+	src->state = KFI_SOURCE_HOT;
+	WRITE_ONCE(src->found, true);
+	kfi_source_link(src, true);
+	queue_delayed_work(kfi_source_wq, &src->tick, 1);
+	smp_mb();		/* pairs with kfi_cq_sleeps() */
+	if (!kfi_source_polled(src))
+		kfi_source_cool(src, KFI_SOURCE_DUE);
+}
+
+void kfi_source_event(struct kfi_source *src)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&src->lock, flags);
+	if (src->state == KFI_SOURCE_ARMED) {
+		if (kfi_source_polled(src))
+			kfi_source_heat(src);
+		else
+			kfi_source_cool(src, KFI_SOURCE_DUE);
+	}
+	spin_unlock_irqrestore(&src->lock, flags);
+}
+EXPORT_SYMBOL_GPL(kfi_source_event);
+
+static void kfi_source_tick(struct work_struct *work)
+{
+	struct kfi_source *src = container_of(to_delayed_work(work), struct kfi_source, tick);
+
+	spin_lock_irq(&src->lock);
+	if (src->state == KFI_SOURCE_HOT) {
+		if (READ_ONCE(src->found) && kfi_source_polled(src))
+			queue_delayed_work(kfi_source_wq, &src->tick, 1);
+		else
+			kfi_source_cool(src, KFI_SOURCE_DUE);
+	}
+	WRITE_ONCE(src->found, false);
+	spin_unlock_irq(&src->lock);
+}
+
+/* With bottom halves off, so that softirq looks when they are on again, and not in a thread some time later. */
+void kfi_cq_sleeps(struct kfi_cq *cq)
+{
+	struct kfi_source_at *at;
+
+	if (cq->where != KFI_CQ_IN_POLL)
+		return;
+	smp_mb();		/* pairs with kfi_source_heat() */
+	local_bh_disable();
+	rcu_read_lock();
+	list_for_each_entry_rcu(at, &cq->hot, link) {
+		spin_lock_irq(&at->src->lock);
+		if (at->src->state == KFI_SOURCE_HOT)
+			kfi_source_cool(at->src, KFI_SOURCE_DUE);
+		spin_unlock_irq(&at->src->lock);
+	}
+	rcu_read_unlock();
+	local_bh_enable();
+}
+
+/* ---- those who look ---- */
+
+/* A reader, who need not wait for another one: what that finds is in the queue soon. */
+static int kfi_source_look(struct kfi_source *src, int budget)
+{
+	int n;
+
+	if (!spin_trylock(&src->looking))
+		return 0;
+	n = src->ops->poll(src, budget);
+	spin_unlock(&src->looking);
+	if (n)
+		WRITE_ONCE(src->found, true);
+	return n;
+}
+
+int kfi_cq_look(struct kfi_cq *cq, int budget)
+{
+	struct kfi_source_at *at;
+	int n = 0;
+
+	if (READ_ONCE(cq->polled) != jiffies)
+		WRITE_ONCE(cq->polled, jiffies);
+	if (list_empty(&cq->hot))
+		return 0;
+	local_bh_disable();
+	rcu_read_lock();
+	list_for_each_entry_rcu(at, &cq->hot, link) {
+		n += kfi_source_look(at->src, budget - n);
+		if (n >= budget)
+			break;
+	}
+	rcu_read_unlock();
+	local_bh_enable();
+	return n;
+}
+
+static bool kfi_source_move(struct kfi_source *src, u8 from, u8 to)
+{
+	bool moved;
+
+	spin_lock_irq(&src->lock);
+	moved = src->state == from;
+	if (moved)
+		src->state = to;
+	spin_unlock_irq(&src->lock);
+	return moved;
+}
+
+/* ARMED before the device is asked to tell, for it may do so at once. */
+static void kfi_source_arm(struct kfi_source *src)
+{
+	if (!kfi_source_move(src, KFI_SOURCE_DUE, KFI_SOURCE_ARMED) || !src->ops->arm(src))
+		return;
+	if (kfi_source_move(src, KFI_SOURCE_ARMED, KFI_SOURCE_DUE))
+		tasklet_schedule(&src->tasklet);
+}
+
+static void kfi_source_tasklet(struct tasklet_struct *t)
+{
+	struct kfi_source *src = from_tasklet(src, t, tasklet);
+	int n;
+
+	spin_lock(&src->looking);
+	n = src->ops->poll(src, KFI_SOURCE_BUDGET);
+	spin_unlock(&src->looking);
+	if (n < KFI_SOURCE_BUDGET)
+		kfi_source_arm(src);
+	else
+		tasklet_schedule(&src->tasklet);
+}
+
+/* ---- life ---- */
+
+void kfi_source_start(struct kfi_source *src, const struct kfi_source_ops *ops, struct kfi_ep *ep)
+{
+	struct kfi_cq *cqs[] = { ep->rx_cq, ep->tx_cq == ep->rx_cq ? NULL : ep->tx_cq };
+	int i;
+
+	src->ops = ops;
+	spin_lock_init(&src->lock);
+	spin_lock_init(&src->looking);
+	tasklet_setup(&src->tasklet, kfi_source_tasklet);
+	INIT_DELAYED_WORK(&src->tick, kfi_source_tick);
+	for (i = 0; i < ARRAY_SIZE(src->at); i++) {
+		src->at[i].src = src;
+		src->at[i].cq = cqs[i];
+	}
+	src->state = KFI_SOURCE_DUE;
+	tasklet_schedule(&src->tasklet);
+}
+EXPORT_SYMBOL_GPL(kfi_source_start);
+
+void kfi_source_stop(struct kfi_source *src)
+{
+	spin_lock_irq(&src->lock);
+	kfi_source_cool(src, KFI_SOURCE_STOPPED);
+	spin_unlock_irq(&src->lock);
+	cancel_delayed_work_sync(&src->tick);
+	tasklet_kill(&src->tasklet);
+	synchronize_rcu_expedited();	/* readers that still saw it are through */
+}
+EXPORT_SYMBOL_GPL(kfi_source_stop);
+
+int kfi_source_setup(void)
+{
+	kfi_source_wq = alloc_workqueue("kfi_source", WQ_MEM_RECLAIM | WQ_UNBOUND | WQ_HIGHPRI, 0);
+	return kfi_source_wq ? 0 : -ENOMEM;
+}
+
+void kfi_source_teardown(void)
+{
+	destroy_workqueue(kfi_source_wq);
+}

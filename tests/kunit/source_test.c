@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What directly polled queues look at: a device that has things to say, and tells so once when it is armed.
+ */
+#include <linux/delay.h>
+#include <linux/kthread.h>
+#include <kfi_source.h>
+#include "crew.h"
+#include "fake.h"
+
+/**
+ * struct gadget - what a provider would have
+ * @ep: its endpoint, no more than two queues; @cq: where what it says becomes entries
+ * @lock: protects @said, the things it has to say, and @armed
+ * @next: the number of the next entry; @inside: who looks; @wrong: more than one did
+ * @hot: what it said to a sleeper was left to readers
+ * @arms: how often it was armed; @readers: looks of readers that found something, @softirqs: of softirq
+ */
+struct gadget {
+	struct kfi_source	src;
+	struct kfi_ep		*ep;
+	struct kfid_cq		*cq;
+	spinlock_t		lock;
+	u32			said;
+	bool			armed;
+	bool			hot;
+	u32			next;
+	atomic_t		inside, wrong;
+	atomic_t		arms, readers, softirqs;
+};
+
+static u32 gadget_take(struct gadget *d, u32 budget)
+{
+	u32 n;
+
+	spin_lock(&d->lock);
+	n = min(d->said, budget);
+	d->said -= n;
+	spin_unlock(&d->lock);
+	return n;
+}
+
+static int gadget_poll(struct kfi_source *src, int budget)
+{
+	struct gadget *d = container_of(src, struct gadget, src);
+	struct kfi_cq_err_entry wc = { .flags = KFI_MSG | KFI_RECV };
+	u32 n, i;
+
+	if (atomic_inc_return(&d->inside) != 1 || !in_softirq())
+		atomic_inc(&d->wrong);
+	n = gadget_take(d, budget);
+	for (i = 0; i < n; i++) {
+		wc.op_context = (void *)(unsigned long)++d->next;
+		kfi_cq_fill(kfi_to_cq(d->cq), &wc);
+	}
+	if (n)
+		atomic_inc(in_serving_softirq() ? &d->softirqs : &d->readers);
+	atomic_dec(&d->inside);
+	return n;
+}
+
+static bool gadget_arm(struct kfi_source *src)
+{
+	struct gadget *d = container_of(src, struct gadget, src);
+	bool missed;
+
+	spin_lock_bh(&d->lock);
+	d->armed = true;
+	missed = d->said;
+	spin_unlock_bh(&d->lock);
+	atomic_inc(&d->arms);
+	return missed;
+}
+
+static const struct kfi_source_ops gadget_ops = { .poll = gadget_poll, .arm = gadget_arm };
+
+/* It has one more thing to say. False: the queue has no room. */
+static bool gadget_say(struct gadget *d)
+{
+	bool tell;
+
+	if (!kfi_cq_reserve(kfi_to_cq(d->cq)))
+		return false;
+	spin_lock_bh(&d->lock);
+	d->said++;
+	tell = d->armed;
+	d->armed = false;
+	spin_unlock_bh(&d->lock);
+	if (tell)
+		kfi_source_event(&d->src);
+	return true;
+}
+
+/* Return: the number of the next entry, 0: none */
+static unsigned long gadget_read(struct gadget *d)
+{
+	struct kfi_cq_tagged_entry e;
+
+	return kfi_cq_read(d->cq, &e, 1) == 1 ? (unsigned long)e.op_context : 0;
+}
+
+static bool gadget_armed(struct gadget *d)
+{
+	return READ_ONCE(d->armed);
+}
+
+static struct gadget *gadget_new(struct kunit *test, struct kfi_world *w, struct kfid_cq *tx)
+{
+	struct gadget *d = kunit_kzalloc(test, sizeof(*d), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, d);
+	d->ep = kunit_kzalloc(test, sizeof(*d->ep), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, d->ep);
+	spin_lock_init(&d->lock);
+	d->cq = fake_cq(w, 64, KFI_CQ_DIRECT, NULL, NULL);
+	d->ep->rx_cq = kfi_to_cq(d->cq);
+	d->ep->tx_cq = tx ? kfi_to_cq(tx) : kfi_to_cq(d->cq);
+	KUNIT_ASSERT_TRUE(test, kfi_source_wanted(d->ep));
+	kfi_source_start(&d->src, &gadget_ops, d->ep);
+	KUNIT_EXPECT_TRUE(test, fake_soon(gadget_armed(d)));
+	return d;
+}
+
+static void gadget_end(struct kunit *test, struct gadget *d)
+{
+	kfi_source_stop(&d->src);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&d->wrong));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&d->cq->fid));
+}
+
+static void source_wanted(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct kfid_cq *direct = fake_cq(w, 8, KFI_CQ_DIRECT, NULL, NULL), *soft = fake_cq(w, 8, KFI_CQ_SOFTIRQ, NULL, NULL);
+	struct kfi_ep *ep = kunit_kzalloc(test, sizeof(*ep), GFP_KERNEL);
+	struct kfi_cntr cntr;
+
+	KUNIT_ASSERT_NOT_NULL(test, ep);
+	KUNIT_EXPECT_FALSE(test, kfi_source_wanted(ep));
+	ep->rx_cq = kfi_to_cq(direct);
+	KUNIT_EXPECT_TRUE(test, kfi_source_wanted(ep));
+	ep->tx_cq = kfi_to_cq(soft);
+	KUNIT_EXPECT_FALSE(test, kfi_source_wanted(ep));
+	swap(ep->tx_cq, ep->rx_cq);
+	KUNIT_EXPECT_FALSE(test, kfi_source_wanted(ep));
+	ep->rx_cq = kfi_to_cq(direct);
+	KUNIT_EXPECT_TRUE(test, kfi_source_wanted(ep));
+	ep->cntr[KFI_CNTR_WRITE] = &cntr;
+	KUNIT_EXPECT_FALSE(test, kfi_source_wanted(ep));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&direct->fid));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&soft->fid));
+	fake_close(w);
+}
+
+/* Nobody polls: softirq has it, each time. */
+static void source_unattended(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct gadget *d = gadget_new(test, w, NULL);
+	int i;
+
+	for (i = 1; i <= 5; i++) {
+		KUNIT_ASSERT_TRUE(test, gadget_say(d));
+		KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&d->softirqs) == i && gadget_armed(d)));
+	}
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&d->readers));
+	for (i = 1; i <= 5; i++)
+		KUNIT_EXPECT_EQ(test, i, gadget_read(d));
+	gadget_end(test, d);
+	fake_close(w);
+}
+
+/* Who polls gets it without softirq and without the device, which is armed anew when there is silence, and when he has gone. */
+static void source_attended(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct gadget *d = gadget_new(test, w, NULL);
+	int i, arms = atomic_read(&d->arms);
+
+	KUNIT_EXPECT_EQ(test, 0, gadget_read(d));
+	local_bh_disable();	/* as a poller who has the CPU for himself, and no softirq with it */
+	for (i = 1; i <= 10; i++) {
+		KUNIT_EXPECT_TRUE(test, gadget_say(d));
+		KUNIT_EXPECT_EQ(test, i, gadget_read(d));
+		KUNIT_EXPECT_EQ(test, 0, gadget_read(d));
+	}
+	local_bh_enable();
+	KUNIT_EXPECT_EQ(test, 10, atomic_read(&d->readers));
+	KUNIT_EXPECT_EQ(test, arms, atomic_read(&d->arms));
+	KUNIT_EXPECT_TRUE(test, fake_soon((gadget_read(d), gadget_armed(d))));
+	KUNIT_EXPECT_EQ(test, arms + 1, atomic_read(&d->arms));
+	KUNIT_EXPECT_EQ(test, 0, gadget_read(d));
+	KUNIT_EXPECT_TRUE(test, gadget_say(d));	/* hot again; and nobody comes */
+	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&d->softirqs) == 1 && gadget_armed(d)));
+	KUNIT_EXPECT_EQ(test, 11, gadget_read(d));
+	gadget_end(test, d);
+	fake_close(w);
+}
+
+/* A poller of either queue will do, and kfi_cq_poll() polls as well. */
+static void source_two_queues(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct kfid_cq *tx = fake_cq(w, 8, KFI_CQ_DIRECT, NULL, NULL);
+	struct gadget *d = gadget_new(test, w, tx);
+	struct kfi_cq_tagged_entry e;
+
+	KUNIT_EXPECT_EQ(test, 0, kfi_cq_poll(tx, 1));
+	local_bh_disable();
+	KUNIT_EXPECT_TRUE(test, gadget_say(d));
+	KUNIT_EXPECT_EQ(test, 0, kfi_cq_poll(tx, 1));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&d->readers));
+	KUNIT_EXPECT_TRUE(test, gadget_say(d));
+	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_cq_read(tx, &e, 1));
+	KUNIT_EXPECT_EQ(test, 2, atomic_read(&d->readers));
+	KUNIT_EXPECT_EQ(test, 1, gadget_read(d));
+	KUNIT_EXPECT_EQ(test, 2, gadget_read(d));
+	local_bh_enable();
+	gadget_end(test, d);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&tx->fid));
+	fake_close(w);
+}
+
+static int say_later(void *arg)
+{
+	struct gadget *d = arg;
+
+	while (!READ_ONCE(kfi_to_cq(d->cq)->waiting))
+		schedule_timeout_uninterruptible(1);
+	local_bh_disable();
+	gadget_say(d);
+	d->hot = !list_empty(&kfi_to_cq(d->cq)->hot);
+	local_bh_enable();
+	return 0;
+}
+
+/* A reader who sleeps leaves it to softirq, what is hot already and what comes then, in spite of another one who polls. */
+static void source_sleeper(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct gadget *d = gadget_new(test, w, NULL);
+	struct kfi_cq_tagged_entry e;
+
+	local_bh_disable();
+	KUNIT_EXPECT_EQ(test, 0, gadget_read(d));
+	KUNIT_EXPECT_TRUE(test, gadget_say(d));
+	KUNIT_EXPECT_EQ(test, 1, gadget_read(d));	/* hot from here on */
+	local_bh_enable();
+	KUNIT_EXPECT_FALSE(test, gadget_armed(d));
+	kfi_cq_sleeps(kfi_to_cq(d->cq));
+	KUNIT_EXPECT_TRUE(test, gadget_armed(d));	/* by then, for softirq has run */
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(say_later, d, "kfi_test")));
+	KUNIT_EXPECT_EQ(test, 1, kfi_cq_sread(d->cq, &e, 1, NULL, 2000));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&d->softirqs));
+	KUNIT_EXPECT_FALSE(test, d->hot);
+	gadget_end(test, d);
+	fake_close(w);
+}
+
+/* After the end nothing is looked at, whatever the device tells. */
+static void source_stopped(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct gadget *d = gadget_new(test, w, NULL);
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		if (i) {
+			kfi_source_start(&d->src, &gadget_ops, d->ep);
+			KUNIT_EXPECT_TRUE(test, fake_soon(gadget_armed(d)));
+			KUNIT_EXPECT_EQ(test, 1, gadget_read(d));
+			KUNIT_EXPECT_EQ(test, 0, gadget_read(d));
+			local_bh_disable();
+			KUNIT_EXPECT_TRUE(test, gadget_say(d));		/* hot */
+			local_bh_enable();
+		}
+		kfi_source_stop(&d->src);
+		KUNIT_EXPECT_EQ(test, 0, gadget_read(d));
+		KUNIT_EXPECT_TRUE(test, i || gadget_say(d));
+		kfi_source_event(&d->src);
+		msleep(30);
+		KUNIT_EXPECT_EQ(test, i, atomic_read(&d->softirqs));
+		KUNIT_EXPECT_EQ(test, 0, atomic_read(&d->readers));
+	}
+	kfi_cq_unreserve(kfi_to_cq(d->cq));
+	gadget_end(test, d);
+	fake_close(w);
+}
+
+#define RACE_EACH	3000
+
+struct race {
+	struct gadget	*d;
+	atomic_t	read;
+};
+
+/* Some say things, some poll, one sleeps now and then. All comes, once and in its order. */
+static void race_hand(void *arg, unsigned int id, struct rnd_state *rnd)
+{
+	struct kfi_cq_tagged_entry e;
+	struct race *race = arg;
+	struct gadget *d = race->d;
+	int i;
+
+	for (i = 0; i < RACE_EACH && id < 2; i++) {
+		while (!gadget_say(d))
+			cond_resched();
+		crew_dawdle(rnd);
+	}
+	while (id >= 2 && atomic_read(&race->read) < 2 * RACE_EACH) {
+		if (id == 3 && !(prandom_u32_state(rnd) & 31))
+			i = kfi_cq_sread(d->cq, &e, 1, NULL, 1);
+		else
+			i = kfi_cq_read(d->cq, &e, 1);
+		if (i == 1)
+			atomic_inc(&race->read);
+		else
+			cond_resched();
+		crew_dawdle(rnd);
+	}
+}
+
+static void source_race(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct race race = { .d = gadget_new(test, w, NULL) };
+
+	crew_run(test, 4, race_hand, &race);
+	KUNIT_EXPECT_EQ(test, 2 * RACE_EACH, atomic_read(&race.read));
+	KUNIT_EXPECT_EQ(test, 2 * RACE_EACH, race.d->next);
+	KUNIT_EXPECT_EQ(test, 0, gadget_read(race.d));
+	gadget_end(test, race.d);
+	fake_close(w);
+}
+
+static struct kunit_case source_cases[] = {
+	KUNIT_CASE(source_wanted),
+	KUNIT_CASE(source_unattended),
+	KUNIT_CASE(source_attended),
+	KUNIT_CASE(source_two_queues),
+	KUNIT_CASE(source_sleeper),
+	KUNIT_CASE(source_stopped),
+	KUNIT_CASE(source_race),
+	{}
+};
+
+static struct kunit_suite source_suite = {
+	.name = "kfi_source",
+	.test_cases = source_cases,
+};
+
+kunit_test_suite(source_suite);
