@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * qp.c - what a connection has at the device: queue pair, completion queue, memory of packets to be sent. Of those that come:
- * slot.c.
+ * qp.c - what a connection has at the device: queue pair, memory of packets to be sent. Of those that come: slot.c. Completion queue: cq.c.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -149,13 +148,10 @@ static int kv_qp_vector(const struct kv_conn *conn)
 
 static int kv_qp_open(struct kv_conn *conn, u32 sends, u32 receives)
 {
-	unsigned int ncqe = sends + receives + 2;
-	struct ib_cq *cq = ib_cq_pool_get(conn->kdom->ib, ncqe, kv_qp_vector(conn), IB_POLL_SOFTIRQ);
+	int ret = kv_cq_open(conn, sends + receives + 2, kv_qp_vector(conn));
 
-	if (IS_ERR(cq))
-		return PTR_ERR(cq);
-	conn->cq = cq;
-	conn->ncqe = ncqe;
+	if (ret)
+		return ret;
 	return sends ? kv_qp_try(conn, sends, receives) : kv_qp_make(conn, 0, receives, 0);
 }
 
@@ -223,9 +219,7 @@ void kv_qp_destroy(struct kv_conn *conn)
 		rdma_destroy_qp(conn->id);
 	conn->qp = NULL;
 	cancel_work_sync(&conn->event_work);	/* no event comes any more */
-	if (conn->cq)
-		ib_cq_pool_put(conn->cq, conn->ncqe);
-	conn->cq = NULL;
+	kv_cq_close(conn);
 	kv_slots_unmap(conn);
 }
 

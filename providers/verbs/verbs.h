@@ -14,7 +14,8 @@
  * A connection is published by RCU (kfi_peer.conn, kfi_home.conn). Whoever posts to it does so inside rcu_read_lock(); conn.c unpublishes it
  * and waits a grace period before it collects what was posted.
  *
- * Everything that arrives is handled where the device's completion queue is polled: softirq.
+ * Everything that arrives is handled where the device's completion queue is polled: softirq, or with bottom halves off by who reads the
+ * consumer's queue (cq.c). kfi_source.looking is outside of all these locks but rdma_cm's, and only tried by readers.
  */
 #ifndef _KFI_VERBS_VERBS_H
 #define _KFI_VERBS_VERBS_H
@@ -28,6 +29,7 @@
 #include <kfi_credit.h>
 #include <kfi_home.h>
 #include <kfi_prov.h>
+#include <kfi_source.h>
 #include <trace/events/kfi.h>
 #include "dev.h"
 #include "drain.h"
@@ -389,7 +391,8 @@ struct kv_conn {
 	int			error;
 	struct rdma_cm_id	*id;
 	struct ib_cq		*cq;
-	unsigned int		ncqe;
+	unsigned int		ncqe;		/* of it, which others use too; 0: it is ours alone, and @source's */
+	struct kfi_source	source;
 	struct kv_frmr		*frmr_mem;
 	struct scatterlist	*frmr_sg;
 	struct kv_pep		*pep;
@@ -596,6 +599,10 @@ void kv_qp_destroy(struct kv_conn *conn);
 void kv_qp_free(struct kv_conn *conn);
 void kv_event_work(struct work_struct *work);
 u32 kv_qp_mtu(struct kv_conn *conn);
+
+/* cq.c: its completion queue */
+int kv_cq_open(struct kv_conn *conn, unsigned int ncqe, int vector);
+void kv_cq_close(struct kv_conn *conn);
 
 /* slot.c: receive buffers */
 unsigned int kv_nslots(void);

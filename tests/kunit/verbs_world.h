@@ -36,6 +36,7 @@
 #include "../../providers/verbs/cm.c"
 #include "../../providers/verbs/commit.c"
 #include "../../providers/verbs/conn.c"
+#include "../../providers/verbs/cq.c"
 #include "../../providers/verbs/drain.c"
 #include "../../providers/verbs/key.c"
 #include "../../providers/verbs/qp.c"
