@@ -18,6 +18,9 @@
 		&bench_rv_pingpong_softirq, &bench_rv_pingpong_longer, &kb_verbs_msg_handler, &kb_verbs_msg_done,	\
 		&kb_verbs_rdm_handler, &kb_verbs_rdm_done,							\
 	} },													\
+	{ "verbs-" _device "-poll", {										\
+		&bench_rv_pingpong_poll, &kb_verbs_msg_poll, &kb_verbs_rdm_poll,				\
+	} },													\
 	{ "verbs-" _device "-messages", {									\
 		&bench_rv_messages_single, &bench_rv_messages_chain, &bench_rv_messages_longer,			\
 		&kb_verbs_messages_msg,										\
@@ -33,6 +36,9 @@
 	{ "verbs-null-softirq", {										\
 		&bench_rv_pingpong_softirq, &kb_verbs_msg_handler, &kb_verbs_msg_done,				\
 		&kb_verbs_rdm_handler, &kb_verbs_rdm_done,							\
+	} },													\
+	{ "verbs-null-poll", {											\
+		&bench_rv_pingpong_poll, &kb_verbs_msg_poll, &kb_verbs_rdm_poll,				\
 	} },													\
 	{ "verbs-null-messages", {										\
 		&bench_rv_messages_single, &bench_rv_messages_chain, &kb_verbs_messages_msg,			\

@@ -22,7 +22,7 @@ enum kb_style {
 	KB_BLOCK,	/* kfi_cq_sread() in a thread */
 	KB_HANDLER,	/* handler of the queue in softirq, kfi_cq_read() */
 	KB_DONE,	/* done() of each operation in softirq */
-	KB_POLL,	/* kfi_cq_read() by whoever has posted */
+	KB_POLL,	/* kfi_cq_read() by whoever has posted, who looks at the device himself where that can be */
 };
 
 /**
@@ -102,6 +102,8 @@ extern const struct bench_variant kb_verbs_msg_handler;
 extern const struct bench_variant kb_verbs_msg_done;
 extern const struct bench_variant kb_verbs_rdm_handler;
 extern const struct bench_variant kb_verbs_rdm_done;
+extern const struct bench_variant kb_verbs_msg_poll;
+extern const struct bench_variant kb_verbs_rdm_poll;
 extern const struct bench_variant kb_verbs_messages_msg;
 extern const struct bench_variant kb_verbs_messages_rdm;
 extern const struct bench_variant kb_verbs_single_msg;

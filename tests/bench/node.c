@@ -61,8 +61,8 @@ static int kb_cq_open(struct kb_node *node, const struct kb_kind *kind, enum kfi
 
 	if (kind->style == KB_BLOCK)
 		attr.wait_obj = KFI_WAIT_QUEUE;
-	else if (kind->style != KB_POLL)
-		attr.flags = KFI_CQ_SOFTIRQ;
+	else
+		attr.flags = kind->style == KB_POLL ? KFI_CQ_DIRECT : KFI_CQ_SOFTIRQ;
 	return kfi_cq_open(node->domain, &attr, &node->cq, kind->style == KB_HANDLER ? handler : NULL, context);
 }
 

@@ -72,6 +72,7 @@ for device in ("rxe", "siw"):
             ("block", "round trip, blocking", "raw-block", "us", {"msg": 1.03, "rdm": 1.10}),
             ("handler", "round trip, handler", "raw-softirq", "us", {"msg": 1.03, "rdm": 1.10}),
             ("done", "round trip, done()", "raw-softirq", "us", {"msg": 1.03, "rdm": 1.10}),
+            ("poll", "round trip, polled", "raw-poll", "us", {}),
             ("more", "64 bytes, KFI_MORE", "raw-chain", "M/s", {"msg": 0.95, "rdm": 0.95}),
             ("single", "64 bytes, one by one", "raw-single", "M/s", {}),
             ("send", "1 MiB sends", "raw-send", "GB/s", {"msg": 0.98, "rdm": 0.95}),
@@ -96,6 +97,7 @@ for device in ("rxe", "siw"):
 for ours, op, case, peer, unit in (
         ("handler", "8 bytes, handler", "softirq", "raw-softirq", "ns of 2"),
         ("done", "8 bytes, done()", "softirq", "raw-softirq", "ns of 2"),
+        ("poll", "8 bytes, polled", "poll", "raw-poll", "ns of 2"),
         ("single", "64 bytes, one by one", "messages", "raw-single", "ns"),
         ("more", "64 bytes, KFI_MORE", "messages", "raw-chain", "ns"),
         ("write-8", "RMA write, 8 bytes", "write", "raw-write-8", "ns"),

@@ -11,6 +11,7 @@
 extern const struct bench_variant bench_rv_pingpong_block __weak;
 extern const struct bench_variant bench_rv_pingpong_softirq __weak;
 extern const struct bench_variant bench_rv_pingpong_longer __weak;
+extern const struct bench_variant bench_rv_pingpong_poll __weak;
 extern const struct bench_variant bench_rv_messages_single __weak;
 extern const struct bench_variant bench_rv_messages_chain __weak;
 extern const struct bench_variant bench_rv_messages_longer __weak;

@@ -8,6 +8,7 @@
 EXPORT_SYMBOL_GPL(bench_rv_pingpong_block);
 EXPORT_SYMBOL_GPL(bench_rv_pingpong_softirq);
 EXPORT_SYMBOL_GPL(bench_rv_pingpong_longer);
+EXPORT_SYMBOL_GPL(bench_rv_pingpong_poll);
 EXPORT_SYMBOL_GPL(bench_rv_messages_single);
 EXPORT_SYMBOL_GPL(bench_rv_messages_chain);
 EXPORT_SYMBOL_GPL(bench_rv_messages_longer);

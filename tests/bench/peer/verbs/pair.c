@@ -90,7 +90,7 @@ static int rv_resolve(struct rv_end *end, struct bench_env *env, struct sockaddr
 
 /* ---- queue pairs ---- */
 
-static int rv_qp_open(struct rv_end *end, u32 sends, u32 recvs)
+static int rv_qp_open(struct rv_end *end, u32 sends, u32 recvs, enum ib_poll_context poll)
 {
 	/* one more of each: ib_drain_qp() */
 	struct ib_qp_init_attr attr = {
@@ -111,7 +111,7 @@ static int rv_qp_open(struct rv_end *end, u32 sends, u32 recvs)
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);
 	end->pd = pd;
-	cq = ib_alloc_cq(end->id->device, end, sends + recvs + 2, 0, IB_POLL_SOFTIRQ);
+	cq = ib_alloc_cq(end->id->device, end, sends + recvs + 2, 0, poll);
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
 	end->cq = cq;
@@ -123,7 +123,8 @@ static int rv_qp_open(struct rv_end *end, u32 sends, u32 recvs)
 	return ret;
 }
 
-static int rv_call(struct rv_pair *pair, struct bench_env *env, struct sockaddr_in *to, u32 sends, u32 recvs)
+static int rv_call(struct rv_pair *pair, struct bench_env *env, struct sockaddr_in *to, u32 sends, u32 recvs,
+		   enum ib_poll_context poll)
 {
 	struct rdma_conn_param param = {
 		.responder_resources = RV_READS, .initiator_depth = RV_READS, .retry_count = 7, .rnr_retry_count = 7,
@@ -132,10 +133,10 @@ static int rv_call(struct rv_pair *pair, struct bench_env *env, struct sockaddr_
 	int ret;
 
 	ret = rv_resolve(&end[0], env, to);
-	ret = ret ?: rv_qp_open(&end[0], sends, recvs);
+	ret = ret ?: rv_qp_open(&end[0], sends, recvs, poll);
 	ret = ret ?: rdma_connect(end[0].id, &param);
 	ret = ret ?: rv_await(&end[1], RDMA_CM_EVENT_CONNECT_REQUEST);
-	ret = ret ?: rv_qp_open(&end[1], sends, recvs);
+	ret = ret ?: rv_qp_open(&end[1], sends, recvs, poll);
 	if (ret)
 		return ret;
 	rdma_lock_handler(end[1].id);
@@ -145,7 +146,7 @@ static int rv_call(struct rv_pair *pair, struct bench_env *env, struct sockaddr_
 	return ret ?: rv_await(&end[1], RDMA_CM_EVENT_ESTABLISHED);
 }
 
-int rv_pair_open(struct rv_pair *pair, struct bench_env *env, u32 sends, u32 recvs)
+int rv_pair_open(struct rv_pair *pair, struct bench_env *env, u32 sends, u32 recvs, enum ib_poll_context poll)
 {
 	struct rdma_cm_id *listener;
 	struct sockaddr_in addr;
@@ -158,7 +159,7 @@ int rv_pair_open(struct rv_pair *pair, struct bench_env *env, u32 sends, u32 rec
 	ret = rv_listen(pair, env, &addr, &listener);
 	if (ret)
 		return ret;
-	ret = rv_call(pair, env, &addr, sends, recvs);
+	ret = rv_call(pair, env, &addr, sends, recvs, poll);
 	rdma_destroy_id(listener);
 	if (ret) {
 		rv_pair_stop(pair);

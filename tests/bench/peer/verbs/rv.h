@@ -2,7 +2,7 @@
 /*
  * rv.h - the limit of kfi_verbs: verbs used inside the kernel as directly as they can be.
  *
- * Two queue pairs in two namespaces, connected by rdma_cm, each with a completion queue of its own that is polled in softirq.
+ * Two queue pairs in two namespaces, connected by rdma_cm, each with a completion queue of its own that is polled in softirq, or by who waits.
  * Work requests are prepared once and posted as often as they are needed; receives are there before anything comes; short
  * payload is given inline; few sends are reported.
  */
@@ -66,8 +66,8 @@ struct rv_region {
 
 typedef void rv_done(struct ib_cq *cq, struct ib_wc *wc);
 
-/* @sends, @recvs: work requests of each end under way. On failure nothing is left. */
-int rv_pair_open(struct rv_pair *pair, struct bench_env *env, u32 sends, u32 recvs);
+/* @sends, @recvs: work requests of each end under way; @poll: who looks for completions. On failure nothing is left. */
+int rv_pair_open(struct rv_pair *pair, struct bench_env *env, u32 sends, u32 recvs, enum ib_poll_context poll);
 void rv_pair_stop(struct rv_pair *pair);	/* every request has come back after it */
 void rv_pair_close(struct rv_pair *pair);
 void rv_fail(struct rv_pair *pair, int err);

@@ -341,7 +341,8 @@ static void *stm_open(struct bench_env *env, const struct bench_variant *v)
 	st->chain = max(v->arg, 1UL);
 	st->signal = st->size == BENCH_MB ? 1 : st->depth / 4;
 	ret = stm_alloc(st, env);
-	ret = ret ?: rv_pair_open(&st->pair, env, 2 * st->depth + STM_GRANTS, stm_recvs(st) + STM_GRANTS);
+	ret = ret ?: rv_pair_open(&st->pair, env, 2 * st->depth + STM_GRANTS, stm_recvs(st) + STM_GRANTS,
+				  IB_POLL_SOFTIRQ);
 	if (ret) {
 		kfree(st->mem);
 		kvfree(st);
