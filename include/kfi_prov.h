@@ -601,9 +601,10 @@ void kfi_mr_settle(struct kfi_mr *mr);
  * @key: as the peer said
  *
  * To be called before the message's receive completes. Long-lived regions end by their owner alone.
- * Return: 0, no byte can land any more, and the receive has KFI_INVALIDATE; -EACCES: no such per-I/O region, or another
- * endpoint's; -EBUSY: an operation of a peer on it is under way, or the device still knows it: the receive comes without
- * KFI_INVALIDATE, and the owner detaches the region.
+ * Return: 0, no byte can land any more, and the receive has KFI_INVALIDATE; -EACCES: it is an ordinary region's, or
+ * another endpoint's, which is a breach of any protocol; -EBUSY: an operation of a peer on it is under way, or the device still
+ * knows it: the receive comes without KFI_INVALIDATE, and the owner detaches the region; -ENOENT: likewise, but he is about to
+ * do so or has done it, while the message was under way.
  */
 int kfi_mr_kill(struct kfi_ep *ep, u64 key);
 

@@ -626,6 +626,12 @@ struct kfi_mr *kfi_mr_find(struct kfi_ep *ep, u64 key)
 }
 EXPORT_SYMBOL_GPL(kfi_mr_find);
 
+/* Has anybody it, also those who are not to be named through @ep? Under rcu_read_lock(). */
+bool kfi_mr_taken(struct kfi_ep *ep, u64 key)
+{
+	return rhashtable_lookup(&ep->domain->mrs, &key, mr_params);
+}
+
 /* In range and within rights? A wrapped subtraction fails the first comparison. */
 static bool allowed(const struct kfi_mr *mr, u64 addr, size_t len, u64 access)
 {

@@ -23,6 +23,7 @@ int kfi_mr_hash_random(struct kfi_mr *mr);
 /* Peers can find and use it / can't any more (but may be at it still: kfi_mr_in_use()). */
 void kfi_mr_make_live(struct kfi_mr *mr);
 void kfi_mr_make_dead(struct kfi_mr *mr);
+bool kfi_mr_taken(struct kfi_ep *ep, u64 key);
 void kfi_mr_done_exit(void);
 void kfi_mr_retire(struct kfi_mr *mr);
 

@@ -258,10 +258,10 @@ int kfi_mr_invalidate(struct kfid_mr *fid, struct kfi_mr_work *work)
 }
 EXPORT_SYMBOL_GPL(kfi_mr_invalidate);
 
-/* The key names this registration, and it is ours to end? Under rcu_read_lock(). */
+/* The key names this registration, and it is ours to end? Else its owner is about to, or has. Under rcu_read_lock(). */
 static bool seize_live(struct kfi_mr *mr, u64 key)
 {
-	if (!mr->per_io || !kfi_mr_live(mr, key) || cmpxchg(&mr->state, MR_ATTACHED, MR_BUSY) != MR_ATTACHED)
+	if (!kfi_mr_live(mr, key) || cmpxchg(&mr->state, MR_ATTACHED, MR_BUSY) != MR_ATTACHED)
 		return false;
 	if (kfi_mr_live(mr, key))
 		return true;
@@ -286,14 +286,17 @@ static int kill_region(struct kfi_mr *mr)
 	return used ? -EBUSY : 0;
 }
 
+/* A key that is nobody's was the region's, as far as we can know: handles draw a new one for each registration. */
 int kfi_mr_kill(struct kfi_ep *ep, u64 key)
 {
 	struct kfi_mr *mr;
-	int ret = -EACCES;
+	int ret = -ENOENT;
 
 	rcu_read_lock();
 	mr = kfi_mr_find(ep, key);
-	if (mr && seize_live(mr, key))
+	if (mr ? !mr->per_io : kfi_mr_taken(ep, key))
+		ret = -EACCES;
+	else if (mr && seize_live(mr, key))
 		ret = kill_region(mr);
 	rcu_read_unlock();
 	return ret;

@@ -146,12 +146,12 @@ static bool loop_message(struct loop_ep *to, struct loop_op *p)
 
 	if ((p->op->flags & KFI_INVALIDATE) && !p->killed) {
 		err = kfi_mr_kill(&to->ep, p->op->inv_key);
-		if (err && err != -EBUSY) {
+		if (err == -EACCES) {
 			loop_tx_end(p, err);
 			return true;
 		}
 		p->killed = true;
-		p->over = !err;	/* else its owner has to detach it */
+		p->over = !err;	/* else its owner has to detach it, or has */
 	}
 	loop_rx_fill(to, p);
 	switch (loop_arrive(from, to, p)) {

@@ -111,8 +111,8 @@ static void ks_rx_describe(struct ks_conn *conn, struct kfi_rx *rx)
 }
 
 /*
- * With a key that is none of its business the sender does not know what it does. A region that somebody uses at this moment is left
- * to its owner, whom the receive does not tell that it is over.
+ * With a key that is none of its business the sender does not know what it does. A region that somebody uses at this moment, or whose
+ * owner was faster, is left to him, and the receive does not say that it is over.
  */
 static int ks_rx_invalidate(struct ks_conn *conn)
 {
@@ -122,7 +122,7 @@ static int ks_rx_invalidate(struct ks_conn *conn)
 		return 0;
 	ret = kfi_mr_kill(&conn->sep->ep, le64_to_cpu(conn->rx.segs[0].key));
 	conn->rx.inv_over = !ret;
-	return ret && ret != -EBUSY ? -EPROTO : 0;
+	return ret == -EACCES ? -EPROTO : 0;
 }
 
 /* Once per frame, also when it is dispatched again after having been blocked. */

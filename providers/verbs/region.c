@@ -750,15 +750,18 @@ static bool kv_region_spoil(struct kv_region *region, u32 rkey)
 
 /*
  * A peer has had our device invalidate what was not its to end. It is registered anew, and all who know of it ask again: else each of them
- * would lose its connection by it.
+ * would lose its connection by it. False: nobody is told of it any more, or it is no more, for its owner has ended it.
  */
-void kv_region_spoilt(struct kv_domain *kdom, u32 rkey)
+bool kv_region_spoilt(struct kv_domain *kdom, u32 rkey)
 {
 	struct kv_region *region;
+	bool spoilt = false;
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(region, &kdom->regions, entry)
-		if (kv_region_spoil(region, rkey))
-			kv_domain_forget(kdom);
+		spoilt |= kv_region_spoil(region, rkey);
 	rcu_read_unlock();
+	if (spoilt)
+		kv_domain_forget(kdom);
+	return spoilt;
 }

@@ -247,9 +247,20 @@ void kv_rx_drop(struct kfi_ep *ep, struct kfi_rx *rx)
 }
 
 /*
+ * The device has invalidated with it what it says, or what was its owner's to end just then: of that nobody is to be told any more, and its
+ * registration is taken back.
+ */
+static bool kv_inv_is_fair(struct kv_slot *slot, bool inv, u64 key)
+{
+	if (!slot->inv_key || (inv && kv_region_taken(slot->conn, key, slot->inv_key)))
+		return true;
+	return !kv_region_spoilt(slot->conn->kdom, slot->inv_key) && inv;
+}
+
+/*
  * With a key that is none of its business the sender does not know what it does; nor if its device has ended something else than that
- * key's region. A region that the device still knows, because the sender has forgotten the device's key of it, is left to its owner, whom
- * the receive does not tell that it is over.
+ * key's region. A region that the device still knows, because the sender has forgotten the device's key of it, or whose owner was
+ * faster, is left to him, and the receive does not say that it is over.
  */
 static int kv_rx_invalidate(struct kv_slot *slot)
 {
@@ -258,15 +269,13 @@ static int kv_rx_invalidate(struct kv_slot *slot)
 	int ret;
 
 	slot->inv_over = false;
-	if (slot->inv_key && !(inv && kv_region_taken(slot->conn, key, slot->inv_key))) {
-		kv_region_spoilt(slot->conn->kdom, slot->inv_key);
+	if (unlikely(!kv_inv_is_fair(slot, inv, key)))
 		return -EPROTO;
-	}
 	if (!inv)
 		return 0;
 	ret = kfi_mr_kill(&slot->conn->vep->ep, key);
 	slot->inv_over = !ret;
-	return ret && ret != -EBUSY ? -EPROTO : 0;
+	return ret == -EACCES ? -EPROTO : 0;
 }
 
 static const struct kvw_told *kv_slot_told(const struct kv_slot *slot)

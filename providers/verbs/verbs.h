@@ -741,7 +741,7 @@ int kv_mr_attach(struct kfi_mr *mr);
 bool kv_mr_known(struct kfi_mr *mr);
 void kv_region_registered(struct kv_sqe *e, int err);
 bool kv_region_taken(struct kv_conn *conn, u64 key, u32 rkey);
-void kv_region_spoilt(struct kv_domain *kdom, u32 rkey);
+bool kv_region_spoilt(struct kv_domain *kdom, u32 rkey);
 int kv_rx_key(struct kv_slot *slot);
 bool kv_offer_fresh(struct kv_conn *conn, struct kvw_told *told);
 

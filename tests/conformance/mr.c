@@ -285,6 +285,56 @@ static void remote_invalidate(struct test *t)
 	io_wait(t, io);
 }
 
+/* Says that it is over, of a region that is. False: not possible here. */
+static bool invalidate_late(struct pair *p, u8 *buf, u64 key)
+{
+	struct kvec out = { buf, 16 };
+	struct kfi_msg msg = {
+		.type = KFI_KVEC, .msg_iov = &out, .iov_count = 1, .addr = p->a.peer, .context = &msg, .inv_key = key,
+	};
+	struct test *t = p->a.t;
+	comp_t c;
+
+	POST(t, kfi_recv(p->b.ep, buf + 64, 64, NULL, KFI_ADDR_UNSPEC, buf));
+	if (POST(t, kfi_sendmsg(p->a.ep, &msg, KFI_INVALIDATE | KFI_COMPLETION)) || WAIT_TX(&p->a, &c) || WAIT_RX(&p->b, &c))
+		return false;
+	EXPECT_COMP(t, &c, buf, KFI_MSG | KFI_RECV);
+	EXPECT_EQ(t, c.len, 16);
+	return true;
+}
+
+/*
+ * The owner has ended the region when the peer's message that does so is still under way. Neither has done anything wrong: the receive does
+ * not say that it is over, and they go on; also if the handle is at something else by then, or gone.
+ */
+static void invalidate_crossed(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *buf = test_pages(t, 4096);
+	struct kvec iov = { buf + 2048, 2048 };
+	struct kfi_mr_attr attr = {
+		.type = KFI_KVEC, .mr_iov = &iov, .iov_count = 1, .access = KFI_REMOTE_WRITE, .requested_key = KFI_KEY_NOTAVAIL,
+	};
+	struct io *io = io_new(t);
+	struct kfid_mr *mr;
+	u64 key;
+
+	REQUIRE(t, p && buf && io);
+	REQUIRE_EQ(t, kfi_mr_alloc(p->b.domain, 1, 0, &mr, NULL), 0);
+	EXPECT_EQ(t, kfi_mr_bind(mr, &p->b.ep->fid, 0), 0);
+	REQUIRE(t, EXPECT_EQ(t, kfi_mr_register(mr, &attr, &io->work), 0) && io_wait(t, io));
+	key = kfi_mr_key(mr);
+	REQUIRE(t, EXPECT_EQ(t, kfi_mr_invalidate(mr, &io->work), 0) && io_wait(t, io));
+	REQUIRE(t, invalidate_late(p, buf, key));
+	REQUIRE(t, EXPECT_EQ(t, kfi_mr_register(mr, &attr, &io->work), 0) && io_wait(t, io));
+	REQUIRE(t, invalidate_late(p, buf, key));
+	key = kfi_mr_key(mr);
+	EXPECT_EQ(t, kfi_mr_invalidate(mr, &io->work), 0);
+	io_wait(t, io);
+	EXPECT_EQ(t, kfi_close(&mr->fid), 0);
+	REQUIRE(t, invalidate_late(p, buf, key));
+}
+
 /**
  * struct lot - regions that the peer writes to and then ends, all at the same time
  * @told:	receives that said that the region is over
@@ -405,6 +455,7 @@ const struct test_case mr_cases[] = {
 	{ "mr.enable_twice", T_REL, CASE_ONCE, C_MSG | C_RMA, enable_twice },
 	{ "mr.per_io", T_REL, 0, C_MSG | C_RMA, per_io },
 	{ "mr.remote_invalidate", T_RDM, 0, C_MSG | C_RMA, remote_invalidate },
+	{ "mr.invalidate_crossed", T_REL, 0, C_MSG | C_RMA, invalidate_crossed },
 	{ "mr.remote_invalidate_many", T_REL, 0, C_MSG | C_RMA, remote_invalidate_many },
 	{ }
 };

@@ -187,10 +187,10 @@ static void killed_by_the_peer(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&w->domain.fid, 1, 0, &mr, NULL));
 	KUNIT_ASSERT_EQ(test, 0, attach(mr, mem, 64, &j));
 	key = mr->key;
-	KUNIT_EXPECT_EQ(test, -EACCES, kfi_mr_kill(&w->ep, key + 1));
+	KUNIT_EXPECT_EQ(test, -ENOENT, kfi_mr_kill(&w->ep, key + 1));
 	KUNIT_EXPECT_EQ(test, 0, kfi_mr_kill(&w->ep, key));
 	KUNIT_EXPECT_FALSE(test, may(w, key, 0, 1, KFI_REMOTE_READ));
-	KUNIT_EXPECT_EQ(test, -EACCES, kfi_mr_kill(&w->ep, key));
+	KUNIT_EXPECT_EQ(test, -ENOENT, kfi_mr_kill(&w->ep, key));
 	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, detach(mr, &j));
 	/* the handle can be used again at once; while an operation is under way a kill is refused */
 	KUNIT_ASSERT_EQ(test, 0, attach(mr, mem, 64, &j));

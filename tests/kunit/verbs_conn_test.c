@@ -304,6 +304,37 @@ static void spoilt(struct kunit *test)
 	world_close(w);
 }
 
+/*
+ * The sender has had the device invalidate what it was told of, and says so: but the owner is ending it just then, or has. Neither is to
+ * blame; and nobody else is told anything.
+ */
+static void crossed(struct kunit *test)
+{
+	static const u8 states[] = { KV_CHUNK_GOING, KV_CHUNK_NEW };
+	struct world *w = world_open(test);
+	struct kv_region *region = open_region(w);
+	struct kv_slot *slot = some_slot(w);
+	unsigned int i;
+
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_table_init(&w->kdom.domain));
+	slot->p = (struct kvw_packet){ .type = KVW_MSG, .flags = KVW_F_INV, .count = 1 };
+	kv_slot_descs(slot)->addr = cpu_to_le64(4711);
+	slot->inv_key = region->chunk[1].mr->rkey;
+	for (i = 0; i < ARRAY_SIZE(states); i++) {
+		set_state(region, 1, states[i]);
+		KUNIT_EXPECT_EQ(test, 0, kv_rx_invalidate(slot));
+		KUNIT_EXPECT_FALSE(test, slot->inv_over);
+	}
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&w->kdom.epoch));
+	set_state(region, 1, KV_CHUNK_VALID);
+	KUNIT_EXPECT_EQ(test, -EPROTO, kv_rx_invalidate(slot));	/* what is another's is not the same */
+	flush_workqueue(kv_cm_wq);
+	flush(w);
+	kv_mr_close(&w->mr);
+	kfi_mr_table_exit(&w->kdom.domain);
+	world_close(w);
+}
+
 /* The owner is told though the device has nothing to put in the place of what it has given back; peers wait, and the region is not lost. */
 static void ends_without_memory(struct kunit *test)
 {
@@ -570,6 +601,7 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(end_while_renewed),
 	KUNIT_CASE(renew_while_registered),
 	KUNIT_CASE(spoilt),
+	KUNIT_CASE(crossed),
 	KUNIT_CASE(ends_without_memory),
 	KUNIT_CASE(closes_without_memory),
 	KUNIT_CASE(told_nonsense),

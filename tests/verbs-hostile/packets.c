@@ -34,7 +34,6 @@ static const struct breach breaches[] = {
 	{ "a message for two answers",	P(MSG, .flags = KVW_F_ARRIVED | KVW_F_LANDED), .len = 8 },
 	{ "a flag of others",		P(CREDIT, .flags = 1) },
 	{ "INV without a key",		P(MSG, .flags = KVW_F_INV), .len = 8 },
-	{ "INV of no region",		P(MSG, .flags = KVW_F_INV, .count = 1), { .addr = cpu_to_le64(4711) }, 8 },
 	{ "INV of an ordinary region",	P(MSG, .flags = KVW_F_INV, .count = 1), { .addr = cpu_to_le64(VICTIM_KEY) }, 8 },
 	{ "RMA without a tag",		P(RTS, .flags = KVW_F_RMA, .count = 1, .len = 64) },
 	{ "spent classes that are not",	P(CREDIT, .spent = 0xf8) },
