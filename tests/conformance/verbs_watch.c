@@ -99,19 +99,21 @@ static int woken(const struct watch *w)
 	return atomic_read(&w->woken[0]) + atomic_read(&w->woken[1]);
 }
 
+#define QUIET_MS	300	/* on iWARP the caller says something 100 ms after the handshake, or later if he is busy (docs/wire-verbs.md) */
+
 bool watch_quiet(struct watch *w)
 {
 	int before, try;
 
-	for (try = 0; try < 100; try++) {
+	for (try = 0; try < 20; try++) {
 		before = woken(w);
-		msleep(50);
+		msleep(QUIET_MS);
 		if (before == woken(w))
 			break;
 	}
 	atomic_set(&w->woken[0], 0);
 	atomic_set(&w->woken[1], 0);
-	return try < 100;
+	return try < 20;
 }
 
 s64 watch_counter(const struct watch *w, int side, const char *name)
