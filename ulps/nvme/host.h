@@ -115,6 +115,7 @@ struct kfn_queue {
 enum {
 	KFN_R_SENT,	/* the target owes an answer, on the connection of @epoch; who clears it has it */
 	KFN_R_ATTACHED,	/* @queue's handle for the tag has memory attached */
+	KFN_R_AGAIN,	/* there was no room to send it: blk-mq shall try again */
 };
 
 /**

@@ -16,15 +16,26 @@
 enum {
 	KFN_CAPSULE_SEGS	= 1 + KFN_INLINE_MAX / SZ_4K,
 	KFN_POLL_BUDGET		= 256,
+	KFN_AGAIN_MS		= 3,	/* as long as blk-mq waits for what it can't be told of */
 };
 
 /* ---- ends ---- */
+
+/* Its region is over: the tag may be another's when it comes again. */
+static void kfn_req_again(struct request *rq)
+{
+	nvme_cleanup_cmd(rq);
+	blk_mq_requeue_request(rq, false);
+	blk_mq_delay_kick_requeue_list(rq->q, KFN_AGAIN_MS);
+}
 
 void kfn_req_complete(struct kfn_req *req)
 {
 	struct request *rq = blk_mq_rq_from_pdu(req);
 
-	if (!nvme_try_complete_req(rq, req->status, req->result))
+	if (unlikely(test_bit(KFN_R_AGAIN, &req->flags)))
+		kfn_req_again(rq);
+	else if (!nvme_try_complete_req(rq, req->status, req->result))
 		nvme_complete_rq(rq);
 }
 
@@ -163,6 +174,7 @@ static unsigned int kfn_capsule_room(const struct kfn_queue *queue)
 	const struct kfn_ctrl *ctrl = queue->ctrl;
 	u32 capsule = ctrl->ctrl.ioccsz * 16;	/* the target's word; not all cores look at it */
 
+
 	if (!queue->qid || !ctrl->in_capsule || capsule < sizeof(struct nvme_command))
 		return 0;
 	return min_t(u32, capsule - sizeof(struct nvme_command), KFN_INLINE_MAX);
@@ -196,11 +208,18 @@ static ssize_t kfn_send_capsule(struct kfn_req *req, struct request *rq, u64 mor
 	return ret;
 }
 
-/* The capsule could not be sent, but a region is attached: end as if the target had answered. */
-static void kfn_answer_for_target(struct kfn_req *req)
+static bool kfn_is_for_later(int err)
+{
+	return err == -EAGAIN || err == -ENOMEM;	/* a recovery would take more memory still */
+}
+
+/* The capsule could not be sent, but a region is attached: end as if the target had answered, to come again if there was no room. */
+static void kfn_answer_for_target(struct kfn_req *req, int err)
 {
 	if (!test_and_clear_bit(KFN_R_SENT, &req->flags))
 		return;
+	if (kfn_is_for_later(err))
+		set_bit(KFN_R_AGAIN, &req->flags);
 	req->status = cpu_to_le16(NVME_SC_HOST_PATH_ERROR << 1);
 	req->result.u64 = 0;
 	kfn_req_put(req);
@@ -212,8 +231,9 @@ static ssize_t kfn_send_keyed(struct kfn_req *req, struct request *rq, u64 more)
 
 	if (ret)
 		return ret;
-	if (kfn_inject(req->queue, &req->cmd, more))
-		kfn_answer_for_target(req);
+	ret = kfn_inject(req->queue, &req->cmd, more);
+	if (ret)
+		kfn_answer_for_target(req, ret);
 	return 0;
 }
 
@@ -258,7 +278,7 @@ static ssize_t kfn_send_command(struct kfn_req *req, struct request *rq, u64 mor
 
 static blk_status_t kfn_send_failed(struct request *rq, int err)
 {
-	if (err == -EAGAIN || err == -ENOMEM) {	/* later: a recovery would take more memory still */
+	if (kfn_is_for_later(err)) {
 		nvme_cleanup_cmd(rq);
 		return BLK_STS_RESOURCE;
 	}

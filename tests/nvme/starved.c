@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * starved.c - kfi_nvme_starved.ko: nvme-kfi, of the same source, over endpoints that have no room for a command half of the time. No command
+ * may end for that, nor be sent twice: tests/nvme/inside looks at what becomes of them.
+ */
+#include <linux/jiffies.h>
+#include <linux/moduleparam.h>
+#include "host.h"
+
+enum { STARVED_MS = 40 };
+
+static unsigned int starved;
+module_param(starved, uint, 0444);
+MODULE_PARM_DESC(starved, "commands for which there was no room");
+
+/* An asynchronous event's is not tried again. */
+static bool starved_spares(const struct kfi_msg *msg)
+{
+	const struct nvme_command *cmd = msg->type == KFI_KVEC ? msg->msg_iov->iov_base : NULL;
+
+	return cmd && cmd->common.opcode == nvme_admin_async_event;
+}
+
+static ssize_t starved_sendmsg(struct kfid_ep *ep, const struct kfi_msg *msg, u64 flags)
+{
+	if (jiffies_to_msecs(jiffies) / STARVED_MS % 2 == 0 || starved_spares(msg))
+		return kfi_sendmsg(ep, msg, flags);
+	starved++;
+	return -EAGAIN;
+}
+
+#define kfi_sendmsg starved_sendmsg
+
+#include "../../ulps/nvme/host.c"
+#include "../../ulps/nvme/ctrl.c"
+#include "../../ulps/nvme/link.c"
+#include "../../ulps/nvme/queue.c"
+#include "../../ulps/nvme/region.c"
+#include "../../ulps/nvme/io.c"
+#include "../../ulps/nvme/hlayout.c"
