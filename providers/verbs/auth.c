@@ -227,6 +227,7 @@ static void kv_door_recall(struct kvw_greeting *g, const struct kvw_hello *hello
 	kvw_decode_hello(hello, sizeof(*hello), &first);	/* it could be the first time */
 	memcpy(g->window, first.window, sizeof(g->window));
 	g->answers = first.answers;
+	g->packet = first.packet;
 }
 
 static int kv_door_check(struct kv_door *door, struct kv_conn *conn, const struct kvw_hello *hello)

@@ -34,6 +34,7 @@ static size_t kv_cm_hello(struct kv_conn *conn, u8 kind, struct kvw_accept *say)
 		.ep_type = rdm ? 3 : 1,
 		.window = { kv_window, kv_window, kv_window },
 		.answers = kv_answers,
+		.packet = conn->kdom ? kv_packet(conn->kdom) : KVW_PAGE,
 		.auth = conn->auth && kind != KVW_REJECT,
 		.data_len = conn->data_out_len,
 	};

@@ -18,7 +18,7 @@ static struct kfi_commit_seg *kv_commit_segs(const struct kv_slot *slot)
 }
 
 static_assert(KVW_HDR_MAX + KV_DESCS * (sizeof(struct kvw_desc) + sizeof(struct kfi_commit_seg)) + 2 * KVW_ATOMIC_MAX + 64 <
-	      KVW_PACKET);
+	      KVW_PAGE);
 
 static int kv_commit_get_all(struct kv_slot *slot)
 {

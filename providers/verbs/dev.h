@@ -19,6 +19,7 @@
 #include <linux/refcount.h>
 #include <rdma/ib_verbs.h>
 #include <kfi_inaddr.h>
+#include "wire.h"
 
 #define KV_IOV_MAX		256		/* elements of a vector */
 #define KV_RMA_MAX		KV_DESCS	/* remote segments of an operation */
@@ -96,6 +97,12 @@ struct kv_domain {
 static inline struct kv_domain *to_kv_domain(struct kfi_domain *domain)
 {
 	return container_of(domain, struct kv_domain, domain);
+}
+
+/* The longest packet for which there are receives: a page each, and a second piece where devices have room for the address of it. */
+static inline u32 kv_packet(const struct kv_domain *kdom)
+{
+	return kdom->max_recv_sge < 2 ? KVW_PAGE : KVW_PACKET;
 }
 
 /* dev.c: devices come and go. May sleep */

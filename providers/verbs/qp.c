@@ -100,7 +100,7 @@ static int kv_qp_make(struct kv_conn *conn, u32 sends, u32 receives, u32 in_requ
 			.max_send_wr	= sends + 1,
 			.max_recv_wr	= receives + 1,
 			.max_send_sge	= min_t(u32, KV_SGE + 1, kdom->max_send_sge),
-			.max_recv_sge	= 1,
+			.max_recv_sge	= kv_packet(kdom) > KVW_PAGE ? 2 : 1,
 			.max_inline_data = in_request,
 		},
 	};

@@ -150,13 +150,22 @@ static void kv_rx_describe(struct kv_slot *slot)
 	rx->src = kv_rx_src(slot->conn);
 }
 
+/* As much of the payload as the receive takes. */
+static size_t kv_slot_copy(struct kv_slot *slot)
+{
+	const void *payload = kv_slot_descs(slot) + slot->p.count;
+	size_t here = page_address(slot->page) + KVW_PAGE - payload, n = min(slot->rx.room, here);
+	size_t copied = kfi_copy_to(&slot->rx.iter, payload, n);
+
+	if (unlikely(n < slot->rx.room))
+		copied += kfi_copy_to(&slot->rx.iter, slot->tail, slot->rx.room - n);
+	return copied;
+}
+
 /* A whole message: from the slot to its receive, the only copy. */
 static void kv_slot_deliver(struct kv_slot *slot)
 {
-	const void *payload = kv_slot_descs(slot) + slot->p.count;
-
-	if (kfi_copy_to(&slot->rx.iter, payload, slot->rx.room) != slot->rx.room)
-		WARN_ON_ONCE(1);	/* kernel memory can't fault */
+	WARN_ON_ONCE(kv_slot_copy(slot) != slot->rx.room);	/* kernel memory can't fault */
 	kfi_stat_add(&slot->conn->vep->ep, bounced, slot->rx.room);
 	kfi_rx_complete(&slot->rx, 0);
 	kv_slot_consumed(slot, slot->p.flags & KVW_F_LANDED ? 0 : KV_NO_FIN);
@@ -369,8 +378,8 @@ static int kv_rx_read(struct kv_slot *slot)
 	struct kv_conn *conn = slot->conn;
 	int ret = kvw_decode(kv_slot_hdr(slot), slot->bytes, &slot->p);
 
-	if (ret)
-		return ret;
+	if (ret || unlikely(slot->bytes > conn->takes))
+		return -EPROTO;
 	slot->cls = kvw_cls(slot->p.type, slot->p.flags);
 	if (unlikely(slot->cls < KVW_CLS && kfi_peer_tx_ctx(&conn->vep->ep)))
 		return -EPROTO;		/* a transmit context is answered, and asked for nothing */
@@ -549,8 +558,8 @@ void kv_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 			kv_conn_flushed(conn);
 		return;
 	}
-	ib_dma_sync_single_for_cpu(conn->kdom->ib, slot->dma, KVW_PACKET, DMA_FROM_DEVICE);
 	slot->bytes = wc->byte_len;
+	kv_slot_sync(slot);
 	slot->inv_key = wc->wc_flags & IB_WC_WITH_INVALIDATE ? wc->ex.invalidate_rkey : 0;
 	slot->state = KV_SLOT_HERE;
 	slot->unexpected = false;

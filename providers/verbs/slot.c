@@ -4,9 +4,10 @@
  *
  * Receives are posted before the peer can send, and there is one for each packet that its credits allow: a receiver is
  * never not ready. A connection begins with few, for thousands of them may be idle and each buffer is a page that the device and the
- * processor touch in turn. When a peer says that it has spent all that it was told of, or we have as many requests unanswered as
- * there are receives for the answers, there will be twice as many, up to the module's parameters. They stay until the connection
- * ends.
+ * processor touch in turn. A packet may be longer than its page, by what consumers have in front of a page of theirs: for that there is a
+ * second piece, some of which share a page, so no two pages have to lie side by side. When a peer says that it has spent all that it was
+ * told of, or we have as many requests unanswered as there are receives for the answers, there will be twice as many, up to the module's
+ * parameters. They stay until the connection ends.
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -32,12 +33,23 @@ unsigned int kv_nslots(void)
 
 /* ---- one ---- */
 
+/* The device has filled it. */
+void kv_slot_sync(const struct kv_slot *slot)
+{
+	struct ib_device *ib = slot->conn->kdom->ib;
+
+	ib_dma_sync_single_for_cpu(ib, slot->dma, KVW_PAGE, DMA_FROM_DEVICE);
+	if (unlikely(slot->bytes > KVW_PAGE))
+		ib_dma_sync_single_for_cpu(ib, slot->tail_dma, KV_TAIL, DMA_FROM_DEVICE);
+}
+
 /* Give it back to the device. Nothing of it is anybody else's. */
 int kv_slot_post(struct kv_slot *slot)
 {
 	struct kv_conn *conn = slot->conn;
-	struct ib_sge sge = { slot->dma, KVW_PACKET, conn->kdom->pd->local_dma_lkey };
-	struct ib_recv_wr wr = { .wr_cqe = &slot->cqe, .sg_list = &sge, .num_sge = 1 };
+	u32 lkey = conn->kdom->pd->local_dma_lkey;
+	struct ib_sge sge[] = { { slot->dma, KVW_PAGE, lkey }, { slot->tail_dma, KV_TAIL, lkey } };
+	struct ib_recv_wr wr = { .wr_cqe = &slot->cqe, .sg_list = sge, .num_sge = slot->tail ? 2 : 1 };
 
 	slot->state = KV_SLOT_FREE;
 	slot->read = false;
@@ -46,17 +58,32 @@ int kv_slot_post(struct kv_slot *slot)
 	slot->wrs = 0;
 	slot->left = 0;
 	slot->err = 0;
-	ib_dma_sync_single_for_device(conn->kdom->ib, slot->dma, KVW_PACKET, DMA_FROM_DEVICE);
+	ib_dma_sync_single_for_device(conn->kdom->ib, slot->dma, KVW_PAGE, DMA_FROM_DEVICE);
+	if (slot->tail)
+		ib_dma_sync_single_for_device(conn->kdom->ib, slot->tail_dma, KV_TAIL, DMA_FROM_DEVICE);
 	return ib_post_recv(conn->qp, &wr, NULL);
+}
+
+static int kv_slot_map(struct ib_device *ib, struct kv_slot *slot)
+{
+	slot->dma = ib_dma_map_page(ib, slot->page, 0, KVW_PAGE, DMA_FROM_DEVICE);
+	if (ib_dma_mapping_error(ib, slot->dma))
+		return -EIO;
+	if (!slot->tail)
+		return 0;
+	slot->tail_dma = ib_dma_map_single(ib, slot->tail, KV_TAIL, DMA_FROM_DEVICE);
+	if (!ib_dma_mapping_error(ib, slot->tail_dma))
+		return 0;
+	ib_dma_unmap_page(ib, slot->dma, KVW_PAGE, DMA_FROM_DEVICE);
+	return -EIO;
 }
 
 static int kv_slot_init(struct kv_conn *conn, struct kv_slot *slot)
 {
-	struct ib_device *ib = conn->kdom->ib;
+	int ret = kv_slot_map(conn->kdom->ib, slot);
 
-	slot->dma = ib_dma_map_page(ib, slot->page, 0, KVW_PACKET, DMA_FROM_DEVICE);
-	if (ib_dma_mapping_error(ib, slot->dma))
-		return -EIO;
+	if (ret)
+		return ret;
 	slot->conn = conn;
 	slot->cqe.done = kv_recv_done;
 	INIT_LIST_HEAD(&slot->link);
@@ -67,13 +94,18 @@ static int kv_slot_init(struct kv_conn *conn, struct kv_slot *slot)
 
 /* ---- many ---- */
 
+#define KV_TAILS	(PAGE_SIZE / KV_TAIL)	/* that share a page, which is the first one's */
+
 static void kv_batch_free(struct kv_batch *batch)
 {
 	unsigned int i;
 
-	for (i = 0; i < batch->n; i++)
+	for (i = 0; i < batch->n; i++) {
 		if (batch->slot[i].page)
 			__free_page(batch->slot[i].page);
+		if (batch->slot[i].tail && !(i % KV_TAILS))
+			free_page((unsigned long)batch->slot[i].tail);
+	}
 	kvfree(batch);
 }
 
@@ -81,18 +113,25 @@ static void kv_batch_unmap(struct kv_conn *conn, struct kv_batch *batch)
 {
 	unsigned int i;
 
-	for (i = 0; i < batch->mapped; i++)
-		ib_dma_unmap_page(conn->kdom->ib, batch->slot[i].dma, KVW_PACKET, DMA_FROM_DEVICE);
+	for (i = 0; i < batch->mapped; i++) {
+		ib_dma_unmap_page(conn->kdom->ib, batch->slot[i].dma, KVW_PAGE, DMA_FROM_DEVICE);
+		if (batch->slot[i].tail)
+			ib_dma_unmap_single(conn->kdom->ib, batch->slot[i].tail_dma, KV_TAIL, DMA_FROM_DEVICE);
+	}
 }
 
-static int kv_batch_pages(struct kv_batch *batch, gfp_t gfp)
+/* @tails: pages for the ends of packets, behind those for what is in front of them */
+static int kv_batch_pages(struct kv_batch *batch, unsigned int tails, gfp_t gfp)
 {
-	struct page **pages = kvcalloc(batch->n, sizeof(*pages), gfp);
-	int ret = pages ? kv_pages_alloc(pages, batch->n, gfp) : -ENOMEM;
+	struct page **pages = kvcalloc(batch->n + tails, sizeof(*pages), gfp);
+	int ret = pages ? kv_pages_alloc(pages, batch->n + tails, gfp) : -ENOMEM;
 	unsigned int i;
 
-	for (i = 0; i < batch->n && !ret; i++)
+	for (i = 0; i < batch->n && !ret; i++) {
 		batch->slot[i].page = pages[i];
+		if (tails)
+			batch->slot[i].tail = page_address(pages[batch->n + i / KV_TAILS]) + i % KV_TAILS * KV_TAIL;
+	}
 	kvfree(pages);
 	return ret;
 }
@@ -105,7 +144,7 @@ static struct kv_batch *kv_batch_new(struct kv_conn *conn, unsigned int n, gfp_t
 	if (!batch)
 		return NULL;
 	batch->n = n;
-	ret = kv_batch_pages(batch, gfp);
+	ret = kv_batch_pages(batch, kv_packet(conn->kdom) > KVW_PAGE ? DIV_ROUND_UP(n, KV_TAILS) : 0, gfp);
 	for (; batch->mapped < n && !ret; batch->mapped += !ret)
 		ret = kv_slot_init(conn, &batch->slot[batch->mapped]);
 	if (!ret)
@@ -132,11 +171,19 @@ static unsigned int kv_first(unsigned int most)
 	return min_t(unsigned int, most, KVW_FIRST);
 }
 
+/* How long packets of the two sides may be. */
+static void kv_agree(struct kv_conn *conn, u32 theirs, u32 ours)
+{
+	conn->room = min_t(u32, theirs, KVW_PACKET) - KVW_HDR_MAX;
+	conn->takes = ours;
+}
+
 /* Before the first packet can come. On failure the caller takes down what there is. */
 int kv_slots_create(struct kv_conn *conn)
 {
 	struct kv_batch *batch = kv_batch_new(conn, KVW_CLS * kv_first(kv_window) + kv_first(kv_answers) + KV_MISC, GFP_NOIO);
 
+	kv_agree(conn, KVW_PAGE, KVW_PAGE);
 	return batch ? kv_batch_post(conn, batch) : -ENOMEM;
 }
 
@@ -151,6 +198,7 @@ void kv_slots_open(struct kv_conn *conn)
 				kv_first(conn->window[cls]));
 	}
 	conn->requests_max = kv_first(kv_answers);
+	kv_agree(conn, conn->greeting.packet, conn->greeting.version < KVW_VERSION_LONG ? KVW_PAGE : kv_packet(conn->kdom));
 }
 
 void kv_slots_each(struct kv_conn *conn, void (*fn)(struct kv_slot *slot, int err), int err)

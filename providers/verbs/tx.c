@@ -287,7 +287,7 @@ static void kv_put_short(struct kv_conn *conn, struct kfi_oper *op, struct kv_do
 
 	p.flags |= answer;
 	p.epoch = atomic_read(&conn->kdom->epoch);
-	if (op->len <= KVW_ROOM - KV_MSG_DESCS * sizeof(struct kvw_desc) && kv_offer_fresh(conn, &told))
+	if (op->len <= conn->room - KV_MSG_DESCS * sizeof(struct kvw_desc) && kv_offer_fresh(conn, &told))
 		p.flags |= KVW_F_TELL;
 	p.count = kvw_msg_descs(p.flags);
 	e = kv_sq_get(conn, KV_SQ_PACKET);
@@ -318,14 +318,14 @@ static void kv_put_short(struct kv_conn *conn, struct kfi_oper *op, struct kv_do
 
 /* ---- what goes next ---- */
 
-/* Too long for a packet, or in too many pieces: a segment that fits a packet is at most two. */
+/* Too long for a packet, or in too many pieces: a segment of up to a page is at most two, and the one that may be longer three. */
 static bool kv_is_long(const struct kv_conn *conn, const struct kfi_oper *op)
 {
 	size_t descs = op->flags & KFI_INVALIDATE ? sizeof(struct kvw_desc) : 0;
 
-	if (op->code == KFI_OPC_TWRITE || op->code == KFI_OPC_TREAD || op->len > KVW_ROOM - descs)
+	if (op->code == KFI_OPC_TWRITE || op->code == KFI_OPC_TREAD || op->len > conn->room - descs)
 		return true;
-	return op->len > KV_INLINE && 2 * op->iter.nr_segs > kv_max_pieces(conn);
+	return op->len > KV_INLINE && 2 * op->iter.nr_segs + (op->len > PAGE_SIZE) > kv_max_pieces(conn);
 }
 
 /* Everything a message can take: an answer, registrations if it is long, and a credit. */

@@ -47,6 +47,7 @@
 #define KV_LINGER_MS	1000		/* for what our device has said to the peer's to be heard */
 #define KV_SETTLE_MS	500		/* for what is in the send queue when we close */
 #define KV_NUDGE_MS	100		/* for a listener to be through with its accept, see kv_watch_start() */
+#define KV_TAIL		(KVW_PACKET - KVW_PAGE)	/* of a packet, behind its page */
 #define KV_MISC		12		/* receives for READY, BYE, three CREDITs of each class, and one to nudge */
 
 /* Module parameters (main.c) */
@@ -200,7 +201,7 @@ enum kv_slot_state {
  * struct kv_slot - a receive buffer of a connection, and the packet in it
  * @cqe:	its completion; @link: in &kv_conn.rxq or @fetches; @alink: in @answers
  * @rx:		the matching's view of a message
- * @page: @dma: KVW_PACKET bytes
+ * @page: @dma: KVW_PAGE bytes; @tail: @tail_dma: KV_TAIL bytes for the end of a longer one, or NULL
  * @bytes:	of the packet; @p: its header
  * @state:	enum kv_slot_state; @read: @p is there; @charged: its credit was counted; @performed: its atomic operation was
  * @holds:	the message, and an answer that has not been sent: with none the slot goes back to the device
@@ -219,6 +220,8 @@ struct kv_slot {
 	struct kfi_rx		rx;
 	struct page		*page;
 	u64			dma;
+	void			*tail;
+	u64			tail_dma;
 	u32			bytes;
 	u8			state;
 	bool			read;
@@ -312,6 +315,7 @@ struct kv_run {
  * @op:		RMA that is partly in the send queue
  * @answers:	slots with something to say; @fetches: slots whose data is to be moved
  * @last:	what was in the send queue when the endpoint closed is before this
+ * @room:	for payload and descriptors in a packet that the peer takes; @takes: bytes of a packet that we have agreed to take
  * @in_request:	packets up to so many bytes go to the device with the work request
  * @chain:	work requests that are filled in and not yet given to the device
  * @sq:		ring: @head is the next to fill, @tail the oldest not completed
@@ -358,6 +362,8 @@ struct kv_conn {
 	struct list_head	fetches;
 	struct kfi_oper		*op;
 	u32			in_request;
+	u32			room;
+	u32			takes;
 	struct ib_send_wr	*chain;
 	struct ib_send_wr	*chain_end;
 	struct kv_sqe		*sq;
@@ -606,6 +612,7 @@ void kv_cq_close(struct kv_conn *conn);
 
 /* slot.c: receive buffers */
 unsigned int kv_nslots(void);
+void kv_slot_sync(const struct kv_slot *slot);
 int kv_slot_post(struct kv_slot *slot);
 int kv_slots_create(struct kv_conn *conn);
 void kv_slots_open(struct kv_conn *conn);

@@ -120,6 +120,8 @@ int kvw_decode(const struct kvw_hdr *hdr, u32 bytes, struct kvw_packet *p)
 
 	if (bytes < sizeof(*hdr) || !hdr->type || hdr->type >= KVW_TYPES)
 		return -EPROTO;
+	if (bytes > KVW_PAGE && (hdr->type != KVW_MSG || bytes > KVW_PACKET))
+		return -EPROTO;
 	p->type = hdr->type;
 	p->flags = hdr->flags;
 	p->count = hdr->count;
@@ -184,7 +186,7 @@ static bool windows_ok(const struct kvw_greeting *g)
 	for (cls = 0; cls < KVW_CLS; cls++)
 		if (!g->window[cls] || g->window[cls] > KVW_WINDOW_MAX)
 			return false;
-	return g->answers;
+	return g->answers && g->packet >= KVW_PAGE;
 }
 
 static int decode_windows(const struct kvw_hello *h, struct kvw_greeting *g)
@@ -196,6 +198,7 @@ static int decode_windows(const struct kvw_hello *h, struct kvw_greeting *g)
 	for (cls = 0; cls < KVW_CLS; cls++)
 		g->window[cls] = le16_to_cpu(h->window[cls]);
 	g->answers = le16_to_cpu(h->answers);
+	g->packet = g->version < KVW_VERSION_LONG ? KVW_PAGE : le16_to_cpu(h->packet);
 	return windows_ok(g) ? 0 : -EPROTO;
 }
 
@@ -263,6 +266,7 @@ static void encode_windows(const struct kvw_greeting *g, struct kvw_hello *h)
 	for (cls = 0; cls < KVW_CLS; cls++)
 		h->window[cls] = cpu_to_le16(g->window[cls]);
 	h->answers = cpu_to_le16(g->answers);
+	h->packet = cpu_to_le16(g->packet);
 }
 
 void kvw_encode_hello(const struct kvw_greeting *g, struct kvw_hello *h)

@@ -21,9 +21,10 @@
 
 #define KVW_MAGIC		0x5649464b	/* "KFIV" */
 #define KVW_DGRAM		0x4449464b	/* "KFID" */
-#define KVW_VERSION		2		/* the newest; a hello carries the range it can speak */
+#define KVW_VERSION		3		/* the newest; a hello carries the range it can speak */
 #define KVW_VERSION_MIN		1		/* the oldest */
 #define KVW_VERSION_TELL	2		/* the oldest that knows KVW_F_TELL */
+#define KVW_VERSION_LONG	3		/* the oldest whose hello says how long a packet may be */
 #define KVW_VERSION_DGRAM	1		/* of datagrams, which have no hello */
 #define KVW_DATA_MAX		32		/* consumer's private data: what InfiniBand's request has room for */
 #define KVW_WINDOW_MAX		4096		/* packets of a class */
@@ -33,7 +34,8 @@
 #define KVW_PROOF_LEN		12		/* bytes of a calling side's proof: what a request has room for */
 #define KVW_FEAT_AUTH		0x80		/* HMAC-SHA256 with the endpoints' authorization key */
 #define KVW_ATOMIC_MAX		256		/* bytes of targets of one atomic operation */
-#define KVW_PACKET		4096		/* longest packet; no smaller one is ever too short for it */
+#define KVW_PAGE		4096		/* longest packet but of MSG, and of MSG where nothing else is agreed on */
+#define KVW_PACKET		(KVW_PAGE + 512) /* our longest: a page, and what consumers have in front of one */
 
 /** enum kvw_cls - what flow control tells apart: none of them can be held up by another one */
 enum kvw_cls {
@@ -80,6 +82,7 @@ struct kvw_names {
  * @status:	REJECT: a positive errno; @ticket: CHALLENGE: its number, which PROOF repeats
  * @window:	HELLO, ACCEPT: packets of each class that the sender will have receives for, at most; KVW_FIRST of them now
  * @answers:	... and answers likewise: so many requests may be unanswered
+ * @packet:	... and bytes that each of those receives takes, at least KVW_PAGE. Before KVW_VERSION_LONG nobody looks
  * @proof:	PROOF
  * @data:	MSG: the consumer's; @names: RDM
  * @nonce:	with KVW_FEAT_AUTH, HELLO and CHALLENGE: a random number, and neither @data nor @names
@@ -100,7 +103,8 @@ struct kvw_hello {
 		struct {
 			__le16	window[KVW_CLS];
 			__le16	answers;
-			__le32	zero;
+			__le16	packet;
+			__le16	zero;
 		} __packed;
 		u8	proof[KVW_PROOF_LEN];
 	};
@@ -250,8 +254,8 @@ struct kvw_dgram {
 };
 
 #define KVW_HDR_MAX	(sizeof(struct kvw_hdr) + KVW_PARTS * sizeof(__le64))
-#define KVW_ROOM	(KVW_PACKET - KVW_HDR_MAX)	/* for payload and descriptors, whatever the header is */
-#define KVW_DESC_MAX	(KVW_ROOM / sizeof(struct kvw_desc))
+#define KVW_ROOM	(KVW_PACKET - KVW_HDR_MAX)	/* for payload and descriptors of a MSG, whatever the header is */
+#define KVW_DESC_MAX	((KVW_PAGE - KVW_HDR_MAX) / sizeof(struct kvw_desc))
 
 /** struct kvw_packet - a decoded header in host order; parts that it does not have are 0, but @len of MSG and OLD is their payload's */
 struct kvw_packet {
@@ -278,6 +282,7 @@ struct kvw_greeting {
 	bool	auth;
 	u16	window[KVW_CLS];
 	u16	answers;
+	u16	packet;
 	u8	data_len;
 	u16	status, ticket;
 	u8	data[KVW_DATA_MAX];
@@ -288,7 +293,8 @@ struct kvw_greeting {
 /*
  * kvw_decode() - check a packet and bring its header into host order
  * @bytes: of the packet, which is at @hdr
- * Pure. Return: 0, -EPROTO: no peer that follows the protocol says this.
+ * Pure. Only the first KVW_PAGE bytes, or all if there are fewer, need be in one piece: what is behind them is payload.
+ * Return: 0, -EPROTO: no peer that follows the protocol says this.
  */
 int kvw_decode(const struct kvw_hdr *hdr, u32 bytes, struct kvw_packet *p);
 

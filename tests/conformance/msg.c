@@ -26,6 +26,55 @@ static void sizes(struct test *t)
 		exchange(&p->b, &p->a, tx + size % 9, rx + size % 5, size, size);
 }
 
+/* How a message near a border goes: in what pieces, and whether its receive is there. */
+static int border(struct pair *p, u8 *tx, u8 *rx, size_t len, size_t room, u64 flags)
+{
+	struct kvec out[] = { { tx, 64 }, { tx + 64, len - 64 } }, in[] = { { rx, 64 }, { rx + PAGE_SIZE, room - 64 } };
+	struct kfi_msg send = { .type = KFI_KVEC, .msg_iov = out, .iov_count = 2, .context = tx, .addr = p->a.peer, .data = len };
+	struct kfi_msg recv = { .type = KFI_KVEC, .msg_iov = in, .iov_count = 2, .context = rx, .addr = KFI_ADDR_UNSPEC };
+	struct test *t = p->a.t;
+	bool late = len & 1;
+	size_t n = min(len, room);
+	comp_t c;
+
+	fill(tx, len, len);
+	memset(rx, 0x5a, 4 * PAGE_SIZE);
+	if ((!late && POST(t, kfi_recvmsg(p->b.ep, &recv, KFI_COMPLETION))) ||
+	    POST(t, kfi_sendmsg(p->a.ep, &send, KFI_COMPLETION | flags)) ||
+	    (late && POST(t, kfi_recvmsg(p->b.ep, &recv, KFI_COMPLETION))) || WAIT_RX(&p->b, &c))
+		return -EIO;
+	if (len > room)
+		EXPECT_ERR(t, &c, rx, KFI_ETRUNC);
+	else
+		EXPECT_COMP(t, &c, rx, KFI_MSG | KFI_RECV | flags);
+	EXPECT_EQ(t, c.len, len);
+	memmove(rx + 64, rx + PAGE_SIZE, n - 64);
+	EXPECT_DATA(t, rx, n, len);
+	EXPECT_EQ(t, not_all(rx + PAGE_SIZE + n - 64, 3 * PAGE_SIZE - n + 64, 0x5a), -1);
+	return WAIT_TX(&p->a, &c);
+}
+
+/*
+ * Lengths on either side of a page, of a page with one or another header in front of it, and of where providers stop sending a message
+ * in one piece: a small piece and a page, as storage sends them.
+ */
+static void borders(struct test *t)
+{
+	static const size_t at[] = { 4024, 4048, 4056, 4064, 4072, 4080, 4096, 4160, 4488, 4512, 4536, 4560, 4568, 4592, 4608, 8192 };
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *tx = test_pages(t, 4 * PAGE_SIZE), *rx = test_pages(t, 4 * PAGE_SIZE);
+	size_t len;
+	int i;
+
+	REQUIRE(t, p && tx && rx);
+	for (i = 0; i < 3 * ARRAY_SIZE(at) && !t->failures; i++) {
+		len = at[i / 3] - 1 + i % 3;
+		if (border(p, tx, rx, len, len, 0) || border(p, tx, rx, len + 1, len + 1, KFI_REMOTE_CQ_DATA) ||
+		    border(p, tx, rx, len, len - 1, 0) || border(p, tx, rx, len, 1000, 0) || t->failures)
+			FAIL(t, "with %zu bytes", len);
+	}
+}
+
 static void empty(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -600,6 +649,7 @@ static void simultaneous(struct test *t)
 
 const struct test_case msg_cases[] = {
 	{ "msg.sizes", T_ALL, 0, C_MSG, sizes },
+	{ "msg.borders", T_REL, 0, C_MSG, borders },
 	{ "msg.empty", T_ALL, 0, C_MSG, empty },
 	{ "msg.remote_data", T_ALL, 0, C_MSG, remote_data },
 	{ "msg.unexpected", T_REL, 0, C_MSG, unexpected },

@@ -71,7 +71,8 @@ static void check_shape(const struct kvw_packet *p, u32 bytes)
 
 	PROMISE(p->head >= sizeof(struct kvw_hdr) && p->head <= KVW_HDR_MAX && p->head % 8 == 0);
 	PROMISE(p->spent < 8);
-	PROMISE(p->count <= KVW_DESC_MAX && head <= bytes);
+	PROMISE(p->count <= KVW_DESC_MAX && head <= bytes && head <= KVW_PAGE);
+	PROMISE(bytes <= (p->type == KVW_MSG ? KVW_PACKET : KVW_PAGE));	/* all else is read in one piece */
 	if (p->type == KVW_ATOMIC)
 		check_atomic(p, bytes - head);
 	else
@@ -142,7 +143,7 @@ static void fuzz_packet(const u8 *data, size_t size, u32 bytes, u8 how)
 {
 	u8 *packet;
 
-	bytes %= KVW_PACKET + 1;
+	bytes %= KVW_PACKET + 2;
 	packet = calloc(1, bytes ?: 1);
 	memcpy(packet, data, size < bytes ? size : bytes);
 	if (how & 2 && bytes >= sizeof(struct kvw_hdr))
@@ -181,6 +182,7 @@ static void check_greeting(const struct kvw_greeting *g)
 	for (cls = 0; cls < KVW_CLS; cls++)
 		PROMISE(g->window[cls] && g->window[cls] <= KVW_WINDOW_MAX);
 	PROMISE(g->answers);
+	PROMISE(g->packet >= KVW_PAGE && (g->version >= KVW_VERSION_LONG || g->packet == KVW_PAGE));
 }
 
 /* What a sender of our version would have said: nothing in what is nobody's. */
@@ -188,6 +190,8 @@ static struct kvw_hello canonical(const struct kvw_hello *hello)
 {
 	struct kvw_hello h = *hello;
 
+	if (h.version < KVW_VERSION_LONG)
+		h.packet = cpu_to_le16(KVW_PAGE);
 	h.version = KVW_VERSION;
 	h.version_min = KVW_VERSION_MIN;
 	if (h.kind == KVW_PROOF)
@@ -228,8 +232,8 @@ static void fit_hello(struct kvw_hello *hello, u8 how)
 	hello->magic = cpu_to_le32(KVW_MAGIC);
 	if (how & 4)
 		return;
-	hello->version_min = KVW_VERSION;
-	hello->version = KVW_VERSION + (how & 8 ? 1 : 0);
+	hello->version_min = KVW_VERSION_MIN;
+	hello->version = KVW_VERSION + (how & 8 ? 1 : 0) - (how & 32 ? 1 : 0);
 	hello->features = how & 16 ? KVW_FEAT_AUTH : 0;
 }
 

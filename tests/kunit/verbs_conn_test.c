@@ -86,6 +86,58 @@ static void answer_never(struct kunit *test)
 	world_close(w);
 }
 
+/* ---- how long packets are ---- */
+
+/* The longest message that goes in one packet goes, and what is longer is to be registered first, which this device has nothing for. */
+static void expect_room(struct world *w, u32 packet)
+{
+	post(w, 0, KFI_OPC_SEND, packet - KVW_HDR_MAX + 1, 0, NULL, 0);
+	KUNIT_EXPECT_EQ(w->test, 0, w->nwr);
+	flush(w);
+	KUNIT_EXPECT_EQ(w->test, 1, w->told[0]);
+}
+
+static void agreed_on(struct kunit *test)
+{
+	static const struct {
+		u8 version;
+		u16 theirs;
+		unsigned int pieces;	/* that the device takes for a receive */
+		u32 takes, sends;
+	} rows[] = {
+		{ KVW_VERSION, KVW_PACKET, 2, KVW_PACKET, KVW_PACKET },
+		{ KVW_VERSION, 0xffff, 2, KVW_PACKET, KVW_PACKET },
+		{ KVW_VERSION, KVW_PAGE + 8, 2, KVW_PACKET, KVW_PAGE + 8 },
+		{ KVW_VERSION, KVW_PAGE, 2, KVW_PACKET, KVW_PAGE },
+		{ KVW_VERSION, KVW_PACKET, 1, KVW_PAGE, KVW_PACKET },
+		{ KVW_VERSION_LONG - 1, KVW_PAGE, 2, KVW_PAGE, KVW_PAGE },
+	};
+	struct kv_batch *batch;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct world *w = world_open(test);
+
+		KUNIT_EXPECT_EQ(test, 2, w->pieces);
+		KUNIT_EXPECT_EQ(test, KVW_PACKET, w->room);
+		w->kdom.max_recv_sge = rows[i].pieces;
+		batch = kv_batch_new(w->conn, 9, GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, batch);
+		KUNIT_EXPECT_EQ(test, 0, kv_batch_post(w->conn, batch));
+		KUNIT_EXPECT_EQ(test, rows[i].pieces, w->pieces);
+		KUNIT_EXPECT_EQ(test, rows[i].pieces == 1 ? KVW_PAGE : KVW_PACKET, w->room);
+		w->conn->greeting.version = rows[i].version;
+		w->conn->greeting.packet = rows[i].theirs;
+		kv_slots_open(w->conn);
+		KUNIT_EXPECT_EQ_MSG(test, rows[i].takes, w->conn->takes, "row %u", i);
+		post(w, 1, KFI_OPC_SEND, rows[i].sends - KVW_HDR_MAX, 0, NULL, 0);
+		KUNIT_EXPECT_EQ_MSG(test, 1, w->nwr, "row %u", i);
+		w->nwr = 0;
+		expect_room(w, rows[i].sends);
+		world_close(w);
+	}
+}
+
 /* ---- RMA ---- */
 
 /* Of a region of PAGE_SIZE bytes the first @known. */
@@ -596,6 +648,7 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(answer_last),
 	KUNIT_CASE(answer_alone),
 	KUNIT_CASE(answer_never),
+	KUNIT_CASE(agreed_on),
 	KUNIT_CASE(refused_midway),
 	KUNIT_CASE(post_refused),
 	KUNIT_CASE(end_while_renewed),

@@ -52,6 +52,7 @@ static void packets_that_are(struct kunit *test)
 	} good[] = {
 		{ KVW_READY, 0, 0, 0 },
 		{ KVW_MSG, 0, 0, 0 },
+		{ KVW_MSG, 0, 0, KVW_PAGE - 16 },
 		{ KVW_MSG, 0, 0, KVW_PACKET - 16 },
 		{ KVW_MSG, KVW_F_TAGGED | KVW_F_CQ_DATA | KVW_F_LANDED, 0, 100 },
 		{ KVW_MSG, KVW_F_INV | KVW_F_ARRIVED, 1, KVW_ROOM },
@@ -70,6 +71,7 @@ static void packets_that_are(struct kunit *test)
 		{ KVW_BYE, 0, 0, 0 },
 		{ KVW_OLD, 0, 0, 0 },
 		{ KVW_OLD, 0, 0, KVW_ATOMIC_MAX },
+		{ KVW_OLD, 0, 0, KVW_PAGE - 24 },
 	};
 	unsigned int i;
 
@@ -121,6 +123,9 @@ static void packets_that_are_not(struct kunit *test)
 		{ KVW_VOID, KVW_F_CQ_DATA, 0, 0 },
 		{ KVW_OLD, KVW_F_FETCH, 0, 8 },
 		{ KVW_OLD, 0, 1, DESC },
+		{ KVW_OLD, 0, 0, KVW_PAGE - 23 },			/* only a message may be longer than a page */
+		{ KVW_MSG, 0, 0, KVW_PACKET - 15 },
+		{ KVW_MSG, KVW_F_INV | KVW_F_ARRIVED, 1, KVW_PACKET - 23 },
 		{ KVW_ATOMIC, 0, 1, DESC + 8 },				/* 2^40 bytes of targets */
 	};
 	unsigned int i;
@@ -232,7 +237,7 @@ static struct kvw_greeting full_greeting(u8 kind, u8 ep_type)
 {
 	struct kvw_greeting g = {
 		.kind = kind, .ep_type = ep_type, .version = KVW_VERSION, .window = { 1, 64, KVW_WINDOW_MAX }, .answers = 3,
-		.status = kind == KVW_REJECT ? ECONNREFUSED : 0,
+		.packet = KVW_PACKET, .status = kind == KVW_REJECT ? ECONNREFUSED : 0,
 	};
 
 	if (ep_type == 1) {
@@ -288,11 +293,13 @@ static void hellos_with_a_key(struct kunit *test)
 				g = (struct kvw_greeting) {
 					.kind = kind, .ep_type = types[i], .version = KVW_VERSION, .auth = true,
 					.ticket = g.ticket, .window = { 1, 64, KVW_WINDOW_MAX }, .answers = 3,
+					.packet = KVW_PACKET,
 				};
 			} else if (kind == KVW_PROOF) {
 				memset(said.hello.proof, 0xff, KVW_PROOF_LEN);
 				memset(g.window, 0, sizeof(g.window));
 				g.answers = 0;
+				g.packet = 0;
 			}
 			KUNIT_EXPECT_EQ(test, 0, kvw_decode_hello(&said, sizeof(said), &back));
 			KUNIT_EXPECT_EQ_MSG(test, 0, memcmp(&g, &back, sizeof(g)), "kind %u type %u", kind, types[i]);
@@ -371,6 +378,33 @@ static void hellos_that_are_not(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EPROTO, kvw_decode_hello(&hello, sizeof(hello), &back));
 }
 
+/* How long packets may be: a page at least, whatever more, and a page where nobody has said it. */
+static void lengths(struct kunit *test)
+{
+	static const struct {
+		u8 version;
+		u16 packet, takes;	/* 0: refused */
+	} rows[] = {
+		{ 1, 0, KVW_PAGE }, { 2, 0xffff, KVW_PAGE }, { 2, 1, KVW_PAGE },
+		{ 3, 0, 0 }, { 3, 1, 0 }, { 3, KVW_PAGE - 1, 0 }, { 3, KVW_PAGE, KVW_PAGE }, { 3, KVW_PAGE + 1, KVW_PAGE + 1 },
+		{ 3, KVW_PACKET, KVW_PACKET }, { 3, 0xffff, 0xffff }, { KVW_VERSION + 1, 0, 0 }, { 255, 5000, 5000 },
+	};
+	struct kvw_greeting g = full_greeting(KVW_HELLO, 3), back;
+	struct kvw_hello hello;
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		kvw_encode_hello(&g, &hello);
+		hello.version = rows[i].version;
+		hello.packet = cpu_to_le16(rows[i].packet);
+		ret = kvw_decode_hello(&hello, sizeof(hello), &back);
+		KUNIT_EXPECT_EQ_MSG(test, rows[i].takes ? 0 : -EPROTO, ret, "row %u", i);
+		if (!ret)
+			KUNIT_EXPECT_EQ_MSG(test, rows[i].takes, back.packet, "row %u", i);
+	}
+}
+
 static struct kunit_case wire_cases[] = {
 	KUNIT_CASE(packets_that_are),
 	KUNIT_CASE(packets_that_are_not),
@@ -381,6 +415,7 @@ static struct kunit_case wire_cases[] = {
 	KUNIT_CASE(hellos_with_a_key),
 	KUNIT_CASE(keys_that_are_not),
 	KUNIT_CASE(hellos_that_are_not),
+	KUNIT_CASE(lengths),
 	{}
 };
 

@@ -69,6 +69,7 @@ struct workqueue_struct *kv_commit_wq;
  * @kfi:	around it; of its objects the queue alone
  * @mem:	MEM bytes of a consumer's
  * @wr: @nwr:	what the device was given; @signalled: what it is to report; @refuse: what it says to the next that it is given, once
+ * @room: @pieces:	of the last receive that it was given
  * @told:	operations that have ended, with @err; each has a place in the pool of the endpoint, and @mem of its own
  * @lost:	ends of the connection that were begun
  * @draining:	called while the device gives back what it had
@@ -92,6 +93,8 @@ struct world {
 	enum ib_wr_opcode	opcode[WRS];
 	unsigned int		nwr;
 	int			refuse;
+	u32			room;
+	unsigned int		pieces;
 	unsigned int		told[OPS];
 	int			err[OPS];
 	atomic_t		lost;
@@ -206,6 +209,13 @@ static int device_post_send(struct ib_qp *qp, const struct ib_send_wr *wr, const
 
 static int device_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad)
 {
+	struct world *w = container_of(qp, struct world, qp);
+	int i;
+
+	w->room = 0;
+	w->pieces = wr->num_sge;
+	for (i = 0; i < wr->num_sge; i++)
+		w->room += wr->sg_list[i].length;
 	return 0;
 }
 
@@ -308,6 +318,7 @@ static void open_device(struct world *w)
 	w->kdom.ib = w->ib;
 	w->kdom.pd = &w->pd;
 	w->kdom.max_send_sge = KV_SGE;
+	w->kdom.max_recv_sge = 2;
 	w->kdom.max_sge_rd = KV_SGE;
 	w->kdom.max_frmr_pages = 1;
 	INIT_LIST_HEAD(&w->kdom.regions);
@@ -346,7 +357,9 @@ static void open_conn(struct world *w)
 	KUNIT_ASSERT_NOT_NULL(w->test, conn->id);
 	conn->mtu = 4096;
 	conn->reads_max = 4;
-	conn->greeting = (struct kvw_greeting){ .window = { 64, 64, 64 }, .answers = 64 };
+	conn->greeting = (struct kvw_greeting){
+		.version = KVW_VERSION, .window = { 64, 64, 64 }, .answers = 64, .packet = KVW_PACKET,
+	};
 	conn->keys = kvcalloc(KV_KEYS, sizeof(*conn->keys), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(w->test, conn->keys);
 	KUNIT_ASSERT_EQ(w->test, 0, kv_sq_create(conn));

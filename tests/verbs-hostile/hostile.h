@@ -46,7 +46,7 @@ struct hv_heard {
  * @port: of our name: a listener's, though nobody listens
  * @recvs: receives that there are at first, and that are given back; 0: HV_RECVS
  * @hello: instead of a proper one, @len bytes; @bare: without a queue pair that rdma_cm knows, so its events come raw
- * @silent: READY is not said
+ * @silent: READY is not said; @packet: @version: others than ours, or 0
  */
 struct hv_call {
 	u16		port;
@@ -55,6 +55,8 @@ struct hv_call {
 	u8		len;
 	bool		bare;
 	bool		silent;
+	u16		packet;
+	u8		version;
 };
 
 /**

@@ -255,6 +255,93 @@ static bool answers(struct hostile *h)
 	return ok;
 }
 
+/* ---- lengths ---- */
+
+static struct hv *speaker(struct hostile *h, u16 port, u8 version, u16 packet)
+{
+	struct hv_call call = { .port = port, .version = version, .packet = packet };
+	struct hv *hv = hv_new();
+
+	if (!check(hv && !hv_call(hv, &h->v, &call), "not let in") && hv) {
+		hv_close(hv);
+		hv = NULL;
+	}
+	msleep(100);	/* until READY has been heard: else the victim would call us */
+	return hv;
+}
+
+/* A message in a packet of @bytes is received whole, or the connection ends. */
+static bool said_in(struct hostile *h, struct hv *hv, u32 bytes, bool good)
+{
+	struct kvw_packet p = { .type = KVW_MSG };
+	u32 len = bytes - sizeof(struct kvw_hdr);
+	u8 *body = kmalloc(len, GFP_KERNEL);
+	bool ok = check(body && !victim_post(&h->v), "no receive");
+
+	get_random_bytes(body, ok ? len : 0);
+	if (!ok) {
+	} else if (good) {
+		ok = check(!hv_say(hv, &p, NULL, body, len, 0) && !victim_done(&h->v, HV_WAIT_MS), "a long packet is not taken") &&
+		     check(!memcmp(h->v.buf, body, len), "it is taken for another one");
+	} else {
+		hv_say(hv, &p, NULL, body, len, 0);	/* it may be broken off before we hear that it was sent */
+		ok = check(hv_ended(hv), "a packet that is too long is taken") &&
+		     check(victim_done(&h->v, HV_NOT_MS) == -EAGAIN, "it is received") &&
+		     check(!hv_say(h->good, &p, NULL, "there", 5, 0) && !victim_done(&h->v, HV_WAIT_MS), "the receive is lost");
+	}
+	kfree(body);
+	return ok;
+}
+
+/* Who speaks an older version has agreed on a page, whatever we have receives for. */
+static bool too_long(struct hostile *h)
+{
+	static const struct {
+		u8 version;
+		u32 bytes;
+	} rows[] = { { KVW_VERSION, KVW_PACKET }, { KVW_VERSION_LONG - 1, KVW_PAGE } };
+	unsigned int i;
+	bool ok = true;
+
+	for (i = 0; i < ARRAY_SIZE(rows) && ok; i++) {
+		struct hv *hv = speaker(h, PORT + i, rows[i].version, 0);
+
+		ok = hv && said_in(h, hv, KVW_PAGE - 1, true) && said_in(h, hv, KVW_PAGE, true) &&
+		     said_in(h, hv, rows[i].bytes, true) && said_in(h, hv, rows[i].bytes + 1, false);
+		if (hv)
+			hv_close(hv);
+	}
+	return ok;
+}
+
+/* What we are told in one packet, and what longer message we are asked to fetch, when we say that we take packets of @packet bytes. */
+static bool told_in(struct hostile *h, u16 port, u8 version, u16 packet, u32 most)
+{
+	struct hv *hv = speaker(h, port, version, packet);
+	kfi_addr_t to = victim_knows(&h->v, port);
+	u32 len = most - KVW_HDR_MAX;
+	int ret;
+	bool ok = hv && check(to != KFI_ADDR_NOTAVAIL, "no name") &&
+		  check(!kfi_send(h->v.ep, h->v.buf, len, NULL, to, NULL) && hv_wait(hv, KVW_MSG, 1, HV_WAIT_MS), "no message") &&
+		  check(hv->heard[KVW_MSG].bytes == len && !memcmp(hv->heard[KVW_MSG].body, h->v.buf, len), "another message") &&
+		  check(!victim_done(&h->v, HV_WAIT_MS), "it does not end") &&
+		  check(!kfi_send(h->v.ep, h->v.buf, len + 1, NULL, to, NULL) && hv_wait(hv, KVW_RTS, 1, HV_WAIT_MS),
+			"a message is too long for us") &&
+		  check(hv_count(hv, KVW_MSG) == 1, "a message comes twice");
+
+	if (hv)
+		hv_close(hv);
+	ret = ok ? victim_done(&h->v, HV_WAIT_MS) : 0;		/* with us it ends, in error */
+	return ok && check(ret && ret != -EAGAIN, "nobody has fetched it");
+}
+
+/* However much we say that we take, nobody has to send it. */
+static bool boasts(struct hostile *h)
+{
+	return told_in(h, PORT, 0, 0xffff, KVW_PACKET) && told_in(h, PORT + 1, 0, KVW_PAGE + 100, KVW_PAGE + 100) &&
+	       told_in(h, PORT + 2, 0, KVW_PAGE, KVW_PAGE) && told_in(h, PORT + 3, KVW_VERSION_LONG - 1, 0xffff, KVW_PAGE);
+}
+
 const struct hostile_case packet_cases[] = {
 	{ "breaches",	breaches_each },
 	{ "noise",	noise },
@@ -263,5 +350,7 @@ const struct hostile_case packet_cases[] = {
 	{ "epochs",	epochs },
 	{ "fetches",	fetches },
 	{ "answers",	answers },
+	{ "too_long",	too_long },
+	{ "boasts",	boasts },
 	{}
 };

@@ -171,7 +171,7 @@ void hv_hello(struct kvw_greeting *g, u16 port)
 {
 	*g = (struct kvw_greeting) {
 		.kind = KVW_HELLO, .ep_type = 3, .window = { HV_WINDOW, HV_WINDOW, HV_WINDOW }, .answers = HV_WINDOW,
-		.incarnation = 77, .stream = get_random_u64() | 1, .port = port,
+		.packet = KVW_PACKET, .incarnation = 77, .stream = get_random_u64() | 1, .port = port,
 	};
 }
 
@@ -229,7 +229,9 @@ static int hv_connect(struct hv *hv, const struct hv_call *call)
 
 	if (!call->len) {
 		hv_hello(&g, call->port);
+		g.packet = call->packet ?: g.packet;
 		kvw_encode_hello(&g, &hello);
+		hello.version = call->version ?: hello.version;
 		param.private_data = &hello;
 		param.private_data_len = sizeof(hello);
 	}
