@@ -78,6 +78,10 @@ enum kfi_refusal {
  * @mr_page_limit: pages of one per-I/O region
  * @sge_limit: elements of the vector of one operation
  * @refusal: what an access to a region that has ended costs
+ * @short_msg_limit: bytes of a message that leaves at once, to a peer of the
+ *	same kind; a longer one is fetched by its receiver, which takes a round
+ *	trip more, and longer than an access to a per-I/O region would. 0: no
+ *	message is
  */
 struct kfi_domain_limits {
 	struct device		*dma_device;
@@ -86,6 +90,7 @@ struct kfi_domain_limits {
 	size_t			mr_page_limit;
 	size_t			sge_limit;
 	enum kfi_refusal	refusal;
+	size_t			short_msg_limit;
 };
 
 /**

@@ -168,12 +168,14 @@ static ssize_t kfn_inject(struct kfn_queue *queue, struct nvme_command *cmd, u64
 	return kfi_sendmsg(queue->ep, &msg, KFI_CQE | KFI_INJECT | KFI_NO_COMPLETION | more);
 }
 
-/* How much data may be in a capsule of this queue? */
+/* How much data may be in a capsule of this queue? No more than leaves with it: the target had better fetch the rest from a region. */
 static unsigned int kfn_capsule_room(const struct kfn_queue *queue)
 {
 	const struct kfn_ctrl *ctrl = queue->ctrl;
 	u32 capsule = ctrl->ctrl.ioccsz * 16;	/* the target's word; not all cores look at it */
 
+	if (ctrl->link.limits.short_msg_limit)
+		capsule = min_t(size_t, capsule, ctrl->link.limits.short_msg_limit);
 
 	if (!queue->qid || !ctrl->in_capsule || capsule < sizeof(struct nvme_command))
 		return 0;
