@@ -27,12 +27,13 @@ enum { KV_CHUNK_NEW, KV_CHUNK_BUSY, KV_CHUNK_VALID, KV_CHUNK_GOING, KV_CHUNK_BAR
 /**
  * struct kv_chunk - what one registration holds
  * @queued: of its registrations in a send queue; the peer may have ended one that has not been reported yet
- * @at: @len: bytes of the region; @sg: room for @room entries, @nents of them mapped
+ * @at: @len: bytes of the region; @sg: room for @room entries, those bytes are @run of them, of which @nents are mapped: all or none
  */
 struct kv_chunk {
 	struct ib_mr		*mr;
 	struct scatterlist	*sg;
 	unsigned int		room;
+	unsigned int		run;
 	unsigned int		nents;
 	size_t			at;
 	size_t			len;
@@ -45,6 +46,7 @@ struct kv_chunk {
  * @entry:	in &kv_domain.regions, until it is @closed
  * @fresh:	in &kv_ep.fresh of @vep, or empty
  * @lock:	protects the states of chunks; bottom halves off, a leaf
+ * @ahead:	registered for a message that has not told of it yet
  * @cut:	chunks of the memory that is attached now; 0: none is
  * @busy:	registrations in a send queue; @idle: wakes who waits for one that was
  * @renew:	has the device take back those that are GOING
@@ -64,6 +66,7 @@ struct kv_region {
 	struct delayed_work	supply;
 	bool			ending;
 	bool			closed;
+	bool			ahead;
 	unsigned int		busy;
 	unsigned int		count;
 	unsigned int		cut;
@@ -251,13 +254,14 @@ static int kv_region_cut(struct kv_region *region)
 	size_t at = 0;
 
 	region->cut = 0;
+	region->ahead = false;
 	for (; iov_iter_count(&iter); region->cut++) {
 		if (region->cut == region->count) {
 			region->cut = 0;
 			return -EINVAL;
 		}
 		chunk = &region->chunk[region->cut];
-		kv_take_run(&iter, chunk->sg, chunk->room, &chunk->len);
+		chunk->run = kv_take_run(&iter, chunk->sg, chunk->room, &chunk->len);
 		chunk->at = at;
 		at += chunk->len;
 	}
@@ -465,17 +469,12 @@ static bool kv_chunk_bounces(const struct kv_domain *kdom, const struct kv_chunk
 
 static int kv_chunk_map(struct kv_region *region, struct kv_chunk *chunk)
 {
-	struct iov_iter iter = region->mr->iter;
-	unsigned int n;
-	size_t len;
 	int nents;
 
-	iov_iter_advance(&iter, chunk->at);
-	n = kv_take_run(&iter, chunk->sg, chunk->room, &len);
-	nents = ib_dma_map_sg(region->kdom->ib, chunk->sg, n, DMA_BIDIRECTIONAL);
+	nents = ib_dma_map_sg(region->kdom->ib, chunk->sg, chunk->run, DMA_BIDIRECTIONAL);
 	if (!nents)
 		return -EIO;
-	chunk->nents = n;
+	chunk->nents = chunk->run;
 	if (kv_chunk_bounces(region->kdom, chunk, nents)) {
 		kv_chunk_unmap(region->kdom, chunk);
 		return -EOPNOTSUPP;
@@ -622,6 +621,20 @@ void kv_region_registered(struct kv_sqe *e, int err)
 
 /* ---- before a peer asks ---- */
 
+#define KV_AHEAD	(KV_SQ_ROOM - 4)	/* registrations behind a fence and another one, in front of a message */
+
+/* Its registration is in the send queue, of whose connection the message will be. The region's lock is held. */
+static bool kv_region_is_placed(struct kv_region *region, struct kv_conn *conn)
+{
+	struct kv_chunk *chunk = &region->chunk[0];
+
+	if (region->closed || region->cut != 1)
+		return false;
+	if (chunk->state == KV_CHUNK_NEW)
+		return !kv_chunk_register(region, chunk, conn, NULL);
+	return region->ahead && chunk->state == KV_CHUNK_VALID;
+}
+
 static bool kv_region_offer(struct kv_region *region, struct kv_conn *conn, struct kvw_told *told)
 {
 	const struct kfi_mr *mr = region->mr;
@@ -629,8 +642,8 @@ static bool kv_region_offer(struct kv_region *region, struct kv_conn *conn, stru
 	bool offered;
 
 	spin_lock(&region->lock);
-	offered = !region->closed && region->cut == 1 && chunk->state == KV_CHUNK_NEW &&
-		  !kv_chunk_register(region, chunk, conn, NULL);
+	offered = kv_region_is_placed(region, conn);
+	region->ahead = false;
 	if (offered)
 		*told = (struct kvw_told) {
 			.key = cpu_to_le64(mr->fid.key), .base = cpu_to_le64(mr->offset), .len = cpu_to_le64(mr->len),
@@ -641,12 +654,31 @@ static bool kv_region_offer(struct kv_region *region, struct kv_conn *conn, stru
 	return offered;
 }
 
+/*
+ * Those of messages that are still to come, for a fence in front of each would wait for the message before it. What is registered comes
+ * first then, and the messages go one behind the other.
+ */
+static void kv_place_ahead(struct kv_conn *conn)
+{
+	unsigned int left = KV_AHEAD;
+	struct kv_region *region;
+
+	list_for_each_entry(region, &conn->vep->fresh, fresh) {
+		spin_lock(&region->lock);
+		region->ahead = kfi_mr_live(region->mr, region->mr->fid.key) && kv_region_is_placed(region, conn);
+		left -= region->ahead;
+		spin_unlock(&region->lock);
+		if (!left)
+			break;
+	}
+}
+
 /* The next message can tell of one. There is room in the send queue; the connection's lock is held. */
 bool kv_offer_fresh(struct kv_conn *conn, struct kvw_told *told)
 {
 	struct kv_ep *vep = conn->vep;
 	struct kv_region *region;
-	bool offered = false;
+	bool offered = false, fenced = false;
 
 	if (likely(list_empty(&vep->fresh)) || conn->greeting.version < KVW_VERSION_TELL)
 		return false;
@@ -655,9 +687,12 @@ bool kv_offer_fresh(struct kv_conn *conn, struct kvw_told *told)
 		if (!kfi_mr_live(region->mr, region->mr->fid.key))
 			continue;
 		list_del_init(&region->fresh);
+		fenced = !region->ahead && conn->kdom->repeats;
 		offered = kv_region_offer(region, conn, told);
 		break;
 	}
+	if (offered && fenced)
+		kv_place_ahead(conn);
 	spin_unlock(&vep->fresh_lock);
 	return offered;
 }

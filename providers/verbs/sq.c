@@ -83,8 +83,12 @@ void kv_put_fence(struct kv_conn *conn, struct ib_mr *mr)
 {
 	struct kv_sqe *e;
 
-	if (!conn->kdom->repeats || conn->fenced || conn->head == conn->tail)
+	if (!conn->kdom->repeats || conn->fenced)
 		return;
+	if (conn->head == conn->tail) {
+		conn->fenced = true;	/* by nothing that could be repeated */
+		return;
+	}
 	e = kv_sq_get(conn, KV_SQ_REG);
 	e->wr.send.opcode = IB_WR_LOCAL_INV;
 	e->wr.send.ex.invalidate_rkey = mr->rkey;

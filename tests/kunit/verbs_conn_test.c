@@ -262,6 +262,63 @@ static void owner_ends(struct world *w)
 	rcu_read_unlock();
 }
 
+/* A page for one I/O, of which the next message is to tell. */
+static struct kfi_mr *fresh_region(struct world *w, u64 key)
+{
+	struct kfi_mr *mr = kunit_kzalloc(w->test, sizeof(*mr), GFP_KERNEL);
+	struct kvec *kvec = kunit_kzalloc(w->test, sizeof(*kvec), GFP_KERNEL);
+
+	KUNIT_ASSERT_TRUE(w->test, mr && kvec);
+	*kvec = (struct kvec){ w->mem, PAGE_SIZE };
+	*mr = (struct kfi_mr) {
+		.fid.key = key, .domain = &w->kdom.domain, .ep = &w->vep.ep, .per_io = true, .live = true, .len = PAGE_SIZE,
+		.access = KFI_REMOTE_READ,
+	};
+	iov_iter_kvec(&mr->iter, ITER_SOURCE, kvec, 1, PAGE_SIZE);
+	KUNIT_ASSERT_EQ(w->test, 0, kv_mr_open(mr));
+	KUNIT_ASSERT_EQ(w->test, 0, kv_mr_attach(mr));
+	return mr;
+}
+
+/* One fence for all of a series, whose messages would wait for one another else; and what nobody was told of yet ends like what was. */
+static void series(struct kunit *test, const enum ib_wr_opcode *wanted, unsigned int n, bool idle)
+{
+	struct world *w = world_open(test);
+	struct kfi_mr *mr[3];
+	unsigned int i;
+
+	w->kdom.repeats = true;
+	if (!idle)
+		post(w, 0, KFI_OPC_SEND, 8, 0, NULL, 0);
+	for (i = 0; i < 3; i++)
+		mr[i] = fresh_region(w, 0x100 + i);
+	post(w, 1, KFI_OPC_SEND, 8, KFI_MORE, NULL, 0);
+	post(w, 2, KFI_OPC_SEND, 8, 0, NULL, 0);
+	KUNIT_ASSERT_EQ(test, n, w->nwr);
+	for (i = 0; i < n; i++)
+		KUNIT_EXPECT_EQ_MSG(test, wanted[i], w->opcode[i], "request %u", i);
+	KUNIT_EXPECT_TRUE(test, list_is_singular(&w->vep.fresh));
+	post(w, 3, KFI_OPC_SEND, 8, 0, NULL, 0);
+	KUNIT_EXPECT_EQ(test, n + 1, w->nwr);	/* the third was told of, too */
+	KUNIT_EXPECT_TRUE(test, list_empty(&w->vep.fresh));
+	device_report(w, w->nwr - 1, IB_WC_SUCCESS);
+	for (i = 0; i < 3; i++)
+		kv_mr_close(mr[i]);
+	KUNIT_EXPECT_EQ(test, 3, w->nderegs);
+	flush(w);
+	world_close(w);
+}
+
+static void registered_ahead(struct kunit *test)
+{
+	static const enum ib_wr_opcode wanted[] = {
+		IB_WR_SEND, IB_WR_LOCAL_INV, IB_WR_REG_MR, IB_WR_REG_MR, IB_WR_REG_MR, IB_WR_SEND, IB_WR_SEND,
+	};
+
+	series(test, wanted, ARRAY_SIZE(wanted), false);
+	series(test, wanted + 2, ARRAY_SIZE(wanted) - 2, true);
+}
+
 static void set_state(struct kv_region *region, unsigned int i, u8 state)
 {
 	spin_lock_bh(&region->lock);
@@ -651,6 +708,7 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(agreed_on),
 	KUNIT_CASE(refused_midway),
 	KUNIT_CASE(post_refused),
+	KUNIT_CASE(registered_ahead),
 	KUNIT_CASE(end_while_renewed),
 	KUNIT_CASE(renew_while_registered),
 	KUNIT_CASE(spoilt),
