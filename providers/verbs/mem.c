@@ -125,6 +125,23 @@ unsigned int kv_count_runs(const struct iov_iter *iter, unsigned int pages)
 	return 1 + starts + (iov_iter_count(iter) + starts * PAGE_SIZE) / ((size_t)pages * PAGE_SIZE);
 }
 
+/*
+ * Is any of @list, which is mapped, but a copy for the device? That is written back when it is unmapped, and the copy is older than what the owner has done
+ * meanwhile; and what a peer has written is not there before.
+ */
+bool kv_bounces(const struct kv_domain *kdom, struct scatterlist *list, int nents)
+{
+	struct scatterlist *sg;
+	bool bounces = false;
+	int i;
+
+	if (likely(!kdom->bounces))
+		return false;
+	for_each_sg(list, sg, nents, i)
+		bounces |= dma_need_sync(kdom->dma, sg_dma_address(sg));
+	return bounces;
+}
+
 /* ---- memory of our own ---- */
 
 void kv_pages_free(struct page **pages, unsigned int n)

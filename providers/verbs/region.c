@@ -450,23 +450,6 @@ static int kv_access(const struct kfi_mr *mr)
 	       (mr->access & KFI_REMOTE_READ ? IB_ACCESS_REMOTE_READ : 0);
 }
 
-/*
- * Is any of it but a copy for the device? That is written back when it is unmapped, and the copy is older than what the owner has done
- * meanwhile; and what a peer has written is not there before.
- */
-static bool kv_chunk_bounces(const struct kv_domain *kdom, const struct kv_chunk *chunk, int nents)
-{
-	struct scatterlist *sg;
-	bool bounces = false;
-	int i;
-
-	if (likely(!kdom->bounces))
-		return false;
-	for_each_sg(chunk->sg, sg, nents, i)
-		bounces |= dma_need_sync(kdom->dma, sg_dma_address(sg));
-	return bounces;
-}
-
 static int kv_chunk_map(struct kv_region *region, struct kv_chunk *chunk)
 {
 	int nents;
@@ -475,7 +458,7 @@ static int kv_chunk_map(struct kv_region *region, struct kv_chunk *chunk)
 	if (!nents)
 		return -EIO;
 	chunk->nents = chunk->run;
-	if (kv_chunk_bounces(region->kdom, chunk, nents)) {
+	if (kv_bounces(region->kdom, chunk->sg, nents)) {
 		kv_chunk_unmap(region->kdom, chunk);
 		return -EOPNOTSUPP;
 	}

@@ -662,6 +662,7 @@ unsigned int kv_take_run(struct iov_iter *iter, struct scatterlist *sg, unsigned
 struct scatterlist *kv_alloc_sg(unsigned int n, gfp_t gfp);
 unsigned int kv_count_runs(const struct iov_iter *iter, unsigned int pages);
 void kv_pages_free(struct page **pages, unsigned int n);
+bool kv_bounces(const struct kv_domain *kdom, struct scatterlist *list, int nents);
 int kv_pages_alloc(struct page **pages, unsigned int n, gfp_t gfp);
 
 struct kv_reserve { unsigned int noio, noreclaim; bool reclaim; };
