@@ -70,7 +70,8 @@ struct kfi_cq_slot {
  *
  * Of a directly polled queue:
  * @polled:	the jiffy in which somebody last polled it
- * @hot:	sources that he looks at, by &kfi_source_at.link, for readers under RCU; @hot_lock: for all others; a leaf, interrupts off
+ * @hot:	sources that he looks at, by &kfi_source_at.link, for readers under RCU; @hot_lock: for all others; a leaf,
+ *		interrupts off
  *
  * @space_lock:	protects @space, @space_calling and waiter links; bottom halves off; a leaf lock
  * @space:	those who wait for a free slot; @space_calling: whose fn() runs; @space_work: calls them

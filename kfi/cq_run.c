@@ -4,8 +4,8 @@
  *
  * Never inside a completion call, whose caller may hold locks. A completion that has something to call claims the queue
  * (@scheduled) and hands it to its context: a work item; for KFI_CQ_SOFTIRQ a tasklet, or the list of this CPU's batch when
- * a provider has opened one; for KFI_CQ_DIRECT nobody, the next kfi_cq_poll() finds it (source.c: or fetches it). The context owns the claim until
- * it sees, under the lock, that nothing is left; whatever arrives before that needs no new wake-up.
+ * a provider has opened one; for KFI_CQ_DIRECT nobody, the next kfi_cq_poll() finds it (source.c: or fetches it). The context owns
+ * the claim until it sees, under the lock, that nothing is left; whatever arrives before that needs no new wake-up.
  *
  * Callbacks may complete further operations, also of other queues (a post can do that). Such queues join the list that is
  * being worked off: there is no recursion, and a budget hands the rest to the tasklets.

@@ -2,20 +2,18 @@
 /*
  * source.c - directly polled queues look where their completions come from: kfi_source.h has the states.
  *
- * Who polls a queue says so (@polled) and looks at what is HOT in it, under RCU. Nobody is missed who wants to sleep instead: he counts himself
- * (@waiting) and then looks what is HOT; who makes a source HOT does that and then looks at the count; a full barrier in
- * between on both sides.
+ * Who polls a queue says so (@polled) and looks at what is HOT or DUE in it, under RCU. Nobody is missed who wants to sleep
+ * instead: he counts himself (@waiting) and then looks what is HOT; who makes a source HOT does that and then looks at the count; a
+ * full barrier in between on both sides.
  *
- * A source that leaves a queue's list may come back to it at once. Readers that are at it then see some of the list twice, or not at all,
- * but never leave the list, for it is always the same; and come again soon.
+ * A source that leaves a queue's list may come back to it at once. Readers that are at it then see some of the list twice, or not
+ * at all, but never leave the list, for it is always the same; and come again soon.
  */
 #include <linux/rculist.h>
 #include <kfi_source.h>
 #include "cq.h"
 
 #define KFI_SOURCE_BUDGET	256	/* of what comes before others get the CPU */
-
-enum { KFI_SOURCE_STOPPED, KFI_SOURCE_ARMED, KFI_SOURCE_HOT, KFI_SOURCE_DUE };
 
 static struct workqueue_struct *kfi_source_wq;
 
@@ -74,11 +72,16 @@ static void kfi_source_link(struct kfi_source *src, bool in)
 	}
 }
 
-static void kfi_source_cool(struct kfi_source *src, u8 state)
+static bool kfi_source_listed(u8 state)
+{
+	return state == KFI_SOURCE_HOT || state == KFI_SOURCE_DUE;
+}
+
+static void kfi_source_set(struct kfi_source *src, u8 state)
 {
 	lockdep_assert_held(&src->lock);
-	if (src->state == KFI_SOURCE_HOT)
-		kfi_source_link(src, false);
+	if (kfi_source_listed(src->state) != kfi_source_listed(state))
+		kfi_source_link(src, kfi_source_listed(state));
 	src->state = state;
 	if (state == KFI_SOURCE_DUE)
 		tasklet_schedule(&src->tasklet);
@@ -86,14 +89,12 @@ static void kfi_source_cool(struct kfi_source *src, u8 state)
 
 static void kfi_source_heat(struct kfi_source *src)
 {
-	lockdep_assert_held(&src->lock);
-	src->state = KFI_SOURCE_HOT;
 	WRITE_ONCE(src->found, true);
-	kfi_source_link(src, true);
+	kfi_source_set(src, KFI_SOURCE_HOT);
 	queue_delayed_work(kfi_source_wq, &src->tick, 1);
 	smp_mb();		/* pairs with kfi_cq_sleeps() */
 	if (!kfi_source_polled(src))
-		kfi_source_cool(src, KFI_SOURCE_DUE);
+		kfi_source_set(src, KFI_SOURCE_DUE);
 }
 
 void kfi_source_event(struct kfi_source *src)
@@ -105,28 +106,31 @@ void kfi_source_event(struct kfi_source *src)
 		if (kfi_source_polled(src))
 			kfi_source_heat(src);
 		else
-			kfi_source_cool(src, KFI_SOURCE_DUE);
+			kfi_source_set(src, KFI_SOURCE_DUE);
 	}
 	spin_unlock_irqrestore(&src->lock, flags);
 }
 EXPORT_SYMBOL_GPL(kfi_source_event);
 
+/* With bottom halves off, so that softirq looks when they are on again, and not in a thread some time later. */
 static void kfi_source_tick(struct work_struct *work)
 {
 	struct kfi_source *src = container_of(to_delayed_work(work), struct kfi_source, tick);
 
+	local_bh_disable();
 	spin_lock_irq(&src->lock);
 	if (src->state == KFI_SOURCE_HOT) {
 		if (READ_ONCE(src->found) && kfi_source_polled(src))
 			queue_delayed_work(kfi_source_wq, &src->tick, 1);
 		else
-			kfi_source_cool(src, KFI_SOURCE_DUE);
+			kfi_source_set(src, KFI_SOURCE_DUE);
 	}
 	WRITE_ONCE(src->found, false);
 	spin_unlock_irq(&src->lock);
+	local_bh_enable();
 }
 
-/* With bottom halves off, so that softirq looks when they are on again, and not in a thread some time later. */
+/* With bottom halves off, as above. */
 void kfi_cq_sleeps(struct kfi_cq *cq)
 {
 	struct kfi_source_at *at;
@@ -139,7 +143,7 @@ void kfi_cq_sleeps(struct kfi_cq *cq)
 	list_for_each_entry_rcu(at, &cq->hot, link) {
 		spin_lock_irq(&at->src->lock);
 		if (at->src->state == KFI_SOURCE_HOT)
-			kfi_source_cool(at->src, KFI_SOURCE_DUE);
+			kfi_source_set(at->src, KFI_SOURCE_DUE);
 		spin_unlock_irq(&at->src->lock);
 	}
 	rcu_read_unlock();
@@ -190,7 +194,7 @@ static bool kfi_source_move(struct kfi_source *src, u8 from, u8 to)
 	spin_lock_irq(&src->lock);
 	moved = src->state == from;
 	if (moved)
-		src->state = to;
+		kfi_source_set(src, to);
 	spin_unlock_irq(&src->lock);
 	return moved;
 }
@@ -198,10 +202,8 @@ static bool kfi_source_move(struct kfi_source *src, u8 from, u8 to)
 /* ARMED before the device is asked to tell, for it may do so at once. */
 static void kfi_source_arm(struct kfi_source *src)
 {
-	if (!kfi_source_move(src, KFI_SOURCE_DUE, KFI_SOURCE_ARMED) || !src->ops->arm(src))
-		return;
-	if (kfi_source_move(src, KFI_SOURCE_ARMED, KFI_SOURCE_DUE))
-		tasklet_schedule(&src->tasklet);
+	if (kfi_source_move(src, KFI_SOURCE_DUE, KFI_SOURCE_ARMED) && src->ops->arm(src))
+		kfi_source_move(src, KFI_SOURCE_ARMED, KFI_SOURCE_DUE);
 }
 
 static void kfi_source_tasklet(struct tasklet_struct *t)
@@ -234,15 +236,15 @@ void kfi_source_start(struct kfi_source *src, const struct kfi_source_ops *ops, 
 		src->at[i].src = src;
 		src->at[i].cq = cqs[i];
 	}
-	src->state = KFI_SOURCE_DUE;
-	tasklet_schedule(&src->tasklet);
+	src->state = KFI_SOURCE_ARMED;
+	kfi_source_event(src);
 }
 EXPORT_SYMBOL_GPL(kfi_source_start);
 
 void kfi_source_stop(struct kfi_source *src)
 {
 	spin_lock_irq(&src->lock);
-	kfi_source_cool(src, KFI_SOURCE_STOPPED);
+	kfi_source_set(src, KFI_SOURCE_STOPPED);
 	spin_unlock_irq(&src->lock);
 	cancel_delayed_work_sync(&src->tick);
 	tasklet_kill(&src->tasklet);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * cq.c - a connection's completion queue at the device. Mostly one that the RDMA core shares out and polls in softirq. If the consumer polls
- * his own queues, and nothing else hears of the connection, it is a queue of its own, for him to look at (kfi_source.h).
+ * cq.c - a connection's completion queue at the device. Mostly one that the RDMA core shares out and polls in softirq. If the
+ * consumer polls his own queues, and nothing else hears of the connection, it is a queue of its own, for him to look at
+ * (kfi_source.h).
  */
 #include "verbs.h"
 

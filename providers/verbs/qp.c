@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * qp.c - what a connection has at the device: queue pair, memory of packets to be sent. Of those that come: slot.c. Completion queue: cq.c.
+ * qp.c - what a connection has at the device: queue pair, memory of packets to be sent. Of those that come: slot.c. Completion
+ * queue: cq.c.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>

@@ -14,8 +14,8 @@
  * A connection is published by RCU (kfi_peer.conn, kfi_home.conn). Whoever posts to it does so inside rcu_read_lock(); conn.c unpublishes it
  * and waits a grace period before it collects what was posted.
  *
- * Everything that arrives is handled where the device's completion queue is polled: softirq, or with bottom halves off by who reads the
- * consumer's queue (cq.c). kfi_source.looking is outside of all these locks but rdma_cm's, and only tried by readers.
+ * Everything that arrives is handled where the device's completion queue is polled: softirq, or with bottom halves off by who reads
+ * the consumer's queue (cq.c). kfi_source.looking is outside of all these locks but rdma_cm's, and only tried by readers.
  */
 #ifndef _KFI_VERBS_VERBS_H
 #define _KFI_VERBS_VERBS_H

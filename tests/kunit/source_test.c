@@ -170,6 +170,25 @@ static void source_unattended(struct kunit *test)
 	fake_close(w);
 }
 
+/* Who begins to poll when softirq is about to look need not wait for it: it may be a thread that has to wait for him. */
+static void source_overtaken(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct gadget *d = gadget_new(test, w, NULL);
+
+	local_bh_disable();
+	KUNIT_EXPECT_TRUE(test, gadget_say(d));
+	KUNIT_EXPECT_EQ(test, KFI_SOURCE_DUE, d->src.state);
+	KUNIT_EXPECT_EQ(test, 1, gadget_read(d));
+	KUNIT_EXPECT_FALSE(test, gadget_armed(d));
+	local_bh_enable();
+	KUNIT_EXPECT_TRUE(test, fake_soon(gadget_armed(d)));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&d->readers));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&d->softirqs));
+	gadget_end(test, d);
+	fake_close(w);
+}
+
 /* Who polls gets it without softirq and without the device, which is armed anew when there is silence, and when he has gone. */
 static void source_attended(struct kunit *test)
 {
@@ -229,7 +248,7 @@ static int say_later(void *arg)
 		schedule_timeout_uninterruptible(1);
 	local_bh_disable();
 	gadget_say(d);
-	d->hot = !list_empty(&kfi_to_cq(d->cq)->hot);
+	d->hot = d->src.state == KFI_SOURCE_HOT;
 	local_bh_enable();
 	return 0;
 }
@@ -336,6 +355,7 @@ static void source_race(struct kunit *test)
 static struct kunit_case source_cases[] = {
 	KUNIT_CASE(source_wanted),
 	KUNIT_CASE(source_unattended),
+	KUNIT_CASE(source_overtaken),
 	KUNIT_CASE(source_attended),
 	KUNIT_CASE(source_two_queues),
 	KUNIT_CASE(source_sleeper),

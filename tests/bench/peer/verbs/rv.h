@@ -2,9 +2,9 @@
 /*
  * rv.h - the limit of kfi_verbs: verbs used inside the kernel as directly as they can be.
  *
- * Two queue pairs in two namespaces, connected by rdma_cm, each with a completion queue of its own that is polled in softirq, or by who waits.
- * Work requests are prepared once and posted as often as they are needed; receives are there before anything comes; short
- * payload is given inline; few sends are reported.
+ * Two queue pairs in two namespaces, connected by rdma_cm, each with a completion queue of its own that is polled in softirq, or by
+ * who waits. Work requests are prepared once and posted as often as they are needed; receives are there before anything comes;
+ * short payload is given inline; few sends are reported.
  */
 #ifndef _KFI_BENCH_RV_H
 #define _KFI_BENCH_RV_H
