@@ -148,8 +148,8 @@ void nt_rx_drop(struct kfi_ep *ep, struct kfi_rx *rx)
 /* ---- messages ---- */
 
 /*
- * With a key that is none of its business the sender does not know what it does. A region that somebody uses at this moment, or whose
- * owner was faster, is left to him, and the receive does not say that it is over.
+ * With a key that is none of its business the sender does not know what it does. A region that somebody uses at this moment, or
+ * whose owner was faster, is left to him, and the receive does not say that it is over.
  */
 static int nt_slot_invalidate(struct nt_slot *slot)
 {

@@ -111,8 +111,8 @@ static void ks_rx_describe(struct ks_conn *conn, struct kfi_rx *rx)
 }
 
 /*
- * With a key that is none of its business the sender does not know what it does. A region that somebody uses at this moment, or whose
- * owner was faster, is left to him, and the receive does not say that it is over.
+ * With a key that is none of its business the sender does not know what it does. A region that somebody uses at this moment, or
+ * whose owner was faster, is left to him, and the receive does not say that it is over.
  */
 static int ks_rx_invalidate(struct ks_conn *conn)
 {

@@ -256,8 +256,8 @@ void kv_rx_drop(struct kfi_ep *ep, struct kfi_rx *rx)
 }
 
 /*
- * The device has invalidated with it what it says, or what was its owner's to end just then: of that nobody is to be told any more, and its
- * registration is taken back.
+ * The device has invalidated with it what it says, or what was its owner's to end just then: of that nobody is to be told any more,
+ * and its registration is taken back.
  */
 static bool kv_inv_is_fair(struct kv_slot *slot, bool inv, u64 key)
 {

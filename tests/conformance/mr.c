@@ -304,8 +304,8 @@ static bool invalidate_late(struct pair *p, u8 *buf, u64 key)
 }
 
 /*
- * The owner has ended the region when the peer's message that does so is still under way. Neither has done anything wrong: the receive does
- * not say that it is over, and they go on; also if the handle is at something else by then, or gone.
+ * The owner has ended the region when the peer's message that does so is still under way. Neither has done anything wrong: the
+ * receive does not say that it is over, and they go on; also if the handle is at something else by then, or gone.
  */
 static void invalidate_crossed(struct test *t)
 {

@@ -99,7 +99,8 @@ static int woken(const struct watch *w)
 	return atomic_read(&w->woken[0]) + atomic_read(&w->woken[1]);
 }
 
-#define QUIET_MS	300	/* on iWARP the caller says something 100 ms after the handshake, or later if he is busy (docs/wire-verbs.md) */
+/* On iWARP the caller says something 100 ms after the handshake, or later if he is busy (docs/wire-verbs.md). */
+#define QUIET_MS	300
 
 bool watch_quiet(struct watch *w)
 {

@@ -414,8 +414,8 @@ static void spoilt(struct kunit *test)
 }
 
 /*
- * The sender has had the device invalidate what it was told of, and says so: but the owner is ending it just then, or has. Neither is to
- * blame; and nobody else is told anything.
+ * The sender has had the device invalidate what it was told of, and says so: but the owner is ending it just then, or has. Neither
+ * is to blame; and nobody else is told anything.
  */
 static void crossed(struct kunit *test)
 {
