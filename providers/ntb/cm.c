@@ -501,7 +501,7 @@ static void nt_conn_called(struct nt_dev *dev, struct nt_conn *conn, const struc
  */
 static bool nt_call_late(const struct nt_conn *conn)
 {
-	smp_mb();
+	smp_mb();	/* listed, then the life: nt_conns_link_down() goes through the list behind that */
 	return !conn->mirror && conn->life != nt_link_life(conn->dev->link);
 }
 
