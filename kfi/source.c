@@ -171,7 +171,7 @@ int kfi_cq_look(struct kfi_cq *cq, int budget)
 	struct kfi_source_at *at;
 	int n = 0;
 
-	if (READ_ONCE(cq->polled) != jiffies)
+	if (time_before(READ_ONCE(cq->polled), jiffies))	/* pollers share the line; it is written once a jiffy */
 		WRITE_ONCE(cq->polled, jiffies);
 	if (list_empty(&cq->hot))
 		return 0;

@@ -50,7 +50,8 @@ static int gadget_poll(struct kfi_source *src, int budget)
 		atomic_inc(&d->wrong);
 	n = gadget_take(d, budget);
 	for (i = 0; i < n; i++) {
-		wc.op_context = (void *)(unsigned long)++d->next;
+		d->next++;
+		wc.op_context = (void *)(unsigned long)d->next;
 		kfi_cq_fill(kfi_to_cq(d->cq), &wc);
 	}
 	if (n)

@@ -451,8 +451,8 @@ static void late_fault(struct nt_link *link)
 	if (!nt_link_is_up(link) || nt_link_life(link) != life)
 		return say_wrong("the next life has ended with the last one\n");
 	nt_link_fault(link, life, "it is asked to");
-	for (ms = 0; ms < up_ms && nt_link_life(link) == life; ms += 10)
-		msleep(10);
+	for (ms = 0; ms < up_ms && nt_link_life(link) == life; ms += 20)
+		msleep(20);
 	if (nt_link_life(link) == life)
 		say_wrong("a life does not end when it is asked to\n");
 }
