@@ -133,7 +133,7 @@ void kv_watch_start(struct kv_conn *conn)
 
 static void kv_conn_init(struct kv_conn *conn)
 {
-	int cls;
+	int cls, pool;
 
 	refcount_set(&conn->ref, 1);
 	INIT_LIST_HEAD(&conn->queue);
@@ -147,8 +147,8 @@ static void kv_conn_init(struct kv_conn *conn)
 	INIT_LIST_HEAD(&conn->batches);
 	for (cls = 0; cls < KVW_CLS; cls++)
 		INIT_LIST_HEAD(&conn->stalled[cls]);
-	for (cls = 0; cls < KV_CLS_LONG; cls++)
-		INIT_LIST_HEAD(&conn->frmrs[cls]);
+	for (pool = 0; pool < KV_POOLS; pool++)
+		INIT_LIST_HEAD(&conn->frmrs[pool]);
 	conn->space.fn = kv_rx_space;
 	spin_lock_init(&conn->lock);
 	spin_lock_init(&conn->rx_lock);

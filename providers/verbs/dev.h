@@ -29,6 +29,7 @@
 #define KV_CTX_MAX		256		/* contexts of a scalable endpoint, in each direction */
 #define KV_DESCS		16		/* descriptors in a packet of ours */
 #define KV_FRMR_PAGES		256U		/* most pages of one fast registration */
+#define KV_FRMRS		16		/* fast registrations of a pool; on iWARP one for each READ under way */
 
 /**
  * struct kv_dev - a device that we can use

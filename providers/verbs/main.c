@@ -8,7 +8,7 @@
  *   cm.c      how a connection comes about    auth.c  with a key    conn.c  its life
  *   qp.c  slot.c  what it has at the device    drain.c  how that ends
  *   tx.c      the send path    sq.c  the send queue    rx.c  the receive path
- *   rdv.c     long messages    rma.c  key.c  RMA of ours    region.c  memory that peers may name
+ *   rdv.c     long messages    rma.c  key.c  RMA of ours    frmr.c  what both register    region.c  memory that peers may name
  *   atomic.c  atomic operations    commit.c  what is to be durable
  *   mem.c     consumers' memory as devices want it    wire.[ch]  the format
  */

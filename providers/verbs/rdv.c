@@ -15,70 +15,6 @@
 #include <linux/slab.h>
 #include "verbs.h"
 
-/* ---- registrations ---- */
-
-static int kv_frmr_init(struct kv_conn *conn, struct kv_frmr *frmr, u8 cls)
-{
-	frmr->mr = ib_alloc_mr(conn->kdom->pd, IB_MR_TYPE_MEM_REG, conn->kdom->max_frmr_pages);
-	if (IS_ERR(frmr->mr)) {
-		int ret = PTR_ERR(frmr->mr);
-
-		frmr->mr = NULL;
-		return ret;
-	}
-	frmr->cls = cls;
-	list_add_tail(&frmr->link, &conn->frmrs[cls]);
-	conn->nfrmrs[cls]++;
-	return 0;
-}
-
-int kv_frmrs_alloc(struct kv_conn *conn)
-{
-	unsigned int i, pages = conn->kdom->max_frmr_pages;
-	int ret = 0;
-
-	conn->frmr_mem = kvcalloc(KV_CLS_LONG * KV_FRMRS, sizeof(*conn->frmr_mem), GFP_NOIO);
-	conn->frmr_sg = kvcalloc(KV_CLS_LONG * KV_FRMRS * pages, sizeof(*conn->frmr_sg), GFP_NOIO);
-	if (!conn->frmr_mem || !conn->frmr_sg)
-		return -ENOMEM;
-	for (i = 0; i < KV_CLS_LONG * KV_FRMRS && !ret; i++) {
-		conn->frmr_mem[i].sg = conn->frmr_sg + i * pages;
-		sg_init_table(conn->frmr_mem[i].sg, pages);
-		ret = kv_frmr_init(conn, &conn->frmr_mem[i], i / KV_FRMRS);
-	}
-	return ret;
-}
-
-static void kv_frmr_unmap(struct kv_conn *conn, struct kv_frmr *frmr)
-{
-	if (frmr->nents)
-		ib_dma_unmap_sg(conn->kdom->ib, frmr->sg, frmr->nents, frmr->dir);
-	frmr->nents = 0;
-}
-
-/* Process context. After it the peer can't touch what was registered, whatever other queue pairs it has. */
-void kv_frmrs_dereg(struct kv_conn *conn)
-{
-	struct kv_frmr *frmr;
-	unsigned int i;
-
-	for (i = 0; conn->frmr_mem && i < KV_CLS_LONG * KV_FRMRS; i++) {
-		frmr = &conn->frmr_mem[i];
-		if (frmr->mr)
-			ib_dereg_mr(frmr->mr);
-		frmr->mr = NULL;
-		kv_frmr_unmap(conn, frmr);
-	}
-}
-
-void kv_frmrs_free(struct kv_conn *conn)
-{
-	kvfree(conn->frmr_sg);
-	conn->frmr_sg = NULL;
-	kvfree(conn->frmr_mem);
-	conn->frmr_mem = NULL;
-}
-
 /* ---- sender, or reader ---- */
 
 /* Are there as many registrations as the memory takes? Looked up once: an operation may have to wait often. */
@@ -91,42 +27,6 @@ bool kv_long_room(const struct kv_conn *conn, struct kfi_oper *op)
 	return conn->nfrmrs[kv_op_cls(op)] >= min_t(unsigned int, kop->regs, KV_FRMRS);
 }
 
-static int kv_frmr_map(struct kv_conn *conn, struct kv_frmr *frmr, struct iov_iter *iter)
-{
-	unsigned int n;
-	size_t bytes;
-	int nents;
-
-	n = kv_take_run(iter, frmr->sg, conn->kdom->max_frmr_pages, &bytes);
-	nents = ib_dma_map_sg(conn->kdom->ib, frmr->sg, n, frmr->dir);
-	if (!nents)
-		return -EIO;
-	frmr->nents = n;
-	if (ib_map_mr_sg(frmr->mr, frmr->sg, nents, NULL, PAGE_SIZE) != nents || frmr->mr->length != bytes)
-		return -EIO;
-	return 0;
-}
-
-static struct kv_frmr *kv_frmr_take(struct kv_conn *conn, struct kfi_oper *op)
-{
-	u8 cls = kv_op_cls(op);
-	struct kv_frmr *frmr = list_first_entry_or_null(&conn->frmrs[cls], struct kv_frmr, link);
-
-	if (!frmr)
-		return NULL;
-	conn->nfrmrs[cls]--;
-	list_move_tail(&frmr->link, &kv_op(op)->frmrs);
-	return frmr;
-}
-
-static void kv_frmr_give(struct kv_conn *conn, struct kv_frmr *frmr)
-{
-	kv_frmr_unmap(conn, frmr);
-	frmr->valid = false;
-	list_move(&frmr->link, &conn->frmrs[frmr->cls]);
-	conn->nfrmrs[frmr->cls]++;
-}
-
 /* Register all of the operation's memory; descriptors go to @descs. Return: their number or a negative errno. */
 static int kv_expose(struct kv_conn *conn, struct kfi_oper *op, struct kvw_desc *descs)
 {
@@ -137,11 +37,10 @@ static int kv_expose(struct kv_conn *conn, struct kfi_oper *op, struct kvw_desc 
 	int n, ret;
 
 	for (n = 0; iov_iter_count(&iter); n++) {
-		frmr = kv_frmr_take(conn, op);
+		frmr = kv_frmr_take(conn, kv_op_cls(op), &kv_op(op)->frmrs);
 		if (!frmr)
 			return -EMSGSIZE;
-		frmr->dir = read ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
-		ret = kv_frmr_map(conn, frmr, &iter);
+		ret = kv_frmr_map(conn, frmr, &iter, read ? DMA_FROM_DEVICE : DMA_TO_DEVICE);
 		if (ret)
 			return ret;
 		if (!n)
@@ -266,14 +165,14 @@ static const struct kvw_desc *kv_slot_desc(struct kv_slot *slot, u64 *left)
 
 static void kv_put_move(struct kv_conn *conn, struct kv_slot *slot, const struct kvw_desc *desc, u64 left)
 {
-	struct kv_sqe *e = kv_sq_get(conn, KV_SQ_FETCH);
-	bool writes = kv_slot_writes(slot);
 	u64 addr = le64_to_cpu(desc->addr) + slot->at, len = min(left, slot->left);
-	unsigned int max = writes ? conn->kdom->max_send_sge : conn->kdom->max_sge_rd;
+	struct kv_sqe *e;
 	ssize_t n;
 
-	n = kv_sq_map(conn, e, &slot->iter, writes ? len : kv_read_room(conn, addr, len),
-		      min_t(unsigned int, max, KV_SGE), writes ? DMA_TO_DEVICE : DMA_FROM_DEVICE);
+	if (kv_slot_writes(slot))
+		e = kv_sq_write(conn, KV_SQ_FETCH, &slot->iter, len, &n);
+	else
+		e = kv_sq_read(conn, KV_SQ_FETCH, &slot->iter, addr, len, &n);
 	if (n < 0) {
 		kv_sq_unmap(conn, e);
 		slot->err = n;
@@ -283,7 +182,6 @@ static void kv_put_move(struct kv_conn *conn, struct kv_slot *slot, const struct
 		return;
 	}
 	e->slot = slot;
-	e->wr.rdma.wr.opcode = writes ? IB_WR_RDMA_WRITE : IB_WR_RDMA_READ;
 	e->wr.rdma.remote_addr = addr;
 	e->wr.rdma.rkey = le64_to_cpu(desc->key);
 	slot->at += n;

@@ -64,12 +64,10 @@ static int kv_rma_move(struct kv_conn *conn, struct kfi_oper *op, const struct k
 		return -EREMOTEIO;	/* the region went between two requests, and bytes have moved */
 	if (ret)
 		return ret;
-	e = kv_sq_get(conn, KV_SQ_PART);
 	if (read)
-		run.len = kv_read_room(conn, run.addr, run.len);
-	n = kv_sq_map(conn, e, &kop->iter, run.len,
-		      min_t(u32, KV_SGE, read ? conn->kdom->max_sge_rd : conn->kdom->max_send_sge),
-		      read ? DMA_FROM_DEVICE : DMA_TO_DEVICE);
+		e = kv_sq_read(conn, KV_SQ_PART, &kop->iter, run.addr, run.len, &n);
+	else
+		e = kv_sq_write(conn, KV_SQ_PART, &kop->iter, run.len, &n);
 	if (n < 0) {
 		kv_sq_unmap(conn, e);
 		return n;
@@ -77,7 +75,6 @@ static int kv_rma_move(struct kv_conn *conn, struct kfi_oper *op, const struct k
 	e->op = op;
 	e->atom = n <= conn->mtu && !kop->begun;
 	kop->begun = true;
-	e->wr.rdma.wr.opcode = read ? IB_WR_RDMA_READ : IB_WR_RDMA_WRITE;
 	e->wr.rdma.remote_addr = run.addr;
 	e->wr.rdma.rkey = run.rkey;
 	kop->at += n;

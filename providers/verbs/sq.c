@@ -38,7 +38,7 @@ void kv_sq_put(struct kv_conn *conn, struct kv_sqe *e, struct ib_send_wr *wr, bo
 	wr->wr_cqe = &e->cqe;
 	wr->sg_list = e->sge;
 	wr->num_sge = e->nsge;
-	e->read = wr->opcode == IB_WR_RDMA_READ;
+	e->read = wr->opcode == IB_WR_RDMA_READ || wr->opcode == IB_WR_RDMA_READ_WITH_INV;
 	conn->fenced = wr->opcode == IB_WR_LOCAL_INV || (conn->fenced && wr->opcode == IB_WR_REG_MR);
 	if (tell || e->read || conn->kdom->iwarp || !((conn->head + 1) & (KV_SIGNAL - 1)))
 		wr->send_flags |= IB_SEND_SIGNALED;
@@ -167,6 +167,16 @@ ssize_t kv_sq_map(struct kv_conn *conn, struct kv_sqe *e, struct iov_iter *iter,
 	return done;
 }
 
+/* A WRITE of @len bytes from the front of @iter, as kv_sq_read() for READs. */
+struct kv_sqe *kv_sq_write(struct kv_conn *conn, u8 kind, struct iov_iter *iter, u64 len, ssize_t *n)
+{
+	struct kv_sqe *e = kv_sq_get(conn, kind);
+
+	*n = kv_sq_map(conn, e, iter, len, min_t(u32, KV_SGE, conn->kdom->max_send_sge), DMA_TO_DEVICE);
+	e->wr.rdma.wr.opcode = IB_WR_RDMA_WRITE;
+	return e;
+}
+
 void kv_sq_unmap(struct kv_conn *conn, struct kv_sqe *e)
 {
 	unsigned int i;
@@ -194,7 +204,8 @@ static void kv_fetched(struct kv_sqe *e, int err, struct kv_done *done)
 	struct kv_slot *slot = e->slot;
 
 	slot->wrs--;
-	slot->err = slot->err ?: err;
+	if (err)
+		return;		/* nor may the memory be used again before kv_qp_destroy(): kv_rx_lost() ends it */
 	if (!slot->left && !slot->wrs)
 		list_add_tail(&slot->link, &done->slots);
 }
@@ -205,6 +216,8 @@ static void kv_sq_end(struct kv_sqe *e, int err, struct kv_done *done)
 
 	kv_sq_unmap(conn, e);
 	conn->reads -= e->read;
+	if (e->read && e->frmr)
+		kv_sink_done(e, err);
 	switch (e->kind) {
 	case KV_SQ_PACKET:
 		if (!e->op)

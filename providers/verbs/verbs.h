@@ -40,10 +40,11 @@
 #define KV_SGE		16		/* segments of a work request; the device may take fewer */
 #define KV_BUF		1024		/* header, descriptors and short payload of a packet */
 #define KV_INLINE	64		/* payload up to this long is copied behind the header */
-#define KV_FRMRS	16		/* registrations at once for long messages of a class: each for KV_FRMR_PAGES */
 #define KV_SIGNAL	16		/* every so many work requests are reported, so that the ring moves on */
 #define KV_KEYS		32		/* regions of the peer that a connection remembers */
 #define KV_CLS_LONG	2		/* classes that have long messages: KVW_CLS_MSG and KVW_CLS_TAG */
+#define KV_POOL_SINKS	KV_CLS_LONG	/* registrations for READs on iWARP, behind those of the classes */
+#define KV_POOLS	(KV_POOL_SINKS + 1)
 #define KV_LINGER_MS	1000		/* for what our device has said to the peer's to be heard */
 #define KV_SETTLE_MS	500		/* for what is in the send queue when we close */
 #define KV_NUDGE_MS	100		/* for a listener to be through with its accept, see kv_watch_start() */
@@ -118,8 +119,8 @@ struct kv_pep {
 };
 
 /**
- * struct kv_frmr - memory that the peer may touch for the time of one message
- * @link:	in the pool of its class, or in &kv_op.frmrs
+ * struct kv_frmr - memory that the peer may touch for the time of one message, or of one READ
+ * @link:	in its pool, or in &kv_op.frmrs, or the READ's alone
  * @mr:		fast registration, its key changes with every use
  * @sg: @nents: what is mapped for it, in direction @dir
  * @valid:	registered and not invalidated
@@ -131,7 +132,7 @@ struct kv_frmr {
 	unsigned int		nents;
 	enum dma_data_direction	dir;
 	bool			valid;
-	u8			cls;
+	u8			pool;
 };
 
 /** enum kv_sqe_kind - what a work request was for */
@@ -331,7 +332,7 @@ struct kv_run {
  * @reads:	READs under way, at most @reads_max, which the peer's device serves at once: one more would hold up the send queue
  * @peer_epoch:	what it last told; @keys: regions of it that we know, see key.c; @key_turn: which to forget next
  * @asks_later:	the peer could not tell of a region: it is not asked before the next jiffy
- * @frmrs:	free registrations by class, @nfrmrs: their numbers; @frmr_mem: @frmr_sg: their memory
+ * @frmrs:	free registrations by pool, @nfrmrs: their numbers; @frmr_mem: @frmr_sg: their memory
  * @rxq:	packets to look at; @rx_busy: somebody does; @rx_held: nobody may, until the consumer knows of the connection
  * @space:	waits for room in the receive CQ
  * @heard:	jiffies of the last sign of life; @probing: one is waited for, since @probed
@@ -380,8 +381,8 @@ struct kv_conn {
 	u32			peer_epoch;
 	unsigned int		key_turn;
 	struct kv_key		*keys;
-	struct list_head	frmrs[KV_CLS_LONG];
-	unsigned int		nfrmrs[KV_CLS_LONG];
+	struct list_head	frmrs[KV_POOLS];
+	unsigned int		nfrmrs[KV_POOLS];
 	u64			tx_bytes, rx_bytes;
 
 	spinlock_t		rx_lock ____cacheline_aligned;
@@ -632,6 +633,7 @@ void kv_put_reg(struct kv_conn *conn, struct kv_sqe *e, struct ib_mr *mr, int ac
 void kv_sq_flush(struct kv_conn *conn, struct kv_done *done);
 ssize_t kv_sq_map(struct kv_conn *conn, struct kv_sqe *e, struct iov_iter *iter, size_t len, unsigned int max,
 		  enum dma_data_direction dir);
+struct kv_sqe *kv_sq_write(struct kv_conn *conn, u8 kind, struct iov_iter *iter, u64 len, ssize_t *n);
 void kv_sq_unmap(struct kv_conn *conn, struct kv_sqe *e);
 void kv_send_done(struct ib_cq *cq, struct ib_wc *wc);
 
@@ -641,14 +643,14 @@ static inline bool kv_may_read(const struct kv_conn *conn)
 }
 
 /*
- * Bytes that one READ from @addr may ask for. siw answers one of up to some 32 bytes with wrong ones if they cross the border of a page
+ * Bytes that one READ over iWARP from @addr may ask for. siw answers one of up to some 32 bytes with wrong ones if they cross the border of a page
  * of the region: what begins so close to one ends there.
  */
-static inline u64 kv_read_room(const struct kv_conn *conn, u64 addr, u64 len)
+static inline u64 kv_read_room(u64 addr, u64 len)
 {
 	u64 room = SZ_4K - (addr & (SZ_4K - 1));
 
-	return conn->kdom->iwarp && room < 64 ? min(len, room) : len;
+	return room < 64 ? min(len, room) : len;
 }
 
 static inline u32 kv_sq_room(const struct kv_conn *conn)
@@ -714,9 +716,16 @@ bool kv_put_inv(struct kv_conn *conn);
 void kv_frmr_done(struct kv_sqe *e, int err, struct kv_done *done);
 void kv_fetch_start(struct kv_conn *conn, struct kv_slot *slot);
 bool kv_put_fetch(struct kv_conn *conn, struct kv_done *done);
+
+/* frmr.c: registrations of a connection's own */
 int kv_frmrs_alloc(struct kv_conn *conn);
 void kv_frmrs_free(struct kv_conn *conn);
 void kv_frmrs_dereg(struct kv_conn *conn);
+int kv_frmr_map(struct kv_conn *conn, struct kv_frmr *frmr, struct iov_iter *iter, enum dma_data_direction dir);
+struct kv_frmr *kv_frmr_take(struct kv_conn *conn, u8 pool, struct list_head *to);
+void kv_frmr_give(struct kv_conn *conn, struct kv_frmr *frmr);
+struct kv_sqe *kv_sq_read(struct kv_conn *conn, u8 kind, struct iov_iter *iter, u64 addr, u64 len, ssize_t *n);
+void kv_sink_done(struct kv_sqe *e, int err);
 
 /* rma.c: RMA of ours */
 bool kv_put_rma(struct kv_conn *conn, struct kv_done *done);

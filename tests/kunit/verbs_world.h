@@ -38,6 +38,7 @@
 #include "../../providers/verbs/conn.c"
 #include "../../providers/verbs/cq.c"
 #include "../../providers/verbs/drain.c"
+#include "../../providers/verbs/frmr.c"
 #include "../../providers/verbs/key.c"
 #include "../../providers/verbs/qp.c"
 #include "../../providers/verbs/rdv.c"
