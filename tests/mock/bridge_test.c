@@ -157,6 +157,36 @@ static void mk_limits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ntb_mw_set_trans(b->ntb, 0, 2, b->dma, SZ_4K), -EINVAL);
 }
 
+/* It may be larger than the others, so that all memory shows in it; each byte of it is where it is said to be. */
+static void mk_last(struct kunit *test)
+{
+	struct mk_side *a = &mk_side[0], *b = &mk_side[1];
+	int last = ntb_mw_count(b->ntb, 0) - 1;
+	resource_size_t align, size_align, max, size;
+	u32 *mem = kunit_kzalloc(test, 64, GFP_KERNEL);
+	phys_addr_t base, at = virt_to_phys(mem);
+	u32 __iomem *word;
+
+	KUNIT_ASSERT_NOT_NULL(test, mem);
+	KUNIT_ASSERT_EQ(test, ntb_peer_mw_get_addr(a->ntb, last, &base, &size), 0);
+	KUNIT_ASSERT_EQ(test, ntb_mw_get_align(b->ntb, 0, last, &align, &size_align, &max), 0);
+	KUNIT_EXPECT_EQ(test, size, max);
+	KUNIT_EXPECT_EQ(test, size, align);
+	KUNIT_EXPECT_GE(test, size, a->size);
+	KUNIT_EXPECT_EQ(test, base % size, 0);
+	KUNIT_ASSERT_EQ(test, ntb_mw_set_trans(b->ntb, 0, last, round_down(at, size), size), 0);
+	word = ioremap(base + at % size, 64);
+	KUNIT_ASSERT_NOT_NULL(test, word);
+	writel(77, word);
+	KUNIT_EXPECT_EQ(test, mem[0], 77);
+	writel(78, word + 15);
+	KUNIT_EXPECT_EQ(test, mem[15], 78);
+	KUNIT_EXPECT_EQ(test, ntb_mw_clear_trans(b->ntb, 0, last), 0);
+	writel(79, word);
+	KUNIT_EXPECT_EQ(test, mem[0], 77);
+	iounmap(word);
+}
+
 static void mk_dead(struct kunit *test)
 {
 	struct mk_side *a = &mk_side[0], *b = &mk_side[1];
@@ -308,6 +338,7 @@ static struct kunit_case mk_cases[] = {
 	KUNIT_CASE(mk_doorbell_by_address),
 	KUNIT_CASE(mk_stores),
 	KUNIT_CASE(mk_limits),
+	KUNIT_CASE(mk_last),
 	KUNIT_CASE(mk_dead),
 	KUNIT_CASE(mk_training),
 	KUNIT_CASE(mk_early_doorbell),

@@ -55,6 +55,11 @@ static int nm_mw_count(struct ntb_dev *ntb, int pidx)
 	return pidx ? -EINVAL : nm_windows;
 }
 
+static u64 nm_align_of(int widx)
+{
+	return nm_align ?: nm_size(widx);
+}
+
 /* That the link has to be up for this is seen to by ntb_mw_get_align(). */
 static int nm_mw_get_align(struct ntb_dev *ntb, int pidx, int widx, resource_size_t *addr_align,
 			   resource_size_t *size_align, resource_size_t *size_max)
@@ -62,11 +67,11 @@ static int nm_mw_get_align(struct ntb_dev *ntb, int pidx, int widx, resource_siz
 	if (pidx || widx < 0 || widx >= nm_windows)
 		return -EINVAL;
 	if (addr_align)
-		*addr_align = nm_align;
+		*addr_align = nm_align_of(widx);
 	if (size_align)
 		*size_align = 1;
 	if (size_max)
-		*size_max = nm_window_size;
+		*size_max = nm_size(widx);
 	return 0;
 }
 
@@ -75,7 +80,7 @@ static int nm_mw_set_trans(struct ntb_dev *ntb, int pidx, int widx, dma_addr_t a
 	struct nm_end *end = nm_of(ntb);
 	unsigned long flags;
 
-	if (pidx || widx < 0 || widx >= nm_windows || addr & (nm_align - 1) || size > nm_window_size)
+	if (pidx || widx < 0 || widx >= nm_windows || addr & (nm_align_of(widx) - 1) || size > nm_size(widx))
 		return -EINVAL;
 	write_lock_irqsave(&end->bridge->lock, flags);
 	end->trans[widx] = (struct nm_trans){ .addr = addr, .size = size };
@@ -101,7 +106,7 @@ static int nm_peer_mw_get_addr(struct ntb_dev *ntb, int widx, phys_addr_t *base,
 	if (base)
 		*base = nm_window_addr(nm_of(ntb), widx);
 	if (size)
-		*size = nm_window_size;
+		*size = nm_size(widx);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * io.c - where windows and registers are: a range of physical addresses with nothing there. All windows of all ends come
- * first, each aligned to its size, then a page of registers for each end.
+ * io.c - where windows and registers are: a range of physical addresses with nothing there. The last windows of all ends come
+ * first, for they may be larger, then the others, each aligned to its size, then a page of registers for each end.
  *
  * The kernel's emulation of I/O memory (lib/logic_iomem.c) brings the CPU's accesses here. It knows no way to take a range
  * out again. So the description of ours is memory of its own that we leave behind when we go, saying that it begins behind
@@ -22,14 +22,21 @@ static unsigned int nm_end_number(const struct nm_end *end)
 	return 2 * end->bridge->index + end->port;
 }
 
+static u64 nm_last_len(void)
+{
+	return 2 * nm_bridges * nm_last_size;
+}
+
 static u64 nm_windows_len(void)
 {
-	return 2 * nm_bridges * nm_windows * nm_window_size;
+	return nm_last_len() + 2 * nm_bridges * (nm_windows - 1) * nm_window_size;
 }
 
 phys_addr_t nm_window_addr(const struct nm_end *end, int window)
 {
-	return nm_range->start + (nm_end_number(end) * nm_windows + window) * nm_window_size;
+	if (window == nm_windows - 1)
+		return nm_range->start + nm_end_number(end) * nm_last_size;
+	return nm_range->start + nm_last_len() + (nm_end_number(end) * (nm_windows - 1) + window) * nm_window_size;
 }
 
 phys_addr_t nm_regs_addr(const struct nm_end *end)
@@ -46,10 +53,15 @@ static void nm_locate(u64 offset, struct nm_place *place)
 {
 	u64 n;
 
-	if (offset < nm_windows_len()) {
-		n = offset / nm_window_size;
-		place->end = nm_end_of(n / nm_windows);
-		place->window = n % nm_windows;
+	if (offset < nm_last_len()) {
+		place->end = nm_end_of(offset / nm_last_size);
+		place->window = nm_windows - 1;
+		place->at = offset % nm_last_size;
+		place->room = nm_last_size - place->at;
+	} else if (offset < nm_windows_len()) {
+		n = (offset - nm_last_len()) / nm_window_size;
+		place->end = nm_end_of(n / (nm_windows - 1));
+		place->window = n % (nm_windows - 1);
 		place->at = offset % nm_window_size;
 		place->room = nm_window_size - place->at;
 	} else {
@@ -70,7 +82,10 @@ bool nm_find(phys_addr_t addr, struct nm_place *place)
 	return true;
 }
 
-/* A mapping's private word is the offset in the range of what its own offset 0 is: that of a window or a page of registers. */
+/*
+ * A mapping's private word is the offset in the range of what its own offset 0 is: that of a page of registers, or a multiple of NM_MAP_MAX in a
+ * window.
+ */
 static bool nm_io_place(void *priv, unsigned int offset, size_t len, struct nm_place *place)
 {
 	nm_locate((unsigned long)priv, place);
@@ -124,13 +139,15 @@ static const struct logic_iomem_ops nm_io_ops = {
 static long nm_io_map(unsigned long offset, size_t size, const struct logic_iomem_ops **ops, void **priv)
 {
 	struct nm_place place;
+	u64 at;
 
 	nm_locate(offset, &place);
-	if (size > place.room || place.at + size > NM_MAP_MAX)
+	at = place.at % NM_MAP_MAX;
+	if (size > place.room || at + size > NM_MAP_MAX)
 		return -EINVAL;
 	*ops = &nm_io_ops;
-	*priv = (void *)(offset - (unsigned long)place.at);
-	return place.at;
+	*priv = (void *)(offset - (unsigned long)at);
+	return at;
 }
 
 static const struct logic_iomem_region_ops nm_io_region = { .map = nm_io_map };
@@ -146,7 +163,7 @@ int nm_io_init(void)
 	range->name = "kfi_ntb_mock";
 	range->flags = IORESOURCE_MEM;
 	/* This is to learn what is free; it is asked for again by who keeps the list. */
-	err = allocate_resource(&iomem_resource, range, len, SZ_4G, -1ULL, max_t(u64, nm_window_size, SZ_16M), NULL, NULL);
+	err = allocate_resource(&iomem_resource, range, len, SZ_4G, -1ULL, max3(nm_window_size, nm_last_size, (u64)SZ_16M), NULL, NULL);
 	if (!err) {
 		release_resource(range);
 		err = logic_iomem_add_region(range, &nm_io_region);

@@ -26,6 +26,10 @@ static unsigned int window_kib = 4096;
 module_param(window_kib, uint, 0444);
 MODULE_PARM_DESC(window_kib, "KiB of a window, a power of two (4-16384)");
 
+static unsigned int last_mib;
+module_param(last_mib, uint, 0444);
+MODULE_PARM_DESC(last_mib, "MiB of the last window, a power of two (up to 65536); 0: as the others (default 0)");
+
 static unsigned int align_kib;
 module_param(align_kib, uint, 0444);
 MODULE_PARM_DESC(align_kib, "what translated memory has to be aligned to, a power of two; 0: the window's size, as Intel's");
@@ -42,17 +46,20 @@ static unsigned int delay_ms;
 module_param(delay_ms, uint, 0444);
 MODULE_PARM_DESC(delay_ms, "milliseconds of link training; 0: the link is up at once");
 
-u64 nm_window_size, nm_align;
+u64 nm_window_size, nm_last_size, nm_align;
 
 static int __init nm_check(void)
 {
 	nm_window_size = (u64)window_kib * SZ_1K;
-	nm_align = align_kib ? (u64)align_kib * SZ_1K : nm_window_size;
+	nm_last_size = last_mib ? (u64)last_mib * SZ_1M : nm_window_size;
+	nm_align = align_kib ? (u64)align_kib * SZ_1K : 0;
 	if (!nm_bridges || nm_bridges > NM_BRIDGES || !nm_windows || nm_windows > NM_WINDOWS)
 		return -EINVAL;
 	if (!is_power_of_2(nm_window_size) || nm_window_size < PAGE_SIZE || nm_window_size > SZ_16M)
 		return -EINVAL;
-	if (!is_power_of_2(nm_align) || nm_align < PAGE_SIZE)
+	if (!is_power_of_2(nm_last_size) || nm_last_size < PAGE_SIZE || last_mib > 65536)
+		return -EINVAL;
+	if (nm_align && (!is_power_of_2(nm_align) || nm_align < PAGE_SIZE))
 		return -EINVAL;
 	return nm_vectors == 1 || nm_vectors == NM_BELLS ? 0 : -EINVAL;
 }

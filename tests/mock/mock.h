@@ -107,8 +107,13 @@ struct nm_bridge {
 
 extern struct nm_bridge nm_bridge[NM_BRIDGES];
 extern unsigned int nm_bridges, nm_windows, nm_vectors;
-extern u64 nm_window_size, nm_align;
+extern u64 nm_window_size, nm_last_size, nm_align;
 extern bool nm_inline;
+
+static inline u64 nm_size(int window)
+{
+	return window == nm_windows - 1 ? nm_last_size : nm_window_size;
+}
 
 static inline struct nm_end *nm_of(struct ntb_dev *ntb)
 {
