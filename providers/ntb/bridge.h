@@ -66,6 +66,18 @@ struct nt_window {
 };
 
 /**
+ * struct nt_flat - a window over all memory of this machine; flat.c
+ * @index:	of the memory window; negative: there is none
+ * @size:	bytes that it shows, from address 0 on, once the bridge has said what it can
+ * @open:	the peer can write to them
+ */
+struct nt_flat {
+	int			index;
+	u64			size;
+	bool			open;
+};
+
+/**
  * struct nt_bells - doorbell bits that we and the peer use for each other
  * @mine:	bits of ours
  * @first: and @count: the same as numbers
@@ -111,7 +123,7 @@ enum nt_event {
  * struct nt_link - one bridge
  * @ntb:	the device
  * @priv:	the endpoints' part
- * @ring: records; @win: memory; @bells: @msi: signals
+ * @ring: records; @win: @flat: memory; @bells: @msi: signals
  * @work:	see above
  * @events:	bits of enum nt_event
  * @lock:	protects what follows, and NT_EV_FAULT; inside of the ring's
@@ -133,6 +145,7 @@ struct nt_link {
 	void			*priv;
 	struct nt_ring		ring;
 	struct nt_window	win;
+	struct nt_flat		flat;
 	struct nt_bells		bells;
 	struct nt_msi		msi;
 	struct delayed_work	work;
@@ -172,7 +185,21 @@ int nt_win_alloc(struct nt_window *win, struct ntb_dev *ntb);
 /* Let the peer in, with an empty control page; and shut it out: on return nothing lands any more. */
 int nt_win_open(struct nt_window *win, struct ntb_dev *ntb);
 int nt_win_close(struct nt_window *win, struct ntb_dev *ntb);
+/* The same for any window of ours */
+int nt_mw_close(struct ntb_dev *ntb, int index);
 int nt_win_check_params(void);
+
+/* flat.c. Process context, but for the last one */
+int nt_flat_init(struct nt_flat *flat, struct ntb_dev *ntb, const struct nt_window *win);
+/* With the link up: can the bridge show all memory? Return: 0, also if it need not; negative: no, and with @say the log says why */
+int nt_flat_ready(struct nt_flat *flat, struct ntb_dev *ntb, bool say);
+/* As nt_win_open() and nt_win_close(), next to them */
+int nt_flat_open(struct nt_flat *flat, struct ntb_dev *ntb);
+int nt_flat_close(struct nt_flat *flat, struct ntb_dev *ntb);
+/* The peer's, for the engine, if that is there and reaches all of it; the peer is shown that. Return: 0, -EPROTO: no peer says this */
+int nt_flat_use(struct nt_link *link, const struct ntw_greeting *g);
+/* Where @piece is in there, for the peer */
+bool nt_flat_at(const struct nt_flat *flat, const struct nt_piece *piece, u64 *at);
 
 /* hand.c: what is said before records can be. The work item's */
 void nt_hand_say(struct nt_link *link, enum ntw_state state);

@@ -202,7 +202,7 @@ void nt_conn_open(struct nt_conn *conn)
 				cls == NTW_CLS_REQ ? nt_requests : nt_unexpected, g->window[cls]);
 	}
 	conn->peer_id = g->conn;
-	conn->direct = g->version >= 2 && !conn->mirror;
+	conn->direct = !conn->mirror;
 	conn->room = conn->mirror ? NTW_REC_MAX : min_t(u32, nt_rec_room(conn->dev->link), NTW_REC_MAX);
 	conn->eager = min_t(u32, g->eager, conn->room - NTW_HEAD_MAX);
 	conn->state = NT_READY;

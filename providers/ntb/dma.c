@@ -180,7 +180,13 @@ static struct nt_desc *nt_engine_next(struct nt_engine *e)
 	return NULL;
 }
 
-bool nt_engine_copy(struct nt_engine *e, enum nt_what what, const struct nt_piece *piece, u32 at, struct nt_rec *rec, bool last)
+/* For the channel. What comes here has been checked (nt_places_good()). */
+static dma_addr_t nt_engine_to(const struct nt_engine *e, u64 at)
+{
+	return at & NTW_FLAT ? e->flat + (at & ~NTW_FLAT) : e->window + at;
+}
+
+bool nt_engine_copy(struct nt_engine *e, enum nt_what what, const struct nt_piece *piece, u64 at, struct nt_rec *rec, bool last)
 {
 	struct nt_desc *d = nt_engine_next(e);
 
@@ -192,7 +198,7 @@ bool nt_engine_copy(struct nt_engine *e, enum nt_what what, const struct nt_piec
 	d->len = piece->len;
 	d->rec = rec;
 	d->last = last;
-	return nt_piece_map(e, piece, d) && nt_engine_give(e, d, e->window + at);
+	return nt_piece_map(e, piece, d) && nt_engine_give(e, d, nt_engine_to(e, at));
 }
 
 bool nt_engine_ring(struct nt_engine *e, unsigned int bell)
@@ -340,8 +346,22 @@ void nt_engine_close(struct nt_engine *e)
 		dma_unmap_resource(e->dev, e->bell[--e->bells], e->bell_len, DMA_FROM_DEVICE, 0);
 	if (e->window_len)
 		dma_unmap_resource(e->dev, e->window, e->window_len, DMA_FROM_DEVICE, 0);
+	if (e->flat_len)
+		dma_unmap_resource(e->dev, e->flat, e->flat_len, DMA_FROM_DEVICE, 0);
 	e->window_len = 0;
+	e->flat_len = 0;
 	e->size = 0;
+}
+
+bool nt_engine_flat(struct nt_engine *e, phys_addr_t base, u64 len)
+{
+	if (!e->chan || len > SIZE_MAX)
+		return false;
+	e->flat = dma_map_resource(e->dev, base, len, DMA_FROM_DEVICE, 0);
+	if (dma_mapping_error(e->dev, e->flat))
+		return false;
+	e->flat_len = len;
+	return true;
 }
 
 bool nt_engine_bell(struct nt_engine *e, phys_addr_t base, size_t len, u64 data)

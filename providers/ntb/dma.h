@@ -43,7 +43,7 @@ enum nt_what {
  * @engine:	whose
  * @from:	bytes
  * @dma: the same for the engine; @mapped: it was made for this copy
- * @at:		byte of the peer's inbound memory; NT_SIGNAL: which bell
+ * @at:		byte of the peer's inbound memory, or with NTW_FLAT of its flat window; NT_SIGNAL: which bell
  * @len:	bytes
  * @what:	enum nt_what
  * @last:	of its batch
@@ -54,7 +54,8 @@ struct nt_desc {
 	struct nt_engine	*engine;
 	const void		*from;
 	dma_addr_t		dma;
-	u32			at, len;
+	u64			at;
+	u32			len;
 	u8			what;
 	bool			mapped, last;
 	u8			fate;
@@ -75,6 +76,7 @@ struct nt_copies {
  * @piece_max:	bytes of a copy
  * @window: the same for the channel; @window_len: bytes mapped; @bell: where it can ring, @bells of them, or 0
  * @bell_data:	what to write there; @bell_dma: where that is, @bell_len bytes each
+ * @flat: the peer's flat window for the channel, @flat_len bytes; 0: none. The CPU does not write there
  * @desc:	ring of NT_DESCS
  * @head: given; @tail: reaped
  * @ran:	executed; the work item's alone
@@ -94,6 +96,8 @@ struct nt_engine {
 	size_t			piece_max;
 	dma_addr_t		window;
 	size_t			window_len;
+	dma_addr_t		flat;
+	u64			flat_len;
 	dma_addr_t		bell[NTW_BELLS_MAX];
 	unsigned int		bells;
 	__le64			*bell_data;
@@ -130,6 +134,8 @@ void nt_engine_free(struct nt_engine *e, size_t len, void *mem, dma_addr_t dma);
 /* The peer's window, of @len bytes at @base; @vaddr: as the CPU sees it. Process context. */
 int nt_engine_open(struct nt_engine *e, phys_addr_t base, size_t len, const struct iosys_map *vaddr);
 void nt_engine_close(struct nt_engine *e);
+/* The same for its flat window. Return: false: not by this engine */
+bool nt_engine_flat(struct nt_engine *e, phys_addr_t base, u64 len);
 /* A register that rings at the peer when @data is written to it. Return: false: not by this engine. Process context. */
 bool nt_engine_bell(struct nt_engine *e, phys_addr_t base, size_t len, u64 data);
 
@@ -139,7 +145,7 @@ static inline bool nt_engine_idle(const struct nt_engine *e)
 }
 
 /* One copy. Return: false: no room: something is being done, and who reaps it should try again, or after a while if there is nothing. */
-bool nt_engine_copy(struct nt_engine *e, enum nt_what what, const struct nt_piece *piece, u32 at, struct nt_rec *rec, bool last);
+bool nt_engine_copy(struct nt_engine *e, enum nt_what what, const struct nt_piece *piece, u64 at, struct nt_rec *rec, bool last);
 bool nt_engine_ring(struct nt_engine *e, unsigned int bell);
 /* Begin. After the last of a number of copies. */
 void nt_engine_go(struct nt_engine *e);

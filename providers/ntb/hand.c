@@ -53,6 +53,11 @@ void nt_hello_say(struct nt_link *link)
 		g.msi_at = link->msi.at;
 		g.msi_data = link->msi.data;
 	}
+	if (link->flat.open) {
+		g.flat_window = link->flat.index;
+		g.flat_shift = ilog2(link->flat.size);
+		g.flat_at = link->win.dma + offsetof(struct ntw_ctl, flat);
+	}
 	ntw_encode_hello(&g, &hello);
 	nt_engine_write(e, offsetof(struct ntw_ctl, hello), &hello, sizeof(hello));
 	/* Whole, before it is said to be. */

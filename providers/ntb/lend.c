@@ -21,7 +21,7 @@ unsigned int nt_places(const struct nt_conn *conn, const struct iov_iter *iter, 
 	return conn->direct && len ? nt_window_places(conn->dev->link, iter, len, place, max) : 0;
 }
 
-/* Copied before they are looked at; nt_post() sees to it that they are in the peer's arena. Return: they have @len bytes. */
+/* Copied before they are looked at; nt_post() sees to it that we can write there. Return: they have @len bytes. */
 bool nt_places_take(const void *from, unsigned int n, u64 len, struct nt_place *place)
 {
 	struct ntw_spot spot;
@@ -31,7 +31,8 @@ bool nt_places_take(const void *from, unsigned int n, u64 len, struct nt_place *
 	for (i = 0; i < n; i++) {
 		memcpy(&spot, from + i * sizeof(spot), sizeof(spot));
 		barrier_data(&spot);
-		place[i] = (struct nt_place) { .at = le32_to_cpu(spot.at), .len = le32_to_cpu(spot.len) };
+		if (ntw_decode_spot(&spot, &place[i].at, &place[i].len))
+			return false;
 		sum += place[i].len;
 	}
 	return !n || sum == len;
@@ -42,7 +43,7 @@ void nt_places_say(const struct nt_place *place, unsigned int n, struct ntw_spot
 	unsigned int i;
 
 	for (i = 0; i < n; i++)
-		spots[i] = (struct ntw_spot) { .at = cpu_to_le32(place[i].at), .len = cpu_to_le32(place[i].len) };
+		ntw_encode_spot(place[i].at, place[i].len, &spots[i]);
 }
 
 /* Of what was lent to us, @len bytes from @at on. Return: entries of @to, which has NT_PLACES. */

@@ -134,8 +134,8 @@ static const struct ntb_ctx_ops nt_ctx_ops = {
 /* Memory that the peer may still write is given to nobody either. */
 static void nt_life_shut(struct nt_link *link)
 {
-	while (nt_win_close(&link->win, link->ntb)) {
-		dev_warn_ratelimited(&link->ntb->dev, "window %d can't be closed\n", link->win.index);
+	while (nt_win_close(&link->win, link->ntb) | nt_flat_close(&link->flat, link->ntb)) {
+		dev_warn_ratelimited(&link->ntb->dev, "window %d can't be closed\n", link->win.open ? link->win.index : link->flat.index);
 		msleep(NT_CLOSE_MS);
 	}
 	nt_msi_withdraw(link);
@@ -181,14 +181,22 @@ static void nt_life_end(struct nt_link *link, const char *why)
 
 /* ---- the beginning: each step returns whether the next one should be tried at once ---- */
 
-static bool nt_step_down(struct nt_link *link)
+/* What a life needs. The log says once why there is none. */
+static bool nt_life_memory(struct nt_link *link)
 {
 	int ret = nt_win_alloc(&link->win, link->ntb);
 
 	if (ret && !link->poor)
 		dev_warn(&link->ntb->dev, "no memory for the window, in one piece and aligned as the bridge wants it (%d)\n", ret);
+	if (!ret)
+		ret = nt_flat_ready(&link->flat, link->ntb, !link->poor);
 	link->poor = ret;
-	if (ret)
+	return !ret;
+}
+
+static bool nt_step_down(struct nt_link *link)
+{
+	if (!nt_life_memory(link))
 		return false;
 	/* Bits that were rung when nobody cleared them would make no interrupt. */
 	ntb_db_clear(link->ntb, link->bells.mine);
@@ -220,8 +228,14 @@ static int nt_life_open(struct nt_link *link, const struct ntw_hand *hand)
 	if (ret)
 		goto close_engine;
 	ret = nt_win_open(&link->win, link->ntb);
+	if (ret)
+		goto withdraw;
+	ret = nt_flat_open(&link->flat, link->ntb);
 	if (!ret)
 		return 0;
+	nt_life_shut(link);
+	return ret;
+withdraw:
 	nt_msi_withdraw(link);
 close_engine:
 	nt_engine_close(&link->ring.engine);
@@ -291,6 +305,8 @@ static void nt_life_up(struct nt_link *link)
 	nt_link_set(link, NT_LINK_UP);
 	dev_info_ratelimited(&link->ntb->dev, "link up: %zu bytes here, %zu there, %s\n", link->win.size, link->ring.engine.size,
 			     link->ring.engine.chan ? dma_chan_name(link->ring.engine.chan) : "no DMA engine");
+	if (nt_link_bares(link))
+		dev_warn_ratelimited(&link->ntb->dev, "the peer can write to all memory of this machine\n");
 	nt_conns_link_up(link);
 	tasklet_enable(&link->ring.tasklet);
 	nt_ring_beat(&link->ring, 0);
@@ -314,7 +330,7 @@ static bool nt_step_hello(struct nt_link *link)
 	ret = ret ?: nt_hello_hear(link, &hand, &g);
 	if (ret == -EAGAIN)
 		return false;
-	if (ret)
+	if (ret || nt_flat_use(link, &g))
 		nt_life_end(link, "a hello that is none");
 	else if (nt_bell_open(link, &g))
 		nt_life_end(link, "the peer can't be woken");
@@ -503,6 +519,11 @@ void nt_payload_in(struct nt_link *link, size_t bytes, bool placed)
 	atomic64_add(bytes, placed ? &link->placed : &link->bounced);
 }
 
+bool nt_link_reaches(const struct nt_link *link)
+{
+	return READ_ONCE(link->ring.engine.flat_len);
+}
+
 unsigned int nt_link_life(const struct nt_link *link)
 {
 	return READ_ONCE(link->life);
@@ -546,7 +567,8 @@ static int stats_show(struct seq_file *seq, void *v)
 	struct nt_stats s;
 
 	nt_link_stats(seq->private, &s);
-	seq_printf(seq, "up %d\n", nt_link_is_up(seq->private));
+	seq_printf(seq, "up %d\nbares %d\nlends %d\nreaches %d\n", nt_link_is_up(seq->private), nt_link_bares(seq->private),
+		   nt_link_lends(seq->private), nt_link_reaches(seq->private));
 	seq_printf(seq, "records_out %llu\nrecords_in %llu\nbytes_out %llu\nbytes_in %llu\n", s.records_out, s.records_in, s.bytes_out,
 		   s.bytes_in);
 	seq_printf(seq, "descriptors %llu\ndma_bytes %llu\ncpu_bytes %llu\nbatches %llu\nlines %llu\n", s.descriptors, s.dma_bytes,
@@ -582,6 +604,9 @@ struct nt_link *nt_link_add(struct ntb_dev *ntb, void *priv)
 	ret = nt_win_init(&link->win, ntb);
 	if (ret)
 		goto free_link;
+	ret = nt_flat_init(&link->flat, ntb, &link->win);
+	if (ret)
+		goto exit_win;
 	ret = nt_ring_init(&link->ring, &nt_ops, dev_to_node(ntb_get_dma_dev(ntb)), nt_use_dma, nt_wq);
 	if (ret)
 		goto exit_win;

@@ -31,11 +31,11 @@ struct nt_link;
 
 /**
  * struct nt_place - memory of the peer's that it lets us write to
- * @at:		byte of its inbound memory, within its arena
+ * @at:		byte of its inbound memory, within its arena; with NTW_FLAT: of what its flat window shows
  * @len:	bytes
  */
 struct nt_place {
-	u32	at;
+	u64	at;
 	u32	len;
 };
 
@@ -134,6 +134,10 @@ void nt_link_stats(const struct nt_link *link, struct nt_stats *stats);
 void nt_payload_in(struct nt_link *link, size_t bytes, bool placed);
 /* Which life this is: another one from the end of one on, just before nt_conns_link_down() */
 unsigned int nt_link_life(const struct nt_link *link);
+/* The peer can write to all memory of this machine; it has shown that it does; and we can do so there */
+bool nt_link_bares(const struct nt_link *link);
+bool nt_link_lends(const struct nt_link *link);
+bool nt_link_reaches(const struct nt_link *link);
 /* The peer does not do what the link lives by: this life of it ends, soon, if it has not already */
 void nt_link_fault(struct nt_link *link, unsigned int life, const char *why);
 
@@ -146,7 +150,7 @@ u32 nt_rec_room(const struct nt_link *link);
  * nt_post() - send a record
  * @more: another follows at once: it may wait for that, or for nt_kick()
  * Order of posts is the order of handling at the peer. Never sleeps, never spins for room: a record that finds none waits in the link.
- * Return: 0, -ENOTCONN (it is down: no callback comes), -EMSGSIZE (more than nt_rec_room()), -EINVAL (places that are not the peer's arena, or
+ * Return: 0, -ENOTCONN (it is down: no callback comes), -EMSGSIZE (more than nt_rec_room()), -EINVAL (places that we can't write to, or that
  * are shorter than the payload)
  */
 int nt_post(struct nt_link *link, struct nt_rec *rec, bool more);
@@ -188,7 +192,7 @@ void nt_mem_put(struct nt_inbound *in, void *mem, size_t len);
 /* Bytes of it in all, and free */
 size_t nt_arena_size(const struct nt_link *link, size_t *avail);
 /*
- * nt_window_places() - where local memory is in our inbound memory
+ * nt_window_places() - where local memory is in our inbound memory, or in our flat window
  * @iter: the memory, kvec or bvec; @len: bytes of it from the beginning
  * Return: places filled in; 0: not all of it is inside, or it takes more than @max places. Any context.
  */

@@ -35,12 +35,14 @@ static int nt_msi_irq(struct nt_link *link)
 	return -ENODEV;
 }
 
-/* The last window that is not the memory's */
+/* The last window that is no memory's. Negative: there is none */
 static int nt_msi_window(struct nt_link *link)
 {
-	int last = min(ntb_mw_count(link->ntb, NT_PEER), ntb_peer_mw_count(link->ntb)) - 1;
+	int window = min(ntb_mw_count(link->ntb, NT_PEER), ntb_peer_mw_count(link->ntb)) - 1;
 
-	return last == link->win.index ? last - 1 : last;
+	while (window >= 0 && (window == link->win.index || window == link->flat.index))
+		window--;
+	return window;
 }
 
 /* Let the peer reach where the message goes. A window begins where the bridge wants it to, so what is before that is open, too. */

@@ -356,7 +356,7 @@ struct nt_hand {
  * @ended:	the peer has gone; the connection ends when @rxq is empty
  * @write:	the peer's write under way (T)
  * @rx_freed:	credits that messages have given back in this burst (T)
- * @direct:	the peer knows of spots, and there is a window between us
+ * @direct:	there is a window between us
  * @nasked:	writes that have asked and wait for their turn; @shy: asked in vain, in a row; @skipped: not asked since then
  * @nloans:	operations for which something is lent to the peer
  * @nwatched:	of them, and of records that read regions, those that owners may wait for

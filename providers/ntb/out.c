@@ -73,7 +73,7 @@ static void nt_close(struct nt_ring *ring)
 /* ---- giving: a batch goes to the engine, and stops wherever that has no room ---- */
 
 /* Where the next byte of a record's payload goes, and how many more may follow it there */
-static u32 nt_target(const struct nt_out *out, const struct nt_batch *b, size_t *most)
+static u64 nt_target(const struct nt_out *out, const struct nt_batch *b, size_t *most)
 {
 	const struct nt_rec *rec = b->rec;
 
@@ -99,7 +99,7 @@ static bool nt_give_load(struct nt_ring *ring, struct nt_batch *b)
 	struct iov_iter it;
 	struct nt_piece piece;
 	size_t most;
-	u32 at;
+	u64 at;
 
 	if (!b->done) {
 		b->it = b->rec->iter;

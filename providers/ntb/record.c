@@ -210,6 +210,30 @@ void ntw_encode_call(const struct ntw_calling *c, u32 to_conn, struct ntw_rec *r
 		call->window[cls] = cpu_to_le16(c->window[cls]);
 }
 
+/* ---- memory that is lent ---- */
+
+int ntw_decode_spot(const struct ntw_spot *spot, u64 *at, u32 *len)
+{
+	u32 window = le32_to_cpu(spot->window);
+	u64 max = window == NTW_W_FLAT ? NTW_FLAT_MAX : NTW_SIZE_MAX;
+
+	*at = le64_to_cpu(spot->at);
+	*len = le32_to_cpu(spot->len);
+	if (window > NTW_W_FLAT || *at > max || *len > max - *at)
+		return -EPROTO;
+	if (window == NTW_W_FLAT)
+		*at |= NTW_FLAT;
+	return 0;
+}
+
+void ntw_encode_spot(u64 at, u32 len, struct ntw_spot *spot)
+{
+	*spot = (struct ntw_spot) {
+		.at = cpu_to_le64(at & ~NTW_FLAT), .len = cpu_to_le32(len),
+		.window = cpu_to_le32(at & NTW_FLAT ? NTW_W_FLAT : NTW_W_INBOUND),
+	};
+}
+
 /* ---- machines ---- */
 
 int ntw_decode_kin(const struct ntw_rec *rec, const struct ntw_kin *kin, u32 len, u64 *host, u32 *bridge)

@@ -12,8 +12,8 @@
 
 #include "wire.h"
 
-#define NTW_EP_VERSION		2		/* of what is in this file; a call says the range that it can speak. 1 has no spots */
-#define NTW_EP_VERSION_MIN	1
+#define NTW_EP_VERSION		3		/* of what is in this file; a call says the range that it can speak. 2 had other spots */
+#define NTW_EP_VERSION_MIN	3
 #define NTW_DATA_MAX		256U		/* private data of a call or its answer */
 #define NTW_AUTH_LEN		32U		/* a random number or a proof */
 #define NTW_SEGS_MAX		8U		/* remote segments of a record */
@@ -157,13 +157,20 @@ struct ntw_seg {
 
 static_assert(sizeof(struct ntw_seg) == 24, "segment");
 
-/** struct ntw_spot - memory that its owner lends for the payload of one operation: @len bytes at @at of his inbound memory */
-struct ntw_spot {
-	__le32	at;
-	__le32	len;
+/** enum ntw_window - what a spot is a part of */
+enum ntw_window {
+	NTW_W_INBOUND,		/* the inbound memory */
+	NTW_W_FLAT,		/* what the flat window shows */
 };
 
-static_assert(sizeof(struct ntw_spot) == 8, "spot");
+/** struct ntw_spot - memory that its owner lends for the payload of one operation: @len bytes at @at of his @window */
+struct ntw_spot {
+	__le64	at;
+	__le32	len;
+	__le32	window;
+};
+
+static_assert(sizeof(struct ntw_spot) == 16, "spot");
 
 /**
  * struct ntw_kin - said once in each life of a link, so that bridges to the same machine know each other
@@ -250,6 +257,10 @@ void ntw_encode(const struct ntw_frame *f, struct ntw_rec *rec, struct ntw_hdr *
 /* The same for the handshake. Return: 0, -EPROTO, -EPROTONOSUPPORT (another version), -EOPNOTSUPP (a feature that we do not know). */
 int ntw_decode_call(const struct ntw_rec *rec, const struct ntw_call *call, u32 len, struct ntw_calling *c);
 void ntw_encode_call(const struct ntw_calling *c, u32 to_conn, struct ntw_rec *rec, struct ntw_call *call);
+
+/* A spot. @at: ... of inbound memory, or with NTW_FLAT of the flat window. @spot: a copy. Return: 0, -EPROTO: no window has that */
+int ntw_decode_spot(const struct ntw_spot *spot, u64 *at, u32 *len);
+void ntw_encode_spot(u64 at, u32 len, struct ntw_spot *spot);
 
 /* Which machine is at the other end. @kin: a copy. Return: 0, -EPROTO */
 int ntw_decode_kin(const struct ntw_rec *rec, const struct ntw_kin *kin, u32 len, u64 *host, u32 *bridge);

@@ -114,18 +114,25 @@ void nt_shadow_void(struct nt_out *out, const struct nt_rec *rec)
 
 /* ---- posts ---- */
 
+/* In the arena, or in a flat window that the engine reaches. Neither sum overflows: an offset in there has far fewer bits. */
+static bool nt_place_good(const struct nt_ring *ring, const struct nt_place *place)
+{
+	u64 at = place->at & ~NTW_FLAT;
+
+	if (place->at & NTW_FLAT)
+		return at + place->len <= ring->engine.flat_len;
+	return at >= NTW_RING_AT + ring->out.size && at + place->len <= ring->engine.size;
+}
+
 static bool nt_places_good(const struct nt_ring *ring, const struct nt_rec *rec)
 {
-	u32 arena = NTW_RING_AT + ring->out.size;
 	size_t sum = 0;
 	unsigned int i;
 
 	for (i = 0; i < rec->count; i++) {
-		const struct nt_place *place = &rec->place[i];
-
-		if (place->at < arena || (u64)place->at + place->len > ring->engine.size)
+		if (!nt_place_good(ring, &rec->place[i]))
 			return false;
-		sum += place->len;
+		sum += rec->place[i].len;
 	}
 	return sum >= rec->len;
 }

@@ -231,18 +231,23 @@ int nt_win_open(struct nt_window *win, struct ntb_dev *ntb)
 }
 
 /* Return: 0: nothing of the peer's lands any more; negative: it still may */
+int nt_mw_close(struct ntb_dev *ntb, int index)
+{
+	int ret = ntb_mw_clear_trans(ntb, NT_PEER, index);
+
+	if (ret)
+		ret = ntb_mw_set_trans(ntb, NT_PEER, index, 0, 0);
+	/* Through a bridge that has been pulled out nobody writes. */
+	return ret && ntb->pdev && !pci_device_is_present(ntb->pdev) ? 0 : ret;
+}
+
 int nt_win_close(struct nt_window *win, struct ntb_dev *ntb)
 {
 	int ret;
 
 	if (!win->open)
 		return 0;
-	ret = ntb_mw_clear_trans(ntb, NT_PEER, win->index);
-	if (ret)
-		ret = ntb_mw_set_trans(ntb, NT_PEER, win->index, 0, 0);
-	/* Through a bridge that has been pulled out nobody writes. */
-	if (ret && ntb->pdev && !pci_device_is_present(ntb->pdev))
-		ret = 0;
+	ret = nt_mw_close(ntb, win->index);
 	win->open = ret;
 	return ret;
 }
@@ -307,7 +312,7 @@ struct page *nt_arena_page(struct nt_link *link, void *mem)
 }
 
 /* Where @piece is. Memory that is named by its pages is only found if the inbound memory is in the linear map. */
-static bool nt_inside(const struct nt_window *win, const struct nt_piece *piece, u32 *at)
+static bool nt_inside(const struct nt_window *win, const struct nt_piece *piece, u64 *at)
 {
 	uintptr_t begin = (uintptr_t)win->mem + NTW_RING_AT + win->ring, end = (uintptr_t)win->mem + win->size;
 	uintptr_t mem = (uintptr_t)piece->addr;
@@ -320,14 +325,15 @@ int nt_window_places(struct nt_link *link, const struct iov_iter *iter, size_t l
 {
 	struct iov_iter it = *iter;
 	struct nt_piece piece;
+	bool flat = nt_link_lends(link);
 	unsigned int n = 0;
-	u32 at;
+	u64 at;
 
 	if (!nt_arena(link) || len > it.count)
 		return 0;
 	for (; len; len -= piece.len) {
 		nt_piece_take(&it, len, &piece);
-		if (!nt_inside(&link->win, &piece, &at))
+		if (!nt_inside(&link->win, &piece, &at) && !(flat && nt_flat_at(&link->flat, &piece, &at)))
 			return 0;
 		if (n && place[n - 1].at + place[n - 1].len == at) {
 			place[n - 1].len += piece.len;

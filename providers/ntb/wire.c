@@ -77,9 +77,20 @@ void ntw_encode_hello(const struct ntw_greeting *g, struct ntw_hello *hello)
 		.mine = cpu_to_le32(g->mine), .yours = cpu_to_le32(g->yours), .ring = cpu_to_le32(g->ring),
 		.size = cpu_to_le64(g->size), .heartbeat = cpu_to_le32(g->heartbeat),
 		.msi_window = cpu_to_le32(g->msi_window), .msi_at = cpu_to_le64(g->msi_at),
-		.msi_data = cpu_to_le32(g->msi_data),
+		.msi_data = cpu_to_le32(g->msi_data), .flat_at = cpu_to_le64(g->flat_at),
+		.flat_window = cpu_to_le16(g->flat_window), .flat_shift = cpu_to_le16(g->flat_shift),
 	};
 	hello->check = cpu_to_le32(ntw_check(hello, offsetof(struct ntw_hello, check)));
+}
+
+/* Behind the window of its interrupt is something else. */
+static bool flat_sane(const struct ntw_greeting *g)
+{
+	if (!g->flat_shift)
+		return !g->flat_window && !g->flat_at;
+	if (g->flat_shift < NTW_FLAT_SHIFT_MIN || g->flat_shift > NTW_FLAT_SHIFT_MAX || g->flat_at % sizeof(u64))
+		return false;
+	return g->flat_at < 1ULL << g->flat_shift && !(g->signals & NTW_S_MSI && g->msi_window == g->flat_window);
 }
 
 static bool greeting_sane(const struct ntw_greeting *g)
@@ -88,7 +99,7 @@ static bool greeting_sane(const struct ntw_greeting *g)
 		return false;
 	if (g->ring < 1U << NTW_RING_SHIFT_MIN || g->ring > 1U << NTW_RING_SHIFT_MAX)
 		return false;
-	if (g->size < (u64)NTW_RING_AT + g->ring || g->size > NTW_SIZE_MAX)
+	if (g->size < (u64)NTW_RING_AT + g->ring || g->size > NTW_SIZE_MAX || !flat_sane(g))
 		return false;
 	return g->signals & NTW_S_MSI ? g->msi_at % 4 == 0 : !g->msi_window && !g->msi_at && !g->msi_data;
 }
@@ -100,14 +111,13 @@ int ntw_decode_hello(const struct ntw_hello *hello, struct ntw_greeting *g)
 		return -EPROTO;
 	if (hello->features || hello->signals & ~NTW_S_MSI)
 		return -EOPNOTSUPP;
-	if (hello->zero || hello->zero2)
-		return -EPROTO;
 	*g = (struct ntw_greeting) {
 		.version = hello->version, .signals = hello->signals,
 		.mine = le32_to_cpu(hello->mine), .yours = le32_to_cpu(hello->yours), .ring = le32_to_cpu(hello->ring),
 		.size = le64_to_cpu(hello->size), .heartbeat = le32_to_cpu(hello->heartbeat),
 		.msi_window = le32_to_cpu(hello->msi_window), .msi_at = le64_to_cpu(hello->msi_at),
-		.msi_data = le32_to_cpu(hello->msi_data),
+		.msi_data = le32_to_cpu(hello->msi_data), .flat_at = le64_to_cpu(hello->flat_at),
+		.flat_window = le16_to_cpu(hello->flat_window), .flat_shift = le16_to_cpu(hello->flat_shift),
 	};
 	return greeting_sane(g) ? 0 : -EPROTO;
 }

@@ -19,8 +19,8 @@
 #endif
 
 #define NTW_MAGIC		0x4e46		/* "FN": the upper half of the first scratchpad */
-#define NTW_VERSION		1		/* the newest; a side says the range that it can speak */
-#define NTW_VERSION_MIN		1		/* the oldest */
+#define NTW_VERSION		2		/* the newest; a side says the range that it can speak. 1 had no flat window */
+#define NTW_VERSION_MIN		2		/* the oldest */
 
 /* The inbound memory: control page, ring, arena */
 #define NTW_CTL_SIZE		4096U
@@ -29,6 +29,10 @@
 #define NTW_RING_SHIFT_MAX	22
 #define NTW_ALIGN		16U		/* records begin and end on it */
 #define NTW_SIZE_MAX		(1ULL << 32)	/* bytes of it */
+#define NTW_FLAT_SHIFT_MIN	12
+#define NTW_FLAT_SHIFT_MAX	52
+#define NTW_FLAT_MAX		(1ULL << NTW_FLAT_SHIFT_MAX)	/* bytes of a flat window */
+#define NTW_FLAT		(1ULL << 63)	/* in a number that names a byte of the other side's memory: that it is one of the flat window */
 #define NTW_BELLS_MAX		16		/* doorbell bits of a link */
 #define NTW_REC_MAX		32768U		/* bytes of a record, or an eighth of the ring if that is less */
 
@@ -110,6 +114,8 @@ static_assert(sizeof(struct ntw_line) == 64, "line");
  * @heartbeat:	milliseconds between two beats of the writer
  * @msi_window: @msi_data: @msi_at: where and what to write to interrupt it
  * @features:	0; a bit that nobody knows is refused
+ * @flat_shift:	so much of the writer's memory, from its beginning on, its window @flat_window shows, too: the flat window. 0: none
+ * @flat_at:	byte of it that is &ntw_ctl.flat
  * @check:	ntw_check() of the bytes before
  */
 struct ntw_hello {
@@ -125,8 +131,9 @@ struct ntw_hello {
 	__le64	msi_at;
 	__le32	msi_data;
 	__le32	features;
-	__le64	zero;
-	__le32	zero2;
+	__le64	flat_at;
+	__le16	flat_window;
+	__le16	flat_shift;
 	__le32	check;
 };
 
@@ -143,6 +150,8 @@ struct ntw_greeting {
 	u32	msi_window;
 	u64	msi_at;
 	u32	msi_data;
+	u16	flat_window, flat_shift;
+	u64	flat_at;
 };
 
 /**
@@ -150,11 +159,13 @@ struct ntw_greeting {
  * @line:	all the time
  * @hello:	before the first line
  * @ready:	tagged, 1: @hello is whole
+ * @flat:	tagged, 1: this has come by the flat window, so the other side reaches it
  */
 struct ntw_ctl {
 	struct ntw_line		line;
 	struct ntw_hello	hello;
 	__le64			ready;
+	__le64			flat;
 };
 
 /** enum ntw_type - records. Those from NTW_FIRST on belong to the endpoints */
@@ -187,7 +198,7 @@ struct ntw_rec {
 
 static_assert(sizeof(struct ntw_rec) == NTW_ALIGN, "record");
 
-#define NTW_HEAD_MAX	128U	/* bytes of a record's header, with what the endpoints put behind struct ntw_rec */
+#define NTW_HEAD_MAX	192U	/* bytes of a record's header, with what the endpoints put behind struct ntw_rec */
 
 /* Most bytes of a record in a ring of @ring bytes */
 static inline u32 ntw_rec_max(u32 ring)

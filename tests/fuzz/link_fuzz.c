@@ -49,6 +49,9 @@ static void fuzz_hello(const uint8_t *data, size_t size, bool mend)
 	PROMISE(g.ring >= 1U << NTW_RING_SHIFT_MIN && g.ring <= 1U << NTW_RING_SHIFT_MAX && !(g.ring & (g.ring - 1)));
 	PROMISE(g.size >= (u64)NTW_RING_AT + g.ring && g.size <= NTW_SIZE_MAX);
 	PROMISE(!(g.signals & ~NTW_S_MSI) && (g.signals || (!g.msi_window && !g.msi_at && !g.msi_data)));
+	PROMISE(g.flat_shift <= NTW_FLAT_SHIFT_MAX && (g.flat_shift || (!g.flat_window && !g.flat_at)));
+	PROMISE(!g.flat_shift || (g.flat_shift >= NTW_FLAT_SHIFT_MIN && g.flat_at + 8 <= 1ULL << g.flat_shift));
+	PROMISE(!g.flat_shift || !g.signals || g.flat_window != g.msi_window);
 	ntw_encode_hello(&g, &again);
 	PROMISE(!memcmp(&again, &hello, sizeof(hello)));
 }

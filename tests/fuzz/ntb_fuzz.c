@@ -3,7 +3,7 @@
  * ntb_fuzz.c - libFuzzer on what endpoints of kfi_ntb decode. Whatever a peer sends, what decode lets through lies inside the record and
  * keeps the promises that the receive path relies on; and encode makes the same bytes of it again.
  *
- * Input: what to leave to chance (one byte), bytes behind the record's head (two), the head, then those bytes; what is missing is 0.
+ * Input: what to leave to chance, and what it is (one byte), bytes behind the record's head (two), the head, then those bytes; what is missing is 0.
  */
 #include "fuzz.h"
 #include "record.h"
@@ -109,6 +109,22 @@ static void check_call(const struct ntw_rec *rec, const struct ntw_call *call, u
 		call2.data_len == call->data_len && call2.auth_len == call->auth_len && call2.status == call->status);
 }
 
+/* ---- memory that is lent ---- */
+
+/* It lies in one of the windows, and says which. */
+static void check_spot(const struct ntw_spot *spot)
+{
+	struct ntw_spot again;
+	u32 len;
+	u64 at;
+
+	if (ntw_decode_spot(spot, &at, &len))
+		return;
+	PROMISE((at & ~NTW_FLAT) + len <= (at & NTW_FLAT ? NTW_FLAT_MAX : NTW_SIZE_MAX));
+	ntw_encode_spot(at, len, &again);
+	PROMISE(!memcmp(&again, spot, sizeof(again)));
+}
+
 /* Few inputs have a length that fits by chance. */
 static u32 fit(struct ntw_rec *rec, struct ntw_hdr *hdr, u8 how, u32 len)
 {
@@ -139,7 +155,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	how = data[0];
 	memcpy(&len, data + 1, sizeof(len));
 	memcpy(&in, data + 3, size - 3 < sizeof(in) ? size - 3 : sizeof(in));
-	if (how & 64) {
+	if (how & 128) {
+		check_spot((struct ntw_spot *)in.body);
+	} else if (how & 64) {
 		in.rec.type = how & 1 ? NTW_HELLO + in.rec.type % (NTW_PROOF - NTW_HELLO + 1) : in.rec.type;
 		in.rec.bits = 0;
 		check_call(&in.rec, (struct ntw_call *)in.body, len);

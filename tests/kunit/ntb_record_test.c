@@ -228,9 +228,9 @@ static void other_versions_of_calls(struct kunit *test)
 
 	ntw_encode_call(&c, 0, &rec, &call);
 	old = call;
-	old.version = 1;
+	old.version = NTW_EP_VERSION_MIN;
 	KUNIT_EXPECT_EQ(test, 0, ntw_decode_call(&rec, &old, sizeof(old), &back));
-	KUNIT_EXPECT_EQ(test, 1, back.version);
+	KUNIT_EXPECT_EQ(test, NTW_EP_VERSION_MIN, back.version);
 	old.version = NTW_EP_VERSION + 1;
 	KUNIT_EXPECT_EQ(test, 0, ntw_decode_call(&rec, &old, sizeof(old), &back));
 	KUNIT_EXPECT_EQ(test, NTW_EP_VERSION, back.version);
@@ -246,6 +246,36 @@ static void other_versions_of_calls(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, ntw_decode_call(&rec, &call, sizeof(call), &back));
 	rec = (struct ntw_rec) { .type = NTW_MSG };
 	KUNIT_EXPECT_EQ(test, -EPROTO, ntw_decode_call(&rec, &call, sizeof(call), &back));
+}
+
+/* ---- memory that is lent ---- */
+
+static int try_spot(u64 at, u32 len, u32 window)
+{
+	struct ntw_spot spot = { .at = cpu_to_le64(at), .len = cpu_to_le32(len), .window = cpu_to_le32(window) }, again;
+	u64 back_at;
+	u32 back_len;
+	int ret = ntw_decode_spot(&spot, &back_at, &back_len);
+
+	if (ret)
+		return ret;
+	ntw_encode_spot(back_at, back_len, &again);
+	return back_at == (at | (window ? NTW_FLAT : 0)) && back_len == len && !memcmp(&again, &spot, sizeof(spot)) ? 0 : -EIO;
+}
+
+static void spots_in_windows(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, 0, try_spot(4096, 64, NTW_W_INBOUND));
+	KUNIT_EXPECT_EQ(test, 0, try_spot(NTW_SIZE_MAX - 64, 64, NTW_W_INBOUND));
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_spot(NTW_SIZE_MAX - 64, 65, NTW_W_INBOUND));
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_spot(1ULL << 40, 64, NTW_W_INBOUND));
+	KUNIT_EXPECT_EQ(test, 0, try_spot(0, U32_MAX, NTW_W_FLAT));
+	KUNIT_EXPECT_EQ(test, 0, try_spot(NTW_FLAT_MAX - 64, 64, NTW_W_FLAT));
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_spot(NTW_FLAT_MAX - 64, 65, NTW_W_FLAT));
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_spot(U64_MAX - 7, 64, NTW_W_FLAT));
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_spot(NTW_FLAT | 4096, 64, NTW_W_INBOUND));
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_spot(NTW_FLAT | 4096, 64, NTW_W_FLAT));
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_spot(4096, 64, NTW_W_FLAT + 1));
 }
 
 /* ---- machines ---- */
@@ -281,6 +311,7 @@ static struct kunit_case ntb_record_cases[] = {
 	KUNIT_CASE(segments_of_messages),
 	KUNIT_CASE(writes),
 	KUNIT_CASE(spots),
+	KUNIT_CASE(spots_in_windows),
 	KUNIT_CASE(atomics),
 	KUNIT_CASE(no_records),
 	KUNIT_CASE(calls),

@@ -465,6 +465,14 @@ static void refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, nt_ring_post(&a->ring, &rec, false));	/* beyond it */
 	place = (struct nt_place) { .at = INBOUND - 8, .len = 7 };
 	KUNIT_EXPECT_EQ(test, -EINVAL, nt_ring_post(&a->ring, &rec, false));	/* too short */
+	place = (struct nt_place) { .at = NTW_FLAT | 4096, .len = 8 };
+	KUNIT_EXPECT_EQ(test, -EINVAL, nt_ring_post(&a->ring, &rec, false));	/* a flat window that there is not */
+	a->ring.engine.flat_len = 8192;
+	place.at = NTW_FLAT | (8192 - 7);
+	KUNIT_EXPECT_EQ(test, -EINVAL, nt_ring_post(&a->ring, &rec, false));	/* ... or beyond its end */
+	place.at = U64_MAX;
+	KUNIT_EXPECT_EQ(test, -EINVAL, nt_ring_post(&a->ring, &rec, false));
+	a->ring.engine.flat_len = 0;
 	rec.count = 0;
 	rec.len = RING_LEN / 8 - 15;
 	KUNIT_EXPECT_EQ(test, -EMSGSIZE, nt_ring_post(&a->ring, &rec, false));

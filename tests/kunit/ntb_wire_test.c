@@ -79,6 +79,7 @@ static struct ntw_greeting full_greeting(void)
 {
 	return (struct ntw_greeting) {
 		.version = NTW_VERSION, .mine = 1, .yours = 2, .ring = RING, .size = 1 << 20, .heartbeat = 100,
+		.flat_shift = 40, .flat_window = 3, .flat_at = (1ULL << 40) - 8,
 	};
 }
 
@@ -100,6 +101,9 @@ static void hellos(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, ntw_decode_hello(&hello, &back));
 	KUNIT_EXPECT_EQ(test, g.size, back.size);
 	KUNIT_EXPECT_EQ(test, g.yours, back.yours);
+	KUNIT_EXPECT_EQ(test, g.flat_shift, back.flat_shift);
+	KUNIT_EXPECT_EQ(test, g.flat_at, back.flat_at);
+	KUNIT_EXPECT_EQ(test, g.flat_window, back.flat_window);
 	hello.features = cpu_to_le32(1);
 	KUNIT_EXPECT_EQ(test, -EPROTO, ntw_decode_hello(&hello, &back));
 	hello.check = cpu_to_le32(ntw_check(&hello, offsetof(struct ntw_hello, check)));
@@ -121,6 +125,20 @@ static void absurd_hellos(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(version, NTW_VERSION + 1));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(msi_at, 4));
 	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, WITH(signals, 0x80));
+	KUNIT_EXPECT_EQ(test, 0, WITH(flat_shift, NTW_FLAT_SHIFT_MAX));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(flat_shift, NTW_FLAT_SHIFT_MAX + 1));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(flat_shift, U16_MAX));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(flat_shift, NTW_FLAT_SHIFT_MIN - 1));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(flat_at, 1ULL << 40));	/* behind its end */
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(flat_at, 4));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(flat_shift, 0));		/* in which window? */
+	g.flat_window = 0;
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_hello(&g));
+	g.flat_at = 0;
+	KUNIT_EXPECT_EQ(test, 0, try_hello(&g));
+	KUNIT_EXPECT_EQ(test, 0, WITH(signals, NTW_S_MSI));
+	g.msi_window = g.flat_window;
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_hello(&g));
 #undef WITH
 }
 

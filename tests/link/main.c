@@ -34,6 +34,10 @@ static bool errors_ok;
 module_param(errors_ok, bool, 0444);
 MODULE_PARM_DESC(errors_ok, "copies are made to fail: records may be missing if their sender hears so");
 
+static bool all_memory;
+module_param(all_memory, bool, 0444);
+MODULE_PARM_DESC(all_memory, "there is a flat window (parameter flat), and an engine that reaches it");
+
 #define POOL		128U
 #define SLOTS		8U
 #define SLOT_LEN	65536U
@@ -73,6 +77,8 @@ struct side {
 	struct item		*item;
 	u8			*slot[SLOTS];
 	struct nt_place		at[SLOTS];	/* where they are, for the peer */
+	unsigned long		bare;		/* slots that lie behind the flat window, of this life: they have their memory */
+	u64			flat;		/* records to such a slot of the peer's */
 	u64			posted, got, heard, lost, failed;
 	u64			all;		/* got in all rounds */
 	bool			up;
@@ -153,25 +159,51 @@ void nt_rx_record(struct nt_link *link, const struct ntw_rec *rec, const void *b
 	side->all++;
 }
 
+/* Half of them are memory of anybody's, if that may be: for one life, and then somebody else's. */
+static void slot_make(struct side *side, unsigned int i)
+{
+	bool bare = i % 2 && nt_link_lends(side->link);
+	struct kvec vec = { .iov_len = SLOT_LEN };
+	struct iov_iter it;
+
+	vec.iov_base = bare ? kmalloc(SLOT_LEN, GFP_KERNEL) : nt_arena_alloc(side->link, SLOT_LEN);
+	if (!vec.iov_base)
+		return say_wrong("no memory for slots\n");
+	side->slot[i] = vec.iov_base;
+	iov_iter_kvec(&it, ITER_DEST, &vec, 1, SLOT_LEN);
+	if (nt_window_places(side->link, &it, SLOT_LEN, &side->at[i], 1) != 1)
+		say_wrong("memory has no place\n");
+	if (bare != !!(side->at[i].at & NTW_FLAT))
+		say_wrong("memory has another place\n");
+	smp_mb__before_atomic();	/* the place, before it is used */
+	if (bare)
+		set_bit(i, &side->bare);
+}
+
+/* Nothing lands any more: they are given back, and KASAN sees what does. */
+static void slots_end(struct side *side)
+{
+	unsigned int i;
+
+	for (i = 0; i < SLOTS; i++) {
+		if (!test_and_clear_bit(i, &side->bare))
+			continue;
+		kfree(side->slot[i]);
+		side->slot[i] = NULL;
+	}
+}
+
 void nt_conns_link_up(struct nt_link *link)
 {
 	struct side *side = side_of(link);
 	unsigned int i;
 
-	for (i = 0; i < SLOTS && !side->slot[i]; i++) {
-		struct kvec vec;
-		struct iov_iter it;
-
-		side->slot[i] = nt_arena_alloc(link, SLOT_LEN);
-		if (!side->slot[i]) {
-			say_wrong("no arena\n");
-			return;
-		}
-		vec = (struct kvec) { .iov_base = side->slot[i], .iov_len = SLOT_LEN };
-		iov_iter_kvec(&it, ITER_DEST, &vec, 1, SLOT_LEN);
-		if (nt_window_places(link, &it, SLOT_LEN, &side->at[i], 1) != 1)
-			say_wrong("arena memory has no place\n");
-	}
+	/* The peer hears of us at any moment. */
+	for (i = 0; i < 1000 && all_memory && !nt_link_lends(link); i++)
+		usleep_range(500, 1000);
+	for (i = 0; i < SLOTS; i++)
+		if (!side->slot[i])
+			slot_make(side, i);
 	mutex_lock(&side->life);
 	side->got = 0;
 	side->posted = 0;
@@ -189,6 +221,7 @@ void nt_conns_link_down(struct nt_link *link, int err)
 		say_wrong("%u records are still out\n", side->out);
 	WRITE_ONCE(side->up, false);
 	mutex_unlock(&side->life);
+	slots_end(side);
 	wake_up_all(&side->wait);
 }
 
@@ -259,12 +292,16 @@ static void out_add(struct side *side, int n)
 
 static u32 slot_get(struct side *side)
 {
-	unsigned long slot;
+	unsigned long slot, taken, bare = READ_ONCE(side->peer->bare), odd = 0xaa;
 
 	spin_lock_bh(&side->lock);
-	slot = find_first_zero_bit(&side->slots, SLOTS);
-	if (slot < SLOTS)
+	/* The odd ones may have no memory yet, or memory that we don't reach. */
+	taken = side->slots | (nt_link_bares(side->peer->link) ? odd & ~bare : 0) | (nt_link_reaches(side->link) ? 0 : bare);
+	slot = find_first_zero_bit(&taken, SLOTS);
+	if (slot < SLOTS) {
 		side->slots |= BIT(slot);
+		side->flat += !!(bare & BIT(slot));
+	}
 	spin_unlock_bh(&side->lock);
 	return slot < SLOTS ? slot + 1 : 0;
 }
@@ -471,6 +508,9 @@ static int run(void)
 	for (n = 0; n < SIDES && !ret; n++)
 		if (sides[n].got != sides[n].peer->posted && !errors_ok)
 			say_wrong("%u: got %llu of %llu\n", n, sides[n].got, sides[n].peer->posted);
+	for (n = 0; n < SIDES && !ret; n++)
+		if (all_memory != !!sides[n].flat)
+			say_wrong("%u: %llu records to memory of anybody's\n", n, sides[n].flat);
 	/* Where copies fail it ends by itself. */
 	if (!ret && !errors_ok)
 		late_fault(sides[0].link);

@@ -476,6 +476,40 @@ static bool flap(struct hp *hp)
 	return ok & answers(hp);
 }
 
+/* Some tries, as it may have come up and gone again meanwhile. */
+static bool silent(struct hp *hp)
+{
+	unsigned int i;
+	u32 number;
+
+	for (i = 0; i < 10; i++) {
+		number = hello(hp, NULL, 0, 1, false);
+		if (number && hp_wait(hp, number, BIT_ULL(NTW_REJECT), 200))
+			return false;
+		msleep(50);
+	}
+	return true;
+}
+
+/* What it says of a window over all its memory is absurd, or the window is one that nobody reaches; then there is a link all the same. */
+static bool bared(struct hp *hp)
+{
+	bool ok;
+
+	hp_set_flat(hp, 60, 1);
+	ok = check(silent(hp), "it believes in more memory than there is");
+	hp_set_flat(hp, 0, 1);
+	ok &= check(silent(hp), "it believes in a window of nothing");
+	hp_set_flat(hp, 30, 0);
+	ok &= check(silent(hp), "it takes the ring's window for that of all memory");
+	hp_set_flat(hp, 30, 99);
+	ok &= answers(hp);
+	hp_set_flat(hp, 30, 1);
+	ok &= answers(hp);
+	hp_set_flat(hp, 0, 0);
+	return ok & answers(hp);
+}
+
 static const struct {
 	const char	*name;
 	bool		(*run)(struct hp *hp);
@@ -491,6 +525,7 @@ static const struct {
 	{ "lent",	lent },
 	{ "mute",	mute },
 	{ "flap",	flap },
+	{ "bared",	bared },
 };
 
 int hostile_cases(struct hp *hp, const char *only)

@@ -58,6 +58,7 @@ struct hp_heard {
  * @seen:	the victim's; @echo: as we have told it
  * @deaf:	we beat, but say that we have handled and seen nothing new
  * @shy:	we say no hello
+ * @flat_shift: @flat_window: what we say of all our memory
  * @left:	lives that the victim has ended before they had begun
  * @next:	number for our next connection
  * @said:	records from the victim, of each type; @heard: the last of each of our connections
@@ -81,6 +82,7 @@ struct hp {
 	u32			seen, echo;
 	unsigned long		beat;
 	bool			deaf, shy;
+	u16			flat_shift, flat_window;
 	u32			left;
 	u32			next;
 	u64			said[NTW_SAYS];
@@ -102,6 +104,7 @@ int hp_wait_up(struct hp *hp);	/* 0, -ETIMEDOUT */
 void hp_bye(struct hp *hp);	/* the link ends by our will; it comes up again */
 void hp_set_deaf(struct hp *hp, bool deaf);
 void hp_set_shy(struct hp *hp, bool shy);
+void hp_set_flat(struct hp *hp, u16 shift, u16 window);	/* from the next life on, which begins */
 bool hp_greeted(struct hp *hp);	/* the victim has said hello, and waits for ours */
 u32 hp_left(struct hp *hp);	/* so often it has begun another life instead of coming up */
 /* The victim sees records when they have been flushed, or a beat goes out, or there is no room for more. 0, -ENOTCONN, -ETIMEDOUT */

@@ -203,6 +203,15 @@ void hp_set_shy(struct hp *hp, bool shy)
 	mutex_unlock(&hp->lock);
 }
 
+void hp_set_flat(struct hp *hp, u16 shift, u16 window)
+{
+	mutex_lock(&hp->lock);
+	hp->flat_shift = shift;
+	hp->flat_window = window;
+	mutex_unlock(&hp->lock);
+	hp_bye(hp);
+}
+
 bool hp_greeted(struct hp *hp)
 {
 	bool greeted;

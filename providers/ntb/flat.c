@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * flat.c - a window over all memory of this machine, if its administrator wants that: then whatever a consumer lends for an operation has a
+ * place that the peer's engine can write to, and so has the rest, which nobody lends.
+ *
+ * It is a memory window of the bridge besides the one that has the ring. It shows memory from address 0 on, for bridges want what they translate
+ * aligned to its size; so a byte's offset there is its address on the bus, which has to be its physical one. It is open for as long as the other
+ * one is, so what lend.c knows of the end of loans holds for it, too. Nothing in it is lent before the peer has written a word by it.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/gfp.h>
+#include <linux/io.h>
+#include <linux/iommu.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/nodemask.h>
+#include "bridge.h"
+
+static int nt_flat_index = -1;
+module_param_named_unsafe(flat, nt_flat_index, int, 0444);
+MODULE_PARM_DESC(flat, "memory window by which the peer can write to ALL memory of this machine, for copies that it saves; -1: none (default -1)");
+
+/* ---- can there be one? ---- */
+
+static int nt_flat_refuse(struct ntb_dev *ntb, int index, const char *why)
+{
+	dev_err(&ntb->dev, "flat=%d: %s\n", index, why);
+	return -EINVAL;
+}
+
+#if IS_ENABLED(CONFIG_IOMMU_API)
+static bool nt_flat_translated(struct device *dev)
+{
+	struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
+
+	return domain && domain->type != IOMMU_DOMAIN_IDENTITY;
+}
+#else
+static bool nt_flat_translated(struct device *dev)
+{
+	return false;
+}
+#endif
+
+/* What the bridge writes for the peer is at the address that we name, and the CPU sees it. */
+static bool nt_flat_same(struct device *dev)
+{
+	struct page *page = alloc_page(GFP_KERNEL);
+	bool same = false;
+	dma_addr_t dma;
+
+	if (!page)
+		return false;
+	dma = dma_map_page(dev, page, 0, PAGE_SIZE, DMA_FROM_DEVICE);
+	if (!dma_mapping_error(dev, dma)) {
+		same = dma == page_to_phys(page) && !dma_need_sync(dev, dma);
+		dma_unmap_page(dev, dma, PAGE_SIZE, DMA_FROM_DEVICE);
+	}
+	__free_page(page);
+	return same;
+}
+
+/* Memory that is added later, behind it, is not shown. */
+static u64 nt_flat_end(void)
+{
+	u64 end = 0;
+	int node;
+
+	for_each_online_node(node)
+		end = max_t(u64, end, PFN_PHYS(pgdat_end_pfn(NODE_DATA(node))));
+	return end;
+}
+
+int nt_flat_init(struct nt_flat *flat, struct ntb_dev *ntb, const struct nt_window *win)
+{
+	struct device *dev = ntb_get_dma_dev(ntb);
+
+	flat->index = nt_flat_index;
+	if (flat->index < 0)
+		return 0;
+	if (flat->index >= ntb_mw_count(ntb, NT_PEER))
+		return nt_flat_refuse(ntb, flat->index, "there is no such memory window");
+	if (flat->index == win->index)
+		return nt_flat_refuse(ntb, flat->index, "that memory window has the ring");
+	if (nt_flat_translated(dev))
+		return nt_flat_refuse(ntb, flat->index, "an IOMMU translates what the bridge writes");
+	if (!nt_flat_same(dev))
+		return nt_flat_refuse(ntb, flat->index, "the bridge's addresses are not those of memory");
+	return 0;
+}
+
+int nt_flat_ready(struct nt_flat *flat, struct ntb_dev *ntb, bool say)
+{
+	resource_size_t addr_align, size_align, size_max;
+	u64 size;
+	int ret;
+
+	if (flat->index < 0 || flat->size)
+		return 0;
+	ret = ntb_mw_get_align(ntb, NT_PEER, flat->index, &addr_align, &size_align, &size_max);
+	if (ret)
+		return ret;
+	size = 1ULL << fls64(max3((u64)size_align, (u64)PAGE_SIZE, nt_flat_end()) - 1);
+	if (size <= size_max && size <= NTW_FLAT_MAX) {
+		flat->size = size;
+		return 0;
+	}
+	if (say)
+		dev_err(&ntb->dev, "flat=%d: a memory window of %llu MiB for %llu MiB of addresses\n", flat->index, (u64)size_max >> 20, size >> 20);
+	return -ENOSPC;
+}
+
+/* ---- who can write to it ---- */
+
+int nt_flat_open(struct nt_flat *flat, struct ntb_dev *ntb)
+{
+	int ret;
+
+	if (flat->index < 0)
+		return 0;
+	ret = ntb_mw_set_trans(ntb, NT_PEER, flat->index, 0, flat->size);
+	WRITE_ONCE(flat->open, !ret);
+	return ret;
+}
+
+int nt_flat_close(struct nt_flat *flat, struct ntb_dev *ntb)
+{
+	int ret = flat->open ? nt_mw_close(ntb, flat->index) : 0;
+
+	WRITE_ONCE(flat->open, ret);
+	return ret;
+}
+
+bool nt_link_bares(const struct nt_link *link)
+{
+	return READ_ONCE(link->flat.open);
+}
+
+/* Who has written the word by the window reaches it. */
+bool nt_link_lends(const struct nt_link *link)
+{
+	const struct ntw_ctl *ctl = link->win.mem;
+	u32 shown;
+
+	return nt_link_bares(link) && ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->flat)), READ_ONCE(link->mine), &shown) && shown;
+}
+
+bool nt_flat_at(const struct nt_flat *flat, const struct nt_piece *piece, u64 *at)
+{
+	unsigned long pfn = piece->page ? page_to_pfn(piece->page) : 0;
+	u64 begin = PFN_PHYS((u64)pfn) + piece->off;
+
+	if (!piece->page || !pfn_valid(pfn) || is_zone_device_page(piece->page) || PageHighMem(piece->page))
+		return false;
+	*at = begin | NTW_FLAT;
+	return begin + piece->len <= flat->size;
+}
+
+/* ---- the peer's ---- */
+
+/*
+ * Show the peer that what we write there arrives. A driver may take address 0 for no translation at all, as ntb_hw_switchtec once did, and what
+ * else may be between a window and memory nobody knows but who tries.
+ */
+static bool nt_flat_show(const struct nt_link *link, phys_addr_t at)
+{
+	void __iomem *word = ioremap(at, sizeof(u64));
+	struct iosys_map map = IOSYS_MAP_INIT_VADDR_IOMEM(word);
+
+	if (!word)
+		return false;
+	iosys_map_wr(&map, 0, u64, (__force u64)cpu_to_le64(ntw_word(link->yours, 1)));
+	iounmap(word);
+	return true;
+}
+
+/* Without an engine, or where our window is shorter than what is behind it, nothing goes there. */
+int nt_flat_use(struct nt_link *link, const struct ntw_greeting *g)
+{
+	struct ntb_dev *ntb = link->ntb;
+	resource_size_t len;
+	phys_addr_t base;
+
+	if (!g->flat_shift)
+		return 0;
+	if (g->flat_window == link->win.index)
+		return -EPROTO;		/* its ring is there */
+	if (g->flat_window >= ntb_peer_mw_count(ntb) || ntb_peer_mw_get_addr(ntb, g->flat_window, &base, &len) ||
+	    len < 1ULL << g->flat_shift || !nt_engine_flat(&link->ring.engine, base, 1ULL << g->flat_shift) ||
+	    !nt_flat_show(link, base + g->flat_at))
+		dev_info_ratelimited(&ntb->dev, "the peer's memory is open to us, but not all of it can be reached: nothing is written there\n");
+	return 0;
+}

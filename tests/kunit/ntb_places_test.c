@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Where memory is for the peer of a kfi_ntb: in the arena, in a flat window, or nowhere. The source is compiled into this module: a provider
+ * exports nothing.
+ */
+#include <kunit/test.h>
+#include <linux/bvec.h>
+#include "../../providers/ntb/win.c"
+#include "../../providers/ntb/flat.c"
+
+#define RING		16384U
+#define INBOUND		(NTW_RING_AT + RING + 65536U)
+#define ARENA		(NTW_RING_AT + RING)
+#define PLACES		4U
+#define ALL		(1ULL << 46)	/* more than a machine of the tests has */
+
+static struct nt_link *link_of(struct kunit *test)
+{
+	return test->priv;
+}
+
+static u8 *arena(struct kunit *test)
+{
+	return link_of(test)->win.mem + ARENA;
+}
+
+static int places_init(struct kunit *test)
+{
+	struct nt_link *link = kunit_kzalloc(test, sizeof(*link), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, link);
+	test->priv = link;
+	link->win.in = kunit_kzalloc(test, sizeof(*link->win.in), GFP_KERNEL);
+	link->win.mem = alloc_pages_exact(INBOUND, GFP_KERNEL);
+	link->win.size = INBOUND;
+	link->win.ring = RING;
+	link->flat.size = ALL;
+	link->flat.open = true;
+	link->mine = 77;
+	KUNIT_ASSERT_TRUE(test, link->win.in && link->win.mem);
+	KUNIT_ASSERT_EQ(test, 0, nt_win_arena(&link->win, NUMA_NO_NODE));
+	return 0;
+}
+
+static void places_exit(struct kunit *test)
+{
+	struct nt_link *link = test->priv;
+
+	if (!link || !link->win.in)
+		return;
+	if (link->win.in->arena)
+		gen_pool_destroy(link->win.in->arena);
+	if (link->win.mem)
+		free_pages_exact(link->win.mem, INBOUND);
+}
+
+/* The peer has written its word by the flat window, or by another life's. */
+static void show(struct kunit *test, bool flat)
+{
+	struct ntw_ctl *ctl = link_of(test)->win.mem;
+
+	ctl->flat = cpu_to_le64(ntw_word(link_of(test)->mine + !flat, 1));
+}
+
+static int places(struct kunit *test, const struct kvec *vec, unsigned int n, size_t len, bool flat, struct nt_place *place)
+{
+	struct iov_iter it;
+	size_t all = 0;
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		all += vec[i].iov_len;
+	iov_iter_kvec(&it, ITER_DEST, vec, n, all);
+	show(test, flat);
+	return nt_window_places(link_of(test), &it, len, place, PLACES);
+}
+
+static u64 flat_of(const void *mem)
+{
+	return NTW_FLAT | virt_to_phys((void *)mem);
+}
+
+static void in_the_arena(struct kunit *test)
+{
+	struct kvec vec[2] = { { arena(test) + 100, 200 }, { arena(test) + 300, 50 } };
+	struct nt_place place[PLACES];
+	int flat;
+
+	for (flat = 0; flat < 2; flat++) {
+		KUNIT_EXPECT_EQ(test, 1, places(test, vec, 2, 250, flat, place));
+		KUNIT_EXPECT_EQ(test, ARENA + 100ULL, place[0].at);
+		KUNIT_EXPECT_EQ(test, 250U, place[0].len);
+	}
+	vec[0].iov_base = arena(test) - 1;	/* the ring is not lent */
+	KUNIT_EXPECT_EQ(test, 0, places(test, vec, 2, 250, false, place));
+	link_of(test)->flat.open = false;
+	vec[0].iov_base = place;
+	KUNIT_EXPECT_EQ(test, 0, places(test, vec, 1, 8, true, place));
+}
+
+static void anywhere(struct kunit *test)
+{
+	u8 *mem = kunit_kzalloc(test, 8192, GFP_KERNEL);
+	struct kvec vec[3] = { { mem + 10, 90 }, { mem + 100, 50 }, { mem + 200, 1000 } };
+	struct nt_place place[PLACES];
+
+	KUNIT_ASSERT_NOT_NULL(test, mem);
+	KUNIT_EXPECT_EQ(test, 0, places(test, vec, 3, 1140, false, place));
+	KUNIT_EXPECT_EQ(test, 2, places(test, vec, 3, 1100, true, place));	/* neighbours are one */
+	KUNIT_EXPECT_EQ(test, flat_of(mem + 10), place[0].at);
+	KUNIT_EXPECT_EQ(test, 140U, place[0].len);
+	KUNIT_EXPECT_EQ(test, flat_of(mem + 200), place[1].at);
+	KUNIT_EXPECT_EQ(test, 960U, place[1].len);
+	vec[1].iov_base = arena(test);
+	KUNIT_EXPECT_EQ(test, 0, places(test, vec, 3, 1140, false, place));	/* all of it or nothing */
+	KUNIT_EXPECT_EQ(test, 3, places(test, vec, 3, 1140, true, place));
+	KUNIT_EXPECT_EQ(test, (u64)ARENA, place[1].at);
+	KUNIT_EXPECT_EQ(test, flat_of(mem + 200), place[2].at);
+}
+
+/* As far as the window reaches, to the byte */
+static void behind_its_end(struct kunit *test)
+{
+	u8 *mem = kunit_kzalloc(test, 4096, GFP_KERNEL);
+	struct kvec vec = { mem, 4096 };
+	struct nt_place place[PLACES];
+
+	KUNIT_ASSERT_NOT_NULL(test, mem);
+	link_of(test)->flat.size = virt_to_phys(mem) + 100;
+	KUNIT_EXPECT_EQ(test, 1, places(test, &vec, 1, 100, true, place));
+	KUNIT_EXPECT_EQ(test, 0, places(test, &vec, 1, 101, true, place));
+	link_of(test)->flat.size = 0;
+	KUNIT_EXPECT_EQ(test, 0, places(test, &vec, 1, 1, true, place));
+}
+
+/* Pages that are mapped in a row, and may lie anywhere */
+static void mapped_pages(struct kunit *test)
+{
+	struct page *page[PLACES + 1], *scattered[PLACES + 1];
+	struct nt_place place[PLACES];
+	struct kvec vec;
+	unsigned int i;
+
+	for (i = 0; i <= PLACES; i++) {
+		page[i] = alloc_pages(GFP_KERNEL, 1);	/* their first halves are no neighbours */
+		KUNIT_ASSERT_NOT_NULL(test, page[i]);
+		scattered[i] = page[i];
+	}
+	vec.iov_base = vmap(scattered, PLACES + 1, VM_MAP, PAGE_KERNEL);
+	vec.iov_len = (PLACES + 1) * PAGE_SIZE;
+	KUNIT_ASSERT_NOT_NULL(test, vec.iov_base);
+	KUNIT_EXPECT_EQ(test, (int)PLACES, places(test, &vec, 1, PLACES * PAGE_SIZE, true, place));
+	for (i = 0; i < PLACES; i++) {
+		KUNIT_EXPECT_EQ(test, NTW_FLAT | page_to_phys(page[i]), place[i].at);
+		KUNIT_EXPECT_EQ(test, (u32)PAGE_SIZE, place[i].len);
+	}
+	KUNIT_EXPECT_EQ(test, 0, places(test, &vec, 1, PLACES * PAGE_SIZE + 1, true, place));	/* too many */
+	vunmap(vec.iov_base);
+	scattered[1] = page[0] + 1;
+	vec.iov_base = vmap(scattered, PLACES + 1, VM_MAP, PAGE_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, vec.iov_base);
+	KUNIT_EXPECT_EQ(test, (int)PLACES, places(test, &vec, 1, vec.iov_len, true, place));
+	KUNIT_EXPECT_EQ(test, 2 * (u32)PAGE_SIZE, place[0].len);
+	vunmap(vec.iov_base);
+	for (i = 0; i <= PLACES; i++)
+		__free_pages(page[i], 1);
+}
+
+static void by_pages(struct kunit *test)
+{
+	struct page *page = alloc_pages(GFP_KERNEL, 2);
+	struct bio_vec bv[2];
+	struct nt_place place[PLACES];
+	struct iov_iter it;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	bvec_set_page(&bv[0], page, 2 * PAGE_SIZE - 100, 100);
+	bvec_set_page(&bv[1], page, PAGE_SIZE, 2 * PAGE_SIZE + 1);
+	iov_iter_bvec(&it, ITER_DEST, bv, 2, 3 * PAGE_SIZE - 100);
+	show(test, true);
+	KUNIT_EXPECT_EQ(test, 2, nt_window_places(link_of(test), &it, it.count, place, PLACES));
+	KUNIT_EXPECT_EQ(test, NTW_FLAT | (page_to_phys(page) + 100), place[0].at);
+	KUNIT_EXPECT_EQ(test, NTW_FLAT | (page_to_phys(page) + 2 * PAGE_SIZE + 1), place[1].at);
+	KUNIT_EXPECT_EQ(test, (u32)PAGE_SIZE, place[1].len);
+	show(test, false);
+	KUNIT_EXPECT_EQ(test, 0, nt_window_places(link_of(test), &it, it.count, place, PLACES));
+	__free_pages(page, 2);
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(in_the_arena),
+	KUNIT_CASE(anywhere),
+	KUNIT_CASE(behind_its_end),
+	KUNIT_CASE(mapped_pages),
+	KUNIT_CASE(by_pages),
+	{}
+};
+
+static struct kunit_suite suite = {
+	.name = "kfi_ntb_places",
+	.init = places_init,
+	.exit = places_exit,
+	.test_cases = cases,
+};
+kunit_test_suite(suite);
