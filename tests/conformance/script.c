@@ -5,7 +5,9 @@
  * written to the parameter go.
  */
 #include <linux/delay.h>
+#include <linux/mm.h>
 #include <linux/moduleparam.h>
+#include <linux/vmalloc.h>
 #include "peerloss.h"
 
 static int go;
@@ -131,6 +133,82 @@ static void wire_trickle(struct test *t)
 	}
 	say_ready(t, "wire_trickled");
 	REQUIRE(t, gone(t));
+}
+
+#define PIECE	(2 * PAGE_SIZE)	/* of memory that is mapped in a row, and lies apart */
+
+/* @n pieces of slabs' memory as one */
+static u8 *map_apart(struct test *t, unsigned int n)
+{
+	u8 *mem = test_zalloc(t, 2 * n * PIECE), *at = NULL;
+	struct page **page = test_zalloc(t, 2 * n * sizeof(*page));
+	unsigned int i;
+
+	if (!EXPECT(t, mem && page && !is_vmalloc_addr(mem)))
+		return NULL;
+	for (i = 0; i < 2 * n; i++)
+		page[i] = virt_to_page(mem + i / 2 * 2 * PIECE + i % 2 * PAGE_SIZE);
+	at = vmap(page, 2 * n, VM_MAP, PAGE_KERNEL);
+	EXPECT(t, at);
+	return at;
+}
+
+/* A message and a write to @far, and a read of it to @back. */
+static void move_all(struct pair *p, u8 *near, u8 *far, u8 *back, size_t len)
+{
+	struct test *t = p->a.t;
+	struct region r;
+	comp_t c;
+
+	fill(near, len, len);
+	POST(t, kfi_recv(p->b.ep, far, len, NULL, KFI_ADDR_UNSPEC, far));
+	POST(t, kfi_send(p->a.ep, near, len, NULL, p->a.peer, near));
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+	EXPECT_DATA(t, far, len, len);
+	memset(far, 0, len);
+	REQUIRE(t, !region_open(&p->b, &r, far, len, KFI_REMOTE_WRITE | KFI_REMOTE_READ));
+	POST(t, kfi_write(p->a.ep, near, len, NULL, p->a.peer, r.addr, r.key, near));
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+	EXPECT_DATA(t, far, len, len);
+	POST(t, kfi_read(p->a.ep, back, len, NULL, p->a.peer, r.addr, r.key, back));
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+	EXPECT_DATA(t, back, len, len);
+	EXPECT_EQ(t, test_close(t, &r.mr->fid), 0);
+}
+
+static void lend(struct pair *p, unsigned int n)
+{
+	struct test *t = p->a.t;
+	u8 *near = test_zalloc(t, n * PIECE), *far = map_apart(t, n), *back = map_apart(t, n);
+
+	if (EXPECT(t, near && far && back))
+		move_all(p, near, far, back, n * PIECE);
+	if (t->failures)
+		return;		/* it may be in use */
+	vunmap(far);
+	vunmap(back);
+}
+
+/* Memory of no domain's, in one piece and in several: the script looks by whom the bytes have been moved. */
+static void lent_memory(struct test *t)
+{
+	static const unsigned int pieces[] = { 1, 8, 9 };
+	struct pair *p = pair_open(t, NULL, NULL);
+	char what[24];
+	int i;
+
+	REQUIRE(t, p);
+	still_works(p);
+	for (i = 0; i < ARRAY_SIZE(pieces) && !t->failures; i++) {
+		snprintf(what, sizeof(what), "lent.%u", pieces[i]);
+		say_ready(t, what);
+		REQUIRE(t, gone(t));
+		lend(p, pieces[i]);
+		snprintf(what, sizeof(what), "moved.%u", pieces[i]);
+		say_ready(t, what);
+		REQUIRE(t, gone(t));
+	}
 }
 
 /* Side B's namespace goes in mid-traffic, with an endpoint and receives in it. */
@@ -613,6 +691,7 @@ static void bridge_other(struct test *t)
 const struct test_case script_cases[] = {
 	{ "script.hold", T_REL, CASE_SCRIPT | CASE_ONCE, C_MSG, hold },
 	{ "script.fabric", T_REL, CASE_SCRIPT | CASE_ONCE, C_MSG, hold_fabric },
+	{ "script.lent", T_REL, CASE_SCRIPT, C_MSG | C_RMA, lent_memory },
 	{ "script.wire_cut", T_REL, CASE_SCRIPT, C_MSG | C_RMA, wire_cut },
 	{ "script.wire_trickle", T_REL, CASE_SCRIPT, C_RMA, wire_trickle },
 	{ "script.wire_pause", T_REL, CASE_SCRIPT, C_MSG | C_TAGGED | C_RMA, wire_pause },
