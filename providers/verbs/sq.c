@@ -63,12 +63,12 @@ void kv_sq_post(struct kv_conn *conn)
 	if (!first)
 		return;
 	conn->chain = NULL;
-	if (unlikely(conn->refused))
+	if (unlikely(conn->broken))
 		return;
 	ret = ib_post_send(conn->qp, first, NULL);
 	if (likely(!ret))
 		return;
-	conn->refused = true;
+	conn->broken = true;
 	kv_conn_fail(conn, ret);
 }
 
@@ -203,9 +203,9 @@ static void kv_fetched(struct kv_sqe *e, int err, struct kv_done *done)
 {
 	struct kv_slot *slot = e->slot;
 
-	slot->wrs--;
 	if (err)
-		return;		/* nor may the memory be used again before kv_qp_destroy(): kv_rx_lost() ends it */
+		return;		/* the memory may not be used again before kv_qp_destroy(): kv_rx_lost() ends it */
+	slot->wrs--;
 	if (!slot->left && !slot->wrs)
 		list_add_tail(&slot->link, &done->slots);
 }
@@ -215,7 +215,7 @@ static void kv_sq_end(struct kv_sqe *e, int err, struct kv_done *done)
 	struct kv_conn *conn = e->conn;
 
 	kv_sq_unmap(conn, e);
-	conn->reads -= e->read;
+	conn->reads -= e->read && !err;
 	if (e->read && e->frmr)
 		kv_sink_done(e, err);
 	switch (e->kind) {
@@ -294,6 +294,7 @@ static void kv_sq_retire(struct kv_conn *conn, struct kv_done *done)
 	conn->last = 0;
 }
 
+/* What ends from now on ends with the connection: a peer that has broken it may still reach what was registered for him. */
 static void kv_sq_failed(struct kv_conn *conn, struct kv_done *done)
 {
 	struct kfi_oper *op, *next;
@@ -336,9 +337,11 @@ void kv_send_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (kv_sq_mark(conn, e, err))
 		kv_sq_retire(conn, &done);
 	if (unlikely(err))
-		kv_sq_failed(conn, &done);
+		conn->broken = true;
 	else
 		kv_sq_heard(conn, read, conn->tail != tail);
+	if (unlikely(conn->broken))
+		kv_sq_failed(conn, &done);
 	kv_tx_run(conn, &done);
 	spin_unlock(&conn->lock);
 	if (unlikely(err))

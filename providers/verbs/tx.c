@@ -465,7 +465,7 @@ static bool kv_put_next(struct kv_conn *conn, struct kv_done *done)
 
 static bool kv_tx_open(const struct kv_conn *conn)
 {
-	return conn->state == KV_READY && !test_bit(KV_DEAD, &conn->flags) && !conn->refused;
+	return conn->state == KV_READY && !test_bit(KV_DEAD, &conn->flags) && !conn->broken;
 }
 
 /* The lock is held: fill the send queue with what may go. */

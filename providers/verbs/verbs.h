@@ -320,7 +320,7 @@ struct kv_run {
  * @in_request:	packets up to so many bytes go to the device with the work request
  * @chain:	work requests that are filled in and not yet given to the device
  * @sq:		ring: @head is the next to fill, @tail the oldest not completed
- * @refused:	the device has refused some of it, and gets no more
+ * @broken:	the device has refused some of it, or failed at it, and gets no more
  * @fenced:	nothing but registrations is behind an invalidation, see kv_put_fence()
  * @credit_tx: @credit_rx: by class; @window: the peer's
  * @requests:	unanswered, at most @requests_max
@@ -351,7 +351,7 @@ struct kv_conn {
 	bool			probing;
 	bool			asks_later;
 	bool			fenced;
-	bool			refused;
+	bool			broken;
 	u8			grow;
 	bool			nudge;
 	struct list_head	queue;

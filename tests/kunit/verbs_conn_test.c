@@ -140,15 +140,6 @@ static void agreed_on(struct kunit *test)
 
 /* ---- RMA ---- */
 
-/* Of a region of PAGE_SIZE bytes the first @known. */
-static void know(struct world *w, unsigned int i, u64 known)
-{
-	w->conn->keys[i] = (struct kv_key){
-		.key = i + 1, .state = KV_KEY_KNOWN, .rights = KVW_K_READ | KVW_K_WRITE, .len = PAGE_SIZE, .end = known, .count = 1,
-		.desc[0] = { .addr = SZ_1M, .len = known, .rkey = 1 },
-	};
-}
-
 /* Some of it is in the send queue, where nobody is to be told of it, when no more can follow. */
 static void refused_midway(struct kunit *test)
 {
@@ -207,6 +198,34 @@ static void post_refused(struct kunit *test)
 	world_close(w);
 }
 
+/* Others wait for a sink, and those of the two that fail are nobody's any more. */
+static void read_fails(struct kunit *test)
+{
+	struct kfi_rma_iov rma = { .len = PAGE_SIZE, .key = 1 };
+	struct world *w = open_reader(test, 2);
+	unsigned int i;
+
+	for (i = 0; i < OPS; i++)
+		post(w, i, KFI_OPC_READ, PAGE_SIZE, 0, &rma, 1);
+	KUNIT_EXPECT_EQ(test, IB_WR_REG_MR, w->opcode[0]);
+	KUNIT_EXPECT_EQ(test, IB_WR_RDMA_READ_WITH_INV, w->opcode[1]);
+	device_report(w, 1, IB_WC_RETRY_EXC_ERR);
+	device_report(w, 3, IB_WC_WR_FLUSH_ERR);
+	close_reader(w, 4, OPS);
+}
+
+/* Of an operation that has more to ask for. */
+static void read_fails_midway(struct kunit *test)
+{
+	struct kfi_rma_iov rma[] = { { .len = PAGE_SIZE, .key = 1 }, { .len = PAGE_SIZE, .key = 2 } };
+	struct world *w = open_reader(test, 1);
+
+	post(w, 0, KFI_OPC_READ, MEM, 0, rma, 2);
+	KUNIT_EXPECT_PTR_EQ(test, kfi_tx_by_index(&w->vep.ep, 0), w->conn->op);
+	device_report(w, 1, IB_WC_RETRY_EXC_ERR);
+	close_reader(w, 2, 1);
+}
+
 /* ---- regions ---- */
 
 /* Two registrations, a page each. */
@@ -238,6 +257,27 @@ static struct kv_slot *some_slot(struct world *w)
 	slot->cls = KVW_CLS;
 	slot->holds = KV_HOLD_MESSAGE;
 	return slot;
+}
+
+/* A message that has promised more than it describes, of which the only READ fails. */
+static void fetch_fails(struct kunit *test)
+{
+	struct world *w = open_reader(test, 1);
+	struct kv_slot *slot = some_slot(w);
+	struct kvec kvec = { w->mem, MEM };
+
+	slot->p = (struct kvw_packet){ .type = KVW_RTS, .count = 1 };
+	*kv_slot_descs(slot) = (struct kvw_desc){ .len = cpu_to_le64(PAGE_SIZE) };
+	slot->rx.room = MEM;
+	iov_iter_kvec(&slot->rx.iter, ITER_DEST, &kvec, 1, MEM);
+	spin_lock_bh(&w->conn->lock);
+	kv_fetch_start(w->conn, slot);
+	kv_tx_run(w->conn, NULL);
+	spin_unlock_bh(&w->conn->lock);
+	device_report(w, 1, IB_WC_RETRY_EXC_ERR);
+	KUNIT_EXPECT_EQ(test, KV_SLOT_FETCHING, slot->state);
+	list_del_init(&slot->link);
+	close_reader(w, 2, 0);
 }
 
 /* A peer asks for what is from @at on. */
@@ -708,6 +748,9 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(agreed_on),
 	KUNIT_CASE(refused_midway),
 	KUNIT_CASE(post_refused),
+	KUNIT_CASE(read_fails),
+	KUNIT_CASE(read_fails_midway),
+	KUNIT_CASE(fetch_fails),
 	KUNIT_CASE(registered_ahead),
 	KUNIT_CASE(end_while_renewed),
 	KUNIT_CASE(renew_while_registered),

@@ -435,4 +435,49 @@ static void flush(struct world *w)
 	kv_tx_flush_all(w->conn, -ESHUTDOWN);
 }
 
+/* ---- RMA ---- */
+
+/* Of a region of PAGE_SIZE bytes the first @known. */
+static void know(struct world *w, unsigned int i, u64 known)
+{
+	w->conn->keys[i] = (struct kv_key){
+		.key = i + 1, .state = KV_KEY_KNOWN, .rights = KVW_K_READ | KVW_K_WRITE, .len = PAGE_SIZE, .end = known, .count = 1,
+		.desc[0] = { .addr = SZ_1M, .len = known, .rkey = 1 },
+	};
+}
+
+/* On iWARP, with as many sinks as READs may be under way; each takes a page. */
+static struct world *open_reader(struct kunit *test, unsigned int reads)
+{
+	struct world *w = world_open(test);
+	LIST_HEAD(spare);
+
+	w->kdom.iwarp = true;
+	w->conn->reads_max = reads;
+	KUNIT_ASSERT_EQ(test, 0, kv_frmrs_alloc(w->conn));
+	while (w->conn->nfrmrs[KV_POOL_SINKS] > reads)
+		kv_frmr_take(w->conn, KV_POOL_SINKS, &spare);
+	list_del(&spare);
+	know(w, 0, PAGE_SIZE);
+	know(w, 1, PAGE_SIZE);
+	return w;
+}
+
+/* The memory of those that have ended in error is the peer's until the registrations have gone: nothing follows them, and nobody is told. */
+static void close_reader(struct world *w, unsigned int nwr, unsigned int n)
+{
+	unsigned int i;
+
+	KUNIT_EXPECT_EQ(w->test, nwr, w->nwr);
+	for (i = 0; i < n; i++)
+		KUNIT_EXPECT_EQ(w->test, 0, w->told[i]);
+	kv_frmrs_dereg(w->conn);
+	flush(w);
+	for (i = 0; i < n; i++) {
+		KUNIT_EXPECT_EQ(w->test, 1, w->told[i]);
+		KUNIT_EXPECT_LT(w->test, w->err[i], 0);
+	}
+	world_close(w);
+}
+
 #endif /* _KFI_KUNIT_VERBS_WORLD_H */
