@@ -19,6 +19,8 @@ BELOW = {
 SIDES = {"a": "0", "b": "1"}
 # More than 4 MiB in one piece, or aligned to that, a machine without CMA does not have.
 WINDOW = 4 << 20
+# As much as a machine has, from address 0 on: a window over all of it.
+MEMORY = 512 << 20
 
 # The state of kfabric, of its connections, and the stacks of all that sleeps in it.
 STUCK = """
@@ -96,7 +98,7 @@ def machines(provider, series, logs, ko, bridges=1, modules=(), disk=None, **opt
     if provider == "ntb":
         ko = [ko, vm.script("stock-modules", series)]
         modules = [*modules, "ioatdma"]
-        devices.append(ntbsim.Ntbsim(bridges, bar2=WINDOW, bar4=WINDOW))
+        devices.append(ntbsim.Ntbsim(bridges, bar2=WINDOW, bar4=MEMORY))
     if devices:
         options["devices"] = devices[0] if len(devices) == 1 else Devices(*devices)
     return vm.Pair(series, logs, ko=ko, modules=modules, **options)

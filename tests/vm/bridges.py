@@ -323,6 +323,50 @@ def signalled(s):
     return {name: {key: after[name][key] - before[name][key] for key in after[name]} for name in after}
 
 
+def moved(s):
+    """Bytes that the peer's engine has put in their place, and that a CPU had to copy, on each machine."""
+    stats = {name: link_stats(s, name) for name in s.pair.vms}
+    return {name: (stats[name]["placed"], stats[name]["bounced"]) for name in stats}
+
+
+def moves(s, op):
+    """By how much that has grown with some verified operations of a's on buffers that lie in few pieces."""
+    wait_up(s)
+    s.serve()
+    before = moved(s)
+    s.kfi.perf("a", other_end(0), 100, provider="ntb", verify=True, op=op, size="16384", iterations=20, mode="bandwidth")
+    after = moved(s)
+    s.kfi.command("b", "perf stop")
+    return {name: tuple(now - then for now, then in zip(after[name], before[name])) for name in after}
+
+
+@case(300)
+def flat(s):
+    """a window over all memory of one side, then of both: there the engine writes to buffers of anybody's, elsewhere a CPU copies"""
+    try:
+        for a, b in ((1, 0), (1, 1)):
+            reload_all(s, a="flat=1" * a, b="flat=1" * b)
+            for op, side, bare in (("write", "b", b), ("send", "b", b), ("read", "a", a)):
+                placed, bounced = moves(s, op)[side]
+                check((placed > 0, bounced > 0) == (bool(bare), not bare),
+                      f"flat at a: {a}, at b: {b}: of {op} {side} had {placed} bytes placed and {bounced} bounced")
+        s.serve()
+        jobs = load_all(s)
+        s.pair.devices.command("link 0 down")
+        all_fail(s, jobs)
+        s.pair.devices.command("link 0 up")
+        wait_up(s)
+        quick(s)
+        for name in s.pair.vms:
+            stats = link_stats(s, name)
+            check(stats["lends"] == stats["reaches"] == 1, f"{name}: {stats}")
+    finally:
+        s.pair.devices.command("link 0 up")
+        reload_all(s)
+    wait_up(s)
+    quick(s)
+
+
 @case(300)
 def signals(s):
     """each way of waking the peer is the one that is used, and with signal=msi no register of the bridge is touched while data moves"""
