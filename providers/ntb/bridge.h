@@ -192,7 +192,7 @@ int nt_win_check_params(void);
 /* flat.c. Process context, but for the last one */
 int nt_flat_init(struct nt_flat *flat, struct ntb_dev *ntb, const struct nt_window *win);
 /* With the link up: can the bridge show all memory? Return: 0, also if it need not; negative: no, and with @say the log says why */
-int nt_flat_ready(struct nt_flat *flat, struct ntb_dev *ntb, bool say);
+int nt_flat_ready(struct nt_flat *flat, struct ntb_dev *ntb, const struct nt_window *win, bool say);
 /* As nt_win_open() and nt_win_close(), next to them */
 int nt_flat_open(struct nt_flat *flat, struct ntb_dev *ntb);
 int nt_flat_close(struct nt_flat *flat, struct ntb_dev *ntb);

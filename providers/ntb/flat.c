@@ -90,10 +90,10 @@ int nt_flat_init(struct nt_flat *flat, struct ntb_dev *ntb, const struct nt_wind
 	return 0;
 }
 
-int nt_flat_ready(struct nt_flat *flat, struct ntb_dev *ntb, bool say)
+int nt_flat_ready(struct nt_flat *flat, struct ntb_dev *ntb, const struct nt_window *win, bool say)
 {
 	resource_size_t addr_align, size_align, size_max;
-	u64 size;
+	u64 size, end = max_t(u64, nt_flat_end(), win->dma + win->size);	/* the ring may be in memory that was set aside */
 	int ret;
 
 	if (flat->index < 0 || flat->size)
@@ -101,7 +101,7 @@ int nt_flat_ready(struct nt_flat *flat, struct ntb_dev *ntb, bool say)
 	ret = ntb_mw_get_align(ntb, NT_PEER, flat->index, &addr_align, &size_align, &size_max);
 	if (ret)
 		return ret;
-	size = 1ULL << fls64(max3((u64)size_align, (u64)PAGE_SIZE, nt_flat_end()) - 1);
+	size = 1ULL << fls64(max3((u64)size_align, (u64)PAGE_SIZE, end) - 1);
 	if (size <= size_max && size <= NTW_FLAT_MAX) {
 		flat->size = size;
 		return 0;

@@ -189,7 +189,7 @@ static bool nt_life_memory(struct nt_link *link)
 	if (ret && !link->poor)
 		dev_warn(&link->ntb->dev, "no memory for the window, in one piece and aligned as the bridge wants it (%d)\n", ret);
 	if (!ret)
-		ret = nt_flat_ready(&link->flat, link->ntb, !link->poor);
+		ret = nt_flat_ready(&link->flat, link->ntb, &link->win, !link->poor);
 	link->poor = ret;
 	return !ret;
 }
