@@ -24,12 +24,14 @@ static kfi_addr_t part_addr(const struct lnd *l, int nr)
 
 static void tn_event(struct lnd_tn *tn, int err)
 {
+	int left;
+
 	if (err && !tn->err)
 		tn->err = err;
-	if (!atomic_dec_and_test(&tn->left)) {
-		EXPECT(tn->l->t, atomic_read(&tn->left) > 0);	/* one event too many */
+	left = atomic_dec_return(&tn->left);
+	EXPECT(tn->l->t, left >= 0);	/* below: one event too many */
+	if (left)
 		return;
-	}
 	if (!tn->served) {
 		complete(&tn->ended);
 		return;
