@@ -475,6 +475,7 @@ void kfi_batch_end(void);
  * @flags:	of the registration: KFI_MR_SINGLE_USE, KFI_RMA_EVENT, KFI_RMA_PMEM
  * @used:	KFI_MR_SINGLE_USE, and the operation is over: kfi_mr_spend()
  * @per_io:	made by kfi_mr_alloc()
+ * @fixed:	set in mr_reg: the provider has named its pages to hardware, so no others can take their place (KFI_REFRESH)
  * @state:	of a per-I/O region, see kfi/mr_async.c
  * @iter:	template over the whole region (kvec or bvec)
  * @iov: copy of its segments
@@ -504,6 +505,7 @@ struct kfi_mr {
 	bool			enabled;
 	bool			used;
 	bool			per_io;
+	bool			fixed;
 	int			state;
 	struct iov_iter		iter;
 	union {

@@ -40,6 +40,7 @@ struct kfi_peer_info {
  * @domain_size: likewise
  * @ep_size: likewise
  * @pep_size: likewise
+ * @mr_size: likewise
  * @tx_priv: bytes of @kfi_op.priv of transmit operations
  * @rx_priv: of receive operations
  * @getinfo:	offer what there is for q->node (only your own nodes: else return -ENODATA). May sleep, no locks held
@@ -86,11 +87,11 @@ struct kfi_peer_info {
  * @pep_close: nobody uses it any more
  * @listen: KFI_CONNREQ events may come from now on
  * @flush:	see kfi_flush(); op->code KFI_OPC_FLUSH comes through @tx when this is true
- * @mr_reg:	optional, with the next two, for hardware that moves bytes by itself: a region, or a handle for single I/Os (@per_io, without
- *		memory yet), is made. Keys are kfi.ko's all the same. May sleep. Return: 0 or negative errno
+ * @mr_reg:	optional, with the next, for hardware that moves bytes by itself: a region, or a handle for single I/Os (@per_io, without
+ *		memory yet), is made. Keys are kfi.ko's all the same. With &kfi_mr.fixed its pages are to stay. May sleep. Return: 0 or negative errno
  * @mr_dereg:	undo it: no byte can land after it. The region is dead; comes once for each that succeeded, also when the device
  *		goes. May sleep, but never waits for a consumer
- * @mr_end:	the memory leaves a handle for single I/Os, which is dead. Softirq, under rcu_read_lock(). Return: false if no byte can land any more, else
+ * @mr_end:	optional: the memory leaves a handle for single I/Os, which is dead. Softirq, under rcu_read_lock(). Return: false if no byte can land any more, else
  *		true, and kfi_mr_settle() will follow
  * @mr_attach:	optional: memory has been attached to a handle for single I/Os, and no peer knows its key yet: can the hardware hold it?
  *		Softirq. Return: 0 or -EINVAL
@@ -104,7 +105,7 @@ struct kfi_peer_info {
  * @atomic_size: @tx takes atomic operations on so many bytes of targets; 0: no endpoint has KFI_ATOMIC
  */
 struct kfi_prov_ops {
-	size_t	fabric_size, domain_size, ep_size, pep_size;
+	size_t	fabric_size, domain_size, ep_size, pep_size, mr_size;
 	size_t	tx_priv, rx_priv;
 	size_t	cm_data_size;
 	size_t	atomic_size;

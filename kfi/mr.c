@@ -328,7 +328,7 @@ struct kfi_mr *kfi_mr_new(struct kfi_domain *domain, size_t iov_limit, void *con
 
 	if (READ_ONCE(domain->dead))
 		return ERR_PTR(-ENODEV);
-	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	mr = kzalloc(max(sizeof(*mr), domain->fabric->prov->ops->mr_size), GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 	mr->iov.kvec = kvmalloc_array(iov_limit, max(sizeof(struct kvec), sizeof(struct bio_vec)), GFP_KERNEL);
@@ -582,7 +582,7 @@ static int mr_refresh(struct kfi_mr *mr, const struct kfi_mr_modify *modify)
 		return -EINVAL;
 	if (modify->flags)
 		return -KFI_EBADFLAGS;
-	if (mr->per_io || mr_ops(mr)->mr_reg || !iov_iter_is_kvec(&mr->iter))
+	if (mr->per_io || mr->fixed || !iov_iter_is_kvec(&mr->iter))
 		return -EOPNOTSUPP;
 	for (i = 0; i < part->iov_count; i++)
 		if (!lies_in(mr, &part->mr_iov[i]))

@@ -66,7 +66,6 @@ static const struct kfi_op_rule kfi_op_rules[] = {
 	RULE(reject, LISTEN),
 	RULE(mr_reg, MR),
 	RULE(mr_dereg, MR),
-	RULE(mr_end, MR),
 	RULE(mem_alloc, MEM),
 	RULE(mem_free, MEM),
 };

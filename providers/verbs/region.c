@@ -287,6 +287,7 @@ int kv_mr_open(struct kfi_mr *mr)
 	}
 	region->count = count;
 	region->mr = mr;
+	mr->fixed = true;
 	region->kdom = kdom;
 	spin_lock_init(&region->lock);
 	init_waitqueue_head(&region->idle);
