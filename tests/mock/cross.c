@@ -4,6 +4,7 @@
  * the link is down, when nothing is translated, and behind the end of what is; reads are ones then.
  */
 #include <linux/dma-direct.h>
+#include <linux/iommu.h>
 #include <linux/sizes.h>
 #include <linux/unaligned.h>
 #include "mock.h"
@@ -17,6 +18,12 @@ static bool nm_carries(const struct nm_place *place)
 
 	lockdep_assert_held(&bridge->lock);
 	return bridge->up && bridge->life == place->life;
+}
+
+/* Where an address of the bus leads; 0: nowhere. Not across a page. The caller has interrupts off: that is what kfi_iommu_mock waits for. */
+static phys_addr_t nm_memory(const struct nm_end *end, dma_addr_t addr)
+{
+	return end->iommu ? iommu_iova_to_phys(end->iommu, addr) : dma_to_phys(&end->dma->dev, addr);
 }
 
 /* Where in memory the peer's client wants byte @at of the window; NULL: nowhere, counted as @why. */
@@ -35,7 +42,11 @@ static void *nm_behind(const struct nm_place *place, u64 at, size_t len, enum nm
 	*why = NM_BEYOND;
 	if (at >= trans->size || len > trans->size - at)
 		return NULL;
-	to = dma_to_phys(&peer->ntb.pdev->dev, trans->addr) + at;
+	to = nm_memory(peer, trans->addr + at);
+	*why = NM_FAULT;
+	if (!to)
+		return NULL;
+	*why = NM_BEYOND;
 	return pfn_valid(PHYS_PFN(to)) && pfn_valid(PHYS_PFN(to + len - 1)) ? phys_to_virt(to) : NULL;
 }
 

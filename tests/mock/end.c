@@ -3,6 +3,7 @@
  * end.c - the device that clients see: one end of a bridge.
  */
 #include <linux/dma-mapping.h>
+#include <linux/iommu.h>
 #include <linux/slab.h>
 #include "mock.h"
 
@@ -231,6 +232,11 @@ static int nm_peer_spad_write(struct ntb_dev *ntb, int pidx, int i, u32 value)
 	return 0;
 }
 
+static struct device *nm_get_dma_dev(struct ntb_dev *ntb)
+{
+	return &nm_of(ntb)->dma->dev;
+}
+
 static const struct ntb_dev_ops nm_ops = {
 	.port_number		= nm_port_number,
 	.peer_port_count	= nm_peer_port_count,
@@ -239,6 +245,7 @@ static const struct ntb_dev_ops nm_ops = {
 	.link_is_up		= nm_link_is_up,
 	.link_enable		= nm_op_link_enable,
 	.link_disable		= nm_op_link_disable,
+	.get_dma_dev		= nm_get_dma_dev,
 	.mw_count		= nm_mw_count,
 	.mw_get_align		= nm_mw_get_align,
 	.mw_set_trans		= nm_mw_set_trans,
@@ -308,6 +315,31 @@ static void nm_pdev_destroy(struct pci_dev *pdev)
 	device_unregister(&pdev->dev);
 }
 
+/* What the bridge writes is this device's, which is on a bus, so that there can be an IOMMU in front of it. */
+static int nm_dma_create(struct nm_end *end)
+{
+	const struct platform_device_info info = {
+		.parent = &end->ntb.pdev->dev,
+		.name = "mock-dma",
+		.id = end->bridge->index * 2 + end->port,
+		.dma_mask = DMA_BIT_MASK(64),
+	};
+	struct platform_device *dma = platform_device_register_full(&info);
+
+	if (IS_ERR(dma))
+		return PTR_ERR(dma);
+	end->dma = dma;
+	end->iommu = iommu_get_domain_for_dev(&dma->dev);
+	return 0;
+}
+
+static void nm_dma_destroy(struct nm_end *end)
+{
+	platform_device_unregister(end->dma);
+	end->dma = NULL;
+	end->iommu = NULL;
+}
+
 /* What a machine that starts anew finds in its device. */
 static void nm_end_reset(struct nm_end *end)
 {
@@ -331,13 +363,18 @@ int nm_end_appear(struct nm_end *end)
 	end->ntb.pdev = pdev;
 	end->ntb.topo = end->port ? NTB_TOPO_B2B_DSD : NTB_TOPO_B2B_USD;
 	end->ntb.ops = &nm_ops;
+	err = nm_dma_create(end);
+	if (err)
+		goto no_dma;
 	nm_link_set_present(end, true);
 	err = ntb_register_device(&end->ntb);
-	if (err) {
-		nm_link_set_present(end, false);
-		end->ntb.pdev = NULL;
-		nm_pdev_destroy(pdev);
-	}
+	if (!err)
+		return 0;
+	nm_link_set_present(end, false);
+	nm_dma_destroy(end);
+no_dma:
+	end->ntb.pdev = NULL;
+	nm_pdev_destroy(pdev);
 	return err;
 }
 
@@ -351,6 +388,7 @@ void nm_end_vanish(struct nm_end *end)
 	nm_link_set_present(end, false);
 	nm_post_reset(end);
 	nm_bell_reset(end);
+	nm_dma_destroy(end);
 	end->ntb.pdev = NULL;
 	nm_pdev_destroy(pdev);
 }

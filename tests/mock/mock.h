@@ -20,6 +20,7 @@
 #include <linux/hrtimer.h>
 #include <linux/ntb.h>
 #include <linux/pci.h>
+#include <linux/platform_device.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
@@ -47,6 +48,7 @@ enum nm_count {
 	NM_DEAD,		/* writes that vanished: link down, */
 	NM_CLOSED,		/* no translation, */
 	NM_BEYOND,		/* behind its end, or nothing there */
+	NM_FAULT,		/* where the IOMMU has no page */
 	NM_BELL_IRQS,		/* doorbell interrupts that this end got */
 	NM_LINK_IRQS,
 	NM_LOST_IRQS,		/* by command */
@@ -65,6 +67,8 @@ struct nm_end {
 	struct ntb_dev		ntb;		/* registered while present */
 	struct nm_bridge	*bridge;
 	int			port;		/* 0 or 1 */
+	struct platform_device	*dma;		/* whose addresses its client translates to; there while present */
+	struct iommu_domain	*iommu;		/* which an IOMMU translates; NULL: it doesn't */
 
 	/* under nm_bridge.lock */
 	bool			present;	/* the device is there */

@@ -15,7 +15,7 @@ static const char * const nm_count_name[NM_COUNTS] = {
 	[NM_CPU_WRITES] = "cpu_writes", [NM_CPU_BYTES] = "cpu_bytes", [NM_CPU_READS] = "cpu_reads",
 	[NM_DMA_WRITES] = "dma_writes", [NM_DMA_BYTES] = "dma_bytes", [NM_DMA_READS] = "dma_reads",
 	[NM_REG_READS] = "reg_reads", [NM_REG_WRITES] = "reg_writes", [NM_BELLS_RUNG] = "bells_rung",
-	[NM_DEAD] = "lost_dead", [NM_CLOSED] = "lost_closed", [NM_BEYOND] = "lost_beyond",
+	[NM_DEAD] = "lost_dead", [NM_CLOSED] = "lost_closed", [NM_BEYOND] = "lost_beyond", [NM_FAULT] = "lost_fault",
 	[NM_BELL_IRQS] = "bell_irqs", [NM_LINK_IRQS] = "link_irqs", [NM_LOST_IRQS] = "lost_irqs",
 };
 

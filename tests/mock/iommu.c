@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * kfi_iommu_mock - an IOMMU that isn't there, in front of devices that aren't: for those of the platform bus whose name begins with its
+ * parameter. The kernel's own drivers/iommu makes domains, hands out addresses and calls us for pages; who plays the device asks the
+ * kernel where an address leads (iommu_iova_to_phys()), inside of an RCU section that lasts until its bytes have crossed. So
+ * what has been taken back is out of reach when the call that took it back returns, as with hardware.
+ *
+ * Loaded before the devices are there, removed after them.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/iommu.h>
+#include <linux/module.h>
+#include <linux/platform_device.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/xarray.h>
+
+static char *devices = "mock-dma";
+module_param(devices, charp, 0444);
+MODULE_PARM_DESC(devices, "how the names of its devices begin (default mock-dma)");
+
+/**
+ * struct km_domain - what devices of a group see
+ * @pages:	by page of the bus: the page of memory, as a value
+ */
+struct km_domain {
+	struct iommu_domain	domain;
+	struct xarray		pages;
+};
+
+static struct iommu_device km_iommu;
+
+static struct km_domain *to_km(struct iommu_domain *domain)
+{
+	return container_of(domain, struct km_domain, domain);
+}
+
+/* There are no registers to point to the tables. */
+static int km_attach_dev(struct iommu_domain *domain, struct device *dev, struct iommu_domain *old)
+{
+	return 0;
+}
+
+static int km_map_pages(struct iommu_domain *domain, unsigned long iova, phys_addr_t phys, size_t size, size_t count, int prot,
+			gfp_t gfp, size_t *mapped)
+{
+	struct km_domain *kd = to_km(domain);
+	size_t i;
+	int ret;
+
+	for (i = 0; i < count; i++) {
+		ret = xa_insert_irq(&kd->pages, PHYS_PFN(iova) + i, xa_mk_value(PHYS_PFN(phys) + i), gfp & ~__GFP_DIRECT_RECLAIM);
+		if (ret)
+			return ret == -EBUSY ? -EADDRINUSE : ret;
+		*mapped += size;
+	}
+	return 0;
+}
+
+static size_t km_unmap_pages(struct iommu_domain *domain, unsigned long iova, size_t size, size_t count, struct iommu_iotlb_gather *gather)
+{
+	struct km_domain *kd = to_km(domain);
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (!xa_erase_irq(&kd->pages, PHYS_PFN(iova) + i))
+			break;
+	return i * size;
+}
+
+/* Who has found a page before it was taken back is through. */
+static void km_iotlb_sync(struct iommu_domain *domain, struct iommu_iotlb_gather *gather)
+{
+	synchronize_rcu_expedited();
+}
+
+static void km_flush_iotlb_all(struct iommu_domain *domain)
+{
+	synchronize_rcu_expedited();
+}
+
+static phys_addr_t km_iova_to_phys(struct iommu_domain *domain, dma_addr_t iova)
+{
+	void *page = xa_load(&to_km(domain)->pages, PHYS_PFN(iova));
+
+	return page ? PFN_PHYS(xa_to_value(page)) + offset_in_page(iova) : 0;
+}
+
+static void km_free(struct iommu_domain *domain)
+{
+	struct km_domain *kd = to_km(domain);
+
+	WARN_ON(!xa_empty(&kd->pages));		/* somebody has not taken back what he had mapped */
+	xa_destroy(&kd->pages);
+	kfree(kd);
+}
+
+static const struct iommu_domain_ops km_domain_ops = {
+	.attach_dev		= km_attach_dev,
+	.map_pages		= km_map_pages,
+	.unmap_pages		= km_unmap_pages,
+	.flush_iotlb_all	= km_flush_iotlb_all,
+	.iotlb_sync		= km_iotlb_sync,
+	.iova_to_phys		= km_iova_to_phys,
+	.free			= km_free,
+};
+
+static struct iommu_domain *km_domain_alloc(struct device *dev)
+{
+	struct km_domain *kd = kzalloc(sizeof(*kd), GFP_KERNEL);
+
+	if (!kd)
+		return ERR_PTR(-ENOMEM);
+	xa_init_flags(&kd->pages, XA_FLAGS_LOCK_IRQ);
+	kd->domain.pgsize_bitmap = PAGE_SIZE;
+	kd->domain.geometry = (struct iommu_domain_geometry){
+		.aperture_end = DMA_BIT_MASK(48), .force_aperture = true,
+	};
+	return &kd->domain;
+}
+
+static struct iommu_device *km_probe_device(struct device *dev)
+{
+	return strstarts(dev_name(dev), devices) ? &km_iommu : ERR_PTR(-ENODEV);
+}
+
+static const struct iommu_ops km_ops = {
+	.owner			= THIS_MODULE,
+	.domain_alloc_paging	= km_domain_alloc,
+	.probe_device		= km_probe_device,
+	.device_group		= generic_device_group,
+	.default_domain_ops	= &km_domain_ops,
+};
+
+static int __init km_init(void)
+{
+	int ret = iommu_device_sysfs_add(&km_iommu, NULL, NULL, "kfi_iommu_mock");
+
+	if (ret)
+		return ret;
+	ret = iommu_device_register(&km_iommu, &km_ops, NULL);
+	if (ret)
+		iommu_device_sysfs_remove(&km_iommu);
+	return ret;
+}
+
+static void __exit km_exit(void)
+{
+	iommu_device_unregister(&km_iommu);
+	iommu_device_sysfs_remove(&km_iommu);
+}
+
+module_init(km_init);
+module_exit(km_exit);
+MODULE_DESCRIPTION("an IOMMU in software");
+MODULE_LICENSE("GPL");
