@@ -8,6 +8,7 @@
 #ifndef _KFI_NTB_BRIDGE_H
 #define _KFI_NTB_BRIDGE_H
 
+#include <linux/dma-mapping.h>
 #include <linux/genalloc.h>
 #include <linux/ntb.h>
 #include <linux/refcount.h>
@@ -66,15 +67,32 @@ struct nt_window {
 };
 
 /**
- * struct nt_flat - a window over all memory of this machine; flat.c
+ * struct nt_map - addresses of the bus that regions are put behind; map.c
+ * @iova:	all of them; @room: those that are free, without the first page, as bytes of the range. Their own locks
+ */
+struct nt_map {
+	struct dma_iova_state	iova;
+	struct gen_pool		*room;
+};
+
+/**
+ * struct nt_flat - a second window: over all memory of this machine, or over what is registered; flat.c
  * @index:	of the memory window; negative: there is none
- * @size:	bytes that it shows, from address 0 on, once the bridge has said what it can
- * @open:	the peer can write to them
+ * @all:	it shows all memory, from address 0 on; else what is in @map
+ * @size:	bytes that it shows, from @base on, once the bridge has said what it can
+ * @word:	of them the one that is &ntw_ctl.flat
+ * @mapped:	@map is there. Published with a release
+ * @open:	the peer can write to it
  */
 struct nt_flat {
 	int			index;
-	u64			size;
+	bool			all;
+	bool			mapped;
 	bool			open;
+	u64			size;
+	dma_addr_t		base;
+	u64			word;
+	struct nt_map		map;
 };
 
 /**
@@ -191,8 +209,9 @@ int nt_win_check_params(void);
 
 /* flat.c. Process context, but for the last one */
 int nt_flat_init(struct nt_flat *flat, struct ntb_dev *ntb, const struct nt_window *win);
-/* With the link up: can the bridge show all memory? Return: 0, also if it need not; negative: no, and with @say the log says why */
-int nt_flat_ready(struct nt_flat *flat, struct ntb_dev *ntb, const struct nt_window *win, bool say);
+void nt_flat_exit(struct nt_link *link);
+/* With the link up: can the bridge show what it is to? Return: 0, also if it need not; negative: no, and with @say the log says why */
+int nt_flat_ready(struct nt_link *link, bool say);
 /* As nt_win_open() and nt_win_close(), next to them */
 int nt_flat_open(struct nt_flat *flat, struct ntb_dev *ntb);
 int nt_flat_close(struct nt_flat *flat, struct ntb_dev *ntb);
@@ -200,6 +219,14 @@ int nt_flat_close(struct nt_flat *flat, struct ntb_dev *ntb);
 int nt_flat_use(struct nt_link *link, const struct ntw_greeting *g);
 /* Where @piece is in there, for the peer */
 bool nt_flat_at(const struct nt_flat *flat, const struct nt_piece *piece, u64 *at);
+int nt_flat_check_params(void);
+
+/* map.c. Process context */
+bool nt_map_possible(struct device *dev);
+int nt_map_open(struct nt_link *link, u64 size, u64 align);
+void nt_map_close(struct nt_link *link);
+/* Bytes that are in use. Any context */
+size_t nt_map_used(const struct nt_link *link);
 
 /* hand.c: what is said before records can be. The work item's */
 void nt_hand_say(struct nt_link *link, enum ntw_state state);

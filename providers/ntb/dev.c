@@ -131,6 +131,20 @@ static void nt_dev_drop_domains(struct nt_dev *dev)
 	mutex_unlock(&nt_devs_lock);
 }
 
+struct nt_dev *nt_domain_dev(struct kfi_domain *domain)
+{
+	struct nt_domain *ndom = to_nt_domain(domain);
+	struct nt_dev *dev = NULL;
+
+	mutex_lock(&nt_devs_lock);
+	if (!list_empty(&ndom->entry)) {
+		dev = ndom->dev;
+		nt_dev_get(dev);
+	}
+	mutex_unlock(&nt_devs_lock);
+	return dev;
+}
+
 /* ---- memory of consumers. The domain is not dead, and can't become so ---- */
 
 int nt_mem_alloc(struct kfi_domain *domain, struct kfi_mem *mem)

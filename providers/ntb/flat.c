@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * flat.c - a window over all memory of this machine, if its administrator wants that: then whatever a consumer lends for an operation has a
- * place that the peer's engine can write to, and so has the rest, which nobody lends.
+ * flat.c - a window over memory that is not in the arena, if the administrator of this machine wants that: a memory window of the bridge besides the
+ * one that has the ring. It is open for as long as that one is, so what lend.c knows of the end of loans holds for it, too. Nothing in it is
+ * lent before the peer has written a word by it. There are two kinds:
  *
- * It is a memory window of the bridge besides the one that has the ring. It shows memory from address 0 on, for bridges want what they translate
- * aligned to its size; so a byte's offset there is its address on the bus, which has to be its physical one. It is open for as long as the other
- * one is, so what lend.c knows of the end of loans holds for it, too. Nothing in it is lent before the peer has written a word by it.
+ * flat=N shows all memory of this machine: whatever a consumer lends for an operation has a place there, and so has the rest, which nobody lends. It
+ * begins with address 0, for bridges want what they translate aligned to its size; so a byte's offset is its address on the bus, which has
+ * to be its physical one.
+ * mapped=N shows what consumers have registered for peers to write, and wants an IOMMU (map.c).
  */
 #include <linux/dma-mapping.h>
 #include <linux/gfp.h>
@@ -21,11 +23,33 @@ static int nt_flat_index = -1;
 module_param_named_unsafe(flat, nt_flat_index, int, 0444);
 MODULE_PARM_DESC(flat, "memory window by which the peer can write to ALL memory of this machine, for copies that it saves; -1: none (default -1)");
 
+static int nt_mapped_index = -1;
+module_param_named(mapped, nt_mapped_index, int, 0444);
+MODULE_PARM_DESC(mapped, "memory window by which the peer can write to registered memory, behind an IOMMU; -1: none (default -1)");
+
+bool nt_flat_maps(void)
+{
+	return nt_mapped_index >= 0;
+}
+
+int nt_flat_check_params(void)
+{
+	if (nt_flat_index < 0 || nt_mapped_index < 0)
+		return 0;
+	pr_err("kfi_ntb: flat=%d and mapped=%d: one of them\n", nt_flat_index, nt_mapped_index);
+	return -EINVAL;
+}
+
 /* ---- can there be one? ---- */
 
-static int nt_flat_refuse(struct ntb_dev *ntb, int index, const char *why)
+static const char *nt_flat_name(const struct nt_flat *flat)
 {
-	dev_err(&ntb->dev, "flat=%d: %s\n", index, why);
+	return flat->all ? "flat" : "mapped";
+}
+
+static int nt_flat_refuse(const struct nt_flat *flat, struct ntb_dev *ntb, const char *why)
+{
+	dev_err(&ntb->dev, "%s=%d: %s\n", nt_flat_name(flat), flat->index, why);
 	return -EINVAL;
 }
 
@@ -76,39 +100,68 @@ int nt_flat_init(struct nt_flat *flat, struct ntb_dev *ntb, const struct nt_wind
 {
 	struct device *dev = ntb_get_dma_dev(ntb);
 
-	flat->index = nt_flat_index;
+	flat->all = nt_flat_index >= 0;
+	flat->index = flat->all ? nt_flat_index : nt_mapped_index;
 	if (flat->index < 0)
 		return 0;
 	if (flat->index >= ntb_mw_count(ntb, NT_PEER))
-		return nt_flat_refuse(ntb, flat->index, "there is no such memory window");
+		return nt_flat_refuse(flat, ntb, "there is no such memory window");
 	if (flat->index == win->index)
-		return nt_flat_refuse(ntb, flat->index, "that memory window has the ring");
+		return nt_flat_refuse(flat, ntb, "that memory window has the ring");
+	if (!flat->all)
+		return nt_map_possible(dev) ? 0 : nt_flat_refuse(flat, ntb, "no IOMMU translates what the bridge writes, or not so that drivers can choose");
 	if (nt_flat_translated(dev))
-		return nt_flat_refuse(ntb, flat->index, "an IOMMU translates what the bridge writes");
+		return nt_flat_refuse(flat, ntb, "an IOMMU translates what the bridge writes");
 	if (!nt_flat_same(dev))
-		return nt_flat_refuse(ntb, flat->index, "the bridge's addresses are not those of memory");
+		return nt_flat_refuse(flat, ntb, "the bridge's addresses are not those of memory");
 	return 0;
 }
 
-int nt_flat_ready(struct nt_flat *flat, struct ntb_dev *ntb, const struct nt_window *win, bool say)
+void nt_flat_exit(struct nt_link *link)
+{
+	if (link->flat.mapped)
+		nt_map_close(link);
+}
+
+static int nt_flat_all(struct nt_link *link, u64 size_align, u64 size_max, bool say)
+{
+	const struct nt_window *win = &link->win;
+	struct nt_flat *flat = &link->flat;
+	u64 size, end = max_t(u64, nt_flat_end(), win->dma + win->size);	/* the ring may be in memory that was set aside */
+
+	size = 1ULL << fls64(max3(size_align, (u64)PAGE_SIZE, end) - 1);
+	if (size <= size_max && size <= NTW_FLAT_MAX) {
+		flat->size = size;
+		flat->word = win->dma + offsetof(struct ntw_ctl, flat);
+		return 0;
+	}
+	if (say)
+		dev_err(&link->ntb->dev, "flat=%d: a memory window of %llu MiB for %llu MiB of addresses\n", flat->index, size_max >> 20, size >> 20);
+	return -ENOSPC;
+}
+
+static int nt_flat_mapped(struct nt_link *link, u64 size_max, u64 addr_align, bool say)
+{
+	int ret = nt_map_open(link, size_max, max_t(u64, addr_align, PAGE_SIZE));
+
+	if (ret && say)
+		dev_err(&link->ntb->dev, "mapped=%d: no such range of addresses (%d)\n", link->flat.index, ret);
+	smp_store_release(&link->flat.mapped, !ret);	/* pairs with nt_window_maps() */
+	return ret;
+}
+
+int nt_flat_ready(struct nt_link *link, bool say)
 {
 	resource_size_t addr_align, size_align, size_max;
-	u64 size, end = max_t(u64, nt_flat_end(), win->dma + win->size);	/* the ring may be in memory that was set aside */
+	struct nt_flat *flat = &link->flat;
 	int ret;
 
 	if (flat->index < 0 || flat->size)
 		return 0;
-	ret = ntb_mw_get_align(ntb, NT_PEER, flat->index, &addr_align, &size_align, &size_max);
+	ret = ntb_mw_get_align(link->ntb, NT_PEER, flat->index, &addr_align, &size_align, &size_max);
 	if (ret)
 		return ret;
-	size = 1ULL << fls64(max3((u64)size_align, (u64)PAGE_SIZE, end) - 1);
-	if (size <= size_max && size <= NTW_FLAT_MAX) {
-		flat->size = size;
-		return 0;
-	}
-	if (say)
-		dev_err(&ntb->dev, "flat=%d: a memory window of %llu MiB for %llu MiB of addresses\n", flat->index, (u64)size_max >> 20, size >> 20);
-	return -ENOSPC;
+	return flat->all ? nt_flat_all(link, size_align, size_max, say) : nt_flat_mapped(link, size_max, addr_align, say);
 }
 
 /* ---- who can write to it ---- */
@@ -119,7 +172,7 @@ int nt_flat_open(struct nt_flat *flat, struct ntb_dev *ntb)
 
 	if (flat->index < 0)
 		return 0;
-	ret = ntb_mw_set_trans(ntb, NT_PEER, flat->index, 0, flat->size);
+	ret = ntb_mw_set_trans(ntb, NT_PEER, flat->index, flat->base, flat->size);
 	WRITE_ONCE(flat->open, !ret);
 	return ret;
 }
@@ -134,7 +187,7 @@ int nt_flat_close(struct nt_flat *flat, struct ntb_dev *ntb)
 
 bool nt_link_bares(const struct nt_link *link)
 {
-	return READ_ONCE(link->flat.open);
+	return link->flat.all && READ_ONCE(link->flat.open);
 }
 
 /* Who has written the word by the window reaches it. */
@@ -143,7 +196,7 @@ bool nt_link_lends(const struct nt_link *link)
 	const struct ntw_ctl *ctl = link->win.mem;
 	u32 shown;
 
-	return nt_link_bares(link) && ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->flat)), READ_ONCE(link->mine), &shown) && shown;
+	return READ_ONCE(link->flat.open) && ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->flat)), READ_ONCE(link->mine), &shown) && shown;
 }
 
 bool nt_flat_at(const struct nt_flat *flat, const struct nt_piece *piece, u64 *at)
@@ -151,7 +204,7 @@ bool nt_flat_at(const struct nt_flat *flat, const struct nt_piece *piece, u64 *a
 	unsigned long pfn = piece->page ? page_to_pfn(piece->page) : 0;
 	u64 begin = PFN_PHYS((u64)pfn) + piece->off;
 
-	if (!piece->page || !pfn_valid(pfn) || is_zone_device_page(piece->page) || PageHighMem(piece->page))
+	if (!flat->all || !piece->page || !pfn_valid(pfn) || is_zone_device_page(piece->page) || PageHighMem(piece->page))
 		return false;
 	*at = begin | NTW_FLAT;
 	return begin + piece->len <= flat->size;

@@ -56,7 +56,7 @@ void nt_hello_say(struct nt_link *link)
 	if (link->flat.open) {
 		g.flat_window = link->flat.index;
 		g.flat_shift = ilog2(link->flat.size);
-		g.flat_at = link->win.dma + offsetof(struct ntw_ctl, flat);
+		g.flat_at = link->flat.word;
 	}
 	ntw_encode_hello(&g, &hello);
 	nt_engine_write(e, offsetof(struct ntw_ctl, hello), &hello, sizeof(hello));

@@ -139,20 +139,42 @@ static bool nt_mr_lend(struct nt_slot *slot, struct kfi_mr *mr, u64 key)
 {
 	bool once = mr->flags & KFI_MR_SINGLE_USE;
 
-	if (once && cmpxchg(&mr->priv, NULL, slot))
+	if (once && cmpxchg(&to_nt_mr(mr)->slot, NULL, slot))
 		return false;
 	if (kfi_mr_hold(mr, key))
 		return true;
 	if (once)
-		WRITE_ONCE(mr->priv, NULL);
+		WRITE_ONCE(to_nt_mr(mr)->slot, NULL);
 	return false;
 }
 
 static void nt_mr_back(struct kfi_mr *mr)
 {
 	if (mr->flags & KFI_MR_SINGLE_USE)
-		WRITE_ONCE(mr->priv, NULL);
+		WRITE_ONCE(to_nt_mr(mr)->slot, NULL);
 	kfi_mr_unhold(mr);
+}
+
+/* A segment of a region that is mapped has one place, if the peer is at the other end of that bridge. What it says is true once the region is held. */
+static unsigned int nt_mr_place(const struct nt_conn *conn, struct kfi_mr *mr, const struct kfi_rma_iov *seg, struct nt_place *place)
+{
+	u64 at = READ_ONCE(to_nt_mr(mr)->at);
+
+	if (!at || to_nt_mr(mr)->dev != conn->dev || !conn->direct || !nt_link_lends(conn->dev->link))
+		return 0;
+	*place = (struct nt_place) { .at = at + (seg->addr - mr->offset), .len = seg->len };
+	return 1;
+}
+
+static unsigned int nt_mr_places(struct nt_slot *slot, struct kfi_mr *mr, const struct kfi_rma_iov *seg, const struct iov_iter *iter)
+{
+	struct nt_place *place = slot->place + slot->nplaces;
+	unsigned int n, max = NT_PLACES - slot->nplaces;
+
+	if (!max)
+		return 0;
+	n = nt_mr_place(slot->conn, mr, seg, place);
+	return n ?: nt_places(slot->conn, iter, seg->len, place, max);
 }
 
 static void nt_regions_put(struct nt_slot *slot)
@@ -175,7 +197,7 @@ static bool nt_lend_seg(struct nt_slot *slot, const struct kfi_rma_iov *seg)
 	if (IS_ERR(mr))
 		return false;
 	rcu_read_lock();	/* its vector is there */
-	n = kfi_mr_live(mr, seg->key) ? nt_places(conn, &iter, seg->len, slot->place + slot->nplaces, NT_PLACES - slot->nplaces) : 0;
+	n = kfi_mr_live(mr, seg->key) ? nt_mr_places(slot, mr, seg, &iter) : 0;
 	rcu_read_unlock();
 	ok = n && nt_mr_lend(slot, mr, seg->key);
 	if (ok) {
@@ -304,6 +326,40 @@ static void nt_watch_work(struct work_struct *work)
 		nt_conn_fail(conn, -ETIMEDOUT);
 	else if (more)
 		queue_delayed_work(nt_cm_wq, &conn->watch, msecs_to_jiffies(nt_connect_timeout_ms));
+}
+
+/* ---- regions that are mapped (map.c): those of memory that stays where it is until they end ---- */
+
+/* The peer reaches memory without it, too: what can't be mapped is copied. */
+int nt_mr_reg(struct kfi_mr *mr)
+{
+	struct nt_mr *nmr = to_nt_mr(mr);
+	struct nt_dev *dev;
+
+	if (mr->per_io || !(mr->access & KFI_REMOTE_WRITE) || !nt_flat_maps())
+		return 0;
+	dev = nt_domain_dev(mr->domain);
+	if (!dev)
+		return -ENODEV;
+	if (!nt_window_maps(dev->link) || nt_window_map(dev->link, &mr->iter, mr->len, &nmr->at)) {
+		nt_dev_put(dev);
+		return 0;
+	}
+	nmr->dev = dev;
+	mr->fixed = true;
+	return 0;
+}
+
+/* Nobody holds it any more, or the bridge goes, and what is lent has been called back. */
+void nt_mr_dereg(struct kfi_mr *mr)
+{
+	struct nt_mr *nmr = to_nt_mr(mr);
+
+	if (!nmr->at)
+		return;
+	nt_window_unmap(nmr->dev->link, nmr->at, mr->len);
+	WRITE_ONCE(nmr->at, 0);
+	nt_dev_put(nmr->dev);
 }
 
 /* ---- the end of a connection ---- */

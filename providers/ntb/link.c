@@ -189,7 +189,7 @@ static bool nt_life_memory(struct nt_link *link)
 	if (ret && !link->poor)
 		dev_warn(&link->ntb->dev, "no memory for the window, in one piece and aligned as the bridge wants it (%d)\n", ret);
 	if (!ret)
-		ret = nt_flat_ready(&link->flat, link->ntb, &link->win, !link->poor);
+		ret = nt_flat_ready(link, !link->poor);
 	link->poor = ret;
 	return !ret;
 }
@@ -567,8 +567,8 @@ static int stats_show(struct seq_file *seq, void *v)
 	struct nt_stats s;
 
 	nt_link_stats(seq->private, &s);
-	seq_printf(seq, "up %d\nbares %d\nlends %d\nreaches %d\n", nt_link_is_up(seq->private), nt_link_bares(seq->private),
-		   nt_link_lends(seq->private), nt_link_reaches(seq->private));
+	seq_printf(seq, "up %d\nbares %d\nlends %d\nreaches %d\nmapped %zu\n", nt_link_is_up(seq->private), nt_link_bares(seq->private),
+		   nt_link_lends(seq->private), nt_link_reaches(seq->private), nt_map_used(seq->private));
 	seq_printf(seq, "records_out %llu\nrecords_in %llu\nbytes_out %llu\nbytes_in %llu\n", s.records_out, s.records_in, s.bytes_out,
 		   s.bytes_in);
 	seq_printf(seq, "descriptors %llu\ndma_bytes %llu\ncpu_bytes %llu\nbatches %llu\nlines %llu\n", s.descriptors, s.dma_bytes,
@@ -658,6 +658,7 @@ void nt_link_remove(struct nt_link *link)
 {
 	debugfs_remove_recursive(link->debugfs);
 	nt_ring_exit(&link->ring);
+	nt_flat_exit(link);
 	nt_win_exit(&link->win, link->ntb);
 	kfree(link);
 }
@@ -668,7 +669,7 @@ static int nt_check_params(void)
 		pr_err("kfi_ntb: timeout_ms=%u is less than two heartbeats of %u ms\n", nt_timeout_ms, nt_heartbeat_ms);
 		return -EINVAL;
 	}
-	return nt_bell_check_params() ?: nt_win_check_params();
+	return nt_bell_check_params() ?: nt_win_check_params() ?: nt_flat_check_params();
 }
 
 int nt_links_init(void)

@@ -134,7 +134,7 @@ void nt_link_stats(const struct nt_link *link, struct nt_stats *stats);
 void nt_payload_in(struct nt_link *link, size_t bytes, bool placed);
 /* Which life this is: another one from the end of one on, just before nt_conns_link_down() */
 unsigned int nt_link_life(const struct nt_link *link);
-/* The peer can write to all memory of this machine; it has shown that it does; and we can do so there */
+/* The peer can write to all memory of this machine; it has shown that it does so, or to what is mapped; and we can there */
 bool nt_link_bares(const struct nt_link *link);
 bool nt_link_lends(const struct nt_link *link);
 bool nt_link_reaches(const struct nt_link *link);
@@ -197,6 +197,17 @@ size_t nt_arena_size(const struct nt_link *link, size_t *avail);
  * Return: places filled in; 0: not all of it is inside, or it takes more than @max places. Any context.
  */
 int nt_window_places(struct nt_link *link, const struct iov_iter *iter, size_t len, struct nt_place *place, unsigned int max);
+/*
+ * nt_window_map() - let the peer write to memory that stays where it is until nt_window_unmap()
+ * @iter: the memory, kvec or bvec; @len: all of it; it need not be up. Process context. Not unless nt_window_maps().
+ * @at: where the peer finds it, in one piece. Return: 0; -ENOSPC: no room; -EINVAL: not in one piece, or not memory
+ */
+int nt_window_map(struct nt_link *link, const struct iov_iter *iter, size_t len, u64 *at);
+/* On return nothing of the peer's lands there any more. Process context */
+void nt_window_unmap(struct nt_link *link, u64 at, size_t len);
+/* May a bridge have such a window? And has this one, since the link has been up? Any context */
+bool nt_flat_maps(void);
+bool nt_window_maps(const struct nt_link *link);
 /* The page of inbound memory that an address of nt_arena_alloc() is in */
 struct page *nt_arena_page(struct nt_link *link, void *mem);
 

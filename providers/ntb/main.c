@@ -49,6 +49,7 @@ static const struct kfi_prov_ops nt_ops = {
 	.domain_size	= sizeof(struct nt_domain),
 	.ep_size	= sizeof(struct nt_ep),
 	.pep_size	= sizeof(struct nt_pep),
+	.mr_size	= sizeof(struct nt_mr),
 	.tx_priv	= sizeof(struct nt_op),
 	.cm_data_size	= NTW_DATA_MAX,
 	.atomic_size	= NTW_ATOMIC_MAX,
@@ -61,6 +62,8 @@ static const struct kfi_prov_ops nt_ops = {
 	.addr_removed	= nt_addr_removed,
 	.domain_open	= nt_domain_open,
 	.domain_close	= nt_domain_close,
+	.mr_reg		= nt_mr_reg,
+	.mr_dereg	= nt_mr_dereg,
 	.mem_alloc	= nt_mem_alloc,
 	.mem_free	= nt_mem_free,
 

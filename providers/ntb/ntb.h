@@ -171,6 +171,19 @@ struct nt_domain {
 };
 
 /**
+ * struct nt_mr - a memory region
+ * @mr:	common part
+ * @slot: of one for a single use: who has it now
+ * @at:	where the peer of @dev finds it in a window over what is registered; 0: nowhere. It has a reference of @dev then
+ */
+struct nt_mr {
+	struct kfi_mr	mr;
+	struct nt_slot	*slot;
+	u64		at;
+	struct nt_dev	*dev;
+};
+
+/**
  * struct nt_ep - an endpoint
  * @ep:		common part
  * @peers:	RDM: whom it talks to
@@ -514,6 +527,11 @@ static inline struct nt_domain *to_nt_domain(struct kfi_domain *domain)
 	return container_of(domain, struct nt_domain, domain);
 }
 
+static inline struct nt_mr *to_nt_mr(struct kfi_mr *mr)
+{
+	return container_of(mr, struct nt_mr, mr);
+}
+
 static inline struct nt_conn *to_nt_conn(const struct kfi_peer_conn *pc)
 {
 	return container_of(pc, struct nt_conn, pc);
@@ -540,6 +558,8 @@ void nt_domain_close(struct kfi_domain *domain);
 void nt_burst_begin(struct nt_burst *burst) __acquires(RCU);
 void nt_burst_record(struct nt_dev *dev, struct nt_burst *burst, const struct ntw_rec *rec, const void *body, size_t len);
 void nt_burst_end(struct nt_burst *burst) __releases(RCU);
+/* Its bridge, with a reference; NULL: that goes. May sleep */
+struct nt_dev *nt_domain_dev(struct kfi_domain *domain);
 int nt_mem_alloc(struct kfi_domain *domain, struct kfi_mem *mem);
 void nt_mem_free(struct kfi_domain *domain, struct kfi_mem *mem);
 /* Take a port; 0 in @l->port: any. Process context. 0, -EADDRINUSE, -ENOMEM */
@@ -740,7 +760,9 @@ bool nt_loan_begin(struct nt_conn *conn);	/* the lock is held, here and in the n
 void nt_loan_end(struct nt_conn *conn);
 bool nt_source_hold(struct nt_conn *conn, struct kfi_mr *mr, u64 key);
 void nt_source_release(struct nt_conn *conn, struct kfi_mr *mr);
-bool nt_lend_region(struct nt_slot *slot);	/* no lock, here and in the next ones */
+bool nt_lend_region(struct nt_slot *slot);
+int nt_mr_reg(struct kfi_mr *mr);
+void nt_mr_dereg(struct kfi_mr *mr);	/* no lock, here and in the next ones */
 void nt_region_landed(struct nt_slot *slot);
 void nt_region_back(struct nt_slot *slot);
 void nt_lend_recall(struct nt_conn *conn);	/* sleeps */

@@ -7,6 +7,7 @@
 #include <linux/bvec.h>
 #include "../../providers/ntb/win.c"
 #include "../../providers/ntb/flat.c"
+#include "../../providers/ntb/map.c"
 
 #define RING		16384U
 #define INBOUND		(NTW_RING_AT + RING + 65536U)
@@ -34,6 +35,7 @@ static int places_init(struct kunit *test)
 	link->win.mem = alloc_pages_exact(INBOUND, GFP_KERNEL);
 	link->win.size = INBOUND;
 	link->win.ring = RING;
+	link->flat.all = true;
 	link->flat.size = ALL;
 	link->flat.open = true;
 	link->mine = 77;
@@ -187,12 +189,53 @@ static void by_pages(struct kunit *test)
 	__free_pages(page, 2);
 }
 
+/* A window over what is registered is no place for buffers, though the peer reaches it. */
+static void registered_alone(struct kunit *test)
+{
+	u8 *mem = kunit_kzalloc(test, 4096, GFP_KERNEL);
+	struct kvec vec = { mem, 4096 };
+	struct nt_place place[PLACES];
+
+	KUNIT_ASSERT_NOT_NULL(test, mem);
+	link_of(test)->flat.all = false;
+	KUNIT_EXPECT_EQ(test, 0, places(test, &vec, 1, 4096, true, place));
+	KUNIT_EXPECT_TRUE(test, nt_link_lends(link_of(test)));
+	KUNIT_EXPECT_FALSE(test, nt_link_bares(link_of(test)));
+}
+
+static void expect_fits(struct kunit *test, struct page *page, size_t off, size_t len, const char *where)
+{
+	struct nt_piece piece = { .page = page, .off = off, .len = len };
+	int at;
+
+	for (at = 0; at < 4; at++)
+		KUNIT_EXPECT_EQ_MSG(test, where[at] == 'y', nt_map_fits(&piece, !(at & 1), !(at & 2)), "%zu bytes at %zu, %d", len, off, at);
+}
+
+/* Pages of a region lie in a row: as the only piece, behind another one, in front of one, and between two. */
+static void in_a_row(struct kunit *test)
+{
+	struct page *page = alloc_pages(GFP_KERNEL, 1);
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	expect_fits(test, page, 0, PAGE_SIZE, "yyyy");
+	expect_fits(test, page, 0, 2 * PAGE_SIZE, "yyyy");
+	expect_fits(test, page, 0, PAGE_SIZE - 1, "yynn");
+	expect_fits(test, page, 1, PAGE_SIZE - 1, "ynyn");
+	expect_fits(test, page, 1, PAGE_SIZE - 2, "ynnn");
+	expect_fits(test, page, 1, PAGE_SIZE, "ynnn");
+	expect_fits(test, NULL, 0, PAGE_SIZE, "nnnn");
+	__free_pages(page, 1);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(in_the_arena),
 	KUNIT_CASE(anywhere),
 	KUNIT_CASE(behind_its_end),
 	KUNIT_CASE(mapped_pages),
 	KUNIT_CASE(by_pages),
+	KUNIT_CASE(registered_alone),
+	KUNIT_CASE(in_a_row),
 	{}
 };
 

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * map.c - a window over what consumers have registered, where an IOMMU is between the bridge and memory.
+ *
+ * It is a range of the bus's addresses, as long as the bridge shows, which lead nowhere at first. The first page of it is the control page, for
+ * the word that shows the peer arrives (flat.c). A region that peers may write has the pages it lies in there from its registration to its end,
+ * side by side. So the peer reaches what is registered, with what else is in the same pages, and nothing besides, whatever it does; and
+ * nothing at all of a region that has ended: the IOMMU has forgotten it when nt_window_unmap() returns.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/genalloc.h>
+#include <linux/mm.h>
+#include <linux/sizes.h>
+#include "bridge.h"
+
+#define NT_MAP_MAX	(64ULL * SZ_1G)		/* the list of its pages is memory, too */
+
+/* Is there an IOMMU, and does this kernel let a driver choose what is behind an address? */
+bool nt_map_possible(struct device *dev)
+{
+	struct dma_iova_state probe;
+
+	if (!dma_iova_try_alloc(dev, &probe, 0, PAGE_SIZE))
+		return false;
+	dma_iova_free(dev, &probe);
+	return true;
+}
+
+static struct device *nt_map_dev(const struct nt_link *link)
+{
+	return ntb_get_dma_dev(link->ntb);
+}
+
+/* ---- the range ---- */
+
+static int nt_map_room(struct nt_map *map, u64 size, int node)
+{
+	int ret;
+
+	map->room = gen_pool_create(PAGE_SHIFT, node);
+	if (!map->room)
+		return -ENOMEM;
+	ret = gen_pool_add(map->room, PAGE_SIZE, size - PAGE_SIZE, node);
+	if (ret)
+		gen_pool_destroy(map->room);
+	return ret;
+}
+
+static int nt_map_control(struct nt_link *link, struct nt_map *map)
+{
+	struct device *dev = nt_map_dev(link);
+	int ret = dma_iova_link(dev, &map->iova, page_to_phys(nt_arena_page(link, link->win.mem)), 0, PAGE_SIZE, DMA_FROM_DEVICE, 0);
+
+	if (ret)
+		return ret;
+	ret = dma_iova_sync(dev, &map->iova, 0, PAGE_SIZE);
+	if (ret)
+		dma_iova_unlink(dev, &map->iova, 0, PAGE_SIZE, DMA_FROM_DEVICE, 0);
+	return ret;
+}
+
+/* With the link up. @size: the most that the bridge shows; @align: what it wants the address to be a multiple of */
+int nt_map_open(struct nt_link *link, u64 size, u64 align)
+{
+	struct nt_flat *flat = &link->flat;
+	struct nt_map *map = &flat->map;
+	struct device *dev = nt_map_dev(link);
+	int ret = -ENOSPC;
+
+	if (size < 2 * PAGE_SIZE || dma_need_sync(dev, link->win.dma))
+		return -EINVAL;
+	size = rounddown_pow_of_two(min(size, NT_MAP_MAX));
+	if (!dma_iova_try_alloc(dev, &map->iova, 0, size))
+		return ret;
+	if (!IS_ALIGNED(map->iova.addr, align))
+		goto free;
+	ret = nt_map_room(map, size, dev_to_node(dev));
+	if (ret)
+		goto free;
+	ret = nt_map_control(link, map);
+	if (ret)
+		goto destroy;
+	flat->base = map->iova.addr;
+	flat->word = offsetof(struct ntw_ctl, flat);
+	flat->size = size;
+	return 0;
+destroy:
+	gen_pool_destroy(map->room);
+free:
+	dma_iova_free(dev, &map->iova);
+	return ret;
+}
+
+/* The window is closed, and no region is left: each has a reference of the device. */
+void nt_map_close(struct nt_link *link)
+{
+	struct nt_map *map = &link->flat.map;
+	struct device *dev = nt_map_dev(link);
+
+	dma_iova_unlink(dev, &map->iova, 0, PAGE_SIZE, DMA_FROM_DEVICE, 0);
+	dma_iova_free(dev, &map->iova);
+	gen_pool_destroy(map->room);
+}
+
+/* ---- regions ---- */
+
+/* Between its first byte and its last one there is nothing else in its pages; and it is memory. */
+static bool nt_map_fits(const struct nt_piece *piece, bool first, bool last)
+{
+	if (!piece->page || !pfn_valid(page_to_pfn(piece->page)) || is_zone_device_page(piece->page))
+		return false;
+	return (first || !piece->off) && (last || PAGE_ALIGNED(piece->off + piece->len));
+}
+
+/* Return: bytes of the range, from @at on, that lead to the region now; fewer than @size: an error */
+static size_t nt_map_link(struct nt_link *link, struct iov_iter it, size_t len, size_t at, size_t size)
+{
+	struct nt_map *map = &link->flat.map;
+	struct nt_piece piece;
+	size_t done = 0, n;
+
+	for (; len; len -= piece.len, done += n) {
+		nt_piece_take(&it, len, &piece);
+		n = PAGE_ALIGN(piece.off + piece.len);
+		if (!nt_map_fits(&piece, !done, piece.len == len) || n > size - done)
+			break;
+		if (dma_iova_link(nt_map_dev(link), &map->iova, page_to_phys(piece.page), at + done, n, DMA_FROM_DEVICE, 0))
+			break;
+	}
+	return done;
+}
+
+static void nt_map_unlink(struct nt_link *link, size_t at, size_t size)
+{
+	if (size)
+		dma_iova_unlink(nt_map_dev(link), &link->flat.map.iova, at, size, DMA_FROM_DEVICE, 0);
+}
+
+bool nt_window_maps(const struct nt_link *link)
+{
+	return smp_load_acquire(&link->flat.mapped);	/* pairs with nt_flat_ready() */
+}
+
+int nt_window_map(struct nt_link *link, const struct iov_iter *iter, size_t len, u64 *at)
+{
+	struct nt_map *map = &link->flat.map;
+	struct iov_iter it = *iter;
+	struct nt_piece first;
+	size_t size, done;
+	unsigned long begin;
+
+	nt_piece_take(&it, len, &first);
+	size = PAGE_ALIGN(first.off + len);
+	begin = gen_pool_alloc(map->room, size);
+	if (!begin)
+		return -ENOSPC;
+	done = nt_map_link(link, *iter, len, begin, size);
+	if (done == size && !dma_iova_sync(nt_map_dev(link), &map->iova, begin, size)) {
+		*at = (begin + first.off) | NTW_FLAT;
+		return 0;
+	}
+	nt_map_unlink(link, begin, done);
+	gen_pool_free(map->room, begin, size);
+	return -EINVAL;
+}
+
+void nt_window_unmap(struct nt_link *link, u64 at, size_t len)
+{
+	u64 first = at & ~NTW_FLAT, begin = round_down(first, PAGE_SIZE);
+	size_t size = PAGE_ALIGN(first - begin + len);
+
+	nt_map_unlink(link, begin, size);
+	gen_pool_free(link->flat.map.room, begin, size);
+}
+
+size_t nt_map_used(const struct nt_link *link)
+{
+	return nt_window_maps(link) ? gen_pool_size(link->flat.map.room) - gen_pool_avail(link->flat.map.room) : 0;
+}
