@@ -36,7 +36,7 @@ MODULE_PARM_DESC(errors_ok, "copies are made to fail: records may be missing if 
 
 static bool all_memory;
 module_param(all_memory, bool, 0444);
-MODULE_PARM_DESC(all_memory, "there is a flat window (parameter flat), and an engine that reaches it");
+MODULE_PARM_DESC(all_memory, "there is a flat window (parameter flat or mapped), and an engine that reaches it");
 
 #define POOL		128U
 #define SLOTS		8U
@@ -171,7 +171,9 @@ static void slot_make(struct side *side, unsigned int i)
 		return say_wrong("no memory for slots\n");
 	side->slot[i] = vec.iov_base;
 	iov_iter_kvec(&it, ITER_DEST, &vec, 1, SLOT_LEN);
-	if (nt_window_places(side->link, &it, SLOT_LEN, &side->at[i], 1) != 1)
+	side->at[i].len = SLOT_LEN;
+	if (bare && nt_window_maps(side->link) ? nt_window_map(side->link, &it, SLOT_LEN, &side->at[i].at) :
+	    nt_window_places(side->link, &it, SLOT_LEN, &side->at[i], 1) != 1)
 		say_wrong("memory has no place\n");
 	if (bare != !!(side->at[i].at & NTW_FLAT))
 		say_wrong("memory has another place\n");
@@ -188,6 +190,8 @@ static void slots_end(struct side *side)
 	for (i = 0; i < SLOTS; i++) {
 		if (!test_and_clear_bit(i, &side->bare))
 			continue;
+		if (nt_window_maps(side->link))
+			nt_window_unmap(side->link, side->at[i].at, SLOT_LEN);
 		kfree(side->slot[i]);
 		side->slot[i] = NULL;
 	}
@@ -293,10 +297,11 @@ static void out_add(struct side *side, int n)
 static u32 slot_get(struct side *side)
 {
 	unsigned long slot, taken, bare = READ_ONCE(side->peer->bare), odd = 0xaa;
+	bool half = nt_link_bares(side->peer->link) || nt_window_maps(side->peer->link);
 
 	spin_lock_bh(&side->lock);
 	/* The odd ones may have no memory yet, or memory that we don't reach. */
-	taken = side->slots | (nt_link_bares(side->peer->link) ? odd & ~bare : 0) | (nt_link_reaches(side->link) ? 0 : bare);
+	taken = side->slots | (half ? odd & ~bare : 0) | (nt_link_reaches(side->link) ? 0 : bare);
 	slot = find_first_zero_bit(&taken, SLOTS);
 	if (slot < SLOTS) {
 		side->slots |= BIT(slot);

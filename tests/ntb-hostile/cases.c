@@ -18,7 +18,7 @@
 #define MIB		(1024UL * 1024)
 #define FLAPS		4
 
-static bool check(bool truth, const char *what)
+bool hp_check(bool truth, const char *what)
 {
 	if (!truth)
 		pr_err("hostile: wrong: %s\n", what);
@@ -68,7 +68,7 @@ static bool answers(struct hp *hp)
 		if (number && hp_wait(hp, number, BIT_ULL(NTW_REJECT), HP_WAIT_MS / 100))
 			return true;
 	}
-	return check(false, "it does not answer any more");
+	return hp_check(false, "it does not answer any more");
 }
 
 /* ---- nobody is meant ---- */
@@ -78,11 +78,11 @@ static bool strangers(struct hp *hp)
 	u32 number = hello(hp, NULL, 0, 1, false);
 	bool ok;
 
-	ok = check(hp_wait(hp, number, BIT_ULL(NTW_REJECT), HP_WAIT_MS), "who calls a port without listener hears nothing");
-	ok &= check(hp_heard(hp, number).status == ECONNREFUSED, "he is not told that it was refused");
+	ok = hp_check(hp_wait(hp, number, BIT_ULL(NTW_REJECT), HP_WAIT_MS), "who calls a port without listener hears nothing");
+	ok &= hp_check(hp_heard(hp, number).status == ECONNREFUSED, "he is not told that it was refused");
 	number = hp_number(hp);
 	hp_say_ringing(hp, NUMBER_NOBODY, number);
-	return ok & check(hp_wait(hp, number, BIT_ULL(NTW_CLOSE), HP_WAIT_MS), "who answers a call that was given up is not told");
+	return ok & hp_check(hp_wait(hp, number, BIT_ULL(NTW_CLOSE), HP_WAIT_MS), "who answers a call that was given up is not told");
 }
 
 /* Answers that are never taken are bounded. */
@@ -102,7 +102,7 @@ static bool untaken(struct hp *hp)
 	used = mem_used(before);
 	hp_set_deaf(hp, false);
 	pr_info("hostile: %lu KiB for answers that nobody takes\n", used / 1024);
-	return check(!ret, "what was said is not handled") & check(used < 3 * MIB, "each of them has memory") & answers(hp);
+	return hp_check(!ret, "what was said is not handled") & hp_check(used < 3 * MIB, "each of them has memory") & answers(hp);
 }
 
 /* ---- calls ---- */
@@ -116,16 +116,16 @@ static bool unproven(struct hp *hp)
 	unsigned int i;
 	bool ok = true;
 
-	if (!check(!victim_open(&v, true), "no endpoint"))
+	if (!hp_check(!victim_open(&v, true), "no endpoint"))
 		return false;
 	before = mem_free();
 	for (i = 0; i < BACKLOG && ok; i++) {
 		number = hello(hp, &v, i, 1, true);
-		ok = check(hp_wait(hp, number, BIT_ULL(NTW_CHALLENGE), HP_WAIT_MS), "a caller is not asked for a proof");
+		ok = hp_check(hp_wait(hp, number, BIT_ULL(NTW_CHALLENGE), HP_WAIT_MS), "a caller is not asked for a proof");
 	}
 	used = mem_used(before);
 	pr_info("hostile: %lu KiB for callers without proof\n", used / 1024);
-	ok &= check(used < BACKLOG * MIB / 4, "callers without proof have a connection's memory");
+	ok &= hp_check(used < BACKLOG * MIB / 4, "callers without proof have a connection's memory");
 	victim_close(&v);
 	return ok & answers(hp);
 }
@@ -138,11 +138,11 @@ static bool flood(struct hp *hp)
 	u32 n = 0;
 	bool ok;
 
-	if (!check(!victim_open(&v, true), "no endpoint"))
+	if (!hp_check(!victim_open(&v, true), "no endpoint"))
 		return false;
 	while (n++ < MANY / BACKLOG)
 		hellos(hp, &v, 0, 1, true, BACKLOG);
-	if (!check(!victim_close_begin(&v), "no thread")) {
+	if (!hp_check(!victim_close_begin(&v), "no thread")) {
 		victim_close(&v);
 		return false;
 	}
@@ -151,7 +151,7 @@ static bool flood(struct hp *hp)
 		n++;
 		cond_resched();
 	}
-	ok = check(READ_ONCE(v.closed), "an endpoint can't be closed while the peer calls");
+	ok = hp_check(READ_ONCE(v.closed), "an endpoint can't be closed while the peer calls");
 	victim_close_end(&v);
 	pr_info("hostile: closed after %u calls\n", n * BACKLOG);
 	return ok & answers(hp);
@@ -164,15 +164,15 @@ static bool own_calls_once(struct hp *hp, struct victim *busy, struct victim *ca
 	unsigned int i;
 	bool ok;
 
-	if (!check(!hp_wait_up(hp) && !victim_open(&calling, false), "no link, or no endpoint"))
+	if (!hp_check(!hp_wait_up(hp) && !victim_open(&calling, false), "no link, or no endpoint"))
 		return false;
 	for (i = 0; i < 2 * BACKLOG; i++)
 		hello(hp, busy, i, 1, true);
 	hp_flush(hp);
-	ok = check(!victim_send(&calling, &called->name), "nothing can be posted");
+	ok = hp_check(!victim_send(&calling, &called->name), "nothing can be posted");
 	usleep_range(300 * round, 300 * round + 100);
 	hp_bye(hp);
-	ok = ok && check(!victim_done(&calling), "a call to the own end has gone with the link");
+	ok = ok && hp_check(!victim_done(&calling), "a call to the own end has gone with the link");
 	victim_close(&calling);
 	return ok;
 }
@@ -183,9 +183,9 @@ static bool own_calls(struct hp *hp)
 	unsigned int round;
 	bool ok = true;
 
-	if (!check(!victim_open(&busy, true), "no endpoint"))
+	if (!hp_check(!victim_open(&busy, true), "no endpoint"))
 		return false;
-	ok = check(!victim_open(&called, false), "no second endpoint");
+	ok = hp_check(!victim_open(&called, false), "no second endpoint");
 	for (round = 0; round < 24 && ok; round++)
 		ok = own_calls_once(hp, &busy, &called, round);
 	if (called.info)
@@ -205,7 +205,7 @@ static u32 replaced(struct hp *hp, struct victim *v, u32 number, u64 incarnation
 	next = hello(hp, v, 0, incarnation, false);
 	if (hp_wait(hp, next, BIT_ULL(NTW_ACCEPT) | BIT_ULL(NTW_REJECT), HP_WAIT_MS) != BIT_ULL(NTW_ACCEPT))
 		return 0;
-	check(hp_wait(hp, number, BIT_ULL(NTW_CLOSE), HP_WAIT_MS), "nobody tells us that another connection stands for it");
+	hp_check(hp_wait(hp, number, BIT_ULL(NTW_CLOSE), HP_WAIT_MS), "nobody tells us that another connection stands for it");
 	return next;
 }
 
@@ -232,17 +232,17 @@ static bool remains(struct hp *hp)
 	u32 number;
 	bool ok;
 
-	if (!check(!victim_open(&v, false), "no endpoint"))
+	if (!hp_check(!victim_open(&v, false), "no endpoint"))
 		return false;
 	number = hello(hp, &v, 0, 1, false);
-	ok = check(hp_wait(hp, number, BIT_ULL(NTW_ACCEPT), HP_WAIT_MS), "the first is not let in");
+	ok = hp_check(hp_wait(hp, number, BIT_ULL(NTW_ACCEPT), HP_WAIT_MS), "the first is not let in");
 	while (ok && number && n < 2 * BACKLOG)
 		number = replaced(hp, &v, number, 2 + n++);
 	pr_info("hostile: %u connections with a message that nobody receives\n", n);
-	ok &= check(!number, "there is no end of them") & check(n >= BACKLOG, "too few");
+	ok &= hp_check(!number, "there is no end of them") & hp_check(n >= BACKLOG, "too few");
 	/* In process context, so that it is seen what the end of a connection does there. */
-	ok &= check(!victim_receive(&v, n), "not all messages are there");
-	ok &= check(let_in(hp, &v, 2 + n), "nobody is let in again");
+	ok &= hp_check(!victim_receive(&v, n), "not all messages are there");
+	ok &= hp_check(let_in(hp, &v, 2 + n), "nobody is let in again");
 	victim_close(&v);
 	return ok & answers(hp);
 }
@@ -255,10 +255,10 @@ static bool foreseen(struct hp *hp)
 	struct victim v;
 	bool ok;
 
-	if (!check(!victim_open(&v, true), "no endpoint"))
+	if (!hp_check(!victim_open(&v, true), "no endpoint"))
 		return false;
 	number = hello(hp, &v, 0, 1, true);
-	ok = check(hp_wait(hp, number, BIT_ULL(NTW_CHALLENGE), HP_WAIT_MS), "the first is not asked");
+	ok = hp_check(hp_wait(hp, number, BIT_ULL(NTW_CHALLENGE), HP_WAIT_MS), "the first is not asked");
 	first = hp_heard(hp, number).from;
 	while (ok && sent < MANY / 10) {
 		used = hp_said(hp, NTW_CHALLENGE) + hp_said(hp, NTW_REJECT) - before;
@@ -269,7 +269,7 @@ static bool foreseen(struct hp *hp)
 		hp_flush(hp);
 	}
 	victim_close(&v);
-	return check(ok, "the link has gone") & answers(hp);
+	return hp_check(ok, "the link has gone") & answers(hp);
 }
 
 /* We have connected, beat, and hear nothing any more: our ring is full, and refusals wait for room in it. */
@@ -282,22 +282,22 @@ static bool deaf(struct hp *hp)
 	u32 number;
 	bool ok;
 
-	if (!check(!victim_open(&v, false), "no endpoint"))
+	if (!hp_check(!victim_open(&v, false), "no endpoint"))
 		return false;
 	number = hello(hp, &v, 0, 1, false);
-	ok = check(hp_wait(hp, number, BIT_ULL(NTW_ACCEPT), HP_WAIT_MS), "not let in");
+	ok = hp_check(hp_wait(hp, number, BIT_ULL(NTW_ACCEPT), HP_WAIT_MS), "not let in");
 	hp_set_deaf(hp, true);
 	for (i = 0; i < HP_WINDOW && ok; i++)
-		ok = check(!victim_send(&v, &us), "nothing can be posted");
+		ok = hp_check(!victim_send(&v, &us), "nothing can be posted");
 	for (i = 0; i < BACKLOG && ok; i++)
 		ok = hello(hp, NULL, i, 1, false);
-	ok = ok && check(!hp_wait_taken(hp), "calls are not taken");
+	ok = ok && hp_check(!hp_wait_taken(hp), "calls are not taken");
 	msleep(200);	/* the refusals are on their way: nothing of ours shows it */
-	ok &= check(!victim_close_begin(&v), "no thread");
+	ok &= hp_check(!victim_close_begin(&v), "no thread");
 	end = jiffies + msecs_to_jiffies(HP_WAIT_MS);
 	while (!READ_ONCE(v.closed) && time_before(jiffies, end))
 		msleep(20);
-	ok &= check(READ_ONCE(v.closed), "an endpoint can't be closed while nothing is heard");
+	ok &= hp_check(READ_ONCE(v.closed), "an endpoint can't be closed while nothing is heard");
 	hp_set_deaf(hp, false);
 	victim_close_end(&v);
 	return ok & answers(hp);
@@ -309,11 +309,11 @@ static bool deaf(struct hp *hp)
 static u32 lent_to(struct hp *hp, struct victim *v)
 {
 	u32 number = hello(hp, v, 0, 1, false);
-	bool ok = check(hp_wait(hp, number, BIT_ULL(NTW_ACCEPT), HP_WAIT_MS), "we are not let in");
+	bool ok = hp_check(hp_wait(hp, number, BIT_ULL(NTW_ACCEPT), HP_WAIT_MS), "we are not let in");
 
-	ok = ok && check(!hp_say_asking(hp, hp_heard(hp, number).from, kfi_mr_key(v->mr), 4096), "we can't ask");
-	ok = ok && check(hp_wait(hp, number, BIT_ULL(NTW_CTS), HP_WAIT_MS), "we are told nothing of memory");
-	return ok && check(hp_heard(hp, number).spots == 1, "nothing is lent to us") ? number : 0;
+	ok = ok && hp_check(!hp_say_asking(hp, hp_heard(hp, number).from, kfi_mr_key(v->mr), 4096), "we can't ask");
+	ok = ok && hp_check(hp_wait(hp, number, BIT_ULL(NTW_CTS), HP_WAIT_MS), "we are told nothing of memory");
+	return ok && hp_check(hp_heard(hp, number).spots == 1, "nothing is lent to us") ? number : 0;
 }
 
 static bool closed_in(struct victim *v, unsigned int ms)
@@ -332,23 +332,23 @@ static bool lent_once(struct hp *hp, bool answer)
 	u32 number, life;
 	bool ok;
 
-	if (!check(!hp_wait_up(hp) && !victim_open(&v, false), "no endpoint"))
+	if (!hp_check(!hp_wait_up(hp) && !victim_open(&v, false), "no endpoint"))
 		return false;
-	ok = check(!victim_offer(&v, 4096), "no memory in the window");
+	ok = hp_check(!victim_offer(&v, 4096), "no memory in the window");
 	number = ok ? lent_to(hp, &v) : 0;
 	life = hp->mine;
-	if (!number || !check(!victim_close_begin(&v), "no thread")) {
+	if (!number || !hp_check(!victim_close_begin(&v), "no thread")) {
 		victim_close(&v);
 		return false;
 	}
-	ok = check(hp_wait(hp, number, BIT_ULL(NTW_CLOSE), HP_WAIT_MS), "its memory is not asked back");
-	ok &= check(hp_heard(hp, number).bits & NTW_F_ACK, "it does not want to hear that we are through");
-	ok &= check(!closed_in(&v, 2000), "it has closed over memory that we may write to");
+	ok = hp_check(hp_wait(hp, number, BIT_ULL(NTW_CLOSE), HP_WAIT_MS), "its memory is not asked back");
+	ok &= hp_check(hp_heard(hp, number).bits & NTW_F_ACK, "it does not want to hear that we are through");
+	ok &= hp_check(!closed_in(&v, 2000), "it has closed over memory that we may write to");
 	if (answer)
 		hp_say_close(hp, hp_heard(hp, number).from, 0);
 	hp_flush(hp);
-	ok &= check(closed_in(&v, answer ? 2000 : HP_WAIT_MS), "it does not close");
-	ok &= check((hp->mine == life) == answer, answer ? "the link goes for nothing" : "the link stays, and we may still write");
+	ok &= hp_check(closed_in(&v, answer ? 2000 : HP_WAIT_MS), "it does not close");
+	ok &= hp_check((hp->mine == life) == answer, answer ? "the link goes for nothing" : "the link stays, and we may still write");
 	victim_close_end(&v);
 	return ok;
 }
@@ -371,20 +371,20 @@ static bool mute(struct hp *hp)
 	u32 number;
 	bool ok;
 
-	if (!check(!victim_open(&v, false), "no endpoint"))
+	if (!hp_check(!victim_open(&v, false), "no endpoint"))
 		return false;
 	number = hello(hp, &v, 0, 1, false);
-	ok = check(hp_wait(hp, number, BIT_ULL(NTW_ACCEPT), HP_WAIT_MS), "not let in");
-	ok = ok && check(!victim_region(&v, &key), "nothing can be registered");
+	ok = hp_check(hp_wait(hp, number, BIT_ULL(NTW_ACCEPT), HP_WAIT_MS), "not let in");
+	ok = ok && hp_check(!victim_region(&v, &key), "nothing can be registered");
 	for (i = 0; i < VICTIM_CQ + 8 && ok; i++)
-		ok = check(!hp_say_touch(hp, hp_heard(hp, number).from, key), "the link has gone");
-	ok = ok && check(!hp_say_close(hp, hp_heard(hp, number).from, NTW_F_ACK), "the link has gone");
+		ok = hp_check(!hp_say_touch(hp, hp_heard(hp, number).from, key), "the link has gone");
+	ok = ok && hp_check(!hp_say_close(hp, hp_heard(hp, number).from, NTW_F_ACK), "the link has gone");
 	hp_flush(hp);
-	ok = ok && check(hp_wait(hp, number, BIT_ULL(NTW_CLOSE), HP_WAIT_MS), "no last word");
+	ok = ok && hp_check(hp_wait(hp, number, BIT_ULL(NTW_CLOSE), HP_WAIT_MS), "no last word");
 	said = hp_said(hp, NTW_MSG);
-	ok = ok && check(!victim_send(&v, &us), "nothing can be posted");
-	ok = ok && check(victim_done(&v), "a message behind the last word has ended well");
-	ok &= check(hp_said(hp, NTW_MSG) == said, "something was said behind the last word");
+	ok = ok && hp_check(!victim_send(&v, &us), "nothing can be posted");
+	ok = ok && hp_check(victim_done(&v), "a message behind the last word has ended well");
+	ok &= hp_check(hp_said(hp, NTW_MSG) == said, "something was said behind the last word");
 	victim_close(&v);
 	return ok & answers(hp);
 }
@@ -467,10 +467,10 @@ static bool flap(struct hp *hp)
 	hp_set_shy(hp, true);
 	hp_bye(hp);
 	for (round = 0; round < FLAPS && ok; round++) {
-		ok = check(greeted(hp), "it says no hello");
+		ok = hp_check(greeted(hp), "it says no hello");
 		before = hp_left(hp);
-		ok = ok && check(blink(hp), "the bridge does not do as it is told");
-		ok = ok && check(left(hp, before), "it forgets that the link has gone meanwhile");
+		ok = ok && hp_check(blink(hp), "the bridge does not do as it is told");
+		ok = ok && hp_check(left(hp, before), "it forgets that the link has gone meanwhile");
 	}
 	hp_set_shy(hp, false);
 	return ok & answers(hp);
@@ -497,11 +497,11 @@ static bool bared(struct hp *hp)
 	bool ok;
 
 	hp_set_flat(hp, 60, 1);
-	ok = check(silent(hp), "it believes in more memory than there is");
+	ok = hp_check(silent(hp), "it believes in more memory than there is");
 	hp_set_flat(hp, 0, 1);
-	ok &= check(silent(hp), "it believes in a window of nothing");
+	ok &= hp_check(silent(hp), "it believes in a window of nothing");
 	hp_set_flat(hp, 30, 0);
-	ok &= check(silent(hp), "it takes the ring's window for that of all memory");
+	ok &= hp_check(silent(hp), "it takes the ring's window for that of all memory");
 	hp_set_flat(hp, 30, 99);
 	ok &= answers(hp);
 	hp_set_flat(hp, 30, 1);
@@ -513,6 +513,7 @@ static bool bared(struct hp *hp)
 static const struct {
 	const char	*name;
 	bool		(*run)(struct hp *hp);
+	bool		mapped;		/* wants a window over what is registered, which all others do without */
 } cases[] = {
 	{ "strangers",	strangers },
 	{ "untaken",	untaken },
@@ -526,20 +527,21 @@ static const struct {
 	{ "mute",	mute },
 	{ "flap",	flap },
 	{ "bared",	bared },
+	{ "mapped",	hp_mapped, true },
 };
 
-int hostile_cases(struct hp *hp, const char *only)
+int hostile_cases(struct hp *hp, const char *only, bool mapped)
 {
 	unsigned int i, wrong = 0, ran = 0;
 	bool ok;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		if (*only && strcmp(only, cases[i].name))
+		if ((*only && strcmp(only, cases[i].name)) || cases[i].mapped != mapped)
 			continue;
 		ok = cases[i].run(hp);
 		pr_info("hostile: %s %s\n", ok ? "ok" : "FAILED", cases[i].name);
 		wrong += !ok;
 		ran++;
 	}
-	return check(ran, "no such case") ? wrong : 1;
+	return hp_check(ran, "no such case") ? wrong : 1;
 }

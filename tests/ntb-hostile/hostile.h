@@ -6,7 +6,7 @@
  *
  *	hand.c	 until the link is up		say.c	  single records
  *	peer.c	 lines and records, both ways	victim.c  endpoints over kfi_ntb
- *	cases.c	 what it does to them
+ *	cases.c	 what it does to them		mapped.c  ... behind an IOMMU
  */
 #ifndef KFI_NTB_HOSTILE_H
 #define KFI_NTB_HOSTILE_H
@@ -166,7 +166,11 @@ int victim_receive(struct victim *v, unsigned int n);	/* that many messages are 
 int victim_send(struct victim *v, const struct ntw_addr *to);
 int victim_done(struct victim *v);			/* the next completion of a send. 0, or how the operation ended */
 
-/* cases.c: how many went wrong */
-int hostile_cases(struct hp *hp, const char *only);
+/* cases.c: how many went wrong. @mapped: those that want a window over what is registered */
+int hostile_cases(struct hp *hp, const char *only, bool mapped);
+bool hp_check(bool truth, const char *what);
+
+/* mapped.c */
+bool hp_mapped(struct hp *hp);
 
 #endif

@@ -10,6 +10,10 @@ static char *only = "";
 module_param(only, charp, 0444);
 MODULE_PARM_DESC(only, "this case alone (default: all)");
 
+static bool mapped;
+module_param(mapped, bool, 0444);
+MODULE_PARM_DESC(mapped, "kfi_ntb has a window over what is registered: the cases that want one");
+
 static struct hp hp;
 
 static int probe(struct ntb_client *client, struct ntb_dev *ntb)
@@ -41,7 +45,7 @@ static int __init hostile_init(void)
 	if (ret)
 		pr_err("hostile: wrong: there is no link (%d)\n", ret);
 	else
-		ret = hostile_cases(&hp, only) ? -EIO : 0;
+		ret = hostile_cases(&hp, only, mapped) ? -EIO : 0;
 	if (ret)
 		ntb_unregister_client(&client);
 	return ret;

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * mapped.c - a window over what is registered, behind an IOMMU, and a peer that writes all over it.
+ */
+#include <linux/gfp.h>
+#include <linux/io.h>
+#include <linux/string.h>
+#include <kfi_domain.h>
+#include "../mock/command.h"
+#include "hostile.h"
+
+#define WINDOW	1			/* kfi_ntb's parameter */
+#define LEN	(2 * PAGE_SIZE)		/* of the region: whole pages, for all that is in them is open */
+
+struct shore {
+	struct victim	v;
+	u8		*mem, *wave;
+	void __iomem	*window;
+	resource_size_t	len;
+};
+
+/* But for the first page, by which the link would end */
+static void flood(struct shore *s, u8 byte)
+{
+	resource_size_t at;
+
+	memset(s->wave, byte, PAGE_SIZE);
+	for (at = PAGE_SIZE; at < s->len; at += PAGE_SIZE)
+		memcpy_toio(s->window + at, s->wave, PAGE_SIZE);
+}
+
+static u64 faults(void)
+{
+	return kfi_ntb_mock_count(0, 1, "lost_fault");
+}
+
+static bool dry(struct shore *s, const char *what)
+{
+	u64 before = faults();
+
+	memset(s->mem, 0xa5, LEN);
+	flood(s, 0x3c);
+	return hp_check(!memchr_inv(s->mem, 0xa5, LEN), what) &
+	       hp_check(faults() - before == s->len / PAGE_SIZE - 1, "writes that lead nowhere have not all been stopped");
+}
+
+static bool wet(struct shore *s)
+{
+	u64 before = faults();
+
+	flood(s, 0x5a);
+	return hp_check(!memchr_inv(s->mem, 0x5a, LEN), "a region is not where its window shows it") &
+	       hp_check(faults() - before == s->len / PAGE_SIZE - 1 - LEN / PAGE_SIZE, "more is open than one region");
+}
+
+static bool open_region(struct shore *s)
+{
+	return hp_check(!kfi_mr_reg(s->v.domain, s->mem, LEN, KFI_REMOTE_WRITE, 0, 1, 0, &s->v.mr, NULL), "no region");
+}
+
+static bool close_region(struct shore *s)
+{
+	bool ok = hp_check(!kfi_close(&s->v.mr->fid), "the region does not close");
+
+	s->v.mr = NULL;
+	return ok;
+}
+
+/* Before there is a region, while there is one, after that, and once more. */
+static bool tides(struct shore *s)
+{
+	bool ok = dry(s, "it reaches what was never registered");
+	int i;
+
+	for (i = 0; i < 2 && ok; i++)
+		ok = open_region(s) && wet(s) && close_region(s) && dry(s, "it reaches what is registered no longer");
+	return ok;
+}
+
+bool hp_mapped(struct hp *hp)
+{
+	struct shore s = {};
+	phys_addr_t base;
+	bool ok;
+
+	if (!hp_check(!ntb_peer_mw_get_addr(hp->ntb, WINDOW, &base, &s.len), "no second window"))
+		return false;
+	s.window = ioremap(base, s.len);
+	s.mem = alloc_pages_exact(LEN, GFP_KERNEL | __GFP_ZERO);
+	s.wave = (u8 *)__get_free_page(GFP_KERNEL);
+	ok = hp_check(s.window && s.mem && s.wave, "no memory") && hp_check(!victim_open(&s.v, false), "no victim");
+	if (ok) {
+		ok = tides(&s);
+		victim_close(&s.v);
+	}
+	free_page((unsigned long)s.wave);
+	if (s.mem)
+		free_pages_exact(s.mem, LEN);
+	if (s.window)
+		iounmap(s.window);
+	return ok;
+}
