@@ -145,7 +145,8 @@ static int nt_flat_mapped(struct nt_link *link, u64 size_max, u64 addr_align, bo
 	int ret = nt_map_open(link, size_max, max_t(u64, addr_align, PAGE_SIZE));
 
 	if (ret && say)
-		dev_err(&link->ntb->dev, "mapped=%d: no such range of addresses (%d)\n", link->flat.index, ret);
+		dev_err(&link->ntb->dev, "mapped=%d: no range of addresses for %llu bytes, aligned to %llu (%d)\n", link->flat.index, size_max,
+			addr_align, ret);
 	smp_store_release(&link->flat.mapped, !ret);	/* pairs with nt_window_maps() */
 	return ret;
 }

@@ -7,9 +7,12 @@
  * side by side. So the peer reaches what is registered, with what else is in the same pages, and nothing besides, whatever it does; and
  * nothing at all of a region that has ended: the IOMMU has forgotten it when nt_window_unmap() returns.
  */
+#include <linux/dma-map-ops.h>
 #include <linux/dma-mapping.h>
 #include <linux/genalloc.h>
+#include <linux/log2.h>
 #include <linux/mm.h>
+#include <linux/sched.h>
 #include <linux/sizes.h>
 #include "bridge.h"
 
@@ -59,18 +62,22 @@ static int nt_map_control(struct nt_link *link, struct nt_map *map)
 	return ret;
 }
 
-/* With the link up. @size: the most that the bridge shows; @align: what it wants the address to be a multiple of */
-int nt_map_open(struct nt_link *link, u64 size, u64 align)
+/*
+ * With the link up. @most: bytes that the bridge shows; @align: what it wants the address to be a multiple of. A range is aligned to its length, rounded
+ * up, so it is as long as either wants it, though no more of it may be used.
+ */
+int nt_map_open(struct nt_link *link, u64 most, u64 align)
 {
 	struct nt_flat *flat = &link->flat;
 	struct nt_map *map = &flat->map;
 	struct device *dev = nt_map_dev(link);
 	int ret = -ENOSPC;
+	u64 size;
 
-	if (size < 2 * PAGE_SIZE || dma_need_sync(dev, link->win.dma))
+	if (most < 2 * PAGE_SIZE || !dev_is_dma_coherent(dev))
 		return -EINVAL;
-	size = rounddown_pow_of_two(min(size, NT_MAP_MAX));
-	if (!dma_iova_try_alloc(dev, &map->iova, 0, size))
+	size = rounddown_pow_of_two(min(most, NT_MAP_MAX));
+	if (!dma_iova_try_alloc(dev, &map->iova, 0, roundup_pow_of_two(max(most, align))))
 		return ret;
 	if (!IS_ALIGNED(map->iova.addr, align))
 		goto free;
@@ -126,6 +133,7 @@ static size_t nt_map_link(struct nt_link *link, struct iov_iter it, size_t len, 
 			break;
 		if (dma_iova_link(nt_map_dev(link), &map->iova, page_to_phys(piece.page), at + done, n, DMA_FROM_DEVICE, 0))
 			break;
+		cond_resched();
 	}
 	return done;
 }

@@ -760,11 +760,11 @@ bool nt_loan_begin(struct nt_conn *conn);	/* the lock is held, here and in the n
 void nt_loan_end(struct nt_conn *conn);
 bool nt_source_hold(struct nt_conn *conn, struct kfi_mr *mr, u64 key);
 void nt_source_release(struct nt_conn *conn, struct kfi_mr *mr);
-bool nt_lend_region(struct nt_slot *slot);
-int nt_mr_reg(struct kfi_mr *mr);
-void nt_mr_dereg(struct kfi_mr *mr);	/* no lock, here and in the next ones */
+bool nt_lend_region(struct nt_slot *slot);	/* no lock, here and in the next ones */
 void nt_region_landed(struct nt_slot *slot);
 void nt_region_back(struct nt_slot *slot);
+int nt_mr_reg(struct kfi_mr *mr);		/* process context, these two */
+void nt_mr_dereg(struct kfi_mr *mr);
 void nt_lend_recall(struct nt_conn *conn);	/* sleeps */
 void nt_lend_closed(struct nt_conn *conn, u16 bits);
 void nt_lend_init(struct nt_conn *conn);

@@ -182,7 +182,7 @@ static void slot_make(struct side *side, unsigned int i)
 		set_bit(i, &side->bare);
 }
 
-/* Nothing lands any more: they are given back, and KASAN sees what does. */
+/* Nothing lands any more: they are given back, and KASAN sees what does, or the IOMMU. */
 static void slots_end(struct side *side)
 {
 	unsigned int i;

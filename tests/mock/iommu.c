@@ -46,26 +46,30 @@ static int km_map_pages(struct iommu_domain *domain, unsigned long iova, phys_ad
 			gfp_t gfp, size_t *mapped)
 {
 	struct km_domain *kd = to_km(domain);
+	unsigned long flags;
+	int ret = 0;
 	size_t i;
-	int ret;
 
-	for (i = 0; i < count; i++) {
-		ret = xa_insert_irq(&kd->pages, PHYS_PFN(iova) + i, xa_mk_value(PHYS_PFN(phys) + i), gfp & ~__GFP_DIRECT_RECLAIM);
-		if (ret)
-			return ret == -EBUSY ? -EADDRINUSE : ret;
-		*mapped += size;
+	xa_lock_irqsave(&kd->pages, flags);
+	for (i = 0; i < count && !ret; i++) {
+		ret = __xa_insert(&kd->pages, PHYS_PFN(iova) + i, xa_mk_value(PHYS_PFN(phys) + i), GFP_ATOMIC);
+		*mapped += ret ? 0 : size;
 	}
-	return 0;
+	xa_unlock_irqrestore(&kd->pages, flags);
+	return ret == -EBUSY ? -EADDRINUSE : ret;
 }
 
 static size_t km_unmap_pages(struct iommu_domain *domain, unsigned long iova, size_t size, size_t count, struct iommu_iotlb_gather *gather)
 {
 	struct km_domain *kd = to_km(domain);
+	unsigned long flags;
 	size_t i;
 
+	xa_lock_irqsave(&kd->pages, flags);
 	for (i = 0; i < count; i++)
-		if (!xa_erase_irq(&kd->pages, PHYS_PFN(iova) + i))
+		if (!__xa_erase(&kd->pages, PHYS_PFN(iova) + i))
 			break;
+	xa_unlock_irqrestore(&kd->pages, flags);
 	return i * size;
 }
 
