@@ -140,9 +140,6 @@ void kfi_op_part(struct kfi_oper *op, struct kfi_ep *ep, const struct kfi_cq_err
 
 /* ---- cq.c ---- */
 
-/* A slot for one entry. Lock-free. */
-bool kfi_cq_reserve(struct kfi_cq *cq);
-void kfi_cq_unreserve(struct kfi_cq *cq);
 /* Fill a reserved slot and signal. */
 void kfi_cq_fill(struct kfi_cq *cq, const struct kfi_cq_err_entry *wc);
 void __kfi_cq_fill(struct kfi_cq *cq, const struct kfi_cq_err_entry *wc);	/* bottom halves off */

@@ -22,16 +22,6 @@ struct kfi_obj *kfi_cq_obj(struct kfi_cq *cq)
 	return &cq->obj;
 }
 
-bool kfi_cq_reserve(struct kfi_cq *cq)
-{
-	return atomic_dec_if_positive(&cq->free) >= 0;
-}
-
-void kfi_cq_unreserve(struct kfi_cq *cq)
-{
-	kfi_cq_freed(cq, 1);
-}
-
 static void kfi_cq_set_slot(struct kfi_cq *cq, u32 i, const struct kfi_cq_err_entry *wc)
 {
 	struct kfi_cq_slot *slot = &cq->ring[i];

@@ -54,7 +54,7 @@ struct kfi_cq_slot {
  *		under it.
  * @head: @tail: entries read and written so far (mod 2^32); read without the lock to see whether there is any
  * @armed:	the next entry calls the handler (without a handler always set and never used)
- * @event:	an entry has disarmed it: the handler is due
+ * @event:	an entry has disarmed it: the handler will be due
  * @scheduled:	somebody has undertaken to run the callbacks: it is set by whoever queues the context or polls, and
  *		cleared by whoever finds nothing left to do. So callbacks of one queue never run in parallel and
  *		keep the order of completion.
@@ -66,6 +66,7 @@ struct kfi_cq_slot {
  * @done:	finished operations whose done() is due, by link
  *
  * @calling:	endpoint whose done() runs right now; written by the owner of @scheduled
+ * @due:	the handler is; the owner's of @scheduled
  * @batch:	the next one in the list of a CPU's batch; the owner's of @scheduled
  *
  * Of a directly polled queue:
@@ -109,6 +110,7 @@ struct kfi_cq {
 	struct list_head	done;
 
 	struct kfi_ep		*calling ____cacheline_aligned_in_smp;
+	bool			due;
 	struct kfi_cq		*batch;
 	struct work_struct	work;
 	struct tasklet_struct	tasklet;
@@ -134,9 +136,25 @@ static inline struct kfi_cq *kfi_to_cq(struct kfid_cq *fid)
 int kfi_cq_run_init(struct kfi_cq *cq);
 /* No callback runs or will run after it. */
 void kfi_cq_run_stop(struct kfi_cq *cq);
-/* An entry arrived, @cq->lock is held: is the context to be scheduled? Then call kfi_cq_schedule() without the lock. */
-bool kfi_cq_claim(struct kfi_cq *cq);
 void kfi_cq_schedule(struct kfi_cq *cq);
+
+/* Who claims the queue, or looks for more to do, takes the event along. The lock is held. */
+static inline void kfi_cq_take_event(struct kfi_cq *cq)
+{
+	cq->due = cq->event && !cq->closing;
+	cq->event = false;
+}
+
+/* Something has arrived, the lock is held: is the context to be scheduled? Then call kfi_cq_schedule() without the lock. */
+static inline bool kfi_cq_claim(struct kfi_cq *cq)
+{
+	lockdep_assert_held(&cq->lock);
+	if (cq->where == KFI_CQ_IN_POLL || cq->scheduled)
+		return false;
+	cq->scheduled = true;
+	kfi_cq_take_event(cq);
+	return true;
+}
 
 /* source.c: where the completions of a directly polled queue come from */
 
@@ -162,7 +180,27 @@ void kfi_cq_call_waiter(struct kfi_cq *cq, struct kfi_cq_waiter *w);
 
 void kfi_cq_space_init(struct kfi_cq *cq);
 void kfi_cq_space_stop(struct kfi_cq *cq);
+/* There is room, and somebody waits for it. */
+void kfi_cq_call_waiters(struct kfi_cq *cq);
+
 /* @n slots are free again. */
-void kfi_cq_freed(struct kfi_cq *cq, u32 n);
+static inline void kfi_cq_freed(struct kfi_cq *cq, u32 n)
+{
+	atomic_add(n, &cq->free);
+	smp_mb__after_atomic();		/* pairs with kfi_cq_wait_space() */
+	if (unlikely(READ_ONCE(cq->nr_space)))
+		kfi_cq_call_waiters(cq);
+}
+
+/* A slot for one entry. Lock-free. */
+static inline bool kfi_cq_reserve(struct kfi_cq *cq)
+{
+	return atomic_dec_if_positive(&cq->free) >= 0;
+}
+
+static inline void kfi_cq_unreserve(struct kfi_cq *cq)
+{
+	kfi_cq_freed(cq, 1);
+}
 
 #endif /* _KFI_CQ_H */

@@ -21,6 +21,7 @@
  * struct kfi_batch - handlers that wait for the end of a burst on this CPU
  * @first: @end:	queues to run, by batch; where the next one goes
  * @depth:	kfi_batch_begin() not ended yet
+ * @budget:	callbacks that those may still make
  *
  * Touched on its own CPU only, with bottom halves off.
  */
@@ -28,19 +29,11 @@ struct kfi_batch {
 	struct kfi_cq		*first;
 	struct kfi_cq		**end;
 	unsigned int		depth;
+	int			budget;
 };
 
 static DEFINE_PER_CPU(struct kfi_batch, kfi_batches);
 static struct workqueue_struct *kfi_wq_unbound, *kfi_wq_percpu;
-
-bool kfi_cq_claim(struct kfi_cq *cq)
-{
-	lockdep_assert_held(&cq->lock);
-	if (cq->where == KFI_CQ_IN_POLL || cq->scheduled)
-		return false;
-	cq->scheduled = true;
-	return true;
-}
 
 void kfi_callback_work(int cpu, struct work_struct *work)
 {
@@ -105,28 +98,43 @@ static void kfi_cq_unlock(struct kfi_cq *cq) __releases(&cq->lock)
 		spin_unlock_bh(&cq->lock);
 }
 
-/* Take what is due, the handler's call only if @event comes as true. Nothing is: give up the claim. */
-static bool kfi_cq_take(struct kfi_cq *cq, struct list_head *done, bool *event)
+/* Call the done()s that are due, up to @budget of them. Return: what is left of it. */
+static noinline int kfi_cq_run_done(struct kfi_cq *cq, int budget)
 {
+	struct kfi_oper *op, *next;
+	LIST_HEAD(done);
+
 	kfi_cq_lock(cq);
-	list_splice_tail_init(&cq->done, done);
-	if (*event) {
-		*event = (cq->event || (cq->rounds && !list_empty(done))) && !cq->closing;
-		cq->event = false;
-	}
-	if (list_empty(done) && !*event)
-		cq->scheduled = false;
+	list_splice_init(&cq->done, &done);
+	cq->due |= cq->rounds && !cq->closing;
 	kfi_cq_unlock(cq);
-	return !list_empty(done) || *event;
+	list_for_each_entry_safe(op, next, &done, link) {
+		if (budget-- <= 0)
+			break;
+		list_del(&op->link);
+		kfi_cq_call_done(cq, op);
+	}
+	if (list_empty(&done))
+		return budget;
+	kfi_cq_lock(cq);
+	list_splice(&done, &cq->done);
+	kfi_cq_unlock(cq);
+	return 0;
 }
 
-static void kfi_cq_give_back(struct kfi_cq *cq, struct list_head *done)
+/* Is nothing left to do? Then the claim is given up. */
+static bool kfi_cq_give_up(struct kfi_cq *cq, bool handler)
 {
-	if (list_empty(done))
-		return;
+	bool idle;
+
 	kfi_cq_lock(cq);
-	list_splice(done, &cq->done);
+	if (handler)
+		kfi_cq_take_event(cq);
+	idle = list_empty(&cq->done) && !(handler && cq->due);
+	if (idle)
+		cq->scheduled = false;
 	kfi_cq_unlock(cq);
+	return idle;
 }
 
 /*
@@ -135,28 +143,18 @@ static void kfi_cq_give_back(struct kfi_cq *cq, struct list_head *done)
  */
 static bool kfi_cq_run(struct kfi_cq *cq, int *budget, bool handler)
 {
-	struct kfi_oper *op, *next;
-	LIST_HEAD(done);
-	bool event;
+	bool idle;
 
-	while (*budget > 0) {
-		event = handler;
-		if (!kfi_cq_take(cq, &done, &event))
-			return true;
-		list_for_each_entry_safe(op, next, &done, link) {
-			if (*budget <= 0)
-				break;
-			--*budget;
-			list_del(&op->link);
-			kfi_cq_call_done(cq, op);
-		}
-		kfi_cq_give_back(cq, &done);
-		if (event) {
+	do {
+		if (!list_empty(&cq->done))
+			*budget = kfi_cq_run_done(cq, *budget);
+		if (handler && cq->due) {
 			--*budget;
 			cq->handler(&cq->fid, cq->fid.fid.context);
 		}
-	}
-	return false;
+		idle = kfi_cq_give_up(cq, handler);
+	} while (!idle && *budget > 0);
+	return idle;
 }
 
 static void kfi_cq_work(struct work_struct *work)
@@ -193,16 +191,16 @@ void kfi_batch_begin(void)
 EXPORT_SYMBOL_GPL(kfi_batch_begin);
 
 /* Runs while the batch still counts as open, so that what the callbacks complete joins the list. */
-static void kfi_batch_run(struct kfi_batch *batch)
+static inline void kfi_batch_run(struct kfi_batch *batch)
 {
-	int budget = KFI_RUN_BUDGET;
 	struct kfi_cq *cq;
 
+	batch->budget = KFI_RUN_BUDGET;
 	while ((cq = batch->first)) {
 		batch->first = cq->batch;
 		if (!batch->first)
 			batch->end = &batch->first;
-		if (!kfi_cq_run(cq, &budget, true))
+		if (!kfi_cq_run(cq, &batch->budget, true))
 			tasklet_schedule(&cq->tasklet);
 	}
 }
@@ -228,11 +226,14 @@ static int kfi_cq_poll_once(struct kfi_cq *cq, int budget, bool handler)
 	spin_lock_bh(&cq->lock);
 	mine = !cq->scheduled;
 	cq->scheduled = true;
+	if (mine && handler)
+		kfi_cq_take_event(cq);
 	spin_unlock_bh(&cq->lock);
 	if (!mine)
 		return 0;	/* another CPU is at it */
 	if (!kfi_cq_run(cq, &left, handler)) {
 		spin_lock_bh(&cq->lock);
+		cq->event |= handler && cq->due;
 		cq->scheduled = false;
 		spin_unlock_bh(&cq->lock);
 	}

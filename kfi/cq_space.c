@@ -32,12 +32,9 @@ static void kfi_cq_space_work(struct work_struct *work)
 	spin_unlock_bh(&cq->space_lock);
 }
 
-void kfi_cq_freed(struct kfi_cq *cq, u32 n)
+void kfi_cq_call_waiters(struct kfi_cq *cq)
 {
-	atomic_add(n, &cq->free);
-	smp_mb__after_atomic();		/* pairs with kfi_cq_wait_space() */
-	if (unlikely(READ_ONCE(cq->nr_space)))
-		queue_work(kfi_cq_space_wq, &cq->space_work);
+	queue_work(kfi_cq_space_wq, &cq->space_work);
 }
 
 static void kfi_cq_space_add(struct kfi_cq *cq, struct kfi_cq_waiter *w)

@@ -22,7 +22,7 @@
 #include <linux/highmem.h>
 #include <linux/mm.h>
 #include <linux/uio.h>
-#include "core.h"
+#include "cq.h"
 #include "landing.h"
 
 /* What of rx->flags the completion shows */
