@@ -184,11 +184,11 @@ void kfi_home_show(struct kfi_home *home, const void *name, int (*emit)(void *ar
  * kfi_home_way() - where does an operation of an MSG endpoint go?
  * @home: the endpoint's
  *
- * Context: any, inside rcu_read_lock(); the connection may be posted to until the end of that. Return: NULL: it is not connected
+ * Context: any, inside an RCU read section; the connection may be posted to until the end of that. Return: NULL: it is not connected
  */
 static inline struct kfi_peer_conn *kfi_home_way(const struct kfi_home *home)
 {
-	return rcu_dereference(home->conn);
+	return rcu_dereference_check(home->conn, rcu_read_lock_bh_held());
 }
 
 #endif /* _KFI_HOME_H */

@@ -266,14 +266,14 @@ static inline struct kfi_peer *kfi_peer_cached(struct kfi_peers *peers, kfi_addr
  * @peers: the endpoint's
  * @op: posted on it
  *
- * Context: process or softirq, inside rcu_read_lock(); the connection may be posted to until the end of that.
+ * Context: process or softirq, inside an RCU read section; the connection may be posted to until the end of that.
  * Return: the connection; NULL: there is none, @op waits at its peer and is the provider's no more, until &kfi_peer_ops.queue;
  * ERR_PTR: refused: -EINVAL (the handle means nobody), -ENODEV (the endpoint stops), -EAGAIN (no memory).
  */
 static inline struct kfi_peer_conn *kfi_peer_way(struct kfi_peers *peers, struct kfi_oper *op)
 {
 	struct kfi_peer *peer = kfi_peer_cached(peers, op->addr);
-	struct kfi_peer_conn *conn = likely(peer) ? rcu_dereference(peer->conn) : NULL;
+	struct kfi_peer_conn *conn = likely(peer) ? rcu_dereference_check(peer->conn, rcu_read_lock_bh_held()) : NULL;
 
 	return likely(conn) ? conn : kfi_peer_wait(peers, op);
 }

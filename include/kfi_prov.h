@@ -10,6 +10,7 @@
 #ifndef _KFI_PROV_H
 #define _KFI_PROV_H
 
+#include <linux/bottom_half.h>
 #include <linux/module.h>
 
 #include <kfi_prov_atomic.h>
@@ -25,7 +26,7 @@
  * before the provider hears of it, so a close op never has to check.
  *
  * Contexts. open, close, enable, bind and connection calls run in process context and may sleep. &kfi_prov_ops.tx is
- * called in process or softirq context, with bottom halves off and inside an RCU read section; .rx_matched and .rx_drop with
+ * called in process or softirq context, with bottom halves off, which is an RCU read section (rcu_read_lock_bh()); .rx_matched and .rx_drop with
  * bottom halves in any state; none of them with interrupts off, and none may sleep. Every completion call below may be made from process or softirq context.
  * kfi.ko calls no provider op with one of its own spinlocks held.
  *
@@ -275,6 +276,9 @@ static inline struct kfi_oper *kfi_tx_by_index(struct kfi_ep *ep, u32 index)
 	return kfi_op_by_index(&(ep->stx ?: ep)->tx, index);
 }
 
+/* As below, for who has bottom halves off already: here and where else there are such pairs they are the same but for that. */
+void __kfi_tx_complete(struct kfi_oper *op, int err);
+
 /**
  * kfi_tx_complete() - a transmit operation ended
  * @op:		the operation; the provider forgets it with this call
@@ -283,7 +287,12 @@ static inline struct kfi_oper *kfi_tx_by_index(struct kfi_ep *ep, u32 index)
  * Exactly once for each operation that tx accepted. Writes the entry, calls counters, wakes readers, frees @op.
  * Context: process or softirq.
  */
-void kfi_tx_complete(struct kfi_oper *op, int err);
+static inline void kfi_tx_complete(struct kfi_oper *op, int err)
+{
+	local_bh_disable();
+	__kfi_tx_complete(op, err);
+	local_bh_enable();
+}
 
 /**
  * kfi_copy_to() - into the memory of an operation, as copy_to_iter() would
@@ -324,7 +333,6 @@ size_t kfi_copy_from(void *to, struct iov_iter *iter, size_t len);
  * @tag: (provider)
  * @data: remote CQ data (provider)
  * @flags:	KFI_MSG or KFI_TAGGED, with KFI_REMOTE_CQ_DATA; for tagged RMA also KFI_RMA|KFI_READ or KFI_WRITE (provider)
- * @last:	it is the last to use a multi-receive buffer
  */
 struct kfi_rx {
 	struct list_head	link;
@@ -339,7 +347,6 @@ struct kfi_rx {
 	u64			tag;
 	u64			data;
 	u64			flags;
-	bool			last;
 };
 
 /** enum kfi_rx_verdict - answer of kfi_rx_arrive() */
@@ -351,6 +358,8 @@ enum kfi_rx_verdict {
 	KFI_RX_CLOSED,		/* endpoint closes */
 };
 
+enum kfi_rx_verdict __kfi_rx_arrive(struct kfi_ep *ep, struct kfi_rx *rx, bool queue);	/* bottom halves off */
+
 /**
  * kfi_rx_arrive() - a message has come: find its receive
  * @ep:		endpoint
@@ -359,7 +368,17 @@ enum kfi_rx_verdict {
  *
  * Context: process or softirq. Return: &enum kfi_rx_verdict.
  */
-enum kfi_rx_verdict kfi_rx_arrive(struct kfi_ep *ep, struct kfi_rx *rx, bool queue);
+static inline enum kfi_rx_verdict kfi_rx_arrive(struct kfi_ep *ep, struct kfi_rx *rx, bool queue)
+{
+	enum kfi_rx_verdict verdict;
+
+	local_bh_disable();
+	verdict = __kfi_rx_arrive(ep, rx, queue);
+	local_bh_enable();
+	return verdict;
+}
+
+void __kfi_rx_complete(struct kfi_rx *rx, int err);	/* bottom halves off */
 
 /**
  * kfi_rx_complete() - the message has landed, or never will
@@ -368,7 +387,12 @@ enum kfi_rx_verdict kfi_rx_arrive(struct kfi_ep *ep, struct kfi_rx *rx, bool que
  *
  * Context: process or softirq.
  */
-void kfi_rx_complete(struct kfi_rx *rx, int err);
+static inline void kfi_rx_complete(struct kfi_rx *rx, int err)
+{
+	local_bh_disable();
+	__kfi_rx_complete(rx, err);
+	local_bh_enable();
+}
 
 /**
  * kfi_rx_abort() - a matched message will never land completely: its sender is lost

@@ -259,6 +259,7 @@ struct kfi_cq_waiter {
  * @unexp_hash: the same tagged messages, hashed by tag, each bucket in arrival order
  * @ready:	unexpected messages that a multi-receive buffer took and kfi_match_more() has not handed out yet
  * @claimed:	unexpected tagged messages that KFI_PEEK | KFI_CLAIM has set aside, each for one context
+ * @spent:	multi-receive buffers that were released under @lock and end when it is dropped; else empty
  * @space:	waits for room in the CQ while @stalled
  * @bits:	log2 of the number of buckets, from rx_attr.size: the cost of a match does not grow with the depth
  * @seq:	stamps receives so that exact and wild ones keep their common order
@@ -278,6 +279,7 @@ struct kfi_match {
 	struct list_head	*unexp_hash;
 	struct list_head	ready;
 	struct list_head	claimed;
+	struct list_head	spent;
 	struct kfi_cq_waiter	space;
 	unsigned int		bits;
 	u64			seq;

@@ -62,11 +62,11 @@ struct kfi_peer_info {
  *		returning; no kfi_rx_* call for this endpoint after it. Messages under way into receives end with @err
  *		too. May sleep, but never waits for a peer or a consumer. Called once before ep_close, also when the
  *		namespace or device goes (then the consumer closes much later)
- * @tx:		start a transmit, inside rcu_read_lock() and with bottom halves off. op->code says what. Return: 0 = accepted, will be completed exactly once (perhaps
+ * @tx:		start a transmit, inside rcu_read_lock_bh(): bottom halves are off. op->code says what. Return: 0 = accepted, will be completed exactly once (perhaps
  *		already was); negative errno = refused, nothing happened, never -EAGAIN for ever. KFI_MORE in op->flags
  *		lets it wait for the next post (a later post, or completion of anything, must flush). KFI_FENCE is none of
  *		its business: kfi.ko calls when all that was before has been completed
- * @tx_flush:	optional: posts with KFI_MORE ended without a last one. Inside rcu_read_lock() and with bottom halves off
+ * @tx_flush:	optional: posts with KFI_MORE ended without a last one. Inside rcu_read_lock_bh()
  * @cancel_tx:	optional: kfi_cancel() of a transmit; 0 if a completion with -ECANCELED follows, else -ENOENT. @op may have
  *		ended just now and even be in use again: look it up among your own, under your own lock
  * @rx_posted:	optional: hardware receive queues instead of the shared matching. Return 0 or negative errno

@@ -17,7 +17,7 @@ static void *bvec_at(const struct iov_iter *iter)
 }
 
 /* The next @len bytes of @iter, which moves on, if they are one piece that needs no mapping; else NULL. */
-static void *next_piece(struct iov_iter *iter, size_t len)
+static __always_inline void *next_piece(struct iov_iter *iter, size_t len)
 {
 	bool kvec = iov_iter_is_kvec(iter);
 	size_t left;

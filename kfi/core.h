@@ -131,12 +131,13 @@ struct kfi_oper *kfi_op_get(struct kfi_ep *ep, struct kfi_op_pool *pool, struct 
 void kfi_op_abort(struct kfi_oper *op);
 /*
  * The end of every operation: makes the CQ entry, or queues its done(), or (successful and silent) only gives the slot
- * back; counts; frees @op; wakes whoever waits for space. @wc->op_context is filled here. @ep is the endpoint that it is
- * counted for: @op->ep, or the one whose message came into a receive of a shared context.
+ * back; counts; frees @op; wakes whoever waits for space. @wc->op_context is filled here, its err_data by who shows it. @ep is the
+ * endpoint that it is counted for: @op->ep, or the one whose message came into a receive of a shared context.
  */
 void kfi_op_finish(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_entry *wc);
-/* One entry of an operation that goes on (multi-receive): counts and fills a slot that the caller has reserved. */
-void kfi_op_part(struct kfi_oper *op, struct kfi_ep *ep, const struct kfi_cq_err_entry *wc);
+void __kfi_op_finish(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_entry *wc);	/* bottom halves off */
+/* One entry of an operation that goes on (multi-receive): counts and fills a slot that the caller has reserved. Bottom halves off. */
+void kfi_op_part(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_entry *wc);
 
 /* ---- cq.c ---- */
 
@@ -179,11 +180,11 @@ void kfi_av_leave(struct kfi_av *av, struct kfi_ep *ep);
 int kfi_match_init(struct kfi_match *match, u32 depth);	/* rx_attr.size; @match is the one inside a struct kfi_ep */
 void kfi_match_exit(struct kfi_match *match);
 /*
- * Post a receive. If an unexpected message fits, *unexp is that message, matched (op, iter set) and no longer in the
- * matching: the caller hands it to ops->rx_matched(). A multi-receive buffer may take several: then call
- * kfi_match_more() until it answers NULL. Return: 0, -ESHUTDOWN (flushed).
+ * Post a receive; bottom halves are off. Return: NULL: it is posted; -ESHUTDOWN: flushed; an unexpected message that fits, matched (op,
+ * iter set) and no longer in the matching: the caller hands it to ops->rx_matched(). A multi-receive buffer may take several: then
+ * call kfi_match_more() until it answers NULL.
  */
-int kfi_match_post(struct kfi_ep *ep, struct kfi_oper *op, struct kfi_rx **unexp);
+struct kfi_rx *kfi_match_post(struct kfi_ep *ep, struct kfi_oper *op);
 struct kfi_rx *kfi_match_more(struct kfi_ep *ep);
 /* Hand all that kfi_match_more() has to the provider. No lock is held. */
 void kfi_match_deliver(struct kfi_ep *ep);
@@ -191,7 +192,7 @@ void kfi_match_deliver(struct kfi_ep *ep);
  * The same for a tagged receive with KFI_PEEK, KFI_CLAIM or KFI_DISCARD: it is not posted but ends with the message it
  * finds among the unexpected ones, or with ENOMSG. match_peek.c
  */
-int kfi_match_peek(struct kfi_ep *ep, struct kfi_oper *op, struct kfi_rx **unexp);
+struct kfi_rx *kfi_match_peek(struct kfi_ep *ep, struct kfi_oper *op);
 /* Take the posted receive with this context out: it is the caller's. NULL: none waits (maybe under way, maybe done). */
 struct kfi_oper *kfi_match_cancel(struct kfi_ep *ep, void *context);
 /* End a receive that no message has: @err negative. For the one that kfi_match_cancel() gave. */

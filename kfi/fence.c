@@ -167,8 +167,7 @@ static bool fence_go(struct kfi_fence *f, struct kfi_oper *op)
 	bool later = false;
 	int ret;
 
-	local_bh_disable();
-	rcu_read_lock();
+	rcu_read_lock_bh();
 	ret = fence_start(f->ep, op);
 	if (ret == -EAGAIN)
 		later = fence_again(f, op);
@@ -176,8 +175,7 @@ static bool fence_go(struct kfi_fence *f, struct kfi_oper *op)
 		WRITE_ONCE(f->tries, 0);
 	if (ret && !later)
 		kfi_post_fail(op, ret);
-	rcu_read_unlock();
-	local_bh_enable();
+	rcu_read_unlock_bh();
 	return !later;
 }
 

@@ -52,7 +52,7 @@ static void put_slot(struct kfi_oper *op)
 		kfi_cq_unreserve(op->cq);
 }
 
-static void place(struct kfi_oper *op, struct kfi_rx *rx)
+static inline void place(struct kfi_oper *op, struct kfi_rx *rx)
 {
 	rx->op = op;
 	rx->room = min(rx->len, op->len - op->consumed);
@@ -67,6 +67,7 @@ static void place(struct kfi_oper *op, struct kfi_rx *rx)
 enum kfi_land kfi_land_place(struct kfi_oper *op, struct kfi_rx *rx)
 {
 	size_t left = op->len - op->consumed;
+	bool last;
 
 	lockdep_assert_held(&op->ep->match.lock);
 	if (!(op->flags & KFI_MULTI_RECV)) {
@@ -76,18 +77,17 @@ enum kfi_land kfi_land_place(struct kfi_oper *op, struct kfi_rx *rx)
 	if (rx->len > left && op->consumed)
 		return KFI_LAND_SPENT;
 	left -= min(rx->len, left);
-	rx->last = left < max_t(size_t, op->ep->min_multi_recv, 1);
-	if (!rx->last && !get_slot(op))
+	last = left < max_t(size_t, op->ep->min_multi_recv, 1);
+	if (!last && !get_slot(op))
 		return KFI_LAND_FULL;
 	place(op, rx);
 	iov_iter_advance(&op->iter, rx->room);
 	op->consumed += rx->room;
-	return rx->last ? KFI_LAND_DONE : KFI_LAND_MORE;
+	return last ? KFI_LAND_DONE : KFI_LAND_MORE;
 }
 
-void kfi_land_entry(const struct kfi_rx *rx, int err, struct kfi_cq_err_entry *wc)
+static __always_inline void land_entry(const struct kfi_rx *rx, int err, struct kfi_cq_err_entry *wc)
 {
-	wc->op_context = rx->op->context;
 	wc->flags = (rx->flags & KFI_RX_FLAGS) | KFI_RECV;
 	wc->len = err ? 0 : rx->len;
 	wc->buf = rx->buf;
@@ -96,13 +96,16 @@ void kfi_land_entry(const struct kfi_rx *rx, int err, struct kfi_cq_err_entry *w
 	wc->olen = 0;
 	wc->err = -err;
 	wc->prov_errno = -err;
-	wc->err_data = NULL;
-	wc->err_data_size = 0;
 	wc->src_addr = rx->ep->caps & KFI_SOURCE ? rx->src : KFI_ADDR_NOTAVAIL;
 	if (!err && rx->len > rx->room && !(rx->op->flags & (KFI_PEEK | KFI_DISCARD))) {
 		wc->err = KFI_ETRUNC;
 		wc->olen = rx->len - rx->room;
 	}
+}
+
+void kfi_land_entry(const struct kfi_rx *rx, int err, struct kfi_cq_err_entry *wc)
+{
+	land_entry(rx, err, wc);
 }
 
 /* A multi-receive buffer comes back without a message: for it is full, or because it was taken back. */
@@ -125,7 +128,7 @@ void kfi_land_end_all(struct list_head *spent)
 }
 
 /* The entry of a landing that is not the last one of its buffer, in the slot that was reserved for it. */
-static void intermediate(struct kfi_oper *op, struct kfi_ep *ep, const struct kfi_cq_err_entry *wc, int err)
+static void intermediate(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_entry *wc, int err)
 {
 	lockdep_assert_held(&op->ep->match.order);
 	if (err) {
@@ -164,19 +167,19 @@ static void land_multi(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err
 	kfi_op_finish(op, ep, wc);
 }
 
-void kfi_rx_complete(struct kfi_rx *rx, int err)
+void __kfi_rx_complete(struct kfi_rx *rx, int err)
 {
 	struct kfi_oper *op = rx->op;
 	struct kfi_cq_err_entry wc __uninitialized;
 
-	kfi_land_entry(rx, err, &wc);
+	land_entry(rx, err, &wc);
 	rx->op = NULL;
 	if (op->flags & KFI_MULTI_RECV)
 		land_multi(op, rx->ep, &wc, err);
 	else
-		kfi_op_finish(op, rx->ep, &wc);
+		__kfi_op_finish(op, rx->ep, &wc);
 }
-EXPORT_SYMBOL_GPL(kfi_rx_complete);
+EXPORT_SYMBOL_GPL(__kfi_rx_complete);
 
 void kfi_match_end(struct kfi_oper *op, int err)
 {

@@ -7,12 +7,7 @@
 #define _KFI_LANDING_H
 
 #include <linux/list.h>
-
-struct kfi_cq_err_entry;
-struct kfi_ep;
-struct kfi_match;
-struct kfi_oper;
-struct kfi_rx;
+#include <kfi_prov.h>
 
 /* kfi_oper.state of a receive; protected by kfi_match.lock */
 enum {
@@ -35,14 +30,16 @@ enum kfi_land kfi_land_place(struct kfi_oper *op, struct kfi_rx *rx);
 /* Without locks: end the multi-receive buffers (linked by op->link) that were released while nothing was under way. */
 void kfi_land_end_all(struct list_head *spent);
 
-static inline void kfi_land_end_spent(struct list_head *spent)
+/* match.c. Under kfi_match.lock: the oldest unexpected message that @op fits; take one out. */
+struct kfi_rx *__kfi_match_unexpected(struct kfi_match *m, const struct kfi_oper *op);
+
+static inline struct kfi_rx *kfi_match_unexpected(struct kfi_match *m, const struct kfi_oper *op)
 {
-	if (unlikely(!list_empty(spent)))
-		kfi_land_end_all(spent);
+	if (likely(list_empty(op->code == KFI_OPC_TRECV ? &m->unexp_tags : &m->unexp_msgs)))
+		return NULL;
+	return __kfi_match_unexpected(m, op);
 }
 
-/* match.c. Under kfi_match.lock: the oldest unexpected message that @op fits; take one out. */
-struct kfi_rx *kfi_match_unexpected(struct kfi_match *m, const struct kfi_oper *op);
 void kfi_match_dequeue(struct kfi_match *m, struct kfi_rx *rx);
 void kfi_match_direct(struct kfi_ep *ep, struct kfi_oper *op);
 /* What the completion of @rx with its rx->op says. */

@@ -42,6 +42,26 @@ static inline bool op_tagged(const struct kfi_oper *op)
 	return op->code == KFI_OPC_TRECV;
 }
 
+/*
+ * What was released under the lock, while nothing was under way into it, is ended without it. Bottom halves are off, and stay so.
+ */
+static noinline void unlock_and_end(struct kfi_match *m) __releases(&m->lock)
+{
+	LIST_HEAD(spent);
+
+	list_splice_init(&m->spent, &spent);
+	spin_unlock(&m->lock);
+	kfi_land_end_all(&spent);
+}
+
+static inline void match_unlock(struct kfi_match *m) __releases(&m->lock)
+{
+	if (likely(list_empty(&m->spent)))
+		spin_unlock(&m->lock);
+	else
+		unlock_and_end(m);
+}
+
 /* ---- rings: receives in posting order, by a pointer to the oldest; the one before it is the youngest ---- */
 
 static struct kfi_oper *ring_next(const struct kfi_oper *first, struct kfi_oper *op)
@@ -115,7 +135,7 @@ static struct kfi_oper *oldest_op(struct kfi_oper *first, const struct kfi_rx *r
 	return op;
 }
 
-static struct kfi_oper *find_op(struct kfi_match *m, const struct kfi_rx *rx)
+static inline struct kfi_oper *find_op(struct kfi_match *m, const struct kfi_rx *rx)
 {
 	struct kfi_oper *exact, *wild;
 
@@ -128,12 +148,10 @@ static struct kfi_oper *find_op(struct kfi_match *m, const struct kfi_rx *rx)
 	return exact ?: wild;
 }
 
-struct kfi_rx *kfi_match_unexpected(struct kfi_match *m, const struct kfi_oper *op)
+struct kfi_rx *__kfi_match_unexpected(struct kfi_match *m, const struct kfi_oper *op)
 {
 	struct kfi_rx *rx;
 
-	if (op_tagged(op) && list_empty(&m->unexp_tags))
-		return NULL;		/* as mostly: the table need not be looked at */
 	if (op_tagged(op) && !op->ignore) {
 		list_for_each_entry(rx, unexp_bucket(m, op->tag), bucket)
 			if (fits(op, rx))
@@ -146,7 +164,7 @@ struct kfi_rx *kfi_match_unexpected(struct kfi_match *m, const struct kfi_oper *
 	return NULL;
 }
 
-static void enqueue_op(struct kfi_match *m, struct kfi_oper *op)
+static inline void enqueue_op(struct kfi_match *m, struct kfi_oper *op)
 {
 	lockdep_assert_held(&m->lock);
 	op->seq = m->seq++;
@@ -154,7 +172,7 @@ static void enqueue_op(struct kfi_match *m, struct kfi_oper *op)
 	ring_add(ring_of(m, op), op, NULL);
 }
 
-static void dequeue_op(struct kfi_match *m, struct kfi_oper *op)
+static inline void dequeue_op(struct kfi_match *m, struct kfi_oper *op)
 {
 	lockdep_assert_held(&m->lock);
 	WRITE_ONCE(op->state, KFI_RECV_TAKEN);
@@ -167,6 +185,8 @@ static void enqueue_rx(struct kfi_match *m, struct kfi_rx *rx)
 	list_add_tail(&rx->link, rx_tagged(rx) ? &m->unexp_tags : &m->unexp_msgs);
 	if (rx_tagged(rx))
 		list_add_tail(&rx->bucket, unexp_bucket(m, rx->tag));
+	else
+		INIT_LIST_HEAD(&rx->bucket);
 	kfi_stat_inc(rx->ep, unexpected);
 }
 
@@ -177,32 +197,35 @@ void kfi_match_dequeue(struct kfi_match *m, struct kfi_rx *rx)
 	list_del_init(&rx->bucket);
 }
 
+static noinline void spend(struct kfi_match *m, struct kfi_oper *op)
+{
+	WRITE_ONCE(op->state, KFI_RECV_SPENT);
+	if (!op->landings)
+		list_add_tail(&op->link, &m->spent);
+}
+
 /*
  * Give @rx its place in @op. KFI_LAND_SPENT: a multi-receive buffer had no room for it and is released; if nothing is
- * under way into it any more it goes to @spent, for the caller to end when the lock is dropped.
+ * under way into it any more it goes to @spent, and ends with the lock: match_unlock().
  */
-static enum kfi_land claim(struct kfi_oper *op, struct kfi_rx *rx, struct list_head *spent)
+static inline enum kfi_land claim(struct kfi_match *m, struct kfi_oper *op, struct kfi_rx *rx)
 {
-	struct kfi_match *m = &op->ep->match;
 	enum kfi_land land = kfi_land_place(op, rx);
 
 	lockdep_assert_held(&m->lock);
 	if (land != KFI_LAND_MORE && land != KFI_LAND_FULL && op->state == KFI_RECV_POSTED)
 		dequeue_op(m, op);
-	if (land == KFI_LAND_SPENT) {
-		WRITE_ONCE(op->state, KFI_RECV_SPENT);
-		if (!op->landings)
-			list_add_tail(&op->link, spent);
-	}
+	if (land == KFI_LAND_SPENT)
+		spend(m, op);
 	return land;
 }
 
-static enum kfi_rx_verdict match_rx(struct kfi_match *m, struct kfi_rx *rx, struct list_head *spent)
+static inline enum kfi_rx_verdict match_rx(struct kfi_match *m, struct kfi_rx *rx)
 {
 	struct kfi_oper *op;
 
 	while ((op = find_op(m, rx))) {
-		switch (claim(op, rx, spent)) {
+		switch (claim(m, op, rx)) {
 		case KFI_LAND_SPENT:
 			continue;
 		case KFI_LAND_FULL:
@@ -215,14 +238,14 @@ static enum kfi_rx_verdict match_rx(struct kfi_match *m, struct kfi_rx *rx, stru
 }
 
 /* Match what is unexpected with what is posted, oldest first, into @m->ready. */
-static void settle_list(struct kfi_match *m, struct list_head *list, bool *stalled, struct list_head *spent)
+static void settle_list(struct kfi_match *m, struct list_head *list, bool *stalled)
 {
 	struct kfi_rx *rx, *next;
 	enum kfi_rx_verdict verdict;
 
 	*stalled = false;
 	list_for_each_entry_safe(rx, next, list, link) {
-		verdict = match_rx(m, rx, spent);
+		verdict = match_rx(m, rx);
 		if (verdict == KFI_RX_FULL) {
 			*stalled = true;
 			return;
@@ -236,10 +259,10 @@ static void settle_list(struct kfi_match *m, struct list_head *list, bool *stall
 	}
 }
 
-static void settle(struct kfi_match *m, bool tagged, struct list_head *spent)
+static void settle(struct kfi_match *m, bool tagged)
 {
 	lockdep_assert_held(&m->lock);
-	settle_list(m, tagged ? &m->unexp_tags : &m->unexp_msgs, &m->stalled[tagged], spent);
+	settle_list(m, tagged ? &m->unexp_tags : &m->unexp_msgs, &m->stalled[tagged]);
 }
 
 static bool must_wait(const struct kfi_match *m)
@@ -251,20 +274,19 @@ static bool must_wait(const struct kfi_match *m)
 static void wait_space(struct kfi_ep *ep)
 {
 	struct kfi_match *m = &ep->match;
-	LIST_HEAD(spent);
 	bool wait;
 
 	do {
 		spin_lock_bh(&m->lock);
 		if (!m->waiting && must_wait(m)) {
-			settle(m, false, &spent);
-			settle(m, true, &spent);
+			settle(m, false);
+			settle(m, true);
 		}
 		wait = !m->waiting && must_wait(m);
 		if (wait)
 			m->waiting = true;
-		spin_unlock_bh(&m->lock);
-		kfi_land_end_spent(&spent);
+		match_unlock(m);
+		local_bh_enable();
 		if (!wait || kfi_cq_wait_space(ep->rx_cq, &m->space))
 			return;
 		spin_lock_bh(&m->lock);
@@ -310,7 +332,6 @@ void kfi_match_direct(struct kfi_ep *ep, struct kfi_oper *op)
 static struct kfi_rx *post_one(struct kfi_match *m, struct kfi_oper *op)
 {
 	struct kfi_rx *rx = kfi_match_unexpected(m, op);
-	LIST_HEAD(none);
 
 	if (!rx) {
 		enqueue_op(m, op);
@@ -318,7 +339,7 @@ static struct kfi_rx *post_one(struct kfi_match *m, struct kfi_oper *op)
 	}
 	op->seq = m->seq++;
 	op->state = KFI_RECV_TAKEN;
-	claim(op, rx, &none);
+	claim(m, op, rx);
 	kfi_match_dequeue(m, rx);
 	return rx;
 }
@@ -341,17 +362,16 @@ static void requeue_op(struct kfi_match *m, struct kfi_oper *op)
 static bool match_return(struct kfi_oper *op)
 {
 	struct kfi_match *m = &op->ep->match;
-	LIST_HEAD(spent);
 	bool closed;
 
 	spin_lock_bh(&m->lock);
 	closed = m->closed;
 	if (!closed) {
 		requeue_op(m, op);
-		settle(m, op_tagged(op), &spent);
+		settle(m, op_tagged(op));
 	}
-	spin_unlock_bh(&m->lock);
-	kfi_land_end_spent(&spent);
+	match_unlock(m);
+	local_bh_enable();
 	return !closed;
 }
 
@@ -370,36 +390,32 @@ void kfi_rx_abort(struct kfi_rx *rx, int err)
 }
 EXPORT_SYMBOL_GPL(kfi_rx_abort);
 
-int kfi_match_post(struct kfi_ep *ep, struct kfi_oper *op, struct kfi_rx **unexp)
+/* The rest of a post that may settle several messages, or none as long as others wait. Drops the lock. */
+static noinline struct kfi_rx *post_many(struct kfi_ep *ep, struct kfi_oper *op)
 {
 	struct kfi_match *m = &ep->match;
-	bool tagged = op_tagged(op), settled;
-	LIST_HEAD(spent);
+	bool tagged = op_tagged(op);
 
-	kfi_match_direct(ep, op);
-	op->consumed = 0;
-	op->landings = 0;
-	*unexp = NULL;
-	spin_lock_bh(&m->lock);
-	if (m->closed) {
-		spin_unlock_bh(&m->lock);
-		return -ESHUTDOWN;
-	}
-	settled = !(op->flags & KFI_MULTI_RECV) && !m->stalled[tagged];
-	if (settled) {
-		*unexp = post_one(m, op);
-	} else {
-		enqueue_op(m, op);
-		settle(m, tagged, &spent);
-	}
-	spin_unlock_bh(&m->lock);
-	if (settled)
-		return 0;
-	kfi_land_end_spent(&spent);
+	enqueue_op(m, op);
+	settle(m, tagged);
+	match_unlock(m);
 	if (READ_ONCE(m->stalled[tagged]))
 		post_wait(ep);
-	*unexp = kfi_match_more(ep);
-	return 0;
+	return kfi_match_more(ep);
+}
+
+struct kfi_rx *kfi_match_post(struct kfi_ep *ep, struct kfi_oper *op)
+{
+	struct kfi_match *m = &ep->match;
+	struct kfi_rx *rx;
+
+	kfi_match_direct(ep, op);
+	spin_lock(&m->lock);
+	if (unlikely(op->flags & KFI_MULTI_RECV || m->stalled[op_tagged(op)]) && !m->closed)
+		return post_many(ep, op);
+	rx = unlikely(m->closed) ? ERR_PTR(-ESHUTDOWN) : post_one(m, op);
+	match_unlock(m);
+	return rx;
 }
 
 static struct kfi_rx *take_ready(struct kfi_match *m)
@@ -451,7 +467,7 @@ void kfi_match_deliver(struct kfi_ep *ep)
 	rcu_read_unlock();
 }
 
-static enum kfi_rx_verdict arrive(struct kfi_match *m, struct kfi_rx *rx, bool queue, struct list_head *spent)
+static inline enum kfi_rx_verdict arrive(struct kfi_match *m, struct kfi_rx *rx, bool queue)
 {
 	bool tagged = rx_tagged(rx);
 	enum kfi_rx_verdict verdict;
@@ -459,35 +475,31 @@ static enum kfi_rx_verdict arrive(struct kfi_match *m, struct kfi_rx *rx, bool q
 	if (m->closed || rx->ep->match.closed)
 		return KFI_RX_CLOSED;
 	if (unlikely(m->stalled[tagged])) {
-		settle(m, tagged, spent);
+		settle(m, tagged);
 		if (m->stalled[tagged])
 			return KFI_RX_FULL;
 	}
-	verdict = match_rx(m, rx, spent);
+	verdict = match_rx(m, rx);
 	if (verdict != KFI_RX_NONE || !queue)
 		return verdict;
 	enqueue_rx(m, rx);
 	return KFI_RX_QUEUED;
 }
 
-enum kfi_rx_verdict kfi_rx_arrive(struct kfi_ep *ep, struct kfi_rx *rx, bool queue)
+enum kfi_rx_verdict __kfi_rx_arrive(struct kfi_ep *ep, struct kfi_rx *rx, bool queue)
 {
 	struct kfi_match *m = &kfi_rx_home(ep)->match;
 	enum kfi_rx_verdict verdict;
-	LIST_HEAD(spent);
 
 	rx->ep = ep;
 	rx->op = NULL;
-	rx->last = false;
 	INIT_LIST_HEAD(&rx->link);
-	INIT_LIST_HEAD(&rx->bucket);
-	spin_lock_bh(&m->lock);
-	verdict = arrive(m, rx, queue, &spent);
-	spin_unlock_bh(&m->lock);
-	kfi_land_end_spent(&spent);
+	spin_lock(&m->lock);
+	verdict = arrive(m, rx, queue);
+	match_unlock(m);
 	return verdict;
 }
-EXPORT_SYMBOL_GPL(kfi_rx_arrive);
+EXPORT_SYMBOL_GPL(__kfi_rx_arrive);
 
 bool kfi_rx_unqueue(struct kfi_rx *rx)
 {
@@ -679,6 +691,7 @@ int kfi_match_init(struct kfi_match *m, u32 depth)
 	spin_lock_init(&m->order);
 	INIT_LIST_HEAD(&m->unexp_msgs);
 	INIT_LIST_HEAD(&m->unexp_tags);
+	INIT_LIST_HEAD(&m->spent);
 	INIT_LIST_HEAD(&m->ready);
 	INIT_LIST_HEAD(&m->claimed);
 	INIT_LIST_HEAD(&m->space.link);

@@ -77,22 +77,22 @@ static bool peek(struct kfi_match *m, struct kfi_oper *op, struct kfi_rx **taken
 	return true;
 }
 
-int kfi_match_peek(struct kfi_ep *ep, struct kfi_oper *op, struct kfi_rx **unexp)
+struct kfi_rx *kfi_match_peek(struct kfi_ep *ep, struct kfi_oper *op)
 {
 	struct kfi_match *m = &ep->match;
+	struct kfi_rx *taken = NULL;
 	struct kfi_cq_err_entry wc;
 	bool ends;
 
 	kfi_match_direct(ep, op);
-	*unexp = NULL;
-	spin_lock_bh(&m->lock);
+	spin_lock(&m->lock);
 	if (m->closed) {
-		spin_unlock_bh(&m->lock);
-		return -ESHUTDOWN;
+		spin_unlock(&m->lock);
+		return ERR_PTR(-ESHUTDOWN);
 	}
-	ends = peek(m, op, unexp, &wc);
-	spin_unlock_bh(&m->lock);
+	ends = peek(m, op, &taken, &wc);
+	spin_unlock(&m->lock);
 	if (ends)
-		kfi_op_finish(op, ep, &wc);
-	return 0;
+		__kfi_op_finish(op, ep, &wc);
+	return taken;
 }

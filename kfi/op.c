@@ -6,7 +6,7 @@
  * remote vectors, for an injected payload, and for the provider. So a post allocates nothing, and a place in the pool is
  * a bounded credit: there is one for each outstanding operation.
  *
- * The end runs inside an RCU read section. A closing endpoint waits until no operation is in use and then for a grace
+ * The end runs with bottom halves off, which is an RCU read section. A closing endpoint waits until no operation is in use and then for a grace
  * period: so the order in here is free to give the operation back *before* the consumer learns of its end. Who counts
  * his operations against tx_attr.size never sees an -EAGAIN he does not deserve.
  */
@@ -95,7 +95,7 @@ static struct kfi_oper *pool_pop(struct kfi_op_pool *pool, struct kfi_ep *ep)
 }
 
 /* Everything that was done with the operation comes before its next use. */
-static void pool_push(struct kfi_op_pool *pool, struct kfi_oper *op)
+static inline void pool_push(struct kfi_op_pool *pool, struct kfi_oper *op)
 {
 	u64 old = atomic64_read(&pool->free), new;
 
@@ -117,6 +117,7 @@ static void kfi_op_layout(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 index
 	struct kfi_oper *op = p;
 
 	op->ep = ep;
+	op->code = pool == &ep->rx ? KFI_OPC_RECV : KFI_OPC_SEND;	/* or another of the kind */
 	op->index = index;
 	op->next = index + 1 < pool->depth ? index + 2 : 0;
 	p += offsetof(struct kfi_oper, iov) + pool->iov_limit * sizeof(struct bio_vec);
@@ -201,7 +202,6 @@ struct kfi_oper *kfi_op_get(struct kfi_ep *ep, struct kfi_op_pool *pool, struct 
 		goto put;
 	op->cq = cq;
 	op->flags = flags;
-	op->code = pool == &ep->rx ? KFI_OPC_RECV : KFI_OPC_SEND;
 	op->state = 0;
 	op->rma_count = 0;
 	op->landings = 0;
@@ -229,8 +229,8 @@ static void kfi_pool_wake(struct kfi_ep *ep, struct kfi_op_pool *pool)
 		kfi_cq_call_waiter(ep->tx_cq, &ep->space);
 }
 
-/* Inside rcu_read_lock(): with the last operation the endpoint may go. */
-static void op_give_back(struct kfi_oper *op)
+/* Inside an RCU read section: with the last operation the endpoint may go. */
+static inline void op_give_back(struct kfi_oper *op)
 {
 	struct kfi_op_pool *pool = kfi_op_pool(op);
 	struct kfi_ep *ep = op->ep;
@@ -287,7 +287,7 @@ bool kfi_pool_idle(struct kfi_op_pool *pool)
 }
 
 /* Bottom halves are off. */
-static void kfi_op_count(const struct kfi_oper *op, struct kfi_ep *ep, const struct kfi_cq_err_entry *wc)
+static __always_inline void kfi_op_count(const struct kfi_oper *op, struct kfi_ep *ep, const struct kfi_cq_err_entry *wc)
 {
 	bool rx = kfi_op_is_rx(op);
 	struct kfi_cntr *cntr;
@@ -344,19 +344,16 @@ void kfi_op_take_wc(const struct kfi_oper *op, struct kfi_cq_err_entry *wc)
 	wc->src_addr = op->addr;
 }
 
-void kfi_op_finish(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_entry *wc)
+void __kfi_op_finish(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_entry *wc)
 {
 	struct kfi_cq *cq = op->cq;
 	u64 flags = op->flags;
 	bool told = wc->err || !(flags & KFI_NO_COMPLETION);
 
+	RCU_LOCKDEP_WARN(!rcu_read_lock_bh_held(), "bottom halves are on");
 	wc->op_context = op->context;
-	if (!(ep->caps & KFI_SOURCE))
-		wc->src_addr = KFI_ADDR_NOTAVAIL;
 	trace_kfi_complete(op, wc);
-	local_bh_disable();	/* once, for everything below */
 	kfi_op_count(op, ep, wc);
-	rcu_read_lock();
 	if (flags & KFI_CQE && told) {
 		kfi_op_put_wc(op, wc);
 		kfi_cq_done(cq, op);
@@ -372,12 +369,18 @@ void kfi_op_finish(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_ent
 out:
 	if (unlikely(flags & KFI_OP_COUNTED))
 		kfi_fence_ended(ep);
-	rcu_read_unlock();
-	local_bh_enable();
 }
 
-void kfi_op_part(struct kfi_oper *op, struct kfi_ep *ep, const struct kfi_cq_err_entry *wc)
+void kfi_op_finish(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_entry *wc)
 {
+	rcu_read_lock_bh();
+	__kfi_op_finish(op, ep, wc);
+	rcu_read_unlock_bh();
+}
+
+void kfi_op_part(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_entry *wc)
+{
+	wc->op_context = op->context;
 	trace_kfi_complete(op, wc);
 	kfi_op_count(op, ep, wc);
 	if (!op->cq)
@@ -388,8 +391,8 @@ void kfi_op_part(struct kfi_oper *op, struct kfi_ep *ep, const struct kfi_cq_err
 		kfi_cq_unreserve(op->cq);
 }
 
-/* A success that nobody is told of, and nobody traces: most injected messages. Bottom halves are off. */
-static void op_finish_quietly(struct kfi_oper *op)
+/* A success that nobody is told of, and nobody traces: most injected messages. */
+static inline void op_finish_quietly(struct kfi_oper *op)
 {
 	struct kfi_cntr *cntr = op->ep->cntr[kfi_op_cntr[op->code]];
 	bool reserved = op->cq && !(op->flags & KFI_CQE);
@@ -401,25 +404,17 @@ static void op_finish_quietly(struct kfi_oper *op)
 		cntr = NULL;
 	if (cntr)
 		kfi_cntr_count_len(cntr, 0, op->len);
-	rcu_read_lock();
 	op_give_back(op);
 	if (reserved)
 		kfi_cq_unreserve(cq);
 	if (unlikely(counted))
 		kfi_fence_ended(ep);
-	rcu_read_unlock();
 }
 
-void kfi_tx_complete(struct kfi_oper *op, int err)
+static noinline void op_finish_tx(struct kfi_oper *op, int err)
 {
 	struct kfi_cq_err_entry wc __uninitialized;
 
-	if (!err && op->flags & KFI_NO_COMPLETION && !trace_kfi_complete_enabled()) {
-		local_bh_disable();
-		op_finish_quietly(op);
-		local_bh_enable();
-		return;
-	}
 	wc.flags = kfi_tx_wc_flags[op->code];
 	wc.len = 0;
 	wc.buf = NULL;
@@ -428,10 +423,17 @@ void kfi_tx_complete(struct kfi_oper *op, int err)
 	wc.olen = 0;
 	wc.err = -err;
 	wc.prov_errno = -err;
-	wc.err_data = NULL;
-	wc.err_data_size = 0;
 	wc.src_addr = KFI_ADDR_NOTAVAIL;
 	WARN_ON_ONCE(err > 0 || kfi_op_is_rx(op));
-	kfi_op_finish(op, op->ep, &wc);
+	__kfi_op_finish(op, op->ep, &wc);
 }
-EXPORT_SYMBOL_GPL(kfi_tx_complete);
+
+void __kfi_tx_complete(struct kfi_oper *op, int err)
+{
+	RCU_LOCKDEP_WARN(!rcu_read_lock_bh_held(), "bottom halves are on");
+	if (err || !(op->flags & KFI_NO_COMPLETION) || trace_kfi_complete_enabled())
+		op_finish_tx(op, err);
+	else
+		op_finish_quietly(op);
+}
+EXPORT_SYMBOL_GPL(__kfi_tx_complete);

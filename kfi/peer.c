@@ -232,7 +232,7 @@ struct kfi_peer_conn *kfi_peer_wait(struct kfi_peers *peers, struct kfi_oper *op
 		peer = kfi_peer_cached(peers, op->addr) ?: kfi_peer_by_name(peers, op->addr);
 		if (IS_ERR(peer))
 			return ERR_CAST(peer);
-		conn = rcu_dereference(peer->conn) ?: kfi_peer_park(peer, op);
+		conn = rcu_dereference_check(peer->conn, rcu_read_lock_bh_held()) ?: kfi_peer_park(peer, op);
 	} while (conn == ERR_PTR(-ESTALE));
 	return conn;
 }

@@ -55,7 +55,7 @@ u64 kfi_post_flags(enum kfi_opcode code)
 /* ---- checks ---- */
 
 /* Why an endpoint in this state takes no transmit, or no receive. */
-static int post_state_error(const struct kfi_ep *ep, bool rx)
+static __always_inline int post_state_error(const struct kfi_ep *ep, bool rx)
 {
 	switch (READ_ONCE(ep->state)) {
 	case KFI_EP_IDLE:
@@ -98,7 +98,7 @@ static u64 post_quiet(u64 flags, bool selective)
 }
 
 /* What hardly any post has wrong. */
-static int post_check(const struct kfi_ep *ep, const struct kfi_post *post, const struct kfi_cq *cq)
+static __always_inline int post_check(const struct kfi_ep *ep, const struct kfi_post *post, const struct kfi_cq *cq)
 {
 	u64 caps = post_rows[post->code].caps;
 	int ret;
@@ -115,7 +115,7 @@ static int post_check(const struct kfi_ep *ep, const struct kfi_post *post, cons
 	return 0;
 }
 
-static int post_check_tx(const struct kfi_ep *ep, const struct kfi_post *post)
+static __always_inline int post_check_tx(const struct kfi_ep *ep, const struct kfi_post *post)
 {
 	if (unlikely(post->flags & KFI_LEVELS & ~ep->tx_levels))
 		return -EOPNOTSUPP;
@@ -126,7 +126,7 @@ static int post_check_tx(const struct kfi_ep *ep, const struct kfi_post *post)
 	return 0;
 }
 
-static int post_check_peek(const struct kfi_ep *ep, const struct kfi_post *post)
+static noinline int post_check_peek(const struct kfi_ep *ep, const struct kfi_post *post)
 {
 	u64 what = post->flags & PEEK_FLAGS;
 
@@ -135,7 +135,7 @@ static int post_check_peek(const struct kfi_ep *ep, const struct kfi_post *post)
 	return what == PEEK_FLAGS || what == KFI_DISCARD || post->flags & KFI_MULTI_RECV ? -EINVAL : 0;
 }
 
-static int post_check_rx(const struct kfi_ep *ep, const struct kfi_post *post)
+static __always_inline int post_check_rx(const struct kfi_ep *ep, const struct kfi_post *post)
 {
 	u64 need = KFI_MULTI_RECV | (post->code == KFI_OPC_TRECV ? KFI_TAGGED_MULTI_RECV : 0);
 
@@ -164,7 +164,7 @@ static void post_describe(struct kfi_oper *op, const struct kfi_post *post)
 }
 
 /* Remote segments: for RMA as long as the payload; for a flush alone. */
-static int post_describe_rma(struct kfi_oper *op, const struct kfi_post *post)
+static noinline int post_describe_rma(struct kfi_oper *op, const struct kfi_post *post)
 {
 	size_t i, len = 0;
 
@@ -180,7 +180,7 @@ static int post_describe_rma(struct kfi_oper *op, const struct kfi_post *post)
 	return post->code == KFI_OPC_FLUSH || len == op->len ? 0 : -EINVAL;
 }
 
-static int post_fill_tx(struct kfi_oper *op, const struct kfi_post *post)
+static __always_inline int post_fill_tx(struct kfi_oper *op, const struct kfi_post *post)
 {
 	struct kfi_ep *ep = op->ep;
 	int ret;
@@ -296,38 +296,32 @@ ssize_t kfi_post_tx(struct kfid_ep *fid, struct kfi_post *post)
 	if (unlikely(post->flags & KFI_TRIGGER))
 		return kfi_trigger_post(ep, post);
 	lockdep_assert_irqs_enabled();
-	local_bh_disable();	/* once, for all locks and counts on the way */
-	rcu_read_lock();
+	rcu_read_lock_bh();	/* once, for all locks and counts on the way */
 	ret = post_tx(ep, post);
 	if (unlikely(ret))
 		kfi_post_flush(ep);	/* earlier posts with KFI_MORE counted on this one */
-	rcu_read_unlock();
-	local_bh_enable();
+	rcu_read_unlock_bh();
 	return ret;
 }
 
 void kfi_ep_tx_flush(struct kfid_ep *fid)
 {
 	lockdep_assert_irqs_enabled();
-	local_bh_disable();
-	rcu_read_lock();
+	rcu_read_lock_bh();
 	kfi_post_flush(kfi_real_ep(fid));
-	rcu_read_unlock();
-	local_bh_enable();
+	rcu_read_unlock_bh();
 }
 EXPORT_SYMBOL_GPL(kfi_ep_tx_flush);
 
 /* ---- receive ---- */
 
 /* Hand over to the shared matching. Unexpected messages that have their receive now are delivered here. */
-static int post_match(struct kfi_ep *ep, struct kfi_oper *op)
+static __always_inline int post_match(struct kfi_ep *ep, struct kfi_oper *op)
 {
-	struct kfi_rx *rx;
-	int ret;
+	struct kfi_rx *rx = unlikely(op->flags & PEEK_FLAGS) ? kfi_match_peek(ep, op) : kfi_match_post(ep, op);
 
-	ret = op->flags & PEEK_FLAGS ? kfi_match_peek(ep, op, &rx) : kfi_match_post(ep, op, &rx);
-	if (unlikely(ret))
-		return ret;
+	if (IS_ERR(rx))
+		return PTR_ERR(rx);
 	for (; rx; rx = kfi_match_more(ep))
 		rx->ep->ops->rx_matched(rx->ep, rx);
 	return 0;
@@ -381,9 +375,9 @@ ssize_t kfi_post_rx(struct kfid_ep *fid, struct kfi_post *post)
 	if (unlikely(post->flags & KFI_TRIGGER))
 		return kfi_trigger_post(ep, post);
 	lockdep_assert_irqs_enabled();
-	rcu_read_lock();
+	rcu_read_lock_bh();
 	ret = post_rx(ep, post);
-	rcu_read_unlock();
+	rcu_read_unlock_bh();
 	return ret;
 }
 

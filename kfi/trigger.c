@@ -293,15 +293,13 @@ static bool trigger_start(struct kfi_cntr *cntr, struct kfi_trigger *t)
 	bool later = false;
 	int ret;
 
-	local_bh_disable();
-	rcu_read_lock();
+	rcu_read_lock_bh();
 	ret = trigger_inject(t) ?: kfi_post_start(op);	/* 0: @t and @op may be others' */
 	if (ret == -EAGAIN)
 		later = trigger_again(cntr, t);
 	if (ret && !later)
 		kfi_post_fail(op, ret);
-	rcu_read_unlock();
-	local_bh_enable();
+	rcu_read_unlock_bh();
 	return !later;
 }
 
@@ -339,8 +337,7 @@ static int trigger_op(struct kfi_ep *ep, struct kfi_post *post, const struct kfi
 	int ret;
 
 	lockdep_assert_irqs_enabled();
-	local_bh_disable();
-	rcu_read_lock();
+	rcu_read_lock_bh();
 	op = kfi_post_make(ep, post);
 	ret = PTR_ERR_OR_ZERO(op);
 	if (!ret && how->inject && op->len > ep->inject_size) {
@@ -357,8 +354,7 @@ static int trigger_op(struct kfi_ep *ep, struct kfi_post *post, const struct kfi
 	}
 	if (post->code < KFI_OPC_RECV)
 		kfi_post_flush(ep);
-	rcu_read_unlock();
-	local_bh_enable();
+	rcu_read_unlock_bh();
 	return ret;
 }
 

@@ -149,14 +149,15 @@ struct kfi_oper *kfi_world_recv(struct kfi_world *w, u64 kind, void *buf, size_t
 int kfi_world_post(struct kfi_world *w, struct kfi_oper *op)
 {
 	struct kfi_rx *rx;
-	int ret;
 
 	if (!op)
 		return -EAGAIN;
-	ret = kfi_match_post(&w->ep, op, &rx);
-	if (ret) {
+	local_bh_disable();
+	rx = kfi_match_post(&w->ep, op);
+	local_bh_enable();
+	if (IS_ERR(rx)) {
 		kfi_op_abort(op);
-		return ret;
+		return PTR_ERR(rx);
 	}
 	for (; rx; rx = kfi_match_more(&w->ep))
 		w->ops.rx_matched(&w->ep, rx);

@@ -38,17 +38,18 @@ static int peek(struct kfi_world *w, u64 flags, u64 tag, u64 ignore, void *conte
 {
 	struct kfi_oper *op = kfi_world_recv(w, KFI_TAGGED, area, sizeof(area), context, flags);
 	struct kfi_rx *rx;
-	int ret;
 
 	KUNIT_ASSERT_NOT_NULL(w->test, op);
 	op->tag = tag;
 	op->ignore = ignore;
-	ret = kfi_match_peek(&w->ep, op, &rx);
-	if (ret)
+	local_bh_disable();
+	rx = kfi_match_peek(&w->ep, op);
+	local_bh_enable();
+	if (IS_ERR(rx))
 		kfi_op_abort(op);
 	else if (rx)
 		w->ops.rx_matched(&w->ep, rx);
-	return ret;
+	return PTR_ERR_OR_ZERO(rx);
 }
 
 static void a_miss_says_enomsg(struct kunit *test)

@@ -23,7 +23,7 @@
 #define kfi_home_stays	conn_test_home
 #define kfi_home_unlist	conn_test_home
 #define kfi_home_unpublish conn_test_home
-#define kfi_tx_complete	conn_test_told
+#define __kfi_tx_complete	conn_test_told
 #define rdma_destroy_id	conn_test_destroy_id
 #define rdma_destroy_qp	conn_test_destroy_qp
 #define rdma_disconnect	conn_test_disconnect
