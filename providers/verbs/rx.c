@@ -154,7 +154,7 @@ static void kv_rx_describe(struct kv_slot *slot)
 static size_t kv_slot_copy(struct kv_slot *slot)
 {
 	const void *payload = kv_slot_descs(slot) + slot->p.count;
-	size_t here = page_address(slot->page) + KVW_PAGE - payload, n = min(slot->rx.room, here);
+	size_t here = slot->mem + KVW_PAGE - payload, n = min(slot->rx.room, here);
 	size_t copied = kfi_copy_to(&slot->rx.iter, payload, n);
 
 	if (unlikely(n < slot->rx.room))
@@ -559,7 +559,7 @@ void kv_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 	}
 	slot->bytes = wc->byte_len;
-	kv_slot_sync(slot);
+	kv_slot_sync(slot, conn->kdom->ib);
 	slot->inv_key = wc->wc_flags & IB_WC_WITH_INVALIDATE ? wc->ex.invalidate_rkey : 0;
 	slot->state = KV_SLOT_HERE;
 	slot->unexpected = false;

@@ -33,23 +33,12 @@ unsigned int kv_nslots(void)
 
 /* ---- one ---- */
 
-/* The device has filled it. */
-void kv_slot_sync(const struct kv_slot *slot)
-{
-	struct ib_device *ib = slot->conn->kdom->ib;
-
-	ib_dma_sync_single_for_cpu(ib, slot->dma, KVW_PAGE, DMA_FROM_DEVICE);
-	if (unlikely(slot->bytes > KVW_PAGE))
-		ib_dma_sync_single_for_cpu(ib, slot->tail_dma, KV_TAIL, DMA_FROM_DEVICE);
-}
-
 /* Give it back to the device. Nothing of it is anybody else's. */
 int kv_slot_post(struct kv_slot *slot)
 {
 	struct kv_conn *conn = slot->conn;
-	u32 lkey = conn->kdom->pd->local_dma_lkey;
-	struct ib_sge sge[] = { { slot->dma, KVW_PAGE, lkey }, { slot->tail_dma, KV_TAIL, lkey } };
-	struct ib_recv_wr wr = { .wr_cqe = &slot->cqe, .sg_list = sge, .num_sge = slot->tail ? 2 : 1 };
+	struct ib_device *ib = conn->kdom->ib;
+	int i;
 
 	slot->state = KV_SLOT_FREE;
 	slot->read = false;
@@ -58,29 +47,34 @@ int kv_slot_post(struct kv_slot *slot)
 	slot->wrs = 0;
 	slot->left = 0;
 	slot->err = 0;
-	ib_dma_sync_single_for_device(conn->kdom->ib, slot->dma, KVW_PAGE, DMA_FROM_DEVICE);
-	if (slot->tail)
-		ib_dma_sync_single_for_device(conn->kdom->ib, slot->tail_dma, KV_TAIL, DMA_FROM_DEVICE);
-	return ib_post_recv(conn->qp, &wr, NULL);
+	for (i = 0; i < slot->wr.num_sge; i++)
+		ib_dma_sync_single_for_device(ib, slot->sge[i].addr, slot->sge[i].length, DMA_FROM_DEVICE);
+	return ib_post_recv(conn->qp, &slot->wr, NULL);
 }
 
-static int kv_slot_map(struct ib_device *ib, struct kv_slot *slot)
+static int kv_slot_map(struct ib_device *ib, struct kv_slot *slot, u32 lkey)
 {
-	slot->dma = ib_dma_map_page(ib, slot->page, 0, KVW_PAGE, DMA_FROM_DEVICE);
-	if (ib_dma_mapping_error(ib, slot->dma))
+	u64 dma = ib_dma_map_single(ib, slot->mem, KVW_PAGE, DMA_FROM_DEVICE);
+
+	if (ib_dma_mapping_error(ib, dma))
 		return -EIO;
+	slot->sge[0] = (struct ib_sge){ dma, KVW_PAGE, lkey };
+	slot->wr = (struct ib_recv_wr){ .wr_cqe = &slot->cqe, .sg_list = slot->sge, .num_sge = 1 };
 	if (!slot->tail)
 		return 0;
-	slot->tail_dma = ib_dma_map_single(ib, slot->tail, KV_TAIL, DMA_FROM_DEVICE);
-	if (!ib_dma_mapping_error(ib, slot->tail_dma))
-		return 0;
-	ib_dma_unmap_page(ib, slot->dma, KVW_PAGE, DMA_FROM_DEVICE);
-	return -EIO;
+	dma = ib_dma_map_single(ib, slot->tail, KV_TAIL, DMA_FROM_DEVICE);
+	if (ib_dma_mapping_error(ib, dma)) {
+		ib_dma_unmap_single(ib, slot->sge[0].addr, KVW_PAGE, DMA_FROM_DEVICE);
+		return -EIO;
+	}
+	slot->sge[1] = (struct ib_sge){ dma, KV_TAIL, lkey };
+	slot->wr.num_sge = 2;
+	return 0;
 }
 
 static int kv_slot_init(struct kv_conn *conn, struct kv_slot *slot)
 {
-	int ret = kv_slot_map(conn->kdom->ib, slot);
+	int ret = kv_slot_map(conn->kdom->ib, slot, conn->kdom->pd->local_dma_lkey);
 
 	if (ret)
 		return ret;
@@ -101,8 +95,7 @@ static void kv_batch_free(struct kv_batch *batch)
 	unsigned int i;
 
 	for (i = 0; i < batch->n; i++) {
-		if (batch->slot[i].page)
-			__free_page(batch->slot[i].page);
+		free_page((unsigned long)batch->slot[i].mem);
 		if (batch->slot[i].tail && !(i % KV_TAILS))
 			free_page((unsigned long)batch->slot[i].tail);
 	}
@@ -114,9 +107,9 @@ static void kv_batch_unmap(struct kv_conn *conn, struct kv_batch *batch)
 	unsigned int i;
 
 	for (i = 0; i < batch->mapped; i++) {
-		ib_dma_unmap_page(conn->kdom->ib, batch->slot[i].dma, KVW_PAGE, DMA_FROM_DEVICE);
+		ib_dma_unmap_single(conn->kdom->ib, batch->slot[i].sge[0].addr, KVW_PAGE, DMA_FROM_DEVICE);
 		if (batch->slot[i].tail)
-			ib_dma_unmap_single(conn->kdom->ib, batch->slot[i].tail_dma, KV_TAIL, DMA_FROM_DEVICE);
+			ib_dma_unmap_single(conn->kdom->ib, batch->slot[i].sge[1].addr, KV_TAIL, DMA_FROM_DEVICE);
 	}
 }
 
@@ -128,7 +121,7 @@ static int kv_batch_pages(struct kv_batch *batch, unsigned int tails, gfp_t gfp)
 	unsigned int i;
 
 	for (i = 0; i < batch->n && !ret; i++) {
-		batch->slot[i].page = pages[i];
+		batch->slot[i].mem = page_address(pages[i]);
 		if (tails)
 			batch->slot[i].tail = page_address(pages[batch->n + i / KV_TAILS]) + i % KV_TAILS * KV_TAIL;
 	}

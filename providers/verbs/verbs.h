@@ -33,6 +33,7 @@
 #include <trace/events/kfi.h>
 #include "dev.h"
 #include "drain.h"
+#include "slot.h"
 #include "wire.h"
 
 #define KV_SQ		256		/* work requests a connection can have in its send queue; a power of two */
@@ -48,7 +49,6 @@
 #define KV_LINGER_MS	1000		/* for what our device has said to the peer's to be heard */
 #define KV_SETTLE_MS	500		/* for what is in the send queue when we close */
 #define KV_NUDGE_MS	100		/* for a listener to be through with its accept, see kv_watch_start() */
-#define KV_TAIL		(KVW_PACKET - KVW_PAGE)	/* of a packet, behind its page */
 #define KV_MISC		12		/* receives for READY, BYE, three CREDITs of each class, and one to nudge */
 
 /* Module parameters (main.c) */
@@ -183,66 +183,6 @@ struct kv_sqe {
 		struct ib_reg_wr	reg;
 	} wr;
 	struct ib_sge		sge[KV_SGE + 1];
-};
-
-/* kv_slot.state, under kv_conn.lock */
-enum kv_slot_state {
-	KV_SLOT_FREE,		/* with the device */
-	KV_SLOT_HERE,		/* being looked at */
-	KV_SLOT_QUEUED,		/* with the matching: a whole message, or a request */
-	KV_SLOT_FETCHING,	/* its receive is found, the data moves */
-	KV_SLOT_LOST,		/* its connection went first */
-};
-
-/* kv_slot.holds */
-#define KV_HOLD_MESSAGE		1
-#define KV_HOLD_ANSWER		2
-
-/**
- * struct kv_slot - a receive buffer of a connection, and the packet in it
- * @cqe:	its completion; @link: in &kv_conn.rxq or @fetches; @alink: in @answers
- * @rx:		the matching's view of a message
- * @page: @dma: KVW_PAGE bytes; @tail: @tail_dma: KV_TAIL bytes for the end of a longer one, or NULL
- * @bytes:	of the packet; @p: its header
- * @state:	enum kv_slot_state; @read: @p is there; @charged: its credit was counted; @performed: its atomic operation was
- * @holds:	the message, and an answer that has not been sent: with none the slot goes back to the device
- * @unexpected: it has gone through the matching's queue, and refers to the connection
- * @answer:	what is to be said about it; @epoch: when that was true
- * @inv_key:	the device's key that was invalidated with it, or 0; @inv_over: the region that it is to invalidate is over
- * @wrs:	FETCHING: work requests in the send queue; @desc: @at: the next bytes; @left: those not yet asked for
- * @err:	of the transfer
- * @work:	calls owners, see commit.c
- */
-struct kv_slot {
-	struct ib_cqe		cqe;
-	struct kv_conn		*conn;
-	struct list_head	link;
-	struct list_head	alink;
-	struct kfi_rx		rx;
-	struct page		*page;
-	u64			dma;
-	void			*tail;
-	u64			tail_dma;
-	u32			bytes;
-	u8			state;
-	bool			read;
-	bool			charged;
-	bool			performed;
-	bool			unexpected;
-	bool			inv_over;
-	u8			holds;
-	u8			cls;
-	u32			inv_key;
-	u32			epoch;
-	struct kvw_packet	p;
-	struct kvw_packet	answer;
-	u16			desc;
-	u64			at;
-	u64			left;
-	struct iov_iter		iter;
-	unsigned int		wrs;
-	int			err;
-	struct work_struct	work;
 };
 
 /* kv_conn.flags */
@@ -502,16 +442,6 @@ static inline struct kv_pep *to_kv_pep(struct kfi_pep *pep)
 	return container_of(pep, struct kv_pep, pep);
 }
 
-static inline struct kvw_hdr *kv_slot_hdr(const struct kv_slot *slot)
-{
-	return page_address(slot->page);
-}
-
-static inline struct kvw_desc *kv_slot_descs(const struct kv_slot *slot)
-{
-	return page_address(slot->page) + slot->p.head;
-}
-
 /* ep.c */
 int kv_ep_open(struct kfi_ep *ep);
 int kv_ep_enable(struct kfi_ep *ep);
@@ -613,7 +543,6 @@ void kv_cq_close(struct kv_conn *conn);
 
 /* slot.c: receive buffers */
 unsigned int kv_nslots(void);
-void kv_slot_sync(const struct kv_slot *slot);
 int kv_slot_post(struct kv_slot *slot);
 int kv_slots_create(struct kv_conn *conn);
 void kv_slots_open(struct kv_conn *conn);
