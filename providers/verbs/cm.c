@@ -525,9 +525,8 @@ int kv_cm_got_ready(struct kv_conn *conn)
 {
 	if (conn->pc.dialed || conn->state != KV_ACCEPTED || test_bit(KV_STEP_READY, &conn->flags))
 		return -EPROTO;
-	spin_lock_bh(&conn->rx_lock);
+	lockdep_assert_held(&conn->rx_lock);
 	conn->rx_held = true;
-	spin_unlock_bh(&conn->rx_lock);
 	kv_cm_step(conn, KV_STEP_READY);
 	return 0;
 }

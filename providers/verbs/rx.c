@@ -472,48 +472,44 @@ static bool kv_rx_goes_on(const struct kv_conn *conn)
 	return likely(!test_bit(KV_FAILED, &conn->flags)) || test_bit(KV_REST, &conn->flags);
 }
 
+static bool kv_rx_may(const struct kv_conn *conn)
+{
+	return !conn->rx_held && !conn->rx_waits && kv_rx_goes_on(conn);
+}
+
 static struct kv_slot *kv_rx_next(struct kv_conn *conn)
 {
-	struct kv_slot *slot = NULL;
+	struct kv_slot *slot;
 
-	if (!conn->rx_held && kv_rx_goes_on(conn))
-		slot = list_first_entry_or_null(&conn->rxq, struct kv_slot, link);
-	if (slot)
-		list_del_init(&slot->link);
+	if (likely(list_empty(&conn->rxq)) || !kv_rx_may(conn))
+		return NULL;
+	slot = list_first_entry(&conn->rxq, struct kv_slot, link);
+	list_del_init(&slot->link);
 	return slot;
 }
 
-/*
- * Whoever makes it busy looks at everything that is there, @slot first, or leaves it busy and waits for room. Bottom halves are off, also
- * while the lock is not held.
- */
+/* Look at everything that is there, @slot first, as long as there is room. */
 static void kv_rx_loop(struct kv_conn *conn, struct kv_slot *slot)
 {
 	int ret;
 
 	lockdep_assert_held(&conn->rx_lock);
 	for (; slot; slot = kv_rx_next(conn)) {
-		spin_unlock(&conn->rx_lock);
 		ret = kv_rx_packet(slot);
-		spin_lock(&conn->rx_lock);
 		if (likely(!ret))
 			continue;
 		list_add(&slot->link, &conn->rxq);
 		if (ret != -EAGAIN)
 			kv_rx_broken(conn, ret);
 		else if (kfi_cq_wait_space(conn->vep->ep.rx_cq, &conn->space))
-			return;
+			conn->rx_waits = true;
 	}
-	conn->rx_busy = false;
 }
 
 void kv_rx_run(struct kv_conn *conn)
 {
 	spin_lock_bh(&conn->rx_lock);
-	if (!conn->rx_busy) {
-		conn->rx_busy = true;
-		kv_rx_loop(conn, kv_rx_next(conn));
-	}
+	kv_rx_loop(conn, kv_rx_next(conn));
 	spin_unlock_bh(&conn->rx_lock);
 }
 
@@ -523,25 +519,23 @@ void kv_rx_space(struct kfi_cq_waiter *w)
 	bool over;
 
 	spin_lock_bh(&conn->rx_lock);
+	conn->rx_waits = false;
 	kv_rx_loop(conn, kv_rx_next(conn));
-	over = !conn->rx_busy && test_bit(KV_DOWN, &conn->flags);
+	over = !conn->rx_waits && test_bit(KV_DOWN, &conn->flags);
 	spin_unlock_bh(&conn->rx_lock);
 	if (over)
 		kv_conn_again(conn);
 }
 
-/* Mostly there is no other packet, and nobody who looks at one. */
+/* Mostly there is no other packet. */
 static void kv_rx_came(struct kv_conn *conn, struct kv_slot *slot)
 {
 	spin_lock(&conn->rx_lock);
-	if (unlikely(conn->rx_busy || conn->rx_held || !list_empty(&conn->rxq) || !kv_rx_goes_on(conn))) {
+	if (unlikely(!list_empty(&conn->rxq) || !kv_rx_may(conn))) {
 		list_add_tail(&slot->link, &conn->rxq);
-		slot = NULL;
+		slot = kv_rx_next(conn);
 	}
-	if (likely(!conn->rx_busy)) {
-		conn->rx_busy = true;
-		kv_rx_loop(conn, slot ?: kv_rx_next(conn));
-	}
+	kv_rx_loop(conn, slot);
 	spin_unlock(&conn->rx_lock);
 }
 
@@ -605,7 +599,7 @@ void kv_rx_stop(struct kv_conn *conn)
 	if (conn->vep && conn->vep->ep.rx_cq)
 		kfi_cq_cancel_wait(conn->vep->ep.rx_cq, &conn->space);
 	spin_lock_bh(&conn->rx_lock);
-	conn->rx_busy = false;
+	conn->rx_waits = false;
 	spin_unlock_bh(&conn->rx_lock);
 }
 
@@ -631,16 +625,16 @@ void kv_rx_keep(struct kv_conn *conn)
 /* Is there no more of that? Else kv_conn_down() comes again: when there has been room for it, or it is not waited for any longer. */
 bool kv_rx_rest(struct kv_conn *conn)
 {
-	bool busy;
+	bool waits;
 
 	if (test_bit(KV_REST, &conn->flags) && READ_ONCE(conn->vep->home.stop_err))
 		clear_bit(KV_REST, &conn->flags);
 	if (test_bit(KV_REST, &conn->flags))
 		kv_rx_run(conn);
 	spin_lock_bh(&conn->rx_lock);
-	busy = conn->rx_busy;
+	waits = conn->rx_waits;
 	spin_unlock_bh(&conn->rx_lock);
-	if (busy && test_bit(KV_REST, &conn->flags))
+	if (waits && test_bit(KV_REST, &conn->flags))
 		return false;
 	clear_bit(KV_REST, &conn->flags);
 	kv_rx_stop(conn);

@@ -6,9 +6,9 @@
  *
  *   rdma_cm's handler lock	events of one identifier: one at a time (cm.c)
  *   kfi_home.lock		of an endpoint or a listener, see kfi_home.h
+ *   kv_conn.rx_lock (spin, bh)	packets that have come: they are looked at under it, one after the other. No post takes it
  *   kv_conn.lock (spin, bh)	the send side: queues, the send queue's ring, credits in both directions, keys. Posting holds it and
  *				so does ib_post_send(); completions of consumers are made after it was dropped (struct kv_done)
- *   kv_conn.rx_lock (spin, bh)	packets that came and have not been looked at. Leaf
  *   kv_door.lock (spin, bh)	callers that have been asked for a proof. Leaf
  *
  * A connection is published by RCU (kfi_peer.conn, kfi_home.conn). Whoever posts to it does so inside rcu_read_lock(); conn.c unpublishes it
@@ -273,7 +273,7 @@ struct kv_run {
  * @peer_epoch:	what it last told; @keys: regions of it that we know, see key.c; @key_turn: which to forget next
  * @asks_later:	the peer could not tell of a region: it is not asked before the next jiffy
  * @frmrs:	free registrations by pool, @nfrmrs: their numbers; @frmr_mem: @frmr_sg: their memory
- * @rxq:	packets to look at; @rx_busy: somebody does; @rx_held: nobody may, until the consumer knows of the connection
+ * @rxq:	packets to look at; @rx_waits: for @space; @rx_held: until the consumer knows of the connection
  * @space:	waits for room in the receive CQ
  * @heard:	jiffies of the last sign of life; @probing: one is waited for, since @probed
  * @nudge:	something is to be said soon, whatever it is
@@ -327,7 +327,7 @@ struct kv_conn {
 
 	spinlock_t		rx_lock ____cacheline_aligned;
 	struct list_head	rxq;
-	bool			rx_busy;
+	bool			rx_waits;
 	bool			rx_held;
 	struct kfi_cq_waiter	space;
 	unsigned long		heard;

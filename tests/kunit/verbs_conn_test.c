@@ -716,7 +716,7 @@ static void finds_no_room(struct world *w)
 
 	w->draining = NULL;
 	spin_lock_bh(&conn->rx_lock);
-	conn->rx_busy = true;
+	conn->rx_waits = true;
 	KUNIT_EXPECT_TRUE(w->test, kfi_cq_wait_space(w->vep.ep.rx_cq, &conn->space));
 	spin_unlock_bh(&conn->rx_lock);
 }
@@ -734,7 +734,7 @@ static void full_at_the_end(struct kunit *test)
 	kv_conn_take_down(w->conn);
 	KUNIT_EXPECT_NULL(test, w->draining);
 	KUNIT_EXPECT_FALSE(test, w->waited);
-	KUNIT_EXPECT_FALSE(test, w->conn->rx_busy);
+	KUNIT_EXPECT_FALSE(test, w->conn->rx_waits);
 	kfi_cq_cancel_wait(cq, &w->conn->space);
 	atomic_set(&cq->free, room);
 	world_close(w);
