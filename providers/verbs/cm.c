@@ -455,6 +455,7 @@ static void kv_cm_ready(struct kv_conn *conn)
 	spin_lock_bh(&conn->lock);
 	WRITE_ONCE(conn->state, KV_READY);	/* see kv_rx_is_plain() */
 	conn->ready_due = conn->pc.dialed;
+	conn->waits = true;
 	spin_unlock_bh(&conn->lock);
 	if (conn->pc.peer)
 		kv_rdm_ready(conn);

@@ -109,6 +109,7 @@ static void kv_watch_work(struct work_struct *work)
 	nudge = conn->nudge;
 	conn->nudge = false;
 	conn->credit_due |= nudge;
+	conn->waits |= nudge;
 	if (!test_bit(KV_DEAD, &conn->flags)) {
 		dead = kv_watch(conn);
 		queue_delayed_work(kv_cm_wq, &conn->watch_work, kv_watch_interval());

@@ -107,7 +107,10 @@ int kv_msg_shutdown(struct kfi_ep *ep)
 	rcu_read_lock();
 	conn = kv_msg_way(vep);
 	if (conn) {
+		spin_lock_bh(&conn->lock);
 		set_bit(KV_BYE_WANTED, &conn->flags);
+		conn->waits = true;
+		spin_unlock_bh(&conn->lock);
 		kv_tx_kick(conn);
 	}
 	rcu_read_unlock();

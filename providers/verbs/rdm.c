@@ -47,6 +47,7 @@ static void kv_peer_queue(struct kfi_peer_conn *pc, struct kfi_oper *op)
 	kv_op(op)->conn = conn;
 	spin_lock_bh(&conn->lock);
 	list_add_tail(&op->link, &conn->queue);
+	conn->waits = true;
 	spin_unlock_bh(&conn->lock);
 }
 

@@ -93,10 +93,12 @@ void kv_long_end(struct kv_conn *conn, struct kfi_oper *op, int err, struct kv_d
 		else
 			kv_frmr_give(conn, frmr);
 	}
-	if (kop->ninv)
-		list_add_tail(&op->link, &conn->ending);
-	else
+	if (!kop->ninv) {
 		kv_op_end(op, 0, done);
+		return;
+	}
+	list_add_tail(&op->link, &conn->ending);
+	conn->waits = true;
 }
 
 /* One invalidation; only the last of an operation is reported, and stands for all of them. */
@@ -232,4 +234,5 @@ void kv_fetch_start(struct kv_conn *conn, struct kv_slot *slot)
 	slot->desc = slot->p.flags & KVW_F_INV ? 1 : 0;
 	slot->at = 0;
 	list_add_tail(&slot->link, &conn->fetches);
+	conn->waits = true;
 }

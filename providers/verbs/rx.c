@@ -28,7 +28,7 @@ void kv_slot_release(struct kv_slot *slot, u8 hold)
 	if (slot->holds || test_bit(KV_DEAD, &conn->flags))
 		return;
 	if (slot->cls < KVW_CLS && kfi_credit_free(&conn->credit_rx[slot->cls], 1))
-		conn->credit_due = true;
+		conn->credit_due = conn->waits = true;
 	if (kv_slot_post(slot))
 		kv_conn_fail(conn, -EIO);
 }
@@ -39,6 +39,7 @@ void kv_slot_answer(struct kv_slot *slot, u8 type, u16 status)
 	slot->answer = (struct kvw_packet){ .type = type, .status = status, .id = slot->p.id, .gen = slot->p.gen };
 	slot->holds |= KV_HOLD_ANSWER;
 	list_add_tail(&slot->alink, &slot->conn->answers);
+	slot->conn->waits = true;
 }
 
 /* ---- what a packet says about credits, and what it has cost ---- */
@@ -105,7 +106,7 @@ static void kv_slot_consumed(struct kv_slot *slot, int fin)
 		if (fin >= 0)
 			kv_slot_answer(slot, KVW_FIN, fin);
 		kv_slot_release(slot, KV_HOLD_MESSAGE);
-		if ((ret || conn->credit_due || !list_empty(&conn->answers)) && !kv_tx_idle(conn))
+		if (kv_tx_waits(conn) && (ret || conn->credit_due || !list_empty(&conn->answers)))
 			kv_tx_run(conn, &done);
 	}
 	spin_unlock(&conn->lock);

@@ -274,6 +274,7 @@ static void kv_widen(struct kv_conn *conn, const unsigned int *more)
 		conn->credit_rx[cls].window += more[cls];
 		conn->credit_due |= more[cls];
 	}
+	conn->waits = true;
 	conn->requests_max += more[KVW_CLS];
 }
 

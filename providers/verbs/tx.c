@@ -476,6 +476,7 @@ void kv_tx_run(struct kv_conn *conn, struct kv_done *done)
 		return;
 	while (!kv_tx_idle(conn) && kv_sq_room(conn) >= KV_SQ_ROOM && kv_put_next(conn, done))
 		;
+	conn->waits = !kv_tx_idle(conn);
 	if (conn->chain)
 		kv_sq_post(conn);
 }
@@ -493,10 +494,11 @@ static void kv_tx_at_once(struct kv_conn *conn, struct kfi_oper *op, struct kv_d
 	is_long = kv_is_long(conn, op);
 	if (unlikely(!kv_may_send(conn, op, is_long))) {
 		list_add_tail(&op->link, &conn->stalled[kv_op_cls(op)]);
+		conn->waits = true;
 		return;
 	}
 	kv_put_message(conn, op, is_long, done);
-	if (is_long && !kv_tx_idle(conn))
+	if (unlikely(kv_tx_waits(conn)))
 		kv_tx_run(conn, done);	/* what could not be registered is taken back */
 	kv_sq_post(conn);
 }
@@ -509,10 +511,11 @@ void kv_tx_post(struct kv_conn *conn, struct kfi_oper *op)
 
 	kv_op(op)->conn = conn;
 	spin_lock(&conn->lock);
-	if (!more && kv_tx_idle(conn) && likely(kv_tx_open(conn) && kv_sq_room(conn) >= KV_SQ_ROOM)) {
+	if (!more && !kv_tx_waits(conn) && likely(kv_tx_open(conn) && kv_sq_room(conn) >= KV_SQ_ROOM)) {
 		kv_tx_at_once(conn, op, &done);
 	} else {
 		list_add_tail(&op->link, &conn->queue);
+		conn->waits = true;
 		if (!more)
 			kv_tx_run(conn, &done);
 	}

@@ -253,6 +253,7 @@ struct kv_run {
  * @pc:		what kfi.ko knows of it
  * @queue:	operations in posting order; @stalled: those without credit; @waiting: a FIN is due; @ending: their
  *		registrations are being taken back; @failed: to be completed when the connection is down
+ * @waits:	not kv_tx_idle(): set by who makes it so, cleared by kv_tx_run()
  * @op:		RMA that is partly in the send queue
  * @answers:	slots with something to say; @fetches: slots whose data is to be moved
  * @last:	what was in the send queue when the endpoint closed is before this
@@ -292,6 +293,7 @@ struct kv_conn {
 	bool			asks_later;
 	bool			fenced;
 	bool			broken;
+	bool			waits;
 	u8			grow;
 	bool			nudge;
 	struct list_head	queue;
@@ -600,12 +602,19 @@ struct kv_reserve { unsigned int noio, noreclaim; bool reclaim; };
 void kv_reserve_begin(struct kv_reserve *r, const struct kfi_ep *ep);
 void kv_reserve_end(const struct kv_reserve *r);
 
-/* The send side has nothing to do. Mostly there is nothing, or there was one thing. The lock is held. */
+/* The send side has nothing to do; the lock is held. */
 static inline bool kv_tx_idle(const struct kv_conn *conn)
 {
 	return list_empty(&conn->queue) && !conn->op && list_empty(&conn->answers) && !conn->credit_due && !conn->ready_due &&
 	       list_empty(&conn->stalled[KVW_CLS_MSG]) && list_empty(&conn->stalled[KVW_CLS_TAG]) &&
 	       list_empty(&conn->fetches) && list_empty(&conn->ending) && !test_bit(KV_BYE_WANTED, &conn->flags);
+}
+
+/* Is there anything that kv_tx_run() would look at? Mostly not. */
+static inline bool kv_tx_waits(const struct kv_conn *conn)
+{
+	lockdep_assert(conn->waits || kv_tx_idle(conn));
+	return conn->waits;
 }
 
 /* tx.c: the send path */
