@@ -210,14 +210,17 @@ static void kv_fetched(struct kv_sqe *e, int err, struct kv_done *done)
 		list_add_tail(&slot->link, &done->slots);
 }
 
-static void kv_sq_end(struct kv_sqe *e, int err, struct kv_done *done)
+static inline void kv_sq_end(struct kv_sqe *e, int err, struct kv_done *done)
 {
 	struct kv_conn *conn = e->conn;
 
-	kv_sq_unmap(conn, e);
-	conn->reads -= e->read && !err;
-	if (e->read && e->frmr)
-		kv_sink_done(e, err);
+	if (e->mapped)
+		kv_sq_unmap(conn, e);
+	if (e->read) {
+		conn->reads -= !err;
+		if (e->frmr)
+			kv_sink_done(e, err);
+	}
 	switch (e->kind) {
 	case KV_SQ_PACKET:
 		if (!e->op)
@@ -266,12 +269,12 @@ static int kv_wc_error(const struct kv_conn *conn, const struct kv_sqe *e, const
 /* It is reported, and what is before it stands or has its own report. False: it has ended already. */
 static bool kv_sq_mark(struct kv_conn *conn, struct kv_sqe *last, int err)
 {
-	u32 n = ((last - conn->sq) - conn->tail) & (KV_SQ - 1), i;
+	u32 n = ((last - conn->sq) - conn->tail) & (KV_SQ - 1);
 
 	if (n >= conn->head - conn->tail)
 		return false;
-	for (i = 0; i < n; i++)
-		conn->sq[(conn->tail + i) & (KV_SQ - 1)].done |= !conn->sq[(conn->tail + i) & (KV_SQ - 1)].read;
+	if (n >= conn->told - conn->tail)
+		conn->told = conn->tail + n + 1;
 	last->done = true;
 	last->err = err;
 	return true;
@@ -283,7 +286,7 @@ static void kv_sq_retire(struct kv_conn *conn, struct kv_done *done)
 
 	while (conn->tail != conn->head) {
 		e = &conn->sq[conn->tail & (KV_SQ - 1)];
-		if (!e->done)
+		if (!e->done && (e->read || conn->tail == conn->told))
 			return;
 		conn->tail++;
 		kv_sq_end(e, e->err, done);
@@ -291,6 +294,7 @@ static void kv_sq_retire(struct kv_conn *conn, struct kv_done *done)
 	/* Nothing is left, nor of what kv_conn_settled() waits for. */
 	conn->head = 0;
 	conn->tail = 0;
+	conn->told = 0;
 	conn->last = 0;
 }
 

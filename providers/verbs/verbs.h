@@ -260,7 +260,8 @@ struct kv_run {
  * @room:	for payload and descriptors in a packet that the peer takes; @takes: bytes of a packet that we have agreed to take
  * @in_request:	packets up to so many bytes go to the device with the work request
  * @chain:	work requests that are filled in and not yet given to the device
- * @sq:		ring: @head is the next to fill, @tail the oldest not completed
+ * @sq:		ring: @head is the next to fill, @tail the oldest not completed; what is before @told has been reported, but for READs,
+ *		which are each for itself
  * @broken:	the device has refused some of it, or failed at it, and gets no more
  * @fenced:	nothing but registrations is behind an invalidation, see kv_put_fence()
  * @credit_tx: @credit_rx: by class; @window: the peer's
@@ -310,7 +311,7 @@ struct kv_conn {
 	struct ib_send_wr	*chain;
 	struct ib_send_wr	*chain_end;
 	struct kv_sqe		*sq;
-	u32			head, tail;
+	u32			head, tail, told;
 	u32			last;
 	struct kfi_credit_tx	credit_tx[KVW_CLS];
 	struct kfi_credit_rx	credit_rx[KVW_CLS];
