@@ -68,8 +68,7 @@ static void kv_commit_answer(struct kv_slot *slot, int err)
 	kv_atomic_answer(slot, -err);
 	kv_slot_release(slot, KV_HOLD_MESSAGE);
 	kv_tx_run(conn, &done);
-	spin_unlock_bh(&conn->lock);
-	kv_done(&done);
+	kv_unlock_bh(conn, &done);
 }
 
 /* The connection, and its endpoint, may have gone meanwhile: the slot is there, and the owners are asked for the peer's sake. */

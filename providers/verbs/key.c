@@ -205,11 +205,11 @@ u32 kv_key_rkey(struct kv_conn *conn, u64 key)
 }
 
 /* The peer's epoch, with every packet: what it has told before is not to be used for what is not under way yet. */
-void kv_keys_age(struct kv_conn *conn, u32 epoch)
+void kv_keys_old(struct kv_conn *conn, u32 epoch)
 {
 	unsigned int i;
 
-	if (likely(epoch == conn->peer_epoch) || !conn->keys)
+	if (!conn->keys)
 		return;
 	WRITE_ONCE(conn->peer_epoch, epoch);	/* see kv_rx_is_plain() */
 	for (i = 0; i < KV_KEYS; i++)

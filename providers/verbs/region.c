@@ -658,13 +658,13 @@ static void kv_place_ahead(struct kv_conn *conn)
 }
 
 /* The next message can tell of one. There is room in the send queue; the connection's lock is held. */
-bool kv_offer_fresh(struct kv_conn *conn, struct kvw_told *told)
+bool kv_take_fresh(struct kv_conn *conn, struct kvw_told *told)
 {
 	struct kv_ep *vep = conn->vep;
 	struct kv_region *region;
 	bool offered = false, fenced = false;
 
-	if (likely(list_empty(&vep->fresh)) || conn->greeting.version < KVW_VERSION_TELL)
+	if (conn->greeting.version < KVW_VERSION_TELL)
 		return false;
 	spin_lock(&vep->fresh_lock);
 	list_for_each_entry(region, &vep->fresh, fresh) {

@@ -45,7 +45,7 @@ void kv_slot_answer(struct kv_slot *slot, u8 type, u16 status)
 /* ---- what a packet says about credits, and what it has cost ---- */
 
 /* 1: there is more room at the peer; 0; -EPROTO. */
-static int kv_rx_credits(struct kv_conn *conn, const struct kvw_packet *p)
+static inline int kv_rx_credits(struct kv_conn *conn, const struct kvw_packet *p)
 {
 	struct kfi_credit_tx *tx = conn->credit_tx;
 	int cls, one, ret = 0;
@@ -60,7 +60,7 @@ static int kv_rx_credits(struct kv_conn *conn, const struct kvw_packet *p)
 }
 
 /* Once per packet, also when it is looked at again after having been stopped. The lock is held. Return: as above. */
-static int kv_rx_charge(struct kv_slot *slot)
+static __always_inline int kv_rx_charge(struct kv_slot *slot)
 {
 	struct kv_conn *conn = slot->conn;
 	int ret;
@@ -163,12 +163,12 @@ static size_t kv_slot_copy(struct kv_slot *slot)
 	return copied;
 }
 
-/* A whole message: from the slot to its receive, the only copy. */
+/* A whole message: from the slot to its receive, the only copy. Bottom halves are off. */
 static void kv_slot_deliver(struct kv_slot *slot)
 {
 	WARN_ON_ONCE(kv_slot_copy(slot) != slot->rx.room);	/* kernel memory can't fault */
-	kfi_stat_add(&slot->conn->vep->ep, bounced, slot->rx.room);
-	kfi_rx_complete(&slot->rx, 0);
+	__kfi_stat_add(&slot->conn->vep->ep, bounced, slot->rx.room);
+	__kfi_rx_complete(&slot->rx, 0);
 	kv_slot_consumed(slot, slot->p.flags & KVW_F_LANDED ? 0 : KV_NO_FIN);
 }
 
@@ -185,8 +185,7 @@ static bool kv_slot_fetch(struct kv_slot *slot)
 		kv_fetch_start(conn, slot);
 		kv_tx_run(conn, &done);
 	}
-	spin_unlock_bh(&conn->lock);
-	kv_done(&done);
+	kv_unlock_bh(conn, &done);
 	return there;
 }
 
@@ -224,7 +223,7 @@ void kv_slot_fetched(struct kv_slot *slot)
 		kfi_rx_abort(&slot->rx, slot->err);
 	} else {
 		__kfi_stat_add(&slot->conn->vep->ep, placed, slot->rx.room);
-		kfi_rx_complete(&slot->rx, 0);
+		__kfi_rx_complete(&slot->rx, 0);
 	}
 	kv_slot_consumed(slot, status);
 	local_bh_enable();
@@ -308,8 +307,7 @@ static int kv_rx_count(struct kv_slot *slot)
 		ret = kv_key_told(conn, kv_slot_told(slot)) ?: ret;
 	if (ret > 0 || slot->holds & KV_HOLD_ANSWER)
 		kv_tx_run(conn, &done);
-	spin_unlock_bh(&conn->lock);
-	kv_done(&done);
+	kv_unlock_bh(conn, &done);
 	return ret < 0 ? ret : kv_rx_invalidate(slot);
 }
 
@@ -336,7 +334,7 @@ static int kv_rx_message(struct kv_slot *slot)
 	int ret;
 
 	kv_rx_describe(slot);
-	verdict = kfi_rx_arrive(ep, &slot->rx, false);
+	verdict = __kfi_rx_arrive(ep, &slot->rx, false);
 	if (likely(verdict == KFI_RX_MATCHED && whole)) {
 		kv_slot_deliver(slot);
 		return 0;
@@ -346,7 +344,7 @@ static int kv_rx_message(struct kv_slot *slot)
 		return ret;
 	if (verdict == KFI_RX_NONE && !rma) {
 		kv_slot_queue(slot);
-		verdict = kfi_rx_arrive(ep, &slot->rx, true);
+		verdict = __kfi_rx_arrive(ep, &slot->rx, true);
 		if (verdict == KFI_RX_QUEUED) {
 			kfi_stat_inc(ep, unexpected);
 			return 0;
@@ -411,8 +409,7 @@ static int kv_rx_control(struct kv_slot *slot)
 		kv_slot_release(slot, KV_HOLD_MESSAGE);
 		kv_tx_run(conn, &done);
 	}
-	spin_unlock_bh(&conn->lock);
-	kv_done(&done);
+	kv_unlock_bh(conn, &done);
 	return ret;
 }
 
@@ -468,7 +465,7 @@ static int kv_rx_packet(struct kv_slot *slot)
 /* ---- one after the other ---- */
 
 /* The last words of a connection that has ended are heard, see kv_rx_keep(). */
-static bool kv_rx_goes_on(const struct kv_conn *conn)
+static inline bool kv_rx_goes_on(const struct kv_conn *conn)
 {
 	return likely(!test_bit(KV_FAILED, &conn->flags)) || test_bit(KV_REST, &conn->flags);
 }

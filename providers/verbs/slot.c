@@ -242,15 +242,6 @@ void kv_grow(struct kv_conn *conn, u8 what)
 	queue_work(kv_cm_wq, &conn->grow_work);
 }
 
-/* May one more request wait for its answer? If not now then later: whoever was refused is asked again. */
-bool kv_may_ask(struct kv_conn *conn)
-{
-	if (likely(conn->requests < conn->requests_max))
-		return true;
-	kv_grow(conn, BIT(KVW_CLS));
-	return false;
-}
-
 static unsigned int kv_wanted(struct kv_conn *conn, unsigned int *more)
 {
 	unsigned int n = 0;
@@ -306,6 +297,5 @@ void kv_grow_work(struct work_struct *work)
 		kv_widen(conn, more);
 	kv_grow_again(conn);
 	kv_tx_run(conn, &done);
-	spin_unlock_bh(&conn->lock);
-	kv_done(&done);
+	kv_unlock_bh(conn, &done);
 }

@@ -28,7 +28,7 @@ struct kv_sqe *kv_sq_get(struct kv_conn *conn, u8 kind)
 	e->slot = NULL;
 	e->frmr = NULL;
 	e->region = NULL;
-	memset(&e->wr, 0, sizeof(e->wr));
+	memset(&e->wr.send, 0, sizeof(e->wr.send));	/* what others have behind it they all fill in */
 	return e;
 }
 

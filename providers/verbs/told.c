@@ -34,8 +34,7 @@ void kv_rx_told(struct kv_slot *slot, u16 status)
 		kv_atomic_answer(slot, status);
 	kv_slot_release(slot, KV_HOLD_MESSAGE);
 	kv_tx_run(conn, &done);
-	spin_unlock_bh(&conn->lock);
-	kv_done(&done);
+	kv_unlock_bh(conn, &done);
 }
 
 int kv_rx_done(struct kv_slot *slot)

@@ -17,7 +17,7 @@ int kv_tx(struct kfi_ep *ep, struct kfi_oper *op)
 	/* A receive is nobody's to make durable. */
 	if (unlikely(op->flags & KFI_COMMIT_COMPLETE) && op->code == KFI_OPC_TWRITE)
 		return -EOPNOTSUPP;
-	*kv_op(op) = (struct kv_op) { .state = KV_OP_QUEUED };
+	memset(kv_op(op), 0, offsetof(struct kv_op, iter));
 	INIT_LIST_HEAD(&kv_op(op)->frmrs);
 	return ep->type == KFI_EP_RDM ? kv_rdm_tx(to_kv_ep(ep), op) : kv_msg_tx(to_kv_ep(ep), op);
 }
@@ -29,8 +29,7 @@ void kv_tx_kick(struct kv_conn *conn)
 
 	spin_lock_bh(&conn->lock);
 	kv_tx_run(conn, &done);
-	spin_unlock_bh(&conn->lock);
-	kv_done(&done);
+	kv_unlock_bh(conn, &done);
 }
 
 /* The last of a series went to another peer, or was refused; or something is to be asked again. */
@@ -72,7 +71,7 @@ void kv_done_all(struct kv_done *done)
 	struct kv_slot *slot, *after;
 
 	llist_for_each_entry_safe(op, next, done->ops, lnode)
-		kfi_tx_complete(op, kv_op(op)->err);
+		__kfi_tx_complete(op, kv_op(op)->err);
 	list_for_each_entry_safe(slot, after, &done->slots, link) {
 		list_del_init(&slot->link);
 		kv_slot_fetched(slot);
@@ -161,18 +160,27 @@ static bool kv_is_rma(const struct kfi_oper *op)
 	return op->code == KFI_OPC_WRITE || op->code == KFI_OPC_READ || op->code == KFI_OPC_FLUSH || kfi_opc_is_atomic(op->code);
 }
 
+/* Member by member: an initialiser would clear all of it first. What kv_put_header() fills in is left to that. */
+static __always_inline void kv_fill_packet(struct kvw_packet *p, const struct kfi_oper *op, u8 type)
+{
+	p->type = type;
+	p->flags = (kv_is_tagged(op) ? KVW_F_TAGGED : 0) | (op->flags & KFI_REMOTE_CQ_DATA ? KVW_F_CQ_DATA : 0) |
+		   (op->flags & KFI_INVALIDATE ? KVW_F_INV : 0);
+	p->count = 0;
+	p->status = 0;
+	p->id = op->index;
+	p->gen = op->gen;
+	p->len = op->len;
+	p->tag = op->tag;
+	p->data = op->data;
+}
+
 struct kvw_packet kv_op_packet(const struct kfi_oper *op, u8 type)
 {
-	return (struct kvw_packet) {
-		.type = type,
-		.flags = (kv_is_tagged(op) ? KVW_F_TAGGED : 0) | (op->flags & KFI_REMOTE_CQ_DATA ? KVW_F_CQ_DATA : 0) |
-			 (op->flags & KFI_INVALIDATE ? KVW_F_INV : 0),
-		.id = op->index,
-		.gen = op->gen,
-		.len = op->len,
-		.tag = op->tag,
-		.data = op->data,
-	};
+	struct kvw_packet p __uninitialized;
+
+	kv_fill_packet(&p, op, type);
+	return p;
 }
 
 /* The peer's credit for a message that won't come. */
@@ -216,23 +224,26 @@ static u8 kv_answer_wanted(const struct kv_conn *conn, const struct kfi_oper *op
 	return 0;
 }
 
-/* Short payload is copied behind the header, more is fetched by the device. */
-static int kv_map_payload(struct kv_conn *conn, struct kv_sqe *e, struct kfi_oper *op, void *at, u32 *bytes)
+static noinline int kv_map_pieces(struct kv_conn *conn, struct kv_sqe *e, const struct kfi_oper *op)
 {
 	struct iov_iter iter = op->iter;
-	ssize_t n;
+	ssize_t n = kv_sq_map(conn, e, &iter, op->len, kv_max_pieces(conn), DMA_TO_DEVICE);
 
-	e->nsge = 1;
-	if (op->len <= KV_INLINE) {
-		WARN_ON_ONCE(kfi_copy_from(at, &iter, op->len) != op->len);
-		*bytes += op->len;
-		__kfi_stat_add(op->ep, copied, op->len);
-		return 0;
-	}
-	n = kv_sq_map(conn, e, &iter, op->len, kv_max_pieces(conn), DMA_TO_DEVICE);
 	if (n < 0)
 		return n;
 	return n == op->len ? 0 : -EMSGSIZE;
+}
+
+/* Short payload is copied behind the header, more is fetched by the device. */
+static inline int kv_map_payload(struct kv_conn *conn, struct kv_sqe *e, struct kfi_oper *op, void *at, u32 *bytes)
+{
+	e->nsge = 1;
+	if (op->len > KV_INLINE)
+		return kv_map_pieces(conn, e, op);
+	WARN_ON_ONCE(kfi_copy_from(at, &op->iter, op->len) != op->len);
+	*bytes += op->len;
+	__kfi_stat_add(op->ep, copied, op->len);
+	return 0;
 }
 
 /*
@@ -278,13 +289,14 @@ static void kv_send_invalidates(struct kv_conn *conn, struct kv_sqe *e, u64 key)
 /* The message in one packet. */
 static void kv_put_short(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done)
 {
-	struct kvw_packet p = kv_op_packet(op, KVW_MSG);
 	u8 answer = kv_answer_wanted(conn, op);
-	struct kvw_told told;
+	struct kvw_packet p __uninitialized;
+	struct kvw_told told __uninitialized;
 	struct kv_sqe *e;
 	u32 bytes;
 	int ret;
 
+	kv_fill_packet(&p, op, KVW_MSG);
 	p.flags |= answer;
 	p.epoch = atomic_read(&conn->kdom->epoch);
 	if (op->len <= conn->room - KV_MSG_DESCS * sizeof(struct kvw_desc) && kv_offer_fresh(conn, &told))
@@ -319,7 +331,7 @@ static void kv_put_short(struct kv_conn *conn, struct kfi_oper *op, struct kv_do
 /* ---- what goes next ---- */
 
 /* Too long for a packet, or in too many pieces: a segment of up to a page is at most two, and the one that may be longer three. */
-static bool kv_is_long(const struct kv_conn *conn, const struct kfi_oper *op)
+static inline bool kv_is_long(const struct kv_conn *conn, const struct kfi_oper *op)
 {
 	size_t descs = op->flags & KFI_INVALIDATE ? sizeof(struct kvw_desc) : 0;
 
@@ -329,7 +341,7 @@ static bool kv_is_long(const struct kv_conn *conn, const struct kfi_oper *op)
 }
 
 /* Everything a message can take: an answer, registrations if it is long, and a credit. */
-static bool kv_may_send(struct kv_conn *conn, struct kfi_oper *op, bool is_long)
+static inline bool kv_may_send(struct kv_conn *conn, struct kfi_oper *op, bool is_long)
 {
 	return kv_may_ask(conn) && (likely(!is_long) || kv_long_room(conn, op)) &&
 	       kfi_credit_take(&conn->credit_tx[kv_op_cls(op)], 1);
@@ -595,6 +607,5 @@ void kv_tx_flush_all(struct kv_conn *conn, int err)
 	for (cls = 0; cls < KVW_CLS; cls++)
 		kv_fail_list(&conn->stalled[cls], err, &done);
 	kv_fail_list(&conn->queue, err, &done);
-	spin_unlock_bh(&conn->lock);
-	kv_done(&done);
+	kv_unlock_bh(conn, &done);
 }

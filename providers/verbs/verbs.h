@@ -370,7 +370,7 @@ struct kv_conn {
 
 /** enum kv_op_state - where an operation is, under kv_conn.lock; checked before a peer's answer is believed */
 enum kv_op_state {
-	KV_OP_QUEUED,
+	KV_OP_QUEUED = 0,
 	KV_OP_SENT,		/* in the send queue */
 	KV_OP_ASKED,		/* a FIN may come */
 	KV_OP_ENDING,		/* it came */
@@ -385,9 +385,10 @@ enum kv_op_state {
  * @tell:	RMA: a region's owner wants to hear of it; @checked: segments whose regions are known
  * @regs:	registrations that it takes, 0: not looked up yet
  * @seg: @at:	RMA: the remote segment under way, and how much of it has been asked for
- * @iter:	RMA: what is left of the local memory
- * @frmrs:	its registrations; @ninv: those still to be invalidated
+ * @ninv:	registrations still to be invalidated
  * @err:	what it will be completed with
+ * @iter:	RMA: what is left of the local memory, once it has begun
+ * @frmrs:	its registrations
  */
 struct kv_op {
 	struct kv_conn		*conn;
@@ -400,10 +401,10 @@ struct kv_op {
 	u16			seg;
 	unsigned int		wrs;
 	u64			at;
-	struct iov_iter		iter;
-	struct list_head	frmrs;
 	unsigned int		ninv;
 	int			err;
+	struct iov_iter		iter;
+	struct list_head	frmrs;
 };
 
 /**
@@ -553,8 +554,16 @@ void kv_slots_each(struct kv_conn *conn, void (*fn)(struct kv_slot *slot, int er
 void kv_slots_unmap(struct kv_conn *conn);
 void kv_slots_free(struct kv_conn *conn);
 void kv_grow(struct kv_conn *conn, u8 what);
-bool kv_may_ask(struct kv_conn *conn);
 void kv_grow_work(struct work_struct *work);
+
+/* May one more request wait for its answer? If not now then later: whoever was refused is asked again. */
+static inline bool kv_may_ask(struct kv_conn *conn)
+{
+	if (likely(conn->requests < conn->requests_max))
+		return true;
+	kv_grow(conn, BIT(KVW_CLS));
+	return false;
+}
 
 /* sq.c: the send queue */
 struct kv_sqe *kv_sq_get(struct kv_conn *conn, u8 kind);
@@ -640,11 +649,19 @@ void kv_put_packet(struct kv_conn *conn, struct kvw_packet *p, const struct kvw_
 void kv_put_void(struct kv_conn *conn, const struct kfi_oper *op);
 int kv_got_fin(struct kv_conn *conn, const struct kvw_packet *p, struct kv_done *done);
 
-/* No lock is held: consumers are called. */
+/* No lock is held, bottom halves are off: consumers hear of it. */
 static inline void kv_done(struct kv_done *done)
 {
 	if (done->ops || !list_empty(&done->slots))
 		kv_done_all(done);
+}
+
+/* What was done under the lock, and then what is to be done without it. */
+static inline void kv_unlock_bh(struct kv_conn *conn, struct kv_done *done) __releases(&conn->lock)
+{
+	spin_unlock(&conn->lock);
+	kv_done(done);
+	local_bh_enable();
 }
 
 /* rdv.c: long messages, at both ends */
@@ -685,9 +702,16 @@ void kv_put_old(struct kv_conn *conn, struct kv_slot *slot);
 /* key.c: what we know of the peer's regions */
 int kv_key_find(struct kv_conn *conn, u64 key, u64 addr, u64 len, u8 right, struct kv_run *run);
 int kv_got_key(struct kv_conn *conn, const struct kvw_packet *p, const struct kvw_desc *descs);
-void kv_keys_age(struct kv_conn *conn, u32 epoch);
+void kv_keys_old(struct kv_conn *conn, u32 epoch);
 int kv_key_told(struct kv_conn *conn, const struct kvw_told *told);
 u32 kv_key_rkey(struct kv_conn *conn, u64 key);
+
+/* What a packet says of the peer's epoch. */
+static inline void kv_keys_age(struct kv_conn *conn, u32 epoch)
+{
+	if (unlikely(epoch != conn->peer_epoch))
+		kv_keys_old(conn, epoch);
+}
 
 /* region.c: memory of ours that peers may name */
 int kv_mr_open(struct kfi_mr *mr);
@@ -699,7 +723,13 @@ void kv_region_registered(struct kv_sqe *e, int err);
 bool kv_region_taken(struct kv_conn *conn, u64 key, u32 rkey);
 bool kv_region_spoilt(struct kv_domain *kdom, u32 rkey);
 int kv_rx_key(struct kv_slot *slot);
-bool kv_offer_fresh(struct kv_conn *conn, struct kvw_told *told);
+bool kv_take_fresh(struct kv_conn *conn, struct kvw_told *told);
+
+/* Is there a region that a message may tell of? Mostly there is none. */
+static inline bool kv_offer_fresh(struct kv_conn *conn, struct kvw_told *told)
+{
+	return unlikely(!list_empty(&conn->vep->fresh)) && kv_take_fresh(conn, told);
+}
 
 /* told.c: what peers say of their accesses to it */
 int kv_rx_done(struct kv_slot *slot);

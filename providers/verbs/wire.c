@@ -34,7 +34,7 @@ static const struct {
 };
 
 /* Its operands, and values to compare with, are all there. */
-static bool atomic_ok(const struct kvw_packet *p, u32 payload)
+static noinline bool atomic_ok(const struct kvw_packet *p, u32 payload)
 {
 	if (!p->len || p->len > KVW_ATOMIC_MAX || (p->flags & KVW_F_FETCH && p->flags & KVW_F_COMPARE))
 		return false;
@@ -95,16 +95,11 @@ static u64 take_part(u8 parts, u8 part, const __le64 **at)
 	return parts & part ? le64_to_cpu(*(*at)++) : 0;
 }
 
-static void decode_parts(const struct kvw_hdr *hdr, u8 parts, struct kvw_packet *p)
+static noinline void decode_parts(const struct kvw_hdr *hdr, u8 parts, struct kvw_packet *p)
 {
 	const __le64 *at = hdr->part;
 	u64 id;
 
-	if (!parts) {		/* most messages */
-		p->id = p->gen = 0;
-		p->len = p->tag = p->data = 0;
-		return;
-	}
 	id = take_part(parts, KVW_P_ID, &at);
 	p->id = id;
 	p->gen = id >> 32;
@@ -115,18 +110,22 @@ static void decode_parts(const struct kvw_hdr *hdr, u8 parts, struct kvw_packet 
 
 int kvw_decode(const struct kvw_hdr *hdr, u32 bytes, struct kvw_packet *p)
 {
-	u8 parts;
+	u8 type, flags, parts;
 	int cls;
 
-	if (bytes < sizeof(*hdr) || !hdr->type || hdr->type >= KVW_TYPES)
+	if (bytes < sizeof(*hdr))
 		return -EPROTO;
-	if (bytes > KVW_PAGE && (hdr->type != KVW_MSG || bytes > KVW_PACKET))
+	type = hdr->type;	/* in registers: whatever is stored in a byte may be what is read next, for all the compiler knows */
+	flags = hdr->flags;
+	if (!type || type >= KVW_TYPES)
 		return -EPROTO;
-	p->type = hdr->type;
-	p->flags = hdr->flags;
+	if (bytes > KVW_PAGE && (type != KVW_MSG || bytes > KVW_PACKET))
+		return -EPROTO;
+	p->type = type;
+	p->flags = flags;
 	p->count = hdr->count;
 	p->spent = hdr->spent;
-	parts = kvw_parts(p->type, p->flags);
+	parts = kvw_parts(type, flags);
 	p->head = head_of(parts);
 	if (bytes < p->head)
 		return -EPROTO;
@@ -134,7 +133,10 @@ int kvw_decode(const struct kvw_hdr *hdr, u32 bytes, struct kvw_packet *p)
 	for (cls = 0; cls < KVW_CLS; cls++)
 		p->credit[cls] = le16_to_cpu(hdr->credit[cls]);
 	p->epoch = le32_to_cpu(hdr->epoch);
-	decode_parts(hdr, parts, p);
+	p->id = p->gen = 0;
+	p->len = p->tag = p->data = 0;
+	if (parts)		/* unlike most messages */
+		decode_parts(hdr, parts, p);
 	return flags_ok(p) && shape_ok(p, bytes) && p->spent < 1 << KVW_CLS ? 0 : -EPROTO;
 }
 

@@ -22,6 +22,7 @@ typedef uint32_t __le32;
 typedef uint64_t __le64;
 
 #define __packed		__attribute__((packed))
+#define noinline		__attribute__((noinline))
 #define le16_to_cpu(x)		le16toh(x)
 #define le32_to_cpu(x)		le32toh(x)
 #define le64_to_cpu(x)		le64toh(x)

@@ -30,9 +30,8 @@ void kv_put_packet(struct kv_conn *conn, struct kvw_packet *p, const struct kvw_
 }
 
 /* In place of slot.c's. */
-bool kv_may_ask(struct kv_conn *conn)
+void kv_grow(struct kv_conn *conn, u8 what)
 {
-	return conn->requests < conn->requests_max;
 }
 
 /* In place of tx.c's: the jiffy is over when a case says so. */

@@ -13,11 +13,11 @@
 /* Other tests of this module have these, or something in their place. */
 #define kv_ask_later	conn_test_ask_later
 #define kv_got_key	conn_test_got_key
+#define kv_grow		conn_test_grow
 #define kv_key_find	conn_test_key_find
 #define kv_key_rkey	conn_test_key_rkey
 #define kv_key_told	conn_test_key_told
-#define kv_keys_age	conn_test_keys_age
-#define kv_may_ask	conn_test_may_ask
+#define kv_keys_old	conn_test_keys_old
 #define kv_put_packet	conn_test_put_packet
 /* ... and these are in place of kfi.ko's and rdma_cm's. */
 #define kfi_home_stays	conn_test_home
