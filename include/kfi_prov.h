@@ -278,7 +278,6 @@ static inline struct kfi_oper *kfi_tx_by_index(struct kfi_ep *ep, u32 index)
 
 /* As below, for who has bottom halves off already: here and where else there are such pairs they are the same but for that. */
 void __kfi_tx_complete(struct kfi_oper *op, int err);
-
 /**
  * kfi_tx_complete() - a transmit operation ended
  * @op:		the operation; the provider forgets it with this call
@@ -359,7 +358,6 @@ enum kfi_rx_verdict {
 };
 
 enum kfi_rx_verdict __kfi_rx_arrive(struct kfi_ep *ep, struct kfi_rx *rx, bool queue);	/* bottom halves off */
-
 /**
  * kfi_rx_arrive() - a message has come: find its receive
  * @ep:		endpoint
@@ -379,7 +377,6 @@ static inline enum kfi_rx_verdict kfi_rx_arrive(struct kfi_ep *ep, struct kfi_rx
 }
 
 void __kfi_rx_complete(struct kfi_rx *rx, int err);	/* bottom halves off */
-
 /**
  * kfi_rx_complete() - the message has landed, or never will
  * @rx:		a matched message; its memory is the provider's again afterwards
