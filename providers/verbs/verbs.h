@@ -11,7 +11,7 @@
  *				so does ib_post_send(); completions of consumers are made after it was dropped (struct kv_done)
  *   kv_door.lock (spin, bh)	callers that have been asked for a proof. Leaf
  *
- * A connection is published by RCU (kfi_peer.conn, kfi_home.conn). Whoever posts to it does so inside rcu_read_lock(); conn.c unpublishes it
+ * A connection is published by RCU (kfi_peer.conn, kfi_home.conn). Whoever posts to it does so inside an RCU read section; conn.c unpublishes it
  * and waits a grace period before it collects what was posted.
  *
  * Everything that arrives is handled where the device's completion queue is polled: softirq, or with bottom halves off by who reads
