@@ -36,7 +36,7 @@
  */
 
 /** KFI_PROV_CONTRACT - version of this contract; a provider built against another one is refused. */
-#define KFI_PROV_CONTRACT	7
+#define KFI_PROV_CONTRACT	8
 
 /* ------------------------------------------------------------------ */
 /* Registration							      */
@@ -97,6 +97,7 @@ void kfi_provider_deregister(struct kfi_provider *prov);
  * @flags:	KFI_SOURCE, KFI_NUMERICHOST
  * @hints:	the caller's hints or NULL; a provider needs them only for addresses
  * @prov:	the provider asked
+ * @hw_recv:	the provider's: what it offers now is endpoints with &kfi_ep.hw_recv, which share no receives
  * @head:	kfi.ko's: the answer so far
  * @tail:	kfi.ko's
  * @err:	kfi.ko's: first failure of kfi_query_add()
@@ -109,6 +110,7 @@ struct kfi_query {
 	u64			flags;
 	const struct kfi_info	*hints;
 	const struct kfi_provider *prov;
+	bool			hw_recv;
 	struct kfi_info		*head;
 	struct kfi_info		**tail;
 	int			err;

@@ -304,6 +304,7 @@ struct kfi_match {
  * @tx_levels:	completion levels the provider gives on this endpoint
  * @tx_selective: only operations with KFI_COMPLETION make an entry
  * @rx_selective: likewise
+ * @hw_recv:	receives are the provider's (&kfi_prov_ops.rx_posted), not the matching's; it says so in ep_open
  * @inject_size: longest inject
  * @max_msg_size: longest message
  * @min_multi_recv: KFI_OPT_MIN_MULTI_RECV
@@ -353,6 +354,7 @@ struct kfi_ep {
 	u64			tx_levels;
 	bool			tx_selective;
 	bool			rx_selective;
+	bool			hw_recv;
 	struct kfi_ep		*stx;
 
 	struct kfi_stats __percpu *stats;

@@ -69,8 +69,11 @@ struct kfi_peer_info {
  * @tx_flush:	optional: posts with KFI_MORE ended without a last one. Inside rcu_read_lock_bh()
  * @cancel_tx:	optional: kfi_cancel() of a transmit; 0 if a completion with -ECANCELED follows, else -ENOENT. @op may have
  *		ended just now and even be in use again: look it up among your own, under your own lock
- * @rx_posted:	optional: hardware receive queues instead of the shared matching. Return 0 or negative errno
- * @rx_cancel:	with @rx_posted: take a posted receive back. 0 or -ENOENT
+ * @rx_posted:	optional, with the next: of endpoints with &kfi_ep.hw_recv: a receive for a queue of the hardware, inside rcu_read_lock_bh(). Return: 0: it
+ *		will be completed exactly once (kfi_recv_complete()), in the order of posting, also by the end of its connection
+ *		(before kfi_ep_disconnected() or kfi_ep_refused()) and by @ep_stop; negative errno: refused, -ESHUTDOWN after any of these
+ * @rx_cancel:	the oldest receive with this @context that the hardware has not been given yet, or can give back, or NULL. It is kfi.ko's
+ *		again, and ended there
  * @rx_matched:	an unexpected message now has its receive: rx->op and rx->iter are set; deliver it, then
  *		kfi_rx_complete()
  * @rx_drop:	the endpoint closes: the unexpected message is the provider's again
@@ -132,7 +135,7 @@ struct kfi_prov_ops {
 	int	(*cancel_tx)(struct kfi_ep *ep, struct kfi_oper *op);
 
 	int	(*rx_posted)(struct kfi_ep *ep, struct kfi_oper *op);
-	int	(*rx_cancel)(struct kfi_ep *ep, struct kfi_oper *op);
+	struct kfi_oper *(*rx_cancel)(struct kfi_ep *ep, void *context);
 	void	(*rx_matched)(struct kfi_ep *ep, struct kfi_rx *rx);
 	void	(*rx_drop)(struct kfi_ep *ep, struct kfi_rx *rx);
 
@@ -161,6 +164,18 @@ struct kfi_prov_ops {
 
 	void	(*peers)(struct kfi_ep *ep, int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg);
 };
+
+/**
+ * kfi_recv_complete() - a receive of a hardware queue has its message, or will never have one
+ * @op:		receive of &kfi_prov_ops.rx_posted; the provider forgets it with this call
+ * @len:	bytes of the message, all of which are in their place
+ * @flags:	KFI_REMOTE_CQ_DATA or 0
+ * @data:	remote CQ data
+ * @err:	0 or negative errno; -KFI_ETRUNC: the message was longer than the receive
+ *
+ * Context: process or softirq, with bottom halves off.
+ */
+void kfi_recv_complete(struct kfi_oper *op, size_t len, u64 flags, u64 data, int err);
 
 /**
  * kfi_device_gone() - hardware goes: end all that stands on it

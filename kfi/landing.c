@@ -181,6 +181,23 @@ void __kfi_rx_complete(struct kfi_rx *rx, int err)
 }
 EXPORT_SYMBOL_GPL(__kfi_rx_complete);
 
+void kfi_recv_complete(struct kfi_oper *op, size_t len, u64 flags, u64 data, int err)
+{
+	struct kfi_cq_err_entry wc __uninitialized;
+
+	wc.flags = flags | KFI_MSG | KFI_RECV;
+	wc.len = len;
+	wc.buf = first_byte(&op->iter);
+	wc.data = data;
+	wc.tag = 0;
+	wc.olen = 0;
+	wc.err = -err;
+	wc.prov_errno = -err;
+	wc.src_addr = KFI_ADDR_NOTAVAIL;
+	__kfi_op_finish(op, op->ep, &wc);
+}
+EXPORT_SYMBOL_GPL(kfi_recv_complete);
+
 void kfi_match_end(struct kfi_oper *op, int err)
 {
 	struct kfi_cq_err_entry wc = {

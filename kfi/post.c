@@ -130,7 +130,7 @@ static noinline int post_check_peek(const struct kfi_ep *ep, const struct kfi_po
 {
 	u64 what = post->flags & PEEK_FLAGS;
 
-	if (ep->ops->rx_posted)
+	if (ep->hw_recv)
 		return -EOPNOTSUPP;
 	return what == PEEK_FLAGS || what == KFI_DISCARD || post->flags & KFI_MULTI_RECV ? -EINVAL : 0;
 }
@@ -351,7 +351,7 @@ static __always_inline struct kfi_oper *post_make_rx(struct kfi_ep *ep, struct k
 static __always_inline int post_start_rx(struct kfi_ep *ep, struct kfi_oper *op)
 {
 	trace_kfi_post(op);
-	return ep->ops->rx_posted ? ep->ops->rx_posted(ep, op) : post_match(ep, op);
+	return unlikely(ep->hw_recv) ? ep->ops->rx_posted(ep, op) : post_match(ep, op);
 }
 
 static __always_inline int post_rx(struct kfi_ep *ep, struct kfi_post *post)
@@ -434,7 +434,7 @@ static int cancel_tx(struct kfi_ep *ep, void *context)
 
 static int cancel_rx(struct kfi_ep *ep, void *context)
 {
-	struct kfi_oper *op = kfi_match_cancel(ep, context);
+	struct kfi_oper *op = ep->hw_recv ? ep->ops->rx_cancel(ep, context) : kfi_match_cancel(ep, context);
 
 	if (!op)
 		return -ENOENT;

@@ -136,7 +136,7 @@ static void widen_offer(struct wide_offer *wide, const struct kfi_query *q, cons
 		wide->tx.caps |= CORE_CAPS;
 	wide->domain = *offer->domain_attr;
 	wide->domain.max_ep_stx_ctx = KFI_SHARERS_MAX;
-	wide->domain.max_ep_srx_ctx = q->prov->ops->rx_posted ? 0 : KFI_SHARERS_MAX;
+	wide->domain.max_ep_srx_ctx = q->hw_recv ? 0 : KFI_SHARERS_MAX;
 	wide->info = *offer;
 	wide->info.caps |= CORE_CAPS;
 	wide->info.tx_attr = &wide->tx;

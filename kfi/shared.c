@@ -107,7 +107,7 @@ int kfi_srx_context(struct kfid_domain *fid, struct kfi_rx_attr *attr, struct kf
 	int ret;
 
 	might_sleep();
-	if (domain->fabric->prov->ops->rx_posted)
+	if (!domain->fabric->prov->ops->rx_matched)
 		return -EOPNOTSUPP;
 	if (!info.rx_attr)
 		return -EINVAL;
@@ -131,6 +131,8 @@ static int bind_srx(struct kfi_ep *ep, struct kfi_ep *srx)
 {
 	if (!kfi_shares_rx(ep->info) || ep->srx)
 		return -EINVAL;
+	if (ep->hw_recv)
+		return -EOPNOTSUPP;
 	ep->srx = srx;
 	return 0;
 }

@@ -242,9 +242,14 @@ static int some_listen(struct kfi_pep *pep)
 	return 0;
 }
 
-static int some_cancel(struct kfi_ep *ep, struct kfi_oper *op)
+static int some_posted(struct kfi_ep *ep, struct kfi_oper *op)
 {
 	return 0;
+}
+
+static struct kfi_oper *some_cancel(struct kfi_ep *ep, void *context)
+{
+	return NULL;
 }
 
 /* Operations that make sense together only */
@@ -255,7 +260,7 @@ static void test_groups(struct kunit *test)
 	ops.listen = some_listen;
 	KUNIT_EXPECT_NOT_NULL(test, kfi_missing_op(&ops));
 	ops = fake_ops;
-	ops.rx_posted = some_cancel;
+	ops.rx_posted = some_posted;
 	KUNIT_EXPECT_STREQ(test, kfi_missing_op(&ops), "rx_cancel");
 	ops.rx_cancel = some_cancel;
 	KUNIT_EXPECT_NULL(test, kfi_missing_op(&ops));
