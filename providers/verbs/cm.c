@@ -54,17 +54,27 @@ static size_t kv_cm_hello(struct kv_conn *conn, u8 kind, struct kvw_accept *say)
 	return g.auth ? kv_auth_outgoing(conn, say) : sizeof(say->hello);
 }
 
-/* A dead peer is found by retries, and a receiver is never not ready; a live one that is slow gets all the time it needs. */
+/* Private data of what we say to rdma_cm: a hello, or the consumer's alone. */
+static const void *kv_cm_words(struct kv_conn *conn, u8 kind, struct kvw_accept *say, u8 *len)
+{
+	if (conn->bare) {
+		*len = conn->data_out_len;
+		return conn->data_out;
+	}
+	*len = kv_cm_hello(conn, kind, say);
+	return say;
+}
+
+/* A dead peer is found by retries; a live one that is slow, or not ready without our credits, gets all the time it needs. */
 static void kv_cm_param(struct kv_conn *conn, u8 kind, struct kvw_accept *say, struct rdma_conn_param *param)
 {
 	*param = (struct rdma_conn_param) {
-		.private_data = say,
-		.private_data_len = kv_cm_hello(conn, kind, say),
 		.responder_resources = conn->serves,
 		.initiator_depth = conn->reads_max,
 		.retry_count = 7,
 		.rnr_retry_count = 7,
 	};
+	param->private_data = kv_cm_words(conn, kind, say, &param->private_data_len);
 }
 
 /* ---- calling ---- */
@@ -96,6 +106,10 @@ static int kv_cm_accepted(struct kv_conn *conn, const struct rdma_conn_param *pa
 {
 	int ret;
 
+	if (conn->bare) {
+		kv_bare_established(conn, param);
+		return 0;
+	}
 	if (!conn->pc.dialed)
 		return 0;	/* READY says the same, and nothing is said before it */
 	ret = kvw_decode_hello(param->private_data, param->private_data_len, &conn->greeting) ?:
@@ -114,10 +128,14 @@ static int kv_cm_accepted(struct kv_conn *conn, const struct rdma_conn_param *pa
 }
 
 /* Refused by a consumer of ours, who says why; or nobody listens. Not every device tells the two apart: ours has a hello. */
-static int kv_cm_rejected(struct kv_conn *conn, const struct rdma_conn_param *param)
+static int kv_cm_rejected(struct kv_conn *conn, struct rdma_cm_event *event)
 {
+	const struct rdma_conn_param *param = &event->param.conn;
 	struct kvw_greeting *g = &conn->greeting;
 	int ret;
+
+	if (conn->bare)
+		return kv_bare_rejected(conn, event);
 
 	if (kvw_decode_hello(param->private_data, param->private_data_len, g) ||
 	    (g->kind != KVW_REJECT && g->kind != KVW_CHALLENGE)) {
@@ -170,7 +188,7 @@ static int kv_cm_event(struct kv_conn *conn, struct rdma_cm_event *event)
 		return kv_cm_accepted(conn, &event->param.conn);
 	case RDMA_CM_EVENT_REJECTED:
 		if (kv_cm_is_answer(conn))
-			return kv_cm_rejected(conn, &event->param.conn);
+			return kv_cm_rejected(conn, event);
 		fallthrough;
 	case RDMA_CM_EVENT_DISCONNECTED:
 		return conn->state == KV_READY ? kv_conn_end(conn) : -ECONNREFUSED;
@@ -206,6 +224,8 @@ static void kv_cm_tune(struct kv_conn *conn)
 
 	if (tclass & KFI_TC_DSCP)
 		rdma_set_service_type(conn->id, kfi_tc_dscp_get(tclass) << 2);
+	if (conn->bare)
+		kv_bare_tune(conn);
 }
 
 int kv_cm_id(struct kv_conn *conn)
@@ -251,13 +271,13 @@ static int kv_cm_call_again(struct kv_conn *conn)
 
 /* ---- listening ---- */
 
-static void kv_cm_refuse(struct rdma_cm_id *id, enum kfi_ep_type type, u16 status)
+static void kv_cm_refuse(struct rdma_cm_id *id, enum kfi_ep_type type, bool bare, u16 status)
 {
 	struct kvw_greeting g = { .kind = KVW_REJECT, .ep_type = kv_ep_type(type), .status = status };
 	struct kvw_hello hello;
 
 	kvw_encode_hello(&g, &hello);
-	rdma_reject(id, &hello, sizeof(hello), IB_CM_REJ_CONSUMER_DEFINED);
+	rdma_reject(id, &hello, bare ? 0 : sizeof(hello), IB_CM_REJ_CONSUMER_DEFINED);
 }
 
 /* It is on the listener's list: whoever ends it does the rest. */
@@ -299,21 +319,31 @@ static bool kv_cm_is_call(const struct kvw_greeting *g)
 	return g->kind == KVW_HELLO || g->kind == KVW_PROOF;
 }
 
-/* The connection with this hello, for an endpoint or a passive one. ERR_PTR */
+/* What the caller says; @door: he may have to prove it. */
+static int kv_cm_called(struct kv_conn *conn, struct kv_door *door, struct rdma_cm_id *id, const struct rdma_conn_param *param)
+{
+	int ret = kvw_decode_hello(param->private_data, param->private_data_len, &conn->greeting);
+
+	if (!ret && (!kv_cm_is_call(&conn->greeting) || conn->greeting.ep_type != (conn->vep ? 3 : 1)))
+		ret = -EPROTO;
+	return ret ?: kv_auth_called(conn, door, id, param->private_data);
+}
+
+/* The connection of this caller, for an endpoint or a passive one. ERR_PTR */
 static struct kv_conn *kv_cm_request(struct kv_ep *vep, struct kv_pep *vpep, struct rdma_cm_id *id,
 				     const struct rdma_conn_param *param)
 {
 	struct kv_conn *conn = kv_conn_new(vep, vpep);
 	const struct sockaddr_storage *from = &id->route.addr.dst_addr;
 	__be16 port;
-	int ret;
+	int ret = 0;
 
 	if (!conn)
 		return ERR_PTR(-ENOMEM);
-	ret = kvw_decode_hello(param->private_data, param->private_data_len, &conn->greeting);
-	if (!ret && (!kv_cm_is_call(&conn->greeting) || conn->greeting.ep_type != (vep ? 3 : 1)))
-		ret = -EPROTO;
-	ret = ret ?: kv_auth_called(conn, vep ? &vep->door : &vpep->door, id, param->private_data);
+	if (vpep && kv_is_bare(vpep->pep.info))
+		kv_bare_called(conn, param);
+	else
+		ret = kv_cm_called(conn, vep ? &vep->door : &vpep->door, id, param);
 	if (ret) {
 		kv_conn_put(conn);
 		return ERR_PTR(ret);
@@ -332,29 +362,30 @@ static u16 kv_cm_reason(int err)
 }
 
 /* Nonzero: rdma_cm destroys it. */
-static int kv_cm_turn_away(struct rdma_cm_id *id, enum kfi_ep_type type, int err)
+static int kv_cm_turn_away(struct rdma_cm_id *id, enum kfi_ep_type type, bool bare, int err)
 {
 	if (err == -EINPROGRESS)
 		return err;	/* it has its answer */
 	if (err == -KFI_EKEYREJECTED)
 		kv_auth_warn(&id->route.addr.dst_addr);
-	kv_cm_refuse(id, type, kv_cm_reason(err));
+	kv_cm_refuse(id, type, bare, kv_cm_reason(err));
 	return err;
 }
 
 int kv_cm_pep_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct kv_pep *vpep = id->context;
+	bool bare = kv_is_bare(vpep->pep.info);
 	struct kv_conn *conn;
 
 	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return 0;
 	conn = kv_cm_request(NULL, vpep, id, &event->param.conn);
 	if (IS_ERR(conn))
-		return kv_cm_turn_away(id, KFI_EP_MSG, PTR_ERR(conn));
+		return kv_cm_turn_away(id, KFI_EP_MSG, bare, PTR_ERR(conn));
 	if (kfi_home_list(&vpep->home, &conn->pc, NULL)) {
 		kv_conn_put(conn);
-		return kv_cm_turn_away(id, KFI_EP_MSG, -EBUSY);
+		return kv_cm_turn_away(id, KFI_EP_MSG, bare, -EBUSY);
 	}
 	kv_cm_own(conn, id);
 	kv_cm_ask(vpep, conn);
@@ -373,12 +404,12 @@ int kv_cm_ep_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		return 0;
 	conn = kv_cm_request(vep, NULL, id, &event->param.conn);
 	if (IS_ERR(conn))
-		return kv_cm_turn_away(id, KFI_EP_RDM, PTR_ERR(conn));
+		return kv_cm_turn_away(id, KFI_EP_RDM, false, PTR_ERR(conn));
 	conn->id = id;
 	ret = kv_conn_list(conn, NULL);
 	if (ret) {
 		kv_conn_put(conn);
-		return kv_cm_turn_away(id, KFI_EP_RDM, ret);
+		return kv_cm_turn_away(id, KFI_EP_RDM, false, ret);
 	}
 	kv_cm_own(conn, id);
 	ret = kv_rdm_admit(conn);
@@ -441,9 +472,12 @@ static int kv_cm_accept(struct kv_conn *conn)
 static void kv_cm_reject(struct kv_conn *conn)
 {
 	struct kvw_accept say;
+	const void *words;
+	u8 len;
 
 	conn->answered = true;
-	rdma_reject(conn->id, &say, kv_cm_hello(conn, KVW_REJECT, &say), IB_CM_REJ_CONSUMER_DEFINED);
+	words = kv_cm_words(conn, KVW_REJECT, &say, &len);
+	rdma_reject(conn->id, words, len, IB_CM_REJ_CONSUMER_DEFINED);
 }
 
 /* The consumer hears of it; what has come meanwhile may be looked at. */
@@ -454,7 +488,7 @@ static void kv_cm_ready(struct kv_conn *conn)
 	conn->mtu = kv_qp_mtu(conn);
 	spin_lock_bh(&conn->lock);
 	WRITE_ONCE(conn->state, KV_READY);	/* see kv_rx_is_plain() */
-	conn->ready_due = conn->pc.dialed;
+	conn->ready_due = conn->pc.dialed && !conn->bare;
 	conn->waits = true;
 	spin_unlock_bh(&conn->lock);
 	if (conn->pc.peer)
@@ -462,6 +496,10 @@ static void kv_cm_ready(struct kv_conn *conn)
 	else
 		kv_msg_ready(conn);
 	kv_tx_kick(conn);
+	if (conn->bare) {
+		kv_bare_ready(conn);
+		return;
+	}
 	spin_lock_bh(&conn->rx_lock);
 	conn->rx_held = false;
 	spin_unlock_bh(&conn->rx_lock);
@@ -495,6 +533,8 @@ static int kv_cm_step_now(struct kv_conn *conn)
 	} else if (test_and_clear_bit(KV_STEP_ACCEPT, &conn->flags)) {
 		conn->answered = true;
 		ret = kv_cm_accept(conn);
+	} else if (test_and_clear_bit(KV_STEP_HEARD, &conn->flags)) {
+		rdma_notify(conn->id, IB_EVENT_COMM_EST);	/* if it knows already, so much the better */
 	} else if (test_and_clear_bit(KV_STEP_READY, &conn->flags)) {
 		kv_cm_ready(conn);
 	}
@@ -504,7 +544,7 @@ static int kv_cm_step_now(struct kv_conn *conn)
 static bool kv_cm_steps(const struct kv_conn *conn)
 {
 	return READ_ONCE(conn->flags) & (BIT(KV_STEP_CALL) | BIT(KV_STEP_AGAIN) | BIT(KV_STEP_CONNECT) | BIT(KV_STEP_ACCEPT) |
-					 BIT(KV_STEP_REJECT) | BIT(KV_STEP_READY));
+					 BIT(KV_STEP_REJECT) | BIT(KV_STEP_HEARD) | BIT(KV_STEP_READY));
 }
 
 void kv_cm_step_work(struct work_struct *work)
@@ -536,7 +576,7 @@ int kv_cm_got_ready(struct kv_conn *conn)
 void kv_cm_hang_up(struct kv_conn *conn)
 {
 	if (conn->state == KV_WAITING && !conn->answered)
-		kv_cm_refuse(conn->id, conn->vep ? conn->vep->ep.type : KFI_EP_MSG,
+		kv_cm_refuse(conn->id, conn->vep ? conn->vep->ep.type : KFI_EP_MSG, conn->bare,
 			     conn->error == -EALREADY ? EALREADY : ECONNREFUSED);
 	else if (conn->qp)
 		rdma_disconnect(conn->id);

@@ -35,6 +35,7 @@ void kv_conn_put(struct kv_conn *conn)
 		return;
 	}
 	kv_slots_free(conn);
+	kvfree(conn->rqe);
 	kvfree(conn);
 }
 
@@ -144,6 +145,7 @@ static void kv_conn_init(struct kv_conn *conn)
 	INIT_LIST_HEAD(&conn->answers);
 	INIT_LIST_HEAD(&conn->fetches);
 	INIT_LIST_HEAD(&conn->rxq);
+	INIT_LIST_HEAD(&conn->held);
 	INIT_LIST_HEAD(&conn->space.link);
 	INIT_LIST_HEAD(&conn->batches);
 	for (cls = 0; cls < KVW_CLS; cls++)
@@ -203,6 +205,7 @@ struct kv_conn *kv_dial(struct kv_ep *vep, const union kfi_inaddr *to, struct kf
 		goto put;
 	conn->name = *to;
 	conn->pc.dialed = true;
+	conn->bare = vep->ep.hw_recv;
 	ret = kv_conn_list(conn, peer);
 	if (!ret)
 		return conn;
@@ -309,11 +312,15 @@ static void kv_conn_take_down(struct kv_conn *conn)
 	cancel_work_sync(&conn->step_work);	/* it publishes */
 	kfi_home_unpublish(&conn->pc);
 	kv_conn_stop(conn);
+	if (conn->bare && conn->vep)
+		kv_rq_stop(conn);
 	kv_cm_hang_up(conn);
 	kv_qp_destroy(conn);
 	kv_rx_stop(conn);
 	kv_tx_flush_all(conn, err);
 	kv_rx_lost(conn, err);
+	if (conn->bare && conn->vep)
+		kv_rq_lost(conn, err);
 	rdma_destroy_id(conn->id);
 	kv_qp_free(conn);
 	if (conn->kdom)

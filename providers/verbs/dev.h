@@ -22,6 +22,7 @@
 #include "wire.h"
 
 #define KV_IOV_MAX		256		/* elements of a vector */
+#define KV_SGE			16		/* segments of a work request; the device may take fewer */
 #define KV_RMA_MAX		KV_DESCS	/* remote segments of an operation */
 #define KV_DEPTH_MAX		16384		/* operations of an endpoint, each direction */
 #define KV_INJECT_MAX		512
@@ -131,6 +132,6 @@ int kv_qp_depth(void);
 
 /* info.c: what we offer */
 int kv_getinfo(struct kfi_query *q);
-u64 kv_levels(enum kfi_ep_type type);
+u64 kv_levels(const struct kfi_ep_attr *attr);
 
 #endif /* _KFI_VERBS_DEV_H */

@@ -7,19 +7,24 @@
 int kv_ep_open(struct kfi_ep *ep)
 {
 	struct kv_ep *vep = to_kv_ep(ep);
+	int ret = 0;
 
-	ep->tx_levels = kv_levels(ep->type);
+	ep->tx_levels = kv_levels(ep->info->ep_attr);
 	kfi_peers_init(&vep->peers, ep, ep->type == KFI_EP_DGRAM ? &kv_way_ops : &kv_peer_ops, kv_cm_wq);
 	kfi_home_init(&vep->home, &vep->peers, &kv_home_ops, kv_cm_wq);
 	kv_door_init(&vep->door);
 	spin_lock_init(&vep->fresh_lock);
 	INIT_LIST_HEAD(&vep->fresh);
+	spin_lock_init(&vep->rq.lock);
+	INIT_LIST_HEAD(&vep->rq.waiting);
 	/* Nothing in a datagram proves anything, so none is let in; also when the key is the domain's. */
 	if (ep->type == KFI_EP_DGRAM && ep->info->ep_attr->auth_key_size)
 		return -EOPNOTSUPP;
 	if (ep->sep)
 		return ep->ctx < KV_CTX_MAX ? 0 : -EINVAL;
-	return kfi_inaddr_source(ep->info, &vep->addr);
+	if (kv_is_bare(ep->info))
+		ret = kv_bare_open(vep);
+	return ret ?: kfi_inaddr_source(ep->info, &vep->addr);
 }
 
 /* A context goes by the name of its scalable endpoint, which listens for it: kfi_home_adopt(). */
@@ -81,6 +86,7 @@ void kv_ep_stop(struct kfi_ep *ep, int err)
 	if (err == -ECANCELED)
 		kv_ep_settle(vep);
 	kfi_home_drain(&vep->home);
+	kv_rq_end(vep, err);
 }
 
 void kv_ep_close(struct kfi_ep *ep)

@@ -13,76 +13,124 @@
 #define KV_MSG_CAPS	(KFI_MSG | KFI_TAGGED | KV_DIR_CAPS | KV_RMA_CAPS | KFI_RMA_EVENT | KFI_MULTI_RECV | KV_COMM_CAPS)
 #define KV_RDM_CAPS	(KV_MSG_CAPS | KFI_SOURCE | KFI_DIRECTED_RECV | KFI_TAGGED_RMA | KFI_NAMED_RX_CTX)
 #define KV_DGRAM_CAPS	(KFI_MSG | KV_DIR_CAPS | KFI_SOURCE | KFI_MULTI_RECV | KV_COMM_CAPS)
+#define KV_BARE_CAPS	(KFI_MSG | KV_DIR_CAPS | KV_COMM_CAPS)
+#define KV_LEVELS	(KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE | KFI_COMMIT_COMPLETE)
 #define KV_OP_FLAGS	(KFI_COMPLETION | KFI_INJECT | KFI_REMOTE_CQ_DATA | KFI_MULTI_RECV)
 /* As requests of a reliable connection are performed; a read may take what a later write brings. */
 #define KV_ORDER	(KFI_ORDER_SAS | KFI_ORDER_SAW | KFI_ORDER_WAW | KFI_ORDER_RAW | KFI_ORDER_RAR |	\
 			 KFI_ORDER_ATOMIC_RAR | KFI_ORDER_ATOMIC_RAW | KFI_ORDER_ATOMIC_WAR | KFI_ORDER_ATOMIC_WAW)
 
-/* A datagram's fate is unknown once it is sent. */
-u64 kv_levels(enum kfi_ep_type type)
+/**
+ * struct kv_kind - a kind of endpoint
+ * @type: @protocol: what it is; @caps: what it can do
+ * @levels: completion levels, beside op flags @flags; @order: in which its operations are performed
+ * @iov: elements of a vector; @data: bytes of remote CQ data; @ctxs: contexts in each direction; @keys: it can have an authorization key
+ * @hw_recv: receives are the device's
+ */
+static const struct kv_kind {
+	enum kfi_ep_type	type;
+	u32			protocol;
+	u64			caps;
+	u64			levels;
+	u64			flags;
+	u64			order;
+	u32			iov;
+	u8			data;
+	u16			ctxs;
+	bool			keys;
+	bool			hw_recv;
+} kv_kinds[] = {
+	{
+		.type = KFI_EP_RDM, .protocol = KFI_PROTO_KFI_RC, .caps = KV_RDM_CAPS, .levels = KV_LEVELS, .flags = KV_OP_FLAGS,
+		.order = KV_ORDER, .iov = KV_IOV_MAX, .data = sizeof(u64), .ctxs = KV_CTX_MAX, .keys = true,
+	}, {
+		.type = KFI_EP_MSG, .protocol = KFI_PROTO_KFI_RC, .caps = KV_MSG_CAPS, .levels = KV_LEVELS, .flags = KV_OP_FLAGS,
+		.order = KV_ORDER, .iov = KV_IOV_MAX, .data = sizeof(u64), .ctxs = 1, .keys = true,
+	}, {
+		/* A datagram's fate is unknown once it is sent. */
+		.type = KFI_EP_DGRAM, .protocol = KFI_PROTO_KFI_UD, .caps = KV_DGRAM_CAPS, .levels = KFI_INJECT_COMPLETE,
+		.flags = KV_OP_FLAGS, .iov = KV_IOV_MAX, .data = sizeof(u64), .ctxs = 1,
+	}, {
+		.type = KFI_EP_MSG, .protocol = KFI_PROTO_RDMA_CM_IB_RC, .caps = KV_BARE_CAPS,
+		.levels = KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE, .flags = KV_OP_FLAGS & ~KFI_MULTI_RECV, .order = KFI_ORDER_SAS,
+		.iov = KV_SGE, .data = sizeof(__be32), .ctxs = 1, .hw_recv = true,
+	},
+};
+
+u64 kv_levels(const struct kfi_ep_attr *attr)
 {
-	return type == KFI_EP_DGRAM ? KFI_INJECT_COMPLETE :
-		KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE | KFI_COMMIT_COMPLETE;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(kv_kinds); i++)
+		if (kv_kinds[i].type == attr->type && kv_kinds[i].protocol == attr->protocol)
+			return kv_kinds[i].levels;
+	return attr->type == KFI_EP_DGRAM ? KFI_INJECT_COMPLETE : KV_LEVELS;	/* who has named no protocol gets ours */
 }
 
-static u64 kv_caps(enum kfi_ep_type type)
-{
-	switch (type) {
-	case KFI_EP_RDM:
-		return KV_RDM_CAPS;
-	case KFI_EP_MSG:
-		return KV_MSG_CAPS;
-	default:
-		return KV_DGRAM_CAPS;
-	}
-}
-
-/* A datagram is one packet of the port's. 0: it has no datagrams; iWARP has none. */
-static size_t kv_max_msg(const struct kv_dev *dev, u32 port, enum kfi_ep_type type)
+/*
+ * A datagram is one packet of the port's, and a message of a bare queue pair one of its messages. 0: it has none: iWARP has no
+ * datagrams, and ends a connection where there is no receive.
+ */
+static size_t kv_max_msg(const struct kv_dev *dev, u32 port, const struct kv_kind *kind)
 {
 	struct ib_port_attr attr;
 
-	if (type != KFI_EP_DGRAM)
+	if (kind->protocol == KFI_PROTO_KFI_RC)
 		return KV_MSG_MAX;
 	if (!rdma_cap_ib_cm(dev->ib, port) || ib_query_port(dev->ib, port, &attr))
 		return 0;
+	if (kind->type == KFI_EP_MSG)
+		return min_t(size_t, KV_MSG_MAX, attr.max_msg_sz);
 	return ib_mtu_enum_to_int(attr.active_mtu) - sizeof(struct kvw_dgram_hdr);
 }
 
-static void kv_offer_transfer(struct kfi_info *info, enum kfi_ep_type type, size_t max_msg)
+static u32 kv_iov_limit(const struct kv_dev *dev, const struct kv_kind *kind)
 {
-	bool dgram = type == KFI_EP_DGRAM;
+	const struct ib_device_attr *a = &dev->ib->attrs;
 
-	info->caps = kv_caps(type);
+	return kind->hw_recv ? min3(kind->iov, (u32)a->max_send_sge, (u32)a->max_recv_sge) : kind->iov;
+}
+
+/* A bare receive queue is the device's, with one more for its end. */
+static u32 kv_depth(const struct kv_dev *dev, const struct kv_kind *kind)
+{
+	return kind->hw_recv ? min(KV_DEPTH_MAX, dev->ib->attrs.max_qp_wr - 1) : KV_DEPTH_MAX;
+}
+
+static void kv_offer_transfer(struct kfi_info *info, const struct kv_dev *dev, const struct kv_kind *kind, size_t max_msg)
+{
+	size_t order = kind->order & KFI_ORDER_WAW ? SIZE_MAX : 0;
+
+	info->caps = kind->caps;
 	*info->tx_attr = (struct kfi_tx_attr) {
 		.caps = info->caps,
-		.op_flags = KV_OP_FLAGS | kv_levels(type),
-		.msg_order = dgram ? 0 : KV_ORDER,
+		.op_flags = kind->flags | kind->levels,
+		.msg_order = kind->order,
 		.inject_size = min(KV_INJECT_MAX, max_msg),
 		.size = KV_DEPTH_MAX,
-		.iov_limit = KV_IOV_MAX,
-		.rma_iov_limit = dgram ? 0 : KV_RMA_MAX,
+		.iov_limit = kv_iov_limit(dev, kind),
+		.rma_iov_limit = kind->caps & KFI_RMA ? KV_RMA_MAX : 0,
 		.tclass = KFI_TC_DSCP,
 	};
 	*info->rx_attr = (struct kfi_rx_attr) {
 		.caps = info->caps,
-		.op_flags = KV_OP_FLAGS,
-		.msg_order = dgram ? 0 : KV_ORDER,
-		.size = KV_DEPTH_MAX,
-		.iov_limit = KV_IOV_MAX,
+		.op_flags = kind->flags,
+		.msg_order = kind->order,
+		.size = kv_depth(dev, kind),
+		.iov_limit = kv_iov_limit(dev, kind),
 	};
 	*info->ep_attr = (struct kfi_ep_attr) {
-		.type = type,
-		.protocol = dgram ? KFI_PROTO_KFI_UD : KFI_PROTO_KFI_RC,
+		.type = kind->type,
+		.protocol = kind->protocol,
 		.protocol_version = 1,
 		.max_msg_size = max_msg,
-		.max_order_raw_size = dgram ? 0 : SIZE_MAX,
-		.max_order_waw_size = dgram ? 0 : SIZE_MAX,
-		.mem_tag_format = dgram ? 0 : ~0ULL,
+		.max_order_raw_size = order,
+		.max_order_waw_size = order,
+		.mem_tag_format = kind->caps & KFI_TAGGED ? ~0ULL : 0,
 	};
 }
 
-static void kv_offer_domain(struct kfi_domain_attr *attr, const struct kv_dev *dev, enum kfi_ep_type type)
+static void kv_offer_domain(struct kfi_domain_attr *attr, const struct kv_dev *dev, const struct kv_kind *kind)
 {
 	const struct ib_device_attr *a = &dev->ib->attrs;
 	int qps = min(a->max_qp, 65536);
@@ -90,14 +138,14 @@ static void kv_offer_domain(struct kfi_domain_attr *attr, const struct kv_dev *d
 	*attr = (struct kfi_domain_attr) {
 		.name = (char *)dev_name(&dev->ib->dev),
 		.mr_key_size = sizeof(u64),
-		.cq_data_size = sizeof(u64),
+		.cq_data_size = kind->data,
 		.cq_cnt = 65536,
 		.ep_cnt = qps,
 		.tx_ctx_cnt = qps,
 		.rx_ctx_cnt = qps,
-		.max_ep_tx_ctx = type == KFI_EP_RDM ? KV_CTX_MAX : 1,
-		.max_ep_rx_ctx = type == KFI_EP_RDM ? KV_CTX_MAX : 1,
-		.max_ep_auth_key = type == KFI_EP_DGRAM ? 0 : 1,
+		.max_ep_tx_ctx = kind->ctxs,
+		.max_ep_rx_ctx = kind->ctxs,
+		.max_ep_auth_key = kind->keys,
 		.cntr_cnt = 65536,
 		.mr_iov_limit = min(a->max_fast_reg_page_list_len, KV_FRMR_PAGES),
 		.caps = KV_COMM_CAPS,
@@ -109,7 +157,7 @@ static void kv_offer_domain(struct kfi_domain_attr *attr, const struct kv_dev *d
 static int kv_offer(struct kfi_query *q, const struct kv_dev *dev, u32 port, struct kfi_inaddr_local *local,
 		    struct kfi_inaddr_wish *wish)
 {
-	static const enum kfi_ep_type types[] = { KFI_EP_RDM, KFI_EP_MSG, KFI_EP_DGRAM };
+	const struct kv_kind *kind;
 	struct kfi_tx_attr tx;
 	struct kfi_rx_attr rx;
 	struct kfi_ep_attr ep;
@@ -119,15 +167,16 @@ static int kv_offer(struct kfi_query *q, const struct kv_dev *dev, u32 port, str
 		.tx_attr = &tx, .rx_attr = &rx, .ep_attr = &ep, .domain_attr = &domain, .fabric_attr = &fabric,
 	};
 	size_t max_msg;
-	int i, ret = 0;
+	int ret = 0;
 
 	kfi_inaddr_offer(&info, local, wish);
-	for (i = 0; !ret && i < ARRAY_SIZE(types); i++) {
-		max_msg = kv_max_msg(dev, port, types[i]);
+	for (kind = kv_kinds; !ret && kind < kv_kinds + ARRAY_SIZE(kv_kinds); kind++) {
+		max_msg = kv_max_msg(dev, port, kind);
 		if (!max_msg)
 			continue;
-		kv_offer_transfer(&info, types[i], max_msg);
-		kv_offer_domain(&domain, dev, types[i]);
+		kv_offer_transfer(&info, dev, kind, max_msg);
+		kv_offer_domain(&domain, dev, kind);
+		q->hw_recv = kind->hw_recv;
 		ret = kfi_query_add(q, &info);
 	}
 	return ret;

@@ -7,6 +7,7 @@
  *   ep.c      endpoints    rdm.c  msg.c  dgram.c  their kinds    way.c  whom datagrams go to
  *   cm.c      how a connection comes about    auth.c  with a key    conn.c  its life
  *   qp.c  slot.c  what it has at the device    drain.c  how that ends
+ *   bare.c    queue pairs without our protocol
  *   tx.c      the send path    sq.c  the send queue    rx.c  the receive path
  *   rdv.c     long messages    rma.c  key.c  RMA of ours    frmr.c  what both register    region.c  memory that peers may name
  *   atomic.c  atomic operations    commit.c  what is to be durable
@@ -92,6 +93,8 @@ static const struct kfi_prov_ops kv_ops = {
 
 	.tx		= kv_tx,
 	.tx_flush	= kv_tx_flush,
+	.rx_posted	= kv_bare_recv,
+	.rx_cancel	= kv_bare_cancel,
 	.rx_matched	= kv_rx_matched,
 	.rx_drop	= kv_rx_drop,
 

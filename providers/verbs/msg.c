@@ -23,6 +23,8 @@ int kv_msg_tx(struct kv_ep *vep, struct kfi_oper *op)
 		return -ENOTCONN;
 	if (unlikely(test_bit(KV_BYE_WANTED, &conn->flags)))
 		return -ESHUTDOWN;
+	if (unlikely(conn->bare && op->flags & KFI_INVALIDATE))
+		return -EOPNOTSUPP;	/* there are no keys to speak of */
 	kv_tx_post(conn, op);
 	return 0;
 }
@@ -86,13 +88,16 @@ int kv_msg_accept(struct kfi_ep *ep, const void *data, size_t len)
 {
 	struct kv_conn *conn = container_of(ep->connreq, struct kv_conn, req);
 	struct kv_domain *kdom = to_kv_domain(ep->domain);
-	bool there = kv_domain_get(kdom);
+	bool there = kv_domain_get(kdom), same = conn->bare == ep->hw_recv;
 
 	kv_set_data(conn, data, len);
-	if (!there || !kfi_home_accept(&conn->pc, &to_kv_ep(ep)->home)) {
+	if (!same)
+		kfi_home_reject(&conn->pc);
+	if (!there || !same || !kfi_home_accept(&conn->pc, &to_kv_ep(ep)->home)) {
 		if (there)
 			kv_domain_put(kdom);
-		kfi_ep_refused(ep, -ECONNABORTED, NULL, 0);	/* an event, like every other failure */
+		kv_rq_end(to_kv_ep(ep), -ECONNABORTED);
+		kfi_ep_refused(ep, same ? -ECONNABORTED : -EPROTO, NULL, 0);	/* an event, like every other failure */
 	}
 	kv_conn_put(conn);	/* the request's */
 	return 0;
@@ -131,6 +136,8 @@ int kv_pep_open(struct kfi_pep *pep)
 
 	kfi_home_init(&vpep->home, NULL, &kv_home_ops, kv_cm_wq);
 	kv_door_init(&vpep->door);
+	if (kv_is_bare(pep->info) && pep->info->ep_attr->auth_key_size)
+		return -EOPNOTSUPP;
 	return kfi_inaddr_source(pep->info, &vpep->addr);
 }
 

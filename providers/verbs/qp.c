@@ -86,6 +86,13 @@ static void kv_qp_event(struct ib_event *event, void *context)
 		queue_work(kv_cm_wq, &conn->event_work);
 }
 
+static u32 kv_qp_recv_sge(const struct kv_conn *conn)
+{
+	if (conn->bare)
+		return kv_bare_pieces(conn->kdom->max_recv_sge);
+	return kv_packet(conn->kdom) > KVW_PAGE ? 2 : 1;
+}
+
 static int kv_qp_make(struct kv_conn *conn, u32 sends, u32 receives, u32 in_request)
 {
 	struct kv_domain *kdom = conn->kdom;
@@ -101,7 +108,7 @@ static int kv_qp_make(struct kv_conn *conn, u32 sends, u32 receives, u32 in_requ
 			.max_send_wr	= sends + 1,
 			.max_recv_wr	= receives + 1,
 			.max_send_sge	= min_t(u32, KV_SGE + 1, kdom->max_send_sge),
-			.max_recv_sge	= kv_packet(kdom) > KVW_PAGE ? 2 : 1,
+			.max_recv_sge	= kv_qp_recv_sge(conn),
 			.max_inline_data = in_request,
 		},
 	};
@@ -165,10 +172,12 @@ int kv_qp_knock(struct kv_conn *conn)
 /* On failure the caller takes down what there is, with kv_qp_destroy(). */
 int kv_qp_create(struct kv_conn *conn)
 {
-	int ret = kv_qp_open(conn, KV_SQ, kv_nslots());
+	int ret = kv_qp_open(conn, KV_SQ, conn->bare ? conn->vep->ep.rx.depth : kv_nslots());
 
 	if (ret)
 		return ret;
+	if (conn->bare)
+		return kv_sq_create(conn) ?: kv_rq_create(conn);
 	conn->keys = kvcalloc(KV_KEYS, sizeof(*conn->keys), GFP_NOIO);
 	if (!conn->keys)
 		return -ENOMEM;
@@ -204,6 +213,7 @@ static void kv_qp_forget(struct kv_conn *conn)
 	for (i = 0; conn->sq && i < KV_SQ; i++)
 		WRITE_ONCE(conn->sq[i].cqe.done, kv_late_done);
 	kv_slots_each(conn, kv_slot_late, 0);
+	kv_rq_late(conn);
 	synchronize_rcu();
 }
 

@@ -240,6 +240,9 @@ static inline void kv_sq_end(struct kv_sqe *e, int err, struct kv_done *done)
 	case KV_SQ_REGION:
 		kv_region_registered(e, err);
 		break;
+	case KV_SQ_HANGUP:
+		kv_conn_fail(conn, kv_conn_end(conn));
+		break;
 	case KV_SQ_PROBE:
 		wake_up_all(&conn->vep->home.idle);
 		break;

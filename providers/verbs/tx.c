@@ -106,7 +106,7 @@ static bool kv_in_request(const struct kv_conn *conn, const struct kv_sqe *e, u3
 }
 
 /* What goes with the request is taken from where the processor has it, while it is posted; what does not, by the device. */
-static void kv_put_buf(struct kv_conn *conn, struct kv_sqe *e, u32 bytes)
+void kv_put_buf(struct kv_conn *conn, struct kv_sqe *e, u32 bytes)
 {
 	bool in_request = kv_in_request(conn, e, bytes);
 
@@ -262,7 +262,7 @@ static void kv_sent_asking(struct kv_conn *conn, struct kv_sqe *e, struct kfi_op
 	kv_op(op)->wrs = 1;
 }
 
-static void kv_sent(struct kv_conn *conn, struct kv_sqe *e, struct kfi_oper *op, u8 answer, struct kv_done *done)
+void kv_sent(struct kv_conn *conn, struct kv_sqe *e, struct kfi_oper *op, u8 answer, struct kv_done *done)
 {
 	kv_op(op)->state = KV_OP_SENT;
 	if (answer)
@@ -358,8 +358,14 @@ static void kv_put_message(struct kv_conn *conn, struct kfi_oper *op, bool is_lo
 /* The same, of an operation in a list. False: not now. */
 static bool kv_put_listed(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done)
 {
-	bool is_long = kv_is_long(conn, op);
+	bool is_long;
 
+	if (conn->bare) {
+		list_del(&op->link);
+		kv_bare_put(conn, op, done);
+		return true;
+	}
+	is_long = kv_is_long(conn, op);
 	if (!kv_may_send(conn, op, is_long))
 		return false;
 	list_del(&op->link);
@@ -454,7 +460,10 @@ static bool kv_put_control(struct kv_conn *conn)
 		p.type = KVW_BYE;
 	else
 		return false;
-	kv_put_packet(conn, &p, NULL, 0);
+	if (conn->bare)
+		kv_put_hangup(conn);
+	else
+		kv_put_packet(conn, &p, NULL, 0);
 	return true;
 }
 
@@ -493,11 +502,17 @@ void kv_tx_run(struct kv_conn *conn, struct kv_done *done)
 		kv_sq_post(conn);
 }
 
-/* Nothing waits that it could overtake: the same as if it had been queued, and all had been looked through. */
-static void kv_tx_at_once(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done)
+/* Nothing waits that it could overtake: the same as if it had been queued, and all had been looked through. @more: the device gets it later. */
+static void kv_tx_at_once(struct kv_conn *conn, struct kfi_oper *op, bool more, struct kv_done *done)
 {
 	bool is_long;
 
+	if (conn->bare) {
+		kv_bare_put(conn, op, done);
+		if (!more)
+			kv_sq_post(conn);
+		return;
+	}
 	if (kv_is_rma(op)) {
 		conn->op = op;
 		kv_tx_run(conn, done);
@@ -512,7 +527,8 @@ static void kv_tx_at_once(struct kv_conn *conn, struct kfi_oper *op, struct kv_d
 	kv_put_message(conn, op, is_long, done);
 	if (unlikely(kv_tx_waits(conn)))
 		kv_tx_run(conn, done);	/* what could not be registered is taken back */
-	kv_sq_post(conn);
+	if (!more)
+		kv_sq_post(conn);
 }
 
 /* Called inside rcu_read_lock(), which keeps the connection from collecting its queue before us, with bottom halves off. */
@@ -523,13 +539,15 @@ void kv_tx_post(struct kv_conn *conn, struct kfi_oper *op)
 
 	kv_op(op)->conn = conn;
 	spin_lock(&conn->lock);
-	if (!more && !kv_tx_waits(conn) && likely(kv_tx_open(conn) && kv_sq_room(conn) >= KV_SQ_ROOM)) {
-		kv_tx_at_once(conn, op, &done);
+	if (!(more && kv_is_rma(op)) && !kv_tx_waits(conn) && likely(kv_tx_open(conn) && kv_sq_room(conn) >= KV_SQ_ROOM)) {
+		kv_tx_at_once(conn, op, more, &done);
 	} else {
 		list_add_tail(&op->link, &conn->queue);
 		conn->waits = true;
 		if (!more)
 			kv_tx_run(conn, &done);
+		else
+			kv_sq_post(conn);	/* what had room before it */
 	}
 	spin_unlock(&conn->lock);
 	kv_done(&done);

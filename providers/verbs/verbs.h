@@ -31,6 +31,7 @@
 #include <kfi_prov.h>
 #include <kfi_source.h>
 #include <trace/events/kfi.h>
+#include "bare.h"
 #include "dev.h"
 #include "drain.h"
 #include "slot.h"
@@ -38,7 +39,6 @@
 
 #define KV_SQ		256		/* work requests a connection can have in its send queue; a power of two */
 #define KV_SQ_ROOM	(KV_DESCS + 3)	/* the most that one step of the send side puts there */
-#define KV_SGE		16		/* segments of a work request; the device may take fewer */
 #define KV_BUF		1024		/* header, descriptors and short payload of a packet */
 #define KV_INLINE	64		/* payload up to this long is copied behind the header */
 #define KV_SIGNAL	16		/* every so many work requests are reported, so that the ring moves on */
@@ -89,6 +89,7 @@ struct kv_door {
  * @dgram:	DGRAM: its queue pair and queues, see dgram.h
  * @home:	its connections; @idle of it is woken for kv_ep_settle(), too
  * @peer_name:	MSG: whom we are connected to
+ * @rq:		MSG over a bare queue pair: its receives
  * @fresh:	MSG: regions that messages may tell of, see region.c; under @fresh_lock, which is inside of kv_conn.lock
  */
 struct kv_ep {
@@ -96,6 +97,7 @@ struct kv_ep {
 	struct kfi_home		home;
 	union kfi_inaddr	addr;
 	union kfi_inaddr	peer_name;
+	struct kv_rq		rq;
 	struct rdma_cm_id	*id;
 	struct kv_door		door;
 	struct kfi_peers	peers;
@@ -141,6 +143,7 @@ enum kv_sqe_kind {
 	KV_SQ_PART,		/* of @op, which ends with all of them: READ or WRITE, or a SEND that is answered */
 	KV_SQ_FETCH,		/* READ or WRITE of a message in @slot */
 	KV_SQ_PROBE,		/* nobody waits for it: that it ends is enough */
+	KV_SQ_HANGUP,		/* that it ends is the end of the connection */
 	KV_SQ_REG,		/* nobody waits for it: what follows in the queue sees it done */
 	KV_SQ_INV,		/* @frmr, of @op, is nobody's any more */
 	KV_SQ_REGION,		/* @region is registered */
@@ -201,6 +204,7 @@ enum {
 	KV_STEP_CONNECT,
 	KV_STEP_ACCEPT,
 	KV_STEP_REJECT,
+	KV_STEP_HEARD,
 	KV_STEP_READY,
 };
 
@@ -251,6 +255,7 @@ struct kv_run {
  * @ref:	list, works, unexpected messages, the consumer while he decides about @req
  * @vep:	its endpoint; NULL while a request waits at @pep; both change with @pc's home
  * @pc:		what kfi.ko knows of it
+ * @bare:	a queue pair without our protocol, see bare.c
  * @queue:	operations in posting order; @stalled: those without credit; @waiting: a FIN is due; @ending: their
  *		registrations are being taken back; @failed: to be completed when the connection is down
  * @waits:	not kv_tx_idle(): set by who makes it so, cleared by kv_tx_run()
@@ -275,8 +280,10 @@ struct kv_run {
  * @peer_epoch:	what it last told; @keys: regions of it that we know, see key.c; @key_turn: which to forget next
  * @asks_later:	the peer could not tell of a region: it is not asked before the next jiffy
  * @frmrs:	free registrations by pool, @nfrmrs: their numbers; @frmr_mem: @frmr_sg: their memory
+ * @rqe:	the ring of receives of a bare connection, see bare.c; @rq_head under &kv_rq.lock
  * @rxq:	packets to look at; @rx_waits: for @space; @rx_held: until the consumer knows of the connection
  * @space:	waits for room in the receive CQ
+ * @held:	messages to be told of then, of a bare connection
  * @heard:	jiffies of the last sign of life; @probing: one is waited for, since @probed
  * @nudge:	something is to be said soon, whatever it is
  * @drain:	the last of its queue pair; @kept: that has not given back everything, and @husk stays
@@ -297,6 +304,7 @@ struct kv_conn {
 	bool			waits;
 	u8			grow;
 	bool			nudge;
+	bool			bare;
 	struct list_head	queue;
 	struct list_head	stalled[KVW_CLS];
 	struct list_head	waiting;
@@ -330,6 +338,10 @@ struct kv_conn {
 
 	spinlock_t		rx_lock ____cacheline_aligned;
 	struct list_head	rxq;
+	struct list_head	held;
+	struct kv_rqe		*rqe;
+	u32			rq_mask, rq_tail;
+	u32			rq_head;
 	bool			rx_waits;
 	bool			rx_held;
 	struct kfi_cq_waiter	space;
@@ -640,6 +652,8 @@ void kv_done_all(struct kv_done *done);
 u8 kv_op_cls(const struct kfi_oper *op);
 u32 kv_put_header(struct kv_conn *conn, struct kv_sqe *e, struct kvw_packet *p);
 void kv_put_send(struct kv_conn *conn, struct kv_sqe *e, u32 bytes, bool tell);
+void kv_put_buf(struct kv_conn *conn, struct kv_sqe *e, u32 bytes);
+void kv_sent(struct kv_conn *conn, struct kv_sqe *e, struct kfi_oper *op, u8 answer, struct kv_done *done);
 struct kvw_packet kv_op_packet(const struct kfi_oper *op, u8 type);
 void kv_op_asked(struct kv_conn *conn, struct kfi_oper *op);
 struct kfi_oper *kv_answered_op(struct kv_conn *conn, const struct kvw_packet *p);

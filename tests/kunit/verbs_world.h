@@ -33,6 +33,7 @@
 #include "../../kfi/cq.h"
 #include "../../providers/verbs/atomic.c"
 #include "../../providers/verbs/auth.c"
+#include "../../providers/verbs/bare.c"
 #include "../../providers/verbs/cm.c"
 #include "../../providers/verbs/commit.c"
 #include "../../providers/verbs/conn.c"
