@@ -373,7 +373,7 @@ const struct test_case cntr_cases[] = {
 	{ "cntr.in_use", T_REL, 0, C_MSG | C_RMA | KFI_RMA_EVENT, in_use },
 	{ "cntr.bytes", T_REL, 0, C_MSG | C_RMA | KFI_RMA_EVENT, bytes },
 	{ "cntr.selective", T_REL, 0, C_MSG | C_RMA | KFI_RMA_EVENT, selective },
-	{ "cntr.messages", T_ALL, 0, 0, messages },
+	{ "cntr.messages", T_ALL, CASE_OURS, 0, messages },
 	{ "cntr.remote", T_REL, 0, C_MSG | C_RMA | KFI_RMA_EVENT, remote },
 	{ "cntr.of_region", T_REL, 0, C_MSG | C_RMA | KFI_RMA_EVENT, of_region },
 	{ }

@@ -94,12 +94,13 @@ void *test_zalloc(struct test *t, size_t len)
 	return p;
 }
 
+/* No two pages lie side by side, unless they have to. */
 void *test_pages(struct test *t, size_t len)
 {
-	void *p = vzalloc(PAGE_ALIGN(len ?: 1));
+	void *p = t->w->bare ? kzalloc(PAGE_ALIGN(len ?: 1), GFP_KERNEL) : vzalloc(PAGE_ALIGN(len ?: 1));
 
 	if (!keep(t, KEPT_MEM, p)) {
-		vfree(p);
+		kvfree(p);
 		return NULL;
 	}
 	far_memory(p, PAGE_ALIGN(len ?: 1));
@@ -318,6 +319,7 @@ void test_run(struct test *t)
 	u64 caps = t->c->caps ?: C_MSG;
 	int i, ret;
 
+
 	for (i = 0; i < 2; i++) {
 		ret = test_ask(t, i, &caps);
 		if (ret == -ENODATA) {
@@ -363,6 +365,7 @@ struct kfi_info *test_hints(struct test *t, u64 caps)
 		return NULL;
 	hints->caps = caps;
 	hints->ep_attr->type = t->type;
+	hints->ep_attr->protocol = t->w->bare ? KFI_PROTO_RDMA_CM_IB_RC : KFI_PROTO_UNSPEC;
 	hints->domain_attr->mr_mode = MR_MODE;
 	hints->fabric_attr->prov_name = kstrdup(t->w->provider, GFP_KERNEL);
 	return hints;

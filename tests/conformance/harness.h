@@ -13,6 +13,7 @@
 #include <linux/bits.h>
 #include <linux/completion.h>
 #include <linux/list.h>
+#include <linux/mm.h>
 #include <linux/prandom.h>
 #include <linux/slab.h>
 #include <linux/types.h>
@@ -45,6 +46,8 @@ struct node;
 #define CASE_SCRIPT	BIT(1)	/* needs the host script: run when named */
 #define CASE_OFFER	BIT(2)	/* run on types too that getinfo does not offer */
 #define CASE_LESS	BIT(3)	/* with KFI_ATOMIC where that is offered, else without */
+#define CASE_OURS	BIT(4)	/* needs kfi.ko's matching, or a provider's own words: not a bare queue pair's */
+#define CASE_BARE	BIT(5)	/* a bare queue pair's alone */
 
 /**
  * struct test_case - a row of the list
@@ -68,7 +71,7 @@ struct test_case {
 	S(info) S(lifetime) S(close) S(av) S(mr) S(mr_bind) S(mr_io) S(mem) S(cq) S(cq_wait) S(eq) S(cntr) \
 	S(cm) S(msg) S(tagged) S(tagged_rma) S(sep) S(shared) S(shared_tx) S(alias) S(inject) S(rma) S(order) \
 	S(flush) S(atomic) S(atomic_error) S(multirecv) S(cancel) S(errors) S(flow) S(trigger) S(fence) \
-	S(auth) S(dgram) S(nomem) S(nomem_any) S(noalloc) S(peerloss) S(overwrite) S(stress) S(short) S(lnd) \
+	S(auth) S(bare) S(dgram) S(nomem) S(nomem_any) S(noalloc) S(peerloss) S(overwrite) S(stress) S(short) S(lnd) \
 	S(regress) S(verbs_rma) S(script)
 #define TEST_SUITE(name)	name##_cases[],
 extern const struct test_case TEST_SUITES(TEST_SUITE) no_cases[];	/* the last is for the comma before it */
@@ -79,6 +82,9 @@ extern const struct test_case TEST_SUITES(TEST_SUITE) no_cases[];	/* the last is
 #define C_RMA		(KFI_RMA | KFI_READ | KFI_WRITE | KFI_REMOTE_READ | \
 			 KFI_REMOTE_WRITE)
 
+/* What a bare queue pair is asked: messages, and what kfi.ko does by itself */
+#define C_BARE		(C_MSG | KFI_TRIGGER | KFI_FENCE)
+
 /* ---- a run ---- */
 
 struct side {
@@ -88,6 +94,7 @@ struct side {
 
 /**
  * struct world - a run
+ * @bare: ask for a protocol of which memory has to lie in few pieces
  * @below: where the code begins and ends that the provider stands on, and where its drivers end that follow; or 0
  */
 struct world {
@@ -95,6 +102,7 @@ struct world {
 	struct side	side[2];
 	u64		seed;
 	bool		quick;
+	bool		bare;
 	unsigned int	offered;	/* endpoint types, T_ bits */
 	unsigned long	below[3];
 	unsigned int	loss_ms, wait_ms, stress_ms, script_ms, lost_ops, removals;
@@ -160,7 +168,13 @@ void __printf(2, 3) test_skip(struct test *t, const char *fmt, ...);
 
 /* All answer NULL or an error after having failed the case. */
 void *test_zalloc(struct test *t, size_t len);	/* slab memory */
-void *test_pages(struct test *t, size_t len);	/* whole pages, vmalloc */
+void *test_pages(struct test *t, size_t len);	/* whole pages, side by side for none but bare queue pairs */
+/* The page that a byte of it is in */
+static inline struct page *test_page(const void *at)
+{
+	return is_vmalloc_addr(at) ? vmalloc_to_page(at) : virt_to_page(at);
+}
+
 #define test_new(t, type)	((type *)test_zalloc(t, sizeof(type)))
 /* Of a domain, the best that there is. One of the other machine's has none to show: the case is skipped. */
 struct kfi_mem *test_mem(struct test *t, struct kfid_domain *domain, size_t len);

@@ -85,6 +85,10 @@ static unsigned int removals = 5;
 module_param(removals, uint, 0444);
 MODULE_PARM_DESC(removals, "how often script.device_gone wants a device removed");
 
+static bool bare;
+module_param(bare, bool, 0444);
+MODULE_PARM_DESC(bare, "ask for KFI_PROTO_RDMA_CM_IB_RC");
+
 static unsigned long below[3];
 module_param_array(below, ulong, NULL, 0444);
 MODULE_PARM_DESC(below, "for nomem_any: begin and end of the code that the provider stands on, end of its drivers");
@@ -149,6 +153,8 @@ static bool wanted(const struct test_case *c)
 		p += len;
 		p += *p == ',';
 	}
+	if (bare ? c->flags & CASE_OURS || c->caps & ~C_BARE : c->flags & CASE_BARE)
+		return false;
 	/* The script's cases wait for the script: they run when named. */
 	if (c->flags & CASE_SCRIPT)
 		return in;
@@ -278,6 +284,7 @@ static int world_init(struct world *w)
 	w->script_ms = script_ms;
 	w->lost_ops = lost_ops;
 	w->removals = removals;
+	w->bare = bare;
 	memcpy(w->below, below, sizeof(below));
 	w->side[0].node = node_a;
 	w->side[1].node = node_b;

@@ -88,7 +88,7 @@ static size_t cut_pages(struct cut *c, void *buf, size_t len, const size_t *lens
 
 	while (len && i < room) {
 		n = page_part(buf, min(seg, len));
-		page = vmalloc_to_page(buf);
+		page = test_page(buf);
 		if (c->type == KFI_BVEC)
 			bvec_set_page(&c->bvec[i], page, n, offset_in_page(buf));
 		else

@@ -38,7 +38,7 @@ static int post_pages(struct node *a, struct over *o, struct bio_vec *bv, struct
 	struct kfi_msg msg = { .type = KFI_BVEC, .msg_biov = bv, .iov_count = n };
 
 	for (i = 0; i < n; i++)
-		bvec_set_page(&bv[i], vmalloc_to_page(o->buf + i * PAGE_SIZE),
+		bvec_set_page(&bv[i], test_page(o->buf + i * PAGE_SIZE),
 			      min(PAGE_SIZE, o->len - i * PAGE_SIZE), 0);
 	fill(o->buf, o->len, o->seed);
 	atomic_set(&o->busy, 1);
