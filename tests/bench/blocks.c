@@ -190,6 +190,7 @@ static void *blk_open(struct bench_env *env, const struct bench_variant *v)
 	}
 
 const struct bench_variant kb_verbs_send_msg = BLOCKS("msg-send", BENCH_MB, "verbs", KFI_EP_MSG);
+const struct bench_variant kb_verbs_send_bare = BLOCKS("bare-send", BENCH_MB, "verbs", KFI_EP_MSG, KB_BARE);
 const struct bench_variant kb_verbs_send_rdm = BLOCKS("rdm-send", BENCH_MB, "verbs", KFI_EP_RDM);
 const struct bench_variant kb_ntb_send_msg = BLOCKS("msg-send", BENCH_MB, "ntb", KFI_EP_MSG);
 const struct bench_variant kb_ntb_send_rdm = BLOCKS("rdm-send", BENCH_MB, "ntb", KFI_EP_RDM);

@@ -31,6 +31,17 @@
 		&bench_rv_stream_write, &kb_verbs_write_msg, &kb_verbs_write_rdm,				\
 	} }
 
+/* Queue pairs as they are: the same on every kind of device that has them for us */
+#define BARE_CASES(_device)											\
+	{ "verbs-" _device "-bare-block", { &bench_rv_pingpong_block, &kb_verbs_bare_block } },		\
+	{ "verbs-" _device "-bare-softirq", {									\
+		&bench_rv_pingpong_softirq, &kb_verbs_bare_handler, &kb_verbs_bare_done,			\
+	} },													\
+	{ "verbs-" _device "-bare-poll", { &bench_rv_pingpong_poll, &kb_verbs_bare_poll } },			\
+	{ "verbs-" _device "-bare-messages", {									\
+		&bench_rv_messages_single, &bench_rv_messages_chain, &kb_verbs_messages_bare, &kb_verbs_single_bare,	\
+	} }
+
 /* A device that costs nothing: what others' cost hides. */
 #define NULL_CASES												\
 	{ "verbs-null-softirq", {										\
@@ -101,8 +112,11 @@ const struct bench_case bench_cases[] = {
 		&kb_readers_1, &kb_readers_2,
 	} },
 	VERBS_CASES("rxe"),
+	BARE_CASES("rxe"),
+	{ "verbs-rxe-bare-stream", { &bench_rv_stream_send, &kb_verbs_send_bare } },
 	VERBS_CASES("siw"),
 	NULL_CASES,
+	BARE_CASES("null"),
 	{ "ntb-engine", {
 		&bench_dma_8, &bench_dma_64, &bench_dma_4k, &bench_dma_64k,
 	} },

@@ -27,7 +27,7 @@ enum kb_style {
 
 /**
  * struct kb_kind - what a variant asks for; its arg points here
- * @size: of an endpoint's queues, 0: as they come; @caps: besides messages and RMA
+ * @size: of an endpoint's queues, 0: as they come; @caps: besides messages and RMA; @protocol: 0: any; else of messages alone
  */
 struct kb_kind {
 	const char		*prov;
@@ -36,6 +36,7 @@ struct kb_kind {
 	u32			size;
 	u64			caps;
 	u64			flags;
+	u32			protocol;
 };
 
 /**
@@ -52,6 +53,8 @@ struct kb_node {
 	struct kfid_av		*av;
 	struct kfid_cntr	*cntr;
 };
+
+#define KB_BARE	.protocol = KFI_PROTO_RDMA_CM_IB_RC
 
 int kb_node_open(struct kb_node *node, struct bench_env *env, int side, const struct kb_kind *kind,
 		 enum kfi_cq_format format, kfi_comp_handler handler, void *context);
@@ -96,6 +99,13 @@ extern const struct bench_variant kb_many_1;
 extern const struct bench_variant kb_many_16;
 extern const struct bench_variant kb_many_64;
 extern const struct bench_variant kb_many_256;
+extern const struct bench_variant kb_verbs_bare_block;
+extern const struct bench_variant kb_verbs_bare_handler;
+extern const struct bench_variant kb_verbs_bare_done;
+extern const struct bench_variant kb_verbs_bare_poll;
+extern const struct bench_variant kb_verbs_messages_bare;
+extern const struct bench_variant kb_verbs_single_bare;
+extern const struct bench_variant kb_verbs_send_bare;
 extern const struct bench_variant kb_verbs_msg_block;
 extern const struct bench_variant kb_verbs_rdm_block;
 extern const struct bench_variant kb_verbs_msg_handler;

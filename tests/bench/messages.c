@@ -246,6 +246,8 @@ const struct bench_variant kb_messages_multi = MSGS("kfi-multirecv", "sockets", 
 const struct bench_variant kb_messages_loop = MSGS("loop-messages", "loop", KFI_EP_RDM);
 const struct bench_variant kb_verbs_messages_msg = MSGS("msg-more", "verbs", KFI_EP_MSG);
 const struct bench_variant kb_verbs_messages_rdm = MSGS("rdm-more", "verbs", KFI_EP_RDM);
+const struct bench_variant kb_verbs_messages_bare = MSGS("bare-more", "verbs", KFI_EP_MSG, KB_BARE);
+const struct bench_variant kb_verbs_single_bare = MSGS("bare-single", "verbs", KFI_EP_MSG, KB_BARE, .flags = MSGS_SINGLE);
 const struct bench_variant kb_verbs_single_msg = MSGS("msg-single", "verbs", KFI_EP_MSG, .flags = MSGS_SINGLE);
 const struct bench_variant kb_verbs_single_rdm = MSGS("rdm-single", "verbs", KFI_EP_RDM, .flags = MSGS_SINGLE);
 const struct bench_variant kb_ntb_messages_msg = MSGS("msg-more", "ntb", KFI_EP_MSG);

@@ -13,8 +13,9 @@ static struct kfi_info *kb_hints(const struct kb_kind *kind)
 
 	if (!hints)
 		return NULL;
-	hints->caps = KFI_MSG | KFI_TAGGED | KFI_RMA | kind->caps;
+	hints->caps = (kind->protocol ? KFI_MSG : KFI_MSG | KFI_TAGGED | KFI_RMA) | kind->caps;
 	hints->ep_attr->type = kind->type;
+	hints->ep_attr->protocol = kind->protocol;
 	hints->tx_attr->size = kind->size;
 	hints->rx_attr->size = kind->size;
 	hints->domain_attr->mr_mode = KFI_MR_PROV_KEY | KFI_MR_ALLOCATED;

@@ -93,6 +93,17 @@ for device in ("rxe", "siw"):
         Comparison(f"raw verbs on {device}", f"verbs-{device}-messages", "the same, MSG", "msg-more", "raw-chain-120",
                    "M/s", provider="verbs"),
     ]
+# ... and queue pairs as they are, which is what raw verbs have
+for ours, op, case, peer, unit, goal in (
+        ("block", "round trip, blocking", "block", "raw-block", "us", 1.03),
+        ("handler", "round trip, handler", "softirq", "raw-softirq", "us", 1.03),
+        ("done", "round trip, done()", "softirq", "raw-softirq", "us", 1.03),
+        ("poll", "round trip, polled", "poll", "raw-poll", "us", None),
+        ("more", "64 bytes, KFI_MORE", "messages", "raw-chain", "M/s", 0.95),
+        ("single", "64 bytes, one by one", "messages", "raw-single", "M/s", None),
+        ("send", "1 MiB sends", "stream", "raw-send", "GB/s", 0.98)):
+    COMPARISONS.append(Comparison("raw verbs on rxe", f"verbs-rxe-bare-{case}", f"bare MSG {op}", f"bare-{ours}", peer, unit, goal,
+                                  provider="verbs"))
 # raw verbs on a device that costs next to nothing: what ours takes longer is the provider's own
 for ours, op, case, peer, unit in (
         ("handler", "8 bytes, handler", "softirq", "raw-softirq", "ns of 2"),
@@ -106,6 +117,15 @@ for ours, op, case, peer, unit in (
         for what, of, behind in (("own time", unit, ""), ("own work", unit.replace("ns", "instr"), "-instructions")):
             COMPARISONS.append(Comparison(f"{what}, null device", f"verbs-null-{case}{behind}", f"{kind.upper()} {op}",
                                           f"{kind}-{ours}", peer, of, provider="verbs", own=True))
+for ours, op, case, peer, unit in (
+        ("handler", "8 bytes, handler", "softirq", "raw-softirq", "ns of 2"),
+        ("done", "8 bytes, done()", "softirq", "raw-softirq", "ns of 2"),
+        ("poll", "8 bytes, polled", "poll", "raw-poll", "ns of 2"),
+        ("single", "64 bytes, one by one", "messages", "raw-single", "ns"),
+        ("more", "64 bytes, KFI_MORE", "messages", "raw-chain", "ns")):
+    for what, of, behind in (("own time", unit, ""), ("own work", unit.replace("ns", "instr"), "-instructions")):
+        COMPARISONS.append(Comparison(f"{what}, null device", f"verbs-null-bare-{case}{behind}", f"bare MSG {op}", f"bare-{ours}", peer,
+                                      of, provider="verbs", own=True))
 # kfi_ntb, MSG and RDM: the kernel's own messages over the same kind of bridge, and what its engine does by itself
 for ours, op, case, peer, unit, goal in (
         ("handler", "8 bytes, handler", "roundtrip", "transport-roundtrip", "us", None),
