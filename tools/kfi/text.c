@@ -84,7 +84,7 @@ static const char *lookup(const struct name *names, size_t n, uint64_t value)
 static const struct name protocols[] = {
 	{ 1, "rdma_cm_ib_rc" }, { 2, "iwarp" }, { 3, "ib_ud" }, { 5, "udp" }, { 6, "sock_tcp" },
 	{ 0x1000, "loop" }, { 0x1001, "kfi_tcp" }, { 0x1002, "kfi_udp" }, { 0x1003, "kfi_rc" },
-	{ 0x1004, "kfi_ntb" },
+	{ 0x1004, "kfi_ntb" }, { 0x1005, "kfi_ud" },
 };
 
 const char *protocol_name(uint64_t protocol)
