@@ -66,19 +66,22 @@ static void kv_rqe_unmap(struct kv_rqe *e)
 		ib_dma_unmap_page(ib, e->sge[i].addr, e->sge[i].length, DMA_FROM_DEVICE);
 }
 
-static int kv_rqe_map(struct kv_rqe *e, struct iov_iter iter)
+/* The iterator is moved only where there is more than one piece: mostly there is not. */
+static int kv_rqe_map(struct kv_rqe *e, const struct kfi_oper *op)
 {
 	struct kv_domain *kdom = e->conn->kdom;
 	unsigned int max = kv_bare_pieces(kdom->max_recv_sge);
+	struct iov_iter iter = op->iter;
+	size_t left = op->len, off, n;
 	struct page *page;
-	size_t off, n;
 	u64 dma;
 
-	e->nsge = 0;
-	while (iov_iter_count(&iter)) {
+	for (e->nsge = 0; left; left -= n) {
+		if (e->nsge)
+			iov_iter_advance(&iter, e->sge[e->nsge - 1].length);
 		if (unlikely(e->nsge == max))
 			return -EMSGSIZE;
-		n = kv_take_piece(&iter, SIZE_MAX, &page, &off);
+		n = kv_piece(&iter, &page, &off);
 		dma = ib_dma_map_page(kdom->ib, page, off, n, DMA_FROM_DEVICE);
 		if (unlikely(ib_dma_mapping_error(kdom->ib, dma)))
 			return -EIO;
@@ -92,7 +95,7 @@ static int kv_rqe_post(struct kv_conn *conn, struct kfi_oper *op)
 {
 	struct kv_rqe *e = &conn->rqe[conn->rq_head & conn->rq_mask];
 	struct ib_recv_wr wr = { .wr_cqe = &e->cqe, .sg_list = e->sge };
-	int ret = kv_rqe_map(e, op->iter);
+	int ret = kv_rqe_map(e, op);
 
 	e->op = op;
 	wr.num_sge = e->nsge;

@@ -41,7 +41,7 @@ static size_t kv_segment(const struct iov_iter *iter)
 }
 
 /* The first contiguous piece of @iter, which may not be empty. */
-static size_t kv_piece(struct iov_iter *iter, struct page **page, size_t *off)
+size_t kv_piece(struct iov_iter *iter, struct page **page, size_t *off)
 {
 	size_t len;
 

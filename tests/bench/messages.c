@@ -76,7 +76,7 @@ static int msgs_take(struct msgs *ms, const struct kfi_cq_data_entry *entry, boo
 static void msgs_handler(struct kfid_cq *cq, void *context)
 {
 	struct msgs *ms = context;
-	struct kfi_cq_data_entry entry[MSGS_BATCH];
+	struct kfi_cq_data_entry entry[MSGS_BATCH] __uninitialized;
 	ssize_t n, i;
 	int ret = 0;
 
