@@ -66,6 +66,7 @@ static unsigned int run_all(struct hostile *h, const char *only)
 	wrong = run_cases(h, hello_cases, only, &ran);
 	wrong += run_cases(h, packet_cases, only, &ran);
 	wrong += run_cases(h, rma_cases, only, &ran);
+	wrong += run_cases(h, plain_cases, only, &ran);
 	hv_close(h->good);
 	return check(ran, "no such case") ? wrong : 1;
 }

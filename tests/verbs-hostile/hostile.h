@@ -6,7 +6,8 @@
  *	peer.c	 a connection of ours: hello, packets, both ways
  *	victim.c an endpoint over kfi_verbs
  *	hello.c	 what it does while it connects		packets.c  ... with packets, and with messages
- *	rma.c	 ... with keys and memory		cases.c	   one after the other
+ *	rma.c	 ... with keys and memory		plain.c	   ... without our protocol
+ *	cases.c	 one after the other
  */
 #ifndef KFI_VERBS_HOSTILE_H
 #define KFI_VERBS_HOSTILE_H
@@ -65,6 +66,7 @@ struct hv_call {
  * @events: BIT(enum rdma_cm_event_type); @said: private data of the last
  * @broken: the queue pair has ended
  * @deaf: receives are not given back; @taken: so many have come
+ * @plain: what comes is no packet: @plains of them, the last of @bytes bytes at @at, with @imm or 0
  * @mem: @dma: memory of ours, reachable with pd's global key
  */
 struct hv {
@@ -79,6 +81,11 @@ struct hv {
 	u8			said_len;
 	bool			broken;
 	bool			deaf;
+	bool			plain;
+	unsigned int		plains;
+	u32			bytes;
+	u32			imm;
+	u8			*at;
 	unsigned int		taken;
 	unsigned int		posted;
 	struct ib_cqe		recv;
@@ -151,6 +158,7 @@ struct hostile_case {
 extern const struct hostile_case hello_cases[];
 extern const struct hostile_case packet_cases[];
 extern const struct hostile_case rma_cases[];
+extern const struct hostile_case plain_cases[];
 
 bool check(bool truth, const char *what);
 bool hostile_well(struct hostile *h);		/* the good one is served, and a new one, too */
