@@ -15,6 +15,7 @@
  * and belongs to the connection: a broken device may tell of it when the operation is long over (drain.c). &kv_rq.lock is held while one
  * is posted, so that none is behind the end of the queue pair; it is a leaf but for what ib_post_recv() takes.
  */
+#include <linux/memremap.h>
 #include <linux/slab.h>
 #include "verbs.h"
 
@@ -27,17 +28,21 @@
  * struct kv_rqe - a receive that the device has
  * @cqe:	its completion
  * @op:		the consumer's
+ * @data:	it has come, with @imm; @len: its bytes; @err: or what went wrong
+ * @held:	in &kv_conn.held: that was before the consumer knew of the connection
  * @nsge: @sge: its memory, mapped
- * @held:	in &kv_conn.held, with @wc: it has come before the consumer knows of the connection
  */
 struct kv_rqe {
 	struct ib_cqe		cqe;
 	struct kv_conn		*conn;
 	struct kfi_oper		*op;
-	u32			nsge;
-	struct ib_sge		sge[KV_SGE];
+	u32			len;
+	__be32			imm;
+	int			err;
+	bool			data;
+	u8			nsge;
 	struct list_head	held;
-	struct ib_wc		wc;
+	struct ib_sge		sge[KV_SGE];
 };
 
 static void kv_bare_came(struct ib_cq *cq, struct ib_wc *wc);
@@ -50,6 +55,8 @@ int kv_bare_open(struct kv_ep *vep)
 	if (ep->type != KFI_EP_MSG)
 		return -EINVAL;
 	ep->hw_recv = true;
+	if (ep->rx.depth > to_kv_domain(ep->domain)->max_receives)
+		return -EINVAL;
 	if (ep->caps & KV_BARE_LACKS || ep->info->ep_attr->auth_key_size || to_kv_domain(ep->domain)->iwarp)
 		return -EOPNOTSUPP;
 	return 0;
@@ -76,12 +83,17 @@ static int kv_rqe_map(struct kv_rqe *e, const struct kfi_oper *op)
 	struct page *page;
 	u64 dma;
 
-	for (e->nsge = 0; left; left -= n) {
+	e->nsge = 0;
+	if (unlikely(left > SZ_2G))
+		return -EMSGSIZE;	/* no device has such */
+	for (; left; left -= n) {
 		if (e->nsge)
 			iov_iter_advance(&iter, e->sge[e->nsge - 1].length);
 		if (unlikely(e->nsge == max))
 			return -EMSGSIZE;
 		n = kv_piece(&iter, &page, &off);
+		if (unlikely(is_pci_p2pdma_page(page)) && !ib_uses_virt_dma(kdom->ib))
+			return -EIO;	/* that is found out for what is sent, see sq.c */
 		dma = ib_dma_map_page(kdom->ib, page, off, n, DMA_FROM_DEVICE);
 		if (unlikely(ib_dma_mapping_error(kdom->ib, dma)))
 			return -EIO;
@@ -184,35 +196,44 @@ static int kv_bare_error(struct kv_conn *conn, const struct ib_wc *wc)
 }
 
 /* The entry may be used anew when its operation is told of. */
-static void kv_bare_deliver(struct kv_rqe *e, const struct ib_wc *wc, int err)
+static void kv_bare_deliver(struct kv_rqe *e, int err)
 {
 	struct kv_conn *conn = e->conn;
 	struct kfi_oper *op = e->op;
-	bool data = wc->wc_flags & IB_WC_WITH_IMM;
 
 	if (unlikely(err)) {
 		kfi_recv_complete(op, 0, 0, 0, err);
 		return;
 	}
-	conn->rx_bytes += wc->byte_len;
-	__kfi_stat_add(op->ep, placed, wc->byte_len);
-	kfi_recv_complete(op, wc->byte_len, data ? KFI_REMOTE_CQ_DATA : 0, data ? be32_to_cpu(wc->ex.imm_data) : 0, 0);
+	conn->rx_bytes += e->len;
+	__kfi_stat_add(op->ep, placed, e->len);
+	kfi_recv_complete(op, e->len, e->data ? KFI_REMOTE_CQ_DATA : 0, e->data ? be32_to_cpu(e->imm) : 0, 0);
 }
 
-/* The consumer does not know of the connection yet. rdma_cm may not either, if the caller's last word is late, or lost. */
-static bool kv_bare_hold(struct kv_rqe *e, const struct ib_wc *wc)
+/* What went wrong with it, and with the connection. */
+static void kv_bare_failed(struct kv_conn *conn, const struct ib_wc *wc, int err)
+{
+	if (wc->status == IB_WC_WR_FLUSH_ERR)
+		kv_conn_flushed(conn);
+	else
+		kv_conn_fail(conn, err == -KFI_ETRUNC ? kv_conn_end(conn) : err);
+}
+
+/*
+ * The consumer does not know of the connection yet: what comes waits, errors too, for they are behind it. rdma_cm may not know either, if the
+ * caller's last word is late, or lost.
+ */
+static bool kv_bare_hold(struct kv_rqe *e)
 {
 	struct kv_conn *conn = e->conn;
 	bool held;
 
 	spin_lock(&conn->rx_lock);
 	held = conn->rx_held;
-	if (held) {
-		e->wc = *wc;
+	if (held)
 		list_add_tail(&e->held, &conn->held);
-	}
 	spin_unlock(&conn->rx_lock);
-	if (held && !conn->pc.dialed)
+	if (held && !e->err && !conn->pc.dialed)
 		kv_cm_step(conn, KV_STEP_HEARD);
 	return held;
 }
@@ -225,18 +246,17 @@ static void kv_bare_came(struct ib_cq *cq, struct ib_wc *wc)
 
 	kv_rqe_unmap(e);
 	conn->rq_tail++;
-	if (unlikely(err)) {
-		if (wc->status == IB_WC_WR_FLUSH_ERR)
-			kv_conn_flushed(conn);
-		else
-			kv_conn_fail(conn, err == -KFI_ETRUNC ? kv_conn_end(conn) : err);
-	} else {
-		conn->heard = jiffies;
-		if (unlikely(smp_load_acquire(&conn->rx_held)) && kv_bare_hold(e, wc))
-			return;
-	}
+	conn->heard = jiffies;
+	e->err = err;
+	e->len = wc->byte_len;
+	e->data = wc->wc_flags & IB_WC_WITH_IMM;
+	e->imm = wc->ex.imm_data;
+	if (unlikely(err))
+		kv_bare_failed(conn, wc, err);
+	if (unlikely(smp_load_acquire(&conn->rx_held)) && kv_bare_hold(e))
+		return;
 	kfi_batch_begin();
-	kv_bare_deliver(e, wc, err);
+	kv_bare_deliver(e, err);
 	kfi_batch_end();
 }
 
@@ -248,7 +268,7 @@ static void kv_bare_release(struct kv_conn *conn, int err)
 	spin_lock_bh(&conn->rx_lock);
 	list_for_each_entry_safe(e, next, &conn->held, held) {
 		list_del(&e->held);
-		kv_bare_deliver(e, &e->wc, err);
+		kv_bare_deliver(e, e->err ?: err);
 	}
 	smp_store_release(&conn->rx_held, false);
 	spin_unlock_bh(&conn->rx_lock);
@@ -420,10 +440,12 @@ static void kv_bare_data(struct kv_conn *conn, const void *data, u8 len)
 }
 
 /* Somebody calls a listener. */
-void kv_bare_called(struct kv_conn *conn, const struct rdma_conn_param *param)
+int kv_bare_called(struct kv_conn *conn, const struct rdma_cm_id *id, const struct rdma_conn_param *param)
 {
-	conn->bare = true;
+	if (rdma_protocol_iwarp(id->device, id->port_num))
+		return -EOPNOTSUPP;
 	kv_bare_data(conn, param->private_data, param->private_data_len);
+	return 0;
 }
 
 /* Each side hears that it is connected. */
@@ -441,10 +463,13 @@ void kv_bare_established(struct kv_conn *conn, const struct rdma_conn_param *par
 /* By a consumer, who may say why, or because nobody listens. */
 int kv_bare_rejected(struct kv_conn *conn, struct rdma_cm_event *event)
 {
+	struct kvw_greeting hello;
 	const void *data;
 	u8 len = 0;
 
 	data = rdma_consumer_reject_data(conn->id, event, &len);
+	if (data && !kvw_decode_hello(data, len, &hello))
+		data = NULL;	/* a listener that wants a hello: these are not its consumer's words */
 	kv_bare_data(conn, data, len);
 	conn->greeting.kind = KVW_REJECT;
 	return -ECONNREFUSED;

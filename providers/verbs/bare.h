@@ -39,7 +39,7 @@ void kv_rq_late(struct kv_conn *conn);
 void kv_rq_lost(struct kv_conn *conn, int err);
 void kv_rq_end(struct kv_ep *vep, int err);
 void kv_bare_tune(struct kv_conn *conn);
-void kv_bare_called(struct kv_conn *conn, const struct rdma_conn_param *param);
+int kv_bare_called(struct kv_conn *conn, const struct rdma_cm_id *id, const struct rdma_conn_param *param);
 void kv_bare_established(struct kv_conn *conn, const struct rdma_conn_param *param);
 int kv_bare_rejected(struct kv_conn *conn, struct rdma_cm_event *event);
 void kv_bare_ready(struct kv_conn *conn);

@@ -340,8 +340,8 @@ static struct kv_conn *kv_cm_request(struct kv_ep *vep, struct kv_pep *vpep, str
 
 	if (!conn)
 		return ERR_PTR(-ENOMEM);
-	if (vpep && kv_is_bare(vpep->pep.info))
-		kv_bare_called(conn, param);
+	if (conn->bare)
+		ret = kv_bare_called(conn, id, param);
 	else
 		ret = kv_cm_called(conn, vep ? &vep->door : &vpep->door, id, param);
 	if (ret) {

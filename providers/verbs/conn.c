@@ -79,9 +79,13 @@ static unsigned long kv_watch_interval(void)
  * Silence is broken by a READ of nothing: the peer's device answers it, and nobody else has to. But not before the second look, for it may be
  * we who have slept. If a READ is under way already it will do, and is better: siw that is busy answers one of nothing with as many
  * bytes as it has last sent. The lock is held.
+ *
+ * On a bare connection a message may wait long for its receive, and what is behind it. A card's device finds out by itself whether the peer's is
+ * there; one that tries for ever (rxe) doesn't, and who lets it try for that long is taken for dead.
  */
 static bool kv_watch(struct kv_conn *conn)
 {
+	bool asked = conn->bare ? conn->head != conn->tail : conn->reads, patient = conn->bare && !conn->kdom->repeats;
 	unsigned long now = jiffies;
 
 	if (time_before(now, conn->heard + kv_keepalive())) {
@@ -89,12 +93,12 @@ static bool kv_watch(struct kv_conn *conn)
 	} else if (!conn->probing) {
 		conn->probing = true;
 		conn->probed = now;
-	} else if (!conn->reads && kv_sq_room(conn)) {
+	} else if (!asked && kv_sq_room(conn)) {
 		kv_put_probe(conn);
 		kv_sq_post(conn);
 		conn->probed = now;
 	}
-	return conn->probing && time_after(now, conn->probed + msecs_to_jiffies(kv_timeout_ms));
+	return conn->probing && !patient && time_after(now, conn->probed + msecs_to_jiffies(kv_timeout_ms));
 }
 
 /*
@@ -174,6 +178,7 @@ struct kv_conn *kv_conn_new(struct kv_ep *vep, struct kv_pep *vpep)
 	kv_conn_init(conn);
 	conn->vep = vep;
 	conn->pep = vpep;
+	conn->bare = vep ? vep->ep.hw_recv : kv_is_bare(vpep->pep.info);
 	return conn;
 }
 
@@ -205,7 +210,6 @@ struct kv_conn *kv_dial(struct kv_ep *vep, const union kfi_inaddr *to, struct kf
 		goto put;
 	conn->name = *to;
 	conn->pc.dialed = true;
-	conn->bare = vep->ep.hw_recv;
 	ret = kv_conn_list(conn, peer);
 	if (!ret)
 		return conn;
@@ -244,7 +248,7 @@ bool kv_conn_settled(struct kv_conn *conn)
 	settled = conn->state != KV_READY || conn->head == conn->tail || test_bit(KV_FAILED, &conn->flags);
 	if (!settled && test_bit(KV_LAST, &conn->flags)) {
 		settled = (s32)(conn->tail - conn->last) >= 0;
-	} else if (!settled && kv_sq_room(conn) && kv_may_read(conn)) {
+	} else if (!settled && kv_sq_room(conn) && (conn->bare || kv_may_read(conn))) {
 		kv_put_probe(conn);
 		kv_sq_post(conn);
 		conn->last = conn->head;
@@ -304,11 +308,16 @@ static void kv_conn_stop(struct kv_conn *conn)
 
 static void kv_conn_take_down(struct kv_conn *conn)
 {
-	int err = conn->error;
+	int err;
 
 	kfi_home_stays(&conn->pc);
 	spin_lock_bh(&conn->lock);		/* who has not seen KV_FAILED has queued his step */
 	spin_unlock_bh(&conn->lock);
+	if (conn->bare && test_bit(KV_STEP_READY, &conn->flags)) {
+		flush_work(&conn->step_work);	/* what a peer has sent and left behind is received */
+		conn->error = kv_conn_end(conn);
+	}
+	err = conn->error;
 	cancel_work_sync(&conn->step_work);	/* it publishes */
 	kfi_home_unpublish(&conn->pc);
 	kv_conn_stop(conn);

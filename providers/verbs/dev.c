@@ -67,6 +67,7 @@ static void kv_domain_read_device(struct kv_domain *kdom)
 	kdom->max_recv_sge = a->max_recv_sge;
 	kdom->max_sge_rd = clamp(a->max_sge_rd, 1, a->max_send_sge);
 	kdom->max_qp_wr = a->max_qp_wr;
+	kdom->max_receives = kv_max_receives(a);
 	kdom->max_frmr_pages = min(a->max_fast_reg_page_list_len, KV_FRMR_PAGES);
 	kdom->responder_resources = min(a->max_qp_rd_atom, U8_MAX);
 	kdom->initiator_depth = min(a->max_qp_init_rd_atom, kdom->iwarp ? KV_FRMRS : U8_MAX);

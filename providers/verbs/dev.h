@@ -22,6 +22,8 @@
 #include "wire.h"
 
 #define KV_IOV_MAX		256		/* elements of a vector */
+#define KV_SQ			256		/* work requests a connection can have in its send queue; a power of two */
+#define KV_BARE_MAX		1024		/* receives of a bare endpoint */
 #define KV_SGE			16		/* segments of a work request; the device may take fewer */
 #define KV_RMA_MAX		KV_DESCS	/* remote segments of an operation */
 #define KV_DEPTH_MAX		16384		/* operations of an endpoint, each direction */
@@ -59,7 +61,7 @@ struct kv_dev {
  * @dma:		what it maps memory for, with a reference, or NULL
  * @bounces:	some memory it may reach only by a copy elsewhere
  * @max_send_sge: elements of a send or write request; @max_recv_sge: of a receive; @max_sge_rd: of a read
- * @max_qp_wr:	requests of a queue
+ * @max_qp_wr:	requests of a queue; @max_receives: of a bare endpoint
  * @max_frmr_pages: pages of one fast registration
  * @max_wr_size: bytes of one request
  * @responder_resources: reads that a peer may have under way here, per connection; @initiator_depth: and we there
@@ -84,6 +86,7 @@ struct kv_domain {
 	unsigned int		max_recv_sge;
 	unsigned int		max_sge_rd;
 	unsigned int		max_qp_wr;
+	unsigned int		max_receives;
 	unsigned int		max_frmr_pages;
 	size_t			max_wr_size;
 	u8			responder_resources;
@@ -105,6 +108,12 @@ static inline struct kv_domain *to_kv_domain(struct kfi_domain *domain)
 static inline u32 kv_packet(const struct kv_domain *kdom)
 {
 	return kdom->max_recv_sge < 2 ? KVW_PAGE : KVW_PACKET;
+}
+
+/* Receives that a bare queue pair can have beside its sends, with one more for its end. */
+static inline unsigned int kv_max_receives(const struct ib_device_attr *a)
+{
+	return clamp(min(a->max_qp_wr - 1, a->max_cqe - KV_SQ - 3), 1, KV_BARE_MAX);
 }
 
 /* dev.c: devices come and go. May sleep */

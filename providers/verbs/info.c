@@ -91,10 +91,9 @@ static u32 kv_iov_limit(const struct kv_dev *dev, const struct kv_kind *kind)
 	return kind->hw_recv ? min3(kind->iov, (u32)a->max_send_sge, (u32)a->max_recv_sge) : kind->iov;
 }
 
-/* A bare receive queue is the device's, with one more for its end. */
 static u32 kv_depth(const struct kv_dev *dev, const struct kv_kind *kind)
 {
-	return kind->hw_recv ? min(KV_DEPTH_MAX, dev->ib->attrs.max_qp_wr - 1) : KV_DEPTH_MAX;
+	return kind->hw_recv ? kv_max_receives(&dev->ib->attrs) : KV_DEPTH_MAX;
 }
 
 static void kv_offer_transfer(struct kfi_info *info, const struct kv_dev *dev, const struct kv_kind *kind, size_t max_msg)

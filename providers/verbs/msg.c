@@ -90,8 +90,9 @@ int kv_msg_accept(struct kfi_ep *ep, const void *data, size_t len)
 	struct kv_domain *kdom = to_kv_domain(ep->domain);
 	bool there = kv_domain_get(kdom), same = conn->bare == ep->hw_recv;
 
-	kv_set_data(conn, data, len);
-	if (!same)
+	if (same)
+		kv_set_data(conn, data, len);
+	else
 		kfi_home_reject(&conn->pc);
 	if (!there || !same || !kfi_home_accept(&conn->pc, &to_kv_ep(ep)->home)) {
 		if (there)

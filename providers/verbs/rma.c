@@ -142,11 +142,16 @@ static bool kv_rma_tell(struct kv_conn *conn, struct kfi_oper *op)
 	return true;
 }
 
-/* A READ of nothing: it tells whether the peer's device is there. */
+/* A READ of nothing: it tells whether the peer's device is there. Whoever is not of ours need not serve READs, but a WRITE of nothing. */
 void kv_put_probe(struct kv_conn *conn)
 {
-	struct kv_sqe *e = kv_sq_get(conn, KV_SQ_PROBE);
+	struct kv_sqe *e;
 
+	if (conn->bare) {
+		kv_put_mark(conn);
+		return;
+	}
+	e = kv_sq_get(conn, KV_SQ_PROBE);
 	e->nsge = 1;
 	e->sge[0] = (struct ib_sge){ e->dma, 0, conn->kdom->pd->local_dma_lkey };
 	e->wr.rdma.wr.opcode = IB_WR_RDMA_READ;

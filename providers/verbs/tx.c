@@ -522,6 +522,7 @@ static void kv_tx_at_once(struct kv_conn *conn, struct kfi_oper *op, bool more, 
 	if (unlikely(!kv_may_send(conn, op, is_long))) {
 		list_add_tail(&op->link, &conn->stalled[kv_op_cls(op)]);
 		conn->waits = true;
+		kv_sq_post(conn);	/* what has taken the last credit */
 		return;
 	}
 	kv_put_message(conn, op, is_long, done);

@@ -37,7 +37,6 @@
 #include "slot.h"
 #include "wire.h"
 
-#define KV_SQ		256		/* work requests a connection can have in its send queue; a power of two */
 #define KV_SQ_ROOM	(KV_DESCS + 3)	/* the most that one step of the send side puts there */
 #define KV_BUF		1024		/* header, descriptors and short payload of a packet */
 #define KV_INLINE	64		/* payload up to this long is copied behind the header */

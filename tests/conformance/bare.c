@@ -102,6 +102,31 @@ static void never(struct test *t)
 	NONE_RX(&p->a);
 }
 
+/* A message waits for its receive no longer than that takes, whichever side has called: the device asks again soon. */
+static void late(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *buf = test_zalloc(t, 256);
+	unsigned long start;
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && buf);
+	for (i = 0; i < 2; i++) {
+		struct node *from = i ? &p->b : &p->a, *to = i ? &p->a : &p->b;
+		int n;
+
+		start = jiffies;
+		for (n = 0; n < 20; n++) {
+			REQUIRE(t, !POST(t, kfi_send(from->ep, buf, 100, NULL, 0, CTX(n))));
+			msleep(5);
+			REQUIRE(t, !POST(t, kfi_recv(to->ep, buf + 128, 100, NULL, KFI_ADDR_UNSPEC, CTX(n))) && !WAIT_RX(to, &c) &&
+				   !WAIT_TX(from, &c));
+		}
+		EXPECT(t, time_before(jiffies, start + 6 * HZ));	/* 13 s, if the device were told nothing */
+	}
+}
+
 /* ---- what does not fit ---- */
 
 /* Of the device's words for it some are plainer than others. */
@@ -407,6 +432,7 @@ static void stress(struct test *t)
 const struct test_case bare_cases[] = {
 	{ "bare.before", T_MSG, CASE_BARE, C_MSG, before },
 	{ "bare.never", T_MSG, CASE_BARE, C_MSG, never },
+	{ "bare.late", T_MSG, CASE_BARE, C_MSG, late },
 	{ "bare.too_long", T_MSG, CASE_BARE, C_MSG, too_long },
 	{ "bare.pieces", T_MSG, CASE_BARE, C_MSG, pieces },
 	{ "bare.absent", T_MSG, CASE_BARE, C_MSG, absent },
