@@ -754,7 +754,6 @@ int kfi_pep_connreq(struct kfi_pep *pep, struct kfi_connreq *req, const void *pe
  */
 bool kfi_connreq_gone(struct kfi_connreq *req);
 
-/* From handle to object */
 static inline struct kfi_domain *kfi_to_domain(struct kfid_domain *fid)
 {
 	return container_of(fid, struct kfi_domain, fid);
