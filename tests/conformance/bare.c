@@ -388,34 +388,60 @@ static bool lane_start(struct lane *l, struct node *from, struct node *to, unsig
 	return EXPECT(t, l->tx && l->rx) && !worker_start(t, &l->worker, -1, lane_run, l);
 }
 
-/* Both directions at once. @ends: one side hangs up while they are at it. */
-static u64 lanes(struct test *t, unsigned int ms, bool ends)
+/** struct lanes - both directions of a pair at once; @n: of them that run */
+struct lanes {
+	struct pair	*p;
+	struct lane	lane[2];
+	int		n;
+};
+
+static struct lanes *lanes_start(struct test *t, unsigned int ms)
 {
-	struct lane *l = test_zalloc(t, 2 * sizeof(*l));
-	struct pair *p = pair_open(t, NULL, NULL);
-	bool there[2] = {};
+	struct lanes *ls = test_new(t, struct lanes);
+
+	if (!ls)
+		return NULL;
+	ls->p = pair_open(t, NULL, NULL);
+	if (!ls->p || !lane_start(&ls->lane[0], &ls->p->a, &ls->p->b, ms))
+		return ls;
+	ls->n = 1 + lane_start(&ls->lane[1], &ls->p->b, &ls->p->a, ms);
+	return ls;
+}
+
+/* Return: messages */
+static u64 lanes_join(struct test *t, struct lanes *ls, unsigned int ms)
+{
 	u64 got = 0;
 	int i;
 
-	if (!EXPECT(t, l && p))
-		return 0;
-	there[0] = lane_start(&l[0], &p->a, &p->b, ms);
-	there[1] = lane_start(&l[1], &p->b, &p->a, ms);
-	if (ends) {
-		msleep(ms / 2);
-		EXPECT_EQ(t, kfi_shutdown(p->b.ep, 0), 0);
-	}
-	for (i = 0; i < 2; i++) {
-		if (there[i])
-			EXPECT_EQ(t, worker_join(&l[i].worker, ms + 2 * t->w->wait_ms), 0);
-		got += l[i].got;
+	for (i = 0; i < ls->n; i++) {
+		struct lane *l = &ls->lane[i];
+
+		EXPECT_EQ(t, worker_join(&l->worker, ms + 2 * t->w->wait_ms), 0);
+		got += l->got;
 		if (t->failures)
-			FAIL(t, "lane %d: sent %llu told %llu posted %llu got %llu, broken %d", i, l[i].sent, l[i].told, l[i].posted,
-			     l[i].got, l[i].broken);
+			FAIL(t, "lane %d: sent %llu told %llu posted %llu got %llu, broken %d", i, l->sent, l->told, l->posted, l->got,
+			     l->broken);
 	}
-	node_close(&p->a);
-	node_close(&p->b);
+	if (ls->p) {
+		node_close(&ls->p->a);
+		node_close(&ls->p->b);
+	}
 	return got;
+}
+
+/* @ends: one side hangs up while they are at it. */
+static u64 lanes(struct test *t, unsigned int ms, bool ends)
+{
+	struct lanes *ls = lanes_start(t, ms);
+
+	if (!ls)
+		return 0;
+	if (ls->n == 2 && ends) {
+		msleep(ms / 2);
+		EXPECT_EQ(t, kfi_shutdown(ls->p->b.ep, 0), 0);
+	}
+	return lanes_join(t, ls, ms);
 }
 
 static void stress(struct test *t)
@@ -429,6 +455,31 @@ static void stress(struct test *t)
 	pr_info("    # bare.stress: %llu messages\n", got);
 }
 
+/* The device of one side goes, at some moment of all that, and comes back; what has been posted ends once, at both sides. */
+static void device_gone_once(struct test *t, u32 round)
+{
+	struct lanes *ls = lanes_start(t, t->w->script_ms);
+	struct pair *p;
+
+	REQUIRE(t, ls);
+	script_ask(t, "device_gone", round);
+	lanes_join(t, ls, t->w->loss_ms);
+	script_ask(t, "device_back", round);
+	p = pair_open(t, NULL, NULL);
+	REQUIRE(t, p);
+	still_works(p);
+}
+
+static void device_gone(struct test *t)
+{
+	u32 i;
+
+	for (i = 0; i < t->w->removals && !t->failures; i++) {
+		device_gone_once(t, i);
+		test_teardown(t);
+	}
+}
+
 const struct test_case bare_cases[] = {
 	{ "bare.before", T_MSG, CASE_BARE, C_MSG, before },
 	{ "bare.never", T_MSG, CASE_BARE, C_MSG, never },
@@ -438,5 +489,6 @@ const struct test_case bare_cases[] = {
 	{ "bare.absent", T_MSG, CASE_BARE, C_MSG, absent },
 	{ "bare.foreign", T_MSG, CASE_BARE, C_MSG, foreign },
 	{ "bare.stress", T_MSG, CASE_BARE, C_MSG, stress },
+	{ "bare.device_gone", T_MSG, CASE_BARE | CASE_SCRIPT, C_MSG, device_gone },
 	{ }
 };

@@ -373,6 +373,11 @@ size_t size_next(struct test *t, size_t size);
 /* Both directions still work. */
 void still_works(struct pair *p);
 
+/* ---- what the script does meanwhile (script.c) ---- */
+
+/* It is told of @what, with the number of the round, and has done it when this returns; false, having failed the case, if it hasn't. */
+bool script_ask(struct test *t, const char *what, u32 round);
+
 /* ---- threads ---- */
 
 struct worker {

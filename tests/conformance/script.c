@@ -356,7 +356,7 @@ static int transfer_until_lost(void *arg)
 }
 
 /* "script: ready <what>.<round>": the script removes the device of B, then of A, and brings it back. */
-static bool ask(struct test *t, const char *what, u32 round)
+bool script_ask(struct test *t, const char *what, u32 round)
 {
 	char text[32];
 
@@ -376,7 +376,7 @@ static bool removal_under_load(struct test *t, struct removal *r, u32 round)
 		worker_join(&to, t->w->script_ms);
 		return false;
 	}
-	ret = ask(t, "device_gone", round);
+	ret = script_ask(t, "device_gone", round);
 	worker_join(&to, t->w->script_ms);
 	worker_join(&from, t->w->script_ms);
 	return ret && !t->failures;
@@ -457,7 +457,7 @@ static void device_gone_once(struct test *t, u32 round)
 	are_husks(r);
 	REQUIRE_EQ(t, test_close(t, &r->to->r.mr->fid), 0);
 	node_close(r->lost);
-	REQUIRE(t, ask(t, "device_back", round));
+	REQUIRE(t, script_ask(t, "device_back", round));
 	works_again(r);
 }
 
@@ -557,9 +557,9 @@ static void pause_once(struct test *t, struct pair *p, u32 round)
 	struct talk *there = test_new(t, struct talk), *back = test_new(t, struct talk);
 
 	REQUIRE(t, there && back && talk_open(t, there, &p->a, &p->b) && talk_open(t, back, &p->b, &p->a));
-	REQUIRE(t, ask(t, "wire_pause", round));
+	REQUIRE(t, script_ask(t, "wire_pause", round));
 	REQUIRE(t, talk_begin(there) && talk_begin(back));
-	REQUIRE(t, ask(t, "wire_resume", round));
+	REQUIRE(t, script_ask(t, "wire_resume", round));
 	talk_end(there);
 	talk_end(back);
 }
@@ -613,7 +613,7 @@ static void bridge_lost_once(struct test *t, struct pair *p, u32 round)
 	REQUIRE(t, f);
 	traffic_fill(f);
 	REQUIRE(t, !t->failures && f->posted > f->ended);
-	REQUIRE(t, ask(t, "bridge_lost", round));
+	REQUIRE(t, script_ask(t, "bridge_lost", round));
 	feed(f);
 	traffic_lost(f, 2 * t->w->loss_ms + t->w->wait_ms);
 	unfeed(f);
@@ -664,7 +664,7 @@ static void bridge_lost(struct test *t)
 			kept_send(t, p, buf);
 		if (i == 1)
 			kept_receive(t, p, buf);
-		REQUIRE(t, ask(t, "bridge_back", i));
+		REQUIRE(t, script_ask(t, "bridge_back", i));
 	}
 }
 
