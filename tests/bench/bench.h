@@ -19,6 +19,7 @@ struct net;
 #define BENCH_MB	(1UL << 20)
 #define BENCH_DEPTH	4		/* blocks of a stream under way */
 #define BENCH_BLOCKS	8		/* the same where one asks for the next */
+#define BENCH_LONGS	3		/* the same where each is as long as BENCH_BLOCKS blocks, in the same memory */
 #define BENCH_PLACED	3		/* the same in the memory of a bridge's window, which has room for no more */
 
 /**

@@ -118,7 +118,7 @@ const struct bench_case bench_cases[] = {
 	NULL_CASES,
 	BARE_CASES("null"),
 	{ "ntb-engine", {
-		&bench_dma_8, &bench_dma_64, &bench_dma_4k, &bench_dma_64k,
+		&bench_dma_8, &bench_dma_64, &bench_dma_4k, &bench_dma_64k, &bench_window_8, &bench_window_4k, &bench_window_64k,
 	} },
 	{ "ntb-roundtrip", {
 		&bench_nt_roundtrip, &kb_ntb_msg_handler, &kb_ntb_msg_done, &kb_ntb_rdm_handler, &kb_ntb_rdm_done,
@@ -129,14 +129,20 @@ const struct bench_case bench_cases[] = {
 		&kb_ntb_single_msg, &kb_ntb_single_rdm,
 	} },
 	{ "ntb-stream", {
-		&bench_dma_blocks, &kb_ntb_send_msg, &kb_ntb_send_rdm, &kb_ntb_write_msg, &kb_ntb_write_rdm,
+		&bench_window_blocks, &kb_ntb_send_msg, &kb_ntb_send_rdm, &kb_ntb_write_msg, &kb_ntb_write_rdm,
 	} },
-	{ "ntb-placed-msg", { &bench_dma_placed, &kb_ntb_placed_msg } },
-	{ "ntb-placed-rdm", { &bench_dma_placed, &kb_ntb_placed_rdm } },
+	{ "ntb-placed-msg", { &bench_window_placed, &kb_ntb_placed_msg } },
+	{ "ntb-placed-rdm", { &bench_window_placed, &kb_ntb_placed_rdm } },
+	{ "ntb-placed-long-msg", { &bench_window_placed_long, &kb_ntb_placed_long_msg } },
+	{ "ntb-placed-long-rdm", { &bench_window_placed_long, &kb_ntb_placed_long_rdm } },
 	{ "ntb-small", {
-		&bench_dma_blocks_4k, &kb_ntb_send_msg_4k, &kb_ntb_send_rdm_4k, &kb_ntb_write_msg_4k, &kb_ntb_write_rdm_4k,
+		&bench_window_blocks_4k, &kb_ntb_send_msg_4k, &kb_ntb_send_rdm_4k, &kb_ntb_write_msg_4k, &kb_ntb_write_rdm_4k,
 		&kb_ntb_write_msg_8, &kb_ntb_write_rdm_8,
 	} },
+	{ "ntb-flat-stream", {
+		&bench_window_blocks, &kb_ntb_send_msg, &kb_ntb_send_rdm, &kb_ntb_write_msg, &kb_ntb_write_rdm,
+	} },
+	{ "ntb-flat-long", { &bench_window_long, &kb_ntb_long_msg, &kb_ntb_long_rdm } },
 	DISK_CASES("null", KB_DISK_BLANK, "tcp", &bench_tcp_stream_copy),
 	DISK_CASES("ram", 0, "tcp", &bench_tcp_stream_copy),
 	DISK_CASES("nbd", 0, "nbd"),

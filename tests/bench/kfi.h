@@ -27,13 +27,14 @@ enum kb_style {
 
 /**
  * struct kb_kind - what a variant asks for; its arg points here
- * @size: of an endpoint's queues, 0: as they come; @caps: besides messages and RMA; @protocol: 0: any; else of messages alone
+ * @size: of an endpoint's queues, @iov: pieces of an operation, 0: as they come; @caps: besides messages and RMA;
+ *	@protocol: 0: any; else of messages alone
  */
 struct kb_kind {
 	const char		*prov;
 	enum kfi_ep_type	type;
 	enum kb_style		style;
-	u32			size;
+	u32			size, iov;
 	u64			caps;
 	u64			flags;
 	u32			protocol;
@@ -148,6 +149,10 @@ extern const struct bench_variant kb_ntb_write_rdm_8;
 extern const struct bench_variant kb_ntb_write_rdm_4k;
 extern const struct bench_variant kb_ntb_placed_msg;
 extern const struct bench_variant kb_ntb_placed_rdm;
+extern const struct bench_variant kb_ntb_placed_long_msg;
+extern const struct bench_variant kb_ntb_placed_long_rdm;
+extern const struct bench_variant kb_ntb_long_msg;
+extern const struct bench_variant kb_ntb_long_rdm;
 extern const struct bench_variant kb_scale_messages;
 extern const struct bench_variant kb_scale_write;
 extern const struct bench_variant kb_scale_roundtrip;

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * rma.c - blocks, mostly of 1 MiB, written to, or read from, the other node's memory, a few under way at once. Its consumer takes no
- * part.
+ * part. An operation that is longer than a block is of several, and of one region that has as many.
+ *
+ * A thread posts and sleeps until some have ended (KB_BLOCK), or the end of each posts the next (KB_DONE).
  */
+#include <linux/bottom_half.h>
+#include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/slab.h>
@@ -20,25 +24,42 @@ struct rma {
 	const struct kb_kind	*kind;
 	struct bench_mem	local;
 	struct bench_mem	remote;
+	u32			each;		/* blocks of an operation */
+	u32			depth;		/* operations under way */
+	u32			ops, posted, ended;
+	struct kfi_cqe		cqe;		/* of all of them */
+	struct completion	done;
+	int			err;
 	struct kfid_mr		*mr[BENCH_MEM_MAX];
 	struct kfi_mem		*placed[BENCH_MEM_MAX];
 };
 
+/* The blocks of one operation. Return: how many */
+static u32 rma_blocks(const struct rma *rma, const struct bench_mem *mem, u32 slot, struct kvec *vec)
+{
+	u32 i;
+
+	for (i = 0; i < rma->each; i++)
+		vec[i] = (struct kvec) { bench_mem(mem, slot * rma->each + i), mem->size };
+	return i;
+}
+
 static int rma_post(struct rma *rma, u32 i)
 {
 	struct bench_mem *mem = &rma->local;
-	u32 slot = i % mem->count;
-	struct kfi_rma_iov there = { .len = mem->size, .key = kfi_mr_key(rma->mr[slot]) };
-	struct kvec vec = { bench_mem(mem, slot), mem->size };
+	u32 slot = i % (mem->count / rma->each);
+	struct kfi_rma_iov there = { .len = rma->each * mem->size, .key = kfi_mr_key(rma->mr[slot]) };
+	struct kvec vec[BENCH_MEM_MAX];
 	struct kfi_msg_rma msg = {
 		.type = KFI_KVEC,
-		.msg_iov = &vec,
-		.iov_count = 1,
+		.msg_iov = vec,
+		.iov_count = rma_blocks(rma, mem, slot, vec),
 		.addr = rma->addr[0],
 		.rma_iov = &there,
 		.rma_iov_count = 1,
-		.context = rma,
+		.context = &rma->cqe,
 	};
+	u64 flags = rma->kind->style == KB_DONE ? KFI_CQE : KFI_COMPLETION;
 	struct bio_vec bv;
 
 	bvec_set_page(&bv, mem->page[slot], mem->size, 0);
@@ -47,9 +68,21 @@ static int rma_post(struct rma *rma, u32 i)
 		msg.msg_biov = &bv;
 	}
 	if (rma->kind->flags & RMA_READ)
-		return kfi_readmsg(rma->ep[0], &msg, KFI_COMPLETION);
-	return kfi_writemsg(rma->ep[0], &msg, KFI_COMPLETION | KFI_TRANSMIT_COMPLETE);
+		return kfi_readmsg(rma->ep[0], &msg, flags);
+	return kfi_writemsg(rma->ep[0], &msg, flags | KFI_TRANSMIT_COMPLETE);
 }
+
+/* A buffer is used again when everything before it has ended, where there is one for each: operations end in order. */
+static int rma_more(struct rma *rma)
+{
+	int ret = 0;
+
+	while (!ret && rma->posted < rma->ops && rma->posted - rma->ended < rma->depth)
+		ret = rma_post(rma, rma->posted++);
+	return ret;
+}
+
+/* ---- a thread ---- */
 
 /* Completions, at least one: how many? */
 static int rma_wait(struct rma *rma)
@@ -63,26 +96,47 @@ static int rma_wait(struct rma *rma)
 	return n == -KFI_EAVAIL ? kb_cq_error(cq) : n == -EAGAIN ? -ETIMEDOUT : n;
 }
 
-/* A buffer is used again when everything before it has ended: operations end in order. */
-static int rma_stream(struct rma *rma, u32 ops)
+static int rma_stream(struct rma *rma)
 {
-	u32 posted = 0, ended = 0;
 	int ret;
 
-	while (ended < ops) {
-		while (posted < ops && posted - ended < rma->local.count) {
-			ret = rma_post(rma, posted);
-			if (ret)
-				return ret;
-			posted++;
-		}
+	while (rma->ended < rma->ops) {
+		ret = rma_more(rma);
+		if (ret)
+			return ret;
 		ret = rma_wait(rma);
 		if (ret < 0)
 			return ret;
-		ended += ret;
+		rma->ended += ret;
 	}
 	return 0;
 }
+
+/* ---- no thread ---- */
+
+static void rma_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+	struct rma *rma = container_of(cqe, struct rma, cqe);
+
+	rma->ended++;
+	if (!rma->err)
+		rma->err = wc->err ? -wc->err : rma_more(rma);
+	if (rma->err || rma->ended == rma->ops)
+		complete(&rma->done);
+}
+
+static int rma_stream_done(struct rma *rma)
+{
+	reinit_completion(&rma->done);
+	local_bh_disable();
+	rma->err = rma_more(rma);
+	local_bh_enable();
+	if (!rma->err && !wait_for_completion_timeout(&rma->done, BENCH_TIMEOUT))
+		return -ETIMEDOUT;
+	return rma->err;
+}
+
+/* ---- either ---- */
 
 static s64 rma_run(void *priv, u32 ops)
 {
@@ -92,8 +146,11 @@ static s64 rma_run(void *priv, u32 ops)
 	u64 start;
 	int ret;
 
+	rma->ops = ops;
+	rma->posted = 0;
+	rma->ended = 0;
 	start = bench_clock();
-	ret = rma_stream(rma, ops);
+	ret = rma->kind->style == KB_DONE ? rma_stream_done(rma) : rma_stream(rma);
 	start = bench_clock() - start;
 	if (ret)
 		return ret;
@@ -121,13 +178,13 @@ static void rma_close(void *priv)
 
 static int rma_register(struct rma *rma)
 {
-	struct bench_mem *mem = &rma->remote;
+	struct kvec vec[BENCH_MEM_MAX];
 	u32 i;
 	int ret = 0;
 
-	for (i = 0; i < mem->count && !ret; i++)
-		ret = kfi_mr_reg(rma->node[1].domain, bench_mem(mem, i), mem->size, KFI_REMOTE_READ | KFI_REMOTE_WRITE,
-				 0, i, 0, &rma->mr[i], NULL);
+	for (i = 0; i < rma->remote.count / rma->each && !ret; i++)
+		ret = kfi_mr_regv(rma->node[1].domain, vec, rma_blocks(rma, &rma->remote, i, vec),
+				  KFI_REMOTE_READ | KFI_REMOTE_WRITE, 0, i, 0, &rma->mr[i], NULL);
 	return ret;
 }
 
@@ -155,9 +212,13 @@ static int rma_place(struct rma *rma)
 static int rma_prepare(struct rma *rma, struct bench_env *env, const struct bench_variant *v)
 {
 	int i, ret = 0;
+	u32 count;
 
-	rma->local = bench_mem_first(&env->mem[0], v->depth, v->size);
-	rma->remote = bench_mem_first(&env->mem[1], v->depth, v->size);
+	rma->depth = v->depth;
+	rma->each = max_t(u32, v->size / BENCH_MB, 1);
+	count = rma->each > 1 ? rma->each : v->depth;
+	rma->local = bench_mem_first(&env->mem[0], count, v->size);
+	rma->remote = bench_mem_first(&env->mem[1], count, v->size);
 	for (i = 0; i < 2 && !ret; i++)
 		ret = kb_node_open(&rma->node[i], env, i, rma->kind, KFI_CQ_FORMAT_CONTEXT, NULL, NULL);
 	if (!ret && rma->kind->flags & RMA_PLACED)
@@ -175,6 +236,8 @@ static void *rma_open(struct bench_env *env, const struct bench_variant *v)
 	if (!rma)
 		return ERR_PTR(-ENOMEM);
 	rma->kind = (const struct kb_kind *)v->arg;
+	rma->cqe.done = rma_done;
+	init_completion(&rma->done);
 	ret = rma_prepare(rma, env, v);
 	if (!ret)
 		return rma;
@@ -209,5 +272,14 @@ const struct bench_variant kb_ntb_write_msg_8 = RMA("msg-write-8", BENCH_BLOCKS,
 const struct bench_variant kb_ntb_write_msg_4k = RMA("msg-write-4k", BENCH_BLOCKS, 4096, "ntb", KFI_EP_MSG);
 const struct bench_variant kb_ntb_write_rdm_8 = RMA("rdm-write-8", BENCH_BLOCKS, 8, "ntb", KFI_EP_RDM);
 const struct bench_variant kb_ntb_write_rdm_4k = RMA("rdm-write-4k", BENCH_BLOCKS, 4096, "ntb", KFI_EP_RDM);
-const struct bench_variant kb_ntb_placed_msg = RMA("msg-placed", BENCH_PLACED, BENCH_MB, "ntb", KFI_EP_MSG, .flags = RMA_PLACED);
-const struct bench_variant kb_ntb_placed_rdm = RMA("rdm-placed", BENCH_PLACED, BENCH_MB, "ntb", KFI_EP_RDM, .flags = RMA_PLACED);
+
+/* Memory that the peer's engine writes to by itself: some behind the bridge's window, or with a window over all memory any. No thread in between. */
+#define PLACED(_name, _size, _type)	RMA(_name, BENCH_PLACED, _size, "ntb", _type, KB_DONE, .flags = RMA_PLACED)
+#define LONG(_name, _type)		RMA(_name, BENCH_LONGS, BENCH_BLOCKS * BENCH_MB, "ntb", _type, KB_DONE, .iov = BENCH_BLOCKS)
+
+const struct bench_variant kb_ntb_placed_msg = PLACED("msg-placed", BENCH_MB, KFI_EP_MSG);
+const struct bench_variant kb_ntb_placed_rdm = PLACED("rdm-placed", BENCH_MB, KFI_EP_RDM);
+const struct bench_variant kb_ntb_placed_long_msg = PLACED("msg-placed-long", BENCH_PLACED * BENCH_MB, KFI_EP_MSG);
+const struct bench_variant kb_ntb_placed_long_rdm = PLACED("rdm-placed-long", BENCH_PLACED * BENCH_MB, KFI_EP_RDM);
+const struct bench_variant kb_ntb_long_msg = LONG("msg-long", KFI_EP_MSG);
+const struct bench_variant kb_ntb_long_rdm = LONG("rdm-long", KFI_EP_RDM);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * engine.c - the DMA engine by itself: copies from memory to memory in chains, the last of each with an interrupt. The next
- * chain is issued when the last has been called.
+ * engine.c - the DMA engine by itself: copies in chains, the last of each with an interrupt. The next chain is issued when the last has been
+ * called. From memory to memory, or through the window of a bridge to memory behind it.
  */
 #include <linux/completion.h>
 #include <linux/dma-mapping.h>
@@ -10,12 +10,14 @@
 #include "nb.h"
 
 #define NB_CHAIN	64
+#define NB_THROUGH	BIT(8)		/* bench_variant.arg, beside the number of buffers: through a window */
 
 struct nb_engine {
 	struct dma_chan		*chan;
-	struct bench_mem	mem[2];		/* from, to: the same as those of streams */
+	struct bench_mem	mem[2];		/* from, to: the same as those of streams; or to what is behind the window */
 	dma_addr_t		dma[2][BENCH_MEM_MAX];
-	u32			mapped[2];
+	u32			mapped[2];	/* pages */
+	struct nb_window	window;
 	u32			chain;
 	struct completion	done;
 	int			err;
@@ -25,8 +27,8 @@ static const enum dma_data_direction nb_way[2] = { DMA_TO_DEVICE, DMA_FROM_DEVIC
 
 static void nb_unmap(struct nb_engine *e, int side)
 {
-	while (e->mapped[side]--)
-		dma_unmap_page(e->chan->device->dev, e->dma[side][e->mapped[side]], e->mem[side].size, nb_way[side]);
+	for (; e->mapped[side]; e->mapped[side]--)
+		dma_unmap_page(e->chan->device->dev, e->dma[side][e->mapped[side] - 1], e->mem[side].size, nb_way[side]);
 }
 
 static int nb_map(struct nb_engine *e, int side)
@@ -46,13 +48,22 @@ static int nb_map(struct nb_engine *e, int side)
 	return 0;
 }
 
-static int nb_map_both(struct nb_engine *e)
+static int nb_map_window(struct nb_engine *e)
+{
+	int err = nb_window_open(&e->window, e->chan->device->dev, &e->mem[1]);
+
+	if (!err)
+		memcpy(e->dma[1], e->window.at, sizeof(e->window.at));
+	return err;
+}
+
+static int nb_map_both(struct nb_engine *e, bool window)
 {
 	int err = nb_map(e, 0);
 
 	if (err)
 		return err;
-	err = nb_map(e, 1);
+	err = window ? nb_map_window(e) : nb_map(e, 1);
 	if (err)
 		nb_unmap(e, 0);
 	return err;
@@ -69,20 +80,22 @@ static void *nb_open(struct bench_env *env, const struct bench_variant *v)
 {
 	struct nb_engine *e = kzalloc(sizeof(*e), GFP_KERNEL);
 	dma_cap_mask_t mask;
+	int err;
 
 	if (!e)
 		return ERR_PTR(-ENOMEM);
 	dma_cap_zero(mask);
 	dma_cap_set(DMA_MEMCPY, mask);
 	init_completion(&e->done);
-	e->mem[0] = bench_mem_first(&env->mem[0], v->arg, v->size);
-	e->mem[1] = bench_mem_first(&env->mem[1], v->arg, v->size);
+	e->mem[0] = bench_mem_first(&env->mem[0], v->arg & ~NB_THROUGH, v->size);
+	e->mem[1] = bench_mem_first(&env->mem[1], v->arg & ~NB_THROUGH, v->size);
 	e->chain = v->depth;
 	e->chan = dma_request_channel(mask, NULL, NULL);
-	if (e->chan && !nb_map_both(e))
+	err = e->chan ? nb_map_both(e, v->arg & NB_THROUGH) : -ENODEV;
+	if (!err)
 		return e;
 	nb_free(e);
-	return ERR_PTR(-ENODEV);
+	return ERR_PTR(err);
 }
 
 static void nb_close(void *priv)
@@ -90,6 +103,7 @@ static void nb_close(void *priv)
 	struct nb_engine *e = priv;
 
 	dmaengine_terminate_sync(e->chan);
+	nb_window_close(&e->window);
 	nb_unmap(e, 0);
 	nb_unmap(e, 1);
 	nb_free(e);
@@ -161,6 +175,11 @@ NB_VARIANT(bench_dma_8, "dma-8", 8, 1, NB_CHAIN);
 NB_VARIANT(bench_dma_64, "dma-64", 64, 1, NB_CHAIN);
 NB_VARIANT(bench_dma_4k, "dma-4k", 4096, 1, NB_CHAIN);
 NB_VARIANT(bench_dma_64k, "dma-64k", 65536, 1, NB_CHAIN);
-NB_VARIANT(bench_dma_blocks_4k, "dma-blocks-4k", 4096, BENCH_BLOCKS, NB_CHAIN);
-NB_VARIANT(bench_dma_blocks, "dma-blocks", BENCH_MB, BENCH_BLOCKS, BENCH_BLOCKS);
-NB_VARIANT(bench_dma_placed, "dma-placed", BENCH_MB, BENCH_PLACED, BENCH_PLACED);
+NB_VARIANT(bench_window_8, "window-8", 8, 1 | NB_THROUGH, NB_CHAIN);
+NB_VARIANT(bench_window_4k, "window-4k", 4096, 1 | NB_THROUGH, NB_CHAIN);
+NB_VARIANT(bench_window_64k, "window-64k", 65536, 1 | NB_THROUGH, NB_CHAIN);
+NB_VARIANT(bench_window_blocks_4k, "window-blocks-4k", 4096, BENCH_BLOCKS | NB_THROUGH, NB_CHAIN);
+NB_VARIANT(bench_window_blocks, "window-blocks", BENCH_MB, BENCH_BLOCKS | NB_THROUGH, BENCH_BLOCKS);
+NB_VARIANT(bench_window_placed, "window-placed", BENCH_MB, BENCH_PLACED | NB_THROUGH, BENCH_PLACED);
+NB_VARIANT(bench_window_placed_long, "window-placed-long", BENCH_MB, BENCH_PLACED | NB_THROUGH, BENCH_PLACED * BENCH_PLACED);
+NB_VARIANT(bench_window_long, "window-long", BENCH_MB, BENCH_BLOCKS | NB_THROUGH, BENCH_LONGS * BENCH_BLOCKS);
