@@ -37,7 +37,7 @@ static void nt_batch_reset(struct nt_batch *b)
 	INIT_LIST_HEAD(&b->recs);
 	b->bytes = 0;
 	b->runs = 0;
-	b->load = false;
+	b->load = 0;
 	b->signal = false;
 	b->hushed = false;
 	b->written = false;

@@ -16,6 +16,7 @@
 
 #define NT_BATCHES	4U	/* under way at once, a power of two; another one is being filled */
 #define NT_SLOTS	(2 * NT_BATCHES)
+#define NT_LOAD_MAX	16777216U	/* payload of a batch that has more than one record: a line says that we live, and waits for it */
 #define NT_RUNS		16U	/* pieces of the shadow in a batch */
 #define NT_TRIES	3U	/* times that a batch is given to an engine that fails */
 #define NT_WARY		16U	/* batches that go by the engine, when a change to it has cost a round trip */
@@ -58,7 +59,7 @@ enum nt_step {
  * @recs:	in order
  * @end:	of the last of them in the ring
  * @bytes:	to be copied
- * @load:	one has payload that the engine has to fetch
+ * @load:	bytes of payload that the engine has to fetch
  * @signal:	the peer is to be woken
  * @hushed:	it is not, for it is awake
  * @written:	by CPU, at once
@@ -74,7 +75,7 @@ struct nt_batch {
 	struct list_head	recs;
 	u64			end;
 	u32			bytes;
-	bool			load;
+	u64			load;
 	bool			signal;
 	bool			hushed;
 	bool			written;

@@ -60,14 +60,16 @@ static void nt_put_rec(struct nt_out *out, struct nt_batch *b, struct nt_rec *re
 	out->placed += rec->span;
 }
 
-/* Room for @span bytes in a row; the end of the ring is skipped if they do not fit there. */
-static bool nt_fit(struct nt_out *out, struct nt_batch *b, u32 span)
+/* Room for @span bytes in a row, and for @load bytes of payload; the end of the ring is skipped if they do not fit there. */
+static bool nt_fit(struct nt_out *out, struct nt_batch *b, u32 span, u32 load)
 {
 	u32 rest = out->size - (out->placed & (out->size - 1));
 
 	if (rest >= span)
 		rest = 0;
 	if (b->runs + 3 > NT_RUNS || (b->bytes && b->bytes + span > out->size / NT_BATCHES))
+		return false;
+	if (b->load && b->load + load > NT_LOAD_MAX)
 		return false;
 	if (out->placed + rest + span > out->acked + out->size)
 		return false;
@@ -80,13 +82,14 @@ static bool nt_place(struct nt_ring *ring, struct nt_rec *rec)
 {
 	struct nt_out *out = &ring->out;
 	struct nt_batch *b = nt_filling(out);
+	u32 load = nt_loads(rec) ? rec->len : 0;
 
-	if (!nt_fit(out, b, rec->span))
+	if (!nt_fit(out, b, rec->span, load))
 		return false;
 	if (rec->span)
 		nt_put_rec(out, b, rec);
 	rec->end = out->placed;
-	b->load |= nt_loads(rec);
+	b->load += load;
 	list_add_tail(&rec->entry, &b->recs);
 	return true;
 }
@@ -185,7 +188,7 @@ int nt_ring_put(struct nt_ring *ring, const void *head, u32 head_len, struct iov
 	int ret = -EAGAIN;
 
 	spin_lock(&ring->lock);
-	if (ring->state == NT_UP && list_empty(&out->waiting) && nt_fit(out, nt_filling(out), span)) {
+	if (ring->state == NT_UP && list_empty(&out->waiting) && nt_fit(out, nt_filling(out), span, 0)) {
 		nt_put_bytes(out, head, head_len, 0, iter, len, all);
 		nt_run_add(out, nt_filling(out), out->placed, span);
 		out->placed += span;

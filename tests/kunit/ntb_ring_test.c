@@ -16,7 +16,8 @@
 #include "../../providers/ntb/ring.c"
 
 #define RING_LEN	16384U
-#define INBOUND		(NTW_RING_AT + RING_LEN + 8192U)
+#define LOAD		(NT_LOAD_MAX / 4)
+#define INBOUND		(NTW_RING_AT + RING_LEN + LOAD)
 #define LINES		64U		/* records of a side at a time */
 #define MANY		1500U
 #define PATIENCE	(20 * HZ)
@@ -218,6 +219,54 @@ static void kick_is_for_all(struct kunit *test)
 	tasklet_enable(&b->ring.tasklet);
 	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 24, PATIENCE), 0L);
 	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
+}
+
+struct load {
+	struct nt_rec		rec;
+	struct nt_place		place;
+	struct kvec		vec;
+	struct completion	heard;
+};
+
+static void load_heard(struct nt_rec *rec, int err)
+{
+	complete(&container_of(rec, struct load, rec)->heard);
+}
+
+static void load_post(struct kunit *test, struct end *end, struct load *load, u32 seq, void *from, bool more)
+{
+	init_completion(&load->heard);
+	load->place = (struct nt_place) { .at = NTW_RING_AT + RING_LEN, .len = LOAD };
+	load->vec = (struct kvec) { from, LOAD };
+	load->rec = (struct nt_rec) {
+		.heard = load_heard, .head_len = sizeof(struct ntw_rec), .flags = more ? 0 : NT_REC_ACK, .len = LOAD,
+		.place = &load->place, .count = 1, .rec = { .type = NTW_FIRST, .conn = cpu_to_le32(seq) },
+	};
+	iov_iter_kvec(&load->rec.iter, ITER_SOURCE, &load->vec, 1, LOAD);
+	KUNIT_EXPECT_EQ(test, 0, nt_ring_post(&end->ring, &load->rec, more));
+}
+
+/* A line, by which the peer sees that we live, is not kept waiting by payload without end, though that was posted at once. */
+static void payload_without_end(struct kunit *test)
+{
+	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
+	struct load *load = kunit_kcalloc(test, 9, sizeof(*load), GFP_KERNEL);
+	u8 *from = kvmalloc(LOAD, GFP_KERNEL);
+	u64 batches = a->ring.stats.batches;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, load);
+	KUNIT_ASSERT_NOT_NULL(test, from);
+	memset(from, 0x5a, LOAD);
+	for (i = 0; i < 9; i++)
+		load_post(test, a, &load[i], i, from, i < 8);
+	for (i = 0; i < 9; i++)
+		KUNIT_EXPECT_GT(test, wait_for_completion_timeout(&load[i].heard, PATIENCE), 0UL);
+	KUNIT_EXPECT_EQ(test, 3ULL, a->ring.stats.batches - batches);
+	KUNIT_EXPECT_NULL(test, memchr_inv(b->mem + NTW_RING_AT + RING_LEN, 0x5a, LOAD));
+	KUNIT_EXPECT_EQ(test, 9U, b->got);
+	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
+	kvfree(from);
 }
 
 /* What was handled is told without being asked when the sender might run out of room, and no sooner if he does not wait. */
@@ -563,6 +612,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(few_records),
 	KUNIT_CASE(more_waits),
 	KUNIT_CASE(kick_is_for_all),
+	KUNIT_CASE(payload_without_end),
 	KUNIT_CASE(consumed_lags),
 	KUNIT_CASE(two_threads),
 	KUNIT_CASE(no_signals),
