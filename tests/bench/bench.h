@@ -19,7 +19,9 @@ struct net;
 #define BENCH_MB	(1UL << 20)
 #define BENCH_DEPTH	4		/* blocks of a stream under way */
 #define BENCH_BLOCKS	8		/* the same where one asks for the next */
-#define BENCH_LONGS	3		/* the same where each is as long as BENCH_BLOCKS blocks, in the same memory */
+#define BENCH_LARGE	4		/* blocks of BENCH_LARGE_SIZE, of which an operation is that is longer */
+#define BENCH_LARGE_SIZE (4 * BENCH_MB)
+#define BENCH_LONGS	3		/* of those under way, in the same memory */
 #define BENCH_PLACED	3		/* the same in the memory of a bridge's window, which has room for no more */
 
 /**
@@ -29,12 +31,14 @@ struct net;
  * @bridge:	the ends of a bridge that belong to them, in the first namespace; devices that kfi_ntb has
  * @mem:	BENCH_BLOCKS buffers of BENCH_MB at each node, for all variants of a stream: where memory happens to lie makes a
  *		difference of some per cent
+ * @large:	BENCH_LARGE of BENCH_LARGE_SIZE, likewise
  */
 struct bench_env {
 	struct net		*net[2];
 	const char		*node[2];
 	const char		*bridge[2];
 	struct bench_mem	mem[2];
+	struct bench_mem	large[2];
 };
 
 /**

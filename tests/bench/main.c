@@ -95,6 +95,28 @@ static int cases_show(struct seq_file *seq, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(cases);
 
+static void bench_forget(void)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		bench_mem_free(&bench_env.mem[i]);
+		bench_mem_free(&bench_env.large[i]);
+	}
+}
+
+static int __init bench_memory(void)
+{
+	int i, ret = 0;
+
+	for (i = 0; i < 2 && !ret; i++)
+		ret = bench_mem_alloc(&bench_env.mem[i], BENCH_BLOCKS, BENCH_MB) ?:
+		      bench_mem_alloc(&bench_env.large[i], BENCH_LARGE, BENCH_LARGE_SIZE);
+	if (ret)
+		bench_forget();
+	return ret;
+}
+
 static int __init bench_init(void)
 {
 	int ret;
@@ -110,25 +132,20 @@ static int __init bench_init(void)
 	ret = PTR_ERR_OR_ZERO(bench_env.net[1]);
 	if (ret)
 		goto put_net_a;
-	ret = bench_mem_alloc(&bench_env.mem[0], BENCH_BLOCKS, BENCH_MB);
+	ret = bench_memory();
 	if (ret)
 		goto put_net_b;
-	ret = bench_mem_alloc(&bench_env.mem[1], BENCH_BLOCKS, BENCH_MB);
-	if (ret)
-		goto free_mem_a;
 	ret = -ENOMEM;
 	bench_text.size = BENCH_TEXT;
 	bench_text.buf = kvmalloc(BENCH_TEXT, GFP_KERNEL);
 	if (!bench_text.buf)
-		goto free_mem_b;
+		goto free_memory;
 	bench_dir = debugfs_create_dir("kfi_bench", NULL);
 	debugfs_create_file("run", 0600, bench_dir, NULL, &run_fops);
 	debugfs_create_file("cases", 0400, bench_dir, NULL, &cases_fops);
 	return 0;
-free_mem_b:
-	bench_mem_free(&bench_env.mem[1]);
-free_mem_a:
-	bench_mem_free(&bench_env.mem[0]);
+free_memory:
+	bench_forget();
 put_net_b:
 	put_net(bench_env.net[1]);
 put_net_a:
@@ -140,8 +157,7 @@ static void __exit bench_exit(void)
 {
 	debugfs_remove(bench_dir);
 	kvfree(bench_text.buf);
-	bench_mem_free(&bench_env.mem[1]);
-	bench_mem_free(&bench_env.mem[0]);
+	bench_forget();
 	put_net(bench_env.net[1]);
 	put_net(bench_env.net[0]);
 }

@@ -139,7 +139,7 @@ for ours, op, case, peer, unit, goal in (
         ("write-4k", "4 KiB RMA writes", "small", "window-blocks-4k", "GB/s", None),
         ("send", "1 MiB sends, flat", "flat-stream", "window-blocks", "GB/s", None),
         ("write", "1 MiB writes, flat", "flat-stream", "window-blocks", "GB/s", None),
-        ("long", "8 MiB writes, flat", "flat-long", "window-long", "GB/s", 0.97)):
+        ("long", "16 MiB writes, flat", "flat-long", "window-long", "GB/s", 0.97)):
     what = "beside the DMA engine" if peer.startswith("window") else "beside ntb_transport"
     for kind in ("msg", "rdm"):
         COMPARISONS.append(Comparison(what, f"ntb-{case}", f"{kind.upper()} {op}", f"{kind}-{ours}", peer, unit, goal, provider="ntb"))

@@ -15,6 +15,7 @@
 
 #define RMA_READ	KFI_READ	/* kb_kind.flags: the other direction */
 #define RMA_PAGES	KFI_WRITE	/* kb_kind.flags: local memory is given as pages */
+#define RMA_LARGE	KFI_MULTI_RECV	/* kb_kind.flags: of large blocks */
 #define RMA_PLACED	KFI_REMOTE_WRITE /* kb_kind.flags: remote memory is what its domain reaches best */
 
 struct rma {
@@ -211,14 +212,15 @@ static int rma_place(struct rma *rma)
 
 static int rma_prepare(struct rma *rma, struct bench_env *env, const struct bench_variant *v)
 {
+	bool large = rma->kind->flags & RMA_LARGE;
+	u32 block = large ? BENCH_LARGE_SIZE : BENCH_MB, count;
 	int i, ret = 0;
-	u32 count;
 
 	rma->depth = v->depth;
-	rma->each = max_t(u32, v->size / BENCH_MB, 1);
+	rma->each = max(v->size / block, 1U);
 	count = rma->each > 1 ? rma->each : v->depth;
-	rma->local = bench_mem_first(&env->mem[0], count, v->size);
-	rma->remote = bench_mem_first(&env->mem[1], count, v->size);
+	rma->local = bench_mem_first(large ? &env->large[0] : &env->mem[0], count, v->size);
+	rma->remote = bench_mem_first(large ? &env->large[1] : &env->mem[1], count, v->size);
 	for (i = 0; i < 2 && !ret; i++)
 		ret = kb_node_open(&rma->node[i], env, i, rma->kind, KFI_CQ_FORMAT_CONTEXT, NULL, NULL);
 	if (!ret && rma->kind->flags & RMA_PLACED)
@@ -275,7 +277,7 @@ const struct bench_variant kb_ntb_write_rdm_4k = RMA("rdm-write-4k", BENCH_BLOCK
 
 /* Memory that the peer's engine writes to by itself: some behind the bridge's window, or with a window over all memory any. No thread in between. */
 #define PLACED(_name, _size, _type)	RMA(_name, BENCH_PLACED, _size, "ntb", _type, KB_DONE, .flags = RMA_PLACED)
-#define LONG(_name, _type)		RMA(_name, BENCH_LONGS, BENCH_BLOCKS * BENCH_MB, "ntb", _type, KB_DONE, .iov = BENCH_BLOCKS)
+#define LONG(_name, _type)		RMA(_name, BENCH_LONGS, BENCH_LARGE * BENCH_LARGE_SIZE, "ntb", _type, KB_DONE, .flags = RMA_LARGE)
 
 const struct bench_variant kb_ntb_placed_msg = PLACED("msg-placed", BENCH_MB, KFI_EP_MSG);
 const struct bench_variant kb_ntb_placed_rdm = PLACED("rdm-placed", BENCH_MB, KFI_EP_RDM);

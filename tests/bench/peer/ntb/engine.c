@@ -10,7 +10,11 @@
 #include <linux/slab.h>
 #include "nb.h"
 
-/* bench_variant.arg: copies of a chain, buffers, and whether it goes through a window. &bench_variant.depth is that of copies. */
+/*
+ * bench_variant.arg: copies of a chain, buffers, and whether it goes through a window. &bench_variant.depth is that of copies. As many as
+ * NB_SLICES buffers are slices of the large blocks.
+ */
+#define NB_SLICES			(BENCH_LARGE * BENCH_LARGE_SIZE / BENCH_MB)
 #define NB_ARG(_chain, _bufs, _through)	((_chain) | (_bufs) << 8 | (_through) << 16)
 #define NB_CHAIN_OF(_arg)		((_arg) & 0xff)
 #define NB_BUFS_OF(_arg)		((_arg) >> 8 & 0xff)
@@ -29,6 +33,8 @@ struct nb_engine {
 	struct completion	done;
 	int			err;
 };
+
+static_assert(NB_SLICES <= BENCH_MEM_MAX);
 
 static const enum dma_data_direction nb_way[2] = { DMA_TO_DEVICE, DMA_FROM_DEVICE };
 
@@ -83,19 +89,31 @@ static void nb_free(struct nb_engine *e)
 	kfree(e);
 }
 
+static struct bench_mem nb_mem(const struct bench_env *env, int side, u32 count, u32 size)
+{
+	struct bench_mem mem = { .count = count, .size = size };
+	u32 i, each = BENCH_LARGE_SIZE / size;
+
+	if (count != NB_SLICES)
+		return bench_mem_first(&env->mem[side], count, size);
+	for (i = 0; i < count; i++)
+		mem.page[i] = env->large[side].page[i / each] + (i % each * size >> PAGE_SHIFT);
+	return mem;
+}
+
 static void *nb_open(struct bench_env *env, const struct bench_variant *v)
 {
 	struct nb_engine *e = kzalloc(sizeof(*e), GFP_KERNEL);
 	dma_cap_mask_t mask;
-	int err;
+	int i, err;
 
 	if (!e)
 		return ERR_PTR(-ENOMEM);
 	dma_cap_zero(mask);
 	dma_cap_set(DMA_MEMCPY, mask);
 	init_completion(&e->done);
-	e->mem[0] = bench_mem_first(&env->mem[0], NB_BUFS_OF(v->arg), v->size);
-	e->mem[1] = bench_mem_first(&env->mem[1], NB_BUFS_OF(v->arg), v->size);
+	for (i = 0; i < 2; i++)
+		e->mem[i] = nb_mem(env, i, NB_BUFS_OF(v->arg), v->size);
 	e->chain = NB_CHAIN_OF(v->arg);
 	e->chains = v->depth / e->chain;
 	e->chan = dma_request_channel(mask, NULL, NULL);
@@ -218,4 +236,4 @@ NB_VARIANT(bench_window_blocks_4k, "window-blocks-4k", 4096, BENCH_BLOCKS, 1, BE
 NB_VARIANT(bench_window_blocks, "window-blocks", BENCH_MB, BENCH_BLOCKS, 1, BENCH_BLOCKS, true);
 NB_VARIANT(bench_window_placed, "window-placed", BENCH_MB, BENCH_PLACED, 1, BENCH_PLACED, true);
 NB_VARIANT(bench_window_placed_long, "window-placed-long", BENCH_MB, BENCH_PLACED, BENCH_PLACED, BENCH_PLACED, true);
-NB_VARIANT(bench_window_long, "window-long", BENCH_MB, BENCH_BLOCKS, BENCH_BLOCKS, BENCH_LONGS, true);
+NB_VARIANT(bench_window_long, "window-long", BENCH_MB, NB_SLICES, NB_SLICES, BENCH_LONGS, true);
