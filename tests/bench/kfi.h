@@ -27,14 +27,14 @@ enum kb_style {
 
 /**
  * struct kb_kind - what a variant asks for; its arg points here
- * @size: of an endpoint's queues, @iov: pieces of an operation, 0: as they come; @caps: besides messages and RMA;
+ * @size: of an endpoint's queues, 0: as they come; @caps: besides messages and RMA;
  *	@protocol: 0: any; else of messages alone
  */
 struct kb_kind {
 	const char		*prov;
 	enum kfi_ep_type	type;
 	enum kb_style		style;
-	u32			size, iov;
+	u32			size;
 	u64			caps;
 	u64			flags;
 	u32			protocol;

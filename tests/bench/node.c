@@ -18,7 +18,6 @@ static struct kfi_info *kb_hints(const struct kb_kind *kind)
 	hints->ep_attr->protocol = kind->protocol;
 	hints->tx_attr->size = kind->size;
 	hints->rx_attr->size = kind->size;
-	hints->tx_attr->iov_limit = kind->iov;
 	hints->domain_attr->mr_mode = KFI_MR_PROV_KEY | KFI_MR_ALLOCATED;
 	hints->fabric_attr->prov_name = kstrdup(kind->prov, GFP_KERNEL);
 	if (hints->fabric_attr->prov_name)
