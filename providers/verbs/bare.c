@@ -253,6 +253,7 @@ static void kv_bare_came(struct ib_cq *cq, struct ib_wc *wc)
 	e->imm = wc->ex.imm_data;
 	if (unlikely(err))
 		kv_bare_failed(conn, wc, err);
+	/* Pairs with kv_bare_release(): what was held has been told of before. */
 	if (unlikely(smp_load_acquire(&conn->rx_held)) && kv_bare_hold(e))
 		return;
 	kfi_batch_begin();
@@ -270,7 +271,7 @@ static void kv_bare_release(struct kv_conn *conn, int err)
 		list_del(&e->held);
 		kv_bare_deliver(e, e->err ?: err);
 	}
-	smp_store_release(&conn->rx_held, false);
+	smp_store_release(&conn->rx_held, false);	/* pairs with kv_bare_came() */
 	spin_unlock_bh(&conn->rx_lock);
 }
 

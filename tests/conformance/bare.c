@@ -119,7 +119,7 @@ static void late(struct test *t)
 		start = jiffies;
 		for (n = 0; n < 20; n++) {
 			REQUIRE(t, !POST(t, kfi_send(from->ep, buf, 100, NULL, 0, CTX(n))));
-			msleep(5);
+			usleep_range(5000, 6000);
 			REQUIRE(t, !POST(t, kfi_recv(to->ep, buf + 128, 100, NULL, KFI_ADDR_UNSPEC, CTX(n))) && !WAIT_RX(to, &c) &&
 				   !WAIT_TX(from, &c));
 		}
@@ -452,7 +452,7 @@ static void stress(struct test *t)
 	EXPECT(t, got > 2 * LANE_RECVS);
 	for (i = 0; i < 8 && !t->failures; i++)
 		got += lanes(t, t->w->stress_ms / 8, true);
-	pr_info("    # bare.stress: %llu messages\n", got);
+	pr_info("    # both directions: %llu messages\n", got);
 }
 
 /* The device of one side goes, at some moment of all that, and comes back; what has been posted ends once, at both sides. */

@@ -57,7 +57,7 @@ static void hv_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 		hv->bytes = wc->byte_len;
 		hv->imm = wc->wc_flags & IB_WC_WITH_IMM ? be32_to_cpu(wc->ex.imm_data) : 0;
 		hv->at = at;
-		smp_store_release(&hv->plains, hv->plains + 1);
+		smp_store_release(&hv->plains, hv->plains + 1);	/* pairs with plain_heard(): what is said of the last */
 	} else if (!kvw_decode((void *)at, wc->byte_len, &p)) {
 		heard = &hv->heard[p.type];
 		spin_lock(&hv->lock);

@@ -183,6 +183,7 @@ static int plain_done(struct plain *p, struct kfi_cq_data_entry *entry, unsigned
 
 static bool plain_heard(struct plain *p, unsigned int n)
 {
+	/* Pairs with hv_recv_done(). */
 	return wait_event_timeout(p->hv->wait, smp_load_acquire(&p->hv->plains) >= n || hv_gone(p->hv), msecs_to_jiffies(HV_WAIT_MS)) &&
 	       p->hv->plains >= n;
 }
