@@ -245,7 +245,9 @@ static inline int kfi_enable(struct kfid_ep *ep)
  * @context: context that the receive was posted with; the first such one ends
  *
  * Context: Process context or softirq, does not sleep.
- * Return: 0 and one completion with ECANCELED follows; -ENOENT if there is no
+ * Return: 0 and one completion with ECANCELED follows (a multi-receive buffer
+ * takes no more messages; while some are arriving in it, the completion of the
+ * last of them, with KFI_MULTI_RECV, is what follows); -ENOENT if there is no
  * such receive (it has been consumed, and its completion is queued or about to
  * be); -EAGAIN if data is arriving for it just now: try again, or wait for its
  * completion.

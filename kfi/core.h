@@ -193,9 +193,9 @@ void kfi_match_deliver(struct kfi_ep *ep);
  * finds among the unexpected ones, or with ENOMSG. match_peek.c
  */
 struct kfi_rx *kfi_match_peek(struct kfi_ep *ep, struct kfi_oper *op);
-/* Take the posted receive with this context out: it is the caller's. NULL: none waits (maybe under way, maybe done). */
-struct kfi_oper *kfi_match_cancel(struct kfi_ep *ep, void *context);
-/* End a receive that no message has: @err negative. For the one that kfi_match_cancel() gave. */
+/* Cancel the oldest posted receive with this context. Return: 0, or -ENOENT: none waits (maybe under way, maybe done) */
+int kfi_match_cancel(struct kfi_ep *ep, void *context);
+/* End a receive that no message has: @err negative. */
 void kfi_match_end(struct kfi_oper *op, int err);
 /* Refuse posts and arrivals from now on; end posted receives with @err; hand unexpected messages to ops->rx_drop(). */
 void kfi_match_close(struct kfi_ep *ep, int err);

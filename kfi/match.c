@@ -542,31 +542,29 @@ static struct kfi_oper *by_context(const struct kfi_op_pool *pool, void *context
 	return first;
 }
 
-/*
- * A multi-receive buffer with messages under way takes no more of them and ends with the last that is under way: that
- * is its one final event, and there is nothing for the caller to end.
- */
-struct kfi_oper *kfi_match_cancel(struct kfi_ep *ep, void *context)
+/* A multi-receive buffer with messages under way takes no more of them, and ends with the last that is: that is its one final event. */
+int kfi_match_cancel(struct kfi_ep *ep, void *context)
 {
 	struct kfi_match *m = &ep->match;
+	bool found, idle = false;
 	struct kfi_oper *op;
-	bool found;
 	u64 seq;
 
 	do {
 		op = by_context(&ep->rx, context, &seq);
 		if (!op)
-			return NULL;
+			return -ENOENT;
 		spin_lock_bh(&m->lock);
 		found = op->seq == seq && op->state == KFI_RECV_POSTED && op->context == context;
 		if (found) {
 			take_back(m, op);
-			if (op->landings)
-				op = NULL;
+			idle = !op->landings;
 		}
 		spin_unlock_bh(&m->lock);
 	} while (!found);	/* a message has taken it just now; there may be another */
-	return op;
+	if (idle)
+		kfi_match_end(op, -ECANCELED);
+	return 0;
 }
 
 static void take_all(struct kfi_match *m, struct kfi_oper **ring, struct list_head *to)

@@ -434,8 +434,11 @@ static int cancel_tx(struct kfi_ep *ep, void *context)
 
 static int cancel_rx(struct kfi_ep *ep, void *context)
 {
-	struct kfi_oper *op = ep->hw_recv ? ep->ops->rx_cancel(ep, context) : kfi_match_cancel(ep, context);
+	struct kfi_oper *op;
 
+	if (!ep->hw_recv)
+		return kfi_match_cancel(ep, context);
+	op = ep->ops->rx_cancel(ep, context);
 	if (!op)
 		return -ENOENT;
 	kfi_match_end(op, -ECANCELED);

@@ -236,18 +236,16 @@ static void closing_while_stalled(struct kunit *test)
 static void cancel(struct kunit *test)
 {
 	struct kfi_world *w = world(test, 1, 0);
-	struct kfi_oper *op;
 	struct kfi_rx rx;
 
 	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 100, CTX(1)));
-	op = kfi_match_cancel(&w->ep, CTX(1));
-	KUNIT_ASSERT_NOT_NULL(test, op);
-	kfi_match_end(op, -ECANCELED);
+	KUNIT_EXPECT_EQ(test, 0, kfi_match_cancel(&w->ep, CTX(1)));
 	expect(w, CTX(1), LAST, 0, NULL, ECANCELED);
 	/* with a message under way that message is the last event */
 	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 100, CTX(2)));
 	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx, 10, false));
-	KUNIT_EXPECT_NULL(test, kfi_match_cancel(&w->ep, CTX(2)));
+	KUNIT_EXPECT_EQ(test, 0, kfi_match_cancel(&w->ep, CTX(2)));
+	KUNIT_EXPECT_EQ(test, -ENOENT, kfi_match_cancel(&w->ep, CTX(2)));
 	expect_none(w);
 	kfi_rx_complete(&rx, 0);
 	expect(w, CTX(2), LAST, 10, area, 0);
@@ -260,11 +258,12 @@ static void cancel(struct kunit *test)
  * struct tug - a buffer that one wants back while another fills it
  * @arrived: rounds in which a message is under way; @cancelled: rounds in which it was wanted back
  * @bare:	releases that were no cancel and no message
+ * @refused:	cancels that found nothing, where there was a buffer
  */
 struct tug {
 	struct kfi_world	*w;
 	atomic_t		arrived, cancelled;
-	unsigned int		bare, lost, releases;
+	unsigned int		bare, lost, releases, refused;
 };
 
 static void tug_read(struct tug *g)
@@ -283,7 +282,6 @@ static void tug_read(struct tug *g)
 static void tug(void *arg, unsigned int id, struct rnd_state *rnd)
 {
 	struct tug *g = arg;
-	struct kfi_oper *op;
 	struct kfi_rx rx;
 	bool matched;
 	int i;
@@ -293,9 +291,7 @@ static void tug(void *arg, unsigned int id, struct rnd_state *rnd)
 			while (atomic_read(&g->arrived) < i)
 				cpu_relax();
 			crew_dawdle(rnd);
-			op = kfi_match_cancel(&g->w->ep, CTX(i));
-			if (op)
-				kfi_match_end(op, -ECANCELED);
+			g->refused += kfi_match_cancel(&g->w->ep, CTX(i)) != 0;
 			atomic_set(&g->cancelled, i);
 			continue;
 		}
@@ -320,6 +316,7 @@ static void cancel_in_the_middle(struct kunit *test)
 		kunit_skip(test, "one CPU: nobody cancels in the middle of anything");
 	crew_run(test, 2, tug, &g);
 	KUNIT_EXPECT_EQ(test, ROUNDS, g.releases);
+	KUNIT_EXPECT_EQ(test, 0, g.refused);
 	KUNIT_EXPECT_EQ(test, 0, g.bare);
 	KUNIT_EXPECT_EQ(test, 0, g.lost);
 	end(g.w);
