@@ -196,6 +196,22 @@ struct kfi_ep *kfi_ep_make(struct kfi_domain *domain, const struct kfi_info *inf
 	return ep;
 }
 
+/*
+ * What registration can't see: a provider may have both kinds of receives, and says for each endpoint which it is. A shared context is nothing
+ * to a provider: its receives go to endpoints.
+ */
+static int ep_check_recv(struct kfi_ep *ep)
+{
+	const struct kfi_provider *prov = ep->domain->fabric->prov;
+	const struct kfi_prov_ops *ops = ep->ops;
+
+	if (ops != prov->ops || (ep->hw_recv ? ops->rx_posted && ops->rx_cancel : ops->rx_matched && ops->rx_drop))
+		return 0;
+	pr_err("provider %s: an endpoint whose receives nobody takes\n", prov->name);
+	ops->ep_close(ep);
+	return -EINVAL;
+}
+
 /* Under the domain's lock neither namespace nor device can go, and when one goes the endpoint is found. */
 int kfi_ep_open(struct kfi_domain *domain, struct kfi_ep *ep)
 {
@@ -203,7 +219,7 @@ int kfi_ep_open(struct kfi_domain *domain, struct kfi_ep *ep)
 
 	mutex_lock(&domain->lock);
 	if (!READ_ONCE(domain->dead))
-		ret = ep->ops->ep_open(ep);
+		ret = ep->ops->ep_open(ep) ?: ep_check_recv(ep);
 	if (!ret) {
 		ep->tx_levels = ep_levels(ep->tx_levels);
 		kfi_obj_get(&domain->obj);

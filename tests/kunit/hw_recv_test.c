@@ -180,11 +180,28 @@ static void hw_recv_alone(struct kunit *test)
 	hw_close(test);
 }
 
+/* A provider may have both kinds; each of its endpoints has a kind that it has. */
+static void hw_recv_nobody(struct kunit *test)
+{
+	struct kfid_ep *ep;
+
+	hw_open(test);
+	hw->w->ops.rx_posted = NULL;
+	hw->w->ops.rx_cancel = NULL;
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_endpoint(&hw->w->domain.fid, hw->info, &ep, NULL));
+	hw->w->ops.rx_posted = hw_posted;
+	hw->w->ops.rx_cancel = hw_cancel;
+	KUNIT_ASSERT_EQ(test, 0, kfi_endpoint(&hw->w->domain.fid, hw->info, &ep, NULL));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
+	hw_close(test);
+}
+
 static struct kunit_case hw_recv_cases[] = {
 	KUNIT_CASE(hw_recv_ends),
 	KUNIT_CASE(hw_recv_room),
 	KUNIT_CASE(hw_recv_cancelled),
 	KUNIT_CASE(hw_recv_alone),
+	KUNIT_CASE(hw_recv_nobody),
 	{}
 };
 
