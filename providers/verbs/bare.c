@@ -354,12 +354,23 @@ void kv_rq_end(struct kv_ep *vep, int err)
 	local_bh_enable();
 }
 
-/* The queue pair is gone, and nobody tells of anything any more. */
+/* There was a connection that the consumer has not been told of: rdma_cm has said so, or the first that came was a message. */
+static bool kv_bare_proven(const struct kv_conn *conn)
+{
+	const struct kv_rqe *first = list_first_entry_or_null(&conn->held, struct kv_rqe, held);
+
+	return conn->state == KV_ACCEPTED && (test_bit(KV_STEP_READY, &conn->flags) || (first && !first->err));
+}
+
+/*
+ * The queue pair is gone, and nobody tells of anything any more. A peer may have sent and left, or broken a rule, before the consumer knew of
+ * him: what was received is received.
+ */
 void kv_rq_lost(struct kv_conn *conn, int err)
 {
 	struct kv_rqe *e;
 
-	kv_bare_release(conn, err);
+	kv_bare_release(conn, kv_bare_proven(conn) && kv_msg_was_ready(conn) ? 0 : err);
 	local_bh_disable();
 	for (; conn->rq_tail != conn->rq_head; conn->rq_tail++) {
 		e = &conn->rqe[conn->rq_tail & conn->rq_mask];
@@ -411,17 +422,6 @@ void kv_bare_put(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done
 	conn->tx_bytes += op->len;
 	kv_sent(conn, e, op, 0, done);
 	kv_sq_put(conn, e, &e->wr.send, e->op);
-}
-
-/* Orderly shutdown: a WRITE of nothing. When it ends the peer's device has all that was before it. */
-void kv_put_hangup(struct kv_conn *conn)
-{
-	struct kv_sqe *e = kv_sq_get(conn, KV_SQ_HANGUP);
-
-	e->nsge = 1;
-	e->sge[0] = (struct ib_sge){ e->dma, 0, conn->kdom->pd->local_dma_lkey };
-	e->wr.rdma.wr.opcode = IB_WR_RDMA_WRITE;
-	kv_sq_put(conn, e, &e->wr.rdma.wr, true);
 }
 
 /* ---- rdma_cm ---- */

@@ -32,7 +32,6 @@ int kv_bare_open(struct kv_ep *vep);
 int kv_bare_recv(struct kfi_ep *ep, struct kfi_oper *op);
 struct kfi_oper *kv_bare_cancel(struct kfi_ep *ep, void *context);
 void kv_bare_put(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done);
-void kv_put_hangup(struct kv_conn *conn);
 int kv_rq_create(struct kv_conn *conn);
 void kv_rq_stop(struct kv_conn *conn);
 void kv_rq_late(struct kv_conn *conn);

@@ -313,10 +313,6 @@ static void kv_conn_take_down(struct kv_conn *conn)
 	kfi_home_stays(&conn->pc);
 	spin_lock_bh(&conn->lock);		/* who has not seen KV_FAILED has queued his step */
 	spin_unlock_bh(&conn->lock);
-	if (conn->bare && test_bit(KV_STEP_READY, &conn->flags)) {
-		flush_work(&conn->step_work);	/* what a peer has sent and left behind is received */
-		conn->error = kv_conn_end(conn);
-	}
 	err = conn->error;
 	cancel_work_sync(&conn->step_work);	/* it publishes */
 	kfi_home_unpublish(&conn->pc);

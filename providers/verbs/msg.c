@@ -31,16 +31,35 @@ int kv_msg_tx(struct kv_ep *vep, struct kfi_oper *op)
 
 /* ---- connecting ---- */
 
+static int kv_msg_tell(struct kv_conn *conn)
+{
+	struct kfi_ep *ep = &conn->vep->ep;
+
+	trace_kfi_connect(ep);
+	return kfi_ep_connected(ep, conn->greeting.data, conn->pc.dialed ? conn->greeting.data_len : 0);
+}
+
 /* The consumer may send as soon as it hears KFI_CONNECTED: publish first. The request's data was delivered with the request. */
 void kv_msg_ready(struct kv_conn *conn)
 {
-	struct kv_ep *vep = conn->vep;
-
-	vep->peer_name = conn->name;
+	conn->vep->peer_name = conn->name;
 	kfi_home_publish(&conn->pc);
-	trace_kfi_connect(&vep->ep);
-	if (kfi_ep_connected(&vep->ep, conn->greeting.data, conn->pc.dialed ? conn->greeting.data_len : 0))
+	if (kv_msg_tell(conn))
 		kv_conn_fail(conn, -ECANCELED);
+}
+
+/*
+ * There was a connection, it turns out, and it is over: nothing is published any more. Return: the consumer has been told, and kv_msg_lost()
+ * will tell him the rest
+ */
+bool kv_msg_was_ready(struct kv_conn *conn)
+{
+	conn->vep->peer_name = conn->name;
+	if (kv_msg_tell(conn))
+		return false;
+	WRITE_ONCE(conn->state, KV_READY);
+	conn->error = kv_conn_end(conn);
+	return true;
 }
 
 /* The connection, or the attempt, is over; its operations have ended. */

@@ -142,34 +142,34 @@ static bool kv_rma_tell(struct kv_conn *conn, struct kfi_oper *op)
 	return true;
 }
 
-/* A READ of nothing: it tells whether the peer's device is there. Whoever is not of ours need not serve READs, but a WRITE of nothing. */
-void kv_put_probe(struct kv_conn *conn)
+/* A READ or WRITE of nothing: when it ends, the peer's device has all that is before it in the send queue. */
+static void kv_put_nothing(struct kv_conn *conn, u8 kind, enum ib_wr_opcode opcode)
 {
-	struct kv_sqe *e;
+	struct kv_sqe *e = kv_sq_get(conn, kind);
 
-	if (conn->bare) {
-		kv_put_mark(conn);
-		return;
-	}
-	e = kv_sq_get(conn, KV_SQ_PROBE);
 	e->nsge = 1;
 	e->sge[0] = (struct ib_sge){ e->dma, 0, conn->kdom->pd->local_dma_lkey };
-	e->wr.rdma.wr.opcode = IB_WR_RDMA_READ;
+	e->wr.rdma.wr.opcode = opcode;
 	kv_sq_put(conn, e, &e->wr.rdma.wr, true);
 }
 
-/* A WRITE of nothing: what is before it in the send queue, and was not to be reported, ends with it. Reported is all on iWARP. */
+/* It tells whether the peer's device is there. Whoever is not of ours need not serve READs, but a WRITE of nothing. */
+void kv_put_probe(struct kv_conn *conn)
+{
+	kv_put_nothing(conn, KV_SQ_PROBE, conn->bare ? IB_WR_RDMA_WRITE : IB_WR_RDMA_READ);
+}
+
+/* What is before it, and was not to be reported, ends with it. Reported is all on iWARP. */
 void kv_put_mark(struct kv_conn *conn)
 {
-	struct kv_sqe *e;
+	if (!conn->kdom->iwarp)
+		kv_put_nothing(conn, KV_SQ_PROBE, IB_WR_RDMA_WRITE);
+}
 
-	if (conn->kdom->iwarp)
-		return;
-	e = kv_sq_get(conn, KV_SQ_PROBE);
-	e->nsge = 1;
-	e->sge[0] = (struct ib_sge){ e->dma, 0, conn->kdom->pd->local_dma_lkey };
-	e->wr.rdma.wr.opcode = IB_WR_RDMA_WRITE;
-	kv_sq_put(conn, e, &e->wr.rdma.wr, true);
+/* Orderly shutdown of a bare connection. */
+void kv_put_hangup(struct kv_conn *conn)
+{
+	kv_put_nothing(conn, KV_SQ_HANGUP, IB_WR_RDMA_WRITE);
 }
 
 /* Everything is in the send queue, or no more of it will be: then the last of it was not meant to be that. */

@@ -492,6 +492,7 @@ int kv_msg_accept(struct kfi_ep *ep, const void *data, size_t len);
 int kv_msg_shutdown(struct kfi_ep *ep);
 int kv_msg_getpeer(struct kfi_ep *ep, void *addr);
 void kv_msg_ready(struct kv_conn *conn);
+bool kv_msg_was_ready(struct kv_conn *conn);
 void kv_msg_lost(struct kv_conn *conn, int err);
 int kv_pep_open(struct kfi_pep *pep);
 void kv_pep_close(struct kfi_pep *pep);
@@ -702,6 +703,7 @@ bool kv_put_rma(struct kv_conn *conn, struct kv_done *done);
 void kv_rma_descs(const struct kfi_oper *op, struct kvw_desc *descs);
 void kv_put_probe(struct kv_conn *conn);
 void kv_put_mark(struct kv_conn *conn);
+void kv_put_hangup(struct kv_conn *conn);
 void kv_rma_done(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done);
 void kv_rma_landed(struct kv_conn *conn, struct kfi_oper *op, int err, struct kv_done *done);
 

@@ -178,6 +178,11 @@ void kv_msg_ready(struct kv_conn *conn)
 {
 }
 
+bool kv_msg_was_ready(struct kv_conn *conn)
+{
+	return true;
+}
+
 void kv_msg_lost(struct kv_conn *conn, int err)
 {
 }

@@ -14,7 +14,11 @@
 #define PLAIN_RECVS	4
 #define PLAIN_BUF	4096
 
-/** struct plain - a listener, its caller @hv and the endpoint that has accepted him; @ret: how that went, @called: how it went for him */
+/**
+ * struct plain - a listener, its caller @hv and the endpoint that has accepted him
+ * @ret: how that went, @called: how it went for him
+ * @data: the caller's words, @len bytes
+ */
 struct plain {
 	struct victim		v;	/* the names of its members fit */
 	struct kfid_eq		*eq;
@@ -76,10 +80,11 @@ static int plain_event(struct plain *p, u32 want, struct kfi_info **info)
 		return n;
 	if (type != want)
 		return -EBADMSG;
-	p->len = n - sizeof(ev.cm);
-	memcpy(p->data, ev.data, p->len);
-	if (info)
+	if (info) {
+		p->len = n - sizeof(ev.cm);
+		memcpy(p->data, ev.data, p->len);
 		*info = ev.cm.info;
+	}
 	return 0;
 }
 
@@ -202,7 +207,8 @@ static bool plain_talk(struct hostile *h)
 	mem = p->hv->mem;
 	for (i = 0; i < 1500; i++)
 		mem[i] = i * 7;
-	ok = check(p->hv->said_len >= 7 && !memcmp(p->hv->said, "welcome", 7), "other private data");
+	ok = check(p->len >= 5 && !memcmp(p->data, "hello", 5) && !memchr_inv(p->data + 5, 0, p->len - 5), "other words of the caller");
+	ok = ok && check(p->hv->said_len >= 7 && !memcmp(p->hv->said, "welcome", 7), "other words of the listener");
 	ok = ok && check(!hv_send(p->hv, mem, 1500, 0), "nothing can be sent") &&
 	     check(!plain_done(p, &entry, HV_WAIT_MS) && entry.len == 1500 && entry.op_context == p->v.buf && !memcmp(p->v.buf, mem, 1500),
 		   "other bytes are received") &&
@@ -291,6 +297,7 @@ static bool plain_deaf(struct hostile *h)
 		ok = check(!kfi_send(p->v.ep, p->hv->mem, 200, NULL, 0, NULL), "a send is refused");
 	for (i = 0; i < PLAIN_RECVS && ok; i++)
 		ok = check(!hv_send(p->hv, p->hv->mem, 1, 0), "a message is not taken");
+	ok = ok && check(!plain_odd(p, IB_WR_SEND), "it can't be posted");
 	start = jiffies;
 	if (ok)
 		ok = check(!kfi_close(&p->v.ep->fid), "it can't be closed") && check(time_before(jiffies, start + 5 * HZ), "that takes long");
@@ -333,32 +340,68 @@ static int plain_up(struct hv *hv)
 	return ret;
 }
 
+/* A message and one that is too long for its receive, as fast as a device can send them. */
+static int plain_rush(struct hv *hv)
+{
+	struct ib_sge sge[] = { { hv->out_dma, 100, hv->pd->local_dma_lkey }, { hv->out_dma, PLAIN_BUF + 1, hv->pd->local_dma_lkey } };
+	struct ib_send_wr wr[] = {
+		{ .wr_cqe = &hv->send, .opcode = IB_WR_SEND, .sg_list = &sge[0], .num_sge = 1, .send_flags = IB_SEND_SIGNALED, .next = &wr[1] },
+		{ .wr_cqe = &hv->send, .opcode = IB_WR_SEND, .sg_list = &sge[1], .num_sge = 1, .send_flags = IB_SEND_SIGNALED },
+	};
+
+	memset(hv->out, 0x77, HV_BUF);
+	return ib_post_send(hv->qp, wr, NULL);
+}
+
+/* The same, where rdma_cm's last word would have had time to come between them. */
+static int plain_slow(struct hv *hv)
+{
+	u8 *bytes = kmalloc(HV_BUF, GFP_KERNEL);
+	int ret = bytes ? 0 : -ENOMEM;
+
+	if (!ret) {
+		memset(bytes, 0x77, HV_BUF);
+		ret = hv_send(hv, bytes, 100, 0);
+	}
+	msleep(HV_NOT_MS);
+	ret = ret ?: hv_send(hv, bytes, PLAIN_BUF + 1, 0) ? 0 : -EMSGSIZE;
+	kfree(bytes);
+	return ret;
+}
+
 /*
- * A message before rdma_cm's last word makes the connection, and is received behind it; so is, behind that, what has gone wrong since.
+ * A message before rdma_cm's last word makes the connection, and is received behind it; so is, behind that, what has gone wrong since: whether
+ * or not the consumer could be told of the one before the other.
  */
-static bool plain_early(struct hostile *h)
+static bool plain_before_word(int (*send)(struct hv *hv))
 {
 	struct plain *p = plain_call(false, true);
-	u8 *bytes = kzalloc(HV_BUF, GFP_KERNEL);
 	struct kfi_cq_data_entry entry;
-	bool ok = p && bytes;
+	bool ok = p;
 
-	if (ok)
-		memset(bytes, 0x77, HV_BUF);
-	ok = ok && check(!p->called && !plain_up(p->hv), "no queue pair") && check(!hv_send(p->hv, bytes, 100, 0), "nothing can be sent");
-	ok = ok && check(hv_send(p->hv, bytes, PLAIN_BUF + 1, 0), "more than fits is taken");
+	ok = ok && check(!p->called && !plain_up(p->hv), "no queue pair") && check(!send(p->hv), "nothing can be sent, or too much");
 	ok = ok && check(!plain_event(p, KFI_CONNECTED, NULL), "not connected") &&
 	     check(!plain_done(p, &entry, HV_WAIT_MS) && entry.len == 100 && entry.op_context == p->v.buf && !memchr_inv(p->v.buf, 0x77, 100),
 		   "the first message is not received") && plain_over(p, PLAIN_RECVS - 1);
 	if (p)
 		plain_close(p);
-	kfree(bytes);
 	return ok;
+}
+
+static bool plain_early(struct hostile *h)
+{
+	return plain_before_word(plain_slow);
+}
+
+static bool plain_rushed(struct hostile *h)
+{
+	return plain_before_word(plain_rush);
 }
 
 const struct hostile_case plain_cases[] = {
 	{ "plain_talk", plain_talk },
 	{ "plain_early", plain_early },
+	{ "plain_rushed", plain_rushed },
 	{ "plain_no_message", plain_no_message },
 	{ "plain_too_long", plain_too_long },
 	{ "plain_deaf", plain_deaf },
