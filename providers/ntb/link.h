@@ -28,6 +28,7 @@ struct nt_inbound;
 struct nt_link;
 
 #define NT_COPY		1024U	/* payload up to this goes through the shadow, by CPU */
+#define NT_LOAD_MAX	16777216U	/* payload of a batch that has more than one record: a line says that we live, and waits for it */
 
 /**
  * struct nt_place - memory of the peer's that it lets us write to

@@ -35,7 +35,7 @@
 #define NT_BOUNCES	4		/* pieces of memory regions on their way to a reader */
 #define NT_BOUNCE	16384U		/* bytes of one */
 #define NT_PLACES	NTW_SPOTS_MAX	/* pieces of a window that one operation's payload goes to */
-#define NT_STRETCH	4194304U		/* bytes of it that one record stands for */
+#define NT_STRETCH	NT_LOAD_MAX	/* bytes of it that one record stands for */
 #define NT_AHEAD	8		/* writes whose places are asked for before it is their turn */
 #define NT_SHY		4		/* ... in vain in a row, until most are not asked any more ... */
 #define NT_SHY_SKIP	64		/* ... but one of so many */

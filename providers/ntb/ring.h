@@ -16,7 +16,6 @@
 
 #define NT_BATCHES	4U	/* under way at once, a power of two; another one is being filled */
 #define NT_SLOTS	(2 * NT_BATCHES)
-#define NT_LOAD_MAX	16777216U	/* payload of a batch that has more than one record: a line says that we live, and waits for it */
 #define NT_RUNS		16U	/* pieces of the shadow in a batch */
 #define NT_TRIES	3U	/* times that a batch is given to an engine that fails */
 #define NT_WARY		16U	/* batches that go by the engine, when a change to it has cost a round trip */
