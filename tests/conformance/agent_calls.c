@@ -517,6 +517,12 @@ static s64 do_cancel(struct agent_call *c)
 	return kfi_cancel(c->obj[0], (void *)(uintptr_t)c->arg[1]);
 }
 
+static s64 do_tx_flush(struct agent_call *c)
+{
+	kfi_ep_tx_flush(FID(c, 0, kfid_ep));
+	return 0;
+}
+
 static s64 do_setopt(struct agent_call *c)
 {
 	size_t len;
@@ -655,6 +661,7 @@ static const struct {
 	[FAR_CNTR_CHANGE]	= { agent_cntr_change, { K_CNTR } },
 	[FAR_CNTR_WAIT]		= { agent_cntr_wait, { K_CNTR } },
 	[FAR_CANCEL]		= { do_cancel, { K_ANY } },
+	[FAR_TX_FLUSH]		= { do_tx_flush, { K_EP } },
 	[FAR_SETOPT]		= { do_setopt, { K_ANY } },
 	[FAR_GETOPT]		= { do_getopt, { K_ANY } },
 	[FAR_QUERY_ATOMIC]	= { do_query_atomic, { K_ANY } },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Windows at the agent: memory that stands for memory of the driver, with the same offset in its page, so that vectors
- * of pages look the same on both machines.
+ * Windows at the agent: memory that stands for memory of the driver, with the same offset in its page, and side by side where
+ * that is, so that vectors of pages look the same on both machines.
  */
 #include <linux/bvec.h>
 #include <linux/dma-mapping.h>
@@ -38,9 +38,21 @@ struct spare {
 
 static void window_free(struct agent_window *w)
 {
-	vfree(w->all);
+	kvfree(w->all);
 	kvfree(w->twin);
 	kfree(w);
+}
+
+static void *window_mem(const struct far_change *ch)
+{
+	size_t len = PAGE_ALIGN(offset_in_page(ch->base) + ch->size);
+
+	return ch->whole ? kzalloc(len, GFP_KERNEL) : vzalloc(len);
+}
+
+static struct page *window_page(const void *p)
+{
+	return is_vmalloc_addr(p) ? vmalloc_to_page(p) : virt_to_page(p);
 }
 
 static struct agent_window *window_new(struct agent_session *s, const struct far_change *ch)
@@ -54,7 +66,7 @@ static struct agent_window *window_new(struct agent_session *s, const struct far
 		return NULL;
 	w->base = ch->base;
 	w->size = ch->size;
-	w->all = vzalloc(offset_in_page(ch->base) + ch->size);
+	w->all = window_mem(ch);
 	w->twin = kvzalloc(ch->size, GFP_KERNEL);
 	w->mem = w->all + offset_in_page(ch->base);
 	if (w->all && w->twin && !xa_err(xa_store(&s->windows, ch->window, w, GFP_KERNEL)))
@@ -197,20 +209,22 @@ static int set_segment(struct agent_session *s, unsigned int type, void *vec, si
 	struct scatterlist *sgl = vec;
 	struct bio_vec *bvec = vec;
 	struct kvec *kvec = vec;
+	struct page *page;
 	void *p;
 	int ret;
 
 	ret = agent_seg(s, seg, &p);
 	if (ret)
 		return ret;
+	page = seg->window ? window_page(p) : NULL;
 	if (type == KFI_KVEC)
 		kvec[i] = (struct kvec){ p, seg->len };
-	else if (!is_vmalloc_addr(p))
+	else if (!page)
 		return -EINVAL;
 	else if (type == KFI_BVEC)
-		bvec_set_page(&bvec[i], vmalloc_to_page(p), seg->len, offset_in_page(p));
+		bvec_set_page(&bvec[i], page, seg->len, offset_in_page(p));
 	else
-		sg_set_page(&sgl[i], vmalloc_to_page(p), seg->len, offset_in_page(p));
+		sg_set_page(&sgl[i], page, seg->len, offset_in_page(p));
 	return 0;
 }
 

@@ -170,7 +170,7 @@ static void too_long(struct test *t)
 	one_too_long(t, 1000, 9000);
 }
 
-/* Memory that lies in more pieces than a request has, which are 16 at most. */
+/* Memory that lies in more pieces than a request has, which are 16 at most: of side A, for the other's is what the agent has. */
 static void pieces(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -179,7 +179,7 @@ static void pieces(struct test *t)
 	comp_t c;
 
 	if (EXPECT(t, p && buf)) {
-		EXPECT_EQ(t, kfi_recv(p->b.ep, buf, len, NULL, KFI_ADDR_UNSPEC, NULL), -EMSGSIZE);
+		EXPECT_EQ(t, kfi_recv(p->a.ep, buf, len, NULL, KFI_ADDR_UNSPEC, NULL), -EMSGSIZE);
 		if (!POST(t, kfi_send(p->a.ep, buf, len, NULL, 0, buf)) && !WAIT_TX(&p->a, &c))
 			EXPECT_ERR(t, &c, buf, EMSGSIZE);
 		still_works(p);

@@ -122,7 +122,7 @@ static bool holds_page(const struct memory *m, const struct page *page, void **a
 	void *p = (void *)((unsigned long)m->p & PAGE_MASK);
 
 	if (m->copy || !is_vmalloc_addr(m->p))
-		return false;
+		return false;	/* page_address() knows */
 	for (; p < (void *)m->p + m->len; p += PAGE_SIZE) {
 		if (vmalloc_to_page(p) == page) {
 			*address = p;
@@ -229,6 +229,7 @@ static void put_changes(struct far_buf *b, struct memory *m, bool even_none)
 {
 	struct far_change ch = {
 		.window = m->window, .base = (uintptr_t)m->p, .size = m->len, .lo = m->lo, .hi = m->hi,
+		.whole = !is_vmalloc_addr(m->p),
 	};
 	size_t at = b->len;
 

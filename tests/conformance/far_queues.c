@@ -295,6 +295,14 @@ ssize_t side_cancel(struct kfid *fid, void *context)
 	return far_is(fid) ? far_do(FAR_CANCEL, far_number(fid), (uintptr_t)context) : kfi_cancel(fid, context);
 }
 
+void side_ep_tx_flush(struct kfid_ep *ep)
+{
+	if (far_is(&ep->fid))
+		far_do(FAR_TX_FLUSH, far_number(&ep->fid));
+	else
+		kfi_ep_tx_flush(ep);
+}
+
 int side_setopt(struct kfid *fid, int level, int optname, const void *optval, size_t optlen)
 {
 	struct far_call c = {

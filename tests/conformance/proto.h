@@ -79,6 +79,7 @@ enum far_op {
 	FAR_CNTR_CHANGE,	/* cntr, enum far_cntr, value */
 	FAR_CNTR_WAIT,		/* cntr, threshold, timeout */
 	FAR_CANCEL,		/* ep, context */
+	FAR_TX_FLUSH,		/* ep */
 	FAR_SETOPT,		/* ep, level, option < value */
 	FAR_GETOPT,		/* ep, level, option, room > value -> its length */
 	FAR_QUERY_ATOMIC,	/* domain or ep, type, op, flags > attr */
@@ -115,7 +116,7 @@ static_assert(sizeof(struct far_answer) == 40);
 /**
  * struct far_change - head of one window in FAR_SYNC, followed by its runs
  * @window: its number
- * @base: @size: the driver's memory, for a window that is new
+ * @base: @size: the driver's memory, for a window that is new; @whole: its pages lie side by side
  * @lo: @hi: where in it the other side may have changed something
  * @runs: how many pieces follow, each a struct far_run and its bytes
  */
@@ -123,6 +124,7 @@ struct far_change {
 	u32	window, runs;
 	u64	base, size;
 	u64	lo, hi;
+	u64	whole;
 };
 
 struct far_run {

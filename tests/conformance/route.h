@@ -66,6 +66,7 @@
 #define kfi_passive_ep		side_passive_ep
 #define kfi_scalable_ep		side_scalable_ep
 #define kfi_cancel		side_cancel
+#define kfi_ep_tx_flush		side_ep_tx_flush
 #define kfi_setopt		side_setopt
 #define kfi_getopt		side_getopt
 #define kfi_tx_context		side_tx_context
