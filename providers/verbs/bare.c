@@ -454,7 +454,6 @@ void kv_bare_established(struct kv_conn *conn, const struct rdma_conn_param *par
 {
 	if (conn->pc.dialed) {
 		kv_bare_data(conn, param->private_data, param->private_data_len);
-		conn->reads_max = clamp_t(unsigned int, param->initiator_depth, 1, conn->reads_max);
 		conn->state = KV_ACCEPTED;
 	}
 	if (conn->state == KV_ACCEPTED)
