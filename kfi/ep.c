@@ -196,18 +196,17 @@ struct kfi_ep *kfi_ep_make(struct kfi_domain *domain, const struct kfi_info *inf
 	return ep;
 }
 
-/*
- * What registration can't see: a provider may have both kinds of receives, and says for each endpoint which it is. A shared context is nothing
- * to a provider: its receives go to endpoints.
- */
+/* What registration can't see: a provider may have both kinds of receives, and says for each that receives which it is. */
 static int ep_check_recv(struct kfi_ep *ep)
 {
-	const struct kfi_provider *prov = ep->domain->fabric->prov;
 	const struct kfi_prov_ops *ops = ep->ops;
 
-	if (ops != prov->ops || (ep->hw_recv ? ops->rx_posted && ops->rx_cancel : ops->rx_matched && ops->rx_drop))
+	if (ep->fid.fid.fclass != KFI_CLASS_EP && ep->fid.fid.fclass != KFI_CLASS_RX_CTX)
 		return 0;
-	pr_err("provider %s: an endpoint whose receives nobody takes\n", prov->name);
+	if (ep->hw_recv ? ops->rx_posted && ops->rx_cancel : ops->rx_matched && ops->rx_drop)
+		return 0;
+	pr_err("provider %s: an endpoint whose receives nobody takes\n", ep->domain->fabric->prov->name);
+	ops->ep_stop(ep, -EINVAL);
 	ops->ep_close(ep);
 	return -EINVAL;
 }
