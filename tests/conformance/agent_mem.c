@@ -129,15 +129,20 @@ int agent_seg(struct agent_session *s, const struct far_seg *seg, void **p)
 	return 0;
 }
 
+/* Its end is behind it, where another may begin. */
 u64 agent_driver_address(struct agent_session *s, const void *p)
 {
+	u64 address = (uintptr_t)p;
 	struct agent_window *w;
 	unsigned long i;
 
-	xa_for_each(&s->windows, i, w)
-		if (p >= (void *)w->mem && p <= (void *)(w->mem + w->size))
+	xa_for_each(&s->windows, i, w) {
+		if (p >= (void *)w->mem && p < (void *)(w->mem + w->size))
 			return w->base + (p - (void *)w->mem);
-	return (uintptr_t)p;
+		if (p == w->mem + w->size)
+			address = w->base + w->size;
+	}
+	return address;
 }
 
 /* ---- memory that goes with them ---- */
@@ -216,7 +221,7 @@ static int set_segment(struct agent_session *s, unsigned int type, void *vec, si
 	ret = agent_seg(s, seg, &p);
 	if (ret)
 		return ret;
-	page = seg->window ? window_page(p) : NULL;
+	page = seg->window ? window_page(p) : seg->len ? NULL : ZERO_PAGE(0);
 	if (type == KFI_KVEC)
 		kvec[i] = (struct kvec){ p, seg->len };
 	else if (!page)
