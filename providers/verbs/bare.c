@@ -28,7 +28,7 @@
  * struct kv_rqe - a receive that the device has
  * @cqe:	its completion
  * @op:		the consumer's
- * @data:	it has come, with @imm; @len: its bytes; @err: or what went wrong
+ * @data:	it has come, with @imm; @len: its bytes; @err: or what went wrong; @flushed: that was the connection
  * @held:	in &kv_conn.held: that was before the consumer knew of the connection
  * @nsge: @sge: its memory, mapped
  */
@@ -40,6 +40,7 @@ struct kv_rqe {
 	__be32			imm;
 	int			err;
 	bool			data;
+	bool			flushed;
 	u8			nsge;
 	struct list_head	held;
 	struct ib_sge		sge[KV_SGE];
@@ -181,6 +182,12 @@ static bool kv_bare_odd(const struct kv_conn *conn, const struct ib_wc *wc)
 	return wc->opcode != IB_WC_RECV;
 }
 
+/* What ended the connection, or soon will have. */
+static int kv_bare_why(const struct kv_conn *conn)
+{
+	return READ_ONCE(conn->error) ?: kv_conn_end(conn);
+}
+
 static int kv_bare_error(struct kv_conn *conn, const struct ib_wc *wc)
 {
 	switch (wc->status) {
@@ -189,7 +196,7 @@ static int kv_bare_error(struct kv_conn *conn, const struct ib_wc *wc)
 	case IB_WC_LOC_LEN_ERR:
 		return -KFI_ETRUNC;
 	case IB_WC_WR_FLUSH_ERR:
-		return READ_ONCE(conn->error) ?: kv_conn_end(conn);
+		return kv_bare_why(conn);
 	default:
 		return -EIO;
 	}
@@ -248,6 +255,7 @@ static void kv_bare_came(struct ib_cq *cq, struct ib_wc *wc)
 	conn->rq_tail++;
 	conn->heard = jiffies;
 	e->err = err;
+	e->flushed = wc->status == IB_WC_WR_FLUSH_ERR;
 	e->len = wc->byte_len;
 	e->data = wc->wc_flags & IB_WC_WITH_IMM;
 	e->imm = wc->ex.imm_data;
@@ -269,7 +277,7 @@ static void kv_bare_release(struct kv_conn *conn, int err)
 	spin_lock_bh(&conn->rx_lock);
 	list_for_each_entry_safe(e, next, &conn->held, held) {
 		list_del(&e->held);
-		kv_bare_deliver(e, e->err ?: err);
+		kv_bare_deliver(e, e->flushed ? kv_bare_why(conn) : e->err ?: err);
 	}
 	smp_store_release(&conn->rx_held, false);	/* pairs with kv_bare_came() */
 	spin_unlock_bh(&conn->rx_lock);
@@ -366,19 +374,20 @@ static bool kv_bare_proven(const struct kv_conn *conn)
  * The queue pair is gone, and nobody tells of anything any more. A peer may have sent and left, or broken a rule, before the consumer knew of
  * him: what was received is received.
  */
-void kv_rq_lost(struct kv_conn *conn, int err)
+void kv_rq_lost(struct kv_conn *conn)
 {
 	struct kv_rqe *e;
 
-	kv_bare_release(conn, kv_bare_proven(conn) && kv_msg_was_ready(conn) ? 0 : err);
+	kv_cm_settle(conn);
+	kv_bare_release(conn, kv_bare_proven(conn) && kv_msg_was_ready(conn) ? 0 : conn->error);
 	local_bh_disable();
 	for (; conn->rq_tail != conn->rq_head; conn->rq_tail++) {
 		e = &conn->rqe[conn->rq_tail & conn->rq_mask];
 		kv_rqe_unmap(e);
-		kfi_recv_complete(e->op, 0, 0, 0, err);
+		kfi_recv_complete(e->op, 0, 0, 0, conn->error);
 	}
 	local_bh_enable();
-	kv_rq_end(conn->vep, err);
+	kv_rq_end(conn->vep, conn->error);
 }
 
 /* ---- sending ---- */
@@ -454,6 +463,7 @@ void kv_bare_established(struct kv_conn *conn, const struct rdma_conn_param *par
 {
 	if (conn->pc.dialed) {
 		kv_bare_data(conn, param->private_data, param->private_data_len);
+		conn->stands = true;
 		conn->state = KV_ACCEPTED;
 	}
 	if (conn->state == KV_ACCEPTED)

@@ -210,12 +210,20 @@ static int kv_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	struct kv_conn *conn = id->context;
 	int ret;
 
-	if (test_bit(KV_FAILED, &conn->flags))
+	/* Behind the end of a bare one as well, for a message may be before both: kv_rq_lost() */
+	if (test_bit(KV_FAILED, &conn->flags) && !(conn->bare && event->event == RDMA_CM_EVENT_ESTABLISHED))
 		return 0;
 	ret = kv_cm_event(conn, event);
 	if (ret)
 		kv_conn_fail(conn, ret);
 	return 0;
+}
+
+/* No handler runs that began before this. It may be one that has made the queue pair and not told us yet. */
+void kv_cm_settle(struct kv_conn *conn)
+{
+	rdma_lock_handler(conn->id);
+	rdma_unlock_handler(conn->id);
 }
 
 static void kv_cm_tune(struct kv_conn *conn)
@@ -466,6 +474,7 @@ static int kv_cm_accept(struct kv_conn *conn)
 	rdma_lock_handler(conn->id);
 	ret = rdma_accept(conn->id, &param);
 	rdma_unlock_handler(conn->id);
+	conn->stands = conn->bare && !ret;
 	return ret;
 }
 

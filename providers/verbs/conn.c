@@ -236,6 +236,19 @@ int kv_conn_end(const struct kv_conn *conn)
 	return conn->vep->ep.type == KFI_EP_MSG ? -ESHUTDOWN : -ECONNRESET;
 }
 
+/* Why it has ended, where there was one: the reasons for which an attempt fails are none. */
+int kv_conn_was(const struct kv_conn *conn)
+{
+	switch (conn->error) {
+	case -ECONNREFUSED:
+	case -EHOSTUNREACH:
+	case -ETIMEDOUT:
+		return kv_conn_end(conn);
+	default:
+		return conn->error;
+	}
+}
+
 /*
  * The endpoint closes. A READ of nothing is behind all that is in the send queue: when it ends, the peer's device has that. The
  * endpoint's lock is held.
@@ -313,19 +326,23 @@ static void kv_conn_take_down(struct kv_conn *conn)
 	kfi_home_stays(&conn->pc);
 	spin_lock_bh(&conn->lock);		/* who has not seen KV_FAILED has queued his step */
 	spin_unlock_bh(&conn->lock);
+	if (conn->bare && test_bit(KV_STEP_READY, &conn->flags))
+		WRITE_ONCE(conn->error, kv_conn_was(conn));
 	err = conn->error;
 	cancel_work_sync(&conn->step_work);	/* it publishes */
 	kfi_home_unpublish(&conn->pc);
 	kv_conn_stop(conn);
 	if (conn->bare && conn->vep)
 		kv_rq_stop(conn);
+	if (conn->bare)
+		kv_cm_settle(conn);
 	kv_cm_hang_up(conn);
 	kv_qp_destroy(conn);
 	kv_rx_stop(conn);
 	kv_tx_flush_all(conn, err);
 	kv_rx_lost(conn, err);
 	if (conn->bare && conn->vep)
-		kv_rq_lost(conn, err);
+		kv_rq_lost(conn);
 	rdma_destroy_id(conn->id);
 	kv_qp_free(conn);
 	if (conn->kdom)

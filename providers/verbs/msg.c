@@ -58,7 +58,7 @@ bool kv_msg_was_ready(struct kv_conn *conn)
 	if (kv_msg_tell(conn))
 		return false;
 	WRITE_ONCE(conn->state, KV_READY);
-	conn->error = kv_conn_end(conn);
+	WRITE_ONCE(conn->error, kv_conn_was(conn));
 	return true;
 }
 

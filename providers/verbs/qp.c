@@ -186,13 +186,13 @@ int kv_qp_create(struct kv_conn *conn)
 
 /*
  * Of one that has not been connected nobody waits for anything. But it is not enough to drain it: rxe never flushes the receives of one
- * that had no memory to be connected.
+ * that had no memory to be connected. What a bare one has received is the consumer's, and a reset may take it out of the queue.
  */
 static void kv_qp_reset(struct kv_conn *conn)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET, .port_num = conn->id->port_num };
 
-	if (conn->state == KV_READY || conn->kdom->iwarp || ib_modify_qp(conn->qp, &attr, IB_QP_STATE))
+	if (conn->state == KV_READY || conn->stands || conn->kdom->iwarp || ib_modify_qp(conn->qp, &attr, IB_QP_STATE))
 		return;
 	attr.qp_state = IB_QPS_INIT;
 	ib_modify_qp(conn->qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS);

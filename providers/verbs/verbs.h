@@ -254,7 +254,7 @@ struct kv_run {
  * @ref:	list, works, unexpected messages, the consumer while he decides about @req
  * @vep:	its endpoint; NULL while a request waits at @pep; both change with @pc's home
  * @pc:		what kfi.ko knows of it
- * @bare:	a queue pair without our protocol, see bare.c
+ * @bare:	a queue pair without our protocol, see bare.c; @stands: it has been connected
  * @queue:	operations in posting order; @stalled: those without credit; @waiting: a FIN is due; @ending: their
  *		registrations are being taken back; @failed: to be completed when the connection is down
  * @waits:	not kv_tx_idle(): set by who makes it so, cleared by kv_tx_run()
@@ -304,6 +304,7 @@ struct kv_conn {
 	u8			grow;
 	bool			nudge;
 	bool			bare;
+	bool			stands;
 	struct list_head	queue;
 	struct list_head	stalled[KVW_CLS];
 	struct list_head	waiting;
@@ -511,6 +512,7 @@ int kv_cm_listen(struct net *net, enum rdma_ucm_port_space ps, union kfi_inaddr 
 int kv_cm_pep_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
 int kv_cm_ep_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
 int kv_cm_got_ready(struct kv_conn *conn);
+void kv_cm_settle(struct kv_conn *conn);
 void kv_cm_hang_up(struct kv_conn *conn);
 void kv_cm_step_work(struct work_struct *work);
 
@@ -541,6 +543,7 @@ void kv_conn_put(struct kv_conn *conn);
 void kv_conn_fail(struct kv_conn *conn, int err);
 bool kv_conn_settled(struct kv_conn *conn);
 int kv_conn_end(const struct kv_conn *conn);
+int kv_conn_was(const struct kv_conn *conn);
 void kv_conn_flushed(struct kv_conn *conn);
 void kv_conn_down(struct work_struct *work);
 void kv_conn_again(struct kv_conn *conn);

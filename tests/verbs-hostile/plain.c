@@ -229,7 +229,8 @@ static bool plain_over(struct plain *p, int left)
 
 	for (i = 0; i < left; i++) {
 		ret = plain_done(p, &entry, HV_WAIT_MS);
-		if (!check(ret && ret != -EAGAIN, "a receive has not ended in error"))
+		if (!check(ret && ret != -EAGAIN, "a receive has not ended in error") ||
+		    !check(ret != -ECONNREFUSED && ret != -ETIMEDOUT, "a receive has ended as if there had been no connection"))
 			return false;
 	}
 	return check(plain_done(p, &entry, HV_NOT_MS) == -EAGAIN, "one ended twice") &&
@@ -369,17 +370,28 @@ static int plain_slow(struct hv *hv)
 	return ret;
 }
 
+/* A message, and nobody is there any more. */
+static int plain_leave(struct hv *hv)
+{
+	memset(hv->mem, 0x77, 100);
+	return hv_send(hv, hv->mem, 100, 0);
+}
+
 /*
  * A message before rdma_cm's last word makes the connection, and is received behind it; so is, behind that, what has gone wrong since: whether
  * or not the consumer could be told of the one before the other.
  */
-static bool plain_before_word(int (*send)(struct hv *hv))
+static bool plain_before_word(int (*send)(struct hv *hv), bool leave)
 {
 	struct plain *p = plain_call(false, true);
 	struct kfi_cq_data_entry entry;
 	bool ok = p;
 
 	ok = ok && check(!p->called && !plain_up(p->hv), "no queue pair") && check(!send(p->hv), "nothing can be sent, or too much");
+	if (ok && leave) {
+		hv_close(p->hv);
+		p->hv = NULL;
+	}
 	ok = ok && check(!plain_event(p, KFI_CONNECTED, NULL), "not connected") &&
 	     check(!plain_done(p, &entry, HV_WAIT_MS) && entry.len == 100 && entry.op_context == p->v.buf && !memchr_inv(p->v.buf, 0x77, 100),
 		   "the first message is not received") && plain_over(p, PLAIN_RECVS - 1);
@@ -390,18 +402,24 @@ static bool plain_before_word(int (*send)(struct hv *hv))
 
 static bool plain_early(struct hostile *h)
 {
-	return plain_before_word(plain_slow);
+	return plain_before_word(plain_slow, false);
 }
 
 static bool plain_rushed(struct hostile *h)
 {
-	return plain_before_word(plain_rush);
+	return plain_before_word(plain_rush, false);
+}
+
+static bool plain_left(struct hostile *h)
+{
+	return plain_before_word(plain_leave, true);
 }
 
 const struct hostile_case plain_cases[] = {
 	{ "plain_talk", plain_talk },
 	{ "plain_early", plain_early },
 	{ "plain_rushed", plain_rushed },
+	{ "plain_left", plain_left },
 	{ "plain_no_message", plain_no_message },
 	{ "plain_too_long", plain_too_long },
 	{ "plain_deaf", plain_deaf },
