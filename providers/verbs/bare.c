@@ -363,9 +363,9 @@ void kv_rq_end(struct kv_ep *vep, int err)
 }
 
 /* There was a connection that the consumer has not been told of: rdma_cm has said so, or the first that came was a message. */
-static bool kv_bare_proven(const struct kv_conn *conn)
+static bool kv_bare_proven(struct kv_conn *conn)
 {
-	const struct kv_rqe *first = list_first_entry_or_null(&conn->held, struct kv_rqe, held);
+	struct kv_rqe *first = list_first_entry_or_null(&conn->held, struct kv_rqe, held);
 
 	return conn->state == KV_ACCEPTED && (test_bit(KV_STEP_READY, &conn->flags) || (first && !first->err));
 }
