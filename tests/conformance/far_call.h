@@ -193,6 +193,7 @@ typeof(kfi_endpoint) side_endpoint;
 typeof(kfi_passive_ep) side_passive_ep;
 typeof(kfi_scalable_ep) side_scalable_ep;
 typeof(kfi_cancel) side_cancel;
+typeof(kfi_ep_tx_flush) side_ep_tx_flush;
 typeof(kfi_setopt) side_setopt;
 typeof(kfi_getopt) side_getopt;
 typeof(kfi_tx_context) side_tx_context;
