@@ -7,6 +7,7 @@
 #include <linux/kthread.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
+#include "crew.h"
 #include "fake.h"
 #include "mr_fixture.h"
 
@@ -411,7 +412,7 @@ static int add_fn(void *arg)
 		if (i % 4 == 0)
 			add_by_swap(a, key);
 		if (i % 1000 == 0)
-			cond_resched();
+			crew_turn();
 	}
 	atomic_dec(&a->left);
 	return 0;
@@ -462,7 +463,7 @@ static int flicker_fn(void *arg)
 		udelay(200);
 		if (kfi_close(&mr->fid))
 			atomic_inc(&a->failed);
-		cond_resched();
+		crew_turn();
 	}
 	complete(&a->gone);
 	return 0;
@@ -508,7 +509,7 @@ static void atomic_verdict_is_true(struct kunit *test)
 		if (ret && ret != -EREMOTEIO && ret != -EACCES)
 			KUNIT_FAIL(test, "verdict %d", ret);
 		if (i % 100 == 0)
-			cond_resched();
+			crew_turn();
 	}
 	atomic_set(&a->left, 0);
 	wait_for_completion(&a->gone);

@@ -368,7 +368,7 @@ static int reader(void *arg)
 		if (kfi_av_reverse(r->w->ep.av, &addr) != r->fixed)
 			atomic_inc(&r->wrong);
 		local_bh_enable();
-		cond_resched();
+		crew_turn();
 	}
 	complete(&r->gone);
 	return 0;
@@ -392,7 +392,7 @@ static void readers_need_no_lock(struct kunit *test)
 	for (round = 0; round < 100; round++) {
 		for (i = 0; i < 32; i++)
 			h[i] = kfi_world_peer(r->w, 1000 + i);
-		cond_resched();
+		crew_turn();
 		KUNIT_EXPECT_EQ(test, 0, kfi_av_remove(r->w->av, h, 32, 0));
 	}
 	WRITE_ONCE(r->stop, true);
@@ -470,7 +470,7 @@ static void club_hand(void *arg, unsigned int id, struct rnd_state *rnd)
 		if (uses[i])
 			club_check(c, addr, mine[i]);
 		club_peek(c, 100 + prandom_u32_state(rnd) % CLUB_NAMES);
-		cond_resched();
+		crew_turn();
 	}
 	for (i = 0; i < CLUB_NAMES; i++)
 		while (uses[i]--)

@@ -48,7 +48,7 @@ static int stress_produce(void *arg)
 		if (!(r & 15) && kfi_cq_reserve(kfi_to_cq(s->cq)))
 			kfi_cq_unreserve(kfi_to_cq(s->cq));
 		while (!put(s->cq, task * STRESS_EACH + i + 1, r & 16 ? 0 : EIO))
-			cond_resched();
+			crew_turn();
 	}
 	atomic_dec(&s->producers);
 	return 0;
@@ -160,7 +160,7 @@ static void edge_writer(void *arg, unsigned int id, struct rnd_state *rnd)
 
 	for (i = 0; i < EDGE_EACH && time_before(jiffies, end); i++) {
 		while (!put(wake->cq, 1, 0) && time_before(jiffies, end))
-			cond_resched();
+			crew_turn();
 		crew_dawdle(rnd);
 	}
 }

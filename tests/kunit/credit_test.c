@@ -191,7 +191,7 @@ static void wire_send(struct wire *w, struct rnd_state *rnd)
 		spin_unlock(&w->tx_lock);
 		crew_dawdle(rnd);
 		if (!taken) {
-			cond_resched();
+			crew_turn();
 			continue;
 		}
 		busy = atomic_add_return(n, &w->busy);
@@ -226,7 +226,7 @@ static void wire_receive(struct wire *w, struct rnd_state *rnd)
 			WRITE_ONCE(w->advert, kfi_credit_advert(&w->rx));
 		spin_unlock(&w->rx_lock);
 		crew_dawdle(rnd);
-		cond_resched();
+		crew_turn();
 	}
 }
 

@@ -83,7 +83,7 @@ void crew_dawdle(struct rnd_state *rnd)
 {
 	switch (prandom_u32_state(rnd) % 16) {
 	case 0:
-		cond_resched();
+		crew_turn();
 		break;
 	case 1:
 		udelay(1 + prandom_u32_state(rnd) % 20);

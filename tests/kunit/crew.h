@@ -6,6 +6,8 @@
 #define _KFI_KUNIT_CREW_H
 
 #include <kunit/test.h>
+#include <linux/cpumask.h>
+#include <linux/delay.h>
 #include <linux/prandom.h>
 
 #define CREW_MAX	8
@@ -22,5 +24,14 @@ typedef void (*crew_fn)(void *arg, unsigned int id, struct rnd_state *rnd);
 void crew_run(struct kunit *test, unsigned int hands, crew_fn fn, void *arg);
 /* A random while between two steps: none, a spin, or another thread's turn. Where races are to be wide open. */
 void crew_dawdle(struct rnd_state *rnd);
+
+/* Let another thread run. On one CPU cond_resched() does so only when the time slice is over. */
+static inline void crew_turn(void)
+{
+	if (num_online_cpus() > 1)
+		cond_resched();
+	else
+		usleep_range(1, 2);
+}
 
 #endif /* _KFI_KUNIT_CREW_H */

@@ -4,6 +4,7 @@
  */
 #include <linux/delay.h>
 #include <linux/kthread.h>
+#include "crew.h"
 #include "fake.h"
 
 /* The whole table, written down once more. */
@@ -336,7 +337,7 @@ static int racer_fn(void *arg)
 			atomic_inc(&r->odd);
 		if (!ret)
 			fake_finish(to_fake(r->ep), 0);
-		cond_resched();
+		crew_turn();
 	}
 	atomic_dec(&r->tasks);
 	return 0;

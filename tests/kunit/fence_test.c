@@ -6,6 +6,7 @@
 #include <linux/kthread.h>
 #include <linux/slab.h>
 #include <kfi_trigger.h>
+#include "crew.h"
 #include "fake.h"
 
 #define FW_DEPTH	8	/* of fake_info() */
@@ -486,7 +487,7 @@ static int race_post(void *arg)
 		unsigned long context = 1UL << 24 | p->who << 16 | n;
 
 		while ((ret = fw_send(&r->f, context, KFI_NO_COMPLETION | (race_fenced(n) ? KFI_FENCE : 0))) == -EAGAIN)
-			cond_resched();
+			crew_turn();
 		if (ret)
 			atomic_inc(&r->wrong);
 	}
@@ -516,7 +517,7 @@ static void fence_races(struct kunit *test)
 		wake_up_process(p[i].task);
 	while ((race_finish(r) || atomic_read(&r->posting) || kfi_pool_used(&kfi_to_ep(r->f.ep)->tx)) &&
 	       time_before(jiffies, end))
-		cond_resched();
+		crew_turn();
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&r->wrong));
 	KUNIT_EXPECT_EQ(test, 0, kfi_pool_used(&kfi_to_ep(r->f.ep)->tx));
 	if (atomic_read(&r->posting))		/* stuck: an end of the endpoint ends them */

@@ -7,6 +7,7 @@
 #include <linux/kthread.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
+#include "crew.h"
 #include "../../kfi/registry.h"
 
 #define MOST	65536	/* entries that fit */
@@ -188,7 +189,7 @@ static int looker_thread(void *arg)
 
 	while (!READ_ONCE(l->stop)) {
 		look(l, 1 + id++ % IDS);
-		cond_resched();
+		crew_turn();
 	}
 	complete(&l->gone);
 	return 0;
@@ -210,7 +211,7 @@ static void test_changing(struct kunit *test)
 	for (round = 0; round < 600; round++) {
 		for (id = 1; id <= IDS; id++)
 			failed += round & 1 ? !!del(id) : !!add(id, ip(id));
-		cond_resched();
+		crew_turn();
 	}
 	WRITE_ONCE(l->stop, true);
 	wait_for_completion(&l->gone);

@@ -302,7 +302,7 @@ static void crowd_turn(int id, bool leads_even, const atomic_t *others)
 	if ((id / 100 % 2 == 0) == leads_even)
 		return;
 	while (atomic_read(others) <= id)
-		cond_resched();
+		crew_turn();
 }
 
 static void poster(struct crowd *c, struct rnd_state *rnd)
@@ -319,7 +319,7 @@ static void poster(struct crowd *c, struct rnd_state *rnd)
 			kfi_match_cancel(&c->w->ep, (void *)(prandom_u32_state(rnd) % (id + 1ul)));
 		crowd_drain(c);
 		crew_dawdle(rnd);
-		cond_resched();
+		crew_turn();
 	}
 }
 
@@ -355,7 +355,7 @@ static void sender(struct crowd *c, struct rnd_state *rnd)
 			kfi_rx_unqueue(rx);
 		local_bh_enable();
 		crew_dawdle(rnd);
-		cond_resched();
+		crew_turn();
 	}
 }
 

@@ -8,6 +8,7 @@
 #include <linux/delay.h>
 #include <linux/kthread.h>
 #include <linux/slab.h>
+#include "crew.h"
 #include "mr_fixture.h"
 
 /**
@@ -36,7 +37,7 @@ static int peer_thread(void *arg)
 		mr = kfi_mr_get(&r->w->ep, key, 0, sizeof(mark), KFI_REMOTE_WRITE, &iter);
 		if (IS_ERR(mr)) {
 			cpu_relax();
-			cond_resched();
+			crew_turn();
 			continue;
 		}
 		rcu_read_lock();
@@ -44,7 +45,7 @@ static int peer_thread(void *arg)
 			atomic_inc(&r->moves);
 		rcu_read_unlock();
 		kfi_mr_put(mr);
-		cond_resched();
+		crew_turn();
 	}
 	complete(&r->gone);
 	return 0;
@@ -85,7 +86,7 @@ static void wait_for_a_move(struct race *r)
 	int before = atomic_read(&r->moves), tries;
 
 	for (tries = 0; tries < 1000 && atomic_read(&r->moves) == before; tries++)
-		cond_resched();
+		crew_turn();
 }
 
 static void nothing_lands_after_close(struct kunit *test)
@@ -167,7 +168,7 @@ static struct task_struct *start_slow(struct kunit *test, struct race *r)
 	atomic_set(&r->moves, 0);
 	wake_up_process(task);
 	for (tries = 0; tries < 100000 && !atomic_read(&r->moves); tries++)
-		cond_resched();
+		crew_turn();
 	KUNIT_EXPECT_GT(test, atomic_read(&r->moves), 0);
 	return task;
 }

@@ -324,7 +324,7 @@ static void race_hand(void *arg, unsigned int id, struct rnd_state *rnd)
 
 	for (i = 0; i < RACE_EACH && id < 2; i++) {
 		while (!gadget_say(d))
-			cond_resched();
+			crew_turn();
 		crew_dawdle(rnd);
 	}
 	while (id >= 2 && atomic_read(&race->read) < 2 * RACE_EACH) {
@@ -335,7 +335,7 @@ static void race_hand(void *arg, unsigned int id, struct rnd_state *rnd)
 		if (i == 1)
 			atomic_inc(&race->read);
 		else
-			cond_resched();
+			crew_turn();
 		crew_dawdle(rnd);
 	}
 }

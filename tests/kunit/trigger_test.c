@@ -6,6 +6,7 @@
 #include <linux/kthread.h>
 #include <linux/slab.h>
 #include <kfi_trigger.h>
+#include "crew.h"
 #include "fake.h"
 
 #define TW_DEPTH	8	/* of fake_info() */
@@ -667,14 +668,14 @@ static int race_round(struct kunit *test, struct race *r, int round)
 	KUNIT_EXPECT_EQ(test, TW_DEPTH, queued);
 	complete(&r->go);
 	while (kfi_cntr_read(r->at) + kfi_cntr_readerr(r->at) < round % TW_DEPTH)
-		cond_resched();
+		crew_turn();
 	for (i = 1; i < TW_DEPTH; i += 2)
 		cancelled += !kfi_control(&t->w->domain.fid.fid, KFI_CANCEL_WORK, &r->k[i].work);
 	wait_for_completion(&r->done);
 	/* The provider may still be on its way back from the last one: finish whatever there is. */
 	do {
 		if (!fake_finish(t->fake, 0))
-			cond_resched();
+			crew_turn();
 		ended = kfi_cntr_read(r->ended);
 	} while (ended < queued - cancelled && !kfi_cntr_readerr(r->ended));
 	KUNIT_EXPECT_EQ(test, queued - cancelled, ended);
