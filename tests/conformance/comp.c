@@ -219,7 +219,7 @@ size_t size_next(struct test *t, size_t size)
 void still_works(struct pair *p)
 {
 	struct test *t = p->a.t;
-	u64 seed = prandom_u32_state(&t->rnd);
+	u64 seed = test_random(t, U32_MAX);
 
 	if (!transfer(&p->a, &p->b, 1000, seed))
 		transfer(&p->b, &p->a, 3000, seed + 1);

@@ -106,7 +106,9 @@ static void channel_free(struct channel *ch)
 
 static struct channel *channel_new(int *err)
 {
-	struct far_call hello = { .op = FAR_HELLO, .arg = { far_fingerprint(), far.session } };
+	struct far_call hello = {
+		.op = FAR_HELLO, .arg = { far_fingerprint(), READ_ONCE(far.session) },
+	};
 	struct channel *ch = kzalloc(sizeof(*ch), GFP_KERNEL);
 	struct far_answer a;
 	struct far_buf body;
@@ -126,7 +128,8 @@ static struct channel *channel_new(int *err)
 	if (*err)
 		goto release;
 	far_free(&body);
-	far.session = le64_to_cpu(a.val[0]);
+	/* Callers may open channels at the same time; all but the first get the same number. */
+	WRITE_ONCE(far.session, le64_to_cpu(a.val[0]));
 	return ch;
 release:
 	sock_release(ch->sock);

@@ -57,10 +57,12 @@ void test_skip(struct test *t, const char *fmt, ...)
 {
 	va_list args;
 
+	spin_lock_bh(&t->lock);
 	va_start(args, fmt);
 	vsnprintf(t->why, sizeof(t->why), fmt, args);
 	va_end(args);
 	t->skipped = true;
+	spin_unlock_bh(&t->lock);
 }
 
 /* ---- things that are undone ---- */
@@ -208,24 +210,44 @@ int test_mem_free(struct test *t, struct kfi_mem *mem)
 	return ret;
 }
 
-/* Nobody uses it any more but its domain. */
+/* Take the newest memory of @domain, or of any domain, out of the list. */
+static struct kept *take_domain_mem(struct test *t, const struct kfid_domain *domain)
+{
+	struct kept *k, *found = NULL;
+	const struct kfi_mem *mem;
+
+	spin_lock_bh(&t->lock);
+	list_for_each_entry(k, &t->kept, link) {
+		mem = k->p;
+		if (k->kind == KEPT_DOMAIN_MEM && (!domain || mem->domain == domain)) {
+			list_del(&k->link);
+			found = k;
+			break;
+		}
+	}
+	spin_unlock_bh(&t->lock);
+	return found;
+}
+
+/*
+ * Only the domain uses the memory at this point. kfi_mem_free() may sleep, and other workers change
+ * the list meanwhile: each round takes one record out under the lock and starts again at the head.
+ */
 void test_drop_mem(struct test *t, const struct kfid_domain *domain)
 {
-	struct kept *k, *next;
-	struct kfi_mem *mem;
+	struct kept *k;
 
-	list_for_each_entry_safe(k, next, &t->kept, link) {
-		mem = k->p;
-		if (k->kind != KEPT_DOMAIN_MEM || (domain && mem->domain != domain))
-			continue;
-		if (kfi_mem_free(mem))
+	while ((k = take_domain_mem(t, domain))) {
+		if (kfi_mem_free(k->p))
 			FAIL(t, "memory of a domain is busy at the end");
-		list_del(&k->link);
 		kfree(k);
 	}
 }
 
-/* One round of closing, newest first. How many were closed? */
+/*
+ * One round of closing, newest first; returns how many were closed. All workers have ended, so that
+ * the list needs no lock.
+ */
 static int close_round(struct test *t, bool last)
 {
 	struct kept *k, *next;
@@ -271,6 +293,7 @@ void test_teardown(struct test *t)
 {
 	struct kept *k, *next;
 
+	worker_join_all(t);
 	while (close_round(t, false))
 		;
 	test_drop_mem(t, NULL);
@@ -299,6 +322,7 @@ struct test *test_alloc(struct world *w, const struct test_case *c,
 	t->c = c;
 	t->type = type;
 	INIT_LIST_HEAD(&t->kept);
+	INIT_LIST_HEAD(&t->workers);
 	spin_lock_init(&t->lock);
 	return t;
 }
@@ -389,7 +413,14 @@ int test_getinfo(struct test *t, int side, u64 caps, struct kfi_info **info)
 
 u32 test_random(struct test *t, u32 below)
 {
-	return below ? prandom_u32_state(&t->rnd) % below : 0;
+	u32 r;
+
+	if (!below)
+		return 0;
+	spin_lock_bh(&t->lock);
+	r = prandom_u32_state(&t->rnd);
+	spin_unlock_bh(&t->lock);
+	return r % below;
 }
 
 /* A sequence in which no stretch resembles another (splitmix64). */

@@ -117,9 +117,11 @@ void world_drop_net(struct world *w, int side);
  * @c: its row
  * @type: endpoint type of this time
  * @info: what getinfo answered for each side
- * @rnd: random numbers, a function of the run's seed and the case
+ * @rnd: random numbers, a function of the run's seed and the case; see test_random()
  * @kept: fids and memory to be given back, newest first
- * @lock: protects @failures and @kept, as cases may have threads
+ * @workers: started workers that were not joined yet
+ * @lock: protects @rnd in test_random(), @kept, @workers, @skipped, @why and writes of @failures,
+ *	as a case may have workers
  */
 struct test {
 	struct world			*w;
@@ -127,7 +129,7 @@ struct test {
 	enum kfi_ep_type		type;
 	struct kfi_info			*info[2];
 	struct rnd_state		rnd;
-	struct list_head		kept;
+	struct list_head		kept, workers;
 	spinlock_t			lock;
 	int				failures;
 	bool				skipped;
@@ -381,6 +383,7 @@ bool script_ask(struct test *t, const char *what, u32 round);
 /* ---- threads ---- */
 
 struct worker {
+	struct list_head	link;
 	struct test		*t;
 	struct task_struct	*task;
 	struct completion	ended;
@@ -393,6 +396,8 @@ struct worker {
 int worker_start(struct test *t, struct worker *w, int cpu, int (*fn)(void *arg), void *arg);
 /* What fn() returned. Fails the case if that took longer than @ms, but waits. */
 int worker_join(struct worker *w, unsigned int ms);
+/* Join what a case has left running: test_teardown() frees what the workers use. */
+void worker_join_all(struct test *t);
 
 /* ---- remote memory ---- */
 

@@ -36,6 +36,9 @@ int worker_start(struct test *t, struct worker *w, int cpu, int (*fn)(void *arg)
 	}
 	if (cpu >= 0)
 		kthread_bind(w->task, cpu);
+	spin_lock_bh(&t->lock);
+	list_add(&w->link, &t->workers);
+	spin_unlock_bh(&t->lock);
 	wake_up_process(w->task);
 	return 0;
 }
@@ -47,5 +50,18 @@ int worker_join(struct worker *w, unsigned int ms)
 		wait_for_completion(&w->ended);
 	}
 	kthread_stop(w->task);
+	spin_lock_bh(&w->t->lock);
+	list_del(&w->link);
+	spin_unlock_bh(&w->t->lock);
 	return w->ret;
+}
+
+void worker_join_all(struct test *t)
+{
+	struct worker *w;
+
+	while ((w = list_first_entry_or_null(&t->workers, struct worker, link))) {
+		FAIL(t, "the case returned while a worker was running");
+		worker_join(w, t->w->wait_ms);
+	}
 }
