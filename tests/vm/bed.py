@@ -67,15 +67,10 @@ def build(series, progress, logs, *make_args):
 
 
 class Devices:
-    """Several simulated ones, as one for a pair. What one of them alone can do is asked of that."""
+    """Several simulated ones, as one for a pair. What only one of them can do is asked of the last."""
 
     def __init__(self, *parts):
         self.parts = parts
-
-    @property
-    def qemu(self):
-        """The last word has who wants another QEMU than the usual."""
-        return self.parts[-1].qemu
 
     def start(self, run_dir, logs):
         for part in self.parts:
@@ -88,8 +83,8 @@ class Devices:
     def arguments(self, name, memory):
         return [word for part in self.parts for word in part.arguments(name, memory)]
 
-    def command(self, words):
-        return self.parts[-1].command(words)
+    def __getattr__(self, name):
+        return getattr(self.parts[-1], name)
 
 
 def machines(provider, series, logs, ko, bridges=1, modules=(), disk=None, **options):

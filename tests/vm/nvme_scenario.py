@@ -324,15 +324,15 @@ def unload(s):
         check(not s.kfi.loaded(name), f"{name}: {s.kfi.loaded(name)} are still loaded")
 
 
-def guest_files(series, verdict, logs, opts):
-    """What the guests get: directory of our modules, programs and files."""
+def guest_files(series, verdict, logs, misfits):
+    """Directory of our modules, programs and files; with @misfits also what other_layout() loads."""
     ko, tool = bed.build(series, verdict.progress, logs, "KFI_TESTS=y")
     nvme_bed.need(verdict.progress, logs)
     verdict.progress(f"{series}: nvmet.ko that knows kfi, modules for another kernel")
     files = [tool, *nvme_bed.programs(), f"{vm.script('nvmet', series)}/nvmet.ko:{nvme_bed.PATCHED}"]
-    if chosen(other_layout, opts):
-        misfits = vm.script("nvme-misfit", series)
-        files += [f"{misfits}/{name}.ko:{MISFITS}/{name}.ko" for name in ("nvme-kfi", "nvmet-kfi")]
+    if misfits:
+        where = vm.script("nvme-misfit", series)
+        files += [f"{where}/{name}.ko:{MISFITS}/{name}.ko" for name in ("nvme-kfi", "nvmet-kfi")]
     return ko, files
 
 
@@ -343,13 +343,18 @@ def chosen(function, opts):
     return wanted and not any(word in name for word in opts.unwanted.split(",") if word)
 
 
+def guest_modules(series):
+    """Stock modules that the guests get."""
+    return [*nvme_bed.MODULES, *(["nvme_loop"] if series != "6.1" else [])]
+
+
 def run_series(series, verdict, opts):
     """All cases on one kernel, on one pair; a broken pair ends the series."""
     logs = os.path.join(vm.BUILD, f"vm-{series}", f"nvme-{opts.provider}")
-    ko, programs = guest_files(series, verdict, logs, opts)
-    modules = [*nvme_bed.MODULES, *(["nvme_loop"] if series != "6.1" else [])]
-    with bed.machines(opts.provider, series, logs, ko, programs=programs, modules=modules, memory="640M",
-                      append="rootfstype=ramfs", disk=nvme_bed.Disk(DISK_MIB), progress=verdict.progress) as pair:
+    ko, programs = guest_files(series, verdict, logs, chosen(other_layout, opts))
+    with bed.machines(opts.provider, series, logs, ko, programs=programs,
+                      modules=guest_modules(series), memory="640M", append="rootfstype=ramfs",
+                      disk=nvme_bed.Disk(DISK_MIB), progress=verdict.progress) as pair:
         scenario = Scenario(pair, opts.provider, opts)
         for function, budget, providers in CASES:
             if opts.provider not in providers or not chosen(function, opts):
@@ -362,7 +367,7 @@ def run_series(series, verdict, opts):
             scenario.nvme.leave()
 
 
-def arguments():
+def arguments(words=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("series", nargs="*", help="6.1 and 6.12 unless told")
     parser.add_argument("--provider", choices=sorted(PROMISE), default="sockets")
@@ -373,7 +378,7 @@ def arguments():
     parser.add_argument("--resets", type=int, default=6, help="how many resets follow one another")
     parser.add_argument("--pressure", type=int, default=10, help="seconds of too little memory")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32), help="of the moments at which trouble comes")
-    return parser.parse_args()
+    return parser.parse_args(words)
 
 
 def main():

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""short.py 6.1|6.12|7.2... [-k WORD]: the cases on two machines that `make test` runs.
+
+Each kernel's pair of machines boots once, and all groups of cases follow one another on it. The
+cases are those of scenario.py, bridges.py, nvme_scenario.py and of the conformance list, each of
+which runs all of its cases when it is called by name. After each case the consoles must be clean.
+The last line is "N passed, N failed".
+"""
+
+import argparse
+import importlib.machinery
+import importlib.util
+import os
+import random
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+import bed               # noqa: E402
+import nvme_bed          # noqa: E402
+import nvme_scenario     # noqa: E402
+import pair as vm        # noqa: E402
+import scenario          # noqa: E402
+from scenario import Verdict, check, once_more, usable  # noqa: E402
+
+# In each group the first case loads the modules and the last one unloads them.
+SMOKE = {"sockets": "load_by_alias rdm_traffic msg_traffic peer_killed unload"}
+GROUPS = {
+    "6.1": SMOKE,
+    "6.12": {
+        "sockets": "load_by_alias rdm_traffic msg_traffic many_at_once bad_wire unload_in_use "
+                   "peer_killed conformance unload",
+        "list": "two_machines",
+        "nvme": "load verified target_killed unload",
+        "ntb": "load_by_alias rdm_traffic msg_traffic flaps driver_gone unload",
+    },
+    "7.2": SMOKE,
+}
+# The groups of the conformance list that run in one stock kernel, and with a side on each machine.
+# The cases of sizes around the borders of protocols take long; in one kernel they see the same.
+ONE_MACHINE = "lifetime.,stress."
+TWO_MACHINES = "cm.,msg.,rma.,errors.,-msg.borders,-rma.borders"
+
+
+def load_vms():
+    """tests/conformance/vms as a module, though it is named as a command."""
+    path = os.path.join(bed.TOP, "tests", "conformance", "vms")
+    loader = importlib.machinery.SourceFileLoader("vms", path)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("vms", loader))
+    loader.exec_module(module)
+    return module
+
+
+class List:
+    """The conformance list with a side on each machine, as a scenario of one case."""
+
+    def __init__(self, pair):
+        self.pair = pair
+
+
+def two_machines(s):
+    """the conformance list over sockets, side A on one machine and side B on the other"""
+    vms = load_vms()
+    opts = vms.arguments([s.pair.series, "sockets", "--filter", TWO_MACHINES, "--timeout", "200",
+                          "--logs", os.path.join(s.pair.logs, "list")])
+    log, problems = vms.run_on(s.pair, opts, driver_dies=False)
+    done = vms.judge(opts, log, problems, subprocess.PIPE)
+    check(done.returncode == 0, done.stdout)
+
+
+def make_scenario(pair, group, seed):
+    """What the functions of a group work on."""
+    if group == "list":
+        return List(pair)
+    if group == "nvme":
+        opts = nvme_scenario.arguments(["--kills", "1", "--seed", str(seed)])
+        return nvme_scenario.Scenario(pair, "sockets", opts)
+    return scenario.Scenario(pair, group, seed=seed, wanted=ONE_MACHINE)
+
+
+def cases(group, names):
+    """Functions and budgets by their names, in that order."""
+    if group == "list":
+        return [(two_machines, 240)]
+    rows = nvme_scenario.CASES if group == "nvme" else scenario.CASES
+    known = {function.__name__: (function, budget) for function, budget, _ in rows}
+    return [known[name] for name in names.split()]
+
+
+def picked(group, rows, wanted):
+    """Those with that word in GROUP.CASE, after the first one, which loads the modules for all."""
+    found = [row for row in rows if wanted in f"{group}.{row[0].__name__}"]
+    return rows[:1] * (bool(found) and rows[0] not in found) + found
+
+
+def fresh(pair):
+    """After a group: a machine that has died or still has modules of ours boots again."""
+    for name, machine in pair.vms.items():
+        if not machine.alive or bed.Kfi(pair).loaded(name):
+            pair.restart(name)
+
+
+def machines(series, verdict, logs):
+    """The pair: that of 6.12 has bridges, an engine, and a disk in b."""
+    if series != "6.12":
+        ko, tool = bed.build(series, verdict.progress, logs, "KFI_TESTS=y")
+        return bed.machines("sockets", series, logs, ko, programs=[tool], progress=verdict.progress)
+    ko, programs = nvme_scenario.guest_files(series, verdict, logs, misfits=False)
+    return bed.machines("ntb", series, logs, ko, scenario.BRIDGES, programs=programs,
+                        modules=nvme_scenario.guest_modules(series), memory="640M",
+                        append="rootfstype=ramfs", disk=nvme_bed.Disk(nvme_scenario.DISK_MIB),
+                        progress=verdict.progress)
+
+
+def run_series(series, verdict, wanted, seed):
+    """All groups on one pair; a broken pair ends the series."""
+    logs = os.path.join(vm.BUILD, f"vm-{series}", "short")
+    with machines(series, verdict, logs) as pair:
+        for group, names in GROUPS[series].items():
+            one = make_scenario(pair, group, seed)
+            for function, budget in picked(group, cases(group, names), wanted):
+                good = verdict.case(f"{series} {group}", function, budget, one)
+                if not good and not usable(pair):
+                    verdict.say(series, "the cases after that", 0, "a machine is broken")
+                    return
+            fresh(pair)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("series", nargs="+", choices=sorted(GROUPS))
+    parser.add_argument("-k", dest="wanted", default="", metavar="WORD",
+                        help="only cases with this word in GROUP.CASE")
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 32),
+                        help="of the moments at which trouble comes")
+    opts = parser.parse_args()
+    verdict = Verdict(vm.Progress())
+    print(f"seed {opts.seed}", flush=True)
+    return bed.closing(verdict, opts.series, lambda series: once_more(
+        series, verdict, lambda: run_series(series, verdict, opts.wanted, opts.seed)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
