@@ -101,7 +101,7 @@ static bool lie(struct hostile *h, u16 port, u64 len, u64 rkey, u64 told, unsign
 {
 	struct kvw_desc descs[20];
 	struct hv *hv = hv_open(&h->v, port);
-	kfi_addr_t to = victim_knows(&h->v, port);
+	kfi_addr_t to = hv_knows(&h->v, port);
 	unsigned int i;
 	int ret;
 	bool ok = check(!IS_ERR(hv), "not let in");
@@ -132,7 +132,7 @@ static bool lies(struct hostile *h)
 static bool midway(struct hostile *h)
 {
 	struct hv *hv = hv_open(&h->v, PORT);
-	kfi_addr_t to = victim_knows(&h->v, PORT);
+	kfi_addr_t to = hv_knows(&h->v, PORT);
 	struct kvw_desc desc;
 	bool ok = check(!IS_ERR(hv), "not let in");
 	unsigned int i;

@@ -63,7 +63,7 @@ static bool silence(struct hostile *h)
 {
 	struct hv *hv[SILENT] = {};
 	struct victim v;
-	bool ok = check(!victim_open(&v, "10.0.0.1", false), "no endpoint");
+	bool ok = check(!hv_victim(&v, "10.0.0.1", false), "no endpoint");
 	unsigned int i;
 
 	for (i = 0; i < SILENT && ok; i++) {
@@ -73,7 +73,7 @@ static bool silence(struct hostile *h)
 		ok = hv[i] && check(!hv_call(hv[i], &v, &call), "not let in");
 	}
 	if (v.info)
-		ok &= check(!victim_close_in_time(&v), "an endpoint can't be closed while somebody is silent");
+		ok &= check(!victim_close_in(&v, HV_WAIT_MS), "an endpoint can't be closed while somebody is silent");
 	for (i = 0; i < SILENT; i++)
 		if (hv[i])
 			hv_close(hv[i]);
@@ -124,7 +124,7 @@ static bool proofs(struct hostile *h)
 	struct victim v;
 	unsigned int i;
 	u8 said;
-	bool ok = check(!victim_open(&v, "10.0.0.1", true), "no endpoint");
+	bool ok = check(!hv_victim(&v, "10.0.0.1", true), "no endpoint");
 
 	for (i = 0; i < 3 && ok; i++) {
 		ok = challenged(&v, PORT + i, &proof);
@@ -140,7 +140,7 @@ static bool proofs(struct hostile *h)
 	ok = ok && challenged(&v, PORT, &proof) && check(!call_with(&v, &proof, sizeof(proof), &said, NULL), "a right one is") &&
 	     check(call_with(&v, &proof, sizeof(proof), &said, NULL) == -ECONNREFUSED, "the same one is good twice");
 	if (v.info)
-		ok &= check(!victim_close_in_time(&v), "an endpoint can't be closed");
+		ok &= check(!victim_close_in(&v, HV_WAIT_MS), "an endpoint can't be closed");
 	return ok;
 }
 
@@ -167,12 +167,12 @@ static bool refusals(struct hostile *h)
 	struct kvw_hello proof;
 	struct victim v;
 	unsigned int i;
-	bool ok = check(!victim_open(&v, "10.0.0.1", true), "no endpoint");
+	bool ok = check(!hv_victim(&v, "10.0.0.1", true), "no endpoint");
 
 	for (i = 0; i < 4 && ok; i++)
 		ok = challenged(&v, PORT + i, &proof) && refused(&v, PORT + i, &proof, i & 1 ? KVW_REJECT : KVW_CHALLENGE);
 	if (v.info)
-		ok &= check(!victim_close_in_time(&v), "an endpoint can't be closed");
+		ok &= check(!victim_close_in(&v, HV_WAIT_MS), "an endpoint can't be closed");
 	return ok && refused(&h->v, PORT, NULL, KVW_CHALLENGE) && refused(&h->v, PORT, NULL, KVW_REJECT);
 }
 

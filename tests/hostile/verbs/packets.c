@@ -245,7 +245,7 @@ static bool answers(struct hostile *h)
 {
 	struct hv_call call = { .port = PORT, .recvs = 2 };
 	struct hv *hv = hv_new();
-	kfi_addr_t to = victim_knows(&h->v, PORT);
+	kfi_addr_t to = hv_knows(&h->v, PORT);
 	bool ok = hv && check(!hv_call(hv, &h->v, &call), "not let in") && check(to != KFI_ADDR_NOTAVAIL, "no name");
 
 	msleep(100);	/* until READY has been heard: else the victim would call us */
@@ -318,7 +318,7 @@ static bool too_long(struct hostile *h)
 static bool told_in(struct hostile *h, u16 port, u8 version, u16 packet, u32 most)
 {
 	struct hv *hv = speaker(h, port, version, packet);
-	kfi_addr_t to = victim_knows(&h->v, port);
+	kfi_addr_t to = hv_knows(&h->v, port);
 	u32 len = most - KVW_HDR_MAX;
 	int ret;
 	bool ok = hv && check(to != KFI_ADDR_NOTAVAIL, "no name") &&

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * hostile.h - a peer of kfi_verbs that says what it likes. It has queue pairs of its own on the same device; its victim is an RDM endpoint
- * opened like any consumer's. It shares with kfi_verbs how things look (wire.h) and no other line.
+ * hostile.h - a peer of kfi_verbs that breaks the protocol. The peer has queue pairs of its own on the device of
+ * the victim (../victim.h), which is an RDM endpoint of kfi_verbs. The peer shares the wire format with kfi_verbs
+ * (wire.h) and no other code.
  *
  *	peer.c	 a connection of ours: hello, packets, both ways
- *	victim.c an endpoint over kfi_verbs
  *	hello.c	 what it does while it connects		packets.c  ... with packets, and with messages
  *	rma.c	 ... with keys and memory		plain.c	   ... without our protocol
  *	cases.c	 one after the other
@@ -19,7 +19,8 @@
 #include <rdma/rdma_cm.h>
 #include <kfabric.h>
 #include <kfi_prov.h>
-#include "../../providers/verbs/wire.h"
+#include "../../../providers/verbs/wire.h"
+#include "../victim.h"
 
 #define HV_RECVS	64U		/* receives of a connection */
 #define HV_SENDS	64U
@@ -102,22 +103,6 @@ struct hv {
 	struct hv_heard		heard[KVW_TYPES];
 };
 
-/** struct victim - an RDM endpoint over kfi_verbs, with what it takes; @buf: of its messages; @mem: @mr: its region */
-struct victim {
-	struct kfi_info		*info;
-	struct kfid_fabric	*fabric;
-	struct kfid_domain	*domain;
-	struct kfid_cq		*cq;
-	struct kfid_av		*av;
-	struct kfid_ep		*ep;
-	struct kfid_mr		*mr;
-	struct sockaddr_in	name;
-	struct task_struct	*closer;
-	bool			closed;
-	u8			*buf;
-	u8			*mem;
-};
-
 /* peer.c: may sleep. 0 or negative */
 struct hv *hv_new(void);
 int hv_call(struct hv *hv, const struct victim *v, const struct hv_call *call);
@@ -134,18 +119,20 @@ bool hv_gone(struct hv *hv);
 bool hv_ended(struct hv *hv);					/* the victim has broken off, in time */
 void hv_hello(struct kvw_greeting *g, u16 port);
 
-/* victim.c */
-int victim_open(struct victim *v, const char *node, bool key);
-void victim_close(struct victim *v);
-int victim_close_in_time(struct victim *v);
-int victim_post(struct victim *v);
-int victim_done(struct victim *v, unsigned int ms);		/* the next completion: 0, how it ended, -EAGAIN: none yet */
-kfi_addr_t victim_knows(struct victim *v, u16 port);		/* a name of ours */
-int victim_share(struct victim *v);				/* its memory, by VICTIM_KEY */
+/* cases.c */
+int hv_victim(struct victim *v, const char *node, bool key);	/* opens one, with VICTIM_AUTH or without a key */
+kfi_addr_t hv_knows(struct victim *v, u16 port);		/* the victim's handle of a name of ours */
 
-/* What is going on; @good: a connection of a well-behaved peer, which has to go on whatever the others do. */
+/**
+ * struct hostile - what all cases share
+ * @v:		the victim
+ * @mem:	memory of the victim's region VICTIM_KEY, VICTIM_MEM bytes
+ * @good:	a connection of a well-behaved peer, which stays up whatever the others do
+ * @serial:	of the last message of a well-behaved peer
+ */
 struct hostile {
 	struct victim	v;
+	u8		*mem;
 	struct hv	*good;
 	u64		serial;
 };

@@ -6,14 +6,14 @@
 #include <linux/io.h>
 #include <linux/string.h>
 #include <kfi_domain.h>
-#include "../mock/command.h"
+#include "../../mock/command.h"
 #include "hostile.h"
 
 #define WINDOW	1			/* kfi_ntb's parameter */
 #define LEN	(2 * PAGE_SIZE)		/* of the region: whole pages, for all that is in them is open */
 
 struct shore {
-	struct victim	v;
+	struct victim	*v;
 	u8		*mem, *wave;
 	void __iomem	*window;
 	resource_size_t	len;
@@ -55,14 +55,14 @@ static bool wet(struct shore *s)
 
 static bool open_region(struct shore *s)
 {
-	return hp_check(!kfi_mr_reg(s->v.domain, s->mem, LEN, KFI_REMOTE_WRITE, 0, 1, 0, &s->v.mr, NULL), "no region");
+	return hp_check(!victim_region(s->v, s->mem, LEN, KFI_REMOTE_WRITE, 1), "no region");
 }
 
 static bool close_region(struct shore *s)
 {
-	bool ok = hp_check(!kfi_close(&s->v.mr->fid), "the region does not close");
+	bool ok = hp_check(!kfi_close(&s->v->mr->fid), "the region does not close");
 
-	s->v.mr = NULL;
+	s->v->mr = NULL;
 	return ok;
 }
 
@@ -77,9 +77,9 @@ static bool tides(struct shore *s)
 	return ok;
 }
 
-bool hp_mapped(struct hp *hp)
+bool hp_mapped(struct hp *hp, struct victim *v)
 {
-	struct shore s = {};
+	struct shore s = { .v = v };
 	phys_addr_t base;
 	bool ok;
 
@@ -88,11 +88,10 @@ bool hp_mapped(struct hp *hp)
 	s.window = ioremap(base, s.len);
 	s.mem = alloc_pages_exact(LEN, GFP_KERNEL | __GFP_ZERO);
 	s.wave = (u8 *)__get_free_page(GFP_KERNEL);
-	ok = hp_check(s.window && s.mem && s.wave, "no memory") && hp_check(!victim_open(&s.v, false), "no victim");
-	if (ok) {
-		ok = tides(&s);
-		victim_close(&s.v);
-	}
+	ok = hp_check(s.window && s.mem && s.wave, "no memory") && tides(&s);
+	/* After a failure a region may be open: close it before its memory is freed. */
+	if (v->mr)
+		close_region(&s);
 	free_page((unsigned long)s.wave);
 	if (s.mem)
 		free_pages_exact(s.mem, LEN);

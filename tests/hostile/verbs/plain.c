@@ -62,7 +62,7 @@ static int plain_listen(struct plain *p)
 	ret = ret ?: kfi_passive_ep(p->v.fabric, p->v.info, &p->pep, NULL);
 	ret = ret ?: kfi_pep_bind(p->pep, &p->eq->fid, 0);
 	ret = ret ?: kfi_listen(p->pep);
-	return ret ?: kfi_getname(&p->pep->fid, &p->v.name, &len);
+	return ret ?: kfi_getname(&p->pep->fid, p->v.name, &len);
 }
 
 /* The next event, which is to be this one; err of an error. */

@@ -266,7 +266,7 @@ struct hv *hv_new(void)
 /* 0: accepted; -ECONNREFUSED: rejected, by what is in @hv->said. */
 int hv_call(struct hv *hv, const struct victim *v, const struct hv_call *call)
 {
-	struct sockaddr_in to = v->name;
+	struct sockaddr_in to = *(const struct sockaddr_in *)v->name;
 	int ret;
 
 	hv->id = rdma_create_id(current->nsproxy->net_ns, hv_event, hv, RDMA_PS_TCP, IB_QPT_RC);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * hostile.h - a peer of kfi_ntb that says what it likes, and hears or not. It has one end of a bridge, kfi_ntb the other, in the same kernel;
- * there its victims are, endpoints opened like any consumer's. It shares with kfi_ntb how things look (wire.h, record.h) and no other line:
- * it moves bytes by CPU, and a thread looks for what comes.
+ * hostile.h - a peer of kfi_ntb that breaks the protocol. The peer has one end of a bridge and kfi_ntb has the
+ * other end, in the same kernel; the victims (../victim.h) are endpoints of kfi_ntb. The peer shares the wire
+ * format with kfi_ntb (wire.h, record.h) and no other code: the CPU copies the bytes, and a thread polls for
+ * records of kfi_ntb.
  *
  *	hand.c	 until the link is up		say.c	  single records
- *	peer.c	 lines and records, both ways	victim.c  endpoints over kfi_ntb
- *	cases.c	 what it does to them		mapped.c  ... behind an IOMMU
+ *	peer.c	 lines and records, both ways	mapped.c  what it does to the victim behind an IOMMU
+ *	cases.c	 what it does to the victim
  */
 #ifndef KFI_NTB_HOSTILE_H
 #define KFI_NTB_HOSTILE_H
@@ -15,7 +16,8 @@
 #include <linux/ntb.h>
 #include <linux/sched.h>
 #include <kfabric.h>
-#include "../../providers/ntb/record.h"
+#include "../../../providers/ntb/record.h"
+#include "../victim.h"
 
 #define HP_MEM		65536U		/* our inbound memory */
 #define HP_RING_SHIFT	14
@@ -133,44 +135,12 @@ int hp_say_msg(struct hp *hp, u32 to, const void *text, u32 len);
 int hp_say_asking(struct hp *hp, u32 to, u64 key, u64 len);	/* a write to the beginning of a region that waits for a CTS */
 int hp_say_touch(struct hp *hp, u32 to, u64 key);	/* a write of nothing, that the consumer hears of */
 
-/**
- * struct victim - an RDM endpoint over kfi_ntb, with what it takes
- * @cq: what it receives, VICTIM_CQ of it; @txcq: what it sends
- * @name: its own; @closer: closes it; @buf: what it sends, and where its messages come
- * @mr: what it lets peers write to, or NULL; @mem: memory of that, or NULL: it is in @buf
- */
-struct victim {
-	struct kfi_info		*info;
-	struct kfid_fabric	*fabric;
-	struct kfid_domain	*domain;
-	struct kfid_cq		*cq, *txcq;
-	struct kfid_av		*av;
-	struct kfid_ep		*ep;
-	struct kfid_mr		*mr;
-	struct ntw_addr		name;
-	struct task_struct	*closer;
-	bool			closed;
-	u8			*buf;
-	struct kfi_mem		*mem;
-};
-
-/* @key: it has one, which we don't know */
-int victim_open(struct victim *v, bool key);
-void victim_close(struct victim *v);
-int victim_offer(struct victim *v, size_t len);		/* memory of the window, as a region */
-/* In a thread, which says so in &victim.closed; the other one waits for that */
-int victim_close_begin(struct victim *v);
-void victim_close_end(struct victim *v);
-int victim_region(struct victim *v, u64 *key);		/* of its buffer, to be written to. 0, negative */
-int victim_receive(struct victim *v, unsigned int n);	/* that many messages are received. 0, negative */
-int victim_send(struct victim *v, const struct ntw_addr *to);
-int victim_done(struct victim *v);			/* the next completion of a send. 0, or how the operation ended */
-
 /* cases.c: how many went wrong. @mapped: those that want a window over what is registered */
 int hostile_cases(struct hp *hp, const char *only, bool mapped);
 bool hp_check(bool truth, const char *what);
+int hp_victim(struct victim *v, bool key);	/* opens one, with a key that no peer has been told, or without one */
 
 /* mapped.c */
-bool hp_mapped(struct hp *hp);
+bool hp_mapped(struct hp *hp, struct victim *v);
 
 #endif

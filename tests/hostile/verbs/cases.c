@@ -2,7 +2,7 @@
 /*
  * cases.c - one after the other; after each the well-behaved peer is served as before, and so is somebody new.
  */
-#include <linux/slab.h>
+#include <linux/vmalloc.h>
 #include "hostile.h"
 
 #define PORT_GOOD	900
@@ -71,15 +71,35 @@ static unsigned int run_all(struct hostile *h, const char *only)
 	return check(ran, "no such case") ? wrong : 1;
 }
 
+int hv_victim(struct victim *v, const char *node, bool key)
+{
+	struct victim_attr attr = {
+		.provider = "verbs", .node = node, .auth = key ? VICTIM_AUTH : NULL,
+		.buf_len = VICTIM_BUF, .cq_size = 256,
+	};
+
+	return victim_open(v, &attr);
+}
+
+kfi_addr_t hv_knows(struct victim *v, u16 port)
+{
+	struct sockaddr_in name = *(struct sockaddr_in *)v->name;
+
+	name.sin_port = cpu_to_be16(port);
+	return victim_knows(v, &name);
+}
+
 int hostile_cases(const char *node, const char *only)
 {
-	struct hostile h = {};
-	int wrong;
+	struct hostile h = { .mem = vzalloc(VICTIM_MEM) };
+	int wrong = 1, ret;
 
-	if (!check(!victim_open(&h.v, node, false), "no endpoint"))
-		return 1;
-	wrong = check(!victim_share(&h.v), "no region") ? run_all(&h, only) : 1;
-	if (!check(!victim_close_in_time(&h.v), "an endpoint can't be closed"))
-		wrong++;
+	if (check(h.mem && !hv_victim(&h.v, node, false), "no endpoint")) {
+		ret = victim_region(&h.v, h.mem, VICTIM_MEM, KFI_REMOTE_READ | KFI_REMOTE_WRITE, VICTIM_KEY);
+		wrong = check(!ret, "no region") ? run_all(&h, only) : 1;
+		if (!check(!victim_close_in(&h.v, HV_WAIT_MS), "an endpoint can't be closed"))
+			wrong++;
+	}
+	vfree(h.mem);
 	return wrong;
 }

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * victim.h - the endpoint that a hostile peer attacks, an endpoint like that of any consumer. The modules in ntb/
+ * and verbs/ are both linked with victim.c.
+ */
+#ifndef KFI_HOSTILE_VICTIM_H
+#define KFI_HOSTILE_VICTIM_H
+
+#include <kfabric.h>
+
+#define VICTIM_NAME	32U	/* bytes of an address, at most */
+
+/**
+ * struct victim_attr - the endpoint that is to be opened
+ * @provider:	name of its provider
+ * @node:	address of this machine, or NULL
+ * @auth:	authorization key, or NULL
+ * @buf_len:	bytes of &victim.buf
+ * @cq_size:	entries of the completion queue
+ * @txcq_size:	entries of another completion queue, for sends; 0: one queue has receives and sends
+ */
+struct victim_attr {
+	const char	*provider;
+	const char	*node;
+	const char	*auth;
+	size_t		buf_len;
+	size_t		cq_size;
+	size_t		txcq_size;
+};
+
+/**
+ * struct victim - an RDM endpoint with all its objects
+ * @info:	NULL while it is closed
+ * @cq:		completions of receives
+ * @txcq:	completions of sends; may be the same queue as @cq
+ * @mr:		the region that peers may access, or NULL
+ * @mem:	memory of @mr that kfi_mem_alloc() has returned, or NULL
+ * @name:	the endpoint's address, of @name_len bytes
+ * @buf:	messages are sent from here and received here, @buf_len bytes
+ * @closer:	thread of victim_close_begin()
+ * @closed:	that thread has closed everything
+ */
+struct victim {
+	struct kfi_info		*info;
+	struct kfid_fabric	*fabric;
+	struct kfid_domain	*domain;
+	struct kfid_cq		*cq, *txcq;
+	struct kfid_av		*av;
+	struct kfid_ep		*ep;
+	struct kfid_mr		*mr;
+	struct kfi_mem		*mem;
+	u8			name[VICTIM_NAME] __aligned(8);
+	size_t			name_len;
+	u8			*buf;
+	size_t			buf_len;
+	struct task_struct	*closer;
+	bool			closed;
+};
+
+/* All of these may sleep, and return 0 or a negative error if nothing else is said. */
+int victim_open(struct victim *v, const struct victim_attr *attr);
+void victim_close(struct victim *v);
+
+/* A thread closes the victim. victim_close_end() waits for the thread. */
+int victim_close_begin(struct victim *v);
+bool victim_closed_in(struct victim *v, unsigned int ms);
+void victim_close_end(struct victim *v);
+int victim_close_in(struct victim *v, unsigned int ms);		/* -ETIMEDOUT: closed, but later */
+
+int victim_region(struct victim *v, void *mem, size_t len, u64 access, u64 key);
+int victim_offer(struct victim *v, size_t len);	/* a region that may be written, in memory of kfi_mem_alloc() */
+
+int victim_post(struct victim *v);				/* one receive */
+int victim_receive(struct victim *v, unsigned int n, unsigned int ms);	/* @n messages, each within @ms */
+int victim_send(struct victim *v, const void *to);		/* all of its buffer, to an address */
+int victim_done(struct victim *v, unsigned int ms);		/* the next status in txcq; -EAGAIN: none */
+kfi_addr_t victim_knows(struct victim *v, const void *name);	/* or KFI_ADDR_NOTAVAIL */
+
+#endif
