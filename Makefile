@@ -20,7 +20,7 @@ help:		## this list
 demo:		## two virtual machines of a stock Debian kernel exchange messages and RMA, or with ULP=nvme share a disk
 	@tests/vm/demo
 
-test:		## everything that must pass: unit, conformance, virtual machines (an hour and more)
+test:		## everything that must pass: unit, conformance, virtual machines (20 minutes)
 	@tests/run
 
 modules:	## kfi.ko and the providers, for the kernel in KDIR, in build/modules
@@ -38,8 +38,8 @@ conformance:	## the conformance list on PROVIDER in a User Mode Linux debug kern
 parity:		## constants, structures, calls and behaviour held against two libfabrics
 	@tests/run parity
 
-vm-test:	## two virtual machines of stock 6.1 and 6.12 kernels, over TCP and RoCE
-	@tests/run vm-6.1 vm-6.12 vm-verbs
+vm-test:	## two virtual machines of stock 6.1, 6.12 and 7.2 kernels, over TCP, RoCE and bridges
+	@tests/run machines-6.1 machines-7.2 vm-6.1 vm-6.12 vm-verbs vm-ntb
 
 fuzz:		## the wire decoders under libFuzzer, briefly (FUZZ_SECONDS=)
 	@tests/run fuzz
