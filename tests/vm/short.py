@@ -105,7 +105,7 @@ def fresh(pair):
 def machines(series, verdict, logs):
     """The pair: that of 6.12 has bridges, an engine, and a disk in b."""
     if series != "6.12":
-        ko, tool = bed.build(series, verdict.progress, logs, "KFI_TESTS=y")
+        ko, tool = bed.build(series, verdict.progress, logs)
         return bed.machines("sockets", series, logs, ko, programs=[tool], progress=verdict.progress)
     ko, programs = nvme_scenario.guest_files(series, verdict, logs, misfits=False)
     return bed.machines("ntb", series, logs, ko, scenario.BRIDGES, programs=programs,
