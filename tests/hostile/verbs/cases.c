@@ -38,13 +38,14 @@ bool hostile_well(struct hostile *h)
 	return ok && served(h, h->good);
 }
 
-static unsigned int run_cases(struct hostile *h, const struct hostile_case *c, const char *only, unsigned int *ran)
+static unsigned int run_cases(struct hostile *h, const struct hostile_case *c, const char *only, const char *without,
+			      unsigned int *ran)
 {
 	unsigned int wrong = 0;
 	bool ok;
 
 	for (; c->name; c++) {
-		if (*only && strcmp(only, c->name))
+		if ((*only && strcmp(only, c->name)) || !strcmp(without, c->name))
 			continue;
 		pr_info("hostile: begin %s\n", c->name);
 		ok = c->run(h);
@@ -56,17 +57,17 @@ static unsigned int run_cases(struct hostile *h, const struct hostile_case *c, c
 	return wrong;
 }
 
-static unsigned int run_all(struct hostile *h, const char *only)
+static unsigned int run_all(struct hostile *h, const char *only, const char *without)
 {
 	unsigned int wrong, ran = 0;
 
 	h->good = hv_open(&h->v, PORT_GOOD);
 	if (!check(!IS_ERR(h->good), "nobody is let in"))
 		return 1;
-	wrong = run_cases(h, hello_cases, only, &ran);
-	wrong += run_cases(h, packet_cases, only, &ran);
-	wrong += run_cases(h, rma_cases, only, &ran);
-	wrong += run_cases(h, plain_cases, only, &ran);
+	wrong = run_cases(h, hello_cases, only, without, &ran);
+	wrong += run_cases(h, packet_cases, only, without, &ran);
+	wrong += run_cases(h, rma_cases, only, without, &ran);
+	wrong += run_cases(h, plain_cases, only, without, &ran);
 	hv_close(h->good);
 	return check(ran, "no such case") ? wrong : 1;
 }
@@ -89,14 +90,14 @@ kfi_addr_t hv_knows(struct victim *v, u16 port)
 	return victim_knows(v, &name);
 }
 
-int hostile_cases(const char *node, const char *only)
+int hostile_cases(const char *node, const char *only, const char *without)
 {
 	struct hostile h = { .mem = vzalloc(VICTIM_MEM) };
 	int wrong = 1, ret;
 
 	if (check(h.mem && !hv_victim(&h.v, node, false), "no endpoint")) {
 		ret = victim_region(&h.v, h.mem, VICTIM_MEM, KFI_REMOTE_READ | KFI_REMOTE_WRITE, VICTIM_KEY);
-		wrong = check(!ret, "no region") ? run_all(&h, only) : 1;
+		wrong = check(!ret, "no region") ? run_all(&h, only, without) : 1;
 		if (!check(!victim_close_in(&h.v, HV_WAIT_MS), "an endpoint can't be closed"))
 			wrong++;
 	}

@@ -13,9 +13,13 @@ static char *only = "";
 module_param(only, charp, 0444);
 MODULE_PARM_DESC(only, "this case alone (default: all)");
 
+static char *without = "";
+module_param(without, charp, 0444);
+MODULE_PARM_DESC(without, "not this case (default: all run)");
+
 static int __init hostile_init(void)
 {
-	return hostile_cases(node, only) ? -EIO : 0;
+	return hostile_cases(node, only, without) ? -EIO : 0;
 }
 
 static void __exit hostile_exit(void)
