@@ -310,6 +310,7 @@ struct kfi_match {
  * @min_multi_recv: KFI_OPT_MIN_MULTI_RECV
  * @reclaim: KFI_OPT_RECLAIM: others may wait for memory until its operations end, so these may use what is kept for that. Settled when
  *	it is enabled
+ * @op_timeout_ms: KFI_OPT_OP_TIMEOUT_MS, 0: none. Settled when it is enabled
  * @rma_iov_limit: remote segments an operation may name
  * @tx_cq: bound queue of transmits, or NULL
  * @rx_cq: that of receives
@@ -333,6 +334,7 @@ struct kfi_match {
  * @triggers:	with KFI_TRIGGER: what its operations wait for (kfi.ko's), those of @tx before those of @rx
  * @home:	its connections, if the provider keeps them by kfi_home.h
  * @fence:	with KFI_FENCE: what waits for earlier transmits (kfi.ko's)
+ * @overdue:	with KFI_OPT_OP_TIMEOUT_MS: what looks for operations that take too long (kfi.ko's)
  * @end_err:	why it is DEAD; set before it is
  * @space_fn: one-shot "there is room again" callback
  * @space_arg: its argument
@@ -369,6 +371,7 @@ struct kfi_ep {
 
 	size_t			min_multi_recv;
 	bool			reclaim;
+	u32			op_timeout_ms;
 	struct kfi_domain	*domain;
 	struct kfi_cntr		*cntr[KFI_CNTR_DIRS];
 
@@ -390,6 +393,7 @@ struct kfi_ep {
 	struct kfi_home		*home;
 	struct kfi_trigger	*triggers;
 	struct kfi_fence	*fence;
+	struct kfi_overdue	*overdue;
 	int			end_err;
 	void			(*space_fn)(struct kfid_ep *ep, void *context);
 	void			*space_arg;

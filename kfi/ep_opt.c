@@ -15,6 +15,9 @@ static int ep_get_size(struct kfi_ep *ep, int optname, size_t *value)
 	case KFI_OPT_RECLAIM:
 		*value = ep->reclaim;
 		return 0;
+	case KFI_OPT_OP_TIMEOUT_MS:
+		*value = ep->op_timeout_ms;
+		return 0;
 	case KFI_OPT_CM_DATA_SIZE:
 		*value = min_t(size_t, ep->ops->cm_data_size, KFI_CM_DATA_MAX);
 		return 0;
@@ -82,12 +85,23 @@ static int ep_set_reclaim(struct kfi_ep *ep, bool reclaim)
 
 static int ep_set_size(struct kfi_ep *ep, int optname, size_t value)
 {
-	if (optname == KFI_OPT_RECLAIM)
+	switch (optname) {
+	case KFI_OPT_RECLAIM:
 		return ep->fid.fid.fclass == KFI_CLASS_SRX_CTX ? -ENOPROTOOPT : ep_set_reclaim(ep, value);
-	if (ep->srx)
-		return -EOPNOTSUPP;	/* it is the shared context's */
-	WRITE_ONCE(ep->min_multi_recv, value);
-	return 0;
+	case KFI_OPT_OP_TIMEOUT_MS:
+		return kfi_overdue_set(ep, value);
+	default:
+		if (ep->srx)
+			return -EOPNOTSUPP;	/* it is the shared context's */
+		WRITE_ONCE(ep->min_multi_recv, value);
+		return 0;
+	}
+}
+
+static bool ep_may_set(int optname)
+{
+	return optname == KFI_OPT_MIN_MULTI_RECV || optname == KFI_OPT_RECLAIM ||
+	       optname == KFI_OPT_OP_TIMEOUT_MS;
 }
 
 int kfi_setopt(struct kfid *fid, int level, int optname, const void *optval, size_t optlen)
@@ -97,7 +111,7 @@ int kfi_setopt(struct kfid *fid, int level, int optname, const void *optval, siz
 
 	if (!ep || !optval)
 		return -EINVAL;
-	if (level != KFI_OPT_ENDPOINT || (optname != KFI_OPT_MIN_MULTI_RECV && optname != KFI_OPT_RECLAIM))
+	if (level != KFI_OPT_ENDPOINT || !ep_may_set(optname))
 		return -ENOPROTOOPT;
 	if (optlen != sizeof(value))
 		return -EINVAL;
