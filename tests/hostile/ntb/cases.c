@@ -307,6 +307,7 @@ static u32 lent_to(struct hp *hp, struct victim *v)
 {
 	u32 number = accepted(hp, v);
 	bool ok = number && hp_check(!hp_say_asking(hp, hp_heard(hp, number).from, kfi_mr_key(v->mr), 4096), "we can't ask");
+
 	ok = ok && hp_check(hp_wait(hp, number, BIT_ULL(NTW_CTS), HP_WAIT_MS), "we are told nothing of memory");
 	return ok && hp_check(hp_heard(hp, number).spots == 1, "nothing is lent to us") ? number : 0;
 }
@@ -336,8 +337,8 @@ static bool lent_once(struct hp *hp, bool answer)
 	hp_flush(hp);
 	ok &= hp_check(victim_closed_in(&v, answer ? 2000 : HP_WAIT_MS), "it does not close");
 	/* The endpoint may close a moment before the link is told to go. */
-	for (tries = 0; !answer && hp->mine == life && tries < 100; tries++)
-		msleep(10);
+	for (tries = 0; !answer && hp->mine == life && tries < 50; tries++)
+		msleep(20);
 	ok &= hp_check((hp->mine == life) == answer, answer ? "the link goes for nothing" : "the link stays, and we may still write");
 	victim_close_end(&v);
 	return ok;
