@@ -10,6 +10,7 @@
 #define RACE_CALLERS	3
 #define RACE_EACH	500
 #define RACE_STOPS	6
+#define RACE_BROKEN	6
 
 /** struct race - @calling: callers that are not through; @listed, @adopted, @accepted: connections; @stops: of contexts */
 struct race {
@@ -51,6 +52,12 @@ static void race_call(struct race *r, struct rnd_state *rnd)
 		hw_fail(&conn->pc, -ECONNREFUSED);
 	}
 	hw_put(&conn->pc);
+}
+
+/* On one CPU the others run seldom: the callers go on until there was enough of everything. */
+static bool race_goes_on(struct race *r, unsigned int calls)
+{
+	return calls < RACE_EACH || atomic_read(&r->stops) < RACE_STOPS || atomic_read(&r->broken) < RACE_BROKEN;
 }
 
 /* A context closes as kfi.ko closes it, and is opened anew. */
@@ -105,7 +112,7 @@ static void race_hand(void *arg, unsigned int id, struct rnd_state *rnd)
 	unsigned int i;
 
 	if (id < RACE_CALLERS) {
-		for (i = 0; i < RACE_EACH || atomic_read(&r->stops) < RACE_STOPS; i++)
+		for (i = 0; race_goes_on(r, i); i++)
 			race_call(r, rnd);
 		atomic_dec(&r->calling);
 		return;
@@ -135,7 +142,7 @@ static void everything_ends_once(struct kunit *test)
 	/* or nothing was tested */
 	KUNIT_EXPECT_GT(test, atomic_read(&r->adopted), RACE_EACH / 8);
 	KUNIT_EXPECT_GT(test, atomic_read(&r->accepted), RACE_EACH / 8);
-	KUNIT_EXPECT_GT(test, atomic_read(&r->broken), 5);
+	KUNIT_EXPECT_GE(test, atomic_read(&r->broken), RACE_BROKEN);
 	hw_ep_stop(r->w->top, -ECANCELED);
 	hw_ep_stop(r->w->ctx[0], -ECANCELED);
 	hw_ep_stop(r->w->ctx[1], -ECANCELED);
