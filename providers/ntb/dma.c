@@ -2,7 +2,11 @@
 /*
  * dma.c - copies to the peer, see dma.h.
  *
- * A channel executes memory copies in order, and what has been submitted behind a failed copy not at all: ioatdma aborts it. What is
+ * A channel completes memory copies in order. It may execute them in any order, but for fences (DMA_PREP_FENCE): a copy begins when the last
+ * fenced copy before it is complete. So the bytes that a line tells of end with a fenced copy, and a line is fenced, because its signal and the
+ * next line depend on it (out.c). A signal is not: a signal that is late is behind its line all the same.
+ *
+ * What has been submitted behind a failed copy is not executed, unless no fence is between the two: ioatdma aborts it. What is
  * submitted later is executed, and a line among it would tell the peer of bytes that are not there. ioatdma has called the
  * callbacks of the failed and the aborted copies before it prepares another one, and nothing fails between the preparation of a copy and its
  * submission, for both have a lock in common: so a line that was prepared after an error can be made to say nothing. Of an engine that is not so, and of one that
@@ -123,12 +127,11 @@ static void nt_desc_unmap(struct nt_engine *e, struct nt_desc *d)
 
 static bool nt_chan_give(struct nt_engine *e, struct nt_desc *d, dma_addr_t to)
 {
-	bool tell = d->last || ++e->quiet >= e->loud;
+	bool tell = d->flags & NT_COPY_LAST || ++e->quiet >= e->loud;
 	struct dma_async_tx_descriptor *tx;
 
-	/* A fence before the index, and before the signal: no copy of another device or channel overtakes. */
 	tx = dmaengine_prep_dma_memcpy(e->chan, to, d->dma, d->len, (tell ? DMA_PREP_INTERRUPT : 0) |
-				       (d->what >= NT_LINE ? DMA_PREP_FENCE : 0));
+				       (d->flags & NT_COPY_FENCE ? DMA_PREP_FENCE : 0));
 	if (!tx)
 		return false;
 	if (tell)
@@ -186,7 +189,7 @@ static dma_addr_t nt_engine_to(const struct nt_engine *e, u64 at)
 	return at & NTW_FLAT ? e->flat + (at & ~NTW_FLAT) : e->window + at;
 }
 
-bool nt_engine_copy(struct nt_engine *e, enum nt_what what, const struct nt_piece *piece, u64 at, struct nt_rec *rec, bool last)
+bool nt_engine_copy(struct nt_engine *e, enum nt_what what, const struct nt_piece *piece, u64 at, struct nt_rec *rec, u8 flags)
 {
 	struct nt_desc *d = nt_engine_next(e);
 
@@ -197,7 +200,7 @@ bool nt_engine_copy(struct nt_engine *e, enum nt_what what, const struct nt_piec
 	d->at = at;
 	d->len = piece->len;
 	d->rec = rec;
-	d->last = last;
+	d->flags = flags;
 	return nt_piece_map(e, piece, d) && nt_engine_give(e, d, nt_engine_to(e, at));
 }
 
@@ -208,7 +211,7 @@ bool nt_engine_ring(struct nt_engine *e, unsigned int bell)
 	if (!d)
 		return false;
 	*d = (struct nt_desc) {
-		.engine = e, .what = NT_SIGNAL, .from = &e->bell_data[bell], .at = bell, .len = e->bell_len, .last = true,
+		.engine = e, .what = NT_SIGNAL, .from = &e->bell_data[bell], .at = bell, .len = e->bell_len, .flags = NT_COPY_LAST,
 		.dma = e->bell_dma + bell * sizeof(*e->bell_data),
 	};
 	return nt_engine_give(e, d, e->bell[bell]);

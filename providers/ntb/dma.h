@@ -30,6 +30,10 @@ enum nt_fate {
 	NT_FAILED
 };
 
+/* How a copy is given */
+#define NT_COPY_LAST	0x1	/* the last of its batch */
+#define NT_COPY_FENCE	0x2	/* no copy that is given later begins before this one, and those before it, are complete */
+
 /** enum nt_what - a copy is for */
 enum nt_what {
 	NT_PAYLOAD,	/* of a record */
@@ -46,7 +50,7 @@ enum nt_what {
  * @at:		byte of the peer's inbound memory, or with NTW_FLAT of its flat window; NT_SIGNAL: which bell
  * @len:	bytes
  * @what:	enum nt_what
- * @last:	of its batch
+ * @flags:	NT_COPY_*
  * @fate:	enum nt_fate; released by who executes, acquired by who reaps
  * @rec:	NT_PAYLOAD: whose
  */
@@ -57,7 +61,8 @@ struct nt_desc {
 	u64			at;
 	u32			len;
 	u8			what;
-	bool			mapped, last;
+	u8			flags;
+	bool			mapped;
 	u8			fate;
 	struct nt_rec		*rec;
 };
@@ -145,7 +150,7 @@ static inline bool nt_engine_idle(const struct nt_engine *e)
 }
 
 /* One copy. Return: false: no room: something is being done, and who reaps it should try again, or after a while if there is nothing. */
-bool nt_engine_copy(struct nt_engine *e, enum nt_what what, const struct nt_piece *piece, u64 at, struct nt_rec *rec, bool last);
+bool nt_engine_copy(struct nt_engine *e, enum nt_what what, const struct nt_piece *piece, u64 at, struct nt_rec *rec, u8 flags);
 bool nt_engine_ring(struct nt_engine *e, unsigned int bell);
 /* Begin. After the last of a number of copies. */
 void nt_engine_go(struct nt_engine *e);

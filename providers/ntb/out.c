@@ -114,7 +114,7 @@ static bool nt_give_load(struct nt_ring *ring, struct nt_batch *b)
 		}
 		it = b->it;
 		nt_piece_take(&it, min(most, ring->engine.piece_max), &piece);
-		if (!nt_engine_copy(&ring->engine, NT_PAYLOAD, &piece, at, b->rec, false))
+		if (!nt_engine_copy(&ring->engine, NT_PAYLOAD, &piece, at, b->rec, 0))
 			return false;
 		b->it = it;
 		nt_given(b, piece.len);
@@ -133,6 +133,7 @@ static bool nt_give_payload(struct nt_ring *ring, struct nt_batch *b)
 	return true;
 }
 
+/* The last run is fenced: the line is behind it, and behind the payload. A batch with payload has a run, for each record has a header. */
 static bool nt_give_runs(struct nt_ring *ring, struct nt_batch *b)
 {
 	struct nt_out *out = &ring->out;
@@ -141,7 +142,8 @@ static bool nt_give_runs(struct nt_ring *ring, struct nt_batch *b)
 		const struct nt_run *run = &b->run[b->next];
 		struct nt_piece piece = { .addr = out->shadow + run->at, .dma = out->shadow_dma + run->at, .len = run->len };
 
-		if (!nt_engine_copy(&ring->engine, NT_BYTES, &piece, NTW_RING_AT + run->at, NULL, false))
+		if (!nt_engine_copy(&ring->engine, NT_BYTES, &piece, NTW_RING_AT + run->at, NULL,
+				    b->next + 1 == b->runs ? NT_COPY_FENCE : 0))
 			return false;
 	}
 	return true;
@@ -179,7 +181,8 @@ static bool nt_give_line(struct nt_ring *ring, struct nt_batch *b)
 	b->hushed = b->signal && nt_hush(ring);
 	ring->out.by_engine = ring->out.serial;
 	ring->out.direct = false;
-	return nt_engine_copy(&ring->engine, NT_LINE, &piece, offsetof(struct ntw_ctl, line), NULL, !nt_by_bell(ring, b));
+	return nt_engine_copy(&ring->engine, NT_LINE, &piece, offsetof(struct ntw_ctl, line), NULL,
+			      NT_COPY_FENCE | (nt_by_bell(ring, b) ? 0 : NT_COPY_LAST));
 }
 
 static bool nt_give_signal(struct nt_ring *ring, struct nt_batch *b)
@@ -402,7 +405,7 @@ static bool nt_reap_one(struct nt_ring *ring, struct nt_desc *d, struct list_hea
 	if (d->fate == NT_DONE) {
 		if (out->failing)
 			return d->what != NT_LINE || !((const struct ntw_line *)d->from)->produced;
-		if (d->last)
+		if (d->flags & NT_COPY_LAST)
 			nt_complete(ring, nt_batch(out, out->oldest), done);
 		return true;
 	}

@@ -1,13 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The ring of kfi_ntb without a bridge: two of them over plain memory, each other's signal is a tasklet. The work item stands for the
- * engine. What a channel does (errors, order) is tested with a bridge that isn't there, tests/link.
+ * engine, or a channel that takes every liberty that the dmaengine interface allows. More of what a channel does is tested with a bridge that
+ * isn't there, tests/link.
  */
 #include <kunit/test.h>
 #include <linux/completion.h>
 #include <linux/delay.h>
+#include <linux/dma-mapping.h>
 #include <linux/kthread.h>
 #include <linux/slab.h>
+
+/* Mappings of the channel below, which copies by the CPU's addresses. */
+#undef dma_map_page
+#undef dma_unmap_page
+#define dma_map_page(dev, page, off, len, dir)		test_map(page)
+#define dma_unmap_page(dev, addr, len, dir)		((void)(addr))
+
+static dma_addr_t test_map(struct page *page)
+{
+	return 0;
+}
+
 #include "../../providers/ntb/piece.c"
 #include "../../providers/ntb/dma.c"
 #include "../../providers/ntb/in.c"
@@ -489,6 +503,133 @@ static void line_was_there(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
 }
 
+/* ---- a channel that does what the dmaengine interface allows ---- */
+
+#define CHAN_RING	64U
+
+/**
+ * struct chan - a channel of one end. All of it is protected by the ring's lock, under which the ring calls it
+ * @tx:		ring of copies; from @ran to @head they are submitted
+ * @early:	copies that were executed ahead of one that they depend on
+ */
+struct chan {
+	struct dma_device		device;
+	struct dma_chan			chan;
+	struct end			*end;
+	struct dma_async_tx_descriptor	tx[CHAN_RING];
+	u32				head, ran;
+	u32				early;
+};
+
+static struct chan *chan_of(struct dma_chan *chan)
+{
+	return container_of(chan, struct chan, chan);
+}
+
+static dma_cookie_t chan_submit(struct dma_async_tx_descriptor *tx)
+{
+	return ++chan_of(tx->chan)->head;
+}
+
+static struct dma_async_tx_descriptor *chan_prep(struct dma_chan *chan, dma_addr_t to, dma_addr_t from, size_t len, unsigned long flags)
+{
+	struct chan *c = chan_of(chan);
+	struct dma_async_tx_descriptor *tx = &c->tx[c->head % CHAN_RING];
+
+	if (c->head - c->ran == CHAN_RING)
+		return NULL;
+	*tx = (struct dma_async_tx_descriptor) { .chan = chan, .flags = flags, .tx_submit = chan_submit };
+	return tx;
+}
+
+static struct nt_desc *chan_desc(struct chan *c, u32 i)
+{
+	return c->tx[i % CHAN_RING].callback_param;
+}
+
+static void chan_copy(struct chan *c, const struct nt_desc *d)
+{
+	if (d->what == NT_SIGNAL)
+		nt_ring_look(&c->end->other->ring);
+	else
+		memcpy(c->end->other->mem + d->at, d->from, d->len);
+}
+
+/* Copies up to a fence, the last one first. A line depends on the bytes that it tells of, a signal on its line. */
+static void chan_run(struct chan *c, u32 end)
+{
+	const struct dmaengine_result good = { .result = DMA_TRANS_NOERROR };
+	u32 i, k;
+
+	for (i = end; i-- != c->ran;) {
+		for (k = c->ran; k != i; k++)
+			c->early += chan_desc(c, i)->what >= NT_LINE && chan_desc(c, k)->what < chan_desc(c, i)->what;
+		chan_copy(c, chan_desc(c, i));
+	}
+	for (; c->ran != end; c->ran++)
+		nt_chan_done(chan_desc(c, c->ran), &good);
+}
+
+static void chan_issue(struct dma_chan *chan)
+{
+	struct chan *c = chan_of(chan);
+	u32 end;
+
+	while (c->ran != c->head) {
+		for (end = c->ran; end != c->head && !(c->tx[end % CHAN_RING].flags & DMA_PREP_FENCE); end++)
+			;
+		chan_run(c, end + (end != c->head));
+	}
+}
+
+static enum dma_status chan_status(struct dma_chan *chan, dma_cookie_t cookie, struct dma_tx_state *state)
+{
+	return DMA_COMPLETE;
+}
+
+static void chan_begin(struct kunit *test, struct chan *c, struct end *end)
+{
+	*c = (struct chan) {
+		.device = { .device_prep_dma_memcpy = chan_prep, .device_issue_pending = chan_issue, .device_tx_status = chan_status },
+		.chan.device = &c->device, .end = end,
+	};
+	msleep(20);	/* first lines */
+	KUNIT_ASSERT_TRUE(test, nt_ring_quiet(&end->ring));
+	spin_lock_bh(&end->ring.lock);
+	end->ring.engine.chan = &c->chan;
+	end->ring.engine.bells = 1;
+	end->ring.engine.bell_len = sizeof(u32);
+	spin_unlock_bh(&end->ring.lock);
+}
+
+/* What it is freed with was not allocated for a device. */
+static void chan_end(struct end *end)
+{
+	end_off(end);
+	end->ring.engine.chan = NULL;
+	end->ring.engine.bells = 0;
+	end_on(end, 200, 101);
+}
+
+/* Nothing but a fence orders copies: no line is executed before what it tells of, and no signal before its line. */
+static void fences(struct kunit *test)
+{
+	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
+	struct chan *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	chan_begin(test, c, a);
+	for (i = 0; i < 40; i++)
+		KUNIT_EXPECT_EQ(test, 0, post(a, i, i % 2 ? 1900 : 40, i % 8 == 7 ? NT_REC_ACK : 0, i % 4 != 3));
+	KUNIT_EXPECT_GT(test, wait_event_timeout(a->wait, READ_ONCE(a->heard) == 40, PATIENCE), 0L);
+	KUNIT_EXPECT_EQ(test, 40U, b->got);
+	KUNIT_EXPECT_GT(test, c->ran, 20U);
+	KUNIT_EXPECT_EQ(test, 0U, c->early);
+	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
+	chan_end(a);
+}
+
 /* One way alone is used until serials have gone around: the other one's last line has been echoed all the time. */
 static void serials_go_around(struct kunit *test)
 {
@@ -618,6 +759,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(no_signals),
 	KUNIT_CASE(no_room),
 	KUNIT_CASE(line_was_there),
+	KUNIT_CASE(fences),
 	KUNIT_CASE(serials_go_around),
 	KUNIT_CASE(refused),
 	KUNIT_CASE(all_come_back),

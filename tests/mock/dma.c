@@ -24,6 +24,10 @@ static bool terminate = true;
 module_param(terminate, bool, 0444);
 MODULE_PARM_DESC(terminate, "the engine can terminate copies (ioatdma can't)");
 
+static bool reorder;
+module_param(reorder, bool, 0444);
+MODULE_PARM_DESC(reorder, "all channels begin with the fault 'reorder': copies overtake those before them, but for fences");
+
 static struct platform_device *nm_platform;
 static struct dma_device nm_engine;
 
@@ -209,6 +213,7 @@ static int nm_chan_init(struct nm_chan *c, int i)
 	spin_lock_init(&c->prep_lock);
 	spin_lock_init(&c->lock);
 	nm_init_lists(c);
+	c->fault.reorder = reorder;
 	kthread_init_work(&c->work, nm_run);
 	tasklet_setup(&c->told, nm_tell);
 	timer_setup(&c->look, nm_look, 0);

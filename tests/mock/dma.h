@@ -23,22 +23,23 @@
 
 #define NM_CHANS	16
 
-struct nm_copy {
-	struct dma_async_tx_descriptor	tx;
-	struct list_head		node;
-	dma_addr_t			dst, src;
-	size_t				len;
-	bool				dropped;	/* terminated while it ran: nobody is called */
-	struct dmaengine_result		result;		/* the worker's while it runs */
-};
-
 /* Faults, by command. */
 struct nm_fault {
 	u32	fail_write, fail_read;	/* the n-th copy from now ends in such an error, those behind it are aborted; 0: none */
 	u32	drop;			/* the n-th is not made, and nobody hears of it */
 	u32	lose;			/* so many interrupts get lost */
 	u32	slow_us;		/* every copy takes so much longer */
-	u32	reorder;		/* if not 0, a copy without DMA_PREP_FENCE is overtaken by the next */
+	u32	reorder;		/* if not 0, copies overtake those before them, up to the last DMA_PREP_FENCE */
+};
+
+struct nm_copy {
+	struct dma_async_tx_descriptor	tx;
+	struct list_head		node;
+	dma_addr_t			dst, src;
+	size_t				len;
+	bool				dropped;	/* terminated while it ran: nobody is called */
+	struct nm_fault			fault;		/* of this copy */
+	struct dmaengine_result		result;		/* the worker's while it runs */
 };
 
 struct nm_chan {

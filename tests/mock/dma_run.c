@@ -12,6 +12,7 @@
 #include "mock.h"
 
 #define NM_CHUNK	SZ_64K		/* then somebody else may run */
+#define NM_GROUP	16U		/* copies that are reordered among each other, at most */
 
 /* The memory at this address, if there is any. */
 static void *nm_memory(struct nm_chan *c, dma_addr_t addr, size_t len)
@@ -84,26 +85,33 @@ static bool nm_now(u32 *countdown)
 	return *countdown && !--*countdown;
 }
 
-/* The copies that run next: one; or two where the first may be overtaken by the second. */
-static struct nm_fault nm_start(struct nm_chan *c)
+static bool nm_start_one(struct nm_chan *c)
 {
-	struct nm_fault fault = {};
-	struct nm_copy *copy;
+	struct nm_copy *copy = list_first_entry_or_null(&c->issued, struct nm_copy, node);
+
+	lockdep_assert_held(&c->lock);
+	if (!copy)
+		return false;
+	list_move_tail(&copy->node, &c->running);
+	copy->fault = (struct nm_fault){
+		.fail_write = nm_now(&c->fault.fail_write), .fail_read = nm_now(&c->fault.fail_read),
+		.drop = nm_now(&c->fault.drop), .slow_us = c->fault.slow_us,
+	};
+	return !(copy->tx.flags & DMA_PREP_FENCE);
+}
+
+/*
+ * Take the copies that run next: one copy. With reordering, the copies up to the first one with DMA_PREP_FENCE: no copy behind that one begins
+ * before that one is complete. Copies complete in order, so at that moment the copies before that one are complete, too.
+ */
+static void nm_start(struct nm_chan *c)
+{
+	unsigned int n = 1;
 
 	spin_lock_irq(&c->lock);
-	copy = list_first_entry_or_null(&c->issued, struct nm_copy, node);
-	if (copy) {
-		list_move_tail(&copy->node, &c->running);
-		fault = (struct nm_fault){
-			.fail_write = nm_now(&c->fault.fail_write), .fail_read = nm_now(&c->fault.fail_read),
-			.drop = nm_now(&c->fault.drop), .slow_us = c->fault.slow_us,
-			.reorder = c->fault.reorder && !(copy->tx.flags & DMA_PREP_FENCE) && !list_empty(&c->issued),
-		};
-		if (fault.reorder)
-			list_move_tail(c->issued.next, &c->running);
-	}
+	while (nm_start_one(c) && c->fault.reorder && n++ < NM_GROUP)
+		;
 	spin_unlock_irq(&c->lock);
-	return fault;
 }
 
 static void nm_slow_down(u32 us)
@@ -112,13 +120,11 @@ static void nm_slow_down(u32 us)
 		fsleep(us);
 }
 
-static void nm_run_now(struct nm_chan *c, const struct nm_fault *fault)
+static void nm_run_one(struct nm_chan *c, struct nm_copy *copy)
 {
-	struct nm_copy *copy = list_first_entry(&c->running, struct nm_copy, node);
+	const struct nm_fault *fault = &copy->fault;
 
 	nm_slow_down(fault->slow_us);
-	if (fault->reorder)
-		nm_make(c, list_next_entry(copy, node));
 	if (fault->fail_write)
 		copy->result = (struct dmaengine_result){ .result = DMA_TRANS_WRITE_FAILED, .residue = copy->len };
 	else if (fault->fail_read)
@@ -127,6 +133,15 @@ static void nm_run_now(struct nm_chan *c, const struct nm_fault *fault)
 		copy->result = (struct dmaengine_result){ .result = DMA_TRANS_NOERROR };
 	else
 		nm_make(c, copy);
+}
+
+/* The last copy first: nothing but a fence says that a copy waits for another one. */
+static void nm_run_now(struct nm_chan *c)
+{
+	struct nm_copy *copy;
+
+	list_for_each_entry_reverse(copy, &c->running, node)
+		nm_run_one(c, copy);
 }
 
 static void nm_interrupt(struct nm_chan *c)
@@ -150,7 +165,8 @@ static bool nm_complete(struct nm_chan *c, struct nm_copy *copy)
 	c->chan.completed_cookie = copy->tx.cookie;
 	c->copies++;
 	c->bytes += copy->len - copy->result.residue;
-	c->errors += failed;
+	c->errors += failed && copy->result.result != DMA_TRANS_ABORTED;
+	c->aborted += copy->result.result == DMA_TRANS_ABORTED;
 	list_move_tail(&copy->node, &c->done);
 	return failed || copy->tx.flags & DMA_PREP_INTERRUPT;
 }
@@ -236,6 +252,9 @@ static void nm_finish(struct nm_chan *c)
 			nm_forget(c, copy);
 			continue;
 		}
+		/* The bytes of a copy that was executed early may be there all the same. */
+		if (failed)
+			copy->result = (struct dmaengine_result){ .result = DMA_TRANS_ABORTED, .residue = copy->len };
 		failed |= copy->result.result != DMA_TRANS_NOERROR;
 		tell |= nm_complete(c, copy);
 	}
@@ -254,13 +273,12 @@ static void nm_finish(struct nm_chan *c)
 void nm_run(struct kthread_work *work)
 {
 	struct nm_chan *c = container_of(work, struct nm_chan, work);
-	struct nm_fault fault;
 
 	for (;;) {
-		fault = nm_start(c);
+		nm_start(c);
 		if (list_empty(&c->running))	/* only this thread fills it */
 			return;
-		nm_run_now(c, &fault);
+		nm_run_now(c);
 		/* The tasklet runs at the end of this, as it would at that of an interrupt. */
 		local_bh_disable();
 		nm_finish(c);

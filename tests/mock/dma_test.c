@@ -303,6 +303,30 @@ static void mk_dma_fence(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, mk_last_of_two(test, DMA_PREP_FENCE), 2);
 }
 
+/* A fence orders all copies before it, for they complete in order. @fenced: the second of three copies, which go to one place, has a fence. */
+static u8 mk_last_of_three(struct kunit *test, unsigned long fenced)
+{
+	struct mk_copy copies[3] = {};
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		mk_src[i * 64] = i + 1;
+		mk_push(&copies[i], mk_window_dma, i * 64, 64, i == 1 ? fenced : i == 2 ? DMA_PREP_INTERRUPT : 0);
+	}
+	dma_async_issue_pending(mk_chan);
+	KUNIT_EXPECT_TRUE(test, SOON(mk_was_called(&copies[2])));
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, copies[i].place, copies[0].place + i);
+	return *(u8 *)mk_side[1].mem;
+}
+
+static void mk_dma_group(struct kunit *test)
+{
+	mk_command(test, "dma 0 reorder on");
+	KUNIT_EXPECT_EQ(test, mk_last_of_three(test, 0), 1);
+	KUNIT_EXPECT_EQ(test, mk_last_of_three(test, DMA_PREP_FENCE), 3);
+}
+
 /* Without an interrupt nobody is called, until the driver looks for itself. */
 static void mk_dma_silent(struct kunit *test)
 {
@@ -409,6 +433,7 @@ static struct kunit_case mk_cases[] = {
 	KUNIT_CASE(mk_dma_nowhere),
 	KUNIT_CASE(mk_dma_drop),
 	KUNIT_CASE(mk_dma_fence),
+	KUNIT_CASE(mk_dma_group),
 	KUNIT_CASE(mk_dma_silent),
 	KUNIT_CASE(mk_dma_together),
 	KUNIT_CASE(mk_dma_status),
