@@ -129,6 +129,7 @@ static bool nt_chan_give(struct nt_engine *e, struct nt_desc *d, dma_addr_t to)
 {
 	bool tell = d->flags & NT_COPY_LAST || ++e->quiet >= e->loud;
 	struct dma_async_tx_descriptor *tx;
+	dma_cookie_t cookie;
 
 	tx = dmaengine_prep_dma_memcpy(e->chan, to, d->dma, d->len, (tell ? DMA_PREP_INTERRUPT : 0) |
 				       (d->flags & NT_COPY_FENCE ? DMA_PREP_FENCE : 0));
@@ -141,7 +142,15 @@ static bool nt_chan_give(struct nt_engine *e, struct nt_desc *d, dma_addr_t to)
 		memset((void *)d->from, 0, d->len);
 	tx->callback_result = nt_chan_done;
 	tx->callback_param = d;
-	e->cookie = dmaengine_submit(tx);
+	cookie = dmaengine_submit(tx);
+	if (dma_submit_error(cookie)) {
+		/* The driver has dropped the copy and calls nobody. A line behind it is to say nothing, as behind a copy that has failed. */
+		e->count.refused++;
+		WRITE_ONCE(e->broken, true);
+		nt_desc_fate(d, NT_ABORTED);
+		return true;
+	}
+	e->cookie = cookie;
 	e->count.descriptors++;
 	e->count.dma_bytes += d->len;
 	return true;
@@ -286,21 +295,46 @@ void nt_engine_free(struct nt_engine *e, size_t len, void *mem, dma_addr_t dma)
 		kvfree(mem);
 }
 
-static bool nt_chan_near(struct dma_chan *chan, void *node)
+/**
+ * struct nt_want - the channel that is looked for
+ * @node:	of its device, or NUMA_NO_NODE: any
+ * @unordered:	an engine was refused, for it completes copies out of order
+ */
+struct nt_want {
+	int	node;
+	bool	unordered;
+};
+
+/*
+ * Copies are reaped in the order in which they were given, and a fence orders the copies before it only if they complete in order. An engine with
+ * DMA_COMPLETION_NO_ORDER (idxd) does neither, and it may never complete a copy that asks for no interrupt.
+ */
+static bool nt_chan_fits(struct dma_chan *chan, void *arg)
 {
-	return dev_to_node(chan->device->dev) == *(int *)node;
+	struct nt_want *want = arg;
+
+	if (dma_has_cap(DMA_COMPLETION_NO_ORDER, chan->device->cap_mask)) {
+		want->unordered = true;
+		return false;
+	}
+	return want->node == NUMA_NO_NODE || dev_to_node(chan->device->dev) == want->node;
 }
 
 static struct dma_chan *nt_chan_get(int node)
 {
+	struct nt_want near = { .node = node }, any = { .node = NUMA_NO_NODE };
 	struct dma_chan *chan = NULL;
 	dma_cap_mask_t mask;
 
 	dma_cap_zero(mask);
 	dma_cap_set(DMA_MEMCPY, mask);
 	if (node != NUMA_NO_NODE)
-		chan = dma_request_channel(mask, nt_chan_near, &node);
-	return chan ?: dma_request_channel(mask, NULL, NULL);
+		chan = dma_request_channel(mask, nt_chan_fits, &near);
+	if (!chan)
+		chan = dma_request_channel(mask, nt_chan_fits, &any);
+	if (!chan && any.unordered)
+		pr_warn("kfi_ntb: the DMA engines of this machine complete copies out of order: the CPU copies\n");
+	return chan;
 }
 
 int nt_engine_init(struct nt_engine *e, int node, bool use, struct tasklet_struct *wake, struct workqueue_struct *wq)

@@ -72,6 +72,7 @@ struct nt_desc {
  */
 struct nt_copies {
 	u64	descriptors, dma_bytes, cpu_bytes, full;
+	u64	refused;	/* copies that the engine's driver did not take */
 };
 
 /**

@@ -553,6 +553,7 @@ void nt_link_stats(const struct nt_link *link, struct nt_stats *stats)
 	stats->dma_bytes = copies->dma_bytes;
 	stats->cpu_bytes = copies->cpu_bytes;
 	stats->engine_full = copies->full;
+	stats->dma_errors += copies->refused;
 	stats->interrupts = atomic64_read(&link->interrupts);
 	stats->bounced = atomic64_read(&link->bounced);
 	stats->placed = atomic64_read(&link->placed);

@@ -511,6 +511,7 @@ static void line_was_there(struct kunit *test)
  * struct chan - a channel of one end. All of it is protected by the ring's lock, under which the ring calls it
  * @tx:		ring of copies; from @ran to @head they are submitted
  * @early:	copies that were executed ahead of one that they depend on
+ * @refuse:	the n-th copy that is submitted from now on is not taken; 0: all are
  */
 struct chan {
 	struct dma_device		device;
@@ -519,6 +520,7 @@ struct chan {
 	struct dma_async_tx_descriptor	tx[CHAN_RING];
 	u32				head, ran;
 	u32				early;
+	u32				refuse;
 };
 
 static struct chan *chan_of(struct dma_chan *chan)
@@ -528,7 +530,11 @@ static struct chan *chan_of(struct dma_chan *chan)
 
 static dma_cookie_t chan_submit(struct dma_async_tx_descriptor *tx)
 {
-	return ++chan_of(tx->chan)->head;
+	struct chan *c = chan_of(tx->chan);
+
+	if (c->refuse && !--c->refuse)
+		return -ENOMEM;
+	return ++c->head;
 }
 
 static struct dma_async_tx_descriptor *chan_prep(struct dma_chan *chan, dma_addr_t to, dma_addr_t from, size_t len, unsigned long flags)
@@ -628,6 +634,44 @@ static void fences(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, c->early);
 	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
 	chan_end(a);
+}
+
+/* A copy that the engine's driver does not take is none: nobody is told of bytes that are not there, and they are copied again. */
+static void refused_copies(struct kunit *test)
+{
+	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
+	struct chan *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	u32 i, seq = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	chan_begin(test, c, a);
+	for (i = 1; i < 8; i++) {
+		c->refuse = i;
+		KUNIT_EXPECT_EQ(test, 0, post(a, seq++, 1900, 0, true));
+		KUNIT_EXPECT_EQ(test, 0, post(a, seq++, 40, NT_REC_ACK, false));
+		if (!wait_event_timeout(a->wait, READ_ONCE(a->heard) == seq, PATIENCE / 4))
+			break;
+	}
+	KUNIT_EXPECT_EQ(test, 8U, i);
+	KUNIT_EXPECT_EQ(test, seq, b->got);
+	KUNIT_EXPECT_GT(test, a->ring.engine.count.refused, 3ULL);
+	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
+	chan_end(a);
+}
+
+/* An engine that completes copies in any order is not one for a ring. */
+static void ordered_engines(struct kunit *test)
+{
+	struct chan *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	struct nt_want want = { .node = NUMA_NO_NODE };
+
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	c->chan.device = &c->device;
+	KUNIT_EXPECT_TRUE(test, nt_chan_fits(&c->chan, &want));
+	KUNIT_EXPECT_FALSE(test, want.unordered);
+	dma_cap_set(DMA_COMPLETION_NO_ORDER, c->device.cap_mask);
+	KUNIT_EXPECT_FALSE(test, nt_chan_fits(&c->chan, &want));
+	KUNIT_EXPECT_TRUE(test, want.unordered);
 }
 
 /* One way alone is used until serials have gone around: the other one's last line has been echoed all the time. */
@@ -760,6 +804,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(no_room),
 	KUNIT_CASE(line_was_there),
 	KUNIT_CASE(fences),
+	KUNIT_CASE(refused_copies),
+	KUNIT_CASE(ordered_engines),
 	KUNIT_CASE(serials_go_around),
 	KUNIT_CASE(refused),
 	KUNIT_CASE(all_come_back),

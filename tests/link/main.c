@@ -38,6 +38,10 @@ static bool all_memory;
 module_param(all_memory, bool, 0444);
 MODULE_PARM_DESC(all_memory, "there is a flat window (parameter flat or mapped), and an engine that reaches it");
 
+static bool engine = true;
+module_param(engine, bool, 0444);
+MODULE_PARM_DESC(engine, "if not, there is none that will do: the CPU copies");
+
 #define POOL		128U
 #define SLOTS		8U
 #define SLOT_LEN	65536U
@@ -597,17 +601,20 @@ static struct ntb_client client = {
 	},
 };
 
-static void show_stats(void)
+static bool good_stats(void)
 {
 	struct nt_stats s;
 	int i;
 
 	for (i = 0; i < SIDES; i++) {
 		nt_link_stats(sides[i].link, &s);
+		if (!engine && s.descriptors)
+			say_wrong("%d: an engine that will not do copies\n", i);
 		pr_info("link_test: side %d: out %llu in %llu batches %llu lines %llu descs %llu dma %llu cpu %llu signals %llu irqs %llu full %llu engine %llu dma_errors %llu protocol %llu ups %llu resets %llu\n",
 			i, s.records_out, s.records_in, s.batches, s.lines, s.descriptors, s.dma_bytes, s.cpu_bytes, s.signals,
 			s.interrupts, s.full, s.engine_full, s.dma_errors, s.protocol_errors, s.ups, s.resets);
 	}
+	return !wrong;
 }
 
 static int __init test_init(void)
@@ -627,8 +634,8 @@ static int __init test_init(void)
 	if (ret)
 		goto exit_sides;
 	ret = found == SIDES ? run() : -ENODEV;
-	if (found == SIDES)
-		show_stats();
+	if (found == SIDES && !good_stats())
+		ret = ret ?: -EIO;
 	pr_info("link_test: %s\n", ret ? "FAILED" : "passed");
 	if (!ret)
 		return 0;

@@ -28,6 +28,10 @@ static bool reorder;
 module_param(reorder, bool, 0444);
 MODULE_PARM_DESC(reorder, "all channels begin with the fault 'reorder': copies overtake those before them, but for fences");
 
+static bool no_order;
+module_param(no_order, bool, 0444);
+MODULE_PARM_DESC(no_order, "the engine says that it completes copies in any order (idxd)");
+
 static struct platform_device *nm_platform;
 static struct dma_device nm_engine;
 
@@ -255,6 +259,8 @@ static void nm_engine_init(struct device *dev)
 	nm_engine.dev = dev;
 	dma_cap_set(DMA_MEMCPY, nm_engine.cap_mask);
 	dma_cap_set(DMA_PRIVATE, nm_engine.cap_mask);
+	if (no_order)
+		dma_cap_set(DMA_COMPLETION_NO_ORDER, nm_engine.cap_mask);
 	nm_engine.device_alloc_chan_resources = nm_alloc_chan;
 	nm_engine.device_free_chan_resources = nm_free_chan;
 	nm_engine.device_prep_dma_memcpy = nm_prep;
