@@ -105,15 +105,38 @@ static void nt_work(struct work_struct *work)
 
 /* ---- who gives ---- */
 
-static bool nt_piece_map(struct nt_engine *e, const struct nt_piece *piece, struct nt_desc *d)
+/*
+ * There is no address for this memory on the bus of the engine: they are used up, or it is memory of a kind that can't have one. The CPU copies it to
+ * memory that has one, so that nothing has to wait for that address: lines, which tell the peer that we live, are behind this copy.
+ * Return: false: another such copy has not been reaped yet
+ */
+static bool nt_piece_bounce(struct nt_engine *e, struct nt_piece *piece, struct nt_desc *d)
+{
+	if (e->bouncing) {
+		nt_engine_go(e);
+		return false;
+	}
+	piece->len = min(piece->len, NT_BOUNCE);
+	memcpy(e->bounce, piece->addr, piece->len);
+	d->from = e->bounce;
+	d->dma = e->bounce_dma;
+	d->bounced = true;
+	e->bouncing = true;
+	e->count.unmapped++;
+	return true;
+}
+
+static bool nt_piece_map(struct nt_engine *e, struct nt_piece *piece, struct nt_desc *d)
 {
 	d->mapped = false;
+	d->bounced = false;
+	d->from = piece->addr;
 	d->dma = piece->dma;
 	if (!e->chan || !piece->page)
 		return true;
 	d->dma = dma_map_page(e->dev, piece->page, piece->off, piece->len, DMA_TO_DEVICE);
 	if (dma_mapping_error(e->dev, d->dma))
-		return false;
+		return nt_piece_bounce(e, piece, d);
 	d->mapped = true;
 	return true;
 }
@@ -122,12 +145,15 @@ static void nt_desc_unmap(struct nt_engine *e, struct nt_desc *d)
 {
 	if (d->mapped)
 		dma_unmap_page(e->dev, d->dma, d->len, DMA_TO_DEVICE);
+	if (d->bounced)
+		e->bouncing = false;
 	d->mapped = false;
+	d->bounced = false;
 }
 
 static bool nt_chan_give(struct nt_engine *e, struct nt_desc *d, dma_addr_t to)
 {
-	bool tell = d->flags & NT_COPY_LAST || ++e->quiet >= e->loud;
+	bool tell = d->flags & NT_COPY_LAST || d->bounced || ++e->quiet >= e->loud;
 	struct dma_async_tx_descriptor *tx;
 	dma_cookie_t cookie;
 
@@ -198,19 +224,20 @@ static dma_addr_t nt_engine_to(const struct nt_engine *e, u64 at)
 	return at & NTW_FLAT ? e->flat + (at & ~NTW_FLAT) : e->window + at;
 }
 
-bool nt_engine_copy(struct nt_engine *e, enum nt_what what, const struct nt_piece *piece, u64 at, struct nt_rec *rec, u8 flags)
+bool nt_engine_copy(struct nt_engine *e, enum nt_what what, struct nt_piece *piece, u64 at, struct nt_rec *rec, u8 flags)
 {
 	struct nt_desc *d = nt_engine_next(e);
 
 	if (!d)
 		return false;
 	d->what = what;
-	d->from = piece->addr;
 	d->at = at;
-	d->len = piece->len;
 	d->rec = rec;
 	d->flags = flags;
-	return nt_piece_map(e, piece, d) && nt_engine_give(e, d, nt_engine_to(e, at));
+	if (!nt_piece_map(e, piece, d))
+		return false;
+	d->len = piece->len;
+	return nt_engine_give(e, d, nt_engine_to(e, at));
 }
 
 bool nt_engine_ring(struct nt_engine *e, unsigned int bell)
@@ -348,8 +375,15 @@ int nt_engine_init(struct nt_engine *e, int node, bool use, struct tasklet_struc
 	e->dev = e->chan ? e->chan->device->dev : NULL;
 	e->piece_max = e->chan ? min(NT_PIECE_MAX, dma_max_mapping_size(e->dev)) : NT_PIECE_MAX;
 	e->bell_data = nt_engine_alloc(e, NTW_BELLS_MAX * sizeof(*e->bell_data), &e->bell_dma);
-	if (e->bell_data)
+	if (!e->bell_data)
+		goto release;
+	if (!e->chan)
 		return 0;
+	e->bounce = nt_engine_alloc(e, NT_BOUNCE, &e->bounce_dma);
+	if (e->bounce)
+		return 0;
+	nt_engine_free(e, NTW_BELLS_MAX * sizeof(*e->bell_data), e->bell_data, e->bell_dma);
+release:
 	if (e->chan)
 		dma_release_channel(e->chan);
 	kvfree(e->desc);
@@ -358,6 +392,7 @@ int nt_engine_init(struct nt_engine *e, int node, bool use, struct tasklet_struc
 
 void nt_engine_exit(struct nt_engine *e)
 {
+	nt_engine_free(e, NT_BOUNCE, e->bounce, e->bounce_dma);
 	nt_engine_free(e, NTW_BELLS_MAX * sizeof(*e->bell_data), e->bell_data, e->bell_dma);
 	if (e->chan)
 		dma_release_channel(e->chan);

@@ -20,6 +20,7 @@ struct nt_engine;
 
 #define NT_DESCS	1024U	/* copies under way; a power of two */
 #define NT_PIECE_MAX	(1UL << 20)
+#define NT_BOUNCE	65536U	/* bytes of a copy of what the engine can't be given where it is */
 #define NT_QUIET	16U	/* copies of which the engine need not tell at once, at most */
 
 /** enum nt_fate - of a copy */
@@ -46,7 +47,7 @@ enum nt_what {
  * struct nt_desc - one copy
  * @engine:	whose
  * @from:	bytes
- * @dma: the same for the engine; @mapped: it was made for this copy
+ * @dma: the same for the engine; @mapped: it was made for this copy; @bounced: it is &nt_engine.bounce
  * @at:		byte of the peer's inbound memory, or with NTW_FLAT of its flat window; NT_SIGNAL: which bell
  * @len:	bytes
  * @what:	enum nt_what
@@ -62,7 +63,7 @@ struct nt_desc {
 	u32			len;
 	u8			what;
 	u8			flags;
-	bool			mapped;
+	bool			mapped, bounced;
 	u8			fate;
 	struct nt_rec		*rec;
 };
@@ -73,6 +74,7 @@ struct nt_desc {
 struct nt_copies {
 	u64	descriptors, dma_bytes, cpu_bytes, full;
 	u64	refused;	/* copies that the engine's driver did not take */
+	u64	unmapped;	/* copies of what could not be mapped for the engine */
 };
 
 /**
@@ -82,6 +84,7 @@ struct nt_copies {
  * @piece_max:	bytes of a copy
  * @window: the same for the channel; @window_len: bytes mapped; @bell: where it can ring, @bells of them, or 0
  * @bell_data:	what to write there; @bell_dma: where that is, @bell_len bytes each
+ * @bounce:	NT_BOUNCE bytes for one copy at a time whose source can't be mapped for the channel; @bounce_dma: the same for it; @bouncing: in use
  * @flat: the peer's flat window for the channel, @flat_len bytes; 0: none. The CPU does not write there
  * @desc:	ring of NT_DESCS
  * @head: given; @tail: reaped
@@ -109,6 +112,9 @@ struct nt_engine {
 	__le64			*bell_data;
 	dma_addr_t		bell_dma;
 	u32			bell_len;
+	void			*bounce;
+	dma_addr_t		bounce_dma;
+	bool			bouncing;
 	struct nt_desc		*desc;
 	u32			head, tail;
 	u32			ran;
@@ -150,8 +156,11 @@ static inline bool nt_engine_idle(const struct nt_engine *e)
 	return e->head == e->tail;
 }
 
-/* One copy. Return: false: no room: something is being done, and who reaps it should try again, or after a while if there is nothing. */
-bool nt_engine_copy(struct nt_engine *e, enum nt_what what, const struct nt_piece *piece, u64 at, struct nt_rec *rec, u8 flags);
+/*
+ * One copy, of the first bytes of @piece: &nt_piece.len says of how many when it returns.
+ * Return: false: no room: something is being done, and who reaps it should try again, or after a while if there is nothing.
+ */
+bool nt_engine_copy(struct nt_engine *e, enum nt_what what, struct nt_piece *piece, u64 at, struct nt_rec *rec, u8 flags);
 bool nt_engine_ring(struct nt_engine *e, unsigned int bell);
 /* Begin. After the last of a number of copies. */
 void nt_engine_go(struct nt_engine *e);

@@ -554,6 +554,7 @@ void nt_link_stats(const struct nt_link *link, struct nt_stats *stats)
 	stats->cpu_bytes = copies->cpu_bytes;
 	stats->engine_full = copies->full;
 	stats->dma_errors += copies->refused;
+	stats->unmapped = copies->unmapped;
 	stats->interrupts = atomic64_read(&link->interrupts);
 	stats->bounced = atomic64_read(&link->bounced);
 	stats->placed = atomic64_read(&link->placed);
@@ -575,8 +576,8 @@ static int stats_show(struct seq_file *seq, void *v)
 	seq_printf(seq, "descriptors %llu\ndma_bytes %llu\ncpu_bytes %llu\nbatches %llu\nlines %llu\n", s.descriptors, s.dma_bytes,
 		   s.cpu_bytes, s.batches, s.lines);
 	seq_printf(seq, "signals %llu\nsignals_saved %llu\ninterrupts %llu\n", s.signals, s.signals_saved, s.interrupts);
-	seq_printf(seq, "full %llu\nengine_full %llu\nbounced %llu\nplaced %llu\n", s.full, s.engine_full, s.bounced,
-		   s.placed);
+	seq_printf(seq, "full %llu\nengine_full %llu\nunmapped %llu\nbounced %llu\nplaced %llu\n", s.full, s.engine_full, s.unmapped,
+		   s.bounced, s.placed);
 	seq_printf(seq, "dma_errors %llu\nprotocol_errors %llu\nups %llu\nresets %llu\n", s.dma_errors, s.protocol_errors, s.ups, s.resets);
 	return 0;
 }

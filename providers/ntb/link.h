@@ -92,6 +92,7 @@ struct nt_rec {
  * @batches:	batches; @lines: control lines without a batch
  * @signals:	sent; @signals_saved: not sent, for the peer looked by itself; @interrupts: received
  * @full:	times that records had to wait for room; @engine_full: ... for room in the engine
+ * @unmapped:	copies of memory that could not be mapped for the engine: the CPU has copied it first
  * @bounced:	bytes of the peer's that the endpoints had to copy by CPU, @placed: that its engine has put in their place; see nt_payload_in()
  * @dma_errors: copies that failed; @protocol_errors: things that no peer says; @ups: times that the link has come up; @resets: and gone
  */
@@ -102,6 +103,7 @@ struct nt_stats {
 	u64	batches, lines;
 	u64	signals, signals_saved, interrupts;
 	u64	full, engine_full;
+	u64	unmapped;
 	u64	bounced, placed;
 	u64	dma_errors, protocol_errors, ups, resets;
 };

@@ -96,8 +96,8 @@ static void nt_given(struct nt_batch *b, size_t len)
 
 static bool nt_give_load(struct nt_ring *ring, struct nt_batch *b)
 {
-	struct iov_iter it;
 	struct nt_piece piece;
+	struct iov_iter it;
 	size_t most;
 	u64 at;
 
@@ -116,7 +116,7 @@ static bool nt_give_load(struct nt_ring *ring, struct nt_batch *b)
 		nt_piece_take(&it, min(most, ring->engine.piece_max), &piece);
 		if (!nt_engine_copy(&ring->engine, NT_PAYLOAD, &piece, at, b->rec, 0))
 			return false;
-		b->it = it;
+		iov_iter_advance(&b->it, piece.len);
 		nt_given(b, piece.len);
 	}
 	return true;

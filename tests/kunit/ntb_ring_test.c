@@ -17,9 +17,11 @@
 #define dma_map_page(dev, page, off, len, dir)		test_map(page)
 #define dma_unmap_page(dev, addr, len, dir)		((void)(addr))
 
+static struct page *unmappable;
+
 static dma_addr_t test_map(struct page *page)
 {
-	return 0;
+	return page == unmappable ? DMA_MAPPING_ERROR : 0;
 }
 
 #include "../../providers/ntb/piece.c"
@@ -521,6 +523,7 @@ struct chan {
 	u32				head, ran;
 	u32				early;
 	u32				refuse;
+	u8				bounce[NT_BOUNCE];
 };
 
 static struct chan *chan_of(struct dma_chan *chan)
@@ -593,16 +596,25 @@ static enum dma_status chan_status(struct dma_chan *chan, dma_cookie_t cookie, s
 	return DMA_COMPLETE;
 }
 
+/* Nothing runs when the ring's lock is not held. */
+static int chan_terminate(struct dma_chan *chan)
+{
+	return 0;
+}
+
 static void chan_begin(struct kunit *test, struct chan *c, struct end *end)
 {
-	*c = (struct chan) {
-		.device = { .device_prep_dma_memcpy = chan_prep, .device_issue_pending = chan_issue, .device_tx_status = chan_status },
-		.chan.device = &c->device, .end = end,
-	};
+	c->device.device_prep_dma_memcpy = chan_prep;
+	c->device.device_issue_pending = chan_issue;
+	c->device.device_tx_status = chan_status;
+	c->device.device_terminate_all = chan_terminate;
+	c->chan.device = &c->device;
+	c->end = end;
 	msleep(20);	/* first lines */
 	KUNIT_ASSERT_TRUE(test, nt_ring_quiet(&end->ring));
 	spin_lock_bh(&end->ring.lock);
 	end->ring.engine.chan = &c->chan;
+	end->ring.engine.bounce = c->bounce;
 	end->ring.engine.bells = 1;
 	end->ring.engine.bell_len = sizeof(u32);
 	spin_unlock_bh(&end->ring.lock);
@@ -613,6 +625,7 @@ static void chan_end(struct end *end)
 {
 	end_off(end);
 	end->ring.engine.chan = NULL;
+	end->ring.engine.bounce = NULL;
 	end->ring.engine.bells = 0;
 	end_on(end, 200, 101);
 }
@@ -657,6 +670,36 @@ static void refused_copies(struct kunit *test)
 	KUNIT_EXPECT_GT(test, a->ring.engine.count.refused, 3ULL);
 	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
 	chan_end(a);
+}
+
+/* Memory that can't be mapped for the engine arrives all the same, and nothing that is behind it has to wait: records, lines. */
+static void unmapped(struct kunit *test)
+{
+	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
+	struct chan *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	struct placed *p = kunit_kcalloc(test, 2, sizeof(*p), GFP_KERNEL);
+	u8 *page = (u8 *)get_zeroed_page(GFP_KERNEL);
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	chan_begin(test, c, a);
+	unmappable = virt_to_page(page);
+	memset(page, 0xa5, 64);
+	for (i = 0; i < 2; i++)
+		KUNIT_EXPECT_EQ(test, 0, post_placed(a, &p[i], page, 64));
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_GT(test, wait_for_completion_timeout(&p[i].heard, PATIENCE / 4), 0UL);
+		KUNIT_EXPECT_EQ(test, 0, p[i].err);
+	}
+	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(b->mem + PLACED_AT, 0xa5, 64), NULL);
+	KUNIT_EXPECT_EQ(test, 2ULL, a->ring.engine.count.unmapped);
+	KUNIT_EXPECT_EQ(test, 2U, b->got);
+	KUNIT_EXPECT_EQ(test, 0U, a->faults + b->faults);
+	unmappable = NULL;
+	chan_end(a);
+	free_page((unsigned long)page);
 }
 
 /* An engine that completes copies in any order is not one for a ring. */
@@ -805,6 +848,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(line_was_there),
 	KUNIT_CASE(fences),
 	KUNIT_CASE(refused_copies),
+	KUNIT_CASE(unmapped),
 	KUNIT_CASE(ordered_engines),
 	KUNIT_CASE(serials_go_around),
 	KUNIT_CASE(refused),
