@@ -6,7 +6,8 @@
  * is on its way to the bridge for a while; to be sure that it has arrived would take a read, which the data path has none of. With
  * several bits the same one is not rung again for as many signals. What would be lost all the same is found at the next beat.
  *
- * Interrupt messages (msi.c) are used where the peer offers them, which a side does if its parameter says so, or if the engine can't ring.
+ * Interrupt messages (msi.c) are used where the peer offers them. A side offers them if its parameter says so; or if the engine can't ring and
+ * interrupt remapping keeps the peer to the bridge's own interrupts.
  */
 #include <linux/bitops.h>
 #include <linux/module.h>
@@ -79,10 +80,11 @@ int nt_bell_offer(struct nt_link *link)
 
 	if (nt_mode != NT_SIGNAL_MSI && (nt_mode != NT_SIGNAL_AUTO || nt_bell_can_dma(link)))
 		return 0;
-	ret = nt_msi_offer(link);
+	ret = nt_msi_offer(link, nt_mode == NT_SIGNAL_MSI);
 	if (!ret || nt_mode == NT_SIGNAL_AUTO)
 		return 0;
-	dev_err_ratelimited(&link->ntb->dev, "signal=msi: no vector of the bridge, or no second window, that the peer could use (%d)\n", ret);
+	dev_err_ratelimited(&link->ntb->dev,
+			    "signal=msi: no vector of the bridge, no second window, or none that shows nothing but interrupt messages (%d)\n", ret);
 	return ret;
 }
 

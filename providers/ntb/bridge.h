@@ -249,7 +249,8 @@ void nt_bell_heard(struct nt_link *link, int vector);
 int nt_bell_check_params(void);
 
 /* msi.c. Process context, but for the last one */
-int nt_msi_offer(struct nt_link *link);
+/* @asked: by the administrator, and not because nothing else will do */
+int nt_msi_offer(struct nt_link *link, bool asked);
 /* Of both ways */
 void nt_msi_withdraw(struct nt_link *link);
 /* Not where the peer knows it to be any more */

@@ -9,13 +9,26 @@
  * What is written where is the kernel's choice, and changes with the CPU that is interrupted; the peer knows it from the hello alone. So the
  * vector stays where it is (IRQ_NO_BALANCING), and if it is moved all the same, for its CPU goes, this life of the link ends, and the next begins
  * with another hello.
+ *
+ * The peer can write to all that the window translates to. A bridge aligns the base of a window, up to the size of its BAR, so the window begins
+ * below the message's address: rounded down to a few MiB it has the I/O APIC, the HPET and a TPM in it, rounded down to 4 GiB it has RAM. Therefore
+ * a window is opened only if all of it lies where a write is an interrupt message and nothing else (NT_MSI_FIRST to NT_MSI_LAST).
+ *
+ * Within those addresses the peer chooses the vector and the CPU by the bytes that it writes. With interrupt remapping the IOMMU lets the bridge's own
+ * interrupts through and no others. Without it the peer can raise any interrupt, NMI and the messages between processors included, so the window is
+ * opened only if the administrator has asked for it (signal=msi), and the kernel is tainted.
  */
 #include <linux/io.h>
 #include <linux/irq.h>
 #include <linux/msi.h>
+#include <linux/panic.h>
 #include <linux/pci.h>
 #include <linux/sizes.h>
 #include "bridge.h"
+
+/* The addresses that x86 processors and IOMMUs take for interrupt messages */
+#define NT_MSI_FIRST	0xfee00000ULL
+#define NT_MSI_LAST	0xfeefffffULL
 
 static u64 nt_msg_addr(const struct msi_msg *msg)
 {
@@ -45,7 +58,7 @@ static int nt_msi_window(struct nt_link *link)
 	return window;
 }
 
-/* Let the peer reach where the message goes. A window begins where the bridge wants it to, so what is before that is open, too. */
+/* Let the peer reach where the message goes. Return: 0; -ERANGE: the window would show more than interrupt messages; or the bridge's error */
 static int nt_msi_open_window(struct nt_link *link, struct nt_msi *msi, u64 addr)
 {
 	resource_size_t addr_align, size_align, size_max, size;
@@ -57,10 +70,24 @@ static int nt_msi_open_window(struct nt_link *link, struct nt_msi *msi, u64 addr
 	base = round_down(addr, max_t(u64, addr_align, SZ_4K));
 	msi->at = addr - base;
 	size = round_up(msi->at + sizeof(u32), max_t(u64, size_align, SZ_4K));
+	if (base < NT_MSI_FIRST || base > NT_MSI_LAST || size > NT_MSI_LAST + 1 - base)
+		return -ERANGE;
 	return size <= size_max ? ntb_mw_set_trans(link->ntb, NT_PEER, msi->window, base, size) : -ENOSPC;
 }
 
-int nt_msi_offer(struct nt_link *link)
+/* @asked: by the administrator; @isolated: interrupt remapping keeps the peer to the bridge's own interrupts. Return: 0, -EPERM */
+static int nt_msi_allow(struct ntb_dev *ntb, bool asked, bool isolated)
+{
+	if (isolated)
+		return 0;
+	if (!asked)
+		return -EPERM;
+	dev_warn_once(&ntb->dev, "signal=msi without interrupt remapping: the peer can raise any interrupt of this machine\n");
+	add_taint(TAINT_USER, LOCKDEP_STILL_OK);
+	return 0;
+}
+
+int nt_msi_offer(struct nt_link *link, bool asked)
 {
 	struct nt_msi *msi = &link->msi;
 	struct msi_msg msg = {};
@@ -71,6 +98,9 @@ int nt_msi_offer(struct nt_link *link)
 	if (ret <= 0)
 		return ret ?: -ENODEV;
 	msi->irq = ret;
+	ret = nt_msi_allow(link->ntb, asked, msi_device_has_isolated_msi(&link->ntb->pdev->dev));
+	if (ret)
+		return ret;
 	irq_set_status_flags(msi->irq, IRQ_NO_BALANCING);
 	get_cached_msi_msg(msi->irq, &msg);
 	msi->addr = nt_msg_addr(&msg);

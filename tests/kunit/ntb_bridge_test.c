@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What kfi_ntb asks of a bridge's windows: where they may lead, and how they are closed. The bridge is a table of calls that remembers what it was
+ * told. The source is compiled into this module: a provider exports nothing.
+ */
+#include <kunit/test.h>
+#include <linux/sizes.h>
+#include "../../providers/ntb/msi.c"
+
+struct bridge {
+	struct ntb_dev		ntb;
+	struct nt_link		link;
+	resource_size_t		addr_align, size_align, size_max;
+	/* the translation: what was set last */
+	unsigned int		sets;
+	dma_addr_t		addr;
+	resource_size_t		size;
+};
+
+static struct bridge *bridge_of(struct ntb_dev *ntb)
+{
+	return container_of(ntb, struct bridge, ntb);
+}
+
+static u64 br_link_is_up(struct ntb_dev *ntb, enum ntb_speed *speed, enum ntb_width *width)
+{
+	return 1;
+}
+
+static int br_mw_get_align(struct ntb_dev *ntb, int pidx, int widx, resource_size_t *addr_align, resource_size_t *size_align,
+			   resource_size_t *size_max)
+{
+	struct bridge *br = bridge_of(ntb);
+
+	*addr_align = br->addr_align;
+	*size_align = br->size_align;
+	*size_max = br->size_max;
+	return 0;
+}
+
+static int br_mw_set_trans(struct ntb_dev *ntb, int pidx, int widx, dma_addr_t addr, resource_size_t size)
+{
+	struct bridge *br = bridge_of(ntb);
+
+	br->sets++;
+	br->addr = addr;
+	br->size = size;
+	return 0;
+}
+
+static const struct ntb_dev_ops br_ops = {
+	.link_is_up	= br_link_is_up,
+	.mw_get_align	= br_mw_get_align,
+	.mw_set_trans	= br_mw_set_trans,
+};
+
+static int bridge_init(struct kunit *test)
+{
+	struct bridge *br = kunit_kzalloc(test, sizeof(*br), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, br);
+	test->priv = br;
+	br->ntb.ops = &br_ops;
+	br->link.ntb = &br->ntb;
+	return 0;
+}
+
+/* ---- interrupt messages ---- */
+
+static int open_msi(struct kunit *test, u64 addr, resource_size_t addr_align, resource_size_t size_align)
+{
+	struct bridge *br = test->priv;
+	struct nt_msi msi = { .window = 1 };
+	int ret;
+
+	br->addr_align = addr_align;
+	br->size_align = size_align;
+	br->size_max = max_t(resource_size_t, addr_align, SZ_4M);
+	br->sets = 0;
+	ret = nt_msi_open_window(&br->link, &msi, addr);
+	KUNIT_EXPECT_EQ(test, ret ? 0U : 1U, br->sets);
+	if (ret)
+		return ret;
+	KUNIT_EXPECT_GE(test, br->addr, 0xfee00000ULL);
+	KUNIT_EXPECT_LE(test, br->addr + br->size, 0xfef00000ULL);
+	KUNIT_EXPECT_EQ(test, addr, br->addr + msi.at);
+	return ret;
+}
+
+/* Whatever the bridge wants windows to be aligned to, this one shows addresses of interrupt messages and nothing else. */
+static void msi_alone(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, 0, open_msi(test, 0xfee0100c, 1, 1));
+	KUNIT_EXPECT_EQ(test, 0, open_msi(test, 0xfee0100c, SZ_64K, SZ_4K));
+	KUNIT_EXPECT_EQ(test, 0, open_msi(test, 0xfeeff00c, SZ_1M, 1));
+	KUNIT_EXPECT_EQ(test, 0, open_msi(test, 0xfeeff00c, SZ_4K, SZ_4K));
+	KUNIT_EXPECT_NE(test, 0, open_msi(test, 0xfeeff00c, SZ_4K, SZ_64K));	/* what is above them */
+	KUNIT_EXPECT_EQ(test, 0, open_msi(test, 0xfee0100c, SZ_2M, 1));
+	KUNIT_EXPECT_NE(test, 0, open_msi(test, 0xfee0100c, SZ_2M, SZ_2M));
+	KUNIT_EXPECT_NE(test, 0, open_msi(test, 0xfee0100c, SZ_4M, 1));		/* ... below: the I/O APIC */
+	KUNIT_EXPECT_NE(test, 0, open_msi(test, 0xfee0100c, SZ_4G, 1));		/* RAM */
+	KUNIT_EXPECT_NE(test, 0, open_msi(test, 0xfee0100c, 64ULL * SZ_1G, 1));
+	KUNIT_EXPECT_NE(test, 0, open_msi(test, 0xfec0100c, SZ_4K, 1));
+	KUNIT_EXPECT_NE(test, 0, open_msi(test, 0x1fee0100cULL, SZ_4K, 1));
+}
+
+/* Who can raise any interrupt of a machine was let in by its administrator, and the kernel says so. */
+static void msi_not_remapped(struct kunit *test)
+{
+	struct bridge *br = test->priv;
+	bool tainted = test_taint(TAINT_USER);
+
+	KUNIT_EXPECT_EQ(test, 0, nt_msi_allow(&br->ntb, false, true));
+	KUNIT_EXPECT_EQ(test, 0, nt_msi_allow(&br->ntb, true, true));
+	KUNIT_EXPECT_EQ(test, -EPERM, nt_msi_allow(&br->ntb, false, false));
+	KUNIT_EXPECT_EQ(test, tainted, !!test_taint(TAINT_USER));
+	KUNIT_EXPECT_EQ(test, 0, nt_msi_allow(&br->ntb, true, false));
+	KUNIT_EXPECT_TRUE(test, test_taint(TAINT_USER));
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(msi_alone),
+	KUNIT_CASE(msi_not_remapped),
+	{}
+};
+
+static struct kunit_suite suite = {
+	.name = "kfi_ntb_bridge",
+	.init = bridge_init,
+	.test_cases = cases,
+};
+kunit_test_suite(suite);
