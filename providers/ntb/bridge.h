@@ -29,7 +29,7 @@ enum nt_signal {
 /**
  * struct nt_inbound - memory that the peer can write, as its owners see it
  * @ref:	the device, until it goes; each piece that a consumer has. The last one frees it
- * @pages:	@order: pages of our own; NULL: it is dma_alloc_coherent()'s
+ * @pages:	@order: pages of our own; NULL: it is dma_alloc_coherent()'s; @kept: of them the first ones that are never freed
  * @arena:	what is behind the ring. Its own locks; published with a release
  * @node:	where it is
  */
@@ -37,6 +37,7 @@ struct nt_inbound {
 	refcount_t		ref;
 	struct page		*pages;
 	unsigned int		order;
+	unsigned int		kept;
 	struct gen_pool		*arena;
 	int			node;
 };
@@ -47,7 +48,9 @@ struct nt_inbound {
  * @in:	what of its memory may be there when the device is not
  * @base: what was allocated, @base_len bytes at @base_dma; NULL until the link is up for the first time
  * @mem: of it the inbound memory, @size bytes at @dma; @ring: bytes of its ring
+ * @size_align:	what the bridge wants lengths to be a multiple of
  * @open:	the peer can write to it
+ * @parked:	it can't, but for so many bytes of the beginning
  * @peer: the peer's window in our address space, @peer_len bytes at @peer_base
  */
 struct nt_window {
@@ -60,7 +63,9 @@ struct nt_window {
 	dma_addr_t		dma;
 	size_t			size;
 	u32			ring;
+	resource_size_t		size_align;
 	bool			open;
+	u32			parked;
 	void __iomem		*peer;
 	phys_addr_t		peer_base;
 	resource_size_t		peer_len;
@@ -150,6 +155,7 @@ enum nt_event {
  * @state:	enum nt_link_state; read anywhere
  * @stopping:	it is to stay down
  * @poor:	there was no memory for the window when it was last tried
+ * @exposed:	a window of a life could not be closed: there is no other life
  * @mine: and @yours: the incarnations of this life
  * @pace:	milliseconds until the handshake is looked at again
  * @beat: the peer's, as last seen, at @beat_at, in jiffies
@@ -174,6 +180,7 @@ struct nt_link {
 	u8			state;
 	bool			stopping;
 	bool			poor;
+	bool			exposed;
 	u32			mine, yours;
 	unsigned int		pace;
 	u32			beat;
@@ -203,8 +210,13 @@ int nt_win_alloc(struct nt_window *win, struct ntb_dev *ntb);
 /* Let the peer in, with an empty control page; and shut it out: on return nothing lands any more. */
 int nt_win_open(struct nt_window *win, struct ntb_dev *ntb);
 int nt_win_close(struct nt_window *win, struct ntb_dev *ntb);
-/* The same for any window of ours */
-int nt_mw_close(struct ntb_dev *ntb, int index);
+/*
+ * The same for any window of ours, which shows @len bytes at @park afterwards if the bridge can't switch it off; 0: there is no memory for that.
+ * Return: bytes that it shows; negative: it still shows what it did
+ */
+int nt_mw_close(struct ntb_dev *ntb, int index, dma_addr_t park, size_t len);
+/* Bytes of the beginning of inbound memory that a window may show when it is closed, or 0 */
+size_t nt_win_park(const struct nt_window *win);
 int nt_win_check_params(void);
 
 /* flat.c. Process context, but for the last one */

@@ -180,10 +180,16 @@ int nt_flat_open(struct nt_flat *flat, struct ntb_dev *ntb)
 
 int nt_flat_close(struct nt_flat *flat, struct ntb_dev *ntb)
 {
-	int ret = flat->open ? nt_mw_close(ntb, flat->index) : 0;
+	int ret;
 
-	WRITE_ONCE(flat->open, ret);
-	return ret;
+	if (!flat->open)
+		return 0;
+	/* It begins with the control page (map.c), or with page 0, which no machine that has these bridges gives to anybody. */
+	ret = nt_mw_close(ntb, flat->index, flat->base, PAGE_SIZE);
+	if (ret < 0)
+		return ret;
+	WRITE_ONCE(flat->open, false);
+	return 0;
 }
 
 bool nt_link_bares(const struct nt_link *link)

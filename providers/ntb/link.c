@@ -47,6 +47,7 @@ MODULE_PARM_DESC(direct, "batches up to so many bytes are written by the CPU whi
 #define NT_BEAT_PART	4	/* of the time between two beats in which a line makes the next one needless */
 #define NT_END_MS	2000	/* for what the engine has */
 #define NT_CLOSE_MS	100	/* between two attempts to close the window */
+#define NT_CLOSE_TRIES	20
 
 static struct workqueue_struct *nt_wq;
 static struct dentry *nt_debugfs;
@@ -131,11 +132,22 @@ static const struct ntb_ctx_ops nt_ctx_ops = {
 
 /* ---- the end of a life ---- */
 
-/* Memory that the peer may still write is given to nobody either. */
+/*
+ * Memory that the peer may still write is given to nobody either. A bridge whose windows can't be closed is to carry nothing any more; the inbound memory
+ * stays allocated, and nothing of it is used again.
+ */
 static void nt_life_shut(struct nt_link *link)
 {
-	while (nt_win_close(&link->win, link->ntb) | nt_flat_close(&link->flat, link->ntb)) {
+	unsigned int tries;
+
+	for (tries = 0; nt_win_close(&link->win, link->ntb) | nt_flat_close(&link->flat, link->ntb); tries++) {
 		dev_warn_ratelimited(&link->ntb->dev, "window %d can't be closed\n", link->win.open ? link->win.index : link->flat.index);
+		if (tries == NT_CLOSE_TRIES) {
+			dev_err(&link->ntb->dev, "a window stays open: the link of the bridge is disabled\n");
+			ntb_link_disable(link->ntb);
+			link->exposed = true;
+			break;
+		}
 		msleep(NT_CLOSE_MS);
 	}
 	nt_msi_withdraw(link);
@@ -196,7 +208,7 @@ static bool nt_life_memory(struct nt_link *link)
 
 static bool nt_step_down(struct nt_link *link)
 {
-	if (!nt_life_memory(link))
+	if (link->exposed || !nt_life_memory(link))
 		return false;
 	/* Bits that were rung when nobody cleared them would make no interrupt. */
 	ntb_db_clear(link->ntb, link->bells.mine);

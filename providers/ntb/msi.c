@@ -123,8 +123,8 @@ void nt_msi_withdraw(struct nt_link *link)
 		return;
 	msi->offered = false;
 	/* Who could still write there could interrupt us for nothing. */
-	if (ntb_mw_clear_trans(link->ntb, NT_PEER, msi->window))
-		ntb_mw_set_trans(link->ntb, NT_PEER, msi->window, 0, 0);
+	if (nt_mw_close(link->ntb, msi->window, link->win.dma, nt_win_park(&link->win)) < 0)
+		dev_warn_ratelimited(&link->ntb->dev, "the window of interrupt messages can't be closed\n");
 	irq_clear_status_flags(msi->irq, IRQ_NO_BALANCING);
 }
 

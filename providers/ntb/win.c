@@ -4,6 +4,10 @@
  *
  * The inbound memory is one contiguous piece, allocated when the bridge first says what it wants (with the link up), and kept for the
  * life of the device: memory of consumers lies in its arena. What they still have of it when the device goes (struct nt_inbound) stays. Whether the peer can reach it is another matter, see nt_win_open().
+ *
+ * Closing. Few drivers have a call that switches a window off. A translation of no length to address 0 is no such call: ntb_hw_intel answers -EIO on
+ * Ice Lake, and where a bridge has no limit register the window then shows the memory at address 0. So a window is closed by *parking* it: it is
+ * shortened to the control page, which is never lent and in which nothing is believed that is not of this life.
  */
 #include <linux/dma-mapping.h>
 #include <linux/io.h>
@@ -72,6 +76,15 @@ int nt_win_init(struct nt_window *win, struct ntb_dev *ntb)
 
 /* ---- memory ---- */
 
+/* @kept: pages at the beginning that stay allocated for ever */
+static void nt_pages_free(struct page *pages, unsigned int kept, unsigned int order)
+{
+	unsigned int i;
+
+	for (i = kept; i < 1U << order; i++)
+		__free_page(pages + i);
+}
+
 /*
  * Pages of our own, mapped for the bridge's device: they need not go when it does. Where the CPU would have to ask for what the peer has
  * written they are no use.
@@ -81,9 +94,10 @@ static int nt_win_pages(struct nt_window *win, struct device *dev, size_t len, s
 	unsigned int order = get_order(max(len, align));
 	struct page *pages;
 
-	pages = alloc_pages_node(dev_to_node(dev), GFP_KERNEL | __GFP_COMP | __GFP_ZERO | __GFP_NOWARN | __GFP_NORETRY, order);
+	pages = alloc_pages_node(dev_to_node(dev), GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN | __GFP_NORETRY, order);
 	if (!pages)
 		return -ENOMEM;
+	split_page(pages, order);	/* nt_pages_free() may keep some of them */
 	win->base_dma = dma_map_page(dev, pages, 0, len, DMA_BIDIRECTIONAL);
 	if (dma_mapping_error(dev, win->base_dma))
 		goto free;
@@ -98,7 +112,7 @@ static int nt_win_pages(struct nt_window *win, struct device *dev, size_t len, s
 unmap:
 	dma_unmap_page(dev, win->base_dma, len, DMA_BIDIRECTIONAL);
 free:
-	__free_pages(pages, order);
+	nt_pages_free(pages, 0, order);
 	return -ENOMEM;
 }
 
@@ -135,7 +149,7 @@ static void nt_inbound_free(struct nt_inbound *in)
 	if (in->arena)
 		gen_pool_destroy(in->arena);
 	if (in->pages)
-		__free_pages(in->pages, in->order);
+		nt_pages_free(in->pages, in->kept, in->order);
 	in->arena = NULL;
 	in->pages = NULL;
 }
@@ -149,16 +163,35 @@ static void nt_inbound_put(struct nt_inbound *in)
 	kfree(in);
 }
 
-/* The device's part */
-static void nt_win_put(struct nt_window *win, struct device *dev)
+/*
+ * What the bridge may still show the peer is given to nobody. A parked window is shut for good if the driver can do that.
+ * Return: bytes, from the beginning
+ */
+static size_t nt_win_shown(struct nt_window *win, struct ntb_dev *ntb)
 {
+	if (nt_win_close(win, ntb))
+		return win->base_len;
+	return win->parked && ntb_mw_set_trans(ntb, NT_PEER, win->index, 0, 0) ? win->parked : 0;
+}
+
+/* The device's part. Memory that the bridge may still show stays mapped, too. */
+static void nt_win_put(struct nt_window *win, struct ntb_dev *ntb)
+{
+	struct device *dev = ntb_get_dma_dev(ntb);
+	size_t shown;
+
 	if (!win->base)
 		return;
-	if (win->in->pages)
-		dma_unmap_page(dev, win->base_dma, win->base_len, DMA_BIDIRECTIONAL);
-	else if (refcount_read(&win->in->ref) == 1)
+	shown = nt_win_shown(win, ntb);
+	if (shown)
+		dev_warn(&ntb->dev, "the window can't be shut: %zu bytes stay allocated\n", win->in->pages ? shown : win->base_len);
+	if (win->in->pages) {
+		win->in->kept = DIV_ROUND_UP(shown, PAGE_SIZE);
+		if (!shown)
+			dma_unmap_page(dev, win->base_dma, win->base_len, DMA_BIDIRECTIONAL);
+	} else if (!shown && refcount_read(&win->in->ref) == 1)
 		dma_free_coherent(dev, win->base_len, win->base, win->base_dma);
-	else
+	else if (!shown)
 		dev_warn(dev, "consumers hold memory of the window: %zu bytes stay allocated\n", win->base_len);
 	win->base = NULL;
 }
@@ -194,6 +227,7 @@ int nt_win_alloc(struct nt_window *win, struct ntb_dev *ntb)
 	if (ret)
 		return ret;
 	win->ring = nt_ring_kib * SZ_1K;
+	win->size_align = size_align;
 	len = min_t(u64, round_up((u64)nt_window_mib * SZ_1M, max_t(u64, size_align, PAGE_SIZE)), size_max);
 	if (len < win->ring + 2 * NTW_CTL_SIZE)
 		return -ENOSPC;
@@ -202,7 +236,7 @@ int nt_win_alloc(struct nt_window *win, struct ntb_dev *ntb)
 		return ret;
 	ret = nt_win_arena(win, dev_to_node(dev));
 	if (ret) {
-		nt_win_put(win, dev);
+		nt_win_put(win, ntb);
 		nt_inbound_free(win->in);
 	}
 	return ret;
@@ -210,7 +244,7 @@ int nt_win_alloc(struct nt_window *win, struct ntb_dev *ntb)
 
 void nt_win_exit(struct nt_window *win, struct ntb_dev *ntb)
 {
-	nt_win_put(win, ntb_get_dma_dev(ntb));
+	nt_win_put(win, ntb);
 	nt_inbound_put(win->in);
 	if (win->peer)
 		iounmap(win->peer);
@@ -230,15 +264,27 @@ int nt_win_open(struct nt_window *win, struct ntb_dev *ntb)
 	return ret;
 }
 
-/* Return: 0: nothing of the peer's lands any more; negative: it still may */
-int nt_mw_close(struct ntb_dev *ntb, int index)
+int nt_mw_close(struct ntb_dev *ntb, int index, dma_addr_t park, size_t len)
 {
-	int ret = ntb_mw_clear_trans(ntb, NT_PEER, index);
+	int ret = ntb->ops->mw_clear_trans ? ntb_mw_clear_trans(ntb, NT_PEER, index) : -EOPNOTSUPP;
 
-	if (ret)
-		ret = ntb_mw_set_trans(ntb, NT_PEER, index, 0, 0);
-	/* Through a bridge that has been pulled out nobody writes. */
-	return ret && ntb->pdev && !pci_device_is_present(ntb->pdev) ? 0 : ret;
+	if (!ret)
+		return 0;
+	ret = len ? ntb_mw_set_trans(ntb, NT_PEER, index, park, len) : -EOPNOTSUPP;
+	if (!ret)
+		return len;
+	/* The last resort: the driver shuts the window, or it says that it has not. */
+	ret = ntb_mw_set_trans(ntb, NT_PEER, index, 0, 0);
+	/* Through a bridge that has been pulled out nobody writes. A device that is on no bus (tests/mock) can't be. */
+	return ret && ntb->pdev && ntb->pdev->bus && !pci_device_is_present(ntb->pdev) ? 0 : ret;
+}
+
+size_t nt_win_park(const struct nt_window *win)
+{
+	size_t len = round_up(NTW_CTL_SIZE, max_t(size_t, win->size_align, 1));
+
+	/* The arena is lent. The ring is read in a life alone, as the control page is. */
+	return len <= NTW_RING_AT + win->ring ? len : 0;
 }
 
 int nt_win_close(struct nt_window *win, struct ntb_dev *ntb)
@@ -247,9 +293,12 @@ int nt_win_close(struct nt_window *win, struct ntb_dev *ntb)
 
 	if (!win->open)
 		return 0;
-	ret = nt_mw_close(ntb, win->index);
-	win->open = ret;
-	return ret;
+	ret = nt_mw_close(ntb, win->index, win->dma, nt_win_park(win));
+	if (ret < 0)
+		return ret;
+	win->open = false;
+	win->parked = ret;
+	return 0;
 }
 
 /* ---- the arena, for the endpoints ---- */

@@ -11,6 +11,7 @@ struct bridge {
 	struct ntb_dev		ntb;
 	struct nt_link		link;
 	resource_size_t		addr_align, size_align, size_max;
+	bool			no_zero;	/* a translation of no length is refused, as on Ice Lake */
 	/* the translation: what was set last */
 	unsigned int		sets;
 	dma_addr_t		addr;
@@ -42,6 +43,8 @@ static int br_mw_set_trans(struct ntb_dev *ntb, int pidx, int widx, dma_addr_t a
 {
 	struct bridge *br = bridge_of(ntb);
 
+	if (br->no_zero && !size)
+		return -EIO;
 	br->sets++;
 	br->addr = addr;
 	br->size = size;
@@ -118,7 +121,57 @@ static void msi_not_remapped(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, test_taint(TAINT_USER));
 }
 
+/* ---- closing ---- */
+
+/* It is closed: what it shows from then on is the control page, on every bridge, and never the memory at address 0. */
+static void closed_windows(struct kunit *test)
+{
+	struct bridge *br = test->priv;
+	struct nt_window *win = &br->link.win;
+	unsigned int i;
+
+	win->mem = kunit_kzalloc(test, 8 * NTW_CTL_SIZE, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, win->mem);
+	win->dma = 0x7f400000;
+	win->size = 8 * NTW_CTL_SIZE;
+	win->ring = 4 * NTW_CTL_SIZE;
+	win->size_align = 1;
+	for (i = 0; i < 2; i++) {
+		br->no_zero = i;
+		KUNIT_EXPECT_EQ(test, 0, nt_win_open(win, &br->ntb));
+		KUNIT_EXPECT_EQ(test, win->size, br->size);
+		KUNIT_EXPECT_EQ(test, 0, nt_win_close(win, &br->ntb));
+		KUNIT_EXPECT_FALSE(test, win->open);
+		KUNIT_EXPECT_EQ(test, win->dma, br->addr);
+		KUNIT_EXPECT_EQ(test, NTW_CTL_SIZE, br->size);
+	}
+}
+
+/* Lengths that the bridge can't do would show what is lent: then the driver has to say that it can close the window, or it stays open. */
+static void unclosed_windows(struct kunit *test)
+{
+	struct bridge *br = test->priv;
+	struct nt_window *win = &br->link.win;
+
+	win->mem = kunit_kzalloc(test, 8 * NTW_CTL_SIZE, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, win->mem);
+	win->dma = 0x7f400000;
+	win->size = 8 * NTW_CTL_SIZE;
+	win->ring = 4 * NTW_CTL_SIZE;
+	win->size_align = 8 * NTW_CTL_SIZE;
+	br->no_zero = true;
+	KUNIT_EXPECT_EQ(test, 0, nt_win_open(win, &br->ntb));
+	KUNIT_EXPECT_NE(test, 0, nt_win_close(win, &br->ntb));
+	KUNIT_EXPECT_TRUE(test, win->open);
+	br->no_zero = false;
+	KUNIT_EXPECT_EQ(test, 0, nt_win_close(win, &br->ntb));
+	KUNIT_EXPECT_FALSE(test, win->open);
+	KUNIT_EXPECT_EQ(test, 0ULL, (u64)br->size);
+}
+
 static struct kunit_case cases[] = {
+	KUNIT_CASE(closed_windows),
+	KUNIT_CASE(unclosed_windows),
 	KUNIT_CASE(msi_alone),
 	KUNIT_CASE(msi_not_remapped),
 	{}

@@ -15,6 +15,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include "../../providers/ntb/link.h"
+#include "../mock/command.h"
 
 static unsigned int records = 20000;
 module_param(records, uint, 0444);
@@ -41,6 +42,10 @@ MODULE_PARM_DESC(all_memory, "there is a flat window (parameter flat or mapped),
 static bool engine = true;
 module_param(engine, bool, 0444);
 MODULE_PARM_DESC(engine, "if not, there is none that will do: the CPU copies");
+
+static bool stuck;
+module_param(stuck, bool, 0444);
+MODULE_PARM_DESC(stuck, "in the end a window of kfi_ntb_mock's can't be closed any more");
 
 #define POOL		128U
 #define SLOTS		8U
@@ -503,6 +508,23 @@ static void late_fault(struct nt_link *link)
 		say_wrong("a life does not end when it is asked to\n");
 }
 
+/* The end of a life is bounded, and there is no other one: memory that the peer may still write to is not used again. */
+static void never_closed(struct nt_link *link)
+{
+	unsigned int life = nt_link_life(link), ms;
+
+	if (wait_up() || kfi_ntb_mock_command("end 0.0 stuck on"))
+		return say_wrong("the link does not come up (never closed)\n");
+	nt_link_fault(link, life, "it is asked to");
+	for (ms = 0; ms < 10000 && nt_link_life(link) == life; ms += 20)
+		msleep(20);
+	if (nt_link_life(link) == life)
+		say_wrong("a life does not end while a window can't be closed\n");
+	kfi_ntb_mock_command("end 0.0 stuck off");
+	if (!nt_link_wait_up(link, 1000))
+		say_wrong("there is a life after a window could not be closed\n");
+}
+
 static int run(void)
 {
 	unsigned int i, n;
@@ -523,6 +545,8 @@ static int run(void)
 	/* Where copies fail it ends by itself. */
 	if (!ret && !errors_ok)
 		late_fault(sides[0].link);
+	if (!ret && stuck)
+		never_closed(sides[0].link);
 	return ret ?: wrong ? -EIO : 0;
 }
 

@@ -83,6 +83,8 @@ static int nm_mw_set_trans(struct ntb_dev *ntb, int pidx, int widx, dma_addr_t a
 
 	if (pidx || widx < 0 || widx >= nm_windows || addr & (nm_align_of(widx) - 1) || size > nm_size(widx))
 		return -EINVAL;
+	if (READ_ONCE(end->stuck) || (nm_no_zero && !size))
+		return -EIO;
 	write_lock_irqsave(&end->bridge->lock, flags);
 	end->trans[widx] = (struct nm_trans){ .addr = addr, .size = size };
 	write_unlock_irqrestore(&end->bridge->lock, flags);
@@ -237,7 +239,7 @@ static struct device *nm_get_dma_dev(struct ntb_dev *ntb)
 	return &nm_of(ntb)->dma->dev;
 }
 
-static const struct ntb_dev_ops nm_ops = {
+static struct ntb_dev_ops nm_ops = {
 	.port_number		= nm_port_number,
 	.peer_port_count	= nm_peer_port_count,
 	.peer_port_number	= nm_peer_port_number,
@@ -275,6 +277,8 @@ void nm_end_init(struct nm_bridge *bridge, int port)
 
 	end->bridge = bridge;
 	end->port = port;
+	if (nm_no_zero)
+		nm_ops.mw_clear_trans = NULL;
 	nm_bell_init(end);
 	nm_post_init(end);
 }

@@ -42,6 +42,10 @@ bool nm_inline;
 module_param_named(inline_irqs, nm_inline, bool, 0444);
 MODULE_PARM_DESC(inline_irqs, "a doorbell that is rung with interrupts on interrupts there, not some time later: for figures");
 
+bool nm_no_zero;
+module_param_named(no_zero, nm_no_zero, bool, 0444);
+MODULE_PARM_DESC(no_zero, "a translation of no length is refused, and there is no other call to close a window (Intel's, on Ice Lake)");
+
 static unsigned int delay_ms;
 module_param(delay_ms, uint, 0444);
 MODULE_PARM_DESC(delay_ms, "milliseconds of link training; 0: the link is up at once");

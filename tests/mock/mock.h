@@ -73,6 +73,7 @@ struct nm_end {
 	/* under nm_bridge.lock */
 	bool			present;	/* the device is there */
 	bool			enabled;	/* by ntb_link_enable() */
+	u32			stuck;		/* if not 0, translations can't be changed; READ_ONCE */
 	struct nm_trans		trans[NM_WINDOWS];
 
 	/* The peer writes these too: single words, READ_ONCE and WRITE_ONCE. */
@@ -112,7 +113,7 @@ struct nm_bridge {
 extern struct nm_bridge nm_bridge[NM_BRIDGES];
 extern unsigned int nm_bridges, nm_windows, nm_vectors;
 extern u64 nm_window_size, nm_last_size, nm_align;
-extern bool nm_inline;
+extern bool nm_inline, nm_no_zero;
 
 static inline u64 nm_size(int window)
 {
