@@ -49,6 +49,7 @@ struct nt_inbound {
  * @base: what was allocated, @base_len bytes at @base_dma; NULL until the link is up for the first time
  * @mem: of it the inbound memory, @size bytes at @dma; @ring: bytes of its ring
  * @size_align:	what the bridge wants lengths to be a multiple of
+ * @reach:	bytes of it that the peer reaches, in this life: its window may be shorter. Read in any context; what is lent lies below it
  * @open:	the peer can write to it
  * @parked:	it can't, but for so many bytes of the beginning
  * @peer: the peer's window in our address space, @peer_len bytes at @peer_base
@@ -64,6 +65,7 @@ struct nt_window {
 	size_t			size;
 	u32			ring;
 	resource_size_t		size_align;
+	size_t			reach;
 	bool			open;
 	u32			parked;
 	void __iomem		*peer;

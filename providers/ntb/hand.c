@@ -43,7 +43,7 @@ void nt_hello_say(struct nt_link *link)
 	struct nt_engine *e = &link->ring.engine;
 	struct ntw_greeting g = {
 		.version = NTW_VERSION, .mine = link->mine, .yours = link->yours, .ring = link->win.ring,
-		.size = link->win.size, .heartbeat = nt_heartbeat_ms,
+		.size = link->win.size, .reach = e->size, .heartbeat = nt_heartbeat_ms,
 	};
 	struct ntw_hello hello;
 
@@ -80,6 +80,9 @@ int nt_hello_hear(struct nt_link *link, const struct ntw_hand *hand, struct ntw_
 	ret = ntw_decode_hello(&hello, g);
 	if (ret)
 		return ret;
+	/* The ring has to be within reach, and what is not there can't be. */
+	if (g->reach < NTW_RING_AT + link->win.ring || g->reach > round_up(link->win.size, 1024))
+		return -EPROTO;
 	/* It is said twice, and this time through the window: it has to be the same. */
 	return g->version == hand->version && g->mine == link->yours && g->yours == link->mine && g->ring == 1U << hand->ring_shift &&
 	       g->size == (u64)hand->size_kib * 1024 ? 0 : -EPROTO;

@@ -303,7 +303,7 @@ static bool nt_step_open(struct nt_link *link)
 	return true;
 }
 
-static void nt_life_up(struct nt_link *link)
+static void nt_life_up(struct nt_link *link, const struct ntw_greeting *g)
 {
 	link->beat = 0;
 	link->beat_at = jiffies;
@@ -311,6 +311,7 @@ static void nt_life_up(struct nt_link *link)
 	link->given_at = jiffies;
 	link->ring.direct = nt_direct_max;
 	link->ups++;
+	WRITE_ONCE(link->win.reach, min(g->reach, link->win.size));
 	/* The endpoints know before anything comes. */
 	tasklet_disable(&link->ring.tasklet);
 	nt_ring_on(&link->ring, link->win.mem, link->win.ring, link->mine, link->yours);
@@ -347,7 +348,7 @@ static bool nt_step_hello(struct nt_link *link)
 	else if (nt_bell_open(link, &g))
 		nt_life_end(link, "the peer can't be woken");
 	else
-		nt_life_up(link);
+		nt_life_up(link, &g);
 	return false;
 }
 

@@ -360,10 +360,10 @@ struct page *nt_arena_page(struct nt_link *link, void *mem)
 	return is_vmalloc_addr(mem) ? vmalloc_to_page(mem) : virt_to_page(mem);
 }
 
-/* Where @piece is. Memory that is named by its pages is only found if the inbound memory is in the linear map. */
+/* Where @piece is, if the peer reaches it. Memory that is named by its pages is only found if the inbound memory is in the linear map. */
 static bool nt_inside(const struct nt_window *win, const struct nt_piece *piece, u64 *at)
 {
-	uintptr_t begin = (uintptr_t)win->mem + NTW_RING_AT + win->ring, end = (uintptr_t)win->mem + win->size;
+	uintptr_t begin = (uintptr_t)win->mem + NTW_RING_AT + win->ring, end = (uintptr_t)win->mem + READ_ONCE(win->reach);
 	uintptr_t mem = (uintptr_t)piece->addr;
 
 	*at = mem - (uintptr_t)win->mem;

@@ -19,8 +19,8 @@
 #endif
 
 #define NTW_MAGIC		0x4e46		/* "FN": the upper half of the first scratchpad */
-#define NTW_VERSION		2		/* the newest; a side says the range that it can speak. 1 had no flat window */
-#define NTW_VERSION_MIN		2		/* the oldest */
+#define NTW_VERSION		1		/* the newest; a side says the range that it can speak */
+#define NTW_VERSION_MIN		1		/* the oldest */
 
 /* The inbound memory: control page, ring, arena */
 #define NTW_CTL_SIZE		4096U
@@ -110,7 +110,8 @@ static_assert(sizeof(struct ntw_line) == 64, "line");
  * @version:	spoken
  * @signals:	NTW_S_*
  * @mine: the writer's incarnation; @yours: the reader's
- * @size:	bytes of the writer's inbound memory; @ring: of its ring, which is at NTW_RING_AT
+ * @size:	KiB of the writer's inbound memory; @ring: bytes of its ring, which is at NTW_RING_AT
+ * @reach:	KiB of the reader's inbound memory, from its beginning on, that the writer reaches
  * @heartbeat:	milliseconds between two beats of the writer
  * @msi_window: @msi_data: @msi_at: where and what to write to interrupt it
  * @features:	0; a bit that nobody knows is refused
@@ -125,7 +126,8 @@ struct ntw_hello {
 	__le32	mine;
 	__le32	yours;
 	__le32	ring;
-	__le64	size;
+	__le32	size;
+	__le32	reach;
 	__le32	heartbeat;
 	__le32	msi_window;
 	__le64	msi_at;
@@ -139,13 +141,13 @@ struct ntw_hello {
 
 static_assert(sizeof(struct ntw_hello) == 64, "hello");
 
-/** struct ntw_greeting - a hello in host order */
+/** struct ntw_greeting - a hello in host order; @size and @reach in bytes */
 struct ntw_greeting {
 	u8	version;
 	u8	signals;
 	u32	mine, yours;
 	u32	ring;
-	u64	size;
+	u64	size, reach;
 	u32	heartbeat;
 	u32	msi_window;
 	u64	msi_at;

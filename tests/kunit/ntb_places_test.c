@@ -34,6 +34,7 @@ static int places_init(struct kunit *test)
 	link->win.in = kunit_kzalloc(test, sizeof(*link->win.in), GFP_KERNEL);
 	link->win.mem = alloc_pages_exact(INBOUND, GFP_KERNEL);
 	link->win.size = INBOUND;
+	link->win.reach = INBOUND;
 	link->win.ring = RING;
 	link->flat.all = true;
 	link->flat.size = ALL;
@@ -98,6 +99,20 @@ static void in_the_arena(struct kunit *test)
 	link_of(test)->flat.open = false;
 	vec[0].iov_base = place;
 	KUNIT_EXPECT_EQ(test, 0, places(test, vec, 1, 8, true, place));
+}
+
+/* The peer's window is shorter than our memory. What it does not reach is not lent. */
+static void within_reach(struct kunit *test)
+{
+	struct kvec vec = { arena(test) + 100, 200 };
+	struct nt_place place[PLACES];
+
+	link_of(test)->win.reach = ARENA + 300;
+	KUNIT_EXPECT_EQ(test, 1, places(test, &vec, 1, 200, false, place));
+	link_of(test)->win.reach = ARENA + 299;
+	KUNIT_EXPECT_EQ(test, 0, places(test, &vec, 1, 200, false, place));
+	link_of(test)->win.reach = ARENA + 50;
+	KUNIT_EXPECT_EQ(test, 0, places(test, &vec, 1, 200, false, place));
 }
 
 static void anywhere(struct kunit *test)
@@ -230,6 +245,7 @@ static void in_a_row(struct kunit *test)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(in_the_arena),
+	KUNIT_CASE(within_reach),
 	KUNIT_CASE(anywhere),
 	KUNIT_CASE(behind_its_end),
 	KUNIT_CASE(mapped_pages),

@@ -78,7 +78,7 @@ static void absurd_scratchpads(struct kunit *test)
 static struct ntw_greeting full_greeting(void)
 {
 	return (struct ntw_greeting) {
-		.version = NTW_VERSION, .mine = 1, .yours = 2, .ring = RING, .size = 1 << 20, .heartbeat = 100,
+		.version = NTW_VERSION, .mine = 1, .yours = 2, .ring = RING, .size = 1 << 20, .reach = 1 << 19, .heartbeat = 100,
 		.flat_shift = 40, .flat_window = 3, .flat_at = (1ULL << 40) - 8,
 	};
 }
@@ -100,6 +100,7 @@ static void hellos(struct kunit *test)
 	ntw_encode_hello(&g, &hello);
 	KUNIT_EXPECT_EQ(test, 0, ntw_decode_hello(&hello, &back));
 	KUNIT_EXPECT_EQ(test, g.size, back.size);
+	KUNIT_EXPECT_EQ(test, g.reach, back.reach);
 	KUNIT_EXPECT_EQ(test, g.yours, back.yours);
 	KUNIT_EXPECT_EQ(test, g.flat_shift, back.flat_shift);
 	KUNIT_EXPECT_EQ(test, g.flat_at, back.flat_at);
@@ -121,7 +122,7 @@ static void absurd_hellos(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(ring, RING + 16));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(ring, 0));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(size, RING));
-	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(size, NTW_SIZE_MAX + 1));
+	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(size, NTW_SIZE_MAX + 1024));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(version, NTW_VERSION + 1));
 	KUNIT_EXPECT_EQ(test, -EPROTO, WITH(msi_at, 4));
 	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, WITH(signals, 0x80));

@@ -109,7 +109,7 @@ static int nm_peer_mw_get_addr(struct ntb_dev *ntb, int widx, phys_addr_t *base,
 	if (base)
 		*base = nm_window_addr(nm_of(ntb), widx);
 	if (size)
-		*size = nm_size(widx);
+		*size = nm_of(ntb)->port && !widx && nm_narrow ? nm_narrow : nm_size(widx);
 	return 0;
 }
 

@@ -50,13 +50,18 @@ static unsigned int delay_ms;
 module_param(delay_ms, uint, 0444);
 MODULE_PARM_DESC(delay_ms, "milliseconds of link training; 0: the link is up at once");
 
-u64 nm_window_size, nm_last_size, nm_align;
+static unsigned int narrow_kib;
+module_param(narrow_kib, uint, 0444);
+MODULE_PARM_DESC(narrow_kib, "KiB that the first window of port 1 has on its own side, if that is less than its size; 0: all (default 0)");
+
+u64 nm_window_size, nm_last_size, nm_align, nm_narrow;
 
 static int __init nm_check(void)
 {
 	nm_window_size = (u64)window_kib * SZ_1K;
 	nm_last_size = last_mib ? (u64)last_mib * SZ_1M : nm_window_size;
 	nm_align = align_kib ? (u64)align_kib * SZ_1K : 0;
+	nm_narrow = min((u64)narrow_kib * SZ_1K, nm_window_size);
 	if (!nm_bridges || nm_bridges > NM_BRIDGES || !nm_windows || nm_windows > NM_WINDOWS)
 		return -EINVAL;
 	if (!is_power_of_2(nm_window_size) || nm_window_size < PAGE_SIZE || nm_window_size > SZ_16M)

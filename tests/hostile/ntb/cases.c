@@ -494,6 +494,19 @@ static bool bared(struct hp *hp, struct victim *none)
 	return ok;
 }
 
+/* It says that it reaches memory that is not there, or less than our ring: no such link comes up. */
+static bool reaches(struct hp *hp, struct victim *none)
+{
+	bool ok;
+
+	hp_set_reach(hp, MIB);
+	ok = hp_check(silent(hp), "it believes that we reach more than it has");
+	hp_set_reach(hp, -(s64)(hp->reach - MIB - NTW_RING_AT));
+	ok &= hp_check(silent(hp), "it believes that we reach less than its ring");
+	hp_set_reach(hp, 0);
+	return ok;
+}
+
 /*
  * @victim says what kind of endpoint @run is called with; NOBODY: @run opens its own, if any. @run may close the
  * endpoint. After each case kfi_ntb has to answer a call.
@@ -516,6 +529,7 @@ static const struct hp_case {
 	{ "mute",	mute, OPEN },
 	{ "flap",	flap },
 	{ "bared",	bared },
+	{ "reaches",	reaches },
 	{ "mapped",	hp_mapped, OPEN, true },
 };
 

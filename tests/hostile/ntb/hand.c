@@ -92,6 +92,7 @@ static void hp_shake_quiet(struct hp *hp)
 	if (ret || hand.yours != hp->mine)
 		return;
 	hp->ring = 1U << hand.ring_shift;
+	hp->reach = (u64)hand.size_kib * 1024 + hp->reach_more;
 	hp_reset(hp);
 	if (!ntb_mw_set_trans(hp->ntb, 0, 0, hp->dma, HP_MEM))
 		hp->state = HP_OPEN;
@@ -118,7 +119,7 @@ static void hp_shake_hello(struct hp *hp)
 {
 	struct iosys_map out = IOSYS_MAP_INIT_VADDR_IOMEM(hp->window);
 	struct ntw_greeting g = {
-		.version = NTW_VERSION, .mine = hp->mine, .yours = hp->yours, .ring = HP_RING, .size = HP_MEM, .heartbeat = HP_BEAT_MS,
+		.version = NTW_VERSION, .mine = hp->mine, .yours = hp->yours, .ring = HP_RING, .size = HP_MEM, .reach = hp->reach, .heartbeat = HP_BEAT_MS,
 		.flat_shift = hp->flat_shift, .flat_window = hp->flat_window,
 	};
 	struct ntw_hello hello;

@@ -61,6 +61,7 @@ struct hp_heard {
  * @deaf:	we beat, but say that we have handled and seen nothing new
  * @shy:	we say no hello
  * @flat_shift: @flat_window: what we say of all our memory
+ * @reach:	bytes of the victim's memory that we say we reach; @reach_more: of them those that are not there
  * @left:	lives that the victim has ended before they had begun
  * @next:	number for our next connection
  * @said:	records from the victim, of each type; @heard: the last of each of our connections
@@ -85,6 +86,8 @@ struct hp {
 	unsigned long		beat;
 	bool			deaf, shy;
 	u16			flat_shift, flat_window;
+	u64			reach;
+	s64			reach_more;
 	u32			left;
 	u32			next;
 	u64			said[NTW_SAYS];
@@ -107,6 +110,7 @@ void hp_bye(struct hp *hp);	/* the link ends by our will; it comes up again */
 void hp_set_deaf(struct hp *hp, bool deaf);
 void hp_set_shy(struct hp *hp, bool shy);
 void hp_set_flat(struct hp *hp, u16 shift, u16 window);	/* from the next life on, which begins */
+void hp_set_reach(struct hp *hp, s64 more);	/* the same, of the victim's memory */
 bool hp_greeted(struct hp *hp);	/* the victim has said hello, and waits for ours */
 u32 hp_left(struct hp *hp);	/* so often it has begun another life instead of coming up */
 /* The victim sees records when they have been flushed, or a beat goes out, or there is no room for more. 0, -ENOTCONN, -ETIMEDOUT */

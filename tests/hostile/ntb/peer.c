@@ -212,6 +212,14 @@ void hp_set_flat(struct hp *hp, u16 shift, u16 window)
 	hp_bye(hp);
 }
 
+void hp_set_reach(struct hp *hp, s64 more)
+{
+	mutex_lock(&hp->lock);
+	hp->reach_more = more;
+	mutex_unlock(&hp->lock);
+	hp_bye(hp);
+}
+
 bool hp_greeted(struct hp *hp)
 {
 	bool greeted;
