@@ -8,7 +8,7 @@
  *			     <- ACCEPT, proof
  *
  * A proof is an HMAC of a word that says whose it is and of all that the two have said, itself excepted. Who calls proves first:
- * nobody is told of him before. A proof is good for one handshake, so its comparison need not hide where it fails.
+ * nobody is told of him before.
  */
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -84,13 +84,12 @@ void nt_auth_outgoing(struct nt_conn *conn, u8 type, const struct ntw_call *call
 		nt_auth_prove(conn, type == NTW_ACCEPT ? call : NULL, say->buf, out);
 }
 
-/* The time this takes tells nobody anything: the next attempt has another nonce of ours, and another proof. */
 static int nt_auth_check(const struct nt_conn *conn, const struct ntw_call *accept, const void *data, const u8 *in)
 {
 	u8 proof[NTW_AUTH_LEN];
 
 	nt_auth_prove(conn, accept, data, proof);
-	return memcmp(proof, in, sizeof(proof)) ? -KFI_EKEYREJECTED : 0;
+	return kfi_auth_proved(proof, in, sizeof(proof)) ? 0 : -KFI_EKEYREJECTED;
 }
 
 /* Who has called is to prove himself, once. */

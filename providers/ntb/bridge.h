@@ -148,6 +148,7 @@ enum nt_event {
  * struct nt_link - one bridge
  * @ntb:	the device
  * @priv:	the endpoints' part
+ * @entry:	in the list of links that were started; link.c
  * @ring: records; @win: @flat: memory; @bells: @msi: signals
  * @work:	see above
  * @events:	bits of enum nt_event
@@ -155,7 +156,7 @@ enum nt_event {
  * @why:	of NT_EV_FAULT
  * @life:	see nt_link_life(); read anywhere
  * @state:	enum nt_link_state; read anywhere
- * @stopping:	it is to stay down
+ * @stopping:	it is to stay down; @hasty: and this kernel ends
  * @poor:	there was no memory for the window when it was last tried
  * @exposed:	a window of a life could not be closed: there is no other life
  * @mine: and @yours: the incarnations of this life
@@ -169,6 +170,7 @@ enum nt_event {
 struct nt_link {
 	struct ntb_dev		*ntb;
 	void			*priv;
+	struct list_head	entry;
 	struct nt_ring		ring;
 	struct nt_window	win;
 	struct nt_flat		flat;
@@ -181,6 +183,7 @@ struct nt_link {
 	unsigned int		life;
 	u8			state;
 	bool			stopping;
+	bool			hasty;
 	bool			poor;
 	bool			exposed;
 	u32			mine, yours;

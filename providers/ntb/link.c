@@ -17,10 +17,12 @@
  *
  * On each look the work item says its scratchpads or its hello again, for what was written into a link that went in that moment has vanished.
  */
+#include <linux/cpuhotplug.h>
 #include <linux/debugfs.h>
 #include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/random.h>
+#include <linux/reboot.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include "bridge.h"
@@ -51,6 +53,12 @@ MODULE_PARM_DESC(direct, "batches up to so many bytes are written by the CPU whi
 
 static struct workqueue_struct *nt_wq;
 static struct dentry *nt_debugfs;
+
+/* Links that were started. The spinlock protects the list, the mutex around it keeps links on it while all of them are stopped, one by one. */
+static DEFINE_MUTEX(nt_stop_lock);
+static DEFINE_SPINLOCK(nt_links_lock);
+static LIST_HEAD(nt_links);
+static enum cpuhp_state nt_cpu_state;
 
 void nt_link_queue(struct nt_link *link)
 {
@@ -154,11 +162,18 @@ static void nt_life_shut(struct nt_link *link)
 	nt_engine_close(&link->ring.engine);
 }
 
-/* Memory that the engine may still read or write is given to nobody, however long that takes. */
-static void nt_life_quiesce(struct nt_link *link)
+/*
+ * Memory that the engine may still read or write is given to nobody, however long that takes. But the end of this kernel does not wait for ever.
+ * Return: the engine has nothing of ours
+ */
+static bool nt_life_quiesce(struct nt_link *link)
 {
-	while (nt_ring_end(&link->ring, NT_END_MS))
+	while (nt_ring_end(&link->ring, NT_END_MS)) {
 		dev_warn_ratelimited(&link->ntb->dev, "the DMA engine does not come to an end\n");
+		if (READ_ONCE(link->hasty))
+			return false;
+	}
+	return true;
 }
 
 /* Who means this life says so too late from here on. */
@@ -172,13 +187,18 @@ static void nt_life_count(struct nt_link *link)
 
 static void nt_life_end(struct nt_link *link, const char *why)
 {
-	bool was_up = link->state == NT_LINK_UP, greeted = link->state >= NT_LINK_HELLO;
+	bool was_up = link->state == NT_LINK_UP, greeted = link->state >= NT_LINK_HELLO, quiet = true;
 
 	nt_link_set(link, NT_LINK_DOWN);
 	if (was_up) {
 		dev_info_ratelimited(&link->ntb->dev, "link down: %s\n", why);
 		link->resets++;
-		nt_life_quiesce(link);
+		quiet = nt_life_quiesce(link);
+	}
+	if (!quiet) {
+		nt_win_close(&link->win, link->ntb);
+		nt_flat_close(&link->flat, link->ntb);
+		return;
 	}
 	if (greeted)
 		nt_ring_bye(&link->ring, link->yours);
@@ -612,6 +632,7 @@ struct nt_link *nt_link_add(struct ntb_dev *ntb, void *priv)
 		return ERR_PTR(-ENOMEM);
 	link->ntb = ntb;
 	link->priv = priv;
+	INIT_LIST_HEAD(&link->entry);
 	spin_lock_init(&link->lock);
 	link->pace = NT_PACE_MIN;
 	INIT_DELAYED_WORK(&link->work, nt_link_work);
@@ -635,7 +656,7 @@ free_link:
 	return ERR_PTR(ret);
 }
 
-void nt_link_stop(struct nt_link *link)
+static void nt_link_halt(struct nt_link *link)
 {
 	WRITE_ONCE(link->stopping, true);
 	cancel_delayed_work_sync(&link->work);
@@ -646,6 +667,50 @@ void nt_link_stop(struct nt_link *link)
 	ntb_clear_ctx(link->ntb);
 	/* An interrupt that was under way may have queued it. */
 	cancel_delayed_work_sync(&link->work);
+}
+
+void nt_link_stop(struct nt_link *link)
+{
+	mutex_lock(&nt_stop_lock);
+	spin_lock(&nt_links_lock);
+	list_del_init(&link->entry);
+	spin_unlock(&nt_links_lock);
+	mutex_unlock(&nt_stop_lock);
+	nt_link_halt(link);
+}
+
+void nt_links_halt(void)
+{
+	struct nt_link *link;
+
+	mutex_lock(&nt_stop_lock);
+	list_for_each_entry(link, &nt_links, entry) {
+		WRITE_ONCE(link->hasty, true);
+		nt_link_halt(link);
+	}
+	mutex_unlock(&nt_stop_lock);
+}
+
+/* Otherwise the window would stay open for the kernel that comes next (kexec), and the peer would miss us after its timeout only. */
+static int nt_on_reboot(struct notifier_block *nb, unsigned long action, void *arg)
+{
+	nt_links_halt();
+	return NOTIFY_DONE;
+}
+
+/* Behind those that still write something out */
+static struct notifier_block nt_reboot = { .notifier_call = nt_on_reboot, .priority = INT_MIN };
+
+/* A CPU has gone, and the interrupts that it had are another's: nt_msi_moved(). */
+static int nt_on_cpu_gone(unsigned int cpu)
+{
+	struct nt_link *link;
+
+	spin_lock(&nt_links_lock);
+	list_for_each_entry(link, &nt_links, entry)
+		nt_link_queue(link);
+	spin_unlock(&nt_links_lock);
+	return 0;
 }
 
 int nt_link_start(struct nt_link *link)
@@ -662,6 +727,11 @@ int nt_link_start(struct nt_link *link)
 		nt_link_stop(link);
 		return ret;
 	}
+	mutex_lock(&nt_stop_lock);
+	spin_lock(&nt_links_lock);
+	list_add_tail(&link->entry, &nt_links);
+	spin_unlock(&nt_links_lock);
+	mutex_unlock(&nt_stop_lock);
 	nt_link_queue(link);
 	return 0;
 clear_ctx:
@@ -696,12 +766,26 @@ int nt_links_init(void)
 	nt_wq = alloc_workqueue("kfi_ntb", WQ_MEM_RECLAIM | WQ_UNBOUND | WQ_HIGHPRI, 0);
 	if (!nt_wq)
 		return -ENOMEM;
+	ret = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "kfi_ntb:gone", NULL, nt_on_cpu_gone);
+	if (ret < 0)
+		goto destroy_wq;
+	nt_cpu_state = ret;
+	ret = register_reboot_notifier(&nt_reboot);
+	if (ret)
+		goto remove_state;
 	nt_debugfs = debugfs_create_dir("kfi_ntb", NULL);
 	return 0;
+remove_state:
+	cpuhp_remove_state_nocalls(nt_cpu_state);
+destroy_wq:
+	destroy_workqueue(nt_wq);
+	return ret;
 }
 
 void nt_links_exit(void)
 {
+	unregister_reboot_notifier(&nt_reboot);
+	cpuhp_remove_state_nocalls(nt_cpu_state);
 	debugfs_remove_recursive(nt_debugfs);
 	destroy_workqueue(nt_wq);
 }

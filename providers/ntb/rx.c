@@ -592,6 +592,8 @@ static void nt_rx_segs(const void *from, unsigned int n, struct kfi_rma_iov *seg
 
 	for (i = 0; i < n; i++) {
 		memcpy(&seg, from + i * sizeof(seg), sizeof(seg));
+		/* The compiler might read the peer's memory again instead. */
+		barrier_data(&seg);
 		segs[i] = (struct kfi_rma_iov) {
 			.addr = le64_to_cpu(seg.addr),
 			.len = min_t(u64, le64_to_cpu(seg.len), SIZE_MAX),	/* no region is as long */
@@ -610,6 +612,7 @@ void nt_conn_record(struct nt_conn *conn, const struct ntw_rec *rec, const void 
 
 	if (len >= sizeof(hdr)) {
 		memcpy(&hdr, body, sizeof(hdr));
+		barrier_data(&hdr);
 		ret = ntw_decode(rec, &hdr, len, nt_eager_size, &f);
 	}
 	if (!ret && f.type == NTW_CLOSE) {

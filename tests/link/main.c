@@ -533,6 +533,24 @@ static void never_closed(struct nt_link *link)
 		say_wrong("there is a life after a window could not be closed\n");
 }
 
+/* The machine goes down: both ends hear of it at once, from who goes, and there is no other life. */
+static void halted(void)
+{
+	unsigned int i, ms;
+
+	if (wait_up())
+		return say_wrong("the link does not come up (halted)\n");
+	nt_links_halt();
+	for (i = 0; i < SIDES; i++)
+		if (READ_ONCE(sides[i].up))
+			say_wrong("%u: up though its machine goes down\n", i);
+	for (ms = 0; ms < 500; ms += 20) {
+		if (nt_link_is_up(sides[0].link) || nt_link_is_up(sides[1].link))
+			return say_wrong("up again though the machine goes down\n");
+		msleep(20);
+	}
+}
+
 static int run(void)
 {
 	unsigned int i, n;
@@ -557,6 +575,8 @@ static int run(void)
 		say_wrong("slots out of reach: %lx and %lx\n", sides[0].placeless, sides[1].placeless);
 	if (!ret && stuck)
 		never_closed(sides[0].link);
+	else if (!ret && !errors_ok)
+		halted();
 	return ret ?: wrong ? -EIO : 0;
 }
 
