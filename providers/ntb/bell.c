@@ -6,8 +6,9 @@
  * is on its way to the bridge for a while; to be sure that it has arrived would take a read, which the data path has none of. With
  * several bits the same one is not rung again for as many signals. What would be lost all the same is found at the next beat.
  *
- * Interrupt messages (msi.c) are used where the peer offers them. A side offers them if its parameter says so; or if the engine can't ring and
- * interrupt remapping keeps the peer to the bridge's own interrupts.
+ * Interrupt messages (msi.c) are used where the peer offers them. A side offers them if its
+ * parameter says so; or if the engine can't ring and interrupt remapping keeps the peer to the
+ * bridge's own interrupts.
  */
 #include <linux/bitops.h>
 #include <linux/module.h>

@@ -216,7 +216,8 @@ int nt_win_alloc(struct nt_window *win, struct ntb_dev *ntb);
 int nt_win_open(struct nt_window *win, struct ntb_dev *ntb);
 int nt_win_close(struct nt_window *win, struct ntb_dev *ntb);
 /*
- * The same for any window of ours, which shows @len bytes at @park afterwards if the bridge can't switch it off; 0: there is no memory for that.
+ * The same for any window of ours, which shows @len bytes at @park afterwards if the bridge can't
+ * switch it off; 0: there is no memory for that.
  * Return: bytes that it shows; negative: it still shows what it did
  */
 int nt_mw_close(struct ntb_dev *ntb, int index, dma_addr_t park, size_t len);

@@ -2,15 +2,19 @@
 /*
  * dma.c - copies to the peer, see dma.h.
  *
- * A channel completes memory copies in order. It may execute them in any order, but for fences (DMA_PREP_FENCE): a copy begins when the last
- * fenced copy before it is complete. So the bytes that a line tells of end with a fenced copy, and a line is fenced, because its signal and the
- * next line depend on it (out.c). A signal is not: a signal that is late is behind its line all the same.
+ * A channel completes memory copies in order. It may execute them in any order, but for fences
+ * (DMA_PREP_FENCE): a copy begins when the last fenced copy before it is complete. So the bytes
+ * that a line tells of end with a fenced copy, and a line is fenced, because its signal and the
+ * next line depend on it (out.c). A signal is not: a signal that is late is behind its line all the
+ * same.
  *
- * What has been submitted behind a failed copy is not executed, unless no fence is between the two: ioatdma aborts it. What is
- * submitted later is executed, and a line among it would tell the peer of bytes that are not there. ioatdma has called the
- * callbacks of the failed and the aborted copies before it prepares another one, and nothing fails between the preparation of a copy and its
- * submission, for both have a lock in common: so a line that was prepared after an error can be made to say nothing. Of an engine that is not so, and of one that
- * does not abort, out.c notices afterwards that a line was executed behind an error; that costs the link.
+ * What has been submitted behind a failed copy is not executed if a fence is between the two:
+ * ioatdma aborts it. What is submitted later is executed, and a line among it would tell the peer
+ * of bytes that are not there. ioatdma has called the callbacks of the failed and the aborted
+ * copies before it prepares another one, and nothing fails between the preparation of a copy and
+ * its submission, for both have a lock in common: so a line that was prepared after an error can be
+ * made to say nothing. Of an engine that is not so, and of one that does not abort, out.c notices
+ * afterwards that a line was executed behind an error; that costs the link.
  *
  * Each copy has a callback that says how it went; only every NT_QUIET-th, or more if the channel is small, and the last of a batch ask for an interrupt. Callbacks run
  * under locks of the engine's driver, so they do no more than to note and to wake.
@@ -106,8 +110,9 @@ static void nt_work(struct work_struct *work)
 /* ---- who gives ---- */
 
 /*
- * There is no address for this memory on the bus of the engine: they are used up, or it is memory of a kind that can't have one. The CPU copies it to
- * memory that has one, so that nothing has to wait for that address: lines, which tell the peer that we live, are behind this copy.
+ * There is no address for this memory on the bus of the engine: they are used up, or it is memory
+ * of a kind that can't have one. The CPU copies it to memory that has one, so that nothing has to
+ * wait for that address: lines, which tell the peer that we live, are behind this copy.
  * Return: false: another such copy has not been reaped yet
  */
 static bool nt_piece_bounce(struct nt_engine *e, struct nt_piece *piece, struct nt_desc *d)
@@ -170,7 +175,10 @@ static bool nt_chan_give(struct nt_engine *e, struct nt_desc *d, dma_addr_t to)
 	tx->callback_param = d;
 	cookie = dmaengine_submit(tx);
 	if (dma_submit_error(cookie)) {
-		/* The driver has dropped the copy and calls nobody. A line behind it is to say nothing, as behind a copy that has failed. */
+		/*
+		 * The driver has dropped the copy and calls nobody. A line behind it is to say
+		 * nothing, as behind a copy that has failed.
+		 */
 		e->count.refused++;
 		WRITE_ONCE(e->broken, true);
 		nt_desc_fate(d, NT_ABORTED);
@@ -224,7 +232,8 @@ static dma_addr_t nt_engine_to(const struct nt_engine *e, u64 at)
 	return at & NTW_FLAT ? e->flat + (at & ~NTW_FLAT) : e->window + at;
 }
 
-bool nt_engine_copy(struct nt_engine *e, enum nt_what what, struct nt_piece *piece, u64 at, struct nt_rec *rec, u8 flags)
+bool nt_engine_copy(struct nt_engine *e, enum nt_what what, struct nt_piece *piece, u64 at,
+		    struct nt_rec *rec, u8 flags)
 {
 	struct nt_desc *d = nt_engine_next(e);
 
@@ -247,7 +256,8 @@ bool nt_engine_ring(struct nt_engine *e, unsigned int bell)
 	if (!d)
 		return false;
 	*d = (struct nt_desc) {
-		.engine = e, .what = NT_SIGNAL, .from = &e->bell_data[bell], .at = bell, .len = e->bell_len, .flags = NT_COPY_LAST,
+		.engine = e, .what = NT_SIGNAL, .from = &e->bell_data[bell], .at = bell,
+		.len = e->bell_len, .flags = NT_COPY_LAST,
 		.dma = e->bell_dma + bell * sizeof(*e->bell_data),
 	};
 	return nt_engine_give(e, d, e->bell[bell]);
@@ -333,8 +343,9 @@ struct nt_want {
 };
 
 /*
- * Copies are reaped in the order in which they were given, and a fence orders the copies before it only if they complete in order. An engine with
- * DMA_COMPLETION_NO_ORDER (idxd) does neither, and it may never complete a copy that asks for no interrupt.
+ * Copies are reaped in the order in which they were given, and a fence orders the copies before it
+ * only if they complete in order. An engine with DMA_COMPLETION_NO_ORDER (idxd) does neither, and
+ * it may never complete a copy that asks for no interrupt.
  */
 static bool nt_chan_fits(struct dma_chan *chan, void *arg)
 {

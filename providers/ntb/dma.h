@@ -33,7 +33,8 @@ enum nt_fate {
 
 /* How a copy is given */
 #define NT_COPY_LAST	0x1	/* the last of its batch */
-#define NT_COPY_FENCE	0x2	/* no copy that is given later begins before this one, and those before it, are complete */
+/* No copy that is given later begins before this one, and those before it, are complete */
+#define NT_COPY_FENCE	0x2
 
 /** enum nt_what - a copy is for */
 enum nt_what {
@@ -84,7 +85,8 @@ struct nt_copies {
  * @piece_max:	bytes of a copy
  * @window: the same for the channel; @window_len: bytes mapped; @bell: where it can ring, @bells of them, or 0
  * @bell_data:	what to write there; @bell_dma: where that is, @bell_len bytes each
- * @bounce:	NT_BOUNCE bytes for one copy at a time whose source can't be mapped for the channel; @bounce_dma: the same for it; @bouncing: in use
+ * @bounce:	NT_BOUNCE bytes for one copy at a time whose source can't be mapped for the channel;
+ *		@bounce_dma: the same for it; @bouncing: in use
  * @flat: the peer's flat window for the channel, @flat_len bytes; 0: none. The CPU does not write there
  * @desc:	ring of NT_DESCS
  * @head: given; @tail: reaped
@@ -158,9 +160,11 @@ static inline bool nt_engine_idle(const struct nt_engine *e)
 
 /*
  * One copy, of the first bytes of @piece: &nt_piece.len says of how many when it returns.
- * Return: false: no room: something is being done, and who reaps it should try again, or after a while if there is nothing.
+ * Return: false: no room: something is being done, and who reaps it should try again, or after a
+ * while if there is nothing.
  */
-bool nt_engine_copy(struct nt_engine *e, enum nt_what what, struct nt_piece *piece, u64 at, struct nt_rec *rec, u8 flags);
+bool nt_engine_copy(struct nt_engine *e, enum nt_what what, struct nt_piece *piece, u64 at,
+		    struct nt_rec *rec, u8 flags);
 bool nt_engine_ring(struct nt_engine *e, unsigned int bell);
 /* Begin. After the last of a number of copies. */
 void nt_engine_go(struct nt_engine *e);

@@ -184,7 +184,10 @@ int nt_flat_close(struct nt_flat *flat, struct ntb_dev *ntb)
 
 	if (!flat->open)
 		return 0;
-	/* It begins with the control page (map.c), or with page 0, which no machine that has these bridges gives to anybody. */
+	/*
+	 * It begins with the control page (map.c), or with page 0, which no machine that has these
+	 * bridges gives to anybody.
+	 */
 	ret = nt_mw_close(ntb, flat->index, flat->base, PAGE_SIZE);
 	if (ret < 0)
 		return ret;

@@ -54,7 +54,10 @@ MODULE_PARM_DESC(direct, "batches up to so many bytes are written by the CPU whi
 static struct workqueue_struct *nt_wq;
 static struct dentry *nt_debugfs;
 
-/* Links that were started. The spinlock protects the list, the mutex around it keeps links on it while all of them are stopped, one by one. */
+/*
+ * Links that were started. The spinlock protects the list, the mutex around it keeps links on it
+ * while all of them are stopped, one by one.
+ */
 static DEFINE_MUTEX(nt_stop_lock);
 static DEFINE_SPINLOCK(nt_links_lock);
 static LIST_HEAD(nt_links);
@@ -141,8 +144,9 @@ static const struct ntb_ctx_ops nt_ctx_ops = {
 /* ---- the end of a life ---- */
 
 /*
- * Memory that the peer may still write is given to nobody either. A bridge whose windows can't be closed is to carry nothing any more; the inbound memory
- * stays allocated, and nothing of it is used again.
+ * Memory that the peer may still write is given to nobody either. A bridge whose windows can't be
+ * closed is to carry nothing any more; the inbound memory stays allocated, and nothing of it is
+ * used again.
  */
 static void nt_life_shut(struct nt_link *link)
 {
@@ -163,7 +167,8 @@ static void nt_life_shut(struct nt_link *link)
 }
 
 /*
- * Memory that the engine may still read or write is given to nobody, however long that takes. But the end of this kernel does not wait for ever.
+ * Memory that the engine may still read or write is given to nobody, however long that takes. But
+ * the end of this kernel does not wait for ever.
  * Return: the engine has nothing of ours
  */
 static bool nt_life_quiesce(struct nt_link *link)
@@ -187,7 +192,8 @@ static void nt_life_count(struct nt_link *link)
 
 static void nt_life_end(struct nt_link *link, const char *why)
 {
-	bool was_up = link->state == NT_LINK_UP, greeted = link->state >= NT_LINK_HELLO, quiet = true;
+	bool was_up = link->state == NT_LINK_UP, greeted = link->state >= NT_LINK_HELLO;
+	bool quiet = true;
 
 	nt_link_set(link, NT_LINK_DOWN);
 	if (was_up) {
@@ -691,7 +697,10 @@ void nt_links_halt(void)
 	mutex_unlock(&nt_stop_lock);
 }
 
-/* Otherwise the window would stay open for the kernel that comes next (kexec), and the peer would miss us after its timeout only. */
+/*
+ * Otherwise the window would stay open for the kernel that comes next (kexec), and the peer would
+ * miss us after its timeout only.
+ */
 static int nt_on_reboot(struct notifier_block *nb, unsigned long action, void *arg)
 {
 	nt_links_halt();

@@ -117,7 +117,10 @@ void nt_links_exit(void);
 struct nt_link *nt_link_add(struct ntb_dev *ntb, void *priv);
 /* Enables the bridge's link; from now on it comes up when it can. */
 int nt_link_start(struct nt_link *link);
-/* All of them go down as by nt_link_stop(), for this kernel ends; it is called for each of them all the same, if the module goes. */
+/*
+ * All of them go down as by nt_link_stop(), for this kernel ends; it is called for each of them all
+ * the same, if the module goes.
+ */
 void nt_links_halt(void);
 /* It goes down, with nt_conns_link_down() if it was up, and does not come up again. On return no callback runs or comes. */
 void nt_link_stop(struct nt_link *link);

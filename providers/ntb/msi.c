@@ -10,13 +10,16 @@
  * vector stays where it is (IRQ_NO_BALANCING), and if it is moved all the same, for its CPU goes, this life of the link ends, and the next begins
  * with another hello.
  *
- * The peer can write to all that the window translates to. A bridge aligns the base of a window, up to the size of its BAR, so the window begins
- * below the message's address: rounded down to a few MiB it has the I/O APIC, the HPET and a TPM in it, rounded down to 4 GiB it has RAM. Therefore
- * a window is opened only if all of it lies where a write is an interrupt message and nothing else (NT_MSI_FIRST to NT_MSI_LAST).
+ * The peer can write to all that the window translates to. A bridge aligns the base of a window, up
+ * to the size of its BAR, so the window begins below the message's address: rounded down to a few
+ * MiB it has the I/O APIC, the HPET and a TPM in it, rounded down to 4 GiB it has RAM. Therefore a
+ * window is opened only if all of it lies where a write is an interrupt message and nothing else
+ * (NT_MSI_FIRST to NT_MSI_LAST).
  *
- * Within those addresses the peer chooses the vector and the CPU by the bytes that it writes. With interrupt remapping the IOMMU lets the bridge's own
- * interrupts through and no others. Without it the peer can raise any interrupt, NMI and the messages between processors included, so the window is
- * opened only if the administrator has asked for it (signal=msi), and the kernel is tainted.
+ * Within those addresses the peer chooses the vector and the CPU by the bytes that it writes. With
+ * interrupt remapping the IOMMU lets the bridge's own interrupts through and no others. Without it
+ * the peer can raise any interrupt, NMI and the messages between processors included, so the window
+ * is opened only if the administrator has asked for it (signal=msi), and the kernel is tainted.
  */
 #include <linux/io.h>
 #include <linux/irq.h>
@@ -58,7 +61,10 @@ static int nt_msi_window(struct nt_link *link)
 	return window;
 }
 
-/* Let the peer reach where the message goes. Return: 0; -ERANGE: the window would show more than interrupt messages; or the bridge's error */
+/*
+ * Let the peer reach where the message goes. Return: 0; -ERANGE: the window would show more than
+ * interrupt messages; or the bridge's error
+ */
 static int nt_msi_open_window(struct nt_link *link, struct nt_msi *msi, u64 addr)
 {
 	resource_size_t addr_align, size_align, size_max, size;
@@ -75,7 +81,10 @@ static int nt_msi_open_window(struct nt_link *link, struct nt_msi *msi, u64 addr
 	return size <= size_max ? ntb_mw_set_trans(link->ntb, NT_PEER, msi->window, base, size) : -ENOSPC;
 }
 
-/* @asked: by the administrator; @isolated: interrupt remapping keeps the peer to the bridge's own interrupts. Return: 0, -EPERM */
+/*
+ * @asked: by the administrator; @isolated: interrupt remapping keeps the peer to the bridge's own
+ * interrupts. Return: 0, -EPERM
+ */
 static int nt_msi_allow(struct ntb_dev *ntb, bool asked, bool isolated)
 {
 	if (isolated)

@@ -133,7 +133,10 @@ static bool nt_give_payload(struct nt_ring *ring, struct nt_batch *b)
 	return true;
 }
 
-/* The last run is fenced: the line is behind it, and behind the payload. A batch with payload has a run, for each record has a header. */
+/*
+ * The last run is fenced: the line is behind it, and behind the payload. A batch with payload has a
+ * run, for each record has a header.
+ */
 static bool nt_give_runs(struct nt_ring *ring, struct nt_batch *b)
 {
 	struct nt_out *out = &ring->out;

@@ -5,9 +5,11 @@
  * The inbound memory is one contiguous piece, allocated when the bridge first says what it wants (with the link up), and kept for the
  * life of the device: memory of consumers lies in its arena. What they still have of it when the device goes (struct nt_inbound) stays. Whether the peer can reach it is another matter, see nt_win_open().
  *
- * Closing. Few drivers have a call that switches a window off. A translation of no length to address 0 is no such call: ntb_hw_intel answers -EIO on
- * Ice Lake, and where a bridge has no limit register the window then shows the memory at address 0. So a window is closed by *parking* it: it is
- * shortened to the control page, which is never lent and in which nothing is believed that is not of this life.
+ * Closing. Few drivers have a call that switches a window off. A translation of no length to
+ * address 0 is no such call: ntb_hw_intel answers -EIO on Ice Lake, and where a bridge has no limit
+ * register the window then shows the memory at address 0. So a window is closed by *parking* it: it
+ * is shortened to the control page, which is never lent and in which nothing is believed that is
+ * not of this life.
  */
 #include <linux/dma-mapping.h>
 #include <linux/io.h>
@@ -94,7 +96,8 @@ static int nt_win_pages(struct nt_window *win, struct device *dev, size_t len, s
 	unsigned int order = get_order(max(len, align));
 	struct page *pages;
 
-	pages = alloc_pages_node(dev_to_node(dev), GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN | __GFP_NORETRY, order);
+	pages = alloc_pages_node(dev_to_node(dev), GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN | __GFP_NORETRY,
+				 order);
 	if (!pages)
 		return -ENOMEM;
 	split_page(pages, order);	/* nt_pages_free() may keep some of them */
@@ -164,7 +167,8 @@ static void nt_inbound_put(struct nt_inbound *in)
 }
 
 /*
- * What the bridge may still show the peer is given to nobody. A parked window is shut for good if the driver can do that.
+ * What the bridge may still show the peer is given to nobody. A parked window is shut for good if
+ * the driver can do that.
  * Return: bytes, from the beginning
  */
 static size_t nt_win_shown(struct nt_window *win, struct ntb_dev *ntb)
@@ -184,7 +188,8 @@ static void nt_win_put(struct nt_window *win, struct ntb_dev *ntb)
 		return;
 	shown = nt_win_shown(win, ntb);
 	if (shown)
-		dev_warn(&ntb->dev, "the window can't be shut: %zu bytes stay allocated\n", win->in->pages ? shown : win->base_len);
+		dev_warn(&ntb->dev, "the window can't be shut: %zu bytes stay allocated\n",
+			 win->in->pages ? shown : win->base_len);
 	if (win->in->pages) {
 		win->in->kept = DIV_ROUND_UP(shown, PAGE_SIZE);
 		if (!shown)
@@ -275,7 +280,10 @@ int nt_mw_close(struct ntb_dev *ntb, int index, dma_addr_t park, size_t len)
 		return len;
 	/* The last resort: the driver shuts the window, or it says that it has not. */
 	ret = ntb_mw_set_trans(ntb, NT_PEER, index, 0, 0);
-	/* Through a bridge that has been pulled out nobody writes. A device that is on no bus (tests/mock) can't be. */
+	/*
+	 * Through a bridge that has been pulled out nobody writes. A device that is on no bus
+	 * (tests/mock) can't be.
+	 */
 	return ret && ntb->pdev && ntb->pdev->bus && !pci_device_is_present(ntb->pdev) ? 0 : ret;
 }
 
@@ -360,10 +368,14 @@ struct page *nt_arena_page(struct nt_link *link, void *mem)
 	return is_vmalloc_addr(mem) ? vmalloc_to_page(mem) : virt_to_page(mem);
 }
 
-/* Where @piece is, if the peer reaches it. Memory that is named by its pages is only found if the inbound memory is in the linear map. */
+/*
+ * Where @piece is, if the peer reaches it. Memory that is named by its pages is only found if the
+ * inbound memory is in the linear map.
+ */
 static bool nt_inside(const struct nt_window *win, const struct nt_piece *piece, u64 *at)
 {
-	uintptr_t begin = (uintptr_t)win->mem + NTW_RING_AT + win->ring, end = (uintptr_t)win->mem + READ_ONCE(win->reach);
+	uintptr_t begin = (uintptr_t)win->mem + NTW_RING_AT + win->ring;
+	uintptr_t end = (uintptr_t)win->mem + READ_ONCE(win->reach);
 	uintptr_t mem = (uintptr_t)piece->addr;
 
 	*at = mem - (uintptr_t)win->mem;

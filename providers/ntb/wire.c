@@ -75,7 +75,8 @@ void ntw_encode_hello(const struct ntw_greeting *g, struct ntw_hello *hello)
 	*hello = (struct ntw_hello) {
 		.magic = cpu_to_le16(NTW_MAGIC), .version = g->version, .signals = g->signals,
 		.mine = cpu_to_le32(g->mine), .yours = cpu_to_le32(g->yours), .ring = cpu_to_le32(g->ring),
-		.size = cpu_to_le32(g->size / 1024), .reach = cpu_to_le32(g->reach / 1024), .heartbeat = cpu_to_le32(g->heartbeat),
+		.size = cpu_to_le32(g->size / 1024), .reach = cpu_to_le32(g->reach / 1024),
+		.heartbeat = cpu_to_le32(g->heartbeat),
 		.msi_window = cpu_to_le32(g->msi_window), .msi_at = cpu_to_le64(g->msi_at),
 		.msi_data = cpu_to_le32(g->msi_data), .flat_at = cpu_to_le64(g->flat_at),
 		.flat_window = cpu_to_le16(g->flat_window), .flat_shift = cpu_to_le16(g->flat_shift),
@@ -114,7 +115,8 @@ int ntw_decode_hello(const struct ntw_hello *hello, struct ntw_greeting *g)
 	*g = (struct ntw_greeting) {
 		.version = hello->version, .signals = hello->signals,
 		.mine = le32_to_cpu(hello->mine), .yours = le32_to_cpu(hello->yours), .ring = le32_to_cpu(hello->ring),
-		.size = (u64)le32_to_cpu(hello->size) * 1024, .reach = (u64)le32_to_cpu(hello->reach) * 1024, .heartbeat = le32_to_cpu(hello->heartbeat),
+		.size = (u64)le32_to_cpu(hello->size) * 1024, .heartbeat = le32_to_cpu(hello->heartbeat),
+		.reach = (u64)le32_to_cpu(hello->reach) * 1024,
 		.msi_window = le32_to_cpu(hello->msi_window), .msi_at = le64_to_cpu(hello->msi_at),
 		.msi_data = le32_to_cpu(hello->msi_data), .flat_at = le64_to_cpu(hello->flat_at),
 		.flat_window = le16_to_cpu(hello->flat_window), .flat_shift = le16_to_cpu(hello->flat_shift),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What kfi_ntb asks of a bridge's windows: where they may lead, and how they are closed. The bridge is a table of calls that remembers what it was
- * told. The source is compiled into this module: a provider exports nothing.
+ * What kfi_ntb asks of a bridge's windows: where they may lead, and how they are closed. The bridge
+ * is a table of calls that remembers what it was told. The source is compiled into this module: a
+ * provider exports nothing.
  */
 #include <kunit/test.h>
 #include <linux/sizes.h>
@@ -90,7 +91,10 @@ static int open_msi(struct kunit *test, u64 addr, resource_size_t addr_align, re
 	return ret;
 }
 
-/* Whatever the bridge wants windows to be aligned to, this one shows addresses of interrupt messages and nothing else. */
+/*
+ * Whatever the bridge wants windows to be aligned to, this one shows addresses of interrupt
+ * messages and nothing else.
+ */
 static void msi_alone(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, 0, open_msi(test, 0xfee0100c, 1, 1));
@@ -107,7 +111,9 @@ static void msi_alone(struct kunit *test)
 	KUNIT_EXPECT_NE(test, 0, open_msi(test, 0x1fee0100cULL, SZ_4K, 1));
 }
 
-/* Who can raise any interrupt of a machine was let in by its administrator, and the kernel says so. */
+/*
+ * Who can raise any interrupt of a machine was let in by its administrator, and the kernel says so.
+ */
 static void msi_not_remapped(struct kunit *test)
 {
 	struct bridge *br = test->priv;
@@ -123,7 +129,10 @@ static void msi_not_remapped(struct kunit *test)
 
 /* ---- closing ---- */
 
-/* It is closed: what it shows from then on is the control page, on every bridge, and never the memory at address 0. */
+/*
+ * It is closed: what it shows from then on is the control page, on every bridge, and never the
+ * memory at address 0.
+ */
 static void closed_windows(struct kunit *test)
 {
 	struct bridge *br = test->priv;
@@ -147,7 +156,10 @@ static void closed_windows(struct kunit *test)
 	}
 }
 
-/* Lengths that the bridge can't do would show what is lent: then the driver has to say that it can close the window, or it stays open. */
+/*
+ * Lengths that the bridge can't do would show what is lent: then the driver has to say that it can
+ * close the window, or it stays open.
+ */
 static void unclosed_windows(struct kunit *test)
 {
 	struct bridge *br = test->priv;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The ring of kfi_ntb without a bridge: two of them over plain memory, each other's signal is a tasklet. The work item stands for the
- * engine, or a channel that takes every liberty that the dmaengine interface allows. More of what a channel does is tested with a bridge that
- * isn't there, tests/link.
+ * The ring of kfi_ntb without a bridge: two of them over plain memory, each other's signal is a
+ * tasklet. The work item stands for the engine, or a channel that takes every liberty that the
+ * dmaengine interface allows. More of what a channel does is tested with a bridge that isn't there,
+ * tests/link.
  */
 #include <kunit/test.h>
 #include <linux/completion.h>
@@ -510,7 +511,8 @@ static void line_was_there(struct kunit *test)
 #define CHAN_RING	64U
 
 /**
- * struct chan - a channel of one end. All of it is protected by the ring's lock, under which the ring calls it
+ * struct chan - a channel of one end. All of it is protected by the ring's lock, under which the
+ * ring calls it
  * @tx:		ring of copies; from @ran to @head they are submitted
  * @early:	copies that were executed ahead of one that they depend on
  * @refuse:	the n-th copy that is submitted from now on is not taken; 0: all are
@@ -540,7 +542,8 @@ static dma_cookie_t chan_submit(struct dma_async_tx_descriptor *tx)
 	return ++c->head;
 }
 
-static struct dma_async_tx_descriptor *chan_prep(struct dma_chan *chan, dma_addr_t to, dma_addr_t from, size_t len, unsigned long flags)
+static struct dma_async_tx_descriptor *chan_prep(struct dma_chan *chan, dma_addr_t to, dma_addr_t from,
+						 size_t len, unsigned long flags)
 {
 	struct chan *c = chan_of(chan);
 	struct dma_async_tx_descriptor *tx = &c->tx[c->head % CHAN_RING];
@@ -564,15 +567,20 @@ static void chan_copy(struct chan *c, const struct nt_desc *d)
 		memcpy(c->end->other->mem + d->at, d->from, d->len);
 }
 
-/* Copies up to a fence, the last one first. A line depends on the bytes that it tells of, a signal on its line. */
+/*
+ * Copies up to a fence, the last one first. A line depends on the bytes that it tells of, a signal
+ * on its line.
+ */
 static void chan_run(struct chan *c, u32 end)
 {
 	const struct dmaengine_result good = { .result = DMA_TRANS_NOERROR };
 	u32 i, k;
 
 	for (i = end; i-- != c->ran;) {
+		u8 what = chan_desc(c, i)->what;
+
 		for (k = c->ran; k != i; k++)
-			c->early += chan_desc(c, i)->what >= NT_LINE && chan_desc(c, k)->what < chan_desc(c, i)->what;
+			c->early += what >= NT_LINE && chan_desc(c, k)->what < what;
 		chan_copy(c, chan_desc(c, i));
 	}
 	for (; c->ran != end; c->ran++)
@@ -630,7 +638,10 @@ static void chan_end(struct end *end)
 	end_on(end, 200, 101);
 }
 
-/* Nothing but a fence orders copies: no line is executed before what it tells of, and no signal before its line. */
+/*
+ * Nothing but a fence orders copies: no line is executed before what it tells of, and no signal
+ * before its line.
+ */
 static void fences(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
@@ -649,7 +660,10 @@ static void fences(struct kunit *test)
 	chan_end(a);
 }
 
-/* A copy that the engine's driver does not take is none: nobody is told of bytes that are not there, and they are copied again. */
+/*
+ * A copy that the engine's driver does not take is none: nobody is told of bytes that are not
+ * there, and they are copied again.
+ */
 static void refused_copies(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
@@ -672,7 +686,10 @@ static void refused_copies(struct kunit *test)
 	chan_end(a);
 }
 
-/* Memory that can't be mapped for the engine arrives all the same, and nothing that is behind it has to wait: records, lines. */
+/*
+ * Memory that can't be mapped for the engine arrives all the same, and nothing that is behind it
+ * has to wait: records, lines.
+ */
 static void unmapped(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;

@@ -318,7 +318,8 @@ static u32 slot_get(struct side *side)
 
 	spin_lock_bh(&side->lock);
 	/* The odd ones may have no memory yet, or memory that we don't reach. */
-	taken = side->slots | READ_ONCE(side->peer->placeless) | (half ? odd & ~bare : 0) | (nt_link_reaches(side->link) ? 0 : bare);
+	taken = side->slots | READ_ONCE(side->peer->placeless) | (half ? odd & ~bare : 0) |
+		(nt_link_reaches(side->link) ? 0 : bare);
 	slot = find_first_zero_bit(&taken, SLOTS);
 	if (slot < SLOTS) {
 		side->slots |= BIT(slot);
@@ -516,7 +517,10 @@ static void late_fault(struct nt_link *link)
 		say_wrong("a life does not end when it is asked to\n");
 }
 
-/* The end of a life is bounded, and there is no other one: memory that the peer may still write to is not used again. */
+/*
+ * The end of a life is bounded, and there is no other one: memory that the peer may still write to
+ * is not used again.
+ */
 static void never_closed(struct nt_link *link)
 {
 	unsigned int life = nt_link_life(link), ms;
@@ -533,7 +537,9 @@ static void never_closed(struct nt_link *link)
 		say_wrong("there is a life after a window could not be closed\n");
 }
 
-/* The machine goes down: both ends hear of it at once, from who goes, and there is no other life. */
+/*
+ * The machine goes down: both ends hear of it at once, from who goes, and there is no other life.
+ */
 static void halted(void)
 {
 	unsigned int i, ms;

@@ -101,8 +101,9 @@ static bool nm_start_one(struct nm_chan *c)
 }
 
 /*
- * Take the copies that run next: one copy. With reordering, the copies up to the first one with DMA_PREP_FENCE: no copy behind that one begins
- * before that one is complete. Copies complete in order, so at that moment the copies before that one are complete, too.
+ * Take the copies that run next: one copy. With reordering, the copies up to the first one with
+ * DMA_PREP_FENCE: no copy behind that one begins before that one is complete. Copies complete in
+ * order, so at that moment the copies before that one are complete, too.
  */
 static void nm_start(struct nm_chan *c)
 {

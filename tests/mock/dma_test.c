@@ -303,7 +303,10 @@ static void mk_dma_fence(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, mk_last_of_two(test, DMA_PREP_FENCE), 2);
 }
 
-/* A fence orders all copies before it, for they complete in order. @fenced: the second of three copies, which go to one place, has a fence. */
+/*
+ * A fence orders all copies before it, for they complete in order. @fenced: the second of three
+ * copies, which go to one place, has a fence.
+ */
 static u8 mk_last_of_three(struct kunit *test, unsigned long fenced)
 {
 	struct mk_copy copies[3] = {};

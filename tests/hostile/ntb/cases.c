@@ -494,7 +494,9 @@ static bool bared(struct hp *hp, struct victim *none)
 	return ok;
 }
 
-/* It says that it reaches memory that is not there, or less than our ring: no such link comes up. */
+/*
+ * It says that it reaches memory that is not there, or less than our ring: no such link comes up.
+ */
 static bool reaches(struct hp *hp, struct victim *none)
 {
 	bool ok;

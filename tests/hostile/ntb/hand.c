@@ -119,7 +119,8 @@ static void hp_shake_hello(struct hp *hp)
 {
 	struct iosys_map out = IOSYS_MAP_INIT_VADDR_IOMEM(hp->window);
 	struct ntw_greeting g = {
-		.version = NTW_VERSION, .mine = hp->mine, .yours = hp->yours, .ring = HP_RING, .size = HP_MEM, .reach = hp->reach, .heartbeat = HP_BEAT_MS,
+		.version = NTW_VERSION, .mine = hp->mine, .yours = hp->yours, .ring = HP_RING,
+		.size = HP_MEM, .reach = hp->reach, .heartbeat = HP_BEAT_MS,
 		.flat_shift = hp->flat_shift, .flat_window = hp->flat_window,
 	};
 	struct ntw_hello hello;
