@@ -434,8 +434,12 @@ static void kfn_reset_work(struct work_struct *work)
 
 	nvme_stop_ctrl(&ctrl->ctrl);
 	kfn_teardown(ctrl, false);
-	if (WARN_ON_ONCE(!nvme_change_ctrl_state(&ctrl->ctrl, NVME_CTRL_CONNECTING)))
+	/* A deletion may have begun: it waits for this work item, and finds everything closed. */
+	if (!nvme_change_ctrl_state(&ctrl->ctrl, NVME_CTRL_CONNECTING)) {
+		WARN_ON_ONCE(nvme_ctrl_state(&ctrl->ctrl) != NVME_CTRL_DELETING &&
+			     nvme_ctrl_state(&ctrl->ctrl) != NVME_CTRL_DELETING_NOIO);
 		return;
+	}
 	ret = kfn_setup_again(ctrl);
 	if (!ret)
 		return;
