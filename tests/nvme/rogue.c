@@ -219,6 +219,17 @@ static int rogue_twice(struct rogue *rogue)
 	return rogue_command(rogue) ?: rogue_refuse(rogue) ?: rogue_answer(rogue, rogue->sqe.common.command_id, 0);
 }
 
+/*
+ * The host's receive fails, and this side keeps the connection. The host has to hang up, instead
+ * of waiting for an answer that no receive is left to take.
+ */
+static int rogue_too_long(struct rogue *rogue)
+{
+	return rogue_command(rogue) ?:
+	       kfi_inject(rogue->ep, &rogue->sqe, sizeof(rogue->sqe), 0) ?:
+	       rogue_event(rogue, KFI_SHUTDOWN, NULL);
+}
+
 static const struct rogue_case {
 	const char	*name;
 	int		(*run)(struct rogue *rogue);
@@ -227,6 +238,7 @@ static const struct rogue_case {
 	{ "an event before any command", rogue_early_event },
 	{ "answers to what was not asked", rogue_guesses },
 	{ "an answer, and again", rogue_twice },
+	{ "an answer that is too long", rogue_too_long },
 };
 
 /* Time for the host to take them in, before it hears that the connection is over. */

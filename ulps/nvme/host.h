@@ -53,7 +53,7 @@ enum {
 	KFN_Q_ALLOCATED,	/* kfn_queue_stop() has something to do. @lock */
 	KFN_Q_OPEN,		/* may be posted to and polled, under RCU */
 	KFN_Q_TAGS,		/* @tags is set: answers may come */
-	KFN_Q_BROKEN,		/* what is left is to stop it */
+	KFN_Q_BROKEN,		/* the connection has failed, or the queue is being stopped */
 	KFN_Q_LIVE,		/* NVMe's connect has succeeded: blk-mq may use it */
 };
 

@@ -51,7 +51,7 @@ static void kfn_sent(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_c
 	struct kfn_req *req = container_of(cqe, struct kfn_req, sent);
 
 	if (wc->err)
-		kfn_recover(req->queue->ctrl);
+		kfn_queue_broken(req->queue);
 	kfn_req_put(req);
 }
 
@@ -61,7 +61,7 @@ void kfn_lost(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_e
 	struct kfn_queue *queue = container_of(cqe, struct kfn_queue, lost);
 
 	if (wc->err)
-		kfn_recover(queue->ctrl);
+		kfn_queue_broken(queue);
 }
 
 /* ---- answers: nothing in them is believed ---- */
@@ -119,7 +119,7 @@ static void kfn_rsp_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct k
 	struct kfn_queue *queue = rsp->queue;
 
 	if (wc->err) {
-		kfn_recover(queue->ctrl);
+		kfn_queue_broken(queue);
 		return;
 	}
 	if (wc->len < sizeof(rsp->data)) {

@@ -15,17 +15,20 @@ static void kfn_connected(struct kfn_queue *queue, int err)
 }
 
 /**
- * kfn_queue_broken() - nothing good comes of this connection any more
+ * kfn_queue_broken() - the connection of a queue can no longer be used
  * @queue: queue
  *
- * A live controller recovers. Else the commands that set it up or take it down would wait for their time-outs.
+ * A live controller recovers. If the controller is not live, the commands that set it up or take it
+ * down are cancelled: they would wait for their time-outs. A queue that is being stopped is broken
+ * already: the operations that the stop cancels do nothing here.
  *
  * Context: Any.
  */
 void kfn_queue_broken(struct kfn_queue *queue)
 {
-	set_bit(KFN_Q_BROKEN, &queue->flags);
-	smp_mb__after_atomic();	/* pairs with kfn_queue_ready() */
+	/* A full barrier, which pairs with kfn_queue_ready() */
+	if (test_and_set_bit(KFN_Q_BROKEN, &queue->flags))
+		return;
 	if (nvme_ctrl_state(&queue->ctrl->ctrl) == NVME_CTRL_LIVE)
 		kfn_recover(queue->ctrl);
 	else
@@ -285,6 +288,7 @@ void kfn_queues_stop(struct kfn_ctrl *ctrl, unsigned int first, unsigned int end
 		clear_bit(KFN_Q_LIVE, &ctrl->queues[i].flags);
 		clear_bit(KFN_Q_OPEN, &ctrl->queues[i].flags);
 		clear_bit(KFN_Q_TAGS, &ctrl->queues[i].flags);
+		set_bit(KFN_Q_BROKEN, &ctrl->queues[i].flags);
 	}
 	synchronize_rcu();
 	for (i = first; i < end; i++)
