@@ -93,6 +93,7 @@ int nt_domain_open(struct kfi_domain *domain)
 		.numa_node = nt_link_node(dev->link),
 		.mr_page_limit = SIZE_MAX,
 		.sge_limit = NT_IOV_MAX,
+		.short_msg_limit = min_t(u32, nt_eager_size, nt_rec_room_own(dev->link) - NTW_HEAD_MAX),
 	};
 	mutex_lock(&nt_devs_lock);
 	list_add_tail(&ndom->entry, &nt_domains);

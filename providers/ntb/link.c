@@ -528,6 +528,11 @@ u32 nt_rec_room(const struct nt_link *link)
 	return ntw_rec_max(link->ring.out.size);
 }
 
+u32 nt_rec_room_own(const struct nt_link *link)
+{
+	return ntw_rec_max(link->win.ring);
+}
+
 int nt_post(struct nt_link *link, struct nt_rec *rec, bool more)
 {
 	return nt_ring_post(&link->ring, rec, more);

@@ -151,6 +151,8 @@ void nt_link_fault(struct nt_link *link, unsigned int life, const char *why);
 
 /* Most bytes of a record to this peer, header included. Constant from nt_conns_link_up() to nt_conns_link_down(), never below 2048. */
 u32 nt_rec_room(const struct nt_link *link);
+/* The same for a peer whose ring is as long as ours, also while the link is down. */
+u32 nt_rec_room_own(const struct nt_link *link);
 
 /* --- records: any --- */
 

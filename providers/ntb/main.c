@@ -17,9 +17,9 @@
 #include <linux/module.h>
 #include "ntb.h"
 
-unsigned int nt_eager_size = 4096;
+unsigned int nt_eager_size = 4352;	/* a page, and a header of a consumer's in front of it */
 module_param_named(eager_size, nt_eager_size, uint, 0444);
-MODULE_PARM_DESC(eager_size, "longest message sent without asking, bytes, 1024 to 16384 (default 4096)");
+MODULE_PARM_DESC(eager_size, "longest message sent without asking, bytes, 1024 to 16384 (default 4352)");
 
 unsigned int nt_unexpected = 128;
 module_param_named(unexpected, nt_unexpected, uint, 0444);
