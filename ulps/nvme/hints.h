@@ -5,6 +5,7 @@
 #ifndef KFN_HINTS_H
 #define KFN_HINTS_H
 
+#include <linux/kmod.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <kfabric.h>
@@ -52,5 +53,34 @@ static inline struct kfi_info *kfn_hints(const char *prov, const char *domain)
 	kfi_freeinfo(hints);
 	return NULL;
 }
+
+/**
+ * kfn_getinfo() - ask kfabric which provider serves an address
+ * @net:	network namespace
+ * @node:	address
+ * @service:	service
+ * @flags:	KFI_SOURCE for an address of ours, or 0
+ * @hints:	of kfn_hints()
+ * @load:	load kfi_sockets if no provider serves the address and @hints name none. The caller may
+ *		wait for user space: it is not in a recovery, which memory reclaim may wait for
+ * @infos:	the answer, to be freed with kfi_freeinfo()
+ *
+ * A provider that @hints name is loaded by kfi.ko.
+ *
+ * Return: 0; -ENODATA: no provider serves the address; or another negative error.
+ */
+static inline int kfn_getinfo(struct net *net, const char *node, const char *service, u64 flags,
+			      struct kfi_info *hints, bool load, struct kfi_info **infos)
+{
+	int ret = kfi_getinfo_net(net, KFN_API, node, service, flags, hints, infos);
+
+	if (ret != -ENODATA || !load || hints->fabric_attr->prov_name)
+		return ret;
+	request_module("kfi-provider-sockets");
+	return kfi_getinfo_net(net, KFN_API, node, service, flags, hints, infos);
+}
+
+/* Behind the error that no provider serves an address */
+#define KFN_REMEDY	"load kfi_sockets, kfi_verbs or kfi_ntb; a traddr is an address in digits, not a name"
 
 #endif /* KFN_HINTS_H */

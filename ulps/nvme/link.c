@@ -8,14 +8,15 @@
 #include "hints.h"
 #include "host.h"
 
-static int kfn_source(struct kfn_ctrl *ctrl, struct kfi_info *hints)
+/* @load: see kfn_getinfo() */
+static int kfn_source(struct kfn_ctrl *ctrl, struct kfi_info *hints, bool load)
 {
 	struct kfi_info *near;
 	int ret;
 
 	if (!(ctrl->ctrl.opts->mask & NVMF_OPT_HOST_TRADDR))
 		return 0;
-	ret = kfi_getinfo_net(ctrl->net, KFN_API, ctrl->ctrl.opts->host_traddr, NULL, KFI_SOURCE, hints, &near);
+	ret = kfn_getinfo(ctrl->net, ctrl->ctrl.opts->host_traddr, NULL, KFI_SOURCE, hints, load, &near);
 	if (ret)
 		return ret;
 	hints->addr_format = near->addr_format;
@@ -27,8 +28,10 @@ static int kfn_source(struct kfn_ctrl *ctrl, struct kfi_info *hints)
 	return 0;
 }
 
+/* The first link of a controller may load a provider, `nvme connect` waits for it. A reconnect may not. */
 static int kfn_find(struct kfn_ctrl *ctrl)
 {
+	bool load = !ctrl->pages;
 	struct nvmf_ctrl_options *opts = ctrl->ctrl.opts;
 	const char *iface = opts->mask & NVMF_OPT_HOST_IFACE ? opts->host_iface : NULL;
 	struct kfi_info *hints = kfn_hints(kfn_provider(), iface);
@@ -36,12 +39,12 @@ static int kfn_find(struct kfn_ctrl *ctrl)
 
 	if (!hints)
 		return -ENOMEM;
-	ret = kfn_source(ctrl, hints);
+	ret = kfn_source(ctrl, hints, load);
 	if (!ret)
-		ret = kfi_getinfo_net(ctrl->net, KFN_API, opts->traddr, opts->trsvcid, 0, hints, &ctrl->link.info);
+		ret = kfn_getinfo(ctrl->net, opts->traddr, opts->trsvcid, 0, hints, load, &ctrl->link.info);
 	kfi_freeinfo(hints);
 	if (ret == -ENODATA)
-		dev_err(ctrl->ctrl.device, "no provider of kfabric reaches %s:%s from here\n", opts->traddr, opts->trsvcid);
+		dev_err(ctrl->ctrl.device, "no provider of kfabric reaches %s:%s from here: " KFN_REMEDY "\n", opts->traddr, opts->trsvcid);
 	return ret;
 }
 

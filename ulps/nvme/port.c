@@ -187,11 +187,11 @@ static int kfnt_port_listen(struct kfnt_port *port)
 
 	if (!hints)
 		return -ENOMEM;
-	ret = kfi_getinfo_net(port->net, KFN_API, addr->traddr, *addr->trsvcid ? addr->trsvcid : KFN_PORT, KFI_SOURCE, hints,
-			      &infos);
+	ret = kfn_getinfo(port->net, addr->traddr, *addr->trsvcid ? addr->trsvcid : KFN_PORT, KFI_SOURCE, hints, true, &infos);
 	kfi_freeinfo(hints);
 	if (ret) {
-		pr_err("nvmet-kfi: no provider of kfabric has the address %s:%s (%d)\n", addr->traddr, addr->trsvcid, ret);
+		pr_err("nvmet-kfi: no provider of kfabric has the address %s:%s (%d): " KFN_REMEDY "\n", addr->traddr, addr->trsvcid,
+		       ret);
 		return ret;
 	}
 	ret = kfnt_listen_all(port, infos);
