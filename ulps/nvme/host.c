@@ -51,6 +51,26 @@ static void kfn_free_ctrl(struct nvme_ctrl *nctrl)
 	kfree(ctrl);
 }
 
+/* The host's end of the admin queue is what the target sees. Ends of bridges are not shown. */
+static int kfn_get_address(struct nvme_ctrl *nctrl, char *buf, int size)
+{
+	struct kfn_queue *queue = &to_kfn(nctrl)->queues[0];
+	int len = nvmf_get_address(nctrl, buf, size);
+	struct sockaddr_storage addr = {};
+	size_t addrlen = sizeof(addr);
+	int ret = -ENOTCONN;
+
+	mutex_lock(&queue->lock);
+	if (test_bit(KFN_Q_ALLOCATED, &queue->flags))
+		ret = kfi_getname(&queue->ep->fid, &addr, &addrlen);
+	mutex_unlock(&queue->lock);
+	if (ret || (addr.ss_family != AF_INET && addr.ss_family != AF_INET6))
+		return len;
+	if (len > 0)
+		len--;	/* the newline */
+	return len + scnprintf(buf + len, size - len, "%ssrc_addr=%pISc\n", len ? "," : "", &addr);
+}
+
 static unsigned long __maybe_unused kfn_get_virt_boundary(struct nvme_ctrl *nctrl, bool is_admin)
 {
 	return to_kfn(nctrl)->virt_mask;
@@ -68,7 +88,7 @@ static const struct nvme_ctrl_ops kfn_ctrl_ops = {
 	.submit_async_event	= kfn_submit_async_event,
 	.delete_ctrl		= kfn_delete_ctrl,
 	.stop_ctrl		= kfn_stop_ctrl,
-	.get_address		= nvmf_get_address,
+	.get_address		= kfn_get_address,
 	KFN_VIRT_BOUNDARY_OP(kfn_get_virt_boundary)
 };
 
