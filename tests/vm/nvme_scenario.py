@@ -94,7 +94,9 @@ class Scenario:
 @case(240)
 def load(s):
     """the target's modules load, a port is made by its type's name; nvme connect brings the host's module"""
+    s.mark("b")
     s.nvme.load_target()
+    check("not compared" not in s.log("b"), s.log("b"))
     s.nvme.target()
     s.nvme.load_host()
     s.nvme.connect(nr_io_queues=2)
