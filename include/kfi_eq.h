@@ -343,17 +343,22 @@ enum kfi_cq_wait_cond {
  * KFI_CQ_ROUNDS: the handler is called behind each round of done()s, too: all
  * that were due have been called, or as many as run at once. What they have
  * posted with KFI_MORE can be sent off there.
+ *
+ * KFI_CQ_LOCAL: in a workqueue, on the CPU on which the completion was made,
+ * which is mostly the one that has received the packets. Not with
+ * KFI_CQ_SOFTIRQ, KFI_CQ_DIRECT or KFI_AFFINITY.
  */
 #define KFI_CQ_SOFTIRQ		(1ULL << 60)
 #define KFI_CQ_DIRECT		(1ULL << 61)
 #define KFI_CQ_ROUNDS		(1ULL << 62)
+#define KFI_CQ_LOCAL		(1ULL << 63)
 
 /**
  * struct kfi_cq_attr - attributes of a completion queue, fi_cq(3)
  * @size: entries that have to fit; 0 for the provider's default. Each
  *	outstanding operation without KFI_CQE reserves one, so nothing is ever
  *	lost.
- * @flags: KFI_CQ_SOFTIRQ or KFI_CQ_DIRECT; KFI_CQ_ROUNDS, with a handler;
+ * @flags: KFI_CQ_SOFTIRQ, KFI_CQ_DIRECT or KFI_CQ_LOCAL; KFI_CQ_ROUNDS, with a handler;
  *	KFI_AFFINITY: @signaling_vector is valid
  * @format: format of the entries
  * @wait_obj: KFI_WAIT_NONE or KFI_WAIT_QUEUE

@@ -15,7 +15,8 @@
 
 #define KFI_CQ_SIZE_MIN		64
 #define KFI_CQ_SIZE_MAX		(1U << 22)
-#define KFI_CQ_FLAGS		(KFI_AFFINITY | KFI_CQ_SOFTIRQ | KFI_CQ_DIRECT | KFI_CQ_ROUNDS)
+#define KFI_CQ_FLAGS		(KFI_AFFINITY | KFI_CQ_SOFTIRQ | KFI_CQ_DIRECT | KFI_CQ_ROUNDS | \
+				 KFI_CQ_LOCAL)
 
 struct kfi_obj *kfi_cq_obj(struct kfi_cq *cq)
 {
@@ -87,6 +88,8 @@ static int kfi_cq_check(const struct kfi_cq_attr *attr, kfi_comp_handler handler
 		return -EINVAL;
 	if ((attr->flags & KFI_CQ_SOFTIRQ) && (attr->flags & KFI_CQ_DIRECT))
 		return -EINVAL;
+	if ((attr->flags & KFI_CQ_LOCAL) && (attr->flags & (KFI_CQ_SOFTIRQ | KFI_CQ_DIRECT | KFI_AFFINITY)))
+		return -EINVAL;
 	if ((unsigned int)attr->format > KFI_CQ_FORMAT_TAGGED || attr->size > KFI_CQ_SIZE_MAX)
 		return -EINVAL;
 	if ((unsigned int)attr->wait_cond > KFI_CQ_COND_THRESHOLD)
@@ -117,6 +120,7 @@ static void kfi_cq_set_attr(struct kfi_cq *cq, const struct kfi_cq_attr *attr)
 	cq->threshold = attr->wait_cond == KFI_CQ_COND_THRESHOLD;
 	cq->waitable = attr->wait_obj != KFI_WAIT_NONE;
 	cq->rounds = attr->flags & KFI_CQ_ROUNDS;
+	cq->local = attr->flags & KFI_CQ_LOCAL;
 	cq->cpu = kfi_queue_cpu(attr->flags, attr->signaling_vector);
 	cq->where = attr->flags & KFI_CQ_SOFTIRQ ? KFI_CQ_IN_SOFTIRQ :
 		    attr->flags & KFI_CQ_DIRECT ? KFI_CQ_IN_POLL : KFI_CQ_IN_WORK;

@@ -42,6 +42,7 @@ struct kfi_cq_slot {
  * @threshold:	sread waits for as many entries as its argument says
  * @waitable:	has a wait object
  * @rounds:	the handler is due behind done()s, too
+ * @local:	the work runs on the CPU that has made the completion, instead of @cpu
  * @ring:	the entries; @olen: bytes that did not fit, by the same index
  *
  * What posters touch, lock-free:
@@ -90,6 +91,7 @@ struct kfi_cq {
 	bool			threshold;
 	bool			waitable;
 	bool			rounds;
+	bool			local;
 	struct kfi_cq_slot	*ring;
 	u64			*olen;
 

@@ -61,7 +61,7 @@ void kfi_cq_schedule(struct kfi_cq *cq)
 	if (cq->where == KFI_CQ_IN_SOFTIRQ)
 		kfi_cq_queue_softirq(cq);
 	else
-		kfi_callback_work(cq->cpu, &cq->work);
+		kfi_callback_work(cq->local ? raw_smp_processor_id() : cq->cpu, &cq->work);
 }
 
 /*

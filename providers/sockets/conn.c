@@ -23,10 +23,19 @@ void ks_conn_get(struct ks_conn *conn)
 	refcount_inc(&conn->ref);
 }
 
-/* Where our works run. Nobody fires a timer of a CPU that has been taken away. */
+/*
+ * Where the works of a connection run: on the CPU that the consumer has asked for its completions
+ * on, or else on the CPU that has received the last packet. If that CPU is offline they run
+ * anywhere: a timer of an offline CPU never fires.
+ */
 int ks_conn_cpu(const struct ks_conn *conn)
 {
-	return cpu_online(conn->cpu) ? conn->cpu : WORK_CPU_UNBOUND;
+	const struct ks_ep *sep = READ_ONCE(conn->sep);
+	int cpu = sep ? kfi_cq_cpu(sep->ep.rx_cq) : -1;
+
+	if (cpu < 0)
+		cpu = READ_ONCE(conn->cpu);
+	return cpu_online(cpu) ? cpu : WORK_CPU_UNBOUND;
 }
 
 void ks_conn_queue(struct ks_conn *conn, struct delayed_work *work, unsigned long delay)
@@ -56,19 +65,6 @@ void ks_conn_put(struct ks_conn *conn)
 		return;
 	ks_conn_free_buffers(conn);	/* there are some only if it was never listed */
 	kmem_cache_free(ks_conn_cache, conn);
-}
-
-/* Connections are dealt out to CPUs in turn; their softirq work follows the network card's queues. */
-static int ks_next_cpu(void)
-{
-	static atomic_t turn;
-	unsigned int n = (unsigned int)atomic_inc_return(&turn) % num_online_cpus();
-	int cpu;
-
-	for_each_online_cpu(cpu)
-		if (!n--)
-			return cpu;
-	return cpumask_first(cpu_online_mask);
 }
 
 static int ks_conn_alloc(struct ks_conn *conn)
@@ -116,7 +112,7 @@ static void ks_conn_init(struct ks_conn *conn)
 	INIT_DELAYED_WORK(&conn->greet_work, ks_greet_work);
 	INIT_WORK(&conn->down_work, ks_conn_down);
 	conn->req.fid.fclass = KFI_CLASS_CONNREQ;
-	conn->cpu = ks_next_cpu();
+	conn->cpu = raw_smp_processor_id();	/* until packets come: ks_data_ready() */
 }
 
 /* A connection under handshake around @sock, which it owns from now on. */

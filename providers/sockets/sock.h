@@ -333,7 +333,7 @@ struct ks_committer {
  * @posted:	operations of posters in any context; the transmit side collects them
  * @busy:	bit 0: somebody runs the transmit side, or has promised to. @kick: there may be something to transmit. Words of
  *		their own: a load of several flags right after the store of one waits for the store to reach the cache.
- * @cpu:	where its work runs
+ * @cpu:	on which the last packet was received; written under the socket lock
  * @error:	why it failed, negative errno; set once by ks_conn_fail()
  * @lock:	protects @inmsgs and their states, @spares, @answers, @lazy, @free_answers, @commits, @committing, @rdv, @credit,
  *		@credit_due

@@ -161,9 +161,13 @@ static void ks_rx_burst(struct ks_conn *conn, void (*fn)(struct ks_conn *conn))
 void ks_data_ready(struct sock *sk)
 {
 	struct ks_conn *conn = sk->sk_user_data;
+	int cpu = raw_smp_processor_id();
 
-	if (conn)
-		ks_rx_burst(conn, ks_rx_run);
+	if (!conn)
+		return;
+	if (unlikely(conn->cpu != cpu))
+		WRITE_ONCE(conn->cpu, cpu);	/* the works follow the packets */
+	ks_rx_burst(conn, ks_rx_run);
 }
 
 static void ks_rx_again(struct ks_conn *conn)

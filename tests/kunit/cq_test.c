@@ -86,6 +86,9 @@ static void cq_attributes(struct kunit *test)
 		{ { .wait_obj = KFI_WAIT_FD },				-EOPNOTSUPP },
 		{ { .wait_obj = KFI_WAIT_SET },				-EOPNOTSUPP },
 		{ { .flags = KFI_AFFINITY, .signaling_vector = -1 },	-EINVAL },
+		{ { .flags = KFI_CQ_LOCAL | KFI_CQ_SOFTIRQ },		-EINVAL },
+		{ { .flags = KFI_CQ_LOCAL | KFI_CQ_DIRECT },		-EINVAL },
+		{ { .flags = KFI_CQ_LOCAL | KFI_AFFINITY },		-EINVAL },
 		{ { .flags = KFI_AFFINITY, .signaling_vector = 1 << 20 }, -EINVAL },
 		{ { .size = (size_t)1 << 40 },				-EINVAL },
 		{ { .wait_cond = 7 },					-EINVAL },
@@ -331,6 +334,32 @@ static void cq_affinity(struct kunit *test)
 		}
 		KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
 	}
+	fake_close(w);
+}
+
+static long put_here(void *cq)
+{
+	return put(cq, 1, 0);
+}
+
+/* The handler runs on the CPU that has made the completion. */
+static void cq_local(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct kfi_cq_attr attr = { .size = 4, .flags = KFI_CQ_LOCAL };
+	struct kfid_cq *cq;
+	int cpu, i, seen;
+
+	KUNIT_ASSERT_EQ(test, 0, kfi_cq_open(&w->domain.fid, &attr, &cq, cpu_handler, &seen));
+	for (i = 0; i < 10; i++) {
+		for_each_online_cpu(cpu) {
+			WRITE_ONCE(seen, -1);
+			KUNIT_ASSERT_EQ(test, 1, work_on_cpu(cpu, put_here, cq));
+			KUNIT_EXPECT_TRUE(test, fake_soon(READ_ONCE(seen) >= 0));
+			KUNIT_EXPECT_EQ(test, cpu, seen);
+		}
+	}
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
 	fake_close(w);
 }
 
@@ -675,6 +704,7 @@ static struct kunit_case cq_cases[] = {
 	KUNIT_CASE(cq_batch_chain),
 	KUNIT_CASE(cq_softirq),
 	KUNIT_CASE(cq_affinity),
+	KUNIT_CASE(cq_local),
 	KUNIT_CASE(cq_direct),
 	KUNIT_CASE(cq_done_work),
 	KUNIT_CASE(cq_done_softirq),

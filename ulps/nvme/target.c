@@ -73,7 +73,8 @@ static int kfnt_make_workqueues(void)
 	kfnt_wq = alloc_workqueue("nvmet-kfi", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!kfnt_wq)
 		return -ENOMEM;
-	kfnt_post_wq = alloc_workqueue("nvmet-kfi-post", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	/* On the CPU of the disk's interrupt */
+	kfnt_post_wq = alloc_workqueue("nvmet-kfi-post", WQ_MEM_RECLAIM | WQ_PERCPU | WQ_HIGHPRI, 0);
 	if (kfnt_post_wq)
 		return 0;
 	destroy_workqueue(kfnt_wq);

@@ -72,7 +72,8 @@ static int kfnt_queue_endpoint(struct kfnt_queue *queue, struct kfid_domain *dom
  */
 int kfnt_queue_open(struct kfnt_queue *queue, struct kfid_domain *domain, struct kfi_info *info)
 {
-	struct kfi_cq_attr attr = { .size = 16, .format = KFI_CQ_FORMAT_DATA, .flags = KFI_CQ_ROUNDS };	/* all have a done() */
+	/* All have a done(). Commands are executed on the CPU that has received them. */
+	struct kfi_cq_attr attr = { .size = 16, .format = KFI_CQ_FORMAT_DATA, .flags = KFI_CQ_ROUNDS | KFI_CQ_LOCAL };
 	int ret;
 
 	ret = kfi_cq_open(domain, &attr, &queue->comp, kfnt_round_ends, queue);
