@@ -454,6 +454,7 @@ static void ks_conn_report(struct ks_conn *conn)
 static void ks_conn_take_down(struct ks_conn *conn)
 {
 	int err = conn->error;
+	LIST_HEAD(lost);
 
 	kfi_home_stays(&conn->pc);
 	cancel_delayed_work_sync(&conn->greet_work);	/* it publishes */
@@ -471,9 +472,10 @@ static void ks_conn_take_down(struct ks_conn *conn)
 	ks_conn_close_socket(conn);
 	if (conn->state == KS_READY) {
 		ks_tx_flush_all(conn, err);
-		ks_rx_abort(conn, err);
 		ks_answers_flush(conn);	/* before the message objects that some of them sit in */
-		ks_inmsgs_lost(conn, err);
+		ks_inmsgs_collect(conn, &lost);	/* before the first receive goes back to the matching */
+		ks_rx_abort(conn, err);
+		ks_inmsgs_abort(&lost, err);
 	}
 	ks_conn_report(conn);
 	ks_conn_free_buffers(conn);

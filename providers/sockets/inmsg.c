@@ -2,9 +2,13 @@
 /*
  * inmsg.c - messages that wait: eager ones for their receive, long ones for their receive and then their payload.
  *
- * A message object belongs to the matching while it is unexpected, and to us otherwise. Its state is under the
- * connection's lock, for a receive may be posted on one CPU while the payload arrives on another. It refers to its
- * connection, which may be gone when a receive finally comes.
+ * A message object belongs to the matching while it is unexpected, and to its connection
+ * otherwise. Its state is under ks_conn.lock: a receive may be posted on one CPU while the
+ * payload arrives on another. A message object holds a reference to its connection, which may be
+ * down when a receive finally comes.
+ *
+ * When the connection goes down ks_inmsgs_collect() takes over all messages but complete ones;
+ * after that the connection grants nothing.
  */
 #include <linux/slab.h>
 #include "sock.h"
@@ -259,18 +263,14 @@ static struct ks_inmsg *ks_rdv_next(struct ks_conn *conn)
 }
 
 /* The payload of a long message has landed: complete it, owe the peer a verdict, let the next one have the place. */
-void ks_inmsg_done(struct ks_inmsg *in, int err)
+void ks_inmsg_done(struct ks_inmsg *in)
 {
 	struct ks_conn *conn = in->conn;
 	struct ks_inmsg *next;
 
-	if (err) {
-		kfi_rx_abort(&in->rx, err);
-		ks_inmsg_free(in);
-		return;
-	}
 	kfi_rx_complete(&in->rx, 0);
 	spin_lock_bh(&conn->lock);
+	in->state = KS_IN_ANSWERED;
 	in->answer.kind = KS_ANSWER_ACK;
 	in->answer.status = ks_inmsg_status(in);
 	ks_answer_queue(conn, &in->answer);
@@ -302,40 +302,51 @@ void ks_answer_done(struct ks_conn *conn, struct ks_answer *answer)
 	spin_unlock_bh(&conn->lock);
 }
 
-/* What has to happen to a message object of ours when its connection is down. Called without the lock. */
-static void ks_inmsg_lose(struct ks_inmsg *in, u8 state, bool matched, int err)
+/* Its receive has not ended yet: see ks_inmsgs_abort(). */
+static bool ks_inmsg_holds_receive(const struct ks_inmsg *in)
 {
-	if (matched && state != KS_IN_REFUSED &&
-	    (list_empty(&in->answer.link) || state != KS_IN_GRANTED || in->answer.kind != KS_ANSWER_ACK))
-		kfi_rx_abort(&in->rx, err);	/* else it was complete and only its verdict was due */
-	ks_inmsg_free(in);
+	return in->matched && in->state != KS_IN_ANSWERED && in->state != KS_IN_REFUSED;
 }
 
-/* The connection is down and nothing arrives or leaves any more: end what it left half done. */
-void ks_inmsgs_lost(struct ks_conn *conn, int err)
+/*
+ * The connection is down: nothing arrives or leaves any more. Collect the messages that it leaves
+ * half done in @lost. From here on no message of this connection is granted a receive, and none
+ * is in a list that outlives it: all of them are taken out of the matching, out of @answers and
+ * out of @rdv_wait in one section of ks_conn.lock, before the first receive is given back. A
+ * receive that is given back is matched with the next message at once (kfi_rx_abort()).
+ *
+ * A complete message (KS_IN_READY) stays in the matching. A message that a post takes out of the
+ * matching at this moment stays with the post: ks_rx_matched() finds KS_IN_LOST and ends it.
+ */
+void ks_inmsgs_collect(struct ks_conn *conn, struct list_head *lost)
 {
-	struct ks_inmsg *in;
-	LIST_HEAD(all);
-	bool matched, ours;
-	u8 state;
+	struct ks_inmsg *in, *next;
 
 	spin_lock_bh(&conn->lock);
-	list_splice_init(&conn->inmsgs, &all);
-	while (!list_empty(&all)) {	/* any of them may go while the lock is dropped */
-		in = list_first_entry(&all, struct ks_inmsg, entry);
-		list_move_tail(&in->entry, &conn->inmsgs);
+	list_for_each_entry_safe(in, next, &conn->inmsgs, entry) {
 		if (in->state == KS_IN_READY || in->state == KS_IN_LOST)
 			continue;
-		state = in->state;
-		matched = in->matched;
+		list_del_init(&in->answer.link);
+		in->lost_receive = ks_inmsg_holds_receive(in);
 		in->state = KS_IN_LOST;
-		/* Else a receive takes it right now, finds it lost as soon as it has the lock, and frees it. */
-		ours = matched || kfi_rx_unqueue(&in->rx);
-		if (!ours)
-			continue;
-		spin_unlock_bh(&conn->lock);
-		ks_inmsg_lose(in, state, matched, err);
-		spin_lock_bh(&conn->lock);
+		if (in->matched || kfi_rx_unqueue(&in->rx))
+			list_move_tail(&in->entry, lost);
 	}
+	memset(conn->rdv, 0, sizeof(conn->rdv));
 	spin_unlock_bh(&conn->lock);
+}
+
+/*
+ * Give the receives of @lost back, or end them. The messages in @lost belong to the caller.
+ * Called without a lock.
+ */
+void ks_inmsgs_abort(struct list_head *lost, int err)
+{
+	struct ks_inmsg *in, *next;
+
+	list_for_each_entry_safe(in, next, lost, entry) {
+		if (in->lost_receive)
+			kfi_rx_abort(&in->rx, err);
+		ks_inmsg_free(in);
+	}
 }

@@ -494,7 +494,7 @@ static int ks_rx_finish(struct ks_conn *conn)
 		ks_inmsg_arrived(rx->in);
 		break;
 	case KS_TO_RDV:
-		ks_inmsg_done(rx->in, 0);
+		ks_inmsg_done(rx->in);
 		return 0;
 	case KS_TO_MR:
 		return ks_rx_finish_write(conn);
@@ -616,7 +616,10 @@ bool ks_rx_owed(struct ks_conn *conn)
 	return granted || rx->at != KS_RX_HDR || rx->have;
 }
 
-/* The connection is down, its socket closed: whatever was in the middle of arriving will not. */
+/*
+ * The connection is down, its socket closed: the frame that was in the middle of arriving will
+ * not be complete. If that frame belongs to a message object, ks_inmsgs_collect() has it.
+ */
 void ks_rx_abort(struct ks_conn *conn, int err)
 {
 	struct ks_rx *rx = &conn->rx;
@@ -625,8 +628,6 @@ void ks_rx_abort(struct ks_conn *conn, int err)
 		return;
 	if (rx->to == KS_TO_RX && (rx->left || rx->skip || rx->finishing))
 		kfi_rx_abort(&rx->rx, err);
-	if (rx->to == KS_TO_RDV && rx->in)
-		ks_inmsg_done(rx->in, err);
 	if (rx->to == KS_TO_MR)
 		ks_rx_wrote(conn);
 	if (rx->to == KS_TO_ATOMIC || rx->to == KS_TO_TELL)

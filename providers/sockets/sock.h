@@ -176,8 +176,9 @@ enum ks_in_state {
 	KS_IN_READY,		/* eager payload is all in @buf */
 	KS_IN_ASKED,		/* RTS or TREAD seen, not granted yet */
 	KS_IN_GRANTED,		/* CTS given or data being returned */
+	KS_IN_ANSWERED,		/* the receive has ended: a verdict is due */
 	KS_IN_REFUSED,		/* tagged RMA without a receive: a verdict is due */
-	KS_IN_LOST,		/* its connection went first */
+	KS_IN_LOST,		/* its connection went down first */
 };
 
 /**
@@ -187,6 +188,7 @@ enum ks_in_state {
  * @entry:	in &ks_conn.inmsgs
  * @answer:	CTS, read data or verdict owed for it
  * @state:	enum ks_in_state; @matched: rx.op is or was set
+ * @lost_receive: KS_IN_LOST: a receive is to be given back
  * @read:	a TREAD: data flows out of the receive
  * @cls:	credit class; @cost: units to give back
  * @buf:	eager payload; @vec: the same as the receiving iterator needs it
@@ -198,6 +200,7 @@ struct ks_inmsg {
 	struct ks_answer	answer;
 	u8			state;
 	bool			matched;
+	bool			lost_receive;
 	bool			read;
 	u8			cls;
 	u32			cost;
@@ -601,9 +604,10 @@ struct ks_inmsg *ks_inmsg_new(struct ks_conn *conn, const struct skw_frame *f, u
 void ks_inmsg_free(struct ks_inmsg *in);
 void ks_inmsg_free_spares(struct ks_conn *conn);
 void ks_inmsg_arrived(struct ks_inmsg *in);
-void ks_inmsg_done(struct ks_inmsg *in, int err);
+void ks_inmsg_done(struct ks_inmsg *in);
 void ks_inmsg_refuse(struct ks_inmsg *in, u16 status);
-void ks_inmsgs_lost(struct ks_conn *conn, int err);
+void ks_inmsgs_collect(struct ks_conn *conn, struct list_head *lost);
+void ks_inmsgs_abort(struct list_head *lost, int err);
 void ks_credit_free(struct ks_conn *conn, u8 cls, u32 cost);
 void __ks_credit_free(struct ks_conn *conn, u8 cls, u32 cost);
 

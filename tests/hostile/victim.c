@@ -19,8 +19,8 @@ static int victim_ask(struct victim *v, const struct victim_attr *attr)
 
 	if (!hints)
 		return ret;
-	hints->caps = KFI_MSG | KFI_RMA;
-	hints->ep_attr->type = KFI_EP_RDM;
+	hints->caps = attr->caps ?: KFI_MSG | KFI_RMA;
+	hints->ep_attr->type = attr->type ?: KFI_EP_RDM;
 	hints->fabric_attr->prov_name = kstrdup(attr->provider, GFP_KERNEL);
 	if (attr->auth) {
 		hints->ep_attr->auth_key = kstrdup(attr->auth, GFP_KERNEL);
@@ -167,20 +167,31 @@ int victim_offer(struct victim *v, size_t len)
 	return ret ?: victim_region(v, v->mem->addr, len, KFI_REMOTE_WRITE, 1);
 }
 
-static int victim_next(struct kfid_cq *cq, unsigned int ms)
+static int victim_next(struct kfid_cq *cq, unsigned int ms, void **context)
 {
 	struct kfi_cq_err_entry err = {};
-	struct kfi_cq_entry entry;
+	struct kfi_cq_entry entry = {};
 	ssize_t ret = kfi_cq_sread(cq, &entry, 1, NULL, ms);
 
-	if (ret == -KFI_EAVAIL)
-		return kfi_cq_readerr(cq, &err, 0) == 1 && err.err ? -err.err : -EIO;
+	*context = entry.op_context;
+	if (ret == -KFI_EAVAIL) {
+		ret = kfi_cq_readerr(cq, &err, 0);
+		*context = err.op_context;
+		return ret == 1 && err.err ? -err.err : -EIO;
+	}
 	return ret == 1 ? 0 : ret ?: -EAGAIN;
+}
+
+int victim_ended(struct victim *v, unsigned int ms, void **context)
+{
+	return victim_next(v->txcq, ms, context);
 }
 
 int victim_done(struct victim *v, unsigned int ms)
 {
-	return victim_next(v->txcq, ms);
+	void *context;
+
+	return victim_ended(v, ms, &context);
 }
 
 int victim_post(struct victim *v)
@@ -190,11 +201,12 @@ int victim_post(struct victim *v)
 
 int victim_receive(struct victim *v, unsigned int n, unsigned int ms)
 {
+	void *context;
 	int ret = 0;
 
 	while (n-- && !ret) {
 		ret = victim_post(v);
-		ret = ret ?: victim_next(v->cq, ms);
+		ret = ret ?: victim_next(v->cq, ms, &context);
 	}
 	return ret;
 }

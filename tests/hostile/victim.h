@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * victim.h - the endpoint that a hostile peer attacks, an endpoint like that of any consumer. The modules in ntb/
- * and verbs/ are both linked with victim.c.
+ * victim.h - the endpoint that a hostile peer attacks, an endpoint like that of any consumer. The
+ * modules in ntb/, sockets/ and verbs/ are linked with victim.c.
  */
 #ifndef KFI_HOSTILE_VICTIM_H
 #define KFI_HOSTILE_VICTIM_H
@@ -14,6 +14,7 @@
  * struct victim_attr - the endpoint that is to be opened
  * @provider:	name of its provider
  * @node:	address of this machine, or NULL
+ * @type: @caps: of the endpoint; 0: RDM; messages and RMA
  * @auth:	authorization key, or NULL
  * @buf_len:	bytes of &victim.buf
  * @cq_size:	entries of the completion queue
@@ -23,6 +24,8 @@ struct victim_attr {
 	const char	*provider;
 	const char	*node;
 	const char	*auth;
+	u32		type;
+	u64		caps;
 	size_t		buf_len;
 	size_t		cq_size;
 	size_t		txcq_size;
@@ -74,6 +77,7 @@ int victim_post(struct victim *v);				/* one receive */
 int victim_receive(struct victim *v, unsigned int n, unsigned int ms);	/* @n messages, each within @ms */
 int victim_send(struct victim *v, const void *to);		/* all of its buffer, to an address */
 int victim_done(struct victim *v, unsigned int ms);		/* the next status in txcq; -EAGAIN: none */
+int victim_ended(struct victim *v, unsigned int ms, void **context);	/* the same, and the context of the operation */
 kfi_addr_t victim_knows(struct victim *v, const void *name);	/* or KFI_ADDR_NOTAVAIL */
 
 #endif

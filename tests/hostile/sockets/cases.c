@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * cases.c - what the peer does, and what the victim has to do about it.
+ */
+#include <linux/bvec.h>
+#include <linux/delay.h>
+#include <linux/gfp.h>
+#include <linux/slab.h>
+#include <kfi_endpoint.h>
+#include <kfi_tagged.h>
+#include "hostile.h"
+
+#define TAG_X	0xaa
+#define TAG_Y	0xbb
+
+static struct skw_hdr hs_rts(u64 tag, u32 id, u64 len)
+{
+	return (struct skw_hdr) {
+		.type = SKW_RTS, .flags = SKW_F_TAGGED, .tag = cpu_to_le64(tag), .id = cpu_to_le32(id), .len = cpu_to_le64(len),
+	};
+}
+
+static struct skw_hdr hs_msg(u64 tag)
+{
+	return (struct skw_hdr) { .type = SKW_MSG, .flags = SKW_F_TAGGED, .tag = cpu_to_le64(tag) };
+}
+
+/* A receive is still posted and takes the message of another peer. */
+static bool still_posted(struct victim *v, u64 tag, void *context)
+{
+	const struct hs_call call = { .node = 3, .port = 701 };
+	struct skw_hdr msg = hs_msg(tag);
+	struct hs *hs = hs_open(v, &call);
+	void *done;
+	bool ok;
+
+	if (!check(!IS_ERR(hs), "another peer is not admitted"))
+		return false;
+	ok = check(!hs_say(hs, &msg, 64), "another peer can't send") &&
+	     check(!victim_ended(v, HS_WAIT_MS, &done) && done == context, "a receive was lost with the peer that had it");
+	hs_close(hs);
+	return ok;
+}
+
+#define LOSSES	24
+
+/*
+ * Two long messages for each of two receives, then the end of the connection. The first message
+ * of each pair has its receive when the connection ends, the second one waits in the matching:
+ * the receive that the first one gives back must not go to the second.
+ */
+static bool lost_after_rts(struct victim *v)
+{
+	static const u64 tags[] = { TAG_X, TAG_X, TAG_Y, TAG_Y };
+	struct hs_call call = { .port = 702 };
+	struct skw_hdr frames[ARRAY_SIZE(tags)];
+	int i, round, x, y;
+	struct hs *hs;
+	bool ok;
+
+	for (i = 0; i < ARRAY_SIZE(tags); i++) {
+		frames[i] = hs_rts(tags[i], i, 32768);
+		frames[i].credit_msg = cpu_to_le32(1024);
+		frames[i].credit_tag = cpu_to_le32(1024);
+	}
+	ok = check(!hs_post(v, TAG_X, &x) && !hs_post(v, TAG_Y, &y), "no receive can be posted");
+	for (round = 0; ok && round < LOSSES; round++) {
+		call.incarnation = round + 1;
+		hs = hs_open(v, &call);
+		ok = check(!IS_ERR(hs), "the peer is not admitted again");
+		if (!ok)
+			break;
+		ok = check(!hs_put(hs, frames, sizeof(frames)), "the peer can't send");
+		if (round & 1)
+			msleep(20);
+		/* Every third time a grant is answered in part, so that a payload is on its way. */
+		if (round % 3 == 2) {
+			struct skw_hdr cts, data = { .type = SKW_DATA, .payload = cpu_to_le64(32768), .len = cpu_to_le64(32768) };
+
+			ok &= check(!hs_hear(hs, SKW_CTS, &cts, HS_WAIT_MS), "a long message is not granted");
+			data.id = cts.id;
+			data.slot = cts.slot;
+			data.credit_msg = cpu_to_le32(1024);
+			data.credit_tag = cpu_to_le32(1024);
+			ok &= check(!hs_put(hs, &data, sizeof(data)), "the peer can't send data");
+		}
+		hs_reset(hs);
+	}
+	return ok && still_posted(v, TAG_X, &x) && still_posted(v, TAG_Y, &y);
+}
+
+const struct hostile_case hostile_cases[] = {
+	{ "lost_after_rts", lost_after_rts },
+	{}
+};

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * hostile.h - a raw TCP peer of kfi_sockets. The peer shares the wire format (wire.h) with
+ * kfi_sockets and nothing else.
+ *
+ *	peer.c	 one TCP connection: hello, frames, reset
+ *	cases.c	 the attacks
+ *	main.c	 runs the cases
+ *	../victim.c an endpoint over kfi_sockets
+ */
+#ifndef KFI_SOCKETS_HOSTILE_H
+#define KFI_SOCKETS_HOSTILE_H
+
+#include <linux/in.h>
+#include <linux/net.h>
+#include <linux/time.h>
+#include <kfabric.h>
+#include "../../../providers/sockets/wire.h"
+#include "../victim.h"
+
+#define HS_WAIT_MS	20000U		/* limit for an event that has to happen */
+#define HS_NOT_MS	300U		/* how long to look for an event that must not happen */
+#define VICTIM_BUF	65536U		/* bytes of a receive buffer */
+
+/**
+ * struct hs_call - how a connection begins
+ * @node: source address 127.0.0.@node; 0: 127.0.0.1
+ * @port: the listening port that the hello claims
+ * @source: source port; 0: a free reserved one, below 1024
+ * @rcvbuf: size of the receive buffer; 0: the default
+ * @incarnation: of the hello; 0: a fixed one
+ */
+struct hs_call {
+	u8	node;
+	u16	port;
+	u16	source;
+	int	rcvbuf;
+	u64	incarnation;
+};
+
+/** struct hs - a connection of the peer's; @said: the victim's answer to the hello */
+struct hs {
+	struct socket		*sock;
+	struct skw_hello	said;
+};
+
+/* peer.c: process context. 0 or a negative errno unless something else is said */
+struct hs *hs_connect(const struct victim *v, const struct hs_call *call);	/* TCP alone; ERR_PTR */
+int hs_greet(struct hs *hs, const struct hs_call *call);		/* the hello, and the victim's ACCEPT */
+struct hs *hs_open(const struct victim *v, const struct hs_call *call);	/* both; ERR_PTR */
+int hs_put(struct hs *hs, const void *bytes, size_t len);
+int hs_get(struct hs *hs, void *bytes, size_t len, unsigned int ms);	/* exactly @len bytes */
+int hs_say(struct hs *hs, struct skw_hdr *hdr, size_t payload);		/* a frame with @payload bytes of 0x5a behind it */
+int hs_hear(struct hs *hs, u8 type, struct skw_hdr *hdr, unsigned int ms);	/* the next frame of this type; payload of others is skipped */
+bool hs_ended(struct hs *hs, unsigned int ms);				/* the victim has closed the connection */
+void hs_close(struct hs *hs);
+void hs_reset(struct hs *hs);
+
+/* main.c: on top of victim.h. 0 or a negative errno */
+int hs_victim(struct victim *v, enum kfi_ep_type type);		/* on 127.0.0.1 */
+int hs_post(struct victim *v, u64 tag, void *context);				/* a tagged receive */
+kfi_addr_t hs_known(struct victim *v, u8 node, u16 port);			/* a name of ours */
+
+/** struct hostile_case - @stopped: nothing leaves through lo; runs only when it is asked for by name, without a peer */
+struct hostile_case {
+	const char	*name;
+	bool		(*run)(struct victim *v);
+	bool		stopped;
+};
+
+extern const struct hostile_case hostile_cases[];
+
+bool check(bool truth, const char *what);
+
+#endif

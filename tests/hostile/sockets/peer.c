@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * peer.c - one TCP connection of the hostile peer.
+ */
+#include <linux/slab.h>
+#include <linux/tcp.h>
+#include <net/sock.h>
+#include "hostile.h"
+
+#define HS_PORT_MAX	1023
+#define HS_PORT_MIN	600
+
+static int hs_bind(struct socket *sock, u8 node, u16 port)
+{
+	struct sockaddr_in from = {
+		.sin_family = AF_INET, .sin_port = cpu_to_be16(port),
+		.sin_addr.s_addr = cpu_to_be32(INADDR_LOOPBACK - 1 + (node ?: 1)),
+	};
+
+	return kernel_bind(sock, (void *)&from, sizeof(from));
+}
+
+/*
+ * Reserved ports in turn: a port whose last connection is in TIME_WAIT can't be used for another
+ * one to the same victim.
+ */
+static int hs_bind_reserved(struct socket *sock, u8 node)
+{
+	static u16 turn = HS_PORT_MAX;
+	int ret = -EADDRINUSE;
+	u16 tries;
+
+	for (tries = HS_PORT_MIN; tries <= HS_PORT_MAX && ret == -EADDRINUSE; tries++) {
+		ret = hs_bind(sock, node, turn);
+		turn = turn > HS_PORT_MIN ? turn - 1 : HS_PORT_MAX;
+	}
+	return ret;
+}
+
+struct hs *hs_connect(const struct victim *v, const struct hs_call *call)
+{
+	struct hs *hs = kzalloc(sizeof(*hs), GFP_KERNEL);
+	struct sockaddr_in to = *(const struct sockaddr_in *)v->name;
+	int ret = -ENOMEM;
+
+	if (!hs)
+		return ERR_PTR(ret);
+	ret = sock_create_kern(&init_net, AF_INET, SOCK_STREAM, IPPROTO_TCP, &hs->sock);
+	if (ret)
+		goto free;
+	sock_set_reuseaddr(hs->sock->sk);
+	tcp_sock_set_nodelay(hs->sock->sk);
+	if (call->rcvbuf)
+		sock_set_rcvbuf(hs->sock->sk, call->rcvbuf);
+	ret = call->source ? hs_bind(hs->sock, call->node, call->source) : hs_bind_reserved(hs->sock, call->node);
+	ret = ret ?: kernel_connect(hs->sock, (void *)&to, sizeof(to), 0);
+	if (!ret)
+		return hs;
+	sock_release(hs->sock);
+free:
+	kfree(hs);
+	return ERR_PTR(ret);
+}
+
+int hs_greet(struct hs *hs, const struct hs_call *call)
+{
+	struct skw_hello hello = {
+		.magic = cpu_to_le32(SKW_MAGIC), .kind = SKW_HELLO, .ep_type = KFI_EP_RDM,
+		.version = cpu_to_le16(SKW_VERSION), .version_min = cpu_to_le16(SKW_VERSION_MIN),
+		.port = cpu_to_le16(call->port), .incarnation = cpu_to_le64(call->incarnation ?: 4711),
+		.stream = cpu_to_le64(0x57ea), .window_msg = cpu_to_le32(1024), .window_tag = cpu_to_le32(1024),
+		.requests = cpu_to_le32(64), .eager = cpu_to_le32(16384),
+	};
+	int ret = hs_put(hs, &hello, sizeof(hello));
+
+	ret = ret ?: hs_get(hs, &hs->said, sizeof(hs->said), HS_WAIT_MS);
+	if (ret)
+		return ret;
+	return hs->said.kind == SKW_ACCEPT ? 0 : -ECONNREFUSED;
+}
+
+struct hs *hs_open(const struct victim *v, const struct hs_call *call)
+{
+	struct hs *hs = hs_connect(v, call);
+	int ret;
+
+	if (IS_ERR(hs))
+		return hs;
+	ret = hs_greet(hs, call);
+	if (!ret)
+		return hs;
+	hs_close(hs);
+	return ERR_PTR(ret);
+}
+
+int hs_put(struct hs *hs, const void *bytes, size_t len)
+{
+	struct kvec vec = { (void *)bytes, len };
+	struct msghdr msg = { .msg_flags = MSG_NOSIGNAL };
+	int ret;
+
+	hs->sock->sk->sk_sndtimeo = msecs_to_jiffies(HS_WAIT_MS);
+	ret = kernel_sendmsg(hs->sock, &msg, &vec, 1, len);
+	if (ret < 0)
+		return ret;
+	return ret == len ? 0 : -EAGAIN;
+}
+
+int hs_get(struct hs *hs, void *bytes, size_t len, unsigned int ms)
+{
+	struct kvec vec = { bytes, len };
+	struct msghdr msg = {};
+	int ret;
+
+	hs->sock->sk->sk_rcvtimeo = msecs_to_jiffies(ms);
+	ret = kernel_recvmsg(hs->sock, &msg, &vec, 1, len, MSG_WAITALL);
+	if (ret < 0)
+		return ret;
+	return ret == len ? 0 : -ECONNRESET;
+}
+
+int hs_say(struct hs *hs, struct skw_hdr *hdr, size_t payload)
+{
+	size_t len = sizeof(*hdr) + payload;
+	u8 *frame = kmalloc(len, GFP_KERNEL);
+	int ret;
+
+	if (!frame)
+		return -ENOMEM;
+	/* A limit of one window, which the victim has not used, is never absurd. */
+	hdr->credit_msg = cpu_to_le32(1024);
+	hdr->credit_tag = cpu_to_le32(1024);
+	if (hdr->type == SKW_MSG || hdr->type == SKW_DATA) {
+		hdr->payload = cpu_to_le64(payload);
+		hdr->len = cpu_to_le64(payload);
+	}
+	memcpy(frame, hdr, sizeof(*hdr));
+	memset(frame + sizeof(*hdr), 0x5a, payload);
+	ret = hs_put(hs, frame, len);
+	kfree(frame);
+	return ret;
+}
+
+static int hs_skip(struct hs *hs, u64 left, unsigned int ms)
+{
+	u8 some[256];
+	size_t n;
+	int ret = 0;
+
+	for (; left && !ret; left -= n) {
+		n = min_t(u64, left, sizeof(some));
+		ret = hs_get(hs, some, n, ms);
+	}
+	return ret;
+}
+
+int hs_hear(struct hs *hs, u8 type, struct skw_hdr *hdr, unsigned int ms)
+{
+	int ret;
+
+	do {
+		ret = hs_get(hs, hdr, sizeof(*hdr), ms);
+		if (!ret && hdr->type != type)
+			ret = hs_skip(hs, le64_to_cpu(hdr->payload) + 24 * le16_to_cpu(hdr->rma_count), ms);
+	} while (!ret && hdr->type != type);
+	return ret;
+}
+
+bool hs_ended(struct hs *hs, unsigned int ms)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(ms);
+	u8 some[64];
+	int ret;
+
+	do {
+		ret = hs_get(hs, some, sizeof(some), 100);
+		if (ret && ret != -EAGAIN)
+			return true;
+	} while (time_before(jiffies, end));
+	return false;
+}
+
+void hs_close(struct hs *hs)
+{
+	sock_release(hs->sock);
+	kfree(hs);
+}
+
+void hs_reset(struct hs *hs)
+{
+	sock_no_linger(hs->sock->sk);
+	hs_close(hs);
+}
