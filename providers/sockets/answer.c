@@ -3,6 +3,7 @@
  * answer.c - what the peer says about our operations. Nothing it says is believed before the operation's own state agrees.
  * Socket lock held throughout.
  */
+#include <linux/tcp.h>
 #include "sock.h"
 
 /* The operation an answer is about, or NULL: no such place, reused since, or not on this connection. */
@@ -47,6 +48,21 @@ static int ks_verdict(const struct kfi_oper *op, const struct skw_frame *f)
 	return 0;
 }
 
+/*
+ * Has the peer's TCP acknowledged all bytes of the operation? A peer has read what it answers, so
+ * the segment that carries its answer, or an earlier one, acknowledges these bytes. Until then
+ * TCP may send spliced pages once more, with whatever their owner has put there meanwhile.
+ * Positions have 64 bits: an answer may come many GiB later. What of the hello is not
+ * acknowledged yet counts against the peer; the hello came first.
+ */
+static bool ks_op_acked(const struct ks_conn *conn, const struct kfi_oper *op)
+{
+	const struct tcp_sock *tp = tcp_sk(conn->sk);
+	u32 unacked = tp->write_seq - tp->snd_una;
+
+	return ks_op(op)->end + unacked <= conn->tx.bytes;
+}
+
 int ks_got_ack(struct ks_conn *conn, const struct skw_frame *f)
 {
 	struct kfi_oper *op = ks_answered_op(conn, f);
@@ -56,6 +72,8 @@ int ks_got_ack(struct ks_conn *conn, const struct skw_frame *f)
 		return -EPROTO;
 	state = ks_op(op)->state;
 	if (state != KS_OP_UNANSWERED && !(state == KS_OP_ASKED && f->status))
+		return -EPROTO;
+	if (state == KS_OP_UNANSWERED && !ks_op_acked(conn, op))
 		return -EPROTO;
 	list_del(&op->link);
 	if (ks_was_request(op))

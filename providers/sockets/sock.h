@@ -408,7 +408,10 @@ struct ks_conn {
 /** struct ks_op - our part of a transmit operation */
 struct ks_op {
 	struct ks_conn	*conn;		/* (S) which connection's answer it waits for */
-	u64		left;		/* (S) payload not yet written */
+	union {
+		u64	left;		/* (S) KS_OP_SENDING: payload not yet written */
+		u64	end;		/* (S) KS_OP_UNANSWERED: the value of ks_tx.bytes when its last byte is with TCP */
+	};
 	u64		got;		/* (S) bytes of a read that have arrived */
 	u16		slot;		/* CTS */
 	u8		state;		/* enum ks_op_state (S) */

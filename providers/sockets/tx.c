@@ -178,13 +178,19 @@ static bool ks_wants_ack(const struct kfi_oper *op)
 	return ks_op(op)->spliced || (op->flags & (KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE));
 }
 
-/* All of the operation is in the hands of TCP, or gathered to be. */
+/*
+ * All of the operation is with TCP or in the stage buffer. Its end in the stream is kept for
+ * ks_op_acked().
+ */
 void ks_op_sent(struct ks_conn *conn, struct kfi_oper *op, bool answered)
 {
+	const struct ks_tx *tx = &conn->tx;
+
 	if (!answered) {
 		kfi_tx_complete(op, 0);
 		return;
 	}
+	ks_op(op)->end = tx->bytes + tx->staged - tx->written;
 	ks_op(op)->state = KS_OP_UNANSWERED;
 	list_add_tail(&op->link, &conn->tx.waiting);
 }

@@ -89,7 +89,47 @@ static bool lost_after_rts(struct victim *v)
 	return ok && still_posted(v, TAG_X, &x) && still_posted(v, TAG_Y, &y);
 }
 
+/*
+ * The peer reads the header of a message whose pages TCP has by reference, keeps its receive
+ * window closed and acknowledges the message. The pages must not go back to their owner: TCP
+ * still has to send them.
+ */
+static bool early_ack(struct victim *v)
+{
+	const struct hs_call call = { .port = 703, .rcvbuf = 1 };
+	struct skw_hdr hdr, ack = { .type = SKW_ACK };
+	struct page *pages = alloc_pages(GFP_KERNEL, 1);
+	struct bio_vec vec;
+	struct hs *hs;
+	void *done;
+	int x, ret;
+	bool ok;
+
+	if (!check(pages, "no memory"))
+		return false;
+	bvec_set_page(&vec, pages, 2 * PAGE_SIZE, 0);
+	hs = hs_open(v, &call);
+	ok = check(!IS_ERR(hs), "the peer is not admitted");
+	if (!ok)
+		goto free;
+	ok = check(!kfi_sendbv(v->ep, &vec, NULL, 1, hs_known(v, 1, call.port), &x), "nothing can be sent") &&
+	     check(!hs_get(hs, &hdr, sizeof(hdr), HS_WAIT_MS) && hdr.type == SKW_MSG && hdr.flags & SKW_F_ACK,
+		   "no message that wants an acknowledgement");
+	ack.id = hdr.id;
+	ack.gen = hdr.gen;
+	ok = ok && check(!hs_say(hs, &ack, 0), "the peer can't send");
+	ret = ok ? victim_ended(v, HS_WAIT_MS, &done) : 0;
+	pr_info("hostile: the send ended with %d\n", ret);
+	ok = ok && check(ret < 0 && done == &x, "the send has succeeded before its bytes were acknowledged") &&
+	     check(hs_ended(hs, HS_WAIT_MS), "the connection goes on");
+	hs_reset(hs);
+free:
+	__free_pages(pages, 1);
+	return ok;
+}
+
 const struct hostile_case hostile_cases[] = {
 	{ "lost_after_rts", lost_after_rts },
+	{ "early_ack", early_ack },
 	{}
 };
