@@ -412,6 +412,15 @@ void kfi_rx_abort(struct kfi_rx *rx, int err);
 bool kfi_rx_unqueue(struct kfi_rx *rx);
 
 /**
+ * kfi_rx_forget() - take an unexpected message back to drop it
+ * @rx: a queued message
+ *
+ * As kfi_rx_unqueue(), but a tagged message that a consumer has claimed (KFI_PEEK | KFI_CLAIM)
+ * stays. Context: process or softirq. Return: true if it is the caller's now.
+ */
+bool kfi_rx_forget(struct kfi_rx *rx);
+
+/**
  * kfi_rx_flush() - end every posted receive
  * @ep: endpoint
  * @err: negative errno for each of them

@@ -182,6 +182,7 @@ enum kfi_cntr_dir {
  * @errors: operations completed in error
  * @again: posts answered -EAGAIN
  * @unexpected: messages that came before their receive
+ * @dropped: unexpected messages of lost peers that were dropped to make room
  * @copied: payload bytes the provider copied on the sending side
  * @spliced: payload bytes it did not
  * @placed: payload bytes of peers that the hardware has put in their place for somebody here. What a peer's RMA does
@@ -192,7 +193,7 @@ struct kfi_stats {
 	u64 tx_ops, tx_bytes;
 	u64 rx_ops, rx_bytes;
 	u64 rma_in_ops, rma_in_bytes;
-	u64 errors, again, unexpected;
+	u64 errors, again, unexpected, dropped;
 	u64 copied, spliced;
 	u64 placed, bounced;
 };
@@ -262,6 +263,8 @@ struct kfi_cq_waiter {
  * @spent:	multi-receive buffers that were released under @lock and end when it is dropped; else empty
  * @space:	waits for room in the CQ while @stalled
  * @bits:	log2 of the number of buckets, from rx_attr.size: the cost of a match does not grow with the depth
+ * @mult:	odd random number that hashes tags: a peer that chooses tags can't choose their
+ *		buckets
  * @seq:	stamps receives so that exact and wild ones keep their common order
  * @stalled:	an unexpected message (untagged, tagged) has its multi-receive buffer but no CQ slot; later ones wait
  * @waiting:	@space is registered, or about to be
@@ -282,6 +285,7 @@ struct kfi_match {
 	struct list_head	spent;
 	struct kfi_cq_waiter	space;
 	unsigned int		bits;
+	u64			mult;
 	u64			seq;
 	bool			stalled[2];
 	bool			waiting;
@@ -310,6 +314,7 @@ struct kfi_match {
  * @min_multi_recv: KFI_OPT_MIN_MULTI_RECV
  * @reclaim: KFI_OPT_RECLAIM: others may wait for memory until its operations end, so these may use what is kept for that. Settled when
  *	it is enabled
+ *		it is enabled
  * @rma_iov_limit: remote segments an operation may name
  * @tx_cq: bound queue of transmits, or NULL
  * @rx_cq: that of receives

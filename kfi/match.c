@@ -21,10 +21,10 @@
  * the table. So a bucket is one pointer, and nothing else is kept of a receive: kfi_cancel() looks through the pool.
  */
 #include <linux/export.h>
-#include <linux/hash.h>
 #include <linux/list.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
+#include <linux/random.h>
 #include <linux/slab.h>
 #include "ep.h"
 #include "landing.h"
@@ -89,9 +89,15 @@ static void ring_del(struct kfi_oper **ring, struct kfi_oper *op)
 	list_del_init(&op->link);
 }
 
+/* Two tags share a bucket by chance alone, twice as often as with a perfect hash at the most. */
+static inline u32 bucket_of(const struct kfi_match *m, u64 tag)
+{
+	return (tag * m->mult) >> (64 - m->bits);
+}
+
 static inline struct kfi_oper **exact_ring(const struct kfi_match *m, u64 tag)
 {
-	return &m->exact[hash_64(tag, m->bits)];
+	return &m->exact[bucket_of(m, tag)];
 }
 
 /* Where a receive belongs. */
@@ -106,7 +112,7 @@ static struct kfi_oper **ring_of(struct kfi_match *m, const struct kfi_oper *op)
 
 static inline struct list_head *unexp_bucket(const struct kfi_match *m, u64 tag)
 {
-	return &m->unexp_hash[hash_64(tag, m->bits)];
+	return &m->unexp_hash[bucket_of(m, tag)];
 }
 
 /* A directed receive names a table index in op->addr (see kfi_match_direct()), any other has KFI_ADDR_UNSPEC there. */
@@ -148,20 +154,39 @@ static inline struct kfi_oper *find_op(struct kfi_match *m, const struct kfi_rx 
 	return exact ?: wild;
 }
 
-struct kfi_rx *__kfi_match_unexpected(struct kfi_match *m, const struct kfi_oper *op)
+/* The next one behind @rx, or the first one with a head of the list, that fits. */
+static struct kfi_rx *fitting_in_bucket(struct list_head *bucket, const struct kfi_oper *op, struct kfi_rx *rx)
 {
-	struct kfi_rx *rx;
-
-	if (op_tagged(op) && !op->ignore) {
-		list_for_each_entry(rx, unexp_bucket(m, op->tag), bucket)
-			if (fits(op, rx))
-				return rx;
-		return NULL;
-	}
-	list_for_each_entry(rx, op_tagged(op) ? &m->unexp_tags : &m->unexp_msgs, link)
+	list_for_each_entry_continue(rx, bucket, bucket)
 		if (fits(op, rx))
 			return rx;
 	return NULL;
+}
+
+static struct kfi_rx *fitting_in_list(struct list_head *list, const struct kfi_oper *op, struct kfi_rx *rx)
+{
+	list_for_each_entry_continue(rx, list, link)
+		if (fits(op, rx))
+			return rx;
+	return NULL;
+}
+
+/* The oldest unexpected message behind @after, NULL: of all, that @op would take. */
+static struct kfi_rx *later_unexpected(struct kfi_match *m, const struct kfi_oper *op, struct kfi_rx *after)
+{
+	struct list_head *list;
+
+	if (op_tagged(op) && !op->ignore) {
+		list = unexp_bucket(m, op->tag);
+		return fitting_in_bucket(list, op, after ?: list_entry(list, struct kfi_rx, bucket));
+	}
+	list = op_tagged(op) ? &m->unexp_tags : &m->unexp_msgs;
+	return fitting_in_list(list, op, after ?: list_entry(list, struct kfi_rx, link));
+}
+
+struct kfi_rx *__kfi_match_unexpected(struct kfi_match *m, const struct kfi_oper *op)
+{
+	return later_unexpected(m, op, NULL);
 }
 
 static inline void enqueue_op(struct kfi_match *m, struct kfi_oper *op)
@@ -255,6 +280,31 @@ static void settle_list(struct kfi_match *m, struct list_head *list, bool *stall
 			list_add_tail(&rx->link, &m->ready);
 		}
 		if (list == &m->unexp_msgs && !m->msgs)
+			return;
+	}
+}
+
+/*
+ * The same for one receive that has just been posted, or has come back. Nothing else that is
+ * posted fits what is unexpected, unless the endpoint is stalled: so each message is looked at
+ * once, whatever else is posted.
+ */
+static void settle_op(struct kfi_match *m, struct kfi_oper *op)
+{
+	struct kfi_rx *rx, *next;
+	enum kfi_land land;
+
+	lockdep_assert_held(&m->lock);
+	for (rx = kfi_match_unexpected(m, op); rx; rx = next) {
+		next = later_unexpected(m, op, rx);
+		land = claim(m, op, rx);
+		if (land == KFI_LAND_FULL)
+			m->stalled[op_tagged(op)] = true;
+		if (land == KFI_LAND_FULL || land == KFI_LAND_SPENT)
+			return;
+		kfi_match_dequeue(m, rx);
+		list_add_tail(&rx->link, &m->ready);
+		if (land == KFI_LAND_DONE)
 			return;
 	}
 }
@@ -368,7 +418,12 @@ static bool match_return(struct kfi_oper *op)
 	closed = m->closed;
 	if (!closed) {
 		requeue_op(m, op);
-		settle(m, op_tagged(op));
+		/*
+		 * Stalled: who waits for the queue settles it. A receive that comes back is no
+		 * multi-receive buffer, so it can't stall.
+		 */
+		if (!m->stalled[op_tagged(op)])
+			settle_op(m, op);
 	}
 	match_unlock(m);
 	local_bh_enable();
@@ -397,7 +452,10 @@ static noinline struct kfi_rx *post_many(struct kfi_ep *ep, struct kfi_oper *op)
 	bool tagged = op_tagged(op);
 
 	enqueue_op(m, op);
-	settle(m, tagged);
+	if (m->stalled[tagged])
+		settle(m, tagged);
+	else
+		settle_op(m, op);
 	match_unlock(m);
 	if (READ_ONCE(m->stalled[tagged]))
 		post_wait(ep);
@@ -475,7 +533,8 @@ static inline enum kfi_rx_verdict arrive(struct kfi_match *m, struct kfi_rx *rx,
 	if (m->closed || rx->ep->match.closed)
 		return KFI_RX_CLOSED;
 	if (unlikely(m->stalled[tagged])) {
-		settle(m, tagged);
+		if (!m->waiting)	/* else match_space() does it once, not each arrival */
+			settle(m, tagged);
 		if (m->stalled[tagged])
 			return KFI_RX_FULL;
 	}
@@ -514,6 +573,21 @@ bool kfi_rx_unqueue(struct kfi_rx *rx)
 	return queued;
 }
 EXPORT_SYMBOL_GPL(kfi_rx_unqueue);
+
+/* A claimed message is in no bucket: kfi_match_dequeue(). */
+bool kfi_rx_forget(struct kfi_rx *rx)
+{
+	struct kfi_match *m = &kfi_rx_home(rx->ep)->match;
+	bool queued;
+
+	spin_lock_bh(&m->lock);
+	queued = !rx->op && !list_empty(&rx->link) && !(rx_tagged(rx) && list_empty(&rx->bucket));
+	if (queued)
+		kfi_match_dequeue(m, rx);
+	spin_unlock_bh(&m->lock);
+	return queued;
+}
+EXPORT_SYMBOL_GPL(kfi_rx_forget);
 
 static void take_back(struct kfi_match *m, struct kfi_oper *op)
 {
@@ -694,6 +768,7 @@ int kfi_match_init(struct kfi_match *m, u32 depth)
 	INIT_LIST_HEAD(&m->claimed);
 	INIT_LIST_HEAD(&m->space.link);
 	m->space.fn = match_space;
+	m->mult = get_random_u64() | 1;
 	m->bits = clamp_t(unsigned int, order_base_2(depth), MATCH_BITS_MIN, MATCH_BITS_MAX);
 	m->exact = kvcalloc(1u << m->bits, sizeof(*m->exact), GFP_KERNEL);
 	m->unexp_hash = alloc_buckets(m->bits);

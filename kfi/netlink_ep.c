@@ -215,6 +215,7 @@ static const struct {
 	{ KFI_STATS_A_SPLICED,		offsetof(struct kfi_stats, spliced) },
 	{ KFI_STATS_A_PLACED,		offsetof(struct kfi_stats, placed) },
 	{ KFI_STATS_A_BOUNCED,		offsetof(struct kfi_stats, bounced) },
+	{ KFI_STATS_A_DROPPED,		offsetof(struct kfi_stats, dropped) },
 };
 
 static u64 sum_stat(const struct kfi_ep *ep, size_t offset)

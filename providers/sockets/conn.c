@@ -86,7 +86,7 @@ static int ks_conn_alloc(struct ks_conn *conn)
 
 static void ks_conn_init(struct ks_conn *conn)
 {
-	int cls;
+	int cls, level;
 
 	refcount_set(&conn->ref, 1);
 	init_llist_head(&conn->posted);
@@ -113,6 +113,10 @@ static void ks_conn_init(struct ks_conn *conn)
 	INIT_WORK(&conn->down_work, ks_conn_down);
 	conn->req.fid.fclass = KFI_CLASS_CONNREQ;
 	conn->cpu = raw_smp_processor_id();	/* until packets come: ks_data_ready() */
+	conn->window = ks_window;
+	conn->eager = ks_eager_size;
+	for (level = 0; level < KS_HELD_LEVELS; level++)
+		INIT_LIST_HEAD(&conn->held_dead[level]);
 }
 
 /* A connection under handshake around @sock, which it owns from now on. */
@@ -328,8 +332,8 @@ void ks_conn_start(struct ks_conn *conn)
 	tx->requests_max = g->requests;
 	tx->version = g->version;
 	tx->eager = g->eager;
-	kfi_credit_init(&tx->credit[KS_CLS_MSG], &conn->credit[KS_CLS_MSG], ks_window, g->window_msg);
-	kfi_credit_init(&tx->credit[KS_CLS_TAG], &conn->credit[KS_CLS_TAG], ks_window, g->window_tag);
+	kfi_credit_init(&tx->credit[KS_CLS_MSG], &conn->credit[KS_CLS_MSG], conn->window, g->window_msg);
+	kfi_credit_init(&tx->credit[KS_CLS_TAG], &conn->credit[KS_CLS_TAG], conn->window, g->window_tag);
 	write_lock_bh(&sk->sk_callback_lock);
 	sk->sk_data_ready = ks_data_ready;
 	sk->sk_write_space = ks_write_space;
@@ -477,6 +481,7 @@ static void ks_conn_take_down(struct ks_conn *conn)
 		ks_rx_abort(conn, err);
 		ks_inmsgs_abort(&lost, err);
 	}
+	ks_held_down(conn);
 	ks_conn_report(conn);
 	ks_conn_free_buffers(conn);
 	kfi_home_unlist(&conn->pc);

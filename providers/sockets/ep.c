@@ -26,6 +26,7 @@ int ks_ep_open(struct kfi_ep *ep)
 	ep->tx_levels = ks_levels(ep->type);
 	kfi_peers_init(&sep->peers, ep, &ks_peer_ops, ks_cm_wq);
 	kfi_home_init(&sep->home, &sep->peers, &ks_home_ops, ks_cm_wq);
+	ks_helds_init(&sep->helds);
 	INIT_DELAYED_WORK(&sep->accept, ks_ep_accept_work);
 	/* Nothing in a datagram proves anything, so none is let in; also when the key is the domain's. */
 	if (ep->type == KFI_EP_DGRAM && ep->info->ep_attr->auth_key_size)

@@ -55,10 +55,10 @@ static struct skw_greeting ks_greeting(const struct ks_conn *conn, u8 kind, u64 
 		.incarnation = incarnation,
 		.stream = pc->stream,
 		.known = pc->known,
-		.window_msg = ks_window,
-		.window_tag = ks_window,
+		.window_msg = conn->window,
+		.window_tag = conn->window,
 		.requests = ks_requests,
-		.eager = ks_eager_size,
+		.eager = conn->eager,
 		.src_ctx = pc->dialed ? kfi_peer_tx_ctx(&conn->sep->ep) : 0,
 		.dst_ctx = pc->dialed && pc->peer ? kfi_peer_rx_ctx(pc->peer) : 0,
 	};

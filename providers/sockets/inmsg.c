@@ -49,6 +49,7 @@ struct ks_inmsg *ks_inmsg_new(struct ks_conn *conn, const struct skw_frame *f, u
 	in->read = f->type == SKW_TREAD;
 	in->cls = f->flags & SKW_F_TAGGED ? KS_CLS_TAG : KS_CLS_MSG;
 	in->cost = cost;
+	in->promised = f->flags & (SKW_F_ACK | SKW_F_INV);
 	in->id = f->id;
 	in->gen = f->gen;
 	INIT_LIST_HEAD(&in->answer.link);
@@ -56,6 +57,7 @@ struct ks_inmsg *ks_inmsg_new(struct ks_conn *conn, const struct skw_frame *f, u
 	in->conn = conn;
 	spin_lock_bh(&conn->lock);
 	list_add_tail(&in->entry, &conn->inmsgs);
+	conn->nr_inmsgs++;
 	conn->unexpected += f->payload;
 	spin_unlock_bh(&conn->lock);
 	return in;
@@ -65,10 +67,13 @@ void ks_inmsg_free(struct ks_inmsg *in)
 {
 	struct ks_conn *conn = in->conn;
 	void *buf = in->buf;
-	bool spare;
+	u32 cost = in->cost;
+	bool spare, left, last;
 
 	spin_lock_bh(&conn->lock);
 	list_del(&in->entry);
+	left = conn->held_left;
+	last = !--conn->nr_inmsgs;
 	if (buf)
 		conn->unexpected -= in->rx.len;
 	spare = conn->nr_spares < KS_RDV && !test_bit(KS_DEAD, &conn->flags);
@@ -80,6 +85,8 @@ void ks_inmsg_free(struct ks_inmsg *in)
 	kfree(buf);
 	if (!spare)
 		kmem_cache_free(ks_inmsg_cache, in);
+	if (unlikely(left))
+		ks_held_freed(conn, cost, last);
 	ks_conn_put(conn);
 }
 
@@ -347,6 +354,28 @@ void ks_inmsgs_abort(struct list_head *lost, int err)
 	list_for_each_entry_safe(in, next, lost, entry) {
 		if (in->lost_receive)
 			kfi_rx_abort(&in->rx, err);
+		ks_inmsg_free(in);
+	}
+}
+
+/*
+ * The connection has been down for some time, and its messages are in the way of others. What no
+ * receive has taken and nobody was promised is dropped; the sender's completion has said only
+ * that the message had left it. Process context.
+ */
+void ks_inmsgs_drop(struct ks_conn *conn)
+{
+	struct kfi_ep *ep = &conn->sep->ep;
+	struct ks_inmsg *in, *next;
+	LIST_HEAD(drop);
+
+	spin_lock_bh(&conn->lock);
+	list_for_each_entry_safe(in, next, &conn->inmsgs, entry)
+		if (in->state == KS_IN_READY && !in->matched && !in->promised && kfi_rx_forget(&in->rx))
+			list_move_tail(&in->entry, &drop);
+	spin_unlock_bh(&conn->lock);
+	list_for_each_entry_safe(in, next, &drop, entry) {
+		kfi_stat_inc(ep, dropped);
 		ks_inmsg_free(in);
 	}
 }

@@ -8,7 +8,7 @@
  *   listen.c  greet.c  conn.c  how a connection comes, and how it goes
  *   tx.c  send.c    the send path    rx.c  stream.c  the receive path
  *   atomic.c  atomic operations, both sides    commit.c  what is to be visible or durable
- *   inmsg.c   messages that wait       answer.c   what peers say about our operations
+ *   inmsg.c   messages that wait       held.c    how many of them    answer.c   what peers say about our operations
  *   wire.[ch] the format
  */
 #include <linux/module.h>
@@ -22,6 +22,18 @@ MODULE_PARM_DESC(eager_size, "longest message sent without asking, bytes, 256 to
 unsigned int ks_window = 1024;
 module_param_named(window, ks_window, uint, 0444);
 MODULE_PARM_DESC(window, "unexpected messages held for each peer and class, units of 256 bytes (default 1024)");
+
+unsigned int ks_window_peer = 8192;
+module_param_named(window_peer, ks_window_peer, uint, 0444);
+MODULE_PARM_DESC(window_peer, "unexpected messages held for a peer over all its connections, units (default 8192)");
+
+unsigned int ks_window_source = 32768;
+module_param_named(window_source, ks_window_source, uint, 0444);
+MODULE_PARM_DESC(window_source, "unexpected messages held for all peers with one address, per endpoint, units (default 32768)");
+
+unsigned int ks_window_total = 131072;
+module_param_named(window_total, ks_window_total, uint, 0444);
+MODULE_PARM_DESC(window_total, "unexpected messages held by an endpoint, units; each peer gets 32 beyond (default 131072)");
 
 unsigned int ks_requests = 256;
 module_param_named(requests, ks_requests, uint, 0444);
@@ -134,6 +146,10 @@ static void ks_check_params(void)
 	ks_eager_size = eager;
 	ks_window = window;
 	ks_requests = requests;
+	/* The first connection gets full windows: see ks_held_levels. */
+	ks_window_peer = max(ks_window_peer, 4 * window);
+	ks_window_source = max(ks_window_source, 8 * window);
+	ks_window_total = max(ks_window_total, 16 * window);
 }
 
 static void ks_free_memory(void)

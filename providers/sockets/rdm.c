@@ -75,8 +75,10 @@ struct ks_conn *ks_dial(struct ks_ep *sep, const union kfi_inaddr *to, struct kf
 	conn->name = *to;
 	ks_conn_named(conn);
 	conn->pc.dialed = true;
-	ret = kfi_home_list(&sep->home, &conn->pc, peer);
+	ret = peer ? ks_held_join(conn) : 0;
+	ret = ret ?: kfi_home_list(&sep->home, &conn->pc, peer);
 	if (ret) {
+		ks_held_down(conn);
 		sock_release(sock);
 		ks_conn_put(conn);
 		return ERR_PTR(ret);
@@ -169,7 +171,7 @@ int ks_rdm_admit(struct ks_conn *conn, const struct skw_greeting *g)
 	ks_conn_named(conn);
 	kernel_getsockname(conn->sock, &self.sa);
 	if (kfi_home_adopt(&conn->pc, g->dst_ctx))
-		ret = kfi_peer_admit(&conn->sep->peers, &conn->pc, &call);
+		ret = ks_held_join(conn) ?: kfi_peer_admit(&conn->sep->peers, &conn->pc, &call);
 	if (ret) {
 		ks_greet_answer(conn, SKW_REJECT, -ret);
 		return ret;

@@ -8,7 +8,8 @@
  *   the socket lock		everything marked (S) in struct ks_conn: the stream in both directions. Softirq owns it
  *				in our callbacks; others take it as ks_conn_lock() does, and the posting path only tries.
  *   kfi_peers.lock, kfi_peer.lock	see kfi_peer.h: of what is above, posts may have the socket lock around them
- *   ks_conn.lock (spin, bh)	inbound messages, answers, credits we grant. Leaf, apart from kfi.ko's own leaf locks.
+ *   ks_conn.lock (spin, bh)	inbound messages, answers, credits we grant. Leaf, apart from kfi.ko's own leaf locks and
+ *   ks_helds.lock (spin, bh)	how much each peer has made us hold (held.c)
  *
  * The posting path (tx.c) takes none of these but tries the socket lock: consumers may post from a completion handler
  * that runs under it (see kfi_batch_begin()), and with locks of their own held that their handlers take too.
@@ -19,6 +20,7 @@
 #ifndef _KFI_SOCKETS_SOCK_H
 #define _KFI_SOCKETS_SOCK_H
 
+#include <linux/hashtable.h>
 #include <linux/in6.h>
 #include <linux/net.h>
 #include <linux/refcount.h>
@@ -42,11 +44,15 @@
 #define KS_DGRAM_MAX	(65507 - 48 - sizeof(struct skw_hdr))	/* longest datagram payload: UDP's over IPv6 */
 #define KS_DGRAM_RX	65536
 #define KS_CTX_MAX	256		/* contexts of a scalable endpoint, in each direction */
+#define KS_HELD_MIN	16U		/* units of each window that every connection gets */
 #define KS_TX_BUDGET	(2 << 20)	/* bytes handed to TCP in one hold of the socket lock */
 
 /* Module parameters (main.c) */
 extern unsigned int ks_eager_size;
 extern unsigned int ks_window;
+extern unsigned int ks_window_peer;
+extern unsigned int ks_window_source;
+extern unsigned int ks_window_total;
 extern unsigned int ks_requests;
 extern unsigned int ks_connect_timeout_ms;
 extern unsigned int ks_keepidle_s;
@@ -90,6 +96,39 @@ struct ks_domain {
 	u8			prefix;
 };
 
+/** enum ks_held_level - whose unexpected messages are counted together */
+enum ks_held_level {
+	KS_HELD_PEER,
+	KS_HELD_SOURCE,		/* all peers with the same address */
+	KS_HELD_ALL,		/* all peers of an endpoint */
+	KS_HELD_LEVELS
+};
+
+/**
+ * struct ks_held - how much a peer, an address or an endpoint makes us hold; all under
+ * ks_helds.lock
+ * @node: in &ks_helds.by_name; @name: with port 0: an address
+ * @up: the account of the next level, which counts the same units
+ * @users: connections, or accounts of the level below
+ * @units: windows of live connections, and what dead ones have left
+ * @dead: connections that are down and have left messages, oldest first
+ */
+struct ks_held {
+	struct hlist_node	node;
+	union kfi_inaddr	name;
+	struct ks_held		*up;
+	unsigned int		users;
+	u32			units;
+	struct list_head	dead;
+};
+
+/** struct ks_helds - the accounts of an endpoint; see held.c */
+struct ks_helds {
+	spinlock_t		lock;
+	struct ks_held		all;
+	DECLARE_HASHTABLE(by_name, 6);
+};
+
 /**
  * struct ks_ep - an endpoint
  * @ep:		common part
@@ -100,6 +139,7 @@ struct ks_domain {
  * @accept:	takes connections off @listener
  * @home:	its connections; strangers are those whose hello has not been read yet
  * @peer_name:	MSG: whom we are connected to
+ * @helds:	RDM: how much its peers make it hold
  * @dgram:	DGRAM: its queues (dgram.c)
  */
 struct ks_ep {
@@ -111,6 +151,7 @@ struct ks_ep {
 	struct delayed_work	accept;
 	struct kfi_home		home;
 	union kfi_inaddr	peer_name;
+	struct ks_helds		helds;
 	struct ks_dgram		*dgram;
 };
 
@@ -191,6 +232,7 @@ enum ks_in_state {
  * @lost_receive: KS_IN_LOST: a receive is to be given back
  * @read:	a TREAD: data flows out of the receive
  * @cls:	credit class; @cost: units to give back
+ * @promised:	more was promised than that it has left its sender: it is never dropped
  * @buf:	eager payload; @vec: the same as the receiving iterator needs it
  */
 struct ks_inmsg {
@@ -202,6 +244,7 @@ struct ks_inmsg {
 	bool			matched;
 	bool			lost_receive;
 	bool			read;
+	bool			promised;
 	u8			cls;
 	u32			cost;
 	u32			id;
@@ -338,8 +381,15 @@ struct ks_committer {
  *		their own: a load of several flags right after the store of one waits for the store to reach the cache.
  * @cpu:	on which the last packet was received; written under the socket lock
  * @error:	why it failed, negative errno; set once by ks_conn_fail()
- * @lock:	protects @inmsgs and their states, @spares, @answers, @lazy, @free_answers, @commits, @committing, @rdv, @credit,
+ * @lock:	protects @inmsgs, @nr_inmsgs and their states, @spares, @answers, @lazy,
+ *		@free_answers, @commits, @committing, @rdv, @credit,
  *		@credit_due
+ * @window:	units of unexpected messages, of each class, that we announce; @eager: longest
+ *		payload without rendezvous
+ * @held:	RDM: the account of the peer, from ks_held_join() until nothing of this connection
+ *		is held; with @held_units and @held_dead under ks_helds.lock
+ * @held_units: what @held is charged with; @held_dead: in &ks_held.dead of each level
+ * @held_left:	ks_held_down() was called and has found messages; under @lock
  * @commits:	answers that wait for a hand; @committing: hands at work, bits
  */
 struct ks_conn {
@@ -363,6 +413,7 @@ struct ks_conn {
 	unsigned int		nr_lazy;
 	struct kfi_credit_rx	credit[KS_CLS];
 	struct list_head	inmsgs;
+	unsigned int		nr_inmsgs;	/* also those that are being ended */
 	struct list_head	free_answers;
 	struct list_head	rdv_wait;	/* matched rendezvous that found no free slot */
 	struct list_head	spares;		/* message objects to be used again, */
@@ -373,6 +424,13 @@ struct ks_conn {
 	struct list_head	commits;
 	unsigned long		committing;
 	struct ks_committer	committers[KS_COMMITS];
+
+	bool			held_left;
+	u32			window;
+	u32			eager;
+	struct ks_held		*held;
+	u32			held_units;
+	struct list_head	held_dead[KS_HELD_LEVELS];
 
 	refcount_t		ref;
 	int			error;
@@ -613,6 +671,14 @@ void ks_inmsgs_collect(struct ks_conn *conn, struct list_head *lost);
 void ks_inmsgs_abort(struct list_head *lost, int err);
 void ks_credit_free(struct ks_conn *conn, u8 cls, u32 cost);
 void __ks_credit_free(struct ks_conn *conn, u8 cls, u32 cost);
+
+void ks_inmsgs_drop(struct ks_conn *conn);
+
+/* held.c: how much peers make us hold */
+void ks_helds_init(struct ks_helds *helds);
+int ks_held_join(struct ks_conn *conn);
+void ks_held_down(struct ks_conn *conn);
+void ks_held_freed(struct ks_conn *conn, u32 units, bool last);
 
 /* answer.c: acknowledgements from the peer */
 int ks_got_cts(struct ks_conn *conn, const struct skw_frame *f);

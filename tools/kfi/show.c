@@ -69,6 +69,7 @@ static const struct field stats_fields[] = {
 	{ "spliced_bytes", FIELD_U64, KFI_A_STATS, KFI_STATS_A_SPLICED },
 	{ "placed_bytes", FIELD_U64, KFI_A_STATS, KFI_STATS_A_PLACED },
 	{ "bounced_bytes", FIELD_U64, KFI_A_STATS, KFI_STATS_A_BOUNCED },
+	{ "dropped", FIELD_U64, KFI_A_STATS, KFI_STATS_A_DROPPED },
 };
 
 /* Options of the verbs here: those of all, and -d. The exit code, or -1 to go on. */

@@ -296,6 +296,8 @@ enum kfi_peer_attr {
  *	not those of RMA that nobody here has a part in
  * @KFI_STATS_A_BOUNCED: payload bytes of peers that hardware put elsewhere, and
  *	a CPU copied
+ * @KFI_STATS_A_DROPPED: unexpected messages of lost peers that were dropped to
+ *	make room
  */
 enum kfi_stats_attr {
 	KFI_STATS_A_UNSPEC,
@@ -313,6 +315,7 @@ enum kfi_stats_attr {
 	KFI_STATS_A_SPLICED,
 	KFI_STATS_A_PLACED,
 	KFI_STATS_A_BOUNCED,
+	KFI_STATS_A_DROPPED,
 	/* private: */
 	__KFI_STATS_A_MAX,
 	KFI_STATS_A_MAX = __KFI_STATS_A_MAX - 1

@@ -128,8 +128,142 @@ free:
 	return ok;
 }
 
+#define EAGER	3840U		/* payload of the messages below: EAGER_UNITS units of credit */
+#define EAGER_UNITS	15U
+#define TAG_HELD	0xcc
+
+/*
+ * @n unexpected messages; the last one asks for an acknowledgement, and each with @promised.
+ * Return: acknowledgements.
+ */
+static int leave_messages(struct hs *hs, int n, bool promised)
+{
+	struct skw_hdr msg = hs_msg(TAG_HELD), ack;
+	int i, acks = 0;
+
+	for (i = 0; i < n; i++) {
+		msg.flags = SKW_F_TAGGED | (promised || i == n - 1 ? SKW_F_ACK : 0);
+		msg.id = cpu_to_le32(i);
+		if (hs_say(hs, &msg, EAGER))
+			break;
+	}
+	while (acks < (promised ? n : 1) && !hs_hear(hs, SKW_ACK, &ack, HS_WAIT_MS))
+		acks++;
+	return acks;
+}
+
+/* As many messages as the window of the connection allows. */
+static int window_messages(const struct hs *hs)
+{
+	return le32_to_cpu(hs->said.window_tag) / EAGER_UNITS;
+}
+
+#define RECONNECTS	60
+
+/* Receive all messages with TAG_HELD that are there. */
+static int held_messages(struct victim *v)
+{
+	int n = 0, x;
+	void *done;
+
+	while (!hs_post(v, TAG_HELD, &x) && !victim_ended(v, HS_NOT_MS, &done))
+		n++;
+	return n;
+}
+
+/*
+ * One peer leaves its window full of messages, again and again: those that nobody was promised
+ * make room for others, each time it is admitted.
+ */
+static bool reconnects(struct victim *v)
+{
+	struct hs_call call = { .node = 4, .port = 704 };
+	const struct hs_call live = { .node = 3, .port = 705 };
+	struct hs *hs, *other = hs_open(v, &live);
+	int i, n, left = 0;
+	bool ok = check(!IS_ERR(other) && leave_messages(other, 3, false) == 1, "another peer is not served");
+
+	for (i = 0; ok && i < RECONNECTS; i++) {
+		call.incarnation = i + 1;
+		hs = hs_open(v, &call);
+		ok = check(!IS_ERR(hs), "the peer is not admitted again");
+		if (!ok)
+			break;
+		n = window_messages(hs);
+		ok = check(!n || leave_messages(hs, n, false) == 1, "messages are not taken");
+		left += n;
+		hs_reset(hs);
+	}
+	n = held_messages(v) - 3;
+	pr_info("hostile: %d of %d messages were held\n", n, left);
+	if (!IS_ERR(other))
+		hs_close(other);
+	return ok && check(n >= 0 && n * EAGER_UNITS <= 8192, "more is held than a peer may leave") &&
+	       check(n >= 16, "messages were dropped without need");
+}
+
+/*
+ * The same with messages whose sender knows that they have arrived: they are kept, so the peer is
+ * refused when it has left as many as it may.
+ */
+static bool promises(struct victim *v)
+{
+	struct hs_call call = { .node = 4, .port = 706 };
+	int i, n, kept, acked = 0, refused = 0;
+	struct hs *hs;
+	bool ok = true;
+
+	for (i = 0; ok && i < RECONNECTS; i++) {
+		call.incarnation = i + 1;
+		hs = hs_open(v, &call);
+		if (IS_ERR(hs)) {
+			refused++;
+			continue;
+		}
+		n = window_messages(hs);
+		ok = check(leave_messages(hs, n, true) == n, "messages are not taken");
+		acked += n;
+		hs_reset(hs);
+	}
+	kept = held_messages(v);
+	pr_info("hostile: %d acknowledged, %d kept, refused %d times\n", acked, kept, refused);
+	ok = ok && check(acked * EAGER_UNITS <= 8192, "more is held than a peer may leave") && check(refused, "the peer is always admitted") &&
+	     check(kept == acked, "a message was lost whose sender knows that it has arrived");
+	hs = hs_open(v, &call);
+	ok = ok && check(!IS_ERR(hs), "the peer is not admitted when its messages have been received");
+	if (!IS_ERR(hs))
+		hs_close(hs);
+	return ok;
+}
+
+/* Many peers of one address. */
+static bool one_address(struct victim *v)
+{
+	struct hs_call call = { .node = 5 };
+	int i, n, units = 0;
+	struct hs *hs;
+	bool ok = true;
+
+	for (i = 0; ok && i < 60; i++) {
+		call.port = 2000 + i;
+		hs = hs_open(v, &call);
+		if (IS_ERR(hs))
+			continue;
+		units += 2 * le32_to_cpu(hs->said.window_tag);
+		n = window_messages(hs);
+		ok = check(leave_messages(hs, n, true) == n, "messages are not taken");
+		hs_reset(hs);
+	}
+	n = held_messages(v);
+	pr_info("hostile: %d messages of one address, windows of %d units\n", n, units);
+	return ok && check(n * EAGER_UNITS <= 32768, "more is held than one address may leave");
+}
+
 const struct hostile_case hostile_cases[] = {
 	{ "lost_after_rts", lost_after_rts },
 	{ "early_ack", early_ack },
+	{ "reconnects", reconnects },
+	{ "promises", promises },
+	{ "one_address", one_address },
 	{}
 };

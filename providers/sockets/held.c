@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * held.c - how much the peers of an RDM endpoint can make it hold, in units of unexpected
+ * messages (SKW_UNIT bytes of payload, or one message object), for each peer, each source address
+ * and the endpoint as a whole.
+ *
+ * A live connection is charged with its windows when it begins: with all that its peer may send
+ * unexpected. So the data path checks nothing but credits, and no stream ever waits for another
+ * one. When the connection is down, it is charged with the complete messages that it has left in
+ * the matching, until these are received or dropped: the bound survives reconnects.
+ *
+ *	ks_held_join()	a connection begins: how large are its windows?
+ *	ks_held_down()	it is down: what has it left?
+ *	ks_held_freed()	a message that it has left is gone
+ *
+ * When a level comes to its bound, messages that dead connections have left are dropped, oldest
+ * connection first; not those whose sender was told that they have arrived (flag ACK). Then new
+ * connections get smaller windows, down to KS_HELD_MIN, and a peer or a source address beyond its
+ * bound is refused. Messages of live connections are never dropped.
+ *
+ * ks_helds.lock protects all of it: a leaf, taken when a connection begins or ends and when a
+ * message of a dead connection goes.
+ */
+#include <linux/jhash.h>
+#include <linux/slab.h>
+#include "sock.h"
+
+/* What one object of a dead connection counts, in units */
+#define KS_HELD_CONN	DIV_ROUND_UP(sizeof(struct ks_conn), SKW_UNIT + sizeof(struct ks_inmsg))
+
+static const struct {
+	const unsigned int	*limit;		/* units */
+	unsigned int		share;		/* a connection gets at the most this fraction of what is left */
+} ks_held_levels[KS_HELD_LEVELS] = {
+	[KS_HELD_PEER]	 = { &ks_window_peer, 2 },
+	[KS_HELD_SOURCE] = { &ks_window_source, 4 },
+	[KS_HELD_ALL]	 = { &ks_window_total, 8 },
+};
+
+void ks_helds_init(struct ks_helds *helds)
+{
+	spin_lock_init(&helds->lock);
+	hash_init(helds->by_name);
+	INIT_LIST_HEAD(&helds->all.dead);
+}
+
+/* ---- accounts ---- */
+
+static u32 ks_held_key(const union kfi_inaddr *name)
+{
+	return jhash(name, sizeof(*name), 0);
+}
+
+/* The account with this name; made if @fresh is one. A user more. */
+static struct ks_held *ks_held_get(struct ks_helds *helds, const union kfi_inaddr *name, struct ks_held *up, struct ks_held **fresh)
+{
+	struct ks_held *held;
+
+	lockdep_assert_held(&helds->lock);
+	hash_for_each_possible(helds->by_name, held, node, ks_held_key(name))
+		if (!memcmp(&held->name, name, sizeof(*name)))
+			goto found;
+	held = *fresh;
+	*fresh = NULL;
+	held->name = *name;
+	held->up = up;
+	up->users++;
+	INIT_LIST_HEAD(&held->dead);
+	hash_add(helds->by_name, &held->node, ks_held_key(name));
+found:
+	held->users++;
+	return held;
+}
+
+static void ks_held_put(struct ks_helds *helds, struct ks_held *held)
+{
+	struct ks_held *up;
+
+	lockdep_assert_held(&helds->lock);
+	for (; held != &helds->all && !--held->users; held = up) {
+		up = held->up;
+		hash_del(&held->node);
+		kfree(held);
+	}
+}
+
+static void ks_held_charge(struct ks_held *held, s64 units)
+{
+	for (; held; held = held->up)
+		held->units += units;
+}
+
+/* ---- dead connections ---- */
+
+/* Nothing of this connection is held any more. */
+static void ks_held_leave(struct ks_conn *conn)
+{
+	struct ks_helds *helds = &conn->sep->helds;
+	int level;
+
+	spin_lock_bh(&helds->lock);
+	ks_held_charge(conn->held, -(s64)conn->held_units);
+	for (level = 0; level < KS_HELD_LEVELS; level++)
+		list_del_init(&conn->held_dead[level]);
+	ks_held_put(helds, conn->held);
+	conn->held = NULL;
+	spin_unlock_bh(&helds->lock);
+}
+
+/* The oldest dead connection of an account, out of all lists; with a reference. */
+static struct ks_conn *ks_held_oldest(struct ks_helds *helds, struct ks_held *held, int level)
+{
+	struct ks_conn *conn;
+
+	lockdep_assert_held(&helds->lock);
+	conn = list_first_entry_or_null(&held->dead, struct ks_conn, held_dead[level]);
+	if (!conn)
+		return NULL;
+	for (level = 0; level < KS_HELD_LEVELS; level++)
+		list_del_init(&conn->held_dead[level]);
+	ks_conn_get(conn);
+	return conn;
+}
+
+/*
+ * The connection is down and its last message has been aborted: what is left in the matching is
+ * complete.
+ */
+void ks_held_down(struct ks_conn *conn)
+{
+	struct ks_helds *helds = &conn->sep->helds;
+	struct ks_held *held = conn->held;
+	struct ks_inmsg *in;
+	u32 units = 0;
+	int level;
+
+	if (!held)
+		return;
+	spin_lock_bh(&conn->lock);
+	list_for_each_entry(in, &conn->inmsgs, entry)
+		units += in->cost;
+	if (units)
+		units += KS_HELD_CONN;
+	conn->held_left = units;	/* from here on ks_inmsg_free() tells us */
+	spin_lock(&helds->lock);
+	ks_held_charge(held, (s64)units - conn->held_units);
+	conn->held_units = units;
+	for (level = 0; units && level < KS_HELD_LEVELS; level++, held = held->up)
+		list_add_tail(&conn->held_dead[level], &held->dead);
+	spin_unlock(&helds->lock);
+	spin_unlock_bh(&conn->lock);
+	if (!units)
+		ks_held_leave(conn);
+}
+
+/* A message of a dead connection is gone, and with @last all of them. */
+void ks_held_freed(struct ks_conn *conn, u32 units, bool last)
+{
+	struct ks_helds *helds = &conn->sep->helds;
+
+	spin_lock_bh(&helds->lock);
+	ks_held_charge(conn->held, -(s64)units);
+	conn->held_units -= units;
+	spin_unlock_bh(&helds->lock);
+	if (last)
+		ks_held_leave(conn);
+}
+
+/* ---- a connection begins ---- */
+
+/*
+ * Drop what dead connections have left in @held, as long as a new connection would get less than
+ * a full window for it.
+ */
+static bool ks_held_reclaim(struct ks_helds *helds, struct ks_held *held, int level)
+{
+	u32 limit = READ_ONCE(*ks_held_levels[level].limit);
+	struct ks_conn *conn = NULL;
+
+	spin_lock_bh(&helds->lock);
+	if (held->units + ks_held_levels[level].share * 2 * ks_window > limit)
+		conn = ks_held_oldest(helds, held, level);
+	spin_unlock_bh(&helds->lock);
+	if (!conn)
+		return false;
+	ks_inmsgs_drop(conn);
+	ks_conn_put(conn);
+	return true;
+}
+
+/* Units of each window that @held allows. */
+static u32 ks_held_window(const struct ks_held *held, int level)
+{
+	u32 limit = READ_ONCE(*ks_held_levels[level].limit);
+	u32 left = limit - min(limit, held->units);
+
+	return left / ks_held_levels[level].share / 2;
+}
+
+/*
+ * How much may the peer of @conn send, whose name is known? In process context, before the hello
+ * of ours that announces it. Sets the windows and the eager size. Return: 0; -ENOMEM; -ENOBUFS:
+ * the peer, or its address, already has as much as it may have.
+ */
+int ks_held_join(struct ks_conn *conn)
+{
+	struct ks_held *fresh[] = { kzalloc(sizeof(*fresh[0]), GFP_NOIO), kzalloc(sizeof(*fresh[0]), GFP_NOIO) };
+	struct ks_helds *helds = &conn->sep->helds;
+	union kfi_inaddr address = conn->name;
+	struct ks_held *peer, *source, *held;
+	u32 window = ks_window;
+	int level, ret = 0;
+
+	kfi_inaddr_set_port(&address, 0);
+	if (!fresh[0] || !fresh[1]) {
+		kfree(fresh[0]);
+		kfree(fresh[1]);
+		return -ENOMEM;
+	}
+	spin_lock_bh(&helds->lock);
+	source = ks_held_get(helds, &address, &helds->all, &fresh[0]);
+	peer = ks_held_get(helds, &conn->name, source, &fresh[1]);
+	ks_held_put(helds, source);	/* @peer has one */
+	spin_unlock_bh(&helds->lock);
+	kfree(fresh[0]);
+	kfree(fresh[1]);
+	for (held = peer, level = 0; held; held = held->up, level++)
+		while (ks_held_reclaim(helds, held, level))
+			cond_resched();
+	spin_lock_bh(&helds->lock);
+	for (held = peer, level = 0; held; held = held->up, level++) {
+		window = min(window, ks_held_window(held, level));
+		/* The endpoint as a whole always has KS_HELD_MIN for one more of its max_peers. */
+		if (level != KS_HELD_ALL && held->units + 2 * KS_HELD_MIN > READ_ONCE(*ks_held_levels[level].limit))
+			ret = -ENOBUFS;
+	}
+	if (ret) {
+		ks_held_put(helds, peer);
+	} else {
+		conn->window = max(window, KS_HELD_MIN);
+		conn->eager = min(ks_eager_size, conn->window / 2 * SKW_UNIT);
+		conn->held_units = 2 * conn->window;
+		conn->held = peer;
+		ks_held_charge(peer, conn->held_units);
+	}
+	spin_unlock_bh(&helds->lock);
+	return ret;
+}
