@@ -358,8 +358,9 @@ static void ks_conn_show_life(struct ks_conn *conn)
 }
 
 /*
- * TCP tells of peers that are dead. One that is alive, has been given receives, and sends nothing more would keep them for
- * ever: they can't be cancelled any more. It has as long as one whose machine is dead.
+ * TCP tells of peers that are dead. A peer that is alive could keep the receives that it has been
+ * granted for ever, as they can't be cancelled any more: it has as long for the next bytes of a
+ * frame, and for the payload of each grant, as a peer whose machine is dead.
  */
 void ks_conn_watch(struct work_struct *work)
 {
@@ -374,7 +375,7 @@ void ks_conn_watch(struct work_struct *work)
 		ended = conn->sk->sk_state != TCP_ESTABLISHED;
 		if (late && patience && ended)
 			ks_conn_check(conn);	/* its last words have waited long enough to be read */
-		else if (late && patience && ks_rx_owed(conn))
+		else if (patience && !ended && ks_rx_late(conn))
 			ks_conn_fail(conn, -ETIMEDOUT);
 		blocked = conn->rx.at == KS_RX_BLOCKED && !ended;
 		ks_conn_unlock(conn);

@@ -157,33 +157,74 @@ void ks_inmsg_arrived(struct ks_inmsg *in)
 		ks_inmsg_deliver(in);
 }
 
-static int ks_rdv_slot(struct ks_conn *conn)
+/*
+ * The peer may ask for as much more as it has used up with this one, which has its receive and
+ * its answer.
+ */
+static void ks_grant_credit(struct ks_inmsg *in)
+{
+	struct ks_conn *conn = in->conn;
+
+	lockdep_assert_held(&conn->lock);
+	if (kfi_credit_free(&conn->credit[in->cls], in->cost))
+		conn->credit_due = true;
+}
+
+/* A free place for a long message, or -1. A peer has KS_RDV places and KS_GRANT_MAX bytes. */
+static int ks_grant_place(const struct ks_conn *conn, const struct ks_inmsg *in)
 {
 	int slot;
 
+	if (conn->granted && conn->granted + in->rx.len > KS_GRANT_MAX)
+		return -1;
 	for (slot = 0; slot < KS_RDV; slot++)
 		if (!conn->rdv[slot])
 			return slot;
 	return -1;
 }
 
-/* A long message has its receive: ask for the payload, or wait for a free place. */
-static void ks_grant_write(struct ks_inmsg *in)
+/*
+ * Ask for the payload. Credit is given back here, with the CTS: a peer that leaves its grants
+ * unused runs out of it.
+ */
+static void ks_grant(struct ks_inmsg *in, int slot)
 {
 	struct ks_conn *conn = in->conn;
-	int slot = ks_rdv_slot(conn);
 
-	if (slot < 0) {
-		list_add_tail(&in->answer.link, &conn->rdv_wait);
-		return;
-	}
 	conn->rdv[slot] = in;
+	in->ahead = conn->granted;
+	conn->granted += in->rx.len;
+	ks_grant_credit(in);
 	in->state = KS_IN_GRANTED;
 	in->answer.kind = KS_ANSWER_CTS;
 	in->answer.slot = slot;
 	in->answer.id = in->id;
 	in->answer.gen = in->gen;
 	ks_answer_queue(conn, &in->answer);
+}
+
+/* Grant what waits for a place, oldest first. */
+static void ks_grant_waiting(struct ks_conn *conn)
+{
+	struct ks_inmsg *in;
+	int slot;
+
+	lockdep_assert_held(&conn->lock);
+	while (!list_empty(&conn->rdv_wait)) {
+		in = list_first_entry(&conn->rdv_wait, struct ks_inmsg, answer.link);
+		slot = ks_grant_place(conn, in);
+		if (slot < 0)
+			return;
+		list_del_init(&in->answer.link);
+		ks_grant(in, slot);
+	}
+}
+
+/* A long message has its receive. */
+static void ks_grant_write(struct ks_inmsg *in)
+{
+	list_add_tail(&in->answer.link, &in->conn->rdv_wait);
+	ks_grant_waiting(in->conn);
 }
 
 /* A tagged read has its receive: that is where the data comes from. */
@@ -196,7 +237,53 @@ static void ks_grant_read(struct ks_inmsg *in)
 	in->answer.len = in->rx.room;
 	in->answer.iter = in->rx.iter;
 	in->answer.iter.data_source = ITER_SOURCE;
+	ks_grant_credit(in);
 	ks_answer_queue(in->conn, &in->answer);
+}
+
+static unsigned long ks_patience(void)
+{
+	return msecs_to_jiffies(ks_user_timeout_ms);
+}
+
+/*
+ * The CTS has left: the payload is due. Payloads come in the order of their grants, so there is
+ * more time for what may come before this one. Nothing but its own DATA frame ends this wait;
+ * from then on ks_rx_late() looks at the frame.
+ */
+void ks_inmsg_granted(struct ks_inmsg *in)
+{
+	spin_lock_bh(&in->conn->lock);
+	in->due = jiffies + ks_patience() + div_u64(in->ahead * HZ, KS_GRANT_RATE);
+	spin_unlock_bh(&in->conn->lock);
+}
+
+/* We could not go on reading for @pause jiffies: that is not the peer's time. */
+void ks_grants_pause(struct ks_conn *conn, unsigned long pause)
+{
+	int slot;
+
+	spin_lock_bh(&conn->lock);
+	for (slot = 0; slot < KS_RDV; slot++)
+		if (conn->rdv[slot])
+			conn->rdv[slot]->due += pause;
+	spin_unlock_bh(&conn->lock);
+}
+
+/* Has the peer left a grant unused for too long? */
+bool ks_grants_late(struct ks_conn *conn)
+{
+	struct ks_inmsg *in;
+	bool late = false;
+	int slot;
+
+	spin_lock_bh(&conn->lock);
+	for (slot = 0; slot < KS_RDV && !late; slot++) {
+		in = conn->rdv[slot];
+		late = in && list_empty(&in->answer.link) && time_after(jiffies, in->due);
+	}
+	spin_unlock_bh(&conn->lock);
+	return late;
 }
 
 /* kfi.ko has found the receive for a message that waited. Process or softirq, no lock of ours held. */
@@ -215,8 +302,6 @@ void ks_rx_matched(struct kfi_ep *ep, struct kfi_rx *rx)
 			ks_grant_read(in);
 		else
 			ks_grant_write(in);
-		if (kfi_credit_free(&conn->credit[in->cls], in->cost))
-			conn->credit_due = true;
 	}
 	spin_unlock_bh(&conn->lock);
 
@@ -259,31 +344,19 @@ static u16 ks_inmsg_status(const struct ks_inmsg *in)
 	return in->rx.flags & KFI_RMA && in->rx.len > in->rx.room ? KFI_ETRUNC : 0;
 }
 
-static struct ks_inmsg *ks_rdv_next(struct ks_conn *conn)
-{
-	struct ks_answer *answer = list_first_entry_or_null(&conn->rdv_wait, struct ks_answer, link);
-
-	if (!answer)
-		return NULL;
-	list_del_init(&answer->link);
-	return container_of(answer, struct ks_inmsg, answer);
-}
-
 /* The payload of a long message has landed: complete it, owe the peer a verdict, let the next one have the place. */
 void ks_inmsg_done(struct ks_inmsg *in)
 {
 	struct ks_conn *conn = in->conn;
-	struct ks_inmsg *next;
 
 	kfi_rx_complete(&in->rx, 0);
 	spin_lock_bh(&conn->lock);
+	conn->granted -= in->rx.len;
 	in->state = KS_IN_ANSWERED;
 	in->answer.kind = KS_ANSWER_ACK;
 	in->answer.status = ks_inmsg_status(in);
 	ks_answer_queue(conn, &in->answer);
-	next = ks_rdv_next(conn);
-	if (next)
-		ks_grant_write(next);
+	ks_grant_waiting(conn);
 	spin_unlock_bh(&conn->lock);
 }
 

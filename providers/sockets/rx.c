@@ -527,6 +527,7 @@ static void ks_rx_block(struct ks_conn *conn, int why)
 	struct ks_rx *rx = &conn->rx;
 
 	rx->at = KS_RX_BLOCKED;
+	rx->blocked = jiffies;
 	if (why == -EAGAIN && conn->sep->ep.rx_cq && kfi_cq_wait_space(conn->sep->ep.rx_cq, &rx->space))
 		return;
 	ks_conn_queue(conn, &conn->rx_work, why == -EAGAIN ? 0 : 1);
@@ -597,23 +598,19 @@ void ks_rx_header(struct ks_conn *conn, const struct skw_hdr *hdr)
 		ks_rx_proceed(conn);
 }
 
-/* Is it the peer's turn: in the middle of a frame, or asked for the payload of a long message? Socket lock held. */
-bool ks_rx_owed(struct ks_conn *conn)
+/*
+ * Has the peer stopped in the middle of a frame, or left a grant unused? What we can't read is
+ * not late. Socket lock held.
+ */
+bool ks_rx_late(struct ks_conn *conn)
 {
-	struct ks_rx *rx = &conn->rx;
-	struct ks_inmsg *in;
-	bool granted = false;
-	int slot;
+	const struct ks_rx *rx = &conn->rx;
 
 	if (rx->at == KS_RX_BLOCKED)
 		return false;
-	spin_lock(&conn->lock);
-	for (slot = 0; slot < KS_RDV && !granted; slot++) {
-		in = conn->rdv[slot];
-		granted = in && list_empty(&in->answer.link);	/* its CTS has left */
-	}
-	spin_unlock(&conn->lock);
-	return granted || rx->at != KS_RX_HDR || rx->have;
+	if ((rx->at != KS_RX_HDR || rx->have) && time_after(jiffies, rx->heard + msecs_to_jiffies(ks_user_timeout_ms)))
+		return true;
+	return ks_grants_late(conn);
 }
 
 /*

@@ -44,6 +44,8 @@
 #define KS_DGRAM_MAX	(65507 - 48 - sizeof(struct skw_hdr))	/* longest datagram payload: UDP's over IPv6 */
 #define KS_DGRAM_RX	65536
 #define KS_CTX_MAX	256		/* contexts of a scalable endpoint, in each direction */
+#define KS_GRANT_MAX	(64ULL << 20)	/* bytes granted at once; a longer message is granted alone */
+#define KS_GRANT_RATE	(1U << 20)	/* bytes each second in which earlier grants are expected to come in */
 #define KS_HELD_MIN	16U		/* units of each window that every connection gets */
 #define KS_TX_BUDGET	(2 << 20)	/* bytes handed to TCP in one hold of the socket lock */
 
@@ -229,6 +231,8 @@ enum ks_in_state {
  * @entry:	in &ks_conn.inmsgs
  * @answer:	CTS, read data or verdict owed for it
  * @state:	enum ks_in_state; @matched: rx.op is or was set
+ * @due:	KS_IN_GRANTED, CTS has left: when the first byte of the payload has to be here
+ * @ahead: bytes of earlier grants that may come before that payload
  * @lost_receive: KS_IN_LOST: a receive is to be given back
  * @read:	a TREAD: data flows out of the receive
  * @cls:	credit class; @cost: units to give back
@@ -247,6 +251,8 @@ struct ks_inmsg {
 	bool			promised;
 	u8			cls;
 	u32			cost;
+	unsigned long		due;
+	u64			ahead;
 	u32			id;
 	u32			gen;
 	void			*buf;
@@ -355,6 +361,7 @@ struct ks_rx {
 	u64			key;
 	struct iov_iter		iter;
 	struct skw_rma		*segs;		/* SKW_RMA_MAX */
+	unsigned long		blocked;	/* jiffies: when KS_RX_BLOCKED began, or was looked at last */
 	struct ks_answer	*commit;	/* taken already, with the regions that are to be durable */
 	struct kfi_cq_waiter	space;
 	struct skw_hdr		hdr;		/* that came in pieces */
@@ -382,7 +389,7 @@ struct ks_committer {
  * @cpu:	on which the last packet was received; written under the socket lock
  * @error:	why it failed, negative errno; set once by ks_conn_fail()
  * @lock:	protects @inmsgs, @nr_inmsgs and their states, @spares, @answers, @lazy,
- *		@free_answers, @commits, @committing, @rdv, @credit,
+ *		@free_answers, @commits, @committing, @rdv, @granted, @credit,
  *		@credit_due
  * @window:	units of unexpected messages, of each class, that we announce; @eager: longest
  *		payload without rendezvous
@@ -421,6 +428,7 @@ struct ks_conn {
 	struct ks_answer	*pool;
 	u64			unexpected;	/* bytes held */
 	struct ks_inmsg		*rdv[KS_RDV];
+	u64			granted;	/* payload of long messages that have a slot, or are coming in */
 	struct list_head	commits;
 	unsigned long		committing;
 	struct ks_committer	committers[KS_COMMITS];
@@ -646,7 +654,7 @@ void ks_rx_header(struct ks_conn *conn, const struct skw_hdr *hdr);
 void ks_rx_proceed(struct ks_conn *conn);
 void ks_rx_payload_done(struct ks_conn *conn);
 void ks_rx_abort(struct ks_conn *conn, int err);
-bool ks_rx_owed(struct ks_conn *conn);
+bool ks_rx_late(struct ks_conn *conn);
 
 /* stream.c: bytes out of TCP */
 void ks_data_ready(struct sock *sk);
@@ -666,6 +674,9 @@ void ks_inmsg_free(struct ks_inmsg *in);
 void ks_inmsg_free_spares(struct ks_conn *conn);
 void ks_inmsg_arrived(struct ks_inmsg *in);
 void ks_inmsg_done(struct ks_inmsg *in);
+void ks_inmsg_granted(struct ks_inmsg *in);
+void ks_grants_pause(struct ks_conn *conn, unsigned long pause);
+bool ks_grants_late(struct ks_conn *conn);
 void ks_inmsg_refuse(struct ks_inmsg *in, u16 status);
 void ks_inmsgs_collect(struct ks_conn *conn, struct list_head *lost);
 void ks_inmsgs_abort(struct list_head *lost, int err);

@@ -173,8 +173,10 @@ void ks_data_ready(struct sock *sk)
 static void ks_rx_again(struct ks_conn *conn)
 {
 	WRITE_ONCE(conn->rx.heard, jiffies);
-	if (conn->rx.at == KS_RX_BLOCKED && !test_bit(KS_FAILED, &conn->flags))
+	if (conn->rx.at == KS_RX_BLOCKED && !test_bit(KS_FAILED, &conn->flags)) {
+		ks_grants_pause(conn, jiffies - conn->rx.blocked);
 		ks_rx_proceed(conn);
+	}
 	ks_rx_run(conn);
 }
 

@@ -385,7 +385,7 @@ void ks_put_verdict(struct ks_conn *conn, struct ks_answer *answer)
 
 	ks_put_frame(conn, &f);
 	if (answer->kind == KS_ANSWER_CTS)
-		WRITE_ONCE(conn->rx.heard, jiffies);	/* the peer's time begins now: ks_conn_watch() */
+		ks_inmsg_granted(container_of(answer, struct ks_inmsg, answer));
 	else
 		ks_answer_done(conn, answer);
 }

@@ -259,11 +259,38 @@ static bool one_address(struct victim *v)
 	return ok && check(n * EAGER_UNITS <= 32768, "more is held than one address may leave");
 }
 
+/* Every receive is asked for, no payload is ever sent, and a frame comes now and then. */
+static bool unused_grants(struct victim *v)
+{
+	struct hs_call call = { .port = 707 };
+	struct skw_hdr credit = { .type = SKW_CREDIT }, cts = {}, rts;
+	unsigned long begin = jiffies;
+	struct hs *hs = hs_open(v, &call);
+	int i, x, given = 0;
+	bool ok = check(!IS_ERR(hs), "the peer is not admitted");
+
+	if (!ok)
+		return false;
+	for (i = 0; ok && i < 100; i++) {
+		rts = hs_rts(TAG_X, i, 32768);
+		ok = check(!hs_post(v, TAG_X, &x) && !hs_say(hs, &rts, 0), "no request");
+	}
+	while (ok && !hs_hear(hs, SKW_CTS, &cts, HS_NOT_MS))
+		given = le32_to_cpu(cts.credit_tag) - 1024;
+	ok = ok && check(given <= 64, "there is credit for messages that were not granted");
+	while (ok && time_before(jiffies, begin + msecs_to_jiffies(HS_WAIT_MS)) && !hs_ended(hs, HS_NOT_MS))
+		hs_say(hs, &credit, 0);
+	ok = ok && check(time_before(jiffies, begin + msecs_to_jiffies(HS_WAIT_MS)), "grants are held for ever");
+	hs_reset(hs);
+	return ok && still_posted(v, TAG_X, &x);
+}
+
 const struct hostile_case hostile_cases[] = {
 	{ "lost_after_rts", lost_after_rts },
 	{ "early_ack", early_ack },
 	{ "reconnects", reconnects },
 	{ "promises", promises },
 	{ "one_address", one_address },
+	{ "unused_grants", unused_grants },
 	{}
 };
