@@ -46,17 +46,26 @@
  * @fail:	begin the end of a connection, for this reason; the first counts. It is asked for again as long as the connection is there
  * @failed:	has its end begun? From then on it does not move
  * @moved:	&kfi_peer_conn.home is another one, which is an endpoint's. With the locks of both
+ * @pending:	has the caller not yet said, or not yet proved, who it is? Such a connection may
+ *		be failed to make room for a new one. With @akin; NULL: a new caller is turned
+ *		away instead
+ * @akin:	do these two callers have the same source address? At the most @source_backlog
+ *		callers of one address are kept waiting
+ * @source_backlog: as @backlog
  * @answer:	MSG: the consumer has accepted, or not. Queue a work item that tells the caller; what begins the end of a connection has to
  *		end that. After @moved, with the same locks; or with that of the listener. NULL: the provider has no listeners
  */
 struct kfi_home_ops {
 	const unsigned int	*backlog;
+	const unsigned int	*source_backlog;
 
 	void	(*get)(struct kfi_peer_conn *conn);
 	void	(*put)(struct kfi_peer_conn *conn);
 	void	(*fail)(struct kfi_peer_conn *conn, int err);
 	bool	(*failed)(const struct kfi_peer_conn *conn);
 	void	(*moved)(struct kfi_peer_conn *conn);
+	bool	(*pending)(const struct kfi_peer_conn *conn);
+	bool	(*akin)(const struct kfi_peer_conn *a, const struct kfi_peer_conn *b);
 	void	(*answer)(struct kfi_peer_conn *conn, bool accepted);
 };
 
@@ -69,6 +78,7 @@ struct kfi_home_ops {
  * @lock:	protects what follows, the homes and places of the connections in @conns, and the publication of @conn
  * @conns:	every connection that has not ended, by &kfi_peer_conn.entry; each with a reference
  * @nstrangers:	those of them that have called and have neither been admitted nor accepted yet
+ * @strangers:	these, oldest first
  * @stop_err:	why no more are listed; 0 before kfi_home_stop(). Read with READ_ONCE() elsewhere
  * @idle:	woken when a connection leaves; a provider may wait here for something else and wake it
  *
@@ -81,6 +91,7 @@ struct kfi_home {
 	struct workqueue_struct	*wq;
 	spinlock_t		lock;
 	unsigned int		nstrangers;
+	struct list_head	strangers;
 	struct list_head	conns;
 	int			stop_err;
 	wait_queue_head_t	idle;
@@ -103,7 +114,9 @@ void kfi_home_init(struct kfi_home *home, struct kfi_peers *peers, const struct 
  *
  * Who has not called himself (&kfi_peer_conn.dialed) is a stranger. From here on the connection may be failed, and has to go by
  * kfi_home_unlist(). Context: process or softirq.
- * Return: 0; -ENODEV: no more of them, the home stops; -EBUSY: too many strangers.
+ * If there are too many strangers, or too many from its address, the oldest one that is pending
+ * is failed with -EBUSY. Return: 0; -ENODEV: no more of them, the home stops; -EBUSY: too many
+ * strangers, and none that could be failed.
  */
 int kfi_home_list(struct kfi_home *home, struct kfi_peer_conn *conn, struct kfi_peer *peer);
 

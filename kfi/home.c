@@ -13,6 +13,7 @@ void kfi_home_init(struct kfi_home *home, struct kfi_peers *peers, const struct 
 	home->wq = wq;
 	spin_lock_init(&home->lock);
 	INIT_LIST_HEAD(&home->conns);
+	INIT_LIST_HEAD(&home->strangers);
 	init_waitqueue_head(&home->idle);
 	if (peers)
 		peers->ep->home = home;
@@ -26,6 +27,62 @@ static bool kfi_home_full(const struct kfi_home *home)
 	return home->nstrangers >= READ_ONCE(*home->ops->backlog);
 }
 
+static void kfi_home_stranger(struct kfi_home *home, struct kfi_peer_conn *conn)
+{
+	lockdep_assert_held(&home->lock);
+	conn->stranger = true;
+	home->nstrangers++;
+	list_add_tail(&conn->waiting, &home->strangers);
+}
+
+static void kfi_home_no_stranger(struct kfi_home *home, struct kfi_peer_conn *conn)
+{
+	lockdep_assert_held(&home->lock);
+	if (!conn->stranger)
+		return;
+	conn->stranger = false;
+	home->nstrangers--;
+	list_del(&conn->waiting);
+}
+
+/*
+ * Is there room for one more stranger, @conn? If the table is full, or has as many of its address
+ * as it may, the oldest that is pending makes room: silent callers don't lock out others. A
+ * stranger that has failed keeps its memory for a moment; so all of them are bounded, too. The
+ * list has at most twice the backlog.
+ */
+static bool kfi_home_room(struct kfi_home *home, const struct kfi_peer_conn *conn)
+{
+	const struct kfi_home_ops *ops = home->ops;
+	unsigned int backlog = READ_ONCE(*ops->backlog), live = 0, akin = 0;
+	struct kfi_peer_conn *oldest = NULL, *sibling = NULL, *one;
+
+	lockdep_assert_held(&home->lock);
+	if (!ops->pending)
+		return !kfi_home_full(home);
+	if (home->nstrangers / 2 >= backlog)
+		return false;
+	list_for_each_entry(one, &home->strangers, waiting) {
+		if (ops->failed(one))
+			continue;
+		live++;
+		if (!oldest && ops->pending(one))
+			oldest = one;
+		if (!ops->akin(one, conn))
+			continue;
+		akin++;
+		if (!sibling && ops->pending(one))
+			sibling = one;
+	}
+	if (akin >= READ_ONCE(*ops->source_backlog))
+		oldest = sibling;
+	else if (live < backlog)
+		return true;
+	if (oldest)
+		ops->fail(oldest, -EBUSY);
+	return oldest;
+}
+
 int kfi_home_list(struct kfi_home *home, struct kfi_peer_conn *conn, struct kfi_peer *peer)
 {
 	int ret = 0;
@@ -33,12 +90,12 @@ int kfi_home_list(struct kfi_home *home, struct kfi_peer_conn *conn, struct kfi_
 	spin_lock_bh(&home->lock);
 	if (home->stop_err) {
 		ret = -ENODEV;
-	} else if (!conn->dialed && kfi_home_full(home)) {
+	} else if (!conn->dialed && !kfi_home_room(home, conn)) {
 		ret = -EBUSY;
 	} else {
 		conn->home = home;
-		conn->stranger = !conn->dialed;
-		home->nstrangers += conn->stranger;
+		if (!conn->dialed)
+			kfi_home_stranger(home, conn);
 		list_add_tail(&conn->entry, &home->conns);
 		home->ops->get(conn);
 		if (peer)
@@ -54,9 +111,9 @@ static void kfi_home_enter(struct kfi_home *to, struct kfi_peer_conn *conn, bool
 {
 	struct kfi_home *from = conn->home;
 
-	from->nstrangers -= conn->stranger;
-	to->nstrangers += stranger;
-	conn->stranger = stranger;
+	kfi_home_no_stranger(from, conn);
+	if (stranger)
+		kfi_home_stranger(to, conn);
 	list_move_tail(&conn->entry, &to->conns);
 	WRITE_ONCE(conn->home, to);
 	to->ops->moved(conn);
@@ -117,8 +174,7 @@ void kfi_home_known(struct kfi_peer_conn *conn)
 	struct kfi_home *home = conn->home;
 
 	spin_lock_bh(&home->lock);
-	home->nstrangers -= conn->stranger;
-	conn->stranger = false;
+	kfi_home_no_stranger(home, conn);
 	spin_unlock_bh(&home->lock);
 }
 EXPORT_SYMBOL_GPL(kfi_home_known);
@@ -175,7 +231,7 @@ void kfi_home_unlist(struct kfi_peer_conn *conn)
 
 	spin_lock_bh(&home->lock);
 	list_del_init(&conn->entry);
-	home->nstrangers -= conn->stranger;
+	kfi_home_no_stranger(home, conn);
 	if (conn->peer)
 		kfi_peer_leave(conn);
 	wake_up_all(&home->idle);

@@ -67,7 +67,11 @@ void ks_conn_put(struct ks_conn *conn)
 	kmem_cache_free(ks_conn_cache, conn);
 }
 
-static int ks_conn_alloc(struct ks_conn *conn)
+/*
+ * The memory of a connection on which frames flow. A caller is given it when it has said, and
+ * with a key proved, who it is; before that it costs a socket and this object. May sleep.
+ */
+int ks_conn_alloc(struct ks_conn *conn)
 {
 	unsigned int i;
 
@@ -129,13 +133,13 @@ struct ks_conn *ks_conn_new(struct ks_ep *sep, struct ks_pep *pep, struct socket
 	ks_conn_init(conn);
 	conn->sep = sep;
 	conn->pep = pep;
-	if (ks_conn_alloc(conn) || ks_auth_new(conn)) {
+	if (ks_auth_new(conn)) {
 		ks_conn_put(conn);
 		return NULL;
 	}
 	conn->sock = sock;
 	conn->sk = sock->sk;
-	conn->deadline = jiffies + msecs_to_jiffies(ks_connect_timeout_ms);
+	conn->deadline = jiffies + msecs_to_jiffies(READ_ONCE(ks_connect_timeout_ms));
 	return conn;
 }
 
@@ -528,6 +532,20 @@ static void ks_home_moved(struct kfi_peer_conn *pc)
 	WRITE_ONCE(conn->pep, NULL);
 }
 
+/*
+ * Greeting means: the hello, or the proof, has not come. A request that its consumer has seen is
+ * not pending.
+ */
+static bool ks_home_pending(const struct kfi_peer_conn *pc)
+{
+	return READ_ONCE(to_ks_conn(pc)->state) == KS_GREETING;
+}
+
+static bool ks_home_akin(const struct kfi_peer_conn *a, const struct kfi_peer_conn *b)
+{
+	return !kfi_inaddr_ip_cmp(&to_ks_conn(a)->name, &to_ks_conn(b)->name);
+}
+
 /* The answer goes out of greet_work, which ks_conn_down() waits for. */
 static void ks_home_answer(struct kfi_peer_conn *pc, bool accepted)
 {
@@ -536,10 +554,13 @@ static void ks_home_answer(struct kfi_peer_conn *pc, bool accepted)
 
 const struct kfi_home_ops ks_home_ops = {
 	.backlog	= &ks_backlog,
+	.source_backlog	= &ks_source_backlog,
 	.get		= ks_home_get,
 	.put		= ks_peer_put,
 	.fail		= ks_peer_fail,
 	.failed		= ks_peer_failed,
 	.moved		= ks_home_moved,
+	.pending	= ks_home_pending,
+	.akin		= ks_home_akin,
 	.answer		= ks_home_answer,
 };

@@ -15,8 +15,10 @@
  *
  * When a level comes to its bound, messages that dead connections have left are dropped, oldest
  * connection first; not those whose sender was told that they have arrived (flag ACK). Then new
- * connections get smaller windows, down to KS_HELD_MIN, and a peer or a source address beyond its
- * bound is refused. Messages of live connections are never dropped.
+ * connections get smaller windows, down to KS_HELD_MIN. When dead connections alone have left as
+ * much as a level may hold, new ones are refused. So a level holds no more than its bound and
+ * KS_HELD_MIN for each live connection, of which max_peers and source_peers limit the number.
+ * Messages of live connections are never dropped.
  *
  * ks_helds.lock protects all of it: a leaf, taken when a connection begins or ends and when a
  * message of a dead connection goes.
@@ -46,9 +48,17 @@ void ks_helds_init(struct ks_helds *helds)
 
 /* ---- accounts ---- */
 
+/*
+ * Port 0: an account of the whole address. What does not tell names apart does not count for the
+ * hash.
+ */
 static u32 ks_held_key(const union kfi_inaddr *name)
 {
-	return jhash(name, sizeof(*name), 0);
+	u32 port = (__force u16)kfi_inaddr_port(name);
+
+	if (name->sa.sa_family == AF_INET6)
+		return jhash(&name->in6.sin6_addr, sizeof(name->in6.sin6_addr), port);
+	return jhash_2words((__force u32)name->in.sin_addr.s_addr, port, 0);
 }
 
 /* The account with this name; made if @fresh is one. A user more. */
@@ -58,7 +68,7 @@ static struct ks_held *ks_held_get(struct ks_helds *helds, const union kfi_inadd
 
 	lockdep_assert_held(&helds->lock);
 	hash_for_each_possible(helds->by_name, held, node, ks_held_key(name))
-		if (!memcmp(&held->name, name, sizeof(*name)))
+		if (!kfi_inaddr_cmp(&held->name, name))
 			goto found;
 	held = *fresh;
 	*fresh = NULL;
@@ -84,10 +94,22 @@ static void ks_held_put(struct ks_helds *helds, struct ks_held *held)
 	}
 }
 
+static void ks_held_live(struct ks_held *held, int n)
+{
+	for (; held; held = held->up)
+		held->live += n;
+}
+
 static void ks_held_charge(struct ks_held *held, s64 units)
 {
 	for (; held; held = held->up)
 		held->units += units;
+}
+
+static void ks_held_leave_behind(struct ks_held *held, s64 units)
+{
+	for (; held; held = held->up)
+		held->left += units;
 }
 
 /* ---- dead connections ---- */
@@ -100,6 +122,8 @@ static void ks_held_leave(struct ks_conn *conn)
 
 	spin_lock_bh(&helds->lock);
 	ks_held_charge(conn->held, -(s64)conn->held_units);
+	if (conn->held_left)
+		ks_held_leave_behind(conn->held, -(s64)conn->held_units);
 	for (level = 0; level < KS_HELD_LEVELS; level++)
 		list_del_init(&conn->held_dead[level]);
 	ks_held_put(helds, conn->held);
@@ -128,14 +152,15 @@ static struct ks_conn *ks_held_oldest(struct ks_helds *helds, struct ks_held *he
  */
 void ks_held_down(struct ks_conn *conn)
 {
-	struct ks_helds *helds = &conn->sep->helds;
 	struct ks_held *held = conn->held;
+	struct ks_helds *helds;
 	struct ks_inmsg *in;
 	u32 units = 0;
 	int level;
 
 	if (!held)
 		return;
+	helds = &conn->sep->helds;
 	spin_lock_bh(&conn->lock);
 	list_for_each_entry(in, &conn->inmsgs, entry)
 		units += in->cost;
@@ -143,7 +168,9 @@ void ks_held_down(struct ks_conn *conn)
 		units += KS_HELD_CONN;
 	conn->held_left = units;	/* from here on ks_inmsg_free() tells us */
 	spin_lock(&helds->lock);
+	ks_held_live(held, -1);
 	ks_held_charge(held, (s64)units - conn->held_units);
+	ks_held_leave_behind(held, units);
 	conn->held_units = units;
 	for (level = 0; units && level < KS_HELD_LEVELS; level++, held = held->up)
 		list_add_tail(&conn->held_dead[level], &held->dead);
@@ -160,6 +187,7 @@ void ks_held_freed(struct ks_conn *conn, u32 units, bool last)
 
 	spin_lock_bh(&helds->lock);
 	ks_held_charge(conn->held, -(s64)units);
+	ks_held_leave_behind(conn->held, -(s64)units);
 	conn->held_units -= units;
 	spin_unlock_bh(&helds->lock);
 	if (last)
@@ -200,7 +228,8 @@ static u32 ks_held_window(const struct ks_held *held, int level)
 /*
  * How much may the peer of @conn send, whose name is known? In process context, before the hello
  * of ours that announces it. Sets the windows and the eager size. Return: 0; -ENOMEM; -ENOBUFS:
- * the peer, or its address, already has as much as it may have.
+ * the peer, its address or the endpoint already has as much as it may have, or the address as
+ * many connections.
  */
 int ks_held_join(struct ks_conn *conn)
 {
@@ -230,10 +259,11 @@ int ks_held_join(struct ks_conn *conn)
 	spin_lock_bh(&helds->lock);
 	for (held = peer, level = 0; held; held = held->up, level++) {
 		window = min(window, ks_held_window(held, level));
-		/* The endpoint as a whole always has KS_HELD_MIN for one more of its max_peers. */
-		if (level != KS_HELD_ALL && held->units + 2 * KS_HELD_MIN > READ_ONCE(*ks_held_levels[level].limit))
+		if (held->left + 2 * KS_HELD_MIN > READ_ONCE(*ks_held_levels[level].limit))
 			ret = -ENOBUFS;
 	}
+	if (!conn->pc.dialed && source->live >= READ_ONCE(ks_source_peers))
+		ret = -ENOBUFS;
 	if (ret) {
 		ks_held_put(helds, peer);
 	} else {
@@ -242,6 +272,7 @@ int ks_held_join(struct ks_conn *conn)
 		conn->held_units = 2 * conn->window;
 		conn->held = peer;
 		ks_held_charge(peer, conn->held_units);
+		ks_held_live(peer, 1);
 	}
 	spin_unlock_bh(&helds->lock);
 	return ret;

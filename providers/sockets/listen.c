@@ -2,8 +2,8 @@
 /*
  * listen.c - listening sockets, and what comes out of them.
  *
- * A stranger costs one connection object until its hello has been read or the deadline has passed; there are at most
- * @backlog of them at a time.
+ * A caller costs a socket and one connection object until its hello has been read, or it is one
+ * of too many in handshake and the oldest of them, or hello_timeout_ms have passed.
  */
 #include <linux/sched/mm.h>
 #include <linux/tcp.h>
@@ -99,6 +99,7 @@ static void ks_accepted(struct ks_ep *sep, struct ks_pep *spep, struct socket *s
 		return;
 	}
 	conn->name = *name;
+	conn->deadline = jiffies + msecs_to_jiffies(min(READ_ONCE(ks_hello_timeout_ms), READ_ONCE(ks_connect_timeout_ms)));
 	ks_conn_tune(sock, sep ? sep->ep.info->tx_attr->tclass : spep->pep.info->tx_attr->tclass);
 	if (kfi_home_list(sep ? &sep->home : &spep->home, &conn->pc, NULL)) {
 		net_warn_ratelimited("kfi_sockets: too many connections in handshake, %pISpc turned away\n", name);

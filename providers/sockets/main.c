@@ -63,6 +63,18 @@ unsigned int ks_max_peers = 4096;
 module_param_named(max_peers, ks_max_peers, uint, 0644);
 MODULE_PARM_DESC(max_peers, "peers per endpoint that may connect by themselves (default 4096)");
 
+unsigned int ks_hello_timeout_ms = 3000;
+module_param_named(hello_timeout_ms, ks_hello_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(hello_timeout_ms, "time for a caller to say, and to prove, who it is, milliseconds (default 3000)");
+
+unsigned int ks_source_peers = 1024;
+module_param_named(source_peers, ks_source_peers, uint, 0644);
+MODULE_PARM_DESC(source_peers, "connections per endpoint that come from one address (default 1024)");
+
+unsigned int ks_source_backlog = 128;
+module_param_named(source_backlog, ks_source_backlog, uint, 0644);
+MODULE_PARM_DESC(source_backlog, "... in handshake (default 128)");
+
 unsigned int ks_backlog = 512;
 module_param_named(backlog, ks_backlog, uint, 0644);
 MODULE_PARM_DESC(backlog, "connections in handshake per listening endpoint (default 512)");

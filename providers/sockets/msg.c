@@ -115,7 +115,7 @@ int ks_msg_accept(struct kfi_ep *ep, const void *data, size_t len)
 /* In greet_work. */
 int ks_msg_accepted(struct ks_conn *conn)
 {
-	int ret = ks_greet_answer(conn, SKW_ACCEPT, 0);
+	int ret = ks_conn_alloc(conn) ?: ks_greet_answer(conn, SKW_ACCEPT, 0);
 
 	if (ret)
 		return ret;

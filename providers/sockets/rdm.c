@@ -75,7 +75,9 @@ struct ks_conn *ks_dial(struct ks_ep *sep, const union kfi_inaddr *to, struct kf
 	conn->name = *to;
 	ks_conn_named(conn);
 	conn->pc.dialed = true;
-	ret = peer ? ks_held_join(conn) : 0;
+	ret = ks_conn_alloc(conn);
+	if (!ret && peer)
+		ret = ks_held_join(conn);
 	ret = ret ?: kfi_home_list(&sep->home, &conn->pc, peer);
 	if (ret) {
 		ks_held_down(conn);
@@ -171,7 +173,7 @@ int ks_rdm_admit(struct ks_conn *conn, const struct skw_greeting *g)
 	ks_conn_named(conn);
 	kernel_getsockname(conn->sock, &self.sa);
 	if (kfi_home_adopt(&conn->pc, g->dst_ctx))
-		ret = ks_held_join(conn) ?: kfi_peer_admit(&conn->sep->peers, &conn->pc, &call);
+		ret = ks_held_join(conn) ?: ks_conn_alloc(conn) ?: kfi_peer_admit(&conn->sep->peers, &conn->pc, &call);
 	if (ret) {
 		ks_greet_answer(conn, SKW_REJECT, -ret);
 		return ret;

@@ -62,6 +62,9 @@ extern unsigned int ks_keepintvl_s;
 extern unsigned int ks_keepcnt;
 extern unsigned int ks_user_timeout_ms;
 extern unsigned int ks_max_peers;
+extern unsigned int ks_hello_timeout_ms;
+extern unsigned int ks_source_peers;
+extern unsigned int ks_source_backlog;
 extern unsigned int ks_backlog;
 extern ushort ks_short_port;
 extern bool ks_splice;
@@ -112,7 +115,8 @@ enum ks_held_level {
  * @node: in &ks_helds.by_name; @name: with port 0: an address
  * @up: the account of the next level, which counts the same units
  * @users: connections, or accounts of the level below
- * @units: windows of live connections, and what dead ones have left
+ * @units: windows of live connections, and what dead ones have left; @left: the latter
+ * @live: connections that are not down
  * @dead: connections that are down and have left messages, oldest first
  */
 struct ks_held {
@@ -121,6 +125,8 @@ struct ks_held {
 	struct ks_held		*up;
 	unsigned int		users;
 	u32			units;
+	u32			left;
+	unsigned int		live;
 	struct list_head	dead;
 };
 
@@ -605,6 +611,7 @@ void ks_peer_put(struct kfi_peer_conn *pc);
 void ks_peer_fail(struct kfi_peer_conn *pc, int err);
 bool ks_peer_failed(const struct kfi_peer_conn *pc);
 struct ks_conn *ks_conn_new(struct ks_ep *sep, struct ks_pep *pep, struct socket *sock);
+int ks_conn_alloc(struct ks_conn *conn);
 void ks_conn_get(struct ks_conn *conn);
 void ks_conn_put(struct ks_conn *conn);
 void ks_conn_fail(struct ks_conn *conn, int err);

@@ -56,6 +56,75 @@ static void strangers_are_bounded(struct kunit *test)
 	hw_close(w);
 }
 
+static bool hw_pending(const struct kfi_peer_conn *pc)
+{
+	return !to_hw_conn(pc)->said;
+}
+
+static bool hw_akin(const struct kfi_peer_conn *a, const struct kfi_peer_conn *b)
+{
+	return to_hw_conn(a)->source == to_hw_conn(b)->source;
+}
+
+/* Somebody calls from @source. */
+static struct hw_conn *hw_caller(struct hw *w, int source, int *ret)
+{
+	struct hw_conn *conn = hw_conn(w, STRANGE);
+
+	KUNIT_ASSERT_NOT_NULL(w->test, conn);
+	conn->source = source;
+	*ret = kfi_home_list(&w->listener, &conn->pc, NULL);
+	return conn;
+}
+
+/*
+ * The oldest caller that has said nothing makes room for the next one: of its address, if that
+ * has as many as it may have, else of all.
+ */
+static void silent_make_room(struct kunit *test)
+{
+	struct hw *w = hw_open(test);
+	struct kfi_home_ops ops = *w->listener.ops;
+	/* source, and who is failed then: its number, or -1 */
+	static const struct { int source, gone; } callers[] = {
+		{ 1, -1 }, { 2, -1 }, { 1, -1 },
+		{ 1, 0 },	/* the address has two already */
+		{ 3, 1 },	/* there are three */
+		{ 3, 2 },	/* 2, 3 and 4 are there; 3 has said something */
+		{ 4 }, { 3 },	/* turned away */
+	};
+	struct hw_conn *conns[ARRAY_SIZE(callers)];
+	struct completion go;
+	int i, j, ret;
+
+	hw_backlog = 3;
+	ops.source_backlog = &(unsigned int){ 2 };
+	ops.pending = hw_pending;
+	ops.akin = hw_akin;
+	w->listener.ops = &ops;
+	init_completion(&go);
+	w->hold = &go;
+	for (i = 0; i < ARRAY_SIZE(callers); i++) {
+		conns[i] = hw_caller(w, callers[i].source, &ret);
+		conns[i]->said = i == 3;
+		/*
+		 * Those that have failed are still here: twice as many as there may be are too
+		 * many.
+		 */
+		KUNIT_EXPECT_EQ_MSG(test, i < 6 ? 0 : -EBUSY, ret, "caller %d", i);
+		for (j = 0; j < i && i < 6; j++)
+			KUNIT_EXPECT_EQ_MSG(test, j <= callers[i].gone, hw_failed(&conns[j]->pc), "caller %d of %d", j, i);
+	}
+	complete_all(&go);
+	flush_workqueue(w->wq);
+	hw_put(&hw_caller(w, 5, &ret)->pc);
+	KUNIT_EXPECT_EQ(test, 0, ret);
+	KUNIT_EXPECT_EQ(test, -EBUSY, conns[0]->err);
+	for (i = 0; i < ARRAY_SIZE(callers); i++)
+		hw_put(&conns[i]->pc);
+	hw_close(w);
+}
+
 /* A place is free again when its stranger has ended, and not before. */
 static void place_of_the_ended(struct kunit *test)
 {
@@ -308,6 +377,7 @@ static void shows_who_is_connected(struct kunit *test)
 
 static struct kunit_case home_cases[] = {
 	KUNIT_CASE(strangers_are_bounded),
+	KUNIT_CASE(silent_make_room),
 	KUNIT_CASE(place_of_the_ended),
 	KUNIT_CASE(stopped_lets_nobody_in),
 	KUNIT_CASE(context_adopts),

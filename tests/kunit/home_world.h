@@ -39,6 +39,7 @@ struct hw_ep {
  * struct hw_conn - a connection
  * @failed: bit 0: its end has begun, for @err; bit 1: it has come
  * @fails: how often it was to begin
+ * @source: its address; @said: it is not pending
  * @moved: how often; @accepted, @rejected: how often it was answered so
  */
 struct hw_conn {
@@ -49,6 +50,8 @@ struct hw_conn {
 	int			err;
 	atomic_t		fails;
 	unsigned int		moved, accepted, rejected;
+	int			source;
+	bool			said;
 	struct work_struct	down;
 };
 

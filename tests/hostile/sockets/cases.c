@@ -285,6 +285,66 @@ static bool unused_grants(struct victim *v)
 	return ok && still_posted(v, TAG_X, &x);
 }
 
+#define SILENT	60
+
+/* Connections that say nothing don't lock out others, and don't last. */
+static bool silence(struct victim *v)
+{
+	const struct hs_call silent = { .node = 6 }, other = { .node = 7, .port = 708 }, same = { .node = 6, .port = 709 };
+	struct hs **all = kcalloc(SILENT, sizeof(*all), GFP_KERNEL), *hs;
+	bool ok = check(all, "no memory");
+	unsigned long begin;
+	int i;
+
+	for (i = 0; ok && i < SILENT; i++) {
+		all[i] = hs_connect(v, &silent);
+		ok = check(!IS_ERR(all[i]), "TCP does not connect");
+		if (!ok)
+			all[i] = NULL;
+	}
+	hs = ok ? hs_open(v, &other) : ERR_PTR(-EIO);
+	ok &= check(!IS_ERR(hs), "silent connections lock out another address");
+	if (!IS_ERR(hs))
+		hs_close(hs);
+	hs = ok ? hs_open(v, &same) : ERR_PTR(-EIO);
+	ok &= check(!IS_ERR(hs), "silent connections lock out others of the same address");
+	if (!IS_ERR(hs))
+		hs_close(hs);
+	begin = jiffies;
+	for (i = 0; ok && i < SILENT; i++)
+		ok = check(hs_ended(all[i], 6000), "a silent connection lasts");
+	ok &= check(time_before(jiffies, begin + msecs_to_jiffies(6000)), "silent connections last for more than 3 seconds");
+	for (i = 0; all && i < SILENT; i++)
+		if (all[i])
+			hs_close(all[i]);
+	kfree(all);
+	return ok;
+}
+
+/* One address has only so many connections. The suite loads kfi_sockets with source_peers=24. */
+static bool many_peers(struct victim *v)
+{
+	struct hs_call call = { .node = 8 }, other = { .node = 9, .port = 710 };
+	struct hs *all[40], *hs;
+	int i, admitted = 0;
+	bool ok;
+
+	for (i = 0; i < ARRAY_SIZE(all); i++) {
+		call.port = 3000 + i;
+		all[i] = hs_open(v, &call);
+		admitted += !IS_ERR(all[i]);
+	}
+	ok = check(admitted == 24, "an address has more or less peers than it may have");
+	hs = hs_open(v, &other);
+	ok &= check(!IS_ERR(hs), "one address has all places");
+	if (!IS_ERR(hs))
+		hs_close(hs);
+	for (i = 0; i < ARRAY_SIZE(all); i++)
+		if (!IS_ERR(all[i]))
+			hs_close(all[i]);
+	return ok;
+}
+
 const struct hostile_case hostile_cases[] = {
 	{ "lost_after_rts", lost_after_rts },
 	{ "early_ack", early_ack },
@@ -292,5 +352,7 @@ const struct hostile_case hostile_cases[] = {
 	{ "promises", promises },
 	{ "one_address", one_address },
 	{ "unused_grants", unused_grants },
+	{ "silence", silence },
+	{ "many_peers", many_peers },
 	{}
 };
