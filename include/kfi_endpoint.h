@@ -127,6 +127,7 @@ enum {
 	KFI_OPT_INJECT_RMA_SIZE,	/* size_t, bytes */
 	KFI_OPT_INJECT_ATOMIC_SIZE,	/* size_t, bytes */
 	KFI_OPT_RECLAIM = 0x1000,	/* size_t, not 0: what goes over it frees memory; before it is enabled */
+	KFI_OPT_AV_ONLY,		/* size_t, not 0: an RDM endpoint admits members of its address vector alone; before it is enabled */
 };
 
 /**

@@ -92,6 +92,10 @@ struct kfi_peer_conn {
  * @put:	give the reference of @dial back; may sleep
  * @fail:	begin the end of a connection, for this reason; the first counts. Under kfi_peer.lock, may not sleep
  * @failed:	has its end begun? Under kfi_peer.lock
+ * @probe:	somebody calls by the name of the peer at the other end of this established
+ *		connection. Is that peer still there? Ask it, and look at the answer when this is
+ *		called again. Under kfi_peer.lock, may not sleep. Return: 0 not known yet; 1 it
+ *		is, so the caller is refused; -1 it is not. NULL: nobody asks
  * @queue:	@op has waited for this connection. Keep it, to be started when kfi_peer_publish() has returned; behind those that
  *		came before. Under kfi_peer.lock; a connection that has failed ends it, before kfi_peer_lost()
  * @show:	fill in what `kfi show` has to say about a peer with this name; @conn is NULL if there is none. @info has the
@@ -109,6 +113,7 @@ struct kfi_peer_ops {
 	void	(*start)(struct kfi_peer_conn *conn);
 	void	(*put)(struct kfi_peer_conn *conn);
 	void	(*fail)(struct kfi_peer_conn *conn, int err);
+	int	(*probe)(struct kfi_peer_conn *conn);
 	bool	(*failed)(const struct kfi_peer_conn *conn);
 	void	(*queue)(struct kfi_peer_conn *conn, struct kfi_oper *op);
 
@@ -321,8 +326,10 @@ bool kfi_peer_stands(struct kfi_peer_conn *conn);
  *
  * If he may, this is the attempt under way, one of ours ends, and @conn has to end by kfi_peer_leave(). Tell him, and then it is
  * published; in between another call may take its place.
- * Context: process or softirq. Return: 0; what to refuse him with: -EALREADY: our own call stands; -ECONNREFUSED: too many
- * peers, no memory, or the endpoint stops.
+ * Context: process or softirq. Return: 0; -EINPROGRESS: there is a connection to that peer, which
+ * is being probed (&kfi_peer_ops.probe): call again in a moment; what to refuse him with:
+ * -EALREADY: our own call stands, or the peer is at the other end of that connection;
+ * -ECONNREFUSED: too many peers, no memory, or the endpoint stops.
  */
 int kfi_peer_admit(struct kfi_peers *peers, struct kfi_peer_conn *conn, const struct kfi_peer_call *call);
 

@@ -314,6 +314,7 @@ struct kfi_match {
  * @min_multi_recv: KFI_OPT_MIN_MULTI_RECV
  * @reclaim: KFI_OPT_RECLAIM: others may wait for memory until its operations end, so these may use what is kept for that. Settled when
  *	it is enabled
+ * @av_only: KFI_OPT_AV_ONLY: a caller that is not in the address vector is refused. Settled when
  *		it is enabled
  * @rma_iov_limit: remote segments an operation may name
  * @tx_cq: bound queue of transmits, or NULL
@@ -374,6 +375,7 @@ struct kfi_ep {
 
 	size_t			min_multi_recv;
 	bool			reclaim;
+	bool			av_only;
 	struct kfi_domain	*domain;
 	struct kfi_cntr		*cntr[KFI_CNTR_DIRS];
 

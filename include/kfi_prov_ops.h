@@ -90,6 +90,7 @@ struct kfi_peer_info {
  * @pep_close: nobody uses it any more
  * @listen: KFI_CONNREQ events may come from now on
  * @flush:	see kfi_flush(); op->code KFI_OPC_FLUSH comes through @tx when this is true
+ * @av_only:	@ep_enable and those who call follow KFI_OPT_AV_ONLY (&kfi_ep.av_only)
  * @mr_reg:	optional, with the next, for hardware that moves bytes by itself: a region, or a handle for single I/Os (@per_io, without
  *		memory yet), is made. Keys are kfi.ko's all the same. With &kfi_mr.fixed its pages are to stay. May sleep. Return: 0 or negative errno
  * @mr_dereg:	undo it: no byte can land after it. The region is dead; comes once for each that succeeded, also when the device
@@ -113,6 +114,7 @@ struct kfi_prov_ops {
 	size_t	cm_data_size;
 	size_t	atomic_size;
 	bool	flush;
+	bool	av_only;
 
 	int	(*getinfo)(struct kfi_query *q);
 	int	(*resolve)(struct kfi_domain *domain, const char *node, const char *service, void *addr);

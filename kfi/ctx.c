@@ -51,6 +51,7 @@ int kfi_ctx_check_enable(struct kfi_ep *ep)
 	if (!ep->av)
 		kfi_av_join(ep->sep->av, ep);
 	ep->reclaim |= ep->sep->reclaim;
+	ep->av_only |= ep->sep->av_only;
 	return 0;
 }
 

@@ -15,6 +15,9 @@ static int ep_get_size(struct kfi_ep *ep, int optname, size_t *value)
 	case KFI_OPT_RECLAIM:
 		*value = ep->reclaim;
 		return 0;
+	case KFI_OPT_AV_ONLY:
+		*value = ep->av_only;
+		return ep->ops->av_only && ep->type == KFI_EP_RDM ? 0 : -ENOPROTOOPT;
 	case KFI_OPT_CM_DATA_SIZE:
 		*value = min_t(size_t, ep->ops->cm_data_size, KFI_CM_DATA_MAX);
 		return 0;
@@ -66,14 +69,14 @@ int kfi_getopt(struct kfid *fid, int level, int optname, void *optval, size_t *o
 }
 EXPORT_SYMBOL_GPL(kfi_getopt);
 
-/* Providers look at it when they connect. */
-static int ep_set_reclaim(struct kfi_ep *ep, bool reclaim)
+/* Providers look at these when they connect. */
+static int ep_set_early(struct kfi_ep *ep, bool *option, bool value)
 {
 	int ret = 0;
 
 	mutex_lock(&ep->lock);
 	if (ep->state == KFI_EP_IDLE)
-		ep->reclaim = reclaim;
+		*option = value;
 	else
 		ret = -KFI_EOPBADSTATE;
 	mutex_unlock(&ep->lock);
@@ -82,8 +85,12 @@ static int ep_set_reclaim(struct kfi_ep *ep, bool reclaim)
 
 static int ep_set_size(struct kfi_ep *ep, int optname, size_t value)
 {
+	bool shared = ep->fid.fid.fclass == KFI_CLASS_SRX_CTX;
+
 	if (optname == KFI_OPT_RECLAIM)
-		return ep->fid.fid.fclass == KFI_CLASS_SRX_CTX ? -ENOPROTOOPT : ep_set_reclaim(ep, value);
+		return shared ? -ENOPROTOOPT : ep_set_early(ep, &ep->reclaim, value);
+	if (optname == KFI_OPT_AV_ONLY)
+		return shared || !ep->ops->av_only || ep->type != KFI_EP_RDM ? -ENOPROTOOPT : ep_set_early(ep, &ep->av_only, value);
 	if (ep->srx)
 		return -EOPNOTSUPP;	/* it is the shared context's */
 	WRITE_ONCE(ep->min_multi_recv, value);
@@ -97,7 +104,7 @@ int kfi_setopt(struct kfid *fid, int level, int optname, const void *optval, siz
 
 	if (!ep || !optval)
 		return -EINVAL;
-	if (level != KFI_OPT_ENDPOINT || (optname != KFI_OPT_MIN_MULTI_RECV && optname != KFI_OPT_RECLAIM))
+	if (level != KFI_OPT_ENDPOINT || (optname != KFI_OPT_MIN_MULTI_RECV && optname != KFI_OPT_RECLAIM && optname != KFI_OPT_AV_ONLY))
 		return -ENOPROTOOPT;
 	if (optlen != sizeof(value))
 		return -EINVAL;

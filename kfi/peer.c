@@ -369,15 +369,34 @@ static bool kfi_ours_stands(const struct kfi_peer *peer, const struct kfi_peer_c
 	return smaller && peer->dialing && peer->dialing->dialed;
 }
 
-/* True: the call takes the place of an attempt of ours. */
-static bool kfi_peer_take(struct kfi_peer *peer, struct kfi_peer_conn *conn, const struct kfi_peer_call *call)
+/*
+ * May the call take the place of an established connection? Not as long as its peer is there: a
+ * name is easily claimed. A peer that has restarted, or has lost the connection, does not answer
+ * on it.
+ */
+static int kfi_peer_replace(struct kfi_peer *peer)
+{
+	const struct kfi_peer_ops *ops = peer->peers->ops;
+	struct kfi_peer_conn *cur = rcu_dereference_protected(peer->conn, lockdep_is_held(&peer->lock));
+	int there;
+
+	if (!cur || !ops->probe || ops->failed(cur))
+		return 0;
+	there = ops->probe(cur);
+	if (there < 0)
+		return 0;
+	return there ? -EALREADY : -EINPROGRESS;
+}
+
+/* 0: the call takes the place of an attempt of ours, if there is any. */
+static int kfi_peer_take(struct kfi_peer *peer, struct kfi_peer_conn *conn, const struct kfi_peer_call *call)
 {
 	struct kfi_peer_conn *other;
-	bool taken;
+	int ret;
 
 	spin_lock_bh(&peer->lock);
-	taken = !kfi_ours_stands(peer, call);
-	if (taken) {
+	ret = kfi_ours_stands(peer, call) ? -EALREADY : kfi_peer_replace(peer);
+	if (!ret) {
 		other = peer->dialing;
 		conn->peer = peer;
 		conn->stream = call->stream;
@@ -387,7 +406,7 @@ static bool kfi_peer_take(struct kfi_peer *peer, struct kfi_peer_conn *conn, con
 			peer->peers->ops->fail(other, -EALREADY);
 	}
 	spin_unlock_bh(&peer->lock);
-	return taken;
+	return ret;
 }
 
 /*
@@ -404,13 +423,14 @@ static int kfi_call_lane(const struct kfi_peers *peers, const struct kfi_peer_ca
 int kfi_peer_admit(struct kfi_peers *peers, struct kfi_peer_conn *conn, const struct kfi_peer_call *call)
 {
 	struct kfi_peer *peer = kfi_peer_find(peers, call->name, kfi_call_lane(peers, call), true);
+	int ret;
 
 	if (!peer)
 		return -ECONNREFUSED;
-	if (kfi_peer_take(peer, conn, call))
-		return 0;
-	atomic_dec(&peer->users);
-	return -EALREADY;
+	ret = kfi_peer_take(peer, conn, call);
+	if (ret)
+		atomic_dec(&peer->users);
+	return ret;
 }
 EXPORT_SYMBOL_GPL(kfi_peer_admit);
 

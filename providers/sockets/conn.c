@@ -172,7 +172,7 @@ void ks_conn_reclaim(struct ks_conn *conn)
 }
 
 /* A packet out of the reserve that waits in the socket's backlog would be a bug without the flag: taken away while there is no backlog. */
-static void ks_conn_reclaimed(struct ks_conn *conn)
+void ks_conn_reclaimed(struct ks_conn *conn)
 {
 	struct sock *sk = conn->sk;
 	bool owned;
@@ -301,7 +301,7 @@ void ks_conn_attach(struct ks_conn *conn)
 	write_unlock_bh(&sk->sk_callback_lock);
 }
 
-static void ks_conn_detach(struct ks_conn *conn)
+void ks_conn_detach(struct ks_conn *conn)
 {
 	struct sock *sk = conn->sk;
 
@@ -384,9 +384,34 @@ void ks_conn_watch(struct work_struct *work)
 		blocked = conn->rx.at == KS_RX_BLOCKED && !ended;
 		ks_conn_unlock(conn);
 	}
-	if (blocked)
+	if (blocked || READ_ONCE(conn->probed))
 		ks_conn_show_life(conn);
 	ks_conn_queue(conn, &conn->watch_work, ks_watch_interval());
+}
+
+/*
+ * Is the peer still there? Its TCP acknowledges what we send, or a probe of a closed window.
+ * Under kfi_peer.lock, where the socket lock can't be had: the watch sends a frame. The
+ * connection is published, so nobody has cancelled that work yet, and the socket is there.
+ */
+int ks_peer_probe(struct kfi_peer_conn *pc)
+{
+	struct ks_conn *conn = to_ks_conn(pc);
+	u32 heard = READ_ONCE(tcp_sk(conn->sk)->rcv_tstamp);
+
+	if (READ_ONCE(conn->sk->sk_state) != TCP_ESTABLISHED)
+		return -1;
+	if (!conn->probed) {
+		WRITE_ONCE(conn->probed, jiffies ?: 1);
+		mod_delayed_work(ks_wq, &conn->watch_work, 0);
+		return 0;
+	}
+	/* In the same tick is good enough: a peer that is turned away wrongly calls again. */
+	if ((s32)(heard - (u32)conn->probed) >= 0) {
+		WRITE_ONCE(conn->probed, 0);
+		return 1;
+	}
+	return time_after(jiffies, conn->probed + msecs_to_jiffies(KS_PROBE_MS)) ? -1 : 0;
 }
 
 /* ---- the end ---- */

@@ -116,7 +116,7 @@ static const char *ks_conn_state(const struct ks_conn *conn)
 {
 	static const char * const names[] = {
 		[KS_NEW] = "connecting", [KS_CALLING] = "connecting", [KS_DIALING] = "connecting",
-		[KS_GREETING] = "handshake", [KS_WAITING] = "waiting", [KS_ACCEPTED] = "handshake",
+		[KS_GREETING] = "handshake", [KS_ADMITTING] = "handshake", [KS_WAITING] = "waiting", [KS_ACCEPTED] = "handshake",
 		[KS_REJECTED] = "rejected", [KS_READY] = "connected",
 	};
 

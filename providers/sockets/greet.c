@@ -191,10 +191,8 @@ static int ks_greet_asked(struct ks_conn *conn)
 		ks_greet_answer(conn, SKW_REJECT, EPROTOTYPE);
 		return -EPROTOTYPE;
 	}
-	if (!conn->pep) {
-		kfi_inaddr_set_port(&conn->name, cpu_to_be16(g->port));
-		return ks_rdm_admit(conn, g);
-	}
+	if (!conn->pep)
+		return ks_rdm_called(conn);
 	if (g->src_ctx || g->dst_ctx)
 		return -EPROTO;
 	return ks_greet_request(conn);
@@ -204,11 +202,18 @@ static int ks_greet_asked(struct ks_conn *conn)
 static int ks_greet_calling(struct ks_conn *conn)
 {
 	union kfi_inaddr to = conn->name;
+	unsigned int tries;
 	int ret;
 
 	ks_conn_reclaim(conn);
 	ks_conn_attach(conn);
 	ret = kernel_connect(conn->sock, (void *)&to.sa, kfi_inaddr_len(to.sa.sa_family), O_NONBLOCK);
+	/* Another connection to the same destination has the port, or had it a minute ago. */
+	for (tries = KS_PORT_MIN; ret == -EADDRNOTAVAIL && conn->pc.peer && tries <= KS_PORT_MAX; tries++) {
+		if (ks_dial_again(conn))
+			break;
+		ret = kernel_connect(conn->sock, (void *)&to.sa, kfi_inaddr_len(to.sa.sa_family), O_NONBLOCK);
+	}
 	if (ret && ret != -EINPROGRESS)
 		return ret;
 	conn->state = KS_DIALING;
@@ -234,6 +239,8 @@ static int ks_greet_step(struct ks_conn *conn)
 	int ret;
 
 	switch (conn->state) {
+	case KS_ADMITTING:
+		return conn->sk->sk_state == TCP_ESTABLISHED ? ks_rdm_admit(conn) : -ECONNRESET;
 	case KS_ACCEPTED:
 		return ks_msg_accepted(conn);
 	case KS_REJECTED:
@@ -278,6 +285,8 @@ static void ks_greet_go_on(struct ks_conn *conn)
 	} else if (ret == -EAGAIN) {
 		if (time_after_eq(jiffies, conn->deadline))
 			ks_conn_fail(conn, -ETIMEDOUT);
+		else if (conn->state == KS_ADMITTING)
+			queue_delayed_work(ks_cm_wq, &conn->greet_work, msecs_to_jiffies(20));
 		else
 			queue_delayed_work(ks_cm_wq, &conn->greet_work, conn->deadline - jiffies);
 	}

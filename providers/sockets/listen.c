@@ -99,6 +99,7 @@ static void ks_accepted(struct ks_ep *sep, struct ks_pep *spep, struct socket *s
 		return;
 	}
 	conn->name = *name;
+	conn->reserved = be16_to_cpu(kfi_inaddr_port(name)) <= KS_PORT_MAX;
 	conn->deadline = jiffies + msecs_to_jiffies(min(READ_ONCE(ks_hello_timeout_ms), READ_ONCE(ks_connect_timeout_ms)));
 	ks_conn_tune(sock, sep ? sep->ep.info->tx_attr->tclass : spep->pep.info->tx_attr->tclass);
 	if (kfi_home_list(sep ? &sep->home : &spep->home, &conn->pc, NULL)) {

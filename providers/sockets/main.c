@@ -83,6 +83,10 @@ ushort ks_short_port = 12345;
 module_param_named(short_port, ks_short_port, ushort, 0444);
 MODULE_PARM_DESC(short_port, "port of pid 0 in short names, which kfilnd has (default 12345)");
 
+bool ks_reserved_ports = true;
+module_param_named(reserved_ports, ks_reserved_ports, bool, 0644);
+MODULE_PARM_DESC(reserved_ports, "RDM without authorization key: call from ports 512 to 1023, and believe callers only from ports below 1024 (default yes)");
+
 bool ks_splice = true;
 module_param_named(splice, ks_splice, bool, 0644);
 MODULE_PARM_DESC(splice, "send page-backed payload without a copy where the kernel can (default yes)");
@@ -102,6 +106,7 @@ static const struct kfi_prov_ops ks_ops = {
 	.cm_data_size	= SKW_DATA_MAX,
 	.atomic_size	= SKW_ATOMIC_MAX,
 	.flush		= true,
+	.av_only	= true,
 
 	.getinfo	= ks_getinfo,
 	.resolve	= ks_resolve,

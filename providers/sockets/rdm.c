@@ -3,6 +3,7 @@
  * rdm.c - reliable-datagram endpoints: TCP connections to the peers that kfi.ko keeps for us, see kfi_peer.h.
  */
 #include <linux/sched/mm.h>
+#include <net/ip.h>
 #include "sock.h"
 
 int ks_rdm_tx(struct ks_ep *sep, struct kfi_oper *op)
@@ -24,7 +25,38 @@ void ks_addr_removed(struct kfi_ep *ep, u32 index)
 
 /* ---- dialling ---- */
 
-/* From our own address, so that the peer knows us by it; any port. */
+/*
+ * Without an authorization key a peer believes our name because the port that we call from is
+ * reserved.
+ */
+static bool ks_dial_reserved(const struct ks_ep *sep)
+{
+	return ks_reserved_ports && sep->ep.type == KFI_EP_RDM && !sep->ep.info->ep_attr->auth_key_size;
+}
+
+/*
+ * Reserved ports in turn. Connections to different destinations share them (SO_REUSEADDR): who
+ * has a port is known when TCP connects. In a work item, which may bind them in any namespace.
+ */
+static int ks_dial_bind_reserved(struct socket *sock, union kfi_inaddr *from)
+{
+	static atomic_t turn;
+	struct net *net = sock_net(sock->sk);
+	unsigned int tries, port;
+	int ret = -EADDRINUSE;
+
+	sock_set_reuseaddr(sock->sk);
+	for (tries = KS_PORT_MIN; tries <= KS_PORT_MAX && ret == -EADDRINUSE; tries++) {
+		port = KS_PORT_MAX - (unsigned int)atomic_inc_return(&turn) % (KS_PORT_MAX - KS_PORT_MIN + 1);
+		if (inet_is_local_reserved_port(net, port))
+			continue;
+		kfi_inaddr_set_port(from, cpu_to_be16(port));
+		ret = kernel_bind(sock, (void *)&from->sa, kfi_inaddr_len(from->sa.sa_family));
+	}
+	return ret;
+}
+
+/* From our own address, so that the peer knows us by it. */
 static int ks_dial_socket(struct ks_ep *sep, int family, struct socket **sockp)
 {
 	union kfi_inaddr from = sep->addr;
@@ -36,12 +68,35 @@ static int ks_dial_socket(struct ks_ep *sep, int family, struct socket **sockp)
 		return ret;
 	ks_conn_tune(sock, sep->ep.info->tx_attr->tclass);
 	kfi_inaddr_set_port(&from, 0);
-	ret = kernel_bind(sock, (void *)&from.sa, kfi_inaddr_len(from.sa.sa_family));
+	if (ks_dial_reserved(sep))
+		ret = ks_dial_bind_reserved(sock, &from);
+	else
+		ret = kernel_bind(sock, (void *)&from.sa, kfi_inaddr_len(from.sa.sa_family));
 	if (ret) {
 		sock_release(sock);
 		return ret;
 	}
 	*sockp = sock;
+	return 0;
+}
+
+/* The port is taken: with the next one. In greet_work, which nobody takes the socket away from. */
+int ks_dial_again(struct ks_conn *conn)
+{
+	struct socket *sock, *old = conn->sock;
+	int ret = -EADDRNOTAVAIL;
+
+	if (ks_dial_reserved(conn->sep))
+		ret = ks_dial_socket(conn->sep, conn->name.sa.sa_family, &sock);
+	if (ret)
+		return ret;
+	ks_conn_detach(conn);
+	ks_conn_reclaimed(conn);
+	conn->sock = sock;
+	conn->sk = sock->sk;
+	sock_release(old);
+	ks_conn_reclaim(conn);
+	ks_conn_attach(conn);
 	return 0;
 }
 
@@ -131,6 +186,7 @@ const struct kfi_peer_ops ks_peer_ops = {
 	.start		= ks_peer_start,
 	.put		= ks_peer_put,
 	.fail		= ks_peer_fail,
+	.probe		= ks_peer_probe,
 	.failed		= ks_peer_failed,
 	.queue		= ks_peer_queue,
 	.show		= ks_show,
@@ -156,9 +212,49 @@ bool ks_rdm_ready(struct ks_conn *conn)
 	return true;
 }
 
-/* A peer calls. Return: 0 admitted and ready; negative: the connection is to be closed. */
-int ks_rdm_admit(struct ks_conn *conn, const struct skw_greeting *g)
+/*
+ * Does the caller have to show by its port that its kernel, or an administrator's process, has
+ * made the hello? See docs/wire-sockets.md.
+ */
+static bool ks_rdm_believed(const struct ks_conn *conn)
 {
+	return conn->auth || conn->reserved || !ks_reserved_ports;
+}
+
+static bool ks_rdm_known(const struct ks_conn *conn)
+{
+	const struct kfi_ep *ep = &conn->sep->ep;
+
+	return !ep->av_only || (ep->av && kfi_av_reverse(ep->av, conn->av_name) != KFI_ADDR_NOTAVAIL);
+}
+
+/*
+ * A peer calls, and has said who it is. Return: 0 admitted and ready; -EAGAIN: ks_rdm_admit() has
+ * to be called again; other negative: the connection is to be closed.
+ */
+int ks_rdm_called(struct ks_conn *conn)
+{
+	const struct skw_greeting *g = &conn->greeting;
+	int ret = -ECONNREFUSED;
+
+	kfi_inaddr_set_port(&conn->name, cpu_to_be16(g->port));
+	ks_conn_named(conn);
+	if (!ks_rdm_believed(conn))
+		ret = -EACCES;
+	else if (kfi_home_adopt(&conn->pc, g->dst_ctx))
+		ret = ks_rdm_known(conn) ? ks_held_join(conn) ?: ks_conn_alloc(conn) : -EACCES;
+	if (ret) {
+		ks_greet_answer(conn, SKW_REJECT, -ret);
+		return ret;
+	}
+	conn->deadline = jiffies + msecs_to_jiffies(READ_ONCE(ks_connect_timeout_ms));
+	WRITE_ONCE(conn->state, KS_ADMITTING);
+	return ks_rdm_admit(conn);
+}
+
+int ks_rdm_admit(struct ks_conn *conn)
+{
+	const struct skw_greeting *g = &conn->greeting;
 	union kfi_inaddr self = conn->sep->addr;
 	struct kfi_peer_call call = {
 		.name = &conn->name,
@@ -168,12 +264,12 @@ int ks_rdm_admit(struct ks_conn *conn, const struct skw_greeting *g)
 		.stream = g->stream,
 		.known = g->known,
 	};
-	int ret = -ECONNREFUSED;
+	int ret;
 
-	ks_conn_named(conn);
 	kernel_getsockname(conn->sock, &self.sa);
-	if (kfi_home_adopt(&conn->pc, g->dst_ctx))
-		ret = ks_held_join(conn) ?: ks_conn_alloc(conn) ?: kfi_peer_admit(&conn->sep->peers, &conn->pc, &call);
+	ret = kfi_peer_admit(&conn->sep->peers, &conn->pc, &call);
+	if (ret == -EINPROGRESS)
+		return -EAGAIN;
 	if (ret) {
 		ks_greet_answer(conn, SKW_REJECT, -ret);
 		return ret;

@@ -46,6 +46,9 @@
 #define KS_CTX_MAX	256		/* contexts of a scalable endpoint, in each direction */
 #define KS_GRANT_MAX	(64ULL << 20)	/* bytes granted at once; a longer message is granted alone */
 #define KS_GRANT_RATE	(1U << 20)	/* bytes each second in which earlier grants are expected to come in */
+#define KS_PORT_MIN	512		/* reserved ports that we dial from: */
+#define KS_PORT_MAX	1023
+#define KS_PROBE_MS	2000		/* a peer that is there has acknowledged something by then */
 #define KS_HELD_MIN	16U		/* units of each window that every connection gets */
 #define KS_TX_BUDGET	(2 << 20)	/* bytes handed to TCP in one hold of the socket lock */
 
@@ -68,6 +71,7 @@ extern unsigned int ks_source_backlog;
 extern unsigned int ks_backlog;
 extern ushort ks_short_port;
 extern bool ks_splice;
+extern bool ks_reserved_ports;
 
 extern struct workqueue_struct *ks_wq;		/* bound: data path off softirq */
 extern struct workqueue_struct *ks_cm_wq;	/* unbound: connections come and go */
@@ -274,6 +278,7 @@ enum ks_conn_state {
 	KS_CALLING,		/* connect() is to be called */
 	KS_DIALING,		/* TCP connects */
 	KS_GREETING,		/* our hello is out, or the peer's is awaited */
+	KS_ADMITTING,		/* RDM, passive side: the caller's name may be in use: ks_peer_probe() */
 	KS_WAITING,		/* MSG, passive side: the consumer has not decided yet */
 	KS_ACCEPTED,		/* MSG, passive side: it has, the answer is to be sent */
 	KS_REJECTED,
@@ -452,6 +457,8 @@ struct ks_conn {
 	union kfi_inaddr	name;		/* the peer's */
 	u8			av_name[sizeof(union kfi_inaddr)] __aligned(8);	/* RDM: as address vectors have it */
 	unsigned long		deadline;	/* of the handshake, jiffies */
+	unsigned long		probed;		/* jiffies: when ks_peer_probe() has asked, under kfi_peer.lock; 0: it has not */
+	bool			reserved;	/* the caller's port is one that only an administrator's processes may bind */
 	struct kfi_peer_conn	pc;		/* its place at its home, and RDM at its peer */
 	struct delayed_work	tx_work;
 	struct delayed_work	rx_work;
@@ -570,7 +577,9 @@ void ks_pep_accept_work(struct work_struct *work);
 extern const struct kfi_peer_ops ks_peer_ops;
 struct ks_conn *ks_dial(struct ks_ep *sep, const union kfi_inaddr *to, struct kfi_peer *peer);
 void ks_dial_start(struct ks_conn *conn);
-int ks_rdm_admit(struct ks_conn *conn, const struct skw_greeting *g);
+int ks_rdm_called(struct ks_conn *conn);
+int ks_rdm_admit(struct ks_conn *conn);
+int ks_dial_again(struct ks_conn *conn);
 bool ks_rdm_ready(struct ks_conn *conn);
 int ks_rdm_tx(struct ks_ep *sep, struct kfi_oper *op);
 void ks_addr_removed(struct kfi_ep *ep, u32 index);
@@ -617,6 +626,9 @@ void ks_conn_put(struct ks_conn *conn);
 void ks_conn_fail(struct ks_conn *conn, int err);
 void ks_conn_down(struct work_struct *work);
 void ks_conn_attach(struct ks_conn *conn);
+void ks_conn_detach(struct ks_conn *conn);
+void ks_conn_reclaimed(struct ks_conn *conn);
+int ks_peer_probe(struct kfi_peer_conn *pc);
 void ks_conn_reclaim(struct ks_conn *conn);
 void ks_conn_start(struct ks_conn *conn);
 void ks_conn_watch(struct work_struct *work);

@@ -8,6 +8,8 @@ Prints one line for each kind of nonsense and exits with 1 if a connection
 stayed open, or was refused because the listener is not there.
 """
 
+import errno
+import itertools
 import random
 import socket
 import struct
@@ -173,9 +175,25 @@ def closed(sock):
     return False
 
 
+RESERVED = itertools.cycle(range(1023, 599, -1))
+
+
+def connect(address, port):
+    """From a port below 1024, without which an RDM endpoint believes nothing."""
+    for _ in range(400):
+        try:
+            return socket.create_connection((address, port), timeout=10,
+                                            source_address=("", next(RESERVED)))
+        except OSError as err:
+            # The port is in use, or was a minute ago.
+            if err.errno not in (errno.EADDRINUSE, errno.EADDRNOTAVAIL):
+                raise
+    raise OSError("no reserved port is free")
+
+
 def talk(address, port, words, leave):
     """One connection; leave: we close first. True if it was closed in time."""
-    with socket.create_connection((address, port), timeout=10) as sock:
+    with connect(address, port) as sock:
         try:
             for word in words:
                 sock.sendall(word)

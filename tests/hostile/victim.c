@@ -49,10 +49,13 @@ static int victim_queues(struct victim *v, const struct victim_attr *attr)
 	return ret ?: kfi_av_open(v->domain, &av, &v->av, NULL);
 }
 
-static int victim_endpoint(struct victim *v)
+static int victim_endpoint(struct victim *v, const struct victim_attr *attr)
 {
 	int ret = kfi_endpoint(v->domain, v->info, &v->ep, NULL);
+	size_t yes = 1;
 
+	if (!ret && attr->av_only)
+		ret = kfi_setopt(&v->ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_AV_ONLY, &yes, sizeof(yes));
 	if (!ret && v->txcq == v->cq) {
 		ret = kfi_ep_bind(v->ep, &v->cq->fid, KFI_TRANSMIT | KFI_RECV);
 	} else if (!ret) {
@@ -78,7 +81,7 @@ int victim_open(struct victim *v, const struct victim_attr *attr)
 	if (!ret)
 		ret = victim_queues(v, attr);
 	if (!ret)
-		ret = victim_endpoint(v);
+		ret = victim_endpoint(v, attr);
 	if (ret)
 		victim_close(v);
 	return ret;

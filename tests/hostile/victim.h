@@ -15,6 +15,7 @@
  * @provider:	name of its provider
  * @node:	address of this machine, or NULL
  * @type: @caps: of the endpoint; 0: RDM; messages and RMA
+ * @av_only:	KFI_OPT_AV_ONLY
  * @auth:	authorization key, or NULL
  * @buf_len:	bytes of &victim.buf
  * @cq_size:	entries of the completion queue
@@ -26,6 +27,7 @@ struct victim_attr {
 	const char	*auth;
 	u32		type;
 	u64		caps;
+	bool		av_only;
 	size_t		buf_len;
 	size_t		cq_size;
 	size_t		txcq_size;

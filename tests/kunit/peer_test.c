@@ -350,6 +350,35 @@ static void calls_of_the_connected(struct kunit *test)
 	}
 }
 
+/*
+ * A call by the name of a peer that is connected has to wait until it is known whether that peer
+ * is there; if it is, the call is refused.
+ */
+static void name_in_use(struct kunit *test)
+{
+	struct pw pw;
+	kfi_addr_t h;
+	struct pw_conn *old = dial(test, &pw, LARGER, &h), *new;
+	int ret;
+
+	pw_accepted(old, LIFE);
+	pw_there = 0;
+	pw_called(old->pe, CALL(LARGER, LARGER + 1, LIFE + 1, .known = 1), &ret);
+	KUNIT_EXPECT_EQ(test, -EINPROGRESS, ret);
+	pw_there = 1;
+	pw_called(old->pe, CALL(LARGER, LARGER + 1, LIFE + 1, .known = 1), &ret);
+	KUNIT_EXPECT_EQ(test, -EALREADY, ret);
+	KUNIT_EXPECT_EQ(test, 0, old->err);
+	KUNIT_EXPECT_EQ(test, 0, pw_post(old->pe, h, 2));
+	KUNIT_EXPECT_EQ(test, 12ul, pw_given(old));
+	pw_there = -1;
+	new = pw_called(old->pe, CALL(LARGER, LARGER + 1, LIFE + 1, .known = 1), &ret);
+	KUNIT_EXPECT_EQ(test, 0, ret);
+	kfi_peer_publish(&new->pc);
+	KUNIT_EXPECT_EQ(test, -ECONNRESET, old->err);
+	pw_close(&pw);
+}
+
 /* Who calls himself: the end that was called is not the way back. */
 static void calls_himself(struct kunit *test)
 {
@@ -599,6 +628,7 @@ static struct kunit_case peer_cases[] = {
 	KUNIT_CASE(winner_that_dies),
 	KUNIT_CASE(called_twice),
 	KUNIT_CASE(calls_of_the_connected),
+	KUNIT_CASE(name_in_use),
 	KUNIT_CASE(calls_himself),
 	KUNIT_CASE(contexts_have_lanes),
 	KUNIT_CASE(removed_handles),

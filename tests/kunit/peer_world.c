@@ -6,6 +6,7 @@
 #include "peer_world.h"
 
 unsigned int pw_max_peers, pw_patience_ms;
+int pw_there;
 static const unsigned int pw_backlog = UINT_MAX;
 
 static struct pw *pw_now;	/* KUnit runs one test at a time */
@@ -314,6 +315,12 @@ static void pw_show(const void *name, const struct kfi_peer_conn *pc, struct kfi
 		info->state = "connected";
 }
 
+static int pw_probe(struct kfi_peer_conn *pc)
+{
+	lockdep_assert_held(&pc->peer->lock);
+	return pw_there;
+}
+
 static const struct kfi_peer_ops pw_peer_ops = {
 	.name_len	= sizeof(u64),
 	.max_peers	= &pw_max_peers,
@@ -324,6 +331,7 @@ static const struct kfi_peer_ops pw_peer_ops = {
 	.start		= pw_start,
 	.put		= pw_ops_put,
 	.fail		= pw_ops_fail,
+	.probe		= pw_probe,
 	.failed		= pw_failed,
 	.queue		= pw_queue,
 	.show		= pw_show,
@@ -403,6 +411,7 @@ void pw_open(struct kunit *test, struct pw *pw)
 	INIT_LIST_HEAD(&pw->kept);
 	pw_now = pw;
 	pw_max_peers = 16;
+	pw_there = -1;
 	pw_patience_ms = 10000;
 	pw->wq = alloc_workqueue("kfi_kunit_peer", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	KUNIT_ASSERT_NOT_NULL(test, pw->wq);

@@ -92,6 +92,8 @@ struct pw_conn {
 };
 
 extern unsigned int pw_max_peers, pw_patience_ms;
+/* What a probe of an established connection finds: &kfi_peer_ops.probe */
+extern int pw_there;
 
 static inline struct pw_conn *to_pw_conn(const struct kfi_peer_conn *pc)
 {

@@ -345,6 +345,62 @@ static bool many_peers(struct victim *v)
 	return ok;
 }
 
+/* Another process of a peer's host claims the name of the peer. */
+static bool impostor(struct victim *v)
+{
+	struct hs_call good = { .node = 10, .port = 711 }, plain = good, another = good;
+	struct skw_hdr msg = hs_msg(TAG_X);
+	struct hs *hs = hs_open(v, &good), *foe;
+	void *done;
+	int x;
+	bool ok = check(!IS_ERR(hs), "the peer is not admitted");
+
+	if (!ok)
+		return false;
+	plain.source = 40000;
+	plain.port = 712;
+	foe = hs_open(v, &plain);
+	ok &= check(IS_ERR(foe), "a caller is believed whose port is not reserved");
+	if (!IS_ERR(foe))
+		hs_close(foe);
+	another.incarnation = 4712;
+	foe = hs_open(v, &another);
+	ok &= check(IS_ERR(foe), "a stream is replaced while its peer is there");
+	if (!IS_ERR(foe))
+		hs_close(foe);
+	ok = ok && check(!hs_post(v, TAG_X, &x) && !hs_say(hs, &msg, 100), "the peer can't send any more") &&
+	     check(!victim_ended(v, HS_WAIT_MS, &done) && done == &x, "the peer is not served any more");
+	hs_reset(hs);
+	hs = hs_open(v, &another);
+	ok &= check(!IS_ERR(hs), "a peer that has restarted is not admitted");
+	if (!IS_ERR(hs))
+		hs_close(hs);
+	return ok;
+}
+
+/* KFI_OPT_AV_ONLY */
+static bool members_only(struct victim *v)
+{
+	const struct hs_call call = { .node = 11, .port = 713 };
+	struct victim closed;
+	struct hs *hs;
+	bool ok;
+
+	if (!check(!hs_victim(&closed, KFI_EP_RDM, true), "no endpoint that admits members alone"))
+		return false;
+	hs = hs_open(&closed, &call);
+	ok = check(IS_ERR(hs), "somebody is admitted who is no member");
+	if (!IS_ERR(hs))
+		hs_close(hs);
+	hs_known(&closed, call.node, call.port);
+	hs = hs_open(&closed, &call);
+	ok &= check(!IS_ERR(hs), "a member is not admitted");
+	if (!IS_ERR(hs))
+		hs_close(hs);
+	victim_close(&closed);
+	return ok;
+}
+
 const struct hostile_case hostile_cases[] = {
 	{ "lost_after_rts", lost_after_rts },
 	{ "early_ack", early_ack },
@@ -354,5 +410,7 @@ const struct hostile_case hostile_cases[] = {
 	{ "unused_grants", unused_grants },
 	{ "silence", silence },
 	{ "many_peers", many_peers },
+	{ "impostor", impostor },
+	{ "members_only", members_only },
 	{}
 };

@@ -57,7 +57,7 @@ void hs_close(struct hs *hs);
 void hs_reset(struct hs *hs);
 
 /* main.c: on top of victim.h. 0 or a negative errno */
-int hs_victim(struct victim *v, enum kfi_ep_type type);		/* on 127.0.0.1 */
+int hs_victim(struct victim *v, enum kfi_ep_type type, bool av_only);		/* on 127.0.0.1 */
 int hs_post(struct victim *v, u64 tag, void *context);				/* a tagged receive */
 kfi_addr_t hs_known(struct victim *v, u8 node, u16 port);			/* a name of ours */
 

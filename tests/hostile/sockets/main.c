@@ -19,10 +19,10 @@ bool check(bool truth, const char *what)
 	return truth;
 }
 
-int hs_victim(struct victim *v, enum kfi_ep_type type)
+int hs_victim(struct victim *v, enum kfi_ep_type type, bool av_only)
 {
 	const struct victim_attr attr = {
-		.provider = "sockets", .node = "127.0.0.1", .type = type, .buf_len = VICTIM_BUF, .cq_size = 4096,
+		.provider = "sockets", .node = "127.0.0.1", .type = type, .av_only = av_only, .buf_len = VICTIM_BUF, .cq_size = 4096,
 		.caps = type == KFI_EP_DGRAM ? KFI_MSG : KFI_MSG | KFI_TAGGED,
 	};
 
@@ -69,7 +69,7 @@ static bool hostile_run(const struct hostile_case *c)
 	bool ok;
 
 	pr_info("hostile: begin %s\n", c->name);
-	if (!check(!hs_victim(&v, KFI_EP_RDM), "no endpoint"))
+	if (!check(!hs_victim(&v, KFI_EP_RDM, false), "no endpoint"))
 		return false;
 	ok = c->run(&v);
 	ok = ok && (c->stopped || hostile_served(&v));
