@@ -80,13 +80,24 @@ static int ks_dgram_send(struct ks_ep *sep, struct kfi_oper *op)
 static void ks_dgram_tx_work(struct work_struct *work)
 {
 	struct ks_dgram *dg = container_of(work, struct ks_dgram, tx);
+	struct kfi_home *home = &dg->sep->home;
 	unsigned int noio = memalloc_noio_save();
 	struct llist_node *posted;
 	struct kfi_oper *op, *next;
+	int err, ret;
 
 	posted = llist_reverse_order(llist_del_all(&dg->posted));
-	llist_for_each_entry_safe(op, next, posted, lnode)
-		kfi_tx_complete(op, ks_dgram_send(dg->sep, op));
+	/*
+	 * What has not been sent when the endpoint stops ends without a try: each could wait for
+	 * KS_DGRAM_SEND.
+	 */
+	llist_for_each_entry_safe(op, next, posted, lnode) {
+		err = READ_ONCE(home->stop_err);
+		ret = err ?: ks_dgram_send(dg->sep, op);
+		if (ret == -EPIPE)
+			ret = READ_ONCE(home->stop_err) ?: ret;	/* ks_dgram_stop() has woken us */
+		kfi_tx_complete(op, ret);
+	}
 	memalloc_noio_restore(noio);
 }
 
@@ -245,6 +256,7 @@ void ks_dgram_stop(struct ks_ep *sep, int err)
 	sk->sk_data_ready = dg->old_data_ready;
 	write_unlock_bh(&sk->sk_callback_lock);
 	synchronize_rcu();	/* callbacks and posters that did not see us stop are through */
+	kernel_sock_shutdown(sep->udp, SHUT_WR);	/* wakes a send that waits for room in the socket */
 	cancel_work_sync(&dg->tx);
 	llist_for_each_entry_safe(op, next, llist_reverse_order(llist_del_all(&dg->posted)), lnode)
 		kfi_tx_complete(op, err);

@@ -401,6 +401,35 @@ static bool members_only(struct victim *v)
 	return ok;
 }
 
+#define DATAGRAMS	48
+
+/*
+ * A datagram endpoint whose link does not move is closed. The suite stops lo before it runs this
+ * case alone.
+ */
+static bool dgram_stop(struct victim *v)
+{
+	struct victim dgram;
+	unsigned long begin;
+	kfi_addr_t to;
+	int i, x;
+	bool ok;
+
+	if (!check(!hs_victim(&dgram, KFI_EP_DGRAM, false), "no datagram endpoint"))
+		return false;
+	to = hs_known(&dgram, 12, 999);
+	for (i = 0, ok = true; ok && i < DATAGRAMS; i++)
+		ok = check(!kfi_send(dgram.ep, dgram.buf, 60000, NULL, to, &x), "a datagram is not taken");
+	msleep(300);
+	begin = jiffies;
+	ok &= check(!kfi_close(&dgram.ep->fid), "the endpoint can't be closed");
+	dgram.ep = NULL;
+	pr_info("hostile: closed after %u ms\n", jiffies_to_msecs(jiffies - begin));
+	ok &= check(time_before(jiffies, begin + HZ), "the end of an endpoint waits for its datagrams");
+	victim_close(&dgram);
+	return ok;
+}
+
 const struct hostile_case hostile_cases[] = {
 	{ "lost_after_rts", lost_after_rts },
 	{ "early_ack", early_ack },
@@ -412,5 +441,6 @@ const struct hostile_case hostile_cases[] = {
 	{ "many_peers", many_peers },
 	{ "impostor", impostor },
 	{ "members_only", members_only },
+	{ "dgram_stop", dgram_stop, .stopped = true },
 	{}
 };
