@@ -4,22 +4,42 @@
  */
 #include "verbs.h"
 
-/* One completion for all segments: the last region's owner hears of it. */
-int kv_tell_owner(struct kv_slot *slot, u64 flags)
+/* Does the peer have the right to segment @i of the packet? The region, with a reference, or NULL. */
+static struct kfi_mr *kv_told_region(const struct kv_slot *slot, unsigned int i, u64 access)
 {
-	const struct kvw_desc *desc = &kv_slot_descs(slot)[slot->p.count - 1];
-	struct kfi_ep *ep = &slot->conn->vep->ep;
+	const struct kvw_desc *desc = &kv_slot_descs(slot)[i];
 	struct iov_iter iter;
 	struct kfi_mr *mr;
+
+	mr = kfi_mr_get(&slot->conn->vep->ep, le64_to_cpu(desc->key), le64_to_cpu(desc->addr), le64_to_cpu(desc->len), access,
+			&iter);
+	return IS_ERR(mr) ? NULL : mr;
+}
+
+/*
+ * One completion for all segments: the owner of the last region hears of it. The peer says how long the access was, so every
+ * segment is checked before the length is passed on: a segment outside of a region, or of a region that its owner has ended
+ * meanwhile, makes no completion.
+ */
+int kv_tell_owner(struct kv_slot *slot, u64 flags)
+{
+	u64 access = flags & (KFI_REMOTE_READ | KFI_REMOTE_WRITE), key;
+	struct kfi_ep *ep = &slot->conn->vep->ep;
+	struct kfi_mr *mr = NULL;
+	unsigned int i;
 	int ret;
 
-	mr = kfi_mr_get(ep, le64_to_cpu(desc->key), le64_to_cpu(desc->addr), le64_to_cpu(desc->len),
-			flags & (KFI_REMOTE_READ | KFI_REMOTE_WRITE), &iter);
-	if (IS_ERR(mr))
-		return 0;	/* its owner has ended it meanwhile, and does not want to hear */
+	for (i = 0; i < slot->p.count; i++) {
+		if (mr)
+			kfi_mr_put(mr);
+		mr = kv_told_region(slot, i, access);
+		if (!mr)
+			return 0;
+	}
+	key = le64_to_cpu(kv_slot_descs(slot)[slot->p.count - 1].key);
 	if (slot->p.flags & KVW_F_CQ_DATA)
 		flags |= KFI_REMOTE_CQ_DATA;
-	ret = kfi_remote_rma(ep, mr, le64_to_cpu(desc->key), flags, slot->p.len, slot->p.data, kv_rx_src(slot->conn));
+	ret = kfi_remote_rma(ep, mr, key, flags, slot->p.len, slot->p.data, kv_rx_src(slot->conn));
 	kfi_mr_put(mr);
 	return ret;
 }

@@ -58,6 +58,21 @@ static bool shape_ok(struct kvw_packet *p, u32 bytes)
 	return rules[p->type].payload || !bytes;
 }
 
+/* The length that the owner of the memory is told is that of the segments, which are checked against its regions. */
+static noinline bool segments_ok(const struct kvw_desc *descs, const struct kvw_packet *p)
+{
+	u64 left = p->len, len;
+	unsigned int i;
+
+	for (i = 0; i < p->count; i++) {
+		len = le64_to_cpu(descs[i].len);
+		if (len > left)
+			return false;
+		left -= len;
+	}
+	return !left;
+}
+
 /* What flags of a message ask for. */
 static bool message_ok(const struct kvw_packet *p)
 {
@@ -137,7 +152,11 @@ int kvw_decode(const struct kvw_hdr *hdr, u32 bytes, struct kvw_packet *p)
 	p->len = p->tag = p->data = 0;
 	if (parts)		/* unlike most messages */
 		decode_parts(hdr, parts, p);
-	return flags_ok(p) && shape_ok(p, bytes) && p->spent < 1 << KVW_CLS ? 0 : -EPROTO;
+	if (!flags_ok(p) || !shape_ok(p, bytes) || p->spent >= 1 << KVW_CLS)
+		return -EPROTO;
+	if (type == KVW_DONE && !segments_ok((const void *)hdr + p->head, p))
+		return -EPROTO;
+	return 0;
 }
 
 static void put_part(u8 parts, u8 part, u64 value, __le64 **at)

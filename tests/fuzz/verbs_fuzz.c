@@ -93,6 +93,18 @@ static void check_class(const struct kvw_packet *p)
 	PROMISE(request == (cls == KVW_CLS_CTL));
 }
 
+/* The length that an owner is told is that of the segments, which the receive path checks. */
+static void check_segments(const struct kvw_hdr *hdr, const struct kvw_packet *p)
+{
+	const struct kvw_desc *desc = (const void *)((const u8 *)hdr + p->head);
+	u64 sum = 0;
+	u8 i;
+
+	for (i = 0; i < p->count && p->type == KVW_DONE; i++)
+		PROMISE(!__builtin_add_overflow(sum, le64_to_cpu(desc[i].len), &sum));
+	PROMISE(p->type != KVW_DONE || sum == p->len);
+}
+
 /* The receive path reads all that is promised: the address checks notice if it is not there. */
 static void read_all(const struct kvw_hdr *hdr, const struct kvw_packet *p)
 {
@@ -120,10 +132,21 @@ static void check_packet(const struct kvw_hdr *hdr, u32 bytes)
 	check_flags(&p);
 	check_shape(&p, bytes);
 	check_class(&p);
+	check_segments(hdr, &p);
 	read_all(hdr, &p);
 	memcpy(&same, hdr, p.head);
 	PROMISE(kvw_encode(&p, &back.hdr) == p.head);
 	PROMISE(!memcmp(&back, &same, p.head));
+}
+
+static u64 total_of(const void *descs, u8 count, u32 room)
+{
+	const struct kvw_desc *desc = descs;
+	u64 sum = 0;
+
+	for (; count-- && room >= sizeof(*desc); room -= sizeof(*desc))
+		sum += le64_to_cpu((desc++)->len);
+	return sum;
 }
 
 /* Few inputs have a length that fits by chance. */
@@ -137,6 +160,8 @@ static void fit_packet(struct kvw_hdr *hdr, u32 bytes, u8 how)
 	parts = kvw_parts(hdr->type, hdr->flags);
 	head = sizeof(*hdr) + 8 * __builtin_popcount(parts);
 	hdr->count = how & 4 || bytes < head ? hdr->count & 1 : (bytes - head) / sizeof(struct kvw_desc);
+	if (hdr->type == KVW_DONE && bytes >= head)
+		hdr->part[!!(parts & KVW_P_ID)] = cpu_to_le64(total_of((u8 *)hdr + head, hdr->count, bytes - head));
 }
 
 static void fuzz_packet(const u8 *data, size_t size, u32 bytes, u8 how)

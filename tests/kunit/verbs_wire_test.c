@@ -11,7 +11,7 @@
 
 union header {
 	struct kvw_hdr	hdr;
-	u8		bytes[KVW_HDR_MAX];
+	u8		bytes[KVW_HDR_MAX + 3 * sizeof(struct kvw_desc)];
 };
 
 static struct kvw_packet full_packet(u8 type, u8 flags, u8 count)
@@ -23,14 +23,26 @@ static struct kvw_packet full_packet(u8 type, u8 flags, u8 count)
 	};
 }
 
+/* Segments behind a header of @head bytes, whose lengths are all in @lens. */
+static void put_segments(union header *one, u32 head, const u64 *lens, u8 count)
+{
+	struct kvw_desc *descs = (void *)one->bytes + head;
+	u8 i;
+
+	for (i = 0; i < count && i < 3; i++)
+		descs[i] = (struct kvw_desc){ .len = cpu_to_le64(lens[i]) };
+}
+
 /* A packet with @rest bytes behind its header is what it says, or not. */
 static int try_packet(struct kunit *test, u8 type, u8 flags, u8 count, int rest)
 {
 	struct kvw_packet p = full_packet(type, flags, count), back;
 	union header one, again;
 	u32 head = kvw_encode(&p, &one.hdr);
-	int ret = kvw_decode(&one.hdr, head + rest, &back);
+	int ret;
 
+	put_segments(&one, head, (const u64 []){ p.len, 0, 0 }, count);
+	ret = kvw_decode(&one.hdr, head + rest, &back);
 	if (ret)
 		return ret;
 	KUNIT_EXPECT_EQ(test, head, back.head);
@@ -172,6 +184,41 @@ static void atomics(struct kunit *test)
 	}
 }
 
+/* What DONE says is the owner's to hear: it is as long as its segments. */
+static void accesses(struct kunit *test)
+{
+	static const struct {
+		u64 len;
+		u8 count;
+		u64 segs[3];
+		int ret;
+	} rows[] = {
+		{ 8, 1, { 8 }, 0 },
+		{ 0, 1, { 0 }, 0 },
+		{ 24, 3, { 8, 0, 16 }, 0 },
+		{ U64_MAX, 2, { U64_MAX - 1, 1 }, 0 },
+		{ 9, 1, { 8 }, -EPROTO },
+		{ 7, 1, { 8 }, -EPROTO },
+		{ 1ULL << 32, 1, { 0 }, -EPROTO },
+		{ 0, 1, { 1ULL << 32 }, -EPROTO },
+		{ U64_MAX, 1, { 1 }, -EPROTO },
+		{ 1, 2, { U64_MAX, 2 }, -EPROTO },		/* modulo 2^64 it is */
+		{ 0, 3, { 1ULL << 63, 1ULL << 63, 0 }, -EPROTO },
+	};
+	struct kvw_packet p, back;
+	union header one;
+	unsigned int i;
+	u32 head;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		p = full_packet(KVW_DONE, KVW_F_CQ_DATA, rows[i].count);
+		p.len = rows[i].len;
+		head = kvw_encode(&p, &one.hdr);
+		put_segments(&one, head, rows[i].segs, rows[i].count);
+		KUNIT_EXPECT_EQ_MSG(test, rows[i].ret, kvw_decode(&one.hdr, head + rows[i].count * DESC, &back), "row %u", i);
+	}
+}
+
 /* What a header carries, for docs/wire-verbs.md. */
 static void headers(struct kunit *test)
 {
@@ -206,6 +253,7 @@ static void headers(struct kunit *test)
 				(heads[i].type == KVW_MSG && heads[i].flags & KVW_F_INV));
 		rest = p.count * DESC;
 		KUNIT_EXPECT_EQ_MSG(test, heads[i].bytes, kvw_encode(&p, &one.hdr), "row %u", i);
+		put_segments(&one, heads[i].bytes, &p.len, p.count);
 		KUNIT_ASSERT_EQ_MSG(test, 0, kvw_decode(&one.hdr, heads[i].bytes + rest, &back), "row %u", i);
 		KUNIT_EXPECT_EQ_MSG(test, heads[i].id ? p.id : 0, back.id, "row %u", i);
 		KUNIT_EXPECT_EQ_MSG(test, heads[i].id ? p.gen : 0, back.gen, "row %u", i);
@@ -410,6 +458,7 @@ static struct kunit_case wire_cases[] = {
 	KUNIT_CASE(packets_that_are_not),
 	KUNIT_CASE(atomics),
 	KUNIT_CASE(headers),
+	KUNIT_CASE(accesses),
 	KUNIT_CASE(classes),
 	KUNIT_CASE(hellos_go_round),
 	KUNIT_CASE(hellos_with_a_key),

@@ -157,9 +157,45 @@ static bool midway(struct hostile *h)
 	return ok;
 }
 
+/* ---- what it says of accesses ---- */
+
+/* A write to two segments, which is told with remote CQ data: @len bytes in all. */
+static int say_done(struct hv *hv, u64 first_key, u64 first_len, u64 len)
+{
+	struct kvw_packet p = { .type = KVW_DONE, .flags = KVW_F_CQ_DATA, .count = 2, .len = len, .data = 1 };
+	struct kvw_desc descs[] = {
+		{ 0, cpu_to_le64(first_key), cpu_to_le64(first_len) },
+		{ cpu_to_le64(4096), cpu_to_le64(VICTIM_KEY), cpu_to_le64(64) },
+	};
+
+	return hv_say(hv, &p, descs, NULL, 0, 0);
+}
+
+/* The victim's consumer hears of no more bytes than the peer may have written. */
+static bool tales(struct hostile *h)
+{
+	struct hv *hv = hv_open(&h->v, PORT);
+	bool ok = check(!IS_ERR(hv), "not let in");
+
+	ok = ok && check(!say_done(hv, VICTIM_KEY, 100, 164), "can't tell") &&
+	     check(!victim_done(&h->v, HV_WAIT_MS), "an access is not told");
+	ok = ok && check(!say_done(hv, 0xdead, 1 << 20, (1 << 20) + 64), "can't tell") &&
+	     check(victim_done(&h->v, HV_NOT_MS) == -EAGAIN, "an access to no region is told") &&
+	     check(!say_done(hv, VICTIM_KEY, VICTIM_MEM + 1, VICTIM_MEM + 65), "can't tell") &&
+	     check(victim_done(&h->v, HV_NOT_MS) == -EAGAIN, "an access beyond a region is told");
+	if (ok)
+		say_done(hv, VICTIM_KEY, 100, 165);	/* broken off before it is heard, perhaps */
+	ok = ok && check(hv_ended(hv), "who tells of more bytes than it names goes on") &&
+	     check(victim_done(&h->v, 0) == -EAGAIN, "bytes that nobody has named are told");
+	if (!IS_ERR(hv))
+		hv_close(hv);
+	return ok;
+}
+
 const struct hostile_case rma_cases[] = {
 	{ "invalidations",	invalidations },
 	{ "lies",		lies },
 	{ "midway",		midway },
+	{ "tales",		tales },
 	{}
 };
