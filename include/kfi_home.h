@@ -188,10 +188,12 @@ void kfi_home_drain(struct kfi_home *home);
  * kfi_home_show() - &kfi_prov_ops.peers: the connection of an MSG endpoint, or all peers (kfi_peers_show())
  * @home: an endpoint's
  * @name: MSG: whom it is connected to, as &kfi_peer_ops.show has it
+ * @after: peers with a number above this; the connection of an MSG endpoint is number 1
  * @emit: called for each, until it answers nonzero
  * @arg: for @emit
  */
-void kfi_home_show(struct kfi_home *home, const void *name, int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg);
+void kfi_home_show(struct kfi_home *home, const void *name, u32 after,
+		   int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg);
 
 /**
  * kfi_home_way() - where does an operation of an MSG endpoint go?

@@ -99,7 +99,7 @@ struct kfi_peer_conn {
  * @queue:	@op has waited for this connection. Keep it, to be started when kfi_peer_publish() has returned; behind those that
  *		came before. Under kfi_peer.lock; a connection that has failed ends it, before kfi_peer_lost()
  * @show:	fill in what `kfi show` has to say about a peer with this name; @conn is NULL if there is none. @info has the
- *		reconnects, and says "idle". In an RCU section under kfi_peers.lock
+ *		number, the reconnects, and says "idle". In an RCU section
  */
 struct kfi_peer_ops {
 	size_t			name_len;
@@ -128,9 +128,10 @@ struct kfi_peer_ops {
  * @wq:		where calls are begun: unbound, with WQ_MEM_RECLAIM
  * @incarnation: random name of this life of the endpoint, never 0. A context has that of its scalable endpoint: its provider
  *		copies it before it is enabled
- * @lock:	protects @list, @nr, @nlanes, @stopping, the writing of @cache
- * @list:	every peer
- * @nr:		their number
+ * @lock:	protects @nr, @last, @nlanes, @stopping, the writing of @list and @cache
+ * @list:	every peer, in the order of their numbers; read under RCU too
+ * @nr:		how many there are
+ * @last:	number of the newest
  * @nlanes:	those in @cache that are receive contexts but the first
  * @stopping:	kfi_peers_stop() was called; read with READ_ONCE() elsewhere
  */
@@ -143,6 +144,7 @@ struct kfi_peers {
 	spinlock_t		lock;
 	struct list_head	list;
 	unsigned int		nr;
+	u32			last;
 	unsigned int		nlanes;
 	bool			stopping;
 };
@@ -155,6 +157,7 @@ struct kfi_peers {
  * @conn:	the connection in use, RCU
  * @peers:	whose it is
  * @entry:	in &kfi_peers.list
+ * @nr:		&kfi_peer_info.nr
  * @users:	its connections, and its dial when that is queued or runs: with one of them it is not forgotten
  * @lane:	0; or the receive context of it that we send to (> 0); or minus the transmit context of it that calls us, counted
  *		from 1 (< 0). Each has connections of its own
@@ -177,6 +180,7 @@ struct kfi_peer {
 	struct kfi_peer_conn __rcu *conn;
 	struct kfi_peers	*peers;
 	struct list_head	entry;
+	u32			nr;
 	atomic_t		users;
 	int			lane;
 	unsigned long		key;
@@ -244,8 +248,17 @@ void kfi_peers_free(struct kfi_peers *peers);
  */
 void kfi_peers_removed(struct kfi_peers *peers, u32 index);
 
-/** kfi_peers_show() - &kfi_prov_ops.peers: @emit for each, until it answers nonzero. Context: process or softirq */
-void kfi_peers_show(struct kfi_peers *peers, int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg);
+/**
+ * kfi_peers_show() - &kfi_prov_ops.peers
+ * @peers: the endpoint's
+ * @after: peers with a number above this
+ * @emit: called for each, in the order of the numbers, until it answers nonzero; may not sleep
+ * @arg: for @emit
+ *
+ * Takes no lock. Context: process or softirq.
+ */
+void kfi_peers_show(struct kfi_peers *peers, u32 after,
+		    int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg);
 
 /** kfi_peer_wait() - the slow half of kfi_peer_way() */
 struct kfi_peer_conn *kfi_peer_wait(struct kfi_peers *peers, struct kfi_oper *op);

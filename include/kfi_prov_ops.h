@@ -14,6 +14,7 @@ struct kfi_rx;
 
 /**
  * struct kfi_peer_info - one peer of an endpoint, for `kfi show`
+ * @nr: its number among the peers of the endpoint, from 1 on, which no other gets
  * @addr: text
  * @state: text
  * @cpu: where its work runs, -1 none
@@ -24,6 +25,7 @@ struct kfi_rx;
  * @reconnects: connections to it, but for the first
  */
 struct kfi_peer_info {
+	u32		nr;
 	char		addr[KFI_ADDR_MAX];
 	const char	*state;
 	int		cpu;
@@ -164,7 +166,8 @@ struct kfi_prov_ops {
 	int	(*mem_alloc)(struct kfi_domain *domain, struct kfi_mem *mem);
 	void	(*mem_free)(struct kfi_domain *domain, struct kfi_mem *mem);
 
-	void	(*peers)(struct kfi_ep *ep, int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg);
+	void	(*peers)(struct kfi_ep *ep, u32 after,
+			 int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg);
 };
 
 /**

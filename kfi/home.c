@@ -278,18 +278,19 @@ EXPORT_SYMBOL_GPL(kfi_home_drain);
 
 /* ---- for `kfi show` ---- */
 
-void kfi_home_show(struct kfi_home *home, const void *name, int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg)
+void kfi_home_show(struct kfi_home *home, const void *name, u32 after,
+		   int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg)
 {
-	struct kfi_peer_info info = {};
+	struct kfi_peer_info info = { .nr = 1 };
 	struct kfi_peer_conn *conn;
 
 	rcu_read_lock();
 	conn = rcu_dereference(home->conn);
-	if (conn) {
+	if (conn && !after) {
 		home->peers->ops->show(name, conn, &info);
 		emit(arg, &info);
 	}
 	rcu_read_unlock();
-	kfi_peers_show(home->peers, emit, arg);
+	kfi_peers_show(home->peers, after, emit, arg);
 }
 EXPORT_SYMBOL_GPL(kfi_home_show);

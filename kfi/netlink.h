@@ -20,7 +20,7 @@ extern struct genl_family kfi_family;
  *	Providers and the map's entries put their only number here
  * @domain: number of its domain, 0 if it has none
  * @ep: its own number, 0 for a fabric or domain
- * @peers: peers already shown of the endpoint that comes next
+ * @peers: number of the last peer shown of the endpoint that comes next
  * @infos: KFI_CMD_GET_INFO: the whole answer
  * @next: what to show next of it
  */

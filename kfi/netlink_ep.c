@@ -160,23 +160,19 @@ static int put_peer(struct kfi_nl_dump *d, struct kfi_ep *ep, const struct kfi_p
 struct peer_walk {
 	struct kfi_nl_dump	*d;
 	struct kfi_ep		*ep;
-	u32			index;
 	int			ret;
 };
 
-/* Peers have no numbers: a continued dump counts. */
 static int show_peer(void *arg, const struct kfi_peer_info *peer)
 {
 	struct peer_walk *walk = arg;
 	struct kfi_nl_dump *d = walk->d;
 
-	if (walk->index++ < d->cur->peers)
-		return 0;
 	walk->ret = kfi_nl_begin(d);
 	if (!walk->ret)
 		walk->ret = kfi_nl_end(d, put_peer(d, walk->ep, peer));
 	if (!walk->ret)
-		d->cur->peers = walk->index;
+		d->cur->peers = peer->nr;
 	return walk->ret;
 }
 
@@ -192,7 +188,7 @@ static int show_ep_peers(struct kfi_nl_dump *d, struct kfi_ep *ep)
 	struct peer_walk walk = { .d = d, .ep = ep };
 
 	if (has_peers(ep))
-		ep->ops->peers(ep, show_peer, &walk);
+		ep->ops->peers(ep, d->cur->peers, show_peer, &walk);
 	return walk.ret;
 }
 

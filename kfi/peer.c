@@ -5,6 +5,7 @@
 #include <linux/err.h>
 #include <linux/export.h>
 #include <linux/random.h>
+#include <linux/rculist.h>
 #include <linux/slab.h>
 #include <kfi_peer.h>
 #include <trace/events/kfi.h>
@@ -68,7 +69,7 @@ static bool kfi_peer_forget(struct kfi_peers *peers, struct kfi_peer *peer)
 	spin_unlock(&peer->lock);
 	if (!peer->gone)
 		return false;
-	list_del(&peer->entry);
+	list_del_rcu(&peer->entry);
 	peers->nr--;
 	kfree_rcu(peer, rcu);
 	return true;
@@ -98,7 +99,8 @@ static struct kfi_peer *kfi_peer_find(struct kfi_peers *peers, const void *name,
 	spin_lock_bh(&peers->lock);
 	peer = kfi_peer_lookup(peers, name, lane);
 	if (!peer && fresh && !peers->stopping && (!inbound || kfi_peer_room(peers))) {
-		list_add_tail(&fresh->entry, &peers->list);
+		fresh->nr = ++peers->last;
+		list_add_tail_rcu(&fresh->entry, &peers->list);
 		peers->nr++;
 		peer = fresh;
 		fresh = NULL;
@@ -159,20 +161,27 @@ void kfi_peers_removed(struct kfi_peers *peers, u32 index)
 }
 EXPORT_SYMBOL_GPL(kfi_peers_removed);
 
-void kfi_peers_show(struct kfi_peers *peers, int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg)
+void kfi_peers_show(struct kfi_peers *peers, u32 after,
+		    int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg)
 {
 	struct kfi_peer *peer;
 
 	rcu_read_lock();
-	spin_lock_bh(&peers->lock);
-	list_for_each_entry(peer, &peers->list, entry) {
-		struct kfi_peer_info info = { .state = "idle", .cpu = -1, .reconnects = READ_ONCE(peer->reconnects) };
+	list_for_each_entry_rcu(peer, &peers->list, entry) {
+		struct kfi_peer_info info;
 
+		if (peer->nr <= after)
+			continue;
+		info = (struct kfi_peer_info){
+			.state = "idle",
+			.cpu = -1,
+			.nr = peer->nr,
+			.reconnects = READ_ONCE(peer->reconnects),
+		};
 		peers->ops->show(peer->name, rcu_dereference(peer->conn), &info);
 		if (emit(arg, &info))
 			break;
 	}
-	spin_unlock_bh(&peers->lock);
 	rcu_read_unlock();
 }
 EXPORT_SYMBOL_GPL(kfi_peers_show);

@@ -110,9 +110,10 @@ void nt_show(const void *name, const struct kfi_peer_conn *pc, struct kfi_peer_i
 	info->unexpected_bytes = READ_ONCE(conn->unexpected);
 }
 
-void nt_ep_peers(struct kfi_ep *ep, int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg)
+void nt_ep_peers(struct kfi_ep *ep, u32 after,
+		 int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg)
 {
 	struct nt_ep *nep = to_nt_ep(ep);
 
-	kfi_home_show(&nep->home, &nep->peer_name, emit, arg);
+	kfi_home_show(&nep->home, &nep->peer_name, after, emit, arg);
 }

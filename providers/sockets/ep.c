@@ -140,9 +140,10 @@ void ks_show(const void *name, const struct kfi_peer_conn *pc, struct kfi_peer_i
 	info->unexpected_bytes = READ_ONCE(conn->unexpected);
 }
 
-void ks_ep_peers(struct kfi_ep *ep, int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg)
+void ks_ep_peers(struct kfi_ep *ep, u32 after,
+		 int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg)
 {
 	struct ks_ep *sep = to_ks_ep(ep);
 
-	kfi_home_show(&sep->home, &sep->peer_name, emit, arg);
+	kfi_home_show(&sep->home, &sep->peer_name, after, emit, arg);
 }

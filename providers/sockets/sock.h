@@ -565,7 +565,8 @@ void ks_ep_close(struct kfi_ep *ep);
 int ks_ep_getname(struct kfi_ep *ep, void *addr);
 int ks_ep_setname(struct kfi_ep *ep, const void *addr, size_t len);
 void ks_show(const void *name, const struct kfi_peer_conn *pc, struct kfi_peer_info *info);
-void ks_ep_peers(struct kfi_ep *ep, int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg);
+void ks_ep_peers(struct kfi_ep *ep, u32 after,
+		 int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg);
 
 /* listen.c */
 int ks_listen(struct net *net, union kfi_inaddr *addr, int backlog, struct delayed_work *work, struct socket **sockp);

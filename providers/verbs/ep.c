@@ -135,9 +135,10 @@ void kv_show(const union kfi_inaddr *name, const struct kv_conn *conn, struct kf
 	info->pending = READ_ONCE(conn->requests);
 }
 
-void kv_ep_peers(struct kfi_ep *ep, int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg)
+void kv_ep_peers(struct kfi_ep *ep, u32 after,
+		 int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg)
 {
 	struct kv_ep *vep = to_kv_ep(ep);
 
-	kfi_home_show(&vep->home, &vep->peer_name, emit, arg);
+	kfi_home_show(&vep->home, &vep->peer_name, after, emit, arg);
 }

@@ -465,7 +465,8 @@ void kv_ep_stop(struct kfi_ep *ep, int err);
 void kv_ep_close(struct kfi_ep *ep);
 int kv_ep_getname(struct kfi_ep *ep, void *addr);
 int kv_ep_setname(struct kfi_ep *ep, const void *addr, size_t len);
-void kv_ep_peers(struct kfi_ep *ep, int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg);
+void kv_ep_peers(struct kfi_ep *ep, u32 after,
+		 int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg);
 
 void kv_show(const union kfi_inaddr *name, const struct kv_conn *conn, struct kfi_peer_info *info);
 

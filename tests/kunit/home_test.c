@@ -366,10 +366,12 @@ static void shows_who_is_connected(struct kunit *test)
 	unsigned int seen = 0;
 
 	w->ep->peers.ops = &ops;
-	kfi_home_show(&w->ep->home, "name", show_one, &seen);
+	kfi_home_show(&w->ep->home, "name", 0, show_one, &seen);
 	KUNIT_EXPECT_EQ(test, 0u, seen);
 	kfi_home_publish(&conn->pc);
-	kfi_home_show(&w->ep->home, "name", show_one, &seen);
+	kfi_home_show(&w->ep->home, "name", 0, show_one, &seen);
+	KUNIT_EXPECT_EQ(test, 1u, seen);
+	kfi_home_show(&w->ep->home, "name", 1, show_one, &seen);
 	KUNIT_EXPECT_EQ(test, 1u, seen);
 	hw_put(&conn->pc);
 	hw_close(w);

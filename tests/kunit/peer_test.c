@@ -605,12 +605,68 @@ static void shows_peers(struct kunit *test)
 	pw_accepted(conn, LIFE);
 	pw_post(conn->pe, kfi_world_peer(pw.w, 8), 2);
 	pw_post(conn->pe, kfi_world_peer(pw.w, 9), 3);
-	kfi_peers_show(&conn->pe->peers, emit_two, &at);
+	kfi_peers_show(&conn->pe->peers, 0, emit_two, &at);
 	KUNIT_EXPECT_EQ(test, 2, at - info);
 	KUNIT_EXPECT_STREQ(test, "7", info[0].addr);
 	KUNIT_EXPECT_STREQ(test, "connected", info[0].state);
 	KUNIT_EXPECT_STREQ(test, "idle", info[1].state);
 	KUNIT_EXPECT_EQ(test, -1, info[1].cpu);
+	pw_close(&pw);
+}
+
+#define PER_BUFFER	2
+
+/*
+ * A buffer that has room for two, and refuses the third. @n: in it now; @all: how many there were
+ * before; @last: number of the newest
+ */
+struct buffer {
+	struct kunit	*test;
+	unsigned int	n, all;
+	u32		last;
+};
+
+static int emit_into(void *arg, const struct kfi_peer_info *info)
+{
+	struct buffer *b = arg;
+	char want[8];
+
+	if (b->n == PER_BUFFER)
+		return -EMSGSIZE;
+	snprintf(want, sizeof(want), "%u", LARGER + b->all + b->n++);
+	KUNIT_EXPECT_STREQ(b->test, want, info->addr);
+	KUNIT_EXPECT_LT(b->test, b->last, info->nr);
+	b->last = info->nr;
+	return 0;
+}
+
+/*
+ * A long list in buffers: each peer once, and the text of a peer is made for the buffer that it
+ * goes to, and for one that was full.
+ */
+static void shows_in_parts(struct kunit *test)
+{
+	struct buffer b = { .test = test };
+	struct pw_conn *conn;
+	unsigned int i;
+	struct pw pw;
+	kfi_addr_t h;
+
+	conn = dial(test, &pw, LARGER, &h);
+	for (i = 1; i < 6; i++)
+		KUNIT_EXPECT_EQ(test, 0,
+				pw_post(conn->pe, kfi_world_peer(pw.w, LARGER + i), i + 1));
+	pw_shows = 0;
+	for (i = 0; i < 10; i++) {
+		b.n = 0;
+		kfi_peers_show(&conn->pe->peers, b.last, emit_into, &b);
+		b.all += b.n;
+		if (!b.n)
+			break;
+	}
+	KUNIT_EXPECT_EQ(test, 6u, b.all);
+	KUNIT_EXPECT_EQ(test, 3u, i);
+	KUNIT_EXPECT_LE(test, pw_shows, 6u + 3u);
 	pw_close(&pw);
 }
 
@@ -637,6 +693,7 @@ static struct kunit_case peer_cases[] = {
 	KUNIT_CASE(stopped_endpoint),
 	KUNIT_CASE(flush_ends_what_waits),
 	KUNIT_CASE(shows_peers),
+	KUNIT_CASE(shows_in_parts),
 	{}
 };
 

@@ -9,6 +9,8 @@
 #include <kfi_home.h>
 #include "fake.h"
 
+extern unsigned int pw_shows;	/* calls of ops->show */
+
 #define PW_EPS		4
 #define PW_HANDS	8	/* that number what they post */
 #define PW_COUNT_BITS	20
