@@ -128,7 +128,11 @@ enum {
 	KFI_OPT_INJECT_ATOMIC_SIZE,	/* size_t, bytes */
 	KFI_OPT_RECLAIM = 0x1000,	/* size_t, not 0: what goes over it frees memory; before it is enabled */
 	KFI_OPT_AV_ONLY,		/* size_t, not 0: an RDM endpoint admits members of its address vector alone; before it is enabled */
+	KFI_OPT_OP_TIMEOUT_MS,		/* size_t, 0: no limit; before it is enabled */
 };
+
+/** KFI_OP_TIMEOUT_MAX_MS - largest value of KFI_OPT_OP_TIMEOUT_MS: a day */
+#define KFI_OP_TIMEOUT_MAX_MS	86400000UL
 
 /**
  * kfi_endpoint() - open an endpoint
@@ -266,8 +270,19 @@ ssize_t kfi_cancel(struct kfid *fid, void *context);
  * See fi_endpoint(3).
  *
  * Context: Process context, may sleep.
- * Return: 0; -ENOPROTOOPT for an unknown level or option, -EOPNOTSUPP for one of
- * a shared context the endpoint is bound to, -EINVAL for a wrong
+ * KFI_OPT_OP_TIMEOUT_MS is a time limit for transmit operations of an MSG or RDM
+ * endpoint, or of a transmit context. When a connection has had an operation for
+ * longer than that, and for no more than a quarter longer, the connection is ended
+ * with ETIMEDOUT. The operation completes with ETIMEDOUT when the connection
+ * is down: its memory is not used any more, and whether it was performed at the
+ * peer is unknown. So do the other operations of that connection. An RDM endpoint
+ * connects to the peer anew with the next operation; an MSG endpoint is
+ * disconnected. Receives have no time limit. The time that an operation waits for a
+ * counter, for a fence or for a connection does not count.
+ *
+ * Return: 0; -ENOPROTOOPT for an unknown level or option, or one that this kind of endpoint does
+ * not have; -EOPNOTSUPP for one of a shared context the endpoint is bound to, or that the provider
+ * does not have; -EINVAL for a wrong
  * length or value, -KFI_EOPBADSTATE if it is too late.
  */
 int kfi_setopt(struct kfid *fid, int level, int optname, const void *optval,

@@ -45,6 +45,10 @@
  * @put:	that one given back, from kfi_home_unlist(); may sleep
  * @fail:	begin the end of a connection, for this reason; the first counts. It is asked for again as long as the connection is there
  * @failed:	has its end begun? From then on it does not move
+ * @carrier:	the connection that has a transmit operation, from the post or &kfi_peer_ops.queue
+ *		on; NULL: none has it yet. Read without a lock, for an operation that may end at
+ *		this moment, so the answer is only compared with connections of the home. NULL: the
+ *		provider's endpoints do not have KFI_OPT_OP_TIMEOUT_MS
  * @moved:	&kfi_peer_conn.home is another one, which is an endpoint's. With the locks of both
  * @pending:	has the caller not yet said, or not yet proved, who it is? Such a connection may
  *		be failed to make room for a new one. With @akin; NULL: a new caller is turned
@@ -63,6 +67,7 @@ struct kfi_home_ops {
 	void	(*put)(struct kfi_peer_conn *conn);
 	void	(*fail)(struct kfi_peer_conn *conn, int err);
 	bool	(*failed)(const struct kfi_peer_conn *conn);
+	const struct kfi_peer_conn *(*carrier)(const struct kfi_oper *op);
 	void	(*moved)(struct kfi_peer_conn *conn);
 	bool	(*pending)(const struct kfi_peer_conn *conn);
 	bool	(*akin)(const struct kfi_peer_conn *a, const struct kfi_peer_conn *b);
@@ -183,6 +188,16 @@ void kfi_home_stop(struct kfi_home *home, int err);
  * else, no peer is waited for. Context: process, sleeps.
  */
 void kfi_home_drain(struct kfi_home *home);
+
+/**
+ * kfi_home_expire() - a transmit operation has taken too long: its connection ends with -ETIMEDOUT
+ * @home: of the operation's endpoint
+ * @op: the operation, which may have ended meanwhile
+ * @gen: the use of the operation's place that has taken too long
+ *
+ * Context: process or softirq.
+ */
+void kfi_home_expire(struct kfi_home *home, const struct kfi_oper *op, u32 gen);
 
 /**
  * kfi_home_show() - &kfi_prov_ops.peers: the connection of an MSG endpoint, or all peers (kfi_peers_show())

@@ -36,7 +36,7 @@
  */
 
 /** KFI_PROV_CONTRACT - version of this contract; a provider built against another one is refused. */
-#define KFI_PROV_CONTRACT	8
+#define KFI_PROV_CONTRACT	9
 
 /* ------------------------------------------------------------------ */
 /* Registration							      */

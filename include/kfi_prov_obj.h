@@ -316,6 +316,7 @@ struct kfi_match {
  *	it is enabled
  * @av_only: KFI_OPT_AV_ONLY: a caller that is not in the address vector is refused. Settled when
  *		it is enabled
+ * @op_timeout_ms: KFI_OPT_OP_TIMEOUT_MS, 0: none. Settled when it is enabled
  * @rma_iov_limit: remote segments an operation may name
  * @tx_cq: bound queue of transmits, or NULL
  * @rx_cq: that of receives
@@ -339,6 +340,7 @@ struct kfi_match {
  * @triggers:	with KFI_TRIGGER: what its operations wait for (kfi.ko's), those of @tx before those of @rx
  * @home:	its connections, if the provider keeps them by kfi_home.h
  * @fence:	with KFI_FENCE: what waits for earlier transmits (kfi.ko's)
+ * @overdue:	with KFI_OPT_OP_TIMEOUT_MS: what looks for operations that take too long (kfi.ko's)
  * @end_err:	why it is DEAD; set before it is
  * @space_fn: one-shot "there is room again" callback
  * @space_arg: its argument
@@ -376,6 +378,7 @@ struct kfi_ep {
 	size_t			min_multi_recv;
 	bool			reclaim;
 	bool			av_only;
+	u32			op_timeout_ms;
 	struct kfi_domain	*domain;
 	struct kfi_cntr		*cntr[KFI_CNTR_DIRS];
 
@@ -397,6 +400,7 @@ struct kfi_ep {
 	struct kfi_home		*home;
 	struct kfi_trigger	*triggers;
 	struct kfi_fence	*fence;
+	struct kfi_overdue	*overdue;
 	int			end_err;
 	void			(*space_fn)(struct kfid_ep *ep, void *context);
 	void			*space_arg;

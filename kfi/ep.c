@@ -156,6 +156,7 @@ void kfi_ep_free(struct kfi_ep *ep)
 	xa_destroy(&ep->rx_ctxs);
 	if (ep->match.exact)
 		kfi_match_exit(&ep->match);
+	kfi_overdue_free(ep);
 	kfi_fence_ep_exit(ep);
 	kfi_trigger_ep_exit(ep);
 	kfi_pool_exit(&ep->rx);
@@ -281,7 +282,8 @@ int kfi_ep_enable(struct kfi_ep *ep)
 		return -ENODEV;
 	if (ep->state != KFI_EP_IDLE)
 		return -EINVAL;
-	ret = kfi_ctx_check_enable(ep) ?: kfi_ep_check_bound(ep) ?: kfi_share_check_enable(ep);
+	ret = kfi_ctx_check_enable(ep) ?: kfi_ep_check_bound(ep) ?:
+	      kfi_share_check_enable(ep) ?: kfi_overdue_alloc(ep);
 	if (ret)
 		return ret;
 	ret = ep->ops->ep_enable ? ep->ops->ep_enable(ep) : 0;
@@ -289,6 +291,7 @@ int kfi_ep_enable(struct kfi_ep *ep)
 		return ret;
 	kfi_ep_move(ep, KFI_EP_ENABLED);
 	kfi_ctx_publish(ep);
+	kfi_overdue_start(ep);
 	return 0;
 }
 
@@ -306,6 +309,7 @@ static void ep_stop(struct kfi_ep *ep, int err)
 		kfi_match_leave(ep);
 	synchronize_rcu_expedited();	/* posts that were allowed have been made */
 	kfi_trigger_end(ep, err);
+	kfi_overdue_stop(ep);
 	ep->ops->ep_stop(ep, err);
 	kfi_fence_end(ep, err);
 	kfi_match_close(ep, err);

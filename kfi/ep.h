@@ -99,6 +99,20 @@ int kfi_ep_control(struct kfid *fid, int command, void *arg);
 int kfi_ep_get_ops_flags(u64 *tx, u64 *rx, u64 *arg);
 int kfi_ep_set_ops_flags(const struct kfi_ep *ep, u64 *tx, u64 *rx, const u64 *arg);
 
+/* overdue.c: KFI_OPT_OP_TIMEOUT_MS */
+
+/* Before the endpoint is enabled. 0, -ENOPROTOOPT, -EOPNOTSUPP, -EINVAL, -KFI_EOPBADSTATE. */
+int kfi_overdue_set(struct kfi_ep *ep, size_t ms);
+/*
+ * What the work item needs, when the pool that the endpoint transmits with is known; ep->lock is
+ * held. 0, -ENOMEM.
+ */
+int kfi_overdue_alloc(struct kfi_ep *ep);
+void kfi_overdue_start(struct kfi_ep *ep);
+/* On return no operation is looked at any more. Waits for a look, which waits for nobody. */
+void kfi_overdue_stop(struct kfi_ep *ep);
+void kfi_overdue_free(struct kfi_ep *ep);
+
 /* alias.c */
 
 int kfi_alias_open(struct kfi_ep *ep, const struct kfi_alias *arg);

@@ -18,6 +18,9 @@ static int ep_get_size(struct kfi_ep *ep, int optname, size_t *value)
 	case KFI_OPT_AV_ONLY:
 		*value = ep->av_only;
 		return ep->ops->av_only && ep->type == KFI_EP_RDM ? 0 : -ENOPROTOOPT;
+	case KFI_OPT_OP_TIMEOUT_MS:
+		*value = ep->op_timeout_ms;
+		return 0;
 	case KFI_OPT_CM_DATA_SIZE:
 		*value = min_t(size_t, ep->ops->cm_data_size, KFI_CM_DATA_MAX);
 		return 0;
@@ -87,14 +90,23 @@ static int ep_set_size(struct kfi_ep *ep, int optname, size_t value)
 {
 	bool shared = ep->fid.fid.fclass == KFI_CLASS_SRX_CTX;
 
-	if (optname == KFI_OPT_RECLAIM)
+	switch (optname) {
+	case KFI_OPT_RECLAIM:
 		return shared ? -ENOPROTOOPT : ep_set_early(ep, &ep->reclaim, value);
-	if (optname == KFI_OPT_AV_ONLY)
-		return shared || !ep->ops->av_only || ep->type != KFI_EP_RDM ? -ENOPROTOOPT : ep_set_early(ep, &ep->av_only, value);
-	if (ep->srx)
-		return -EOPNOTSUPP;	/* it is the shared context's */
-	WRITE_ONCE(ep->min_multi_recv, value);
-	return 0;
+	case KFI_OPT_AV_ONLY:
+		if (shared || !ep->ops->av_only || ep->type != KFI_EP_RDM)
+			return -ENOPROTOOPT;
+		return ep_set_early(ep, &ep->av_only, value);
+	case KFI_OPT_OP_TIMEOUT_MS:
+		return kfi_overdue_set(ep, value);
+	case KFI_OPT_MIN_MULTI_RECV:
+		if (ep->srx)
+			return -EOPNOTSUPP;	/* it is the shared context's */
+		WRITE_ONCE(ep->min_multi_recv, value);
+		return 0;
+	default:
+		return -ENOPROTOOPT;
+	}
 }
 
 int kfi_setopt(struct kfid *fid, int level, int optname, const void *optval, size_t optlen)
@@ -104,7 +116,7 @@ int kfi_setopt(struct kfid *fid, int level, int optname, const void *optval, siz
 
 	if (!ep || !optval)
 		return -EINVAL;
-	if (level != KFI_OPT_ENDPOINT || (optname != KFI_OPT_MIN_MULTI_RECV && optname != KFI_OPT_RECLAIM && optname != KFI_OPT_AV_ONLY))
+	if (level != KFI_OPT_ENDPOINT)
 		return -ENOPROTOOPT;
 	if (optlen != sizeof(value))
 		return -EINVAL;

@@ -240,6 +240,27 @@ void kfi_home_unlist(struct kfi_peer_conn *conn)
 }
 EXPORT_SYMBOL_GPL(kfi_home_unlist);
 
+/*
+ * A connection in the list can't be freed while the lock is held. So if the operation names it and
+ * its place has not been reused, it is the connection that has the operation, and not a later one
+ * at the same address.
+ */
+void kfi_home_expire(struct kfi_home *home, const struct kfi_oper *op, u32 gen)
+{
+	const struct kfi_peer_conn *carrier;
+	struct kfi_peer_conn *conn;
+
+	spin_lock_bh(&home->lock);
+	carrier = home->ops->carrier(op);
+	smp_rmb();	/* the carrier is that of this use of the place, or of an earlier one */
+	if (READ_ONCE(op->gen) != gen)
+		carrier = NULL;
+	list_for_each_entry(conn, &home->conns, entry)
+		if (conn == carrier)
+			home->ops->fail(conn, -ETIMEDOUT);
+	spin_unlock_bh(&home->lock);
+}
+
 void kfi_home_stop(struct kfi_home *home, int err)
 {
 	if (home->peers)

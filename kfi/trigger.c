@@ -38,6 +38,13 @@ static struct kfi_trigger *trigger_of(const struct kfi_oper *op)
 	return &kfi_tx_home(ep)->triggers[op->index];
 }
 
+bool kfi_trigger_waits(struct kfi_ep *ep, const struct kfi_oper *op)
+{
+	struct kfi_trigger *triggers = kfi_tx_home(ep)->triggers;
+
+	return triggers && READ_ONCE(triggers[op->index].cntr);
+}
+
 /* Those of an endpoint's operations, from 0, or NULL. Transmits of a shared context may just be others'. */
 static struct kfi_trigger *trigger_at(struct kfi_ep *ep, u32 i)
 {

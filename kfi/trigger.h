@@ -40,6 +40,8 @@ void kfi_trigger_ep_exit(struct kfi_ep *ep);
 /* End what waits with @err. The endpoint's state forbids posts, and a grace period has passed since. */
 void kfi_trigger_end(struct kfi_ep *ep, int err);
 
+/* Does a transmit of @ep with KFI_TRIGGER still wait for its counter? The answer may be old. */
+bool kfi_trigger_waits(struct kfi_ep *ep, const struct kfi_oper *op);
 /* A post with KFI_TRIGGER, of either direction. */
 ssize_t kfi_trigger_post(struct kfi_ep *ep, struct kfi_post *post);
 /* kfi_cancel() of one that waits. 0, -ENOENT. */

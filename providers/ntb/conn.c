@@ -368,12 +368,20 @@ static void nt_home_answer(struct kfi_peer_conn *pc, bool accepted)
 	nt_step(to_nt_conn(pc), accepted ? NT_STEP_ACCEPT : NT_STEP_REJECT);
 }
 
+static const struct kfi_peer_conn *nt_home_carrier(const struct kfi_oper *op)
+{
+	const struct nt_conn *conn = READ_ONCE(nt_op(op)->conn);
+
+	return conn ? &conn->pc : NULL;
+}
+
 const struct kfi_home_ops nt_home_ops = {
 	.backlog	= &nt_backlog,
 	.get		= nt_home_get,
 	.put		= nt_peer_put,
 	.fail		= nt_peer_fail,
 	.failed		= nt_peer_failed,
+	.carrier	= nt_home_carrier,
 	.moved		= nt_home_moved,
 	.answer		= nt_home_answer,
 };

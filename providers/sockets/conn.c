@@ -577,6 +577,13 @@ static void ks_home_answer(struct kfi_peer_conn *pc, bool accepted)
 	ks_greet_start(to_ks_conn(pc), accepted ? KS_ACCEPTED : KS_REJECTED);
 }
 
+static const struct kfi_peer_conn *ks_home_carrier(const struct kfi_oper *op)
+{
+	const struct ks_conn *conn = READ_ONCE(ks_op(op)->conn);
+
+	return conn ? &conn->pc : NULL;
+}
+
 const struct kfi_home_ops ks_home_ops = {
 	.backlog	= &ks_backlog,
 	.source_backlog	= &ks_source_backlog,
@@ -584,6 +591,7 @@ const struct kfi_home_ops ks_home_ops = {
 	.put		= ks_peer_put,
 	.fail		= ks_peer_fail,
 	.failed		= ks_peer_failed,
+	.carrier	= ks_home_carrier,
 	.moved		= ks_home_moved,
 	.pending	= ks_home_pending,
 	.akin		= ks_home_akin,

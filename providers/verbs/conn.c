@@ -412,12 +412,20 @@ static void kv_home_answer(struct kfi_peer_conn *pc, bool accepted)
 	kv_cm_step(to_kv_conn(pc), accepted ? KV_STEP_ACCEPT : KV_STEP_REJECT);
 }
 
+static const struct kfi_peer_conn *kv_home_carrier(const struct kfi_oper *op)
+{
+	const struct kv_conn *conn = READ_ONCE(kv_op(op)->conn);
+
+	return conn ? &conn->pc : NULL;
+}
+
 const struct kfi_home_ops kv_home_ops = {
 	.backlog	= &kv_backlog,
 	.get		= kv_home_get,
 	.put		= kv_peer_put,
 	.fail		= kv_peer_fail,
 	.failed		= kv_peer_failed,
+	.carrier	= kv_home_carrier,
 	.moved		= kv_home_moved,
 	.answer		= kv_home_answer,
 };

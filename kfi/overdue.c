@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Operations that take too long: KFI_OPT_OP_TIMEOUT_MS.
+ *
+ * A peer that is alive, and therefore passes every keep-alive check, can still leave an operation
+ * without an answer for ever: it posts no receive, or it is hostile. An endpoint with the option
+ * has a work item that looks at its transmit operations OVERDUE_LOOKS times per timeout and notes
+ * when it saw each of them first. Posts and completions do nothing for it.
+ *
+ * An operation that is overdue can't be ended by itself: the peer may still write to its memory, or
+ * read from it. So the connection that has the operation is ended with -ETIMEDOUT. The provider
+ * completes the operation when the connection is down, and nothing reaches its memory any more; it
+ * does the same with the connection's other operations.
+ *
+ * Time counts while a connection has the operation. An operation that waits for a counter, for
+ * earlier operations (KFI_FENCE) or for a connection is not overdue.
+ */
+#include <linux/overflow.h>
+#include <linux/slab.h>
+#include <linux/workqueue.h>
+#include <kfi_home.h>
+#include "ep.h"
+#include "fence.h"
+#include "trigger.h"
+
+#define OVERDUE_LOOKS	4
+
+/**
+ * struct kfi_overdue - of an endpoint with the option, from when it is enabled
+ * @ep: the endpoint
+ * @work: looks at the operations; only the work item uses what follows
+ * @timeout: jiffies
+ * @mark: one for each place of the pool that @ep transmits with
+ * @gen: which use of the place was seen; @since: when first, jiffies; @seen: the place was in use
+ *		at the last look
+ */
+struct kfi_overdue {
+	struct kfi_ep		*ep;
+	struct delayed_work	work;
+	unsigned long		timeout;
+	struct {
+		unsigned long	since;
+		u32		gen;
+		bool		seen;
+	} mark[];
+};
+
+/*
+ * Does a connection have the operation? Of one that has ended, or is held back by the core, the
+ * provider's part is stale.
+ */
+static bool op_is_out(struct kfi_ep *ep, const struct kfi_oper *op)
+{
+	u64 flags = READ_ONCE(op->flags);
+
+	if (!READ_ONCE(op->used) || READ_ONCE(op->ep) != ep || READ_ONCE(op->context) == op)
+		return false;
+	if (ep->fence && !(flags & KFI_OP_COUNTED))
+		return false;
+	if (flags & KFI_TRIGGER && kfi_trigger_waits(ep, op))
+		return false;
+	return ep->home->ops->carrier(op);
+}
+
+static void look_at(struct kfi_overdue *o, u32 i, const struct kfi_oper *op)
+{
+	u32 gen = READ_ONCE(op->gen);
+	bool out = op_is_out(o->ep, op);
+
+	if (out && (!o->mark[i].seen || o->mark[i].gen != gen)) {
+		o->mark[i].gen = gen;
+		o->mark[i].since = jiffies;
+	} else if (out && time_after_eq(jiffies, o->mark[i].since + o->timeout)) {
+		kfi_home_expire(o->ep->home, op, gen);
+	}
+	o->mark[i].seen = out;
+}
+
+static void overdue_work(struct work_struct *work)
+{
+	struct kfi_overdue *o = container_of(to_delayed_work(work), struct kfi_overdue, work);
+	struct kfi_op_pool *pool = &kfi_tx_home(o->ep)->tx;
+	struct kfi_oper *op;
+	u32 i;
+
+	/*
+	 * With an idle pool there is nothing to note: the next use of a place is another
+	 * generation.
+	 */
+	for (i = 0; kfi_pool_used(pool) && (op = kfi_op_by_index(pool, i)); i++) {
+		look_at(o, i, op);
+		cond_resched();
+	}
+	queue_delayed_work(kfi_start_wq, &o->work, DIV_ROUND_UP(o->timeout, OVERDUE_LOOKS));
+}
+
+int kfi_overdue_set(struct kfi_ep *ep, size_t ms)
+{
+	int ret = 0;
+
+	switch (ep->fid.fid.fclass) {
+	case KFI_CLASS_EP:
+	case KFI_CLASS_TX_CTX:
+		break;
+	default:
+		return -ENOPROTOOPT;
+	}
+	if (ep->type == KFI_EP_DGRAM || !ep->home || !ep->home->ops->carrier)
+		return -EOPNOTSUPP;
+	if (ms > KFI_OP_TIMEOUT_MAX_MS)
+		return -EINVAL;
+	mutex_lock(&ep->lock);
+	if (ep->state == KFI_EP_IDLE)
+		ep->op_timeout_ms = ms;
+	else
+		ret = -KFI_EOPBADSTATE;
+	mutex_unlock(&ep->lock);
+	return ret;
+}
+
+int kfi_overdue_alloc(struct kfi_ep *ep)
+{
+	struct kfi_overdue *o;
+	u32 depth = kfi_tx_home(ep)->tx.depth;
+
+	lockdep_assert_held(&ep->lock);
+	if (!ep->op_timeout_ms || ep->overdue)
+		return 0;
+	o = kvzalloc(struct_size(o, mark, depth), GFP_KERNEL);
+	if (!o)
+		return -ENOMEM;
+	o->ep = ep;
+	o->timeout = max(msecs_to_jiffies(ep->op_timeout_ms), 1UL);
+	INIT_DELAYED_WORK(&o->work, overdue_work);
+	ep->overdue = o;
+	return 0;
+}
+
+void kfi_overdue_start(struct kfi_ep *ep)
+{
+	if (ep->overdue)
+		queue_delayed_work(kfi_start_wq, &ep->overdue->work,
+				   DIV_ROUND_UP(ep->overdue->timeout, OVERDUE_LOOKS));
+}
+
+void kfi_overdue_stop(struct kfi_ep *ep)
+{
+	if (ep->overdue)
+		cancel_delayed_work_sync(&ep->overdue->work);
+}
+
+void kfi_overdue_free(struct kfi_ep *ep)
+{
+	kvfree(ep->overdue);
+}
