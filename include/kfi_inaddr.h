@@ -5,6 +5,10 @@
  *
  * A node is an IPv4 or IPv6 address, or (for the local side) the name of an interface; a service is a port number. A
  * fabric is named after the subnet, as libfabric's providers over IP do.
+ *
+ * A domain that was opened for the address format KFI_ADDR_CXI has short names instead, struct
+ * kcxi_addr: a number for the node and one for the port. The provider itself has addresses and
+ * ports all the same, see struct kfi_inaddr_names.
  */
 #ifndef _KFI_INADDR_H
 #define _KFI_INADDR_H
@@ -16,6 +20,8 @@
 #include <linux/types.h>
 
 #include <kfi_prov.h>
+
+struct kcxi_addr;
 
 /** union kfi_inaddr - a name: IPv4 or IPv6 address and port */
 union kfi_inaddr {
@@ -58,7 +64,10 @@ int kfi_inaddr_cmp(const void *a, const void *b);
 bool kfi_inaddr_equal(const union kfi_inaddr *a, const union kfi_inaddr *b);
 /** kfi_inaddr_any() - is it the address that stands for all of ours? */
 bool kfi_inaddr_any(const union kfi_inaddr *a);
-/** kfi_inaddr_str() - print a name: &kfi_prov_ops.addr_str of a provider whose names are all such */
+/**
+ * kfi_inaddr_str() - print a name, short or not: &kfi_prov_ops.addr_str of a provider whose names
+ * are all such
+ */
 void kfi_inaddr_str(const void *addr, size_t len, char *buf, size_t size);
 /** kfi_inaddr_check() - can a peer have this name? @family: AF_INET or AF_INET6. Return: 0, -EINVAL */
 int kfi_inaddr_check(int family, const union kfi_inaddr *a);
@@ -81,6 +90,81 @@ int kfi_inaddr_resolve(struct net *net, int family, const char *node, const char
  * Return: 0, -EINVAL.
  */
 int kfi_inaddr_source(const struct kfi_info *info, union kfi_inaddr *addr);
+
+/* ---- names as the consumers of a domain have them ---- */
+
+/** KFI_SHORT_PORT_MAX - the largest port that service 0 of a short name can stand for */
+#define KFI_SHORT_PORT_MAX	61440
+
+/**
+ * struct kfi_inaddr_names - how names look in a domain
+ * @domain:	the domain
+ * @family:	AF_INET or AF_INET6
+ * @brief:	they are short names
+ * @prefix:	... and the number of a node is the host part of an address in @subnet, which has so
+ *		many bits,
+ * @subnet:	unless the map of kfi_idmap_addr() says otherwise
+ * @base:	... and the number of a port counts from here
+ *
+ * Does not change after kfi_inaddr_names_open().
+ */
+struct kfi_inaddr_names {
+	const struct kfi_domain	*domain;
+	int			family;
+	bool			brief;
+	u8			prefix;
+	__be32			subnet;
+	u16			base;
+};
+
+/**
+ * kfi_inaddr_names_open() - how do names look in this domain? Sets @domain->addrlen; from
+ * &kfi_prov_ops.domain_open
+ * @names: in the provider's structure
+ * @domain: the domain
+ * @base: port that service 0 of a short name stands for, at most KFI_SHORT_PORT_MAX
+ *
+ * Warns of an own address whose number is not in the map: it would change with the address.
+ * Context: process. Return: 0, -EINVAL: short names without an IPv4 subnet.
+ */
+int kfi_inaddr_names_open(struct kfi_inaddr_names *names, struct kfi_domain *domain, u16 base);
+/**
+ * kfi_inaddr_name_read() - a name of the consumer's
+ * @names: of the domain
+ * @addr: the name, domain->addrlen bytes
+ * @name: the address and port that it stands for
+ *
+ * What is not short is copied, and not looked at. Context: any, inside rcu_read_lock() or where the
+ * namespace can't go. Return: 0; -EINVAL: it stands for nothing; -ENODEV: the namespace goes.
+ */
+int kfi_inaddr_name_read(const struct kfi_inaddr_names *names, const void *addr,
+			 union kfi_inaddr *name);
+/**
+ * kfi_inaddr_name_write() - the way back
+ * @names: of the domain
+ * @name: address and port
+ * @addr: room for KFI_ADDR_MAX bytes
+ *
+ * Context: as kfi_inaddr_name_read(). Return: bytes; -EADDRNOTAVAIL: it has no name in this domain;
+ * -ENODEV.
+ */
+int kfi_inaddr_name_write(const struct kfi_inaddr_names *names, const union kfi_inaddr *name,
+			  void *addr);
+/** kfi_inaddr_name_check() - &kfi_prov_ops.addr_check. Return: 0, -EINVAL, -ENODEV */
+int kfi_inaddr_name_check(const struct kfi_inaddr_names *names, const void *addr);
+/** kfi_inaddr_name_resolve() - &kfi_prov_ops.resolve. Return: bytes, -EINVAL, -ENODEV */
+int kfi_inaddr_name_resolve(const struct kfi_inaddr_names *names, const char *node,
+			    const char *service, void *addr);
+/**
+ * kfi_inaddr_name_source() - kfi_inaddr_source() in such a domain
+ * @names: of the domain
+ * @info: what an endpoint is opened with
+ * @addr: where it will listen or bind
+ *
+ * Short names are for RDM endpoints, and have to be there. Return: 0, -EINVAL, -ENODEV.
+ */
+int kfi_inaddr_name_source(const struct kfi_inaddr_names *names, const struct kfi_info *info,
+			   union kfi_inaddr *addr);
 
 /**
  * struct kfi_inaddr_local - an address of a namespace
@@ -115,13 +199,15 @@ struct kfi_inaddr_locals *kfi_inaddr_locals(struct net *net);
  * struct kfi_inaddr_wish - what a query asks for: which of our addresses, which port, and towards whom
  * @src:	family 0: any; the address that stands for all: any of its family
  * @name:	of an interface or device, or NULL: any. Check it with kfi_inaddr_named()
- * @port:	of our side, 0: any
+ * @port:	of our side, 0: any; of a short name, its service
+ * @nic:	of a short name: number of our node; 0: any
  * @dest:	family 0: nobody in particular
  */
 struct kfi_inaddr_wish {
 	union kfi_inaddr	src;
 	const char		*name;
 	__be16			port;
+	u32			nic;
 	union kfi_inaddr	dest;
 };
 
@@ -149,5 +235,24 @@ static inline bool kfi_inaddr_named(const struct kfi_inaddr_wish *wish, const ch
  * @wish: what was asked for, with the destination, or NULL
  */
 void kfi_inaddr_offer(struct kfi_info *info, struct kfi_inaddr_local *local, struct kfi_inaddr_wish *wish);
+
+/**
+ * kfi_inaddr_short_wanted() - does the query ask for short names, as kfilnd's does? Then they are
+ * to be offered before all others
+ */
+bool kfi_inaddr_short_wanted(const struct kfi_query *q);
+/**
+ * kfi_inaddr_short_offer() - put our short name at an address into an offer
+ * @q: query
+ * @wish: what it asks for; @wish->port is the service
+ * @local: our address
+ * @name: room for the name, which the offer borrows
+ * @info: offer
+ *
+ * Return: false: the address has none, or not the one that is asked for.
+ */
+bool kfi_inaddr_short_offer(const struct kfi_query *q, const struct kfi_inaddr_wish *wish,
+			    const struct kfi_inaddr_local *local, struct kcxi_addr *name,
+			    struct kfi_info *info);
 
 #endif /* _KFI_INADDR_H */

@@ -106,15 +106,19 @@ struct kfi_peer_info {
  *		with a page: fill @mem->addr, ->numa_node, ->priv. May sleep; not while the device goes. Return: 0; -ENOMEM: there
  *		is no more; -EAGAIN: not yet
  * @mem_free:	give it back; no region is in it. May sleep; also long after the device has gone
- * @peers:	call @emit for each peer until it answers nonzero; may not sleep inside emit
+ * @peers:	call @emit for each peer with a number above @after, in the order of the numbers,
+ *		until it answers nonzero; may not sleep inside emit. Peers up to @after cost next to
+ *		nothing: a long list is asked for in pieces
  * @cm_data_size: longest private data, bytes
  * @atomic_size: @tx takes atomic operations on so many bytes of targets; 0: no endpoint has KFI_ATOMIC
+ * @atomic_targets: ... in so many segments at most; 0: as many as tx_attr.rma_iov_limit says
  */
 struct kfi_prov_ops {
 	size_t	fabric_size, domain_size, ep_size, pep_size, mr_size;
 	size_t	tx_priv, rx_priv;
 	size_t	cm_data_size;
 	size_t	atomic_size;
+	size_t	atomic_targets;
 	bool	flush;
 	bool	av_only;
 

@@ -28,12 +28,16 @@ static ssize_t take_elements(struct kvec *to, const struct kfi_ioc *from, size_t
 }
 
 /* How the peer's memory is aligned is known there; that its addresses are multiples of the element can be told here. */
-static ssize_t take_targets(struct kfi_oper *op, const struct kfi_rma_ioc *from, size_t count, size_t size, size_t max)
+static ssize_t take_targets(struct kfi_oper *op, const struct kfi_rma_ioc *from, size_t count,
+			    size_t size)
 {
+	size_t max = op->ep->ops->atomic_size, most = op->ep->ops->atomic_targets;
 	size_t len = 0, i;
 
 	if (!from || count > op->ep->rma_iov_limit)
 		return -EINVAL;
+	if (most && count > most)
+		return -EMSGSIZE;
 	for (i = 0; i < count; i++) {
 		if (from[i].count > (max - len) / size)
 			return -EMSGSIZE;
@@ -73,7 +77,7 @@ int kfi_op_atomic(struct kfi_oper *op, const struct kfi_post *post)
 
 	if (!kfi_atomic_valid(post->code, call->op, call->datatype))
 		return -EOPNOTSUPP;
-	len = take_targets(op, call->targets, post->rma_count, size, op->ep->ops->atomic_size);
+	len = take_targets(op, call->targets, post->rma_count, size);
 	if (len < 0)
 		return len;
 	op->len = len;

@@ -99,14 +99,18 @@ static int ep_set_size(struct kfi_ep *ep, int optname, size_t value)
 		return ep_set_early(ep, &ep->av_only, value);
 	case KFI_OPT_OP_TIMEOUT_MS:
 		return kfi_overdue_set(ep, value);
-	case KFI_OPT_MIN_MULTI_RECV:
+	default:
 		if (ep->srx)
 			return -EOPNOTSUPP;	/* it is the shared context's */
 		WRITE_ONCE(ep->min_multi_recv, value);
 		return 0;
-	default:
-		return -ENOPROTOOPT;
 	}
+}
+
+static bool ep_may_set(int optname)
+{
+	return optname == KFI_OPT_MIN_MULTI_RECV || optname == KFI_OPT_RECLAIM || optname == KFI_OPT_AV_ONLY ||
+	       optname == KFI_OPT_OP_TIMEOUT_MS;
 }
 
 int kfi_setopt(struct kfid *fid, int level, int optname, const void *optval, size_t optlen)
@@ -116,7 +120,7 @@ int kfi_setopt(struct kfid *fid, int level, int optname, const void *optval, siz
 
 	if (!ep || !optval)
 		return -EINVAL;
-	if (level != KFI_OPT_ENDPOINT)
+	if (level != KFI_OPT_ENDPOINT || !ep_may_set(optname))
 		return -ENOPROTOOPT;
 	if (optlen != sizeof(value))
 		return -EINVAL;

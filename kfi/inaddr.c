@@ -9,6 +9,7 @@
 #include <linux/rtnetlink.h>
 #include <net/addrconf.h>
 #include <net/ipv6.h>
+#include <kfi_cxi_ext.h>
 #include <kfi_inaddr.h>
 
 /* ---- arithmetic and text ---- */
@@ -47,7 +48,12 @@ EXPORT_SYMBOL_GPL(kfi_inaddr_any);
 
 void kfi_inaddr_str(const void *addr, size_t len, char *buf, size_t size)
 {
-	snprintf(buf, size, "%pISpc", addr);
+	const struct kcxi_addr *brief = addr;
+
+	if (len == sizeof(*brief))
+		snprintf(buf, size, "%#x:%u", (u32)brief->nic, (u32)brief->pid);
+	else
+		snprintf(buf, size, "%pISpc", addr);
 }
 EXPORT_SYMBOL_GPL(kfi_inaddr_str);
 
@@ -233,9 +239,33 @@ static int wish_dest(const struct kfi_query *q, struct kfi_inaddr_wish *wish)
 	return 0;
 }
 
+static bool has_short_hint(const struct kfi_info *hints)
+{
+	return hints && hints->addr_format == KFI_ADDR_CXI && hints->src_addr &&
+	       hints->src_addrlen == sizeof(struct kcxi_addr);
+}
+
+/*
+ * An earlier answer's short name: the port is what is left of it, the node is compared with each of
+ * ours.
+ */
+static int wish_short(const struct kfi_query *q, struct kfi_inaddr_wish *wish)
+{
+	const struct kcxi_addr *a = q->hints->src_addr;
+	bool node = q->flags & KFI_SOURCE && q->node;
+	int ret = node ? wish_source(q, wish) : 0;
+
+	if (!node || !q->service)
+		wish->port = htons(a->pid);
+	wish->nic = a->nic;
+	return ret;
+}
+
 int kfi_inaddr_wish(const struct kfi_query *q, struct kfi_inaddr_wish *wish)
 {
 	memset(wish, 0, sizeof(*wish));
+	if (has_short_hint(q->hints))
+		return wish_short(q, wish);
 	if (q->hints && read_hint(q->hints->src_addr, q->hints->src_addrlen, &wish->src))
 		wish->port = kfi_inaddr_port(&wish->src);
 	if (q->hints)

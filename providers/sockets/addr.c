@@ -1,40 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * addr.c - names (kfi_inaddr.h, and short ones), and what we offer for them.
+ * addr.c - names (kfi_inaddr.h), and what we offer for them.
  *
  * We answer for addresses of this namespace's interfaces only. The fabric is named after the subnet, the domain after
  * the interface, as libfabric's providers over IP do.
  */
 #include "sock.h"
 
-void ks_addr_str(const void *addr, size_t len, char *buf, size_t size)
-{
-	const struct kcxi_addr *brief = addr;
-
-	if (len == sizeof(*brief))
-		snprintf(buf, size, "%#x:%u", (u32)brief->nic, (u32)brief->pid);
-	else
-		kfi_inaddr_str(addr, len, buf, size);
-}
-
 int ks_addr_check(struct kfi_domain *domain, const void *addr)
 {
-	union kfi_inaddr name;
-	int ret;
-
-	if (!ks_is_short(to_ks_domain(domain)))
-		return kfi_inaddr_check(to_ks_domain(domain)->family, addr);
-	rcu_read_lock();	/* the namespace may be going */
-	ret = ks_name_read(to_ks_domain(domain), addr, &name);
-	rcu_read_unlock();
-	return ret;
+	return kfi_inaddr_name_check(&to_ks_domain(domain)->names, addr);
 }
 
 int ks_resolve(struct kfi_domain *domain, const char *node, const char *service, void *addr)
 {
-	if (ks_is_short(to_ks_domain(domain)))
-		return ks_short_resolve(node, service, addr) ?: ks_addr_check(domain, addr) ?: sizeof(struct kcxi_addr);
-	return kfi_inaddr_resolve(read_pnet(&domain->fabric->net), to_ks_domain(domain)->family, node, service, addr);
+	return kfi_inaddr_name_resolve(&to_ks_domain(domain)->names, node, service, addr);
 }
 
 /* ---- what we offer ---- */
@@ -127,28 +107,25 @@ static void ks_offer_domain(struct kfi_info *info, struct kfi_inaddr_local *loca
 	info->fabric_attr->name = local->fabric;
 }
 
-static void ks_offer_short(struct kfi_info *info, struct kcxi_addr *name)
-{
-	info->addr_format = KFI_ADDR_CXI;
-	info->src_addr = name;
-	info->src_addrlen = sizeof(*name);
-}
-
-/* @name: offer unconnected endpoints under this short name, instead of all kinds under addresses. */
-static int ks_offer(struct kfi_query *q, struct kfi_inaddr_local *local, struct kfi_inaddr_wish *wish,
-		    struct kcxi_addr *name)
+/*
+ * @brief: offer unconnected endpoints under a short name, if the address has one, instead of all
+ * kinds under addresses.
+ */
+static int ks_offer(struct kfi_query *q, struct kfi_inaddr_local *local,
+		    struct kfi_inaddr_wish *wish, bool brief)
 {
 	static const enum kfi_ep_type types[] = { KFI_EP_RDM, KFI_EP_MSG, KFI_EP_DGRAM };
 	struct kfi_info *info = kfi_allocinfo();
+	struct kcxi_addr name;
 	int i, ret = info ? 0 : -ENOMEM;
 
-	for (i = 0; !ret && i < (name ? 1 : ARRAY_SIZE(types)); i++) {
+	for (i = 0; !ret && i < (brief ? 1 : ARRAY_SIZE(types)); i++) {
 		ks_offer_transfer(info, types[i]);
 		ks_offer_domain(info, local);
-		if (name)
-			ks_offer_short(info, name);
-		else
+		if (!brief)
 			kfi_inaddr_offer(info, local, wish);
+		else if (!kfi_inaddr_short_offer(q, wish, local, &name, info))
+			break;
 		ret = kfi_query_add(q, info);
 	}
 	if (info) {	/* everything it points to was borrowed */
@@ -161,79 +138,33 @@ static int ks_offer(struct kfi_query *q, struct kfi_inaddr_local *local, struct 
 	return ret;
 }
 
-/** struct ks_wish - what a query asks for: the common part; @nic: short name's, 0: any */
-struct ks_wish {
-	struct kfi_inaddr_wish	in;
-	u32			nic;
-};
-
-/* An earlier answer's short name: the port is what is left of it, the node is compared with each of ours. */
-static int ks_wish_short(const struct kfi_query *q, struct ks_wish *wish)
+static bool ks_grants(const struct kfi_inaddr_wish *wish, const struct kfi_inaddr_local *local)
 {
-	const struct kcxi_addr *a = q->hints->src_addr;
-	bool node = q->flags & KFI_SOURCE && q->node;
-	int ret;
-
-	memset(wish, 0, sizeof(*wish));
-	ret = node ? kfi_inaddr_wish(q, &wish->in) : 0;
-	if (!node || !q->service)
-		wish->in.port = htons(a->pid);
-	wish->nic = a->nic;
-	return ret;
-}
-
-static bool ks_hint_short(const struct kfi_info *hints)
-{
-	return hints && hints->addr_format == KFI_ADDR_CXI && hints->src_addr &&
-	       hints->src_addrlen == sizeof(struct kcxi_addr);
-}
-
-static int ks_wish(const struct kfi_query *q, struct ks_wish *wish)
-{
-	if (ks_hint_short(q->hints))
-		return ks_wish_short(q, wish);
-	wish->nic = 0;
-	return kfi_inaddr_wish(q, &wish->in);
-}
-
-static bool ks_grants(const struct ks_wish *wish, const struct kfi_inaddr_local *local)
-{
-	return kfi_inaddr_named(&wish->in, local->ifname) && kfi_inaddr_grants(&wish->in, local);
-}
-
-/* Our short name at an address that has one. */
-static int ks_offer_if_short(struct kfi_query *q, struct kfi_inaddr_local *local, u32 nic)
-{
-	struct kcxi_addr name;
-
-	if (ks_short_local(q->net, &local->addr, local->subnet, local->prefix, &name) || (nic && name.nic != nic))
-		return 0;
-	return ks_offer(q, local, NULL, &name);
+	return kfi_inaddr_named(wish, local->ifname) && kfi_inaddr_grants(wish, local);
 }
 
 int ks_getinfo(struct kfi_query *q)
 {
 	struct kfi_inaddr_locals *all;
-	struct ks_wish wish;
+	struct kfi_inaddr_wish wish;
 	bool any = false;
 	unsigned int i;
-	int ret = ks_wish(q, &wish);
+	int ret = kfi_inaddr_wish(q, &wish);
 
 	if (ret)
 		return ret;
 	all = kfi_inaddr_locals(q->net);
 	if (!all)
 		return -ENOMEM;
-	for (i = 0; i < all->n; i++)
-		kfi_inaddr_set_port(&all->at[i].addr, wish.in.port);
-	for (i = 0; !ret && i < all->n && ks_short_wanted(q); i++)
+	for (i = 0; !ret && i < all->n && kfi_inaddr_short_wanted(q); i++)
 		if (ks_grants(&wish, &all->at[i]))
-			ret = ks_offer_if_short(q, &all->at[i], wish.nic);
+			ret = ks_offer(q, &all->at[i], &wish, true);
 	for (i = 0; !ret && i < all->n; i++) {
 		if (!ks_grants(&wish, &all->at[i]))
 			continue;
 		any = true;
-		ret = ks_offer(q, &all->at[i], &wish.in, NULL);
+		kfi_inaddr_set_port(&all->at[i].addr, wish.port);
+		ret = ks_offer(q, &all->at[i], &wish, false);
 	}
 	kvfree(all);
 	return ret ?: any ? 0 : -ENODATA;

@@ -7,12 +7,10 @@
 
 int ks_domain_open(struct kfi_domain *domain)
 {
-	struct ks_domain *sdom = to_ks_domain(domain);
+	int ret = kfi_inaddr_names_open(&to_ks_domain(domain)->names, domain, ks_short_port);
 
-	sdom->family = kfi_inaddr_family(domain->info);
-	domain->addrlen = kfi_inaddr_len(sdom->family);
-	if (domain->info->addr_format == KFI_ADDR_CXI && ks_short_open(sdom))
-		return -EINVAL;
+	if (ret)
+		return ret;
 	domain->limits.numa_node = NUMA_NO_NODE;
 	domain->limits.mr_page_limit = SIZE_MAX;
 	domain->limits.sge_limit = domain->info->domain_attr->mr_iov_limit;
@@ -33,11 +31,7 @@ int ks_ep_open(struct kfi_ep *ep)
 		return -EOPNOTSUPP;
 	if (ep->sep)
 		return ep->ctx < KS_CTX_MAX ? 0 : -EINVAL;
-	if (!ks_is_short(to_ks_domain(ep->domain)))
-		return kfi_inaddr_source(ep->info, &sep->addr);
-	if (ep->type != KFI_EP_RDM || !ep->info->src_addr)
-		return -EINVAL;		/* a name that we choose might be none */
-	return ks_ep_setname(ep, ep->info->src_addr, ep->info->src_addrlen);
+	return kfi_inaddr_name_source(&to_ks_domain(ep->domain)->names, ep->info, &sep->addr);
 }
 
 /* A context goes by the name of its scalable endpoint, which listens for it: kfi_home_adopt(). */
@@ -89,22 +83,22 @@ int ks_ep_getname(struct kfi_ep *ep, void *addr)
 {
 	struct ks_ep *sep = to_ks_ep(ep->sep ?: ep);
 
-	return ks_name_write(to_ks_domain(ep->domain), &sep->addr, addr);
+	return kfi_inaddr_name_write(&to_ks_domain(ep->domain)->names, &sep->addr, addr);
 }
 
 int ks_ep_setname(struct kfi_ep *ep, const void *addr, size_t len)
 {
-	struct ks_domain *sdom = to_ks_domain(ep->domain);
+	const struct kfi_inaddr_names *names = &to_ks_domain(ep->domain)->names;
 	struct ks_ep *sep = to_ks_ep(ep);
 	union kfi_inaddr name;
 	int ret;
 
 	if (len != ep->domain->addrlen)
 		return -EINVAL;
-	ret = ks_name_read(sdom, addr, &name);
+	ret = kfi_inaddr_name_read(names, addr, &name);
 	if (ret)
 		return ret;
-	if (name.sa.sa_family != sdom->family)
+	if (name.sa.sa_family != names->family)
 		return -EINVAL;
 	sep->addr = name;
 	return 0;
@@ -128,7 +122,7 @@ void ks_show(const void *name, const struct kfi_peer_conn *pc, struct kfi_peer_i
 	const union kfi_inaddr *addr = name;
 	const struct ks_conn *conn;
 
-	ks_addr_str(addr, kfi_inaddr_len(addr->sa.sa_family), info->addr, sizeof(info->addr));
+	kfi_inaddr_str(addr, kfi_inaddr_len(addr->sa.sa_family), info->addr, sizeof(info->addr));
 	if (!pc)
 		return;
 	conn = to_ks_conn(pc);

@@ -3,7 +3,7 @@
  * kfi_sockets - kfabric over the kernel's own TCP and UDP: needs no hardware and no user-space helper.
  *
  *   main.c    this: parameters, operations, life of the module
- *   addr.c    names and what we offer for them    short.c  names that are numbers
+ *   addr.c    names and what we offer for them
  *   ep.c      endpoints        rdm.c  msg.c  dgram.c   their three kinds
  *   listen.c  greet.c  conn.c  how a connection comes, and how it goes
  *   tx.c  send.c    the send path    rx.c  stream.c  the receive path
@@ -111,7 +111,7 @@ static const struct kfi_prov_ops ks_ops = {
 	.getinfo	= ks_getinfo,
 	.resolve	= ks_resolve,
 	.addr_check	= ks_addr_check,
-	.addr_str	= ks_addr_str,
+	.addr_str	= kfi_inaddr_str,
 	.addr_removed	= ks_addr_removed,
 	.domain_open	= ks_domain_open,
 
@@ -156,8 +156,8 @@ static void ks_check_params(void)
 
 	if (eager != ks_eager_size || window != ks_window || requests != ks_requests)
 		pr_warn("kfi_sockets: using eager_size=%u window=%u requests=%u\n", eager, window, requests);
-	if (ks_short_port > 0xffff - 4095) {
-		ks_short_port = 0xffff - 4095;
+	if (ks_short_port > KFI_SHORT_PORT_MAX) {
+		ks_short_port = KFI_SHORT_PORT_MAX;
 		pr_warn("kfi_sockets: using short_port=%u\n", ks_short_port);
 	}
 	ks_eager_size = eager;

@@ -103,8 +103,9 @@ int ks_dial_again(struct ks_conn *conn)
 /* Messages say whom they are from by this; 0: the peer has no name in this domain. */
 static void ks_conn_named(struct ks_conn *conn)
 {
+	const struct ks_domain *sdom = to_ks_domain(conn->sep->ep.domain);
 	u8 raw[KFI_ADDR_MAX] __aligned(8);
-	int len = ks_name_write(to_ks_domain(conn->sep->ep.domain), &conn->name, raw);
+	int len = kfi_inaddr_name_write(&sdom->names, &conn->name, raw);
 
 	if (len > 0)
 		memcpy(conn->av_name, raw, len);
@@ -160,7 +161,7 @@ static struct kfi_peer_conn *ks_peer_dial(struct kfi_peer *peer)
 
 static int ks_peer_name(const struct kfi_ep *ep, const void *addr, void *name)
 {
-	return ks_name_read(to_ks_domain(ep->domain), addr, name);
+	return kfi_inaddr_name_read(&to_ks_domain(ep->domain)->names, addr, name);
 }
 
 static void ks_peer_start(struct kfi_peer_conn *pc)

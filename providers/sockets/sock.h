@@ -95,14 +95,11 @@ struct ks_conn;
 
 /**
  * struct ks_domain - one address family in one namespace
- * @domain: common part; @family: AF_INET or AF_INET6
- * @subnet: @prefix: with short names, where they are host bits (short.c)
+ * @domain: common part; @names: how names look there
  */
 struct ks_domain {
 	struct kfi_domain	domain;
-	int			family;
-	__be32			subnet;
-	u8			prefix;
+	struct kfi_inaddr_names	names;
 };
 
 /** enum ks_held_level - whose unexpected messages are counted together */
@@ -539,21 +536,10 @@ static inline struct ks_domain *to_ks_domain(struct kfi_domain *domain)
 	return container_of(domain, struct ks_domain, domain);
 }
 
-/* short.c: names as the consumer has them, and as we have them */
-bool ks_is_short(const struct ks_domain *sdom);
-int ks_name_read(const struct ks_domain *sdom, const void *addr, union kfi_inaddr *name);
-int ks_name_write(const struct ks_domain *sdom, const union kfi_inaddr *name, void *addr);
-int ks_short_resolve(const char *node, const char *service, struct kcxi_addr *a);
-int ks_short_open(struct ks_domain *sdom);
-bool ks_short_wanted(const struct kfi_query *q);
-int ks_short_local(struct net *net, const union kfi_inaddr *name, __be32 subnet, u8 prefix, struct kcxi_addr *a);
-
 /* addr.c */
 int ks_getinfo(struct kfi_query *q);
 int ks_resolve(struct kfi_domain *domain, const char *node, const char *service, void *addr);
 int ks_addr_check(struct kfi_domain *domain, const void *addr);
-void ks_addr_str(const void *addr, size_t len, char *buf, size_t size);
-size_t kfi_inaddr_len(int family);
 u64 ks_levels(enum kfi_ep_type type);
 
 /* ep.c */

@@ -11,12 +11,12 @@
 
 int kv_resolve(struct kfi_domain *domain, const char *node, const char *service, void *addr)
 {
-	return kfi_inaddr_resolve(read_pnet(&domain->fabric->net), to_kv_domain(domain)->family, node, service, addr);
+	return kfi_inaddr_name_resolve(&to_kv_domain(domain)->names, node, service, addr);
 }
 
 int kv_addr_check(struct kfi_domain *domain, const void *addr)
 {
-	return kfi_inaddr_check(to_kv_domain(domain)->family, addr);
+	return kfi_inaddr_name_check(&to_kv_domain(domain)->names, addr);
 }
 
 /* If the device goes just now: the id goes with the question. */
@@ -75,13 +75,14 @@ static struct kv_dev *kv_find(const struct kfi_domain *domain, const union kfi_i
 	return ERR_PTR(-ENODEV);
 }
 
-struct kv_dev *kv_dev_of(const struct kfi_domain *domain, u32 *port)
+struct kv_dev *kv_dev_of(const struct kfi_domain *domain, const struct kfi_inaddr_names *names,
+			 u32 *port)
 {
 	struct kfi_inaddr_locals *all;
 	union kfi_inaddr src;
 	struct kv_dev *dev;
 
-	if (kfi_inaddr_source(domain->info, &src))
+	if (kfi_inaddr_name_source(names, domain->info, &src))
 		return ERR_PTR(-EINVAL);
 	all = kfi_inaddr_locals(read_pnet(&domain->fabric->net));
 	if (!all)

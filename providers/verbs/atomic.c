@@ -63,7 +63,7 @@ bool kv_put_atomic(struct kv_conn *conn, struct kfi_oper *op)
 	p.count = op->rma_count;
 	e = kv_sq_get(conn, KV_SQ_PACKET);
 	bytes = kv_put_header(conn, e, &p);
-	kv_rma_descs(op, e->buf + bytes);
+	kv_rma_descs(op, 0, op->rma_count, e->buf + bytes);
 	bytes += p.count * sizeof(struct kvw_desc);
 	bytes += kv_put_values(e->buf + bytes, op->iter, size);
 	bytes += kv_put_values(e->buf + bytes, op->atomic->compare, size);

@@ -209,6 +209,7 @@ struct kv_conn *kv_dial(struct kv_ep *vep, const union kfi_inaddr *to, struct kf
 	if (ret)
 		goto put;
 	conn->name = *to;
+	kv_conn_named(conn);
 	conn->pc.dialed = true;
 	ret = kv_conn_list(conn, peer);
 	if (!ret)

@@ -118,17 +118,18 @@ static void kv_domain_enter(struct kv_domain *kdom)
 int kv_domain_open(struct kfi_domain *domain)
 {
 	struct kv_domain *kdom = to_kv_domain(domain);
-	struct kv_dev *dev = kv_dev_of(domain, &kdom->port);
-	int ret;
+	int ret = kfi_inaddr_names_open(&kdom->names, domain, kv_short_port);
+	struct kv_dev *dev;
 
+	if (ret)
+		return ret;
+	dev = kv_dev_of(domain, &kdom->names, &kdom->port);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 	INIT_LIST_HEAD(&kdom->regions);
 	spin_lock_init(&kdom->regions_lock);
 	kdom->dev = dev;
 	kdom->ib = dev->ib;
-	kdom->family = kfi_inaddr_family(domain->info);
-	domain->addrlen = kfi_inaddr_len(kdom->family);
 	kv_domain_read_device(kdom);
 	ret = kv_domain_read_port(kdom);
 	if (ret)

@@ -25,7 +25,7 @@
 #define KV_SQ			256		/* work requests a connection can have in its send queue; a power of two */
 #define KV_BARE_MAX		1024		/* receives of a bare endpoint */
 #define KV_SGE			16		/* segments of a work request; the device may take fewer */
-#define KV_RMA_MAX		KV_DESCS	/* remote segments of an operation */
+#define KV_RMA_MAX		256		/* remote segments of an operation */
 #define KV_DEPTH_MAX		16384		/* operations of an endpoint, each direction */
 #define KV_INJECT_MAX		512
 #define KV_MSG_MAX		(8UL << 20)	/* a message; of RMA too */
@@ -54,7 +54,7 @@ struct kv_dev {
  * struct kv_domain - an open domain: one port of a device, one address family
  * @domain:	common part
  * @dev:	its device; @ib: the same; @port: its port. Not to be followed without a reference of kv_domain_get()
- * @family:	AF_INET or AF_INET6
+ * @names:	how names look there
  * @iwarp:	the port speaks iWARP: sinks of reads are remote memory
  * @repeats:	not a card, and not TCP: what it has to send again it does again from there on, registrations too
  * @pd:		protection domain, without a global key
@@ -76,7 +76,7 @@ struct kv_domain {
 	struct kv_dev		*dev;
 	struct ib_device	*ib;
 	u32			port;
-	int			family;
+	struct kfi_inaddr_names	names;
 	bool			iwarp;
 	bool			repeats;
 	bool			bounces;
@@ -134,7 +134,8 @@ int kv_addr_check(struct kfi_domain *domain, const void *addr);
 /* The device that has an address of ours, with a reference, and its port; NULL: none; ERR_PTR: no memory. May sleep */
 struct kv_dev *kv_dev_at(struct net *net, const union kfi_inaddr *addr, u32 *port);
 /* The same for a domain, by its names. ERR_PTR */
-struct kv_dev *kv_dev_of(const struct kfi_domain *domain, u32 *port);
+struct kv_dev *kv_dev_of(const struct kfi_domain *domain, const struct kfi_inaddr_names *names,
+			 u32 *port);
 
 /* qp.c: requests that a queue of ours needs room for */
 int kv_qp_depth(void);

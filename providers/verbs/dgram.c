@@ -206,11 +206,11 @@ static bool kv_dgram_name(const struct kv_dgram *dg, struct kv_datagram *b)
 	union kfi_inaddr *from = &b->from;
 
 	memset(from, 0, sizeof(*from));
-	from->sa.sa_family = dg->kdom->family;
+	from->sa.sa_family = dg->kdom->names.family;
 	kfi_inaddr_set_port(from, cpu_to_be16(b->d.port));
-	if (ipv6_addr_v4mapped(addr) != (dg->kdom->family == AF_INET))
+	if (ipv6_addr_v4mapped(addr) != (dg->kdom->names.family == AF_INET))
 		return false;
-	if (dg->kdom->family == AF_INET)
+	if (dg->kdom->names.family == AF_INET)
 		from->in.sin_addr.s_addr = addr->s6_addr32[3];
 	else
 		from->in6.sin6_addr = *addr;

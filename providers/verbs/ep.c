@@ -24,7 +24,9 @@ int kv_ep_open(struct kfi_ep *ep)
 		return ep->ctx < KV_CTX_MAX ? 0 : -EINVAL;
 	if (kv_is_bare(ep->info))
 		ret = kv_bare_open(vep);
-	return ret ?: kfi_inaddr_source(ep->info, &vep->addr);
+	if (ret)
+		return ret;
+	return kfi_inaddr_name_source(&to_kv_domain(ep->domain)->names, ep->info, &vep->addr);
 }
 
 /* A context goes by the name of its scalable endpoint, which listens for it: kfi_home_adopt(). */
@@ -97,17 +99,24 @@ void kv_ep_close(struct kfi_ep *ep)
 
 int kv_ep_getname(struct kfi_ep *ep, void *addr)
 {
-	memcpy(addr, &to_kv_ep(ep->sep ?: ep)->addr, ep->domain->addrlen);
-	return ep->domain->addrlen;
+	return kfi_inaddr_name_write(&to_kv_domain(ep->domain)->names,
+				     &to_kv_ep(ep->sep ?: ep)->addr, addr);
 }
 
 int kv_ep_setname(struct kfi_ep *ep, const void *addr, size_t len)
 {
-	struct kv_ep *vep = to_kv_ep(ep);
+	const struct kfi_inaddr_names *names = &to_kv_domain(ep->domain)->names;
+	union kfi_inaddr name;
+	int ret;
 
-	if (len != ep->domain->addrlen || ((const union kfi_inaddr *)addr)->sa.sa_family != to_kv_domain(ep->domain)->family)
+	if (len != ep->domain->addrlen)
 		return -EINVAL;
-	memcpy(&vep->addr, addr, len);
+	ret = kfi_inaddr_name_read(names, addr, &name);
+	if (ret)
+		return ret;
+	if (name.sa.sa_family != names->family)
+		return -EINVAL;
+	to_kv_ep(ep)->addr = name;
 	return 0;
 }
 

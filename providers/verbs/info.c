@@ -4,6 +4,7 @@
  * named after the subnet, the domain after the device.
  */
 #include <linux/mm.h>
+#include <kfi_cxi_ext.h>
 #include "dev.h"
 #include "wire.h"
 
@@ -152,9 +153,12 @@ static void kv_offer_domain(struct kfi_domain_attr *attr, const struct kv_dev *d
 	};
 }
 
-/* Everything that the offer points to is borrowed. */
+/*
+ * Everything that the offer points to is borrowed. @brief: unconnected endpoints alone, under a
+ * short name if the address has one.
+ */
 static int kv_offer(struct kfi_query *q, const struct kv_dev *dev, u32 port, struct kfi_inaddr_local *local,
-		    struct kfi_inaddr_wish *wish)
+		    struct kfi_inaddr_wish *wish, bool brief)
 {
 	const struct kv_kind *kind;
 	struct kfi_tx_attr tx;
@@ -165,13 +169,17 @@ static int kv_offer(struct kfi_query *q, const struct kv_dev *dev, u32 port, str
 	struct kfi_info info = {
 		.tx_attr = &tx, .rx_attr = &rx, .ep_attr = &ep, .domain_attr = &domain, .fabric_attr = &fabric,
 	};
+	struct kcxi_addr name;
 	size_t max_msg;
 	int ret = 0;
 
-	kfi_inaddr_offer(&info, local, wish);
+	if (!brief)
+		kfi_inaddr_offer(&info, local, wish);
+	else if (!kfi_inaddr_short_offer(q, wish, local, &name, &info))
+		return 0;
 	for (kind = kv_kinds; !ret && kind < kv_kinds + ARRAY_SIZE(kv_kinds); kind++) {
 		max_msg = kv_max_msg(dev, port, kind);
-		if (!max_msg)
+		if (!max_msg || (brief && kind->type != KFI_EP_RDM))
 			continue;
 		kv_offer_transfer(&info, dev, kind, max_msg);
 		kv_offer_domain(&domain, dev, kind);
@@ -189,7 +197,8 @@ static bool kv_named(const struct kfi_inaddr_wish *wish, const struct kfi_inaddr
 }
 
 /* 0: offered; -ENODATA: nothing at this address. */
-static int kv_offer_at(struct kfi_query *q, struct kfi_inaddr_local *local, struct kfi_inaddr_wish *wish)
+static int kv_offer_at(struct kfi_query *q, struct kfi_inaddr_local *local,
+		       struct kfi_inaddr_wish *wish, bool brief)
 {
 	struct kv_dev *dev;
 	int ret = -ENODATA;
@@ -200,9 +209,10 @@ static int kv_offer_at(struct kfi_query *q, struct kfi_inaddr_local *local, stru
 	dev = kv_dev_at(q->net, &local->addr, &port);
 	if (IS_ERR_OR_NULL(dev))
 		return dev ? PTR_ERR(dev) : -ENODATA;
-	kfi_inaddr_set_port(&local->addr, wish->port);
+	if (!brief)
+		kfi_inaddr_set_port(&local->addr, wish->port);
 	if (kv_named(wish, local, dev))
-		ret = kv_offer(q, dev, port, local, wish);
+		ret = kv_offer(q, dev, port, local, wish, brief);
 	kv_dev_put(dev);
 	return ret;
 }
@@ -220,8 +230,10 @@ int kv_getinfo(struct kfi_query *q)
 	all = kfi_inaddr_locals(q->net);
 	if (!all)
 		return -ENOMEM;
+	for (i = 0; i < all->n && (!ret || ret == -ENODATA) && kfi_inaddr_short_wanted(q); i++)
+		ret = kv_offer_at(q, &all->at[i], &wish, true);
 	for (i = 0; i < all->n && (!ret || ret == -ENODATA); i++) {
-		ret = kv_offer_at(q, &all->at[i], &wish);
+		ret = kv_offer_at(q, &all->at[i], &wish, false);
 		any |= !ret;
 	}
 	kvfree(all);

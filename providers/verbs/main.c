@@ -62,6 +62,11 @@ unsigned int kv_drain_ms = 60000;
 KV_PARAM(drain_ms, kv_drain_ms, 100, KV_MS_MAX, 0644);
 MODULE_PARM_DESC(drain_ms, "time for a device to give back what a connection gave it, milliseconds (default 60000)");
 
+unsigned int kv_short_port = 12345;
+KV_PARAM(short_port, kv_short_port, 1, KFI_SHORT_PORT_MAX, 0444);
+MODULE_PARM_DESC(short_port,
+		 "port of pid 0 in short names, which kfilnd has, 1 to 61440 (default 12345)");
+
 struct workqueue_struct *kv_cm_wq;
 struct workqueue_struct *kv_region_wq;
 struct workqueue_struct *kv_commit_wq;
@@ -73,6 +78,7 @@ static const struct kfi_prov_ops kv_ops = {
 	.tx_priv	= sizeof(struct kv_op),
 	.cm_data_size	= KVW_DATA_MAX,
 	.atomic_size	= KVW_ATOMIC_MAX,
+	.atomic_targets	= KV_DESCS,
 	.flush		= true,
 
 	.getinfo	= kv_getinfo,

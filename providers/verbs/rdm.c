@@ -23,9 +23,20 @@ void kv_addr_removed(struct kfi_ep *ep, u32 index)
 
 int kv_peer_name(const struct kfi_ep *ep, const void *addr, void *name)
 {
-	memset(name, 0, sizeof(union kfi_inaddr));
-	memcpy(name, addr, ep->domain->addrlen);
-	return kfi_inaddr_check(to_kv_domain(ep->domain)->family, name);
+	const struct kfi_inaddr_names *names = &to_kv_domain(ep->domain)->names;
+
+	return kfi_inaddr_name_read(names, addr, name) ?: kfi_inaddr_check(names->family, name);
+}
+
+/* Messages say by this whom they are from; all 0: the peer has no name in this domain. */
+void kv_conn_named(struct kv_conn *conn)
+{
+	const struct kv_domain *kdom = to_kv_domain(conn->vep->ep.domain);
+	u8 raw[KFI_ADDR_MAX] __aligned(8);
+	int len = kfi_inaddr_name_write(&kdom->names, &conn->name, raw);
+
+	if (len > 0)
+		memcpy(conn->av_name, raw, len);
 }
 
 static struct kfi_peer_conn *kv_peer_dial(struct kfi_peer *peer)
@@ -114,6 +125,7 @@ int kv_rdm_admit(struct kv_conn *conn)
 		.known = g->known,
 	};
 
+	kv_conn_named(conn);
 	kv_cm_name(&self, &conn->id->route.addr.src_addr, kfi_inaddr_port(&conn->vep->addr));
 	if (!g->incarnation || !kfi_home_adopt(&conn->pc, g->dst_ctx))
 		return -ECONNREFUSED;

@@ -94,29 +94,42 @@ static bool kv_rma_answered(const struct kv_conn *conn, const struct kfi_oper *o
 	return op->code == KFI_OPC_FLUSH || (op->code == KFI_OPC_WRITE && op->flags & levels);
 }
 
-/* The remote segments, as the peer knows them. */
-void kv_rma_descs(const struct kfi_oper *op, struct kvw_desc *descs)
+/* Remote segments, as the peer knows them. */
+void kv_rma_descs(const struct kfi_oper *op, unsigned int first, unsigned int n,
+		  struct kvw_desc *descs)
 {
-	unsigned int i;
+	const struct kfi_rma_iov *seg = op->rma + first;
 
-	for (i = 0; i < op->rma_count; i++)
-		descs[i] = (struct kvw_desc){ cpu_to_le64(op->rma[i].addr), cpu_to_le64(op->rma[i].key),
-					      cpu_to_le64(op->rma[i].len) };
+	for (; n--; seg++)
+		*descs++ = (struct kvw_desc){ cpu_to_le64(seg->addr), cpu_to_le64(seg->key),
+					      cpu_to_le64(seg->len) };
 }
 
+/*
+ * The next segments that the peer is to be told of. What an operation of more than KV_DESCS
+ * segments asks for is asked for in each packet, if it is about the segments themselves, and what
+ * is to be told at its end, or to be answered once, is in the last packet.
+ */
 static struct kvw_packet kv_done_packet(const struct kv_conn *conn, const struct kfi_oper *op, struct kvw_desc *descs)
 {
 	struct kvw_packet p = kv_op_packet(op, op->code == KFI_OPC_FLUSH ? KVW_FLUSH : KVW_DONE);
+	unsigned int first = kv_op(op)->told, i;
+	bool last;
 
-	p.flags &= KVW_F_CQ_DATA;
+	p.count = min_t(unsigned int, op->rma_count - first, KV_DESCS);
+	last = first + p.count == op->rma_count;
+	p.flags &= last ? KVW_F_CQ_DATA : 0;
 	if (op->code == KFI_OPC_READ)
 		p.flags |= KVW_F_READ;
 	if (op->flags & KFI_COMMIT_COMPLETE)
 		p.flags |= KVW_F_COMMIT;
-	if (kv_rma_answered(conn, op))
+	if (kv_rma_answered(conn, op) && (last || p.type == KVW_FLUSH || p.flags & KVW_F_COMMIT))
 		p.flags |= KVW_F_LANDED;
-	p.count = op->rma_count;
-	kv_rma_descs(op, descs);
+	if (!last && p.type == KVW_DONE)
+		p.flags |= KVW_F_PART;
+	for (i = 0, p.len = 0; i < p.count; i++)
+		p.len += op->rma[first + i].len;
+	kv_rma_descs(op, first, p.count, descs);
 	return p;
 }
 
@@ -126,20 +139,21 @@ static bool kv_rma_tells(const struct kv_conn *conn, const struct kfi_oper *op)
 	return kv_op(op)->tell || op->flags & KFI_REMOTE_CQ_DATA || kv_rma_answered(conn, op);
 }
 
-/* False: not now. */
-static bool kv_rma_tell(struct kv_conn *conn, struct kfi_oper *op)
+/* Return: 1: the peer has been told of all segments; 0: there are more; -EAGAIN: not now. */
+static int kv_rma_tell(struct kv_conn *conn, struct kfi_oper *op)
 {
 	struct kvw_desc descs[KV_DESCS];
 	struct kvw_packet p = kv_done_packet(conn, op, descs);
 
 	if (p.flags & KVW_F_LANDED && !kv_may_ask(conn))
-		return false;
+		return -EAGAIN;
 	if (!kfi_credit_take(&conn->credit_tx[KVW_CLS_CTL], 1))
-		return false;
+		return -EAGAIN;
 	kv_put_packet(conn, &p, descs, p.flags & KVW_F_READ ? IB_SEND_FENCE : 0);
 	if (p.flags & KVW_F_LANDED)
 		kv_op_asked(conn, op);
-	return true;
+	kv_op(op)->told += p.count;
+	return kv_op(op)->told == op->rma_count;
 }
 
 /* A READ or WRITE of nothing: when it ends, the peer's device has all that is before it in the send queue. */
@@ -177,6 +191,8 @@ static void kv_rma_issued(struct kv_conn *conn, struct kfi_oper *op, struct kv_d
 {
 	conn->op = NULL;
 	kv_op(op)->issued = true;
+	if (kv_op(op)->asked)
+		list_add_tail(&op->link, &conn->waiting);
 	if (!kv_op(op)->wrs)
 		kv_rma_done(conn, op, done);
 	else if (kv_op(op)->err)
@@ -192,21 +208,28 @@ void kv_rma_done(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done
 		if (!kop->err)
 			return;
 		list_del(&op->link);	/* the connection ends: no answer will come */
-		conn->requests--;
+		conn->requests -= kop->asked;
+		kop->asked = 0;
 	}
 	conn->inflight--;
 	kv_op_end(op, 0, done);
 }
 
-/* The peer's answer came. What the device reports of it may be seen later. */
+/*
+ * An answer of the peer's came. What the device reports of it may be seen later, and there may be
+ * more to be asked, or answered.
+ */
 void kv_rma_landed(struct kv_conn *conn, struct kfi_oper *op, int err, struct kv_done *done)
 {
 	struct kv_op *kop = kv_op(op);
 
 	conn->atomics -= kfi_opc_is_atomic(op->code);
+	kop->said = kop->said ?: err;
+	if (kop->asked)
+		return;
 	kop->state = KV_OP_SENT;
-	kop->err = kop->err ?: err;
-	if (!kop->wrs)
+	kop->err = kop->err ?: kop->said;
+	if (kop->issued && !kop->wrs)
 		kv_rma_done(conn, op, done);
 }
 
@@ -228,11 +251,18 @@ static int kv_rma_step(struct kv_conn *conn, struct kfi_oper *op)
 	struct kv_run run;
 	int ret;
 
+	if (op->rma_count > KV_DESCS && conn->greeting.version < KVW_VERSION_PARTS)
+		return -EOPNOTSUPP;
+	if (kop->err)
+		return kop->err;
+	/* A part was refused: no more is asked for, and it ends when the others are answered. */
+	if (kop->said)
+		return 1;
 	if (op->code == KFI_OPC_FLUSH)
-		return kv_rma_tell(conn, op) ? 1 : -EAGAIN;	/* its owner looks at the segments */
+		return kv_rma_tell(conn, op);	/* its owner looks at the segments */
 	if (kfi_opc_is_atomic(op->code))
 		return kv_put_atomic(conn, op) ? 1 : -EAGAIN;
-	ret = kop->err ?: kv_rma_check(conn, op, &run);
+	ret = kv_rma_check(conn, op, &run);
 	if (ret)
 		return ret;
 	if (kv_rma_left(op, kop)) {
@@ -242,9 +272,7 @@ static int kv_rma_step(struct kv_conn *conn, struct kfi_oper *op)
 		if (ret || kv_rma_left(op, kop))
 			return ret;
 	}
-	if (kv_rma_tells(conn, op))
-		return kv_rma_tell(conn, op) ? 1 : -EAGAIN;
-	return 1;
+	return kv_rma_tells(conn, op) ? kv_rma_tell(conn, op) : 1;
 }
 
 /* A step of the operation that is under way. False: it waits for the peer. */

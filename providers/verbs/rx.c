@@ -125,7 +125,7 @@ kfi_addr_t kv_rx_src(struct kv_conn *conn)
 
 	if (!ep->av || !(ep->caps & (KFI_SOURCE | KFI_DIRECTED_RECV)))
 		return KFI_ADDR_NOTAVAIL;
-	return kfi_av_reverse(ep->av, &conn->name);
+	return kfi_av_reverse(ep->av, conn->av_name);
 }
 
 static u64 kv_rx_flags(const struct kvw_packet *p)

@@ -4,44 +4,76 @@
  */
 #include "verbs.h"
 
-/* Does the peer have the right to segment @i of the packet? The region, with a reference, or NULL. */
+/*
+ * Does the peer have the right to segment @i of the packet? The region, with a reference, or NULL.
+ */
 static struct kfi_mr *kv_told_region(const struct kv_slot *slot, unsigned int i, u64 access)
 {
 	const struct kvw_desc *desc = &kv_slot_descs(slot)[i];
 	struct iov_iter iter;
 	struct kfi_mr *mr;
 
-	mr = kfi_mr_get(&slot->conn->vep->ep, le64_to_cpu(desc->key), le64_to_cpu(desc->addr), le64_to_cpu(desc->len), access,
-			&iter);
+	mr = kfi_mr_get(&slot->conn->vep->ep, le64_to_cpu(desc->key), le64_to_cpu(desc->addr),
+			le64_to_cpu(desc->len), access, &iter);
 	return IS_ERR(mr) ? NULL : mr;
 }
 
 /*
- * One completion for all segments: the owner of the last region hears of it. The peer says how long the access was, so every
- * segment is checked before the length is passed on: a segment outside of a region, or of a region that its owner has ended
- * meanwhile, makes no completion.
+ * The last region of the packet, with a reference; NULL: the peer has no right to one of the
+ * segments, or its owner has ended it.
  */
-int kv_tell_owner(struct kv_slot *slot, u64 flags)
+static struct kfi_mr *kv_told_regions(const struct kv_slot *slot, u64 access)
 {
-	u64 access = flags & (KFI_REMOTE_READ | KFI_REMOTE_WRITE), key;
-	struct kfi_ep *ep = &slot->conn->vep->ep;
 	struct kfi_mr *mr = NULL;
 	unsigned int i;
-	int ret;
 
 	for (i = 0; i < slot->p.count; i++) {
 		if (mr)
 			kfi_mr_put(mr);
 		mr = kv_told_region(slot, i, access);
 		if (!mr)
-			return 0;
+			return NULL;
 	}
-	key = le64_to_cpu(kv_slot_descs(slot)[slot->p.count - 1].key);
-	if (slot->p.flags & KVW_F_CQ_DATA)
-		flags |= KFI_REMOTE_CQ_DATA;
-	ret = kfi_remote_rma(ep, mr, key, flags, slot->p.len, slot->p.data, kv_rx_src(slot->conn));
-	kfi_mr_put(mr);
-	return ret;
+	return mr;
+}
+
+/*
+ * One completion for all segments: the owner of the last region hears of it. The peer says how long
+ * the access was, so every segment is checked before the length is passed on: a segment outside of
+ * a region, or of a region that its owner has ended meanwhile, makes no completion. An access of
+ * many segments comes in parts, of which nothing is kept but their length.
+ */
+int kv_tell_owner(struct kv_slot *slot, u64 flags)
+{
+	u64 access = flags & (KFI_REMOTE_READ | KFI_REMOTE_WRITE), key;
+	bool done = slot->p.type == KVW_DONE, part = done && slot->p.flags & KVW_F_PART;
+	struct kv_conn *conn = slot->conn;
+	u64 len = slot->p.len;
+	struct kfi_mr *mr;
+	int ret = 0;
+
+	lockdep_assert_held(&conn->rx_lock);
+	if (len > KV_MSG_MAX || (done && len > KV_MSG_MAX - conn->part_len))
+		return -EPROTO;
+	len += done ? conn->part_len : 0;
+	mr = kv_told_regions(slot, access);
+	if (part) {
+		conn->part_len = len;
+		conn->part_void |= !mr;
+	} else if (mr && !(done && conn->part_void)) {
+		key = le64_to_cpu(kv_slot_descs(slot)[slot->p.count - 1].key);
+		if (slot->p.flags & KVW_F_CQ_DATA)
+			flags |= KFI_REMOTE_CQ_DATA;
+		ret = kfi_remote_rma(&conn->vep->ep, mr, key, flags, len, slot->p.data,
+				     kv_rx_src(conn));
+	}
+	if (mr)
+		kfi_mr_put(mr);
+	if (ret || part || !done)
+		return ret;
+	conn->part_len = 0;
+	conn->part_void = false;
+	return 0;
 }
 
 void kv_rx_told(struct kv_slot *slot, u16 status)

@@ -191,19 +191,25 @@ void kv_put_void(struct kv_conn *conn, const struct kfi_oper *op)
 	kv_put_packet(conn, &p, NULL, 0);
 }
 
-/* A FIN of the peer is due, for which we keep a receive. */
+/*
+ * A FIN of the peer is due, for which we keep a receive. RMA that is under way goes to the list
+ * when all of it is in the send queue.
+ */
 void kv_op_asked(struct kv_conn *conn, struct kfi_oper *op)
 {
 	conn->requests++;
+	kv_op(op)->asked++;
 	kv_op(op)->state = KV_OP_ASKED;
-	list_add_tail(&op->link, &conn->waiting);
+	if (conn->op != op)
+		list_add_tail(&op->link, &conn->waiting);
 }
 
-/* The peer's answer has come, and with it our receive for it. */
+/* An answer of the peer's has come, and with it our receive for it. */
 void kv_op_answered(struct kv_conn *conn, struct kfi_oper *op)
 {
-	list_del(&op->link);
 	conn->requests--;
+	if (!--kv_op(op)->asked && conn->op != op)
+		list_del(&op->link);
 }
 
 /* It ends with a work request. */
@@ -586,7 +592,7 @@ int kv_got_fin(struct kv_conn *conn, const struct kvw_packet *p, struct kv_done 
 		return -EPROTO;
 	kv_op_answered(conn, op);
 	err = p->status < MAX_ERRNO ? -(int)p->status : -EREMOTEIO;
-	if (kv_op(op)->issued)
+	if (kv_op(op)->issued || conn->op == op)
 		kv_rma_landed(conn, op, err, done);
 	else
 		kv_long_end(conn, op, err, done);

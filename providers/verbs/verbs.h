@@ -58,6 +58,7 @@ extern unsigned int kv_keepalive_s;
 extern unsigned int kv_timeout_ms;
 extern unsigned int kv_backlog;
 extern unsigned int kv_max_peers;
+extern unsigned int kv_short_port;
 
 extern struct workqueue_struct *kv_cm_wq;	/* unbound: connections come and go */
 extern struct workqueue_struct *kv_region_wq;	/* unbound: what may wait for memory, and nobody for it */
@@ -276,6 +277,8 @@ struct kv_run {
  * @mtu:	bytes of a packet: of as many all have moved, or none
  * @atomics:	atomic operations that have not been answered: RMA behind them waits
  * @reads:	READs under way, at most @reads_max, which the peer's device serves at once: one more would hold up the send queue
+ * @part_len:	bytes of an access of which the peer has told us parts; @part_void: a segment of
+ *		them is in no region. Under @rx_lock
  * @peer_epoch:	what it last told; @keys: regions of it that we know, see key.c; @key_turn: which to forget next
  * @asks_later:	the peer could not tell of a region: it is not asked before the next jiffy
  * @frmrs:	free registrations by pool, @nfrmrs: their numbers; @frmr_mem: @frmr_sg: their memory
@@ -285,6 +288,7 @@ struct kv_run {
  * @held:	messages to be told of then, of a bare connection
  * @heard:	jiffies of the last sign of life; @probing: one is waited for, since @probed
  * @nudge:	something is to be said soon, whatever it is
+ * @name:	the peer; @av_name: as address vectors have it
  * @drain:	the last of its queue pair; @kept: that has not given back everything, and @husk stays
  */
 struct kv_conn {
@@ -330,6 +334,8 @@ struct kv_conn {
 	unsigned int		reads, reads_max;
 	u32			mtu;
 	u32			peer_epoch;
+	u64			part_len;
+	bool			part_void;
 	unsigned int		key_turn;
 	struct kv_key		*keys;
 	struct list_head	frmrs[KV_POOLS];
@@ -360,6 +366,7 @@ struct kv_conn {
 	struct kv_pep		*pep;
 	struct kv_auth		*auth;		/* with an authorization key, auth.c */
 	union kfi_inaddr	name;
+	u8			av_name[sizeof(union kfi_inaddr)] __aligned(8);
 	u8			serves;		/* READs of the peer at once */
 	struct kvw_greeting	greeting;	/* the peer's */
 	u8			data_out[KVW_DATA_MAX];
@@ -396,6 +403,8 @@ enum kv_op_state {
  *		it are
  * @tell:	RMA: a region's owner wants to hear of it; @checked: segments whose regions are known
  * @regs:	registrations that it takes, 0: not looked up yet
+ * @told:	RMA: segments that the peer has been told of; @asked: packets of it that have not
+ *		been answered; @said: what the answers say
  * @seg: @at:	RMA: the remote segment under way, and how much of it has been asked for
  * @ninv:	registrations still to be invalidated
  * @err:	what it will be completed with
@@ -410,7 +419,10 @@ struct kv_op {
 	bool			tell;
 	u16			regs;
 	u16			checked;
+	u16			told;
+	u16			asked;
 	u16			seg;
+	int			said;
 	unsigned int		wrs;
 	u64			at;
 	unsigned int		ninv;
@@ -475,6 +487,7 @@ extern const struct kfi_peer_ops kv_peer_ops;
 int kv_peer_name(const struct kfi_ep *ep, const void *addr, void *name);
 int kv_rdm_tx(struct kv_ep *vep, struct kfi_oper *op);
 void kv_addr_removed(struct kfi_ep *ep, u32 index);
+void kv_conn_named(struct kv_conn *conn);
 bool kv_rdm_accepted(struct kv_conn *conn);
 int kv_rdm_admit(struct kv_conn *conn);
 void kv_rdm_ready(struct kv_conn *conn);
@@ -704,7 +717,8 @@ void kv_sink_done(struct kv_sqe *e, int err);
 
 /* rma.c: RMA of ours */
 bool kv_put_rma(struct kv_conn *conn, struct kv_done *done);
-void kv_rma_descs(const struct kfi_oper *op, struct kvw_desc *descs);
+void kv_rma_descs(const struct kfi_oper *op, unsigned int first, unsigned int n,
+		  struct kvw_desc *descs);
 void kv_put_probe(struct kv_conn *conn);
 void kv_put_mark(struct kv_conn *conn);
 void kv_put_hangup(struct kv_conn *conn);

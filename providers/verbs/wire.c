@@ -24,7 +24,8 @@ static const struct {
 	[KVW_FIN]	= {},
 	[KVW_KEY]	= {},
 	[KVW_KEY_IS]	= { KVW_K_READ | KVW_K_WRITE | KVW_K_TELL | KVW_K_COMMIT, 0, KVW_DESC_MAX },
-	[KVW_DONE]	= { KVW_F_CQ_DATA | KVW_F_LANDED | KVW_F_READ | KVW_F_COMMIT, 1, KVW_DESC_MAX },
+	[KVW_DONE]	= { KVW_F_CQ_DATA | KVW_F_LANDED | KVW_F_READ | KVW_F_COMMIT | KVW_F_PART,
+			    1, KVW_DESC_MAX },
 	[KVW_FLUSH]	= { KVW_F_LANDED | KVW_F_COMMIT, 1, KVW_DESC_MAX },
 	[KVW_VOID]	= { KVW_F_TAGGED },
 	[KVW_CREDIT]	= {},
@@ -58,7 +59,10 @@ static bool shape_ok(struct kvw_packet *p, u32 bytes)
 	return rules[p->type].payload || !bytes;
 }
 
-/* The length that the owner of the memory is told is that of the segments, which are checked against its regions. */
+/*
+ * The length that the owner of the memory is told is that of the segments, which are checked
+ * against its regions.
+ */
 static noinline bool segments_ok(const struct kvw_desc *descs, const struct kvw_packet *p)
 {
 	u64 left = p->len, len;
@@ -90,6 +94,13 @@ static bool message_ok(const struct kvw_packet *p)
 static bool flags_ok(const struct kvw_packet *p)
 {
 	if (p->flags & ~rules[p->type].flags)
+		return false;
+	/*
+	 * With a part no consumer hears of the access yet; only what makes it durable is answered
+	 * by itself.
+	 */
+	if (p->type == KVW_DONE && p->flags & KVW_F_PART &&
+	    (p->flags & KVW_F_CQ_DATA || !(p->flags & KVW_F_LANDED) != !(p->flags & KVW_F_COMMIT)))
 		return false;
 	if (p->type == KVW_DONE || p->type == KVW_FLUSH)
 		return !(p->flags & KVW_F_COMMIT) || (p->flags & (KVW_F_LANDED | KVW_F_READ)) == KVW_F_LANDED;

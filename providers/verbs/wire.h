@@ -21,10 +21,11 @@
 
 #define KVW_MAGIC		0x5649464b	/* "KFIV" */
 #define KVW_DGRAM		0x4449464b	/* "KFID" */
-#define KVW_VERSION		3		/* the newest; a hello carries the range it can speak */
+#define KVW_VERSION		4		/* the newest; a hello carries the range it can speak */
 #define KVW_VERSION_MIN		1		/* the oldest */
 #define KVW_VERSION_TELL	2		/* the oldest that knows KVW_F_TELL */
 #define KVW_VERSION_LONG	3		/* the oldest whose hello says how long a packet may be */
+#define KVW_VERSION_PARTS	4		/* the oldest that knows KVW_F_PART */
 #define KVW_VERSION_DGRAM	1		/* of datagrams, which have no hello */
 #define KVW_DATA_MAX		32		/* consumer's private data: what InfiniBand's request has room for */
 #define KVW_WINDOW_MAX		4096		/* packets of a class */
@@ -149,6 +150,7 @@ enum kvw_type {
 #define KVW_F_ARRIVED	0x04	/* MSG: wants a FIN when it is here */
 #define KVW_F_LANDED	0x08	/* MSG: wants a FIN when it is in its receive; DONE, FLUSH: when all before it is visible */
 #define KVW_F_RMA	0x10	/* RTS: tagged RMA write */
+#define KVW_F_PART	0x10	/* DONE: of an access with more segments, which the next DONE has */
 #define KVW_F_INV	0x20	/* MSG, RTS: the first descriptor's @addr is a key that is to be invalidated */
 #define KVW_F_READ	0x40	/* DONE: of a read */
 #define KVW_F_TELL	0x40	/* MSG: two descriptors more tell of a region of the sender's, see struct kvw_told */

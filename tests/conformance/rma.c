@@ -216,6 +216,139 @@ static void read_vector(struct test *t)
 	remote_vector(t, false);
 }
 
+#define MANY	200	/* remote segments */
+#define MANY_LEN 96	/* bytes of the longest */
+
+struct many {
+	struct pair		*p;
+	struct kfi_rma_iov	rma[MANY];
+	struct region		r[4];
+	u8			*near, *far;
+	size_t			len;
+};
+
+/*
+ * Both sides ask for that many. Segments are of all regions in turn, of different lengths, with a
+ * gap behind each.
+ */
+static struct many *many_open(struct test *t)
+{
+	struct many *m = test_new(t, struct many);
+	struct kfi_info *hints, *info;
+	size_t i, at;
+	int side, ret;
+
+	for (side = 0; side < 2; side++) {
+		hints = test_hints(t, t->c->caps);
+		if (!hints)
+			return NULL;
+		hints->tx_attr->rma_iov_limit = MANY;
+		ret = kfi_getinfo_net(t->w->side[side].net, kfi_version(), t->w->side[side].node,
+				      NULL, t->w->side[side].node ? KFI_SOURCE : 0, hints, &info);
+		kfi_freeinfo(hints);
+		if (ret == -ENODATA)
+			test_skip(t, "an operation names fewer segments");
+		if (ret || t->skipped)
+			return NULL;
+		kfi_freeinfo(t->info[side]);
+		t->info[side] = info;
+	}
+	if (!m)
+		return NULL;
+	m->p = pair_open(t, NULL, NULL);
+	m->near = test_pages(t, MANY * MANY_LEN);
+	m->far = test_pages(t, 2 * MANY * MANY_LEN);
+	if (!m->p || !m->near || !m->far)
+		return NULL;
+	at = 2 * MANY * MANY_LEN / ARRAY_SIZE(m->r);
+	for (i = 0; i < ARRAY_SIZE(m->r); i++)
+		if (region_open(&m->p->b, &m->r[i], m->far + i * at, at, ALL_RIGHTS))
+			return NULL;
+	for (i = 0; i < MANY; i++) {
+		struct region *r = &m->r[i % ARRAY_SIZE(m->r)];
+
+		m->rma[i] = (struct kfi_rma_iov){ r->addr + i / ARRAY_SIZE(m->r) * 2 * MANY_LEN,
+						  1 + i % MANY_LEN, r->key };
+		m->len += m->rma[i].len;
+	}
+	return m;
+}
+
+static u8 *many_at(struct many *m, size_t i)
+{
+	return m->r[i % ARRAY_SIZE(m->r)].buf + i / ARRAY_SIZE(m->r) * 2 * MANY_LEN;
+}
+
+/*
+ * Far more segments than a packet has room for, there and back; the target hears of the whole,
+ * once.
+ */
+static void many_segments(struct test *t)
+{
+	struct many *m = many_open(t);
+	struct kvec iov;
+	struct kfi_msg_rma msg = {
+		.type = KFI_KVEC, .iov_count = 1, .msg_iov = &iov, .rma_iov_count = MANY, .data = 77
+	};
+	size_t i, at;
+	comp_t c;
+
+	if (t->skipped)
+		return;
+	REQUIRE(t, m);
+	iov = (struct kvec){ m->near, m->len };
+	msg.addr = m->p->a.peer;
+	msg.rma_iov = m->rma;
+	fill(m->near, m->len, 1);
+	msg.context = CTX(1);
+	POST(t, kfi_writemsg(m->p->a.ep, &msg,
+			     KFI_COMPLETION | KFI_REMOTE_CQ_DATA | KFI_DELIVERY_COMPLETE));
+	REQUIRE(t, !WAIT_TX(&m->p->a, &c));
+	EXPECT_COMP(t, &c, CTX(1), KFI_RMA | KFI_WRITE);
+	REQUIRE(t, !WAIT_RX(&m->p->b, &c));
+	EXPECT_EQ(t, c.flags, KFI_RMA | KFI_REMOTE_WRITE | KFI_REMOTE_CQ_DATA);
+	EXPECT_EQ(t, c.len, m->len);
+	EXPECT_EQ(t, c.data, 77);
+	far_look(m->far);
+	for (i = 0, at = 0; i < MANY && !t->failures; at += m->rma[i++].len) {
+		EXPECT(t, !memcmp(many_at(m, i), m->near + at, m->rma[i].len));
+		EXPECT_EQ(t, not_all(many_at(m, i) + m->rma[i].len, MANY_LEN, 0), -1);
+	}
+	memset(m->near, 0, m->len);
+	msg.context = CTX(2);
+	POST(t, kfi_readmsg(m->p->a.ep, &msg, KFI_COMPLETION));
+	REQUIRE(t, !WAIT_TX(&m->p->a, &c));
+	EXPECT_COMP(t, &c, CTX(2), KFI_RMA | KFI_READ);
+	EXPECT_DATA(t, m->near, m->len, 1);
+	REQUIRE_EQ(t,
+		   kfi_flush(m->p->a.ep, m->p->a.peer, m->rma, MANY, KFI_DELIVERY_COMPLETE, CTX(3)),
+		   0);
+	REQUIRE(t, !WAIT_TX(&m->p->a, &c));
+	EXPECT_EQ(t, c.err, 0);
+	NONE_RX(&m->p->b);
+	still_works(m->p);
+}
+
+/* One of them is in no region: the flush says so, once, however many others there are. */
+static void many_refused(struct test *t)
+{
+	struct many *m = many_open(t);
+	comp_t c;
+
+	if (t->skipped)
+		return;
+	REQUIRE(t, m);
+	m->rma[3].addr += 1 << 20;
+	m->rma[MANY - 3].addr += 1 << 20;
+	REQUIRE_EQ(t,
+		   kfi_flush(m->p->a.ep, m->p->a.peer, m->rma, MANY, KFI_DELIVERY_COMPLETE, CTX(1)),
+		   0);
+	REQUIRE(t, !WAIT_TX(&m->p->a, &c));
+	EXPECT_ERR(t, &c, CTX(1), EACCES);
+	NONE_TX(&m->p->a);
+	still_works(m->p);
+}
+
 /* Every kind of local vector, and of region. */
 static void kinds(struct test *t)
 {
@@ -456,6 +589,8 @@ const struct test_case rma_cases[] = {
 	{ "rma.data_needs_no_receive", T_REL, 0, C_MSG | C_RMA, data_needs_no_receive },
 	{ "rma.write_vector", T_REL, 0, C_MSG | C_RMA, write_vector },
 	{ "rma.read_vector", T_REL, 0, C_MSG | C_RMA, read_vector },
+	{ "rma.many_segments", T_REL, 0, C_MSG | C_RMA, many_segments },
+	{ "rma.many_refused", T_REL, 0, C_MSG | C_RMA, many_refused },
 	{ "rma.kinds", T_REL, 0, C_MSG | C_RMA, kinds },
 	{ "rma.region_offset", T_REL, 0, C_MSG | C_RMA, region_offset },
 	{ "rma.borders", T_REL, 0, C_MSG | C_RMA, borders },

@@ -25,7 +25,7 @@ static u8 flags_of(u8 type)
 	case KVW_KEY_IS:
 		return KVW_K_READ | KVW_K_WRITE | KVW_K_TELL | KVW_K_COMMIT;
 	case KVW_DONE:
-		return KVW_F_CQ_DATA | KVW_F_LANDED | KVW_F_READ | KVW_F_COMMIT;
+		return KVW_F_CQ_DATA | KVW_F_LANDED | KVW_F_READ | KVW_F_COMMIT | KVW_F_PART;
 	case KVW_FLUSH:
 		return KVW_F_LANDED | KVW_F_COMMIT;
 	case KVW_ATOMIC:
@@ -42,6 +42,8 @@ static void check_flags(const struct kvw_packet *p)
 	bool message = p->type == KVW_MSG || p->type == KVW_RTS || p->type == KVW_TREAD;
 
 	PROMISE(!(p->flags & ~flags_of(p->type)));
+	/* Of a part nobody hears, so nobody waits for room while it is looked at. */
+	PROMISE(p->type != KVW_DONE || !(p->flags & KVW_F_PART) || !(p->flags & KVW_F_CQ_DATA));
 	if (!message)
 		return;
 	PROMISE(!(p->flags & KVW_F_RMA) || p->flags & KVW_F_TAGGED);
@@ -161,7 +163,8 @@ static void fit_packet(struct kvw_hdr *hdr, u32 bytes, u8 how)
 	head = sizeof(*hdr) + 8 * __builtin_popcount(parts);
 	hdr->count = how & 4 || bytes < head ? hdr->count & 1 : (bytes - head) / sizeof(struct kvw_desc);
 	if (hdr->type == KVW_DONE && bytes >= head)
-		hdr->part[!!(parts & KVW_P_ID)] = cpu_to_le64(total_of((u8 *)hdr + head, hdr->count, bytes - head));
+		hdr->part[!!(parts & KVW_P_ID)] =
+			cpu_to_le64(total_of((u8 *)hdr + head, hdr->count, bytes - head));
 }
 
 static void fuzz_packet(const u8 *data, size_t size, u32 bytes, u8 how)

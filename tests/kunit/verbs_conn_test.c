@@ -740,6 +740,99 @@ static void full_at_the_end(struct kunit *test)
 	world_close(w);
 }
 
+/* ---- operations of more segments than a packet has room for ---- */
+
+#define PARTS_SEGS	(2 * KV_DESCS + 8)	/* three packets */
+
+static struct world *flush_in_parts(struct kunit *test, u16 version)
+{
+	static struct kfi_rma_iov segs[PARTS_SEGS];
+	struct world *w = world_open(test);
+	unsigned int i;
+
+	for (i = 0; i < PARTS_SEGS; i++)
+		segs[i] = (struct kfi_rma_iov){ .addr = 8 * i, .len = 8, .key = 1 };
+	w->conn->greeting.version = version;
+	w->vep.ep.rma_iov_limit = PARTS_SEGS;
+	post(w, 0, KFI_OPC_FLUSH, 0, KFI_DELIVERY_COMPLETE, segs, PARTS_SEGS);
+	return w;
+}
+
+static void answer_part(struct world *w, u16 status)
+{
+	struct kvw_packet p = { .type = KVW_FIN, .id = 0, .gen = 7, .status = status };
+	struct kv_done done = KV_DONE(done);
+
+	spin_lock_bh(&w->conn->lock);
+	KUNIT_EXPECT_EQ(w->test, 0, kv_got_fin(w->conn, &p, &done));
+	w->conn->waits = !kv_tx_idle(w->conn);
+	kv_tx_run(w->conn, &done);
+	spin_unlock_bh(&w->conn->lock);
+	kv_done(&done);
+}
+
+static void expect_parts_end(struct world *w, int err)
+{
+	KUNIT_EXPECT_EQ(w->test, 1, w->told[0]);
+	KUNIT_EXPECT_EQ(w->test, err, w->err[0]);
+	KUNIT_EXPECT_EQ(w->test, 0, w->conn->requests);
+	KUNIT_EXPECT_EQ(w->test, 0, w->conn->inflight);
+	KUNIT_EXPECT_TRUE(w->test, list_empty(&w->conn->waiting));
+	world_close(w);
+}
+
+/* It ends with the last answer, in whichever order they come. */
+static void answered_in_parts(struct kunit *test)
+{
+	struct world *w = flush_in_parts(test, KVW_VERSION);
+
+	KUNIT_EXPECT_EQ(test, 3, w->nwr);
+	KUNIT_EXPECT_EQ(test, 3, w->conn->requests);
+	answer_part(w, 0);
+	answer_part(w, EACCES);
+	KUNIT_EXPECT_EQ(test, 0, w->told[0]);
+	answer_part(w, 0);
+	expect_parts_end(w, -EACCES);
+}
+
+/* Of what was refused nothing more is asked for. */
+static void refused_in_parts(struct kunit *test)
+{
+	struct world *w;
+
+	w = world_open(test);
+	w->conn->credit_tx[KVW_CLS_CTL].limit = w->conn->credit_tx[KVW_CLS_CTL].used + 2;
+	post(w, 0, KFI_OPC_FLUSH, 0, KFI_DELIVERY_COMPLETE, (struct kfi_rma_iov[PARTS_SEGS]){},
+	     PARTS_SEGS);
+	KUNIT_EXPECT_EQ(test, 2, w->nwr);
+	answer_part(w, EACCES);
+	w->conn->credit_tx[KVW_CLS_CTL].limit++;
+	answer_part(w, 0);
+	KUNIT_EXPECT_EQ(test, 2, w->nwr);
+	expect_parts_end(w, -EACCES);
+}
+
+/* What an older peer does not know is not said to it. */
+static void parts_too_new(struct kunit *test)
+{
+	struct world *w = flush_in_parts(test, KVW_VERSION_PARTS - 1);
+
+	KUNIT_EXPECT_EQ(test, 0, w->nwr);
+	expect_parts_end(w, -EOPNOTSUPP);
+}
+
+/* The connection ends in the middle of it. */
+static void lost_in_parts(struct kunit *test)
+{
+	struct world *w = flush_in_parts(test, KVW_VERSION);
+
+	answer_part(w, 0);
+	flush(w);
+	KUNIT_EXPECT_EQ(test, 1, w->told[0]);
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, w->err[0]);
+	world_close(w);
+}
+
 static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(answer_first),
 	KUNIT_CASE(answer_last),
@@ -765,6 +858,10 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(refused_by_caller),
 	KUNIT_CASE(refused_by_called),
 	KUNIT_CASE(full_at_the_end),
+	KUNIT_CASE(answered_in_parts),
+	KUNIT_CASE(refused_in_parts),
+	KUNIT_CASE(parts_too_new),
+	KUNIT_CASE(lost_in_parts),
 	{}
 };
 

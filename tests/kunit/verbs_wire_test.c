@@ -77,6 +77,9 @@ static void packets_that_are(struct kunit *test)
 		{ KVW_KEY, 0, 0, 0 },
 		{ KVW_KEY_IS, KVW_K_READ | KVW_K_WRITE | KVW_K_TELL, 3, 3 * DESC },
 		{ KVW_DONE, KVW_F_READ | KVW_F_LANDED | KVW_F_CQ_DATA, 1, DESC },
+		{ KVW_DONE, KVW_F_PART, 2, 2 * DESC },
+		{ KVW_DONE, KVW_F_PART | KVW_F_READ, 1, DESC },
+		{ KVW_DONE, KVW_F_PART | KVW_F_LANDED | KVW_F_COMMIT, 1, DESC },
 		{ KVW_FLUSH, KVW_F_LANDED, 1, DESC },
 		{ KVW_VOID, KVW_F_TAGGED, 0, 0 },
 		{ KVW_CREDIT, 0, 0, 0 },
@@ -132,6 +135,9 @@ static void packets_that_are_not(struct kunit *test)
 		{ KVW_KEY_IS, 0x10, 1, DESC },
 		{ KVW_DONE, 0, 0, 0 },
 		{ KVW_DONE, KVW_F_TAGGED, 1, DESC },
+		{ KVW_DONE, KVW_F_PART | KVW_F_CQ_DATA, 1, DESC },	/* nobody hears of a part */
+		{ KVW_DONE, KVW_F_PART | KVW_F_LANDED, 1, DESC },
+		{ KVW_FLUSH, KVW_F_PART | KVW_F_LANDED, 1, DESC },
 		{ KVW_VOID, KVW_F_CQ_DATA, 0, 0 },
 		{ KVW_OLD, KVW_F_FETCH, 0, 8 },
 		{ KVW_OLD, 0, 1, DESC },
@@ -215,7 +221,9 @@ static void accesses(struct kunit *test)
 		p.len = rows[i].len;
 		head = kvw_encode(&p, &one.hdr);
 		put_segments(&one, head, rows[i].segs, rows[i].count);
-		KUNIT_EXPECT_EQ_MSG(test, rows[i].ret, kvw_decode(&one.hdr, head + rows[i].count * DESC, &back), "row %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, rows[i].ret,
+				    kvw_decode(&one.hdr, head + rows[i].count * DESC, &back),
+				    "row %u", i);
 	}
 }
 

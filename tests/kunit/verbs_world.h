@@ -170,6 +170,10 @@ void kv_rdm_ready(struct kv_conn *conn)
 {
 }
 
+void kv_conn_named(struct kv_conn *conn)
+{
+}
+
 void kv_rdm_lost(struct kv_conn *conn, int err)
 {
 }

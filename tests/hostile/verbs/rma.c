@@ -162,7 +162,9 @@ static bool midway(struct hostile *h)
 /* A write to two segments, which is told with remote CQ data: @len bytes in all. */
 static int say_done(struct hv *hv, u64 first_key, u64 first_len, u64 len)
 {
-	struct kvw_packet p = { .type = KVW_DONE, .flags = KVW_F_CQ_DATA, .count = 2, .len = len, .data = 1 };
+	struct kvw_packet p = {
+		.type = KVW_DONE, .flags = KVW_F_CQ_DATA, .count = 2, .len = len, .data = 1
+	};
 	struct kvw_desc descs[] = {
 		{ 0, cpu_to_le64(first_key), cpu_to_le64(first_len) },
 		{ cpu_to_le64(4096), cpu_to_le64(VICTIM_KEY), cpu_to_le64(64) },
