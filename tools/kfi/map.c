@@ -3,9 +3,15 @@
  * map.c - kfi map: the numbers that stand for nodes
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <netlink/genl/genl.h>
 
 #include <linux/kfi.h>
 
@@ -14,6 +20,19 @@
 static const struct field map_fields[] = {
 	{ "id", FIELD_U32, 0, KFI_A_MAP_ID },
 	{ "address", FIELD_IPV4, 0, KFI_A_MAP_ADDR },
+};
+
+#define MAP_FOLDER	"/etc/kfabric"
+#define MAP_FILE	MAP_FOLDER "/map"
+#define MAP_MOST	65536	/* entries that the kernel takes */
+
+/** struct map - entries: of the kernel, in the order of the numbers, or of a file */
+struct map {
+	size_t n;
+	struct entry {
+		uint32_t id;
+		struct in_addr addr;
+	} at[MAP_MOST];
 };
 
 /* ---- words ---- */
@@ -34,7 +53,7 @@ static bool parse_id(const char *text, uint32_t *id)
 	return true;
 }
 
-/* Options of all verbs, and exactly @n words. The exit code, or -1 to go on. */
+/* Options of all verbs, and exactly @n words, or at most -@n. The exit code, or -1 to go on. */
 static int parse(const char *verb, int argc, char **argv, int n, const char *usage)
 {
 	static const struct option longs[] = { COMMON_LONG, {} };
@@ -46,8 +65,8 @@ static int parse(const char *verb, int argc, char **argv, int n, const char *usa
 		fputs(usage, opt == 'h' ? stdout : stderr);
 		return opt == 'h' ? EXIT_OK : EXIT_USAGE;
 	}
-	if (optind + n < argc)
-		return usage_error(verb, "too many words: '%s'", argv[optind + n]);
+	if (optind + abs(n) < argc)
+		return usage_error(verb, "too many words: '%s'", argv[optind + abs(n)]);
 	if (optind + n > argc)
 		return usage_error(verb, n == 1 ? "the ID is missing" : "an ID and an ADDRESS are needed");
 	return -1;
@@ -58,33 +77,200 @@ static int bad_id(const char *verb, const char *word)
 	return usage_error(verb, "'%s' is not a number from 1 to %#x", word, KFI_MAP_ID_MAX);
 }
 
-/* ---- what is done ---- */
+static bool parse_addr(const char *text, struct in_addr *addr)
+{
+	return inet_pton(AF_INET, text, addr) == 1 && addr->s_addr;
+}
 
-/* Add @addr, or delete what has the number. */
+/* ---- the kernel's map ---- */
+
+/* Add @addr, or delete what has the number. An exit code, after having complained. */
+static int ask_change(struct nlx *nlx, int cmd, uint32_t id, const struct in_addr *addr)
+{
+	struct nl_msg *msg = nlx_request(nlx, cmd, 0);
+	char what[32];
+
+	if (msg)
+		nla_put_u32(msg, KFI_A_MAP_ID, id);
+	if (msg && addr)
+		nla_put(msg, KFI_A_MAP_ADDR, sizeof(*addr), addr);
+	nlx->error = nlx_call(nlx, msg);
+	if (!nlx->error)
+		return EXIT_OK;
+	snprintf(what, sizeof(what), "%s %#x", addr ? "adding" : "deleting", id);
+	nlx_complain(nlx, what);
+	return EXIT_FAILED;
+}
+
 static int change(int cmd, uint32_t id, const struct in_addr *addr)
 {
-	struct nl_msg *msg;
-	char what[32];
 	struct nlx nlx;
 	int ret;
 
 	ret = nlx_open(&nlx, KFI_GENL_NAME, "kfi");
 	if (ret)
 		return ret;
-	msg = nlx_request(&nlx, cmd, 0);
-	if (msg)
-		nla_put_u32(msg, KFI_A_MAP_ID, id);
-	if (msg && addr)
-		nla_put(msg, KFI_A_MAP_ADDR, sizeof(*addr), addr);
-	nlx.error = nlx_call(&nlx, msg);
-	if (nlx.error) {
-		snprintf(what, sizeof(what), "%s %#x", addr ? "adding" : "deleting", id);
-		nlx_complain(&nlx, what);
-		ret = EXIT_FAILED;
-	}
+	ret = ask_change(&nlx, cmd, id, addr);
 	nlx_close(&nlx);
 	return ret;
 }
+
+static void take_entry(struct nlmsghdr *nlh, void *arg)
+{
+	struct nlattr *attrs[KFI_A_MAX + 1];
+	struct map *map = arg;
+
+	if (map->n == MAP_MOST || genlmsg_parse(nlh, 0, attrs, KFI_A_MAX, NULL) ||
+	    !attrs[KFI_A_MAP_ID] || !attrs[KFI_A_MAP_ADDR] ||
+	    nla_len(attrs[KFI_A_MAP_ADDR]) != sizeof(struct in_addr))
+		return;
+	map->at[map->n].id = nla_get_u32(attrs[KFI_A_MAP_ID]);
+	memcpy(&map->at[map->n].addr, nla_data(attrs[KFI_A_MAP_ADDR]), sizeof(struct in_addr));
+	map->n++;
+}
+
+/*
+ * All entries of the namespace, in the order of the numbers. An exit code, after having complained.
+ */
+static int ask_map(struct nlx *nlx, struct map *map)
+{
+	map->n = 0;
+	nlx->message = take_entry;
+	nlx->arg = map;
+	nlx->error = nlx_call(nlx, nlx_request(nlx, KFI_CMD_GET_MAP, NLM_F_DUMP));
+	nlx->message = NULL;
+	if (!nlx->error)
+		return EXIT_OK;
+	nlx_complain(nlx, "asking the kernel");
+	return EXIT_FAILED;
+}
+
+/* ---- the file ---- */
+
+static int file_error(const char *name)
+{
+	complain("%s: %s", name, strerror(errno));
+	return EXIT_FAILED;
+}
+
+static bool write_map(FILE *file, const struct map *map)
+{
+	char text[INET_ADDRSTRLEN];
+	size_t i;
+
+	fputs("# Numbers that stand for nodes: kfi map save, kfi map load\n", file);
+	for (i = 0; i < map->n; i++)
+		fprintf(file, "%#x %s\n", map->at[i].id,
+			inet_ntop(AF_INET, &map->at[i].addr, text, sizeof(text)));
+	return !ferror(file) && !fflush(file);
+}
+
+/* The old file is there until all of the new one is on the disk. */
+static int save_file(const char *name, const struct map *map)
+{
+	char fresh[PATH_MAX];
+	FILE *file;
+	bool ok;
+
+	if (!strcmp(name, "-"))
+		return write_map(stdout, map) ? EXIT_OK : file_error("standard output");
+	if ((size_t)snprintf(fresh, sizeof(fresh), "%s.new", name) >= sizeof(fresh)) {
+		errno = ENAMETOOLONG;
+		return file_error(name);
+	}
+	if (!strcmp(name, MAP_FILE))
+		mkdir(MAP_FOLDER, 0755);	/* else fopen() says why not */
+	file = fopen(fresh, "w");
+	if (!file)
+		return file_error(fresh);
+	ok = write_map(file, map) && !fsync(fileno(file));
+	if (fclose(file) || !ok || rename(fresh, name)) {
+		file_error(fresh);
+		unlink(fresh);
+		return EXIT_FAILED;
+	}
+	return EXIT_OK;
+}
+
+/* "ID ADDRESS", or nothing; what is behind # is for people. False: it makes no sense. */
+static bool read_line(char *line, struct map *map)
+{
+	struct entry *entry = &map->at[map->n];
+	char *id, *addr, *rest = NULL;
+
+	line[strcspn(line, "#\n")] = '\0';
+	id = strtok_r(line, " \t\r", &rest);
+	if (!id)
+		return true;
+	addr = strtok_r(NULL, " \t\r", &rest);
+	if (!addr || strtok_r(NULL, " \t\r", &rest) || map->n == MAP_MOST ||
+	    !parse_id(id, &entry->id) || !parse_addr(addr, &entry->addr))
+		return false;
+	map->n++;
+	return true;
+}
+
+static int read_map(FILE *file, const char *name, struct map *map)
+{
+	unsigned int number = 0;
+	char line[256];
+
+	map->n = 0;
+	while (fgets(line, sizeof(line), file)) {
+		number++;
+		if ((strlen(line) == sizeof(line) - 1 && !strchr(line, '\n')) ||
+		    !read_line(line, map)) {
+			complain("%s:%u: not a number from 1 to %#x and the IPv4 address of a node",
+				 name, number, KFI_MAP_ID_MAX);
+			return EXIT_FAILED;
+		}
+	}
+	return ferror(file) ? file_error(name) : EXIT_OK;
+}
+
+static int load_file(const char *name, struct map *map)
+{
+	FILE *file;
+	int ret;
+
+	if (!strcmp(name, "-"))
+		return read_map(stdin, "standard input", map);
+	file = fopen(name, "r");
+	if (!file)
+		return file_error(name);
+	ret = read_map(file, name, map);
+	fclose(file);
+	return ret;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint32_t x = ((const struct entry *)a)->id, y = ((const struct entry *)b)->id;
+
+	return x < y ? -1 : x > y;
+}
+
+static bool has_entry(const struct map *map, const struct entry *entry)
+{
+	const struct entry *found = bsearch(entry, map->at, map->n, sizeof(*entry), compare);
+
+	return found && found->addr.s_addr == entry->addr.s_addr;
+}
+
+/* What is there already stays; what contradicts it is complained of, and all else is added. */
+static int add_all(struct nlx *nlx, const struct map *have, const struct map *want)
+{
+	int ret = EXIT_OK;
+	size_t i;
+
+	for (i = 0; i < want->n; i++)
+		if (!has_entry(have, &want->at[i]) &&
+		    ask_change(nlx, KFI_CMD_ADD_MAP, want->at[i].id, &want->at[i].addr))
+			ret = EXIT_FAILED;
+	return ret;
+}
+
+/* ---- what is done ---- */
 
 static int cmd_show_map(int argc, char **argv)
 {
@@ -108,7 +294,7 @@ static int cmd_add(int argc, char **argv)
 		return ret;
 	if (!parse_id(argv[optind], &id))
 		return bad_id("map add", argv[optind]);
-	if (inet_pton(AF_INET, argv[optind + 1], &addr) != 1 || !addr.s_addr)
+	if (!parse_addr(argv[optind + 1], &addr))
 		return usage_error("map add", "'%s' is not the IPv4 address of a node", argv[optind + 1]);
 	return change(KFI_CMD_ADD_MAP, id, &addr);
 }
@@ -125,11 +311,58 @@ static int cmd_del(int argc, char **argv)
 	return change(KFI_CMD_DEL_MAP, id, NULL);
 }
 
+static int cmd_save(int argc, char **argv)
+{
+	static struct map map;
+	struct nlx nlx;
+	int ret = parse("map save", argc, argv, -1,
+			"Usage: kfi map save [FILE]\n\n"
+			"Write the map to FILE (" MAP_FILE
+			"; -: standard output), from where 'kfi map load'\n"
+			"takes it.\n");
+
+	if (ret >= 0)
+		return ret;
+	ret = nlx_open(&nlx, KFI_GENL_NAME, "kfi");
+	if (ret)
+		return ret;
+	ret = ask_map(&nlx, &map);
+	nlx_close(&nlx);
+	return ret ?: save_file(optind < argc ? argv[optind] : MAP_FILE, &map);
+}
+
+static int cmd_load(int argc, char **argv)
+{
+	static struct map have, want;
+	struct nlx nlx;
+	int ret = parse(
+		"map load", argc, argv, -1,
+		"Usage: kfi map load [FILE]\n\n"
+		"Add to the map what FILE (" MAP_FILE
+		"; -: standard input) has: an ID and an ADDRESS a\n"
+		"line, and # in front of comments. Nothing is added if a line makes no sense. Entries\n"
+		"that are there already stay.\n");
+
+	if (ret >= 0)
+		return ret;
+	ret = load_file(optind < argc ? argv[optind] : MAP_FILE, &want);
+	if (ret)
+		return ret;
+	ret = nlx_open(&nlx, KFI_GENL_NAME, "kfi");
+	if (ret)
+		return ret;
+	ret = ask_map(&nlx, &have) ?: add_all(&nlx, &have, &want);
+	nlx_close(&nlx);
+	return ret;
+}
+
 /* ---- the verbs ---- */
 
 static const struct verb verbs[] = {
 	{ "add", "let a number stand for an address", cmd_add },
 	{ "del", "forget a number", cmd_del },
+	{ "load", "add what a file has", cmd_load },
+	{ "save", "write the map to a file", cmd_save },
 	{ "show", "the numbers and what they stand for (the default)", cmd_show_map },
 };
 
