@@ -40,6 +40,7 @@
 #define KS_LAZY_MAX	8		/* answers that wait for company; fewer than any peer may have requests under way */
 #define KS_SPLICE_MIN	4096		/* shorter payload is copied: cheaper than page references */
 #define KS_COMMITS	4		/* commits under way at once, per connection: each keeps a thread */
+#define KS_RX_STEPS	2048		/* frames, or parts of such, that one run looks at */
 #define KS_RDV		64		/* rendezvous under way at once, per connection and direction */
 #define KS_DGRAM_MAX	(65507 - 48 - sizeof(struct skw_hdr))	/* longest datagram payload: UDP's over IPv6 */
 #define KS_DGRAM_RX	65536
@@ -353,6 +354,7 @@ struct ks_rx {
 	bool			inv_over;	/* the region that the message is to invalidate is over */
 	u16			status;		/* verdict so far on the current RMA */
 	u16			seg;
+	u16			steps;		/* left of this run, see stream.c */
 	u32			have;		/* bytes of header or segments so far */
 	u64			left;		/* payload to be placed */
 	u64			skip;		/* payload to be thrown away after it */

@@ -116,7 +116,8 @@ static int ks_rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned in
 	struct ks_conn *conn = desc->arg.data;
 	size_t used, done = 0;
 
-	while (done < len) {
+	while (done < len && conn->rx.steps) {
+		conn->rx.steps--;
 		used = ks_rx_consume(conn, skb, off + done, len - done);
 		if (!used)
 			break;
@@ -128,13 +129,23 @@ static int ks_rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned in
 	return done;
 }
 
+/*
+ * A receive buffer can hold hundreds of thousands of the shortest frames, and all of this runs with
+ * bottom halves off. So a run ends after KS_RX_STEPS steps; rx_work goes on with the rest, and lets
+ * the CPU have something else in between.
+ */
 static void ks_rx_run(struct ks_conn *conn)
 {
 	read_descriptor_t desc = { .arg.data = conn, .count = 1 };
 
+	conn->rx.steps = KS_RX_STEPS;
 	if (conn->state == KS_READY && conn->rx.at != KS_RX_BLOCKED && !test_bit(KS_DEAD, &conn->flags))
 		tcp_read_sock(conn->sk, &desc, ks_rx_actor);
-	if (conn->state == KS_READY && conn->rx.at != KS_RX_BLOCKED)
+	if (conn->state != KS_READY || conn->rx.at == KS_RX_BLOCKED)
+		return;
+	if (!conn->rx.steps)
+		ks_conn_queue(conn, &conn->rx_work, 0);
+	else
 		ks_conn_check(conn);	/* all that came before the end has been read */
 }
 
