@@ -571,7 +571,8 @@ struct kfi_mr {
  * reference until the last byte has moved and kfi_remote_rma() has been told. Context: process or softirq.
  * Return: the region with a reference, or ERR_PTR(-EACCES): no such key, another endpoint's, out of range, or no right.
  */
-struct kfi_mr *kfi_mr_get(struct kfi_ep *ep, u64 key, u64 addr, size_t len, u64 access, struct iov_iter *iter);
+struct kfi_mr *kfi_mr_get(struct kfi_ep *ep, u64 key, u64 addr, u64 len, u64 access,
+			  struct iov_iter *iter);
 /** kfi_mr_put() - give the reference of kfi_mr_get() back; process or softirq */
 void kfi_mr_put(struct kfi_mr *mr);
 

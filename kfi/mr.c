@@ -633,7 +633,7 @@ bool kfi_mr_taken(struct kfi_ep *ep, u64 key)
 }
 
 /* In range and within rights? A wrapped subtraction fails the first comparison. */
-static bool allowed(const struct kfi_mr *mr, u64 addr, size_t len, u64 access)
+static bool allowed(const struct kfi_mr *mr, u64 addr, u64 len, u64 access)
 {
 	u64 at = addr - mr->offset;
 
@@ -664,7 +664,8 @@ static void mr_range(const struct kfi_mr *mr, size_t at, size_t len, bool source
  * reverse (kfi_mr_in_use()): either we see the region dead, or the other side sees our reference and waits for
  * our RCU section. The key is compared again because a per-I/O region may have got another one while we walked.
  */
-struct kfi_mr *kfi_mr_get(struct kfi_ep *ep, u64 key, u64 addr, size_t len, u64 access, struct iov_iter *iter)
+struct kfi_mr *kfi_mr_get(struct kfi_ep *ep, u64 key, u64 addr, u64 len, u64 access,
+			  struct iov_iter *iter)
 {
 	struct kfi_mr *mr;
 

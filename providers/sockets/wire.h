@@ -28,7 +28,7 @@
 #define SKW_VERSION_LAZY	3		/* ... SKW_F_LAZY */
 #define SKW_DATA_MAX		256		/* private data of a connection request or answer */
 #define SKW_RMA_MAX		256		/* remote segments in one frame */
-#define SKW_PAYLOAD_MAX		(1ULL << 32)	/* one frame's payload */
+#define SKW_PAYLOAD_MAX		0xffffffffULL	/* a frame's payload: 32 bits hold it */
 #define SKW_ATOMIC_MAX		512		/* bytes of targets of one atomic operation */
 
 #define SKW_AUTH_LEN		32		/* authentication data: a random number or a proof */

@@ -125,8 +125,10 @@ static void kv_slot_segs(const struct kv_slot *slot, struct kfi_rma_iov *segs)
 	unsigned int i;
 
 	for (i = 0; i < slot->p.count; i++, desc++)
-		segs[i] = (struct kfi_rma_iov) {
-			.addr = le64_to_cpu(desc->addr), .len = le64_to_cpu(desc->len), .key = le64_to_cpu(desc->key),
+		segs[i] = (struct kfi_rma_iov){
+			.addr = le64_to_cpu(desc->addr),
+			.len = min_t(u64, le64_to_cpu(desc->len), SIZE_MAX),
+			.key = le64_to_cpu(desc->key),
 		};
 }
 

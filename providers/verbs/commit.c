@@ -30,7 +30,7 @@ static int kv_commit_get_all(struct kv_slot *slot)
 	for (i = 0; i < slot->p.count && !ret; i++) {
 		struct kfi_rma_iov rma = {
 			.addr = le64_to_cpu(descs[i].addr),
-			.len = le64_to_cpu(descs[i].len),
+			.len = min_t(u64, le64_to_cpu(descs[i].len), SIZE_MAX),
 			.key = le64_to_cpu(descs[i].key),
 		};
 

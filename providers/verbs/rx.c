@@ -379,6 +379,10 @@ static int kv_rx_read(struct kv_slot *slot)
 
 	if (ret || unlikely(slot->bytes > conn->takes))
 		return -EPROTO;
+	/* Also what a size_t of 32 bits could not hold. */
+	if (unlikely(slot->p.len > KV_MSG_MAX &&
+		     (slot->p.type == KVW_RTS || slot->p.type == KVW_TREAD)))
+		return -EPROTO;
 	slot->cls = kvw_cls(slot->p.type, slot->p.flags);
 	if (unlikely(slot->cls < KVW_CLS && kfi_peer_tx_ctx(&conn->vep->ep)))
 		return -EPROTO;		/* a transmit context is answered, and asked for nothing */

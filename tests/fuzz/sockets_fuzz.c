@@ -6,6 +6,8 @@
 #include "fuzz.h"
 #include "wire.h"
 
+static_assert(SKW_PAYLOAD_MAX <= UINT32_MAX, "a length that a size_t of 32 bits can't hold");
+
 #define EAGER 16384
 
 /* Independent of the tables: what the numbers are in libfabric. */

@@ -7,6 +7,13 @@
 #include <linux/slab.h>
 #include "mr_fixture.h"
 
+/*
+ * A length from the wire has 64 bits, also on a kernel whose size_t has 32: 2^32 bytes must not
+ * become 0.
+ */
+static_assert(__same_type(kfi_mr_get,
+			  struct kfi_mr *(struct kfi_ep *, u64, u64, u64, u64, struct iov_iter *)));
+
 static char mem[4096];
 
 static struct kfid_mr *reg(struct kfi_world *w, u64 access, u64 offset, u64 key)
