@@ -7,6 +7,7 @@
 #include <linux/device.h>
 #include <linux/slab.h>
 #include "dev.h"
+#include "verbs.h"
 
 /* What a device needs to have; all that is made for storage has a hundred times of it. */
 #define KV_MIN_SGE		2	/* a header and payload */

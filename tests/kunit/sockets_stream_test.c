@@ -74,6 +74,10 @@ void ks_conn_queue(struct ks_conn *conn, struct delayed_work *work, unsigned lon
 		stream.queued++;
 }
 
+void ks_grants_pause(struct ks_conn *conn, unsigned long pause)
+{
+}
+
 int ks_conn_cpu(const struct ks_conn *conn)
 {
 	return 0;
