@@ -167,7 +167,7 @@ static bool ks_can_splice(const struct kfi_oper *op)
 	if (!MSG_SPLICE_PAGES || !ks_splice || !iov_iter_is_bvec(&op->iter) || op->len < KS_SPLICE_MIN)
 		return false;
 	for (i = 0; i < op->iter.nr_segs; i++)
-		if (!sendpage_ok(bv[i].bv_page))
+		if (!sendpages_ok(bv[i].bv_page, bv[i].bv_len, bv[i].bv_offset))
 			return false;
 	return true;
 }

@@ -405,6 +405,34 @@ static void slab_memory(struct test *t)
 	kfree(tx);
 }
 
+/*
+ * Of pages that were allocated together, and not as a compound page, only the first has a
+ * reference of its own: a socket can't take the others.
+ */
+static void plain_pages(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	size_t len = min_t(size_t, 4 * PAGE_SIZE, t->info[0]->ep_attr->max_msg_size);
+	u8 *tx = (u8 *)__get_free_pages(GFP_KERNEL, 2), *rx = test_zalloc(t, len);
+	struct bio_vec bv;
+	comp_t c;
+
+	if (p && tx && rx) {
+		fill(tx, len, 1);
+		bvec_set_page(&bv, virt_to_page(tx), len, 0);
+		POST(t, kfi_recv(p->b.ep, rx, len, NULL, KFI_ADDR_UNSPEC, rx));
+		POST(t, kfi_sendbv(p->a.ep, &bv, NULL, 1, p->a.peer, tx));
+		if (!WAIT_TX(&p->a, &c))
+			EXPECT_EQ(t, c.err, 0);
+		if (!WAIT_RX(&p->b, &c))
+			EXPECT_DATA(t, rx, len, 1);
+	}
+	EXPECT(t, p && tx && rx);
+	if (p && p->a.ep && !test_close(t, &p->a.ep->fid))
+		p->a.ep = NULL;
+	free_pages((unsigned long)tx, 2);
+}
+
 static void truncated(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -659,6 +687,7 @@ const struct test_case msg_cases[] = {
 	{ "msg.vectors", T_ALL, 0, C_MSG, vectors },
 	{ "msg.too_many_segments", T_ALL, 0, C_MSG, too_many_segments },
 	{ "msg.slab_memory", T_REL, 0, C_MSG, slab_memory },
+	{ "msg.plain_pages", T_REL, 0, C_MSG, plain_pages },
 	{ "msg.truncated", T_ALL, CASE_OURS, C_MSG, truncated },
 	{ "msg.truncated_unexpected", T_REL, CASE_OURS, C_MSG, truncated_unexpected },
 	{ "msg.inject_complete", T_ALL, 0, C_MSG, inject_complete },

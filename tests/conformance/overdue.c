@@ -161,7 +161,7 @@ static void others(struct test *t)
 
 const struct test_case overdue_cases[] = {
 	{ "overdue.message", T_REL, 0, C_MSG, message },
-	{ "overdue.several", T_REL, 0, C_TAGGED, several },
+	{ "overdue.several", T_REL, 0, C_MSG | C_TAGGED, several },
 	{ "overdue.in_time", T_REL, 0, C_MSG, in_time },
 	{ "overdue.others", T_RDM, 0, C_MSG, others },
 	{}

@@ -98,7 +98,7 @@ static bool early_ack(struct victim *v)
 {
 	const struct hs_call call = { .port = 703, .rcvbuf = 1 };
 	struct skw_hdr hdr, ack = { .type = SKW_ACK };
-	struct page *pages = alloc_pages(GFP_KERNEL, 1);
+	struct page *pages = alloc_pages(GFP_KERNEL | __GFP_COMP, 1);
 	struct bio_vec vec;
 	struct hs *hs;
 	void *done;
