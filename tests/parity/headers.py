@@ -64,8 +64,9 @@ def compare_ours(both, ours, allowed):
     return wrong, len(alone) - len(wrong)
 
 
-# Enumerations that are ours altogether, a limit of a provider's helper, and a size: nothing of libfabric's to collide with.
+# Enumerations that are ours altogether, limits, and a size: nothing of libfabric's to collide with.
 LOW_NUMBERS = ("FI_KVEC", "FI_BVEC", "FI_SGL", "FI_CREDIT_WINDOW_MAX", "FI_MEM_MAX",
+               "FI_OP_TIMEOUT_MAX_MS", "FI_SHORT_PORT_MAX",
                "FI_SOURCE_STOPPED", "FI_SOURCE_ARMED", "FI_SOURCE_HOT", "FI_SOURCE_DUE")
 
 
