@@ -133,6 +133,29 @@ int kfi_reject(struct kfid_pep *pep, kfid_t handle, const void *param,
 int kfi_shutdown(struct kfid_ep *ep, uint64_t flags);
 
 /**
+ * kfi_ep_reset() - end a connection at once, and keep the endpoint
+ * @ep: an enabled endpoint of type KFI_EP_MSG, without shared contexts
+ *
+ * For consumers that may not need new memory to connect anew, such as block
+ * devices that memory is written to. Whatever state the connection is in, it
+ * ends without waiting for the peer, as by kfi_close(). Operations end with
+ * ECANCELED. When the function returns, none of their memory is used any more,
+ * the done() of each has returned, no event of the endpoint is queued, and
+ * kfi_connect() is allowed. Bindings, options and the regions that are bound to
+ * the endpoint stay, and attached regions stay attached: kfi_mr_invalidate()
+ * them before their memory is used for something else.
+ *
+ * Callbacks that are set by kfi_ep_tx_space() are forgotten. The caller posts
+ * nothing meanwhile, and closes neither the endpoint nor its queues.
+ *
+ * Context: Process context, may sleep; not from a callback of its queues.
+ * Return: 0; -ENODEV if the network has gone, -KFI_EOPBADSTATE if the endpoint
+ * is not enabled, -EOPNOTSUPP if it is of another kind, or the provider has no
+ * such operation (loop): close it then.
+ */
+int kfi_ep_reset(struct kfid_ep *ep);
+
+/**
  * kfi_join() - join a multicast group
  * @ep: the endpoint
  * @addr: address of the group

@@ -190,6 +190,14 @@ void kfi_home_stop(struct kfi_home *home, int err);
 void kfi_home_drain(struct kfi_home *home);
 
 /**
+ * kfi_home_restart() - connections are listed again
+ * @home: of an endpoint of type KFI_EP_MSG, after kfi_home_drain()
+ *
+ * For kfi.ko, see kfi_ep_reset(). Context: process or softirq.
+ */
+void kfi_home_restart(struct kfi_home *home);
+
+/**
  * kfi_home_expire() - a transmit operation has taken too long: its connection ends with -ETIMEDOUT
  * @home: of the operation's endpoint
  * @op: the operation, which may have ended meanwhile

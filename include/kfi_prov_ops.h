@@ -60,10 +60,12 @@ struct kfi_peer_info {
  * @ep_open:	endpoint structure made: set ep->tx_levels to the completion levels that were on offer for this type
  * @ep_close:	about to be freed; it is stopped
  * @ep_enable:	bindings are complete; start. RDM and DGRAM: the address is fixed from here on
+ * @ep_restart:	optional: kfi_ep_reset() of a MSG endpoint, after @ep_stop: be as after @ep_enable. The connections of its
+ *		&kfi_home are listed again already
  * @ep_stop:	let go of the network at once and end every accepted transmit with @err through kfi_tx_complete() before
  *		returning; no kfi_rx_* call for this endpoint after it. Messages under way into receives end with @err
- *		too. May sleep, but never waits for a peer or a consumer. Called once before ep_close, also when the
- *		namespace or device goes (then the consumer closes much later)
+ *		too. May sleep, but never waits for a peer or a consumer. Called before ep_close, also when the
+ *		namespace or device goes (then the consumer closes much later), and once for each @ep_restart
  * @tx:		start a transmit, inside rcu_read_lock_bh(): bottom halves are off. op->code says what. Return: 0 = accepted, will be completed exactly once (perhaps
  *		already was); negative errno = refused, nothing happened, never -EAGAIN for ever. KFI_MORE in op->flags
  *		lets it wait for the next post (a later post, or completion of anything, must flush). KFI_FENCE is none of
@@ -135,6 +137,7 @@ struct kfi_prov_ops {
 
 	int	(*ep_open)(struct kfi_ep *ep);
 	int	(*ep_enable)(struct kfi_ep *ep);
+	void	(*ep_restart)(struct kfi_ep *ep);
 	void	(*ep_stop)(struct kfi_ep *ep, int err);
 	void	(*ep_close)(struct kfi_ep *ep);
 

@@ -157,6 +157,8 @@ int kfi_eq_event(struct kfi_eq *eq, u32 event, struct kfid *fid, struct kfi_info
 int kfi_eq_error(struct kfi_eq *eq, struct kfid *fid, int err, const void *data, size_t len);
 /* An object closes: its queued events go too. */
 void kfi_eq_forget(struct kfi_eq *eq, struct kfid *fid);
+/* The same, and on return the handler has done with those that it had read. Not from the handler. */
+void kfi_eq_forget_sync(struct kfi_eq *eq, struct kfid *fid);
 
 /* ---- cntr.c ---- */
 
@@ -199,8 +201,10 @@ int kfi_match_cancel(struct kfi_ep *ep, void *context);
 void kfi_match_end(struct kfi_oper *op, int err);
 /* Refuse posts and arrivals from now on; end posted receives with @err; hand unexpected messages to ops->rx_drop(). */
 void kfi_match_close(struct kfi_ep *ep, int err);
+/* Take posts and arrivals again. */
+void kfi_match_reopen(struct kfi_ep *ep);
 /*
- * The first half of it, for an endpoint with a shared receive context: its messages leave that, and no more come. A grace
+ * The first half of kfi_match_close(), for an endpoint with a shared receive context: its messages leave that, and no more come. A grace
  * period later nobody hands one of them to the provider.
  */
 void kfi_match_leave(struct kfi_ep *ep);

@@ -10,6 +10,7 @@
 #include <linux/delay.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
+#include <kfi_home.h>
 #include "auth.h"
 #include "cq.h"
 #include "ep.h"
@@ -362,6 +363,67 @@ static void ep_drain(struct kfi_ep *ep)
 	while (ep_is_called(ep))
 		usleep_range(20, 200);
 }
+
+/* ---- the end of a connection, and of nothing else ---- */
+
+/*
+ * As ep_stop(), but the endpoint lives on. Until the caller moves it to ENABLED the state SHUT forbids posts, and lets the
+ * provider report nothing.
+ */
+static int ep_disconnect(struct kfi_ep *ep)
+{
+	lockdep_assert_held(&ep->lock);
+	switch (READ_ONCE(ep->state)) {
+	case KFI_EP_DEAD:
+		return -ENODEV;
+	case KFI_EP_IDLE:
+		return -KFI_EOPBADSTATE;
+	}
+	kfi_ep_reject(ep);
+	kfi_ep_move(ep, KFI_EP_SHUT);
+	synchronize_rcu_expedited();	/* posts that were allowed have been made */
+	kfi_trigger_end(ep, -ECANCELED);
+	ep->ops->ep_stop(ep, -ECANCELED);
+	kfi_fence_end(ep, -ECANCELED);
+	kfi_match_close(ep, -ECANCELED);
+	kfi_match_reopen(ep);
+	kfi_home_restart(ep->home);
+	if (ep->ops->ep_restart)
+		ep->ops->ep_restart(ep);
+	return 0;
+}
+
+/* Not under the lock: a done() may call us. Meanwhile the network may go, and the endpoint with it. */
+static void ep_settle(struct kfi_ep *ep)
+{
+	kfi_ep_space_disarm(ep);
+	ep_drain(ep);
+	kfi_pool_opened(&ep->tx);
+	kfi_pool_opened(&ep->rx);
+	kfi_eq_forget_sync(ep->eq, &ep->fid.fid);
+}
+
+int kfi_ep_reset(struct kfid_ep *fid)
+{
+	struct kfi_ep *ep = kfi_real_ep(fid);
+	int ret;
+
+	might_sleep();
+	if (ep->type != KFI_EP_MSG || !ep->home || ep->stx || ep->srx || kfi_ep_is_shared(ep))
+		return -EOPNOTSUPP;
+	mutex_lock(&ep->lock);
+	ret = ep_disconnect(ep);
+	mutex_unlock(&ep->lock);
+	if (ret)
+		return ret;
+	ep_settle(ep);
+	mutex_lock(&ep->lock);
+	if (kfi_ep_move(ep, KFI_EP_ENABLED) < 0)
+		ret = -ENODEV;
+	mutex_unlock(&ep->lock);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kfi_ep_reset);
 
 static int close_ep(struct kfid *fid)
 {

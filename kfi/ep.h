@@ -141,6 +141,7 @@ bool kfi_pool_full(struct kfi_op_pool *pool);
 bool kfi_pool_starve(struct kfi_op_pool *pool);
 void kfi_pool_unstarve(struct kfi_op_pool *pool);
 void kfi_pool_closing(struct kfi_op_pool *pool);
+void kfi_pool_opened(struct kfi_op_pool *pool);
 bool kfi_pool_idle(struct kfi_op_pool *pool);
 
 #endif /* _KFI_EP_H */

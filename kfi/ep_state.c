@@ -3,15 +3,16 @@
  * The life of an endpoint.
  *
  *	IDLE ------> ENABLED <------> CONNECTING ------> CONNECTED
- *	               |                  |                  |
- *	               |                  v                  v
- *	               |                 SHUT <--------------+
- *	               v                  |
- *	any state --> DEAD <--------------+
+ *	               | ^                |                  |
+ *	               v |                v                  v
+ *	              SHUT <--------------+------------------+
+ *
+ *	any state --> DEAD
  *
  * kfi_enable() leads to ENABLED, where RDM and DGRAM endpoints stay. kfi_connect() and kfi_accept() lead on to CONNECTING,
- * and back to ENABLED if the provider refuses the call at once. The provider reports CONNECTED or SHUT. DEAD is the
- * end: kfi_close() was called, or the network has gone.
+ * and back to ENABLED if the provider refuses the call at once. The provider reports CONNECTED or SHUT. kfi_ep_reset()
+ * leads to SHUT from wherever the endpoint is, and from there to ENABLED. DEAD is the end: kfi_close() was called, or the
+ * network has gone.
  *
  * A consumer's calls (bind, enable, connect, accept, shutdown, close) and kfi_ep_kill() are serialised by kfi_ep.lock. The
  * provider's reports are not, for they come while such calls wait for the provider: so each arrow is a cmpxchg, and
@@ -22,10 +23,10 @@
 
 static const unsigned long kfi_ep_arrows[] = {
 	[KFI_EP_IDLE]		= BIT(KFI_EP_ENABLED) | BIT(KFI_EP_DEAD),
-	[KFI_EP_ENABLED]	= BIT(KFI_EP_CONNECTING) | BIT(KFI_EP_DEAD),
+	[KFI_EP_ENABLED]	= BIT(KFI_EP_CONNECTING) | BIT(KFI_EP_SHUT) | BIT(KFI_EP_DEAD),
 	[KFI_EP_CONNECTING]	= BIT(KFI_EP_ENABLED) | BIT(KFI_EP_CONNECTED) | BIT(KFI_EP_SHUT) | BIT(KFI_EP_DEAD),
 	[KFI_EP_CONNECTED]	= BIT(KFI_EP_SHUT) | BIT(KFI_EP_DEAD),
-	[KFI_EP_SHUT]		= BIT(KFI_EP_DEAD),
+	[KFI_EP_SHUT]		= BIT(KFI_EP_ENABLED) | BIT(KFI_EP_DEAD),
 	[KFI_EP_DEAD]		= 0,
 };
 

@@ -141,6 +141,13 @@ void kfi_eq_forget(struct kfi_eq *eq, struct kfid *fid)
 	kfi_eq_drop(eq, fid, NULL);
 }
 
+void kfi_eq_forget_sync(struct kfi_eq *eq, struct kfid *fid)
+{
+	kfi_eq_drop(eq, fid, NULL);
+	if (eq->handler)
+		flush_work(&eq->work);
+}
+
 void kfi_eq_forget_request(struct kfi_eq *eq, const struct kfid *handle)
 {
 	kfi_eq_drop(eq, NULL, handle);

@@ -271,6 +271,13 @@ void kfi_home_stop(struct kfi_home *home, int err)
 }
 EXPORT_SYMBOL_GPL(kfi_home_stop);
 
+void kfi_home_restart(struct kfi_home *home)
+{
+	spin_lock_bh(&home->lock);
+	WRITE_ONCE(home->stop_err, 0);
+	spin_unlock_bh(&home->lock);
+}
+
 /* Fail all that are left. True: none is. */
 static bool kfi_home_empty(struct kfi_home *home)
 {

@@ -716,6 +716,15 @@ void kfi_match_close(struct kfi_ep *ep, int err)
 	kfi_rx_flush(ep, err);
 }
 
+void kfi_match_reopen(struct kfi_ep *ep)
+{
+	struct kfi_match *m = &ep->match;
+
+	spin_lock_bh(&m->lock);
+	WRITE_ONCE(m->closed, false);
+	spin_unlock_bh(&m->lock);
+}
+
 static void move_messages(struct kfi_match *m, struct list_head *from, const struct kfi_ep *ep, struct list_head *to)
 {
 	struct kfi_rx *rx, *next;

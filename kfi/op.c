@@ -279,6 +279,12 @@ void kfi_pool_closing(struct kfi_op_pool *pool)
 	set_bit(KFI_POOL_CLOSING, &pool->starved);
 }
 
+/* The pool gives out operations again. */
+void kfi_pool_opened(struct kfi_op_pool *pool)
+{
+	clear_bit(KFI_POOL_CLOSING, &pool->starved);
+}
+
 /* Nothing in use? For a pool that is closing and gives nothing out any more. */
 bool kfi_pool_idle(struct kfi_op_pool *pool)
 {

@@ -362,6 +362,15 @@ void kv_rq_end(struct kv_ep *vep, int err)
 	local_bh_enable();
 }
 
+void kv_rq_restart(struct kv_ep *vep)
+{
+	struct kv_rq *rq = &vep->rq;
+
+	spin_lock_bh(&rq->lock);
+	rq->over = false;
+	spin_unlock_bh(&rq->lock);
+}
+
 /* There was a connection that the consumer has not been told of: rdma_cm has said so, or the first that came was a message. */
 static bool kv_bare_proven(struct kv_conn *conn)
 {

@@ -37,6 +37,7 @@ void kv_rq_stop(struct kv_conn *conn);
 void kv_rq_late(struct kv_conn *conn);
 void kv_rq_lost(struct kv_conn *conn);
 void kv_rq_end(struct kv_ep *vep, int err);
+void kv_rq_restart(struct kv_ep *vep);
 void kv_bare_tune(struct kv_conn *conn);
 int kv_bare_called(struct kv_conn *conn, const struct rdma_cm_id *id, const struct rdma_conn_param *param);
 void kv_bare_established(struct kv_conn *conn, const struct rdma_conn_param *param);

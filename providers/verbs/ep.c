@@ -91,6 +91,11 @@ void kv_ep_stop(struct kfi_ep *ep, int err)
 	kv_rq_end(vep, err);
 }
 
+void kv_ep_restart(struct kfi_ep *ep)
+{
+	kv_rq_restart(to_kv_ep(ep));
+}
+
 void kv_ep_close(struct kfi_ep *ep)
 {
 	kv_dgram_close(to_kv_ep(ep));

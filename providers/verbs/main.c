@@ -91,6 +91,7 @@ static const struct kfi_prov_ops kv_ops = {
 	.ep_open	= kv_ep_open,
 	.ep_enable	= kv_ep_enable,
 	.ep_stop	= kv_ep_stop,
+	.ep_restart	= kv_ep_restart,
 	.ep_close	= kv_ep_close,
 	.getname	= kv_ep_getname,
 	.setname	= kv_ep_setname,

@@ -474,6 +474,7 @@ static inline struct kv_pep *to_kv_pep(struct kfi_pep *pep)
 int kv_ep_open(struct kfi_ep *ep);
 int kv_ep_enable(struct kfi_ep *ep);
 void kv_ep_stop(struct kfi_ep *ep, int err);
+void kv_ep_restart(struct kfi_ep *ep);
 void kv_ep_close(struct kfi_ep *ep);
 int kv_ep_getname(struct kfi_ep *ep, void *addr);
 int kv_ep_setname(struct kfi_ep *ep, const void *addr, size_t len);

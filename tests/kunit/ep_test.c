@@ -13,10 +13,10 @@ static void ep_arrows(struct kunit *test)
 	static const char *const table[] = {
 		/*		   to: I E C c S D */
 		[KFI_EP_IDLE]		= ".x...x",
-		[KFI_EP_ENABLED]	= "..x..x",
+		[KFI_EP_ENABLED]	= "..x.xx",
 		[KFI_EP_CONNECTING]	= ".x.xxx",
 		[KFI_EP_CONNECTED]	= "....xx",
-		[KFI_EP_SHUT]		= ".....x",
+		[KFI_EP_SHUT]		= ".x...x",
 		[KFI_EP_DEAD]		= "......",
 	};
 	struct kfi_ep *ep = kunit_kzalloc(test, sizeof(*ep), GFP_KERNEL);

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * kfi_ep_reset(): a connection ends at once, and its endpoint connects anew.
+ */
+#include <linux/delay.h>
+#include "harness.h"
+
+#define LONG		60000	/* bytes: nobody keeps such a message for a late receive */
+#define RECVS		4
+
+/* On success nothing of the connection is left: neither operations nor events. */
+static bool reset_it(struct node *n)
+{
+	int ret = kfi_ep_reset(n->ep);
+	struct kfi_eq_cm_entry event;
+	u32 type;
+
+	if (ret == -EOPNOTSUPP) {
+		test_skip(n->t, "endpoints can't be reset");
+		return false;
+	}
+	return EXPECT_EQ(n->t, ret, 0) &&
+	       EXPECT_EQ(n->t, kfi_eq_read(n->eq, &type, &event, sizeof(event), 0), -EAGAIN);
+}
+
+/* The accepting endpoint hears of the end, and is closed. */
+static bool peer_ends(struct node *b)
+{
+	struct event ev;
+
+	if (WAIT_EVENT(b, &ev) || !EXPECT_EQ(b->t, ev.type, KFI_SHUTDOWN) || !EXPECT_EQ(b->t, test_close(b->t, &b->ep->fid), 0))
+		return false;
+	b->ep = NULL;
+	return true;
+}
+
+static bool drop_completions(struct node *n, struct kfid_cq *cq)
+{
+	comp_t c;
+	int ret;
+
+	do {
+		ret = comp_poll(n, cq, &c);
+	} while (ret == 1);
+	return EXPECT_EQ(n->t, ret, 0);
+}
+
+/* Receives that wait, and a message and an access that are under way. */
+static bool busy(struct pair *p, u8 *buf, const struct region *far)
+{
+	struct test *t = p->a.t;
+	int i;
+
+	for (i = 0; i < RECVS; i++)
+		if (POST(t, kfi_recv(p->a.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, CTX(i))))
+			return false;
+	return !POST(t, kfi_send(p->a.ep, buf + LONG, LONG, NULL, p->a.peer, CTX(RECVS))) &&
+	       !POST(t, kfi_write(p->a.ep, buf + 2 * LONG, LONG, NULL, p->a.peer, far->addr, far->key, CTX(RECVS + 1)));
+}
+
+/* All of it has ended when the call returns; what was written before the end may have been performed. */
+static bool all_ended(struct node *a)
+{
+	struct test *t = a->t;
+	comp_t c;
+	int i;
+
+	for (i = 0; i < RECVS; i++) {
+		if (!EXPECT_EQ(t, comp_poll(a, a->rxcq, &c), 1))
+			return false;
+		EXPECT_ERR(t, &c, CTX(i), ECANCELED);
+	}
+	for (i = 0; i < 2; i++) {
+		if (!EXPECT_EQ(t, comp_poll(a, a->txcq, &c), 1))
+			return false;
+		EXPECT(t, c.err == ECANCELED || c.op_context == CTX(RECVS + 1) || t->w->bare);
+	}
+	NONE_RX(a);
+	NONE_TX(a);
+	return true;
+}
+
+static void connected(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *buf = test_pages(t, 3 * LONG), *near_mem = test_pages(t, LONG), *far_mem = test_pages(t, LONG);
+	struct region near, far;
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && buf && near_mem && far_mem);
+	REQUIRE(t, !region_open(&p->b, &far, far_mem, LONG, KFI_REMOTE_WRITE));
+	REQUIRE(t, !region_open(&p->a, &near, near_mem, LONG, KFI_REMOTE_READ));
+	for (i = 0; i < 4; i++) {
+		REQUIRE(t, busy(p, buf, &far));
+		if (!reset_it(&p->a))
+			return;
+		REQUIRE(t, all_ended(&p->a));
+		EXPECT_EQ(t, kfi_send(p->a.ep, buf, 1, NULL, p->a.peer, NULL), -ENOTCONN);
+		REQUIRE(t, peer_ends(&p->b) && drop_completions(&p->b, p->b.rxcq));
+		REQUIRE(t, !pair_connect(&p->a, &p->b));
+		if (transfer(&p->a, &p->b, LONG, i) || transfer(&p->b, &p->a, 100, i))
+			return;
+		/* The regions are those of before. */
+		fill(near_mem, LONG, i);
+		POST(t, kfi_read(p->b.ep, buf, LONG, NULL, p->b.peer, near.addr, near.key, buf));
+		REQUIRE(t, !WAIT_TX(&p->b, &c));
+		EXPECT_COMP(t, &c, buf, KFI_RMA | KFI_READ);
+		EXPECT_DATA(t, buf, LONG, i);
+	}
+}
+
+/* Before the peer has answered, after it has refused, and before there was a call. */
+static void calling(struct test *t)
+{
+	struct node *a = test_new(t, struct node), *b = test_new(t, struct node);
+	struct event *ev = test_new(t, struct event);
+	u8 *buf = test_zalloc(t, 64);
+	comp_t c;
+
+	REQUIRE(t, a && b && ev && buf && !node_open_ep(t, a, 0, NULL) && !node_open(t, b, 1, NULL) && !node_listen(b));
+	REQUIRE(t, !POST(t, kfi_recv(a->ep, buf, 64, NULL, KFI_ADDR_UNSPEC, buf)));
+	if (!reset_it(a))
+		return;
+	REQUIRE_EQ(t, comp_poll(a, a->rxcq, &c), 1);
+	EXPECT_ERR(t, &c, buf, ECANCELED);
+
+	REQUIRE_EQ(t, kfi_connect(a->ep, b->addr, NULL, 0), 0);
+	REQUIRE(t, reset_it(a));
+	REQUIRE_EQ(t, kfi_connect(a->ep, b->addr, NULL, 0), 0);
+	REQUIRE(t, !WAIT_EVENT(b, ev));
+	REQUIRE_EQ(t, ev->type, KFI_CONNREQ);
+	REQUIRE(t, reset_it(a));
+	kfi_reject(b->pep, ev->info->handle, NULL, 0);	/* the handle may be gone */
+	kfi_freeinfo(ev->info);
+	while (!kfi_eq_sread(b->eq, &ev->type, &ev->data, sizeof(ev->data), 300, 0))
+		;
+
+	REQUIRE_EQ(t, kfi_connect(a->ep, b->addr, NULL, 0), 0);
+	REQUIRE(t, !WAIT_EVENT(b, ev));
+	REQUIRE_EQ(t, ev->type, KFI_CONNREQ);
+	EXPECT_EQ(t, kfi_reject(b->pep, ev->info->handle, NULL, 0), 0);
+	kfi_freeinfo(ev->info);
+	REQUIRE(t, !WAIT_EVENT(a, ev));
+	EXPECT_EQ(t, ev->err, ECONNREFUSED);
+	EXPECT_EQ(t, kfi_connect(a->ep, b->addr, NULL, 0), -KFI_EOPBADSTATE);
+	REQUIRE(t, reset_it(a));
+	REQUIRE(t, !pair_connect(a, b));
+	transfer(a, b, 100, 1);
+}
+
+static void peer_gone(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	int i;
+
+	REQUIRE(t, p);
+	for (i = 0; i < 4; i++) {
+		REQUIRE_EQ(t, test_close(t, &p->b.ep->fid), 0);
+		p->b.ep = NULL;
+		if (i % 2)
+			msleep(20);	/* or before the end is heard of */
+		if (!reset_it(&p->a))
+			return;
+		REQUIRE(t, !pair_connect(&p->a, &p->b));
+		REQUIRE(t, !transfer(&p->a, &p->b, 100, i) && !transfer(&p->b, &p->a, LONG, i));
+	}
+}
+
+static void refused(struct test *t)
+{
+	struct node *a = test_new(t, struct node);
+
+	REQUIRE(t, a && !node_open(t, a, 0, NULL));
+	if (t->type == KFI_EP_MSG) {
+		REQUIRE(t, !node_endpoint(a, a->info));
+		EXPECT(t, kfi_ep_reset(a->ep) < 0);	/* it is not enabled */
+		return;
+	}
+	REQUIRE(t, !node_endpoint(a, a->info) && !node_enable(a));
+	EXPECT_EQ(t, kfi_ep_reset(a->ep), -EOPNOTSUPP);
+}
+
+const struct test_case reset_cases[] = {
+	{ "reset.connected", T_MSG, 0, C_MSG | C_RMA, connected },
+	{ "reset.calling", T_MSG, 0, C_MSG, calling },
+	{ "reset.peer_gone", T_MSG, 0, C_MSG, peer_gone },
+	{ "reset.refused", T_ALL, 0, C_MSG, refused },
+	{}
+};
