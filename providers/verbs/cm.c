@@ -559,13 +559,12 @@ static bool kv_cm_steps(const struct kv_conn *conn)
 void kv_cm_step_work(struct work_struct *work)
 {
 	struct kv_conn *conn = container_of(work, struct kv_conn, step_work);
-	struct kv_reserve reserve;
+	unsigned int noio = memalloc_noio_save();	/* writeback may wait for this connection */
 	int ret = 0;
 
-	kv_reserve_begin(&reserve, conn->vep ? &conn->vep->ep : NULL);	/* a reconnect may be what writeback waits for */
 	while (!ret && kv_cm_steps(conn))	/* two of them may have queued us once */
 		ret = kv_cm_step_now(conn);
-	kv_reserve_end(&reserve);
+	memalloc_noio_restore(noio);
 	if (ret)
 		kv_conn_fail(conn, ret);
 }

@@ -50,13 +50,6 @@ static void kfn_set_limits(struct kfn_ctrl *ctrl)
 	ctrl->ctrl.max_integrity_segments = 0;
 }
 
-static void kfn_admin_close(struct kfn_ctrl *ctrl)
-{
-	cancel_work_sync(&ctrl->ctrl.async_event_work);
-	kfn_queues_end(ctrl, 0, 1);
-	kfn_link_close(ctrl);
-}
-
 /* Enabled, and known; or the admin queue has to be stopped. */
 static int kfn_admin_enable(struct kfn_ctrl *ctrl)
 {
@@ -105,7 +98,8 @@ static int kfn_admin_setup(struct kfn_ctrl *ctrl, bool new)
 stop_queue:
 	kfn_queues_end(ctrl, 0, 1);
 close_link:
-	kfn_link_close(ctrl);
+	if (new)
+		kfn_link_close(ctrl);
 	return ret;
 }
 
@@ -119,7 +113,10 @@ static void kfn_admin_teardown(struct kfn_ctrl *ctrl, bool remove)
 		nvme_unquiesce_admin_queue(&ctrl->ctrl);
 		nvme_remove_admin_tag_set(&ctrl->ctrl);
 	}
-	kfn_admin_close(ctrl);
+	cancel_work_sync(&ctrl->ctrl.async_event_work);
+	kfn_queues_end(ctrl, 0, 1);
+	if (remove)
+		kfn_link_close(ctrl);
 }
 
 /* ---- I/O queues ---- */
@@ -365,15 +362,15 @@ static void kfn_again_or_never(struct kfn_ctrl *ctrl, int status)
 }
 
 /*
- * All who want memory may be waiting for pages that can be written when this has ended. So it takes what is left, and does not wait for
- * memory: what there is not enough of ends the attempt.
+ * Memory may be waiting for pages that can be written when this has ended, so no allocation may wait for I/O. The reserves
+ * are for those who write pages away, and are left to them: what takes most memory is there from the last connection.
  */
 static int kfn_setup_again(struct kfn_ctrl *ctrl)
 {
-	unsigned int noreclaim = memalloc_noreclaim_save();
+	unsigned int noio = memalloc_noio_save();
 	int ret = kfn_setup(ctrl, false);
 
-	memalloc_noreclaim_restore(noreclaim);
+	memalloc_noio_restore(noio);
 	return ret;
 }
 
@@ -414,17 +411,19 @@ static void kfn_err_work(struct work_struct *work)
 
 /**
  * kfn_recover() - something is wrong with a connection: begin anew
- * @ctrl: controller; nothing happens if it is not live
+ * @ctrl: controller
  *
  * Context: Any but hard interrupts.
+ * Return: false if it is not live: nothing has begun.
  */
-void kfn_recover(struct kfn_ctrl *ctrl)
+bool kfn_recover(struct kfn_ctrl *ctrl)
 {
 	if (nvme_ctrl_state(&ctrl->ctrl) != NVME_CTRL_LIVE ||
 	    !nvme_change_ctrl_state(&ctrl->ctrl, NVME_CTRL_RESETTING))
-		return;
+		return false;
 	dev_warn(ctrl->ctrl.device, "connection lost\n");
 	queue_work(nvme_reset_wq, &ctrl->err_work);
+	return true;
 }
 
 static void kfn_reset_work(struct work_struct *work)

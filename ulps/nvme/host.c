@@ -64,7 +64,8 @@ static int kfn_get_address(struct nvme_ctrl *nctrl, char *buf, int size)
 	if (test_bit(KFN_Q_ALLOCATED, &queue->flags))
 		ret = kfi_getname(&queue->ep->fid, &addr, &addrlen);
 	mutex_unlock(&queue->lock);
-	if (ret || (addr.ss_family != AF_INET && addr.ss_family != AF_INET6))
+	if (ret || !((addr.ss_family == AF_INET && addrlen == sizeof(struct sockaddr_in)) ||
+		     (addr.ss_family == AF_INET6 && addrlen == sizeof(struct sockaddr_in6))))
 		return len;
 	if (len > 0)
 		len--;	/* the newline */

@@ -26,14 +26,17 @@ struct kfn_queue;
  * @fabric:	fabric
  * @domain:	domain of all queues
  * @limits:	of @domain
+ * @stale:	the network below @domain has gone: the next set-up opens another
  *
- * Open as long as the admin queue is; set up and taken down by whoever sets up and takes down that.
+ * Opened before the admin queue is connected for the first time, and closed with the controller or when another way
+ * to the target is chosen. The calls that set up and take down the admin queue serialise all use.
  */
 struct kfn_link {
 	struct kfi_info			*info;
 	struct kfid_fabric		*fabric;
 	struct kfid_domain		*domain;
 	struct kfi_domain_limits	limits;
+	bool				stale;
 };
 
 /**
@@ -64,10 +67,13 @@ enum {
  * @size:	commands; tags are below
  * @flags:	KFN_Q_
  * @lock:	one stops at a time, and one ends what commands are left behind that
- * @ep:		endpoint; from the setting to the end of KFN_Q_OPEN, and a grace period, and in handlers
- * @cq:		completions of both directions; as @ep
+ * @ep:		endpoint. It outlives a connection, with @cq, @eq and @mrs: see kfn_queue_disconnect(). NULL: none of them
+ *		is open. Posters use it from the setting to the end of KFN_Q_OPEN, and a grace period; handlers always
+ * @cq:		completions of both directions
  * @eq:		connection events
- * @room:	commands that there are @rsps, @vecs and @sqes for. They outlive a connection, for who reconnects may be what memory waits for
+ * @depth:	commands that @ep and @mrs are for, @size or more
+ * @polled:	nobody is interrupted for @cq
+ * @room:	commands that there are @rsps, @vecs and @sqes for. They outlive a connection, too
  * @rsps:	receives
  * @tags:	blk-mq's tags of this queue, under RCU and KFN_Q_TAGS: handlers run while blk-mq learns of another number of queues,
  *		which exchanges the array that it has them in, and may free these
@@ -96,6 +102,8 @@ struct kfn_queue {
 	struct kfid_ep		*ep;
 	struct kfid_cq		*cq;
 	struct kfid_eq		*eq;
+	unsigned int		depth;
+	bool			polled;
 	unsigned int		room;
 	struct kfn_rsp		*rsps;
 	struct blk_mq_tags	*tags;
@@ -212,11 +220,14 @@ void kfn_link_close(struct kfn_ctrl *ctrl);
 int kfn_queue_start(struct kfn_ctrl *ctrl, unsigned int qid, unsigned int size);
 void kfn_queues_stop(struct kfn_ctrl *ctrl, unsigned int first, unsigned int end);
 void kfn_queues_end(struct kfn_ctrl *ctrl, unsigned int first, unsigned int end);
+void kfn_queues_release(struct kfn_ctrl *ctrl);
 void kfn_queue_broken(struct kfn_queue *queue);
 void kfn_lost_work(struct work_struct *work);
 
 /* region.c */
 int kfn_regions_open(struct kfn_queue *queue);
+void kfn_regions_quiesce(struct kfn_queue *queue);
+int kfn_regions_detach(struct kfn_queue *queue);
 void kfn_regions_close(struct kfn_queue *queue);
 void kfn_room_free(struct kfn_queue *queue);
 int kfn_room_make(struct kfn_queue *queue);
@@ -234,7 +245,7 @@ void kfn_submit_async_event(struct nvme_ctrl *ctrl);
 
 /* ctrl.c */
 int kfn_setup(struct kfn_ctrl *ctrl, bool new);
-void kfn_recover(struct kfn_ctrl *ctrl);
+bool kfn_recover(struct kfn_ctrl *ctrl);
 void kfn_ctrl_init(struct kfn_ctrl *ctrl);
 void kfn_delete_ctrl(struct nvme_ctrl *ctrl);
 void kfn_stop_ctrl(struct nvme_ctrl *ctrl);

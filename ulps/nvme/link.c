@@ -29,7 +29,7 @@ static int kfn_source(struct kfn_ctrl *ctrl, struct kfi_info *hints, bool load)
 }
 
 /* The first link of a controller may load a provider, `nvme connect` waits for it. A reconnect may not. */
-static int kfn_find(struct kfn_ctrl *ctrl)
+static int kfn_find(struct kfn_ctrl *ctrl, struct kfi_info **info)
 {
 	bool load = !ctrl->pages;
 	struct nvmf_ctrl_options *opts = ctrl->ctrl.opts;
@@ -41,7 +41,7 @@ static int kfn_find(struct kfn_ctrl *ctrl)
 		return -ENOMEM;
 	ret = kfn_source(ctrl, hints, load);
 	if (!ret)
-		ret = kfn_getinfo(ctrl->net, opts->traddr, opts->trsvcid, 0, hints, load, &ctrl->link.info);
+		ret = kfn_getinfo(ctrl->net, opts->traddr, opts->trsvcid, 0, hints, load, info);
 	kfi_freeinfo(hints);
 	if (ret == -ENODATA)
 		dev_err(ctrl->ctrl.device, "no provider of kfabric reaches %s:%s from here: " KFN_REMEDY "\n", opts->traddr, opts->trsvcid);
@@ -65,17 +65,14 @@ static int kfn_link_check(struct kfn_ctrl *ctrl, bool new)
 	return -EOPNOTSUPP;
 }
 
-int kfn_link_open(struct kfn_ctrl *ctrl)
+static int kfn_domain_open(struct kfn_ctrl *ctrl)
 {
 	struct kfn_link *link = &ctrl->link;
 	int ret;
 
-	ret = kfn_find(ctrl);
-	if (ret)
-		return ret;
 	ret = kfi_fabric_net(ctrl->net, link->info->fabric_attr, &link->fabric, NULL);
 	if (ret)
-		goto free_info;
+		return ret;
 	ret = kfi_domain(link->fabric, link->info, &link->domain, NULL);
 	if (ret)
 		goto close_fabric;
@@ -84,28 +81,75 @@ int kfn_link_open(struct kfn_ctrl *ctrl)
 		ret = kfn_link_check(ctrl, !ctrl->pages);
 	if (ret)
 		goto close_domain;
-	dev_info(ctrl->ctrl.device, "%s:%s over %s, %s\n", ctrl->ctrl.opts->traddr, ctrl->ctrl.opts->trsvcid,
-		 link->info->fabric_attr->prov_name, link->info->domain_attr->name);
+	link->stale = false;
 	return 0;
 
 close_domain:
 	kfi_close(&link->domain->fid);
+	link->domain = NULL;
 close_fabric:
 	kfi_close(&link->fabric->fid);
-free_info:
-	kfi_freeinfo(link->info);
-	link->info = NULL;
 	return ret;
 }
 
-void kfn_link_close(struct kfn_ctrl *ctrl)
+static void kfn_domain_close(struct kfn_ctrl *ctrl)
 {
 	struct kfn_link *link = &ctrl->link;
 
-	if (!link->info)
+	if (!link->domain)
 		return;
+	kfn_queues_release(ctrl);
 	WARN_ON(kfi_close(&link->domain->fid));
 	WARN_ON(kfi_close(&link->fabric->fid));
+	link->domain = NULL;
+}
+
+/* Does the target lie behind the domain that is open? */
+static bool kfn_domain_fits(const struct kfn_link *link, const struct kfi_info *info)
+{
+	return link->domain && !link->stale && !strcmp(info->fabric_attr->prov_name, link->info->fabric_attr->prov_name) &&
+	       !strcmp(info->domain_attr->name, link->info->domain_attr->name);
+}
+
+/**
+ * kfn_link_close() - close the way to the target, and what the queues have kept
+ * @ctrl:	controller, none of whose queues is connected, nor will be
+ */
+void kfn_link_close(struct kfn_ctrl *ctrl)
+{
+	kfn_domain_close(ctrl);
+	kfi_freeinfo(ctrl->link.info);
+	ctrl->link.info = NULL;
+}
+
+/**
+ * kfn_link_open() - find a way to the target, and open its domain
+ * @ctrl:	controller, none of whose queues is connected
+ *
+ * If the way is that of the last connection, the domain and what the queues have of it stay open.
+ *
+ * Return: 0 or a negative error.
+ */
+int kfn_link_open(struct kfn_ctrl *ctrl)
+{
+	struct kfn_link *link = &ctrl->link;
+	struct kfi_info *info;
+	int ret = 0;
+
+	ret = kfn_find(ctrl, &info);
+	if (ret)
+		return ret;
+	if (!kfn_domain_fits(link, info))
+		kfn_domain_close(ctrl);
 	kfi_freeinfo(link->info);
-	link->info = NULL;
+	link->info = info;
+	if (!link->domain)
+		ret = kfn_domain_open(ctrl);
+	if (ret) {
+		kfn_link_close(ctrl);
+		return ret;
+	}
+	dev_info(ctrl->ctrl.device, "%s:%s over %s, %s\n", ctrl->ctrl.opts->traddr, ctrl->ctrl.opts->trsvcid,
+		 link->info->fabric_attr->prov_name, link->info->domain_attr->name);
+	return 0;
 }

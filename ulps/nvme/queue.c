@@ -29,9 +29,7 @@ void kfn_queue_broken(struct kfn_queue *queue)
 	/* A full barrier, which pairs with kfn_queue_ready() */
 	if (test_and_set_bit(KFN_Q_BROKEN, &queue->flags))
 		return;
-	if (nvme_ctrl_state(&queue->ctrl->ctrl) == NVME_CTRL_LIVE)
-		kfn_recover(queue->ctrl);
-	else
+	if (!kfn_recover(queue->ctrl))
 		queue_work(kfn_wq, &queue->lost_work);
 }
 
@@ -98,7 +96,7 @@ static bool kfn_queue_polled(const struct kfn_queue *queue)
 {
 	const u32 *n = queue->ctrl->io_queues;
 
-	return queue->qid > n[HCTX_TYPE_DEFAULT] + n[HCTX_TYPE_READ];
+	return queue->qid && queue->qid > n[HCTX_TYPE_DEFAULT] + n[HCTX_TYPE_READ];
 }
 
 /* A command takes one transmit, which may be told of as ended later than its answer comes. */
@@ -125,11 +123,12 @@ static int kfn_queue_reclaims(struct kfn_queue *queue)
 	return kfi_setopt(&queue->ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_RECLAIM, &yes, sizeof(yes));
 }
 
+/* On failure @queue->ep is NULL, and nothing is open. */
 static int kfn_queue_objects(struct kfn_queue *queue)
 {
 	struct kfi_cq_attr cq = {
 		.size = 16,	/* all have a done() */
-		.flags = queue->qid && kfn_queue_polled(queue) ? KFI_CQ_DIRECT : KFI_CQ_SOFTIRQ,
+		.flags = queue->polled ? KFI_CQ_DIRECT : KFI_CQ_SOFTIRQ,
 		.format = KFI_CQ_FORMAT_DATA,
 	};
 	struct kfn_link *link = &queue->ctrl->link;
@@ -152,6 +151,7 @@ static int kfn_queue_objects(struct kfn_queue *queue)
 		return 0;
 
 	kfi_close(&queue->ep->fid);
+	queue->ep = NULL;
 close_eq:
 	kfi_close(&queue->eq->fid);
 close_cq:
@@ -164,6 +164,61 @@ static void kfn_queue_close(struct kfn_queue *queue)
 	WARN_ON(kfi_close(&queue->ep->fid));
 	WARN_ON(kfi_close(&queue->eq->fid));
 	WARN_ON(kfi_close(&queue->cq->fid));
+	queue->ep = NULL;
+}
+
+/* Close what is open without a connection. */
+static void kfn_queue_release(struct kfn_queue *queue)
+{
+	if (!queue->ep)
+		return;
+	kfn_regions_close(queue);
+	kfn_queue_close(queue);
+}
+
+/* Can the queue be connected as it is, or does it want another completion queue or longer ones? */
+static bool kfn_queue_fits(const struct kfn_queue *queue)
+{
+	return queue->ep && queue->depth >= queue->size && queue->polled == kfn_queue_polled(queue);
+}
+
+/* Open what a queue has apart from its connection, unless it has it from the last one. */
+static int kfn_queue_open_all(struct kfn_queue *queue)
+{
+	int ret;
+
+	if (kfn_queue_fits(queue))
+		return 0;
+	kfn_queue_release(queue);
+	queue->depth = queue->size;
+	queue->polled = kfn_queue_polled(queue);
+	ret = kfn_room_make(queue) ?: kfn_queue_objects(queue);
+	if (ret)
+		return ret;
+	ret = kfn_regions_open(queue);
+	if (ret)
+		kfn_queue_close(queue);
+	return ret;
+}
+
+/*
+ * End the connection. When this returns nothing of the queue runs, and no byte lands any more. The endpoint and the regions
+ * stay for the next connection, because the memory for new ones may be what waits for this disk; unless they can't be used
+ * again, or their network has gone.
+ */
+static void kfn_queue_disconnect(struct kfn_queue *queue)
+{
+	int ret;
+
+	ret = kfi_ep_reset(queue->ep);
+	kfn_regions_quiesce(queue);
+	if (!ret)
+		ret = kfn_regions_detach(queue);
+	if (!ret)
+		return;
+	if (ret != -EOPNOTSUPP)
+		queue->ctrl->link.stale = true;
+	kfn_queue_release(queue);
 }
 
 static int kfn_queue_receives(struct kfn_queue *queue)
@@ -220,12 +275,12 @@ static void kfn_queue_ready(struct kfn_queue *queue)
 }
 
 /**
- * kfn_queue_start() - open a queue and connect it
+ * kfn_queue_start() - connect a queue
  * @ctrl:	controller, whose link is open
  * @qid:	number
  * @size:	commands
  *
- * Return: 0; or a negative error, with nothing left behind.
+ * Return: 0; or a negative error, with nothing connected.
  */
 int kfn_queue_start(struct kfn_ctrl *ctrl, unsigned int qid, unsigned int size)
 {
@@ -233,25 +288,19 @@ int kfn_queue_start(struct kfn_ctrl *ctrl, unsigned int qid, unsigned int size)
 	int ret;
 
 	kfn_queue_init(queue, size);
-	ret = kfn_room_make(queue) ?: kfn_queue_objects(queue);
+	ret = kfn_queue_open_all(queue);
+	if (ret == -ENODEV)
+		ctrl->link.stale = true;
 	if (ret)
 		goto say;
-	ret = kfn_regions_open(queue);
+	ret = kfn_queue_receives(queue) ?: kfn_queue_connect(queue);
 	if (ret)
-		goto close;
-	ret = kfn_queue_receives(queue);
-	if (ret)
-		goto close_regions;
-	ret = kfn_queue_connect(queue);
-	if (ret)
-		goto close_regions;
+		goto disconnect;
 	kfn_queue_ready(queue);
 	return 0;
 
-close_regions:
-	kfn_regions_close(queue);
-close:
-	kfn_queue_close(queue);
+disconnect:
+	kfn_queue_disconnect(queue);
 	cancel_work_sync(&queue->lost_work);
 say:
 	dev_err(ctrl->ctrl.device, "queue %u: no connection to %s:%s (%d)\n", qid, ctrl->ctrl.opts->traddr,
@@ -261,19 +310,31 @@ say:
 
 /* ---- the end ---- */
 
-/* Regions first: they keep the endpoint open. When this returns nothing of the queue runs, and no byte lands any more. */
 static void kfn_queue_stop(struct kfn_queue *queue)
 {
 	mutex_lock(&queue->lock);
-	if (test_and_clear_bit(KFN_Q_ALLOCATED, &queue->flags)) {
-		kfn_regions_close(queue);
-		kfn_queue_close(queue);
-	}
+	if (test_and_clear_bit(KFN_Q_ALLOCATED, &queue->flags))
+		kfn_queue_disconnect(queue);
 	mutex_unlock(&queue->lock);
 }
 
 /**
- * kfn_queues_stop() - close queues, for which nothing more may be started
+ * kfn_queues_release() - close what queues without a connection have kept
+ * @ctrl:	controller, whose queues are stopped
+ */
+void kfn_queues_release(struct kfn_ctrl *ctrl)
+{
+	unsigned int i;
+
+	for (i = 0; i < ctrl->nr_queues; i++) {
+		mutex_lock(&ctrl->queues[i].lock);
+		kfn_queue_release(&ctrl->queues[i]);
+		mutex_unlock(&ctrl->queues[i].lock);
+	}
+}
+
+/**
+ * kfn_queues_stop() - disconnect queues, for which nothing more may be started
  * @ctrl:	controller
  * @first:	number of the first
  * @end:	number behind the last

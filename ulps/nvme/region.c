@@ -179,10 +179,10 @@ int kfn_regions_open(struct kfn_queue *queue)
 	unsigned int i;
 	int ret = -ENOMEM;
 
-	queue->mrs = kvcalloc(queue->size, sizeof(*queue->mrs), GFP_KERNEL);
+	queue->mrs = kvcalloc(queue->depth, sizeof(*queue->mrs), GFP_KERNEL);
 	if (!queue->mrs)
 		goto close;
-	for (i = 0; i < queue->size; i++) {
+	for (i = 0; i < queue->depth; i++) {
 		ret = kfn_region_open(queue, &queue->mrs[i]);
 		if (ret)
 			goto close;
@@ -195,16 +195,65 @@ close:
 }
 
 /**
- * kfn_regions_close() - end all access to the memory of requests
+ * kfn_regions_quiesce() - wait for the ends of regions that have begun, and let none begin
  * @queue:	queue, to which nothing is posted any more
+ */
+void kfn_regions_quiesce(struct kfn_queue *queue)
+{
+	kfn_work_put(queue);
+	wait_event(queue->idle, !atomic_read(&queue->works));
+}
+
+struct kfn_detach {
+	struct kfi_mr_work	work;
+	struct completion	ended;
+};
+
+static void kfn_detached(struct kfi_mr_work *work, int err)
+{
+	complete(&container_of(work, struct kfn_detach, work)->ended);
+}
+
+/* Return: 0 if the handle has no memory any more, or a negative error. */
+static int kfn_region_empty(struct kfid_mr *mr)
+{
+	struct kfn_detach detach = { .work.done = kfn_detached };
+	int ret;
+
+	init_completion(&detach.ended);
+	ret = kfi_mr_invalidate(mr, &detach.work);
+	if (ret == -KFI_EOPBADSTATE)
+		return 0;
+	if (!ret)
+		wait_for_completion(&detach.ended);
+	return ret;
+}
+
+/**
+ * kfn_regions_detach() - end all access to the memory of requests, and keep the handles
+ * @queue:	queue after kfn_regions_quiesce(), without a connection
+ *
+ * Return: 0; or a negative error: the handles have to be closed.
+ */
+int kfn_regions_detach(struct kfn_queue *queue)
+{
+	unsigned int i;
+	int ret = 0;
+
+	for (i = 0; i < queue->depth && !ret; i++)
+		ret = kfn_region_empty(queue->mrs[i]);
+	return ret;
+}
+
+/**
+ * kfn_regions_close() - end all access to the memory of requests
+ * @queue:	queue after kfn_regions_quiesce()
  */
 void kfn_regions_close(struct kfn_queue *queue)
 {
 	unsigned int i;
 
-	kfn_work_put(queue);
-	wait_event(queue->idle, !atomic_read(&queue->works));
-	for (i = 0; queue->mrs && i < queue->size; i++)
+	for (i = 0; queue->mrs && i < queue->depth; i++)
 		if (queue->mrs[i])
 			WARN_ON(kfi_close(&queue->mrs[i]->fid));
 	kvfree(queue->mrs);
@@ -229,17 +278,17 @@ void kfn_room_free(struct kfn_queue *queue)
 }
 
 /**
- * kfn_room_make() - have room for @size commands: what there was at the last connection, or new
+ * kfn_room_make() - have room for @depth commands: what there was at the last connection, or new
  * @queue:	queue without endpoint
  *
  * Return: 0 or -ENOMEM.
  */
 int kfn_room_make(struct kfn_queue *queue)
 {
-	if (queue->sqes && queue->room >= queue->size)
+	if (queue->sqes && queue->room >= queue->depth)
 		return 0;
 	kfn_room_free(queue);
-	queue->room = queue->size;
+	queue->room = queue->depth;
 	queue->rsps = kvcalloc(queue->room, sizeof(*queue->rsps), GFP_KERNEL);
 	queue->vecs = kvmalloc_array(queue->room, KFN_PAGES_MAX * sizeof(*queue->vecs), GFP_KERNEL);
 	queue->sqes = alloc_pages_exact(queue->room * sizeof(*queue->sqes), GFP_KERNEL);
