@@ -193,6 +193,8 @@ static void kv_rma_issued(struct kv_conn *conn, struct kfi_oper *op, struct kv_d
 	kv_op(op)->issued = true;
 	if (kv_op(op)->asked)
 		list_add_tail(&op->link, &conn->waiting);
+	else
+		kv_op(op)->err = kv_op(op)->err ?: kv_op(op)->said;
 	if (!kv_op(op)->wrs)
 		kv_rma_done(conn, op, done);
 	else if (kv_op(op)->err)
@@ -228,8 +230,11 @@ void kv_rma_landed(struct kv_conn *conn, struct kfi_oper *op, int err, struct kv
 	if (kop->asked)
 		return;
 	kop->state = KV_OP_SENT;
+	/* The peer waits for the last part, whatever it has said of the others. */
+	if (!kop->issued)
+		return;
 	kop->err = kop->err ?: kop->said;
-	if (kop->issued && !kop->wrs)
+	if (!kop->wrs)
 		kv_rma_done(conn, op, done);
 }
 
@@ -255,8 +260,8 @@ static int kv_rma_step(struct kv_conn *conn, struct kfi_oper *op)
 		return -EOPNOTSUPP;
 	if (kop->err)
 		return kop->err;
-	/* A part was refused: no more is asked for, and it ends when the others are answered. */
-	if (kop->said)
+	/* A part of a flush was refused: no more is asked for, and it ends when the others are answered. */
+	if (kop->said && op->code == KFI_OPC_FLUSH)
 		return 1;
 	if (op->code == KFI_OPC_FLUSH)
 		return kv_rma_tell(conn, op);	/* its owner looks at the segments */

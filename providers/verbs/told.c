@@ -18,11 +18,23 @@ static struct kfi_mr *kv_told_region(const struct kv_slot *slot, unsigned int i,
 	return IS_ERR(mr) ? NULL : mr;
 }
 
+/* Has an earlier segment of the packet the key of segment @i? */
+static bool kv_told_again(const struct kv_slot *slot, unsigned int i)
+{
+	const struct kvw_desc *descs = kv_slot_descs(slot);
+	unsigned int j;
+
+	for (j = 0; j < i; j++)
+		if (descs[j].key == descs[i].key)
+			return true;
+	return false;
+}
+
 /*
  * The last region of the packet, with a reference; NULL: the peer has no right to one of the
- * segments, or its owner has ended it.
+ * segments, or its owner has ended it. *@room grows by the length of each region that is named.
  */
-static struct kfi_mr *kv_told_regions(const struct kv_slot *slot, u64 access)
+static struct kfi_mr *kv_told_regions(const struct kv_slot *slot, u64 access, u64 *room)
 {
 	struct kfi_mr *mr = NULL;
 	unsigned int i;
@@ -33,19 +45,29 @@ static struct kfi_mr *kv_told_regions(const struct kv_slot *slot, u64 access)
 		mr = kv_told_region(slot, i, access);
 		if (!mr)
 			return NULL;
+		if (!kv_told_again(slot, i))
+			*room += mr->len;
 	}
 	return mr;
+}
+
+/* The parts of one access are of one kind, and no more than an access may have. */
+static bool kv_part_fits(const struct kv_conn *conn, const struct kvw_packet *p)
+{
+	return !conn->parts.count || (conn->parts.read == !!(p->flags & KVW_F_READ) &&
+				      conn->parts.count < KV_RMA_MAX / KV_DESCS);
 }
 
 /*
  * One completion for all segments: the owner of the last region hears of it. The peer says how long
  * the access was, so every segment is checked before the length is passed on: a segment outside of
- * a region, or of a region that its owner has ended meanwhile, makes no completion. An access of
- * many segments comes in parts, of which nothing is kept but their length.
+ * a region, or of a region that its owner has ended meanwhile, makes no completion. Segments may
+ * overlap; the owner does not hear of more bytes than the regions have that a packet names. An
+ * access of many segments comes in parts, of which only their number and length are kept.
  */
 int kv_tell_owner(struct kv_slot *slot, u64 flags)
 {
-	u64 access = flags & (KFI_REMOTE_READ | KFI_REMOTE_WRITE), key;
+	u64 access = flags & (KFI_REMOTE_READ | KFI_REMOTE_WRITE), key, room = 0;
 	bool done = slot->p.type == KVW_DONE, part = done && slot->p.flags & KVW_F_PART;
 	struct kv_conn *conn = slot->conn;
 	u64 len = slot->p.len;
@@ -53,14 +75,16 @@ int kv_tell_owner(struct kv_slot *slot, u64 flags)
 	int ret = 0;
 
 	lockdep_assert_held(&conn->rx_lock);
-	if (len > KV_MSG_MAX || (done && len > KV_MSG_MAX - conn->part_len))
+	if (len > KV_MSG_MAX || (done && (len > KV_MSG_MAX - conn->parts.len || !kv_part_fits(conn, &slot->p))))
 		return -EPROTO;
-	len += done ? conn->part_len : 0;
-	mr = kv_told_regions(slot, access);
+	mr = kv_told_regions(slot, access, &room);
+	len = min(len, room) + (done ? conn->parts.len : 0);
 	if (part) {
-		conn->part_len = len;
-		conn->part_void |= !mr;
-	} else if (mr && !(done && conn->part_void)) {
+		conn->parts.count++;
+		conn->parts.read = slot->p.flags & KVW_F_READ;
+		conn->parts.len = len;
+		conn->parts.refused |= !mr;
+	} else if (mr && !(done && conn->parts.refused)) {
 		key = le64_to_cpu(kv_slot_descs(slot)[slot->p.count - 1].key);
 		if (slot->p.flags & KVW_F_CQ_DATA)
 			flags |= KFI_REMOTE_CQ_DATA;
@@ -69,11 +93,9 @@ int kv_tell_owner(struct kv_slot *slot, u64 flags)
 	}
 	if (mr)
 		kfi_mr_put(mr);
-	if (ret || part || !done)
-		return ret;
-	conn->part_len = 0;
-	conn->part_void = false;
-	return 0;
+	if (!ret && done && !part)
+		memset(&conn->parts, 0, sizeof(conn->parts));
+	return ret;
 }
 
 void kv_rx_told(struct kv_slot *slot, u16 status)

@@ -277,8 +277,8 @@ struct kv_run {
  * @mtu:	bytes of a packet: of as many all have moved, or none
  * @atomics:	atomic operations that have not been answered: RMA behind them waits
  * @reads:	READs under way, at most @reads_max, which the peer's device serves at once: one more would hold up the send queue
- * @part_len:	bytes of an access of which the peer has told us parts; @part_void: a segment of
- *		them is in no region. Under @rx_lock
+ * @parts:	of an access that the peer has told us of in part: how many have come, whether it reads,
+ *		their bytes, and whether a segment is in no region. Under @rx_lock
  * @peer_epoch:	what it last told; @keys: regions of it that we know, see key.c; @key_turn: which to forget next
  * @asks_later:	the peer could not tell of a region: it is not asked before the next jiffy
  * @frmrs:	free registrations by pool, @nfrmrs: their numbers; @frmr_mem: @frmr_sg: their memory
@@ -334,8 +334,12 @@ struct kv_conn {
 	unsigned int		reads, reads_max;
 	u32			mtu;
 	u32			peer_epoch;
-	u64			part_len;
-	bool			part_void;
+	struct {
+		u64		len;
+		u8		count;
+		bool		read;
+		bool		refused;
+	} parts;
 	unsigned int		key_turn;
 	struct kv_key		*keys;
 	struct list_head	frmrs[KV_POOLS];

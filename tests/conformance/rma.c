@@ -349,6 +349,68 @@ static void many_refused(struct test *t)
 	still_works(m->p);
 }
 
+static int broken_disk(struct kfid_mr *mr, uint64_t at, size_t len)
+{
+	return -EIO;
+}
+
+/*
+ * Accesses of many segments that end in an error of the owner's, while some of their segments have
+ * not been told: the target's count of the next access begins anew.
+ */
+static void many_ends(struct test *t)
+{
+	struct many *m = many_open(t);
+	struct kvec iov, far;
+	struct kfi_mr_attr attr = {
+		.type = KFI_KVEC, .mr_iov = &far, .iov_count = 1, .access = ALL_RIGHTS,
+		.requested_key = KFI_KEY_NOTAVAIL, .persist = broken_disk,
+	};
+	struct kfi_msg_rma msg = {
+		.type = KFI_KVEC, .iov_count = 1, .msg_iov = &iov, .rma_iov_count = MANY, .data = 77
+	};
+	struct kfid_mr *mr;
+	size_t last = 0;
+	comp_t c;
+	int i;
+
+	if (t->skipped)
+		return;
+	REQUIRE(t, m);
+	far = (struct kvec){ m->far, 2 * MANY * MANY_LEN };
+	REQUIRE_EQ(t, kfi_mr_regattr(m->p->b.domain, &attr, KFI_RMA_PMEM, &mr), 0);
+	test_keep(t, &mr->fid);
+	for (i = 0; i < MANY; i++) {
+		m->rma[i].key = kfi_mr_key(mr);
+		m->rma[i].addr = many_at(m, i) - m->far;
+		if (m->p->b.info->domain_attr->mr_mode & KFI_MR_VIRT_ADDR)
+			m->rma[i].addr += (u64)(uintptr_t)m->far;
+	}
+	iov = (struct kvec){ m->near, m->len };
+	msg.addr = m->p->a.peer;
+	msg.rma_iov = m->rma;
+	for (i = 0; i < 8; i++) {
+		msg.context = CTX(i);
+		POST(t, kfi_writemsg(m->p->a.ep, &msg, KFI_COMPLETION | KFI_REMOTE_CQ_DATA | KFI_COMMIT_COMPLETE));
+	}
+	for (i = 0; i < 8; i++) {
+		REQUIRE(t, !WAIT_TX(&m->p->a, &c));
+		EXPECT_EQ(t, c.err, EIO);
+	}
+	iov.iov_len = 100;
+	m->rma[0].len = 100;
+	msg.rma_iov_count = 1;
+	POST(t, kfi_writemsg(m->p->a.ep, &msg, KFI_COMPLETION | KFI_REMOTE_CQ_DATA | KFI_DELIVERY_COMPLETE));
+	REQUIRE(t, !WAIT_TX(&m->p->a, &c));
+	EXPECT_EQ(t, c.err, 0);
+	while (last != 100) {
+		REQUIRE(t, !WAIT_RX(&m->p->b, &c));
+		EXPECT(t, c.len == m->len || c.len == 100);
+		last = c.len;
+	}
+	NONE_RX(&m->p->b);
+}
+
 /* Every kind of local vector, and of region. */
 static void kinds(struct test *t)
 {
@@ -591,6 +653,7 @@ const struct test_case rma_cases[] = {
 	{ "rma.read_vector", T_REL, 0, C_MSG | C_RMA, read_vector },
 	{ "rma.many_segments", T_REL, 0, C_MSG | C_RMA, many_segments },
 	{ "rma.many_refused", T_REL, 0, C_MSG | C_RMA, many_refused },
+	{ "rma.many_ends", T_REL, 0, C_MSG | C_RMA, many_ends },
 	{ "rma.kinds", T_REL, 0, C_MSG | C_RMA, kinds },
 	{ "rma.region_offset", T_REL, 0, C_MSG | C_RMA, region_offset },
 	{ "rma.borders", T_REL, 0, C_MSG | C_RMA, borders },

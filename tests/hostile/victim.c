@@ -35,7 +35,7 @@ static int victim_ask(struct victim *v, const struct victim_attr *attr)
 static int victim_queues(struct victim *v, const struct victim_attr *attr)
 {
 	struct kfi_cq_attr cq = {
-		.size = attr->cq_size, .format = KFI_CQ_FORMAT_CONTEXT, .wait_obj = KFI_WAIT_QUEUE,
+		.size = attr->cq_size, .format = KFI_CQ_FORMAT_MSG, .wait_obj = KFI_WAIT_QUEUE,
 	};
 	struct kfi_av_attr av = { .type = KFI_AV_TABLE };
 	int ret = kfi_cq_open(v->domain, &cq, &v->cq, NULL, NULL);
@@ -170,12 +170,13 @@ int victim_offer(struct victim *v, size_t len)
 	return ret ?: victim_region(v, v->mem->addr, len, KFI_REMOTE_WRITE, 1);
 }
 
-static int victim_next(struct kfid_cq *cq, unsigned int ms, void **context)
+static int victim_next(struct victim *v, struct kfid_cq *cq, unsigned int ms, void **context)
 {
 	struct kfi_cq_err_entry err = {};
-	struct kfi_cq_entry entry = {};
+	struct kfi_cq_msg_entry entry = {};
 	ssize_t ret = kfi_cq_sread(cq, &entry, 1, NULL, ms);
 
+	v->done_len = entry.len;
 	*context = entry.op_context;
 	if (ret == -KFI_EAVAIL) {
 		ret = kfi_cq_readerr(cq, &err, 0);
@@ -187,7 +188,7 @@ static int victim_next(struct kfid_cq *cq, unsigned int ms, void **context)
 
 int victim_ended(struct victim *v, unsigned int ms, void **context)
 {
-	return victim_next(v->txcq, ms, context);
+	return victim_next(v, v->txcq, ms, context);
 }
 
 int victim_done(struct victim *v, unsigned int ms)
@@ -209,7 +210,7 @@ int victim_receive(struct victim *v, unsigned int n, unsigned int ms)
 
 	while (n-- && !ret) {
 		ret = victim_post(v);
-		ret = ret ?: victim_next(v->cq, ms, &context);
+		ret = ret ?: victim_next(v, v->cq, ms, &context);
 	}
 	return ret;
 }

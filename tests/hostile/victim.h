@@ -42,6 +42,7 @@ struct victim_attr {
  * @mem:	memory of @mr that kfi_mem_alloc() has returned, or NULL
  * @name:	the endpoint's address, of @name_len bytes
  * @buf:	messages are sent from here and received here, @buf_len bytes
+ * @done_len:	length in the completion that was read last
  * @closer:	thread of victim_close_begin()
  * @closed:	that thread has closed everything
  */
@@ -58,6 +59,7 @@ struct victim {
 	size_t			name_len;
 	u8			*buf;
 	size_t			buf_len;
+	size_t			done_len;
 	struct task_struct	*closer;
 	bool			closed;
 };

@@ -185,6 +185,10 @@ static bool tales(struct hostile *h)
 	     check(victim_done(&h->v, HV_NOT_MS) == -EAGAIN, "an access to no region is told") &&
 	     check(!say_done(hv, VICTIM_KEY, VICTIM_MEM + 1, VICTIM_MEM + 65), "can't tell") &&
 	     check(victim_done(&h->v, HV_NOT_MS) == -EAGAIN, "an access beyond a region is told");
+	/* Segments may overlap, but the region has no more bytes for that. */
+	ok = ok && check(!say_done(hv, VICTIM_KEY, VICTIM_MEM, VICTIM_MEM + 64), "can't tell") &&
+	     check(!victim_done(&h->v, HV_WAIT_MS), "an access is not told") &&
+	     check(h->v.done_len == VICTIM_MEM, "more bytes are told than the region has");
 	if (ok)
 		say_done(hv, VICTIM_KEY, 100, 165);	/* broken off before it is heard, perhaps */
 	ok = ok && check(hv_ended(hv), "who tells of more bytes than it names goes on") &&
@@ -194,10 +198,43 @@ static bool tales(struct hostile *h)
 	return ok;
 }
 
+/* A part of an access; it is told as a write if @flags say nothing else. */
+static int say_part(struct hv *hv, u8 flags)
+{
+	struct kvw_packet p = { .type = KVW_DONE, .flags = flags | KVW_F_PART, .count = 1, .len = 4096 };
+	struct kvw_desc desc = { 0, cpu_to_le64(VICTIM_KEY), cpu_to_le64(4096) };
+
+	return hv_say(hv, &p, &desc, NULL, 0, 0);
+}
+
+/* @n parts, the first of which are of a read: the connection ends, and nothing is told. */
+static bool parts_end(struct hostile *h, u16 port, unsigned int n, unsigned int reads)
+{
+	struct hv *hv = hv_open(&h->v, port);
+	bool ok = check(!IS_ERR(hv), "not let in");
+	unsigned int i;
+
+	for (i = 0; ok && i < n; i++)
+		say_part(hv, i < reads ? KVW_F_READ : 0);	/* broken off before it is heard, perhaps */
+	if (ok)
+		say_done(hv, VICTIM_KEY, 100, 164);
+	ok = ok && check(hv_ended(hv), "parts that are not of one access are taken") &&
+	     check(victim_done(&h->v, 0) == -EAGAIN, "an access that nobody has made is told");
+	if (!IS_ERR(hv))
+		hv_close(hv);
+	return ok;
+}
+
+static bool parts(struct hostile *h)
+{
+	return parts_end(h, PORT, 1, 1) & parts_end(h, PORT + 1, 2, 1) & parts_end(h, PORT + 2, 17, 0);
+}
+
 const struct hostile_case rma_cases[] = {
 	{ "invalidations",	invalidations },
 	{ "lies",		lies },
 	{ "midway",		midway },
 	{ "tales",		tales },
+	{ "parts",		parts },
 	{}
 };
