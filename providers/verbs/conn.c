@@ -357,6 +357,7 @@ static void kv_conn_take_down(struct kv_conn *conn)
 static void kv_conn_over(struct kv_conn *conn)
 {
 	cancel_delayed_work_sync(&conn->deadline);
+	kv_held_down(conn);
 	if (!conn->pc.peer)
 		kv_conn_report(conn);
 	kfi_home_unlist(&conn->pc);

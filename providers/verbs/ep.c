@@ -15,6 +15,8 @@ int kv_ep_open(struct kfi_ep *ep)
 	kv_door_init(&vep->door);
 	spin_lock_init(&vep->fresh_lock);
 	INIT_LIST_HEAD(&vep->fresh);
+	spin_lock_init(&vep->held_lock);
+	INIT_LIST_HEAD(&vep->held);
 	spin_lock_init(&vep->rq.lock);
 	INIT_LIST_HEAD(&vep->rq.waiting);
 	/* Nothing in a datagram proves anything, so none is let in; also when the key is the domain's. */

@@ -67,6 +67,11 @@ KV_PARAM(short_port, kv_short_port, 1, KFI_SHORT_PORT_MAX, 0444);
 MODULE_PARM_DESC(short_port,
 		 "port of pid 0 in short names, which kfilnd has, 1 to 61440 (default 12345)");
 
+unsigned int kv_held_max = 8192;
+KV_PARAM(held_max, kv_held_max, 1, INT_MAX, 0644);
+MODULE_PARM_DESC(held_max,
+		 "messages per endpoint that dead connections may have left before callers are refused; an address may leave a fourth (default 8192)");
+
 struct workqueue_struct *kv_cm_wq;
 struct workqueue_struct *kv_region_wq;
 struct workqueue_struct *kv_commit_wq;

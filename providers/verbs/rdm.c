@@ -129,5 +129,7 @@ int kv_rdm_admit(struct kv_conn *conn)
 	kv_cm_name(&self, &conn->id->route.addr.src_addr, kfi_inaddr_port(&conn->vep->addr));
 	if (!g->incarnation || !kfi_home_adopt(&conn->pc, g->dst_ctx))
 		return -ECONNREFUSED;
+	if (!kv_held_admits(conn))
+		return -EBUSY;
 	return kfi_peer_admit(&conn->vep->peers, &conn->pc, &call);
 }

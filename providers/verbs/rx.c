@@ -109,6 +109,9 @@ static void kv_slot_consumed(struct kv_slot *slot, int fin)
 		if (kv_tx_waits(conn) && (ret || conn->credit_due || !list_empty(&conn->answers)))
 			kv_tx_run(conn, &done);
 	}
+	slot->unexpected = false;
+	if (unexpected && conn->left)
+		kv_held_freed(slot);
 	spin_unlock(&conn->lock);
 	kv_done(&done);
 	if (unlikely(ret < 0))
@@ -588,8 +591,10 @@ static void kv_slot_end(struct kv_slot *slot, int err)
 		kfi_rx_abort(&slot->rx, err);
 	else if (!kv_slot_lose(slot))
 		return;
-	if (slot->unexpected)
-		kv_conn_put(slot->conn);
+	if (!slot->unexpected)
+		return;
+	slot->unexpected = false;
+	kv_conn_put(slot->conn);
 }
 
 /*

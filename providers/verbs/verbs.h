@@ -58,6 +58,7 @@ extern unsigned int kv_keepalive_s;
 extern unsigned int kv_timeout_ms;
 extern unsigned int kv_backlog;
 extern unsigned int kv_max_peers;
+extern unsigned int kv_held_max;
 extern unsigned int kv_short_port;
 
 extern struct workqueue_struct *kv_cm_wq;	/* unbound: connections come and go */
@@ -90,6 +91,7 @@ struct kv_door {
  * @home:	its connections; @idle of it is woken for kv_ep_settle(), too
  * @peer_name:	MSG: whom we are connected to
  * @rq:		MSG over a bare queue pair: its receives
+ * @held:	RDM: dead connections that have left messages, see held.c; @nheld: these messages; under @held_lock
  * @fresh:	MSG: regions that messages may tell of, see region.c; under @fresh_lock, which is inside of kv_conn.lock
  */
 struct kv_ep {
@@ -102,6 +104,9 @@ struct kv_ep {
 	struct kv_door		door;
 	struct kfi_peers	peers;
 	struct kv_dgram		*dgram;
+	spinlock_t		held_lock;
+	struct list_head	held;
+	unsigned int		nheld;
 	spinlock_t		fresh_lock;
 	struct list_head	fresh;
 };
@@ -277,6 +282,7 @@ struct kv_run {
  * @mtu:	bytes of a packet: of as many all have moved, or none
  * @atomics:	atomic operations that have not been answered: RMA behind them waits
  * @reads:	READs under way, at most @reads_max, which the peer's device serves at once: one more would hold up the send queue
+ * @left:	messages that it has left, being dead; @left_entry: in &kv_ep.held
  * @parts:	of an access that the peer has told us of in part: how many have come, whether it reads,
  *		their bytes, and whether a segment is in no region. Under @rx_lock
  * @peer_epoch:	what it last told; @keys: regions of it that we know, see key.c; @key_turn: which to forget next
@@ -334,6 +340,8 @@ struct kv_conn {
 	unsigned int		reads, reads_max;
 	u32			mtu;
 	u32			peer_epoch;
+	unsigned int		left;
+	struct list_head	left_entry;
 	struct {
 		u64		len;
 		u8		count;
@@ -584,6 +592,11 @@ unsigned int kv_nslots(void);
 int kv_slot_post(struct kv_slot *slot);
 int kv_slots_create(struct kv_conn *conn);
 void kv_slots_open(struct kv_conn *conn);
+/* held.c: what dead connections leave */
+void kv_held_down(struct kv_conn *conn);
+void kv_held_freed(struct kv_slot *slot);
+bool kv_held_admits(struct kv_conn *conn);
+
 void kv_slots_each(struct kv_conn *conn, void (*fn)(struct kv_slot *slot, int err), int err);
 void kv_slots_unmap(struct kv_conn *conn);
 void kv_slots_free(struct kv_conn *conn);

@@ -40,6 +40,7 @@
 #include "../../providers/verbs/cq.c"
 #include "../../providers/verbs/drain.c"
 #include "../../providers/verbs/frmr.c"
+#include "../../providers/verbs/held.c"
 #include "../../providers/verbs/key.c"
 #include "../../providers/verbs/qp.c"
 #include "../../providers/verbs/rdv.c"
@@ -57,6 +58,7 @@ unsigned int kv_connect_timeout_ms = 10000;
 unsigned int kv_keepalive_s = 5;
 unsigned int kv_timeout_ms = 10000;
 unsigned int kv_backlog = 512;
+unsigned int kv_held_max = 8192;
 unsigned int kv_drain_ms = 60000;
 struct workqueue_struct *kv_cm_wq;
 struct workqueue_struct *kv_region_wq;

@@ -30,6 +30,7 @@
 #define HV_NOT_MS	400U		/* for what must not come */
 #define HV_WINDOW	64U		/* packets of each class that we say we have room for */
 #define VICTIM_BUF	16384U		/* bytes of a message */
+#define HELD_MAX	256	/* as run loads kfi_verbs */
 #define VICTIM_MEM	(4U << 20)	/* bytes of its region */
 #define VICTIM_KEY	0x1234
 #define VICTIM_AUTH	"a key that both of them know"

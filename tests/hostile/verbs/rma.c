@@ -230,11 +230,54 @@ static bool parts(struct hostile *h)
 	return parts_end(h, PORT, 1, 1) & parts_end(h, PORT + 1, 2, 1) & parts_end(h, PORT + 2, 17, 0);
 }
 
+/* ---- what it leaves ---- */
+
+#define LEFT_EACH	4U
+
+/* Messages that nobody receives, and the end of the connection. Return: it was let in. */
+static bool leave_some(struct hostile *h, u16 port, unsigned int *left)
+{
+	struct kvw_packet p = { .type = KVW_MSG };
+	struct hv *hv = hv_open(&h->v, port);
+	unsigned int i;
+
+	if (IS_ERR(hv))
+		return false;
+	for (i = 0; i < LEFT_EACH; i++)
+		*left += !hv_say(hv, &p, NULL, "dead", 4, 0);
+	hv_close(hv);
+	msleep(100);	/* its end is heard of, in time or a few connections later */
+	return true;
+}
+
+/*
+ * A peer that calls again and again leaves no more than its share of held_max (see run). When that is received, the
+ * peer is let in again.
+ */
+static bool leftovers(struct hostile *h)
+{
+	unsigned int calls, left = 0, share = DIV_ROUND_UP(HELD_MAX, 4);
+	struct hv *hv;
+	bool ok;
+
+	for (calls = 0; calls < share && leave_some(h, PORT + calls, &left); calls++)
+		;
+	pr_info("hostile: %u messages left by %u connections\n", left, calls);
+	ok = check(left >= share && left < share + 4 * LEFT_EACH, "a peer may leave more, or less") &&
+	     check(!victim_receive(&h->v, left, HV_WAIT_MS), "messages are lost");
+	hv = ok ? hv_open(&h->v, PORT + calls) : ERR_PTR(-EIO);
+	ok = ok && check(!IS_ERR(hv), "the peer is not let in again");
+	if (!IS_ERR(hv))
+		hv_close(hv);
+	return ok;
+}
+
 const struct hostile_case rma_cases[] = {
 	{ "invalidations",	invalidations },
 	{ "lies",		lies },
 	{ "midway",		midway },
 	{ "tales",		tales },
 	{ "parts",		parts },
+	{ "leftovers",		leftovers },
 	{}
 };
