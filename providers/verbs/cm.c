@@ -210,6 +210,11 @@ static int kv_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	struct kv_conn *conn = id->context;
 	int ret;
 
+	if (event->event == RDMA_CM_EVENT_ESTABLISHED) {
+		set_bit(KV_ESTABLISHED, &conn->flags);
+		smp_mb__after_atomic();	/* for waitqueue_active() in wake_up_var() */
+		wake_up_var(&conn->flags);
+	}
 	/* Behind the end of a bare one as well, for a message may be before both: kv_rq_lost() */
 	if (test_bit(KV_FAILED, &conn->flags) && !(conn->bare && event->event == RDMA_CM_EVENT_ESTABLISHED))
 		return 0;
@@ -543,7 +548,8 @@ static int kv_cm_step_now(struct kv_conn *conn)
 		conn->answered = true;
 		ret = kv_cm_accept(conn);
 	} else if (test_and_clear_bit(KV_STEP_HEARD, &conn->flags)) {
-		rdma_notify(conn->id, IB_EVENT_COMM_EST);	/* if it knows already, so much the better */
+		if (!rdma_notify(conn->id, IB_EVENT_COMM_EST))	/* else it knows already */
+			set_bit(KV_NOTIFIED, &conn->flags);
 	} else if (test_and_clear_bit(KV_STEP_READY, &conn->flags)) {
 		kv_cm_ready(conn);
 	}
@@ -580,9 +586,21 @@ int kv_cm_got_ready(struct kv_conn *conn)
 	return 0;
 }
 
+/*
+ * ib_cm repeats its answer to the caller until it hears the caller's last word. When we tell it that the connection stands, a
+ * work item of its own stops that; but not if the connection has been hung up meanwhile: then it goes on for the better part
+ * of a minute, and rdma_destroy_id() waits for it.
+ */
+static void kv_cm_await_established(struct kv_conn *conn)
+{
+	if (test_bit(KV_NOTIFIED, &conn->flags))
+		wait_var_event_timeout(&conn->flags, test_bit(KV_ESTABLISHED, &conn->flags), HZ);
+}
+
 /* No answer, or no longer a connection. In kv_conn_down(). */
 void kv_cm_hang_up(struct kv_conn *conn)
 {
+	kv_cm_await_established(conn);
 	if (conn->state == KV_WAITING && !conn->answered)
 		kv_cm_refuse(conn->id, conn->vep ? conn->vep->ep.type : KFI_EP_MSG, conn->bare,
 			     conn->error == -EALREADY ? EALREADY : ECONNREFUSED);
