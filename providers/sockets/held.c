@@ -44,14 +44,12 @@ void ks_helds_init(struct ks_helds *helds)
 	spin_lock_init(&helds->lock);
 	hash_init(helds->by_name);
 	INIT_LIST_HEAD(&helds->all.dead);
+	helds->all.level = KS_HELD_ALL;
 }
 
 /* ---- accounts ---- */
 
-/*
- * Port 0: an account of the whole address. What does not tell names apart does not count for the
- * hash.
- */
+/* Of the address and the port, which is all that tells names apart. */
 static u32 ks_held_key(const union kfi_inaddr *name)
 {
 	u32 port = (__force u16)kfi_inaddr_port(name);
@@ -61,17 +59,22 @@ static u32 ks_held_key(const union kfi_inaddr *name)
 	return jhash_2words((__force u32)name->in.sin_addr.s_addr, port, 0);
 }
 
-/* The account with this name; made if @fresh is one. A user more. */
+/*
+ * The account with this name one level below @up, with one more user; a new one is made of @fresh.
+ * The name of a peer can be that of an address: a consumer may dial port 0.
+ */
 static struct ks_held *ks_held_get(struct ks_helds *helds, const union kfi_inaddr *name, struct ks_held *up, struct ks_held **fresh)
 {
+	u8 level = up->level - 1;
 	struct ks_held *held;
 
 	lockdep_assert_held(&helds->lock);
 	hash_for_each_possible(helds->by_name, held, node, ks_held_key(name))
-		if (!kfi_inaddr_cmp(&held->name, name))
+		if (held->level == level && !kfi_inaddr_cmp(&held->name, name))
 			goto found;
 	held = *fresh;
 	*fresh = NULL;
+	held->level = level;
 	held->name = *name;
 	held->up = up;
 	up->users++;

@@ -230,14 +230,17 @@ static bool ks_rdm_known(const struct ks_conn *conn)
 }
 
 /*
- * A peer calls, and has said who it is. Return: 0 admitted and ready; -EAGAIN: ks_rdm_admit() has
- * to be called again; other negative: the connection is to be closed.
+ * A peer calls, and its hello says under which name. Port 0 is refused: no endpoint listens there.
+ * Return: 0 admitted and ready; -EAGAIN: ks_rdm_admit() has to be called again; other negative:
+ * the connection is to be closed.
  */
 int ks_rdm_called(struct ks_conn *conn)
 {
 	const struct skw_greeting *g = &conn->greeting;
 	int ret = -ECONNREFUSED;
 
+	if (!g->port)
+		return -EPROTO;
 	kfi_inaddr_set_port(&conn->name, cpu_to_be16(g->port));
 	ks_conn_named(conn);
 	if (!ks_rdm_believed(conn))

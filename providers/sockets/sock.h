@@ -114,7 +114,8 @@ enum ks_held_level {
 /**
  * struct ks_held - how much a peer, an address or an endpoint makes us hold; all under
  * ks_helds.lock
- * @node: in &ks_helds.by_name; @name: with port 0: an address
+ * @node: in &ks_helds.by_name; @level: enum ks_held_level
+ * @name: of a peer, or with port 0 an address; @name and @level together tell accounts apart
  * @up: the account of the next level, which counts the same units
  * @users: connections, or accounts of the level below
  * @units: windows of live connections, and what dead ones have left; @left: the latter
@@ -123,6 +124,7 @@ enum ks_held_level {
  */
 struct ks_held {
 	struct hlist_node	node;
+	u8			level;
 	union kfi_inaddr	name;
 	struct ks_held		*up;
 	unsigned int		users;

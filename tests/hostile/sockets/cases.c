@@ -378,6 +378,23 @@ static bool impostor(struct victim *v)
 	return ok;
 }
 
+/*
+ * The hello claims no listening port: its sender has no name that an account could have. The
+ * message that the connection leaves behind is charged to an account when the connection is down.
+ */
+static bool no_port(struct victim *v)
+{
+	const struct hs_call call = { .node = 13 };
+	struct hs *hs = hs_open(v, &call);
+
+	if (IS_ERR(hs))
+		return true;
+	leave_messages(hs, 1, true);
+	hs_reset(hs);
+	msleep(HS_NOT_MS);
+	return check(false, "a caller without a listening port is admitted");
+}
+
 /* KFI_OPT_AV_ONLY */
 static bool members_only(struct victim *v)
 {
@@ -440,6 +457,7 @@ const struct hostile_case hostile_cases[] = {
 	{ "silence", silence },
 	{ "many_peers", many_peers },
 	{ "impostor", impostor },
+	{ "no_port", no_port },
 	{ "members_only", members_only },
 	{ "dgram_stop", dgram_stop, .stopped = true },
 	{}
