@@ -364,7 +364,8 @@ static void ks_conn_show_life(struct ks_conn *conn)
 /*
  * TCP tells of peers that are dead. A peer that is alive could keep the receives that it has been
  * granted for ever, as they can't be cancelled any more: it has as long for the next bytes of a
- * frame, and for the payload of each grant, as a peer whose machine is dead.
+ * frame, and for the payload of each grant, as a peer whose machine is dead, and a payload has to
+ * come at a least rate. See ks_rx_late().
  */
 void ks_conn_watch(struct work_struct *work)
 {

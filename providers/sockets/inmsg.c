@@ -11,6 +11,7 @@
  * after that the connection grants nothing.
  */
 #include <linux/slab.h>
+#include <linux/tcp.h>
 #include "sock.h"
 
 /* One that has served before, if there is any: long messages one after the other allocate nothing. */
@@ -192,7 +193,6 @@ static void ks_grant(struct ks_inmsg *in, int slot)
 	struct ks_conn *conn = in->conn;
 
 	conn->rdv[slot] = in;
-	in->ahead = conn->granted;
 	conn->granted += in->rx.len;
 	ks_grant_credit(in);
 	in->state = KS_IN_GRANTED;
@@ -241,46 +241,70 @@ static void ks_grant_read(struct ks_inmsg *in)
 	ks_answer_queue(in->conn, &in->answer);
 }
 
-static unsigned long ks_patience(void)
-{
-	return msecs_to_jiffies(ks_user_timeout_ms);
-}
-
 /*
- * The CTS has left: the payload is due. Payloads come in the order of their grants, so there is
- * more time for what may come before this one. Nothing but its own DATA frame ends this wait;
- * from then on ks_rx_late() looks at the frame.
+ * The CTS is in the stage buffer: from now on the peer has to send. There is more time for the
+ * bytes that TCP has to deliver before the CTS. Nothing but its own DATA frame ends this wait; from
+ * then on ks_rx_late() looks at the frame. Bytes of other frames prolong the wait (ks_paced()), for
+ * they may have been on their way before the CTS came; but no longer than the longest frame takes
+ * that may be. Socket lock held.
  */
 void ks_inmsg_granted(struct ks_inmsg *in)
 {
-	spin_lock_bh(&in->conn->lock);
-	in->due = jiffies + ks_patience() + div_u64(in->ahead * HZ, KS_GRANT_RATE);
-	spin_unlock_bh(&in->conn->lock);
+	struct ks_conn *conn = in->conn;
+	const struct tcp_sock *tp = tcp_sk(conn->sk);
+	u64 before = tp->write_seq - tp->snd_una + conn->tx.staged;
+
+	spin_lock_bh(&conn->lock);
+	in->since = jiffies + div_u64(before * HZ, KS_RATE_MIN);
+	in->limit = in->since + msecs_to_jiffies(ks_user_timeout_ms) + div_u64(SKW_PAYLOAD_MAX * HZ, KS_RATE_MIN);
+	spin_unlock_bh(&conn->lock);
 }
 
 /* We could not go on reading for @pause jiffies: that is not the peer's time. */
 void ks_grants_pause(struct ks_conn *conn, unsigned long pause)
 {
+	struct ks_inmsg *in;
 	int slot;
 
 	spin_lock_bh(&conn->lock);
-	for (slot = 0; slot < KS_RDV; slot++)
-		if (conn->rdv[slot])
-			conn->rdv[slot]->due += pause;
+	for (slot = 0; slot < KS_RDV; slot++) {
+		in = conn->rdv[slot];
+		if (!in)
+			continue;
+		in->since += pause;
+		in->limit += pause;
+	}
 	spin_unlock_bh(&conn->lock);
 }
 
-/* Has the peer left a grant unused for too long? */
-bool ks_grants_late(struct ks_conn *conn)
+/*
+ * The peer has earned @earned jiffies by sending. They move the begin of a wait, @since, on, but
+ * not beyond now: a peer that has been fast may not be silent for longer.
+ */
+unsigned long ks_paced(unsigned long since, unsigned long earned)
 {
+	unsigned long now = jiffies;
+
+	if (time_after(since, now))
+		return since;
+	return earned < now - since ? since + earned : now;
+}
+
+/* Has the peer, which has earned @earned jiffies, left a grant unused for too long? */
+bool ks_grants_late(struct ks_conn *conn, unsigned long earned)
+{
+	unsigned long patience = msecs_to_jiffies(ks_user_timeout_ms);
 	struct ks_inmsg *in;
 	bool late = false;
 	int slot;
 
 	spin_lock_bh(&conn->lock);
-	for (slot = 0; slot < KS_RDV && !late; slot++) {
+	for (slot = 0; slot < KS_RDV; slot++) {
 		in = conn->rdv[slot];
-		late = in && list_empty(&in->answer.link) && time_after(jiffies, in->due);
+		if (!in || !list_empty(&in->answer.link))
+			continue;
+		in->since = ks_paced(in->since, earned);
+		late |= time_after(jiffies, in->since + patience) || time_after(jiffies, in->limit);
 	}
 	spin_unlock_bh(&conn->lock);
 	return late;

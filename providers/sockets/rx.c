@@ -575,6 +575,7 @@ void ks_rx_proceed(struct ks_conn *conn)
 		return;
 	}
 	ret = ks_rx_dispatch(conn);
+	rx->since = jiffies;
 	if (!ret)
 		ks_rx_payload_done(conn);
 	else if (ret == -EAGAIN || ret == -ENOMEM)
@@ -599,18 +600,26 @@ void ks_rx_header(struct ks_conn *conn, const struct skw_hdr *hdr)
 }
 
 /*
- * Has the peer stopped in the middle of a frame, or left a grant unused? What we can't read is
- * not late. Socket lock held.
+ * Has the peer stopped in the middle of a frame, does its payload come too slowly, or has the peer
+ * left a grant unused? A payload holds its receive, and the messages behind it hold theirs, so one
+ * byte now and then is not enough: the bytes since the last call earn the peer a second for each
+ * KS_RATE_MIN. What we can't read is not late. Socket lock held.
  */
 bool ks_rx_late(struct ks_conn *conn)
 {
-	const struct ks_rx *rx = &conn->rx;
+	struct ks_rx *rx = &conn->rx;
+	unsigned long patience = msecs_to_jiffies(ks_user_timeout_ms);
+	unsigned long earned = min_t(u64, div_u64((rx->bytes - rx->watched) * HZ, KS_RATE_MIN), LONG_MAX);
+	bool payload = rx->at == KS_RX_PAYLOAD || rx->at == KS_RX_SKIP;
+	bool late = ks_grants_late(conn, earned);
 
+	rx->watched = rx->bytes;
+	rx->since = ks_paced(rx->since, earned);
 	if (rx->at == KS_RX_BLOCKED)
 		return false;
-	if ((rx->at != KS_RX_HDR || rx->have) && time_after(jiffies, rx->heard + msecs_to_jiffies(ks_user_timeout_ms)))
+	if ((rx->at != KS_RX_HDR || rx->have) && time_after(jiffies, rx->heard + patience))
 		return true;
-	return ks_grants_late(conn);
+	return late || (payload && time_after(jiffies, rx->since + patience));
 }
 
 /*

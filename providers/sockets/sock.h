@@ -46,7 +46,7 @@
 #define KS_DGRAM_RX	65536
 #define KS_CTX_MAX	256		/* contexts of a scalable endpoint, in each direction */
 #define KS_GRANT_MAX	(64ULL << 20)	/* bytes granted at once; a longer message is granted alone */
-#define KS_GRANT_RATE	(1U << 20)	/* bytes each second in which earlier grants are expected to come in */
+#define KS_RATE_MIN	(256U << 10)	/* bytes each second: a peer that is slower for long is late */
 #define KS_PORT_MIN	512		/* reserved ports that we dial from: */
 #define KS_PORT_MAX	1023
 #define KS_PROBE_MS	2000		/* a peer that is there has acknowledged something by then */
@@ -241,8 +241,9 @@ enum ks_in_state {
  * @entry:	in &ks_conn.inmsgs
  * @answer:	CTS, read data or verdict owed for it
  * @state:	enum ks_in_state; @matched: rx.op is or was set
- * @due:	KS_IN_GRANTED, CTS has left: when the first byte of the payload has to be here
- * @ahead: bytes of earlier grants that may come before that payload
+ * @since:	KS_IN_GRANTED, CTS has left: jiffies; the first byte of the payload is late when this
+ *		is user_timeout_ms ago. What else the peer sends moves it on, see ks_paced()
+ * @limit: jiffies: the payload is late then, whatever else the peer sends
  * @lost_receive: KS_IN_LOST: a receive is to be given back
  * @read:	a TREAD: data flows out of the receive
  * @cls:	credit class; @cost: units to give back
@@ -261,8 +262,8 @@ struct ks_inmsg {
 	bool			promised;
 	u8			cls;
 	u32			cost;
-	unsigned long		due;
-	u64			ahead;
+	unsigned long		since;
+	unsigned long		limit;
 	u32			id;
 	u32			gen;
 	void			*buf;
@@ -361,7 +362,9 @@ struct ks_rx {
 	u64			left;		/* payload to be placed */
 	u64			skip;		/* payload to be thrown away after it */
 	unsigned long		heard;		/* jiffies: last bytes, or last time that we asked for some */
+	unsigned long		since;		/* jiffies: when the payload began; moved on by ks_paced() */
 	u64			bytes;
+	u64			watched;	/* @bytes when ks_rx_late() was called last */
 	struct iov_iter		*into;		/* where the payload goes: the receive's, the operation's, or @iter */
 	struct ks_inmsg		*in;
 
@@ -686,7 +689,8 @@ void ks_inmsg_arrived(struct ks_inmsg *in);
 void ks_inmsg_done(struct ks_inmsg *in);
 void ks_inmsg_granted(struct ks_inmsg *in);
 void ks_grants_pause(struct ks_conn *conn, unsigned long pause);
-bool ks_grants_late(struct ks_conn *conn);
+unsigned long ks_paced(unsigned long since, unsigned long earned);
+bool ks_grants_late(struct ks_conn *conn, unsigned long earned);
 void ks_inmsg_refuse(struct ks_inmsg *in, u16 status);
 void ks_inmsgs_collect(struct ks_conn *conn, struct list_head *lost);
 void ks_inmsgs_abort(struct list_head *lost, int err);

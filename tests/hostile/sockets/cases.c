@@ -285,6 +285,82 @@ static bool unused_grants(struct victim *v)
 	return ok && still_posted(v, TAG_X, &x);
 }
 
+/* One byte now and then, of a frame whose header has taken a receive: the receive comes back. */
+static bool drips(struct hs *hs, const char *what)
+{
+	unsigned long begin = jiffies;
+	u8 byte = 0x5a;
+	bool ended;
+
+	do {
+		ended = hs_put(hs, &byte, 1) || hs_ended(hs, 100);
+	} while (!ended && time_before(jiffies, begin + msecs_to_jiffies(HS_WAIT_MS)));
+	hs_reset(hs);
+	return check(ended, what);
+}
+
+/* Of a long message, and of a short one: neither holds its receive longer than its length allows. */
+static bool drip(struct victim *v)
+{
+	struct hs_call call = { .port = 714 };
+	struct skw_hdr cts = {}, rts = hs_rts(TAG_X, 1, SKW_PAYLOAD_MAX), data = { .type = SKW_DATA }, msg = hs_msg(TAG_Y);
+	struct hs *hs = hs_open(v, &call);
+	int x, y;
+	bool ok = check(!IS_ERR(hs), "the peer is not admitted");
+
+	if (!ok)
+		return false;
+	ok = check(!hs_post(v, TAG_X, &x) && !hs_say(hs, &rts, 0) && !hs_hear(hs, SKW_CTS, &cts, HS_WAIT_MS), "no grant");
+	data.id = cts.id;
+	data.gen = cts.gen;
+	data.slot = cts.slot;
+	ok = check(ok && !hs_begin(hs, &data, NULL, SKW_PAYLOAD_MAX), "the peer can't begin a payload");
+	ok &= drips(hs, "a long message holds its receive as long as single bytes come");
+	call.incarnation = 2;
+	hs = hs_open(v, &call);
+	if (!check(!IS_ERR(hs), "the peer is not admitted again"))
+		return false;
+	ok &= check(!hs_post(v, TAG_Y, &y) && !hs_begin(hs, &msg, NULL, 4096), "the peer can't begin a message");
+	ok &= drips(hs, "a short message holds its receive as long as single bytes come");
+	return ok && still_posted(v, TAG_X, &x) && still_posted(v, TAG_Y, &y);
+}
+
+#define CHUNK	65536U
+#define CHUNKS	45U		/* one each 100 ms: more than twice the time that a grant has */
+
+/* A write was on its way when the grant came: the payload of the grant comes behind it. */
+static bool write_first(struct victim *v)
+{
+	const struct skw_rma seg = { .len = cpu_to_le64(CHUNK * CHUNKS), .key = cpu_to_le64(0xbad) };
+	const struct hs_call call = { .port = 715 };
+	struct skw_hdr cts = {}, ack = {}, rts = hs_rts(TAG_X, 1, 32768), write = { .type = SKW_WRITE, .id = cpu_to_le32(2) };
+	struct skw_hdr data = { .type = SKW_DATA };
+	struct hs *hs = hs_open(v, &call);
+	u8 *chunk = kzalloc(CHUNK, GFP_KERNEL);
+	void *done;
+	int i, x;
+	bool ok = check(!IS_ERR(hs) && chunk, "the peer is not admitted");
+
+	if (!ok)
+		goto free;
+	ok = check(!hs_post(v, TAG_X, &x) && !hs_say(hs, &rts, 0) && !hs_hear(hs, SKW_CTS, &cts, HS_WAIT_MS), "no grant") &&
+	     check(!hs_begin(hs, &write, &seg, CHUNK * CHUNKS), "no write");
+	for (i = 0; ok && i < CHUNKS; i++) {
+		msleep(100);
+		ok = check(!hs_put(hs, chunk, CHUNK), "the connection has ended while a payload arrived");
+	}
+	data.id = cts.id;
+	data.gen = cts.gen;
+	data.slot = cts.slot;
+	ok = ok && check(!hs_hear(hs, SKW_ACK, &ack, HS_WAIT_MS) && le16_to_cpu(ack.status) == EACCES, "the write has no verdict") &&
+	     check(!hs_say(hs, &data, 32768) && !victim_ended(v, HS_WAIT_MS, &done) && done == &x, "the message does not arrive");
+free:
+	if (!IS_ERR(hs))
+		hs_reset(hs);
+	kfree(chunk);
+	return ok;
+}
+
 #define SILENT	60
 
 /* Connections that say nothing don't lock out others, and don't last. */
@@ -454,6 +530,8 @@ const struct hostile_case hostile_cases[] = {
 	{ "promises", promises },
 	{ "one_address", one_address },
 	{ "unused_grants", unused_grants },
+	{ "drip", drip },
+	{ "write_first", write_first },
 	{ "silence", silence },
 	{ "many_peers", many_peers },
 	{ "impostor", impostor },

@@ -51,6 +51,8 @@ struct hs *hs_open(const struct victim *v, const struct hs_call *call);	/* both;
 int hs_put(struct hs *hs, const void *bytes, size_t len);
 int hs_get(struct hs *hs, void *bytes, size_t len, unsigned int ms);	/* exactly @len bytes */
 int hs_say(struct hs *hs, struct skw_hdr *hdr, size_t payload);		/* a frame with @payload bytes of 0x5a behind it */
+int hs_begin(struct hs *hs, struct skw_hdr *hdr, const struct skw_rma *seg, u64 len);	/* ... whose @len bytes are still to come; @seg or NULL */
+int hs_skip(struct hs *hs, u64 left, unsigned int ms);			/* read @left bytes and forget them */
 int hs_hear(struct hs *hs, u8 type, struct skw_hdr *hdr, unsigned int ms);	/* the next frame of this type; payload of others is skipped */
 bool hs_ended(struct hs *hs, unsigned int ms);				/* the victim has closed the connection */
 void hs_close(struct hs *hs);

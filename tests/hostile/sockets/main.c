@@ -23,7 +23,7 @@ int hs_victim(struct victim *v, enum kfi_ep_type type, bool av_only)
 {
 	const struct victim_attr attr = {
 		.provider = "sockets", .node = "127.0.0.1", .type = type, .av_only = av_only, .buf_len = VICTIM_BUF, .cq_size = 4096,
-		.caps = type == KFI_EP_DGRAM ? KFI_MSG : KFI_MSG | KFI_TAGGED,
+		.caps = type == KFI_EP_DGRAM ? KFI_MSG : KFI_MSG | KFI_TAGGED | KFI_RMA,
 	};
 
 	return victim_open(v, &attr);

@@ -119,6 +119,25 @@ int hs_get(struct hs *hs, void *bytes, size_t len, unsigned int ms)
 	return ret == len ? 0 : -ECONNRESET;
 }
 
+/* A limit of one window, which the victim has not used, is never absurd. */
+static void hs_credit(struct skw_hdr *hdr)
+{
+	hdr->credit_msg = cpu_to_le32(1024);
+	hdr->credit_tag = cpu_to_le32(1024);
+}
+
+int hs_begin(struct hs *hs, struct skw_hdr *hdr, const struct skw_rma *seg, u64 len)
+{
+	int ret;
+
+	hs_credit(hdr);
+	hdr->rma_count = cpu_to_le16(seg ? 1 : 0);
+	hdr->payload = cpu_to_le64(len);
+	hdr->len = cpu_to_le64(len);
+	ret = hs_put(hs, hdr, sizeof(*hdr));
+	return ret ?: seg ? hs_put(hs, seg, sizeof(*seg)) : 0;
+}
+
 int hs_say(struct hs *hs, struct skw_hdr *hdr, size_t payload)
 {
 	size_t len = sizeof(*hdr) + payload;
@@ -127,9 +146,7 @@ int hs_say(struct hs *hs, struct skw_hdr *hdr, size_t payload)
 
 	if (!frame)
 		return -ENOMEM;
-	/* A limit of one window, which the victim has not used, is never absurd. */
-	hdr->credit_msg = cpu_to_le32(1024);
-	hdr->credit_tag = cpu_to_le32(1024);
+	hs_credit(hdr);
 	if (hdr->type == SKW_MSG || hdr->type == SKW_DATA) {
 		hdr->payload = cpu_to_le64(payload);
 		hdr->len = cpu_to_le64(payload);
@@ -141,7 +158,7 @@ int hs_say(struct hs *hs, struct skw_hdr *hdr, size_t payload)
 	return ret;
 }
 
-static int hs_skip(struct hs *hs, u64 left, unsigned int ms)
+int hs_skip(struct hs *hs, u64 left, unsigned int ms)
 {
 	u8 some[256];
 	size_t n;
