@@ -338,6 +338,7 @@ struct ks_tx {
 	u32			staged;
 	u32			written;
 	u8			at;		/* enum ks_tx_stage */
+	bool			yields;		/* the answer that went last lets one of @granted pass */
 	u8			*stage;		/* frames to be written: @held, or this CPU's buffer during a run */
 	u64			bytes;
 

@@ -569,16 +569,41 @@ static bool ks_put_control(struct ks_conn *conn)
 	return true;
 }
 
+/*
+ * Is it the turn of a granted payload when the next part of this answer has gone? It is after the
+ * data of each segment, but the verdict follows the last one at once.
+ */
+static bool ks_answer_yields(const struct ks_answer *answer)
+{
+	switch (answer->kind) {
+	case KS_ANSWER_READ:
+		return answer->seg + 1 != answer->nsegs;
+	case KS_ANSWER_TREAD:
+		return answer->seg;
+	default:
+		return answer->kind == KS_ANSWER_FETCHED;
+	}
+}
+
+/*
+ * Answers go before granted payloads, but data that was asked for lets one granted payload pass: a
+ * peer that always has reads under way would starve the messages that it has granted, and these
+ * have a deadline there.
+ */
 static bool ks_put_next(struct ks_conn *conn)
 {
-	struct ks_answer *answer = ks_next_answer(conn);
+	struct ks_tx *tx = &conn->tx;
+	struct ks_answer *answer = NULL;
 	struct kfi_oper *op;
 
+	if (!tx->yields || list_empty(&tx->granted))
+		answer = ks_next_answer(conn);
+	tx->yields = answer && ks_answer_yields(answer);
 	if (answer) {
 		ks_put_answer(conn, answer);
 		return true;
 	}
-	op = list_first_entry_or_null(&conn->tx.granted, struct kfi_oper, link);
+	op = list_first_entry_or_null(&tx->granted, struct kfi_oper, link);
 	if (op) {
 		ks_put_granted(conn, op);
 		return true;

@@ -6,6 +6,7 @@
 #include <linux/delay.h>
 #include <linux/gfp.h>
 #include <linux/slab.h>
+#include <kfi_domain.h>
 #include <kfi_endpoint.h>
 #include <kfi_tagged.h>
 #include "hostile.h"
@@ -361,6 +362,65 @@ free:
 	return ok;
 }
 
+#define READS	16
+
+/* struct turns_said - reads, and a grant behind them: one segment of TCP */
+struct turns_said {
+	struct {
+		struct skw_hdr	hdr;
+		struct skw_rma	seg;
+	} __packed reads[READS];
+	struct skw_hdr	cts;
+} __packed;
+
+/* The peer asks for much and grants a message: what the victim has to answer must not starve the message. */
+static bool turns(struct victim *v)
+{
+	struct turns_said *said = kzalloc(sizeof(*said), GFP_KERNEL);
+	const struct hs_call call = { .port = 716 };
+	struct skw_hdr hdr, rts = {}, ack = { .type = SKW_ACK };
+	struct hs *hs = hs_open(v, &call);
+	bool granted = false;
+	int i, x, first = 0;
+	void *done;
+	bool ok = check(!IS_ERR(hs) && said, "the peer is not admitted");
+
+	if (!ok)
+		goto free;
+	ok = check(!victim_region(v, v->buf, v->buf_len, KFI_REMOTE_READ, 1), "no region") &&
+	     check(!kfi_send(v->ep, v->buf, v->buf_len, NULL, hs_known(v, 1, call.port), &x), "nothing can be sent") &&
+	     check(!hs_hear(hs, SKW_RTS, &rts, HS_WAIT_MS), "no request");
+	for (i = 0; ok && i < READS; i++) {
+		said->reads[i].hdr = (struct skw_hdr) {
+			.type = SKW_READ, .id = cpu_to_le32(i), .rma_count = cpu_to_le16(1), .len = cpu_to_le64(v->buf_len),
+			.credit_msg = cpu_to_le32(1024), .credit_tag = cpu_to_le32(1024),
+		};
+		said->reads[i].seg = (struct skw_rma) {
+			.len = cpu_to_le64(v->buf_len), .key = cpu_to_le64(kfi_mr_key(v->mr)),
+		};
+	}
+	said->cts = (struct skw_hdr) {
+		.type = SKW_CTS, .id = rts.id, .gen = rts.gen, .credit_msg = cpu_to_le32(1024), .credit_tag = cpu_to_le32(1024),
+	};
+	ok = ok && check(!hs_put(hs, said, sizeof(*said)), "the peer can't send");
+	while (ok && !granted) {
+		ok = check(!hs_get(hs, &hdr, sizeof(hdr), HS_WAIT_MS) && !hs_skip(hs, le64_to_cpu(hdr.payload), HS_WAIT_MS),
+			   "the message does not come");
+		granted = hdr.type == SKW_DATA;
+		first += hdr.type == SKW_READ_DATA;
+	}
+	pr_info("hostile: %d of %d reads were answered first\n", first, READS);
+	ack.id = rts.id;
+	ack.gen = rts.gen;
+	ok = ok && check(first && first <= 2, "a granted message waits for all that its receiver reads") &&
+	     check(!hs_say(hs, &ack, 0) && !victim_ended(v, HS_WAIT_MS, &done) && done == &x, "the send does not end");
+free:
+	if (!IS_ERR(hs))
+		hs_reset(hs);
+	kfree(said);
+	return ok;
+}
+
 #define SILENT	60
 
 /* Connections that say nothing don't lock out others, and don't last. */
@@ -532,6 +592,7 @@ const struct hostile_case hostile_cases[] = {
 	{ "unused_grants", unused_grants },
 	{ "drip", drip },
 	{ "write_first", write_first },
+	{ "turns", turns },
 	{ "silence", silence },
 	{ "many_peers", many_peers },
 	{ "impostor", impostor },
