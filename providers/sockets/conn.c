@@ -569,7 +569,9 @@ static bool ks_home_pending(const struct kfi_peer_conn *pc)
 
 static bool ks_home_akin(const struct kfi_peer_conn *a, const struct kfi_peer_conn *b)
 {
-	return !kfi_inaddr_ip_cmp(&to_ks_conn(a)->name, &to_ks_conn(b)->name);
+	union kfi_inaddr from = ks_source(&to_ks_conn(a)->name), other = ks_source(&to_ks_conn(b)->name);
+
+	return !kfi_inaddr_ip_cmp(&from, &other);
 }
 
 /* The answer goes out of greet_work, which ks_conn_down() waits for. */

@@ -16,9 +16,15 @@
  * When a level comes to its bound, messages that dead connections have left are dropped, oldest
  * connection first; not those whose sender was told that they have arrived (flag ACK). Then new
  * connections get smaller windows, down to KS_HELD_MIN. When dead connections alone have left as
- * much as a level may hold, new ones are refused. So a level holds no more than its bound and
- * KS_HELD_MIN for each live connection, of which max_peers and source_peers limit the number.
- * Messages of live connections are never dropped.
+ * much as a peer or a source may, callers of that peer or source are refused. When they have left
+ * as much as the endpoint may hold, only callers of sources are refused that have more than
+ * KS_HELD_SPARE: others must not be able to lock a source out. A connection that this side dials
+ * is never refused, for its consumer has chosen the peer.
+ *
+ * So a peer or a source holds no more than its bound and KS_HELD_MIN for each live connection, and
+ * an endpoint no more than its bound and KS_HELD_SPARE for each source. What dialed connections
+ * leave beyond that is bounded by what the consumer dials. Messages of live connections are never
+ * dropped.
  *
  * ks_helds.lock protects all of it: a leaf, taken when a connection begins or ends and when a
  * message of a dead connection goes.
@@ -228,22 +234,37 @@ static u32 ks_held_window(const struct ks_held *held, int level)
 	return left / ks_held_levels[level].share / 2;
 }
 
+/* Have dead connections left so much that not even the smallest windows fit? */
+static bool ks_held_full(const struct ks_held *held)
+{
+	return held->left + 2 * KS_HELD_MIN > READ_ONCE(*ks_held_levels[held->level].limit);
+}
+
+/* Is a further caller with the name of @peer to be refused? */
+static bool ks_held_refuses(const struct ks_held *peer)
+{
+	const struct ks_held *source = peer->up;
+
+	if (source->live >= READ_ONCE(ks_source_peers) || ks_held_full(peer) || ks_held_full(source))
+		return true;
+	return ks_held_full(source->up) && source->left + (source->live + 1) * 2 * KS_HELD_MIN > KS_HELD_SPARE;
+}
+
 /*
  * How much may the peer of @conn send, whose name is known? In process context, before the hello
- * of ours that announces it. Sets the windows and the eager size. Return: 0; -ENOMEM; -ENOBUFS:
- * the peer, its address or the endpoint already has as much as it may have, or the address as
- * many connections.
+ * of ours that announces it. Sets the windows and the eager size. Return: 0; -ENOMEM; -ENOBUFS: the
+ * peer has called, and the peer, its source or the endpoint already has as much as it may have, or
+ * the source as many connections.
  */
 int ks_held_join(struct ks_conn *conn)
 {
 	struct ks_held *fresh[] = { kzalloc(sizeof(*fresh[0]), GFP_NOIO), kzalloc(sizeof(*fresh[0]), GFP_NOIO) };
 	struct ks_helds *helds = &conn->sep->helds;
-	union kfi_inaddr address = conn->name;
+	union kfi_inaddr address = ks_source(&conn->name);
 	struct ks_held *peer, *source, *held;
 	u32 window = ks_window;
 	int level, ret = 0;
 
-	kfi_inaddr_set_port(&address, 0);
 	if (!fresh[0] || !fresh[1]) {
 		kfree(fresh[0]);
 		kfree(fresh[1]);
@@ -260,14 +281,10 @@ int ks_held_join(struct ks_conn *conn)
 		while (ks_held_reclaim(helds, held, level))
 			cond_resched();
 	spin_lock_bh(&helds->lock);
-	for (held = peer, level = 0; held; held = held->up, level++) {
+	for (held = peer, level = 0; held; held = held->up, level++)
 		window = min(window, ks_held_window(held, level));
-		if (held->left + 2 * KS_HELD_MIN > READ_ONCE(*ks_held_levels[level].limit))
-			ret = -ENOBUFS;
-	}
-	if (!conn->pc.dialed && source->live >= READ_ONCE(ks_source_peers))
+	if (!conn->pc.dialed && ks_held_refuses(peer)) {
 		ret = -ENOBUFS;
-	if (ret) {
 		ks_held_put(helds, peer);
 	} else {
 		conn->window = max(window, KS_HELD_MIN);

@@ -29,7 +29,7 @@ MODULE_PARM_DESC(window_peer, "unexpected messages held for a peer over all its 
 
 unsigned int ks_window_source = 32768;
 module_param_named(window_source, ks_window_source, uint, 0444);
-MODULE_PARM_DESC(window_source, "unexpected messages held for all peers with one address, per endpoint, units (default 32768)");
+MODULE_PARM_DESC(window_source, "unexpected messages held for all peers of one source, per endpoint, units (default 32768)");
 
 unsigned int ks_window_total = 131072;
 module_param_named(window_total, ks_window_total, uint, 0444);
@@ -69,7 +69,7 @@ MODULE_PARM_DESC(hello_timeout_ms, "time for a caller to say, and to prove, who 
 
 unsigned int ks_source_peers = 1024;
 module_param_named(source_peers, ks_source_peers, uint, 0644);
-MODULE_PARM_DESC(source_peers, "connections per endpoint that come from one address (default 1024)");
+MODULE_PARM_DESC(source_peers, "connections per endpoint that come from one source, an IPv4 address or IPv6 /64 (default 1024)");
 
 unsigned int ks_source_backlog = 128;
 module_param_named(source_backlog, ks_source_backlog, uint, 0644);

@@ -51,6 +51,7 @@
 #define KS_PORT_MAX	1023
 #define KS_PROBE_MS	2000		/* a peer that is there has acknowledged something by then */
 #define KS_HELD_MIN	16U		/* units of each window that every connection gets */
+#define KS_HELD_SPARE	1024U		/* units that a source may have when all have too much */
 #define KS_TX_BUDGET	(2 << 20)	/* bytes handed to TCP in one hold of the socket lock */
 
 /* Module parameters (main.c) */
@@ -106,7 +107,7 @@ struct ks_domain {
 /** enum ks_held_level - whose unexpected messages are counted together */
 enum ks_held_level {
 	KS_HELD_PEER,
-	KS_HELD_SOURCE,		/* all peers with the same address */
+	KS_HELD_SOURCE,		/* all peers with the same address, see ks_source() */
 	KS_HELD_ALL,		/* all peers of an endpoint */
 	KS_HELD_LEVELS
 };
@@ -542,6 +543,20 @@ static inline struct ks_pep *to_ks_pep(struct kfi_pep *pep)
 static inline struct ks_domain *to_ks_domain(struct kfi_domain *domain)
 {
 	return container_of(domain, struct ks_domain, domain);
+}
+
+/*
+ * Whose peers are counted together: an IPv4 address, or the first 64 bits of an IPv6 address. A
+ * host has as many IPv6 addresses as it likes, but no more than its network's.
+ */
+static inline union kfi_inaddr ks_source(const union kfi_inaddr *name)
+{
+	union kfi_inaddr source = *name;
+
+	kfi_inaddr_set_port(&source, 0);
+	if (source.sa.sa_family == AF_INET6)
+		memset(&source.in6.sin6_addr.s6_addr[8], 0, 8);
+	return source;
 }
 
 /* addr.c */

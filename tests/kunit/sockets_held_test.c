@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How much the peers of a kfi_sockets endpoint can make it hold, and which callers are refused. The
+ * source is compiled into this module, for a provider exports nothing. A connection is here what
+ * the accounts look at: a name, windows, and messages that it leaves behind. All of these messages
+ * were promised to their senders, so none is ever dropped.
+ */
+#include <kunit/test.h>
+
+#include "../../providers/sockets/held.c"
+
+unsigned int ks_eager_size = 16384;
+unsigned int ks_window = 1024;
+unsigned int ks_window_peer = 8192;
+unsigned int ks_window_source = 32768;
+unsigned int ks_window_total = 131072;
+unsigned int ks_source_peers = 4;
+
+void ks_inmsgs_drop(struct ks_conn *conn)
+{
+}
+
+void ks_conn_get(struct ks_conn *conn)
+{
+}
+
+void ks_conn_put(struct ks_conn *conn)
+{
+}
+
+/** struct held_world - @sep: the endpoint; @dead: connections that have left messages, by @link */
+struct held_world {
+	struct ks_ep		sep;
+	struct list_head	dead;
+};
+
+/** struct held_conn - @conn: a connection; @in: the message that it leaves; @link: in &held_world.dead */
+struct held_conn {
+	struct ks_conn		conn;
+	struct ks_inmsg		in;
+	struct list_head	link;
+};
+
+static int held_init(struct kunit *test)
+{
+	struct held_world *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
+
+	if (!w)
+		return -ENOMEM;
+	ks_helds_init(&w->sep.helds);
+	INIT_LIST_HEAD(&w->dead);
+	test->priv = w;
+	return 0;
+}
+
+/* All messages are received: nothing is charged any more. */
+static void held_exit(struct kunit *test)
+{
+	struct held_world *w = test->priv;
+	struct held_conn *c;
+
+	list_for_each_entry(c, &w->dead, link) {
+		list_del(&c->in.entry);
+		ks_held_freed(&c->conn, c->conn.held_units, true);
+	}
+	KUNIT_EXPECT_EQ(test, 0u, w->sep.helds.all.units);
+	KUNIT_EXPECT_EQ(test, 0u, w->sep.helds.all.left);
+	KUNIT_EXPECT_EQ(test, 0u, w->sep.helds.all.live);
+	KUNIT_EXPECT_TRUE(test, hash_empty(w->sep.helds.by_name));
+}
+
+/* An IPv4 name, or an IPv6 name if @net is not 0 */
+static union kfi_inaddr held_name(u32 net, u32 host, u16 port)
+{
+	union kfi_inaddr name = {};
+
+	if (net) {
+		name.in6.sin6_family = AF_INET6;
+		name.in6.sin6_addr.s6_addr32[1] = htonl(net);
+		name.in6.sin6_addr.s6_addr32[3] = htonl(host);
+	} else {
+		name.in.sin_family = AF_INET;
+		name.in.sin_addr.s_addr = htonl(host);
+	}
+	kfi_inaddr_set_port(&name, htons(port));
+	return name;
+}
+
+static struct held_conn *held_new(struct kunit *test, union kfi_inaddr name, bool dialed)
+{
+	struct held_world *w = test->priv;
+	struct held_conn *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	int level;
+
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	spin_lock_init(&c->conn.lock);
+	INIT_LIST_HEAD(&c->conn.inmsgs);
+	for (level = 0; level < KS_HELD_LEVELS; level++)
+		INIT_LIST_HEAD(&c->conn.held_dead[level]);
+	c->conn.sep = &w->sep;
+	c->conn.name = name;
+	c->conn.pc.dialed = dialed;
+	return c;
+}
+
+/* A connection begins, or is refused: @expect. */
+static struct held_conn *held_join(struct kunit *test, union kfi_inaddr name, bool dialed, int expect)
+{
+	struct held_conn *c = held_new(test, name, dialed);
+
+	KUNIT_ASSERT_EQ(test, expect, ks_held_join(&c->conn));
+	return c;
+}
+
+/* A connection ends, and leaves @units of messages. */
+static void held_down(struct kunit *test, struct held_conn *c, u32 units)
+{
+	struct held_world *w = test->priv;
+
+	c->in.cost = units;
+	if (units) {
+		list_add(&c->in.entry, &c->conn.inmsgs);
+		list_add(&c->link, &w->dead);
+	}
+	ks_held_down(&c->conn);
+}
+
+/* A peer comes back until it is refused. Return: what it has left. */
+static u32 held_fill(struct kunit *test, union kfi_inaddr name)
+{
+	struct held_world *w = test->priv;
+	u32 before = w->sep.helds.all.left;
+	struct held_conn *c = held_new(test, name, false);
+
+	while (!ks_held_join(&c->conn)) {
+		held_down(test, c, 2 * c->conn.window);
+		c = held_new(test, name, false);
+	}
+	return w->sep.helds.all.left - before;
+}
+
+/* The callers of a peer that has left as much as it may are refused; a call of ours is not. */
+static void held_peer_full(struct kunit *test)
+{
+	union kfi_inaddr name = held_name(0, 1, 700);
+	struct held_conn *c;
+
+	KUNIT_EXPECT_LE(test, held_fill(test, name), ks_window_peer + 64);
+	held_join(test, name, false, -ENOBUFS);
+	c = held_join(test, name, true, 0);
+	KUNIT_EXPECT_EQ(test, KS_HELD_MIN, c->conn.window);
+	held_down(test, c, 0);
+	c = held_join(test, held_name(0, 1, 701), false, 0);
+	held_down(test, c, 0);
+}
+
+/* Some sources leave as much as all may leave: others are served, as little as it may be. */
+static void held_all_full(struct kunit *test)
+{
+	struct held_world *w = test->priv;
+	union kfi_inaddr late = held_name(0, 1000, 700);
+	struct held_conn *c;
+	u32 host, left;
+
+	for (host = 1; w->sep.helds.all.left + 2 * KS_HELD_MIN <= ks_window_total && host < 100; host++)
+		held_fill(test, held_name(0, host, 700));
+	KUNIT_ASSERT_LT(test, host, 100u);
+	c = held_join(test, late, false, 0);
+	KUNIT_EXPECT_EQ(test, KS_HELD_MIN, c->conn.window);
+	held_down(test, c, 0);
+	left = held_fill(test, late);
+	KUNIT_EXPECT_LE(test, left, KS_HELD_SPARE + 64);
+	KUNIT_EXPECT_GE(test, left, KS_HELD_SPARE / 2);
+	held_join(test, late, false, -ENOBUFS);
+	held_join(test, held_name(0, 1, 701), false, -ENOBUFS);
+	c = held_join(test, late, true, 0);
+	held_down(test, c, 0);
+}
+
+/* The addresses of an IPv6 network are one source. */
+static void held_network(struct kunit *test)
+{
+	struct held_conn *c[5];
+	int i;
+
+	for (i = 0; i < 4; i++)
+		c[i] = held_join(test, held_name(1, 1 + i, 700), false, 0);
+	held_join(test, held_name(1, 5, 700), false, -ENOBUFS);
+	c[4] = held_join(test, held_name(2, 5, 700), false, 0);
+	for (i = 0; i < 5; i++)
+		held_down(test, c[i], 0);
+}
+
+/* The name of a peer looks like that of its source, but has an account of its own. */
+static void held_port_zero(struct kunit *test)
+{
+	union kfi_inaddr name = held_name(0, 1, 0);
+	struct held_conn *c = held_join(test, name, true, 0);
+
+	KUNIT_ASSERT_NOT_NULL(test, c->conn.held);
+	KUNIT_ASSERT_NOT_NULL(test, c->conn.held->up);
+	KUNIT_EXPECT_PTR_EQ(test, &((struct held_world *)test->priv)->sep.helds.all, c->conn.held->up->up);
+	held_down(test, c, 0);
+}
+
+static struct kunit_case held_cases[] = {
+	KUNIT_CASE(held_peer_full),
+	KUNIT_CASE(held_all_full),
+	KUNIT_CASE(held_network),
+	KUNIT_CASE(held_port_zero),
+	{}
+};
+
+static struct kunit_suite held_suite = {
+	.name = "kfi_sockets_held",
+	.init = held_init,
+	.exit = held_exit,
+	.test_cases = held_cases,
+};
+kunit_test_suite(held_suite);
