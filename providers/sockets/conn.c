@@ -362,6 +362,17 @@ static void ks_conn_show_life(struct ks_conn *conn)
 }
 
 /*
+ * Is an answer to ks_peer_probe() awaited? A caller that has made us ask may go before it comes:
+ * what has been asked long ago says nothing about now.
+ */
+static bool ks_conn_probing(const struct ks_conn *conn)
+{
+	unsigned long probed = READ_ONCE(conn->probed);
+
+	return probed && time_before(jiffies, probed + 2 * READ_ONCE(conn->probe_patience));
+}
+
+/*
  * TCP tells of peers that are dead. A peer that is alive could keep the receives that it has been
  * granted for ever, as they can't be cancelled any more: it has as long for the next bytes of a
  * frame, and for the payload of each grant, as a peer whose machine is dead, and a payload has to
@@ -385,9 +396,25 @@ void ks_conn_watch(struct work_struct *work)
 		blocked = conn->rx.at == KS_RX_BLOCKED && !ended;
 		ks_conn_unlock(conn);
 	}
-	if (blocked || READ_ONCE(conn->probed))
+	if (blocked || ks_conn_probing(conn))
 		ks_conn_show_life(conn);
 	ks_conn_queue(conn, &conn->watch_work, ks_watch_interval());
+}
+
+/*
+ * How long may the peer take to acknowledge something? When TCP has backed off, or the peer's
+ * window is closed, TCP may send nothing for longer than KS_PROBE_MS although the peer is there; by
+ * user_timeout_ms TCP itself gives the peer up. A machine that has restarted answers the next
+ * packet with a reset in either case. Under kfi_peer.lock, without the socket lock: a value that
+ * changes meanwhile makes the wait longer or shorter, no more.
+ */
+static unsigned long ks_probe_patience(const struct sock *sk)
+{
+	const struct inet_connection_sock *icsk = inet_csk(sk);
+	bool waits = READ_ONCE(icsk->icsk_backoff) || READ_ONCE(icsk->icsk_retransmits) || READ_ONCE(icsk->icsk_probes_out) ||
+		     !READ_ONCE(tcp_sk(sk)->snd_wnd);
+
+	return msecs_to_jiffies(waits ? max(KS_PROBE_MS, READ_ONCE(ks_user_timeout_ms)) : KS_PROBE_MS);
 }
 
 /*
@@ -402,7 +429,8 @@ int ks_peer_probe(struct kfi_peer_conn *pc)
 
 	if (READ_ONCE(conn->sk->sk_state) != TCP_ESTABLISHED)
 		return -1;
-	if (!conn->probed) {
+	if (!ks_conn_probing(conn)) {
+		WRITE_ONCE(conn->probe_patience, ks_probe_patience(conn->sk));
 		WRITE_ONCE(conn->probed, jiffies ?: 1);
 		mod_delayed_work(ks_wq, &conn->watch_work, 0);
 		return 0;
@@ -412,7 +440,7 @@ int ks_peer_probe(struct kfi_peer_conn *pc)
 		WRITE_ONCE(conn->probed, 0);
 		return 1;
 	}
-	return time_after(jiffies, conn->probed + msecs_to_jiffies(KS_PROBE_MS)) ? -1 : 0;
+	return time_after(jiffies, conn->probed + conn->probe_patience) ? -1 : 0;
 }
 
 /* ---- the end ---- */

@@ -49,7 +49,7 @@
 #define KS_RATE_MIN	(256U << 10)	/* bytes each second: a peer that is slower for long is late */
 #define KS_PORT_MIN	512		/* reserved ports that we dial from: */
 #define KS_PORT_MAX	1023
-#define KS_PROBE_MS	2000		/* a peer that is there has acknowledged something by then */
+#define KS_PROBE_MS	2000U		/* a peer that is there has acknowledged something by then */
 #define KS_HELD_MIN	16U		/* units of each window that every connection gets */
 #define KS_HELD_SPARE	1024U		/* units that a source may have when all have too much */
 #define KS_TX_BUDGET	(2 << 20)	/* bytes handed to TCP in one hold of the socket lock */
@@ -464,6 +464,7 @@ struct ks_conn {
 	u8			av_name[sizeof(union kfi_inaddr)] __aligned(8);	/* RDM: as address vectors have it */
 	unsigned long		deadline;	/* of the handshake, jiffies */
 	unsigned long		probed;		/* jiffies: when ks_peer_probe() has asked, under kfi_peer.lock; 0: it has not */
+	unsigned long		probe_patience;	/* jiffies in which an answer to that is awaited */
 	bool			reserved;	/* the caller's port is one that only an administrator's processes may bind */
 	struct kfi_peer_conn	pc;		/* its place at its home, and RDM at its peer */
 	struct delayed_work	tx_work;

@@ -6,6 +6,7 @@
 #include <linux/delay.h>
 #include <linux/gfp.h>
 #include <linux/slab.h>
+#include <net/sock.h>
 #include <kfi_domain.h>
 #include <kfi_endpoint.h>
 #include <kfi_tagged.h>
@@ -514,6 +515,64 @@ static bool impostor(struct victim *v)
 	return ok;
 }
 
+#define CLOSED_MS	4200U	/* TCP has backed off: its next look into the window is 2.8 seconds away */
+
+/* The consumer of a live peer does not read for a while. Nobody takes its place meanwhile. */
+static bool closed_window(struct victim *v)
+{
+	const struct hs_call call = { .node = 14, .port = 717, .rcvbuf = 1 };
+	const struct hs_call foe = { .node = 14, .port = 717, .incarnation = 4712 };
+	struct hs *hs = hs_open(v, &call), *other;
+	unsigned long begin;
+	void *done;
+	int i, x;
+	bool ok = check(!IS_ERR(hs), "the peer is not admitted");
+
+	if (!ok)
+		return false;
+	for (i = 0; ok && i < 8; i++)
+		ok = check(!kfi_send(v->ep, v->buf, 16000, NULL, hs_known(v, 14, call.port), &x), "nothing can be sent");
+	msleep(CLOSED_MS);
+	begin = jiffies;
+	other = hs_open(v, &foe);
+	pr_info("hostile: decided after %u ms\n", jiffies_to_msecs(jiffies - begin));
+	ok &= check(IS_ERR(other), "a stream is replaced while its peer has no room") &&
+	      check(READ_ONCE(hs->sock->sk->sk_state) == TCP_ESTABLISHED, "the connection has ended");
+	if (!IS_ERR(other))
+		hs_reset(other);
+	hs_reset(hs);
+	while (victim_ended(v, HS_NOT_MS, &done) != -EAGAIN)
+		;
+	return ok;
+}
+
+/* A caller makes the victim ask an established peer whether it is there, and goes: the victim asks no longer than it takes. */
+static bool forgotten_caller(struct victim *v)
+{
+	const struct hs_call call = { .node = 15, .port = 718 }, foe = { .node = 15, .port = 718, .incarnation = 4712 };
+	struct hs *hs = hs_open(v, &call), *other;
+	struct skw_hdr credit;
+	bool ok = check(!IS_ERR(hs), "the peer is not admitted");
+
+	if (!ok)
+		return false;
+	other = hs_connect(v, &foe);
+	ok = check(!IS_ERR(other), "TCP does not connect");
+	if (ok) {
+		ok = check(!hs_hello(other, &foe), "the caller can't send");
+		usleep_range(2000, 3000);
+		hs_reset(other);
+	}
+	ok = ok && check(!hs_hear(hs, SKW_CREDIT, &credit, HS_WAIT_MS), "the peer is not asked");
+	msleep(5000);
+	/* What has come until now */
+	while (ok && !hs_get(hs, &credit, sizeof(credit), 1))
+		;
+	ok = ok && check(hs_get(hs, &credit, sizeof(credit), 4000) == -EAGAIN, "the peer is asked for ever");
+	hs_reset(hs);
+	return ok;
+}
+
 /*
  * The hello claims no listening port: its sender has no name that an account could have. The
  * message that the connection leaves behind is charged to an account when the connection is down.
@@ -596,8 +655,10 @@ const struct hostile_case hostile_cases[] = {
 	{ "silence", silence },
 	{ "many_peers", many_peers },
 	{ "impostor", impostor },
+	{ "forgotten_caller", forgotten_caller },
 	{ "no_port", no_port },
 	{ "members_only", members_only },
+	{ "closed_window", closed_window, .patient = true },
 	{ "dgram_stop", dgram_stop, .stopped = true },
 	{}
 };

@@ -46,7 +46,8 @@ struct hs {
 
 /* peer.c: process context. 0 or a negative errno unless something else is said */
 struct hs *hs_connect(const struct victim *v, const struct hs_call *call);	/* TCP alone; ERR_PTR */
-int hs_greet(struct hs *hs, const struct hs_call *call);		/* the hello, and the victim's ACCEPT */
+int hs_hello(struct hs *hs, const struct hs_call *call);		/* the hello */
+int hs_greet(struct hs *hs, const struct hs_call *call);		/* ... and the victim's ACCEPT */
 struct hs *hs_open(const struct victim *v, const struct hs_call *call);	/* both; ERR_PTR */
 int hs_put(struct hs *hs, const void *bytes, size_t len);
 int hs_get(struct hs *hs, void *bytes, size_t len, unsigned int ms);	/* exactly @len bytes */
@@ -63,11 +64,16 @@ int hs_victim(struct victim *v, enum kfi_ep_type type, bool av_only);		/* on 127
 int hs_post(struct victim *v, u64 tag, void *context);				/* a tagged receive */
 kfi_addr_t hs_known(struct victim *v, u8 node, u16 port);			/* a name of ours */
 
-/** struct hostile_case - @stopped: nothing leaves through lo; runs only when it is asked for by name, without a peer */
+/**
+ * struct hostile_case - runs only when it is asked for by name, if one of these is set:
+ * @stopped: nothing leaves through lo; without a peer
+ * @patient: user_timeout_ms is 10000
+ */
 struct hostile_case {
 	const char	*name;
 	bool		(*run)(struct victim *v);
 	bool		stopped;
+	bool		patient;
 };
 
 extern const struct hostile_case hostile_cases[];

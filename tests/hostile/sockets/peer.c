@@ -62,7 +62,7 @@ free:
 	return ERR_PTR(ret);
 }
 
-int hs_greet(struct hs *hs, const struct hs_call *call)
+int hs_hello(struct hs *hs, const struct hs_call *call)
 {
 	struct skw_hello hello = {
 		.magic = cpu_to_le32(SKW_MAGIC), .kind = SKW_HELLO, .ep_type = KFI_EP_RDM,
@@ -71,7 +71,13 @@ int hs_greet(struct hs *hs, const struct hs_call *call)
 		.stream = cpu_to_le64(0x57ea), .window_msg = cpu_to_le32(1024), .window_tag = cpu_to_le32(1024),
 		.requests = cpu_to_le32(64), .eager = cpu_to_le32(16384),
 	};
-	int ret = hs_put(hs, &hello, sizeof(hello));
+
+	return hs_put(hs, &hello, sizeof(hello));
+}
+
+int hs_greet(struct hs *hs, const struct hs_call *call)
+{
+	int ret = hs_hello(hs, call);
 
 	ret = ret ?: hs_get(hs, &hs->said, sizeof(hs->said), HS_WAIT_MS);
 	if (ret)
