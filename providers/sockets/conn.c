@@ -349,8 +349,8 @@ void ks_conn_start(struct ks_conn *conn)
 	ks_conn_queue(conn, &conn->watch_work, ks_watch_interval());
 }
 
-/* Who can't go on receiving has nothing to say, but says it: the peer may be waiting for what we were asked for. */
-static void ks_conn_show_life(struct ks_conn *conn)
+/* Send a frame that says nothing, for the peer's TCP to acknowledge. */
+static void ks_conn_probe(struct ks_conn *conn)
 {
 	spin_lock_bh(&conn->lock);
 	conn->credit_due = true;
@@ -382,7 +382,7 @@ void ks_conn_watch(struct work_struct *work)
 {
 	struct ks_conn *conn = container_of(to_delayed_work(work), struct ks_conn, watch_work);
 	unsigned long patience = msecs_to_jiffies(ks_user_timeout_ms);
-	bool blocked = false, late, ended;
+	bool late, ended;
 
 	if (test_bit(KS_FAILED, &conn->flags))
 		return;
@@ -393,11 +393,10 @@ void ks_conn_watch(struct work_struct *work)
 			ks_conn_check(conn);	/* its last words have waited long enough to be read */
 		else if (patience && !ended && ks_rx_late(conn))
 			ks_conn_fail(conn, -ETIMEDOUT);
-		blocked = conn->rx.at == KS_RX_BLOCKED && !ended;
 		ks_conn_unlock(conn);
 	}
-	if (blocked || ks_conn_probing(conn))
-		ks_conn_show_life(conn);
+	if (ks_conn_probing(conn))
+		ks_conn_probe(conn);
 	ks_conn_queue(conn, &conn->watch_work, ks_watch_interval());
 }
 
