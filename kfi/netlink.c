@@ -100,7 +100,7 @@ void kfi_nl_done(struct kfi_nl_cursor *cur, u32 fabric, u32 domain, u32 ep)
 	cur->fabric = fabric;
 	cur->domain = domain;
 	cur->ep = ep;
-	cur->peers = 0;
+	cur->peers_ep = 0;
 }
 
 static int put_u64(struct sk_buff *skb, int attr, u64 value)

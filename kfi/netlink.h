@@ -20,13 +20,14 @@ extern struct genl_family kfi_family;
  *	Providers and the map's entries put their only number here
  * @domain: number of its domain, 0 if it has none
  * @ep: its own number, 0 for a fabric or domain
- * @peers: number of the last peer shown of the endpoint that comes next
+ * @peers: number of the last peer shown of endpoint @peers_ep, of which there are more: the
+ *	endpoint may close before the next buffer, so this is not of whatever comes next
  * @infos: KFI_CMD_GET_INFO: the whole answer
  * @next: what to show next of it
  */
 struct kfi_nl_cursor {
 	u32			fabric, domain, ep;
-	u32			peers;
+	u32			peers, peers_ep;
 	struct kfi_info		*infos;
 	struct kfi_info		*next;
 };

@@ -171,8 +171,10 @@ static int show_peer(void *arg, const struct kfi_peer_info *peer)
 	walk->ret = kfi_nl_begin(d);
 	if (!walk->ret)
 		walk->ret = kfi_nl_end(d, put_peer(d, walk->ep, peer));
-	if (!walk->ret)
+	if (!walk->ret) {
 		d->cur->peers = peer->nr;
+		d->cur->peers_ep = walk->ep->obj.id;
+	}
 	return walk->ret;
 }
 
@@ -186,9 +188,10 @@ static bool has_peers(const struct kfi_ep *ep)
 static int show_ep_peers(struct kfi_nl_dump *d, struct kfi_ep *ep)
 {
 	struct peer_walk walk = { .d = d, .ep = ep };
+	u32 after = d->cur->peers_ep == ep->obj.id ? d->cur->peers : 0;
 
 	if (has_peers(ep))
-		ep->ops->peers(ep, d->cur->peers, show_peer, &walk);
+		ep->ops->peers(ep, after, show_peer, &walk);
 	return walk.ret;
 }
 

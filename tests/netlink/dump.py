@@ -121,6 +121,20 @@ def peers(nl):
         assert get(m, "KFI_A_EP_ID")
 
 
+def peers_of_the_next(nl):
+    """The endpoint whose peers are being shown closes: those of the next one are shown from the first on."""
+    def crowd(number):
+        with open("/sys/module/kfi_nltest/parameters/crowd", "w") as file:
+            file.write(str(number))
+
+    crowd(2)
+    first, second = sorted({get(m, "KFI_A_EP_ID") for m in nl.dump("PEER")})
+    shown = [get(m, "KFI_A_EP_ID") for m in Genl(4096).dump("PEER", between=lambda: crowd(1))]
+    crowd(0)
+    assert 0 < shown.count(first) < 300, "the endpoint closed too late"
+    assert shown.count(second) == 300, shown.count(second)
+
+
 def abandoned(nl):
     """A dump that nobody reads to its end leaves nothing behind."""
     for name in ("EP", "INFO"):
@@ -176,6 +190,6 @@ def state():
     return open("/sys/module/kfi_nltest/parameters/state").read().strip()
 
 
-CASES = [providers, infos, infos_refused, fabrics, domains, endpoints, one_endpoint, passive, counts, peers, abandoned,
-         unprivileged, other_namespace, namespace_end]
+CASES = [providers, infos, infos_refused, fabrics, domains, endpoints, one_endpoint, passive, counts, peers, peers_of_the_next,
+         abandoned, unprivileged, other_namespace, namespace_end]
 sys.exit(not run_cases("netlink", CASES))

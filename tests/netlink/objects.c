@@ -12,6 +12,7 @@
 #include <kfi_endpoint.h>
 #include <kfi_cm.h>
 #include <kfi_eq.h>
+#include <kfi_prov.h>
 
 #define MAX_DOMAINS	8
 #define MAX_EPS		4096
@@ -28,6 +29,11 @@ static const struct kernel_param_ops state_ops = { .get = get_state };
 module_param_cb(state, &state_ops, NULL, 0444);
 MODULE_PARM_DESC(state, "what became of the first domain: alive or dead");
 
+static int set_crowd(const char *val, const struct kernel_param *kp);
+static const struct kernel_param_ops crowd_ops = { .set = set_crowd };
+module_param_cb(crowd, &crowd_ops, NULL, 0200);
+MODULE_PARM_DESC(crowd, "endpoints with many peers, 0 to 2; those with the lowest numbers close first");
+
 static struct kfi_info *rdm, *msg;
 static struct kfid_fabric *fabric;
 static struct kfid_domain *domain[MAX_DOMAINS];
@@ -38,7 +44,7 @@ static struct kfid_pep *pep;
 static struct kfid_cq *cq;
 static struct kfid_av *av;
 static struct kfid_cntr *cntr;
-static struct kfid_ep *live;
+static struct kfid_ep *live, *crowd[2];
 static struct task_struct *churner;
 
 static int ask(enum kfi_ep_type type, struct kfi_info **info)
@@ -119,6 +125,62 @@ static int open_live(void)
 	return ret ?: kfi_cntr_add(cntr, 5);
 }
 
+#define CROWD_PEERS	300U	/* more than one buffer has room for */
+
+static void crowd_peers(struct kfi_ep *ep, u32 after,
+			int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg)
+{
+	struct kfi_peer_info info = { .state = "idle", .cpu = -1 };
+
+	while (after < CROWD_PEERS) {
+		info.nr = ++after;
+		snprintf(info.addr, sizeof(info.addr), "peer%u", after);
+		if (emit(arg, &info))
+			return;
+	}
+}
+
+/* An endpoint of loop that shows peers, which loop has none of */
+static int open_crowd(struct kfid_ep **ep)
+{
+	static struct kfi_prov_ops ops;
+	int ret = kfi_endpoint(domain[0], rdm, ep, NULL);
+
+	if (!ret)
+		ret = kfi_ep_bind(*ep, &cq->fid, KFI_TRANSMIT | KFI_RECV);
+	if (!ret)
+		ret = kfi_ep_bind(*ep, &av->fid, 0);
+	ret = ret ?: kfi_enable(*ep);
+	if (ret)
+		return ret;
+	if (!ops.peers)
+		ops = *kfi_to_ep(*ep)->ops;
+	ops.peers = crowd_peers;
+	kfi_to_ep(*ep)->ops = &ops;
+	return 0;
+}
+
+static void close_crowd(unsigned int i)
+{
+	if (crowd[i])
+		WARN_ON(kfi_close(&crowd[i]->fid));
+	crowd[i] = NULL;
+}
+
+static int set_crowd(const char *val, const struct kernel_param *kp)
+{
+	unsigned int n, i;
+	int ret = kstrtouint(val, 0, &n);
+
+	for (i = 0; !ret && i < ARRAY_SIZE(crowd); i++) {
+		if (i < ARRAY_SIZE(crowd) - min_t(unsigned int, n, ARRAY_SIZE(crowd)))
+			close_crowd(i);
+		else if (!crowd[i])
+			ret = open_crowd(&crowd[i]);
+	}
+	return ret;
+}
+
 static void churn_once(void)
 {
 	struct kfid_fabric *f;
@@ -160,6 +222,8 @@ static void close_all(void)
 {
 	if (churner)
 		kthread_stop(churner);
+	close_crowd(0);
+	close_crowd(1);
 	CLOSE(live);
 	CLOSE(cntr);
 	CLOSE(av);
