@@ -243,6 +243,7 @@ static bool leave_some(struct hostile *h, u16 port, unsigned int *left)
 
 	if (IS_ERR(hv))
 		return false;
+	msleep(20);	/* what comes before the victim has published the connection ends with it */
 	for (i = 0; i < LEFT_EACH; i++)
 		*left += !hv_say(hv, &p, NULL, "dead", 4, 0);
 	hv_close(hv);
