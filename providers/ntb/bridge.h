@@ -206,6 +206,7 @@ static inline struct nt_link *nt_ring_link(struct nt_ring *ring)
 /* link.c: the state machine should look, now. Any context */
 void nt_link_queue(struct nt_link *link);
 extern unsigned int nt_heartbeat_ms;
+extern bool nt_crc;
 
 /* win.c. Process context */
 int nt_win_init(struct nt_window *win, struct ntb_dev *ntb);

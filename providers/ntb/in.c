@@ -8,6 +8,7 @@ void nt_in_reset(struct nt_ring *ring, const void *inbound, u32 size, u32 mine)
 {
 	ring->in = (struct nt_in) {
 		.ctl = inbound, .ring = inbound + NTW_RING_AT, .size = size, .mine = mine,
+		.crc = ring->crc,
 	};
 }
 
@@ -62,18 +63,38 @@ bool nt_in_look(struct nt_ring *ring)
 	return consumed == ring->out.acked || nt_in_heard(ring, consumed);
 }
 
+/*
+ * A bridge may lose a write and carry those behind it: then bytes of a turn ago lie in the ring.
+ * The peer may change bytes while they are looked at: a CRC is no protection against the peer.
+ */
+static bool nt_in_whole(const struct nt_in *in, const struct ntw_rec *rec, u32 at, __le32 crc)
+{
+	u32 len = rec->type == NTW_SKIP ? 0 : le32_to_cpu(rec->len) - sizeof(*rec);
+
+	return le32_to_cpu(crc) == nt_rec_check(rec, in->ring + at + sizeof(*rec), len);
+}
+
 /* Return: bytes; negative: it is no record. */
 static int nt_in_one(struct nt_ring *ring)
 {
 	struct nt_in *in = &ring->in;
 	u32 at = in->got & (in->size - 1);
 	struct ntw_rec rec;
+	__le32 crc;
 	int span;
 
 	memcpy(&rec, in->ring + at, sizeof(rec));
 	/* From here on only the copy counts, whatever the compiler thinks. */
 	barrier_data(&rec);
+	crc = rec.check;
+	if (in->crc)
+		rec.check = cpu_to_le32((u32)in->got ^ in->mine);
 	span = ntw_decode_rec(&rec, (u32)in->got, in->avail - in->got, in->size, in->mine);
+	if (in->crc && (span < 0 || !nt_in_whole(in, &rec, at, crc))) {
+		ring->stats.crc_errors++;
+		in->torn = true;
+		return -EPROTO;
+	}
 	if (span < 0 || rec.type == NTW_SKIP)
 		return span;
 	in->ack |= rec.flags & NTW_R_ACK;

@@ -43,6 +43,10 @@ static unsigned int nt_direct_max = 256;
 module_param_named(direct, nt_direct_max, uint, 0444);
 MODULE_PARM_DESC(direct, "batches up to so many bytes are written by the CPU while the engine is idle; 0: never (default 256)");
 
+bool nt_crc = true;
+module_param_named(crc, nt_crc, bool, 0444);
+MODULE_PARM_DESC(crc, "a CRC of each record, if both ends want it; not of payload that the engine writes to its place (default yes)");
+
 #define NT_PACE_MIN	10	/* milliseconds between two looks at a handshake; twice as long each time nothing has happened, up to ... */
 #define NT_PACE_MAX	100
 #define NT_PACE_POOR	2000	/* ... and between two attempts to get memory for the window */
@@ -336,6 +340,7 @@ static void nt_life_up(struct nt_link *link, const struct ntw_greeting *g)
 	link->given = 0;
 	link->given_at = jiffies;
 	link->ring.direct = nt_direct_max;
+	link->ring.crc = nt_crc && g->features & NTW_FEAT_CRC;
 	link->ups++;
 	WRITE_ONCE(link->win.reach, min(g->reach, link->win.size));
 	/* The endpoints know before anything comes. */
@@ -610,6 +615,7 @@ void nt_link_stats(const struct nt_link *link, struct nt_stats *stats)
 
 static int stats_show(struct seq_file *seq, void *v)
 {
+	const struct nt_link *link = seq->private;
 	struct nt_stats s;
 
 	nt_link_stats(seq->private, &s);
@@ -620,8 +626,9 @@ static int stats_show(struct seq_file *seq, void *v)
 	seq_printf(seq, "descriptors %llu\ndma_bytes %llu\ncpu_bytes %llu\nbatches %llu\nlines %llu\n", s.descriptors, s.dma_bytes,
 		   s.cpu_bytes, s.batches, s.lines);
 	seq_printf(seq, "signals %llu\nsignals_saved %llu\ninterrupts %llu\n", s.signals, s.signals_saved, s.interrupts);
-	seq_printf(seq, "full %llu\nengine_full %llu\nunmapped %llu\nbounced %llu\nplaced %llu\n", s.full, s.engine_full, s.unmapped,
-		   s.bounced, s.placed);
+	seq_printf(seq, "full %llu\nengine_full %llu\nunmapped %llu\n", s.full, s.engine_full, s.unmapped);
+	seq_printf(seq, "bounced %llu\nplaced %llu\n", s.bounced, s.placed);
+	seq_printf(seq, "crc %d\ncrc_errors %llu\n", link->ring.crc, s.crc_errors);
 	seq_printf(seq, "dma_errors %llu\nprotocol_errors %llu\nups %llu\nresets %llu\n", s.dma_errors, s.protocol_errors, s.ups, s.resets);
 	return 0;
 }

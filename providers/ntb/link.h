@@ -4,7 +4,7 @@
  * peer's memory, and a piece of our own memory that the peer can write to.
  *
  * Contexts. Everything marked "any" may be called in process context and softirq, not in hard interrupts, and takes no lock for longer than
- * a copy of NT_COPY bytes. Callbacks (&nt_rec.sent, &nt_rec.heard, nt_rx_record()) come one at a time from the link's
+ * a copy of NT_COPY bytes, or with a CRC of a record. Callbacks (&nt_rec.sent, &nt_rec.heard, nt_rx_record()) come one at a time from the link's
  * tasklet, with none of the link's locks held: they may post. nt_conns_link_up() and nt_conns_link_down() come from the link's work item and
  * may sleep, never both at once, and always in turn.
  *
@@ -27,7 +27,7 @@ struct ntb_dev;
 struct nt_inbound;
 struct nt_link;
 
-#define NT_COPY		1024U	/* payload up to this goes through the shadow, by CPU */
+#define NT_COPY		1024U	/* payload up to this goes through the shadow, by CPU; with a CRC all that is not placed does */
 #define NT_LOAD_MAX	16777216U	/* payload of a batch that has more than one record: a line says that we live, and waits for it */
 
 /**
@@ -94,6 +94,7 @@ struct nt_rec {
  * @full:	times that records had to wait for room; @engine_full: ... for room in the engine
  * @unmapped:	copies of memory that could not be mapped for the engine: the CPU has copied it first
  * @bounced:	bytes of the peer's that the endpoints had to copy by CPU, @placed: that its engine has put in their place; see nt_payload_in()
+ * @crc_errors:	records of the peer whose bytes were not those that it had written
  * @dma_errors: copies that failed; @protocol_errors: things that no peer says; @ups: times that the link has come up; @resets: and gone
  */
 struct nt_stats {
@@ -103,7 +104,7 @@ struct nt_stats {
 	u64	batches, lines;
 	u64	signals, signals_saved, interrupts;
 	u64	full, engine_full;
-	u64	unmapped;
+	u64	unmapped, crc_errors;
 	u64	bounced, placed;
 	u64	dma_errors, protocol_errors, ups, resets;
 };

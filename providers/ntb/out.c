@@ -125,7 +125,7 @@ static bool nt_give_load(struct nt_ring *ring, struct nt_batch *b)
 static bool nt_give_payload(struct nt_ring *ring, struct nt_batch *b)
 {
 	while (b->load && !list_entry_is_head(b->rec, &b->recs, entry)) {
-		if (nt_loads(b->rec) && !b->rec->err && !nt_give_load(ring, b))
+		if (nt_loads(&ring->out, b->rec) && !b->rec->err && !nt_give_load(ring, b))
 			return false;
 		b->rec = list_next_entry(b->rec, entry);
 		b->done = 0;
@@ -495,6 +495,7 @@ void nt_out_reset(struct nt_ring *ring, u32 yours)
 	for (i = 0; i < NT_SLOTS; i++)
 		nt_batch_reset(&out->batch[i]);
 	out->yours = yours;
+	out->crc = ring->crc;
 	out->placed = 0;
 	out->produced = 0;
 	out->arrived = 0;

@@ -153,6 +153,8 @@ static void nt_run_take(struct nt_ring *ring)
 		nt_run_fault(ring, "the bridge says so");
 	else if (good && nt_in_take(ring))
 		nt_call_heard(ring);
+	else if (ring->in.torn)
+		nt_run_fault(ring, "bytes of a record are not those that were written");
 	else
 		nt_run_refuse(ring);
 }

@@ -8,6 +8,7 @@
 #ifndef _KFI_NTB_RING_H
 #define _KFI_NTB_RING_H
 
+#include <linux/crc32c.h>
 #include <linux/interrupt.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
@@ -105,6 +106,7 @@ struct nt_out {
 	dma_addr_t		shadow_dma;
 	size_t			shadow_len;
 	u32			size;		/* of the peer's ring */
+	bool			crc;		/* records have a CRC, so all bytes of a record pass the CPU */
 	u32			yours;		/* the peer's incarnation, which tags what we write */
 	u64			placed;		/* bytes of the ring that have a record; acked <= produced <= placed <= acked + size */
 	u64			produced;	/* ... and that a line has been made up for */
@@ -148,6 +150,8 @@ struct nt_in {
 	u32			size;
 	const struct ntw_ctl	*ctl;		/* the same: the control page */
 	u32			mine;		/* our incarnation, which tags what is for us */
+	bool			crc;		/* records have a CRC */
+	bool			torn;		/* a record has had a wrong one */
 	u64			got;		/* handled */
 	u64			avail;		/* produced, as we have seen it; told <= tell <= got <= avail <= got + size */
 	u64			tell;		/* @got at the end of a run */
@@ -172,6 +176,7 @@ struct nt_in {
  * @lost:	the bridge has said, in a hard interrupt, that its link has gone or changed: nothing that has come since is believed
  * @lives:	odd: it lives, or not all has been called back yet. Changed by nt_ring_on() and nt_ring_off()
  * @direct:	batches of up to so many bytes are written by CPU when nothing is under way
+ * @crc:	records have a CRC, both ways: agreed upon before nt_ring_on()
  * @bells:	the peer's; @bell: the one that is next
  * @unheard:	records that the engine is done with; the tasklet's, and nt_ring_off()'s when that can't run
  * @tasklet:	handles, completes, gives
@@ -185,6 +190,7 @@ struct nt_ring {
 	bool				lost;
 	u32				lives;
 	u32				direct;
+	bool				crc;
 	unsigned int			bells, bell;
 	struct nt_out			out;
 	struct nt_in			in;
@@ -259,10 +265,22 @@ static inline bool nt_filled(const struct nt_out *out)
 	return b->bytes || !list_empty(&b->recs);
 }
 
-/* Payload that the engine fetches from where it lies */
-static inline bool nt_loads(const struct nt_rec *rec)
+/*
+ * Payload that the engine fetches from where it lies. A CRC is that of a copy: the owner of the
+ * payload may still change it (writeback).
+ */
+static inline bool nt_loads(const struct nt_out *out, const struct nt_rec *rec)
 {
-	return rec->len && (rec->count || rec->len > NT_COPY);
+	return rec->len && (rec->count || (!out->crc && rec->len > NT_COPY));
+}
+
+/*
+ * The check of a record: @head with its own check being the position and the incarnation, @len
+ * bytes at @body behind it
+ */
+static inline u32 nt_rec_check(const struct ntw_rec *head, const void *body, u32 len)
+{
+	return crc32c(crc32c(~0U, head, sizeof(*head)), body, len);
 }
 
 /* shadow.c: under the lock. What waits is placed, as far as there is room. */

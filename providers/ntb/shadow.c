@@ -23,6 +23,8 @@ static void nt_head(struct nt_out *out, u64 pos, struct ntw_rec head, u32 len)
 {
 	head.len = cpu_to_le32(len);
 	head.check = cpu_to_le32((u32)pos ^ out->yours);
+	if (out->crc && head.type == NTW_SKIP)
+		head.check = cpu_to_le32(nt_rec_check(&head, NULL, 0));
 	memcpy(out->shadow + (pos & (out->size - 1)), &head, sizeof(head));
 }
 
@@ -45,6 +47,11 @@ static u32 nt_put_bytes(struct nt_out *out, const void *head, u32 head_len, u8 f
 	nt_head(out, out->placed, first, all);
 	/* Kernel memory: this can't fault. */
 	WARN_ON_ONCE(inside && copy_from_iter(out->shadow + at + head_len, inside, it) != inside);
+	if (out->crc) {
+		struct ntw_rec *rec = out->shadow + at;
+
+		rec->check = cpu_to_le32(nt_rec_check(rec, rec + 1, all - sizeof(*rec)));
+	}
 	return head_len + inside;
 }
 
@@ -52,7 +59,7 @@ static void nt_put_rec(struct nt_out *out, struct nt_batch *b, struct nt_rec *re
 {
 	u32 inside = rec->count ? 0 : rec->len;
 	struct iov_iter it = rec->iter;
-	bool loads = nt_loads(rec);
+	bool loads = nt_loads(out, rec);
 	u32 len = nt_put_bytes(out, rec->head, rec->head_len, rec->flags, &it, loads ? 0 : inside, rec->head_len + inside);
 
 	/* Runs are whole words, and adjacent ones become one; the last bytes of a record with long payload nobody reads. */
@@ -82,7 +89,7 @@ static bool nt_place(struct nt_ring *ring, struct nt_rec *rec)
 {
 	struct nt_out *out = &ring->out;
 	struct nt_batch *b = nt_filling(out);
-	u32 load = nt_loads(rec) ? rec->len : 0;
+	u32 load = nt_loads(out, rec) ? rec->len : 0;
 
 	if (!nt_fit(out, b, rec->span, load))
 		return false;

@@ -80,6 +80,7 @@ void ntw_encode_hello(const struct ntw_greeting *g, struct ntw_hello *hello)
 		.msi_window = cpu_to_le32(g->msi_window), .msi_at = cpu_to_le64(g->msi_at),
 		.msi_data = cpu_to_le32(g->msi_data), .flat_at = cpu_to_le64(g->flat_at),
 		.flat_window = cpu_to_le16(g->flat_window), .flat_shift = cpu_to_le16(g->flat_shift),
+		.features = cpu_to_le32(g->features),
 	};
 	hello->check = cpu_to_le32(ntw_check(hello, offsetof(struct ntw_hello, check)));
 }
@@ -110,7 +111,7 @@ int ntw_decode_hello(const struct ntw_hello *hello, struct ntw_greeting *g)
 	if (le16_to_cpu(hello->magic) != NTW_MAGIC || hello->version < NTW_VERSION_MIN || hello->version > NTW_VERSION ||
 	    le32_to_cpu(hello->check) != ntw_check(hello, offsetof(struct ntw_hello, check)))
 		return -EPROTO;
-	if (hello->features || hello->signals & ~NTW_S_MSI)
+	if (le32_to_cpu(hello->features) & ~NTW_FEAT_CRC || hello->signals & ~NTW_S_MSI)
 		return -EOPNOTSUPP;
 	*g = (struct ntw_greeting) {
 		.version = hello->version, .signals = hello->signals,
@@ -120,6 +121,7 @@ int ntw_decode_hello(const struct ntw_hello *hello, struct ntw_greeting *g)
 		.msi_window = le32_to_cpu(hello->msi_window), .msi_at = le64_to_cpu(hello->msi_at),
 		.msi_data = le32_to_cpu(hello->msi_data), .flat_at = le64_to_cpu(hello->flat_at),
 		.flat_window = le16_to_cpu(hello->flat_window), .flat_shift = le16_to_cpu(hello->flat_shift),
+		.features = le32_to_cpu(hello->features),
 	};
 	return greeting_sane(g) ? 0 : -EPROTO;
 }

@@ -104,6 +104,9 @@ static_assert(sizeof(struct ntw_line) == 64, "line");
 /* Ways of the writer to be woken, besides its doorbell: bits of &ntw_hello.signals */
 #define NTW_S_MSI	0x01	/* a 4-byte write of @msi_data to its window @msi_window, byte @msi_at */
 
+/* Bits of &ntw_hello.features */
+#define NTW_FEAT_CRC	0x01	/* &ntw_rec.check is a CRC of the record */
+
 /**
  * struct ntw_hello - said once in each life, before the first record
  * @magic:	NTW_MAGIC
@@ -114,7 +117,8 @@ static_assert(sizeof(struct ntw_line) == 64, "line");
  * @reach:	KiB of the reader's inbound memory, from its beginning on, that the writer reaches
  * @heartbeat:	milliseconds between two beats of the writer
  * @msi_window: @msi_data: @msi_at: where and what to write to interrupt it
- * @features:	0; a bit that nobody knows is refused
+ * @features:	NTW_FEAT_*: what the writer can do, and what is done if both can; a bit that nobody
+ *		knows is refused
  * @flat_shift:	so much of the writer's memory, from its beginning on, its window @flat_window shows, too: the flat window. 0: none
  * @flat_at:	byte of it that is &ntw_ctl.flat
  * @check:	ntw_check() of the bytes before
@@ -152,6 +156,7 @@ struct ntw_greeting {
 	u32	msi_window;
 	u64	msi_at;
 	u32	msi_data;
+	u32	features;
 	u16	flat_window, flat_shift;
 	u64	flat_at;
 };
@@ -187,7 +192,9 @@ enum ntw_type {
  * @flags:	NTW_R_*
  * @bits:	the endpoints'
  * @conn:	the endpoints': which connection, a number that the receiver has chosen
- * @check:	where the record begins: bytes of the ring produced before it, modulo 2^32, xor the receiver's incarnation
+ * @check:	where the record begins: bytes of the ring produced before it, modulo 2^32, xor the
+ *		receiver's incarnation. With NTW_FEAT_CRC: CRC32C, begun with ~0 and not inverted, of
+ *		the record with that number here; of NTW_SKIP the first NTW_ALIGN bytes alone
  */
 struct ntw_rec {
 	__le32	len;
@@ -242,6 +249,7 @@ static inline bool ntw_decode_word(u64 word, u32 incarnation, u32 *value)
 /*
  * A copy of a record's first bytes. Pure.
  * @at: where it begins, modulo 2^32; @avail: bytes from there on that are produced; @ring: bytes of the ring; @incarnation: of who reads
+ * A CRC is the caller's to look at: it puts what stands there without one in its place.
  * Return: the bytes it takes of the ring, or -EPROTO: no peer that follows the protocol says this.
  */
 int ntw_decode_rec(const struct ntw_rec *rec, u32 at, u32 avail, u32 ring, u32 incarnation);

@@ -47,6 +47,10 @@ static bool stuck;
 module_param(stuck, bool, 0444);
 MODULE_PARM_DESC(stuck, "in the end a window of kfi_ntb_mock's can't be closed any more");
 
+static bool placed = true;
+module_param(placed, bool, 0444);
+MODULE_PARM_DESC(placed, "records with payload elsewhere, in which nobody notices what is lost");
+
 static bool narrow;
 module_param(narrow, bool, 0444);
 MODULE_PARM_DESC(narrow, "one end has a window to the other that is shorter than the other's memory");
@@ -376,7 +380,7 @@ static void item_make(struct item *item, struct rnd_state *rnd)
 
 	memset(rec, 0, sizeof(*rec));
 	item->was_sent = false;
-	item->slot = below(rnd, 10) ? 0 : slot_get(item->side);
+	item->slot = below(rnd, 10) || !placed ? 0 : slot_get(item->side);
 	len = item->slot ? below(rnd, SLOT_LEN + 1) : a_length(rnd, nt_rec_room(item->side->link) - 32);
 	rec->sent = item_sent;
 	rec->heard = item_heard;

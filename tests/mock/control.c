@@ -111,6 +111,12 @@ static int nm_stick(const struct nm_target *t, const u32 *n)
 	return 0;
 }
 
+static int nm_lose_tlp(const struct nm_target *t, const u32 *n)
+{
+	WRITE_ONCE(t->end->lose_tlp, n[0]);
+	return 0;
+}
+
 static void nm_set_fault(struct nm_chan *c, u32 *fault, u32 value)
 {
 	spin_lock_irq(&c->lock);
@@ -144,6 +150,7 @@ static const struct nm_command nm_commands[] = {
 	{ "end", "revive", 0, nm_revive },
 	{ "end", "lose", 1, nm_lose },
 	{ "end", "stuck", 1, nm_stick },
+	{ "end", "lose-tlp", 1, nm_lose_tlp },
 	{ "dma", "fail-write", 1, nm_dma_fail_write },
 	{ "dma", "fail-read", 1, nm_dma_fail_read },
 	{ "dma", "drop", 1, nm_dma_drop },

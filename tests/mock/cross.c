@@ -11,6 +11,7 @@
 
 /* So much at a time under the lock, as interrupts are off; and what is cut by the end of a translation is cut at pages. */
 #define NM_STEP		SZ_4K
+#define NM_TLP		64U	/* bytes of a packet that gets lost */
 
 static bool nm_carries(const struct nm_place *place)
 {
@@ -183,6 +184,32 @@ void nm_land(const struct nm_place *place, const void *src, size_t len)
 	nm_land_word(place, value, len);
 }
 
+/*
+ * A piece in the middle, of what one packet may have, does not arrive, and nobody is told. What is
+ * no longer than that is one packet with its neighbours.
+ */
+static void nm_write_torn(const struct nm_place *place, const void *src, size_t len)
+{
+	struct nm_place rest = *place;
+	size_t at = round_down(len / 2, NM_TLP), skip = min(len - at, (size_t)NM_TLP);
+
+	if (at)
+		nm_post(place, src, at);
+	rest.at += at + skip;
+	rest.room -= at + skip;
+	if (len > at + skip)
+		nm_post(&rest, src + at + skip, len - at - skip);
+}
+
+static bool nm_loses(struct nm_end *end, size_t len)
+{
+	u32 n = READ_ONCE(end->lose_tlp);
+
+	if (!n || len <= NM_TLP)
+		return false;
+	return cmpxchg(&end->lose_tlp, n, n - 1) == n && n == 1;
+}
+
 void nm_write(const struct nm_place *place, const void *src, size_t len, bool dma)
 {
 	if (place->window >= 0) {
@@ -191,7 +218,10 @@ void nm_write(const struct nm_place *place, const void *src, size_t len, bool dm
 	} else {
 		nm_add(place->end, NM_REG_WRITES, !dma);
 	}
-	nm_post(place, src, len);
+	if (dma && place->window >= 0 && nm_loses(place->end, len))
+		nm_write_torn(place, src, len);
+	else
+		nm_post(place, src, len);
 }
 
 void nm_reg_write(struct nm_end *from, u64 at, u32 value)

@@ -73,6 +73,7 @@ struct nm_end {
 	/* under nm_bridge.lock */
 	bool			present;	/* the device is there */
 	bool			enabled;	/* by ntb_link_enable() */
+	u32			lose_tlp;	/* of the n-th copy of the engine from here into a window a piece gets lost; 0: none. READ_ONCE */
 	u32			stuck;		/* if not 0, translations can't be changed; READ_ONCE */
 	struct nm_trans		trans[NM_WINDOWS];
 

@@ -137,7 +137,7 @@ int mk_init(struct kunit *test)
 
 static const char * const mk_clean[] = {
 	"link 0 stuck off", "link 0 up", "link 0 delay 0", "link 0 lag 0", "link 0 posted 0", "end 0.0 lose 0", "end 0.1 lose 0",
-	"end 0.0 stuck off", "end 0.1 stuck off",
+	"end 0.0 lose-tlp 0", "end 0.0 stuck off", "end 0.1 stuck off",
 	"dma 0 fail-write 0", "dma 0 fail-read 0", "dma 0 drop 0", "dma 0 lose 0", "dma 0 slow 0", "dma 0 reorder off",
 };
 
