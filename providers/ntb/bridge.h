@@ -90,12 +90,16 @@ struct nt_map {
  * @word:	of them the one that is &ntw_ctl.flat
  * @mapped:	@map is there. Published with a release
  * @open:	the peer can write to it
+ * @park:	bytes at its beginning that nobody uses, to which the bridge can shorten the window.
+ *		0: there are too few, so the window can't be parked
+ * @parked:	it is closed, but it shows so many of these bytes
  */
 struct nt_flat {
 	int			index;
 	bool			all;
 	bool			mapped;
 	bool			open;
+	u32			park, parked;
 	u64			size;
 	dma_addr_t		base;
 	u64			word;
@@ -117,11 +121,17 @@ struct nt_bells {
 /**
  * struct nt_msi - signals that are interrupt messages
  * @offered:	the peer may write ours: @data to byte @at of our window @window, where @addr is; it makes the interrupt @irq
+ * @open:	the window shows interrupt messages
+ * @parked:	the window shows so many bytes of the beginning of the inbound memory instead
+ * @addr_align: @size_align: addresses and lengths of this window are multiples of these
  * @peer:	where to write @peer_data to interrupt the peer; NULL: it is woken by its doorbell. Set before the ring is on
  */
 struct nt_msi {
 	bool		offered;
+	bool		open;
 	int		window;
+	u32		parked;
+	resource_size_t	addr_align, size_align;
 	unsigned int	irq;
 	u64		addr, at;
 	u32		data;
@@ -210,24 +220,41 @@ extern bool nt_crc;
 
 /* win.c. Process context */
 int nt_win_init(struct nt_window *win, struct ntb_dev *ntb);
-void nt_win_exit(struct nt_window *win, struct ntb_dev *ntb);
+/*
+ * After nt_win_shut(). @shown: bytes at the beginning of the inbound memory that some window still
+ * shows: they are never freed
+ */
+void nt_win_exit(struct nt_window *win, struct ntb_dev *ntb, size_t shown);
 /* Its memory, when the link is up for the first time. It stays. */
 int nt_win_alloc(struct nt_window *win, struct ntb_dev *ntb);
 /* Let the peer in, with an empty control page; and shut it out: on return nothing lands any more. */
 int nt_win_open(struct nt_window *win, struct ntb_dev *ntb);
 int nt_win_close(struct nt_window *win, struct ntb_dev *ntb);
 /*
+ * The window is to show nothing any more, not even what it is parked on: there is no other life.
+ * Return: bytes from the beginning of the inbound memory that the peer can write all the same
+ */
+size_t nt_win_shut(struct nt_window *win, struct ntb_dev *ntb);
+/*
  * The same for any window of ours, which shows @len bytes at @park afterwards if the bridge can't
  * switch it off; 0: there is no memory for that.
  * Return: bytes that it shows; negative: it still shows what it did
  */
 int nt_mw_close(struct ntb_dev *ntb, int index, dma_addr_t park, size_t len);
-/* Bytes of the beginning of inbound memory that a window may show when it is closed, or 0 */
-size_t nt_win_park(const struct nt_window *win);
+/* Switch a window off. Return: 0; else it still shows what it did */
+int nt_mw_shut(struct ntb_dev *ntb, int index);
+/*
+ * Bytes of the beginning of inbound memory that a closed window may show, or 0.
+ * @size_align: lengths of that window are a multiple of it
+ */
+size_t nt_win_park(const struct nt_window *win, resource_size_t size_align);
 int nt_win_check_params(void);
 
 /* flat.c. Process context, but for the last one */
 int nt_flat_init(struct nt_flat *flat, struct ntb_dev *ntb, const struct nt_window *win);
+/* As nt_win_shut() */
+size_t nt_flat_shut(struct nt_link *link);
+/* After nt_flat_shut() */
 void nt_flat_exit(struct nt_link *link);
 /* With the link up: can the bridge show what it is to? Return: 0, also if it need not; negative: no, and with @say the log says why */
 int nt_flat_ready(struct nt_link *link, bool say);
@@ -243,7 +270,8 @@ int nt_flat_check_params(void);
 /* map.c. Process context */
 bool nt_map_possible(struct device *dev);
 int nt_map_open(struct nt_link *link, u64 size, u64 align);
-void nt_map_close(struct nt_link *link);
+/* @shown: a window still shows the range: it is never freed, and leads where it did */
+void nt_map_close(struct nt_link *link, bool shown);
 /* Bytes that are in use. Any context */
 size_t nt_map_used(const struct nt_link *link);
 
@@ -272,6 +300,8 @@ int nt_bell_check_params(void);
 int nt_msi_offer(struct nt_link *link, bool asked);
 /* Of both ways */
 void nt_msi_withdraw(struct nt_link *link);
+/* As nt_win_shut() */
+size_t nt_msi_shut(struct nt_link *link);
 /* Not where the peer knows it to be any more */
 bool nt_msi_moved(const struct nt_link *link);
 /* Return: 0; -EOPNOTSUPP: the peer does not offer it, or so that we can't; -ENOMEM */

@@ -117,10 +117,23 @@ int nt_flat_init(struct nt_flat *flat, struct ntb_dev *ntb, const struct nt_wind
 	return 0;
 }
 
+size_t nt_flat_shut(struct nt_link *link)
+{
+	struct nt_flat *flat = &link->flat;
+
+	if (nt_flat_close(flat, link->ntb) && flat->all)
+		dev_err(&link->ntb->dev, "flat=%d: the window can't be closed: the peer can write to all memory of this machine\n",
+			flat->index);
+	if (flat->parked && !nt_mw_shut(link->ntb, flat->index))
+		flat->parked = 0;
+	/* A range of addresses leads to the control page (map.c). */
+	return flat->mapped && (flat->open || flat->parked) ? PAGE_SIZE : 0;
+}
+
 void nt_flat_exit(struct nt_link *link)
 {
 	if (link->flat.mapped)
-		nt_map_close(link);
+		nt_map_close(link, link->flat.open || link->flat.parked);
 }
 
 static int nt_flat_all(struct nt_link *link, u64 size_align, u64 size_max, bool say)
@@ -151,6 +164,18 @@ static int nt_flat_mapped(struct nt_link *link, u64 size_max, u64 addr_align, bo
 	return ret;
 }
 
+/*
+ * The shortest length that the window can have, unless somebody has memory there. No region is put
+ * there (map.c). Of all memory it is page 0, or the first 64 KiB: x86 gives them to nobody.
+ */
+static u32 nt_flat_park(const struct nt_flat *flat, u64 size_align, u64 size_max)
+{
+	u64 most = flat->all ? SZ_64K : min(size_max / 4, (u64)SZ_16M);
+	u64 len = round_up((u64)PAGE_SIZE, max(size_align, 1ULL));
+
+	return len <= most ? len : 0;
+}
+
 int nt_flat_ready(struct nt_link *link, bool say)
 {
 	resource_size_t addr_align, size_align, size_max;
@@ -162,6 +187,7 @@ int nt_flat_ready(struct nt_link *link, bool say)
 	ret = ntb_mw_get_align(link->ntb, NT_PEER, flat->index, &addr_align, &size_align, &size_max);
 	if (ret)
 		return ret;
+	flat->park = nt_flat_park(flat, size_align, size_max);
 	return flat->all ? nt_flat_all(link, size_align, size_max, say) : nt_flat_mapped(link, size_max, addr_align, say);
 }
 
@@ -184,14 +210,11 @@ int nt_flat_close(struct nt_flat *flat, struct ntb_dev *ntb)
 
 	if (!flat->open)
 		return 0;
-	/*
-	 * It begins with the control page (map.c), or with page 0, which no machine that has these
-	 * bridges gives to anybody.
-	 */
-	ret = nt_mw_close(ntb, flat->index, flat->base, PAGE_SIZE);
+	ret = nt_mw_close(ntb, flat->index, flat->base, flat->park);
 	if (ret < 0)
 		return ret;
 	WRITE_ONCE(flat->open, false);
+	flat->parked = ret;
 	return 0;
 }
 

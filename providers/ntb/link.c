@@ -668,10 +668,22 @@ struct nt_link *nt_link_add(struct ntb_dev *ntb, void *priv)
 	debugfs_create_file("stats", 0400, link->debugfs, link, &stats_fops);
 	return link;
 exit_win:
-	nt_win_exit(&link->win, ntb);
+	nt_win_exit(&link->win, ntb, 0);
 free_link:
 	kfree(link);
 	return ERR_PTR(ret);
+}
+
+/*
+ * There is no other life: no window of ours is to show anything, not even what it is parked on.
+ * Return: bytes from the beginning of the inbound memory that one shows all the same
+ */
+static size_t nt_link_shut(struct nt_link *link)
+{
+	size_t ring = nt_win_shut(&link->win, link->ntb);
+	size_t flat = nt_flat_shut(link), msi = nt_msi_shut(link);
+
+	return max3(ring, flat, msi);
 }
 
 static void nt_link_halt(struct nt_link *link)
@@ -762,10 +774,12 @@ clear_ctx:
 
 void nt_link_remove(struct nt_link *link)
 {
+	size_t shown = nt_link_shut(link);
+
 	debugfs_remove_recursive(link->debugfs);
 	nt_ring_exit(&link->ring);
 	nt_flat_exit(link);
-	nt_win_exit(&link->win, link->ntb);
+	nt_win_exit(&link->win, link->ntb, shown);
 	kfree(link);
 }
 

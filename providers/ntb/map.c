@@ -36,14 +36,15 @@ static struct device *nt_map_dev(const struct nt_link *link)
 
 /* ---- the range ---- */
 
-static int nt_map_room(struct nt_map *map, u64 size, int node)
+/* @first: bytes at the beginning that no region has, for the window shows them when it is closed */
+static int nt_map_room(struct nt_map *map, u64 first, u64 size, int node)
 {
 	int ret;
 
 	map->room = gen_pool_create(PAGE_SHIFT, node);
 	if (!map->room)
 		return -ENOMEM;
-	ret = gen_pool_add(map->room, PAGE_SIZE, size - PAGE_SIZE, node);
+	ret = gen_pool_add(map->room, first, size - first, node);
 	if (ret)
 		gen_pool_destroy(map->room);
 	return ret;
@@ -81,7 +82,7 @@ int nt_map_open(struct nt_link *link, u64 most, u64 align)
 		return ret;
 	if (!IS_ALIGNED(map->iova.addr, align))
 		goto free;
-	ret = nt_map_room(map, size, dev_to_node(dev));
+	ret = nt_map_room(map, max_t(u64, flat->park, PAGE_SIZE), size, dev_to_node(dev));
 	if (ret)
 		goto free;
 	ret = nt_map_control(link, map);
@@ -98,15 +99,23 @@ free:
 	return ret;
 }
 
-/* The window is closed, and no region is left: each has a reference of the device. */
-void nt_map_close(struct nt_link *link)
+/*
+ * No region is left: each has a reference of the device. What the bridge still shows is given to
+ * nobody: another driver of the device could be given these addresses for memory of its own.
+ */
+void nt_map_close(struct nt_link *link, bool shown)
 {
 	struct nt_map *map = &link->flat.map;
 	struct device *dev = nt_map_dev(link);
 
+	gen_pool_destroy(map->room);
+	if (shown) {
+		dev_warn(&link->ntb->dev,
+			 "a window can't be shut: its range of addresses is never used again\n");
+		return;
+	}
 	dma_iova_unlink(dev, &map->iova, 0, PAGE_SIZE, DMA_FROM_DEVICE, 0);
 	dma_iova_free(dev, &map->iova);
-	gen_pool_destroy(map->room);
 }
 
 /* ---- regions ---- */

@@ -73,12 +73,43 @@ static int nt_msi_open_window(struct nt_link *link, struct nt_msi *msi, u64 addr
 
 	if (ret)
 		return ret;
+	msi->addr_align = addr_align;
+	msi->size_align = size_align;
 	base = round_down(addr, max_t(u64, addr_align, SZ_4K));
 	msi->at = addr - base;
 	size = round_up(msi->at + sizeof(u32), max_t(u64, size_align, SZ_4K));
 	if (base < NT_MSI_FIRST || base > NT_MSI_LAST || size > NT_MSI_LAST + 1 - base)
 		return -ERANGE;
-	return size <= size_max ? ntb_mw_set_trans(link->ntb, NT_PEER, msi->window, base, size) : -ENOSPC;
+	if (size > size_max)
+		return -ENOSPC;
+	ret = ntb_mw_set_trans(link->ntb, NT_PEER, msi->window, base, size);
+	if (ret)
+		return ret;
+	msi->open = true;
+	msi->parked = 0;
+	return 0;
+}
+
+/*
+ * The window is switched off if the bridge can do that, for parked it would show memory that has
+ * nothing to do with it. Return: 0; negative: it still shows interrupt messages
+ */
+static int nt_msi_close_window(struct nt_link *link)
+{
+	const struct nt_window *win = &link->win;
+	struct nt_msi *msi = &link->msi;
+	size_t park = nt_win_park(win, msi->size_align);
+	int ret = nt_mw_shut(link->ntb, msi->window);
+
+	if (!IS_ALIGNED(win->dma, max_t(u64, msi->addr_align, 1)))
+		park = 0;
+	if (ret)
+		ret = nt_mw_close(link->ntb, msi->window, win->dma, park);
+	if (ret < 0)
+		return ret;
+	msi->open = false;
+	msi->parked = ret;
+	return 0;
 }
 
 /*
@@ -132,9 +163,20 @@ void nt_msi_withdraw(struct nt_link *link)
 		return;
 	msi->offered = false;
 	/* Who could still write there could interrupt us for nothing. */
-	if (nt_mw_close(link->ntb, msi->window, link->win.dma, nt_win_park(&link->win)) < 0)
+	if (nt_msi_close_window(link))
 		dev_warn_ratelimited(&link->ntb->dev, "the window of interrupt messages can't be closed\n");
 	irq_clear_status_flags(msi->irq, IRQ_NO_BALANCING);
+}
+
+size_t nt_msi_shut(struct nt_link *link)
+{
+	struct nt_msi *msi = &link->msi;
+
+	if ((msi->open || msi->parked) && !nt_mw_shut(link->ntb, msi->window)) {
+		msi->open = false;
+		msi->parked = 0;
+	}
+	return msi->parked;
 }
 
 bool nt_msi_moved(const struct nt_link *link)

@@ -10,6 +10,11 @@
  * register the window then shows the memory at address 0. So a window is closed by *parking* it: it
  * is shortened to the control page, which is never lent and in which nothing is believed that is
  * not of this life.
+ *
+ * A parked window shows memory of ours for as long as it is parked. So before that memory is freed
+ * each window is *shut* (nt_win_shut(), nt_flat_shut(), nt_msi_shut()), by that translation of no
+ * length if nothing else is there, and what a window shows all the same is never freed. The same is
+ * done when this kernel ends, for the kernel that is started next (kexec) knows of no window.
  */
 #include <linux/dma-mapping.h>
 #include <linux/io.h>
@@ -167,28 +172,17 @@ static void nt_inbound_put(struct nt_inbound *in)
 }
 
 /*
- * What the bridge may still show the peer is given to nobody. A parked window is shut for good if
- * the driver can do that.
- * Return: bytes, from the beginning
+ * The device's part. Memory that the bridge still shows the peer, @shown bytes from the beginning,
+ * stays allocated and mapped.
  */
-static size_t nt_win_shown(struct nt_window *win, struct ntb_dev *ntb)
-{
-	if (nt_win_close(win, ntb))
-		return win->base_len;
-	return win->parked && ntb_mw_set_trans(ntb, NT_PEER, win->index, 0, 0) ? win->parked : 0;
-}
-
-/* The device's part. Memory that the bridge may still show stays mapped, too. */
-static void nt_win_put(struct nt_window *win, struct ntb_dev *ntb)
+static void nt_win_put(struct nt_window *win, struct ntb_dev *ntb, size_t shown)
 {
 	struct device *dev = ntb_get_dma_dev(ntb);
-	size_t shown;
 
 	if (!win->base)
 		return;
-	shown = nt_win_shown(win, ntb);
 	if (shown)
-		dev_warn(&ntb->dev, "the window can't be shut: %zu bytes stay allocated\n",
+		dev_warn(&ntb->dev, "a window can't be shut: %zu bytes stay allocated\n",
 			 win->in->pages ? shown : win->base_len);
 	if (win->in->pages) {
 		win->in->kept = DIV_ROUND_UP(shown, PAGE_SIZE);
@@ -241,15 +235,15 @@ int nt_win_alloc(struct nt_window *win, struct ntb_dev *ntb)
 		return ret;
 	ret = nt_win_arena(win, dev_to_node(dev));
 	if (ret) {
-		nt_win_put(win, ntb);
+		nt_win_put(win, ntb, 0);
 		nt_inbound_free(win->in);
 	}
 	return ret;
 }
 
-void nt_win_exit(struct nt_window *win, struct ntb_dev *ntb)
+void nt_win_exit(struct nt_window *win, struct ntb_dev *ntb, size_t shown)
 {
-	nt_win_put(win, ntb);
+	nt_win_put(win, ntb, shown);
 	nt_inbound_put(win->in);
 	if (win->peer)
 		iounmap(win->peer);
@@ -269,17 +263,12 @@ int nt_win_open(struct nt_window *win, struct ntb_dev *ntb)
 	return ret;
 }
 
-int nt_mw_close(struct ntb_dev *ntb, int index, dma_addr_t park, size_t len)
+int nt_mw_shut(struct ntb_dev *ntb, int index)
 {
 	int ret = ntb->ops->mw_clear_trans ? ntb_mw_clear_trans(ntb, NT_PEER, index) : -EOPNOTSUPP;
 
-	if (!ret)
-		return 0;
-	ret = len ? ntb_mw_set_trans(ntb, NT_PEER, index, park, len) : -EOPNOTSUPP;
-	if (!ret)
-		return len;
-	/* The last resort: the driver shuts the window, or it says that it has not. */
-	ret = ntb_mw_set_trans(ntb, NT_PEER, index, 0, 0);
+	if (ret)
+		ret = ntb_mw_set_trans(ntb, NT_PEER, index, 0, 0);
 	/*
 	 * Through a bridge that has been pulled out nobody writes. A device that is on no bus
 	 * (tests/mock) can't be.
@@ -287,9 +276,19 @@ int nt_mw_close(struct ntb_dev *ntb, int index, dma_addr_t park, size_t len)
 	return ret && ntb->pdev && ntb->pdev->bus && !pci_device_is_present(ntb->pdev) ? 0 : ret;
 }
 
-size_t nt_win_park(const struct nt_window *win)
+int nt_mw_close(struct ntb_dev *ntb, int index, dma_addr_t park, size_t len)
 {
-	size_t len = round_up(NTW_CTL_SIZE, max_t(size_t, win->size_align, 1));
+	if (ntb->ops->mw_clear_trans && !ntb_mw_clear_trans(ntb, NT_PEER, index))
+		return 0;
+	if (len && !ntb_mw_set_trans(ntb, NT_PEER, index, park, len))
+		return len;
+	/* The last resort: the driver shuts the window, or it says that it has not. */
+	return nt_mw_shut(ntb, index);
+}
+
+size_t nt_win_park(const struct nt_window *win, resource_size_t size_align)
+{
+	size_t len = round_up(NTW_CTL_SIZE, max_t(size_t, size_align, 1));
 
 	/* The arena is lent. The ring is read in a life alone, as the control page is. */
 	return len <= NTW_RING_AT + win->ring ? len : 0;
@@ -301,12 +300,21 @@ int nt_win_close(struct nt_window *win, struct ntb_dev *ntb)
 
 	if (!win->open)
 		return 0;
-	ret = nt_mw_close(ntb, win->index, win->dma, nt_win_park(win));
+	ret = nt_mw_close(ntb, win->index, win->dma, nt_win_park(win, win->size_align));
 	if (ret < 0)
 		return ret;
 	win->open = false;
 	win->parked = ret;
 	return 0;
+}
+
+size_t nt_win_shut(struct nt_window *win, struct ntb_dev *ntb)
+{
+	if (nt_win_close(win, ntb))
+		return win->base_len;
+	if (win->parked && !nt_mw_shut(ntb, win->index))
+		win->parked = 0;
+	return win->parked;
 }
 
 /* ---- the arena, for the endpoints ---- */

@@ -8,15 +8,20 @@
 #include <linux/sizes.h>
 #include "../../providers/ntb/msi.c"
 
+#define WINDOWS		3
+
 struct bridge {
 	struct ntb_dev		ntb;
 	struct nt_link		link;
 	resource_size_t		addr_align, size_align, size_max;
+	bool			stuck;		/* nothing can be changed */
 	bool			no_zero;	/* a translation of no length is refused, as on Ice Lake */
-	/* the translation: what was set last */
+	/* the translation: what was set last, and of each window */
 	unsigned int		sets;
 	dma_addr_t		addr;
 	resource_size_t		size;
+	dma_addr_t		addr_of[WINDOWS];
+	resource_size_t		size_of[WINDOWS];
 };
 
 static struct bridge *bridge_of(struct ntb_dev *ntb)
@@ -44,11 +49,13 @@ static int br_mw_set_trans(struct ntb_dev *ntb, int pidx, int widx, dma_addr_t a
 {
 	struct bridge *br = bridge_of(ntb);
 
-	if (br->no_zero && !size)
+	if (br->stuck || (br->no_zero && !size))
 		return -EIO;
 	br->sets++;
 	br->addr = addr;
 	br->size = size;
+	br->addr_of[widx] = addr;
+	br->size_of[widx] = size;
 	return 0;
 }
 
@@ -181,7 +188,88 @@ static void unclosed_windows(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ULL, (u64)br->size);
 }
 
+static void window_of(struct kunit *test, struct nt_window *win)
+{
+	win->mem = kunit_kzalloc(test, 8 * NTW_CTL_SIZE, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, win->mem);
+	win->dma = 0x7f400000;
+	win->size = 8 * NTW_CTL_SIZE;
+	win->base_len = win->size;
+	win->ring = 4 * NTW_CTL_SIZE;
+	win->size_align = 1;
+}
+
+static void offered_msi(struct kunit *test, resource_size_t addr_align, resource_size_t size_align)
+{
+	struct bridge *br = test->priv;
+
+	br->link.msi.window = 1;
+	br->addr_align = addr_align;
+	br->size_align = size_align;
+	br->size_max = SZ_4M;
+	KUNIT_ASSERT_EQ(test, 0, nt_msi_open_window(&br->link, &br->link.msi, 0xfee0100c));
+}
+
+/*
+ * The window of interrupt messages shows nothing when it is closed. Where it can't be switched off
+ * it shows the control page, no longer than lengths of this window have to be, and the memory that
+ * it shows is known when memory is freed.
+ */
+static void withdrawn_msi(struct kunit *test)
+{
+	struct bridge *br = test->priv;
+	struct nt_window *win = &br->link.win;
+
+	window_of(test, win);
+	offered_msi(test, SZ_4K, SZ_4K);
+	KUNIT_EXPECT_EQ(test, 0, nt_msi_close_window(&br->link));
+	KUNIT_EXPECT_EQ(test, 0ULL, (u64)br->size_of[1]);
+	KUNIT_EXPECT_EQ(test, 0UL, nt_msi_shut(&br->link));
+
+	br->no_zero = true;
+	offered_msi(test, SZ_4K, SZ_8K);
+	KUNIT_EXPECT_EQ(test, 0, nt_msi_close_window(&br->link));
+	KUNIT_EXPECT_EQ(test, win->dma, br->addr_of[1]);
+	KUNIT_EXPECT_EQ(test, (u64)SZ_8K, (u64)br->size_of[1]);
+	KUNIT_EXPECT_EQ(test, (size_t)SZ_8K, nt_msi_shut(&br->link));
+	br->no_zero = false;
+	KUNIT_EXPECT_EQ(test, 0UL, nt_msi_shut(&br->link));
+	KUNIT_EXPECT_EQ(test, 0ULL, (u64)br->size_of[1]);
+
+	/* Lengths, or addresses, that the bridge can't do: what is lent would be shown. */
+	br->no_zero = true;
+	offered_msi(test, SZ_4K, SZ_64K);
+	KUNIT_EXPECT_GT(test, 0, nt_msi_close_window(&br->link));
+	KUNIT_EXPECT_EQ(test, 0xfee01000ULL, (u64)br->addr_of[1]);
+	win->dma += SZ_4K;
+	offered_msi(test, SZ_8K, SZ_4K);
+	KUNIT_EXPECT_GT(test, 0, nt_msi_close_window(&br->link));
+	KUNIT_EXPECT_EQ(test, 0UL, nt_msi_shut(&br->link));
+}
+
+/* What a window goes on to show is never freed. A window that can be switched off shows nothing. */
+static void shut_windows(struct kunit *test)
+{
+	struct bridge *br = test->priv;
+	struct nt_window *win = &br->link.win;
+
+	window_of(test, win);
+	KUNIT_EXPECT_EQ(test, 0UL, nt_win_shut(win, &br->ntb));
+	KUNIT_EXPECT_EQ(test, 0U, br->sets);
+	br->no_zero = true;
+	KUNIT_EXPECT_EQ(test, 0, nt_win_open(win, &br->ntb));
+	br->stuck = true;
+	KUNIT_EXPECT_EQ(test, win->base_len, nt_win_shut(win, &br->ntb));
+	br->stuck = false;
+	KUNIT_EXPECT_EQ(test, (size_t)NTW_CTL_SIZE, nt_win_shut(win, &br->ntb));
+	br->no_zero = false;
+	KUNIT_EXPECT_EQ(test, 0UL, nt_win_shut(win, &br->ntb));
+	KUNIT_EXPECT_EQ(test, 0ULL, (u64)br->size);
+}
+
 static struct kunit_case cases[] = {
+	KUNIT_CASE(withdrawn_msi),
+	KUNIT_CASE(shut_windows),
 	KUNIT_CASE(closed_windows),
 	KUNIT_CASE(unclosed_windows),
 	KUNIT_CASE(msi_alone),

@@ -8,6 +8,7 @@
  */
 #include <linux/delay.h>
 #include <linux/kthread.h>
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/ntb.h>
 #include <linux/prandom.h>
@@ -47,6 +48,14 @@ static bool stuck;
 module_param(stuck, bool, 0444);
 MODULE_PARM_DESC(stuck, "in the end a window of kfi_ntb_mock's can't be closed any more");
 
+static bool unshut;
+module_param(unshut, bool, 0444);
+MODULE_PARM_DESC(unshut, "a window of this bridge can be shortened, but not switched off");
+
+static bool halts = true;
+module_param(halts, bool, 0444);
+MODULE_PARM_DESC(halts, "in the end the machine goes down; else links are removed while it runs");
+
 static bool placed = true;
 module_param(placed, bool, 0444);
 MODULE_PARM_DESC(placed, "records with payload elsewhere, in which nobody notices what is lost");
@@ -59,6 +68,7 @@ MODULE_PARM_DESC(narrow, "one end has a window to the other that is shorter than
 #define SLOTS		8U
 #define SLOT_LEN	65536U
 #define SIDES		2
+#define WINDOWS		2	/* of kfi_ntb_mock, if it is not told otherwise */
 
 /* Behind struct ntw_rec in each record of the test */
 struct said {
@@ -585,9 +595,28 @@ static int run(void)
 		say_wrong("slots out of reach: %lx and %lx\n", sides[0].placeless, sides[1].placeless);
 	if (!ret && stuck)
 		never_closed(sides[0].link);
-	else if (!ret && !errors_ok)
+	else if (!ret && !errors_ok && halts)
 		halted();
 	return ret ?: wrong ? -EIO : 0;
+}
+
+/*
+ * What a window shows belongs to whoever has it next: windows are closed when links have gone, or
+ * when the machine goes down, and what is shown all the same is not free.
+ */
+static void windows_shut(void)
+{
+	phys_addr_t first;
+	unsigned int i;
+	u64 len;
+
+	for (i = 0; i < SIDES * WINDOWS; i++) {
+		len = kfi_ntb_mock_shows(0, i / WINDOWS, i % WINDOWS, &first);
+		if (len && !unshut)
+			say_wrong("%u: window %u shows %llu bytes\n", i / WINDOWS, i % WINDOWS, len);
+		else if (len && !(first && page_count(pfn_to_page(PHYS_PFN(first)))))
+			say_wrong("%u: window %u shows what is free\n", i / WINDOWS, i % WINDOWS);
+	}
 }
 
 /* ---- life ---- */
@@ -700,10 +729,12 @@ static int __init test_init(void)
 	ret = found == SIDES ? run() : -ENODEV;
 	if (found == SIDES && !good_stats())
 		ret = ret ?: -EIO;
+	ntb_unregister_client(&client);
+	windows_shut();
+	ret = ret ?: wrong ? -EIO : 0;
 	pr_info("link_test: %s\n", ret ? "FAILED" : "passed");
 	if (!ret)
 		return 0;
-	ntb_unregister_client(&client);
 exit_sides:
 	for (i = 0; i < SIDES; i++)
 		side_exit(&sides[i]);
@@ -715,7 +746,6 @@ static void __exit test_exit(void)
 {
 	int i;
 
-	ntb_unregister_client(&client);
 	for (i = 0; i < SIDES; i++)
 		side_exit(&sides[i]);
 	nt_links_exit();

@@ -14,4 +14,11 @@ int kfi_ntb_mock_command(const char *line);
 /* A counter of an end by its name in the file stats; ~0 if there is none. Any context. */
 u64 kfi_ntb_mock_count(int bridge, int port, const char *name);
 
+/*
+ * What the client of an end shows its peer by a window.
+ * @first: where in memory its first byte is; 0: nowhere. Any context.
+ * Return: bytes; 0: it is closed
+ */
+u64 kfi_ntb_mock_shows(int bridge, int port, int window, phys_addr_t *first);
+
 #endif

@@ -4,9 +4,11 @@
  * the link is down, when nothing is translated, and behind the end of what is; reads are ones then.
  */
 #include <linux/dma-direct.h>
+#include <linux/export.h>
 #include <linux/iommu.h>
 #include <linux/sizes.h>
 #include <linux/unaligned.h>
+#include "command.h"
 #include "mock.h"
 
 /* So much at a time under the lock, as interrupts are off; and what is cut by the end of a translation is cut at pages. */
@@ -50,6 +52,20 @@ static void *nm_behind(const struct nm_place *place, u64 at, size_t len, enum nm
 	*why = NM_BEYOND;
 	return pfn_valid(PHYS_PFN(to)) && pfn_valid(PHYS_PFN(to + len - 1)) ? phys_to_virt(to) : NULL;
 }
+
+u64 kfi_ntb_mock_shows(int bridge, int port, int window, phys_addr_t *first)
+{
+	const struct nm_end *end = &nm_bridge[bridge].end[port];
+	struct nm_trans trans;
+	unsigned long flags;
+
+	read_lock_irqsave(&nm_bridge[bridge].lock, flags);
+	trans = end->trans[window];
+	*first = trans.size ? nm_memory(end, trans.addr) : 0;
+	read_unlock_irqrestore(&nm_bridge[bridge].lock, flags);
+	return trans.size;
+}
+EXPORT_SYMBOL_GPL(kfi_ntb_mock_shows);
 
 /* Words are written whole. */
 static void nm_put(void *to, const void *from, size_t len)

@@ -46,6 +46,10 @@ bool nm_no_zero;
 module_param_named(no_zero, nm_no_zero, bool, 0444);
 MODULE_PARM_DESC(no_zero, "a translation of no length is refused, and there is no other call to close a window (Intel's, on Ice Lake)");
 
+bool nm_no_clear;
+module_param_named(no_clear, nm_no_clear, bool, 0444);
+MODULE_PARM_DESC(no_clear, "a window is closed by a translation of no length alone (most drivers)");
+
 static unsigned int delay_ms;
 module_param(delay_ms, uint, 0444);
 MODULE_PARM_DESC(delay_ms, "milliseconds of link training; 0: the link is up at once");
