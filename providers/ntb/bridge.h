@@ -168,7 +168,8 @@ enum nt_event {
  * @state:	enum nt_link_state; read anywhere
  * @stopping:	it is to stay down; @hasty: and this kernel ends
  * @poor:	there was no memory for the window when it was last tried
- * @exposed:	a window of a life could not be closed: there is no other life
+ * @exposed:	a window of a life could not be closed: there is no other life, and what the window shows
+ *		is given to nobody any more. Read anywhere
  * @mine: and @yours: the incarnations of this life
  * @pace:	milliseconds until the handshake is looked at again
  * @beat: the peer's, as last seen, at @beat_at, in jiffies

@@ -21,6 +21,7 @@
 #include <linux/debugfs.h>
 #include <linux/delay.h>
 #include <linux/module.h>
+#include <linux/pci.h>
 #include <linux/random.h>
 #include <linux/reboot.h>
 #include <linux/seq_file.h>
@@ -147,10 +148,45 @@ static const struct ntb_ctx_ops nt_ctx_ops = {
 
 /* ---- the end of a life ---- */
 
+/* The bridge may hear of the end of its link some time later, from an interrupt. */
+static bool nt_link_gone(struct nt_link *link)
+{
+	unsigned int tries;
+
+	for (tries = 0; nt_carrier(link) && tries < NT_CLOSE_TRIES; tries++)
+		msleep(NT_CLOSE_MS);
+	return !nt_carrier(link);
+}
+
 /*
- * Memory that the peer may still write is given to nobody either. A bridge whose windows can't be
- * closed is to carry nothing any more; the inbound memory stays allocated, and nothing of it is
- * used again.
+ * A window can't be closed: the bridge is to carry nothing any more. Some drivers can't end its
+ * link, or only from the other end. A PCI function that is no bus master writes nothing to memory,
+ * which ends interrupt messages of the bridge, too.
+ */
+static void nt_link_expose(struct nt_link *link)
+{
+	struct pci_dev *pdev = link->ntb->pdev;
+	int ret;
+
+	WRITE_ONCE(link->exposed, true);
+	ret = ntb_link_disable(link->ntb);
+	if (!ret && nt_link_gone(link)) {
+		dev_err(&link->ntb->dev, "a window stays open: the link of the bridge is disabled\n");
+	} else if (pdev && pdev->bus) {
+		pci_clear_master(pdev);
+		dev_err(&link->ntb->dev,
+			"a window stays open, and so does the link of the bridge (%d): the bridge is no bus master any more\n",
+			ret);
+	} else {
+		dev_err(&link->ntb->dev,
+			"a window stays open, and so does the link of the bridge (%d): the peer can still write to memory\n",
+			ret);
+	}
+}
+
+/*
+ * Memory that the peer may still write is given to nobody either. If a window can't be closed the
+ * inbound memory stays allocated, and nothing of it is used again.
  */
 static void nt_life_shut(struct nt_link *link)
 {
@@ -159,9 +195,7 @@ static void nt_life_shut(struct nt_link *link)
 	for (tries = 0; nt_win_close(&link->win, link->ntb) | nt_flat_close(&link->flat, link->ntb); tries++) {
 		dev_warn_ratelimited(&link->ntb->dev, "window %d can't be closed\n", link->win.open ? link->win.index : link->flat.index);
 		if (tries == NT_CLOSE_TRIES) {
-			dev_err(&link->ntb->dev, "a window stays open: the link of the bridge is disabled\n");
-			ntb_link_disable(link->ntb);
-			link->exposed = true;
+			nt_link_expose(link);
 			break;
 		}
 		msleep(NT_CLOSE_MS);
@@ -287,8 +321,14 @@ close_engine:
 static bool nt_step_quiet(struct nt_link *link)
 {
 	struct ntw_hand hand;
-	int ret = nt_hand_hear(link, &hand);
+	int ret;
 
+	/* A window was opened in vain, and could not be closed. */
+	if (link->exposed) {
+		nt_link_set(link, NT_LINK_DOWN);
+		return false;
+	}
+	ret = nt_hand_hear(link, &hand);
 	if (!ret)
 		link->yours = hand.mine;
 	nt_hand_say(link, NTW_QUIET);

@@ -189,7 +189,8 @@ void nt_drain(struct nt_link *link);
 
 /*
  * nt_arena_alloc() - memory that the peer can write to directly, zeroed, aligned to a page if @len is one or more, else to 64 bytes
- * There is none before the link was up for the first time; it stays where it is for the life of the link, whether up or down. Any context.
+ * There is none before the link was up for the first time, nor when a window could not be closed; it
+ * stays where it is for the life of the link, whether up or down. Any context.
  * Return: NULL: no room
  */
 void *nt_arena_alloc(struct nt_link *link, size_t len);

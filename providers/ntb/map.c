@@ -166,6 +166,8 @@ int nt_window_map(struct nt_link *link, const struct iov_iter *iter, size_t len,
 	size_t size, done;
 	unsigned long begin;
 
+	if (READ_ONCE(link->exposed))
+		return -ENOSPC;
 	nt_piece_take(&it, len, &first);
 	size = PAGE_ALIGN(first.off + len);
 	begin = gen_pool_alloc(map->room, size);

@@ -331,7 +331,7 @@ void *nt_arena_alloc(struct nt_link *link, size_t len)
 	struct gen_pool *arena = nt_arena(link);
 	unsigned long mem;
 
-	if (!arena || !len)
+	if (!arena || !len || READ_ONCE(link->exposed))
 		return NULL;
 	mem = len < PAGE_SIZE ? gen_pool_alloc(arena, len) :
 	      gen_pool_alloc_algo(arena, len, gen_pool_first_fit_align, &page);

@@ -48,6 +48,10 @@ static bool stuck;
 module_param(stuck, bool, 0444);
 MODULE_PARM_DESC(stuck, "in the end a window of kfi_ntb_mock's can't be closed any more");
 
+static bool tied;
+module_param(tied, bool, 0444);
+MODULE_PARM_DESC(tied, "... and its end can't disable the link, either");
+
 static bool unshut;
 module_param(unshut, bool, 0444);
 MODULE_PARM_DESC(unshut, "a window of this bridge can be shortened, but not switched off");
@@ -539,6 +543,8 @@ static void never_closed(struct nt_link *link)
 {
 	unsigned int life = nt_link_life(link), ms;
 
+	if (tied)
+		kfi_ntb_mock_command("end 0.0 tied on");
 	if (wait_up() || kfi_ntb_mock_command("end 0.0 stuck on"))
 		return say_wrong("the link does not come up (never closed)\n");
 	nt_link_fault(link, life, "it is asked to");
@@ -549,6 +555,9 @@ static void never_closed(struct nt_link *link)
 	kfi_ntb_mock_command("end 0.0 stuck off");
 	if (!nt_link_wait_up(link, 1000))
 		say_wrong("there is a life after a window could not be closed\n");
+	if (nt_arena_alloc(link, 64))
+		say_wrong("memory that the peer can write is given away\n");
+	kfi_ntb_mock_command("end 0.0 tied off");
 }
 
 /*

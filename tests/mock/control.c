@@ -111,6 +111,12 @@ static int nm_stick(const struct nm_target *t, const u32 *n)
 	return 0;
 }
 
+static int nm_tie(const struct nm_target *t, const u32 *n)
+{
+	WRITE_ONCE(t->end->tied, n[0]);
+	return 0;
+}
+
 static int nm_lose_tlp(const struct nm_target *t, const u32 *n)
 {
 	WRITE_ONCE(t->end->lose_tlp, n[0]);
@@ -150,6 +156,7 @@ static const struct nm_command nm_commands[] = {
 	{ "end", "revive", 0, nm_revive },
 	{ "end", "lose", 1, nm_lose },
 	{ "end", "stuck", 1, nm_stick },
+	{ "end", "tied", 1, nm_tie },
 	{ "end", "lose-tlp", 1, nm_lose_tlp },
 	{ "dma", "fail-write", 1, nm_dma_fail_write },
 	{ "dma", "fail-read", 1, nm_dma_fail_read },

@@ -75,6 +75,7 @@ struct nm_end {
 	bool			enabled;	/* by ntb_link_enable() */
 	u32			lose_tlp;	/* of the n-th copy of the engine from here into a window a piece gets lost; 0: none. READ_ONCE */
 	u32			stuck;		/* if not 0, translations can't be changed; READ_ONCE */
+	u32			tied;		/* if not 0, this end can't disable the link; READ_ONCE */
 	struct nm_trans		trans[NM_WINDOWS];
 
 	/* The peer writes these too: single words, READ_ONCE and WRITE_ONCE. */
