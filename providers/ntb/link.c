@@ -242,6 +242,7 @@ static void nt_life_end(struct nt_link *link, const char *why)
 	if (!quiet) {
 		nt_win_close(&link->win, link->ntb);
 		nt_flat_close(&link->flat, link->ntb);
+		nt_msi_withdraw(link);
 		return;
 	}
 	if (greeted)
@@ -757,6 +758,8 @@ void nt_links_halt(void)
 	list_for_each_entry(link, &nt_links, entry) {
 		WRITE_ONCE(link->hasty, true);
 		nt_link_halt(link);
+		/* The kernel that comes next has other memory there. */
+		nt_link_shut(link);
 	}
 	mutex_unlock(&nt_stop_lock);
 }

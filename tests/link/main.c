@@ -561,6 +561,25 @@ static void never_closed(struct nt_link *link)
 }
 
 /*
+ * What a window shows belongs to whoever has it next: windows are closed when links have gone, or
+ * when the machine goes down, and what is shown all the same is not free.
+ */
+static void windows_shut(void)
+{
+	phys_addr_t first;
+	unsigned int i;
+	u64 len;
+
+	for (i = 0; i < SIDES * WINDOWS; i++) {
+		len = kfi_ntb_mock_shows(0, i / WINDOWS, i % WINDOWS, &first);
+		if (len && !unshut)
+			say_wrong("%u: window %u shows %llu bytes\n", i / WINDOWS, i % WINDOWS, len);
+		else if (len && !(first && page_count(pfn_to_page(PHYS_PFN(first)))))
+			say_wrong("%u: window %u shows what is free\n", i / WINDOWS, i % WINDOWS);
+	}
+}
+
+/*
  * The machine goes down: both ends hear of it at once, from who goes, and there is no other life.
  */
 static void halted(void)
@@ -573,6 +592,7 @@ static void halted(void)
 	for (i = 0; i < SIDES; i++)
 		if (READ_ONCE(sides[i].up))
 			say_wrong("%u: up though its machine goes down\n", i);
+	windows_shut();
 	for (ms = 0; ms < 500; ms += 20) {
 		if (nt_link_is_up(sides[0].link) || nt_link_is_up(sides[1].link))
 			return say_wrong("up again though the machine goes down\n");
@@ -607,25 +627,6 @@ static int run(void)
 	else if (!ret && !errors_ok && halts)
 		halted();
 	return ret ?: wrong ? -EIO : 0;
-}
-
-/*
- * What a window shows belongs to whoever has it next: windows are closed when links have gone, or
- * when the machine goes down, and what is shown all the same is not free.
- */
-static void windows_shut(void)
-{
-	phys_addr_t first;
-	unsigned int i;
-	u64 len;
-
-	for (i = 0; i < SIDES * WINDOWS; i++) {
-		len = kfi_ntb_mock_shows(0, i / WINDOWS, i % WINDOWS, &first);
-		if (len && !unshut)
-			say_wrong("%u: window %u shows %llu bytes\n", i / WINDOWS, i % WINDOWS, len);
-		else if (len && !(first && page_count(pfn_to_page(PHYS_PFN(first)))))
-			say_wrong("%u: window %u shows what is free\n", i / WINDOWS, i % WINDOWS);
-	}
 }
 
 /* ---- life ---- */
