@@ -167,6 +167,8 @@ enum nt_event {
  * @life:	see nt_link_life(); read anywhere
  * @state:	enum nt_link_state; read anywhere
  * @stopping:	it is to stay down; @hasty: and this kernel ends
+ * @hung:	it ended while the engine had memory of ours, of which nothing is ever freed. Read
+ *		anywhere
  * @poor:	there was no memory for the window when it was last tried
  * @exposed:	a window of a life could not be closed: there is no other life, and what the window shows
  *		is given to nobody any more. Read anywhere
@@ -195,6 +197,7 @@ struct nt_link {
 	u8			state;
 	bool			stopping;
 	bool			hasty;
+	bool			hung;
 	bool			poor;
 	bool			exposed;
 	u32			mine, yours;

@@ -389,9 +389,16 @@ static void nt_remove(struct ntb_client *client, struct ntb_dev *ntb)
 
 	if (!dev)
 		return;
+	/* Whoever waits for the last connection would wait for the engine. This kernel ends. */
+	if (nt_link_hung(dev->link)) {
+		nt_link_stop(dev->link);
+		return;
+	}
 	WRITE_ONCE(dev->going, true);
 	kfi_device_gone(dev);
 	nt_link_stop(dev->link);
+	if (nt_link_hung(dev->link))
+		return;
 	flush_work(&dev->cm_work);	/* who has called another bridge's endpoint by this one has his connection, or will not */
 	nt_mirror_drain(&dev->mirror);
 	nt_dev_drop_domains(dev);

@@ -233,6 +233,8 @@ static void nt_life_end(struct nt_link *link, const char *why)
 	bool was_up = link->state == NT_LINK_UP, greeted = link->state >= NT_LINK_HELLO;
 	bool quiet = true;
 
+	if (link->hung)
+		return;
 	nt_link_set(link, NT_LINK_DOWN);
 	if (was_up) {
 		dev_info_ratelimited(&link->ntb->dev, "link down: %s\n", why);
@@ -240,6 +242,12 @@ static void nt_life_end(struct nt_link *link, const char *why)
 		quiet = nt_life_quiesce(link);
 	}
 	if (!quiet) {
+		/*
+		 * The engine still has memory of ours, and its driver may call us. So nothing is
+		 * unmapped or freed, records have no end, and this module stays.
+		 */
+		WRITE_ONCE(link->hung, true);
+		__module_get(THIS_MODULE);
 		nt_win_close(&link->win, link->ntb);
 		nt_flat_close(&link->flat, link->ntb);
 		nt_msi_withdraw(link);
@@ -555,6 +563,11 @@ u32 nt_link_side(const struct nt_link *link)
 u32 nt_link_peer_side(const struct nt_link *link)
 {
 	return ntb_peer_port_number(link->ntb, NT_PEER);
+}
+
+bool nt_link_hung(const struct nt_link *link)
+{
+	return READ_ONCE(link->hung);
 }
 
 bool nt_link_is_up(const struct nt_link *link)

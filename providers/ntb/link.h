@@ -137,6 +137,11 @@ int nt_link_node(const struct nt_link *link);			/* NUMA node of the device, or N
 u32 nt_link_side(const struct nt_link *link);			/* port number of this end */
 u32 nt_link_peer_side(const struct nt_link *link);		/* ... and of the other */
 bool nt_link_is_up(const struct nt_link *link);			/* may have changed when it returns */
+/*
+ * This kernel ends, and the engine has not given back what it has: records have no end, nt_drain()
+ * may never return, and nt_link_remove() must not be called.
+ */
+bool nt_link_hung(const struct nt_link *link);
 /* Wait until it is up. May sleep. Return: 0, -ETIMEDOUT, -ERESTARTSYS; at once if it is up */
 int nt_link_wait_up(struct nt_link *link, unsigned int ms);
 void nt_link_stats(const struct nt_link *link, struct nt_stats *stats);

@@ -15,7 +15,7 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
-#include "../../providers/ntb/link.h"
+#include "../../providers/ntb/bridge.h"
 #include "../mock/command.h"
 
 static unsigned int records = 20000;
@@ -59,6 +59,10 @@ MODULE_PARM_DESC(unshut, "a window of this bridge can be shortened, but not swit
 static bool halts = true;
 module_param(halts, bool, 0444);
 MODULE_PARM_DESC(halts, "in the end the machine goes down; else links are removed while it runs");
+
+static bool hangs;
+module_param(hangs, bool, 0444);
+MODULE_PARM_DESC(hangs, "in the end the machine goes down while the engine hangs");
 
 static bool placed = true;
 module_param(placed, bool, 0444);
@@ -600,6 +604,55 @@ static void halted(void)
 	}
 }
 
+/* The engine has come to an end. What was kept for it is given back: nobody but a test does that. */
+static void unhang(struct nt_link *link)
+{
+	if (!nt_link_hung(link))
+		return;
+	if (!wait_event_timeout(link->ring.idle, nt_engine_idle(&link->ring.engine), 60 * HZ))
+		return say_wrong("the engine does not come to an end\n");
+	nt_ring_off(&link->ring);
+	nt_engine_close(&link->ring.engine);
+	link->hung = false;
+	module_put(THIS_MODULE);
+}
+
+/*
+ * The machine goes down while the engine hangs. That takes a bounded time, however often it is
+ * said. The engine keeps what it has: when its copies come to an end after all, all of it is there.
+ */
+static void hung(void)
+{
+	struct nt_engine *e = &sides[0].link->ring.engine;
+	unsigned long began = jiffies;
+	struct rnd_state rnd;
+	unsigned int i;
+
+	prandom_seed_state(&rnd, seed);
+	if (wait_up())
+		return say_wrong("the link does not come up (a hang)\n");
+	kfi_ntb_mock_command("dma 0 slow 20000000");
+	kfi_ntb_mock_command("dma 1 slow 20000000");
+	for (i = 0; i < 20; i++)
+		send_one(&sides[0], &rnd, false);
+	nt_kick(sides[0].link);
+	msleep(20);
+	for (i = 0; i < 2; i++) {
+		nt_links_halt();
+		if (!nt_link_hung(sides[0].link) || !e->window_len || !sides[0].out)
+			say_wrong("what the engine has was taken from it\n");
+		windows_shut();
+	}
+	if (time_after(jiffies, began + 15 * HZ))
+		say_wrong("the machine does not go down\n");
+	kfi_ntb_mock_command("dma 0 slow 0");
+	kfi_ntb_mock_command("dma 1 slow 0");
+	for (i = 0; i < SIDES; i++)
+		unhang(sides[i].link);
+	if (sides[0].out)
+		say_wrong("%u records are still out (a hang)\n", sides[0].out);
+}
+
 static int run(void)
 {
 	unsigned int i, n;
@@ -624,6 +677,8 @@ static int run(void)
 		say_wrong("slots out of reach: %lx and %lx\n", sides[0].placeless, sides[1].placeless);
 	if (!ret && stuck)
 		never_closed(sides[0].link);
+	else if (!ret && hangs)
+		hung();
 	else if (!ret && !errors_ok && halts)
 		halted();
 	return ret ?: wrong ? -EIO : 0;
@@ -690,6 +745,8 @@ static void remove(struct ntb_client *client, struct ntb_dev *ntb)
 	unsigned int i;
 
 	nt_link_stop(side->link);
+	if (nt_link_hung(side->link))
+		return;
 	for (i = 0; i < SLOTS; i++)
 		if (side->slot[i])
 			nt_arena_free(side->link, side->slot[i], SLOT_LEN);
