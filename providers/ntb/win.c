@@ -61,6 +61,7 @@ int nt_win_init(struct nt_window *win, struct ntb_dev *ntb)
 	int ret;
 
 	win->index = nt_window;
+	win->ring = nt_ring_kib * SZ_1K;
 	if (ntb_mw_count(ntb, NT_PEER) <= win->index || ntb_peer_mw_count(ntb) <= win->index || !ntb->ops->mw_set_trans) {
 		dev_err(&ntb->dev, "no memory window %d that this side can set up\n", win->index);
 		return -ENODEV;
@@ -225,7 +226,6 @@ int nt_win_alloc(struct nt_window *win, struct ntb_dev *ntb)
 	ret = ntb_mw_get_align(ntb, NT_PEER, win->index, &addr_align, &size_align, &size_max);
 	if (ret)
 		return ret;
-	win->ring = nt_ring_kib * SZ_1K;
 	win->size_align = size_align;
 	len = min_t(u64, round_up((u64)nt_window_mib * SZ_1M, max_t(u64, size_align, PAGE_SIZE)), size_max);
 	if (len < win->ring + 2 * NTW_CTL_SIZE)

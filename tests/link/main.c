@@ -730,6 +730,9 @@ static int probe(struct ntb_client *client, struct ntb_dev *ntb)
 	side->link = nt_link_add(ntb, side);
 	if (IS_ERR(side->link))
 		return PTR_ERR(side->link);
+	/* Before the link is up, too: limits of domains are made of it. */
+	if (nt_rec_room_own(side->link) < 2048)
+		say_wrong("%u: no room for records\n", nt_rec_room_own(side->link));
 	ret = nt_link_start(side->link);
 	if (ret) {
 		nt_link_remove(side->link);
