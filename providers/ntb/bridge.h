@@ -177,6 +177,8 @@ enum nt_event {
  * @beat: the peer's, as last seen, at @beat_at, in jiffies
  * @given: what the peer has answered, as last seen, at @given_at, or when it last owed nothing
  * @wait:	woken when it comes up
+ * @checks:	see nt_link_checks()
+ * @torn:	times that nt_link_torn() was called
  * @bounced: @placed: see nt_payload_in(); @interrupts: doorbells of the peer; @ups: and @resets: in struct nt_stats
  * @debugfs:	its folder
  */
@@ -207,6 +209,8 @@ struct nt_link {
 	u64			given;
 	unsigned long		given_at;
 	wait_queue_head_t	wait;
+	bool			checks;
+	atomic64_t		torn;
 	atomic64_t		bounced, placed, interrupts;
 	u64			ups, resets;
 	struct dentry		*debugfs;
@@ -220,7 +224,7 @@ static inline struct nt_link *nt_ring_link(struct nt_ring *ring)
 /* link.c: the state machine should look, now. Any context */
 void nt_link_queue(struct nt_link *link);
 extern unsigned int nt_heartbeat_ms;
-extern bool nt_crc;
+extern bool nt_crc, nt_crc_placed;
 
 /* win.c. Process context */
 int nt_win_init(struct nt_window *win, struct ntb_dev *ntb);

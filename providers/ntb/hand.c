@@ -44,7 +44,7 @@ void nt_hello_say(struct nt_link *link)
 	struct ntw_greeting g = {
 		.version = NTW_VERSION, .mine = link->mine, .yours = link->yours, .ring = link->win.ring,
 		.size = link->win.size, .reach = e->size, .heartbeat = nt_heartbeat_ms,
-		.features = nt_crc ? NTW_FEAT_CRC : 0,
+		.features = (nt_crc ? NTW_FEAT_CRC : 0) | (nt_crc_placed ? NTW_FEAT_CRC_PLACED : 0),
 	};
 	struct ntw_hello hello;
 

@@ -177,6 +177,83 @@ static unsigned int nt_mr_places(struct nt_slot *slot, struct kfi_mr *mr, const 
 	return n ?: nt_places(slot->conn, iter, seg->len, place, max);
 }
 
+/* ---- a CRC of what is placed ---- */
+
+u32 nt_stretch(const struct nt_conn *conn)
+{
+	return nt_link_checks(conn->dev->link) ? NT_CHECKED : NT_STRETCH;
+}
+
+u32 nt_crc_out(const struct nt_conn *conn, const struct nt_send *s)
+{
+	return nt_link_checks(conn->dev->link) ? nt_iter_crc(~0U, s->rec.iter, 0, s->rec.len) : 0;
+}
+
+static int nt_crc_verdict(struct nt_conn *conn, const struct ntw_frame *f, u32 crc)
+{
+	if (crc == f->crc)
+		return 0;
+	nt_link_torn(conn->dev->link, conn->life);
+	return -ECONNRESET;
+}
+
+int nt_placed_check(struct nt_conn *conn, const struct ntw_frame *f, const struct iov_iter *it,
+		    u64 at)
+{
+	if (!nt_link_checks(conn->dev->link))
+		return 0;
+	if (f->len > NT_CHECKED)
+		return -EPROTO;
+	return nt_crc_verdict(conn, f, nt_iter_crc(~0U, *it, at, f->len));
+}
+
+/* Return: false: the region has ended, and so has the write: nt_region_landed() */
+static bool nt_seg_crc(struct nt_slot *slot, const struct kfi_rma_iov *seg, u64 skip, u64 len,
+		       u32 *crc)
+{
+	struct kfi_ep *ep = &slot->conn->nep->ep;
+	struct iov_iter iter;
+	struct kfi_mr *mr;
+	bool live;
+
+	mr = kfi_mr_get(ep, seg->key, seg->addr, seg->len, KFI_REMOTE_WRITE, &iter);
+	if (IS_ERR(mr))
+		return false;
+	rcu_read_lock();
+	live = kfi_mr_live(mr, seg->key);
+	if (live)
+		*crc = nt_iter_crc(*crc, iter, skip, len);
+	rcu_read_unlock();
+	kfi_mr_put(mr);
+	return live;
+}
+
+int nt_region_check(struct nt_slot *slot, const struct ntw_frame *f)
+{
+	u64 at = slot->came, left = f->len, n;
+	const struct kfi_rma_iov *seg;
+	u32 crc = ~0U;
+
+	if (!nt_link_checks(slot->conn->dev->link))
+		return 0;
+	if (left > NT_CHECKED)
+		return -EPROTO;
+	for (seg = slot->seg; left && seg < slot->seg + slot->f.nsegs; seg++) {
+		if (at >= seg->len) {
+			at -= seg->len;
+			continue;
+		}
+		n = min(left, seg->len - at);
+		if (!nt_seg_crc(slot, seg, at, n, &crc))
+			return 0;
+		at = 0;
+		left -= n;
+	}
+	return nt_crc_verdict(slot->conn, f, crc);
+}
+
+/* ---- regions that are lent, as a whole ---- */
+
 static void nt_regions_put(struct nt_slot *slot)
 {
 	while (slot->nheld)

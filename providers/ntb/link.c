@@ -48,6 +48,11 @@ bool nt_crc = true;
 module_param_named(crc, nt_crc, bool, 0444);
 MODULE_PARM_DESC(crc, "a CRC of each record, if both ends want it; not of payload that the engine writes to its place (default yes)");
 
+bool nt_crc_placed;
+module_param_named(crc_placed, nt_crc_placed, bool, 0444);
+MODULE_PARM_DESC(crc_placed,
+		 "a CRC of payload that the engine writes to its place, if both ends want it (default no)");
+
 #define NT_PACE_MIN	10	/* milliseconds between two looks at a handshake; twice as long each time nothing has happened, up to ... */
 #define NT_PACE_MAX	100
 #define NT_PACE_POOR	2000	/* ... and between two attempts to get memory for the window */
@@ -390,6 +395,7 @@ static void nt_life_up(struct nt_link *link, const struct ntw_greeting *g)
 	link->given_at = jiffies;
 	link->ring.direct = nt_direct_max;
 	link->ring.crc = nt_crc && g->features & NTW_FEAT_CRC;
+	WRITE_ONCE(link->checks, nt_crc_placed && g->features & NTW_FEAT_CRC_PLACED);
 	link->ups++;
 	WRITE_ONCE(link->win.reach, min(g->reach, link->win.size));
 	/* The endpoints know before anything comes. */
@@ -647,6 +653,17 @@ void nt_link_fault(struct nt_link *link, unsigned int life, const char *why)
 		nt_link_queue(link);
 }
 
+bool nt_link_checks(const struct nt_link *link)
+{
+	return READ_ONCE(link->checks);
+}
+
+void nt_link_torn(struct nt_link *link, unsigned int life)
+{
+	atomic64_inc(&link->torn);
+	nt_link_fault(link, life, "placed payload is not what was written");
+}
+
 void nt_link_stats(const struct nt_link *link, struct nt_stats *stats)
 {
 	const struct nt_copies *copies = &link->ring.engine.count;
@@ -661,6 +678,7 @@ void nt_link_stats(const struct nt_link *link, struct nt_stats *stats)
 	stats->interrupts = atomic64_read(&link->interrupts);
 	stats->bounced = atomic64_read(&link->bounced);
 	stats->placed = atomic64_read(&link->placed);
+	stats->crc_errors += atomic64_read(&link->torn);
 	stats->ups = link->ups;
 	stats->resets = link->resets;
 }
@@ -682,7 +700,8 @@ static int stats_show(struct seq_file *seq, void *v)
 	seq_printf(seq, "signals %llu\nsignals_saved %llu\ninterrupts %llu\n", s.signals, s.signals_saved, s.interrupts);
 	seq_printf(seq, "full %llu\nengine_full %llu\nunmapped %llu\n", s.full, s.engine_full, s.unmapped);
 	seq_printf(seq, "bounced %llu\nplaced %llu\n", s.bounced, s.placed);
-	seq_printf(seq, "crc %d\ncrc_errors %llu\n", link->ring.crc, s.crc_errors);
+	seq_printf(seq, "crc %d\ncrc_placed %d\ncrc_errors %llu\n", link->ring.crc, link->checks,
+		   s.crc_errors);
 	seq_printf(seq, "dma_errors %llu\nprotocol_errors %llu\nups %llu\nresets %llu\n", s.dma_errors, s.protocol_errors, s.ups, s.resets);
 	return 0;
 }

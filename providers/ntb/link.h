@@ -94,7 +94,7 @@ struct nt_rec {
  * @full:	times that records had to wait for room; @engine_full: ... for room in the engine
  * @unmapped:	copies of memory that could not be mapped for the engine: the CPU has copied it first
  * @bounced:	bytes of the peer's that the endpoints had to copy by CPU, @placed: that its engine has put in their place; see nt_payload_in()
- * @crc_errors:	records of the peer whose bytes were not those that it had written
+ * @crc_errors:	records of the peer whose bytes, or placed payload, were not what it had written
  * @dma_errors: copies that failed; @protocol_errors: things that no peer says; @ups: times that the link has come up; @resets: and gone
  */
 struct nt_stats {
@@ -154,6 +154,20 @@ bool nt_link_lends(const struct nt_link *link);
 bool nt_link_reaches(const struct nt_link *link);
 /* The peer does not do what the link lives by: this life of it ends, soon, if it has not already */
 void nt_link_fault(struct nt_link *link, unsigned int life, const char *why);
+
+/*
+ * nt_link_checks() - placed payload has a CRC in the record that announces it
+ * Constant from nt_conns_link_up() to nt_conns_link_down(). Any context
+ */
+bool nt_link_checks(const struct nt_link *link);
+/* A record of that life has announced placed payload with another CRC: the life ends */
+void nt_link_torn(struct nt_link *link, unsigned int life);
+/*
+ * nt_iter_crc() - CRC32C, not inverted, of memory that may have places
+ * @crc: ~0, or of what is before; @it: the memory, kvec or bvec; @skip: bytes to leave out first;
+ * @len: bytes, all of them there. Any context
+ */
+u32 nt_iter_crc(u32 crc, struct iov_iter it, size_t skip, size_t len);
 
 /* Most bytes of a record to this peer, header included. Constant from nt_conns_link_up() to nt_conns_link_down(), never below 2048. */
 u32 nt_rec_room(const struct nt_link *link);

@@ -36,6 +36,7 @@
 #define NT_BOUNCE	16384U		/* bytes of one */
 #define NT_PLACES	NTW_SPOTS_MAX	/* pieces of a window that one operation's payload goes to */
 #define NT_STRETCH	NT_LOAD_MAX	/* bytes of it that one record stands for */
+#define NT_CHECKED	262144U		/* ... with a CRC, which is computed under a lock */
 #define NT_AHEAD	8		/* writes whose places are asked for before it is their turn */
 #define NT_SHY		4		/* ... in vain in a row, until most are not asked any more ... */
 #define NT_SHY_SKIP	64		/* ... but one of so many */
@@ -763,6 +764,16 @@ bool nt_source_hold(struct nt_conn *conn, struct kfi_mr *mr, u64 key);
 void nt_source_release(struct nt_conn *conn, struct kfi_mr *mr);
 bool nt_lend_region(struct nt_slot *slot);	/* no lock, here and in the next ones */
 void nt_region_landed(struct nt_slot *slot);
+/* Bytes of placed payload that one record announces, at most; and its CRC, or 0 if there is none */
+u32 nt_stretch(const struct nt_conn *conn);
+u32 nt_crc_out(const struct nt_conn *conn, const struct nt_send *s);
+/*
+ * Is what @f announces there? From byte @at of @it on; for a write, behind what has come of @slot.
+ * Return: 0: yes, or nobody knows; -ECONNRESET: no, and the link goes; -EPROTO
+ */
+int nt_placed_check(struct nt_conn *conn, const struct ntw_frame *f, const struct iov_iter *it,
+		    u64 at);
+int nt_region_check(struct nt_slot *slot, const struct ntw_frame *f);
 void nt_region_back(struct nt_slot *slot);
 int nt_mr_reg(struct kfi_mr *mr);		/* process context, these two */
 void nt_mr_dereg(struct kfi_mr *mr);

@@ -3,6 +3,7 @@
  * piece.c - consumers' memory, piece by piece: kernel memory as kvec or bvec, each piece contiguous for CPU and device.
  */
 #include <linux/bvec.h>
+#include <linux/crc32c.h>
 #include <linux/mm.h>
 #include <linux/uio.h>
 #include <linux/vmalloc.h>
@@ -44,4 +45,16 @@ void nt_piece_take(struct iov_iter *it, size_t max, struct nt_piece *piece)
 		nt_piece_kvec(it, piece);
 	piece->len = min3(piece->len, max, iov_iter_count(it));
 	iov_iter_advance(it, piece->len);
+}
+
+u32 nt_iter_crc(u32 crc, struct iov_iter it, size_t skip, size_t len)
+{
+	struct nt_piece piece;
+
+	iov_iter_advance(&it, skip);
+	for (; len; len -= piece.len) {
+		nt_piece_take(&it, len, &piece);
+		crc = crc32c(crc, piece.addr, piece.len);
+	}
+	return crc;
 }

@@ -106,11 +106,17 @@ int ntw_decode(const struct ntw_rec *rec, const struct ntw_hdr *hdr, u32 len, u3
 		.nsegs = hdr->nsegs, .nspots = hdr->nspots, .op = hdr->op, .datatype = hdr->datatype,
 		.status = le16_to_cpu(hdr->status), .slot = le32_to_cpu(hdr->slot),
 		.id = le32_to_cpu(hdr->id), .gen = le32_to_cpu(hdr->gen),
-		.len = le64_to_cpu(hdr->len), .tag = le64_to_cpu(hdr->tag), .data = le64_to_cpu(hdr->data),
+		.len = le64_to_cpu(hdr->len), .data = le64_to_cpu(hdr->data),
 	};
+	if (f->bits & NTW_F_PLACED)
+		f->crc = le32_to_cpu(hdr->crc);
+	else
+		f->tag = le64_to_cpu(hdr->tag);
 	for (cls = 0; cls < NTW_CLS; cls++)
 		f->credit[cls] = le16_to_cpu(hdr->credit[cls]);
 	if (!rule->known || f->bits & ~rule->bits || ~f->bits & rule->must || !ntw_segs_ok(f, rule))
+		return -EPROTO;
+	if ((f->bits & NTW_F_PLACED) && hdr->zero)
 		return -EPROTO;
 	head = sizeof(*hdr) + ntw_tail(f);
 	if (len < head || f->len > NTW_LEN_MAX)
@@ -129,8 +135,12 @@ void ntw_encode(const struct ntw_frame *f, struct ntw_rec *rec, struct ntw_hdr *
 	*hdr = (struct ntw_hdr) {
 		.id = cpu_to_le32(f->id), .gen = cpu_to_le32(f->gen), .status = cpu_to_le16(f->status),
 		.slot = cpu_to_le32(f->slot), .nsegs = f->nsegs, .nspots = f->nspots, .op = f->op, .datatype = f->datatype,
-		.len = cpu_to_le64(f->len), .tag = cpu_to_le64(f->tag), .data = cpu_to_le64(f->data),
+		.len = cpu_to_le64(f->len), .data = cpu_to_le64(f->data),
 	};
+	if (f->bits & NTW_F_PLACED)
+		hdr->crc = cpu_to_le32(f->crc);
+	else
+		hdr->tag = cpu_to_le64(f->tag);
 	for (cls = 0; cls < NTW_CLS; cls++)
 		hdr->credit[cls] = cpu_to_le16(f->credit[cls]);
 }

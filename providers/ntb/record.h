@@ -130,6 +130,8 @@ static_assert(sizeof(struct ntw_rec) + sizeof(struct ntw_call) <= NTW_HEAD_MAX, 
  * @op: @datatype: ATOMIC, numbered as in libfabric's enum fi_op and enum fi_datatype
  * @len:	of the message, of all bytes of a request, of the targets of ATOMIC; CTS: bytes wanted; with F_PLACED: bytes that were
  * @tag: @data:	of the message; DATA, READ_DATA: @data is where the payload begins
+ * @crc:	with F_PLACED: CRC32C of the @len bytes, begun with ~0 and not inverted, if the hellos
+ *		of both sides have NTW_FEAT_CRC_PLACED; else 0
  */
 struct ntw_hdr {
 	__le32	id;
@@ -142,7 +144,13 @@ struct ntw_hdr {
 	u8	datatype;
 	u8	nspots;
 	__le64	len;
-	__le64	tag;
+	union {
+		__le64	tag;
+		struct {
+			__le32	crc;
+			__le32	zero;
+		};
+	};
 	__le64	data;
 };
 
@@ -209,6 +217,7 @@ struct ntw_frame {
 	u32	gen;
 	u32	slot;
 	u32	payload;
+	u32	crc;
 	u64	len;
 	u64	tag;
 	u64	data;

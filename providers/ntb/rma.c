@@ -176,7 +176,7 @@ int nt_rx_read_data(struct nt_conn *conn, const struct ntw_frame *f, const void 
 	if (bytes && nop->lent != !!(f->bits & NTW_F_PLACED))
 		return -EPROTO;
 	if (f->bits & NTW_F_PLACED)
-		ret = 0;
+		ret = nt_placed_check(conn, f, &op->iter, nop->at);
 	else if (op->code == KFI_OPC_READ || op->code == KFI_OPC_TREAD)
 		ret = nt_copy_in(op, payload, f->payload);
 	else
@@ -361,9 +361,13 @@ int nt_rx_write_data(struct nt_slot *slot, const struct ntw_frame *f, const void
 {
 	bool placed = f->bits & NTW_F_PLACED;
 	u64 bytes = placed ? f->len : f->payload, left = slot->f.len - slot->came;
+	int ret;
 
 	if (placed != !!slot->nplaces || bytes > left || !!(f->bits & NTW_F_LAST) != (bytes == left))
 		return -EPROTO;
+	ret = placed ? nt_region_check(slot, f) : 0;
+	if (ret)
+		return ret;
 	if (placed)
 		nt_count_in(slot->conn, bytes, true);
 	else
@@ -504,6 +508,7 @@ static void nt_read_place(struct nt_slot *slot, struct nt_send *s, struct ntw_fr
 		return;
 	f->bits = NTW_F_PLACED;
 	f->len = s->rec.len;
+	f->crc = nt_crc_out(slot->conn, s);
 	s->rec.count = nt_places_cut(slot->place, slot->nplaces, f->data, s->rec.len, s->place);
 	s->rec.place = s->place;
 }
@@ -532,7 +537,7 @@ static void nt_read_straight(struct nt_slot *slot, struct nt_send *s)
 		slot->status = EREMOTEIO;
 		return;
 	}
-	n = min_t(u64, slot->left, NT_STRETCH);
+	n = min_t(u64, slot->left, nt_stretch(slot->conn));
 	s->mr = slot->mr;
 	s->key = slot->key;
 	s->rec.iter = slot->iter;

@@ -443,9 +443,13 @@ static int nt_rx_message_data(struct nt_slot *slot, const struct ntw_frame *f, c
 {
 	bool placed = f->bits & NTW_F_PLACED;
 	u64 bytes = placed ? f->len : f->payload, left = min_t(u64, slot->rx.len, slot->rx.room) - slot->at;
+	int ret;
 
 	if (placed != !!slot->nplaces || bytes > left || !!(f->bits & NTW_F_LAST) != (bytes == left))
 		return -EPROTO;
+	ret = placed ? nt_placed_check(slot->conn, f, &slot->rx.iter, slot->at) : 0;
+	if (ret)
+		return ret;
 	if (!placed && bytes && copy_to_iter(payload, bytes, &slot->rx.iter) != bytes)
 		WARN_ON_ONCE(1);
 	slot->at += bytes;

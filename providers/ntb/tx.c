@@ -193,10 +193,11 @@ bool nt_put_piece(struct nt_conn *conn, struct nt_send *s, struct kfi_oper *op, 
 	*f = (struct ntw_frame) { .type = NTW_DATA, .id = op->index, .gen = op->gen, .slot = nop->slot, .data = nop->at };
 	s->op = op;
 	s->rec.iter = op->iter;
-	s->rec.len = min_t(u64, left, nop->nplaces ? NT_STRETCH : conn->room - NTW_PREFIX);
+	s->rec.len = min_t(u64, left, nop->nplaces ? nt_stretch(conn) : conn->room - NTW_PREFIX);
 	if (nop->nplaces) {
 		f->bits = NTW_F_PLACED;
 		f->len = s->rec.len;
+		f->crc = nt_crc_out(conn, s);
 		s->rec.count = nt_places_cut(nop->place, nop->nplaces, nop->at, s->rec.len, s->place);
 		s->rec.place = s->place;
 	}

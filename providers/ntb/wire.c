@@ -111,7 +111,7 @@ int ntw_decode_hello(const struct ntw_hello *hello, struct ntw_greeting *g)
 	if (le16_to_cpu(hello->magic) != NTW_MAGIC || hello->version < NTW_VERSION_MIN || hello->version > NTW_VERSION ||
 	    le32_to_cpu(hello->check) != ntw_check(hello, offsetof(struct ntw_hello, check)))
 		return -EPROTO;
-	if (le32_to_cpu(hello->features) & ~NTW_FEAT_CRC || hello->signals & ~NTW_S_MSI)
+	if (le32_to_cpu(hello->features) & ~NTW_FEATS || hello->signals & ~NTW_S_MSI)
 		return -EOPNOTSUPP;
 	*g = (struct ntw_greeting) {
 		.version = hello->version, .signals = hello->signals,

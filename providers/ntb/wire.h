@@ -106,6 +106,8 @@ static_assert(sizeof(struct ntw_line) == 64, "line");
 
 /* Bits of &ntw_hello.features */
 #define NTW_FEAT_CRC	0x01	/* &ntw_rec.check is a CRC of the record */
+#define NTW_FEAT_CRC_PLACED	0x02	/* records that announce placed payload have a CRC of it */
+#define NTW_FEATS	(NTW_FEAT_CRC | NTW_FEAT_CRC_PLACED)
 
 /**
  * struct ntw_hello - said once in each life, before the first record

@@ -17,6 +17,7 @@ static struct ntw_frame full_frame(u8 type, u16 bits, u64 len)
 		.type = type, .bits = bits, .conn = 0x12345678, .id = 0x23456789, .gen = 0x3456789a, .slot = 0x456789ab,
 		.credit = { 0x1111, 0x2222, 0xfffe }, .status = 0x1234, .op = 3, .datatype = 7,
 		.len = len, .tag = 0x0123456789abcdefULL, .data = 0xfedcba9876543210ULL,
+		.crc = 0x56789abc,
 	};
 }
 
@@ -107,6 +108,26 @@ static void spots(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EPROTO, TRY(NTW_DATA, NTW_F_PLACED, 0, 0));
 	KUNIT_EXPECT_EQ(test, 0, TRY(NTW_DATA, NTW_F_LAST, 0, 0));
 	KUNIT_EXPECT_EQ(test, -EPROTO, TRY(NTW_DATA, 0, 0, 0));
+}
+
+/* A record that announces placed payload has a CRC and no tag. Others have a tag. */
+static void crc_of_placed(struct kunit *test)
+{
+	struct ntw_frame f = full_frame(NTW_DATA, NTW_F_PLACED, 100), back;
+	struct ntw_rec rec;
+	struct ntw_hdr hdr;
+
+	ntw_encode(&f, &rec, &hdr);
+	KUNIT_EXPECT_EQ(test, 0, ntw_decode(&rec, &hdr, HDR, EAGER, &back));
+	KUNIT_EXPECT_EQ(test, f.crc, back.crc);
+	KUNIT_EXPECT_EQ(test, 0ULL, back.tag);
+	hdr.zero = cpu_to_le32(1);
+	KUNIT_EXPECT_EQ(test, -EPROTO, ntw_decode(&rec, &hdr, HDR, EAGER, &back));
+	f = full_frame(NTW_RTS, NTW_F_TAGGED, 100);
+	ntw_encode(&f, &rec, &hdr);
+	KUNIT_EXPECT_EQ(test, 0, ntw_decode(&rec, &hdr, HDR, EAGER, &back));
+	KUNIT_EXPECT_EQ(test, f.tag, back.tag);
+	KUNIT_EXPECT_EQ(test, 0U, back.crc);
 }
 
 static int try_atomic(struct kunit *test, u16 bits, u8 op, u64 len, u32 rest)
@@ -307,6 +328,7 @@ static void kin(struct kunit *test)
 }
 
 static struct kunit_case ntb_record_cases[] = {
+	KUNIT_CASE(crc_of_placed),
 	KUNIT_CASE(messages),
 	KUNIT_CASE(segments_of_messages),
 	KUNIT_CASE(writes),

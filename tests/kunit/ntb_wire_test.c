@@ -79,7 +79,7 @@ static struct ntw_greeting full_greeting(void)
 {
 	return (struct ntw_greeting) {
 		.version = NTW_VERSION, .mine = 1, .yours = 2, .ring = RING, .size = 1 << 20, .reach = 1 << 19,
-		.heartbeat = 100, .features = NTW_FEAT_CRC,
+		.heartbeat = 100, .features = NTW_FEATS,
 		.flat_shift = 40, .flat_window = 3, .flat_at = (1ULL << 40) - 8,
 	};
 }
@@ -107,7 +107,7 @@ static void hellos(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, g.flat_shift, back.flat_shift);
 	KUNIT_EXPECT_EQ(test, g.flat_at, back.flat_at);
 	KUNIT_EXPECT_EQ(test, g.flat_window, back.flat_window);
-	hello.features = cpu_to_le32(NTW_FEAT_CRC << 1);
+	hello.features = cpu_to_le32(NTW_FEATS + 1);
 	KUNIT_EXPECT_EQ(test, -EPROTO, ntw_decode_hello(&hello, &back));
 	hello.check = cpu_to_le32(ntw_check(&hello, offsetof(struct ntw_hello, check)));
 	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, ntw_decode_hello(&hello, &back));

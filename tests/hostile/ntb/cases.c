@@ -3,7 +3,9 @@
  * cases.c - what the peer does, and what kfi_ntb has to be like meanwhile. The suite loads kfi_ntb with backlog=32: that is what most of the
  * bounds are made of.
  */
+#include <linux/crc32c.h>
 #include <linux/delay.h>
+#include <linux/io.h>
 #include <linux/mm.h>
 #include <linux/smp.h>
 #include <kfi_domain.h>
@@ -373,6 +375,118 @@ static bool mute(struct hp *hp, struct victim *v)
 	return ok & hp_check(hp_said(hp, NTW_MSG) == said, "something was said behind the last word");
 }
 
+/* ---- what the bridge loses of placed payload ---- */
+
+#define PLACED	16384U
+
+static void fill(u8 *bytes, u32 len)
+{
+	u32 i;
+
+	for (i = 0; i < len; i++)
+		bytes[i] = (u8)(i * 13 + (i >> 8) + 1);
+}
+
+/*
+ * The victim sends a message of which the bridge loses some bytes on the way to our memory. The
+ * record behind them arrives, and we say nothing of it. So the message has no end before the link
+ * goes, and then it has gone wrong. With a CRC the record tells what was lost.
+ */
+static bool unanswered_once(struct hp *hp, struct victim *v, bool checks)
+{
+	struct ntw_addr us = { cpu_to_le32(ntb_port_number(hp->ntb)), cpu_to_le32(PORT_OURS) };
+	u8 *there = hp->mem + NTW_RING_AT + HP_RING;
+	u32 number = accepted(hp, v), crc, sent;
+	bool ok;
+	int ret;
+
+	fill(v->buf, PLACED);
+	memset(there, 0, PLACED);
+	ok = number && hp_check(!victim_send(v, &us), "nothing can be posted");
+	ok = ok && hp_check(hp_wait(hp, number, BIT_ULL(NTW_RTS), HP_WAIT_MS), "it does not ask");
+	ok = ok && hp_check(!kfi_ntb_mock_command("end 0.0 lose-tlp 1"), "nothing can be lost");
+	ok = ok && hp_check(!hp_say_take(hp, number, PLACED), "the link has gone");
+	hp_flush(hp);
+	ok = ok && hp_check(hp_wait(hp, number, BIT_ULL(NTW_DATA), HP_WAIT_MS), "no payload");
+	if (!ok)
+		return false;
+	sent = crc32c(~0U, v->buf, PLACED);
+	crc = hp_heard(hp, number).crc;
+	ok = hp_check(memcmp(there, v->buf, PLACED), "nothing was lost");
+	ok &= hp_check(crc == (checks ? sent : 0), "the CRC is another one");
+	ok &= hp_check(crc != crc32c(~0U, there, PLACED), "the CRC does not tell that something was lost");
+	ok &= hp_check(victim_done(v, 300) == -EAGAIN, "a message has ended, and nobody has said so");
+	ok &= hp_check(!kfi_ntb_mock_command("link 0 down"), "the link can't go");
+	ret = victim_done(v, HP_WAIT_MS);
+	ok &= hp_check(ret && ret != -EAGAIN, "a message has ended well though the link has gone");
+	return ok & hp_check(!kfi_ntb_mock_command("link 0 up"), "the link can't come back");
+}
+
+static bool unanswered(struct hp *hp, struct victim *none)
+{
+	struct victim_attr attr = { .provider = "ntb", .buf_len = PLACED, .cq_size = VICTIM_CQ, .txcq_size = 256 };
+	struct victim v = {};
+	bool ok = true;
+	int i;
+
+	for (i = 0; i < 2 && ok; i++) {
+		hp_set_features(hp, i ? NTW_FEAT_CRC_PLACED : 0);
+		ok = answers(hp) && hp_check(!victim_open(&v, &attr), "no endpoint");
+		if (!ok)
+			break;
+		ok = unanswered_once(hp, &v, i);
+		victim_close(&v);
+	}
+	hp_set_features(hp, 0);
+	return ok;
+}
+
+/*
+ * What we write to a region of the victim's, and what we say of it. With a CRC the victim finds out
+ * that bytes are missing, and the link goes. Without one it believes us.
+ */
+static bool torn_once(struct hp *hp, bool checks, bool torn)
+{
+	u32 number, life, crc, tries;
+	bool ok, found = checks && torn;
+	struct victim v = {};
+	u8 bytes[256];
+
+	hp_set_features(hp, checks ? NTW_FEAT_CRC_PLACED : 0);
+	if (!answers(hp) || !hp_check(!hp_victim(&v, false), "no endpoint"))
+		return false;
+	ok = hp_check(!victim_offer(&v, 4096), "no memory in the window");
+	number = ok ? lent_to(hp, &v) : 0;
+	life = hp->mine;
+	if (!number) {
+		victim_close(&v);
+		return false;
+	}
+	fill(bytes, sizeof(bytes));
+	for (tries = 0, crc = ~0U; tries < 4096 / sizeof(bytes); tries++) {
+		memcpy_toio(hp->window + hp_heard(hp, number).at + tries * sizeof(bytes), bytes,
+			    tries == 8 && torn ? sizeof(bytes) - 64 : sizeof(bytes));
+		crc = crc32c(crc, bytes, sizeof(bytes));
+	}
+	ok = hp_check(!hp_say_placed(hp, number, 4096, checks ? crc : 0), "the link has gone");
+	hp_flush(hp);
+	ok &= hp_check(!!hp_wait(hp, number, BIT_ULL(NTW_ACK), found ? 300 : HP_WAIT_MS) == !found,
+		       found ? "what is torn is acknowledged" : "no answer");
+	for (tries = 0; found && hp->mine == life && tries < 100; tries++)
+		msleep(20);
+	ok &= hp_check((hp->mine == life) != found, found ? "the link stays" : "the link has gone");
+	victim_close(&v);
+	return ok;
+}
+
+static bool torn(struct hp *hp, struct victim *none)
+{
+	bool ok = torn_once(hp, false, true) & torn_once(hp, true, false) & torn_once(hp, true, true);
+
+	hp_set_features(hp, 0);
+	return ok;
+}
+
 /* ---- the bridge ---- */
 
 static bool greeted(struct hp *hp)
@@ -529,6 +643,8 @@ static const struct hp_case {
 	{ "deaf",	deaf, OPEN },
 	{ "lent",	lent },
 	{ "mute",	mute, OPEN },
+	{ "unanswered",	unanswered },
+	{ "torn",	torn },
 	{ "flap",	flap },
 	{ "bared",	bared },
 	{ "reaches",	reaches },

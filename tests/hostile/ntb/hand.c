@@ -121,7 +121,7 @@ static void hp_shake_hello(struct hp *hp)
 	struct ntw_greeting g = {
 		.version = NTW_VERSION, .mine = hp->mine, .yours = hp->yours, .ring = HP_RING,
 		.size = HP_MEM, .reach = hp->reach, .heartbeat = HP_BEAT_MS,
-		.flat_shift = hp->flat_shift, .flat_window = hp->flat_window,
+		.flat_shift = hp->flat_shift, .flat_window = hp->flat_window, .features = hp->features,
 	};
 	struct ntw_hello hello;
 

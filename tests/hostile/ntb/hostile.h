@@ -36,7 +36,8 @@ enum hp_state { HP_DOWN, HP_QUIET, HP_OPEN, HP_HELLO, HP_UP };
 /**
  * struct hp_heard - what the victim has said to one of our connections
  * @number: ours; @types: BIT_ULL(enum ntw_say); @from: its number of the connection, 0: not said; @status: of a refusal
- * @spots: of the last CTS; @bits: of a CLOSE
+ * @spots: of the last CTS; @slot: the same; @at: where its first spot is; @bits: of a CLOSE
+ * @id: @gen: of the last RTS; @crc: of the last placed DATA
  */
 struct hp_heard {
 	u32	number;
@@ -45,6 +46,10 @@ struct hp_heard {
 	u32	status;
 	u8	spots;
 	u16	bits;
+	u32	slot;
+	u64	at;
+	u32	id, gen;
+	u32	crc;
 };
 
 /**
@@ -61,6 +66,7 @@ struct hp_heard {
  * @deaf:	we beat, but say that we have handled and seen nothing new
  * @shy:	we say no hello
  * @flat_shift: @flat_window: what we say of all our memory
+ * @features:	NTW_FEAT_* that we say
  * @reach:	bytes of the victim's memory that we say we reach; @reach_more: of them those that are not there
  * @left:	lives that the victim has ended before they had begun
  * @next:	number for our next connection
@@ -86,6 +92,7 @@ struct hp {
 	unsigned long		beat;
 	bool			deaf, shy;
 	u16			flat_shift, flat_window;
+	u32			features;
 	u64			reach;
 	s64			reach_more;
 	u32			left;
@@ -110,6 +117,7 @@ void hp_bye(struct hp *hp);	/* the link ends by our will; it comes up again */
 void hp_set_deaf(struct hp *hp, bool deaf);
 void hp_set_shy(struct hp *hp, bool shy);
 void hp_set_flat(struct hp *hp, u16 shift, u16 window);	/* from the next life on, which begins */
+void hp_set_features(struct hp *hp, u32 features);	/* the same */
 void hp_set_reach(struct hp *hp, s64 more);	/* the same, of the victim's memory */
 bool hp_greeted(struct hp *hp);	/* the victim has said hello, and waits for ours */
 u32 hp_left(struct hp *hp);	/* so often it has begun another life instead of coming up */
@@ -138,6 +146,11 @@ int hp_say_close(struct hp *hp, u32 to, u16 bits);
 int hp_say_msg(struct hp *hp, u32 to, const void *text, u32 len);
 int hp_say_asking(struct hp *hp, u32 to, u64 key, u64 len);	/* a write to the beginning of a region that waits for a CTS */
 int hp_say_touch(struct hp *hp, u32 to, u64 key);	/* a write of nothing, that the consumer hears of */
+
+/* the receive for a message is the first @len bytes behind our ring, which are lent for it */
+int hp_say_take(struct hp *hp, u32 number, u32 len);
+/* what the victim has lent us is there, all @len bytes of it, which have that CRC */
+int hp_say_placed(struct hp *hp, u32 number, u32 len, u32 crc);
 
 /* cases.c: how many went wrong. @mapped: those that want a window over what is registered */
 int hostile_cases(struct hp *hp, const char *only, bool mapped);

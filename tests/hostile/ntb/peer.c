@@ -89,8 +89,19 @@ static void hp_record(struct hp *hp, const struct ntw_rec *rec, const void *body
 	if (heard->number != number)
 		return;
 	heard->types |= BIT_ULL(rec->type);
-	if (rec->type == NTW_CTS)
+	if (rec->type == NTW_CTS) {
+		const struct ntw_spot *spot = (const void *)(hdr + 1);
+
 		heard->spots = hdr->nspots;
+		heard->slot = le32_to_cpu(hdr->slot);
+		heard->at = hdr->nspots ? le64_to_cpu(spot->at) : 0;
+	}
+	if (rec->type == NTW_RTS) {
+		heard->id = le32_to_cpu(hdr->id);
+		heard->gen = le32_to_cpu(hdr->gen);
+	}
+	if (rec->type == NTW_DATA)
+		heard->crc = le32_to_cpu(hdr->crc);
 	if (rec->type == NTW_CLOSE)
 		heard->bits = le16_to_cpu(rec->bits);
 	if (!ntw_is_call(rec->type))
@@ -208,6 +219,14 @@ void hp_set_flat(struct hp *hp, u16 shift, u16 window)
 	mutex_lock(&hp->lock);
 	hp->flat_shift = shift;
 	hp->flat_window = window;
+	mutex_unlock(&hp->lock);
+	hp_bye(hp);
+}
+
+void hp_set_features(struct hp *hp, u32 features)
+{
+	mutex_lock(&hp->lock);
+	hp->features = features;
 	mutex_unlock(&hp->lock);
 	hp_bye(hp);
 }

@@ -87,3 +87,27 @@ int hp_say_touch(struct hp *hp, u32 to, u64 key)
 
 	return hp_say_frame(hp, &f, &seg, sizeof(seg));
 }
+
+int hp_say_take(struct hp *hp, u32 number, u32 len)
+{
+	struct hp_heard heard = hp_heard(hp, number);
+	struct ntw_frame f = {
+		.type = NTW_CTS, .conn = heard.from, .id = heard.id, .gen = heard.gen, .slot = 1,
+		.nspots = 1, .len = len,
+	};
+	struct ntw_spot spot;
+
+	ntw_encode_spot(NTW_RING_AT + HP_RING, len, &spot);
+	return hp_say_frame(hp, &f, &spot, sizeof(spot));
+}
+
+int hp_say_placed(struct hp *hp, u32 number, u32 len, u32 crc)
+{
+	struct hp_heard heard = hp_heard(hp, number);
+	struct ntw_frame f = {
+		.type = NTW_DATA, .bits = NTW_F_PLACED | NTW_F_LAST, .conn = heard.from,
+		.slot = heard.slot, .len = len, .crc = crc,
+	};
+
+	return hp_say_frame(hp, &f, "", 0);
+}
