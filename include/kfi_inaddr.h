@@ -65,8 +65,11 @@ bool kfi_inaddr_equal(const union kfi_inaddr *a, const union kfi_inaddr *b);
 /** kfi_inaddr_any() - is it the address that stands for all of ours? */
 bool kfi_inaddr_any(const union kfi_inaddr *a);
 /**
- * kfi_inaddr_str() - print a name, short or not: &kfi_prov_ops.addr_str of a provider whose names
- * are all such
+ * kfi_inaddr_str() - print a name, short or not: &kfi_prov_ops.addr_str of a provider whose names are all such
+ * @addr: the name
+ * @len: its bytes
+ * @buf: where to print it
+ * @size: bytes of @buf
  */
 void kfi_inaddr_str(const void *addr, size_t len, char *buf, size_t size);
 /** kfi_inaddr_check() - can a peer have this name? @family: AF_INET or AF_INET6. Return: 0, -EINVAL */
@@ -237,8 +240,10 @@ static inline bool kfi_inaddr_named(const struct kfi_inaddr_wish *wish, const ch
 void kfi_inaddr_offer(struct kfi_info *info, struct kfi_inaddr_local *local, struct kfi_inaddr_wish *wish);
 
 /**
- * kfi_inaddr_short_wanted() - does the query ask for short names, as kfilnd's does? Then they are
- * to be offered before all others
+ * kfi_inaddr_short_wanted() - does a query ask for short names, as kfilnd's does?
+ * @q: query
+ *
+ * Return: true: they are to be offered before all others.
  */
 bool kfi_inaddr_short_wanted(const struct kfi_query *q);
 /**

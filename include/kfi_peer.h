@@ -61,7 +61,8 @@ struct kfi_peer;
  * @incarnation: the peer's; of a call of ours the provider sets it before kfi_peer_publish()
  * @home:	whose connection it is, see kfi_home.h; this and the next two are unused if the provider has none
  * @entry:	in &kfi_home.conns
- * @stranger:	counted in &kfi_home.nstrangers, and by @waiting in &kfi_home.strangers
+ * @stranger:	counted in &kfi_home.nstrangers
+ * @waiting:	a stranger's: in &kfi_home.strangers
  */
 struct kfi_peer_conn {
 	struct kfi_peer		*peer;

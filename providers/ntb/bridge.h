@@ -221,6 +221,9 @@ static inline struct nt_link *nt_ring_link(struct nt_ring *ring)
 	return container_of(ring, struct nt_link, ring);
 }
 
+/* facade.c: the file `stats` of the link's directory in debugfs */
+void nt_link_show(struct nt_link *link);
+
 /* link.c: the state machine should look, now. Any context */
 void nt_link_queue(struct nt_link *link);
 extern unsigned int nt_heartbeat_ms;

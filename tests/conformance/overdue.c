@@ -148,7 +148,7 @@ static void others(struct test *t)
 	REQUIRE(t, !POST(t, kfi_send(p->a.ep, tx, LONG, NULL, p->a.peer, tx)));
 	end = jiffies + msecs_to_jiffies(2 * LIMIT_MS);
 	while (!ended && time_before(jiffies, end) && !transfer(good, a, 100, ++seed)) {
-		msleep(10);
+		msleep(20);
 		ended = comp_poll(&p->a, p->a.txcq, &c) == 1;
 	}
 	if (!ended)

@@ -15,14 +15,19 @@
 /* Mappings of the channel below, which copies by the CPU's addresses. */
 #undef dma_map_page
 #undef dma_unmap_page
-#define dma_map_page(dev, page, off, len, dir)		test_map(page)
-#define dma_unmap_page(dev, addr, len, dir)		((void)(addr))
+#define dma_map_page	test_map
+#define dma_unmap_page	test_unmap
 
 static struct page *unmappable;
 
-static dma_addr_t test_map(struct page *page)
+static dma_addr_t test_map(struct device *dev, struct page *page, size_t off, size_t len,
+			   enum dma_data_direction dir)
 {
 	return page == unmappable ? DMA_MAPPING_ERROR : 0;
+}
+
+static void test_unmap(struct device *dev, dma_addr_t addr, size_t len, enum dma_data_direction dir)
+{
 }
 
 #include "../../providers/ntb/piece.c"

@@ -798,12 +798,12 @@ static void answered_in_parts(struct kunit *test)
 /* Of what was refused nothing more is asked for. */
 static void refused_in_parts(struct kunit *test)
 {
+	struct kfi_rma_iov segs[PARTS_SEGS] = {};
 	struct world *w;
 
 	w = world_open(test);
 	w->conn->credit_tx[KVW_CLS_CTL].limit = w->conn->credit_tx[KVW_CLS_CTL].used + 2;
-	post(w, 0, KFI_OPC_FLUSH, 0, KFI_DELIVERY_COMPLETE, (struct kfi_rma_iov[PARTS_SEGS]){},
-	     PARTS_SEGS);
+	post(w, 0, KFI_OPC_FLUSH, 0, KFI_DELIVERY_COMPLETE, segs, PARTS_SEGS);
 	KUNIT_EXPECT_EQ(test, 2, w->nwr);
 	answer_part(w, EACCES);
 	w->conn->credit_tx[KVW_CLS_CTL].limit++;

@@ -591,7 +591,7 @@ static void halted(void)
 	unsigned int i, ms;
 
 	if (wait_up())
-		return say_wrong("the link does not come up (halted)\n");
+		return say_wrong("the link does not come up after its end\n");
 	nt_links_halt();
 	for (i = 0; i < SIDES; i++)
 		if (READ_ONCE(sides[i].up))
