@@ -50,7 +50,8 @@ bool nt_link_is_up(const struct nt_link *link)
 
 int nt_link_wait_up(struct nt_link *link, unsigned int ms)
 {
-	long left = wait_event_interruptible_timeout(link->wait, nt_link_is_up(link), msecs_to_jiffies(ms));
+	long left = wait_event_interruptible_timeout(link->wait, nt_link_is_up(link),
+						     msecs_to_jiffies(ms));
 
 	return left > 0 ? 0 : left ?: -ETIMEDOUT;
 }
@@ -157,19 +158,24 @@ static int stats_show(struct seq_file *seq, void *v)
 	const struct nt_link *link = seq->private;
 	struct nt_stats s;
 
-	nt_link_stats(seq->private, &s);
-	seq_printf(seq, "up %d\nbares %d\nlends %d\nreaches %d\nmapped %zu\n", nt_link_is_up(seq->private), nt_link_bares(seq->private),
-		   nt_link_lends(seq->private), nt_link_reaches(seq->private), nt_map_used(seq->private));
-	seq_printf(seq, "records_out %llu\nrecords_in %llu\nbytes_out %llu\nbytes_in %llu\n", s.records_out, s.records_in, s.bytes_out,
-		   s.bytes_in);
-	seq_printf(seq, "descriptors %llu\ndma_bytes %llu\ncpu_bytes %llu\nbatches %llu\nlines %llu\n", s.descriptors, s.dma_bytes,
-		   s.cpu_bytes, s.batches, s.lines);
-	seq_printf(seq, "signals %llu\nsignals_saved %llu\ninterrupts %llu\n", s.signals, s.signals_saved, s.interrupts);
-	seq_printf(seq, "full %llu\nengine_full %llu\nunmapped %llu\n", s.full, s.engine_full, s.unmapped);
+	nt_link_stats(link, &s);
+	seq_printf(seq, "up %d\nbares %d\nlends %d\n", nt_link_is_up(link), nt_link_bares(link),
+		   nt_link_lends(link));
+	seq_printf(seq, "reaches %d\nmapped %zu\n", nt_link_reaches(link), nt_map_used(link));
+	seq_printf(seq, "records_out %llu\nrecords_in %llu\n", s.records_out, s.records_in);
+	seq_printf(seq, "bytes_out %llu\nbytes_in %llu\n", s.bytes_out, s.bytes_in);
+	seq_printf(seq, "descriptors %llu\ndma_bytes %llu\ncpu_bytes %llu\n", s.descriptors,
+		   s.dma_bytes, s.cpu_bytes);
+	seq_printf(seq, "batches %llu\nlines %llu\n", s.batches, s.lines);
+	seq_printf(seq, "signals %llu\nsignals_saved %llu\ninterrupts %llu\n", s.signals,
+		   s.signals_saved, s.interrupts);
+	seq_printf(seq, "full %llu\nengine_full %llu\nunmapped %llu\n", s.full, s.engine_full,
+		   s.unmapped);
 	seq_printf(seq, "bounced %llu\nplaced %llu\n", s.bounced, s.placed);
 	seq_printf(seq, "crc %d\ncrc_placed %d\ncrc_errors %llu\n", link->ring.crc, link->checks,
 		   s.crc_errors);
-	seq_printf(seq, "dma_errors %llu\nprotocol_errors %llu\nups %llu\nresets %llu\n", s.dma_errors, s.protocol_errors, s.ups, s.resets);
+	seq_printf(seq, "dma_errors %llu\nprotocol_errors %llu\n", s.dma_errors, s.protocol_errors);
+	seq_printf(seq, "ups %llu\nresets %llu\n", s.ups, s.resets);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(stats);

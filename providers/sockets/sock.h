@@ -46,10 +46,10 @@
 #define KS_DGRAM_RX	65536
 #define KS_CTX_MAX	256		/* contexts of a scalable endpoint, in each direction */
 #define KS_GRANT_MAX	(64ULL << 20)	/* bytes granted at once; a longer message is granted alone */
-#define KS_RATE_MIN	(256U << 10)	/* bytes each second: a peer that is slower for long is late */
+#define KS_RATE_MIN	(256U << 10)	/* bytes each second that a payload has to come with */
 #define KS_PORT_MIN	512		/* reserved ports that we dial from: */
 #define KS_PORT_MAX	1023
-#define KS_PROBE_MS	2000U		/* a peer that is there has acknowledged something by then */
+#define KS_PROBE_MS	2000U		/* in which a live peer acknowledges something */
 #define KS_HELD_MIN	16U		/* units of each window that every connection gets */
 #define KS_HELD_SPARE	1024U		/* units that a source may have when all have too much */
 #define KS_TX_BUDGET	(2 << 20)	/* bytes handed to TCP in one hold of the socket lock */
@@ -339,7 +339,7 @@ struct ks_tx {
 	u32			staged;
 	u32			written;
 	u8			at;		/* enum ks_tx_stage */
-	bool			yields;		/* the answer that went last lets one of @granted pass */
+	bool			yields;		/* it is the turn of one of @granted */
 	u8			*stage;		/* frames to be written: @held, or this CPU's buffer during a run */
 	u64			bytes;
 
@@ -364,7 +364,7 @@ struct ks_rx {
 	u64			left;		/* payload to be placed */
 	u64			skip;		/* payload to be thrown away after it */
 	unsigned long		heard;		/* jiffies: last bytes, or last time that we asked for some */
-	unsigned long		since;		/* jiffies: when the payload began; moved on by ks_paced() */
+	unsigned long		since;		/* jiffies: begin of the payload, see ks_paced() */
 	u64			bytes;
 	u64			watched;	/* @bytes when ks_rx_late() was called last */
 	struct iov_iter		*into;		/* where the payload goes: the receive's, the operation's, or @iter */

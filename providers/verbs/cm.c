@@ -587,9 +587,10 @@ int kv_cm_got_ready(struct kv_conn *conn)
 }
 
 /*
- * ib_cm repeats its answer to the caller until it hears the caller's last word. When we tell it that the connection stands, a
- * work item of its own stops that; but not if the connection has been hung up meanwhile: then it goes on for the better part
- * of a minute, and rdma_destroy_id() waits for it.
+ * ib_cm repeats its answer to the caller until the caller's last word comes. rdma_notify() tells
+ * ib_cm that the connection stands, and a work item of ib_cm then stops the repetition; but not if
+ * the connection has been hung up before the work item runs. Then ib_cm goes on for the better part
+ * of a minute, and rdma_destroy_id() waits for that.
  */
 static void kv_cm_await_established(struct kv_conn *conn)
 {

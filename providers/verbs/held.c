@@ -2,13 +2,16 @@
 /*
  * held.c - messages that dead connections have left with an RDM endpoint.
  *
- * A live connection holds what its credits allow. When it ends, whole messages may wait in the matching for their receives,
- * and the device has told their senders that they have arrived: they can't be dropped. So the connection stays, with the
- * buffers of these messages and no others, and a peer that calls again and again may leave more each time. When its address,
- * or all addresses together, have left as much as they may, callers are refused until some of it is received. Whom the
- * consumer calls is its own choice, and not refused.
+ * A live connection holds what its credits allow. When it ends, whole messages may wait in the
+ * matching for their receives. They can't be dropped, because the device has told their senders
+ * that they have arrived. So the connection stays, with the buffers of these messages and no
+ * others, and a peer that calls again and again may leave more each time. When the peer's address,
+ * or all addresses together, have left as much as they may, callers are refused until some of the
+ * messages are received. A connection that this side dials is never refused, for its consumer has
+ * chosen the peer.
  *
- * kv_ep.held_lock protects kv_ep.held, the list of such connections, and the sums. It is a leaf inside of kv_conn.lock.
+ * kv_ep.held_lock protects kv_ep.held, the list of such connections, and the sums. It is a leaf
+ * inside of kv_conn.lock.
  */
 #include <linux/mm.h>
 #include "verbs.h"
@@ -25,8 +28,8 @@ static void kv_slot_trim(struct kv_slot *slot, int err)
 }
 
 /*
- * The connection is down, and nothing of it goes to the matching any more. A device that is broken may still write to the
- * buffers of a connection that is kept.
+ * The connection is down, and nothing of it goes to the matching any more. A device that is broken
+ * may still write to the buffers of a connection that is kept.
  */
 void kv_held_down(struct kv_conn *conn)
 {
@@ -45,7 +48,10 @@ void kv_held_down(struct kv_conn *conn)
 	spin_unlock_bh(&conn->lock);
 }
 
-/* A message that a dead connection has left is gone. The connection's lock is held, and a reference. */
+/*
+ * A message that a dead connection has left is gone. The caller holds the connection's lock, and a
+ * reference of the connection.
+ */
 void kv_held_freed(struct kv_slot *slot)
 {
 	struct kv_conn *conn = slot->conn;
@@ -61,16 +67,10 @@ void kv_held_freed(struct kv_slot *slot)
 	spin_unlock(&vep->held_lock);
 }
 
-static bool kv_same_address(const union kfi_inaddr *a, const union kfi_inaddr *b)
-{
-	union kfi_inaddr x = *a, y = *b;
-
-	kfi_inaddr_set_port(&x, 0);
-	kfi_inaddr_set_port(&y, 0);
-	return !kfi_inaddr_cmp(&x, &y);
-}
-
-/* May @conn, which calls, leave messages too? The list has at most kv_held_max connections, and is walked once for a call. */
+/*
+ * May @conn, which calls, leave messages too? The list is walked once for each call. It grows only
+ * while callers are admitted, so it has hardly more than kv_held_max connections.
+ */
 bool kv_held_admits(struct kv_conn *conn)
 {
 	struct kv_ep *vep = conn->vep;
@@ -80,7 +80,7 @@ bool kv_held_admits(struct kv_conn *conn)
 	spin_lock_bh(&vep->held_lock);
 	all = vep->nheld;
 	list_for_each_entry(one, &vep->held, left_entry)
-		if (kv_same_address(&one->name, &conn->name))
+		if (!kfi_inaddr_ip_cmp(&one->name, &conn->name))
 			akin += one->left;
 	spin_unlock_bh(&vep->held_lock);
 	return all < READ_ONCE(kv_held_max) && akin < DIV_ROUND_UP(READ_ONCE(kv_held_max), 4);

@@ -28,7 +28,8 @@ static bool peer_ends(struct node *b)
 {
 	struct event ev;
 
-	if (WAIT_EVENT(b, &ev) || !EXPECT_EQ(b->t, ev.type, KFI_SHUTDOWN) || !EXPECT_EQ(b->t, test_close(b->t, &b->ep->fid), 0))
+	if (WAIT_EVENT(b, &ev) || !EXPECT_EQ(b->t, ev.type, KFI_SHUTDOWN) ||
+	    !EXPECT_EQ(b->t, test_close(b->t, &b->ep->fid), 0))
 		return false;
 	b->ep = NULL;
 	return true;
@@ -55,10 +56,13 @@ static bool busy(struct pair *p, u8 *buf, const struct region *far)
 		if (POST(t, kfi_recv(p->a.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, CTX(i))))
 			return false;
 	return !POST(t, kfi_send(p->a.ep, buf + LONG, LONG, NULL, p->a.peer, CTX(RECVS))) &&
-	       !POST(t, kfi_write(p->a.ep, buf + 2 * LONG, LONG, NULL, p->a.peer, far->addr, far->key, CTX(RECVS + 1)));
+	       !POST(t, kfi_write(p->a.ep, buf + 2 * LONG, LONG, NULL, p->a.peer, far->addr,
+				  far->key, CTX(RECVS + 1)));
 }
 
-/* All of it has ended when the call returns; what was written before the end may have been performed. */
+/*
+ * All operations have ended when the call returns; the write may have been performed before the end.
+ */
 static bool all_ended(struct node *a)
 {
 	struct test *t = a->t;
@@ -83,7 +87,8 @@ static bool all_ended(struct node *a)
 static void connected(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
-	u8 *buf = test_pages(t, 3 * LONG), *near_mem = test_pages(t, LONG), *far_mem = test_pages(t, LONG);
+	u8 *near_mem = test_pages(t, LONG), *far_mem = test_pages(t, LONG);
+	u8 *buf = test_pages(t, 3 * LONG);
 	struct region near, far;
 	comp_t c;
 	int i;
@@ -118,7 +123,8 @@ static void calling(struct test *t)
 	u8 *buf = test_zalloc(t, 64);
 	comp_t c;
 
-	REQUIRE(t, a && b && ev && buf && !node_open_ep(t, a, 0, NULL) && !node_open(t, b, 1, NULL) && !node_listen(b));
+	REQUIRE(t, a && b && ev && buf);
+	REQUIRE(t, !node_open_ep(t, a, 0, NULL) && !node_open(t, b, 1, NULL) && !node_listen(b));
 	REQUIRE(t, !POST(t, kfi_recv(a->ep, buf, 64, NULL, KFI_ADDR_UNSPEC, buf)));
 	if (!reset_it(a))
 		return;

@@ -301,28 +301,32 @@ static bool drips(struct hs *hs, const char *what)
 	return check(ended, what);
 }
 
-/* Of a long message, and of a short one: neither holds its receive longer than its length allows. */
+/* A long message and a short one: neither holds its receive longer than its length allows. */
 static bool drip(struct victim *v)
 {
 	struct hs_call call = { .port = 714 };
-	struct skw_hdr cts = {}, rts = hs_rts(TAG_X, 1, SKW_PAYLOAD_MAX), data = { .type = SKW_DATA }, msg = hs_msg(TAG_Y);
+	struct skw_hdr cts = {}, data = { .type = SKW_DATA };
+	struct skw_hdr rts = hs_rts(TAG_X, 1, SKW_PAYLOAD_MAX), msg = hs_msg(TAG_Y);
 	struct hs *hs = hs_open(v, &call);
 	int x, y;
 	bool ok = check(!IS_ERR(hs), "the peer is not admitted");
 
 	if (!ok)
 		return false;
-	ok = check(!hs_post(v, TAG_X, &x) && !hs_say(hs, &rts, 0) && !hs_hear(hs, SKW_CTS, &cts, HS_WAIT_MS), "no grant");
+	ok = check(!hs_post(v, TAG_X, &x) && !hs_say(hs, &rts, 0) &&
+		   !hs_hear(hs, SKW_CTS, &cts, HS_WAIT_MS), "no grant");
 	data.id = cts.id;
 	data.gen = cts.gen;
 	data.slot = cts.slot;
-	ok = check(ok && !hs_begin(hs, &data, NULL, SKW_PAYLOAD_MAX), "the peer can't begin a payload");
+	ok = check(ok && !hs_begin(hs, &data, NULL, SKW_PAYLOAD_MAX),
+		   "the peer can't begin a payload");
 	ok &= drips(hs, "a long message holds its receive as long as single bytes come");
 	call.incarnation = 2;
 	hs = hs_open(v, &call);
 	if (!check(!IS_ERR(hs), "the peer is not admitted again"))
 		return false;
-	ok &= check(!hs_post(v, TAG_Y, &y) && !hs_begin(hs, &msg, NULL, 4096), "the peer can't begin a message");
+	ok &= check(!hs_post(v, TAG_Y, &y) && !hs_begin(hs, &msg, NULL, 4096),
+		    "the peer can't begin a message");
 	ok &= drips(hs, "a short message holds its receive as long as single bytes come");
 	return ok && still_posted(v, TAG_X, &x) && still_posted(v, TAG_Y, &y);
 }
@@ -333,9 +337,12 @@ static bool drip(struct victim *v)
 /* A write was on its way when the grant came: the payload of the grant comes behind it. */
 static bool write_first(struct victim *v)
 {
-	const struct skw_rma seg = { .len = cpu_to_le64(CHUNK * CHUNKS), .key = cpu_to_le64(0xbad) };
+	const struct skw_rma seg = {
+		.len = cpu_to_le64(CHUNK * CHUNKS), .key = cpu_to_le64(0xbad)
+	};
 	const struct hs_call call = { .port = 715 };
-	struct skw_hdr cts = {}, ack = {}, rts = hs_rts(TAG_X, 1, 32768), write = { .type = SKW_WRITE, .id = cpu_to_le32(2) };
+	struct skw_hdr cts = {}, ack = {}, rts = hs_rts(TAG_X, 1, 32768);
+	struct skw_hdr write = { .type = SKW_WRITE, .id = cpu_to_le32(2) };
 	struct skw_hdr data = { .type = SKW_DATA };
 	struct hs *hs = hs_open(v, &call);
 	u8 *chunk = kzalloc(CHUNK, GFP_KERNEL);
@@ -345,17 +352,21 @@ static bool write_first(struct victim *v)
 
 	if (!ok)
 		goto free;
-	ok = check(!hs_post(v, TAG_X, &x) && !hs_say(hs, &rts, 0) && !hs_hear(hs, SKW_CTS, &cts, HS_WAIT_MS), "no grant") &&
+	ok = check(!hs_post(v, TAG_X, &x) && !hs_say(hs, &rts, 0) &&
+		   !hs_hear(hs, SKW_CTS, &cts, HS_WAIT_MS), "no grant") &&
 	     check(!hs_begin(hs, &write, &seg, CHUNK * CHUNKS), "no write");
 	for (i = 0; ok && i < CHUNKS; i++) {
 		msleep(100);
-		ok = check(!hs_put(hs, chunk, CHUNK), "the connection has ended while a payload arrived");
+		ok = check(!hs_put(hs, chunk, CHUNK),
+			   "the connection has ended while a payload arrived");
 	}
 	data.id = cts.id;
 	data.gen = cts.gen;
 	data.slot = cts.slot;
-	ok = ok && check(!hs_hear(hs, SKW_ACK, &ack, HS_WAIT_MS) && le16_to_cpu(ack.status) == EACCES, "the write has no verdict") &&
-	     check(!hs_say(hs, &data, 32768) && !victim_ended(v, HS_WAIT_MS, &done) && done == &x, "the message does not arrive");
+	ok = ok && check(!hs_hear(hs, SKW_ACK, &ack, HS_WAIT_MS) &&
+			 le16_to_cpu(ack.status) == EACCES, "the write has no verdict") &&
+	     check(!hs_say(hs, &data, 32768) && !victim_ended(v, HS_WAIT_MS, &done) && done == &x,
+		   "the message does not arrive");
 free:
 	if (!IS_ERR(hs))
 		hs_reset(hs);
@@ -374,7 +385,7 @@ struct turns_said {
 	struct skw_hdr	cts;
 } __packed;
 
-/* The peer asks for much and grants a message: what the victim has to answer must not starve the message. */
+/* The peer asks for much and grants a message: the victim's answers must not starve the message. */
 static bool turns(struct victim *v)
 {
 	struct turns_said *said = kzalloc(sizeof(*said), GFP_KERNEL);
@@ -389,11 +400,13 @@ static bool turns(struct victim *v)
 	if (!ok)
 		goto free;
 	ok = check(!victim_region(v, v->buf, v->buf_len, KFI_REMOTE_READ, 1), "no region") &&
-	     check(!kfi_send(v->ep, v->buf, v->buf_len, NULL, hs_known(v, 1, call.port), &x), "nothing can be sent") &&
+	     check(!kfi_send(v->ep, v->buf, v->buf_len, NULL, hs_known(v, 1, call.port), &x),
+		   "nothing can be sent") &&
 	     check(!hs_hear(hs, SKW_RTS, &rts, HS_WAIT_MS), "no request");
 	for (i = 0; ok && i < READS; i++) {
 		said->reads[i].hdr = (struct skw_hdr) {
-			.type = SKW_READ, .id = cpu_to_le32(i), .rma_count = cpu_to_le16(1), .len = cpu_to_le64(v->buf_len),
+			.type = SKW_READ, .id = cpu_to_le32(i), .rma_count = cpu_to_le16(1),
+			.len = cpu_to_le64(v->buf_len),
 			.credit_msg = cpu_to_le32(1024), .credit_tag = cpu_to_le32(1024),
 		};
 		said->reads[i].seg = (struct skw_rma) {
@@ -401,11 +414,13 @@ static bool turns(struct victim *v)
 		};
 	}
 	said->cts = (struct skw_hdr) {
-		.type = SKW_CTS, .id = rts.id, .gen = rts.gen, .credit_msg = cpu_to_le32(1024), .credit_tag = cpu_to_le32(1024),
+		.type = SKW_CTS, .id = rts.id, .gen = rts.gen,
+		.credit_msg = cpu_to_le32(1024), .credit_tag = cpu_to_le32(1024),
 	};
 	ok = ok && check(!hs_put(hs, said, sizeof(*said)), "the peer can't send");
 	while (ok && !granted) {
-		ok = check(!hs_get(hs, &hdr, sizeof(hdr), HS_WAIT_MS) && !hs_skip(hs, le64_to_cpu(hdr.payload), HS_WAIT_MS),
+		ok = check(!hs_get(hs, &hdr, sizeof(hdr), HS_WAIT_MS) &&
+			   !hs_skip(hs, le64_to_cpu(hdr.payload), HS_WAIT_MS),
 			   "the message does not come");
 		granted = hdr.type == SKW_DATA;
 		first += hdr.type == SKW_READ_DATA;
@@ -413,8 +428,10 @@ static bool turns(struct victim *v)
 	pr_info("hostile: %d of %d reads were answered first\n", first, READS);
 	ack.id = rts.id;
 	ack.gen = rts.gen;
-	ok = ok && check(first && first <= 2, "a granted message waits for all that its receiver reads") &&
-	     check(!hs_say(hs, &ack, 0) && !victim_ended(v, HS_WAIT_MS, &done) && done == &x, "the send does not end");
+	ok = ok && check(first && first <= 2,
+			 "a granted message waits for all that its receiver reads") &&
+	     check(!hs_say(hs, &ack, 0) && !victim_ended(v, HS_WAIT_MS, &done) && done == &x,
+		   "the send does not end");
 free:
 	if (!IS_ERR(hs))
 		hs_reset(hs);
@@ -515,7 +532,7 @@ static bool impostor(struct victim *v)
 	return ok;
 }
 
-#define CLOSED_MS	4200U	/* TCP has backed off: its next look into the window is 2.8 seconds away */
+#define CLOSED_MS	4200U	/* TCP has backed off: it probes the window in 2.8 seconds */
 
 /* The consumer of a live peer does not read for a while. Nobody takes its place meanwhile. */
 static bool closed_window(struct victim *v)
@@ -531,7 +548,8 @@ static bool closed_window(struct victim *v)
 	if (!ok)
 		return false;
 	for (i = 0; ok && i < 8; i++)
-		ok = check(!kfi_send(v->ep, v->buf, 16000, NULL, hs_known(v, 14, call.port), &x), "nothing can be sent");
+		ok = check(!kfi_send(v->ep, v->buf, 16000, NULL, hs_known(v, 14, call.port), &x),
+			   "nothing can be sent");
 	msleep(CLOSED_MS);
 	begin = jiffies;
 	other = hs_open(v, &foe);
@@ -546,10 +564,14 @@ static bool closed_window(struct victim *v)
 	return ok;
 }
 
-/* A caller makes the victim ask an established peer whether it is there, and goes: the victim asks no longer than it takes. */
+/*
+ * A caller makes the victim ask an established peer whether it is there, and goes: the victim does
+ * not ask for ever.
+ */
 static bool forgotten_caller(struct victim *v)
 {
-	const struct hs_call call = { .node = 15, .port = 718 }, foe = { .node = 15, .port = 718, .incarnation = 4712 };
+	const struct hs_call call = { .node = 15, .port = 718 };
+	const struct hs_call foe = { .node = 15, .port = 718, .incarnation = 4712 };
 	struct hs *hs = hs_open(v, &call), *other;
 	struct skw_hdr credit;
 	bool ok = check(!IS_ERR(hs), "the peer is not admitted");
@@ -568,7 +590,8 @@ static bool forgotten_caller(struct victim *v)
 	/* What has come until now */
 	while (ok && !hs_get(hs, &credit, sizeof(credit), 1))
 		;
-	ok = ok && check(hs_get(hs, &credit, sizeof(credit), 4000) == -EAGAIN, "the peer is asked for ever");
+	ok = ok && check(hs_get(hs, &credit, sizeof(credit), 4000) == -EAGAIN,
+			 "the peer is asked for ever");
 	hs_reset(hs);
 	return ok;
 }

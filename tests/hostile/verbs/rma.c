@@ -201,7 +201,9 @@ static bool tales(struct hostile *h)
 /* A part of an access; it is told as a write if @flags say nothing else. */
 static int say_part(struct hv *hv, u8 flags)
 {
-	struct kvw_packet p = { .type = KVW_DONE, .flags = flags | KVW_F_PART, .count = 1, .len = 4096 };
+	struct kvw_packet p = {
+		.type = KVW_DONE, .flags = flags | KVW_F_PART, .count = 1, .len = 4096
+	};
 	struct kvw_desc desc = { 0, cpu_to_le64(VICTIM_KEY), cpu_to_le64(4096) };
 
 	return hv_say(hv, &p, &desc, NULL, 0, 0);
@@ -214,8 +216,9 @@ static bool parts_end(struct hostile *h, u16 port, unsigned int n, unsigned int 
 	bool ok = check(!IS_ERR(hv), "not let in");
 	unsigned int i;
 
+	/* The connection may be broken off before the last of them is heard. */
 	for (i = 0; ok && i < n; i++)
-		say_part(hv, i < reads ? KVW_F_READ : 0);	/* broken off before it is heard, perhaps */
+		say_part(hv, i < reads ? KVW_F_READ : 0);
 	if (ok)
 		say_done(hv, VICTIM_KEY, 100, 164);
 	ok = ok && check(hv_ended(hv), "parts that are not of one access are taken") &&
@@ -227,7 +230,8 @@ static bool parts_end(struct hostile *h, u16 port, unsigned int n, unsigned int 
 
 static bool parts(struct hostile *h)
 {
-	return parts_end(h, PORT, 1, 1) & parts_end(h, PORT + 1, 2, 1) & parts_end(h, PORT + 2, 17, 0);
+	return parts_end(h, PORT, 1, 1) & parts_end(h, PORT + 1, 2, 1) &
+	       parts_end(h, PORT + 2, 17, 0);
 }
 
 /* ---- what it leaves ---- */
@@ -252,8 +256,8 @@ static bool leave_some(struct hostile *h, u16 port, unsigned int *left)
 }
 
 /*
- * A peer that calls again and again leaves no more than its share of held_max (see run). When that is received, the
- * peer is let in again.
+ * A peer that calls again and again leaves no more than its share of held_max (see run). When that
+ * is received, the peer is let in again.
  */
 static bool leftovers(struct hostile *h)
 {
@@ -264,7 +268,8 @@ static bool leftovers(struct hostile *h)
 	for (calls = 0; calls < share && leave_some(h, PORT + calls, &left); calls++)
 		;
 	pr_info("hostile: %u messages left by %u connections\n", left, calls);
-	ok = check(left >= share && left < share + 4 * LEFT_EACH, "a peer may leave more, or less") &&
+	ok = check(left >= share && left < share + 4 * LEFT_EACH,
+		   "a peer may leave more, or less") &&
 	     check(!victim_receive(&h->v, left, HV_WAIT_MS), "messages are lost");
 	hv = ok ? hv_open(&h->v, PORT + calls) : ERR_PTR(-EIO);
 	ok = ok && check(!IS_ERR(hv), "the peer is not let in again");
