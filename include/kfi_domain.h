@@ -82,6 +82,7 @@ enum kfi_refusal {
  *	same kind; a longer one is fetched by its receiver, which takes a round
  *	trip more, and longer than an access to a per-I/O region would. 0: no
  *	message is
+ * @addrlen: bytes of one address, as in address vectors
  */
 struct kfi_domain_limits {
 	struct device		*dma_device;
@@ -91,6 +92,7 @@ struct kfi_domain_limits {
 	size_t			sge_limit;
 	enum kfi_refusal	refusal;
 	size_t			short_msg_limit;
+	size_t			addrlen;
 };
 
 /**

@@ -74,6 +74,7 @@
  * @msg_iov: KFI_KVEC
  * @msg_biov: KFI_BVEC
  * @msg_sgl: KFI_SGL
+ * @msg_iter: KFI_ITER
  * @desc: descriptors of the entries (kfi_mr_desc()), or NULL
  * @iov_count: entries of the vector, mapped entries of KFI_SGL. With 0, @type
  *	and the vector are ignored.
@@ -90,6 +91,7 @@ struct kfi_msg {
 		const struct kvec		*msg_iov;
 		const struct bio_vec		*msg_biov;
 		const struct scatterlist	*msg_sgl;
+		const struct iov_iter		*msg_iter;
 	};
 	void			**desc;
 	size_t			iov_count;
@@ -129,6 +131,7 @@ enum {
 	KFI_OPT_RECLAIM = 0x1000,	/* size_t, not 0: what goes over it frees memory; before it is enabled */
 	KFI_OPT_AV_ONLY,		/* size_t, not 0: an RDM endpoint admits members of its address vector alone; before it is enabled */
 	KFI_OPT_OP_TIMEOUT_MS,		/* size_t, 0: no limit; before it is enabled */
+	KFI_OPT_UNPRIVILEGED,		/* size_t, not 0: no reserved ports, neither its own nor demanded of peers; before it is enabled */
 };
 
 /** KFI_OP_TIMEOUT_MAX_MS - largest value of KFI_OPT_OP_TIMEOUT_MS: a day */
@@ -290,7 +293,7 @@ int kfi_setopt(struct kfid *fid, int level, int optname, const void *optval,
 
 /**
  * kfi_getopt() - read an option of an endpoint
- * @fid: head of the endpoint or context
+ * @fid: head of the endpoint or context; or of a passive endpoint, which has KFI_OPT_CM_DATA_SIZE
  * @level: KFI_OPT_ENDPOINT
  * @optname: KFI_OPT_ value
  * @optval: where to put the value

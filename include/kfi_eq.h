@@ -495,15 +495,30 @@ enum kfi_cntr_events {
 };
 
 /**
+ * typedef kfi_cntr_handler - a counter has changed
+ * @cntr: the counter
+ * @context: the context given to kfi_cntr_open()
+ *
+ * Called after each change of the value or of the error counter, by the operation
+ * that has ended, on several CPUs at the same time. It does not run any more when kfi_close() of the
+ * counter returns.
+ *
+ * Context: Process context or softirq; it may read the counter, and may not sleep.
+ */
+typedef void (*kfi_cntr_handler)(struct kfid_cntr *cntr, void *context);
+
+/**
  * struct kfi_cntr_attr - attributes of a counter, fi_cntr(3)
  * @events: what to count
  * @wait_obj: KFI_WAIT_NONE or KFI_WAIT_QUEUE
  * @flags: 0
+ * @handler: called after each change, or NULL
  */
 struct kfi_cntr_attr {
 	enum kfi_cntr_events	events;
 	enum kfi_wait_obj	wait_obj;
 	uint64_t		flags;
+	kfi_cntr_handler	handler;
 };
 
 /**

@@ -316,6 +316,8 @@ struct kfi_match {
  *	it is enabled
  * @av_only: KFI_OPT_AV_ONLY: a caller that is not in the address vector is refused. Settled when
  *		it is enabled
+ * @unprivileged: KFI_OPT_UNPRIVILEGED: the endpoint belongs to a process, which has no right to reserved ports.
+ *		Settled when it is enabled
  * @op_timeout_ms: KFI_OPT_OP_TIMEOUT_MS, 0: none. Settled when it is enabled
  * @rma_iov_limit: remote segments an operation may name
  * @tx_cq: bound queue of transmits, or NULL
@@ -378,6 +380,7 @@ struct kfi_ep {
 	size_t			min_multi_recv;
 	bool			reclaim;
 	bool			av_only;
+	bool			unprivileged;
 	u32			op_timeout_ms;
 	struct kfi_domain	*domain;
 	struct kfi_cntr		*cntr[KFI_CNTR_DIRS];

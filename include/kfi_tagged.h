@@ -29,6 +29,7 @@ static inline uint64_t kfi_tag_mpi(int tag, uint8_t payload_id)
  * @msg_iov: KFI_KVEC
  * @msg_biov: KFI_BVEC
  * @msg_sgl: KFI_SGL
+ * @msg_iter: KFI_ITER
  * @desc: descriptors of the entries (kfi_mr_desc()), or NULL
  * @iov_count: entries of the vector, mapped entries of KFI_SGL. With 0, @type
  *	and the vector are ignored.
@@ -45,6 +46,7 @@ struct kfi_msg_tagged {
 		const struct kvec		*msg_iov;
 		const struct bio_vec		*msg_biov;
 		const struct scatterlist	*msg_sgl;
+		const struct iov_iter		*msg_iter;
 	};
 	void			**desc;
 	size_t			iov_count;

@@ -327,11 +327,16 @@ enum {
  * @KFI_SGL: struct scatterlist, mapped by the consumer for the domain's DMA
  *	device (kfi_domain_limits()). A count is the number of mapped entries;
  *	a length is the sum of sg_dma_len(). Entries may be chained.
+ * @KFI_ITER: one struct iov_iter over kernel virtual addresses or pages, for messages and RMA.
+ *	The iov_iter itself is copied, but not the vector behind it, which has to exist until the
+ *	operation has ended: it may be longer than iov_limit, and several operations may walk
+ *	parts of one long vector. The count is 1, and the direction of the iov_iter is ignored.
  */
 enum kfi_iov_type {
 	KFI_KVEC = 1,
 	KFI_BVEC,
 	KFI_SGL,
+	KFI_ITER = 0x1000,
 };
 
 /* Traffic classes (tclass): a DSCP, or a label that the provider maps */

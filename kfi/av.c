@@ -122,7 +122,7 @@ free_index:
 
 static struct av_entry *new_entry(struct kfi_av *av, const void *addr)
 {
-	struct av_entry *e = kmalloc(struct_size(e, addr, av->addrlen), GFP_KERNEL);
+	struct av_entry *e = kmalloc(struct_size(e, addr, av->addrlen), GFP_KERNEL_ACCOUNT);
 	int ret;
 
 	if (!e)

@@ -17,6 +17,8 @@ static void kfi_cntr_changed(struct kfi_cntr *cntr)
 	smp_mb__after_atomic();		/* pairs with prepare_to_wait() in kfi_cntr_wait(), and with trigger_wait() */
 	if (waitqueue_active(&cntr->wait))
 		wake_up_all(&cntr->wait);
+	if (cntr->handler)
+		cntr->handler(&cntr->fid, cntr->fid.fid.context);
 	if (unlikely(READ_ONCE(cntr->armed)))
 		kfi_trigger_check(cntr);
 }
@@ -147,6 +149,7 @@ int kfi_cntr_open(struct kfid_domain *domain, struct kfi_cntr_attr *attr, struct
 	cntr->domain = kfi_to_domain(domain);
 	cntr->bytes = a->events == KFI_CNTR_EVENTS_BYTES;
 	cntr->waitable = a->wait_obj != KFI_WAIT_NONE;
+	cntr->handler = a->handler;
 	init_waitqueue_head(&cntr->wait);
 	kfi_trigger_cntr_init(cntr);
 	kfi_obj_init(&cntr->obj);

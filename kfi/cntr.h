@@ -20,6 +20,7 @@ enum kfi_cntr_sense {
  * @fid: @obj: @domain: as everywhere
  * @bytes:	counts bytes instead of operations
  * @waitable:	has a wait object
+ * @handler:	the consumer's, called after each change, or NULL
  * @armed:	something in @waiting: a change has to look there
  * @wait:	sleepers in kfi_cntr_wait()
  * @lock:	protects @waiting, @due and kfi_trigger.cntr of what is in there; a leaf lock, bottom halves off
@@ -34,6 +35,7 @@ struct kfi_cntr {
 	bool			bytes;
 	bool			waitable;
 	bool			armed;
+	kfi_cntr_handler	handler;
 	wait_queue_head_t	wait;
 	spinlock_t		lock;
 	struct list_head	waiting[KFI_CNTR_SENSES];

@@ -137,8 +137,8 @@ static int kfi_cq_alloc_ring(struct kfi_cq *cq)
 {
 	int node = cq->domain->limits.numa_node;
 
-	cq->ring = kvzalloc_node(array_size(cq->mask + 1, sizeof(*cq->ring)), GFP_KERNEL, node);
-	cq->olen = kvzalloc_node(array_size(cq->mask + 1, sizeof(*cq->olen)), GFP_KERNEL, node);
+	cq->ring = kvzalloc_node(array_size(cq->mask + 1, sizeof(*cq->ring)), GFP_KERNEL_ACCOUNT, node);
+	cq->olen = kvzalloc_node(array_size(cq->mask + 1, sizeof(*cq->olen)), GFP_KERNEL_ACCOUNT, node);
 	return cq->ring && cq->olen ? 0 : -ENOMEM;
 }
 

@@ -52,6 +52,7 @@ int kfi_ctx_check_enable(struct kfi_ep *ep)
 		kfi_av_join(ep->sep->av, ep);
 	ep->reclaim |= ep->sep->reclaim;
 	ep->av_only |= ep->sep->av_only;
+	ep->unprivileged |= ep->sep->unprivileged;
 	return 0;
 }
 

@@ -244,6 +244,7 @@ int kfi_domain_limits(struct kfid_domain *fid, struct kfi_domain_limits *limits)
 	if (READ_ONCE(domain->dead))
 		return -ENODEV;
 	*limits = domain->limits;
+	limits->addrlen = domain->addrlen;
 	return 0;
 }
 EXPORT_SYMBOL_GPL(kfi_domain_limits);

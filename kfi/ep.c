@@ -173,7 +173,7 @@ struct kfi_ep *kfi_ep_make(struct kfi_domain *domain, const struct kfi_info *inf
 	const struct kfi_prov_ops *ops = domain->fabric->prov->ops;
 	struct kfi_ep *ep;
 
-	ep = kvzalloc_node(max(sizeof(*ep), ops->ep_size), GFP_KERNEL, domain->limits.numa_node);
+	ep = kvzalloc_node(max(sizeof(*ep), ops->ep_size), GFP_KERNEL_ACCOUNT, domain->limits.numa_node);
 	if (!ep)
 		return NULL;
 	ep->fid.fid.fclass = fclass;

@@ -18,6 +18,9 @@ static int ep_get_size(struct kfi_ep *ep, int optname, size_t *value)
 	case KFI_OPT_AV_ONLY:
 		*value = ep->av_only;
 		return ep->ops->av_only && ep->type == KFI_EP_RDM ? 0 : -ENOPROTOOPT;
+	case KFI_OPT_UNPRIVILEGED:
+		*value = ep->unprivileged;
+		return 0;
 	case KFI_OPT_OP_TIMEOUT_MS:
 		*value = ep->op_timeout_ms;
 		return 0;
@@ -51,16 +54,29 @@ static int ep_get_size(struct kfi_ep *ep, int optname, size_t *value)
 	}
 }
 
+/* A passive endpoint only says how much private data its connections can have. */
+static int pep_get_size(const struct kfi_pep *pep, int optname, size_t *value)
+{
+	if (optname != KFI_OPT_CM_DATA_SIZE)
+		return -ENOPROTOOPT;
+	*value = min_t(size_t, pep->ops->cm_data_size, KFI_CM_DATA_MAX);
+	return 0;
+}
+
 int kfi_getopt(struct kfid *fid, int level, int optname, void *optval, size_t *optlen)
 {
+	bool passive = fid && fid->fclass == KFI_CLASS_PEP;
 	size_t value, room;
 	int ret;
 
-	if (!kfi_fid_ep(fid) || !optval || !optlen)
+	if ((!passive && !kfi_fid_ep(fid)) || !optval || !optlen)
 		return -EINVAL;
 	if (level != KFI_OPT_ENDPOINT)
 		return -ENOPROTOOPT;
-	ret = ep_get_size(kfi_fid_ep(fid), optname, &value);
+	if (passive)
+		ret = pep_get_size(container_of(fid, struct kfi_pep, fid.fid), optname, &value);
+	else
+		ret = ep_get_size(kfi_fid_ep(fid), optname, &value);
 	if (ret)
 		return ret;
 	room = *optlen;
@@ -97,6 +113,8 @@ static int ep_set_size(struct kfi_ep *ep, int optname, size_t value)
 		if (shared || !ep->ops->av_only || ep->type != KFI_EP_RDM)
 			return -ENOPROTOOPT;
 		return ep_set_early(ep, &ep->av_only, value);
+	case KFI_OPT_UNPRIVILEGED:
+		return shared ? -ENOPROTOOPT : ep_set_early(ep, &ep->unprivileged, value);
 	case KFI_OPT_OP_TIMEOUT_MS:
 		return kfi_overdue_set(ep, value);
 	default:
@@ -110,7 +128,7 @@ static int ep_set_size(struct kfi_ep *ep, int optname, size_t value)
 static bool ep_may_set(int optname)
 {
 	return optname == KFI_OPT_MIN_MULTI_RECV || optname == KFI_OPT_RECLAIM || optname == KFI_OPT_AV_ONLY ||
-	       optname == KFI_OPT_OP_TIMEOUT_MS;
+	       optname == KFI_OPT_OP_TIMEOUT_MS || optname == KFI_OPT_UNPRIVILEGED;
 }
 
 int kfi_setopt(struct kfid *fid, int level, int optname, const void *optval, size_t optlen)

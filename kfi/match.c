@@ -756,7 +756,7 @@ void kfi_match_leave(struct kfi_ep *ep)
 
 static struct list_head *alloc_buckets(unsigned int bits)
 {
-	struct list_head *table = kvmalloc_array(1u << bits, sizeof(*table), GFP_KERNEL);
+	struct list_head *table = kvmalloc_array(1u << bits, sizeof(*table), GFP_KERNEL_ACCOUNT);
 	unsigned int i;
 
 	if (table)
@@ -779,7 +779,7 @@ int kfi_match_init(struct kfi_match *m, u32 depth)
 	m->space.fn = match_space;
 	m->mult = get_random_u64() | 1;
 	m->bits = clamp_t(unsigned int, order_base_2(depth), MATCH_BITS_MIN, MATCH_BITS_MAX);
-	m->exact = kvcalloc(1u << m->bits, sizeof(*m->exact), GFP_KERNEL);
+	m->exact = kvcalloc(1u << m->bits, sizeof(*m->exact), GFP_KERNEL_ACCOUNT);
 	m->unexp_hash = alloc_buckets(m->bits);
 	if (m->exact && m->unexp_hash)
 		return 0;

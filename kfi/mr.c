@@ -328,10 +328,10 @@ struct kfi_mr *kfi_mr_new(struct kfi_domain *domain, size_t iov_limit, void *con
 
 	if (READ_ONCE(domain->dead))
 		return ERR_PTR(-ENODEV);
-	mr = kzalloc(max(sizeof(*mr), domain->fabric->prov->ops->mr_size), GFP_KERNEL);
+	mr = kzalloc(max(sizeof(*mr), domain->fabric->prov->ops->mr_size), GFP_KERNEL_ACCOUNT);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	mr->iov.kvec = kvmalloc_array(iov_limit, max(sizeof(struct kvec), sizeof(struct bio_vec)), GFP_KERNEL);
+	mr->iov.kvec = kvmalloc_array(iov_limit, max(sizeof(struct kvec), sizeof(struct bio_vec)), GFP_KERNEL_ACCOUNT);
 	if (!mr->iov.kvec) {
 		kfree(mr);
 		return ERR_PTR(-ENOMEM);

@@ -155,7 +155,7 @@ static const struct kfi_name cntr_events_names[] = {
 TABLE(cntr_events);
 
 static const struct kfi_name iov_type_names[] = {
-	N(KFI_KVEC), N(KFI_BVEC), N(KFI_SGL),
+	N(KFI_KVEC), N(KFI_BVEC), N(KFI_SGL), N(KFI_ITER),
 };
 
 TABLE(iov_type);

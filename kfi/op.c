@@ -168,7 +168,7 @@ int kfi_pool_init(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 depth, u32 io
 			     rma_limit * sizeof(struct kfi_rma_iov) + atomic + inline_size, SMP_CACHE_BYTES);
 	if (depth > POOL_MAX)
 		return -EINVAL;
-	pool->base = kvzalloc_node(size_add(array_size(depth, pool->stride), POOL_COLOURS * SMP_CACHE_BYTES), GFP_KERNEL,
+	pool->base = kvzalloc_node(size_add(array_size(depth, pool->stride), POOL_COLOURS * SMP_CACHE_BYTES), GFP_KERNEL_ACCOUNT,
 				   node);
 	if (!pool->base)
 		return -ENOMEM;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The local vector of a post becomes an iov_iter over memory of the operation: the caller's vector may be on its stack.
+ * The local vector of a post becomes an iov_iter over memory of the operation, as the caller's vector may be on its
+ * stack. Only with KFI_ITER the vector stays where it is.
  */
 #include <linux/highmem.h>
 #include <linux/overflow.h>
@@ -80,6 +81,17 @@ static noinline int payload_sgl(struct kfi_oper *op, struct scatterlist *sgl, si
 	return 0;
 }
 
+/* The vector stays the caller's: nothing but the position in it is the operation's own. */
+static noinline int payload_iter(struct kfi_oper *op, const struct iov_iter *iter, unsigned int dir)
+{
+	if (!iov_iter_is_kvec(iter) && !iov_iter_is_bvec(iter))
+		return -EINVAL;
+	op->iter = *iter;
+	op->iter.data_source = dir;
+	op->len = iov_iter_count(iter);
+	return 0;
+}
+
 static noinline int payload_vector(struct kfi_oper *op, const struct kfi_post *post, u32 limit, unsigned int dir)
 {
 	if (unlikely(post->count > limit || (post->count && !post->iov)))
@@ -90,6 +102,8 @@ static noinline int payload_vector(struct kfi_oper *op, const struct kfi_post *p
 		return payload_bvec(op, post->iov, post->count, dir);
 	if (post->type == KFI_SGL)
 		return payload_sgl(op, (struct scatterlist *)post->iov, post->count, limit, dir);
+	if (post->type == KFI_ITER && post->count == 1)
+		return payload_iter(op, post->iov, dir);
 	return -EINVAL;
 }
 

@@ -10,7 +10,8 @@
 /**
  * struct kfi_post - one posting call, whatever its message structure was
  * @code:	what
- * @type: @iov: @count: the local vector; @iov is a kvec, bio_vec or scatterlist, of atomic operations a struct kfi_ioc
+ * @type: @iov: @count: the local vector; @iov is a kvec, bio_vec, scatterlist or iov_iter, of atomic operations
+ *	a struct kfi_ioc
  * @atomic: of atomic operations; else not set
  * The rest as in the message structures.
  */

@@ -31,7 +31,8 @@ void ks_addr_removed(struct kfi_ep *ep, u32 index)
  */
 static bool ks_dial_reserved(const struct ks_ep *sep)
 {
-	return ks_reserved_ports && sep->ep.type == KFI_EP_RDM && !sep->ep.info->ep_attr->auth_key_size;
+	return ks_reserved_ports && sep->ep.type == KFI_EP_RDM && !sep->ep.unprivileged &&
+	       !sep->ep.info->ep_attr->auth_key_size;
 }
 
 /*
@@ -215,11 +216,12 @@ bool ks_rdm_ready(struct ks_conn *conn)
 
 /*
  * Does the caller have to show by its port that its kernel, or an administrator's process, has
- * made the hello? See docs/wire-sockets.md.
+ * made the hello? See docs/wire-sockets.md. Peers of a process's endpoint are other processes,
+ * which have no such ports.
  */
 static bool ks_rdm_believed(const struct ks_conn *conn)
 {
-	return conn->auth || conn->reserved || !ks_reserved_ports;
+	return conn->auth || conn->reserved || !ks_reserved_ports || conn->sep->ep.unprivileged;
 }
 
 static bool ks_rdm_known(const struct ks_conn *conn)

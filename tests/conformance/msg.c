@@ -433,6 +433,62 @@ static void plain_pages(struct test *t)
 	free_pages((unsigned long)tx, 2);
 }
 
+/*
+ * A vector that is longer than iov_limit stays the caller's. Two messages walk parts of it, the first of which begins inside of
+ * an entry; a receive writes into a part and nowhere else.
+ */
+static void by_iter(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	size_t limit = t->info[0]->tx_attr->iov_limit, count = limit + 10, len = count * PAGE_SIZE, part, i;
+	u8 *mem = test_pages(t, len), *far = test_pages(t, len);
+	struct bio_vec *bv = test_zalloc(t, count * sizeof(*bv));
+	struct kfi_msg msg = { .type = KFI_ITER, .iov_count = 1, .context = mem };
+	struct iov_iter iter;
+	comp_t c;
+
+	REQUIRE(t, p && mem && far && bv);
+	for (i = 0; i < count; i++)
+		bvec_set_page(&bv[i], test_page(mem + i * PAGE_SIZE), PAGE_SIZE, 0);
+	fill(mem, len, 3);
+	part = len - 5000;
+	iov_iter_bvec(&iter, ITER_SOURCE, bv, count, len);
+	iov_iter_advance(&iter, 5000);
+	msg.msg_iter = &iter;
+	msg.addr = p->a.peer;
+	POST(t, kfi_recv(p->b.ep, far, len, NULL, KFI_ADDR_UNSPEC, far));
+	REQUIRE(t, !POST(t, kfi_sendmsg(p->a.ep, &msg, KFI_COMPLETION)));
+	memset(&iter, 0, sizeof(iter));		/* the position is the operation's own */
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+	EXPECT_EQ(t, c.err, 0);
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	EXPECT_EQ(t, c.len, part);
+	EXPECT_EQ(t, memcmp(far, mem + 5000, part), 0);
+
+	fill(far, len, 4);
+	memset(mem, 0x5a, len);
+	iov_iter_bvec(&iter, ITER_DEST, bv + 2, count - 2, PAGE_SIZE + 77);
+	iov_iter_advance(&iter, 70);
+	msg.addr = KFI_ADDR_UNSPEC;
+	POST(t, kfi_recvmsg(p->a.ep, &msg, KFI_COMPLETION));
+	REQUIRE(t, !POST(t, kfi_send(p->b.ep, far, PAGE_SIZE + 7, NULL, p->b.peer, far)));
+	REQUIRE(t, !WAIT_RX(&p->a, &c));
+	EXPECT_EQ(t, c.err, 0);
+	EXPECT_EQ(t, c.len, PAGE_SIZE + 7);
+	EXPECT_EQ(t, memcmp(mem + 2 * PAGE_SIZE + 70, far, PAGE_SIZE + 7), 0);
+	EXPECT_EQ(t, not_all(mem, 2 * PAGE_SIZE + 70, 0x5a), -1);
+	EXPECT_EQ(t, not_all(mem + 3 * PAGE_SIZE + 77, len - 3 * PAGE_SIZE - 77, 0x5a), -1);
+	REQUIRE(t, !WAIT_TX(&p->b, &c));
+
+	/* What is no memory of the kernel. */
+	iov_iter_discard(&iter, ITER_DEST, 100);
+	EXPECT_EQ(t, kfi_recvmsg(p->a.ep, &msg, KFI_COMPLETION), -EINVAL);
+	msg.iov_count = 2;
+	iov_iter_bvec(&iter, ITER_DEST, bv, 1, 100);
+	EXPECT_EQ(t, kfi_recvmsg(p->a.ep, &msg, KFI_COMPLETION), -EINVAL);
+	still_works(p);
+}
+
 static void truncated(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -688,6 +744,7 @@ const struct test_case msg_cases[] = {
 	{ "msg.too_many_segments", T_ALL, 0, C_MSG, too_many_segments },
 	{ "msg.slab_memory", T_REL, 0, C_MSG, slab_memory },
 	{ "msg.plain_pages", T_REL, 0, C_MSG, plain_pages },
+	{ "msg.by_iter", T_REL, 0, C_MSG, by_iter },
 	{ "msg.truncated", T_ALL, CASE_OURS, C_MSG, truncated },
 	{ "msg.truncated_unexpected", T_REL, CASE_OURS, C_MSG, truncated_unexpected },
 	{ "msg.inject_complete", T_ALL, 0, C_MSG, inject_complete },

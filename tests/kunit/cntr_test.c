@@ -39,6 +39,46 @@ static void cntr_values(struct kunit *test)
 	fake_close(w);
 }
 
+struct seen {
+	unsigned int calls;
+	u64 value, errors;
+};
+
+static void see(struct kfid_cntr *cntr, void *context)
+{
+	struct seen *seen = context;
+
+	seen->calls++;
+	seen->value = kfi_cntr_read(cntr);
+	seen->errors = kfi_cntr_readerr(cntr);
+}
+
+/* The handler finds the new value, whatever has changed it. */
+static void cntr_handler(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct kfi_cntr_attr attr = { .handler = see };
+	struct seen seen = {};
+	struct kfid_cntr *cntr;
+
+	KUNIT_ASSERT_EQ(test, 0, kfi_cntr_open(&w->domain.fid, &attr, &cntr, &seen));
+	KUNIT_EXPECT_EQ(test, 0, seen.calls);
+	kfi_cntr_count(kfi_to_cntr(cntr), 0);
+	KUNIT_EXPECT_EQ(test, 1, seen.value);
+	kfi_cntr_count(kfi_to_cntr(cntr), EIO);
+	KUNIT_EXPECT_EQ(test, 1, seen.errors);
+	kfi_cntr_add(cntr, 4);
+	KUNIT_EXPECT_EQ(test, 5, seen.value);
+	kfi_cntr_adderr(cntr, 2);
+	KUNIT_EXPECT_EQ(test, 3, seen.errors);
+	kfi_cntr_set(cntr, 0);
+	kfi_cntr_seterr(cntr, 0);
+	KUNIT_EXPECT_EQ(test, 0, seen.value + seen.errors);
+	KUNIT_EXPECT_EQ(test, 6, seen.calls);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cntr->fid));
+	fake_close(w);
+}
+
 static void cntr_bytes(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
@@ -137,6 +177,7 @@ static void cntr_is_exact(struct kunit *test)
 
 static struct kunit_case cntr_cases[] = {
 	KUNIT_CASE(cntr_values),
+	KUNIT_CASE(cntr_handler),
 	KUNIT_CASE(cntr_bytes),
 	KUNIT_CASE(cntr_attributes),
 	KUNIT_CASE(cntr_wait),
