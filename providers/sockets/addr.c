@@ -34,10 +34,10 @@ int ks_resolve(struct kfi_domain *domain, const char *node, const char *service,
 #define KS_ORDER	(KFI_ORDER_SAS | KFI_ORDER_SAW | KFI_ORDER_WAW | KFI_ORDER_RAW | KFI_ORDER_RAR |	\
 			 KFI_ORDER_ATOMIC_RAR | KFI_ORDER_ATOMIC_RAW | KFI_ORDER_ATOMIC_WAR | KFI_ORDER_ATOMIC_WAW)
 
-/* A datagram's fate is unknown once it is sent. */
+/* A datagram's fate is unknown once it is sent: on unreliable endpoints TRANSMIT means no more than that. */
 u64 ks_levels(enum kfi_ep_type type)
 {
-	return type == KFI_EP_DGRAM ? KFI_INJECT_COMPLETE :
+	return type == KFI_EP_DGRAM ? KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE :
 		KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE | KFI_COMMIT_COMPLETE;
 }
 

@@ -15,6 +15,7 @@
 #define KV_RDM_CAPS	(KV_MSG_CAPS | KFI_SOURCE | KFI_DIRECTED_RECV | KFI_TAGGED_RMA | KFI_NAMED_RX_CTX)
 #define KV_DGRAM_CAPS	(KFI_MSG | KV_DIR_CAPS | KFI_SOURCE | KFI_MULTI_RECV | KV_COMM_CAPS)
 #define KV_BARE_CAPS	(KFI_MSG | KV_DIR_CAPS | KV_COMM_CAPS)
+#define KV_DGRAM_LEVELS	(KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE)
 #define KV_LEVELS	(KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE | KFI_COMMIT_COMPLETE)
 #define KV_OP_FLAGS	(KFI_COMPLETION | KFI_INJECT | KFI_REMOTE_CQ_DATA | KFI_MULTI_RECV)
 /* As requests of a reliable connection are performed; a read may take what a later write brings. */
@@ -48,8 +49,8 @@ static const struct kv_kind {
 		.type = KFI_EP_MSG, .protocol = KFI_PROTO_KFI_RC, .caps = KV_MSG_CAPS, .levels = KV_LEVELS, .flags = KV_OP_FLAGS,
 		.order = KV_ORDER, .iov = KV_IOV_MAX, .data = sizeof(u64), .ctxs = 1, .keys = true,
 	}, {
-		/* A datagram's fate is unknown once it is sent. */
-		.type = KFI_EP_DGRAM, .protocol = KFI_PROTO_KFI_UD, .caps = KV_DGRAM_CAPS, .levels = KFI_INJECT_COMPLETE,
+		/* A datagram's fate is unknown once it is sent: on unreliable endpoints TRANSMIT means no more than that. */
+		.type = KFI_EP_DGRAM, .protocol = KFI_PROTO_KFI_UD, .caps = KV_DGRAM_CAPS, .levels = KV_DGRAM_LEVELS,
 		.flags = KV_OP_FLAGS, .iov = KV_IOV_MAX, .data = sizeof(u64), .ctxs = 1,
 	}, {
 		.type = KFI_EP_MSG, .protocol = KFI_PROTO_RDMA_CM_IB_RC, .caps = KV_BARE_CAPS,
@@ -65,7 +66,7 @@ u64 kv_levels(const struct kfi_ep_attr *attr)
 	for (i = 0; i < ARRAY_SIZE(kv_kinds); i++)
 		if (kv_kinds[i].type == attr->type && kv_kinds[i].protocol == attr->protocol)
 			return kv_kinds[i].levels;
-	return attr->type == KFI_EP_DGRAM ? KFI_INJECT_COMPLETE : KV_LEVELS;	/* who has named no protocol gets ours */
+	return attr->type == KFI_EP_DGRAM ? KV_DGRAM_LEVELS : KV_LEVELS;	/* who has named no protocol gets ours */
 }
 
 /*
