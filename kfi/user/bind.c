@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What is done with an endpoint between open and close: binding, enabling, options.
+ */
+#include <linux/uaccess.h>
+#include "user.h"
+
+/* Directions that a counter's flags are about. */
+static u64 counted_directions(u64 flags)
+{
+	u64 directions = flags & KFI_RECV;
+
+	if (flags & (KFI_SEND | KFI_WRITE | KFI_READ))
+		directions |= KFI_TRANSMIT;
+	return directions;
+}
+
+static bool has_targets(const struct ku_obj *obj)
+{
+	return obj->class == KFI_CLASS_EP || obj->class == KFI_CLASS_PEP || obj->class == KFI_CLASS_SRX_CTX;
+}
+
+static bool has_target(const struct ku_ep *ep, u32 class)
+{
+	unsigned int i;
+
+	for (i = 0; i < ep->nr_targets; i++)
+		if (ep->targets[i]->class == class)
+			return true;
+	return false;
+}
+
+static void add_target(struct ku_ep *ep, struct ku_obj *target)
+{
+	lockdep_assert_held(&ep->obj.lock);
+	atomic_inc(&target->bound);
+	ep->targets[ep->nr_targets++] = target;
+}
+
+/* An endpoint remembers what it is bound to. The target can't be closed before the endpoint. */
+static int bind_ep(struct ku_ep *ep, struct ku_obj *target, u64 flags)
+{
+	int ret;
+
+	lockdep_assert_held(&ep->obj.lock);
+	/* A shared context that came behind the hidden queue would make that its own. */
+	if (ep->nr_targets == KU_TARGETS || (ep->hidden && target->class == KFI_CLASS_SRX_CTX))
+		return -EINVAL;
+	ret = kfi_bind(ep->obj.fid, target->fid, flags);
+	if (ret)
+		return ret;
+	add_target(ep, target);
+	if (target->class == KFI_CLASS_CQ)
+		ep->queued |= flags & (KFI_TRANSMIT | KFI_RECV);
+	if (target->class == KFI_CLASS_CNTR)
+		ep->counted |= counted_directions(flags);
+	if (target->class == KFI_CLASS_SRX_CTX)
+		ep->queued |= KFI_RECV;		/* it has nothing to receive by itself */
+	return 0;
+}
+
+int ku_ioc_bind(struct ku_ctx *ctx, void *arg)
+{
+	struct kfi_user_bind *bind = arg;
+	struct ku_obj *obj, *target;
+	int ret;
+
+	/* Operations have to be known to have ended: the process selects what it is told of. */
+	if (bind->flags & (KFI_SELECTIVE_COMPLETION | GENMASK_ULL(63, 60)))
+		return -KFI_EBADFLAGS;
+	obj = ku_obj_get(ctx, bind->handle, KFI_CLASS_UNSPEC);
+	if (IS_ERR(obj))
+		return PTR_ERR(obj);
+	target = ku_obj_get(ctx, bind->target, KFI_CLASS_UNSPEC);
+	if (IS_ERR(target)) {
+		ret = PTR_ERR(target);
+		goto put_obj;
+	}
+	mutex_lock(&obj->lock);
+	if (!obj->fid || !target->fid)
+		ret = -EINVAL;		/* a connection request */
+	else if (has_targets(obj))
+		ret = bind_ep(to_ku_ep(obj), target, bind->flags);
+	else
+		ret = kfi_bind(obj->fid, target->fid, bind->flags);
+	mutex_unlock(&obj->lock);
+	ku_obj_put(target);
+put_obj:
+	ku_obj_put(obj);
+	return ret;
+}
+
+/* A direction that has a counter and no queue gets one: kfi.ko would tell nobody of the ends of operations. */
+int ku_ep_prepare(struct ku_ep *ep)
+{
+	u64 directions = ep->counted & ~ep->queued;
+	struct ku_ring *ring;
+	int ret;
+
+	lockdep_assert_held(&ep->obj.lock);
+	if (!directions)
+		return 0;
+	if (!ep->hidden) {
+		ring = ku_ring_hidden(ep->obj.ctx, ep->domain, ep->depth);
+		if (IS_ERR(ring))
+			return PTR_ERR(ring);
+		ep->hidden = ring;
+	}
+	ret = kfi_bind(ep->obj.fid, &ep->hidden->cq->fid, directions);
+	if (!ret)
+		ep->queued |= directions;
+	return ret;
+}
+
+/* A shared receive context now has the queue of its first endpoint, which can't be closed before the context. */
+void ku_ep_enabled(struct ku_ep *ep)
+{
+	struct ku_ep *srx = NULL;
+	unsigned int i;
+
+	lockdep_assert_held(&ep->obj.lock);
+	for (i = 0; i < ep->nr_targets; i++)
+		if (ep->targets[i]->class == KFI_CLASS_SRX_CTX)
+			srx = to_ku_ep(ep->targets[i]);
+	if (!srx)
+		return;
+	mutex_lock_nested(&srx->obj.lock, SINGLE_DEPTH_NESTING);
+	if (!has_target(srx, KFI_CLASS_CQ))
+		for (i = 0; i < ep->nr_targets; i++)
+			if (ep->targets[i]->class == KFI_CLASS_CQ && srx->nr_targets < KU_TARGETS)
+				add_target(srx, ep->targets[i]);
+	mutex_unlock(&srx->obj.lock);
+}
+
+static int enable(struct ku_obj *obj)
+{
+	int ret = 0;
+
+	lockdep_assert_held(&obj->lock);
+	if (!obj->fid)
+		return -EINVAL;		/* a connection request */
+	if (obj->class == KFI_CLASS_EP)
+		ret = ku_ep_prepare(to_ku_ep(obj));
+	if (!ret)
+		ret = kfi_control(obj->fid, KFI_ENABLE, NULL);
+	if (!ret && obj->class == KFI_CLASS_EP)
+		ku_ep_enabled(to_ku_ep(obj));
+	return ret;
+}
+
+int ku_ioc_enable(struct ku_ctx *ctx, void *arg)
+{
+	struct kfi_user_handle *which = arg;
+	struct ku_obj *obj;
+	int ret;
+
+	obj = ku_obj_get(ctx, which->handle, KFI_CLASS_UNSPEC);
+	if (IS_ERR(obj))
+		return PTR_ERR(obj);
+	mutex_lock(&obj->lock);
+	ret = enable(obj);
+	mutex_unlock(&obj->lock);
+	ku_obj_put(obj);
+	return ret;
+}
+
+/* ---- options ---- */
+
+/* All options of kfi.ko are of type size_t, in libfabric as well; here they have 64 bits. */
+static int read_option(struct kfid *fid, struct kfi_user_opt *opt)
+{
+	size_t value, len = sizeof(value);
+	u32 room = opt->len;
+	u64 wide;
+	int ret;
+
+	ret = kfi_getopt(fid, opt->level, opt->name, &value, &len);
+	if (ret)
+		return ret;
+	opt->len = sizeof(wide);
+	if (room < sizeof(wide))
+		return -KFI_ETOOSMALL;
+	wide = value;
+	return copy_to_user(u64_to_user_ptr(opt->value), &wide, sizeof(wide)) ? -EFAULT : 0;
+}
+
+/* What decides over others' memory, or over the rights of the endpoint, is not the process's to set. */
+static int write_option(struct ku_ep *ep, const struct kfi_user_opt *opt)
+{
+	size_t value;
+	u64 wide;
+
+	if (opt->name == KFI_OPT_RECLAIM || opt->name == KFI_OPT_UNPRIVILEGED)
+		return -ENOPROTOOPT;
+	if (opt->len != sizeof(wide))
+		return -EINVAL;
+	if (copy_from_user(&wide, u64_to_user_ptr(opt->value), sizeof(wide)))
+		return -EFAULT;
+	value = wide;
+	if (value != wide)
+		return -EINVAL;
+	return kfi_setopt(&ep->ep->fid, opt->level, opt->name, &value, sizeof(value));
+}
+
+int ku_ioc_getopt(struct ku_ctx *ctx, void *arg)
+{
+	struct kfi_user_opt *opt = arg;
+	struct ku_obj *obj = ku_obj_get(ctx, opt->handle, KFI_CLASS_UNSPEC);
+	int ret = -EBADF;
+
+	if (IS_ERR(obj))
+		return PTR_ERR(obj);
+	if (obj->class == KFI_CLASS_EP || obj->class == KFI_CLASS_SRX_CTX || obj->class == KFI_CLASS_PEP)
+		ret = read_option(obj->fid, opt);
+	ku_obj_put(obj);
+	return ret;
+}
+
+int ku_ioc_setopt(struct ku_ctx *ctx, void *arg)
+{
+	struct kfi_user_opt *opt = arg;
+	struct ku_ep *ep = ku_ep_get(ctx, opt->handle);
+	int ret;
+
+	if (IS_ERR(ep))
+		return PTR_ERR(ep);
+	ret = write_option(ep, opt);
+	ku_obj_put(&ep->obj);
+	return ret;
+}

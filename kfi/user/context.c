@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The life of a context: one open of /dev/kfi.
+ */
+#include <linux/fs.h>
+#include <linux/nsproxy.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <net/net_namespace.h>
+#include "context.h"
+
+int ku_open(struct inode *inode, struct file *file)
+{
+	struct ku_ctx *ctx;
+	int ret;
+
+	ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
+	if (!ctx)
+		return -ENOMEM;
+	ctx->user = ku_user_get();
+	if (IS_ERR(ctx->user)) {
+		ret = PTR_ERR(ctx->user);
+		goto free_ctx;
+	}
+	ret = ku_limits_take(ctx->user, KU_CONTEXTS);
+	if (ret)
+		goto put_user;
+	ctx->mm = current->mm;
+	mmgrab(ctx->mm);
+	ctx->net = get_net(current->nsproxy->net_ns);
+	xa_init_flags(&ctx->objs, XA_FLAGS_ALLOC1);
+	mutex_init(&ctx->events);
+	mutex_init(&ctx->pinning);
+	spin_lock_init(&ctx->ops_lock);
+	ku_cache_init(ctx);
+	file->private_data = ctx;
+	return nonseekable_open(inode, file);
+
+put_user:
+	ku_user_put(ctx->user);
+free_ctx:
+	kfree(ctx);
+	return ret;
+}
+
+/*
+ * The last descriptor and the last mapping have gone, so no call is under way. Operations end while
+ * their endpoints are closed; their memory is unpinned after that. The memory management may still tell of
+ * changes: ku_cache_exit() waits for that.
+ */
+int ku_release(struct inode *inode, struct file *file)
+{
+	struct ku_ctx *ctx = file->private_data;
+
+	ku_obj_close_all(ctx);
+	if (WARN_ON_ONCE(!xa_empty(&ctx->objs)))
+		return 0;	/* what could not be closed still uses the context: better lost than freed */
+	ku_cache_exit(ctx);
+	xa_destroy(&ctx->objs);
+	put_net(ctx->net);
+	mmdrop(ctx->mm);
+	ku_limits_give(ctx->user, KU_CONTEXTS);
+	ku_user_put(ctx->user);
+	kfree(ctx);
+	return 0;
+}
+
+/* The offset of a mapping is the handle of a completion queue or counter. */
+int ku_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct ku_ctx *ctx = file->private_data;
+	struct ku_obj *obj;
+	int ret = -EINVAL;
+
+	if (current->mm != ctx->mm)
+		return -EIO;
+	if (vma->vm_pgoff > U32_MAX || !(vma->vm_flags & VM_SHARED))
+		return -EINVAL;
+	obj = ku_obj_get(ctx, vma->vm_pgoff, KFI_CLASS_UNSPEC);
+	if (IS_ERR(obj))
+		return PTR_ERR(obj);
+	vm_flags_set(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP);
+	if (obj->class == KFI_CLASS_CQ)
+		ret = ku_ring_map(to_ku_ring(obj), vma);
+	else if (obj->class == KFI_CLASS_CNTR)
+		ret = ku_cntr_map(container_of(obj, struct ku_cntr, obj), vma);
+	ku_obj_put(obj);
+	return ret;
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What one user may have, in all contexts together.
+ *
+ * The counts belong to the user in whose name a context was opened, and go back to that user whoever
+ * closes it. Pinned memory is charged to user_struct.locked_vm, where io_uring, AF_XDP and mlock() of
+ * shared memory charge theirs, so that RLIMIT_MEMLOCK covers all of them together.
+ */
+#include <linux/cred.h>
+#include <linux/in6.h>
+#include <linux/module.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/user.h>
+#include <linux/slab.h>
+#include <net/net_namespace.h>
+#include <net/ip.h>
+#include "user.h"
+
+static unsigned int max_contexts = 256;
+module_param(max_contexts, uint, 0644);
+MODULE_PARM_DESC(max_contexts, "opens of /dev/kfi of one user (default 256)");
+
+static unsigned int max_endpoints = 1024;
+module_param(max_endpoints, uint, 0644);
+MODULE_PARM_DESC(max_endpoints, "endpoints of one user (default 1024)");
+
+static unsigned int max_regions = 65536;
+module_param(max_regions, uint, 0644);
+MODULE_PARM_DESC(max_regions, "memory regions of one user (default 65536)");
+
+static unsigned int max_objects = 65536;
+module_param(max_objects, uint, 0644);
+MODULE_PARM_DESC(max_objects, "other objects of one user: queues, counters, vectors, requests (default 65536)");
+
+static unsigned int max_queue_mb = 1024;
+module_param(max_queue_mb, uint, 0644);
+MODULE_PARM_DESC(max_queue_mb, "kernel memory for queues and operations of one user, MiB (default 1024)");
+
+/**
+ * struct ku_user - a user who has a context
+ * @entry:	in ku_users
+ * @contexts:	references; under ku_users_lock
+ * @account:	where pinned memory is charged
+ * @count:	objects of each kind
+ * @room:	bytes of queues
+ */
+struct ku_user {
+	struct list_head	entry;
+	unsigned int		contexts;
+	struct user_struct	*account;
+	atomic_t		count[KU_KINDS];
+	atomic_long_t		room;
+};
+
+static LIST_HEAD(ku_users);
+static DEFINE_MUTEX(ku_users_lock);
+
+static struct ku_user *user_of(const struct user_struct *account)
+{
+	struct ku_user *user;
+
+	lockdep_assert_held(&ku_users_lock);
+	list_for_each_entry(user, &ku_users, entry)
+		if (user->account == account)
+			return user;
+	return NULL;
+}
+
+struct ku_user *ku_user_get(void)
+{
+	struct user_struct *account = current_user();
+	struct ku_user *user;
+
+	mutex_lock(&ku_users_lock);
+	user = user_of(account);
+	if (!user) {
+		user = kzalloc(sizeof(*user), GFP_KERNEL);
+		if (!user)
+			goto unlock;
+		user->account = get_uid(account);
+		list_add(&user->entry, &ku_users);
+	}
+	user->contexts++;
+unlock:
+	mutex_unlock(&ku_users_lock);
+	return user ?: ERR_PTR(-ENOMEM);
+}
+
+void ku_user_put(struct ku_user *user)
+{
+	mutex_lock(&ku_users_lock);
+	if (!--user->contexts) {
+		list_del(&user->entry);
+		free_uid(user->account);
+		kfree(user);
+	}
+	mutex_unlock(&ku_users_lock);
+}
+
+int ku_limits_take(struct ku_user *user, enum ku_kind kind)
+{
+	const unsigned int limit[KU_KINDS] = {
+		[KU_CONTEXTS] = max_contexts, [KU_ENDPOINTS] = max_endpoints,
+		[KU_REGIONS] = max_regions, [KU_OTHERS] = max_objects,
+	};
+
+	if ((unsigned int)atomic_inc_return(&user->count[kind]) <= limit[kind])
+		return 0;
+	atomic_dec(&user->count[kind]);
+	return -EMFILE;
+}
+
+void ku_limits_give(struct ku_user *user, enum ku_kind kind)
+{
+	atomic_dec(&user->count[kind]);
+}
+
+int ku_limits_room(struct ku_user *user, size_t bytes)
+{
+	u64 limit = (u64)max_queue_mb << 20;
+
+	if (bytes > limit)
+		return -EMFILE;
+	if ((unsigned long)atomic_long_add_return(bytes, &user->room) <= limit)
+		return 0;
+	atomic_long_sub(bytes, &user->room);
+	return -EMFILE;
+}
+
+void ku_limits_room_back(struct ku_user *user, size_t bytes)
+{
+	atomic_long_sub(bytes, &user->room);
+}
+
+int ku_limits_lock(struct ku_ctx *ctx, unsigned long pages)
+{
+	unsigned long limit = capable(CAP_IPC_LOCK) ? LONG_MAX : rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	atomic_long_t *locked = &ctx->user->account->locked_vm;
+	unsigned long old = atomic_long_read(locked);
+
+	do {
+		if (old + pages > limit)
+			return -ENOMEM;
+	} while (!atomic_long_try_cmpxchg(locked, (long *)&old, old + pages));
+	atomic64_add(pages, &ctx->mm->pinned_vm);
+	return 0;
+}
+
+void ku_limits_unlock(struct ku_ctx *ctx, unsigned long pages)
+{
+	atomic_long_sub(pages, &ctx->user->account->locked_vm);
+	atomic64_sub(pages, &ctx->mm->pinned_vm);
+}
+
+/*
+ * bind() asks the same of a process. kfi.ko can't: it binds in work items, which may have any port. The
+ * format is the provider's, not the process's word. Short names are none of those that processes may use: their
+ * numbers stand for ports in a way that only the provider knows.
+ */
+int ku_limits_addr(struct ku_ctx *ctx, u32 format, const void *addr, size_t len)
+{
+	const struct sockaddr *sa = addr;
+	unsigned int port = 0;
+
+	switch (format) {
+	case KFI_SOCKADDR_IN:
+	case KFI_SOCKADDR_IN6:
+		if (!addr)
+			return 0;
+		if (len >= sizeof(struct sockaddr_in) && sa->sa_family == AF_INET)
+			port = ntohs(((const struct sockaddr_in *)addr)->sin_port);
+		else if (len >= sizeof(struct sockaddr_in6) && sa->sa_family == AF_INET6)
+			port = ntohs(((const struct sockaddr_in6 *)addr)->sin6_port);
+		else
+			return -EINVAL;
+		if (port && inet_port_requires_bind_service(ctx->net, port) &&
+		    !ns_capable(ctx->net->user_ns, CAP_NET_BIND_SERVICE))
+			return -EACCES;
+		return 0;
+	case KFI_ADDR_LOOP:
+	case KFI_ADDR_NTB:
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}

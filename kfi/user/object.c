@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The table of a context's objects: find, hold, close.
+ *
+ * An ioctl holds the objects that it uses (ku_obj.users). Closing takes the handle out of the table,
+ * so that no new call finds the object, wakes those that sleep on it and waits for the others. If
+ * kfi.ko then answers that the object is in use, its handle is put back.
+ */
+#include <linux/slab.h>
+#include <linux/wait_bit.h>
+#include "user.h"
+
+/* ---- the table ---- */
+
+enum ku_kind ku_obj_kind(u32 class)
+{
+	switch (class) {
+	case KFI_CLASS_EP:
+	case KFI_CLASS_PEP:
+	case KFI_CLASS_STX_CTX:
+	case KFI_CLASS_SRX_CTX:
+		return KU_ENDPOINTS;
+	case KFI_CLASS_MR:
+		return KU_REGIONS;
+	default:
+		return KU_OTHERS;
+	}
+}
+
+void *ku_obj_new(struct ku_ctx *ctx, size_t size, u32 class, u64 cookie)
+{
+	struct ku_obj *obj;
+	int ret;
+
+	ret = ku_limits_take(ctx->user, ku_obj_kind(class));
+	if (ret)
+		return ERR_PTR(ret);
+	ret = -ENOMEM;
+	obj = kvzalloc(size, GFP_KERNEL_ACCOUNT);
+	if (!obj)
+		goto give_back;
+	obj->ctx = ctx;
+	obj->class = class;
+	obj->cookie = cookie;
+	mutex_init(&obj->lock);
+	refcount_set(&obj->users, 1);
+	/*
+	 * The index is taken, and what is stored there can't be found. One that was given back is not taken again
+	 * soon: a handle that is kept for too long names nothing, rather than something else.
+	 */
+	ret = xa_alloc_cyclic(&ctx->objs, &obj->handle, NULL, XA_LIMIT(1, INT_MAX), &ctx->next, GFP_KERNEL_ACCOUNT);
+	if (ret < 0)
+		goto free_obj;
+	return obj;
+
+free_obj:
+	kvfree(obj);
+give_back:
+	ku_limits_give(ctx->user, ku_obj_kind(class));
+	return ERR_PTR(ret);
+}
+
+void ku_obj_publish(struct ku_obj *obj)
+{
+	/* The index is reserved, so that no memory is needed. */
+	WARN_ON_ONCE(xa_err(xa_store(&obj->ctx->objs, obj->handle, obj, GFP_KERNEL)));
+}
+
+void ku_obj_abandon(struct ku_obj *obj)
+{
+	struct ku_ctx *ctx = obj->ctx;
+
+	xa_erase(&ctx->objs, obj->handle);
+	ku_limits_room_back(ctx->user, obj->room);
+	ku_limits_give(ctx->user, ku_obj_kind(obj->class));
+	kvfree_rcu(obj, rcu);
+}
+
+struct ku_obj *ku_obj_get(struct ku_ctx *ctx, u32 handle, u32 class)
+{
+	struct ku_obj *obj;
+
+	rcu_read_lock();
+	obj = xa_load(&ctx->objs, handle);
+	if (obj && ((class && obj->class != class) || !refcount_inc_not_zero(&obj->users)))
+		obj = NULL;
+	rcu_read_unlock();
+	return obj ?: ERR_PTR(-EBADF);
+}
+
+void ku_obj_put(struct ku_obj *obj)
+{
+	if (unlikely(refcount_dec_and_test(&obj->users)))
+		wake_up_var(&obj->users);
+}
+
+struct ku_ep *ku_ep_get(struct ku_ctx *ctx, u32 handle)
+{
+	struct ku_obj *obj = ku_obj_get(ctx, handle, KFI_CLASS_UNSPEC);
+
+	if (IS_ERR(obj))
+		return ERR_CAST(obj);
+	if (obj->class == KFI_CLASS_EP || obj->class == KFI_CLASS_SRX_CTX)
+		return to_ku_ep(obj);
+	ku_obj_put(obj);
+	return ERR_PTR(-EBADF);
+}
+
+struct ku_domain *ku_domain_get(struct ku_ctx *ctx, u32 handle)
+{
+	struct ku_obj *obj = ku_obj_get(ctx, handle, KFI_CLASS_DOMAIN);
+
+	return IS_ERR(obj) ? ERR_CAST(obj) : container_of(obj, struct ku_domain, obj);
+}
+
+/* ---- closing ---- */
+
+/* Completions of its receives may be read later: they find that they are in no list. */
+static void forget_receives(struct ku_ep *ep)
+{
+	struct ku_ctx *ctx = ep->obj.ctx;
+	struct ku_op *op, *next;
+	LIST_HEAD(ended);
+
+	spin_lock_bh(&ctx->ops_lock);
+	list_for_each_entry_safe(op, next, &ep->receives, link) {
+		op->ep = NULL;
+		if (op->ended)
+			list_move(&op->link, &ended);
+		else
+			list_del_init(&op->link);
+	}
+	spin_unlock_bh(&ctx->ops_lock);
+	list_for_each_entry_safe(op, next, &ended, link) {
+		list_del_init(&op->link);
+		ku_op_put(op);
+	}
+}
+
+static int end_ep(struct ku_ep *ep)
+{
+	int ret;
+
+	mutex_lock(&ep->obj.ctx->events);
+	ret = kfi_close(ep->obj.fid);
+	mutex_unlock(&ep->obj.ctx->events);
+	if (ret)
+		return ret;
+	forget_receives(ep);
+	while (ep->nr_targets)
+		atomic_dec(&ep->targets[--ep->nr_targets]->bound);
+	/* A queue that can't be closed is still used: better lost than freed. */
+	if (ep->hidden && !WARN_ON_ONCE(ku_ring_end(ep->hidden)))
+		ku_ring_free(ep->hidden);
+	return 0;
+}
+
+/* An error leaves the object as it was. */
+static int end_obj(struct ku_obj *obj)
+{
+	int ret;
+
+	switch (obj->class) {
+	case KFI_CLASS_EP:
+	case KFI_CLASS_PEP:
+	case KFI_CLASS_STX_CTX:
+	case KFI_CLASS_SRX_CTX:
+		return end_ep(to_ku_ep(obj));
+	case KFI_CLASS_CQ:
+		return ku_ring_end(to_ku_ring(obj));
+	case KFI_CLASS_CONNREQ:
+		ku_connreq_end(container_of(obj, struct ku_connreq, obj));
+		return 0;
+	case KFI_CLASS_DOMAIN:
+		mutex_lock(&obj->ctx->events);
+		ret = kfi_close(obj->fid);
+		mutex_unlock(&obj->ctx->events);
+		return ret;
+	default:
+		return kfi_close(obj->fid);
+	}
+}
+
+/* What is left of an object that has ended. */
+static void free_obj(struct ku_obj *obj)
+{
+	ku_waiter_close(obj);
+	switch (obj->class) {
+	case KFI_CLASS_CQ:
+		ku_limits_room_back(obj->ctx->user, obj->room);
+		ku_limits_give(obj->ctx->user, KU_OTHERS);
+		ku_ring_free(to_ku_ring(obj));
+		return;
+	case KFI_CLASS_CNTR:
+		free_page((unsigned long)container_of(obj, struct ku_cntr, obj)->count);
+		break;
+	case KFI_CLASS_MR:
+		ku_mr_release(container_of(obj, struct ku_mr, obj));
+		break;
+	case KFI_CLASS_DOMAIN:
+		kfi_freeinfo(container_of(obj, struct ku_domain, obj)->info);
+		break;
+	}
+	ku_limits_room_back(obj->ctx->user, obj->room);
+	ku_limits_give(obj->ctx->user, ku_obj_kind(obj->class));
+	kvfree_rcu(obj, rcu);
+}
+
+/*
+ * No call can find the object any more, and those that have found it are through. Interrupted by a fatal signal only
+ * if one of them sleeps for long, over memory of another process.
+ */
+static int wait_for_users(struct ku_obj *obj)
+{
+	WRITE_ONCE(obj->closing, true);
+	if (obj->waiter)
+		ku_waiter_wake(obj);
+	ku_obj_put(obj);	/* the table's */
+	if (wait_var_event_killable(&obj->users, !refcount_read(&obj->users)) && refcount_inc_not_zero(&obj->users))
+		return -EINTR;
+	return 0;
+}
+
+int ku_obj_close(struct ku_ctx *ctx, u32 handle)
+{
+	struct ku_obj *obj;
+	int ret = 0;
+
+	xa_lock(&ctx->objs);
+	obj = xa_load(&ctx->objs, handle);
+	if (!obj)
+		ret = -EBADF;
+	else if (atomic_read(&obj->bound))
+		ret = -EBUSY;		/* others may go on using it */
+	else
+		__xa_store(&ctx->objs, handle, XA_ZERO_ENTRY, 0);	/* the index stays taken */
+	xa_unlock(&ctx->objs);
+	if (ret)
+		return ret;
+	ret = wait_for_users(obj);
+	if (!ret) {
+		ret = atomic_read(&obj->bound) ? -EBUSY : end_obj(obj);
+		if (ret)
+			refcount_set(&obj->users, 1);
+	}
+	if (ret) {
+		WRITE_ONCE(obj->closing, false);
+		ku_obj_publish(obj);
+		return ret;
+	}
+	xa_erase(&ctx->objs, handle);
+	free_obj(obj);
+	return 0;
+}
+
+/* An object is closed before those that it stands on, or is bound to. */
+void ku_obj_close_all(struct ku_ctx *ctx)
+{
+	static const u32 order[] = {
+		KFI_CLASS_MR, KFI_CLASS_EP, KFI_CLASS_CONNREQ, KFI_CLASS_PEP, KFI_CLASS_STX_CTX, KFI_CLASS_SRX_CTX,
+		KFI_CLASS_CNTR, KFI_CLASS_CQ, KFI_CLASS_AV, KFI_CLASS_DOMAIN, KFI_CLASS_EQ, KFI_CLASS_FABRIC,
+	};
+	struct ku_obj *obj;
+	unsigned long handle;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(order); i++)
+		xa_for_each(&ctx->objs, handle, obj) {
+			if (obj->class == order[i])
+				WARN_ON_ONCE(ku_obj_close(ctx, handle));
+			cond_resched();
+		}
+}
+
+int ku_ioc_close(struct ku_ctx *ctx, void *arg)
+{
+	struct kfi_user_handle *close = arg;
+
+	return ku_obj_close(ctx, close->handle);
+}

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Opening fabrics, domains, endpoints and shared contexts.
+ */
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+#include "user.h"
+
+int ku_ioc_fabric(struct ku_ctx *ctx, void *arg)
+{
+	struct kfi_user_fabric *open = arg;
+	struct kfi_fabric_attr attr = {
+		.name = open->name,
+		.prov_name = open->prov_name,
+		.api_version = open->api_version,
+	};
+	struct kfid_fabric *fabric;
+	struct ku_obj *obj;
+	int ret;
+
+	if (!memchr(open->name, 0, sizeof(open->name)) || !memchr(open->prov_name, 0, sizeof(open->prov_name)))
+		return -EINVAL;
+	obj = ku_obj_new(ctx, sizeof(*obj), KFI_CLASS_FABRIC, open->cookie);
+	if (IS_ERR(obj))
+		return PTR_ERR(obj);
+	ret = kfi_fabric_net(ctx->net, &attr, &fabric, obj);
+	if (ret) {
+		ku_obj_abandon(obj);
+		return ret;
+	}
+	obj->fid = &fabric->fid;
+	open->handle = obj->handle;
+	ku_obj_publish(obj);
+	return 0;
+}
+
+static size_t at_most(size_t asked, size_t offered)
+{
+	return asked ? min(asked, offered) : offered;
+}
+
+/*
+ * kfi.ko and providers trust an info to be an answer of theirs. So the info of a process is a question, and the
+ * first answer to it is what is opened, with queues that may be shorter and fewer capabilities.
+ */
+static struct kfi_info *ask(struct ku_ctx *ctx, const struct kfi_info *asked)
+{
+	struct kfi_info *list, *info;
+	int ret;
+
+	ret = kfi_getinfo_net(ctx->net, 0, NULL, NULL, 0, asked, &list);
+	if (ret)
+		return ERR_PTR(ret);
+	info = kfi_dupinfo(list);
+	kfi_freeinfo(list);
+	if (!info)
+		return ERR_PTR(-ENOMEM);
+	ret = ku_limits_addr(ctx, info->addr_format, info->src_addr, info->src_addrlen);
+	if (ret) {
+		kfi_freeinfo(info);
+		return ERR_PTR(ret);
+	}
+	info->caps &= asked->caps ?: info->caps;
+	info->tx_attr->caps &= asked->tx_attr->caps ?: info->tx_attr->caps;
+	info->rx_attr->caps &= asked->rx_attr->caps ?: info->rx_attr->caps;
+	info->tx_attr->size = at_most(asked->tx_attr->size, info->tx_attr->size);
+	info->rx_attr->size = at_most(asked->rx_attr->size, info->rx_attr->size);
+	info->tx_attr->inject_size = at_most(asked->tx_attr->inject_size, info->tx_attr->inject_size);
+	info->ep_attr->max_msg_size = at_most(asked->ep_attr->max_msg_size, info->ep_attr->max_msg_size);
+	/*
+	 * A vector of the process may be of any number of pages: the operations of kfi.ko take it as an
+	 * iov_iter, and have no room for vectors of their own. Flags are complete when they get here.
+	 */
+	info->tx_attr->iov_limit = 1;
+	info->rx_attr->iov_limit = 1;
+	info->tx_attr->rma_iov_limit = min_t(size_t, info->tx_attr->rma_iov_limit, KFI_USER_IOV_MAX);
+	info->tx_attr->op_flags = 0;
+	info->rx_attr->op_flags = 0;
+	return info;
+}
+
+/* An endpoint is of its domain: what names that replaces what the process says. */
+static int same_domain(struct kfi_info *asked, const struct kfi_info *domain)
+{
+	char *name = kstrdup(domain->domain_attr->name, GFP_KERNEL_ACCOUNT);
+	char *fabric = kstrdup(domain->fabric_attr->name, GFP_KERNEL_ACCOUNT);
+	char *prov = kstrdup(domain->fabric_attr->prov_name, GFP_KERNEL_ACCOUNT);
+
+	if (!name || !fabric || !prov) {
+		kfree(name);
+		kfree(fabric);
+		kfree(prov);
+		return -ENOMEM;
+	}
+	kfree(asked->domain_attr->name);
+	kfree(asked->fabric_attr->name);
+	kfree(asked->fabric_attr->prov_name);
+	asked->domain_attr->name = name;
+	asked->fabric_attr->name = fabric;
+	asked->fabric_attr->prov_name = prov;
+	asked->addr_format = domain->addr_format;
+	return 0;
+}
+
+/* The info to open something with. @domain: where, or NULL. */
+static struct kfi_info *open_info(struct ku_ctx *ctx, const struct kfi_user_open *open, const struct ku_domain *domain)
+{
+	struct kfi_info *asked, *info;
+	int ret = 0;
+
+	asked = ku_info_from_user(open->info, open->info_size);
+	if (IS_ERR(asked))
+		return asked;
+	if (domain)
+		ret = same_domain(asked, domain->info);
+	info = ret ? ERR_PTR(ret) : ask(ctx, asked);
+	kfi_freeinfo(asked);
+	return info;
+}
+
+/* Bytes that kfi.ko and the provider allocate for an operation, roughly */
+#define OPER_ROOM	1024
+
+static u64 ep_room(const struct kfi_info *info)
+{
+	u64 depth = (u64)info->tx_attr->size + info->rx_attr->size;
+
+	return depth * (OPER_ROOM + min_t(size_t, info->tx_attr->inject_size, SZ_4K));
+}
+
+/* What all kinds of struct kfi_user_open have in common: an object of @class, and the info to open it with. */
+static void *open_new(struct ku_ctx *ctx, struct kfi_user_open *open, const struct ku_domain *domain, size_t size,
+		      u32 class, struct kfi_info **infop)
+{
+	struct kfi_info *info;
+	struct ku_obj *obj;
+	int ret;
+
+	info = open_info(ctx, open, domain);
+	if (IS_ERR(info))
+		return ERR_CAST(info);
+	obj = ku_obj_new(ctx, size, class, open->cookie);
+	if (IS_ERR(obj)) {
+		ret = PTR_ERR(obj);
+		goto free_info;
+	}
+	if (ku_obj_kind(class) == KU_ENDPOINTS && class != KFI_CLASS_PEP) {
+		ret = ep_room(info) > SIZE_MAX ? -EMFILE : ku_limits_room(ctx->user, ep_room(info));
+		if (ret)
+			goto abandon;
+		obj->room = ep_room(info);
+	}
+	*infop = info;
+	return obj;
+
+abandon:
+	ku_obj_abandon(obj);
+free_info:
+	kfi_freeinfo(info);
+	return ERR_PTR(ret);
+}
+
+/* The other end of it: @ret is what kfi.ko said. */
+static int open_done(struct kfi_user_open *open, struct ku_obj *obj, struct kfid *fid, struct kfi_info *info, int ret)
+{
+	kfi_freeinfo(info);
+	if (ret) {
+		ku_obj_abandon(obj);
+		return ret;
+	}
+	obj->fid = fid;
+	open->handle = obj->handle;
+	ku_obj_publish(obj);
+	return 0;
+}
+
+/* The domain keeps the info: its endpoints have to be of the same kind. */
+static int open_domain(struct ku_domain *domain, struct kfid_fabric *fabric, struct kfi_info *info)
+{
+	struct kfi_domain_limits limits;
+	int ret;
+
+	domain->info = kfi_dupinfo(info);
+	if (!domain->info)
+		return -ENOMEM;
+	ret = kfi_domain(fabric, info, &domain->domain, domain);
+	if (ret)
+		goto free_info;
+	ret = kfi_domain_limits(domain->domain, &limits);
+	if (!ret && limits.addrlen > KFI_USER_ADDR_MAX)
+		ret = -EOPNOTSUPP;
+	if (ret)
+		goto close_domain;
+	domain->addrlen = limits.addrlen;
+	return 0;
+
+close_domain:
+	kfi_close(&domain->domain->fid);
+free_info:
+	kfi_freeinfo(domain->info);
+	return ret;
+}
+
+int ku_ioc_domain(struct ku_ctx *ctx, void *arg)
+{
+	struct kfi_user_open *open = arg;
+	struct ku_domain *domain;
+	struct kfi_info *info;
+	struct ku_obj *fabric;
+	int ret;
+
+	fabric = ku_obj_get(ctx, open->parent, KFI_CLASS_FABRIC);
+	if (IS_ERR(fabric))
+		return PTR_ERR(fabric);
+	domain = open_new(ctx, open, NULL, sizeof(*domain), KFI_CLASS_DOMAIN, &info);
+	if (IS_ERR(domain)) {
+		ret = PTR_ERR(domain);
+		goto put_fabric;
+	}
+	ret = open_domain(domain, container_of(fabric->fid, struct kfid_fabric, fid), info);
+	ret = open_done(open, &domain->obj, &domain->domain->fid, info, ret);
+put_fabric:
+	ku_obj_put(fabric);
+	return ret;
+}
+
+static struct ku_ep *open_ep(struct ku_ctx *ctx, struct kfi_user_open *open, const struct ku_domain *domain, u32 class,
+			     struct kfi_info **infop)
+{
+	struct ku_ep *ep = open_new(ctx, open, domain, sizeof(*ep), class, infop);
+
+	if (IS_ERR(ep))
+		return ep;
+	INIT_LIST_HEAD(&ep->receives);
+	ep->domain = domain ? domain->domain : NULL;
+	ep->addr_format = (*infop)->addr_format;
+	ep->max_msg_size = (*infop)->ep_attr->max_msg_size;
+	ep->depth = (*infop)->tx_attr->size + (*infop)->rx_attr->size;
+	return ep;
+}
+
+int ku_ioc_passive_ep(struct ku_ctx *ctx, void *arg)
+{
+	struct kfi_user_open *open = arg;
+	struct kfid_pep *pep = NULL;
+	struct ku_obj *fabric;
+	struct kfi_info *info;
+	struct ku_ep *ep;
+	int ret;
+
+	fabric = ku_obj_get(ctx, open->parent, KFI_CLASS_FABRIC);
+	if (IS_ERR(fabric))
+		return PTR_ERR(fabric);
+	ep = open_ep(ctx, open, NULL, KFI_CLASS_PEP, &info);
+	if (IS_ERR(ep)) {
+		ret = PTR_ERR(ep);
+		goto put_fabric;
+	}
+	ret = kfi_passive_ep(container_of(fabric->fid, struct kfid_fabric, fid), info, &pep, &ep->obj);
+	ret = open_done(open, &ep->obj, &pep->fid, info, ret);
+put_fabric:
+	ku_obj_put(fabric);
+	return ret;
+}
+
+/* A process has no right to reserved ports, nor have its peers. */
+static int make_unprivileged(struct kfid_ep *ep)
+{
+	size_t yes = 1;
+
+	return kfi_setopt(&ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_UNPRIVILEGED, &yes, sizeof(yes));
+}
+
+/* The request belongs to the endpoint from then on. */
+static int open_endpoint(struct kfi_info *info, struct ku_connreq *req, struct ku_ep *ep)
+{
+	int ret;
+
+	mutex_lock(&ep->obj.ctx->events);	/* no other endpoint takes the request */
+	if (req) {
+		ret = -EINVAL;
+		if (!req->info)
+			goto unlock;
+		info->handle = req->info->handle;
+	}
+	ret = kfi_endpoint(ep->domain, info, &ep->ep, &ep->obj);
+	if (ret)
+		goto unlock;
+	ret = make_unprivileged(ep->ep);
+	if (ret) {
+		kfi_close(&ep->ep->fid);
+		goto unlock;
+	}
+	if (req) {
+		kfi_freeinfo(req->info);
+		req->info = NULL;
+	}
+unlock:
+	mutex_unlock(&ep->obj.ctx->events);
+	return ret;
+}
+
+int ku_ioc_endpoint(struct ku_ctx *ctx, void *arg)
+{
+	struct kfi_user_open *open = arg;
+	struct ku_obj *request = NULL;
+	struct ku_domain *domain;
+	struct kfi_info *info;
+	struct ku_ep *ep;
+	int ret;
+
+	domain = ku_domain_get(ctx, open->parent);
+	if (IS_ERR(domain))
+		return PTR_ERR(domain);
+	if (open->connreq) {
+		request = ku_obj_get(ctx, open->connreq, KFI_CLASS_CONNREQ);
+		if (IS_ERR(request)) {
+			ret = PTR_ERR(request);
+			goto put_domain;
+		}
+	}
+	ep = open_ep(ctx, open, domain, KFI_CLASS_EP, &info);
+	if (IS_ERR(ep)) {
+		ret = PTR_ERR(ep);
+		goto put_request;
+	}
+	ret = open_endpoint(info, request ? container_of(request, struct ku_connreq, obj) : NULL, ep);
+	ret = open_done(open, &ep->obj, &ep->ep->fid, info, ret);
+put_request:
+	if (request)
+		ku_obj_put(request);
+put_domain:
+	ku_obj_put(&domain->obj);
+	return ret;
+}
+
+int ku_ioc_stx(struct ku_ctx *ctx, void *arg)
+{
+	struct kfi_user_open *open = arg;
+	struct kfid_stx *stx = NULL;
+	struct kfi_info *info;
+	struct ku_domain *domain;
+	struct ku_ep *ep;
+	int ret;
+
+	domain = ku_domain_get(ctx, open->parent);
+	if (IS_ERR(domain))
+		return PTR_ERR(domain);
+	ep = open_ep(ctx, open, domain, KFI_CLASS_STX_CTX, &info);
+	if (IS_ERR(ep)) {
+		ret = PTR_ERR(ep);
+		goto put_domain;
+	}
+	ret = kfi_stx_context(domain->domain, info->tx_attr, &stx, &ep->obj);
+	ret = open_done(open, &ep->obj, &stx->fid, info, ret);
+put_domain:
+	ku_obj_put(&domain->obj);
+	return ret;
+}
+
+int ku_ioc_srx(struct ku_ctx *ctx, void *arg)
+{
+	struct kfi_user_open *open = arg;
+	struct kfi_info *info;
+	struct ku_domain *domain;
+	struct ku_ep *ep;
+	int ret;
+
+	domain = ku_domain_get(ctx, open->parent);
+	if (IS_ERR(domain))
+		return PTR_ERR(domain);
+	ep = open_ep(ctx, open, domain, KFI_CLASS_SRX_CTX, &info);
+	if (IS_ERR(ep)) {
+		ret = PTR_ERR(ep);
+		goto put_domain;
+	}
+	ret = kfi_srx_context(ep->domain, info->rx_attr, &ep->ep, &ep->obj);
+	ret = open_done(open, &ep->obj, &ep->ep->fid, info, ret);
+put_domain:
+	ku_obj_put(&domain->obj);
+	return ret;
+}

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory of the process that operations read and write: pinned, and kept pinned for the next operation.
+ *
+ * A cached pin is in the tree of its context, with a reference of the cache. It has a notifier of the
+ * memory management, which learns when the process unmaps or discards a part of the memory: the
+ * pin is then dead, leaves the tree and is unpinned when the last operation has ended. The next operation
+ * on that address pins anew. Other changes of the mapping, such as a migration that was tried or a change of
+ * protection, do not move pinned pages.
+ *
+ * The notifier may not sleep, so it takes ku_cache.lock alone. Unpinning may sleep, and the last
+ * reference may be dropped in softirq: ku_ctx.reap_work does it.
+ *
+ * Pages are counted against RLIMIT_MEMLOCK as long as they are pinned. When the limit is reached the cache gives back
+ * what no operation uses.
+ */
+#include <linux/highmem.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+#include <linux/wait_bit.h>
+#include "user.h"
+
+#define CACHE_MAX	4096U			/* pins of one cache */
+#define PIN_MAX		(1UL << 24)		/* pages of one pin */
+#define PIN_BATCH	(PAGE_SIZE / sizeof(struct page *))
+
+/* ---- unpinning ---- */
+
+/* Pages that lie side by side are unpinned together. */
+static void unpin_pages(struct ku_pin *pin)
+{
+	unsigned int i, n;
+
+	for (i = 0; i < pin->nr_pages; i += n) {
+		for (n = 1; i + n < pin->nr_pages && n < PIN_BATCH; n++)
+			if (page_to_pfn(pin->bvec[i + n].bv_page) != page_to_pfn(pin->bvec[i].bv_page) + n)
+				break;
+		unpin_user_page_range_dirty_lock(pin->bvec[i].bv_page, n, pin->writable);
+		cond_resched();
+	}
+}
+
+static void free_pin(struct ku_pin *pin)
+{
+	struct ku_ctx *ctx = pin->ctx;
+
+	if (pin->cached)
+		mmu_interval_notifier_remove(&pin->notifier);
+	if (pin->mapped)
+		vunmap(pin->mapped);
+	unpin_pages(pin);
+	ku_limits_unlock(ctx, pin->nr_pages);
+	kvfree(pin->bvec);
+	kfree(pin);
+	if (atomic_dec_and_test(&ctx->pins))
+		wake_up_var(&ctx->pins);
+}
+
+static void reap(struct ku_ctx *ctx)
+{
+	struct llist_node *list = llist_del_all(&ctx->reap);
+	struct ku_pin *pin, *next;
+
+	llist_for_each_entry_safe(pin, next, list, reap) {
+		free_pin(pin);
+		cond_resched();
+	}
+}
+
+static void reap_work(struct work_struct *work)
+{
+	reap(container_of(work, struct ku_ctx, reap_work));
+}
+
+void ku_pin_put(struct ku_pin *pin)
+{
+	struct ku_ctx *ctx = pin->ctx;
+
+	if (refcount_dec_and_test(&pin->ref) && llist_add(&pin->reap, &ctx->reap))
+		schedule_work(&ctx->reap_work);
+}
+
+/* ---- the cache ---- */
+
+/* Out of the cache: the caller has its reference. */
+static void uncache(struct ku_pin *pin)
+{
+	struct ku_cache *cache = &pin->ctx->cache;
+
+	lockdep_assert_held(&cache->lock);
+	interval_tree_remove(&pin->node, &cache->tree);
+	list_del_init(&pin->idle);
+	cache->pins--;
+}
+
+/* The process gives up a part of the memory. */
+static bool invalidate(struct mmu_interval_notifier *notifier, const struct mmu_notifier_range *range, unsigned long seq)
+{
+	struct ku_pin *pin = container_of(notifier, struct ku_pin, notifier);
+	struct ku_cache *cache = &pin->ctx->cache;
+
+	if (range->event != MMU_NOTIFY_UNMAP && range->event != MMU_NOTIFY_CLEAR && range->event != MMU_NOTIFY_RELEASE)
+		return true;
+	spin_lock(&cache->lock);
+	mmu_interval_set_seq(notifier, seq);
+	if (!list_empty(&pin->idle)) {
+		uncache(pin);
+		ku_pin_put(pin);	/* under the lock: ku_cache_exit() waits for it */
+	}
+	pin->dead = true;
+	spin_unlock(&cache->lock);
+	return true;
+}
+
+static const struct mmu_interval_notifier_ops pin_notifier_ops = {
+	.invalidate = invalidate,
+};
+
+static struct ku_pin *cache_find(struct ku_ctx *ctx, unsigned long start, unsigned long last, bool write)
+{
+	struct ku_cache *cache = &ctx->cache;
+	struct interval_tree_node *node;
+	struct ku_pin *pin = NULL;
+
+	spin_lock(&cache->lock);
+	for (node = interval_tree_iter_first(&cache->tree, start, last); node;
+	     node = interval_tree_iter_next(node, start, last)) {
+		pin = container_of(node, struct ku_pin, node);
+		if (node->start <= start && node->last >= last && (pin->writable || !write)) {
+			refcount_inc(&pin->ref);
+			list_move_tail(&pin->idle, &cache->idle);
+			break;
+		}
+		pin = NULL;
+	}
+	spin_unlock(&cache->lock);
+	return pin;
+}
+
+/* The least recently used pin that no operation uses. */
+static struct ku_pin *cache_oldest(struct ku_cache *cache)
+{
+	struct ku_pin *pin;
+
+	spin_lock(&cache->lock);
+	list_for_each_entry(pin, &cache->idle, idle)
+		if (refcount_read(&pin->ref) == 1) {
+			uncache(pin);
+			spin_unlock(&cache->lock);
+			return pin;
+		}
+	spin_unlock(&cache->lock);
+	return NULL;
+}
+
+/* Give back a pin that is not in use, at once. False: there is none. */
+static bool cache_shrink(struct ku_ctx *ctx)
+{
+	struct ku_pin *pin = cache_oldest(&ctx->cache);
+
+	if (!pin)
+		return false;
+	ku_pin_put(pin);
+	flush_work(&ctx->reap_work);
+	return true;
+}
+
+/* Unless the process has given the memory up since @seq: then the operation that asked for it is the only one. */
+static void cache_add(struct ku_pin *pin, unsigned long seq)
+{
+	struct ku_cache *cache = &pin->ctx->cache;
+
+	spin_lock(&cache->lock);
+	if (!pin->dead && !mmu_interval_read_retry(&pin->notifier, seq)) {
+		refcount_inc(&pin->ref);
+		interval_tree_insert(&pin->node, &cache->tree);
+		list_add_tail(&pin->idle, &cache->idle);
+		cache->pins++;
+	}
+	spin_unlock(&cache->lock);
+}
+
+void ku_cache_init(struct ku_ctx *ctx)
+{
+	spin_lock_init(&ctx->cache.lock);
+	ctx->cache.tree = RB_ROOT_CACHED;
+	INIT_LIST_HEAD(&ctx->cache.idle);
+	init_llist_head(&ctx->reap);
+	INIT_WORK(&ctx->reap_work, reap_work);
+}
+
+/* No operation is left. A notifier may still be at work: it has a pin, and lets go of it under the lock. */
+void ku_cache_exit(struct ku_ctx *ctx)
+{
+	while (cache_shrink(ctx))
+		cond_resched();
+	wait_var_event(&ctx->pins, !atomic_read(&ctx->pins));
+	spin_lock(&ctx->cache.lock);
+	spin_unlock(&ctx->cache.lock);
+	cancel_work_sync(&ctx->reap_work);
+}
+
+/* ---- pinning ---- */
+
+/* Pages against the limit; what the cache can spare goes. -EAGAIN: operations that end will make room. */
+static int charge(struct ku_ctx *ctx, unsigned long pages)
+{
+	while (ku_limits_lock(ctx, pages)) {
+		if (cache_shrink(ctx))
+			continue;
+		/* What is left of the cache is in use, or already on its way out */
+		flush_work(&ctx->reap_work);
+		if (!ku_limits_lock(ctx, pages))
+			return 0;
+		return READ_ONCE(ctx->cache.pins) ? -EAGAIN : -ENOMEM;
+	}
+	return 0;
+}
+
+static int pin_pages(struct ku_pin *pin, unsigned long start, unsigned int pages, bool write)
+{
+	struct page **batch = (void *)__get_free_page(GFP_KERNEL_ACCOUNT);
+	unsigned int flags = FOLL_LONGTERM | (write ? FOLL_WRITE : 0), i;
+	int n = -ENOMEM;
+
+	if (!batch)
+		return n;
+	while (pin->nr_pages < pages) {
+		n = pin_user_pages_fast(start + ((unsigned long)pin->nr_pages << PAGE_SHIFT),
+					min_t(unsigned int, pages - pin->nr_pages, PIN_BATCH), flags, batch);
+		if (n <= 0)
+			break;
+		for (i = 0; i < n; i++)
+			bvec_set_page(&pin->bvec[pin->nr_pages++], batch[i], PAGE_SIZE, 0);
+	}
+	free_page((unsigned long)batch);
+	if (pin->nr_pages == pages) {
+		pin->writable = write;
+		return 0;
+	}
+	while (pin->nr_pages)
+		unpin_user_page(pin->bvec[--pin->nr_pages].bv_page);
+	return n < 0 ? n : -EFAULT;
+}
+
+/*
+ * Pinned for writing if that can be, so that the memory serves sends and receives. @cached: the
+ * notifier has to be there before the pages are pinned, or a change between the two is missed.
+ */
+static struct ku_pin *pin_new(struct ku_ctx *ctx, unsigned long start, unsigned int pages, bool write, bool cached)
+{
+	unsigned long seq = 0;
+	struct ku_pin *pin;
+	int ret;
+
+	ret = charge(ctx, pages);
+	if (ret)
+		return ERR_PTR(ret);
+	ret = -ENOMEM;
+	pin = kzalloc(sizeof(*pin), GFP_KERNEL_ACCOUNT);
+	if (!pin)
+		goto uncharge;
+	pin->bvec = kvmalloc_array(pages, sizeof(*pin->bvec), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!pin->bvec)
+		goto free_pin;
+	refcount_set(&pin->ref, 1);
+	INIT_LIST_HEAD(&pin->idle);
+	pin->ctx = ctx;
+	pin->node.start = start;
+	pin->node.last = start + ((unsigned long)pages << PAGE_SHIFT) - 1;
+	if (cached) {
+		ret = mmu_interval_notifier_insert(&pin->notifier, ctx->mm, start, (unsigned long)pages << PAGE_SHIFT,
+						   &pin_notifier_ops);
+		if (ret)
+			goto free_bvec;
+		pin->cached = true;
+		seq = mmu_interval_read_begin(&pin->notifier);
+	}
+	ret = pin_pages(pin, start, pages, true);
+	if (ret == -EFAULT && !write)
+		ret = pin_pages(pin, start, pages, false);
+	if (ret)
+		goto remove_notifier;
+	atomic_inc(&ctx->pins);
+	if (cached)
+		cache_add(pin, seq);
+	return pin;
+
+remove_notifier:
+	if (cached)
+		mmu_interval_notifier_remove(&pin->notifier);
+free_bvec:
+	kvfree(pin->bvec);
+free_pin:
+	kfree(pin);
+uncharge:
+	ku_limits_unlock(ctx, pages);
+	return ERR_PTR(ret);
+}
+
+/* The pages that bytes of the process lie in. */
+static int whole_pages(u64 base, u64 len, unsigned long *start, unsigned int *pages)
+{
+	u64 end, n;
+
+	if (!len || check_add_overflow(base, len, &end) || end > ULONG_MAX || !access_ok((void __user *)(unsigned long)base, len))
+		return -EFAULT;
+	*start = base & PAGE_MASK;
+	n = (PAGE_ALIGN(end) - *start) >> PAGE_SHIFT;
+	if (n > PIN_MAX)
+		return -EINVAL;
+	*pages = n;
+	return 0;
+}
+
+struct ku_pin *ku_pin_new(struct ku_ctx *ctx, u64 base, u64 len, bool write)
+{
+	unsigned int pages;
+	unsigned long start;
+	struct ku_pin *pin;
+	int ret;
+
+	ret = whole_pages(base, len, &start, &pages);
+	if (ret)
+		return ERR_PTR(ret);
+	if (mutex_lock_killable(&ctx->pinning))
+		return ERR_PTR(-EINTR);
+	pin = pin_new(ctx, start, pages, write, false);
+	mutex_unlock(&ctx->pinning);
+	return pin;
+}
+
+struct ku_pin *ku_pin_get(struct ku_ctx *ctx, u64 base, u64 len, bool write)
+{
+	unsigned int pages;
+	unsigned long start;
+	struct ku_pin *pin;
+	int ret;
+
+	ret = whole_pages(base, len, &start, &pages);
+	if (ret)
+		return ERR_PTR(ret);
+	pin = cache_find(ctx, base, base + len - 1, write);
+	if (pin)
+		return pin;
+	if (mutex_lock_killable(&ctx->pinning))
+		return ERR_PTR(-EINTR);
+	pin = cache_find(ctx, base, base + len - 1, write);
+	if (!pin) {
+		if (ctx->cache.pins >= CACHE_MAX)
+			cache_shrink(ctx);
+		pin = pin_new(ctx, start, pages, write, true);
+	}
+	mutex_unlock(&ctx->pinning);
+	return pin;
+}
+
+void *ku_pin_map(struct ku_pin *pin)
+{
+	struct page **pages;
+	unsigned int i;
+
+	mutex_lock(&pin->ctx->pinning);
+	if (pin->mapped)
+		goto unlock;
+	pages = kvmalloc_array(pin->nr_pages, sizeof(*pages), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!pages)
+		goto unlock;
+	for (i = 0; i < pin->nr_pages; i++)
+		pages[i] = pin->bvec[i].bv_page;
+	pin->mapped = vmap(pages, pin->nr_pages, VM_MAP, PAGE_KERNEL);
+	kvfree(pages);
+unlock:
+	mutex_unlock(&pin->ctx->pinning);
+	return pin->mapped ?: ERR_PTR(-ENOMEM);
+}
