@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * device.c - /dev/kfi: opening it, calls, mappings, waiting, and fork
+ *
+ * A child of fork() has a copy of the parent's descriptors, but its calls would fail, the rings
+ * are not mapped in it, and a copy that stays open would keep the kernel's objects alive after
+ * the parent's death. So the child closes its copies, and every call of it answers -FI_EIO.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kfi_fi.h"
+
+/* All open fabrics. The lock is held across fork(), so that the child finds a whole list. */
+static pthread_mutex_t kfi_fabrics_lock = PTHREAD_MUTEX_INITIALIZER;
+static LIST_HEAD(, kfi_fabric) kfi_fabrics = LIST_HEAD_INITIALIZER(kfi_fabrics);
+
+void kfi_fabric_track(struct kfi_fabric *fabric)
+{
+	pthread_mutex_lock(&kfi_fabrics_lock);
+	LIST_INSERT_HEAD(&kfi_fabrics, fabric, entry);
+	pthread_mutex_unlock(&kfi_fabrics_lock);
+}
+
+void kfi_fabric_untrack(struct kfi_fabric *fabric)
+{
+	pthread_mutex_lock(&kfi_fabrics_lock);
+	LIST_REMOVE(fabric, entry);
+	pthread_mutex_unlock(&kfi_fabrics_lock);
+}
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&kfi_fabrics_lock);
+}
+
+static void after_fork(void)
+{
+	pthread_mutex_unlock(&kfi_fabrics_lock);
+}
+
+static void in_child(void)
+{
+	struct kfi_fabric *fabric;
+
+	LIST_FOREACH(fabric, &kfi_fabrics, entry) {
+		if (fabric->fd >= 0)
+			close(fabric->fd);
+		fabric->fd = -1;
+	}
+	pthread_mutex_unlock(&kfi_fabrics_lock);
+}
+
+int kfi_device_watch_fork(void)
+{
+	return pthread_atfork(before_fork, after_fork, in_child);
+}
+
+/* ---- calls ---- */
+
+int kfi_device_open(uint32_t *api)
+{
+	struct kfi_user_version version = {};
+	int fd, ret;
+
+	fd = open(KFI_USER_DEVICE, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (ioctl(fd, KFI_IOC_VERSION, &version)) {
+		ret = -errno;
+		close(fd);
+		return ret;
+	}
+	if (version.abi != KFI_USER_ABI) {
+		FI_WARN(&kfi_prov, FI_LOG_CORE, "the kernel speaks version %u of the interface, this library %u\n",
+			version.abi, KFI_USER_ABI);
+		close(fd);
+		return -FI_ENODATA;
+	}
+	*api = version.api;
+	return fd;
+}
+
+int kfi_device_call(int fd, unsigned long request, void *arg)
+{
+	return ioctl(fd, request, arg) ? -errno : 0;
+}
+
+int kfi_call(const struct kfi_fabric *fabric, unsigned long request, void *arg)
+{
+	return fabric->fd < 0 ? -FI_EIO : kfi_device_call(fabric->fd, request, arg);
+}
+
+int kfi_handle_close(const struct kfi_fabric *fabric, uint32_t handle)
+{
+	struct kfi_user_handle arg = { .handle = handle };
+
+	return kfi_call(fabric, KFI_IOC_CLOSE, &arg);
+}
+
+int kfi_bind(const struct kfi_fabric *fabric, uint32_t handle, uint32_t target, uint64_t flags)
+{
+	struct kfi_user_bind arg = { .handle = handle, .target = target, .flags = flags };
+
+	return kfi_call(fabric, KFI_IOC_BIND, &arg);
+}
+
+void *kfi_map(const struct kfi_fabric *fabric, uint32_t handle, size_t bytes, bool writable)
+{
+	void *map = mmap(NULL, bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
+			 fabric->fd, (off_t)handle * sysconf(_SC_PAGESIZE));
+
+	return map == MAP_FAILED ? NULL : map;
+}
+
+/* ---- waiting ---- */
+
+int kfi_wait_init(struct kfi_wait *wait, enum fi_wait_obj obj)
+{
+	wait->obj = obj;
+	wait->fd = -1;
+	switch (obj) {
+	case FI_WAIT_NONE:
+	case FI_WAIT_UNSPEC:
+	case FI_WAIT_FD:
+	case FI_WAIT_YIELD:
+		return 0;
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+int kfi_wait_control(struct kfi_fabric *fabric, uint32_t handle, struct kfi_wait *wait, int command,
+		     void *arg)
+{
+	struct kfi_user_handle call = { .handle = handle };
+	int ret = 0;
+
+	switch (command) {
+	case FI_GETWAITOBJ:
+		*(enum fi_wait_obj *)arg = wait->obj;
+		return 0;
+	case FI_GETWAIT:
+		break;
+	default:
+		return -FI_ENOSYS;
+	}
+	if (wait->obj != FI_WAIT_FD)
+		return -FI_ENODATA;
+	if (fabric->fd < 0)
+		return -FI_EIO;
+	pthread_mutex_lock(&fabric->lock);
+	if (wait->fd < 0) {
+		ret = kfi_call(fabric, KFI_IOC_GETWAIT, &call);
+		if (!ret)
+			wait->fd = call.fd;
+	}
+	if (!ret)
+		*(int *)arg = wait->fd;
+	pthread_mutex_unlock(&fabric->lock);
+	return ret;
+}
+
+void kfi_wait_close(struct kfi_wait *wait)
+{
+	if (wait->fd >= 0)
+		close(wait->fd);
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000ULL + now.tv_nsec / 1000000;
+}
+
+uint64_t kfi_deadline(int timeout_ms)
+{
+	return timeout_ms < 0 ? UINT64_MAX : now_ms() + timeout_ms;
+}
+
+int kfi_time_left(uint64_t deadline)
+{
+	uint64_t now;
+
+	if (deadline == UINT64_MAX)
+		return -1;
+	now = now_ms();
+	return deadline > now ? deadline - now : 0;
+}

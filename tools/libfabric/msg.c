@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * msg.c - messages, plain and tagged
+ *
+ * Each call is one descriptor for the kernel. The calls without a flags argument have the
+ * endpoint's default flags, the others those that they are given; ep->tx_always and
+ * ep->rx_always ask for a completion unless the queue is bound for selective completion.
+ */
+#include "kfi_fi.h"
+
+#define SEND_DEFAULTS	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
+			 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
+#define RECV_DEFAULTS	(FI_COMPLETION | FI_MULTI_RECV)
+
+static uint64_t send_flags(const struct kfi_ep *ep)
+{
+	return (ep->tx_flags & SEND_DEFAULTS) | ep->tx_always;
+}
+
+static uint64_t recv_flags(const struct kfi_ep *ep)
+{
+	return (ep->rx_flags & RECV_DEFAULTS) | ep->rx_always;
+}
+
+/* A source means something only to endpoints that receive from named peers. */
+static uint64_t source(const struct kfi_ep *ep, fi_addr_t addr)
+{
+	return ep->directed ? addr : FI_ADDR_UNSPEC;
+}
+
+static struct kfi_ep *to_ep(struct fid_ep *fid)
+{
+	return kfi_container(fid, struct kfi_ep, fid);
+}
+
+/* ---- plain messages ---- */
+
+static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *mr_desc, fi_addr_t src_addr,
+			void *context)
+{
+	struct kfi_ep *ep = to_ep(fid);
+	struct kfi_user_desc desc = {
+		.opcode		= KFI_USER_RECV,
+		.flags		= recv_flags(ep),
+		.context	= (uintptr_t)context,
+		.addr		= source(ep, src_addr),
+		.buf		= (uintptr_t)buf,
+		.len		= len,
+	};
+
+	return kfi_post(ep, &desc);
+}
+
+static ssize_t recv_vector(struct kfi_ep *ep, const struct fi_msg *msg, uint64_t flags)
+{
+	struct kfi_user_desc desc = {
+		.opcode		= KFI_USER_RECV,
+		.flags		= flags,
+		.context	= (uintptr_t)msg->context,
+		.addr		= source(ep, msg->addr),
+	};
+	struct kfi_user_iovec iov[KFI_USER_IOV_MAX];
+	int ret;
+
+	ret = kfi_set_iov(&desc, msg->msg_iov, msg->iov_count, iov);
+	return ret ? ret : kfi_post(ep, &desc);
+}
+
+static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **mr_desc, size_t count,
+			 fi_addr_t src_addr, void *context)
+{
+	struct fi_msg msg = { .msg_iov = iov, .iov_count = count, .addr = src_addr, .context = context };
+
+	return recv_vector(to_ep(fid), &msg, recv_flags(to_ep(fid)));
+}
+
+static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	return recv_vector(to_ep(fid), msg, flags | to_ep(fid)->rx_always);
+}
+
+static ssize_t send_buffer(struct kfi_ep *ep, const void *buf, size_t len, uint64_t data,
+			   fi_addr_t dest_addr, void *context, uint64_t flags)
+{
+	struct kfi_user_desc desc = {
+		.opcode		= KFI_USER_SEND,
+		.flags		= flags,
+		.context	= (uintptr_t)context,
+		.addr		= dest_addr,
+		.data		= data,
+		.buf		= (uintptr_t)buf,
+		.len		= len,
+	};
+
+	return kfi_post(ep, &desc);
+}
+
+static ssize_t send_vector(struct kfi_ep *ep, const struct fi_msg *msg, uint64_t flags)
+{
+	struct kfi_user_desc desc = {
+		.opcode		= KFI_USER_SEND,
+		.flags		= flags,
+		.context	= (uintptr_t)msg->context,
+		.addr		= msg->addr,
+		.data		= msg->data,
+	};
+	struct kfi_user_iovec iov[KFI_USER_IOV_MAX];
+	int ret;
+
+	ret = kfi_set_iov(&desc, msg->msg_iov, msg->iov_count, iov);
+	return ret ? ret : kfi_post(ep, &desc);
+}
+
+static ssize_t msg_send(struct fid_ep *fid, const void *buf, size_t len, void *mr_desc,
+			fi_addr_t dest_addr, void *context)
+{
+	return send_buffer(to_ep(fid), buf, len, 0, dest_addr, context, send_flags(to_ep(fid)));
+}
+
+static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **mr_desc, size_t count,
+			 fi_addr_t dest_addr, void *context)
+{
+	struct fi_msg msg = { .msg_iov = iov, .iov_count = count, .addr = dest_addr, .context = context };
+
+	return send_vector(to_ep(fid), &msg, send_flags(to_ep(fid)));
+}
+
+static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	return send_vector(to_ep(fid), msg, flags | to_ep(fid)->tx_always);
+}
+
+static ssize_t msg_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest_addr)
+{
+	return send_buffer(to_ep(fid), buf, len, 0, dest_addr, NULL, FI_INJECT);
+}
+
+static ssize_t msg_senddata(struct fid_ep *fid, const void *buf, size_t len, void *mr_desc,
+			    uint64_t data, fi_addr_t dest_addr, void *context)
+{
+	return send_buffer(to_ep(fid), buf, len, data, dest_addr, context,
+			   send_flags(to_ep(fid)) | FI_REMOTE_CQ_DATA);
+}
+
+static ssize_t msg_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
+			      fi_addr_t dest_addr)
+{
+	return send_buffer(to_ep(fid), buf, len, data, dest_addr, NULL, FI_INJECT | FI_REMOTE_CQ_DATA);
+}
+
+struct fi_ops_msg kfi_msg_ops = {
+	.size		= sizeof(struct fi_ops_msg),
+	.recv		= msg_recv,
+	.recvv		= msg_recvv,
+	.recvmsg	= msg_recvmsg,
+	.send		= msg_send,
+	.sendv		= msg_sendv,
+	.sendmsg	= msg_sendmsg,
+	.inject		= msg_inject,
+	.senddata	= msg_senddata,
+	.injectdata	= msg_injectdata,
+};
+
+/* ---- tagged messages ---- */
+
+static ssize_t tagged_recv(struct fid_ep *fid, void *buf, size_t len, void *mr_desc,
+			   fi_addr_t src_addr, uint64_t tag, uint64_t ignore, void *context)
+{
+	struct kfi_ep *ep = to_ep(fid);
+	struct kfi_user_desc desc = {
+		.opcode		= KFI_USER_TRECV,
+		/* Multi-receive by default is for plain messages; tagged ones say so themselves. */
+		.flags		= recv_flags(ep) & ~FI_MULTI_RECV,
+		.context	= (uintptr_t)context,
+		.addr		= source(ep, src_addr),
+		.tag		= tag,
+		.ignore		= ignore,
+		.buf		= (uintptr_t)buf,
+		.len		= len,
+	};
+
+	return kfi_post(ep, &desc);
+}
+
+static ssize_t trecv_vector(struct kfi_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	struct kfi_user_desc desc = {
+		.opcode		= KFI_USER_TRECV,
+		.flags		= flags,
+		.context	= (uintptr_t)msg->context,
+		.addr		= source(ep, msg->addr),
+		.tag		= msg->tag,
+		.ignore		= msg->ignore,
+	};
+	struct kfi_user_iovec iov[KFI_USER_IOV_MAX];
+	int ret;
+
+	ret = kfi_set_iov(&desc, msg->msg_iov, msg->iov_count, iov);
+	return ret ? ret : kfi_post(ep, &desc);
+}
+
+static ssize_t tagged_recvv(struct fid_ep *fid, const struct iovec *iov, void **mr_desc, size_t count,
+			    fi_addr_t src_addr, uint64_t tag, uint64_t ignore, void *context)
+{
+	struct fi_msg_tagged msg = {
+		.msg_iov	= iov,
+		.iov_count	= count,
+		.addr		= src_addr,
+		.tag		= tag,
+		.ignore		= ignore,
+		.context	= context,
+	};
+
+	return trecv_vector(to_ep(fid), &msg, recv_flags(to_ep(fid)) & ~FI_MULTI_RECV);
+}
+
+static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	return trecv_vector(to_ep(fid), msg, flags | to_ep(fid)->rx_always);
+}
+
+static ssize_t tsend_buffer(struct kfi_ep *ep, const void *buf, size_t len, uint64_t data,
+			    fi_addr_t dest_addr, uint64_t tag, void *context, uint64_t flags)
+{
+	struct kfi_user_desc desc = {
+		.opcode		= KFI_USER_TSEND,
+		.flags		= flags,
+		.context	= (uintptr_t)context,
+		.addr		= dest_addr,
+		.tag		= tag,
+		.data		= data,
+		.buf		= (uintptr_t)buf,
+		.len		= len,
+	};
+
+	return kfi_post(ep, &desc);
+}
+
+static ssize_t tsend_vector(struct kfi_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	struct kfi_user_desc desc = {
+		.opcode		= KFI_USER_TSEND,
+		.flags		= flags,
+		.context	= (uintptr_t)msg->context,
+		.addr		= msg->addr,
+		.tag		= msg->tag,
+		.data		= msg->data,
+	};
+	struct kfi_user_iovec iov[KFI_USER_IOV_MAX];
+	int ret;
+
+	ret = kfi_set_iov(&desc, msg->msg_iov, msg->iov_count, iov);
+	return ret ? ret : kfi_post(ep, &desc);
+}
+
+static ssize_t tagged_send(struct fid_ep *fid, const void *buf, size_t len, void *mr_desc,
+			   fi_addr_t dest_addr, uint64_t tag, void *context)
+{
+	return tsend_buffer(to_ep(fid), buf, len, 0, dest_addr, tag, context, send_flags(to_ep(fid)));
+}
+
+static ssize_t tagged_sendv(struct fid_ep *fid, const struct iovec *iov, void **mr_desc, size_t count,
+			    fi_addr_t dest_addr, uint64_t tag, void *context)
+{
+	struct fi_msg_tagged msg = {
+		.msg_iov	= iov,
+		.iov_count	= count,
+		.addr		= dest_addr,
+		.tag		= tag,
+		.context	= context,
+	};
+
+	return tsend_vector(to_ep(fid), &msg, send_flags(to_ep(fid)));
+}
+
+static ssize_t tagged_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	return tsend_vector(to_ep(fid), msg, flags | to_ep(fid)->tx_always);
+}
+
+static ssize_t tagged_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest_addr,
+			     uint64_t tag)
+{
+	return tsend_buffer(to_ep(fid), buf, len, 0, dest_addr, tag, NULL, FI_INJECT);
+}
+
+static ssize_t tagged_senddata(struct fid_ep *fid, const void *buf, size_t len, void *mr_desc,
+			       uint64_t data, fi_addr_t dest_addr, uint64_t tag, void *context)
+{
+	return tsend_buffer(to_ep(fid), buf, len, data, dest_addr, tag, context,
+			    send_flags(to_ep(fid)) | FI_REMOTE_CQ_DATA);
+}
+
+static ssize_t tagged_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
+				 fi_addr_t dest_addr, uint64_t tag)
+{
+	return tsend_buffer(to_ep(fid), buf, len, data, dest_addr, tag, NULL,
+			    FI_INJECT | FI_REMOTE_CQ_DATA);
+}
+
+struct fi_ops_tagged kfi_tagged_ops = {
+	.size		= sizeof(struct fi_ops_tagged),
+	.recv		= tagged_recv,
+	.recvv		= tagged_recvv,
+	.recvmsg	= tagged_recvmsg,
+	.send		= tagged_send,
+	.sendv		= tagged_sendv,
+	.sendmsg	= tagged_sendmsg,
+	.inject		= tagged_inject,
+	.senddata	= tagged_senddata,
+	.injectdata	= tagged_injectdata,
+};

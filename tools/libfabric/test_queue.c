@@ -1,0 +1,527 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * test_queue.c - reading rings and gathering posts, against a kernel that is made up
+ *
+ * The functions of device.c are replaced. The kernel below keeps the rules of the interface: it
+ * fills rings, keeps what has no room until it is drained, and answers posts as a test tells it.
+ */
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "kfi_fi.h"
+
+#define RING_SLOTS	8
+#define RING_BYTES	8192
+#define WAITING_MAX	64
+#define POSTED_MAX	1024
+
+static int failures;
+
+#define CHECK(condition)								\
+	do {										\
+		if (!(condition)) {							\
+			printf("%s:%d: %s\n", __func__, __LINE__, #condition);		\
+			failures++;							\
+		}									\
+	} while (0)
+
+/* ---- the kernel ---- */
+
+static struct {
+	struct kfi_user_ring *ring;
+	uint32_t tail;
+	struct kfi_user_cqe waiting[WAITING_MAX];
+	unsigned int nr_waiting;
+	unsigned int drains, waits, signals, posts;
+	struct kfi_user_desc posted[POSTED_MAX];
+	unsigned int nr_posted;
+	unsigned int room;		/* operations that fit */
+	uint64_t refuse;		/* context of one that does not */
+	int refuse_err;
+	uint32_t handle;
+} kernel;
+
+static unsigned int slots_of(const struct kfi_user_cqe *cqe)
+{
+	return cqe->err ? 2 : 1;
+}
+
+static bool put(const struct kfi_user_cqe *cqe)
+{
+	struct kfi_user_cqe *slots = (void *)((char *)kernel.ring + kernel.ring->slots_at);
+
+	if (kernel.tail - kernel.ring->head + slots_of(cqe) > RING_SLOTS)
+		return false;
+	slots[kernel.tail++ % RING_SLOTS] = *cqe;
+	if (cqe->err) {
+		struct kfi_user_cqe_err more = { .olen = 4032 };
+
+		memcpy(&slots[kernel.tail++ % RING_SLOTS], &more, sizeof(more));
+	}
+	__atomic_store_n(&kernel.ring->tail, kernel.tail, __ATOMIC_RELEASE);
+	return true;
+}
+
+static void complete(const struct kfi_user_cqe *cqe)
+{
+	if (!kernel.nr_waiting && put(cqe))
+		return;
+	kernel.waiting[kernel.nr_waiting++] = *cqe;
+	kernel.ring->overflow = 1;
+}
+
+static void drain(void)
+{
+	unsigned int i;
+
+	kernel.drains++;
+	kernel.ring->overflow = 0;
+	for (i = 0; i < kernel.nr_waiting && put(&kernel.waiting[i]); i++)
+		;
+	kernel.nr_waiting -= i;
+	memmove(kernel.waiting, kernel.waiting + i, kernel.nr_waiting * sizeof(*kernel.waiting));
+	if (kernel.nr_waiting)
+		kernel.ring->overflow = 1;
+}
+
+static void post(struct kfi_user_post *arg)
+{
+	const struct kfi_user_desc *descs = (const void *)(uintptr_t)arg->descs;
+
+	kernel.posts++;
+	for (arg->posted = 0; arg->posted < arg->count; arg->posted++) {
+		const struct kfi_user_desc *desc = &descs[arg->posted];
+
+		arg->err = 0;
+		if (desc->context == kernel.refuse && kernel.refuse_err)
+			arg->err = kernel.refuse_err;
+		else if (!kernel.room)
+			arg->err = -FI_EAGAIN;
+		if (arg->err)
+			return;
+		kernel.room--;
+		kernel.posted[kernel.nr_posted++] = *desc;
+	}
+}
+
+int kfi_call(const struct kfi_fabric *fabric, unsigned long request, void *arg)
+{
+	switch (request) {
+	case KFI_IOC_FABRIC:
+		((struct kfi_user_fabric *)arg)->handle = ++kernel.handle;
+		return 0;
+	case KFI_IOC_DOMAIN:
+	case KFI_IOC_ENDPOINT:
+		((struct kfi_user_open *)arg)->handle = ++kernel.handle;
+		return 0;
+	case KFI_IOC_CQ: {
+		struct kfi_user_cq *cq = arg;
+
+		cq->handle = ++kernel.handle;
+		cq->ring_entries = RING_SLOTS;
+		cq->ring_bytes = RING_BYTES;
+		return 0;
+	}
+	case KFI_IOC_DRAIN:
+		drain();
+		return 0;
+	case KFI_IOC_WAIT:
+		kernel.waits++;
+		return -FI_ETIMEDOUT;
+	case KFI_IOC_SIGNAL:
+		kernel.signals++;
+		return 0;
+	case KFI_IOC_POST:
+		post(arg);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+int kfi_handle_close(const struct kfi_fabric *fabric, uint32_t handle)
+{
+	return 0;
+}
+
+int kfi_bind(const struct kfi_fabric *fabric, uint32_t handle, uint32_t target, uint64_t flags)
+{
+	return flags & FI_SELECTIVE_COMPLETION ? -FI_EINVAL : 0;
+}
+
+void *kfi_map(const struct kfi_fabric *fabric, uint32_t handle, size_t bytes, bool writable)
+{
+	struct kfi_user_ring *ring;
+
+	ring = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (ring == MAP_FAILED)
+		return NULL;
+	ring->slots_at = 4096;
+	/* Counts of slots wrap around. */
+	ring->tail = ring->head = kernel.tail = UINT32_MAX - 3;
+	kernel.ring = ring;
+	return ring;
+}
+
+int kfi_device_open(uint32_t *api)
+{
+	*api = FI_VERSION(2, 1);
+	return dup(0);
+}
+
+int kfi_device_call(int fd, unsigned long request, void *arg)
+{
+	return -FI_ENODATA;
+}
+
+void kfi_fabric_track(struct kfi_fabric *fabric)
+{
+}
+
+void kfi_fabric_untrack(struct kfi_fabric *fabric)
+{
+}
+
+int kfi_device_watch_fork(void)
+{
+	return 0;
+}
+
+int kfi_wait_init(struct kfi_wait *wait, enum fi_wait_obj obj)
+{
+	wait->obj = obj;
+	wait->fd = -1;
+	return 0;
+}
+
+int kfi_wait_control(struct kfi_fabric *fabric, uint32_t handle, struct kfi_wait *wait, int command,
+		     void *arg)
+{
+	return -FI_ENOSYS;
+}
+
+void kfi_wait_close(struct kfi_wait *wait)
+{
+}
+
+/* Time stands still but for the deadlines that have passed. */
+uint64_t kfi_deadline(int timeout_ms)
+{
+	return timeout_ms;
+}
+
+int kfi_time_left(uint64_t deadline)
+{
+	return kernel.waits >= deadline ? 0 : deadline - kernel.waits;
+}
+
+/* ---- an endpoint with one queue ---- */
+
+static struct fid_fabric *fabric;
+static struct fid_domain *domain;
+static struct fid_ep *ep;
+static struct fid_cq *cq;
+
+static void open_all(enum fi_cq_format format, uint64_t bind_flags)
+{
+	struct fi_fabric_attr attr = { .name = "sockets-net", .api_version = FI_VERSION(1, 17) };
+	struct fi_cq_attr cq_attr = { .format = format, .wait_obj = FI_WAIT_UNSPEC };
+	struct fi_info *info = fi_allocinfo();
+
+	memset(&kernel, 0, sizeof(kernel));
+	kernel.room = POSTED_MAX;
+	info->domain_attr->name = strdup("sockets-eth0");
+	info->ep_attr->type = FI_EP_RDM;
+	CHECK(!kfi_fabric_open(&attr, &fabric, NULL));
+	CHECK(!fi_domain(fabric, info, &domain, NULL));
+	CHECK(!fi_cq_open(domain, &cq_attr, &cq, NULL));
+	CHECK(!fi_endpoint(domain, info, &ep, NULL));
+	CHECK(!fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV | bind_flags));
+	CHECK(!fi_enable(ep));
+	fi_freeinfo(info);
+}
+
+static void close_all(void)
+{
+	CHECK(!fi_close(&ep->fid));
+	CHECK(!fi_close(&cq->fid));
+	CHECK(!fi_close(&domain->fid));
+	CHECK(!fi_close(&fabric->fid));
+}
+
+/* ---- reading ---- */
+
+static struct kfi_user_cqe make(uint64_t n)
+{
+	return (struct kfi_user_cqe){
+		.context = n, .flags = FI_RECV | FI_TAGGED, .len = 100 + n, .buf = 200 + n,
+		.data = 300 + n, .tag = 400 + n, .src_addr = 500 + n,
+	};
+}
+
+static void test_formats(void)
+{
+	static const struct { enum fi_cq_format format; size_t size; } formats[] = {
+		{ FI_CQ_FORMAT_CONTEXT, sizeof(struct fi_cq_entry) },
+		{ FI_CQ_FORMAT_MSG, sizeof(struct fi_cq_msg_entry) },
+		{ FI_CQ_FORMAT_DATA, sizeof(struct fi_cq_data_entry) },
+		{ FI_CQ_FORMAT_TAGGED, sizeof(struct fi_cq_tagged_entry) },
+	};
+	uint8_t buf[8 * sizeof(struct fi_cq_tagged_entry)], untouched[sizeof(buf)];
+	struct fi_cq_tagged_entry entry;
+	fi_addr_t src[8];
+	unsigned int f, i;
+
+	memset(untouched, 0xee, sizeof(untouched));
+	for (f = 0; f < sizeof(formats) / sizeof(*formats); f++) {
+		size_t size = formats[f].size;
+
+		open_all(formats[f].format, 0);
+		memset(buf, 0xee, sizeof(buf));
+		CHECK(fi_cq_read(cq, buf, 8) == -FI_EAGAIN);
+		for (i = 1; i <= 6; i++) {
+			struct kfi_user_cqe cqe = make(i);
+
+			complete(&cqe);
+		}
+		CHECK(fi_cq_readfrom(cq, buf, 4, src) == 4);
+		CHECK(!memcmp(buf + 4 * size, untouched, sizeof(buf) - 4 * size));
+		for (i = 0; i < 4; i++) {
+			memset(&entry, 0, sizeof(entry));
+			memcpy(&entry, buf + i * size, size);
+			CHECK((uintptr_t)entry.op_context == i + 1);
+			CHECK(src[i] == 501 + i);
+			CHECK(size < sizeof(struct fi_cq_msg_entry) || entry.len == 101 + i);
+			CHECK(size < sizeof(struct fi_cq_data_entry) || entry.data == 301 + i);
+			CHECK(size < sizeof(struct fi_cq_data_entry) || (uintptr_t)entry.buf == 201 + i);
+			CHECK(size < sizeof(entry) || entry.tag == 401 + i);
+		}
+		CHECK(fi_cq_read(cq, buf, 8) == 2);
+		CHECK(fi_cq_read(cq, buf, 8) == -FI_EAGAIN);
+		CHECK(!kernel.drains && !kernel.waits && !kernel.posts);
+		close_all();
+	}
+}
+
+/* A success, an error, a success: each is read by its own call. */
+static void test_errors(void)
+{
+	int round;
+	struct fi_cq_err_entry err = { .err_data = &round, .err_data_size = 0 };
+	struct fi_cq_tagged_entry entry[4];
+	struct kfi_user_cqe cqe;
+
+	open_all(FI_CQ_FORMAT_TAGGED, 0);
+	for (round = 0; round < 5; round++) {
+		cqe = make(1);
+		complete(&cqe);
+		cqe = make(2);
+		cqe.err = FI_ETRUNC;
+		cqe.prov_errno = -5;
+		complete(&cqe);
+		cqe = make(3);
+		complete(&cqe);
+		CHECK(fi_cq_readerr(cq, &err, 0) == -FI_EAGAIN);
+		CHECK(fi_cq_read(cq, entry, 4) == 1 && (uintptr_t)entry[0].op_context == 1);
+		CHECK(fi_cq_read(cq, entry, 4) == -FI_EAVAIL);
+		CHECK(fi_cq_readerr(cq, &err, 0) == 1);
+		CHECK((uintptr_t)err.op_context == 2 && err.err == FI_ETRUNC && err.prov_errno == -5);
+		CHECK(err.olen == 4032 && err.len == 102 && !err.err_data && !err.err_data_size);
+		CHECK(fi_cq_read(cq, entry, 4) == 1 && (uintptr_t)entry[0].op_context == 3);
+		CHECK(fi_cq_read(cq, entry, 4) == -FI_EAGAIN);
+	}
+	close_all();
+}
+
+/* More completions than the ring has room for come in order, and each of them once. */
+static void test_overflow(void)
+{
+	struct fi_cq_tagged_entry entry[3];
+	uint64_t expected = 1;
+	ssize_t n, i;
+
+	open_all(FI_CQ_FORMAT_TAGGED, 0);
+	for (i = 1; i <= 30; i++) {
+		struct kfi_user_cqe cqe = make(i);
+
+		complete(&cqe);
+	}
+	while ((n = fi_cq_read(cq, entry, 3)) > 0)
+		for (i = 0; i < n; i++)
+			CHECK((uintptr_t)entry[i].op_context == expected++);
+	CHECK(n == -FI_EAGAIN && expected == 31 && kernel.drains);
+	kernel.drains = 0;
+	CHECK(fi_cq_read(cq, entry, 3) == -FI_EAGAIN && !kernel.drains);
+	close_all();
+}
+
+static void test_sread(void)
+{
+	struct fi_cq_tagged_entry entry;
+	struct kfi_user_cqe cqe = make(7);
+
+	open_all(FI_CQ_FORMAT_TAGGED, 0);
+	CHECK(fi_cq_sread(cq, &entry, 1, NULL, 0) == -FI_EAGAIN && !kernel.waits);
+	CHECK(fi_cq_sread(cq, &entry, 1, NULL, 3) == -FI_EAGAIN && kernel.waits == 3);
+	complete(&cqe);
+	kernel.waits = 0;
+	CHECK(fi_cq_sread(cq, &entry, 1, NULL, -1) == 1 && !kernel.waits);
+	close_all();
+}
+
+/* ---- posting ---- */
+
+static ssize_t send_more(uint64_t context, uint64_t flags)
+{
+	static char data[64];
+	struct iovec iov = { data, sizeof(data) };
+	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .context = (void *)(uintptr_t)context };
+
+	return fi_sendmsg(ep, &msg, flags);
+}
+
+static void check_order(uint64_t first, unsigned int count)
+{
+	unsigned int i;
+
+	CHECK(kernel.nr_posted == count);
+	for (i = 0; i < kernel.nr_posted; i++)
+		CHECK(kernel.posted[i].context == first + i);
+}
+
+/* A series is one call, in order, and only its last operation lacks FI_MORE. */
+static void test_gather(void)
+{
+	struct fi_cq_tagged_entry entry;
+	unsigned int i;
+
+	open_all(FI_CQ_FORMAT_TAGGED, 0);
+	for (i = 1; i < 10; i++)
+		CHECK(!send_more(i, FI_MORE));
+	CHECK(!kernel.posts);
+	CHECK(!send_more(10, 0));
+	CHECK(kernel.posts == 1);
+	check_order(1, 10);
+	for (i = 0; i < 10; i++)
+		CHECK(!!(kernel.posted[i].flags & FI_MORE) == (i < 9) &&
+		      kernel.posted[i].flags & KFI_USER_COMPLETION);
+
+	/* Looking at a queue ends a series. */
+	kernel.nr_posted = 0;
+	CHECK(!send_more(1, FI_MORE) && !send_more(2, FI_MORE));
+	CHECK(fi_cq_read(cq, &entry, 1) == -FI_EAGAIN);
+	check_order(1, 2);
+	CHECK(!(kernel.posted[1].flags & FI_MORE));
+
+	/* So does a full batch. */
+	kernel.nr_posted = 0;
+	for (i = 1; i <= KFI_BATCH_MAX + 1; i++)
+		CHECK(!send_more(i, FI_MORE));
+	check_order(1, KFI_BATCH_MAX);
+	CHECK(fi_cq_read(cq, &entry, 1) == -FI_EAGAIN);
+	check_order(1, KFI_BATCH_MAX + 1);
+
+	/* A buffer that may change at once does not wait, and what came before does not stay behind. */
+	kernel.nr_posted = 0;
+	CHECK(!send_more(1, FI_MORE) && !send_more(2, FI_MORE | FI_INJECT));
+	check_order(1, 2);
+	close_all();
+}
+
+/* What has no room stays, in order; what can't stay is the caller's to post again. */
+static void test_gather_full(void)
+{
+	struct fi_cq_tagged_entry entry;
+	unsigned int i;
+
+	open_all(FI_CQ_FORMAT_TAGGED, 0);
+	kernel.room = 3;
+	for (i = 1; i <= 5; i++)
+		CHECK(!send_more(i, FI_MORE));
+	CHECK(send_more(6, 0) == -FI_EAGAIN);
+	check_order(1, 3);
+	kernel.room = 10;
+	CHECK(!send_more(6, 0));
+	check_order(1, 6);
+
+	/* The same without another post: a reader tries again, and not at every look. */
+	kernel.nr_posted = kernel.posts = kernel.room = 0;
+	CHECK(!send_more(1, FI_MORE));
+	for (i = 0; i < 1000; i++)
+		CHECK(fi_cq_read(cq, &entry, 1) == -FI_EAGAIN);
+	CHECK(kernel.posts > 1 && kernel.posts < 100);
+	kernel.room = 1;
+	for (i = 0; i < 1000; i++)
+		CHECK(fi_cq_read(cq, &entry, 1) == -FI_EAGAIN);
+	check_order(1, 1);
+	close_all();
+}
+
+/* An operation that is refused later than its call returned fails by an entry. */
+static void test_gather_refused(void)
+{
+	struct fi_cq_err_entry err = { 0 };
+	struct fi_cq_tagged_entry entry;
+	struct fid *fids[1];
+
+	open_all(FI_CQ_FORMAT_TAGGED, 0);
+	kernel.refuse = 2;
+	kernel.refuse_err = -FI_EMSGSIZE;
+	CHECK(!send_more(1, FI_MORE) && !send_more(2, FI_MORE) && !send_more(3, FI_MORE));
+	CHECK(!send_more(4, 0));
+	CHECK(kernel.nr_posted == 3 && kernel.posted[1].context == 3 && kernel.signals == 1);
+	fids[0] = &cq->fid;
+	CHECK(fi_trywait(fabric, fids, 1) == -FI_EAGAIN);
+	CHECK(fi_cq_read(cq, &entry, 1) == -FI_EAVAIL);
+	CHECK(fi_cq_readerr(cq, &err, 0) == 1);
+	CHECK((uintptr_t)err.op_context == 2 && err.err == FI_EMSGSIZE && err.flags == (FI_MSG | FI_SEND));
+	CHECK(fi_cq_read(cq, &entry, 1) == -FI_EAGAIN);
+	CHECK(!fi_trywait(fabric, fids, 1));
+
+	/* The last of a series, and one that was not gathered, fail at once. */
+	CHECK(!send_more(1, FI_MORE) && send_more(2, 0) == -FI_EMSGSIZE);
+	CHECK(send_more(2, 0) == -FI_EMSGSIZE);
+	CHECK(fi_cq_read(cq, &entry, 1) == -FI_EAGAIN);
+	close_all();
+}
+
+/* Who asks for completions: the binding, the flags of a call, and the defaults */
+static void test_selective(void)
+{
+	uint64_t flags = FI_TRANSMIT | FI_COMPLETION | FI_DELIVERY_COMPLETE;
+
+	open_all(FI_CQ_FORMAT_TAGGED, FI_SELECTIVE_COMPLETION);
+	CHECK(!send_more(1, 0) && !send_more(2, FI_COMPLETION));
+	CHECK(!fi_send(ep, NULL, 0, NULL, 0, NULL));
+	CHECK(!fi_control(&ep->fid, FI_SETOPSFLAG, &flags));
+	CHECK(!fi_send(ep, NULL, 0, NULL, 0, NULL));
+	CHECK(!fi_read(ep, NULL, 0, NULL, 0, 0, 0, NULL));
+	CHECK(!fi_inject(ep, NULL, 0, 0));
+	CHECK(kernel.posted[0].flags == 0 && kernel.posted[1].flags == FI_COMPLETION);
+	CHECK(kernel.posted[2].flags == 0);
+	CHECK(kernel.posted[3].flags == (FI_COMPLETION | FI_DELIVERY_COMPLETE));
+	CHECK(kernel.posted[4].flags == FI_COMPLETION);
+	CHECK(kernel.posted[5].flags == FI_INJECT);
+	close_all();
+	open_all(FI_CQ_FORMAT_TAGGED, 0);
+	CHECK(!send_more(1, 0) && kernel.posted[0].flags == FI_COMPLETION);
+	CHECK(!fi_recv(ep, NULL, 0, NULL, 5, NULL));
+	CHECK(kernel.posted[1].flags == FI_COMPLETION && kernel.posted[1].addr == FI_ADDR_UNSPEC);
+	CHECK(!fi_inject(ep, NULL, 0, 0) && kernel.posted[2].flags == FI_INJECT);
+	close_all();
+}
+
+int main(void)
+{
+	test_formats();
+	test_errors();
+	test_overflow();
+	test_sread();
+	test_gather();
+	test_gather_full();
+	test_gather_refused();
+	test_selective();
+	printf("test_queue: %s\n", failures ? "failed" : "passed");
+	return failures != 0;
+}
