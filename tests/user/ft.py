@@ -1,0 +1,301 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""ft.py - run the tests of the file list over one target, and judge what came out. It runs in the
+guest, see run.
+
+The reference is libfabric's own providers: what they pass is what counts. Over a provider of
+kfabric everything has to pass, except for what the file exceptions names, with a reason. The last
+line is "N passed, N failed"."""
+
+import argparse
+import ctypes
+import errno
+import fnmatch
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+TYPES = ("rdm", "msg", "dgram")
+CLONE_NEWNET = 0x40000000
+
+# Endpoint types of a target, the network namespaces of server and client, the server's and the
+# client's own node, and the server's node as the client calls it. None: the provider chooses.
+NETWORK = (("a", "b"), "10.0.0.1", "10.0.0.2", "10.0.0.1")
+TARGETS = {
+    "reference": (TYPES, *NETWORK),
+    "sockets": (TYPES, *NETWORK),
+    "verbs": (TYPES, *NETWORK),
+    "loop": (("rdm", "msg"), (None, None), "loop", None, "loop"),
+    "ntb": (("rdm", "msg"), (None, None), "mock0.0", "mock0.1", "0"),
+}
+REFERENCE = {"rdm": "tcp;ofi_rxm", "msg": "tcp", "dgram": "udp"}
+# What a program of fabtests returns if its provider lacks something
+NOT_RUN = (errno.ENODATA, errno.ENOSYS)
+# Of the tests that count, so much has to pass over each provider and type of endpoints.
+SHARE = 0.9
+
+
+class Test:
+    """A line of the list."""
+
+    def __init__(self, line):
+        self.type, self.kind, counts, short, self.command = line.split(None, 4)
+        self.counts = counts == "counts"
+        self.short = short == "short"
+        if self.type not in TYPES or self.kind not in ("pair", "unit", "refused", "ping") or \
+                counts not in ("counts", "-") or short not in ("short", "-"):
+            sys.exit(f"ft: not a test: {line}")
+
+
+def lines(name):
+    """The lines of a file beside this one that are neither empty nor comments."""
+    with open(f"{HERE}/{name}", encoding="utf-8") as file:
+        return [line.strip() for line in file if line.strip() and not line.startswith("#")]
+
+
+def exceptions(target):
+    """What need not pass over a target: type, pattern of commands, reason."""
+    found = []
+    for line in lines("exceptions"):
+        where, kind, rest = line.split(None, 2)
+        pattern, sign, reason = rest.partition("  # ")
+        if not sign or not reason.strip():
+            sys.exit(f"ft: an exception without a reason: {line}")
+        if fnmatch.fnmatch(target, where) and kind in TARGETS[target][0]:
+            found.append((kind, pattern.strip(), reason.strip()))
+    return found
+
+
+def start(args, node, command, log):
+    """A process of a command in the network namespace of a node, with its output in a file."""
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def enter():
+        os.setsid()
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if node:
+            file = os.open(f"/run/netns/{node}", os.O_RDONLY)
+            if libc.setns(file, CLONE_NEWNET):
+                os._exit(126)
+            os.close(file)
+
+    # Other providers are left out: psm3 alone measures its clock for a second. The packages'
+    # programs see all but that one.
+    providers = "tcp,udp,ofi_rxm" if args.target == "reference" else "kfi"
+    packaged = command[0].endswith(("-2.1", "-1.17"))
+    environment = dict(os.environ, FI_PROVIDER="^psm3" if packaged else providers)
+    # ofi_rxm gives an endpoint 4096 buffers of 16 KiB to receive into; touching them takes longer
+    # here than the tests do.
+    environment["FI_OFI_RXM_MSG_RX_SIZE"] = "128"
+    words = [f"{args.programs}/bin/{command[0]}"] + command[1:]
+    with open(log, "w", encoding="utf-8") as file:
+        return subprocess.Popen(words, preexec_fn=enter, stdin=subprocess.DEVNULL, stdout=file,
+                                stderr=file, env=environment)
+
+
+def stop(process):
+    """End a process, and what it has started."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
+
+def finish(processes, seconds):
+    """Wait for processes. Those that are left when one of them has failed, or when the time is up,
+    are ended. None stands for the code of a process that took too long."""
+    end = time.monotonic() + seconds
+    while any(p.poll() is None for p in processes):
+        if any(p.poll() for p in processes):
+            end = min(end, time.monotonic() + 5)
+        if time.monotonic() > end:
+            break
+        time.sleep(0.02)
+    codes = [p.poll() for p in processes]
+    for process in processes:
+        stop(process)
+    return codes
+
+
+def state(process):
+    """Letter of a process's state and the CPU time that it has used, in ticks."""
+    with open(f"/proc/{process.pid}/stat", encoding="ascii") as file:
+        words = file.read().rpartition(")")[2].split()
+    return words[0], int(words[11]) + int(words[12])
+
+
+def settle(process):
+    """Wait until a server waits for its client: it sleeps, or it spins and has used more CPU time
+    than its start takes."""
+    asleep = 0
+    for _ in range(200):
+        letter, ticks = state(process)
+        asleep = asleep + 1 if letter == "S" else 0
+        if letter == "Z" or asleep >= 15 or ticks > 60:
+            return
+        time.sleep(0.02)
+
+
+def provider_words(args, test):
+    """Options that choose the provider."""
+    return ["-p", REFERENCE[test.type] if args.target == "reference" else "kfi"]
+
+
+def run_pair(args, test, log):
+    """Server and client of a test."""
+    _, nodes, server, client, reach = TARGETS[args.target]
+    words = test.command.split() + provider_words(args, test)
+    first = start(args, nodes[0], words + ["-s", server], f"{log}.server")
+    settle(first)
+    own = ["-s", client] if client else []
+    second = start(args, nodes[1], words + own + [reach], f"{log}.client")
+    return finish([first, second], args.timeout)
+
+
+def run_ping(args, test, log):
+    """Server and client of fi_pingpong, which use a connection of IP beside the fabric. -d chooses
+    the provider."""
+    _, nodes, *_ = TARGETS[args.target]
+    words = test.command.split() + provider_words(args, test) + ["-e", test.type]
+    domains = [domain(args, test, words[0], node, number) for number, node in enumerate(nodes)]
+    first = start(args, nodes[0], words + ["-d", domains[0]], f"{log}.server")
+    settle(first)
+    address = "10.0.0.1" if nodes[0] else "127.0.0.1"
+    second = start(args, nodes[1], words + ["-d", domains[1], address], f"{log}.client")
+    return finish([first, second], args.timeout)
+
+
+def domain(args, test, program, node, number):
+    """A domain that fi_info of the same version shows on a node. Of several, such as both ends of a
+    bridge, side 1 takes the last."""
+    log = f"{args.logs}/info"
+    words = [program.replace("fi_pingpong", "fi_info"), "-t", f"FI_EP_{test.type.upper()}"]
+    words += provider_words(args, test)
+    finish([start(args, node, words, log)], args.timeout)
+    with open(log, encoding="utf-8", errors="replace") as file:
+        found = sorted(set(re.findall(r"^\s+domain: (\S+)", file.read(), re.M)) - {"sockets-lo"})
+    return found[-number] if found else "nothing"
+
+
+def run_unit(args, test, log):
+    """A test of one process."""
+    _, nodes, server, _, _ = TARGETS[args.target]
+    words = test.command.replace("SERVER_ADDR", server).replace("GOOD_ADDR", server).split()
+    words += provider_words(args, test)
+    return finish([start(args, nodes[0], words, f"{log}.server")], args.timeout)
+
+
+def perform(args, test, log):
+    """Run a test. The answer is passed, failed or not run, and why."""
+    how = {"pair": run_pair, "ping": run_ping}.get(test.kind, run_unit)
+    codes = how(args, test, log)
+    text = " and ".join("no end" if code is None else str(code) for code in codes)
+    if test.kind == "refused":
+        return ("passed" if codes == [errno.ENODATA] else "failed"), text
+    if all(code in NOT_RUN for code in codes):
+        return "not run", text
+    return ("passed" if not any(code is None or code for code in codes) else "failed"), text
+
+
+def tail(log):
+    """The last lines that both sides of a test wrote."""
+    for side in ("server", "client"):
+        if os.path.exists(f"{log}.{side}"):
+            with open(f"{log}.{side}", encoding="utf-8", errors="replace") as file:
+                for line in file.read().splitlines()[-4:]:
+                    print(f"        {side}: {line[:160]}")
+
+
+def judge_reference(test, result):
+    """What the reference passes is fixed: the list says it."""
+    if test.counts and result != "passed":
+        return "counts, but does not pass over libfabric's own provider"
+    if not test.counts and result == "passed":
+        return "passes over libfabric's own provider, so it counts: change the list"
+    return None
+
+
+def judge(test, result, known, used):
+    """What is wrong with a result over kfabric."""
+    match = [e for e in known if e[0] == test.type and fnmatch.fnmatchcase(test.command, e[1])]
+    used.update(e for e in match)
+    if match and result == "passed":
+        return f"passes, but is an exception ({match[0][2]})"
+    if not match and result != "passed":
+        return "does not pass"
+    return None
+
+
+def shares(results):
+    """Types of endpoints of which too few of the tests that count have passed."""
+    wrong = []
+    for kind in TYPES:
+        counted = [result for test, result in results if test.type == kind and test.counts]
+        passed = counted.count("passed")
+        if counted:
+            print(f"# {kind}: {passed} of {len(counted)} tests that count pass")
+        if counted and passed < SHARE * len(counted):
+            wrong.append(f"{kind}: fewer than {SHARE:.0%} of the tests that count pass")
+    return wrong
+
+
+def choose(args):
+    """The tests to run."""
+    types = TARGETS[args.target][0]
+    tests = [Test(line) for line in lines("list")]
+    tests = [t for t in tests if t.type in types]
+    if args.target == "reference":
+        tests = [t for t in tests if t.kind != "ping"]
+    if args.short:
+        tests = [t for t in tests if t.short]
+    if args.only:
+        tests = [t for t in tests if re.search(args.only, f"{t.type} {t.command}")]
+    return tests
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--programs", required=True, help="what tests/user/fabtests prints")
+    parser.add_argument("--logs", required=True, help="a folder for the output of the programs")
+    parser.add_argument("--timeout", type=float, default=120,
+                        help="seconds for a test (%(default)s)")
+    parser.add_argument("--short", action="store_true", help="only what make test runs")
+    parser.add_argument("--only", help="only tests that match this regular expression")
+    parser.add_argument("target", choices=TARGETS)
+    args = parser.parse_args()
+    shutil.rmtree(args.logs, ignore_errors=True)
+    os.makedirs(args.logs)
+    known, used, wrong, results = exceptions(args.target), set(), [], []
+    tests = choose(args)
+    for number, test in enumerate(tests):
+        log, begin = f"{args.logs}/{number:03}", time.monotonic()
+        result, why = perform(args, test, log)
+        results.append((test, result))
+        if args.target == "reference":
+            fault = judge_reference(test, result)
+        else:
+            fault = judge(test, result, known, used)
+        print(f"{'NOT OK' if fault else 'ok':<7} {args.target} {test.type:<5} {test.command}: "
+              f"{result} ({why}), {time.monotonic() - begin:.1f} s, {number:03}", flush=True)
+        if fault:
+            wrong.append(fault)
+            print(f"        {fault}")
+            tail(log)
+    if args.target != "reference" and not args.short and not args.only:
+        stale = [f"{e[0]} {e[1]}: an exception that no test needs" for e in known if e not in used]
+        for fault in shares(results) + stale:
+            wrong.append(fault)
+            print(f"NOT OK  {args.target} {fault}")
+    print(f"{len(tests) - min(len(wrong), len(tests))} passed, {len(wrong)} failed")
+    return 1 if wrong or not tests else 0
+
+
+sys.exit(main())

@@ -1,0 +1,570 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * hostile - a process that wishes the kernel ill: random calls of /dev/kfi, and rings with random
+ * contents
+ *
+ * Calls are mostly almost right, so that they get far: structures of the right size with handles of
+ * the right class, beside handles of other classes and invented ones; pointers to memory that is
+ * there, read-only, without access, half of a page, or that another thread unmaps while it is in
+ * use. Other threads write nonsense to the mapped rings, close objects that are in use, and
+ * interrupt calls that wait. Children inherit descriptors and use them. Numbers follow from the
+ * seed, but the threads interleave as they like.
+ *
+ * All of this happens in a child, which may well spoil its own memory by such calls: then another
+ * one takes its place. At the end each call must have succeeded at least once, or the test would
+ * not have got anywhere.
+ */
+#define _GNU_SOURCE
+#include <getopt.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+#include "raw.h"
+
+#define CONTEXTS	3
+#define HANDLES		512	/* per context and class, the oldest are overwritten */
+#define ARENA		(4UL << 20)
+#define RINGS		16	/* places where rings are mapped, each over the one before */
+#define RING		(256UL << 10)
+#define PAGE		4096UL
+
+enum class {
+	FABRIC, DOMAIN, PEP, EP, STX, SRX, CQ, EQ, CNTR, AV, MR, CONNREQ,
+	READY,	/* endpoints that were enabled */
+	CLASSES
+};
+
+struct context {
+	int fd;
+	/*
+	 * Handles that the kernel gave. Threads read and write them without a lock: a stale one is
+	 * as good as any.
+	 */
+	uint32_t handles[CLASSES][HANDLES];
+	unsigned int given[CLASSES];
+};
+
+/* What outlives a child */
+struct counts {
+	unsigned long tries[256], good[256];
+	unsigned long posted;	/* operations */
+	unsigned long served;	/* forked processes whose calls were not refused */
+};
+
+static struct context contexts[CONTEXTS];
+static struct kfi_user_info infos[16];	/* what GETINFO answered, the loop provider's among them */
+static int info_count;
+static char *arena;			/* the part that is mapped and unmapped again and again */
+static char *steady;			/* the part that stays */
+static char *barred,
+	*readonly; /* a page without any access behind a good one; a page that can't be written */
+static char *rings;
+static _Atomic int over;
+static uint64_t seed, total = 100000;
+static struct counts *counts;
+
+/* Each thread has numbers of its own. */
+static __thread struct raw_random dice;
+
+static uint64_t below(uint64_t n)
+{
+	return raw_below(&dice, n);
+}
+
+static int chance(int percent)
+{
+	return below(100) < (uint64_t)percent;
+}
+
+static uint64_t any64(void)
+{
+	static const uint64_t edges[] = {
+		0, 1, 2, 7, 8, 63, 64, 255, 256, 4095, 4096, 16384, 16385, 65535, 65536,
+		0x7fffffff, 0x80000000, 0xffffffff, 0x100000000, 0x7fffffffffffffff,
+		0x8000000000000000, ~0ULL, ~0ULL - 1, ~0ULL - 4095,
+	};
+
+	switch (below(4)) {
+	case 0:
+		return edges[below(sizeof(edges) / sizeof(*edges))];
+	case 1:
+		return below(4096);
+	case 2:
+		return 1ULL << below(64);
+	default:
+		return raw_next(&dice);
+	}
+}
+
+/* Memory of at least @len bytes, mostly. */
+static uint64_t pointer(uint64_t len)
+{
+	uint64_t room = len < ARENA ? ARENA - len : 1;
+
+	switch (below(32)) {
+	case 0:
+		return 0;
+	case 1:
+		return (uintptr_t)barred - below(64);
+	case 2:
+		return (uintptr_t)barred;
+	case 3:
+		return (uintptr_t)readonly;
+	case 4:
+		return raw_next(&dice);
+	case 5:
+		return 0xffff888000000000ULL + below(1 << 30);
+	case 6:
+		return (uintptr_t)rings + below(RINGS * RING);
+	case 7:
+	case 8:
+	case 9:
+	case 10:
+		return (uintptr_t)arena + below(room);
+	default:
+		return (uintptr_t)steady + below(room);
+	}
+}
+
+static uint32_t handle(struct context *c, enum class class)
+{
+	switch (below(24)) {
+	case 0:
+		return any64();
+	case 1:
+		class = below(CLASSES);
+		break;
+	case 2:
+		c = &contexts[below(CONTEXTS)];
+		break;
+	}
+	/* One of the last few: those are most likely still open, and belong together. */
+	return c->given[class] ?
+		       c->handles[class]
+				 [(c->given[class] - 1 - below(chance(80) ? 2 : 16)) % HANDLES] :
+		       below(64);
+}
+
+static void keep(struct context *c, enum class kind, uint32_t h)
+{
+	c->handles[kind][c->given[kind]++ % HANDLES] = h;
+}
+
+static uint64_t flags_of(uint64_t usual)
+{
+	switch (below(8)) {
+	case 0:
+		return usual | 1ULL << below(64);
+	case 1:
+		return any64();
+	case 2:
+		return usual & raw_next(&dice);
+	default:
+		return usual;
+	}
+}
+
+/* Make a ioctl, now and then with another size than the structure's. */
+static int call(struct context *c, unsigned long request, void *arg)
+{
+	/* Room behind it, filled with nonsense or with zeroes, for lengths that are too large. */
+	static __thread char room[16384];
+	unsigned long size = _IOC_SIZE(request);
+	unsigned int number = _IOC_NR(request);
+	int ret;
+
+	if (chance(4)) {
+		memset(room, chance(50) ? 0 : raw_next(&dice), sizeof(room));
+		memcpy(room, arg, size);
+		size = chance(50) ? below(size + 1) : below(sizeof(room));
+		request = _IOC(_IOC_DIR(request), _IOC_TYPE(request), number, size);
+		return raw_ioctl(c->fd, request, room);
+	}
+	if (chance(1))
+		return raw_ioctl(c->fd, request, (void *)(uintptr_t)pointer(size));
+	if (chance(2))	/* a random byte of it */
+		((unsigned char *)arg)[below(size)] = raw_next(&dice);
+	__atomic_add_fetch(&counts->tries[number], 1, __ATOMIC_RELAXED);
+	ret = raw_ioctl(c->fd, request, arg);
+	if (!ret)
+		__atomic_add_fetch(&counts->good[number], 1, __ATOMIC_RELAXED);
+	return ret;
+}
+
+/* An info that the kernel gave, sometimes changed. */
+static struct kfi_user_info *some_info(enum fi_ep_type wanted)
+{
+	static __thread struct kfi_user_info copy;
+	int try;
+
+	for (try = 0; try < 8; try++) {
+		copy = infos[below(info_count)];
+		if (!wanted || copy.ep.type == wanted)
+			break;
+	}
+	if (chance(10))
+		((unsigned char *)&copy)[below(sizeof(copy))] = raw_next(&dice);
+	if (chance(5))
+		((uint64_t *)&copy)[below(sizeof(copy) / 8)] = any64();
+	/* Sizes that exhaust a limit soon would keep everything else from happening. */
+	if (chance(90))
+		copy.tx.size = copy.rx.size = 1 + below(64);
+	return &copy;
+}
+
+static enum fi_ep_type some_type(void)
+{
+	return chance(60) ? FI_EP_RDM : FI_EP_MSG;
+}
+
+#include "hostile_calls.h"
+
+/* ---- a context's whole life ---- */
+
+static void do_reopen(struct context *c)
+{
+	int fd = raw_open(), old = c->fd;
+
+	if (fd < 0)
+		return;
+	/* Under whatever the other threads do with the old one. */
+	c->fd = fd;
+	memset(c->given, 0, sizeof(c->given));
+	if (old >= 0)
+		close(old);
+}
+
+/* A child with the same descriptors and memory, which is copied while operations are under way. */
+static void do_fork(struct context *c)
+{
+	struct kfi_user_version version = { };
+	pid_t pid = fork();
+	int status, ret;
+
+	if (pid < 0)
+		return;
+	if (!pid) {
+		memset(steady, 1, PAGE);
+		ret = raw_ioctl(c->fd, KFI_IOC_VERSION, &version);
+		/* Another thread may just have closed that descriptor. */
+		if (ret != -EIO && ret != -EBADF)
+			__atomic_add_fetch(&counts->served, 1, __ATOMIC_RELAXED);
+		_exit(0);
+	}
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+}
+
+static const struct {
+	void (*call)(struct context *c);
+	int weight;
+} calls[] = {
+	{ do_version, 2 },  { do_getinfo, 10 }, { do_fabric, 10 },    { do_domain, 10 },
+	{ do_pep, 6 },	    { do_ep, 20 },	{ do_stx, 4 },	      { do_srx, 4 },
+	{ do_cq, 12 },	    { do_eq, 8 },	{ do_cntr, 8 },	      { do_av, 8 },
+	{ do_mr, 30 },	    { do_close, 50 },	{ do_bind, 40 },      { do_enable, 15 },
+	{ do_getopt, 5 },   { do_setopt, 5 },	{ do_getname, 15 },   { do_getpeer, 3 },
+	{ do_setname, 5 },  { do_listen, 6 },	{ do_connect, 15 },   { do_accept, 8 },
+	{ do_reject, 4 },   { do_shutdown, 4 }, { do_insert, 15 },    { do_insertsvc, 10 },
+	{ do_remove, 5 },   { do_lookup, 5 },	{ do_straddr, 5 },    { do_eq_read, 20 },
+	{ do_eq_write, 8 }, { do_drain, 20 },	{ do_wait, 10 },      { do_signal, 4 },
+	{ do_getwait, 5 },  { do_count, 8 },	{ do_query, 5 },      { do_post, 300 },
+	{ do_cancel, 10 },  { do_whole, 30 },	{ do_connection, 8 }, { do_reopen, 1 },
+	{ do_fork, 1 },
+};
+
+static void one_call(struct context *c)
+{
+	int sum = 0, n, at;
+
+	for (n = 0; n < (int)(sizeof(calls) / sizeof(*calls)); n++)
+		sum += calls[n].weight;
+	at = below(sum);
+	for (n = 0; at >= calls[n].weight; n++)
+		at -= calls[n].weight;
+	calls[n].call(c);
+}
+
+static unsigned long made(void)
+{
+	unsigned long sum = 0;
+	int n;
+
+	for (n = 0; n < 256; n++)
+		sum += __atomic_load_n(&counts->tries[n], __ATOMIC_RELAXED);
+	return sum;
+}
+
+/* ---- threads ---- */
+
+static void *caller(void *number)
+{
+	raw_seed(&dice, seed, 10 + (uintptr_t)number);
+	while (!over)
+		one_call(&contexts[below(CONTEXTS)]);
+	return NULL;
+}
+
+/* Pages of the arena come and go, change their rights, and are dropped. */
+static void *mapper(void *unused)
+{
+	(void)unused;
+	raw_seed(&dice, seed, 1);
+	while (!over) {
+		uint64_t pages = 1 + below(64), at = below(ARENA / PAGE - pages) * PAGE;
+
+		switch (below(5)) {
+		case 0:
+			munmap(arena + at, pages * PAGE);
+			usleep(below(2000));
+			/* fallthrough */
+		case 1:
+			mmap(arena + at, pages * PAGE, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+			break;
+		case 2:
+			mprotect(arena + at, pages * PAGE, below(8));
+			break;
+		case 3:
+			madvise(arena + at, pages * PAGE, MADV_DONTNEED);
+			break;
+		case 4:
+			mremap(arena + at, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+			       arena + below(ARENA / PAGE) * PAGE);
+			break;
+		}
+		usleep(below(3000));
+	}
+	return NULL;
+}
+
+/*
+ * Rings get heads that are lies, and whatever else. The kernel writes, since it survives that
+ * another thread has just mapped something else there.
+ */
+static void *scribbler(void *unused)
+{
+	int file = open("/dev/urandom", O_RDONLY);
+
+	(void)unused;
+	raw_seed(&dice, seed, 2);
+	while (!over) {
+		size_t at = chance(70) ? offsetof(struct kfi_user_ring, head) : below(PAGE / 2) * 4;
+
+		if (read(file, rings + below(RINGS) * RING + at, 4) < 0 && errno != EFAULT)
+			perror("hostile: read");
+		usleep(below(500));
+	}
+	close(file);
+	return NULL;
+}
+
+/* Objects go while others use them. */
+static void *closer(void *unused)
+{
+	(void)unused;
+	raw_seed(&dice, seed, 3);
+	while (!over) {
+		struct context *c = &contexts[below(CONTEXTS)];
+		struct kfi_user_handle h = { .handle = handle(c, below(CLASSES)) };
+
+		raw_ioctl(c->fd, KFI_IOC_CLOSE, &h);
+		usleep(below(4000));
+	}
+	return NULL;
+}
+
+static pthread_t threads[8];
+static int thread_count;
+
+static void on_signal(int number)
+{
+	(void)number;
+}
+
+/* Signals end waits that have no end. */
+static void *interrupter(void *unused)
+{
+	(void)unused;
+	raw_seed(&dice, seed, 4);
+	while (!over) {
+		pthread_kill(threads[0], SIGUSR1);
+		pthread_kill(threads[1], SIGUSR1);
+		usleep(2000 + below(8000));
+	}
+	return NULL;
+}
+
+static void start(void *(*function)(void *), void *argument)
+{
+	if (pthread_create(&threads[thread_count++], NULL, function, argument)) {
+		fprintf(stderr, "hostile: no thread\n");
+		exit(1);
+	}
+}
+
+static void *map(size_t bytes)
+{
+	void *memory =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED) {
+		perror("hostile: mmap");
+		exit(1);
+	}
+	return memory;
+}
+
+static void prepare(void)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+	int n;
+
+	sigaction(SIGUSR1, &action, NULL);
+	arena = map(ARENA + PAGE);
+	rings = map(RINGS * RING);
+	steady = map(ARENA + PAGE);
+	memset(steady, 5, ARENA);
+	barred = map(2 * PAGE) + PAGE;
+	mprotect(barred, PAGE, PROT_NONE);
+	readonly = map(PAGE);
+	mprotect(readonly, PAGE, PROT_READ);
+	for (n = 0; n < CONTEXTS; n++) {
+		contexts[n].fd = raw_open();
+		if (contexts[n].fd < 0) {
+			fprintf(stderr, "hostile: cannot open %s: %s\n", KFI_USER_DEVICE,
+				strerror(-contexts[n].fd));
+			exit(1);
+		}
+	}
+	for (n = 0; n < 12; n++) {
+		enum fi_ep_type type = n % 2 ? FI_EP_MSG : FI_EP_RDM;
+
+		if (!raw_getinfo(contexts[0].fd, "loop", type, NULL, NULL, &infos[info_count]))
+			info_count++;
+	}
+	if (!info_count) {
+		fprintf(stderr, "hostile: no provider loop\n");
+		exit(1);
+	}
+}
+
+/* A child's life: until enough calls were made, by all children together. */
+static void child(void)
+{
+	int n;
+
+	raw_seed(&dice, seed, 0);
+	prepare();
+	start(caller, (void *)0);
+	start(caller, (void *)1);
+	start(mapper, NULL);
+	start(scribbler, NULL);
+	start(closer, NULL);
+	start(interrupter, NULL);
+	while (made() < total)
+		usleep(20000);
+	over = 1;
+	for (n = 0; n < thread_count; n++) {
+		/* A wait without an end that began behind the signal wants another one. */
+		while (pthread_tryjoin_np(threads[n], NULL)) {
+			pthread_kill(threads[n], SIGUSR1);
+			usleep(1000);
+		}
+	}
+	for (n = 0; n < CONTEXTS; n++)
+		close(contexts[n].fd);
+}
+
+/* Children one after the other; how many of them have ended by what they did to themselves. */
+static int children(void)
+{
+	unsigned long before = 0, told = 0;
+	uint64_t since;
+	int status, crashes = 0;
+	pid_t pid;
+
+	while (made() < total) {
+		pid = fork();
+		if (!pid) {
+			seed += crashes;
+			child();
+			_exit(0);
+		}
+		since = raw_ms();
+		while (!waitpid(pid, &status, WNOHANG)) {
+			if (made() != before)
+				since = raw_ms();
+			before = made();
+			if (before - told >= 1000000) {
+				told = before;
+				printf("hostile: %lu calls\n", told);
+			}
+			if (raw_ms() - since > 20000)
+				kill(pid, SIGKILL);
+			usleep(20000);
+		}
+		if (WIFEXITED(status) && WEXITSTATUS(status))
+			return -1;
+		crashes += !WIFEXITED(status);
+	}
+	return crashes;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "count", 1, NULL, 'c' }, { "seed", 1, NULL, 's' }, { }
+	};
+	static const unsigned char numbers[] = {
+		0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0c, 0x10,
+		0x11, 0x12, 0x13, 0x14, 0x18, 0x19, 0x1a, 0x1b, 0x1c, 0x1d, 0x1e, 0x1f, 0x20, 0x21,
+		0x22, 0x23, 0x24, 0x28, 0x29, 0x2a, 0x2b, 0x2c, 0x2d, 0x2e, 0x2f, 0x30, 0x31,
+	};
+	int option, n, crashes, bad = 0;
+	long long pinned;
+
+	seed = time(NULL) ^ (uint64_t)getpid() << 20;
+	while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
+		if (option == '?')
+			return 2;
+		*(option == 'c' ? &total : &seed) = strtoull(optarg, NULL, 0);
+	}
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	printf("hostile: seed %llu, %llu calls\n", (unsigned long long)seed,
+	       (unsigned long long)total);
+	raw_unprivileged(8 << 20);
+	counts = mmap(NULL, sizeof(*counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	crashes = children();
+	bad |= crashes < 0;
+	pinned = raw_pinned();
+	if (pinned) {
+		printf("hostile: %lld pages are still pinned\n", pinned);
+		bad = 1;
+	}
+	if (counts->served) {
+		printf("hostile: %lu forked processes could use a context\n", counts->served);
+		bad = 1;
+	}
+	for (n = 0; n < (int)sizeof(numbers); n++) {
+		unsigned int number = numbers[n];
+
+		printf("hostile: call %02x: %lu of %lu succeeded\n", number, counts->good[number],
+		       counts->tries[number]);
+		if (!counts->good[number] && total >= 100000) {
+			printf("hostile: call %02x never succeeded\n", number);
+			bad = 1;
+		}
+	}
+	printf("hostile: %lu operations were posted, %d children spoilt themselves\n",
+	       counts->posted, crashes);
+	if (counts->posted < total / 100) {
+		printf("hostile: those are too few\n");
+		bad = 1;
+	}
+	printf("%d passed, %d failed\n", !bad, bad ? 1 : 0);
+	return bad ? 1 : 0;
+}

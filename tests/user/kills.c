@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * kills - processes that use /dev/kfi die by SIGKILL at random moments
+ *
+ * Two children at a time open contexts, register memory, connect to each other over the loop
+ * provider, and send, receive, read and write. Each is killed after a random time, and another one
+ * takes its place. At the end nothing may be left: no pinned page, and none charged to the user,
+ * who can again register as much as RLIMIT_MEMLOCK allows, and not a page more.
+ */
+#define _GNU_SOURCE
+#include <getopt.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "raw.h"
+
+#define LIMIT		(8UL << 20)
+#define BUFFERS		16
+#define SIZE		(64UL << 10)
+#define SERVICE		4000	/* the first of two names of endpoints, one for each child */
+
+static struct raw_random dice;
+
+/* What a child has open */
+struct child {
+	int fd, slot, domain, cq, av, ep, pep, eq;
+	struct kfi_user_ring *ring;
+	struct kfi_user_info info;
+	uint64_t peer, key;
+	char *memory;
+	int connected;
+};
+
+static void service_of(char *text, int slot)
+{
+	sprintf(text, "%d", SERVICE + slot);
+}
+
+static int open_domain(struct child *c, enum fi_ep_type type, int fixed)
+{
+	char service[16];
+	struct kfi_user_cq cq;
+	int fabric, ret;
+
+	service_of(service, c->slot);
+	ret = raw_getinfo(c->fd, "loop", type, fixed ? "loop" : NULL, fixed ? service : NULL,
+			  &c->info);
+	if (ret)
+		return ret;
+	fabric = raw_fabric(c->fd, &c->info);
+	if (fabric < 0)
+		return fabric;
+	c->eq = raw_eq(c->fd, fabric);
+	if (c->eq < 0)
+		return c->eq;
+	if (type == FI_EP_MSG) {
+		c->pep = raw_object(c->fd, KFI_IOC_PASSIVE_EP, fabric, &c->info, 0);
+		if (c->pep < 0)
+			return c->pep;
+		ret = raw_bind(c->fd, c->pep, c->eq, 0);
+		ret = ret ? ret : raw_handle(c->fd, KFI_IOC_LISTEN, c->pep);
+		if (ret)
+			return ret;
+	}
+	c->domain = raw_object(c->fd, KFI_IOC_DOMAIN, fabric, &c->info, 0);
+	if (c->domain < 0)
+		return c->domain;
+	ret = raw_cq(c->fd, c->domain, 256, &cq);
+	if (ret)
+		return ret;
+	c->cq = cq.handle;
+	c->ring = raw_map(c->fd, cq.handle, cq.ring_bytes);
+	return c->ring ? 0 : -errno;
+}
+
+static int open_endpoint(struct child *c, const struct kfi_user_info *info, uint32_t connreq)
+{
+	int ret;
+
+	c->ep = raw_object(c->fd, KFI_IOC_ENDPOINT, c->domain, info, connreq);
+	if (c->ep < 0)
+		return c->ep;
+	ret = raw_bind(c->fd, c->ep, c->cq, FI_TRANSMIT | FI_RECV);
+	if (!ret && info->ep.type == FI_EP_MSG)
+		ret = raw_bind(c->fd, c->ep, c->eq, 0);
+	if (!ret && info->ep.type == FI_EP_RDM)
+		ret = raw_bind(c->fd, c->ep, c->av, 0);
+	return ret ? ret : raw_handle(c->fd, KFI_IOC_ENABLE, c->ep);
+}
+
+static int insert_peer(struct child *c)
+{
+	char service[16];
+	struct kfi_user_av_svc svc = {
+		.node = (uintptr_t) "loop",
+		.service = (uintptr_t)service,
+		.nodecnt = 1,
+		.svccnt = 1,
+		.fi_addrs = (uintptr_t)&c->peer,
+	};
+
+	service_of(service, !c->slot);
+	c->av = raw_av(c->fd, c->domain);
+	if (c->av < 0)
+		return c->av;
+	svc.av = c->av;
+	return raw_ioctl(c->fd, KFI_IOC_AV_INSERTSVC, &svc);
+}
+
+/* Call the other child's passive endpoint. */
+static int call_peer(struct child *c)
+{
+	struct kfi_user_info hints = { .ep.type = FI_EP_MSG,
+				       .domain.mr_mode = c->info.domain.mr_mode,
+				       .mode = FI_CONTEXT },
+			     info;
+	char service[16];
+	struct kfi_user_getinfo get = {
+		.version = FI_VERSION(2, 1),
+		.count = 1,
+		.hints = (uintptr_t)&hints,
+		.infos = (uintptr_t)&info,
+		.info_size = sizeof(info),
+		.node = (uintptr_t) "loop",
+		.service = (uintptr_t)service,
+	};
+	struct kfi_user_name name = { };
+	int ret;
+
+	service_of(service, !c->slot);
+	memcpy(hints.fabric.prov_name, "loop", sizeof("loop"));
+	ret = raw_ioctl(c->fd, KFI_IOC_GETINFO, &get);
+	if (ret)
+		return ret;
+	ret = open_endpoint(c, &info, 0);
+	name.handle = c->ep;
+	name.addr = (uintptr_t)info.dest_addr;
+	name.addrlen = info.dest_addrlen;
+	return ret ? ret : raw_ioctl(c->fd, KFI_IOC_CONNECT, &name);
+}
+
+/* Take an event, and accept whoever calls. */
+static int events(struct child *c)
+{
+	struct kfi_user_info info;
+	char data[64];
+	struct kfi_user_event event = {
+		.eq = c->eq,
+		.buf = (uintptr_t)data,
+		.len = sizeof(data),
+		.info = (uintptr_t)&info,
+		.info_size = sizeof(info),
+	};
+	struct kfi_user_name name = { };
+	int ret;
+
+	ret = raw_ioctl(c->fd, KFI_IOC_EQ_READ, &event);
+	if (ret)
+		return ret == -EAGAIN ? 0 : ret;
+	if (event.event == FI_CONNECTED)
+		c->connected = 1;
+	if (event.err || event.event == FI_SHUTDOWN) {
+		if (c->ep > 0)
+			raw_handle(c->fd, KFI_IOC_CLOSE, c->ep);
+		c->ep = c->connected = 0;
+	}
+	if (event.event != FI_CONNREQ)
+		return 0;
+	if (c->ep > 0)
+		raw_handle(c->fd, KFI_IOC_CLOSE, c->ep);
+	c->connected = 0;
+	ret = open_endpoint(c, &info, event.connreq);
+	name.handle = c->ep;
+	return ret ? ret : raw_ioctl(c->fd, KFI_IOC_ACCEPT, &name);
+}
+
+static void drain(struct child *c)
+{
+	/* Only this process moves the head. Completions are counted, not looked at. */
+	__atomic_store_n(&c->ring->head, __atomic_load_n(&c->ring->tail, __ATOMIC_ACQUIRE),
+			 __ATOMIC_RELEASE);
+	if (__atomic_load_n(&c->ring->overflow, __ATOMIC_ACQUIRE))
+		raw_handle(c->fd, KFI_IOC_DRAIN, c->cq);
+}
+
+/*
+ * A post of one to four operations of random kinds and lengths. Short ones are copied, long ones
+ * pinned.
+ */
+static int post(struct child *c)
+{
+	struct kfi_user_desc descs[4];
+	int count = 1 + raw_below(&dice, 4), i;
+
+	memset(descs, 0, sizeof(descs));
+	for (i = 0; i < count; i++) {
+		struct kfi_user_desc *d = &descs[i];
+		static const int kinds[] = {
+			KFI_USER_RECV,	KFI_USER_SEND, KFI_USER_TRECV,
+			KFI_USER_TSEND, KFI_USER_READ, KFI_USER_WRITE,
+		};
+
+		d->opcode = kinds[raw_below(&dice, 6)];
+		d->ep = c->ep;
+		d->flags = KFI_USER_COMPLETION;
+		d->context = raw_next(&dice);
+		d->addr = c->info.ep.type == FI_EP_MSG ? 0 :
+			  d->opcode == KFI_USER_RECV || d->opcode == KFI_USER_TRECV ?
+							 FI_ADDR_UNSPEC :
+							 c->peer;
+		d->tag = raw_below(&dice, 4);
+		d->buf = (uintptr_t)c->memory + raw_below(&dice, BUFFERS) * SIZE;
+		d->len = raw_below(&dice, 2) ? raw_below(&dice, 4096) : raw_below(&dice, SIZE);
+		d->rma_addr = (uintptr_t)c->memory;
+		d->rma_key = c->key;
+	}
+	return raw_post(c->fd, descs, count);
+}
+
+/*
+ * A child: set everything up, and go on until it is killed. What fails because the peer is gone is
+ * tried again.
+ */
+static void child(int slot, unsigned long *steps)
+{
+	struct child c = { .slot = slot };
+	enum fi_ep_type type = raw_below(&dice, 2) ? FI_EP_MSG : FI_EP_RDM;
+	uint64_t quiet = raw_ms();
+	int ret;
+
+	c.memory = mmap(NULL, BUFFERS * SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			-1, 0);
+	c.fd = raw_open();
+	if (c.fd < 0) {
+		fprintf(stderr, "kills: cannot open %s: %s\n", KFI_USER_DEVICE, strerror(-c.fd));
+		_exit(1);
+	}
+	/* The name of a child that was killed a moment ago may still be taken. */
+	do {
+		ret = open_domain(&c, type, 1);
+	} while (ret == -EADDRINUSE && raw_ms() - quiet < 5000);
+	if (!ret && type == FI_EP_RDM)
+		ret = insert_peer(&c);
+	if (!ret) {
+		ret = raw_mr(c.fd, c.domain, c.memory, BUFFERS * SIZE / 2, &c.key);
+		ret = ret < 0 ? ret : 0;
+	}
+	while (!ret && type == FI_EP_RDM) {
+		ret = open_endpoint(&c, &c.info, 0);
+		if (ret != -EADDRINUSE || raw_ms() - quiet > 5000)
+			break;
+		raw_handle(c.fd, KFI_IOC_CLOSE, c.ep);
+		ret = 0;
+	}
+	if (ret) {
+		fprintf(stderr, "kills: one process cannot open what it needs: %s (%d)\n",
+			strerror(-ret), ret);
+		_exit(1);
+	}
+	for (;;) {
+		if (type == FI_EP_MSG) {
+			if (!c.ep && !raw_below(&dice, 4))
+				call_peer(&c);
+			events(&c);
+		}
+		if (type == FI_EP_RDM || c.connected)
+			if (post(&c) > 0)
+				__atomic_add_fetch(steps, 1, __ATOMIC_RELAXED);
+		drain(&c);
+	}
+}
+
+/* In a process of its own: as much as the limit allows can be registered, and no page more. */
+static int whole_limit(void)
+{
+	struct kfi_user_info info;
+	int fd = raw_open(), fabric, domain, ret, more;
+	char *memory;
+
+	memory = mmap(NULL, 2 * LIMIT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ret = raw_getinfo(fd, "loop", FI_EP_RDM, NULL, NULL, &info);
+	fabric = ret ? ret : raw_fabric(fd, &info);
+	domain = fabric < 0 ? fabric : raw_object(fd, KFI_IOC_DOMAIN, fabric, &info, 0);
+	if (domain < 0) {
+		printf("kills: no domain: %s\n", strerror(-domain));
+		return 1;
+	}
+	ret = raw_mr(fd, domain, memory, LIMIT, NULL);
+	more = raw_mr(fd, domain, memory + LIMIT, 1, NULL);
+	if (ret < 0)
+		printf("kills: %lu bytes cannot be registered: %s\n", LIMIT, strerror(-ret));
+	if (more != -ENOMEM)
+		printf("kills: a page beyond RLIMIT_MEMLOCK: %d\n", more);
+	return ret < 0 || more != -ENOMEM;
+}
+
+static pid_t spawn(uint64_t seed, uint64_t number, int slot, unsigned long *steps)
+{
+	pid_t pid = fork();
+
+	if (pid < 0) {
+		perror("kills: fork");
+		exit(1);
+	}
+	if (!pid) {
+		raw_seed(&dice, seed, number + 1);
+		child(slot, steps);
+	}
+	return pid;
+}
+
+/* Nothing is pinned, and nothing charged. */
+static int verdict(void)
+{
+	long long pinned = raw_pinned();
+	int status, pid, bad = 0;
+
+	if (pinned) {
+		printf("kills: %lld pages are still pinned\n", pinned);
+		bad = 1;
+	}
+	pid = fork();
+	if (!pid)
+		_exit(whole_limit());
+	waitpid(pid, &status, 0);
+	return bad | status;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = { { "count", 1, NULL, 'c' },
+						 { "seed", 1, NULL, 's' },
+						 {} };
+	uint64_t seed = time(NULL) ^ getpid() << 20, count = 1000, number = 0, longest = 30000;
+	unsigned long *steps;
+	pid_t pids[2] = { };
+	int option, status, slot, bad = 0, n;
+
+	while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
+		if (option == '?')
+			return 2;
+		*(option == 'c' ? &count : &seed) = strtoull(optarg, NULL, 0);
+	}
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	printf("kills: seed %llu, %llu kills\n", (unsigned long long)seed,
+	       (unsigned long long)count);
+	raw_unprivileged(LIMIT);
+	raw_seed(&dice, seed, 0);
+	steps = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (verdict()) {
+		printf("kills: this is so before the first kill\n");
+		return 1;
+	}
+	for (n = 0; n < 2; n++)
+		pids[n] = spawn(seed, number++, n, steps);
+	while (number < count + 2 && !bad) {
+		/* Most moments lie in the time in which a child sets itself up, which is short. */
+		usleep(raw_below(&dice, 1 + raw_below(&dice, longest)));
+		slot = raw_below(&dice, 2);
+		kill(pids[slot], SIGKILL);
+		waitpid(pids[slot], &status, 0);
+		if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL) {
+			printf("kills: child %llu ended by itself, status %x\n",
+			       (unsigned long long)number, status);
+			bad = 1;
+		}
+		if (number % 1000 == 0 &&
+		    raw_vmstat("nr_foll_pin_acquired") - raw_vmstat("nr_foll_pin_released") >
+			    8 * LIMIT / 4096) {
+			printf("kills: more pages are pinned than two children can pin\n");
+			bad = 1;
+		}
+		pids[slot] = spawn(seed, number++, slot, steps);
+	}
+	for (n = 0; n < 2; n++) {
+		kill(pids[n], SIGKILL);
+		waitpid(pids[n], &status, 0);
+	}
+	bad |= verdict();
+	printf("kills: %llu children, %lu posts\n", (unsigned long long)number, *steps);
+	if (*steps < number / 4) {
+		printf("kills: too few posts: the children did not come far\n");
+		bad = 1;
+	}
+	printf("%d passed, %d failed\n", !bad, bad ? 1 : 0);
+	return bad ? 1 : 0;
+}
