@@ -10,14 +10,14 @@ JOBS ?= $(shell nproc)
 TOP := $(CURDIR)
 
 .DEFAULT_GOAL := help
-.PHONY: help modules tool demo test kunit conformance parity vm-test fuzz bench check mutants soak install uninstall deb clean
+.PHONY: help modules tool library demo test kunit conformance parity vm-test fuzz bench check mutants soak install uninstall deb clean
 
 help:		## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 	@echo
-	@echo "  KDIR=<kernel build dir>  PREFIX=$(PREFIX)  PROVIDER=$(PROVIDER)  KERNEL=6.1|6.12, ULP=nvme (demo; PROVIDER=sockets|verbs|ntb)"
+	@echo "  KDIR=<kernel build dir>  PREFIX=$(PREFIX)  PROVIDER=$(PROVIDER)  KERNEL=6.1|6.12, ULP=nvme|user (demo; PROVIDER=sockets|verbs|ntb)"
 
-demo:		## two virtual machines of a stock Debian kernel exchange messages and RMA, or with ULP=nvme share a disk
+demo:		## two virtual machines of a stock Debian kernel exchange messages and RMA, or with ULP=nvme share a disk, or with ULP=user run libfabric's programs
 	@tests/vm/demo
 
 test:		## everything that must pass: unit, conformance, virtual machines (about 25 minutes)
@@ -28,6 +28,9 @@ modules:	## kfi.ko and the providers, for the kernel in KDIR, in build/modules
 
 tool:		## the kfi command, in build/tools
 	@tools/build tool
+
+library:	## the libfabric provider, build/tools/libkfi-fi.so
+	@tools/build library
 
 kunit:		## unit tests of the core in a User Mode Linux debug kernel
 	@tests/run kunit
@@ -56,13 +59,13 @@ mutants:	## plant one fault at a time; every suite that should notice must turn 
 soak:		## the long matrix
 	@tests/soak
 
-install:	## modules, headers, Module.symvers and the kfi command below PREFIX
+install:	## modules, headers, Module.symvers, the kfi command and the libfabric provider below PREFIX
 	@tools/build install "$(KDIR)" "$(PREFIX)"
 
 uninstall:	## take away what install put there
 	@tools/build uninstall "$(KDIR)" "$(PREFIX)"
 
-deb:		## Debian packages: modules and headers for KDIR, the command; in build/deb
+deb:		## Debian packages: modules and headers for KDIR; the command and the libfabric provider; in build/deb
 	@tools/build deb "$(KDIR)"
 
 clean:		## forget everything that was built here

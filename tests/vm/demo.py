@@ -11,11 +11,13 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import bed               # noqa: E402
 import nvme_demo         # noqa: E402
 import pair as vm        # noqa: E402
+import user_demo         # noqa: E402
 
 OPS = ("send", "tagged", "write", "read")
 SIZES = (64, 4096, 65536, 1048576)
 OUT = os.path.join(vm.BUILD, "demo")
 MTU = 9000
+ULPS = {"nvme": nvme_demo, "user": user_demo}
 # What lies below each provider.
 PROVIDERS = {
     "sockets": f"TCP over IPv4, MTU {MTU}",
@@ -101,7 +103,7 @@ def choices():
     """Series, provider and ULP from the environment."""
     chosen = []
     for name, known, default in (("KERNEL", ("6.1", "6.12"), "6.12"), ("PROVIDER", tuple(PROVIDERS), "sockets"),
-                                 ("ULP", ("", "nvme"), "")):
+                                 ("ULP", ("", "nvme", "user"), "")):
         chosen.append(os.environ.get(name) or default)
         if chosen[-1] not in known:
             sys.exit(f"demo: {name} is {' or '.join(filter(None, known))}, not '{chosen[-1]}'")
@@ -109,11 +111,12 @@ def choices():
 
 
 def tell(release, rows, provider, ulp):
-    what = "A disk of machine b on machine a, NVMe over kfabric" if ulp else "From machine a to machine b"
-    print(f"{what}, provider {provider}, {PROVIDERS[provider]}, {'with checksums' if ulp else 'every byte compared'}.\n"
+    what = {"nvme": "A disk of machine b on machine a, NVMe over kfabric", "user": "Programs of libfabric on machines a and b",
+            "": "From machine a to machine b"}[ulp]
+    print(f"{what}, provider {provider}, {PROVIDERS[provider]}, {'with checksums' if ulp == 'nvme' else 'every byte compared'}.\n"
           f"Kernel {release}, emulated: figures compare with each other, not with hardware.\n")
     if ulp:
-        nvme_demo.table(rows)
+        ULPS[ulp].table(rows)
     else:
         table(rows)
 
@@ -125,7 +128,7 @@ def main():
     progress = vm.Progress()
     start = time.monotonic()
     try:
-        release, rows = nvme_demo.demo(series, provider, MTU, out, progress) if ulp else demo(series, provider, progress)
+        release, rows = ULPS[ulp].demo(series, provider, MTU, out, progress) if ulp else demo(series, provider, progress)
     except vm.VmError as error:
         progress.end()
         print(f"demo: {error}", file=sys.stderr)
