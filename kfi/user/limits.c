@@ -40,14 +40,14 @@ MODULE_PARM_DESC(max_queue_mb, "kernel memory for queues and operations of one u
  * struct ku_user - a user who has a context
  * @entry:	in ku_users
  * @contexts:	references; under ku_users_lock
- * @account:	where pinned memory is charged
+ * @cred:	of the first opener, which keeps the user's account, where pinned memory is charged
  * @count:	objects of each kind
  * @room:	bytes of queues
  */
 struct ku_user {
 	struct list_head	entry;
 	unsigned int		contexts;
-	struct user_struct	*account;
+	const struct cred	*cred;
 	atomic_t		count[KU_KINDS];
 	atomic_long_t		room;
 };
@@ -61,23 +61,22 @@ static struct ku_user *user_of(const struct user_struct *account)
 
 	lockdep_assert_held(&ku_users_lock);
 	list_for_each_entry(user, &ku_users, entry)
-		if (user->account == account)
+		if (user->cred->user == account)
 			return user;
 	return NULL;
 }
 
 struct ku_user *ku_user_get(void)
 {
-	struct user_struct *account = current_user();
 	struct ku_user *user;
 
 	mutex_lock(&ku_users_lock);
-	user = user_of(account);
+	user = user_of(current_user());
 	if (!user) {
 		user = kzalloc(sizeof(*user), GFP_KERNEL);
 		if (!user)
 			goto unlock;
-		user->account = get_uid(account);
+		user->cred = get_current_cred();
 		list_add(&user->entry, &ku_users);
 	}
 	user->contexts++;
@@ -91,7 +90,7 @@ void ku_user_put(struct ku_user *user)
 	mutex_lock(&ku_users_lock);
 	if (!--user->contexts) {
 		list_del(&user->entry);
-		free_uid(user->account);
+		put_cred(user->cred);
 		kfree(user);
 	}
 	mutex_unlock(&ku_users_lock);
@@ -135,7 +134,7 @@ void ku_limits_room_back(struct ku_user *user, size_t bytes)
 int ku_limits_lock(struct ku_ctx *ctx, unsigned long pages)
 {
 	unsigned long limit = capable(CAP_IPC_LOCK) ? LONG_MAX : rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
-	atomic_long_t *locked = &ctx->user->account->locked_vm;
+	atomic_long_t *locked = &ctx->user->cred->user->locked_vm;
 	unsigned long old = atomic_long_read(locked);
 
 	do {
@@ -148,7 +147,7 @@ int ku_limits_lock(struct ku_ctx *ctx, unsigned long pages)
 
 void ku_limits_unlock(struct ku_ctx *ctx, unsigned long pages)
 {
-	atomic_long_sub(pages, &ctx->user->account->locked_vm);
+	atomic_long_sub(pages, &ctx->user->cred->user->locked_vm);
 	atomic64_sub(pages, &ctx->mm->pinned_vm);
 }
 
