@@ -2,12 +2,14 @@
 /*
  * Address vectors.
  */
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include "user.h"
 
 #define AV_BATCH	4096	/* addresses of one call */
-#define AV_COUNT_MAX	65536	/* what is believed of a number of expected addresses */
+#define AV_COUNT_MAX	1024	/* what is believed of a number of expected addresses */
+#define AV_SLOT_ROOM	32	/* bytes of the table for an expected address */
 #define AV_ROOM		256	/* bytes that kfi.ko has for an address, roughly */
 
 static struct ku_av *av_get(struct ku_ctx *ctx, u32 handle)
@@ -37,16 +39,22 @@ int ku_ioc_av(struct ku_ctx *ctx, void *arg)
 		ret = PTR_ERR(av);
 		goto put_domain;
 	}
+	ret = ku_limits_room(ctx->user, SZ_4K + attr.count * AV_SLOT_ROOM);
+	if (ret)
+		goto abandon;
+	av->obj.room = SZ_4K + attr.count * AV_SLOT_ROOM;
 	ret = kfi_av_open(domain->domain, &attr, &av->av, av);
-	if (ret) {
-		ku_obj_abandon(&av->obj);
-		goto put_domain;
-	}
+	if (ret)
+		goto abandon;
 	av->obj.fid = &av->av->fid;
 	av->addrlen = domain->addrlen;
 	open->handle = av->obj.handle;
 	open->addrlen = av->addrlen;
 	ku_obj_publish(&av->obj);
+	goto put_domain;
+
+abandon:
+	ku_obj_abandon(&av->obj);
 put_domain:
 	ku_obj_put(&domain->obj);
 	return ret;

@@ -143,8 +143,8 @@ static int enable(struct ku_obj *obj)
 		ret = ku_ep_prepare(to_ku_ep(obj));
 	if (!ret)
 		ret = kfi_control(obj->fid, KFI_ENABLE, NULL);
-	if (!ret && obj->class == KFI_CLASS_EP)
-		ku_ep_enabled(to_ku_ep(obj));
+	if (obj->class == KFI_CLASS_EP)
+		ku_ep_enabled(to_ku_ep(obj));	/* kfi.ko may have come so far, and failed then */
 	return ret;
 }
 

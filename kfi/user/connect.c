@@ -128,8 +128,7 @@ int ku_ioc_connect(struct ku_ctx *ctx, void *arg)
 		return PTR_ERR(ep);
 	mutex_lock(&ep->obj.lock);
 	ret = ku_ep_prepare(ep) ?: kfi_connect(ep->ep, addr, param, to->paramlen);
-	if (!ret)
-		ku_ep_enabled(ep);
+	ku_ep_enabled(ep);	/* even if it could not connect */
 	mutex_unlock(&ep->obj.lock);
 	ku_obj_put(&ep->obj);
 	return ret;
@@ -150,8 +149,7 @@ int ku_ioc_accept(struct ku_ctx *ctx, void *arg)
 		return PTR_ERR(ep);
 	mutex_lock(&ep->obj.lock);
 	ret = ku_ep_prepare(ep) ?: kfi_accept(ep->ep, param, accept->paramlen);
-	if (!ret)
-		ku_ep_enabled(ep);
+	ku_ep_enabled(ep);	/* even if it could not connect */
 	mutex_unlock(&ep->obj.lock);
 	ku_obj_put(&ep->obj);
 	return ret;

@@ -181,16 +181,23 @@ static int give_request(struct ku_ctx *ctx, struct ku_event *event)
 {
 	struct kfi_user_event *read = event->read;
 	struct ku_connreq *req;
+	int ret;
 
 	req = ku_obj_new(ctx, sizeof(*req), KFI_CLASS_CONNREQ, 0);
 	if (IS_ERR(req))
 		return PTR_ERR(req);
+	/* Before any call of the process can find the request, and end it. */
+	ret = read->info ? ku_info_to_user(event->info, read->info, read->info_size) : 0;
+	if (ret) {
+		ku_obj_abandon(&req->obj);
+		return ret;
+	}
 	req->pep = event->pep;
 	req->info = event->info;
 	event->info = NULL;
 	read->connreq = req->obj.handle;
 	ku_obj_publish(&req->obj);
-	return read->info ? ku_info_to_user(req->info, read->info, read->info_size) : 0;
+	return 0;
 }
 
 static int give_event(struct ku_ctx *ctx, struct ku_event *event, u32 room)

@@ -131,9 +131,14 @@ void ku_limits_room_back(struct ku_user *user, size_t bytes)
 	atomic_long_sub(bytes, &user->room);
 }
 
+unsigned long ku_limits_lockable(void)
+{
+	return capable(CAP_IPC_LOCK) ? LONG_MAX : rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+}
+
 int ku_limits_lock(struct ku_ctx *ctx, unsigned long pages)
 {
-	unsigned long limit = capable(CAP_IPC_LOCK) ? LONG_MAX : rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	unsigned long limit = ku_limits_lockable();
 	atomic_long_t *locked = &ctx->user->cred->user->locked_vm;
 	unsigned long old = atomic_long_read(locked);
 

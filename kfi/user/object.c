@@ -90,8 +90,10 @@ struct ku_obj *ku_obj_get(struct ku_ctx *ctx, u32 handle, u32 class)
 
 void ku_obj_put(struct ku_obj *obj)
 {
-	if (unlikely(refcount_dec_and_test(&obj->users)))
+	if (unlikely(refcount_dec_and_test(&obj->users))) {
+		smp_mb__after_atomic();		/* before the look for sleepers */
 		wake_up_var(&obj->users);
+	}
 }
 
 struct ku_ep *ku_ep_get(struct ku_ctx *ctx, u32 handle)
@@ -207,21 +209,24 @@ static void free_obj(struct ku_obj *obj)
 }
 
 /*
- * No call can find the object any more, and those that have found it are through. Interrupted by a fatal signal only
- * if one of them sleeps for long, over memory of another process.
+ * No call can find the object any more, and those that have found it are through. A call may sleep for long, over
+ * memory that another process provides: then a fatal signal ends the wait. @last: no call is under way.
  */
-static int wait_for_users(struct ku_obj *obj)
+static int wait_for_users(struct ku_obj *obj, bool last)
 {
 	WRITE_ONCE(obj->closing, true);
 	if (obj->waiter)
 		ku_waiter_wake(obj);
 	ku_obj_put(obj);	/* the table's */
-	if (wait_var_event_killable(&obj->users, !refcount_read(&obj->users)) && refcount_inc_not_zero(&obj->users))
+	if (last)
+		wait_var_event(&obj->users, !refcount_read(&obj->users));	/* somebody polls a descriptor */
+	else if (wait_var_event_killable(&obj->users, !refcount_read(&obj->users)) &&
+		 refcount_inc_not_zero(&obj->users))
 		return -EINTR;
 	return 0;
 }
 
-int ku_obj_close(struct ku_ctx *ctx, u32 handle)
+static int close_obj(struct ku_ctx *ctx, u32 handle, bool last)
 {
 	struct ku_obj *obj;
 	int ret = 0;
@@ -237,7 +242,7 @@ int ku_obj_close(struct ku_ctx *ctx, u32 handle)
 	xa_unlock(&ctx->objs);
 	if (ret)
 		return ret;
-	ret = wait_for_users(obj);
+	ret = wait_for_users(obj, last);
 	if (!ret) {
 		ret = atomic_read(&obj->bound) ? -EBUSY : end_obj(obj);
 		if (ret)
@@ -251,6 +256,11 @@ int ku_obj_close(struct ku_ctx *ctx, u32 handle)
 	xa_erase(&ctx->objs, handle);
 	free_obj(obj);
 	return 0;
+}
+
+int ku_obj_close(struct ku_ctx *ctx, u32 handle)
+{
+	return close_obj(ctx, handle, false);
 }
 
 /* An object is closed before those that it stands on, or is bound to. */
@@ -267,7 +277,7 @@ void ku_obj_close_all(struct ku_ctx *ctx)
 	for (i = 0; i < ARRAY_SIZE(order); i++)
 		xa_for_each(&ctx->objs, handle, obj) {
 			if (obj->class == order[i])
-				WARN_ON_ONCE(ku_obj_close(ctx, handle));
+				WARN_ON_ONCE(close_obj(ctx, handle, true));
 			cond_resched();
 		}
 }

@@ -103,8 +103,9 @@ static int same_domain(struct kfi_info *asked, const struct kfi_info *domain)
 	return 0;
 }
 
-/* The info to open something with. @domain: where, or NULL. */
-static struct kfi_info *open_info(struct ku_ctx *ctx, const struct kfi_user_open *open, const struct ku_domain *domain)
+/* The info to open something with, in @fabric or in @domain. */
+static struct kfi_info *open_info(struct ku_ctx *ctx, const struct kfi_user_open *open, struct ku_obj *fabric,
+				  const struct ku_domain *domain)
 {
 	struct kfi_info *asked, *info;
 	int ret = 0;
@@ -114,6 +115,8 @@ static struct kfi_info *open_info(struct ku_ctx *ctx, const struct kfi_user_open
 		return asked;
 	if (domain)
 		ret = same_domain(asked, domain->info);
+	if (fabric)
+		asked->fabric_attr->fabric = container_of(fabric->fid, struct kfid_fabric, fid);
 	info = ret ? ERR_PTR(ret) : ask(ctx, asked);
 	kfi_freeinfo(asked);
 	return info;
@@ -130,14 +133,14 @@ static u64 ep_room(const struct kfi_info *info)
 }
 
 /* What all kinds of struct kfi_user_open have in common: an object of @class, and the info to open it with. */
-static void *open_new(struct ku_ctx *ctx, struct kfi_user_open *open, const struct ku_domain *domain, size_t size,
-		      u32 class, struct kfi_info **infop)
+static void *open_new(struct ku_ctx *ctx, struct kfi_user_open *open, struct ku_obj *fabric,
+		      const struct ku_domain *domain, size_t size, u32 class, struct kfi_info **infop)
 {
 	struct kfi_info *info;
 	struct ku_obj *obj;
 	int ret;
 
-	info = open_info(ctx, open, domain);
+	info = open_info(ctx, open, fabric, domain);
 	if (IS_ERR(info))
 		return ERR_CAST(info);
 	obj = ku_obj_new(ctx, size, class, open->cookie);
@@ -213,7 +216,7 @@ int ku_ioc_domain(struct ku_ctx *ctx, void *arg)
 	fabric = ku_obj_get(ctx, open->parent, KFI_CLASS_FABRIC);
 	if (IS_ERR(fabric))
 		return PTR_ERR(fabric);
-	domain = open_new(ctx, open, NULL, sizeof(*domain), KFI_CLASS_DOMAIN, &info);
+	domain = open_new(ctx, open, fabric, NULL, sizeof(*domain), KFI_CLASS_DOMAIN, &info);
 	if (IS_ERR(domain)) {
 		ret = PTR_ERR(domain);
 		goto put_fabric;
@@ -225,10 +228,10 @@ put_fabric:
 	return ret;
 }
 
-static struct ku_ep *open_ep(struct ku_ctx *ctx, struct kfi_user_open *open, const struct ku_domain *domain, u32 class,
-			     struct kfi_info **infop)
+static struct ku_ep *open_ep(struct ku_ctx *ctx, struct kfi_user_open *open, struct ku_obj *fabric,
+			     const struct ku_domain *domain, u32 class, struct kfi_info **infop)
 {
-	struct ku_ep *ep = open_new(ctx, open, domain, sizeof(*ep), class, infop);
+	struct ku_ep *ep = open_new(ctx, open, fabric, domain, sizeof(*ep), class, infop);
 
 	if (IS_ERR(ep))
 		return ep;
@@ -252,7 +255,7 @@ int ku_ioc_passive_ep(struct ku_ctx *ctx, void *arg)
 	fabric = ku_obj_get(ctx, open->parent, KFI_CLASS_FABRIC);
 	if (IS_ERR(fabric))
 		return PTR_ERR(fabric);
-	ep = open_ep(ctx, open, NULL, KFI_CLASS_PEP, &info);
+	ep = open_ep(ctx, open, fabric, NULL, KFI_CLASS_PEP, &info);
 	if (IS_ERR(ep)) {
 		ret = PTR_ERR(ep);
 		goto put_fabric;
@@ -320,7 +323,7 @@ int ku_ioc_endpoint(struct ku_ctx *ctx, void *arg)
 			goto put_domain;
 		}
 	}
-	ep = open_ep(ctx, open, domain, KFI_CLASS_EP, &info);
+	ep = open_ep(ctx, open, NULL, domain, KFI_CLASS_EP, &info);
 	if (IS_ERR(ep)) {
 		ret = PTR_ERR(ep);
 		goto put_request;
@@ -347,7 +350,7 @@ int ku_ioc_stx(struct ku_ctx *ctx, void *arg)
 	domain = ku_domain_get(ctx, open->parent);
 	if (IS_ERR(domain))
 		return PTR_ERR(domain);
-	ep = open_ep(ctx, open, domain, KFI_CLASS_STX_CTX, &info);
+	ep = open_ep(ctx, open, NULL, domain, KFI_CLASS_STX_CTX, &info);
 	if (IS_ERR(ep)) {
 		ret = PTR_ERR(ep);
 		goto put_domain;
@@ -370,7 +373,7 @@ int ku_ioc_srx(struct ku_ctx *ctx, void *arg)
 	domain = ku_domain_get(ctx, open->parent);
 	if (IS_ERR(domain))
 		return PTR_ERR(domain);
-	ep = open_ep(ctx, open, domain, KFI_CLASS_SRX_CTX, &info);
+	ep = open_ep(ctx, open, NULL, domain, KFI_CLASS_SRX_CTX, &info);
 	if (IS_ERR(ep)) {
 		ret = PTR_ERR(ep);
 		goto put_domain;

@@ -206,6 +206,8 @@ void ku_cache_exit(struct ku_ctx *ctx)
 /* Pages against the limit; what the cache can spare goes. -EAGAIN: operations that end will make room. */
 static int charge(struct ku_ctx *ctx, unsigned long pages)
 {
+	if (pages > ku_limits_lockable())
+		return -ENOMEM;		/* whatever ends */
 	while (ku_limits_lock(ctx, pages)) {
 		if (cache_shrink(ctx))
 			continue;

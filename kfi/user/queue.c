@@ -64,6 +64,7 @@ static __poll_t waiter_poll(struct file *file, poll_table *table)
 	__poll_t ready = 0;
 
 	poll_wait(file, &waiter->wait, table);
+	smp_mb();	/* pairs with wq_has_sleeper() in ku_waiter_wake() */
 	rcu_read_lock();
 	obj = rcu_dereference(waiter->obj);
 	if (obj && !refcount_inc_not_zero(&obj->users))
@@ -117,7 +118,7 @@ int ku_ioc_getwait(struct ku_ctx *ctx, void *arg)
 /* ---- an ioctl ---- */
 
 /* 0: go on sleeping; positive: what is waited for is there; negative: why it will not be. */
-static int look(struct ku_obj *obj, u64 threshold, u64 errors)
+static int look(struct ku_obj *obj, const struct kfi_user_wait *wait)
 {
 	struct kfid_cntr *cntr;
 
@@ -125,9 +126,9 @@ static int look(struct ku_obj *obj, u64 threshold, u64 errors)
 		return -EBADF;
 	if (obj->class == KFI_CLASS_CNTR) {
 		cntr = container_of(obj->fid, struct kfid_cntr, fid);
-		if (kfi_cntr_read(cntr) >= threshold)
+		if (kfi_cntr_read(cntr) >= wait->threshold)
 			return 1;
-		if (kfi_cntr_readerr(cntr) != errors)
+		if (kfi_cntr_readerr(cntr) != wait->errors)
 			return -KFI_EAVAIL;
 	} else if (is_ready(obj)) {
 		return 1;
@@ -138,13 +139,10 @@ static int look(struct ku_obj *obj, u64 threshold, u64 errors)
 static int wait_for(struct ku_obj *obj, const struct kfi_user_wait *wait)
 {
 	long timeout = wait->timeout_ms < 0 ? MAX_SCHEDULE_TIMEOUT : msecs_to_jiffies(wait->timeout_ms);
-	u64 errors = 0;
 	long left;
 	int ret;
 
-	if (obj->class == KFI_CLASS_CNTR)
-		errors = kfi_cntr_readerr(container_of(obj->fid, struct kfid_cntr, fid));
-	left = wait_event_interruptible_timeout(obj->waiter->wait, (ret = look(obj, wait->threshold, errors)), timeout);
+	left = wait_event_interruptible_timeout(obj->waiter->wait, (ret = look(obj, wait)), timeout);
 	if (left < 0)
 		return -EINTR;	/* not to be started again by itself: the time has run */
 	if (!ret)

@@ -146,9 +146,9 @@ static void ring_handler(struct kfid_cq *cq, void *context)
 
 	spin_lock_bh(&ring->lock);
 	more = move_round(ring);
-	spin_unlock_bh(&ring->lock);
-	if (more)
+	if (more && !ring->ending)
 		schedule_work(&ring->work);	/* softirqs of others wait */
+	spin_unlock_bh(&ring->lock);
 	if (ring->obj.waiter)
 		ku_waiter_wake(&ring->obj);
 }
@@ -287,12 +287,16 @@ int ku_ring_end(struct ku_ring *ring)
 	int ret;
 
 	spin_lock_bh(&ring->lock);
+	ring->ending = true;	/* the handler does not schedule the work any more */
 	ring->head = NULL;
 	spin_unlock_bh(&ring->lock);
 	cancel_work_sync(&ring->work);
 	ring_move(ring);
 	ret = kfi_close(&ring->cq->fid);
+	spin_lock_bh(&ring->lock);
 	ring->head = head;
+	ring->ending = false;
+	spin_unlock_bh(&ring->lock);
 	return ret;
 }
 

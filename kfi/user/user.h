@@ -160,6 +160,7 @@ struct ku_waiter {
  * @tail:	slots filled so far
  * @nr_pages:	pages of the mapping
  * @work:	moves what the handler has left
+ * @ending:	the queue is about to be closed
  * @batch:	entries on their way
  * @src:	their senders
  */
@@ -174,6 +175,7 @@ struct ku_ring {
 	u32			tail;
 	unsigned int		nr_pages;
 	struct work_struct	work;
+	bool			ending;
 	struct kfi_cq_tagged_entry batch[KU_BATCH];
 	kfi_addr_t		src[KU_BATCH];
 };
@@ -336,6 +338,8 @@ void ku_limits_give(struct ku_user *user, enum ku_kind kind);
 /* Bytes of queues and pools. 0, -EMFILE */
 int ku_limits_room(struct ku_user *user, size_t bytes);
 void ku_limits_room_back(struct ku_user *user, size_t bytes);
+/* Pages that the caller may have pinned. */
+unsigned long ku_limits_lockable(void);
 /* Pinned pages against RLIMIT_MEMLOCK. 0, -ENOMEM */
 int ku_limits_lock(struct ku_ctx *ctx, unsigned long pages);
 void ku_limits_unlock(struct ku_ctx *ctx, unsigned long pages);

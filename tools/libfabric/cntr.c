@@ -110,6 +110,7 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 		if (!left)
 			return -FI_ETIMEDOUT;
 		arg.timeout_ms = left;
+		arg.errors = errors;
 		if (atomic_load(&cntr->domain->batched))
 			arg.timeout_ms = 1;
 		ret = kfi_call(cntr->domain->fabric, KFI_IOC_WAIT, &arg);

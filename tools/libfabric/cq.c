@@ -239,6 +239,8 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr
 
 	if (cq->wait.obj == FI_WAIT_NONE)
 		return -FI_EINVAL;
+	if (!count)
+		return cq_readfrom(fid, buf, count, src_addr);
 	deadline = kfi_deadline(timeout);
 	for (;;) {
 		kfi_flush(cq->domain);

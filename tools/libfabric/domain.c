@@ -68,7 +68,7 @@ static int domain_endpoint2(struct fid_domain *domain, struct fi_info *info, str
 	return flags ? -FI_ENOSYS : kfi_ep_open(domain, info, ep, context);
 }
 
-static struct fi_ops domain_fid_ops = {
+struct fi_ops kfi_domain_fid_ops = {
 	.size		= sizeof(struct fi_ops),
 	.close		= domain_close,
 	.bind		= kfi_no_bind,
@@ -124,7 +124,7 @@ int kfi_domain_open(struct fid_fabric *ffid, struct fi_info *info, struct fid_do
 	domain->handle = arg.handle;
 	domain->fid.fid.fclass = FI_CLASS_DOMAIN;
 	domain->fid.fid.context = context;
-	domain->fid.fid.ops = &domain_fid_ops;
+	domain->fid.fid.ops = &kfi_domain_fid_ops;
 	domain->fid.ops = &domain_ops;
 	domain->fid.mr = &kfi_mr_ops;
 	pthread_mutex_init(&domain->post_lock, NULL);

@@ -68,7 +68,7 @@ static int fabric_domain2(struct fid_fabric *fabric, struct fi_info *info, struc
 	return flags ? -FI_ENOSYS : kfi_domain_open(fabric, info, domain, context);
 }
 
-static struct fi_ops fabric_fid_ops = {
+struct fi_ops kfi_fabric_fid_ops = {
 	.size		= sizeof(struct fi_ops),
 	.close		= fabric_close,
 	.bind		= kfi_no_bind,
@@ -114,7 +114,7 @@ int kfi_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fid, void *
 	fabric->handle = arg.handle;
 	fabric->fid.fid.fclass = FI_CLASS_FABRIC;
 	fabric->fid.fid.context = context;
-	fabric->fid.fid.ops = &fabric_fid_ops;
+	fabric->fid.fid.ops = &kfi_fabric_fid_ops;
 	fabric->fid.ops = &fabric_ops;
 	fabric->fid.api_version = attr->api_version;
 	pthread_mutex_init(&fabric->lock, NULL);

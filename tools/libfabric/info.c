@@ -528,6 +528,9 @@ static int pack_hints(const struct fi_info *hints, uint32_t version, struct kfi_
 	const struct kfi_fabric *fabric = NULL;
 	int ret;
 
+	/* Every provider is asked with the objects of any: a program may have opened them with another one. */
+	if ((dfid && dfid->fid.ops != &kfi_domain_fid_ops) || (ffid && ffid->fid.ops != &kfi_fabric_fid_ops))
+		return -FI_ENODATA;
 	ret = kfi_info_pack(hints, version, flat, provider);
 	if (dfid) {
 		const struct kfi_domain *domain = kfi_container(dfid, struct kfi_domain, fid);

@@ -297,6 +297,7 @@ int kfi_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_
 int kfi_getopt(const struct kfi_fabric *fabric, uint32_t handle, int level, int name, void *value,
 	       size_t *len);
 
+extern struct fi_ops kfi_domain_fid_ops, kfi_fabric_fid_ops;	/* by which our objects are known */
 extern struct fi_ops_mr kfi_mr_ops;
 
 /* ---- cm.c: connections ---- */

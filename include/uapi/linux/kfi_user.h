@@ -539,14 +539,16 @@ struct kfi_user_event {
  * @handle: a completion queue, event queue or counter
  * @timeout_ms: negative: for ever
  * @threshold: of a counter: the value that is waited for
+ * @errors: of a counter: its errors that the caller knows of
  *
- * Returns when the queue is not empty, the counter has reached the value or counted another
- * error (KFI_EAVAIL). EAGAIN: KFI_IOC_SIGNAL; ETIMEDOUT; EINTR.
+ * Returns when the queue is not empty, the counter has reached the value or has other than
+ * @errors errors (KFI_EAVAIL). EAGAIN: KFI_IOC_SIGNAL; ETIMEDOUT; EINTR.
  */
 struct kfi_user_wait {
 	__u32	handle;
 	__s32	timeout_ms;
 	__u64	threshold;
+	__u64	errors;
 };
 
 /** enum kfi_user_count_op - what KFI_IOC_COUNT does with @value */
