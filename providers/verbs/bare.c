@@ -182,10 +182,17 @@ static bool kv_bare_odd(const struct kv_conn *conn, const struct ib_wc *wc)
 	return wc->opcode != IB_WC_RECV;
 }
 
-/* What ended the connection, or soon will have. */
+/*
+ * What ended the connection, or soon will have. A message may have made it ready when the failure of the attempt had
+ * been noted already: that is the end of a connection, then.
+ */
 static int kv_bare_why(const struct kv_conn *conn)
 {
-	return READ_ONCE(conn->error) ?: kv_conn_end(conn);
+	int err = READ_ONCE(conn->error);
+
+	if (!err)
+		return kv_conn_end(conn);
+	return READ_ONCE(conn->state) == KV_READY ? kv_conn_was(conn) : err;
 }
 
 static int kv_bare_error(struct kv_conn *conn, const struct ib_wc *wc)

@@ -329,8 +329,11 @@ static void kv_conn_take_down(struct kv_conn *conn)
 	spin_unlock_bh(&conn->lock);
 	if (conn->bare && test_bit(KV_STEP_READY, &conn->flags))
 		WRITE_ONCE(conn->error, kv_conn_was(conn));
-	err = conn->error;
 	cancel_work_sync(&conn->step_work);	/* it publishes */
+	/* A message may have made it ready when the failure of the attempt was already on its way. */
+	if (conn->bare && conn->state == KV_READY)
+		WRITE_ONCE(conn->error, kv_conn_was(conn));
+	err = conn->error;
 	kfi_home_unpublish(&conn->pc);
 	kv_conn_stop(conn);
 	if (conn->bare && conn->vep)
