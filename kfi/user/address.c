@@ -62,7 +62,10 @@ put_domain:
 
 /* ---- inserting ---- */
 
-/* Memory of addresses is the vector's until that is closed, whether they could be inserted or are removed. */
+/*
+ * Memory of addresses is the vector's until that is closed, whether they could be inserted or are
+ * removed.
+ */
 static int charge(struct ku_av *av, size_t count)
 {
 	int ret;
@@ -76,7 +79,8 @@ static int charge(struct ku_av *av, size_t count)
 }
 
 /* What an insertion answers: addresses, and with @errs why some are missing. */
-static int give_results(const kfi_addr_t *results, u64 fi_addrs, const int *errs, u64 to_errs, size_t count)
+static int give_results(const kfi_addr_t *results, u64 fi_addrs, const int *errs, u64 to_errs,
+			size_t count)
 {
 	if (fi_addrs && copy_to_user(u64_to_user_ptr(fi_addrs), results, count * sizeof(*results)))
 		return -EFAULT;
@@ -90,7 +94,7 @@ static int insert(struct ku_av *av, struct kfi_user_av_insert *ins)
 	kfi_addr_t *results = kvmalloc_array(ins->count, sizeof(*results), GFP_KERNEL_ACCOUNT);
 	int *errs = kvcalloc(ins->count, sizeof(*errs), GFP_KERNEL_ACCOUNT);
 	void *addrs = vmemdup_user(u64_to_user_ptr(ins->addrs), ins->addrs_size);
-	int ret = -ENOMEM;
+	int ret = -ENOMEM, inserted;
 
 	if (IS_ERR(addrs)) {
 		ret = PTR_ERR(addrs);
@@ -105,7 +109,10 @@ static int insert(struct ku_av *av, struct kfi_user_av_insert *ins)
 	ret = kfi_av_insert(av->av, addrs, ins->count, results, KFI_SYNC_ERR, errs);
 	if (ret < 0)
 		goto free_all;
-	ret = give_results(results, ins->fi_addrs, errs, ins->errs, ins->count) ?: (ins->count = ret, 0);
+	inserted = ret;
+	ret = give_results(results, ins->fi_addrs, errs, ins->errs, ins->count);
+	if (!ret)
+		ins->count = inserted;
 free_all:
 	kvfree(addrs);
 	kvfree(errs);
@@ -130,7 +137,8 @@ int ku_ioc_av_insert(struct ku_ctx *ctx, void *arg)
 	return ret;
 }
 
-static int insert_names(struct ku_av *av, struct kfi_user_av_svc *svc, const char *node, const char *service)
+static int insert_names(struct ku_av *av, struct kfi_user_av_svc *svc, const char *node,
+			const char *service)
 {
 	size_t count = (size_t)svc->nodecnt * svc->svccnt;
 	kfi_addr_t *results = kvmalloc_array(count, sizeof(*results), GFP_KERNEL_ACCOUNT);
@@ -146,7 +154,8 @@ static int insert_names(struct ku_av *av, struct kfi_user_av_svc *svc, const cha
 	if (count == 1)
 		inserted = kfi_av_insertsvc(av->av, node, service, results, 0, NULL);
 	else
-		inserted = kfi_av_insertsym(av->av, node, svc->nodecnt, service, svc->svccnt, results, 0, NULL);
+		inserted = kfi_av_insertsym(av->av, node, svc->nodecnt, service, svc->svccnt,
+					    results, 0, NULL);
 	ret = inserted < 0 ? inserted : give_results(results, svc->fi_addrs, NULL, 0, count);
 	if (!ret)
 		svc->count = inserted;
@@ -221,7 +230,9 @@ static int lookup(struct ku_av *av, struct kfi_user_av_lookup *look)
 	if (ret)
 		return ret;
 	look->addrlen = len;
-	return copy_to_user(u64_to_user_ptr(look->addr), addr, min_t(size_t, room, len)) ? -EFAULT : 0;
+	if (copy_to_user(u64_to_user_ptr(look->addr), addr, min_t(size_t, room, len)))
+		return -EFAULT;
+	return 0;
 }
 
 int ku_ioc_av_lookup(struct ku_ctx *ctx, void *arg)

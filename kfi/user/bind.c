@@ -17,7 +17,8 @@ static u64 counted_directions(u64 flags)
 
 static bool has_targets(const struct ku_obj *obj)
 {
-	return obj->class == KFI_CLASS_EP || obj->class == KFI_CLASS_PEP || obj->class == KFI_CLASS_SRX_CTX;
+	return obj->class == KFI_CLASS_EP || obj->class == KFI_CLASS_PEP ||
+	       obj->class == KFI_CLASS_SRX_CTX;
 }
 
 static bool has_target(const struct ku_ep *ep, u32 class)
@@ -90,7 +91,10 @@ put_obj:
 	return ret;
 }
 
-/* A direction that has a counter and no queue gets one: kfi.ko would tell nobody of the ends of operations. */
+/*
+ * A direction that has a counter and no queue gets one: kfi.ko would tell nobody of the ends of
+ * operations.
+ */
 int ku_ep_prepare(struct ku_ep *ep)
 {
 	u64 directions = ep->counted & ~ep->queued;
@@ -112,7 +116,10 @@ int ku_ep_prepare(struct ku_ep *ep)
 	return ret;
 }
 
-/* A shared receive context now has the queue of its first endpoint, which can't be closed before the context. */
+/*
+ * A shared receive context now has the queue of its first endpoint, which can't be closed before
+ * the context.
+ */
 void ku_ep_enabled(struct ku_ep *ep)
 {
 	struct ku_ep *srx = NULL;
@@ -184,7 +191,10 @@ static int read_option(struct kfid *fid, struct kfi_user_opt *opt)
 	return copy_to_user(u64_to_user_ptr(opt->value), &wide, sizeof(wide)) ? -EFAULT : 0;
 }
 
-/* What decides over others' memory, or over the rights of the endpoint, is not the process's to set. */
+/*
+ * What decides over others' memory, or over the rights of the endpoint, is not the process's to
+ * set.
+ */
 static int write_option(struct ku_ep *ep, const struct kfi_user_opt *opt)
 {
 	size_t value;
@@ -210,7 +220,8 @@ int ku_ioc_getopt(struct ku_ctx *ctx, void *arg)
 
 	if (IS_ERR(obj))
 		return PTR_ERR(obj);
-	if (obj->class == KFI_CLASS_EP || obj->class == KFI_CLASS_SRX_CTX || obj->class == KFI_CLASS_PEP)
+	if (obj->class == KFI_CLASS_EP || obj->class == KFI_CLASS_SRX_CTX ||
+	    obj->class == KFI_CLASS_PEP)
 		ret = read_option(obj->fid, opt);
 	ku_obj_put(obj);
 	return ret;

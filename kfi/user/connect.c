@@ -120,7 +120,9 @@ int ku_ioc_connect(struct ku_ctx *ctx, void *arg)
 	struct ku_ep *ep;
 	int ret;
 
-	ret = take(addr, to->addr, to->addrlen, sizeof(addr)) ?: take(param, to->param, to->paramlen, sizeof(param));
+	ret = take(addr, to->addr, to->addrlen, sizeof(addr));
+	if (!ret)
+		ret = take(param, to->param, to->paramlen, sizeof(param));
 	if (ret)
 		return ret;
 	ep = active_ep_get(ctx, to->handle);
@@ -156,13 +158,15 @@ int ku_ioc_accept(struct ku_ctx *ctx, void *arg)
 }
 
 /* One thread takes the request, to refuse it or to open an endpoint with it. */
-static int reject(struct ku_ctx *ctx, struct ku_obj *pep, struct ku_connreq *req, const void *param, size_t len)
+static int reject(struct ku_ctx *ctx, struct ku_obj *pep, struct ku_connreq *req, const void *param,
+		  size_t len)
 {
 	int ret = -EINVAL;
 
 	mutex_lock(&ctx->events);
 	if (req->info && req->pep == pep->handle) {
-		ret = kfi_reject(container_of(pep->fid, struct kfid_pep, fid), req->info->handle, param, len);
+		ret = kfi_reject(container_of(pep->fid, struct kfid_pep, fid), req->info->handle,
+				 param, len);
 		if (!ret) {
 			kfi_freeinfo(req->info);
 			req->info = NULL;

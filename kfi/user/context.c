@@ -44,17 +44,18 @@ free_ctx:
 }
 
 /*
- * The last descriptor and the last mapping have gone, so no call is under way. Operations end while
- * their endpoints are closed; their memory is unpinned after that. The memory management may still tell of
- * changes: ku_cache_exit() waits for that.
+ * The last descriptor and the last mapping have gone, so no call is under way. Operations end
+ * while their endpoints are closed; their memory is unpinned after that. The memory management
+ * may still tell of changes: ku_cache_exit() waits for that.
  */
 int ku_release(struct inode *inode, struct file *file)
 {
 	struct ku_ctx *ctx = file->private_data;
 
 	ku_obj_close_all(ctx);
+	/* An object that could not be closed still uses the context: better lost than freed. */
 	if (WARN_ON_ONCE(!xa_empty(&ctx->objs)))
-		return 0;	/* what could not be closed still uses the context: better lost than freed */
+		return 0;
 	ku_cache_exit(ctx);
 	xa_destroy(&ctx->objs);
 	put_net(ctx->net);

@@ -11,7 +11,10 @@ static struct kfid_cntr *cntr_of(struct ku_obj *obj)
 	return container_of(obj->fid, struct kfid_cntr, fid);
 }
 
-/* Several CPUs may get here at the same time. The lock makes the last one show what all of them have counted. */
+/*
+ * Several CPUs may get here at the same time. The lock makes the last one show what all of them
+ * have counted.
+ */
 static void cntr_handler(struct kfid_cntr *cntr, void *context)
 {
 	struct ku_cntr *c = context;

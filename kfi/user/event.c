@@ -68,7 +68,8 @@ int ku_ioc_eq(struct ku_ctx *ctx, void *arg)
 	ret = ku_waiter_open(obj);
 	if (ret)
 		goto abandon;
-	ret = kfi_eq_open(container_of(fabric->fid, struct kfid_fabric, fid), &attr, &eq, eq_handler, obj);
+	ret = kfi_eq_open(container_of(fabric->fid, struct kfid_fabric, fid), &attr, &eq,
+			  eq_handler, obj);
 	if (ret)
 		goto close_waiter;
 	obj->fid = &eq->fid;
@@ -113,19 +114,23 @@ static void event_about(struct ku_ctx *ctx, struct ku_event *event, const struct
 	event->pep = obj->handle;
 }
 
-static void take_cm(struct ku_ctx *ctx, struct ku_event *event, const struct kfi_eq_cm_entry *entry, size_t len)
+static void take_cm(struct ku_ctx *ctx, struct ku_event *event, const struct kfi_eq_cm_entry *entry,
+		    size_t len)
 {
 	event_about(ctx, event, entry->fid);
 	event->read->len = len - sizeof(*entry);
 	memcpy(event->bytes, entry->data, event->read->len);
-	/* A request that is only looked at stays with the queue, which may forget it at any moment. */
+	/* A request that is only looked at stays in the queue, which may forget it any time. */
 	if (!(event->read->flags & KFI_PEEK))
 		event->info = entry->info;
 }
 
 static int take_error(struct ku_ctx *ctx, struct kfid_eq *eq, struct ku_event *event)
 {
-	struct kfi_eq_err_entry entry = { .err_data = event->bytes, .err_data_size = sizeof(event->bytes) };
+	struct kfi_eq_err_entry entry = {
+		.err_data = event->bytes,
+		.err_data_size = sizeof(event->bytes),
+	};
 	ssize_t ret;
 
 	ret = kfi_eq_readerr(eq, &entry, event->read->flags);
@@ -136,8 +141,10 @@ static int take_error(struct ku_ctx *ctx, struct kfid_eq *eq, struct ku_event *e
 	event->read->err = entry.err;
 	event->read->prov_errno = entry.prov_errno;
 	event->read->data = entry.data;
+	event->read->len = 0;
 	/* Without data it points to nothing of ours. */
-	event->read->len = entry.err_data == event->bytes ? min(entry.err_data_size, sizeof(event->bytes)) : 0;
+	if (entry.err_data == event->bytes)
+		event->read->len = min(entry.err_data_size, sizeof(event->bytes));
 	return 0;
 }
 
@@ -260,14 +267,16 @@ int ku_ioc_eq_read(struct ku_ctx *ctx, void *arg)
 /* A request that is left is refused. The peer may have gone, and the passive endpoint as well. */
 void ku_connreq_end(struct ku_connreq *req)
 {
-	struct ku_obj *pep;
+	struct kfid_pep *pep;
+	struct ku_obj *obj;
 
 	if (!req->info)
 		return;
-	pep = ku_obj_get(req->obj.ctx, req->pep, KFI_CLASS_PEP);
-	if (!IS_ERR(pep)) {
-		kfi_reject(container_of(pep->fid, struct kfid_pep, fid), req->info->handle, NULL, 0);
-		ku_obj_put(pep);
+	obj = ku_obj_get(req->obj.ctx, req->pep, KFI_CLASS_PEP);
+	if (!IS_ERR(obj)) {
+		pep = container_of(obj->fid, struct kfid_pep, fid);
+		kfi_reject(pep, req->info->handle, NULL, 0);
+		ku_obj_put(obj);
 	}
 	kfi_freeinfo(req->info);
 	req->info = NULL;

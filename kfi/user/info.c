@@ -74,9 +74,9 @@
 
 /* ---- from the process ---- */
 
-static int take_string(char **to, const char *from, size_t size)
+static int take_string(char **to, const char *from)
 {
-	if (!memchr(from, 0, size))
+	if (!memchr(from, 0, KFI_USER_NAME_MAX))
 		return -EINVAL;
 	if (!*from)
 		return 0;
@@ -127,14 +127,17 @@ static int take_info(struct kfi_info *info, const struct kfi_user_info *from)
 	domain->mr_mode &= ~KFI_MR_VIRT_ADDR;
 	fabric->prov_version = from->fabric.prov_version;
 	fabric->api_version = from->fabric.api_version;
-	return take_bytes(&info->src_addr, &info->src_addrlen, from->src_addr, from->src_addrlen, KFI_USER_ADDR_MAX) ?:
-	       take_bytes(&info->dest_addr, &info->dest_addrlen, from->dest_addr, from->dest_addrlen,
-			  KFI_USER_ADDR_MAX) ?:
-	       take_key(&ep->auth_key, &ep->auth_key_size, from->ep.auth_key, from->ep.auth_key_size) ?:
-	       take_key(&domain->auth_key, &domain->auth_key_size, from->domain.auth_key, from->domain.auth_key_size) ?:
-	       take_string(&domain->name, from->domain.name, sizeof(from->domain.name)) ?:
-	       take_string(&fabric->name, from->fabric.name, sizeof(from->fabric.name)) ?:
-	       take_string(&fabric->prov_name, from->fabric.prov_name, sizeof(from->fabric.prov_name));
+	return take_bytes(&info->src_addr, &info->src_addrlen,
+			  from->src_addr, from->src_addrlen, KFI_USER_ADDR_MAX) ?:
+	       take_bytes(&info->dest_addr, &info->dest_addrlen,
+			  from->dest_addr, from->dest_addrlen, KFI_USER_ADDR_MAX) ?:
+	       take_key(&ep->auth_key, &ep->auth_key_size,
+			from->ep.auth_key, from->ep.auth_key_size) ?:
+	       take_key(&domain->auth_key, &domain->auth_key_size,
+			from->domain.auth_key, from->domain.auth_key_size) ?:
+	       take_string(&domain->name, from->domain.name) ?:
+	       take_string(&fabric->name, from->fabric.name) ?:
+	       take_string(&fabric->prov_name, from->fabric.prov_name);
 }
 
 struct kfi_info *ku_info_from_user(u64 from, u32 size)
@@ -149,7 +152,9 @@ struct kfi_info *ku_info_from_user(u64 from, u32 size)
 	if (user)
 		info = kfi_allocinfo();
 	if (info)
-		ret = copy_struct_from_user(user, sizeof(*user), u64_to_user_ptr(from), size) ?: take_info(info, user);
+		ret = copy_struct_from_user(user, sizeof(*user), u64_to_user_ptr(from), size);
+	if (!ret)
+		ret = take_info(info, user);
 	if (ret) {
 		kfi_freeinfo(info);
 		info = ERR_PTR(ret);
@@ -209,8 +214,10 @@ static void give_info(struct kfi_user_info *to, const struct kfi_info *info)
 	to->caps = info->caps & ~GENMASK_ULL(63, 60);
 	to->mode = info->mode;
 	to->addr_format = info->addr_format;
-	to->src_addrlen = give_bytes(to->src_addr, info->src_addr, info->src_addrlen, sizeof(to->src_addr));
-	to->dest_addrlen = give_bytes(to->dest_addr, info->dest_addr, info->dest_addrlen, sizeof(to->dest_addr));
+	to->src_addrlen = give_bytes(to->src_addr, info->src_addr, info->src_addrlen,
+				     sizeof(to->src_addr));
+	to->dest_addrlen = give_bytes(to->dest_addr, info->dest_addr, info->dest_addrlen,
+				      sizeof(to->dest_addr));
 	COPY_TX(&to->tx, tx);
 	COPY_RX(&to->rx, rx);
 	COPY_EP(&to->ep, ep);
@@ -222,9 +229,10 @@ static void give_info(struct kfi_user_info *to, const struct kfi_info *info)
 	to->rx.iov_limit = min_t(u64, rx->iov_limit, KFI_USER_IOV_MAX);
 	to->tx.rma_iov_limit = min_t(u64, tx->rma_iov_limit, KFI_USER_IOV_MAX);
 	to->domain.mr_iov_limit = KFI_USER_IOV_MAX;
-	to->ep.auth_key_size = give_bytes(to->ep.auth_key, ep->auth_key, ep->auth_key_size, sizeof(to->ep.auth_key));
-	to->domain.auth_key_size = give_bytes(to->domain.auth_key, domain->auth_key, domain->auth_key_size,
-					      sizeof(to->domain.auth_key));
+	to->ep.auth_key_size = give_bytes(to->ep.auth_key, ep->auth_key, ep->auth_key_size,
+					  sizeof(to->ep.auth_key));
+	to->domain.auth_key_size = give_bytes(to->domain.auth_key, domain->auth_key,
+					      domain->auth_key_size, sizeof(to->domain.auth_key));
 	give_string(to->domain.name, domain->name);
 	give_string(to->fabric.name, fabric->name);
 	give_string(to->fabric.prov_name, fabric->prov_name);
@@ -260,7 +268,10 @@ char *ku_string(u64 from, size_t max)
 	return from ? strndup_user(u64_to_user_ptr(from), max) : NULL;
 }
 
-/* Short names stand for ports in a way that this module can't check; and processes have no use for them. */
+/*
+ * Short names stand for ports in a way that this module can't check; and processes have no use
+ * for them.
+ */
 static bool for_processes(const struct kfi_info *info)
 {
 	return info->addr_format != KFI_ADDR_CXI;
@@ -276,7 +287,8 @@ static int give_infos(struct kfi_user_getinfo *get, const struct kfi_info *list)
 		if (!for_processes(info))
 			continue;
 		if (n < room) {
-			ret = ku_info_to_user(info, get->infos + (u64)n * get->info_size, get->info_size);
+			ret = ku_info_to_user(info, get->infos + (u64)n * get->info_size,
+					      get->info_size);
 			if (ret)
 				return ret;
 		}

@@ -2,9 +2,9 @@
 /*
  * What one user may have, in all contexts together.
  *
- * The counts belong to the user in whose name a context was opened, and go back to that user whoever
- * closes it. Pinned memory is charged to user_struct.locked_vm, where io_uring, AF_XDP and mlock() of
- * shared memory charge theirs, so that RLIMIT_MEMLOCK covers all of them together.
+ * The counts belong to the user in whose name a context was opened, and go back to that user
+ * whoever closes it. Pinned memory is charged to user_struct.locked_vm, where io_uring, AF_XDP
+ * and mlock() of shared memory charge theirs, so that RLIMIT_MEMLOCK covers all of them together.
  */
 #include <linux/cred.h>
 #include <linux/in6.h>
@@ -30,11 +30,13 @@ MODULE_PARM_DESC(max_regions, "memory regions of one user (default 65536)");
 
 static unsigned int max_objects = 65536;
 module_param(max_objects, uint, 0644);
-MODULE_PARM_DESC(max_objects, "other objects of one user: queues, counters, vectors, requests (default 65536)");
+MODULE_PARM_DESC(max_objects,
+		 "other objects of one user: queues, counters, vectors, requests (default 65536)");
 
 static unsigned int max_queue_mb = 1024;
 module_param(max_queue_mb, uint, 0644);
-MODULE_PARM_DESC(max_queue_mb, "kernel memory for queues and operations of one user, MiB (default 1024)");
+MODULE_PARM_DESC(max_queue_mb,
+		 "kernel memory for queues and operations of one user, MiB (default 1024)");
 
 /**
  * struct ku_user - a user who has a context
@@ -157,9 +159,9 @@ void ku_limits_unlock(struct ku_ctx *ctx, unsigned long pages)
 }
 
 /*
- * bind() asks the same of a process. kfi.ko can't: it binds in work items, which may have any port. The
- * format is the provider's, not the process's word. Short names are none of those that processes may use: their
- * numbers stand for ports in a way that only the provider knows.
+ * bind() asks the same of a process. kfi.ko can't: it binds in work items, which may have any
+ * port. The format is the provider's, not the process's word. Short names are none of those that
+ * processes may use: their numbers stand for ports in a way that only the provider knows.
  */
 int ku_limits_addr(struct ku_ctx *ctx, u32 format, const void *addr, size_t len)
 {

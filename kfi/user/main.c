@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * main.c - /dev/kfi: kfabric for processes, see include/uapi/linux/kfi_user.h and docs/user-space.md
+ * /dev/kfi: kfabric for processes, see include/uapi/linux/kfi_user.h and docs/user-space.md
  */
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
@@ -25,7 +25,10 @@ static int ku_ioc_version(struct ku_ctx *ctx, void *arg)
 #define KU_IOC(cmd, fn) \
 	[_IOC_NR(cmd)] = { fn, _IOC_SIZE(cmd) + BUILD_BUG_ON_ZERO(_IOC_SIZE(cmd) > KU_ARG_MAX) }
 
-/* @size: bytes that this kernel knows of. They are those of the first version, so that no structure is shorter. */
+/*
+ * @size: bytes that this kernel knows of. They are those of the first version, so that no
+ * structure is shorter.
+ */
 static const struct {
 	int (*fn)(struct ku_ctx *ctx, void *arg);
 	size_t size;
@@ -76,13 +79,15 @@ static const struct {
 static long ku_ioctl(struct file *file, unsigned int cmd, unsigned long to)
 {
 	u8 arg[KU_ARG_MAX] __aligned(8);
-	unsigned int nr = array_index_nospec(min_t(unsigned int, _IOC_NR(cmd), ARRAY_SIZE(ku_ioctls)),
-					     ARRAY_SIZE(ku_ioctls));
 	struct ku_ctx *ctx = file->private_data;
+	unsigned int nr = _IOC_NR(cmd);
 	size_t size = _IOC_SIZE(cmd);
 	int ret;
 
-	if (_IOC_TYPE(cmd) != KFI_USER_MAGIC || _IOC_NR(cmd) >= ARRAY_SIZE(ku_ioctls) || !ku_ioctls[nr].fn)
+	if (_IOC_TYPE(cmd) != KFI_USER_MAGIC || nr >= ARRAY_SIZE(ku_ioctls))
+		return -ENOTTY;
+	nr = array_index_nospec(nr, ARRAY_SIZE(ku_ioctls));
+	if (!ku_ioctls[nr].fn)
 		return -ENOTTY;
 	if (current->mm != ctx->mm)
 		return -EIO;

@@ -2,9 +2,9 @@
 /*
  * The table of a context's objects: find, hold, close.
  *
- * An ioctl holds the objects that it uses (ku_obj.users). Closing takes the handle out of the table,
- * so that no new call finds the object, wakes those that sleep on it and waits for the others. If
- * kfi.ko then answers that the object is in use, its handle is put back.
+ * An ioctl holds the objects that it uses (ku_obj.users). Closing takes the handle out of the
+ * table, so that no new call finds the object, wakes those that sleep on it and waits for the
+ * others. If kfi.ko then answers that the object is in use, its handle is put back.
  */
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
@@ -45,10 +45,12 @@ void *ku_obj_new(struct ku_ctx *ctx, size_t size, u32 class, u64 cookie)
 	mutex_init(&obj->lock);
 	refcount_set(&obj->users, 1);
 	/*
-	 * The index is taken, and what is stored there can't be found. One that was given back is not taken again
-	 * soon: a handle that is kept for too long names nothing, rather than something else.
+	 * The index is taken, and what is stored there can't be found. One that was given back is
+	 * not taken again soon: a handle that is kept for too long names nothing, rather than
+	 * something else.
 	 */
-	ret = xa_alloc_cyclic(&ctx->objs, &obj->handle, NULL, XA_LIMIT(1, INT_MAX), &ctx->next, GFP_KERNEL_ACCOUNT);
+	ret = xa_alloc_cyclic(&ctx->objs, &obj->handle, NULL, XA_LIMIT(1, INT_MAX), &ctx->next,
+			      GFP_KERNEL_ACCOUNT);
 	if (ret < 0)
 		goto free_obj;
 	return obj;
@@ -209,8 +211,9 @@ static void free_obj(struct ku_obj *obj)
 }
 
 /*
- * No call can find the object any more, and those that have found it are through. A call may sleep for long, over
- * memory that another process provides: then a fatal signal ends the wait. @last: no call is under way.
+ * No call can find the object any more, and those that have found it are through. A call may
+ * sleep for long, over memory that another process provides: then a fatal signal ends the wait.
+ * @last: no call is under way.
  */
 static int wait_for_users(struct ku_obj *obj, bool last)
 {
@@ -218,8 +221,8 @@ static int wait_for_users(struct ku_obj *obj, bool last)
 	if (obj->waiter)
 		ku_waiter_wake(obj);
 	ku_obj_put(obj);	/* the table's */
-	if (last)
-		wait_var_event(&obj->users, !refcount_read(&obj->users));	/* somebody polls a descriptor */
+	if (last)	/* somebody polls a descriptor */
+		wait_var_event(&obj->users, !refcount_read(&obj->users));
 	else if (wait_var_event_killable(&obj->users, !refcount_read(&obj->users)) &&
 		 refcount_inc_not_zero(&obj->users))
 		return -EINTR;
@@ -267,8 +270,9 @@ int ku_obj_close(struct ku_ctx *ctx, u32 handle)
 void ku_obj_close_all(struct ku_ctx *ctx)
 {
 	static const u32 order[] = {
-		KFI_CLASS_MR, KFI_CLASS_EP, KFI_CLASS_CONNREQ, KFI_CLASS_PEP, KFI_CLASS_STX_CTX, KFI_CLASS_SRX_CTX,
-		KFI_CLASS_CNTR, KFI_CLASS_CQ, KFI_CLASS_AV, KFI_CLASS_DOMAIN, KFI_CLASS_EQ, KFI_CLASS_FABRIC,
+		KFI_CLASS_MR, KFI_CLASS_EP, KFI_CLASS_CONNREQ, KFI_CLASS_PEP,
+		KFI_CLASS_STX_CTX, KFI_CLASS_SRX_CTX, KFI_CLASS_CNTR, KFI_CLASS_CQ,
+		KFI_CLASS_AV, KFI_CLASS_DOMAIN, KFI_CLASS_EQ, KFI_CLASS_FABRIC,
 	};
 	struct ku_obj *obj;
 	unsigned long handle;

@@ -2,8 +2,9 @@
 /*
  * Operations of a process: where their payload is, and what is done when they have ended.
  *
- * What is sent is copied while the process posts it, up to KFI_USER_COPY_MAX bytes: that costs less than to pin it, and
- * nothing can change it afterwards. Longer payload, and memory that is received into, is pinned (pin.c).
+ * What is sent is copied while the process posts it, up to KFI_USER_COPY_MAX bytes: that costs
+ * less than to pin it, and nothing can change it afterwards. Longer payload, and memory that is
+ * received into, is pinned (pin.c).
  */
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -63,7 +64,7 @@ void ku_op_put(struct ku_op *op)
 
 /* ---- payload ---- */
 
-/* The segments of a descriptor, whose sum is what it says. Return: how many, or a negative errno. */
+/* The segments of a descriptor, whose sum is what it says. Return: how many, or an error. */
 static int load_iov(const struct kfi_user_desc *desc, struct kfi_user_iovec *iov)
 {
 	u64 sum = 0;
@@ -171,7 +172,8 @@ static int join_pins(struct ku_op *op, const struct kfi_user_iovec *iov, int cou
 	return 0;
 }
 
-static int pin_iov(struct ku_op *op, const struct kfi_user_iovec *iov, int count, size_t len, bool write)
+static int pin_iov(struct ku_op *op, const struct kfi_user_iovec *iov, int count, size_t len,
+		   bool write)
 {
 	int i, ret;
 
@@ -202,7 +204,10 @@ int ku_op_source(struct ku_op *op, const struct kfi_user_desc *desc)
 	return pin_iov(op, iov, count, desc->len, false);
 }
 
-/* Messages are put into a multi-receive buffer one behind the other, and are told of by address: it needs one piece. */
+/*
+ * Messages are put into a multi-receive buffer one behind the other, and are told of by address:
+ * it needs one piece.
+ */
 static int map_multi(struct ku_op *op, const struct kfi_user_iovec *iov, int count)
 {
 	void *mapped;
@@ -240,19 +245,22 @@ int ku_op_sink(struct ku_op *op, const struct kfi_user_desc *desc)
 }
 
 /*
- * An atomic operation: @len bytes of operands, as many of values to compare with, and as many of old values. kfi.ko takes
- * kernel addresses alone, so that old values go to the process's memory when the operation has ended.
+ * An atomic operation: @len bytes of operands, as many of values to compare with, and as many of
+ * old values. kfi.ko takes kernel addresses alone, so that old values go to the process's memory
+ * when the operation has ended.
  */
 int ku_op_atomic(struct ku_op *op, const struct kfi_user_desc *desc, size_t len)
 {
-	bool fetch = desc->opcode != KFI_USER_ATOMIC, compare = desc->opcode == KFI_USER_COMPARE_ATOMIC;
+	bool compare = desc->opcode == KFI_USER_COMPARE_ATOMIC;
+	bool fetch = desc->opcode != KFI_USER_ATOMIC;
 	struct kfi_user_iovec result = { .base = desc->result, .len = len };
 	int ret;
 
 	op->copy = kzalloc(3 * len, GFP_KERNEL_ACCOUNT);
 	if (!op->copy)
 		return -ENOMEM;
-	if (desc->atomic_op != KFI_ATOMIC_READ && copy_from_user(op->copy, u64_to_user_ptr(desc->buf), len))
+	if (desc->atomic_op != KFI_ATOMIC_READ &&
+	    copy_from_user(op->copy, u64_to_user_ptr(desc->buf), len))
 		return -EFAULT;
 	if (compare && copy_from_user(op->copy + len, u64_to_user_ptr(desc->compare), len))
 		return -EFAULT;
@@ -270,8 +278,8 @@ int ku_op_atomic(struct ku_op *op, const struct kfi_user_desc *desc, size_t len)
 /* ---- the end ---- */
 
 /*
- * A receive leaves the list of its endpoint. A message that was peeked at and claimed stays there for the receive
- * that will take it, which needs this very context. Return: it stays.
+ * A receive leaves the list of its endpoint. A message that was peeked at and claimed stays there
+ * for the receive that will take it, which needs this very context. Return: it stays.
  */
 static bool leave_list(struct ku_op *op, int err)
 {
@@ -291,7 +299,7 @@ static bool leave_list(struct ku_op *op, int err)
 void ku_op_done(struct ku_op *op, u64 flags, int err)
 {
 	if (op->flags & KFI_MULTI_RECV && !(flags & KFI_MULTI_RECV))
-		return;		/* more messages come into the buffer, or are on their way into it */
+		return;		/* more messages come into the buffer, or are on their way */
 	if (op->fetched && !err)
 		WARN_ON_ONCE(!copy_to_iter(op->fetched, iov_iter_count(&op->result), &op->result));
 	if (!leave_list(op, err))

@@ -19,7 +19,8 @@ int ku_ioc_fabric(struct ku_ctx *ctx, void *arg)
 	struct ku_obj *obj;
 	int ret;
 
-	if (!memchr(open->name, 0, sizeof(open->name)) || !memchr(open->prov_name, 0, sizeof(open->prov_name)))
+	if (!memchr(open->name, 0, sizeof(open->name)) ||
+	    !memchr(open->prov_name, 0, sizeof(open->prov_name)))
 		return -EINVAL;
 	obj = ku_obj_new(ctx, sizeof(*obj), KFI_CLASS_FABRIC, open->cookie);
 	if (IS_ERR(obj))
@@ -35,14 +36,17 @@ int ku_ioc_fabric(struct ku_ctx *ctx, void *arg)
 	return 0;
 }
 
-static size_t at_most(size_t asked, size_t offered)
+/* Less than what is offered may be asked for; 0 asks for nothing special. */
+static void shorten(size_t *offered, size_t asked)
 {
-	return asked ? min(asked, offered) : offered;
+	if (asked)
+		*offered = min(*offered, asked);
 }
 
 /*
- * kfi.ko and providers trust an info to be an answer of theirs. So the info of a process is a question, and the
- * first answer to it is what is opened, with queues that may be shorter and fewer capabilities.
+ * kfi.ko and providers trust an info to be an answer of theirs. So the info of a process is a
+ * question, and the first answer to it is what is opened, with queues that may be shorter and
+ * fewer capabilities.
  */
 static struct kfi_info *ask(struct ku_ctx *ctx, const struct kfi_info *asked)
 {
@@ -64,17 +68,18 @@ static struct kfi_info *ask(struct ku_ctx *ctx, const struct kfi_info *asked)
 	info->caps &= asked->caps ?: info->caps;
 	info->tx_attr->caps &= asked->tx_attr->caps ?: info->tx_attr->caps;
 	info->rx_attr->caps &= asked->rx_attr->caps ?: info->rx_attr->caps;
-	info->tx_attr->size = at_most(asked->tx_attr->size, info->tx_attr->size);
-	info->rx_attr->size = at_most(asked->rx_attr->size, info->rx_attr->size);
-	info->tx_attr->inject_size = at_most(asked->tx_attr->inject_size, info->tx_attr->inject_size);
-	info->ep_attr->max_msg_size = at_most(asked->ep_attr->max_msg_size, info->ep_attr->max_msg_size);
+	shorten(&info->tx_attr->size, asked->tx_attr->size);
+	shorten(&info->rx_attr->size, asked->rx_attr->size);
+	shorten(&info->tx_attr->inject_size, asked->tx_attr->inject_size);
+	shorten(&info->ep_attr->max_msg_size, asked->ep_attr->max_msg_size);
 	/*
-	 * A vector of the process may be of any number of pages: the operations of kfi.ko take it as an
-	 * iov_iter, and have no room for vectors of their own. Flags are complete when they get here.
+	 * A vector of the process may be of any number of pages: the operations of kfi.ko take it
+	 * as an iov_iter, and have no room for vectors of their own. Flags are complete when they
+	 * get here.
 	 */
 	info->tx_attr->iov_limit = 1;
 	info->rx_attr->iov_limit = 1;
-	info->tx_attr->rma_iov_limit = min_t(size_t, info->tx_attr->rma_iov_limit, KFI_USER_IOV_MAX);
+	shorten(&info->tx_attr->rma_iov_limit, KFI_USER_IOV_MAX);
 	info->tx_attr->op_flags = 0;
 	info->rx_attr->op_flags = 0;
 	return info;
@@ -104,8 +109,8 @@ static int same_domain(struct kfi_info *asked, const struct kfi_info *domain)
 }
 
 /* The info to open something with, in @fabric or in @domain. */
-static struct kfi_info *open_info(struct ku_ctx *ctx, const struct kfi_user_open *open, struct ku_obj *fabric,
-				  const struct ku_domain *domain)
+static struct kfi_info *open_info(struct ku_ctx *ctx, const struct kfi_user_open *open,
+				  struct ku_obj *fabric, const struct ku_domain *domain)
 {
 	struct kfi_info *asked, *info;
 	int ret = 0;
@@ -132,9 +137,13 @@ static u64 ep_room(const struct kfi_info *info)
 	return depth * (OPER_ROOM + min_t(size_t, info->tx_attr->inject_size, SZ_4K));
 }
 
-/* What all kinds of struct kfi_user_open have in common: an object of @class, and the info to open it with. */
+/*
+ * What all kinds of struct kfi_user_open have in common: an object of @class, and the info to
+ * open it with.
+ */
 static void *open_new(struct ku_ctx *ctx, struct kfi_user_open *open, struct ku_obj *fabric,
-		      const struct ku_domain *domain, size_t size, u32 class, struct kfi_info **infop)
+		      const struct ku_domain *domain, size_t size, u32 class,
+		      struct kfi_info **infop)
 {
 	struct kfi_info *info;
 	struct ku_obj *obj;
@@ -165,7 +174,8 @@ free_info:
 }
 
 /* The other end of it: @ret is what kfi.ko said. */
-static int open_done(struct kfi_user_open *open, struct ku_obj *obj, struct kfid *fid, struct kfi_info *info, int ret)
+static int open_done(struct kfi_user_open *open, struct ku_obj *obj, struct kfid *fid,
+		     struct kfi_info *info, int ret)
 {
 	kfi_freeinfo(info);
 	if (ret) {
@@ -260,7 +270,8 @@ int ku_ioc_passive_ep(struct ku_ctx *ctx, void *arg)
 		ret = PTR_ERR(ep);
 		goto put_fabric;
 	}
-	ret = kfi_passive_ep(container_of(fabric->fid, struct kfid_fabric, fid), info, &pep, &ep->obj);
+	ret = kfi_passive_ep(container_of(fabric->fid, struct kfid_fabric, fid), info, &pep,
+			     &ep->obj);
 	ret = open_done(open, &ep->obj, &pep->fid, info, ret);
 put_fabric:
 	ku_obj_put(fabric);
@@ -328,7 +339,8 @@ int ku_ioc_endpoint(struct ku_ctx *ctx, void *arg)
 		ret = PTR_ERR(ep);
 		goto put_request;
 	}
-	ret = open_endpoint(info, request ? container_of(request, struct ku_connreq, obj) : NULL, ep);
+	ret = open_endpoint(info, request ? container_of(request, struct ku_connreq, obj) : NULL,
+			    ep);
 	ret = open_done(open, &ep->obj, &ep->ep->fid, info, ret);
 put_request:
 	if (request)

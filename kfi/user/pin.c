@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory of the process that operations read and write: pinned, and kept pinned for the next operation.
+ * Memory of the process that operations read and write: pinned, and kept pinned for the next
+ * operation.
  *
- * A cached pin is in the tree of its context, with a reference of the cache. It has a notifier of the
- * memory management, which learns when the process unmaps or discards a part of the memory: the
- * pin is then dead, leaves the tree and is unpinned when the last operation has ended. The next operation
- * on that address pins anew. Other changes of the mapping, such as a migration that was tried or a change of
- * protection, do not move pinned pages.
+ * A cached pin is in the tree of its context, with a reference of the cache. It has a notifier of
+ * the memory management, which learns when the process unmaps or discards a part of the memory:
+ * the pin is then dead, leaves the tree and is unpinned when the last operation has ended. The
+ * next operation on that address pins anew. Other changes of the mapping, such as a migration
+ * that was tried or a change of protection, do not move pinned pages.
  *
  * The notifier may not sleep, so it takes ku_cache.lock alone. Unpinning may sleep, and the last
  * reference may be dropped in softirq: ku_ctx.reap_work does it.
  *
- * Pages are counted against RLIMIT_MEMLOCK as long as they are pinned. When the limit is reached the cache gives back
- * what no operation uses.
+ * Pages are counted against RLIMIT_MEMLOCK as long as they are pinned. When the limit is reached
+ * the cache gives back what no operation uses.
  */
 #include <linux/highmem.h>
 #include <linux/sched/mm.h>
@@ -31,12 +32,14 @@
 static void unpin_pages(struct ku_pin *pin)
 {
 	unsigned int i, n;
+	struct page *first;
 
 	for (i = 0; i < pin->nr_pages; i += n) {
+		first = pin->bvec[i].bv_page;
 		for (n = 1; i + n < pin->nr_pages && n < PIN_BATCH; n++)
-			if (page_to_pfn(pin->bvec[i + n].bv_page) != page_to_pfn(pin->bvec[i].bv_page) + n)
+			if (page_to_pfn(pin->bvec[i + n].bv_page) != page_to_pfn(first) + n)
 				break;
-		unpin_user_page_range_dirty_lock(pin->bvec[i].bv_page, n, pin->writable);
+		unpin_user_page_range_dirty_lock(first, n, pin->writable);
 		cond_resched();
 	}
 }
@@ -95,12 +98,14 @@ static void uncache(struct ku_pin *pin)
 }
 
 /* The process gives up a part of the memory. */
-static bool invalidate(struct mmu_interval_notifier *notifier, const struct mmu_notifier_range *range, unsigned long seq)
+static bool invalidate(struct mmu_interval_notifier *notifier,
+		       const struct mmu_notifier_range *range, unsigned long seq)
 {
 	struct ku_pin *pin = container_of(notifier, struct ku_pin, notifier);
 	struct ku_cache *cache = &pin->ctx->cache;
 
-	if (range->event != MMU_NOTIFY_UNMAP && range->event != MMU_NOTIFY_CLEAR && range->event != MMU_NOTIFY_RELEASE)
+	if (range->event != MMU_NOTIFY_UNMAP && range->event != MMU_NOTIFY_CLEAR &&
+	    range->event != MMU_NOTIFY_RELEASE)
 		return true;
 	spin_lock(&cache->lock);
 	mmu_interval_set_seq(notifier, seq);
@@ -117,7 +122,8 @@ static const struct mmu_interval_notifier_ops pin_notifier_ops = {
 	.invalidate = invalidate,
 };
 
-static struct ku_pin *cache_find(struct ku_ctx *ctx, unsigned long start, unsigned long last, bool write)
+static struct ku_pin *cache_find(struct ku_ctx *ctx, unsigned long start, unsigned long last,
+				 bool write)
 {
 	struct ku_cache *cache = &ctx->cache;
 	struct interval_tree_node *node;
@@ -166,7 +172,10 @@ static bool cache_shrink(struct ku_ctx *ctx)
 	return true;
 }
 
-/* Unless the process has given the memory up since @seq: then the operation that asked for it is the only one. */
+/*
+ * Unless the process has given the memory up since @seq: then the operation that asked for it is
+ * the only one.
+ */
 static void cache_add(struct ku_pin *pin, unsigned long seq)
 {
 	struct ku_cache *cache = &pin->ctx->cache;
@@ -190,7 +199,10 @@ void ku_cache_init(struct ku_ctx *ctx)
 	INIT_WORK(&ctx->reap_work, reap_work);
 }
 
-/* No operation is left. A notifier may still be at work: it has a pin, and lets go of it under the lock. */
+/*
+ * No operation is left. A notifier may still be at work: it has a pin, and lets go of it under
+ * the lock.
+ */
 void ku_cache_exit(struct ku_ctx *ctx)
 {
 	while (cache_shrink(ctx))
@@ -203,7 +215,10 @@ void ku_cache_exit(struct ku_ctx *ctx)
 
 /* ---- pinning ---- */
 
-/* Pages against the limit; what the cache can spare goes. -EAGAIN: operations that end will make room. */
+/*
+ * Pages against the limit; what the cache can spare goes. -EAGAIN: operations that end will make
+ * room.
+ */
 static int charge(struct ku_ctx *ctx, unsigned long pages)
 {
 	if (pages > ku_limits_lockable())
@@ -229,8 +244,9 @@ static int pin_pages(struct ku_pin *pin, unsigned long start, unsigned int pages
 	if (!batch)
 		return n;
 	while (pin->nr_pages < pages) {
-		n = pin_user_pages_fast(start + ((unsigned long)pin->nr_pages << PAGE_SHIFT),
-					min_t(unsigned int, pages - pin->nr_pages, PIN_BATCH), flags, batch);
+		n = min_t(unsigned int, pages - pin->nr_pages, PIN_BATCH);
+		n = pin_user_pages_fast(start + ((unsigned long)pin->nr_pages << PAGE_SHIFT), n,
+					flags, batch);
 		if (n <= 0)
 			break;
 		for (i = 0; i < n; i++)
@@ -250,7 +266,8 @@ static int pin_pages(struct ku_pin *pin, unsigned long start, unsigned int pages
  * Pinned for writing if that can be, so that the memory serves sends and receives. @cached: the
  * notifier has to be there before the pages are pinned, or a change between the two is missed.
  */
-static struct ku_pin *pin_new(struct ku_ctx *ctx, unsigned long start, unsigned int pages, bool write, bool cached)
+static struct ku_pin *pin_new(struct ku_ctx *ctx, unsigned long start, unsigned int pages,
+			      bool write, bool cached)
 {
 	unsigned long seq = 0;
 	struct ku_pin *pin;
@@ -272,7 +289,8 @@ static struct ku_pin *pin_new(struct ku_ctx *ctx, unsigned long start, unsigned 
 	pin->node.start = start;
 	pin->node.last = start + ((unsigned long)pages << PAGE_SHIFT) - 1;
 	if (cached) {
-		ret = mmu_interval_notifier_insert(&pin->notifier, ctx->mm, start, (unsigned long)pages << PAGE_SHIFT,
+		ret = mmu_interval_notifier_insert(&pin->notifier, ctx->mm, start,
+						   (unsigned long)pages << PAGE_SHIFT,
 						   &pin_notifier_ops);
 		if (ret)
 			goto free_bvec;
@@ -306,7 +324,8 @@ static int whole_pages(u64 base, u64 len, unsigned long *start, unsigned int *pa
 {
 	u64 end, n;
 
-	if (!len || check_add_overflow(base, len, &end) || end > ULONG_MAX || !access_ok((void __user *)(unsigned long)base, len))
+	if (!len || check_add_overflow(base, len, &end) || end > ULONG_MAX ||
+	    !access_ok((void __user *)(unsigned long)base, len))
 		return -EFAULT;
 	*start = base & PAGE_MASK;
 	n = (PAGE_ALIGN(end) - *start) >> PAGE_SHIFT;

@@ -2,8 +2,8 @@
 /*
  * Posting: an array of descriptors, each of which becomes one call of kfi.ko.
  *
- * A descriptor is copied before it is looked at. The context of the operation of kfi.ko is always a struct ku_op: nothing
- * that the process says is taken for a pointer.
+ * A descriptor is copied before it is looked at. The context of the operation of kfi.ko is always
+ * a struct ku_op: nothing that the process says is taken for a pointer.
  */
 #include <linux/nospec.h>
 #include <linux/sched/signal.h>
@@ -13,14 +13,17 @@
 
 #define POST_MAX	256	/* descriptors of one call */
 
-#define LEVELS		(KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE | KFI_MATCH_COMPLETE | \
-			 KFI_COMMIT_COMPLETE)
+#define LEVELS		(KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE | \
+			 KFI_MATCH_COMPLETE | KFI_COMMIT_COMPLETE)
 #define TX_FLAGS	(KFI_COMPLETION | KFI_MORE | KFI_FENCE)
 #define SEND_FLAGS	(TX_FLAGS | KFI_INJECT | KFI_REMOTE_CQ_DATA | LEVELS)
 #define RX_FLAGS	(KFI_COMPLETION | KFI_MORE | KFI_MULTI_RECV)
 #define PEEK_FLAGS	(KFI_PEEK | KFI_CLAIM | KFI_DISCARD)
 
-/* What a descriptor of each kind may have in its flags: a subset of what kfi.ko takes, without what names kernel objects. */
+/*
+ * What a descriptor of each kind may have in its flags: a subset of what kfi.ko takes, without
+ * what names kernel objects.
+ */
 static const u64 post_flags[] = {
 	[KFI_USER_RECV]			= RX_FLAGS,
 	[KFI_USER_SEND]			= SEND_FLAGS,
@@ -33,7 +36,10 @@ static const u64 post_flags[] = {
 	[KFI_USER_COMPARE_ATOMIC]	= TX_FLAGS,
 };
 
-/* Every operation makes an entry in the queue of kfi.ko, so that its end is known; the process sees those that it wants. */
+/*
+ * Every operation makes an entry in the queue of kfi.ko, so that its end is known; the process
+ * sees those that it wants.
+ */
 static u64 kernel_flags(const struct kfi_user_desc *desc)
 {
 	return desc->flags | KFI_COMPLETION;
@@ -111,8 +117,8 @@ static struct ku_op *take_claim(struct ku_ep *ep, u64 context)
 }
 
 /*
- * A new operation; or the one that has claimed the message, as kfi.ko knows the claim by its context. It has no
- * memory of the process: ku_op_sink() gives none to what only looks.
+ * A new operation; or the one that has claimed the message, as kfi.ko knows the claim by its
+ * context. It has no memory of the process: ku_op_sink() gives none to what only looks.
  */
 static struct ku_op *receive_op(struct ku_ep *ep, const struct kfi_user_desc *desc)
 {
@@ -151,8 +157,10 @@ static int post_receive(struct ku_ep *ep, const struct kfi_user_desc *desc)
 		return PTR_ERR(op);
 	ret = ku_op_sink(op, desc);
 	list_receive(ep, op);
-	if (!ret)
-		ret = desc->opcode == KFI_USER_RECV ? post_msg(ep, desc, op) : post_tagged(ep, desc, op);
+	if (!ret && desc->opcode == KFI_USER_RECV)
+		ret = post_msg(ep, desc, op);
+	else if (!ret)
+		ret = post_tagged(ep, desc, op);
 	if (ret)
 		receive_failed(ep, op, desc);
 	return ret;
@@ -166,15 +174,20 @@ static int load_rma(const struct kfi_user_desc *desc, struct kfi_rma_iov *rma)
 	unsigned int i;
 
 	if (!desc->rma_count) {
-		rma[0] = (struct kfi_rma_iov){ .addr = desc->rma_addr, .len = desc->len, .key = desc->rma_key };
+		rma[0].addr = desc->rma_addr;
+		rma[0].len = desc->len;
+		rma[0].key = desc->rma_key;
 		return 1;
 	}
 	if (desc->rma_count > KFI_USER_IOV_MAX)
 		return -EINVAL;
 	if (copy_from_user(user, u64_to_user_ptr(desc->rma_addr), desc->rma_count * sizeof(*user)))
 		return -EFAULT;
-	for (i = 0; i < desc->rma_count; i++)
-		rma[i] = (struct kfi_rma_iov){ .addr = user[i].addr, .len = user[i].len, .key = user[i].key };
+	for (i = 0; i < desc->rma_count; i++) {
+		rma[i].addr = user[i].addr;
+		rma[i].len = user[i].len;
+		rma[i].key = user[i].key;
+	}
 	return desc->rma_count;
 }
 
@@ -202,15 +215,27 @@ static ssize_t post_rma(struct ku_ep *ep, const struct kfi_user_desc *desc, stru
 
 static u64 atomic_kind(u32 opcode)
 {
-	return opcode == KFI_USER_FETCH_ATOMIC ? KFI_FETCH_ATOMIC : opcode == KFI_USER_COMPARE_ATOMIC ? KFI_COMPARE_ATOMIC : 0;
+	switch (opcode) {
+	case KFI_USER_FETCH_ATOMIC:
+		return KFI_FETCH_ATOMIC;
+	case KFI_USER_COMPARE_ATOMIC:
+		return KFI_COMPARE_ATOMIC;
+	default:
+		return 0;
+	}
 }
 
-static ssize_t post_atomic(struct ku_ep *ep, const struct kfi_user_desc *desc, struct ku_op *op, size_t count)
+static ssize_t post_atomic(struct ku_ep *ep, const struct kfi_user_desc *desc, struct ku_op *op,
+			   size_t count)
 {
 	struct kfi_ioc operands = { .addr = op->copy, .count = count };
 	struct kfi_ioc compare = { .addr = op->copy + desc->len, .count = count };
 	struct kfi_ioc result = { .addr = op->fetched, .count = count };
-	struct kfi_rma_ioc target = { .addr = desc->rma_addr, .count = count, .key = desc->rma_key };
+	struct kfi_rma_ioc target = {
+		.addr = desc->rma_addr,
+		.count = count,
+		.key = desc->rma_key,
+	};
 	struct kfi_msg_atomic msg = {
 		.msg_iov = &operands,
 		.iov_count = 1,
@@ -227,18 +252,21 @@ static ssize_t post_atomic(struct ku_ep *ep, const struct kfi_user_desc *desc, s
 		return kfi_atomicmsg(ep->ep, &msg, kernel_flags(desc));
 	if (desc->opcode == KFI_USER_FETCH_ATOMIC)
 		return kfi_fetch_atomicmsg(ep->ep, &msg, &result, NULL, 1, kernel_flags(desc));
-	return kfi_compare_atomicmsg(ep->ep, &msg, &compare, NULL, 1, &result, NULL, 1, kernel_flags(desc));
+	return kfi_compare_atomicmsg(ep->ep, &msg, &compare, NULL, 1, &result, NULL, 1,
+				     kernel_flags(desc));
 }
 
 /* The length of the operands is believed only as far as the endpoint can do that many. */
-static ssize_t prepare_atomic(struct ku_ep *ep, const struct kfi_user_desc *desc, struct ku_op *op, size_t *count)
+static ssize_t prepare_atomic(struct ku_ep *ep, const struct kfi_user_desc *desc, struct ku_op *op,
+			      size_t *count)
 {
 	struct kfi_atomic_attr attr;
 	int ret;
 
 	if (desc->iov_count || desc->rma_count)
 		return -EINVAL;
-	ret = kfi_ep_query_atomic(ep->ep, desc->atomic_type, desc->atomic_op, &attr, atomic_kind(desc->opcode));
+	ret = kfi_ep_query_atomic(ep->ep, desc->atomic_type, desc->atomic_op, &attr,
+				  atomic_kind(desc->opcode));
 	if (ret)
 		return ret;
 	if (!desc->len || desc->len % attr.size)
@@ -288,11 +316,11 @@ static bool is_receive(u32 opcode)
 
 static int post_one(struct ku_ep *ep, struct kfi_user_desc *desc)
 {
-	u32 opcode = array_index_nospec(min_t(u32, desc->opcode, ARRAY_SIZE(post_flags) - 1), ARRAY_SIZE(post_flags));
+	u32 opcode = desc->opcode;
 
-	if (desc->opcode != opcode || desc->reserved[0] || desc->reserved[1])
+	if (opcode >= ARRAY_SIZE(post_flags) || desc->reserved[0] || desc->reserved[1])
 		return -EINVAL;
-	if (desc->flags & ~post_flags[opcode])
+	if (desc->flags & ~post_flags[array_index_nospec(opcode, ARRAY_SIZE(post_flags))])
 		return -KFI_EBADFLAGS;
 	if (desc->flags & PEEK_FLAGS && desc->flags & KFI_MULTI_RECV)
 		return -EINVAL;
@@ -315,7 +343,8 @@ static void end_series(struct ku_ep *ep, bool more)
 }
 
 /* The endpoint is looked up once for descriptors in a row that name the same. */
-static int post_all(struct ku_ctx *ctx, const struct kfi_user_desc __user *descs, u32 count, u32 *posted)
+static int post_all(struct ku_ctx *ctx, const struct kfi_user_desc __user *descs, u32 count,
+		    u32 *posted)
 {
 	struct kfi_user_desc desc;
 	struct ku_ep *ep = NULL;
@@ -365,8 +394,9 @@ static struct ku_op *find_receive(struct ku_ep *ep, u64 context)
 	spin_lock_bh(&ctx->ops_lock);
 	list_for_each_entry(op, &ep->receives, link)
 		if (!op->ended && op->context == context) {
+			/* Its address is not that of another operation meanwhile. */
+			refcount_inc(&op->ref);
 			found = op;
-			refcount_inc(&op->ref);	/* its address is not another operation's meanwhile */
 			break;
 		}
 	spin_unlock_bh(&ctx->ops_lock);
@@ -409,9 +439,11 @@ int ku_ioc_query_atomic(struct ku_ctx *ctx, void *arg)
 	if (IS_ERR(obj))
 		return PTR_ERR(obj);
 	if (obj->class == KFI_CLASS_DOMAIN)
-		ret = kfi_query_atomic(container_of(obj->fid, struct kfid_domain, fid), query->datatype, query->op, &attr, query->flags);
+		ret = kfi_query_atomic(container_of(obj->fid, struct kfid_domain, fid),
+				       query->datatype, query->op, &attr, query->flags);
 	else if (obj->class == KFI_CLASS_EP)
-		ret = kfi_ep_query_atomic(to_ku_ep(obj)->ep, query->datatype, query->op, &attr, query->flags);
+		ret = kfi_ep_query_atomic(to_ku_ep(obj)->ep, query->datatype, query->op, &attr,
+					  query->flags);
 	query->count = attr.count;
 	query->size = attr.size;
 	ku_obj_put(obj);

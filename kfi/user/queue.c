@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Waiting for completion queues, event queues and counters: in an ioctl, or by poll() on a descriptor.
+ * Waiting for completion queues, event queues and counters: in an ioctl, or by poll() on a
+ * descriptor of KFI_IOC_GETWAIT.
  *
  * The descriptor may outlive the queue, and be given to another process. It has a struct ku_waiter,
  * whose pointer to the queue is cleared when the queue is closed.
@@ -138,11 +139,13 @@ static int look(struct ku_obj *obj, const struct kfi_user_wait *wait)
 
 static int wait_for(struct ku_obj *obj, const struct kfi_user_wait *wait)
 {
-	long timeout = wait->timeout_ms < 0 ? MAX_SCHEDULE_TIMEOUT : msecs_to_jiffies(wait->timeout_ms);
-	long left;
+	long timeout = MAX_SCHEDULE_TIMEOUT, left;
 	int ret;
 
-	left = wait_event_interruptible_timeout(obj->waiter->wait, (ret = look(obj, wait)), timeout);
+	if (wait->timeout_ms >= 0)
+		timeout = msecs_to_jiffies(wait->timeout_ms);
+	left = wait_event_interruptible_timeout(obj->waiter->wait, (ret = look(obj, wait)),
+						timeout);
 	if (left < 0)
 		return -EINTR;	/* not to be started again by itself: the time has run */
 	if (!ret)

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory regions of the process. Their pages are pinned until the region is closed, and mapped in one piece, so that a
- * region of any length has one segment for each piece of the process's vector.
+ * Memory regions of the process. Their pages are pinned until the region is closed, and mapped in
+ * one piece, so that a region of any length has one segment for each piece of the process's
+ * vector.
  */
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include "user.h"
 
-#define ACCESS		(KFI_SEND | KFI_RECV | KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE)
+#define ACCESS		(KFI_SEND | KFI_RECV | KFI_READ | KFI_WRITE | KFI_REMOTE_READ | \
+			 KFI_REMOTE_WRITE)
 #define WRITES		(KFI_RECV | KFI_READ | KFI_REMOTE_WRITE)
 
 void ku_mr_release(struct ku_mr *mr)
@@ -17,7 +19,8 @@ void ku_mr_release(struct ku_mr *mr)
 }
 
 /* One piece of the vector. The region keeps its pin. */
-static int add_piece(struct ku_mr *mr, const struct kfi_user_iovec *piece, bool write, struct kvec *kvec)
+static int add_piece(struct ku_mr *mr, const struct kfi_user_iovec *piece, bool write,
+		     struct kvec *kvec)
 {
 	struct ku_pin *pin = ku_pin_new(mr->obj.ctx, piece->base, piece->len, write);
 	void *mapped;

@@ -2,18 +2,19 @@
 /*
  * Completion queues: entries of the queue of kfi.ko move into a ring that the process maps.
  *
- * The handler of the queue (softirq) moves entries under ku_ring.lock as long as the ring has room. What
- * does not fit stays in the queue of kfi.ko, which counts it against the room that posts and messages need: nothing is
- * lost and nothing grows. The flag "overflow" then tells the reader to call KFI_IOC_DRAIN:
+ * The handler of the queue (softirq) moves entries under ku_ring.lock as long as the ring has
+ * room. What does not fit stays in the queue of kfi.ko, which counts it against the room that
+ * posts and messages need: nothing is lost and nothing grows. The flag "overflow" then tells the
+ * reader to call KFI_IOC_DRAIN:
  *
  *	kernel				reader
  *	(1) overflow = 1		(1) head = tail
  *	(2) full barrier		(2) full barrier
  *	(3) is there room now?		(3) is overflow 1?
  *
- * At least one of the two sees what the other has done. The only word of the mapping that the kernel
- * reads is the reader's position; a wrong one makes the ring look full, or overwrites entries that the same
- * process has not read.
+ * At least one of the two sees what the other has done. The only word of the mapping that the
+ * kernel reads is the reader's position; a wrong one makes the ring look full, or overwrites
+ * entries that the same process has not read.
  */
 #include <linux/log2.h>
 #include <linux/mm.h>
@@ -55,7 +56,8 @@ static u32 room_or_overflow(struct ku_ring *ring, u32 need)
 	return room >= need ? room : 0;
 }
 
-static void show_slot(struct ku_ring *ring, const struct ku_op *op, const struct kfi_cq_err_entry *e)
+static void show_slot(struct ku_ring *ring, const struct ku_op *op,
+		      const struct kfi_cq_err_entry *e)
 {
 	struct kfi_user_cqe *slot;
 
@@ -175,7 +177,8 @@ static void ring_work(struct work_struct *work)
 
 bool ku_ring_ready(struct ku_ring *ring)
 {
-	return READ_ONCE(ring->tail) != READ_ONCE(ring->head->head) || READ_ONCE(ring->head->overflow);
+	return READ_ONCE(ring->tail) != READ_ONCE(ring->head->head) ||
+	       READ_ONCE(ring->head->overflow);
 }
 
 /* ---- life ---- */
@@ -278,8 +281,8 @@ put_domain:
 }
 
 /*
- * Nothing is bound to the queue any more, so no entry comes. Those that were not read go, and with them
- * what their operations hold.
+ * Nothing is bound to the queue any more, so no entry comes. Those that were not read go, and
+ * with them what their operations hold.
  */
 int ku_ring_end(struct ku_ring *ring)
 {

@@ -2,13 +2,14 @@
 /*
  * user.h - what the files of kfi_user.ko share.
  *
- * A context (struct ku_ctx) is one open of /dev/kfi. It has a table of objects (struct ku_obj), each of
- * which stands for one object of kfi.ko. An ioctl finds an object by its handle and holds it by
- * ku_obj.users while it runs; closing waits until that count has dropped.
+ * A context (struct ku_ctx) is one open of /dev/kfi. It has a table of objects (struct ku_obj),
+ * each of which stands for one object of kfi.ko. An ioctl finds an object by its handle and holds
+ * it by ku_obj.users while it runs; closing waits until that count has dropped.
  *
  * Locks, outermost first:
  *	ku_obj.lock	(mutex) see there; of an endpoint before that of a shared context
- *	ku_ctx.events	(mutex) reading an event and using the object that it names, against the end of that object
+ *	ku_ctx.events	(mutex) reading an event and using the object that it names, against the
+ *			end of that object
  *	ku_ctx.pinning	(mutex) one thread at a time fills the cache of pinned memory
  *	ku_ring.lock	one CPU at a time moves completions; bottom halves off
  *	ku_ctx.ops_lock	lists of posted receives; bottom halves off
@@ -44,8 +45,8 @@ struct ku_user;
 
 /**
  * struct ku_cache - memory of a context that stays pinned after the operation that needed it
- * @lock:	protects @tree, @idle and @pins. Taken by notifiers of the memory management, so nothing
- *		is allocated under it
+ * @lock:	protects @tree, @idle and @pins. Notifiers of the memory management take it, so
+ *		nothing is allocated under it
  * @tree:	pins by address
  * @idle:	the same pins, the least recently used one first
  * @pins:	how many there are
@@ -59,7 +60,8 @@ struct ku_cache {
 
 /**
  * struct ku_ctx - one open of /dev/kfi
- * @mm:		the opener's address space: calls from others are refused. Its structure is held, not its users
+ * @mm:		the opener's address space: calls from others are refused. The structure is held
+ *		(mm_count), not its users
  * @net:	the opener's network namespace
  * @user:	who pays for objects and pinned memory
  * @objs:	objects by handle
@@ -153,8 +155,8 @@ struct ku_waiter {
  * @obj:	common part
  * @cq:		the queue of kfi.ko, whose handler moves entries into the ring
  * @lock:	held by the CPU that moves entries: protects what follows
- * @head:	head of the mapping, or NULL: nobody reads completions of this queue. The process may
- *		write anything there at any time; all that the kernel reads is the reader's position
+ * @head:	head of the mapping, or NULL: nobody reads completions of this queue. The process
+ *		may write anything there at any time; the kernel reads only the reader's position
  * @slots:	slots of the mapping
  * @mask:	slots - 1
  * @tail:	slots filled so far
@@ -190,9 +192,10 @@ struct ku_ring {
  * @depth:	operations that can be under way
  * @receives:	posted receives, the oldest one first, and messages that were peeked at and claimed;
  *		under ku_ctx.ops_lock
- * @hidden:	queue of a direction that has a counter alone: kfi_user.ko has to know when operations end
- * @counted:	directions that have a counter, queued those that have a queue: KFI_TRANSMIT, KFI_RECV
- * @queued:	see @counted
+ * @hidden:	queue of a direction that has a counter alone: kfi_user.ko has to know when
+ *		operations end
+ * @counted:	directions that have a counter: KFI_TRANSMIT, KFI_RECV
+ * @queued:	directions that have a queue
  * @targets:	what is bound to it
  * @nr_targets:	how many
  *
@@ -349,7 +352,10 @@ int ku_limits_addr(struct ku_ctx *ctx, u32 format, const void *addr, size_t len)
 /* ---- object.c: the table; open.c, bind.c ---- */
 enum ku_kind ku_obj_kind(u32 class);		/* what a class is counted as */
 
-/* Room in the table for an object of @size bytes; ERR_PTR. It can't be found before ku_obj_publish(). */
+/*
+ * Room in the table for an object of @size bytes; ERR_PTR. It can't be found before
+ * ku_obj_publish().
+ */
 void *ku_obj_new(struct ku_ctx *ctx, size_t size, u32 class, u64 cookie);
 void ku_obj_publish(struct ku_obj *obj);
 void ku_obj_abandon(struct ku_obj *obj);		/* instead of publishing it */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * hostile_calls.h - the calls that the hostile process makes, with arguments that are right, nearly right, and wrong. A part of
- * hostile.c, which includes it after its generator and its tables.
+ * hostile_calls.h - the calls that the hostile process makes, with arguments that are right,
+ * nearly right, and wrong. A part of hostile.c, which includes it after its generator and its
+ * tables.
  */
 
 /* ---- discovery and opening ---- */

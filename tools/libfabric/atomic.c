@@ -56,7 +56,7 @@ static struct kfi_ep *to_ep(struct fid_ep *fid)
 	return kfi_container(fid, struct kfi_ep, fid);
 }
 
-/* Operands as one piece: where they are if they are one, else in @room. NULL if they are too many. */
+/* Operands as one piece: where they are if they are one, else in @room. NULL: too many. */
 static const void *gather(const struct fi_ioc *iov, size_t count, size_t size, uint8_t *room)
 {
 	size_t i, len = 0;
@@ -146,7 +146,8 @@ static ssize_t post_atomic(struct kfi_ep *ep, const struct atomic_call *call)
 	if (call->compare) {
 		if (elements(call->compare, call->compare_count) != count)
 			return -FI_EINVAL;
-		desc.compare = (uintptr_t)gather(call->compare, call->compare_count, size, comparands);
+		desc.compare = (uintptr_t)gather(call->compare, call->compare_count, size,
+						 comparands);
 		if (!desc.compare)
 			return -FI_EINVAL;
 	}
@@ -197,8 +198,8 @@ static struct atomic_call from_msg(enum kfi_user_opcode opcode, const struct fi_
 
 /* ---- without results ---- */
 
-static ssize_t atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov, void **mr_desc, size_t count,
-			     fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+static ssize_t atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov, void **mr_desc,
+			     size_t count, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
 			     enum fi_datatype datatype, enum fi_op op, void *context)
 {
 	struct fi_rma_ioc rma = { .addr = addr, .count = elements(iov, count), .key = key };
@@ -219,8 +220,8 @@ static ssize_t atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov, void 
 }
 
 static ssize_t atomic_write(struct fid_ep *fid, const void *buf, size_t count, void *mr_desc,
-			    fi_addr_t dest_addr, uint64_t addr, uint64_t key, enum fi_datatype datatype,
-			    enum fi_op op, void *context)
+			    fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+			    enum fi_datatype datatype, enum fi_op op, void *context)
 {
 	struct fi_ioc iov = { .addr = (void *)buf, .count = count };
 
@@ -258,10 +259,15 @@ static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t count, 
 
 static ssize_t atomic_readwritev(struct fid_ep *fid, const struct fi_ioc *iov, void **mr_desc,
 				 size_t count, struct fi_ioc *resultv, void **result_desc,
-				 size_t result_count, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
-				 enum fi_datatype datatype, enum fi_op op, void *context)
+				 size_t result_count, fi_addr_t dest_addr, uint64_t addr,
+				 uint64_t key, enum fi_datatype datatype, enum fi_op op,
+				 void *context)
 {
-	struct fi_rma_ioc rma = { .addr = addr, .count = elements(resultv, result_count), .key = key };
+	struct fi_rma_ioc rma = {
+		.addr	= addr,
+		.count	= elements(resultv, result_count),
+		.key	= key,
+	};
 	struct atomic_call call = {
 		.opcode		= KFI_USER_FETCH_ATOMIC,
 		.datatype	= datatype,
@@ -282,20 +288,22 @@ static ssize_t atomic_readwritev(struct fid_ep *fid, const struct fi_ioc *iov, v
 
 static ssize_t atomic_readwrite(struct fid_ep *fid, const void *buf, size_t count, void *mr_desc,
 				void *result, void *result_desc, fi_addr_t dest_addr, uint64_t addr,
-				uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
+				uint64_t key, enum fi_datatype datatype, enum fi_op op,
+				void *context)
 {
 	struct fi_ioc iov = { .addr = (void *)buf, .count = count };
 	struct fi_ioc res = { .addr = result, .count = count };
 
-	return atomic_readwritev(fid, &iov, NULL, 1, &res, NULL, 1, dest_addr, addr, key, datatype, op,
-				 context);
+	return atomic_readwritev(fid, &iov, NULL, 1, &res, NULL, 1, dest_addr, addr, key, datatype,
+				 op, context);
 }
 
 static ssize_t atomic_readwritemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
 				   struct fi_ioc *resultv, void **result_desc, size_t result_count,
 				   uint64_t flags)
 {
-	struct atomic_call call = from_msg(KFI_USER_FETCH_ATOMIC, msg, flags | to_ep(fid)->tx_always);
+	struct atomic_call call = from_msg(KFI_USER_FETCH_ATOMIC, msg,
+					   flags | to_ep(fid)->tx_always);
 
 	call.result = resultv;
 	call.result_count = result_count;
@@ -305,8 +313,9 @@ static ssize_t atomic_readwritemsg(struct fid_ep *fid, const struct fi_msg_atomi
 static ssize_t atomic_compwritev(struct fid_ep *fid, const struct fi_ioc *iov, void **mr_desc,
 				 size_t count, const struct fi_ioc *comparev, void **compare_desc,
 				 size_t compare_count, struct fi_ioc *resultv, void **result_desc,
-				 size_t result_count, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
-				 enum fi_datatype datatype, enum fi_op op, void *context)
+				 size_t result_count, fi_addr_t dest_addr, uint64_t addr,
+				 uint64_t key, enum fi_datatype datatype, enum fi_op op,
+				 void *context)
 {
 	struct fi_rma_ioc rma = { .addr = addr, .count = elements(iov, count), .key = key };
 	struct atomic_call call = {
@@ -338,8 +347,8 @@ static ssize_t atomic_compwrite(struct fid_ep *fid, const void *buf, size_t coun
 	struct fi_ioc cmp = { .addr = (void *)compare, .count = count };
 	struct fi_ioc res = { .addr = result, .count = count };
 
-	return atomic_compwritev(fid, &iov, NULL, 1, &cmp, NULL, 1, &res, NULL, 1, dest_addr, addr, key,
-				 datatype, op, context);
+	return atomic_compwritev(fid, &iov, NULL, 1, &cmp, NULL, 1, &res, NULL, 1, dest_addr, addr,
+				 key, datatype, op, context);
 }
 
 static ssize_t atomic_compwritemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
@@ -347,7 +356,8 @@ static ssize_t atomic_compwritemsg(struct fid_ep *fid, const struct fi_msg_atomi
 				   size_t compare_count, struct fi_ioc *resultv, void **result_desc,
 				   size_t result_count, uint64_t flags)
 {
-	struct atomic_call call = from_msg(KFI_USER_COMPARE_ATOMIC, msg, flags | to_ep(fid)->tx_always);
+	struct atomic_call call = from_msg(KFI_USER_COMPARE_ATOMIC, msg,
+					   flags | to_ep(fid)->tx_always);
 
 	call.compare = comparev;
 	call.compare_count = compare_count;
@@ -398,7 +408,8 @@ static int valid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op, u
 	return ret;
 }
 
-static int atomic_writevalid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op, size_t *count)
+static int atomic_writevalid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
+			     size_t *count)
 {
 	return valid(fid, datatype, op, 0, count);
 }

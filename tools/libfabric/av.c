@@ -84,8 +84,8 @@ static int av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt, co
 	return ret ? ret : (int)arg.count;
 }
 
-static int av_insertsvc(struct fid_av *fid, const char *node, const char *service, fi_addr_t *fi_addr,
-			uint64_t flags, void *context)
+static int av_insertsvc(struct fid_av *fid, const char *node, const char *service,
+			fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
 	return av_insertsym(fid, node, 1, service, 1, fi_addr, flags, context);
 }
@@ -175,7 +175,8 @@ static struct fi_ops_av av_ops = {
 	.av_set		= no_av_set,
 };
 
-int kfi_av_open(struct fid_domain *dfid, struct fi_av_attr *attr, struct fid_av **fid, void *context)
+int kfi_av_open(struct fid_domain *dfid, struct fi_av_attr *attr, struct fid_av **fid,
+		void *context)
 {
 	struct kfi_domain *domain = kfi_container(dfid, struct kfi_domain, fid);
 	struct kfi_user_av arg = {

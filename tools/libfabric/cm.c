@@ -41,8 +41,8 @@ void kfi_connreq_free(struct kfi_connreq *req)
 /* ---- names ---- */
 
 /* Endpoints and passive endpoints alike */
-static int name_call(const struct kfi_fabric *fabric, uint32_t handle, unsigned long request, void *addr,
-		     size_t *addrlen)
+static int name_call(const struct kfi_fabric *fabric, uint32_t handle, unsigned long request,
+		     void *addr, size_t *addrlen)
 {
 	struct kfi_user_name arg = {
 		.handle		= handle,
@@ -96,7 +96,9 @@ static size_t address_len(const struct kfi_ep *ep, const void *addr)
 	case FI_SOCKADDR:
 	case FI_SOCKADDR_IN:
 	case FI_SOCKADDR_IN6:
-		return sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+		if (sa->sa_family == AF_INET6)
+			return sizeof(struct sockaddr_in6);
+		return sizeof(struct sockaddr_in);
 	case FI_SOCKADDR_IB:
 		return SOCKADDR_IB_LEN;
 	default:
@@ -278,7 +280,10 @@ static struct fi_ops_ep pep_ops = {
 int kfi_pep_open(struct fid_fabric *ffid, struct fi_info *info, struct fid_pep **fid, void *context)
 {
 	struct kfi_fabric *fabric = kfi_container(ffid, struct kfi_fabric, fid);
-	struct kfi_user_open arg = { .parent = fabric->handle, .info_size = sizeof(struct kfi_user_info) };
+	struct kfi_user_open arg = {
+		.parent		= fabric->handle,
+		.info_size	= sizeof(struct kfi_user_info),
+	};
 	const char *provider = NULL;
 	struct kfi_user_info flat;
 	struct kfi_pep *pep;

@@ -93,7 +93,8 @@ static void cq_copy(const struct kfi_cq *cq, void *buf, size_t at, const struct 
 		((struct fi_cq_tagged_entry *)buf)[at] = entry;
 		break;
 	case FI_CQ_FORMAT_DATA:
-		memcpy((struct fi_cq_data_entry *)buf + at, &entry, sizeof(struct fi_cq_data_entry));
+		memcpy((struct fi_cq_data_entry *)buf + at, &entry,
+		       sizeof(struct fi_cq_data_entry));
 		break;
 	case FI_CQ_FORMAT_MSG:
 		memcpy((struct fi_cq_msg_entry *)buf + at, &entry, sizeof(struct fi_cq_msg_entry));
@@ -396,10 +397,14 @@ static int cq_map(struct kfi_cq *cq, const struct kfi_user_cq *arg)
 	return 0;
 }
 
-int kfi_cq_open(struct fid_domain *dfid, struct fi_cq_attr *attr, struct fid_cq **fid, void *context)
+int kfi_cq_open(struct fid_domain *dfid, struct fi_cq_attr *attr, struct fid_cq **fid,
+		void *context)
 {
 	struct kfi_domain *domain = kfi_container(dfid, struct kfi_domain, fid);
-	struct kfi_user_cq arg = { .domain = domain->handle, .size = attr ? attr->size : DEFAULT_SIZE };
+	struct kfi_user_cq arg = {
+		.domain	= domain->handle,
+		.size	= attr ? attr->size : DEFAULT_SIZE,
+	};
 	struct kfi_cq *cq;
 	int ret;
 

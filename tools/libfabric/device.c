@@ -76,7 +76,8 @@ int kfi_device_open(uint32_t *api)
 		return ret;
 	}
 	if (version.abi != KFI_USER_ABI) {
-		FI_WARN(&kfi_prov, FI_LOG_CORE, "the kernel speaks version %u of the interface, this library %u\n",
+		FI_WARN(&kfi_prov, FI_LOG_CORE,
+			"the kernel speaks version %u of the interface, this library %u\n",
 			version.abi, KFI_USER_ABI);
 		close(fd);
 		return -FI_ENODATA;

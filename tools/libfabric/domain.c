@@ -51,7 +51,8 @@ static int no_scalable_ep(struct fid_domain *domain, struct fi_info *info, struc
 	return -FI_ENOSYS;
 }
 
-static int no_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr, struct fid_poll **poll)
+static int no_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr,
+			struct fid_poll **poll)
 {
 	return -FI_ENOSYS;
 }
@@ -97,7 +98,10 @@ int kfi_domain_open(struct fid_fabric *ffid, struct fi_info *info, struct fid_do
 		    void *context)
 {
 	struct kfi_fabric *fabric = kfi_container(ffid, struct kfi_fabric, fid);
-	struct kfi_user_open arg = { .parent = fabric->handle, .info_size = sizeof(struct kfi_user_info) };
+	struct kfi_user_open arg = {
+		.parent		= fabric->handle,
+		.info_size	= sizeof(struct kfi_user_info),
+	};
 	uint32_t version = fabric->fid.api_version;
 	const char *provider = NULL;
 	struct kfi_domain *domain;

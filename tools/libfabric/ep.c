@@ -163,11 +163,11 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 		return ret;
 	}
 	case FI_CLASS_STX_CTX:
-		return kfi_bind(fabric, ep->handle, kfi_container(bfid, struct kfi_stx, fid.fid)->handle,
-				flags);
+		return kfi_bind(fabric, ep->handle,
+				kfi_container(bfid, struct kfi_stx, fid.fid)->handle, flags);
 	case FI_CLASS_AV:
-		return kfi_bind(fabric, ep->handle, kfi_container(bfid, struct kfi_av, fid.fid)->handle,
-				flags);
+		return kfi_bind(fabric, ep->handle,
+				kfi_container(bfid, struct kfi_av, fid.fid)->handle, flags);
 	default:
 		return -FI_EINVAL;
 	}
@@ -351,7 +351,10 @@ static bool is_directed(uint64_t caps, const struct fi_rx_attr *attr)
 int kfi_ep_open(struct fid_domain *dfid, struct fi_info *info, struct fid_ep **fid, void *context)
 {
 	struct kfi_domain *domain = kfi_container(dfid, struct kfi_domain, fid);
-	struct kfi_user_open arg = { .parent = domain->handle, .info_size = sizeof(struct kfi_user_info) };
+	struct kfi_user_open arg = {
+		.parent		= domain->handle,
+		.info_size	= sizeof(struct kfi_user_info),
+	};
 	struct kfi_connreq *req = NULL;
 	const char *provider = NULL;
 	struct kfi_user_info flat;
@@ -390,10 +393,14 @@ int kfi_ep_open(struct fid_domain *dfid, struct fi_info *info, struct fid_ep **f
 	return 0;
 }
 
-int kfi_srx_open(struct fid_domain *dfid, struct fi_rx_attr *attr, struct fid_ep **fid, void *context)
+int kfi_srx_open(struct fid_domain *dfid, struct fi_rx_attr *attr, struct fid_ep **fid,
+		 void *context)
 {
 	struct kfi_domain *domain = kfi_container(dfid, struct kfi_domain, fid);
-	struct kfi_user_open arg = { .parent = domain->handle, .info_size = sizeof(struct kfi_user_info) };
+	struct kfi_user_open arg = {
+		.parent		= domain->handle,
+		.info_size	= sizeof(struct kfi_user_info),
+	};
 	struct kfi_user_info flat = domain->info;
 	struct kfi_ep *srx;
 	int ret;
@@ -451,10 +458,14 @@ static struct fi_ops_ep stx_ops = {
 	.tx_size_left	= kfi_no_size_left,
 };
 
-int kfi_stx_open(struct fid_domain *dfid, struct fi_tx_attr *attr, struct fid_stx **fid, void *context)
+int kfi_stx_open(struct fid_domain *dfid, struct fi_tx_attr *attr, struct fid_stx **fid,
+		 void *context)
 {
 	struct kfi_domain *domain = kfi_container(dfid, struct kfi_domain, fid);
-	struct kfi_user_open arg = { .parent = domain->handle, .info_size = sizeof(struct kfi_user_info) };
+	struct kfi_user_open arg = {
+		.parent		= domain->handle,
+		.info_size	= sizeof(struct kfi_user_info),
+	};
 	struct kfi_user_info flat = domain->info;
 	struct kfi_stx *stx;
 	int ret;

@@ -17,7 +17,8 @@
 
 static bool is_connection(const struct kfi_user_event *event)
 {
-	return event->event == FI_CONNREQ || event->event == FI_CONNECTED || event->event == FI_SHUTDOWN;
+	return event->event == FI_CONNREQ || event->event == FI_CONNECTED ||
+	       event->event == FI_SHUTDOWN;
 }
 
 static void eq_drop(struct kfi_eq *eq)
@@ -172,7 +173,8 @@ static void give_err_data(struct kfi_eq *eq, struct fi_eq_err_entry *entry)
 {
 	size_t len = eq->next.event.len;
 
-	if (eq->fabric->fid.api_version >= KFI_API_MODES && entry->err_data_size && entry->err_data) {
+	if (eq->fabric->fid.api_version >= KFI_API_MODES && entry->err_data_size &&
+	    entry->err_data) {
 		if (len > entry->err_data_size)
 			len = entry->err_data_size;
 		memcpy(entry->err_data, eq->next.data, len);
@@ -235,7 +237,8 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t l
 	}
 }
 
-static ssize_t eq_write(struct fid_eq *fid, uint32_t event, const void *buf, size_t len, uint64_t flags)
+static ssize_t eq_write(struct fid_eq *fid, uint32_t event, const void *buf, size_t len,
+			uint64_t flags)
 {
 	struct kfi_eq *eq = kfi_container(fid, struct kfi_eq, fid);
 	struct kfi_user_event arg = {
@@ -329,7 +332,8 @@ static struct fi_ops_eq eq_ops = {
 	.strerror	= eq_strerror,
 };
 
-int kfi_eq_open(struct fid_fabric *ffid, struct fi_eq_attr *attr, struct fid_eq **fid, void *context)
+int kfi_eq_open(struct fid_fabric *ffid, struct fi_eq_attr *attr, struct fid_eq **fid,
+		void *context)
 {
 	struct kfi_fabric *fabric = kfi_container(ffid, struct kfi_fabric, fid);
 	struct kfi_user_eq arg = { .fabric = fabric->handle };

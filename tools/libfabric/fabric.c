@@ -57,13 +57,14 @@ static int fabric_trywait(struct fid_fabric *fid, struct fid **fids, int count)
 	return 0;
 }
 
-static int no_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr, struct fid_wait **wait)
+static int no_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr,
+			struct fid_wait **wait)
 {
 	return -FI_ENOSYS;
 }
 
-static int fabric_domain2(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
-			  uint64_t flags, void *context)
+static int fabric_domain2(struct fid_fabric *fabric, struct fi_info *info,
+			  struct fid_domain **domain, uint64_t flags, void *context)
 {
 	return flags ? -FI_ENOSYS : kfi_domain_open(fabric, info, domain, context);
 }

@@ -133,8 +133,8 @@ static int mr_mode_answer(uint32_t version, const struct fi_info *hints, int req
 /* ---- to the kernel ---- */
 
 /*
- * A label, such as "low latency", is a wish that libfabric's own providers do not refuse if they can't
- * fulfil it, and benchmarks name one. A code point of Differentiated Services is a demand.
+ * A label, such as "low latency", is a wish that libfabric's own providers do not refuse if they
+ * can't fulfil it, and benchmarks name one. A code point of Differentiated Services is a demand.
  */
 static uint32_t traffic_class(uint32_t tclass)
 {
@@ -196,7 +196,8 @@ static int pack_ep(const struct fi_ep_attr *attr, struct kfi_user_info *flat)
 			attr->auth_key_size);
 }
 
-static int pack_domain(const struct fi_domain_attr *attr, uint32_t version, struct kfi_user_info *flat)
+static int pack_domain(const struct fi_domain_attr *attr, uint32_t version,
+		       struct kfi_user_info *flat)
 {
 	flat->domain.threading = attr->threading;
 	flat->domain.control_progress = attr->control_progress;
@@ -285,7 +286,8 @@ int kfi_info_pack(const struct fi_info *info, uint32_t version, struct kfi_user_
 	if (pack_addr(flat->src_addr, &flat->src_addrlen, info->src_addr, info->src_addrlen) ||
 	    pack_addr(flat->dest_addr, &flat->dest_addrlen, info->dest_addr, info->dest_addrlen))
 		return -FI_ENODATA;
-	return pack_names(fabric ? fabric->name : NULL, domain ? domain->name : NULL, flat, provider);
+	return pack_names(fabric ? fabric->name : NULL, domain ? domain->name : NULL, flat,
+			  provider);
 }
 
 /* ---- from the kernel ---- */
@@ -349,7 +351,8 @@ static bool unpack_ep(const struct kfi_user_info *flat, struct fi_ep_attr *attr)
 	return attr->auth_key;
 }
 
-static bool unpack_domain(const struct kfi_user_info *flat, uint64_t hidden, struct fi_domain_attr *attr)
+static bool unpack_domain(const struct kfi_user_info *flat, uint64_t hidden,
+			  struct fi_domain_attr *attr)
 {
 	attr->name = name_join(flat->fabric.prov_name, flat->domain.name);
 	attr->threading = flat->domain.threading;
@@ -422,7 +425,8 @@ struct fi_info *kfi_info_unpack(const struct kfi_user_info *flat, uint32_t versi
 		info->nic = kfi_nic(flat);
 	if (unpack_ep(flat, info->ep_attr) && unpack_domain(flat, hidden, info->domain_attr) &&
 	    unpack_addr(flat->src_addr, flat->src_addrlen, &info->src_addr, &info->src_addrlen) &&
-	    unpack_addr(flat->dest_addr, flat->dest_addrlen, &info->dest_addr, &info->dest_addrlen) &&
+	    unpack_addr(flat->dest_addr, flat->dest_addrlen, &info->dest_addr,
+			&info->dest_addrlen) &&
 	    info->fabric_attr->name && (info->nic || !(flat->present & KFI_USER_HAS_NIC)))
 		return info;
 	fi_freeinfo(info);
@@ -528,8 +532,9 @@ static int pack_hints(const struct fi_info *hints, uint32_t version, struct kfi_
 	const struct kfi_fabric *fabric = NULL;
 	int ret;
 
-	/* Every provider is asked with the objects of any: a program may have opened them with another one. */
-	if ((dfid && dfid->fid.ops != &kfi_domain_fid_ops) || (ffid && ffid->fid.ops != &kfi_fabric_fid_ops))
+	/* libfabric asks each provider, also with objects that another one has opened. */
+	if ((dfid && dfid->fid.ops != &kfi_domain_fid_ops) ||
+	    (ffid && ffid->fid.ops != &kfi_fabric_fid_ops))
 		return -FI_ENODATA;
 	ret = kfi_info_pack(hints, version, flat, provider);
 	if (dfid) {
@@ -587,7 +592,7 @@ int kfi_getinfo(uint32_t version, const char *node, const char *service, uint64_
 	}
 	fd = kfi_device_open(&api);
 	if (fd < 0)
-		return -FI_ENODATA;	/* no device, or not for this user: nothing to complain of */
+		return -FI_ENODATA;	/* no device, or not for this user: no complaint */
 	if (flags & FI_PROV_ATTR_ONLY) {
 		close(fd);
 		return answer_provider(info);

@@ -37,7 +37,7 @@
 
 /* The version of libfabric's interface from which some flags and modes have another meaning */
 #define KFI_API_MODES	FI_VERSION(1, 5)	/* mr_mode is a set of bits */
-#define KFI_API_2	FI_VERSION(2, 0)	/* bits 45, 46 and 48 of capabilities were given away anew */
+#define KFI_API_2	FI_VERSION(2, 0)	/* bits 45, 46 and 48 of caps have new meanings */
 
 /* Numbers of mr_mode from before it was a set of bits; headers of libfabric 2 warn of the names */
 #define KFI_MR_UNSPEC	0
@@ -89,7 +89,7 @@ struct kfi_domain {
 /* Posts with FI_MORE that the kernel has not seen yet, of one direction of an endpoint */
 struct kfi_batch {
 	struct kfi_ep		*ep;
-	struct kfi_user_desc	*descs;		/* KFI_BATCH_MAX; allocated by the first such post */
+	struct kfi_user_desc	*descs;		/* KFI_BATCH_MAX; allocated by the first post */
 	atomic_uint		count;		/* changes under post_lock */
 
 	LIST_ENTRY(kfi_batch)	entry;
@@ -121,7 +121,7 @@ struct kfi_cq {
 	uint32_t		head;		/* slots taken; ring->head is for the kernel */
 	bool			moved;		/* head was stored since overflow was looked at */
 	unsigned int		idle;		/* looks at an empty ring in a row */
-	bool			signalled;	/* by kfi_cq_add_late(): the descriptor is readable */
+	bool			signalled;	/* kfi_cq_add_late() made the descriptor readable */
 
 	STAILQ_HEAD(, kfi_late)	late;
 };
@@ -191,7 +191,7 @@ struct kfi_ep {
 	unsigned int		aliases;	/* of a base, under domain->post_lock */
 	uint64_t		tx_flags;	/* flags of posts that have no flags argument */
 	uint64_t		rx_flags;
-	uint64_t		tx_always;	/* KFI_USER_COMPLETION unless completion is selective */
+	uint64_t		tx_always;	/* KFI_USER_COMPLETION, unless selective */
 	uint64_t		rx_always;
 	bool			directed;	/* receives may name a source */
 	uint32_t		addr_format;
@@ -275,20 +275,24 @@ struct fid_nic *kfi_nic(const struct kfi_user_info *flat);
 /* ---- objects ---- */
 
 int kfi_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
-int kfi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq, void *context);
+int kfi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq,
+		void *context);
 /* @fid is closed: forget an event about it. */
 void kfi_eq_forget(struct kfi_eq *eq, const struct fid *fid);
 bool kfi_eq_ready(struct kfi_eq *eq);
-int kfi_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep, void *context);
+int kfi_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep,
+		 void *context);
 int kfi_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
 		    void *context);
-int kfi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context);
+int kfi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
+		void *context);
 bool kfi_cq_ready(struct kfi_cq *cq);
 /* Return: false if there is no memory for it */
 bool kfi_cq_add_late(struct kfi_cq *cq, const struct kfi_user_cqe *cqe);
 int kfi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr,
 		  void *context);
-int kfi_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context);
+int kfi_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
+		void *context);
 int kfi_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
 int kfi_stx_open(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx,
 		 void *context);
@@ -319,7 +323,8 @@ int kfi_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum 
 
 /* ---- post.c ---- */
 
-ssize_t kfi_post_gather(struct kfi_ep *ep, struct kfi_batch *batch, const struct kfi_user_desc *desc);
+ssize_t kfi_post_gather(struct kfi_ep *ep, struct kfi_batch *batch,
+			const struct kfi_user_desc *desc);
 ssize_t kfi_post_one(const struct kfi_ep *ep, struct kfi_user_desc *desc);
 void kfi_flush_batches(struct kfi_domain *domain);
 void kfi_batch_drop(struct kfi_ep *ep);

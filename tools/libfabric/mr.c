@@ -27,11 +27,11 @@ static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 
 	switch (bfid->fclass) {
 	case FI_CLASS_EP:
-		return kfi_bind(fabric, mr->handle, kfi_container(bfid, struct kfi_ep, fid.fid)->handle,
-				flags);
+		return kfi_bind(fabric, mr->handle,
+				kfi_container(bfid, struct kfi_ep, fid.fid)->handle, flags);
 	case FI_CLASS_CNTR:
-		return kfi_bind(fabric, mr->handle, kfi_container(bfid, struct kfi_cntr, fid.fid)->handle,
-				flags);
+		return kfi_bind(fabric, mr->handle,
+				kfi_container(bfid, struct kfi_cntr, fid.fid)->handle, flags);
 	default:
 		return -FI_EINVAL;
 	}
@@ -128,7 +128,8 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 	ret = kfi_call(domain->fabric, KFI_IOC_MR, &arg);
 	if (ret) {
 		if (ret == -FI_ENOMEM)
-			FI_WARN(&kfi_prov, FI_LOG_MR, "can't pin the memory: more than RLIMIT_MEMLOCK (ulimit -l)?\n");
+			FI_WARN(&kfi_prov, FI_LOG_MR,
+				"can't pin the memory: more than RLIMIT_MEMLOCK (ulimit -l)?\n");
 		free(mr);
 		return ret;
 	}

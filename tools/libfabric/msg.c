@@ -35,8 +35,8 @@ static struct kfi_ep *to_ep(struct fid_ep *fid)
 
 /* ---- plain messages ---- */
 
-static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *mr_desc, fi_addr_t src_addr,
-			void *context)
+static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *mr_desc,
+			fi_addr_t src_addr, void *context)
 {
 	struct kfi_ep *ep = to_ep(fid);
 	struct kfi_user_desc desc = {
@@ -69,7 +69,12 @@ static ssize_t recv_vector(struct kfi_ep *ep, const struct fi_msg *msg, uint64_t
 static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **mr_desc, size_t count,
 			 fi_addr_t src_addr, void *context)
 {
-	struct fi_msg msg = { .msg_iov = iov, .iov_count = count, .addr = src_addr, .context = context };
+	struct fi_msg msg = {
+		.msg_iov	= iov,
+		.iov_count	= count,
+		.addr		= src_addr,
+		.context	= context,
+	};
 
 	return recv_vector(to_ep(fid), &msg, recv_flags(to_ep(fid)));
 }
@@ -120,7 +125,12 @@ static ssize_t msg_send(struct fid_ep *fid, const void *buf, size_t len, void *m
 static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **mr_desc, size_t count,
 			 fi_addr_t dest_addr, void *context)
 {
-	struct fi_msg msg = { .msg_iov = iov, .iov_count = count, .addr = dest_addr, .context = context };
+	struct fi_msg msg = {
+		.msg_iov	= iov,
+		.iov_count	= count,
+		.addr		= dest_addr,
+		.context	= context,
+	};
 
 	return send_vector(to_ep(fid), &msg, send_flags(to_ep(fid)));
 }
@@ -145,7 +155,8 @@ static ssize_t msg_senddata(struct fid_ep *fid, const void *buf, size_t len, voi
 static ssize_t msg_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
 			      fi_addr_t dest_addr)
 {
-	return send_buffer(to_ep(fid), buf, len, data, dest_addr, NULL, FI_INJECT | FI_REMOTE_CQ_DATA);
+	return send_buffer(to_ep(fid), buf, len, data, dest_addr, NULL,
+			   FI_INJECT | FI_REMOTE_CQ_DATA);
 }
 
 struct fi_ops_msg kfi_msg_ops = {
@@ -199,8 +210,9 @@ static ssize_t trecv_vector(struct kfi_ep *ep, const struct fi_msg_tagged *msg, 
 	return ret ? ret : kfi_post(ep, &desc);
 }
 
-static ssize_t tagged_recvv(struct fid_ep *fid, const struct iovec *iov, void **mr_desc, size_t count,
-			    fi_addr_t src_addr, uint64_t tag, uint64_t ignore, void *context)
+static ssize_t tagged_recvv(struct fid_ep *fid, const struct iovec *iov, void **mr_desc,
+			    size_t count, fi_addr_t src_addr, uint64_t tag, uint64_t ignore,
+			    void *context)
 {
 	struct fi_msg_tagged msg = {
 		.msg_iov	= iov,
@@ -256,11 +268,12 @@ static ssize_t tsend_vector(struct kfi_ep *ep, const struct fi_msg_tagged *msg, 
 static ssize_t tagged_send(struct fid_ep *fid, const void *buf, size_t len, void *mr_desc,
 			   fi_addr_t dest_addr, uint64_t tag, void *context)
 {
-	return tsend_buffer(to_ep(fid), buf, len, 0, dest_addr, tag, context, send_flags(to_ep(fid)));
+	return tsend_buffer(to_ep(fid), buf, len, 0, dest_addr, tag, context,
+			    send_flags(to_ep(fid)));
 }
 
-static ssize_t tagged_sendv(struct fid_ep *fid, const struct iovec *iov, void **mr_desc, size_t count,
-			    fi_addr_t dest_addr, uint64_t tag, void *context)
+static ssize_t tagged_sendv(struct fid_ep *fid, const struct iovec *iov, void **mr_desc,
+			    size_t count, fi_addr_t dest_addr, uint64_t tag, void *context)
 {
 	struct fi_msg_tagged msg = {
 		.msg_iov	= iov,

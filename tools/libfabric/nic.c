@@ -131,15 +131,15 @@ static int nic_tostr(const struct fid *fid, char *buf, size_t len)
 	const struct fid_nic *nic = kfi_container(fid, const struct fid_nic, fid);
 	const struct fi_link_attr *link = nic->link_attr;
 
-	append(buf, len, "    nic:\n        device: %s\n        driver: %s\n", or_none(nic->device_attr->name),
-	       or_none(nic->device_attr->driver));
+	append(buf, len, "    nic:\n        device: %s\n        driver: %s\n",
+	       or_none(nic->device_attr->name), or_none(nic->device_attr->driver));
 	if (nic->bus_attr->bus_type == FI_BUS_PCI)
-		append(buf, len, "        pci: %04x:%02x:%02x.%x\n", nic->bus_attr->attr.pci.domain_id,
-		       nic->bus_attr->attr.pci.bus_id, nic->bus_attr->attr.pci.device_id,
-		       nic->bus_attr->attr.pci.function_id);
-	append(buf, len, "        link: %s, %s, %s, mtu %zu, speed %zu\n", or_none(link->network_type),
-	       or_none(link->address), link->state <= FI_LINK_UP ? states[link->state] : "?", link->mtu,
-	       link->speed);
+		append(buf, len, "        pci: %04x:%02x:%02x.%x\n",
+		       nic->bus_attr->attr.pci.domain_id, nic->bus_attr->attr.pci.bus_id,
+		       nic->bus_attr->attr.pci.device_id, nic->bus_attr->attr.pci.function_id);
+	append(buf, len, "        link: %s, %s, %s, mtu %zu, speed %zu\n",
+	       or_none(link->network_type), or_none(link->address),
+	       link->state <= FI_LINK_UP ? states[link->state] : "?", link->mtu, link->speed);
 	return 0;
 }
 

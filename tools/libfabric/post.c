@@ -98,7 +98,10 @@ static int batch_post(struct kfi_batch *batch, bool sync)
 
 	batch->descs[count - 1].flags &= ~FI_MORE;	/* nothing follows */
 	while (at < count) {
-		struct kfi_user_post arg = { .descs = (uintptr_t)&batch->descs[at], .count = count - at };
+		struct kfi_user_post arg = {
+			.descs	= (uintptr_t)&batch->descs[at],
+			.count	= count - at,
+		};
 		int err = kfi_call(batch->ep->domain->fabric, KFI_IOC_POST, &arg);
 
 		if (!err) {
@@ -147,7 +150,8 @@ static ssize_t batch_add(struct kfi_batch *batch, const struct kfi_user_desc *de
 	return may_wait(desc) ? 0 : batch_post(batch, true);
 }
 
-ssize_t kfi_post_gather(struct kfi_ep *ep, struct kfi_batch *batch, const struct kfi_user_desc *desc)
+ssize_t kfi_post_gather(struct kfi_ep *ep, struct kfi_batch *batch,
+			const struct kfi_user_desc *desc)
 {
 	struct kfi_domain *domain = ep->domain;
 	ssize_t ret;

@@ -43,8 +43,8 @@ static int set_rma(struct kfi_user_desc *desc, const struct fi_rma_iov *rma, siz
 	return 0;
 }
 
-static ssize_t post_vector(struct kfi_ep *ep, enum kfi_user_opcode opcode, const struct fi_msg_rma *msg,
-			   uint64_t flags)
+static ssize_t post_vector(struct kfi_ep *ep, enum kfi_user_opcode opcode,
+			   const struct fi_msg_rma *msg, uint64_t flags)
 {
 	struct kfi_user_desc desc = {
 		.opcode		= opcode,
@@ -84,7 +84,8 @@ static ssize_t post_iov(struct kfi_ep *ep, enum kfi_user_opcode opcode, const st
 }
 
 static ssize_t write_buffer(struct kfi_ep *ep, const void *buf, size_t len, uint64_t data,
-			    fi_addr_t peer, uint64_t addr, uint64_t key, void *context, uint64_t flags)
+			    fi_addr_t peer, uint64_t addr, uint64_t key, void *context,
+			    uint64_t flags)
 {
 	struct kfi_user_desc desc = {
 		.opcode		= KFI_USER_WRITE,
@@ -106,11 +107,12 @@ static ssize_t rma_readv(struct fid_ep *fid, const struct iovec *iov, void **mr_
 {
 	struct kfi_ep *ep = to_ep(fid);
 
-	return post_iov(ep, KFI_USER_READ, iov, count, src_addr, addr, key, context, read_flags(ep));
+	return post_iov(ep, KFI_USER_READ, iov, count, src_addr, addr, key, context,
+			read_flags(ep));
 }
 
-static ssize_t rma_read(struct fid_ep *fid, void *buf, size_t len, void *mr_desc, fi_addr_t src_addr,
-			uint64_t addr, uint64_t key, void *context)
+static ssize_t rma_read(struct fid_ep *fid, void *buf, size_t len, void *mr_desc,
+			fi_addr_t src_addr, uint64_t addr, uint64_t key, void *context)
 {
 	struct iovec iov = { .iov_base = buf, .iov_len = len };
 
@@ -134,7 +136,8 @@ static ssize_t rma_writev(struct fid_ep *fid, const struct iovec *iov, void **mr
 {
 	struct kfi_ep *ep = to_ep(fid);
 
-	return post_iov(ep, KFI_USER_WRITE, iov, count, dest_addr, addr, key, context, write_flags(ep));
+	return post_iov(ep, KFI_USER_WRITE, iov, count, dest_addr, addr, key, context,
+			write_flags(ep));
 }
 
 static ssize_t rma_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)

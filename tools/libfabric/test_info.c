@@ -78,7 +78,12 @@ static struct kfi_user_info an_answer(void)
 		.addr_format = FI_SOCKADDR_IN,
 		.src_addrlen = 16,
 		.present = KFI_USER_HAS_NIC,
-		.ep = { .type = FI_EP_RDM, .rx_ctx_cnt = UINT64_MAX, .auth_key_size = 3, .auth_key = "key" },
+		.ep = {
+			.type = FI_EP_RDM,
+			.rx_ctx_cnt = UINT64_MAX,
+			.auth_key_size = 3,
+			.auth_key = "key",
+		},
 		.domain = { .name = "eth0", .av_type = FI_AV_TABLE, .mr_key_size = 4 },
 		.fabric = { .name = "net", .prov_name = "sockets" },
 		.nic = { .device = "eth0", .mtu = 1500, .link_state = FI_LINK_UP },

@@ -294,7 +294,8 @@ static void test_formats(void)
 			CHECK(src[i] == 501 + i);
 			CHECK(size < sizeof(struct fi_cq_msg_entry) || entry.len == 101 + i);
 			CHECK(size < sizeof(struct fi_cq_data_entry) || entry.data == 301 + i);
-			CHECK(size < sizeof(struct fi_cq_data_entry) || (uintptr_t)entry.buf == 201 + i);
+			CHECK(size < sizeof(struct fi_cq_data_entry) ||
+			      (uintptr_t)entry.buf == 201 + i);
 			CHECK(size < sizeof(entry) || entry.tag == 401 + i);
 		}
 		CHECK(fi_cq_read(cq, buf, 8) == 2);
@@ -326,7 +327,8 @@ static void test_errors(void)
 		CHECK(fi_cq_read(cq, entry, 4) == 1 && (uintptr_t)entry[0].op_context == 1);
 		CHECK(fi_cq_read(cq, entry, 4) == -FI_EAVAIL);
 		CHECK(fi_cq_readerr(cq, &err, 0) == 1);
-		CHECK((uintptr_t)err.op_context == 2 && err.err == FI_ETRUNC && err.prov_errno == -5);
+		CHECK((uintptr_t)err.op_context == 2 && err.err == FI_ETRUNC &&
+		      err.prov_errno == -5);
 		CHECK(err.olen == 4032 && err.len == 102 && !err.err_data && !err.err_data_size);
 		CHECK(fi_cq_read(cq, entry, 4) == 1 && (uintptr_t)entry[0].op_context == 3);
 		CHECK(fi_cq_read(cq, entry, 4) == -FI_EAGAIN);
@@ -376,7 +378,11 @@ static ssize_t send_more(uint64_t context, uint64_t flags)
 {
 	static char data[64];
 	struct iovec iov = { data, sizeof(data) };
-	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .context = (void *)(uintptr_t)context };
+	struct fi_msg msg = {
+		.msg_iov = &iov,
+		.iov_count = 1,
+		.context = (void *)(uintptr_t)context,
+	};
 
 	return fi_sendmsg(ep, &msg, flags);
 }
@@ -422,7 +428,7 @@ static void test_gather(void)
 	CHECK(fi_cq_read(cq, &entry, 1) == -FI_EAGAIN);
 	check_order(1, KFI_BATCH_MAX + 1);
 
-	/* A buffer that may change at once does not wait, and what came before does not stay behind. */
+	/* A buffer that may change at once does not wait, nor does what came before. */
 	kernel.nr_posted = 0;
 	CHECK(!send_more(1, FI_MORE) && !send_more(2, FI_MORE | FI_INJECT));
 	check_order(1, 2);
@@ -475,7 +481,8 @@ static void test_gather_refused(void)
 	CHECK(fi_trywait(fabric, fids, 1) == -FI_EAGAIN);
 	CHECK(fi_cq_read(cq, &entry, 1) == -FI_EAVAIL);
 	CHECK(fi_cq_readerr(cq, &err, 0) == 1);
-	CHECK((uintptr_t)err.op_context == 2 && err.err == FI_EMSGSIZE && err.flags == (FI_MSG | FI_SEND));
+	CHECK((uintptr_t)err.op_context == 2 && err.err == FI_EMSGSIZE &&
+	      err.flags == (FI_MSG | FI_SEND));
 	CHECK(fi_cq_read(cq, &entry, 1) == -FI_EAGAIN);
 	CHECK(!fi_trywait(fabric, fids, 1));
 

@@ -458,7 +458,8 @@ struct kfi_user_av_insert {
  * @av: the vector
  * @count: out: how many were inserted
  * @node: @service: strings, as for KFI_IOC_GETINFO
- * @nodecnt: @svccnt: nodes and services, 1 and 1 for a single address; their product is at most 4096
+ * @nodecnt: @svccnt: nodes and services, 1 and 1 for a single address; their product is at most
+ *	4096
  * @fi_addrs: array of that many __u64, or 0
  */
 struct kfi_user_av_svc {
@@ -515,8 +516,8 @@ struct kfi_user_av_lookup {
  * @info_size: bytes of that
  * @written: out: the event was made by _WRITE
  *
- * _READ fails with EAGAIN if there is no event. An error event is read like any other. A request that
- * is only looked at (FI_PEEK) has no @connreq and no @info.
+ * _READ fails with EAGAIN if there is no event. An error event is read like any other. A request
+ * that is only looked at (FI_PEEK) has no @connreq and no @info.
  */
 struct kfi_user_event {
 	__u32	eq;
@@ -615,8 +616,8 @@ enum kfi_user_opcode {
  * @rma_count: segments at @rma_addr, or 0
  * @atomic_op: @atomic_type: of atomic operations
  *
- * @len of atomic operations is in bytes. Sends and writes of up to KFI_USER_COPY_MAX bytes are copied before
- * the call returns. Longer ones, and what is written to, are pinned until they end.
+ * @len of atomic operations is in bytes. Sends and writes of up to KFI_USER_COPY_MAX bytes are
+ * copied before the call returns. Longer ones, and what is written to, are pinned until they end.
  */
 struct kfi_user_desc {
 	__u32	opcode;
@@ -640,7 +641,8 @@ struct kfi_user_desc {
 	__u64	reserved[2];
 };
 
-#define KFI_USER_COMPLETION	(1ULL << 24)	/* FI_COMPLETION: success makes an entry. Failure always does */
+/* FI_COMPLETION: success makes an entry. Failure always does. */
+#define KFI_USER_COMPLETION	(1ULL << 24)
 
 /** struct kfi_user_rma - a piece of a peer's region */
 struct kfi_user_rma {
