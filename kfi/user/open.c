@@ -350,49 +350,43 @@ put_domain:
 	return ret;
 }
 
-int ku_ioc_stx(struct ku_ctx *ctx, void *arg)
+/* A context of @class, which endpoints of a domain share */
+static int open_shared(struct ku_ctx *ctx, struct kfi_user_open *open, u32 class)
 {
-	struct kfi_user_open *open = arg;
-	struct kfid_stx *stx = NULL;
-	struct kfi_info *info;
 	struct ku_domain *domain;
+	struct kfi_info *info;
+	struct kfid_stx *stx;
+	struct kfid *fid;
 	struct ku_ep *ep;
 	int ret;
 
 	domain = ku_domain_get(ctx, open->parent);
 	if (IS_ERR(domain))
 		return PTR_ERR(domain);
-	ep = open_ep(ctx, open, NULL, domain, KFI_CLASS_STX_CTX, &info);
+	ep = open_ep(ctx, open, NULL, domain, class, &info);
 	if (IS_ERR(ep)) {
 		ret = PTR_ERR(ep);
 		goto put_domain;
 	}
-	ret = kfi_stx_context(domain->domain, info->tx_attr, &stx, &ep->obj);
-	ret = open_done(open, &ep->obj, &stx->fid, info, ret);
+	if (class == KFI_CLASS_STX_CTX) {
+		ret = kfi_stx_context(ep->domain, info->tx_attr, &stx, &ep->obj);
+		fid = ret ? NULL : &stx->fid;
+	} else {
+		ret = kfi_srx_context(ep->domain, info->rx_attr, &ep->ep, &ep->obj);
+		fid = ret ? NULL : &ep->ep->fid;
+	}
+	ret = open_done(open, &ep->obj, fid, info, ret);
 put_domain:
 	ku_obj_put(&domain->obj);
 	return ret;
 }
 
+int ku_ioc_stx(struct ku_ctx *ctx, void *arg)
+{
+	return open_shared(ctx, arg, KFI_CLASS_STX_CTX);
+}
+
 int ku_ioc_srx(struct ku_ctx *ctx, void *arg)
 {
-	struct kfi_user_open *open = arg;
-	struct kfi_info *info;
-	struct ku_domain *domain;
-	struct ku_ep *ep;
-	int ret;
-
-	domain = ku_domain_get(ctx, open->parent);
-	if (IS_ERR(domain))
-		return PTR_ERR(domain);
-	ep = open_ep(ctx, open, NULL, domain, KFI_CLASS_SRX_CTX, &info);
-	if (IS_ERR(ep)) {
-		ret = PTR_ERR(ep);
-		goto put_domain;
-	}
-	ret = kfi_srx_context(ep->domain, info->rx_attr, &ep->ep, &ep->obj);
-	ret = open_done(open, &ep->obj, &ep->ep->fid, info, ret);
-put_domain:
-	ku_obj_put(&domain->obj);
-	return ret;
+	return open_shared(ctx, arg, KFI_CLASS_SRX_CTX);
 }
