@@ -62,6 +62,14 @@ int kfi_inaddr_ip_cmp(const union kfi_inaddr *a, const union kfi_inaddr *b);
 /** kfi_inaddr_cmp() - order of two names, as &kfi_peer_ops.cmp wants it. The same on both ends of a connection, so it settles simultaneous calls */
 int kfi_inaddr_cmp(const void *a, const void *b);
 bool kfi_inaddr_equal(const union kfi_inaddr *a, const union kfi_inaddr *b);
+/**
+ * kfi_inaddr_origin() - the part of a name that limits for peers count by
+ * @name: name of a peer
+ *
+ * An IPv4 address, or the first 64 bits of an IPv6 address: a host may have any number of addresses
+ * of its IPv6 network. Return: that, with port 0.
+ */
+union kfi_inaddr kfi_inaddr_origin(const union kfi_inaddr *name);
 /** kfi_inaddr_any() - is it the address that stands for all of ours? */
 bool kfi_inaddr_any(const union kfi_inaddr *a);
 /**
@@ -93,6 +101,15 @@ int kfi_inaddr_resolve(struct net *net, int family, const char *node, const char
  * Return: 0, -EINVAL.
  */
 int kfi_inaddr_source(const struct kfi_info *info, union kfi_inaddr *addr);
+
+/**
+ * kfi_inaddr_replace() - &kfi_prov_ops.pep_setname of a provider whose names are all such
+ * @name: the present name
+ * @addr: the new one, of the same family
+ * @len: its bytes
+ * Return: 0, -EINVAL.
+ */
+int kfi_inaddr_replace(union kfi_inaddr *name, const void *addr, size_t len);
 
 /* ---- names as the consumers of a domain have them ---- */
 
@@ -153,6 +170,17 @@ int kfi_inaddr_name_read(const struct kfi_inaddr_names *names, const void *addr,
  */
 int kfi_inaddr_name_write(const struct kfi_inaddr_names *names, const union kfi_inaddr *name,
 			  void *addr);
+/**
+ * kfi_inaddr_name_set() - &kfi_prov_ops.setname
+ * @names: of the domain
+ * @addr: name of the consumer's
+ * @len: its bytes
+ * @name: the address and port that it stands for; unchanged after an error
+ *
+ * Context: as kfi_inaddr_name_read(). Return: 0, -EINVAL, -ENODEV.
+ */
+int kfi_inaddr_name_set(const struct kfi_inaddr_names *names, const void *addr, size_t len,
+			union kfi_inaddr *name);
 /** kfi_inaddr_name_check() - &kfi_prov_ops.addr_check. Return: 0, -EINVAL, -ENODEV */
 int kfi_inaddr_name_check(const struct kfi_inaddr_names *names, const void *addr);
 /** kfi_inaddr_name_resolve() - &kfi_prov_ops.resolve. Return: bytes, -EINVAL, -ENODEV */

@@ -38,6 +38,17 @@ bool kfi_inaddr_equal(const union kfi_inaddr *a, const union kfi_inaddr *b)
 }
 EXPORT_SYMBOL_GPL(kfi_inaddr_equal);
 
+union kfi_inaddr kfi_inaddr_origin(const union kfi_inaddr *name)
+{
+	union kfi_inaddr origin = *name;
+
+	kfi_inaddr_set_port(&origin, 0);
+	if (origin.sa.sa_family == AF_INET6)
+		memset(&origin.in6.sin6_addr.s6_addr[8], 0, 8);
+	return origin;
+}
+EXPORT_SYMBOL_GPL(kfi_inaddr_origin);
+
 bool kfi_inaddr_any(const union kfi_inaddr *a)
 {
 	if (a->sa.sa_family == AF_INET6)
@@ -109,6 +120,18 @@ int kfi_inaddr_source(const struct kfi_info *info, union kfi_inaddr *addr)
 	return 0;
 }
 EXPORT_SYMBOL_GPL(kfi_inaddr_source);
+
+int kfi_inaddr_replace(union kfi_inaddr *name, const void *addr, size_t len)
+{
+	const union kfi_inaddr *other = addr;
+
+	if (len != kfi_inaddr_len(name->sa.sa_family) ||
+	    other->sa.sa_family != name->sa.sa_family)
+		return -EINVAL;
+	memcpy(name, other, len);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(kfi_inaddr_replace);
 
 /* ---- the interfaces of a namespace ---- */
 

@@ -132,6 +132,24 @@ int kfi_inaddr_name_write(const struct kfi_inaddr_names *names, const union kfi_
 }
 EXPORT_SYMBOL_GPL(kfi_inaddr_name_write);
 
+int kfi_inaddr_name_set(const struct kfi_inaddr_names *names, const void *addr, size_t len,
+			union kfi_inaddr *name)
+{
+	union kfi_inaddr read;
+	int ret;
+
+	if (len != names->domain->addrlen)
+		return -EINVAL;
+	ret = kfi_inaddr_name_read(names, addr, &read);
+	if (ret)
+		return ret;
+	if (read.sa.sa_family != names->family)
+		return -EINVAL;
+	*name = read;
+	return 0;
+}
+EXPORT_SYMBOL_GPL(kfi_inaddr_name_set);
+
 int kfi_inaddr_name_check(const struct kfi_inaddr_names *names, const void *addr)
 {
 	union kfi_inaddr name;

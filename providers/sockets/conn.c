@@ -596,7 +596,8 @@ static bool ks_home_pending(const struct kfi_peer_conn *pc)
 
 static bool ks_home_akin(const struct kfi_peer_conn *a, const struct kfi_peer_conn *b)
 {
-	union kfi_inaddr from = ks_source(&to_ks_conn(a)->name), other = ks_source(&to_ks_conn(b)->name);
+	union kfi_inaddr from = kfi_inaddr_origin(&to_ks_conn(a)->name);
+	union kfi_inaddr other = kfi_inaddr_origin(&to_ks_conn(b)->name);
 
 	return !kfi_inaddr_ip_cmp(&from, &other);
 }

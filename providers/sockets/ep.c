@@ -88,20 +88,7 @@ int ks_ep_getname(struct kfi_ep *ep, void *addr)
 
 int ks_ep_setname(struct kfi_ep *ep, const void *addr, size_t len)
 {
-	const struct kfi_inaddr_names *names = &to_ks_domain(ep->domain)->names;
-	struct ks_ep *sep = to_ks_ep(ep);
-	union kfi_inaddr name;
-	int ret;
-
-	if (len != ep->domain->addrlen)
-		return -EINVAL;
-	ret = kfi_inaddr_name_read(names, addr, &name);
-	if (ret)
-		return ret;
-	if (name.sa.sa_family != names->family)
-		return -EINVAL;
-	sep->addr = name;
-	return 0;
+	return kfi_inaddr_name_set(&to_ks_domain(ep->domain)->names, addr, len, &to_ks_ep(ep)->addr);
 }
 
 /* ---- for `kfi show` ---- */

@@ -260,7 +260,7 @@ int ks_held_join(struct ks_conn *conn)
 {
 	struct ks_held *fresh[] = { kzalloc(sizeof(*fresh[0]), GFP_NOIO), kzalloc(sizeof(*fresh[0]), GFP_NOIO) };
 	struct ks_helds *helds = &conn->sep->helds;
-	union kfi_inaddr address = ks_source(&conn->name);
+	union kfi_inaddr address = kfi_inaddr_origin(&conn->name);
 	struct ks_held *peer, *source, *held;
 	u32 window = ks_window;
 	int level, ret = 0;

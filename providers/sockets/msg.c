@@ -179,13 +179,7 @@ int ks_pep_getname(struct kfi_pep *pep, void *addr)
 
 int ks_pep_setname(struct kfi_pep *pep, const void *addr, size_t len)
 {
-	struct ks_pep *spep = to_ks_pep(pep);
-
-	if (len != kfi_inaddr_len(spep->addr.sa.sa_family) ||
-	    ((const union kfi_inaddr *)addr)->sa.sa_family != spep->addr.sa.sa_family)
-		return -EINVAL;
-	memcpy(&spep->addr, addr, len);
-	return 0;
+	return kfi_inaddr_replace(&to_ks_pep(pep)->addr, addr, len);
 }
 
 int ks_pep_reject(struct kfi_pep *pep, struct kfi_connreq *req, const void *data, size_t len)

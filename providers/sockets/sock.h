@@ -107,7 +107,7 @@ struct ks_domain {
 /** enum ks_held_level - whose unexpected messages are counted together */
 enum ks_held_level {
 	KS_HELD_PEER,
-	KS_HELD_SOURCE,		/* all peers with the same address, see ks_source() */
+	KS_HELD_SOURCE,		/* all peers with the same address, see kfi_inaddr_origin() */
 	KS_HELD_ALL,		/* all peers of an endpoint */
 	KS_HELD_LEVELS
 };
@@ -544,20 +544,6 @@ static inline struct ks_pep *to_ks_pep(struct kfi_pep *pep)
 static inline struct ks_domain *to_ks_domain(struct kfi_domain *domain)
 {
 	return container_of(domain, struct ks_domain, domain);
-}
-
-/*
- * Whose peers are counted together: an IPv4 address, or the first 64 bits of an IPv6 address. A
- * host has as many IPv6 addresses as it likes, but no more than its network's.
- */
-static inline union kfi_inaddr ks_source(const union kfi_inaddr *name)
-{
-	union kfi_inaddr source = *name;
-
-	kfi_inaddr_set_port(&source, 0);
-	if (source.sa.sa_family == AF_INET6)
-		memset(&source.in6.sin6_addr.s6_addr[8], 0, 8);
-	return source;
 }
 
 /* addr.c */

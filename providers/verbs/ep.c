@@ -112,19 +112,7 @@ int kv_ep_getname(struct kfi_ep *ep, void *addr)
 
 int kv_ep_setname(struct kfi_ep *ep, const void *addr, size_t len)
 {
-	const struct kfi_inaddr_names *names = &to_kv_domain(ep->domain)->names;
-	union kfi_inaddr name;
-	int ret;
-
-	if (len != ep->domain->addrlen)
-		return -EINVAL;
-	ret = kfi_inaddr_name_read(names, addr, &name);
-	if (ret)
-		return ret;
-	if (name.sa.sa_family != names->family)
-		return -EINVAL;
-	to_kv_ep(ep)->addr = name;
-	return 0;
+	return kfi_inaddr_name_set(&to_kv_domain(ep->domain)->names, addr, len, &to_kv_ep(ep)->addr);
 }
 
 /* ---- for `kfi show` ---- */

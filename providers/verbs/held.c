@@ -73,15 +73,18 @@ void kv_held_freed(struct kv_slot *slot)
  */
 bool kv_held_admits(struct kv_conn *conn)
 {
+	union kfi_inaddr origin = kfi_inaddr_origin(&conn->name), other;
 	struct kv_ep *vep = conn->vep;
 	unsigned int all, akin = 0;
 	struct kv_conn *one;
 
 	spin_lock_bh(&vep->held_lock);
 	all = vep->nheld;
-	list_for_each_entry(one, &vep->held, left_entry)
-		if (!kfi_inaddr_ip_cmp(&one->name, &conn->name))
+	list_for_each_entry(one, &vep->held, left_entry) {
+		other = kfi_inaddr_origin(&one->name);
+		if (!kfi_inaddr_ip_cmp(&other, &origin))
 			akin += one->left;
+	}
 	spin_unlock_bh(&vep->held_lock);
 	return all < READ_ONCE(kv_held_max) && akin < DIV_ROUND_UP(READ_ONCE(kv_held_max), 4);
 }

@@ -191,13 +191,7 @@ int kv_pep_getname(struct kfi_pep *pep, void *addr)
 
 int kv_pep_setname(struct kfi_pep *pep, const void *addr, size_t len)
 {
-	struct kv_pep *vpep = to_kv_pep(pep);
-
-	if (len != kfi_inaddr_len(vpep->addr.sa.sa_family) ||
-	    ((const union kfi_inaddr *)addr)->sa.sa_family != vpep->addr.sa.sa_family)
-		return -EINVAL;
-	memcpy(&vpep->addr, addr, len);
-	return 0;
+	return kfi_inaddr_replace(&to_kv_pep(pep)->addr, addr, len);
 }
 
 int kv_pep_reject(struct kfi_pep *pep, struct kfi_connreq *req, const void *data, size_t len)

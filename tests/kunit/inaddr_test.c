@@ -89,6 +89,39 @@ static void inaddr_source(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_inaddr_source(&info, &got));
 }
 
+/* What limits for peers count by: neither the port nor the host part of an IPv6 address. */
+static void inaddr_origin(struct kunit *test)
+{
+	union kfi_inaddr four[] = { in4(0xc0000207, 5), in4(0xc0000207, 6), in4(0xc0000208, 5) };
+	union kfi_inaddr six[] = {
+		{ .in6 = { .sin6_family = AF_INET6, .sin6_addr.s6_addr = { [7] = 1, [8] = 1 } } },
+		{ .in6 = { .sin6_family = AF_INET6, .sin6_addr.s6_addr = { [7] = 1, [15] = 1 } } },
+		{ .in6 = { .sin6_family = AF_INET6, .sin6_addr.s6_addr = { [7] = 2, [8] = 1 } } },
+	};
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		four[i] = kfi_inaddr_origin(&four[i]);
+		six[i] = kfi_inaddr_origin(&six[i]);
+	}
+	KUNIT_EXPECT_TRUE(test, kfi_inaddr_equal(&four[0], &four[1]));
+	KUNIT_EXPECT_FALSE(test, kfi_inaddr_equal(&four[0], &four[2]));
+	KUNIT_EXPECT_TRUE(test, kfi_inaddr_equal(&six[0], &six[1]));
+	KUNIT_EXPECT_FALSE(test, kfi_inaddr_equal(&six[0], &six[2]));
+}
+
+static void inaddr_replace(struct kunit *test)
+{
+	union kfi_inaddr name = in4(0xc0000207, 5), other = in4(0xc0000208, 6);
+	union kfi_inaddr six = { .in6.sin6_family = AF_INET6 };
+
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_inaddr_replace(&name, &other, sizeof(other.in) - 1));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_inaddr_replace(&name, &six, sizeof(six.in6)));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_inaddr_replace(&name, &six, sizeof(six.in)));
+	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_replace(&name, &other, sizeof(other.in)));
+	KUNIT_EXPECT_TRUE(test, kfi_inaddr_equal(&name, &other));
+}
+
 static void inaddr_wish(struct kunit *test)
 {
 	struct kfi_inaddr_local local = { .addr = in4(0xc0000207, 0) }, other = { .addr = in4(0xc0000208, 0) };
@@ -159,6 +192,8 @@ static struct kunit_case inaddr_cases[] = {
 	KUNIT_CASE(inaddr_text),
 	KUNIT_CASE(inaddr_order),
 	KUNIT_CASE(inaddr_source),
+	KUNIT_CASE(inaddr_origin),
+	KUNIT_CASE(inaddr_replace),
 	KUNIT_CASE(inaddr_wish),
 	KUNIT_CASE(inaddr_hints),
 	{}
