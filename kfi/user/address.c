@@ -34,7 +34,7 @@ int ku_ioc_av(struct ku_ctx *ctx, void *arg)
 	domain = ku_domain_get(ctx, open->domain);
 	if (IS_ERR(domain))
 		return PTR_ERR(domain);
-	av = ku_obj_new(ctx, sizeof(*av), KFI_CLASS_AV, open->cookie);
+	av = ku_obj_new(ctx, &domain->obj, sizeof(*av), KFI_CLASS_AV, open->cookie);
 	if (IS_ERR(av)) {
 		ret = PTR_ERR(av);
 		goto put_domain;
@@ -62,10 +62,7 @@ put_domain:
 
 /* ---- inserting ---- */
 
-/*
- * Memory of addresses is the vector's until that is closed, whether they could be inserted or are
- * removed.
- */
+/* Memory of addresses, before they are inserted */
 static int charge(struct ku_av *av, size_t count)
 {
 	int ret;
@@ -76,6 +73,15 @@ static int charge(struct ku_av *av, size_t count)
 		av->obj.room += count * AV_ROOM;
 	mutex_unlock(&av->obj.lock);
 	return ret;
+}
+
+/* ... of those that could not be inserted, or are removed */
+static void uncharge(struct ku_av *av, size_t count)
+{
+	mutex_lock(&av->obj.lock);
+	ku_limits_room_back(av->obj.ctx->user, count * AV_ROOM);
+	av->obj.room -= count * AV_ROOM;
+	mutex_unlock(&av->obj.lock);
 }
 
 /* What an insertion answers: addresses, and with @errs why some are missing. */
@@ -106,10 +112,11 @@ static int insert(struct ku_av *av, struct kfi_user_av_insert *ins)
 	ret = charge(av, ins->count);
 	if (ret)
 		goto free_all;
-	ret = kfi_av_insert(av->av, addrs, ins->count, results, KFI_SYNC_ERR, errs);
+	inserted = kfi_av_insert(av->av, addrs, ins->count, results, KFI_SYNC_ERR, errs);
+	uncharge(av, ins->count - max(inserted, 0));
+	ret = inserted;
 	if (ret < 0)
 		goto free_all;
-	inserted = ret;
 	ret = give_results(results, ins->fi_addrs, errs, ins->errs, ins->count);
 	if (!ret)
 		ins->count = inserted;
@@ -156,6 +163,7 @@ static int insert_names(struct ku_av *av, struct kfi_user_av_svc *svc, const cha
 	else
 		inserted = kfi_av_insertsym(av->av, node, svc->nodecnt, service, svc->svccnt,
 					    results, 0, NULL);
+	uncharge(av, count - max(inserted, 0));
 	ret = inserted < 0 ? inserted : give_results(results, svc->fi_addrs, NULL, 0, count);
 	if (!ret)
 		svc->count = inserted;
@@ -194,6 +202,21 @@ put_av:
 	return ret;
 }
 
+/* kfi.ko does not tell how many of several addresses it has removed. */
+static int remove_all(struct ku_av *av, kfi_addr_t *addrs, size_t count)
+{
+	size_t i, removed = 0;
+	int ret = 0, err;
+
+	for (i = 0; i < count; i++) {
+		err = kfi_av_remove(av->av, &addrs[i], 1, 0);
+		ret = ret ?: err;
+		removed += !err;
+	}
+	uncharge(av, removed);
+	return ret;
+}
+
 int ku_ioc_av_remove(struct ku_ctx *ctx, void *arg)
 {
 	struct kfi_user_av_remove *remove = arg;
@@ -210,7 +233,7 @@ int ku_ioc_av_remove(struct ku_ctx *ctx, void *arg)
 	if (IS_ERR(av)) {
 		ret = PTR_ERR(av);
 	} else {
-		ret = kfi_av_remove(av->av, addrs, remove->count, 0);
+		ret = remove_all(av, addrs, remove->count);
 		ku_obj_put(&av->obj);
 	}
 	kvfree(addrs);

@@ -25,32 +25,36 @@ static bool has_target(const struct ku_ep *ep, u32 class)
 {
 	unsigned int i;
 
-	for (i = 0; i < ep->nr_targets; i++)
-		if (ep->targets[i]->class == class)
+	for (i = 0; i < ep->obj.nr_targets; i++)
+		if (ep->obj.targets[i]->class == class)
 			return true;
 	return false;
 }
 
-static void add_target(struct ku_ep *ep, struct ku_obj *target)
+/* The target can't be closed before the object. */
+static int bind_obj(struct ku_obj *obj, struct ku_obj *target, u64 flags)
 {
-	lockdep_assert_held(&ep->obj.lock);
-	atomic_inc(&target->bound);
-	ep->targets[ep->nr_targets++] = target;
+	int ret;
+
+	lockdep_assert_held(&obj->lock);
+	if (obj->nr_targets == KU_TARGETS)
+		return -EINVAL;
+	ret = kfi_bind(obj->fid, target->fid, flags);
+	if (!ret)
+		ku_obj_add_target(obj, target);
+	return ret;
 }
 
-/* An endpoint remembers what it is bound to. The target can't be closed before the endpoint. */
 static int bind_ep(struct ku_ep *ep, struct ku_obj *target, u64 flags)
 {
 	int ret;
 
-	lockdep_assert_held(&ep->obj.lock);
 	/* A shared context that came behind the hidden queue would make that its own. */
-	if (ep->nr_targets == KU_TARGETS || (ep->hidden && target->class == KFI_CLASS_SRX_CTX))
+	if (ep->hidden && target->class == KFI_CLASS_SRX_CTX)
 		return -EINVAL;
-	ret = kfi_bind(ep->obj.fid, target->fid, flags);
+	ret = bind_obj(&ep->obj, target, flags);
 	if (ret)
 		return ret;
-	add_target(ep, target);
 	if (target->class == KFI_CLASS_CQ)
 		ep->queued |= flags & (KFI_TRANSMIT | KFI_RECV);
 	if (target->class == KFI_CLASS_CNTR)
@@ -83,7 +87,7 @@ int ku_ioc_bind(struct ku_ctx *ctx, void *arg)
 	else if (has_targets(obj))
 		ret = bind_ep(to_ku_ep(obj), target, bind->flags);
 	else
-		ret = kfi_bind(obj->fid, target->fid, bind->flags);
+		ret = bind_obj(obj, target, bind->flags);
 	mutex_unlock(&obj->lock);
 	ku_obj_put(target);
 put_obj:
@@ -126,16 +130,16 @@ void ku_ep_enabled(struct ku_ep *ep)
 	unsigned int i;
 
 	lockdep_assert_held(&ep->obj.lock);
-	for (i = 0; i < ep->nr_targets; i++)
-		if (ep->targets[i]->class == KFI_CLASS_SRX_CTX)
-			srx = to_ku_ep(ep->targets[i]);
+	for (i = 0; i < ep->obj.nr_targets; i++)
+		if (ep->obj.targets[i]->class == KFI_CLASS_SRX_CTX)
+			srx = to_ku_ep(ep->obj.targets[i]);
 	if (!srx)
 		return;
 	mutex_lock_nested(&srx->obj.lock, SINGLE_DEPTH_NESTING);
 	if (!has_target(srx, KFI_CLASS_CQ))
-		for (i = 0; i < ep->nr_targets; i++)
-			if (ep->targets[i]->class == KFI_CLASS_CQ && srx->nr_targets < KU_TARGETS)
-				add_target(srx, ep->targets[i]);
+		for (i = 0; i < ep->obj.nr_targets && srx->obj.nr_targets < KU_TARGETS; i++)
+			if (ep->obj.targets[i]->class == KFI_CLASS_CQ)
+				ku_obj_add_target(&srx->obj, ep->obj.targets[i]);
 	mutex_unlock(&srx->obj.lock);
 }
 

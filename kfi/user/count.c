@@ -43,7 +43,7 @@ int ku_ioc_cntr(struct ku_ctx *ctx, void *arg)
 	domain = ku_domain_get(ctx, open->domain);
 	if (IS_ERR(domain))
 		return PTR_ERR(domain);
-	cntr = ku_obj_new(ctx, sizeof(*cntr), KFI_CLASS_CNTR, open->cookie);
+	cntr = ku_obj_new(ctx, &domain->obj, sizeof(*cntr), KFI_CLASS_CNTR, open->cookie);
 	if (IS_ERR(cntr)) {
 		ret = PTR_ERR(cntr);
 		goto put_domain;

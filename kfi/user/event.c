@@ -56,7 +56,7 @@ int ku_ioc_eq(struct ku_ctx *ctx, void *arg)
 	fabric = ku_obj_get(ctx, open->fabric, KFI_CLASS_FABRIC);
 	if (IS_ERR(fabric))
 		return PTR_ERR(fabric);
-	obj = ku_obj_new(ctx, sizeof(*obj), KFI_CLASS_EQ, open->cookie);
+	obj = ku_obj_new(ctx, fabric, sizeof(*obj), KFI_CLASS_EQ, open->cookie);
 	if (IS_ERR(obj)) {
 		ret = PTR_ERR(obj);
 		goto put_fabric;
@@ -190,7 +190,7 @@ static int give_request(struct ku_ctx *ctx, struct ku_event *event)
 	struct ku_connreq *req;
 	int ret;
 
-	req = ku_obj_new(ctx, sizeof(*req), KFI_CLASS_CONNREQ, 0);
+	req = ku_obj_new(ctx, NULL, sizeof(*req), KFI_CLASS_CONNREQ, 0);
 	if (IS_ERR(req))
 		return PTR_ERR(req);
 	/* Before any call of the process can find the request, and end it. */

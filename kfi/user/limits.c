@@ -152,6 +152,13 @@ int ku_limits_lock(struct ku_ctx *ctx, unsigned long pages)
 	return 0;
 }
 
+bool ku_limits_lock_later(struct ku_ctx *ctx, unsigned long pages, unsigned long ending)
+{
+	unsigned long locked = atomic_long_read(&ctx->user->cred->user->locked_vm);
+
+	return locked - min(locked, ending) + pages <= ku_limits_lockable();
+}
+
 void ku_limits_unlock(struct ku_ctx *ctx, unsigned long pages)
 {
 	atomic_long_sub(pages, &ctx->user->cred->user->locked_vm);

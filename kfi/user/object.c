@@ -4,7 +4,12 @@
  *
  * An ioctl holds the objects that it uses (ku_obj.users). Closing takes the handle out of the
  * table, so that no new call finds the object, wakes those that sleep on it and waits for the
- * others. If kfi.ko then answers that the object is in use, its handle is put back.
+ * others.
+ *
+ * An object counts those that stand on it (ku_obj.bound), as kfi.ko does. While there are any,
+ * closing fails before anything has changed, and calls of other threads go on. A call that is under
+ * way may add one after that: closing waits for the call, finds the object in use and puts the
+ * handle back.
  */
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
@@ -27,7 +32,19 @@ enum ku_kind ku_obj_kind(u32 class)
 	}
 }
 
-void *ku_obj_new(struct ku_ctx *ctx, size_t size, u32 class, u64 cookie)
+void ku_obj_add_target(struct ku_obj *obj, struct ku_obj *target)
+{
+	atomic_inc(&target->bound);
+	obj->targets[obj->nr_targets++] = target;
+}
+
+static void drop_targets(struct ku_obj *obj)
+{
+	while (obj->nr_targets)
+		atomic_dec(&obj->targets[--obj->nr_targets]->bound);
+}
+
+void *ku_obj_new(struct ku_ctx *ctx, struct ku_obj *parent, size_t size, u32 class, u64 cookie)
 {
 	struct ku_obj *obj;
 	int ret;
@@ -53,6 +70,8 @@ void *ku_obj_new(struct ku_ctx *ctx, size_t size, u32 class, u64 cookie)
 			      GFP_KERNEL_ACCOUNT);
 	if (ret < 0)
 		goto free_obj;
+	if (parent)
+		ku_obj_add_target(obj, parent);
 	return obj;
 
 free_obj:
@@ -72,6 +91,7 @@ void ku_obj_abandon(struct ku_obj *obj)
 {
 	struct ku_ctx *ctx = obj->ctx;
 
+	drop_targets(obj);
 	xa_erase(&ctx->objs, obj->handle);
 	ku_limits_room_back(ctx->user, obj->room);
 	ku_limits_give(ctx->user, ku_obj_kind(obj->class));
@@ -151,8 +171,6 @@ static int end_ep(struct ku_ep *ep)
 	if (ret)
 		return ret;
 	forget_receives(ep);
-	while (ep->nr_targets)
-		atomic_dec(&ep->targets[--ep->nr_targets]->bound);
 	/* A queue that can't be closed is still used: better lost than freed. */
 	if (ep->hidden && !WARN_ON_ONCE(ku_ring_end(ep->hidden)))
 		ku_ring_free(ep->hidden);
@@ -189,6 +207,7 @@ static int end_obj(struct ku_obj *obj)
 static void free_obj(struct ku_obj *obj)
 {
 	ku_waiter_close(obj);
+	drop_targets(obj);
 	switch (obj->class) {
 	case KFI_CLASS_CQ:
 		ku_limits_room_back(obj->ctx->user, obj->room);
@@ -239,7 +258,7 @@ static int close_obj(struct ku_ctx *ctx, u32 handle, bool last)
 	if (!obj)
 		ret = -EBADF;
 	else if (atomic_read(&obj->bound))
-		ret = -EBUSY;		/* others may go on using it */
+		ret = -EBUSY;
 	else
 		__xa_store(&ctx->objs, handle, XA_ZERO_ENTRY, 0);	/* the index stays taken */
 	xa_unlock(&ctx->objs);

@@ -5,10 +5,17 @@
  * What is sent is copied while the process posts it, up to KFI_USER_COPY_MAX bytes: that costs
  * less than to pin it, and nothing can change it afterwards. Longer payload, and memory that is
  * received into, is pinned (pin.c).
+ *
+ * Where RLIMIT_MEMLOCK has no room, payload up to COPY_LONG_MAX is copied as well: receives may
+ * hold the limit, whose messages may come only after this one has gone. Such a copy is charged to
+ * the user's room for queues.
  */
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include "user.h"
+
+#define COPY_LONG_MAX	SZ_1M
 
 static struct kmem_cache *ku_ops;
 
@@ -34,11 +41,13 @@ struct ku_op *ku_op_new(struct ku_ctx *ctx, const struct kfi_user_desc *desc)
 	op->ctx = ctx;
 	refcount_set(&op->ref, 1);
 	op->ended = false;
+	op->receive = ku_is_receive(desc);
 	op->nr_pins = 0;
 	op->context = desc->context;
 	op->flags = desc->flags;
 	op->bvec = NULL;
 	op->copy = NULL;
+	op->room = 0;
 	op->user_buf = 0;
 	op->fetched = NULL;
 	return op;
@@ -47,7 +56,7 @@ struct ku_op *ku_op_new(struct ku_ctx *ctx, const struct kfi_user_desc *desc)
 void ku_op_release_memory(struct ku_op *op)
 {
 	while (op->nr_pins)
-		ku_pin_put(op->pins[--op->nr_pins]);
+		ku_pin_release(op->pins[--op->nr_pins], op->receive);
 	kvfree(op->bvec);
 	op->bvec = NULL;
 	op->user_buf = 0;
@@ -58,7 +67,8 @@ void ku_op_put(struct ku_op *op)
 	if (!refcount_dec_and_test(&op->ref))
 		return;
 	ku_op_release_memory(op);
-	kfree(op->copy);
+	kvfree(op->copy);
+	ku_limits_room_back(op->ctx->user, op->room);
 	kmem_cache_free(ku_ops, op);
 }
 
@@ -100,7 +110,7 @@ static int copy_in(struct ku_op *op, const struct kfi_user_iovec *iov, int count
 	int i;
 
 	if (len > sizeof(op->small)) {
-		op->copy = kmalloc(len, GFP_KERNEL_ACCOUNT);
+		op->copy = kvmalloc(len, GFP_KERNEL_ACCOUNT);
 		if (!op->copy)
 			return -ENOMEM;
 		to = op->copy;
@@ -136,7 +146,7 @@ static int hold_pin(struct ku_op *op, const struct kfi_user_iovec *piece, bool w
 
 	if (WARN_ON_ONCE(op->nr_pins == ARRAY_SIZE(op->pins)))
 		return -EINVAL;
-	pin = ku_pin_get(op->ctx, piece->base, piece->len, write);
+	pin = ku_pin_get(op->ctx, piece->base, piece->len, write, op->receive);
 	if (IS_ERR(pin))
 		return PTR_ERR(pin);
 	op->pins[op->nr_pins++] = pin;
@@ -192,16 +202,30 @@ static int pin_iov(struct ku_op *op, const struct kfi_user_iovec *iov, int count
 	return 0;
 }
 
+/* In place of pins, of which some may be there. @ret: why there are not all of them */
+static int copy_long(struct ku_op *op, const struct kfi_user_iovec *iov, int count, size_t len,
+		     int ret)
+{
+	ku_op_release_memory(op);
+	if (len > COPY_LONG_MAX || ku_limits_room(op->ctx->user, len))
+		return ret;
+	op->room = len;
+	return copy_in(op, iov, count, len);
+}
+
 int ku_op_source(struct ku_op *op, const struct kfi_user_desc *desc)
 {
 	struct kfi_user_iovec iov[KFI_USER_IOV_MAX];
-	int count = load_iov(desc, iov);
+	int count = load_iov(desc, iov), ret;
 
 	if (count < 0)
 		return count;
 	if (desc->len <= KFI_USER_COPY_MAX)
 		return copy_in(op, iov, count, desc->len);
-	return pin_iov(op, iov, count, desc->len, false);
+	ret = pin_iov(op, iov, count, desc->len, false);
+	if (ret == -EAGAIN || ret == -ENOMEM)
+		ret = copy_long(op, iov, count, desc->len, ret);
+	return ret;
 }
 
 /*

@@ -22,7 +22,7 @@ int ku_ioc_fabric(struct ku_ctx *ctx, void *arg)
 	if (!memchr(open->name, 0, sizeof(open->name)) ||
 	    !memchr(open->prov_name, 0, sizeof(open->prov_name)))
 		return -EINVAL;
-	obj = ku_obj_new(ctx, sizeof(*obj), KFI_CLASS_FABRIC, open->cookie);
+	obj = ku_obj_new(ctx, NULL, sizeof(*obj), KFI_CLASS_FABRIC, open->cookie);
 	if (IS_ERR(obj))
 		return PTR_ERR(obj);
 	ret = kfi_fabric_net(ctx->net, &attr, &fabric, obj);
@@ -142,17 +142,18 @@ static u64 ep_room(const struct kfi_info *info)
  * open it with.
  */
 static void *open_new(struct ku_ctx *ctx, struct kfi_user_open *open, struct ku_obj *fabric,
-		      const struct ku_domain *domain, size_t size, u32 class,
-		      struct kfi_info **infop)
+		      struct ku_domain *domain, size_t size, u32 class, struct kfi_info **infop)
 {
+	struct ku_obj *parent = fabric, *obj;
 	struct kfi_info *info;
-	struct ku_obj *obj;
 	int ret;
 
 	info = open_info(ctx, open, fabric, domain);
 	if (IS_ERR(info))
 		return ERR_CAST(info);
-	obj = ku_obj_new(ctx, size, class, open->cookie);
+	if (domain)
+		parent = &domain->obj;
+	obj = ku_obj_new(ctx, parent, size, class, open->cookie);
 	if (IS_ERR(obj)) {
 		ret = PTR_ERR(obj);
 		goto free_info;
@@ -239,7 +240,7 @@ put_fabric:
 }
 
 static struct ku_ep *open_ep(struct ku_ctx *ctx, struct kfi_user_open *open, struct ku_obj *fabric,
-			     const struct ku_domain *domain, u32 class, struct kfi_info **infop)
+			     struct ku_domain *domain, u32 class, struct kfi_info **infop)
 {
 	struct ku_ep *ep = open_new(ctx, open, fabric, domain, sizeof(*ep), class, infop);
 

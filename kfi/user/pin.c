@@ -84,6 +84,16 @@ void ku_pin_put(struct ku_pin *pin)
 		schedule_work(&ctx->reap_work);
 }
 
+void ku_pin_release(struct ku_pin *pin, bool receive)
+{
+	atomic_long_t *held = &pin->ctx->held[receive];
+	long pages = pin->nr_pages;
+
+	ku_pin_put(pin);
+	smp_mb__before_atomic();	/* charge() finds the pages held, or not in use */
+	atomic_long_sub(pages, held);
+}
+
 /* ---- the cache ---- */
 
 /* Out of the cache: the caller has its reference. */
@@ -123,7 +133,7 @@ static const struct mmu_interval_notifier_ops pin_notifier_ops = {
 };
 
 static struct ku_pin *cache_find(struct ku_ctx *ctx, unsigned long start, unsigned long last,
-				 bool write)
+				 bool write, bool receive)
 {
 	struct ku_cache *cache = &ctx->cache;
 	struct interval_tree_node *node;
@@ -134,6 +144,7 @@ static struct ku_pin *cache_find(struct ku_ctx *ctx, unsigned long start, unsign
 	     node = interval_tree_iter_next(node, start, last)) {
 		pin = container_of(node, struct ku_pin, node);
 		if (node->start <= start && node->last >= last && (pin->writable || !write)) {
+			atomic_long_add(pin->nr_pages, &ctx->held[receive]);
 			refcount_inc(&pin->ref);
 			list_move_tail(&pin->idle, &cache->idle);
 			break;
@@ -216,13 +227,18 @@ void ku_cache_exit(struct ku_ctx *ctx)
 /* ---- pinning ---- */
 
 /*
- * Pages against the limit; what the cache can spare goes. -EAGAIN: operations that end will make
- * room.
+ * Pages against the limit; what the cache can spare goes. -EAGAIN: there will be room when the
+ * operations have ended that hold *@held pages (NULL: none). -ENOMEM: whether there will ever be
+ * room depends on others. *@held is read before the cache and after it: an operation that ends or
+ * begins meanwhile counts.
  */
-static int charge(struct ku_ctx *ctx, unsigned long pages)
+static int charge(struct ku_ctx *ctx, unsigned long pages, const atomic_long_t *held)
 {
+	unsigned long before = held ? atomic_long_read_acquire(held) : 0, after;
+
+	lockdep_assert_held(&ctx->pinning);
 	if (pages > ku_limits_lockable())
-		return -ENOMEM;		/* whatever ends */
+		return -ENOMEM;
 	while (ku_limits_lock(ctx, pages)) {
 		if (cache_shrink(ctx))
 			continue;
@@ -230,7 +246,8 @@ static int charge(struct ku_ctx *ctx, unsigned long pages)
 		flush_work(&ctx->reap_work);
 		if (!ku_limits_lock(ctx, pages))
 			return 0;
-		return READ_ONCE(ctx->cache.pins) ? -EAGAIN : -ENOMEM;
+		after = held ? atomic_long_read(held) : 0;
+		return ku_limits_lock_later(ctx, pages, max(before, after)) ? -EAGAIN : -ENOMEM;
 	}
 	return 0;
 }
@@ -265,15 +282,16 @@ static int pin_pages(struct ku_pin *pin, unsigned long start, unsigned int pages
 /*
  * Pinned for writing if that can be, so that the memory serves sends and receives. @cached: the
  * notifier has to be there before the pages are pinned, or a change between the two is missed.
+ * @held: see charge().
  */
 static struct ku_pin *pin_new(struct ku_ctx *ctx, unsigned long start, unsigned int pages,
-			      bool write, bool cached)
+			      bool write, bool cached, const atomic_long_t *held)
 {
 	unsigned long seq = 0;
 	struct ku_pin *pin;
 	int ret;
 
-	ret = charge(ctx, pages);
+	ret = charge(ctx, pages, held);
 	if (ret)
 		return ERR_PTR(ret);
 	ret = -ENOMEM;
@@ -347,12 +365,12 @@ struct ku_pin *ku_pin_new(struct ku_ctx *ctx, u64 base, u64 len, bool write)
 		return ERR_PTR(ret);
 	if (mutex_lock_killable(&ctx->pinning))
 		return ERR_PTR(-EINTR);
-	pin = pin_new(ctx, start, pages, write, false);
+	pin = pin_new(ctx, start, pages, write, false, NULL);
 	mutex_unlock(&ctx->pinning);
 	return pin;
 }
 
-struct ku_pin *ku_pin_get(struct ku_ctx *ctx, u64 base, u64 len, bool write)
+struct ku_pin *ku_pin_get(struct ku_ctx *ctx, u64 base, u64 len, bool write, bool receive)
 {
 	unsigned int pages;
 	unsigned long start;
@@ -362,16 +380,18 @@ struct ku_pin *ku_pin_get(struct ku_ctx *ctx, u64 base, u64 len, bool write)
 	ret = whole_pages(base, len, &start, &pages);
 	if (ret)
 		return ERR_PTR(ret);
-	pin = cache_find(ctx, base, base + len - 1, write);
+	pin = cache_find(ctx, base, base + len - 1, write, receive);
 	if (pin)
 		return pin;
 	if (mutex_lock_killable(&ctx->pinning))
 		return ERR_PTR(-EINTR);
-	pin = cache_find(ctx, base, base + len - 1, write);
+	pin = cache_find(ctx, base, base + len - 1, write, receive);
 	if (!pin) {
 		if (ctx->cache.pins >= CACHE_MAX)
 			cache_shrink(ctx);
-		pin = pin_new(ctx, start, pages, write, true);
+		pin = pin_new(ctx, start, pages, write, true, &ctx->held[receive]);
+		if (!IS_ERR(pin))
+			atomic_long_add(pin->nr_pages, &ctx->held[receive]);
 	}
 	mutex_unlock(&ctx->pinning);
 	return pin;

@@ -309,11 +309,6 @@ static int post_transmit(struct ku_ep *ep, const struct kfi_user_desc *desc)
 
 /* ---- KFI_IOC_POST ---- */
 
-static bool is_receive(u32 opcode)
-{
-	return opcode == KFI_USER_RECV || opcode == KFI_USER_TRECV;
-}
-
 static int post_one(struct ku_ep *ep, struct kfi_user_desc *desc)
 {
 	u32 opcode = desc->opcode;
@@ -324,7 +319,7 @@ static int post_one(struct ku_ep *ep, struct kfi_user_desc *desc)
 		return -KFI_EBADFLAGS;
 	if (desc->flags & PEEK_FLAGS && desc->flags & KFI_MULTI_RECV)
 		return -EINVAL;
-	if (is_receive(opcode))
+	if (ku_is_receive(desc))
 		return post_receive(ep, desc);
 	if (ep->obj.class != KFI_CLASS_EP)
 		return -EINVAL;
@@ -366,7 +361,7 @@ static int post_all(struct ku_ctx *ctx, const struct kfi_user_desc __user *descs
 		ret = fatal_signal_pending(current) ? -EINTR : post_one(ep, &desc);
 		if (ret)
 			break;
-		if (!is_receive(desc.opcode))
+		if (!ku_is_receive(&desc))
 			more = desc.flags & KFI_MORE;
 	}
 	end_series(ep, more);

@@ -26,7 +26,7 @@ static int add_piece(struct ku_mr *mr, const struct kfi_user_iovec *piece, bool 
 	void *mapped;
 
 	if (IS_ERR(pin))
-		return PTR_ERR(pin) == -EAGAIN ? -ENOMEM : PTR_ERR(pin);
+		return PTR_ERR(pin);
 	mr->pins[mr->nr_pins++] = pin;
 	mapped = ku_pin_map(pin);
 	if (IS_ERR(mapped))
@@ -77,7 +77,7 @@ int ku_ioc_mr(struct ku_ctx *ctx, void *arg)
 	domain = ku_domain_get(ctx, open->domain);
 	if (IS_ERR(domain))
 		return PTR_ERR(domain);
-	mr = ku_obj_new(ctx, sizeof(*mr), KFI_CLASS_MR, open->cookie);
+	mr = ku_obj_new(ctx, &domain->obj, sizeof(*mr), KFI_CLASS_MR, open->cookie);
 	if (IS_ERR(mr)) {
 		ret = PTR_ERR(mr);
 		goto put_domain;

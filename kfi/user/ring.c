@@ -243,7 +243,7 @@ int ku_ioc_cq(struct ku_ctx *ctx, void *arg)
 	if (IS_ERR(domain))
 		return PTR_ERR(domain);
 	slots = roundup_pow_of_two(max_t(u32, open->size ?: 1024, RING_MIN));
-	ring = ku_obj_new(ctx, sizeof(*ring), KFI_CLASS_CQ, open->cookie);
+	ring = ku_obj_new(ctx, &domain->obj, sizeof(*ring), KFI_CLASS_CQ, open->cookie);
 	if (IS_ERR(ring)) {
 		ret = PTR_ERR(ring);
 		goto put_domain;

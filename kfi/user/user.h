@@ -70,6 +70,8 @@ struct ku_cache {
  * @pinning:	see above
  * @cache:	pinned memory
  * @pins:	how many pins there are, in the cache or not
+ * @held:	pages that operations under way hold: transmits, receives. A page that several hold
+ *		counts for each of them
  * @ops_lock:	protects ku_ep.receives and ku_op.link
  * @reap:	pins that have lost their last reference, possibly in softirq
  * @reap_work:	unpins them
@@ -84,6 +86,7 @@ struct ku_ctx {
 	struct mutex		pinning;
 	struct ku_cache		cache;
 	atomic_t		pins;
+	atomic_long_t		held[2];
 	spinlock_t		ops_lock;
 	struct llist_head	reap;
 	struct work_struct	reap_work;
@@ -97,13 +100,16 @@ struct ku_ctx {
  * @handle:	its number in the table
  * @cookie:	the process's number
  * @users:	one for the table, and one for each call under way
- * @bound:	objects that this one is bound to; it can't be closed before them
+ * @bound:	objects that stand on this one; it can't be closed before them
  * @closing:	close has begun: calls that sleep on the object return
  * @waiter:	of queues and counters; else NULL
+ * @targets:	what it stands on: its fabric or domain, and what it is bound to
+ * @nr_targets:	how many
  * @lock:	(mutex) held while it is bound to others, enabled or connected, of which kfi.ko
- *		wants one call at a time; protects @room and what struct ku_ep says
+ *		wants one call at a time; protects @targets, @room and what struct ku_ep says
  * @room:	bytes that ku_limits_room() has charged for it
  */
+#define KU_TARGETS	16
 struct ku_obj {
 	struct ku_ctx		*ctx;
 	struct kfid		*fid;
@@ -112,6 +118,8 @@ struct ku_obj {
 	u64			cookie;
 	refcount_t		users;
 	atomic_t		bound;
+	struct ku_obj		*targets[KU_TARGETS];
+	unsigned int		nr_targets;
 	bool			closing;
 	struct ku_waiter	*waiter;
 	struct mutex		lock;
@@ -196,12 +204,9 @@ struct ku_ring {
  *		operations end
  * @counted:	directions that have a counter: KFI_TRANSMIT, KFI_RECV
  * @queued:	directions that have a queue
- * @targets:	what is bound to it
- * @nr_targets:	how many
  *
  * @hidden and what follows are protected by ku_obj.lock.
  */
-#define KU_TARGETS	16
 struct ku_ep {
 	struct ku_obj		obj;
 	struct kfid_ep		*ep;
@@ -213,8 +218,6 @@ struct ku_ep {
 	struct ku_ring		*hidden;
 	u64			counted;
 	u64			queued;
-	struct ku_obj		*targets[KU_TARGETS];
-	unsigned int		nr_targets;
 };
 
 /**
@@ -303,6 +306,8 @@ struct ku_pin {
  * @kvec:	of a copy, or of a mapped pin
  * @bvec:	of several pins
  * @copy:	memory of a payload that was copied, if it is longer than @small
+ * @room:	bytes of @copy that ku_limits_room() has charged
+ * @receive:	it receives; else it transmits
  * @pins:	what it holds
  * @nr_pins:	how many
  * @user_buf:	multi-receive: the process's address of the buffer, whose kernel address is in @kvec
@@ -316,6 +321,7 @@ struct ku_op {
 	struct ku_ctx		*ctx;
 	refcount_t		ref;
 	bool			ended;
+	bool			receive;
 	unsigned int		nr_pins;
 	u64			context;
 	u64			flags;
@@ -323,6 +329,7 @@ struct ku_op {
 	struct kvec		kvec;
 	struct bio_vec		*bvec;
 	void			*copy;
+	size_t			room;
 	u64			user_buf;
 	struct iov_iter		result;
 	void			*fetched;
@@ -345,6 +352,8 @@ void ku_limits_room_back(struct ku_user *user, size_t bytes);
 unsigned long ku_limits_lockable(void);
 /* Pinned pages against RLIMIT_MEMLOCK. 0, -ENOMEM */
 int ku_limits_lock(struct ku_ctx *ctx, unsigned long pages);
+/* Would there be room for so many, if @ending other pages were not pinned? */
+bool ku_limits_lock_later(struct ku_ctx *ctx, unsigned long pages, unsigned long ending);
 void ku_limits_unlock(struct ku_ctx *ctx, unsigned long pages);
 /* May the caller use this local address? 0, -EACCES */
 int ku_limits_addr(struct ku_ctx *ctx, u32 format, const void *addr, size_t len);
@@ -353,12 +362,14 @@ int ku_limits_addr(struct ku_ctx *ctx, u32 format, const void *addr, size_t len)
 enum ku_kind ku_obj_kind(u32 class);		/* what a class is counted as */
 
 /*
- * Room in the table for an object of @size bytes; ERR_PTR. It can't be found before
- * ku_obj_publish().
+ * Room in the table for an object of @size bytes that stands on @parent, which the caller holds, or
+ * on nothing; ERR_PTR. It can't be found before ku_obj_publish().
  */
-void *ku_obj_new(struct ku_ctx *ctx, size_t size, u32 class, u64 cookie);
+void *ku_obj_new(struct ku_ctx *ctx, struct ku_obj *parent, size_t size, u32 class, u64 cookie);
 void ku_obj_publish(struct ku_obj *obj);
 void ku_obj_abandon(struct ku_obj *obj);		/* instead of publishing it */
+/* @obj stands on @target from now on: there has to be room in its table. With @obj->lock held. */
+void ku_obj_add_target(struct ku_obj *obj, struct ku_obj *target);
 /* An object of @class, held until ku_obj_put(); ERR_PTR(-EBADF). KFI_CLASS_UNSPEC: of any class. */
 struct ku_obj *ku_obj_get(struct ku_ctx *ctx, u32 handle, u32 class);
 void ku_obj_put(struct ku_obj *obj);
@@ -454,12 +465,16 @@ void ku_cache_init(struct ku_ctx *ctx);
 void ku_cache_exit(struct ku_ctx *ctx);
 /*
  * Pin bytes of the process for an operation, or find them in the cache; ERR_PTR. @write: they
- * will be written to.
+ * will be written to. @receive: the operation is a receive. -EAGAIN: there will be room when
+ * operations of the same direction have ended.
  */
-struct ku_pin *ku_pin_get(struct ku_ctx *ctx, u64 base, u64 len, bool write);
+struct ku_pin *ku_pin_get(struct ku_ctx *ctx, u64 base, u64 len, bool write, bool receive);
 /* The same for a region: for it alone, and not in the cache. */
 struct ku_pin *ku_pin_new(struct ku_ctx *ctx, u64 base, u64 len, bool write);
-void ku_pin_put(struct ku_pin *pin);			/* process or softirq */
+/* The operation has ended. Process or softirq. */
+void ku_pin_release(struct ku_pin *pin, bool receive);
+/* The region has ended. Process or softirq. */
+void ku_pin_put(struct ku_pin *pin);
 /* The pages in kernel address space; ERR_PTR. Sleeps. */
 void *ku_pin_map(struct ku_pin *pin);
 /* Offset of a byte of the process in the pin. */
@@ -471,6 +486,11 @@ int ku_ioc_mr(struct ku_ctx *ctx, void *arg);
 void ku_mr_release(struct ku_mr *mr);
 
 /* ---- post.c, op.c ---- */
+
+static inline bool ku_is_receive(const struct kfi_user_desc *desc)
+{
+	return desc->opcode == KFI_USER_RECV || desc->opcode == KFI_USER_TRECV;
+}
 
 int ku_op_init(void);
 void ku_op_exit(void);

@@ -618,6 +618,8 @@ enum kfi_user_opcode {
  *
  * @len of atomic operations is in bytes. Sends and writes of up to KFI_USER_COPY_MAX bytes are
  * copied before the call returns. Longer ones, and what is written to, are pinned until they end.
+ * Where RLIMIT_MEMLOCK has no room, what is sent or written is copied up to 1 MiB; other operations
+ * get EAGAIN if there will be room when operations of the same direction have ended, else ENOMEM.
  */
 struct kfi_user_desc {
 	__u32	opcode;

@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * calls - what single calls of /dev/kfi answer, in cases that libfabric's tests do not get to
+ *
+ * Each case is a process of its own, most of them without privileges. Messages go from an endpoint
+ * of the loop provider to itself.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "raw.h"
+
+#define MIB		(1UL << 20)
+#define MAX_QUEUE_MB	"/sys/module/kfi_user/parameters/max_queue_mb"
+
+/* A line for each condition that does not hold; the case has failed then, and ends. */
+#define CHECK(condition)								\
+	do {										\
+		if (!(condition)) {							\
+			printf("        %s:%d: %s\n", __func__, __LINE__, #condition);	\
+			exit(1);							\
+		}									\
+	} while (0)
+
+/* An endpoint that has itself for a peer, with number 0 of its vector */
+struct side {
+	int fd, fabric, domain, av, ep, eq;
+	struct kfi_user_cq cq;
+	struct kfi_user_ring *ring;
+	struct kfi_user_cqe *slots;
+	struct kfi_user_info info;
+};
+
+static void open_domain(struct side *s)
+{
+	s->fd = raw_open();
+	CHECK(s->fd >= 0);
+	CHECK(!raw_getinfo(s->fd, "loop", FI_EP_RDM, NULL, NULL, &s->info));
+	s->fabric = raw_fabric(s->fd, &s->info);
+	CHECK(s->fabric > 0);
+	s->domain = raw_object(s->fd, KFI_IOC_DOMAIN, s->fabric, &s->info, 0);
+	CHECK(s->domain > 0);
+	s->eq = raw_eq(s->fd, s->fabric);
+	CHECK(s->eq > 0);
+}
+
+static void open_side(struct side *s)
+{
+	unsigned char addr[KFI_USER_ADDR_MAX];
+	struct kfi_user_name name = { .addr = (uintptr_t)addr, .addrlen = sizeof(addr) };
+	struct kfi_user_av_insert in = { .count = 1, .addrs = (uintptr_t)addr };
+
+	open_domain(s);
+	CHECK(!raw_cq(s->fd, s->domain, 256, &s->cq));
+	s->ring = raw_map(s->fd, s->cq.handle, s->cq.ring_bytes);
+	CHECK(s->ring);
+	s->slots = (void *)((char *)s->ring + s->ring->slots_at);
+	s->av = raw_av(s->fd, s->domain);
+	s->ep = raw_object(s->fd, KFI_IOC_ENDPOINT, s->domain, &s->info, 0);
+	CHECK(s->av > 0 && s->ep > 0);
+	CHECK(!raw_bind(s->fd, s->ep, s->cq.handle, FI_TRANSMIT | FI_RECV));
+	CHECK(!raw_bind(s->fd, s->ep, s->av, 0));
+	CHECK(!raw_handle(s->fd, KFI_IOC_ENABLE, s->ep));
+	name.handle = s->ep;
+	CHECK(!raw_ioctl(s->fd, KFI_IOC_GETNAME, &name));
+	in.av = s->av;
+	in.addrs_size = name.addrlen;
+	CHECK(!raw_ioctl(s->fd, KFI_IOC_AV_INSERT, &in) && in.count == 1);
+}
+
+/* The next completion, which has to come within a second. */
+static struct kfi_user_cqe completion(struct side *s)
+{
+	struct kfi_user_wait wait = { .handle = s->cq.handle, .timeout_ms = 1000 };
+	struct kfi_user_cqe cqe;
+
+	CHECK(!raw_ioctl(s->fd, KFI_IOC_WAIT, &wait));
+	CHECK(__atomic_load_n(&s->ring->tail, __ATOMIC_ACQUIRE) != s->ring->head);
+	cqe = s->slots[s->ring->head & s->ring->mask];
+	__atomic_store_n(&s->ring->head, s->ring->head + (cqe.err ? 2 : 1), __ATOMIC_RELEASE);
+	return cqe;
+}
+
+/* ... of a receive. A send to nobody's receive may complete later than a peek at its message. */
+static struct kfi_user_cqe received(struct side *s)
+{
+	struct kfi_user_cqe cqe;
+
+	do {
+		cqe = completion(s);
+	} while (cqe.flags & FI_SEND);
+	return cqe;
+}
+
+static int post(struct side *s, uint32_t opcode, void *buf, size_t len, uint64_t tag,
+		uint64_t flags)
+{
+	struct kfi_user_desc desc = {
+		.opcode = opcode,
+		.ep = s->ep,
+		.flags = flags | KFI_USER_COMPLETION,
+		.context = tag,
+		.addr = opcode == KFI_USER_TRECV ? FI_ADDR_UNSPEC : 0,
+		.tag = tag,
+		.buf = (uintptr_t)buf,
+		.len = len,
+	};
+	int ret = raw_post(s->fd, &desc, 1);
+
+	return ret == 1 ? 0 : ret;
+}
+
+static void *memory(size_t bytes)
+{
+	void *mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(mem != MAP_FAILED);
+	return mem;
+}
+
+/* ---- pinned memory ---- */
+
+/* A receive has all that may be pinned, and its message comes only after another one has gone. */
+static void full_of_receives(void)
+{
+	char *all = memory(4 * MIB), *other = memory(4 * MIB), *back = memory(MIB);
+	struct kfi_user_cancel cancel = { .context = 1 };
+	struct kfi_user_cqe cqe;
+	struct side s;
+
+	raw_unprivileged(4 * MIB);
+	open_side(&s);
+	CHECK(!post(&s, KFI_USER_TRECV, all, 4 * MIB, 1, 0));
+
+	/* What fits is copied, at once: the program may write to it again. */
+	memset(other, 'a', MIB);
+	CHECK(!post(&s, KFI_USER_TSEND, other, MIB, 2, 0));
+	memset(other, 'b', MIB);
+	/* No transmit that ends makes room for a longer one. */
+	CHECK(post(&s, KFI_USER_TSEND, other, MIB + 1, 3, 0) == -ENOMEM);
+	CHECK(post(&s, KFI_USER_READ, other, MIB, 3, 0) == -ENOMEM);
+	CHECK(raw_mr(s.fd, s.domain, other, MIB, NULL) == -ENOMEM);
+	/* The receive that ends makes room for another one. */
+	CHECK(post(&s, KFI_USER_TRECV, back, MIB, 2, 0) == -EAGAIN);
+
+	cancel.ep = s.ep;
+	CHECK(!raw_ioctl(s.fd, KFI_IOC_CANCEL, &cancel));
+	CHECK(received(&s).err == FI_ECANCELED);
+	CHECK(!post(&s, KFI_USER_TRECV, back, MIB, 2, 0));
+	cqe = received(&s);
+	CHECK(!cqe.err && cqe.len == MIB && back[0] == 'a' && !memcmp(back, back + 1, MIB - 1));
+	/* Idle pins are no obstacle to the whole limit. */
+	CHECK(!post(&s, KFI_USER_TSEND, other, 4 * MIB, 4, 0));
+}
+
+/* Copies are charged: they end with the room for queues, and it is there again after them. */
+static void copies_are_charged(void)
+{
+	char *all = memory(MIB), *other = memory(MIB);
+	unsigned int round, n, most = 0;
+	struct side s;
+
+	raw_unprivileged(MIB);
+	open_side(&s);
+	CHECK(!post(&s, KFI_USER_TRECV, all, MIB, 1, 0));
+	for (round = 0; round < 3; round++) {
+		for (n = 0; n < 32 && !post(&s, KFI_USER_TSEND, other, MIB, 2, 0); n++)
+			;
+		CHECK(n && n < 16);
+		CHECK(!round || n == most);
+		most = n;
+		CHECK(!raw_handle(s.fd, KFI_IOC_CLOSE, s.ep));
+		close(s.fd);
+		munmap(s.ring, s.cq.ring_bytes);
+		open_side(&s);
+		CHECK(!post(&s, KFI_USER_TRECV, all, MIB, 1, 0));
+	}
+}
+
+/* ---- address vectors ---- */
+
+/* Addresses that were removed, and those that could not be inserted, are not charged. */
+static void removed_addresses(void)
+{
+	static uint64_t fi_addrs[4096];
+	struct kfi_user_av_svc svc = {
+		.node = (uintptr_t)"loop",
+		.service = (uintptr_t)"1000",
+		.nodecnt = 1,
+		.svccnt = 4096,
+		.fi_addrs = (uintptr_t)fi_addrs,
+	};
+	struct kfi_user_av_remove remove = { .count = 4096, .fi_addrs = (uintptr_t)fi_addrs };
+	unsigned int round;
+	struct side s;
+
+	raw_unprivileged(MIB);
+	open_side(&s);
+	svc.av = s.av;
+	remove.av = s.av;
+	for (round = 0; round < 40; round++) {
+		CHECK(!raw_ioctl(s.fd, KFI_IOC_AV_INSERTSVC, &svc) && svc.count == 4096);
+		CHECK(!raw_ioctl(s.fd, KFI_IOC_AV_REMOVE, &remove));
+		CHECK(raw_ioctl(s.fd, KFI_IOC_AV_REMOVE, &remove) == -EINVAL);
+	}
+	/* But those that are there are, and closing the vector gives all of it back. */
+	for (round = 0; round < 40; round++)
+		if (raw_ioctl(s.fd, KFI_IOC_AV_INSERTSVC, &svc))
+			break;
+	CHECK(round && round < 40);
+}
+
+/* ---- closing ---- */
+
+static void *wait_for_eq(void *arg)
+{
+	struct side *s = arg;
+	struct kfi_user_wait wait = { .handle = s->eq, .timeout_ms = 500 };
+
+	return (void *)(intptr_t)raw_ioctl(s->fd, KFI_IOC_WAIT, &wait);
+}
+
+/* A close that is refused is not noticed by a thread that uses the object. */
+static void refused_close(void)
+{
+	pthread_t thread;
+	struct side s;
+	void *ret;
+	int n;
+
+	raw_unprivileged(MIB);
+	open_domain(&s);
+	CHECK(!raw_bind(s.fd, s.domain, s.eq, 0));
+	CHECK(!pthread_create(&thread, NULL, wait_for_eq, &s));
+	usleep(100000);
+	for (n = 0; n < 10; n++)
+		CHECK(raw_handle(s.fd, KFI_IOC_CLOSE, s.eq) == -EBUSY);
+	CHECK(!pthread_join(thread, &ret) && (intptr_t)ret == -ETIMEDOUT);
+	CHECK(raw_handle(s.fd, KFI_IOC_CLOSE, s.fabric) == -EBUSY);
+	CHECK(!raw_handle(s.fd, KFI_IOC_CLOSE, s.domain));
+	CHECK(!raw_handle(s.fd, KFI_IOC_CLOSE, s.eq));
+	CHECK(!raw_handle(s.fd, KFI_IOC_CLOSE, s.fabric));
+}
+
+/* A process that dies with operations under way, and a thread that sleeps in a call */
+static void dying(int ready)
+{
+	char *buf = memory(2 * MIB);
+	pthread_t thread;
+	struct side s;
+	int n;
+
+	raw_unprivileged(4 * MIB);
+	open_side(&s);
+	CHECK(raw_mr(s.fd, s.domain, buf, MIB, NULL) > 0);
+	for (n = 0; n < 8; n++) {
+		CHECK(!post(&s, KFI_USER_TRECV, buf + MIB, 128 << 10, 100 + n, 0));
+		CHECK(!post(&s, KFI_USER_TSEND, buf + MIB, 128 << 10, 200 + n, 0));
+	}
+	CHECK(!post(&s, KFI_USER_RECV, buf + MIB, MIB, 300, FI_MULTI_RECV));
+	CHECK(!pthread_create(&thread, NULL, wait_for_eq, &s));
+	CHECK(write(ready, "", 1) == 1);
+	pause();
+}
+
+static void death_under_way(void)
+{
+	int ready[2], status, n;
+	char byte;
+	pid_t pid;
+
+	for (n = 0; n < 5; n++) {
+		CHECK(!pipe(ready));
+		pid = fork();
+		if (!pid)
+			dying(ready[1]);
+		close(ready[1]);
+		CHECK(read(ready[0], &byte, 1) == 1);
+		CHECK(raw_vmstat("nr_foll_pin_acquired") > raw_vmstat("nr_foll_pin_released"));
+		kill(pid, SIGKILL);
+		CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));
+		CHECK(!raw_pinned());
+		close(ready[0]);
+	}
+}
+
+/* ---- claims ---- */
+
+/* A claim is for one receive. */
+static void used_claim(void)
+{
+	char data[64] = "claimed", buf[64];
+	struct side s;
+
+	raw_unprivileged(MIB);
+	open_side(&s);
+	/* Of no message: there is nothing to claim. */
+	CHECK(!post(&s, KFI_USER_TRECV, NULL, 0, 5, FI_PEEK | FI_CLAIM));
+	CHECK(received(&s).err == FI_ENOMSG);
+	CHECK(post(&s, KFI_USER_TRECV, buf, sizeof(buf), 5, FI_CLAIM) == -EINVAL);
+
+	CHECK(!post(&s, KFI_USER_TSEND, data, sizeof(data), 5, 0));
+	CHECK(!post(&s, KFI_USER_TRECV, NULL, 0, 5, FI_PEEK | FI_CLAIM));
+	CHECK(!received(&s).err);
+	/* A receive that can't be posted leaves the claim. */
+	CHECK(post(&s, KFI_USER_TRECV, (void *)64, sizeof(buf), 5, FI_CLAIM) == -EFAULT);
+	CHECK(!post(&s, KFI_USER_TRECV, buf, sizeof(buf), 5, FI_CLAIM));
+	CHECK(received(&s).len == sizeof(data) && !strcmp(buf, data));
+	/* The operation has ended, and the claim with it. */
+	CHECK(post(&s, KFI_USER_TRECV, buf, sizeof(buf), 5, FI_CLAIM) == -EINVAL);
+	CHECK(post(&s, KFI_USER_TRECV, NULL, 0, 5, FI_CLAIM | FI_DISCARD) == -EINVAL);
+	/* A claim that nobody takes ends with its endpoint. */
+	CHECK(!post(&s, KFI_USER_TSEND, data, sizeof(data), 5, 0));
+	CHECK(!post(&s, KFI_USER_TRECV, NULL, 0, 5, FI_PEEK | FI_CLAIM));
+	CHECK(!received(&s).err);
+	CHECK(!raw_handle(s.fd, KFI_IOC_CLOSE, s.ep));
+}
+
+/* ---- infos that the kernel did not give ---- */
+
+static int forged(struct side *s, const struct kfi_user_info *info)
+{
+	int ep = raw_object(s->fd, KFI_IOC_ENDPOINT, s->domain, info, 0);
+
+	if (ep > 0)
+		raw_handle(s->fd, KFI_IOC_CLOSE, ep);
+	return ep;
+}
+
+/* Nothing that a process writes into an info is believed. */
+static void forged_infos(void)
+{
+	struct kfi_user_info good, info;
+	struct side s;
+	int ep;
+
+	raw_unprivileged(MIB);
+	open_side(&s);
+	good = s.info;
+	CHECK(forged(&s, &good) > 0);
+	info = good;
+	info.tx.size = 1 << 30;
+	CHECK(forged(&s, &info) < 0);
+	info = good;
+	info.rx.size = UINT64_MAX;
+	CHECK(forged(&s, &info) < 0);
+	info = good;
+	info.tx.inject_size = 1 << 30;
+	CHECK(forged(&s, &info) < 0);
+	info = good;
+	info.ep.max_msg_size = UINT64_MAX;
+	CHECK(forged(&s, &info) < 0);
+	info = good;
+	info.ep.protocol = 77;
+	CHECK(forged(&s, &info) < 0);
+	info = good;
+	info.caps |= 1ULL << 55;
+	CHECK(forged(&s, &info) < 0);
+	info = good;
+	info.src_addrlen = KFI_USER_ADDR_MAX + 1;
+	CHECK(forged(&s, &info) == -EINVAL);
+	info = good;
+	memset(info.domain.name, 'x', sizeof(info.domain.name));
+	CHECK(forged(&s, &info) == -EINVAL);
+
+	/* An endpoint has the provider of its domain, and a domain that of its fabric. */
+	info = good;
+	strcpy(info.fabric.prov_name, "sockets");
+	strcpy(info.domain.name, "nowhere");
+	ep = forged(&s, &info);
+	CHECK(ep > 0);
+	CHECK(raw_object(s.fd, KFI_IOC_DOMAIN, s.fabric, &info, 0) < 0);
+}
+
+/* ---- ports ---- */
+
+static int open_at(int fd, const char *service)
+{
+	struct kfi_user_info info;
+	int fabric, domain, ep;
+
+	CHECK(!raw_getinfo(fd, "sockets", FI_EP_RDM, "127.0.0.1", service, &info));
+	fabric = raw_fabric(fd, &info);
+	CHECK(fabric > 0);
+	domain = raw_object(fd, KFI_IOC_DOMAIN, fabric, &info, 0);
+	if (domain < 0)
+		return domain;
+	ep = raw_object(fd, KFI_IOC_ENDPOINT, domain, &info, 0);
+	if (ep > 0)
+		raw_handle(fd, KFI_IOC_CLOSE, ep);
+	raw_handle(fd, KFI_IOC_CLOSE, domain);
+	return ep;
+}
+
+static int rename_to(int fd, uint16_t port)
+{
+	struct sockaddr_in sin = {
+		.sin_family = AF_INET,
+		.sin_port = htons(port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	struct kfi_user_name name = { .addr = (uintptr_t)&sin, .addrlen = sizeof(sin) };
+	struct kfi_user_info info;
+	int fabric, domain, ret;
+
+	CHECK(!raw_getinfo(fd, "sockets", FI_EP_RDM, "127.0.0.1", NULL, &info));
+	fabric = raw_fabric(fd, &info);
+	domain = raw_object(fd, KFI_IOC_DOMAIN, fabric, &info, 0);
+	name.handle = raw_object(fd, KFI_IOC_ENDPOINT, domain, &info, 0);
+	CHECK((int)name.handle > 0);
+	ret = raw_ioctl(fd, KFI_IOC_SETNAME, &name);
+	raw_handle(fd, KFI_IOC_CLOSE, name.handle);
+	return ret;
+}
+
+static void low_ports(void)
+{
+	int fd = raw_open();
+
+	CHECK(fd >= 0);
+	CHECK(open_at(fd, "80") > 0);
+	CHECK(!rename_to(fd, 80));
+	close(fd);
+	raw_unprivileged(MIB);
+	fd = raw_open();
+	CHECK(fd >= 0);
+	CHECK(open_at(fd, "1024") > 0);
+	CHECK(open_at(fd, "1023") == -EACCES);
+	CHECK(open_at(fd, "80") == -EACCES);
+	CHECK(!rename_to(fd, 1024));
+	CHECK(rename_to(fd, 1023) == -EACCES);
+}
+
+/* ---- all of them ---- */
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+	int queue_mb;	/* max_queue_mb while it runs, or 0 for the default */
+} cases[] = {
+	{ "full_of_receives", full_of_receives },
+	{ "copies_are_charged", copies_are_charged, 16 },
+	{ "removed_addresses", removed_addresses, 16 },
+	{ "refused_close", refused_close },
+	{ "death_under_way", death_under_way },
+	{ "used_claim", used_claim },
+	{ "forged_infos", forged_infos },
+	{ "low_ports", low_ports },
+};
+
+static void set_queue_mb(int mb)
+{
+	FILE *file = fopen(MAX_QUEUE_MB, "w");
+
+	if (!file || fprintf(file, "%d\n", mb) < 0 || fclose(file)) {
+		perror(MAX_QUEUE_MB);
+		exit(1);
+	}
+}
+
+static int run(unsigned int n)
+{
+	int status;
+	pid_t pid;
+
+	if (cases[n].queue_mb)
+		set_queue_mb(cases[n].queue_mb);
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		alarm(60);
+		cases[n].run();
+		exit(0);
+	}
+	waitpid(pid, &status, 0);
+	set_queue_mb(1024);
+	if (!status && raw_pinned()) {
+		printf("        pages are still pinned\n");
+		status = 1;
+	}
+	printf("%-7s calls %s\n", status ? "NOT OK" : "ok", cases[n].name);
+	return !!status;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int n, ran = 0, failed = 0;
+
+	for (n = 0; n < sizeof(cases) / sizeof(*cases); n++) {
+		if (argc > 1 && strcmp(argv[1], cases[n].name))
+			continue;
+		failed += run(n);
+		ran++;
+	}
+	printf("%u passed, %u failed\n", ran - failed, failed);
+	return failed || !ran;
+}
