@@ -306,6 +306,9 @@ static void used_claim(void)
 	CHECK(!post(&s, KFI_USER_TSEND, data, sizeof(data), 5, 0));
 	CHECK(!post(&s, KFI_USER_TRECV, NULL, 0, 5, FI_PEEK | FI_CLAIM));
 	CHECK(!received(&s).err);
+	/* The context of a receive that waits is no claim. */
+	CHECK(!post(&s, KFI_USER_TRECV, buf, sizeof(buf), 6, 0));
+	CHECK(post(&s, KFI_USER_TRECV, buf, sizeof(buf), 6, FI_CLAIM) == -EINVAL);
 	/* A receive that can't be posted leaves the claim. */
 	CHECK(post(&s, KFI_USER_TRECV, (void *)64, sizeof(buf), 5, FI_CLAIM) == -EFAULT);
 	CHECK(!post(&s, KFI_USER_TRECV, buf, sizeof(buf), 5, FI_CLAIM));
@@ -336,6 +339,7 @@ static void forged_infos(void)
 {
 	struct kfi_user_info good, info;
 	struct side s;
+	char buf[64];
 	int ep;
 
 	raw_unprivileged(MIB);
@@ -366,6 +370,19 @@ static void forged_infos(void)
 	info = good;
 	memset(info.domain.name, 'x', sizeof(info.domain.name));
 	CHECK(forged(&s, &info) == -EINVAL);
+
+	/* What an info leaves out is as the provider has it: the endpoint can be used. */
+	info = good;
+	memset(&info.tx, 0, sizeof(info.tx));
+	memset(&info.rx, 0, sizeof(info.rx));
+	info.ep.max_msg_size = 0;
+	s.ep = raw_object(s.fd, KFI_IOC_ENDPOINT, s.domain, &info, 0);
+	CHECK(s.ep > 0);
+	CHECK(!raw_bind(s.fd, s.ep, s.cq.handle, FI_TRANSMIT | FI_RECV));
+	CHECK(!raw_bind(s.fd, s.ep, s.av, 0));
+	CHECK(!raw_handle(s.fd, KFI_IOC_ENABLE, s.ep));
+	CHECK(!post(&s, KFI_USER_TRECV, buf, sizeof(buf), 1, 0));
+	CHECK(!post(&s, KFI_USER_TRECV, buf, sizeof(buf), 2, 0));
 
 	/* An endpoint has the provider of its domain, and a domain that of its fabric. */
 	info = good;
