@@ -38,6 +38,22 @@ void kfi_connreq_free(struct kfi_connreq *req)
 	free(req);
 }
 
+/* The program may still have the info: its handle stays what it is, and names nothing any more. */
+static void orphan_requests(struct kfi_pep *pep)
+{
+	struct kfi_fabric *fabric = pep->fabric;
+	struct kfi_connreq *req;
+
+	pthread_mutex_lock(&fabric->lock);
+	while ((req = LIST_FIRST(&pep->connreqs))) {
+		LIST_REMOVE(req, entry);
+		kfi_handle_close(fabric, req->handle);
+		req->handle = 0;
+		LIST_INSERT_HEAD(&fabric->orphans, req, entry);
+	}
+	pthread_mutex_unlock(&fabric->lock);
+}
+
 /* ---- names ---- */
 
 /* Endpoints and passive endpoints alike */
@@ -219,7 +235,6 @@ struct fi_ops_cm kfi_pep_cm_ops = {
 static int pep_close(struct fid *fid)
 {
 	struct kfi_pep *pep = kfi_container(fid, struct kfi_pep, fid.fid);
-	struct kfi_connreq *req;
 	int ret;
 
 	ret = kfi_handle_close(pep->fabric, pep->handle);
@@ -227,8 +242,7 @@ static int pep_close(struct fid *fid)
 		return ret;
 	if (pep->eq)
 		kfi_eq_forget(pep->eq, fid);
-	while ((req = LIST_FIRST(&pep->connreqs)))
-		kfi_connreq_free(req);
+	orphan_requests(pep);
 	fi_freeinfo(pep->info);
 	free(pep);
 	return 0;

@@ -169,6 +169,29 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 	return cq_readfrom(fid, buf, count, NULL);
 }
 
+static int signal_kernel(struct kfi_cq *cq)
+{
+	struct kfi_user_handle arg = { .handle = cq->handle };
+
+	return kfi_call(cq->domain->fabric, KFI_IOC_SIGNAL, &arg);
+}
+
+/*
+ * The late errors have been read: take back the signal that was for them. While the ring has
+ * entries the wait succeeds, and the kernel keeps the signal.
+ */
+static void cq_unsignal(struct kfi_cq *cq)
+{
+	struct kfi_user_wait arg = { .handle = cq->handle };
+
+	if (!cq->signalled || !kfi_call(cq->domain->fabric, KFI_IOC_WAIT, &arg))
+		return;
+	cq->signalled = false;
+	/* The kernel has one signal for both: this one was for a sleeper. */
+	if (atomic_load(&cq->asked))
+		signal_kernel(cq);
+}
+
 /* The next error entry: of those that came late, or of the ring with its second slot */
 static bool cq_take_error(struct kfi_cq *cq, struct kfi_user_cqe *cqe, uint64_t *olen)
 {
@@ -179,6 +202,8 @@ static bool cq_take_error(struct kfi_cq *cq, struct kfi_user_cqe *cqe, uint64_t 
 		STAILQ_REMOVE_HEAD(&cq->late, entry);
 		*cqe = late->cqe;
 		free(late);
+		if (STAILQ_EMPTY(&cq->late))
+			cq_unsignal(cq);
 		return true;
 	}
 	if (!cq_fill(cq) || !cq_slot(cq, cq->head)->err)
@@ -255,9 +280,10 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr
 		if (atomic_load(&cq->domain->batched) && (left < 0 || left > STUCK_WAIT_MS))
 			arg.timeout_ms = STUCK_WAIT_MS;
 		ret = kfi_call(cq->domain->fabric, KFI_IOC_WAIT, &arg);
-		if (ret == -FI_EAGAIN)		/* fi_cq_signal() */
+		/* fi_cq_signal(), or the signal of an error that was read since */
+		if (ret == -FI_EAGAIN && atomic_exchange(&cq->asked, false))
 			return cq_readfrom(fid, buf, count, src_addr);
-		if (ret && ret != -FI_ETIMEDOUT)
+		if (ret && ret != -FI_EAGAIN && ret != -FI_ETIMEDOUT)
 			return ret;
 	}
 }
@@ -270,9 +296,9 @@ static ssize_t cq_sread(struct fid_cq *fid, void *buf, size_t count, const void 
 static int cq_signal(struct fid_cq *fid)
 {
 	struct kfi_cq *cq = kfi_container(fid, struct kfi_cq, fid);
-	struct kfi_user_handle arg = { .handle = cq->handle };
 
-	return kfi_call(cq->domain->fabric, KFI_IOC_SIGNAL, &arg);
+	atomic_store(&cq->asked, true);
+	return signal_kernel(cq);
 }
 
 static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf,
@@ -287,16 +313,6 @@ static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *e
 }
 
 /* ---- for the other files ---- */
-
-/* Take back the signal of an error that has been read since: the descriptor would stay readable. */
-static void cq_unsignal(struct kfi_cq *cq)
-{
-	struct kfi_user_wait arg = { .handle = cq->handle };
-
-	if (cq->signalled)
-		kfi_call(cq->domain->fabric, KFI_IOC_WAIT, &arg);
-	cq->signalled = false;
-}
 
 bool kfi_cq_ready(struct kfi_cq *cq)
 {
@@ -322,8 +338,8 @@ bool kfi_cq_add_late(struct kfi_cq *cq, const struct kfi_user_cqe *cqe)
 	pthread_mutex_lock(&cq->lock);
 	STAILQ_INSERT_TAIL(&cq->late, late, entry);
 	cq->signalled = true;
+	signal_kernel(cq);
 	pthread_mutex_unlock(&cq->lock);
-	cq_signal(&cq->fid);
 	return true;
 }
 

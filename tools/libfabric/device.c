@@ -15,23 +15,12 @@
 
 #include "kfi_fi.h"
 
-/* All open fabrics. The lock is held across fork(), so that the child finds a whole list. */
+/*
+ * All fabrics that have the device open. The lock protects the list, and the opening and closing of
+ * descriptors. It is held across fork(), so that the child finds each descriptor in the list.
+ */
 static pthread_mutex_t kfi_fabrics_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, kfi_fabric) kfi_fabrics = LIST_HEAD_INITIALIZER(kfi_fabrics);
-
-void kfi_fabric_track(struct kfi_fabric *fabric)
-{
-	pthread_mutex_lock(&kfi_fabrics_lock);
-	LIST_INSERT_HEAD(&kfi_fabrics, fabric, entry);
-	pthread_mutex_unlock(&kfi_fabrics_lock);
-}
-
-void kfi_fabric_untrack(struct kfi_fabric *fabric)
-{
-	pthread_mutex_lock(&kfi_fabrics_lock);
-	LIST_REMOVE(fabric, entry);
-	pthread_mutex_unlock(&kfi_fabrics_lock);
-}
 
 static void before_fork(void)
 {
@@ -47,9 +36,10 @@ static void in_child(void)
 {
 	struct kfi_fabric *fabric;
 
-	LIST_FOREACH(fabric, &kfi_fabrics, entry) {
-		if (fabric->fd >= 0)
-			close(fabric->fd);
+	/* A fabric of kfi_getinfo() lies on the stack of a thread that the child does not have. */
+	while ((fabric = LIST_FIRST(&kfi_fabrics))) {
+		LIST_REMOVE(fabric, entry);
+		close(fabric->fd);
 		fabric->fd = -1;
 	}
 	pthread_mutex_unlock(&kfi_fabrics_lock);
@@ -62,38 +52,61 @@ int kfi_device_watch_fork(void)
 
 /* ---- calls ---- */
 
-int kfi_device_open(uint32_t *api)
+static int open_tracked(struct kfi_fabric *fabric)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&kfi_fabrics_lock);
+	fabric->fd = open(KFI_USER_DEVICE, O_RDWR | O_CLOEXEC);
+	if (fabric->fd < 0)
+		ret = -errno;
+	else
+		LIST_INSERT_HEAD(&kfi_fabrics, fabric, entry);
+	pthread_mutex_unlock(&kfi_fabrics_lock);
+	return ret;
+}
+
+void kfi_device_close(struct kfi_fabric *fabric)
+{
+	pthread_mutex_lock(&kfi_fabrics_lock);
+	if (fabric->fd >= 0) {
+		LIST_REMOVE(fabric, entry);
+		close(fabric->fd);
+	}
+	pthread_mutex_unlock(&kfi_fabrics_lock);
+}
+
+int kfi_device_open(struct kfi_fabric *fabric, uint32_t *api)
 {
 	struct kfi_user_version version = {};
-	int fd, ret;
+	int ret;
 
-	fd = open(KFI_USER_DEVICE, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (ioctl(fd, KFI_IOC_VERSION, &version)) {
-		ret = -errno;
-		close(fd);
+	ret = open_tracked(fabric);
+	if (ret)
 		return ret;
-	}
+	ret = kfi_call(fabric, KFI_IOC_VERSION, &version);
+	if (ret)
+		goto close;
 	if (version.abi != KFI_USER_ABI) {
 		FI_WARN(&kfi_prov, FI_LOG_CORE,
 			"the kernel speaks version %u of the interface, this library %u\n",
 			version.abi, KFI_USER_ABI);
-		close(fd);
-		return -FI_ENODATA;
+		ret = -FI_ENODATA;
+		goto close;
 	}
 	*api = version.api;
-	return fd;
-}
+	return 0;
 
-int kfi_device_call(int fd, unsigned long request, void *arg)
-{
-	return ioctl(fd, request, arg) ? -errno : 0;
+close:
+	kfi_device_close(fabric);
+	return ret;
 }
 
 int kfi_call(const struct kfi_fabric *fabric, unsigned long request, void *arg)
 {
-	return fabric->fd < 0 ? -FI_EIO : kfi_device_call(fabric->fd, request, arg);
+	if (fabric->fd < 0)
+		return -FI_EIO;
+	return ioctl(fabric->fd, request, arg) ? -errno : 0;
 }
 
 int kfi_handle_close(const struct kfi_fabric *fabric, uint32_t handle)

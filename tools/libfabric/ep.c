@@ -367,6 +367,8 @@ int kfi_ep_open(struct fid_domain *dfid, struct fi_info *info, struct fid_ep **f
 		return -FI_ENOSYS;	/* a passive endpoint that is to become an active one */
 	if (info->handle) {
 		req = kfi_container(info->handle, struct kfi_connreq, fid);
+		if (!req->handle)
+			return -FI_ECONNABORTED;
 		arg.connreq = req->handle;
 	}
 	ep = ep_new(domain, FI_CLASS_EP, context);

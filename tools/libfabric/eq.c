@@ -6,6 +6,9 @@
  * fi_eq_readerr() each leave to the other what is not theirs, may look without taking, and
  * leave an event where it is if the buffer is too small. So the library takes an event from the
  * kernel into eq->next, and programs take it from there.
+ *
+ * The kernel knows nothing of an event that a call leaves in eq->next. A signal tells the threads
+ * that sleep in the kernel, or poll the descriptor, that there is one.
  */
 #include <stdio.h>
 
@@ -55,6 +58,27 @@ static int eq_make_request(struct kfi_eq *eq, const struct kfi_user_info *flat)
 	return 0;
 }
 
+/* After a call that may have fetched an event, while other threads went to sleep. */
+static void eq_unlock(struct kfi_eq *eq)
+{
+	struct kfi_user_handle arg = { .handle = eq->handle };
+
+	if (eq->pending) {
+		eq->signalled = true;
+		kfi_call(eq->fabric, KFI_IOC_SIGNAL, &arg);
+	}
+	pthread_mutex_unlock(&eq->lock);
+}
+
+/* There is no event: the descriptor is not to stay readable. The wait fails, or one has come. */
+static void eq_unsignal(struct kfi_eq *eq)
+{
+	struct kfi_user_wait arg = { .handle = eq->handle };
+
+	if (eq->signalled && kfi_call(eq->fabric, KFI_IOC_WAIT, &arg))
+		eq->signalled = false;
+}
+
 /* Return: 0 if there is an event in eq->next, -FI_EAGAIN, or another error. */
 static int eq_fetch(struct kfi_eq *eq)
 {
@@ -71,6 +95,8 @@ static int eq_fetch(struct kfi_eq *eq)
 		.info_size	= sizeof(flat),
 	};
 	ret = kfi_call(eq->fabric, KFI_IOC_EQ_READ, &eq->next.event);
+	if (ret == -FI_EAGAIN)
+		eq_unsignal(eq);
 	if (ret)
 		return ret;
 	if (eq->next.event.len > sizeof(eq->next.data))
@@ -164,7 +190,7 @@ static ssize_t eq_read(struct fid_eq *fid, uint32_t *event, void *buf, size_t le
 		return -FI_EIO;
 	pthread_mutex_lock(&eq->lock);
 	ret = eq_take(eq, event, buf, len, flags & FI_PEEK);
-	pthread_mutex_unlock(&eq->lock);
+	eq_unlock(eq);
 	return ret;
 }
 
@@ -209,7 +235,7 @@ static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *entry, uin
 			eq_drop(eq);
 		ret = sizeof(*entry);
 	}
-	pthread_mutex_unlock(&eq->lock);
+	eq_unlock(eq);
 	return ret;
 }
 
@@ -232,7 +258,7 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t l
 		if (!arg.timeout_ms)
 			return -FI_EAGAIN;
 		ret = kfi_call(eq->fabric, KFI_IOC_WAIT, &arg);
-		if (ret && ret != -FI_ETIMEDOUT)
+		if (ret && ret != -FI_ETIMEDOUT && ret != -FI_EAGAIN)
 			return ret;
 	}
 }
@@ -284,7 +310,7 @@ bool kfi_eq_ready(struct kfi_eq *eq)
 
 	pthread_mutex_lock(&eq->lock);
 	ready = !eq_fetch(eq);
-	pthread_mutex_unlock(&eq->lock);
+	eq_unlock(eq);
 	return ready;
 }
 

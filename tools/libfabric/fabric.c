@@ -2,20 +2,22 @@
 /*
  * fabric.c - a fabric is one open of the device; all other objects are opened through it
  */
-#include <unistd.h>
-
 #include "kfi_fi.h"
 
 static int fabric_close(struct fid *fid)
 {
 	struct kfi_fabric *fabric = kfi_container(fid, struct kfi_fabric, fid.fid);
+	struct kfi_connreq *req;
 	int ret;
 
 	ret = kfi_handle_close(fabric, fabric->handle);
 	if (ret)
 		return ret;
-	kfi_fabric_untrack(fabric);
-	close(fabric->fd);
+	kfi_device_close(fabric);
+	while ((req = LIST_FIRST(&fabric->orphans))) {
+		LIST_REMOVE(req, entry);
+		free(req);
+	}
 	pthread_mutex_destroy(&fabric->lock);
 	free(fabric);
 	return 0;
@@ -101,10 +103,9 @@ int kfi_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fid, void *
 	fabric = calloc(1, sizeof(*fabric));
 	if (!fabric)
 		return -FI_ENOMEM;
-	ret = kfi_device_open(&api);
-	if (ret < 0)
+	ret = kfi_device_open(fabric, &api);
+	if (ret)
 		goto free;
-	fabric->fd = ret;
 	strcpy(fabric->prov_name, arg.prov_name);
 	strcpy(fabric->name, arg.name);
 	arg.api_version = attr->api_version < api ? attr->api_version : api;
@@ -119,12 +120,12 @@ int kfi_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fid, void *
 	fabric->fid.ops = &fabric_ops;
 	fabric->fid.api_version = attr->api_version;
 	pthread_mutex_init(&fabric->lock, NULL);
-	kfi_fabric_track(fabric);
+	LIST_INIT(&fabric->orphans);
 	*fid = &fabric->fid;
 	return 0;
 
 close:
-	close(fabric->fd);
+	kfi_device_close(fabric);
 free:
 	free(fabric);
 	return ret;

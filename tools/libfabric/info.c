@@ -12,8 +12,6 @@
  *   programs are told what they are used to.
  * - Capabilities that a process can't use through the device, which are taken away.
  */
-#include <unistd.h>
-
 #include "kfi_fi.h"
 
 /* Without triggered operations, scalable endpoints, multicast; and bits of the kernel's own */
@@ -27,6 +25,10 @@
 
 /* Flags of utility providers that look for a provider to run over; no public flag is among them */
 #define LAYER_FLAGS	(0xFULL << 58)
+/*
+ * What the kernel is told of. Other flags are passed over, as by libfabric's own providers. One of
+ * them is FI_RESCAN of libfabric 2.2: the kernel looks at its networks anew for each answer.
+ */
 #define PUBLIC_FLAGS	(FI_NUMERICHOST | FI_SOURCE | FI_PROV_ATTR_ONLY)
 
 #define DEFAULT_ANSWERS	16
@@ -456,7 +458,8 @@ static void sign(struct fi_info *info, uint32_t version, const struct fi_info *h
 }
 
 /* All answers, in memory for the caller to free. */
-static int ask(int fd, struct kfi_user_getinfo *arg, struct kfi_user_info **answers)
+static int ask(const struct kfi_fabric *device, struct kfi_user_getinfo *arg,
+	       struct kfi_user_info **answers)
 {
 	uint32_t room = DEFAULT_ANSWERS;
 	int ret;
@@ -467,7 +470,7 @@ static int ask(int fd, struct kfi_user_getinfo *arg, struct kfi_user_info **answ
 			return -FI_ENOMEM;
 		arg->infos = (uintptr_t)*answers;
 		arg->count = room;
-		ret = kfi_device_call(fd, KFI_IOC_GETINFO, arg);
+		ret = kfi_call(device, KFI_IOC_GETINFO, arg);
 		if (!ret && arg->count <= room)
 			return 0;
 		free(*answers);
@@ -573,15 +576,15 @@ int kfi_getinfo(uint32_t version, const char *node, const char *service, uint64_
 	};
 	struct kfi_user_info flat, *answers;
 	const char *provider = NULL;
-	int fd, layered = 0, ret;
+	struct kfi_fabric device = {};
+	int layered = 0, ret;
 	uint32_t api;
 
 	if (flags & LAYER_FLAGS)
 		fi_param_get_bool(&kfi_prov, "layered", &layered);
-	if (layered)
-		flags &= ~LAYER_FLAGS;
-	if (flags & ~PUBLIC_FLAGS)
+	if (flags & LAYER_FLAGS && !layered)
 		return -FI_ENODATA;
+	flags &= PUBLIC_FLAGS;
 	if (!node && !service)
 		flags &= ~FI_SOURCE;	/* names nothing */
 	if (hints) {
@@ -590,19 +593,18 @@ int kfi_getinfo(uint32_t version, const char *node, const char *service, uint64_
 			return ret;
 		arg.hints = (uintptr_t)&flat;
 	}
-	fd = kfi_device_open(&api);
-	if (fd < 0)
+	if (kfi_device_open(&device, &api))
 		return -FI_ENODATA;	/* no device, or not for this user: no complaint */
 	if (flags & FI_PROV_ATTR_ONLY) {
-		close(fd);
+		kfi_device_close(&device);
 		return answer_provider(info);
 	}
 	arg.version = version < api ? version : api;
 	arg.flags = flags;
-	ret = ask(fd, &arg, &answers);
+	ret = ask(&device, &arg, &answers);
 	if (ret == -FI_ENODATA && hints && drop_labels(&flat))
-		ret = ask(fd, &arg, &answers);
-	close(fd);
+		ret = ask(&device, &arg, &answers);
+	kfi_device_close(&device);
 	if (ret)
 		return ret;
 	ret = answer(answers, arg.count, version, hints, provider, info);

@@ -7,7 +7,8 @@
  * uses, and the library frees its half of an object only after the kernel has closed the other.
  * So the pointers below are valid as long as the object that holds them is open.
  *
- * Locks, outermost first: fabric->lock, domain->post_lock, eq->lock, cq->lock.
+ * Locks: eq->lock is taken before fabric->lock, and domain->post_lock before cq->lock. The lock of
+ * device.c is held across fork(); no other is taken under it.
  */
 #ifndef KFI_FI_H
 #define KFI_FI_H
@@ -70,6 +71,7 @@ struct kfi_fabric {
 	char			name[KFI_USER_NAME_MAX];
 	pthread_mutex_t		lock;		/* wait descriptors, connection requests */
 
+	LIST_HEAD(, kfi_connreq) orphans;	/* requests whose passive endpoint is closed */
 	LIST_ENTRY(kfi_fabric)	entry;		/* kfi_fabrics, under its lock */
 };
 
@@ -121,7 +123,8 @@ struct kfi_cq {
 	uint32_t		head;		/* slots taken; ring->head is for the kernel */
 	bool			moved;		/* head was stored since overflow was looked at */
 	unsigned int		idle;		/* looks at an empty ring in a row */
-	bool			signalled;	/* kfi_cq_add_late() made the descriptor readable */
+	bool			signalled;	/* the kernel has a signal: an error of @late */
+	atomic_bool		asked;		/* ... or fi_cq_signal() */
 
 	STAILQ_HEAD(, kfi_late)	late;
 };
@@ -140,6 +143,7 @@ struct kfi_eq {
 	struct kfi_wait		wait;
 	pthread_mutex_t		lock;		/* everything below */
 	bool			pending;	/* @next is valid */
+	bool			signalled;	/* the kernel has a signal: an event is in @next */
 	struct kfi_event	next;
 	uint8_t			err_data[KFI_USER_DATA_MAX];	/* of the last fi_eq_readerr() */
 };
@@ -215,8 +219,9 @@ struct kfi_pep {
 };
 
 /*
- * A connection request. fi_freeinfo() leaves info->handle alone, so the request belongs to its
- * passive endpoint until an endpoint is opened for it, or it is rejected.
+ * A connection request, until an endpoint is opened for it or it is rejected. fi_freeinfo() leaves
+ * info->handle alone, so what nobody takes is freed with the fabric. @handle is 0 after the passive
+ * endpoint was closed: the kernel has rejected the request.
  */
 struct kfi_connreq {
 	struct fid		fid;
@@ -234,17 +239,18 @@ struct kfi_stx {
 
 /* ---- device.c: the device ---- */
 
-/* Return: a descriptor, or a negative error. @api: version of the kernel's interface */
-int kfi_device_open(uint32_t *api);
-int kfi_device_call(int fd, unsigned long request, void *arg);
+/*
+ * Open the device for a fabric, whose other members need not be there yet. Return: 0 or a negative
+ * error. @api: version of the kernel's interface
+ */
+int kfi_device_open(struct kfi_fabric *fabric, uint32_t *api);
+void kfi_device_close(struct kfi_fabric *fabric);
 /* Return: 0 or a negative error of libfabric's */
 int kfi_call(const struct kfi_fabric *fabric, unsigned long request, void *arg);
 int kfi_handle_close(const struct kfi_fabric *fabric, uint32_t handle);
 int kfi_bind(const struct kfi_fabric *fabric, uint32_t handle, uint32_t target, uint64_t flags);
 void *kfi_map(const struct kfi_fabric *fabric, uint32_t handle, size_t bytes, bool writable);
 
-void kfi_fabric_track(struct kfi_fabric *fabric);
-void kfi_fabric_untrack(struct kfi_fabric *fabric);
 int kfi_device_watch_fork(void);
 
 int kfi_wait_init(struct kfi_wait *wait, enum fi_wait_obj obj);

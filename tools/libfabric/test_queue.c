@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * test_queue.c - reading rings and gathering posts, against a kernel that is made up
+ * test_queue.c - reading queues and gathering posts, against a kernel that is made up
  *
  * The functions of device.c are replaced. The kernel below keeps the rules of the interface: it
  * fills rings, keeps what has no room until it is drained, and answers posts as a test tells it.
@@ -15,6 +15,7 @@
 #define RING_BYTES	8192
 #define WAITING_MAX	64
 #define POSTED_MAX	1024
+#define REQUEST		4711	/* handle of a connection request */
 
 static int failures;
 
@@ -40,6 +41,11 @@ static struct {
 	uint64_t refuse;		/* context of one that does not */
 	int refuse_err;
 	uint32_t handle;
+	bool signalled;
+	struct kfi_user_event event;	/* of the event queue, if its number is not 0 */
+	uint64_t pep_cookie;
+	unsigned int closed;		/* requests */
+	uint64_t getinfo_flags;
 } kernel;
 
 static unsigned int slots_of(const struct kfi_user_cqe *cqe)
@@ -105,9 +111,44 @@ static void post(struct kfi_user_post *arg)
 	}
 }
 
+/* What there is to know of a connection request is its provider. */
+static int read_event(struct kfi_user_event *arg)
+{
+	struct kfi_user_info *info = (void *)(uintptr_t)arg->info;
+
+	if (!kernel.event.event)
+		return -FI_EAGAIN;
+	memset(info, 0, sizeof(*info));
+	strcpy(info->fabric.prov_name, "sockets");
+	arg->event = kernel.event.event;
+	arg->cookie = kernel.event.cookie;
+	arg->connreq = kernel.event.connreq;
+	arg->err = 0;
+	arg->len = 0;
+	kernel.event.event = 0;
+	return 0;
+}
+
+static bool wait_is_over(void)
+{
+	return kernel.event.event || (kernel.ring && kernel.ring->tail != kernel.ring->head);
+}
+
 int kfi_call(const struct kfi_fabric *fabric, unsigned long request, void *arg)
 {
 	switch (request) {
+	case KFI_IOC_GETINFO:
+		kernel.getinfo_flags = ((struct kfi_user_getinfo *)arg)->flags;
+		return -FI_ENODATA;
+	case KFI_IOC_EQ:
+		((struct kfi_user_eq *)arg)->handle = ++kernel.handle;
+		return 0;
+	case KFI_IOC_EQ_READ:
+		return read_event(arg);
+	case KFI_IOC_PASSIVE_EP:
+		kernel.pep_cookie = ((struct kfi_user_open *)arg)->cookie;
+		((struct kfi_user_open *)arg)->handle = ++kernel.handle;
+		return 0;
 	case KFI_IOC_FABRIC:
 		((struct kfi_user_fabric *)arg)->handle = ++kernel.handle;
 		return 0;
@@ -127,10 +168,17 @@ int kfi_call(const struct kfi_fabric *fabric, unsigned long request, void *arg)
 		drain();
 		return 0;
 	case KFI_IOC_WAIT:
+		if (wait_is_over())
+			return 0;
+		if (kernel.signalled) {
+			kernel.signalled = false;
+			return -FI_EAGAIN;
+		}
 		kernel.waits++;
 		return -FI_ETIMEDOUT;
 	case KFI_IOC_SIGNAL:
 		kernel.signals++;
+		kernel.signalled = true;
 		return 0;
 	case KFI_IOC_POST:
 		post(arg);
@@ -142,6 +190,7 @@ int kfi_call(const struct kfi_fabric *fabric, unsigned long request, void *arg)
 
 int kfi_handle_close(const struct kfi_fabric *fabric, uint32_t handle)
 {
+	kernel.closed += handle == REQUEST;
 	return 0;
 }
 
@@ -164,22 +213,13 @@ void *kfi_map(const struct kfi_fabric *fabric, uint32_t handle, size_t bytes, bo
 	return ring;
 }
 
-int kfi_device_open(uint32_t *api)
+int kfi_device_open(struct kfi_fabric *fabric, uint32_t *api)
 {
 	*api = FI_VERSION(2, 1);
-	return dup(0);
+	return 0;
 }
 
-int kfi_device_call(int fd, unsigned long request, void *arg)
-{
-	return -FI_ENODATA;
-}
-
-void kfi_fabric_track(struct kfi_fabric *fabric)
-{
-}
-
-void kfi_fabric_untrack(struct kfi_fabric *fabric)
+void kfi_device_close(struct kfi_fabric *fabric)
 {
 }
 
@@ -483,6 +523,8 @@ static void test_gather_refused(void)
 	CHECK(fi_cq_readerr(cq, &err, 0) == 1);
 	CHECK((uintptr_t)err.op_context == 2 && err.err == FI_EMSGSIZE &&
 	      err.flags == (FI_MSG | FI_SEND));
+	/* The signal was for the error: nothing is left of it. */
+	CHECK(!kernel.signalled);
 	CHECK(fi_cq_read(cq, &entry, 1) == -FI_EAGAIN);
 	CHECK(!fi_trywait(fabric, fids, 1));
 
@@ -491,6 +533,113 @@ static void test_gather_refused(void)
 	CHECK(send_more(2, 0) == -FI_EMSGSIZE);
 	CHECK(fi_cq_read(cq, &entry, 1) == -FI_EAGAIN);
 	close_all();
+}
+
+/* A sleeper returns for a signal of the program's, and not for what is left of the library's. */
+static void test_signals(void)
+{
+	struct fi_cq_err_entry err = { 0 };
+	struct kfi_user_cqe cqe = make(7);
+	struct fi_cq_tagged_entry entry;
+
+	open_all(FI_CQ_FORMAT_TAGGED, 0);
+	CHECK(!fi_cq_signal(cq));
+	CHECK(fi_cq_sread(cq, &entry, 1, NULL, 3) == -FI_EAGAIN && !kernel.waits);
+	CHECK(fi_cq_sread(cq, &entry, 1, NULL, 3) == -FI_EAGAIN && kernel.waits == 3);
+
+	/* The signal of an error that was read while the ring had an entry */
+	kernel.waits = 0;
+	kernel.refuse = 1;
+	kernel.refuse_err = -FI_EMSGSIZE;
+	CHECK(!send_more(1, FI_MORE) && !send_more(2, 0));
+	complete(&cqe);
+	CHECK(fi_cq_readerr(cq, &err, 0) == 1 && kernel.signalled);
+	CHECK(fi_cq_read(cq, &entry, 1) == 1);
+	CHECK(fi_cq_sread(cq, &entry, 1, NULL, 3) == -FI_EAGAIN && kernel.waits == 3);
+	close_all();
+}
+
+/* ---- events ---- */
+
+static struct fid_eq *eq;
+static struct fid_pep *pep;
+
+static void open_listener(void)
+{
+	struct fi_info *info = fi_allocinfo();
+	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_UNSPEC };
+
+	open_all(FI_CQ_FORMAT_TAGGED, 0);
+	CHECK(!fi_eq_open(fabric, &attr, &eq, NULL));
+	CHECK(!fi_passive_ep(fabric, info, &pep, NULL));
+	CHECK(!fi_pep_bind(pep, &eq->fid, 0));
+	fi_freeinfo(info);
+}
+
+static void close_listener(void)
+{
+	CHECK(!fi_close(&eq->fid));
+	close_all();
+}
+
+/* An event that a call leaves where it is, which the kernel has no more, still wakes sleepers. */
+static void test_left_event(void)
+{
+	struct fi_eq_err_entry err = { 0 };
+	struct fi_eq_cm_entry entry;
+	struct fid *fids[1];
+	uint32_t event;
+
+	open_listener();
+	fids[0] = &eq->fid;
+	CHECK(!fi_trywait(fabric, fids, 1) && !kernel.signals);
+	kernel.event.event = FI_CONNECTED;
+	kernel.event.cookie = kernel.pep_cookie;
+	CHECK(fi_eq_readerr(eq, &err, 0) == -FI_EAGAIN);
+	CHECK(kernel.signalled);
+	CHECK(fi_eq_sread(eq, &event, &entry, 1, -1, 0) == -FI_ETOOSMALL && kernel.signalled);
+	CHECK(fi_eq_sread(eq, &event, &entry, sizeof(entry), -1, 0) == sizeof(entry));
+	CHECK(event == FI_CONNECTED && entry.fid == &pep->fid);
+	/* Nothing is left of the signal, neither for the descriptor nor for the next sleeper. */
+	CHECK(!fi_trywait(fabric, fids, 1) && !kernel.signalled);
+	CHECK(fi_eq_sread(eq, &event, &entry, sizeof(entry), 3, 0) == -FI_EAGAIN);
+	CHECK(kernel.waits == 3);
+	CHECK(!fi_close(&pep->fid));
+	close_listener();
+}
+
+/* A request that the program has outlives its passive endpoint, and names nothing then. */
+static void test_orphan(void)
+{
+	struct fi_eq_cm_entry entry;
+	struct fid_ep *late;
+	uint32_t event;
+
+	open_listener();
+	kernel.event.event = FI_CONNREQ;
+	kernel.event.cookie = kernel.pep_cookie;
+	kernel.event.connreq = REQUEST;
+	CHECK(fi_eq_read(eq, &event, &entry, sizeof(entry), 0) == sizeof(entry));
+	CHECK(event == FI_CONNREQ && entry.info && entry.info->handle);
+	CHECK(!fi_close(&pep->fid) && kernel.closed == 1);
+	CHECK(fi_endpoint(domain, entry.info, &late, NULL) == -FI_ECONNABORTED);
+	fi_freeinfo(entry.info);
+	close_listener();
+}
+
+/* Flags that the library does not know, such as FI_RESCAN, do not stand in the way. */
+static void test_getinfo_flags(void)
+{
+	struct fi_info *info;
+
+	memset(&kernel, 0, sizeof(kernel));
+	CHECK(kfi_getinfo(FI_VERSION(1, 17), "a", "1", FI_SOURCE | 1ULL << 40, NULL, &info) ==
+	      -FI_ENODATA);
+	CHECK(kernel.getinfo_flags == FI_SOURCE);
+	kernel.getinfo_flags = 0;
+	CHECK(kfi_getinfo(FI_VERSION(1, 17), "a", "1", FI_SOURCE | 1ULL << 59, NULL, &info) ==
+	      -FI_ENODATA);
+	CHECK(!kernel.getinfo_flags);
 }
 
 /* Who asks for completions: the binding, the flags of a call, and the defaults */
@@ -529,6 +678,10 @@ int main(void)
 	test_gather_full();
 	test_gather_refused();
 	test_selective();
+	test_signals();
+	test_left_event();
+	test_orphan();
+	test_getinfo_flags();
 	printf("test_queue: %s\n", failures ? "failed" : "passed");
 	return failures != 0;
 }
