@@ -72,6 +72,7 @@ struct kfi_fabric {
 	pthread_mutex_t		lock;		/* wait descriptors, connection requests */
 
 	LIST_HEAD(, kfi_connreq) orphans;	/* requests whose passive endpoint is closed */
+
 	LIST_ENTRY(kfi_fabric)	entry;		/* kfi_fabrics, under its lock */
 };
 

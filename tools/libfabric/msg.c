@@ -33,6 +33,74 @@ static struct kfi_ep *to_ep(struct fid_ep *fid)
 	return kfi_container(fid, struct kfi_ep, fid);
 }
 
+/* ---- descriptors ---- */
+
+/* A plain message is one without a tag. */
+static struct fi_msg_tagged untagged(const struct fi_msg *msg)
+{
+	return (struct fi_msg_tagged){
+		.msg_iov	= msg->msg_iov,
+		.iov_count	= msg->iov_count,
+		.addr		= msg->addr,
+		.context	= msg->context,
+		.data		= msg->data,
+	};
+}
+
+static ssize_t recv_vector(struct kfi_ep *ep, enum kfi_user_opcode opcode,
+			   const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	struct kfi_user_desc desc = {
+		.opcode		= opcode,
+		.flags		= flags,
+		.context	= (uintptr_t)msg->context,
+		.addr		= source(ep, msg->addr),
+		.tag		= msg->tag,
+		.ignore		= msg->ignore,
+	};
+	struct kfi_user_iovec iov[KFI_USER_IOV_MAX];
+	int ret;
+
+	ret = kfi_set_iov(&desc, msg->msg_iov, msg->iov_count, iov);
+	return ret ? ret : kfi_post(ep, &desc);
+}
+
+static ssize_t send_vector(struct kfi_ep *ep, enum kfi_user_opcode opcode,
+			   const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	struct kfi_user_desc desc = {
+		.opcode		= opcode,
+		.flags		= flags,
+		.context	= (uintptr_t)msg->context,
+		.addr		= msg->addr,
+		.tag		= msg->tag,
+		.data		= msg->data,
+	};
+	struct kfi_user_iovec iov[KFI_USER_IOV_MAX];
+	int ret;
+
+	ret = kfi_set_iov(&desc, msg->msg_iov, msg->iov_count, iov);
+	return ret ? ret : kfi_post(ep, &desc);
+}
+
+static ssize_t send_buffer(struct kfi_ep *ep, enum kfi_user_opcode opcode, const void *buf,
+			   size_t len, uint64_t data, fi_addr_t dest_addr, uint64_t tag,
+			   void *context, uint64_t flags)
+{
+	struct kfi_user_desc desc = {
+		.opcode		= opcode,
+		.flags		= flags,
+		.context	= (uintptr_t)context,
+		.addr		= dest_addr,
+		.tag		= tag,
+		.data		= data,
+		.buf		= (uintptr_t)buf,
+		.len		= len,
+	};
+
+	return kfi_post(ep, &desc);
+}
+
 /* ---- plain messages ---- */
 
 static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *mr_desc,
@@ -51,111 +119,69 @@ static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *mr_desc
 	return kfi_post(ep, &desc);
 }
 
-static ssize_t recv_vector(struct kfi_ep *ep, const struct fi_msg *msg, uint64_t flags)
-{
-	struct kfi_user_desc desc = {
-		.opcode		= KFI_USER_RECV,
-		.flags		= flags,
-		.context	= (uintptr_t)msg->context,
-		.addr		= source(ep, msg->addr),
-	};
-	struct kfi_user_iovec iov[KFI_USER_IOV_MAX];
-	int ret;
-
-	ret = kfi_set_iov(&desc, msg->msg_iov, msg->iov_count, iov);
-	return ret ? ret : kfi_post(ep, &desc);
-}
-
 static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **mr_desc, size_t count,
 			 fi_addr_t src_addr, void *context)
 {
-	struct fi_msg msg = {
+	struct fi_msg_tagged msg = {
 		.msg_iov	= iov,
 		.iov_count	= count,
 		.addr		= src_addr,
 		.context	= context,
 	};
 
-	return recv_vector(to_ep(fid), &msg, recv_flags(to_ep(fid)));
+	return recv_vector(to_ep(fid), KFI_USER_RECV, &msg, recv_flags(to_ep(fid)));
 }
 
 static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {
-	return recv_vector(to_ep(fid), msg, flags | to_ep(fid)->rx_always);
-}
+	struct fi_msg_tagged plain = untagged(msg);
 
-static ssize_t send_buffer(struct kfi_ep *ep, const void *buf, size_t len, uint64_t data,
-			   fi_addr_t dest_addr, void *context, uint64_t flags)
-{
-	struct kfi_user_desc desc = {
-		.opcode		= KFI_USER_SEND,
-		.flags		= flags,
-		.context	= (uintptr_t)context,
-		.addr		= dest_addr,
-		.data		= data,
-		.buf		= (uintptr_t)buf,
-		.len		= len,
-	};
-
-	return kfi_post(ep, &desc);
-}
-
-static ssize_t send_vector(struct kfi_ep *ep, const struct fi_msg *msg, uint64_t flags)
-{
-	struct kfi_user_desc desc = {
-		.opcode		= KFI_USER_SEND,
-		.flags		= flags,
-		.context	= (uintptr_t)msg->context,
-		.addr		= msg->addr,
-		.data		= msg->data,
-	};
-	struct kfi_user_iovec iov[KFI_USER_IOV_MAX];
-	int ret;
-
-	ret = kfi_set_iov(&desc, msg->msg_iov, msg->iov_count, iov);
-	return ret ? ret : kfi_post(ep, &desc);
+	return recv_vector(to_ep(fid), KFI_USER_RECV, &plain, flags | to_ep(fid)->rx_always);
 }
 
 static ssize_t msg_send(struct fid_ep *fid, const void *buf, size_t len, void *mr_desc,
 			fi_addr_t dest_addr, void *context)
 {
-	return send_buffer(to_ep(fid), buf, len, 0, dest_addr, context, send_flags(to_ep(fid)));
+	return send_buffer(to_ep(fid), KFI_USER_SEND, buf, len, 0, dest_addr, 0, context,
+			   send_flags(to_ep(fid)));
 }
 
 static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **mr_desc, size_t count,
 			 fi_addr_t dest_addr, void *context)
 {
-	struct fi_msg msg = {
+	struct fi_msg_tagged msg = {
 		.msg_iov	= iov,
 		.iov_count	= count,
 		.addr		= dest_addr,
 		.context	= context,
 	};
 
-	return send_vector(to_ep(fid), &msg, send_flags(to_ep(fid)));
+	return send_vector(to_ep(fid), KFI_USER_SEND, &msg, send_flags(to_ep(fid)));
 }
 
 static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {
-	return send_vector(to_ep(fid), msg, flags | to_ep(fid)->tx_always);
+	struct fi_msg_tagged plain = untagged(msg);
+
+	return send_vector(to_ep(fid), KFI_USER_SEND, &plain, flags | to_ep(fid)->tx_always);
 }
 
 static ssize_t msg_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest_addr)
 {
-	return send_buffer(to_ep(fid), buf, len, 0, dest_addr, NULL, FI_INJECT);
+	return send_buffer(to_ep(fid), KFI_USER_SEND, buf, len, 0, dest_addr, 0, NULL, FI_INJECT);
 }
 
 static ssize_t msg_senddata(struct fid_ep *fid, const void *buf, size_t len, void *mr_desc,
 			    uint64_t data, fi_addr_t dest_addr, void *context)
 {
-	return send_buffer(to_ep(fid), buf, len, data, dest_addr, context,
+	return send_buffer(to_ep(fid), KFI_USER_SEND, buf, len, data, dest_addr, 0, context,
 			   send_flags(to_ep(fid)) | FI_REMOTE_CQ_DATA);
 }
 
 static ssize_t msg_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
 			      fi_addr_t dest_addr)
 {
-	return send_buffer(to_ep(fid), buf, len, data, dest_addr, NULL,
+	return send_buffer(to_ep(fid), KFI_USER_SEND, buf, len, data, dest_addr, 0, NULL,
 			   FI_INJECT | FI_REMOTE_CQ_DATA);
 }
 
@@ -193,23 +219,6 @@ static ssize_t tagged_recv(struct fid_ep *fid, void *buf, size_t len, void *mr_d
 	return kfi_post(ep, &desc);
 }
 
-static ssize_t trecv_vector(struct kfi_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
-{
-	struct kfi_user_desc desc = {
-		.opcode		= KFI_USER_TRECV,
-		.flags		= flags,
-		.context	= (uintptr_t)msg->context,
-		.addr		= source(ep, msg->addr),
-		.tag		= msg->tag,
-		.ignore		= msg->ignore,
-	};
-	struct kfi_user_iovec iov[KFI_USER_IOV_MAX];
-	int ret;
-
-	ret = kfi_set_iov(&desc, msg->msg_iov, msg->iov_count, iov);
-	return ret ? ret : kfi_post(ep, &desc);
-}
-
 static ssize_t tagged_recvv(struct fid_ep *fid, const struct iovec *iov, void **mr_desc,
 			    size_t count, fi_addr_t src_addr, uint64_t tag, uint64_t ignore,
 			    void *context)
@@ -223,53 +232,20 @@ static ssize_t tagged_recvv(struct fid_ep *fid, const struct iovec *iov, void **
 		.context	= context,
 	};
 
-	return trecv_vector(to_ep(fid), &msg, recv_flags(to_ep(fid)) & ~FI_MULTI_RECV);
+	return recv_vector(to_ep(fid), KFI_USER_TRECV, &msg,
+			   recv_flags(to_ep(fid)) & ~FI_MULTI_RECV);
 }
 
 static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
 {
-	return trecv_vector(to_ep(fid), msg, flags | to_ep(fid)->rx_always);
-}
-
-static ssize_t tsend_buffer(struct kfi_ep *ep, const void *buf, size_t len, uint64_t data,
-			    fi_addr_t dest_addr, uint64_t tag, void *context, uint64_t flags)
-{
-	struct kfi_user_desc desc = {
-		.opcode		= KFI_USER_TSEND,
-		.flags		= flags,
-		.context	= (uintptr_t)context,
-		.addr		= dest_addr,
-		.tag		= tag,
-		.data		= data,
-		.buf		= (uintptr_t)buf,
-		.len		= len,
-	};
-
-	return kfi_post(ep, &desc);
-}
-
-static ssize_t tsend_vector(struct kfi_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
-{
-	struct kfi_user_desc desc = {
-		.opcode		= KFI_USER_TSEND,
-		.flags		= flags,
-		.context	= (uintptr_t)msg->context,
-		.addr		= msg->addr,
-		.tag		= msg->tag,
-		.data		= msg->data,
-	};
-	struct kfi_user_iovec iov[KFI_USER_IOV_MAX];
-	int ret;
-
-	ret = kfi_set_iov(&desc, msg->msg_iov, msg->iov_count, iov);
-	return ret ? ret : kfi_post(ep, &desc);
+	return recv_vector(to_ep(fid), KFI_USER_TRECV, msg, flags | to_ep(fid)->rx_always);
 }
 
 static ssize_t tagged_send(struct fid_ep *fid, const void *buf, size_t len, void *mr_desc,
 			   fi_addr_t dest_addr, uint64_t tag, void *context)
 {
-	return tsend_buffer(to_ep(fid), buf, len, 0, dest_addr, tag, context,
-			    send_flags(to_ep(fid)));
+	return send_buffer(to_ep(fid), KFI_USER_TSEND, buf, len, 0, dest_addr, tag, context,
+			   send_flags(to_ep(fid)));
 }
 
 static ssize_t tagged_sendv(struct fid_ep *fid, const struct iovec *iov, void **mr_desc,
@@ -283,32 +259,33 @@ static ssize_t tagged_sendv(struct fid_ep *fid, const struct iovec *iov, void **
 		.context	= context,
 	};
 
-	return tsend_vector(to_ep(fid), &msg, send_flags(to_ep(fid)));
+	return send_vector(to_ep(fid), KFI_USER_TSEND, &msg, send_flags(to_ep(fid)));
 }
 
 static ssize_t tagged_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
 {
-	return tsend_vector(to_ep(fid), msg, flags | to_ep(fid)->tx_always);
+	return send_vector(to_ep(fid), KFI_USER_TSEND, msg, flags | to_ep(fid)->tx_always);
 }
 
 static ssize_t tagged_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest_addr,
 			     uint64_t tag)
 {
-	return tsend_buffer(to_ep(fid), buf, len, 0, dest_addr, tag, NULL, FI_INJECT);
+	return send_buffer(to_ep(fid), KFI_USER_TSEND, buf, len, 0, dest_addr, tag, NULL,
+			   FI_INJECT);
 }
 
 static ssize_t tagged_senddata(struct fid_ep *fid, const void *buf, size_t len, void *mr_desc,
 			       uint64_t data, fi_addr_t dest_addr, uint64_t tag, void *context)
 {
-	return tsend_buffer(to_ep(fid), buf, len, data, dest_addr, tag, context,
-			    send_flags(to_ep(fid)) | FI_REMOTE_CQ_DATA);
+	return send_buffer(to_ep(fid), KFI_USER_TSEND, buf, len, data, dest_addr, tag, context,
+			   send_flags(to_ep(fid)) | FI_REMOTE_CQ_DATA);
 }
 
 static ssize_t tagged_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
 				 fi_addr_t dest_addr, uint64_t tag)
 {
-	return tsend_buffer(to_ep(fid), buf, len, data, dest_addr, tag, NULL,
-			    FI_INJECT | FI_REMOTE_CQ_DATA);
+	return send_buffer(to_ep(fid), KFI_USER_TSEND, buf, len, data, dest_addr, tag, NULL,
+			   FI_INJECT | FI_REMOTE_CQ_DATA);
 }
 
 struct fi_ops_tagged kfi_tagged_ops = {
