@@ -386,8 +386,8 @@ static void forged_infos(void)
 
 	/* An endpoint has the provider of its domain, and a domain that of its fabric. */
 	info = good;
-	strcpy(info.fabric.prov_name, "sockets");
-	strcpy(info.domain.name, "nowhere");
+	memcpy(info.fabric.prov_name, "sockets", sizeof("sockets"));
+	memcpy(info.domain.name, "nowhere", sizeof("nowhere"));
 	ep = forged(&s, &info);
 	CHECK(ep > 0);
 	CHECK(raw_object(s.fd, KFI_IOC_DOMAIN, s.fabric, &info, 0) < 0);
