@@ -641,6 +641,12 @@ int kfi_av_open(struct kfid_domain *domain, struct kfi_av_attr *attr,
  * @context: with KFI_SYNC_ERR, array of @count ints for 0 or a positive error
  *	each; else ignored
  *
+ * Messages that a peer has sent before its address was inserted, and that wait
+ * for a receive, are the peer's like later ones: a receive that is posted
+ * afterwards with the new handle (KFI_DIRECTED_RECV) takes them, and with
+ * KFI_SOURCE completions and KFI_PEEK name the handle. A receive must not name a
+ * handle before this call has returned it.
+ *
  * Context: Process context, may sleep.
  * Return: number of addresses inserted, 0 to @count; -EINVAL, -KFI_EBADFLAGS,
  * -ENOMEM.
@@ -688,7 +694,10 @@ int kfi_av_insertsym(struct kfid_av *av, const char *node, size_t nodecnt,
  * @count: how many
  * @flags: 0
  *
- * Outstanding operations to a removed address end as they would have.
+ * Outstanding operations to a removed address end as they would have. Messages
+ * of the peer that wait for a receive stay, and come from KFI_ADDR_NOTAVAIL: a
+ * receive that names the old handle does not take them. When the address is
+ * inserted again they have its new handle.
  *
  * Context: Process context, may sleep.
  * Return: 0; -EINVAL if one was not in the vector (the others are removed),

@@ -36,7 +36,7 @@
  */
 
 /** KFI_PROV_CONTRACT - version of this contract; a provider built against another one is refused. */
-#define KFI_PROV_CONTRACT	9
+#define KFI_PROV_CONTRACT	10
 
 /* ------------------------------------------------------------------ */
 /* Registration							      */
@@ -330,7 +330,11 @@ size_t kfi_copy_from(void *to, struct iov_iter *iter, size_t len);
  * @buf:	what the completion's buf will say
  * @room:	min(@len, space in the receive)
  * @len:	true length of the message (provider)
- * @src:	sender, KFI_ADDR_NOTAVAIL if not in the AV (provider)
+ * @name:	sender's address in the format of the AV, valid until the message leaves the
+ *		matching; NULL: the provider has set @src (provider)
+ * @src:	sender's handle, KFI_ADDR_NOTAVAIL if not in the AV. kfi_rx_arrive() sets it from
+ *		@name, and the core sets it again when a receive takes a message that has waited:
+ *		the address may have been inserted or removed meanwhile
  * @tag: (provider)
  * @data: remote CQ data (provider)
  * @flags:	KFI_MSG or KFI_TAGGED, with KFI_REMOTE_CQ_DATA; for tagged RMA also KFI_RMA|KFI_READ or KFI_WRITE (provider)
@@ -344,6 +348,7 @@ struct kfi_rx {
 	void			*buf;
 	size_t			room;
 	size_t			len;
+	const void		*name;
 	kfi_addr_t		src;
 	u64			tag;
 	u64			data;

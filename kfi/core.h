@@ -176,6 +176,8 @@ struct kfi_obj *kfi_av_obj(struct kfi_av *av);
 /* Between the two, the endpoint's provider hears of removed addresses. */
 void kfi_av_join(struct kfi_av *av, struct kfi_ep *ep);
 void kfi_av_leave(struct kfi_av *av, struct kfi_ep *ep);
+/* Is @name the address behind @addr now? Context: any but hard interrupt. */
+bool kfi_av_is(struct kfi_av *av, kfi_addr_t addr, const void *name);
 
 /* ---- match.c ---- */
 

@@ -41,7 +41,10 @@ static inline struct kfi_rx *kfi_match_unexpected(struct kfi_match *m, const str
 }
 
 void kfi_match_dequeue(struct kfi_match *m, struct kfi_rx *rx);
+/* match_source.c. @op->addr is a handle: make it what is compared. */
 void kfi_match_direct(struct kfi_ep *ep, struct kfi_oper *op);
+/* Under kfi_match.lock: set rx->src to the handle that the address vector has now. */
+void kfi_match_source(struct kfi_rx *rx);
 /* What the completion of @rx with its rx->op says. */
 void kfi_land_entry(const struct kfi_rx *rx, int err, struct kfi_cq_err_entry *wc);
 

@@ -123,11 +123,22 @@ static bool source_fits(const struct kfi_oper *op, const struct kfi_rx *rx)
 	return rx->src != KFI_ADDR_NOTAVAIL && op->addr == kfi_av_index(op->ep->av, rx->src);
 }
 
+static inline bool tag_fits(const struct kfi_oper *op, const struct kfi_rx *rx)
+{
+	return !op_tagged(op) || !((op->tag ^ rx->tag) & ~op->ignore);
+}
+
 static bool fits(const struct kfi_oper *op, const struct kfi_rx *rx)
 {
-	if (op_tagged(op) && (op->tag ^ rx->tag) & ~op->ignore)
-		return false;
-	return source_fits(op, rx);
+	return tag_fits(op, rx) && source_fits(op, rx);
+}
+
+/* The same for a waiting message, whose rx->src is that of its arrival: match_source.c. */
+static bool waiting_fits(const struct kfi_oper *op, const struct kfi_rx *rx)
+{
+	if (likely(op->addr == KFI_ADDR_UNSPEC) || !rx->name)
+		return fits(op, rx);
+	return tag_fits(op, rx) && kfi_av_is(op->ep->av, op->addr, rx->name);
 }
 
 /* The oldest receive of a ring that takes @rx; the ring is a bucket or everything of a kind. */
@@ -158,7 +169,7 @@ static inline struct kfi_oper *find_op(struct kfi_match *m, const struct kfi_rx 
 static struct kfi_rx *fitting_in_bucket(struct list_head *bucket, const struct kfi_oper *op, struct kfi_rx *rx)
 {
 	list_for_each_entry_continue(rx, bucket, bucket)
-		if (fits(op, rx))
+		if (waiting_fits(op, rx))
 			return rx;
 	return NULL;
 }
@@ -166,7 +177,7 @@ static struct kfi_rx *fitting_in_bucket(struct list_head *bucket, const struct k
 static struct kfi_rx *fitting_in_list(struct list_head *list, const struct kfi_oper *op, struct kfi_rx *rx)
 {
 	list_for_each_entry_continue(rx, list, link)
-		if (fits(op, rx))
+		if (waiting_fits(op, rx))
 			return rx;
 	return NULL;
 }
@@ -270,6 +281,7 @@ static void settle_list(struct kfi_match *m, struct list_head *list, bool *stall
 
 	*stalled = false;
 	list_for_each_entry_safe(rx, next, list, link) {
+		kfi_match_source(rx);
 		verdict = match_rx(m, rx);
 		if (verdict == KFI_RX_FULL) {
 			*stalled = true;
@@ -297,6 +309,7 @@ static void settle_op(struct kfi_match *m, struct kfi_oper *op)
 	lockdep_assert_held(&m->lock);
 	for (rx = kfi_match_unexpected(m, op); rx; rx = next) {
 		next = later_unexpected(m, op, rx);
+		kfi_match_source(rx);
 		land = claim(m, op, rx);
 		if (land == KFI_LAND_FULL)
 			m->stalled[op_tagged(op)] = true;
@@ -365,19 +378,6 @@ static void post_wait(struct kfi_ep *ep)
 		kfi_cq_cancel_wait(ep->rx_cq, &ep->match.space);
 }
 
-/* Make op->addr what source_fits() compares: the bare index, or KFI_ADDR_UNSPEC for "anybody". */
-void kfi_match_direct(struct kfi_ep *ep, struct kfi_oper *op)
-{
-	u64 need = KFI_DIRECTED_RECV | (op_tagged(op) ? KFI_TAGGED_DIRECTED_RECV : 0);
-
-	if (op->addr == KFI_ADDR_UNSPEC)
-		return;
-	if (!(ep->caps & need) || !ep->av)
-		op->addr = KFI_ADDR_UNSPEC;
-	else
-		op->addr = kfi_av_index(ep->av, op->addr);
-}
-
 /* An ordinary receive takes at most one message, which leaves everything settled. */
 static struct kfi_rx *post_one(struct kfi_match *m, struct kfi_oper *op)
 {
@@ -389,6 +389,7 @@ static struct kfi_rx *post_one(struct kfi_match *m, struct kfi_oper *op)
 	}
 	op->seq = m->seq++;
 	op->state = KFI_RECV_TAKEN;
+	kfi_match_source(rx);
 	claim(m, op, rx);
 	kfi_match_dequeue(m, rx);
 	return rx;
@@ -467,7 +468,8 @@ struct kfi_rx *kfi_match_post(struct kfi_ep *ep, struct kfi_oper *op)
 	struct kfi_match *m = &ep->match;
 	struct kfi_rx *rx;
 
-	kfi_match_direct(ep, op);
+	if (op->addr != KFI_ADDR_UNSPEC)
+		kfi_match_direct(ep, op);
 	spin_lock(&m->lock);
 	if (unlikely(op->flags & KFI_MULTI_RECV || m->stalled[op_tagged(op)]) && !m->closed)
 		return post_many(ep, op);
@@ -538,6 +540,7 @@ static inline enum kfi_rx_verdict arrive(struct kfi_match *m, struct kfi_rx *rx,
 		if (m->stalled[tagged])
 			return KFI_RX_FULL;
 	}
+	kfi_match_source(rx);
 	verdict = match_rx(m, rx);
 	if (verdict != KFI_RX_NONE || !queue)
 		return verdict;

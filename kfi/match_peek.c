@@ -37,6 +37,7 @@ static void look(struct kfi_oper *op, struct kfi_rx *rx, struct kfi_cq_err_entry
 {
 	rx->op = op;
 	rx->room = 0;
+	kfi_match_source(rx);
 	kfi_land_entry(rx, 0, wc);
 	rx->op = NULL;
 	wc->buf = NULL;
@@ -51,6 +52,7 @@ static void take(struct kfi_match *m, struct kfi_oper *op, struct kfi_rx *rx)
 		op->len = 0;
 	}
 	op->state = KFI_RECV_TAKEN;
+	kfi_match_source(rx);
 	kfi_land_place(op, rx);
 }
 
@@ -84,7 +86,8 @@ struct kfi_rx *kfi_match_peek(struct kfi_ep *ep, struct kfi_oper *op)
 	struct kfi_cq_err_entry wc;
 	bool ends;
 
-	kfi_match_direct(ep, op);
+	if (op->addr != KFI_ADDR_UNSPEC)
+		kfi_match_direct(ep, op);
 	spin_lock(&m->lock);
 	if (m->closed) {
 		spin_unlock(&m->lock);

@@ -52,13 +52,13 @@ kfi_addr_t loop_src(const struct loop_ep *from, const struct loop_ep *to)
 
 /* ---- messages, and tagged RMA, which is a message to a tagged receive ---- */
 
-static void loop_rx_fill(struct loop_ep *to, struct loop_op *p)
+static void loop_rx_fill(struct loop_op *p)
 {
 	struct kfi_oper *op = p->op;
 	struct kfi_rx *rx = &p->rx;
 
 	rx->len = op->len;
-	rx->src = loop_src(to_loop_ep(op->ep), to);
+	rx->name = &to_loop_ep(op->ep)->id;	/* a struct kfi_loop_addr is a number */
 	rx->tag = op->tag;
 	rx->data = op->data;
 	rx->flags = op->code == KFI_OPC_SEND ? KFI_MSG : KFI_TAGGED;
@@ -153,7 +153,7 @@ static bool loop_message(struct loop_ep *to, struct loop_op *p)
 		p->killed = true;
 		p->over = !err;	/* else its owner has to detach it, or has */
 	}
-	loop_rx_fill(to, p);
+	loop_rx_fill(p);
 	switch (loop_arrive(from, to, p)) {
 	case KFI_RX_MATCHED:
 		loop_deliver(p);

@@ -42,7 +42,7 @@ static void nt_rx_describe(struct nt_conn *conn, struct kfi_rx *rx, const struct
 	rx->tag = f->tag;
 	rx->data = f->data;
 	rx->flags = nt_rx_flags(f);
-	rx->src = nt_rx_src(conn);
+	rx->name = &conn->name;
 }
 
 /* ---- what has waited ---- */

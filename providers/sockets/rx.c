@@ -107,7 +107,7 @@ static void ks_rx_describe(struct ks_conn *conn, struct kfi_rx *rx)
 		rx->flags |= KFI_INVALIDATE;
 		rx->data = le64_to_cpu(conn->rx.segs[0].key);
 	}
-	rx->src = ks_rx_src(conn);
+	rx->name = conn->av_name;
 }
 
 /*

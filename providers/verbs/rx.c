@@ -151,7 +151,7 @@ static void kv_rx_describe(struct kv_slot *slot)
 	rx->tag = p->tag;
 	rx->data = slot->inv_over ? le64_to_cpu(kv_slot_descs(slot)->addr) : p->data;
 	rx->flags = kv_rx_flags(p) | (slot->inv_over ? KFI_INVALIDATE : 0);
-	rx->src = kv_rx_src(slot->conn);
+	rx->name = slot->conn->av_name;
 }
 
 /* As much of the payload as the receive takes. */

@@ -2,6 +2,7 @@
 /*
  * Address vectors.
  */
+#include <linux/delay.h>
 #include "harness.h"
 
 static struct node *open_named(struct test *t)
@@ -192,6 +193,191 @@ static void removed_outstanding(struct test *t)
 	still_works(p);
 }
 
+/* ---- messages that wait while the address of their sender is inserted or removed ---- */
+
+#define LONG	200000
+#define C_WAITING	(C_MSG | C_TAGGED | KFI_SOURCE | KFI_DIRECTED_RECV)
+
+static const struct {
+	size_t len;
+	bool tagged;
+} waiting[] = { { 100, false }, { LONG, false }, { 200, true }, { LONG, true } };
+
+static bool wait_send(struct node *n, u8 *tx)
+{
+	struct test *t = n->t;
+	size_t len;
+	u8 *buf;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(waiting); i++) {
+		buf = tx + i * LONG;
+		len = waiting[i].len;
+		fill(buf, len, i);
+		if (waiting[i].tagged ? POST(t, kfi_tsend(n->ep, buf, len, NULL, n->peer, i, CTX(i)))
+				      : POST(t, kfi_send(n->ep, buf, len, NULL, n->peer, CTX(i))))
+			return false;
+	}
+	return true;
+}
+
+static bool wait_recv(struct node *n, int i, u8 *rx, kfi_addr_t from)
+{
+	struct test *t = n->t;
+
+	memset(rx, 0x5a, LONG);
+	return waiting[i].tagged ? !POST(t, kfi_trecv(n->ep, rx, LONG, NULL, from, i, 0, CTX(i)))
+				 : !POST(t, kfi_recv(n->ep, rx, LONG, NULL, from, CTX(i)));
+}
+
+static bool wait_from(struct node *n, struct kfi_cq_tagged_entry *e, kfi_addr_t from)
+{
+	struct test *t = n->t;
+	kfi_addr_t src = 0;
+
+	return EXPECT(t, test_until(t, kfi_cq_readfrom(n->rxcq, e, 1, &src) == 1)) &&
+	       EXPECT_EQ(t, src, from);
+}
+
+/* The receive of message @i has it, and says whom it is from. */
+static bool wait_got(struct node *n, int i, const u8 *rx, kfi_addr_t from)
+{
+	struct kfi_cq_tagged_entry e;
+	struct test *t = n->t;
+
+	return wait_from(n, &e, from) && EXPECT(t, e.op_context == CTX(i)) &&
+	       EXPECT_EQ(t, e.flags, KFI_RECV | (waiting[i].tagged ? KFI_TAGGED : KFI_MSG)) &&
+	       EXPECT_EQ(t, e.len, waiting[i].len) && EXPECT_DATA(t, rx, waiting[i].len, i);
+}
+
+static bool wait_sent(struct node *n)
+{
+	comp_t c;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(waiting); i++) {
+		if (WAIT_TX(n, &c))
+			return false;
+		EXPECT_EQ(n->t, c.err, 0);
+	}
+	return true;
+}
+
+static bool wait_peek(struct node *n, u64 tag, kfi_addr_t from)
+{
+	struct kfi_msg_tagged msg = {
+		.type = KFI_KVEC, .addr = from, .tag = tag, .context = CTX(77),
+	};
+
+	return !POST(n->t, kfi_trecvmsg(n->ep, &msg, KFI_PEEK | KFI_COMPLETION));
+}
+
+static bool wait_cancelled(struct node *n, void *context)
+{
+	comp_t c;
+
+	if (!EXPECT_EQ(n->t, kfi_cancel(&n->ep->fid, context), 0) || WAIT_RX(n, &c))
+		return false;
+	EXPECT_ERR(n->t, &c, context, ECANCELED);
+	return true;
+}
+
+/*
+ * Once an address is inserted, receives that name it take the messages that its peer has sent
+ * before the insertion, and those that it sends afterwards.
+ */
+static void inserted_late(struct test *t)
+{
+	size_t len = ARRAY_SIZE(waiting) * LONG;
+	struct pair *p = test_new(t, struct pair);
+	struct node *third = test_new(t, struct node);
+	u8 *tx = test_pages(t, len), *rx = test_pages(t, len);
+	struct kfi_cq_tagged_entry e;
+	kfi_addr_t other;
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && third && tx && rx);
+	REQUIRE(t, !node_open_ep(t, &p->a, 0, NULL) && !node_open_ep(t, third, 0, NULL));
+	REQUIRE(t, !node_open_ep(t, &p->b, 1, NULL));
+	REQUIRE(t, !node_insert(&p->a, &p->b, &p->a.peer) && !node_insert(&p->b, third, &other));
+	REQUIRE(t, !POST(t, kfi_recv(p->b.ep, rx, 8, NULL, other, CTX(90))));
+	REQUIRE(t, !POST(t, kfi_trecv(p->b.ep, rx, 8, NULL, other, 0, ~0ULL, CTX(91))));
+	REQUIRE(t, wait_send(&p->a, tx));
+	msleep(100);
+	NONE_RX(&p->b);
+	REQUIRE(t, wait_peek(&p->b, 2, KFI_ADDR_UNSPEC) && wait_from(&p->b, &e, KFI_ADDR_NOTAVAIL));
+	REQUIRE(t, !node_insert(&p->b, &p->a, &p->b.peer));
+	EXPECT(t, p->b.peer != other);
+	REQUIRE(t, wait_peek(&p->b, 2, p->b.peer) && wait_from(&p->b, &e, p->b.peer));
+	EXPECT_EQ(t, e.len, waiting[2].len);
+	REQUIRE(t, wait_peek(&p->b, 2, other) && !WAIT_RX(&p->b, &c));
+	EXPECT_ERR(t, &c, CTX(77), ENOMSG);
+	/* Messages that have waited. The first receive is one of anybody's message. */
+	for (i = 0; i < ARRAY_SIZE(waiting); i++) {
+		REQUIRE(t, wait_recv(&p->b, i, rx + i * LONG, i ? p->b.peer : KFI_ADDR_UNSPEC));
+		REQUIRE(t, wait_got(&p->b, i, rx + i * LONG, p->b.peer));
+	}
+	REQUIRE(t, wait_sent(&p->a));
+	/* Messages that wait and have come after the insertion. */
+	REQUIRE(t, wait_send(&p->a, tx));
+	msleep(100);
+	for (i = 0; i < ARRAY_SIZE(waiting); i++) {
+		REQUIRE(t, wait_recv(&p->b, i, rx + i * LONG, p->b.peer));
+		REQUIRE(t, wait_got(&p->b, i, rx + i * LONG, p->b.peer));
+	}
+	REQUIRE(t, wait_sent(&p->a));
+	/* Messages that find their receive. A long one may end later than a short one. */
+	for (i = 0; i < ARRAY_SIZE(waiting); i++)
+		REQUIRE(t, wait_recv(&p->b, i, rx + i * LONG, p->b.peer));
+	REQUIRE(t, wait_send(&p->a, tx) && wait_sent(&p->a));
+	for (i = 0; i < ARRAY_SIZE(waiting); i++) {
+		REQUIRE(t, wait_from(&p->b, &e, p->b.peer));
+		REQUIRE(t, (uintptr_t)e.op_context < ARRAY_SIZE(waiting));
+		EXPECT_EQ(t, e.len, waiting[(uintptr_t)e.op_context].len);
+	}
+	for (i = 0; i < ARRAY_SIZE(waiting); i++)
+		EXPECT_DATA(t, rx + i * LONG, waiting[i].len, i);
+	/* None of them was for the other peer. */
+	REQUIRE(t, wait_cancelled(&p->b, CTX(90)) && wait_cancelled(&p->b, CTX(91)));
+	still_works(p);
+}
+
+/*
+ * An address is removed and inserted again while messages of its peer wait: no message is from the
+ * old handle, all are from the new one.
+ */
+static void removed_waiting(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	size_t len = ARRAY_SIZE(waiting) * LONG;
+	u8 *tx = test_pages(t, len), *rx = test_pages(t, len);
+	struct kfi_cq_tagged_entry e;
+	kfi_addr_t old;
+	int i;
+
+	REQUIRE(t, p && tx && rx);
+	REQUIRE(t, wait_send(&p->a, tx));
+	msleep(100);
+	old = p->b.peer;
+	REQUIRE(t, wait_peek(&p->b, 2, old) && wait_from(&p->b, &e, old));
+	REQUIRE_EQ(t, kfi_av_remove(p->b.av, &old, 1, 0), 0);
+	REQUIRE(t, wait_peek(&p->b, 2, KFI_ADDR_UNSPEC) && wait_from(&p->b, &e, KFI_ADDR_NOTAVAIL));
+	REQUIRE(t, !POST(t, kfi_trecv(p->b.ep, rx, 8, NULL, old, 0, ~0ULL, CTX(91))));
+	NONE_RX(&p->b);
+	REQUIRE(t, wait_recv(&p->b, 0, rx, KFI_ADDR_UNSPEC));
+	REQUIRE(t, wait_got(&p->b, 0, rx, KFI_ADDR_NOTAVAIL));
+	REQUIRE(t, !node_insert(&p->b, &p->a, &p->b.peer));
+	EXPECT(t, p->b.peer != old);
+	for (i = 1; i < ARRAY_SIZE(waiting); i++) {
+		REQUIRE(t, wait_recv(&p->b, i, rx + i * LONG, p->b.peer));
+		REQUIRE(t, wait_got(&p->b, i, rx + i * LONG, p->b.peer));
+	}
+	REQUIRE(t, wait_sent(&p->a));
+	REQUIRE(t, wait_cancelled(&p->b, CTX(91)));
+	still_works(p);
+}
+
 static void rx_ctx_bits(struct test *t)
 {
 	struct kfi_av_attr attr = { .type = KFI_AV_TABLE, .rx_ctx_bits = 8 };
@@ -261,6 +447,8 @@ const struct test_case av_cases[] = {
 	{ "av.removal", T_RDM | T_DGRAM, 0, 0, removal },
 	{ "av.insert_again", T_RDM | T_DGRAM, 0, 0, insert_again },
 	{ "av.removed_outstanding", T_RDM, 0, 0, removed_outstanding },
+	{ "av.inserted_late", T_RDM, 0, C_WAITING, inserted_late },
+	{ "av.removed_waiting", T_RDM, 0, C_WAITING, removed_waiting },
 	{ "av.rx_ctx_bits", T_RDM | T_DGRAM, CASE_ONCE, 0, rx_ctx_bits },
 	{ "av.bad_attributes", T_RDM | T_DGRAM, CASE_ONCE, 0, bad_attributes },
 	{ "av.printed", T_RDM | T_DGRAM, CASE_ONCE, 0, printed },

@@ -100,6 +100,32 @@ static void directed(struct test *t)
 	}
 }
 
+/* A message waits while its sender's address is removed, and inserted under a new handle. */
+static void inserted_late(struct test *t)
+{
+	struct crowd *c = crowd_open(t, &plain_rx, NULL);
+	u8 *buf = test_zalloc(t, 256);
+	struct kfi_cq_tagged_entry e;
+	kfi_addr_t old, new, src;
+	comp_t x;
+
+	REQUIRE(t, c && buf);
+	old = c->b[0].peer;
+	fill(buf + 128, 8, 1);
+	REQUIRE(t, !crowd_send(c, 0, buf + 128, 8, CTX(0)));
+	msleep(100);
+	REQUIRE_EQ(t, kfi_av_remove(c->host.av, &old, 1, 0), 0);
+	REQUIRE(t, !POST(t, kfi_recv(c->srx, buf, 8, NULL, old, CTX(1))));
+	NONE_RX(&c->host);
+	REQUIRE(t, !node_insert(&c->host, &c->a[0], &new));
+	REQUIRE(t, !POST(t, kfi_recv(c->srx, buf + 8, 8, NULL, new, CTX(2))));
+	REQUIRE(t, test_until(t, kfi_cq_readfrom(c->host.rxcq, &e, 1, &src) == 1));
+	EXPECT(t, e.op_context == CTX(2));
+	EXPECT_EQ(t, src, new);
+	EXPECT_DATA(t, buf + 8, 8, 1);
+	REQUIRE(t, !WAIT_TX(&c->a[0], &x));
+}
+
 static int set_min(struct crowd *c, size_t min)
 {
 	return kfi_setopt(&c->srx->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &min, sizeof(min));
@@ -550,6 +576,7 @@ const struct test_case shared_cases[] = {
 	{ "shared.unexpected", T_REL, CASE_OURS, C_MSG, unexpected },
 	{ "shared.tags", T_REL, 0, C_TAGGED, tags },
 	{ "shared.directed", T_RDM, 0, C_MSG | KFI_DIRECTED_RECV | KFI_SOURCE, directed },
+	{ "shared.inserted_late", T_RDM, 0, C_MSG | KFI_DIRECTED_RECV | KFI_SOURCE, inserted_late },
 	{ "shared.multi_receive", T_ALL, 0, C_MSG | KFI_MULTI_RECV, multi_receive },
 	{ "shared.counted", T_ALL, CASE_OURS, C_MSG, counted },
 	{ "shared.one_leaves", T_REL, CASE_OURS, C_MSG, one_leaves },

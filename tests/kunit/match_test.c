@@ -3,6 +3,7 @@
  * Matching: which receive a message gets, what its completion says, and that nothing is lost or doubled.
  */
 #include <kunit/test.h>
+#include <linux/delay.h>
 #include <linux/list.h>
 #include <linux/slab.h>
 #include "fixture.h"
@@ -180,6 +181,150 @@ static void directed(struct kunit *test)
 	expect_none(w);
 	KUNIT_ASSERT_EQ(test, 0, post_directed(w, 1, a, CTX(4)));
 	expect_entry(w, CTX(4), KFI_TAGGED | KFI_RECV, 0, 0);
+	kfi_world_close(w);
+}
+
+/* A message of a peer whose address is @name. */
+static void queue_named(struct kfi_world *w, struct kfi_rx *rx, u64 flags, u64 tag, const u64 *name)
+{
+	make_rx(rx, flags, tag, 0);
+	rx->name = name;
+	KUNIT_ASSERT_EQ(w->test, (int)KFI_RX_QUEUED, (int)kfi_rx_arrive(&w->ep, rx, true));
+}
+
+static void expect_from(struct kfi_world *w, void *context, kfi_addr_t src, int err)
+{
+	struct kfi_cq_err_entry wc;
+
+	KUNIT_ASSERT_TRUE(w->test, kfi_world_entry(w, &wc));
+	KUNIT_EXPECT_PTR_EQ(w->test, context, wc.op_context);
+	KUNIT_EXPECT_EQ(w->test, src, wc.src_addr);
+	KUNIT_EXPECT_EQ(w->test, err, wc.err);
+}
+
+/* With KFI_PEEK a look at waiting messages, with KFI_CLAIM alone the receive of the claimed one. */
+static void peek(struct kfi_world *w, u64 flags, u64 tag, kfi_addr_t from, void *context)
+{
+	struct kfi_oper *op = kfi_world_recv(w, KFI_TAGGED, NULL, 0, context, flags);
+	struct kfi_rx *rx;
+
+	KUNIT_ASSERT_NOT_NULL(w->test, op);
+	op->tag = tag;
+	op->addr = from;
+	local_bh_disable();
+	rx = kfi_match_peek(&w->ep, op);
+	local_bh_enable();
+	KUNIT_ASSERT_FALSE(w->test, IS_ERR(rx));
+	if (rx)
+		w->ops.rx_matched(&w->ep, rx);
+}
+
+/* A sender's address is inserted while its messages wait: all receives and peeks find them. */
+static void handle_comes_late(struct kunit *test)
+{
+	struct kfi_world *w = kfi_world_open(test, NULL);
+	kfi_addr_t other = kfi_world_peer(w, 11), peer;
+	static const u64 name = 12;
+	struct kfi_rx rx[6];
+	struct kfi_oper *op;
+
+	queue_named(w, &rx[0], KFI_TAGGED, 1, &name);
+	queue_named(w, &rx[1], KFI_TAGGED, 1, &name);
+	queue_named(w, &rx[2], KFI_TAGGED, 1, &name);
+	queue_named(w, &rx[3], KFI_TAGGED, 6, &name);
+	queue_named(w, &rx[4], KFI_MSG, 0, &name);
+	queue_named(w, &rx[5], KFI_MSG, 0, &name);
+	peek(w, KFI_PEEK, 1, other, CTX(1));
+	expect_from(w, CTX(1), KFI_ADDR_NOTAVAIL, ENOMSG);
+	peek(w, KFI_PEEK | KFI_CLAIM, 1, KFI_ADDR_UNSPEC, CTX(2));
+	expect_from(w, CTX(2), KFI_ADDR_NOTAVAIL, 0);
+	KUNIT_ASSERT_EQ(test, 0, post_directed(w, 1, other, CTX(3)));
+	expect_none(w);
+	peer = kfi_world_peer(w, name);
+	KUNIT_ASSERT_NE(test, other, peer);
+	/* the message that was claimed before the insertion */
+	peek(w, KFI_CLAIM, 1, KFI_ADDR_UNSPEC, CTX(2));
+	expect_from(w, CTX(2), peer, 0);
+	peek(w, KFI_PEEK, 1, peer, CTX(4));
+	expect_from(w, CTX(4), peer, 0);
+	KUNIT_ASSERT_EQ(test, 0, post_directed(w, 1, kfi_rx_addr(peer, 3, 8), CTX(5)));
+	expect_from(w, CTX(5), peer, 0);
+	KUNIT_ASSERT_EQ(test, 0, kfi_post_tag(w, 1, 0, CTX(6)));
+	expect_from(w, CTX(6), peer, 0);
+	/* the lists of all tagged and of all untagged messages */
+	op = kfi_world_recv(w, KFI_TAGGED, NULL, 0, CTX(7), 0);
+	KUNIT_ASSERT_NOT_NULL(test, op);
+	op->ignore = ~0ULL;
+	op->addr = peer;
+	KUNIT_ASSERT_EQ(test, 0, kfi_world_post(w, op));
+	expect_from(w, CTX(7), peer, 0);
+	op = kfi_world_recv(w, KFI_MSG, NULL, 0, CTX(8), 0);
+	KUNIT_ASSERT_NOT_NULL(test, op);
+	op->addr = peer;
+	KUNIT_ASSERT_EQ(test, 0, kfi_world_post(w, op));
+	expect_from(w, CTX(8), peer, 0);
+	KUNIT_ASSERT_EQ(test, 0, kfi_post_msg(w, NULL, 0, CTX(9)));
+	expect_from(w, CTX(9), peer, 0);
+	expect_none(w);
+	kfi_world_close(w);
+}
+
+/* A sender's address is removed, and inserted again under another handle. */
+static void handle_changes(struct kunit *test)
+{
+	struct kfi_world *w = kfi_world_open(test, NULL);
+	static const u64 name = 12;
+	kfi_addr_t old = kfi_world_peer(w, name), new;
+	struct kfi_rx rx[3];
+
+	queue_named(w, &rx[0], KFI_TAGGED, 1, &name);
+	queue_named(w, &rx[1], KFI_TAGGED, 1, &name);
+	peek(w, KFI_PEEK, 1, old, CTX(1));
+	expect_from(w, CTX(1), old, 0);
+	KUNIT_ASSERT_EQ(test, 0, kfi_av_remove(w->av, &old, 1, 0));
+	KUNIT_ASSERT_EQ(test, 0, post_directed(w, 1, old, CTX(2)));
+	expect_none(w);
+	KUNIT_ASSERT_EQ(test, 0, kfi_post_tag(w, 1, 0, CTX(3)));
+	expect_from(w, CTX(3), KFI_ADDR_NOTAVAIL, 0);
+	new = kfi_world_peer(w, name);
+	KUNIT_ASSERT_NE(test, old, new);
+	KUNIT_ASSERT_EQ(test, 0, post_directed(w, 1, new, CTX(4)));
+	expect_from(w, CTX(4), new, 0);
+	/* and a message that comes after the second insertion */
+	queue_named(w, &rx[2], KFI_TAGGED, 1, &name);
+	KUNIT_ASSERT_EQ(test, 0, post_directed(w, 1, new, CTX(5)));
+	expect_from(w, CTX(5), new, 0);
+	expect_none(w);
+	kfi_world_close(w);
+}
+
+/* A buffer has room while the completion queue has none: messages follow as the queue is read. */
+static void handle_while_stalled(struct kunit *test)
+{
+	struct kfi_world_opts opts = { .cq_size = 2 };
+	struct kfi_world *w = kfi_world_open(test, &opts);
+	static const u64 name = 12;
+	struct kfi_rx rx[3];
+	struct kfi_oper *op;
+	kfi_addr_t peer;
+	char buf[64];
+	int i, tries;
+
+	w->ep.min_multi_recv = 1;
+	for (i = 0; i < 3; i++)
+		queue_named(w, &rx[i], KFI_MSG, 0, &name);
+	peer = kfi_world_peer(w, name);
+	op = kfi_world_recv(w, KFI_MSG, buf, sizeof(buf), CTX(1), KFI_MULTI_RECV);
+	KUNIT_ASSERT_NOT_NULL(test, op);
+	op->addr = peer;
+	KUNIT_ASSERT_EQ(test, 0, kfi_world_post(w, op));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&w->matched));
+	for (i = 0; i < 3; i++) {
+		for (tries = 0; tries < 200 && atomic_read(&w->matched) < i + 1; tries++)
+			msleep(20);
+		KUNIT_ASSERT_EQ(test, i + 1, atomic_read(&w->matched));
+		expect_from(w, CTX(1), peer, 0);
+	}
 	kfi_world_close(w);
 }
 
@@ -461,6 +606,9 @@ static struct kunit_case match_cases[] = {
 	KUNIT_CASE(exact_and_wild_keep_posting_order),
 	KUNIT_CASE(tagged_and_untagged_do_not_mix),
 	KUNIT_CASE(directed),
+	KUNIT_CASE(handle_comes_late),
+	KUNIT_CASE(handle_changes),
+	KUNIT_CASE(handle_while_stalled),
 	KUNIT_CASE(directed_needs_the_capability),
 	KUNIT_CASE(completion_flags),
 	KUNIT_CASE(truncation),
