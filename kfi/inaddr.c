@@ -184,20 +184,29 @@ static void add_v6(struct kfi_inaddr_locals *all, struct net_device *dev)
 	read_unlock_bh(&idev->lock);
 }
 
-struct kfi_inaddr_locals *kfi_inaddr_locals(struct net *net)
+/* The addresses of devices that have, or have not, IFF_LOOPBACK. */
+static void add_devices(struct kfi_inaddr_locals *all, struct net *net, unsigned int loopback)
 {
-	struct kfi_inaddr_locals *all = kvzalloc(sizeof(*all), GFP_KERNEL);
 	struct net_device *dev;
 
-	if (!all)
-		return NULL;
-	rtnl_lock();
 	for_each_netdev(net, dev) {
-		if (!(dev->flags & IFF_UP))
+		if (!(dev->flags & IFF_UP) || (dev->flags & IFF_LOOPBACK) != loopback)
 			continue;
 		add_v4(all, dev);
 		add_v6(all, dev);
 	}
+}
+
+/* Loopback devices come last, as in libfabric: a consumer that takes the first info wants to reach other machines. */
+struct kfi_inaddr_locals *kfi_inaddr_locals(struct net *net)
+{
+	struct kfi_inaddr_locals *all = kvzalloc(sizeof(*all), GFP_KERNEL);
+
+	if (!all)
+		return NULL;
+	rtnl_lock();
+	add_devices(all, net, 0);
+	add_devices(all, net, IFF_LOOPBACK);
 	rtnl_unlock();
 	return all;
 }

@@ -2,6 +2,8 @@
 /*
  * Discovery: what is asked for is answered, and nothing else.
  */
+#include <linux/in.h>
+#include <linux/in6.h>
 #include <linux/string.h>
 #include "harness.h"
 
@@ -407,6 +409,32 @@ static void text(struct test *t)
 	EXPECT(t, !strcmp(kfi_strerror(KFI_ETRUNC), kfi_strerror(-KFI_ETRUNC)));
 }
 
+static bool is_loopback(const struct kfi_info *info)
+{
+	const struct sockaddr_in *in = info->src_addr;
+	const struct sockaddr_in6 *in6 = info->src_addr;
+
+	if (info->addr_format == KFI_SOCKADDR_IN && in)
+		return ipv4_is_loopback(in->sin_addr.s_addr);
+	return info->addr_format == KFI_SOCKADDR_IN6 && in6 && !memcmp(&in6->sin6_addr, &in6addr_loopback, sizeof(in6addr_loopback));
+}
+
+/* A consumer that takes the first info wants to reach other machines. */
+static void loopback_last(struct test *t)
+{
+	struct kfi_info *hints = test_hints(t, C_MSG), *info, *i;
+	bool loopback = false;
+
+	REQUIRE(t, hints);
+	REQUIRE_EQ(t, kfi_getinfo_net(t->w->side[0].net, kfi_version(), NULL, NULL, 0, hints, &info), 0);
+	for (i = info; i; i = i->next) {
+		EXPECT(t, !loopback || is_loopback(i));
+		loopback = is_loopback(i);
+	}
+	kfi_freeinfo(info);
+	kfi_freeinfo(hints);
+}
+
 /* Skipped for a type that the provider does not have. */
 static void offers(struct test *t)
 {
@@ -429,6 +457,7 @@ const struct test_case info_cases[] = {
 	{ "info.resources", T_ALL, 0, 0, resources },
 	{ "info.contents", T_ALL, 0, 0, contents },
 	{ "info.no_hints", T_ALL, 0, 0, no_hints },
+	{ "info.loopback_last", T_ALL, 0, 0, loopback_last },
 	{ "info.duplicate", T_ALL, CASE_ONCE, 0, duplicate },
 	{ "info.reuse", T_ALL, 0, 0, reuse },
 	{ "info.text", T_ALL, CASE_ONCE, 0, text },
