@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * mpi.c - a program for Open MPI: a ring, ping-pong between each two ranks and reductions over all, at sizes that take every way
+ * of kfabric. All data is checked. A rank that sees a wrong byte says where, and ends all of them.
+ *
+ * The ranks have to be in as many network namespaces as --nodes says, or the test would show nothing.
+ */
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define ROUNDS		20	/* of the ring, and of ping-pong for each size */
+#define WINDOW		8	/* messages that are under way at once */
+#define RANKS_MAX	64
+
+/* Inject, copies, the limits of copies and of eager messages, a page or so more, and several regions. */
+static const int sizes[] = { 0, 1, 8, 64, 192, 193, 4096, 4097, 16384, 16385, 65536, 262144, 1048576, 4194304 };
+#define ARRAY_SIZE(a)	(int)(sizeof(a) / sizeof((a)[0]))
+#define SIZE_MAX_	4194304
+
+static int rank, ranks;
+
+static void __attribute__((format(printf, 1, 2), noreturn)) die(const char *format, ...)
+{
+	va_list args;
+
+	printf("NOT OK  mpi: rank %d: ", rank);
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	printf("\n");
+	fflush(stdout);
+	MPI_Abort(MPI_COMM_WORLD, 1);
+	exit(1);
+}
+
+static void done(const char *what)
+{
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (!rank) {
+		printf("ok      mpi: %s\n", what);
+		fflush(stdout);
+	}
+}
+
+/* A byte that depends on the message and on the place in it. */
+static unsigned char byte(unsigned int seed, int at)
+{
+	return seed * 131 + at * 7 + (at >> 8) * 13 + (at >> 16);
+}
+
+static void fill(unsigned char *buf, int len, unsigned int seed)
+{
+	int i;
+
+	for (i = 0; i < len; i++)
+		buf[i] = byte(seed, i);
+}
+
+static void check(const char *what, const unsigned char *buf, int len, unsigned int seed)
+{
+	int i;
+
+	for (i = 0; i < len; i++)
+		if (buf[i] != byte(seed, i))
+			die("%s: byte %d of %d is %#x and not %#x", what, i, len, buf[i], byte(seed, i));
+}
+
+static unsigned char *allocate(size_t len)
+{
+	unsigned char *buf = malloc(len);
+
+	if (!buf)
+		die("no memory");
+	return buf;
+}
+
+static void check_nodes(int wanted)
+{
+	unsigned long mine, all[RANKS_MAX];
+	struct stat st;
+	int i, j, nodes = 0;
+
+	if (ranks > RANKS_MAX || stat("/proc/self/ns/net", &st))
+		die("too many ranks, or no /proc");
+	mine = st.st_ino;
+	MPI_Allgather(&mine, 1, MPI_UNSIGNED_LONG, all, 1, MPI_UNSIGNED_LONG, MPI_COMM_WORLD);
+	for (i = 0; i < ranks; i++) {
+		for (j = 0; j < i && all[j] != all[i]; j++)
+			;
+		nodes += j == i;
+	}
+	if (nodes != wanted)
+		die("%d ranks are in %d network namespaces, not in %d", ranks, nodes, wanted);
+}
+
+/* Each rank adds its number to what goes round. */
+static void go_round(void)
+{
+	int next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks, i;
+	long value = 0, sum = (long)ranks * (ranks - 1) / 2;
+
+	for (i = 0; i < ROUNDS; i++) {
+		if (rank) {
+			MPI_Recv(&value, 1, MPI_LONG, before, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			value += rank;
+		}
+		MPI_Send(&value, 1, MPI_LONG, next, i, MPI_COMM_WORLD);
+		if (!rank)
+			MPI_Recv(&value, 1, MPI_LONG, before, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		if (!rank && value != sum * (i + 1))
+			die("ring: %ld came back in round %d, not %ld", value, i, sum * (i + 1));
+	}
+	done("ring");
+}
+
+/* The receiver of the first half learns the size from the message. */
+static void pingpong_one(int peer, int len, unsigned char *buf)
+{
+	unsigned int seed;
+	MPI_Status status;
+	int i, count;
+
+	for (i = 0; i < ROUNDS; i++) {
+		seed = i * 5 + len;
+		if (rank < peer) {
+			fill(buf, len, seed);
+			MPI_Send(buf, len, MPI_BYTE, peer, i, MPI_COMM_WORLD);
+			memset(buf, 0xee, len);
+		}
+		MPI_Probe(peer, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+		MPI_Get_count(&status, MPI_BYTE, &count);
+		if (count != len || status.MPI_TAG != i)
+			die("ping-pong: %d bytes with tag %d came, not %d with %d", count, status.MPI_TAG, len, i);
+		MPI_Recv(buf, len, MPI_BYTE, peer, i, MPI_COMM_WORLD, &status);
+		check("ping-pong", buf, len, seed + (rank < peer));
+		if (rank > peer) {
+			fill(buf, len, seed + 1);
+			MPI_Send(buf, len, MPI_BYTE, peer, i, MPI_COMM_WORLD);
+		}
+	}
+}
+
+static void all_pingpong(void)
+{
+	unsigned char *buf = allocate(SIZE_MAX_);
+	int a, b, i;
+
+	for (a = 0; a < ranks; a++)
+		for (b = a + 1; b < ranks; b++)
+			for (i = 0; i < ARRAY_SIZE(sizes) && (rank == a || rank == b); i++)
+				pingpong_one(rank == a ? b : a, sizes[i], buf);
+	free(buf);
+	done("ping-pong of each two ranks, 0 bytes to 4 MiB");
+}
+
+/* All to all at once, receives posted in the reverse order of the sends; some messages come before their receive. */
+static void crowd_one(int len, unsigned char *in, unsigned char *out)
+{
+	MPI_Request requests[2 * WINDOW];
+	int i, step, to, from, n;
+
+	for (step = 1; step < ranks; step++) {
+		to = (rank + step) % ranks, from = (rank + ranks - step) % ranks, n = 0;
+		for (i = 0; i < WINDOW; i++) {
+			fill(out + (size_t)i * len, len, rank * 1000 + to * 100 + i);
+			MPI_Isend(out + (size_t)i * len, len, MPI_BYTE, to, i, MPI_COMM_WORLD, &requests[n++]);
+		}
+		for (i = WINDOW - 1; i >= 0; i--)
+			MPI_Irecv(in + (size_t)i * len, len, MPI_BYTE, from, i, MPI_COMM_WORLD, &requests[n++]);
+		MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
+		for (i = 0; i < WINDOW; i++)
+			check("crowd", in + (size_t)i * len, len, from * 1000 + rank * 100 + i);
+	}
+}
+
+static void all_crowds(void)
+{
+	unsigned char *in = allocate((size_t)WINDOW * SIZE_MAX_), *out = allocate((size_t)WINDOW * SIZE_MAX_);
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++)
+		crowd_one(sizes[i], in, out);
+	free(in);
+	free(out);
+	done("messages from all to all, out of order");
+}
+
+static void reduce_all(void)
+{
+	int counts[] = { 1, 7, 1024, 10000, 262144 }, c, i, count;
+	long *in, *out, sum = (long)ranks * (ranks + 1) / 2;
+	double mine, largest;
+
+	for (c = 0; c < ARRAY_SIZE(counts); c++) {
+		count = counts[c];
+		in = (long *)allocate(count * sizeof(*in));
+		out = (long *)allocate(count * sizeof(*out));
+		for (i = 0; i < count; i++)
+			in[i] = (long)(rank + 1) * (i + 1);
+		MPI_Allreduce(in, out, count, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+		for (i = 0; i < count; i++)
+			if (out[i] != sum * (i + 1))
+				die("allreduce: sum %d of %d is %ld and not %ld", i, count, out[i], sum * (i + 1));
+		free(in);
+		free(out);
+	}
+	mine = 0.5 * (rank + 1);
+	MPI_Allreduce(&mine, &largest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+	if (largest != 0.5 * ranks)
+		die("allreduce: the largest is %g and not %g", largest, 0.5 * ranks);
+	done("allreduce of 1 to 262144 numbers");
+}
+
+int main(int argc, char **argv)
+{
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	if (argc != 4 || strcmp(argv[1], "--nodes"))
+		die("usage: mpi --nodes N RANKS");
+	if (ranks != atoi(argv[3]))
+		die("there are %d ranks, not %s", ranks, argv[3]);
+	check_nodes(atoi(argv[2]));
+	done("ranks in both namespaces");
+	go_round();
+	all_pingpong();
+	all_crowds();
+	reduce_all();
+	MPI_Finalize();
+	if (!rank)
+		printf("5 passed, 0 failed\n");
+	return 0;
+}
