@@ -612,8 +612,16 @@ kfi_send(struct kfid_ep *ep, const void *buf, size_t len, void *desc,
 	 kfi_addr_t dest_addr, void *context)
 {
 	struct kvec iov = { .iov_base = (void *)buf, .iov_len = len };
+	struct kfi_msg msg = {
+		.type = KFI_KVEC,
+		.msg_iov = &iov,
+		.desc = desc ? &desc : NULL,
+		.iov_count = 1,
+		.addr = dest_addr,
+		.context = context,
+	};
 
-	return kfi_sendv(ep, &iov, desc ? &desc : NULL, 1, dest_addr, context);
+	return kfi_sendmsg(ep, &msg, KFI_OPFLAGS_DEFAULT);
 }
 
 /**

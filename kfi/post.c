@@ -242,19 +242,6 @@ static __always_inline int post_start_tx(struct kfi_ep *ep, struct kfi_oper *op)
 	return unlikely(ep->caps & KFI_FENCE) ? kfi_fence_tx(ep, op) : post_give_tx(ep, op);
 }
 
-static __always_inline int post_tx(struct kfi_ep *ep, struct kfi_post *post)
-{
-	struct kfi_oper *op = post_make_tx(ep, post);
-	int ret;
-
-	if (IS_ERR(op))
-		return PTR_ERR(op);
-	ret = post_start_tx(ep, op);
-	if (unlikely(ret))
-		kfi_op_abort(op);
-	return ret;
-}
-
 void kfi_post_flush(struct kfi_ep *ep)
 {
 	if (ep->ops->tx_flush && READ_ONCE(ep->state) != KFI_EP_DEAD)
@@ -291,13 +278,20 @@ struct kfi_ep *kfi_post_ep(struct kfid_ep *fid, struct kfi_post *post)
 ssize_t kfi_post_tx(struct kfid_ep *fid, struct kfi_post *post)
 {
 	struct kfi_ep *ep = post_ep(fid, post);
+	struct kfi_oper *op;
 	int ret;
 
 	if (unlikely(post->flags & KFI_TRIGGER))
 		return kfi_trigger_post(ep, post);
 	lockdep_assert_irqs_enabled();
 	rcu_read_lock_bh();	/* once, for all locks and counts on the way */
-	ret = post_tx(ep, post);
+	op = post_make_tx(ep, post);
+	ret = PTR_ERR_OR_ZERO(op);
+	if (likely(!ret)) {
+		ret = post_start_tx(ep, op);
+		if (unlikely(ret))
+			kfi_op_abort(op);
+	}
 	if (unlikely(ret))
 		kfi_post_flush(ep);	/* earlier posts with KFI_MORE counted on this one */
 	rcu_read_unlock_bh();
