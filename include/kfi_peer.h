@@ -50,6 +50,7 @@
 
 struct kfi_home;
 struct kfi_peer;
+struct kfi_peers;
 
 /**
  * struct kfi_peer_conn - a connection to a peer; embedded by the provider in its own
@@ -118,7 +119,8 @@ struct kfi_peer_ops {
 	bool	(*failed)(const struct kfi_peer_conn *conn);
 	void	(*queue)(struct kfi_peer_conn *conn, struct kfi_oper *op);
 
-	void	(*show)(const void *name, const struct kfi_peer_conn *conn, struct kfi_peer_info *info);
+	void	(*show)(const struct kfi_peers *peers, const void *name, const struct kfi_peer_conn *conn,
+			struct kfi_peer_info *info);
 };
 
 /**

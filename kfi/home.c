@@ -315,7 +315,7 @@ void kfi_home_show(struct kfi_home *home, const void *name, u32 after,
 	rcu_read_lock();
 	conn = rcu_dereference(home->conn);
 	if (conn && !after) {
-		home->peers->ops->show(name, conn, &info);
+		home->peers->ops->show(home->peers, name, conn, &info);
 		emit(arg, &info);
 	}
 	rcu_read_unlock();

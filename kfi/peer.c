@@ -178,7 +178,7 @@ void kfi_peers_show(struct kfi_peers *peers, u32 after,
 			.nr = peer->nr,
 			.reconnects = READ_ONCE(peer->reconnects),
 		};
-		peers->ops->show(peer->name, rcu_dereference(peer->conn), &info);
+		peers->ops->show(peers, peer->name, rcu_dereference(peer->conn), &info);
 		if (emit(arg, &info))
 			break;
 	}

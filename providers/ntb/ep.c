@@ -94,7 +94,8 @@ static const char *nt_conn_state(const struct nt_conn *conn)
 	return test_bit(NT_FAILED, &conn->flags) ? "lost" : names[conn->state];
 }
 
-void nt_show(const void *name, const struct kfi_peer_conn *pc, struct kfi_peer_info *info)
+void nt_show(const struct kfi_peers *peers, const void *name, const struct kfi_peer_conn *pc,
+	     struct kfi_peer_info *info)
 {
 	const struct nt_conn *conn;
 

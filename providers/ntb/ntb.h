@@ -608,7 +608,8 @@ void nt_ep_stop(struct kfi_ep *ep, int err);
 void nt_ep_close(struct kfi_ep *ep);
 int nt_ep_getname(struct kfi_ep *ep, void *addr);
 int nt_ep_setname(struct kfi_ep *ep, const void *addr, size_t len);
-void nt_show(const void *name, const struct kfi_peer_conn *pc, struct kfi_peer_info *info);
+void nt_show(const struct kfi_peers *peers, const void *name, const struct kfi_peer_conn *pc,
+	     struct kfi_peer_info *info);
 void nt_ep_peers(struct kfi_ep *ep, u32 after,
 		 int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg);
 

@@ -62,7 +62,8 @@ static void kv_peer_queue(struct kfi_peer_conn *pc, struct kfi_oper *op)
 	spin_unlock_bh(&conn->lock);
 }
 
-static void kv_peer_show(const void *name, const struct kfi_peer_conn *pc, struct kfi_peer_info *info)
+static void kv_peer_show(const struct kfi_peers *peers, const void *name, const struct kfi_peer_conn *pc,
+			 struct kfi_peer_info *info)
 {
 	kv_show(name, pc ? to_kv_conn(pc) : NULL, info);
 }

@@ -419,7 +419,8 @@ static void kv_peer_queue_way(struct kfi_peer_conn *pc, struct kfi_oper *op)
 	kv_dgram_queue(to_kv_way(pc), op);
 }
 
-static void kv_peer_show_way(const void *name, const struct kfi_peer_conn *pc, struct kfi_peer_info *info)
+static void kv_peer_show_way(const struct kfi_peers *peers, const void *name, const struct kfi_peer_conn *pc,
+			     struct kfi_peer_info *info)
 {
 	const struct kv_way *way;
 

@@ -352,7 +352,7 @@ static int show_one(void *arg, const struct kfi_peer_info *peer)
 	return 0;
 }
 
-static void show(const void *name, const struct kfi_peer_conn *conn, struct kfi_peer_info *info)
+static void show(const struct kfi_peers *peers, const void *name, const struct kfi_peer_conn *conn, struct kfi_peer_info *info)
 {
 	if (conn)
 		info->state = name;

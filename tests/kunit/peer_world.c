@@ -310,7 +310,7 @@ static void pw_queue(struct kfi_peer_conn *pc, struct kfi_oper *op)
 
 unsigned int pw_shows;
 
-static void pw_show(const void *name, const struct kfi_peer_conn *pc, struct kfi_peer_info *info)
+static void pw_show(const struct kfi_peers *peers, const void *name, const struct kfi_peer_conn *pc, struct kfi_peer_info *info)
 {
 	pw_shows++;
 	snprintf(info->addr, sizeof(info->addr), "%llu", *(const u64 *)name);
