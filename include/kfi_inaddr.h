@@ -61,6 +61,8 @@ static inline void kfi_inaddr_set_port(union kfi_inaddr *a, __be16 port)
 int kfi_inaddr_ip_cmp(const union kfi_inaddr *a, const union kfi_inaddr *b);
 /** kfi_inaddr_cmp() - order of two names, as &kfi_peer_ops.cmp wants it. The same on both ends of a connection, so it settles simultaneous calls */
 int kfi_inaddr_cmp(const void *a, const void *b);
+/** kfi_inaddr_hash() - of a name: the same for names that kfi_inaddr_cmp() finds equal */
+u32 kfi_inaddr_hash(const void *name);
 bool kfi_inaddr_equal(const union kfi_inaddr *a, const union kfi_inaddr *b);
 /**
  * kfi_inaddr_origin() - the part of a name that limits for peers count by

@@ -32,7 +32,7 @@
  *
  * Handlers of consumers never run inside a completion call: they run in the completion queue's own context, or at
  * kfi_batch_end(). A provider may thus complete an operation while it holds its own locks, if and only if its tx op
- * never spins on those locks (it may trylock); see providers/sockets/tx.c.
+ * never spins on those locks (it may trylock); see kfi/proto/tx.c.
  */
 
 /** KFI_PROV_CONTRACT - version of this contract; a provider built against another one is refused. */

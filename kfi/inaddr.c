@@ -2,6 +2,7 @@
 /*
  * inaddr.c - names that are an IP address and a port: see kfi_inaddr.h. No object of ours is touched here.
  */
+#include <linux/jhash.h>
 #include <linux/inet.h>
 #include <linux/inetdevice.h>
 #include <linux/mm.h>
@@ -31,6 +32,17 @@ int kfi_inaddr_cmp(const void *a, const void *b)
 	return kfi_inaddr_ip_cmp(a, b) ?: (int)pa - (int)pb;
 }
 EXPORT_SYMBOL_GPL(kfi_inaddr_cmp);
+
+u32 kfi_inaddr_hash(const void *name)
+{
+	const union kfi_inaddr *a = name;
+	u32 port = (__force u16)kfi_inaddr_port(a);
+
+	if (a->sa.sa_family == AF_INET6)
+		return jhash(&a->in6.sin6_addr, sizeof(a->in6.sin6_addr), port);
+	return jhash_2words((__force u32)a->in.sin_addr.s_addr, port, 0);
+}
+EXPORT_SYMBOL_GPL(kfi_inaddr_hash);
 
 bool kfi_inaddr_equal(const union kfi_inaddr *a, const union kfi_inaddr *b)
 {

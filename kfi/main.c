@@ -7,6 +7,7 @@
 #include <linux/kfi.h>
 
 #include "atomic.h"
+#include "proto/proto.h"
 #include "registry.h"
 #include "trigger.h"
 
@@ -38,9 +39,12 @@ static int __init kfi_init(void)
 	ret = kfi_trigger_setup();
 	if (ret)
 		goto exit_cq;
-	ret = kfi_fabric_init();
+	ret = kfp_init();
 	if (ret)
 		goto exit_trigger;
+	ret = kfi_fabric_init();
+	if (ret)
+		goto exit_proto;
 	ret = kfi_netlink_init();
 	if (ret)
 		goto exit_fabric;
@@ -48,6 +52,8 @@ static int __init kfi_init(void)
 
 exit_fabric:
 	kfi_fabric_exit();
+exit_proto:
+	kfp_exit();
 exit_trigger:
 	kfi_trigger_teardown();
 exit_cq:
@@ -64,6 +70,7 @@ static void __exit kfi_exit(void)
 {
 	kfi_netlink_exit();
 	kfi_fabric_exit();
+	kfp_exit();
 	kfi_mr_exit();
 	kfi_trigger_teardown();
 	kfi_cq_exit();

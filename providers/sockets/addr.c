@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * addr.c - names (kfi_inaddr.h), and what we offer for them.
+ * addr.c - names (kfi_inaddr.h), and the answers to getinfo.
  *
- * We answer for addresses of this namespace's interfaces only. The fabric is named after the subnet, the domain after
- * the interface, as libfabric's providers over IP do.
+ * The provider offers endpoints for addresses of the interfaces of the caller's network namespace
+ * only. The fabric is named after the subnet, the domain after the interface, as libfabric's
+ * providers over IP do.
  */
 #include "sock.h"
+#include "wire.h"
 
 int ks_addr_check(struct kfi_domain *domain, const void *addr)
 {
@@ -17,28 +19,36 @@ int ks_resolve(struct kfi_domain *domain, const char *node, const char *service,
 	return kfi_inaddr_name_resolve(&to_ks_domain(domain)->names, node, service, addr);
 }
 
-/* ---- what we offer ---- */
+/* ---- getinfo ---- */
 
 #define KS_DIR_CAPS	(KFI_SEND | KFI_RECV)
-#define KS_RMA_CAPS	(KFI_RMA | KFI_ATOMIC | KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE)
+#define KS_RMA_CAPS	(KFI_RMA | KFI_ATOMIC | KFI_READ | KFI_WRITE | KFI_REMOTE_READ |	\
+			 KFI_REMOTE_WRITE)
 #define KS_COMM_CAPS	(KFI_LOCAL_COMM | KFI_REMOTE_COMM)
-#define KS_MSG_CAPS	(KFI_MSG | KFI_TAGGED | KS_DIR_CAPS | KS_RMA_CAPS | KFI_RMA_EVENT | KFI_MULTI_RECV | KS_COMM_CAPS)
-#define KS_RDM_CAPS	(KS_MSG_CAPS | KFI_SOURCE | KFI_DIRECTED_RECV | KFI_TAGGED_RMA | KFI_NAMED_RX_CTX)
+#define KS_MSG_CAPS	(KFI_MSG | KFI_TAGGED | KS_DIR_CAPS | KS_RMA_CAPS | KFI_RMA_EVENT |	\
+			 KFI_MULTI_RECV | KS_COMM_CAPS)
+#define KS_RDM_CAPS	(KS_MSG_CAPS | KFI_SOURCE | KFI_DIRECTED_RECV | KFI_TAGGED_RMA |	\
+			 KFI_NAMED_RX_CTX)
 #define KS_DGRAM_CAPS	(KFI_MSG | KS_DIR_CAPS | KFI_SOURCE | KFI_MULTI_RECV | KS_COMM_CAPS)
 #define KS_OP_FLAGS	(KFI_COMPLETION | KFI_INJECT | KFI_REMOTE_CQ_DATA | KFI_MULTI_RECV)
 /*
- * Frames leave in posting order but for messages that wait for credit: those may be overtaken by RMA and the other class. A
- * read takes what lies in the region when its answer leaves, which can be after later writes have landed: no WAR. Atomic
- * operations are performed as they arrive.
+ * Frames are sent in posting order, except messages that wait for credit: RMA and messages of the
+ * other class may overtake them. A read returns what the region contains when its answer is sent,
+ * which may be after later writes have arrived: no WAR. Atomic operations are performed in the
+ * order of their arrival.
  */
-#define KS_ORDER	(KFI_ORDER_SAS | KFI_ORDER_SAW | KFI_ORDER_WAW | KFI_ORDER_RAW | KFI_ORDER_RAR |	\
-			 KFI_ORDER_ATOMIC_RAR | KFI_ORDER_ATOMIC_RAW | KFI_ORDER_ATOMIC_WAR | KFI_ORDER_ATOMIC_WAW)
+#define KS_ORDER	(KFI_ORDER_SAS | KFI_ORDER_SAW | KFI_ORDER_WAW | KFI_ORDER_RAW |	\
+			 KFI_ORDER_RAR | KFI_ORDER_ATOMIC_RAR | KFI_ORDER_ATOMIC_RAW |		\
+			 KFI_ORDER_ATOMIC_WAR | KFI_ORDER_ATOMIC_WAW)
 
-/* A datagram's fate is unknown once it is sent: on unreliable endpoints TRANSMIT means no more than that. */
+/*
+ * The fate of a datagram is unknown after it was sent, so on DGRAM endpoints TRANSMIT means only
+ * that it was sent.
+ */
 u64 ks_levels(enum kfi_ep_type type)
 {
 	return type == KFI_EP_DGRAM ? KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE :
-		KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE | KFI_COMMIT_COMPLETE;
+				      KFI_PROTO_LEVELS;
 }
 
 static u64 ks_caps(enum kfi_ep_type type)
@@ -65,7 +75,7 @@ static void ks_offer_transfer(struct kfi_info *info, enum kfi_ep_type type)
 		.inject_size = 512,
 		.size = 16384,
 		.iov_limit = 256,
-		.rma_iov_limit = dgram ? 0 : SKW_RMA_MAX,
+		.rma_iov_limit = dgram ? 0 : KFI_PROTO_RMA_MAX,
 		.tclass = KFI_TC_DSCP,
 	};
 	*info->rx_attr = (struct kfi_rx_attr) {
@@ -78,8 +88,8 @@ static void ks_offer_transfer(struct kfi_info *info, enum kfi_ep_type type)
 	*info->ep_attr = (struct kfi_ep_attr) {
 		.type = type,
 		.protocol = dgram ? KFI_PROTO_KFI_UDP : KFI_PROTO_KFI_TCP,
-		.protocol_version = SKW_VERSION,
-		.max_msg_size = dgram ? KS_DGRAM_MAX : 1UL << 30,
+		.protocol_version = dgram ? KSW_VERSION : KFI_PROTO_VERSION,
+		.max_msg_size = dgram ? ks_dgram_max() : 1UL << 30,
 		.max_order_raw_size = dgram ? 0 : SIZE_MAX,
 		.max_order_waw_size = dgram ? 0 : SIZE_MAX,
 		.mem_tag_format = dgram ? 0 : ~0ULL,
@@ -108,8 +118,8 @@ static void ks_offer_domain(struct kfi_info *info, struct kfi_inaddr_local *loca
 }
 
 /*
- * @brief: offer unconnected endpoints under a short name, if the address has one, instead of all
- * kinds under addresses.
+ * Add the endpoints that @local offers. @brief: add only RDM endpoints, under the short name of the
+ * address if it has one; else all types, under the address.
  */
 static int ks_offer(struct kfi_query *q, struct kfi_inaddr_local *local,
 		    struct kfi_inaddr_wish *wish, bool brief)
@@ -128,7 +138,7 @@ static int ks_offer(struct kfi_query *q, struct kfi_inaddr_local *local,
 			break;
 		ret = kfi_query_add(q, info);
 	}
-	if (info) {	/* everything it points to was borrowed */
+	if (info) {	/* do not free what belongs to others */
 		info->src_addr = NULL;
 		info->dest_addr = NULL;
 		info->domain_attr->name = NULL;

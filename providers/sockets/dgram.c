@@ -1,26 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dgram.c - datagram endpoints over UDP.
+ * dgram.c - DGRAM endpoints over UDP.
  *
- * One message, one datagram: a header as on a stream (struct skw_hdr, type SKW_MSG), then the payload. What finds no
- * receive is dropped, as UDP drops what finds no buffer. Sending and receiving run in two works of the endpoint: UDP's
- * own send path may sleep, and posts may come from softirq.
+ * A message is one datagram: a header (wire.h), then the payload. A datagram that finds no receive
+ * is dropped, as UDP drops a datagram without a buffer. Two work items of the endpoint send and
+ * receive, because the send path of UDP may sleep, and posts may come from softirq.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <net/udp.h>
 #include "sock.h"
+#include "wire.h"
 
-#define KS_DGRAM_SEND	(HZ / 4)	/* a link that does not move loses datagrams, and does not hold up an end */
+#define KS_DGRAM_RX	65536
+/* longest payload over IPv6 */
+#define KS_DGRAM_MAX	(65507 - 48 - sizeof(struct ksw_datagram))
+
+/* longest time that a datagram may block; then it is lost */
+#define KS_DGRAM_SEND	(HZ / 4)
 
 /**
- * struct ks_dgram - what a datagram endpoint has beyond the common part
- * @sep: back
+ * struct ks_dgram - state of a DGRAM endpoint
+ * @sep: the endpoint
  * @posted: operations to send, newest first
- * @tx: sends them; @rx: receives
- * @space: waits for a slot in the receive queue
- * @old_data_ready: UDP's
- * @buf: two datagrams: one being sent, one being received
+ * @tx: work item that sends
+ * @rx: work item that receives
+ * @space: waits for room in the completion queue
+ * @old_data_ready: UDP's own callback
+ * @buf: buffers of two datagrams: the first is used by @tx, the second by @rx
  */
 struct ks_dgram {
 	struct ks_ep		*sep;
@@ -37,38 +44,41 @@ int ks_dgram_tx(struct ks_ep *sep, struct kfi_oper *op)
 	struct ks_dgram *dg = sep->dgram;
 	union kfi_inaddr to;
 
-	if (kfi_av_addr(sep->ep.av, op->addr, &to) < 0)
+	if (kfi_av_addr(sep->pe.ep.av, op->addr, &to) < 0)
 		return -EINVAL;
 	rcu_read_lock();
-	if (READ_ONCE(sep->home.stop_err)) {
+	if (READ_ONCE(sep->pe.home.stop_err)) {
 		rcu_read_unlock();
 		return -ENODEV;
 	}
 	llist_add(&op->lnode, &dg->posted);
-	queue_work(ks_wq, &dg->tx);	/* KFI_MORE or not: the work takes all that is there when it runs */
+	/* also with KFI_MORE: the work item sends all that is posted */
+	queue_work(ks_wq, &dg->tx);
 	rcu_read_unlock();
 	return 0;
 }
 
 static int ks_dgram_send(struct ks_ep *sep, struct kfi_oper *op)
 {
-	struct skw_frame f = {
-		.type = SKW_MSG, .payload = op->len, .len = op->len, .data = op->data,
-		.flags = op->flags & KFI_REMOTE_CQ_DATA ? SKW_F_CQ_DATA : 0,
-	};
+	bool data = op->flags & KFI_REMOTE_CQ_DATA;
 	struct msghdr msg = { .msg_flags = MSG_NOSIGNAL };
-	struct skw_hdr *hdr = sep->dgram->buf;
+	struct ksw_datagram *hdr = sep->dgram->buf;
 	struct kvec vec = { hdr, sizeof(*hdr) + op->len };
 	union kfi_inaddr to = {};
 	int ret;
 
-	ret = kfi_av_addr(sep->ep.av, op->addr, &to);
+	ret = kfi_av_addr(sep->pe.ep.av, op->addr, &to);
 	if (ret < 0)
 		return ret;
-	skw_encode(&f, hdr);
+	*hdr = (struct ksw_datagram) {
+		.magic = cpu_to_le32(KSW_MAGIC),
+		.version = cpu_to_le16(KSW_VERSION),
+		.flags = cpu_to_le16(data ? KSW_F_CQ_DATA : 0),
+		.data = cpu_to_le64(data ? op->data : 0),
+	};
 	if (kfi_copy_from(hdr + 1, &op->iter, op->len) != op->len)
 		return -EFAULT;
-	kfi_stat_add(&sep->ep, copied, op->len);
+	kfi_stat_add(&sep->pe.ep, copied, op->len);
 	msg.msg_name = &to;
 	msg.msg_namelen = ret;
 	ret = kernel_sendmsg(sep->udp, &msg, &vec, 1, vec.iov_len);
@@ -80,7 +90,7 @@ static int ks_dgram_send(struct ks_ep *sep, struct kfi_oper *op)
 static void ks_dgram_tx_work(struct work_struct *work)
 {
 	struct ks_dgram *dg = container_of(work, struct ks_dgram, tx);
-	struct kfi_home *home = &dg->sep->home;
+	struct kfi_home *home = &dg->sep->pe.home;
 	unsigned int noio = memalloc_noio_save();
 	struct llist_node *posted;
 	struct kfi_oper *op, *next;
@@ -88,48 +98,59 @@ static void ks_dgram_tx_work(struct work_struct *work)
 
 	posted = llist_reverse_order(llist_del_all(&dg->posted));
 	/*
-	 * What has not been sent when the endpoint stops ends without a try: each could wait for
-	 * KS_DGRAM_SEND.
+	 * Operations that have not been sent when the endpoint stops end without a try, because
+	 * each could wait for KS_DGRAM_SEND.
 	 */
 	llist_for_each_entry_safe(op, next, posted, lnode) {
 		err = READ_ONCE(home->stop_err);
 		ret = err ?: ks_dgram_send(dg->sep, op);
 		if (ret == -EPIPE)
-			ret = READ_ONCE(home->stop_err) ?: ret;	/* ks_dgram_stop() has woken us */
+			ret = READ_ONCE(home->stop_err) ?: ret;	/* woken by ks_dgram_stop() */
 		kfi_tx_complete(op, ret);
 	}
 	memalloc_noio_restore(noio);
 }
 
-/* A datagram lies in the buffer. Return: false when the completion queue is full: the datagram waits. */
-static bool ks_dgram_deliver(struct ks_ep *sep, const union kfi_inaddr *from, const struct skw_frame *f)
+/*
+ * Deliver the datagram in the buffer. Return false if the completion queue is full: the datagram
+ * waits.
+ */
+static bool ks_dgram_deliver(struct ks_ep *sep, const union kfi_inaddr *from, size_t len)
 {
 	struct ks_dgram *dg = sep->dgram;
+	const struct ksw_datagram *hdr = dg->buf + KS_DGRAM_RX;
 	struct kfi_rx rx = {
-		.len = f->len, .data = f->data,
-		.flags = KFI_MSG | (f->flags & SKW_F_CQ_DATA ? KFI_REMOTE_CQ_DATA : 0),
-		.src = sep->ep.caps & KFI_SOURCE ? kfi_av_reverse(sep->ep.av, from) : KFI_ADDR_NOTAVAIL,
+		.len = len, .data = le64_to_cpu(hdr->data),
+		.flags = KFI_MSG | (hdr->flags ? KFI_REMOTE_CQ_DATA : 0),
+		.src = sep->pe.ep.caps & KFI_SOURCE ? kfi_av_reverse(sep->pe.ep.av, from) :
+						      KFI_ADDR_NOTAVAIL,
 	};
 
-	switch (kfi_rx_arrive(&sep->ep, &rx, false)) {
+	switch (kfi_rx_arrive(&sep->pe.ep, &rx, false)) {
 	case KFI_RX_MATCHED:
-		if (kfi_copy_to(&rx.iter, dg->buf + KS_DGRAM_RX + sizeof(struct skw_hdr), rx.room) != rx.room)
+		if (kfi_copy_to(&rx.iter, hdr + 1, rx.room) != rx.room)
 			WARN_ON_ONCE(1);
 		kfi_rx_complete(&rx, 0);
 		return true;
 	case KFI_RX_FULL:
 		return false;
 	default:
-		kfi_stat_inc(&sep->ep, unexpected);
+		kfi_stat_inc(&sep->pe.ep, unexpected);
 		return true;
 	}
 }
 
-/* Anybody can send to a UDP port: what is no message of ours is dropped without a word. */
-static bool ks_dgram_valid(const struct skw_hdr *hdr, int got, struct skw_frame *f)
+/* Any host can send to a UDP port. A datagram of another format is dropped silently. */
+static bool ks_dgram_valid(const struct ksw_datagram *hdr, int got)
 {
-	return got >= (int)sizeof(*hdr) && !skw_decode(hdr, KS_DGRAM_MAX, f) && f->type == SKW_MSG &&
-	       !(f->flags & ~SKW_F_CQ_DATA) && f->payload == got - sizeof(*hdr);
+	return got >= (int)sizeof(*hdr) && got <= (int)(sizeof(*hdr) + KS_DGRAM_MAX) &&
+	       le32_to_cpu(hdr->magic) == KSW_MAGIC && le16_to_cpu(hdr->version) == KSW_VERSION &&
+	       !(le16_to_cpu(hdr->flags) & ~KSW_F_CQ_DATA) && (hdr->flags || !hdr->data);
+}
+
+size_t ks_dgram_max(void)
+{
+	return KS_DGRAM_MAX;
 }
 
 #define KS_DGRAM_BUDGET	64
@@ -140,25 +161,27 @@ static void ks_dgram_rx_work(struct work_struct *work)
 	struct ks_ep *sep = dg->sep;
 	int i, got;
 
-	if (READ_ONCE(sep->home.stop_err))
+	if (READ_ONCE(sep->pe.home.stop_err))
 		return;
-	/* Two halves of one buffer: the sending work uses the first, this one the second. */
 	for (i = 0; i < KS_DGRAM_BUDGET; i++) {
 		struct kvec vec = { dg->buf + KS_DGRAM_RX, KS_DGRAM_RX };
 		union kfi_inaddr from = {};
-		struct msghdr msg = { .msg_flags = MSG_DONTWAIT, .msg_name = &from, .msg_namelen = sizeof(from) };
-		struct skw_frame f;
+		struct msghdr msg = {
+			.msg_flags = MSG_DONTWAIT,
+			.msg_name = &from, .msg_namelen = sizeof(from)
+		};
 
-		/* Peek: a datagram for which there is no completion slot stays in the socket. */
+		/* Peek: without room in the completion queue the datagram stays in the socket. */
 		got = kernel_recvmsg(sep->udp, &msg, &vec, 1, vec.iov_len, MSG_DONTWAIT | MSG_PEEK);
 		if (got == -EAGAIN)
 			return;
 		if (got < 0)
-			continue;	/* an error of the socket's, which is no datagram */
-		if (ks_dgram_valid(dg->buf + KS_DGRAM_RX, got, &f) && !ks_dgram_deliver(sep, &from, &f)) {
-			if (kfi_cq_wait_space(sep->ep.rx_cq, &dg->space))
+			continue;	/* an error of the socket, not a datagram */
+		if (ks_dgram_valid(dg->buf + KS_DGRAM_RX, got) &&
+		    !ks_dgram_deliver(sep, &from, got - sizeof(struct ksw_datagram))) {
+			if (kfi_cq_wait_space(sep->pe.ep.rx_cq, &dg->space))
 				return;
-			continue;	/* room already: the datagram is still there */
+			continue;	/* there is room already: read the datagram again */
 		}
 		vec = (struct kvec) { dg->buf + KS_DGRAM_RX, 1 };
 		kernel_recvmsg(sep->udp, &msg, &vec, 1, 1, MSG_DONTWAIT | MSG_TRUNC);
@@ -204,7 +227,8 @@ static int ks_dgram_bind(struct ks_ep *sep)
 	union kfi_inaddr *addr = &sep->addr;
 	int ret;
 
-	ret = sock_create_kern(kfi_ep_net(&sep->ep), addr->sa.sa_family, SOCK_DGRAM, IPPROTO_UDP, &sep->udp);
+	ret = sock_create_kern(kfi_ep_net(&sep->pe.ep), addr->sa.sa_family, SOCK_DGRAM,
+			       IPPROTO_UDP, &sep->udp);
 	if (ret)
 		return ret;
 	ret = kernel_bind(sep->udp, (void *)&addr->sa, kfi_inaddr_len(addr->sa.sa_family));
@@ -255,14 +279,15 @@ void ks_dgram_stop(struct ks_ep *sep, int err)
 	sk->sk_user_data = NULL;
 	sk->sk_data_ready = dg->old_data_ready;
 	write_unlock_bh(&sk->sk_callback_lock);
-	synchronize_rcu();	/* callbacks and posters that did not see us stop are through */
-	kernel_sock_shutdown(sep->udp, SHUT_WR);	/* wakes a send that waits for room in the socket */
+	synchronize_rcu();	/* callbacks and posts that did not see the stop are complete */
+	kernel_sock_shutdown(sep->udp, SHUT_WR);	/* wakes a blocked send */
 	cancel_work_sync(&dg->tx);
 	llist_for_each_entry_safe(op, next, llist_reverse_order(llist_del_all(&dg->posted)), lnode)
 		kfi_tx_complete(op, err);
-	cancel_work_sync(&dg->rx);	/* a run after this one sees @stopping, and does not wait for space again */
-	if (sep->ep.rx_cq)
-		kfi_cq_cancel_wait(sep->ep.rx_cq, &dg->space);
+	/* from now on a run sees stop_err and does not wait for space */
+	cancel_work_sync(&dg->rx);
+	if (sep->pe.ep.rx_cq)
+		kfi_cq_cancel_wait(sep->pe.ep.rx_cq, &dg->space);
 	cancel_work_sync(&dg->rx);
 	sock_release(sep->udp);
 	sep->udp = NULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ep.c - endpoints: open, enable, stop, close, and who their peers are.
+ * ep.c - domains, endpoints and passive endpoints: open, enable, stop, close, names.
  */
 #include <linux/slab.h>
 #include "sock.h"
@@ -17,28 +17,33 @@ int ks_domain_open(struct kfi_domain *domain)
 	return 0;
 }
 
+/* ---- endpoints ---- */
+
 int ks_ep_open(struct kfi_ep *ep)
 {
 	struct ks_ep *sep = to_ks_ep(ep);
+	int ret;
 
 	ep->tx_levels = ks_levels(ep->type);
-	kfi_peers_init(&sep->peers, ep, &ks_peer_ops, ks_cm_wq);
-	kfi_home_init(&sep->home, &sep->peers, &ks_home_ops, ks_cm_wq);
-	ks_helds_init(&sep->helds);
 	INIT_DELAYED_WORK(&sep->accept, ks_ep_accept_work);
-	/* Nothing in a datagram proves anything, so none is let in; also when the key is the domain's. */
+	/*
+	 * A datagram can't prove the key, so DGRAM endpoints accept no key, not even one of the
+	 * domain.
+	 */
 	if (ep->type == KFI_EP_DGRAM && ep->info->ep_attr->auth_key_size)
 		return -EOPNOTSUPP;
-	if (ep->sep)
-		return ep->ctx < KS_CTX_MAX ? 0 : -EINVAL;
-	return kfi_inaddr_name_source(&to_ks_domain(ep->domain)->names, ep->info, &sep->addr);
+	if (ep->sep && ep->ctx >= KS_CTX_MAX)
+		return -EINVAL;
+	ret = ep->sep ? 0 : kfi_inaddr_name_source(&to_ks_domain(ep->domain)->names, ep->info,
+						   &sep->addr);
+	return ret ?: kfi_proto_ep_open(ep, &ks_proto);
 }
 
-/* A context goes by the name of its scalable endpoint, which listens for it: kfi_home_adopt(). */
+/* A context has the name of its scalable endpoint, which listens for it: kfi_home_adopt(). */
 static void ks_ctx_enable(struct ks_ep *sep, const struct ks_ep *top)
 {
 	sep->addr = top->addr;
-	sep->peers.incarnation = top->peers.incarnation;
+	sep->pe.peers.incarnation = top->pe.peers.incarnation;
 }
 
 int ks_ep_enable(struct kfi_ep *ep)
@@ -52,31 +57,33 @@ int ks_ep_enable(struct kfi_ep *ep)
 	if (ep->type == KFI_EP_DGRAM)
 		return ks_dgram_enable(sep);
 	if (ep->type == KFI_EP_RDM)
-		return ks_listen(kfi_ep_net(ep), &sep->addr, ks_backlog, &sep->accept, &sep->listener);
+		return ks_listen(kfi_ep_net(ep), &sep->addr, ks_proto.params.backlog, &sep->accept,
+				 &sep->listener);
 	return 0;
 }
 
-/* Connections go down in their own works, which wait for nobody. */
-void ks_ep_stop(struct kfi_ep *ep, int err)
+/* Stop to accept connections and datagrams. Existing connections are not affected. */
+static void ks_ep_quiet(struct kfi_proto_ep *pe)
 {
-	struct ks_ep *sep = to_ks_ep(ep);
+	struct ks_ep *sep = container_of(pe, struct ks_ep, pe);
 
-	kfi_home_stop(&sep->home, err);
 	if (sep->listener)
 		ks_unlisten(sep->listener, &sep->accept);
 	sep->listener = NULL;
-	if (ep->type == KFI_EP_DGRAM)
-		ks_dgram_stop(sep, err);
-	kfi_home_drain(&sep->home);
+	if (pe->ep.type == KFI_EP_DGRAM)
+		ks_dgram_stop(sep, pe->home.stop_err);
+}
+
+void ks_ep_stop(struct kfi_ep *ep, int err)
+{
+	kfi_proto_ep_stop(ep, err, ks_ep_quiet);
 }
 
 void ks_ep_close(struct kfi_ep *ep)
 {
-	struct ks_ep *sep = to_ks_ep(ep);
-
 	if (ep->type == KFI_EP_DGRAM)
-		ks_dgram_close(sep);
-	kfi_peers_free(&sep->peers);
+		ks_dgram_close(to_ks_ep(ep));
+	kfi_proto_ep_close(ep);
 }
 
 int ks_ep_getname(struct kfi_ep *ep, void *addr)
@@ -88,43 +95,58 @@ int ks_ep_getname(struct kfi_ep *ep, void *addr)
 
 int ks_ep_setname(struct kfi_ep *ep, const void *addr, size_t len)
 {
-	return kfi_inaddr_name_set(&to_ks_domain(ep->domain)->names, addr, len, &to_ks_ep(ep)->addr);
+	return kfi_inaddr_name_set(&to_ks_domain(ep->domain)->names, addr, len,
+				   &to_ks_ep(ep)->addr);
 }
 
-/* ---- for `kfi show` ---- */
-
-static const char *ks_conn_state(const struct ks_conn *conn)
+int ks_ep_getpeer(struct kfi_ep *ep, void *addr)
 {
-	static const char * const names[] = {
-		[KS_NEW] = "connecting", [KS_CALLING] = "connecting", [KS_DIALING] = "connecting",
-		[KS_GREETING] = "handshake", [KS_ADMITTING] = "handshake", [KS_WAITING] = "waiting", [KS_ACCEPTED] = "handshake",
-		[KS_REJECTED] = "rejected", [KS_READY] = "connected",
-	};
+	const union kfi_inaddr *peer = (void *)to_proto_ep(ep)->peer_name;
+	size_t len = kfi_inaddr_len(peer->sa.sa_family);
 
-	return test_bit(KS_FAILED, &conn->flags) ? "lost" : names[conn->state];
+	memcpy(addr, peer, len);
+	return len;
 }
 
-void ks_show(const void *name, const struct kfi_peer_conn *pc, struct kfi_peer_info *info)
-{
-	const union kfi_inaddr *addr = name;
-	const struct ks_conn *conn;
+/* ---- passive endpoints ---- */
 
-	kfi_inaddr_str(addr, kfi_inaddr_len(addr->sa.sa_family), info->addr, sizeof(info->addr));
-	if (!pc)
-		return;
-	conn = to_ks_conn(pc);
-	info->state = ks_conn_state(conn);
-	info->cpu = conn->cpu;
-	info->tx_bytes = READ_ONCE(conn->tx.bytes);
-	info->rx_bytes = READ_ONCE(conn->rx.bytes);
-	info->pending = READ_ONCE(conn->tx.requests);
-	info->unexpected_bytes = READ_ONCE(conn->unexpected);
+int ks_pep_open(struct kfi_pep *pep)
+{
+	struct ks_pep *spep = to_ks_pep(pep);
+
+	kfi_proto_pep_open(pep, &ks_proto);
+	INIT_DELAYED_WORK(&spep->accept, ks_pep_accept_work);
+	return kfi_inaddr_source(pep->info, &spep->addr);
 }
 
-void ks_ep_peers(struct kfi_ep *ep, u32 after,
-		 int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg)
+int ks_pep_listen(struct kfi_pep *pep)
 {
-	struct ks_ep *sep = to_ks_ep(ep);
+	struct ks_pep *spep = to_ks_pep(pep);
 
-	kfi_home_show(&sep->home, &sep->peer_name, after, emit, arg);
+	return ks_listen(read_pnet(&pep->fabric->net), &spep->addr, pep->backlog, &spep->accept,
+			 &spep->listener);
+}
+
+int ks_pep_getname(struct kfi_pep *pep, void *addr)
+{
+	struct ks_pep *spep = to_ks_pep(pep);
+	size_t len = kfi_inaddr_len(spep->addr.sa.sa_family);
+
+	memcpy(addr, &spep->addr, len);
+	return len;
+}
+
+int ks_pep_setname(struct kfi_pep *pep, const void *addr, size_t len)
+{
+	return kfi_inaddr_replace(&to_ks_pep(pep)->addr, addr, len);
+}
+
+void ks_pep_close(struct kfi_pep *pep)
+{
+	struct ks_pep *spep = to_ks_pep(pep);
+
+	if (spep->listener)
+		ks_unlisten(spep->listener, &spep->accept);
+	spep->listener = NULL;
+	kfi_proto_pep_close(pep);
 }

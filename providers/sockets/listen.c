@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * listen.c - listening sockets, and what comes out of them.
+ * listen.c - listening sockets, and the connections that they accept.
  *
- * A caller costs a socket and one connection object until its hello has been read, or it is one
- * of too many in handshake and the oldest of them, or hello_timeout_ms have passed.
+ * A caller costs a socket and a connection object until its hello has been read, or
+ * hello_timeout_ms have passed, or it is the oldest of too many callers in handshake.
  */
 #include <linux/sched/mm.h>
 #include <linux/tcp.h>
 #include <net/ipv6.h>
 #include "sock.h"
 
-/* Connections that nobody has accepted yet have this too, and may call it when the listener is gone already. */
+/*
+ * Connections that are not accepted yet inherit this callback, and may call it after the listener
+ * was closed.
+ */
 static void ks_listener_ready(struct sock *sk)
 {
 	struct delayed_work *work = sk->sk_user_data;
@@ -19,8 +22,9 @@ static void ks_listener_ready(struct sock *sk)
 		queue_delayed_work(ks_cm_wq, work, 0);
 }
 
-/* Bind and listen; @addr's port is filled in. @work runs when somebody knocks. */
-int ks_listen(struct net *net, union kfi_inaddr *addr, int backlog, struct delayed_work *work, struct socket **sockp)
+/* Bind and listen, and store the port in @addr. @work is queued when a connection has arrived. */
+int ks_listen(struct net *net, union kfi_inaddr *addr, int backlog, struct delayed_work *work,
+	      struct socket **sockp)
 {
 	struct socket *sock;
 	struct sock *sk;
@@ -44,7 +48,7 @@ int ks_listen(struct net *net, union kfi_inaddr *addr, int backlog, struct delay
 	sk->sk_user_data = work;
 	sk->sk_data_ready = ks_listener_ready;
 	write_unlock_bh(&sk->sk_callback_lock);
-	*sockp = sock;		/* that is where @work looks, from now on */
+	*sockp = sock;		/* @work reads it from now on */
 	ret = kernel_listen(sock, backlog);
 	if (ret) {
 		ks_unlisten(sock, work);
@@ -56,7 +60,7 @@ release:
 	return ret;
 }
 
-/* Nobody knocks any more; @work is not running on return. */
+/* Close the listener. On return no connection is accepted, and @work does not run. */
 void ks_unlisten(struct socket *sock, struct delayed_work *work)
 {
 	struct sock *sk = sock->sk;
@@ -66,19 +70,20 @@ void ks_unlisten(struct socket *sock, struct delayed_work *work)
 	sk->sk_user_data = NULL;
 	write_unlock_bh(&sk->sk_callback_lock);
 	release_sock(sk);
-	synchronize_rcu_expedited();	/* who has seen us there has queued the work */
+	synchronize_rcu_expedited();	/* callbacks that saw it have queued @work */
 	cancel_delayed_work_sync(work);
 	sock_release(sock);
 }
 
-/* One connection off the queue, its peer's name known. Return: 0, or why there is none. */
+/* Accept a connection and get the name of its peer. Return: 0, or why there is none. */
 static int ks_accept_one(struct socket *listener, struct socket **sockp, union kfi_inaddr *name)
 {
 	struct socket *sock;
 	int ret;
 
+	memset(name, 0, sizeof(*name));
 	while (!(ret = kernel_accept(listener, &sock, O_NONBLOCK))) {
-		/* The listener's callback and its data were inherited: they are not for this socket. */
+		/* The new socket has inherited the callback of the listener; remove it. */
 		write_lock_bh(&sock->sk->sk_callback_lock);
 		sock->sk->sk_user_data = NULL;
 		write_unlock_bh(&sock->sk->sk_callback_lock);
@@ -90,31 +95,29 @@ static int ks_accept_one(struct socket *listener, struct socket **sockp, union k
 	return ret;
 }
 
-static void ks_accepted(struct ks_ep *sep, struct ks_pep *spep, struct socket *sock, const union kfi_inaddr *name)
+static void ks_accepted(struct ks_ep *sep, struct ks_pep *spep, struct socket *sock,
+			const union kfi_inaddr *name)
 {
-	struct ks_conn *conn = ks_conn_new(sep, spep, sock);
+	struct kfi_link *link = kfi_link_new(sep ? &sep->pe : NULL, spep ? &spep->ppep : NULL);
 
-	if (!conn) {
+	if (!link) {
 		sock_release(sock);
 		return;
 	}
-	conn->name = *name;
-	conn->reserved = be16_to_cpu(kfi_inaddr_port(name)) <= KS_PORT_MAX;
-	conn->deadline = jiffies + msecs_to_jiffies(min(READ_ONCE(ks_hello_timeout_ms), READ_ONCE(ks_connect_timeout_ms)));
-	ks_conn_tune(sock, sep ? sep->ep.info->tx_attr->tclass : spep->pep.info->tx_attr->tclass);
-	if (kfi_home_list(sep ? &sep->home : &spep->home, &conn->pc, NULL)) {
-		net_warn_ratelimited("kfi_sockets: too many connections in handshake, %pISpc turned away\n", name);
-		sock_release(sock);
-		ks_conn_put(conn);
+	ks_link_init(to_ks_link(link), sock);
+	memcpy(link->name, name, sizeof(*name));
+	link->privileged = be16_to_cpu(kfi_inaddr_port(name)) <= KS_PORT_MAX;
+	ks_tune(sock, sep ? sep->pe.ep.info->tx_attr->tclass :
+			    spep->ppep.pep.info->tx_attr->tclass);
+	if (kfi_link_called(link))
 		return;
-	}
-	ks_conn_attach(conn);
-	ks_greet_start(conn, KS_GREETING);
-	ks_conn_put(conn);
+	ks_link_attach(to_ks_link(link));
+	kfi_link_up(link);
 }
 
-/* One of the two has the listener, whose work this is. */
-static void ks_accept_all(struct ks_ep *sep, struct ks_pep *spep, struct socket *listener, struct delayed_work *work)
+/* Accept all connections of the listener of @sep or @spep; the other one is NULL. */
+static void ks_accept_all(struct ks_ep *sep, struct ks_pep *spep, struct socket *listener,
+			  struct delayed_work *work)
 {
 	unsigned int noio = memalloc_noio_save();
 	union kfi_inaddr name;
@@ -123,7 +126,7 @@ static void ks_accept_all(struct ks_ep *sep, struct ks_pep *spep, struct socket 
 
 	while (!(ret = ks_accept_one(listener, &sock, &name)))
 		ks_accepted(sep, spep, sock, &name);
-	/* No memory: whoever has called stays in the queue, and does not knock again. */
+	/* Without memory the caller stays in TCP's queue, and no callback reports it again. */
 	if (ret == -ENOMEM || ret == -ENFILE)
 		queue_delayed_work(ks_cm_wq, work, 1);
 	memalloc_noio_restore(noio);

@@ -50,7 +50,7 @@ def compare_version(version, theirs, ours, allowed):
 def kernel_only(key, item):
     """Flags and enumerators of ours lie where libfabric's will never be."""
     value = int(item.shape, 16) if item.shape.startswith("0x") else None
-    return value is None or value >= 1 << 60 or 0x1000 <= value < 0x2000 or item.file.startswith(("kfi_prov", "uapi/"))
+    return value is None or value >= 1 << 60 or 0x1000 <= value < 0x2000 or item.file.startswith(("kfi_prov", "kfi_link", "uapi/"))
 
 
 def compare_ours(both, ours, allowed):

@@ -15,23 +15,23 @@
 #define TAG_X	0xaa
 #define TAG_Y	0xbb
 
-static struct skw_hdr hs_rts(u64 tag, u32 id, u64 len)
+static struct kfw_hdr hs_rts(u64 tag, u32 id, u64 len)
 {
-	return (struct skw_hdr) {
-		.type = SKW_RTS, .flags = SKW_F_TAGGED, .tag = cpu_to_le64(tag), .id = cpu_to_le32(id), .len = cpu_to_le64(len),
+	return (struct kfw_hdr) {
+		.type = KFW_RTS, .flags = KFW_F_TAGGED, .tag = cpu_to_le64(tag), .id = cpu_to_le32(id), .len = cpu_to_le64(len),
 	};
 }
 
-static struct skw_hdr hs_msg(u64 tag)
+static struct kfw_hdr hs_msg(u64 tag)
 {
-	return (struct skw_hdr) { .type = SKW_MSG, .flags = SKW_F_TAGGED, .tag = cpu_to_le64(tag) };
+	return (struct kfw_hdr) { .type = KFW_MSG, .flags = KFW_F_TAGGED, .tag = cpu_to_le64(tag) };
 }
 
 /* A receive is still posted and takes the message of another peer. */
 static bool still_posted(struct victim *v, u64 tag, void *context)
 {
 	const struct hs_call call = { .node = 3, .port = 701 };
-	struct skw_hdr msg = hs_msg(tag);
+	struct kfw_hdr msg = hs_msg(tag);
 	struct hs *hs = hs_open(v, &call);
 	void *done;
 	bool ok;
@@ -55,7 +55,7 @@ static bool lost_after_rts(struct victim *v)
 {
 	static const u64 tags[] = { TAG_X, TAG_X, TAG_Y, TAG_Y };
 	struct hs_call call = { .port = 702 };
-	struct skw_hdr frames[ARRAY_SIZE(tags)];
+	struct kfw_hdr frames[ARRAY_SIZE(tags)];
 	int i, round, x, y;
 	struct hs *hs;
 	bool ok;
@@ -77,9 +77,9 @@ static bool lost_after_rts(struct victim *v)
 			msleep(20);
 		/* Every third time a grant is answered in part, so that a payload is on its way. */
 		if (round % 3 == 2) {
-			struct skw_hdr cts, data = { .type = SKW_DATA, .payload = cpu_to_le64(32768), .len = cpu_to_le64(32768) };
+			struct kfw_hdr cts, data = { .type = KFW_DATA, .payload = cpu_to_le64(32768), .len = cpu_to_le64(32768) };
 
-			ok &= check(!hs_hear(hs, SKW_CTS, &cts, HS_WAIT_MS), "a long message is not granted");
+			ok &= check(!hs_hear(hs, KFW_CTS, &cts, HS_WAIT_MS), "a long message is not granted");
 			data.id = cts.id;
 			data.slot = cts.slot;
 			data.credit_msg = cpu_to_le32(1024);
@@ -99,7 +99,7 @@ static bool lost_after_rts(struct victim *v)
 static bool early_ack(struct victim *v)
 {
 	const struct hs_call call = { .port = 703, .rcvbuf = 1 };
-	struct skw_hdr hdr, ack = { .type = SKW_ACK };
+	struct kfw_hdr hdr, ack = { .type = KFW_ACK };
 	struct page *pages = alloc_pages(GFP_KERNEL | __GFP_COMP, 1);
 	struct bio_vec vec;
 	struct hs *hs;
@@ -115,7 +115,7 @@ static bool early_ack(struct victim *v)
 	if (!ok)
 		goto free;
 	ok = check(!kfi_sendbv(v->ep, &vec, NULL, 1, hs_known(v, 1, call.port), &x), "nothing can be sent") &&
-	     check(!hs_get(hs, &hdr, sizeof(hdr), HS_WAIT_MS) && hdr.type == SKW_MSG && hdr.flags & SKW_F_ACK,
+	     check(!hs_get(hs, &hdr, sizeof(hdr), HS_WAIT_MS) && hdr.type == KFW_MSG && hdr.flags & KFW_F_ACK,
 		   "no message that wants an acknowledgement");
 	ack.id = hdr.id;
 	ack.gen = hdr.gen;
@@ -140,16 +140,16 @@ free:
  */
 static int leave_messages(struct hs *hs, int n, bool promised)
 {
-	struct skw_hdr msg = hs_msg(TAG_HELD), ack;
+	struct kfw_hdr msg = hs_msg(TAG_HELD), ack;
 	int i, acks = 0;
 
 	for (i = 0; i < n; i++) {
-		msg.flags = SKW_F_TAGGED | (promised || i == n - 1 ? SKW_F_ACK : 0);
+		msg.flags = KFW_F_TAGGED | (promised || i == n - 1 ? KFW_F_ACK : 0);
 		msg.id = cpu_to_le32(i);
 		if (hs_say(hs, &msg, EAGER))
 			break;
 	}
-	while (acks < (promised ? n : 1) && !hs_hear(hs, SKW_ACK, &ack, HS_WAIT_MS))
+	while (acks < (promised ? n : 1) && !hs_hear(hs, KFW_ACK, &ack, HS_WAIT_MS))
 		acks++;
 	return acks;
 }
@@ -265,7 +265,7 @@ static bool one_address(struct victim *v)
 static bool unused_grants(struct victim *v)
 {
 	struct hs_call call = { .port = 707 };
-	struct skw_hdr credit = { .type = SKW_CREDIT }, cts = {}, rts;
+	struct kfw_hdr credit = { .type = KFW_CREDIT }, cts = {}, rts;
 	unsigned long begin = jiffies;
 	struct hs *hs = hs_open(v, &call);
 	int i, x, given = 0;
@@ -277,7 +277,7 @@ static bool unused_grants(struct victim *v)
 		rts = hs_rts(TAG_X, i, 32768);
 		ok = check(!hs_post(v, TAG_X, &x) && !hs_say(hs, &rts, 0), "no request");
 	}
-	while (ok && !hs_hear(hs, SKW_CTS, &cts, HS_NOT_MS))
+	while (ok && !hs_hear(hs, KFW_CTS, &cts, HS_NOT_MS))
 		given = le32_to_cpu(cts.credit_tag) - 1024;
 	ok = ok && check(given <= 64, "there is credit for messages that were not granted");
 	while (ok && time_before(jiffies, begin + msecs_to_jiffies(HS_WAIT_MS)) && !hs_ended(hs, HS_NOT_MS))
@@ -305,8 +305,8 @@ static bool drips(struct hs *hs, const char *what)
 static bool drip(struct victim *v)
 {
 	struct hs_call call = { .port = 714 };
-	struct skw_hdr cts = {}, data = { .type = SKW_DATA };
-	struct skw_hdr rts = hs_rts(TAG_X, 1, SKW_PAYLOAD_MAX), msg = hs_msg(TAG_Y);
+	struct kfw_hdr cts = {}, data = { .type = KFW_DATA };
+	struct kfw_hdr rts = hs_rts(TAG_X, 1, KFW_PAYLOAD_MAX), msg = hs_msg(TAG_Y);
 	struct hs *hs = hs_open(v, &call);
 	int x, y;
 	bool ok = check(!IS_ERR(hs), "the peer is not admitted");
@@ -314,11 +314,11 @@ static bool drip(struct victim *v)
 	if (!ok)
 		return false;
 	ok = check(!hs_post(v, TAG_X, &x) && !hs_say(hs, &rts, 0) &&
-		   !hs_hear(hs, SKW_CTS, &cts, HS_WAIT_MS), "no grant");
+		   !hs_hear(hs, KFW_CTS, &cts, HS_WAIT_MS), "no grant");
 	data.id = cts.id;
 	data.gen = cts.gen;
 	data.slot = cts.slot;
-	ok = check(ok && !hs_begin(hs, &data, NULL, SKW_PAYLOAD_MAX),
+	ok = check(ok && !hs_begin(hs, &data, NULL, KFW_PAYLOAD_MAX),
 		   "the peer can't begin a payload");
 	ok &= drips(hs, "a long message holds its receive as long as single bytes come");
 	call.incarnation = 2;
@@ -337,13 +337,13 @@ static bool drip(struct victim *v)
 /* A write was on its way when the grant came: the payload of the grant comes behind it. */
 static bool write_first(struct victim *v)
 {
-	const struct skw_rma seg = {
+	const struct kfw_rma seg = {
 		.len = cpu_to_le64(CHUNK * CHUNKS), .key = cpu_to_le64(0xbad)
 	};
 	const struct hs_call call = { .port = 715 };
-	struct skw_hdr cts = {}, ack = {}, rts = hs_rts(TAG_X, 1, 32768);
-	struct skw_hdr write = { .type = SKW_WRITE, .id = cpu_to_le32(2) };
-	struct skw_hdr data = { .type = SKW_DATA };
+	struct kfw_hdr cts = {}, ack = {}, rts = hs_rts(TAG_X, 1, 32768);
+	struct kfw_hdr write = { .type = KFW_WRITE, .id = cpu_to_le32(2) };
+	struct kfw_hdr data = { .type = KFW_DATA };
 	struct hs *hs = hs_open(v, &call);
 	u8 *chunk = kzalloc(CHUNK, GFP_KERNEL);
 	void *done;
@@ -353,7 +353,7 @@ static bool write_first(struct victim *v)
 	if (!ok)
 		goto free;
 	ok = check(!hs_post(v, TAG_X, &x) && !hs_say(hs, &rts, 0) &&
-		   !hs_hear(hs, SKW_CTS, &cts, HS_WAIT_MS), "no grant") &&
+		   !hs_hear(hs, KFW_CTS, &cts, HS_WAIT_MS), "no grant") &&
 	     check(!hs_begin(hs, &write, &seg, CHUNK * CHUNKS), "no write");
 	for (i = 0; ok && i < CHUNKS; i++) {
 		msleep(100);
@@ -363,7 +363,7 @@ static bool write_first(struct victim *v)
 	data.id = cts.id;
 	data.gen = cts.gen;
 	data.slot = cts.slot;
-	ok = ok && check(!hs_hear(hs, SKW_ACK, &ack, HS_WAIT_MS) &&
+	ok = ok && check(!hs_hear(hs, KFW_ACK, &ack, HS_WAIT_MS) &&
 			 le16_to_cpu(ack.status) == EACCES, "the write has no verdict") &&
 	     check(!hs_say(hs, &data, 32768) && !victim_ended(v, HS_WAIT_MS, &done) && done == &x,
 		   "the message does not arrive");
@@ -379,10 +379,10 @@ free:
 /* struct turns_said - reads, and a grant behind them: one segment of TCP */
 struct turns_said {
 	struct {
-		struct skw_hdr	hdr;
-		struct skw_rma	seg;
+		struct kfw_hdr	hdr;
+		struct kfw_rma	seg;
 	} __packed reads[READS];
-	struct skw_hdr	cts;
+	struct kfw_hdr	cts;
 } __packed;
 
 /* The peer asks for much and grants a message: the victim's answers must not starve the message. */
@@ -390,7 +390,7 @@ static bool turns(struct victim *v)
 {
 	struct turns_said *said = kzalloc(sizeof(*said), GFP_KERNEL);
 	const struct hs_call call = { .port = 716 };
-	struct skw_hdr hdr, rts = {}, ack = { .type = SKW_ACK };
+	struct kfw_hdr hdr, rts = {}, ack = { .type = KFW_ACK };
 	struct hs *hs = hs_open(v, &call);
 	bool granted = false;
 	int i, x, first = 0;
@@ -402,19 +402,19 @@ static bool turns(struct victim *v)
 	ok = check(!victim_region(v, v->buf, v->buf_len, KFI_REMOTE_READ, 1), "no region") &&
 	     check(!kfi_send(v->ep, v->buf, v->buf_len, NULL, hs_known(v, 1, call.port), &x),
 		   "nothing can be sent") &&
-	     check(!hs_hear(hs, SKW_RTS, &rts, HS_WAIT_MS), "no request");
+	     check(!hs_hear(hs, KFW_RTS, &rts, HS_WAIT_MS), "no request");
 	for (i = 0; ok && i < READS; i++) {
-		said->reads[i].hdr = (struct skw_hdr) {
-			.type = SKW_READ, .id = cpu_to_le32(i), .rma_count = cpu_to_le16(1),
+		said->reads[i].hdr = (struct kfw_hdr) {
+			.type = KFW_READ, .id = cpu_to_le32(i), .rma_count = cpu_to_le16(1),
 			.len = cpu_to_le64(v->buf_len),
 			.credit_msg = cpu_to_le32(1024), .credit_tag = cpu_to_le32(1024),
 		};
-		said->reads[i].seg = (struct skw_rma) {
+		said->reads[i].seg = (struct kfw_rma) {
 			.len = cpu_to_le64(v->buf_len), .key = cpu_to_le64(kfi_mr_key(v->mr)),
 		};
 	}
-	said->cts = (struct skw_hdr) {
-		.type = SKW_CTS, .id = rts.id, .gen = rts.gen,
+	said->cts = (struct kfw_hdr) {
+		.type = KFW_CTS, .id = rts.id, .gen = rts.gen,
 		.credit_msg = cpu_to_le32(1024), .credit_tag = cpu_to_le32(1024),
 	};
 	ok = ok && check(!hs_put(hs, said, sizeof(*said)), "the peer can't send");
@@ -422,8 +422,8 @@ static bool turns(struct victim *v)
 		ok = check(!hs_get(hs, &hdr, sizeof(hdr), HS_WAIT_MS) &&
 			   !hs_skip(hs, le64_to_cpu(hdr.payload), HS_WAIT_MS),
 			   "the message does not come");
-		granted = hdr.type == SKW_DATA;
-		first += hdr.type == SKW_READ_DATA;
+		granted = hdr.type == KFW_DATA;
+		first += hdr.type == KFW_READ_DATA;
 	}
 	pr_info("hostile: %d of %d reads were answered first\n", first, READS);
 	ack.id = rts.id;
@@ -503,7 +503,7 @@ static bool many_peers(struct victim *v)
 static bool impostor(struct victim *v)
 {
 	struct hs_call good = { .node = 10, .port = 711 }, plain = good, another = good;
-	struct skw_hdr msg = hs_msg(TAG_X);
+	struct kfw_hdr msg = hs_msg(TAG_X);
 	struct hs *hs = hs_open(v, &good), *foe;
 	void *done;
 	int x;
@@ -573,7 +573,7 @@ static bool forgotten_caller(struct victim *v)
 	const struct hs_call call = { .node = 15, .port = 718 };
 	const struct hs_call foe = { .node = 15, .port = 718, .incarnation = 4712 };
 	struct hs *hs = hs_open(v, &call), *other;
-	struct skw_hdr credit;
+	struct kfw_hdr credit;
 	bool ok = check(!IS_ERR(hs), "the peer is not admitted");
 
 	if (!ok)
@@ -585,7 +585,7 @@ static bool forgotten_caller(struct victim *v)
 		usleep_range(2000, 3000);
 		hs_reset(other);
 	}
-	ok = ok && check(!hs_hear(hs, SKW_CREDIT, &credit, HS_WAIT_MS), "the peer is not asked");
+	ok = ok && check(!hs_hear(hs, KFW_CREDIT, &credit, HS_WAIT_MS), "the peer is not asked");
 	msleep(5000);
 	/* What has come until now */
 	while (ok && !hs_get(hs, &credit, sizeof(credit), 1))

@@ -15,7 +15,7 @@
 #include <linux/net.h>
 #include <linux/time.h>
 #include <kfabric.h>
-#include "../../../providers/sockets/wire.h"
+#include "../../../kfi/proto/wire.h"
 #include "../victim.h"
 
 #define HS_WAIT_MS	20000U		/* limit for an event that has to happen */
@@ -41,7 +41,7 @@ struct hs_call {
 /** struct hs - a connection of the peer's; @said: the victim's answer to the hello */
 struct hs {
 	struct socket		*sock;
-	struct skw_hello	said;
+	struct kfw_hello	said;
 };
 
 /* peer.c: process context. 0 or a negative errno unless something else is said */
@@ -51,10 +51,10 @@ int hs_greet(struct hs *hs, const struct hs_call *call);		/* ... and the victim'
 struct hs *hs_open(const struct victim *v, const struct hs_call *call);	/* both; ERR_PTR */
 int hs_put(struct hs *hs, const void *bytes, size_t len);
 int hs_get(struct hs *hs, void *bytes, size_t len, unsigned int ms);	/* exactly @len bytes */
-int hs_say(struct hs *hs, struct skw_hdr *hdr, size_t payload);		/* a frame with @payload bytes of 0x5a behind it */
-int hs_begin(struct hs *hs, struct skw_hdr *hdr, const struct skw_rma *seg, u64 len);	/* ... whose @len bytes are still to come; @seg or NULL */
+int hs_say(struct hs *hs, struct kfw_hdr *hdr, size_t payload);		/* a frame with @payload bytes of 0x5a behind it */
+int hs_begin(struct hs *hs, struct kfw_hdr *hdr, const struct kfw_rma *seg, u64 len);	/* ... whose @len bytes are still to come; @seg or NULL */
 int hs_skip(struct hs *hs, u64 left, unsigned int ms);			/* read @left bytes and forget them */
-int hs_hear(struct hs *hs, u8 type, struct skw_hdr *hdr, unsigned int ms);	/* the next frame of this type; payload of others is skipped */
+int hs_hear(struct hs *hs, u8 type, struct kfw_hdr *hdr, unsigned int ms);	/* the next frame of this type; payload of others is skipped */
 bool hs_ended(struct hs *hs, unsigned int ms);				/* the victim has closed the connection */
 void hs_close(struct hs *hs);
 void hs_reset(struct hs *hs);

@@ -48,7 +48,7 @@ kfi_addr_t hs_known(struct victim *v, u8 node, u16 port)
 static bool hostile_served(struct victim *v)
 {
 	const struct hs_call call = { .node = 200, .port = 700 };
-	struct skw_hdr msg = { .type = SKW_MSG, .flags = SKW_F_TAGGED, .tag = cpu_to_le64(0x600d) };
+	struct kfw_hdr msg = { .type = KFW_MSG, .flags = KFW_F_TAGGED, .tag = cpu_to_le64(0x600d) };
 	struct hs *hs = hs_open(v, &call);
 	void *context;
 	bool ok;

@@ -64,9 +64,9 @@ free:
 
 int hs_hello(struct hs *hs, const struct hs_call *call)
 {
-	struct skw_hello hello = {
-		.magic = cpu_to_le32(SKW_MAGIC), .kind = SKW_HELLO, .ep_type = KFI_EP_RDM,
-		.version = cpu_to_le16(SKW_VERSION), .version_min = cpu_to_le16(SKW_VERSION_MIN),
+	struct kfw_hello hello = {
+		.magic = cpu_to_le32(KFW_MAGIC), .kind = KFW_HELLO, .ep_type = KFI_EP_RDM,
+		.version = cpu_to_le16(KFW_VERSION), .len = cpu_to_le16(sizeof(hello)),
 		.port = cpu_to_le16(call->port), .incarnation = cpu_to_le64(call->incarnation ?: 4711),
 		.stream = cpu_to_le64(0x57ea), .window_msg = cpu_to_le32(1024), .window_tag = cpu_to_le32(1024),
 		.requests = cpu_to_le32(64), .eager = cpu_to_le32(16384),
@@ -82,7 +82,7 @@ int hs_greet(struct hs *hs, const struct hs_call *call)
 	ret = ret ?: hs_get(hs, &hs->said, sizeof(hs->said), HS_WAIT_MS);
 	if (ret)
 		return ret;
-	return hs->said.kind == SKW_ACCEPT ? 0 : -ECONNREFUSED;
+	return hs->said.kind == KFW_ACCEPT ? 0 : -ECONNREFUSED;
 }
 
 struct hs *hs_open(const struct victim *v, const struct hs_call *call)
@@ -126,13 +126,13 @@ int hs_get(struct hs *hs, void *bytes, size_t len, unsigned int ms)
 }
 
 /* A limit of one window, which the victim has not used, is never absurd. */
-static void hs_credit(struct skw_hdr *hdr)
+static void hs_credit(struct kfw_hdr *hdr)
 {
 	hdr->credit_msg = cpu_to_le32(1024);
 	hdr->credit_tag = cpu_to_le32(1024);
 }
 
-int hs_begin(struct hs *hs, struct skw_hdr *hdr, const struct skw_rma *seg, u64 len)
+int hs_begin(struct hs *hs, struct kfw_hdr *hdr, const struct kfw_rma *seg, u64 len)
 {
 	int ret;
 
@@ -144,7 +144,7 @@ int hs_begin(struct hs *hs, struct skw_hdr *hdr, const struct skw_rma *seg, u64 
 	return ret ?: seg ? hs_put(hs, seg, sizeof(*seg)) : 0;
 }
 
-int hs_say(struct hs *hs, struct skw_hdr *hdr, size_t payload)
+int hs_say(struct hs *hs, struct kfw_hdr *hdr, size_t payload)
 {
 	size_t len = sizeof(*hdr) + payload;
 	u8 *frame = kmalloc(len, GFP_KERNEL);
@@ -153,7 +153,7 @@ int hs_say(struct hs *hs, struct skw_hdr *hdr, size_t payload)
 	if (!frame)
 		return -ENOMEM;
 	hs_credit(hdr);
-	if (hdr->type == SKW_MSG || hdr->type == SKW_DATA) {
+	if (hdr->type == KFW_MSG || hdr->type == KFW_DATA) {
 		hdr->payload = cpu_to_le64(payload);
 		hdr->len = cpu_to_le64(payload);
 	}
@@ -177,7 +177,7 @@ int hs_skip(struct hs *hs, u64 left, unsigned int ms)
 	return ret;
 }
 
-int hs_hear(struct hs *hs, u8 type, struct skw_hdr *hdr, unsigned int ms)
+int hs_hear(struct hs *hs, u8 type, struct kfw_hdr *hdr, unsigned int ms)
 {
 	int ret;
 

@@ -1,43 +1,61 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How much the peers of a kfi_sockets endpoint can make it hold, and which callers are refused. The
- * source is compiled into this module, for a provider exports nothing. A connection is here what
- * the accounts look at: a name, windows, and messages that it leaves behind. All of these messages
- * were promised to their senders, so none is ever dropped.
+ * How much the peers of an RDM endpoint can make it hold, and which callers are refused. The source
+ * is compiled into this module, for kfi.ko exports nothing of it. A connection is here what the
+ * accounts look at: a name, windows, and messages that it leaves behind. All of these messages were
+ * promised to their senders, so none is ever dropped. Names are those of kfi_sockets.
  */
 #include <kunit/test.h>
+#include <kfi_inaddr.h>
 
-#include "../../providers/sockets/held.c"
+#include "../../kfi/proto/account.c"
 
-unsigned int ks_eager_size = 16384;
-unsigned int ks_window = 1024;
-unsigned int ks_window_peer = 8192;
-unsigned int ks_window_source = 32768;
-unsigned int ks_window_total = 131072;
-unsigned int ks_source_peers = 4;
+static void held_source(const void *name, void *source)
+{
+	*(union kfi_inaddr *)source = kfi_inaddr_origin(name);
+}
 
-void ks_inmsgs_drop(struct ks_conn *conn)
+static const struct kfi_link_ops held_ops = {
+	.name_len	= sizeof(union kfi_inaddr),
+	.cmp		= kfi_inaddr_cmp,
+	.hash		= kfi_inaddr_hash,
+	.source		= held_source,
+};
+
+static struct kfi_proto held_proto = {
+	.ops = &held_ops,
+	.params = {
+		.eager_size	= 16384,
+		.window		= 1024,
+		.window_peer	= 8192,
+		.window_source	= 32768,
+		.window_total	= 131072,
+		.source_peers	= 4,
+	},
+};
+
+void kfp_inmsgs_drop(struct kfp_conn *conn)
 {
 }
 
-void ks_conn_get(struct ks_conn *conn)
+void kfp_conn_get(struct kfp_conn *conn)
 {
 }
 
-void ks_conn_put(struct ks_conn *conn)
+void kfp_conn_put(struct kfp_conn *conn)
 {
 }
 
-/** struct held_world - @sep: the endpoint; @dead: connections that have left messages, by @link */
+/** struct held_world - @pe: the endpoint; @dead: connections that have left messages, by @link */
 struct held_world {
-	struct ks_ep		sep;
+	struct kfi_proto_ep	pe;
 	struct list_head	dead;
 };
 
 /** struct held_conn - @conn: a connection; @in: the message that it leaves; @link: in &held_world.dead */
 struct held_conn {
-	struct ks_conn		conn;
-	struct ks_inmsg		in;
+	struct kfp_conn		conn;
+	struct kfp_inmsg		in;
 	struct list_head	link;
 };
 
@@ -47,7 +65,8 @@ static int held_init(struct kunit *test)
 
 	if (!w)
 		return -ENOMEM;
-	ks_helds_init(&w->sep.helds);
+	w->pe.accounts = kfp_accounts_new(&held_proto);
+	KUNIT_ASSERT_NOT_NULL(test, w->pe.accounts);
 	INIT_LIST_HEAD(&w->dead);
 	test->priv = w;
 	return 0;
@@ -61,12 +80,13 @@ static void held_exit(struct kunit *test)
 
 	list_for_each_entry(c, &w->dead, link) {
 		list_del(&c->in.entry);
-		ks_held_freed(&c->conn, c->conn.held_units, true);
+		kfp_account_freed(&c->conn, c->conn.units, true);
 	}
-	KUNIT_EXPECT_EQ(test, 0u, w->sep.helds.all.units);
-	KUNIT_EXPECT_EQ(test, 0u, w->sep.helds.all.left);
-	KUNIT_EXPECT_EQ(test, 0u, w->sep.helds.all.live);
-	KUNIT_EXPECT_TRUE(test, hash_empty(w->sep.helds.by_name));
+	KUNIT_EXPECT_EQ(test, 0u, w->pe.accounts->all.units);
+	KUNIT_EXPECT_EQ(test, 0u, w->pe.accounts->all.left);
+	KUNIT_EXPECT_EQ(test, 0u, w->pe.accounts->all.live);
+	KUNIT_EXPECT_TRUE(test, hash_empty(w->pe.accounts->by_name));
+	kfree(w->pe.accounts);
 }
 
 /* An IPv4 name, or an IPv6 name if @net is not 0 */
@@ -95,10 +115,12 @@ static struct held_conn *held_new(struct kunit *test, union kfi_inaddr name, boo
 	KUNIT_ASSERT_NOT_NULL(test, c);
 	spin_lock_init(&c->conn.lock);
 	INIT_LIST_HEAD(&c->conn.inmsgs);
-	for (level = 0; level < KS_HELD_LEVELS; level++)
-		INIT_LIST_HEAD(&c->conn.held_dead[level]);
-	c->conn.sep = &w->sep;
-	c->conn.name = name;
+	for (level = 0; level < KFP_HELD_LEVELS; level++)
+		INIT_LIST_HEAD(&c->conn.dead[level]);
+	c->conn.ep = &w->pe;
+	c->conn.ops = &held_ops;
+	c->conn.link.proto = &held_proto;
+	memcpy(c->conn.link.name, &name, sizeof(name));
 	c->conn.pc.dialed = dialed;
 	return c;
 }
@@ -108,7 +130,7 @@ static struct held_conn *held_join(struct kunit *test, union kfi_inaddr name, bo
 {
 	struct held_conn *c = held_new(test, name, dialed);
 
-	KUNIT_ASSERT_EQ(test, expect, ks_held_join(&c->conn));
+	KUNIT_ASSERT_EQ(test, expect, kfp_account_join(&c->conn));
 	return c;
 }
 
@@ -122,21 +144,21 @@ static void held_down(struct kunit *test, struct held_conn *c, u32 units)
 		list_add(&c->in.entry, &c->conn.inmsgs);
 		list_add(&c->link, &w->dead);
 	}
-	ks_held_down(&c->conn);
+	kfp_account_down(&c->conn);
 }
 
 /* A peer comes back until it is refused. Return: what it has left. */
 static u32 held_fill(struct kunit *test, union kfi_inaddr name)
 {
 	struct held_world *w = test->priv;
-	u32 before = w->sep.helds.all.left;
+	u32 before = w->pe.accounts->all.left;
 	struct held_conn *c = held_new(test, name, false);
 
-	while (!ks_held_join(&c->conn)) {
+	while (!kfp_account_join(&c->conn)) {
 		held_down(test, c, 2 * c->conn.window);
 		c = held_new(test, name, false);
 	}
-	return w->sep.helds.all.left - before;
+	return w->pe.accounts->all.left - before;
 }
 
 /* The callers of a peer that has left as much as it may are refused; a call of ours is not. */
@@ -145,10 +167,10 @@ static void held_peer_full(struct kunit *test)
 	union kfi_inaddr name = held_name(0, 1, 700);
 	struct held_conn *c;
 
-	KUNIT_EXPECT_LE(test, held_fill(test, name), ks_window_peer + 64);
+	KUNIT_EXPECT_LE(test, held_fill(test, name), held_proto.params.window_peer + 64);
 	held_join(test, name, false, -ENOBUFS);
 	c = held_join(test, name, true, 0);
-	KUNIT_EXPECT_EQ(test, KS_HELD_MIN, c->conn.window);
+	KUNIT_EXPECT_EQ(test, KFP_HELD_MIN, c->conn.window);
 	held_down(test, c, 0);
 	c = held_join(test, held_name(0, 1, 701), false, 0);
 	held_down(test, c, 0);
@@ -162,15 +184,15 @@ static void held_all_full(struct kunit *test)
 	struct held_conn *c;
 	u32 host, left;
 
-	for (host = 1; w->sep.helds.all.left + 2 * KS_HELD_MIN <= ks_window_total && host < 100; host++)
+	for (host = 1; w->pe.accounts->all.left + 2 * KFP_HELD_MIN <= held_proto.params.window_total && host < 100; host++)
 		held_fill(test, held_name(0, host, 700));
 	KUNIT_ASSERT_LT(test, host, 100u);
 	c = held_join(test, late, false, 0);
-	KUNIT_EXPECT_EQ(test, KS_HELD_MIN, c->conn.window);
+	KUNIT_EXPECT_EQ(test, KFP_HELD_MIN, c->conn.window);
 	held_down(test, c, 0);
 	left = held_fill(test, late);
-	KUNIT_EXPECT_LE(test, left, KS_HELD_SPARE + 64);
-	KUNIT_EXPECT_GE(test, left, KS_HELD_SPARE / 2);
+	KUNIT_EXPECT_LE(test, left, KFP_HELD_SPARE + 64);
+	KUNIT_EXPECT_GE(test, left, KFP_HELD_SPARE / 2);
 	held_join(test, late, false, -ENOBUFS);
 	held_join(test, held_name(0, 1, 701), false, -ENOBUFS);
 	c = held_join(test, late, true, 0);
@@ -197,9 +219,9 @@ static void held_port_zero(struct kunit *test)
 	union kfi_inaddr name = held_name(0, 1, 0);
 	struct held_conn *c = held_join(test, name, true, 0);
 
-	KUNIT_ASSERT_NOT_NULL(test, c->conn.held);
-	KUNIT_ASSERT_NOT_NULL(test, c->conn.held->up);
-	KUNIT_EXPECT_PTR_EQ(test, &((struct held_world *)test->priv)->sep.helds.all, c->conn.held->up->up);
+	KUNIT_ASSERT_NOT_NULL(test, c->conn.account);
+	KUNIT_ASSERT_NOT_NULL(test, c->conn.account->up);
+	KUNIT_EXPECT_PTR_EQ(test, &((struct held_world *)test->priv)->pe.accounts->all, c->conn.account->up->up);
 	held_down(test, c, 0);
 }
 
@@ -212,7 +234,7 @@ static struct kunit_case held_cases[] = {
 };
 
 static struct kunit_suite held_suite = {
-	.name = "kfi_sockets_held",
+	.name = "kfi_proto_account",
 	.init = held_init,
 	.exit = held_exit,
 	.test_cases = held_cases,

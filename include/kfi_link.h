@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * kfi_link.h - the contract between the message protocol in kfi.ko and a link.
+ *
+ * The protocol (kfi/proto/) implements MSG and RDM endpoints: hello and authorization, credits,
+ * eager and rendezvous transfers, RMA, atomic operations, flush and commit, the life of a
+ * connection, and the peers of an RDM endpoint. A link carries the frames of one connection in
+ * order, and reports when it is up, when it has room, and when it is down. A provider that has a
+ * reliable ordered transport implements &struct kfi_link_ops and puts the kfi_proto_*() functions
+ * below into its &struct kfi_prov_ops. docs/provider-guide.md explains how to write a link;
+ * docs/wire-protocol.md describes the frames.
+ */
+#ifndef _KFI_LINK_H
+#define _KFI_LINK_H
+
+#include <kfi_home.h>
+#include <kfi_peer.h>
+#include <kfi_prov.h>
+
+struct kfi_link;
+struct kfi_proto;
+struct kfp_accounts;
+
+/**
+ * DOC: Life of a link
+ *
+ * A connection and its link are one allocation: the protocol's structure, followed by the
+ * provider's structure, which begins with &struct kfi_link. The protocol allocates and frees the
+ * allocation, and holds all references to it.
+ *
+ *	this side dials			a peer calls
+ *	---------------			------------
+ *	ops->open()			kfi_link_new()
+ *	ops->dial()			kfi_link_called()
+ *	kfi_link_up()			kfi_link_up()
+ *
+ *		hello, and the proof if the endpoint has an authorization key
+ *	ops->admit()			ops->admit()
+ *
+ *		frames: ops->post(), ops->read(), kfi_link_rx(), kfi_link_room()
+ *
+ *		kfi_link_down(), or the protocol ends the connection
+ *	ops->detach()			no callback runs after it has returned
+ *	ops->close()			the link reads no memory of the protocol after it
+ */
+
+/**
+ * DOC: Lock of a link
+ *
+ * Each link has one lock. If the transport has a lock of its own, that lock serves. The lock
+ * protects what the protocol keeps about the streams of the connection in both directions. The
+ * link holds the lock around kfi_link_rx(), kfi_link_room() and kfi_link_down().
+ *
+ * The posting path only tries the lock (ops->trylock()). A consumer may post from a completion
+ * handler that runs under the lock, and while the consumer holds locks of its own.
+ */
+
+/**
+ * enum kfi_rx_want - what the protocol does with the next received bytes
+ * @KFI_RX_STOP: nothing at present. The link keeps the bytes until ops->read() is called again
+ * @KFI_RX_HEAD: the bytes belong to a hello, or to the header or the segments of a frame. The
+ *	link passes them to kfi_rx_head()
+ * @KFI_RX_PAYLOAD: up to &kfi_link.left bytes belong to &kfi_link.into. The link copies them and
+ *	calls kfi_rx_placed()
+ * @KFI_RX_REGION: as KFI_RX_PAYLOAD, but the destination is a memory region. The link copies
+ *	inside rcu_read_lock(), and only if kfi_rx_live() has returned true in that section
+ * @KFI_RX_SKIP: the link drops up to &kfi_link.left bytes and calls kfi_rx_placed()
+ */
+enum kfi_rx_want {
+	KFI_RX_STOP,
+	KFI_RX_HEAD,
+	KFI_RX_PAYLOAD,
+	KFI_RX_REGION,
+	KFI_RX_SKIP,
+};
+
+/**
+ * struct kfi_link - a connection as its link sees it; the provider's structure begins with it
+ * @want: &enum kfi_rx_want. The protocol sets it, under the link's lock
+ * @left: bytes of the payload that are still to be received or dropped. The protocol sets it,
+ *	under the link's lock
+ * @into: destination of the payload. The protocol sets it, under the link's lock
+ * @cpu: CPU that received the last bytes. The link sets it. Work items of the connection run on
+ *	this CPU unless the consumer has asked for another one
+ * @posted: bytes that the link has accepted in ops->post(). The protocol sets it
+ * @ep: endpoint of the connection; NULL while a connection request waits at a passive endpoint
+ * @proto: the protocol over this kind of link
+ * @privileged: the caller has shown that it acts for the administrator of its machine. Such a
+ *	caller may claim a name there without an authorization key. Set by a link that a peer calls
+ * @name: name of the peer, &kfi_link_ops.name_len bytes. A link that a peer calls stores the name
+ *	of the source. The protocol adds the port from the hello by &kfi_link_ops.set_port
+ */
+struct kfi_link {
+	u8			want;
+	u64			left;
+	struct iov_iter		*into;
+	int			cpu;
+	u64			posted;
+	struct kfi_proto_ep	*ep;
+	struct kfi_proto	*proto;
+	bool			privileged;
+	u8			name[KFI_ADDR_MAX] __aligned(8);
+};
+
+/* Flags of a unit */
+#define KFI_UNIT_MORE	0x01	/* another unit follows at once: the link may wait for it */
+#define KFI_UNIT_SPLICE	0x02	/* ops->splices() returned true: the link may reference the pages */
+
+/**
+ * struct kfi_unit - bytes to be sent: whole frames, and the payload of the last frame
+ * @head: frames, encoded by the protocol. The link does not read them after ops->post() has
+ *	accepted them
+ * @len: bytes at @head
+ * @done: bytes of @head that the link has accepted
+ * @payload: remaining payload of the last frame, or NULL. The link advances the iterator
+ * @left: bytes of @payload that the link has not accepted yet
+ * @flags: KFI_UNIT_*
+ */
+struct kfi_unit {
+	const void	*head;
+	u32		len;
+	u32		done;
+	struct iov_iter	*payload;
+	u64		left;
+	u8		flags;
+};
+
+/**
+ * struct kfi_link_ops - operations of a link
+ * @link_size: bytes of the provider's structure, which begins with &struct kfi_link
+ * @name_len: bytes of a name, up to KFI_ADDR_MAX. The protocol does not interpret names
+ *
+ * @len: number of leading bytes of a name that consumers of MSG endpoints see. Any context
+ * @cmp: compare two names. Returns < 0, 0 or > 0; the order is the same on both sides. Any
+ *	context
+ * @hash: hash of a name, equal for names that @cmp finds equal. Any context
+ * @name: convert an address of an address vector to a name. Returns 0, or a negative errno if
+ *	the address denotes no peer. Any context, inside rcu_read_lock()
+ * @address: convert a name to an address; @addr has room for KFI_ADDR_MAX bytes. Returns the
+ *	length, or a negative errno if the name has no address in this domain. Process context
+ * @source: compute the part of a name that identifies its source. Peers of one source share an
+ *	account. The result has the form of a name. Any context
+ * @port: optional, with @set_port: the part of an endpoint's own name that a hello carries, never
+ *	0. Process context
+ * @set_port: store the port of a hello in the name of the source. Process context
+ * @self: store the name by which the caller has called this side. Process context
+ *
+ * @open: prepare to dial &kfi_link.name. Must not wait for I/O, because memory reclaim may wait
+ *	for this connection. After an error nothing is open. Process context, may sleep
+ * @dial: start to connect. kfi_link_up() or kfi_link_down() reports the result. Context as @open
+ * @admit: optional: frames will flow from now on. Context as @open
+ * @ended: state of the receive direction. Returns 0 while the link receives; -ESHUTDOWN if the
+ *	peer has closed the link in order; any other negative errno if the link has failed.
+ *	Any context, without a lock
+ * @detach: stop the callbacks of the link. None of them runs on return, and none runs later.
+ *	Process context, may sleep
+ * @close: close a link that was detached, or that has made no callback yet. On return the link
+ *	does not read memory of the protocol. With @abort the link drops the bytes that it still
+ *	holds, otherwise it delivers them if it can. Must not wait for the peer. Process context,
+ *	may sleep
+ * @probe: find out whether the peer is still alive, because another caller claims its name. The
+ *	first call sends something to the peer (kfi_link_poke()), later calls look at the result.
+ *	Returns 0 if the answer is not known yet, 1 if the peer is alive, -1 if it is not.
+ *	Called under kfi_peer.lock, bottom halves off
+ *
+ * @trylock: take the link's lock unless that requires waiting. Returns with bottom halves off if
+ *	the lock was taken. Any context but hard interrupt
+ * @lock: take the link's lock from a work item. Returns false if a task holds the lock; the
+ *	caller tries again later. Returns with bottom halves off if the lock was taken
+ * @unlock: release the link's lock and enable bottom halves
+ *
+ * @post: accept as much of the unit as there is room for, @head first. Returns 0 if the link has
+ *	accepted all of it; -EAGAIN if there is no room, then the link calls kfi_link_room()
+ *	later; -ENOMEM if there is no room and no callback follows; any other negative errno ends
+ *	the connection. Called under the link's lock
+ * @splices: optional: may the link reference the pages of this payload instead of copying them?
+ *	The pages stay in use until @sent_to reports a position behind them. Called under the
+ *	link's lock
+ * @sent_to: position, in the count of &kfi_link.posted, up to which the link does not read bytes
+ *	any more. Called under the link's lock; without the lock the result is approximate
+ * @read: pass received bytes to the protocol until there are none, or &kfi_link.want is
+ *	KFI_RX_STOP, or the run with bottom halves off has been long enough. Returns false if
+ *	bytes are left and @read has to be called again. Called under the link's lock
+ */
+struct kfi_link_ops {
+	size_t	link_size;
+	size_t	name_len;
+
+	size_t	(*len)(const void *name);
+	int	(*cmp)(const void *a, const void *b);
+	u32	(*hash)(const void *name);
+	int	(*name)(const struct kfi_ep *ep, const void *addr, void *name);
+	int	(*address)(const struct kfi_ep *ep, const void *name, void *addr);
+	void	(*source)(const void *name, void *source);
+	u16	(*port)(const struct kfi_proto_ep *pe);
+	void	(*set_port)(void *name, u16 port);
+	void	(*self)(struct kfi_link *link, void *name);
+
+	int	(*open)(struct kfi_link *link);
+	int	(*dial)(struct kfi_link *link);
+	void	(*admit)(struct kfi_link *link);
+	int	(*ended)(const struct kfi_link *link);
+	void	(*detach)(struct kfi_link *link);
+	void	(*close)(struct kfi_link *link, bool abort);
+	int	(*probe)(struct kfi_link *link);
+
+	bool	(*trylock)(struct kfi_link *link);
+	bool	(*lock)(struct kfi_link *link);
+	void	(*unlock)(struct kfi_link *link);
+
+	int	(*post)(struct kfi_link *link, struct kfi_unit *unit);
+	bool	(*splices)(const struct kfi_link *link, const struct iov_iter *iter, size_t len);
+	u64	(*sent_to)(const struct kfi_link *link);
+	bool	(*read)(struct kfi_link *link);
+};
+
+/**
+ * struct kfi_proto_params - parameters that an administrator sets, for all endpoints of a provider
+ * @eager_size: longest message that is sent without rendezvous, bytes, 256 to 1 MiB
+ * @window: unexpected messages held for each connection and class, units of 256 bytes
+ * @window_peer: unexpected messages held for all connections of a peer, units
+ * @window_source: unexpected messages held by an endpoint for all peers of one source, units
+ * @window_total: unexpected messages held by an endpoint, units
+ * @requests: unanswered requests accepted on each connection, 16 to 65535
+ * @connect_timeout_ms: time limit for the establishment of a connection
+ * @hello_timeout_ms: time limit for the hello and the proof of a caller
+ * @timeout_ms: time after which a peer that does not send what is due loses its connection
+ * @max_peers: number of peers of an endpoint that may call without having been called
+ * @source_peers: connections of an endpoint that come from one source
+ * @source_backlog: connections in handshake that come from one source
+ * @backlog: connections in handshake for each listening endpoint
+ * @need_privilege: a caller without an authorization key must be &kfi_link.privileged
+ *
+ * kfi_proto_init() fixes the first six. The others are read at each use.
+ */
+struct kfi_proto_params {
+	unsigned int	eager_size;
+	unsigned int	window;
+	unsigned int	window_peer;
+	unsigned int	window_source;
+	unsigned int	window_total;
+	unsigned int	requests;
+	unsigned int	connect_timeout_ms;
+	unsigned int	hello_timeout_ms;
+	unsigned int	timeout_ms;
+	unsigned int	max_peers;
+	unsigned int	source_peers;
+	unsigned int	source_backlog;
+	unsigned int	backlog;
+	bool		need_privilege;
+};
+
+/**
+ * struct kfi_proto - the message protocol over one kind of link
+ * @name: name of the provider, for messages to the administrator
+ * @ops: operations of the link
+ * @params: parameters of the provider's module
+ * @addr_str: print a name
+ * @cache: slab cache of connections. Owned by the protocol
+ * @conns: number of connections that are allocated. Owned by the protocol
+ * @home_ops: callbacks of the connection sets. Owned by the protocol
+ * @peer_ops: callbacks for the peers of RDM endpoints. Owned by the protocol
+ */
+struct kfi_proto {
+	const char			*name;
+	const struct kfi_link_ops	*ops;
+	struct kfi_proto_params		params;
+	void				(*addr_str)(const void *name, size_t len, char *buf,
+						    size_t size);
+
+	struct kmem_cache		*cache;
+	atomic_t			conns;
+	struct kfi_home_ops		home_ops;
+	struct kfi_peer_ops		peer_ops;
+};
+
+/**
+ * kfi_proto_init() - prepare the protocol for a provider
+ * @proto: the provider's protocol object
+ *
+ * The provider's module init calls this before kfi_provider_register(). Parameters that would
+ * stop every connection are corrected, with a message in the kernel log.
+ * Context: process. Return: 0, -ENOMEM.
+ */
+int kfi_proto_init(struct kfi_proto *proto);
+/**
+ * kfi_proto_exit() - undo kfi_proto_init()
+ * @proto: the provider's protocol object
+ *
+ * The provider's module exit calls this after kfi_provider_deregister(). It waits until the last
+ * call of a region's owner has returned, which may take longer than the end of its connection.
+ * Context: process.
+ */
+void kfi_proto_exit(struct kfi_proto *proto);
+
+/**
+ * struct kfi_proto_ep - an endpoint; the provider's structure begins with it
+ * @ep: common part of all endpoints
+ * @proto: the protocol over the provider's links
+ * @peers: RDM: peers of the endpoint
+ * @home: connections of the endpoint
+ * @accounts: RDM: accounts of the memory that peers make the endpoint hold
+ * @peer_name: MSG: name of the peer that the endpoint is connected to
+ */
+struct kfi_proto_ep {
+	struct kfi_ep		ep;
+	struct kfi_proto	*proto;
+	struct kfi_peers	peers;
+	struct kfi_home		home;
+	struct kfp_accounts	*accounts;
+	u8			peer_name[KFI_ADDR_MAX] __aligned(8);
+};
+
+/**
+ * struct kfi_proto_pep - a passive endpoint; the provider's structure begins with it
+ * @pep: common part of all passive endpoints
+ * @proto: the protocol over the provider's links
+ * @home: connections that are in handshake or wait for the consumer's decision
+ */
+struct kfi_proto_pep {
+	struct kfi_pep		pep;
+	struct kfi_proto	*proto;
+	struct kfi_home		home;
+};
+
+static inline struct kfi_proto_ep *to_proto_ep(struct kfi_ep *ep)
+{
+	return container_of(ep, struct kfi_proto_ep, ep);
+}
+
+static inline struct kfi_proto_pep *to_proto_pep(struct kfi_pep *pep)
+{
+	return container_of(pep, struct kfi_proto_pep, pep);
+}
+
+/* ------------------------------------------------------------------ */
+/* Callbacks of a link							      */
+/* ------------------------------------------------------------------ */
+
+/**
+ * kfi_link_new() - allocate a connection for a peer that calls
+ * @pe: RDM endpoint that the peer calls, or NULL
+ * @ppep: passive endpoint that the peer calls, or NULL
+ *
+ * The link fills in its part, &kfi_link.name and &kfi_link.privileged. Then the link calls
+ * kfi_link_called(), enables its callbacks, and calls kfi_link_up(), in this order, and before
+ * &kfi_prov_ops.ep_stop or &kfi_prov_ops.pep_close continues.
+ * Context: process, without I/O. Return: the link, or NULL if there is no memory.
+ */
+struct kfi_link *kfi_link_new(struct kfi_proto_ep *pe, struct kfi_proto_pep *ppep);
+
+/**
+ * kfi_link_called() - add a connection of kfi_link_new() to its endpoint
+ * @link: result of kfi_link_new()
+ *
+ * Context: process. Return: 0, or a negative errno if the endpoint has too many callers. In that
+ * case the protocol has called ops->close(), and @link is gone.
+ */
+int kfi_link_called(struct kfi_link *link);
+
+/**
+ * kfi_link_up() - report that the link is up
+ * @link: link of a caller, or link whose ops->dial() has succeeded
+ *
+ * Context: any but hard interrupt.
+ */
+void kfi_link_up(struct kfi_link *link);
+
+/**
+ * kfi_link_down() - report that ops->ended() does not return 0 any more, or that dialing failed
+ * @link: the link
+ *
+ * Bytes that have arrived before are read first, if that is possible. Context: under the link's
+ * lock.
+ */
+void kfi_link_down(struct kfi_link *link);
+
+/**
+ * kfi_link_fail() - end the connection
+ * @link: the link
+ * @err: reason, a negative errno
+ *
+ * Context: any but hard interrupt.
+ */
+void kfi_link_fail(struct kfi_link *link, int err);
+
+/**
+ * kfi_link_rx() - report that bytes have arrived
+ * @link: the link
+ *
+ * Calls ops->read(). After ops->read() has returned, completion handlers run and answers are
+ * posted. Context: under the link's lock, softirq or bottom halves off.
+ */
+void kfi_link_rx(struct kfi_link *link);
+
+/**
+ * kfi_link_room() - report that there is room again after ops->post() has returned -EAGAIN
+ * @link: the link
+ *
+ * Calls ops->post() if there is something to send. Context: as kfi_link_rx().
+ */
+void kfi_link_room(struct kfi_link *link);
+
+/**
+ * kfi_link_poke() - send a frame without content, which the peer's end of the link acknowledges
+ * @link: the link
+ *
+ * Context: process or softirq.
+ */
+void kfi_link_poke(struct kfi_link *link);
+
+/**
+ * kfi_rx_head() - pass on bytes of a hello, or of the header or the segments of a frame
+ * @link: the link; &kfi_link.want is KFI_RX_HEAD
+ * @bytes: received bytes, contiguous in memory. They are copied before they are checked
+ * @len: number of bytes
+ *
+ * Context: from ops->read(). Return: number of bytes used, at least 1.
+ */
+size_t kfi_rx_head(struct kfi_link *link, const void *bytes, size_t len);
+
+/**
+ * kfi_rx_live() - may payload be copied to &kfi_link.into?
+ * @link: the link; &kfi_link.want is KFI_RX_REGION
+ *
+ * Context: from ops->read(), inside an RCU read section that lasts until the copy is done.
+ * Return: false if the region is gone. Then the link drops the bytes and reports them to
+ * kfi_rx_placed() as usual.
+ */
+bool kfi_rx_live(struct kfi_link *link);
+
+/**
+ * kfi_rx_placed() - report that payload has been copied or dropped
+ * @link: the link
+ * @len: number of bytes, at most &kfi_link.left
+ *
+ * Context: from ops->read().
+ */
+void kfi_rx_placed(struct kfi_link *link, size_t len);
+
+/* ------------------------------------------------------------------ */
+/* For &struct kfi_prov_ops						      */
+/* ------------------------------------------------------------------ */
+
+/** KFI_PROTO_TX_PRIV - &kfi_prov_ops.tx_priv of a provider whose endpoints use the protocol */
+#define KFI_PROTO_TX_PRIV	32
+/** KFI_PROTO_DATA_MAX - &kfi_prov_ops.cm_data_size */
+#define KFI_PROTO_DATA_MAX	256
+/** KFI_PROTO_ATOMIC_MAX - &kfi_prov_ops.atomic_size */
+#define KFI_PROTO_ATOMIC_MAX	512
+/** KFI_PROTO_RMA_MAX - remote segments of one operation */
+#define KFI_PROTO_RMA_MAX	256
+/** KFI_PROTO_VERSION - version of the wire format, for &kfi_ep_attr.protocol_version */
+#define KFI_PROTO_VERSION	1
+/** KFI_PROTO_LEVELS - completion levels of MSG and RDM endpoints */
+#define KFI_PROTO_LEVELS	(KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE |		\
+				 KFI_DELIVERY_COMPLETE | KFI_COMMIT_COMPLETE)
+
+/* Each implements the operation of &struct kfi_prov_ops with the same name. */
+int kfi_proto_tx(struct kfi_ep *ep, struct kfi_oper *op);
+void kfi_proto_tx_flush(struct kfi_ep *ep);
+void kfi_proto_rx_matched(struct kfi_ep *ep, struct kfi_rx *rx);
+void kfi_proto_rx_drop(struct kfi_ep *ep, struct kfi_rx *rx);
+void kfi_proto_addr_removed(struct kfi_ep *ep, u32 index);
+void kfi_proto_peers(struct kfi_ep *ep, u32 after,
+		     int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg);
+int kfi_proto_connect(struct kfi_ep *ep, const void *addr, const void *data, size_t len);
+int kfi_proto_accept(struct kfi_ep *ep, const void *data, size_t len);
+int kfi_proto_shutdown(struct kfi_ep *ep);
+int kfi_proto_reject(struct kfi_pep *pep, struct kfi_connreq *req, const void *data, size_t len);
+
+/**
+ * kfi_proto_ep_open() - implement &kfi_prov_ops.ep_open
+ * @ep: the endpoint
+ * @proto: the provider's protocol object
+ *
+ * Context: process, may sleep. Return: 0, -ENOMEM. After 0 &kfi_prov_ops.ep_close has to call
+ * kfi_proto_ep_close().
+ */
+int kfi_proto_ep_open(struct kfi_ep *ep, struct kfi_proto *proto);
+
+/**
+ * kfi_proto_ep_stop() - implement &kfi_prov_ops.ep_stop: end all connections, admit no new one
+ * @ep: the endpoint
+ * @err: reason, a negative errno
+ * @unlisten: stop listening, or NULL. kfi_link_called() is not called for @ep after it returns
+ *
+ * Does not wait for a peer. Context: process, may sleep.
+ */
+void kfi_proto_ep_stop(struct kfi_ep *ep, int err, void (*unlisten)(struct kfi_proto_ep *pe));
+
+/**
+ * kfi_proto_ep_close() - implement &kfi_prov_ops.ep_close
+ * @ep: the endpoint
+ *
+ * Context: process, may sleep.
+ */
+void kfi_proto_ep_close(struct kfi_ep *ep);
+
+/**
+ * kfi_proto_pep_open() - implement &kfi_prov_ops.pep_open
+ * @pep: the passive endpoint
+ * @proto: the provider's protocol object
+ *
+ * Context: process.
+ */
+void kfi_proto_pep_open(struct kfi_pep *pep, struct kfi_proto *proto);
+
+/**
+ * kfi_proto_pep_close() - implement &kfi_prov_ops.pep_close
+ * @pep: the passive endpoint. kfi_link_called() is not called for it any more
+ *
+ * Context: process, may sleep.
+ */
+void kfi_proto_pep_close(struct kfi_pep *pep);
+
+#endif /* _KFI_LINK_H */

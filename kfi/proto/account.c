@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * account.c - bounds of the memory that the peers of an RDM endpoint can make it hold. Accounts
+ * exist for each peer, for each source, and for the endpoint. They count units: KFW_UNIT bytes of
+ * payload of unexpected messages, or one message object.
+ *
+ * A live connection is charged with its windows when it begins, which is all that its peer may send
+ * unexpected. So the data path checks nothing but credit, and no connection waits for another one.
+ * When the connection is down, it is charged with the complete messages that it has left in the
+ * matching, until they are received or dropped. So the bound survives reconnects.
+ *
+ * kfp_account_join() charges a connection that begins, and determines its windows.
+ * kfp_account_down() replaces the charge by that of the messages that the connection has left.
+ * kfp_account_freed() returns the charge of one of these messages.
+ *
+ * At the bound of a level, messages that dead connections have left are dropped, oldest connection
+ * first, except those whose sender was told that they have arrived (flag ACK) and those that
+ * invalidate a region. Then new connections get smaller windows, at least KFP_HELD_MIN. When dead
+ * connections alone have left as much as a peer or a source may have, further callers of that peer
+ * or source are refused. When they have left as much as the endpoint may have, only callers whose
+ * source has more than KFP_HELD_SPARE are refused, because no source may lock out another one. A
+ * connection that this side dials is never refused, because the consumer has selected the peer.
+ *
+ * So a peer or a source holds at most its bound and KFP_HELD_MIN units of each class for each live
+ * connection, and an endpoint at most its bound and KFP_HELD_SPARE for each source. What dialed
+ * connections leave beyond that is bounded by what the consumer dials. Messages of live connections
+ * are never dropped.
+ *
+ * kfp_accounts.lock protects all accounts. It is a leaf, taken when a connection begins or ends and
+ * when a message of a dead connection is freed.
+ */
+#include <linux/slab.h>
+#include "proto.h"
+
+/* What one object of a dead connection counts, in units */
+static u32 kfp_account_object(const struct kfp_conn *conn)
+{
+	size_t bytes = offsetof(struct kfp_conn, link) + conn->ops->link_size;
+
+	return DIV_ROUND_UP(bytes, KFW_UNIT + sizeof(struct kfp_inmsg));
+}
+
+/* A new connection gets at most this fraction (1/n) of the remaining units. */
+static const unsigned int kfp_account_share[KFP_HELD_LEVELS] = {
+	[KFP_HELD_PEER]	  = 2,
+	[KFP_HELD_SOURCE] = 4,
+	[KFP_HELD_ALL]	  = 8,
+};
+
+/* Return the bound of an account of this level, in units. */
+static u32 kfp_account_limit(const struct kfp_accounts *accounts, int level)
+{
+	const struct kfi_proto_params *params = &accounts->proto->params;
+
+	switch (level) {
+	case KFP_HELD_PEER:
+		return READ_ONCE(params->window_peer);
+	case KFP_HELD_SOURCE:
+		return READ_ONCE(params->window_source);
+	default:
+		return READ_ONCE(params->window_total);
+	}
+}
+
+struct kfp_accounts *kfp_accounts_new(const struct kfi_proto *proto)
+{
+	struct kfp_accounts *accounts = kzalloc(sizeof(*accounts), GFP_KERNEL);
+
+	if (!accounts)
+		return NULL;
+	accounts->proto = proto;
+	spin_lock_init(&accounts->lock);
+	hash_init(accounts->by_name);
+	INIT_LIST_HEAD(&accounts->all.dead);
+	accounts->all.level = KFP_HELD_ALL;
+	return accounts;
+}
+
+/* ---- accounts ---- */
+
+/*
+ * Find the account with this name one level below @up, and add a user. If there is none, use
+ * *@spare. The level is compared, too, because the name of a peer can equal that of a source: a
+ * consumer may dial port 0.
+ */
+static struct kfp_account *kfp_account_get(struct kfp_accounts *accounts, const void *name,
+					   struct kfp_account *up, struct kfp_account **spare)
+{
+	const struct kfi_link_ops *ops = accounts->proto->ops;
+	u8 level = up->level - 1;
+	struct kfp_account *account;
+
+	lockdep_assert_held(&accounts->lock);
+	hash_for_each_possible(accounts->by_name, account, node, ops->hash(name))
+		if (account->level == level && !ops->cmp(account->name, name))
+			goto found;
+	account = *spare;
+	*spare = NULL;
+	account->level = level;
+	memcpy(account->name, name, ops->name_len);
+	account->up = up;
+	up->users++;
+	INIT_LIST_HEAD(&account->dead);
+	hash_add(accounts->by_name, &account->node, ops->hash(name));
+found:
+	account->users++;
+	return account;
+}
+
+static void kfp_account_put(struct kfp_accounts *accounts, struct kfp_account *account)
+{
+	struct kfp_account *up;
+
+	lockdep_assert_held(&accounts->lock);
+	for (; account != &accounts->all && !--account->users; account = up) {
+		up = account->up;
+		hash_del(&account->node);
+		kfree(account);
+	}
+}
+
+static void kfp_account_live(struct kfp_account *account, int n)
+{
+	for (; account; account = account->up)
+		account->live += n;
+}
+
+static void kfp_account_charge(struct kfp_account *account, s64 units)
+{
+	for (; account; account = account->up)
+		account->units += units;
+}
+
+static void kfp_account_leave_behind(struct kfp_account *account, s64 units)
+{
+	for (; account; account = account->up)
+		account->left += units;
+}
+
+/* ---- dead connections ---- */
+
+/* Release the account: the endpoint holds nothing of this connection any more. */
+static void kfp_account_leave(struct kfp_conn *conn)
+{
+	struct kfp_accounts *accounts = conn->ep->accounts;
+	int level;
+
+	spin_lock_bh(&accounts->lock);
+	kfp_account_charge(conn->account, -(s64)conn->units);
+	if (conn->left)
+		kfp_account_leave_behind(conn->account, -(s64)conn->units);
+	for (level = 0; level < KFP_HELD_LEVELS; level++)
+		list_del_init(&conn->dead[level]);
+	kfp_account_put(accounts, conn->account);
+	conn->account = NULL;
+	spin_unlock_bh(&accounts->lock);
+}
+
+/* Take the oldest dead connection of an account out of all lists, with a reference. */
+static struct kfp_conn *kfp_account_oldest(struct kfp_accounts *accounts,
+					   struct kfp_account *account, int level)
+{
+	struct kfp_conn *conn;
+
+	lockdep_assert_held(&accounts->lock);
+	conn = list_first_entry_or_null(&account->dead, struct kfp_conn, dead[level]);
+	if (!conn)
+		return NULL;
+	for (level = 0; level < KFP_HELD_LEVELS; level++)
+		list_del_init(&conn->dead[level]);
+	kfp_conn_get(conn);
+	return conn;
+}
+
+/*
+ * Replace the charge of a connection that is down. Its last message was aborted, so the messages
+ * that it has left in the matching are complete.
+ */
+void kfp_account_down(struct kfp_conn *conn)
+{
+	struct kfp_account *account = conn->account;
+	struct kfp_accounts *accounts;
+	struct kfp_inmsg *in;
+	u32 units = 0;
+	int level;
+
+	if (!account)
+		return;
+	accounts = conn->ep->accounts;
+	spin_lock_bh(&conn->lock);
+	list_for_each_entry(in, &conn->inmsgs, entry)
+		units += in->cost;
+	if (units)
+		units += kfp_account_object(conn);
+	conn->left = units;	/* from here on kfp_inmsg_free() reports to the account */
+	spin_lock(&accounts->lock);
+	kfp_account_live(account, -1);
+	kfp_account_charge(account, (s64)units - conn->units);
+	kfp_account_leave_behind(account, units);
+	conn->units = units;
+	for (level = 0; units && level < KFP_HELD_LEVELS; level++, account = account->up)
+		list_add_tail(&conn->dead[level], &account->dead);
+	spin_unlock(&accounts->lock);
+	spin_unlock_bh(&conn->lock);
+	if (!units)
+		kfp_account_leave(conn);
+}
+
+/* Return the charge of a message of a dead connection. @last: it was the last one. */
+void kfp_account_freed(struct kfp_conn *conn, u32 units, bool last)
+{
+	struct kfp_accounts *accounts = conn->ep->accounts;
+
+	spin_lock_bh(&accounts->lock);
+	kfp_account_charge(conn->account, -(s64)units);
+	kfp_account_leave_behind(conn->account, -(s64)units);
+	conn->units -= units;
+	spin_unlock_bh(&accounts->lock);
+	if (last)
+		kfp_account_leave(conn);
+}
+
+/* ---- a connection begins ---- */
+
+/*
+ * Drop messages that the oldest dead connection has left in @account, if a new connection would get
+ * less than a full window. Return true if this has to be tried again.
+ */
+static bool kfp_account_reclaim(struct kfp_accounts *accounts, struct kfp_account *account,
+				int level)
+{
+	u32 limit = kfp_account_limit(accounts, level);
+	u32 windows = 2 * accounts->proto->params.window;
+	struct kfp_conn *conn = NULL;
+
+	spin_lock_bh(&accounts->lock);
+	if (account->units + kfp_account_share[level] * windows > limit)
+		conn = kfp_account_oldest(accounts, account, level);
+	spin_unlock_bh(&accounts->lock);
+	if (!conn)
+		return false;
+	kfp_inmsgs_drop(conn);
+	kfp_conn_put(conn);
+	return true;
+}
+
+/* Return the units that @account allows for each window of a new connection. */
+static u32 kfp_account_window(const struct kfp_accounts *accounts,
+			      const struct kfp_account *account)
+{
+	u32 limit = kfp_account_limit(accounts, account->level);
+	u32 left = limit - min(limit, account->units);
+
+	return left / kfp_account_share[account->level] / 2;
+}
+
+/* Have dead connections left so much that the smallest windows do not fit? */
+static bool kfp_account_full(const struct kfp_accounts *accounts, const struct kfp_account *account)
+{
+	return account->left + 2 * KFP_HELD_MIN > kfp_account_limit(accounts, account->level);
+}
+
+/* Is a further caller with the name of @peer refused? */
+static bool kfp_account_refuses(const struct kfp_accounts *accounts, const struct kfp_account *peer)
+{
+	const struct kfp_account *source = peer->up;
+
+	if (source->live >= READ_ONCE(accounts->proto->params.source_peers) ||
+	    kfp_account_full(accounts, peer) || kfp_account_full(accounts, source))
+		return true;
+	return kfp_account_full(accounts, source->up) &&
+	       source->left + (source->live + 1) * 2 * KFP_HELD_MIN > KFP_HELD_SPARE;
+}
+
+/*
+ * Determine the windows and the eager size of @conn, whose peer is known, and charge them. Called
+ * in process context, before our hello announces them.
+ *
+ * Return: 0; -ENOMEM; -ENOBUFS if the peer has called and the account of the peer, its source or
+ * the endpoint is full, or the source has too many connections.
+ */
+int kfp_account_join(struct kfp_conn *conn)
+{
+	struct kfp_account *spare[] = {
+		kzalloc(sizeof(*spare[0]), GFP_NOIO), kzalloc(sizeof(*spare[0]), GFP_NOIO)
+	};
+	struct kfp_accounts *accounts = conn->ep->accounts;
+	const struct kfi_proto_params *params = kfp_params(conn);
+	struct kfp_account *peer, *source, *account;
+	u8 from[KFI_ADDR_MAX] __aligned(8);
+	u32 window = params->window;
+	int level, ret = 0;
+
+	if (!spare[0] || !spare[1]) {
+		kfree(spare[0]);
+		kfree(spare[1]);
+		return -ENOMEM;
+	}
+	conn->ops->source(conn->link.name, from);
+	spin_lock_bh(&accounts->lock);
+	source = kfp_account_get(accounts, from, &accounts->all, &spare[0]);
+	peer = kfp_account_get(accounts, conn->link.name, source, &spare[1]);
+	kfp_account_put(accounts, source);	/* @peer holds a reference */
+	spin_unlock_bh(&accounts->lock);
+	kfree(spare[0]);
+	kfree(spare[1]);
+	for (account = peer, level = 0; account; account = account->up, level++)
+		while (kfp_account_reclaim(accounts, account, level))
+			cond_resched();
+	spin_lock_bh(&accounts->lock);
+	for (account = peer; account; account = account->up)
+		window = min(window, kfp_account_window(accounts, account));
+	if (!conn->pc.dialed && kfp_account_refuses(accounts, peer)) {
+		ret = -ENOBUFS;
+		kfp_account_put(accounts, peer);
+	} else {
+		conn->window = max(window, KFP_HELD_MIN);
+		conn->eager = min(params->eager_size, conn->window / 2 * KFW_UNIT);
+		conn->units = 2 * conn->window;
+		conn->account = peer;
+		kfp_account_charge(peer, conn->units);
+		kfp_account_live(peer, 1);
+	}
+	spin_unlock_bh(&accounts->lock);
+	return ret;
+}

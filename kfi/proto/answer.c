@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * answer.c - answers of the peer to our operations. An answer is accepted only if the state of the
+ * operation agrees with it. All functions are called under the link's lock.
+ */
+#include "proto.h"
+
+/*
+ * Return the operation that an answer names, or NULL if there is none, if it has been reused since,
+ * or if it was posted to another connection.
+ */
+struct kfi_oper *kfp_answered_op(struct kfp_conn *conn, const struct kfw_frame *f)
+{
+	struct kfi_oper *op = kfi_tx_by_index(&conn->ep->ep, f->id);
+
+	if (!op || READ_ONCE(op->gen) != f->gen || READ_ONCE(kfp_op(op)->conn) != conn)
+		return NULL;
+	return op;
+}
+
+int kfp_got_cts(struct kfp_conn *conn, const struct kfw_frame *f)
+{
+	struct kfi_oper *op = kfp_answered_op(conn, f);
+
+	if (!op || kfp_op(op)->state != KFP_OP_ASKED)
+		return -EPROTO;
+	kfp_op(op)->slot = f->slot;
+	kfp_op(op)->state = KFP_OP_GRANTED;
+	list_move_tail(&op->link, &conn->tx.granted);
+	return 0;
+}
+
+/*
+ * Does the operation use an answer of the peer's pool? See kfp_put_message(), kfp_put_rma(),
+ * kfp_put_atomic() and kfp_put_flush().
+ */
+static bool kfp_was_request(const struct kfi_oper *op)
+{
+	if (op->code == KFI_OPC_WRITE || op->code == KFI_OPC_READ || op->code == KFI_OPC_FLUSH ||
+	    kfi_opc_is_atomic(op->code))
+		return true;
+	return !kfp_op(op)->asked && op->code != KFI_OPC_TREAD;
+}
+
+static int kfp_verdict(const struct kfi_oper *op, const struct kfw_frame *f)
+{
+	bool read = op->code == KFI_OPC_READ || op->code == KFI_OPC_TREAD || kfp_op_fetches(op);
+
+	if (f->status)
+		return f->status < MAX_ERRNO ? -(int)f->status : -EREMOTEIO;
+	if (read && kfp_op(op)->got != op->len)
+		return op->code == KFI_OPC_TREAD ? -KFI_ETRUNC : -EREMOTEIO;
+	return 0;
+}
+
+/*
+ * Does the link not read the bytes of the operation any more? A peer has read what it answers, so
+ * the link knows that the bytes have arrived no later than the answer arrives. Until then the link
+ * may send spliced pages again, with new contents. Positions have 64 bits, because an answer may
+ * arrive many GiB later.
+ */
+static bool kfp_op_acked(const struct kfp_conn *conn, const struct kfi_oper *op)
+{
+	return kfp_op(op)->end <= conn->ops->sent_to(&conn->link);
+}
+
+int kfp_got_ack(struct kfp_conn *conn, const struct kfw_frame *f)
+{
+	struct kfi_oper *op = kfp_answered_op(conn, f);
+	u8 state;
+
+	if (!op)
+		return -EPROTO;
+	state = kfp_op(op)->state;
+	if (state != KFP_OP_UNANSWERED && !(state == KFP_OP_ASKED && f->status))
+		return -EPROTO;
+	if (state == KFP_OP_UNANSWERED && !kfp_op_acked(conn, op))
+		return -EPROTO;
+	list_del(&op->link);
+	if (kfp_was_request(op))
+		conn->tx.requests--;
+	kfp_op(op)->state = KFP_OP_QUEUED;
+	kfp_op(op)->conn = NULL;
+	kfi_tx_complete(op, kfp_verdict(op, f));
+	return 0;
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * auth.c - the handshake of endpoints that have an authorization key.
+ *
+ *	connecting side			accepting side
+ *	HELLO, random number	->
+ *				<-	CHALLENGE, random number
+ *	PROOF			->
+ *				<-	ACCEPT, proof
+ *
+ * A proof is an HMAC of a label that names the side, the hello with its private data, and both
+ * random numbers. The proof of the accepting side covers its ACCEPT, too. The connecting side
+ * proves first: before that no consumer gets the request, and only struct kfp_auth is kept of it.
+ * A proof is valid for one handshake.
+ */
+#include <linux/random.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include "proto.h"
+
+/**
+ * struct kfp_auth - contents of the proofs
+ * @hello: the HELLO as it was sent
+ * @data: private data of the HELLO
+ * @data_len: bytes at @data
+ * @nonce: random numbers of the connecting and of the accepting side
+ * @asked: the CHALLENGE was sent, or answered
+ * @greeting: accepting side: the decoded HELLO, until the caller has proved itself
+ */
+struct kfp_auth {
+	struct kfw_hello	hello;
+	u8			data[KFW_DATA_MAX];
+	u16			data_len;
+	u8			nonce[2][KFW_AUTH_LEN];
+	bool			asked;
+	struct kfw_greeting	greeting;
+};
+
+static_assert(KFW_AUTH_LEN == KFI_AUTH_PROOF);
+
+static const struct kfi_ep_attr *kfp_auth_attr(const struct kfp_conn *conn)
+{
+	return conn->ep ? conn->ep->ep.info->ep_attr : conn->pep->pep.info->ep_attr;
+}
+
+int kfp_auth_new(struct kfp_conn *conn)
+{
+	if (!kfp_auth_attr(conn)->auth_key_size)
+		return 0;
+	conn->auth = kzalloc(sizeof(*conn->auth), GFP_NOIO);
+	return conn->auth ? 0 : -ENOMEM;
+}
+
+static void kfp_auth_keep(struct kfp_auth *auth, const struct kfw_hello *hello, const void *data,
+			  size_t len)
+{
+	auth->hello = *hello;
+	memcpy(auth->data, data, len);
+	auth->data_len = len;
+}
+
+static void kfp_auth_prove(struct kfp_conn *conn, u8 kind, const struct kfw_hello *last,
+			   const void *data, u8 *proof)
+{
+	static const char connector[] = "kfabric connector", acceptor[] = "kfabric accepting";
+	struct kfp_auth *auth = conn->auth;
+	bool accept = kind == KFW_ACCEPT;
+	struct kvec parts[] = {
+		{ (void *)(accept ? acceptor : connector), sizeof(connector) },
+		{ &auth->hello, sizeof(auth->hello) },
+		{ auth->data, auth->data_len },
+		{ auth->nonce, sizeof(auth->nonce) },
+		{ (void *)last, sizeof(*last) },
+		{ (void *)data, le16_to_cpu(last->data_len) },
+	};
+
+	static_assert(sizeof(connector) == sizeof(acceptor));
+	kfi_auth_proof(kfp_auth_attr(conn), parts, accept ? ARRAY_SIZE(parts) : 4, proof);
+}
+
+void kfp_auth_outgoing(struct kfp_conn *conn, const struct kfw_hello *hello)
+{
+	struct kfp_auth *auth = conn->auth;
+
+	switch (hello->kind) {
+	case KFW_HELLO:
+		kfp_auth_keep(auth, hello, conn->data_out, conn->data_out_len);
+		get_random_bytes(auth->nonce[0], KFW_AUTH_LEN);
+		memcpy(conn->auth_out, auth->nonce[0], KFW_AUTH_LEN);
+		break;
+	case KFW_CHALLENGE:
+		get_random_bytes(auth->nonce[1], KFW_AUTH_LEN);
+		memcpy(conn->auth_out, auth->nonce[1], KFW_AUTH_LEN);
+		break;
+	default:
+		kfp_auth_prove(conn, hello->kind, hello, conn->data_out, conn->auth_out);
+	}
+}
+
+/* Check the proof of the peer. */
+static int kfp_auth_check(struct kfp_conn *conn)
+{
+	u8 proof[KFW_AUTH_LEN];
+
+	if (!conn->auth->asked)
+		return -EPROTO;
+	kfp_auth_prove(conn, conn->greeting.kind, &conn->hello_in, conn->data_in, proof);
+	return kfi_auth_proved(proof, conn->auth_in, sizeof(proof)) ? 0 : -KFI_EKEYREJECTED;
+}
+
+/*
+ * Handle a hello on the connecting side. Return: 0 if the ACCEPT of the peer is proved; -EAGAIN if
+ * it was a CHALLENGE, which has been answered; other negative errno.
+ */
+int kfp_auth_answered(struct kfp_conn *conn)
+{
+	struct kfp_auth *auth = conn->auth;
+	int ret;
+
+	if (conn->greeting.kind != KFW_CHALLENGE)
+		return kfp_auth_check(conn);
+	if (auth->asked)
+		return -EPROTO;
+	auth->asked = true;
+	memcpy(auth->nonce[1], conn->auth_in, KFW_AUTH_LEN);
+	kfp_hello_next(conn);
+	ret = kfp_hello_say(conn, KFW_PROOF);
+	return ret ?: -EAGAIN;
+}
+
+/*
+ * Handle a hello on the accepting side. Return: 0 if the peer has proved itself, then its HELLO is
+ * in conn->greeting again; -EAGAIN if the CHALLENGE was sent; other negative errno.
+ */
+int kfp_auth_asked(struct kfp_conn *conn)
+{
+	struct kfp_auth *auth = conn->auth;
+	int ret;
+
+	if (conn->greeting.kind == KFW_PROOF) {
+		ret = kfp_auth_check(conn);
+		conn->greeting = auth->greeting;
+		return ret;
+	}
+	if (auth->asked || conn->greeting.kind != KFW_HELLO)
+		return -EPROTO;
+	auth->asked = true;
+	auth->greeting = conn->greeting;
+	kfp_auth_keep(auth, &conn->hello_in, conn->data_in, conn->greeting.data_len);
+	memcpy(auth->nonce[0], conn->auth_in, KFW_AUTH_LEN);
+	kfp_hello_next(conn);
+	ret = kfp_hello_say(conn, KFW_CHALLENGE);
+	return ret ?: -EAGAIN;
+}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * commit.c - visible and durable data: FLUSH frames, and other frames with KFW_F_COMMIT.
+ *
+ *   kfp_put_flush()	initiator: encodes frame and segments
+ *   kfp_rx_commit()	target: checks the regions before the first byte of the frame is copied
+ *   kfp_rx_verdict()	target: the frame and all frames before it are complete: queues the
+ *			commit, or the ACK
+ *   kfp_commit_work()	target: calls persist() of the owners of the regions, queues the ACK
+ *
+ * A commit is stored in the answer that each request has, so it needs no memory unless it has
+ * several segments. persist() runs in one of the connection's committers, without a lock of the
+ * protocol, and delays neither the frames that follow nor the end of the connection or its
+ * endpoint. A commit that has not begun by then is dropped. A commit that runs finds, in an RCU
+ * section, that the connection is dead. Only the owner of a region waits for it, when the owner
+ * ends the region.
+ */
+#include <linux/slab.h>
+#include "proto.h"
+
+/* ---- initiator ---- */
+
+/* Send a FLUSH. RMA is sent in the order of its posts, so the frame follows all earlier writes. */
+void kfp_put_flush(struct kfp_conn *conn, struct kfi_oper *op)
+{
+	struct kfw_frame f = kfp_op_frame(op, KFW_FLUSH);
+
+	f.rma_count = op->rma_count;
+	conn->tx.requests++;
+	kfp_put_frame(conn, &f);
+	kfp_put_segments(conn, op);
+	kfp_op_sent(conn, op, true);
+}
+
+/* ---- target: the regions. Under the link's lock ---- */
+
+static struct kfi_rma_iov kfp_commit_range(const struct kfw_rma *seg)
+{
+	return (struct kfi_rma_iov) {
+		.addr = le64_to_cpu(seg->addr),
+		.len = min_t(u64, le64_to_cpu(seg->len), SIZE_MAX),	/* no region is longer */
+		.key = le64_to_cpu(seg->key),
+	};
+}
+
+static void kfp_commit_abandon(struct kfp_conn *conn, struct kfp_answer *answer)
+{
+	kfp_commit_drop(answer);
+	spin_lock_bh(&conn->lock);
+	list_add(&answer->link, &conn->free_answers);
+	spin_unlock_bh(&conn->lock);
+}
+
+/* Take references to the regions of all segments. Return: 0 or the reason of the first failure. */
+static int kfp_commit_get(struct kfp_conn *conn, struct kfp_answer *answer,
+			  struct kfi_commit_seg *segs)
+{
+	struct kfp_rx *rx = &conn->rx;
+	struct kfi_rma_iov range;
+	int err = 0;
+
+	while (answer->nsegs < rx->f.rma_count && !err) {
+		range = kfp_commit_range(&rx->segs[answer->nsegs]);
+		err = kfi_commit_get(&conn->ep->ep, &range, &segs[answer->nsegs]);
+		answer->nsegs += !err;
+	}
+	return err;
+}
+
+/*
+ * Prepare a frame with KFW_F_COMMIT: take its answer, with references to the regions, because an
+ * operation can use up a region before its data is durable. Return: 0, perhaps with a status;
+ * -ENOMEM if nothing has changed and the frame has to be dispatched again; -EPROTO.
+ */
+int kfp_rx_commit(struct kfp_conn *conn)
+{
+	struct kfp_rx *rx = &conn->rx;
+	struct kfp_answer *answer;
+	int err;
+
+	if (!(rx->f.flags & KFW_F_COMMIT))
+		return 0;
+	if (rx->status)
+		return 0;
+	answer = kfp_answer_get(conn);
+	if (!answer)
+		return -EPROTO;
+	answer->kind = KFP_ANSWER_COMMIT;
+	answer->nsegs = 0;
+	answer->id = rx->f.id;
+	answer->gen = rx->f.gen;
+	answer->durable = &answer->durable0;
+	if (rx->f.rma_count > 1)
+		answer->durable = kmalloc_array(rx->f.rma_count, sizeof(*answer->durable),
+						GFP_ATOMIC | __GFP_NOWARN);
+	err = answer->durable ? kfp_commit_get(conn, answer, answer->durable) : -ENOMEM;
+	if (!err) {
+		rx->commit = answer;
+		return 0;
+	}
+	kfp_commit_abandon(conn, answer);
+	if (err == -ENOMEM)
+		return err;
+	rx->status = -err;
+	return 0;
+}
+
+/*
+ * Check the segments of a FLUSH for visibility. Memory is coherent, so written bytes are visible.
+ */
+static void kfp_rx_visible(struct kfp_conn *conn)
+{
+	struct kfp_rx *rx = &conn->rx;
+	struct kfi_rma_iov range;
+	struct iov_iter iter;
+	struct kfi_mr *mr;
+	unsigned int i;
+
+	for (i = 0; i < rx->f.rma_count && !rx->status; i++) {
+		range = kfp_commit_range(&rx->segs[i]);
+		mr = kfi_mr_get(&conn->ep->ep, range.key, range.addr, range.len,
+				KFI_REMOTE_WRITE, &iter);
+		if (IS_ERR(mr))
+			rx->status = EACCES;
+		else
+			kfi_mr_put(mr);
+	}
+}
+
+int kfp_rx_flush(struct kfp_conn *conn)
+{
+	int ret;
+
+	ret = kfp_rx_commit(conn);
+	if (ret)
+		return ret;
+	if (!(conn->rx.f.flags & KFW_F_COMMIT))
+		kfp_rx_visible(conn);
+	return kfp_rx_verdict(conn);
+}
+
+/* ---- target: the owners ---- */
+
+/* Start a committer, unless all of them run; then the first one that is ready takes the commit. */
+static void kfp_commit_start(struct kfp_conn *conn)
+{
+	unsigned int i = find_first_zero_bit(&conn->committing, KFP_COMMITS);
+
+	lockdep_assert_held(&conn->lock);
+	if (i == KFP_COMMITS)
+		return;
+	__set_bit(i, &conn->committing);
+	kfp_conn_get(conn);
+	queue_work(kfp_commit_wq, &conn->committers[i].work);
+}
+
+/* Queue the ACK of a frame, or its commit, after which the ACK follows. */
+int kfp_rx_verdict(struct kfp_conn *conn)
+{
+	struct kfp_rx *rx = &conn->rx;
+	struct kfp_answer *answer = rx->commit;
+
+	if (!answer)
+		return kfp_rx_ack(conn, rx->status);
+	rx->commit = NULL;
+	if (rx->status) {		/* a region died meanwhile */
+		kfp_commit_abandon(conn, answer);
+		return kfp_rx_ack(conn, rx->status);
+	}
+	spin_lock_bh(&conn->lock);
+	list_add_tail(&answer->link, &conn->commits);
+	kfp_commit_start(conn);
+	spin_unlock_bh(&conn->lock);
+	return 0;
+}
+
+/**
+ * struct kfp_commit - the commit that a committer runs
+ * @answer: its answer. May be used only while the connection is not dead
+ * @segs: references to the regions: &kfp_commit.one or an allocation
+ * @one: the reference of a commit with one segment
+ * @count: number of segments
+ */
+struct kfp_commit {
+	struct kfp_answer	*answer;
+	struct kfi_commit_seg	*segs;
+	struct kfi_commit_seg	one;
+	unsigned int		count;
+};
+
+/* Move the references to the regions from the answer to the committer. */
+static void kfp_commit_take(struct kfp_commit *c, struct kfp_answer *answer)
+{
+	list_del_init(&answer->link);
+	c->answer = answer;
+	c->count = answer->nsegs;
+	c->one = answer->durable0;
+	c->segs = answer->durable == &answer->durable0 ? &c->one : answer->durable;
+	answer->durable = NULL;
+	answer->kind = KFP_ANSWER_ACK;
+}
+
+static bool kfp_commit_next(struct kfp_committer *self, struct kfp_commit *c)
+{
+	struct kfp_conn *conn = self->conn;
+	struct kfp_answer *answer = NULL;
+
+	rcu_read_lock();	/* kfp_conn_down() waits for this section */
+	spin_lock_bh(&conn->lock);
+	if (!test_bit(KFP_DEAD, &conn->flags))
+		answer = list_first_entry_or_null(&conn->commits, struct kfp_answer, link);
+	if (answer)
+		kfp_commit_take(c, answer);
+	else
+		__clear_bit(self - conn->committers, &conn->committing);
+	spin_unlock_bh(&conn->lock);
+	rcu_read_unlock();
+	return answer;
+}
+
+static void kfp_commit_answer(struct kfp_conn *conn, struct kfp_answer *answer, int err)
+{
+	rcu_read_lock();
+	if (!test_bit(KFP_DEAD, &conn->flags)) {
+		answer->status = -err;
+		spin_lock_bh(&conn->lock);
+		kfp_answer_queue(conn, answer);
+		spin_unlock_bh(&conn->lock);
+		kfp_tx_kick(conn);
+	}
+	rcu_read_unlock();
+}
+
+static void kfp_commit_work(struct work_struct *work)
+{
+	struct kfp_committer *self = container_of(work, struct kfp_committer, work);
+	struct kfp_conn *conn = self->conn;
+	struct kfp_commit c;
+	int err;
+
+	while (kfp_commit_next(self, &c)) {
+		err = kfi_commit_run(c.segs, c.count);
+		kfi_commit_put(c.segs, c.count);
+		if (c.segs != &c.one)
+			kfree(c.segs);
+		kfp_commit_answer(conn, c.answer, err);
+	}
+	kfp_conn_put(conn);
+}
+
+/* ---- a connection's commits ---- */
+
+void kfp_commit_init(struct kfp_conn *conn)
+{
+	unsigned int i;
+
+	INIT_LIST_HEAD(&conn->commits);
+	for (i = 0; i < KFP_COMMITS; i++) {
+		INIT_WORK(&conn->committers[i].work, kfp_commit_work);
+		conn->committers[i].conn = conn;
+	}
+}
+
+/* Drop a commit that has not begun when the connection ends. */
+void kfp_commit_drop(struct kfp_answer *answer)
+{
+	if (answer->kind != KFP_ANSWER_COMMIT)
+		return;
+	kfi_commit_put(answer->durable, answer->nsegs);
+	if (answer->durable != &answer->durable0)
+		kfree(answer->durable);
+	answer->durable = NULL;
+	answer->kind = KFP_ANSWER_ACK;
+}

@@ -1,0 +1,516 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * conn.c - the life of a connection.
+ *
+ *   kfp_conn_new()	allocates a connection; the handshake follows (hello.c)
+ *   kfp_conn_start()	the handshake is complete: frames flow (tx.c, rx.c)
+ *   kfp_conn_fail()	begins the end, in any context; the first reason counts
+ *   kfp_conn_down()	process context: unpublishes the connection, closes the link, completes each
+ *			operation exactly once
+ *
+ * No function in this file waits for a peer. The close of a link does not block, and each operation
+ * of a consumer completes with the reason of the failure.
+ */
+#include <linux/cpumask.h>
+#include <linux/export.h>
+#include <linux/net.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/wait_bit.h>
+#include "proto.h"
+
+void kfp_conn_get(struct kfp_conn *conn)
+{
+	refcount_inc(&conn->ref);
+}
+
+/*
+ * Return the CPU for the work items of a connection: the CPU that the consumer has selected for its
+ * completions, else the CPU that received the last bytes. If that CPU is offline they run on any
+ * CPU, because a timer of an offline CPU never fires.
+ */
+int kfp_conn_cpu(const struct kfp_conn *conn)
+{
+	const struct kfi_proto_ep *pe = READ_ONCE(conn->ep);
+	int cpu = pe ? kfi_cq_cpu(pe->ep.rx_cq) : -1;
+
+	if (cpu < 0)
+		cpu = READ_ONCE(conn->link.cpu);
+	return cpu_online(cpu) ? cpu : WORK_CPU_UNBOUND;
+}
+
+void kfp_conn_queue(struct kfp_conn *conn, struct delayed_work *work, unsigned long delay)
+{
+	preempt_disable();	/* keeps the CPU online until the timer is set */
+	queue_delayed_work_on(kfp_conn_cpu(conn), kfp_wq, work, delay);
+	preempt_enable();
+}
+
+/*
+ * Free the buffers, in process context, because they may be vmalloc'ed. The last reference can be
+ * dropped in softirq, with a message that no receive has taken.
+ */
+static void kfp_conn_free_buffers(struct kfp_conn *conn)
+{
+	kvfree(conn->pool);
+	kvfree(conn->rx.segs);
+	kvfree(conn->tx.held);
+	kfree(conn->auth);
+	kfp_inmsg_free_spares(conn);
+	conn->auth = NULL;
+	conn->pool = NULL;
+	conn->rx.segs = NULL;
+	conn->tx.held = NULL;
+}
+
+void kfp_conn_put(struct kfp_conn *conn)
+{
+	struct kfi_proto *proto = conn->link.proto;
+
+	if (!refcount_dec_and_test(&conn->ref))
+		return;
+	kfp_conn_free_buffers(conn);	/* not NULL only if the connection was never listed */
+	kmem_cache_free(proto->cache, conn);
+	/* The module of @proto may be gone after the decrement: only the address is used. */
+	if (atomic_dec_and_test(&proto->conns))
+		wake_up_var(&proto->conns);
+}
+
+/*
+ * Allocate the buffers of a connection. A caller gets them after its hello, and with a key after
+ * its proof; before that it costs a link and this object. May sleep.
+ */
+int kfp_conn_alloc(struct kfp_conn *conn)
+{
+	unsigned int i, requests = kfp_params(conn)->requests;
+
+	conn->tx.held = kvmalloc(KFP_STAGE, GFP_NOIO);
+	conn->tx.stage = conn->tx.held;
+	conn->rx.segs = kvmalloc_array(KFW_RMA_MAX, sizeof(struct kfw_rma), GFP_NOIO);
+	conn->pool = kvcalloc(requests, sizeof(struct kfp_answer), GFP_NOIO);
+	if (!conn->tx.held || !conn->rx.segs || !conn->pool)
+		return -ENOMEM;
+	for (i = 0; i < requests; i++) {
+		conn->pool[i].pooled = true;
+		list_add_tail(&conn->pool[i].link, &conn->free_answers);
+	}
+	return 0;
+}
+
+static void kfp_conn_down(struct work_struct *work);
+static void kfp_conn_watch(struct work_struct *work);
+
+static void kfp_conn_init(struct kfp_conn *conn)
+{
+	int cls, level;
+
+	refcount_set(&conn->ref, 1);
+	init_llist_head(&conn->posted);
+	INIT_LIST_HEAD(&conn->tx.queue);
+	INIT_LIST_HEAD(&conn->tx.waiting);
+	INIT_LIST_HEAD(&conn->tx.granted);
+	for (cls = 0; cls < KFP_CLS; cls++)
+		INIT_LIST_HEAD(&conn->tx.stalled[cls]);
+	spin_lock_init(&conn->lock);
+	INIT_LIST_HEAD(&conn->inmsgs);
+	INIT_LIST_HEAD(&conn->answers);
+	INIT_LIST_HEAD(&conn->lazy);
+	INIT_LIST_HEAD(&conn->free_answers);
+	INIT_LIST_HEAD(&conn->rdv_wait);
+	kfp_commit_init(conn);
+	INIT_LIST_HEAD(&conn->spares);
+	INIT_LIST_HEAD(&conn->rx.space.link);
+	conn->rx.space.fn = kfp_rx_space;
+	kfp_rx_go(conn, KFP_RX_HELLO);
+	INIT_DELAYED_WORK(&conn->tx_work, kfp_tx_work);
+	INIT_DELAYED_WORK(&conn->rx_work, kfp_rx_work);
+	INIT_DELAYED_WORK(&conn->more_work, kfp_more_work);
+	INIT_DELAYED_WORK(&conn->watch_work, kfp_conn_watch);
+	INIT_DELAYED_WORK(&conn->hello_work, kfp_hello_work);
+	INIT_WORK(&conn->down_work, kfp_conn_down);
+	conn->req.fid.fclass = KFI_CLASS_CONNREQ;
+	conn->link.cpu = raw_smp_processor_id();	/* until bytes arrive */
+	for (level = 0; level < KFP_HELD_LEVELS; level++)
+		INIT_LIST_HEAD(&conn->dead[level]);
+}
+
+/* Allocate a connection in handshake, which @pe dials, or whose peer has called @pe or @ppep. */
+struct kfp_conn *kfp_conn_new(struct kfi_proto *proto, struct kfi_proto_ep *pe,
+			      struct kfi_proto_pep *ppep)
+{
+	struct kfp_conn *conn = kmem_cache_zalloc(proto->cache, GFP_NOIO);
+	const struct kfi_proto_params *params = &proto->params;
+
+	if (!conn)
+		return NULL;
+	atomic_inc(&proto->conns);
+	kfp_conn_init(conn);
+	conn->ep = pe;
+	conn->pep = ppep;
+	conn->ops = proto->ops;
+	conn->link.proto = proto;
+	conn->link.ep = pe;
+	conn->window = params->window;
+	conn->eager = params->eager_size;
+	conn->deadline = jiffies + msecs_to_jiffies(READ_ONCE(params->connect_timeout_ms));
+	if (kfp_auth_new(conn)) {
+		kfp_conn_put(conn);
+		return NULL;
+	}
+	return conn;
+}
+
+struct kfi_link *kfi_link_new(struct kfi_proto_ep *pe, struct kfi_proto_pep *ppep)
+{
+	struct kfp_conn *conn = kfp_conn_new(pe ? pe->proto : ppep->proto, pe, ppep);
+
+	return conn ? &conn->link : NULL;
+}
+EXPORT_SYMBOL_GPL(kfi_link_new);
+
+int kfi_link_called(struct kfi_link *link)
+{
+	struct kfp_conn *conn = link_conn(link);
+	const struct kfi_proto_params *params = kfp_params(conn);
+	struct kfi_home *home = conn->ep ? &conn->ep->home : &conn->pep->home;
+	char name[KFI_ADDR_MAX];
+	int ret;
+
+	conn->deadline = jiffies + msecs_to_jiffies(min(READ_ONCE(params->hello_timeout_ms),
+							 READ_ONCE(params->connect_timeout_ms)));
+	ret = kfi_home_list(home, &conn->pc, NULL);
+	if (ret) {
+		link->proto->addr_str(link->name, conn->ops->name_len, name, sizeof(name));
+		net_warn_ratelimited("kfi_%s: too many connections in handshake, %s turned away\n",
+				     link->proto->name, name);
+		conn->ops->close(link, true);
+	}
+	kfp_conn_put(conn);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kfi_link_called);
+
+/* ---- reports of the link ---- */
+
+void kfi_link_up(struct kfi_link *link)
+{
+	struct kfp_conn *conn = link_conn(link);
+
+	/*
+	 * A connection fails only in a state after KFP_NEW, and kfp_conn_take_down() then waits for
+	 * this section: neither the connection nor a work item that is queued here outlives it.
+	 */
+	rcu_read_lock();
+	if (!test_and_set_bit(KFP_UP, &conn->flags)) {
+		if (conn->pc.dialed)
+			kfp_hello_kick(conn);
+		else
+			kfp_hello_start(conn, KFP_GREETING);
+	}
+	rcu_read_unlock();
+}
+EXPORT_SYMBOL_GPL(kfi_link_up);
+
+/*
+ * Return the reason for the end of the connection. The peer of an MSG endpoint may close its end.
+ * The peer of an RDM endpoint that does so has broken the connection.
+ */
+static int kfp_end_of(const struct kfp_conn *conn, int ended)
+{
+	if (test_bit(KFP_BYE_SENT, &conn->flags))
+		return -ESHUTDOWN;
+	if (ended != -ESHUTDOWN)
+		return ended;
+	return conn->ep->ep.type == KFI_EP_MSG ? -ESHUTDOWN : -ECONNRESET;
+}
+
+/* End the connection if the link has ended. The state is READY. Called under the link's lock. */
+void kfp_conn_check(struct kfp_conn *conn)
+{
+	int ended = conn->ops->ended(&conn->link);
+
+	if (ended)
+		kfp_conn_fail(conn, kfp_end_of(conn, ended));
+}
+
+void kfi_link_down(struct kfi_link *link)
+{
+	struct kfp_conn *conn = link_conn(link);
+
+	if (conn->state != KFP_READY) {
+		kfp_hello_kick(conn);
+		return;
+	}
+	/*
+	 * The last bytes of the peer may not have been read yet. If they can't be read now,
+	 * kfp_conn_watch() ends the connection later.
+	 */
+	WRITE_ONCE(conn->rx.heard, jiffies);
+	if (conn->ops->ended(link) != -ESHUTDOWN)
+		kfp_conn_check(conn);
+	else if (conn->rx.at != KFP_RX_BLOCKED)
+		kfp_conn_queue(conn, &conn->rx_work, 0);
+}
+EXPORT_SYMBOL_GPL(kfi_link_down);
+
+void kfi_link_fail(struct kfi_link *link, int err)
+{
+	kfp_conn_fail(link_conn(link), err);
+}
+EXPORT_SYMBOL_GPL(kfi_link_fail);
+
+/* Send a CREDIT frame, which the peer's end of the link acknowledges. */
+void kfi_link_poke(struct kfi_link *link)
+{
+	struct kfp_conn *conn = link_conn(link);
+
+	spin_lock_bh(&conn->lock);
+	conn->credit_due = true;
+	spin_unlock_bh(&conn->lock);
+	rcu_read_lock();
+	if (!test_bit(KFP_DEAD, &conn->flags))
+		kfp_tx_kick(conn);
+	rcu_read_unlock();
+}
+EXPORT_SYMBOL_GPL(kfi_link_poke);
+
+/* ---- frames flow ---- */
+
+static unsigned long kfp_watch_interval(const struct kfp_conn *conn)
+{
+	return msecs_to_jiffies(clamp(READ_ONCE(kfp_params(conn)->timeout_ms) / 2, 100U, 5000U));
+}
+
+/* The handshake is complete; bytes may have arrived already. Called in the hello work. */
+void kfp_conn_start(struct kfp_conn *conn)
+{
+	const struct kfw_greeting *g = &conn->greeting;
+	struct kfp_tx *tx = &conn->tx;
+
+	if (conn->ops->admit)
+		conn->ops->admit(&conn->link);
+	tx->window[KFP_CLS_MSG] = g->window_msg;
+	tx->window[KFP_CLS_TAG] = g->window_tag;
+	tx->requests_max = g->requests;
+	tx->eager = g->eager;
+	kfi_credit_init(&tx->credit[KFP_CLS_MSG], &conn->credit[KFP_CLS_MSG], conn->window,
+			g->window_msg);
+	kfi_credit_init(&tx->credit[KFP_CLS_TAG], &conn->credit[KFP_CLS_TAG], conn->window,
+			g->window_tag);
+	conn->rx.heard = jiffies;
+	kfp_rx_next(conn);
+	/* Pairs with the loads in kfp_rx_run() and kfp_tx_run(), which read nothing else before. */
+	smp_store_release(&conn->state, KFP_READY);
+	kfp_conn_queue(conn, &conn->rx_work, 0);	/* also checks the link */
+	kfp_conn_queue(conn, &conn->watch_work, kfp_watch_interval(conn));
+}
+
+/*
+ * End the connection of a peer that is alive but late. The link reports peers that are dead. A live
+ * peer could keep the receives that it was granted for ever, because they can't be canceled any
+ * more. The peer has timeout_ms for the next bytes of a frame, and for the payload of each grant,
+ * and a payload has to arrive at a least rate, see kfp_rx_late().
+ */
+static void kfp_conn_watch(struct work_struct *work)
+{
+	struct kfp_conn *conn = container_of(to_delayed_work(work), struct kfp_conn, watch_work);
+	unsigned long patience = msecs_to_jiffies(READ_ONCE(kfp_params(conn)->timeout_ms));
+	bool late, ended;
+
+	if (test_bit(KFP_FAILED, &conn->flags))
+		return;
+	if (!test_bit(KFP_DEAD, &conn->flags) && conn->ops->lock(&conn->link)) {
+		late = time_after(jiffies, READ_ONCE(conn->rx.heard) + patience);
+		ended = conn->ops->ended(&conn->link);
+		if (late && patience && ended)
+			kfp_conn_check(conn);	/* its last bytes could not be read for too long */
+		else if (patience && !ended && kfp_rx_late(conn))
+			kfp_conn_fail(conn, -ETIMEDOUT);
+		conn->ops->unlock(&conn->link);
+	}
+	kfp_conn_queue(conn, &conn->watch_work, kfp_watch_interval(conn));
+}
+
+/* ---- the end ---- */
+
+void kfp_conn_fail(struct kfp_conn *conn, int err)
+{
+	const struct kfi_proto *proto = conn->link.proto;
+	char name[KFI_ADDR_MAX];
+
+	if (test_and_set_bit(KFP_FAILED, &conn->flags))
+		return;
+	conn->error = err;
+	if (err == -KFI_EKEYREJECTED || err == -EPROTO || err == -EPROTONOSUPPORT) {
+		proto->addr_str(conn->link.name, proto->ops->name_len, name, sizeof(name));
+		if (err == -EPROTO)
+			net_warn_ratelimited("kfi_%s: %s broke the protocol, connection closed\n",
+					     proto->name, name);
+		else if (err == -EPROTONOSUPPORT)
+			net_warn_ratelimited("kfi_%s: %s speaks another version of the protocol, not %u\n",
+					     proto->name, name, KFW_VERSION);
+		else
+			net_warn_ratelimited("kfi_%s: %s has another authorization key, or only one side has any\n",
+					     proto->name, name);
+	}
+	kfp_conn_get(conn);
+	queue_work(kfp_cm_wq, &conn->down_work);
+}
+
+static void kfp_answers_flush(struct kfp_conn *conn)
+{
+	struct kfp_answer *answer = conn->tx.answer;
+	unsigned int i;
+
+	if (answer && answer->mr)
+		kfi_mr_put(answer->mr);
+	for (i = 0; i < kfp_params(conn)->requests; i++) {
+		kfree(conn->pool[i].segs);
+		kfp_commit_drop(&conn->pool[i]);
+		kfp_values_free(&conn->pool[i].values, conn->pool[i].small);
+	}
+}
+
+/* Report the end. RDM: operations fail, receives stay. MSG: the endpoint is shut down. */
+static void kfp_conn_report(struct kfp_conn *conn)
+{
+	if (conn->pc.peer)
+		kfi_peer_lost(&conn->pc, conn->error);
+	else if (conn->ep && conn->ep->ep.type == KFI_EP_RDM)
+		return;		/* a caller without a valid hello */
+	else if (conn->ep)
+		kfp_msg_lost(conn, conn->error);
+	else if (conn->requested && kfi_connreq_gone(&conn->req))
+		kfp_conn_put(conn);	/* the consumer's reference, or accept or reject drops it */
+}
+
+static void kfp_conn_take_down(struct kfp_conn *conn)
+{
+	int err = conn->error;
+	LIST_HEAD(lost);
+
+	kfi_home_stays(&conn->pc);
+	cancel_delayed_work_sync(&conn->hello_work);	/* it publishes the connection */
+	kfi_home_unpublish(&conn->pc);
+	conn->ops->detach(&conn->link);
+	set_bit(KFP_DEAD, &conn->flags);
+	synchronize_rcu_expedited();	/* posts that have found the connection are complete */
+	cancel_delayed_work_sync(&conn->hello_work);	/* it was queued again, and did nothing */
+	if (conn->ep && conn->ep->ep.rx_cq)
+		kfi_cq_cancel_wait(conn->ep->ep.rx_cq, &conn->rx.space);
+	cancel_delayed_work_sync(&conn->watch_work);
+	cancel_delayed_work_sync(&conn->rx_work);
+	cancel_delayed_work_sync(&conn->tx_work);
+	cancel_delayed_work_sync(&conn->more_work);	/* rx_work and tx_work may have queued it */
+	/*
+	 * The pages of spliced payload return to their owners below, so the link must not send them
+	 * again.
+	 */
+	conn->ops->close(&conn->link,
+			 err == -EPROTO || (conn->state == KFP_READY && !kfp_drained(conn)));
+	if (conn->state == KFP_READY) {
+		kfp_tx_flush_all(conn, err);
+		/*
+		 * Answers before the message objects, which contain some of them; all messages are
+		 * collected before the first receive returns to the matching.
+		 */
+		kfp_answers_flush(conn);
+		kfp_inmsgs_collect(conn, &lost);
+		kfp_rx_abort(conn, err);
+		kfp_inmsgs_abort(&lost, err);
+	}
+	kfp_account_down(conn);
+	kfp_conn_report(conn);
+	kfp_conn_free_buffers(conn);
+	kfi_home_unlist(&conn->pc);
+}
+
+static void kfp_conn_down(struct work_struct *work)
+{
+	struct kfp_conn *conn = container_of(work, struct kfp_conn, down_work);
+	unsigned int noio = memalloc_noio_save();
+
+	kfp_conn_take_down(conn);
+	memalloc_noio_restore(noio);
+	kfp_conn_put(conn);	/* reference of this work item */
+}
+
+/* ---- callbacks of the connection sets (kfi_home.h) ---- */
+
+static void kfp_home_get(struct kfi_peer_conn *pc)
+{
+	kfp_conn_get(to_kfp_conn(pc));
+}
+
+static void kfp_home_put(struct kfi_peer_conn *pc)
+{
+	kfp_conn_put(to_kfp_conn(pc));
+}
+
+static void kfp_home_fail(struct kfi_peer_conn *pc, int err)
+{
+	kfp_conn_fail(to_kfp_conn(pc), err);
+}
+
+bool kfp_conn_failed(const struct kfi_peer_conn *pc)
+{
+	return test_bit(KFP_FAILED, &to_kfp_conn(pc)->flags);
+}
+
+static void kfp_home_moved(struct kfi_peer_conn *pc)
+{
+	struct kfp_conn *conn = to_kfp_conn(pc);
+
+	conn->ep = to_proto_ep(pc->home->peers->ep);
+	conn->link.ep = conn->ep;
+	WRITE_ONCE(conn->pep, NULL);
+}
+
+/*
+ * A connection is pending until its hello or its proof has arrived. A request that was given to its
+ * consumer is not pending.
+ */
+static bool kfp_home_pending(const struct kfi_peer_conn *pc)
+{
+	return READ_ONCE(to_kfp_conn(pc)->state) == KFP_GREETING;
+}
+
+static bool kfp_home_akin(const struct kfi_peer_conn *a, const struct kfi_peer_conn *b)
+{
+	u8 from[KFI_ADDR_MAX] __aligned(8), other[KFI_ADDR_MAX] __aligned(8);
+	const struct kfi_link_ops *ops = to_kfp_conn(a)->ops;
+
+	ops->source(to_kfp_conn(a)->link.name, from);
+	ops->source(to_kfp_conn(b)->link.name, other);
+	return !ops->cmp(from, other);
+}
+
+/* The hello work sends the answer, and kfp_conn_down() waits for the hello work. */
+static void kfp_home_answer(struct kfi_peer_conn *pc, bool accepted)
+{
+	kfp_hello_start(to_kfp_conn(pc), accepted ? KFP_ACCEPTED : KFP_REJECTED);
+}
+
+static const struct kfi_peer_conn *kfp_home_carrier(const struct kfi_oper *op)
+{
+	const struct kfp_conn *conn = READ_ONCE(kfp_op(op)->conn);
+
+	return conn ? &conn->pc : NULL;
+}
+
+void kfp_home_ops_init(struct kfi_proto *proto)
+{
+	proto->home_ops = (struct kfi_home_ops) {
+		.backlog	= &proto->params.backlog,
+		.source_backlog	= &proto->params.source_backlog,
+		.get		= kfp_home_get,
+		.put		= kfp_home_put,
+		.fail		= kfp_home_fail,
+		.failed		= kfp_conn_failed,
+		.carrier	= kfp_home_carrier,
+		.moved		= kfp_home_moved,
+		.pending	= kfp_home_pending,
+		.akin		= kfp_home_akin,
+		.answer		= kfp_home_answer,
+	};
+}

@@ -1,0 +1,666 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * frames.c - what is sent next: the frames of operations and answers, in which order, and where the
+ * payload comes from. Under the link's lock throughout, but for kfp_more_work().
+ *
+ *   kfp_unit_next()		the next unit for the link
+ *   kfp_tx_gather()		frames into the stage, until a long payload follows
+ *   kfp_put_next()		the next frame: answers, granted payload, new operations
+ *   kfp_put_op()		the frame of an operation
+ *   kfp_unit_taken()		what the link has taken
+ *   kfp_op_sent()		complete the operation, or wait for the answer of the peer
+ */
+#include <linux/bvec.h>
+#include "proto.h"
+
+/* ---- encode frames into the stage ---- */
+
+void kfp_tx_collect(struct kfp_conn *conn)
+{
+	struct llist_node *posted;
+	struct kfi_oper *op, *next;
+
+	if (llist_empty(&conn->posted))	/* usual, and saves an xchg */
+		return;
+	posted = llist_reverse_order(llist_del_all(&conn->posted));
+	llist_for_each_entry_safe(op, next, posted, lnode)
+		list_add_tail(&op->link, &conn->tx.queue);
+}
+
+void kfp_put_frame(struct kfp_conn *conn, struct kfw_frame *f)
+{
+	struct kfp_tx *tx = &conn->tx;
+
+	spin_lock(&conn->lock);
+	f->credit_msg = kfi_credit_advert(&conn->credit[KFP_CLS_MSG]);
+	f->credit_tag = kfi_credit_advert(&conn->credit[KFP_CLS_TAG]);
+	conn->credit_due = false;
+	spin_unlock(&conn->lock);
+	kfw_encode(f, (struct kfw_hdr *)(tx->stage + tx->staged));
+	tx->staged += sizeof(struct kfw_hdr);
+}
+
+void kfp_put_segments(struct kfp_conn *conn, const struct kfi_oper *op)
+{
+	struct kfp_tx *tx = &conn->tx;
+	unsigned int i;
+
+	for (i = 0; i < op->rma_count; i++) {
+		struct kfw_rma *seg = (void *)(tx->stage + tx->staged);
+
+		seg->addr = cpu_to_le64(op->rma[i].addr);
+		seg->len = cpu_to_le64(op->rma[i].len);
+		seg->key = cpu_to_le64(op->rma[i].key);
+		tx->staged += sizeof(*seg);
+	}
+}
+
+static void kfp_put_invalidate(struct kfp_conn *conn, const struct kfi_oper *op)
+{
+	struct kfw_rma *seg = (void *)(conn->tx.stage + conn->tx.staged);
+
+	*seg = (struct kfw_rma) { .key = cpu_to_le64(op->inv_key) };
+	conn->tx.staged += sizeof(*seg);
+}
+
+static bool kfp_is_tagged(const struct kfi_oper *op)
+{
+	return op->code == KFI_OPC_TSEND || op->code == KFI_OPC_TWRITE || op->code == KFI_OPC_TREAD;
+}
+
+static bool kfp_is_message(const struct kfi_oper *op)
+{
+	return op->code != KFI_OPC_WRITE && op->code != KFI_OPC_READ && op->code != KFI_OPC_FLUSH &&
+	       !kfi_opc_is_atomic(op->code);
+}
+
+/*
+ * Rendezvous is used for payload beyond the peer's eager size, and if the completion has to mean
+ * that the payload is in the receive.
+ */
+static bool kfp_is_long(const struct kfp_conn *conn, const struct kfi_oper *op)
+{
+	return op->code == KFI_OPC_TWRITE || op->len > conn->tx.eager ||
+	       (op->flags & KFI_DELIVERY_COMPLETE);
+}
+
+static bool kfp_can_splice(const struct kfp_conn *conn, const struct kfi_oper *op)
+{
+	return op->len >= KFP_SPLICE_MIN && conn->ops->splices &&
+	       conn->ops->splices(&conn->link, &op->iter, op->len);
+}
+
+/* Does the operation complete only when the peer has answered? */
+static bool kfp_wants_ack(const struct kfi_oper *op)
+{
+	return kfp_op(op)->spliced || (op->flags & (KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE));
+}
+
+/*
+ * All bytes of the operation are accepted by the link or are in the stage. The position of its last
+ * byte is kept for kfp_op_acked().
+ */
+void kfp_op_sent(struct kfp_conn *conn, struct kfi_oper *op, bool answered)
+{
+	const struct kfp_tx *tx = &conn->tx;
+
+	if (!answered) {
+		kfi_tx_complete(op, 0);
+		return;
+	}
+	kfp_op(op)->end = conn->link.posted + tx->staged - tx->written;
+	kfp_op(op)->state = KFP_OP_UNANSWERED;
+	list_add_tail(&op->link, &conn->tx.waiting);
+}
+
+/* Copy the payload behind the frame. Kernel memory can't fault. */
+static void kfp_stage_payload(struct kfp_tx *tx, struct kfi_oper *op)
+{
+	if (kfi_copy_from(tx->stage + tx->staged, &op->iter, op->len) != op->len)
+		WARN_ON_ONCE(1);
+	tx->staged += op->len;
+}
+
+/* Add the payload of the last frame: copy a short payload into the stage, send a longer one behind it. */
+static void kfp_put_payload(struct kfp_conn *conn, struct kfi_oper *op, bool answered)
+{
+	struct kfp_tx *tx = &conn->tx;
+
+	if (op->len <= KFP_INLINE) {
+		kfp_stage_payload(tx, op);
+		__kfi_stat_add(op->ep, copied, op->len);
+		kfp_op_sent(conn, op, answered);
+		return;
+	}
+	tx->op = op;
+	tx->at = KFP_TX_PAYLOAD;
+	kfp_op(op)->answered = answered;
+	kfp_op(op)->left = op->len;
+	kfp_op(op)->state = KFP_OP_SENDING;
+	if (kfp_op(op)->spliced)
+		kfi_stat_add(op->ep, spliced, op->len);
+	else
+		kfi_stat_add(op->ep, copied, op->len);
+}
+
+/*
+ * The ACK of an operation that asks for INJECT by name may be delayed: the poster only needs its
+ * buffer back at some time.
+ */
+static u8 kfp_lazy(const struct kfi_oper *op)
+{
+	return op->flags & KFI_INJECT_COMPLETE ? KFW_F_LAZY : 0;
+}
+
+struct kfw_frame kfp_op_frame(const struct kfi_oper *op, u8 type)
+{
+	return (struct kfw_frame) {
+		.type = type,
+		.flags = (kfp_is_tagged(op) ? KFW_F_TAGGED : 0) |
+			 (op->flags & KFI_REMOTE_CQ_DATA ? KFW_F_CQ_DATA : 0) |
+			 (op->flags & KFI_COMMIT_COMPLETE ? KFW_F_COMMIT : 0),
+		.id = op->index,
+		.gen = op->gen,
+		.len = op->len,
+		.tag = op->tag,
+		.data = op->data,
+	};
+}
+
+static void kfp_put_message(struct kfp_conn *conn, struct kfi_oper *op)
+{
+	bool eager = !kfp_is_long(conn, op);
+	struct kfw_frame f = kfp_op_frame(op, eager ? KFW_MSG : KFW_RTS);
+
+	kfp_op(op)->spliced = kfp_can_splice(conn, op);
+	if (op->code == KFI_OPC_TWRITE) {
+		f.flags |= KFW_F_RMA;
+		f.tag = op->rma[0].key;
+	}
+	if (op->flags & KFI_INVALIDATE) {
+		f.flags |= KFW_F_INV;
+		f.rma_count = 1;
+	}
+	if (eager) {
+		f.payload = op->len;
+		if (kfp_wants_ack(op)) {
+			f.flags |= KFW_F_ACK | kfp_lazy(op);
+			conn->tx.requests++;
+		}
+	}
+	kfp_put_frame(conn, &f);
+	if (op->flags & KFI_INVALIDATE)
+		kfp_put_invalidate(conn, op);
+	if (eager) {
+		kfp_put_payload(conn, op, f.flags & KFW_F_ACK);
+		return;
+	}
+	kfp_op(op)->asked = true;
+	kfp_op(op)->state = KFP_OP_ASKED;
+	list_add_tail(&op->link, &conn->tx.waiting);
+}
+
+static void kfp_put_rma(struct kfp_conn *conn, struct kfi_oper *op)
+{
+	struct kfw_frame f = kfp_op_frame(op, op->code == KFI_OPC_WRITE ? KFW_WRITE : KFW_READ);
+
+	conn->tx.requests++;
+	f.rma_count = op->rma_count;
+	if (op->code == KFI_OPC_READ) {
+		f.flags = 0;
+		kfp_put_frame(conn, &f);
+		kfp_put_segments(conn, op);
+		kfp_op_sent(conn, op, true);
+		return;
+	}
+	f.payload = op->len;
+	f.flags |= kfp_lazy(op);
+	kfp_op(op)->spliced = kfp_can_splice(conn, op);
+	kfp_put_frame(conn, &f);
+	kfp_put_segments(conn, op);
+	kfp_put_payload(conn, op, true);
+}
+
+static void kfp_put_tread(struct kfp_conn *conn, struct kfi_oper *op)
+{
+	struct kfw_frame f = kfp_op_frame(op, KFW_TREAD);
+
+	f.flags = KFW_F_TAGGED | KFW_F_RMA;
+	f.tag = op->rma[0].key;
+	kfp_put_frame(conn, &f);
+	kfp_op_sent(conn, op, true);
+}
+
+static void kfp_put_op(struct kfp_conn *conn, struct kfi_oper *op)
+{
+	list_del(&op->link);
+	switch (op->code) {
+	case KFI_OPC_WRITE:
+	case KFI_OPC_READ:
+		kfp_put_rma(conn, op);
+		break;
+	case KFI_OPC_TREAD:
+		kfp_put_tread(conn, op);
+		break;
+	case KFI_OPC_ATOMIC ... KFI_OPC_COMPARE_ATOMIC:
+		kfp_put_atomic(conn, op);
+		break;
+	case KFI_OPC_FLUSH:
+		kfp_put_flush(conn, op);
+		break;
+	default:
+		kfp_put_message(conn, op);
+	}
+}
+
+/* Send the payload of a rendezvous that the peer has granted. */
+static void kfp_put_granted(struct kfp_conn *conn, struct kfi_oper *op)
+{
+	struct kfw_frame f = kfp_op_frame(op, KFW_DATA);
+
+	list_del(&op->link);
+	f.flags = 0;
+	f.slot = kfp_op(op)->slot;
+	f.payload = op->len;
+	kfp_put_frame(conn, &f);
+	kfp_put_payload(conn, op, true);
+}
+
+static u32 kfp_op_cost(const struct kfp_conn *conn, const struct kfi_oper *op)
+{
+	return op->code == KFI_OPC_TREAD || kfp_is_long(conn, op) ? 1 : kfw_cost(op->len);
+}
+
+static bool kfp_may_send(struct kfp_conn *conn, struct kfi_oper *op)
+{
+	u8 cls = kfp_is_tagged(op) ? KFP_CLS_TAG : KFP_CLS_MSG;
+
+	return kfi_credit_take(&conn->tx.credit[cls], kfp_op_cost(conn, op));
+}
+
+/* ---- answers ---- */
+
+static struct kfp_answer *kfp_next_answer(struct kfp_conn *conn)
+{
+	struct kfp_answer *answer;
+
+	if (list_empty_careful(&conn->answers))
+		return NULL;
+	spin_lock(&conn->lock);
+	answer = list_first_entry_or_null(&conn->answers, struct kfp_answer, link);
+	if (answer)
+		list_del_init(&answer->link);
+	spin_unlock(&conn->lock);
+	return answer;
+}
+
+void kfp_put_verdict(struct kfp_conn *conn, struct kfp_answer *answer)
+{
+	struct kfw_frame f = {
+		.type = answer->kind == KFP_ANSWER_CTS ? KFW_CTS : KFW_ACK,
+		.id = answer->id, .gen = answer->gen,
+		.slot = answer->slot, .status = answer->status,
+	};
+
+	kfp_put_frame(conn, &f);
+	if (answer->kind == KFP_ANSWER_CTS)
+		kfp_inmsg_granted(container_of(answer, struct kfp_inmsg, answer));
+	else
+		kfp_answer_done(conn, answer);
+}
+
+/*
+ * Open the next segment of a read. Return false if there is none, or if it may not be read; then
+ * answer->status is the reason.
+ */
+static bool kfp_read_segment(struct kfp_conn *conn, struct kfp_answer *answer)
+{
+	const struct kfw_rma *seg = answer->segs ? &answer->segs[answer->seg] : &answer->seg0;
+
+	if (answer->status || answer->seg == answer->nsegs)
+		return false;
+	answer->seg++;
+	answer->len = le64_to_cpu(seg->len);
+	answer->key = le64_to_cpu(seg->key);
+	answer->mr = kfi_mr_get(&conn->ep->ep, le64_to_cpu(seg->key), le64_to_cpu(seg->addr),
+				answer->len, KFI_REMOTE_READ, &answer->iter);
+	if (!IS_ERR(answer->mr))
+		return true;
+	answer->status = answer->seg > 1 ? EREMOTEIO : EACCES;	/* EACCES: no byte has been sent */
+	answer->mr = NULL;
+	return false;
+}
+
+static void kfp_put_read(struct kfp_conn *conn, struct kfp_answer *answer)
+{
+	struct kfw_frame f = { .type = KFW_READ_DATA, .id = answer->id, .gen = answer->gen };
+
+	if (answer->kind == KFP_ANSWER_TREAD) {
+		if (answer->seg++) {
+			kfp_put_verdict(conn, answer);
+			return;
+		}
+	} else if (!kfp_read_segment(conn, answer)) {
+		kfp_put_verdict(conn, answer);
+		return;
+	}
+	f.payload = answer->len;
+	f.len = answer->len;
+	kfp_put_frame(conn, &f);
+	conn->tx.answer = answer;
+	conn->tx.at = KFP_TX_ANSWER;
+}
+
+static void kfp_put_answer(struct kfp_conn *conn, struct kfp_answer *answer)
+{
+	if (answer->kind == KFP_ANSWER_READ || answer->kind == KFP_ANSWER_TREAD)
+		kfp_put_read(conn, answer);
+	else if (answer->kind == KFP_ANSWER_FETCHED)
+		kfp_put_fetched(conn, answer);
+	else
+		kfp_put_verdict(conn, answer);
+}
+
+void kfp_answer_queue(struct kfp_conn *conn, struct kfp_answer *answer)
+{
+	lockdep_assert_held(&conn->lock);
+	list_add_tail(&answer->link, &conn->answers);
+}
+
+static void __kfp_lazy_join(struct kfp_conn *conn)
+{
+	lockdep_assert_held(&conn->lock);
+	list_splice_tail_init(&conn->lazy, &conn->answers);
+	conn->nr_lazy = 0;
+}
+
+/* Move delayed ACKs to the answers, because other frames are being sent. */
+static void kfp_lazy_join(struct kfp_conn *conn)
+{
+	if (list_empty_careful(&conn->lazy))
+		return;
+	spin_lock_bh(&conn->lock);
+	__kfp_lazy_join(conn);
+	spin_unlock_bh(&conn->lock);
+}
+
+/* Queue an ACK in the order of the requests. Called under kfp_conn.lock. */
+void kfp_verdict_queue(struct kfp_conn *conn, struct kfp_answer *answer, bool lazy)
+{
+	list_add_tail(&answer->link, &conn->lazy);
+	if (!lazy || ++conn->nr_lazy == KFP_LAZY_MAX)
+		__kfp_lazy_join(conn);
+	else if (!delayed_work_pending(&conn->more_work))
+		kfp_conn_queue(conn, &conn->more_work, 1);
+}
+
+/*
+ * Send what was delayed: posts with KFI_MORE whose last post went to another peer or was refused,
+ * and ACKs.
+ */
+void kfp_more_work(struct work_struct *work)
+{
+	struct kfp_conn *conn = container_of(to_delayed_work(work), struct kfp_conn, more_work);
+
+	rcu_read_lock();
+	/*
+	 * Not kfp_lazy_join(), which looks at the list without the lock. A context that adds an ACK
+	 * while this work is pending does not queue it again, and the lock makes that ACK visible
+	 * here.
+	 */
+	spin_lock_bh(&conn->lock);
+	__kfp_lazy_join(conn);
+	spin_unlock_bh(&conn->lock);
+	if (!test_bit(KFP_DEAD, &conn->flags) &&
+	    (!llist_empty(&conn->posted) || !list_empty_careful(&conn->answers)))
+		kfp_tx_kick(conn);
+	rcu_read_unlock();
+}
+
+/* ---- select the next frame ---- */
+
+/*
+ * Return the next operation: first those that waited for credit, then new ones in order. RMA never
+ * waits behind a message without credit.
+ */
+static struct kfi_oper *kfp_next_op(struct kfp_conn *conn)
+{
+	struct kfp_tx *tx = &conn->tx;
+	struct kfi_oper *op, *next;
+	int cls;
+
+	for (cls = 0; cls < KFP_CLS; cls++) {
+		op = list_first_entry_or_null(&tx->stalled[cls], struct kfi_oper, link);
+		if (op && tx->requests < tx->requests_max && kfp_may_send(conn, op))
+			return op;
+	}
+	list_for_each_entry_safe(op, next, &tx->queue, link) {
+		if (tx->requests >= tx->requests_max)
+			return NULL;
+		if (!kfp_is_message(op))
+			return op;
+		cls = kfp_is_tagged(op) ? KFP_CLS_TAG : KFP_CLS_MSG;
+		if (list_empty(&tx->stalled[cls]) && kfp_may_send(conn, op))
+			return op;
+		list_move_tail(&op->link, &tx->stalled[cls]);
+	}
+	return NULL;
+}
+
+/*
+ * Will another frame certainly follow the current one, so that the link may wait for it? Credit
+ * only grows until then.
+ */
+static bool kfp_tx_follows(struct kfp_conn *conn)
+{
+	struct kfp_tx *tx = &conn->tx;
+	struct kfi_oper *op = list_first_entry_or_null(&tx->queue, struct kfi_oper, link);
+	u8 cls;
+
+	if (!op || tx->requests >= tx->requests_max)
+		return false;
+	if (!kfp_is_message(op))
+		return true;
+	cls = kfp_is_tagged(op) ? KFP_CLS_TAG : KFP_CLS_MSG;
+	return list_empty(&tx->stalled[cls]) &&
+	       kfi_credit_covers(&tx->credit[cls], kfp_op_cost(conn, op));
+}
+
+/*
+ * Return true if no posted operation is left to be sent or answered. Called under the link's lock,
+ * or after the end of the link.
+ */
+bool kfp_drained(const struct kfp_conn *conn)
+{
+	const struct kfp_tx *tx = &conn->tx;
+
+	return !tx->op && llist_empty(&conn->posted) &&
+	       list_empty(&tx->queue) && list_empty(&tx->waiting) && list_empty(&tx->granted) &&
+	       list_empty(&tx->stalled[KFP_CLS_MSG]) && list_empty(&tx->stalled[KFP_CLS_TAG]);
+}
+
+/*
+ * Is a BYE due? The shutdown was requested, and all that was posted before it has been sent and
+ * answered. The flag is read before the lists.
+ */
+static bool kfp_bye_due(struct kfp_conn *conn)
+{
+	if (!test_bit(KFP_BYE_WANTED, &conn->flags))
+		return false;
+	smp_rmb();		/* pairs with kfi_proto_shutdown() */
+	return kfp_drained(conn) && !test_and_set_bit(KFP_BYE_SENT, &conn->flags);
+}
+
+static noinline void kfp_put_bare(struct kfp_conn *conn, u8 type)
+{
+	struct kfw_frame f = { .type = type };
+
+	kfp_put_frame(conn, &f);
+}
+
+static bool kfp_put_control(struct kfp_conn *conn)
+{
+	if (READ_ONCE(conn->credit_due))
+		kfp_put_bare(conn, KFW_CREDIT);
+	else if (kfp_bye_due(conn))
+		kfp_put_bare(conn, KFW_BYE);
+	else
+		return false;
+	return true;
+}
+
+/*
+ * May a granted payload pass after the next part of this answer? It may after the data of each
+ * segment, except the last one, which the ACK follows at once.
+ */
+static bool kfp_answer_yields(const struct kfp_answer *answer)
+{
+	switch (answer->kind) {
+	case KFP_ANSWER_READ:
+		return answer->seg + 1 != answer->nsegs;
+	case KFP_ANSWER_TREAD:
+		return answer->seg;
+	default:
+		return answer->kind == KFP_ANSWER_FETCHED;
+	}
+}
+
+/*
+ * Encode the next frame. Answers are sent before granted payloads, but after returned data one
+ * granted payload is sent. Otherwise a peer that always has reads outstanding would delay the
+ * messages that it has granted beyond their deadline.
+ */
+static bool kfp_put_next(struct kfp_conn *conn)
+{
+	struct kfp_tx *tx = &conn->tx;
+	struct kfp_answer *answer = NULL;
+	struct kfi_oper *op;
+
+	if (!tx->yields || list_empty(&tx->granted))
+		answer = kfp_next_answer(conn);
+	tx->yields = answer && kfp_answer_yields(answer);
+	if (answer) {
+		kfp_put_answer(conn, answer);
+		return true;
+	}
+	op = list_first_entry_or_null(&tx->granted, struct kfi_oper, link);
+	if (op) {
+		kfp_put_granted(conn, op);
+		return true;
+	}
+	op = kfp_next_op(conn);
+	if (op) {
+		kfp_put_op(conn, op);
+		return true;
+	}
+	return kfp_put_control(conn);
+}
+
+#define KFP_FRAME_MAX	(sizeof(struct kfw_hdr) + KFW_RMA_MAX * sizeof(struct kfw_rma) + KFP_INLINE)
+static_assert(KFP_FRAME_MAX < KFP_STAGE);
+
+static void kfp_tx_gather(struct kfp_conn *conn)
+{
+	struct kfp_tx *tx = &conn->tx;
+
+	while (tx->at == KFP_TX_FRAMES && tx->staged + KFP_FRAME_MAX <= KFP_STAGE &&
+	       kfp_put_next(conn))
+		kfp_lazy_join(conn);
+}
+
+/* ---- units ---- */
+
+/*
+ * Bytes of the data of an answer for the next unit. If the region has died, zeros are sent, because
+ * the frame has announced the number of bytes. The status of the ACK then says that the data is
+ * invalid.
+ */
+static u64 kfp_answer_piece(struct kfp_answer *answer)
+{
+	u64 piece = min_t(u64, answer->len, KFP_TX_BUDGET);
+
+	if (!answer->mr || kfi_mr_live(answer->mr, answer->key))
+		return piece;
+	answer->status = EREMOTEIO;
+	piece = min_t(u64, answer->len, PAGE_SIZE);
+	answer->zeros = (struct bio_vec) { .bv_page = ZERO_PAGE(0), .bv_len = piece };
+	iov_iter_bvec(&answer->iter, ITER_SOURCE, &answer->zeros, 1, piece);
+	return piece;
+}
+
+/*
+ * The next unit: frames, and the payload of the last of them. Called inside the RCU section of the
+ * post, because the payload may be memory of a region. Return: false: nothing is left.
+ */
+bool kfp_unit_next(struct kfp_conn *conn, struct kfi_unit *unit)
+{
+	struct kfp_tx *tx = &conn->tx;
+
+	if (unlikely(test_bit(KFP_BYE_WANTED, &conn->flags)))
+		kfp_lazy_join(conn);	/* no frame may follow a BYE */
+	do {
+		kfp_tx_collect(conn);
+		kfp_tx_gather(conn);
+	} while (tx->at == KFP_TX_FRAMES && !tx->staged && !llist_empty(&conn->posted));
+	*unit = (struct kfi_unit) { .head = tx->stage + tx->written, .len = tx->staged - tx->written };
+	switch (tx->at) {
+	case KFP_TX_PAYLOAD:
+		unit->payload = &tx->op->iter;
+		unit->left = kfp_op(tx->op)->left;
+		unit->flags = (kfp_op(tx->op)->spliced ? KFI_UNIT_SPLICE : 0) |
+			      (kfp_tx_follows(conn) ? KFI_UNIT_MORE : 0);
+		return true;
+	case KFP_TX_ANSWER:
+		unit->payload = &tx->answer->iter;
+		unit->left = kfp_answer_piece(tx->answer);
+		return true;
+	default:
+		return unit->len;
+	}
+}
+
+/* The data of an answer, or of one segment of it, is with the link. The rest of the answer is next. */
+static void kfp_answer_sent(struct kfp_conn *conn)
+{
+	struct kfp_answer *answer = conn->tx.answer;
+
+	if (answer->mr) {
+		kfi_remote_rma(&conn->ep->ep, answer->mr, answer->key, KFI_REMOTE_READ,
+			       le64_to_cpu(answer->seg0.len), 0, KFI_ADDR_NOTAVAIL);
+		kfi_mr_put(answer->mr);
+		answer->mr = NULL;
+	}
+	conn->tx.answer = NULL;
+	conn->tx.at = KFP_TX_FRAMES;
+	spin_lock_bh(&conn->lock);
+	list_add(&answer->link, &conn->answers);
+	spin_unlock_bh(&conn->lock);
+}
+
+/* The link has taken a part of a unit, or all of it. The payload had @left bytes. */
+void kfp_unit_taken(struct kfp_conn *conn, const struct kfi_unit *unit, u64 left)
+{
+	struct kfp_tx *tx = &conn->tx;
+	u64 taken = left - unit->left;
+
+	conn->link.posted += unit->done + taken;
+	tx->written += unit->done;
+	if (tx->written != tx->staged)
+		return;
+	tx->staged = 0;
+	tx->written = 0;
+	if (tx->at == KFP_TX_PAYLOAD) {
+		struct kfi_oper *op = tx->op;
+
+		kfp_op(op)->left -= taken;
+		if (kfp_op(op)->left)
+			return;
+		tx->op = NULL;
+		tx->at = KFP_TX_FRAMES;
+		kfp_op_sent(conn, op, kfp_op(op)->answered);
+	} else if (tx->at == KFP_TX_ANSWER) {
+		tx->answer->len -= taken;
+		if (!tx->answer->len)
+			kfp_answer_sent(conn);
+	}
+}

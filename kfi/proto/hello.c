@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * hello.c - the handshake: one hello in each direction before frames flow.
+ *
+ * The handshake runs in the hello work, one step at a time and without blocking. Callbacks of the
+ * link queue the work, and a deadline ends the handshake. The receive side collects the bytes of a
+ * hello and stops behind them (KFP_RX_HELD) until the work has handled it. No member of a hello is
+ * used before kfw_decode_hello() has checked it.
+ */
+#include <linux/sched/mm.h>
+#include "proto.h"
+
+static u8 kfp_wire_type(const struct kfp_conn *conn)
+{
+	return conn->pep || (conn->ep && conn->ep->ep.type == KFI_EP_MSG) ? KFI_EP_MSG : KFI_EP_RDM;
+}
+
+void kfp_hello_kick(struct kfp_conn *conn)
+{
+	mod_delayed_work(kfp_cm_wq, &conn->hello_work, 0);
+}
+
+/* ---- sending ---- */
+
+/* Post a unit in process context. A task may hold the link's lock for a moment. */
+static int kfp_hello_post(struct kfp_conn *conn, struct kfi_unit *unit)
+{
+	int ret;
+
+	while (!conn->ops->lock(&conn->link)) {
+		if (test_bit(KFP_FAILED, &conn->flags))
+			return -ECONNRESET;
+		cond_resched();
+	}
+	ret = conn->ops->post(&conn->link, unit);
+	conn->link.posted += unit->done;
+	conn->ops->unlock(&conn->link);
+	/* A link without traffic has room for a hello, if there is memory. */
+	return ret == -EAGAIN || ret == -ENOMEM ? -ENOBUFS : ret;
+}
+
+static int kfp_hello_send(struct kfp_conn *conn, const struct kfw_greeting *g)
+{
+	struct {
+		struct kfw_hello hello;
+		u8 tail[KFW_DATA_MAX + KFW_AUTH_LEN];
+	} out;
+	struct kfi_unit unit = { .head = &out, .len = sizeof(out.hello) + g->data_len };
+
+	kfw_encode_hello(g, &out.hello);
+	memcpy(out.tail, conn->data_out, g->data_len);
+	if (g->auth) {
+		kfp_auth_outgoing(conn, &out.hello);
+		memcpy(out.tail + g->data_len, conn->auth_out, KFW_AUTH_LEN);
+		unit.len += KFW_AUTH_LEN;
+	}
+	return kfp_hello_post(conn, &unit);
+}
+
+static struct kfw_greeting kfp_greeting(const struct kfp_conn *conn, u8 kind, u64 incarnation,
+					u16 port)
+{
+	const struct kfi_peer_conn *pc = &conn->pc;
+
+	return (struct kfw_greeting) {
+		.kind = kind,
+		.ep_type = kfp_wire_type(conn),
+		.auth = conn->auth && kind != KFW_REJECT,
+		.port = port,
+		.data_len = conn->data_out_len,
+		.incarnation = incarnation,
+		.stream = pc->stream,
+		.known = pc->known,
+		.window_msg = conn->window,
+		.window_tag = conn->window,
+		.requests = kfp_params(conn)->requests,
+		.eager = conn->eager,
+		.src_ctx = pc->dialed ? kfi_peer_tx_ctx(&conn->ep->ep) : 0,
+		.dst_ctx = pc->dialed && pc->peer ? kfi_peer_rx_ctx(pc->peer) : 0,
+	};
+}
+
+/*
+ * Answer a hello. After a REJECT the connection is closed without dropping bytes, so that the peer
+ * can read the reason.
+ */
+int kfp_hello_answer(struct kfp_conn *conn, u8 kind, int status)
+{
+	struct kfw_greeting g = kfp_greeting(conn, kind,
+					     conn->ep ? conn->ep->peers.incarnation : 1, 0);
+
+	g.status = status;
+	return kfp_hello_send(conn, &g);
+}
+
+static int kfp_hello_first(struct kfp_conn *conn)
+{
+	struct kfi_proto_ep *pe = conn->ep;
+	u16 port = conn->ops->port ? conn->ops->port(pe) : 1;
+	struct kfw_greeting g = kfp_greeting(conn, KFW_HELLO, pe->peers.incarnation, port);
+
+	return kfp_hello_send(conn, &g);
+}
+
+/* Send a hello that consists of its kind and authentication data. */
+int kfp_hello_say(struct kfp_conn *conn, u8 kind)
+{
+	struct kfw_greeting g = { .kind = kind, .ep_type = kfp_wire_type(conn), .auth = true };
+
+	return kfp_hello_send(conn, &g);
+}
+
+/* ---- receiving ---- */
+
+/*
+ * Return the destination of the next bytes of a hello: its head, private data or authentication
+ * data. Length 0 means that the hello is complete.
+ */
+static struct kvec kfp_hello_room(struct kfp_conn *conn)
+{
+	size_t data_len = conn->greeting.data_len, have = conn->rx.have;
+
+	if (have < sizeof(conn->hello_in))
+		return (struct kvec) { (void *)&conn->hello_in + have,
+				       sizeof(conn->hello_in) - have };
+	have -= sizeof(conn->hello_in);
+	if (have < data_len)
+		return (struct kvec) { conn->data_in + have, data_len - have };
+	have -= data_len;
+	return (struct kvec) { conn->auth_in + have,
+			       (conn->greeting.auth ? KFW_AUTH_LEN : 0) - have };
+}
+
+/* Collect bytes of the peer's hello. Called under the link's lock. Return: bytes used. */
+size_t kfp_hello_bytes(struct kfp_conn *conn, const void *bytes, size_t len)
+{
+	struct kvec vec = kfp_hello_room(conn);
+	size_t n = min(len, vec.iov_len);
+	int ret = 0;
+
+	memcpy(vec.iov_base, bytes, n);
+	conn->rx.have += n;
+	if (conn->rx.have == sizeof(conn->hello_in))
+		ret = kfw_decode_hello(&conn->hello_in, &conn->greeting);
+	else if (conn->rx.have >= KFW_FROZEN && conn->rx.have < sizeof(conn->hello_in))
+		ret = kfw_decode_front(&conn->hello_in);
+	if (ret) {
+		kfp_rx_error(conn, ret);
+	} else if (conn->rx.have >= sizeof(conn->hello_in) && !kfp_hello_room(conn).iov_len) {
+		kfp_rx_go(conn, KFP_RX_HELD);
+		kfp_hello_kick(conn);
+	}
+	return n;
+}
+
+/* Wait for another hello, after the last one was handled. Called in the hello work. */
+void kfp_hello_next(struct kfp_conn *conn)
+{
+	conn->rx.have = 0;
+	kfp_rx_go(conn, KFP_RX_HELLO);
+}
+
+/*
+ * Is the peer's hello complete? Return: 0; -EAGAIN; another negative errno if it can't arrive any
+ * more.
+ */
+static int kfp_hello_received(struct kfp_conn *conn)
+{
+	int ended = conn->ops->ended(&conn->link);	/* before the look at what has come before the end */
+
+	/*
+	 * Bytes may have arrived before the link's callbacks, or while the link was told to stop.
+	 * The loads of @at pair with kfp_rx_go().
+	 */
+	if (smp_load_acquire(&conn->rx.at) != KFP_RX_HELD && !kfp_rx_poll(conn)) {
+		queue_delayed_work(kfp_cm_wq, &conn->hello_work, 1);
+		return -EAGAIN;
+	}
+	if (smp_load_acquire(&conn->rx.at) == KFP_RX_HELD)	/* as above */
+		return 0;
+	if (!ended)
+		return -EAGAIN;
+	return ended == -ESHUTDOWN ? -ECONNRESET : ended;
+}
+
+/* Return -KFI_EKEYREJECTED if only one side has an authorization key. */
+static int kfp_hello_key(const struct kfp_conn *conn)
+{
+	return conn->greeting.auth == !!conn->auth ? 0 : -KFI_EKEYREJECTED;
+}
+
+/* Handle the answer to our hello. */
+static int kfp_hello_answered(struct kfp_conn *conn)
+{
+	const struct kfw_greeting *g = &conn->greeting;
+	int ret;
+
+	if (g->kind == KFW_REJECT)
+		return g->status && g->status < MAX_ERRNO ? -(int)g->status : -ECONNREFUSED;
+	ret = kfp_hello_key(conn);
+	if (!ret && conn->auth)
+		ret = kfp_auth_answered(conn);
+	if (ret)
+		return ret;
+	if (g->kind != KFW_ACCEPT || g->ep_type != kfp_wire_type(conn))
+		return -EPROTO;
+	if (conn->pc.peer)
+		return kfp_rdm_ready(conn) ? 0 : -EALREADY;
+	kfp_msg_ready(conn);
+	return 0;
+}
+
+/*
+ * Give the request to the consumer. The consumer holds a reference to the connection until it has
+ * answered, or until the request is taken back.
+ */
+static int kfp_hello_request(struct kfp_conn *conn)
+{
+	int ret;
+
+	kfp_conn_get(conn);
+	conn->requested = true;
+	conn->state = KFP_WAITING;
+	ret = kfi_pep_connreq(&conn->pep->pep, &conn->req, conn->link.name,
+			      conn->ops->len(conn->link.name), conn->data_in,
+			      conn->greeting.data_len);
+	if (ret) {
+		conn->requested = false;
+		conn->state = KFP_GREETING;
+		kfp_hello_answer(conn, KFW_REJECT, ECONNREFUSED);
+		kfp_conn_put(conn);
+	}
+	return ret;
+}
+
+/* Handle the hello or the proof of a caller. */
+static int kfp_hello_asked(struct kfp_conn *conn)
+{
+	const struct kfw_greeting *g = &conn->greeting;
+	int ret;
+
+	ret = kfp_hello_key(conn);
+	if (!ret && conn->auth)
+		ret = kfp_auth_asked(conn);
+	if (ret == -KFI_EKEYREJECTED)
+		kfp_hello_answer(conn, KFW_REJECT, EKEYREJECTED);
+	if (ret)
+		return ret;
+	if (g->kind != KFW_HELLO)
+		return -EPROTO;
+	if (g->ep_type != kfp_wire_type(conn)) {
+		kfp_hello_answer(conn, KFW_REJECT, EPROTOTYPE);
+		return -EPROTOTYPE;
+	}
+	if (!conn->pep)
+		return kfp_rdm_called(conn);
+	if (g->src_ctx || g->dst_ctx)
+		return -EPROTO;
+	return kfp_hello_request(conn);
+}
+
+/* ---- the steps ---- */
+
+static int kfp_hello_dialing(struct kfp_conn *conn)
+{
+	int ended, ret;
+
+	ended = conn->ops->ended(&conn->link);
+	if (ended)
+		return ended == -ESHUTDOWN ? -ECONNREFUSED : ended;
+	if (!test_bit(KFP_UP, &conn->flags))
+		return -EAGAIN;
+	conn->state = KFP_GREETING;
+	ret = kfp_hello_first(conn);
+	return ret ?: -EAGAIN;
+}
+
+static int kfp_hello_step(struct kfp_conn *conn)
+{
+	int ret;
+
+	switch (conn->state) {
+	case KFP_ADMITTING:
+		return conn->ops->ended(&conn->link) ? -ECONNRESET : kfp_rdm_admit(conn);
+	case KFP_ACCEPTED:
+		return kfp_msg_accepted(conn);
+	case KFP_REJECTED:
+		kfp_hello_answer(conn, KFW_REJECT, ECONNREFUSED);
+		return -ECONNREFUSED;
+	case KFP_CALLING:
+		ret = conn->ops->dial(&conn->link);
+		if (ret)
+			return ret;
+		conn->state = KFP_DIALING;
+		fallthrough;
+	case KFP_DIALING:
+		ret = kfp_hello_dialing(conn);
+		if (ret != -EAGAIN || conn->state == KFP_DIALING)
+			return ret;
+	}
+	ret = kfp_hello_received(conn);
+	if (ret)
+		return ret;
+	return conn->pc.dialed ? kfp_hello_answered(conn) : kfp_hello_asked(conn);
+}
+
+static void kfp_hello_go_on(struct kfp_conn *conn)
+{
+	u8 state = smp_load_acquire(&conn->state);	/* pairs with kfp_hello_start() */
+	int ret;
+
+	if (test_bit(KFP_FAILED, &conn->flags) || state == KFP_NEW)
+		return;
+	if (state == KFP_READY) {	/* the peer has not answered our BYE in time */
+		if (test_bit(KFP_BYE_LEFT, &conn->flags) && time_after_eq(jiffies, conn->deadline))
+			kfp_conn_fail(conn, -ESHUTDOWN);
+		return;
+	}
+	if (state == KFP_WAITING) {	/* the consumer decides, if the peer is still there */
+		if (conn->ops->ended(&conn->link))
+			kfp_conn_fail(conn, -ECONNRESET);
+		return;
+	}
+	ret = kfp_hello_step(conn);
+	if (ret && ret != -EAGAIN) {
+		kfp_conn_fail(conn, ret);
+	} else if (ret == -EAGAIN) {
+		if (time_after_eq(jiffies, conn->deadline))
+			kfp_conn_fail(conn, -ETIMEDOUT);
+		else if (conn->state == KFP_ADMITTING)
+			queue_delayed_work(kfp_cm_wq, &conn->hello_work, msecs_to_jiffies(20));
+		else
+			queue_delayed_work(kfp_cm_wq, &conn->hello_work, conn->deadline - jiffies);
+	}
+}
+
+/*
+ * The link has accepted our BYE. The peer closes the link when it has read the BYE. If this side
+ * closed the link first, frames of the peer that are under way could make the link drop bytes that
+ * this side has sent. Called under the link's lock.
+ */
+void kfp_bye_left(struct kfp_conn *conn)
+{
+	unsigned long patience = msecs_to_jiffies(READ_ONCE(kfp_params(conn)->timeout_ms));
+
+	if (test_and_set_bit(KFP_BYE_LEFT, &conn->flags))
+		return;
+	conn->deadline = jiffies + patience;
+	mod_delayed_work(kfp_cm_wq, &conn->hello_work, patience);
+}
+
+void kfp_hello_work(struct work_struct *work)
+{
+	struct kfp_conn *conn = container_of(to_delayed_work(work), struct kfp_conn, hello_work);
+	unsigned int noio = memalloc_noio_save();	/* writeback may wait for it */
+
+	kfp_hello_go_on(conn);
+	memalloc_noio_restore(noio);
+}
+
+/*
+ * Begin the handshake, or continue it after the consumer's decision. @state: KFP_CALLING for a
+ * connection to be dialed, KFP_GREETING for one that waits for a hello, KFP_ACCEPTED or
+ * KFP_REJECTED for a request that was answered.
+ */
+void kfp_hello_start(struct kfp_conn *conn, int state)
+{
+	smp_store_release(&conn->state, state);	/* pairs with kfp_hello_go_on() */
+	kfp_hello_kick(conn);
+}

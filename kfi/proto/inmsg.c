@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * inmsg.c - inbound messages that wait: eager messages for their receive, long messages for their
+ * receive and then for their payload.
+ *
+ * A message object belongs to the matching while it is unexpected, and to its connection otherwise.
+ * kfp_conn.lock protects its state, because a receive may be posted on one CPU while the payload
+ * arrives on another. A message object holds a reference to its connection, which may be down when
+ * a receive is posted at last.
+ *
+ * When the connection goes down kfp_inmsgs_collect() takes all messages except complete ones. After
+ * that the connection grants nothing.
+ */
+#include <linux/export.h>
+#include <linux/slab.h>
+#include "proto.h"
+
+/*
+ * Reuse a message object of this connection, if there is one. So a series of long messages
+ * allocates no memory.
+ */
+static struct kfp_inmsg *kfp_inmsg_alloc(struct kfp_conn *conn)
+{
+	struct kfp_inmsg *in;
+
+	spin_lock_bh(&conn->lock);
+	in = list_first_entry_or_null(&conn->spares, struct kfp_inmsg, entry);
+	if (in) {
+		list_del(&in->entry);
+		conn->nr_spares--;
+	}
+	spin_unlock_bh(&conn->lock);
+	if (!in)
+		return kmem_cache_zalloc(kfp_inmsg_cache, GFP_ATOMIC | __GFP_NOWARN);
+	memset(in, 0, sizeof(*in));
+	return in;
+}
+
+/*
+ * Allocate a message object and, for an eager message, its buffer. The credit of the peer bounds
+ * both.
+ */
+struct kfp_inmsg *kfp_inmsg_new(struct kfp_conn *conn, const struct kfw_frame *f, u32 cost)
+{
+	struct kfp_inmsg *in = kfp_inmsg_alloc(conn);
+
+	if (!in)
+		return NULL;
+	if (f->payload) {
+		in->buf = kmalloc(f->payload, GFP_ATOMIC | __GFP_NOWARN);
+		if (!in->buf) {
+			kmem_cache_free(kfp_inmsg_cache, in);
+			return NULL;
+		}
+	}
+	in->state = f->type == KFW_MSG ? KFP_IN_ARRIVING : KFP_IN_ASKED;
+	in->read = f->type == KFW_TREAD;
+	in->cls = f->flags & KFW_F_TAGGED ? KFP_CLS_TAG : KFP_CLS_MSG;
+	in->cost = cost;
+	in->promised = f->flags & (KFW_F_ACK | KFW_F_INV);
+	in->id = f->id;
+	in->gen = f->gen;
+	INIT_LIST_HEAD(&in->answer.link);
+	kfp_conn_get(conn);
+	in->conn = conn;
+	spin_lock_bh(&conn->lock);
+	list_add_tail(&in->entry, &conn->inmsgs);
+	conn->nr_inmsgs++;
+	conn->unexpected += f->payload;
+	spin_unlock_bh(&conn->lock);
+	return in;
+}
+
+void kfp_inmsg_free(struct kfp_inmsg *in)
+{
+	struct kfp_conn *conn = in->conn;
+	void *buf = in->buf;
+	u32 cost = in->cost;
+	bool spare, left, last;
+
+	spin_lock_bh(&conn->lock);
+	list_del(&in->entry);
+	left = conn->left;
+	last = !--conn->nr_inmsgs;
+	if (buf)
+		conn->unexpected -= in->rx.len;
+	spare = conn->nr_spares < KFP_RDV && !test_bit(KFP_DEAD, &conn->flags);
+	if (spare) {
+		list_add(&in->entry, &conn->spares);
+		conn->nr_spares++;
+	}
+	spin_unlock_bh(&conn->lock);
+	kfree(buf);
+	if (!spare)
+		kmem_cache_free(kfp_inmsg_cache, in);
+	if (unlikely(left))
+		kfp_account_freed(conn, cost, last);
+	kfp_conn_put(conn);
+}
+
+void kfp_inmsg_free_spares(struct kfp_conn *conn)
+{
+	struct kfp_inmsg *in, *next;
+	LIST_HEAD(spares);
+
+	spin_lock_bh(&conn->lock);
+	list_splice_init(&conn->spares, &spares);
+	conn->nr_spares = 0;
+	spin_unlock_bh(&conn->lock);
+	list_for_each_entry_safe(in, next, &spares, entry)
+		kmem_cache_free(kfp_inmsg_cache, in);
+}
+
+/*
+ * Return credit to the peer. The peer is told when the amount is worth a frame. Called with bottom
+ * halves off.
+ */
+void __kfp_credit_free(struct kfp_conn *conn, u8 cls, u32 cost)
+{
+	spin_lock(&conn->lock);
+	if (kfi_credit_free(&conn->credit[cls], cost))
+		conn->credit_due = true;
+	spin_unlock(&conn->lock);
+}
+
+void kfp_credit_free(struct kfp_conn *conn, u8 cls, u32 cost)
+{
+	local_bh_disable();
+	__kfp_credit_free(conn, cls, cost);
+	local_bh_enable();
+}
+
+/*
+ * Send what is due to the peer, unless the connection is down. The caller holds a reference,
+ * because the connection may go down meanwhile.
+ */
+static void kfp_inmsg_kick(struct kfp_conn *conn)
+{
+	rcu_read_lock();
+	if (!test_bit(KFP_DEAD, &conn->flags) &&
+	    (READ_ONCE(conn->credit_due) || !list_empty_careful(&conn->answers)))
+		kfp_tx_kick(conn);
+	rcu_read_unlock();
+}
+
+/*
+ * Copy a complete eager message from its buffer to its receive. This is the second copy of an
+ * unexpected message.
+ */
+static void kfp_inmsg_deliver(struct kfp_inmsg *in)
+{
+	struct kfp_conn *conn = in->conn;
+
+	if (kfi_copy_to(&in->rx.iter, in->buf, in->rx.room) != in->rx.room)
+		WARN_ON_ONCE(1);	/* kernel memory can't fault */
+	kfi_rx_complete(&in->rx, 0);
+	kfp_credit_free(conn, in->cls, in->cost);
+	kfp_inmsg_kick(conn);
+	kfp_inmsg_free(in);
+}
+
+/* The last byte of an eager message has arrived. Called under the link's lock. */
+void kfp_inmsg_arrived(struct kfp_inmsg *in)
+{
+	struct kfp_conn *conn = in->conn;
+	bool matched;
+
+	spin_lock_bh(&conn->lock);
+	in->state = KFP_IN_READY;
+	matched = in->matched;
+	spin_unlock_bh(&conn->lock);
+	if (matched)
+		kfp_inmsg_deliver(in);
+}
+
+/* Return the credit of a long message, which has its receive and its answer. */
+static void kfp_grant_credit(struct kfp_inmsg *in)
+{
+	struct kfp_conn *conn = in->conn;
+
+	lockdep_assert_held(&conn->lock);
+	if (kfi_credit_free(&conn->credit[in->cls], in->cost))
+		conn->credit_due = true;
+}
+
+/*
+ * Return a free slot for a long message, or -1. A connection has KFP_RDV slots, and KFP_GRANT_MAX
+ * bytes for several messages.
+ */
+static int kfp_grant_place(const struct kfp_conn *conn, const struct kfp_inmsg *in)
+{
+	int slot;
+
+	if (conn->granted && conn->granted + in->rx.len > KFP_GRANT_MAX)
+		return -1;
+	for (slot = 0; slot < KFP_RDV; slot++)
+		if (!conn->rdv[slot])
+			return slot;
+	return -1;
+}
+
+/*
+ * Grant a long message: queue the CTS. The credit returns with the CTS, so a peer that does not use
+ * its grants runs out of credit.
+ */
+static void kfp_grant(struct kfp_inmsg *in, int slot)
+{
+	struct kfp_conn *conn = in->conn;
+
+	conn->rdv[slot] = in;
+	conn->granted += in->rx.len;
+	kfp_grant_credit(in);
+	in->state = KFP_IN_GRANTED;
+	in->answer.kind = KFP_ANSWER_CTS;
+	in->answer.slot = slot;
+	in->answer.id = in->id;
+	in->answer.gen = in->gen;
+	kfp_answer_queue(conn, &in->answer);
+}
+
+/* Grant messages that wait for a slot, oldest first. */
+static void kfp_grant_waiting(struct kfp_conn *conn)
+{
+	struct kfp_inmsg *in;
+	int slot;
+
+	lockdep_assert_held(&conn->lock);
+	while (!list_empty(&conn->rdv_wait)) {
+		in = list_first_entry(&conn->rdv_wait, struct kfp_inmsg, answer.link);
+		slot = kfp_grant_place(conn, in);
+		if (slot < 0)
+			return;
+		list_del_init(&in->answer.link);
+		kfp_grant(in, slot);
+	}
+}
+
+/* Handle a long message that has found its receive. */
+static void kfp_grant_write(struct kfp_inmsg *in)
+{
+	list_add_tail(&in->answer.link, &in->conn->rdv_wait);
+	kfp_grant_waiting(in->conn);
+}
+
+/* Handle a tagged read that has found its receive, which is the source of the data. */
+static void kfp_grant_read(struct kfp_inmsg *in)
+{
+	in->state = KFP_IN_GRANTED;
+	in->answer.kind = KFP_ANSWER_TREAD;
+	in->answer.id = in->id;
+	in->answer.gen = in->gen;
+	in->answer.len = in->rx.room;
+	in->answer.iter = in->rx.iter;
+	in->answer.iter.data_source = ITER_SOURCE;
+	kfp_grant_credit(in);
+	kfp_answer_queue(in->conn, &in->answer);
+}
+
+/*
+ * The CTS is in the stage: from now on the peer has to send. The time for the bytes that the link
+ * has to deliver before the CTS is added. Only the DATA frame of this message ends the wait; then
+ * kfp_rx_late() supervises the frame. Bytes of other frames prolong the wait (kfp_paced()), because
+ * the peer may have sent them before the CTS arrived, but not longer than the longest frame may
+ * take. Called under the link's lock.
+ */
+void kfp_inmsg_granted(struct kfp_inmsg *in)
+{
+	struct kfp_conn *conn = in->conn;
+	u64 before = conn->link.posted - conn->ops->sent_to(&conn->link) + conn->tx.staged;
+
+	spin_lock_bh(&conn->lock);
+	in->since = jiffies + div_u64(before * HZ, KFP_RATE_MIN);
+	in->limit = in->since + msecs_to_jiffies(READ_ONCE(kfp_params(conn)->timeout_ms)) +
+		    div_u64(KFW_PAYLOAD_MAX * HZ, KFP_RATE_MIN);
+	spin_unlock_bh(&conn->lock);
+}
+
+/* This side did not read for @pause jiffies: extend the deadlines of the grants. */
+void kfp_grants_pause(struct kfp_conn *conn, unsigned long pause)
+{
+	struct kfp_inmsg *in;
+	int slot;
+
+	spin_lock_bh(&conn->lock);
+	for (slot = 0; slot < KFP_RDV; slot++) {
+		in = conn->rdv[slot];
+		if (!in)
+			continue;
+		in->since += pause;
+		in->limit += pause;
+	}
+	spin_unlock_bh(&conn->lock);
+}
+
+/*
+ * Advance the start @since of a wait by @earned jiffies, which the peer has earned by sending, but
+ * not beyond the present. So a peer that was fast may not be silent for longer.
+ */
+unsigned long kfp_paced(unsigned long since, unsigned long earned)
+{
+	unsigned long now = jiffies;
+
+	if (time_after(since, now))
+		return since;
+	return earned < now - since ? since + earned : now;
+}
+
+/* Has the peer left a grant unused for too long? @earned: jiffies that it has earned by sending. */
+bool kfp_grants_late(struct kfp_conn *conn, unsigned long earned)
+{
+	unsigned long patience = msecs_to_jiffies(READ_ONCE(kfp_params(conn)->timeout_ms));
+	struct kfp_inmsg *in;
+	bool late = false;
+	int slot;
+
+	spin_lock_bh(&conn->lock);
+	for (slot = 0; slot < KFP_RDV; slot++) {
+		in = conn->rdv[slot];
+		if (!in || !list_empty(&in->answer.link))
+			continue;
+		in->since = kfp_paced(in->since, earned);
+		late |= time_after(jiffies, in->since + patience) || time_after(jiffies, in->limit);
+	}
+	spin_unlock_bh(&conn->lock);
+	return late;
+}
+
+/*
+ * A receive was found for a message that waited. Called in process context or softirq, without a
+ * lock of the protocol.
+ */
+void kfi_proto_rx_matched(struct kfi_ep *ep, struct kfi_rx *rx)
+{
+	struct kfp_inmsg *in = container_of(rx, struct kfp_inmsg, rx);
+	struct kfp_conn *conn = in->conn;
+	u8 state;
+
+	kfp_conn_get(conn);	/* a granted message may end on another CPU */
+	spin_lock_bh(&conn->lock);
+	in->matched = true;
+	state = in->state;
+	if (state == KFP_IN_ASKED) {
+		if (in->read)
+			kfp_grant_read(in);
+		else
+			kfp_grant_write(in);
+	}
+	spin_unlock_bh(&conn->lock);
+
+	if (state == KFP_IN_READY) {
+		kfp_inmsg_deliver(in);
+	} else if (state == KFP_IN_LOST) {
+		kfi_rx_abort(rx, -ECONNRESET);
+		kfp_inmsg_free(in);
+	} else if (state == KFP_IN_ASKED) {
+		kfp_inmsg_kick(conn);
+	}
+	kfp_conn_put(conn);
+}
+EXPORT_SYMBOL_GPL(kfi_proto_rx_matched);
+
+/* The endpoint closes and drops an unexpected message. */
+void kfi_proto_rx_drop(struct kfi_ep *ep, struct kfi_rx *rx)
+{
+	kfp_inmsg_free(container_of(rx, struct kfp_inmsg, rx));
+}
+EXPORT_SYMBOL_GPL(kfi_proto_rx_drop);
+
+/*
+ * Refuse a request that has found no receive and may not wait for one. Its credit returns after the
+ * ACK has been sent.
+ */
+void kfp_inmsg_refuse(struct kfp_inmsg *in, u16 status)
+{
+	struct kfp_conn *conn = in->conn;
+
+	spin_lock_bh(&conn->lock);
+	in->state = KFP_IN_REFUSED;
+	in->matched = true;
+	in->answer.kind = KFP_ANSWER_ACK;
+	in->answer.status = status;
+	in->answer.id = in->id;
+	in->answer.gen = in->gen;
+	kfp_answer_queue(conn, &in->answer);
+	spin_unlock_bh(&conn->lock);
+}
+
+/*
+ * Return the status for the ACK. The sender of a message is not told that the message was
+ * truncated, but RMA has a result.
+ */
+static u16 kfp_inmsg_status(const struct kfp_inmsg *in)
+{
+	return in->rx.flags & KFI_RMA && in->rx.len > in->rx.room ? KFI_ETRUNC : 0;
+}
+
+/*
+ * The payload of a long message is complete: complete the receive, queue the ACK, grant the next
+ * message.
+ */
+void kfp_inmsg_done(struct kfp_inmsg *in)
+{
+	struct kfp_conn *conn = in->conn;
+
+	kfi_rx_complete(&in->rx, 0);
+	spin_lock_bh(&conn->lock);
+	conn->granted -= in->rx.len;
+	in->state = KFP_IN_ANSWERED;
+	in->answer.kind = KFP_ANSWER_ACK;
+	in->answer.status = kfp_inmsg_status(in);
+	kfp_answer_queue(conn, &in->answer);
+	kfp_grant_waiting(conn);
+	spin_unlock_bh(&conn->lock);
+}
+
+/*
+ * An answer was sent completely: return it to the pool, or free its message object. Called under
+ * the link's lock.
+ */
+void kfp_answer_done(struct kfp_conn *conn, struct kfp_answer *answer)
+{
+	struct kfp_inmsg *in;
+
+	if (!answer->pooled) {
+		in = container_of(answer, struct kfp_inmsg, answer);
+		if (answer->kind == KFP_ANSWER_TREAD)
+			kfi_rx_complete(&in->rx, 0);
+		if (in->state == KFP_IN_REFUSED)
+			kfp_credit_free(conn, in->cls, in->cost);
+		kfp_inmsg_free(in);
+		return;
+	}
+	kfree(answer->segs);
+	answer->segs = NULL;
+	kfp_values_free(&answer->values, answer->small);
+	spin_lock_bh(&conn->lock);
+	list_add(&answer->link, &conn->free_answers);
+	spin_unlock_bh(&conn->lock);
+}
+
+/* Does the message hold a receive that has not completed? See kfp_inmsgs_abort(). */
+static bool kfp_inmsg_holds_receive(const struct kfp_inmsg *in)
+{
+	return in->matched && in->state != KFP_IN_ANSWERED && in->state != KFP_IN_REFUSED;
+}
+
+/*
+ * The connection is down, and no byte arrives or leaves any more. Collect the incomplete messages
+ * in @lost. From here on no message of this connection is granted a receive, and none is in a list
+ * that outlives it: all of them are taken out of the matching, out of @answers and out of @rdv_wait
+ * in one section of kfp_conn.lock, before the first receive is returned. A receive that is returned
+ * is matched with the next message at once (kfi_rx_abort()).
+ *
+ * A complete message (KFP_IN_READY) stays in the matching. A message that a post takes out of the
+ * matching at this moment stays with the post: kfi_proto_rx_matched() finds KFP_IN_LOST and ends
+ * it.
+ */
+void kfp_inmsgs_collect(struct kfp_conn *conn, struct list_head *lost)
+{
+	struct kfp_inmsg *in, *next;
+
+	spin_lock_bh(&conn->lock);
+	list_for_each_entry_safe(in, next, &conn->inmsgs, entry) {
+		if (in->state == KFP_IN_READY || in->state == KFP_IN_LOST)
+			continue;
+		list_del_init(&in->answer.link);
+		in->lost_receive = kfp_inmsg_holds_receive(in);
+		in->state = KFP_IN_LOST;
+		if (in->matched || kfi_rx_unqueue(&in->rx))
+			list_move_tail(&in->entry, lost);
+	}
+	memset(conn->rdv, 0, sizeof(conn->rdv));
+	spin_unlock_bh(&conn->lock);
+}
+
+/*
+ * Return the receives of the messages in @lost to the matching, or abort them, and free the
+ * messages. Called without a lock.
+ */
+void kfp_inmsgs_abort(struct list_head *lost, int err)
+{
+	struct kfp_inmsg *in, *next;
+
+	list_for_each_entry_safe(in, next, lost, entry) {
+		if (in->lost_receive)
+			kfi_rx_abort(&in->rx, err);
+		kfp_inmsg_free(in);
+	}
+}
+
+/*
+ * Drop complete messages of a connection that is down, because they take room from others. Messages
+ * that a receive has taken stay, and those whose sender was promised more than that the message was
+ * sent. Process context.
+ */
+void kfp_inmsgs_drop(struct kfp_conn *conn)
+{
+	struct kfi_ep *ep = &conn->ep->ep;
+	struct kfp_inmsg *in, *next;
+	LIST_HEAD(drop);
+
+	spin_lock_bh(&conn->lock);
+	list_for_each_entry_safe(in, next, &conn->inmsgs, entry)
+		if (in->state == KFP_IN_READY && !in->matched && !in->promised &&
+		    kfi_rx_forget(&in->rx))
+			list_move_tail(&in->entry, &drop);
+	spin_unlock_bh(&conn->lock);
+	list_for_each_entry_safe(in, next, &drop, entry) {
+		kfi_stat_inc(ep, dropped);
+		kfp_inmsg_free(in);
+	}
+}

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * peer.c - RDM endpoints: the connections to their peers. kfi/peer.c keeps the peers (kfi_peer.h).
+ */
+#include <linux/export.h>
+#include <linux/sched/mm.h>
+#include "proto.h"
+
+void kfi_proto_addr_removed(struct kfi_ep *ep, u32 index)
+{
+	kfi_peers_removed(&to_proto_ep(ep)->peers, index);
+}
+EXPORT_SYMBOL_GPL(kfi_proto_addr_removed);
+
+/* ---- dialing ---- */
+
+/*
+ * Compute the address of the peer, which names the source of its messages. It is all zero if the
+ * peer has no address in this domain.
+ */
+static void kfp_conn_named(struct kfp_conn *conn)
+{
+	u8 raw[KFI_ADDR_MAX] __aligned(8);
+	int len = conn->ops->address(&conn->ep->ep, conn->link.name, raw);
+
+	if (len > 0)
+		memcpy(conn->av_name, raw, len);
+}
+
+/*
+ * Allocate a connection that will dial @to, and add it to its endpoint. Return it with a reference
+ * for the caller. @peer is NULL for an MSG endpoint.
+ */
+struct kfp_conn *kfp_dial(struct kfi_proto_ep *pe, const void *to, struct kfi_peer *peer)
+{
+	unsigned int noio = memalloc_noio_save();	/* writeback may wait for it */
+	struct kfp_conn *conn;
+	int ret = -ENOMEM;
+
+	conn = kfp_conn_new(pe->proto, pe, NULL);
+	if (!conn)
+		goto restore;
+	memcpy(conn->link.name, to, conn->ops->name_len);
+	kfp_conn_named(conn);
+	conn->pc.dialed = true;
+	ret = conn->ops->open(&conn->link);
+	if (ret)
+		goto put;
+	ret = kfp_conn_alloc(conn);
+	if (!ret && peer)
+		ret = kfp_account_join(conn);
+	ret = ret ?: kfi_home_list(&pe->home, &conn->pc, peer);
+	if (!ret)
+		goto restore;
+	kfp_account_down(conn);
+	conn->ops->close(&conn->link, true);
+put:
+	kfp_conn_put(conn);
+restore:
+	memalloc_noio_restore(noio);
+	return ret ? ERR_PTR(ret) : conn;
+}
+
+/* Start a connection of kfp_dial() in the hello work. kfp_conn_fail() reports a failure. */
+void kfp_dial_start(struct kfp_conn *conn)
+{
+	kfp_hello_start(conn, KFP_CALLING);
+}
+
+static struct kfi_peer_conn *kfp_peer_dial(struct kfi_peer *peer)
+{
+	struct kfp_conn *conn = kfp_dial(to_proto_ep(peer->peers->ep), peer->name, peer);
+
+	return IS_ERR(conn) ? ERR_CAST(conn) : &conn->pc;
+}
+
+/* ---- callbacks of kfi/peer.c ---- */
+
+static void kfp_peer_start(struct kfi_peer_conn *pc)
+{
+	kfp_dial_start(to_kfp_conn(pc));
+}
+
+static void kfp_peer_put(struct kfi_peer_conn *pc)
+{
+	kfp_conn_put(to_kfp_conn(pc));
+}
+
+static void kfp_peer_fail(struct kfi_peer_conn *pc, int err)
+{
+	kfp_conn_fail(to_kfp_conn(pc), err);
+}
+
+/* The connection is published, so its link is open and its work items have not been canceled. */
+static int kfp_peer_probe(struct kfi_peer_conn *pc)
+{
+	struct kfp_conn *conn = to_kfp_conn(pc);
+
+	return conn->ops->probe(&conn->link);
+}
+
+static void kfp_peer_queue(struct kfi_peer_conn *pc, struct kfi_oper *op)
+{
+	struct kfp_conn *conn = to_kfp_conn(pc);
+
+	kfp_op(op)->conn = conn;
+	llist_add(&op->lnode, &conn->posted);
+}
+
+/* ---- for "kfi show" ---- */
+
+static const char *kfp_conn_state(const struct kfp_conn *conn)
+{
+	static const char * const names[] = {
+		[KFP_NEW]	= "connecting",
+		[KFP_CALLING]	= "connecting",
+		[KFP_DIALING]	= "connecting",
+		[KFP_GREETING]	= "handshake",
+		[KFP_ADMITTING]	= "handshake",
+		[KFP_WAITING]	= "waiting",
+		[KFP_ACCEPTED]	= "handshake",
+		[KFP_REJECTED]	= "rejected",
+		[KFP_READY]	= "connected",
+	};
+
+	return kfp_conn_failed(&conn->pc) ? "lost" : names[READ_ONCE(conn->state)];
+}
+
+static void kfp_show(const struct kfi_peers *peers, const void *name,
+		     const struct kfi_peer_conn *pc,
+		     struct kfi_peer_info *info)
+{
+	const struct kfi_proto *proto = to_proto_ep(peers->ep)->proto;
+	const struct kfp_conn *conn;
+
+	proto->addr_str(name, proto->ops->len(name), info->addr, sizeof(info->addr));
+	if (!pc)
+		return;
+	conn = to_kfp_conn(pc);
+	info->state = kfp_conn_state(conn);
+	info->cpu = conn->link.cpu;
+	info->tx_bytes = READ_ONCE(conn->link.posted);
+	info->rx_bytes = READ_ONCE(conn->rx.bytes);
+	info->pending = READ_ONCE(conn->tx.requests);
+	info->unexpected_bytes = READ_ONCE(conn->unexpected);
+}
+
+void kfi_proto_peers(struct kfi_ep *ep, u32 after,
+		     int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg)
+{
+	struct kfi_proto_ep *pe = to_proto_ep(ep);
+
+	kfi_home_show(&pe->home, pe->peer_name, after, emit, arg);
+}
+EXPORT_SYMBOL_GPL(kfi_proto_peers);
+
+/* ---- hellos ---- */
+
+/* Called in the hello work, which kfp_conn_down() waits for. */
+static void kfp_rdm_publish(struct kfp_conn *conn)
+{
+	kfp_conn_start(conn);
+	kfi_peer_publish(&conn->pc);
+	kfp_tx_kick(conn);
+}
+
+/*
+ * The peer has accepted our call. Return false if we have accepted a call of the peer meanwhile,
+ * and that connection stands.
+ */
+bool kfp_rdm_ready(struct kfp_conn *conn)
+{
+	if (!kfi_peer_stands(&conn->pc))
+		return false;
+	conn->pc.incarnation = conn->greeting.incarnation;
+	kfp_rdm_publish(conn);
+	return true;
+}
+
+/*
+ * Is the name that the caller claims believed? Without a key the caller has to show that its
+ * kernel, or the process of an administrator, has sent the hello, see docs/wire-protocol.md. The
+ * peers of an endpoint of a process are other processes, which can't show that.
+ */
+static bool kfp_rdm_believed(const struct kfp_conn *conn)
+{
+	return conn->auth || conn->link.privileged || !kfp_params(conn)->need_privilege ||
+	       conn->ep->ep.unprivileged;
+}
+
+static bool kfp_rdm_known(const struct kfp_conn *conn)
+{
+	const struct kfi_ep *ep = &conn->ep->ep;
+
+	return !ep->av_only ||
+	       (ep->av && kfi_av_reverse(ep->av, conn->av_name) != KFI_ADDR_NOTAVAIL);
+}
+
+/*
+ * Handle the hello of a caller, which contains its name. Port 0 is refused, because no endpoint
+ * listens there.
+ *
+ * Return: 0 if the caller is admitted and the connection is ready; -EAGAIN if kfp_rdm_admit() has
+ * to be called again; other negative values end the connection.
+ */
+int kfp_rdm_called(struct kfp_conn *conn)
+{
+	const struct kfw_greeting *g = &conn->greeting;
+	int ret = -ECONNREFUSED;
+
+	if (!g->port)
+		return -EPROTO;
+	if (conn->ops->set_port)
+		conn->ops->set_port(conn->link.name, g->port);
+	kfp_conn_named(conn);
+	if (!kfp_rdm_believed(conn))
+		ret = -EACCES;
+	else if (kfi_home_adopt(&conn->pc, g->dst_ctx))
+		ret = kfp_rdm_known(conn) ? kfp_account_join(conn) ?: kfp_conn_alloc(conn) :
+					    -EACCES;
+	if (ret) {
+		kfp_hello_answer(conn, KFW_REJECT, -ret);
+		return ret;
+	}
+	conn->deadline = jiffies +
+			 msecs_to_jiffies(READ_ONCE(kfp_params(conn)->connect_timeout_ms));
+	WRITE_ONCE(conn->state, KFP_ADMITTING);
+	return kfp_rdm_admit(conn);
+}
+
+int kfp_rdm_admit(struct kfp_conn *conn)
+{
+	const struct kfw_greeting *g = &conn->greeting;
+	u8 self[KFI_ADDR_MAX] __aligned(8);
+	struct kfi_peer_call call = {
+		.name = conn->link.name,
+		.self = self,
+		.src_ctx = g->src_ctx,
+		.incarnation = g->incarnation,
+		.stream = g->stream,
+		.known = g->known,
+	};
+	int ret;
+
+	conn->ops->self(&conn->link, self);
+	ret = kfi_peer_admit(&conn->ep->peers, &conn->pc, &call);
+	if (ret == -EINPROGRESS)
+		return -EAGAIN;
+	if (ret) {
+		kfp_hello_answer(conn, KFW_REJECT, -ret);
+		return ret;
+	}
+	kfi_home_known(&conn->pc);
+	ret = kfp_hello_answer(conn, KFW_ACCEPT, 0);
+	if (ret)
+		return ret;
+	kfp_rdm_publish(conn);
+	return 0;
+}
+
+void kfp_peer_ops_init(struct kfi_proto *proto)
+{
+	proto->peer_ops = (struct kfi_peer_ops) {
+		.name_len	= proto->ops->name_len,
+		.max_peers	= &proto->params.max_peers,
+		.patience_ms	= &proto->params.connect_timeout_ms,
+		.name		= proto->ops->name,
+		.cmp		= proto->ops->cmp,
+		.dial		= kfp_peer_dial,
+		.start		= kfp_peer_start,
+		.put		= kfp_peer_put,
+		.fail		= kfp_peer_fail,
+		.probe		= kfp_peer_probe,
+		.failed		= kfp_conn_failed,
+		.queue		= kfp_peer_queue,
+		.show		= kfp_show,
+	};
+}

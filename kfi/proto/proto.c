@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * proto.c - setup and teardown of the message protocol: for the module, for each provider, and for
+ * each endpoint.
+ *
+ *   wire.[ch]		the wire format
+ *   proto.h		objects and locks
+ *   tx.c  frames.c	the transmit side, and what is sent next
+ *   answer.c		answers of the peer
+ *   rx.c  dispatch.c	the receive side, and what a received frame means
+ *   inmsg.c		messages that wait for a receive or for their payload
+ *   atomic.c  commit.c	atomic operations on both sides; flush and commit
+ *   hello.c  auth.c	the handshake, and authorization
+ *   conn.c		the life of a connection
+ *   peer.c  msg.c	RDM endpoints; MSG and passive endpoints
+ *   account.c		bounds of the memory that peers make an endpoint hold
+ */
+#include <linux/export.h>
+#include <linux/slab.h>
+#include <linux/wait_bit.h>
+#include "proto.h"
+
+struct workqueue_struct *kfp_wq;
+struct workqueue_struct *kfp_cm_wq;
+struct workqueue_struct *kfp_commit_wq;
+struct kmem_cache *kfp_inmsg_cache;
+struct kfp_stage __percpu *kfp_stages;
+
+static_assert(KFI_PROTO_DATA_MAX == KFW_DATA_MAX);
+static_assert(KFI_PROTO_ATOMIC_MAX == KFW_ATOMIC_MAX);
+static_assert(KFI_PROTO_RMA_MAX == KFW_RMA_MAX);
+static_assert(KFI_PROTO_VERSION == KFW_VERSION);
+
+/* ---- the module ---- */
+
+int kfp_init(void)
+{
+	kfp_inmsg_cache = KMEM_CACHE(kfp_inmsg, SLAB_HWCACHE_ALIGN);
+	kfp_stages = alloc_percpu(struct kfp_stage);
+	kfp_wq = alloc_workqueue("kfi_proto", WQ_MEM_RECLAIM | WQ_HIGHPRI | WQ_PERCPU, 0);
+	kfp_cm_wq = alloc_workqueue("kfi_proto_cm", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	kfp_commit_wq = alloc_workqueue("kfi_proto_commit", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	if (kfp_inmsg_cache && kfp_stages && kfp_wq && kfp_cm_wq && kfp_commit_wq)
+		return 0;
+	kfp_exit();
+	return -ENOMEM;
+}
+
+void kfp_exit(void)
+{
+	if (kfp_commit_wq)
+		destroy_workqueue(kfp_commit_wq);
+	if (kfp_cm_wq)
+		destroy_workqueue(kfp_cm_wq);
+	if (kfp_wq)
+		destroy_workqueue(kfp_wq);
+	free_percpu(kfp_stages);
+	kmem_cache_destroy(kfp_inmsg_cache);
+}
+
+/* ---- a provider ---- */
+
+static void kfp_check_params(struct kfi_proto *proto)
+{
+	struct kfi_proto_params *p = &proto->params;
+	unsigned int eager = clamp(p->eager_size, 256U, 1U << 20);
+	/*
+	 * Credit is returned when half the window is free, so the longest message has to fit into
+	 * the other half.
+	 */
+	unsigned int window = clamp(p->window, 2 * kfw_cost(eager), 1U << 24);
+	unsigned int requests = clamp(p->requests, 16U, 65535U);
+
+	if (eager != p->eager_size || window != p->window || requests != p->requests)
+		pr_warn("kfi_%s: using eager_size=%u window=%u requests=%u\n",
+			proto->name, eager, window, requests);
+	p->eager_size = eager;
+	p->window = window;
+	p->requests = requests;
+	/* The first connection gets full windows, see kfp_account_share. */
+	p->window_peer = max(p->window_peer, 4 * window);
+	p->window_source = max(p->window_source, 8 * window);
+	p->window_total = max(p->window_total, 16 * window);
+}
+
+int kfi_proto_init(struct kfi_proto *proto)
+{
+	char name[KFI_NAME_MAX];
+
+	kfp_check_params(proto);
+	kfp_home_ops_init(proto);
+	kfp_peer_ops_init(proto);
+	/*
+	 * A slab cache for each provider. Objects of the general caches have few different
+	 * alignments, so that the hot lines of all connections would compete for few sets of the
+	 * CPU's cache.
+	 */
+	snprintf(name, sizeof(name), "kfi_%s_conn", proto->name);
+	proto->cache = kmem_cache_create(name,
+					 offsetof(struct kfp_conn, link) + proto->ops->link_size,
+					 __alignof__(struct kfp_conn), SLAB_HWCACHE_ALIGN, NULL);
+	return proto->cache ? 0 : -ENOMEM;
+}
+EXPORT_SYMBOL_GPL(kfi_proto_init);
+
+void kfi_proto_exit(struct kfi_proto *proto)
+{
+	/* A call of a region's owner may last longer than its connection and its endpoint. */
+	wait_var_event(&proto->conns, !atomic_read(&proto->conns));
+	kmem_cache_destroy(proto->cache);
+}
+EXPORT_SYMBOL_GPL(kfi_proto_exit);
+
+/* ---- an endpoint ---- */
+
+int kfi_proto_ep_open(struct kfi_ep *ep, struct kfi_proto *proto)
+{
+	struct kfi_proto_ep *pe = to_proto_ep(ep);
+
+	pe->proto = proto;
+	if (ep->type == KFI_EP_RDM) {
+		pe->accounts = kfp_accounts_new(proto);
+		if (!pe->accounts)
+			return -ENOMEM;
+	}
+	kfi_peers_init(&pe->peers, ep, &proto->peer_ops, kfp_cm_wq);
+	kfi_home_init(&pe->home, &pe->peers, &proto->home_ops, kfp_cm_wq);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(kfi_proto_ep_open);
+
+/* Each connection goes down in its own work item, which waits for no peer. */
+void kfi_proto_ep_stop(struct kfi_ep *ep, int err, void (*unlisten)(struct kfi_proto_ep *pe))
+{
+	struct kfi_proto_ep *pe = to_proto_ep(ep);
+
+	kfi_home_stop(&pe->home, err);
+	if (unlisten)
+		unlisten(pe);
+	kfi_home_drain(&pe->home);
+}
+EXPORT_SYMBOL_GPL(kfi_proto_ep_stop);
+
+void kfi_proto_ep_close(struct kfi_ep *ep)
+{
+	struct kfi_proto_ep *pe = to_proto_ep(ep);
+
+	kfi_peers_free(&pe->peers);
+	kfree(pe->accounts);
+}
+EXPORT_SYMBOL_GPL(kfi_proto_ep_close);

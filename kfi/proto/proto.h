@@ -1,0 +1,686 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * proto.h - objects of the message protocol, and the locks that protect them.
+ *
+ * Locks, outermost first:
+ *
+ *   kfi_home.lock		of an endpoint or a passive endpoint, see kfi_home.h
+ *   the link's lock		the members marked (L): the streams of a connection in both
+ *				directions. See kfi_link.h
+ *   kfi_peers.lock, kfi_peer.lock	see kfi_peer.h. A post takes them, perhaps under the
+ *				link's lock
+ *   kfp_conn.lock (spin, bh)	inbound messages, answers, credits granted to the peer. Only leaf
+ *				locks of the core and kfp_accounts.lock are taken under it
+ *   kfp_accounts.lock (spin, bh)	accounts of unexpected messages (account.c). A leaf
+ *
+ * A post (tx.c) never waits for the link's lock, it only tries it. A consumer may post from a
+ * completion handler that runs under the link's lock (see kfi_batch_begin()), and while it holds
+ * locks of its own that its handlers take, too.
+ *
+ * kfi_peer.conn and kfi_home.conn publish a connection by RCU. A post finds the connection and
+ * uses it inside rcu_read_lock(). The end of the connection (conn.c) clears the pointer and waits
+ * for a grace period before it collects the operations that were posted.
+ */
+#ifndef _KFI_PROTO_H
+#define _KFI_PROTO_H
+
+#include <linux/hashtable.h>
+#include <linux/refcount.h>
+#include <kfi_commit.h>
+#include <kfi_credit.h>
+#include <kfi_link.h>
+#include <trace/events/kfi.h>
+#include "wire.h"
+
+#define KFP_STAGE	(16 * 1024)	/* bytes of frames encoded for one unit */
+#define KFP_INLINE	1024		/* payload up to this length is copied behind its frame */
+#define KFP_SMALL	32		/* bytes of operands or old values without an allocation */
+#define KFP_LAZY_MAX	8		/* delayed ACKs; fewer than the requests of any peer */
+#define KFP_SPLICE_MIN	4096		/* shorter payload is copied, which is cheaper */
+#define KFP_COMMITS	4		/* work items of a connection that run commits */
+#define KFP_RDV		64		/* granted rendezvous of a connection and direction */
+#define KFP_GRANT_MAX	(64ULL << 20)	/* bytes granted at once, or one longer message */
+#define KFP_RATE_MIN	(256U << 10)	/* least rate of a payload, bytes per second */
+#define KFP_HELD_MIN	16U		/* units of each window that each connection gets */
+#define KFP_HELD_SPARE	1024U		/* units for a source when the endpoint is full */
+#define KFP_TX_BUDGET	(2 << 20)	/* bytes posted in one hold of the link's lock */
+
+extern struct workqueue_struct *kfp_wq;		/* bound: data path outside of softirq */
+extern struct workqueue_struct *kfp_cm_wq;	/* unbound: handshakes and ends of connections */
+extern struct workqueue_struct *kfp_commit_wq;	/* unbound: only calls of persist() */
+extern struct kmem_cache *kfp_inmsg_cache;
+
+/**
+ * struct kfp_stage - buffer of a CPU in which frames are encoded; it stays in the CPU's cache
+ * @buf: the buffer
+ * @taken: the buffer is in use. A run can begin inside a run, because some devices deliver while
+ *	they transmit
+ */
+struct kfp_stage {
+	u8	buf[KFP_STAGE] ____cacheline_aligned;
+	bool	taken;
+};
+
+extern struct kfp_stage __percpu *kfp_stages;
+
+struct kfp_auth;
+struct kfp_conn;
+
+/** enum kfp_account_level - levels at which unexpected messages are counted */
+enum kfp_account_level {
+	KFP_HELD_PEER,
+	KFP_HELD_SOURCE,	/* all peers of a source, see &kfi_link_ops.source */
+	KFP_HELD_ALL,		/* all peers of an endpoint */
+	KFP_HELD_LEVELS
+};
+
+/**
+ * struct kfp_account - account of the messages that a peer, a source or an endpoint makes us hold
+ * @node: entry in &kfp_accounts.by_name
+ * @level: &enum kfp_account_level; @level and @name identify an account
+ * @name: name of the peer or of the source
+ * @up: account of the next level, which counts the same units
+ * @users: number of connections, or of accounts of the level below
+ * @units: windows of live connections, and messages that dead connections have left
+ * @left: the part of @units that dead connections have left
+ * @live: number of live connections
+ * @dead: dead connections that have left messages, oldest first
+ *
+ * kfp_accounts.lock protects all members.
+ */
+struct kfp_account {
+	struct hlist_node	node;
+	u8			level;
+	u8			name[KFI_ADDR_MAX] __aligned(8);
+	struct kfp_account	*up;
+	unsigned int		users;
+	u32			units;
+	u32			left;
+	unsigned int		live;
+	struct list_head	dead;
+};
+
+/**
+ * struct kfp_accounts - accounts of an endpoint, see account.c
+ * @proto: the protocol object of the provider
+ * @lock: protects all other members
+ * @all: account of the endpoint
+ * @by_name: accounts of peers and sources
+ */
+struct kfp_accounts {
+	const struct kfi_proto	*proto;
+	spinlock_t		lock;
+	struct kfp_account	all;
+	DECLARE_HASHTABLE(by_name, 6);
+};
+
+/** enum kfp_answer_kind - kinds of answer to a request of the peer */
+enum kfp_answer_kind {
+	KFP_ANSWER_ACK,
+	KFP_ANSWER_CTS,
+	KFP_ANSWER_READ,	/* the data of a region, then an ACK */
+	KFP_ANSWER_TREAD,	/* the data of a tagged receive, then an ACK */
+	KFP_ANSWER_FETCHED,	/* old values and an ACK */
+	KFP_ANSWER_COMMIT,	/* an ACK after the owners have made the data durable */
+};
+
+/**
+ * struct kfp_answer - an answer that waits to be sent
+ * @link: entry in &kfp_conn.answers, &kfp_conn.lazy, &kfp_conn.commits or
+ *	&kfp_conn.free_answers, under kfp_conn.lock
+ * @kind: &enum kfp_answer_kind
+ * @pooled: the answer belongs to &kfp_conn.pool. Other answers are part of a struct kfp_inmsg
+ * @status: status of the ACK: 0 or a positive errno
+ * @slot: slot number of a CTS
+ * @nsegs: number of segments of a read or commit
+ * @seg: index of the next segment
+ * @id: number of the peer's operation
+ * @gen: generation of the peer's operation
+ * @len: remaining bytes of the current segment
+ * @iter: data of the current segment
+ * @mr: region of the current segment, referenced
+ * @key: key of @mr
+ * @seg0: the segment of a read with one segment
+ * @segs: all segments of a read with several segments
+ * @values: old values in wire format, @len bytes: @small or an allocation
+ * @durable: segments of a commit: @durable0 or an allocation
+ * @small: short old values
+ * @durable0: the segment of a commit with one segment
+ * @zeros: sent in place of the data of a region that has died
+ */
+struct kfp_answer {
+	struct list_head	link;
+	u8			kind;
+	bool			pooled;
+	u16			status;
+	u16			slot;
+	u16			nsegs;
+	u16			seg;
+	u32			id;
+	u32			gen;
+	u64			len;
+	struct iov_iter		iter;
+	struct kfi_mr		*mr;
+	u64			key;
+	struct kfw_rma		seg0;
+	struct kfw_rma		*segs;
+	void			*values;
+	struct kfi_commit_seg	*durable;
+	union {
+		u8			small[KFP_SMALL];
+		struct kfi_commit_seg	durable0;
+		struct bio_vec		zeros;
+	};
+};
+
+/** enum kfp_inmsg_state - states of an inbound message, under kfp_conn.lock */
+enum kfp_inmsg_state {
+	KFP_IN_ARRIVING,	/* eager payload arrives in @buf */
+	KFP_IN_READY,		/* eager payload is complete in @buf */
+	KFP_IN_ASKED,		/* an RTS or TREAD has arrived and is not granted */
+	KFP_IN_GRANTED,		/* CTS is queued or sent, or data is being returned */
+	KFP_IN_ANSWERED,	/* the receive is complete, an ACK is due */
+	KFP_IN_REFUSED,		/* tagged RMA found no receive, an ACK is due */
+	KFP_IN_LOST,		/* the connection went down before the end */
+};
+
+/**
+ * struct kfp_inmsg - an inbound message that waits for its receive or for its payload
+ * @rx: the message as the matching sees it
+ * @conn: its connection, referenced
+ * @entry: entry in &kfp_conn.inmsgs
+ * @answer: CTS, read data or ACK that is due for the message
+ * @state: &enum kfp_inmsg_state
+ * @matched: a receive was found: rx.op is or was set
+ * @lost_receive: KFP_IN_LOST: the receive has to be returned to the matching
+ * @read: the message is a TREAD: its data comes out of the receive
+ * @promised: the sender was told more than that the message has been sent: never dropped
+ * @cls: credit class
+ * @cost: units of credit to return
+ * @since: KFP_IN_GRANTED and the CTS is sent: jiffies. The first byte of the payload is late
+ *	timeout_ms after it. Other bytes of the peer advance it, see kfp_paced()
+ * @limit: jiffies at which the payload is late in any case
+ * @id: number of the peer's operation
+ * @gen: generation of the peer's operation
+ * @buf: eager payload
+ * @vec: describes @buf for the receiving iterator
+ */
+struct kfp_inmsg {
+	struct kfi_rx		rx;
+	struct kfp_conn		*conn;
+	struct list_head	entry;
+	struct kfp_answer	answer;
+	u8			state;
+	bool			matched;
+	bool			lost_receive;
+	bool			read;
+	bool			promised;
+	u8			cls;
+	u32			cost;
+	unsigned long		since;
+	unsigned long		limit;
+	u32			id;
+	u32			gen;
+	void			*buf;
+	struct kvec		vec;
+};
+
+/** enum kfp_cls - credit classes */
+enum kfp_cls { KFP_CLS_MSG, KFP_CLS_TAG, KFP_CLS };
+
+/** enum kfp_conn_state - written by the hello work; kfp_hello_start() writes it to begin a step */
+enum kfp_conn_state {
+	KFP_NEW,		/* not started */
+	KFP_CALLING,		/* ops->dial() has to be called */
+	KFP_DIALING,		/* ops->dial() was called, the link is not up yet */
+	KFP_GREETING,		/* our hello is sent, or the peer's hello is awaited */
+	KFP_ADMITTING,		/* RDM, called side: waits for ops->probe() */
+	KFP_WAITING,		/* MSG, called side: the consumer has not decided */
+	KFP_ACCEPTED,		/* MSG, called side: accepted, the answer is due */
+	KFP_REJECTED,
+	KFP_READY,		/* frames flow */
+};
+
+/* kfp_conn.flags */
+enum {
+	KFP_DEAD,		/* the end has begun: no work is started any more */
+	KFP_FAILED,		/* kfp_conn_fail() was called */
+	KFP_UP,			/* kfi_link_up() was called */
+	KFP_BYE_SENT,
+	KFP_BYE_WANTED,
+	KFP_BYE_LEFT,		/* the link has accepted the BYE: the peer closes */
+};
+
+/** enum kfp_tx_at - position of the transmit side (L) */
+enum kfp_tx_at {
+	KFP_TX_FRAMES,		/* between frames, or in the frames of the stage */
+	KFP_TX_PAYLOAD,		/* in the payload of an operation */
+	KFP_TX_ANSWER,		/* in the payload of an answer */
+};
+
+/** enum kfp_rx_at - position of the receive side (L) */
+enum kfp_rx_at {
+	KFP_RX_HELLO,		/* in a hello */
+	KFP_RX_HELD,		/* behind a complete hello; the hello work handles it */
+	KFP_RX_HDR,
+	KFP_RX_SEGS,
+	KFP_RX_BLOCKED,		/* stopped behind a header: CQ full or no memory */
+	KFP_RX_PAYLOAD,
+	KFP_RX_SKIP,
+};
+
+/** enum kfp_rx_to - destination of the payload (L) */
+enum kfp_rx_to {
+	KFP_TO_NOWHERE,		/* no payload, or it is dropped */
+	KFP_TO_RX,		/* a posted receive */
+	KFP_TO_INMSG,		/* the buffer of an unexpected eager message */
+	KFP_TO_RDV,		/* the receive of a rendezvous */
+	KFP_TO_MR,		/* a region: RMA write */
+	KFP_TO_OP,		/* the buffer of our read or fetching operation */
+	KFP_TO_ATOMIC,		/* the operands of an atomic operation */
+	KFP_TO_TELL,		/* performed; only the event is missing */
+};
+
+/*
+ * The transmit side, all (L). The members that each frame needs fill two cache lines; the other
+ * members follow.
+ */
+struct kfp_tx {
+	struct list_head	queue;		/* operations in posting order */
+	struct list_head	stalled[KFP_CLS];/* without credit, in order, by class */
+	struct list_head	granted;	/* CTS received, payload not sent yet */
+
+	struct kfi_credit_tx	credit[KFP_CLS];
+	u32			window[KFP_CLS];/* announced by the peer */
+	u32			requests;	/* unanswered requests */
+	u32			requests_max;
+	u32			eager;		/* the peer's limit */
+	u32			staged;
+	u32			written;
+	u8			at;		/* &enum kfp_tx_at */
+	bool			yields;		/* one operation of @granted is next */
+	u8			*stage;		/* frames to be sent: @held, or a kfp_stage */
+
+	struct list_head	waiting;	/* sent, the answer is due */
+	struct kfi_oper		*op;		/* its payload is being sent */
+	struct kfp_answer	*answer;
+	u8			*held;		/* frames that the link has not accepted */
+};
+
+/* The receive side, all (L). The members that each frame needs come first. */
+struct kfp_rx {
+	u8			at;		/* &enum kfp_rx_at */
+	u8			to;		/* &enum kfp_rx_to */
+	bool			counted;	/* credit of this frame has been charged */
+	bool			finishing;	/* the payload is complete: only the end failed */
+	bool			inv_over;	/* the message has invalidated its region */
+	u16			status;		/* status of the current RMA so far */
+	u16			seg;
+	u32			have;		/* bytes of the hello, header or segments */
+	u64			skip;		/* bytes to drop after kfi_link.left */
+	unsigned long		heard;		/* jiffies: last bytes received or awaited */
+	unsigned long		since;		/* jiffies: start of the payload, see kfp_paced() */
+	u64			bytes;
+	u64			watched;	/* @bytes at the last call of kfp_rx_late() */
+	struct kfp_inmsg	*in;
+
+	struct kfw_frame	f;
+	struct kfi_rx		rx;
+
+	struct kfi_oper		*op;
+	struct kfi_mr		*mr;
+	u64			key;
+	struct iov_iter		iter;
+	struct kfw_rma		*segs;		/* KFW_RMA_MAX */
+	unsigned long		blocked;	/* jiffies: start or last check of KFP_RX_BLOCKED */
+	struct kfp_answer	*commit;	/* answer that holds the regions of a commit */
+	struct kfi_cq_waiter	space;
+	struct kfw_hdr		hdr;		/* header that arrived in pieces */
+	void			*values;	/* operands and old values: @small or allocated */
+	struct kvec		vec;		/* describes @values */
+	u8			small[KFP_SMALL] __aligned(8);
+};
+
+/**
+ * struct kfp_committer - work item that calls persist() of the owners of regions
+ * @work: the work item
+ * @conn: its connection, referenced while @work is queued or runs
+ */
+struct kfp_committer {
+	struct work_struct	work;
+	struct kfp_conn		*conn;		/* referenced while it is at work */
+};
+
+/**
+ * struct kfp_conn - a connection
+ * @ep: its endpoint; NULL while a request waits at a passive endpoint. Changes with the
+ *	connection set of @pc, and not after KFP_FAILED is set
+ * @posted: operations posted in any context; the transmit side collects them
+ * @flags: KFP_DEAD and so on, bits
+ * @busy: bit 0: a context runs the transmit side or is going to. @busy and @kick are separate
+ *	words, because a load of several flags right after a store to one of them waits until the
+ *	store has reached the cache
+ * @kick: there may be something to transmit
+ * @state: &enum kfp_conn_state
+ * @ops: operations of the link
+ * @tx: transmit side (L)
+ * @rx: receive side (L)
+ * @lock: protects the members from @credit_due to @left
+ * @credit_due: a credit update has to be sent
+ * @answers: answers to be sent, in this order
+ * @lazy: ACKs that may wait for other frames
+ * @nr_lazy: number of entries in @lazy
+ * @credit: credit granted to the peer
+ * @inmsgs: inbound messages
+ * @nr_inmsgs: number of inbound messages, including those that are being ended
+ * @free_answers: unused answers of @pool
+ * @rdv_wait: rendezvous with a receive that wait for a free slot in @rdv
+ * @spares: message objects for reuse, at most KFP_RDV
+ * @nr_spares: number of entries in @spares
+ * @pool: an answer for each request that the peer may have outstanding
+ * @unexpected: bytes of unexpected messages
+ * @rdv: granted rendezvous whose payload has not begun, by slot
+ * @granted: bytes of long messages that have a slot or arrive
+ * @commits: answers that wait for a committer
+ * @committing: committers that run, bits
+ * @committers: see struct kfp_committer
+ * @left: the connection is down and has left messages: kfp_inmsg_free() reports each to the account
+ * @window: units of unexpected messages that we announce, for each class
+ * @eager: longest payload without rendezvous that we announce
+ * @account: RDM: account of the peer, from kfp_account_join() until the endpoint holds nothing
+ *	of this connection; under kfp_accounts.lock
+ * @units: units charged to @account; under kfp_accounts.lock
+ * @dead: entries in &kfp_account.dead of each level; under kfp_accounts.lock
+ * @ref: references: connection set, queued work items, inbound messages, and the consumer while
+ *	it decides about @req
+ * @error: reason of the failure, negative errno; kfp_conn_fail() sets it once
+ * @pep: passive endpoint that was called, until the request is accepted; changes with @ep
+ * @av_name: RDM: address of the peer in the format of address vectors
+ * @deadline: end of the handshake, jiffies
+ * @pc: entry in its connection set, and for RDM at its peer
+ * @tx_work: runs the transmit side
+ * @rx_work: continues to receive
+ * @watch_work: ends the connection of a peer that keeps receives and does not fill them
+ * @more_work: sends posts with KFI_MORE that no other post follows, and delayed ACKs
+ * @hello_work: runs the handshake
+ * @down_work: ends the connection
+ * @greeting: contents of the peer's last hello
+ * @auth: state of the authorization, with a key only (auth.c)
+ * @data_in: private data of the peer's hello
+ * @auth_in: authentication data of the peer's hello
+ * @data_out: our private data
+ * @data_out_len: bytes at @data_out
+ * @auth_out: our authentication data
+ * @requested: @req was given to the consumer
+ * @req: connection request
+ * @hello_in: the peer's last hello as received; &kfp_rx.have counts it and its tail
+ * @link: part of the link; the provider's structure begins here
+ *
+ * A post touches the first cache line, and a message few lines more. With many peers these lines
+ * determine the cost of a message.
+ */
+struct kfp_conn {
+	struct kfi_proto_ep	*ep;
+	struct llist_head	posted;
+	unsigned long		flags;
+	unsigned long		busy;
+	bool			kick;
+	u8			state;
+	const struct kfi_link_ops *ops;
+
+	struct kfp_tx		tx ____cacheline_aligned;
+	struct kfp_rx		rx ____cacheline_aligned;
+
+	spinlock_t		lock ____cacheline_aligned;
+	bool			credit_due;
+	struct list_head	answers;
+	struct list_head	lazy;
+	unsigned int		nr_lazy;
+	struct kfi_credit_rx	credit[KFP_CLS];
+	struct list_head	inmsgs;
+	unsigned int		nr_inmsgs;
+	struct list_head	free_answers;
+	struct list_head	rdv_wait;
+	struct list_head	spares;
+	unsigned int		nr_spares;
+	struct kfp_answer	*pool;
+	u64			unexpected;
+	struct kfp_inmsg	*rdv[KFP_RDV];
+	u64			granted;
+	struct list_head	commits;
+	unsigned long		committing;
+	struct kfp_committer	committers[KFP_COMMITS];
+
+	bool			left;
+	u32			window;
+	u32			eager;
+	struct kfp_account	*account;
+	u32			units;
+	struct list_head	dead[KFP_HELD_LEVELS];
+
+	refcount_t		ref;
+	int			error;
+	struct kfi_proto_pep	*pep;
+	u8			av_name[KFI_ADDR_MAX] __aligned(8);
+	unsigned long		deadline;
+	struct kfi_peer_conn	pc;
+	struct delayed_work	tx_work;
+	struct delayed_work	rx_work;
+	struct delayed_work	watch_work;
+	struct delayed_work	more_work;
+	struct delayed_work	hello_work;
+	struct work_struct	down_work;
+
+	struct kfw_greeting	greeting;
+	struct kfp_auth		*auth;
+	u8			data_in[KFW_DATA_MAX];
+	u8			auth_in[KFW_AUTH_LEN];
+	u8			data_out[KFW_DATA_MAX];
+	u16			data_out_len;
+	u8			auth_out[KFW_AUTH_LEN];
+	bool			requested;
+	struct kfi_connreq	req;
+	struct kfw_hello	hello_in;
+
+	struct kfi_link		link ____cacheline_aligned;
+};
+
+/** enum kfp_op_state - states of an operation (L); an answer of the peer has to agree with them */
+enum kfp_op_state {
+	KFP_OP_QUEUED,
+	KFP_OP_SENDING,
+	KFP_OP_ASKED,		/* RTS sent: CTS or ACK may arrive */
+	KFP_OP_GRANTED,		/* CTS received, payload not sent completely */
+	KFP_OP_UNANSWERED,	/* all is sent: READ_DATA or ACK may arrive */
+};
+
+/**
+ * struct kfp_op - the protocol's part of a transmit operation; all (L)
+ * @conn: connection that the operation was posted to
+ * @left: KFP_OP_SENDING: bytes of payload that the link has not accepted
+ * @end: KFP_OP_UNANSWERED: value of &kfi_link.posted behind the last byte of the operation
+ * @got: bytes of a read that have arrived
+ * @slot: slot number of the CTS
+ * @state: &enum kfp_op_state
+ * @spliced: the link references the pages of the payload
+ * @answered: an answer is due after the payload
+ * @asked: the operation uses rendezvous: it takes no answer of the peer's pool
+ */
+struct kfp_op {
+	struct kfp_conn	*conn;
+	union {
+		u64	left;
+		u64	end;
+	};
+	u64		got;
+	u16		slot;
+	u8		state;
+	bool		spliced;
+	bool		answered;
+	bool		asked;
+};
+
+static_assert(sizeof(struct kfp_op) <= KFI_PROTO_TX_PRIV);
+
+static inline struct kfp_op *kfp_op(const struct kfi_oper *op)
+{
+	return op->priv;
+}
+
+/* Return true for an atomic operation that returns old values. */
+static inline bool kfp_op_fetches(const struct kfi_oper *op)
+{
+	return op->code == KFI_OPC_FETCH_ATOMIC || op->code == KFI_OPC_COMPARE_ATOMIC;
+}
+
+static inline struct kfp_conn *to_kfp_conn(const struct kfi_peer_conn *pc)
+{
+	return container_of(pc, struct kfp_conn, pc);
+}
+
+static inline struct kfp_conn *link_conn(const struct kfi_link *link)
+{
+	return container_of(link, struct kfp_conn, link);
+}
+
+static inline const struct kfi_proto_params *kfp_params(const struct kfp_conn *conn)
+{
+	return &conn->link.proto->params;
+}
+
+/* peer.c: peers of RDM endpoints */
+struct kfp_conn *kfp_dial(struct kfi_proto_ep *pe, const void *to, struct kfi_peer *peer);
+void kfp_dial_start(struct kfp_conn *conn);
+int kfp_rdm_called(struct kfp_conn *conn);
+int kfp_rdm_admit(struct kfp_conn *conn);
+bool kfp_rdm_ready(struct kfp_conn *conn);
+void kfp_peer_ops_init(struct kfi_proto *proto);
+
+/* msg.c: connected endpoints */
+void kfp_msg_lost(struct kfp_conn *conn, int err);
+void kfp_msg_ready(struct kfp_conn *conn);
+int kfp_msg_accepted(struct kfp_conn *conn);
+
+/* auth.c: the handshake with an authorization key */
+int kfp_auth_new(struct kfp_conn *conn);
+void kfp_auth_outgoing(struct kfp_conn *conn, const struct kfw_hello *hello);
+int kfp_auth_answered(struct kfp_conn *conn);
+int kfp_auth_asked(struct kfp_conn *conn);
+
+/* hello.c: the handshake */
+int kfp_hello_say(struct kfp_conn *conn, u8 kind);
+void kfp_hello_work(struct work_struct *work);
+void kfp_hello_start(struct kfp_conn *conn, int state);
+int kfp_hello_answer(struct kfp_conn *conn, u8 kind, int status);
+void kfp_hello_kick(struct kfp_conn *conn);
+void kfp_hello_next(struct kfp_conn *conn);
+size_t kfp_hello_bytes(struct kfp_conn *conn, const void *bytes, size_t len);
+void kfp_bye_left(struct kfp_conn *conn);
+
+/* conn.c: life of a connection */
+void kfp_home_ops_init(struct kfi_proto *proto);
+struct kfp_conn *kfp_conn_new(struct kfi_proto *proto, struct kfi_proto_ep *pe,
+			      struct kfi_proto_pep *ppep);
+int kfp_conn_alloc(struct kfp_conn *conn);
+void kfp_conn_get(struct kfp_conn *conn);
+void kfp_conn_put(struct kfp_conn *conn);
+void kfp_conn_fail(struct kfp_conn *conn, int err);
+bool kfp_conn_failed(const struct kfi_peer_conn *pc);
+void kfp_conn_start(struct kfp_conn *conn);
+void kfp_conn_check(struct kfp_conn *conn);
+int kfp_conn_cpu(const struct kfp_conn *conn);
+void kfp_conn_queue(struct kfp_conn *conn, struct delayed_work *work, unsigned long delay);
+
+/* tx.c: the transmit side */
+void kfp_tx_kick(struct kfp_conn *conn);
+void kfp_tx_work(struct work_struct *work);
+void kfp_tx_run(struct kfp_conn *conn);
+void kfp_tx_flush_all(struct kfp_conn *conn, int err);
+
+/* frames.c: what is sent next */
+void kfp_tx_collect(struct kfp_conn *conn);
+bool kfp_unit_next(struct kfp_conn *conn, struct kfi_unit *unit);
+void kfp_unit_taken(struct kfp_conn *conn, const struct kfi_unit *unit, u64 left);
+void kfp_verdict_queue(struct kfp_conn *conn, struct kfp_answer *answer, bool lazy);
+void kfp_answer_queue(struct kfp_conn *conn, struct kfp_answer *answer);
+void kfp_more_work(struct work_struct *work);
+bool kfp_drained(const struct kfp_conn *conn);
+/* its parts, for atomic.c and commit.c */
+struct kfw_frame kfp_op_frame(const struct kfi_oper *op, u8 type);
+void kfp_put_frame(struct kfp_conn *conn, struct kfw_frame *f);
+void kfp_put_segments(struct kfp_conn *conn, const struct kfi_oper *op);
+void kfp_put_verdict(struct kfp_conn *conn, struct kfp_answer *answer);
+void kfp_op_sent(struct kfp_conn *conn, struct kfi_oper *op, bool answered);
+
+/* rx.c: the receive side */
+void kfp_rx_next(struct kfp_conn *conn);
+void kfp_rx_proceed(struct kfp_conn *conn);
+void kfp_rx_go(struct kfp_conn *conn, u8 at);
+void kfp_rx_error(struct kfp_conn *conn, int err);
+void kfp_rx_abort(struct kfp_conn *conn, int err);
+bool kfp_rx_late(struct kfp_conn *conn);
+bool kfp_rx_poll(struct kfp_conn *conn);
+void kfp_rx_work(struct work_struct *work);
+void kfp_rx_space(struct kfi_cq_waiter *w);
+
+/* dispatch.c: what a received frame means */
+int kfp_rx_dispatch(struct kfp_conn *conn);
+bool kfp_rx_more(struct kfp_conn *conn);
+int kfp_rx_finish(struct kfp_conn *conn);
+/* its parts, for atomic.c and commit.c */
+struct kfp_answer *kfp_answer_get(struct kfp_conn *conn);
+int kfp_rx_ack(struct kfp_conn *conn, u16 status);
+kfi_addr_t kfp_rx_src(struct kfp_conn *conn);
+void kfp_rx_wrote(struct kfp_conn *conn);
+
+/* inmsg.c: messages that wait for a receive or for their payload */
+struct kfp_inmsg *kfp_inmsg_new(struct kfp_conn *conn, const struct kfw_frame *f, u32 cost);
+void kfp_inmsg_free(struct kfp_inmsg *in);
+void kfp_inmsg_free_spares(struct kfp_conn *conn);
+void kfp_inmsg_arrived(struct kfp_inmsg *in);
+void kfp_inmsg_done(struct kfp_inmsg *in);
+void kfp_inmsg_granted(struct kfp_inmsg *in);
+void kfp_grants_pause(struct kfp_conn *conn, unsigned long pause);
+unsigned long kfp_paced(unsigned long since, unsigned long earned);
+bool kfp_grants_late(struct kfp_conn *conn, unsigned long earned);
+void kfp_inmsg_refuse(struct kfp_inmsg *in, u16 status);
+void kfp_inmsgs_collect(struct kfp_conn *conn, struct list_head *lost);
+void kfp_inmsgs_abort(struct list_head *lost, int err);
+void kfp_inmsgs_drop(struct kfp_conn *conn);
+void kfp_answer_done(struct kfp_conn *conn, struct kfp_answer *answer);
+void kfp_credit_free(struct kfp_conn *conn, u8 cls, u32 cost);
+void __kfp_credit_free(struct kfp_conn *conn, u8 cls, u32 cost);	/* with bottom halves off */
+
+/* account.c: bounds of the memory that peers make an endpoint hold */
+struct kfp_accounts *kfp_accounts_new(const struct kfi_proto *proto);
+int kfp_account_join(struct kfp_conn *conn);
+void kfp_account_down(struct kfp_conn *conn);
+void kfp_account_freed(struct kfp_conn *conn, u32 units, bool last);
+
+/* answer.c: answers of the peer to our operations */
+int kfp_got_cts(struct kfp_conn *conn, const struct kfw_frame *f);
+int kfp_got_ack(struct kfp_conn *conn, const struct kfw_frame *f);
+struct kfi_oper *kfp_answered_op(struct kfp_conn *conn, const struct kfw_frame *f);
+
+/* atomic.c */
+void kfp_put_atomic(struct kfp_conn *conn, struct kfi_oper *op);
+void kfp_put_fetched(struct kfp_conn *conn, struct kfp_answer *answer);
+int kfp_rx_atomic(struct kfp_conn *conn);
+int kfp_rx_finish_atomic(struct kfp_conn *conn);
+void kfp_rx_atomic_drop(struct kfp_conn *conn);
+void kfp_rx_fetched(struct kfi_oper *op);
+void kfp_values_free(void **values, const u8 *small);
+
+/* commit.c */
+void kfp_put_flush(struct kfp_conn *conn, struct kfi_oper *op);
+int kfp_rx_flush(struct kfp_conn *conn);
+int kfp_rx_commit(struct kfp_conn *conn);
+int kfp_rx_verdict(struct kfp_conn *conn);
+void kfp_commit_init(struct kfp_conn *conn);
+void kfp_commit_drop(struct kfp_answer *answer);
+
+/* proto.c */
+int kfp_init(void);
+void kfp_exit(void);
+
+#endif /* _KFI_PROTO_H */

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * rx.c - the receive side. A message passes through these functions:
+ *
+ *   kfi_link_rx()		the link has received bytes and holds its lock
+ *   ops->read()		the link offers the bytes piece by piece
+ *   kfi_rx_head()		collects the bytes of headers and segments
+ *   kfp_rx_dispatch()		a header is complete: selects the destination of the payload
+ *				(dispatch.c)
+ *   kfi_rx_placed()		the link has copied payload, once, to its destination
+ *   kfp_rx_finish()		completes the receive, queues the answer
+ *
+ * A frame that can't be handled now (completion queue full, no memory) blocks this connection and
+ * no other; rx_work tries again. A peer that violates the protocol loses its connection through
+ * kfp_conn_fail().
+ */
+#include <linux/export.h>
+#include "proto.h"
+
+/*
+ * Set what the link does with the next bytes. The hello work calls this function without the link's
+ * lock, while the link is stopped; the store of @want lets the link continue.
+ */
+void kfp_rx_go(struct kfp_conn *conn, u8 at)
+{
+	static const u8 wants[] = {
+		[KFP_RX_HELLO] = KFI_RX_HEAD,
+		[KFP_RX_HELD] = KFI_RX_STOP,
+		[KFP_RX_HDR] = KFI_RX_HEAD,
+		[KFP_RX_SEGS] = KFI_RX_HEAD,
+		[KFP_RX_BLOCKED] = KFI_RX_STOP,
+		[KFP_RX_PAYLOAD] = KFI_RX_PAYLOAD,
+		[KFP_RX_SKIP] = KFI_RX_SKIP,
+	};
+
+	/*
+	 * The hello work restarts the link when it sees KFP_RX_HELD, so @want is KFI_RX_STOP before
+	 * @at says so.
+	 */
+	if (wants[at] == KFI_RX_STOP) {
+		WRITE_ONCE(conn->link.want, KFI_RX_STOP);
+		smp_store_release(&conn->rx.at, at);	/* pairs with kfp_hello_received() */
+	} else {
+		WRITE_ONCE(conn->rx.at, at);
+		smp_store_release(&conn->link.want, wants[at]);	/* pairs with the link's read() */
+	}
+}
+
+void kfp_rx_next(struct kfp_conn *conn)
+{
+	struct kfp_rx *rx = &conn->rx;
+
+	rx->have = 0;
+	rx->counted = false;
+	rx->inv_over = false;
+	rx->finishing = false;
+	rx->status = 0;
+	rx->in = NULL;
+	rx->op = NULL;
+	rx->commit = NULL;
+	kfp_rx_go(conn, KFP_RX_HDR);
+}
+
+/* ---- the state machine ---- */
+
+static int kfp_rx_credit(struct kfp_conn *conn)
+{
+	const struct kfw_frame *f = &conn->rx.f;
+	struct kfp_tx *tx = &conn->tx;
+
+	if (kfi_credit_update(&tx->credit[KFP_CLS_MSG], f->credit_msg,
+			      tx->window[KFP_CLS_MSG]) < 0 ||
+	    kfi_credit_update(&tx->credit[KFP_CLS_TAG], f->credit_tag,
+			      tx->window[KFP_CLS_TAG]) < 0)
+		return -EPROTO;
+	return 0;
+}
+
+static void kfp_rx_block(struct kfp_conn *conn, int why)
+{
+	struct kfp_rx *rx = &conn->rx;
+
+	kfp_rx_go(conn, KFP_RX_BLOCKED);
+	rx->blocked = jiffies;
+	if (why == -EAGAIN && conn->ep->ep.rx_cq &&
+	    kfi_cq_wait_space(conn->ep->ep.rx_cq, &rx->space))
+		return;
+	kfp_conn_queue(conn, &conn->rx_work, why == -EAGAIN ? 0 : 1);
+}
+
+void kfp_rx_error(struct kfp_conn *conn, int err)
+{
+	kfp_rx_go(conn, KFP_RX_BLOCKED);
+	kfp_conn_fail(conn, err);
+}
+
+/* The current segment, or the payload, is complete; or there is no payload. */
+static void kfp_rx_payload_done(struct kfp_conn *conn)
+{
+	struct kfp_rx *rx = &conn->rx;
+	int ret;
+
+	do {
+		if (conn->link.left) {
+			kfp_rx_go(conn, KFP_RX_PAYLOAD);
+			if (rx->to == KFP_TO_MR)
+				conn->link.want = KFI_RX_REGION;
+			return;
+		}
+	} while (kfp_rx_more(conn));
+	if (rx->skip) {
+		conn->link.left = rx->skip;
+		rx->skip = 0;
+		kfp_rx_go(conn, KFP_RX_SKIP);
+		return;
+	}
+	rx->finishing = true;
+	ret = kfp_rx_finish(conn);
+	if (!ret)
+		kfp_rx_next(conn);
+	else if (ret == -EAGAIN)
+		kfp_rx_block(conn, ret);
+	else
+		kfp_rx_error(conn, ret);
+}
+
+/* Header and segments are complete. Also called to try again a frame that was blocked. */
+void kfp_rx_proceed(struct kfp_conn *conn)
+{
+	struct kfp_rx *rx = &conn->rx;
+	int ret;
+
+	if (rx->finishing) {
+		kfp_rx_payload_done(conn);
+		return;
+	}
+	ret = kfp_rx_dispatch(conn);
+	rx->since = jiffies;
+	if (!ret)
+		kfp_rx_payload_done(conn);
+	else if (ret == -EAGAIN || ret == -ENOMEM)
+		kfp_rx_block(conn, ret);
+	else
+		kfp_rx_error(conn, ret);
+}
+
+static void kfp_rx_header(struct kfp_conn *conn, const struct kfw_hdr *hdr)
+{
+	struct kfp_rx *rx = &conn->rx;
+
+	if (kfw_decode(hdr, kfp_params(conn)->eager_size, &rx->f) || kfp_rx_credit(conn)) {
+		kfp_rx_error(conn, -EPROTO);
+		return;
+	}
+	rx->have = 0;
+	if (rx->f.rma_count)
+		kfp_rx_go(conn, KFP_RX_SEGS);
+	else
+		kfp_rx_proceed(conn);
+}
+
+/* ---- callbacks of the link ---- */
+
+/*
+ * Collect up to @want bytes at @to. Return: bytes used. All bytes are there when &kfp_rx.have is
+ * @want.
+ */
+static size_t kfp_rx_collect(struct kfp_rx *rx, void *to, size_t want, const void *bytes,
+			     size_t len)
+{
+	size_t n = min(len, want - rx->have);
+
+	memcpy(to + rx->have, bytes, n);
+	rx->have += n;
+	return n;
+}
+
+size_t kfi_rx_head(struct kfi_link *link, const void *bytes, size_t len)
+{
+	struct kfp_conn *conn = link_conn(link);
+	struct kfp_rx *rx = &conn->rx;
+	struct kfw_hdr hdr;
+	size_t used, want;
+
+	if (likely(rx->at == KFP_RX_HDR)) {
+		if (likely(!rx->have && len >= sizeof(hdr))) {
+			/* A local sender may still write to a page that it has spliced. */
+			memcpy(&hdr, bytes, sizeof(hdr));
+			used = sizeof(hdr);
+			rx->bytes += used;
+			kfp_rx_header(conn, &hdr);
+			return used;
+		}
+		used = kfp_rx_collect(rx, &rx->hdr, sizeof(rx->hdr), bytes, len);
+		rx->bytes += used;
+		if (rx->have == sizeof(rx->hdr))
+			kfp_rx_header(conn, &rx->hdr);
+		return used;
+	}
+	if (rx->at == KFP_RX_SEGS) {
+		want = rx->f.rma_count * sizeof(*rx->segs);
+		used = kfp_rx_collect(rx, rx->segs, want, bytes, len);
+		rx->bytes += used;
+		if (rx->have == want)
+			kfp_rx_proceed(conn);
+		return used;
+	}
+	return kfp_hello_bytes(conn, bytes, len);
+}
+EXPORT_SYMBOL_GPL(kfi_rx_head);
+
+bool kfi_rx_live(struct kfi_link *link)
+{
+	struct kfp_rx *rx = &link_conn(link)->rx;
+
+	if (rx->mr && kfi_mr_live(rx->mr, rx->key))
+		return true;
+	rx->status = EREMOTEIO;		/* EACCES would mean that nothing was written */
+	return false;
+}
+EXPORT_SYMBOL_GPL(kfi_rx_live);
+
+void kfi_rx_placed(struct kfi_link *link, size_t len)
+{
+	struct kfp_conn *conn = link_conn(link);
+
+	conn->rx.bytes += len;
+	if (conn->rx.at == KFP_RX_PAYLOAD)
+		__kfi_stat_add(&conn->ep->ep, bounced, len);
+	link->left -= len;
+	if (!link->left)
+		kfp_rx_payload_done(conn);
+}
+EXPORT_SYMBOL_GPL(kfi_rx_placed);
+
+/*
+ * Read from the link. The link may hold hundreds of thousands of short frames: its read() ends
+ * early, and rx_work continues.
+ */
+static void kfp_rx_run(struct kfp_conn *conn)
+{
+	bool ready = smp_load_acquire(&conn->state) == KFP_READY;	/* pairs with kfp_conn_start() */
+	u64 before = conn->rx.bytes;
+	bool all;
+
+	/* During the handshake only hellos are read, and none before the handshake has begun. */
+	if (test_bit(KFP_DEAD, &conn->flags) || conn->rx.at == KFP_RX_BLOCKED ||
+	    (!ready && (conn->state == KFP_NEW || conn->rx.at != KFP_RX_HELLO)))
+		return;
+	all = conn->ops->read(&conn->link);
+	if (conn->rx.bytes != before)
+		WRITE_ONCE(conn->rx.heard, jiffies);
+	if (!ready || conn->rx.at == KFP_RX_BLOCKED)
+		return;
+	if (!all)
+		kfp_conn_queue(conn, &conn->rx_work, 0);
+	else
+		kfp_conn_check(conn);	/* all bytes that arrived before the end are read */
+}
+
+/*
+ * Run @fn as one burst. Completion handlers run in kfi_batch_end(), after the burst. Their posts
+ * and the answers to the peer are then sent together.
+ */
+static void kfp_rx_burst(struct kfp_conn *conn, void (*fn)(struct kfp_conn *conn))
+{
+	bool runner;
+
+	local_bh_disable();
+	runner = !test_and_set_bit(0, &conn->busy);
+	kfi_batch_begin();
+	fn(conn);
+	kfi_batch_end();
+	if (runner)
+		kfp_tx_run(conn);
+	else
+		WRITE_ONCE(conn->kick, true);
+	local_bh_enable();
+}
+
+void kfi_link_rx(struct kfi_link *link)
+{
+	kfp_rx_burst(link_conn(link), kfp_rx_run);
+}
+EXPORT_SYMBOL_GPL(kfi_link_rx);
+
+static void kfp_rx_again(struct kfp_conn *conn)
+{
+	WRITE_ONCE(conn->rx.heard, jiffies);
+	if (conn->rx.at == KFP_RX_BLOCKED && !test_bit(KFP_FAILED, &conn->flags)) {
+		kfp_grants_pause(conn, jiffies - conn->rx.blocked);
+		kfp_rx_proceed(conn);
+	}
+	kfp_rx_run(conn);
+}
+
+void kfp_rx_work(struct work_struct *work)
+{
+	struct kfp_conn *conn = container_of(to_delayed_work(work), struct kfp_conn, rx_work);
+
+	if (test_bit(KFP_DEAD, &conn->flags))
+		return;
+	local_bh_disable();
+	if (conn->ops->lock(&conn->link)) {
+		kfp_rx_burst(conn, kfp_rx_again);
+		conn->ops->unlock(&conn->link);
+	} else {
+		kfp_conn_queue(conn, &conn->rx_work, 1);
+	}
+	local_bh_enable();
+}
+
+/* Read received bytes, for the hello work. Return: false: the link's lock is not available. */
+bool kfp_rx_poll(struct kfp_conn *conn)
+{
+	if (!conn->ops->lock(&conn->link))
+		return false;
+	kfp_rx_burst(conn, kfp_rx_run);
+	conn->ops->unlock(&conn->link);
+	return true;
+}
+
+/* Callback: the completion queue has room again. */
+void kfp_rx_space(struct kfi_cq_waiter *w)
+{
+	struct kfp_conn *conn = container_of(w, struct kfp_conn, rx.space);
+
+	if (!test_bit(KFP_DEAD, &conn->flags))
+		mod_delayed_work_on(kfp_conn_cpu(conn), kfp_wq, &conn->rx_work, 0);
+}
+
+/* ---- slow peers, and the end ---- */
+
+/*
+ * Is the peer late? It is if it stops inside a frame, if its payload arrives too slowly, or if it
+ * does not use a grant. A payload holds its receive, and delays the messages behind it, so a single
+ * byte now and then is not enough: each KFP_RATE_MIN bytes since the last call give the peer one
+ * second. Bytes that this side does not read are not late. Called under the link's lock.
+ */
+bool kfp_rx_late(struct kfp_conn *conn)
+{
+	struct kfp_rx *rx = &conn->rx;
+	unsigned long patience = msecs_to_jiffies(READ_ONCE(kfp_params(conn)->timeout_ms));
+	unsigned long earned = min_t(u64, div_u64((rx->bytes - rx->watched) * HZ, KFP_RATE_MIN),
+				     LONG_MAX);
+	bool payload = rx->at == KFP_RX_PAYLOAD || rx->at == KFP_RX_SKIP;
+	bool late = kfp_grants_late(conn, earned);
+
+	rx->watched = rx->bytes;
+	rx->since = kfp_paced(rx->since, earned);
+	if (rx->at == KFP_RX_BLOCKED)
+		return false;
+	if ((rx->at != KFP_RX_HDR || rx->have) && time_after(jiffies, rx->heard + patience))
+		return true;
+	return late || (payload && time_after(jiffies, rx->since + patience));
+}
+
+/*
+ * The connection is down, and its link is closed. Abort the frame that has arrived in part. If that
+ * frame belongs to a message object, kfp_inmsgs_collect() handles it.
+ */
+void kfp_rx_abort(struct kfp_conn *conn, int err)
+{
+	struct kfp_rx *rx = &conn->rx;
+
+	if (rx->at == KFP_RX_HDR || rx->at == KFP_RX_SEGS)
+		return;
+	if (rx->to == KFP_TO_RX && (conn->link.left || rx->skip || rx->finishing))
+		kfi_rx_abort(&rx->rx, err);
+	if (rx->to == KFP_TO_MR)
+		kfp_rx_wrote(conn);
+	if (rx->to == KFP_TO_ATOMIC || rx->to == KFP_TO_TELL)
+		kfp_rx_atomic_drop(conn);
+	rx->to = KFP_TO_NOWHERE;
+}

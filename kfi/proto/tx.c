@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * tx.c - the transmit side. A message passes through these functions:
+ *
+ *   kfi_proto_tx()		find the connection, add the operation to its lock-free list
+ *   kfp_tx_kick()		become the runner, unless another context is
+ *   kfp_tx_run()		post units to the link
+ *   kfp_unit_next()		the next unit: encode frames, spend credit (frames.c)
+ *   kfp_op_sent()		complete the operation, or wait for the answer of the peer
+ *
+ * kfp_conn.busy selects the runner. The context that sets it runs the transmit side under the
+ * link's lock, or passes this duty to tx_work. All other contexts set kfp_conn.kick and return; the
+ * runner reads it after it has cleared busy. A post only tries the link's lock, see proto.h.
+ */
+#include <linux/export.h>
+#include "proto.h"
+
+int kfi_proto_tx(struct kfi_ep *ep, struct kfi_oper *op)
+{
+	struct kfi_proto_ep *pe = to_proto_ep(ep);
+	struct kfi_peer_conn *pc;
+	struct kfp_conn *conn;
+	bool more;
+
+	/* The owner of a region can't make the contents of a receive durable. */
+	if (unlikely(op->flags & KFI_COMMIT_COMPLETE) && op->code == KFI_OPC_TWRITE)
+		return -EOPNOTSUPP;
+	*kfp_op(op) = (struct kfp_op) { .state = KFP_OP_QUEUED };
+	if (ep->type == KFI_EP_RDM) {
+		pc = kfi_peer_way(&pe->peers, op);
+		if (IS_ERR_OR_NULL(pc))
+			return PTR_ERR_OR_ZERO(pc);
+	} else {
+		pc = kfi_home_way(&pe->home);
+		if (unlikely(!pc))
+			return -ENOTCONN;
+		if (unlikely(test_bit(KFP_BYE_WANTED, &to_kfp_conn(pc)->flags)))
+			return -ESHUTDOWN;
+	}
+	/*
+	 * The end of the connection waits for the RCU section of this post before it collects
+	 * @posted.
+	 */
+	conn = to_kfp_conn(pc);
+	more = op->flags & KFI_MORE;
+	kfp_op(op)->conn = conn;
+	llist_add(&op->lnode, &conn->posted);	/* from here on the operation may be gone */
+	if (!more)
+		kfp_tx_kick(conn);
+	else if (!delayed_work_pending(&conn->more_work))
+		kfp_conn_queue(conn, &conn->more_work, 1);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(kfi_proto_tx);
+
+/*
+ * Send posts with KFI_MORE that no other post follows. For the peers of an RDM endpoint more_work
+ * does this.
+ */
+void kfi_proto_tx_flush(struct kfi_ep *ep)
+{
+	struct kfi_peer_conn *pc = kfi_home_way(&to_proto_ep(ep)->home);
+
+	if (pc && !llist_empty(&to_kfp_conn(pc)->posted))
+		kfp_tx_kick(to_kfp_conn(pc));
+}
+EXPORT_SYMBOL_GPL(kfi_proto_tx_flush);
+
+static void kfp_tx_defer(struct kfp_conn *conn, unsigned int delay_ms)
+{
+	kfp_conn_queue(conn, &conn->tx_work, msecs_to_jiffies(delay_ms));
+}
+
+void kfp_tx_kick(struct kfp_conn *conn)
+{
+	WRITE_ONCE(conn->kick, true);
+	if (test_and_set_bit(0, &conn->busy))
+		return;
+	if (!conn->ops->trylock(&conn->link)) {
+		kfp_tx_defer(conn, 0);
+		return;
+	}
+	kfp_tx_run(conn);
+	conn->ops->unlock(&conn->link);
+}
+
+/*
+ * Run the transmit side in a work item. The work item owns busy from the moment it was queued. No
+ * consumer lock is held here, so completion handlers may run.
+ */
+void kfp_tx_work(struct work_struct *work)
+{
+	struct kfp_conn *conn = container_of(to_delayed_work(work), struct kfp_conn, tx_work);
+
+	local_bh_disable();
+	kfi_batch_begin();
+	if (test_bit(KFP_DEAD, &conn->flags)) {
+		;	/* the link is being closed */
+	} else if (conn->ops->lock(&conn->link)) {
+		kfp_tx_run(conn);
+		conn->ops->unlock(&conn->link);
+	} else {
+		kfp_tx_defer(conn, 1);
+	}
+	kfi_batch_end();
+	local_bh_enable();
+}
+
+/* ---- the runner ---- */
+
+/* Take this CPU's stage, unless frames are left in the connection's own buffer. */
+static struct kfp_stage *kfp_stage_take(struct kfp_tx *tx)
+{
+	struct kfp_stage *stage = this_cpu_ptr(kfp_stages);
+
+	/* With a preemptible softirq the stage would not be exclusive. */
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) || unlikely(tx->staged || stage->taken))
+		return NULL;
+	stage->taken = true;
+	tx->stage = stage->buf;
+	return stage;
+}
+
+static void kfp_stage_return(struct kfp_tx *tx, struct kfp_stage *stage)
+{
+	if (unlikely(!stage))
+		return;
+	if (unlikely(tx->staged)) {
+		tx->staged -= tx->written;
+		memcpy(tx->held, tx->stage + tx->written, tx->staged);
+		tx->written = 0;
+	}
+	tx->stage = tx->held;
+	stage->taken = false;
+}
+
+/*
+ * The runner has stopped: @ret is what the last post has returned, or -EINPROGRESS if the budget is
+ * used up. Return: true: busy was passed to tx_work, which continues.
+ */
+static bool kfp_tx_stopped(struct kfp_conn *conn, int ret)
+{
+	switch (ret) {
+	case 0:		/* nothing is left */
+		if (test_bit(KFP_BYE_SENT, &conn->flags))
+			kfp_bye_left(conn);
+		return false;
+	case -EAGAIN:	/* kfi_link_room() will be called */
+		return false;
+	case -EINPROGRESS:
+		kfp_tx_defer(conn, 0);
+		return true;
+	case -ENOMEM:
+		if (test_bit(KFP_FAILED, &conn->flags))
+			return false;
+		kfp_tx_defer(conn, 1);
+		return true;
+	default:
+		kfp_conn_fail(conn, ret);
+		return false;
+	}
+}
+
+/*
+ * Post units until the link is full, nothing is left, or KFP_TX_BUDGET is used up. The caller holds
+ * the link's lock and busy; busy is released, or passed to tx_work. The RCU section covers the
+ * memory of regions that the units refer to.
+ */
+void kfp_tx_run(struct kfp_conn *conn)
+{
+	struct kfp_stage *stage;
+	struct kfi_unit unit;
+	u64 until, left;
+	int ret;
+
+	do {
+		WRITE_ONCE(conn->kick, false);
+		smp_mb();		/* a post is seen by this run, or its kick below */
+		if (smp_load_acquire(&conn->state) == KFP_READY &&	/* pairs with kfp_conn_start() */
+		    !test_bit(KFP_DEAD, &conn->flags)) {
+			ret = 0;
+			until = conn->link.posted + KFP_TX_BUDGET;
+			stage = kfp_stage_take(&conn->tx);
+			rcu_read_lock();
+			while (!ret && kfp_unit_next(conn, &unit)) {
+				left = unit.left;
+				ret = conn->ops->post(&conn->link, &unit);
+				kfp_unit_taken(conn, &unit, left);
+				if (!ret && conn->link.posted >= until)
+					ret = -EINPROGRESS;
+			}
+			rcu_read_unlock();
+			kfp_stage_return(&conn->tx, stage);
+			if (kfp_tx_stopped(conn, ret))
+				return;
+		}
+		/* the next runner sees the work of this one */
+		smp_store_release(&conn->busy, 0);
+		smp_mb();		/* pairs with test_and_set_bit() in kfp_tx_kick() */
+	} while (READ_ONCE(conn->kick) && !test_and_set_bit(0, &conn->busy));
+}
+
+/* Mostly called in softirq, when an acknowledgement of the peer has arrived. */
+void kfi_link_room(struct kfi_link *link)
+{
+	struct kfp_conn *conn = link_conn(link);
+
+	WRITE_ONCE(conn->kick, true);
+	if (test_and_set_bit(0, &conn->busy))
+		return;
+	local_bh_disable();
+	kfi_batch_begin();
+	kfp_tx_run(conn);
+	kfi_batch_end();
+	local_bh_enable();
+}
+EXPORT_SYMBOL_GPL(kfi_link_room);
+
+/* ---- the end ---- */
+
+/*
+ * Complete a failed operation. Its private part must not refer to the connection any more: another
+ * connection can be allocated at the same address.
+ */
+static void kfp_op_fail(struct kfi_oper *op, int err)
+{
+	kfp_op(op)->state = KFP_OP_QUEUED;
+	kfp_op(op)->conn = NULL;
+	kfi_tx_complete(op, err);
+}
+
+static void kfp_fail_list(struct list_head *list, int err)
+{
+	struct kfi_oper *op, *next;
+
+	list_for_each_entry_safe(op, next, list, link) {
+		list_del(&op->link);
+		kfp_op_fail(op, err);
+	}
+}
+
+/* Complete all operations. The link is closed, and no post uses the connection any more. */
+void kfp_tx_flush_all(struct kfp_conn *conn, int err)
+{
+	struct kfp_tx *tx = &conn->tx;
+	int cls;
+
+	kfp_tx_collect(conn);
+	if (tx->op)
+		kfp_op_fail(tx->op, err);
+	tx->op = NULL;
+	kfp_fail_list(&tx->waiting, err);
+	kfp_fail_list(&tx->granted, err);
+	for (cls = 0; cls < KFP_CLS; cls++)
+		kfp_fail_list(&tx->stalled[cls], err);
+	kfp_fail_list(&tx->queue, err);
+}

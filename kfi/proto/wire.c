@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * wire.c - encode and decode frames and hellos. No other file does. All functions are pure; the
+ * fuzzer compiles this file in user space.
+ */
+#ifdef __KERNEL__
+#include <linux/string.h>
+#else
+#include <string.h>
+#endif
+#include "wire.h"
+
+/*
+ * What each type of frame may contain. The table has one row for each type; kfw_decode() has no
+ * special cases beyond it.
+ */
+static const struct kfw_rule {
+	u8   flags;		/* flags that may be set */
+	u8   must;		/* flags that must be set */
+	bool eager;		/* the payload is bounded by the announced eager size */
+	bool payload;		/* a payload is allowed */
+	bool segments;		/* at least one segment is required */
+	bool atomic;		/* payload and length follow kfw_atomic_ok() */
+} kfw_rules[KFW_TYPES] = {
+	[KFW_MSG]	= { .flags = KFW_F_TAGGED | KFW_F_CQ_DATA | KFW_F_ACK | KFW_F_INV |
+				     KFW_F_LAZY,
+			    .payload = true, .eager = true },
+	[KFW_RTS]	= { .flags = KFW_F_TAGGED | KFW_F_CQ_DATA | KFW_F_RMA | KFW_F_INV },
+	[KFW_CTS]	= {},
+	[KFW_DATA]	= { .payload = true },
+	[KFW_WRITE]	= { .flags = KFW_F_CQ_DATA | KFW_F_COMMIT | KFW_F_LAZY,
+			    .payload = true, .segments = true },
+	[KFW_READ]	= { .segments = true },
+	[KFW_READ_DATA]	= { .payload = true },
+	[KFW_TREAD]	= { .flags = KFW_F_TAGGED | KFW_F_RMA, .must = KFW_F_TAGGED | KFW_F_RMA },
+	[KFW_ACK]	= {},
+	[KFW_CREDIT]	= {},
+	[KFW_BYE]	= {},
+	[KFW_ATOMIC]	= { .flags = KFW_F_CQ_DATA | KFW_F_FETCH | KFW_F_COMPARE | KFW_F_COMMIT,
+			    .segments = true, .atomic = true },
+	[KFW_FLUSH]	= { .flags = KFW_F_COMMIT, .segments = true },
+};
+
+static bool kfw_segments_ok(const struct kfw_rule *rule, const struct kfw_frame *f)
+{
+	if (rule->segments)
+		return f->rma_count >= 1 && f->rma_count <= KFW_RMA_MAX;
+	return f->rma_count == (f->flags & KFW_F_INV ? 1 : 0);
+}
+
+/* ---- atomic operations ---- */
+
+#define KFW_OP_READ	10
+/* min max sum prod, lor land bor band lxor bxor, write; diff */
+#define KFW_OPS_CHANGE	0x80bffU
+#define KFW_OPS_COMPARE	0x7f000U	/* cswap and its relations, mswap */
+
+u8 kfw_value_size(u16 slot)
+{
+	/* int8 uint8 int16 ... uint64; unsupported types; 14, 15: int128 uint128 */
+	static const u8 sizes[] = { 1, 1, 2, 2, 4, 4, 8, 8, 0, 0, 0, 0, 0, 0, 16, 16 };
+	u8 type = kfw_atomic_type(slot);
+
+	return type < sizeof(sizes) ? sizes[type] : 0;
+}
+
+/*
+ * Is the operation valid for the kind of request that the flags select? A request that returns old
+ * values carries no remote CQ data and does not ask for a commit.
+ */
+static bool kfw_atomic_op_ok(u8 flags, u8 op)
+{
+	u32 ops = KFW_OPS_CHANGE;
+
+	if ((flags & KFW_F_FETCH) && (flags & KFW_F_COMPARE))
+		return false;
+	if ((flags & (KFW_F_CQ_DATA | KFW_F_COMMIT)) && (flags & (KFW_F_FETCH | KFW_F_COMPARE)))
+		return false;
+	if (flags & KFW_F_FETCH)
+		ops |= 1U << KFW_OP_READ;
+	else if (flags & KFW_F_COMPARE)
+		ops = KFW_OPS_COMPARE;
+	return op < 32 && (ops >> op & 1);
+}
+
+static bool kfw_atomic_ok(const struct kfw_frame *f)
+{
+	u8 size = kfw_value_size(f->slot), op = kfw_atomic_op(f->slot);
+	u64 operands = op == KFW_OP_READ ? 0 : f->len;
+
+	if (!size || !kfw_atomic_op_ok(f->flags, op))
+		return false;
+	if (!f->len || f->len > KFW_ATOMIC_MAX || f->len % size)
+		return false;
+	return f->payload == operands + (f->flags & KFW_F_COMPARE ? f->len : 0);
+}
+
+static void kfw_encode_value(u8 *p, u8 size)
+{
+	u16 v2;
+	u32 v4;
+	u64 v8;
+
+	switch (size) {
+	case 2:
+		memcpy(&v2, p, size);
+		put_unaligned_le16(v2, p);
+		break;
+	case 4:
+		memcpy(&v4, p, size);
+		put_unaligned_le32(v4, p);
+		break;
+	case 8:
+		memcpy(&v8, p, size);
+		put_unaligned_le64(v8, p);
+	}
+}
+
+static void kfw_decode_value(u8 *p, u8 size)
+{
+	u16 v2;
+	u32 v4;
+	u64 v8;
+
+	switch (size) {
+	case 2:
+		v2 = get_unaligned_le16(p);
+		memcpy(p, &v2, size);
+		break;
+	case 4:
+		v4 = get_unaligned_le32(p);
+		memcpy(p, &v4, size);
+		break;
+	case 8:
+		v8 = get_unaligned_le64(p);
+		memcpy(p, &v8, size);
+	}
+}
+
+/* An element of 128 bits is two words, the lower word first. A big-endian host swaps them. */
+static void kfw_swap_words(u8 *p)
+{
+#ifdef __BIG_ENDIAN
+	u64 words[2];
+
+	memcpy(words, p, sizeof(words));
+	memcpy(p, &words[1], sizeof(u64));
+	memcpy(p + sizeof(u64), &words[0], sizeof(u64));
+#endif
+}
+
+void kfw_encode_values(void *values, size_t len, u8 size)
+{
+	u8 word = size > 8 ? 8 : size, *p = values, *end = p + len;
+
+	for (; size == 16 && p < end; p += size)
+		kfw_swap_words(p);
+	for (p = values; size > 1 && p < end; p += word)
+		kfw_encode_value(p, word);
+}
+
+void kfw_decode_values(void *values, size_t len, u8 size)
+{
+	u8 word = size > 8 ? 8 : size, *p = values, *end = p + len;
+
+	for (; size > 1 && p < end; p += word)
+		kfw_decode_value(p, word);
+	for (p = values; size == 16 && p < end; p += size)
+		kfw_swap_words(p);
+}
+
+/* ---- frames ---- */
+
+int kfw_decode(const struct kfw_hdr *hdr, u32 eager, struct kfw_frame *f)
+{
+	const struct kfw_rule *rule;
+
+	if (hdr->type == 0 || hdr->type >= KFW_TYPES)
+		return -EPROTO;
+	rule = &kfw_rules[hdr->type];
+	*f = (struct kfw_frame) {
+		.type = hdr->type,
+		.flags = hdr->flags,
+		.rma_count = le16_to_cpu(hdr->rma_count),
+		.slot = le16_to_cpu(hdr->slot),
+		.status = le16_to_cpu(hdr->status),
+		.id = le32_to_cpu(hdr->id),
+		.gen = le32_to_cpu(hdr->gen),
+		.credit_msg = le32_to_cpu(hdr->credit_msg),
+		.credit_tag = le32_to_cpu(hdr->credit_tag),
+		.payload = le64_to_cpu(hdr->payload),
+		.len = le64_to_cpu(hdr->len),
+		.tag = le64_to_cpu(hdr->tag),
+		.data = le64_to_cpu(hdr->data),
+	};
+	if ((f->flags & ~rule->flags) || (~f->flags & rule->must) || !kfw_segments_ok(rule, f))
+		return -EPROTO;
+	if (rule->atomic)
+		return kfw_atomic_ok(f) ? 0 : -EPROTO;
+	if (f->payload > (rule->payload ? rule->eager ? eager : KFW_PAYLOAD_MAX : 0))
+		return -EPROTO;
+	if (f->len > KFW_PAYLOAD_MAX || (rule->payload && f->len != f->payload))
+		return -EPROTO;
+	if ((f->flags & KFW_F_RMA) && !(f->flags & KFW_F_TAGGED))
+		return -EPROTO;
+	return 0;
+}
+
+void kfw_encode(const struct kfw_frame *f, struct kfw_hdr *hdr)
+{
+	*hdr = (struct kfw_hdr) {
+		.type = f->type,
+		.flags = f->flags,
+		.rma_count = cpu_to_le16(f->rma_count),
+		.slot = cpu_to_le16(f->slot),
+		.status = cpu_to_le16(f->status),
+		.id = cpu_to_le32(f->id),
+		.gen = cpu_to_le32(f->gen),
+		.credit_msg = cpu_to_le32(f->credit_msg),
+		.credit_tag = cpu_to_le32(f->credit_tag),
+		.payload = cpu_to_le64(f->payload),
+		.len = cpu_to_le64(f->len),
+		.tag = cpu_to_le64(f->tag),
+		.data = cpu_to_le64(f->data),
+	};
+}
+
+int kfw_decode_front(const struct kfw_hello *h)
+{
+	if (le32_to_cpu(h->magic) != KFW_MAGIC)
+		return -EPROTO;
+	if (le16_to_cpu(h->version) != KFW_VERSION)
+		return -EPROTONOSUPPORT;
+	return le16_to_cpu(h->len) == sizeof(*h) ? 0 : -EPROTO;
+}
+
+int kfw_decode_hello(const struct kfw_hello *h, struct kfw_greeting *g)
+{
+	int ret = kfw_decode_front(h);
+
+	if (ret)
+		return ret;
+	*g = (struct kfw_greeting) {
+		.kind = h->kind,
+		.ep_type = h->ep_type,
+		.port = le16_to_cpu(h->port),
+		.data_len = le16_to_cpu(h->data_len),
+		.incarnation = le64_to_cpu(h->incarnation),
+		.stream = le64_to_cpu(h->stream),
+		.known = le64_to_cpu(h->known),
+		.window_msg = le32_to_cpu(h->window_msg),
+		.window_tag = le32_to_cpu(h->window_tag),
+		.requests = le32_to_cpu(h->requests),
+		.eager = le32_to_cpu(h->eager),
+		.status = le32_to_cpu(h->status),
+		.src_ctx = le16_to_cpu(h->src_ctx),
+		.dst_ctx = le16_to_cpu(h->dst_ctx),
+	};
+	if (g->kind < KFW_HELLO || g->kind > KFW_PROOF || g->data_len > KFW_DATA_MAX)
+		return -EPROTO;
+	if ((le32_to_cpu(h->features) & ~KFW_FEAT_AUTH) || h->zero)
+		return -EOPNOTSUPP;
+	g->auth = h->features;
+	if (le16_to_cpu(h->auth_len) != (g->auth ? KFW_AUTH_LEN : 0))
+		return -EPROTO;
+	if (g->kind == KFW_REJECT)
+		return g->auth ? -EPROTO : 0;
+	if (g->kind == KFW_CHALLENGE || g->kind == KFW_PROOF)
+		return g->auth && !g->data_len ? 0 : -EPROTO;
+	/* With a window smaller than one eager message the link would stop for ever. */
+	if (!g->incarnation || !g->requests || g->requests > 0xffff ||
+	    !g->eager || g->eager > (1U << 20) ||
+	    g->window_msg < kfw_cost(g->eager) || g->window_tag < kfw_cost(g->eager) ||
+	    g->window_msg > (1U << 24) || g->window_tag > (1U << 24))
+		return -EPROTO;
+	return 0;
+}
+
+void kfw_encode_hello(const struct kfw_greeting *g, struct kfw_hello *h)
+{
+	*h = (struct kfw_hello) {
+		.magic = cpu_to_le32(KFW_MAGIC),
+		.kind = g->kind,
+		.ep_type = g->ep_type,
+		.version = cpu_to_le16(KFW_VERSION),
+		.len = cpu_to_le16(sizeof(*h)),
+		.port = cpu_to_le16(g->port),
+		.data_len = cpu_to_le16(g->data_len),
+		.incarnation = cpu_to_le64(g->incarnation),
+		.stream = cpu_to_le64(g->stream),
+		.known = cpu_to_le64(g->known),
+		.window_msg = cpu_to_le32(g->window_msg),
+		.window_tag = cpu_to_le32(g->window_tag),
+		.requests = cpu_to_le32(g->requests),
+		.eager = cpu_to_le32(g->eager),
+		.status = cpu_to_le32(g->status),
+		.src_ctx = cpu_to_le16(g->src_ctx),
+		.dst_ctx = cpu_to_le16(g->dst_ctx),
+		.auth_len = cpu_to_le16(g->auth ? KFW_AUTH_LEN : 0),
+		.features = cpu_to_le32(g->auth ? KFW_FEAT_AUTH : 0),
+	};
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * wire.h - the wire format of the message protocol. Nothing else is in this file.
+ *
+ * All integers are little endian. Each side of a link sends a hello first, and frames after it. A
+ * frame is a fixed header, header.rma_count remote segments, and header.payload bytes.
+ * docs/wire-protocol.md describes the protocol.
+ *
+ * This file also compiles in user space, for the fuzzer. It uses only fixed-endian types and the
+ * helpers below.
+ */
+#ifndef _KFI_PROTO_WIRE_H
+#define _KFI_PROTO_WIRE_H
+
+#ifdef __KERNEL__
+#include <linux/build_bug.h>
+#include <linux/errno.h>
+#include <linux/types.h>
+#include <linux/unaligned.h>
+#include <asm/byteorder.h>
+#else
+#include "wire-user.h"
+#endif
+
+#define KFW_MAGIC		0x5049464b	/* "KFIP" */
+#define KFW_VERSION		1
+#define KFW_DATA_MAX		256		/* private data in a hello */
+#define KFW_RMA_MAX		256		/* remote segments in one frame */
+#define KFW_PAYLOAD_MAX		0xffffffffULL	/* longest payload of a frame */
+#define KFW_ATOMIC_MAX		512		/* target bytes of one atomic operation */
+
+#define KFW_AUTH_LEN		32		/* a random number or a proof */
+#define KFW_FEAT_AUTH		0x100		/* HMAC-SHA256 with the authorization key */
+
+/** enum kfw_hello_kind - kinds of hello */
+enum kfw_hello_kind {
+	KFW_HELLO = 1,		/* the first hello, sent by the connecting side */
+	KFW_ACCEPT,		/* answer: the connection is established */
+	KFW_REJECT,		/* answer: refused with @status; the link ends */
+	KFW_CHALLENGE,		/* answer: requests a proof of the key */
+	KFW_PROOF,		/* the proof, sent by the connecting side */
+};
+
+/**
+ * struct kfw_hello - first message on a link, in each direction
+ * @magic: KFW_MAGIC
+ * @version: KFW_VERSION
+ * @len: bytes of this structure
+ * @kind: enum kfw_hello_kind
+ * @ep_type: 1 = MSG, 3 = RDM (libfabric's enumeration)
+ * @port: RDM: port at which the sender listens. The source of the link and the port are its name
+ * @data_len: bytes of private data behind this structure, at most KFW_DATA_MAX
+ * @auth_len: bytes of authentication data behind the private data: KFW_AUTH_LEN with
+ *	KFW_FEAT_AUTH, else 0
+ * @incarnation: random number, chosen when the endpoint was enabled. Distinguishes an endpoint
+ *	that was restarted from its predecessor
+ * @stream: HELLO: random name of this connection
+ * @known: HELLO: name of the last connection of the sender with this peer, 0 if there was none
+ * @window_msg: units (KFW_UNIT bytes) of untagged unexpected messages that the sender holds
+ * @window_tag: units of tagged unexpected messages that the sender holds
+ * @requests: unanswered requests that the sender accepts
+ * @eager: longest payload that the sender accepts without rendezvous
+ * @status: REJECT: reason, a positive errno
+ * @features: KFW_FEAT_AUTH in each hello of the connection except REJECT, or in none. Bits 0-7
+ *	are reserved for encryption, bits 8-15 for authentication
+ * @src_ctx: HELLO: number of the transmit context that calls, from 1; 0 if there is none
+ * @dst_ctx: HELLO: receive context to which the sender wants to send
+ * @zero: 0
+ *
+ * The first three members never change, so that sides of different versions refuse each other
+ * with a message that names the version.
+ */
+struct kfw_hello {
+	__le32	magic;
+	__le16	version;
+	__le16	len;
+	u8	kind;
+	u8	ep_type;
+	__le16	port;
+	__le16	data_len;
+	__le16	auth_len;
+	__le64	incarnation;
+	__le64	stream;
+	__le64	known;
+	__le32	window_msg;
+	__le32	window_tag;
+	__le32	requests;
+	__le32	eager;
+	__le32	status;
+	__le32	features;
+	__le16	src_ctx;
+	__le16	dst_ctx;
+	__le32	zero;
+} __packed;
+
+static_assert(sizeof(struct kfw_hello) == 72, "hello");
+
+/** enum kfw_type - types of frame */
+enum kfw_type {
+	KFW_MSG = 1,	/* message with its payload */
+	KFW_RTS,	/* request to send a message by rendezvous */
+	KFW_CTS,	/* grants request @id: the payload follows in DATA for @slot */
+	KFW_DATA,	/* payload of a granted request, for the receiver's @slot */
+	KFW_WRITE,	/* RMA write: @rma_count segments, then the payload */
+	KFW_READ,	/* RMA read: @rma_count segments */
+	KFW_READ_DATA,	/* payload for request @id; an ACK with the status follows */
+	KFW_TREAD,	/* tagged RMA read from the receive that waits for @tag */
+	KFW_ACK,	/* request @id has ended with @status */
+	KFW_CREDIT,	/* carries only the credit fields */
+	KFW_BYE,	/* orderly end: no frame follows */
+	KFW_ATOMIC,	/* atomic operation: segments, operands, compare values */
+	KFW_FLUSH,	/* makes earlier writes to the segments visible or durable */
+	KFW_TYPES
+};
+
+/* Flags of a frame */
+#define KFW_F_TAGGED	0x01	/* MSG, RTS, TREAD: matched by tag */
+#define KFW_F_CQ_DATA	0x02	/* MSG, RTS, WRITE, ATOMIC: @data is valid */
+#define KFW_F_ACK	0x04	/* MSG: the sender wants an ACK when the payload has arrived */
+#define KFW_F_FETCH	0x08	/* ATOMIC: the sender wants the old values */
+#define KFW_F_LAZY	0x08	/* MSG, WRITE: the ACK may be delayed */
+#define KFW_F_RMA	0x10	/* RTS: tagged RMA write; TREAD: always set */
+#define KFW_F_INV	0x20	/* MSG, RTS: one segment follows; its key is to be invalidated */
+#define KFW_F_COMPARE	0x40	/* ATOMIC: compare values follow the operands */
+#define KFW_F_COMMIT	0x80	/* WRITE, ATOMIC, FLUSH: the ACK follows when the data is durable */
+
+/**
+ * struct kfw_hdr - header of a frame
+ * @type: enum kfw_type
+ * @flags: KFW_F_*
+ * @rma_count: number of segments that follow
+ * @id: number of the initiator's operation; CTS, DATA, READ_DATA and ACK repeat it
+ * @gen: distinguishes successive uses of @id; repeated with it
+ * @slot: CTS, DATA: the receiver's number for the grant. ATOMIC: the operation in the low byte,
+ *	the type of the elements in the high byte, numbered as in libfabric's enum fi_op and
+ *	enum fi_datatype
+ * @status: ACK: 0 or a positive errno
+ * @credit_msg: cumulative limit of untagged message units (KFW_UNIT bytes) that the receiver of
+ *	this frame may send
+ * @credit_tag: cumulative limit of tagged message units
+ * @payload: bytes behind the segments
+ * @len: length of the message. RTS, TREAD: of the payload to come. ATOMIC: of the targets
+ * @tag: tag of the message
+ * @data: remote CQ data of the message
+ */
+struct kfw_hdr {
+	u8	type;
+	u8	flags;
+	__le16	rma_count;
+	__le32	id;
+	__le32	gen;
+	__le16	slot;
+	__le16	status;
+	__le32	credit_msg;
+	__le32	credit_tag;
+	__le64	payload;
+	__le64	len;
+	__le64	tag;
+	__le64	data;
+} __packed;
+
+static_assert(sizeof(struct kfw_hdr) == 56, "frame header");
+
+/** struct kfw_rma - a remote segment */
+struct kfw_rma {
+	__le64	addr;
+	__le64	len;
+	__le64	key;
+} __packed;
+
+static_assert(sizeof(struct kfw_rma) == 24, "segment");
+
+/*
+ * One unit of credit pays for up to KFW_UNIT payload bytes. Each message costs at least one unit.
+ */
+#define KFW_UNIT	256
+
+/* Return the cost of a message of @len payload bytes, in units. */
+static inline u32 kfw_cost(u64 len)
+{
+	return len ? (len + KFW_UNIT - 1) / KFW_UNIT : 1;
+}
+
+/** struct kfw_frame - a decoded header in host order */
+struct kfw_frame {
+	u8	type;
+	u8	flags;
+	u16	rma_count;
+	u16	slot;
+	u16	status;
+	u32	id;
+	u32	gen;
+	u32	credit_msg;
+	u32	credit_tag;
+	u64	payload;
+	u64	len;
+	u64	tag;
+	u64	data;
+};
+
+/** struct kfw_greeting - a decoded hello in host order */
+struct kfw_greeting {
+	u8	kind;
+	u8	ep_type;
+	bool	auth;
+	u16	port;
+	u16	data_len;
+	u64	incarnation;
+	u64	stream;
+	u64	known;
+	u32	window_msg;
+	u32	window_tag;
+	u32	requests;
+	u32	eager;
+	u32	status;
+	u16	src_ctx;
+	u16	dst_ctx;
+};
+
+/*
+ * kfw_decode() - check the header of a frame and convert it to host order. @hdr: header as
+ * received. @eager: longest payload without rendezvous that this side has announced.
+ *
+ * Pure function. Return: 0, or -EPROTO if no peer that follows the protocol sends such a header.
+ */
+int kfw_decode(const struct kfw_hdr *hdr, u32 eager, struct kfw_frame *frame);
+
+/* KFW_FROZEN - bytes of a hello that are the same in all versions: magic, version, len */
+#define KFW_FROZEN	8
+
+/*
+ * kfw_decode_front() - check the first KFW_FROZEN bytes of a hello
+ * A hello of another version may be shorter than ours, and is refused when these have come.
+ * Return: 0, -EPROTO, -EPROTONOSUPPORT (another version).
+ */
+int kfw_decode_front(const struct kfw_hello *hello);
+
+/*
+ * kfw_decode_hello() - check a hello and convert it to host order.
+ *
+ * Pure function. Return: 0; -EPROTO; -EPROTONOSUPPORT if the version is another one; -EOPNOTSUPP if
+ * an unknown feature bit is set.
+ */
+int kfw_decode_hello(const struct kfw_hello *hello, struct kfw_greeting *greeting);
+
+/* ATOMIC frames: size of an element, 0 if the type is not supported; operation; type. */
+u8 kfw_value_size(u16 slot);
+static inline u8 kfw_atomic_op(u16 slot)
+{
+	return slot & 0xff;
+}
+
+static inline u8 kfw_atomic_type(u16 slot)
+{
+	return slot >> 8;
+}
+
+static inline u16 kfw_atomic_slot(u8 op, u8 datatype)
+{
+	return op | datatype << 8;
+}
+
+/*
+ * Convert @len bytes of elements of @size bytes in place: from host order to little endian, and
+ * from little endian to host order.
+ */
+void kfw_encode_values(void *values, size_t len, u8 size);
+void kfw_decode_values(void *values, size_t len, u8 size);
+
+void kfw_encode(const struct kfw_frame *frame, struct kfw_hdr *hdr);
+void kfw_encode_hello(const struct kfw_greeting *greeting, struct kfw_hello *hello);
+
+#endif /* _KFI_PROTO_WIRE_H */

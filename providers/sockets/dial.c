@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dial.c - outgoing connections: a socket with the right source address and port, and TCP's
+ * connect.
+ */
+#include <linux/tcp.h>
+#include <net/ip.h>
+#include "sock.h"
+
+/*
+ * Does the endpoint have to call from a reserved port? Without an authorization key a peer believes
+ * our name because of that port.
+ */
+static bool ks_dial_reserved(const struct kfi_ep *ep)
+{
+	return READ_ONCE(ks_proto.params.need_privilege) && ep->type == KFI_EP_RDM &&
+	       !ep->unprivileged && !ep->info->ep_attr->auth_key_size;
+}
+
+/*
+ * Bind to the next reserved port. Connections to different destinations share a port
+ * (SO_REUSEADDR): only TCP's connect finds out whether the port is free. Called in a work item,
+ * which may bind reserved ports in any namespace.
+ */
+static int ks_dial_bind_reserved(struct socket *sock, union kfi_inaddr *from)
+{
+	static atomic_t turn;
+	struct net *net = sock_net(sock->sk);
+	unsigned int tries, port;
+	int ret = -EADDRINUSE;
+
+	sock_set_reuseaddr(sock->sk);
+	for (tries = KS_PORT_MIN; tries <= KS_PORT_MAX && ret == -EADDRINUSE; tries++) {
+		port = KS_PORT_MAX -
+		       (unsigned int)atomic_inc_return(&turn) % (KS_PORT_MAX - KS_PORT_MIN + 1);
+		if (inet_is_local_reserved_port(net, port))
+			continue;
+		kfi_inaddr_set_port(from, cpu_to_be16(port));
+		ret = kernel_bind(sock, (void *)&from->sa, kfi_inaddr_len(from->sa.sa_family));
+	}
+	return ret;
+}
+
+/* Create a socket that is bound to our own address, because the peer knows us by it. */
+static int ks_dial_socket(struct kfi_link *link, struct socket **sockp)
+{
+	struct kfi_ep *ep = &link->ep->ep;
+	union kfi_inaddr from = to_ks_ep(ep)->addr;
+	const union kfi_inaddr *to = (void *)link->name;
+	struct socket *sock;
+	int ret;
+
+	ret = sock_create_kern(kfi_ep_net(ep), to->sa.sa_family, SOCK_STREAM, IPPROTO_TCP, &sock);
+	if (ret)
+		return ret;
+	ks_tune(sock, ep->info->tx_attr->tclass);
+	kfi_inaddr_set_port(&from, 0);
+	if (ks_dial_reserved(ep))
+		ret = ks_dial_bind_reserved(sock, &from);
+	else
+		ret = kernel_bind(sock, (void *)&from.sa, kfi_inaddr_len(from.sa.sa_family));
+	if (ret) {
+		sock_release(sock);
+		return ret;
+	}
+	*sockp = sock;
+	return 0;
+}
+
+int ks_open(struct kfi_link *link)
+{
+	struct socket *sock;
+	int ret = ks_dial_socket(link, &sock);
+
+	if (!ret)
+		ks_link_init(to_ks_link(link), sock);
+	return ret;
+}
+
+/*
+ * Replace the socket by one with another port, because the port is in use. Called in the hello
+ * work, whose end kfp_conn_down() waits for before it closes the socket.
+ */
+static int ks_dial_again(struct kfi_link *link)
+{
+	struct ks_link *kl = to_ks_link(link);
+	struct socket *sock;
+	int ret;
+
+	ret = ks_dial_socket(link, &sock);
+	if (ret)
+		return ret;
+	ks_link_release(kl);
+	kl->sock = sock;
+	kl->sk = sock->sk;
+	ks_link_reclaim(link);
+	ks_link_attach(kl);
+	return 0;
+}
+
+static int ks_connect(struct ks_link *kl)
+{
+	union kfi_inaddr to = *(const union kfi_inaddr *)kl->link.name;
+
+	return kernel_connect(kl->sock, (void *)&to.sa, kfi_inaddr_len(to.sa.sa_family),
+			      O_NONBLOCK);
+}
+
+int ks_dial(struct kfi_link *link)
+{
+	struct ks_link *kl = to_ks_link(link);
+	unsigned int tries;
+	int ret;
+
+	ks_link_reclaim(link);
+	ks_link_attach(kl);
+	ret = ks_connect(kl);
+	/* The port belongs to another connection to the same destination, perhaps in TIME_WAIT. */
+	for (tries = KS_PORT_MIN; ret == -EADDRNOTAVAIL && tries <= KS_PORT_MAX; tries++) {
+		if (!ks_dial_reserved(&link->ep->ep) || ks_dial_again(link))
+			break;
+		ret = ks_connect(kl);
+	}
+	return ret == -EINPROGRESS ? 0 : ret;
+}

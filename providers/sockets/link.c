@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-2.0
+/* link.c - the life of a TCP connection, as a link of the message protocol (kfi_link.h). */
+#include <linux/tcp.h>
+#include <net/inet_connection_sock.h>
+#include <net/tcp.h>
+#include "sock.h"
+
+/* ---- names ---- */
+
+static size_t ks_name_len(const void *name)
+{
+	const union kfi_inaddr *a = name;
+
+	return kfi_inaddr_len(a->sa.sa_family);
+}
+
+static int ks_name_read(const struct kfi_ep *ep, const void *addr, void *name)
+{
+	return kfi_inaddr_name_read(&to_ks_domain(ep->domain)->names, addr, name);
+}
+
+static int ks_name_write(const struct kfi_ep *ep, const void *name, void *addr)
+{
+	return kfi_inaddr_name_write(&to_ks_domain(ep->domain)->names, name, addr);
+}
+
+static void ks_name_source(const void *name, void *source)
+{
+	*(union kfi_inaddr *)source = kfi_inaddr_origin(name);
+}
+
+static u16 ks_name_port(const struct kfi_proto_ep *pe)
+{
+	return be16_to_cpu(kfi_inaddr_port(&container_of(pe, struct ks_ep, pe)->addr));
+}
+
+static void ks_name_set_port(void *name, u16 port)
+{
+	kfi_inaddr_set_port(name, cpu_to_be16(port));
+}
+
+static void ks_name_self(struct kfi_link *link, void *name)
+{
+	union kfi_inaddr *self = name;
+
+	*self = container_of(link->ep, struct ks_ep, pe)->addr;
+	kernel_getsockname(to_ks_link(link)->sock, &self->sa);
+}
+
+/* ---- the socket ---- */
+
+/*
+ * Set the options of a socket. A dead peer is detected after keepidle + keepcnt * keepintvl seconds
+ * if the connection is idle, and after user_timeout if data is under way.
+ */
+void ks_tune(struct socket *sock, u32 tclass)
+{
+	struct sock *sk = sock->sk;
+
+	tcp_sock_set_nodelay(sk);
+	sock_set_keepalive(sk);
+	tcp_sock_set_keepidle(sk, ks_keepidle_s);
+	tcp_sock_set_keepintvl(sk, ks_keepintvl_s);
+	tcp_sock_set_keepcnt(sk, ks_keepcnt);
+	tcp_sock_set_user_timeout(sk, ks_proto.params.timeout_ms);
+	if (tclass & KFI_TC_DSCP)
+		ip_sock_set_tos(sk, kfi_tc_dscp_get(tclass) << 2);
+	/* Allocations for this socket may run in softirq, or under memory reclaim. */
+	sk->sk_allocation = GFP_ATOMIC | __GFP_NOWARN;	/* see ks_full() */
+	sock_own_page_frag(sk);		/* softirq must not use the page_frag of a task */
+}
+
+/*
+ * Allow the packets of a connection, in both directions, to use the memory reserve, if its endpoint
+ * has KFI_OPT_RECLAIM. Such an endpoint frees memory; without the reserve a task that waits for
+ * memory would wait for this connection for ever. Called under the socket lock, or before another
+ * context uses the socket.
+ */
+void ks_link_reclaim(struct kfi_link *link)
+{
+	struct sock *sk = to_ks_link(link)->sk;
+
+	if (link->ep->ep.reclaim && !sock_flag(sk, SOCK_MEMALLOC))
+		sk_set_memalloc(sk);
+}
+
+static void ks_link_admit(struct kfi_link *link)
+{
+	struct sock *sk = to_ks_link(link)->sk;
+
+	lock_sock(sk);
+	ks_link_reclaim(link);
+	release_sock(sk);
+}
+
+/*
+ * Clear SOCK_MEMALLOC. A packet of the reserve in the backlog of a socket without this flag would
+ * be a bug, so the flag is cleared while there is no backlog.
+ */
+static void ks_reclaimed(struct sock *sk)
+{
+	bool owned;
+
+	if (!sock_flag(sk, SOCK_MEMALLOC))
+		return;
+	do {
+		spin_lock_bh(&sk->sk_lock.slock);
+		owned = sock_owned_by_user(sk);
+		if (!owned)
+			sock_reset_flag(sk, SOCK_MEMALLOC);
+		spin_unlock_bh(&sk->sk_lock.slock);
+		if (owned)
+			cond_resched();
+	} while (owned);
+	lock_sock(sk);
+	sk_clear_memalloc(sk);
+	release_sock(sk);
+}
+
+/* ---- the link's lock is the socket lock ---- */
+
+static bool ks_trylock(struct kfi_link *link)
+{
+	struct sock *sk = to_ks_link(link)->sk;
+
+	local_bh_disable();
+	if (spin_trylock(&sk->sk_lock.slock)) {
+		if (!sock_owned_by_user(sk))
+			return true;
+		spin_unlock(&sk->sk_lock.slock);
+	}
+	local_bh_enable();
+	return false;
+}
+
+static bool ks_lock(struct kfi_link *link)
+{
+	struct sock *sk = to_ks_link(link)->sk;
+
+	local_bh_disable();
+	bh_lock_sock(sk);
+	if (!sock_owned_by_user(sk))
+		return true;
+	bh_unlock_sock(sk);
+	local_bh_enable();
+	return false;
+}
+
+static void ks_unlock(struct kfi_link *link)
+{
+	bh_unlock_sock(to_ks_link(link)->sk);
+	local_bh_enable();
+}
+
+/* ---- callbacks of TCP, under the socket lock ---- */
+
+static void ks_data_ready(struct sock *sk)
+{
+	struct kfi_link *link = sk->sk_user_data;
+	int cpu = raw_smp_processor_id();
+
+	if (!link)
+		return;
+	if (unlikely(link->cpu != cpu))
+		WRITE_ONCE(link->cpu, cpu);	/* work items run on the same CPU */
+	kfi_link_rx(link);
+}
+
+static void ks_write_space(struct sock *sk)
+{
+	struct kfi_link *link = sk->sk_user_data;
+
+	if (!link || !sk_stream_is_writeable(sk))
+		return;
+	clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	kfi_link_room(link);
+}
+
+static void ks_state_change(struct sock *sk)
+{
+	struct kfi_link *link = sk->sk_user_data;
+
+	if (!link)
+		return;
+	if (sk->sk_state == TCP_ESTABLISHED)
+		kfi_link_up(link);
+	else
+		kfi_link_down(link);
+}
+
+static int ks_ended(const struct kfi_link *link)
+{
+	const struct sock *sk = to_ks_link(link)->sk;
+	int state = READ_ONCE(sk->sk_state), err;
+
+	if (state == TCP_ESTABLISHED || state == TCP_SYN_SENT || state == TCP_SYN_RECV)
+		return 0;
+	err = READ_ONCE(sk->sk_err);
+	return err ? -err : -ESHUTDOWN;
+}
+
+void ks_link_attach(struct ks_link *kl)
+{
+	struct sock *sk = kl->sk;
+
+	write_lock_bh(&sk->sk_callback_lock);
+	kl->old_data_ready = sk->sk_data_ready;
+	kl->old_write_space = sk->sk_write_space;
+	kl->old_state_change = sk->sk_state_change;
+	sk->sk_user_data = &kl->link;
+	sk->sk_data_ready = ks_data_ready;
+	sk->sk_write_space = ks_write_space;
+	sk->sk_state_change = ks_state_change;
+	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+static void ks_callbacks_end(struct ks_link *kl)
+{
+	struct sock *sk = kl->sk;
+
+	lock_sock(sk);		/* waits for callbacks that have read sk_user_data */
+	write_lock_bh(&sk->sk_callback_lock);
+	if (sk->sk_user_data == &kl->link) {
+		sk->sk_user_data = NULL;
+		sk->sk_data_ready = kl->old_data_ready;
+		sk->sk_write_space = kl->old_write_space;
+		sk->sk_state_change = kl->old_state_change;
+	}
+	write_unlock_bh(&sk->sk_callback_lock);
+	release_sock(sk);
+}
+
+/*
+ * Stop the callbacks and the probe. The connection is unpublished, so ks_probe() is not called any
+ * more.
+ */
+void ks_link_detach(struct kfi_link *link)
+{
+	struct ks_link *kl = to_ks_link(link);
+
+	ks_callbacks_end(kl);
+	cancel_delayed_work_sync(&kl->probe);
+}
+
+/* ---- probe whether the peer is alive ---- */
+
+/*
+ * Is a probe under way? An old probe says nothing about the present: the caller that has caused it
+ * may have gone before the answer arrived.
+ */
+static bool ks_probing(const struct ks_link *kl)
+{
+	unsigned long probed = READ_ONCE(kl->probed);
+
+	return probed && time_before(jiffies, probed + 2 * READ_ONCE(kl->patience));
+}
+
+static void ks_probe_work(struct work_struct *work)
+{
+	struct ks_link *kl = container_of(to_delayed_work(work), struct ks_link, probe);
+
+	kfi_link_poke(&kl->link);
+	if (ks_probing(kl))
+		queue_delayed_work(ks_wq, &kl->probe, msecs_to_jiffies(KS_PROBE_MS / 4));
+}
+
+/*
+ * Return the time in which a live peer acknowledges something. When TCP has backed off, or the
+ * peer's window is closed, TCP may send nothing for longer than KS_PROBE_MS although the peer is
+ * alive; after timeout_ms TCP itself ends the connection. A machine that has restarted answers the
+ * next packet with a reset in any case. The values are read without the socket lock: a change makes
+ * the wait longer or shorter, no more.
+ */
+static unsigned long ks_probe_patience(const struct sock *sk)
+{
+	const struct inet_connection_sock *icsk = inet_csk(sk);
+	bool waits = READ_ONCE(icsk->icsk_backoff) || READ_ONCE(icsk->icsk_retransmits) ||
+		     READ_ONCE(icsk->icsk_probes_out) || !READ_ONCE(tcp_sk(sk)->snd_wnd);
+
+	return msecs_to_jiffies(waits ? max(KS_PROBE_MS, READ_ONCE(ks_proto.params.timeout_ms)) :
+					KS_PROBE_MS);
+}
+
+/* The peer's TCP acknowledges the bytes that we send, or a probe of its closed window. */
+static int ks_probe(struct kfi_link *link)
+{
+	struct ks_link *kl = to_ks_link(link);
+	u32 heard = READ_ONCE(tcp_sk(kl->sk)->rcv_tstamp);
+
+	if (READ_ONCE(kl->sk->sk_state) != TCP_ESTABLISHED)
+		return -1;
+	if (!ks_probing(kl)) {
+		WRITE_ONCE(kl->patience, ks_probe_patience(kl->sk));
+		WRITE_ONCE(kl->probed, jiffies ?: 1);
+		mod_delayed_work(ks_wq, &kl->probe, 0);
+		return 0;
+	}
+	/* The same tick suffices: a caller that is refused by mistake calls again. */
+	if ((s32)(heard - (u32)kl->probed) >= 0) {
+		WRITE_ONCE(kl->probed, 0);
+		return 1;
+	}
+	return time_after(jiffies, kl->probed + kl->patience) ? -1 : 0;
+}
+
+/* ---- begin and end ---- */
+
+void ks_link_init(struct ks_link *kl, struct socket *sock)
+{
+	kl->sock = sock;
+	kl->sk = sock->sk;
+	INIT_DELAYED_WORK(&kl->probe, ks_probe_work);
+}
+
+/* Release the socket, which another one replaces. */
+void ks_link_release(struct ks_link *kl)
+{
+	ks_callbacks_end(kl);
+	ks_reclaimed(kl->sk);
+	sock_release(kl->sock);
+}
+
+/*
+ * Let TCP deliver the bytes that it still holds after the close. A kernel's socket loses its timers
+ * at the close, and does not retransmit without them, unless it holds its network namespace as the
+ * socket of a process does. Return false if the namespace is gone.
+ */
+static bool ks_sock_outlives(struct sock *sk)
+{
+	struct net *net = maybe_get_net(sock_net(sk));
+
+	if (!net)
+		return false;
+	sk_net_refcnt_upgrade(sk);
+	put_net(net);
+	return true;
+}
+
+static void ks_link_close(struct kfi_link *link, bool abort)
+{
+	struct ks_link *kl = to_ks_link(link);
+
+	if (abort || !ks_sock_outlives(kl->sk))
+		sock_no_linger(kl->sk);
+	ks_reclaimed(kl->sk);
+	sock_release(kl->sock);
+}
+
+const struct kfi_link_ops ks_link_ops = {
+	.link_size	= sizeof(struct ks_link),
+	.name_len	= sizeof(union kfi_inaddr),
+
+	.len		= ks_name_len,
+	.cmp		= kfi_inaddr_cmp,
+	.hash		= kfi_inaddr_hash,
+	.name		= ks_name_read,
+	.address	= ks_name_write,
+	.source		= ks_name_source,
+	.port		= ks_name_port,
+	.set_port	= ks_name_set_port,
+	.self		= ks_name_self,
+
+	.open		= ks_open,
+	.dial		= ks_dial,
+	.admit		= ks_link_admit,
+	.ended		= ks_ended,
+	.detach		= ks_link_detach,
+	.close		= ks_link_close,
+	.probe		= ks_probe,
+
+	.trylock	= ks_trylock,
+	.lock		= ks_lock,
+	.unlock		= ks_unlock,
+
+	.post		= ks_post,
+	.splices	= ks_splices,
+	.sent_to	= ks_sent_to,
+	.read		= ks_read,
+};

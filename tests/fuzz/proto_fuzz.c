@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * proto_fuzz.c - libFuzzer on the decoders of the message protocol. Whatever a peer sends, what
+ * decode lets through keeps the promises that the receive path relies on; and decode and encode are
+ * inverse on it.
+ */
+#include "fuzz.h"
+#include "wire.h"
+
+static_assert(KFW_PAYLOAD_MAX <= UINT32_MAX, "a length that a size_t of 32 bits can't hold");
+
+#define EAGER 16384
+
+/* Independent of the tables: what the numbers are in libfabric. */
+static void check_atomic(const struct kfw_frame *f)
+{
+	unsigned int op = f->slot & 0xff, values = op == 10 ? 0 : 1;
+
+	if (f->type != KFW_ATOMIC)
+		return;
+	PROMISE(op <= 19 && (op != 10 || f->flags == KFW_F_FETCH));
+	PROMISE((op >= 12 && op <= 18) == !!(f->flags & KFW_F_COMPARE));
+	if (f->flags & KFW_F_COMPARE)
+		values = 2;
+	PROMISE(f->payload == values * f->len);
+	PROMISE(f->slot >> 8 <= 7 || f->slot >> 8 == 14 || f->slot >> 8 == 15);
+}
+
+/* Elements on the wire are little endian, as they are on this host, and come back as they were. */
+static void check_values(const uint8_t *data, size_t size)
+{
+	static const u8 sizes[] = { 1, 2, 4, 8, 16 };
+	u8 width = sizes[size % 5], wire[64], back[64];
+	size_t len = size < sizeof(wire) ? size : sizeof(wire);
+
+	len -= len % width;
+	memcpy(wire, data, len);
+	kfw_encode_values(wire, len, width);
+	PROMISE(!memcmp(wire, data, len));
+	memcpy(back, wire, len);
+	kfw_decode_values(back, len, width);
+	PROMISE(!memcmp(back, data, len));
+}
+
+static void check_frame(const struct kfw_hdr *hdr)
+{
+	struct kfw_frame f, again;
+	struct kfw_hdr back, twice;
+
+	if (kfw_decode(hdr, EAGER, &f))
+		return;
+	PROMISE(f.type > 0 && f.type < KFW_TYPES);
+	check_atomic(&f);
+	PROMISE(f.rma_count <= KFW_RMA_MAX);
+	PROMISE(f.payload <= KFW_PAYLOAD_MAX && f.len <= KFW_PAYLOAD_MAX);
+	PROMISE(f.type != KFW_MSG || (f.payload <= EAGER && f.payload == f.len));
+	PROMISE(f.type != KFW_WRITE || (f.rma_count && f.payload == f.len));
+	PROMISE(f.type != KFW_FLUSH || (f.rma_count && !f.payload && !(f.flags & ~KFW_F_COMMIT)));
+	PROMISE(!(f.flags & KFW_F_COMMIT) || f.type == KFW_WRITE || f.type == KFW_FLUSH || f.type == KFW_ATOMIC);
+	PROMISE(!(f.flags & KFW_F_COMMIT) || f.type == KFW_WRITE || !(f.flags & (KFW_F_FETCH | KFW_F_COMPARE)));
+	PROMISE(f.type != KFW_READ || (f.rma_count && !f.payload));
+	PROMISE(f.type != KFW_ATOMIC || (f.rma_count && f.len && f.len <= KFW_ATOMIC_MAX && f.payload <= 2 * f.len));
+	PROMISE(f.type != KFW_ATOMIC || (kfw_value_size(f.slot) && !(f.len % kfw_value_size(f.slot))));
+	PROMISE((f.type != KFW_ACK && f.type != KFW_CTS && f.type != KFW_CREDIT && f.type != KFW_BYE) ||
+		(!f.payload && !f.rma_count && !f.flags));
+	PROMISE(!(f.flags & KFW_F_INV) || f.rma_count == 1);
+	kfw_encode(&f, &back);
+	PROMISE(!kfw_decode(&back, EAGER, &again));
+	kfw_encode(&again, &twice);
+	PROMISE(!memcmp(&back, &twice, sizeof(back)));
+}
+
+static void check_hello(const struct kfw_hello *hello)
+{
+	struct kfw_greeting g, again;
+	struct kfw_hello back, twice;
+
+	if (kfw_decode_hello(hello, &g))
+		return;
+	PROMISE(g.kind >= KFW_HELLO && g.kind <= KFW_PROOF && g.data_len <= KFW_DATA_MAX);
+	PROMISE(le16_to_cpu(hello->version) == KFW_VERSION && le16_to_cpu(hello->len) == sizeof(*hello));
+	PROMISE(le16_to_cpu(hello->auth_len) == (g.auth ? KFW_AUTH_LEN : 0));
+	PROMISE(g.kind != KFW_REJECT || !g.auth);
+	PROMISE((g.kind != KFW_CHALLENGE && g.kind != KFW_PROOF) || (g.auth && !g.data_len));
+	if (g.kind == KFW_HELLO || g.kind == KFW_ACCEPT) {
+		PROMISE(g.requests && g.eager && g.incarnation);
+		PROMISE(g.window_msg >= kfw_cost(g.eager) && g.window_tag >= kfw_cost(g.eager));
+	}
+	kfw_encode_hello(&g, &back);
+	PROMISE(!kfw_decode_hello(&back, &again));
+	kfw_encode_hello(&again, &twice);
+	PROMISE(!memcmp(&back, &twice, sizeof(back)));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct kfw_hdr hdr = { 0 };
+	struct kfw_hello hello = { 0 };
+
+	if (size < 1)
+		return 0;
+	memcpy(&hdr, data + 1, size - 1 < sizeof(hdr) ? size - 1 : sizeof(hdr));
+	memcpy(&hello, data + 1, size - 1 < sizeof(hello) ? size - 1 : sizeof(hello));
+	if (data[0] & 1)
+		hello.magic = htole32(KFW_MAGIC);	/* do not leave the magic to chance */
+	if (data[0] & 2) {
+		hello.version = htole16(KFW_VERSION);
+		hello.len = htole16(sizeof(hello));
+		hello.features = 0;
+		hello.zero = 0;
+		hello.auth_len = 0;
+	}
+	if (data[0] & 64) {
+		hello.features = htole32(KFW_FEAT_AUTH);
+		hello.auth_len = htole16(KFW_AUTH_LEN);
+	}
+	if (data[0] & 4)
+		hdr.payload = hdr.len;
+	if (data[0] & 8) {	/* or these seldom pass */
+		hdr.type = KFW_ATOMIC;
+		hdr.slot &= htole16(0x0f1f);
+		hdr.len = htole64(16);
+		hdr.payload = htole64(data[0] & 0x30);
+		hdr.rma_count = htole16(1);
+	}
+	if (data[0] & 128) {
+		hdr.type = data[0] & 4 ? KFW_WRITE : KFW_FLUSH;
+		hdr.flags |= KFW_F_COMMIT;
+	}
+	check_values(data + 1, size - 1);
+	check_frame(&hdr);
+	check_hello(&hello);
+	return 0;
+}
