@@ -237,13 +237,19 @@ int kv_conn_end(const struct kv_conn *conn)
 	return conn->vep->ep.type == KFI_EP_MSG ? -ESHUTDOWN : -ECONNRESET;
 }
 
-/* Why it has ended, where there was one: the reasons for which an attempt fails are none. */
+/*
+ * Why a connection has ended that was established: the reasons for which an attempt fails are not
+ * reasons of its end. A time-out is one if the connection was established when the time was up.
+ */
 int kv_conn_was(const struct kv_conn *conn)
 {
 	switch (conn->error) {
+	case -ETIMEDOUT:
+		if (test_bit(KV_WAS_READY, &conn->flags))
+			return conn->error;
+		fallthrough;
 	case -ECONNREFUSED:
 	case -EHOSTUNREACH:
-	case -ETIMEDOUT:
 		return kv_conn_end(conn);
 	default:
 		return conn->error;
@@ -287,6 +293,8 @@ void kv_conn_fail(struct kv_conn *conn, int err)
 			kv_conn_again(conn);
 		return;
 	}
+	if (READ_ONCE(conn->state) == KV_READY)
+		set_bit(KV_WAS_READY, &conn->flags);
 	conn->error = err;
 	if (err == -EPROTO)
 		net_warn_ratelimited("kfi_verbs: %pISpc broke the protocol, connection closed\n", &conn->name);

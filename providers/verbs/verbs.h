@@ -204,6 +204,7 @@ enum {
 	KV_BYE_WANTED,
 	KV_BYE_SENT,
 	KV_FLUSHED,		/* the device has stopped by itself */
+	KV_WAS_READY,		/* it was KV_READY when it failed */
 	KV_NOTIFIED,		/* rdma_cm knows from us that the connection stands, and will say so: */
 	KV_ESTABLISHED,		/* it has said so */
 	KV_STEP_CALL,		/* for step_work, see cm.c */
