@@ -207,6 +207,7 @@ struct kfi_oper_atomic {
  * @consumed:	multi-receive: bytes used so far
  * @landings: messages under way into it
  * @seq:	posting order for the matching
+ * @wc:		core's: the completion of an operation that has ended and waits for its done(), with KFI_CQE
  * @iov:	the local segments; room for &kfi_op_pool.iov_limit
  * @inline_buf:	room for inject payload (tx only), @ep->inject_size bytes
  * @atomic:	of atomic operations (tx only); NULL on an endpoint without KFI_ATOMIC
@@ -236,18 +237,23 @@ struct kfi_oper {
 	u16			rma_count;
 	u32			index;
 
-	kfi_addr_t		addr;
-	size_t			len;
-	struct iov_iter		iter;
-	size_t			consumed;
+	union {
+		struct {
+			kfi_addr_t	addr;
+			size_t		len;
+			struct iov_iter	iter;
+			size_t		consumed;
+			u64		ignore;
+			u64		seq;
+			u64		data;
+		};
+		struct kfi_cq_err_entry	wc;
+	};
 
 	u32			gen;
 	u32			landings;
 	u32			next;
 	bool			used;
-	u64			ignore;
-	u64			seq;
-	u64			data;
 	struct scatterlist	*sgl;
 	union {
 		DECLARE_FLEX_ARRAY(struct kvec, kvec);

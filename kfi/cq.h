@@ -167,9 +167,8 @@ int kfi_cq_look(struct kfi_cq *cq, int budget);
 /* Somebody is @waiting, and goes to sleep: softirq looks from now on. */
 void kfi_cq_sleeps(struct kfi_cq *cq);
 
-/* op.c's side: queue a finished operation with KFI_CQE; read its end and free it; may an endpoint go? */
+/* op.c's side: queue a finished operation with KFI_CQE; may an endpoint go? */
 void kfi_cq_done(struct kfi_cq *cq, struct kfi_oper *op);
-void kfi_op_take_wc(const struct kfi_oper *op, struct kfi_cq_err_entry *wc);
 void kfi_op_free(struct kfi_oper *op);
 bool kfi_cq_busy_for(struct kfi_cq *cq, const struct kfi_ep *ep);
 

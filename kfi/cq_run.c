@@ -70,12 +70,10 @@ void kfi_cq_schedule(struct kfi_cq *cq)
  */
 static void kfi_cq_call_done(struct kfi_cq *cq, struct kfi_oper *op)
 {
-	struct kfi_cq_err_entry wc __uninitialized;
-	struct kfi_cqe *cqe;
+	struct kfi_cq_err_entry wc = op->wc;
+	struct kfi_cqe *cqe = wc.op_context;
 
 	WRITE_ONCE(cq->calling, op->ep);
-	kfi_op_take_wc(op, &wc);
-	cqe = wc.op_context;
 	kfi_op_free(op);
 	cqe->done(&cq->fid, cqe, &wc);
 	smp_store_release(&cq->calling, NULL);	/* pairs with kfi_cq_busy_for() */

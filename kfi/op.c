@@ -315,39 +315,16 @@ static __always_inline void kfi_op_count(const struct kfi_oper *op, struct kfi_e
 }
 
 /*
- * A finished operation with KFI_CQE is the storage of its own completion: what it was is not needed any more. @ep,
- * @index, @code stay for kfi_op_free(). The context moves, so that kfi_cancel() does not find what has ended.
+ * A finished operation with KFI_CQE keeps its own completion until done() is called. @ep, @index
+ * and @code stay for kfi_op_free(). The context changes, so that kfi_cancel() does not find an
+ * operation that has ended.
  */
-static void kfi_op_put_wc(struct kfi_oper *op, const struct kfi_cq_err_entry *wc)
+static void kfi_op_keep_wc(struct kfi_oper *op, const struct kfi_cq_err_entry *wc)
 {
 	WRITE_ONCE(op->context, op);
-	op->sgl = wc->op_context;
-	op->flags = wc->flags;
-	op->len = wc->len;
-	op->consumed = (unsigned long)wc->buf;
-	op->data = wc->data;
-	op->tag = wc->tag;
-	op->seq = wc->olen;
-	op->landings = wc->err;
-	op->ignore = wc->prov_errno;
-	op->addr = wc->src_addr;
-}
-
-/* Member by member, here and below: an initialiser would clear all of it first. */
-void kfi_op_take_wc(const struct kfi_oper *op, struct kfi_cq_err_entry *wc)
-{
-	wc->op_context = op->sgl;
-	wc->flags = op->flags;
-	wc->len = op->len;
-	wc->buf = (void *)op->consumed;
-	wc->data = op->data;
-	wc->tag = op->tag;
-	wc->olen = op->seq;
-	wc->err = op->landings;
-	wc->prov_errno = op->ignore;
-	wc->err_data = NULL;
-	wc->err_data_size = 0;
-	wc->src_addr = op->addr;
+	op->wc = *wc;
+	op->wc.err_data = NULL;
+	op->wc.err_data_size = 0;
 }
 
 void __kfi_op_finish(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_entry *wc)
@@ -361,7 +338,7 @@ void __kfi_op_finish(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_e
 	trace_kfi_complete(op, wc);
 	kfi_op_count(op, ep, wc);
 	if (flags & KFI_CQE && told) {
-		kfi_op_put_wc(op, wc);
+		kfi_op_keep_wc(op, wc);
 		kfi_cq_done(cq, op);
 		goto out;
 	}
