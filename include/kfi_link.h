@@ -172,12 +172,13 @@ struct kfi_unit {
  * @post: accept as much of the unit as there is room for, @head first. Returns 0 if the link has
  *	accepted all of it; -EAGAIN if there is no room, then the link calls kfi_link_room()
  *	later; -ENOMEM if there is no room and no callback follows; any other negative errno ends
- *	the connection. Called under the link's lock
+ *	the connection. Called under the link's lock with bottom halves off, and inside the RCU
+ *	section that protects the region that the payload may come from; must not sleep
  * @splices: optional: may the link reference the pages of this payload instead of copying them?
  *	The pages stay in use until @sent_to reports a position behind them. Called under the
  *	link's lock
  * @sent_to: position, in the count of &kfi_link.posted, up to which the link does not read bytes
- *	any more. Called under the link's lock; without the lock the result is approximate
+ *	any more. Called under the link's lock
  * @read: pass received bytes to the protocol until there are none, or &kfi_link.want is
  *	KFI_RX_STOP, or the run with bottom halves off has been long enough. Returns false if
  *	bytes are left and @read has to be called again. Called under the link's lock

@@ -2,10 +2,9 @@
 /*
  * dispatch.c - what a received frame means. Under the link's lock throughout.
  *
- *   kfp_rx_dispatch()		the header and the segments of a frame are complete: what is it, and where
- *				does its payload belong?
- *   kfp_rx_more()		the next segment of a write
- *   kfp_rx_finish()		the payload is in its place: completion, answer
+ *   kfp_rx_dispatch()	header and segments are complete: what is it, where does the payload go?
+ *   kfp_rx_more()	the next segment of a write
+ *   kfp_rx_finish()	the payload is in its place: completion, answer
  */
 #include "proto.h"
 

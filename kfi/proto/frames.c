@@ -121,7 +121,10 @@ static void kfp_stage_payload(struct kfp_tx *tx, struct kfi_oper *op)
 	tx->staged += op->len;
 }
 
-/* Add the payload of the last frame: copy a short payload into the stage, send a longer one behind it. */
+/*
+ * Add the payload of the last frame: copy a short payload into the stage, send a longer one behind
+ * it.
+ */
 static void kfp_put_payload(struct kfp_conn *conn, struct kfi_oper *op, bool answered)
 {
 	struct kfp_tx *tx = &conn->tx;
@@ -595,6 +598,7 @@ static u64 kfp_answer_piece(struct kfp_answer *answer)
 bool kfp_unit_next(struct kfp_conn *conn, struct kfi_unit *unit)
 {
 	struct kfp_tx *tx = &conn->tx;
+	const struct kfp_op *pop;
 
 	if (unlikely(test_bit(KFP_BYE_WANTED, &conn->flags)))
 		kfp_lazy_join(conn);	/* no frame may follow a BYE */
@@ -602,13 +606,18 @@ bool kfp_unit_next(struct kfp_conn *conn, struct kfi_unit *unit)
 		kfp_tx_collect(conn);
 		kfp_tx_gather(conn);
 	} while (tx->at == KFP_TX_FRAMES && !tx->staged && !llist_empty(&conn->posted));
-	*unit = (struct kfi_unit) { .head = tx->stage + tx->written, .len = tx->staged - tx->written };
+	*unit = (struct kfi_unit) {
+		.head = tx->stage + tx->written,
+		.len = tx->staged - tx->written,
+	};
 	switch (tx->at) {
 	case KFP_TX_PAYLOAD:
+		pop = kfp_op(tx->op);
 		unit->payload = &tx->op->iter;
-		unit->left = kfp_op(tx->op)->left;
-		unit->flags = (kfp_op(tx->op)->spliced ? KFI_UNIT_SPLICE : 0) |
-			      (kfp_tx_follows(conn) ? KFI_UNIT_MORE : 0);
+		unit->left = min_t(u64, pop->left, KFP_TX_BUDGET);
+		unit->flags = pop->spliced ? KFI_UNIT_SPLICE : 0;
+		if (unit->left < pop->left || kfp_tx_follows(conn))
+			unit->flags |= KFI_UNIT_MORE;
 		return true;
 	case KFP_TX_ANSWER:
 		unit->payload = &tx->answer->iter;
@@ -619,14 +628,15 @@ bool kfp_unit_next(struct kfp_conn *conn, struct kfi_unit *unit)
 	}
 }
 
-/* The data of an answer, or of one segment of it, is with the link. The rest of the answer is next. */
+/* The data of an answer, or of one segment of it, is with the link. The rest of it is next. */
 static void kfp_answer_sent(struct kfp_conn *conn)
 {
 	struct kfp_answer *answer = conn->tx.answer;
+	const struct kfw_rma *seg = answer->segs ? &answer->segs[answer->seg - 1] : &answer->seg0;
 
 	if (answer->mr) {
 		kfi_remote_rma(&conn->ep->ep, answer->mr, answer->key, KFI_REMOTE_READ,
-			       le64_to_cpu(answer->seg0.len), 0, KFI_ADDR_NOTAVAIL);
+			       le64_to_cpu(seg->len), 0, KFI_ADDR_NOTAVAIL);
 		kfi_mr_put(answer->mr);
 		answer->mr = NULL;
 	}

@@ -166,7 +166,7 @@ void kfp_hello_next(struct kfp_conn *conn)
  */
 static int kfp_hello_received(struct kfp_conn *conn)
 {
-	int ended = conn->ops->ended(&conn->link);	/* before the look at what has come before the end */
+	int ended = conn->ops->ended(&conn->link);	/* read before the bytes that came before it */
 
 	/*
 	 * Bytes may have arrived before the link's callbacks, or while the link was told to stop.

@@ -239,7 +239,8 @@ EXPORT_SYMBOL_GPL(kfi_rx_placed);
  */
 static void kfp_rx_run(struct kfp_conn *conn)
 {
-	bool ready = smp_load_acquire(&conn->state) == KFP_READY;	/* pairs with kfp_conn_start() */
+	/* pairs with kfp_conn_start() */
+	bool ready = smp_load_acquire(&conn->state) == KFP_READY;
 	u64 before = conn->rx.bytes;
 	bool all;
 

@@ -134,9 +134,11 @@ static void kfp_stage_return(struct kfp_tx *tx, struct kfp_stage *stage)
 	stage->taken = false;
 }
 
+#define KFP_TX_LONG	1	/* the budget of a run is used up */
+
 /*
- * The runner has stopped: @ret is what the last post has returned, or -EINPROGRESS if the budget is
- * used up. Return: true: busy was passed to tx_work, which continues.
+ * The runner has stopped: @ret is what the last post has returned, or KFP_TX_LONG.
+ * Return: true: busy was passed to tx_work, which continues.
  */
 static bool kfp_tx_stopped(struct kfp_conn *conn, int ret)
 {
@@ -147,12 +149,14 @@ static bool kfp_tx_stopped(struct kfp_conn *conn, int ret)
 		return false;
 	case -EAGAIN:	/* kfi_link_room() will be called */
 		return false;
-	case -EINPROGRESS:
+	case KFP_TX_LONG:
 		kfp_tx_defer(conn, 0);
 		return true;
 	case -ENOMEM:
-		if (test_bit(KFP_FAILED, &conn->flags))
-			return false;
+		/*
+		 * Also if the connection has failed: the link may have set kick in post(), and to
+		 * try again here would keep its lock from the end of the connection.
+		 */
 		kfp_tx_defer(conn, 1);
 		return true;
 	default:
@@ -176,7 +180,8 @@ void kfp_tx_run(struct kfp_conn *conn)
 	do {
 		WRITE_ONCE(conn->kick, false);
 		smp_mb();		/* a post is seen by this run, or its kick below */
-		if (smp_load_acquire(&conn->state) == KFP_READY &&	/* pairs with kfp_conn_start() */
+		/* Pairs with kfp_conn_start(). */
+		if (smp_load_acquire(&conn->state) == KFP_READY &&
 		    !test_bit(KFP_DEAD, &conn->flags)) {
 			ret = 0;
 			until = conn->link.posted + KFP_TX_BUDGET;
@@ -187,7 +192,7 @@ void kfp_tx_run(struct kfp_conn *conn)
 				ret = conn->ops->post(&conn->link, &unit);
 				kfp_unit_taken(conn, &unit, left);
 				if (!ret && conn->link.posted >= until)
-					ret = -EINPROGRESS;
+					ret = KFP_TX_LONG;
 			}
 			rcu_read_unlock();
 			kfp_stage_return(&conn->tx, stage);

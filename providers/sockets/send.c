@@ -19,14 +19,33 @@ static int ks_full(const struct sock *sk, int sent)
 	return READ_ONCE(sk->sk_wmem_queued) ? -EAGAIN : -ENOMEM;
 }
 
+/*
+ * Count what the peer's TCP has acknowledged, at least once for 4 GiB. The count does not depend on
+ * &kfi_link.posted, which does not contain the unit that is being posted.
+ */
+static void ks_acked(struct ks_link *kl)
+{
+	u32 una = tcp_sk(kl->sk)->snd_una;
+
+	kl->acked += una - kl->una;
+	kl->una = una;
+}
+
 int ks_post(struct kfi_link *link, struct kfi_unit *unit)
 {
-	struct sock *sk = to_ks_link(link)->sk;
+	struct ks_link *kl = to_ks_link(link);
 	struct msghdr msg __uninitialized;
+	struct sock *sk = kl->sk;
 	struct kvec head;
 	int sent;
 
-	/* All that tcp_sendmsg_locked() looks at; to clear the rest costs as much as everything else here. */
+	if (unlikely(!link->posted))
+		kl->una = tcp_sk(sk)->snd_una;		/* what comes first is the hello */
+	ks_acked(kl);
+	/*
+	 * tcp_sendmsg_locked() reads only the members that are set here. To clear the others would
+	 * cost as much as the rest of this function.
+	 */
 	msg.msg_name = NULL;
 	msg.msg_namelen = 0;
 	msg.msg_control = NULL;
@@ -42,7 +61,8 @@ int ks_post(struct kfi_link *link, struct kfi_unit *unit)
 		unit->done += sent;
 	}
 	while (unit->left) {
-		msg.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | (unit->flags & KFI_UNIT_MORE ? MSG_MORE : 0) |
+		msg.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL |
+				(unit->flags & KFI_UNIT_MORE ? MSG_MORE : 0) |
 				(unit->flags & KFI_UNIT_SPLICE ? MSG_SPLICE_PAGES : 0);
 		msg.msg_iter = *unit->payload;
 		iov_iter_truncate(&msg.msg_iter, unit->left);
@@ -68,10 +88,11 @@ bool ks_splices(const struct kfi_link *link, const struct iov_iter *iter, size_t
 	return true;
 }
 
-/* TCP does not send bytes again that the peer's TCP has acknowledged. */
+/* Bytes that the peer's TCP has acknowledged are not sent again. */
 u64 ks_sent_to(const struct kfi_link *link)
 {
-	const struct tcp_sock *tp = tcp_sk(to_ks_link(link)->sk);
+	struct ks_link *kl = to_ks_link(link);
 
-	return link->posted - (READ_ONCE(tp->write_seq) - READ_ONCE(tp->snd_una));
+	ks_acked(kl);
+	return kl->acked;
 }

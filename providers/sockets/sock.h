@@ -81,6 +81,8 @@ struct ks_pep {
  * @link: common part
  * @sk: the struct sock of @sock
  * @sock: the socket
+ * @acked: bytes that the peer's TCP has acknowledged
+ * @una: snd_una when @acked was counted last
  * @probe: work item that sends something to acknowledge while ks_probe() waits for the answer
  * @probed: time of the last probe, jiffies, 0 if there was none; under kfi_peer.lock
  * @patience: time to wait for the answer, jiffies
@@ -92,6 +94,8 @@ struct ks_link {
 	struct kfi_link		link;
 	struct sock		*sk;
 	struct socket		*sock;
+	u64			acked;
+	u32			una;
 	struct delayed_work	probe;
 	unsigned long		probed;
 	unsigned long		patience;

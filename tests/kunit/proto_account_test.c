@@ -52,7 +52,12 @@ struct held_world {
 	struct list_head	dead;
 };
 
-/** struct held_conn - @conn: a connection; @in: the message that it leaves; @link: in &held_world.dead */
+/**
+ * struct held_conn - a connection
+ * @conn:	as the accounts see it
+ * @in:		the message that it leaves
+ * @link:	in &held_world.dead
+ */
 struct held_conn {
 	struct kfp_conn		conn;
 	struct kfp_inmsg		in;
@@ -126,7 +131,8 @@ static struct held_conn *held_new(struct kunit *test, union kfi_inaddr name, boo
 }
 
 /* A connection begins, or is refused: @expect. */
-static struct held_conn *held_join(struct kunit *test, union kfi_inaddr name, bool dialed, int expect)
+static struct held_conn *held_join(struct kunit *test, union kfi_inaddr name, bool dialed,
+				   int expect)
 {
 	struct held_conn *c = held_new(test, name, dialed);
 
@@ -184,8 +190,11 @@ static void held_all_full(struct kunit *test)
 	struct held_conn *c;
 	u32 host, left;
 
-	for (host = 1; w->pe.accounts->all.left + 2 * KFP_HELD_MIN <= held_proto.params.window_total && host < 100; host++)
+	for (host = 1; host < 100; host++) {
+		if (w->pe.accounts->all.left + 2 * KFP_HELD_MIN > held_proto.params.window_total)
+			break;
 		held_fill(test, held_name(0, host, 700));
+	}
 	KUNIT_ASSERT_LT(test, host, 100u);
 	c = held_join(test, late, false, 0);
 	KUNIT_EXPECT_EQ(test, KFP_HELD_MIN, c->conn.window);
@@ -216,12 +225,13 @@ static void held_network(struct kunit *test)
 /* The name of a peer looks like that of its source, but has an account of its own. */
 static void held_port_zero(struct kunit *test)
 {
+	struct held_world *w = test->priv;
 	union kfi_inaddr name = held_name(0, 1, 0);
 	struct held_conn *c = held_join(test, name, true, 0);
 
 	KUNIT_ASSERT_NOT_NULL(test, c->conn.account);
 	KUNIT_ASSERT_NOT_NULL(test, c->conn.account->up);
-	KUNIT_EXPECT_PTR_EQ(test, &((struct held_world *)test->priv)->pe.accounts->all, c->conn.account->up->up);
+	KUNIT_EXPECT_PTR_EQ(test, &w->pe.accounts->all, c->conn.account->up->up);
 	held_down(test, c, 0);
 }
 

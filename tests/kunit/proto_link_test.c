@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The message protocol over a link that is memory: what a caller can say before frames flow, and in
+ * which order a link may report. The protocol runs in kfi.ko; the link below it is this file.
+ */
+#include <kunit/test.h>
+#include <linux/completion.h>
+#include <linux/delay.h>
+
+#include "../../kfi/proto/proto.h"
+
+#define WAIT	(10 * HZ)
+
+/**
+ * struct ml_world - a passive endpoint that callers reach by links of memory
+ * @proto:	the protocol over them
+ * @ppep:	the passive endpoint; it does not listen, so each request is rejected
+ * @info:	its info
+ * @ep_attr:	part of @info
+ */
+struct ml_world {
+	struct kfi_proto	proto;
+	struct kfi_proto_pep	ppep;
+	struct kfi_info		info;
+	struct kfi_ep_attr	ep_attr;
+};
+
+/**
+ * struct ml_caller - a caller as the test sees it; the link refers to it and may end before it
+ * @in:		bytes that the caller has sent
+ * @len:	their number
+ * @off:	of these, bytes that the protocol has taken
+ * @ended:	what ops->ended() answers
+ * @out:	bytes that the protocol has sent
+ * @out_len:	their number
+ * @closed:	the link is closed
+ */
+struct ml_caller {
+	u8			in[256];
+	size_t			len;
+	size_t			off;
+	int			ended;
+	u8			out[256];
+	size_t			out_len;
+	struct completion	closed;
+};
+
+/** struct ml_link - a link. @lock: the link's; @caller: its other end */
+struct ml_link {
+	struct kfi_link		link;
+	spinlock_t		lock;
+	struct ml_caller	*caller;
+};
+
+static struct ml_link *to_ml(const struct kfi_link *link)
+{
+	return container_of(link, struct ml_link, link);
+}
+
+/* ---- the link ---- */
+
+static size_t ml_len(const void *name)
+{
+	return sizeof(u64);
+}
+
+static int ml_cmp(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(u64));
+}
+
+static u32 ml_hash(const void *name)
+{
+	return *(const u32 *)name;
+}
+
+static void ml_source(const void *name, void *source)
+{
+	memcpy(source, name, sizeof(u64));
+}
+
+static int ml_ended(const struct kfi_link *link)
+{
+	return READ_ONCE(to_ml(link)->caller->ended);
+}
+
+static void ml_detach(struct kfi_link *link)
+{
+	spin_lock_bh(&to_ml(link)->lock);	/* no read is under way */
+	spin_unlock_bh(&to_ml(link)->lock);
+}
+
+static void ml_close(struct kfi_link *link, bool abort)
+{
+	complete(&to_ml(link)->caller->closed);
+}
+
+static bool ml_lock(struct kfi_link *link)
+{
+	spin_lock_bh(&to_ml(link)->lock);
+	return true;
+}
+
+static void ml_unlock(struct kfi_link *link)
+{
+	spin_unlock_bh(&to_ml(link)->lock);
+}
+
+static int ml_post(struct kfi_link *link, struct kfi_unit *unit)
+{
+	struct ml_caller *caller = to_ml(link)->caller;
+	size_t n = min_t(size_t, unit->len - unit->done, sizeof(caller->out) - caller->out_len);
+
+	memcpy(caller->out + caller->out_len, unit->head + unit->done, n);
+	caller->out_len += n;
+	unit->done = unit->len;
+	unit->left = 0;
+	return 0;
+}
+
+static u64 ml_sent_to(const struct kfi_link *link)
+{
+	return link->posted;
+}
+
+static bool ml_read(struct kfi_link *link)
+{
+	struct ml_caller *caller = to_ml(link)->caller;
+
+	while (caller->off < caller->len && READ_ONCE(link->want) == KFI_RX_HEAD)
+		caller->off += kfi_rx_head(link, caller->in + caller->off,
+					   caller->len - caller->off);
+	return true;
+}
+
+static const struct kfi_link_ops ml_ops = {
+	.link_size	= sizeof(struct ml_link),
+	.name_len	= sizeof(u64),
+	.len		= ml_len,
+	.cmp		= ml_cmp,
+	.hash		= ml_hash,
+	.source		= ml_source,
+	.ended		= ml_ended,
+	.detach		= ml_detach,
+	.close		= ml_close,
+	.trylock	= ml_lock,
+	.lock		= ml_lock,
+	.unlock		= ml_unlock,
+	.post		= ml_post,
+	.sent_to	= ml_sent_to,
+	.read		= ml_read,
+};
+
+static void ml_addr_str(const void *name, size_t len, char *buf, size_t size)
+{
+	snprintf(buf, size, "memory");
+}
+
+/* ---- the world ---- */
+
+static int ml_init(struct kunit *test)
+{
+	struct ml_world *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
+
+	if (!w)
+		return -ENOMEM;
+	test->priv = w;
+	w->proto.name = "memory";
+	w->proto.ops = &ml_ops;
+	w->proto.addr_str = ml_addr_str;
+	w->proto.params = (struct kfi_proto_params) {
+		.eager_size = 4096,
+		.window = 64,
+		.requests = 16,
+		.connect_timeout_ms = 60000,
+		.hello_timeout_ms = 60000,
+		.timeout_ms = 10000,
+		.max_peers = 4,
+		.source_peers = 4,
+		.source_backlog = 4,
+		.backlog = 4,
+	};
+	w->info.ep_attr = &w->ep_attr;
+	w->ppep.pep.info = &w->info;
+	mutex_init(&w->ppep.pep.lock);
+	mutex_init(&w->ppep.pep.req_lock);
+	INIT_LIST_HEAD(&w->ppep.pep.connreqs);
+	if (kfi_proto_init(&w->proto))
+		return -ENOMEM;
+	kfi_proto_pep_open(&w->ppep.pep, &w->proto);
+	return 0;
+}
+
+static void ml_exit(struct kunit *test)
+{
+	struct ml_world *w = test->priv;
+
+	kfi_proto_pep_close(&w->ppep.pep);
+	kfi_proto_exit(&w->proto);
+}
+
+/* A caller has come, and its link may report. */
+static struct ml_link *ml_called(struct kunit *test, struct ml_caller *caller)
+{
+	struct ml_world *w = test->priv;
+	struct kfi_link *link = kfi_link_new(NULL, &w->ppep);
+
+	KUNIT_ASSERT_NOT_NULL(test, link);
+	init_completion(&caller->closed);
+	spin_lock_init(&to_ml(link)->lock);
+	to_ml(link)->caller = caller;
+	KUNIT_ASSERT_EQ(test, 0, kfi_link_called(link));
+	return to_ml(link);
+}
+
+/* Bytes have come, as in softirq. */
+static void ml_receive(struct ml_link *ml)
+{
+	spin_lock_bh(&ml->lock);
+	kfi_link_rx(&ml->link);
+	spin_unlock_bh(&ml->lock);
+}
+
+static struct ml_caller *ml_caller(struct kunit *test)
+{
+	struct ml_caller *caller = kunit_kzalloc(test, sizeof(*caller), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, caller);
+	return caller;
+}
+
+static struct kfw_hello *ml_hello(struct ml_caller *caller)
+{
+	struct kfw_hello *hello = (void *)caller->in;
+
+	*hello = (struct kfw_hello) {
+		.magic = cpu_to_le32(KFW_MAGIC), .version = cpu_to_le16(KFW_VERSION),
+		.len = cpu_to_le16(sizeof(*hello)), .kind = KFW_HELLO, .ep_type = KFI_EP_MSG,
+		.port = cpu_to_le16(1), .incarnation = cpu_to_le64(7), .stream = cpu_to_le64(8),
+		.window_msg = cpu_to_le32(64), .window_tag = cpu_to_le32(64),
+		.requests = cpu_to_le32(16), .eager = cpu_to_le32(4096),
+	};
+	caller->len = sizeof(*hello);
+	return hello;
+}
+
+/* The protocol closes the link by itself. */
+static void ml_closes(struct kunit *test, struct ml_caller *caller)
+{
+	KUNIT_EXPECT_NE(test, 0ul, wait_for_completion_timeout(&caller->closed, WAIT));
+}
+
+/* ---- the tests ---- */
+
+/*
+ * A caller has sent nonsense before its link says that it is up. Nothing of it is read until then:
+ * the connection would end, and be freed, while the link still holds it.
+ */
+static void nonsense_comes_early(struct kunit *test)
+{
+	struct ml_caller *caller = ml_caller(test);
+	struct ml_link *ml;
+
+	memset(caller->in, 0xff, sizeof(caller->in));
+	caller->len = sizeof(caller->in);
+	ml = ml_called(test, caller);
+	ml_receive(ml);
+	KUNIT_ASSERT_EQ(test, (size_t)0, caller->off);
+	msleep(20);
+	KUNIT_EXPECT_FALSE(test, completion_done(&caller->closed));
+	kfi_link_up(&ml->link);
+	ml_closes(test, caller);
+	KUNIT_EXPECT_EQ(test, (size_t)0, caller->out_len);
+}
+
+/* A caller of another version is known by its first eight bytes, whatever the rest of its hello is. */
+static void version_is_looked_at_first(struct kunit *test)
+{
+	struct ml_caller *caller = ml_caller(test);
+	struct ml_link *ml;
+
+	ml_hello(caller)->version = cpu_to_le16(KFW_VERSION + 1);
+	caller->len = KFW_FROZEN;
+	ml = ml_called(test, caller);
+	kfi_link_up(&ml->link);
+	ml_closes(test, caller);
+	KUNIT_EXPECT_EQ(test, (size_t)KFW_FROZEN, caller->off);
+}
+
+/* A hello that comes byte by byte is as good as one that comes at once: its request is rejected. */
+static void hello_comes_in_pieces(struct kunit *test)
+{
+	const struct kfw_hello *answer;
+	struct ml_caller *caller = ml_caller(test);
+	struct ml_link *ml;
+	size_t len;
+
+	ml_hello(caller);
+	len = caller->len;
+	caller->len = 0;
+	ml = ml_called(test, caller);
+	kfi_link_up(&ml->link);
+	while (caller->len < len) {
+		spin_lock_bh(&ml->lock);
+		caller->len++;
+		kfi_link_rx(&ml->link);
+		spin_unlock_bh(&ml->lock);
+	}
+	ml_closes(test, caller);
+	answer = (void *)caller->out;
+	KUNIT_ASSERT_EQ(test, sizeof(*answer), caller->out_len);
+	KUNIT_EXPECT_EQ(test, (u8)KFW_REJECT, answer->kind);
+	KUNIT_EXPECT_EQ(test, (u32)ECONNREFUSED, le32_to_cpu(answer->status));
+}
+
+/* The end of a link that has brought a hello comes after the hello: it is answered all the same. */
+static void hello_then_end(struct kunit *test)
+{
+	struct ml_caller *caller = ml_caller(test);
+	struct ml_link *ml;
+
+	ml_hello(caller);
+	caller->ended = -ESHUTDOWN;
+	ml = ml_called(test, caller);
+	kfi_link_up(&ml->link);
+	ml_closes(test, caller);
+	KUNIT_EXPECT_EQ(test, sizeof(struct kfw_hello), caller->out_len);
+}
+
+/* A link that says once more that it is up changes nothing, whatever the state is. */
+static void up_comes_twice(struct kunit *test)
+{
+	struct ml_caller *caller = ml_caller(test);
+	struct ml_link *ml = ml_called(test, caller);
+	struct kfp_conn *conn = link_conn(&ml->link);
+
+	kfi_link_up(&ml->link);
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, (u8)KFP_GREETING, READ_ONCE(conn->state));
+	WRITE_ONCE(conn->state, KFP_WAITING);	/* as if its request waited for the consumer */
+	kfi_link_up(&ml->link);
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, (u8)KFP_WAITING, READ_ONCE(conn->state));
+}
+
+/* A caller that says nothing is gone when the passive endpoint closes. */
+static void silence_ends_with_the_listener(struct kunit *test)
+{
+	struct ml_world *w = test->priv;
+	struct ml_caller *caller = ml_caller(test);
+	struct ml_link *ml;
+
+	ml = ml_called(test, caller);
+	kfi_link_up(&ml->link);
+	kfi_proto_pep_close(&w->ppep.pep);
+	KUNIT_EXPECT_TRUE(test, completion_done(&caller->closed));
+}
+
+/*
+ * More callers of one source than there is room for: the oldest that has said nothing makes room.
+ */
+static void oldest_makes_room(struct kunit *test)
+{
+	struct ml_world *w = test->priv;
+	struct ml_caller *callers[5];
+	int i;
+
+	for (i = 0; i < 5; i++) {
+		callers[i] = ml_caller(test);
+		kfi_link_up(&ml_called(test, callers[i])->link);
+	}
+	KUNIT_EXPECT_NE(test, 0ul, wait_for_completion_timeout(&callers[0]->closed, WAIT));
+	for (i = 1; i < 5; i++)
+		KUNIT_EXPECT_FALSE(test, completion_done(&callers[i]->closed));
+	kfi_proto_pep_close(&w->ppep.pep);
+}
+
+static struct kunit_case ml_cases[] = {
+	KUNIT_CASE(nonsense_comes_early),
+	KUNIT_CASE(version_is_looked_at_first),
+	KUNIT_CASE(hello_comes_in_pieces),
+	KUNIT_CASE(hello_then_end),
+	KUNIT_CASE(up_comes_twice),
+	KUNIT_CASE(silence_ends_with_the_listener),
+	KUNIT_CASE(oldest_makes_room),
+	{}
+};
+
+static struct kunit_suite ml_suite = {
+	.name = "kfi_proto_link",
+	.init = ml_init,
+	.exit = ml_exit,
+	.test_cases = ml_cases,
+};
+kunit_test_suite(ml_suite);
