@@ -245,6 +245,7 @@ static int wait_for_users(struct ku_obj *obj, bool last)
 	else if (wait_var_event_killable(&obj->users, !refcount_read(&obj->users)) &&
 		 refcount_inc_not_zero(&obj->users))
 		return -EINTR;
+	smp_acquire__after_ctrl_dep();	/* what the last user has written is seen */
 	return 0;
 }
 

@@ -68,7 +68,10 @@ void ku_op_put(struct ku_op *op)
 		return;
 	ku_op_release_memory(op);
 	kvfree(op->copy);
-	ku_limits_room_back(op->ctx->user, op->room);
+	if (op->room) {
+		ku_limits_room_back(op->ctx->user, op->room);
+		atomic_long_sub(op->room, &op->ctx->copied);
+	}
 	kmem_cache_free(ku_ops, op);
 }
 
@@ -142,11 +145,15 @@ static void set_pin(struct iov_iter *iter, const struct ku_pin *pin, u64 base, s
 
 static int hold_pin(struct ku_op *op, const struct kfi_user_iovec *piece, bool write)
 {
+	unsigned long own = 0;
 	struct ku_pin *pin;
+	unsigned int i;
 
 	if (WARN_ON_ONCE(op->nr_pins == ARRAY_SIZE(op->pins)))
 		return -EINVAL;
-	pin = ku_pin_get(op->ctx, piece->base, piece->len, write, op->receive);
+	for (i = 0; i < op->nr_pins; i++)
+		own += op->pins[i]->nr_pages;
+	pin = ku_pin_get(op->ctx, piece->base, piece->len, write, op->receive, own);
 	if (IS_ERR(pin))
 		return PTR_ERR(pin);
 	op->pins[op->nr_pins++] = pin;
@@ -206,10 +213,16 @@ static int pin_iov(struct ku_op *op, const struct kfi_user_iovec *iov, int count
 static int copy_long(struct ku_op *op, const struct kfi_user_iovec *iov, int count, size_t len,
 		     int ret)
 {
+	long copied = atomic_long_read(&op->ctx->copied);
+
 	ku_op_release_memory(op);
-	if (len > COPY_LONG_MAX || ku_limits_room(op->ctx->user, len))
+	if (len > COPY_LONG_MAX)
 		return ret;
+	/* There will be room when the copies of this process have been sent that were under way. */
+	if (ku_limits_room(op->ctx->user, len))
+		return copied ? -EAGAIN : ret;
 	op->room = len;
+	atomic_long_add(len, &op->ctx->copied);
 	return copy_in(op, iov, count, len);
 }
 

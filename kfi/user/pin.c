@@ -228,11 +228,12 @@ void ku_cache_exit(struct ku_ctx *ctx)
 
 /*
  * Pages against the limit; what the cache can spare goes. -EAGAIN: there will be room when the
- * operations have ended that hold *@held pages (NULL: none). -ENOMEM: whether there will ever be
- * room depends on others. *@held is read before the cache and after it: an operation that ends or
- * begins meanwhile counts.
+ * operations have ended that hold *@held pages (NULL: none), but for @own pages of the operation
+ * that asks. -ENOMEM: whether there will ever be room depends on others. *@held is read before the
+ * cache and after it: an operation that ends or begins meanwhile counts.
  */
-static int charge(struct ku_ctx *ctx, unsigned long pages, const atomic_long_t *held)
+static int charge(struct ku_ctx *ctx, unsigned long pages, const atomic_long_t *held,
+		  unsigned long own)
 {
 	unsigned long before = held ? atomic_long_read_acquire(held) : 0, after;
 
@@ -247,7 +248,9 @@ static int charge(struct ku_ctx *ctx, unsigned long pages, const atomic_long_t *
 		if (!ku_limits_lock(ctx, pages))
 			return 0;
 		after = held ? atomic_long_read(held) : 0;
-		return ku_limits_lock_later(ctx, pages, max(before, after)) ? -EAGAIN : -ENOMEM;
+		after = max(before, after);
+		after -= min(after, own);
+		return ku_limits_lock_later(ctx, pages, after) ? -EAGAIN : -ENOMEM;
 	}
 	return 0;
 }
@@ -282,16 +285,17 @@ static int pin_pages(struct ku_pin *pin, unsigned long start, unsigned int pages
 /*
  * Pinned for writing if that can be, so that the memory serves sends and receives. @cached: the
  * notifier has to be there before the pages are pinned, or a change between the two is missed.
- * @held: see charge().
+ * @held: @own: see charge().
  */
 static struct ku_pin *pin_new(struct ku_ctx *ctx, unsigned long start, unsigned int pages,
-			      bool write, bool cached, const atomic_long_t *held)
+			      bool write, bool cached, const atomic_long_t *held,
+			      unsigned long own)
 {
 	unsigned long seq = 0;
 	struct ku_pin *pin;
 	int ret;
 
-	ret = charge(ctx, pages, held);
+	ret = charge(ctx, pages, held, own);
 	if (ret)
 		return ERR_PTR(ret);
 	ret = -ENOMEM;
@@ -365,12 +369,13 @@ struct ku_pin *ku_pin_new(struct ku_ctx *ctx, u64 base, u64 len, bool write)
 		return ERR_PTR(ret);
 	if (mutex_lock_killable(&ctx->pinning))
 		return ERR_PTR(-EINTR);
-	pin = pin_new(ctx, start, pages, write, false, NULL);
+	pin = pin_new(ctx, start, pages, write, false, NULL, 0);
 	mutex_unlock(&ctx->pinning);
 	return pin;
 }
 
-struct ku_pin *ku_pin_get(struct ku_ctx *ctx, u64 base, u64 len, bool write, bool receive)
+struct ku_pin *ku_pin_get(struct ku_ctx *ctx, u64 base, u64 len, bool write, bool receive,
+			  unsigned long own)
 {
 	unsigned int pages;
 	unsigned long start;
@@ -389,7 +394,7 @@ struct ku_pin *ku_pin_get(struct ku_ctx *ctx, u64 base, u64 len, bool write, boo
 	if (!pin) {
 		if (ctx->cache.pins >= CACHE_MAX)
 			cache_shrink(ctx);
-		pin = pin_new(ctx, start, pages, write, true, &ctx->held[receive]);
+		pin = pin_new(ctx, start, pages, write, true, &ctx->held[receive], own);
 		if (!IS_ERR(pin))
 			atomic_long_add(pin->nr_pages, &ctx->held[receive]);
 	}

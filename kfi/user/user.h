@@ -72,6 +72,7 @@ struct ku_cache {
  * @pins:	how many pins there are, in the cache or not
  * @held:	pages that operations under way hold: transmits, receives. A page that several hold
  *		counts for each of them
+ * @copied:	bytes of long sends under way that were copied
  * @ops_lock:	protects ku_ep.receives and ku_op.link
  * @reap:	pins that have lost their last reference, possibly in softirq
  * @reap_work:	unpins them
@@ -87,6 +88,7 @@ struct ku_ctx {
 	struct ku_cache		cache;
 	atomic_t		pins;
 	atomic_long_t		held[2];
+	atomic_long_t		copied;
 	spinlock_t		ops_lock;
 	struct llist_head	reap;
 	struct work_struct	reap_work;
@@ -465,10 +467,12 @@ void ku_cache_init(struct ku_ctx *ctx);
 void ku_cache_exit(struct ku_ctx *ctx);
 /*
  * Pin bytes of the process for an operation, or find them in the cache; ERR_PTR. @write: they
- * will be written to. @receive: the operation is a receive. -EAGAIN: there will be room when
- * operations of the same direction have ended.
+ * will be written to. @receive: the operation is a receive. @own: pages that the operation holds
+ * already, by its other segments. -EAGAIN: there will be room when other operations of the same
+ * direction have ended.
  */
-struct ku_pin *ku_pin_get(struct ku_ctx *ctx, u64 base, u64 len, bool write, bool receive);
+struct ku_pin *ku_pin_get(struct ku_ctx *ctx, u64 base, u64 len, bool write, bool receive,
+			  unsigned long own);
 /* The same for a region: for it alone, and not in the cache. */
 struct ku_pin *ku_pin_new(struct ku_ctx *ctx, u64 base, u64 len, bool write);
 /* The operation has ended. Process or softirq. */
