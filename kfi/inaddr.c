@@ -147,7 +147,7 @@ EXPORT_SYMBOL_GPL(kfi_inaddr_replace);
 
 /* ---- the interfaces of a namespace ---- */
 
-static void add_v4(struct kfi_inaddr_locals *all, struct net_device *dev)
+static void add_v4(struct kfi_inaddr_locals *all, struct net_device *dev, unsigned int most)
 {
 	struct in_device *in_dev = __in_dev_get_rtnl(dev);
 	struct kfi_inaddr_local *local;
@@ -156,7 +156,7 @@ static void add_v4(struct kfi_inaddr_locals *all, struct net_device *dev)
 	if (!in_dev)
 		return;
 	in_dev_for_each_ifa_rtnl(ifa, in_dev) {
-		if (all->n == ARRAY_SIZE(all->at))
+		if (all->n >= most)
 			return;
 		local = &all->at[all->n++];
 		local->addr.in.sin_family = AF_INET;
@@ -168,7 +168,7 @@ static void add_v4(struct kfi_inaddr_locals *all, struct net_device *dev)
 	}
 }
 
-static void add_v6(struct kfi_inaddr_locals *all, struct net_device *dev)
+static void add_v6(struct kfi_inaddr_locals *all, struct net_device *dev, unsigned int most)
 {
 	struct inet6_dev *idev = __in6_dev_get(dev);
 	struct kfi_inaddr_local *local;
@@ -179,7 +179,7 @@ static void add_v6(struct kfi_inaddr_locals *all, struct net_device *dev)
 		return;
 	read_lock_bh(&idev->lock);
 	list_for_each_entry(ifa, &idev->addr_list, if_list) {
-		if (all->n == ARRAY_SIZE(all->at))
+		if (all->n >= most)
 			break;
 		if (ifa->flags & IFA_F_DADFAILED)
 			continue;
@@ -196,20 +196,26 @@ static void add_v6(struct kfi_inaddr_locals *all, struct net_device *dev)
 	read_unlock_bh(&idev->lock);
 }
 
-/* The addresses of devices that have, or have not, IFF_LOOPBACK. */
-static void add_devices(struct kfi_inaddr_locals *all, struct net *net, unsigned int loopback)
+/* The addresses of devices that have, or have not, IFF_LOOPBACK, up to @most entries in all. */
+static void add_devices(struct kfi_inaddr_locals *all, struct net *net, unsigned int loopback,
+			unsigned int most)
 {
 	struct net_device *dev;
 
 	for_each_netdev(net, dev) {
 		if (!(dev->flags & IFF_UP) || (dev->flags & IFF_LOOPBACK) != loopback)
 			continue;
-		add_v4(all, dev);
-		add_v6(all, dev);
+		add_v4(all, dev, most);
+		add_v6(all, dev, most);
 	}
 }
 
-/* Loopback devices come last, as in libfabric: a consumer that takes the first info wants to reach other machines. */
+#define LOOPBACKS	4	/* entries that other devices leave to loopback devices */
+
+/*
+ * Loopback devices come last, as in libfabric: a consumer that takes the first info wants to reach
+ * other machines. They are there even if other devices have more addresses than there is room for.
+ */
 struct kfi_inaddr_locals *kfi_inaddr_locals(struct net *net)
 {
 	struct kfi_inaddr_locals *all = kvzalloc(sizeof(*all), GFP_KERNEL);
@@ -217,8 +223,8 @@ struct kfi_inaddr_locals *kfi_inaddr_locals(struct net *net)
 	if (!all)
 		return NULL;
 	rtnl_lock();
-	add_devices(all, net, 0);
-	add_devices(all, net, IFF_LOOPBACK);
+	add_devices(all, net, 0, ARRAY_SIZE(all->at) - LOOPBACKS);
+	add_devices(all, net, IFF_LOOPBACK, ARRAY_SIZE(all->at));
 	rtnl_unlock();
 	return all;
 }

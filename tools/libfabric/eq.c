@@ -52,8 +52,10 @@ static int eq_make_request(struct kfi_eq *eq, const struct kfi_user_info *flat)
 	info->handle = &req->fid;
 	info->domain_attr->mr_mode = pep->info->domain_attr->mr_mode;
 	info->domain_attr->av_type = pep->info->domain_attr->av_type;
-	info->tx_attr->op_flags = pep->info->tx_attr->op_flags;
-	info->rx_attr->op_flags = pep->info->rx_attr->op_flags;
+	if (pep->info->tx_attr)
+		info->tx_attr->op_flags = pep->info->tx_attr->op_flags;
+	if (pep->info->rx_attr)
+		info->rx_attr->op_flags = pep->info->rx_attr->op_flags;
 	if (pep->info->fabric_attr->prov_name)
 		info->fabric_attr->prov_name = strdup(pep->info->fabric_attr->prov_name);
 	eq->next.info = info;
