@@ -21,7 +21,7 @@ static struct kmem_cache *ku_ops;
 
 int ku_op_init(void)
 {
-	ku_ops = KMEM_CACHE(ku_op, SLAB_ACCOUNT);
+	ku_ops = KMEM_CACHE_USERCOPY(ku_op, SLAB_ACCOUNT, small);
 	return ku_ops ? 0 : -ENOMEM;
 }
 
