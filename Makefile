@@ -20,7 +20,7 @@ help:		## this list
 demo:		## two virtual machines of a stock Debian kernel exchange messages and RMA, or with ULP=nvme share a disk, or with ULP=user run libfabric's programs
 	@tests/vm/demo
 
-test:		## everything that must pass: unit, conformance, virtual machines (30 minutes at most)
+test:		## everything that must pass: unit, conformance, virtual machines (25 minutes; 35 if all has to be compiled)
 	@tests/run
 
 modules:	## kfi.ko and the providers, for the kernel in KDIR, in build/modules

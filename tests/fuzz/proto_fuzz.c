@@ -56,12 +56,17 @@ static void check_frame(const struct kfw_hdr *hdr)
 	PROMISE(f.type != KFW_MSG || (f.payload <= EAGER && f.payload == f.len));
 	PROMISE(f.type != KFW_WRITE || (f.rma_count && f.payload == f.len));
 	PROMISE(f.type != KFW_FLUSH || (f.rma_count && !f.payload && !(f.flags & ~KFW_F_COMMIT)));
-	PROMISE(!(f.flags & KFW_F_COMMIT) || f.type == KFW_WRITE || f.type == KFW_FLUSH || f.type == KFW_ATOMIC);
-	PROMISE(!(f.flags & KFW_F_COMMIT) || f.type == KFW_WRITE || !(f.flags & (KFW_F_FETCH | KFW_F_COMPARE)));
+	PROMISE(!(f.flags & KFW_F_COMMIT) || f.type == KFW_WRITE || f.type == KFW_FLUSH ||
+		f.type == KFW_ATOMIC);
+	PROMISE(!(f.flags & KFW_F_COMMIT) || f.type == KFW_WRITE ||
+		!(f.flags & (KFW_F_FETCH | KFW_F_COMPARE)));
 	PROMISE(f.type != KFW_READ || (f.rma_count && !f.payload));
-	PROMISE(f.type != KFW_ATOMIC || (f.rma_count && f.len && f.len <= KFW_ATOMIC_MAX && f.payload <= 2 * f.len));
-	PROMISE(f.type != KFW_ATOMIC || (kfw_value_size(f.slot) && !(f.len % kfw_value_size(f.slot))));
-	PROMISE((f.type != KFW_ACK && f.type != KFW_CTS && f.type != KFW_CREDIT && f.type != KFW_BYE) ||
+	PROMISE(f.type != KFW_ATOMIC ||
+		(f.rma_count && f.len && f.len <= KFW_ATOMIC_MAX && f.payload <= 2 * f.len));
+	PROMISE(f.type != KFW_ATOMIC ||
+		(kfw_value_size(f.slot) && !(f.len % kfw_value_size(f.slot))));
+	PROMISE((f.type != KFW_ACK && f.type != KFW_CTS && f.type != KFW_CREDIT &&
+		 f.type != KFW_BYE) ||
 		(!f.payload && !f.rma_count && !f.flags));
 	PROMISE(!(f.flags & KFW_F_INV) || f.rma_count == 1);
 	kfw_encode(&f, &back);
@@ -78,7 +83,8 @@ static void check_hello(const struct kfw_hello *hello)
 	if (kfw_decode_hello(hello, &g))
 		return;
 	PROMISE(g.kind >= KFW_HELLO && g.kind <= KFW_PROOF && g.data_len <= KFW_DATA_MAX);
-	PROMISE(le16_to_cpu(hello->version) == KFW_VERSION && le16_to_cpu(hello->len) == sizeof(*hello));
+	PROMISE(le16_to_cpu(hello->version) == KFW_VERSION &&
+		le16_to_cpu(hello->len) == sizeof(*hello));
 	PROMISE(le16_to_cpu(hello->auth_len) == (g.auth ? KFW_AUTH_LEN : 0));
 	PROMISE(g.kind != KFW_REJECT || !g.auth);
 	PROMISE((g.kind != KFW_CHALLENGE && g.kind != KFW_PROOF) || (g.auth && !g.data_len));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mpi.c - a program for Open MPI: a ring, ping-pong between each two ranks and reductions over all, at sizes that take every way
- * of kfabric. All data is checked. A rank that sees a wrong byte says where, and ends all of them.
+ * mpi.c - a program for Open MPI: a ring, ping-pong between each two ranks and reductions over all,
+ * at sizes that use each kind of transfer of kfabric. All data is checked. A rank that finds a wrong
+ * byte says where the byte is, and ends all ranks.
  *
  * The ranks have to be in as many network namespaces as --nodes says, or the test would show nothing.
  */
@@ -18,7 +19,9 @@
 #define RANKS_MAX	64
 
 /* Inject, copies, the limits of copies and of eager messages, a page or so more, and several regions. */
-static const int sizes[] = { 0, 1, 8, 64, 192, 193, 4096, 4097, 16384, 16385, 65536, 262144, 1048576, 4194304 };
+static const int sizes[] = {
+	0, 1, 8, 64, 192, 193, 4096, 4097, 16384, 16385, 65536, 262144, 1048576, 4194304,
+};
 #define ARRAY_SIZE(a)	(int)(sizeof(a) / sizeof((a)[0]))
 #define SIZE_MAX_	4194304
 
@@ -67,7 +70,8 @@ static void check(const char *what, const unsigned char *buf, int len, unsigned 
 
 	for (i = 0; i < len; i++)
 		if (buf[i] != byte(seed, i))
-			die("%s: byte %d of %d is %#x and not %#x", what, i, len, buf[i], byte(seed, i));
+			die("%s: byte %d of %d is %#x and not %#x", what, i, len, buf[i],
+			    byte(seed, i));
 }
 
 static unsigned char *allocate(size_t len)
@@ -135,7 +139,8 @@ static void pingpong_one(int peer, int len, unsigned char *buf)
 		MPI_Probe(peer, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
 		MPI_Get_count(&status, MPI_BYTE, &count);
 		if (count != len || status.MPI_TAG != i)
-			die("ping-pong: %d bytes with tag %d came, not %d with %d", count, status.MPI_TAG, len, i);
+			die("ping-pong: %d bytes with tag %d came, not %d with %d", count,
+			    status.MPI_TAG, len, i);
 		MPI_Recv(buf, len, MPI_BYTE, peer, i, MPI_COMM_WORLD, &status);
 		check("ping-pong", buf, len, seed + (rank < peer));
 		if (rank > peer) {
@@ -158,7 +163,10 @@ static void all_pingpong(void)
 	done("ping-pong of each two ranks, 0 bytes to 4 MiB");
 }
 
-/* All to all at once, receives posted in the reverse order of the sends; some messages come before their receive. */
+/*
+ * All to all at once, receives posted in the reverse order of the sends; some messages come before
+ * their receive.
+ */
 static void crowd_one(int len, unsigned char *in, unsigned char *out)
 {
 	MPI_Request requests[2 * WINDOW];
@@ -168,10 +176,12 @@ static void crowd_one(int len, unsigned char *in, unsigned char *out)
 		to = (rank + step) % ranks, from = (rank + ranks - step) % ranks, n = 0;
 		for (i = 0; i < WINDOW; i++) {
 			fill(out + (size_t)i * len, len, rank * 1000 + to * 100 + i);
-			MPI_Isend(out + (size_t)i * len, len, MPI_BYTE, to, i, MPI_COMM_WORLD, &requests[n++]);
+			MPI_Isend(out + (size_t)i * len, len, MPI_BYTE, to, i, MPI_COMM_WORLD,
+				  &requests[n++]);
 		}
 		for (i = WINDOW - 1; i >= 0; i--)
-			MPI_Irecv(in + (size_t)i * len, len, MPI_BYTE, from, i, MPI_COMM_WORLD, &requests[n++]);
+			MPI_Irecv(in + (size_t)i * len, len, MPI_BYTE, from, i, MPI_COMM_WORLD,
+				  &requests[n++]);
 		MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
 		for (i = 0; i < WINDOW; i++)
 			check("crowd", in + (size_t)i * len, len, from * 1000 + rank * 100 + i);
@@ -180,7 +190,8 @@ static void crowd_one(int len, unsigned char *in, unsigned char *out)
 
 static void all_crowds(void)
 {
-	unsigned char *in = allocate((size_t)WINDOW * SIZE_MAX_), *out = allocate((size_t)WINDOW * SIZE_MAX_);
+	unsigned char *in = allocate((size_t)WINDOW * SIZE_MAX_);
+	unsigned char *out = allocate((size_t)WINDOW * SIZE_MAX_);
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(sizes); i++)
@@ -205,7 +216,8 @@ static void reduce_all(void)
 		MPI_Allreduce(in, out, count, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
 		for (i = 0; i < count; i++)
 			if (out[i] != sum * (i + 1))
-				die("allreduce: sum %d of %d is %ld and not %ld", i, count, out[i], sum * (i + 1));
+				die("allreduce: sum %d of %d is %ld and not %ld", i, count, out[i],
+				    sum * (i + 1));
 		free(in);
 		free(out);
 	}

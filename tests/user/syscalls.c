@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * syscalls.c - how many system calls an operation takes: at most one for a post, fewer with FI_MORE, none for a completion and none
- * for a look at an empty queue.
+ * syscalls.c - how many system calls an operation takes: at most one for a post, fewer with FI_MORE,
+ * none for a completion and none for a look at an empty queue.
  *
- * A child has two endpoints and sends from one to the other. Its parent traces it and counts. The child says what it is about to
- * do by calls that do not exist: number MARK and a phase, and MARK alone when the phase is over.
+ * A child process has two endpoints and sends from one to the other. Its parent traces the child and
+ * counts its system calls. The child announces each phase by calls that do not exist: number MARK
+ * and a phase, and MARK alone when the phase is over.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -32,7 +33,8 @@
 #define LOOKS	1000
 
 enum phase {
-	RECV = 1, SEND, SEND_MORE, SEND_COPIED, SEND_PINNED, INJECT, TRECV, TSEND, WRITE, READ, SENT, RECEIVED, EMPTY, PHASES,
+	RECV = 1, SEND, SEND_MORE, SEND_COPIED, SEND_PINNED, INJECT, TRECV, TSEND, WRITE, READ,
+	SENT, RECEIVED, EMPTY, PHASES,
 };
 
 /* What each phase takes, at least and at most. The least shows that calls are counted at all. */
@@ -67,7 +69,12 @@ static void __attribute__((format(printf, 1, 2), noreturn)) die(const char *form
 	exit(1);
 }
 
-#define MUST(call) do { long must_ = (call); if (must_ < 0) die("%s: %s", #call, fi_strerror(-must_)); } while (0)
+#define MUST(call)                                                 \
+	do {                                                       \
+		long must_ = (call);                               \
+		if (must_ < 0)                                     \
+			die("%s: %s", #call, fi_strerror(-must_)); \
+	} while (0)
 
 /* ---- the child ---- */
 
@@ -135,7 +142,9 @@ static void set_up(void)
 static ssize_t post_one(enum phase phase, int i)
 {
 	struct iovec iov = { .iov_base = from, .iov_len = 8 };
-	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .addr = peer, .context = &contexts[i] };
+	struct fi_msg msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = peer, .context = &contexts[i]
+	};
 	uint64_t at = info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? (uintptr_t)into : 0;
 
 	switch (phase) {
@@ -144,7 +153,8 @@ static ssize_t post_one(enum phase phase, int i)
 	case SEND:
 		return fi_send(side[0].ep, from, 8, NULL, peer, &contexts[i]);
 	case SEND_MORE:
-		return fi_sendmsg(side[0].ep, &msg, FI_COMPLETION | ((i + 1) % SERIES ? FI_MORE : 0));
+		return fi_sendmsg(side[0].ep, &msg,
+				  FI_COMPLETION | ((i + 1) % SERIES ? FI_MORE : 0));
 	case SEND_COPIED:
 		return fi_send(side[0].ep, from, 16 << 10, NULL, peer, &contexts[i]);
 	case SEND_PINNED:
@@ -228,7 +238,8 @@ static int judge(enum phase phase, int calls)
 {
 	int bad = calls < phases[phase].least || calls > phases[phase].most;
 
-	printf("%s calls: %d for %d %s\n", bad ? "NOT OK " : "ok     ", calls, phase == EMPTY ? LOOKS : COUNT, phases[phase].name);
+	printf("%s calls: %d for %d %s\n", bad ? "NOT OK " : "ok     ", calls,
+	       phase == EMPTY ? LOOKS : COUNT, phases[phase].name);
 	return bad;
 }
 
@@ -262,7 +273,8 @@ static int trace(pid_t pid, int *seen)
 			}
 		}
 		ptrace(PTRACE_SYSCALL, pid, NULL,
-		       WSTOPSIG(status) == (SIGTRAP | 0x80) || WSTOPSIG(status) == SIGSTOP ? 0L : (long)WSTOPSIG(status));
+		       WSTOPSIG(status) == (SIGTRAP | 0x80) || WSTOPSIG(status) == SIGSTOP ?
+		       0L : (long)WSTOPSIG(status));
 	}
 	if (!WIFEXITED(status) || WEXITSTATUS(status))
 		die("the child ended with %#x", status);
