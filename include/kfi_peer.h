@@ -1,37 +1,42 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * kfi_peer.h - whom a reliable-datagram endpoint talks to, for providers that have a connection to each peer.
+ * kfi_peer.h - the peers of an RDM endpoint, for providers that have a connection to each peer.
  *
- * There is none until somebody posts. The operation then waits at the peer, a work item has the provider call, and what
- * has waited goes to the connection in posting order. A post to a peer that has one is a look-up under RCU and nothing else.
+ * A connection to a peer is made when the consumer posts the first operation to the peer. Until the
+ * connection is ready, operations wait in &kfi_peer.pending, and a work item has the provider dial.
+ * When the connection is ready, the waiting operations are queued on it in posting order. A post to
+ * a peer that has a connection is one look-up under RCU.
  *
- * Two endpoints that call each other at the same moment settle it by name: the smaller one's call stands. A peer that has
- * restarted shows another incarnation in its hello, and its new connection replaces the old one; what was under way on
- * the old one the provider ends in error, and nobody sends it again.
+ * If two endpoints dial each other at the same time, the call of the endpoint with the smaller name
+ * is kept, and the other call ends with -EALREADY. A peer that has restarted sends another
+ * incarnation in its hello, and its new connection replaces the old one. The provider ends the
+ * operations of the old connection with an error; they are not sent again.
  *
- * A connection as seen from here:
+ * Life of a connection:
  *
- *	we call					a peer calls, and has said its hello
- *	ops->dial(): kfi_peer_join()		kfi_peer_admit(): then accept, or refuse with the errno as the reason
- *	ops->start()
+ *	this side dials				a peer calls, and its hello has arrived
+ *	ops->dial(): kfi_peer_join()		kfi_peer_admit(), then accept, or refuse with
+ *	ops->start()				the errno as the reason
  *	accepted: kfi_peer_stands()
  *	kfi_peer_publish()			kfi_peer_publish()
  *
- * It may end at any moment, by ops->fail() or because the provider says so. Then, once, and in this order:
+ * The end of a connection may begin at any time, by ops->fail() or in the provider. These steps
+ * follow once, in this order:
  *
- *	no kfi_peer_publish() of it runs or will come
+ *	no kfi_peer_publish() of the connection runs, and none follows
  *	kfi_peer_unpublish()
- *	a grace period: posters that still saw it are through
- *	the provider ends every operation that it was given
+ *	an RCU grace period; posters that have found the connection have left their read sections
+ *	the provider completes every operation that the connection has
  *	kfi_peer_lost()
  *	kfi_peer_leave()
  *
- * What the two sides of a call have to tell each other is in struct kfi_peer_call; how it looks on the wire is up to the
- * provider.
+ * &struct kfi_peer_call contains what the caller of a connection tells the called side. The
+ * provider defines the format on the wire.
  *
- * Locks, outermost first: kfi_peers.lock, kfi_peer.lock, both with bottom halves off. A post takes them while there is no
- * connection, so they are inside of whatever a provider holds when it lets consumers' handlers run (kfi_batch_end()). A
- * callback that is called under them takes only locks of the provider's under which no handler runs, and nothing here is called.
+ * Locks, outermost first: kfi_peers.lock, kfi_peer.lock, both with bottom halves off. A post takes
+ * them if there is no connection. So they are inside every lock that a provider holds while it lets
+ * handlers of consumers run (kfi_batch_end()). A callback that is called under these locks calls no
+ * function of this header, and takes only locks of the provider under which no handler runs.
  */
 #ifndef _KFI_PEER_H
 #define _KFI_PEER_H
@@ -53,17 +58,21 @@ struct kfi_peer;
 struct kfi_peers;
 
 /**
- * struct kfi_peer_conn - a connection to a peer; embedded by the provider in its own
- * @peer:	whom it goes to, counted in its users; NULL until that is known
- * @dialed:	we have called (provider, before kfi_peer_join() and kfi_home_list())
- * @ready:	kfi_peer_publish() was called
- * @stream:	its name, as both sides know it; chosen by the side that calls, before ops->start()
- * @known:	the name of the connection before it, if we have called: for the hello
- * @incarnation: the peer's; of a call of ours the provider sets it before kfi_peer_publish()
- * @home:	whose connection it is, see kfi_home.h; this and the next two are unused if the provider has none
- * @entry:	in &kfi_home.conns
- * @stranger:	counted in &kfi_home.nstrangers
- * @waiting:	a stranger's: in &kfi_home.strangers
+ * struct kfi_peer_conn - a connection to a peer; the provider's connection contains it
+ * @peer: the peer, of which this connection is a user; NULL until the peer is known
+ * @dialed: this side has called. The provider sets it before kfi_peer_join() and kfi_home_list()
+ * @ready: kfi_peer_publish() has been called
+ * @stream: random number that names the connection on both sides. The side that calls chooses it,
+ *	before ops->start()
+ * @known: @stream of the previous connection to the peer, for the hello of a call; 0 if there was
+ *	none
+ * @incarnation: incarnation of the peer. kfi_peer_admit() sets it; the provider sets it before
+ *	kfi_peer_publish() if @dialed
+ * @home: connection set that contains the connection, see kfi_home.h. This member and those that
+ *	follow are unused if the provider does not use connection sets
+ * @entry: in &kfi_home.conns
+ * @stranger: the connection is in &kfi_home.strangers
+ * @waiting: in &kfi_home.strangers
  */
 struct kfi_peer_conn {
 	struct kfi_peer		*peer;
@@ -79,29 +88,41 @@ struct kfi_peer_conn {
 };
 
 /**
- * struct kfi_peer_ops - what a provider does for its peers
- * @name_len:	bytes of a name as @cmp wants it, up to KFI_ADDR_MAX: the core only copies it
- * @max_peers:	who calls by himself and would be a peer more is refused. Read at each use: may be a module's parameter
- * @patience_ms: for how long a call that has lost to the peer's own is tried again, if that never comes. Read at each use
+ * struct kfi_peer_ops - what a provider implements for the peers of its endpoints
+ * @name_len: bytes of a name, at most KFI_ADDR_MAX. The core copies names and does not interpret
+ *	them
+ * @max_peers: limit for the number of peers of an endpoint. If an endpoint has so many, and a new
+ *	peer calls, a peer that is not in use is freed, or else the call is refused. Read at each
+ *	use, it may be a module parameter
+ * @patience_ms: milliseconds. A call that has lost to the call of the peer is repeated for so long
+ *	if the connection of the peer does not come up. Read at each use
  *
- * @name:	the name for an address as address vectors have it. In an RCU section, under kfi_peers.lock or not; does not sleep.
- *		Return: 0 or negative errno: it means nobody
- * @cmp:	< 0, 0, > 0: the order must be the same on both sides. Any context, under both locks
- * @dial:	make a connection to @peer that does not call yet, and join it (kfi_peer_join()) before anybody else finds it.
- *		From kfi_peers.wq, may sleep, but not for I/O: it may be writeback that waits for us. Return: with a reference for the
- *		core until @put; or ERR_PTR: as a failed call
- * @start:	call. Under kfi_peer.lock, may not sleep: queue a work item
- * @put:	give the reference of @dial back; may sleep
- * @fail:	begin the end of a connection, for this reason; the first counts. Under kfi_peer.lock, may not sleep
- * @failed:	has its end begun? Under kfi_peer.lock
- * @probe:	somebody calls by the name of the peer at the other end of this established
- *		connection. Is that peer still there? Ask it, and look at the answer when this is
- *		called again. Under kfi_peer.lock, may not sleep. Return: 0 not known yet; 1 it
- *		is, so the caller is refused; -1 it is not. NULL: nobody asks
- * @queue:	@op has waited for this connection. Keep it, to be started when kfi_peer_publish() has returned; behind those that
- *		came before. Under kfi_peer.lock; a connection that has failed ends it, before kfi_peer_lost()
- * @show:	fill in what `kfi show` has to say about a peer with this name; @conn is NULL if there is none. @info has the
- *		number, the reconnects, and says "idle". In an RCU section
+ * @name: convert an address of the address vector to a name. Returns 0, or a negative errno if the
+ *	address denotes no peer. Called inside rcu_read_lock(), with or without kfi_peers.lock;
+ *	must not sleep
+ * @cmp: compare two names. Returns < 0, 0 or > 0; the order is the same on both sides of a
+ *	connection. Any context, also under both locks
+ * @dial: allocate a connection to @peer and join it with kfi_peer_join() before anything else can
+ *	find it. Does not call the peer yet. Returns the connection with a reference for the core,
+ *	which @put drops; or ERR_PTR() of the error with which the waiting operations end. Called
+ *	in a work item of &kfi_peers.wq, may sleep. Must not wait for I/O, because writeback may
+ *	wait for the connection
+ * @start: call the peer. Called under kfi_peer.lock, must not sleep: it queues a work item
+ * @put: drop the reference of @dial. May sleep
+ * @fail: begin the end of a connection. The first reason counts, later ones are ignored. Called
+ *	under kfi_peer.lock, must not sleep
+ * @failed: has the end of the connection begun? Called under kfi_peer.lock
+ * @probe: optional: another caller claims the name of the peer of this published connection. Find
+ *	out whether the peer is still alive: send something to the peer at the first call, and look
+ *	at the result at later calls. Returns 0 if the result is not known yet; 1 if the peer is
+ *	alive, then the caller is refused; -1 if the peer is not alive. Without it, the new
+ *	connection always replaces the old one. Called under kfi_peer.lock, must not sleep
+ * @queue: add an operation that has waited to the connection, behind those that were added before.
+ *	The provider starts the operations when kfi_peer_publish() has returned. If the connection
+ *	has failed, the provider completes them before kfi_peer_lost(). Called under kfi_peer.lock
+ * @show: fill in the address of a peer, and the state and the counts of its connection @conn,
+ *	which is NULL if there is none. The core has set the number, the reconnects, and the state
+ *	"idle". Called inside rcu_read_lock()
  */
 struct kfi_peer_ops {
 	size_t			name_len;
@@ -119,24 +140,25 @@ struct kfi_peer_ops {
 	bool	(*failed)(const struct kfi_peer_conn *conn);
 	void	(*queue)(struct kfi_peer_conn *conn, struct kfi_oper *op);
 
-	void	(*show)(const struct kfi_peers *peers, const void *name, const struct kfi_peer_conn *conn,
-			struct kfi_peer_info *info);
+	void	(*show)(const struct kfi_peers *peers, const void *name,
+			const struct kfi_peer_conn *conn, struct kfi_peer_info *info);
 };
 
 /**
- * struct kfi_peers - the peers of one endpoint; embedded by the provider in its own
- * @cache:	peers by AV index and receive context, in front of @list; written under @lock, read under RCU
- * @ep:		whose they are
- * @ops:	the provider's
- * @wq:		where calls are begun: unbound, with WQ_MEM_RECLAIM
- * @incarnation: random name of this life of the endpoint, never 0. A context has that of its scalable endpoint: its provider
- *		copies it before it is enabled
- * @lock:	protects @nr, @last, @nlanes, @stopping, the writing of @list and @cache
- * @list:	every peer, in the order of their numbers; read under RCU too
- * @nr:		how many there are
- * @last:	number of the newest
- * @nlanes:	those in @cache that are receive contexts but the first
- * @stopping:	kfi_peers_stop() was called; read with READ_ONCE() elsewhere
+ * struct kfi_peers - the peers of one endpoint; the provider's endpoint contains it
+ * @cache: peers by index and receive context of their address handle, in front of @list. Written
+ *	under @lock, read under RCU
+ * @ep: the endpoint
+ * @ops: operations of the provider
+ * @wq: workqueue for &kfi_peer.dial, unbound and with WQ_MEM_RECLAIM
+ * @incarnation: random number of this life of the endpoint, never 0. All contexts of a scalable
+ *	endpoint have the same one: the provider copies it before it enables a context
+ * @lock: protects @nr, @last, @nlanes, and changes of @list, @cache and @stopping
+ * @list: all peers, ordered by number. Read under @lock or RCU
+ * @nr: number of peers
+ * @last: number of the newest peer
+ * @nlanes: number of peers in @cache with &kfi_peer.lane above 0
+ * @stopping: kfi_peers_stop() was called. Read without the lock by READ_ONCE()
  */
 struct kfi_peers {
 	struct xarray		cache;
@@ -152,32 +174,37 @@ struct kfi_peers {
 	bool			stopping;
 };
 
-/** KFI_LANE_SELF - &kfi_peer.lane of an endpoint that has called itself: the end at which the call has come */
+/** KFI_LANE_SELF - &kfi_peer.lane of the called end, if an endpoint has called itself */
 #define KFI_LANE_SELF	INT_MIN
 
 /**
- * struct kfi_peer - somebody an RDM endpoint talks to; lives until the endpoint closes, or until it is forgotten
- * @conn:	the connection in use, RCU
- * @peers:	whose it is
- * @entry:	in &kfi_peers.list
- * @nr:		&kfi_peer_info.nr
- * @users:	its connections, and its dial when that is queued or runs: with one of them it is not forgotten
- * @lane:	0; or the receive context of it that we send to (> 0); or minus the transmit context of it that calls us, counted
- *		from 1 (< 0). Each has connections of its own
- * @key:	in &kfi_peers.cache, ULONG_MAX: not there; under kfi_peers.lock
- * @lock:	protects @pending, @dialing, @gone, @redials and the publication of @conn
- * @gone:	forgotten: nothing may wait here any more
- * @dialing:	an attempt that is not settled yet, ours or the peer's
- * @pending:	operations posted while there was no connection
- * @incarnation: last known; another one means the peer has restarted
- * @stream:	the last connection's name
- * @reconnects:	connections after the first
- * @dial:	opens a connection
- * @redials:	attempts since a simultaneous call was lost
- * @rcu:	frees it
- * @name:	&kfi_peer_ops.name_len bytes
+ * struct kfi_peer - a peer of an RDM endpoint
+ * @conn: the published connection, or NULL. Changed under @lock, read under RCU
+ * @peers: the peers of the endpoint
+ * @entry: in &kfi_peers.list
+ * @nr: number of the peer, as &kfi_peer_info.nr
+ * @users: number of joined connections, plus 1 while @dial is queued or runs. The peer is not
+ *	freed before it is 0
+ * @lane: tells the contexts of a peer's scalable endpoint apart; each of them has connections of
+ *	its own. 0: the endpoint itself or its receive context 0. Above 0: the receive context of
+ *	the peer to which this side sends. Below 0: minus the number, counted from 1, of the
+ *	transmit context of the peer that calls this side, or KFI_LANE_SELF
+ * @key: key in &kfi_peers.cache; ULONG_MAX if the peer is not cached. Under kfi_peers.lock
+ * @lock: protects @pending, @dialing, @gone, @redials and changes of @conn
+ * @gone: the peer is being freed; no operation may be added to @pending
+ * @dialing: the connection that is being established, dialed by either side, or NULL
+ * @pending: operations that wait for a connection
+ * @incarnation: incarnation of the peer in its last connection. If it changes, the peer has
+ *	restarted
+ * @stream: &kfi_peer_conn.stream of the last published connection
+ * @reconnects: number of connections after the first
+ * @dial: work item that dials
+ * @redials: attempts since a call has lost to the call of the peer
+ * @rcu: frees the peer
+ * @name: &kfi_peer_ops.name_len bytes
  *
- * Found under RCU; under kfi_peers.lock; or by one of its users.
+ * A peer lives until the endpoint closes, or until it is freed to make room for another peer. It
+ * can be used inside rcu_read_lock(), under kfi_peers.lock, or by one of its users.
  */
 struct kfi_peer {
 	struct kfi_peer_conn __rcu *conn;
@@ -201,13 +228,14 @@ struct kfi_peer {
 };
 
 /**
- * struct kfi_peer_call - what somebody who calls has said, and what is known of him besides; not trusted
- * @name:	his name, by which we could call him
- * @self:	the name by which he has called us. Our own may be a wildcard, which is smaller than every other on both sides
- * @src_ctx:	his transmit context, counted from 1; 0: he has none
- * @incarnation: of his endpoint, not 0
- * @stream:	how he names the connection
- * @known:	the name of the last one between us that he knows of
+ * struct kfi_peer_call - what a caller has sent in its hello, not trusted
+ * @name: name of the caller, at which this side could call it
+ * @self: name of this side, as the caller has called it. The name to which the endpoint is bound
+ *	may be a wildcard, which is smaller than every name on both sides
+ * @src_ctx: transmit context of the caller, counted from 1; 0 if the caller is no context
+ * @incarnation: incarnation of the caller's endpoint, not 0
+ * @stream: name of the connection
+ * @known: &kfi_peer_conn.stream of the last connection to this side that the caller knows of
  */
 struct kfi_peer_call {
 	const void	*name;
@@ -219,54 +247,93 @@ struct kfi_peer_call {
 };
 
 /**
- * kfi_peers_init() - an endpoint is made
- * @peers: in the provider's structure, zeroed
- * @ep: whose they are
- * @ops: the provider's
- * @wq: where calls are begun, see struct kfi_peers
+ * kfi_peers_init() - prepare the peers of an endpoint
+ * @peers: zeroed structure
+ * @ep: the endpoint
+ * @ops: operations of the provider
+ * @wq: workqueue for dialing, see &struct kfi_peers
+ *
+ * Context: any.
  */
-void kfi_peers_init(struct kfi_peers *peers, struct kfi_ep *ep, const struct kfi_peer_ops *ops, struct workqueue_struct *wq);
+void kfi_peers_init(struct kfi_peers *peers, struct kfi_ep *ep, const struct kfi_peer_ops *ops,
+		    struct workqueue_struct *wq);
 
 /**
- * kfi_peers_stop() - the endpoint stops: no new peers, no new attempts, posts are answered -ENODEV
- * @peers: the endpoint's
+ * kfi_peers_stop() - refuse new peers, dials and posts
+ * @peers: peers of the endpoint
  *
- * The provider then fails every connection, waits until the last has called kfi_peer_leave(), and for a grace period: posters
- * that saw us running have left their operations somewhere. Context: process or softirq.
+ * A post to a peer without a connection returns -ENODEV from now on. The provider then fails every
+ * connection, and waits until the last one has called kfi_peer_leave(). Then it waits for an RCU
+ * grace period, after which no poster adds an operation to &kfi_peer.pending, and calls
+ * kfi_peers_flush().
+ *
+ * Context: process or softirq.
  */
 void kfi_peers_stop(struct kfi_peers *peers);
 
-/** kfi_peers_flush() - and then: whatever still waits ends with @err. Context: process, sleeps for an attempt that runs */
+/**
+ * kfi_peers_flush() - complete the operations that wait for a connection
+ * @peers: peers of the endpoint, after kfi_peers_stop()
+ * @err: negative errno of the completions
+ *
+ * Cancels the work items that dial, and waits for those that run.
+ *
+ * Context: process, may sleep.
+ */
 void kfi_peers_flush(struct kfi_peers *peers, int err);
 
-/** kfi_peers_free() - the endpoint closes. Context: process */
+/**
+ * kfi_peers_free() - free the peers of an endpoint that closes
+ * @peers: peers of the endpoint, after kfi_peers_flush()
+ *
+ * Context: process.
+ */
 void kfi_peers_free(struct kfi_peers *peers);
 
 /**
- * kfi_peers_removed() - &kfi_prov_ops.addr_removed: the index will mean somebody else, if anybody, with every receive context
- * @peers: the endpoint's
- * @index: of a handle
+ * kfi_peers_removed() - implement &kfi_prov_ops.addr_removed
+ * @peers: peers of the endpoint
+ * @index: index that was removed from the address vector
  *
- * The peer stays, with its connection: who names its address again finds it. Context: process or softirq.
+ * Removes the peers with this index, whatever the receive context, from the cache. The peer and its
+ * connection stay: a post to another handle of the same address finds them by name.
+ *
+ * Context: process or softirq.
  */
 void kfi_peers_removed(struct kfi_peers *peers, u32 index);
 
 /**
- * kfi_peers_show() - &kfi_prov_ops.peers
- * @peers: the endpoint's
- * @after: peers with a number above this
- * @emit: called for each, in the order of the numbers, until it answers nonzero; may not sleep
- * @arg: for @emit
+ * kfi_peers_show() - implement &kfi_prov_ops.peers
+ * @peers: peers of the endpoint
+ * @after: show peers with a number above this
+ * @emit: called for each peer, in the order of the numbers, until it returns nonzero. Must not
+ *	sleep
+ * @arg: first argument of @emit
  *
  * Takes no lock. Context: process or softirq.
  */
 void kfi_peers_show(struct kfi_peers *peers, u32 after,
 		    int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg);
 
-/** kfi_peer_wait() - the slow half of kfi_peer_way() */
+/**
+ * kfi_peer_wait() - the part of kfi_peer_way() for a peer without a cached connection
+ * @peers: peers of the endpoint
+ * @op: posted operation
+ *
+ * Context, Return: as kfi_peer_way().
+ */
 struct kfi_peer_conn *kfi_peer_wait(struct kfi_peers *peers, struct kfi_oper *op);
 
-/* Where the peer of a handle is kept. False: a long has no room for index and context, and it is found by name each time. */
+/**
+ * kfi_peer_key() - compute the key of an address handle in &kfi_peers.cache
+ * @av: address vector of the endpoint
+ * @addr: the handle
+ * @key: where to store the key
+ *
+ * Context: any.
+ * Return: true; false if an unsigned long has no room for both the index and the receive context.
+ * Then the peer is not cached, and each post finds it by name.
+ */
 static inline bool kfi_peer_key(struct kfi_av *av, kfi_addr_t addr, unsigned long *key)
 {
 	u64 rx_ctx = kfi_av_rx_ctx(av, addr);
@@ -275,7 +342,14 @@ static inline bool kfi_peer_key(struct kfi_av *av, kfi_addr_t addr, unsigned lon
 	return !rx_ctx || BITS_PER_LONG == 64;
 }
 
-/* Under RCU. NULL: not there, which says nothing about the list. */
+/**
+ * kfi_peer_cached() - look up the peer of an address handle in the cache
+ * @peers: peers of the endpoint
+ * @addr: the handle
+ *
+ * Context: any, inside an RCU read section.
+ * Return: the peer, or NULL if it is not cached; &kfi_peers.list may contain it all the same.
+ */
 static inline struct kfi_peer *kfi_peer_cached(struct kfi_peers *peers, kfi_addr_t addr)
 {
 	unsigned long key;
@@ -284,41 +358,61 @@ static inline struct kfi_peer *kfi_peer_cached(struct kfi_peers *peers, kfi_addr
 }
 
 /**
- * kfi_peer_way() - where does an operation go?
- * @peers: the endpoint's
- * @op: posted on it
+ * kfi_peer_way() - find the connection for an operation
+ * @peers: peers of the endpoint
+ * @op: operation that was posted on the endpoint
  *
- * Context: process or softirq, inside an RCU read section; the connection may be posted to until the end of that.
- * Return: the connection; NULL: there is none, @op waits at its peer and is the provider's no more, until &kfi_peer_ops.queue;
- * ERR_PTR: refused: -EINVAL (the handle means nobody), -ENODEV (the endpoint stops), -EAGAIN (no memory).
+ * If the peer has no connection, @op is added to &kfi_peer.pending, and belongs to the core until
+ * &kfi_peer_ops.queue.
+ *
+ * Context: process or softirq, inside an RCU read section. The connection may be posted to until
+ * the end of that section.
+ * Return: the connection; NULL if @op waits for one; ERR_PTR() if @op is refused: -EINVAL if the
+ * handle denotes no peer, -ENODEV if the endpoint stops, -EAGAIN if there is no memory.
  */
 static inline struct kfi_peer_conn *kfi_peer_way(struct kfi_peers *peers, struct kfi_oper *op)
 {
 	struct kfi_peer *peer = kfi_peer_cached(peers, op->addr);
-	struct kfi_peer_conn *conn = likely(peer) ? rcu_dereference_check(peer->conn, rcu_read_lock_bh_held()) : NULL;
+	struct kfi_peer_conn *conn = likely(peer) ?
+		rcu_dereference_check(peer->conn, rcu_read_lock_bh_held()) : NULL;
 
 	return likely(conn) ? conn : kfi_peer_wait(peers, op);
 }
 
-/** kfi_peer_join() - &kfi_peer_ops.dial has made @conn for @peer: from now on it must end by kfi_peer_leave() */
+/**
+ * kfi_peer_join() - make a dialed connection a user of its peer
+ * @peer: the peer that &kfi_peer_ops.dial was called for
+ * @conn: the new connection. Its end has to call kfi_peer_leave()
+ *
+ * Context: from &kfi_peer_ops.dial.
+ */
 static inline void kfi_peer_join(struct kfi_peer *peer, struct kfi_peer_conn *conn)
 {
 	conn->peer = peer;
-	atomic_inc(&peer->users);	/* the dial's count keeps it until then */
+	atomic_inc(&peer->users);	/* the dial work is a user too, so the peer is not freed */
 }
 
-/** kfi_peer_rx_ctx() - the receive context that we call: for the hello */
+/**
+ * kfi_peer_rx_ctx() - return the receive context of the peer that this side calls
+ * @peer: the peer
+ *
+ * The hello of the call contains it.
+ *
+ * Context: any. Return: number of the receive context; 0 if the peer is no scalable endpoint.
+ */
 static inline u16 kfi_peer_rx_ctx(const struct kfi_peer *peer)
 {
 	return max(peer->lane, 0);
 }
 
 /**
- * kfi_peer_tx_ctx() - who of an endpoint calls: for the hello, see &kfi_peer_call.src_ctx
- * @ep: an endpoint or a context
+ * kfi_peer_tx_ctx() - return the transmit context that calls, for &kfi_peer_call.src_ctx
+ * @ep: endpoint or context that dials
  *
- * Return: the number of a transmit context, counted from 1; else 0. On its connections a peer has nothing to ask for, and
- * who does has broken the protocol.
+ * The peer sends no requests on a connection of a transmit context. A request that arrives there
+ * violates the protocol.
+ *
+ * Context: any. Return: number of the transmit context, counted from 1; 0 if @ep is none.
  */
 static inline u16 kfi_peer_tx_ctx(const struct kfi_ep *ep)
 {
@@ -326,54 +420,79 @@ static inline u16 kfi_peer_tx_ctx(const struct kfi_ep *ep)
 }
 
 /**
- * kfi_peer_stands() - a call of ours was accepted: is it still the one?
- * @conn: the call
+ * kfi_peer_stands() - check that a dialed connection has not lost to a call of the peer
+ * @conn: dialed connection that the peer has accepted
  *
- * Context: process or softirq. Return: false: the peer's own call was admitted in the meantime and stands, and this one is to
- * end with -EALREADY.
+ * Context: process or softirq.
+ * Return: false if the peer's call was admitted meanwhile and is kept. The provider then ends @conn
+ * with -EALREADY.
  */
 bool kfi_peer_stands(struct kfi_peer_conn *conn);
 
 /**
- * kfi_peer_admit() - somebody calls
- * @peers: of the endpoint that he wants
- * @conn: his connection, which has no peer yet
- * @call: what he has said
+ * kfi_peer_admit() - admit or refuse a caller
+ * @peers: peers of the endpoint that was called
+ * @conn: connection of the caller, which has no peer yet
+ * @call: contents of the caller's hello
  *
- * If he may, this is the attempt under way, one of ours ends, and @conn has to end by kfi_peer_leave(). Tell him, and then it is
- * published; in between another call may take its place.
- * Context: process or softirq. Return: 0; -EINPROGRESS: there is a connection to that peer, which
- * is being probed (&kfi_peer_ops.probe): call again in a moment; what to refuse him with:
- * -EALREADY: our own call stands, or the peer is at the other end of that connection;
- * -ECONNREFUSED: too many peers, no memory, or the endpoint stops.
+ * An admitted connection becomes &kfi_peer.dialing, and a call of this side to the same peer ends
+ * with -EALREADY. The provider then accepts the call, and publishes the connection. Until it is
+ * published another call of the same name may replace it. After 0 the end of @conn has to call
+ * kfi_peer_leave().
+ *
+ * Context: process or softirq.
+ * Return: 0 if the caller is admitted; -EINPROGRESS if there is a connection to the peer, which is
+ * being probed (&kfi_peer_ops.probe): the provider calls again a little later; otherwise the reason
+ * to refuse the caller: -EALREADY if the call of this side is kept, or if the peer at the other end
+ * of the existing connection is alive; -ECONNREFUSED if there are too many peers, if there is no
+ * memory, or if the endpoint stops.
  */
-int kfi_peer_admit(struct kfi_peers *peers, struct kfi_peer_conn *conn, const struct kfi_peer_call *call);
+int kfi_peer_admit(struct kfi_peers *peers, struct kfi_peer_conn *conn,
+		   const struct kfi_peer_call *call);
 
 /**
- * kfi_peer_publish() - a connection is the way to its peer
- * @conn: the connection; the peer has agreed
+ * kfi_peer_publish() - let posts to a peer use its connection
+ * @conn: the connection, which both sides have accepted
  *
- * It can be posted to as soon as this is called. What has waited has been put on it (&kfi_peer_ops.queue) before that, and
- * nobody else starts it: look at what there is when this returns. One that has failed already gets them too, if there is no
- * other, and ends them: a peer that accepts and hangs up does not keep us calling.
+ * Adds the waiting operations to the connection (&kfi_peer_ops.queue), and then lets posts find it.
+ * The provider starts the queued operations when this function returns. The previous connection to
+ * the peer fails with -ECONNRESET. If @conn itself has failed, it is not published. It gets the
+ * waiting operations all the same, and ends them, unless there is another connection. So a peer
+ * that accepts every call and then closes does not make this side dial for ever.
+ *
  * Context: process or softirq.
  */
 void kfi_peer_publish(struct kfi_peer_conn *conn);
 
-/** kfi_peer_unpublish() - nobody new finds @conn. Context: process or softirq */
+/**
+ * kfi_peer_unpublish() - prevent posts from finding a connection
+ * @conn: connection that has failed
+ *
+ * Posters that have found the connection already may use it until the end of an RCU grace period.
+ *
+ * Context: process or softirq.
+ */
 void kfi_peer_unpublish(struct kfi_peer_conn *conn);
 
 /**
- * kfi_peer_lost() - a connection, or an attempt, is over
- * @conn: its operations have ended
- * @err: why. -EALREADY: the peer says that its own call stands
+ * kfi_peer_lost() - report that a connection or an attempt to connect has ended
+ * @conn: the connection; its operations have been completed
+ * @err: reason, a negative errno. -EALREADY: the peer keeps its own call
  *
- * What waits for another one makes us call again, or ends: with -EHOSTUNREACH if there is no way to the peer, whatever is in
- * the way, else with @err. Context: process or softirq.
+ * If operations wait for a connection, the peer is dialed again, or the operations are completed.
+ * They are completed with -EHOSTUNREACH if @err is -ETIMEDOUT, -ENETUNREACH, -ENETDOWN or
+ * -EADDRNOTAVAIL, otherwise with @err.
+ *
+ * Context: process or softirq.
  */
 void kfi_peer_lost(struct kfi_peer_conn *conn, int err);
 
-/** kfi_peer_leave() - the last that is done with @conn: its peer may be forgotten now. Any context */
+/**
+ * kfi_peer_leave() - end the use of the peer by a connection
+ * @conn: connection that has ended. Its peer may be freed from now on
+ *
+ * Context: any.
+ */
 static inline void kfi_peer_leave(struct kfi_peer_conn *conn)
 {
 	atomic_dec(&conn->peer->users);
