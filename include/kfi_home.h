@@ -1,29 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * kfi_home.h - where connections belong: the endpoint or the listener that has to end them before it goes. For providers that have
- * connections.
+ * kfi_home.h - connection sets: the connections of an endpoint or of a passive endpoint.
  *
- * A connection is in the list of one home, from the moment that somebody may have to end it, and moves at most once: from a scalable
- * endpoint that listens to the receive context that is called, or from a listener to the endpoint that accepts.
+ * &struct kfi_home is a connection set. An endpoint or passive endpoint has to end all connections
+ * in its set before it is freed. A connection is in one set at a time, from the moment at which it
+ * may have to be ended. It moves at most once: from a scalable endpoint to the receive context that
+ * is called, or from a passive endpoint to the endpoint that accepts.
  *
- *	we call					somebody calls: a stranger, of whom there are only so many
- *	kfi_home_list()				kfi_home_list()
- *						RDM: kfi_home_adopt(), kfi_peer_admit(), kfi_home_known()
- *						MSG: kfi_home_accept() or kfi_home_reject(), when the consumer has decided
- *	MSG: kfi_home_publish()			MSG: kfi_home_publish()
- *	RDM: kfi_peer_publish()			RDM: kfi_peer_publish()
+ *	this side dials		a peer calls: the connection is pending, and their number is limited
+ *	kfi_home_list()		kfi_home_list()
+ *				RDM: kfi_home_adopt(), kfi_peer_admit(), kfi_home_known()
+ *				MSG: kfi_home_accept() or kfi_home_reject(), as the consumer decides
+ *	MSG: kfi_home_publish()	MSG: kfi_home_publish()
+ *	RDM: kfi_peer_publish()	RDM: kfi_peer_publish()
  *
- * Its end may begin at any moment (ops->fail()), also by kfi_home_drain(). Then, once, in process context and in this order:
+ * The end of a connection may begin at any time, by ops->fail(), which kfi_home_drain() calls too.
+ * These steps follow once, in process context, in this order:
  *
  *	kfi_home_stays()
- *	no publication of it runs or will come
+ *	no publication of the connection runs, and none follows
  *	kfi_home_unpublish()
- *	a grace period: posters that still saw it are through
- *	the provider ends every operation that it was given, and says so (kfi_peer_lost() or to the consumer)
+ *	an RCU grace period; posters that have found the connection have left their read sections
+ *	the provider completes every operation that the connection has, and reports the end:
+ *	kfi_peer_lost(), or an event for the consumer
  *	kfi_home_unlist()
  *
- * kfi_home.lock has bottom halves off. Two are held when a connection moves, the listening one's first. Under it a provider's locks may be
- * taken under which none of this is called, and nothing is completed. Its callbacks may not sleep, but for @put.
+ * kfi_home.lock is taken with bottom halves off. Two of these locks are held while a connection
+ * moves, first that of the set that the connection leaves. Under them a provider may take locks
+ * under which it calls no function of this header and completes no operation. The callbacks must
+ * not sleep, except @put.
  */
 #ifndef _KFI_HOME_H
 #define _KFI_HOME_H
@@ -38,26 +43,31 @@
 #include <kfi_peer.h>
 
 /**
- * struct kfi_home_ops - what a provider does for the connections of a home
- * @backlog:	how many strangers a home has at the most. Read at each use: may be a module's parameter
+ * struct kfi_home_ops - what a provider implements for the connections of a set
+ * @backlog: limit for the number of pending connections in a set. Read at each use, it may be a
+ *	module parameter
  *
- * @get:	one more reference, for the list
- * @put:	that one given back, from kfi_home_unlist(); may sleep
- * @fail:	begin the end of a connection, for this reason; the first counts. It is asked for again as long as the connection is there
- * @failed:	has its end begun? From then on it does not move
- * @carrier:	the connection that has a transmit operation, from the post or &kfi_peer_ops.queue
- *		on; NULL: none has it yet. Read without a lock, for an operation that may end at
- *		this moment, so the answer is only compared with connections of the home. NULL: the
- *		provider's endpoints do not have KFI_OPT_OP_TIMEOUT_MS
- * @moved:	&kfi_peer_conn.home is another one, which is an endpoint's. With the locks of both
- * @pending:	has the caller not yet said, or not yet proved, who it is? Such a connection may
- *		be failed to make room for a new one. With @akin; NULL: a new caller is turned
- *		away instead
- * @akin:	do these two callers have the same source address? At the most @source_backlog
- *		callers of one address are kept waiting
- * @source_backlog: as @backlog
- * @answer:	MSG: the consumer has accepted, or not. Queue a work item that tells the caller; what begins the end of a connection has to
- *		end that. After @moved, with the same locks; or with that of the listener. NULL: the provider has no listeners
+ * @get: take a reference of the connection, for the set
+ * @put: drop the reference of @get. Called by kfi_home_unlist(), may sleep
+ * @fail: begin the end of a connection. The first reason counts. It is called again while the
+ *	connection is in the set
+ * @failed: has the end of the connection begun? Such a connection does not move
+ * @carrier: connection that has the transmit operation, from the post or &kfi_peer_ops.queue on;
+ *	NULL if no connection has it yet. Called without a lock, for an operation that may end at
+ *	the same time: the result is only compared with the connections of the set. Without
+ *	@carrier, endpoints of the provider do not have KFI_OPT_OP_TIMEOUT_MS
+ * @moved: &kfi_peer_conn.home has changed to the set of an endpoint. Called under the locks of both
+ *	sets
+ * @pending: the caller has not sent its hello yet, or has not proved its identity yet. Such a
+ *	connection may be failed to make room for another one. With @akin and @source_backlog.
+ *	Without them a new caller is refused if there is no room
+ * @akin: do two callers have the same source address?
+ * @source_backlog: limit for the number of pending connections from one source address. Read at
+ *	each use
+ * @answer: MSG: the consumer has accepted or rejected the connection. Queues a work item that
+ *	tells the caller. The beginning of the connection's end has to stop that work item.
+ *	Called after @moved and under the same locks if accepted, under the lock of the passive
+ *	endpoint's set if rejected. NULL if the provider has no passive endpoints
  */
 struct kfi_home_ops {
 	const unsigned int	*backlog;
@@ -75,19 +85,25 @@ struct kfi_home_ops {
 };
 
 /**
- * struct kfi_home - where connections belong; embedded by the provider in its endpoint and in its passive endpoint
- * @conn:	MSG: the connection in use, RCU; see kfi_home_way()
- * @peers:	the endpoint's, whatever its type; NULL: a listener's home
- * @ops:	the provider's
- * @wq:		where connections end
- * @lock:	protects what follows, the homes and places of the connections in @conns, and the publication of @conn
- * @conns:	every connection that has not ended, by &kfi_peer_conn.entry; each with a reference
- * @nstrangers:	those of them that have called and have neither been admitted nor accepted yet
- * @strangers:	these, oldest first
- * @stop_err:	why no more are listed; 0 before kfi_home_stop(). Read with READ_ONCE() elsewhere
- * @idle:	woken when a connection leaves; a provider may wait here for something else and wake it
+ * struct kfi_home - a connection set; the provider's endpoint and passive endpoint contain one
+ * @conn: MSG: the published connection, or NULL. Changed under @lock, read under RCU by
+ *	kfi_home_way()
+ * @peers: peers of the endpoint, whatever its type; NULL for a passive endpoint
+ * @ops: operations of the provider
+ * @wq: workqueue in which connections end
+ * @lock: protects the members below, changes of @conn, and &kfi_peer_conn.home,
+ *	&kfi_peer_conn.entry, &kfi_peer_conn.stranger and &kfi_peer_conn.waiting of the connections
+ *	in @conns
+ * @conns: all connections of the set, by &kfi_peer_conn.entry, each with a reference
+ * @nstrangers: number of pending connections: a peer has called, and has not been admitted (RDM) or
+ *	accepted (MSG) yet
+ * @strangers: pending connections, oldest first
+ * @stop_err: reason for which kfi_home_list() refuses connections; 0 before kfi_home_stop(). Read
+ *	without the lock by READ_ONCE()
+ * @idle: woken when a connection leaves the set. A provider may wait here for other conditions and
+ *	wake it
  *
- * It is there until kfi_home_drain() has returned; so is every connection that is in @conns, and the work that ends it.
+ * The set, its connections and their work items exist until kfi_home_drain() has returned.
  */
 struct kfi_home {
 	struct kfi_peer_conn __rcu *conn;
@@ -103,126 +119,173 @@ struct kfi_home {
 };
 
 /**
- * kfi_home_init() - an endpoint or a listener is made
- * @home: in the provider's structure, zeroed
- * @peers: the endpoint's, after kfi_peers_init(), whose endpoint has this home from now on (&kfi_ep.home); NULL: a listener
- * @ops: the provider's
- * @wq: where its connections end
+ * kfi_home_init() - prepare the connection set of an endpoint or passive endpoint
+ * @home: zeroed structure
+ * @peers: peers of the endpoint, after kfi_peers_init(). &kfi_ep.home is set to @home. NULL for a
+ *	passive endpoint
+ * @ops: operations of the provider
+ * @wq: workqueue in which connections end
+ *
+ * Context: any.
  */
-void kfi_home_init(struct kfi_home *home, struct kfi_peers *peers, const struct kfi_home_ops *ops, struct workqueue_struct *wq);
+void kfi_home_init(struct kfi_home *home, struct kfi_peers *peers, const struct kfi_home_ops *ops,
+		   struct workqueue_struct *wq);
 
 /**
- * kfi_home_list() - a connection begins
- * @home: where
- * @conn: known to nobody; with a reference of the caller's, which stays his
- * @peer: from &kfi_peer_ops.dial: whom it calls, and joins (kfi_peer_join()); else NULL
+ * kfi_home_list() - add a new connection to a set
+ * @home: the set
+ * @conn: the connection. The set takes a reference of its own
+ * @peer: from &kfi_peer_ops.dial: the peer that @conn dials, and joins (kfi_peer_join()); else NULL
  *
- * Who has not called himself (&kfi_peer_conn.dialed) is a stranger. From here on the connection may be failed, and has to go by
- * kfi_home_unlist(). Context: process or softirq.
- * If there are too many strangers, or too many from its address, the oldest one that is pending
- * is failed with -EBUSY. Return: 0; -ENODEV: no more of them, the home stops; -EBUSY: too many
- * strangers, and none that could be failed.
+ * A connection without &kfi_peer_conn.dialed is pending. If there are too many pending connections,
+ * or too many from its source address, the oldest one for which &kfi_home_ops.pending returns true
+ * fails with -EBUSY. From now on @conn may be failed, and its end has to call kfi_home_unlist().
+ *
+ * Context: process or softirq.
+ * Return: 0; -ENODEV after kfi_home_stop(); -EBUSY if there are too many pending connections, and
+ * none of them can be failed.
  */
 int kfi_home_list(struct kfi_home *home, struct kfi_peer_conn *conn, struct kfi_peer *peer);
 
 /**
- * kfi_home_adopt() - somebody calls a receive context
- * @conn: his connection, whose home is the endpoint that listens; only the caller moves it
- * @rx_ctx: the context that he has named; 0 for an endpoint that has none
+ * kfi_home_adopt() - move a pending connection to the receive context that is called
+ * @conn: connection in the set of the endpoint that listens. Nothing else moves it
+ * @rx_ctx: receive context that the caller has named; 0 if the endpoint is no scalable endpoint
  *
- * It goes to the context's home, and stays a stranger there. Context: process or softirq.
- * Return: false: there is no such context, it stops or has too many strangers, or @conn has failed.
+ * The connection stays pending. Context: process or softirq.
+ * Return: true if the connection is in the set of the context; false if there is no such context,
+ * if the context stops or has too many pending connections, or if @conn has failed.
  */
 bool kfi_home_adopt(struct kfi_peer_conn *conn, u32 rx_ctx);
 
 /**
- * kfi_home_accept() - &kfi_prov_ops.accept: a request goes from its listener to an endpoint
- * @conn: the request's connection, with a reference
- * @home: the endpoint's, that does not stop
+ * kfi_home_accept() - move a connection request to the endpoint that accepts it
+ * @conn: connection of the request; the caller has a reference
+ * @home: set of the endpoint
  *
- * ops->answer() has been called then. Context: process or softirq.
- * Return: false: @conn has failed and stays where it is; the consumer is to hear of it as of any other end.
+ * Part of &kfi_prov_ops.accept. Calls &kfi_home_ops.answer. Context: process or softirq.
+ * Return: true; false if @conn has failed, or if @home is stopped. Then @conn has not moved, and
+ * the provider reports the failure to the consumer.
  */
 bool kfi_home_accept(struct kfi_peer_conn *conn, struct kfi_home *home);
 
-/** kfi_home_reject() - &kfi_prov_ops.reject: ops->answer() is called, unless @conn has failed. Context: process or softirq */
+/**
+ * kfi_home_reject() - reject a connection request
+ * @conn: connection of the request; the caller has a reference
+ *
+ * Part of &kfi_prov_ops.reject. Calls &kfi_home_ops.answer, unless @conn has failed.
+ * Context: process or softirq.
+ */
 void kfi_home_reject(struct kfi_peer_conn *conn);
 
-/** kfi_home_known() - a caller was admitted: no stranger any more, if he was one. Context: process or softirq */
+/**
+ * kfi_home_known() - end the pending state of a connection whose caller was admitted
+ * @conn: the connection. Nothing changes if it is not pending
+ *
+ * Context: process or softirq.
+ */
 void kfi_home_known(struct kfi_peer_conn *conn);
 
-/** kfi_home_publish() - MSG: @conn can be posted to, unless it has failed. Context: process or softirq */
+/**
+ * kfi_home_publish() - let posts to an MSG endpoint use its connection
+ * @conn: the connection. Nothing changes if it has failed
+ *
+ * Context: process or softirq.
+ */
 void kfi_home_publish(struct kfi_peer_conn *conn);
 
 /**
- * kfi_home_stays() - @conn has failed: on return it is where it will end, and who has moved or answered it before is through
- * @conn: whose end runs in &kfi_home.wq
+ * kfi_home_stays() - wait until a failed connection does not move any more
+ * @conn: connection that has failed; its end runs in &kfi_home.wq
+ *
+ * On return &kfi_peer_conn.home does not change any more, and callbacks that were called while it
+ * changed have returned.
+ *
+ * Context: process. Does not sleep, takes kfi_home.lock.
  */
 void kfi_home_stays(struct kfi_peer_conn *conn);
 
-/** kfi_home_unpublish() - nobody new finds @conn, at its peer or here. Context: process or softirq */
+/**
+ * kfi_home_unpublish() - prevent posts from finding a connection
+ * @conn: connection that has failed, of an RDM or MSG endpoint
+ *
+ * Posters that have found the connection already may use it until the end of an RCU grace period.
+ *
+ * Context: process or softirq.
+ */
 void kfi_home_unpublish(struct kfi_peer_conn *conn);
 
 /**
- * kfi_home_unlist() - a connection has ended
- * @conn: gone on return, with the list's reference, if that was the last
+ * kfi_home_unlist() - remove a connection that has ended from its set
+ * @conn: the connection. The reference of the set is dropped, @conn may be freed on return
  *
- * It leaves its peer, if it has one (kfi_peer_leave()). Context: as ops->put()
+ * If the connection has a peer, this is its kfi_peer_leave().
+ *
+ * Context: as &kfi_home_ops.put.
  */
 void kfi_home_unlist(struct kfi_peer_conn *conn);
 
 /**
- * kfi_home_stop() - the endpoint or the listener stops: no more connections, and with it kfi_peers_stop()
- * @home: its home
- * @err: why; negative errno
+ * kfi_home_stop() - refuse new connections
+ * @home: the set
+ * @err: reason, a negative errno. kfi_home_drain() fails the connections with it
  *
- * Those that are listed go on until kfi_home_drain(). Context: process or softirq.
+ * Calls kfi_peers_stop() for the set of an endpoint. The connections in the set go on until
+ * kfi_home_drain().
+ *
+ * Context: process or softirq.
  */
 void kfi_home_stop(struct kfi_home *home, int err);
 
 /**
- * kfi_home_drain() - and then: every connection fails, and has ended on return
- * @home: stopped; nobody lists any more, or is refused
+ * kfi_home_drain() - fail all connections of a set, and wait until they have ended
+ * @home: the set, after kfi_home_stop()
  *
- * All that waited for a peer has ended too (kfi_peers_flush()). Waits for the works in &kfi_home.wq; so long as these wait for nobody
- * else, no peer is waited for. Context: process, sleeps.
+ * Then completes the operations that wait for a peer (kfi_peers_flush()). Waits for the work items
+ * in &kfi_home.wq. No peer is waited for, provided that these work items do not wait for one.
+ *
+ * Context: process, may sleep.
  */
 void kfi_home_drain(struct kfi_home *home);
 
 /**
- * kfi_home_restart() - connections are listed again
- * @home: of an endpoint of type KFI_EP_MSG, after kfi_home_drain()
+ * kfi_home_restart() - accept connections again after kfi_home_drain()
+ * @home: set of an MSG endpoint
  *
- * For kfi.ko, see kfi_ep_reset(). Context: process or softirq.
+ * kfi.ko calls this in kfi_ep_reset(). Context: process or softirq.
  */
 void kfi_home_restart(struct kfi_home *home);
 
 /**
- * kfi_home_expire() - a transmit operation has taken too long: its connection ends with -ETIMEDOUT
- * @home: of the operation's endpoint
+ * kfi_home_expire() - fail the connection of a transmit operation that has taken too long
+ * @home: set of the operation's endpoint
  * @op: the operation, which may have ended meanwhile
- * @gen: the use of the operation's place that has taken too long
+ * @gen: &kfi_oper.gen of the use of @op that has taken too long
  *
+ * The connection fails with -ETIMEDOUT. kfi.ko calls this for KFI_OPT_OP_TIMEOUT_MS.
  * Context: process or softirq.
  */
 void kfi_home_expire(struct kfi_home *home, const struct kfi_oper *op, u32 gen);
 
 /**
- * kfi_home_show() - &kfi_prov_ops.peers: the connection of an MSG endpoint, or all peers (kfi_peers_show())
- * @home: an endpoint's
- * @name: MSG: whom it is connected to, as &kfi_peer_ops.show has it
- * @after: peers with a number above this; the connection of an MSG endpoint is number 1
- * @emit: called for each, until it answers nonzero
- * @arg: for @emit
+ * kfi_home_show() - implement &kfi_prov_ops.peers
+ * @home: set of an endpoint
+ * @name: MSG: name of the peer, for &kfi_peer_ops.show
+ * @after: show peers with a number above this. The connection of an MSG endpoint has number 1
+ * @emit: called for each peer until it returns nonzero. Must not sleep
+ * @arg: first argument of @emit
+ *
+ * Shows the connection of an MSG endpoint, or calls kfi_peers_show(). Context: process or softirq.
  */
 void kfi_home_show(struct kfi_home *home, const void *name, u32 after,
 		   int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg);
 
 /**
- * kfi_home_way() - where does an operation of an MSG endpoint go?
- * @home: the endpoint's
+ * kfi_home_way() - return the published connection of an MSG endpoint
+ * @home: set of the endpoint
  *
- * Context: any, inside an RCU read section; the connection may be posted to until the end of that. Return: NULL: it is not connected
+ * Context: any, inside an RCU read section. The connection may be posted to until the end of that
+ * section. Return: the connection, or NULL if the endpoint is not connected.
  */
 static inline struct kfi_peer_conn *kfi_home_way(const struct kfi_home *home)
 {
