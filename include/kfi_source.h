@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * kfi_source.h - where the completions of an endpoint come from, if readers of its queues look there themselves. For providers
- * whose device interrupts, and can be looked at instead.
+ * kfi_source.h - sources: devices that can be polled by the readers of completion queues.
  *
- * Of an endpoint whose queues are all KFI_CQ_DIRECT somebody polls the queues, mostly. As long as he does, the device need not
- * interrupt: he finds what has come. But he may stop, and a connection has work that no consumer waits for. So a source is in one
- * of three states, and never without somebody who will look:
+ * For providers whose device reports completions by interrupts and can be polled instead. If all
+ * completion queues of an endpoint are KFI_CQ_DIRECT, a consumer usually polls them, and the device
+ * need not interrupt: the poll looks at the device. But the consumer may stop polling, and a
+ * connection has work that no consumer waits for (credits, keys, the end of the peer). So a source
+ * is always in one of three states, and in each state its completions are noticed:
  *
- *	ARMED	the device tells of what comes next
- *	HOT	whoever reads or polls a queue looks here first; the device is not asked to tell
- *	DUE	softirq looks here, and arms the device when there is nothing left; who polls does not wait for that
+ *	ARMED	the device reports the next completion by kfi_source_event()
+ *	HOT	readers and pollers of the queues look at the device; the device need not report
+ *	DUE	as HOT, and a tasklet looks at the device, and arms it when nothing is left
  *
- *	ARMED --> HOT	the device has told, and the queues are being polled
- *	ARMED --> DUE	the device has told, and nobody polls, or somebody sleeps
- *	HOT --> DUE	for a jiffy or two nobody has polled, or nothing came; or a reader is about to sleep
- *	DUE --> ARMED	nothing is left
+ *	ARMED --> HOT	the device reports, and the queues are being polled
+ *	ARMED --> DUE	the device reports, and nobody polls, or a reader sleeps
+ *	HOT --> DUE	for one or two jiffies nobody has polled, or nothing was found; or a reader
+ *			is about to sleep
+ *	DUE --> ARMED	the tasklet has found nothing more
  *
- * So a device that has little to say interrupts, one that is busy doesn't, and who polls pays for the busy ones only. What comes
- * while nobody polls any more waits for two or three jiffies at most, once.
+ * So a device with few completions interrupts, a busy device does not, and a poller looks at busy
+ * devices only. A completion that arrives just after the consumer has stopped polling is delayed by
+ * two or three jiffies, once.
  */
 #ifndef _KFI_SOURCE_H
 #define _KFI_SOURCE_H
@@ -31,7 +34,13 @@ struct kfi_cq;
 struct kfi_ep;
 struct kfi_source;
 
-/** enum kfi_source_state - see above */
+/**
+ * enum kfi_source_state - state of a source, see the beginning of this file
+ * @KFI_SOURCE_STOPPED: kfi_source_stop() was called
+ * @KFI_SOURCE_ARMED: the device reports the next completion
+ * @KFI_SOURCE_HOT: readers and pollers of the queues look at the device
+ * @KFI_SOURCE_DUE: a tasklet looks at the device too, and arms it
+ */
 enum kfi_source_state {
 	KFI_SOURCE_STOPPED,
 	KFI_SOURCE_ARMED,
@@ -40,19 +49,24 @@ enum kfi_source_state {
 };
 
 /**
- * struct kfi_source_ops - what a provider does for it
- * @poll:	handle up to @budget of what has come, in its order. Nobody else does meanwhile. Bottom halves are off, and a
- *		consumer's locks may be held; so it completes operations of this endpoint only, and calls no consumer. Return: how
- *		many
- * @arm:	have the device tell (kfi_source_event()) of what comes next. Return: true if something may have come before, and it
- *		does not tell of that. Softirq
+ * struct kfi_source_ops - operations of a source
+ * @poll: handle up to @budget completions of the device, in their order. Returns their number.
+ *	Called by one CPU at a time, with bottom halves off, and perhaps under locks of the
+ *	consumer. So it completes operations of the source's endpoint only, and calls no consumer
+ * @arm: make the device report the next completion by kfi_source_event(). Returns true if
+ *	completions may have arrived before, which the device does not report. Called in softirq
  */
 struct kfi_source_ops {
 	int	(*poll)(struct kfi_source *src, int budget);
 	bool	(*arm)(struct kfi_source *src);
 };
 
-/** struct kfi_source_at - a source in a queue; @link: in &kfi_cq.hot while it is HOT or DUE; @cq: NULL: of another place */
+/**
+ * struct kfi_source_at - a source in the list of one completion queue
+ * @link: in &kfi_cq.hot while the source is HOT or DUE
+ * @cq: the queue; NULL if the endpoint has one queue for both directions, or only one queue
+ * @src: the source
+ */
 struct kfi_source_at {
 	struct list_head	link;
 	struct kfi_cq		*cq;
@@ -60,15 +74,19 @@ struct kfi_source_at {
 };
 
 /**
- * struct kfi_source - see above; part of a provider's structure, and kfi.ko's from kfi_source_start() to kfi_source_stop()
- * @ops:	the provider's
- * @at:		the queues of its endpoint
- * @lock:	protects @state and @at's links; interrupts are off, and inside of it is that of a queue's list
- * @state:	enum kfi_source_state
- * @found:	whoever polled has found something since @tick last looked
- * @looking:	one at a time; bottom halves off. A reader who finds it taken goes away
- * @tasklet:	looks, and arms
- * @tick:	sees whether it is still to be HOT
+ * struct kfi_source - a source; the provider's structure contains it
+ * @ops: operations of the provider
+ * @at: completion queues of the endpoint
+ * @lock: protects @state and &kfi_source_at.link of @at. Taken with interrupts off; the lock of the
+ *	list in a queue is inside it
+ * @state: &enum kfi_source_state
+ * @found: a poll has found completions since the last run of @tick
+ * @looking: held around &kfi_source_ops.poll, with bottom halves off. A reader that can't get it
+ *	does not wait
+ * @tasklet: polls and arms the device while the source is DUE
+ * @tick: checks once in a jiffy whether the source stays HOT
+ *
+ * All members belong to kfi.ko from kfi_source_start() to kfi_source_stop().
  */
 struct kfi_source {
 	const struct kfi_source_ops	*ops;
@@ -82,36 +100,40 @@ struct kfi_source {
 };
 
 /**
- * kfi_source_wanted() - is this endpoint for it?
- * @ep: enabled, or about to be
+ * kfi_source_wanted() - check whether an endpoint can have a source
+ * @ep: endpoint that is enabled, or about to be
  *
- * Return: true if it has queues, and all are KFI_CQ_DIRECT, and no counters: who waits for one of these polls nothing.
+ * Context: process.
+ * Return: true if the endpoint has completion queues, all of them are KFI_CQ_DIRECT, and it has no
+ * counter. A consumer that waits for a counter polls no queue.
  */
 bool kfi_source_wanted(const struct kfi_ep *ep);
 
 /**
- * kfi_source_start() - from here on something may come
- * @src: zeroed
- * @ops: what to call
- * @ep: kfi_source_wanted(); its queues stay until kfi_source_stop()
+ * kfi_source_start() - start to poll a device
+ * @src: zeroed structure
+ * @ops: operations of the provider
+ * @ep: endpoint for which kfi_source_wanted() is true. Its queues exist until kfi_source_stop()
  *
- * Context: may sleep.
+ * @ops may be called before this function returns. Context: process, may sleep.
  */
 void kfi_source_start(struct kfi_source *src, const struct kfi_source_ops *ops, struct kfi_ep *ep);
 
 /**
- * kfi_source_event() - the device tells that something has come
- * @src: a source, also one that has been stopped
+ * kfi_source_event() - report that the device has completions
+ * @src: the source, which may be stopped
  *
- * It need not tell again before it is armed; that it does makes no difference. Context: any, under any locks.
+ * The device need not report again before &kfi_source_ops.arm; further reports have no effect.
+ * Context: any, also hard interrupt, under any locks.
  */
 void kfi_source_event(struct kfi_source *src);
 
 /**
- * kfi_source_stop() - nothing comes any more
- * @src: started
+ * kfi_source_stop() - stop to poll a device
+ * @src: a started source
  *
- * When this returns nobody is in @poll or @arm, or will be. Context: may sleep; no lock that these take is held.
+ * When this function returns, no operation of the source runs, and none will run. The caller holds
+ * no lock that these operations take. Context: process, may sleep.
  */
 void kfi_source_stop(struct kfi_source *src);
 
