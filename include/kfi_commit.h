@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * kfi_commit.h - making a peer's writes durable, for providers.
+ * kfi_commit.h - making the writes of a peer durable, for providers.
  *
- * A provider finds out whether it can be done before the first byte moves (kfi_commit_get()), moves the bytes, and then
- * has a work item call the regions' owners (kfi_commit_run()) before it answers the peer. The references that it holds in
- * between keep structures only: the owner may end a region at any time, waits for a persist() that runs and for nothing
- * else, and what comes later learns that nobody knows.
+ * The provider checks with kfi_commit_get(), before the first byte moves, that the peer may ask for
+ * durability and that the owner of the region can provide it. Then the bytes move. Then a work item
+ * calls kfi_commit_run(), which calls the owners, and answers the peer.
+ *
+ * The references that are held meanwhile keep the structures of the regions, not the right to use
+ * them. The owner may end a region at any time. It waits for a persist() that runs, and for nothing
+ * else; kfi_commit_run() returns -EREMOTEIO for a region that has ended before.
  */
 #ifndef _KFI_COMMIT_H
 #define _KFI_COMMIT_H
@@ -14,10 +17,10 @@
 
 /**
  * struct kfi_commit_seg - bytes of a region that are to become durable
- * @mr:		the region, with a reference
- * @key:	the key that it was got with
- * @at:		first byte, counted from the region's first
- * @len:	bytes
+ * @mr: the region, with a reference
+ * @key: key of the region in the request
+ * @at: offset of the first byte in the region
+ * @len: number of bytes
  */
 struct kfi_commit_seg {
 	struct kfi_mr	*mr;
@@ -27,30 +30,39 @@ struct kfi_commit_seg {
 };
 
 /**
- * kfi_commit_get() - a peer wants bytes to be durable: may it, and can they be?
- * @ep:		endpoint the request came through
- * @rma:	as the peer said, not trusted
- * @seg:	filled in if they can
+ * kfi_commit_get() - check a peer's request to make bytes durable
+ * @ep: endpoint that has received the request
+ * @rma: bytes in a region, as the peer has sent them, not trusted
+ * @seg: filled in on success
  *
- * Context: process or softirq. Return: 0, and a reference is held until kfi_commit_put(); -EACCES: as kfi_mr_get() for
- * KFI_REMOTE_WRITE; -EOPNOTSUPP: the owner has given no persist().
+ * Context: process or softirq.
+ * Return: 0, and kfi_commit_put() has to drop the reference in @seg; -EACCES as kfi_mr_get() for
+ * KFI_REMOTE_WRITE; -EOPNOTSUPP if the region has no persist().
  */
 int kfi_commit_get(struct kfi_ep *ep, const struct kfi_rma_iov *rma, struct kfi_commit_seg *seg);
 
-/** kfi_commit_put() - give the references of @count segments back; process or softirq */
+/**
+ * kfi_commit_put() - drop the references of kfi_commit_get()
+ * @segs: the segments
+ * @count: number of segments
+ *
+ * Context: process or softirq.
+ */
 void kfi_commit_put(const struct kfi_commit_seg *segs, unsigned int count);
 
 /**
- * kfi_commit_run() - call the owners, one segment after the other, up to the first error
- * @segs:	of kfi_commit_get()
- * @count:	how many
+ * kfi_commit_run() - call persist() of each segment's region, until one fails
+ * @segs: segments of kfi_commit_get()
+ * @count: number of segments
  *
- * What is to be covered has landed. Needs no endpoint: it may have been closed since.
+ * The bytes are in memory when this is called. No endpoint is needed; it may be closed already.
  *
- * Context: a work item of a queue with WQ_MEM_RECLAIM; sleeps for as long as the owners do, with no lock and no pin of
- * the provider's that anybody waits for. Return: 0: durable. Otherwise nobody knows what is: -EREMOTEIO: a region has
- * been closed or invalidated since; or what persist() said, -EIO if that is no error number, or -EACCES, which would
- * promise that nothing has moved.
+ * Context: a work item of a workqueue with WQ_MEM_RECLAIM. Sleeps as long as the owners do. The
+ * caller holds no lock, and nothing else for which the end of an object waits.
+ * Return: 0 if all bytes are durable. After any other value it is unknown what is durable:
+ * -EREMOTEIO if a region was closed or invalidated before its persist() was called; otherwise the
+ * error of persist(). -EIO replaces a value that is no errno, and -EACCES, which would tell the
+ * peer that no byte has moved.
  */
 int kfi_commit_run(const struct kfi_commit_seg *segs, unsigned int count);
 
