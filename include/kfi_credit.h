@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * kfi_credit.h - the arithmetic of flow control: how much a peer may send before we have made room again.
+ * kfi_credit.h - arithmetic of flow control by credits.
  *
- * Both halves count cumulatively, modulo 2^32, and advertise a limit instead of an increment: an advertisement that
- * is lost, repeated or reordered does no harm, and one that is absurd shows. A window is below 2^31 units, so the
- * difference of two counts tells their order. Units are the provider's choice, as are the locks.
+ * Sender and receiver count units, from the beginning of the connection, modulo 2^32. The receiver
+ * advertises a limit: the count up to which the sender may send. As it advertises no increments,
+ * an advertisement that is lost, repeated or reordered does no harm, and an invalid one can be
+ * detected. A window is less than 2^31 units, so the difference of two counts tells their order.
+ * The provider defines what a unit is, and the locks that protect the structures.
  *
  *	receiver:	freed <= used <= told <= freed + window
  *	sender:		used <= limit <= used + window
@@ -22,9 +24,9 @@
 #define KFI_CREDIT_WINDOW_MAX	((u32)S32_MAX)
 
 /**
- * struct kfi_credit_tx - the sender's half of a credit window
- * @limit: cumulative units the peer has granted
- * @used: cumulative units spent
+ * struct kfi_credit_tx - credit of the sender
+ * @limit: last limit that the peer has advertised
+ * @used: units that were sent
  */
 struct kfi_credit_tx {
 	u32 limit;
@@ -32,11 +34,11 @@ struct kfi_credit_tx {
 };
 
 /**
- * struct kfi_credit_rx - the receiver's half
- * @window: most units outstanding
- * @freed: cumulative units freed
- * @told: last limit advertised
- * @used:	cumulative units the peer has spent, as seen here
+ * struct kfi_credit_rx - credit of the receiver
+ * @window: units that the peer may have outstanding
+ * @freed: units that were received and freed
+ * @told: last limit that was advertised
+ * @used: units that were received
  */
 struct kfi_credit_rx {
 	u32 window;
@@ -46,26 +48,39 @@ struct kfi_credit_rx {
 };
 
 /**
- * kfi_credit_init() - a fresh connection
- * @tx: sender's half
- * @rx: receiver's half
- * @window: units that we grant the peer
- * @peer_window: units that the peer grants us
+ * kfi_credit_init() - set both credits of a new connection
+ * @tx: credit of the sender on this side
+ * @rx: credit of the receiver on this side
+ * @window: units that this side grants the peer
+ * @peer_window: units that the peer grants this side
  */
-static inline void kfi_credit_init(struct kfi_credit_tx *tx, struct kfi_credit_rx *rx, u32 window, u32 peer_window)
+static inline void kfi_credit_init(struct kfi_credit_tx *tx, struct kfi_credit_rx *rx, u32 window,
+				   u32 peer_window)
 {
 	window = min(window, KFI_CREDIT_WINDOW_MAX);
 	*tx = (struct kfi_credit_tx){ .limit = min(peer_window, KFI_CREDIT_WINDOW_MAX) };
 	*rx = (struct kfi_credit_rx){ .window = window, .told = window };
 }
 
-/** kfi_credit_covers() - would kfi_credit_take() of @n succeed? */
+/**
+ * kfi_credit_covers() - check whether there is credit to send
+ * @tx: credit of the sender
+ * @n: units
+ *
+ * Return: true if kfi_credit_take() of @n would succeed.
+ */
 static inline bool kfi_credit_covers(const struct kfi_credit_tx *tx, u32 n)
 {
 	return tx->limit - tx->used >= n;
 }
 
-/** kfi_credit_take() - spend @n units to send. Return: false: not enough, nothing was taken. */
+/**
+ * kfi_credit_take() - use credit to send
+ * @tx: credit of the sender
+ * @n: units
+ *
+ * Return: true; false if there is not enough credit, then none is used.
+ */
 static inline bool kfi_credit_take(struct kfi_credit_tx *tx, u32 n)
 {
 	if (!kfi_credit_covers(tx, n))
@@ -75,14 +90,17 @@ static inline bool kfi_credit_take(struct kfi_credit_tx *tx, u32 n)
 }
 
 /**
- * kfi_credit_update() - an advertisement arrived
- * @tx: sender's half
- * @limit: as the peer said, not trusted
- * @window: the window the peer announced when the connection was made
+ * kfi_credit_update() - handle an advertisement of the peer
+ * @tx: credit of the sender
+ * @limit: limit that the peer has advertised, not trusted
+ * @window: window that the peer has granted at the beginning of the connection
  *
- * An honest peer has freed no more than we have used, so its limit is at most one window ahead of @tx->used. An
- * older limit than the one we know (by at most a window) is a repetition.
- * Return: 1 more room than before, 0 none, -EPROTO absurd.
+ * The peer can have freed only what was sent, so a valid limit is at most one window above
+ * @tx->used. A limit that is older than @tx->limit, by at most one window, was repeated or
+ * reordered.
+ *
+ * Return: 1 if there is more credit than before, 0 if there is not, -EPROTO if the limit is
+ * invalid.
  */
 static inline int kfi_credit_update(struct kfi_credit_tx *tx, u32 limit, u32 window)
 {
@@ -95,16 +113,24 @@ static inline int kfi_credit_update(struct kfi_credit_tx *tx, u32 limit, u32 win
 }
 
 /**
- * kfi_credit_widen() - the limit whose lower half is on the wire: the nearest one to what is known
- * @tx: sender's half
- * @limit: of an advertisement; windows are below 2^15 units then
+ * kfi_credit_widen() - extend a limit of which only the lower 16 bits were sent
+ * @tx: credit of the sender
+ * @limit: lower 16 bits of the limit. Windows are less than 2^15 units then
+ *
+ * Return: the limit that is nearest to @tx->limit.
  */
 static inline u32 kfi_credit_widen(const struct kfi_credit_tx *tx, u16 limit)
 {
 	return tx->limit + (s16)(limit - (u16)tx->limit);
 }
 
-/** kfi_credit_charge() - a message of @n units arrived. Return: false: the peer had no credit for it. */
+/**
+ * kfi_credit_charge() - charge a message that has arrived
+ * @rx: credit of the receiver
+ * @n: units of the message
+ *
+ * Return: true; false if the peer had no credit for the message.
+ */
 static inline bool kfi_credit_charge(struct kfi_credit_rx *rx, u32 n)
 {
 	if (rx->told - rx->used < n)
@@ -113,7 +139,14 @@ static inline bool kfi_credit_charge(struct kfi_credit_rx *rx, u32 n)
 	return true;
 }
 
-/** kfi_credit_free() - @n units are free again. Return: true: worth telling the peer now (half the window). */
+/**
+ * kfi_credit_free() - free the units of a message
+ * @rx: credit of the receiver
+ * @n: units
+ *
+ * Return: true if half of the window or more is free and not advertised yet, so that an
+ * advertisement should be sent now.
+ */
 static inline bool kfi_credit_free(struct kfi_credit_rx *rx, u32 n)
 {
 	if (WARN_ON_ONCE(rx->used - rx->freed < n))
@@ -122,7 +155,10 @@ static inline bool kfi_credit_free(struct kfi_credit_rx *rx, u32 n)
 	return rx->freed + rx->window - rx->told >= max(rx->window / 2, 1u);
 }
 
-/** kfi_credit_advert() - the limit to put on the wire; remembers that it was told */
+/**
+ * kfi_credit_advert() - return the limit to send to the peer, and record it as advertised
+ * @rx: credit of the receiver
+ */
 static inline u32 kfi_credit_advert(struct kfi_credit_rx *rx)
 {
 	rx->told = rx->freed + rx->window;
