@@ -2,10 +2,11 @@
 /*
  * kfi_prov.h - the contract between kfi.ko and a provider.
  *
- * A provider moves bytes. Everything that is not moving bytes - discovery and attribute matching, object life
- * times, completion and event queues, counters, address vectors, memory keys, tag matching, flow-control
- * arithmetic - lives once in kfi.ko and is reached through the calls declared here. docs/provider-guide.md walks
- * through providers/loop, the smallest complete provider.
+ * A provider moves bytes. What all providers need besides is implemented once, in kfi.ko, and
+ * available through the functions declared here: discovery and attribute matching, life times of
+ * objects, completion and event queues, counters, address vectors, memory keys, tag matching, and
+ * the arithmetic of flow control. docs/provider-guide.md describes how to write a provider, with
+ * providers/loop, the smallest complete one, as the example.
  */
 #ifndef _KFI_PROV_H
 #define _KFI_PROV_H
@@ -18,24 +19,27 @@
 #include <kfi_prov_ops.h>
 
 /**
- * DOC: Who allocates, who frees, who may call
+ * DOC: Allocation of objects, contexts and locks
  *
- * kfi.ko allocates every object (the provider states how much room it needs behind the common part, as RDMA
- * drivers do for ib_core) and frees it. A provider's open op initialises its part and takes what it needs; its
- * close op gives that back. Children pin parents: a close of an object that something still uses answers -EBUSY
- * before the provider hears of it, so a close op never has to check.
+ * kfi.ko allocates and frees every object. The provider states the size of its structure, which
+ * begins with the common one, as RDMA drivers do for ib_core. The open operation of the provider
+ * initialises the provider's part and acquires what it needs; the close operation releases that. An
+ * object that is in use can't be closed: kfi.ko returns -EBUSY and does not call the provider, so a
+ * close operation need not check for users.
  *
- * Contexts. open, close, enable, bind and connection calls run in process context and may sleep. &kfi_prov_ops.tx is
- * called in process or softirq context, with bottom halves off, which is an RCU read section (rcu_read_lock_bh()); .rx_matched and .rx_drop with
- * bottom halves in any state; none of them with interrupts off, and none may sleep. Every completion call below may be made from process or softirq context.
- * kfi.ko calls no provider op with one of its own spinlocks held.
+ * The operations to open, close, enable, bind and connect are called in process context and may
+ * sleep. &kfi_prov_ops.tx is called in process context or softirq, with bottom halves off and
+ * inside rcu_read_lock_bh(). &kfi_prov_ops.rx_matched and &kfi_prov_ops.rx_drop are called with
+ * bottom halves on or off. None of these three is called with interrupts off, and none may sleep.
+ * The completion functions below may be called in process context or softirq. kfi.ko holds none of
+ * its spinlocks while it calls an operation of the provider.
  *
- * Handlers of consumers never run inside a completion call: they run in the completion queue's own context, or at
- * kfi_batch_end(). A provider may thus complete an operation while it holds its own locks, if and only if its tx op
- * never spins on those locks (it may trylock); see kfi/proto/tx.c.
+ * No handler of a consumer runs inside a completion function. Handlers run in the context of their
+ * completion queue, or in kfi_batch_end(). So a provider may complete operations while it holds
+ * locks of its own, provided that its tx operation only tries these locks; see kfi/proto/tx.c.
  */
 
-/** KFI_PROV_CONTRACT - version of this contract; a provider built against another one is refused. */
+/** KFI_PROV_CONTRACT - version of this contract. A provider built for another one is refused */
 #define KFI_PROV_CONTRACT	10
 
 /* ------------------------------------------------------------------ */
@@ -43,44 +47,47 @@
 /* ------------------------------------------------------------------ */
 
 /**
- * struct kfi_provider - what a provider module registers
- * @name:	unique name, as in fabric_attr.prov_name ("sockets")
- * @version:	the provider's own version, KFI_VERSION(major, minor)
- * @ops:	its operations
- * @priv:	the provider's own
- * @entry:	kfi.ko's
- * @owner:	kfi.ko's: the module, pinned by every open fabric
- * @id:		kfi.ko's: grows with each registration
+ * struct kfi_provider - description that a provider registers
+ * @name: unique name, for fabric_attr.prov_name, such as "sockets"
+ * @version: version of the provider, KFI_VERSION(major, minor)
+ * @ops: operations of the provider
+ * @priv: for the provider
+ * @entry: in the list of providers. Owned by kfi.ko
+ * @owner: module of the provider, of which every open fabric holds a reference. Owned by kfi.ko
+ * @id: number of the registration, higher than that of earlier ones. Owned by kfi.ko
  */
 struct kfi_provider {
 	const char			*name;
 	u32				version;
 	const struct kfi_prov_ops	*ops;
 	void				*priv;
-	/* kfi.ko's part */
+	/* owned by kfi.ko */
 	struct list_head		entry;
 	struct module			*owner;
 	u32				id;
 };
 
-int __kfi_provider_register(struct kfi_provider *prov, u32 contract, size_t size, struct module *owner);
+int __kfi_provider_register(struct kfi_provider *prov, u32 contract, size_t size,
+			    struct module *owner);
 
 /**
  * kfi_provider_register() - make a provider known to kfi_getinfo()
- * @prov: static description, must stay until kfi_provider_deregister()
+ * @prov: description. It has to exist until kfi_provider_deregister()
  *
- * Context: process, may sleep. Return: 0; -EINVAL (a mandatory op is missing, or another contract version or size;
- * said in the log), -EEXIST (the name is taken).
+ * Context: process, may sleep. Return: 0; -EINVAL if an operation is missing, if the name is
+ * invalid, or if the provider was built for another version or size of the contract, which the
+ * kernel log tells; -EEXIST if there is a provider of that name.
  */
 #define kfi_provider_register(prov)						\
-	__kfi_provider_register(prov, KFI_PROV_CONTRACT, sizeof(struct kfi_prov_ops), THIS_MODULE)
+	__kfi_provider_register(prov, KFI_PROV_CONTRACT, sizeof(struct kfi_prov_ops),	\
+				THIS_MODULE)
 
 /**
- * kfi_provider_deregister() - forget a provider
- * @prov: a registered provider
+ * kfi_provider_deregister() - undo kfi_provider_register()
+ * @prov: registered provider
  *
- * Called from module exit: the module reference of every open fabric has already kept the module from getting
- * here with live objects. Waits for discovery calls in flight. Context: process, may sleep.
+ * Called in module exit. Every open fabric holds a reference of the module, so no object of the
+ * provider is open. Waits for queries that are in progress. Context: process, may sleep.
  */
 void kfi_provider_deregister(struct kfi_provider *prov);
 
@@ -89,18 +96,19 @@ void kfi_provider_deregister(struct kfi_provider *prov);
 /* ------------------------------------------------------------------ */
 
 /**
- * struct kfi_query - one kfi_getinfo() call, as the provider sees it
- * @net:	namespace that asks
- * @version:	API version the caller is written to
- * @node:	node string or NULL
- * @service:	service string or NULL
- * @flags:	KFI_SOURCE, KFI_NUMERICHOST
- * @hints:	the caller's hints or NULL; a provider needs them only for addresses
- * @prov:	the provider asked
- * @hw_recv:	the provider's: what it offers now is endpoints with &kfi_ep.hw_recv, which share no receives
- * @head:	kfi.ko's: the answer so far
- * @tail:	kfi.ko's
- * @err:	kfi.ko's: first failure of kfi_query_add()
+ * struct kfi_query - one call of kfi_getinfo(), for one provider
+ * @net: network namespace of the query
+ * @version: version of the interface that the caller uses
+ * @node: node, or NULL
+ * @service: service, or NULL
+ * @flags: KFI_SOURCE, KFI_NUMERICHOST
+ * @hints: hints of the caller, or NULL. A provider needs them only for addresses
+ * @prov: the provider that is asked
+ * @hw_recv: set by the provider before kfi_query_add(): the endpoints of the offer have
+ *	&kfi_ep.hw_recv, and can't share receive contexts
+ * @head: first info of the answer. Owned by kfi.ko
+ * @tail: where the next info is linked. Owned by kfi.ko
+ * @err: first error of kfi_query_add(). Owned by kfi.ko
  */
 struct kfi_query {
 	struct net		*net;
@@ -117,18 +125,21 @@ struct kfi_query {
 };
 
 /**
- * kfi_query_add() - offer one thing the provider can do
- * @q:		the query
- * @offer:	the most that this combination of fabric, domain and endpoint type can give: all capabilities, largest
- *		limits, every supported order bit, the mode bits *required*; tx_attr->op_flags is the set of completion
- *		levels on offer; tx_attr->tclass says which kinds of traffic classes are mapped (KFI_TC_DSCP,
- *		KFI_TC_LABEL); addresses set where known. Borrowed, copied if it matches.
+ * kfi_query_add() - offer a combination of fabric, domain and endpoint type
+ * @q: the query
+ * @offer: what the provider supports at most: all capabilities, the highest limits, all order
+ *	bits, and the mode bits that it *requires*. tx_attr->op_flags has the supported completion
+ *	levels. tx_attr->tclass has the supported kinds of traffic classes (KFI_TC_DSCP,
+ *	KFI_TC_LABEL). Addresses are set if they are known. Copied if it matches
  *
- * What is the same whoever offers is kfi.ko's to say, and is not looked at here: in whose name and version, threading, progress,
- * resource management, the type of address vectors, how many contexts an endpoint has unless it asks for more.
+ * kfi.ko ignores the members of @offer that are the same for all providers, and sets them itself:
+ * name and version of the provider, threading, progress, resource management, type of address
+ * vectors, and the number of contexts of an endpoint that asks for no number. Then it compares the
+ * offer with the hints, reduces it to what the hints ask for, and appends it to the answer.
  *
- * Shared code compares the offer with the hints, trims it to what was asked for and appends it to the answer.
- * Return: 0, also when the hints do not match; -ENOMEM.
+ * Context: process, may sleep.
+ * Return: 0, also if the hints do not match; -EINVAL if @offer lacks a name or an attribute
+ * structure; -ENOMEM. After an error all later calls return it too.
  */
 int kfi_query_add(struct kfi_query *q, const struct kfi_info *offer);
 
@@ -136,13 +147,28 @@ int kfi_query_add(struct kfi_query *q, const struct kfi_info *offer);
 /* Operations							      */
 /* ------------------------------------------------------------------ */
 
-/** enum kfi_opcode - what an operation does */
+/**
+ * enum kfi_opcode - kind of an operation
+ * @KFI_OPC_SEND: send
+ * @KFI_OPC_TSEND: tagged send
+ * @KFI_OPC_WRITE: RMA write
+ * @KFI_OPC_READ: RMA read
+ * @KFI_OPC_TWRITE: tagged RMA: write to the buffer of a tagged receive of the peer
+ * @KFI_OPC_TREAD: tagged RMA: read from the buffer of a tagged receive of the peer
+ * @KFI_OPC_FLUSH: kfi_flush()
+ * @KFI_OPC_ATOMIC: atomic operation that returns nothing
+ * @KFI_OPC_FETCH_ATOMIC: atomic operation that returns the old values
+ * @KFI_OPC_COMPARE_ATOMIC: atomic operation that compares, and returns the old values
+ * @KFI_OPC_RECV: receive
+ * @KFI_OPC_TRECV: tagged receive
+ * @KFI_OPC_CODES: number of kinds
+ */
 enum kfi_opcode {
 	KFI_OPC_SEND,
 	KFI_OPC_TSEND,
 	KFI_OPC_WRITE,
 	KFI_OPC_READ,
-	KFI_OPC_TWRITE,		/* tagged RMA: data goes to a tagged receive of the peer */
+	KFI_OPC_TWRITE,
 	KFI_OPC_TREAD,
 	KFI_OPC_FLUSH,
 	KFI_OPC_ATOMIC,
@@ -153,22 +179,25 @@ enum kfi_opcode {
 	KFI_OPC_CODES
 };
 
-/** kfi_opc_is_atomic() - is it one of the three kinds of atomic operations? */
+/**
+ * kfi_opc_is_atomic() - is this one of the three kinds of atomic operations?
+ * @code: &enum kfi_opcode
+ */
 static inline bool kfi_opc_is_atomic(u8 code)
 {
 	return code >= KFI_OPC_ATOMIC && code <= KFI_OPC_COMPARE_ATOMIC;
 }
 
 /**
- * struct kfi_oper_atomic - what an atomic operation has besides
- * @op:		enum kfi_op
- * @datatype:	enum kfi_datatype
- * @compare:	KFI_OPC_COMPARE_ATOMIC: values to compare with, else empty
- * @result:	where the old values go; empty for KFI_OPC_ATOMIC
- * @iov:	core's: room for the segments of @compare, then of @result
+ * struct kfi_oper_atomic - the part of an operation that only atomic operations have
+ * @op: &enum kfi_op
+ * @datatype: &enum kfi_datatype
+ * @compare: values to compare with; empty unless KFI_OPC_COMPARE_ATOMIC
+ * @result: destination of the old values; empty for KFI_OPC_ATOMIC
+ * @iov: room for the segments of @compare, followed by those of @result. Owned by kfi.ko
  *
- * The operands are the operation's @iter, empty for KFI_ATOMIC_READ. The core has checked that type and operation fit the
- * kind, and that all vectors are of the same length.
+ * The operands are in &kfi_oper.iter, which is empty for KFI_ATOMIC_READ. kfi.ko has checked that
+ * the kind of operation supports @op and @datatype, and that all vectors have the same length.
  */
 struct kfi_oper_atomic {
 	u8			op;
@@ -179,42 +208,48 @@ struct kfi_oper_atomic {
 };
 
 /**
- * struct kfi_oper - one posted operation, from post to completion (enum kfi_op is the API's atomic operation)
- * @link: the holder's: the provider's while a transmit is in flight, the matching's while a receive waits
- * @lnode: the same, for who has a llist
- * @ep:		endpoint
- * @cq:		queue with a slot reserved for it, or NULL
- * @context:	consumer's context, or its struct kfi_cqe when @flags has KFI_CQE
- * @flags:	op flags, the endpoint's defaults already merged in
- * @addr:	peer (transmit) or directed source (receive)
+ * struct kfi_oper - one operation, from its post to its completion
+ * @link: for the owner of the operation: the provider while a transmit is with it, the matching
+ *	while a receive is posted
+ * @lnode: the same, for lists of type llist
+ * @ep: endpoint of the operation
+ * @cq: completion queue in which the operation has a slot; NULL if there is none
+ * @context: context of the consumer, a &struct kfi_cqe with KFI_CQE
+ * @flags: operation flags; the default flags of the endpoint are merged in
+ * @addr: peer of a transmit, source of a directed receive
  * @data: remote CQ data
- * @tag: of a tagged message
- * @ignore: bits of @tag that a receive does not look at
- * @inv_key: key to invalidate with KFI_INVALIDATE
- * @len:	payload bytes described by @iter; of atomic operations bytes of the targets
- * @iter:	the payload: kvec or bvec; ITER_SOURCE for sends and writes, ITER_DEST for receives and reads. A
- *		KFI_SGL is turned into a bvec iterator over its pages. INJECT payload is already copied: @iter points
- *		to memory inside the operation.
- * @sgl:	the consumer's mapped scatterlist when it gave one, else NULL (for hardware providers)
+ * @tag: tag of a tagged message; the key of the first remote segment of RMA operations
+ * @ignore: bits of @tag that a receive ignores
+ * @inv_key: key to invalidate, with KFI_INVALIDATE
+ * @len: bytes of the payload in @iter; of an atomic operation bytes of the targets
+ * @iter: payload, as kvec or bvec: ITER_SOURCE for sends and writes, ITER_DEST for receives and
+ *	reads. A KFI_SGL becomes a bvec iterator over its pages. With KFI_INJECT the payload was
+ *	copied, and @iter points to @inline_buf
+ * @sgl: scatterlist of a KFI_SGL, mapped by the consumer, for providers of hardware; else NULL
  * @rma: remote segments
- * @rma_count: their number
- * @code:	&enum kfi_opcode
- * @state:	core's: where a receive is, see kfi/landing.h
- * @index:	its place in the pool: fit for the wire, but check what comes back against the state of the operation
- * @next: core's: the next free operation
- * @used: it is none
- * @gen:	counts reuses of this place, so that a late answer of a peer is recognised
- * @consumed:	multi-receive: bytes used so far
- * @landings: messages under way into it
- * @seq:	posting order for the matching
- * @wc:		core's: the completion of an operation that has ended and waits for its done(), with KFI_CQE
- * @iov:	the local segments; room for &kfi_op_pool.iov_limit
- * @inline_buf:	room for inject payload (tx only), @ep->inject_size bytes
- * @atomic:	of atomic operations (tx only); NULL on an endpoint without KFI_ATOMIC
- * @priv:	room the provider asked for (&kfi_prov_ops.tx_priv)
+ * @rma_count: number of remote segments
+ * @code: &enum kfi_opcode
+ * @state: state of a receive, see kfi/landing.h. Owned by kfi.ko
+ * @index: index of the operation in its pool. It may be sent to the peer; an index that the peer
+ *	sends back has to be checked against the state of the operation
+ * @next: next free operation. Owned by kfi.ko
+ * @used: the operation is not free
+ * @gen: number of times that the operation was used, by which a late answer of a peer is detected
+ * @consumed: multi-receive: bytes of the buffer that are in use
+ * @landings: number of messages that are being placed in the buffer. Owned by kfi.ko
+ * @seq: sequence number of the post. Owned by kfi.ko
+ * @wc: with KFI_CQE: completion of the operation, which has ended and waits for its done(). Owned
+ *	by kfi.ko
+ * @iov: local segments; room for &kfi_op_pool.iov_limit
+ * @inline_buf: room for the payload of KFI_INJECT, &kfi_ep.inject_size bytes (transmits only)
+ * @atomic: part of atomic operations (transmits only); NULL on an endpoint without KFI_ATOMIC
+ * @priv: room for the provider, &kfi_prov_ops.tx_priv or &kfi_prov_ops.rx_priv bytes
  *
- * What transmits alone have comes first. All else, up to the first local segment, is three cache lines, for of thousands of
- * posted receives each is fetched from memory when its message comes. A cancel looks at the first of them alone.
+ * &enum kfi_op has the arithmetic of atomic operations, so this structure is called kfi_oper.
+ *
+ * The members that only transmits use come first. The others, up to the first local segment, fill
+ * three cache lines, because each of thousands of posted receives is fetched from memory when its
+ * message arrives. kfi_cancel() reads only the first of these lines.
  */
 struct kfi_oper {
 	struct kfi_rma_iov	*rma;
@@ -262,12 +297,13 @@ struct kfi_oper {
 };
 
 /**
- * kfi_op_by_index() - the operation a peer's answer names
- * @pool:	&ep->tx or &ep->rx
- * @index:	from the wire, not trusted
+ * kfi_op_by_index() - find an operation by its index in a pool
+ * @pool: &kfi_ep.tx or &kfi_ep.rx
+ * @index: index that a peer has sent, not trusted
  *
- * Return: the operation at that place, in use or not, or NULL when there is no such place. The caller compares
- * @gen and its own state before it believes anything.
+ * The caller has to compare &kfi_oper.gen and its own state before it uses the operation.
+ *
+ * Return: the operation, whether it is in use or not; NULL if the pool has no such index.
  */
 static inline struct kfi_oper *kfi_op_by_index(struct kfi_op_pool *pool, u32 index)
 {
@@ -275,23 +311,30 @@ static inline struct kfi_oper *kfi_op_by_index(struct kfi_op_pool *pool, u32 ind
 }
 
 /**
- * kfi_tx_by_index() - the same among the transmits of an endpoint, which may share them with others
- * @ep: endpoint
- * @index: from the wire, not trusted
+ * kfi_tx_by_index() - find a transmit operation of an endpoint by its index
+ * @ep: the endpoint. With a shared transmit context the operations are those of the context
+ * @index: index that a peer has sent, not trusted
+ *
+ * Return: as kfi_op_by_index().
  */
 static inline struct kfi_oper *kfi_tx_by_index(struct kfi_ep *ep, u32 index)
 {
 	return kfi_op_by_index(&(ep->stx ?: ep)->tx, index);
 }
 
-/* As below, for who has bottom halves off already: here and where else there are such pairs they are the same but for that. */
+/*
+ * Functions whose names begin with two underscores are the same as those without, for callers that
+ * have bottom halves off already.
+ */
 void __kfi_tx_complete(struct kfi_oper *op, int err);
 /**
- * kfi_tx_complete() - a transmit operation ended
- * @op:		the operation; the provider forgets it with this call
- * @err:	0 or negative errno
+ * kfi_tx_complete() - complete a transmit operation
+ * @op: the operation. The provider must not use it after this call
+ * @err: 0 or a negative errno
  *
- * Exactly once for each operation that tx accepted. Writes the entry, calls counters, wakes readers, frees @op.
+ * The provider calls this once for each operation that &kfi_prov_ops.tx has accepted. The function
+ * writes the completion, increases the counters, wakes readers and frees @op.
+ *
  * Context: process or softirq.
  */
 static inline void kfi_tx_complete(struct kfi_oper *op, int err)
@@ -302,22 +345,22 @@ static inline void kfi_tx_complete(struct kfi_oper *op, int err)
 }
 
 /**
- * kfi_copy_to() - into the memory of an operation, as copy_to_iter() would
- * @iter:	kvec or bvec; moves on
- * @from:	kernel memory of any kind, also what must not be shown to users
- * @len:	bytes
+ * kfi_copy_to() - copy to the memory of an operation, as copy_to_iter()
+ * @iter: kvec or bvec iterator, which is advanced
+ * @from: any kernel memory, also memory for which hardened usercopy refuses copy_to_iter()
+ * @len: number of bytes
  *
- * Context: any. Return: bytes copied, fewer only if @iter has no more.
+ * Context: any. Return: number of bytes copied, less than @len only if @iter is shorter.
  */
 size_t kfi_copy_to(struct iov_iter *iter, const void *from, size_t len);
 
 /**
- * kfi_copy_from() - out of the memory of an operation, as copy_from_iter() would
- * @to:		kernel memory
- * @iter:	kvec or bvec; moves on
- * @len:	bytes
+ * kfi_copy_from() - copy from the memory of an operation, as copy_from_iter()
+ * @to: kernel memory
+ * @iter: kvec or bvec iterator, which is advanced
+ * @len: number of bytes
  *
- * Context: any. Return: bytes copied, fewer only if @iter has no more.
+ * Context: any. Return: number of bytes copied, less than @len only if @iter is shorter.
  */
 size_t kfi_copy_from(void *to, struct iov_iter *iter, size_t len);
 
@@ -326,24 +369,26 @@ size_t kfi_copy_from(void *to, struct iov_iter *iter, size_t len);
 /* ------------------------------------------------------------------ */
 
 /**
- * struct kfi_rx - a message on its way into a receive; embedded by the provider wherever it keeps the message
- * @link: the matching's while unexpected
- * @bucket: likewise
- * @ep:		receiving endpoint (set by kfi_rx_arrive())
- * @op:		the receive it was matched with, or NULL
- * @iter:	where the payload goes: at most @room bytes. Several messages may land in one multi-receive buffer at
- *		the same time; each has its own iterator
- * @buf:	what the completion's buf will say
- * @room:	min(@len, space in the receive)
- * @len:	true length of the message (provider)
- * @name:	sender's address in the format of the AV, valid until the message leaves the
- *		matching; NULL: the provider has set @src (provider)
- * @src:	sender's handle, KFI_ADDR_NOTAVAIL if not in the AV. kfi_rx_arrive() sets it from
- *		@name, and the core sets it again when a receive takes a message that has waited:
- *		the address may have been inserted or removed meanwhile
- * @tag: (provider)
- * @data: remote CQ data (provider)
- * @flags:	KFI_MSG or KFI_TAGGED, with KFI_REMOTE_CQ_DATA; for tagged RMA also KFI_RMA|KFI_READ or KFI_WRITE (provider)
+ * struct kfi_rx - a message that arrives; the provider's message contains it
+ * @link: for the matching, while the message is unexpected
+ * @bucket: for the matching, while the message is unexpected
+ * @ep: endpoint that receives the message. Set by kfi_rx_arrive()
+ * @op: receive that the message was matched with, or NULL. Set by kfi.ko
+ * @iter: destination of the payload, at most @room bytes. Each message that is placed in a
+ *	multi-receive buffer has an iterator of its own. Set by kfi.ko
+ * @buf: buf of the completion. Set by kfi.ko
+ * @room: the lesser of @len and the space in the receive. Set by kfi.ko
+ * @len: length of the whole message. Set by the provider
+ * @name: address of the sender in the format of the address vector, valid until the message leaves
+ *	the matching; NULL if the provider sets @src. Set by the provider
+ * @src: handle of the sender, KFI_ADDR_NOTAVAIL if it is not in the address vector.
+ *	kfi_rx_arrive() derives it from @name, and kfi.ko derives it again when a receive takes a
+ *	message that has waited, because the address may have been inserted or removed meanwhile
+ * @tag: tag. Set by the provider
+ * @data: remote CQ data. Set by the provider
+ * @flags: KFI_MSG or KFI_TAGGED, with KFI_REMOTE_CQ_DATA; for tagged RMA also KFI_RMA and either
+ *	KFI_READ or KFI_WRITE; KFI_INVALIDATE with the key in @data, see kfi_mr_kill(). Set by the
+ *	provider
  */
 struct kfi_rx {
 	struct list_head	link;
@@ -361,21 +406,32 @@ struct kfi_rx {
 	u64			flags;
 };
 
-/** enum kfi_rx_verdict - answer of kfi_rx_arrive() */
+/**
+ * enum kfi_rx_verdict - result of kfi_rx_arrive()
+ * @KFI_RX_MATCHED: &kfi_rx.op and &kfi_rx.iter are set. The provider copies the payload and calls
+ *	kfi_rx_complete()
+ * @KFI_RX_QUEUED: the message is unexpected, and belongs to the matching until
+ *	&kfi_prov_ops.rx_matched or &kfi_prov_ops.rx_drop
+ * @KFI_RX_NONE: no receive matches, and the provider did not want the message to be queued
+ * @KFI_RX_FULL: a receive may match, but its completion queue has no free slot. The provider calls
+ *	kfi_cq_wait_space(), and kfi_rx_arrive() again when there is one
+ * @KFI_RX_CLOSED: the endpoint closes
+ */
 enum kfi_rx_verdict {
-	KFI_RX_MATCHED,		/* rx->op and rx->iter are set: deliver, then kfi_rx_complete() */
-	KFI_RX_QUEUED,		/* unexpected: rx stays in the matching until .rx_matched or .rx_drop hands it back */
-	KFI_RX_NONE,		/* no receive, and queueing was not wanted */
-	KFI_RX_FULL,		/* a receive would match but its CQ has no slot: use kfi_cq_wait_space() and try again */
-	KFI_RX_CLOSED,		/* endpoint closes */
+	KFI_RX_MATCHED,
+	KFI_RX_QUEUED,
+	KFI_RX_NONE,
+	KFI_RX_FULL,
+	KFI_RX_CLOSED,
 };
 
-enum kfi_rx_verdict __kfi_rx_arrive(struct kfi_ep *ep, struct kfi_rx *rx, bool queue);	/* bottom halves off */
+enum kfi_rx_verdict __kfi_rx_arrive(struct kfi_ep *ep, struct kfi_rx *rx, bool queue);
 /**
- * kfi_rx_arrive() - a message has come: find its receive
- * @ep:		endpoint
- * @rx:		the message, provider's fields filled
- * @queue:	keep it as unexpected when nothing matches (the provider has bounded their number by credits)
+ * kfi_rx_arrive() - find the receive for a message that arrives
+ * @ep: endpoint that receives the message
+ * @rx: the message; the members that the provider sets are set
+ * @queue: keep the message as unexpected if no receive matches. The provider bounds the number of
+ *	such messages by credits
  *
  * Context: process or softirq. Return: &enum kfi_rx_verdict.
  */
@@ -389,11 +445,12 @@ static inline enum kfi_rx_verdict kfi_rx_arrive(struct kfi_ep *ep, struct kfi_rx
 	return verdict;
 }
 
-void __kfi_rx_complete(struct kfi_rx *rx, int err);	/* bottom halves off */
+void __kfi_rx_complete(struct kfi_rx *rx, int err);
 /**
- * kfi_rx_complete() - the message has landed, or never will
- * @rx:		a matched message; its memory is the provider's again afterwards
- * @err:	0 or negative errno; with 0 and @rx->len > @rx->room the completion says KFI_ETRUNC with true lengths
+ * kfi_rx_complete() - complete the receive of a matched message
+ * @rx: the message. Its memory belongs to the provider again after this call
+ * @err: 0 if the payload was placed, else a negative errno. If @err is 0 and &kfi_rx.len is above
+ *	&kfi_rx.room, the completion has KFI_ETRUNC and the length of the whole message
  *
  * Context: process or softirq.
  */
@@ -405,98 +462,127 @@ static inline void kfi_rx_complete(struct kfi_rx *rx, int err)
 }
 
 /**
- * kfi_rx_abort() - a matched message will never land completely: its sender is lost
- * @rx:		a matched message; its memory is the provider's again afterwards
- * @err:	negative errno
+ * kfi_rx_abort() - end the placement of a matched message whose sender is lost
+ * @rx: the message. Its memory belongs to the provider again after this call
+ * @err: negative errno
  *
- * On a connected endpoint, and for a directed receive, the receive ends with @err. Otherwise the loss of a sender ends
- * nobody's receive: it goes back to the place in the order that it had (of a multi-receive buffer the bytes already
- * assigned to this message are not used again). Context: process or softirq.
+ * On a connected endpoint the receive completes with @err, and so does a directed receive. In all
+ * other cases the loss of a sender completes no receive: the receive is posted again, at its
+ * previous position in the order. A multi-receive buffer does not use the bytes of the message
+ * again. Context: process or softirq.
  */
 void kfi_rx_abort(struct kfi_rx *rx, int err);
 
 /**
- * kfi_rx_unqueue() - take an unexpected message back, for its sender is gone
- * @rx: a queued message
- * Return: true if it was still queued; false if a receive has taken it (then .rx_matched was or will be called).
+ * kfi_rx_unqueue() - remove an unexpected message whose sender is lost from the matching
+ * @rx: message for which kfi_rx_arrive() has returned KFI_RX_QUEUED
+ *
+ * Context: process or softirq.
+ * Return: true if the message belongs to the provider again; false if a receive has taken it. Then
+ * &kfi_prov_ops.rx_matched or &kfi_prov_ops.rx_drop was called, or will be.
  */
 bool kfi_rx_unqueue(struct kfi_rx *rx);
 
 /**
- * kfi_rx_forget() - take an unexpected message back to drop it
- * @rx: a queued message
+ * kfi_rx_forget() - remove an unexpected message from the matching, to drop it
+ * @rx: message for which kfi_rx_arrive() has returned KFI_RX_QUEUED
  *
- * As kfi_rx_unqueue(), but a tagged message that a consumer has claimed (KFI_PEEK | KFI_CLAIM)
- * stays. Context: process or softirq. Return: true if it is the caller's now.
+ * Context: process or softirq.
+ * Return: as kfi_rx_unqueue(), but false also for a tagged message that the consumer has claimed
+ * (KFI_PEEK | KFI_CLAIM), which stays.
  */
 bool kfi_rx_forget(struct kfi_rx *rx);
 
 /**
- * kfi_rx_flush() - end every posted receive
- * @ep: endpoint
- * @err: negative errno for each of them
+ * kfi_rx_flush() - complete all posted receives of an endpoint
+ * @ep: the endpoint
+ * @err: negative errno of the completions
  *
- * For connected endpoints at disconnect (and by kfi.ko at close). Receives with a message under way end with that message.
+ * kfi.ko calls this when a connected endpoint is disconnected, and when an endpoint closes. A
+ * receive into which a message is being placed completes with that message.
+ *
+ * Context: process or softirq.
  */
 void kfi_rx_flush(struct kfi_ep *ep, int err);
 
 /**
- * kfi_remote_rma() - a peer's RMA or atomic operation has been performed here
- * @ep:		endpoint it came through
- * @mr:		region, for its counters, with a reference; or NULL
- * @key:	it was found by: a region that was ended after the bytes had moved hears nothing, nor does another life of its handle
- * @flags:	KFI_REMOTE_READ or KFI_REMOTE_WRITE, with KFI_REMOTE_CQ_DATA; with KFI_ATOMIC if it was one: those that
- *		return old values count as reads, the others as writes
- * @len: bytes
+ * kfi_remote_rma() - report an RMA or atomic operation that a peer has performed on this side
+ * @ep: endpoint that has received the request
+ * @mr: region, with a reference, for its counter; or NULL
+ * @key: key by which the region was found. The counter of a region that has ended meanwhile, or
+ *	that has another key now, does not count the operation
+ * @flags: KFI_REMOTE_READ or KFI_REMOTE_WRITE, with KFI_REMOTE_CQ_DATA; with KFI_ATOMIC for an
+ *	atomic operation. Atomic operations that return old values are reads, others are writes
+ * @len: number of bytes
  * @data: remote CQ data
- * @src: the peer
+ * @src: handle of the peer
  *
- * Return: 0; -EAGAIN: it carries CQ data and the receive CQ has no slot (nobody was told; kfi_cq_wait_space()).
+ * Writes a completion for remote CQ data, increases the counters, and calls kfi_mr_spend().
+ *
+ * Context: process or softirq.
+ * Return: 0; -EAGAIN if there is remote CQ data and the completion queue has no free slot. Then
+ * nothing was reported, and the provider calls again after kfi_cq_wait_space().
  */
-int kfi_remote_rma(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, u64 flags, size_t len, u64 data, kfi_addr_t src);
+int kfi_remote_rma(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, u64 flags, size_t len, u64 data,
+		   kfi_addr_t src);
 
 /* ------------------------------------------------------------------ */
 /* Completion queues						      */
 /* ------------------------------------------------------------------ */
 
 /**
- * kfi_cq_cpu() - where the consumer wants to hear of completions
- * @cq: queue, or NULL
+ * kfi_cq_cpu() - return the CPU on which the consumer wants the callbacks of a queue
+ * @cq: completion queue, or NULL
  *
- * For a provider whose device can choose where it reports. Callbacks are on that CPU wherever completions are made. Context: any.
- * Return: the CPU that was asked for with KFI_AFFINITY, or -1.
+ * For providers whose device can choose the CPU that it interrupts. The callbacks run on that CPU
+ * wherever completions are made.
+ *
+ * Context: any. Return: the CPU of KFI_AFFINITY, or -1.
  */
 int kfi_cq_cpu(const struct kfi_cq *cq);
 
 /**
- * kfi_cq_wait_space() - call back when a CQ has a free slot
- * @cq: queue
- * @w: waiter, with @w->fn set and @w->link initialised
- * Return: false if there is room already (no call will come).
+ * kfi_cq_wait_space() - have a function called when a completion queue has a free slot
+ * @cq: the queue
+ * @w: waiter; &kfi_cq_waiter.fn is set and &kfi_cq_waiter.link is initialised
+ *
+ * Context: process or softirq.
+ * Return: true; false if the queue has a free slot now, then the function will not be called.
  */
 bool kfi_cq_wait_space(struct kfi_cq *cq, struct kfi_cq_waiter *w);
 
 /**
- * kfi_cq_cancel_wait() - forget a waiter; after return fn neither runs nor will run
- * @cq: queue
- * @w: waiter
+ * kfi_cq_cancel_wait() - undo kfi_cq_wait_space()
+ * @cq: the queue
+ * @w: the waiter, whether it waits or not
  *
- * Spins while fn runs: not from fn, and not under a lock that fn takes. Context: process or softirq.
+ * On return the function does not run, and will not be called. Spins while the function runs, so it
+ * must not be called by the function, or under a lock that the function takes.
+ *
+ * Context: process or softirq.
  */
 void kfi_cq_cancel_wait(struct kfi_cq *cq, struct kfi_cq_waiter *w);
 
 /**
- * kfi_batch_begin() - several completions follow; consumers' handlers wait until kfi_batch_end()
+ * kfi_batch_begin() - delay the handlers of consumers until kfi_batch_end()
  *
- * For use in softirq (or with bottom halves off): a provider brackets the handling of one burst of arrivals.
- * Handlers of KFI_CQ_SOFTIRQ queues touched in between run inside kfi_batch_end(), on this CPU, instead of in a
- * softirq of their own: one wake-up less per message. Without the bracket everything works, later. Never around a tx op:
- * it may be called with a consumer's locks held, which the handlers take. Does not nest
- * over different endpoints' locks: kfi_batch_end() may be called with a lock held only if the provider's tx op never
- * spins on that lock.
+ * A provider calls this before it handles a burst of arrivals. The handlers of KFI_CQ_SOFTIRQ
+ * queues that get completions before kfi_batch_end() run in kfi_batch_end(), on this CPU, instead
+ * of in a tasklet, which saves one softirq for each message. Without kfi_batch_begin() handlers run
+ * all the same, later.
+ *
+ * Must not be used around operations of &struct kfi_prov_ops: they may be called under locks of a
+ * consumer, which its handlers take. kfi_batch_end() may be called under a lock only if
+ * &kfi_prov_ops.tx of the provider never spins on this lock.
+ *
+ * Context: softirq, or bottom halves off.
  */
 void kfi_batch_begin(void);
-/** kfi_batch_end() - see kfi_batch_begin() */
+/**
+ * kfi_batch_end() - run the handlers that kfi_batch_begin() has delayed
+ *
+ * Context: softirq, or bottom halves off; the same section as kfi_batch_begin().
+ */
 void kfi_batch_end(void);
 
 /* ------------------------------------------------------------------ */
@@ -505,34 +591,37 @@ void kfi_batch_end(void);
 
 /**
  * struct kfi_mr - a memory region
- * @fid:	consumer's handle (key is there)
- * @obj:	common part
- * @domain:	parent
- * @ep:		the endpoint it is bound to, or NULL for every endpoint of the domain
- * @node:	in &kfi_domain.mrs, by key
- * @access:	KFI_REMOTE_READ, KFI_REMOTE_WRITE, ...
- * @offset:	address of its first byte as peers name it (mr_attr.offset)
- * @len:	bytes
- * @live:	peers may use it; cleared by close and invalidate
- * @enabled:	its bindings are complete
- * @flags:	of the registration: KFI_MR_SINGLE_USE, KFI_RMA_EVENT, KFI_RMA_PMEM
- * @used:	KFI_MR_SINGLE_USE, and the operation is over: kfi_mr_spend()
- * @per_io:	made by kfi_mr_alloc()
- * @fixed:	set in mr_reg: the provider has named its pages to hardware, so no others can take their place (KFI_REFRESH)
- * @state:	of a per-I/O region, see kfi/mr_async.c
- * @iter:	template over the whole region (kvec or bvec)
- * @iov: copy of its segments
- * @iov_limit: room
- * @claims:	of them segments in memory of kfi_mem_alloc(), which they keep
- * @unit:	bytes of every segment but the first and last, if that is a constant; else 0
- * @cntr:	bound counter or NULL
- * @cntr_access: what it counts
- * @persist:	owner's callback for COMMIT, or NULL
- * @persists:	calls of it that run, see kfi/commit.c, and holds, see kfi_mr_hold()
- * @ref:	holders of the structure (not of the right to touch memory)
- * @rcu:	frees it, or ends an invalidation
- * @work:	asynchronous registration or invalidation in flight
- * @priv:	the provider's
+ * @fid: handle of the consumer, which has the key
+ * @obj: common part of all objects
+ * @domain: domain of the region
+ * @ep: endpoint that the region is bound to; NULL if all endpoints of the domain may use it
+ * @node: in &kfi_domain.mrs
+ * @flags: flags of the registration: KFI_MR_SINGLE_USE, KFI_RMA_EVENT, KFI_RMA_PMEM
+ * @access: KFI_REMOTE_READ, KFI_REMOTE_WRITE and rights of the owner
+ * @offset: address that peers use for the first byte
+ * @len: length in bytes
+ * @live: peers may use the region. Cleared when the region is closed or invalidated
+ * @enabled: the bindings are complete
+ * @used: KFI_MR_SINGLE_USE: a peer has used the region, see kfi_mr_spend()
+ * @per_io: kfi_mr_alloc() has created the region
+ * @fixed: set by the provider in &kfi_prov_ops.mr_reg: the hardware knows the pages of the region,
+ *	so KFI_REFRESH is refused
+ * @state: state of a per-I/O region, see kfi/mr_async.c
+ * @iter: kvec or bvec iterator over the whole region
+ * @iov: copy of the segments
+ * @iov_limit: room for segments
+ * @claims: number of segments in memory of kfi_mem_alloc(), which can't be freed meanwhile
+ * @unit: length in bytes of every segment except the first and the last if they have the same, else
+ *	0
+ * @cntr: bound counter, or NULL
+ * @cntr_access: operations that @cntr counts
+ * @persist: function of the owner for KFI_COMMIT_COMPLETE, or NULL
+ * @persists: number of calls of @persist that run (kfi/commit.c) and of holds (kfi_mr_hold()), plus
+ *	1 until the region ends
+ * @ref: references of the structure, which give no right to use the memory
+ * @rcu: frees the structure, or ends an invalidation
+ * @work: asynchronous registration or invalidation in progress, or NULL
+ * @priv: for the provider
  */
 struct kfi_mr {
 	struct kfid_mr		fid;
@@ -569,30 +658,41 @@ struct kfi_mr {
 };
 
 /**
- * kfi_mr_get() - a peer wants to touch memory: may it?
- * @ep:		endpoint the request came through
- * @key: as the peer said, not trusted
- * @addr: the same
- * @len: the same
- * @access:	KFI_REMOTE_READ or KFI_REMOTE_WRITE
- * @iter:	set to the bytes asked for: ITER_DEST for writes, ITER_SOURCE for reads
+ * kfi_mr_get() - check a peer's request to access a region
+ * @ep: endpoint that has received the request
+ * @key: key in the request, not trusted
+ * @addr: address in the request, not trusted
+ * @len: length in the request, not trusted
+ * @access: KFI_REMOTE_READ, KFI_REMOTE_WRITE or both
+ * @iter: set to the requested bytes: ITER_SOURCE if @access has KFI_REMOTE_READ, else ITER_DEST
  *
- * Every byte that is moved later must be moved inside rcu_read_lock() after kfi_mr_live() said yes, and @iter must not
- * be touched but there: closing or invalidating a region ends that and waits, so that no peer can delay it. Keep the
- * reference until the last byte has moved and kfi_remote_rma() has been told. Context: process or softirq.
- * Return: the region with a reference, or ERR_PTR(-EACCES): no such key, another endpoint's, out of range, or no right.
+ * The provider moves bytes only inside rcu_read_lock(), after kfi_mr_live() has returned true in
+ * the same section, and uses @iter only there. The end of a region waits for such sections and not
+ * for the peer. The provider keeps the reference until the last byte has moved and
+ * kfi_remote_rma() has returned.
+ *
+ * Context: process or softirq.
+ * Return: the region, with a reference; ERR_PTR(-EACCES) if there is no such key, if the region is
+ * bound to another endpoint, or if the range or the right is not allowed.
  */
 struct kfi_mr *kfi_mr_get(struct kfi_ep *ep, u64 key, u64 addr, u64 len, u64 access,
 			  struct iov_iter *iter);
-/** kfi_mr_put() - give the reference of kfi_mr_get() back; process or softirq */
+/**
+ * kfi_mr_put() - drop the reference of kfi_mr_get()
+ * @mr: the region
+ *
+ * Context: process or softirq.
+ */
 void kfi_mr_put(struct kfi_mr *mr);
 
 /**
- * kfi_mr_live() - may bytes of this region still be moved?
- * @mr:		region of kfi_mr_get()
- * @key:	the key it was got with: a per-I/O region may have been attached to other memory since, under another key
+ * kfi_mr_live() - may bytes of a region be moved?
+ * @mr: region of kfi_mr_get()
+ * @key: key by which the region was found. A per-I/O region may have been registered again since,
+ *	with other memory and another key
  *
- * Ask under rcu_read_lock(), and stay there while moving.
+ * Context: any, inside rcu_read_lock(). The result holds until the end of that section.
+ * Return: true if they may.
  */
 static inline bool kfi_mr_live(const struct kfi_mr *mr, u64 key)
 {
@@ -601,56 +701,77 @@ static inline bool kfi_mr_live(const struct kfi_mr *mr, u64 key)
 }
 
 /**
- * kfi_mr_spend() - a peer's operation has moved all that it had to
- * @mr:		region of kfi_mr_get()
- * @key:	the key it was got with
+ * kfi_mr_spend() - report that a peer's operation has moved all its bytes
+ * @mr: region of kfi_mr_get()
+ * @key: key by which the region was found
  *
- * If that was for a single use nobody is let in any more. kfi_remote_rma() does it, too: this is for providers that may have to wait
- * until they can tell, while other operations go on. Context: process or softirq.
+ * From now on kfi_mr_get() refuses a region with KFI_MR_SINGLE_USE. kfi_remote_rma() includes this
+ * call. It is for providers that may have to delay kfi_remote_rma() while other operations go on.
+ *
+ * Context: process or softirq.
  */
 static inline void kfi_mr_spend(struct kfi_mr *mr, u64 key)
 {
 	if (likely(!(mr->flags & KFI_MR_SINGLE_USE)))
 		return;
-	rcu_read_lock();	/* while it is this one it stays so: see kfi/mr_async.c */
+	rcu_read_lock();	/* the key can't change in this section, see kfi/mr_async.c */
 	if (kfi_mr_live(mr, key))
 		WRITE_ONCE(mr->used, true);
 	rcu_read_unlock();
 }
 
 /**
- * kfi_mr_find() - a region that peers of an endpoint may name, dead or alive
- * @ep: endpoint the request came through
- * @key: as the peer said
- * Context: under rcu_read_lock(), the region is there until the end of that. Return: the region or NULL.
+ * kfi_mr_find() - find a region by its key, whether peers may use it or not
+ * @ep: endpoint that has received the request
+ * @key: key in the request, not trusted
+ *
+ * Context: any, inside rcu_read_lock(). The region exists until the end of that section.
+ * Return: the region; NULL if there is none with this key, or if it is bound to another endpoint.
  */
 struct kfi_mr *kfi_mr_find(struct kfi_ep *ep, u64 key);
 
 /**
- * kfi_mr_hold() - something moves bytes of a region outside of our RCU sections, for one operation
- * @mr:		region of kfi_mr_get(), with a reference of the caller's; the hold is another
- * @key:	the key that it was got with
+ * kfi_mr_hold() - delay the end of a region while a device moves bytes of it
+ * @mr: region of kfi_mr_get(); the caller has a reference, and gets another one with the hold
+ * @key: key by which the region was found
  *
- * The end of the region (close, or done() of an invalidation) waits until all holds have been given back; from then on there are none. So see to it that they are, in bounded time, whatever a peer does. A hold keeps nobody from declaring the region dead: ask
- * kfi_mr_live() again where it matters. Context: process or softirq. Return: false: it is dead already.
+ * For one operation whose bytes move outside of an RCU section. The region does not end before all
+ * holds are released: kfi_close() and the done() of an invalidation wait for them. So the provider
+ * has to release each hold in bounded time, whatever the peer does. A region with holds can become
+ * dead; the provider calls kfi_mr_live() again where it matters.
+ *
+ * Context: process or softirq. Return: true; false if the region is dead already.
  */
 bool kfi_mr_hold(struct kfi_mr *mr, u64 key);
-/** kfi_mr_unhold() - no byte of it moves any more; process or softirq */
+/**
+ * kfi_mr_unhold() - release a hold of kfi_mr_hold()
+ * @mr: the region, of which no byte moves any more for this operation
+ *
+ * Context: process or softirq.
+ */
 void kfi_mr_unhold(struct kfi_mr *mr);
 
-/** kfi_mr_settle() - after @mr_end of the operations answered true: no byte can land any more. Process or softirq */
+/**
+ * kfi_mr_settle() - report that the device can't access an invalidated region any more
+ * @mr: region for which &kfi_prov_ops.mr_end has returned true
+ *
+ * Context: process or softirq.
+ */
 void kfi_mr_settle(struct kfi_mr *mr);
 
 /**
- * kfi_mr_kill() - a peer's send-with-invalidate named @key: make a per-I/O region dead
- * @ep: endpoint the message came through
- * @key: as the peer said
+ * kfi_mr_kill() - invalidate a per-I/O region because a peer's send names its key
+ * @ep: endpoint that has received the message
+ * @key: key in the message, not trusted
  *
- * To be called before the message's receive completes. Long-lived regions end by their owner alone.
- * Return: 0, no byte can land any more, and the receive has KFI_INVALIDATE; -EACCES: it is an ordinary region's, or
- * another endpoint's, which is a breach of any protocol; -EBUSY: an operation of a peer on it is under way, or the device still
- * knows it: the receive comes without KFI_INVALIDATE, and the owner detaches the region; -ENOENT: likewise, but he is about to
- * do so or has done it, while the message was under way.
+ * The provider calls this before the receive of the message completes. If it returns 0 the receive
+ * has KFI_INVALIDATE in its flags, otherwise not.
+ *
+ * Context: process or softirq.
+ * Return: 0 if no peer can access the memory any more; -EACCES if the region is not a per-I/O
+ * region, or is bound to another endpoint, which violates every protocol; -EBUSY if an operation of
+ * a peer uses the region, or if the device still knows it: the region is dead, and its owner has to
+ * call kfi_mr_invalidate(); -ENOENT if the owner has invalidated the region, or is doing so.
  */
 int kfi_mr_kill(struct kfi_ep *ep, u64 key);
 
@@ -659,73 +780,100 @@ int kfi_mr_kill(struct kfi_ep *ep, u64 key);
 /* ------------------------------------------------------------------ */
 
 /**
- * kfi_av_addr() - the address behind a handle
- * @av: table
- * @addr: handle, receive-context bits ignored
+ * kfi_av_addr() - return the address of a handle
+ * @av: address vector
+ * @addr: handle; the bits of the receive context are ignored
  * @buf: room for KFI_ADDR_MAX bytes
- * Context: any but hard interrupt. Return: length, or -EINVAL: not set or removed.
+ *
+ * Context: any but hard interrupt. Return: length in bytes; -EINVAL if the handle denotes no
+ * address.
  */
 int kfi_av_addr(struct kfi_av *av, kfi_addr_t addr, void *buf);
 
-/** kfi_av_index() - the table index in a handle, without receive-context bits */
+/**
+ * kfi_av_index() - return the index in a handle, without the bits of the receive context
+ * @av: address vector
+ * @addr: handle
+ *
+ * Context: any. Return: the index, or U32_MAX if it is too large to be valid.
+ */
 u32 kfi_av_index(struct kfi_av *av, kfi_addr_t addr);
-/** kfi_av_rx_ctx() - the receive context in a handle */
+/**
+ * kfi_av_rx_ctx() - return the receive context in a handle
+ * @av: address vector
+ * @addr: handle
+ *
+ * Context: any. Return: number of the receive context, from 0.
+ */
 u32 kfi_av_rx_ctx(struct kfi_av *av, kfi_addr_t addr);
 
 /**
- * kfi_av_reverse() - the handle of an address, O(1)
+ * kfi_av_reverse() - return the handle of an address, in constant time
  * @av: address vector
- * @addr: in the format of its domain
- * Return: the handle or KFI_ADDR_NOTAVAIL.
+ * @addr: address in the format of the domain
+ *
+ * Context: any but hard interrupt. Return: the handle, or KFI_ADDR_NOTAVAIL.
  */
 kfi_addr_t kfi_av_reverse(struct kfi_av *av, const void *addr);
 
 /**
- * kfi_idmap_addr() - the IPv4 address that an administrator has given to a node's number, in one namespace
- * @net: namespace
- * @id: number, 1 to 0xfffff
- * @addr: where to put it
- * Context: any but hard interrupt. Return: 0, -ENOENT: he has given it none.
+ * kfi_idmap_addr() - return the IPv4 address that the administrator has given to a node number
+ * @net: network namespace
+ * @id: node number, 1 to 0xfffff
+ * @addr: where to store the address
+ *
+ * Context: any but hard interrupt. Return: 0; -ENOENT if the map has no such number.
  */
 int kfi_idmap_addr(struct net *net, u32 id, __be32 *addr);
-/** kfi_idmap_id() - the way back. Context: as kfi_idmap_addr(). Return: 0, -ENOENT. */
+/**
+ * kfi_idmap_id() - return the node number that the administrator has given to an IPv4 address
+ * @net: network namespace
+ * @addr: the address
+ * @id: where to store the number
+ *
+ * Context: any but hard interrupt. Return: 0; -ENOENT if the map has no such address.
+ */
 int kfi_idmap_id(struct net *net, __be32 addr, u32 *id);
 
 /* ------------------------------------------------------------------ */
 /* Authorization						      */
 /* ------------------------------------------------------------------ */
 
-/** KFI_AUTH_PROOF - bytes of a proof */
+/** KFI_AUTH_PROOF - length in bytes of a proof that a side has an authorization key */
 #define KFI_AUTH_PROOF		32
 
 /**
- * kfi_auth_same() - may endpoints with these attributes talk to each other?
- * @a: one of them
- * @b: the other: info->ep_attr of open endpoints or passive endpoints: the key that each goes by, if any, is there
+ * kfi_auth_same() - do two endpoints have the same authorization key?
+ * @a: ep_attr of the info of an open endpoint or passive endpoint. The key there is that of the
+ *	endpoint, or of its domain if the endpoint has none
+ * @b: as @a, of the other endpoint
  *
- * A provider that lets keys be asked for (domain_attr->max_ep_auth_key of its offer is 1) refuses every other peer with
- * -KFI_EKEYREJECTED: before a byte moves, and before a consumer hears of him. Context: any.
+ * A provider that supports keys (max_ep_auth_key of its offers is 1) refuses a peer with another
+ * key with -KFI_EKEYREJECTED, before any payload moves and before a consumer is told of the peer.
+ *
+ * Context: any. Return: true if the keys are equal, or if neither has one.
  */
 bool kfi_auth_same(const struct kfi_ep_attr *a, const struct kfi_ep_attr *b);
 
 /**
- * kfi_auth_proof() - what only an owner of a key can say about something
- * @attr: of an endpoint that has a key
- * @parts: the thing; a random number of whoever is to be convinced belongs to it
- * @count: entries of @parts
- * @proof: where to put KFI_AUTH_PROOF bytes: HMAC-SHA256
+ * kfi_auth_proof() - compute a proof that this side has an authorization key
+ * @attr: attributes of an endpoint with a key, as for kfi_auth_same()
+ * @parts: what the proof is about. A random number of the side that verifies is part of it
+ * @count: number of entries in @parts
+ * @proof: where to store KFI_AUTH_PROOF bytes, the HMAC-SHA256 of @parts
  *
  * Context: any but hard interrupt.
  */
-void kfi_auth_proof(const struct kfi_ep_attr *attr, const struct kvec *parts, size_t count, u8 *proof);
+void kfi_auth_proof(const struct kfi_ep_attr *attr, const struct kvec *parts, size_t count,
+		    u8 *proof);
 
 /**
- * kfi_auth_proved() - is what somebody has said the proof that was wanted?
- * @proof: what kfi_auth_proof() answered, or the beginning of it
- * @said: what has come from outside
- * @len: bytes of either
+ * kfi_auth_proved() - compare a proof of the peer with the expected one, in constant time
+ * @proof: expected proof of kfi_auth_proof(), or its first bytes
+ * @said: what the peer has sent
+ * @len: bytes to compare
  *
- * The time that it takes tells nothing of the two. Context: any.
+ * Context: any. Return: true if they are equal.
  */
 bool kfi_auth_proved(const u8 *proof, const u8 *said, size_t len);
 
@@ -734,44 +882,66 @@ bool kfi_auth_proved(const u8 *proof, const u8 *said, size_t len);
 /* ------------------------------------------------------------------ */
 
 /**
- * kfi_ep_connected() - a connect or accept succeeded: state CONNECTED, event KFI_CONNECTED with the peer's data
- * @ep: endpoint
- * @data: the peer's
- * @len: its bytes
+ * kfi_ep_connected() - report that an MSG endpoint is connected
+ * @ep: the endpoint
+ * @data: private data of the peer
+ * @len: length of @data
  *
- * Context: process. Return: 0, or -ECANCELED when the endpoint closes meanwhile.
+ * The state becomes KFI_EP_CONNECTED, and the consumer gets the event KFI_CONNECTED.
+ *
+ * Context: process, may sleep. Return: 0; -ECANCELED if the endpoint is being closed or reset.
  */
 int kfi_ep_connected(struct kfi_ep *ep, const void *data, size_t len);
-/** kfi_ep_refused() - a connect or accept failed: state SHUT, error event with @err (negative) and the peer's data */
+/**
+ * kfi_ep_refused() - report that a connect or accept has failed
+ * @ep: MSG endpoint
+ * @err: reason, a negative errno
+ * @data: private data of the peer
+ * @len: length of @data
+ *
+ * The state becomes KFI_EP_SHUT, posted receives complete with @err, and the consumer gets an error
+ * event. Nothing happens if the endpoint is not connecting.
+ *
+ * Context: process, may sleep.
+ */
 void kfi_ep_refused(struct kfi_ep *ep, int err, const void *data, size_t len);
 /**
- * kfi_ep_disconnected() - the peer shut down or is lost: state SHUT, posted receives end with @err, event KFI_SHUTDOWN
- * @ep: endpoint
- * @err: negative
+ * kfi_ep_disconnected() - report that a connection has ended
+ * @ep: MSG endpoint
+ * @err: reason, a negative errno; 0 stands for -ESHUTDOWN
  *
- * The provider has completed its transmits before. Once per connection; later calls do nothing. Context: process.
+ * The provider has completed the transmits of the endpoint before. The state becomes KFI_EP_SHUT,
+ * posted receives complete with @err, and the consumer gets the event KFI_SHUTDOWN. Nothing happens
+ * if the endpoint is not connected.
+ *
+ * Context: process, may sleep.
  */
 void kfi_ep_disconnected(struct kfi_ep *ep, int err);
 /**
- * kfi_pep_connreq() - a peer asks to connect: event KFI_CONNREQ
- * @pep: listener
- * @req: embedded request
- * @peer: its address
- * @peerlen: bytes of it
+ * kfi_pep_connreq() - report a connection request
+ * @pep: passive endpoint
+ * @req: the request, part of the provider's connection
+ * @peer: address of the peer
+ * @peerlen: length of @peer
  * @data: private data
- * @len: bytes of it
+ * @len: length of @data
  *
- * Context: process. Return: 0; -EBUSY: backlog full, or the EQ is; -ESHUTDOWN: not listening any more. On error the
- * provider keeps @req.
+ * The consumer gets the event KFI_CONNREQ. After an error the request still belongs to the
+ * provider.
+ *
+ * Context: process, may sleep.
+ * Return: 0; -EBUSY if the backlog or the event queue is full; -ESHUTDOWN if @pep does not listen;
+ * -EINVAL if the data or the address is too long; -ENOMEM.
  */
 int kfi_pep_connreq(struct kfi_pep *pep, struct kfi_connreq *req, const void *peer, size_t peerlen,
 		    const void *data, size_t len);
 /**
- * kfi_connreq_gone() - the peer of a waiting request went away
- * @req: the request
+ * kfi_connreq_gone() - report that the peer of a connection request has gone
+ * @req: the request, after kfi_pep_connreq() has returned 0
  *
- * Return: true: the request was still waiting, it is forgotten and the provider may free it; false: an accept or
- * reject has taken it.
+ * Context: process, may sleep.
+ * Return: true if the request was waiting. It belongs to the provider again, and its event is
+ * removed from the queue. False if an accept or a reject has taken it.
  */
 bool kfi_connreq_gone(struct kfi_connreq *req);
 
@@ -785,20 +955,23 @@ static inline struct kfi_domain *kfi_to_domain(struct kfid_domain *fid)
 /* ------------------------------------------------------------------ */
 
 /*
- * A provider that says so in domain_attr.max_ep_tx_ctx and max_ep_rx_ctx gets three more kinds of endpoints through ep_open,
- * ep_enable, ep_stop and ep_close, told apart by fid.fid.fclass: a scalable endpoint (KFI_CLASS_SEP), which has the address and
- * transfers nothing itself, and its contexts (KFI_CLASS_TX_CTX, KFI_CLASS_RX_CTX), which transfer in one direction each under
- * the address of @kfi_ep.sep. Contexts are enabled after it and closed before it. Where a message goes is in the address
- * handle: kfi_av_rx_ctx().
+ * If a provider offers contexts in domain_attr.max_ep_tx_ctx and max_ep_rx_ctx, ep_open, ep_enable,
+ * ep_stop and ep_close are also called for scalable endpoints (fid.fid.fclass is KFI_CLASS_SEP) and
+ * for their contexts (KFI_CLASS_TX_CTX, KFI_CLASS_RX_CTX). A scalable endpoint has the address and
+ * transfers nothing. A context transfers in one direction, and has the address of its &kfi_ep.sep.
+ * Contexts are enabled after their scalable endpoint, and closed before it. The handle of a peer
+ * contains the receive context that a message is for, see kfi_av_rx_ctx().
  */
 
 /**
- * kfi_ep_rx_ctx() - the receive context that a message for an address is for
- * @ep: the endpoint that has the address
- * @index: context that the sender names, not trusted
+ * kfi_ep_rx_ctx() - find the receive context that a message is for
+ * @ep: endpoint that has the address
+ * @index: receive context that the sender names, not trusted
  *
- * Context: any but hard interrupt, under rcu_read_lock(); the context is there until the end of that, or longer if ep_stop
- * waits for it. Return: a context of a scalable endpoint, another endpoint itself if @index is 0, or NULL.
+ * Context: any but hard interrupt, inside rcu_read_lock(). The context exists until the end of that
+ * section, or longer if &kfi_prov_ops.ep_stop waits for it.
+ * Return: the enabled context of a scalable endpoint; @ep itself if it is no scalable endpoint and
+ * @index is 0; NULL if there is no such context.
  */
 struct kfi_ep *kfi_ep_rx_ctx(struct kfi_ep *ep, u32 index);
 
@@ -812,7 +985,10 @@ static inline struct kfi_pep *kfi_to_pep(struct kfid_pep *fid)
 	return container_of(fid, struct kfi_pep, fid);
 }
 
-/** kfi_ep_net() - namespace of an endpoint; valid while the endpoint is not stopped */
+/**
+ * kfi_ep_net() - return the network namespace of an endpoint
+ * @ep: endpoint that is not stopped
+ */
 static inline struct net *kfi_ep_net(const struct kfi_ep *ep)
 {
 	return read_pnet(&ep->domain->fabric->net);
