@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * kfi_prov_ops.h - what a provider does, as kfi.ko calls it. A part of kfi_prov.h.
+ * kfi_prov_ops.h - the operations of a provider, which kfi.ko calls. Included by kfi_prov.h.
  */
 #ifndef _KFI_PROV_OPS_H
 #define _KFI_PROV_OPS_H
@@ -13,16 +13,16 @@ struct kfi_query;
 struct kfi_rx;
 
 /**
- * struct kfi_peer_info - one peer of an endpoint, for `kfi show`
- * @nr: its number among the peers of the endpoint, from 1 on, which no other gets
- * @addr: text
- * @state: text
- * @cpu: where its work runs, -1 none
- * @tx_bytes: said to it
- * @rx_bytes: heard of it
- * @pending: operations that wait for it
- * @unexpected_bytes: of its messages that wait for receives
- * @reconnects: connections to it, but for the first
+ * struct kfi_peer_info - one peer of an endpoint, for "kfi show"
+ * @nr: number of the peer, from 1; no two peers of an endpoint have the same
+ * @addr: address as text
+ * @state: state of the connection as text
+ * @cpu: CPU on which the work of the connection runs, or -1
+ * @tx_bytes: bytes sent to the peer
+ * @rx_bytes: bytes received from the peer
+ * @pending: number of operations that are outstanding
+ * @unexpected_bytes: bytes of messages from the peer that wait for receives
+ * @reconnects: number of connections to the peer after the first
  */
 struct kfi_peer_info {
 	u32		nr;
@@ -33,87 +33,123 @@ struct kfi_peer_info {
 };
 
 /**
- * struct kfi_prov_ops - what a provider does
+ * struct kfi_prov_ops - operations of a provider
  *
- * Mandatory ops are listed in kfi/provider.c and checked at registration. A NULL optional op means "not supported": the
- * core answers -EOPNOTSUPP in one place.
+ * kfi/provider.c lists the mandatory operations and checks them at registration. An optional
+ * operation that is NULL is not supported; kfi.ko returns -EOPNOTSUPP for it.
  *
- * @fabric_size: bytes of the provider's structure that *starts with* the common one (0 = the common one alone)
- * @domain_size: likewise
- * @ep_size: likewise
- * @pep_size: likewise
- * @mr_size: likewise
- * @tx_priv: bytes of @kfi_op.priv of transmit operations
- * @rx_priv: of receive operations
- * @getinfo:	offer what there is for q->node (only your own nodes: else return -ENODATA). May sleep, no locks held
- * @resolve:	turn node and service into an address of this domain's format; room for KFI_ADDR_MAX bytes.
- *		Return: length; -EINVAL: not an address. May sleep
- * @addr_check: is this a well-formed address of the format? Return 0 or -EINVAL (NULL: every byte string is)
- * @addr_str:	print an address
- * @addr_removed: optional: a handle's index has left the address vector of @ep, and means nothing any more: forget what you
- *		keep by it. May sleep, no lock of yours held, until ep_close. A post that races with this is answered either way,
- *		one that comes later is -EINVAL
- * @fabric_open: optional
- * @fabric_close: optional
- * @domain_open: fill &kfi_domain.limits and .addrlen
- * @domain_close: undo it
- * @ep_open:	endpoint structure made: set ep->tx_levels to the completion levels that were on offer for this type
- * @ep_close:	about to be freed; it is stopped
- * @ep_enable:	bindings are complete; start. RDM and DGRAM: the address is fixed from here on
- * @ep_restart:	optional: kfi_ep_reset() of a MSG endpoint, after @ep_stop: be as after @ep_enable. The connections of its
- *		&kfi_home are listed again already
- * @ep_stop:	let go of the network at once and end every accepted transmit with @err through kfi_tx_complete() before
- *		returning; no kfi_rx_* call for this endpoint after it. Messages under way into receives end with @err
- *		too. May sleep, but never waits for a peer or a consumer. Called before ep_close, also when the
- *		namespace or device goes (then the consumer closes much later), and once for each @ep_restart
- * @tx:		start a transmit, inside rcu_read_lock_bh(): bottom halves are off. op->code says what. Return: 0 = accepted, will be completed exactly once (perhaps
- *		already was); negative errno = refused, nothing happened, never -EAGAIN for ever. KFI_MORE in op->flags
- *		lets it wait for the next post (a later post, or completion of anything, must flush). KFI_FENCE is none of
- *		its business: kfi.ko calls when all that was before has been completed
- * @tx_flush:	optional: posts with KFI_MORE ended without a last one. Inside rcu_read_lock_bh()
- * @cancel_tx:	optional: kfi_cancel() of a transmit; 0 if a completion with -ECANCELED follows, else -ENOENT. @op may have
- *		ended just now and even be in use again: look it up among your own, under your own lock
- * @rx_posted:	optional, with the next: of endpoints with &kfi_ep.hw_recv: a receive for a queue of the hardware, inside rcu_read_lock_bh(). Return: 0: it
- *		will be completed exactly once (kfi_recv_complete()), in the order of posting, also by the end of its connection
- *		(before kfi_ep_disconnected() or kfi_ep_refused()) and by @ep_stop; negative errno: refused, -ESHUTDOWN after any of these
- * @rx_cancel:	the oldest receive with this @context that the hardware has not been given yet, or can give back, or NULL. It is kfi.ko's
- *		again, and ended there
- * @rx_matched:	an unexpected message now has its receive: rx->op and rx->iter are set; deliver it, then
- *		kfi_rx_complete()
- * @rx_drop:	the endpoint closes: the unexpected message is the provider's again
- * @getname:	local address of an endpoint
- * @pep_getname: of a passive one. Return length
- * @setname:	before enable
- * @pep_setname: before listen
- * @getpeer:	address of the connected peer. Return length
- * @connect:	MSG: start connecting; the answer comes by kfi_ep_connected() / kfi_ep_refused()
- * @accept:	MSG: accept ep->connreq; the provider owns the request from now on
- * @shutdown:	MSG: orderly end: what was accepted before is still sent; kfi_ep_disconnected() follows (also locally)
- * @reject:	refuse a request and free it
- * @pep_open: a passive endpoint; @listen and @pep_close are its too
- * @pep_close: nobody uses it any more
- * @listen: KFI_CONNREQ events may come from now on
- * @flush:	see kfi_flush(); op->code KFI_OPC_FLUSH comes through @tx when this is true
- * @av_only:	@ep_enable and those who call follow KFI_OPT_AV_ONLY (&kfi_ep.av_only)
- * @mr_reg:	optional, with the next, for hardware that moves bytes by itself: a region, or a handle for single I/Os (@per_io, without
- *		memory yet), is made. Keys are kfi.ko's all the same. With &kfi_mr.fixed its pages are to stay. May sleep. Return: 0 or negative errno
- * @mr_dereg:	undo it: no byte can land after it. The region is dead; comes once for each that succeeded, also when the device
- *		goes. May sleep, but never waits for a consumer
- * @mr_end:	optional: the memory leaves a handle for single I/Os, which is dead. Softirq, under rcu_read_lock(). Return: false if no byte can land any more, else
- *		true, and kfi_mr_settle() will follow
- * @mr_attach:	optional: memory has been attached to a handle for single I/Os, and no peer knows its key yet: can the hardware hold it?
- *		Softirq. Return: 0 or -EINVAL
- * @mr_known:	optional: may the hardware still move bytes of a dead region? Softirq
- * @mem_alloc:	optional, with the next: memory that peers reach better than any other, of @mem->len bytes (whole pages), zeroed, beginning
- *		with a page: fill @mem->addr, ->numa_node, ->priv. May sleep; not while the device goes. Return: 0; -ENOMEM: there
- *		is no more; -EAGAIN: not yet
- * @mem_free:	give it back; no region is in it. May sleep; also long after the device has gone
- * @peers:	call @emit for each peer with a number above @after, in the order of the numbers,
- *		until it answers nonzero; may not sleep inside emit. Peers up to @after cost next to
- *		nothing: a long list is asked for in pieces
- * @cm_data_size: longest private data, bytes
- * @atomic_size: @tx takes atomic operations on so many bytes of targets; 0: no endpoint has KFI_ATOMIC
- * @atomic_targets: ... in so many segments at most; 0: as many as tx_attr.rma_iov_limit says
+ * @fabric_size: bytes of the provider's structure, which begins with &struct kfi_fabric; 0 if the
+ *	provider has none
+ * @domain_size: as @fabric_size, for &struct kfi_domain
+ * @ep_size: as @fabric_size, for &struct kfi_ep
+ * @pep_size: as @fabric_size, for &struct kfi_pep
+ * @mr_size: as @fabric_size, for &struct kfi_mr
+ * @tx_priv: bytes of &kfi_oper.priv of transmit operations
+ * @rx_priv: bytes of &kfi_oper.priv of receive operations
+ *
+ * @getinfo: call kfi_query_add() for each combination that the provider offers for &kfi_query.node.
+ *	Returns 0; -ENODATA if the node is none of this provider; other errors. What was added is
+ *	dropped after an error. May sleep, no locks are held
+ * @resolve: convert a node and a service to an address in the format of the domain; @addr has room
+ *	for KFI_ADDR_MAX bytes. Returns the length, or -EINVAL if they are no address. May sleep
+ * @addr_check: optional: check that an address is well-formed. Returns 0 or -EINVAL. Without it,
+ *	every sequence of bytes is
+ * @addr_str: print an address
+ * @addr_removed: optional: an index was removed from the address vector of @ep. The provider drops
+ *	what it has stored for the index. A post that runs at the same time may succeed or fail,
+ *	later posts return -EINVAL. Called until @ep_close, under the lock of the address vector.
+ *	May sleep
+ *
+ * @fabric_open: optional: open a fabric
+ * @fabric_close: optional: undo @fabric_open
+ * @domain_open: open a domain: set &kfi_domain.limits and &kfi_domain.addrlen
+ * @domain_close: optional: undo @domain_open
+ *
+ * @ep_open: initialise an endpoint. Sets &kfi_ep.tx_levels to the completion levels that were
+ *	offered for its type
+ * @ep_close: undo @ep_open, after @ep_stop. The endpoint is freed afterwards
+ * @ep_enable: start to transfer. The bindings are complete. The address of an RDM or DGRAM endpoint
+ *	does not change any more
+ * @ep_restart: optional: kfi_ep_reset() of an MSG endpoint has called @ep_stop, and its connection
+ *	set accepts connections again: restore the state after @ep_enable
+ * @ep_stop: release the network. Before it returns, every accepted transmit was completed with @err
+ *	by kfi_tx_complete(), and so was every receive into which a message was being placed. The
+ *	provider calls no kfi_rx_*() function for the endpoint afterwards. May sleep, but must not
+ *	wait for a peer or a consumer. Called once before @ep_close, also when the namespace or the
+ *	device goes, then long before @ep_close; and once before each @ep_restart
+ *
+ * @tx: start a transmit; &kfi_oper.code tells its kind. Returns 0 if the operation is accepted: it
+ *	will be completed once, or has been completed; or a negative errno if it is refused, then
+ *	nothing has happened. Must not return -EAGAIN for ever. With KFI_MORE in &kfi_oper.flags
+ *	the provider may delay the operation until the next post without KFI_MORE, or @tx_flush.
+ *	The provider ignores KFI_FENCE: kfi.ko calls @tx after all earlier transmits have been
+ *	completed. Called inside rcu_read_lock_bh(), must not sleep
+ * @tx_flush: optional: start the operations that were delayed by KFI_MORE. Called inside
+ *	rcu_read_lock_bh()
+ * @cancel_tx: optional: kfi_cancel() of a transmit. Returns 0 if a completion with -ECANCELED
+ *	follows, else -ENOENT. @op may have been completed, and may be in use again, so the
+ *	provider searches for it among its own operations under its own lock
+ * @rx_posted: optional, with @rx_cancel, for endpoints with &kfi_ep.hw_recv: post a receive to the
+ *	hardware. Returns 0 if kfi_recv_complete() will be called once, in the order of posting;
+ *	or a negative errno if the receive is refused. The receives of a connection that ends are
+ *	completed before kfi_ep_disconnected() or kfi_ep_refused(), those of a stopped endpoint in
+ *	@ep_stop; after either @rx_posted returns -ESHUTDOWN. Called inside rcu_read_lock_bh()
+ * @rx_cancel: take back the oldest receive with this @context that was not given to the hardware,
+ *	or that the hardware gives back. Returns the receive, which kfi.ko completes, or NULL
+ * @rx_matched: an unexpected message has a receive now: &kfi_rx.op and &kfi_rx.iter are set. The
+ *	provider copies the payload and calls kfi_rx_complete(). Must not sleep
+ * @rx_drop: the endpoint closes; the unexpected message belongs to the provider again. Must not
+ *	sleep
+ *
+ * @getname: store the local address of an endpoint. Returns its length
+ * @setname: optional: set the local address of an endpoint that is not enabled
+ * @getpeer: store the address of the connected peer. Returns its length
+ * @connect: MSG: start to connect. kfi_ep_connected() or kfi_ep_refused() reports the result
+ * @accept: MSG: accept &kfi_ep.connreq, which belongs to the provider from now on, also after an
+ *	error
+ * @shutdown: MSG: end the connection after the operations that were accepted before have been sent.
+ *	kfi_ep_disconnected() follows, on this side too
+ *
+ * @pep_open: initialise a passive endpoint. @pep_close, @pep_getname, @listen and @reject are
+ *	mandatory with it
+ * @pep_close: undo @pep_open and @listen. kfi_pep_connreq() is not called any more when it returns
+ * @pep_getname: store the address of a passive endpoint. Returns its length
+ * @pep_setname: optional: set the address of a passive endpoint that does not listen
+ * @listen: call kfi_pep_connreq() for each connection request from now on
+ * @reject: reject a connection request and free it
+ *
+ * @mr_reg: optional, with @mr_dereg, for hardware that moves bytes of regions: a region, or a
+ *	per-I/O region (&kfi_mr.per_io) without memory, is created. kfi.ko chooses the key. The
+ *	provider sets &kfi_mr.fixed if the pages of the region must not change. Returns 0 or a
+ *	negative errno. May sleep
+ * @mr_dereg: undo @mr_reg of a region that is dead. When it returns, the device does not access the
+ *	memory. Called once for each @mr_reg that has succeeded, also when the device goes. May
+ *	sleep, but must not wait for a consumer
+ * @mr_end: optional: a per-I/O region is dead, and its memory is detached. Returns false if the
+ *	device does not access the memory any more; true if it may, then the provider calls
+ *	kfi_mr_settle() later. Called in softirq or with bottom halves off, inside rcu_read_lock()
+ * @mr_attach: optional: memory is attached to a per-I/O region, whose key no peer knows yet.
+ *	Returns 0, or -EINVAL if the hardware can't register this memory. Context as @mr_end
+ * @mr_known: optional: may the device still access the memory of a dead region? Context as @mr_end
+ *
+ * @mem_alloc: optional, with @mem_free: allocate zeroed memory that peers reach better than other
+ *	memory, page aligned, of &kfi_mem.len bytes, a multiple of the page size. Sets
+ *	&kfi_mem.addr, &kfi_mem.numa_node and &kfi_mem.priv. Returns 0; -ENOMEM if there is no
+ *	more; -EAGAIN if there is none yet. May sleep. Not called after the device has gone
+ * @mem_free: free memory of @mem_alloc, in which no region lies. May sleep. May be called long
+ *	after the device has gone
+ *
+ * @peers: call @emit for each peer with a number above @after, in the order of the numbers, until
+ *	@emit returns nonzero. @emit does not sleep, so it may be called inside an RCU read section.
+ *	Skipping the peers up to @after has to be cheap, because a long list is read in pieces
+ *
+ * @cm_data_size: longest private data of a connection request or answer, bytes
+ * @atomic_size: bytes of targets of the longest atomic operation that @tx accepts; 0 if no endpoint
+ *	has KFI_ATOMIC
+ * @atomic_targets: number of remote segments of an atomic operation that @tx accepts; 0 if only
+ *	tx_attr.rma_iov_limit limits it
+ * @flush: @tx accepts KFI_OPC_FLUSH, see kfi_flush()
+ * @av_only: @ep_enable and the handling of callers respect &kfi_ep.av_only (KFI_OPT_AV_ONLY)
  */
 struct kfi_prov_ops {
 	size_t	fabric_size, domain_size, ep_size, pep_size, mr_size;
@@ -125,7 +161,8 @@ struct kfi_prov_ops {
 	bool	av_only;
 
 	int	(*getinfo)(struct kfi_query *q);
-	int	(*resolve)(struct kfi_domain *domain, const char *node, const char *service, void *addr);
+	int	(*resolve)(struct kfi_domain *domain, const char *node, const char *service,
+			   void *addr);
 	int	(*addr_check)(struct kfi_domain *domain, const void *addr);
 	void	(*addr_str)(const void *addr, size_t len, char *buf, size_t size);
 	void	(*addr_removed)(struct kfi_ep *ep, u32 index);
@@ -162,7 +199,8 @@ struct kfi_prov_ops {
 	int	(*pep_getname)(struct kfi_pep *pep, void *addr);
 	int	(*pep_setname)(struct kfi_pep *pep, const void *addr, size_t len);
 	int	(*listen)(struct kfi_pep *pep);
-	int	(*reject)(struct kfi_pep *pep, struct kfi_connreq *req, const void *data, size_t len);
+	int	(*reject)(struct kfi_pep *pep, struct kfi_connreq *req, const void *data,
+			  size_t len);
 
 	int	(*mr_reg)(struct kfi_mr *mr);
 	void	(*mr_dereg)(struct kfi_mr *mr);
@@ -178,27 +216,30 @@ struct kfi_prov_ops {
 };
 
 /**
- * kfi_recv_complete() - a receive of a hardware queue has its message, or will never have one
- * @op:		receive of &kfi_prov_ops.rx_posted; the provider forgets it with this call
- * @len:	bytes of the message, all of which are in their place
- * @flags:	KFI_REMOTE_CQ_DATA or 0
- * @data:	remote CQ data
- * @err:	0 or negative errno; -KFI_ETRUNC: the message was longer than the receive
+ * kfi_recv_complete() - complete a receive of an endpoint with &kfi_ep.hw_recv
+ * @op: receive of &kfi_prov_ops.rx_posted. The provider must not use it after this call
+ * @len: length of the message in bytes; all of it was placed
+ * @flags: KFI_REMOTE_CQ_DATA or 0
+ * @data: remote CQ data
+ * @err: 0 or a negative errno; -KFI_ETRUNC if the message was longer than the receive
  *
- * Context: process or softirq, with bottom halves off.
+ * Context: process or softirq, bottom halves off.
  */
 void kfi_recv_complete(struct kfi_oper *op, size_t len, u64 flags, u64 data, int err);
 
 /**
- * kfi_device_gone() - hardware goes: end all that stands on it
- * @device: what the provider has put into &kfi_domain.device and &kfi_pep.device
+ * kfi_device_gone() - end everything that uses a device that is removed
+ * @device: the pointer that the provider has stored in &kfi_domain.device and &kfi_pep.device
  *
- * To be called from the driver's removal, once. Before that the provider sees to it that domain_open, pep_open and listen
- * refuse the device. Passive endpoints are closed (pep_close), endpoints stopped (ep_stop with -ENODEV), regions given back
- * (mr_dereg), as when a namespace goes; the event queues of all of them are told. Nothing of this waits for a consumer, who
- * closes what has become of them whenever he likes: then only ep_close and domain_close are called. But a consumer may have
- * been closing or registering something just now, whose end the provider has to wait for. Context: process; no lock of
- * yours that an operation takes.
+ * Called once, when the driver of the device is removed. Before that the provider makes
+ * domain_open, pep_open and listen refuse the device. This function closes the passive endpoints
+ * (pep_close), stops the endpoints (ep_stop with -ENODEV) and deregisters the regions (mr_dereg) of
+ * the device, as at the end of a namespace, and reports to their event queues. It does not wait for
+ * consumers. They close the objects at any time later, and only ep_close and domain_close are
+ * called then. However, a consumer may be in a call that closes or registers an object; the
+ * provider has to wait for the end of such calls.
+ *
+ * Context: process, may sleep. The caller holds no lock that an operation of the provider takes.
  */
 void kfi_device_gone(const void *device);
 
