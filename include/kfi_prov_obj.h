@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * kfi_prov_obj.h - what fabrics, domains, endpoints and their parts look like to kfi.ko and to providers.
+ * kfi_prov_obj.h - the structures of fabrics, domains, endpoints and their parts, as kfi.ko and
+ * providers see them. Included by kfi_prov.h, which describes how they may be used.
  *
- * kfi.ko allocates and frees them; a provider embeds the common structure at the beginning of its own. Include
- * kfi_prov.h, which says what may be done with them.
+ * kfi.ko allocates and frees these structures. The structure of a provider begins with the common
+ * one. Members are owned by kfi.ko and read only for providers, unless their description says
+ * something else.
  */
 #ifndef _KFI_PROV_OBJ_H
 #define _KFI_PROV_OBJ_H
@@ -38,13 +40,13 @@
 #include <kfi_atomic.h>
 #include <kfi_errno.h>
 
-/** KFI_ADDR_MAX - longest provider address in bytes. */
+/** KFI_ADDR_MAX - length in bytes of the longest address */
 #define KFI_ADDR_MAX		64
-/** KFI_CM_DATA_MAX - longest private data of a connection request or answer, in bytes. */
+/** KFI_CM_DATA_MAX - bytes of private data that a connection request or answer can have */
 #define KFI_CM_DATA_MAX		256
-/** KFI_INJECT_MAX - longest inject the core copies into an operation, in bytes. */
+/** KFI_INJECT_MAX - highest &kfi_ep.inject_size, in bytes */
 #define KFI_INJECT_MAX		4096
-/** KFI_RMA_IOV_MAX - most remote segments of one RMA operation. */
+/** KFI_RMA_IOV_MAX - highest &kfi_ep.rma_iov_limit */
 #define KFI_RMA_IOV_MAX		256
 
 struct kfi_provider;
@@ -66,10 +68,10 @@ struct kfi_fence;
 struct kfi_home;
 
 /**
- * struct kfi_obj - what every fid has
- * @users:	children and bindings that keep this object from being closed
- * @id:		number shown by netlink, unique per class
- * @entry:	in the parent's list of this class (kfi.ko's, under the parent's lock)
+ * struct kfi_obj - common part of all objects
+ * @users: number of children and bindings, which keep the object from being closed
+ * @id: number of the object for netlink. Numbers increase, whatever the class
+ * @entry: in the parent's list of this class, under the parent's lock
  */
 struct kfi_obj {
 	atomic_t		users;
@@ -79,15 +81,16 @@ struct kfi_obj {
 
 /**
  * struct kfi_fabric - an open fabric
- * @fid:	consumer's handle
- * @obj:	common part
- * @prov:	its provider; the module is pinned
- * @net:	its namespace; read with read_pnet(); not pinned: when the namespace goes, @dead is set
- * @name:	fabric name
- * @dead:	the namespace is gone: everything below answers -ENODEV
- * @lock:	protects @domains, @peps
- * @domains:	open domains
- * @peps:	open passive endpoints
+ * @fid: handle of the consumer
+ * @obj: common part
+ * @prov: provider, whose module can't be unloaded
+ * @net: network namespace, read by read_pnet(). The fabric holds no reference: when the namespace
+ *	goes, it is set to NULL
+ * @name: name of the fabric
+ * @dead: the namespace has gone, and all objects of the fabric return -ENODEV
+ * @lock: protects @domains and @peps
+ * @domains: open domains
+ * @peps: open passive endpoints
  */
 struct kfi_fabric {
 	struct kfid_fabric	fid;
@@ -103,24 +106,28 @@ struct kfi_fabric {
 
 /**
  * struct kfi_domain - an open domain
- * @fid:	consumer's handle
- * @obj:	common part
- * @fabric:	parent
- * @name:	domain name
- * @info:	private copy of the info it was opened with
- * @limits:	what kfi_domain_limits() answers; the provider fills it in domain_open. A software provider leaves
- *		dma_device NULL and gets kfi.ko's, whose mapping is direct
- * @addrlen:	bytes of one address in this domain's format; the provider sets it in domain_open
- * @device:	what it stands on, set by a provider in domain_open if that can go; see kfi_device_gone()
- * @dead:	the namespace or the device is gone: everything below answers -ENODEV. Written under @lock
- * @lock:	protects @eps (mutex: listed by netlink, walked when namespace or device go), @cntrs and @regions
- * @eps:	open endpoints
- * @cntrs:	open counters
- * @regions:	regions that the provider has registered (&kfi_prov_ops.mr_reg)
- * @mrs:	regions by key, rhashtable of kfi_mr
- * @registered:	how often a region was made ready, per CPU
- * @mems:	memory of kfi_mem_alloc(): struct kfi_mem by page number; found under RCU
- * @eq:	bound event queue or NULL; set once, before endpoints are opened
+ * @fid: handle of the consumer
+ * @obj: common part
+ * @fabric: parent
+ * @name: name of the domain
+ * @info: copy of the info that the domain was opened with
+ * @limits: limits that kfi_domain_limits() returns. The provider sets them in
+ *	&kfi_prov_ops.domain_open. If a software provider leaves dma_device NULL, kfi.ko sets it to
+ *	a device of its own with direct mapping
+ * @addrlen: length in bytes of an address. The provider sets it in &kfi_prov_ops.domain_open
+ * @device: device that the domain uses, if it can be removed, for kfi_device_gone(). The provider
+ *	sets it in &kfi_prov_ops.domain_open
+ * @dead: the namespace or the device has gone, and all objects of the domain return -ENODEV.
+ *	Written under @lock
+ * @lock: protects @eps, @cntrs and @regions. A mutex, because netlink lists the endpoints, and the
+ *	end of a namespace or device stops them, under it
+ * @eps: open endpoints
+ * @cntrs: open counters
+ * @regions: regions for which &kfi_prov_ops.mr_reg was called
+ * @mrs: hash table of &struct kfi_mr by key
+ * @registered: number of times that a region was made available to peers, per CPU
+ * @mems: memory of kfi_mem_alloc(): &struct kfi_mem by page number, read under RCU
+ * @eq: bound event queue, or NULL. Does not change after the first endpoint was opened
  */
 struct kfi_domain {
 	struct kfid_domain	fid;
@@ -143,13 +150,13 @@ struct kfi_domain {
 };
 
 /**
- * enum kfi_ep_state - life of an endpoint, see docs/locking.md for the arrows
- * @KFI_EP_IDLE:	opened, may be bound
- * @KFI_EP_ENABLED:	RDM, DGRAM: may transfer. MSG: receives may be posted
- * @KFI_EP_CONNECTING:	MSG: connect or accept under way
- * @KFI_EP_CONNECTED:	MSG: may transfer
- * @KFI_EP_SHUT:	MSG: was connected, or its connection failed; no more transfers
- * @KFI_EP_DEAD:	its network is gone (namespace, device); a husk that answers -ENODEV
+ * enum kfi_ep_state - state of an endpoint; kfi/ep_state.c has the transitions
+ * @KFI_EP_IDLE: opened, can be bound
+ * @KFI_EP_ENABLED: RDM, DGRAM: can transfer. MSG: receives can be posted
+ * @KFI_EP_CONNECTING: MSG: connect or accept is in progress
+ * @KFI_EP_CONNECTED: MSG: can transfer
+ * @KFI_EP_SHUT: MSG: the connection has ended or failed; no transfers
+ * @KFI_EP_DEAD: closed, or the namespace or device has gone; posts return -ENODEV
  */
 enum kfi_ep_state {
 	KFI_EP_IDLE,
@@ -160,7 +167,16 @@ enum kfi_ep_state {
 	KFI_EP_DEAD,
 };
 
-/** enum kfi_cntr_dir - which operations a counter bound to an endpoint counts */
+/**
+ * enum kfi_cntr_dir - index of the counters that are bound to an endpoint
+ * @KFI_CNTR_SEND: counts sends
+ * @KFI_CNTR_RECV: counts receives
+ * @KFI_CNTR_READ: counts RMA reads, and atomic operations that return old values
+ * @KFI_CNTR_WRITE: counts RMA writes, flushes, and other atomic operations
+ * @KFI_CNTR_REMOTE_READ: counts reads of peers
+ * @KFI_CNTR_REMOTE_WRITE: counts writes of peers
+ * @KFI_CNTR_DIRS: number of counters
+ */
 enum kfi_cntr_dir {
 	KFI_CNTR_SEND,
 	KFI_CNTR_RECV,
@@ -172,22 +188,25 @@ enum kfi_cntr_dir {
 };
 
 /**
- * struct kfi_stats - per-CPU counts of one endpoint, shown by `kfi stats`
- * @tx_ops: operations posted
- * @tx_bytes: their payload
- * @rx_ops: receives completed
- * @rx_bytes: their payload
- * @rma_in_ops: RMA operations that peers performed here
- * @rma_in_bytes: their payload
- * @errors: operations completed in error
- * @again: posts answered -EAGAIN
- * @unexpected: messages that came before their receive
+ * struct kfi_stats - statistics of one endpoint on one CPU, for "kfi stats"
+ * @tx_ops: transmit operations that were posted
+ * @tx_bytes: bytes of payload in @tx_ops
+ * @rx_ops: receives that were completed
+ * @rx_bytes: bytes of payload in @rx_ops
+ * @rma_in_ops: RMA and atomic operations that peers have performed on this side
+ * @rma_in_bytes: bytes of payload in @rma_in_ops
+ * @errors: operations that were completed with an error
+ * @again: posts that returned -EAGAIN
+ * @unexpected: messages that arrived before their receive was posted
  * @dropped: unexpected messages of lost peers that were dropped to make room
- * @copied: payload bytes the provider copied on the sending side
- * @spliced: payload bytes it did not
- * @placed: payload bytes of peers that the hardware has put in their place for somebody here. What a peer's RMA does
- *	without anybody here is in no count
- * @bounced: ... that a CPU here had to copy from where the hardware had put them
+ * @copied: bytes of payload that the provider has copied to send them. Counted by the provider
+ * @spliced: bytes of payload that the provider has sent from the consumer's pages. Counted by the
+ *	provider
+ * @placed: bytes of payload that hardware has placed at their destination for an operation of this
+ *	side. RMA of a peer that no code on this side takes part in is not counted. Counted by the
+ *	provider
+ * @bounced: bytes of payload that hardware has placed elsewhere, and a CPU has copied. Counted by
+ *	the provider
  */
 struct kfi_stats {
 	u64 tx_ops, tx_bytes;
@@ -198,25 +217,28 @@ struct kfi_stats {
 	u64 placed, bounced;
 };
 
+/* Add to a count, in any context. */
 #define kfi_stat_add(ep, field, n)	this_cpu_add((ep)->stats->field, (n))
 #define kfi_stat_inc(ep, field)		this_cpu_inc((ep)->stats->field)
 
-/* The same with bottom halves off: no more than an addition on any architecture. */
+/* The same with bottom halves off: on every architecture this is a plain addition. */
 #define __kfi_stat_add(ep, field, n)	__this_cpu_add((ep)->stats->field, (n))
 #define __kfi_stat_inc(ep, field)	__this_cpu_inc((ep)->stats->field)
 
 /**
- * struct kfi_op_pool - the operations of one direction of one endpoint
- * @free:	the free ones: the first, how many are in use, and a count of changes (op.c). What was given back last is
- *		taken next, so that an endpoint with few operations under way stays in few cache lines.
- * @mem:	@depth operations of @stride bytes
- * @base: the memory they lie in
- * @stride:	bytes from one to the next
- * @depth:	tx_attr.size or rx_attr.size
- * @iov_limit:	local segments each has room for
- * @starved:	bits: somebody wants to hear of space; close waits
+ * struct kfi_op_pool - operations of one direction of one endpoint
+ * @free: list of free operations: index of the first one, number of operations that are in use, and
+ *	number of changes, in one word (kfi/op.c). The operation that was freed last is used next,
+ *	so an endpoint with few operations in progress uses few cache lines
+ * @mem: @depth operations of @stride bytes
+ * @base: allocated memory, which contains @mem
+ * @stride: distance in bytes of two operations
+ * @depth: number of operations, tx_attr.size or rx_attr.size
+ * @iov_limit: number of local segments that each operation has room for
+ * @starved: bits: kfi_ep_tx_space() waits for a free operation; kfi_close() waits for the last
+ *	operation
  *
- * Allocated when the endpoint opens: posting allocates no memory.
+ * Allocated when the endpoint is opened, so that a post allocates no memory.
  */
 struct kfi_op_pool {
 	atomic64_t	free;
@@ -231,16 +253,20 @@ struct kfi_op_pool {
 #define KFI_POOL_BITS	20
 #define KFI_POOL_MAX	((1U << KFI_POOL_BITS) - 1)
 
-/** kfi_pool_used() - operations of @pool that are in use */
+/**
+ * kfi_pool_used() - return the number of operations that are in use
+ * @pool: the pool
+ */
 static inline u32 kfi_pool_used(const struct kfi_op_pool *pool)
 {
 	return (u64)atomic64_read(&pool->free) >> KFI_POOL_BITS & KFI_POOL_MAX;
 }
 
 /**
- * struct kfi_cq_waiter - asks to be told when a full CQ has room; embedded by whoever waits
- * @link: kfi.ko's; empty when not waiting
- * @fn: called once, from a work item with bottom halves off and no locks held; may not sleep, may wait again
+ * struct kfi_cq_waiter - callback for a free slot in a completion queue, see kfi_cq_wait_space()
+ * @link: in the list of the queue; empty if the waiter does not wait. Owned by kfi.ko
+ * @fn: called once, in a work item, with bottom halves off and without locks. It must not sleep,
+ *	and may wait again. Set by the waiter
  */
 struct kfi_cq_waiter {
 	struct list_head	link;
@@ -248,28 +274,36 @@ struct kfi_cq_waiter {
 };
 
 /**
- * struct kfi_match - receives posted on an endpoint, and messages that came before their receive
- * @lock:	protects everything here but @order; taken with bottom halves off; leaf lock
- * @order:	taken before @lock, around "is this the last landing?" and the entry of one that is not: so the entry with
- *		KFI_MULTI_RECV is behind all others of its buffer
- * @msgs:	the oldest untagged receive, in a ring of all in posting order (multi-receive buffers included)
- * @exact:	tagged receives without ignore bits, hashed by tag: a ring for each bucket, in posting order
- * @wild:	tagged receives with ignore bits, a ring in posting order
- * @unexp_msgs:	unexpected untagged messages in arrival order
- * @unexp_tags:	unexpected tagged messages in arrival order
- * @unexp_hash: the same tagged messages, hashed by tag, each bucket in arrival order
- * @ready:	unexpected messages that a multi-receive buffer took and kfi_match_more() has not handed out yet
- * @claimed:	unexpected tagged messages that KFI_PEEK | KFI_CLAIM has set aside, each for one context
- * @spent:	multi-receive buffers that were released under @lock and end when it is dropped; else empty
- * @space:	waits for room in the CQ while @stalled
- * @bits:	log2 of the number of buckets, from rx_attr.size: the cost of a match does not grow with the depth
- * @mult:	odd random number that hashes tags: a peer that chooses tags can't choose their
- *		buckets
- * @seq:	stamps receives so that exact and wild ones keep their common order
- * @stalled:	an unexpected message (untagged, tagged) has its multi-receive buffer but no CQ slot; later ones wait
- * @waiting:	@space is registered, or about to be
- * @delivering:	somebody is in kfi_match_deliver(), and looks at @ready once more before he leaves
- * @closed:	flushed: arrivals and posts are refused
+ * struct kfi_match - posted receives and unexpected messages of an endpoint
+ * @lock: protects all members but @order. A leaf lock, taken with bottom halves off
+ * @order: taken before @lock. Held from the decision that a message is not the last one in its
+ *	multi-receive buffer until its completion is written, so that the completion with
+ *	KFI_MULTI_RECV comes after all others of the buffer
+ * @msgs: ring of untagged receives in posting order, multi-receive buffers included; points to the
+ *	oldest
+ * @exact: hash table of tagged receives without ignore bits, by tag. Each bucket is a ring in
+ *	posting order
+ * @wild: ring of tagged receives with ignore bits, in posting order
+ * @unexp_msgs: unexpected untagged messages in the order of arrival
+ * @unexp_tags: unexpected tagged messages in the order of arrival
+ * @unexp_hash: hash table of the messages in @unexp_tags, by tag. Each bucket is in the order of
+ *	arrival
+ * @ready: unexpected messages that have a receive now, and were not passed to
+ *	&kfi_prov_ops.rx_matched yet
+ * @claimed: unexpected tagged messages that KFI_PEEK | KFI_CLAIM has reserved for a context
+ * @spent: multi-receive buffers that were released under @lock, and are completed when it is
+ *	unlocked; empty at other times
+ * @space: waits for a slot in the completion queue while @stalled
+ * @bits: log2 of the number of buckets, from rx_attr.size. So the cost of a match does not depend
+ *	on the number of receives
+ * @mult: odd random number by which tags are hashed, so that a peer can't choose tags that share a
+ *	bucket
+ * @seq: sequence number of the next receive, by which receives in @exact and @wild are ordered
+ * @stalled: an unexpected message (index 0: untagged, 1: tagged) matches a multi-receive buffer,
+ *	but the completion queue has no free slot. Later messages of the kind have to wait
+ * @waiting: @space is registered, or is being registered
+ * @delivering: a caller is in kfi_match_deliver(), and looks at @ready again before it returns
+ * @closed: the endpoint closes; messages and posts are refused
  */
 struct kfi_match {
 	spinlock_t		lock;
@@ -295,64 +329,70 @@ struct kfi_match {
 
 /**
  * struct kfi_ep - an endpoint
- * @fid:	consumer's handle
- * @obj:	common part
- * @domain:	parent
- * @ops:	the provider's operations (one load less on the data path)
- * @type:	KFI_EP_MSG, RDM or DGRAM
- * @state:	&enum kfi_ep_state; written under @lock, read with READ_ONCE() on the data path
- * @lock:	serialises bind, enable, connection calls and close
- * @caps:	granted capabilities
- * @tx_flags:	default op flags of sends and RMA
- * @rx_flags: of receives
- * @tx_levels:	completion levels the provider gives on this endpoint
- * @tx_selective: only operations with KFI_COMPLETION make an entry
- * @rx_selective: likewise
- * @hw_recv:	receives are the provider's (&kfi_prov_ops.rx_posted), not the matching's; it says so in ep_open
- * @inject_size: longest inject
- * @max_msg_size: longest message
- * @min_multi_recv: KFI_OPT_MIN_MULTI_RECV
- * @reclaim: KFI_OPT_RECLAIM: others may wait for memory until its operations end, so these may use what is kept for that. Settled when
- *	it is enabled
- * @av_only: KFI_OPT_AV_ONLY: a caller that is not in the address vector is refused. Settled when
- *		it is enabled
- * @unprivileged: KFI_OPT_UNPRIVILEGED: the endpoint belongs to a process, which has no right to reserved ports.
- *		Settled when it is enabled
- * @op_timeout_ms: KFI_OPT_OP_TIMEOUT_MS, 0: none. Settled when it is enabled
- * @rma_iov_limit: remote segments an operation may name
- * @tx_cq: bound queue of transmits, or NULL
- * @rx_cq: that of receives
- * @eq: bound event queue or NULL
- * @av: bound address vector or NULL
- * @av_entry: in its list
- * @cntr:	bound counters
+ * @fid: handle of the consumer
+ * @ops: operations of the provider; here to save a load on the data path
+ * @type: KFI_EP_MSG, KFI_EP_RDM or KFI_EP_DGRAM
+ * @state: &enum kfi_ep_state. Changed by cmpxchg(), read by READ_ONCE()
+ * @caps: capabilities
+ * @tx_flags: default operation flags of transmits
+ * @tx_levels: completion levels that the endpoint supports. Set by the provider in
+ *	&kfi_prov_ops.ep_open
+ * @tx_selective: only transmits with KFI_COMPLETION write a completion
+ * @rx_selective: only receives with KFI_COMPLETION write a completion
+ * @hw_recv: receives are posted to &kfi_prov_ops.rx_posted instead of the matching. Set by the
+ *	provider in &kfi_prov_ops.ep_open
+ * @stx: shared transmit context, whose operations the endpoint uses, or NULL
+ * @stats: statistics per CPU
+ * @tx_cq: completion queue of transmits, or NULL
+ * @rx_cq: completion queue of receives, or NULL
+ * @srx: shared receive context, which receives the messages of the endpoint, or NULL
+ * @av: address vector, or NULL
+ * @rx_flags: default operation flags of receives
+ * @inject_size: longest payload with KFI_INJECT, bytes
+ * @max_msg_size: longest message or RMA operation, bytes
+ * @rma_iov_limit: highest number of remote segments of an operation
+ * @min_multi_recv: KFI_OPT_MIN_MULTI_RECV, bytes
+ * @reclaim: KFI_OPT_RECLAIM: memory reclaim may wait for the operations of the endpoint, which may
+ *	therefore use memory reserves. Does not change after the endpoint was enabled
+ * @av_only: KFI_OPT_AV_ONLY: a caller that is not in the address vector is refused. Does not change
+ *	after the endpoint was enabled
+ * @unprivileged: KFI_OPT_UNPRIVILEGED: the endpoint belongs to a process, which may not use
+ *	reserved ports. Does not change after the endpoint was enabled
+ * @op_timeout_ms: KFI_OPT_OP_TIMEOUT_MS, milliseconds; 0: no time limit. Does not change after the
+ *	endpoint was enabled
+ * @domain: parent
+ * @cntr: bound counters, by &enum kfi_cntr_dir
  * @tx: transmit operations
  * @rx: receive operations
- * @match:	posted receives and unexpected messages
- * @info:	private copy of the info it was opened with
- * @connreq:	the request it will accept, or NULL
- * @srx: shared receive context that its messages go to, or NULL
- * @stx: shared transmit context whose operations it uses
- * @sharers:	shared transmit context: the endpoints bound to it, by @share; under @space_lock
- * @share:	in that list
- * @sep: context: the scalable endpoint that it is one of, else NULL
- * @ctx: its number, 0 for all others
- * @ctxs:	scalable endpoint: its open contexts (kfi.ko's)
- * @rx_ctxs: the receive contexts that are enabled, see kfi_ep_rx_ctx()
- * @triggers:	with KFI_TRIGGER: what its operations wait for (kfi.ko's), those of @tx before those of @rx
- * @home:	its connections, if the provider keeps them by kfi_home.h
- * @fence:	with KFI_FENCE: what waits for earlier transmits (kfi.ko's)
- * @overdue:	with KFI_OPT_OP_TIMEOUT_MS: what looks for operations that take too long (kfi.ko's)
- * @end_err:	why it is DEAD; set before it is
- * @space_fn: one-shot "there is room again" callback
- * @space_arg: its argument
- * @space_lock:	protects @space_fn, @space_arg; bottom halves off
- * @space:	waits on @tx_cq's behalf of @space_fn
- * @drained:	wakes close when an operation ends
- * @stats:	per-CPU counts
+ * @match: posted receives and unexpected messages
+ * @lock: serialises bind, enable, connection calls, reset and close
+ * @obj: common part
+ * @eq: event queue, or NULL
+ * @av_entry: in the list of @av
+ * @info: copy of the info that the endpoint was opened with
+ * @connreq: connection request that the endpoint will accept, or NULL
+ * @sep: scalable endpoint of a context, else NULL
+ * @ctx: number of a context in @sep, else 0
+ * @ctxs: open contexts of a scalable endpoint
+ * @rx_ctxs: enabled receive contexts of a scalable endpoint, see kfi_ep_rx_ctx()
+ * @home: connection set, if the provider uses kfi_home.h
+ * @triggers: with KFI_TRIGGER: one entry for each operation in @tx, then in @rx, which says what
+ *	the operation waits for
+ * @fence: with KFI_FENCE: operations that wait for earlier transmits
+ * @overdue: with KFI_OPT_OP_TIMEOUT_MS: work item that searches for operations that take too long
+ * @end_err: error of the operations that are completed because the endpoint is KFI_EP_DEAD. Set
+ *	before the state
+ * @space_fn: callback of kfi_ep_tx_space(), or NULL
+ * @space_arg: second argument of @space_fn
+ * @space_lock: protects @space_fn, @space_arg and @sharers. Taken with bottom halves off
+ * @space: waiter at @tx_cq that calls @space_fn
+ * @sharers: endpoints that are bound to a shared transmit context, by @share
+ * @share: in &kfi_ep.sharers of @stx
+ * @drained: woken when an operation ends while kfi_close() waits
  *
- * In the order of use: what every operation reads, what posters of transmits write, what receiving writes, all else. So
- * CPUs that send and CPUs that receive do not take each other's cache lines.
+ * The members are ordered by use: first what every operation reads, then what transmits write, then
+ * what receives write, then the others. So CPUs that send and CPUs that receive do not compete for
+ * cache lines.
  */
 struct kfi_ep {
 	struct kfid_ep		fid;
@@ -415,21 +455,25 @@ struct kfi_ep {
 };
 
 /**
- * struct kfi_pep - a passive (listening) endpoint
- * @fid: consumer's handle
+ * struct kfi_pep - a passive endpoint
+ * @fid: handle of the consumer
  * @obj: common part
  * @fabric: parent
- * @ops: the provider's
- * @lock:	protects everything from @eq on, but for requests; the provider's listen is called under it
- * @eq:		bound event queue
- * @info:	private copy
- * @req_lock:	protects the requests; inside of @lock, and taken by providers' reports
- * @connreqs:	requests reported and neither accepted nor rejected yet
- * @nr_connreqs: their number; bounded by @backlog
- * @backlog:	most requests held for the consumer (KFI_BACKLOG)
- * @listening:	kfi_listen() has succeeded; written under both
- * @dead:	closed, or its network is gone: the provider has let go of it
- * @device:	what it stands on, set by a provider in pep_open, pep_setname or listen if that can go; see kfi_device_gone()
+ * @ops: operations of the provider
+ * @lock: protects the members below except those under @req_lock. Held while
+ *	&kfi_prov_ops.listen is called
+ * @eq: event queue, or NULL
+ * @info: copy of the info that the passive endpoint was opened with
+ * @req_lock: protects @connreqs, @nr_connreqs and @backlog. Inside @lock, and inside the locks that
+ *	providers hold when they call kfi_pep_connreq()
+ * @connreqs: requests that were reported, and were neither accepted nor rejected yet
+ * @nr_connreqs: number of requests in @connreqs, at most @backlog
+ * @backlog: limit for @nr_connreqs (KFI_BACKLOG)
+ * @listening: kfi_listen() has succeeded. Written under @lock and @req_lock
+ * @dead: closed, or the namespace or device has gone; &kfi_prov_ops.pep_close was called
+ * @device: device that the passive endpoint uses, if it can be removed, for kfi_device_gone(). The
+ *	provider sets it in &kfi_prov_ops.pep_open, &kfi_prov_ops.pep_setname or
+ *	&kfi_prov_ops.listen
  */
 struct kfi_pep {
 	struct kfid_pep		fid;
@@ -449,10 +493,11 @@ struct kfi_pep {
 };
 
 /**
- * struct kfi_connreq - a connection request that waits for accept or reject; embedded by the provider
- * @fid:	fclass KFI_CLASS_CONNREQ; kfi_info.handle of the CONNREQ event points here
- * @entry:	in &kfi_pep.connreqs
- * @pep:	the listener
+ * struct kfi_connreq - a connection request that waits for the consumer; part of the provider's
+ *	connection
+ * @fid: class KFI_CLASS_CONNREQ. The handle in the info of the event KFI_CONNREQ points to it
+ * @entry: in &kfi_pep.connreqs
+ * @pep: passive endpoint
  */
 struct kfi_connreq {
 	struct kfid		fid;
