@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * kfi_prov_atomic.h - atomic operations at their target. A part of kfi_prov.h.
+ * kfi_prov_atomic.h - atomic operations at their target. Included by kfi_prov.h.
  */
 #ifndef _KFI_PROV_ATOMIC_H
 #define _KFI_PROV_ATOMIC_H
@@ -8,14 +8,15 @@
 #include <kfi_prov_obj.h>
 
 /**
- * struct kfi_atomic - a peer's atomic operation, as the target sees it
- * @code:	KFI_OPC_ATOMIC, KFI_OPC_FETCH_ATOMIC or KFI_OPC_COMPARE_ATOMIC
- * @op: enum kfi_op
- * @datatype: enum kfi_datatype
- * @len:	bytes of the targets
- * @operand:	the operation's &kfi_oper.iter
- * @compare:	as in struct kfi_oper_atomic
- * @result:	likewise; may be the same memory as @operand: an element is read before it is written
+ * struct kfi_atomic - an atomic operation of a peer
+ * @code: KFI_OPC_ATOMIC, KFI_OPC_FETCH_ATOMIC or KFI_OPC_COMPARE_ATOMIC
+ * @op: &enum kfi_op
+ * @datatype: &enum kfi_datatype
+ * @len: bytes of the targets
+ * @operand: operands; empty for KFI_ATOMIC_READ
+ * @compare: values to compare with; empty unless KFI_OPC_COMPARE_ATOMIC
+ * @result: destination of the old values; empty for KFI_OPC_ATOMIC. It may be the same memory as
+ *	@operand, because each operand is read before its result is written
  */
 struct kfi_atomic {
 	u8			code;
@@ -28,29 +29,46 @@ struct kfi_atomic {
 };
 
 /**
- * kfi_atomic_perform() - do what a peer asks for
- * @ep:		endpoint the request came through
- * @atomic:	the request; its iterators move on. Not trusted
- * @segs:	the targets, as the peer said, not trusted
- * @count:	how many
+ * kfi_atomic_perform() - perform an atomic operation of a peer
+ * @ep: endpoint that has received the request
+ * @atomic: the operation, not trusted. Its iterators are advanced
+ * @segs: targets, as the peer has sent them, not trusted
+ * @count: number of segments in @segs
  *
- * Each element is changed atomically towards every other call of this function in this kernel, whatever endpoint,
- * domain, provider or alias of the memory it comes through; elements of different cache lines do not wait for each
- * other. Rights: KFI_REMOTE_WRITE, KFI_REMOTE_READ for what returns old values, both for what does both.
+ * Each element is changed atomically with respect to all other calls of this function in this
+ * kernel, whatever endpoint, domain, provider or mapping of the memory they use. Elements in
+ * different cache lines do not wait for each other, except by chance. The region needs
+ * KFI_REMOTE_WRITE, KFI_REMOTE_READ for KFI_ATOMIC_READ, and both if the operation changes the
+ * region and returns old values.
  *
- * Tell kfi_remote_rma() afterwards, then give the reference back. Context: process or softirq.
- * Return: the last target's region with a reference, or ERR_PTR: -EACCES as kfi_mr_get(), or the endpoint is without
- * KFI_ATOMIC; -EOPNOTSUPP: no such operation; -EINVAL: lengths that do not agree, or an element that is not naturally
- * aligned in memory; -EREMOTEIO: a region has died under the operation, earlier segments are done. But for the last nothing has
- * changed.
+ * The provider calls kfi_remote_rma() afterwards, and then kfi_mr_put().
+ *
+ * Context: process or softirq.
+ * Return: the region of the last target, with a reference; or ERR_PTR(): -EACCES as kfi_mr_get(),
+ * or if the endpoint has no KFI_ATOMIC; -EOPNOTSUPP if there is no such operation; -EINVAL if the
+ * lengths do not agree, or if an element is not naturally aligned in memory; -EREMOTEIO if a region
+ * has ended during the operation, and earlier segments have been changed. After all other errors
+ * nothing has been changed.
  */
-struct kfi_mr *kfi_atomic_perform(struct kfi_ep *ep, struct kfi_atomic *atomic, const struct kfi_rma_iov *segs,
-				  unsigned int count);
+struct kfi_mr *kfi_atomic_perform(struct kfi_ep *ep, struct kfi_atomic *atomic,
+				  const struct kfi_rma_iov *segs, unsigned int count);
 
-/** kfi_atomic_size() - bytes of an element of @datatype; 0: no integer that this kernel computes with */
+/**
+ * kfi_atomic_size() - return the size of an element
+ * @datatype: &enum kfi_datatype, not trusted
+ *
+ * Return: size in bytes; 0 if the type is not supported.
+ */
 size_t kfi_atomic_size(unsigned int datatype);
 
-/** kfi_atomic_valid() - can @op be done to @datatype by operations of this kind (enum kfi_opcode)? */
+/**
+ * kfi_atomic_valid() - is an atomic operation supported?
+ * @code: &enum kfi_opcode
+ * @op: &enum kfi_op, not trusted
+ * @datatype: &enum kfi_datatype, not trusted
+ *
+ * Return: true if operations of this kind can apply @op to @datatype.
+ */
 bool kfi_atomic_valid(u8 code, unsigned int op, unsigned int datatype);
 
 #endif /* _KFI_PROV_ATOMIC_H */
