@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * kfi_inaddr.h - names that are an IP address and a port, for providers that have such: arithmetic, text, the addresses of a
- * namespace, and what a query asks for among them.
+ * kfi_inaddr.h - names that consist of an IP address and a port, for providers over IP: comparison,
+ * text, the addresses of a network namespace, and the names in a query.
  *
- * A node is an IPv4 or IPv6 address, or (for the local side) the name of an interface; a service is a port number. A
- * fabric is named after the subnet, as libfabric's providers over IP do.
+ * In a query, a node is an IPv4 or IPv6 address, or, for the local side, the name of an interface.
+ * A service is a port number. The name of a fabric is its subnet, as in libfabric's providers over
+ * IP.
  *
- * A domain that was opened for the address format KFI_ADDR_CXI has short names instead, struct
- * kcxi_addr: a number for the node and one for the port. The provider itself has addresses and
- * ports all the same, see struct kfi_inaddr_names.
+ * A domain that was opened with the address format KFI_ADDR_CXI has short names, &struct kcxi_addr,
+ * for its consumer: a number for the node and a number for the port. The provider itself uses IP
+ * addresses and ports in this case too, see &struct kfi_inaddr_names.
  */
 #ifndef _KFI_INADDR_H
 #define _KFI_INADDR_H
@@ -23,30 +24,54 @@
 
 struct kcxi_addr;
 
-/** union kfi_inaddr - a name: IPv4 or IPv6 address and port */
+/**
+ * union kfi_inaddr - a name: IP address and port
+ * @sa: for the family
+ * @in: AF_INET
+ * @in6: AF_INET6
+ */
 union kfi_inaddr {
 	struct sockaddr		sa;
 	struct sockaddr_in	in;
 	struct sockaddr_in6	in6;
 };
 
-/** kfi_inaddr_len() - bytes of a name; @family: AF_INET or AF_INET6 */
+/**
+ * kfi_inaddr_len() - return the length of a name
+ * @family: AF_INET or AF_INET6
+ *
+ * Return: length in bytes.
+ */
 static inline size_t kfi_inaddr_len(int family)
 {
 	return family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 }
 
-/** kfi_inaddr_family() - of the names in an info */
+/**
+ * kfi_inaddr_family() - return the family of the names in an info
+ * @info: the info
+ *
+ * Return: AF_INET6, or AF_INET for all other formats.
+ */
 static inline int kfi_inaddr_family(const struct kfi_info *info)
 {
 	return info->addr_format == KFI_SOCKADDR_IN6 ? AF_INET6 : AF_INET;
 }
 
+/**
+ * kfi_inaddr_port() - return the port of a name
+ * @a: the name
+ */
 static inline __be16 kfi_inaddr_port(const union kfi_inaddr *a)
 {
 	return a->sa.sa_family == AF_INET6 ? a->in6.sin6_port : a->in.sin_port;
 }
 
+/**
+ * kfi_inaddr_set_port() - set the port of a name
+ * @a: the name
+ * @port: the port
+ */
 static inline void kfi_inaddr_set_port(union kfi_inaddr *a, __be16 port)
 {
 	if (a->sa.sa_family == AF_INET6)
@@ -55,78 +80,115 @@ static inline void kfi_inaddr_set_port(union kfi_inaddr *a, __be16 port)
 		a->in.sin_port = port;
 }
 
-/* None of these sleeps. */
+/* The functions up to kfi_inaddr_replace() do not sleep, and may be called in any context. */
 
-/** kfi_inaddr_ip_cmp() - order of two addresses without their ports: negative, 0, positive */
+/**
+ * kfi_inaddr_ip_cmp() - compare the addresses of two names, without their ports
+ * @a: a name
+ * @b: another name
+ *
+ * Return: < 0, 0 or > 0.
+ */
 int kfi_inaddr_ip_cmp(const union kfi_inaddr *a, const union kfi_inaddr *b);
-/** kfi_inaddr_cmp() - order of two names, as &kfi_peer_ops.cmp wants it. The same on both ends of a connection, so it settles simultaneous calls */
+/**
+ * kfi_inaddr_cmp() - compare two names, for &kfi_peer_ops.cmp
+ * @a: a name
+ * @b: another name
+ *
+ * The order does not depend on the byte order of the machine, so it is the same on both sides.
+ *
+ * Return: < 0, 0 or > 0.
+ */
 int kfi_inaddr_cmp(const void *a, const void *b);
-/** kfi_inaddr_hash() - of a name: the same for names that kfi_inaddr_cmp() finds equal */
+/**
+ * kfi_inaddr_hash() - compute a hash of a name
+ * @name: the name
+ *
+ * Return: a hash that is the same for names that kfi_inaddr_cmp() finds equal.
+ */
 u32 kfi_inaddr_hash(const void *name);
+/**
+ * kfi_inaddr_equal() - are two names equal?
+ * @a: a name
+ * @b: another name
+ */
 bool kfi_inaddr_equal(const union kfi_inaddr *a, const union kfi_inaddr *b);
 /**
- * kfi_inaddr_origin() - the part of a name that limits for peers count by
+ * kfi_inaddr_origin() - return the part of a name by which limits for peers are counted
  * @name: name of a peer
  *
- * An IPv4 address, or the first 64 bits of an IPv6 address: a host may have any number of addresses
- * of its IPv6 network. Return: that, with port 0.
+ * Return: the IPv4 address, or the first 64 bits of the IPv6 address, because a host may have any
+ * number of addresses in its IPv6 network; with port 0.
  */
 union kfi_inaddr kfi_inaddr_origin(const union kfi_inaddr *name);
-/** kfi_inaddr_any() - is it the address that stands for all of ours? */
+/**
+ * kfi_inaddr_any() - is the address of a name the wildcard address?
+ * @a: the name
+ */
 bool kfi_inaddr_any(const union kfi_inaddr *a);
 /**
- * kfi_inaddr_str() - print a name, short or not: &kfi_prov_ops.addr_str of a provider whose names are all such
- * @addr: the name
- * @len: its bytes
- * @buf: where to print it
- * @size: bytes of @buf
+ * kfi_inaddr_str() - implement &kfi_prov_ops.addr_str
+ * @addr: name in either form: short, or IP address and port
+ * @len: length of @addr, which tells the form
+ * @buf: where to print
+ * @size: bytes at @buf
  */
 void kfi_inaddr_str(const void *addr, size_t len, char *buf, size_t size);
-/** kfi_inaddr_check() - can a peer have this name? @family: AF_INET or AF_INET6. Return: 0, -EINVAL */
+/**
+ * kfi_inaddr_check() - can a peer have this name?
+ * @family: AF_INET or AF_INET6
+ * @a: the name
+ *
+ * Return: 0; -EINVAL if the family is another one, the address is the wildcard, or the port is 0.
+ */
 int kfi_inaddr_check(int family, const union kfi_inaddr *a);
 
 /**
- * kfi_inaddr_resolve() - turn a node and a service into the name of a peer; nothing is looked up beyond this machine
- * @net: namespace, which gives interfaces in link-local addresses a meaning
+ * kfi_inaddr_resolve() - convert a node and a service to the name of a peer
+ * @net: network namespace, for the interface names in link-local addresses
  * @family: AF_INET or AF_INET6
- * @node: address
- * @service: port
- * @addr: where to put the name
- * Return: its length, -EINVAL.
+ * @node: IP address as text. Names of hosts are not resolved
+ * @service: port as text
+ * @addr: where to store the name
+ *
+ * Return: length of the name; -EINVAL if they are no name of a peer.
  */
-int kfi_inaddr_resolve(struct net *net, int family, const char *node, const char *service, union kfi_inaddr *addr);
+int kfi_inaddr_resolve(struct net *net, int family, const char *node, const char *service,
+		       union kfi_inaddr *addr);
 
 /**
- * kfi_inaddr_source() - where an endpoint opened with an info will listen or bind
- * @info: info
- * @addr: its source; all of ours, any port, if it has none
- * Return: 0, -EINVAL.
+ * kfi_inaddr_source() - return the name to which an endpoint binds or at which it listens
+ * @info: info that the endpoint is opened with
+ * @addr: where to store the name. It is the wildcard address and port 0 if @info has no source
+ *
+ * Return: 0; -EINVAL if the source has another family or length than the format of @info.
  */
 int kfi_inaddr_source(const struct kfi_info *info, union kfi_inaddr *addr);
 
 /**
- * kfi_inaddr_replace() - &kfi_prov_ops.pep_setname of a provider whose names are all such
- * @name: the present name
- * @addr: the new one, of the same family
- * @len: its bytes
- * Return: 0, -EINVAL.
+ * kfi_inaddr_replace() - implement &kfi_prov_ops.pep_setname
+ * @name: present name, replaced
+ * @addr: new name
+ * @len: length of @addr
+ *
+ * Return: 0; -EINVAL if the new name has another family or length.
  */
 int kfi_inaddr_replace(union kfi_inaddr *name, const void *addr, size_t len);
 
-/* ---- names as the consumers of a domain have them ---- */
+/* ---- names in the format of a domain ---- */
 
-/** KFI_SHORT_PORT_MAX - the largest port that service 0 of a short name can stand for */
+/** KFI_SHORT_PORT_MAX - highest port that service 0 of a short name can denote */
 #define KFI_SHORT_PORT_MAX	61440
 
 /**
- * struct kfi_inaddr_names - how names look in a domain
- * @domain:	the domain
- * @family:	AF_INET or AF_INET6
- * @brief:	they are short names
- * @prefix:	... and the number of a node is the host part of an address in @subnet, which has so
- *		many bits,
- * @subnet:	unless the map of kfi_idmap_addr() says otherwise
- * @base:	... and the number of a port counts from here
+ * struct kfi_inaddr_names - format of the names in a domain
+ * @domain: the domain
+ * @family: AF_INET or AF_INET6
+ * @brief: the consumer uses short names. The members below are for short names
+ * @prefix: number of bits of @subnet
+ * @subnet: the number of a node is the host part of its address in this subnet, unless the map of
+ *	kfi_idmap_addr() has another address for the number, or another number for the address
+ * @base: port that service 0 denotes
  *
  * Does not change after kfi_inaddr_names_open().
  */
@@ -140,72 +202,97 @@ struct kfi_inaddr_names {
 };
 
 /**
- * kfi_inaddr_names_open() - how do names look in this domain? Sets @domain->addrlen; from
- * &kfi_prov_ops.domain_open
- * @names: in the provider's structure
- * @domain: the domain
- * @base: port that service 0 of a short name stands for, at most KFI_SHORT_PORT_MAX
+ * kfi_inaddr_names_open() - prepare the names of a domain, in &kfi_prov_ops.domain_open
+ * @names: filled in
+ * @domain: the domain, whose &kfi_domain.addrlen is set
+ * @base: port that service 0 of a short name denotes, at most KFI_SHORT_PORT_MAX
  *
- * Warns of an own address whose number is not in the map: it would change with the address.
- * Context: process. Return: 0, -EINVAL: short names without an IPv4 subnet.
+ * Warns in the kernel log if the local address of a domain with short names has no number in the
+ * map: the number is derived from the address, and changes with it.
+ *
+ * Context: process. Return: 0; -EINVAL if there are short names and the name of the fabric is no
+ * IPv4 subnet.
  */
 int kfi_inaddr_names_open(struct kfi_inaddr_names *names, struct kfi_domain *domain, u16 base);
 /**
- * kfi_inaddr_name_read() - a name of the consumer's
- * @names: of the domain
- * @addr: the name, domain->addrlen bytes
- * @name: the address and port that it stands for
+ * kfi_inaddr_name_read() - convert a name of the consumer to an IP address and a port
+ * @names: names of the domain
+ * @addr: name of &kfi_domain.addrlen bytes
+ * @name: where to store the address and port
  *
- * What is not short is copied, and not looked at. Context: any, inside rcu_read_lock() or where the
- * namespace can't go. Return: 0; -EINVAL: it stands for nothing; -ENODEV: the namespace goes.
+ * A name that is not short is copied and not checked.
+ *
+ * Context: any, inside rcu_read_lock(), or where the namespace can't go.
+ * Return: 0; -EINVAL if the short name denotes no address; -ENODEV if the namespace has gone.
  */
 int kfi_inaddr_name_read(const struct kfi_inaddr_names *names, const void *addr,
 			 union kfi_inaddr *name);
 /**
- * kfi_inaddr_name_write() - the way back
- * @names: of the domain
+ * kfi_inaddr_name_write() - convert an IP address and a port to a name of the consumer
+ * @names: names of the domain
  * @name: address and port
  * @addr: room for KFI_ADDR_MAX bytes
  *
- * Context: as kfi_inaddr_name_read(). Return: bytes; -EADDRNOTAVAIL: it has no name in this domain;
- * -ENODEV.
+ * Context: as kfi_inaddr_name_read().
+ * Return: length of the name; -EADDRNOTAVAIL if there is no short name for the address and port;
+ * -ENODEV if the namespace has gone.
  */
 int kfi_inaddr_name_write(const struct kfi_inaddr_names *names, const union kfi_inaddr *name,
 			  void *addr);
 /**
- * kfi_inaddr_name_set() - &kfi_prov_ops.setname
- * @names: of the domain
- * @addr: name of the consumer's
- * @len: its bytes
- * @name: the address and port that it stands for; unchanged after an error
+ * kfi_inaddr_name_set() - implement &kfi_prov_ops.setname
+ * @names: names of the domain
+ * @addr: name of the consumer
+ * @len: length of @addr
+ * @name: where to store the address and port; not changed after an error
  *
- * Context: as kfi_inaddr_name_read(). Return: 0, -EINVAL, -ENODEV.
+ * Context: as kfi_inaddr_name_read().
+ * Return: 0; -EINVAL if @addr is no name in this domain; -ENODEV if the namespace has gone.
  */
 int kfi_inaddr_name_set(const struct kfi_inaddr_names *names, const void *addr, size_t len,
 			union kfi_inaddr *name);
-/** kfi_inaddr_name_check() - &kfi_prov_ops.addr_check. Return: 0, -EINVAL, -ENODEV */
+/**
+ * kfi_inaddr_name_check() - implement &kfi_prov_ops.addr_check
+ * @names: names of the domain
+ * @addr: name of &kfi_domain.addrlen bytes
+ *
+ * Context: any. Return: 0; -EINVAL if no peer can have this name; -ENODEV if the namespace has
+ * gone.
+ */
 int kfi_inaddr_name_check(const struct kfi_inaddr_names *names, const void *addr);
-/** kfi_inaddr_name_resolve() - &kfi_prov_ops.resolve. Return: bytes, -EINVAL, -ENODEV */
+/**
+ * kfi_inaddr_name_resolve() - implement &kfi_prov_ops.resolve
+ * @names: names of the domain
+ * @node: IP address, or the number of a node with short names
+ * @service: port, or the service number with short names
+ * @addr: room for KFI_ADDR_MAX bytes
+ *
+ * Context: process; the namespace can't go.
+ * Return: length of the name; -EINVAL if they are no name of a peer; -ENODEV.
+ */
 int kfi_inaddr_name_resolve(const struct kfi_inaddr_names *names, const char *node,
 			    const char *service, void *addr);
 /**
- * kfi_inaddr_name_source() - kfi_inaddr_source() in such a domain
- * @names: of the domain
- * @info: what an endpoint is opened with
- * @addr: where it will listen or bind
+ * kfi_inaddr_name_source() - kfi_inaddr_source() for a domain that may have short names
+ * @names: names of the domain
+ * @info: info that the endpoint is opened with
+ * @addr: where to store the IP address and port
  *
- * Short names are for RDM endpoints, and have to be there. Return: 0, -EINVAL, -ENODEV.
+ * Only RDM endpoints can have short names, and their info must have a source.
+ *
+ * Context: as kfi_inaddr_name_read(). Return: 0; -EINVAL if there is no such source; -ENODEV if the
+ * namespace has gone.
  */
 int kfi_inaddr_name_source(const struct kfi_inaddr_names *names, const struct kfi_info *info,
 			   union kfi_inaddr *addr);
 
 /**
- * struct kfi_inaddr_local - an address of a namespace
- * @addr:	address; port 0
- * @fabric:	its subnet as text
- * @ifname:	the interface that has it
- * @subnet:	IPv4: the same as a number
- * @prefix:	bits of it
+ * struct kfi_inaddr_local - a local address
+ * @addr: the address, with port 0
+ * @fabric: subnet as text
+ * @ifname: name of the interface
+ * @subnet: IPv4: subnet as a number
+ * @prefix: number of bits of the subnet
  */
 struct kfi_inaddr_local {
 	union kfi_inaddr	addr;
@@ -215,26 +302,32 @@ struct kfi_inaddr_local {
 	u8			prefix;
 };
 
-/** struct kfi_inaddr_locals - all of them, as far as there is room; @n: number; @at: each */
+/**
+ * struct kfi_inaddr_locals - the local addresses of a namespace, as many as there is room for
+ * @n: number of addresses
+ * @at: the addresses
+ */
 struct kfi_inaddr_locals {
 	unsigned int		n;
 	struct kfi_inaddr_local	at[64];
 };
 
 /**
- * kfi_inaddr_locals() - the addresses of the interfaces that are up
- * @net: namespace
- * Context: process; takes the RTNL. Return: what to kvfree(), or NULL: no memory.
+ * kfi_inaddr_locals() - list the addresses of the interfaces that are up
+ * @net: network namespace
+ *
+ * The addresses of loopback interfaces come last. Context: process, may sleep; takes the RTNL.
+ * Return: the list, which the caller frees with kvfree(); NULL if there is no memory.
  */
 struct kfi_inaddr_locals *kfi_inaddr_locals(struct net *net);
 
 /**
- * struct kfi_inaddr_wish - what a query asks for: which of our addresses, which port, and towards whom
- * @src:	family 0: any; the address that stands for all: any of its family
- * @name:	of an interface or device, or NULL: any. Check it with kfi_inaddr_named()
- * @port:	of our side, 0: any; of a short name, its service
- * @nic:	of a short name: number of our node; 0: any
- * @dest:	family 0: nobody in particular
+ * struct kfi_inaddr_wish - the names that a query asks for
+ * @src: local address. Family 0: any address; the wildcard: any address of its family
+ * @name: name of a local interface or device, see kfi_inaddr_named(); NULL: any
+ * @port: local port, 0: any. With a short name, its service
+ * @nic: number of the local node in a short name; 0: any
+ * @dest: peer. Family 0: the query names none
  */
 struct kfi_inaddr_wish {
 	union kfi_inaddr	src;
@@ -245,46 +338,59 @@ struct kfi_inaddr_wish {
 };
 
 /**
- * kfi_inaddr_wish() - read node, service and the names among the hints
- * @q: query
- * @wish: where to put it
+ * kfi_inaddr_wish() - read the node, the service and the names in the hints of a query
+ * @q: the query
+ * @wish: filled in
  *
- * For a destination it asks the routes of the namespace for the source.
- * Context: process. Return: 0; -ENODATA: not a name of this kind, or no way there.
+ * If the query names a peer and no local address, the local address is that of the route to the
+ * peer.
+ *
+ * Context: process, may sleep.
+ * Return: 0; -ENODATA if there is a name of another kind, or if there is no route to the peer.
  */
 int kfi_inaddr_wish(const struct kfi_query *q, struct kfi_inaddr_wish *wish);
-/** kfi_inaddr_grants() - is it one of the addresses that are asked for? */
+/**
+ * kfi_inaddr_grants() - does a query ask for this local address?
+ * @wish: the names of the query
+ * @local: local address
+ */
 bool kfi_inaddr_grants(const struct kfi_inaddr_wish *wish, const struct kfi_inaddr_local *local);
-/** kfi_inaddr_named() - is @name one that is asked for? */
+/**
+ * kfi_inaddr_named() - does a query ask for this interface or device?
+ * @wish: the names of the query
+ * @name: name of an interface or device
+ */
 static inline bool kfi_inaddr_named(const struct kfi_inaddr_wish *wish, const char *name)
 {
 	return !wish->name || !strcmp(wish->name, name);
 }
 
 /**
- * kfi_inaddr_offer() - put the names into an offer, which borrows them
- * @info: offer
- * @local: our address
- * @wish: what was asked for, with the destination, or NULL
+ * kfi_inaddr_offer() - set the names in an offer
+ * @info: the offer, which points to @local and @wish afterwards
+ * @local: local address and port
+ * @wish: the names of the query, of which the peer is used; or NULL
  */
-void kfi_inaddr_offer(struct kfi_info *info, struct kfi_inaddr_local *local, struct kfi_inaddr_wish *wish);
+void kfi_inaddr_offer(struct kfi_info *info, struct kfi_inaddr_local *local,
+		      struct kfi_inaddr_wish *wish);
 
 /**
- * kfi_inaddr_short_wanted() - does a query ask for short names, as kfilnd's does?
- * @q: query
+ * kfi_inaddr_short_wanted() - does a query ask for short names, as kfilnd does?
+ * @q: the query
  *
- * Return: true: they are to be offered before all others.
+ * Return: true if offers with short names have to come before all others.
  */
 bool kfi_inaddr_short_wanted(const struct kfi_query *q);
 /**
- * kfi_inaddr_short_offer() - put our short name at an address into an offer
- * @q: query
- * @wish: what it asks for; @wish->port is the service
- * @local: our address
- * @name: room for the name, which the offer borrows
- * @info: offer
+ * kfi_inaddr_short_offer() - set the short name in an offer
+ * @q: the query
+ * @wish: the names of the query; @wish->port is the service
+ * @local: local address
+ * @name: where to store the short name
+ * @info: the offer, which points to @name afterwards
  *
- * Return: false: the address has none, or not the one that is asked for.
+ * Context: process.
+ * Return: false if the address has no short name, or another one than the query asks for.
  */
 bool kfi_inaddr_short_offer(const struct kfi_query *q, const struct kfi_inaddr_wish *wish,
 			    const struct kfi_inaddr_local *local, struct kcxi_addr *name,
