@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* struct sha256_ctx: so since 6.17; before, struct sha256_state with the same calls. */
+/* Before 6.17 struct sha256_ctx is called struct sha256_state; the functions are the same. */
 #ifndef _KFI_COMPAT_CRYPTO_SHA2_H
 #define _KFI_COMPAT_CRYPTO_SHA2_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* The kernel's own, with the newest kernel's names where it is older. */
+/* <host/fabrics.h>; older kernels get the names of the newest one. */
 #ifndef _KFI_COMPAT_HOST_FABRICS_H
 #define _KFI_COMPAT_HOST_FABRICS_H
 
@@ -14,11 +14,16 @@ static inline unsigned int nvmf_nr_io_queues(struct nvmf_ctrl_options *opts)
 {
 	unsigned int cpus = num_online_cpus();
 
-	return min(opts->nr_io_queues, cpus) + min(opts->nr_write_queues, cpus) + min(opts->nr_poll_queues, cpus);
+	return min(opts->nr_io_queues, cpus) + min(opts->nr_write_queues, cpus) +
+	       min(opts->nr_poll_queues, cpus);
 }
 
-/* Of those granted, reads have theirs first if writes are to have some of their own. */
-static inline void nvmf_set_io_queues(struct nvmf_ctrl_options *opts, u32 left, u32 count[HCTX_MAX_TYPES])
+/*
+ * Distribute the queues that the controller has granted. If writes are to have queues of their own,
+ * reads get theirs first.
+ */
+static inline void nvmf_set_io_queues(struct nvmf_ctrl_options *opts, u32 left,
+				      u32 count[HCTX_MAX_TYPES])
 {
 	bool split = opts->nr_write_queues && opts->nr_io_queues < left;
 
@@ -39,14 +44,17 @@ static inline void kfn_map_type(struct blk_mq_tag_set *set, int type, u32 first,
 		blk_mq_map_queues(&set->map[type]);
 }
 
-static inline void nvmf_map_queues(struct blk_mq_tag_set *set, struct nvme_ctrl *ctrl, u32 count[HCTX_MAX_TYPES])
+static inline void nvmf_map_queues(struct blk_mq_tag_set *set, struct nvme_ctrl *ctrl,
+				   u32 count[HCTX_MAX_TYPES])
 {
 	u32 own = count[HCTX_TYPE_READ];
 
 	kfn_map_type(set, HCTX_TYPE_DEFAULT, 0, count[HCTX_TYPE_DEFAULT]);
-	kfn_map_type(set, HCTX_TYPE_READ, own ? count[HCTX_TYPE_DEFAULT] : 0, own ?: count[HCTX_TYPE_DEFAULT]);
+	kfn_map_type(set, HCTX_TYPE_READ, own ? count[HCTX_TYPE_DEFAULT] : 0,
+		     own ?: count[HCTX_TYPE_DEFAULT]);
 	if (set->nr_maps > HCTX_TYPE_POLL)
-		kfn_map_type(set, HCTX_TYPE_POLL, count[HCTX_TYPE_DEFAULT] + own, count[HCTX_TYPE_POLL]);
+		kfn_map_type(set, HCTX_TYPE_POLL, count[HCTX_TYPE_DEFAULT] + own,
+			     count[HCTX_TYPE_POLL]);
 }
 #endif
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* The kernel's own, with the newest kernel's names where it is older. */
+/* <host/nvme.h>; older kernels get the names of the newest one. */
 #ifndef _KFI_COMPAT_HOST_NVME_H
 #define _KFI_COMPAT_HOST_NVME_H
 
@@ -7,14 +7,14 @@
 #include_next <host/nvme.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
-/* Every queue keeps to 4 KiB pages: there is no operation to ask for less. */
+/* Before 7.0 the virt boundary of every queue is 4 KiB; there is no operation to set it. */
 #define KFN_VIRT_BOUNDARY_OP(fn)
 #define nvme_wait_freeze_timeout(ctrl)	nvme_wait_freeze_timeout(ctrl, NVME_IO_TIMEOUT)
 #define NVME_CTRL_SGLS_KSDBDS		BIT(2)
 #define NVME_CTRL_SGLS_SAOS		BIT(20)
-typedef unsigned int kfn_node_t;	/* a NUMA node, where blk-mq hands it to init_request */
+typedef unsigned int kfn_node_t;	/* NUMA node argument of init_request in blk_mq_ops */
 
-/* sysfs does not show them. */
+/* Before 7.0 sysfs does not show the number of reconnects. */
 static inline void kfn_count_reconnects(struct nvme_ctrl *ctrl)
 {
 }
@@ -34,10 +34,12 @@ static inline void kfn_count_reconnects(struct nvme_ctrl *ctrl)
 #define nvme_quiesce_admin_queue	nvme_stop_admin_queue
 #define nvme_unquiesce_admin_queue	nvme_start_admin_queue
 #define nvme_start_request		blk_mq_start_request
-#define nvme_init_ctrl_finish(ctrl, was_suspended)	((void)(was_suspended), nvme_init_ctrl_finish(ctrl))
-#define nvme_disable_ctrl(ctrl, shutdown)	((shutdown) ? nvme_shutdown_ctrl(ctrl) : nvme_disable_ctrl(ctrl))
+#define nvme_init_ctrl_finish(ctrl, was_suspended)	\
+	((void)(was_suspended), nvme_init_ctrl_finish(ctrl))
+#define nvme_disable_ctrl(ctrl, shutdown)	\
+	((shutdown) ? nvme_shutdown_ctrl(ctrl) : nvme_disable_ctrl(ctrl))
 
-/* nvme_init_ctrl() has done it. */
+/* Before 6.12 nvme_init_ctrl() includes this. */
 static inline int nvme_add_ctrl(struct nvme_ctrl *ctrl)
 {
 	return 0;
@@ -45,7 +47,8 @@ static inline int nvme_add_ctrl(struct nvme_ctrl *ctrl)
 
 static inline const char *nvme_fabrics_opcode_str(int qid, const struct nvme_command *cmd)
 {
-	return qid ? nvme_get_opcode_str(cmd->common.opcode) : nvme_get_admin_opcode_str(cmd->common.opcode);
+	return qid ? nvme_get_opcode_str(cmd->common.opcode) :
+		     nvme_get_admin_opcode_str(cmd->common.opcode);
 }
 #endif
 

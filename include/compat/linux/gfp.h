@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* alloc_pages_bulk(): another name before 6.14. */
+/* Before 6.14 alloc_pages_bulk() is called alloc_pages_bulk_array(). */
 #ifndef _KFI_COMPAT_LINUX_GFP_H
 #define _KFI_COMPAT_LINUX_GFP_H
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* is_vmalloc_or_module_addr(): modules may not call it in 6.1. vm_flags_set(): came with 6.3. */
+/*
+ * is_vmalloc_or_module_addr() is not exported to modules in 6.1. vm_flags_set() and
+ * vm_flags_clear() came with 6.3.
+ */
 #ifndef _KFI_COMPAT_LINUX_MM_H
 #define _KFI_COMPAT_LINUX_MM_H
 

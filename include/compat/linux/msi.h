@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* msi_device_has_isolated_msi(): before, the IOMMU was asked. */
+/* msi_device_has_isolated_msi() came with 6.3. Before, the IOMMU has the same information. */
 #ifndef _KFI_COMPAT_LINUX_MSI_H
 #define _KFI_COMPAT_LINUX_MSI_H
 

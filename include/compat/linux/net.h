@@ -5,7 +5,7 @@
 #include_next <linux/net.h>
 #include <linux/version.h>
 
-/* 6.12: may TCP take references to all pages of a range? */
+/* Came with 6.12: may TCP take references of all pages in a range? */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
 static inline bool sendpages_ok(struct page *page, size_t len, size_t offset)
 {

@@ -5,7 +5,7 @@
 #include_next <linux/skbuff.h>
 #include <linux/version.h>
 
-/* Before there was device memory in socket buffers, the CPU could read all of them. */
+/* Came with 6.12. Before, no socket buffer has device memory, and the CPU can read all of them. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
 static inline bool skb_frags_readable(const struct sk_buff *skb)
 {

@@ -6,8 +6,8 @@
 #include <linux/version.h>
 
 /*
- * 6.5: TCP takes pages by reference. Stable kernels before it may have the name for the sake of backports, but TCP
- * there copies: 0 says that it can't.
+ * Since 6.5 TCP takes references of pages that are sent with MSG_SPLICE_PAGES. Older stable kernels
+ * may define the flag for backports, but TCP ignores it and copies. There the flag is 0.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
 #undef MSG_SPLICE_PAGES

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* __counted_by: since 6.6, in a header that every compilation begins with. This one is in all of them too. */
+/*
+ * __counted_by() came with 6.6, in a header that is included before all others. Every file of
+ * kfabric includes this header.
+ */
 #ifndef _KFI_COMPAT_LINUX_STDDEF_H
 #define _KFI_COMPAT_LINUX_STDDEF_H
 

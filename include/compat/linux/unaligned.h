@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Before 6.12 this header is asm/unaligned.h. */
+/* Before 6.12 this header is <asm/unaligned.h>. */
 #ifndef _KFI_COMPAT_UNALIGNED_H
 #define _KFI_COMPAT_UNALIGNED_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* WQ_PERCPU: said explicitly since 6.17; before, a queue was bound unless it was WQ_UNBOUND. */
+/* WQ_PERCPU came with 6.17. Before, every workqueue without WQ_UNBOUND is bound to CPUs. */
 #ifndef _KFI_COMPAT_LINUX_WORKQUEUE_H
 #define _KFI_COMPAT_LINUX_WORKQUEUE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Before 6.7: what a dump was asked for lies in struct genl_dumpit_info itself,
- * under the same name (attrs).
+ * genl_info_dump() came with 6.7. Before, struct genl_dumpit_info itself contains the attributes of
+ * the request, under the same name (attrs).
  */
 #ifndef _KFI_COMPAT_NET_GENETLINK_H
 #define _KFI_COMPAT_NET_GENETLINK_H

@@ -6,8 +6,9 @@
 #include <linux/version.h>
 
 /*
- * Copied payload goes into pages of the socket, never of the task that happens to run. Since 6.2 that is a flag; before,
- * sk_page_frag() concluded it from an sk_allocation that can't sleep.
+ * Make the socket copy payload into page fragments of its own, and not into those of the current
+ * task. Since 6.2 sk_use_task_frag controls this. Before, sk_page_frag() uses the socket's if
+ * sk_allocation can't sleep.
  */
 static inline void sock_own_page_frag(struct sock *sk)
 {
@@ -16,7 +17,10 @@ static inline void sock_own_page_frag(struct sock *sk)
 #endif
 }
 
-/* From then on the socket holds its namespace, as one that was made by a user does; stable kernels from 6.12 on have it. */
+/*
+ * Make a kernel socket hold a reference of its namespace, as the socket of a process does. Stable
+ * kernels since 6.12 have this function.
+ */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
 static inline void sk_net_refcnt_upgrade(struct sock *sk)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* The kernel's own, with the newest kernel's names where it is older. */
+/* <target/nvmet.h>; older kernels get the names of the newest one. */
 #ifndef _KFI_COMPAT_TARGET_NVMET_H
 #define _KFI_COMPAT_TARGET_NVMET_H
 
@@ -7,7 +7,7 @@
 #include_next <target/nvmet.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
-/* Completion queues have no life of their own; requests name theirs. */
+/* Before 7.0 completion queues have no references, and a request names its completion queue. */
 static inline void nvmet_cq_init(struct nvmet_cq *cq)
 {
 }
@@ -17,13 +17,14 @@ static inline void nvmet_cq_put(struct nvmet_cq *cq)
 }
 
 #define nvmet_sq_init(sq, cq)		((void)(cq), nvmet_sq_init(sq))
-#define nvmet_req_init(req, sqp, ops)	nvmet_req_init(req, &container_of(sqp, struct kfnt_queue, sq)->cq, sqp, ops)
+#define nvmet_req_init(req, sqp, ops)	\
+	nvmet_req_init(req, &container_of(sqp, struct kfnt_queue, sq)->cq, sqp, ops)
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
 #define NVME_STATUS_DNR			NVME_SC_DNR
 
-/* The transport says how long queues are, and no port does. */
+/* Before 6.12 the transport alone determines the length of queues; ports have no setting for it. */
 static inline int kfnt_port_queue_size(struct nvmet_port *nport, int preset)
 {
 	return preset;
