@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR BSD-2-Clause */
 /*
- * kfi.h - generic netlink interface of kfabric: what is there, how it fares, and
- * which addresses the numbers of nodes stand for
+ * kfi.h - generic netlink interface of kfabric: open objects, their statistics, and the map of node
+ * numbers to addresses
  *
- * Every command is about the network namespace of the socket. Those that ask
- * (KFI_CMD_GET_) are dumps (NLM_F_DUMP) and need no privilege. A dump that is
- * continued after objects have come or gone shows every object that was there
- * all the time exactly once. Those that change something need CAP_NET_ADMIN in
+ * Each command concerns the network namespace of the socket. The commands KFI_CMD_GET_ are dumps
+ * (NLM_F_DUMP) and need no privilege. If objects are opened or closed during a dump, the dump still
+ * shows each object that exists all the time exactly once. The other commands need CAP_NET_ADMIN in
  * the user namespace that owns the network namespace.
  *
- * Values of enumerations and flags (capabilities, endpoint types, ...) are those
- * of libfabric's FI_ constants, and of kfabric's own above them.
+ * Values of enumerations and flags (capabilities, endpoint types, ...) are those of the FI_
+ * constants of libfabric. Additional values of kfabric are above them.
  *
- * Unknown attributes of a request are refused; a reader of answers skips those
- * it doesn't know.
+ * A request with an unknown attribute is refused. A reader of answers has to ignore unknown
+ * attributes.
  */
 #ifndef _UAPI_LINUX_KFI_H
 #define _UAPI_LINUX_KFI_H
@@ -21,48 +20,47 @@
 #define KFI_GENL_NAME		"kfi"
 #define KFI_GENL_VERSION	1
 
-#define KFI_MAP_ID_MAX		0xfffff	/* greatest KFI_A_MAP_ID */
+#define KFI_MAP_ID_MAX		0xfffff	/* highest KFI_A_MAP_ID */
 
 /**
- * enum kfi_cmd - requests, and the answers that carry the same number
+ * enum kfi_cmd - requests; an answer has the number of its request
  *
  * @KFI_CMD_UNSPEC: not used
- * @KFI_CMD_GET_PROVIDER: providers that are loaded, of all namespaces.
+ * @KFI_CMD_GET_PROVIDER: list the providers that are loaded, which are the same in all namespaces.
  *	Answer: PROV_NAME, PROV_VERSION
- * @KFI_CMD_GET_INFO: what kfi_getinfo() says.
- *	Request: optional PROV_NAME (which is not loaded: that is the business
- *	of modprobe kfi-provider-NAME), EP_TYPE, NODE, SERVICE, SOURCE, CAPS.
- *	Answer, one message an info: PROV_NAME, PROV_VERSION, FABRIC_NAME,
- *	DOMAIN_NAME, EP_TYPE, CAPS, MODE, ADDR_FORMAT, SRC_ADDR, DEST_ADDR if
- *	known, and the nests TX_ATTR, RX_ATTR, EP_ATTR, DOMAIN_ATTR.
+ * @KFI_CMD_GET_INFO: list what kfi_getinfo() returns.
+ *	Request: optional PROV_NAME (the provider is not loaded; use modprobe kfi-provider-NAME),
+ *	EP_TYPE, NODE, SERVICE, SOURCE, CAPS.
+ *	Answer, one message for each info: PROV_NAME, PROV_VERSION, FABRIC_NAME, DOMAIN_NAME,
+ *	EP_TYPE, CAPS, MODE, ADDR_FORMAT, SRC_ADDR, DEST_ADDR if known, and the nests TX_ATTR,
+ *	RX_ATTR, EP_ATTR, DOMAIN_ATTR.
  *	Fails with ENODATA if there is none
- * @KFI_CMD_GET_FABRIC: open fabrics.
+ * @KFI_CMD_GET_FABRIC: list open fabrics.
  *	Answer: PROV_NAME, FABRIC_ID, FABRIC_NAME
- * @KFI_CMD_GET_DOMAIN: open domains.
- *	Answer: PROV_NAME, FABRIC_ID, FABRIC_NAME, DOMAIN_ID, DOMAIN_NAME
- * @KFI_CMD_GET_EP: open endpoints, passive ones included.
+ * @KFI_CMD_GET_DOMAIN: list open domains.
+ *	Answer: PROV_NAME, FABRIC_ID, FABRIC_NAME, DOMAIN_ID, DOMAIN_NAME, REGISTERED
+ * @KFI_CMD_GET_EP: list open endpoints and passive endpoints.
  *	Request: optional EP_ID.
- *	Answer: PROV_NAME, FABRIC_ID, FABRIC_NAME, EP_ID, EP_TYPE, EP_STATE,
- *	CAPS, SRC_ADDR and DEST_ADDR if known; for others than passive ones
- *	DOMAIN_ID, DOMAIN_NAME, TX_ATTR and RX_ATTR
- * @KFI_CMD_GET_PEER: peers of endpoints.
+ *	Answer: PROV_NAME, FABRIC_ID, FABRIC_NAME, EP_ID, EP_TYPE, EP_STATE, CAPS, SRC_ADDR and
+ *	DEST_ADDR if known; except for passive endpoints DOMAIN_ID, DOMAIN_NAME, TX_ATTR and
+ *	RX_ATTR
+ * @KFI_CMD_GET_PEER: list the peers of endpoints.
  *	Request: optional EP_ID.
  *	Answer: PROV_NAME, DOMAIN_NAME, EP_ID, PEER
- * @KFI_CMD_GET_STATS: counts of endpoints.
+ * @KFI_CMD_GET_STATS: read the statistics of endpoints.
  *	Request: optional EP_ID.
- *	Answer: PROV_NAME, DOMAIN_NAME, EP_ID, EP_TYPE, STATS, and a CNTR for
- *	each counter that is bound
- * @KFI_CMD_GET_MAP: the map of fabric ids: numbers that stand for nodes.
+ *	Answer: PROV_NAME, DOMAIN_NAME, EP_ID, EP_TYPE, STATS, and a CNTR for each bound counter
+ * @KFI_CMD_GET_MAP: list the map of node numbers.
  *	Answer, in the order of numbers: MAP_ID, MAP_ADDR
- * @KFI_CMD_ADD_MAP: give a number to an address.
+ * @KFI_CMD_ADD_MAP: give a node number to an address.
  *	Request: MAP_ID, MAP_ADDR.
- *	Fails with EEXIST if either of them is in the map, ERANGE if there is no
- *	such number, EINVAL if no node can have the address or an attribute is
- *	missing or has a wrong size, ENOSPC if the map is full, EPERM
- * @KFI_CMD_DEL_MAP: take a number out of the map. Endpoints go on with
- *	addresses that they use already.
+ *	Fails with EEXIST if the number or the address is in the map; ERANGE if the number is not
+ *	1 to %KFI_MAP_ID_MAX; EINVAL if no node can have the address, or if an attribute is missing
+ *	or has a wrong size; ENOSPC if the map is full; EPERM
+ * @KFI_CMD_DEL_MAP: remove a node number from the map. Endpoints go on with the addresses that they
+ *	use already.
  *	Request: MAP_ID.
- *	Fails with ENOENT if it is not there, ERANGE, EINVAL, EPERM
+ *	Fails with ENOENT if the map has no such number, ERANGE, EINVAL, EPERM
  */
 enum kfi_cmd {
 	KFI_CMD_UNSPEC,
@@ -84,12 +82,12 @@ enum kfi_cmd {
 /**
  * enum kfi_nl_ep_state - values of KFI_A_EP_STATE
  * @KFI_NL_EP_IDLE: opened, not enabled
- * @KFI_NL_EP_ENABLED: may transfer; a connected endpoint: may post receives
- * @KFI_NL_EP_CONNECTING: connect or accept under way
+ * @KFI_NL_EP_ENABLED: RDM, DGRAM: can transfer. MSG: receives can be posted
+ * @KFI_NL_EP_CONNECTING: connect or accept is in progress
  * @KFI_NL_EP_CONNECTED: connected
- * @KFI_NL_EP_SHUT: was connected, or connecting failed
- * @KFI_NL_EP_DEAD: its network is gone
- * @KFI_NL_EP_LISTENING: passive endpoint that takes requests
+ * @KFI_NL_EP_SHUT: the connection has ended or failed
+ * @KFI_NL_EP_DEAD: the namespace or the device has gone
+ * @KFI_NL_EP_LISTENING: passive endpoint that listens
  */
 enum kfi_nl_ep_state {
 	KFI_NL_EP_IDLE,
@@ -107,9 +105,9 @@ enum kfi_nl_ep_state {
  * @KFI_A_PAD: aligns 64-bit values
  * @KFI_A_PROV_NAME: string, name of the provider, at most 63 bytes
  * @KFI_A_PROV_VERSION: u32, major number << 16 | minor number
- * @KFI_A_NODE: string, address, name of an interface...; at most 255 bytes
- * @KFI_A_SERVICE: string, port...; at most 63 bytes
- * @KFI_A_SOURCE: flag, NODE and SERVICE are of this side
+ * @KFI_A_NODE: string, address or name of an interface, at most 255 bytes
+ * @KFI_A_SERVICE: string, port number or the like, at most 63 bytes
+ * @KFI_A_SOURCE: flag, NODE and SERVICE name the local side
  * @KFI_A_FABRIC_ID: u32, number of an open fabric
  * @KFI_A_FABRIC_NAME: string
  * @KFI_A_DOMAIN_ID: u32, number of an open domain
@@ -119,9 +117,9 @@ enum kfi_nl_ep_state {
  * @KFI_A_EP_STATE: u32, &enum kfi_nl_ep_state
  * @KFI_A_CAPS: u64, capabilities
  * @KFI_A_MODE: u64, mode bits
- * @KFI_A_ADDR_FORMAT: u32, FI_SOCKADDR...
- * @KFI_A_SRC_ADDR: string, local address in the provider's notation
- * @KFI_A_DEST_ADDR: string, peer's address
+ * @KFI_A_ADDR_FORMAT: u32, FI_SOCKADDR, ...
+ * @KFI_A_SRC_ADDR: string, local address in the notation of the provider
+ * @KFI_A_DEST_ADDR: string, address of the peer
  * @KFI_A_TX_ATTR: nest of &enum kfi_ctx_attr
  * @KFI_A_RX_ATTR: nest of &enum kfi_ctx_attr
  * @KFI_A_EP_ATTR: nest of &enum kfi_ep_nl_attr
@@ -129,10 +127,10 @@ enum kfi_nl_ep_state {
  * @KFI_A_PEER: nest of &enum kfi_peer_attr
  * @KFI_A_STATS: nest of &enum kfi_stats_attr
  * @KFI_A_CNTR: nest of &enum kfi_cntr_nl_attr
- * @KFI_A_MAP_ID: u32, number of a node, 1 to %KFI_MAP_ID_MAX
+ * @KFI_A_MAP_ID: u32, node number, 1 to %KFI_MAP_ID_MAX
  * @KFI_A_MAP_ADDR: IPv4 address of a node, 4 bytes in network order
- * @KFI_A_REGISTERED: u64, how often a region of a domain was made ready for
- *	peers since the domain was opened; one that is used again counts again
+ * @KFI_A_REGISTERED: u64, number of times that a region of the domain was made available to peers
+ *	since the domain was opened. Each registration of a per-I/O region counts
  */
 enum kfi_attr {
 	KFI_A_UNSPEC,
@@ -170,16 +168,16 @@ enum kfi_attr {
 };
 
 /**
- * enum kfi_ctx_attr - transmit or receive side of an endpoint; all u64
+ * enum kfi_ctx_attr - attributes of the transmit or receive side of an endpoint, all u64
  * @KFI_CTX_A_UNSPEC: not used
- * @KFI_CTX_A_PAD: aligns
- * @KFI_CTX_A_CAPS: capabilities of this side
+ * @KFI_CTX_A_PAD: aligns 64-bit values
+ * @KFI_CTX_A_CAPS: capabilities
  * @KFI_CTX_A_OP_FLAGS: default operation flags
- * @KFI_CTX_A_MSG_ORDER: order kept, FI_ORDER_
- * @KFI_CTX_A_SIZE: operations that can be outstanding
- * @KFI_CTX_A_IOV_LIMIT: entries of a local vector
+ * @KFI_CTX_A_MSG_ORDER: ordering guarantees, FI_ORDER_
+ * @KFI_CTX_A_SIZE: number of operations that can be outstanding
+ * @KFI_CTX_A_IOV_LIMIT: number of entries of a local vector
  * @KFI_CTX_A_INJECT_SIZE: largest injected message, bytes (transmit)
- * @KFI_CTX_A_RMA_IOV_LIMIT: entries of a remote vector (transmit)
+ * @KFI_CTX_A_RMA_IOV_LIMIT: number of entries of a remote vector (transmit)
  * @KFI_CTX_A_TCLASS: traffic class, FI_TC_ (transmit)
  */
 enum kfi_ctx_attr {
@@ -199,13 +197,13 @@ enum kfi_ctx_attr {
 };
 
 /**
- * enum kfi_ep_nl_attr - endpoint attributes of an info; all u64
+ * enum kfi_ep_nl_attr - endpoint attributes of an info, all u64
  * @KFI_EP_A_UNSPEC: not used
- * @KFI_EP_A_PAD: aligns
- * @KFI_EP_A_PROTOCOL: FI_PROTO_, or kfabric's from 0x1000
- * @KFI_EP_A_PROTOCOL_VERSION: its version
+ * @KFI_EP_A_PAD: aligns 64-bit values
+ * @KFI_EP_A_PROTOCOL: protocol: FI_PROTO_, or from 0x1000 a protocol of kfabric
+ * @KFI_EP_A_PROTOCOL_VERSION: version of the protocol
  * @KFI_EP_A_MAX_MSG_SIZE: largest message, bytes
- * @KFI_EP_A_MEM_TAG_FORMAT: usable bits of tags
+ * @KFI_EP_A_MEM_TAG_FORMAT: bits of a tag that can be used
  */
 enum kfi_ep_nl_attr {
 	KFI_EP_A_UNSPEC,
@@ -220,17 +218,17 @@ enum kfi_ep_nl_attr {
 };
 
 /**
- * enum kfi_domain_nl_attr - domain attributes of an info; all u64
+ * enum kfi_domain_nl_attr - domain attributes of an info, all u64
  * @KFI_DOMAIN_A_UNSPEC: not used
- * @KFI_DOMAIN_A_PAD: aligns
+ * @KFI_DOMAIN_A_PAD: aligns 64-bit values
  * @KFI_DOMAIN_A_MR_MODE: FI_MR_ bits
- * @KFI_DOMAIN_A_MR_KEY_SIZE: bytes of a key
- * @KFI_DOMAIN_A_MR_IOV_LIMIT: entries of the vector of a region
- * @KFI_DOMAIN_A_CQ_DATA_SIZE: bytes of remote CQ data
- * @KFI_DOMAIN_A_MAX_EP_TX_CTX: transmit contexts of an endpoint
- * @KFI_DOMAIN_A_MAX_EP_RX_CTX: receive contexts of an endpoint
- * @KFI_DOMAIN_A_MAX_EP_STX_CTX: endpoints that can share a transmit context
- * @KFI_DOMAIN_A_MAX_EP_SRX_CTX: endpoints that can share a receive context
+ * @KFI_DOMAIN_A_MR_KEY_SIZE: length of a key, bytes
+ * @KFI_DOMAIN_A_MR_IOV_LIMIT: number of entries of a region's vector
+ * @KFI_DOMAIN_A_CQ_DATA_SIZE: length of remote CQ data, bytes
+ * @KFI_DOMAIN_A_MAX_EP_TX_CTX: number of transmit contexts of an endpoint
+ * @KFI_DOMAIN_A_MAX_EP_RX_CTX: number of receive contexts of an endpoint
+ * @KFI_DOMAIN_A_MAX_EP_STX_CTX: number of endpoints that can share a transmit context
+ * @KFI_DOMAIN_A_MAX_EP_SRX_CTX: number of endpoints that can share a receive context
  */
 enum kfi_domain_nl_attr {
 	KFI_DOMAIN_A_UNSPEC,
@@ -251,15 +249,15 @@ enum kfi_domain_nl_attr {
 /**
  * enum kfi_peer_attr - a peer of an endpoint
  * @KFI_PEER_A_UNSPEC: not used
- * @KFI_PEER_A_PAD: aligns
+ * @KFI_PEER_A_PAD: aligns 64-bit values
  * @KFI_PEER_A_ADDR: string
- * @KFI_PEER_A_STATE: string, the provider's word for it
- * @KFI_PEER_A_CPU: u32, where its work runs; absent if nowhere in particular
- * @KFI_PEER_A_TX_BYTES: u64, payload sent
- * @KFI_PEER_A_RX_BYTES: u64, payload received
- * @KFI_PEER_A_PENDING: u64, operations outstanding
- * @KFI_PEER_A_UNEXPECTED_BYTES: u64, memory held for messages without a receive
- * @KFI_PEER_A_RECONNECTS: u64, times a lost connection was made again
+ * @KFI_PEER_A_STATE: string, state of the connection; the words are those of the provider
+ * @KFI_PEER_A_CPU: u32, CPU on which the work of the connection runs; absent if it has none
+ * @KFI_PEER_A_TX_BYTES: u64, bytes sent
+ * @KFI_PEER_A_RX_BYTES: u64, bytes received
+ * @KFI_PEER_A_PENDING: u64, number of operations that are outstanding
+ * @KFI_PEER_A_UNEXPECTED_BYTES: u64, bytes of messages that wait for receives
+ * @KFI_PEER_A_RECONNECTS: u64, number of connections after the first
  */
 enum kfi_peer_attr {
 	KFI_PEER_A_UNSPEC,
@@ -278,26 +276,25 @@ enum kfi_peer_attr {
 };
 
 /**
- * enum kfi_stats_attr - counts of an endpoint since it was opened; all u64
+ * enum kfi_stats_attr - statistics of an endpoint since it was opened, all u64
  * @KFI_STATS_A_UNSPEC: not used
- * @KFI_STATS_A_PAD: aligns
- * @KFI_STATS_A_TX_OPS: sends and RMA operations posted
- * @KFI_STATS_A_TX_BYTES: their payload
- * @KFI_STATS_A_RX_OPS: receives completed
- * @KFI_STATS_A_RX_BYTES: their payload
- * @KFI_STATS_A_RMA_IN_OPS: RMA operations that peers performed here
- * @KFI_STATS_A_RMA_IN_BYTES: their payload
- * @KFI_STATS_A_ERRORS: operations that ended in an error
+ * @KFI_STATS_A_PAD: aligns 64-bit values
+ * @KFI_STATS_A_TX_OPS: transmit operations that were posted
+ * @KFI_STATS_A_TX_BYTES: bytes of payload in TX_OPS
+ * @KFI_STATS_A_RX_OPS: receives that were completed
+ * @KFI_STATS_A_RX_BYTES: bytes of payload in RX_OPS
+ * @KFI_STATS_A_RMA_IN_OPS: RMA and atomic operations that peers have performed on this side
+ * @KFI_STATS_A_RMA_IN_BYTES: bytes of payload in RMA_IN_OPS
+ * @KFI_STATS_A_ERRORS: operations that were completed with an error
  * @KFI_STATS_A_AGAIN: posts that found no room
- * @KFI_STATS_A_UNEXPECTED: messages that came before their receive
- * @KFI_STATS_A_COPIED: payload bytes copied on the way out
- * @KFI_STATS_A_SPLICED: payload bytes sent from the consumer's pages
- * @KFI_STATS_A_PLACED: payload bytes of peers that hardware put in their place;
- *	not those of RMA that nobody here has a part in
- * @KFI_STATS_A_BOUNCED: payload bytes of peers that hardware put elsewhere, and
- *	a CPU copied
- * @KFI_STATS_A_DROPPED: unexpected messages of lost peers that were dropped to
- *	make room
+ * @KFI_STATS_A_UNEXPECTED: messages that arrived before their receive was posted
+ * @KFI_STATS_A_COPIED: bytes of payload that were copied to send them
+ * @KFI_STATS_A_SPLICED: bytes of payload that were sent from the pages of the consumer
+ * @KFI_STATS_A_PLACED: bytes of payload that hardware has placed at their destination for an
+ *	operation of this side. RMA of a peer that no code on this side takes part in is not
+ *	counted
+ * @KFI_STATS_A_BOUNCED: bytes of payload that hardware has placed elsewhere, and a CPU has copied
+ * @KFI_STATS_A_DROPPED: unexpected messages of lost peers that were dropped to make room
  */
 enum kfi_stats_attr {
 	KFI_STATS_A_UNSPEC,
@@ -342,10 +339,10 @@ enum kfi_nl_cntr_dir {
 /**
  * enum kfi_cntr_nl_attr - a counter bound to an endpoint
  * @KFI_CNTR_A_UNSPEC: not used
- * @KFI_CNTR_A_PAD: aligns
+ * @KFI_CNTR_A_PAD: aligns 64-bit values
  * @KFI_CNTR_A_DIR: u32, &enum kfi_nl_cntr_dir
- * @KFI_CNTR_A_VALUE: u64, successes
- * @KFI_CNTR_A_ERRORS: u64, failures
+ * @KFI_CNTR_A_VALUE: u64, value of the counter
+ * @KFI_CNTR_A_ERRORS: u64, value of its error counter
  */
 enum kfi_cntr_nl_attr {
 	KFI_CNTR_A_UNSPEC,
