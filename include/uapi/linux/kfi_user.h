@@ -2,21 +2,22 @@
 /*
  * kfi_user.h - /dev/kfi: kfabric for processes
  *
- * Each open of /dev/kfi is a context. It belongs to the user, the network namespace and
- * the address space of the process that opened it: calls from another address space, such
- * as that of a forked child, fail with EIO. Objects of a context are named by handles,
- * which are positive numbers. Values of enumerations and flags (object classes,
- * capabilities, endpoint types, operation flags, events) are those of libfabric 2.x.
+ * Each open of /dev/kfi is a context. It belongs to the user, the network namespace and the address
+ * space of the process that has opened it. Calls from another address space, such as that of a
+ * forked child, fail with EIO. Objects of a context have handles, which are positive numbers.
+ * Values of enumerations and flags (object classes, capabilities, endpoint types, operation flags,
+ * events) are those of libfabric 2.x.
  *
- * All structures have the same layout for 32-bit and 64-bit programs; pointers are 64-bit
- * numbers. The length of a structure is part of the request number. Structures may grow at
- * their end: a kernel takes those of all versions from the first one on (what is missing is 0),
- * and longer ones than it knows if the rest is 0 (else E2BIG). Fields that are named reserved
- * have to be 0.
+ * All structures have the same layout for 32-bit and 64-bit programs; pointers are 64-bit numbers.
+ * The length of a structure is part of the request number. Later versions may add members at the
+ * end of a structure. A kernel accepts the structures of all earlier versions, in which the missing
+ * members are 0, and longer structures if the members that it does not know are 0 (else E2BIG).
+ * Members with the name reserved have to be 0.
  *
- * An ioctl returns 0, or -1 with errno set. Errors that have no errno are KFI_E numbers of
- * libfabric (256 and above), such as 259, "an error is available". Calls that fail change
- * nothing unless their description says so.
+ * An ioctl returns 0, or -1 with errno set. Errors that have no errno are the FI_E numbers of
+ * libfabric (256 and above), for example 259, FI_EAVAIL. A call that fails changes nothing, unless
+ * its description says something else. A handle that denotes no object, or an object of the wrong
+ * class, is refused with EBADF.
  */
 #ifndef _UAPI_LINUX_KFI_USER_H
 #define _UAPI_LINUX_KFI_USER_H
@@ -30,12 +31,12 @@
 #define KFI_USER_ADDR_MAX	64	/* bytes of an address */
 #define KFI_USER_DATA_MAX	256	/* bytes of private data, and of an authorization key */
 #define KFI_USER_IOV_MAX	16	/* segments of a vector, local or remote */
-#define KFI_USER_COPY_MAX	16384	/* bytes that a post copies: longer buffers are pinned */
+#define KFI_USER_COPY_MAX	16384	/* bytes that a post copies; longer buffers are pinned */
 
 #define KFI_USER_MAGIC		0xBB
 
 /**
- * struct kfi_user_version - KFI_IOC_VERSION
+ * struct kfi_user_version - argument of KFI_IOC_VERSION
  * @abi: out: KFI_USER_ABI of the kernel
  * @api: out: version of the interface that kfi.ko implements, major << 16 | minor
  * @features: out: 0
@@ -47,10 +48,10 @@ struct kfi_user_version {
 };
 
 /**
- * struct kfi_user_info - struct fi_info in one piece
+ * struct kfi_user_info - &struct fi_info in one piece
  *
- * Members are those of libfabric's structures. In hints, 0 means that any value will do. Strings
- * end with a NUL. @present tells which optional parts an answer has.
+ * The members have the names and meanings of libfabric's structures. In hints, 0 means that any
+ * value will do. Strings end with a NUL. @present tells which optional parts an answer has.
  */
 struct kfi_user_info {
 	__u64	caps;
@@ -86,7 +87,7 @@ struct kfi_user_info {
 		__u64	max_order_war_size;
 		__u64	max_order_waw_size;
 		__u64	mem_tag_format;
-		__u64	tx_ctx_cnt;	/* all ones: FI_SHARED_CONTEXT */
+		__u64	tx_ctx_cnt;	/* all bits set: FI_SHARED_CONTEXT */
 		__u64	rx_ctx_cnt;
 		__u8	auth_key[KFI_USER_DATA_MAX];
 	} ep;
@@ -127,7 +128,7 @@ struct kfi_user_info {
 		__u32	api_version;
 	} fabric;
 
-	/* The network device, with KFI_USER_HAS_NIC */
+	/* The network device, if @present has KFI_USER_HAS_NIC */
 	struct {
 		char	device[KFI_USER_NAME_MAX];
 		char	driver[KFI_USER_NAME_MAX];
@@ -148,18 +149,20 @@ struct kfi_user_info {
 #define KFI_USER_HAS_NIC	(1U << 0)
 
 /**
- * struct kfi_user_getinfo - KFI_IOC_GETINFO: fi_getinfo(3)
- * @version: version of the interface that the caller is written to
- * @count: in: structures at @infos; out: how many answers there are. Those that fit were stored.
+ * struct kfi_user_getinfo - argument of KFI_IOC_GETINFO, see fi_getinfo(3)
+ * @version: version of the interface that the caller uses
+ * @count: in: number of structures that @infos has room for; out: number of answers, of which those
+ *	that fit were stored
  * @flags: FI_SOURCE, FI_NUMERICHOST, FI_PROV_ATTR_ONLY
- * @node: @service: strings of up to 255 and 63 bytes, or 0
- * @hints: struct kfi_user_info, or 0
- * @infos: array of struct kfi_user_info, or 0
- * @info_size: bytes of one struct kfi_user_info of the caller's
+ * @node: string of up to 255 bytes, or 0
+ * @service: string of up to 63 bytes, or 0
+ * @hints: &struct kfi_user_info, or 0
+ * @infos: array of &struct kfi_user_info, or 0
+ * @info_size: bytes of one &struct kfi_user_info of the caller
  * @reserved: 0
  *
- * Answers the best provider first. Errors: ENODATA, EINVAL, ENOMEM, EPERM never: what may
- * be opened is decided by the mode of the device.
+ * The answers of the best provider come first. Errors: ENODATA if there is no answer, EINVAL,
+ * ENOMEM. The file mode of /dev/kfi decides who may open objects, so there is no EPERM.
  */
 struct kfi_user_getinfo {
 	__u32	version;
@@ -174,11 +177,18 @@ struct kfi_user_getinfo {
 };
 
 /*
- * Opening objects. @cookie is the caller's and comes back with events; @handle is the answer.
- * Limits of the user are answered by EMFILE; too little memory by ENOMEM.
+ * Opening objects. The caller chooses @cookie, which comes back with events. @handle is the result.
+ * Errors: EMFILE if a limit of the user is reached, ENOMEM.
  */
 
-/** struct kfi_user_fabric - KFI_IOC_FABRIC: fi_fabric(3) */
+/**
+ * struct kfi_user_fabric - argument of KFI_IOC_FABRIC, see fi_fabric(3)
+ * @prov_name: name of the provider
+ * @name: name of the fabric
+ * @api_version: version of the interface that the caller uses
+ * @handle: out
+ * @cookie: number of the caller's choice
+ */
 struct kfi_user_fabric {
 	char	prov_name[KFI_USER_NAME_MAX];
 	char	name[KFI_USER_NAME_MAX];
@@ -188,12 +198,14 @@ struct kfi_user_fabric {
 };
 
 /**
- * struct kfi_user_open - KFI_IOC_DOMAIN, _PASSIVE_EP, _ENDPOINT, _STX, _SRX
- * @parent: the fabric of a domain or passive endpoint, else the domain
+ * struct kfi_user_open - argument of KFI_IOC_DOMAIN, KFI_IOC_PASSIVE_EP, KFI_IOC_ENDPOINT,
+ *	KFI_IOC_STX and KFI_IOC_SRX
+ * @parent: the fabric of a domain or passive endpoint; the domain of the others
  * @handle: out
- * @cookie: the caller's
- * @info: struct kfi_user_info
- * @info_size: bytes of it
+ * @cookie: number of the caller's choice
+ * @info: &struct kfi_user_info. It is taken as hints, and the object is opened with the first
+ *	answer to them
+ * @info_size: bytes at @info
  * @connreq: KFI_IOC_ENDPOINT: connection request that the endpoint will accept, or 0
  */
 struct kfi_user_open {
@@ -206,15 +218,15 @@ struct kfi_user_open {
 };
 
 /**
- * struct kfi_user_cq - KFI_IOC_CQ: fi_cq_open(3)
- * @domain: its domain
+ * struct kfi_user_cq - argument of KFI_IOC_CQ, see fi_cq(3)
+ * @domain: parent
  * @handle: out
- * @cookie: the caller's
- * @size: entries that have to fit, 0 for a default
+ * @cookie: number of the caller's choice
+ * @size: number of entries that have to fit, 0 for a default
  * @flags: 0
- * @ring_entries: out: slots of the ring, a power of two
- * @ring_bytes: out: length of the mapping: mmap(0, ring_bytes, PROT_READ | PROT_WRITE,
- *	MAP_SHARED, fd of /dev/kfi, (off_t)handle * page size)
+ * @ring_entries: out: number of slots in the ring, a power of two
+ * @ring_bytes: out: length of the mapping: mmap(0, ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+ *	fd of /dev/kfi, (off_t)handle * page size)
  */
 struct kfi_user_cq {
 	__u32	domain;
@@ -227,15 +239,18 @@ struct kfi_user_cq {
 };
 
 /**
- * struct kfi_user_ring - head of the mapping of a completion queue; slots follow at @slots_at
- * @tail: count of slots that the kernel has filled, modulo 2^32. Load it with acquire order.
- * @head: count of slots that the reader has taken. Store it with release order. A reader that
- *	lies loses its own completions, nothing else.
- * @overflow: the kernel has completions for which the ring had no room. A reader that has
- *	emptied the ring, and then finds this to be 1 (a full barrier lies between), calls
- *	KFI_IOC_DRAIN.
- * @mask: slots - 1
+ * struct kfi_user_ring - beginning of the mapping of a completion queue
+ * @tail: number of slots that the kernel has filled, modulo 2^32. The reader loads it with acquire
+ *	semantics
+ * @overflow: 1 if the kernel has completions for which the ring had no room. A reader that has
+ *	emptied the ring (stored @head), executes a full memory barrier, and then finds it to be 1,
+ *	calls KFI_IOC_DRAIN
+ * @mask: number of slots minus 1
  * @slots_at: offset of the first slot in the mapping
+ * @reserved0: not used
+ * @head: number of slots that the reader has taken, modulo 2^32. The reader stores it with release
+ *	semantics. A wrong value can only lose completions of the same process
+ * @reserved1: not used
  */
 struct kfi_user_ring {
 	__u32	tail;
@@ -243,21 +258,21 @@ struct kfi_user_ring {
 	__u32	mask;
 	__u32	slots_at;
 	__u32	reserved0[12];
-	__u32	head;			/* on a cache line of its own */
+	__u32	head;			/* begins a cache line */
 	__u32	reserved1[15];
 };
 
 /**
- * struct kfi_user_cqe - a slot of the ring: a completion
- * @context: context of the operation; 0 for what a peer has done
- * @flags: FI_SEND, FI_RECV ... as in struct fi_cq_msg_entry
- * @len: bytes received; with FI_ETRUNC the length of the message
- * @buf: where a message lies in a multi-receive buffer
+ * struct kfi_user_cqe - a slot of the ring: one completion
+ * @context: context of the operation; 0 if a peer has initiated the operation
+ * @flags: FI_SEND, FI_RECV, ... as in &struct fi_cq_msg_entry
+ * @len: number of bytes received; with FI_ETRUNC the length of the message
+ * @buf: address of the message in a multi-receive buffer
  * @data: remote CQ data
  * @tag: tag of a tagged message
  * @src_addr: sender, with FI_SOURCE; else FI_ADDR_NOTAVAIL
- * @err: 0, or a positive error number: then the next slot is a struct kfi_user_cqe_err
- * @prov_errno: number of the provider
+ * @err: 0 or a positive error number. If it is not 0, the next slot is a &struct kfi_user_cqe_err
+ * @prov_errno: error number of the provider
  */
 struct kfi_user_cqe {
 	__u64	context;
@@ -272,8 +287,8 @@ struct kfi_user_cqe {
 };
 
 /**
- * struct kfi_user_cqe_err - slot after a failed completion
- * @olen: bytes that did not fit
+ * struct kfi_user_cqe_err - the slot that follows a completion with an error
+ * @olen: number of bytes that did not fit
  * @reserved: 0
  */
 struct kfi_user_cqe_err {
@@ -282,12 +297,12 @@ struct kfi_user_cqe_err {
 };
 
 /**
- * struct kfi_user_eq - KFI_IOC_EQ: fi_eq_open(3)
- * @fabric: its fabric
+ * struct kfi_user_eq - argument of KFI_IOC_EQ, see fi_eq(3)
+ * @fabric: parent
  * @handle: out
- * @cookie: the caller's
- * @size: entries, 0 for a default
- * @flags: FI_WRITE: KFI_IOC_EQ_WRITE is allowed
+ * @cookie: number of the caller's choice
+ * @size: number of entries that have to fit, 0 for a default
+ * @flags: FI_WRITE to allow KFI_IOC_EQ_WRITE, or 0
  */
 struct kfi_user_eq {
 	__u32	fabric;
@@ -298,14 +313,14 @@ struct kfi_user_eq {
 };
 
 /**
- * struct kfi_user_cntr - KFI_IOC_CNTR: fi_cntr(3)
- * @domain: its domain
+ * struct kfi_user_cntr - argument of KFI_IOC_CNTR, see fi_cntr(3)
+ * @domain: parent
  * @handle: out
- * @cookie: the caller's
- * @events: FI_CNTR_EVENTS_COMP or _BYTES
+ * @cookie: number of the caller's choice
+ * @events: FI_CNTR_EVENTS_COMP or FI_CNTR_EVENTS_BYTES
  * @reserved: 0
  *
- * mmap(0, page size, PROT_READ, MAP_SHARED, fd, (off_t)handle * page size) shows a struct
+ * mmap(0, page size, PROT_READ, MAP_SHARED, fd, (off_t)handle * page size) maps a &struct
  * kfi_user_count.
  */
 struct kfi_user_cntr {
@@ -316,22 +331,26 @@ struct kfi_user_cntr {
 	__u32	reserved;
 };
 
-/** struct kfi_user_count - mapping of a counter: successes and failures so far */
+/**
+ * struct kfi_user_count - mapping of a counter
+ * @value: value of the counter
+ * @errors: value of its error counter
+ */
 struct kfi_user_count {
 	__u64	value;
 	__u64	errors;
 };
 
 /**
- * struct kfi_user_av - KFI_IOC_AV: fi_av(3)
- * @domain: its domain
+ * struct kfi_user_av - argument of KFI_IOC_AV, see fi_av(3)
+ * @domain: parent
  * @handle: out
- * @cookie: the caller's
- * @count: addresses that are expected
- * @rx_ctx_bits: top bits of an fi_addr_t that name a receive context
- * @addrlen: out: bytes of one address
+ * @cookie: number of the caller's choice
+ * @count: number of addresses that are expected
+ * @rx_ctx_bits: number of top bits of an fi_addr_t that name a receive context
+ * @addrlen: out: length of an address, bytes
  *
- * Addresses are indices in the order of insertion (FI_AV_TABLE).
+ * An fi_addr_t is an index in the order of insertion (FI_AV_TABLE).
  */
 struct kfi_user_av {
 	__u32	domain;
@@ -342,28 +361,33 @@ struct kfi_user_av {
 	__u32	addrlen;
 };
 
-/** struct kfi_user_iovec - a piece of the caller's memory */
+/**
+ * struct kfi_user_iovec - a segment of the caller's memory
+ * @base: address of the first byte
+ * @len: length in bytes
+ */
 struct kfi_user_iovec {
 	__u64	base;
 	__u64	len;
 };
 
 /**
- * struct kfi_user_mr - KFI_IOC_MR: fi_mr(3). The memory is pinned until the region is closed.
- * @domain: its domain
+ * struct kfi_user_mr - argument of KFI_IOC_MR, see fi_mr(3)
+ * @domain: parent
  * @handle: out
- * @cookie: the caller's
- * @iov: array of struct kfi_user_iovec
- * @iov_count: entries, at most KFI_USER_IOV_MAX
+ * @cookie: number of the caller's choice
+ * @iov: array of &struct kfi_user_iovec
+ * @iov_count: number of entries at @iov, at most KFI_USER_IOV_MAX
  * @reserved: 0
  * @access: FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE
- * @offset: address of the first byte for peers
- * @requested_key: a key, or FI_KEY_NOTAVAIL for one of the kernel's choice
- * @flags: FI_RMA_EVENT
- * @key: out
+ * @offset: address that peers use for the first byte
+ * @requested_key: key, or FI_KEY_NOTAVAIL to have the kernel choose one
+ * @flags: FI_RMA_EVENT or 0
+ * @key: out: the key
  *
- * Errors: ENOMEM with memory that is more than RLIMIT_MEMLOCK allows; EFAULT, also for memory that
- * can't be pinned for long (a file's that is mapped for writing); EOPNOTSUPP for that of DAX.
+ * The memory is pinned until the region is closed. Errors: ENOMEM also if RLIMIT_MEMLOCK does not
+ * allow to pin the memory; EFAULT also for memory that can't be pinned for a long time, such as a
+ * writable mapping of a file; EOPNOTSUPP for DAX memory.
  */
 struct kfi_user_mr {
 	__u32	domain;
@@ -379,26 +403,39 @@ struct kfi_user_mr {
 	__u64	key;
 };
 
-/** struct kfi_user_handle - KFI_IOC_CLOSE, _ENABLE, _LISTEN, _DRAIN, _SIGNAL, _GETWAIT */
+/**
+ * struct kfi_user_handle - argument of KFI_IOC_CLOSE, KFI_IOC_ENABLE, KFI_IOC_LISTEN,
+ *	KFI_IOC_DRAIN, KFI_IOC_SIGNAL and KFI_IOC_GETWAIT
+ * @handle: the object
+ * @fd: KFI_IOC_GETWAIT: out: file descriptor that poll() reports as readable when the completion
+ *	queue or event queue is not empty
+ *
+ * KFI_IOC_CLOSE fails with EBUSY while other objects use the object.
+ */
 struct kfi_user_handle {
 	__u32	handle;
-	__u32	fd;		/* out, _GETWAIT: a descriptor to poll() for input */
-};
-
-/** struct kfi_user_bind - KFI_IOC_BIND: fi_ep_bind(3) and its like */
-struct kfi_user_bind {
-	__u32	handle;
-	__u32	target;
-	__u64	flags;		/* without FI_SELECTIVE_COMPLETION: see KFI_USER_COMPLETION */
+	__u32	fd;
 };
 
 /**
- * struct kfi_user_opt - KFI_IOC_GETOPT, KFI_IOC_SETOPT: options of an endpoint
- * @handle: the endpoint
+ * struct kfi_user_bind - argument of KFI_IOC_BIND, see fi_endpoint(3)
+ * @handle: endpoint, passive endpoint, domain or region
+ * @target: object to bind to it
+ * @flags: flags of the binding, without FI_SELECTIVE_COMPLETION: see KFI_USER_COMPLETION
+ */
+struct kfi_user_bind {
+	__u32	handle;
+	__u32	target;
+	__u64	flags;
+};
+
+/**
+ * struct kfi_user_opt - argument of KFI_IOC_GETOPT and KFI_IOC_SETOPT
+ * @handle: endpoint or shared receive context; KFI_IOC_GETOPT also passive endpoint
  * @level: FI_OPT_ENDPOINT
  * @name: FI_OPT_
- * @len: bytes at @value; out of a GETOPT: of the option
- * @value: the value
+ * @len: number of bytes at @value, 8; KFI_IOC_GETOPT: out: length of the value
+ * @value: address of the value, a __u64 for each option
  */
 struct kfi_user_opt {
 	__u32	handle;
@@ -409,11 +446,13 @@ struct kfi_user_opt {
 };
 
 /**
- * struct kfi_user_name - KFI_IOC_GETNAME, _GETPEER, _SETNAME, _CONNECT, _ACCEPT, _REJECT
- * @handle: the endpoint, or passive endpoint
- * @connreq: _REJECT: the request
- * @addrlen: bytes at @addr; out of _GETNAME and _GETPEER: of the address, also with FI_ETOOSMALL
- * @paramlen: bytes at @param
+ * struct kfi_user_name - argument of KFI_IOC_GETNAME, KFI_IOC_GETPEER, KFI_IOC_SETNAME,
+ *	KFI_IOC_CONNECT, KFI_IOC_ACCEPT and KFI_IOC_REJECT
+ * @handle: the endpoint or passive endpoint
+ * @connreq: KFI_IOC_REJECT: connection request
+ * @addrlen: number of bytes at @addr; KFI_IOC_GETNAME, KFI_IOC_GETPEER: out: length of the address,
+ *	also with FI_ETOOSMALL
+ * @paramlen: number of bytes at @param
  * @addr: address
  * @param: private data for the peer
  */
@@ -426,7 +465,12 @@ struct kfi_user_name {
 	__u64	param;
 };
 
-/** struct kfi_user_shutdown - KFI_IOC_SHUTDOWN: fi_shutdown(3) */
+/**
+ * struct kfi_user_shutdown - argument of KFI_IOC_SHUTDOWN, see fi_cm(3)
+ * @handle: the endpoint
+ * @reserved: 0
+ * @flags: 0
+ */
 struct kfi_user_shutdown {
 	__u32	handle;
 	__u32	reserved;
@@ -434,13 +478,13 @@ struct kfi_user_shutdown {
 };
 
 /**
- * struct kfi_user_av_insert - KFI_IOC_AV_INSERT: fi_av_insert(3)
- * @av: the vector
- * @count: addresses, at most 4096; out: how many were inserted
- * @addrs: the addresses, of the vector's addrlen each
+ * struct kfi_user_av_insert - argument of KFI_IOC_AV_INSERT, see fi_av(3)
+ * @av: address vector
+ * @count: number of addresses, at most 4096; out: number of addresses that were inserted
+ * @addrs: the addresses, each of &kfi_user_av.addrlen bytes
  * @fi_addrs: array of @count __u64 for the results, or 0
- * @errs: array of @count __s32 for 0 or a positive error of each, or 0
- * @addrs_size: bytes at @addrs
+ * @errs: array of @count __s32, for 0 or a positive error number of each address; or 0
+ * @addrs_size: number of bytes at @addrs
  * @reserved: 0
  */
 struct kfi_user_av_insert {
@@ -454,13 +498,15 @@ struct kfi_user_av_insert {
 };
 
 /**
- * struct kfi_user_av_svc - KFI_IOC_AV_INSERTSVC: fi_av_insertsvc(3) and fi_av_insertsym(3)
- * @av: the vector
- * @count: out: how many were inserted
- * @node: @service: strings, as for KFI_IOC_GETINFO
- * @nodecnt: @svccnt: nodes and services, 1 and 1 for a single address; their product is at most
- *	4096
- * @fi_addrs: array of that many __u64, or 0
+ * struct kfi_user_av_svc - argument of KFI_IOC_AV_INSERTSVC, as fi_av_insertsvc() and
+ *	fi_av_insertsym()
+ * @av: address vector
+ * @count: out: number of addresses that were inserted
+ * @node: string, as in &struct kfi_user_getinfo
+ * @service: string, as in &struct kfi_user_getinfo
+ * @nodecnt: number of nodes
+ * @svccnt: number of services of each node. @nodecnt times @svccnt is at most 4096
+ * @fi_addrs: array of @nodecnt times @svccnt __u64 for the results, or 0
  */
 struct kfi_user_av_svc {
 	__u32	av;
@@ -472,7 +518,14 @@ struct kfi_user_av_svc {
 	__u64	fi_addrs;
 };
 
-/** struct kfi_user_av_remove - KFI_IOC_AV_REMOVE: @count __u64 at @fi_addrs, at most 4096 */
+/**
+ * struct kfi_user_av_remove - argument of KFI_IOC_AV_REMOVE
+ * @av: address vector
+ * @count: number of addresses, at most 4096
+ * @fi_addrs: array of @count __u64
+ *
+ * If one of them is not in the address vector (EINVAL), the others are removed all the same.
+ */
 struct kfi_user_av_remove {
 	__u32	av;
 	__u32	count;
@@ -480,13 +533,13 @@ struct kfi_user_av_remove {
 };
 
 /**
- * struct kfi_user_av_lookup - KFI_IOC_AV_LOOKUP, KFI_IOC_AV_STRADDR
- * @av: the vector
- * @addrlen: _LOOKUP: room at @addr, out: bytes of the address; _STRADDR: bytes at @addr
- * @fi_addr: _LOOKUP: what to look up
- * @addr: the address
- * @str: _STRADDR: where to print; always terminated
- * @len: _STRADDR: bytes at @str, out: bytes that the text needs
+ * struct kfi_user_av_lookup - argument of KFI_IOC_AV_LOOKUP and KFI_IOC_AV_STRADDR
+ * @av: address vector
+ * @addrlen: number of bytes at @addr; KFI_IOC_AV_LOOKUP: out: length of the address
+ * @fi_addr: KFI_IOC_AV_LOOKUP: address to look up
+ * @addr: KFI_IOC_AV_LOOKUP: where to store the address; KFI_IOC_AV_STRADDR: the address
+ * @str: KFI_IOC_AV_STRADDR: where to print. The text is always terminated
+ * @len: KFI_IOC_AV_STRADDR: number of bytes at @str; out: number of bytes that the text needs
  * @reserved: 0
  */
 struct kfi_user_av_lookup {
@@ -500,24 +553,27 @@ struct kfi_user_av_lookup {
 };
 
 /**
- * struct kfi_user_event - KFI_IOC_EQ_READ, KFI_IOC_EQ_WRITE: fi_eq_read(3)
- * @eq: the queue
- * @event: FI_CONNREQ ...; 0 of an error
- * @flags: _READ: FI_PEEK
- * @err: out: 0; or a positive error, which fi_eq_readerr(3) shows
- * @prov_errno: out: number of the provider
- * @cookie: out: of the object; as written by _WRITE
- * @data: out: data of the event
- * @connreq: out: with FI_CONNREQ a handle of the request, for KFI_IOC_ENDPOINT or KFI_IOC_REJECT.
- *	It is closed like an object, which rejects it if nothing else was done with it.
- * @len: in: bytes at @buf; out: bytes of private data, error data, or of what _WRITE wrote
- * @buf: where the data goes; _WRITE: an entry for _READ to return as it is, at most 256 bytes
- * @info: with FI_CONNREQ, where to put a struct kfi_user_info
- * @info_size: bytes of that
- * @written: out: the event was made by _WRITE
+ * struct kfi_user_event - argument of KFI_IOC_EQ_READ and KFI_IOC_EQ_WRITE, see fi_eq(3)
+ * @eq: event queue
+ * @event: FI_CONNREQ, ...; 0 for an error
+ * @flags: KFI_IOC_EQ_READ: FI_PEEK or 0
+ * @err: out: 0, or the positive error number of &struct fi_eq_err_entry
+ * @prov_errno: out: error number of the provider
+ * @cookie: cookie of the object that the event is about; of an event of KFI_IOC_EQ_WRITE the one
+ *	that was written
+ * @data: data of the event
+ * @connreq: out: with FI_CONNREQ, a handle of the connection request for KFI_IOC_ENDPOINT or
+ *	KFI_IOC_REJECT. It is closed like an object, which rejects the request if neither of them
+ *	has used it
+ * @len: number of bytes at @buf; out: number of bytes of private data, of error data, or of the
+ *	data of KFI_IOC_EQ_WRITE
+ * @buf: address of the data. KFI_IOC_EQ_WRITE: data of the event, at most 256 bytes
+ * @info: with FI_CONNREQ, address for a &struct kfi_user_info, or 0
+ * @info_size: number of bytes at @info
+ * @written: out: 1 if KFI_IOC_EQ_WRITE has written the event
  *
- * _READ fails with EAGAIN if there is no event. An error event is read like any other. A request
- * that is only looked at (FI_PEEK) has no @connreq and no @info.
+ * KFI_IOC_EQ_READ reads events and errors. It fails with EAGAIN if there is none. With FI_PEEK a
+ * connection request has no @connreq and no @info.
  */
 struct kfi_user_event {
 	__u32	eq;
@@ -536,14 +592,15 @@ struct kfi_user_event {
 };
 
 /**
- * struct kfi_user_wait - KFI_IOC_WAIT
- * @handle: a completion queue, event queue or counter
- * @timeout_ms: negative: for ever
- * @threshold: of a counter: the value that is waited for
- * @errors: of a counter: its errors that the caller knows of
+ * struct kfi_user_wait - argument of KFI_IOC_WAIT
+ * @handle: completion queue, event queue or counter
+ * @timeout_ms: milliseconds; negative: no time limit
+ * @threshold: counter: value to wait for
+ * @errors: counter: value of the error counter that the caller knows
  *
- * Returns when the queue is not empty, the counter has reached the value or has other than
- * @errors errors (KFI_EAVAIL). EAGAIN: KFI_IOC_SIGNAL; ETIMEDOUT; EINTR.
+ * Returns when the queue is not empty, or the counter has reached @threshold. Errors: FI_EAVAIL if
+ * the error counter has another value than @errors; EAGAIN after KFI_IOC_SIGNAL; ETIMEDOUT; EINTR
+ * if a signal has arrived; EBADF if the object is being closed.
  */
 struct kfi_user_wait {
 	__u32	handle;
@@ -552,7 +609,13 @@ struct kfi_user_wait {
 	__u64	errors;
 };
 
-/** enum kfi_user_count_op - what KFI_IOC_COUNT does with @value */
+/**
+ * enum kfi_user_count_op - what KFI_IOC_COUNT does
+ * @KFI_USER_COUNT_ADD: add to the counter
+ * @KFI_USER_COUNT_SET: set the counter
+ * @KFI_USER_COUNT_ADDERR: add to the error counter
+ * @KFI_USER_COUNT_SETERR: set the error counter
+ */
 enum kfi_user_count_op {
 	KFI_USER_COUNT_ADD,
 	KFI_USER_COUNT_SET,
@@ -560,7 +623,12 @@ enum kfi_user_count_op {
 	KFI_USER_COUNT_SETERR,
 };
 
-/** struct kfi_user_count_change - KFI_IOC_COUNT: fi_cntr_add(3) and its like */
+/**
+ * struct kfi_user_count_change - argument of KFI_IOC_COUNT, see fi_cntr(3)
+ * @cntr: the counter
+ * @op: &enum kfi_user_count_op
+ * @value: operand
+ */
 struct kfi_user_count_change {
 	__u32	cntr;
 	__u32	op;
@@ -568,10 +636,14 @@ struct kfi_user_count_change {
 };
 
 /**
- * struct kfi_user_query_atomic - KFI_IOC_QUERY_ATOMIC: fi_query_atomic(3)
- * @handle: a domain or endpoint
- * @datatype: @op: @flags: as there
- * @count: @size: out
+ * struct kfi_user_query_atomic - argument of KFI_IOC_QUERY_ATOMIC, see fi_atomic(3)
+ * @handle: domain or endpoint
+ * @datatype: FI_INT8, ...
+ * @op: FI_MIN, ...
+ * @reserved: 0
+ * @flags: 0, FI_FETCH_ATOMIC or FI_COMPARE_ATOMIC
+ * @count: out: number of operands of one operation
+ * @size: out: size of an operand, bytes
  */
 struct kfi_user_query_atomic {
 	__u32	handle;
@@ -583,7 +655,18 @@ struct kfi_user_query_atomic {
 	__u64	size;
 };
 
-/** enum kfi_user_opcode - kinds of operations */
+/**
+ * enum kfi_user_opcode - kind of an operation
+ * @KFI_USER_RECV: receive
+ * @KFI_USER_SEND: send
+ * @KFI_USER_TRECV: tagged receive
+ * @KFI_USER_TSEND: tagged send
+ * @KFI_USER_READ: RMA read
+ * @KFI_USER_WRITE: RMA write
+ * @KFI_USER_ATOMIC: atomic operation
+ * @KFI_USER_FETCH_ATOMIC: atomic operation that returns the old values
+ * @KFI_USER_COMPARE_ATOMIC: atomic operation that compares, and returns the old values
+ */
 enum kfi_user_opcode {
 	KFI_USER_RECV,
 	KFI_USER_SEND,
@@ -598,28 +681,34 @@ enum kfi_user_opcode {
 
 /**
  * struct kfi_user_desc - one operation of KFI_IOC_POST
- * @opcode: enum kfi_user_opcode
- * @ep: endpoint, or shared receive context
- * @flags: flags of libfabric's calls, KFI_USER_COMPLETION among them: default flags and selective
- *	completion are the caller's business
- * @context: comes back with the completion
- * @addr: peer: an index of the address vector; FI_ADDR_UNSPEC of a receive: anyone
- * @tag: @ignore: of tagged messages
+ * @opcode: &enum kfi_user_opcode
+ * @ep: endpoint; for receives also a shared receive context
+ * @flags: flags as for libfabric's msg calls, with KFI_USER_COMPLETION. The caller applies default
+ *	flags and selective completion
+ * @context: context of the completion
+ * @addr: peer, an index in the address vector; for a receive FI_ADDR_UNSPEC means any
+ * @tag: tag of a tagged message
+ * @ignore: bits of the tag that a tagged receive ignores
  * @data: remote CQ data
- * @buf: @len: the local buffer; or with @iov_count an array of struct kfi_user_iovec, and the
- *	sum of its lengths
- * @rma_addr: @rma_key: the remote buffer, of the local one's length; or with @rma_count
- *	@rma_addr is an array of struct kfi_user_rma. Of an atomic operation, the first operand
- * @result: where fetched operands go
- * @compare: operands to compare with
- * @iov_count: segments at @buf, or 0
- * @rma_count: segments at @rma_addr, or 0
- * @atomic_op: @atomic_type: of atomic operations
+ * @buf: local buffer; or, if @iov_count is not 0, an array of &struct kfi_user_iovec
+ * @len: length of the local buffer or the sum of the lengths in the array, bytes; also for atomic
+ *	operations
+ * @rma_addr: address in the peer's region; or, if @rma_count is not 0, an array of &struct
+ *	kfi_user_rma. Atomic operations: address of the first target
+ * @rma_key: key of the peer's region
+ * @result: address for the old values of atomic operations
+ * @compare: address of the operands that an atomic operation compares with
+ * @iov_count: number of segments at @buf, or 0
+ * @rma_count: number of segments at @rma_addr, or 0
+ * @atomic_op: FI_MIN, ...
+ * @atomic_type: FI_INT8, ...
+ * @reserved: 0
  *
- * @len of atomic operations is in bytes. Sends and writes of up to KFI_USER_COPY_MAX bytes are
- * copied before the call returns. Longer ones, and what is written to, are pinned until they end.
- * Where RLIMIT_MEMLOCK has no room, what is sent or written is copied up to 1 MiB; other operations
- * get EAGAIN if there will be room when operations of the same direction have ended, else ENOMEM.
+ * Sends and writes of at most KFI_USER_COPY_MAX bytes are copied before the call returns. Longer
+ * buffers, and buffers that the operation writes to, are pinned until it ends. If RLIMIT_MEMLOCK
+ * does not allow that, sends and writes of up to 1 MiB are copied. Other operations fail with
+ * EAGAIN if the limit will allow it after other operations of the same direction have ended, else
+ * with ENOMEM.
  */
 struct kfi_user_desc {
 	__u32	opcode;
@@ -643,10 +732,15 @@ struct kfi_user_desc {
 	__u64	reserved[2];
 };
 
-/* FI_COMPLETION: success makes an entry. Failure always does. */
+/* FI_COMPLETION: write a completion also if the operation succeeds */
 #define KFI_USER_COMPLETION	(1ULL << 24)
 
-/** struct kfi_user_rma - a piece of a peer's region */
+/**
+ * struct kfi_user_rma - a segment of a peer's region
+ * @addr: address of the first byte, as in &struct fi_rma_iov
+ * @len: length in bytes
+ * @key: key of the region
+ */
 struct kfi_user_rma {
 	__u64	addr;
 	__u64	len;
@@ -654,15 +748,16 @@ struct kfi_user_rma {
 };
 
 /**
- * struct kfi_user_post - KFI_IOC_POST
- * @descs: array of struct kfi_user_desc
- * @count: how many, at most 256
- * @posted: out: how many were posted: the first ones
- * @err: out: 0, or why the next one was not: a negative error number, of KFI_E too
+ * struct kfi_user_post - argument of KFI_IOC_POST
+ * @descs: array of &struct kfi_user_desc
+ * @count: number of entries at @descs, at most 256
+ * @posted: out: number of operations that were posted; they are the first ones
+ * @err: out: 0, or the negative error number (errno or FI_E) of the first operation that was not
+ *	posted
  * @reserved: 0
  *
- * EFAULT: this structure could not be read, and nothing was posted, or not be written. A fatal
- * signal between two descriptors ends the series with EINTR.
+ * If this structure could not be read the call fails with EFAULT, and nothing was posted. It also
+ * fails with EFAULT if the results could not be written. After a fatal signal @err is -EINTR.
  */
 struct kfi_user_post {
 	__u64	descs;
@@ -672,7 +767,12 @@ struct kfi_user_post {
 	__u32	reserved;
 };
 
-/** struct kfi_user_cancel - KFI_IOC_CANCEL: fi_cancel(3) */
+/**
+ * struct kfi_user_cancel - argument of KFI_IOC_CANCEL, as fi_cancel() of a receive
+ * @ep: endpoint or shared receive context
+ * @reserved: 0
+ * @context: context of the receive
+ */
 struct kfi_user_cancel {
 	__u32	ep;
 	__u32	reserved;
