@@ -11,77 +11,79 @@
 /**
  * DOC: Posting
  *
- * One function a direction does the work (kfi_sendmsg(), kfi_recvmsg() and
- * their like in the other headers). The other calls are inlines that fill in
- * the message structure. They use the default flags of the endpoint
- * (op_flags of its attributes), the msg calls use exactly the flags given.
+ * One function for each direction and kind of operation does the work:
+ * kfi_sendmsg(), kfi_recvmsg(), and similar functions in the other headers. The
+ * other functions are inlines that fill in the message structure. They use the
+ * default operation flags of the endpoint (op_flags of its attributes); the msg
+ * functions use exactly the flags of the call.
  *
  * A message may be empty: no vector, or entries of length 0.
  *
- * All of them answer 0, or a negative error in which case nothing was posted
- * and no completion will come:
+ * All of these functions return 0, or a negative error. After an error nothing
+ * was posted, and there is no completion:
  *
- * - -EAGAIN: a queue is full. kfi_ep_tx_space() tells when there is room.
+ * - -EAGAIN: a queue is full. kfi_ep_tx_space() reports when there is room.
  * - -KFI_EOPBADSTATE: the endpoint is not enabled; -ENOTCONN: not connected.
- * - -EINVAL: a vector or address is malformed, or an injected message longer
- *   than inject_size.
+ * - -EINVAL: a vector or an address is malformed, or the payload is longer than
+ *   inject_size with KFI_INJECT.
  * - -EMSGSIZE: the message is longer than max_msg_size.
- * - -KFI_EBADFLAGS: an unknown flag, or one that does not belong here.
- * - -EOPNOTSUPP: the endpoint was not opened with the capability.
- * - -ESHUTDOWN, -ENODEV: the connection or device has gone.
+ * - -KFI_EBADFLAGS: a flag is unknown, or not allowed for this operation.
+ * - -EOPNOTSUPP: the endpoint does not have the capability.
+ * - -KFI_ENOCQ: KFI_CQE without a completion queue.
+ * - -ESHUTDOWN, -ENODEV: the connection, the device or the namespace has gone.
  *
- * What can only be found out later, such as an unreachable peer, comes as
- * the completion's error. Every operation that was posted ends once.
+ * Errors that are detected later, such as an unreachable peer, are reported by
+ * the completion. Every operation that was posted completes exactly once.
  */
 
 /**
  * DOC: Fences
  *
- * An operation posted with KFI_FENCE, and everything that is posted on the same
- * endpoint or transmit context after it, starts when all that was posted there
- * before has ended, well or not. That is more than libfabric asks for, which
- * speaks of operations to one peer. All providers have it, on endpoints with the
- * capability KFI_FENCE (others answer -EOPNOTSUPP); who names capabilities and
- * not this one does not get it, and pays nothing.
+ * An operation posted with KFI_FENCE, and all operations that are posted later
+ * on the same endpoint or transmit context, start when all operations that were
+ * posted there before have completed, with or without an error. libfabric
+ * requires less, an order of the operations to one peer. All providers support
+ * fences, on endpoints with the capability KFI_FENCE; on others the post returns
+ * -EOPNOTSUPP. An endpoint gets the capability only if the hints ask for it or
+ * name no capabilities, because the order costs time for each operation.
  *
  * So when a fenced operation reaches the peer
  *
- * - what was read before, and old values of atomic operations, lie in local
+ * - data that was read before, and old values of atomic operations, are in local
  *   memory;
- * - what was written before, and atomic operations, have been done there: their
- *   completion is the target's word on reliable endpoints;
- * - messages sent before have ended as their level says, and reliable endpoints
- *   let nothing overtake them.
+ * - earlier writes and atomic operations have been performed at the peer, because
+ *   on reliable endpoints the target confirms them before they complete;
+ * - earlier messages have completed at their completion level, and on reliable
+ *   endpoints no later operation overtakes them.
  *
- * Operations in flight are all that is waited for: a message that is not
- * received holds a fence up if the provider keeps it at the sender until then
- * (with KFI_DELIVERY_COMPLETE all do), a peer that is lost as long as it takes
- * to find that out. Triggered posts and deferred work count from their start,
- * and are fences then. An operation that waits has its place and its slot,
- * and its data copied with KFI_INJECT. What a provider tells of it later than
- * its post, a removed address for example, is its completion's error.
- * KFI_MORE means nothing to it.
+ * A fence waits only for completions. A message without a receive delays a fence
+ * if the provider keeps the message at the sender until it is received (always
+ * with KFI_DELIVERY_COMPLETE); a lost peer delays it until the loss is detected.
+ * Triggered posts and deferred work take part from their start. An operation
+ * that waits for a fence has its place in the endpoint's queue and its slot in
+ * the completion queue, and the data of KFI_INJECT has been copied. If the
+ * provider refuses it when it starts, for example because the address was
+ * removed, its completion has the error. KFI_MORE has no effect on it.
  *
- * kfi_cancel() ends one that waits with -ECANCELED. What was or will be posted
- * behind a cancelled fence waits for what was before it all the same. The end
- * of the endpoint or connection ends all that wait; kfi_shutdown() does not
- * wait for them.
+ * kfi_cancel() ends an operation that waits, with -ECANCELED. The operations
+ * behind a cancelled fence still wait for those that were posted before it. The
+ * end of the endpoint or of the connection ends all operations that wait;
+ * kfi_shutdown() does not wait for them.
  */
 
 /**
  * struct kfi_msg - a message, fi_msg(3)
- * @type: what the vector consists of
+ * @type: which member of the union is valid
  * @msg_iov: KFI_KVEC
  * @msg_biov: KFI_BVEC
  * @msg_sgl: KFI_SGL
  * @msg_iter: KFI_ITER
  * @desc: descriptors of the entries (kfi_mr_desc()), or NULL
- * @iov_count: entries of the vector, mapped entries of KFI_SGL. With 0, @type
+ * @iov_count: number of entries, of KFI_SGL mapped entries. If it is 0, @type
  *	and the vector are ignored.
- * @addr: peer: where to send to, or whom to receive from with
- *	KFI_DIRECTED_RECV (KFI_ADDR_UNSPEC: from anyone). Ignored on a connected
- *	endpoint.
- * @context: comes back with the completion; a struct kfi_cqe with KFI_CQE
+ * @addr: peer to send to; or with KFI_DIRECTED_RECV peer to receive from,
+ *	KFI_ADDR_UNSPEC for any. Ignored on a connected endpoint.
+ * @context: returned in the completion; a struct kfi_cqe with KFI_CQE
  * @data: remote CQ data, with KFI_REMOTE_CQ_DATA
  * @inv_key: key of the peer's region, with KFI_INVALIDATE
  */
@@ -101,95 +103,117 @@ struct kfi_msg {
 	uint64_t		inv_key;
 };
 
-/* Levels of endpoint options */
+/* Levels of kfi_setopt() and kfi_getopt() */
 enum {
 	KFI_OPT_ENDPOINT,
 };
 
-/* Options of level KFI_OPT_ENDPOINT, with the type of the value */
+/*
+ * Options of level KFI_OPT_ENDPOINT. All values are of type size_t. Those that are read only can't
+ * be set. Those from KFI_OPT_RECLAIM on exist only in kfabric, and can be set before the endpoint
+ * is enabled:
+ *
+ * KFI_OPT_RECLAIM: not 0 if memory reclaim waits for operations of the endpoint, for example
+ *	because a block device uses it. The operations may then use memory reserves.
+ * KFI_OPT_AV_ONLY: not 0 if an RDM endpoint refuses callers that are not in its address vector
+ * KFI_OPT_OP_TIMEOUT_MS: time limit of transmit operations in milliseconds, 0 for no limit; see
+ *	kfi_setopt()
+ * KFI_OPT_UNPRIVILEGED: not 0 if the endpoint neither uses reserved ports nor requires them of its
+ *	peers
+ */
 enum {
-	KFI_OPT_MIN_MULTI_RECV,		/* size_t, bytes */
-	KFI_OPT_CM_DATA_SIZE,		/* size_t, bytes, read only */
-	KFI_OPT_BUFFERED_MIN,		/* refused */
-	KFI_OPT_BUFFERED_LIMIT,		/* refused */
-	KFI_OPT_SEND_BUF_SIZE,		/* size_t, bytes */
-	KFI_OPT_RECV_BUF_SIZE,		/* size_t, bytes */
-	KFI_OPT_TX_SIZE,		/* size_t, operations */
-	KFI_OPT_RX_SIZE,		/* size_t, operations */
-	KFI_OPT_FI_HMEM_P2P,		/* refused */
-	KFI_OPT_XPU_TRIGGER,		/* refused */
-	KFI_OPT_CUDA_API_PERMITTED,	/* refused */
-	KFI_OPT_SHARED_MEMORY_PERMITTED, /* bool */
-	KFI_OPT_MAX_MSG_SIZE,		/* size_t, bytes */
-	KFI_OPT_MAX_TAGGED_SIZE,	/* size_t, bytes */
-	KFI_OPT_MAX_RMA_SIZE,		/* size_t, bytes */
-	KFI_OPT_MAX_ATOMIC_SIZE,	/* size_t, bytes */
-	KFI_OPT_INJECT_MSG_SIZE,	/* size_t, bytes */
-	KFI_OPT_INJECT_TAGGED_SIZE,	/* size_t, bytes */
-	KFI_OPT_INJECT_RMA_SIZE,	/* size_t, bytes */
-	KFI_OPT_INJECT_ATOMIC_SIZE,	/* size_t, bytes */
-	KFI_OPT_RECLAIM = 0x1000,	/* size_t, not 0: what goes over it frees memory; before it is enabled */
-	KFI_OPT_AV_ONLY,		/* size_t, not 0: an RDM endpoint admits members of its address vector alone; before it is enabled */
-	KFI_OPT_OP_TIMEOUT_MS,		/* size_t, 0: no limit; before it is enabled */
-	KFI_OPT_UNPRIVILEGED,		/* size_t, not 0: no reserved ports, neither its own nor demanded of peers; before it is enabled */
+	KFI_OPT_MIN_MULTI_RECV,		/* bytes */
+	KFI_OPT_CM_DATA_SIZE,		/* bytes, read only */
+	KFI_OPT_BUFFERED_MIN,		/* not supported */
+	KFI_OPT_BUFFERED_LIMIT,		/* not supported */
+	KFI_OPT_SEND_BUF_SIZE,		/* not supported */
+	KFI_OPT_RECV_BUF_SIZE,		/* not supported */
+	KFI_OPT_TX_SIZE,		/* operations, read only */
+	KFI_OPT_RX_SIZE,		/* operations, read only */
+	KFI_OPT_FI_HMEM_P2P,		/* not supported */
+	KFI_OPT_XPU_TRIGGER,		/* not supported */
+	KFI_OPT_CUDA_API_PERMITTED,	/* not supported */
+	KFI_OPT_SHARED_MEMORY_PERMITTED, /* not supported */
+	KFI_OPT_MAX_MSG_SIZE,		/* bytes, read only */
+	KFI_OPT_MAX_TAGGED_SIZE,	/* bytes, read only */
+	KFI_OPT_MAX_RMA_SIZE,		/* bytes, read only */
+	KFI_OPT_MAX_ATOMIC_SIZE,	/* bytes, read only, with KFI_ATOMIC */
+	KFI_OPT_INJECT_MSG_SIZE,	/* bytes, read only */
+	KFI_OPT_INJECT_TAGGED_SIZE,	/* bytes, read only */
+	KFI_OPT_INJECT_RMA_SIZE,	/* bytes, read only */
+	KFI_OPT_INJECT_ATOMIC_SIZE,	/* bytes, read only, with KFI_ATOMIC */
+	KFI_OPT_RECLAIM = 0x1000,
+	KFI_OPT_AV_ONLY,
+	KFI_OPT_OP_TIMEOUT_MS,
+	KFI_OPT_UNPRIVILEGED,
 };
 
-/** KFI_OP_TIMEOUT_MAX_MS - largest value of KFI_OPT_OP_TIMEOUT_MS: a day */
+/** KFI_OP_TIMEOUT_MAX_MS - highest value of KFI_OPT_OP_TIMEOUT_MS: one day */
 #define KFI_OP_TIMEOUT_MAX_MS	86400000UL
 
 /**
  * kfi_endpoint() - open an endpoint
  * @domain: the domain
- * @info: an answer of kfi_getinfo(), or the info of a KFI_CONNREQ event
- * @ep: where to put the endpoint; close it with kfi_close()
- * @context: consumer's pointer, kept in the object
+ * @info: an info of kfi_getinfo(), or of a KFI_CONNREQ event
+ * @ep: where to store the endpoint; close it with kfi_close()
+ * @context: pointer of the consumer, stored in kfid.context
  *
- * See fi_endpoint(3).
+ * See fi_endpoint(3). An endpoint that was opened with the info of a
+ * KFI_CONNREQ event owns the connection request, and rejects it if it is closed
+ * before kfi_accept().
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL, -EOPNOTSUPP, -EADDRINUSE, -ENODEV, -ENOMEM.
+ * Return: 0; -EINVAL if @info is incomplete, out of range, or names a request
+ * that is not waiting; -EOPNOTSUPP; -EADDRINUSE; -ENODEV if the device or the
+ * namespace has gone; -ENOMEM.
  */
 int kfi_endpoint(struct kfid_domain *domain, struct kfi_info *info,
 		 struct kfid_ep **ep, void *context);
 
 /**
- * kfi_passive_ep() - open an endpoint that listens
+ * kfi_passive_ep() - open a passive endpoint, which listens
  * @fabric: the fabric
- * @info: an answer of kfi_getinfo() with type KFI_EP_MSG
- * @pep: where to put it; close it with kfi_close()
- * @context: consumer's pointer, kept in the object
+ * @info: an info of kfi_getinfo() with type KFI_EP_MSG
+ * @pep: where to store the passive endpoint; close it with kfi_close()
+ * @context: pointer of the consumer, stored in kfid.context
+ *
+ * See fi_passive_ep(3).
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL, -EOPNOTSUPP, -ENODEV, -ENOMEM.
+ * Return: 0; -EINVAL if @info is not of type KFI_EP_MSG or has an invalid key;
+ * -EOPNOTSUPP if the provider has no passive endpoints; -ENODEV if the device
+ * or the namespace has gone; -ENOMEM.
  */
 int kfi_passive_ep(struct kfid_fabric *fabric, struct kfi_info *info,
 		   struct kfid_pep **pep, void *context);
 
 /**
- * kfi_scalable_ep() - open an endpoint that has several contexts
+ * kfi_scalable_ep() - open a scalable endpoint, which has several contexts
  * @domain: the domain
- * @info: an answer of kfi_getinfo()
- * @sep: where to put it; close it with kfi_close(), after its contexts
- * @context: consumer's pointer, kept in the object
+ * @info: an info of kfi_getinfo() with type KFI_EP_RDM
+ * @sep: where to store the scalable endpoint; close it with kfi_close(), after
+ *	its contexts
+ * @context: pointer of the consumer, stored in kfid.context
  *
- * The contexts are opened by kfi_tx_context() and kfi_rx_context(), before or
- * after the scalable endpoint is enabled.
+ * kfi_tx_context() and kfi_rx_context() open the contexts, before or after the
+ * scalable endpoint is enabled. See fi_scalable_ep(3).
  *
  * Context: Process context, may sleep.
- * Return: as kfi_endpoint().
+ * Return: as kfi_endpoint(); -EOPNOTSUPP if the provider has no scalable
+ * endpoints, -EINVAL if @info asks for more contexts than the domain has.
  */
 int kfi_scalable_ep(struct kfid_domain *domain, struct kfi_info *info,
 		    struct kfid_ep **sep, void *context);
 
 /**
  * kfi_ep_bind() - bind a queue, counter, vector or context to an endpoint
- * @ep: an endpoint or a context of one, not enabled yet
+ * @ep: endpoint or context that is not enabled yet
  * @bfid: head of a completion queue, event queue, counter, address vector,
  *	shared transmit or receive context
  * @flags: for a completion queue KFI_TRANSMIT, KFI_RECV or both, and
- *	KFI_SELECTIVE_COMPLETION. A context has one direction, which need not be
- *	named. For a counter KFI_SEND, KFI_RECV, KFI_READ, KFI_WRITE,
- *	KFI_REMOTE_READ, KFI_REMOTE_WRITE. Else 0.
+ *	KFI_SELECTIVE_COMPLETION; a context has one direction, which may be
+ *	omitted. For a counter KFI_SEND, KFI_RECV, KFI_READ, KFI_WRITE,
+ *	KFI_REMOTE_READ, KFI_REMOTE_WRITE. Otherwise 0.
  *
  * Context: Process context, may sleep.
  * Return: as kfi_bind().
@@ -234,13 +258,15 @@ kfi_scalable_ep_bind(struct kfid_ep *sep, struct kfid *bfid, uint64_t flags)
  * kfi_enable() - make an endpoint or context ready for operations
  * @ep: the endpoint or context
  *
- * kfi_connect() and kfi_accept() enable an endpoint that is not.
+ * kfi_connect() and kfi_accept() enable an endpoint that is not enabled.
  *
  * Context: Process context, may sleep.
- * Return: 0; -KFI_ENOCQ if a direction has no completion queue and no counter,
- * -KFI_ENOAV if an unconnected endpoint has no address vector, -KFI_ENOEQ if a
- * connected one has no event queue, -EINVAL if it is enabled already,
- * -EADDRINUSE, -ENODEV, -ENOMEM.
+ * Return: 0; -KFI_ENOCQ if a direction has no completion queue and no counter;
+ * -KFI_ENOAV if an unconnected endpoint has no address vector; -KFI_ENOEQ if a
+ * connected endpoint has no event queue; -KFI_ENORX, -KFI_EOPBADSTATE if a
+ * shared receive or transmit context is not bound, or the scalable endpoint of
+ * a context is not enabled; -EINVAL if it is enabled already; -EADDRINUSE;
+ * -ENODEV; -ENOMEM.
  */
 static inline int kfi_enable(struct kfid_ep *ep)
 {
@@ -248,17 +274,20 @@ static inline int kfi_enable(struct kfid_ep *ep)
 }
 
 /**
- * kfi_cancel() - end a posted receive
- * @fid: head of the endpoint or receive context
- * @context: context that the receive was posted with; the first such one ends
+ * kfi_cancel() - cancel a posted receive
+ * @fid: head of the endpoint or context
+ * @context: context that the receive was posted with. The oldest such receive
+ *	is cancelled.
+ *
+ * Also cancels a triggered post that has not started, or an operation that
+ * waits for a fence. A multi-receive buffer that is cancelled takes no more
+ * messages. If messages are being placed in it, it completes with the last of
+ * them, with KFI_MULTI_RECV.
  *
  * Context: Process context or softirq, does not sleep.
- * Return: 0 and one completion with ECANCELED follows (a multi-receive buffer
- * takes no more messages; while some are arriving in it, the completion of the
- * last of them, with KFI_MULTI_RECV, is what follows); -ENOENT if there is no
- * such receive (it has been consumed, and its completion is queued or about to
- * be); -EAGAIN if data is arriving for it just now: try again, or wait for its
- * completion.
+ * Return: 0 if a completion with ECANCELED follows; -ENOENT if there is no such
+ * receive, because a message has taken it, and its completion is queued or
+ * follows; -EINVAL if @fid is no endpoint or context.
  */
 ssize_t kfi_cancel(struct kfid *fid, void *context);
 
@@ -268,47 +297,51 @@ ssize_t kfi_cancel(struct kfid *fid, void *context);
  * @level: KFI_OPT_ENDPOINT
  * @optname: KFI_OPT_ value
  * @optval: the value
- * @optlen: bytes of it
+ * @optlen: length in bytes
  *
- * See fi_endpoint(3).
+ * See fi_setopt(3), and above for the options that exist only in kfabric.
  *
- * Context: Process context, may sleep.
  * KFI_OPT_OP_TIMEOUT_MS is a time limit for transmit operations of an MSG or RDM
  * endpoint, or of a transmit context. When a connection has had an operation for
- * longer than that, and for no more than a quarter longer, the connection is ended
- * with ETIMEDOUT. The operation completes with ETIMEDOUT when the connection
- * is down: its memory is not used any more, and whether it was performed at the
- * peer is unknown. So do the other operations of that connection. An RDM endpoint
- * connects to the peer anew with the next operation; an MSG endpoint is
- * disconnected. Receives have no time limit. The time that an operation waits for a
- * counter, for a fence or for a connection does not count.
+ * longer than that, and for at most a quarter longer, the connection is ended
+ * with ETIMEDOUT. The operation completes with ETIMEDOUT when the connection is
+ * down: its memory is not used any more, and whether it was performed at the
+ * peer is unknown. So do the other operations of that connection. An RDM
+ * endpoint connects to the peer again with the next operation; an MSG endpoint
+ * is disconnected. Receives have no time limit. Time during which an operation
+ * waits for a counter, for a fence or for a connection does not count.
  *
- * Return: 0; -ENOPROTOOPT for an unknown level or option, or one that this kind of endpoint does
- * not have; -EOPNOTSUPP for one of a shared context the endpoint is bound to, or that the provider
- * does not have; -EINVAL for a wrong
- * length or value, -KFI_EOPBADSTATE if it is too late.
+ * Context: Process context, may sleep.
+ * Return: 0; -ENOPROTOOPT if the level or option is unknown, read only, or not
+ * available for this kind of endpoint; -EOPNOTSUPP if the option belongs to the
+ * shared context that the endpoint is bound to, or if the provider does not
+ * support it; -EINVAL if the length or the value is wrong; -KFI_EOPBADSTATE if
+ * the endpoint is enabled already.
  */
 int kfi_setopt(struct kfid *fid, int level, int optname, const void *optval,
 	       size_t optlen);
 
 /**
  * kfi_getopt() - read an option of an endpoint
- * @fid: head of the endpoint or context; or of a passive endpoint, which has KFI_OPT_CM_DATA_SIZE
+ * @fid: head of an endpoint or context; or of a passive endpoint, which has
+ *	only KFI_OPT_CM_DATA_SIZE
  * @level: KFI_OPT_ENDPOINT
  * @optname: KFI_OPT_ value
- * @optval: where to put the value
- * @optlen: in: bytes at @optval; out: bytes of the value
+ * @optval: where to store the value
+ * @optlen: in: bytes at @optval; out: length of the value
  *
  * Context: Process context, may sleep.
- * Return: 0; -ENOPROTOOPT, -KFI_ETOOSMALL with @optlen set.
+ * Return: 0; -ENOPROTOOPT if the level or option is unknown or not available for
+ * this kind of endpoint; -KFI_ETOOSMALL if @optval is too small, @optlen is set;
+ * -EINVAL if @fid is no endpoint or context.
  */
 int kfi_getopt(struct kfid *fid, int level, int optname, void *optval,
 	       size_t *optlen);
 
 /**
- * kfi_ep_alias() - the same endpoint with other default flags
+ * kfi_ep_alias() - create an alias of an endpoint with other default flags
  * @ep: the endpoint or context
- * @alias_ep: where to put the alias; close it before @ep
+ * @alias_ep: where to store the alias; close it before @ep
  * @flags: default operation flags, with KFI_TRANSMIT or KFI_RECV
  *
  * Context: Process context, may sleep.
@@ -330,12 +363,14 @@ kfi_ep_alias(struct kfid_ep *ep, struct kfid_ep **alias_ep, uint64_t flags)
  * kfi_tx_context() - open a transmit context of a scalable endpoint
  * @ep: the scalable endpoint
  * @idx: number of the context, from 0
- * @attr: attributes, or NULL for those of the endpoint
- * @tx_ep: where to put it; close it before @ep
- * @context: consumer's pointer, kept in the object
+ * @attr: attributes, or NULL for those of @ep. A limit that is 0 is that of @ep
+ * @tx_ep: where to store the context; close it before @ep
+ * @context: pointer of the consumer, stored in kfid.context
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL, -EBUSY if the number is in use, -ENOMEM.
+ * Return: 0; -EINVAL if @idx or an attribute is higher than @ep has; -EBUSY if
+ * the number is in use; -EOPNOTSUPP for a completion level that @ep does not
+ * have; -ENODEV; -ENOMEM.
  */
 int kfi_tx_context(struct kfid_ep *ep, int idx, struct kfi_tx_attr *attr,
 		   struct kfid_ep **tx_ep, void *context);
@@ -344,12 +379,13 @@ int kfi_tx_context(struct kfid_ep *ep, int idx, struct kfi_tx_attr *attr,
  * kfi_rx_context() - open a receive context of a scalable endpoint
  * @ep: the scalable endpoint
  * @idx: number of the context, from 0; peers name it by kfi_rx_addr()
- * @attr: attributes, or NULL for those of the endpoint
- * @rx_ep: where to put it; close it before @ep
- * @context: consumer's pointer, kept in the object
+ * @attr: attributes, or NULL for those of @ep. A limit that is 0 is that of @ep
+ * @rx_ep: where to store the context; close it before @ep
+ * @context: pointer of the consumer, stored in kfid.context
  *
  * Context: Process context, may sleep.
- * Return: as kfi_tx_context().
+ * Return: 0; -EINVAL if @idx or an attribute is higher than @ep has; -EBUSY if
+ * the number is in use; -ENODEV; -ENOMEM.
  */
 int kfi_rx_context(struct kfid_ep *ep, int idx, struct kfi_rx_attr *attr,
 		   struct kfid_ep **rx_ep, void *context);
@@ -357,16 +393,20 @@ int kfi_rx_context(struct kfid_ep *ep, int idx, struct kfi_rx_attr *attr,
 /**
  * kfi_stx_context() - open a transmit context that endpoints can share
  * @domain: the domain
- * @attr: attributes, or NULL for those of the domain's info; tx_attr.size is what all endpoints together may have outstanding
- * @stx: where to put it; close it after the endpoints
- * @context: consumer's pointer, kept in the object
+ * @attr: attributes, or NULL for those of the domain's info. size is the number
+ *	of operations that all endpoints together can have outstanding
+ * @stx: where to store the context; close it after the endpoints
+ * @context: pointer of the consumer, stored in kfid.context
  *
- * Endpoints whose info says KFI_SHARED_CONTEXT in ep_attr.tx_ctx_cnt are bound to one with kfi_ep_bind(ep, &stx->fid, 0)
- * before they are enabled. They are posted to as any other and complete in their own queues. An endpoint may not ask for more
- * (inject size, segments, KFI_ATOMIC, KFI_TRIGGER) than the context was opened with.
+ * An endpoint whose info has KFI_SHARED_CONTEXT in ep_attr.tx_ctx_cnt is bound
+ * to the context by kfi_ep_bind(ep, &stx->fid, 0) before it is enabled.
+ * Operations are posted to the endpoints, and complete in the queues of the
+ * endpoints. An endpoint can't be bound if it has more (inject size, segments,
+ * KFI_ATOMIC, KFI_TRIGGER) than the context was opened with.
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL, -ENOMEM, -ENODEV.
+ * Return: 0; -EINVAL if @attr asks for more than the domain has; -ENOMEM;
+ * -ENODEV.
  */
 int kfi_stx_context(struct kfid_domain *domain, struct kfi_tx_attr *attr,
 		    struct kfid_stx **stx, void *context);
@@ -375,52 +415,61 @@ int kfi_stx_context(struct kfid_domain *domain, struct kfi_tx_attr *attr,
  * kfi_srx_context() - open a receive context that endpoints can share
  * @domain: the domain
  * @attr: attributes, or NULL for those of the domain's info
- * @rx_ep: where to put it; close it after the endpoints
- * @context: consumer's pointer, kept in the object
+ * @rx_ep: where to store the context; close it after the endpoints
+ * @context: pointer of the consumer, stored in kfid.context
  *
- * Endpoints whose info says KFI_SHARED_CONTEXT in ep_attr.rx_ctx_cnt are bound to one with kfi_ep_bind(ep, &rx_ep->fid, 0)
- * before they are enabled; all of them have its completion queue and, if they are unconnected, its address vector. Those
- * are bound to the context before kfi_enable() of it, or else are those of the first endpoint for which kfi_enable() is called,
- * which enables the context, and they stay in use as long as that is open. Receives are posted to the context, and taken by messages for any of the endpoints in the order of posting; a
- * receive counter is the endpoint's. An endpoint that closes takes along the messages that wait for a receive, and on a
- * connected one the receives that are being written; all others stay. What has no message ends in the queue at the
- * latest when the context is closed.
+ * An endpoint whose info has KFI_SHARED_CONTEXT in ep_attr.rx_ctx_cnt is bound
+ * to the context by kfi_ep_bind(ep, &rx_ep->fid, 0) before it is enabled.
+ * Receives are posted to the context. Messages for any of the endpoints take
+ * them in the order of posting. A counter of receives is bound to an endpoint.
+ *
+ * All endpoints have the completion queue of the context and, if they are
+ * unconnected, its address vector. These are bound to the context before
+ * kfi_enable() of the context. Otherwise kfi_enable() of the first endpoint
+ * enables the context with those of the endpoint; the context uses them until
+ * it is closed.
+ *
+ * When an endpoint closes, its unexpected messages are dropped, and receives
+ * into which its messages are being placed end; all others stay. A receive
+ * without a message completes at the latest when the context is closed.
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL, -EOPNOTSUPP (the provider receives on its own), -ENOMEM, -ENODEV.
+ * Return: 0; -EINVAL if @attr asks for more than the domain has; -EOPNOTSUPP if
+ * the hardware of the provider receives by itself; -ENOMEM; -ENODEV.
  */
 int kfi_srx_context(struct kfid_domain *domain, struct kfi_rx_attr *attr,
 		    struct kfid_ep **rx_ep, void *context);
 
 /**
- * kfi_ep_tx_space() - be told when posting is worth while again
- * @ep: the endpoint or transmit context that answered -EAGAIN
- * @fn: called once when there is room in its queues, or NULL to disarm.
- *	Several consumers of one endpoint share the one slot.
+ * kfi_ep_tx_space() - have a function called when there is room for a post
+ * @ep: endpoint or transmit context whose post has returned -EAGAIN
+ * @fn: called once when there is room in the queues, or NULL to cancel. An
+ *	endpoint has room for one such function.
  * @context: second argument of @fn
  *
- * Room that appeared between the failed post and this call counts: @fn is
- * then called at once. @fn runs in process context or softirq, possibly
- * before this call returns; it may post and arm again, may not sleep. That a
- * post succeeds then is not guaranteed. Closing the endpoint disarms.
+ * If there is room already, because operations have completed since the post,
+ * @fn is called at once. @fn runs in a work item with bottom halves off, without
+ * locks, possibly before this function returns. It may post and call this
+ * function again, and must not sleep. It is not guaranteed that a post succeeds
+ * then. Closing the endpoint cancels. libfabric has no counterpart.
  *
  * Context: Process context or softirq, does not sleep. With @fn NULL process
- * context only, may sleep; when it returns the old callback is not running
- * and won't be called.
- * Return: 0; -EALREADY if one is armed, -KFI_EOPBADSTATE if the endpoint is not
- * enabled, -KFI_ENOCQ if it does not transmit, -ENODEV.
+ * context only: waits until the old function does not run, and it will not be
+ * called after that.
+ * Return: 0; -EALREADY if a function is set; -KFI_EOPBADSTATE if the endpoint is
+ * not enabled; -KFI_ENOCQ if it has no completion queue for transmits; -ENODEV.
  */
 int kfi_ep_tx_space(struct kfid_ep *ep,
 		    void (*fn)(struct kfid_ep *ep, void *context),
 		    void *context);
 
 /**
- * kfi_ep_tx_flush() - nothing follows what was posted with KFI_MORE
+ * kfi_ep_tx_flush() - start operations that were posted with KFI_MORE
  * @ep: endpoint or transmit context
  *
- * A series of posts ends with one without that flag; this is for who has
- * none left. On a connected endpoint the series starts at once, on
- * others a moment later.
+ * A series of posts with KFI_MORE usually ends with a post without it. This
+ * function is for consumers that find that nothing follows. On a connected
+ * endpoint the operations start at once, on others a little later.
  *
  * Context: As kfi_sendmsg().
  */
@@ -431,15 +480,17 @@ void kfi_ep_tx_flush(struct kfid_ep *ep);
  * @ep: the endpoint or receive context
  * @msg: the message; copied
  * @flags: KFI_COMPLETION, KFI_MULTI_RECV, KFI_MORE, KFI_CQE,
- *	KFI_OPFLAGS_DEFAULT
+ *	KFI_NO_COMPLETION, KFI_TRIGGER, KFI_OPFLAGS_DEFAULT
  *
- * A message longer than the buffer completes with ETRUNC; len of the error
- * entry is the message's full length, olen what of it did not fit. With
- * KFI_MULTI_RECV the vector has one entry, many messages are put into it one
- * after the other, and the last completion has KFI_MULTI_RECV set. A message
- * that is too long for the rest of a buffer goes to the next one; if no
- * message is on its way into the old buffer then, it comes back with an entry
- * of its own, whose flags are KFI_MULTI_RECV alone and whose len is 0.
+ * A message that is longer than the buffer completes with ETRUNC; len of the
+ * error entry is the length of the whole message, olen the bytes that did not
+ * fit.
+ *
+ * With KFI_MULTI_RECV the vector has one entry. Messages are placed in it one
+ * after the other, and the last completion has KFI_MULTI_RECV. A message that is
+ * too long for the rest of the buffer goes to the next one. If no other message
+ * is being placed in the old buffer then, an entry of its own ends it, whose
+ * flags are KFI_MULTI_RECV alone and whose len is 0. See fi_msg(3).
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting".
@@ -454,7 +505,9 @@ ssize_t kfi_recvmsg(struct kfid_ep *ep, const struct kfi_msg *msg,
  * @flags: KFI_COMPLETION, KFI_INJECT, KFI_MORE, KFI_FENCE,
  *	KFI_REMOTE_CQ_DATA, one of KFI_INJECT_COMPLETE, KFI_TRANSMIT_COMPLETE,
  *	KFI_DELIVERY_COMPLETE, KFI_MATCH_COMPLETE; KFI_CQE, KFI_INVALIDATE,
- *	KFI_NO_COMPLETION, KFI_OPFLAGS_DEFAULT
+ *	KFI_NO_COMPLETION, KFI_TRIGGER, KFI_OPFLAGS_DEFAULT
+ *
+ * See fi_msg(3).
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting".
@@ -467,9 +520,9 @@ ssize_t kfi_sendmsg(struct kfid_ep *ep, const struct kfi_msg *msg,
  * @ep: the endpoint or receive context
  * @iov: the vector; copied
  * @desc: descriptors of the entries, or NULL
- * @count: entries of the vector
- * @src_addr: whom to receive from, or KFI_ADDR_UNSPEC
- * @context: comes back with the completion
+ * @count: number of entries
+ * @src_addr: peer to receive from, or KFI_ADDR_UNSPEC
+ * @context: returned in the completion
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting".
@@ -494,10 +547,10 @@ kfi_recvv(struct kfid_ep *ep, const struct kvec *iov, void **desc,
  * kfi_recv() - post a receive into a buffer
  * @ep: the endpoint or receive context
  * @buf: the buffer
- * @len: bytes of it
- * @desc: its descriptor, or NULL
- * @src_addr: whom to receive from, or KFI_ADDR_UNSPEC
- * @context: comes back with the completion
+ * @len: length in bytes
+ * @desc: descriptor of the buffer, or NULL
+ * @src_addr: peer to receive from, or KFI_ADDR_UNSPEC
+ * @context: returned in the completion
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting".
@@ -516,9 +569,9 @@ kfi_recv(struct kfid_ep *ep, void *buf, size_t len, void *desc,
  * @ep: the endpoint or receive context
  * @biov: the vector; copied
  * @desc: descriptors of the entries, or NULL
- * @count: entries of the vector
- * @src_addr: whom to receive from, or KFI_ADDR_UNSPEC
- * @context: comes back with the completion
+ * @count: number of entries
+ * @src_addr: peer to receive from, or KFI_ADDR_UNSPEC
+ * @context: returned in the completion
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting".
@@ -544,9 +597,9 @@ kfi_recvbv(struct kfid_ep *ep, const struct bio_vec *biov, void **desc,
  * @ep: the endpoint or receive context
  * @sgl: the list. It and its mapping have to exist until the completion.
  * @desc: descriptors of the entries, or NULL
- * @count: mapped entries of the list
- * @src_addr: whom to receive from, or KFI_ADDR_UNSPEC
- * @context: comes back with the completion
+ * @count: number of mapped entries
+ * @src_addr: peer to receive from, or KFI_ADDR_UNSPEC
+ * @context: returned in the completion
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting".
@@ -572,9 +625,9 @@ kfi_recvsgl(struct kfid_ep *ep, const struct scatterlist *sgl, void **desc,
  * @ep: the endpoint or transmit context
  * @iov: the vector; copied
  * @desc: descriptors of the entries, or NULL
- * @count: entries of the vector
- * @dest_addr: whom to send to
- * @context: comes back with the completion
+ * @count: number of entries
+ * @dest_addr: peer to send to
+ * @context: returned in the completion
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting".
@@ -599,10 +652,10 @@ kfi_sendv(struct kfid_ep *ep, const struct kvec *iov, void **desc,
  * kfi_send() - send a buffer
  * @ep: the endpoint or transmit context
  * @buf: the buffer
- * @len: bytes of it
- * @desc: its descriptor, or NULL
- * @dest_addr: whom to send to
- * @context: comes back with the completion
+ * @len: length in bytes
+ * @desc: descriptor of the buffer, or NULL
+ * @dest_addr: peer to send to
+ * @context: returned in the completion
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting".
@@ -629,9 +682,9 @@ kfi_send(struct kfid_ep *ep, const void *buf, size_t len, void *desc,
  * @ep: the endpoint or transmit context
  * @biov: the vector; copied
  * @desc: descriptors of the entries, or NULL
- * @count: entries of the vector
- * @dest_addr: whom to send to
- * @context: comes back with the completion
+ * @count: number of entries
+ * @dest_addr: peer to send to
+ * @context: returned in the completion
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting".
@@ -657,9 +710,9 @@ kfi_sendbv(struct kfid_ep *ep, const struct bio_vec *biov, void **desc,
  * @ep: the endpoint or transmit context
  * @sgl: the list. It and its mapping have to exist until the completion.
  * @desc: descriptors of the entries, or NULL
- * @count: mapped entries of the list
- * @dest_addr: whom to send to
- * @context: comes back with the completion
+ * @count: number of mapped entries
+ * @dest_addr: peer to send to
+ * @context: returned in the completion
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting".
@@ -684,11 +737,11 @@ kfi_sendsgl(struct kfid_ep *ep, const struct scatterlist *sgl, void **desc,
  * kfi_senddata() - send a buffer with remote CQ data
  * @ep: the endpoint or transmit context
  * @buf: the buffer
- * @len: bytes of it
- * @desc: its descriptor, or NULL
+ * @len: length in bytes
+ * @desc: descriptor of the buffer, or NULL
  * @data: comes with the peer's completion
- * @dest_addr: whom to send to
- * @context: comes back with the completion
+ * @dest_addr: peer to send to
+ * @context: returned in the completion
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting".
@@ -712,13 +765,13 @@ kfi_senddata(struct kfid_ep *ep, const void *buf, size_t len, void *desc,
 }
 
 /**
- * kfi_inject() - send a small buffer and forget it
+ * kfi_inject() - send a small buffer without a completion
  * @ep: the endpoint or transmit context
- * @buf: the buffer, free again when the call returns
- * @len: bytes of it, at most inject_size
- * @dest_addr: whom to send to
+ * @buf: the buffer, may be reused when the call returns
+ * @len: length in bytes, at most inject_size
+ * @dest_addr: peer to send to
  *
- * No completion reports success; a counter counts it.
+ * Success writes no completion; a bound counter counts it.
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting".
@@ -741,10 +794,10 @@ kfi_inject(struct kfid_ep *ep, const void *buf, size_t len,
 /**
  * kfi_injectdata() - kfi_inject() with remote CQ data
  * @ep: the endpoint or transmit context
- * @buf: the buffer, free again when the call returns
- * @len: bytes of it, at most inject_size
+ * @buf: the buffer, may be reused when the call returns
+ * @len: length in bytes, at most inject_size
  * @data: comes with the peer's completion
- * @dest_addr: whom to send to
+ * @dest_addr: peer to send to
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting".
