@@ -9,15 +9,15 @@
 #include <kfi_errno.h>
 
 /**
- * enum kfi_wait_obj - how a consumer waits for a queue or counter
- * @KFI_WAIT_NONE: not at all: sread and wait are refused
- * @KFI_WAIT_UNSPEC: the provider chooses, which gives KFI_WAIT_QUEUE
- * @KFI_WAIT_SET: refused, for its number only
- * @KFI_WAIT_FD: refused, for its number only
- * @KFI_WAIT_MUTEX_COND: refused, for its number only
- * @KFI_WAIT_YIELD: taken for KFI_WAIT_QUEUE
- * @KFI_WAIT_POLLFD: refused, for its number only
- * @KFI_WAIT_QUEUE: a wait queue of the kernel
+ * enum kfi_wait_obj - how a consumer can wait for a queue or counter
+ * @KFI_WAIT_NONE: not at all; kfi_cq_sread() and the like return -EINVAL
+ * @KFI_WAIT_UNSPEC: the same as KFI_WAIT_QUEUE
+ * @KFI_WAIT_SET: not supported
+ * @KFI_WAIT_FD: not supported
+ * @KFI_WAIT_MUTEX_COND: not supported
+ * @KFI_WAIT_YIELD: the same as KFI_WAIT_QUEUE
+ * @KFI_WAIT_POLLFD: not supported
+ * @KFI_WAIT_QUEUE: a wait queue of the kernel; exists only in kfabric
  */
 enum kfi_wait_obj {
 	KFI_WAIT_NONE,
@@ -32,11 +32,11 @@ enum kfi_wait_obj {
 
 /**
  * struct kfi_eq_attr - attributes of an event queue, fi_eq(3)
- * @size: entries that have to fit; 0 for the provider's default
- * @flags: KFI_WRITE allows kfi_eq_write(); KFI_AFFINITY: @signaling_vector is
- *	valid
- * @wait_obj: KFI_WAIT_NONE or KFI_WAIT_QUEUE
- * @signaling_vector: CPU that the handler is to run on
+ * @size: number of entries that have to fit; 0 for the default
+ * @flags: KFI_WRITE to allow kfi_eq_write(); KFI_AFFINITY if @signaling_vector
+ *	is valid
+ * @wait_obj: &enum kfi_wait_obj
+ * @signaling_vector: CPU on which the handler runs
  */
 struct kfi_eq_attr {
 	size_t			size;
@@ -45,7 +45,7 @@ struct kfi_eq_attr {
 	int			signaling_vector;
 };
 
-/* Events */
+/* Events, with the type of the entry */
 enum {
 	KFI_NOTIFY,		/* struct kfi_eq_entry: a link or device changed */
 	KFI_CONNREQ,		/* struct kfi_eq_cm_entry */
@@ -57,9 +57,9 @@ enum {
 };
 
 /**
- * struct kfi_eq_entry - an event that is not about a connection
+ * struct kfi_eq_entry - an event that does not concern a connection
  * @fid: the object
- * @context: its context
+ * @context: context of the object
  * @data: depends on the event
  */
 struct kfi_eq_entry {
@@ -69,16 +69,16 @@ struct kfi_eq_entry {
 };
 
 /**
- * struct kfi_eq_err_entry - a failure
+ * struct kfi_eq_err_entry - an error event
  * @fid: the object
- * @context: its context
- * @data: depends on what failed
+ * @context: context of the object
+ * @data: depends on the error
  * @err: positive error number
- * @prov_errno: the provider's own number, for kfi_eq_strerror()
- * @err_data: in: a buffer for more data, or NULL. Out: that data, e.g. the
- *	private data of a rejection. Without a buffer of the caller's it is
- *	valid until the next read of the queue.
- * @err_data_size: in: bytes of the buffer, or 0; out: bytes of data
+ * @prov_errno: error number of the provider, for kfi_eq_strerror()
+ * @err_data: in: buffer for additional data, or NULL; out: the data, such as
+ *	the private data of a rejection. Without a buffer it is valid until the
+ *	next read of the queue.
+ * @err_data_size: in: length of the buffer, or 0; out: length of the data
  */
 struct kfi_eq_err_entry {
 	kfid_t			fid;
@@ -91,13 +91,13 @@ struct kfi_eq_err_entry {
 };
 
 /**
- * struct kfi_eq_cm_entry - an event about a connection
+ * struct kfi_eq_cm_entry - an event that concerns a connection
  * @fid: the passive endpoint for KFI_CONNREQ, else the endpoint
- * @info: with KFI_CONNREQ, what to open the new endpoint with. It belongs to
- *	the reader, who frees it with kfi_freeinfo() after kfi_accept() or
+ * @info: with KFI_CONNREQ, info to open the new endpoint with. It belongs to
+ *	the reader, which frees it with kfi_freeinfo() after kfi_accept() or
  *	kfi_reject(). Else NULL.
  * @data: private data of the peer, as much as the reader's buffer has room
- *	for. Its length is the result of the read less sizeof(this).
+ *	for. Its length is the result of the read minus sizeof(this).
  */
 struct kfi_eq_cm_entry {
 	kfid_t			fid;
@@ -109,96 +109,100 @@ struct kfi_eq_cm_entry {
  * kfi_eq_open() - open an event queue
  * @fabric: the fabric
  * @attr: attributes, or NULL for defaults
- * @eq: where to put the queue
+ * @eq: where to store the queue; close it with kfi_close()
  * @handler: called when the queue becomes non-empty, or NULL
- * @context: consumer's pointer, given to @handler
+ * @context: pointer of the consumer, passed to @handler
  *
- * Unlike fi_eq_open(3), with a handler. Exactly @attr->size entries fit, plus
- * those that the core itself has to report.
+ * As fi_eq_open(3), with an additional handler. The size of the queue limits
+ * kfi_eq_write() and connection requests. All other events of the core are
+ * always queued.
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL, -KFI_EBADFLAGS, -EOPNOTSUPP (wait object), -ENOMEM.
+ * Return: 0; -EINVAL if a size or CPU is out of range; -KFI_EBADFLAGS;
+ * -EOPNOTSUPP if the wait object is not supported; -ENOMEM.
  */
 int kfi_eq_open(struct kfid_fabric *fabric, struct kfi_eq_attr *attr,
 		struct kfid_eq **eq, kfi_event_handler handler, void *context);
 
 /**
- * kfi_eq_read() - take the next event
+ * kfi_eq_read() - read the next event
  * @eq: the queue
- * @event: where to put its number
- * @buf: where to put the entry; the structure depends on the event
- * @len: bytes of @buf. Private data that does not fit is cut off.
- * @flags: KFI_PEEK to leave the event in the queue
+ * @event: where to store the number of the event
+ * @buf: where to store the entry; the event determines its structure
+ * @len: bytes at @buf. Private data that does not fit is cut off.
+ * @flags: KFI_PEEK to leave the event in the queue, else 0
+ *
+ * See fi_eq_read(3).
  *
  * Context: Process context or softirq, does not sleep.
- * Return: bytes of the entry; -EAGAIN if there is none, -KFI_EAVAIL if the next
- * one is an error (kfi_eq_readerr()), -KFI_ETOOSMALL if @len has no room for the
- * structure, -KFI_EBADFLAGS.
+ * Return: length of the entry; -EAGAIN if there is no event; -KFI_EAVAIL if the
+ * next one is an error (kfi_eq_readerr()); -KFI_ETOOSMALL if @len has no room
+ * for the structure; -KFI_EBADFLAGS.
  */
 ssize_t kfi_eq_read(struct kfid_eq *eq, uint32_t *event, void *buf,
 		    size_t len, uint64_t flags);
 
 /**
- * kfi_eq_readerr() - take the next error
+ * kfi_eq_readerr() - read the next error
  * @eq: the queue
- * @buf: where to put it; err_data and err_data_size have to be set
- * @flags: KFI_PEEK to leave the error in the queue
+ * @buf: where to store the error; err_data and err_data_size have to be set
+ * @flags: KFI_PEEK to leave the error in the queue, else 0
  *
  * Context: Process context or softirq, does not sleep.
- * Return: sizeof(*buf); -EAGAIN if the next entry is no error,
+ * Return: sizeof(*buf); -EAGAIN if the next entry is not an error;
  * -KFI_EBADFLAGS.
  */
 ssize_t kfi_eq_readerr(struct kfid_eq *eq, struct kfi_eq_err_entry *buf,
 		       uint64_t flags);
 
 /**
- * kfi_eq_write() - put an event into a queue
- * @eq: a queue opened with KFI_WRITE
- * @event: its number
- * @buf: the entry
- * @len: bytes of it
+ * kfi_eq_write() - write an event to a queue
+ * @eq: queue that was opened with KFI_WRITE
+ * @event: number of the event
+ * @buf: the entry, at most one page
+ * @len: length in bytes
  * @flags: 0
  *
  * Context: Process context or softirq, does not sleep.
- * Return: @len; -EAGAIN if the queue is full, -EINVAL if it is not open for
- * writing, -KFI_EBADFLAGS, -ENOMEM.
+ * Return: @len; -EAGAIN if the queue is full; -EINVAL if the queue was not
+ * opened for writing, or @len is too large; -KFI_EBADFLAGS; -ENOMEM.
  */
 ssize_t kfi_eq_write(struct kfid_eq *eq, uint32_t event, const void *buf,
 		     size_t len, uint64_t flags);
 
 /**
- * kfi_eq_sread() - wait for an event and take it
+ * kfi_eq_sread() - wait for an event and read it
  * @eq: a queue with a wait object
  * @event: as kfi_eq_read()
  * @buf: as kfi_eq_read()
  * @len: as kfi_eq_read()
- * @timeout: milliseconds; negative: for ever
+ * @timeout: milliseconds; negative: no time limit
  * @flags: as kfi_eq_read()
  *
- * Context: Process context, sleeps killably.
- * Return: as kfi_eq_read(); -EAGAIN after the timeout, -EINTR if a fatal signal
- * came, -EINVAL if the queue has no wait object.
+ * Context: Process context, may sleep; a fatal signal ends the wait.
+ * Return: as kfi_eq_read(); -EAGAIN after the timeout; -EINTR after a fatal
+ * signal; -EINVAL if the queue has no wait object.
  */
 ssize_t kfi_eq_sread(struct kfid_eq *eq, uint32_t *event, void *buf,
 		     size_t len, int timeout, uint64_t flags);
 
 /**
- * kfi_eq_strerror() - text for the provider's error number
+ * kfi_eq_strerror() - text for an error number of the provider
  * @eq: the queue
  * @prov_errno: prov_errno of the entry
  * @err_data: err_data of the entry, or NULL
  * @buf: buffer for the text, or NULL
- * @len: bytes of @buf
+ * @len: bytes at @buf
  *
  * Context: Any.
- * Return: the text: @buf, or a constant string.
+ * Return: @buf with the text, or a constant string if there is no buffer.
  */
 const char *kfi_eq_strerror(struct kfid_eq *eq, int prov_errno,
 			    const void *err_data, char *buf, size_t len);
 
 /**
- * enum kfi_cq_format - what an entry of a completion queue consists of
- * @KFI_CQ_FORMAT_UNSPEC: the provider chooses
+ * enum kfi_cq_format - structure of the entries of a completion queue
+ * @KFI_CQ_FORMAT_UNSPEC: the same as KFI_CQ_FORMAT_CONTEXT
  * @KFI_CQ_FORMAT_CONTEXT: struct kfi_cq_entry
  * @KFI_CQ_FORMAT_MSG: struct kfi_cq_msg_entry
  * @KFI_CQ_FORMAT_DATA: struct kfi_cq_data_entry
@@ -223,10 +227,10 @@ struct kfi_cq_entry {
 /**
  * struct kfi_cq_msg_entry - a completion with flags and length
  * @op_context: context of the operation
- * @flags: what completed: KFI_MSG, KFI_TAGGED, KFI_RMA, KFI_ATOMIC with
- *	KFI_SEND, KFI_RECV, KFI_READ, KFI_WRITE, KFI_REMOTE_READ,
- *	KFI_REMOTE_WRITE and KFI_REMOTE_CQ_DATA, KFI_MULTI_RECV, KFI_INVALIDATE
- * @len: bytes received; undefined for other operations
+ * @flags: kind of the operation: KFI_MSG, KFI_TAGGED, KFI_RMA or KFI_ATOMIC
+ *	with KFI_SEND, KFI_RECV, KFI_READ, KFI_WRITE, KFI_REMOTE_READ or
+ *	KFI_REMOTE_WRITE; and KFI_REMOTE_CQ_DATA, KFI_MULTI_RECV, KFI_INVALIDATE
+ * @len: number of bytes received; undefined for other operations
  */
 struct kfi_cq_msg_entry {
 	void			*op_context;
@@ -239,8 +243,9 @@ struct kfi_cq_msg_entry {
  * @op_context: context of the operation
  * @flags: as in struct kfi_cq_msg_entry
  * @len: as in struct kfi_cq_msg_entry
- * @buf: where the message lies, for multi-receive buffers; else undefined
- * @data: with KFI_REMOTE_CQ_DATA, the peer's data; with KFI_INVALIDATE, the key
+ * @buf: address of the message in a multi-receive buffer; else undefined
+ * @data: with KFI_REMOTE_CQ_DATA the data of the peer; with KFI_INVALIDATE the
+ *	key
  */
 struct kfi_cq_data_entry {
 	void			*op_context;
@@ -269,18 +274,18 @@ struct kfi_cq_tagged_entry {
 };
 
 /**
- * struct kfi_cq_err_entry - a failed operation, or all about a completion
+ * struct kfi_cq_err_entry - a completion with all members, for errors and done()
  * @op_context: context of the operation
  * @flags: as in struct kfi_cq_msg_entry
- * @len: bytes that were transferred; with ETRUNC, the message's full length
+ * @len: number of bytes received; with ETRUNC length of the whole message
  * @buf: as in struct kfi_cq_data_entry
  * @data: as in struct kfi_cq_data_entry
  * @tag: tag of a tagged message
- * @olen: with ETRUNC, bytes that did not fit
- * @err: positive error number; 0 in a kfi_cqe of a success
- * @prov_errno: the provider's own number, for kfi_cq_strerror()
+ * @olen: with ETRUNC number of bytes that did not fit
+ * @err: positive error number; 0 in the done() of an operation that succeeded
+ * @prov_errno: error number of the provider, for kfi_cq_strerror()
  * @err_data: as in struct kfi_eq_err_entry
- * @err_data_size: as in struct kfi_eq_err_entry
+ * @err_data_size: as in struct kfi_eq_err_entry; always 0
  * @src_addr: sender, with KFI_SOURCE; else KFI_ADDR_NOTAVAIL
  */
 struct kfi_cq_err_entry {
@@ -302,18 +307,18 @@ struct kfi_cq_err_entry {
  * struct kfi_cqe - completion callback of one operation
  * @done: called once when the operation has ended
  *
- * Embedded in the consumer's request. An operation posted with KFI_CQE has
- * a pointer to this as its context; @done then gets it back in place of an
- * entry in the queue. wc is valid during the call only; wc->err is 0 or a
- * positive error number, and every member is filled in regardless of the
- * format of the queue.
+ * The consumer's request contains it, as it contains ib_cqe in the RDMA core.
+ * The context of an operation that is posted with KFI_CQE points to it, and
+ * @done is called with this pointer instead of an entry being written to the
+ * queue. wc is valid during the call only. wc->err is 0 or a positive error
+ * number, and all members are set, whatever the format of the queue. libfabric
+ * has no counterpart.
  *
- * What the operation occupied is free before @done runs, so it may post
- * again, and may free the request. It may not close anything the operation
- * was posted to.
+ * The operation is free before @done runs, so @done may post again, and may free
+ * the request. It must not close an object that the operation has used.
  *
- * Context: as the queue's flags say (KFI_CQ_SOFTIRQ, KFI_CQ_DIRECT), else a
- * workqueue.
+ * Context: as the flags of the queue say (KFI_CQ_SOFTIRQ, KFI_CQ_DIRECT),
+ * otherwise a work item.
  */
 struct kfi_cqe {
 	void (*done)(struct kfid_cq *cq, struct kfi_cqe *cqe,
@@ -321,7 +326,7 @@ struct kfi_cqe {
 };
 
 /**
- * enum kfi_cq_wait_cond - what a reader waits for
+ * enum kfi_cq_wait_cond - condition of kfi_cq_sread()
  * @KFI_CQ_COND_NONE: an entry
  * @KFI_CQ_COND_THRESHOLD: as many entries as the size_t at cond says
  */
@@ -331,22 +336,20 @@ enum kfi_cq_wait_cond {
 };
 
 /*
- * Flags of a completion queue: where its handler and the done() of its
- * operations run. Without any of them: in a workqueue that is safe for
- * memory reclaim, and they may sleep.
+ * Flags of a completion queue, which exist only in kfabric. They tell where the
+ * handler of the queue and the done() of its operations run. The default is a
+ * workqueue with WQ_MEM_RECLAIM, where they may sleep.
  *
- * KFI_CQ_SOFTIRQ: in softirq, often right where the data arrived.
- * KFI_CQ_DIRECT: in kfi_cq_poll() and nowhere else. A provider may leave it to
- * the readers of such a queue to look at its device, which need not interrupt
- * then: kfi_cq_poll() does so, and a read that finds nothing.
- *
- * KFI_CQ_ROUNDS: the handler is called behind each round of done()s, too: all
- * that were due have been called, or as many as run at once. What they have
- * posted with KFI_MORE can be sent off there.
- *
- * KFI_CQ_LOCAL: in a workqueue, on the CPU on which the completion was made,
- * which is mostly the one that has received the packets. Not with
- * KFI_CQ_SOFTIRQ, KFI_CQ_DIRECT or KFI_AFFINITY.
+ * KFI_CQ_SOFTIRQ: they run in softirq, often in the softirq in which the data
+ *	has arrived.
+ * KFI_CQ_DIRECT: they run in kfi_cq_poll() only. The device of a provider need
+ *	not interrupt for such queues: kfi_cq_poll(), and a read of an empty
+ *	queue, look at the device. Not with KFI_CQ_SOFTIRQ.
+ * KFI_CQ_ROUNDS: the handler is also called after each batch of done(), so that
+ *	it can start the operations that they have posted with KFI_MORE.
+ * KFI_CQ_LOCAL: they run in the workqueue on the CPU on which the operation has
+ *	completed, usually the CPU that has received the packets. Not with
+ *	KFI_CQ_SOFTIRQ, KFI_CQ_DIRECT or KFI_AFFINITY.
  */
 #define KFI_CQ_SOFTIRQ		(1ULL << 60)
 #define KFI_CQ_DIRECT		(1ULL << 61)
@@ -355,15 +358,14 @@ enum kfi_cq_wait_cond {
 
 /**
  * struct kfi_cq_attr - attributes of a completion queue, fi_cq(3)
- * @size: entries that have to fit; 0 for the provider's default. Each
- *	outstanding operation without KFI_CQE reserves one, so nothing is ever
- *	lost.
- * @flags: KFI_CQ_SOFTIRQ, KFI_CQ_DIRECT or KFI_CQ_LOCAL; KFI_CQ_ROUNDS, with a handler;
- *	KFI_AFFINITY: @signaling_vector is valid
+ * @size: number of entries that have to fit; 0 for the default. Each outstanding
+ *	operation without KFI_CQE reserves an entry, so the queue never overruns.
+ * @flags: KFI_CQ_SOFTIRQ, KFI_CQ_DIRECT or KFI_CQ_LOCAL; KFI_CQ_ROUNDS, with a
+ *	handler; KFI_AFFINITY if @signaling_vector is valid
  * @format: format of the entries
- * @wait_obj: KFI_WAIT_NONE or KFI_WAIT_QUEUE
- * @signaling_vector: CPU that the handler is to run on
- * @wait_cond: what kfi_cq_sread() waits for
+ * @wait_obj: &enum kfi_wait_obj
+ * @signaling_vector: CPU on which the handler and done() run
+ * @wait_cond: condition of kfi_cq_sread()
  */
 struct kfi_cq_attr {
 	size_t			size;
@@ -375,27 +377,27 @@ struct kfi_cq_attr {
 };
 
 /**
- * kfi_cq_read() - take completions
+ * kfi_cq_read() - read completions
  * @cq: the queue
- * @buf: where to put them; the format is the queue's
- * @count: how many fit into @buf
+ * @buf: where to store them, in the format of the queue
+ * @count: number of entries that @buf has room for
  *
- * Several CPUs may read one queue at the same time.
+ * Several CPUs may read one queue at the same time. See fi_cq_read(3).
  *
  * Context: Process context or softirq, does not sleep.
- * Return: number taken, at least 1; -EAGAIN if there is none (also if @count is
- * 0), -KFI_EAVAIL if the next one is an error (kfi_cq_readerr()).
+ * Return: number of entries, at least 1; -EAGAIN if there is none, or @count is
+ * 0; -KFI_EAVAIL if the next one is an error (kfi_cq_readerr()).
  */
 ssize_t kfi_cq_read(struct kfid_cq *cq, void *buf, size_t count);
 
 /**
- * kfi_cq_readfrom() - take completions with their senders
+ * kfi_cq_readfrom() - read completions with their senders
  * @cq: the queue
  * @buf: as kfi_cq_read()
  * @count: as kfi_cq_read()
- * @src_addr: where to put @count senders, or NULL. KFI_ADDR_NOTAVAIL for other
- *	operations than receives, without KFI_SOURCE, and for peers that are not
- *	in the address vector.
+ * @src_addr: where to store @count senders, or NULL. KFI_ADDR_NOTAVAIL for
+ *	operations other than receives, without KFI_SOURCE, and for peers that
+ *	are not in the address vector.
  *
  * Context: Process context or softirq, does not sleep.
  * Return: as kfi_cq_read().
@@ -404,35 +406,35 @@ ssize_t kfi_cq_readfrom(struct kfid_cq *cq, void *buf, size_t count,
 			kfi_addr_t *src_addr);
 
 /**
- * kfi_cq_readerr() - take the next error
+ * kfi_cq_readerr() - read the next error
  * @cq: the queue
- * @buf: where to put it; err_data and err_data_size have to be set, or have to
- *	be 0
+ * @buf: where to store the error; err_data and err_data_size have to be set, or
+ *	to be 0
  * @flags: 0
  *
  * Context: Process context or softirq, does not sleep.
- * Return: 1; -EAGAIN if the next entry is no error, -KFI_EBADFLAGS.
+ * Return: 1; -EAGAIN if the next entry is not an error; -KFI_EBADFLAGS.
  */
 ssize_t kfi_cq_readerr(struct kfid_cq *cq, struct kfi_cq_err_entry *buf,
 		       uint64_t flags);
 
 /**
- * kfi_cq_sread() - wait for completions and take them
+ * kfi_cq_sread() - wait for completions and read them
  * @cq: a queue with a wait object
  * @buf: as kfi_cq_read()
  * @count: as kfi_cq_read()
  * @cond: pointer to a size_t with KFI_CQ_COND_THRESHOLD, else NULL
- * @timeout: milliseconds; negative: for ever
+ * @timeout: milliseconds; negative: no time limit
  *
- * Context: Process context, sleeps killably.
- * Return: as kfi_cq_read(); -EAGAIN after the timeout or kfi_cq_signal(),
- * -EINTR if a fatal signal came, -EINVAL if the queue has no wait object.
+ * Context: Process context, may sleep; a fatal signal ends the wait.
+ * Return: as kfi_cq_read(); -EAGAIN after the timeout or kfi_cq_signal();
+ * -EINTR after a fatal signal; -EINVAL if the queue has no wait object.
  */
 ssize_t kfi_cq_sread(struct kfid_cq *cq, void *buf, size_t count,
 		     const void *cond, int timeout);
 
 /**
- * kfi_cq_sreadfrom() - wait for completions and take them with their senders
+ * kfi_cq_sreadfrom() - wait for completions and read them with their senders
  * @cq: as kfi_cq_sread()
  * @buf: as kfi_cq_sread()
  * @count: as kfi_cq_sread()
@@ -440,15 +442,17 @@ ssize_t kfi_cq_sread(struct kfid_cq *cq, void *buf, size_t count,
  * @cond: as kfi_cq_sread()
  * @timeout: as kfi_cq_sread()
  *
- * Context: Process context, sleeps killably.
+ * Context: Process context, may sleep; a fatal signal ends the wait.
  * Return: as kfi_cq_sread().
  */
 ssize_t kfi_cq_sreadfrom(struct kfid_cq *cq, void *buf, size_t count,
 			 kfi_addr_t *src_addr, const void *cond, int timeout);
 
 /**
- * kfi_cq_signal() - end the waits of a queue's readers
+ * kfi_cq_signal() - end the waits of kfi_cq_sread()
  * @cq: a queue with a wait object
+ *
+ * If no caller waits, the next call of kfi_cq_sread() does not wait.
  *
  * Context: Process context or softirq, does not sleep.
  * Return: 0; -EINVAL if the queue has no wait object.
@@ -456,38 +460,38 @@ ssize_t kfi_cq_sreadfrom(struct kfid_cq *cq, void *buf, size_t count,
 int kfi_cq_signal(struct kfid_cq *cq);
 
 /**
- * kfi_cq_poll() - run the callbacks of a directly polled queue
- * @cq: a queue with KFI_CQ_DIRECT
- * @budget: how many completions to handle at most
+ * kfi_cq_poll() - run the callbacks of a queue with KFI_CQ_DIRECT
+ * @cq: the queue
+ * @budget: limit for the number of callbacks
  *
- * Calls done() of each operation with KFI_CQE, and the handler once if other
- * entries have arrived. Made for ->poll of a block driver. May be called on
- * several CPUs at the same time.
+ * Calls done() of each operation with KFI_CQE that has ended, and the handler
+ * once if other entries have arrived. Intended for ->poll of a block driver. May
+ * be called on several CPUs at the same time. libfabric has no counterpart.
  *
  * Context: Process context or softirq, does not sleep; not from done().
- * Return: number of completions handled, 0 to @budget; -EINVAL if the queue is
- * not polled directly.
+ * Return: number of callbacks, 0 to @budget; -EINVAL if the queue is not
+ * KFI_CQ_DIRECT.
  */
 int kfi_cq_poll(struct kfid_cq *cq, int budget);
 
 /**
- * kfi_cq_strerror() - text for the provider's error number
+ * kfi_cq_strerror() - text for an error number of the provider
  * @cq: the queue
  * @prov_errno: prov_errno of the entry
  * @err_data: err_data of the entry, or NULL
  * @buf: buffer for the text, or NULL
- * @len: bytes of @buf
+ * @len: bytes at @buf
  *
  * Context: Any.
- * Return: the text: @buf, or a constant string.
+ * Return: @buf with the text, or a constant string if there is no buffer.
  */
 const char *kfi_cq_strerror(struct kfid_cq *cq, int prov_errno,
 			    const void *err_data, char *buf, size_t len);
 
 /**
  * enum kfi_cntr_events - what a counter counts
- * @KFI_CNTR_EVENTS_COMP: operations that have ended
- * @KFI_CNTR_EVENTS_BYTES: bytes that they moved
+ * @KFI_CNTR_EVENTS_COMP: operations that have succeeded
+ * @KFI_CNTR_EVENTS_BYTES: bytes of operations that have succeeded
  */
 enum kfi_cntr_events {
 	KFI_CNTR_EVENTS_COMP,
@@ -495,24 +499,24 @@ enum kfi_cntr_events {
 };
 
 /**
- * typedef kfi_cntr_handler - a counter has changed
+ * typedef kfi_cntr_handler - handler of a counter
  * @cntr: the counter
  * @context: the context given to kfi_cntr_open()
  *
- * Called after each change of the value or of the error counter, by the operation
- * that has ended, on several CPUs at the same time. It does not run any more when kfi_close() of the
- * counter returns.
+ * Called after each change of the value or of the error counter, where the
+ * change is made, and on several CPUs at the same time. When kfi_close() of the
+ * counter returns, the handler does not run and will not be called.
  *
- * Context: Process context or softirq; it may read the counter, and may not sleep.
+ * Context: Process context or softirq, must not sleep. It may read the counter.
  */
 typedef void (*kfi_cntr_handler)(struct kfid_cntr *cntr, void *context);
 
 /**
  * struct kfi_cntr_attr - attributes of a counter, fi_cntr(3)
  * @events: what to count
- * @wait_obj: KFI_WAIT_NONE or KFI_WAIT_QUEUE
+ * @wait_obj: &enum kfi_wait_obj
  * @flags: 0
- * @handler: called after each change, or NULL
+ * @handler: called after each change, or NULL; exists only in kfabric
  */
 struct kfi_cntr_attr {
 	enum kfi_cntr_events	events;
@@ -522,27 +526,27 @@ struct kfi_cntr_attr {
 };
 
 /**
- * kfi_cntr_read() - value of a counter
+ * kfi_cntr_read() - read the value of a counter
  * @cntr: the counter
  *
  * Context: Any.
- * Return: successes so far.
+ * Return: successful operations, or their bytes with KFI_CNTR_EVENTS_BYTES.
  */
 uint64_t kfi_cntr_read(struct kfid_cntr *cntr);
 
 /**
- * kfi_cntr_readerr() - value of a counter's error counter
+ * kfi_cntr_readerr() - read the value of the error counter of a counter
  * @cntr: the counter
  *
  * Context: Any.
- * Return: failures so far.
+ * Return: operations that have failed.
  */
 uint64_t kfi_cntr_readerr(struct kfid_cntr *cntr);
 
 /**
- * kfi_cntr_add() - increase a counter
+ * kfi_cntr_add() - add to a counter
  * @cntr: the counter
- * @value: by how much
+ * @value: number to add
  *
  * Context: Process context or softirq, does not sleep.
  * Return: 0.
@@ -552,7 +556,7 @@ int kfi_cntr_add(struct kfid_cntr *cntr, uint64_t value);
 /**
  * kfi_cntr_set() - set a counter
  * @cntr: the counter
- * @value: to what
+ * @value: new value
  *
  * Context: Process context or softirq, does not sleep.
  * Return: 0.
@@ -560,9 +564,9 @@ int kfi_cntr_add(struct kfid_cntr *cntr, uint64_t value);
 int kfi_cntr_set(struct kfid_cntr *cntr, uint64_t value);
 
 /**
- * kfi_cntr_adderr() - increase a counter's error counter
+ * kfi_cntr_adderr() - add to the error counter of a counter
  * @cntr: the counter
- * @value: by how much
+ * @value: number to add
  *
  * Context: Process context or softirq, does not sleep.
  * Return: 0.
@@ -570,9 +574,9 @@ int kfi_cntr_set(struct kfid_cntr *cntr, uint64_t value);
 int kfi_cntr_adderr(struct kfid_cntr *cntr, uint64_t value);
 
 /**
- * kfi_cntr_seterr() - set a counter's error counter
+ * kfi_cntr_seterr() - set the error counter of a counter
  * @cntr: the counter
- * @value: to what
+ * @value: new value
  *
  * Context: Process context or softirq, does not sleep.
  * Return: 0.
@@ -583,11 +587,11 @@ int kfi_cntr_seterr(struct kfid_cntr *cntr, uint64_t value);
  * kfi_cntr_wait() - wait until a counter reaches a value
  * @cntr: a counter with a wait object
  * @threshold: the value
- * @timeout: milliseconds; negative: for ever
+ * @timeout: milliseconds; negative: no time limit
  *
- * Context: Process context, sleeps killably.
- * Return: 0; -ETIMEDOUT, -KFI_EAVAIL if the error counter changed meanwhile,
- * -EINTR if a fatal signal came, -EINVAL if the counter has no wait object.
+ * Context: Process context, may sleep; a fatal signal ends the wait.
+ * Return: 0; -ETIMEDOUT; -KFI_EAVAIL if the error counter has changed since the
+ * call; -EINTR after a fatal signal; -EINVAL if the counter has no wait object.
  */
 int kfi_cntr_wait(struct kfid_cntr *cntr, uint64_t threshold, int timeout);
 
