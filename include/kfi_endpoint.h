@@ -216,7 +216,7 @@ int kfi_scalable_ep(struct kfid_domain *domain, struct kfi_info *info,
  *	KFI_REMOTE_READ, KFI_REMOTE_WRITE. Otherwise 0.
  *
  * Context: Process context, may sleep.
- * Return: as kfi_bind().
+ * Return: as kfi_bind(); -ENOSPC if no more endpoints can share the context.
  */
 static inline int
 kfi_ep_bind(struct kfid_ep *ep, struct kfid *bfid, uint64_t flags)
