@@ -15,28 +15,29 @@ struct device;
 /**
  * kfi_domain() - open a domain
  * @fabric: the fabric
- * @info: an answer of kfi_getinfo() for this fabric
- * @domain: where to put the domain; close it with kfi_close()
- * @context: consumer's pointer, kept in the object
+ * @info: info of kfi_getinfo() for this fabric
+ * @domain: where to store the domain; close it with kfi_close()
+ * @context: pointer of the consumer, stored in kfid.context
  *
  * See fi_domain(3).
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL, -ENODEV if the device has gone, -ENOMEM.
+ * Return: 0; -EINVAL if @info is incomplete, of another provider, or has an
+ * invalid key; -ENODEV if the device or the namespace has gone; -ENOMEM.
  */
 int kfi_domain(struct kfid_fabric *fabric, struct kfi_info *info,
 	       struct kfid_domain **domain, void *context);
 
-/* kfi_domain_bind(): report finished registrations to the event queue */
+/* kfi_domain_bind(): report completed registrations to the event queue; not supported */
 #define KFI_REG_MR		(1ULL << 59)
 
 /**
  * kfi_domain_bind() - bind an event queue to a domain
- * @domain: the domain
- * @fid: head of the event queue. It gets the events of the device (KFI_NOTIFY,
- *	KFI_SHUTDOWN when it goes).
- * @flags: 0; KFI_REG_MR is not supported, as registrations finish before they
- *	return
+ * @domain: domain without endpoints
+ * @fid: head of the event queue. It gets the events of the device: KFI_NOTIFY,
+ *	and KFI_SHUTDOWN when the device or the namespace goes.
+ * @flags: 0. KFI_REG_MR is not supported, because registrations are complete
+ *	when the call returns.
  *
  * Context: Process context, may sleep.
  * Return: as kfi_bind().
@@ -48,18 +49,22 @@ kfi_domain_bind(struct kfid_domain *domain, struct kfid *fid, uint64_t flags)
 }
 
 /**
- * enum kfi_refusal - what an access to a peer's region costs that has ended
- *	meanwhile
- * @KFI_REFUSAL_ALONE: the operation, which ends as kfi_rma.h says
- * @KFI_REFUSAL_CONN: the peer's device may be the one to refuse, and ends the
+ * enum kfi_refusal - effect of an RMA operation on a peer's region that has
+ *	ended
+ * @KFI_REFUSAL_ALONE: the operation fails as kfi_rma.h describes, and nothing
+ *	else happens
+ * @KFI_REFUSAL_CONN: the device of the peer may detect the access, and end the
  *	connection: a KFI_EP_MSG endpoint is disconnected, a KFI_EP_RDM endpoint
- *	connects anew with its next post. What else was under way there ends with
- *	the connection's error, its outcome unknown, and is not done again. The
- *	operation itself ends with EACCES if no byte has moved, else EREMOTEIO;
- *	as nobody can tell, of more than a packet also where none has.
- * @KFI_REFUSAL_MUTE: the same, but the device says no more than that the
- *	connection has ended: the operation has its error, or EREMOTEIO; a write
- *	without completion level may have succeeded before
+ *	connects again with its next post. The other outstanding operations of
+ *	the connection complete with the error of the connection; their outcome
+ *	is unknown, and they are not repeated. The operation itself completes
+ *	with EACCES if no byte has moved, else with EREMOTEIO. An operation of
+ *	more than one packet completes with EREMOTEIO in either case, because the
+ *	initiator can't tell them apart.
+ * @KFI_REFUSAL_MUTE: as KFI_REFUSAL_CONN, but the device reports only that the
+ *	connection has ended: the operation completes with EREMOTEIO or with the
+ *	error of the connection. A write without a completion level may have
+ *	completed successfully before.
  */
 enum kfi_refusal {
 	KFI_REFUSAL_ALONE = 0x1000,
@@ -68,21 +73,21 @@ enum kfi_refusal {
 };
 
 /**
- * struct kfi_domain_limits - what a consumer has to know of a domain
- * @dma_device: device to map KFI_SGL vectors for. Never NULL: software
- *	providers have one whose mapping is direct.
- * @numa_node: node close to the device, or NUMA_NO_NODE
- * @virt_boundary_mask: no element of a region but the first may begin, and none
- *	but the last may end, at an address with these bits set; 0 means any may.
- *	For blk_queue_virt_boundary().
- * @mr_page_limit: pages of one per-I/O region
- * @sge_limit: elements of the vector of one operation
- * @refusal: what an access to a region that has ended costs
- * @short_msg_limit: bytes of a message that leaves at once, to a peer of the
- *	same kind; a longer one is fetched by its receiver, which takes a round
- *	trip more, and longer than an access to a per-I/O region would. 0: no
- *	message is
- * @addrlen: bytes of one address, as in address vectors
+ * struct kfi_domain_limits - limits of a domain that a consumer has to know
+ * @dma_device: device to map KFI_SGL vectors for. Never NULL: software providers
+ *	have a device with direct mapping.
+ * @numa_node: node near the device, or NUMA_NO_NODE
+ * @virt_boundary_mask: no element of a region except the first may begin, and
+ *	none except the last may end, at an address with one of these bits set;
+ *	0: no restriction. For the virt_boundary_mask of a block queue.
+ * @mr_page_limit: number of pages in one per-I/O region; 0: no limit
+ * @sge_limit: number of elements in the vector of one operation
+ * @refusal: effect of an RMA operation on a region that has ended
+ * @short_msg_limit: length in bytes up to which a message to a peer with the
+ *	same provider is sent at once. The receiver fetches a longer message,
+ *	which takes an additional round trip, and longer than RMA to a per-I/O
+ *	region. 0: no message is fetched.
+ * @addrlen: length of an address in an address vector, bytes
  */
 struct kfi_domain_limits {
 	struct device		*dma_device;
@@ -96,14 +101,15 @@ struct kfi_domain_limits {
 };
 
 /**
- * kfi_domain_limits() - ask a domain for its limits
+ * kfi_domain_limits() - return the limits of a domain
  * @domain: the domain
- * @limits: where to put them
+ * @limits: where to store the limits
  *
- * The device stays valid as long as the domain is open.
+ * The device is valid until the domain is closed. libfabric has no counterpart.
  *
  * Context: Process context or softirq, does not sleep.
- * Return: 0; -ENODEV if the device has gone.
+ * Return: 0; -ENODEV if the device or the namespace has gone; -EINVAL if @domain
+ * is no domain.
  */
 int kfi_domain_limits(struct kfid_domain *domain,
 		      struct kfi_domain_limits *limits);
@@ -112,15 +118,16 @@ int kfi_domain_limits(struct kfid_domain *domain,
  * kfi_cq_open() - open a completion queue
  * @domain: the domain
  * @attr: attributes, or NULL for defaults
- * @cq: where to put the queue; close it with kfi_close()
+ * @cq: where to store the queue; close it with kfi_close()
  * @handler: called when the queue becomes non-empty, or NULL
- * @context: consumer's pointer, given to @handler
+ * @context: pointer of the consumer, passed to @handler
  *
- * Unlike fi_cq_open(3), with a handler.
+ * As fi_cq_open(3), with an additional handler.
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL, -KFI_EBADFLAGS, -EOPNOTSUPP (wait object), -ENODEV,
- * -ENOMEM.
+ * Return: 0; -EINVAL if the size or CPU is out of range, or flags contradict
+ * each other; -KFI_EBADFLAGS; -EOPNOTSUPP if the wait object is not supported;
+ * -ENODEV if the device or the namespace has gone; -ENOMEM.
  */
 int kfi_cq_open(struct kfid_domain *domain, struct kfi_cq_attr *attr,
 		struct kfid_cq **cq, kfi_comp_handler handler, void *context);
@@ -129,13 +136,14 @@ int kfi_cq_open(struct kfid_domain *domain, struct kfi_cq_attr *attr,
  * kfi_cntr_open() - open a counter
  * @domain: the domain
  * @attr: attributes, or NULL for defaults
- * @cntr: where to put the counter; close it with kfi_close()
- * @context: consumer's pointer, kept in the object
+ * @cntr: where to store the counter; close it with kfi_close()
+ * @context: pointer of the consumer, stored in kfid.context
  *
  * See fi_cntr(3).
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL, -KFI_EBADFLAGS, -EOPNOTSUPP (wait object), -ENODEV,
+ * Return: 0; -EINVAL if events is unknown; -KFI_EBADFLAGS; -EOPNOTSUPP if the
+ * wait object is not supported; -ENODEV if the device or the namespace has gone;
  * -ENOMEM.
  */
 int kfi_cntr_open(struct kfid_domain *domain, struct kfi_cntr_attr *attr,
@@ -145,46 +153,46 @@ int kfi_cntr_open(struct kfid_domain *domain, struct kfi_cntr_attr *attr,
  * DOC: Memory regions
  *
  * Kernel memory is pinned already, so local buffers need no registration. A
- * region exists to let peers read or write memory, by its key.
+ * region lets peers read or write memory by its key.
  *
- * A *long-lived* region is made by kfi_mr_reg() and its variants, which may
- * sleep, and ended by kfi_close(). A *per-I/O* region is a handle that
- * kfi_mr_alloc() makes once; kfi_mr_register() attaches memory to it and
- * kfi_mr_invalidate() detaches it, both without sleeping. When an invalidation
- * or close has completed, not one byte can land in the memory any more.
+ * A *long-lived* region is created by kfi_mr_reg() and its variants, which may
+ * sleep, and ends by kfi_close(). A *per-I/O* region is a handle that
+ * kfi_mr_alloc() creates once. kfi_mr_register() attaches memory to it, and
+ * kfi_mr_invalidate() detaches the memory, both without sleeping. When an
+ * invalidation or kfi_close() has completed, no peer can access the memory.
  *
- * Whoever knows a key is not thereby trusted: a region is bound to an
- * endpoint (kfi_mr_bind()), and only its peers can use it, unless the owner
- * leaves it to the whole domain.
+ * A key alone is no protection. A region that is bound to an endpoint
+ * (kfi_mr_bind()) can only be accessed by the peers of that endpoint. A region
+ * that is not bound can be accessed by the peers of all endpoints in the domain.
  */
 
 /* Flags of a registration */
-#define KFI_MR_SINGLE_USE	(1ULL << 41)	/* invalid after one operation */
+#define KFI_MR_SINGLE_USE	(1ULL << 41)	/* peers can access it in one operation only */
 
 /**
- * struct kfi_mr_attr - what to register, fi_mr(3)
- * @type: what the vector consists of
+ * struct kfi_mr_attr - memory to register, fi_mr(3)
+ * @type: which member of the union is valid
  * @mr_iov: KFI_KVEC
  * @mr_biov: KFI_BVEC
  * @mr_sgl: KFI_SGL
- * @iov_count: entries of the vector; mapped entries of KFI_SGL
+ * @iov_count: number of entries, of KFI_SGL mapped entries
  * @access: KFI_REMOTE_READ and KFI_REMOTE_WRITE for peers; KFI_SEND, KFI_RECV,
  *	KFI_READ, KFI_WRITE for the owner
- * @offset: address of the first byte for peers, unless the domain has
- *	KFI_MR_VIRT_ADDR. Usually 0.
- * @requested_key: key that is wanted, without KFI_MR_PROV_KEY;
- *	KFI_KEY_NOTAVAIL for one that the core draws at random
- * @context: consumer's pointer, kept in the object
- * @auth_key_size: bytes of @auth_key
- * @auth_key: authorization key, or NULL
- * @persist: makes @len bytes from @offset (in the region, bytes from its
- *	first) durable, for KFI_COMMIT_COMPLETE and kfi_flush() of peers. NULL
- *	if the memory is not persistent: such operations end with EOPNOTSUPP
- *	then. It is called in a workqueue with WQ_MEM_RECLAIM, may sleep, and
- *	returns 0 or a negative error, which the peer gets (EIO for EACCES).
- *	Several calls may run at the same time. The end of the region waits for
- *	them and for no peer, so they must not wait for that end; the end of an
- *	endpoint does not wait.
+ * @offset: address that peers use for the first byte, usually 0. Ignored for
+ *	KFI_KVEC if the domain has KFI_MR_VIRT_ADDR.
+ * @requested_key: key of the region, without KFI_MR_PROV_KEY;
+ *	KFI_KEY_NOTAVAIL for a random key
+ * @context: pointer of the consumer, stored in kfid.context
+ * @auth_key_size: 0
+ * @auth_key: NULL
+ * @persist: function that makes @len bytes of the region durable, from the byte
+ *	at @offset in the region, for KFI_COMMIT_COMPLETE and kfi_flush() of
+ *	peers. NULL if the memory is not persistent; such operations complete
+ *	with EOPNOTSUPP then. It is called in a workqueue with WQ_MEM_RECLAIM and
+ *	may sleep. It returns 0 or a negative error, which the peer gets (EIO for
+ *	EACCES). Several calls may run at the same time. The end of the region
+ *	waits for them and for no peer, so they must not wait for that end. The
+ *	end of an endpoint does not wait for them.
  */
 struct kfi_mr_attr {
 	enum kfi_iov_type	type;
@@ -206,7 +214,7 @@ struct kfi_mr_attr {
 /**
  * struct kfi_mr_modify - argument of KFI_REFRESH
  * @flags: 0
- * @attr: the part of the region to refresh, in its vector
+ * @attr: part of the region that has changed, of type KFI_KVEC
  */
 struct kfi_mr_modify {
 	uint64_t		flags;
@@ -216,20 +224,23 @@ struct kfi_mr_modify {
 /**
  * kfi_mr_regattr() - register memory
  * @domain: the domain
- * @attr: what to register; copied
- * @flags: KFI_RMA_EVENT: operations of peers count (kfi_mr_bind()).
- *	KFI_RMA_PMEM: the memory is persistent, and attr->persist is set.
- *	KFI_MR_SINGLE_USE: the first operation of a peer is the last.
- * @mr: where to put the region; end it with kfi_close()
+ * @attr: memory to register; copied
+ * @flags: KFI_RMA_EVENT: a counter counts the operations of peers
+ *	(kfi_mr_bind()). KFI_RMA_PMEM: the memory is persistent; attr->persist
+ *	has to be set. KFI_MR_SINGLE_USE: peers can access the region in one
+ *	operation only.
+ * @mr: where to store the region; close it with kfi_close()
  *
- * The memory stays the caller's and has to exist until the region is closed.
- * With KFI_MR_ENDPOINT in the domain's mr_mode, or KFI_RMA_EVENT, the region
- * is usable after kfi_mr_bind() and kfi_mr_enable() only.
+ * The memory belongs to the caller and has to exist until the region is closed.
+ * If the domain has KFI_MR_ENDPOINT in its mr_mode, or with KFI_RMA_EVENT, peers
+ * can access the region after kfi_mr_bind() and kfi_mr_enable(). See fi_mr(3).
  *
  * Context: Process context, may sleep.
- * Return: 0; -KFI_ENOKEY if the key is in use, -EINVAL (empty or overlong
- * vector, unknown type, unknown rights), -KFI_EBADFLAGS, -KFI_ENOMR if there
- * can't be more regions, -EOPNOTSUPP, -ENOMEM.
+ * Return: 0; -KFI_ENOKEY if the key is in use; -EINVAL if the vector is empty or
+ * too long, the type or the access rights are unknown, or the key is too long;
+ * -KFI_EBADFLAGS; -KFI_ENOMR if there can't be more regions; -EOPNOTSUPP if
+ * there is an authorization key; -ENODEV if the device or the namespace has
+ * gone; -ENOMEM.
  */
 int kfi_mr_regattr(struct kfid_domain *domain, const struct kfi_mr_attr *attr,
 		   uint64_t flags, struct kfid_mr **mr);
@@ -237,14 +248,14 @@ int kfi_mr_regattr(struct kfid_domain *domain, const struct kfi_mr_attr *attr,
 /**
  * kfi_mr_regv() - register a vector of kernel memory
  * @domain: the domain
- * @iov: the vector
- * @count: entries of it
- * @acs: rights, as access of struct kfi_mr_attr
+ * @iov: the vector; copied
+ * @count: number of entries
+ * @acs: access rights, as access of struct kfi_mr_attr
  * @offset: as in struct kfi_mr_attr
  * @requested_key: as in struct kfi_mr_attr
  * @flags: as kfi_mr_regattr()
  * @mr: as kfi_mr_regattr()
- * @context: consumer's pointer, kept in the object
+ * @context: pointer of the consumer, stored in kfid.context
  *
  * Context: Process context, may sleep.
  * Return: as kfi_mr_regattr().
@@ -271,7 +282,7 @@ kfi_mr_regv(struct kfid_domain *domain, const struct kvec *iov, size_t count,
  * kfi_mr_reg() - register a buffer
  * @domain: the domain
  * @buf: first byte
- * @len: bytes
+ * @len: length in bytes
  * @acs: as kfi_mr_regv()
  * @offset: as kfi_mr_regv()
  * @requested_key: as kfi_mr_regv()
@@ -297,7 +308,7 @@ kfi_mr_reg(struct kfid_domain *domain, const void *buf, size_t len,
  * kfi_mr_regbv() - register a vector of pages
  * @domain: the domain
  * @biov: the vector
- * @count: entries of it
+ * @count: number of entries
  * @acs: as kfi_mr_regv()
  * @offset: as kfi_mr_regv()
  * @requested_key: as kfi_mr_regv()
@@ -331,7 +342,7 @@ kfi_mr_regbv(struct kfid_domain *domain, const struct bio_vec *biov,
  * kfi_mr_regsgl() - register a mapped scatterlist
  * @domain: the domain
  * @sgl: the list, mapped for the domain's DMA device
- * @count: mapped entries of it
+ * @count: number of mapped entries
  * @acs: as kfi_mr_regv()
  * @offset: as kfi_mr_regv()
  * @requested_key: as kfi_mr_regv()
@@ -364,11 +375,11 @@ kfi_mr_regsgl(struct kfid_domain *domain, const struct scatterlist *sgl,
 }
 
 /**
- * kfi_mr_desc() - local descriptor of a region
+ * kfi_mr_desc() - return the local descriptor of a region
  * @mr: the region
  *
  * Context: Any.
- * Return: what to give as desc when posting from this memory; may be NULL.
+ * Return: desc for posts that use this memory; may be NULL.
  */
 static inline void *kfi_mr_desc(struct kfid_mr *mr)
 {
@@ -376,13 +387,13 @@ static inline void *kfi_mr_desc(struct kfid_mr *mr)
 }
 
 /**
- * kfi_mr_key() - key of a region
+ * kfi_mr_key() - return the key of a region
  * @mr: the region
  *
  * The key of a per-I/O region changes with each registration.
  *
  * Context: Any.
- * Return: what to give to peers, or KFI_KEY_NOTAVAIL.
+ * Return: key that peers use to access the region, or KFI_KEY_NOTAVAIL.
  */
 static inline uint64_t kfi_mr_key(struct kfid_mr *mr)
 {
@@ -390,15 +401,18 @@ static inline uint64_t kfi_mr_key(struct kfid_mr *mr)
 }
 
 /**
- * kfi_mr_raw_attr() - key of a region that is longer than 64 bits
+ * kfi_mr_raw_attr() - return the raw key of a region
  * @mr: the region
- * @base_addr: where to put the address of the first byte
- * @raw_key: where to put the key
- * @key_size: in: bytes at @raw_key; out: bytes of the key
+ * @base_addr: where to store the address of the first byte
+ * @raw_key: where to store the key
+ * @key_size: in: bytes at @raw_key; out: length of the key
  * @flags: 0
  *
+ * See fi_mr(3). A raw key consists of 8 bytes, the key in little-endian order.
+ *
  * Context: Process context, may sleep.
- * Return: 0; -KFI_ETOOSMALL with @key_size set, -KFI_EBADFLAGS, -EOPNOTSUPP.
+ * Return: 0; -KFI_ETOOSMALL if @raw_key is too small, @key_size is set;
+ * -KFI_EBADFLAGS; -EOPNOTSUPP.
  */
 static inline int
 kfi_mr_raw_attr(struct kfid_mr *mr, uint64_t *base_addr, uint8_t *raw_key,
@@ -415,16 +429,17 @@ kfi_mr_raw_attr(struct kfid_mr *mr, uint64_t *base_addr, uint8_t *raw_key,
 }
 
 /**
- * kfi_mr_map_raw() - turn a peer's raw key into one for RMA operations
+ * kfi_mr_map_raw() - convert a peer's raw key to a key for RMA operations
  * @domain: the domain
- * @base_addr: the peer's address of the first byte
- * @raw_key: the peer's key
- * @key_size: bytes of it
- * @key: where to put the key; give it back with kfi_mr_unmap_key()
+ * @base_addr: address of the first byte at the peer
+ * @raw_key: raw key of the peer
+ * @key_size: length in bytes
+ * @key: where to store the key; release it with kfi_mr_unmap_key()
  * @flags: 0
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL, -KFI_EBADFLAGS, -EOPNOTSUPP, -ENOMEM.
+ * Return: 0; -EINVAL if @raw_key is no key; -KFI_EBADFLAGS; -EOPNOTSUPP;
+ * -ENOMEM.
  */
 static inline int
 kfi_mr_map_raw(struct kfid_domain *domain, uint64_t base_addr,
@@ -443,7 +458,7 @@ kfi_mr_map_raw(struct kfid_domain *domain, uint64_t base_addr,
 }
 
 /**
- * kfi_mr_unmap_key() - give back a key of kfi_mr_map_raw()
+ * kfi_mr_unmap_key() - release a key of kfi_mr_map_raw()
  * @domain: the domain
  * @key: the key
  *
@@ -459,10 +474,10 @@ kfi_mr_unmap_key(struct kfid_domain *domain, uint64_t key)
 /**
  * kfi_mr_bind() - bind an endpoint or counter to a region
  * @mr: the region
- * @bfid: head of an endpoint, whose peers alone may then use the region; or of
- *	a counter of what they do
- * @flags: for an endpoint 0; for a counter KFI_REMOTE_WRITE, KFI_REMOTE_READ or
- *	both
+ * @bfid: head of an endpoint, whose peers alone can access the region; or of a
+ *	counter for the operations of peers
+ * @flags: 0 for an endpoint; KFI_REMOTE_WRITE, KFI_REMOTE_READ or both for a
+ *	counter
  *
  * Context: Process context, may sleep.
  * Return: as kfi_bind().
@@ -474,15 +489,16 @@ kfi_mr_bind(struct kfid_mr *mr, struct kfid *bfid, uint64_t flags)
 }
 
 /**
- * kfi_mr_refresh() - tell that pages behind a region have changed
- * @mr: the region, of KFI_KVEC
- * @iov: the part that changed; each entry within one of the region's
- * @count: entries of @iov
+ * kfi_mr_refresh() - report that other pages are mapped in a region now
+ * @mr: region of type KFI_KVEC
+ * @iov: parts that have changed, each inside one entry of the region
+ * @count: number of entries
  * @flags: 0
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL (empty, or outside the region), -KFI_EBADFLAGS,
- * -EOPNOTSUPP (a region of pages or for each I/O, or the device can't).
+ * Return: 0; -EINVAL if @iov is empty or not inside the region; -KFI_EBADFLAGS;
+ * -EOPNOTSUPP if the region is not KFI_KVEC, is a per-I/O region, or is
+ * registered with a device that can't change it.
  */
 static inline int
 kfi_mr_refresh(struct kfid_mr *mr, const struct kvec *iov, size_t count,
@@ -499,12 +515,12 @@ kfi_mr_refresh(struct kfid_mr *mr, const struct kvec *iov, size_t count,
 }
 
 /**
- * kfi_mr_enable() - let peers use a region that had to be bound first
+ * kfi_mr_enable() - let peers access a region that had to be bound first
  * @mr: the region
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL if it is enabled already, -KFI_EOPBADSTATE if a binding is
- * missing.
+ * Return: 0; -EINVAL if it is enabled already, or is a per-I/O region;
+ * -KFI_EOPBADSTATE if a binding is missing.
  */
 static inline int kfi_mr_enable(struct kfid_mr *mr)
 {
@@ -513,83 +529,91 @@ static inline int kfi_mr_enable(struct kfid_mr *mr)
 
 /**
  * struct kfi_mr_work - an asynchronous registration or invalidation
- * @done: called once when the work has ended; err is 0 or a negative error
+ * @done: called once when the work has ended, in softirq; err is 0 or a negative
+ *	error. At present the core reports no errors here.
  *
- * Embedded in the consumer's request, which has to exist until @done is
- * called. @done may be called before the call that started the work returns.
- * It may post, register, invalidate; it may not sleep and not close.
+ * The consumer's request contains it, and has to exist until @done is called.
+ * @done may be called before the call that has started the work returns, unless
+ * the caller has bottom halves off. It may post, register and invalidate; it
+ * must not sleep, and must not close an object.
  */
 struct kfi_mr_work {
 	void (*done)(struct kfi_mr_work *work, int err);
-	/* private: room for kfabric, so that the work needs no memory */
+	/* private: for kfi.ko, so that the work needs no allocation */
 	struct list_head	entry;
 	void			*internal[2];
 };
 
 /**
- * kfi_mr_alloc() - make a handle for per-I/O registration
+ * kfi_mr_alloc() - create a per-I/O region
  * @domain: the domain
- * @iov_limit: elements, or pages, that a registration of it has to hold; at
- *	most kfi_domain_limits.mr_page_limit
+ * @iov_limit: number of elements or pages that a registration can have, at most
+ *	kfi_domain_limits.mr_page_limit
  * @flags: 0 or KFI_MR_SINGLE_USE
- * @mr: where to put the handle; end it with kfi_close(), when no work is
- *	under way
- * @context: consumer's pointer, kept in the object
+ * @mr: where to store the region; close it with kfi_close(), when no work is in
+ *	progress
+ * @context: pointer of the consumer, stored in kfid.context
  *
- * Bind the handle to an endpoint with kfi_mr_bind() before its first use;
- * unbound it belongs to the domain. It needs no kfi_mr_enable().
+ * A per-I/O region can be bound to an endpoint with kfi_mr_bind() before its
+ * first use; otherwise it belongs to the domain. It needs no kfi_mr_enable().
+ * libfabric has no counterpart.
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL, -KFI_EBADFLAGS, -KFI_ENOMR, -EOPNOTSUPP, -ENOMEM.
+ * Return: 0; -EINVAL if @iov_limit is 0 or too high; -KFI_EBADFLAGS; -KFI_ENOMR
+ * if there can't be more regions; -EOPNOTSUPP; -ENODEV if the device or the
+ * namespace has gone; -ENOMEM.
  */
 int kfi_mr_alloc(struct kfid_domain *domain, size_t iov_limit, uint64_t flags,
 		 struct kfid_mr **mr, void *context);
 
 /**
- * kfi_mr_register() - attach memory to a handle
- * @mr: a handle of kfi_mr_alloc() that has no memory attached
- * @attr: what to register; copied, but the entries of a scatterlist or page
- *	vector have to exist until the invalidation. requested_key has to be
- *	KFI_KEY_NOTAVAIL or 0.
- * @work: its done() is called when peers can use the region; or NULL: nobody
- *	is told, and if the registration comes to nothing after all, which
- *	kfi_mr_invalidate() then ends as any other, the peer's access does
+ * kfi_mr_register() - attach memory to a per-I/O region
+ * @mr: region of kfi_mr_alloc() without memory
+ * @attr: memory to register; copied. The memory, and the mapping of a
+ *	scatterlist, have to exist until the invalidation. requested_key has to
+ *	be KFI_KEY_NOTAVAIL or 0.
+ * @work: its done() is called when peers can access the region; NULL if the
+ *	consumer does not need to know. If the device can't register the memory
+ *	after all, operations of peers on it fail; the consumer calls
+ *	kfi_mr_invalidate() as usual.
  *
- * When this has returned 0, kfi_mr_key() is the new key. If the handle is
- * bound to an endpoint, a message posted there afterwards reaches the peer
- * after the registration is in effect, so it may carry the key at once. The
- * handle has memory attached only if done() gets 0.
+ * When this function has returned 0, kfi_mr_key() is the new key. A message that
+ * is posted afterwards to the endpoint that @mr is bound to reaches the peer
+ * after the registration has taken effect, so the message may contain the key.
  *
  * Context: Process context or softirq, does not sleep.
- * Return: 0, and done() of @work will be called; or without such a call: -EAGAIN if the
- * provider's queue is full, -EINVAL (too long, not aligned to the virt
- * boundary, unknown type), -KFI_EOPBADSTATE if memory is attached, -ENODEV.
+ * Return: 0, and done() of @work will be called. Otherwise done() is not called:
+ * -EAGAIN if there is no room now, or other work of @mr is in progress; -EINVAL
+ * if the memory is too long or does not fit the virt boundary, the type is
+ * unknown, or @mr is no per-I/O region; -KFI_EOPBADSTATE if memory is attached;
+ * -ENODEV if the device or the namespace has gone.
  */
 int kfi_mr_register(struct kfid_mr *mr, const struct kfi_mr_attr *attr,
 		    struct kfi_mr_work *work);
 
 /**
- * kfi_mr_invalidate() - detach the memory from a handle
- * @mr: a handle with memory attached
- * @work: its done() is called when no peer can touch the memory any more and
- *	no persist() runs, whatever err says, and the handle can be used again
+ * kfi_mr_invalidate() - detach the memory from a per-I/O region
+ * @mr: region with memory
+ * @work: its done() is called when no peer can access the memory, no persist()
+ *	runs, and the region can be used again
  *
- * Not needed after the peer has invalidated the key (KFI_INVALIDATE) and the
- * completion of the receive has told so, by that flag.
+ * Not needed if the peer has invalidated the key (KFI_INVALIDATE), which the
+ * completion of the receive tells by that flag.
  *
  * Context: Process context or softirq, does not sleep.
- * Return: 0, and done() will be called; or without such a call: -EAGAIN if the
- * provider's queue is full, -KFI_EOPBADSTATE if no memory is attached.
+ * Return: 0, and done() will be called. Otherwise done() is not called: -EAGAIN
+ * if other work of @mr is in progress; -KFI_EOPBADSTATE if no memory is
+ * attached; -EINVAL if @mr is no per-I/O region.
  */
 int kfi_mr_invalidate(struct kfid_mr *mr, struct kfi_mr_work *work);
 
 /**
  * DOC: Address vectors
  *
- * An address vector turns addresses of peers into kfi_addr_t, which posts
- * take. Insertion is synchronous and looks nothing up in the network beyond
- * the routes of this host. A removed index is not used again before the
- * operations that name it have ended.
+ * An address vector converts addresses of peers to kfi_addr_t, which posts use.
+ * Insertion is synchronous, and does not send anything. Inserting an address
+ * again returns the same handle; the address is removed when kfi_av_remove() has
+ * been called as often. A removed index is used again only after all others.
  */
 
 /* Flags of an address vector and of insertions */
@@ -600,10 +624,11 @@ int kfi_mr_invalidate(struct kfid_mr *mr, struct kfi_mr_work *work);
 /**
  * struct kfi_av_attr - attributes of an address vector, fi_av(3)
  * @type: KFI_AV_UNSPEC or KFI_AV_TABLE
- * @rx_ctx_bits: top bits of a kfi_addr_t that hold a receive context, 0 to 16
- * @count: addresses that are expected; 0 if unknown. Not a limit.
- * @ep_per_node: endpoints of each node that are expected; 0 if unknown
- * @name: NULL; vectors are not shared by name
+ * @rx_ctx_bits: number of top bits of a kfi_addr_t that hold a receive context,
+ *	0 to 16
+ * @count: number of addresses that are expected, 0 if unknown. Not a limit.
+ * @ep_per_node: number of endpoints of each node that are expected, 0 if unknown
+ * @name: NULL; shared address vectors are not supported
  * @map_addr: NULL
  * @flags: 0 or KFI_SYMMETRIC
  */
@@ -621,62 +646,66 @@ struct kfi_av_attr {
  * kfi_av_open() - open an address vector
  * @domain: the domain
  * @attr: attributes
- * @av: where to put the vector; close it with kfi_close()
- * @context: consumer's pointer, kept in the object
+ * @av: where to store the address vector; close it with kfi_close()
+ * @context: pointer of the consumer, stored in kfid.context
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL, -KFI_EBADFLAGS, -EOPNOTSUPP (map, name), -ENOMEM.
+ * Return: 0; -EINVAL if an attribute is out of range; -KFI_EBADFLAGS;
+ * -EOPNOTSUPP for KFI_AV_MAP or a name; -ENODEV if the device or the namespace
+ * has gone; -ENOMEM.
  */
 int kfi_av_open(struct kfid_domain *domain, struct kfi_av_attr *attr,
 		struct kfid_av **av, void *context);
 
 /**
  * kfi_av_insert() - insert addresses
- * @av: the vector
+ * @av: the address vector
  * @addr: array of addresses in the format of the endpoint's info
- * @count: how many
- * @kfi_addr: where to put @count results, or NULL. KFI_ADDR_NOTAVAIL for an
+ * @count: number of addresses
+ * @kfi_addr: where to store @count results, or NULL. KFI_ADDR_NOTAVAIL for an
  *	address that could not be inserted.
  * @flags: KFI_MORE, or KFI_SYNC_ERR to get the reasons
- * @context: with KFI_SYNC_ERR, array of @count ints for 0 or a positive error
- *	each; else ignored
+ * @context: with KFI_SYNC_ERR array of @count ints, for 0 or a positive error of
+ *	each address; otherwise ignored
  *
- * Messages that a peer has sent before its address was inserted, and that wait
- * for a receive, are the peer's like later ones: a receive that is posted
- * afterwards with the new handle (KFI_DIRECTED_RECV) takes them, and with
- * KFI_SOURCE completions and KFI_PEEK name the handle. A receive must not name a
- * handle before this call has returned it.
+ * An unexpected message of a peer that was sent before its address was inserted
+ * is handled like a later one. A receive that is posted with the new handle
+ * (KFI_DIRECTED_RECV) takes it, and completions with KFI_SOURCE and KFI_PEEK
+ * have the handle. A receive must not name a handle before this function has
+ * returned it.
  *
  * Context: Process context, may sleep.
- * Return: number of addresses inserted, 0 to @count; -EINVAL, -KFI_EBADFLAGS,
- * -ENOMEM.
+ * Return: number of addresses that were inserted, 0 to @count; -EINVAL if there
+ * is no address, or no @context; -KFI_EBADFLAGS; -ENOMEM.
  */
 int kfi_av_insert(struct kfid_av *av, const void *addr, size_t count,
 		  kfi_addr_t *kfi_addr, uint64_t flags, void *context);
 
 /**
  * kfi_av_insertsvc() - insert an address given as text
- * @av: the vector
- * @node: node, as kfi_getinfo() takes it
- * @service: service, as kfi_getinfo() takes it
+ * @av: the address vector
+ * @node: node, as for kfi_getinfo()
+ * @service: service, as for kfi_getinfo()
  * @kfi_addr: as kfi_av_insert()
  * @flags: as kfi_av_insert()
  * @context: as kfi_av_insert()
  *
  * Context: Process context, may sleep.
- * Return: 1 if it was inserted; 0 or a negative error if not.
+ * Return: 1 if the address was inserted; otherwise a negative error.
  */
 int kfi_av_insertsvc(struct kfid_av *av, const char *node, const char *service,
 		     kfi_addr_t *kfi_addr, uint64_t flags, void *context);
 
 /**
- * kfi_av_insertsym() - insert the services of a range of nodes
- * @av: the vector
- * @node: first node; the following ones count its address up
+ * kfi_av_insertsym() - insert the addresses of a range of nodes and services
+ * @av: the address vector
+ * @node: first node. The number at its end, or its IP address, is increased for
+ *	the others.
  * @nodecnt: number of nodes
- * @service: first service; the following ones count up
- * @svccnt: number of services on each node
- * @kfi_addr: @nodecnt times @svccnt results, services of a node together
+ * @service: first service. The number at its end is increased for the others.
+ * @svccnt: number of services of each node
+ * @kfi_addr: where to store @nodecnt times @svccnt results, the services of a
+ *	node together; or NULL
  * @flags: as kfi_av_insert()
  * @context: as kfi_av_insert()
  *
@@ -689,43 +718,43 @@ int kfi_av_insertsym(struct kfid_av *av, const char *node, size_t nodecnt,
 
 /**
  * kfi_av_remove() - remove addresses
- * @av: the vector
- * @kfi_addr: array of addresses; the receive context bits are ignored
- * @count: how many
+ * @av: the address vector
+ * @kfi_addr: array of addresses; the bits of the receive context are ignored
+ * @count: number of addresses
  * @flags: 0
  *
- * Outstanding operations to a removed address end as they would have. Messages
- * of the peer that wait for a receive stay, and come from KFI_ADDR_NOTAVAIL: a
- * receive that names the old handle does not take them. When the address is
- * inserted again they have its new handle.
+ * Outstanding operations to a removed address complete as they would have
+ * otherwise. Unexpected messages of the peer stay, with KFI_ADDR_NOTAVAIL as
+ * their source: a receive that names the old handle does not take them. When the
+ * address is inserted again they have its new handle.
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL if one was not in the vector (the others are removed),
- * -KFI_EBADFLAGS.
+ * Return: 0; -EINVAL if an address was not in the vector, the others are
+ * removed; -KFI_EBADFLAGS.
  */
 int kfi_av_remove(struct kfid_av *av, kfi_addr_t *kfi_addr, size_t count,
 		  uint64_t flags);
 
 /**
- * kfi_av_lookup() - address behind a kfi_addr_t
- * @av: the vector
- * @kfi_addr: what to look up
- * @addr: where to put the address
- * @addrlen: in: bytes at @addr; out: bytes of the address, of which no more
- *	were stored than fit: the caller compares
+ * kfi_av_lookup() - return the address of a kfi_addr_t
+ * @av: the address vector
+ * @kfi_addr: the handle; the bits of the receive context are ignored
+ * @addr: where to store the address
+ * @addrlen: in: bytes at @addr; out: length of the address. If that is more, the
+ *	address was cut off.
  *
  * Context: Process context or softirq, does not sleep.
- * Return: 0; -EINVAL if it is not in the vector.
+ * Return: 0; -EINVAL if the handle is not in the vector.
  */
 int kfi_av_lookup(struct kfid_av *av, kfi_addr_t kfi_addr, void *addr,
 		  size_t *addrlen);
 
 /**
  * kfi_av_straddr() - print an address
- * @av: the vector, which knows the format
+ * @av: the address vector, which knows the format
  * @addr: the address
  * @buf: where to print; always terminated if @len is not 0
- * @len: in: bytes of @buf; out: bytes that the whole text needs
+ * @len: in: bytes at @buf; out: bytes that the whole text needs
  *
  * Context: Any.
  * Return: @buf.
@@ -736,11 +765,11 @@ const char *kfi_av_straddr(struct kfid_av *av, const void *addr, char *buf,
 /**
  * kfi_rx_addr() - name a receive context of a peer
  * @kfi_addr: the peer
- * @rx_index: number of its receive context
- * @rx_ctx_bits: as the vector was opened with
+ * @rx_index: number of the receive context
+ * @rx_ctx_bits: as in struct kfi_av_attr
  *
  * Context: Any.
- * Return: the address of that context.
+ * Return: handle of that context.
  */
 static inline kfi_addr_t
 kfi_rx_addr(kfi_addr_t kfi_addr, int rx_index, int rx_ctx_bits)
