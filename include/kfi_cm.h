@@ -12,107 +12,120 @@
  * DOC: Connections
  *
  * The server opens a passive endpoint (kfi_passive_ep()), binds an event queue
- * and listens. Each request raises KFI_CONNREQ, whose info is for opening an
- * endpoint that accepts, or whose handle is for rejecting. The client opens an
- * endpoint and connects it. KFI_CONNECTED is raised on both sides when data
- * may flow; a refusal comes as an error with ECONNREFUSED and the server's
- * private data. KFI_SHUTDOWN tells that the peer, or the network, has ended a
- * connection; all operations on it have ended before. See fi_cm(3).
+ * and listens. Each connection request raises KFI_CONNREQ. The info of this event
+ * is used to open the endpoint that accepts; its handle is used to reject. The
+ * client opens an endpoint and connects it. Both sides get KFI_CONNECTED when
+ * data can be sent. A rejection is reported to the client as an error with
+ * ECONNREFUSED and the private data of the server. KFI_SHUTDOWN reports that the
+ * connection has ended, and that all its operations have ended before. See
+ * fi_cm(3).
  */
 
 /**
  * kfi_setname() - set the local address of an endpoint
- * @fid: head of an endpoint or passive endpoint, not enabled or listening yet
- * @addr: address in the format of its info
- * @addrlen: bytes of it
+ * @fid: head of an endpoint that is not enabled, or of a passive endpoint that
+ *	does not listen
+ * @addr: address in the format of the endpoint's info
+ * @addrlen: length in bytes
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL, -EADDRNOTAVAIL, -KFI_EOPBADSTATE if it is too late,
- * -EOPNOTSUPP.
+ * Return: 0; -EINVAL if @addr is no address of this format; -EADDRNOTAVAIL;
+ * -KFI_EOPBADSTATE if the endpoint is enabled or listens; -EOPNOTSUPP; -ENODEV
+ * if the device or the namespace has gone.
  */
 int kfi_setname(kfid_t fid, void *addr, size_t addrlen);
 
 /**
- * kfi_getname() - local address of an endpoint
+ * kfi_getname() - return the local address of an endpoint
  * @fid: head of an endpoint or passive endpoint
- * @addr: where to put the address
- * @addrlen: in: bytes at @addr; out: bytes of the address, of which no more
- *	were stored than fit
+ * @addr: where to store the address
+ * @addrlen: in: bytes at @addr; out: length of the address. If that is more, the
+ *	address was cut off.
  *
- * An address that the system chooses is known when the endpoint is enabled,
- * or listening.
+ * If the system chooses the address, it is known when the endpoint is enabled or
+ * listens.
  *
  * Context: Process context, may sleep.
- * Return: 0; -KFI_ETOOSMALL with @addrlen set, -KFI_EOPBADSTATE if it has no
- * address yet.
+ * Return: 0; -KFI_ETOOSMALL if @addr is too small; -KFI_EOPBADSTATE if the
+ * endpoint has no address yet; -EINVAL if @fid has no address; -ENODEV if the
+ * device or the namespace has gone.
  */
 int kfi_getname(kfid_t fid, void *addr, size_t *addrlen);
 
 /**
- * kfi_getpeer() - address of the peer of a connected endpoint
+ * kfi_getpeer() - return the address of the peer of a connected endpoint
  * @ep: the endpoint
- * @addr: where to put the address
+ * @addr: where to store the address
  * @addrlen: as kfi_getname()
  *
  * Context: Process context, may sleep.
- * Return: 0; -KFI_ETOOSMALL with @addrlen set, -ENOTCONN, -EOPNOTSUPP.
+ * Return: 0; -KFI_ETOOSMALL if @addr is too small; -ENOTCONN; -EOPNOTSUPP if the
+ * endpoint is not of type KFI_EP_MSG.
  */
 int kfi_getpeer(struct kfid_ep *ep, void *addr, size_t *addrlen);
 
 /**
- * kfi_listen() - take connection requests
- * @pep: a passive endpoint with an event queue
+ * kfi_listen() - accept connection requests
+ * @pep: passive endpoint with an event queue
  *
  * Context: Process context, may sleep.
- * Return: 0; -KFI_ENOEQ, -KFI_EOPBADSTATE if it listens already, -EADDRINUSE,
- * -EADDRNOTAVAIL, -ENODEV, -ENOMEM.
+ * Return: 0; -KFI_ENOEQ if there is no event queue; -KFI_EOPBADSTATE if the
+ * endpoint listens already; -EADDRINUSE; -EADDRNOTAVAIL; -ENODEV if the device
+ * or the namespace has gone; -ENOMEM.
  */
 int kfi_listen(struct kfid_pep *pep);
 
 /**
- * kfi_connect() - ask for a connection
- * @ep: an endpoint with an event queue; enabled by this call if it is not
- * @addr: the peer's address
+ * kfi_connect() - request a connection
+ * @ep: endpoint with an event queue. This function enables it if it is not
+ *	enabled.
+ * @addr: address of the peer
  * @param: private data for the peer, or NULL; copied
- * @paramlen: bytes of it, at most KFI_OPT_CM_DATA_SIZE
+ * @paramlen: length in bytes, at most KFI_OPT_CM_DATA_SIZE
  *
- * The outcome comes as an event, in bounded time: KFI_CONNECTED, or an error
- * with ECONNREFUSED, ETIMEDOUT, EHOSTUNREACH or the like; KFI_EKEYREJECTED says
- * that the authorization keys are not the same.
+ * An event reports the result, in bounded time: KFI_CONNECTED, or an error such
+ * as ECONNREFUSED, ETIMEDOUT or EHOSTUNREACH; KFI_EKEYREJECTED if the two
+ * endpoints have different authorization keys.
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL if there is too much private data, -KFI_ENOEQ,
- * -KFI_ENOCQ, -KFI_EOPBADSTATE, -EISCONN, -ENODEV, -ENOMEM.
+ * Return: 0; -EINVAL if there is no valid address or too much private data;
+ * -KFI_ENOEQ and -KFI_ENOCQ as kfi_enable(); -KFI_EOPBADSTATE if the endpoint
+ * is connecting, was connected, or was opened for a connection request;
+ * -EISCONN; -EOPNOTSUPP if the endpoint is not of type KFI_EP_MSG; -ENODEV if
+ * the device or the namespace has gone; -ENOMEM.
  */
 int kfi_connect(struct kfid_ep *ep, const void *addr, const void *param,
 		size_t paramlen);
 
 /**
  * kfi_accept() - accept a connection request
- * @ep: an endpoint opened with the info of the KFI_CONNREQ event, with an
- *	event queue; enabled by this call if it is not
+ * @ep: endpoint that was opened with the info of the KFI_CONNREQ event, with an
+ *	event queue. This function enables it if it is not enabled.
  * @param: private data for the peer, or NULL; copied
- * @paramlen: bytes of it, at most KFI_OPT_CM_DATA_SIZE
+ * @paramlen: length in bytes, at most KFI_OPT_CM_DATA_SIZE
  *
- * Receives may be posted before.
+ * Receives can be posted before. Events report the result, as for kfi_connect().
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL if there is too much private data, -KFI_ENOEQ,
- * -KFI_ENOCQ, -KFI_EOPBADSTATE, -KFI_EKEYREJECTED if the endpoint has another
- * authorization key than the listener, -ECONNABORTED if the peer has given up,
- * -ENODEV, -ENOMEM.
+ * Return: 0; -EINVAL if there is too much private data; -KFI_ENOEQ and
+ * -KFI_ENOCQ as kfi_enable(); -KFI_EOPBADSTATE if the endpoint has no connection
+ * request; -KFI_EKEYREJECTED if the endpoint has another authorization key than
+ * the passive endpoint; -ECONNABORTED if the peer has given up; -ENODEV if the
+ * device or the namespace has gone; -ENOMEM.
  */
 int kfi_accept(struct kfid_ep *ep, const void *param, size_t paramlen);
 
 /**
  * kfi_reject() - reject a connection request
  * @pep: the passive endpoint
- * @handle: handle of the info of the KFI_CONNREQ event; invalid afterwards
+ * @handle: handle in the info of the KFI_CONNREQ event. It is invalid
+ *	afterwards.
  * @param: private data for the peer, or NULL; copied
- * @paramlen: bytes of it, at most KFI_OPT_CM_DATA_SIZE
+ * @paramlen: length in bytes, at most KFI_OPT_CM_DATA_SIZE
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL for an unknown handle or too much private data.
+ * Return: 0; -EINVAL if the handle denotes no request that waits, or if there is
+ * too much private data.
  */
 int kfi_reject(struct kfid_pep *pep, kfid_t handle, const void *param,
 	       size_t paramlen);
@@ -122,36 +135,39 @@ int kfi_reject(struct kfid_pep *pep, kfid_t handle, const void *param,
  * @ep: the endpoint
  * @flags: 0
  *
- * What was posted before is still sent where the network takes time (sockets);
- * the connection then ends when the peer has received it. Who can't wait for a
- * peer closes the endpoint. What has not been sent, or is held by a fence, ends
- * with ECANCELED or ESHUTDOWN. Both sides see KFI_SHUTDOWN.
+ * If the network takes time (kfi_sockets), operations that were posted before are
+ * still sent, and the connection ends when the peer has received them. To end a
+ * connection without waiting for the peer, close the endpoint. Operations that
+ * were not sent, or wait for a fence, complete with ECANCELED or ESHUTDOWN. Both
+ * sides get KFI_SHUTDOWN.
  *
  * Context: Process context, may sleep.
- * Return: 0; -ENOTCONN, -KFI_EBADFLAGS, -EOPNOTSUPP.
+ * Return: 0; -ENOTCONN if the endpoint is not connected; -KFI_EBADFLAGS;
+ * -EOPNOTSUPP if the endpoint is not of type KFI_EP_MSG.
  */
 int kfi_shutdown(struct kfid_ep *ep, uint64_t flags);
 
 /**
  * kfi_ep_reset() - end a connection at once, and keep the endpoint
- * @ep: an enabled endpoint of type KFI_EP_MSG, without shared contexts
+ * @ep: enabled endpoint of type KFI_EP_MSG without shared contexts
  *
- * For consumers that may not need new memory to connect anew, such as block
- * devices that memory is written to. Whatever state the connection is in, it
- * ends without waiting for the peer, as by kfi_close(). Operations end with
- * ECANCELED. When the function returns, none of their memory is used any more,
- * the done() of each has returned, no event of the endpoint is queued, and
+ * For consumers that must be able to connect again without new memory, such as
+ * block devices that memory reclaim writes to. The connection ends in any state,
+ * without waiting for the peer, as by kfi_close(). Operations complete with
+ * ECANCELED. When the function returns, their memory is not used any more, the
+ * done() of each has returned, no event of the endpoint is queued, and
  * kfi_connect() is allowed. Bindings, options and the regions that are bound to
- * the endpoint stay, and attached regions stay attached: kfi_mr_invalidate()
- * them before their memory is used for something else.
+ * the endpoint stay. Memory stays attached to per-I/O regions: call
+ * kfi_mr_invalidate() before the memory is used for something else.
  *
- * Callbacks that are set by kfi_ep_tx_space() are forgotten. The caller posts
- * nothing meanwhile, and closes neither the endpoint nor its queues.
+ * A callback of kfi_ep_tx_space() is cancelled. The caller must not post during
+ * the call, and must not close the endpoint or its queues. libfabric has no
+ * counterpart.
  *
  * Context: Process context, may sleep; not from a callback of its queues.
- * Return: 0; -ENODEV if the network has gone, -KFI_EOPBADSTATE if the endpoint
- * is not enabled, -EOPNOTSUPP if it is of another kind, or the provider has no
- * such operation (loop): close it then.
+ * Return: 0; -ENODEV if the device or the namespace has gone; -KFI_EOPBADSTATE
+ * if the endpoint is not enabled; -EOPNOTSUPP for other endpoints, or if the
+ * provider does not support it (loop), then the endpoint has to be closed.
  */
 int kfi_ep_reset(struct kfid_ep *ep);
 
@@ -160,10 +176,10 @@ int kfi_ep_reset(struct kfid_ep *ep);
  * @ep: the endpoint
  * @addr: address of the group
  * @flags: 0
- * @mc: where to put the group
- * @context: consumer's pointer
+ * @mc: where to store the group
+ * @context: pointer of the consumer
  *
- * No provider has multicast; the call is here for the sake of ported sources.
+ * No provider supports multicast. The function exists for ported sources.
  *
  * Context: Any.
  * Return: -EOPNOTSUPP.
