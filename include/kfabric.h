@@ -17,60 +17,61 @@ struct net;
 /**
  * DOC: Overview
  *
- * kfabric gives kernel code one interface for messages, tagged messages,
- * remote memory access and atomics over any transport that has a provider
- * module. The interface follows libfabric 2.x: names differ by the prefix
- * only (fi_send() is kfi_send(), struct fid_ep is struct kfid_ep), constants
- * have the same values, and the manual pages of libfabric describe the
- * semantics wherever the comments here say nothing else.
+ * kfabric is an interface for kernel code to send messages and tagged messages,
+ * and to access remote memory, also atomically, over any transport that has a
+ * provider module. The interface follows libfabric 2.x: names differ only in the
+ * prefix (fi_send() is kfi_send(), struct fid_ep is struct kfid_ep), and
+ * constants have the same values. Unless the comments here say something else,
+ * the manual pages of libfabric describe the semantics.
  *
- * A consumer asks for a service with kfi_getinfo(), opens a fabric and a
- * domain from the answer, then queues (kfi_eq_open(), kfi_cq_open()), an
+ * A consumer asks for a service with kfi_getinfo(), and opens a fabric and a
+ * domain with the answer. Then it opens queues (kfi_eq_open(), kfi_cq_open()), an
  * address vector (kfi_av_open()) and endpoints (kfi_endpoint()), binds them
  * (kfi_ep_bind()) and enables the endpoint (kfi_enable()).
  *
- * Objects are opaque. Each begins with a struct kfid; kfi_close() ends it.
+ * Objects are opaque. Each begins with a struct kfid, and is closed by
+ * kfi_close().
  */
 
 /**
  * DOC: Calling contexts
  *
- * *Setup* calls (discovery, open, bind, enable, connection management, close)
- * sleep and allocate with GFP_KERNEL. Callers in the path of memory reclaim
- * wrap them in memalloc_noio_save().
+ * *Setup* functions (discovery, open, bind, enable, connection management, close)
+ * sleep and allocate with GFP_KERNEL. Callers in the path of memory reclaim use
+ * memalloc_noio_save().
  *
- * *Data* calls (post, cancel, read of a queue, per-I/O registration) do not
- * sleep. They are legal in process context and in softirq, under spin locks
- * that are not taken in hard interrupts, and from completion handlers. They
- * are not legal in hard interrupts or with interrupts disabled.
+ * *Data* functions (post, cancel, read a queue, register per-I/O memory) do not
+ * sleep. They may be called in process context and in softirq, under spin locks
+ * that are not taken in hard interrupts, and from completion handlers. They must
+ * not be called in hard interrupts or with interrupts disabled.
  *
- * A completion or event handler may post, read its queue and cancel. It may
- * not close the object it was called for, nor anything that object depends
- * on. kfi_close() returns only after the last handler has returned.
+ * A completion or event handler may post, read its queue and cancel. It must not
+ * close the object that it was called for, or an object that this object depends
+ * on. kfi_close() returns after the last handler has returned.
  *
- * A message structure, its vectors and a descriptor array may be on the
- * caller's stack: a post copies them. The data buffers belong to the provider
- * from the post until the completion of the operation.
+ * A message structure, its vectors and an array of descriptors may be on the
+ * caller's stack, because a post copies them. The data buffers belong to the
+ * provider from the post until the completion of the operation.
  */
 
 /**
  * DOC: Differences from libfabric
  *
- * - kfi_cq_open() and kfi_eq_open() take a handler;
- * - message structures say by a type what their vector consists of;
- * - the kernel-only flags lie in bits 60 to 63 and the kernel-only
- *   enumerators at 0x1000 and above;
- * - a timeout is in milliseconds, a negative one means forever, and waits can
- *   be ended by a fatal signal;
- * - kfi_tostr() returns memory that the caller frees;
- * - not here, because nothing in a kernel wants them: file descriptors as
+ * - kfi_cq_open() and kfi_eq_open() take a handler.
+ * - Message structures have a type that tells what their vector consists of.
+ * - Flags that exist only in kfabric use bits 60 to 63, and enumerators that
+ *   exist only in kfabric are 0x1000 and above.
+ * - A timeout is in milliseconds, a negative one means no limit, and fatal
+ *   signals end waits.
+ * - kfi_tostr() returns memory that the caller frees.
+ * - Not supported, because the kernel has no use for them: file descriptors as
  *   wait objects, wait and poll sets, asynchronous address insertion, device
- *   memory, collectives. Enumerators of such things exist where the numbering
- *   needs them and are refused.
+ *   memory, collectives. Enumerators of such features exist if other values
+ *   depend on them, and are refused.
  */
 
 /**
- * kfi_version() - version of the interface that the core implements
+ * kfi_version() - return the version of the interface that kfi.ko implements
  *
  * Context: Any.
  * Return: KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION) of kfi.ko.
@@ -79,27 +80,29 @@ uint32_t kfi_version(void);
 
 /**
  * kfi_fabric() - open a fabric
- * @attr: the fabric_attr of an answer of kfi_getinfo()
- * @fabric: where to put the fabric; close it with kfi_close()
- * @context: consumer's pointer, kept in the object
+ * @attr: fabric_attr of an info of kfi_getinfo()
+ * @fabric: where to store the fabric; close it with kfi_close()
+ * @context: pointer of the consumer, stored in kfid.context
  *
- * The fabric belongs to the caller's network namespace and holds a reference
- * to the provider's module. When the namespace goes away the fabric's objects
- * are drained and answer -ENODEV. See fi_fabric(3).
+ * The fabric belongs to the caller's network namespace, and holds a reference of
+ * the provider's module. When the namespace goes, all operations of the fabric's
+ * objects are completed, and the objects return -ENODEV. See fi_fabric(3).
  *
  * Context: Process context, may sleep.
- * Return: 0; -ENODATA if the provider has gone or does not know the name,
- * -EINVAL, -ENOMEM.
+ * Return: 0; -ENODATA if there is no such provider; -EINVAL if @attr has no
+ * names; -ENOSYS if its api_version is newer than kfi_version(); -ENOMEM; or
+ * another error of the provider.
  */
 int kfi_fabric(struct kfi_fabric_attr *attr, struct kfid_fabric **fabric,
 	       void *context);
 
 /**
- * kfi_fabric_net() - kfi_fabric() in a given network namespace
- * @net: the namespace that the fabric will belong to
- * @attr: as there
- * @fabric: as there
- * @context: as there
+ * kfi_fabric_net() - kfi_fabric() in another network namespace
+ * @net: namespace that the fabric will belong to. The caller holds a reference
+ *	during the call.
+ * @attr: as kfi_fabric()
+ * @fabric: as kfi_fabric()
+ * @context: as kfi_fabric()
  *
  * Context: Process context, may sleep.
  * Return: as kfi_fabric().
@@ -108,64 +111,66 @@ int kfi_fabric_net(struct net *net, struct kfi_fabric_attr *attr,
 		   struct kfid_fabric **fabric, void *context);
 
 /**
- * kfi_close() - end an object
- * @fid: its head
+ * kfi_close() - close an object
+ * @fid: head of the object
  *
- * Closing an endpoint ends all its outstanding operations: one ECANCELED for
- * each has been queued when the call returns, and no handler runs or will
- * run on its behalf. Entries that are in a completion queue stay there.
- * Closing a region waits until no peer can touch its memory any more, and for
- * calls of its persist().
+ * Closing an endpoint ends all its outstanding operations. When the function
+ * returns, a completion with ECANCELED is queued for each of them, and no handler
+ * runs for the endpoint. Entries in a completion queue stay there. Closing a
+ * region waits until no peer can access its memory, and until its persist()
+ * does not run. See the manual pages of the objects, for example
+ * fi_endpoint(3).
  *
  * Context: Process context, may sleep. Not from a handler of this object.
- * Return: 0; -EBUSY if other objects depend on this one, which then stays as
- * it was.
+ * Return: 0; -EBUSY if other objects depend on this one, which is not changed
+ * then; -EINVAL if @fid is no object.
  */
 int kfi_close(struct kfid *fid);
 
 /**
- * kfi_bind() - associate two objects
- * @fid: what to bind to: an endpoint, passive endpoint, domain or region
- * @bfid: what to bind
- * @flags: see the typed calls
+ * kfi_bind() - bind an object to another one
+ * @fid: endpoint, passive endpoint, domain or region
+ * @bfid: object to bind to @fid
+ * @flags: see the typed functions
  *
  * kfi_ep_bind(), kfi_pep_bind(), kfi_scalable_ep_bind(), kfi_domain_bind() and
- * kfi_mr_bind() are this call with types.
+ * kfi_mr_bind() are this function with types.
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL for classes that do not go together or a second binding
- * of a kind, -KFI_EDOMAIN for objects of different domains, -KFI_EBADFLAGS,
- * -KFI_EOPBADSTATE if @fid is enabled already, -EOPNOTSUPP.
+ * Return: 0; -EINVAL if such objects can't be bound, or one of the kind is bound
+ * already; -KFI_EDOMAIN if the objects are of different domains or fabrics;
+ * -KFI_EBADFLAGS; -KFI_EOPBADSTATE if @fid is enabled already; -EOPNOTSUPP;
+ * -ENODEV if the device or the namespace has gone.
  */
 int kfi_bind(struct kfid *fid, struct kfid *bfid, uint64_t flags);
 
-/* Commands of kfi_control(), with the type of the argument */
+/* Commands of kfi_control(), with the type of arg */
 enum {
 	KFI_GETFIDFLAG,		/* uint64_t * */
 	KFI_SETFIDFLAG,		/* uint64_t * */
 	KFI_GETOPSFLAG,		/* uint64_t *, with KFI_TRANSMIT or KFI_RECV */
 	KFI_SETOPSFLAG,		/* uint64_t *, with KFI_TRANSMIT or KFI_RECV */
 	KFI_ALIAS,		/* struct kfi_alias * */
-	KFI_GETWAIT,		/* refused */
+	KFI_GETWAIT,		/* not supported */
 	KFI_ENABLE,		/* NULL */
-	KFI_BACKLOG,		/* int *, connection requests held */
+	KFI_BACKLOG,		/* int *, limit for requests that wait at a passive endpoint */
 	KFI_GET_RAW_MR,		/* struct kfi_mr_raw_attr * */
 	KFI_MAP_RAW_MR,		/* struct kfi_mr_map_raw * */
 	KFI_UNMAP_KEY,		/* uint64_t * */
 	KFI_QUEUE_WORK,		/* struct kfi_deferred_work * */
 	KFI_CANCEL_WORK,	/* struct kfi_deferred_work * */
-	KFI_FLUSH_WORK,		/* NULL; of a domain or a counter */
+	KFI_FLUSH_WORK,		/* NULL; for a domain or a counter */
 	KFI_REFRESH,		/* struct kfi_mr_modify * */
-	KFI_DUP,		/* refused */
+	KFI_DUP,		/* not supported */
 	KFI_GETWAITOBJ,		/* enum kfi_wait_obj * */
-	KFI_GET_VAL,		/* refused */
-	KFI_SET_VAL,		/* refused */
-	KFI_EXPORT_FID,		/* refused */
+	KFI_GET_VAL,		/* not supported */
+	KFI_SET_VAL,		/* not supported */
+	KFI_EXPORT_FID,		/* not supported */
 };
 
 /**
  * struct kfi_alias - argument of KFI_ALIAS
- * @fid: where to put the alias
+ * @fid: where to store the alias
  * @flags: default operation flags of the alias, with KFI_TRANSMIT or KFI_RECV
  */
 struct kfi_alias {
@@ -176,9 +181,9 @@ struct kfi_alias {
 /**
  * struct kfi_mr_raw_attr - argument of KFI_GET_RAW_MR
  * @flags: 0
- * @base_addr: where to put the address of the region's first byte
- * @raw_key: where to put the key
- * @key_size: bytes at @raw_key; replaced by the bytes of the key
+ * @base_addr: where to store the address of the first byte
+ * @raw_key: where to store the key
+ * @key_size: in: bytes at @raw_key; out: length of the key
  */
 struct kfi_mr_raw_attr {
 	uint64_t		flags;
@@ -191,9 +196,9 @@ struct kfi_mr_raw_attr {
  * struct kfi_mr_map_raw - argument of KFI_MAP_RAW_MR
  * @flags: 0
  * @base_addr: address of the first byte at the peer
- * @raw_key: the peer's key
- * @key_size: bytes of @raw_key
- * @key: where to put the key for RMA operations
+ * @raw_key: raw key of the peer
+ * @key_size: length of @raw_key
+ * @key: where to store the key for RMA operations
  */
 struct kfi_mr_map_raw {
 	uint64_t		flags;
@@ -204,34 +209,36 @@ struct kfi_mr_map_raw {
 };
 
 /**
- * kfi_control() - read or change something of an object
- * @fid: its head
- * @command: see the list above
+ * kfi_control() - control an object
+ * @fid: head of the object
+ * @command: one of the commands above
  * @arg: depends on @command
  *
  * See fi_control(3).
  *
  * Context: Process context, may sleep; KFI_QUEUE_WORK and KFI_CANCEL_WORK also
  * in softirq.
- * Return: 0; -ENOSYS for an unknown command, -EOPNOTSUPP for one that this
- * class or provider does not have, -EINVAL, or the error of the typed call.
+ * Return: 0; -ENOSYS if the command is unknown; -EOPNOTSUPP if the object or the
+ * provider does not support it; -EINVAL; or the error of the typed function.
  */
 int kfi_control(struct kfid *fid, int command, void *arg);
 
 /**
- * kfi_alias() - a second name of an object, with other default flags
+ * kfi_alias() - create an alias of an endpoint, with other default flags
  * @fid: head of an endpoint or context
- * @alias_fid: where to put the alias; close it with kfi_close(), before @fid
- * @flags: default operation flags of the alias, with KFI_TRANSMIT or KFI_RECV;
- *	those of the other direction are the endpoint's of now
+ * @alias_fid: where to store the alias; close it with kfi_close(), before @fid
+ * @flags: default operation flags of the alias, with KFI_TRANSMIT or KFI_RECV.
+ *	The default flags of the other direction are those that the endpoint has
+ *	now.
  *
- * What is posted by it goes to the endpoint, with the alias's defaults; so does
- * every other call but KFI_GETOPSFLAG and KFI_SETOPSFLAG. As in fi_endpoint(3).
+ * An operation that is posted to the alias is posted to the endpoint, with the
+ * default flags of the alias. All other functions, except KFI_GETOPSFLAG and
+ * KFI_SETOPSFLAG, act on the endpoint. See fi_endpoint(3).
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL (no direction or both, a scalable endpoint),
- * -KFI_EBADFLAGS, -EOPNOTSUPP (a completion level that the endpoint does not
- * have, an object without aliases), -ENOMEM.
+ * Return: 0; -EINVAL if there is no direction or both, or for a scalable
+ * endpoint; -KFI_EBADFLAGS; -EOPNOTSUPP for a completion level that the endpoint
+ * does not have, or if the object can't have an alias; -ENOMEM.
  */
 static inline int
 kfi_alias(struct kfid *fid, struct kfid **alias_fid, uint64_t flags)
@@ -242,27 +249,29 @@ kfi_alias(struct kfid *fid, struct kfid **alias_fid, uint64_t flags)
 }
 
 /**
- * kfi_open_ops() - calls beyond the common interface
+ * kfi_open_ops() - return functions that are not part of the common interface
  * @fid: head of a fabric or domain
- * @name: name of the set of calls
+ * @name: name of the set of functions
  * @flags: 0
- * @ops: where to put the set, a structure that @name determines. It is valid
- *	as long as @fid is open.
- * @context: consumer's pointer, or NULL
+ * @ops: where to store a pointer to the set, whose structure @name determines.
+ *	It is valid until @fid is closed.
+ * @context: pointer of the consumer, or NULL
+ *
+ * kfi_cxi_ext.h has the sets. See fi_open_ops(3).
  *
  * Context: Process context, may sleep.
- * Return: 0; -ENOSYS for a name the provider does not know, -KFI_EBADFLAGS.
+ * Return: 0; -ENOSYS if the name is unknown; -KFI_EBADFLAGS; -EINVAL.
  */
 int kfi_open_ops(struct kfid *fid, const char *name, uint64_t flags,
 		 void **ops, void *context);
 
 /**
- * enum kfi_type - what kfi_tostr() is to print
+ * enum kfi_type - type of the argument of kfi_tostr()
  * @KFI_TYPE_INFO: struct kfi_info
  * @KFI_TYPE_EP_TYPE: enum kfi_ep_type
- * @KFI_TYPE_CAPS: uint64_t of capabilities
- * @KFI_TYPE_OP_FLAGS: uint64_t of operation flags
- * @KFI_TYPE_ADDR_FORMAT: uint32_t address format
+ * @KFI_TYPE_CAPS: uint64_t, capabilities
+ * @KFI_TYPE_OP_FLAGS: uint64_t, operation flags
+ * @KFI_TYPE_ADDR_FORMAT: uint32_t, format of addresses
  * @KFI_TYPE_TX_ATTR: struct kfi_tx_attr
  * @KFI_TYPE_RX_ATTR: struct kfi_rx_attr
  * @KFI_TYPE_EP_ATTR: struct kfi_ep_attr
@@ -270,16 +279,16 @@ int kfi_open_ops(struct kfid *fid, const char *name, uint64_t flags,
  * @KFI_TYPE_FABRIC_ATTR: struct kfi_fabric_attr
  * @KFI_TYPE_THREADING: enum kfi_threading
  * @KFI_TYPE_PROGRESS: enum kfi_progress
- * @KFI_TYPE_PROTOCOL: uint32_t protocol
- * @KFI_TYPE_MSG_ORDER: uint64_t of KFI_ORDER_
- * @KFI_TYPE_MODE: uint64_t of mode bits
+ * @KFI_TYPE_PROTOCOL: uint32_t, KFI_PROTO_
+ * @KFI_TYPE_MSG_ORDER: uint64_t, KFI_ORDER_
+ * @KFI_TYPE_MODE: uint64_t, mode bits
  * @KFI_TYPE_AV_TYPE: enum kfi_av_type
  * @KFI_TYPE_ATOMIC_TYPE: enum kfi_datatype
  * @KFI_TYPE_ATOMIC_OP: enum kfi_op
- * @KFI_TYPE_VERSION: nothing; the version of the core
- * @KFI_TYPE_EQ_EVENT: uint32_t event
- * @KFI_TYPE_CQ_EVENT_FLAGS: uint64_t of completion flags
- * @KFI_TYPE_MR_MODE: int of KFI_MR_ bits
+ * @KFI_TYPE_VERSION: the argument is ignored; the version of kfi.ko is printed
+ * @KFI_TYPE_EQ_EVENT: uint32_t, event
+ * @KFI_TYPE_CQ_EVENT_FLAGS: uint64_t, completion flags
+ * @KFI_TYPE_MR_MODE: int, KFI_MR_
  * @KFI_TYPE_OP_TYPE: enum kfi_op_type
  * @KFI_TYPE_FID: struct kfid
  * @KFI_TYPE_COLLECTIVE_OP: not printed
@@ -331,11 +340,13 @@ enum kfi_type {
 };
 
 /**
- * kfi_tostr_r() - print a value or structure into a buffer
+ * kfi_tostr_r() - print a value or structure to a buffer
  * @buf: where to print; always terminated if @len is not 0
- * @len: bytes of @buf; longer text is cut off
- * @data: pointer to what @datatype says
- * @datatype: what @data points to
+ * @len: bytes at @buf; longer text is cut off
+ * @data: the value or structure
+ * @datatype: type of @data
+ *
+ * See fi_tostr(3).
  *
  * Context: Any.
  * Return: @buf, or NULL if @buf is NULL or @len is 0.
@@ -345,11 +356,11 @@ char *kfi_tostr_r(char *buf, size_t len, const void *data,
 
 /**
  * kfi_tostr() - print a value or structure
- * @data: pointer to what @datatype says
- * @datatype: what @data points to
+ * @data: the value or structure
+ * @datatype: type of @data
  *
- * Unlike fi_tostr(3), which answers with a buffer of its own, the text belongs
- * to the caller, who ends it with kfree().
+ * Unlike fi_tostr(3), which returns a static buffer, the text belongs to the
+ * caller, which frees it with kfree().
  *
  * Context: Process context, may sleep.
  * Return: the text, or NULL if there is no memory.
@@ -357,16 +368,20 @@ char *kfi_tostr_r(char *buf, size_t len, const void *data,
 char *kfi_tostr(const void *data, enum kfi_type datatype);
 
 /**
- * struct kfi_context - room that a provider with KFI_CONTEXT asks for
- * @internal: the provider's
+ * struct kfi_context - memory that an operation with mode KFI_CONTEXT provides
+ * @internal: for the provider
+ *
+ * No provider of this tree requires it.
  */
 struct kfi_context {
 	void			*internal[4];
 };
 
 /**
- * struct kfi_context2 - room that a provider with KFI_CONTEXT2 asks for
- * @internal: the provider's
+ * struct kfi_context2 - memory that an operation with mode KFI_CONTEXT2 provides
+ * @internal: for the provider
+ *
+ * No provider of this tree requires it.
  */
 struct kfi_context2 {
 	void			*internal[8];
