@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * kfabric: what providers offer, and asking for it
+ * kfabric: infos, which describe what providers offer, and queries for them
  */
 #ifndef KFI_INFO_H
 #define KFI_INFO_H
@@ -13,13 +13,13 @@ struct net;
  * struct kfi_tx_attr - attributes of a transmit context, fi_endpoint(3)
  * @caps: capabilities, a subset of those of the info
  * @mode: mode bits
- * @op_flags: flags of posts that have no flags argument
- * @msg_order: KFI_ORDER_ guarantees
- * @comp_order: not used, gone from libfabric 2; for sources that set it
+ * @op_flags: default operation flags
+ * @msg_order: ordering guarantees, KFI_ORDER_
+ * @comp_order: not used. libfabric 2 does not have it; for sources that set it
  * @inject_size: largest injected message, bytes
- * @size: operations that can be outstanding
- * @iov_limit: entries of a local vector
- * @rma_iov_limit: entries of a remote vector
+ * @size: number of operations that can be outstanding
+ * @iov_limit: number of entries of a local vector
+ * @rma_iov_limit: number of entries of a remote vector
  * @tclass: traffic class, KFI_TC_
  */
 struct kfi_tx_attr {
@@ -39,11 +39,11 @@ struct kfi_tx_attr {
  * struct kfi_rx_attr - attributes of a receive context, fi_endpoint(3)
  * @caps: capabilities, a subset of those of the info
  * @mode: mode bits
- * @op_flags: flags of posts that have no flags argument
- * @msg_order: KFI_ORDER_ guarantees
- * @comp_order: not used, gone from libfabric 2; for sources that set it
- * @size: receives that can be outstanding
- * @iov_limit: entries of a local vector
+ * @op_flags: default operation flags
+ * @msg_order: ordering guarantees, KFI_ORDER_
+ * @comp_order: not used. libfabric 2 does not have it; for sources that set it
+ * @size: number of receives that can be outstanding
+ * @iov_limit: number of entries of a local vector
  */
 struct kfi_rx_attr {
 	uint64_t		caps;
@@ -57,23 +57,23 @@ struct kfi_rx_attr {
 
 /**
  * struct kfi_ep_attr - attributes of an endpoint, fi_endpoint(3)
- * @type: service
+ * @type: type of the endpoint
  * @protocol: wire protocol, KFI_PROTO_
- * @protocol_version: version of the protocol, the provider's numbering
+ * @protocol_version: version of the protocol, defined by the provider
  * @max_msg_size: largest message or RMA operation, bytes
- * @msg_prefix_size: bytes before a buffer with KFI_MSG_PREFIX; 0
- * @max_order_raw_size: bytes up to which a read sees a write before it
- * @max_order_war_size: bytes up to which a write waits for a read before it
+ * @msg_prefix_size: 0; KFI_MSG_PREFIX is not supported
+ * @max_order_raw_size: bytes up to which a read sees an earlier write
+ * @max_order_war_size: bytes up to which a write waits for an earlier read
  * @max_order_waw_size: bytes up to which writes keep their order
  * @mem_tag_format: bits of a tag that can be used, or a KFI_TAG_ value
- * @tx_ctx_cnt: transmit contexts; KFI_SHARED_CONTEXT to share one
- * @rx_ctx_cnt: receive contexts; KFI_SHARED_CONTEXT to share one
- * @auth_key_size: bytes of @auth_key
- * @auth_key: authorization key: endpoints talk only to those with the same one,
- *	and those without only to one another. A peer with another is refused with
- *	-KFI_EKEYREJECTED: a connection by an error event, an operation of a
- *	connectionless endpoint by its completion. At most 256 bytes; without one
- *	the endpoint goes by its domain's
+ * @tx_ctx_cnt: number of transmit contexts; KFI_SHARED_CONTEXT to share one
+ * @rx_ctx_cnt: number of receive contexts; KFI_SHARED_CONTEXT to share one
+ * @auth_key_size: length of @auth_key, bytes, at most 256; 0 to use the key of
+ *	the domain
+ * @auth_key: authorization key. Two endpoints can communicate if both have the
+ *	same key, or neither has one. A peer with another key is refused with
+ *	-KFI_EKEYREJECTED: for a connection in an error event, for an operation
+ *	of a connectionless endpoint in the completion.
  */
 struct kfi_ep_attr {
 	enum kfi_ep_type	type;
@@ -93,39 +93,42 @@ struct kfi_ep_attr {
 
 /**
  * struct kfi_domain_attr - attributes of a domain, fi_domain(3)
- * @domain: in hints, an open domain that the answer has to belong to; not
- *	referenced by an info
+ * @domain: in hints, an open domain that the answers have to belong to. An info
+ *	holds no reference of it.
  * @name: name of the device or interface
- * @threading: what the consumer serializes
+ * @threading: calls that the consumer serializes
  * @control_progress: progress of control operations
  * @data_progress: progress of data operations
  * @progress: another name of @data_progress
  * @resource_mgmt: protection against overrun
- * @av_type: kind of address vector
- * @mr_mode: KFI_MR_ requirements. In hints, those the consumer can meet.
- * @mr_key_size: bytes of a region's key. In hints, the most that the consumer
- *	can carry; 0 means any.
- * @cq_data_size: bytes of remote CQ data, at most 8
- * @cq_cnt: completion queues that are expected to be opened
- * @ep_cnt: endpoints that are expected to be opened
- * @tx_ctx_cnt: transmit contexts that are expected
- * @rx_ctx_cnt: receive contexts that are expected
- * @max_ep_tx_ctx: transmit contexts of one endpoint
- * @max_ep_rx_ctx: receive contexts of one endpoint
- * @max_ep_stx_ctx: endpoints that can share one transmit context; 0 if none can
- * @max_ep_srx_ctx: endpoints that can share one receive context; 0 if none can
- * @cntr_cnt: counters that are expected to be opened
- * @mr_iov_limit: entries of the vector of a region
- * @caps: domain capabilities
+ * @av_type: type of address vectors
+ * @mr_mode: requirements on memory registration, KFI_MR_. In hints, those that
+ *	the consumer can meet.
+ * @mr_key_size: length of a region's key, bytes. In hints, the longest key that
+ *	the consumer can handle; 0 means any.
+ * @cq_data_size: length of remote CQ data, bytes, at most 8
+ * @cq_cnt: number of completion queues that the consumer will open
+ * @ep_cnt: number of endpoints that the consumer will open
+ * @tx_ctx_cnt: number of transmit contexts that the consumer will open
+ * @rx_ctx_cnt: number of receive contexts that the consumer will open
+ * @max_ep_tx_ctx: highest number of transmit contexts of an endpoint
+ * @max_ep_rx_ctx: highest number of receive contexts of an endpoint
+ * @max_ep_stx_ctx: highest number of endpoints that can share a transmit
+ *	context; 0 if this is not supported
+ * @max_ep_srx_ctx: highest number of endpoints that can share a receive context;
+ *	0 if this is not supported
+ * @cntr_cnt: number of counters that the consumer will open
+ * @mr_iov_limit: number of entries of a region's vector
+ * @caps: capabilities of the domain
  * @mode: mode bits
- * @auth_key: authorization key of endpoints that have none of their own
- * @auth_key_size: bytes of @auth_key
- * @max_err_data: bytes of err_data of an error entry
- * @mr_cnt: regions that can exist
+ * @auth_key: authorization key of endpoints that have none
+ * @auth_key_size: length of @auth_key, bytes
+ * @max_err_data: length of err_data of an error entry, bytes
+ * @mr_cnt: number of regions that the consumer will register
  * @tclass: default traffic class
- * @max_ep_auth_key: authorization keys of one endpoint: 1, or 0 if keys can't
- *	be had; then hints with a key get no answer
- * @max_group_id: largest collective group number; 0
+ * @max_ep_auth_key: number of authorization keys of an endpoint: 1; or 0 if keys
+ *	are not supported, then hints with a key get no answer
+ * @max_group_id: 0; collectives are not supported
  */
 struct kfi_domain_attr {
 	struct kfid_domain	*domain;
@@ -164,13 +167,13 @@ struct kfi_domain_attr {
 
 /**
  * struct kfi_fabric_attr - attributes of a fabric, fi_fabric(3)
- * @fabric: in hints, an open fabric that the answer has to belong to; not
- *	referenced by an info
+ * @fabric: in hints, an open fabric that the answers have to belong to. An info
+ *	holds no reference of it.
  * @name: name of the fabric
- * @prov_name: name of the provider. In hints, the provider that is wanted; its
- *	module is loaded if need be.
+ * @prov_name: name of the provider. In hints, the provider that is asked; its
+ *	module is loaded if necessary.
  * @prov_version: version of the provider, KFI_VERSION()
- * @api_version: version of the interface that the consumer asked for
+ * @api_version: version of the interface that the consumer has asked for
  */
 struct kfi_fabric_attr {
 	struct kfid_fabric	*fabric;
@@ -181,11 +184,11 @@ struct kfi_fabric_attr {
 };
 
 /**
- * struct kfi_device_attr - the device behind a domain
- * @name: name that the operating system gives it
- * @device_id: vendor's number of the product
+ * struct kfi_device_attr - device of a domain
+ * @name: name in the operating system
+ * @device_id: product number of the vendor
  * @device_version: revision of the product
- * @vendor_id: vendor's number
+ * @vendor_id: number of the vendor
  * @driver: name of the driver
  * @firmware: version of the firmware
  *
@@ -201,8 +204,8 @@ struct kfi_device_attr {
 };
 
 /**
- * enum kfi_bus_type - the bus a device sits on
- * @KFI_BUS_UNSPEC: not said
+ * enum kfi_bus_type - bus of a device
+ * @KFI_BUS_UNSPEC: unknown
  * @KFI_BUS_UNKNOWN: another name of KFI_BUS_UNSPEC
  * @KFI_BUS_PCI: PCI; kfi_bus_attr.attr.pci is valid
  */
@@ -213,7 +216,7 @@ enum kfi_bus_type {
 };
 
 /**
- * struct kfi_pci_attr - place of a PCI device
+ * struct kfi_pci_attr - address of a PCI device
  * @domain_id: PCI domain
  * @bus_id: bus
  * @device_id: slot
@@ -227,9 +230,9 @@ struct kfi_pci_attr {
 };
 
 /**
- * struct kfi_bus_attr - where a device sits
- * @bus_type: kind of bus
- * @attr: place on it
+ * struct kfi_bus_attr - bus and address of a device
+ * @bus_type: type of the bus
+ * @attr: address on the bus
  * @attr.pci: valid with KFI_BUS_PCI
  */
 struct kfi_bus_attr {
@@ -240,8 +243,8 @@ struct kfi_bus_attr {
 };
 
 /**
- * enum kfi_link_state - state of a link
- * @KFI_LINK_UNKNOWN: not known
+ * enum kfi_link_state - state of a device's link
+ * @KFI_LINK_UNKNOWN: unknown
  * @KFI_LINK_DOWN: no carrier
  * @KFI_LINK_UP: ready
  */
@@ -252,12 +255,12 @@ enum kfi_link_state {
 };
 
 /**
- * struct kfi_link_attr - the link of a device
+ * struct kfi_link_attr - link of a device
  * @address: link-level address as text, or NULL
  * @mtu: largest packet, bytes
  * @speed: bits per second; 0 if unknown
- * @state: state when the info was made
- * @network_type: "Ethernet", "InfiniBand"..., or NULL
+ * @state: state at the time of the query
+ * @network_type: "Ethernet", "InfiniBand", ..., or NULL
  */
 struct kfi_link_attr {
 	char			*address;
@@ -268,10 +271,10 @@ struct kfi_link_attr {
 };
 
 /**
- * struct kfid_nic - description of a network device, part of an info
- * @fid: head, class KFI_CLASS_NIC; not to be closed
+ * struct kfid_nic - description of a network device in an info
+ * @fid: head, class KFI_CLASS_NIC; can't be closed
  * @device_attr: device, or NULL
- * @bus_attr: place, or NULL
+ * @bus_attr: bus and address, or NULL
  * @link_attr: link, or NULL
  */
 struct kfid_nic {
@@ -282,29 +285,27 @@ struct kfid_nic {
 };
 
 /**
- * struct kfi_info - one service that a provider offers, fi_getinfo(3)
- * @next: next answer, or NULL
+ * struct kfi_info - a service that a provider offers, fi_getinfo(3)
+ * @next: next info, or NULL
  * @caps: capabilities
- * @mode: mode bits; ours are 0
- * @addr_format: format of the addresses
- * @src_addrlen: bytes of @src_addr
- * @dest_addrlen: bytes of @dest_addr
+ * @mode: mode bits; 0 for the providers of this tree
+ * @addr_format: format of the addresses, KFI_SOCKADDR_IN, ...
+ * @src_addrlen: length of @src_addr, bytes
+ * @dest_addrlen: length of @dest_addr, bytes
  * @src_addr: local address, or NULL
- * @dest_addr: peer's address, or NULL
- * @handle: a connection request, in the info of a KFI_CONNREQ event; or a
- *	passive endpoint to take an address from
+ * @dest_addr: address of the peer, or NULL
+ * @handle: in the info of a KFI_CONNREQ event, the connection request; else NULL
  * @tx_attr: attributes of transmit contexts
  * @rx_attr: attributes of receive contexts
  * @ep_attr: attributes of endpoints
  * @domain_attr: attributes of the domain
  * @fabric_attr: attributes of the fabric
- * @nic: device, or NULL
+ * @nic: network device, or NULL
  *
- * An info is plain memory: it holds no reference to anything. All that its
- * pointers lead to, other than @handle and the two open objects in the
- * attributes, belongs to it, was allocated by kmalloc() or a relative, and is
- * freed by kfi_freeinfo(). A consumer may exchange a pointer of its hints for
- * one that kfree() takes, or NULL.
+ * An info is plain memory and holds no references. It owns everything that its
+ * pointers lead to, except @handle and the two open objects in the attributes.
+ * kfi_freeinfo() frees this memory with kfree(). A consumer may replace a pointer
+ * in its hints by NULL or by other memory of kmalloc().
  */
 struct kfi_info {
 	struct kfi_info		*next;
@@ -325,41 +326,42 @@ struct kfi_info {
 };
 
 /**
- * kfi_getinfo() - ask all providers for a service
- * @version: KFI_VERSION() the consumer is written to; 0 for any
- * @node: address, host interface name or the like, or NULL
+ * kfi_getinfo() - ask the providers for a service
+ * @version: version of the interface that the consumer uses, KFI_VERSION(); 0
+ *	for any
+ * @node: address, name of a local interface or the like, or NULL
  * @service: port number or the like, or NULL
- * @flags: KFI_SOURCE if @node and @service name the local side; and
- *	KFI_NUMERICHOST, KFI_PROV_ATTR_ONLY
- * @hints: what is wanted, or NULL for everything. Zero members mean "any".
- *	Neither kept nor changed.
- * @info: where to put the list of answers, best first
+ * @flags: KFI_SOURCE if @node and @service name the local side;
+ *	KFI_NUMERICHOST; KFI_PROV_ATTR_ONLY
+ * @hints: what is wanted, or NULL for everything. Members that are 0 mean "any".
+ *	Not changed, and not used after the call.
+ * @info: where to store the list of answers, best first
  *
- * A provider answers only for a node that is its own, and only with all the
- * capabilities that are asked for. A provider that @hints name is loaded
- * first ("kfi-provider-<name>"). The network namespace is the caller's.
- * See fi_getinfo(3).
+ * A provider answers if it supports all capabilities that @hints ask for, and
+ * can use @node. If @hints name a provider, only this one is asked, and its
+ * module is loaded if necessary ("kfi-provider-<name>"). The network namespace is
+ * that of the caller. See fi_getinfo(3).
  *
  * Context: Process context, may sleep.
- * Return: 0 and a list to be freed with kfi_freeinfo(); -ENODATA if nobody
- * offers that (unknown provider, node or capability), -ENOSYS if @version is
- * newer than kfi_version(), -KFI_EBADFLAGS, -EINVAL, -ENOMEM. On an error
- * @info is set to NULL and nothing else has changed.
+ * Return: 0 and a list, to be freed by kfi_freeinfo(); -ENODATA if no provider
+ * offers this (unknown provider, node or capability); -ENOSYS if @version is
+ * newer than kfi_version(); -KFI_EBADFLAGS; -EINVAL if KFI_SOURCE comes without
+ * node and service; -ENOMEM. After an error @info is NULL.
  */
 int kfi_getinfo(uint32_t version, const char *node, const char *service,
 		uint64_t flags, const struct kfi_info *hints,
 		struct kfi_info **info);
 
 /**
- * kfi_getinfo_net() - kfi_getinfo() in a given network namespace
- * @net: the namespace. The caller holds it during the call; the answers hold
- *	no reference to it.
- * @version: as there
- * @node: as there
- * @service: as there
- * @flags: as there
- * @hints: as there
- * @info: as there
+ * kfi_getinfo_net() - kfi_getinfo() in another network namespace
+ * @net: the namespace. The caller holds a reference during the call; the answers
+ *	hold none.
+ * @version: as kfi_getinfo()
+ * @node: as kfi_getinfo()
+ * @service: as kfi_getinfo()
+ * @flags: as kfi_getinfo()
+ * @hints: as kfi_getinfo()
+ * @info: as kfi_getinfo()
  *
  * Context: Process context, may sleep.
  * Return: as kfi_getinfo().
@@ -369,27 +371,34 @@ int kfi_getinfo_net(struct net *net, uint32_t version, const char *node,
 		    const struct kfi_info *hints, struct kfi_info **info);
 
 /**
- * kfi_allocinfo() - make an empty info with all its attribute structures
+ * kfi_allocinfo() - allocate an empty info with all its attribute structures
+ *
+ * See fi_allocinfo(3).
  *
  * Context: Process context, may sleep.
- * Return: a zeroed info to be freed with kfi_freeinfo(), or NULL.
+ * Return: a zeroed info, to be freed by kfi_freeinfo(); NULL if there is no
+ * memory.
  */
 struct kfi_info *kfi_allocinfo(void);
 
 /**
- * kfi_dupinfo() - copy one info and all that belongs to it
- * @info: what to copy; its list is not followed. NULL is kfi_allocinfo().
+ * kfi_dupinfo() - copy one info, with everything that it owns
+ * @info: info to copy, without the rest of its list; NULL for kfi_allocinfo()
+ *
+ * See fi_dupinfo(3).
  *
  * Context: Process context, may sleep.
- * Return: the copy, to be freed with kfi_freeinfo(), or NULL.
+ * Return: the copy, to be freed by kfi_freeinfo(); NULL if there is no memory.
  */
 struct kfi_info *kfi_dupinfo(const struct kfi_info *info);
 
 /**
- * kfi_freeinfo() - free a list of infos and all that belongs to them
- * @info: first of the list, or NULL
+ * kfi_freeinfo() - free a list of infos, with everything that they own
+ * @info: first info of the list, or NULL
  *
- * Context: Any but hard interrupts.
+ * See fi_freeinfo(3).
+ *
+ * Context: Any but hard interrupt.
  */
 void kfi_freeinfo(struct kfi_info *info);
 
