@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * kfabric: flags, enumerations, and the heads of all objects
+ * kfabric: flags, enumerations, and the common part of all objects
  */
 #ifndef KFI_TYPES_H
 #define KFI_TYPES_H
@@ -8,7 +8,7 @@
 #include <linux/limits.h>
 #include <linux/types.h>
 
-/* The version of libfabric whose interface and constants these headers have */
+/* Version of libfabric with the same interface and constants as these headers */
 #define KFI_MAJOR_VERSION	2
 #define KFI_MINOR_VERSION	1
 #define KFI_REVISION_VERSION	0
@@ -21,13 +21,14 @@
 
 enum {
 	KFI_NAME_MAX		= 64,	/* bytes of a name, with its NUL */
-	KFI_ATOMIC_OP_LAST	= 19,	/* fixed in libfabric, not the last */
-	KFI_DATATYPE_LAST	= 14,	/* fixed in libfabric, not the last */
+	KFI_ATOMIC_OP_LAST	= 19,	/* as in libfabric; there are later operations */
+	KFI_DATATYPE_LAST	= 14,	/* as in libfabric; there are later types */
 };
 
 /*
- * Flags. Bits from 1 up are shared by calls, capabilities and completions;
- * bits from 59 down belong to one call or one class; 60 to 63 are kernel-only.
+ * Flags. Bits from 1 upwards have the same meaning for operations, capabilities
+ * and completions. Bits from 59 downwards depend on the function or the class of
+ * the object. Bits 60 to 63 exist only in kfabric.
  */
 
 /* Capabilities (kfi_info.caps) and completion flags: interfaces */
@@ -36,8 +37,8 @@ enum {
 #define KFI_TAGGED		(1ULL << 3)
 #define KFI_ATOMIC		(1ULL << 4)
 #define KFI_ATOMICS		KFI_ATOMIC
-#define KFI_MULTICAST		(1ULL << 5)	/* no provider has it */
-#define KFI_COLLECTIVE		(1ULL << 6)	/* no provider has it */
+#define KFI_MULTICAST		(1ULL << 5)	/* not supported */
+#define KFI_COLLECTIVE		(1ULL << 6)	/* not supported */
 
 /* Capabilities, completion flags, access rights, bind flags: directions */
 #define KFI_READ		(1ULL << 8)
@@ -65,7 +66,7 @@ enum {
 #define KFI_COMMIT_COMPLETE	(1ULL << 30)
 #define KFI_MATCH_COMPLETE	(1ULL << 31)
 
-/* Capabilities and modifiers of calls */
+/* Capabilities, and flags of functions */
 #define KFI_PEER_TRANSFER	(1ULL << 36)
 #define KFI_AV_USER_ID		(1ULL << 41)
 #define KFI_PEER		(1ULL << 43)
@@ -84,43 +85,44 @@ enum {
 #define KFI_NAMED_RX_CTX	(1ULL << 58)
 #define KFI_DIRECTED_RECV	(1ULL << 59)
 
-/* Device memory: numbers that are taken, and flags that are refused */
+/* Device memory: not supported; the numbers are libfabric's */
 #define KFI_MR_DMABUF		(1ULL << 40)
 #define KFI_HMEM_HOST_ALLOC	(1ULL << 45)
 #define KFI_HMEM_DEVICE_ONLY	(1ULL << 46)
 #define KFI_HMEM		(1ULL << 47)
 
-/* Receive operations on tagged messages; address vectors */
+/* Flags of tagged receives; KFI_AUTH_KEY: of address vectors, not supported */
 #define KFI_CLAIM		(1ULL << 59)
 #define KFI_DISCARD		(1ULL << 58)
 #define KFI_AUTH_KEY		(1ULL << 57)
 
-/* kfi_ep_bind() of a completion queue: only KFI_COMPLETION completes */
+/* kfi_ep_bind(): only operations with KFI_COMPLETION, and failures, write a completion */
 #define KFI_SELECTIVE_COMPLETION (1ULL << 59)
 
 /*
- * Kernel-only capability: an RMA operation posted with KFI_TAGGED names a
- * posted tagged receive of the peer, by its tag in rma_iov.key, instead of a
- * memory region. It moves the data to or from the buffer of that receive and
- * consumes the receive; both sides see a completion.
+ * Capability that exists only in kfabric: an RMA operation that is posted with
+ * KFI_TAGGED names a posted tagged receive of the peer instead of a region;
+ * rma_iov.key is the tag. The operation moves data to or from the buffer of the
+ * receive and completes it. Both sides get a completion.
  */
 #define KFI_TAGGED_RMA		(1ULL << 60)
 
 /*
- * Kernel-only operation flags.
+ * Operation flags that exist only in kfabric.
  *
  * KFI_CQE: the context of the operation points to a struct kfi_cqe, whose
- *	done() is called instead of an entry being put into the queue.
- * KFI_INVALIDATE: the peer's region with the key inv_key of the message is
- *	invalidated before the peer's receive completes. The receive completion
- *	has KFI_INVALIDATE in its flags and the key in its data; so a message
- *	can't carry remote CQ data as well (-EINVAL). A receive without the
- *	flag leaves the region to its owner: a provider may not be able to end
- *	one that peers have used or are using, and the sender isn't told.
- * KFI_NO_COMPLETION: success is not reported, whatever the queue's binding
- *	and the default flags say. Failure is.
- * KFI_OPFLAGS_DEFAULT: add op_flags of the endpoint's attributes. The calls
- *	without a flags argument pass it.
+ *	done() is called instead of an entry being written to the queue.
+ * KFI_INVALIDATE: the peer's per-I/O region with the key inv_key is invalidated
+ *	before the peer's receive completes. The completion of the receive has
+ *	KFI_INVALIDATE in its flags and the key in its data, so the message can't
+ *	have remote CQ data (-EINVAL). If the provider can't invalidate the
+ *	region, because peers use it or the device knows it, the completion does
+ *	not have the flag, and the owner has to invalidate the region. The sender
+ *	does not learn this.
+ * KFI_NO_COMPLETION: success writes no completion, whatever the binding of the
+ *	queue and the default flags say. Failure writes one.
+ * KFI_OPFLAGS_DEFAULT: add the default flags of the endpoint. Functions without
+ *	a flags argument use it.
  */
 #define KFI_CQE			(1ULL << 60)
 #define KFI_INVALIDATE		(1ULL << 61)
@@ -146,14 +148,14 @@ enum {
 	KFI_ADDR_OPX,
 	KFI_ADDR_CXI,		/* struct kcxi_addr, kfi_cxi_ext.h */
 	KFI_ADDR_UCX,
-	KFI_ADDR_LOOP = 0x1000,	/* 8 bytes, the loop provider's */
-	KFI_ADDR_NTB,		/* 8 bytes: the end of a bridge and a port there, two little-endian numbers of 32 bits */
+	KFI_ADDR_LOOP = 0x1000,	/* 8 bytes: kfi_loop */
+	KFI_ADDR_NTB,		/* kfi_ntb: side of a bridge and port, two __le32 */
 };
 
 /*
- * A kfi_addr_t names a peer inside one address vector: an index of the
- * vector, and in its top rx_ctx_bits the receive context (kfi_rx_addr()). It
- * means nothing outside that vector and nothing to other nodes.
+ * A kfi_addr_t names a peer in one address vector. It consists of an index in the
+ * vector, and in its top rx_ctx_bits of a receive context (kfi_rx_addr()). It has
+ * no meaning for other address vectors and other nodes.
  */
 typedef uint64_t		kfi_addr_t;
 #define KFI_ADDR_UNSPEC		((uint64_t)-1)
@@ -163,9 +165,9 @@ typedef uint64_t		kfi_addr_t;
 #define KFI_AV_AUTH_KEY		SIZE_MAX
 
 /**
- * enum kfi_av_type - how an address vector hands out addresses
- * @KFI_AV_UNSPEC: the provider chooses, which gives a table
- * @KFI_AV_MAP: refused, for its number only
+ * enum kfi_av_type - type of an address vector
+ * @KFI_AV_UNSPEC: the same as KFI_AV_TABLE
+ * @KFI_AV_MAP: not supported
  * @KFI_AV_TABLE: addresses are indices in the order of insertion
  */
 enum kfi_av_type {
@@ -176,8 +178,8 @@ enum kfi_av_type {
 
 /* Requirements of a domain on memory registration (kfi_domain_attr.mr_mode) */
 #define KFI_MR_UNSPEC		0
-#define KFI_MR_BASIC		(1 << 0)	/* refused */
-#define KFI_MR_SCALABLE		(1 << 1)	/* refused */
+#define KFI_MR_BASIC		(1 << 0)	/* not supported */
+#define KFI_MR_SCALABLE		(1 << 1)	/* not supported */
 #define KFI_MR_LOCAL		(1 << 2)	/* never required in a kernel */
 #define KFI_MR_RAW		(1 << 3)
 #define KFI_MR_VIRT_ADDR	(1 << 4)
@@ -186,14 +188,14 @@ enum kfi_av_type {
 #define KFI_MR_MMU_NOTIFY	(1 << 7)
 #define KFI_MR_RMA_EVENT	(1 << 8)
 #define KFI_MR_ENDPOINT		(1 << 9)
-#define KFI_MR_HMEM		(1 << 10)	/* refused */
-#define KFI_MR_COLLECTIVE	(1 << 11)	/* refused */
+#define KFI_MR_HMEM		(1 << 10)	/* not supported */
+#define KFI_MR_COLLECTIVE	(1 << 11)	/* not supported */
 
 /**
- * enum kfi_progress - who drives operations forward
- * @KFI_PROGRESS_UNSPEC: the provider chooses, which gives automatic progress
- * @KFI_PROGRESS_AUTO: the provider, without calls by the consumer
- * @KFI_PROGRESS_MANUAL: asked for, it is granted by automatic progress
+ * enum kfi_progress - progress of operations
+ * @KFI_PROGRESS_UNSPEC: the same as KFI_PROGRESS_AUTO
+ * @KFI_PROGRESS_AUTO: operations progress without calls of the consumer
+ * @KFI_PROGRESS_MANUAL: accepted in hints; the info has KFI_PROGRESS_AUTO
  * @KFI_PROGRESS_CONTROL_UNIFIED: as KFI_PROGRESS_MANUAL
  */
 enum kfi_progress {
@@ -204,13 +206,13 @@ enum kfi_progress {
 };
 
 /**
- * enum kfi_threading - what a consumer serializes itself
- * @KFI_THREAD_UNSPEC: the provider chooses, which gives KFI_THREAD_SAFE
- * @KFI_THREAD_SAFE: nothing
- * @KFI_THREAD_FID: deprecated, taken for KFI_THREAD_SAFE
+ * enum kfi_threading - calls that the consumer serializes
+ * @KFI_THREAD_UNSPEC: the same as KFI_THREAD_SAFE
+ * @KFI_THREAD_SAFE: none
+ * @KFI_THREAD_FID: deprecated; the info has KFI_THREAD_SAFE
  * @KFI_THREAD_DOMAIN: all calls on a domain
  * @KFI_THREAD_COMPLETION: all calls that share a completion queue
- * @KFI_THREAD_ENDPOINT: deprecated, taken for KFI_THREAD_SAFE
+ * @KFI_THREAD_ENDPOINT: deprecated; the info has KFI_THREAD_SAFE
  */
 enum kfi_threading {
 	KFI_THREAD_UNSPEC,
@@ -223,9 +225,9 @@ enum kfi_threading {
 
 /**
  * enum kfi_resource_mgmt - protection against overrun queues
- * @KFI_RM_UNSPEC: the provider chooses, which gives KFI_RM_ENABLED
- * @KFI_RM_DISABLED: the consumer needs none; it has it nevertheless
- * @KFI_RM_ENABLED: a post that would overrun a queue answers -EAGAIN
+ * @KFI_RM_UNSPEC: the same as KFI_RM_ENABLED
+ * @KFI_RM_DISABLED: the consumer needs no protection; it has it nevertheless
+ * @KFI_RM_ENABLED: a post that would overrun a queue returns -EAGAIN
  */
 enum kfi_resource_mgmt {
 	KFI_RM_UNSPEC,
@@ -233,7 +235,7 @@ enum kfi_resource_mgmt {
 	KFI_RM_ENABLED,
 };
 
-/* Ordering guarantees (msg_order): A after B, of read, write and send */
+/* Ordering guarantees (msg_order), for example RAW: a read after a write; S is a send */
 #define KFI_ORDER_NONE		0ULL
 #define KFI_ORDER_RAR		(1ULL << 0)
 #define KFI_ORDER_RAW		(1ULL << 1)
@@ -256,7 +258,7 @@ enum kfi_resource_mgmt {
 #define KFI_ORDER_ATOMIC_WAW	(1ULL << 39)
 
 /**
- * enum kfi_ep_type - the service of an endpoint
+ * enum kfi_ep_type - type of an endpoint
  * @KFI_EP_UNSPEC: any
  * @KFI_EP_MSG: connected, reliable, ordered
  * @KFI_EP_DGRAM: unconnected, unreliable
@@ -303,12 +305,12 @@ enum {
 	KFI_PROTO_CXI_RNR,
 	KFI_PROTO_LPP,
 	KFI_PROTO_LNX,
-	KFI_PROTO_LOOP = 0x1000,	/* inside one kernel */
-	KFI_PROTO_KFI_TCP,		/* kfi_sockets over TCP */
-	KFI_PROTO_KFI_UDP,		/* kfi_sockets over UDP */
-	KFI_PROTO_KFI_RC,		/* kfi_verbs, RDM over reliable queues */
+	KFI_PROTO_LOOP = 0x1000,	/* kfi_loop, inside one kernel */
+	KFI_PROTO_KFI_TCP,		/* kfi_sockets, TCP */
+	KFI_PROTO_KFI_UDP,		/* kfi_sockets, UDP */
+	KFI_PROTO_KFI_RC,		/* kfi_verbs, reliable connected queue pairs */
 	KFI_PROTO_KFI_NTB,		/* kfi_ntb */
-	KFI_PROTO_KFI_UD,		/* kfi_verbs, datagrams */
+	KFI_PROTO_KFI_UD,		/* kfi_verbs, unreliable datagrams */
 };
 
 /* Tag layouts (kfi_ep_attr.mem_tag_format) */
@@ -320,17 +322,18 @@ enum {
 };
 
 /**
- * enum kfi_iov_type - what the vector of a message or region consists of
+ * enum kfi_iov_type - type of the vector of a message or region
  * @KFI_KVEC: struct kvec, kernel virtual addresses. Memory of vmalloc() is
- *	allowed; on-stack memory is not unless the operation is injected.
- * @KFI_BVEC: struct bio_vec, pages not mapped for any device
+ *	allowed; memory on the stack only with KFI_INJECT.
+ * @KFI_BVEC: struct bio_vec, pages that are not mapped for a device
  * @KFI_SGL: struct scatterlist, mapped by the consumer for the domain's DMA
  *	device (kfi_domain_limits()). A count is the number of mapped entries;
  *	a length is the sum of sg_dma_len(). Entries may be chained.
- * @KFI_ITER: one struct iov_iter over kernel virtual addresses or pages, for messages and RMA.
- *	The iov_iter itself is copied, but not the vector behind it, which has to exist until the
- *	operation has ended: it may be longer than iov_limit, and several operations may walk
- *	parts of one long vector. The count is 1, and the direction of the iov_iter is ignored.
+ * @KFI_ITER: one struct iov_iter over kernel virtual addresses or pages, for
+ *	messages and RMA. The iov_iter is copied, but the vector behind it is
+ *	not, and has to exist until the operation has ended. The vector may have
+ *	more than iov_limit entries, and several operations may use parts of one
+ *	vector. The count is 1, and the direction of the iov_iter is ignored.
  */
 enum kfi_iov_type {
 	KFI_KVEC = 1,
@@ -339,7 +342,7 @@ enum kfi_iov_type {
 	KFI_ITER = 0x1000,
 };
 
-/* Traffic classes (tclass): a DSCP, or a label that the provider maps */
+/* Traffic classes (tclass): a DSCP value, or a label that the provider maps */
 enum {
 	KFI_TC_UNSPEC = 0,
 	KFI_TC_DSCP = 0x100,
@@ -369,14 +372,14 @@ static inline uint32_t kfi_tc_dscp_set(uint8_t dscp)
  * @tclass: a tclass member
  *
  * Context: Any.
- * Return: the code point, or 0 if the class is not given by a DSCP.
+ * Return: the code point; 0 if the traffic class is no DSCP value.
  */
 static inline uint8_t kfi_tc_dscp_get(uint32_t tclass)
 {
 	return tclass & KFI_TC_DSCP ? (uint8_t)tclass : 0;
 }
 
-/* Mode bits: duties that a provider asks of the consumer. Ours ask none. */
+/* Mode bits: what a provider requires of the consumer. No provider of this tree sets any. */
 #define KFI_CONTEXT		(1ULL << 59)
 #define KFI_MSG_PREFIX		(1ULL << 58)
 #define KFI_ASYNC_IOV		(1ULL << 57)
@@ -384,7 +387,7 @@ static inline uint8_t kfi_tc_dscp_get(uint32_t tclass)
 #define KFI_LOCAL_MR		(1ULL << 55)
 #define KFI_CONTEXT2		(1ULL << 52)
 
-/* Types and kinds of atomic operations; kfi_atomic.h has the calls. */
+/* Types and kinds of atomic operations; kfi_atomic.h has the functions. */
 
 #define KFI_COLLECTIVE_OFFSET	256
 
@@ -398,19 +401,19 @@ static inline uint8_t kfi_tc_dscp_get(uint32_t tclass)
  * @KFI_UINT32: 32 bits, unsigned
  * @KFI_INT64: 64 bits, signed
  * @KFI_UINT64: 64 bits, unsigned
- * @KFI_FLOAT: refused, as all types that a kernel can't compute with
- * @KFI_DOUBLE: refused
- * @KFI_FLOAT_COMPLEX: refused
- * @KFI_DOUBLE_COMPLEX: refused
- * @KFI_LONG_DOUBLE: refused
- * @KFI_LONG_DOUBLE_COMPLEX: refused
- * @KFI_INT128: 128 bits, signed
- * @KFI_UINT128: 128 bits, unsigned
- * @KFI_FLOAT16: refused
- * @KFI_BFLOAT16: refused
- * @KFI_FLOAT8_E4M3: refused
- * @KFI_FLOAT8_E5M2: refused
- * @KFI_VOID: refused
+ * @KFI_FLOAT: not supported, because the kernel has no floating point
+ * @KFI_DOUBLE: not supported
+ * @KFI_FLOAT_COMPLEX: not supported
+ * @KFI_DOUBLE_COMPLEX: not supported
+ * @KFI_LONG_DOUBLE: not supported
+ * @KFI_LONG_DOUBLE_COMPLEX: not supported
+ * @KFI_INT128: 128 bits, signed; on 64-bit machines
+ * @KFI_UINT128: 128 bits, unsigned; on 64-bit machines
+ * @KFI_FLOAT16: not supported
+ * @KFI_BFLOAT16: not supported
+ * @KFI_FLOAT8_E4M3: not supported
+ * @KFI_FLOAT8_E5M2: not supported
+ * @KFI_VOID: not supported
  */
 enum kfi_datatype {
 	KFI_INT8,
@@ -458,7 +461,7 @@ enum kfi_datatype {
  * @KFI_CSWAP_GT: if compare > target, target = operand
  * @KFI_MSWAP: target = (operand & compare) | (target & ~compare)
  * @KFI_DIFF: target -= operand
- * @KFI_NOOP: refused
+ * @KFI_NOOP: not supported
  */
 enum kfi_op {
 	KFI_MIN,
@@ -517,13 +520,13 @@ enum {
 	KFI_CLASS_PEER_AV_SET,
 	KFI_CLASS_PEER_CNTR,
 	KFI_CLASS_PROFILE,
-	KFI_CLASS_ALIAS = 0x1000,	/* of an endpoint or context */
+	KFI_CLASS_ALIAS = 0x1000,	/* alias of an endpoint or context */
 };
 
 /**
- * struct kfid - the head of every object
- * @fclass: KFI_CLASS_ value; constant
- * @context: the consumer's pointer from the call that opened the object
+ * struct kfid - common part of every object
+ * @fclass: KFI_CLASS_ value; does not change
+ * @context: pointer of the consumer from the function that opened the object
  */
 struct kfid {
 	size_t			fclass;
@@ -533,9 +536,10 @@ struct kfid {
 typedef struct kfid		*kfid_t;
 
 /**
- * struct kfid_fabric - a fabric: the network that domains share
+ * struct kfid_fabric - a fabric: a network, to which domains belong
  * @fid: head
- * @api_version: the version that the consumer gave to kfi_getinfo()
+ * @api_version: version of the interface that the consumer has given to
+ *	kfi_getinfo()
  */
 struct kfid_fabric {
 	struct kfid		fid;
@@ -583,7 +587,7 @@ struct kfid_av {
 };
 
 /**
- * struct kfid_ep - an endpoint, or a transmit or receive context of one
+ * struct kfid_ep - an endpoint, or a transmit or receive context
  * @fid: head; its class tells which
  */
 struct kfid_ep {
@@ -599,7 +603,7 @@ struct kfid_pep {
 };
 
 /**
- * struct kfid_stx - a transmit context that endpoints share
+ * struct kfid_stx - a transmit context that endpoints can share
  * @fid: head
  */
 struct kfid_stx {
@@ -607,7 +611,7 @@ struct kfid_stx {
 };
 
 /**
- * struct kfid_mc - a multicast group; no provider has one
+ * struct kfid_mc - a multicast group; not supported
  * @fid: head
  */
 struct kfid_mc {
@@ -618,7 +622,7 @@ struct kfid_mc {
  * struct kfid_mr - a memory region
  * @fid: head
  * @mem_desc: local descriptor, for the desc argument of posts; may be NULL
- * @key: what a peer needs to name the region; KFI_KEY_NOTAVAIL if none
+ * @key: key that peers use to access the region, or KFI_KEY_NOTAVAIL
  */
 struct kfid_mr {
 	struct kfid		fid;
@@ -627,27 +631,27 @@ struct kfid_mr {
 };
 
 /**
- * typedef kfi_comp_handler - a completion queue has become non-empty
+ * typedef kfi_comp_handler - handler of a completion queue
  * @cq: the queue
  * @context: the context given to kfi_cq_open()
  *
- * Edge triggered: called once when an entry arrives in an armed queue. A read
- * that finds the queue empty arms it again, so a reader that reads until
- * -EAGAIN misses nothing. It is not called for operations with KFI_CQE.
+ * Called once when an entry arrives in an armed queue. A read that finds the
+ * queue empty arms it again, so a reader that reads until -EAGAIN misses no
+ * entry. It is not called for operations with KFI_CQE.
  *
- * Context: as the queue's flags say (KFI_CQ_SOFTIRQ, KFI_CQ_DIRECT), else a
- * workqueue. It may post, read and cancel; it may not close.
+ * Context: as the flags of the queue say (KFI_CQ_SOFTIRQ, KFI_CQ_DIRECT),
+ * otherwise a work item. It may post, read and cancel; it must not close.
  */
 typedef void (*kfi_comp_handler)(struct kfid_cq *cq, void *context);
 
 /**
- * typedef kfi_event_handler - an event queue has become non-empty
+ * typedef kfi_event_handler - handler of an event queue
  * @eq: the queue
  * @context: the context given to kfi_eq_open()
  *
- * Edge triggered, in the manner of kfi_comp_handler.
+ * Called once when an event arrives in an armed queue, as kfi_comp_handler.
  *
- * Context: Workqueue; may sleep. It may open, accept, reject and read. It may
+ * Context: Work item; may sleep. It may open, accept, reject and read. It may
  * close endpoints, but not the event queue.
  */
 typedef void (*kfi_event_handler)(struct kfid_eq *eq, void *context);
