@@ -8,10 +8,11 @@
 #include <kfi_endpoint.h>
 
 /**
- * struct kfi_rma_iov - a piece of a peer's region
- * @addr: first byte: counted from the region's offset, or with
- *	KFI_MR_VIRT_ADDR the peer's virtual address
- * @len: bytes
+ * struct kfi_rma_iov - a segment of a peer's region
+ * @addr: address of the first byte: offset in the region plus the offset that
+ *	the owner has registered it with, or with KFI_MR_VIRT_ADDR the peer's
+ *	virtual address
+ * @len: length in bytes
  * @key: key of the region; with KFI_TAGGED the tag of the peer's receive
  */
 struct kfi_rma_iov {
@@ -22,7 +23,8 @@ struct kfi_rma_iov {
 
 /**
  * struct kfi_rma_ioc - atomic operands in a peer's region
- * @addr: first operand; as in struct kfi_rma_iov, aligned to the type
+ * @addr: address of the first operand, as in struct kfi_rma_iov; aligned to the
+ *	type
  * @count: number of operands
  * @key: key of the region
  */
@@ -33,19 +35,19 @@ struct kfi_rma_ioc {
 };
 
 /**
- * struct kfi_msg_rma - a remote memory access, fi_rma(3)
- * @type: what the local vector consists of
+ * struct kfi_msg_rma - an RMA operation, fi_rma(3)
+ * @type: which member of the union is valid
  * @msg_iov: KFI_KVEC
  * @msg_biov: KFI_BVEC
  * @msg_sgl: KFI_SGL
  * @msg_iter: KFI_ITER
  * @desc: descriptors of the entries (kfi_mr_desc()), or NULL
- * @iov_count: entries of the local vector, mapped entries of KFI_SGL. With 0,
- *	@type and the vector are ignored.
+ * @iov_count: number of entries of the local vector, of KFI_SGL mapped entries.
+ *	If it is 0, @type and the vector are ignored.
  * @addr: peer; ignored on a connected endpoint
- * @rma_iov: remote vector. Its length has to be that of the local one.
- * @rma_iov_count: entries of the remote vector
- * @context: comes back with the completion; a struct kfi_cqe with KFI_CQE
+ * @rma_iov: remote vector, of the same length in bytes as the local one
+ * @rma_iov_count: number of entries of the remote vector
+ * @context: returned in the completion; a struct kfi_cqe with KFI_CQE
  * @data: remote CQ data, with KFI_REMOTE_CQ_DATA
  */
 struct kfi_msg_rma {
@@ -70,12 +72,15 @@ struct kfi_msg_rma {
  * @ep: the endpoint or transmit context
  * @msg: local and remote vector; copied
  * @flags: KFI_COMPLETION, KFI_MORE, KFI_FENCE, KFI_CQE, KFI_NO_COMPLETION,
- *	KFI_OPFLAGS_DEFAULT; KFI_TAGGED with the capability KFI_TAGGED_RMA
+ *	KFI_TRIGGER, KFI_OPFLAGS_DEFAULT; KFI_TAGGED with the capability
+ *	KFI_TAGGED_RMA
  *
- * The peer takes no part. An access outside a region, against its rights or
- * with a wrong or closed key completes with EACCES; no byte has moved, and the
- * endpoint stays usable where the transport allows it. A region that is closed
- * or invalidated while it is read or written gives EREMOTEIO.
+ * The consumer at the peer takes no part. An access that is outside of a region,
+ * that the access rights of the region do not allow, or that uses a wrong or
+ * invalid key completes with EACCES. Then no byte has moved, and the endpoint can
+ * be used, where the transport allows it (kfi_domain_limits.refusal). If a region
+ * is closed or invalidated during the operation, it completes with EREMOTEIO.
+ * See fi_readmsg(3).
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
@@ -91,10 +96,12 @@ ssize_t kfi_readmsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg,
  *	KFI_INJECT_COMPLETE, KFI_TRANSMIT_COMPLETE, KFI_DELIVERY_COMPLETE,
  *	KFI_COMMIT_COMPLETE
  *
- * As kfi_readmsg(). Delivery means that a reader at the peer sees the data,
- * commit that it survives a loss of power there, with errors as kfi_flush();
- * where it can't, EOPNOTSUPP, nothing is written. After an error it is unknown
- * how much of the data has arrived, unless the error is EACCES.
+ * Errors are as for kfi_readmsg(). With KFI_DELIVERY_COMPLETE the completion
+ * means that readers at the peer see the data. With KFI_COMMIT_COMPLETE it means
+ * that the data survives a loss of power at the peer; errors are as for
+ * kfi_flush(), and nothing is written if a region is not persistent
+ * (EOPNOTSUPP). After an error other than EACCES it is unknown how much of the
+ * data has arrived. See fi_writemsg(3).
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
@@ -106,24 +113,25 @@ ssize_t kfi_writemsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg,
  * kfi_flush() - make earlier writes visible or durable
  * @ep: the endpoint or transmit context
  * @addr: peer; ignored on a connected endpoint
- * @ranges: pieces of the peer's regions; copied
- * @count: how many
- * @scope: KFI_DELIVERY_COMPLETE for visible to every reader at the peer, or
- *	KFI_COMMIT_COMPLETE for durable; and KFI_CQE
- * @context: comes back with the completion; a struct kfi_cqe with KFI_CQE
+ * @ranges: segments of the peer's regions; copied
+ * @count: number of segments
+ * @scope: KFI_DELIVERY_COMPLETE to make the writes visible to every reader at
+ *	the peer, or KFI_COMMIT_COMPLETE to make them durable; and KFI_CQE
+ * @context: returned in the completion; a struct kfi_cqe with KFI_CQE
  *
- * Covers all writes of this endpoint to @ranges that were posted before,
- * whether they have completed or not. Always completes, with the flags
- * KFI_RMA | KFI_WRITE. An error means that it is unknown what is durable:
+ * Concerns all writes of this endpoint to @ranges that were posted before,
+ * whether they have completed or not. Success writes a completion in any case,
+ * with the flags KFI_RMA | KFI_WRITE. After an error it is unknown what is
+ * durable:
  *
- * - EACCES: as kfi_writemsg(); no owner was asked.
- * - EOPNOTSUPP: durable needs regions with a persist() of their owner; or the
- *   peer is too old to know of it.
- * - EREMOTEIO: a region was closed or invalidated before its owner was asked.
- * - what persist() said;
- * - that of a connection or peer that is lost.
+ * - EACCES: as kfi_writemsg(); the owner of no region was called.
+ * - EOPNOTSUPP: a region has no persist(), or the peer does not support flushes.
+ * - EREMOTEIO: a region was closed or invalidated before its owner was called.
+ * - The error of persist().
+ * - The error of a connection or peer that is lost.
  *
- * It takes as long as the owners do. Other operations do not wait for it.
+ * The operation takes as long as persist() of the owners. Other operations do
+ * not wait for it. libfabric has no counterpart.
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
@@ -133,12 +141,12 @@ ssize_t kfi_flush(struct kfid_ep *ep, kfi_addr_t addr,
 		  uint64_t scope, void *context);
 
 /**
- * kfi_kvec_len() - bytes of a vector of kernel memory
+ * kfi_kvec_len() - return the length of a vector of kernel memory
  * @iov: the vector
- * @count: entries of it
+ * @count: number of entries
  *
  * Context: Any.
- * Return: the sum of the lengths.
+ * Return: sum of the lengths in bytes.
  */
 static inline size_t kfi_kvec_len(const struct kvec *iov, size_t count)
 {
@@ -150,12 +158,12 @@ static inline size_t kfi_kvec_len(const struct kvec *iov, size_t count)
 }
 
 /**
- * kfi_bvec_len() - bytes of a vector of pages
+ * kfi_bvec_len() - return the length of a vector of pages
  * @biov: the vector
- * @count: entries of it
+ * @count: number of entries
  *
  * Context: Any.
- * Return: the sum of the lengths.
+ * Return: sum of the lengths in bytes.
  */
 static inline size_t kfi_bvec_len(const struct bio_vec *biov, size_t count)
 {
@@ -167,12 +175,12 @@ static inline size_t kfi_bvec_len(const struct bio_vec *biov, size_t count)
 }
 
 /**
- * kfi_sgl_len() - bytes of a mapped scatterlist
+ * kfi_sgl_len() - return the length of a mapped scatterlist
  * @sgl: the list
- * @count: mapped entries of it
+ * @count: number of mapped entries
  *
  * Context: Any.
- * Return: the sum of the mapped lengths.
+ * Return: sum of the mapped lengths in bytes.
  */
 static inline size_t kfi_sgl_len(const struct scatterlist *sgl, size_t count)
 {
@@ -189,11 +197,11 @@ static inline size_t kfi_sgl_len(const struct scatterlist *sgl, size_t count)
  * @ep: the endpoint or transmit context
  * @iov: the vector; copied
  * @desc: descriptors of the entries, or NULL
- * @count: entries of the vector
+ * @count: number of entries
  * @src_addr: peer to read from
- * @addr: first byte in the peer's region
+ * @addr: address in the peer's region, as in struct kfi_rma_iov
  * @key: key of the peer's region
- * @context: comes back with the completion
+ * @context: returned in the completion
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
@@ -225,12 +233,12 @@ kfi_readv(struct kfid_ep *ep, const struct kvec *iov, void **desc, size_t count,
  * kfi_read() - read a peer's memory into a buffer
  * @ep: the endpoint or transmit context
  * @buf: the buffer
- * @len: bytes of it
- * @desc: its descriptor, or NULL
+ * @len: length in bytes
+ * @desc: descriptor of the buffer, or NULL
  * @src_addr: peer to read from
- * @addr: first byte in the peer's region
+ * @addr: address in the peer's region, as in struct kfi_rma_iov
  * @key: key of the peer's region
- * @context: comes back with the completion
+ * @context: returned in the completion
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
@@ -250,11 +258,11 @@ kfi_read(struct kfid_ep *ep, void *buf, size_t len, void *desc,
  * @ep: the endpoint or transmit context
  * @biov: the vector; copied
  * @desc: descriptors of the entries, or NULL
- * @count: entries of the vector
+ * @count: number of entries
  * @src_addr: peer to read from
- * @addr: first byte in the peer's region
+ * @addr: address in the peer's region, as in struct kfi_rma_iov
  * @key: key of the peer's region
- * @context: comes back with the completion
+ * @context: returned in the completion
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
@@ -288,11 +296,11 @@ kfi_readbv(struct kfid_ep *ep, const struct bio_vec *biov, void **desc,
  * @ep: the endpoint or transmit context
  * @sgl: the list. It and its mapping have to exist until the completion.
  * @desc: descriptors of the entries, or NULL
- * @count: mapped entries of the list
+ * @count: number of mapped entries
  * @src_addr: peer to read from
- * @addr: first byte in the peer's region
+ * @addr: address in the peer's region, as in struct kfi_rma_iov
  * @key: key of the peer's region
- * @context: comes back with the completion
+ * @context: returned in the completion
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
@@ -326,11 +334,11 @@ kfi_readsgl(struct kfid_ep *ep, const struct scatterlist *sgl, void **desc,
  * @ep: the endpoint or transmit context
  * @iov: the vector; copied
  * @desc: descriptors of the entries, or NULL
- * @count: entries of the vector
+ * @count: number of entries
  * @dest_addr: peer to write to
- * @addr: first byte in the peer's region
+ * @addr: address in the peer's region, as in struct kfi_rma_iov
  * @key: key of the peer's region
- * @context: comes back with the completion
+ * @context: returned in the completion
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
@@ -363,12 +371,12 @@ kfi_writev(struct kfid_ep *ep, const struct kvec *iov, void **desc,
  * kfi_write() - write to a peer's memory from a buffer
  * @ep: the endpoint or transmit context
  * @buf: the buffer
- * @len: bytes of it
- * @desc: its descriptor, or NULL
+ * @len: length in bytes
+ * @desc: descriptor of the buffer, or NULL
  * @dest_addr: peer to write to
- * @addr: first byte in the peer's region
+ * @addr: address in the peer's region, as in struct kfi_rma_iov
  * @key: key of the peer's region
- * @context: comes back with the completion
+ * @context: returned in the completion
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
@@ -388,11 +396,11 @@ kfi_write(struct kfid_ep *ep, const void *buf, size_t len, void *desc,
  * @ep: the endpoint or transmit context
  * @biov: the vector; copied
  * @desc: descriptors of the entries, or NULL
- * @count: entries of the vector
+ * @count: number of entries
  * @dest_addr: peer to write to
- * @addr: first byte in the peer's region
+ * @addr: address in the peer's region, as in struct kfi_rma_iov
  * @key: key of the peer's region
- * @context: comes back with the completion
+ * @context: returned in the completion
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
@@ -426,11 +434,11 @@ kfi_writebv(struct kfid_ep *ep, const struct bio_vec *biov, void **desc,
  * @ep: the endpoint or transmit context
  * @sgl: the list. It and its mapping have to exist until the completion.
  * @desc: descriptors of the entries, or NULL
- * @count: mapped entries of the list
+ * @count: number of mapped entries
  * @dest_addr: peer to write to
- * @addr: first byte in the peer's region
+ * @addr: address in the peer's region, as in struct kfi_rma_iov
  * @key: key of the peer's region
- * @context: comes back with the completion
+ * @context: returned in the completion
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
@@ -463,16 +471,16 @@ kfi_writesgl(struct kfid_ep *ep, const struct scatterlist *sgl, void **desc,
  * kfi_writedata() - write a buffer with remote CQ data
  * @ep: the endpoint or transmit context
  * @buf: the buffer
- * @len: bytes of it
- * @desc: its descriptor, or NULL
- * @data: comes as a completion to the peer
+ * @len: length in bytes
+ * @desc: descriptor of the buffer, or NULL
+ * @data: remote CQ data, for a completion at the peer
  * @dest_addr: peer to write to
- * @addr: first byte in the peer's region
+ * @addr: address in the peer's region, as in struct kfi_rma_iov
  * @key: key of the peer's region
- * @context: comes back with the completion
+ * @context: returned in the completion
  *
- * The peer sees a completion with KFI_RMA | KFI_REMOTE_WRITE |
- * KFI_REMOTE_CQ_DATA after the data is in place.
+ * The peer gets a completion with KFI_RMA | KFI_REMOTE_WRITE |
+ * KFI_REMOTE_CQ_DATA after the data has been written.
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
@@ -500,15 +508,15 @@ kfi_writedata(struct kfid_ep *ep, const void *buf, size_t len, void *desc,
 }
 
 /**
- * kfi_inject_write() - write a small buffer and forget it
+ * kfi_inject_write() - write a small buffer without a completion
  * @ep: the endpoint or transmit context
- * @buf: the buffer, free again when the call returns
- * @len: bytes of it, at most inject_size
+ * @buf: the buffer, may be reused when the call returns
+ * @len: length in bytes, at most inject_size
  * @dest_addr: peer to write to
- * @addr: first byte in the peer's region
+ * @addr: address in the peer's region, as in struct kfi_rma_iov
  * @key: key of the peer's region
  *
- * No completion reports success; a counter counts it.
+ * Success writes no completion; a bound counter counts it.
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
@@ -534,11 +542,11 @@ kfi_inject_write(struct kfid_ep *ep, const void *buf, size_t len,
 /**
  * kfi_inject_writedata() - kfi_inject_write() with remote CQ data
  * @ep: the endpoint or transmit context
- * @buf: the buffer, free again when the call returns
- * @len: bytes of it, at most inject_size
- * @data: comes as a completion to the peer
+ * @buf: the buffer, may be reused when the call returns
+ * @len: length in bytes, at most inject_size
+ * @data: remote CQ data, for a completion at the peer
  * @dest_addr: peer to write to
- * @addr: first byte in the peer's region
+ * @addr: address in the peer's region, as in struct kfi_rma_iov
  * @key: key of the peer's region
  *
  * Context: Process context or softirq, does not sleep.
