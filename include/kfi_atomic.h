@@ -12,40 +12,41 @@
  * DOC: Atomic operations
  *
  * An atomic operation combines operands with an array in a peer's region. Each
- * element by itself is changed atomically towards all other atomic operations
- * on that machine, through whatever endpoint or software provider they come;
- * not towards RMA writes, and not towards instructions of the region's owner,
- * who sees whole elements of up to 64 bits but can't lock them.
+ * element is changed atomically with respect to all other atomic operations on
+ * that machine, whatever endpoint or software provider they use. It is not
+ * atomic with respect to RMA writes, or to instructions of the region's owner.
+ * The owner sees whole elements of up to 64 bits, but can't lock them.
  *
- * Types and operations are in kfi_types.h: every integer, no floating point.
- * kfi_query_atomic() tells which of them a domain has, and what it has not is
- * refused with -EOPNOTSUPP. KFI_MIN to KFI_BXOR, KFI_DIFF and
- * KFI_ATOMIC_WRITE go with kfi_atomic() and kfi_fetch_atomic(),
- * KFI_ATOMIC_READ with the latter, KFI_CSWAP to KFI_MSWAP with
- * kfi_compare_atomic(). All kernel memory: operands are in struct kfi_ioc
- * vectors. See fi_atomic(3).
+ * Types and operations are in kfi_types.h: all integer types, no floating point.
+ * kfi_query_atomic() tells which of them a domain supports; others are refused
+ * with -EOPNOTSUPP. kfi_atomic() and kfi_fetch_atomic() support KFI_MIN to
+ * KFI_BXOR, KFI_DIFF and KFI_ATOMIC_WRITE; kfi_fetch_atomic() also
+ * KFI_ATOMIC_READ; kfi_compare_atomic() supports KFI_CSWAP to KFI_MSWAP.
+ * Operands are kernel memory in vectors of struct kfi_ioc. See fi_atomic(3).
  *
- * Both endpoints need KFI_ATOMIC. The region needs KFI_REMOTE_WRITE for what
- * changes it, KFI_REMOTE_READ for what returns old values.
+ * Both endpoints need KFI_ATOMIC. The region needs KFI_REMOTE_WRITE for
+ * operations that change it, and KFI_REMOTE_READ for operations that return old
+ * values.
  *
- * Besides what "Posting" says, a post answers -EMSGSIZE for more elements than
- * the query allows, -EINVAL for vectors of different lengths, for no element
- * at all, and for a remote address that is not a multiple of the element's
- * size. A completion's error is EACCES as in RMA, or EINVAL if an element is not
- * naturally aligned in the peer's memory: then nothing has changed. EREMOTEIO
- * says that a region was closed meanwhile: elements of earlier segments have
- * been changed, others not. Completions have KFI_ATOMIC with KFI_WRITE, or with
- * KFI_READ if old values are returned, and count as such.
+ * In addition to the errors in "Posting", a post returns -EMSGSIZE if there are
+ * more elements than the query allows; and -EINVAL if the vectors have different
+ * lengths, if there is no element, or if a remote address is not a multiple of
+ * the element's size. A completion has EACCES as for RMA, or EINVAL if an element
+ * is not naturally aligned in the peer's memory; then nothing has changed. It has
+ * EREMOTEIO if a region was closed during the operation; then elements of earlier
+ * segments have changed, and others have not. The flags of completions are
+ * KFI_ATOMIC and KFI_WRITE, or KFI_READ if old values are returned; counters
+ * count them as writes and reads.
  */
 
-/* kfi_query_atomic(): ask about fetching or comparing operations */
+/* Flags of kfi_query_atomic(): operations that fetch, or compare and fetch */
 #define KFI_FETCH_ATOMIC	(1ULL << 58)
 #define KFI_COMPARE_ATOMIC	(1ULL << 59)
 
 /**
- * struct kfi_atomic_attr - what a domain can do with a type and an operation
- * @count: operands of one call
- * @size: bytes of an operand
+ * struct kfi_atomic_attr - limits of an atomic operation
+ * @count: number of operands of one operation
+ * @size: size of an operand, bytes
  */
 struct kfi_atomic_attr {
 	size_t			count;
@@ -53,16 +54,16 @@ struct kfi_atomic_attr {
 };
 
 /**
- * struct kfi_msg_atomic - an atomic operation
+ * struct kfi_msg_atomic - an atomic operation, fi_atomic(3)
  * @msg_iov: operands; ignored for KFI_ATOMIC_READ
  * @desc: descriptors of the entries, or NULL
- * @iov_count: entries of @msg_iov
+ * @iov_count: number of entries of @msg_iov
  * @addr: peer; ignored on a connected endpoint
- * @rma_iov: targets; as many as there are operands
- * @rma_iov_count: entries of @rma_iov
- * @datatype: type of operands, targets, results
- * @op: what to do
- * @context: comes back with the completion; a struct kfi_cqe with KFI_CQE
+ * @rma_iov: targets, as many as there are operands
+ * @rma_iov_count: number of entries of @rma_iov
+ * @datatype: type of the operands of operands, targets and results
+ * @op: operation
+ * @context: returned in the completion; a struct kfi_cqe with KFI_CQE
  * @data: remote CQ data, with KFI_REMOTE_CQ_DATA
  */
 struct kfi_msg_atomic {
@@ -79,10 +80,10 @@ struct kfi_msg_atomic {
 };
 
 /**
- * struct kfi_msg_fetch - where to put results
+ * struct kfi_msg_fetch - memory for the old values of the targets
  * @msg_iov: the memory
  * @desc: descriptors of the entries, or NULL
- * @iov_count: entries of @msg_iov
+ * @iov_count: number of entries of @msg_iov
  */
 struct kfi_msg_fetch {
 	struct kfi_ioc		*msg_iov;
@@ -91,10 +92,10 @@ struct kfi_msg_fetch {
 };
 
 /**
- * struct kfi_msg_compare - what to compare with
+ * struct kfi_msg_compare - values to compare with
  * @msg_iov: the values
  * @desc: descriptors of the entries, or NULL
- * @iov_count: entries of @msg_iov
+ * @iov_count: number of entries of @msg_iov
  */
 struct kfi_msg_compare {
 	const struct kfi_ioc	*msg_iov;
@@ -103,26 +104,28 @@ struct kfi_msg_compare {
 };
 
 /**
- * kfi_query_atomic() - ask a domain for an atomic operation
+ * kfi_query_atomic() - does a domain support an atomic operation?
  * @domain: the domain
- * @datatype: type
+ * @datatype: type of the operands
  * @op: operation
- * @attr: where to put what it can do
+ * @attr: where to store the limits
  * @flags: 0, KFI_FETCH_ATOMIC or KFI_COMPARE_ATOMIC
  *
+ * See fi_query_atomic(3).
+ *
  * Context: Process context or softirq, does not sleep.
- * Return: 0; -EOPNOTSUPP if there is no such operation, -KFI_EBADFLAGS.
+ * Return: 0; -EOPNOTSUPP if it does not; -KFI_EBADFLAGS.
  */
 int kfi_query_atomic(struct kfid_domain *domain, enum kfi_datatype datatype,
 		     enum kfi_op op, struct kfi_atomic_attr *attr,
 		     uint64_t flags);
 
 /**
- * kfi_ep_query_atomic() - ask an endpoint for an atomic operation
+ * kfi_ep_query_atomic() - does an endpoint support an atomic operation?
  * @ep: the endpoint or transmit context
- * @datatype: type
+ * @datatype: type of the operands
  * @op: operation
- * @attr: where to put what it can do
+ * @attr: where to store the limits
  * @flags: 0, KFI_FETCH_ATOMIC or KFI_COMPARE_ATOMIC
  *
  * Context: Process context or softirq, does not sleep.
@@ -139,22 +142,22 @@ int kfi_ep_query_atomic(struct kfid_ep *ep, enum kfi_datatype datatype,
  * @flags: as kfi_writemsg(), without KFI_TAGGED
  *
  * Context: Process context or softirq, does not sleep.
- * Return: see "Posting" in kfi_endpoint.h.
+ * Return: see "Posting" in kfi_endpoint.h, and "Atomic operations".
  */
 ssize_t kfi_atomicmsg(struct kfid_ep *ep, const struct kfi_msg_atomic *msg,
 		      uint64_t flags);
 
 /**
- * kfi_fetch_atomicmsg() - change a peer's memory and get what was there
+ * kfi_fetch_atomicmsg() - change a peer's memory and return the old values
  * @ep: the endpoint or transmit context
  * @msg: the operation; copied
- * @resultv: where to put what was there before
+ * @resultv: where to store the old values
  * @result_desc: descriptors of the entries, or NULL
- * @result_count: entries of @resultv
+ * @result_count: number of entries of @resultv
  * @flags: as kfi_readmsg(), without KFI_TAGGED
  *
  * Context: Process context or softirq, does not sleep.
- * Return: see "Posting" in kfi_endpoint.h.
+ * Return: see "Posting" in kfi_endpoint.h, and "Atomic operations".
  */
 ssize_t kfi_fetch_atomicmsg(struct kfid_ep *ep,
 			    const struct kfi_msg_atomic *msg,
@@ -162,19 +165,19 @@ ssize_t kfi_fetch_atomicmsg(struct kfid_ep *ep,
 			    size_t result_count, uint64_t flags);
 
 /**
- * kfi_compare_atomicmsg() - change a peer's memory if it compares
+ * kfi_compare_atomicmsg() - change a peer's memory depending on its old values
  * @ep: the endpoint or transmit context
  * @msg: the operation; copied
- * @comparev: what to compare with
+ * @comparev: values to compare with
  * @compare_desc: descriptors of the entries, or NULL
- * @compare_count: entries of @comparev
- * @resultv: where to put what was there before
+ * @compare_count: number of entries of @comparev
+ * @resultv: where to store the old values
  * @result_desc: descriptors of the entries, or NULL
- * @result_count: entries of @resultv
+ * @result_count: number of entries of @resultv
  * @flags: as kfi_readmsg(), without KFI_TAGGED
  *
  * Context: Process context or softirq, does not sleep.
- * Return: see "Posting" in kfi_endpoint.h.
+ * Return: see "Posting" in kfi_endpoint.h, and "Atomic operations".
  */
 ssize_t kfi_compare_atomicmsg(struct kfid_ep *ep,
 			      const struct kfi_msg_atomic *msg,
@@ -184,12 +187,12 @@ ssize_t kfi_compare_atomicmsg(struct kfid_ep *ep,
 			      size_t result_count, uint64_t flags);
 
 /**
- * kfi_ioc_count() - operands of a vector
+ * kfi_ioc_count() - return the number of operands in a vector
  * @iov: the vector
- * @count: entries of it
+ * @count: number of entries
  *
  * Context: Any.
- * Return: the sum of the counts.
+ * Return: sum of the counts.
  */
 static inline size_t kfi_ioc_count(const struct kfi_ioc *iov, size_t count)
 {
@@ -205,13 +208,13 @@ static inline size_t kfi_ioc_count(const struct kfi_ioc *iov, size_t count)
  * @ep: the endpoint or transmit context
  * @iov: operands
  * @desc: descriptors of the entries, or NULL
- * @count: entries of @iov
+ * @count: number of entries of @iov
  * @dest_addr: peer
- * @addr: first target in the peer's region
+ * @addr: address of the first target in the peer's region
  * @key: key of the peer's region
- * @datatype: type
+ * @datatype: type of the operands
  * @op: operation
- * @context: comes back with the completion
+ * @context: returned in the completion
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
@@ -245,14 +248,14 @@ kfi_atomicv(struct kfid_ep *ep, const struct kfi_ioc *iov, void **desc,
  * kfi_atomic() - change an array in a peer's memory atomically
  * @ep: the endpoint or transmit context
  * @buf: operands
- * @count: how many
+ * @count: number of operands
  * @desc: descriptor of @buf, or NULL
  * @dest_addr: peer
- * @addr: first target in the peer's region
+ * @addr: address of the first target in the peer's region
  * @key: key of the peer's region
- * @datatype: type
+ * @datatype: type of the operands
  * @op: operation
- * @context: comes back with the completion
+ * @context: returned in the completion
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
@@ -269,17 +272,17 @@ kfi_atomic(struct kfid_ep *ep, const void *buf, size_t count, void *desc,
 }
 
 /**
- * kfi_inject_atomic() - change an array in a peer's memory and forget it
+ * kfi_inject_atomic() - change an array in a peer's memory without a completion
  * @ep: the endpoint or transmit context
- * @buf: operands, free again when the call returns
- * @count: how many
+ * @buf: operands, may be reused when the call returns
+ * @count: number of operands
  * @dest_addr: peer
- * @addr: first target in the peer's region
+ * @addr: address of the first target in the peer's region
  * @key: key of the peer's region
- * @datatype: type
+ * @datatype: type of the operands
  * @op: operation
  *
- * No completion reports success; a counter counts it.
+ * Success writes no completion; a bound counter counts it.
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
@@ -305,20 +308,20 @@ kfi_inject_atomic(struct kfid_ep *ep, const void *buf, size_t count,
 }
 
 /**
- * kfi_fetch_atomicv() - change a peer's memory and get what was there
+ * kfi_fetch_atomicv() - change a peer's memory and return the old values
  * @ep: the endpoint or transmit context
  * @iov: operands
  * @desc: descriptors of the entries, or NULL
- * @count: entries of @iov
- * @resultv: where to put what was there before
+ * @count: number of entries of @iov
+ * @resultv: where to store the old values
  * @result_desc: descriptors of the entries, or NULL
- * @result_count: entries of @resultv
+ * @result_count: number of entries of @resultv
  * @dest_addr: peer
- * @addr: first target in the peer's region
+ * @addr: address of the first target in the peer's region
  * @key: key of the peer's region
- * @datatype: type
+ * @datatype: type of the operands
  * @op: operation
- * @context: comes back with the completion
+ * @context: returned in the completion
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
@@ -352,19 +355,19 @@ kfi_fetch_atomicv(struct kfid_ep *ep, const struct kfi_ioc *iov, void **desc,
 }
 
 /**
- * kfi_fetch_atomic() - change an array in a peer's memory, get the old one
+ * kfi_fetch_atomic() - change an array in a peer's memory and return the old one
  * @ep: the endpoint or transmit context
  * @buf: operands
- * @count: how many
+ * @count: number of operands
  * @desc: descriptor of @buf, or NULL
- * @result: where to put what was there before
+ * @result: where to store the old values
  * @result_desc: descriptor of @result, or NULL
  * @dest_addr: peer
- * @addr: first target in the peer's region
+ * @addr: address of the first target in the peer's region
  * @key: key of the peer's region
- * @datatype: type
+ * @datatype: type of the operands
  * @op: operation
- * @context: comes back with the completion
+ * @context: returned in the completion
  *
  * @buf may be NULL for KFI_ATOMIC_READ.
  *
@@ -386,23 +389,23 @@ kfi_fetch_atomic(struct kfid_ep *ep, const void *buf, size_t count, void *desc,
 }
 
 /**
- * kfi_compare_atomicv() - change a peer's memory if it compares
+ * kfi_compare_atomicv() - change a peer's memory depending on its old values
  * @ep: the endpoint or transmit context
  * @iov: operands
  * @desc: descriptors of the entries, or NULL
- * @count: entries of @iov
- * @comparev: what to compare with
+ * @count: number of entries of @iov
+ * @comparev: values to compare with
  * @compare_desc: descriptors of the entries, or NULL
- * @compare_count: entries of @comparev
- * @resultv: where to put what was there before
+ * @compare_count: number of entries of @comparev
+ * @resultv: where to store the old values
  * @result_desc: descriptors of the entries, or NULL
- * @result_count: entries of @resultv
+ * @result_count: number of entries of @resultv
  * @dest_addr: peer
- * @addr: first target in the peer's region
+ * @addr: address of the first target in the peer's region
  * @key: key of the peer's region
- * @datatype: type
+ * @datatype: type of the operands
  * @op: operation
- * @context: comes back with the completion
+ * @context: returned in the completion
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
@@ -439,21 +442,22 @@ kfi_compare_atomicv(struct kfid_ep *ep, const struct kfi_ioc *iov, void **desc,
 }
 
 /**
- * kfi_compare_atomic() - change an array in a peer's memory if it compares
+ * kfi_compare_atomic() - change an array in a peer's memory depending on its old
+ *	values
  * @ep: the endpoint or transmit context
  * @buf: operands
- * @count: how many
+ * @count: number of operands
  * @desc: descriptor of @buf, or NULL
- * @compare: what to compare with, @count operands
+ * @compare: values to compare with, @count operands
  * @compare_desc: descriptor of @compare, or NULL
- * @result: where to put what was there before
+ * @result: where to store the old values
  * @result_desc: descriptor of @result, or NULL
  * @dest_addr: peer
- * @addr: first target in the peer's region
+ * @addr: address of the first target in the peer's region
  * @key: key of the peer's region
- * @datatype: type
+ * @datatype: type of the operands
  * @op: operation
- * @context: comes back with the completion
+ * @context: returned in the completion
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
@@ -476,14 +480,14 @@ kfi_compare_atomic(struct kfid_ep *ep, const void *buf, size_t count,
 }
 
 /**
- * kfi_atomicvalid() - ask whether an endpoint has a kfi_atomic()
+ * kfi_atomicvalid() - does an endpoint support a kfi_atomic()?
  * @ep: the endpoint
- * @datatype: type
+ * @datatype: type of the operands
  * @op: operation
- * @count: where to put the operands of one call
+ * @count: where to store the number of operands of one operation
  *
  * Context: Process context or softirq, does not sleep.
- * Return: 0; -EOPNOTSUPP if it has not.
+ * Return: 0; -EOPNOTSUPP if it does not.
  */
 static inline int
 kfi_atomicvalid(struct kfid_ep *ep, enum kfi_datatype datatype, enum kfi_op op,
@@ -499,14 +503,14 @@ kfi_atomicvalid(struct kfid_ep *ep, enum kfi_datatype datatype, enum kfi_op op,
 }
 
 /**
- * kfi_fetch_atomicvalid() - ask whether an endpoint has a kfi_fetch_atomic()
+ * kfi_fetch_atomicvalid() - does an endpoint support a kfi_fetch_atomic()?
  * @ep: the endpoint
- * @datatype: type
+ * @datatype: type of the operands
  * @op: operation
- * @count: where to put the operands of one call
+ * @count: where to store the number of operands of one operation
  *
  * Context: Process context or softirq, does not sleep.
- * Return: 0; -EOPNOTSUPP if it has not.
+ * Return: 0; -EOPNOTSUPP if it does not.
  */
 static inline int
 kfi_fetch_atomicvalid(struct kfid_ep *ep, enum kfi_datatype datatype,
@@ -522,14 +526,14 @@ kfi_fetch_atomicvalid(struct kfid_ep *ep, enum kfi_datatype datatype,
 }
 
 /**
- * kfi_compare_atomicvalid() - ask whether an endpoint has a kfi_compare_atomic()
+ * kfi_compare_atomicvalid() - does an endpoint support a kfi_compare_atomic()?
  * @ep: the endpoint
- * @datatype: type
+ * @datatype: type of the operands
  * @op: operation
- * @count: where to put the operands of one call
+ * @count: where to store the number of operands of one operation
  *
  * Context: Process context or softirq, does not sleep.
- * Return: 0; -EOPNOTSUPP if it has not.
+ * Return: 0; -EOPNOTSUPP if it does not.
  */
 static inline int
 kfi_compare_atomicvalid(struct kfid_ep *ep, enum kfi_datatype datatype,
