@@ -11,12 +11,12 @@
 #define KFI_MPI_IGNORE_PAYLOAD	((uint64_t)U8_MAX << 32)
 
 /**
- * kfi_tag_mpi() - tag in the layout KFI_TAG_MPI
- * @tag: the tag proper
- * @payload_id: kind of message
+ * kfi_tag_mpi() - return a tag in the layout KFI_TAG_MPI
+ * @tag: tag of MPI
+ * @payload_id: kind of the message
  *
  * Context: Any.
- * Return: the tag for the calls below.
+ * Return: tag for the functions below.
  */
 static inline uint64_t kfi_tag_mpi(int tag, uint8_t payload_id)
 {
@@ -25,18 +25,18 @@ static inline uint64_t kfi_tag_mpi(int tag, uint8_t payload_id)
 
 /**
  * struct kfi_msg_tagged - a tagged message, fi_tagged(3)
- * @type: what the vector consists of
+ * @type: which member of the union is valid
  * @msg_iov: KFI_KVEC
  * @msg_biov: KFI_BVEC
  * @msg_sgl: KFI_SGL
  * @msg_iter: KFI_ITER
  * @desc: descriptors of the entries (kfi_mr_desc()), or NULL
- * @iov_count: entries of the vector, mapped entries of KFI_SGL. With 0, @type
+ * @iov_count: number of entries, of KFI_SGL mapped entries. If it is 0, @type
  *	and the vector are ignored.
  * @addr: peer, as in struct kfi_msg
- * @tag: tag that is sent, or that is wanted
- * @ignore: bits of the tag that do not matter to a receive
- * @context: comes back with the completion; a struct kfi_cqe with KFI_CQE
+ * @tag: tag of the message, or tag that a receive matches
+ * @ignore: bits of the tag that a receive ignores
+ * @context: returned in the completion; a struct kfi_cqe with KFI_CQE
  * @data: remote CQ data, with KFI_REMOTE_CQ_DATA
  * @inv_key: key of the peer's region, with KFI_INVALIDATE
  */
@@ -62,17 +62,18 @@ struct kfi_msg_tagged {
  * kfi_trecvmsg() - post a tagged receive
  * @ep: the endpoint or receive context
  * @msg: the message; copied
- * @flags: as kfi_recvmsg(), without KFI_MULTI_RECV unless the endpoint has
+ * @flags: as kfi_recvmsg(), with KFI_MULTI_RECV only if the endpoint has
  *	KFI_TAGGED_MULTI_RECV; and one of
- *	KFI_PEEK: only see if such a message has arrived; with KFI_CLAIM keep it
- *	for a later receive, with KFI_DISCARD drop it.
- *	KFI_CLAIM: receive the message kept for @msg->context.
- *	KFI_CLAIM | KFI_DISCARD: drop the message kept.
+ *	KFI_PEEK: report whether an unexpected message matches, which stays;
+ *	KFI_PEEK | KFI_CLAIM: reserve it for a later receive with this context;
+ *	KFI_PEEK | KFI_DISCARD: drop it;
+ *	KFI_CLAIM: receive the message that is reserved for this context;
+ *	KFI_CLAIM | KFI_DISCARD: drop the message that is reserved.
  *
- * Receives match in the order of posting, messages of one peer in the order
- * of sending. A receive that names a peer in addr, with KFI_DIRECTED_RECV,
- * ignores the receive context bits. A KFI_PEEK that finds nothing completes
- * with ENOMSG.
+ * Receives match in the order of posting, and messages of one peer in the order
+ * of sending. A receive that names a peer (KFI_DIRECTED_RECV) ignores the bits of
+ * the receive context in addr. If no message matches, an operation with KFI_PEEK
+ * or KFI_CLAIM completes with ENOMSG. See fi_tagged(3).
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
@@ -97,11 +98,11 @@ ssize_t kfi_tsendmsg(struct kfid_ep *ep, const struct kfi_msg_tagged *msg,
  * @ep: the endpoint or receive context
  * @iov: the vector; copied
  * @desc: descriptors of the entries, or NULL
- * @count: entries of the vector
- * @src_addr: whom to receive from, or KFI_ADDR_UNSPEC
- * @tag: tag that is wanted
- * @ignore: bits of the tag that do not matter
- * @context: comes back with the completion
+ * @count: number of entries
+ * @src_addr: peer to receive from, or KFI_ADDR_UNSPEC
+ * @tag: tag to match
+ * @ignore: bits of the tag to ignore
+ * @context: returned in the completion
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
@@ -129,12 +130,12 @@ kfi_trecvv(struct kfid_ep *ep, const struct kvec *iov, void **desc,
  * kfi_trecv() - receive a tagged message into a buffer
  * @ep: the endpoint or receive context
  * @buf: the buffer
- * @len: bytes of it
- * @desc: its descriptor, or NULL
- * @src_addr: whom to receive from, or KFI_ADDR_UNSPEC
- * @tag: tag that is wanted
- * @ignore: bits of the tag that do not matter
- * @context: comes back with the completion
+ * @len: length in bytes
+ * @desc: descriptor of the buffer, or NULL
+ * @src_addr: peer to receive from, or KFI_ADDR_UNSPEC
+ * @tag: tag to match
+ * @ignore: bits of the tag to ignore
+ * @context: returned in the completion
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
@@ -154,11 +155,11 @@ kfi_trecv(struct kfid_ep *ep, void *buf, size_t len, void *desc,
  * @ep: the endpoint or receive context
  * @biov: the vector; copied
  * @desc: descriptors of the entries, or NULL
- * @count: entries of the vector
- * @src_addr: whom to receive from, or KFI_ADDR_UNSPEC
- * @tag: tag that is wanted
- * @ignore: bits of the tag that do not matter
- * @context: comes back with the completion
+ * @count: number of entries
+ * @src_addr: peer to receive from, or KFI_ADDR_UNSPEC
+ * @tag: tag to match
+ * @ignore: bits of the tag to ignore
+ * @context: returned in the completion
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
@@ -187,11 +188,11 @@ kfi_trecvbv(struct kfid_ep *ep, const struct bio_vec *biov, void **desc,
  * @ep: the endpoint or receive context
  * @sgl: the list. It and its mapping have to exist until the completion.
  * @desc: descriptors of the entries, or NULL
- * @count: mapped entries of the list
- * @src_addr: whom to receive from, or KFI_ADDR_UNSPEC
- * @tag: tag that is wanted
- * @ignore: bits of the tag that do not matter
- * @context: comes back with the completion
+ * @count: number of mapped entries
+ * @src_addr: peer to receive from, or KFI_ADDR_UNSPEC
+ * @tag: tag to match
+ * @ignore: bits of the tag to ignore
+ * @context: returned in the completion
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
@@ -220,10 +221,10 @@ kfi_trecvsgl(struct kfid_ep *ep, const struct scatterlist *sgl, void **desc,
  * @ep: the endpoint or transmit context
  * @iov: the vector; copied
  * @desc: descriptors of the entries, or NULL
- * @count: entries of the vector
- * @dest_addr: whom to send to
+ * @count: number of entries
+ * @dest_addr: peer to send to
  * @tag: tag of the message
- * @context: comes back with the completion
+ * @context: returned in the completion
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
@@ -249,11 +250,11 @@ kfi_tsendv(struct kfid_ep *ep, const struct kvec *iov, void **desc,
  * kfi_tsend() - send a tagged message from a buffer
  * @ep: the endpoint or transmit context
  * @buf: the buffer
- * @len: bytes of it
- * @desc: its descriptor, or NULL
- * @dest_addr: whom to send to
+ * @len: length in bytes
+ * @desc: descriptor of the buffer, or NULL
+ * @dest_addr: peer to send to
  * @tag: tag of the message
- * @context: comes back with the completion
+ * @context: returned in the completion
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
@@ -273,10 +274,10 @@ kfi_tsend(struct kfid_ep *ep, const void *buf, size_t len, void *desc,
  * @ep: the endpoint or transmit context
  * @biov: the vector; copied
  * @desc: descriptors of the entries, or NULL
- * @count: entries of the vector
- * @dest_addr: whom to send to
+ * @count: number of entries
+ * @dest_addr: peer to send to
  * @tag: tag of the message
- * @context: comes back with the completion
+ * @context: returned in the completion
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
@@ -303,10 +304,10 @@ kfi_tsendbv(struct kfid_ep *ep, const struct bio_vec *biov, void **desc,
  * @ep: the endpoint or transmit context
  * @sgl: the list. It and its mapping have to exist until the completion.
  * @desc: descriptors of the entries, or NULL
- * @count: mapped entries of the list
- * @dest_addr: whom to send to
+ * @count: number of mapped entries
+ * @dest_addr: peer to send to
  * @tag: tag of the message
- * @context: comes back with the completion
+ * @context: returned in the completion
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
@@ -332,12 +333,12 @@ kfi_tsendsgl(struct kfid_ep *ep, const struct scatterlist *sgl, void **desc,
  * kfi_tsenddata() - send a tagged buffer with remote CQ data
  * @ep: the endpoint or transmit context
  * @buf: the buffer
- * @len: bytes of it
- * @desc: its descriptor, or NULL
- * @data: comes with the peer's completion
- * @dest_addr: whom to send to
+ * @len: length in bytes
+ * @desc: descriptor of the buffer, or NULL
+ * @data: remote CQ data, in the peer's completion
+ * @dest_addr: peer to send to
  * @tag: tag of the message
- * @context: comes back with the completion
+ * @context: returned in the completion
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
@@ -362,14 +363,14 @@ kfi_tsenddata(struct kfid_ep *ep, const void *buf, size_t len, void *desc,
 }
 
 /**
- * kfi_tinject() - send a small tagged buffer and forget it
+ * kfi_tinject() - send a small tagged buffer without a completion
  * @ep: the endpoint or transmit context
- * @buf: the buffer, free again when the call returns
- * @len: bytes of it, at most inject_size
- * @dest_addr: whom to send to
+ * @buf: the buffer, may be reused when the call returns
+ * @len: length in bytes, at most inject_size
+ * @dest_addr: peer to send to
  * @tag: tag of the message
  *
- * No completion reports success; a counter counts it.
+ * Success writes no completion; a bound counter counts it.
  *
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
@@ -393,10 +394,10 @@ kfi_tinject(struct kfid_ep *ep, const void *buf, size_t len,
 /**
  * kfi_tinjectdata() - kfi_tinject() with remote CQ data
  * @ep: the endpoint or transmit context
- * @buf: the buffer, free again when the call returns
- * @len: bytes of it, at most inject_size
- * @data: comes with the peer's completion
- * @dest_addr: whom to send to
+ * @buf: the buffer, may be reused when the call returns
+ * @len: length in bytes, at most inject_size
+ * @data: remote CQ data, in the peer's completion
+ * @dest_addr: peer to send to
  * @tag: tag of the message
  *
  * Context: Process context or softirq, does not sleep.
