@@ -15,47 +15,48 @@
  *
  * A *triggered* operation is posted with KFI_TRIGGER and a context that begins
  * with struct kfi_triggered_context. *Deferred work* is queued on a domain by
- * kfi_control() with KFI_QUEUE_WORK and taken back by KFI_CANCEL_WORK or
- * KFI_FLUSH_WORK. Either starts when its counter has reached the threshold,
- * at once if it has already. See fi_trigger(3); both work with every provider,
- * on endpoints with the capability KFI_TRIGGER (others answer -EOPNOTSUPP).
+ * kfi_control() with KFI_QUEUE_WORK. Each starts when its counter has reached a
+ * threshold, at once if it has already. See fi_trigger(3). Both work with every
+ * provider, on endpoints with the capability KFI_TRIGGER; others return
+ * -EOPNOTSUPP.
  *
- * When it is posted or queued, an operation is checked and takes its place in
- * the endpoint's queue and its slot in the completion queue: all answers of the
- * posting call come then, -EAGAIN among them, and no more than the endpoint's
- * queue sizes can wait. The message, its vectors and the triggered context may
- * be used again when the call returns; the payload belongs to the operation
- * until it has ended, as always. Only KFI_INJECT differs: a triggered post
- * copies its payload at once, deferred work when it starts.
+ * The function that posts or queues an operation checks it, and takes its place
+ * in the endpoint's queue and its slot in the completion queue. So it returns all
+ * errors that a post returns, including -EAGAIN, and the number of operations
+ * that can wait is limited by the sizes of the queues. The message, its vectors
+ * and the triggered context may be reused when it returns. The payload belongs to
+ * the operation until it has ended. With KFI_INJECT a triggered post copies its
+ * payload at once, deferred work when it starts.
  *
- * Triggered posts compare their threshold with the counter's value, deferred
- * work with the sum of value and errors. What a change of the counter has made
- * due starts, whatever becomes of the counter then; in the order of
- * thresholds, equal ones in the order in which they were queued, from a work
- * item of the counter. Work that changes counters is started in that order,
- * too. A provider that has no room (-EAGAIN) is asked again for a second, and
- * what is due behind waits; another error at the start is an error completion.
+ * The threshold of a triggered post is compared with the value of the counter,
+ * that of deferred work with the sum of the value and the errors. When a counter
+ * reaches a threshold the operation starts, even if the counter is set back then.
+ * A work item of the counter starts operations in the order of their thresholds,
+ * those with the same threshold in the order in which they were queued. Work that
+ * changes counters is started in the same order. If a provider returns -EAGAIN,
+ * it is tried again for about a second, while operations behind wait. Other
+ * errors at the start are reported by the completion.
  *
- * Triggered posts end like any other. Deferred work increases its
- * completion counter by one, success or error, in place of the endpoint's
- * counters, and makes an entry in the completion queue only with
- * KFI_COMPLETION or when it fails.
+ * Triggered posts complete like other operations. Deferred work increases its
+ * completion counter by one, as a success or an error, instead of the counters of
+ * the endpoint. It writes a completion only with KFI_COMPLETION or if it fails.
  *
- * kfi_cancel() ends a triggered post that has not started with -ECANCELED.
- * KFI_CANCEL_WORK takes back work that has not started: 0, and nothing more is
- * heard of it; -ENOENT, it has started, or was never queued. KFI_FLUSH_WORK
- * does so with all work of a domain or, as a command of a counter, all work
- * that waits for that one; its argument is NULL.
+ * kfi_cancel() cancels a triggered post that has not started, with -ECANCELED.
+ * KFI_CANCEL_WORK cancels deferred work: it returns 0 if the work has not
+ * started, and nothing reports the work; and -ENOENT if it has started or was
+ * never queued. KFI_FLUSH_WORK cancels all deferred work of a domain, or of a
+ * counter if it is used on a counter; its argument is NULL.
  *
- * What waits keeps its counters and the domain from being closed (-EBUSY), not
- * the endpoint: closing that ends it with -ECANCELED, a disconnect or the loss
- * of its network ends it with the error that its other operations get.
+ * Counters and the domain can't be closed while operations wait for them
+ * (-EBUSY). The endpoint can: then its operations complete with -ECANCELED. If it
+ * is disconnected, or its device goes, they complete with the error of its other
+ * operations.
  */
 
 /**
- * enum kfi_trigger_event - what starts an operation
+ * enum kfi_trigger_event - event that starts an operation
  * @KFI_TRIGGER_THRESHOLD: a counter reaches a value
- * @KFI_TRIGGER_XPU: refused, for its number only
+ * @KFI_TRIGGER_XPU: not supported
  */
 enum kfi_trigger_event {
 	KFI_TRIGGER_THRESHOLD,
@@ -63,7 +64,7 @@ enum kfi_trigger_event {
 };
 
 /**
- * enum kfi_op_type - kind of deferred operation
+ * enum kfi_op_type - kind of deferred work
  * @KFI_OP_RECV: kfi_recvmsg()
  * @KFI_OP_SEND: kfi_sendmsg()
  * @KFI_OP_TRECV: kfi_trecvmsg()
@@ -91,9 +92,9 @@ enum kfi_op_type {
 };
 
 /**
- * struct kfi_trigger_threshold - a counter and a value
+ * struct kfi_trigger_threshold - counter and threshold
  * @cntr: the counter
- * @threshold: the value, successes
+ * @threshold: value of the counter at which the operation starts
  */
 struct kfi_trigger_threshold {
 	struct kfid_cntr	*cntr;
@@ -101,10 +102,10 @@ struct kfi_trigger_threshold {
 };
 
 /**
- * struct kfi_op_msg - a message for later
+ * struct kfi_op_msg - a message of deferred work
  * @ep: the endpoint
  * @msg: the message
- * @flags: flags of the call
+ * @flags: operation flags
  */
 struct kfi_op_msg {
 	struct kfid_ep		*ep;
@@ -113,10 +114,10 @@ struct kfi_op_msg {
 };
 
 /**
- * struct kfi_op_tagged - a tagged message for later
+ * struct kfi_op_tagged - a tagged message of deferred work
  * @ep: the endpoint
  * @msg: the message
- * @flags: flags of the call
+ * @flags: operation flags
  */
 struct kfi_op_tagged {
 	struct kfid_ep		*ep;
@@ -125,10 +126,10 @@ struct kfi_op_tagged {
 };
 
 /**
- * struct kfi_op_rma - a remote memory access for later
+ * struct kfi_op_rma - an RMA operation of deferred work
  * @ep: the endpoint
- * @msg: the access
- * @flags: flags of the call
+ * @msg: the operation
+ * @flags: operation flags
  */
 struct kfi_op_rma {
 	struct kfid_ep		*ep;
@@ -137,10 +138,10 @@ struct kfi_op_rma {
 };
 
 /**
- * struct kfi_op_atomic - an atomic operation for later
+ * struct kfi_op_atomic - an atomic operation of deferred work
  * @ep: the endpoint
  * @msg: the operation
- * @flags: flags of the call
+ * @flags: operation flags
  */
 struct kfi_op_atomic {
 	struct kfid_ep		*ep;
@@ -149,11 +150,12 @@ struct kfi_op_atomic {
 };
 
 /**
- * struct kfi_op_fetch_atomic - a fetching atomic operation for later
+ * struct kfi_op_fetch_atomic - an atomic operation of deferred work that returns
+ *	the old values
  * @ep: the endpoint
  * @msg: the operation
- * @fetch: where to put the results
- * @flags: flags of the call
+ * @fetch: where to store the old values
+ * @flags: operation flags
  */
 struct kfi_op_fetch_atomic {
 	struct kfid_ep		*ep;
@@ -163,12 +165,13 @@ struct kfi_op_fetch_atomic {
 };
 
 /**
- * struct kfi_op_compare_atomic - a comparing atomic operation for later
+ * struct kfi_op_compare_atomic - an atomic operation of deferred work that
+ *	compares, and returns the old values
  * @ep: the endpoint
  * @msg: the operation
- * @fetch: where to put the results
- * @compare: what to compare with
- * @flags: flags of the call
+ * @fetch: where to store the old values
+ * @compare: values to compare with
+ * @flags: operation flags
  */
 struct kfi_op_compare_atomic {
 	struct kfid_ep		*ep;
@@ -179,9 +182,9 @@ struct kfi_op_compare_atomic {
 };
 
 /**
- * struct kfi_op_cntr - a change of a counter for later
+ * struct kfi_op_cntr - a change of a counter as deferred work
  * @cntr: the counter
- * @value: what to set it to, or add to it
+ * @value: new value, or number to add
  */
 struct kfi_op_cntr {
 	struct kfid_cntr	*cntr;
@@ -190,13 +193,13 @@ struct kfi_op_cntr {
 
 /**
  * struct kfi_triggered_context - context of an operation with KFI_TRIGGER
- * @event_type: what starts it
- * @trigger: when
- * @trigger.threshold: with KFI_TRIGGER_THRESHOLD
- * @trigger.internal: the provider's, once the operation is posted
+ * @event_type: event that starts the operation
+ * @trigger: parameters of the event
+ * @trigger.threshold: for KFI_TRIGGER_THRESHOLD
+ * @trigger.internal: not used
  *
- * As large as struct kfi_context. Not together with KFI_CQE, whose context is
- * another structure.
+ * Of the same size as struct kfi_context. KFI_CQE is not allowed, because its
+ * context is another structure.
  */
 struct kfi_triggered_context {
 	enum kfi_trigger_event			event_type;
@@ -207,11 +210,11 @@ struct kfi_triggered_context {
 };
 
 /**
- * struct kfi_triggered_context2 - the same, as large as struct kfi_context2
- * @event_type: what starts it
- * @trigger: when
- * @trigger.threshold: with KFI_TRIGGER_THRESHOLD
- * @trigger.internal: the provider's, once the operation is posted
+ * struct kfi_triggered_context2 - the same, of the size of struct kfi_context2
+ * @event_type: event that starts the operation
+ * @trigger: parameters of the event
+ * @trigger.threshold: for KFI_TRIGGER_THRESHOLD
+ * @trigger.internal: not used
  */
 struct kfi_triggered_context2 {
 	enum kfi_trigger_event			event_type;
@@ -222,13 +225,14 @@ struct kfi_triggered_context2 {
 };
 
 /**
- * struct kfi_deferred_work - an operation for later
- * @context: kfabric's, from KFI_QUEUE_WORK until the work has started
- * @threshold: value and errors of @triggering_cntr that start it
- * @triggering_cntr: the counter that starts it
- * @completion_cntr: a counter to increase when it has ended, or NULL; NULL for
- *	KFI_OP_CNTR_SET and KFI_OP_CNTR_ADD
- * @op_type: kind of operation
+ * struct kfi_deferred_work - argument of KFI_QUEUE_WORK and KFI_CANCEL_WORK
+ * @context: for kfi.ko, from KFI_QUEUE_WORK until the work has started
+ * @threshold: sum of value and errors of @triggering_cntr at which the work
+ *	starts
+ * @triggering_cntr: the counter that starts the work
+ * @completion_cntr: counter that is increased when the work has ended, or NULL;
+ *	NULL for KFI_OP_CNTR_SET and KFI_OP_CNTR_ADD
+ * @op_type: kind of the operation
  * @op: the operation
  * @op.msg: KFI_OP_SEND, KFI_OP_RECV
  * @op.tagged: KFI_OP_TSEND, KFI_OP_TRECV
@@ -237,6 +241,8 @@ struct kfi_triggered_context2 {
  * @op.fetch_atomic: KFI_OP_FETCH_ATOMIC
  * @op.compare_atomic: KFI_OP_COMPARE_ATOMIC
  * @op.cntr: KFI_OP_CNTR_SET, KFI_OP_CNTR_ADD
+ *
+ * The structure has to exist until the work has started or was cancelled.
  */
 struct kfi_deferred_work {
 	struct kfi_context2			context;
