@@ -67,23 +67,23 @@
 
 #define KFI_ERRNO_OFFSET	256
 
-/* Errors of the fabric itself, numbered as in libfabric. */
+/* Errors that have no errno, with the numbers of libfabric */
 enum {
-	KFI_EOTHER	 = KFI_ERRNO_OFFSET,	/* none of the below */
+	KFI_EOTHER	 = KFI_ERRNO_OFFSET,	/* another error */
 	KFI_ETOOSMALL	 = 257,	/* the caller's buffer is too small */
 	KFI_EOPBADSTATE	 = 258,	/* the object's state forbids this call */
-	KFI_EAVAIL	 = 259,	/* an error entry waits to be read */
-	KFI_EBADFLAGS	 = 260,	/* a flag is unknown or does not belong here */
+	KFI_EAVAIL	 = 259,	/* the next entry of the queue is an error */
+	KFI_EBADFLAGS	 = 260,	/* a flag is unknown or not allowed */
 	KFI_ENOEQ	 = 261,	/* no event queue is bound */
-	KFI_EDOMAIN	 = 262,	/* objects of different domains were mixed */
+	KFI_EDOMAIN	 = 262,	/* the objects belong to different domains */
 	KFI_ENOCQ	 = 263,	/* no completion queue is bound */
-	KFI_ECRC	 = 264,	/* payload damaged in transit */
+	KFI_ECRC	 = 264,	/* the payload was damaged in transit */
 	KFI_ETRUNC	 = 265,	/* the message was longer than the buffer */
-	KFI_ENOKEY	 = 266,	/* the key is taken or can't be had */
+	KFI_ENOKEY	 = 266,	/* the key is in use, or there is none */
 	KFI_ENOAV	 = 267,	/* no address vector is bound */
-	KFI_EOVERRUN	 = 268,	/* a queue lost entries */
-	KFI_ENORX	 = 269,	/* the receiver had no buffer posted */
-	KFI_ENOMR	 = 270,	/* no memory region can be had */
+	KFI_EOVERRUN	 = 268,	/* a queue has lost entries */
+	KFI_ENORX	 = 269,	/* no receive is posted, or no receive context is bound */
+	KFI_ENOMR	 = 270,	/* there can't be more memory regions */
 	KFI_ERRNO_MAX
 };
 
