@@ -52,7 +52,7 @@ TRACE_DEFINE_ENUM(KFI_EP_DGRAM);
 		{ KFI_EP_RDM,		"rdm" },	\
 		{ KFI_EP_DGRAM,		"dgram" })
 
-/* An operation was accepted by the core and goes to the provider or the matching. */
+/* The core has accepted an operation, and passes it to the provider or the matching. */
 TRACE_EVENT(kfi_post,
 	TP_PROTO(const struct kfi_oper *op),
 	TP_ARGS(op),
@@ -84,7 +84,7 @@ TRACE_EVENT(kfi_post,
 		  __entry->addr, __entry->tag, __entry->len)
 );
 
-/* An operation ended; @wc is what the consumer will read. */
+/* An operation has ended; @wc is its completion. */
 TRACE_EVENT(kfi_complete,
 	TP_PROTO(const struct kfi_oper *op, const struct kfi_cq_err_entry *wc),
 	TP_ARGS(op, wc),
@@ -116,7 +116,7 @@ TRACE_EVENT(kfi_complete,
 		  __entry->tag, __entry->len, __entry->err)
 );
 
-/* Something went wrong on an endpoint; @what is one word. */
+/* An error has occurred on an endpoint; @what is a word that describes it. */
 TRACE_EVENT(kfi_error,
 	TP_PROTO(const struct kfi_ep *ep, int err, const char *what),
 	TP_ARGS(ep, err, what),
@@ -139,7 +139,7 @@ TRACE_EVENT(kfi_error,
 		  __entry->err, __entry->what)
 );
 
-/* A connection is established. */
+/* A connection is established. RDM endpoints have one for each peer. */
 TRACE_EVENT(kfi_connect,
 	TP_PROTO(const struct kfi_ep *ep),
 	TP_ARGS(ep),
@@ -155,7 +155,7 @@ TRACE_EVENT(kfi_connect,
 		  kfi_show_ep_type(__entry->type))
 );
 
-/* A connection ended: 0 by an orderly shutdown, else why. */
+/* A connection has ended, or could not be established; @err is 0 after an orderly shutdown. */
 TRACE_EVENT(kfi_disconnect,
 	TP_PROTO(const struct kfi_ep *ep, int err),
 	TP_ARGS(ep, err),
