@@ -739,7 +739,7 @@ kfi_sendsgl(struct kfid_ep *ep, const struct scatterlist *sgl, void **desc,
  * @buf: the buffer
  * @len: length in bytes
  * @desc: descriptor of the buffer, or NULL
- * @data: comes with the peer's completion
+ * @data: remote CQ data, in the peer's completion
  * @dest_addr: peer to send to
  * @context: returned in the completion
  *
@@ -796,7 +796,7 @@ kfi_inject(struct kfid_ep *ep, const void *buf, size_t len,
  * @ep: the endpoint or transmit context
  * @buf: the buffer, may be reused when the call returns
  * @len: length in bytes, at most inject_size
- * @data: comes with the peer's completion
+ * @data: remote CQ data, in the peer's completion
  * @dest_addr: peer to send to
  *
  * Context: Process context or softirq, does not sleep.

@@ -81,8 +81,9 @@ struct kfi_peer_info {
  * @tx: start a transmit; &kfi_oper.code tells its kind. Returns 0 if the operation is accepted: it
  *	will be completed once, or has been completed; or a negative errno if it is refused, then
  *	nothing has happened. Must not return -EAGAIN for ever. With KFI_MORE in &kfi_oper.flags
- *	the provider may delay the operation until the next post without KFI_MORE, or @tx_flush.
- *	The provider ignores KFI_FENCE: kfi.ko calls @tx after all earlier transmits have been
+ *	the provider may delay the operation, because another post follows. It starts the delayed
+ *	operations with the next post without KFI_MORE, by @tx_flush, or after a short time. The
+ *	provider ignores KFI_FENCE: kfi.ko calls @tx after all earlier transmits have been
  *	completed. Called inside rcu_read_lock_bh(), must not sleep
  * @tx_flush: optional: start the operations that were delayed by KFI_MORE. Called inside
  *	rcu_read_lock_bh()
