@@ -691,8 +691,8 @@ void kfi_mr_put(struct kfi_mr *mr);
  * @key: key by which the region was found. A per-I/O region may have been registered again since,
  *	with other memory and another key
  *
- * Context: any, inside rcu_read_lock(). The result holds until the end of that section.
- * Return: true if they may.
+ * Context: any, inside rcu_read_lock().
+ * Return: true if they may be moved until the end of that section.
  */
 static inline bool kfi_mr_live(const struct kfi_mr *mr, u64 key)
 {
