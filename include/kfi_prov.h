@@ -466,10 +466,11 @@ static inline void kfi_rx_complete(struct kfi_rx *rx, int err)
  * @rx: the message. Its memory belongs to the provider again after this call
  * @err: negative errno
  *
- * On a connected endpoint the receive completes with @err, and so does a directed receive. In all
- * other cases the loss of a sender completes no receive: the receive is posted again, at its
- * previous position in the order. A multi-receive buffer does not use the bytes of the message
- * again. Context: process or softirq.
+ * On a connected endpoint the receive completes with @err; so does a directed receive, and one with
+ * KFI_CLAIM or KFI_DISCARD. A multi-receive buffer goes on without the bytes of the message. Any
+ * other receive is posted again at its previous position in the order.
+ *
+ * Context: process or softirq.
  */
 void kfi_rx_abort(struct kfi_rx *rx, int err);
 
