@@ -47,11 +47,11 @@ struct kfi_eq_attr {
 
 /* Events, with the type of the entry */
 enum {
-	KFI_NOTIFY,		/* struct kfi_eq_entry: a link or device changed */
+	KFI_NOTIFY,		/* never raised */
 	KFI_CONNREQ,		/* struct kfi_eq_cm_entry */
 	KFI_CONNECTED,		/* struct kfi_eq_cm_entry */
 	KFI_SHUTDOWN,		/* struct kfi_eq_cm_entry */
-	KFI_MR_COMPLETE,	/* struct kfi_eq_entry */
+	KFI_MR_COMPLETE,	/* never raised: registration is synchronous */
 	KFI_AV_COMPLETE,	/* never raised: insertion is synchronous */
 	KFI_JOIN_COMPLETE,	/* never raised: there is no multicast */
 };
