@@ -34,8 +34,8 @@ int kfi_domain(struct kfid_fabric *fabric, struct kfi_info *info,
 /**
  * kfi_domain_bind() - bind an event queue to a domain
  * @domain: domain without endpoints
- * @fid: head of the event queue. It gets the events of the device: KFI_NOTIFY,
- *	and KFI_SHUTDOWN when the device or the namespace goes.
+ * @fid: head of the event queue. It gets KFI_SHUTDOWN when the device or the
+ *	namespace goes.
  * @flags: 0. KFI_REG_MR is not supported, because registrations are complete
  *	when the call returns.
  *
@@ -238,9 +238,8 @@ struct kfi_mr_modify {
  * Context: Process context, may sleep.
  * Return: 0; -KFI_ENOKEY if the key is in use; -EINVAL if the vector is empty or
  * too long, the type or the access rights are unknown, or the key is too long;
- * -KFI_EBADFLAGS; -KFI_ENOMR if there can't be more regions; -EOPNOTSUPP if
- * there is an authorization key; -ENODEV if the device or the namespace has
- * gone; -ENOMEM.
+ * -KFI_EBADFLAGS; -EOPNOTSUPP if there is an authorization key; -ENODEV if the
+ * device or the namespace has gone; -ENOMEM; or an error of the provider.
  */
 int kfi_mr_regattr(struct kfid_domain *domain, const struct kfi_mr_attr *attr,
 		   uint64_t flags, struct kfid_mr **mr);
@@ -559,9 +558,8 @@ struct kfi_mr_work {
  * libfabric has no counterpart.
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL if @iov_limit is 0 or too high; -KFI_EBADFLAGS; -KFI_ENOMR
- * if there can't be more regions; -EOPNOTSUPP; -ENODEV if the device or the
- * namespace has gone; -ENOMEM.
+ * Return: 0; -EINVAL if @iov_limit is 0 or too high; -KFI_EBADFLAGS; -ENODEV if
+ * the device or the namespace has gone; -ENOMEM; or an error of the provider.
  */
 int kfi_mr_alloc(struct kfid_domain *domain, size_t iov_limit, uint64_t flags,
 		 struct kfid_mr **mr, void *context);
