@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * atomic.h - what the files about atomic operations share: atomic.c posts, atomic_target.c performs, atomic_math.c computes.
+ * atomic.h - atomic operations: atomic.c posts them, atomic_target.c performs them at the target,
+ * atomic_math.c computes the result of one element.
  */
 #ifndef _KFI_CORE_ATOMIC_H
 #define _KFI_CORE_ATOMIC_H
@@ -9,11 +10,15 @@
 #include "post.h"
 
 /**
- * struct kfi_post_atomic - what an atomic call has beyond struct kfi_post
- * @op: @datatype: as given
- * @compare: @compare_count: values to compare with
- * @result: @result_count: where old values go
- * @targets: as many elements as there are operands; their number is &kfi_post.rma_count
+ * struct kfi_post_atomic - arguments of an atomic call that struct kfi_post does not have
+ * @op: enum kfi_op
+ * @datatype: enum kfi_datatype
+ * @compare: values to compare with
+ * @compare_count: number of entries of @compare
+ * @result: where the previous values are stored
+ * @result_count: number of entries of @result
+ * @targets: remote segments; their number is &kfi_post.rma_count. They have as many elements as the
+ *	operands
  */
 struct kfi_post_atomic {
 	unsigned int			op;
@@ -25,7 +30,7 @@ struct kfi_post_atomic {
 	const struct kfi_rma_ioc	*targets;
 };
 
-/* Describe the call; where results go and what is compared with is the caller's to add. */
+/* Describe the call. The caller sets &kfi_post_atomic.compare and result. */
 static __always_inline void kfi_post_atomic(struct kfi_post *post, struct kfi_post_atomic *atomic, enum kfi_opcode code,
 					    const struct kfi_msg_atomic *msg, u64 flags)
 {
@@ -48,12 +53,17 @@ static __always_inline void kfi_post_atomic(struct kfi_post *post, struct kfi_po
 	post->atomic = atomic;
 }
 
-/* atomic.c: describe an atomic operation. 0, -EOPNOTSUPP, -EMSGSIZE, -EINVAL. */
+/*
+ * atomic.c: check an atomic call and describe it in @op. Returns 0, -EOPNOTSUPP, -EMSGSIZE or
+ * -EINVAL.
+ */
 int kfi_op_atomic(struct kfi_oper *op, const struct kfi_post *post);
 
 /*
- * atomic_math.c: the element at @target, and its value before to @old. For what kfi_atomic_valid() says; all are naturally
- * aligned; @operand and @compare are readable even if @op needs none. The caller sees to it that nobody else is there.
+ * atomic_math.c: perform one element, and store the previous value of @target in @old.
+ * kfi_atomic_valid() has accepted operation and type, and all pointers are naturally aligned.
+ * @operand and @compare must be readable even if @op does not use them. The caller excludes other
+ * operations on @target.
  */
 void kfi_atomic_element(u8 op, u16 datatype, void *target, const void *operand, const void *compare, void *old);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * attr.h - attributes of offers against those of hints (attr.c)
- */
+/* attr.h - comparison of the attributes of an offer with the hints (attr.c). */
 #ifndef _KFI_ATTR_H
 #define _KFI_ATTR_H
 
@@ -11,7 +9,7 @@
 #include <kfi_domain.h>
 #include <kfi_endpoint.h>
 
-/* Granted when the hints do not say: enough to start with, and small */
+/* Limits that are granted if the hints have none: small, but sufficient to start with */
 #define KFI_DEF_QUEUE		256	/* operations in a queue */
 #define KFI_DEF_IOV		4	/* entries of a vector */
 #define KFI_DEF_INJECT		256	/* bytes */

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * auth.h - authorization keys (auth.c), for those who open objects.
- */
+/* auth.h - authorization keys (auth.c), for the files that open objects. */
 #ifndef _KFI_AUTH_H
 #define _KFI_AUTH_H
 
 #include "attr.h"
 
-/* Is it a key that can be kept? None at all is fine. */
+/* Is the key short enough to be stored? No key at all is allowed. */
 bool kfi_auth_key_ok(const u8 *key, size_t size);
-/* An endpoint without a key of its own goes by that of @domain, which may be NULL: give @info a copy. 0, -ENOMEM. */
+/*
+ * Give @info a copy of the key of @domain, which may be NULL, unless @info has a key of its own.
+ * Returns 0 or -ENOMEM.
+ */
 int kfi_auth_inherit(struct kfi_info *info, const struct kfi_domain_attr *domain);
 
 #endif /* _KFI_AUTH_H */

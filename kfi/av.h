@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * av.h - the inside of an address vector: av.c (addresses), av_svc.c (addresses given as text)
- */
+/* av.h - internals of an address vector: av.c (addresses), av_svc.c (addresses given as text). */
 #ifndef _KFI_AV_H
 #define _KFI_AV_H
 
@@ -12,13 +10,19 @@
 
 /**
  * struct kfi_av - an address vector
- * @fid: @obj: @domain: as everywhere
- * @addrlen:	bytes of an address
- * @rx_ctx_bits: top bits of a handle that name a receive context
- * @lock:	serialises insertion and removal
- * @table:	entries by index; @next: where the search for a free index goes on
- * @by_addr:	entries by address; @params: of it (the length of a key is known at open only)
- * @eps:	endpoints bound to it, by av_entry, under @lock
+ * @fid: the consumer's handle
+ * @obj: common part
+ * @domain: parent
+ * @addrlen: bytes of an address
+ * @rx_ctx_bits: number of top bits of a handle that name a receive context
+ * @lock: serialises insertion and removal, and protects @next and @eps. Look-ups use RCU
+ * @table: entries by index
+ * @next: index at which the search for a free index continues
+ * @by_addr: entries by address
+ * @params: parameters of @by_addr; the length of the key is known at open only
+ * @eps: endpoints that are bound to the vector, by &kfi_ep.av_entry
+ *
+ * kfi_av_open() allocates it. av_close() frees it, when no endpoint is bound to it.
  */
 struct kfi_av {
 	struct kfid_av		fid;
@@ -40,7 +44,11 @@ static inline struct kfi_av *kfi_to_av(struct kfid_av *fid)
 }
 
 int kfi_av_check_insert(u64 flags, const void *context);
-/* *@err: in: positive if there is no address at all; out: why not */
+/*
+ * Insert address number @i of a call, and report the result as the flags of the call ask. *@err is
+ * positive on entry if the address could not be resolved; on return it is 0 or a positive errno.
+ * Returns true if the address was inserted.
+ */
 bool kfi_av_put_one(struct kfi_av *av, const void *addr, size_t i, kfi_addr_t *handles, u64 flags, void *context,
 		    int *err);
 

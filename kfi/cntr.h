@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * cntr.h - the inside of a counter.
- */
+/* cntr.h - internals of a counter. */
 #ifndef _KFI_CNTR_H
 #define _KFI_CNTR_H
 
@@ -11,22 +9,31 @@
 /** enum kfi_cntr_sense - what a threshold is compared with */
 enum kfi_cntr_sense {
 	KFI_CNTR_SUCCEEDED,	/* the counter's value */
-	KFI_CNTR_ENDED,		/* successes and errors */
+	KFI_CNTR_ENDED,		/* successes plus errors */
 	KFI_CNTR_SENSES
 };
 
 /**
  * struct kfi_cntr - a counter
- * @fid: @obj: @domain: as everywhere
- * @bytes:	counts bytes instead of operations
- * @waitable:	has a wait object
- * @handler:	the consumer's, called after each change, or NULL
- * @armed:	something in @waiting: a change has to look there
- * @wait:	sleepers in kfi_cntr_wait()
- * @lock:	protects @waiting, @due and kfi_trigger.cntr of what is in there; a leaf lock, bottom halves off
- * @waiting:	operations that start at a value, by threshold (trigger.c); @due: those that have been reached, in order
- * @work:	starts what is due
- * @value:	successes; @errors: failures. Exact at any time: both are plain atomics, no lock.
+ * @fid: the consumer's handle
+ * @obj: common part
+ * @domain: parent
+ * @bytes: counts bytes instead of operations
+ * @waitable: has a wait object
+ * @armed: @waiting may have operations; a change of the value calls kfi_trigger_check()
+ * @handler: the consumer's, called after each change in the context of the change, or NULL
+ * @wait: sleepers in kfi_cntr_wait()
+ * @lock: protects @waiting, @due, and &kfi_trigger.cntr of the operations in them. A leaf lock,
+ *	taken with bottom halves off
+ * @waiting: operations that start when the counter reaches a value, ordered by threshold
+ *	(trigger.c)
+ * @due: operations whose threshold has been reached, in the order in which they start
+ * @work: starts the operations in @due
+ * @value: number of successes, or their bytes
+ * @errors: number of errors
+ *
+ * @value and @errors are atomics without a lock, exact at any time. kfi_cntr_open() allocates the
+ * counter; kfi_cntr_close() frees it, when nothing is bound to it and no operation waits for it.
  */
 struct kfi_cntr {
 	struct kfid_cntr	fid;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * core.h - what the files of kfi.ko share with one another and with nobody else.
- */
+/* core.h - declarations that the files of kfi.ko share, and that other modules do not see. */
 #ifndef _KFI_CORE_H
 #define _KFI_CORE_H
 
@@ -9,11 +7,17 @@
 #include <linux/workqueue.h>
 #include <kfi_prov.h>
 
-/* ---- fid.c: one table row for each class of handle ---- */
+/* ---- fid.c: operations of each class of object ---- */
 
 /**
- * struct kfi_fid_class - what can be done with a handle of one class
- * A NULL slot answers -EOPNOTSUPP (close is never NULL).
+ * struct kfi_fid_class - operations on the objects of one class
+ * @name: name of the class, for messages
+ * @close: close the object. Never NULL
+ * @bind: bind another object to it
+ * @control: kfi_control()
+ * @ops_open: kfi_open_ops()
+ *
+ * For a NULL operation fid.c returns -EOPNOTSUPP.
  */
 struct kfi_fid_class {
 	const char *name;
@@ -25,7 +29,7 @@ struct kfi_fid_class {
 
 extern const struct kfi_fid_class kfi_fabric_class;	/* fabric.c */
 extern const struct kfi_fid_class kfi_domain_class;	/* domain.c */
-extern const struct kfi_fid_class kfi_ep_class;		/* ep.c, and with contexts ctx.c, shared.c */
+extern const struct kfi_fid_class kfi_ep_class;		/* ep.c, also for contexts */
 extern const struct kfi_fid_class kfi_alias_class;	/* alias.c */
 extern const struct kfi_fid_class kfi_pep_class;	/* pep.c */
 extern const struct kfi_fid_class kfi_cq_class;		/* cq.c */
@@ -35,22 +39,31 @@ extern const struct kfi_fid_class kfi_av_class;		/* av.c */
 extern const struct kfi_fid_class kfi_mr_class;		/* mr.c */
 
 void kfi_obj_init(struct kfi_obj *obj);
-/* Into the parent's list, whose lock is held (domain->eps, fabric->peps...): keeps it ordered by id, as netlink needs. */
+/*
+ * Add @obj to a list of its parent (&kfi_domain.eps, &kfi_fabric.peps, ...). The caller holds the
+ * parent's lock. The list stays ordered by id, because a netlink dump resumes behind the last id
+ * shown.
+ */
 void kfi_obj_link(struct kfi_obj *obj, struct list_head *list);
 
-/** kfi_obj_get() - a child or binding appears */
+/** kfi_obj_get() - add a user: a child, or a binding to another object */
 static inline void kfi_obj_get(struct kfi_obj *obj)
 {
 	atomic_inc(&obj->users);
 }
 
-/** kfi_obj_put() - a child or binding is gone */
+/** kfi_obj_put() - remove a user */
 static inline void kfi_obj_put(struct kfi_obj *obj)
 {
 	WARN_ON_ONCE(atomic_dec_return(&obj->users) < 0);
 }
 
-/** kfi_obj_retire() - about to close: true if nothing uses the object; from then on it can't be used (users < 0) */
+/**
+ * kfi_obj_retire() - begin to close an object
+ * @obj: object
+ *
+ * Return: true if the object has no users. It can't be used from then on (users < 0).
+ */
 static inline bool kfi_obj_retire(struct kfi_obj *obj)
 {
 	return atomic_cmpxchg(&obj->users, 0, -(1 << 30)) == 0;
@@ -58,8 +71,10 @@ static inline bool kfi_obj_retire(struct kfi_obj *obj)
 
 /**
  * struct kfi_ep_alias - another handle of an endpoint or context
- * @fid: consumer's handle; @ep: what it stands for, kept open
- * @tx_flags: @rx_flags: default op flags of what is posted by this handle
+ * @fid: the consumer's handle
+ * @ep: the endpoint or context. The alias keeps it open
+ * @tx_flags: default operation flags of transmits that are posted through this handle
+ * @rx_flags: default operation flags of receives that are posted through this handle
  */
 struct kfi_ep_alias {
 	struct kfid_ep	fid;
@@ -68,7 +83,7 @@ struct kfi_ep_alias {
 	u64		rx_flags;
 };
 
-/* What a handle stands for: itself, unless it is an alias. */
+/* Resolve an alias. Returns @fid itself if it is no alias, or NULL. */
 static inline struct kfid *kfi_real_fid(struct kfid *fid)
 {
 	if (fid && fid->fclass == KFI_CLASS_ALIAS)
@@ -76,13 +91,13 @@ static inline struct kfid *kfi_real_fid(struct kfid *fid)
 	return fid;
 }
 
-/* The endpoint of a handle that can be nothing else. */
+/* Return the endpoint of a handle that is an endpoint, a context, or an alias of one. */
 static inline struct kfi_ep *kfi_real_ep(struct kfid_ep *fid)
 {
 	return container_of(kfi_real_fid(&fid->fid), struct kfi_ep, fid.fid);
 }
 
-/* An endpoint of any kind, by its handle; NULL: it is something else. */
+/* Return the endpoint or context of a handle of any class, or NULL if it is neither. */
 static inline struct kfi_ep *kfi_fid_ep(struct kfid *fid)
 {
 	fid = kfi_real_fid(fid);
@@ -100,70 +115,102 @@ static inline struct kfi_ep *kfi_fid_ep(struct kfid *fid)
 
 /* ---- provider.c, fabric.c, gone.c, domain.c, netlink.c (discovery and registry) ---- */
 
-struct kfi_provider *kfi_provider_get(const char *name);	/* by name, module pinned; NULL if none; may load it */
+/*
+ * Find a provider by its name, and pin its module. May load the module. Returns NULL if there is no
+ * such provider.
+ */
+struct kfi_provider *kfi_provider_get(const char *name);
 void kfi_provider_put(struct kfi_provider *prov);
-int kfi_fabric_init(void);		/* pernet registration */
+int kfi_fabric_init(void);
 void kfi_fabric_exit(void);
 /*
- * ops->resolve with the fabric kept alive: -ENODEV when its namespace is gone. Takes domain->lock. Opening an endpoint
- * or passive endpoint: hold domain->lock (fabric->lock), look at its dead, then call the provider and
- * kfi_obj_link(); gone.c sets dead first, or under the lock, and kills what it finds.
+ * Call &kfi_prov_ops.resolve while the namespace exists. Takes &kfi_domain.lock. Returns -ENODEV if
+ * the namespace or the device is gone.
+ *
+ * Race between opening an endpoint and the end of its namespace or device: the opener of an
+ * endpoint (passive endpoint) holds &kfi_domain.lock (&kfi_fabric.lock). Under the lock it tests
+ * the parent's dead flag, calls the provider, and calls kfi_obj_link(). gone.c sets the dead flag
+ * before it takes the lock, or under it, and then kills the objects in the list. So the open either
+ * fails or gone.c finds the object.
  */
 int kfi_domain_resolve(struct kfi_domain *domain, const char *node, const char *service, void *addr);
 int kfi_netlink_init(void);
 void kfi_netlink_exit(void);
-/* Walk all endpoints of a namespace under the proper mutexes; fn may sleep. Nonzero stops. */
+/*
+ * Call @fn for each endpoint of a namespace. @fn may sleep; kfi_fabrics_lock and the mutexes of the
+ * fabric and the domain are held. A nonzero result of @fn ends the walk.
+ */
 typedef int (*kfi_ep_fn)(struct kfi_ep *ep, void *arg);
 int kfi_walk_eps(struct net *net, kfi_ep_fn fn, void *arg);
 
 /* ---- info.c ---- */
 
-struct kfi_info *kfi_info_copy(const struct kfi_info *info);	/* one entry, not the chain; NULL: no memory */
+/* Copy one entry of a chain of infos. Returns NULL if there is no memory. */
+struct kfi_info *kfi_info_copy(const struct kfi_info *info);
 
 /* ---- op.c: operations and their completion ---- */
 
 int kfi_pool_init(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 depth, u32 iov_limit, u32 rma_limit,
 		  size_t inline_size, size_t priv);
 void kfi_pool_exit(struct kfi_op_pool *pool);
-/* An operation with a CQ slot reserved (unless it needs none), or ERR_PTR(-EAGAIN). */
+/*
+ * Take an operation from the pool, and reserve a slot of @cq unless the operation needs none.
+ * Returns ERR_PTR(-EAGAIN) if there is none.
+ */
 struct kfi_oper *kfi_op_get(struct kfi_ep *ep, struct kfi_op_pool *pool, struct kfi_cq *cq, u64 flags);
-/* Undo kfi_op_get() of an operation that never started. */
+/* Undo kfi_op_get() for an operation that was not started. */
 void kfi_op_abort(struct kfi_oper *op);
 /*
- * The end of every operation: makes the CQ entry, or queues its done(), or (successful and silent) only gives the slot
- * back; counts; frees @op; wakes whoever waits for space. @wc->op_context is filled here, its err_data by who shows it. @ep is the
- * endpoint that it is counted for: @op->ep, or the one whose message came into a receive of a shared context.
+ * End an operation: make its entry in the CQ, or queue its done() callback, or, after a success
+ * that the consumer does not want to see, release the reserved slot. Update the counters, free @op
+ * and wake waiters for space. kfi_op_finish() sets @wc->op_context; the reader of the entry sets
+ * err_data. @ep is the endpoint whose counters change: @op->ep, or the endpoint whose message took
+ * a receive of a shared context. Process or softirq context.
  */
 void kfi_op_finish(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_entry *wc);
-void __kfi_op_finish(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_entry *wc);	/* bottom halves off */
-/* One entry of an operation that goes on (multi-receive): counts and fills a slot that the caller has reserved. Bottom halves off. */
+/* As kfi_op_finish(). Bottom halves are off. */
+void __kfi_op_finish(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_entry *wc);
+/*
+ * Make one entry of an operation that continues (multi-receive), in a slot that the caller has
+ * reserved, and update the counters of @ep. Bottom halves are off.
+ */
 void kfi_op_part(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_entry *wc);
 
 /* ---- cq.c ---- */
 
-/* Fill a reserved slot and signal. */
+/* Store an entry in a reserved slot, wake readers, and schedule the handler. */
 void kfi_cq_fill(struct kfi_cq *cq, const struct kfi_cq_err_entry *wc);
-void __kfi_cq_fill(struct kfi_cq *cq, const struct kfi_cq_err_entry *wc);	/* bottom halves off */
+/* As kfi_cq_fill(). Bottom halves are off. */
+void __kfi_cq_fill(struct kfi_cq *cq, const struct kfi_cq_err_entry *wc);
 struct kfi_obj *kfi_cq_obj(struct kfi_cq *cq);
-int kfi_cq_init(void);		/* per-CPU batches, workqueue */
+int kfi_cq_init(void);		/* per-CPU batches and workqueues */
 void kfi_cq_exit(void);
 
 /* ---- eq.c ---- */
 
 struct kfi_obj *kfi_eq_obj(struct kfi_eq *eq);
-/* Queue an event for @fid. @info passes to the reader on success. Return: 0, -EAGAIN (full). May sleep. */
+/*
+ * Queue an event of @fid. On success the reader of the event owns @info. Returns 0, or -EAGAIN if
+ * the queue is full. May sleep.
+ */
 int kfi_eq_event(struct kfi_eq *eq, u32 event, struct kfid *fid, struct kfi_info *info, const void *data, size_t len);
-/* Queue an error event; @err negative. */
+/* Queue an error event. @err is negative. */
 int kfi_eq_error(struct kfi_eq *eq, struct kfid *fid, int err, const void *data, size_t len);
-/* An object closes: its queued events go too. */
+/* Drop the queued events of an object that is being closed. */
 void kfi_eq_forget(struct kfi_eq *eq, struct kfid *fid);
-/* The same, and on return the handler has done with those that it had read. Not from the handler. */
+/*
+ * As kfi_eq_forget(), and wait until the handler has returned for the events that it has already
+ * read. Must not be called from the handler.
+ */
 void kfi_eq_forget_sync(struct kfi_eq *eq, struct kfid *fid);
 
 /* ---- cntr.c ---- */
 
 struct kfi_obj *kfi_cntr_obj(struct kfi_cntr *cntr);
-/* NULL is fine. err != 0 counts an error. @len counts with KFI_CNTR_EVENTS_BYTES. Process or softirq. */
+/*
+ * Count an operation, or an error if @err is nonzero. @cntr may be NULL. A counter with
+ * KFI_CNTR_EVENTS_BYTES adds @len. Process or softirq context.
+ */
 void kfi_cntr_count_len(struct kfi_cntr *cntr, int err, size_t len);
 static inline void kfi_cntr_count(struct kfi_cntr *cntr, int err)
 {
@@ -173,41 +220,56 @@ static inline void kfi_cntr_count(struct kfi_cntr *cntr, int err)
 /* ---- av.c ---- */
 
 struct kfi_obj *kfi_av_obj(struct kfi_av *av);
-/* Between the two, the endpoint's provider hears of removed addresses. */
+/*
+ * Add an endpoint to the vector, or remove it. While it is a member, its provider is told about
+ * removed addresses (&kfi_prov_ops.addr_removed). kfi_av_join() also takes the reference that keeps
+ * the vector open; kfi_ep_unbind() drops it.
+ */
 void kfi_av_join(struct kfi_av *av, struct kfi_ep *ep);
 void kfi_av_leave(struct kfi_av *av, struct kfi_ep *ep);
-/* Is @name the address behind @addr now? Context: any but hard interrupt. */
+/* Does handle @addr stand for address @name at present? Any context but hard interrupt. */
 bool kfi_av_is(struct kfi_av *av, kfi_addr_t addr, const void *name);
 
 /* ---- match.c ---- */
 
-int kfi_match_init(struct kfi_match *match, u32 depth);	/* rx_attr.size; @match is the one inside a struct kfi_ep */
+/* @match is a member of an endpoint, @depth the number of its receives. */
+int kfi_match_init(struct kfi_match *match, u32 depth);
 void kfi_match_exit(struct kfi_match *match);
 /*
- * Post a receive; bottom halves are off. Return: NULL: it is posted; -ESHUTDOWN: flushed; an unexpected message that fits, matched (op,
- * iter set) and no longer in the matching: the caller hands it to ops->rx_matched(). A multi-receive buffer may take several: then
- * call kfi_match_more() until it answers NULL.
+ * Post a receive. Bottom halves are off. Returns NULL if the receive is posted; ERR_PTR(-ESHUTDOWN)
+ * if @ep is closed; otherwise an unexpected message that now has this receive (&kfi_rx.op and iter
+ * are set) and has left the matching. The caller passes the message to &kfi_prov_ops.rx_matched. A
+ * multi-receive buffer may take several messages: the caller then calls kfi_match_more() until it
+ * returns NULL.
  */
 struct kfi_rx *kfi_match_post(struct kfi_ep *ep, struct kfi_oper *op);
 struct kfi_rx *kfi_match_more(struct kfi_ep *ep);
-/* Hand all that kfi_match_more() has to the provider. No lock is held. */
+/* Pass all messages that kfi_match_more() returns to the provider. No lock is held. */
 void kfi_match_deliver(struct kfi_ep *ep);
 /*
- * The same for a tagged receive with KFI_PEEK, KFI_CLAIM or KFI_DISCARD: it is not posted but ends with the message it
- * finds among the unexpected ones, or with ENOMSG. match_peek.c
+ * As kfi_match_post(), for a tagged receive with KFI_PEEK, KFI_CLAIM or KFI_DISCARD (match_peek.c).
+ * The receive is never posted: it completes with the unexpected message that it finds, or with
+ * ENOMSG.
  */
 struct kfi_rx *kfi_match_peek(struct kfi_ep *ep, struct kfi_oper *op);
-/* Cancel the oldest posted receive with this context. Return: 0, or -ENOENT: none waits (maybe under way, maybe done) */
+/*
+ * Cancel the oldest posted receive with this context. Returns 0, or -ENOENT if no such receive
+ * waits; it may have a message already, or be complete.
+ */
 int kfi_match_cancel(struct kfi_ep *ep, void *context);
-/* End a receive that no message has: @err negative. */
+/* Complete a receive that has no message with @err, which is negative. */
 void kfi_match_end(struct kfi_oper *op, int err);
-/* Refuse posts and arrivals from now on; end posted receives with @err; hand unexpected messages to ops->rx_drop(). */
+/*
+ * Refuse posts and arrivals from now on, complete the posted receives with @err, and pass the
+ * unexpected messages to &kfi_prov_ops.rx_drop.
+ */
 void kfi_match_close(struct kfi_ep *ep, int err);
-/* Take posts and arrivals again. */
+/* Accept posts and arrivals again. */
 void kfi_match_reopen(struct kfi_ep *ep);
 /*
- * The first half of kfi_match_close(), for an endpoint with a shared receive context: its messages leave that, and no more come. A grace
- * period later nobody hands one of them to the provider.
+ * The first step of closing an endpoint with a shared receive context: remove the endpoint's
+ * unexpected messages from the matching of the context, and refuse new ones. After an RCU grace
+ * period no poster passes one of these messages to the provider any more.
  */
 void kfi_match_leave(struct kfi_ep *ep);
 
@@ -216,17 +278,21 @@ void kfi_match_leave(struct kfi_ep *ep);
 int kfi_mr_table_init(struct kfi_domain *domain);
 void kfi_mr_table_exit(struct kfi_domain *domain);
 void kfi_mr_init(void);
-void kfi_mr_exit(void);		/* at module exit: waits for RCU callbacks and done() queues */
-/* The device goes: the provider lets go of every region that is registered with it. domain->lock is held. */
+void kfi_mr_exit(void);		/* waits for RCU callbacks and done() callbacks */
+/*
+ * The device goes away: tell the provider to release every region that is registered with it. The
+ * caller holds &kfi_domain.lock.
+ */
 void kfi_mr_lose(struct kfi_domain *domain);
-/* KFI_MAP_RAW_MR of a domain: a raw key is the key, little-endian */
+/* KFI_MAP_RAW_MR of a domain. A raw key is the key in little-endian order. */
 int kfi_mr_map_key(const struct kfi_mr_map_raw *map);
 
 /* ---- ep.c, pep.c ---- */
 
 /*
- * The network under an endpoint is gone (namespace exit, device removal): becomes a husk, outstanding operations end
- * with -ENODEV, an event is raised. May sleep.
+ * End an endpoint because its namespace or device goes away: complete its operations with -ENODEV
+ * and raise an event. The endpoint stays allocated, in state KFI_EP_DEAD, until the consumer closes
+ * it. May sleep.
  */
 void kfi_ep_kill(struct kfi_ep *ep);
 void kfi_pep_kill(struct kfi_pep *pep);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * cq.h - the inside of a completion queue, for kfi/cq*.c and the unit tests.
- */
+/* cq.h - internals of a completion queue, for kfi/cq*.c, source.c, op.c and the unit tests. */
 #ifndef _KFI_CQ_H
 #define _KFI_CQ_H
 
@@ -9,21 +7,21 @@
 #include <linux/interrupt.h>
 #include "core.h"
 
-/** enum kfi_cq_where - where the handler and the done()s of a queue run */
+/** enum kfi_cq_where - context of the handler and of the done() callbacks of a queue */
 enum kfi_cq_where {
-	KFI_CQ_IN_WORK,		/* a workqueue, bound to a CPU or not */
+	KFI_CQ_IN_WORK,		/* a work item, bound to a CPU or not */
 	KFI_CQ_IN_SOFTIRQ,	/* a tasklet, or kfi_batch_end() */
 	KFI_CQ_IN_POLL,		/* kfi_cq_poll() */
 };
 
 /**
  * struct kfi_cq_slot - one entry, one cache line
- * @e:		what a reader gets; every format is a prefix of it
- * @src:	sender
- * @err:	positive error number, 0 for a success
- * @prov_errno:	the provider's own number
+ * @e: the entry as a reader gets it; every format is a prefix of it
+ * @src: sender
+ * @err: positive error number, 0 for success
+ * @prov_errno: error number of the provider
  *
- * What only errors have (olen) lies in an array of its own.
+ * The member that only errors have (olen) is in an array of its own.
  */
 struct kfi_cq_slot {
 	struct kfi_cq_tagged_entry	e;
@@ -35,48 +33,65 @@ struct kfi_cq_slot {
 /**
  * struct kfi_cq - a completion queue
  *
- * The first part is constant after open.
- * @size:	slots that may be reserved or queued: exactly what the consumer asked for
- * @mask:	slots of the ring less one; a power of two, at least @size
- * @where:	context of the callbacks; @cpu: CPU of the work, or WORK_CPU_UNBOUND
- * @threshold:	sread waits for as many entries as its argument says
- * @waitable:	has a wait object
- * @rounds:	the handler is due behind done()s, too
- * @local:	the work runs on the CPU that has made the completion, instead of @cpu
- * @ring:	the entries; @olen: bytes that did not fit, by the same index
+ * kfi_cq_open() allocates it. kfi_cq_close() frees it, when no object is bound to it.
  *
- * What posters touch, lock-free:
- * @free:	slots neither reserved nor queued. A post takes one, which becomes an entry, and the reader of the
- *		entry gives it back: reserved + queued <= size at all times.
- * @nr_space:	waiters in @space, so that giving back costs a load
+ * The first group is constant after open.
+ * @size: number of slots that may be reserved or queued, exactly as the consumer has asked
+ * @mask: slots of the ring - 1. The ring has a power of two slots, at least @size
+ * @where: context of the callbacks
+ * @cpu: CPU of the work item, or WORK_CPU_UNBOUND
+ * @threshold: sread waits for as many entries as its argument says
+ * @waitable: has a wait object
+ * @rounds: the handler is also called after a round of done() callbacks
+ * @local: the work item runs on the CPU that made the completion, instead of @cpu
+ * @ring: the entries
+ * @olen: number of bytes that did not fit, for the entry of the same index in @ring
  *
- * What completions and readers touch:
- * @lock:	protects everything from here to @signals. A leaf lock, taken with bottom halves off; nobody is called
- *		under it.
- * @head: @tail: entries read and written so far (mod 2^32); read without the lock to see whether there is any
- * @armed:	the next entry calls the handler (without a handler always set and never used)
- * @event:	an entry has disarmed it: the handler will be due
- * @scheduled:	somebody has undertaken to run the callbacks: it is set by whoever queues the context or polls, and
- *		cleared by whoever finds nothing left to do. So callbacks of one queue never run in parallel and
- *		keep the order of completion.
- * @closing:	no callbacks any more
- * @signaled:	kfi_cq_signal() found nobody waiting: the next sread returns at once
- * @sleepers:	as many entries wake the sleeping readers; 0: nobody sleeps
- * @waiting:	readers inside a waiting call
- * @signals:	counts kfi_cq_signal() that found some
- * @done:	finished operations whose done() is due, by link
+ * Posters change these without a lock.
+ * @free: number of slots that are neither reserved nor queued. A post takes a slot, the completion
+ *	makes it an entry, and the reader of the entry returns it. So reserved + queued <= @size at
+ *	all times
+ * @nr_space: number of waiters in @space, so that the return of a slot only has to load it
  *
- * @calling:	endpoint whose done() runs right now; written by the owner of @scheduled
- * @due:	the handler is; the owner's of @scheduled
- * @batch:	the next one in the list of a CPU's batch; the owner's of @scheduled
+ * Completions and readers change these.
+ * @lock: protects the members from here to @done. A leaf lock, taken with bottom halves off. No
+ *	callback and no provider is called under it
+ * @head: number of entries that have been read, mod 2^32. kfi_cq_quiet() compares @head with @tail
+ *	without the lock
+ * @tail: number of entries that have been written, mod 2^32
+ * @armed: the next entry schedules the handler. Always set, and not used, if there is no handler
+ * @event: an entry has cleared @armed; the handler will have to run
+ * @scheduled: the queue is claimed by a context that runs its callbacks. Set by the completion that
+ *	schedules the context, or by kfi_cq_poll(). Cleared under @lock by the owner of the claim,
+ *	when it finds nothing left to do. Only the owner of the claim runs callbacks, so callbacks
+ *	of one queue do not run in parallel and keep the order of completion
+ * @closing: the handler is not called any more
+ * @signaled: kfi_cq_signal() found no waiting reader; the next sread returns at once
+ * @sleepers: number of queued entries that wakes the sleeping readers; 0 if no reader sleeps
+ * @waiting: number of readers that wait in sread
+ * @signals: number of calls of kfi_cq_signal() that found a waiting reader
+ * @done: finished operations whose done() callback has to run, by &kfi_oper.link
  *
- * Of a directly polled queue:
- * @polled:	the jiffy in which somebody last polled it
- * @hot:	sources that he looks at, by &kfi_source_at.link, for readers under RCU; @hot_lock: for all others; a leaf,
- *		interrupts off
+ * Only the owner of @scheduled changes these.
+ * @calling: endpoint whose done() callback runs at present. kfi_cq_busy_for() reads it without a
+ *	lock
+ * @due: the handler has to run
+ * @batch: next queue in the list of a CPU's batch
+ * @work: context of KFI_CQ_IN_WORK
+ * @tasklet: context of KFI_CQ_IN_SOFTIRQ
  *
- * @space_lock:	protects @space, @space_calling and waiter links; bottom halves off; a leaf lock
- * @space:	those who wait for a free slot; @space_calling: whose fn() runs; @space_work: calls them
+ * @wait: sleeping readers
+ *
+ * These belong to a directly polled queue.
+ * @polled: jiffies when the queue was last polled
+ * @hot: sources that a poll looks at, by &kfi_source_at.link. Readers use RCU
+ * @hot_lock: protects changes of @hot. A leaf lock, taken with interrupts off
+ *
+ * @space_lock: protects @space, @nr_space, @space_calling and the links of waiters. A leaf lock,
+ *	taken with bottom halves off
+ * @space: waiters for a free slot (struct kfi_cq_waiter)
+ * @space_calling: the waiter whose callback runs
+ * @space_work: calls the waiters
  */
 struct kfi_cq {
 	struct kfid_cq		fid;
@@ -133,21 +148,27 @@ static inline struct kfi_cq *kfi_to_cq(struct kfid_cq *fid)
 	return container_of(fid, struct kfi_cq, fid);
 }
 
-/* cq_run.c: the contexts of callbacks */
+/* cq_run.c: the contexts that run the callbacks */
 
 int kfi_cq_run_init(struct kfi_cq *cq);
-/* No callback runs or will run after it. */
+/* Wait until the callbacks that run have returned. None runs later. */
 void kfi_cq_run_stop(struct kfi_cq *cq);
 void kfi_cq_schedule(struct kfi_cq *cq);
 
-/* Who claims the queue, or looks for more to do, takes the event along. The lock is held. */
+/*
+ * Move the pending event to @due. Called under the lock by the context that claims the queue, or
+ * that owns the claim and looks for more work.
+ */
 static inline void kfi_cq_take_event(struct kfi_cq *cq)
 {
 	cq->due = cq->event && !cq->closing;
 	cq->event = false;
 }
 
-/* Something has arrived, the lock is held: is the context to be scheduled? Then call kfi_cq_schedule() without the lock. */
+/*
+ * Claim the queue for its context, because there is a callback to run. The lock is held. If this
+ * returns true, the caller has to call kfi_cq_schedule() after it has released the lock.
+ */
 static inline bool kfi_cq_claim(struct kfi_cq *cq)
 {
 	lockdep_assert_held(&cq->lock);
@@ -158,33 +179,40 @@ static inline bool kfi_cq_claim(struct kfi_cq *cq)
 	return true;
 }
 
-/* source.c: where the completions of a directly polled queue come from */
+/* source.c: devices whose completions go to directly polled queues */
 
 int kfi_source_setup(void);
 void kfi_source_teardown(void);
-/* The queue is being polled: handle up to @budget of what has come for it. Return: how many; they need not be in this queue. */
+/*
+ * Handle up to @budget completions of the devices whose completions go to the queue. Called by a
+ * poll or a read. Returns the number of completions; their entries may be in other queues.
+ */
 int kfi_cq_look(struct kfi_cq *cq, int budget);
-/* Somebody is @waiting, and goes to sleep: softirq looks from now on. */
+/*
+ * A reader, which is counted in @waiting, will sleep. From now on softirq handles the completions
+ * of the devices.
+ */
 void kfi_cq_sleeps(struct kfi_cq *cq);
 
-/* op.c's side: queue a finished operation with KFI_CQE; may an endpoint go? */
+/* Queue an operation with KFI_CQE for its done() callback. Bottom halves are off. */
 void kfi_cq_done(struct kfi_cq *cq, struct kfi_oper *op);
 void kfi_op_free(struct kfi_oper *op);
+/* Does a done() callback of @ep run? For the end of an endpoint. */
 bool kfi_cq_busy_for(struct kfi_cq *cq, const struct kfi_ep *ep);
 
-/* cq_space.c: who waits for a free slot */
+/* cq_space.c: waiters for a free slot */
 
 int kfi_cq_space_setup(void);
 void kfi_cq_space_teardown(void);
-/* As if @w had waited and a slot were free now. */
+/* Make @w wait, whether a slot is free or not. If a slot is free the work item calls it soon. */
 void kfi_cq_call_waiter(struct kfi_cq *cq, struct kfi_cq_waiter *w);
 
 void kfi_cq_space_init(struct kfi_cq *cq);
 void kfi_cq_space_stop(struct kfi_cq *cq);
-/* There is room, and somebody waits for it. */
+/* Call the waiters from a work item, because a slot is free. */
 void kfi_cq_call_waiters(struct kfi_cq *cq);
 
-/* @n slots are free again. */
+/* Return @n slots to the queue. */
 static inline void kfi_cq_freed(struct kfi_cq *cq, u32 n)
 {
 	atomic_add(n, &cq->free);
@@ -193,7 +221,7 @@ static inline void kfi_cq_freed(struct kfi_cq *cq, u32 n)
 		kfi_cq_call_waiters(cq);
 }
 
-/* A slot for one entry. Lock-free. */
+/* Take a free slot for one entry, without a lock. */
 static inline bool kfi_cq_reserve(struct kfi_cq *cq)
 {
 	return atomic_dec_if_positive(&cq->free) >= 0;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * ep.h - what the files of endpoints share: ep.c, ep_bind.c, ep_opt.c, cm.c, pep.c, post.c, op.c.
- */
+/* ep.h - declarations that the files about endpoints share. */
 #ifndef _KFI_EP_H
 #define _KFI_EP_H
 
@@ -12,49 +10,69 @@
 #define KFI_LEVELS	(KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE | \
 			 KFI_COMMIT_COMPLETE | KFI_MATCH_COMPLETE)
 
-/* ep_state.c: the arrows */
+/* ep_state.c: states and transitions */
 
 bool kfi_ep_arrow(int from, int to);
-/* Go to @to if an arrow leads there; lock-free. Return: the state before, or -1: there is no arrow. */
+/*
+ * Change the state to @to if there is such a transition. Takes no lock. Returns the previous state,
+ * or -1 if there is no such transition.
+ */
 int kfi_ep_move(struct kfi_ep *ep, int to);
 
 /* ep.c */
 
-/* Can an endpoint be what @info says? 0 or -EINVAL. */
+/* Check that an endpoint can be opened with @info. Returns 0 or -EINVAL. */
 int kfi_ep_check_info(const struct kfi_info *info);
-/* An endpoint of a class, not open yet; NULL: no memory. */
+/*
+ * Allocate an endpoint of a class. kfi_ep_open() opens it; kfi_ep_free() frees it. Returns NULL if
+ * there is no memory.
+ */
 struct kfi_ep *kfi_ep_make(struct kfi_domain *domain, const struct kfi_info *info, size_t fclass, void *context);
 void kfi_ep_free(struct kfi_ep *ep);
-/* Hand it to the provider, and list it in the domain. On failure it is still only made. */
+/*
+ * Open the endpoint at the provider, and add it to the domain's list. After an error the caller
+ * frees the endpoint.
+ */
 int kfi_ep_open(struct kfi_domain *domain, struct kfi_ep *ep);
-/* Enable; ep->lock is held. */
+/* Enable the endpoint. The caller holds &kfi_ep.lock. */
 int kfi_ep_enable(struct kfi_ep *ep);
 
-/* ctx.c: nothing to be done for endpoints that are no contexts */
+/* ctx.c: contexts of scalable endpoints. These calls do nothing for other endpoints */
 
-/* May it be enabled? Takes over the vector of its scalable endpoint. 0, -KFI_EOPBADSTATE, -ENODEV. */
+/*
+ * Check that a context can be enabled, and give it the address vector and the options of its
+ * scalable endpoint. Returns 0, -KFI_EOPBADSTATE or -ENODEV.
+ */
 int kfi_ctx_check_enable(struct kfi_ep *ep);
-/* From then on peers find a receive context; and from then on they don't, after a grace period. */
+/*
+ * Make a receive context visible to peers, or hide it. An RCU grace period after
+ * kfi_ctx_unpublish() no peer's message uses the context any more.
+ */
 void kfi_ctx_publish(struct kfi_ep *ep);
 void kfi_ctx_unpublish(struct kfi_ep *ep);
-/* Its number is free again. */
+/* Release the index of a context, and the context's reference to its scalable endpoint. */
 void kfi_ctx_leave(struct kfi_ep *ep);
-/* What a context is opened with: @tx, @rx are its parent's attributes, @attr the consumer's or NULL. 0, -EINVAL, -EOPNOTSUPP. */
+/*
+ * Compute the attributes of a context. @tx and @rx are the attributes of the parent, @attr those
+ * that the consumer asks for, or NULL. Returns 0, -EINVAL or -EOPNOTSUPP.
+ */
 int kfi_ctx_tx_attr(struct kfi_tx_attr *tx, const struct kfi_tx_attr *attr, u64 levels);
 int kfi_ctx_rx_attr(struct kfi_rx_attr *rx, const struct kfi_rx_attr *attr);
 
-/* shared.c: contexts that endpoints share, and the endpoints that do. See there */
+/* shared.c: shared contexts, and the endpoints that are bound to them */
 
-/* Endpoints that can share one context. */
+/* Maximum number of endpoints bound to one shared context */
 #define KFI_SHARERS_MAX	65536
 
-/* Is it a shared context? */
 static inline bool kfi_ep_is_shared(const struct kfi_ep *ep)
 {
 	return ep->fid.fid.fclass == KFI_CLASS_SRX_CTX || ep->fid.fid.fclass == KFI_CLASS_STX_CTX;
 }
 
-/* Whose operations @ep transmits with, and receives with. */
+/*
+ * The endpoint whose pool has the operations that @ep transmits or receives with: a shared context,
+ * or @ep itself.
+ */
 static inline struct kfi_ep *kfi_tx_home(struct kfi_ep *ep)
 {
 	return ep->stx ?: ep;
@@ -65,7 +83,10 @@ static inline struct kfi_ep *kfi_rx_home(struct kfi_ep *ep)
 	return ep->srx ?: ep;
 }
 
-/* Does an endpoint that was opened with @info share this direction? Then it has hardly any operations of its own. */
+/*
+ * Will an endpoint that is opened with @info be bound to a shared context for this direction? Then
+ * its own pool has one operation only.
+ */
 static inline bool kfi_shares_tx(const struct kfi_info *info)
 {
 	return info->ep_attr->tx_ctx_cnt == KFI_SHARED_CONTEXT;
@@ -77,39 +98,54 @@ static inline bool kfi_shares_rx(const struct kfi_info *info)
 }
 
 int kfi_share_bind(struct kfi_ep *ep, struct kfi_ep *ctx, u64 flags);
-/* May it be enabled? 0, -KFI_ENORX, -KFI_EOPBADSTATE, -EINVAL, -ENODEV. */
+/*
+ * Check that an endpoint with these bindings can be enabled. Returns 0, -KFI_ENORX,
+ * -KFI_EOPBADSTATE, -EINVAL or -ENODEV.
+ */
 int kfi_share_check_enable(struct kfi_ep *ep);
 void kfi_share_unbind(struct kfi_ep *ep);
-/* No operation of @ep is in use at its shared transmit context. */
+/* Does @ep use no operation of its shared transmit context? */
 bool kfi_share_idle(struct kfi_ep *ep);
-/* There is room again for all who wait. Inside an RCU read section. */
+/*
+ * Call the waiters for space of all endpoints that are bound to @stx. The caller is in an RCU read
+ * section.
+ */
 void kfi_share_wake(struct kfi_ep *stx);
 
 /* ep_bind.c */
 
 int kfi_ep_bind_fid(struct kfid *fid, struct kfid *bfid, u64 flags);
 void kfi_ep_unbind(struct kfi_ep *ep);
-/* Are the bindings complete? 0, -KFI_ENOCQ, -KFI_ENOAV, -KFI_ENOEQ. */
+/* Check that the necessary objects are bound. Returns 0, -KFI_ENOCQ, -KFI_ENOAV or -KFI_ENOEQ. */
 int kfi_ep_check_bound(const struct kfi_ep *ep);
 
 /* ep_opt.c */
 
 int kfi_ep_control(struct kfid *fid, int command, void *arg);
-/* KFI_GETOPSFLAG, KFI_SETOPSFLAG: @tx, @rx are @ep's defaults or those of an alias; *@arg names one of the directions. */
+/*
+ * KFI_GETOPSFLAG and KFI_SETOPSFLAG. @tx and @rx are the default flags of @ep or of an alias; *@arg
+ * selects one of them by KFI_TRANSMIT or KFI_RECV.
+ */
 int kfi_ep_get_ops_flags(u64 *tx, u64 *rx, u64 *arg);
 int kfi_ep_set_ops_flags(const struct kfi_ep *ep, u64 *tx, u64 *rx, const u64 *arg);
 
-/* overdue.c: KFI_OPT_OP_TIMEOUT_MS */
+/* overdue.c: time limit for operations, KFI_OPT_OP_TIMEOUT_MS */
 
-/* Before the endpoint is enabled. 0, -ENOPROTOOPT, -EOPNOTSUPP, -EINVAL, -KFI_EOPBADSTATE. */
+/*
+ * Set the limit. The endpoint is not enabled yet. Returns 0, -ENOPROTOOPT, -EOPNOTSUPP, -EINVAL or
+ * -KFI_EOPBADSTATE.
+ */
 int kfi_overdue_set(struct kfi_ep *ep, size_t ms);
 /*
- * What the work item needs, when the pool that the endpoint transmits with is known; ep->lock is
- * held. 0, -ENOMEM.
+ * Allocate the state of the work item, after the shared transmit context is bound, because its size
+ * depends on the pool. The caller holds &kfi_ep.lock. Returns 0 or -ENOMEM.
  */
 int kfi_overdue_alloc(struct kfi_ep *ep);
 void kfi_overdue_start(struct kfi_ep *ep);
-/* On return no operation is looked at any more. Waits for a look, which waits for nobody. */
+/*
+ * Stop the work item. On return it looks at no operation any more. The work item takes no mutex and
+ * waits for nothing.
+ */
 void kfi_overdue_stop(struct kfi_ep *ep);
 void kfi_overdue_free(struct kfi_ep *ep);
 
@@ -124,15 +160,22 @@ void kfi_ep_space_disarm(struct kfi_ep *ep);
 
 /* pep.c */
 
-/* Take the request that @handle names from the listener of @fabric that has it. NULL: nobody has. @handle is not followed. */
+/*
+ * Take the request whose handle is @handle from the passive endpoint of @fabric that has it.
+ * Returns NULL if there is no such request. @handle comes from the consumer, so it is compared and
+ * not dereferenced.
+ */
 struct kfi_connreq *kfi_connreq_take(struct kfi_fabric *fabric, const struct kfid *handle);
-/* Undo it. Return: false: the listener takes nothing any more, the request is still the caller's. */
+/*
+ * Return a request to its passive endpoint. Returns false if the passive endpoint does not listen
+ * any more; then the request still belongs to the caller.
+ */
 bool kfi_connreq_put_back(struct kfi_connreq *req);
 
 /* cm.c */
 
 int kfi_cm_check_data(const struct kfi_prov_ops *ops, const void *data, size_t len);
-/* An endpoint that has taken a request closes without having accepted it. */
+/* Reject the request of an endpoint that is closed before it has accepted the request. */
 void kfi_ep_reject(struct kfi_ep *ep);
 
 /* op.c */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * eq.h - the inside of an event queue.
- */
+/* eq.h - internals of an event queue. */
 #ifndef _KFI_EQ_PRIV_H
 #define _KFI_EQ_PRIV_H
 
@@ -9,19 +7,25 @@
 
 /**
  * struct kfi_eq - an event queue
- * @fid: @obj: @fabric: as everywhere
- * @handler:	consumer's, or NULL
- * @size:	events that consumers and connection requests may queue; outcomes of connections always fit, for their
- *		number is bounded by that of the endpoints
- * @cpu:	where the handler runs
- * @waitable: has a wait object; @writable: kfi_eq_write() is allowed
- * @lock:	protects @events, @count, @armed, @last; bottom halves off; a leaf lock
- * @events:	struct kfi_eq_item in order of arrival
- * @count:	their number
- * @armed:	the next event calls the handler
- * @last:	the error read last, whose data the reader may still look at
- * @work:	calls the handler
- * @wait:	sleeping readers
+ * @fid: the consumer's handle
+ * @obj: common part
+ * @fabric: parent
+ * @handler: the consumer's, or NULL
+ * @size: number of events that consumers and connection requests may queue. The result of a
+ *	connection attempt is queued in any case; the number of endpoints bounds the number of these
+ *	events
+ * @cpu: CPU on which the handler runs
+ * @waitable: has a wait object
+ * @writable: kfi_eq_write() is allowed
+ * @lock: protects @events, @count, @armed and @last. A leaf lock, taken with bottom halves off
+ * @events: struct kfi_eq_item in the order of arrival
+ * @count: length of @events
+ * @armed: the next event schedules the handler
+ * @last: the error event that was read last; its data stays valid until the next one is read
+ * @work: calls the handler
+ * @wait: sleeping readers
+ *
+ * kfi_eq_open() allocates it. kfi_eq_close() frees it, when no object is bound to it.
  */
 struct kfi_eq {
 	struct kfid_eq		fid;
@@ -46,7 +50,7 @@ static inline struct kfi_eq *kfi_to_eq(struct kfid_eq *fid)
 	return container_of(fid, struct kfi_eq, fid);
 }
 
-/* A connection request has gone before anybody read of it. */
+/* Drop the event of a connection request that ends before the consumer has read the event. */
 void kfi_eq_forget_request(struct kfi_eq *eq, const struct kfid *handle);
 
 #endif /* _KFI_EQ_PRIV_H */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * landing.h - between match.c, which finds a receive, match_peek.c, which looks without one, and landing.c, which knows
- * what becomes of it.
+ * landing.h - interface between match.c, which finds a receive for a message, match_peek.c, which
+ * finds a message without posting a receive, and landing.c, which places a message in a receive and
+ * completes the receive.
  */
 #ifndef _KFI_LANDING_H
 #define _KFI_LANDING_H
@@ -9,28 +10,45 @@
 #include <linux/list.h>
 #include <kfi_prov.h>
 
-/* kfi_oper.state of a receive; protected by kfi_match.lock */
+/*
+ * States of a receive (&kfi_oper.state). Protected by &kfi_match.lock.
+ *
+ * POSTED: may get a message.
+ * TAKEN: gets no more messages. The last message is the only one of the receive, or fills the
+ *	multi-receive buffer.
+ * SPENT: gets no more messages, because a message was too long for the rest of the buffer.
+ * BACK: gets no more messages, because the consumer has canceled it or the endpoint ends.
+ */
 enum {
-	KFI_RECV_POSTED = 1,	/* may be given a message */
-	KFI_RECV_TAKEN,		/* will be given no more: the last one is what it was for, or fills it */
-	KFI_RECV_SPENT,		/* nor that: what came was too long for what is left */
-	KFI_RECV_BACK,		/* nor that: its consumer wants it back, or its endpoint ends */
+	KFI_RECV_POSTED = 1,
+	KFI_RECV_TAKEN,
+	KFI_RECV_SPENT,
+	KFI_RECV_BACK,
 };
 
-/* What a receive says to a message */
+/* Result of kfi_land_place() */
 enum kfi_land {
-	KFI_LAND_DONE,		/* here; and I take no more */
-	KFI_LAND_MORE,		/* here; and I have room for another */
-	KFI_LAND_SPENT,		/* not here, I am too full: release me */
-	KFI_LAND_FULL,		/* here, but the CQ has no slot yet */
+	KFI_LAND_DONE,		/* placed; the receive takes no more messages */
+	KFI_LAND_MORE,		/* placed; the receive has room for another message */
+	KFI_LAND_SPENT,		/* not placed: too little room is left; release the buffer */
+	KFI_LAND_FULL,		/* not placed: the CQ has no free slot at present */
 };
 
-/* Under kfi_match.lock. Sets rx->op, iter, room, buf unless SPENT or FULL. */
+/*
+ * Place a message in a receive: set &kfi_rx.op, iter, room and buf, unless the result is SPENT or
+ * FULL. Called under &kfi_match.lock.
+ */
 enum kfi_land kfi_land_place(struct kfi_oper *op, struct kfi_rx *rx);
-/* Without locks: end the multi-receive buffers (linked by op->link) that were released while nothing was under way. */
+/*
+ * Complete the multi-receive buffers in @spent (by &kfi_oper.link), which were released while no
+ * message was being placed in them. Called without locks.
+ */
 void kfi_land_end_all(struct list_head *spent);
 
-/* match.c. Under kfi_match.lock: the oldest unexpected message that @op fits; take one out. */
+/*
+ * match.c: find the oldest unexpected message that fits @op; remove a message from the unexpected
+ * ones. Called under &kfi_match.lock.
+ */
 struct kfi_rx *__kfi_match_unexpected(struct kfi_match *m, const struct kfi_oper *op);
 
 static inline struct kfi_rx *kfi_match_unexpected(struct kfi_match *m, const struct kfi_oper *op)
@@ -41,11 +59,14 @@ static inline struct kfi_rx *kfi_match_unexpected(struct kfi_match *m, const str
 }
 
 void kfi_match_dequeue(struct kfi_match *m, struct kfi_rx *rx);
-/* match_source.c. @op->addr is a handle: make it what is compared. */
+/* match_source.c: convert @op->addr from a handle to the value that arrivals are compared with. */
 void kfi_match_direct(struct kfi_ep *ep, struct kfi_oper *op);
-/* Under kfi_match.lock: set rx->src to the handle that the address vector has now. */
+/*
+ * Set rx->src to the handle that the address vector has for the sender at present. Called under
+ * &kfi_match.lock.
+ */
 void kfi_match_source(struct kfi_rx *rx);
-/* What the completion of @rx with its rx->op says. */
+/* Fill in the completion of rx->op for message @rx, or for its failure with @err. */
 void kfi_land_entry(const struct kfi_rx *rx, int err, struct kfi_cq_err_entry *wc);
 
 #endif /* _KFI_LANDING_H */
