@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Aliases: second names of an endpoint or context, with default flags of their own.
+ * Aliases: further handles of an endpoint or context, with default flags of their own.
  *
- * An alias has nothing but a pointer and the flags; every call but a post, and the commands about flags, goes to what it
- * stands for. It keeps that open. Its own flags are in place of the endpoint's when a post says KFI_OPFLAGS_DEFAULT, as all
- * calls do that have no flags argument.
+ * An alias keeps its endpoint or context open. A post through an alias that has KFI_OPFLAGS_DEFAULT
+ * takes the alias's flags instead of the endpoint's; all calls without a flags argument set
+ * KFI_OPFLAGS_DEFAULT. The commands KFI_GETOPSFLAG and KFI_SETOPSFLAG act on the alias's flags. All
+ * other calls act on the endpoint or context.
+ *
+ * The flags are read and written with READ_ONCE() and WRITE_ONCE(), without a lock.
  */
 #include <linux/slab.h>
 #include "ep.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Atomic operations: the calls, and what they say about an endpoint or a domain.
+ * Atomic operations: the posting calls, and the queries for what an endpoint or a domain supports.
  */
 #include <linux/export.h>
 #include <linux/uio.h>
@@ -8,7 +8,10 @@
 
 /* ---- from a call to an operation ---- */
 
-/* @max: bytes of one call. Return: bytes, or an error. */
+/*
+ * Convert a local vector of elements to segments of bytes. @max bounds the bytes of the call.
+ * Returns the number of bytes, -EINVAL or -EMSGSIZE.
+ */
 static ssize_t take_elements(struct kvec *to, const struct kfi_ioc *from, size_t count, size_t limit, size_t size,
 			     size_t max)
 {
@@ -27,7 +30,10 @@ static ssize_t take_elements(struct kvec *to, const struct kfi_ioc *from, size_t
 	return len;
 }
 
-/* How the peer's memory is aligned is known there; that its addresses are multiples of the element can be told here. */
+/*
+ * Only the target knows how its memory is aligned. The initiator can check that the target
+ * addresses are multiples of the element size.
+ */
 static ssize_t take_targets(struct kfi_oper *op, const struct kfi_rma_ioc *from, size_t count,
 			    size_t size)
 {
@@ -50,7 +56,10 @@ static ssize_t take_targets(struct kfi_oper *op, const struct kfi_rma_ioc *from,
 	return len ?: -EINVAL;
 }
 
-/* One of the three local vectors: as long as the targets or, where the kind of operation has none, nothing. */
+/*
+ * Describe one of the three local vectors. It has to be as long as the targets if the kind of
+ * operation uses it (@wanted); otherwise it is ignored.
+ */
 static int take_vector(struct kfi_oper *op, struct iov_iter *iter, unsigned int dir, struct kvec *to,
 		       const struct kfi_ioc *from, size_t count, bool wanted)
 {
@@ -61,7 +70,7 @@ static int take_vector(struct kfi_oper *op, struct iov_iter *iter, unsigned int 
 		count = 0;
 	len = take_elements(to, from, count, op->ep->tx.iov_limit, size, want);
 	if (len != want)
-		return -EINVAL;		/* too long as well: for the targets were not */
+		return -EINVAL;		/* -EMSGSIZE too: the targets passed that check */
 	iov_iter_kvec(iter, dir, to, count, len);
 	return 0;
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the atomic operations compute, fi_atomic(3). Arithmetic on one element; who else may touch it is not known here.
+ * Arithmetic of the atomic operations on one element, as fi_atomic(3) defines it. The caller
+ * excludes other operations on the element.
  *
- * All types are computed in the widest one: sign or zero extended when loaded, cut when stored. Sums, products and bits come
- * out right modulo the type's size; only an order has to know about signs.
+ * All types are computed in the widest one: values are sign or zero extended when they are loaded,
+ * and truncated when they are stored. Sums, products and bit operations are correct modulo the size
+ * of the type; only comparisons have to know whether the type is signed.
  */
 #include <linux/bits.h>
 #include <linux/export.h>
@@ -19,7 +21,7 @@ typedef u64 kfi_wide;
 typedef s64 kfi_swide;
 #endif
 
-/* ---- what there is ---- */
+/* ---- supported types and operations ---- */
 
 static const u8 atomic_sizes[] = {
 	[KFI_INT8]	= 1,		[KFI_UINT8]	= 1,
@@ -69,7 +71,10 @@ static bool is_signed(u16 datatype)
 	       datatype == KFI_INT128;
 }
 
-/* Whole elements up to a word: those who read the target without us see no half of a store. */
+/*
+ * Access an element of up to a machine word with one load or store, so that the owner of the
+ * memory, which takes no lock, never sees half of a store.
+ */
 static kfi_wide load(const void *p, u16 datatype)
 {
 	switch (datatype) {
@@ -119,7 +124,10 @@ static bool less(kfi_wide a, kfi_wide b, bool sign)
 	return sign ? (kfi_swide)a < (kfi_swide)b : a < b;
 }
 
-/* What the target @t becomes with the operand @v and, where there is one, the value to compare with @c. */
+/*
+ * New value of a target @t, for the operand @v and, in a compare operation, the value to compare
+ * with @c.
+ */
 static kfi_wide atomic_value(u8 op, bool sign, kfi_wide t, kfi_wide v, kfi_wide c)
 {
 	switch (op) {
@@ -166,7 +174,10 @@ static kfi_wide atomic_value(u8 op, bool sign, kfi_wide t, kfi_wide v, kfi_wide 
 	}
 }
 
-/* A target that stays as it is, is not written: it may lie in memory that can't be. */
+/*
+ * A target whose value does not change is not written: with KFI_ATOMIC_READ its memory may be
+ * read-only.
+ */
 void kfi_atomic_element(u8 op, u16 datatype, void *target, const void *operand, const void *compare, void *old)
 {
 	size_t size = atomic_sizes[datatype];

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Atomic operations at their target: checks, locks, memory.
+ * Atomic operations at their target: checks, locks, access to the memory.
  *
- * What makes them atomic is a lock for each granule of physical memory, the size of a cache line or so: two operations
- * on the same bytes meet at the same lock, whichever endpoint, domain, provider or alias of the memory they come
- * through and of whatever type they are, for an element that is naturally aligned lies in one granule. Granules share locks
- * by a hash: operations on different memory hardly ever meet.
+ * Each granule of 64 bytes of physical memory has a lock, chosen by a hash of its physical address.
+ * Two operations on the same bytes take the same lock, whichever endpoint, domain, provider or
+ * alias of the memory they use, and whatever their data types are: a naturally aligned element lies
+ * in one granule. Granules share locks, so operations on different memory rarely contend.
  *
- * The owner's own loads and stores take no lock. Those see whole elements up to a word, but a read-modify-write of the owner's is
- * not atomic towards peers.
+ * Loads and stores by the owner of the memory take no lock. They see whole elements of up to a
+ * machine word, but a read-modify-write by the owner is not atomic with respect to operations of
+ * peers.
  */
 #include <linux/export.h>
 #include <linux/hash.h>
@@ -20,7 +21,10 @@
 #define GRANULE		64	/* bytes; a multiple of every element, a divisor of a page */
 #define LOCK_BITS	8
 
-/* Protects the bytes of all granules that hash to it. Bottom halves off, a leaf, and never two at once. */
+/*
+ * Each lock protects the bytes of all granules that hash to it. A leaf lock, taken with bottom
+ * halves off; no two of them are held at once.
+ */
 static struct {
 	spinlock_t lock;
 } ____cacheline_aligned_in_smp granule_locks[1 << LOCK_BITS];
@@ -29,7 +33,7 @@ void kfi_atomic_init(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < 1 << LOCK_BITS; i++)	/* no ARRAY_SIZE(): on one CPU a lock has no bytes */
+	for (i = 0; i < 1 << LOCK_BITS; i++)	/* no ARRAY_SIZE(): without SMP its size is 0 */
 		spin_lock_init(&granule_locks[i].lock);
 }
 
@@ -40,14 +44,17 @@ static spinlock_t *granule_lock(phys_addr_t at)
 
 /* ---- memory ---- */
 
-/* Elements at the front of a region's iterator that lie in one granule and one segment. */
+/*
+ * Elements at the front of a region's iterator that lie in one granule and in one segment. @len is
+ * in bytes.
+ */
 struct piece {
 	void		*at;
 	phys_addr_t	phys;
 	size_t		len;
 };
 
-/* Bytes of such a piece; 0: an element is not naturally aligned, or not all in one segment. */
+/* Length of such a piece. Returns 0 if an element is not naturally aligned or crosses a segment. */
 static size_t piece_len(const struct iov_iter *it, size_t size)
 {
 	size_t left, at;
@@ -71,7 +78,9 @@ static phys_addr_t kvec_phys(const void *p)
 	if (virt_addr_valid(p))
 		return virt_to_phys((void *)p);
 	page = vmalloc_to_page(p);
-	/* No memory of a page: it has no alias either, and the address does as well. */
+	/*
+	 * Memory without a struct page has no alias, so its virtual address identifies it as well.
+	 */
 	return page ? page_to_phys(page) + offset_in_page(p) : (unsigned long)p;
 }
 
@@ -99,9 +108,9 @@ static void piece_unmap(const struct iov_iter *it, const struct piece *piece)
 		kunmap_local(piece->at);
 }
 
-/* ---- one segment; inside the RCU section in which its region lives ---- */
+/* ---- one segment; inside the RCU section in which the region was found to be live ---- */
 
-/* Nothing but whole, aligned elements? */
+/* Does the segment consist of whole, aligned elements? */
 static bool segment_ok(struct iov_iter it, size_t size)
 {
 	size_t n;
@@ -115,7 +124,10 @@ static bool segment_ok(struct iov_iter it, size_t size)
 	return true;
 }
 
-/* Operands come in before and old values go out after the lock, by way of the stack: it is held for the arithmetic alone. */
+/*
+ * Copy operands in before the lock is taken, and previous values out after it is released, through
+ * the stack: the lock is held for the arithmetic only.
+ */
 static void piece_apply(struct kfi_atomic *a, const struct piece *piece, size_t size)
 {
 	struct {
@@ -176,8 +188,9 @@ static bool atomic_lengths_ok(const struct kfi_atomic *a, const struct kfi_rma_i
 }
 
 /*
- * One segment: with @apply perform it and return its region, else only look whether that could be done. All of it is in one RCU
- * section: it is done as a whole, or the region has died before.
+ * Handle one segment. With @apply perform the operation and return the region with a reference,
+ * otherwise check that the operation could be performed and return NULL. All of it runs in one RCU
+ * section: either the whole segment is changed, or the region was dead before and nothing is.
  */
 static struct kfi_mr *atomic_segment(struct kfi_ep *ep, struct kfi_atomic *a, const struct kfi_rma_iov *seg, bool apply)
 {
@@ -209,7 +222,10 @@ struct kfi_mr *kfi_atomic_perform(struct kfi_ep *ep, struct kfi_atomic *a, const
 	struct kfi_mr *mr = NULL, *next;
 	unsigned int i;
 
-	/* Who has not asked for atomic operations does not have his memory changed by them. */
+	/*
+	 * An endpoint that was opened without KFI_ATOMIC does not let peers change its memory this
+	 * way.
+	 */
 	if (!(ep->caps & KFI_ATOMIC))
 		return ERR_PTR(-EACCES);
 	if (!kfi_atomic_valid(a->code, a->op, a->datatype))
@@ -225,7 +241,7 @@ struct kfi_mr *kfi_atomic_perform(struct kfi_ep *ep, struct kfi_atomic *a, const
 		next = atomic_segment(ep, a, &segs[i], true);
 		if (mr)
 			kfi_mr_put(mr);
-		if (IS_ERR(next))	/* -EACCES would say that nothing has changed */
+		if (IS_ERR(next))	/* not -EACCES, which says that nothing was changed */
 			return i ? ERR_PTR(-EREMOTEIO) : next;
 		mr = next;
 	}

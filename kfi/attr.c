@@ -1,29 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * attr.c - what a provider can do against what a consumer asks for: pure
- * functions over memory, after fi_getinfo(3).
+ * attr.c - comparison of a provider's offer with a consumer's hints: pure functions over memory,
+ * following fi_getinfo(3).
  *
- * kfi_attr_match() says whether an offer meets the hints. kfi_attr_settle()
- * then turns a copy of the offer, which states limits, into an answer, which
- * states values:
+ * kfi_attr_match() decides whether an offer meets the hints. kfi_attr_settle() then turns a copy of
+ * the offer, which states limits, into an answer, which states values:
  *
- * - What costs memory or work (queue sizes, vector lengths, inject size,
- *   capabilities, ordering) is granted as asked for. If not asked for it is
- *   the offer's, but small: see the defaults in the tables.
- * - What costs nothing (largest message, size of CQ data, ...) is what the
- *   provider can do, which is at least what was asked for.
+ * - Attributes that cost memory or work (queue sizes, vector lengths, inject size, capabilities,
+ *   ordering) are granted as asked for. If the hints do not ask, the answer has the value of the
+ *   offer, but at most the default of the tables below.
+ * - Attributes that cost nothing (longest message, size of CQ data, ...) have the value of the
+ *   offer, which is at least what was asked for.
  *
- * Conventions for offers, beyond those of kfi_query_add():
+ * Conventions for offers, in addition to those of kfi_query_add():
  *
- * - tx_attr.caps or rx_attr.caps 0: all of the info's that concern that side.
- * - tx_attr.tclass: which kinds of traffic classes mean something, KFI_TC_DSCP,
- *   KFI_TC_LABEL or both. A request for another class than best effort is
- *   refused if there are none.
+ * - tx_attr.caps or rx_attr.caps 0: all capabilities of the info that concern that direction.
+ * - tx_attr.tclass: the supported kinds of traffic classes, KFI_TC_DSCP, KFI_TC_LABEL or both. If
+ *   there are none, a request for a class other than best effort is refused.
  * - domain_attr counts of objects (cq_cnt, ...) 0: no limit.
- * - domain_attr.max_ep_auth_key 0: authorization keys mean nothing to it, and who asks for one is refused.
- * - domain_attr.mr_mode has KFI_MR_PROV_KEY only if the provider can't take
- *   keys of the consumer's choice. One that can do both gives its own keys to
- *   those who ask.
+ * - domain_attr.max_ep_auth_key 0: no authorization keys. A request for a key is refused.
+ * - domain_attr.mr_mode has KFI_MR_PROV_KEY only if the provider can't accept keys that the
+ *   consumer chooses. A provider that supports both chooses the keys if the hints ask for that.
  */
 #include <linux/bitops.h>
 #include <linux/slab.h>
@@ -31,13 +28,13 @@
 #include "attr.h"
 #include "auth.h"
 
-/* What an unspecified direction means, fi_getinfo(3) */
+/* Directions that a capability without a direction implies, fi_getinfo(3) */
 #define MESSAGE_CAPS	(KFI_MSG | KFI_TAGGED | KFI_MULTICAST)
 #define MEMORY_CAPS	(KFI_RMA | KFI_ATOMIC)
 #define MESSAGE_DIRS	(KFI_SEND | KFI_RECV)
 #define MEMORY_DIRS	(KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE)
 
-/* Granted unasked: they cost nothing to those who don't use them */
+/* Granted without being asked for: they cost nothing if they are not used */
 #define FREE_CAPS							\
 	(KFI_MULTI_RECV | KFI_TAGGED_MULTI_RECV | KFI_LOCAL_COMM |	\
 	 KFI_REMOTE_COMM | KFI_SHARED_AV | KFI_RMA_PMEM)
@@ -51,27 +48,27 @@
 	 KFI_SOURCE_ERR | KFI_RMA_EVENT | KFI_DIRECTED_RECV |		\
 	 KFI_TAGGED_DIRECTED_RECV | KFI_EXACT_DIRECTED_RECV)
 
-/* Operation flags that need nobody's consent */
+/* Operation flags that every offer supports */
 #define TX_OP_FLAGS	(KFI_COMPLETION | KFI_INJECT)
 #define RX_OP_FLAGS	KFI_COMPLETION
 
-/* Requirements of memory registration that date from before mr_mode bits */
+/* Old modes of memory registration, which mr_mode bits have replaced */
 #define MR_REFUSED	(KFI_MR_BASIC | KFI_MR_SCALABLE)
-/* Fewest bytes of a key that a provider chooses at random */
+/* Minimum size, in bytes, of a key that a provider chooses at random */
 #define MIN_RANDOM_KEY	4
 
-/* ---- limits: size_t members of which more can do ---- */
+/* ---- limits: members of type size_t, where a larger value means that more is possible ---- */
 
 enum limit_kind {
-	GRANT_ASKED,	/* the answer is what was asked for, or the default */
-	GRANT_ALL,	/* the answer is the offer's */
+	GRANT_ASKED,	/* the answer has what was asked for, or the default */
+	GRANT_ALL,	/* the answer has the value of the offer */
 };
 
 struct limit {
 	size_t		offset;
 	enum limit_kind	kind;
-	bool		open;	/* an offer of 0 is no limit */
-	size_t		def;	/* unasked, at most this; 0: the offer's */
+	bool		open;	/* 0 in an offer means no limit */
+	size_t		def;	/* maximum if the hints do not ask; 0: the value of the offer */
 };
 
 #define ASKED(type, field, def)	{ offsetof(struct type, field), GRANT_ASKED, false, def }
@@ -153,10 +150,10 @@ static void limits_settle(const struct limit *l, size_t n, void *attr, const voi
 /* ---- capabilities and modes ---- */
 
 /**
- * kfi_caps_expand() - capabilities with the directions that they imply
- * @caps: as asked for
+ * kfi_caps_expand() - add the directions that capabilities imply
+ * @caps: capabilities as asked for
  *
- * Return: @caps, and all directions of an interface that is asked for without one.
+ * Return: @caps, with all directions of each interface that is asked for without a direction.
  */
 u64 kfi_caps_expand(u64 caps)
 {
@@ -167,7 +164,7 @@ u64 kfi_caps_expand(u64 caps)
 	return caps;
 }
 
-/* What an answer grants: what was asked for, and what is free. */
+/* Capabilities of the answer: those that were asked for, and those that cost nothing. */
 static u64 caps_grant(u64 offer, u64 asked)
 {
 	return asked ? kfi_caps_expand(asked) | (offer & FREE_CAPS) : offer;
@@ -178,7 +175,10 @@ static u64 side_caps(u64 side, u64 all, u64 others_only)
 	return (side ? side & all : all) & ~others_only;
 }
 
-/* Capabilities of one side: among those of that side, and of the whole if it names any. */
+/*
+ * Does the offer have the capabilities @side that the hints ask for one direction? They also have
+ * to be among those that the hints ask for as a whole, if the hints name any.
+ */
 static bool side_caps_match(u64 offer, u64 side, u64 info_hint)
 {
 	u64 whole = info_hint ? kfi_caps_expand(info_hint) | FREE_CAPS : ~0ULL;
@@ -202,7 +202,7 @@ static bool addr_format_match(u32 offer, u32 hint)
 {
 	if (hint == KFI_FORMAT_UNSPEC || offer == hint)
 		return true;
-	/* KFI_SOCKADDR is any family, on either side */
+	/* KFI_SOCKADDR means any address family, in the offer and in the hints. */
 	return (offer == KFI_SOCKADDR && is_sockaddr(hint)) ||
 	       (hint == KFI_SOCKADDR && is_sockaddr(offer));
 }
@@ -252,7 +252,10 @@ static bool rx_match(const struct kfi_info *offer, const struct kfi_info *hints)
 
 static bool tag_format_match(u64 offer, u64 hint)
 {
-	/* The named layouts fit any tag; else the highest bit decides. */
+	/*
+	 * The named formats fit any tag. Otherwise the offer needs at least as many tag bits as the
+	 * hints.
+	 */
 	if (hint <= KFI_TAG_CCL || offer <= KFI_TAG_CCL)
 		return true;
 	return fls64(hint) <= fls64(offer);
@@ -288,7 +291,10 @@ static bool ep_match(const struct kfi_info *offer, const struct kfi_info *hints)
 
 /* ---- domain ---- */
 
-/* Duties of memory registration concern those alone whose memory peers touch. */
+/*
+ * Required modes of memory registration. They apply only to a consumer whose memory is accessed by
+ * RMA or atomic operations.
+ */
 static int mr_duties(const struct kfi_info *offer, const struct kfi_info *hints)
 {
 	u64 caps = hints->caps ?: offer->caps;
@@ -302,7 +308,10 @@ static bool mr_key_match(const struct kfi_domain_attr *o, const struct kfi_domai
 
 	if (!h->mr_key_size)
 		return true;
-	/* Most that it can carry of keys that we choose, least of its own. */
+	/*
+	 * If the provider chooses keys, mr_key_size of the hints is the largest key that the
+	 * consumer can carry. If the consumer chooses keys, it is the size of the keys.
+	 */
 	if (o->mr_mode & KFI_MR_PROV_KEY)
 		return h->mr_key_size >= o->mr_key_size;
 	return random ? h->mr_key_size >= MIN_RANDOM_KEY :
@@ -333,7 +342,7 @@ static bool domain_match(const struct kfi_info *offer, const struct kfi_info *hi
 
 /* ---- fabric ---- */
 
-/* Name and version of the provider are not the offer's to say: query.c looks at them. */
+/* query.c compares the name and the version of the provider, which are not part of an offer. */
 static bool fabric_match(const struct kfi_info *offer, const struct kfi_info *hints)
 {
 	const struct kfi_fabric_attr *o = offer->fabric_attr, *h = hints->fabric_attr;
@@ -345,11 +354,11 @@ static bool fabric_match(const struct kfi_info *offer, const struct kfi_info *hi
 }
 
 /**
- * kfi_attr_match() - does an offer meet the hints?
- * @offer: with all attribute structures
- * @hints: what is asked for, or NULL; absent structures ask for nothing
+ * kfi_attr_match() - decide whether an offer meets the hints
+ * @offer: offer with all attribute structures
+ * @hints: what is asked for, or NULL. A missing structure asks for nothing
  *
- * Return: true if every member of the hints can be had.
+ * Return: true if the offer meets all members of the hints.
  */
 bool kfi_attr_match(const struct kfi_info *offer, const struct kfi_info *hints)
 {
@@ -394,7 +403,7 @@ static void settle_rx(struct kfi_info *info, const struct kfi_info *hints)
 	LIMITS_SETTLE(rx_limits, attr, h);
 }
 
-/* Replace a key by that of the hints, if they have one. */
+/* Replace a key by the key of the hints, if the hints have one. */
 static int settle_auth_key(u8 **key, size_t *size, const u8 *from, size_t from_size)
 {
 	u8 *copy;
@@ -410,7 +419,10 @@ static int settle_auth_key(u8 **key, size_t *size, const u8 *from, size_t from_s
 	return 0;
 }
 
-/* Who names receive contexts and not their number may open as many as there can be. */
+/*
+ * A consumer that asks for KFI_NAMED_RX_CTX without a number of contexts may open as many as the
+ * provider has.
+ */
 static size_t settle_ctx_cnt(const struct kfi_info *hints, size_t asked, size_t max)
 {
 	if (asked)
@@ -438,13 +450,16 @@ static int settle_ep(struct kfi_info *info, const struct kfi_info *hints)
 static void settle_mr(struct kfi_domain_attr *attr, const struct kfi_domain_attr *h)
 {
 	if (!h || (attr->mr_mode & KFI_MR_PROV_KEY))
-		return;		/* the provider's way */
+		return;		/* the provider chooses the keys */
 	attr->mr_mode |= h->mr_mode & KFI_MR_PROV_KEY;
 	if (h->mr_key_size)
 		attr->mr_key_size = min(attr->mr_key_size, h->mr_key_size);
 }
 
-/* Deprecated models ask for less than what everybody gets anyway. */
+/*
+ * The deprecated threading models demand less from the provider than KFI_THREAD_SAFE, which every
+ * endpoint has.
+ */
 static enum kfi_threading settle_threading(enum kfi_threading asked)
 {
 	return asked == KFI_THREAD_DOMAIN || asked == KFI_THREAD_COMPLETION ?
@@ -472,11 +487,11 @@ static int settle_domain(struct kfi_info *info, const struct kfi_info *hints)
 
 /**
  * kfi_attr_settle() - turn an offer into an answer
- * @info: a copy of an offer that kfi_attr_match()es the hints
+ * @info: copy of an offer that kfi_attr_match() has accepted
  * @hints: what is asked for, or NULL
  *
- * Context: Process context, may sleep.
- * Return: 0; -ENOMEM, then @info is good for nothing but kfi_freeinfo().
+ * Context: Process context, may sleep. Return: 0, or -ENOMEM. After an error @info can only be
+ * freed.
  */
 int kfi_attr_settle(struct kfi_info *info, const struct kfi_info *hints)
 {

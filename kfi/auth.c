@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Authorization keys: endpoints talk to those that have the same one.
+ * Authorization keys: endpoints communicate only with endpoints that have the same key.
  *
- * Once open, an endpoint or passive endpoint has the key that it goes by in info->ep_attr: its own, else its domain's.
- * Whether peers are let in is the provider's to say, when they meet. One whose peers are elsewhere asks for a proof, and
- * gives one: an HMAC (RFC 2104) of what both sides have said, random numbers of each among it, with the key as key.
+ * An open endpoint or passive endpoint has its key in info->ep_attr: its own key, or that of its
+ * domain. The provider checks the key of a peer when it meets the peer. A provider whose peers are
+ * on other machines exchanges proofs: an HMAC (RFC 2104) with the key over what both sides have
+ * said, which includes a random number of each side.
  */
 #include <crypto/sha2.h>
 #include <linux/export.h>
@@ -40,7 +41,7 @@ bool kfi_auth_same(const struct kfi_ep_attr *a, const struct kfi_ep_attr *b)
 }
 EXPORT_SYMBOL_GPL(kfi_auth_same);
 
-/* The key, in the block in which the hash begins, mixed with @mix. */
+/* Start an HMAC pass: hash one block that has the key, xored with @mix. */
 static void hash_begin(struct sha256_ctx *ctx, const struct kfi_ep_attr *attr, u8 mix)
 {
 	u8 block[SHA256_BLOCK_SIZE] = {};
@@ -71,14 +72,17 @@ void kfi_auth_proof(const struct kfi_ep_attr *attr, const struct kvec *parts, si
 }
 EXPORT_SYMBOL_GPL(kfi_auth_proof);
 
-/* Not crypto_memneq(): not every kernel that we are loaded into has it for modules. */
+/*
+ * crypto_memneq() is not used because not all supported kernels export it to modules. The
+ * comparison takes the same time wherever the first difference is.
+ */
 bool kfi_auth_proved(const u8 *proof, const u8 *said, size_t len)
 {
 	u8 differs = 0;
 
 	while (len--) {
 		differs |= *proof++ ^ *said++;
-		OPTIMIZER_HIDE_VAR(differs);	/* or the compiler may leave when it knows */
+		OPTIMIZER_HIDE_VAR(differs);	/* prevents an early exit */
 	}
 	return !differs;
 }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Address vectors: the peers a consumer may name, as small numbers.
+ * Address vectors: peers that a consumer can name, by small numbers (handles).
  *
- * Two views of the same entries: an xarray from index to address, for posts, and a hash table from address to index, for
- * arrivals. Both are read under RCU, in any context, without a lock; @lock serialises insertion and removal.
+ * The entries have two indices: an xarray from handle to address, for posts, and a hash table from
+ * address to handle, for arrivals. Look-ups use RCU and take no lock, so they are allowed in any
+ * context but hard interrupt. &kfi_av.lock serialises insertion and removal.
  *
- * An address that is inserted again gets the same handle and counts one more use: it is gone when it has been removed as
- * often (as libfabric's own providers do). Indices are given out round robin, so one that was removed is not
- * used again until all others have been. Providers may keep what they know of a peer by its index, for they hear of its
- * removal.
+ * An address that is inserted again gets the same handle, and one more use. The entry is removed
+ * when the address has been removed as many times, as in libfabric's providers. Indices are
+ * allocated cyclically, so a removed index is not reused before all others have been. Providers may
+ * therefore keep state of a peer by its index; they are told when an entry is removed
+ * (&kfi_prov_ops.addr_removed).
  */
 #include <linux/export.h>
 #include <linux/mutex.h>
@@ -26,7 +28,7 @@ struct av_entry {
 	struct rhash_head	node;
 	struct rcu_head		rcu;
 	u32			index;
-	u32			uses;	/* under kfi_av.lock */
+	u32			uses;	/* protected by kfi_av.lock */
 	u8			addr[];
 };
 
@@ -42,13 +44,13 @@ static const struct kfi_prov_ops *av_ops(const struct kfi_av *av)
 
 /* ---- the data path ---- */
 
-/* The handle without receive-context bits. */
+/* The handle without the bits that name a receive context. */
 static u64 bare(const struct kfi_av *av, kfi_addr_t addr)
 {
 	return av->rx_ctx_bits ? addr & (~0ULL >> av->rx_ctx_bits) : addr;
 }
 
-/* Under rcu_read_lock() or @av->lock. */
+/* The caller is in an RCU read section, or holds @av->lock. */
 static struct av_entry *entry_of(struct kfi_av *av, kfi_addr_t addr)
 {
 	u64 index = bare(av, addr);
@@ -119,7 +121,10 @@ static int add_entry(struct kfi_av *av, struct av_entry *e)
 	ret = rhashtable_insert_fast(&av->by_addr, &e->node, av->params);
 	if (ret)
 		goto free_index;
-	/* The slot is reserved, so this needs no memory. A reader sees the entry whole or not at all. */
+	/*
+	 * The slot is reserved, so this allocates no memory. A reader sees the complete entry or
+	 * none.
+	 */
 	ret = xa_err(xa_store(&av->table, e->index, e, GFP_KERNEL));
 	if (ret)
 		goto unhash;
@@ -144,11 +149,11 @@ static struct av_entry *new_entry(struct kfi_av *av, const void *addr)
 	ret = add_entry(av, e);
 	if (!ret)
 		return e;
-	kfree_rcu(e, rcu);	/* a reverse look-up may have seen it */
+	kfree_rcu(e, rcu);	/* kfi_av_reverse() may have found it */
 	return ERR_PTR(ret);
 }
 
-/* The handle of one address, or KFI_ADDR_NOTAVAIL with *@err positive. */
+/* Return the handle of one address, or KFI_ADDR_NOTAVAIL with a positive errno in *@err. */
 static kfi_addr_t insert_one(struct kfi_av *av, const void *addr, int *err)
 {
 	struct av_entry *e;
@@ -159,7 +164,7 @@ static kfi_addr_t insert_one(struct kfi_av *av, const void *addr, int *err)
 		return KFI_ADDR_NOTAVAIL;
 	rcu_read_lock();
 	e = rhashtable_lookup(&av->by_addr, addr, av->params);
-	rcu_read_unlock();	/* entries go only under @av->lock */
+	rcu_read_unlock();	/* @av->lock keeps the entry from being removed */
 	if (!e)
 		e = new_entry(av, addr);
 	if (IS_ERR(e)) {
@@ -171,7 +176,6 @@ static kfi_addr_t insert_one(struct kfi_av *av, const void *addr, int *err)
 	return e->index;
 }
 
-/* Insert one address and tell the caller in the way its flags ask for. @i: place in its arrays. Return: inserted? */
 bool kfi_av_put_one(struct kfi_av *av, const void *addr, size_t i, kfi_addr_t *handles, u64 flags, void *context,
 		    int *err)
 {
@@ -219,7 +223,10 @@ EXPORT_SYMBOL_GPL(kfi_av_insert);
 
 /* ---- removal and look-up ---- */
 
-/* After it is gone: who looks it up once more to keep it, and looks whether it is still there, sees one or the other. */
+/*
+ * Tell the providers, after the entry has been removed. A provider that stores what a look-up has
+ * found and then looks the address up again either finds it removed, or is told here.
+ */
 static void tell_removed(struct kfi_av *av, u32 index)
 {
 	struct kfi_ep *ep;
@@ -382,7 +389,7 @@ static void free_entry(void *ptr, void *arg)
 	kfree(e);
 }
 
-/* Endpoints pin the vector, so nobody reads it any more. */
+/* No endpoint is bound to the vector, so there are no readers. */
 static int av_close(struct kfid *fid)
 {
 	struct kfi_av *av = container_of(fid, struct kfi_av, fid.fid);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Address vectors: addresses given as text, one or a range.
- */
+/* Address vectors: insertion of addresses that are given as text, one address or a range. */
 #include <linux/ctype.h>
 #include <linux/export.h>
 #include <linux/inet.h>
@@ -12,7 +10,6 @@
 
 #define SVC_NAME_MAX	256
 
-/* The address behind @node and @service. */
 static int resolve(struct kfi_av *av, const char *node, const char *service, void *addr)
 {
 	int len = kfi_domain_resolve(av->domain, node, service, addr);
@@ -40,7 +37,9 @@ int kfi_av_insertsvc(struct kfid_av *fid, const char *node, const char *service,
 }
 EXPORT_SYMBOL_GPL(kfi_av_insertsvc);
 
-/* Add @n to the number that ends @name, keeping its width ("node07" + 4 = "node11"). */
+/*
+ * Add @n to the decimal number at the end of @name, and keep its width ("node07" + 4 = "node11").
+ */
 static int count_up_name(const char *name, u64 n, char *out, size_t size)
 {
 	size_t len = strlen(name), stem = len;
@@ -55,7 +54,10 @@ static int count_up_name(const char *name, u64 n, char *out, size_t size)
 	return snprintf(out, size, "%.*s%0*llu", (int)stem, name, (int)(len - stem), n);
 }
 
-/* The @n-th node after @node: an IP address counts as a number, anything else by the number at its end. */
+/*
+ * Compute the name of node @node + @n. An IP address is incremented, of another name the number at
+ * its end.
+ */
 static int count_up_node(const char *node, u64 n, char *out, size_t size)
 {
 	u8 ip[16];

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Counters: how many operations have ended, for consumers that do not care which.
- */
+/* Counters of completed operations, for consumers that do not need an entry for each operation. */
 #include <linux/slab.h>
 #include "cntr.h"
 #include "queue.h"
@@ -14,7 +12,8 @@ struct kfi_obj *kfi_cntr_obj(struct kfi_cntr *cntr)
 
 static void kfi_cntr_changed(struct kfi_cntr *cntr)
 {
-	smp_mb__after_atomic();		/* pairs with prepare_to_wait() in kfi_cntr_wait(), and with trigger_wait() */
+	/* pairs with prepare_to_wait() in kfi_cntr_wait(), and with trigger_wait() */
+	smp_mb__after_atomic();
 	if (waitqueue_active(&cntr->wait))
 		wake_up_all(&cntr->wait);
 	if (cntr->handler)
@@ -71,7 +70,7 @@ int kfi_cntr_set(struct kfid_cntr *fid, uint64_t value)
 	struct kfi_cntr *cntr = kfi_to_cntr(fid);
 
 	atomic64_set(&cntr->value, value);
-	smp_mb();	/* as after an atomic that returns: see kfi_cntr_changed() */
+	smp_mb();	/* atomic64_set() implies no barrier; see kfi_cntr_changed() */
 	kfi_cntr_changed(cntr);
 	return 0;
 }
@@ -82,7 +81,7 @@ int kfi_cntr_seterr(struct kfid_cntr *fid, uint64_t value)
 	struct kfi_cntr *cntr = kfi_to_cntr(fid);
 
 	atomic64_set(&cntr->errors, value);
-	smp_mb();	/* as above */
+	smp_mb();	/* as in kfi_cntr_set() */
 	kfi_cntr_changed(cntr);
 	return 0;
 }

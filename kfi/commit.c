@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Commit: a region's owner makes what a peer has written durable.
+ * Commit: the owner of a region makes durable what a peer has written.
  *
- * kfi_mr.persists counts the calls of persist() that run, and one for the region itself until it ends. Whoever ends
- * it (kfi_close(), kfi_mr_invalidate()) makes it dead, gives that one back, and is done when the count is 0: from then on none
- * begins. So an owner waits for his own function and for no peer, however many commits are queued.
+ * &kfi_mr.persists counts the calls of &kfi_mr.persist that run, the holds (kfi_mr_hold()), and one
+ * reference of the region itself. The end of a region (kfi_close(), kfi_mr_invalidate()) marks the
+ * region dead, drops that reference, and is complete when the count is 0; no call begins after
+ * that. So the owner of a region waits for its own callback and not for a peer, however many
+ * commits are queued.
  */
 #include <linux/err.h>
 #include <linux/export.h>
 #include <kfi_commit.h>
 #include "mr.h"
 
-/* All in one RCU section: a handle for one I/O may be given other memory after it. */
+/*
+ * One RCU section covers the look-up and the copy of the members: a per-I/O region may be attached
+ * to other memory after it.
+ */
 int kfi_commit_get(struct kfi_ep *ep, const struct kfi_rma_iov *rma, struct kfi_commit_seg *seg)
 {
 	struct iov_iter iter;
@@ -42,7 +47,10 @@ void kfi_commit_put(const struct kfi_commit_seg *segs, unsigned int count)
 }
 EXPORT_SYMBOL_GPL(kfi_commit_put);
 
-/* Under another key the handle stands for other memory. */
+/*
+ * Commit one segment. A region with another key has been attached to other memory since, and is not
+ * committed.
+ */
 static int commit_seg(const struct kfi_commit_seg *seg)
 {
 	struct kfi_mr *mr = seg->mr;

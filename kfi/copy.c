@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Between a buffer and the memory of an operation.
+ * Copy between a buffer and the memory of an operation.
  *
- * copy_to_iter() and copy_from_iter() are made for memory of user space: they look up what the buffer is part of, which costs
- * several times as much as the copy of a short message. Here both sides are the kernel's own, and most messages are one piece.
+ * copy_to_iter() and copy_from_iter() are made for copies to and from user space. With
+ * CONFIG_HARDENED_USERCOPY they look up the object that contains the buffer, which costs several
+ * times as much as the copy of a short message. Here both sides are kernel memory, and most
+ * messages are contiguous.
  */
 #include <linux/bvec.h>
 #include <linux/export.h>
@@ -16,7 +18,10 @@ static void *bvec_at(const struct iov_iter *iter)
 	return page_address(iter->bvec->bv_page) + iter->bvec->bv_offset + iter->iov_offset;
 }
 
-/* The next @len bytes of @iter, which moves on, if they are one piece that needs no mapping; else NULL. */
+/*
+ * Return the address of the next @len bytes of @iter, and advance @iter, if the bytes are
+ * contiguous and need no mapping. Otherwise return NULL.
+ */
 static __always_inline void *next_piece(struct iov_iter *iter, size_t len)
 {
 	bool kvec = iov_iter_is_kvec(iter);
@@ -27,7 +32,7 @@ static __always_inline void *next_piece(struct iov_iter *iter, size_t len)
 		return NULL;
 	left = (kvec ? iter->kvec->iov_len : iter->bvec->bv_len) - iter->iov_offset;
 	if (unlikely(len > left || (len == left && iter->nr_segs > 1)))
-		return NULL;	/* on to the next segment: the iterator's own business */
+		return NULL;	/* iov_iter advances to the next segment */
 	at = kvec ? iter->kvec->iov_base + iter->iov_offset : bvec_at(iter);
 	iter->iov_offset += len;
 	iter->count -= len;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Completion queues: life, and the way of an entry into the ring.
+ * Completion queues: open and close, and how an entry gets into the ring.
  *
- * Nothing is ever lost, because nothing starts without a place for its end: a post takes a slot out of @free, lock-free,
- * or answers -EAGAIN. The completion turns the slot into an entry, and the reader (cq_read.c) gives it back. An operation
- * with a done() of its own needs no slot: the finished operation itself waits in @done until the queue's context
- * (cq_run.c) calls it.
+ * No completion is lost, because no operation starts without a slot for its completion. A post
+ * takes a slot from &kfi_cq.free without a lock, or returns -EAGAIN. The completion makes the slot
+ * an entry, and the reader (cq_read.c) returns the slot. An operation with a done() callback needs
+ * no slot: the finished operation itself is queued in &kfi_cq.done until the context of the queue
+ * (cq_run.c) calls done().
+ *
+ * cq.h describes the structure and its locks.
  */
 #include <linux/log2.h>
 #include <linux/slab.h>
@@ -40,7 +43,7 @@ static void kfi_cq_set_slot(struct kfi_cq *cq, u32 i, const struct kfi_cq_err_en
 		cq->olen[i] = wc->olen;
 }
 
-/* Are sleeping readers to be woken? An error entry ends every wait. */
+/* Do sleeping readers have to be woken? An entry with an error wakes all of them. */
 static bool kfi_cq_wakes(struct kfi_cq *cq, bool error)
 {
 	lockdep_assert_held(&cq->lock);
@@ -50,7 +53,6 @@ static bool kfi_cq_wakes(struct kfi_cq *cq, bool error)
 	return true;
 }
 
-/* Bottom halves are off. */
 void __kfi_cq_fill(struct kfi_cq *cq, const struct kfi_cq_err_entry *wc)
 {
 	bool claimed = false, wake;
@@ -99,7 +101,7 @@ static int kfi_cq_check(const struct kfi_cq_attr *attr, kfi_comp_handler handler
 	return kfi_queue_wait_obj(attr->wait_obj);
 }
 
-/* Room for one endpoint's full queues in both directions. */
+/* Size for one endpoint with full queues in both directions. */
 static u32 kfi_cq_default_size(const struct kfi_domain *domain)
 {
 	const struct kfi_info *info = domain->info;
@@ -194,7 +196,10 @@ err_free:
 }
 EXPORT_SYMBOL_GPL(kfi_cq_open);
 
-/* No endpoint is bound, so nothing fills any more; what is left are callbacks on their way and unread entries. */
+/*
+ * No object is bound to the queue, so no entry is added any more. Only callbacks that run, and
+ * entries that nobody has read, may be left.
+ */
 static int kfi_cq_close(struct kfid *fid)
 {
 	struct kfi_cq *cq = container_of(fid, struct kfi_cq, fid.fid);

@@ -2,8 +2,9 @@
 /*
  * Completion queues: reading and waiting.
  *
- * The handler's edge: a read that finds the queue empty arms it, under the same lock that entries come in under, so an
- * entry either was there to be read or finds the queue armed.
+ * The handler is edge-triggered. A read that finds the queue empty arms the queue, under
+ * &kfi_cq.lock, which also protects the addition of entries. So each entry either is found by that
+ * read, or finds the queue armed and schedules the handler.
  */
 #include "cq.h"
 #include "queue.h"
@@ -27,7 +28,10 @@ static void *kfi_cq_emit(const struct kfi_cq *cq, void *buf, const struct kfi_cq
 	}
 }
 
-/* Successes at the head, up to @count. Return: their number; 0: empty or an error comes first. */
+/*
+ * Read up to @count successful entries. Returns their number; 0 if the queue is empty or the first
+ * entry is an error.
+ */
 static size_t kfi_cq_pop(struct kfi_cq *cq, void *buf, size_t count, kfi_addr_t *src)
 {
 	const struct kfi_cq_slot *slot;
@@ -47,18 +51,21 @@ static size_t kfi_cq_pop(struct kfi_cq *cq, void *buf, size_t count, kfi_addr_t 
 	return n;
 }
 
-/* Without the lock: nothing to read, and the next entry calls the handler. In this order, see kfi_cq_fill(). */
+/*
+ * Without the lock: is the queue empty and armed? @armed is read after the queue was seen empty. An
+ * entry that another reader has taken meanwhile may have cleared an earlier value.
+ */
 static bool kfi_cq_quiet(const struct kfi_cq *cq)
 {
 	if (READ_ONCE(cq->head) != READ_ONCE(cq->tail))
 		return false;
-	smp_rmb();	/* @armed, as it was after the queue was seen empty */
+	smp_rmb();
 	return READ_ONCE(cq->armed);
 }
 
-#define KFI_READ_BUDGET	16	/* of what has come before the reader gets what there is */
+#define KFI_READ_BUDGET	16	/* completions of devices that one read handles */
 
-/* Nor has anything come that he could look at. */
+/* Is there nothing to read, and for a directly polled queue nothing at the devices either? */
 static bool kfi_cq_nothing(struct kfi_cq *cq)
 {
 	return kfi_cq_quiet(cq) && (cq->where != KFI_CQ_IN_POLL || !kfi_cq_look(cq, KFI_READ_BUDGET));
@@ -108,7 +115,7 @@ static void kfi_cq_get_error(const struct kfi_cq *cq, struct kfi_cq_err_entry *b
 	buf->olen = cq->olen[i];
 	buf->err = slot->err;
 	buf->prov_errno = slot->prov_errno;
-	buf->err_data_size = 0;		/* no provider has any */
+	buf->err_data_size = 0;		/* no provider has error data */
 	buf->src_addr = slot->src;
 }
 
@@ -134,7 +141,7 @@ ssize_t kfi_cq_readerr(struct kfid_cq *fid, struct kfi_cq_err_entry *buf, uint64
 }
 EXPORT_SYMBOL_GPL(kfi_cq_readerr);
 
-/* What a sleeping reader waits for, as long as nothing of it holds it asks to be woken. */
+/* Can a sleeping reader return? If not, record the number of entries that has to wake it. */
 static bool kfi_cq_ready(struct kfi_cq *cq, u32 want, u32 signals)
 {
 	u32 queued;
@@ -151,7 +158,7 @@ static bool kfi_cq_ready(struct kfi_cq *cq, u32 want, u32 signals)
 	return ready;
 }
 
-/* Return: what is left of @timeout (jiffies), 0 if nothing; -EINTR. */
+/* Sleep. Returns the rest of @timeout (jiffies), 0 if it has expired, or -EINTR. */
 static long kfi_cq_sleep(struct kfi_cq *cq, u32 want, u32 signals, long timeout)
 {
 	unsigned int state = kfi_queue_sleep_state();
@@ -171,7 +178,10 @@ static long kfi_cq_sleep(struct kfi_cq *cq, u32 want, u32 signals, long timeout)
 	return timeout;
 }
 
-/* Return: false if a signal came while nobody waited. @signals: those that are old. */
+/*
+ * Begin a wait. @signals is set to the number of signals so far, to recognise later ones. Returns
+ * false if a signal came when no reader waited; then there is no wait to end.
+ */
 static bool kfi_cq_begin_wait(struct kfi_cq *cq, u32 *signals)
 {
 	bool signaled;
@@ -233,7 +243,9 @@ ssize_t kfi_cq_sread(struct kfid_cq *cq, void *buf, size_t count, const void *co
 }
 EXPORT_SYMBOL_GPL(kfi_cq_sread);
 
-/* Ends the sleep of all who sleep; if nobody does, of the next who wants to. */
+/*
+ * Wake all readers that wait. If no reader waits, the next one that wants to wait returns at once.
+ */
 int kfi_cq_signal(struct kfid_cq *fid)
 {
 	struct kfi_cq *cq = kfi_to_cq(fid);

@@ -1,29 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Completion queues: where handlers and done()s run.
+ * Completion queues: the contexts that run handlers and done() callbacks.
  *
- * Never inside a completion call, whose caller may hold locks. A completion that has something to call claims the queue
- * (@scheduled) and hands it to its context: a work item; for KFI_CQ_SOFTIRQ a tasklet, or the list of this CPU's batch when
- * a provider has opened one; for KFI_CQ_DIRECT nobody, the next kfi_cq_poll() finds it (source.c: or fetches it). The context owns
- * the claim until it sees, under the lock, that nothing is left; whatever arrives before that needs no new wake-up.
+ * A callback never runs inside a completion call, because the caller may hold locks. A completion
+ * that causes a callback claims the queue (&kfi_cq.scheduled) and passes the claim to the context
+ * of the queue: a work item; for KFI_CQ_SOFTIRQ a tasklet, or the list of this CPU's batch between
+ * kfi_batch_begin() and kfi_batch_end(). A queue with KFI_CQ_DIRECT is not scheduled: the next
+ * kfi_cq_poll() claims it. The context owns the claim until it finds, under &kfi_cq.lock, that
+ * nothing is left to do. Until then new completions need not schedule anything.
  *
- * Callbacks may complete further operations, also of other queues (a post can do that). Such queues join the list that is
- * being worked off: there is no recursion, and a budget hands the rest to the tasklets.
+ * A callback may complete further operations, also of other queues, for example by a post. Such
+ * queues are added to the list that the batch works on. So there is no recursion. The callbacks of
+ * a batch have a budget; queues with work left when it is exhausted are passed to their tasklets.
  */
 #include <linux/sched/mm.h>
 #include <linux/delay.h>
 #include "cq.h"
 #include "queue.h"
 
-#define KFI_RUN_BUDGET	256	/* callbacks before others get the CPU */
+#define KFI_RUN_BUDGET	256	/* callbacks that run before the CPU is released */
 
 /**
- * struct kfi_batch - handlers that wait for the end of a burst on this CPU
- * @first: @end:	queues to run, by batch; where the next one goes
- * @depth:	kfi_batch_begin() not ended yet
- * @budget:	callbacks that those may still make
+ * struct kfi_batch - queues whose handlers wait for the end of a burst on this CPU
+ * @first: first queue to run; the queues are linked by &kfi_cq.batch
+ * @end: where the next queue is linked
+ * @depth: number of calls of kfi_batch_begin() without kfi_batch_end() yet
+ * @budget: number of callbacks that the batch may still call
  *
- * Touched on its own CPU only, with bottom halves off.
+ * Accessed only on its own CPU, with bottom halves off.
  */
 struct kfi_batch {
 	struct kfi_cq		*first;
@@ -65,8 +69,9 @@ void kfi_cq_schedule(struct kfi_cq *cq)
 }
 
 /*
- * One done(). The operation is free before, so that done() finds room to post; @calling tells a closing endpoint, which
- * waits for its operations only, that this callback is still on its behalf.
+ * Call one done() callback. The operation is freed first, so that done() can post. &kfi_cq.calling
+ * shows the callback to the end of the endpoint, which otherwise only waits until no operation is
+ * in use.
  */
 static void kfi_cq_call_done(struct kfi_cq *cq, struct kfi_oper *op)
 {
@@ -79,7 +84,7 @@ static void kfi_cq_call_done(struct kfi_cq *cq, struct kfi_oper *op)
 	smp_store_release(&cq->calling, NULL);	/* pairs with kfi_cq_busy_for() */
 }
 
-/* Where the context is softirq, bottom halves are off. */
+/* Take the lock. In the softirq contexts bottom halves are off already. */
 static void kfi_cq_lock(struct kfi_cq *cq) __acquires(&cq->lock)
 {
 	if (cq->where == KFI_CQ_IN_SOFTIRQ)
@@ -96,7 +101,7 @@ static void kfi_cq_unlock(struct kfi_cq *cq) __releases(&cq->lock)
 		spin_unlock_bh(&cq->lock);
 }
 
-/* Call the done()s that are due, up to @budget of them. Return: what is left of it. */
+/* Call the done() callbacks that are due, up to @budget of them. Returns the rest of the budget. */
 static noinline int kfi_cq_run_done(struct kfi_cq *cq, int budget)
 {
 	struct kfi_oper *op, *next;
@@ -120,7 +125,10 @@ static noinline int kfi_cq_run_done(struct kfi_cq *cq, int budget)
 	return 0;
 }
 
-/* Is nothing left to do? Then the claim is given up. */
+/*
+ * Give up the claim if nothing is left to do. Returns true if it was given up. Without @handler a
+ * pending event of the handler does not count.
+ */
 static bool kfi_cq_give_up(struct kfi_cq *cq, bool handler)
 {
 	bool idle;
@@ -136,8 +144,9 @@ static bool kfi_cq_give_up(struct kfi_cq *cq, bool handler)
 }
 
 /*
- * Run what is due, by the owner of the claim, up to @budget callbacks. Return: true when nothing was left and the claim
- * is given up; false when the caller still has it and must come again.
+ * Run what is due, up to *@budget callbacks. The caller owns the claim. Returns true if nothing was
+ * left and the claim is given up; false if the caller still owns the claim and has to run the queue
+ * again.
  */
 static bool kfi_cq_run(struct kfi_cq *cq, int *budget, bool handler)
 {
@@ -179,7 +188,10 @@ static void kfi_cq_tasklet(struct tasklet_struct *t)
 		tasklet_schedule(&cq->tasklet);
 }
 
-/* Where softirqs can be preempted there is no burst that has the CPU for itself: tasklets run the callbacks then. */
+/*
+ * With CONFIG_PREEMPT_RT a softirq can be preempted, so per-CPU batches do not work. Tasklets run
+ * the callbacks then.
+ */
 void kfi_batch_begin(void)
 {
 	WARN_ON_ONCE(!in_softirq());
@@ -188,7 +200,10 @@ void kfi_batch_begin(void)
 }
 EXPORT_SYMBOL_GPL(kfi_batch_begin);
 
-/* Runs while the batch still counts as open, so that what the callbacks complete joins the list. */
+/*
+ * Run the queues of the batch. The batch is still open, so queues that become due by the callbacks
+ * are added to it.
+ */
 static inline void kfi_batch_run(struct kfi_batch *batch)
 {
 	struct kfi_cq *cq;
@@ -215,7 +230,10 @@ void kfi_batch_end(void)
 }
 EXPORT_SYMBOL_GPL(kfi_batch_end);
 
-/* Claim a directly polled queue, run it, give the claim up whether it is empty or not. */
+/*
+ * Claim a directly polled queue and run it within the budget. Give up the claim even if something
+ * is left to do: the next poll continues.
+ */
 static int kfi_cq_poll_once(struct kfi_cq *cq, int budget, bool handler)
 {
 	int left = budget;
@@ -228,7 +246,7 @@ static int kfi_cq_poll_once(struct kfi_cq *cq, int budget, bool handler)
 		kfi_cq_take_event(cq);
 	spin_unlock_bh(&cq->lock);
 	if (!mine)
-		return 0;	/* another CPU is at it */
+		return 0;	/* another CPU polls the queue */
 	if (!kfi_cq_run(cq, &left, handler)) {
 		spin_lock_bh(&cq->lock);
 		cq->event |= handler && cq->due;
@@ -253,7 +271,6 @@ int kfi_cq_poll(struct kfid_cq *fid, int budget)
 }
 EXPORT_SYMBOL_GPL(kfi_cq_poll);
 
-/* Bottom halves are off. */
 void kfi_cq_done(struct kfi_cq *cq, struct kfi_oper *op)
 {
 	bool claimed;
@@ -267,8 +284,9 @@ void kfi_cq_done(struct kfi_cq *cq, struct kfi_oper *op)
 }
 
 /*
- * An endpoint closes: is a callback of one of its operations running? A directly polled queue is polled here, for its
- * owner is the one who closes.
+ * Called when an endpoint ends: does a done() callback of one of its operations run? A directly
+ * polled queue is polled here, because its owner is closing the endpoint and may not poll the queue
+ * any more.
  */
 bool kfi_cq_busy_for(struct kfi_cq *cq, const struct kfi_ep *ep)
 {
@@ -286,7 +304,10 @@ int kfi_cq_run_init(struct kfi_cq *cq)
 	return 0;
 }
 
-/* A claim ends by itself, soon, for nothing new arrives: its owner is on its way through a handler at most. */
+/*
+ * Nothing is added to the queue any more, so the owner of a claim gives it up soon, at the latest
+ * after the callback that it runs at present.
+ */
 void kfi_cq_run_stop(struct kfi_cq *cq)
 {
 	bool busy;

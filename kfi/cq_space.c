@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Completion queues: those who wait for a free slot.
+ * Completion queues: waiters for a free slot.
  *
- * The slot that ends a wait is given back by a reader or by a completion, whose callers may hold any lock of a consumer
- * or a provider. Waiters are therefore called from a work item that holds none, with bottom halves off: a full
- * queue is the slow path.
+ * A slot is returned by a reader or by a completion, whose callers may hold any lock of a consumer
+ * or a provider. Therefore a work item calls the waiters, with bottom halves off and without a
+ * lock. The work item costs time, but a full queue is the slow path.
  *
- * No wake-up is lost: a waiter counts itself and then looks at @free, who frees adds to @free and then looks at the count,
- * with a full barrier in between on both sides.
+ * No wake-up is lost. A waiter increments &kfi_cq.nr_space and then reads &kfi_cq.free; the return
+ * of a slot increments free and then reads nr_space. There is a full barrier in between on both
+ * sides.
  */
 #include "cq.h"
 
@@ -78,8 +79,8 @@ void kfi_cq_call_waiter(struct kfi_cq *cq, struct kfi_cq_waiter *w)
 }
 
 /*
- * The work calls fn() with bottom halves off, so it can't be preempted by whoever spins here on the same CPU. The caller
- * must hold no lock that fn() takes.
+ * The work item calls fn() with bottom halves off, so a task that spins here on the same CPU can't
+ * preempt it. The caller must not hold a lock that fn() takes, and must not be fn() itself.
  */
 void kfi_cq_cancel_wait(struct kfi_cq *cq, struct kfi_cq_waiter *w)
 {

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Scalable endpoints: one address, many contexts, each an endpoint of its own that sends or receives.
+ * Scalable endpoints: one address with several contexts. Each context is an endpoint of its own
+ * that either sends or receives.
  *
- * A scalable endpoint is an endpoint without capabilities: it has the address and the address vector. A context has queues,
- * operations, matching and provider state like any endpoint, so nothing is shared between two of them but the name. Contexts
- * may be opened at any time, and are enabled after their scalable endpoint. kfi_ep.obj counts them: it can't be closed before.
+ * A scalable endpoint is an endpoint without capabilities. It has the address and the address
+ * vector. A context has queues, operations, matching and provider state as any endpoint, so two
+ * contexts share nothing but the address. Contexts can be opened at any time, and are enabled after
+ * their scalable endpoint. Each open context is counted in &kfi_ep.obj of the scalable endpoint,
+ * which can't be closed before them.
+ *
+ * &kfi_ep.ctxs and rx_ctxs are xarrays with their own lock. Peers' messages look into rx_ctxs under
+ * RCU.
  */
 #include <linux/export.h>
 #include "av.h"
@@ -17,13 +23,13 @@ static bool is_ctx(const struct kfi_ep *ep)
 	return ep->sep;
 }
 
-/* In kfi_ep.ctxs: both directions have the same numbers. */
+/* Key in &kfi_ep.ctxs. Transmit and receive contexts have the same range of indices. */
 static unsigned long ctx_key(const struct kfi_ep *ep)
 {
 	return ep->ctx | (ep->fid.fid.fclass == KFI_CLASS_TX_CTX ? CTX_MAX : 0);
 }
 
-/* ---- for peers ---- */
+/* ---- look-up for messages of peers ---- */
 
 struct kfi_ep *kfi_ep_rx_ctx(struct kfi_ep *ep, u32 index)
 {
@@ -33,14 +39,15 @@ struct kfi_ep *kfi_ep_rx_ctx(struct kfi_ep *ep, u32 index)
 }
 EXPORT_SYMBOL_GPL(kfi_ep_rx_ctx);
 
-/* ---- its life as an endpoint ---- */
+/* ---- states of a context ---- */
 
 int kfi_ctx_check_enable(struct kfi_ep *ep)
 {
 	lockdep_assert_held(&ep->lock);
 	if (!is_ctx(ep))
 		return 0;
-	switch (smp_load_acquire(&ep->sep->state)) {	/* what its enabling has set is there */
+	/* pairs with kfi_ep_move(): sees what kfi_enable() has set */
+	switch (smp_load_acquire(&ep->sep->state)) {
 	case KFI_EP_ENABLED:
 		break;
 	case KFI_EP_DEAD:
@@ -58,7 +65,7 @@ int kfi_ctx_check_enable(struct kfi_ep *ep)
 
 void kfi_ctx_publish(struct kfi_ep *ep)
 {
-	/* The slot was reserved at open: no memory is needed. */
+	/* ctx_join() has reserved the slot, so this allocates no memory. */
 	if (ep->fid.fid.fclass == KFI_CLASS_RX_CTX)
 		WARN_ON_ONCE(xa_err(xa_store(&ep->sep->rx_ctxs, ep->ctx, ep, GFP_KERNEL)));
 }
@@ -110,7 +117,7 @@ int kfi_scalable_ep(struct kfid_domain *domain_fid, struct kfi_info *info, struc
 }
 EXPORT_SYMBOL_GPL(kfi_scalable_ep);
 
-/* Take the number, and for receiving the place where peers will find it. */
+/* Take the index of the context; for a receive context also reserve its slot in rx_ctxs. */
 static int ctx_join(struct kfi_ep *ep, struct kfi_ep *sep, int idx)
 {
 	int ret;
@@ -169,7 +176,10 @@ static bool idx_ok(int idx, size_t count)
 	return idx >= 0 && idx < CTX_MAX && idx < max_t(size_t, count, 1);
 }
 
-/* A limit that the consumer leaves 0 is as at the scalable endpoint; more than was granted there can't be asked for here. */
+/*
+ * Set one limit of a context. 0 means the limit of the scalable endpoint. A context can't have more
+ * than was granted to the scalable endpoint.
+ */
 static bool ctx_limit(size_t *limit, size_t asked)
 {
 	if (asked > *limit)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * device.c - a device for consumers of software providers to map scatterlists
- * for. It stands on no bus, so its mapping is direct and costs nothing; the
- * provider walks the pages and never looks at the DMA addresses.
+ * device.c - the device for which consumers of software providers map scatterlists. The device is
+ * on no bus, so its DMA mapping is direct and costs nothing. Software providers access the pages,
+ * and do not use the DMA addresses.
  */
 #include <linux/device.h>
 #include <linux/dma-mapping.h>
@@ -12,7 +12,8 @@
 static struct device *kfi_dev;
 
 /**
- * kfi_soft_device() - the device, which lives as long as kfi.ko
+ * kfi_soft_device() - the device, which exists as long as kfi.ko is loaded
+ *
  * Return: the device, never NULL.
  */
 struct device *kfi_soft_device(void)
@@ -21,7 +22,8 @@ struct device *kfi_soft_device(void)
 }
 
 /**
- * kfi_device_init() - make the device
+ * kfi_device_init() - register the device
+ *
  * Return: 0 or a negative errno.
  */
 int kfi_device_init(void)
@@ -36,9 +38,7 @@ int kfi_device_init(void)
 	return 0;
 }
 
-/**
- * kfi_device_exit() - remove the device
- */
+/** kfi_device_exit() - unregister the device */
 void kfi_device_exit(void)
 {
 	root_device_unregister(kfi_dev);

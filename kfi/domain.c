@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * domain.c - domains: one device or interface each
+ * domain.c - domains: open, close, commands. A domain stands for one device or network interface.
+ *
+ * Locks: &kfi_fabric.lock protects the list of domains; &kfi_domain.lock protects the lists of the
+ * domain's objects, and &kfi_domain.eq.
  */
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -83,8 +86,9 @@ static int open_domain(struct kfi_domain *domain)
  * kfi_domain() - see kfi_domain.h
  * @fabric_fid: parent
  * @info: an answer of kfi_getinfo()
- * @domain_fid: where to put the domain
- * @context: consumer's pointer
+ * @domain_fid: where to store the domain
+ * @context: the consumer's pointer
+ *
  * Return: 0 or a negative errno.
  */
 int kfi_domain(struct kfid_fabric *fabric_fid, struct kfi_info *info,
@@ -168,7 +172,7 @@ static int bind_domain(struct kfid *fid, struct kfid *bfid, u64 flags)
 		return -EINVAL;
 	if (flags & ~KFI_REG_MR)
 		return -KFI_EBADFLAGS;
-	if (flags)	/* registrations finish before they return */
+	if (flags)	/* registrations are complete when they return */
 		return -EOPNOTSUPP;
 	return bind_eq(domain, kfi_fid_to_eq(bfid));
 }
@@ -207,10 +211,10 @@ const struct kfi_fid_class kfi_domain_class = {
  * @service: as in kfi_av_insertsvc()
  * @addr: room for KFI_ADDR_MAX bytes
  *
- * The lock keeps the namespace from going while the provider looks into it.
+ * &kfi_domain.lock keeps the namespace from being destroyed while the provider uses it.
  *
- * Context: Process context, may sleep.
- * Return: bytes of the address; -ENODEV: the namespace or the device is gone; -EINVAL: no address.
+ * Context: Process context, may sleep. Return: length of the address in bytes; -ENODEV if the
+ * namespace or the device is gone; another negative errno from the provider, such as -EINVAL.
  */
 int kfi_domain_resolve(struct kfi_domain *domain, const char *node, const char *service,
 		       void *addr)
@@ -232,8 +236,9 @@ static struct kfi_domain *check_domain(struct kfid_domain *fid)
 /**
  * kfi_domain_limits() - see kfi_domain.h
  * @fid: domain
- * @limits: where to put them
- * Return: 0, -ENODEV, -EINVAL.
+ * @limits: where to store them
+ *
+ * Return: 0, -ENODEV or -EINVAL.
  */
 int kfi_domain_limits(struct kfid_domain *fid, struct kfi_domain_limits *limits)
 {
