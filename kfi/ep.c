@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Endpoints: open, enable, close, and what is left of one whose network has gone.
+ * Endpoints: open, enable and close; the end of an endpoint whose network has gone; kfi_ep_reset().
  *
- * Order of the end: the state forbids posts; a grace period later every post that was allowed has reached the provider; the
- * provider lets go and ends what it has; the matching ends what waits in it; then the operations drain into their
- * queues. None of these steps waits for a peer. kfi_ep_kill() stops after the matching: the rest is the consumer's
- * kfi_close(), whenever it comes.
+ * Steps of the end of an endpoint:
+ *
+ * 1. The state DEAD forbids posts. A grace period later every post that was allowed has reached the
+ *    provider.
+ * 2. The operations that wait for a counter are completed.
+ * 3. The provider releases the network and ends all its operations (&kfi_prov_ops.ep_stop).
+ * 4. The operations that a fence holds, and the receives in the matching, are completed.
+ * 5. The operations drain into their queues (ep_drain()).
+ *
+ * None of the steps waits for a peer. kfi_ep_kill() does not do step 5; the consumer's kfi_close()
+ * does, whenever it is called.
+ *
+ * &kfi_ep.lock serialises bind, enable, the connection calls, kfi_ep_kill(), kfi_ep_reset() and
+ * close. gone.c and netlink take it, or call the provider, inside of &kfi_domain.lock.
  */
 #include <linux/delay.h>
 #include <linux/mm.h>
@@ -38,7 +48,7 @@ static u64 ep_caps(u64 caps, const struct kfi_prov_ops *ops)
 	return caps;
 }
 
-/* A stronger level is worth every weaker one. */
+/* Add the levels that a level includes. */
 static u64 ep_levels(u64 levels)
 {
 	if (levels & KFI_COMMIT_COMPLETE)
@@ -71,7 +81,7 @@ int kfi_ep_check_info(const struct kfi_info *info)
 	return 0;
 }
 
-/* Of what a scalable endpoint can do, each context does a half, and it nothing itself. */
+/* A scalable endpoint has no capabilities itself. A context has those of its direction. */
 static u64 ep_class_caps(u64 caps, size_t fclass)
 {
 	switch (fclass) {
@@ -101,7 +111,10 @@ static void ep_set_info(struct kfi_ep *ep, const struct kfi_info *info)
 	ep->rma_iov_limit = max_t(size_t, info->tx_attr->rma_iov_limit, 1);
 }
 
-/* Who transmits or receives nothing, or with the operations of a shared context, has room for none. */
+/*
+ * Number of operations of a pool. One is enough for a direction in which the endpoint does not
+ * transfer, or uses the operations of a shared context.
+ */
 static u32 ep_tx_depth(const struct kfi_ep *ep, const struct kfi_info *info)
 {
 	switch (ep->fid.fid.fclass) {
@@ -198,7 +211,10 @@ struct kfi_ep *kfi_ep_make(struct kfi_domain *domain, const struct kfi_info *inf
 	return ep;
 }
 
-/* What registration can't see: a provider may have both kinds of receives, and says for each that receives which it is. */
+/*
+ * Check what kfi_provider_register() can't: a provider that supports both kinds of receives sets
+ * &kfi_ep.hw_recv for each endpoint in ep_open, and needs the operations of that kind.
+ */
 static int ep_check_recv(struct kfi_ep *ep)
 {
 	const struct kfi_prov_ops *ops = ep->ops;
@@ -207,13 +223,17 @@ static int ep_check_recv(struct kfi_ep *ep)
 		return 0;
 	if (ep->hw_recv ? ops->rx_posted && ops->rx_cancel : ops->rx_matched && ops->rx_drop)
 		return 0;
-	pr_err("provider %s: an endpoint whose receives nobody takes\n", ep->domain->fabric->prov->name);
+	pr_err("kfi: provider %s: an endpoint lacks the operations for its receives\n",
+	       ep->domain->fabric->prov->name);
 	ops->ep_stop(ep, -EINVAL);
 	ops->ep_close(ep);
 	return -EINVAL;
 }
 
-/* Under the domain's lock neither namespace nor device can go, and when one goes the endpoint is found. */
+/*
+ * The domain's lock keeps the namespace and the device from going. When one of them goes later,
+ * gone.c finds the endpoint in the list.
+ */
 int kfi_ep_open(struct kfi_domain *domain, struct kfi_ep *ep)
 {
 	int ret = -ENODEV;
@@ -230,7 +250,7 @@ int kfi_ep_open(struct kfi_domain *domain, struct kfi_ep *ep)
 	return ret;
 }
 
-/* The request that the endpoint is to accept; it belongs to the endpoint from here on. */
+/* Take the request that the endpoint will accept. The endpoint owns the request from here on. */
 static int ep_take_connreq(struct kfi_ep *ep, const struct kfi_info *info)
 {
 	if (!info->handle)
@@ -308,7 +328,7 @@ static void ep_stop(struct kfi_ep *ep, int err)
 	kfi_ctx_unpublish(ep);
 	if (ep->srx)
 		kfi_match_leave(ep);
-	synchronize_rcu_expedited();	/* posts that were allowed have been made */
+	synchronize_rcu_expedited();	/* all posts that were allowed have been made */
 	kfi_trigger_end(ep, err);
 	kfi_overdue_stop(ep);
 	ep->ops->ep_stop(ep, err);
@@ -335,15 +355,19 @@ static bool ep_is_idle(struct kfi_ep *ep)
 	return kfi_pool_idle(&ep->tx) && kfi_pool_idle(&ep->rx) && (!ep->stx || kfi_share_idle(ep));
 }
 
-/* Callbacks on behalf of this endpoint. Directly polled queues run here, their owner is the one who waits. */
+/*
+ * Does a done() callback of the endpoint run? This also runs the done() callbacks of directly
+ * polled queues, because their owner is the caller that waits.
+ */
 static bool ep_is_called(struct kfi_ep *ep)
 {
 	return kfi_cq_busy_for(ep->tx_cq, ep) | kfi_cq_busy_for(ep->rx_cq, ep);
 }
 
 /*
- * Wait until no operation is in use, whoever has freed the last one is done with us, and the last done() has returned.
- * Everything that is waited for runs in this kernel and waits for nobody.
+ * Wait until no operation is in use, the context that has freed the last one does not access the
+ * endpoint any more, and the last done() callback has returned. All of these run in this kernel,
+ * and none of them waits for a peer.
  */
 static void ep_drain(struct kfi_ep *ep)
 {
@@ -354,8 +378,8 @@ static void ep_drain(struct kfi_ep *ep)
 	do {
 		ep_is_called(ep);
 		if (time_after(jiffies, warn)) {
-			pr_warn("kfi: endpoint %u: provider %s owes completions\n", ep->obj.id,
-				ep->domain->fabric->prov->name);
+			pr_warn("kfi: endpoint %u: waiting for completions by provider %s\n",
+				ep->obj.id, ep->domain->fabric->prov->name);
 			warn = jiffies + EP_DRAIN_WARN;
 		}
 	} while (!wait_event_timeout(ep->drained, ep_is_idle(ep), HZ / 20));
@@ -364,11 +388,11 @@ static void ep_drain(struct kfi_ep *ep)
 		usleep_range(20, 200);
 }
 
-/* ---- the end of a connection, and of nothing else ---- */
+/* ---- end of a connection: kfi_ep_reset() ---- */
 
 /*
- * As ep_stop(), but the endpoint lives on. Until the caller moves it to ENABLED the state SHUT forbids posts, and lets the
- * provider report nothing.
+ * As ep_stop(), but the endpoint remains usable. Until the caller changes the state to ENABLED, the
+ * state SHUT forbids posts, and the reports of the provider are ignored.
  */
 static int ep_disconnect(struct kfi_ep *ep)
 {
@@ -381,7 +405,7 @@ static int ep_disconnect(struct kfi_ep *ep)
 	}
 	kfi_ep_reject(ep);
 	kfi_ep_move(ep, KFI_EP_SHUT);
-	synchronize_rcu_expedited();	/* posts that were allowed have been made */
+	synchronize_rcu_expedited();	/* all posts that were allowed have been made */
 	kfi_trigger_end(ep, -ECANCELED);
 	ep->ops->ep_stop(ep, -ECANCELED);
 	kfi_fence_end(ep, -ECANCELED);
@@ -393,7 +417,10 @@ static int ep_disconnect(struct kfi_ep *ep)
 	return 0;
 }
 
-/* Not under the lock: a done() may call us. Meanwhile the network may go, and the endpoint with it. */
+/*
+ * Called without &kfi_ep.lock, because a done() callback may take it. Meanwhile the network may go,
+ * and kfi_ep_kill() may end the endpoint.
+ */
 static void ep_settle(struct kfi_ep *ep)
 {
 	kfi_ep_space_disarm(ep);
@@ -436,7 +463,10 @@ static int close_ep(struct kfid *fid)
 	kfi_ep_reject(ep);
 	ep_stop(ep, -ECANCELED);
 	mutex_unlock(&ep->lock);
-	/* Not before it is stopped: the end of the namespace waits for those that it finds in the list. */
+	/*
+	 * The endpoint stays in the list until it is stopped, because the end of the namespace
+	 * waits only for endpoints in the list.
+	 */
 	mutex_lock(&domain->lock);
 	list_del(&ep->obj.entry);
 	mutex_unlock(&domain->lock);

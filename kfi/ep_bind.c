@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What an endpoint is bound to. A binding keeps what is bound from being closed, until the endpoint is.
+ * Bindings of an endpoint. A binding keeps the bound object from being closed until the endpoint is
+ * closed. &kfi_ep.lock serialises the changes, and the bindings do not change after kfi_enable().
  */
 #include "av.h"
 #include "cntr.h"
@@ -19,7 +20,10 @@ static const u64 ep_cntr_flags[KFI_CNTR_DIRS] = {
 
 #define EP_CNTR_FLAGS	(KFI_SEND | KFI_RECV | KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE)
 
-/* The direction of a context need not be said, and can't be another. */
+/*
+ * Directions of a binding. A context has one direction only: the flags need not name it, and must
+ * not name the other one. Returns 0 if the flags are invalid.
+ */
 static u64 ep_directions(const struct kfi_ep *ep, u64 flags)
 {
 	u64 has = KFI_TRANSMIT | KFI_RECV;
@@ -85,7 +89,7 @@ static int ep_bind_av(struct kfi_ep *ep, struct kfi_av *av, u64 flags)
 	if (av->domain != ep->domain)
 		return -KFI_EDOMAIN;
 	if (ep->av || ep->type == KFI_EP_MSG || ep->sep || ep->fid.fid.fclass == KFI_CLASS_STX_CTX)
-		return -EINVAL;	/* a context has its scalable endpoint's */
+		return -EINVAL;	/* a context uses the vector of its scalable endpoint */
 	kfi_av_join(av, ep);
 	return 0;
 }
@@ -99,7 +103,7 @@ static int ep_bind_cntr(struct kfi_ep *ep, struct kfi_cntr *cntr, u64 flags)
 	if (cntr->domain != ep->domain)
 		return -KFI_EDOMAIN;
 	if (!flags || kfi_ep_is_shared(ep))
-		return -EINVAL;	/* what is shared is counted at its endpoints */
+		return -EINVAL;	/* operations of a shared context are counted at their endpoints */
 	for (dir = 0; dir < KFI_CNTR_DIRS; dir++)
 		if ((flags & ep_cntr_flags[dir]) && ep->cntr[dir])
 			return -EINVAL;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Options and commands of endpoints.
- */
+/* Options (kfi_getopt(), kfi_setopt()) and commands (kfi_control()) of endpoints. */
 #include "ep.h"
 
 /* ---- options ---- */
@@ -54,7 +52,7 @@ static int ep_get_size(struct kfi_ep *ep, int optname, size_t *value)
 	}
 }
 
-/* A passive endpoint only says how much private data its connections can have. */
+/* A passive endpoint has one option: the size of the private data of its connections. */
 static int pep_get_size(const struct kfi_pep *pep, int optname, size_t *value)
 {
 	if (optname != KFI_OPT_CM_DATA_SIZE)
@@ -88,7 +86,7 @@ int kfi_getopt(struct kfid *fid, int level, int optname, void *optval, size_t *o
 }
 EXPORT_SYMBOL_GPL(kfi_getopt);
 
-/* Providers look at these when they connect. */
+/* Set an option that providers read when they connect. It can't be changed after kfi_enable(). */
 static int ep_set_early(struct kfi_ep *ep, bool *option, bool value)
 {
 	int ret = 0;
@@ -119,7 +117,7 @@ static int ep_set_size(struct kfi_ep *ep, int optname, size_t value)
 		return kfi_overdue_set(ep, value);
 	default:
 		if (ep->srx)
-			return -EOPNOTSUPP;	/* it is the shared context's */
+			return -EOPNOTSUPP;	/* the shared receive context has the option */
 		WRITE_ONCE(ep->min_multi_recv, value);
 		return 0;
 	}
@@ -152,7 +150,7 @@ EXPORT_SYMBOL_GPL(kfi_setopt);
 #define EP_TX_DEFAULTS	(KFI_COMPLETION | KFI_INJECT | KFI_LEVELS)
 #define EP_RX_DEFAULTS	(KFI_COMPLETION | KFI_MULTI_RECV)
 
-/* One direction in the argument says whose flags are meant. */
+/* Select the transmit or the receive flags. Exactly one direction in the argument names them. */
 static u64 *ep_ops_flags(u64 *tx, u64 *rx, u64 dir)
 {
 	switch (dir & (KFI_TRANSMIT | KFI_RECV)) {

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kfi_ep_tx_space(): a consumer that got -EAGAIN is told when posting is worth while again.
+ * kfi_ep_tx_space(): call a consumer back, which has got -EAGAIN, when a post can succeed again.
  *
- * What was full, the pool or the completion queue, is found out when the consumer arms. Both ways end in the queue's work
- * item (cq_space.c), which calls the consumer without any lock held and with bottom halves off.
+ * When the consumer arms the callback, it is determined whether the pool of operations or the
+ * completion queue is full. In both cases the work item of the completion queue (cq_space.c) calls
+ * the consumer, without a lock held and with bottom halves off.
+ *
+ * &kfi_ep.space_lock protects space_fn and space_arg. The callback is called once; it may arm
+ * itself again.
  */
 #include "cq.h"
 #include "ep.h"
@@ -30,14 +34,17 @@ void kfi_ep_space_init(struct kfi_ep *ep)
 	ep->space.fn = ep_space_ready;
 }
 
-/* Others may starve at a shared context: then its next operation that ends calls them, and us for nothing. */
+/*
+ * Don't clear the mark at the pool of a shared context, because other endpoints may wait for it
+ * too. The next operation that ends then calls them, and this endpoint in vain.
+ */
 static void ep_space_unstarve(struct kfi_ep *ep)
 {
 	if (!ep->stx)
 		kfi_pool_unstarve(&ep->tx);
 }
 
-/* When it returns, the callback neither runs nor will run. */
+/* On return the callback does not run, and will not run. */
 void kfi_ep_space_disarm(struct kfi_ep *ep)
 {
 	if (!ep->tx_cq)
@@ -63,7 +70,7 @@ static int ep_space_arm(struct kfi_ep *ep, void (*fn)(struct kfid_ep *ep, void *
 	if (armed)
 		return -EALREADY;
 	if (kfi_pool_starve(&kfi_tx_home(ep)->tx))
-		return 0;	/* the next operation that ends calls */
+		return 0;	/* the end of an operation schedules the callback */
 	ep_space_unstarve(ep);
 	if (!kfi_cq_wait_space(ep->tx_cq, &ep->space))
 		kfi_cq_call_waiter(ep->tx_cq, &ep->space);

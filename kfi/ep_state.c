@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The life of an endpoint.
+ * The states of an endpoint.
  *
  *	IDLE ------> ENABLED <------> CONNECTING ------> CONNECTED
  *	               | ^                |                  |
@@ -9,15 +9,18 @@
  *
  *	any state --> DEAD
  *
- * kfi_enable() leads to ENABLED, where RDM and DGRAM endpoints stay. kfi_connect() and kfi_accept() lead on to CONNECTING,
- * and back to ENABLED if the provider refuses the call at once. The provider reports CONNECTED or SHUT. kfi_ep_reset()
- * leads to SHUT from wherever the endpoint is, and from there to ENABLED. DEAD is the end: kfi_close() was called, or the
- * network has gone.
+ * kfi_enable() leads to ENABLED, where RDM and DGRAM endpoints stay. kfi_connect() and kfi_accept()
+ * lead to CONNECTING. If the provider refuses the call at once, the endpoint returns to ENABLED from
+ * kfi_connect(), and goes to SHUT from kfi_accept(). Otherwise the provider reports CONNECTED or
+ * SHUT later. kfi_ep_reset() leads to SHUT from any state but IDLE and DEAD, and from there to
+ * ENABLED. DEAD is final: kfi_close() was called, or the namespace or the device has gone.
  *
- * A consumer's calls (bind, enable, connect, accept, shutdown, close) and kfi_ep_kill() are serialised by kfi_ep.lock. The
- * provider's reports are not, for they come while such calls wait for the provider: so each arrow is a cmpxchg, and
- * who walks it does what belongs to it, once. Posts look at the state inside an RCU read section; whoever ends the state in
- * which posting is allowed and relies on that waits for a grace period.
+ * The calls of the consumer (bind, enable, connect, accept, shutdown, close) and kfi_ep_kill() are
+ * serialised by &kfi_ep.lock. The reports of the provider are not, because the provider makes them
+ * while such a call waits for the provider. Therefore each transition is a cmpxchg, and the context
+ * whose cmpxchg has succeeded does the work that belongs to the transition, once. Posts read the
+ * state inside an RCU read section. A context that leaves a state in which posts are allowed waits
+ * for a grace period before it relies on that.
  */
 #include "ep.h"
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Event queues: what happened to connections, and what consumers tell one another.
+ * Event queues: events of connections, and events that consumers write.
  *
- * Events are rare and may sleep to be made, so each is an allocation of its own. The outcome of a connection must not
- * get lost: its event is allocated with __GFP_NOFAIL and takes no notice of the queue's size.
+ * Events are rare, and the contexts that report them may sleep, so each event is allocated. The
+ * result of a connection attempt must not be lost: its event is allocated with __GFP_NOFAIL, and is
+ * queued even if the queue is full.
+ *
+ * eq.h describes the structure and its lock.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -16,14 +19,14 @@
 
 /**
  * struct kfi_eq_item - one event
- * @link:	in &kfi_eq.events
- * @fid:	whom it is about
- * @info:	of a connection request: the reader's, or freed with the item
- * @event:	its number
- * @err:	positive error number of an error event, else 0
- * @fixed:	bytes of @buf that a reader must have room for
- * @len:	bytes of @buf; for an error event it is data alone
- * @buf:	as the reader gets it
+ * @link: in &kfi_eq.events
+ * @fid: object that the event is about, or NULL
+ * @info: of a connection request: passed to the reader, or freed with the item
+ * @event: event number
+ * @err: positive error number of an error event, else 0
+ * @fixed: bytes of @buf that the reader's buffer must hold
+ * @len: bytes of @buf
+ * @buf: the event as the reader gets it; of an error event the error data only
  */
 struct kfi_eq_item {
 	struct list_head	link;
@@ -58,7 +61,7 @@ static void kfi_eq_call(struct work_struct *work)
 	memalloc_noio_restore(noio);
 }
 
-/* Put @item at the end. @bounded: only if there is room. */
+/* Add @item to the queue. With @bounded, return -EAGAIN if the queue is full. */
 static int kfi_eq_add(struct kfi_eq *eq, struct kfi_eq_item *item, bool bounded)
 {
 	bool call;
@@ -97,7 +100,7 @@ int kfi_eq_event(struct kfi_eq *eq, u32 event, struct kfid *fid, struct kfi_info
 	memcpy(cm->data, data, len);
 	ret = kfi_eq_add(eq, item, event == KFI_CONNREQ);
 	if (ret)
-		kfree(item);	/* @info stays the caller's */
+		kfree(item);	/* @info still belongs to the caller */
 	return ret;
 }
 
@@ -118,7 +121,7 @@ static bool kfi_eq_is_request(const struct kfi_eq_item *item, const struct kfid 
 	return item->info && item->info->handle == handle;
 }
 
-/* Drop what is about @fid, or the connection request @handle. */
+/* Drop the events of the object @fid, or, if @fid is NULL, the connection request @handle. */
 static void kfi_eq_drop(struct kfi_eq *eq, const struct kfid *fid, const struct kfid *handle)
 {
 	struct kfi_eq_item *item, *next;
@@ -153,7 +156,10 @@ void kfi_eq_forget_request(struct kfi_eq *eq, const struct kfid *handle)
 	kfi_eq_drop(eq, NULL, handle);
 }
 
-/* The head, if it is what the caller reads; an empty queue is armed. */
+/*
+ * Return the first event if it is of the kind that the caller reads, otherwise NULL with the reason
+ * in *@why. An empty queue is armed.
+ */
 static struct kfi_eq_item *kfi_eq_head(struct kfi_eq *eq, bool error, ssize_t *why)
 {
 	struct kfi_eq_item *item;
@@ -197,7 +203,7 @@ ssize_t kfi_eq_read(struct kfid_eq *fid, uint32_t *event, void *buf, size_t len,
 	memcpy(buf, item->buf, ret);
 	if (!(flags & KFI_PEEK)) {
 		kfi_eq_remove(eq, item);
-		item->info = NULL;	/* the reader's now */
+		item->info = NULL;	/* belongs to the reader now */
 		old = item;
 	}
 out:

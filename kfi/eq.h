@@ -11,9 +11,8 @@
  * @obj: common part
  * @fabric: parent
  * @handler: the consumer's, or NULL
- * @size: number of events that consumers and connection requests may queue. The result of a
- *	connection attempt is queued in any case; the number of endpoints bounds the number of these
- *	events
+ * @size: number of events up to which consumers' events and connection requests are queued. Other
+ *	events of connections are queued in any case; the number of endpoints bounds them
  * @cpu: CPU on which the handler runs
  * @waitable: has a wait object
  * @writable: kfi_eq_write() is allowed

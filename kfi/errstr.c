@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * errstr.c - texts of error numbers: constant, so safe in any context
- */
+/* errstr.c - texts of error numbers. They are constant, so they can be used in any context. */
 #include <linux/export.h>
 #include <linux/kernel.h>
 #include <kfi_errno.h>

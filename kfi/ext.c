@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Extensions of the interface that consumers ask for by name, kfi_open_ops(). They are the same for all providers.
- */
+/* Extensions that consumers open by name, kfi_open_ops(). They are the same for all providers. */
 #include <kfi_cxi_ext.h>
 #include "registry.h"
 
@@ -18,7 +16,10 @@ static int domain_device(struct kfid *fid, struct device **device)
 	return ret;
 }
 
-/* Nothing is fixed beforehand: each object takes what its attributes say, whether that was asked for or not. */
+/*
+ * Resources are always allocated dynamically: each object allocates what its attributes say. So
+ * there is nothing to switch.
+ */
 static int enable_dynamic_rsrc_alloc(struct kfid *fid, bool enable)
 {
 	return fid && fid->fclass == KFI_CLASS_FABRIC ? 0 : -EINVAL;
