@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Connections and names: the calls of consumers, the reports of providers.
+ * Connections and names of endpoints: the calls of consumers, and the reports of providers.
+ *
+ * Calls of consumers run under &kfi_ep.lock or &kfi_pep.lock. Reports of providers take neither,
+ * because calls that hold these locks wait for providers; ep_state.c says how they are ordered.
  */
 #include "ep.h"
 #include "eq.h"
@@ -17,7 +20,7 @@ int kfi_cm_check_data(const struct kfi_prov_ops *ops, const void *data, size_t l
 
 /* ---- consumers ---- */
 
-/* Enable an endpoint that is not, and say whether it can start a connection now. */
+/* Enable the endpoint if it is not enabled, and check that it can start a connection now. */
 static int ep_ready_to_connect(struct kfi_ep *ep)
 {
 	int ret;
@@ -80,7 +83,7 @@ int kfi_connect(struct kfid_ep *fid, const void *addr, const void *param, size_t
 }
 EXPORT_SYMBOL_GPL(kfi_connect);
 
-/* The request is the provider's with the call, whatever it answers. */
+/* The provider owns the request from the call of its accept operation on, whatever that returns. */
 static int ep_accept(struct kfi_ep *ep, const void *param, size_t paramlen)
 {
 	struct kfi_pep *pep;
@@ -93,7 +96,7 @@ static int ep_accept(struct kfi_ep *ep, const void *param, size_t paramlen)
 		return -KFI_EOPBADSTATE;
 	pep = ep->connreq->pep;
 	if (!kfi_auth_same(ep->info->ep_attr, pep->info->ep_attr))
-		return -KFI_EKEYREJECTED;	/* the peer has proved that it has the listener's */
+		return -KFI_EKEYREJECTED;	/* the peer has proved the listener's key */
 	kfi_ep_move(ep, KFI_EP_CONNECTING);
 	ret = ep->ops->accept(ep, param, paramlen);
 	ep->connreq = NULL;
@@ -166,8 +169,9 @@ int kfi_ep_connected(struct kfi_ep *ep, const void *data, size_t len)
 EXPORT_SYMBOL_GPL(kfi_ep_connected);
 
 /*
- * The state forbids posts already; receives that were allowed are in the matching a grace period later, and what waits for a
- * counter or behind a fence is with it.
+ * End all receives. The state forbids posts already. After a grace period all receives that were
+ * allowed are in the matching, and the operations that wait for a counter or behind a fence are in
+ * their lists.
  */
 static void ep_end_receives(struct kfi_ep *ep, int err)
 {

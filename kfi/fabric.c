@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * fabric.c - fabrics, and walks over what is open
- */
+/* fabric.c - fabrics: open and close, and walks over the open objects. */
 #include <linux/nsproxy.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
@@ -10,12 +8,16 @@
 #include "registry.h"
 
 LIST_HEAD(kfi_fabrics);
-/* Protects kfi_fabrics: who holds it finds only fabrics that stay. First in the order. */
+/*
+ * Protects kfi_fabrics. A fabric in the list can't be closed while the lock is held. Taken outside
+ * of all other locks of the core.
+ */
 DEFINE_MUTEX(kfi_fabrics_lock);
 
 /**
- * kfi_current_net() - the caller's network namespace
- * Return: the namespace, which the calling task pins.
+ * kfi_current_net() - the network namespace of the calling task
+ *
+ * Return: the namespace. The calling task holds a reference to it.
  */
 struct net *kfi_current_net(void)
 {
@@ -70,10 +72,11 @@ static int check_attr(const struct kfi_fabric_attr *attr)
 
 /**
  * kfi_fabric_net() - see kfi_info.h
- * @net: network namespace; the caller holds it during the call
+ * @net: network namespace; the caller holds a reference during the call
  * @attr: from an answer of kfi_getinfo()
- * @fabric_fid: where to put the fabric
- * @context: consumer's pointer
+ * @fabric_fid: where to store the fabric
+ * @context: the consumer's pointer
+ *
  * Return: 0 or a negative errno.
  */
 int kfi_fabric_net(struct net *net, struct kfi_fabric_attr *attr,
@@ -113,9 +116,10 @@ EXPORT_SYMBOL_GPL(kfi_fabric_net);
 
 /**
  * kfi_fabric() - see kfi_info.h
- * @attr: as kfi_fabric_net()
- * @fabric: as kfi_fabric_net()
- * @context: as kfi_fabric_net()
+ * @attr: as in kfi_fabric_net()
+ * @fabric: as in kfi_fabric_net()
+ * @context: as in kfi_fabric_net()
+ *
  * Return: as kfi_fabric_net().
  */
 int kfi_fabric(struct kfi_fabric_attr *attr, struct kfid_fabric **fabric,
@@ -172,12 +176,13 @@ static int walk_domain(struct kfi_domain *domain, kfi_ep_fn fn, void *arg)
 }
 
 /**
- * kfi_fabric_walk_eps() - walk the endpoints of a fabric
- * @fabric: fabric that can't be closed meanwhile
- * @fn: may sleep; the endpoint can't be closed meanwhile. Nonzero stops
- * @arg: for @fn
+ * kfi_fabric_walk_eps() - call a function for each endpoint of a fabric
+ * @fabric: fabric; the caller prevents its close
+ * @fn: called under &kfi_fabric.lock and &kfi_domain.lock, so the endpoint can't be closed
+ *	meanwhile. May sleep. A nonzero result ends the walk
+ * @arg: argument for @fn
  *
- * Return: what @fn returned last, or 0.
+ * Return: the last result of @fn, or 0.
  */
 int kfi_fabric_walk_eps(struct kfi_fabric *fabric, kfi_ep_fn fn, void *arg)
 {
@@ -195,12 +200,13 @@ int kfi_fabric_walk_eps(struct kfi_fabric *fabric, kfi_ep_fn fn, void *arg)
 }
 
 /**
- * kfi_walk_fabrics() - walk the living fabrics of a namespace
+ * kfi_walk_fabrics() - call a function for each fabric of a namespace that is not dead
  * @net: namespace
- * @fn: may sleep; the fabric can't be closed meanwhile. Nonzero stops
- * @arg: for @fn
+ * @fn: called under kfi_fabrics_lock, so the fabric can't be closed meanwhile. May sleep. A nonzero
+ *	result ends the walk
+ * @arg: argument for @fn
  *
- * Return: what @fn returned last, or 0.
+ * Return: the last result of @fn, or 0.
  */
 int kfi_walk_fabrics(struct net *net, kfi_fabric_fn fn, void *arg)
 {
@@ -232,12 +238,12 @@ static int walk_eps(struct kfi_fabric *fabric, void *arg)
 }
 
 /**
- * kfi_walk_eps() - walk the endpoints of a namespace
+ * kfi_walk_eps() - call a function for each endpoint of a namespace
  * @net: namespace
- * @fn: may sleep; the endpoint can't be closed meanwhile. Nonzero stops
- * @arg: for @fn
+ * @fn: as in kfi_fabric_walk_eps()
+ * @arg: argument for @fn
  *
- * Return: what @fn returned last, or 0.
+ * Return: the last result of @fn, or 0.
  */
 int kfi_walk_eps(struct net *net, kfi_ep_fn fn, void *arg)
 {

@@ -1,26 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KFI_FENCE: a transmit that starts when all earlier ones of its endpoint have ended, and with it all later ones.
+ * KFI_FENCE: a transmit that starts when all earlier transmits of its endpoint have ended, and with
+ * it all later ones.
  *
- *	posted (checked, described; place and slot taken) --> held --> started, as any other
+ *	posted (checked, described; operation and slot taken) --> held --> started
  *
- * An endpoint with the capability counts what its provider has: one atomic addition when a transmit starts, one when it has
- * ended. As long as nothing is held that is all. A fence that finds something counted is held; whatever comes after it goes
- * behind it, and a work item starts them in order, each fence when nothing is counted any more. Who ends the last counted
- * one wakes the work item.
+ * An endpoint with this capability counts the transmits that its provider has: one atomic addition
+ * when a transmit starts, and one when it has ended. While no transmit is held, there is no other
+ * cost. A fence that finds a counted transmit is held, and all later transmits are held behind it.
+ * A work item starts the held transmits in order, each fence when no transmit is counted. The end
+ * of the last counted transmit queues the work item.
  *
- * No wake-up is missed: who holds a fence says so (@holding) and then looks at the count; who ends an operation counts and
- * then looks at @holding; a full barrier in between on both sides.
+ * No wake-up is lost. A post that holds a fence sets @holding and then reads @counted; the end of
+ * an operation decrements @counted and then reads @holding. There is a full barrier in between on
+ * both sides.
  *
- * A transmit that is posted on one CPU while another posts a fence may come before or after it. If it sees no fence, it is
- * started, and counted before that: then the fence waits for it, or nothing was counted when the fence started, and it is one of
- * those behind it.
+ * A transmit that is posted on one CPU while a fence is posted on another CPU may be ordered before
+ * or after the fence. If it does not see @holding, it is counted and then started. Then either the
+ * fence waits for it, or nothing was counted when the fence was started, and the transmit is
+ * ordered after the fence.
  *
- * @holding ends under the lock when the list is empty: so not before the provider has had the last one that was held, and
- * nothing that is posted overtakes it.
+ * @holding is cleared under @lock when the list is empty. By then the provider has got the last
+ * transmit that was held, so a new post does not overtake it.
  *
- * In the list means: in nobody's hands. The work item, a cancel and the end of the endpoint each take out under the lock what they
- * want, and own it; see trigger.c, which does the same.
+ * An operation in @held belongs to no context. The work item, a cancel and the end of the endpoint
+ * remove an operation from the list under @lock, and own it from then on. trigger.c does the same.
  */
 #include <linux/slab.h>
 #include <linux/workqueue.h>
@@ -30,15 +34,20 @@
 #include "trigger.h"
 
 /**
- * struct kfi_fence - of an endpoint with KFI_FENCE
- * @counted:	transmits that the provider has, or is about to be given
- * @holding:	transmits go to the end of @held. Written under @lock
- * @again:	the fence at the end of @held was taken back: what comes next is one in its place
- * @tries:	how often the provider had no room for the first of @held, at most
- * @lock:	protects what follows; taken with bottom halves off; leaf lock
- * @held:	posted and not started, by kfi_oper.link
- * @work:	starts them
- * @ep:		the endpoint
+ * struct kfi_fence - held operations of an endpoint with KFI_FENCE
+ * @counted: number of transmits that the provider has, or is about to get
+ * @holding: new transmits are added to the end of @held. Written under @lock; posts read it without
+ *	the lock
+ * @again: the fence at the end of @held was canceled; the next transmit becomes a fence in its
+ *	place
+ * @tries: number of times that the provider had no room for the first operation of @held. Reset
+ *	without a lock, so it is approximate
+ * @lock: protects @again, @held and writes of @holding. A leaf lock, taken with bottom halves off
+ * @held: posted operations that are not started, by &kfi_oper.link
+ * @work: starts them
+ * @ep: the endpoint
+ *
+ * Allocated and freed with the endpoint.
  */
 struct kfi_fence {
 	atomic_t		counted;
@@ -55,12 +64,15 @@ void kfi_fence_ended(struct kfi_ep *ep)
 {
 	struct kfi_fence *f = ep->fence;
 
-	/* A full barrier: pairs with fence_found() */
+	/* atomic_dec_and_test() is a full barrier. Pairs with fence_found() */
 	if (atomic_dec_and_test(&f->counted) && READ_ONCE(f->holding))
 		queue_delayed_work(kfi_start_wq, &f->work, 0);
 }
 
-/* The second half of a post. Return: 0, @op may be gone; or an error, and it is the caller's. */
+/*
+ * Start a transmit. Returns 0, and the operation may be gone; or an error, and the operation still
+ * belongs to the caller.
+ */
 static int fence_start(struct kfi_ep *ep, struct kfi_oper *op)
 {
 	int ret;
@@ -77,19 +89,22 @@ static int fence_start(struct kfi_ep *ep, struct kfi_oper *op)
 
 /* ---- posts ---- */
 
-/* A fence, and nothing is held: does it have to wait? */
+/* A fence is posted while nothing is held. Does it have to wait? */
 static bool fence_found(struct kfi_fence *f)
 {
 	lockdep_assert_held(&f->lock);
 	WRITE_ONCE(f->holding, true);
-	smp_mb();		/* pairs with kfi_fence_ended(): it sees holding, or we that nothing is counted */
+	smp_mb();		/* pairs with kfi_fence_ended(): one of the two sees the other */
 	if (atomic_read(&f->counted))
 		return true;
 	WRITE_ONCE(f->holding, false);
 	return false;
 }
 
-/* The work item waits for nobody's next post, so KFI_MORE means nothing any more. */
+/*
+ * Add @op to the held operations if it has to wait. KFI_MORE is cleared, because the work item
+ * starts the operation without waiting for the consumer's next post.
+ */
 static bool fence_hold(struct kfi_fence *f, struct kfi_oper *op)
 {
 	bool hold;
@@ -111,17 +126,18 @@ int kfi_fence_tx(struct kfi_ep *ep, struct kfi_oper *op)
 {
 	struct kfi_fence *f = ep->fence;
 
-	/* Pairs with fence_take(): what was held has been started. */
+	/* Pairs with fence_take(): all operations that were held have been started */
 	if ((op->flags & KFI_FENCE || smp_load_acquire(&f->holding)) && fence_hold(f, op)) {
-		kfi_post_flush(ep);	/* earlier posts with KFI_MORE counted on one that the provider sees */
+		/* earlier posts with KFI_MORE rely on a later post that the provider gets */
+		kfi_post_flush(ep);
 		return 0;
 	}
 	return fence_start(ep, op);
 }
 
-/* ---- the start of what is held ---- */
+/* ---- start of held operations ---- */
 
-/* The first, if it may start. */
+/* Remove the first operation if it may start now. */
 static struct kfi_oper *fence_take(struct kfi_fence *f)
 {
 	struct kfi_oper *op;
@@ -143,8 +159,9 @@ static struct kfi_oper *fence_take(struct kfi_fence *f)
 }
 
 /*
- * The provider had no room: back to the head, unless that has been often enough. We are still in the RCU section in which the
- * endpoint's state allowed the post: an end of the endpoint finds it there.
+ * The provider had no room. Return the operation to the head of the list, unless the provider has
+ * refused it KFI_START_TRIES times. The caller is still in the RCU section in which the state of
+ * the endpoint allowed the post, so the end of the endpoint finds the operation in the list.
  */
 static bool fence_again(struct kfi_fence *f, struct kfi_oper *op)
 {
@@ -155,13 +172,16 @@ static bool fence_again(struct kfi_fence *f, struct kfi_oper *op)
 	spin_lock_bh(&f->lock);
 	list_add(&op->link, &f->held);
 	WRITE_ONCE(f->tries, tries + 1);
-	/* Whatever has called for the work item meanwhile, the refusal itself among it: not before that. */
+	/* this also postpones the work item that the failed start has queued without delay */
 	mod_delayed_work(kfi_start_wq, &f->work, msecs_to_jiffies(1 << tries));
 	spin_unlock_bh(&f->lock);
 	return true;
 }
 
-/* Return: false: not yet, and what is behind it neither. */
+/*
+ * Start one operation. Returns false if the provider has no room now; then the operations behind it
+ * wait, too.
+ */
 static bool fence_go(struct kfi_fence *f, struct kfi_oper *op)
 {
 	bool later = false;
@@ -191,7 +211,7 @@ static void fence_work(struct work_struct *work)
 	}
 }
 
-/* ---- the ends of what has not started ---- */
+/* ---- end of held operations ---- */
 
 static struct kfi_oper *fence_find(struct kfi_fence *f, const void *context)
 {
@@ -203,7 +223,10 @@ static struct kfi_oper *fence_find(struct kfi_fence *f, const void *context)
 	return NULL;
 }
 
-/* Who takes back a fence takes back its operation. What was posted after it, or will be, still waits for what was before it. */
+/*
+ * Remove an operation because it is canceled. If it is a fence, the next transmit becomes a fence
+ * in its place: it still has to wait for the transmits before the canceled one.
+ */
 static void fence_take_back(struct kfi_fence *f, struct kfi_oper *op)
 {
 	if (op->flags & KFI_FENCE) {
@@ -231,7 +254,7 @@ int kfi_fence_cancel(struct kfi_ep *ep, void *context)
 	if (!op)
 		return -ENOENT;
 	kfi_post_fail(op, -ECANCELED);
-	queue_delayed_work(kfi_start_wq, &f->work, 0);	/* perhaps nothing is held any more */
+	queue_delayed_work(kfi_start_wq, &f->work, 0);	/* the list may be empty now */
 	return 0;
 }
 
@@ -269,7 +292,7 @@ int kfi_fence_ep_init(struct kfi_ep *ep)
 	return 0;
 }
 
-/* All operations have ended, a grace period ago. */
+/* All operations have ended, and a grace period has passed since. */
 void kfi_fence_ep_exit(struct kfi_ep *ep)
 {
 	if (!ep->fence)

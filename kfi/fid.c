@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * fid.c - the calls that work on handles of any class: one table row a class
- */
+/* fid.c - the calls that accept handles of any class, by a table with a row for each class. */
 #include "core.h"
 
 static const struct kfi_fid_class *const kfi_classes[] = {
@@ -21,7 +19,7 @@ static const struct kfi_fid_class *const kfi_classes[] = {
 	[KFI_CLASS_CNTR]	= &kfi_cntr_class,
 };
 
-/* The row of a handle, or NULL for what is no handle of an object. */
+/* Return the operations of a handle's class, or NULL if the handle is not that of an object. */
 static const struct kfi_fid_class *class_of(const struct kfid *fid)
 {
 	if (IS_ERR_OR_NULL(fid))
@@ -34,12 +32,11 @@ static const struct kfi_fid_class *class_of(const struct kfid *fid)
 }
 
 /**
- * kfi_obj_init() - make the common part of an object
- * @obj: part of a zeroed object
+ * kfi_obj_init() - initialise the common part of an object
+ * @obj: common part of a zeroed object
  *
- * Numbers only grow: an object that came later has a greater one (until 2^32 of
- * them have been opened), which is what lets a netlink dump continue behind an
- * object that was closed meanwhile.
+ * Ids increase: an object that was opened later has a greater id, until 2^32 objects have been
+ * opened. So a netlink dump can resume behind an object that has been closed meanwhile.
  */
 void kfi_obj_init(struct kfi_obj *obj)
 {
@@ -51,9 +48,9 @@ void kfi_obj_init(struct kfi_obj *obj)
 }
 
 /**
- * kfi_obj_link() - put an object into its parent's list
- * @obj: an object
- * @list: the list, which is ordered by number; its lock is held
+ * kfi_obj_link() - add an object to its parent's list
+ * @obj: object
+ * @list: list of the parent, ordered by id. The caller holds the parent's lock
  */
 void kfi_obj_link(struct kfi_obj *obj, struct list_head *list)
 {
@@ -67,8 +64,9 @@ void kfi_obj_link(struct kfi_obj *obj, struct list_head *list)
 
 /**
  * kfi_close() - see kfabric.h
- * @fid: head of an object
- * Return: 0, -EBUSY, -EINVAL.
+ * @fid: handle of an object
+ *
+ * Return: 0, -EBUSY or -EINVAL.
  */
 int kfi_close(struct kfid *fid)
 {
@@ -81,9 +79,10 @@ EXPORT_SYMBOL_GPL(kfi_close);
 
 /**
  * kfi_bind() - see kfabric.h
- * @fid: what to bind to
- * @bfid: what to bind
+ * @fid: object to bind to
+ * @bfid: object that is bound
  * @flags: as in the typed calls
+ *
  * Return: 0 or a negative errno.
  */
 int kfi_bind(struct kfid *fid, struct kfid *bfid, uint64_t flags)
@@ -102,9 +101,10 @@ EXPORT_SYMBOL_GPL(kfi_bind);
 
 /**
  * kfi_control() - see kfabric.h
- * @fid: head of an object
- * @command: what to do
+ * @fid: handle of an object
+ * @command: command
  * @arg: depends on @command
+ *
  * Return: 0 or a negative errno.
  */
 int kfi_control(struct kfid *fid, int command, void *arg)
@@ -121,11 +121,12 @@ EXPORT_SYMBOL_GPL(kfi_control);
 
 /**
  * kfi_open_ops() - see kfabric.h
- * @fid: head of an object
- * @name: name of a set of calls
+ * @fid: handle of an object
+ * @name: name of a set of operations
  * @flags: 0
- * @ops: where to put it
- * @context: consumer's pointer
+ * @ops: where to store the set
+ * @context: the consumer's pointer
+ *
  * Return: 0 or a negative errno.
  */
 int kfi_open_ops(struct kfid *fid, const char *name, uint64_t flags,

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * gone.c - what becomes of objects when what they stand on goes: their namespace, or the device under some of them
+ * gone.c - the end of objects whose network namespace or device goes away
  *
- * Both ends are the same but for what they end. All of it becomes husks, at once and without waiting for a consumer: an
- * object that is opened under the locks taken here either sees its parent dead, or is found and killed.
+ * Both cases end objects in the same way, at once and without waiting for a consumer: the objects
+ * stay allocated until the consumer closes them, and answer -ENODEV. An object that is opened at
+ * the same time, under the locks that are taken here, either sees that its parent is dead, or is
+ * found in the parent's list and killed.
+ *
+ * Lock order: kfi_fabrics_lock, &kfi_fabric.lock, then &kfi_pep.lock, or &kfi_domain.lock and
+ * &kfi_ep.lock.
  */
 #include <net/net_namespace.h>
 
 #include "ep.h"
 #include "registry.h"
 
-/* First those that share contexts, then the contexts. */
+/* Endpoints that are bound to shared contexts are killed before the shared contexts. */
 static void kill_eps(struct kfi_domain *domain, bool shared)
 {
 	struct kfi_ep *ep;
@@ -35,7 +40,10 @@ static void kill_domain(struct kfi_domain *domain)
 	mutex_unlock(&domain->lock);
 }
 
-/* A provider says in listen what a listener stands on, under its lock. */
+/*
+ * Does a passive endpoint use the device? The provider sets &kfi_pep.device under &kfi_pep.lock,
+ * for example in its listen operation.
+ */
 static bool stands_on(struct kfi_pep *pep, const void *device)
 {
 	bool ret;
@@ -47,9 +55,9 @@ static bool stands_on(struct kfi_pep *pep, const void *device)
 }
 
 /**
- * kfi_fabric_kill() - end what a fabric has
- * @fabric: fabric that can't be closed meanwhile
- * @device: what stands on it, or NULL: all
+ * kfi_fabric_kill() - end the objects of a fabric
+ * @fabric: fabric; the caller prevents its close
+ * @device: end the objects that use this device; NULL: all objects
  */
 void kfi_fabric_kill(struct kfi_fabric *fabric, const void *device)
 {
@@ -70,7 +78,7 @@ void kfi_fabric_kill(struct kfi_fabric *fabric, const void *device)
 
 /**
  * kfi_device_gone() - see kfi_prov.h
- * @device: what the provider has called it
+ * @device: the pointer that the provider has stored in the objects
  */
 void kfi_device_gone(const void *device)
 {
@@ -85,7 +93,6 @@ EXPORT_SYMBOL_GPL(kfi_device_gone);
 
 /* ---- the end of a namespace ---- */
 
-/* Nothing below may touch the namespace any more. */
 static int kill_fabric(struct kfi_fabric *fabric, void *arg)
 {
 	WRITE_ONCE(fabric->dead, true);
@@ -95,7 +102,10 @@ static int kill_fabric(struct kfi_fabric *fabric, void *arg)
 	return 0;
 }
 
-/* Who has read a fabric's namespace under RCU is through with it when this returns. */
+/*
+ * On return no RCU reader uses the pointers to the namespace any more that it has read from a
+ * fabric.
+ */
 static void __net_exit exit_net(struct net *net)
 {
 	bool any = false;
@@ -110,10 +120,11 @@ static struct pernet_operations kfi_net_ops = {
 };
 
 /**
- * kfi_fabric_init() - listen to the end of namespaces
+ * kfi_fabric_init() - register for the end of network namespaces
  *
- * As a "device", so that our turn comes while the namespace's interfaces still
- * work and peers can be told.
+ * Registered as a pernet device, because these are called while the interfaces of the namespace
+ * still work, so that providers can notify their peers.
+ *
  * Return: 0 or a negative errno.
  */
 int kfi_fabric_init(void)
@@ -121,9 +132,7 @@ int kfi_fabric_init(void)
 	return register_pernet_device(&kfi_net_ops);
 }
 
-/**
- * kfi_fabric_exit() - stop listening
- */
+/** kfi_fabric_exit() - undo kfi_fabric_init() */
 void kfi_fabric_exit(void)
 {
 	unregister_pernet_device(&kfi_net_ops);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * home.c - the connections of an endpoint or a listener, from their beginning to their end. See kfi_home.h.
+ * home.c - connection sets (struct kfi_home): the connections of an endpoint or a passive endpoint,
+ * from beginning to end. kfi_home.h describes the calls and &kfi_home.lock.
  */
 #include <linux/export.h>
 #include <kfi_home.h>
@@ -46,10 +47,12 @@ static void kfi_home_no_stranger(struct kfi_home *home, struct kfi_peer_conn *co
 }
 
 /*
- * Is there room for one more stranger, @conn? If the table is full, or has as many of its address
- * as it may, the oldest that is pending makes room: silent callers don't lock out others. A
- * stranger that has failed keeps its memory for a moment; so all of them are bounded, too. The
- * list has at most twice the backlog.
+ * Is there room for @conn, one more caller that is neither admitted nor accepted? If the set has as
+ * many of them as it may, the oldest one that has not yet proved who it is (ops->pending) is failed
+ * to make room, so that silent callers do not lock out others. If the source address of @conn has
+ * as many of them as it may, the oldest such caller from that address is failed. A failed caller
+ * keeps its memory until its end has run, therefore failed callers are bounded, too: the list has
+ * at most twice the backlog.
  */
 static bool kfi_home_room(struct kfi_home *home, const struct kfi_peer_conn *conn)
 {
@@ -106,7 +109,10 @@ int kfi_home_list(struct kfi_home *home, struct kfi_peer_conn *conn, struct kfi_
 }
 EXPORT_SYMBOL_GPL(kfi_home_list);
 
-/* The locks of both are held. The work that ends @conn sees where it is, see kfi_home_stays(). */
+/*
+ * Move @conn to another set. The locks of both sets are held. The work item that ends @conn reads
+ * &kfi_peer_conn.home, see kfi_home_stays().
+ */
 static void kfi_home_enter(struct kfi_home *to, struct kfi_peer_conn *conn, bool stranger)
 {
 	struct kfi_home *from = conn->home;
@@ -150,7 +156,7 @@ bool kfi_home_adopt(struct kfi_peer_conn *conn, u32 rx_ctx)
 	struct kfi_ep *ctx;
 	bool there;
 
-	rcu_read_lock();	/* it may be going: then it says so under its lock */
+	rcu_read_lock();	/* the context may be stopping; its stop_err shows that */
 	ctx = kfi_ep_rx_ctx(home->peers->ep, rx_ctx);
 	there = ctx && (ctx->home == home || kfi_home_move(conn, ctx->home, false));
 	rcu_read_unlock();
@@ -193,9 +199,10 @@ EXPORT_SYMBOL_GPL(kfi_home_publish);
 /* ---- the end ---- */
 
 /*
- * Who moves it does so under the lock of the home that it leaves, after a look whether it has failed. It has, so the lock has been had by
- * the last who did not see that; if he has moved it, the next turn takes the lock of where it is now, which nobody makes it leave. Either
- * home waits for our work before it goes.
+ * A connection is moved under the lock of the set that it leaves, and only if it has not failed.
+ * @conn has failed. Once the lock has been taken, every mover that had not seen the failure has
+ * released it. If such a mover has moved @conn, the loop takes the lock of the new set, which @conn
+ * does not leave any more. Both sets wait for the work item that calls this before they are freed.
  */
 void kfi_home_stays(struct kfi_peer_conn *conn)
 {
@@ -241,9 +248,9 @@ void kfi_home_unlist(struct kfi_peer_conn *conn)
 EXPORT_SYMBOL_GPL(kfi_home_unlist);
 
 /*
- * A connection in the list can't be freed while the lock is held. So if the operation names it and
- * its place has not been reused, it is the connection that has the operation, and not a later one
- * at the same address.
+ * A connection in the list can't be freed while the lock is held. If the operation names a
+ * connection in the list, and its place has not been reused, that connection has the operation, and
+ * not a later connection at the same address.
  */
 void kfi_home_expire(struct kfi_home *home, const struct kfi_oper *op, u32 gen)
 {
@@ -252,7 +259,7 @@ void kfi_home_expire(struct kfi_home *home, const struct kfi_oper *op, u32 gen)
 
 	spin_lock_bh(&home->lock);
 	carrier = home->ops->carrier(op);
-	smp_rmb();	/* the carrier is that of this use of the place, or of an earlier one */
+	smp_rmb();	/* read @gen after the carrier: an older carrier is then dismissed */
 	if (READ_ONCE(op->gen) != gen)
 		carrier = NULL;
 	list_for_each_entry(conn, &home->conns, entry)
@@ -278,7 +285,7 @@ void kfi_home_restart(struct kfi_home *home)
 	spin_unlock_bh(&home->lock);
 }
 
-/* Fail all that are left. True: none is. */
+/* Fail all connections that are left. Returns true if there are none. */
 static bool kfi_home_empty(struct kfi_home *home)
 {
 	struct kfi_peer_conn *conn;
@@ -292,15 +299,19 @@ static bool kfi_home_empty(struct kfi_home *home)
 	return empty;
 }
 
-/* Connections go down in works of their own; all together take one grace period or two. */
+/*
+ * Connections end in work items of their own, in parallel, so all of them take one or two grace
+ * periods.
+ */
 void kfi_home_drain(struct kfi_home *home)
 {
 	wait_event(home->idle, kfi_home_empty(home));
 	if (home->peers) {
-		synchronize_rcu();	/* posters that saw us running have left their operations somewhere */
+		/* posters that have not seen the stop have added their operations somewhere */
+		synchronize_rcu();
 		kfi_peers_flush(home->peers, home->stop_err);
 	}
-	flush_workqueue(home->wq);	/* the last that has ended may still be in the last lines of its work */
+	flush_workqueue(home->wq);	/* the work item of the last connection may still run */
 }
 EXPORT_SYMBOL_GPL(kfi_home_drain);
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The map of fabric ids: which IPv4 address the number of a node stands for, in one network namespace.
+ * The map of fabric ids: the IPv4 address of a node's number, in one network namespace.
  *
- * Providers over IP whose consumers name nodes by numbers (Lustre's kfilnd) derive one from the other. Where they can't, an
- * administrator says it here, through netlink. Neither number nor address is there twice. Changes take a mutex, look-ups RCU.
+ * Consumers such as Lustre's kfilnd name nodes by numbers. Providers over IP derive the number from
+ * the address, and back. Where that is not possible, an administrator sets the address here,
+ * through netlink. Each number and each address is in the map once. A mutex serialises changes;
+ * look-ups use RCU.
  */
 #include <linux/export.h>
 #include <linux/mutex.h>
@@ -21,9 +23,9 @@ struct idmap_entry {
 };
 
 struct idmap_net {
-	struct xarray	by_id;		/* all entries */
-	struct xarray	by_addr;	/* the same ones; addresses in the host's order, in which neighbours share nodes */
-	struct mutex	lock;		/* of changes; also protects @count */
+	struct xarray	by_id;		/* all entries, by number */
+	struct xarray	by_addr;	/* the same entries, by address in host byte order */
+	struct mutex	lock;		/* serialises changes, and protects @count */
 	unsigned int	count;
 };
 
@@ -64,7 +66,10 @@ EXPORT_SYMBOL_GPL(kfi_idmap_id);
 
 /* ---- for the administrator ---- */
 
-/* Reached by its address last: one that fails there may have been seen by its number. */
+/*
+ * Insert an entry under map->lock. If the second insertion fails, a reader may have found the entry
+ * by its number: the caller frees it by RCU.
+ */
 static int add_locked(struct idmap_net *map, struct idmap_entry *e)
 {
 	int ret;
@@ -145,7 +150,10 @@ static int __net_init idmap_net_init(struct net *net)
 {
 	struct idmap_net *map = idmap_of(net);
 
-	/* An administrator of a namespace fills it: on his account. */
+	/*
+	 * The administrator of a namespace fills the map, so its memory is charged to that memory
+	 * cgroup.
+	 */
 	xa_init_flags(&map->by_id, XA_FLAGS_ACCOUNT);
 	xa_init_flags(&map->by_addr, XA_FLAGS_ACCOUNT);
 	mutex_init(&map->lock);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * inaddr.c - names that are an IP address and a port: see kfi_inaddr.h. No object of ours is touched here.
+ * inaddr.c - names that consist of an IP address and a port: comparison, text, the addresses of a
+ * namespace, and the addresses that a query asks for. kfi_inaddr.h describes the calls. They access
+ * no object of kfi.ko, and take no lock of it.
  */
 #include <linux/jhash.h>
 #include <linux/inet.h>
@@ -96,7 +98,7 @@ static int read_port(const char *service, __be16 *port)
 	return 0;
 }
 
-/* Numeric address and port; family AF_UNSPEC takes either. */
+/* Parse a numeric address and a port. AF_UNSPEC accepts both families. */
 static int read_literal(struct net *net, int family, const char *node, const char *service, union kfi_inaddr *addr)
 {
 	struct sockaddr_storage ss = {};
@@ -196,7 +198,10 @@ static void add_v6(struct kfi_inaddr_locals *all, struct net_device *dev, unsign
 	read_unlock_bh(&idev->lock);
 }
 
-/* The addresses of devices that have, or have not, IFF_LOOPBACK, up to @most entries in all. */
+/*
+ * Add the addresses of the devices whose IFF_LOOPBACK flag is @loopback, up to @most entries in
+ * total. The RTNL is held.
+ */
 static void add_devices(struct kfi_inaddr_locals *all, struct net *net, unsigned int loopback,
 			unsigned int most)
 {
@@ -210,11 +215,12 @@ static void add_devices(struct kfi_inaddr_locals *all, struct net *net, unsigned
 	}
 }
 
-#define LOOPBACKS	4	/* entries that other devices leave to loopback devices */
+#define LOOPBACKS	4	/* entries that are reserved for loopback devices */
 
 /*
- * Loopback devices come last, as in libfabric: a consumer that takes the first info wants to reach
- * other machines. They are there even if other devices have more addresses than there is room for.
+ * Loopback devices come last, as in libfabric, because a consumer that takes the first info wants
+ * to reach other machines. Room is reserved for them, so they are present even if the other devices
+ * have more addresses than fit.
  */
 struct kfi_inaddr_locals *kfi_inaddr_locals(struct net *net)
 {
@@ -232,7 +238,7 @@ EXPORT_SYMBOL_GPL(kfi_inaddr_locals);
 
 /* ---- queries ---- */
 
-/* The source address that the routing would choose towards @dest: ask a socket. */
+/* Find the source address that the routing tables select for @dest, by connecting a UDP socket. */
 static int find_route(struct net *net, const union kfi_inaddr *dest, union kfi_inaddr *src)
 {
 	union kfi_inaddr to = *dest;
@@ -243,7 +249,7 @@ static int find_route(struct net *net, const union kfi_inaddr *dest, union kfi_i
 	if (ret)
 		return ret;
 	if (!kfi_inaddr_port(&to))
-		kfi_inaddr_set_port(&to, htons(9));	/* discard: nothing is sent, but 0 won't connect */
+		kfi_inaddr_set_port(&to, htons(9));	/* connect() rejects 0; nothing is sent */
 	ret = kernel_connect(sock, (void *)&to.sa, kfi_inaddr_len(to.sa.sa_family), 0);
 	if (!ret)
 		ret = min(0, kernel_getsockname(sock, (void *)&src->sa));
@@ -296,8 +302,8 @@ static bool has_short_hint(const struct kfi_info *hints)
 }
 
 /*
- * An earlier answer's short name: the port is what is left of it, the node is compared with each of
- * ours.
+ * The hint is the short name of an earlier answer. Its port is used. Its node number is compared
+ * with that of each local address later.
  */
 static int wish_short(const struct kfi_query *q, struct kfi_inaddr_wish *wish)
 {

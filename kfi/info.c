@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * info.c - struct kfi_info: make, copy, free. An info is plain memory and owns
- * all that its pointers lead to, but for the handles of open objects.
+ * info.c - struct kfi_info: allocate, copy, free. An info is plain memory and owns everything that
+ * its pointers refer to, except for handles of open objects.
  */
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -81,7 +81,7 @@ static void free_one(struct kfi_info *info)
 
 /**
  * kfi_freeinfo() - see kfi_info.h
- * @info: first of a list, or NULL
+ * @info: first entry of a list, or NULL
  */
 void kfi_freeinfo(struct kfi_info *info)
 {
@@ -96,6 +96,7 @@ EXPORT_SYMBOL_GPL(kfi_freeinfo);
 
 /**
  * kfi_allocinfo() - see kfi_info.h
+ *
  * Return: a zeroed info with all attribute structures, or NULL.
  */
 struct kfi_info *kfi_allocinfo(void)
@@ -118,12 +119,11 @@ struct kfi_info *kfi_allocinfo(void)
 EXPORT_SYMBOL_GPL(kfi_allocinfo);
 
 /*
- * The copying below makes a flat copy of a structure, clears the pointers in
- * it, and then copies what they lead to. So a copy that runs out of memory half
- * way is always in a state that the freeing functions take.
+ * The functions below copy a structure, clear the pointers in the copy, and then copy what the
+ * pointers refer to. So if memory runs out half way, the copy can be freed by the functions above.
  */
 
-/* Copy @len bytes into *@dst. An absent or empty source is no failure. */
+/* Copy @len bytes to new memory at *@dst. If the source is missing or empty, set *@dst to NULL. */
 static bool dup_mem(void *dst, const void *src, size_t len)
 {
 	void **to = dst;
@@ -137,7 +137,7 @@ static bool dup_mem(void *dst, const void *src, size_t len)
 
 static bool dup_str(char **dst, const char *src)
 {
-	*dst = kstrdup(src, GFP_KERNEL);	/* NULL of NULL */
+	*dst = kstrdup(src, GFP_KERNEL);	/* returns NULL for NULL */
 	return *dst || !src;
 }
 
@@ -226,9 +226,9 @@ static bool dup_all(struct kfi_info *to, const struct kfi_info *from)
 
 /**
  * kfi_info_copy() - copy one info
- * @from: what to copy; its list is not followed
+ * @from: info to copy. The other entries of its list are not copied
  *
- * Return: the copy or NULL.
+ * Return: the copy, or NULL.
  */
 struct kfi_info *kfi_info_copy(const struct kfi_info *from)
 {
@@ -250,8 +250,9 @@ struct kfi_info *kfi_info_copy(const struct kfi_info *from)
 
 /**
  * kfi_dupinfo() - see kfi_info.h
- * @info: what to copy, or NULL
- * Return: the copy, or NULL.
+ * @info: info to copy; NULL: allocate an empty one
+ *
+ * Return: the info, or NULL.
  */
 struct kfi_info *kfi_dupinfo(const struct kfi_info *info)
 {

@@ -1,22 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What becomes of a receive that has its message: its place in the buffer, its completion.
+ * Completion of receives: the place of a message in the buffer of its receive, and the CQ entry.
  *
- * Multi-receive buffers. A message takes the next bytes of the buffer; its completion says where they are. The buffer is
- * released when less than KFI_OPT_MIN_MULTI_RECV bytes are left, or when a message comes that is longer than what
- * is left (it goes to the next buffer; only a buffer that is still empty truncates). Several messages can be under
- * way ("landings") and end in any order, so what carries KFI_MULTI_RECV is the completion of whichever landing is the
- * last to end after the release. If there is none under way at the release, an entry of its own tells it: its
- * flags are KFI_MULTI_RECV alone, which no message has, and its length is 0.
+ * Multi-receive buffers. A message is placed behind the earlier messages of the buffer; its
+ * completion has the address. The buffer is released when less than KFI_OPT_MIN_MULTI_RECV bytes
+ * are left, or when a message is longer than the rest of the buffer. Such a message goes to the
+ * next buffer; only an empty buffer truncates a message. Several messages can be in transfer to one
+ * buffer (&kfi_oper.landings) and complete in any order. The flag KFI_MULTI_RECV, which returns the
+ * buffer to the consumer, is set in the completion of the last of them after the release. If none
+ * is in transfer when the buffer is released, the buffer gets an entry of its own, with length 0
+ * and KFI_MULTI_RECV as its only flag, which no message has.
  *
- * Slots. The buffer's own slot, reserved at the post, is for the landing that fills it, or for the entry that releases it without
- * a message; every other landing reserves one when it is matched. So if none fills it and one releases it, the buffer's is left.
+ * CQ slots. The slot that was reserved when the buffer was posted is for the message that fills the
+ * buffer, or for the entry that releases it without a message. Each other message reserves a slot
+ * when it is matched. If the last completion is of a message that has a slot of its own, the slot
+ * of the buffer is left over and is returned.
  *
- * Order. kfi_match.order is held from the decision that a landing is not the last one until its entry is in the queue;
- * so the final entry, which is written after passing through that lock, is behind all others.
+ * Order. &kfi_match.order is held from the decision that a message is not the last one until its
+ * entry is in the queue. The last entry is written after its context has held that lock, so it is
+ * behind all other entries of the buffer.
  *
- * A landing that fails (its sender died half way) makes no entry unless it is the final one: no message was received,
- * and its bytes in the buffer are lost. The final one then says ECANCELED: the buffer came back, without a message.
+ * A transfer that fails, because the sender is lost, makes no entry unless it is the last one of
+ * the buffer: no message was received, and its bytes of the buffer remain unused. If it is the last
+ * one, the entry has the error ECANCELED: the buffer is returned without a message.
+ *
+ * Locks: &kfi_match.lock protects &kfi_oper.state, landings and consumed of receives.
  */
 #include <linux/export.h>
 #include <linux/highmem.h>
@@ -25,7 +33,7 @@
 #include "cq.h"
 #include "landing.h"
 
-/* What of rx->flags the completion shows */
+/* Flags of &kfi_rx.flags that the completion has */
 #define KFI_RX_FLAGS	(KFI_MSG | KFI_TAGGED | KFI_RMA | KFI_READ | KFI_WRITE | KFI_REMOTE_CQ_DATA | KFI_INVALIDATE)
 
 static void *first_byte(const struct iov_iter *iter)
@@ -40,7 +48,7 @@ static void *first_byte(const struct iov_iter *iter)
 	return PageHighMem(bv->bv_page) ? NULL : page_address(bv->bv_page) + bv->bv_offset + iter->iov_offset;
 }
 
-/* Who only counts has no queue. */
+/* Reserve a CQ slot. A receive that is only counted has no queue. */
 static bool get_slot(struct kfi_oper *op)
 {
 	return !op->cq || kfi_cq_reserve(op->cq);
@@ -108,7 +116,10 @@ void kfi_land_entry(const struct kfi_rx *rx, int err, struct kfi_cq_err_entry *w
 	land_entry(rx, err, wc);
 }
 
-/* A multi-receive buffer comes back without a message: for it is full, or because it was taken back. */
+/*
+ * Return a multi-receive buffer without a message, because it has been released for lack of room,
+ * or because it has been canceled.
+ */
 static void release_buffer(struct kfi_oper *op)
 {
 	struct kfi_cq_err_entry wc = { .flags = KFI_MULTI_RECV, .src_addr = KFI_ADDR_NOTAVAIL };
@@ -127,7 +138,10 @@ void kfi_land_end_all(struct list_head *spent)
 		release_buffer(op);
 }
 
-/* The entry of a landing that is not the last one of its buffer, in the slot that was reserved for it. */
+/*
+ * Make the entry of a message that is not the last one of its buffer, in the slot that was reserved
+ * for it.
+ */
 static void intermediate(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_entry *wc, int err)
 {
 	lockdep_assert_held(&op->ep->match.order);
@@ -225,13 +239,16 @@ static void remote_entry(struct kfi_ep *ep, u64 flags, size_t len, u64 data, kfi
 }
 
 /*
- * The region's counter may be closed as soon as the region is: look only while it lives. And only while it is the one that was meant: its
- * handle can't be attached anew before we are out of here, for who ends a region that is held waits for readers (mr_async.c).
+ * Count an access to a region. The counter of the region may be closed as soon as the region is
+ * closed, so it is used only while the region is live. The key tells whether it is still the region
+ * that was accessed: a per-I/O region can't be attached again before this section ends, because the
+ * end of a region that has holders waits for RCU readers (mr_async.c).
  */
 static void count_region(struct kfi_mr *mr, u64 key, u64 flags, size_t len)
 {
 	rcu_read_lock();
-	if (kfi_mr_live(mr, key) && (flags & smp_load_acquire(&mr->cntr_access)))	/* pairs with mr_bind_cntr() */
+	/* pairs with mr_bind_cntr() */
+	if (kfi_mr_live(mr, key) && (flags & smp_load_acquire(&mr->cntr_access)))
 		kfi_cntr_count_len(mr->cntr, 0, len);
 	rcu_read_unlock();
 }
