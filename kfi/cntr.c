@@ -12,8 +12,8 @@ struct kfi_obj *kfi_cntr_obj(struct kfi_cntr *cntr)
 
 static void kfi_cntr_changed(struct kfi_cntr *cntr)
 {
-	/* pairs with prepare_to_wait() in kfi_cntr_wait(), and with trigger_wait() */
-	smp_mb__after_atomic();
+	smp_mb__after_atomic();		/* pairs with trigger_wait(), and with kfi_cntr_wait() below */
+	/* kfi_cntr_wait() calls prepare_to_wait() before it reads the value */
 	if (waitqueue_active(&cntr->wait))
 		wake_up_all(&cntr->wait);
 	if (cntr->handler)

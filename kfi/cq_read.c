@@ -51,14 +51,12 @@ static size_t kfi_cq_pop(struct kfi_cq *cq, void *buf, size_t count, kfi_addr_t 
 	return n;
 }
 
-/*
- * Without the lock: is the queue empty and armed? @armed is read after the queue was seen empty. An
- * entry that another reader has taken meanwhile may have cleared an earlier value.
- */
+/* Without the lock: is the queue empty and armed? */
 static bool kfi_cq_quiet(const struct kfi_cq *cq)
 {
 	if (READ_ONCE(cq->head) != READ_ONCE(cq->tail))
 		return false;
+	/* an entry that another reader has taken since may have cleared an earlier value of @armed */
 	smp_rmb();
 	return READ_ONCE(cq->armed);
 }
