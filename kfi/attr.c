@@ -490,8 +490,8 @@ static int settle_domain(struct kfi_info *info, const struct kfi_info *hints)
  * @info: copy of an offer that kfi_attr_match() has accepted
  * @hints: what is asked for, or NULL
  *
- * Context: Process context, may sleep. Return: 0, or -ENOMEM. After an error @info can only be
- * freed.
+ * Context: Process context, may sleep.
+ * Return: 0, or -ENOMEM. After an error @info can only be freed.
  */
 int kfi_attr_settle(struct kfi_info *info, const struct kfi_info *hints)
 {

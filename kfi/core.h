@@ -97,7 +97,10 @@ static inline struct kfi_ep *kfi_real_ep(struct kfid_ep *fid)
 	return container_of(kfi_real_fid(&fid->fid), struct kfi_ep, fid.fid);
 }
 
-/* Return the endpoint or context of a handle of any class, or NULL if it is neither. */
+/*
+ * Return the endpoint or context of a handle. Returns NULL for handles of other classes, and for a
+ * shared transmit context.
+ */
 static inline struct kfi_ep *kfi_fid_ep(struct kfid *fid)
 {
 	fid = kfi_real_fid(fid);

@@ -213,8 +213,9 @@ const struct kfi_fid_class kfi_domain_class = {
  *
  * &kfi_domain.lock keeps the namespace from being destroyed while the provider uses it.
  *
- * Context: Process context, may sleep. Return: length of the address in bytes; -ENODEV if the
- * namespace or the device is gone; another negative errno from the provider, such as -EINVAL.
+ * Context: Process context, may sleep.
+ * Return: length of the address in bytes; -ENODEV if the namespace or the device is gone; another
+ * negative errno from the provider, such as -EINVAL.
  */
 int kfi_domain_resolve(struct kfi_domain *domain, const char *node, const char *service,
 		       void *addr)

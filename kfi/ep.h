@@ -99,7 +99,7 @@ static inline bool kfi_shares_rx(const struct kfi_info *info)
 
 int kfi_share_bind(struct kfi_ep *ep, struct kfi_ep *ctx, u64 flags);
 /*
- * Check that an endpoint with these bindings can be enabled. Returns 0, -KFI_ENORX,
+ * Check that an endpoint with these bindings can be enabled. Returns 0, -KFI_ENORX, -KFI_ENOCQ,
  * -KFI_EOPBADSTATE, -EINVAL or -ENODEV.
  */
 int kfi_share_check_enable(struct kfi_ep *ep);

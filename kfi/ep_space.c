@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kfi_ep_tx_space(): call a consumer back, which has got -EAGAIN, when a post can succeed again.
+ * kfi_ep_tx_space(): a callback, after a post has returned -EAGAIN, when a post can succeed again.
  *
- * When the consumer arms the callback, it is determined whether the pool of operations or the
- * completion queue is full. In both cases the work item of the completion queue (cq_space.c) calls
- * the consumer, without a lock held and with bottom halves off.
+ * When the consumer arms the callback, ep_space_arm() finds out whether the pool of operations or
+ * the completion queue is full. In both cases the work item of the completion queue (cq_space.c)
+ * calls the consumer, without a lock held and with bottom halves off.
  *
  * &kfi_ep.space_lock protects space_fn and space_arg. The callback is called once; it may arm
  * itself again.

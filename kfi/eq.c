@@ -2,9 +2,9 @@
 /*
  * Event queues: events of connections, and events that consumers write.
  *
- * Events are rare, and the contexts that report them may sleep, so each event is allocated. The
- * result of a connection attempt must not be lost: its event is allocated with __GFP_NOFAIL, and is
- * queued even if the queue is full.
+ * Events are rare, and the contexts that report them may sleep, so each event is allocated. Events
+ * of connections must not be lost: they are allocated with __GFP_NOFAIL and, except for connection
+ * requests, queued even if the queue is full.
  *
  * eq.h describes the structure and its lock.
  */

@@ -259,7 +259,7 @@ void kfi_home_expire(struct kfi_home *home, const struct kfi_oper *op, u32 gen)
 
 	spin_lock_bh(&home->lock);
 	carrier = home->ops->carrier(op);
-	smp_rmb();	/* read @gen after the carrier: an older carrier is then dismissed */
+	smp_rmb();	/* read @gen last: so the carrier is not that of a later use of the place */
 	if (READ_ONCE(op->gen) != gen)
 		carrier = NULL;
 	list_for_each_entry(conn, &home->conns, entry)
