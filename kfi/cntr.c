@@ -12,7 +12,7 @@ struct kfi_obj *kfi_cntr_obj(struct kfi_cntr *cntr)
 
 static void kfi_cntr_changed(struct kfi_cntr *cntr)
 {
-	smp_mb__after_atomic();		/* pairs with trigger_wait(), and with kfi_cntr_wait() below */
+	smp_mb__after_atomic();		/* pairs with trigger_wait() and kfi_cntr_wait() */
 	/* kfi_cntr_wait() calls prepare_to_wait() before it reads the value */
 	if (waitqueue_active(&cntr->wait))
 		wake_up_all(&cntr->wait);

@@ -56,7 +56,7 @@ static bool kfi_cq_quiet(const struct kfi_cq *cq)
 {
 	if (READ_ONCE(cq->head) != READ_ONCE(cq->tail))
 		return false;
-	/* an entry that another reader has taken since may have cleared an earlier value of @armed */
+	/* an entry that another reader has taken may have cleared an earlier value of @armed */
 	smp_rmb();
 	return READ_ONCE(cq->armed);
 }

@@ -6,8 +6,9 @@
  * that causes a callback claims the queue (&kfi_cq.scheduled) and passes the claim to the context
  * of the queue: a work item; for KFI_CQ_SOFTIRQ a tasklet, or the list of this CPU's batch between
  * kfi_batch_begin() and kfi_batch_end(). A queue with KFI_CQ_DIRECT is not scheduled: the next
- * kfi_cq_poll() handles the completions of its devices (source.c) and claims it. The context owns the claim until it finds, under &kfi_cq.lock, that
- * nothing is left to do. Until then new completions need not schedule anything.
+ * kfi_cq_poll() handles the completions of its devices (source.c) and claims it. The context owns
+ * the claim until it finds, under &kfi_cq.lock, that nothing is left to do. Until then new
+ * completions need not schedule anything.
  *
  * A callback may complete further operations, also of other queues, for example by a post. Such
  * queues are added to the list that the batch works on. So there is no recursion. The callbacks of

@@ -11,9 +11,9 @@
  *
  * kfi_enable() leads to ENABLED, where RDM and DGRAM endpoints stay. kfi_connect() and kfi_accept()
  * lead to CONNECTING. If the provider refuses the call at once, the endpoint returns to ENABLED
- * after kfi_connect(), and goes to SHUT after kfi_accept(). Otherwise the provider reports CONNECTED
- * or SHUT later. kfi_ep_reset() leads to SHUT from any state but IDLE and DEAD, and from there to
- * ENABLED. DEAD is final: kfi_close() was called, or the namespace or the device has gone.
+ * after kfi_connect(), and goes to SHUT after kfi_accept(). Otherwise the provider reports
+ * CONNECTED or SHUT later. kfi_ep_reset() leads to SHUT from any state but IDLE and DEAD, and from
+ * there to ENABLED. DEAD is final: kfi_close() was called, or the namespace or the device has gone.
  *
  * The calls of the consumer (bind, enable, connect, accept, shutdown, close) and kfi_ep_kill() are
  * serialised by &kfi_ep.lock. The reports of the provider are not, because the provider makes them
