@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Matching of messages with receives.
+ * match.c - matching of messages with receives.
  *
- * Two sets meet here: receives that were posted before their message, and messages that came before their receive
- * (unexpected ones). One lock per endpoint, taken for a few list operations and nothing else: no provider is called,
- * no completion is made and no byte is copied under it.
+ * struct kfi_match of an endpoint keeps receives that were posted before their message, and
+ * messages that arrived before their receive (unexpected messages). kfi_match.lock protects both.
+ * It is held for a few list operations; no provider is called, no completion is made and no payload
+ * is copied under it.
  *
- * The rule that everything below keeps: no unexpected message fits a posted receive. So an arrival only looks at
- * receives, a post only at unexpected messages, and neither overtakes the other. The one exception is a message whose
- * multi-receive buffer has room while the completion queue has none; then the endpoint is @stalled for that kind of
- * message and later arrivals of the kind wait behind it until the queue has been read.
+ * Invariant: no unexpected message fits a posted receive. So an arriving message is compared with
+ * posted receives only, a new receive with unexpected messages only, and neither overtakes the
+ * other. One exception: an unexpected message fits a multi-receive buffer that has room, but the
+ * completion queue has no free slot. Then the matching is stalled for that kind of message,
+ * untagged or tagged (kfi_match.stalled): later messages of the kind wait behind it until the queue
+ * has a slot.
  *
- * Endpoints with a shared receive context meet in the matching of that (see shared.c): each message knows its endpoint, each
- * receive the context. What is handed to a provider outside of its own calls is handed over inside an RCU read section, so
- * that an endpoint can leave the others behind.
+ * Messages of endpoints with a shared receive context are matched in the struct kfi_match of the
+ * context, see shared.c. A message is passed to its provider inside an RCU read section, so that
+ * the end of one of the endpoints can wait for a grace period.
  *
- * Cost: untagged receives and exact tags are found in O(1), whatever is posted. Receives with ignore bits, receives
- * that name a source and searches for them among unexpected messages walk a list. With thousands of receives nothing of
- * them is in the caches, and what counts is how many lines are fetched: three of the receive (struct kfi_oper) and one of
- * the table. So a bucket is one pointer, and nothing else is kept of a receive: kfi_cancel() looks through the pool.
+ * Cost: receives without ignore bits and source are found in O(1). Other receives, and a search for
+ * them among unexpected messages, walk a list. Thousands of posted receives are not in the CPU
+ * caches, so what counts is the number of cache lines fetched: three of struct kfi_oper and one of
+ * the table. So a bucket is one pointer, and there is no other index: kfi_cancel() scans the pool.
  */
 #include <linux/export.h>
 #include <linux/list.h>
@@ -42,9 +45,7 @@ static inline bool op_tagged(const struct kfi_oper *op)
 	return op->code == KFI_OPC_TRECV;
 }
 
-/*
- * What was released under the lock, while nothing was under way into it, is ended without it. Bottom halves are off, and stay so.
- */
+/* Drop m->lock, then complete the buffers in m->spent. Bottom halves are off, and stay off. */
 static noinline void unlock_and_end(struct kfi_match *m) __releases(&m->lock)
 {
 	LIST_HEAD(spent);
@@ -62,7 +63,7 @@ static inline void match_unlock(struct kfi_match *m) __releases(&m->lock)
 		unlock_and_end(m);
 }
 
-/* ---- rings: receives in posting order, by a pointer to the oldest; the one before it is the youngest ---- */
+/* ---- rings of receives in posting order; *ring is the oldest, its predecessor the newest ---- */
 
 static struct kfi_oper *ring_next(const struct kfi_oper *first, struct kfi_oper *op)
 {
@@ -71,7 +72,7 @@ static struct kfi_oper *ring_next(const struct kfi_oper *first, struct kfi_oper 
 	return next == first ? NULL : next;
 }
 
-/* Before @pos, or as the youngest if that is NULL. */
+/* Insert @op before @pos, or as the newest receive if @pos is NULL. */
 static void ring_add(struct kfi_oper **ring, struct kfi_oper *op, struct kfi_oper *pos)
 {
 	if (*ring)
@@ -89,7 +90,7 @@ static void ring_del(struct kfi_oper **ring, struct kfi_oper *op)
 	list_del_init(&op->link);
 }
 
-/* Two tags share a bucket by chance alone, twice as often as with a perfect hash at the most. */
+/* m->mult is random, so a peer cannot choose tags that share a bucket. */
 static inline u32 bucket_of(const struct kfi_match *m, u64 tag)
 {
 	return (tag * m->mult) >> (64 - m->bits);
@@ -100,7 +101,7 @@ static inline struct kfi_oper **exact_ring(const struct kfi_match *m, u64 tag)
 	return &m->exact[bucket_of(m, tag)];
 }
 
-/* Where a receive belongs. */
+/* Return the ring that @op belongs to. */
 static struct kfi_oper **ring_of(struct kfi_match *m, const struct kfi_oper *op)
 {
 	if (!op_tagged(op))
@@ -108,14 +109,14 @@ static struct kfi_oper **ring_of(struct kfi_match *m, const struct kfi_oper *op)
 	return op->ignore ? &m->wild : exact_ring(m, op->tag);
 }
 
-/* ---- finding ---- */
+/* ---- search ---- */
 
 static inline struct list_head *unexp_bucket(const struct kfi_match *m, u64 tag)
 {
 	return &m->unexp_hash[bucket_of(m, tag)];
 }
 
-/* A directed receive names a table index in op->addr (see kfi_match_direct()), any other has KFI_ADDR_UNSPEC there. */
+/* op->addr is the index of a directed receive, else KFI_ADDR_UNSPEC, see kfi_match_direct(). */
 static bool source_fits(const struct kfi_oper *op, const struct kfi_rx *rx)
 {
 	if (likely(op->addr == KFI_ADDR_UNSPEC))
@@ -133,7 +134,7 @@ static bool fits(const struct kfi_oper *op, const struct kfi_rx *rx)
 	return tag_fits(op, rx) && source_fits(op, rx);
 }
 
-/* The same for a waiting message, whose rx->src is that of its arrival: match_source.c. */
+/* As fits(), for a message that has waited: its rx->src may be outdated, see match_source.c. */
 static bool waiting_fits(const struct kfi_oper *op, const struct kfi_rx *rx)
 {
 	if (likely(op->addr == KFI_ADDR_UNSPEC) || !rx->name)
@@ -141,7 +142,7 @@ static bool waiting_fits(const struct kfi_oper *op, const struct kfi_rx *rx)
 	return tag_fits(op, rx) && kfi_av_is(op->ep->av, op->addr, rx->name);
 }
 
-/* The oldest receive of a ring that takes @rx; the ring is a bucket or everything of a kind. */
+/* Return the oldest receive of a ring that fits @rx. @first is the oldest one of the ring. */
 static struct kfi_oper *oldest_op(struct kfi_oper *first, const struct kfi_rx *rx)
 {
 	struct kfi_oper *op;
@@ -165,7 +166,7 @@ static inline struct kfi_oper *find_op(struct kfi_match *m, const struct kfi_rx 
 	return exact ?: wild;
 }
 
-/* The next one behind @rx, or the first one with a head of the list, that fits. */
+/* Return the next message behind @rx that fits @op. @rx may be the list head, cast to an entry. */
 static struct kfi_rx *fitting_in_bucket(struct list_head *bucket, const struct kfi_oper *op, struct kfi_rx *rx)
 {
 	list_for_each_entry_continue(rx, bucket, bucket)
@@ -182,7 +183,7 @@ static struct kfi_rx *fitting_in_list(struct list_head *list, const struct kfi_o
 	return NULL;
 }
 
-/* The oldest unexpected message behind @after, NULL: of all, that @op would take. */
+/* Return the oldest unexpected message that fits @op; if @after is set, the next one behind it. */
 static struct kfi_rx *later_unexpected(struct kfi_match *m, const struct kfi_oper *op, struct kfi_rx *after)
 {
 	struct list_head *list;
@@ -241,8 +242,8 @@ static noinline void spend(struct kfi_match *m, struct kfi_oper *op)
 }
 
 /*
- * Give @rx its place in @op. KFI_LAND_SPENT: a multi-receive buffer had no room for it and is released; if nothing is
- * under way into it any more it goes to @spent, and ends with the lock: match_unlock().
+ * Assign a part of @op to @rx. KFI_LAND_SPENT: a multi-receive buffer has no room for @rx and is
+ * released. If no message is in progress into it, match_unlock() completes it.
  */
 static inline enum kfi_land claim(struct kfi_match *m, struct kfi_oper *op, struct kfi_rx *rx)
 {
@@ -273,7 +274,7 @@ static inline enum kfi_rx_verdict match_rx(struct kfi_match *m, struct kfi_rx *r
 	return KFI_RX_NONE;
 }
 
-/* Match what is unexpected with what is posted, oldest first, into @m->ready. */
+/* Match the messages in @list with posted receives, oldest first. Matched ones go to m->ready. */
 static void settle_list(struct kfi_match *m, struct list_head *list, bool *stalled)
 {
 	struct kfi_rx *rx, *next;
@@ -296,11 +297,7 @@ static void settle_list(struct kfi_match *m, struct list_head *list, bool *stall
 	}
 }
 
-/*
- * The same for one receive that has just been posted, or has come back. Nothing else that is
- * posted fits what is unexpected, unless the endpoint is stalled: so each message is looked at
- * once, whatever else is posted.
- */
+/* As settle_list(), for a receive just posted or returned: no other one fits, unless stalled. */
 static void settle_op(struct kfi_match *m, struct kfi_oper *op)
 {
 	struct kfi_rx *rx, *next;
@@ -333,7 +330,7 @@ static bool must_wait(const struct kfi_match *m)
 	return (m->stalled[0] || m->stalled[1]) && !m->closed;
 }
 
-/* Have match_space() called when the CQ has room, unless that is arranged already. Called without the lock. */
+/* While stalled, have match_space() called when the CQ has a free slot. m->lock is not held. */
 static void wait_space(struct kfi_ep *ep)
 {
 	struct kfi_match *m = &ep->match;
@@ -370,7 +367,7 @@ static void match_space(struct kfi_cq_waiter *w)
 	kfi_match_deliver(ep);
 }
 
-/* A post may race with kfi_match_close(), which then may have looked for the waiter before it was registered. */
+/* kfi_match_close() may have looked for the waiter before it was registered: cancel it here. */
 static void post_wait(struct kfi_ep *ep)
 {
 	wait_space(ep);
@@ -378,7 +375,7 @@ static void post_wait(struct kfi_ep *ep)
 		kfi_cq_cancel_wait(ep->rx_cq, &ep->match.space);
 }
 
-/* An ordinary receive takes at most one message, which leaves everything settled. */
+/* Post an ordinary receive. It takes at most one message, so the invariant holds afterwards. */
 static struct kfi_rx *post_one(struct kfi_match *m, struct kfi_oper *op)
 {
 	struct kfi_rx *rx = kfi_match_unexpected(m, op);
@@ -395,7 +392,7 @@ static struct kfi_rx *post_one(struct kfi_match *m, struct kfi_oper *op)
 	return rx;
 }
 
-/* Back to where it was among its kind: posting order is the order of seq. */
+/* Return @op to its former place in its ring: posting order is the order of op->seq. */
 static void requeue_op(struct kfi_match *m, struct kfi_oper *op)
 {
 	struct kfi_oper **ring = ring_of(m, op), *first = *ring, *pos;
@@ -409,7 +406,7 @@ static void requeue_op(struct kfi_match *m, struct kfi_oper *op)
 	ring_add(ring, op, pos);
 }
 
-/* The loss of a sender ends nobody else's receive. Return: false: the endpoint closes, the receive must end. */
+/* The sender is lost; another one may use @op. Return: false if closing: @op must be completed. */
 static bool match_return(struct kfi_oper *op)
 {
 	struct kfi_match *m = &op->ep->match;
@@ -420,8 +417,8 @@ static bool match_return(struct kfi_oper *op)
 	if (!closed) {
 		requeue_op(m, op);
 		/*
-		 * Stalled: who waits for the queue settles it. A receive that comes back is no
-		 * multi-receive buffer, so it can't stall.
+		 * If the matching is stalled, match_space() looks for a message. @op is not a
+		 * multi-receive buffer, so settle_op() cannot stall the matching.
 		 */
 		if (!m->stalled[op_tagged(op)])
 			settle_op(m, op);
@@ -446,7 +443,7 @@ void kfi_rx_abort(struct kfi_rx *rx, int err)
 }
 EXPORT_SYMBOL_GPL(kfi_rx_abort);
 
-/* The rest of a post that may settle several messages, or none as long as others wait. Drops the lock. */
+/* The rest of kfi_match_post() for a multi-receive buffer, or while stalled. Drops m->lock. */
 static noinline struct kfi_rx *post_many(struct kfi_ep *ep, struct kfi_oper *op)
 {
 	struct kfi_match *m = &ep->match;
@@ -499,7 +496,7 @@ struct kfi_rx *kfi_match_more(struct kfi_ep *ep)
 	return rx;
 }
 
-/* @ours: we are the one who delivers; else we become it, if there is none. NULL: there is one, or there is nothing more. */
+/* @ours: m->delivering is the caller's; else set it. NULL: no message, or another one delivers. */
 static struct kfi_rx *deliver_next(struct kfi_match *m, bool ours)
 {
 	struct kfi_rx *rx = NULL;
@@ -514,8 +511,9 @@ static struct kfi_rx *deliver_next(struct kfi_match *m, bool ours)
 }
 
 /*
- * One at a time: a provider may give a receive back from inside (kfi_rx_abort()), and the next message takes it, as often as a
- * peer likes. What comes to be ready meanwhile is for whoever is at it, who is inside his RCU read section until nothing is.
+ * Only one context delivers at a time. A provider may call kfi_rx_abort() in ops->rx_matched(), and
+ * the receive takes the next message: a peer could cause deep recursion. The context that has set
+ * m->delivering delivers what becomes ready meanwhile, inside its RCU read section.
  */
 void kfi_match_deliver(struct kfi_ep *ep)
 {
@@ -535,7 +533,7 @@ static inline enum kfi_rx_verdict arrive(struct kfi_match *m, struct kfi_rx *rx,
 	if (m->closed || rx->ep->match.closed)
 		return KFI_RX_CLOSED;
 	if (unlikely(m->stalled[tagged])) {
-		if (!m->waiting)	/* else match_space() does it once, not each arrival */
+		if (!m->waiting)	/* else match_space() settles once for all arrivals */
 			settle(m, tagged);
 		if (m->stalled[tagged])
 			return KFI_RX_FULL;
@@ -577,7 +575,7 @@ bool kfi_rx_unqueue(struct kfi_rx *rx)
 }
 EXPORT_SYMBOL_GPL(kfi_rx_unqueue);
 
-/* A claimed message is in no bucket: kfi_match_dequeue(). */
+/* A claimed message is in no bucket: kfi_match_dequeue() has removed it. */
 bool kfi_rx_forget(struct kfi_rx *rx)
 {
 	struct kfi_match *m = &kfi_rx_home(rx->ep)->match;
@@ -599,8 +597,8 @@ static void take_back(struct kfi_match *m, struct kfi_oper *op)
 }
 
 /*
- * The oldest receive with that context, as far as can be told without the lock: some microseconds for thousands of them, one
- * line each. To be asked again under the lock.
+ * Find the oldest posted receive with @context without m->lock; the caller checks the result under
+ * the lock. The scan reads a cache line of each operation: microseconds for thousands of them.
  */
 static struct kfi_oper *by_context(const struct kfi_op_pool *pool, void *context, u64 *seq)
 {
@@ -619,7 +617,7 @@ static struct kfi_oper *by_context(const struct kfi_op_pool *pool, void *context
 	return first;
 }
 
-/* A multi-receive buffer with messages under way takes no more of them, and ends with the last that is: that is its one final event. */
+/* A canceled buffer takes no more messages; the last one in progress, if any, completes it. */
 int kfi_match_cancel(struct kfi_ep *ep, void *context)
 {
 	struct kfi_match *m = &ep->match;
@@ -638,7 +636,7 @@ int kfi_match_cancel(struct kfi_ep *ep, void *context)
 			idle = !op->landings;
 		}
 		spin_unlock_bh(&m->lock);
-	} while (!found);	/* a message has taken it just now; there may be another */
+	} while (!found);	/* a message has just taken it; another receive may match */
 	if (idle)
 		kfi_match_end(op, -ECANCELED);
 	return 0;
@@ -672,7 +670,7 @@ void kfi_rx_flush(struct kfi_ep *ep, int err)
 	struct kfi_oper *op, *next;
 	LIST_HEAD(ops);
 
-	/* Of an endpoint with a shared receive context nothing is posted here, and nothing there is its own. */
+	/* An endpoint with a shared receive context has no posted receives of its own. */
 	spin_lock_bh(&m->lock);
 	take_posted(m, &ops);
 	spin_unlock_bh(&m->lock);
@@ -682,8 +680,9 @@ void kfi_rx_flush(struct kfi_ep *ep, int err)
 EXPORT_SYMBOL_GPL(kfi_rx_flush);
 
 /*
- * One unexpected message, out of the matching; @op says whether a receive has it already. Those that have left a shared matching
- * are still under its lock: a sender that ends may take them back meanwhile.
+ * Remove one unexpected message. If rx->op is set, a receive has taken it already. The lock of a
+ * shared matching still protects messages that kfi_match_leave() has moved out of it: the end of a
+ * sender may take them back at the same time.
  */
 static struct kfi_rx *take_unexpected(struct kfi_ep *ep)
 {
@@ -741,8 +740,9 @@ static void move_messages(struct kfi_match *m, struct list_head *from, const str
 }
 
 /*
- * Its own matching, where nothing else is, keeps them until kfi_match_close(); under the lock of the shared one meanwhile. What
- * has its receive already is delivered, as it would have been without us.
+ * The messages of @ep move to its own matching, which is empty otherwise, until kfi_match_close().
+ * The lock of the shared matching keeps protecting them. Messages that have a receive already
+ * (m->ready) are delivered as usual.
  */
 void kfi_match_leave(struct kfi_ep *ep)
 {
@@ -795,5 +795,5 @@ void kfi_match_exit(struct kfi_match *m)
 	WARN_ON_ONCE(m->msgs || !list_empty(&m->unexp_msgs) || !list_empty(&m->unexp_tags));
 	kvfree(m->exact);
 	kvfree(m->unexp_hash);
-	m->exact = NULL;	/* who failed to open an endpoint ends all of it */
+	m->exact = NULL;	/* kfi_match_exit() is called again if an endpoint fails to open */
 }

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Looking at unexpected tagged messages without a receive, fi_tagged(3):
+ * match_peek.c - operations on unexpected tagged messages without a posted receive, see
+ * fi_tagged(3):
  *
- *	PEEK			is there one? It stays where it is.
- *	PEEK | CLAIM		set it aside for this context: no other receive gets it.
- *	PEEK | DISCARD		drop it.
- *	CLAIM			receive the one that was set aside for this context.
- *	CLAIM | DISCARD		drop that one.
+ *	PEEK			report whether there is a message. The message stays.
+ *	PEEK | CLAIM		reserve the message for this context: no other receive gets it.
+ *	PEEK | DISCARD		drop the message.
+ *	CLAIM			receive the message that was reserved for this context.
+ *	CLAIM | DISCARD		drop the message that was reserved for this context.
  *
- * A message is dropped by giving it a receive without room: so the provider delivers nothing, and tells the sender what
- * it would have told him anyway. The completion has the message's length and no ETRUNC.
+ * To drop a message, it is matched with a receive of length 0. So the provider delivers no payload
+ * and answers the sender as usual. The completion has the length of the message and no ETRUNC.
+ *
+ * kfi_match.lock protects all of it.
  */
 #include "core.h"
 #include "landing.h"
 
-/* The one set aside for the context of @op; rx->buf holds that context meanwhile. */
+/* Find the message that is reserved for op->context. rx->buf has that context meanwhile. */
 static struct kfi_rx *find_claimed(struct kfi_match *m, const struct kfi_oper *op)
 {
 	struct kfi_rx *rx;
@@ -32,7 +35,7 @@ static void set_aside(struct kfi_match *m, struct kfi_rx *rx, void *context)
 	list_add_tail(&rx->link, &m->claimed);
 }
 
-/* What a look at @rx tells, while it stays unmatched. */
+/* Fill in the completion that describes @rx. @rx stays unmatched. */
 static void look(struct kfi_oper *op, struct kfi_rx *rx, struct kfi_cq_err_entry *wc)
 {
 	rx->op = op;
@@ -43,7 +46,7 @@ static void look(struct kfi_oper *op, struct kfi_rx *rx, struct kfi_cq_err_entry
 	wc->buf = NULL;
 }
 
-/* To be received or dropped by @op. */
+/* Match @rx with @op, to be received or dropped. */
 static void take(struct kfi_match *m, struct kfi_oper *op, struct kfi_rx *rx)
 {
 	kfi_match_dequeue(m, rx);
@@ -56,7 +59,7 @@ static void take(struct kfi_match *m, struct kfi_oper *op, struct kfi_rx *rx)
 	kfi_land_place(op, rx);
 }
 
-/* Return: whether @op ends here, with *@wc; else *@taken has it. */
+/* Return: true if @op is complete with *@wc; false if *@taken has been matched with @op. */
 static bool peek(struct kfi_match *m, struct kfi_oper *op, struct kfi_rx **taken, struct kfi_cq_err_entry *wc)
 {
 	struct kfi_rx *rx;
