@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory that a domain's hardware reaches best: a provider with something better than any memory gives it (&kfi_prov_ops.mem_alloc),
- * all others get pages near the device.
+ * mem.c - memory that a domain's hardware reaches best. A provider that has such memory implements
+ * &kfi_prov_ops.mem_alloc. For other providers it is pages near the device.
  *
- * A region of such memory keeps it. Each segment of a region that begins in a piece counts in &kfi_mem.regions, from the moment that the
- * region has it to the moment that no byte can land in it any more. Segments are looked up by page in &kfi_domain.mems, under RCU, as
- * regions for one I/O get their memory in softirq. A domain that has given no such memory pays a look at an empty table.
+ * A region pins the memory of kfi_mem_alloc() that it contains. Each segment of a region that
+ * begins in such memory holds a count in &kfi_mem.regions, from the registration until no byte can
+ * be written to the region any more; kfi_mem_free() answers -EBUSY meanwhile. Segments are looked
+ * up in &kfi_domain.mems by page number, under RCU, because regions for one I/O are registered in
+ * softirq. A domain without such memory pays for a look at an empty table.
  */
 #include <linux/export.h>
 #include <linux/mm.h>
@@ -24,7 +26,9 @@ static unsigned long seg_page(const struct kfi_mr *mr, size_t i)
 	return PageHighMem(bv->bv_page) ? 0 : ((unsigned long)page_address(bv->bv_page) + bv->bv_offset) >> PAGE_SHIFT;
 }
 
-/* What is being freed at this moment is registered against all rules, and not found. */
+/*
+ * Registering memory that is being freed is a fault of the consumer: the memory is not found then.
+ */
 static bool claim(struct kfi_domain *domain, unsigned long page)
 {
 	struct kfi_mem *mem = xa_load(&domain->mems, page);
@@ -58,7 +62,8 @@ void kfi_mem_unclaim(struct kfi_mr *mr)
 		mem = xa_load(&mr->domain->mems, seg_page(mr, i));
 		if (!mem)
 			continue;
-		refcount_dec(&mem->regions);	/* its own count is still there: it can't be freed */
+		/* cannot drop to 0: kfi_mem_free() removes the last count */
+		refcount_dec(&mem->regions);
 		mr->claims--;
 	}
 	rcu_read_unlock();
@@ -66,7 +71,7 @@ void kfi_mem_unclaim(struct kfi_mr *mr)
 
 /* ---- allocation ---- */
 
-/* The lock keeps the device from going meanwhile. */
+/* domain->lock prevents removal of the device during the call. */
 static int mem_of_device(struct kfi_domain *domain, struct kfi_mem *mem)
 {
 	int ret = -ENODEV;
@@ -98,7 +103,7 @@ static int mem_get(struct kfi_domain *domain, struct kfi_mem *mem, u64 flags)
 		return ret;
 	ret = mem_of_pages(domain, mem);
 	if (!ops->mem_alloc)
-		mem->direct = !ret;	/* there is no better */
+		mem->direct = !ret;	/* the provider has no better memory */
 	return ret;
 }
 
@@ -112,7 +117,11 @@ static void mem_put(struct kfi_domain *domain, struct kfi_mem *mem)
 		kvfree(mem->addr);
 }
 
-/* Where a region that names a page of vmalloc'ed memory finds it (seg_page()): in the linear map. Return: 0: nowhere else than at its address */
+/*
+ * Return the page number in the linear map of vmalloc()ed memory: seg_page() computes that number
+ * for a region that names the memory by its pages. Return 0 if there is none other than that of
+ * @addr.
+ */
 static unsigned long other_page(const void *addr)
 {
 	struct page *page = is_vmalloc_addr(addr) ? vmalloc_to_page(addr) : NULL;
@@ -198,7 +207,7 @@ int kfi_mem_free(struct kfi_mem *mem)
 	mem_unlist(domain, mem);
 	mem_put(domain, mem);
 	kfi_obj_put(&domain->obj);
-	kfree_rcu(mem, rcu);	/* kfi_mem_claim() may have found it */
+	kfree_rcu(mem, rcu);	/* kfi_mem_claim() may still look at it */
 	return 0;
 }
 EXPORT_SYMBOL_GPL(kfi_mem_free);

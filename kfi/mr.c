@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory regions: what a peer may touch, and the check that it may.
+ * mr.c - memory regions: what a peer may access, and the check of each access.
  *
- * The right to touch memory and the life of the structure are two things. A peer's operation holds a reference of the
- * structure for as long as the peer takes; the right is @live (and the key it was got with), asked again in
- * every RCU section that moves bytes. So the end of a region is: clear @live, leave the table, and wait for an RCU
- * grace period - or not even that, when nobody holds a reference. No peer can delay it; what the owner waits for besides is
- * his own persist(), see commit.c.
+ * The right to access memory and the life of struct kfi_mr are separate. An operation of a peer
+ * holds a reference (kfi_mr.ref) for as long as the peer takes. The right is kfi_mr.live, together
+ * with the key that the operation used: both are checked again in every RCU read section that moves
+ * bytes. To end a region, mr_close() clears kfi_mr.live, removes the region from the table and
+ * waits for a grace period, or does not wait if nobody holds a reference. So no peer can delay the
+ * end of a region. The end waits also for persist(), which belongs to the owner of the region (see
+ * commit.c), and for holds of the provider (kfi_mr_hold()).
  *
- * Lookup is lock-free: an RCU read of the domain's table, a conditional reference, then all checks. See kfi_mr_get() for
- * the order of its steps.
+ * A lookup takes no lock: it finds the region in the domain's table under RCU, takes a reference,
+ * and then makes all checks. kfi_mr_get() explains the order of these steps.
+ *
+ * No lock protects kfi_mr_bind(), kfi_mr_enable() and close of a region against one another: the
+ * owner of the region serializes them.
  */
 #include <linux/export.h>
 #include <linux/overflow.h>
@@ -104,7 +109,10 @@ static ssize_t measure_bvec(const struct kfi_mr_attr *attr, size_t *len)
 	return attr->iov_count;
 }
 
-/* Mapping may have merged entries: the length is that of the mapped ones, the segments are those of the pages. */
+/*
+ * DMA mapping may have merged entries: the length is that of the mapped entries, but the segments
+ * are those of the pages.
+ */
 static ssize_t measure_sgl(const struct kfi_mr_attr *attr, size_t *len)
 {
 	struct scatterlist *sg = (struct scatterlist *)attr->mr_sgl;
@@ -158,7 +166,10 @@ static size_t seg_len(const struct kfi_mr *mr, size_t i)
 	return iov_iter_is_kvec(&mr->iter) ? mr->iov.kvec[i].iov_len : mr->iov.bvec[i].bv_len;
 }
 
-/* The common length of all segments between the first and the last, 0 if there is none or too few to care. */
+/*
+ * Return the common length of all segments but the first and the last, or 0 if they differ or if
+ * there are too few to matter.
+ */
 static size_t find_unit(const struct kfi_mr *mr, size_t segs)
 {
 	size_t i;
@@ -235,7 +246,7 @@ static int hash_requested(struct kfi_mr *mr, u64 key)
 	return ret == -EEXIST ? -KFI_ENOKEY : ret;
 }
 
-/* Into the list in which the end of the device finds it. */
+/* Add the region to domain->regions, from where kfi_mr_lose() removes it when the device goes. */
 static int mr_join(struct kfi_mr *mr)
 {
 	struct kfi_domain *domain = mr->domain;
@@ -251,7 +262,10 @@ static int mr_join(struct kfi_mr *mr)
 	return dead ? -ENODEV : 0;
 }
 
-/* Out of it. Return: it was there, so the provider still has it, and nobody else takes it from there. */
+/*
+ * Remove the region from domain->regions. Return: true if it was there: then the provider still
+ * knows the region, and the caller must call ops->mr_dereg().
+ */
 static bool mr_leave(struct kfi_mr *mr)
 {
 	struct kfi_domain *domain = mr->domain;
@@ -264,7 +278,10 @@ static bool mr_leave(struct kfi_mr *mr)
 	return there;
 }
 
-/* Its endpoints are dead: nobody asks for a region any more, and only a device can touch it. */
+/*
+ * The endpoints of the domain are dead already: no peer can ask for a region any more, and only the
+ * device can still access its memory.
+ */
 void kfi_mr_lose(struct kfi_domain *domain)
 {
 	struct kfi_mr *mr, *next;
@@ -272,7 +289,8 @@ void kfi_mr_lose(struct kfi_domain *domain)
 	lockdep_assert_held(&domain->lock);
 	if (list_empty(&domain->regions))
 		return;
-	synchronize_rcu_expedited();	/* kfi_mr_register() has seen that the domain is dead, or is through */
+	/* kfi_mr_register() has either seen domain->dead or is done */
+	synchronize_rcu_expedited();
 	list_for_each_entry_safe(mr, next, &domain->regions, obj.entry) {
 		list_del_init(&mr->obj.entry);
 		mr_ops(mr)->mr_dereg(mr);
@@ -359,7 +377,8 @@ void kfi_mr_make_live(struct kfi_mr *mr)
 {
 	mr->enabled = true;
 	this_cpu_inc(*mr->domain->registered);
-	smp_store_release(&mr->live, true);	/* after all it stands for; kfi_mr_live() */
+	/* publishes key and memory; pairs with kfi_mr_live() */
+	smp_store_release(&mr->live, true);
 }
 
 void kfi_mr_make_dead(struct kfi_mr *mr)
@@ -368,7 +387,10 @@ void kfi_mr_make_dead(struct kfi_mr *mr)
 	rhashtable_remove_fast(&mr->domain->mrs, &mr->node, mr_params);
 }
 
-/* The count first: who ends the region sees it, or has made the region dead before. */
+/*
+ * The order matters: first take the count, then check that the region is live. So the end of the
+ * region either sees the count, or has cleared kfi_mr.live before the check.
+ */
 bool kfi_mr_hold(struct kfi_mr *mr, u64 key)
 {
 	if (!refcount_inc_not_zero(&mr->persists))
@@ -390,7 +412,9 @@ void kfi_mr_unhold(struct kfi_mr *mr)
 }
 EXPORT_SYMBOL_GPL(kfi_mr_unhold);
 
-/* Bindings have to be complete before peers may use the region? */
+/*
+ * Return true if peers may use the region only after its bindings are complete and it was enabled.
+ */
 static bool needs_enable(const struct kfi_mr *mr)
 {
 	return mr_mode(mr->domain) & KFI_MR_ENDPOINT || mr->flags & KFI_RMA_EVENT;
@@ -471,7 +495,11 @@ static int mr_close(struct kfid *fid)
 
 /* ---- bindings and control ---- */
 
-/* A region that peers use at once may be narrowed to an endpoint later; one that waits for it only before enable. */
+/*
+ * A region that needs no enabling is live already, and may still be restricted to an endpoint
+ * later. A region that needs enabling can be bound only before that, a region for one I/O only
+ * before its first registration.
+ */
 static int mr_bind_ep(struct kfi_mr *mr, struct kfi_ep *ep, u64 flags)
 {
 	if (flags)
@@ -499,7 +527,8 @@ static int mr_bind_cntr(struct kfi_mr *mr, struct kfi_cntr *cntr, u64 flags)
 		return -KFI_EOPBADSTATE;
 	kfi_obj_get(kfi_cntr_obj(cntr));
 	mr->cntr = cntr;
-	smp_store_release(&mr->cntr_access, flags);	/* after @cntr; pairs with count_region() */
+	/* publishes mr->cntr; pairs with count_region() */
+	smp_store_release(&mr->cntr_access, flags);
 	return 0;
 }
 
@@ -531,7 +560,7 @@ static int mr_enable(struct kfi_mr *mr)
 	return 0;
 }
 
-/* Our keys fit 64 bits; as raw keys they are those 8 bytes, little-endian. */
+/* A key has 64 bits. A raw key is the key in little-endian byte order. */
 static int mr_raw_attr(struct kfi_mr *mr, struct kfi_mr_raw_attr *raw)
 {
 	size_t room;
@@ -572,7 +601,10 @@ static bool lies_in(const struct kfi_mr *mr, const struct kvec *part)
 	return false;
 }
 
-/* Memory is addressed anew at each access, so other pages behind it are seen. A vector of pages has no others. */
+/*
+ * KFI_REFRESH: the pages behind virtual addresses may have changed. A region in virtual addresses
+ * needs no update, because each access translates them anew. A region in pages cannot change.
+ */
 static int mr_refresh(struct kfi_mr *mr, const struct kfi_mr_modify *modify)
 {
 	const struct kfi_mr_attr *part = modify ? &modify->attr : NULL;
@@ -611,9 +643,8 @@ const struct kfi_fid_class kfi_mr_class = {
 	.control = mr_control,
 };
 
-/* ---- the check ---- */
+/* ---- access check ---- */
 
-/* Under rcu_read_lock(). */
 struct kfi_mr *kfi_mr_find(struct kfi_ep *ep, u64 key)
 {
 	struct kfi_mr *mr = rhashtable_lookup(&ep->domain->mrs, &key, mr_params);
@@ -626,13 +657,19 @@ struct kfi_mr *kfi_mr_find(struct kfi_ep *ep, u64 key)
 }
 EXPORT_SYMBOL_GPL(kfi_mr_find);
 
-/* Has anybody it, also those who are not to be named through @ep? Under rcu_read_lock(). */
+/*
+ * Return true if a region of the domain has this key, including regions that are bound to other
+ * endpoints. Called under rcu_read_lock().
+ */
 bool kfi_mr_taken(struct kfi_ep *ep, u64 key)
 {
 	return rhashtable_lookup(&ep->domain->mrs, &key, mr_params);
 }
 
-/* In range and within rights? A wrapped subtraction fails the first comparison. */
+/*
+ * Check range and rights. If addr < mr->offset, the subtraction wraps, and the first comparison
+ * fails.
+ */
 static bool allowed(const struct kfi_mr *mr, u64 addr, u64 len, u64 access)
 {
 	u64 at = addr - mr->offset;
@@ -660,9 +697,11 @@ static void mr_range(const struct kfi_mr *mr, size_t at, size_t len, bool source
 }
 
 /*
- * The reference is taken before @live is looked at, with a full barrier in between, and the end of a region does the
- * reverse (kfi_mr_in_use()): either we see the region dead, or the other side sees our reference and waits for
- * our RCU section. The key is compared again because a per-I/O region may have got another one while we walked.
+ * The reference is taken before mr->live is read, with a full barrier in between. The end of a
+ * region clears mr->live before it reads the reference count (kfi_mr_in_use()). So either this
+ * function sees that the region is dead, or the end sees the reference and waits for the RCU read
+ * section. The key is compared again because a region for one I/O may have been registered anew,
+ * with another key, since the lookup.
  */
 struct kfi_mr *kfi_mr_get(struct kfi_ep *ep, u64 key, u64 addr, u64 len, u64 access,
 			  struct iov_iter *iter)

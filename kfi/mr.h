@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * mr.h - between mr.c (regions) and mr_async.c (regions for one I/O)
+ * mr.h - shared by mr.c (regions), mr_async.c (regions for one I/O) and mem.c
  */
 #ifndef _KFI_MR_H
 #define _KFI_MR_H
@@ -8,32 +8,45 @@
 #include <linux/rhashtable.h>
 #include "core.h"
 
-/* A region without memory, pinning @domain; ERR_PTR. May sleep. */
+/* Allocate a region without memory; it pins @domain. Return: the region, or ERR_PTR. May sleep. */
 struct kfi_mr *kfi_mr_new(struct kfi_domain *domain, size_t iov_limit, void *context);
-/* The provider's part, before peers can know of the region. May sleep. */
+/* Have the provider prepare the region before peers can know it. May sleep. */
 int kfi_mr_prepare(struct kfi_mr *mr);
 /* Undo kfi_mr_new(). */
 void kfi_mr_abandon(struct kfi_mr *mr);
-/* Segments that @attr needs, or negative errno; *@len: bytes. Does not sleep. */
+/*
+ * Return the number of segments that @attr needs, or a negative errno. *@len: bytes. Does not
+ * sleep.
+ */
 ssize_t kfi_mr_measure(const struct kfi_mr_attr *attr, size_t *len);
-/* Copy the segments, rights and offset of @attr, which has been measured and fits. Does not sleep. */
+/*
+ * Copy segments, rights and offset from @attr. kfi_mr_measure() has accepted @attr, and there is
+ * room for @segs segments. Does not sleep.
+ */
 void kfi_mr_fill(struct kfi_mr *mr, const struct kfi_mr_attr *attr, size_t segs, size_t len);
-/* Into the table with a random key. Does not sleep. */
+/* Add the region to the table with a random key. Does not sleep. */
 int kfi_mr_hash_random(struct kfi_mr *mr);
-/* Peers can find and use it / can't any more (but may be at it still: kfi_mr_in_use()). */
+/*
+ * Let peers find and use the region; end that. Operations that have found the region before it was
+ * made dead may still be moving bytes: see kfi_mr_in_use().
+ */
 void kfi_mr_make_live(struct kfi_mr *mr);
 void kfi_mr_make_dead(struct kfi_mr *mr);
 bool kfi_mr_taken(struct kfi_ep *ep, u64 key);
 void kfi_mr_done_exit(void);
 void kfi_mr_retire(struct kfi_mr *mr);
 
-/* mem.c: its segments keep the memory that they lie in, from kfi_mr_fill() on until no byte can land any more. Neither sleeps. */
+/*
+ * mem.c: pin the memory of kfi_mem_alloc() that the segments are in, from kfi_mr_fill() until no
+ * byte can be written to it any more. Do not sleep.
+ */
 void kfi_mem_claim(struct kfi_mr *mr);
 void kfi_mem_unclaim(struct kfi_mr *mr);
 
 /*
- * Does anybody hold a reference, that is, may a peer's bytes be moving? After kfi_mr_make_dead(), "no" means that none
- * will: who comes later sees the region dead. Pairs with the barrier in kfi_mr_get().
+ * Return true if an operation holds a reference, so that bytes may be moving. The result false
+ * after kfi_mr_make_dead() is final: later operations see that the region is dead. Pairs with the
+ * barrier in kfi_mr_get().
  */
 static inline bool kfi_mr_in_use(struct kfi_mr *mr)
 {
@@ -41,7 +54,8 @@ static inline bool kfi_mr_in_use(struct kfi_mr *mr)
 
 	smp_mb();			/* pairs with kfi_mr_get() */
 	used = kref_read(&mr->ref) != 1;
-	smp_acquire__after_ctrl_dep();	/* what movers did is over */
+	/* after all accesses of operations that have dropped their reference */
+	smp_acquire__after_ctrl_dep();
 	return used;
 }
 

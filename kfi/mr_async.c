@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Regions for one I/O: a handle made once, to which memory is attached and from which it is detached without sleeping.
+ * mr_async.c - regions for one I/O: kfi_mr_alloc() makes a handle once; memory is attached to it
+ * and detached from it without sleeping.
  *
  *		    register			   invalidate
  *	EMPTY ------> BUSY ------> ATTACHED ------> BUSY ------> DETACHING --- done() ---> EMPTY
- *						\---> BUSY ---> EMPTY	(kfi_mr_kill(), for the peer)
+ *						\---> BUSY ---> EMPTY	(kfi_mr_kill(), by a peer)
+ *	EMPTY, ATTACHED ------> CLOSED						(close)
  *
- * BUSY is held only while one of the three calls runs.
+ * kfi_mr.state is changed by atomic operations; no lock is taken. The state BUSY lasts only while
+ * one of the three calls runs.
  *
- * Each registration draws a new random key, so what a peer still does under an old key finds the key changed
- * (kfi_mr_live()) even if the handle has been attached to other memory.
+ * Each registration uses a new random key. An operation of a peer with an old key finds that the
+ * key has changed (kfi_mr_live()), even if other memory has been attached to the handle.
  *
- * An invalidation is over when no byte can land any more. Mostly no peer's operation is under way, which
- * kfi_mr_in_use() tells, and nothing needs to be waited for; otherwise it takes an RCU grace period, and the end of the
- * owner's persist() if that runs.
+ * An invalidation is complete when no byte can be written to the memory or read from it any more.
+ * If no operation of a peer is in progress (kfi_mr_in_use()), and no device may still access the
+ * memory (ops->mr_end()), it is complete at once. Otherwise it waits for a grace period, for holds
+ * of the provider (kfi_mr_hold()), for persist(), and for the device.
  *
- * done() runs in softirq, never inside the call that started the work as long as the caller has bottom halves off (else
- * it may run at the end of it): a consumer may hold its own _bh lock around the call.
+ * done() runs in softirq. It does not run inside the call that started the work if the caller has
+ * bottom halves off: the consumer may hold a _bh lock of its own. With bottom halves on, it may run
+ * at the end of the call.
  */
 #include <linux/export.h>
 #include <linux/interrupt.h>
@@ -35,7 +40,7 @@ enum {
 	MR_CLOSED,
 };
 
-/* kfi_mr_work.internal */
+/* indices of kfi_mr_work.internal */
 enum { WORK_NODE, WORK_MR };
 
 struct done_queue {
@@ -50,7 +55,7 @@ static struct llist_node *work_node(struct kfi_mr_work *work)
 	return (struct llist_node *)&work->internal[WORK_NODE];
 }
 
-/* After @mr->work is cleared the handle is the consumer's: it may be closed at any moment. */
+/* Once mr->work is NULL the handle belongs to the consumer, which may close it at any moment. */
 static void finish(struct kfi_mr_work *work)
 {
 	struct kfi_mr *mr = work->internal[WORK_MR];
@@ -77,7 +82,7 @@ static void run_done(struct tasklet_struct *tasklet)
 	}
 }
 
-/* In softirq soon, on this CPU. */
+/* Have run_done() call done() soon, in softirq on this CPU. */
 static void queue_done(struct kfi_mr_work *work)
 {
 	struct done_queue *q;
@@ -95,7 +100,10 @@ static void start(struct kfi_mr *mr, struct kfi_mr_work *work)
 	WRITE_ONCE(mr->work, work);
 }
 
-/* Not by an initialiser: the loader relocates no pointers in a module's per-CPU data. */
+/*
+ * The tasklets have no static initializer, because the module loader relocates no pointers in
+ * per-CPU data.
+ */
 void kfi_mr_init(void)
 {
 	int cpu;
@@ -104,7 +112,7 @@ void kfi_mr_init(void)
 		tasklet_setup(&per_cpu(done_queues, cpu).tasklet, run_done);
 }
 
-/* Nobody uses handles any more, but a tasklet may be about to return. */
+/* No handle is left, but a tasklet may still be about to return. */
 void kfi_mr_done_exit(void)
 {
 	int cpu;
@@ -140,7 +148,7 @@ int kfi_mr_alloc(struct kfid_domain *dfid, size_t iov_limit, uint64_t flags, str
 }
 EXPORT_SYMBOL_GPL(kfi_mr_alloc);
 
-/* To BUSY from @from, or why not. */
+/* Change the state from @from to BUSY. Return: 0, or the errno for the consumer. */
 static int seize(struct kfi_mr *mr, int from)
 {
 	int old;
@@ -188,7 +196,7 @@ int kfi_mr_register(struct kfid_mr *fid, const struct kfi_mr_attr *attr, struct 
 	ret = seize(mr, MR_EMPTY);
 	if (ret)
 		return ret;
-	rcu_read_lock();	/* a device that goes takes what the provider has of the region; see kfi_mr_lose() */
+	rcu_read_lock();	/* keeps kfi_mr_lose() from running: it waits for a grace period */
 	ret = READ_ONCE(mr->domain->dead) ? -ENODEV : attach(mr, attr);
 	rcu_read_unlock();
 	if (ret) {
@@ -204,13 +212,17 @@ int kfi_mr_register(struct kfid_mr *fid, const struct kfi_mr_attr *attr, struct 
 }
 EXPORT_SYMBOL_GPL(kfi_mr_register);
 
-/* No call of ours moves bytes any more; does a device? Then the provider settles it. */
+/*
+ * The CPUs move no byte of the region any more. Return: true if the device may, and the provider
+ * will call kfi_mr_settle().
+ */
 static bool moved_by_device(struct kfi_mr *mr)
 {
 	const struct kfi_prov_ops *ops = mr->domain->fabric->prov->ops;
 	bool moved;
 
-	rcu_read_lock();	/* the device may be going, and what the provider has of the region */
+	/* keeps what the provider knows of the region while the device goes */
+	rcu_read_lock();
 	moved = ops->mr_end && ops->mr_end(mr);
 	rcu_read_unlock();
 	return moved;
@@ -235,7 +247,7 @@ void kfi_mr_settle(struct kfi_mr *mr)
 		queue_done(work);
 		return;
 	}
-	smp_mb__after_atomic();	/* for wake_up_var(), which looks whether anybody waits */
+	smp_mb__after_atomic();	/* required by wake_up_var(), which checks for waiters */
 	wake_up_var(&mr->persists);
 }
 EXPORT_SYMBOL_GPL(kfi_mr_settle);
@@ -248,7 +260,8 @@ int kfi_mr_invalidate(struct kfid_mr *fid, struct kfi_mr_work *work)
 	if (ret)
 		return ret;
 	start(mr, work);
-	smp_store_release(&mr->state, MR_DETACHING);	/* after @work; finish() */
+	/* publishes mr->work; pairs with finish() */
+	smp_store_release(&mr->state, MR_DETACHING);
 	kfi_mr_make_dead(mr);
 	if (kfi_mr_in_use(mr))
 		call_rcu(&mr->rcu, invalidated);
@@ -258,7 +271,10 @@ int kfi_mr_invalidate(struct kfid_mr *fid, struct kfi_mr_work *work)
 }
 EXPORT_SYMBOL_GPL(kfi_mr_invalidate);
 
-/* The key names this registration, and it is ours to end? Else its owner is about to, or has. Under rcu_read_lock(). */
+/*
+ * Change the state of the registration with this key to BUSY, for kfi_mr_kill(). Return: false if
+ * the owner of the region is about to invalidate it, or has done so. Called under rcu_read_lock().
+ */
 static bool seize_live(struct kfi_mr *mr, u64 key)
 {
 	if (!kfi_mr_live(mr, key) || cmpxchg(&mr->state, MR_ATTACHED, MR_BUSY) != MR_ATTACHED)
@@ -270,8 +286,8 @@ static bool seize_live(struct kfi_mr *mr, u64 key)
 }
 
 /*
- * If an operation is under way the region is dead all the same, but stays attached: its owner has to invalidate it,
- * which waits as it should.
+ * If an operation is in progress, the region is dead but stays attached: its owner must invalidate
+ * it, and that waits for the operation.
  */
 static int kill_region(struct kfi_mr *mr)
 {
@@ -286,7 +302,10 @@ static int kill_region(struct kfi_mr *mr)
 	return used ? -EBUSY : 0;
 }
 
-/* A key that is nobody's was the region's, as far as we can know: handles draw a new one for each registration. */
+/*
+ * A key that no region has is treated as an ended registration (-ENOENT): each registration has a
+ * new key, so nobody can tell the difference.
+ */
 int kfi_mr_kill(struct kfi_ep *ep, u64 key)
 {
 	struct kfi_mr *mr;
@@ -303,7 +322,10 @@ int kfi_mr_kill(struct kfi_ep *ep, u64 key)
 }
 EXPORT_SYMBOL_GPL(kfi_mr_kill);
 
-/* The owner closes the handle: no kill may start any more, and one at work (in an RCU section) has ended. */
+/*
+ * The owner closes the handle. CLOSED keeps kfi_mr_kill() from starting; one that runs does so
+ * inside an RCU read section, so a grace period is enough.
+ */
 void kfi_mr_retire(struct kfi_mr *mr)
 {
 	while (xchg(&mr->state, MR_CLOSED) == MR_BUSY)
