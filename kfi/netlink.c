@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * netlink.c - the generic netlink family: its commands, and the dumps of
- * providers, fabrics and domains. uapi/linux/kfi.h is its documentation.
+ * netlink.c - the generic netlink family: its commands, and the dumps of providers, fabrics and
+ * domains. uapi/linux/kfi.h documents the family.
  *
- * A dump walks under the mutexes of what it walks, into one message buffer at
- * a time. Between two buffers it holds nothing but numbers.
+ * A dump holds the mutexes of the objects that it walks, and fills one message buffer at a time.
+ * Between two buffers it holds no lock and no reference, only the ids of the cursor.
  */
 #include "netlink.h"
 
@@ -12,9 +12,9 @@
 
 /**
  * kfi_nl_dump_init() - begin or continue a dump
- * @d: to be set up
+ * @d: dump to be initialized
  * @skb: buffer to fill
- * @cb: the dump
+ * @cb: callback state of the dump
  * @cmd: command of the answers
  */
 void kfi_nl_dump_init(struct kfi_nl_dump *d, struct sk_buff *skb,
@@ -34,7 +34,8 @@ void kfi_nl_dump_init(struct kfi_nl_dump *d, struct sk_buff *skb,
 /**
  * kfi_nl_begin() - begin a message
  * @d: dump
- * Return: 0, -EMSGSIZE.
+ *
+ * Return: 0, or -EMSGSIZE if the buffer is full.
  */
 int kfi_nl_begin(struct kfi_nl_dump *d)
 {
@@ -44,9 +45,10 @@ int kfi_nl_begin(struct kfi_nl_dump *d)
 }
 
 /**
- * kfi_nl_end() - finish a message, or take it back
+ * kfi_nl_end() - finish a message, or cancel it
  * @d: dump
- * @ret: 0: it is complete; else why not
+ * @ret: 0 if the message is complete, else an errno
+ *
  * Return: @ret.
  */
 int kfi_nl_end(struct kfi_nl_dump *d, int ret)
@@ -59,9 +61,10 @@ int kfi_nl_end(struct kfi_nl_dump *d, int ret)
 }
 
 /**
- * kfi_nl_dump_result() - what dumpit answers
+ * kfi_nl_dump_result() - compute the result of a dumpit function
  * @d: dump
- * @ret: 0: all was shown; -EMSGSIZE: the buffer is full
+ * @ret: 0 if all objects were shown, -EMSGSIZE if the buffer is full, or another errno
+ *
  * Return: bytes in the buffer, 0 at the end, or a negative errno.
  */
 int kfi_nl_dump_result(struct kfi_nl_dump *d, int ret)
@@ -72,12 +75,13 @@ int kfi_nl_dump_result(struct kfi_nl_dump *d, int ret)
 }
 
 /**
- * kfi_nl_seen() - was an object shown already?
+ * kfi_nl_seen() - check whether an object was shown already
  * @cur: cursor
- * @fabric: its numbers, 0 where it has none
- * @domain: likewise
- * @ep: likewise
- * Return: true if it is not greater than the last one shown.
+ * @fabric: id of the object's fabric, or of another object without a domain
+ * @domain: id of the object's domain, or 0
+ * @ep: id of the endpoint, or 0
+ *
+ * Return: true if the object was shown: its ids are not greater than the cursor.
  */
 bool kfi_nl_seen(const struct kfi_nl_cursor *cur, u32 fabric, u32 domain, u32 ep)
 {
@@ -89,11 +93,11 @@ bool kfi_nl_seen(const struct kfi_nl_cursor *cur, u32 fabric, u32 domain, u32 ep
 }
 
 /**
- * kfi_nl_done() - an object was shown
+ * kfi_nl_done() - advance the cursor behind an object that was shown
  * @cur: cursor
- * @fabric: its numbers, 0 where it has none
- * @domain: likewise
- * @ep: likewise
+ * @fabric: as in kfi_nl_seen()
+ * @domain: as in kfi_nl_seen()
+ * @ep: as in kfi_nl_seen()
  */
 void kfi_nl_done(struct kfi_nl_cursor *cur, u32 fabric, u32 domain, u32 ep)
 {
@@ -109,11 +113,12 @@ static int put_u64(struct sk_buff *skb, int attr, u64 value)
 }
 
 /**
- * kfi_nl_put_ctx() - nest of enum kfi_ctx_attr
+ * kfi_nl_put_ctx() - add a nest of enum kfi_ctx_attr
  * @skb: buffer
  * @attr: KFI_A_TX_ATTR or KFI_A_RX_ATTR
  * @tx: transmit attributes, or NULL
  * @rx: receive attributes, if @tx is NULL
+ *
  * Return: 0, -EMSGSIZE.
  */
 int kfi_nl_put_ctx(struct sk_buff *skb, int attr, const struct kfi_tx_attr *tx,
@@ -279,7 +284,7 @@ static const struct nla_policy ep_policy[KFI_A_MAX + 1] = {
 	[KFI_A_EP_ID]		= NLA_POLICY_MIN(NLA_U32, 1),
 };
 
-/* Not const: 6.1 wants it so. */
+/* Not const: struct nla_policy of Linux 6.1 takes a pointer to a modifiable range. */
 static struct netlink_range_validation map_id_range = { 1, KFI_MAP_ID_MAX };
 
 static const struct nla_policy map_add_policy[KFI_A_MAX + 1] = {
@@ -298,7 +303,7 @@ static const struct nla_policy map_del_policy[KFI_A_MAX + 1] = {
 	.maxattr = KFI_A_MAX,			\
 }
 
-/* The administrator of the namespace may, be it one of his own making. */
+/* Needs CAP_NET_ADMIN in the user namespace that owns the network namespace. */
 #define KFI_CHANGE(command, change, pol) {		\
 	.cmd	 = KFI_CMD_##command,		\
 	.doit	 = change,				\
@@ -327,7 +332,9 @@ static const struct genl_ops kfi_nl_ops[] = {
 	},
 };
 
-/* Dumps have locks of their own and may wait for a provider: others go on. */
+/*
+ * Dumps take locks of their own and may wait for a provider, so they do not serialize each other.
+ */
 struct genl_family kfi_family __ro_after_init = {
 	.name		= KFI_GENL_NAME,
 	.version	= KFI_GENL_VERSION,
@@ -342,16 +349,15 @@ struct genl_family kfi_family __ro_after_init = {
 
 /**
  * kfi_netlink_init() - register the family
- * Return: 0 or a negative errno.
+ *
+ * Return: 0, or a negative errno.
  */
 int kfi_netlink_init(void)
 {
 	return genl_register_family(&kfi_family);
 }
 
-/**
- * kfi_netlink_exit() - unregister the family; no dump is left afterwards
- */
+/** kfi_netlink_exit() - unregister the family; on return no dump is left */
 void kfi_netlink_exit(void)
 {
 	genl_unregister_family(&kfi_family);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * netlink.h - what the files of the netlink family share
+ * netlink.h - shared by the files of the netlink family
  */
 #ifndef _KFI_NETLINK_H
 #define _KFI_NETLINK_H
@@ -14,16 +14,17 @@
 extern struct genl_family kfi_family;
 
 /**
- * struct kfi_nl_cursor - how far a dump has come; lives in netlink_callback.ctx
- * @fabric: number of the fabric of the last object that was shown completely.
- *	Lists are in the order of numbers: what comes next is what is greater.
- *	Providers and the map's entries put their only number here
- * @domain: number of its domain, 0 if it has none
- * @ep: its own number, 0 for a fabric or domain
- * @peers: number of the last peer shown of endpoint @peers_ep, of which there are more: the
- *	endpoint may close before the next buffer, so this is not of whatever comes next
- * @infos: KFI_CMD_GET_INFO: the whole answer
- * @next: what to show next of it
+ * struct kfi_nl_cursor - progress of a dump; lives in netlink_callback.ctx
+ * @fabric: id of the fabric of the last object that was shown completely. Lists are ordered by id,
+ *	so the dump continues with the first object that has greater ids. For providers and for
+ *	entries of the map of fabric ids this is the id of the object
+ * @domain: id of the object's domain, 0 if it has none
+ * @ep: id of the object if it is an endpoint, else 0
+ * @peers: number of the last peer shown of the endpoint @peers_ep
+ * @peers_ep: id of an endpoint whose peers were shown in part, else 0. The endpoint may close
+ *	before the next buffer; @peers does not apply to another endpoint
+ * @infos: KFI_CMD_GET_INFO: the complete answer
+ * @next: KFI_CMD_GET_INFO: the next entry of @infos to be shown
  */
 struct kfi_nl_cursor {
 	u32			fabric, domain, ep;
@@ -34,11 +35,11 @@ struct kfi_nl_cursor {
 
 /**
  * struct kfi_nl_dump - one call of a dumpit function
- * @skb: to be filled
- * @cb: the dump
- * @cur: its cursor
- * @cmd: answer's command
- * @only_ep: endpoint asked for, 0: all
+ * @skb: buffer to fill
+ * @cb: callback state of the dump
+ * @cur: cursor in @cb
+ * @cmd: command of the answers
+ * @only_ep: id of the requested endpoint, 0 for all
  * @msg: message under construction
  */
 struct kfi_nl_dump {

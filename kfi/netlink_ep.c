@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * netlink_ep.c - endpoints, their peers and their counts
+ * netlink_ep.c - dumps of endpoints, their peers and their statistics
  */
 #include <linux/percpu.h>
 
@@ -195,7 +195,7 @@ static int show_ep_peers(struct kfi_nl_dump *d, struct kfi_ep *ep)
 	return walk.ret;
 }
 
-/* ---- counts ---- */
+/* ---- statistics ---- */
 
 static const struct {
 	int	attr;
@@ -270,7 +270,7 @@ static int put_ep_stats(struct kfi_nl_dump *d, struct kfi_ep *ep)
 	return ret;
 }
 
-/* ---- the walk ---- */
+/* ---- the walk over endpoints ---- */
 
 static int show_one(struct kfi_nl_dump *d, struct kfi_ep *ep,
 		    int (*put)(struct kfi_nl_dump *d, struct kfi_ep *ep))
@@ -333,7 +333,8 @@ static int dump_eps(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd)
 /**
  * kfi_nl_ep_dump() - KFI_CMD_GET_EP
  * @skb: buffer
- * @cb: the dump
+ * @cb: callback state of the dump
+ *
  * Return: bytes in the buffer, 0 at the end, or a negative errno.
  */
 int kfi_nl_ep_dump(struct sk_buff *skb, struct netlink_callback *cb)
@@ -344,7 +345,8 @@ int kfi_nl_ep_dump(struct sk_buff *skb, struct netlink_callback *cb)
 /**
  * kfi_nl_peer_dump() - KFI_CMD_GET_PEER
  * @skb: buffer
- * @cb: the dump
+ * @cb: callback state of the dump
+ *
  * Return: as kfi_nl_ep_dump().
  */
 int kfi_nl_peer_dump(struct sk_buff *skb, struct netlink_callback *cb)
@@ -355,7 +357,8 @@ int kfi_nl_peer_dump(struct sk_buff *skb, struct netlink_callback *cb)
 /**
  * kfi_nl_stats_dump() - KFI_CMD_GET_STATS
  * @skb: buffer
- * @cb: the dump
+ * @cb: callback state of the dump
+ *
  * Return: as kfi_nl_ep_dump().
  */
 int kfi_nl_stats_dump(struct sk_buff *skb, struct netlink_callback *cb)

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * netlink_info.c - KFI_CMD_GET_INFO: the question is put when the dump starts,
- * the answer is plain memory that waits to be shown
+ * netlink_info.c - KFI_CMD_GET_INFO. The start of the dump calls kfi_getinfo_net(); the answer is
+ * kept in memory until the dump has shown it.
  */
 #include <linux/slab.h>
 
 #include "netlink.h"
 
-/* ---- the question ---- */
+/* ---- the query ---- */
 
 /*
- * Everything that the request does not restrict. Without domain attributes the
- * hints make no demand on memory registration.
+ * Make hints that restrict nothing but what the request names. Without domain attributes the hints
+ * make no demand on memory registration.
  */
 static struct kfi_info *make_hints(struct nlattr **attrs)
 {
@@ -55,12 +55,13 @@ static int ask(struct net *net, struct nlattr **attrs, struct kfi_info **answer)
 }
 
 /**
- * kfi_nl_info_start() - ask the providers
- * @cb: the dump
+ * kfi_nl_info_start() - query the providers
+ * @cb: callback state of the dump
  *
- * A module can't be loaded here: it might register a netlink family, for which
- * it would have to wait for us. So a provider that is named has to be there, and
- * is pinned meanwhile.
+ * No module may be loaded here: a module may register a netlink family, and registering would wait
+ * for this call. So a provider that the request names must be loaded already. Its module is pinned
+ * during the query.
+ *
  * Return: 0, -ENODATA, or another error of kfi_getinfo().
  */
 int kfi_nl_info_start(struct netlink_callback *cb)
@@ -83,8 +84,9 @@ int kfi_nl_info_start(struct netlink_callback *cb)
 }
 
 /**
- * kfi_nl_info_done() - forget the answer
- * @cb: the dump
+ * kfi_nl_info_done() - free the answer
+ * @cb: callback state of the dump
+ *
  * Return: 0.
  */
 int kfi_nl_info_done(struct netlink_callback *cb)
@@ -145,7 +147,10 @@ static int put_names(struct sk_buff *skb, const struct kfi_info *info)
 	       nla_put_string(skb, KFI_A_DOMAIN_NAME, info->domain_attr->name);
 }
 
-/* An address in the words of the provider, which is asked only while it is there. */
+/*
+ * The provider prints the address. Without the provider, whose module may be gone, there is no
+ * address.
+ */
 static int put_addr(struct sk_buff *skb, int attr, const struct kfi_info *info,
 		    const void *addr, size_t len)
 {
@@ -178,9 +183,10 @@ static int put_info(struct sk_buff *skb, const struct kfi_info *info)
 }
 
 /**
- * kfi_nl_info_dump() - show the next infos
+ * kfi_nl_info_dump() - show the next entries of the answer
  * @skb: buffer
- * @cb: the dump
+ * @cb: callback state of the dump
+ *
  * Return: bytes in the buffer, 0 at the end, or a negative errno.
  */
 int kfi_nl_info_dump(struct sk_buff *skb, struct netlink_callback *cb)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * netlink_map.c - the administrator's side of the map of fabric ids (idmap.c), of the namespace of his socket. The policies
- * have seen to the sizes and to the range of the number.
+ * netlink_map.c - commands for the map of fabric ids (idmap.c) of the namespace of the socket. The
+ * netlink policies have checked sizes, and the range of the id.
  */
 #include "netlink.h"
 
-/* ---- showing ---- */
+/* ---- dump ---- */
 
 static int put_entry(struct sk_buff *skb, u32 id, __be32 addr)
 {
@@ -26,9 +26,10 @@ static int show_entry(struct kfi_nl_dump *d, u32 id, __be32 addr)
 }
 
 /**
- * kfi_nl_map_dump() - KFI_CMD_GET_MAP, in the order of the numbers
+ * kfi_nl_map_dump() - KFI_CMD_GET_MAP, ordered by id
  * @skb: buffer
- * @cb: the dump
+ * @cb: callback state of the dump
+ *
  * Return: bytes in the buffer, 0 at the end, or a negative errno.
  */
 int kfi_nl_map_dump(struct sk_buff *skb, struct netlink_callback *cb)
@@ -45,15 +46,18 @@ int kfi_nl_map_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	return kfi_nl_dump_result(&d, ret);
 }
 
-/* ---- changing ---- */
+/* ---- changes ---- */
 
-/* Which of the two was there? It may have gone again: then this is about the other, and as true. */
+/*
+ * Explain an error of kfi_idmap_add(). After -EEXIST the id is looked up again. If its entry has
+ * been removed meanwhile, the message names the address, which may be free by now too.
+ */
 static void say_why_not(struct genl_info *info, int ret, u32 id)
 {
 	__be32 addr;
 
 	if (ret == -EINVAL)
-		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[KFI_A_MAP_ADDR], "no node has this address");
+		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[KFI_A_MAP_ADDR], "a node cannot have this address");
 	else if (ret == -ENOSPC)
 		NL_SET_ERR_MSG(info->extack, "the map is full");
 	else if (ret == -EEXIST && !kfi_idmap_addr(genl_info_net(info), id, &addr))
@@ -65,7 +69,8 @@ static void say_why_not(struct genl_info *info, int ret, u32 id)
 /**
  * kfi_nl_map_add() - KFI_CMD_ADD_MAP
  * @skb: request
- * @info: what it says
+ * @info: attributes of the request
+ *
  * Return: 0, -EINVAL, -EEXIST, -ENOSPC, -ENOMEM.
  */
 int kfi_nl_map_add(struct sk_buff *skb, struct genl_info *info)
@@ -87,7 +92,8 @@ int kfi_nl_map_add(struct sk_buff *skb, struct genl_info *info)
 /**
  * kfi_nl_map_del() - KFI_CMD_DEL_MAP
  * @skb: request
- * @info: what it says
+ * @info: attributes of the request
+ *
  * Return: 0, -EINVAL, -ENOENT.
  */
 int kfi_nl_map_del(struct sk_buff *skb, struct genl_info *info)

@@ -96,7 +96,7 @@ def out_of_range(nl):
     for number in (0, ID_MAX + 1, 0xffffffff):
         refused(nl, "ADD_MAP", entry(number, "10.0.0.1"), "ERANGE", "out of range")
         refused(nl, "DEL_MAP", u32("KFI_A_MAP_ID", number), "ERANGE", "out of range")
-    refused(nl, "ADD_MAP", entry(1, "0.0.0.0"), "EINVAL", "no node has this address")
+    refused(nl, "ADD_MAP", entry(1, "0.0.0.0"), "EINVAL", "a node cannot have this address")
     assert shown(nl) == []
 
 
