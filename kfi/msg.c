@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Messages and tagged messages: the calls.
+ * msg.c - posting of messages and tagged messages
  */
 #include <linux/export.h>
 #include "post.h"

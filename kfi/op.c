@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations: their pools, and how each of them ends.
+ * op.c - operations: their pools, and their completion.
  *
- * Everything an operation may need is allocated when its endpoint opens: the structure, room for the longest local and
- * remote vectors, for an injected payload, and for the provider. So a post allocates nothing, and a place in the pool is
- * a bounded credit: there is one for each outstanding operation.
+ * All that an operation may need is allocated when its endpoint opens: struct kfi_oper, room for
+ * the longest local and remote vectors, for an injected payload, and for the provider. So a post
+ * allocates nothing, and the number of outstanding operations is bounded.
  *
- * The end runs with bottom halves off, which is an RCU read section. A closing endpoint waits until no operation is in use and then for a grace
- * period: so the order in here is free to give the operation back *before* the consumer learns of its end. Who counts
- * his operations against tx_attr.size never sees an -EAGAIN he does not deserve.
+ * An operation completes with bottom halves off, which is an RCU read section. An endpoint that
+ * closes waits until no operation is in use, and then for a grace period. So completion may return
+ * the operation to the pool before it reports the completion to the consumer: a consumer that
+ * counts its operations against tx_attr.size never gets -EAGAIN for want of an operation.
+ *
+ * The pools are lock-free (kfi_op_pool.free). An operation that is in use belongs to the context
+ * that posts or completes it, to its provider, or to the matching.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -19,10 +23,13 @@
 #include <trace/events/kfi.h>
 
 /* Bits of kfi_op_pool.starved */
-#define KFI_POOL_STARVED	0	/* space_fn is to be called */
+#define KFI_POOL_STARVED	0	/* ep->space is to be called */
 #define KFI_POOL_CLOSING	1	/* close waits for the last operation */
 
-/* Completion flags of what an initiator did; those of a receive are the message's. */
+/*
+ * Completion flags of operations that this side initiates. Those of a receive come from the
+ * message.
+ */
 static const u64 kfi_tx_wc_flags[KFI_OPC_CODES] = {
 	[KFI_OPC_SEND]	= KFI_MSG | KFI_SEND,
 	[KFI_OPC_TSEND]	= KFI_TAGGED | KFI_SEND,
@@ -51,7 +58,7 @@ static const u8 kfi_op_cntr[KFI_OPC_CODES] = {
 	[KFI_OPC_TRECV]	= KFI_CNTR_RECV,
 };
 
-/* The local vectors share room. */
+/* The segments of both kinds of local vectors share kfi_oper.iov. */
 static_assert(sizeof(struct kvec) == sizeof(struct bio_vec));
 
 static bool kfi_op_is_rx(const struct kfi_oper *op)
@@ -65,8 +72,9 @@ static struct kfi_op_pool *kfi_op_pool(struct kfi_oper *op)
 }
 
 /*
- * The free list in one word: the first free operation (counted from 1; 0: there is none), how many are in use, and a count of
- * changes, by which a pop sees that the list is no longer the one whose second operation it has looked up.
+ * The free list is one 64-bit word: the first free operation (index + 1, or 0 if there is none),
+ * the number of operations in use, and a count of changes. The count makes the cmpxchg() of a pop
+ * fail if the list has changed since op->next was read (ABA).
  */
 #define POOL_MAX	KFI_POOL_MAX
 #define POOL_USED	(1ULL << KFI_POOL_BITS)
@@ -89,12 +97,12 @@ static struct kfi_oper *pool_pop(struct kfi_op_pool *pool, struct kfi_ep *ep)
 		op = pool->mem + pool->stride * (pool_first(old) - 1);
 		new = (old & ~(u64)POOL_MAX) + POOL_CHANGE + POOL_USED + READ_ONCE(op->next);
 	} while (!atomic64_try_cmpxchg(&pool->free, &old, new));
-	WRITE_ONCE(op->ep, ep);		/* of a shared context's, whoever posts */
+	WRITE_ONCE(op->ep, ep);		/* operations of a shared context serve several endpoints */
 	WRITE_ONCE(op->used, true);
 	return op;
 }
 
-/* Everything that was done with the operation comes before its next use. */
+/* The successful cmpxchg() is a full barrier: all use of @op comes before its next use. */
 static inline void pool_push(struct kfi_op_pool *pool, struct kfi_oper *op)
 {
 	u64 old = atomic64_read(&pool->free), new;
@@ -106,10 +114,13 @@ static inline void pool_push(struct kfi_op_pool *pool, struct kfi_oper *op)
 	} while (!atomic64_try_cmpxchg(&pool->free, &old, new));
 }
 
-/* With one segment: see struct kfi_oper. */
+/* With one segment the part that receives use fits in three cache lines: see struct kfi_oper. */
 static_assert(offsetof(struct kfi_oper, iov) - offsetof(struct kfi_oper, ep) + sizeof(struct kvec) <= 3 * 64);
 
-/* What stays the same for all uses of a place. Hot things first, long arrays last. */
+/*
+ * Set what is the same for all uses of an operation. The members that are used most come first,
+ * long arrays last.
+ */
 static void kfi_op_layout(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 index, u32 rma_limit,
 			  size_t inline_size, size_t priv, size_t atomic)
 {
@@ -117,7 +128,8 @@ static void kfi_op_layout(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 index
 	struct kfi_oper *op = p;
 
 	op->ep = ep;
-	op->code = pool == &ep->rx ? KFI_OPC_RECV : KFI_OPC_SEND;	/* or another of the kind */
+	/* or another opcode of the same direction */
+	op->code = pool == &ep->rx ? KFI_OPC_RECV : KFI_OPC_SEND;
 	op->index = index;
 	op->next = index + 1 < pool->depth ? index + 2 : 0;
 	p += offsetof(struct kfi_oper, iov) + pool->iov_limit * sizeof(struct bio_vec);
@@ -132,7 +144,7 @@ static void kfi_op_layout(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 index
 	op->inline_buf = inline_size ? p : NULL;
 }
 
-/* Bytes of struct kfi_oper_atomic with its two vectors: those who did not ask for atomic operations pay nothing. */
+/* Bytes of struct kfi_oper_atomic and its two vectors; 0 for endpoints without KFI_ATOMIC. */
 static size_t pool_atomic_size(const struct kfi_op_pool *pool, const struct kfi_ep *ep)
 {
 	if (pool != &ep->tx || !(ep->caps & KFI_ATOMIC))
@@ -141,8 +153,8 @@ static size_t pool_atomic_size(const struct kfi_op_pool *pool, const struct kfi_
 }
 
 /*
- * Large allocations begin with a page, and what is used most is the beginning of a pool: without some distance the pools of
- * many endpoints would fight for the same few sets of the cache.
+ * Large allocations are page aligned, and the first operations of a pool are used most. Without
+ * different offsets the pools of many endpoints would compete for the same few sets of the cache.
  */
 static size_t pool_colour(void)
 {
@@ -216,7 +228,10 @@ again:
 	return ERR_PTR(-EAGAIN);
 }
 
-/* Somebody waits for a place or for the last operation of the pool. The caller is in an RCU read section. */
+/*
+ * Wake the close that waits for the last operation, or have the consumers called back that wait for
+ * a free one. The caller is in an RCU read section.
+ */
 static void kfi_pool_wake(struct kfi_ep *ep, struct kfi_op_pool *pool)
 {
 	if (test_bit(KFI_POOL_CLOSING, &pool->starved))
@@ -229,14 +244,14 @@ static void kfi_pool_wake(struct kfi_ep *ep, struct kfi_op_pool *pool)
 		kfi_cq_call_waiter(ep->tx_cq, &ep->space);
 }
 
-/* Inside an RCU read section: with the last operation the endpoint may go. */
+/* Called inside an RCU read section, because the endpoint may be freed after its last operation. */
 static inline void op_give_back(struct kfi_oper *op)
 {
 	struct kfi_op_pool *pool = kfi_op_pool(op);
 	struct kfi_ep *ep = op->ep;
 
 	WRITE_ONCE(op->gen, op->gen + 1);
-	pool_push(pool, op);	/* a full barrier: pairs with kfi_pool_starve(), kfi_pool_idle() */
+	pool_push(pool, op);	/* full barrier; pairs with kfi_pool_starve(), kfi_pool_idle() */
 	if (unlikely(READ_ONCE(pool->starved)))
 		kfi_pool_wake(ep, pool);
 }
@@ -260,11 +275,11 @@ void kfi_op_abort(struct kfi_oper *op)
 	rcu_read_unlock();
 }
 
-/* Call ep->space when a transmit operation is free. Return: false if one is free already. */
+/* Have ep->space called when an operation is free. Return: false if one is free already. */
 bool kfi_pool_starve(struct kfi_op_pool *pool)
 {
 	set_bit(KFI_POOL_STARVED, &pool->starved);
-	smp_mb__after_atomic();		/* pairs with kfi_op_free() */
+	smp_mb__after_atomic();		/* pairs with op_give_back() */
 	return kfi_pool_full(pool);
 }
 
@@ -273,33 +288,36 @@ void kfi_pool_unstarve(struct kfi_op_pool *pool)
 	clear_bit(KFI_POOL_STARVED, &pool->starved);
 }
 
-/* From now on each operation that is freed wakes ep->drained. */
+/* From now on each operation that is returned to the pool wakes ep->drained. */
 void kfi_pool_closing(struct kfi_op_pool *pool)
 {
 	set_bit(KFI_POOL_CLOSING, &pool->starved);
 }
 
-/* The pool gives out operations again. */
+/* Undo kfi_pool_closing(): the endpoint goes on (kfi_ep_reset()). */
 void kfi_pool_opened(struct kfi_op_pool *pool)
 {
 	clear_bit(KFI_POOL_CLOSING, &pool->starved);
 }
 
-/* Nothing in use? For a pool that is closing and gives nothing out any more. */
+/*
+ * Return true if no operation is in use. Called for a pool that is closing, so none is taken any
+ * more.
+ */
 bool kfi_pool_idle(struct kfi_op_pool *pool)
 {
-	smp_mb();			/* pairs with kfi_op_free() */
+	smp_mb();			/* pairs with op_give_back() */
 	return !kfi_pool_used(pool);
 }
 
-/* Bottom halves are off. */
+/* Update statistics and counters. Bottom halves are off. */
 static __always_inline void kfi_op_count(const struct kfi_oper *op, struct kfi_ep *ep, const struct kfi_cq_err_entry *wc)
 {
 	bool rx = kfi_op_is_rx(op);
 	struct kfi_cntr *cntr;
 
 	if (unlikely(wc->flags == KFI_MULTI_RECV))
-		return;		/* a buffer came back, without a message */
+		return;		/* a multi-receive buffer is returned without a message */
 	if (unlikely(wc->err)) {
 		__kfi_stat_inc(ep, errors);
 		trace_kfi_error(ep, -wc->err, rx ? "receive" : "transmit");
@@ -315,9 +333,9 @@ static __always_inline void kfi_op_count(const struct kfi_oper *op, struct kfi_e
 }
 
 /*
- * A finished operation with KFI_CQE keeps its own completion until done() is called. @ep, @index
- * and @code stay for kfi_op_free(). The context changes, so that kfi_cancel() does not find an
- * operation that has ended.
+ * A completed operation with KFI_CQE keeps its completion (op->wc) until done() is called. op->ep,
+ * op->index and op->code stay for kfi_op_free(). op->context changes, so that kfi_cancel() does not
+ * find an operation that has completed.
  */
 static void kfi_op_keep_wc(struct kfi_oper *op, const struct kfi_cq_err_entry *wc)
 {
@@ -374,7 +392,7 @@ void kfi_op_part(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_entry
 		kfi_cq_unreserve(op->cq);
 }
 
-/* A success that nobody is told of, and nobody traces: most injected messages. */
+/* A success that is neither reported nor traced, as that of most injected messages. */
 static inline void op_finish_quietly(struct kfi_oper *op)
 {
 	struct kfi_cntr *cntr = op->ep->cntr[kfi_op_cntr[op->code]];

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations that take too long: KFI_OPT_OP_TIMEOUT_MS.
+ * overdue.c - a time limit for operations: KFI_OPT_OP_TIMEOUT_MS.
  *
  * A peer that is alive, and therefore passes every keep-alive check, can still leave an operation
  * without an answer for ever: it posts no receive, or it is hostile. An endpoint with the option
- * has a work item that looks at its transmit operations OVERDUE_LOOKS times per timeout and notes
- * when it saw each of them first. Posts and completions do nothing for it.
+ * has a work item that looks at its transmit operations OVERDUE_LOOKS times per timeout and records
+ * when it first saw each of them. Posts and completions do nothing for it.
  *
- * An operation that is overdue can't be ended by itself: the peer may still write to its memory, or
- * read from it. So the connection that has the operation is ended with -ETIMEDOUT. The provider
- * completes the operation when the connection is down, and nothing reaches its memory any more; it
- * does the same with the connection's other operations.
+ * An overdue operation can't be completed by itself: the peer may still write to its memory, or
+ * read from it. So the connection that has the operation is ended with -ETIMEDOUT. When the
+ * connection is down, and nothing reaches the memory any more, the provider completes the operation
+ * and all other operations of the connection.
  *
  * Time counts while a connection has the operation. An operation that waits for a counter, for
  * earlier operations (KFI_FENCE) or for a connection is not overdue.
+ *
+ * The work item takes no lock. It reads operations that may complete at the same time;
+ * kfi_home_expire() compares the generation of the operation again before it ends a connection.
  */
 #include <linux/overflow.h>
 #include <linux/slab.h>
@@ -26,13 +29,14 @@
 #define OVERDUE_LOOKS	4
 
 /**
- * struct kfi_overdue - of an endpoint with the option, from when it is enabled
+ * struct kfi_overdue - time limit of an endpoint; allocated when the endpoint is enabled
  * @ep: the endpoint
- * @work: looks at the operations; only the work item uses what follows
- * @timeout: jiffies
- * @mark: one for each place of the pool that @ep transmits with
- * @gen: which use of the place was seen; @since: when first, jiffies; @seen: the place was in use
- *		at the last look
+ * @work: work item that looks at the operations; it alone uses @mark
+ * @timeout: the limit, in jiffies
+ * @mark: one entry for each operation of the pool that @ep transmits with
+ * @mark.since: when this use of the operation was first seen, in jiffies
+ * @mark.gen: &kfi_oper.gen of that use
+ * @mark.seen: the operation was in use at the last look
  */
 struct kfi_overdue {
 	struct kfi_ep		*ep;
@@ -46,8 +50,8 @@ struct kfi_overdue {
 };
 
 /*
- * Does a connection have the operation? Of one that has ended, or is held back by the core, the
- * provider's part is stale.
+ * Return true if a connection has the operation. If the operation has completed, or the core holds
+ * it back, its private part of the provider is stale and must not be used.
  */
 static bool op_is_out(struct kfi_ep *ep, const struct kfi_oper *op)
 {
@@ -84,7 +88,7 @@ static void overdue_work(struct work_struct *work)
 	u32 i;
 
 	/*
-	 * With an idle pool there is nothing to note: the next use of a place is another
+	 * If the pool is idle there is nothing to record: the next use of an operation has another
 	 * generation.
 	 */
 	for (i = 0; kfi_pool_used(pool) && (op = kfi_op_by_index(pool, i)); i++) {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The local vector of a post becomes an iov_iter over memory of the operation, as the caller's vector may be on its
- * stack. Only with KFI_ITER the vector stays where it is.
+ * payload.c - the local vector of a post.
+ *
+ * The vector is copied to the operation, because the caller's vector may be on its stack, and
+ * becomes an iov_iter over the copy. With KFI_ITER the vector is not copied: it must stay until the
+ * operation completes.
  */
 #include <linux/highmem.h>
 #include <linux/overflow.h>
@@ -37,7 +40,10 @@ static noinline int payload_bvec(struct kfi_oper *op, const struct bio_vec *iov,
 	return 0;
 }
 
-/* One more piece of pages; what continues the piece before joins it. */
+/*
+ * Append a piece of an sg list. A piece that is physically contiguous with the previous one extends
+ * it.
+ */
 static int payload_add_pages(struct kfi_oper *op, u32 *n, u32 limit, struct scatterlist *sg, size_t len)
 {
 	struct bio_vec *last = *n ? &op->iov.bvec[*n - 1] : NULL;
@@ -54,8 +60,8 @@ static int payload_add_pages(struct kfi_oper *op, u32 *n, u32 limit, struct scat
 }
 
 /*
- * @count mapped entries say how many bytes there are. Where they lie in memory is what the list had before it was mapped: it
- * may have more entries then, for a mapping can join them.
+ * The first @count entries, which are mapped, give the number of bytes. The pages are those of the
+ * list before it was mapped, which may have more entries, because mapping can merge entries.
  */
 static noinline int payload_sgl(struct kfi_oper *op, struct scatterlist *sgl, size_t count, u32 limit, unsigned int dir)
 {
@@ -81,7 +87,7 @@ static noinline int payload_sgl(struct kfi_oper *op, struct scatterlist *sgl, si
 	return 0;
 }
 
-/* The vector stays the caller's: nothing but the position in it is the operation's own. */
+/* Only the position in the vector belongs to the operation. */
 static noinline int payload_iter(struct kfi_oper *op, const struct iov_iter *iter, unsigned int dir)
 {
 	if (!iov_iter_is_kvec(iter) && !iov_iter_is_bvec(iter))
@@ -107,7 +113,7 @@ static noinline int payload_vector(struct kfi_oper *op, const struct kfi_post *p
 	return -EINVAL;
 }
 
-/* The operation's own copy is the payload. */
+/* Make op->inline_buf the payload. */
 static void payload_own(struct kfi_oper *op, size_t len)
 {
 	op->iov.kvec[0] = (struct kvec){ .iov_base = op->inline_buf, .iov_len = len };
@@ -126,7 +132,7 @@ int kfi_op_inject(struct kfi_oper *op)
 	return 0;
 }
 
-/* One piece, as most payloads are. The limit is never less. */
+/* A single segment, the common case. Every limit allows it. */
 static int payload_one(struct kfi_oper *op, const struct kvec *vec, unsigned int dir)
 {
 	if (op->flags & KFI_INJECT) {

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Posting: check, take an operation, describe it, hand it to the provider or the matching.
+ * post.c - posts: check, take an operation, fill it in, and pass it to the provider or the
+ * matching.
  *
- * A post runs inside an RCU read section in which the state allows it. Who stops an endpoint changes the state and
- * waits for a grace period: after that no post is between the check and the provider. So a post that races with the end of
- * a namespace or a device either fails with -ENODEV or is an operation the provider knows and ends.
+ * A post runs inside an RCU read section in which the state of the endpoint allows it. A context
+ * that stops an endpoint changes the state and waits for a grace period; after that no post is
+ * between the check and the provider. So a post that races with the removal of a namespace or a
+ * device either fails with -ENODEV, or its operation is known to the provider, which completes it.
+ * A post that races with kfi_close() is a fault of the consumer: the handle itself may be freed.
  *
- * Concurrent kfi_close() is the consumer's mistake all the same: the handle itself may be gone.
+ * Addresses are not checked here: the provider checks in ops->tx() whether a handle is valid,
+ * because it needs the address anyway.
  *
- * Addresses are not looked at here: that a handle is alive in the address vector is the provider's check in its tx op,
- * which needs the address anyway.
+ * Posts take no lock of the endpoint. They are legal in process context and softirq, with
+ * interrupts enabled.
  */
 #include "atomic.h"
 #include "ep.h"
@@ -26,7 +30,7 @@
 #define RX_FLAGS	(KFI_COMPLETION | KFI_MORE | KFI_CQE | KFI_NO_COMPLETION | KFI_MULTI_RECV)
 #define PEEK_FLAGS	(KFI_PEEK | KFI_CLAIM | KFI_DISCARD)
 
-/* What each operation is about: flags it takes, capabilities it needs, where its payload goes. */
+/* For each operation: flags that it takes, capabilities that it needs, direction of its payload. */
 static const struct {
 	u64 flags;
 	u64 caps;
@@ -54,7 +58,10 @@ u64 kfi_post_flags(enum kfi_opcode code)
 
 /* ---- checks ---- */
 
-/* Why an endpoint in this state takes no transmit, or no receive. */
+/*
+ * Return the errno for a transmit or a receive in the current state of the endpoint, 0 if it is
+ * legal.
+ */
 static __always_inline int post_state_error(const struct kfi_ep *ep, bool rx)
 {
 	switch (READ_ONCE(ep->state)) {
@@ -72,7 +79,10 @@ static __always_inline int post_state_error(const struct kfi_ep *ep, bool rx)
 	}
 }
 
-/* The endpoint's default flags, as far as they make sense for the operation; a level that is named replaces theirs. */
+/*
+ * Add the default flags of the endpoint that apply to the operation. A completion level in @flags
+ * replaces the default levels.
+ */
 static u64 post_merge(u64 flags, u64 defaults, u64 mask)
 {
 	if (!(flags & KFI_OPFLAGS_DEFAULT))
@@ -82,7 +92,10 @@ static u64 post_merge(u64 flags, u64 defaults, u64 mask)
 	return (flags & ~KFI_OPFLAGS_DEFAULT) | (defaults & mask);
 }
 
-/* Default flags are for both kinds of receives; multi-receive may be for one of them only. */
+/*
+ * The default flags apply to tagged and untagged receives. KFI_MULTI_RECV is dropped for those
+ * tagged receives that do not support it.
+ */
 static u64 post_rx_defaults(const struct kfi_ep *ep, const struct kfi_post *post, u64 flags)
 {
 	if (post->code == KFI_OPC_TRECV && (!(ep->caps & KFI_TAGGED_MULTI_RECV) || post->flags & PEEK_FLAGS))
@@ -97,7 +110,7 @@ static u64 post_quiet(u64 flags, bool selective)
 	return flags;
 }
 
-/* What hardly any post has wrong. */
+/* Checks that are common to all operations. */
 static __always_inline int post_check(const struct kfi_ep *ep, const struct kfi_post *post, const struct kfi_cq *cq)
 {
 	u64 caps = post_rows[post->code].caps;
@@ -120,7 +133,7 @@ static __always_inline int post_check_tx(const struct kfi_ep *ep, const struct k
 	if (unlikely(post->flags & KFI_LEVELS & ~ep->tx_levels))
 		return -EOPNOTSUPP;
 	if (unlikely(post->flags & KFI_FENCE & ~ep->caps))
-		return -EOPNOTSUPP;	/* nobody would wait */
+		return -EOPNOTSUPP;	/* nothing would hold the operation back */
 	if (unlikely((post->flags & KFI_INVALIDATE) && (post->flags & KFI_REMOTE_CQ_DATA)))
 		return -EINVAL;
 	return 0;
@@ -140,14 +153,17 @@ static __always_inline int post_check_rx(const struct kfi_ep *ep, const struct k
 	u64 need = KFI_MULTI_RECV | (post->code == KFI_OPC_TRECV ? KFI_TAGGED_MULTI_RECV : 0);
 
 	if (unlikely(ep->srx))
-		return -EOPNOTSUPP;	/* it receives what is posted there */
+		return -EOPNOTSUPP;	/* receives are posted to the shared context */
 	if (unlikely(post->flags & PEEK_FLAGS))
 		return post_check_peek(ep, post);
 	if (likely(!(post->flags & KFI_MULTI_RECV)))
 		return 0;
 	if ((ep->caps & need) != need)
 		return -EOPNOTSUPP;
-	/* One vector entry; and many completions have no room in one kfi_cqe. */
+	/*
+	 * A multi-receive buffer has one segment. It has several completions, and a kfi_cqe has
+	 * room for one.
+	 */
 	return post->count == 1 && !(post->flags & KFI_CQE) ? 0 : -EINVAL;
 }
 
@@ -163,7 +179,10 @@ static void post_describe(struct kfi_oper *op, const struct kfi_post *post)
 	op->data = post->data;
 }
 
-/* Remote segments: for RMA as long as the payload; for a flush alone. */
+/*
+ * Copy the remote segments. Their length must be that of the payload, except for a flush, which has
+ * none.
+ */
 static noinline int post_describe_rma(struct kfi_oper *op, const struct kfi_post *post)
 {
 	size_t i, len = 0;
@@ -176,7 +195,8 @@ static noinline int post_describe_rma(struct kfi_oper *op, const struct kfi_post
 			return -EINVAL;
 	}
 	op->rma_count = post->rma_count;
-	op->tag = post->rma[0].key;	/* tagged RMA: names a receive; else nobody looks */
+	/* used by tagged RMA only, where the key is the tag of a receive */
+	op->tag = post->rma[0].key;
 	return post->code == KFI_OPC_FLUSH || len == op->len ? 0 : -EINVAL;
 }
 
@@ -226,7 +246,7 @@ static __always_inline int post_give_tx(struct kfi_ep *ep, struct kfi_oper *op)
 	int ret;
 
 	trace_kfi_post(op);
-	ret = ep->ops->tx(ep, op);	/* from here on @op may be gone */
+	ret = ep->ops->tx(ep, op);	/* @op may be complete and reused */
 	if (unlikely(ret)) {
 		if (ret == -EAGAIN)
 			kfi_stat_inc(ep, again);
@@ -248,7 +268,7 @@ void kfi_post_flush(struct kfi_ep *ep)
 		ep->ops->tx_flush(ep);
 }
 
-/* What is posted to. An alias has defaults of its own. */
+/* Return the endpoint of a handle. An alias adds default flags of its own. */
 static __always_inline struct kfi_ep *post_ep(struct kfid_ep *fid, struct kfi_post *post)
 {
 	const struct kfi_ep_alias *alias;
@@ -284,7 +304,7 @@ ssize_t kfi_post_tx(struct kfid_ep *fid, struct kfi_post *post)
 	if (unlikely(post->flags & KFI_TRIGGER))
 		return kfi_trigger_post(ep, post);
 	lockdep_assert_irqs_enabled();
-	rcu_read_lock_bh();	/* once, for all locks and counts on the way */
+	rcu_read_lock_bh();	/* covers all locks and per-CPU counts of the path */
 	op = post_make_tx(ep, post);
 	ret = PTR_ERR_OR_ZERO(op);
 	if (likely(!ret)) {
@@ -293,7 +313,7 @@ ssize_t kfi_post_tx(struct kfid_ep *fid, struct kfi_post *post)
 			kfi_op_abort(op);
 	}
 	if (unlikely(ret))
-		kfi_post_flush(ep);	/* earlier posts with KFI_MORE counted on this one */
+		kfi_post_flush(ep);	/* earlier posts with KFI_MORE rely on this one */
 	rcu_read_unlock_bh();
 	return ret;
 }
@@ -309,7 +329,9 @@ EXPORT_SYMBOL_GPL(kfi_ep_tx_flush);
 
 /* ---- receive ---- */
 
-/* Hand over to the shared matching. Unexpected messages that have their receive now are delivered here. */
+/*
+ * Pass the receive to the matching, and pass unexpected messages that it takes to their provider.
+ */
 static __always_inline int post_match(struct kfi_ep *ep, struct kfi_oper *op)
 {
 	struct kfi_rx *rx = unlikely(op->flags & PEEK_FLAGS) ? kfi_match_peek(ep, op) : kfi_match_post(ep, op);
@@ -375,7 +397,7 @@ ssize_t kfi_post_rx(struct kfid_ep *fid, struct kfi_post *post)
 	return ret;
 }
 
-/* ---- in two halves ---- */
+/* ---- posts in two steps ---- */
 
 struct kfi_oper *kfi_post_make(struct kfi_ep *ep, struct kfi_post *post)
 {

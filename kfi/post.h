@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * post.h - what the posting calls (msg.c, rma.c) hand to post.c.
+ * post.h - interface between the posting calls (msg.c, rma.c, atomic.c, trigger.c, fence.c) and
+ * post.c
  */
 #ifndef _KFI_POST_H
 #define _KFI_POST_H
@@ -8,12 +9,21 @@
 #include "core.h"
 
 /**
- * struct kfi_post - one posting call, whatever its message structure was
- * @code:	what
- * @type: @iov: @count: the local vector; @iov is a kvec, bio_vec, scatterlist or iov_iter, of atomic operations
- *	a struct kfi_ioc
- * @atomic: of atomic operations; else not set
- * The rest as in the message structures.
+ * struct kfi_post - one posting call, independent of the call's message structure
+ * @code: operation
+ * @type: type of @iov
+ * @iov: local vector: kvec, bio_vec, scatterlist or iov_iter; struct kfi_ioc for atomic operations
+ * @count: entries of @iov
+ * @addr: handle of the peer
+ * @context: consumer's context
+ * @flags: operation flags
+ * @data: remote CQ data
+ * @inv_key: key to invalidate with KFI_INVALIDATE
+ * @tag: tag
+ * @ignore: bits of @tag that a receive ignores
+ * @rma: remote segments; set for RMA and flush only
+ * @rma_count: entries of @rma
+ * @atomic: set for atomic operations only
  */
 struct kfi_post {
 	enum kfi_opcode			code;
@@ -32,32 +42,50 @@ struct kfi_post {
 	const struct kfi_post_atomic	*atomic;
 };
 
-/* Of an endpoint, a context, or an alias of one. */
+/* @fid is a handle of an endpoint, a context, or an alias of one. */
 ssize_t kfi_post_tx(struct kfid_ep *fid, struct kfi_post *post);
 ssize_t kfi_post_rx(struct kfid_ep *fid, struct kfi_post *post);
 
-/* What is posted to by a handle; @post has all its flags now, the defaults of the handle among them. */
+/*
+ * Return the endpoint of a handle, and add the default flags of the handle and the endpoint to
+ * @post.
+ */
 struct kfi_ep *kfi_post_ep(struct kfid_ep *fid, struct kfi_post *post);
 
 /*
- * The two halves of a post, for an operation that starts later (trigger.c), each inside an RCU read section and with bottom
- * halves off. make: a checked and described operation, or ERR_PTR. start: 0, or why it can't: the caller still has it.
+ * The two steps of a post, for operations that start later (trigger.c). Both are called inside an
+ * RCU read section with bottom halves off. kfi_post_make() returns a checked operation, or ERR_PTR.
+ * kfi_post_start() returns 0, or an errno; after an error the operation still belongs to the
+ * caller.
  */
 struct kfi_oper *kfi_post_make(struct kfi_ep *ep, struct kfi_post *post);
 int kfi_post_start(struct kfi_oper *op);
-/* The second half of a transmit that no fence holds: its provider hears of it, if the state allows. As start. */
+/*
+ * Pass a transmit that is held by no fence to its provider, if the state of the endpoint allows it.
+ * Return: as kfi_post_start().
+ */
 int kfi_post_give(struct kfi_oper *op);
-/* The end of an operation between the halves. */
+/* Complete an operation with @err between the two steps. */
 void kfi_post_fail(struct kfi_oper *op, int err);
-/* Posts with KFI_MORE have no last one. In the RCU read section of a post. */
+/*
+ * Tell the provider that no post follows those with KFI_MORE. Called in the RCU read section of a
+ * post.
+ */
 void kfi_post_flush(struct kfi_ep *ep);
 
-#define KFI_START_TRIES	10	/* of a work item at a provider without room: after 1, 2, 4 ... 512 ms */
+/*
+ * attempts of a work item to start an operation while the provider has no room; the delays are 1,
+ * 2, 4 ... 512 ms
+ */
+#define KFI_START_TRIES	10
 
-/* Flags that such an operation takes. */
+/* Return the flags that the operation takes. */
 u64 kfi_post_flags(enum kfi_opcode code);
 
-/* Member by member: an initialiser would clear all of it first. What a receive has no use for is not read. */
+/*
+ * Assign member by member, because an initializer would clear the whole structure first. Members
+ * that a receive does not use are not read from @msg.
+ */
 static __always_inline void kfi_post_msg(struct kfi_post *post, enum kfi_opcode code, const struct kfi_msg *msg, u64 flags)
 {
 	post->code = code;
@@ -89,7 +117,9 @@ static __always_inline void kfi_post_tagged(struct kfi_post *post, enum kfi_opco
 	post->ignore = code == KFI_OPC_TRECV ? msg->ignore : 0;
 }
 
-/* @write: else a read; KFI_TAGGED in @flags makes it one of a tagged receive. */
+/*
+ * @write selects write or read. With KFI_TAGGED in @flags it accesses a tagged receive of the peer.
+ */
 static __always_inline void kfi_post_rma(struct kfi_post *post, bool write, const struct kfi_msg_rma *msg, u64 flags)
 {
 	if (flags & KFI_TAGGED)
@@ -110,9 +140,12 @@ static __always_inline void kfi_post_rma(struct kfi_post *post, bool write, cons
 	post->rma_count = msg->rma_iov_count;
 }
 
-/* payload.c: set op->iter, op->len, op->sgl from the local vector; with KFI_INJECT copy it. 0, -EINVAL. */
+/*
+ * payload.c: set op->iter, op->len and op->sgl from the local vector; with KFI_INJECT copy the
+ * payload. Return: 0, -EINVAL.
+ */
 int kfi_op_payload(struct kfi_oper *op, const struct kfi_post *post, u32 limit, unsigned int dir);
-/* payload.c: the payload that op->iter describes becomes the operation's own. 0, -EINVAL. */
+/* payload.c: copy the payload that op->iter describes into the operation. Return: 0, -EINVAL. */
 int kfi_op_inject(struct kfi_oper *op);
 
 #endif /* _KFI_POST_H */

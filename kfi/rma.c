@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Remote memory access and flush: the calls.
+ * rma.c - posting of remote memory access and flush
  */
 #include <linux/export.h>
 #include "post.h"
