@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * peer.c - the peers of a reliable-datagram endpoint, and which connection leads to each. See kfi_peer.h.
+ * peer.c - the peers of an RDM endpoint, and the connection to each of them. See kfi_peer.h.
+ *
+ * kfi_peers.lock protects the list of peers and the cache; kfi_peer.lock, which is taken inside of
+ * it, protects the connection of a peer and the operations that wait for it. Both are taken with
+ * bottom halves off. docs/locking.md describes the life of peers and connections.
  */
 #include <linux/err.h>
 #include <linux/export.h>
@@ -10,11 +14,12 @@
 #include <kfi_peer.h>
 #include <trace/events/kfi.h>
 
-#define KFI_REDIAL_MS	50	/* after a lost simultaneous call, if the winner's never came */
+/* delay of another call after this side gave way to a call of the peer that never came */
+#define KFI_REDIAL_MS	50
 
 static void kfi_peer_dial_work(struct work_struct *work);
 
-/* ---- who there is ---- */
+/* ---- the list of peers ---- */
 
 static struct kfi_peer *kfi_peer_lookup(struct kfi_peers *peers, const void *name, int lane)
 {
@@ -53,15 +58,16 @@ static void kfi_peer_uncache(struct kfi_peers *peers, struct kfi_peer *peer)
 }
 
 /*
- * Nothing but the list and the cache know of it, and nothing waits for it: it would be made anew when it is named again. Who
- * has found it in the cache sees @gone.
+ * Free the peer, if only the list and the cache refer to it and no operation waits for it. A later
+ * use of its name makes it anew. A post that has found the peer in the cache sees peer->gone.
+ * Return: true if the peer was freed.
  */
 static bool kfi_peer_forget(struct kfi_peers *peers, struct kfi_peer *peer)
 {
 	lockdep_assert_held(&peers->lock);
 	if (atomic_read(&peer->users))
 		return false;
-	spin_lock(&peer->lock);		/* whoever parks something here counts its dial under it */
+	spin_lock(&peer->lock);		/* kfi_peer_park() takes a reference under this lock */
 	if (!atomic_read(&peer->users) && list_empty(&peer->pending)) {
 		kfi_peer_uncache(peers, peer);
 		peer->gone = true;
@@ -75,7 +81,9 @@ static bool kfi_peer_forget(struct kfi_peers *peers, struct kfi_peer *peer)
 	return true;
 }
 
-/* Peers that come by themselves are bounded, and those that have gone again make room for them. */
+/*
+ * The number of peers that call is bounded. If the limit is reached, free one that is not in use.
+ */
 static bool kfi_peer_room(struct kfi_peers *peers)
 {
 	struct kfi_peer *peer;
@@ -89,8 +97,11 @@ static bool kfi_peer_room(struct kfi_peers *peers)
 }
 
 /*
- * The peer with this name. Slow path: posts find it by AV index. An inbound one is counted as a connection's, for another stay
- * inside rcu_read_lock(). NULL: not there and not to be created, no memory, too many, or the endpoint stops.
+ * Return the peer with this name and lane (see struct kfi_peer); make it if it does not exist. This
+ * is the slow path: posts find a peer by its index in the address vector. If @inbound, the caller
+ * gets a count in peer->users for its connection; otherwise it must stay inside rcu_read_lock().
+ * Return: NULL if there is no memory, if there are too many peers (@inbound only), or if the
+ * endpoint stops.
  */
 static struct kfi_peer *kfi_peer_find(struct kfi_peers *peers, const void *name, int lane, bool inbound)
 {
@@ -112,7 +123,7 @@ static struct kfi_peer *kfi_peer_find(struct kfi_peers *peers, const void *name,
 	return peer;
 }
 
-/* What the handle means. */
+/* Get the name for an address handle. */
 static int kfi_peer_name(struct kfi_peers *peers, kfi_addr_t addr, void *name)
 {
 	u8 raw[KFI_ADDR_MAX] __aligned(8);
@@ -123,8 +134,9 @@ static int kfi_peer_name(struct kfi_peers *peers, kfi_addr_t addr, void *name)
 }
 
 /*
- * Keep it by its key, if the handle still means it: see kfi_peers_removed(). By one only: an address that was written in two
- * ways has two.
+ * Enter the peer into the cache, and check afterwards that the handle still denotes it:
+ * kfi_peers_removed() may have run in between. A peer is in the cache under one handle only, even
+ * if several handles denote it.
  */
 static void kfi_peer_cache(struct kfi_peers *peers, struct kfi_peer *peer, kfi_addr_t addr)
 {
@@ -186,18 +198,19 @@ void kfi_peers_show(struct kfi_peers *peers, u32 after,
 }
 EXPORT_SYMBOL_GPL(kfi_peers_show);
 
-/* ---- operations that wait ---- */
+/* ---- operations that wait for a connection ---- */
 
 static void kfi_peer_dial(struct kfi_peer *peer, unsigned int delay_ms)
 {
 	atomic_inc(&peer->users);
 	if (!queue_delayed_work(peer->peers->wq, &peer->dial, msecs_to_jiffies(delay_ms)))
-		atomic_dec(&peer->users);	/* it is queued already, and counted */
+		atomic_dec(&peer->users);	/* queued already, and counted */
 }
 
 /*
- * No connection yet: wait at the peer, unless it appears while we look; then that is returned. -ESTALE: forgotten, look it up
- * again.
+ * Add the operation to peer->pending and have the peer called, unless there is a connection by now.
+ * Return: NULL if the operation waits; the connection; -ESTALE if the peer is being freed and must
+ * be looked up again; -ENODEV if the endpoint stops.
  */
 static struct kfi_peer_conn *kfi_peer_park(struct kfi_peer *peer, struct kfi_oper *op)
 {
@@ -247,7 +260,7 @@ struct kfi_peer_conn *kfi_peer_wait(struct kfi_peers *peers, struct kfi_oper *op
 }
 EXPORT_SYMBOL_GPL(kfi_peer_wait);
 
-/* What has waited goes to @conn, in posting order, before anybody can find it. */
+/* Pass the waiting operations to @conn in posting order, before a post can find @conn. */
 static void kfi_pending_move(struct kfi_peer *peer, struct kfi_peer_conn *conn)
 {
 	struct kfi_oper *op, *next;
@@ -273,9 +286,9 @@ static void kfi_pending_fail(struct kfi_peer *peer, int err)
 	}
 }
 
-/* ---- calling ---- */
+/* ---- calls of this side ---- */
 
-/* Who can't be called is unreachable, whatever is in the way: no answer, no route, or no address of our own any more. */
+/* Without an answer, without a route, or without a local address, the peer is unreachable. */
 static int kfi_no_way(int err)
 {
 	switch (err) {
@@ -289,22 +302,23 @@ static int kfi_no_way(int err)
 	}
 }
 
-/* Neither a connection nor an attempt at one. */
+/* Return true if the peer has neither a connection nor a connection attempt. */
 static bool kfi_peer_apart(const struct kfi_peer *peer)
 {
 	lockdep_assert_held(&peer->lock);
 	return !peer->dialing && !rcu_access_pointer(peer->conn);
 }
 
-/* Something waits for a connection, and nobody is at it. */
+/* Return true if operations wait for a connection and nobody tries to connect. */
 static bool kfi_dial_wanted(const struct kfi_peer *peer)
 {
 	return kfi_peer_apart(peer) && !list_empty(&peer->pending) && !READ_ONCE(peer->peers->stopping);
 }
 
 /*
- * Ours is the attempt under way, unless the peer has called while it was made, or the endpoint stops. Started under the lock:
- * who finds it at the peer may end it at once.
+ * Make @conn the current attempt (peer->dialing) and start it, unless the peer has called meanwhile
+ * or the endpoint has failed @conn because it stops. ops->start() runs under peer->lock, because
+ * another context that finds peer->dialing may end the attempt at once.
  */
 static void kfi_dial_claim(struct kfi_peer *peer, struct kfi_peer_conn *conn)
 {
@@ -327,7 +341,8 @@ static void kfi_peer_dial_now(struct kfi_peer *peer)
 	struct kfi_peer_conn *conn = ops->dial(peer);
 
 	if (IS_ERR(conn)) {
-		if (!READ_ONCE(peer->peers->stopping))	/* else kfi_peers_flush() says why they end */
+		/* else kfi_peers_flush() reports the reason */
+		if (!READ_ONCE(peer->peers->stopping))
 			kfi_pending_fail(peer, kfi_no_way(PTR_ERR(conn)));
 		return;
 	}
@@ -346,7 +361,7 @@ static void kfi_peer_dial_work(struct work_struct *work)
 	spin_unlock_bh(&peer->lock);
 	if (wanted)
 		kfi_peer_dial_now(peer);
-	atomic_dec(&peer->users);	/* it may be gone now */
+	atomic_dec(&peer->users);	/* the peer may be freed from here on */
 }
 
 bool kfi_peer_stands(struct kfi_peer_conn *conn)
@@ -361,12 +376,14 @@ bool kfi_peer_stands(struct kfi_peer_conn *conn)
 }
 EXPORT_SYMBOL_GPL(kfi_peer_stands);
 
-/* ---- being called ---- */
+/* ---- calls of peers ---- */
 
 /*
- * Whose call stands? Ours when we dial and our name is the smaller one; ours also when it is established already and
- * the peer's hello does not know of it: then the two crossed on the wire. A peer that knows our stream and calls again has
- * lost it; one with another incarnation has restarted.
+ * Decide which of two calls between this side and the peer stands. Return: true if it is the call
+ * of this side. That is the case if its name is the smaller one, and it is still dialing; or its
+ * call has been established already, but the hello of the peer does not know that connection: then
+ * both calls crossed on the wire. A peer that knows the connection and calls again has lost it; a
+ * peer with another incarnation has restarted.
  */
 static bool kfi_ours_stands(const struct kfi_peer *peer, const struct kfi_peer_call *call)
 {
@@ -379,9 +396,8 @@ static bool kfi_ours_stands(const struct kfi_peer *peer, const struct kfi_peer_c
 }
 
 /*
- * May the call take the place of an established connection? Not as long as its peer is there: a
- * name is easily claimed. A peer that has restarted, or has lost the connection, does not answer
- * on it.
+ * May the call replace an established connection? Not while the peer is still there: anybody can
+ * claim a name. A peer that has restarted, or has lost the connection, does not answer on it.
  */
 static int kfi_peer_replace(struct kfi_peer *peer)
 {
@@ -397,7 +413,7 @@ static int kfi_peer_replace(struct kfi_peer *peer)
 	return there ? -EALREADY : -EINPROGRESS;
 }
 
-/* 0: the call takes the place of an attempt of ours, if there is any. */
+/* Return: 0 if the call becomes the current attempt; it replaces any other attempt. */
 static int kfi_peer_take(struct kfi_peer *peer, struct kfi_peer_conn *conn, const struct kfi_peer_call *call)
 {
 	struct kfi_peer_conn *other;
@@ -419,8 +435,9 @@ static int kfi_peer_take(struct kfi_peer *peer, struct kfi_peer_conn *conn, cons
 }
 
 /*
- * Which of the connections with this name it is. Who calls himself has both ends at one endpoint: the caller's is the way,
- * and this one must not pass for it.
+ * Return the lane of the call (see struct kfi_peer). If an endpoint calls itself, both ends of the
+ * connection belong to the same endpoint. Posts use the end that calls; the other end gets a lane
+ * of its own, so that it is not mistaken for the first.
  */
 static int kfi_call_lane(const struct kfi_peers *peers, const struct kfi_peer_call *call)
 {
@@ -443,9 +460,13 @@ int kfi_peer_admit(struct kfi_peers *peers, struct kfi_peer_conn *conn, const st
 }
 EXPORT_SYMBOL_GPL(kfi_peer_admit);
 
-/* ---- a connection, and its end ---- */
+/* ---- established connections and their end ---- */
 
-/* Connections found at the peer under its lock can't be freed meanwhile. */
+/*
+ * Publish @conn and pass the waiting operations to it. If @conn has failed already, it gets the
+ * operations, if there is no other connection or attempt, and ends them. Connections that are found
+ * in the peer under peer->lock cannot be freed meanwhile: kfi_peer_unpublish() takes the lock.
+ */
 static void kfi_peer_settle(struct kfi_peer *peer, struct kfi_peer_conn *conn)
 {
 	const struct kfi_peer_ops *ops = peer->peers->ops;
@@ -494,7 +515,10 @@ void kfi_peer_unpublish(struct kfi_peer_conn *conn)
 }
 EXPORT_SYMBOL_GPL(kfi_peer_unpublish);
 
-/* An attempt that lost to the peer's own is made again, some times; so is one that the peer has begun. */
+/*
+ * Return true if the attempt is to be repeated: for a limited time after it was given up for the
+ * peer's own call, or after a call of the peer has ended before it was established.
+ */
 static bool kfi_peer_redial(struct kfi_peer *peer, const struct kfi_peer_conn *conn, int err)
 {
 	unsigned int tries = READ_ONCE(*peer->peers->ops->patience_ms) / KFI_REDIAL_MS;
@@ -547,7 +571,7 @@ void kfi_peers_stop(struct kfi_peers *peers)
 }
 EXPORT_SYMBOL_GPL(kfi_peers_stop);
 
-/* Nobody comes or goes any more: the list needs no lock. */
+/* No peer is added or removed any more, so the list needs no lock. */
 void kfi_peers_flush(struct kfi_peers *peers, int err)
 {
 	struct kfi_peer *peer;
@@ -566,7 +590,8 @@ void kfi_peers_free(struct kfi_peers *peers)
 
 	list_for_each_entry_safe(peer, next, &peers->list, entry)
 		kfree(peer);
-	local_bh_disable();	/* as its lock is taken elsewhere */
+	/* xa_destroy() takes the lock of the cache; other users do so with bottom halves off */
+	local_bh_disable();
 	xa_destroy(&peers->cache);
 	local_bh_enable();
 }

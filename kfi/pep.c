@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Passive endpoints, and the connection requests that wait at them.
+ * pep.c - passive endpoints, and the connection requests that wait at them.
  *
- * A request is the provider's structure, put into the listener's list while it waits for the consumer. Whoever takes it out
- * of there, under kfi_pep.lock, has it: an endpoint that will accept it, a rejection, or the provider itself whose peer
- * has gone. A consumer names it by the pointer in the info of the event; that is compared with what is in the lists and never
- * followed, so a stale or made-up one is -EINVAL.
+ * A request (struct kfi_connreq) is part of a structure of the provider. It is in kfi_pep.connreqs
+ * while it waits for the consumer. The context that removes the request from the list, under
+ * kfi_pep.req_lock, owns it: an endpoint that will accept it, kfi_reject(), the close of the
+ * passive endpoint, or the provider, when the peer has gone. A consumer names a request by the
+ * pointer in the info of the event. The pointer is only compared with the requests in the lists and
+ * never dereferenced, so an outdated or invalid pointer yields -EINVAL.
  *
- * kfi_pep.lock is not held while the provider is called with something that may wait for its own work.
+ * Locks, outermost first: kfi_fabric.lock, kfi_pep.lock (bindings, listen, end), kfi_pep.req_lock
+ * (requests). ops->listen() is called under kfi_pep.lock, and ops->pep_open() and ops->pep_close()
+ * under kfi_fabric.lock. A provider's report takes kfi_pep.req_lock only, so these calls may wait
+ * for it to end.
  */
 #include <linux/slab.h>
 #include "auth.h"
@@ -35,7 +40,10 @@ static struct kfi_info *connreq_info(const struct kfi_pep *pep, struct kfi_connr
 	return NULL;
 }
 
-/* An event is queued under the lock, so that its request is in the list before anybody can read of it. */
+/*
+ * The event is queued under pep->req_lock, so that the request is in the list before a consumer can
+ * name it.
+ */
 static int pep_add_connreq(struct kfi_pep *pep, struct kfi_connreq *req, struct kfi_info *info, const void *data, size_t len)
 {
 	int ret;
@@ -207,7 +215,7 @@ static void free_pep(struct kfi_pep *pep)
 	kfree(pep);
 }
 
-/* Its own, or the domain's. */
+/* Check the authorization keys of the endpoint and of the domain. */
 static bool pep_key_ok(const struct kfi_info *info)
 {
 	const struct kfi_domain_attr *domain = info->domain_attr;
@@ -256,7 +264,10 @@ static void pep_set_listening(struct kfi_pep *pep, bool listening)
 	mutex_unlock(&pep->req_lock);
 }
 
-/* Who calls before this has returned may be refused: a report does not wait for us, as the provider may wait for its end. */
+/*
+ * A request that arrives before kfi_listen() has returned may be refused. kfi_pep_connreq() cannot
+ * wait for pep->lock, because the provider may wait in ops->listen() for the end of the report.
+ */
 int kfi_listen(struct kfid_pep *pep_fid)
 {
 	struct kfi_pep *pep = kfi_to_pep(pep_fid);
@@ -290,7 +301,10 @@ static struct kfi_connreq *pep_take_any(struct kfi_pep *pep)
 	return req;
 }
 
-/* No new requests; those that wait are rejected; the provider lets go. Once. Return: was it this call? */
+/*
+ * Take no more requests, reject those that wait, and have the provider close. Only the first call
+ * does this. Return: true if it was this call.
+ */
 static bool pep_stop(struct kfi_pep *pep)
 {
 	struct kfi_connreq *req;
@@ -322,7 +336,10 @@ static int close_pep(struct kfid *fid)
 
 	if (!kfi_obj_retire(&pep->obj))
 		return -EBUSY;
-	/* In one piece: the end of the namespace waits for the lock, and finds it alive or gone. */
+	/*
+	 * fabric->lock is held all the time: the end of the namespace sees the passive endpoint
+	 * either open or gone.
+	 */
 	mutex_lock(&fabric->lock);
 	pep_stop(pep);
 	list_del(&pep->obj.entry);

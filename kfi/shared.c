@@ -1,29 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Contexts that several endpoints share.
+ * shared.c - transmit and receive contexts that several endpoints share.
  *
- * A shared context is an endpoint of the core's own: it has operations, a shared receive context also a matching and a queue,
- * and no provider knows of it. So every provider that leaves receiving to the matching has both kinds.
+ * A shared context is a struct kfi_ep that the core opens without a provider. It has a pool of
+ * operations; a shared receive context also has a matching and a completion queue. No provider
+ * knows of it, so every provider that uses the matching of the core supports both kinds.
  *
- * Receiving. All receives are posted to the shared context; a message goes where its endpoint's messages go, kfi_rx_home(). The
- * receive's operation is the context's (kfi_oper.ep), the message is its endpoint's (kfi_rx.ep): there it is counted, there
- * its source is named, and that endpoint's provider delivers it. All of the endpoints have the context's completion queue, so the
- * slot that was reserved by the post serves whoever gets the receive, and the rules of multi-receive buffers hold as they are.
- * What was posted and never got a message ends in that queue too.
+ * Receive: all receives are posted to the shared context, and the messages of its endpoints are
+ * matched there, see kfi_rx_home(). The operation belongs to the context (kfi_oper.ep), the message
+ * to its endpoint (kfi_rx.ep): the endpoint counts it, names its source, and its provider delivers
+ * it. All endpoints and the context have the same completion queue. So the slot that the post has
+ * reserved serves whichever endpoint uses the receive, and the rules of multi-receive buffers hold
+ * unchanged. A receive without a message completes in that queue, too.
  *
- * Transmitting. Operations are posted to the endpoints and come out of the context's pool, kfi_tx_home(); kfi_oper.ep is the
- * endpoint while they are in use. So what is shared is room: tx_attr.size of all of them together.
+ * Transmit: operations are posted to the endpoints and taken from the pool of the context, see
+ * kfi_tx_home(). kfi_oper.ep is the endpoint while an operation is in use. The endpoints share
+ * tx_attr.size of the context.
  *
- * Life. A binding keeps the context open, so an endpoint's context outlives it. Its messages leave the shared matching before
- * its provider is stopped (kfi_match_leave()), with a grace period between: who posts to the context may just be handing one
- * to the provider. When a namespace goes, contexts end after all endpoints.
+ * Life: a binding pins the context, so the context is closed after its endpoints. The messages of
+ * an endpoint leave the shared matching before its provider is stopped (kfi_match_leave()). A grace
+ * period lies in between, because a post to the context may be passing a message to that provider.
+ * When a namespace goes, the contexts are stopped after all endpoints.
+ *
+ * Locks: kfi_ep.lock of the endpoint protects its bindings, and kfi_ep.lock of the shared context,
+ * taken inside of it, protects the binding of the context to its queue. kfi_ep.space_lock of a
+ * transmit context protects its list of endpoints.
  */
 #include <linux/export.h>
 #include "av.h"
 #include "cq.h"
 #include "ep.h"
 
-/* ---- a provider without a network ---- */
+/* ---- operations that a context has instead of a provider's ---- */
 
 static int shared_open(struct kfi_ep *ep)
 {
@@ -50,7 +58,7 @@ static const struct kfi_prov_ops shared_ops = {
 	.getname	= shared_getname,
 };
 
-/* ---- opening ---- */
+/* ---- open ---- */
 
 static struct kfi_ep *shared_make(struct kfi_domain *domain, const struct kfi_info *info, size_t fclass, void *context)
 {
@@ -125,7 +133,7 @@ int kfi_srx_context(struct kfid_domain *fid, struct kfi_rx_attr *attr, struct kf
 }
 EXPORT_SYMBOL_GPL(kfi_srx_context);
 
-/* ---- binding ---- */
+/* ---- bind ---- */
 
 static int bind_srx(struct kfi_ep *ep, struct kfi_ep *srx)
 {
@@ -137,7 +145,7 @@ static int bind_srx(struct kfi_ep *ep, struct kfi_ep *srx)
 	return 0;
 }
 
-/* What an endpoint may ask of an operation, those of the context have room for. */
+/* The operations of the context must have room for all that the endpoint may post. */
 static int bind_stx(struct kfi_ep *ep, struct kfi_ep *stx)
 {
 	if (!kfi_shares_tx(ep->info) || ep->stx)
@@ -183,7 +191,10 @@ void kfi_share_unbind(struct kfi_ep *ep)
 		kfi_obj_put(&ep->srx->obj);
 }
 
-/* A context that nobody has enabled takes the queue and the vector of the first endpoint. */
+/*
+ * If the context is not enabled yet, it takes the completion queue and the address vector of this
+ * endpoint, and is enabled. Otherwise both must be the same as those of the endpoint.
+ */
 static int srx_meet(struct kfi_ep *srx, struct kfi_ep *ep)
 {
 	lockdep_assert_held(&srx->lock);
@@ -220,15 +231,18 @@ int kfi_share_check_enable(struct kfi_ep *ep)
 	return ret;
 }
 
-/* ---- a shared pool ---- */
+/* ---- the shared pool ---- */
 
-/* Nobody wakes the one who closes, he looks again: what his provider was to end has ended, done() may be due. */
+/*
+ * Return true if no operation of the endpoint is in use. Nobody wakes the close of the endpoint, so
+ * it polls. The provider has completed the transmits by then; at most some done() are outstanding.
+ */
 bool kfi_share_idle(struct kfi_ep *ep)
 {
 	struct kfi_oper *op;
 	u32 i;
 
-	smp_mb();	/* pairs with kfi_op_free() */
+	smp_mb();	/* pairs with op_give_back() */
 	for (i = 0; (op = kfi_tx_by_index(ep, i)); i++)
 		if (READ_ONCE(op->used) && READ_ONCE(op->ep) == ep)
 			return false;
