@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations that wait for a counter: posts with KFI_TRIGGER, and work that is queued on a domain.
+ * trigger.c - operations that wait for a counter: posts with KFI_TRIGGER, and deferred work that is
+ * queued on a domain.
  *
- * Such an operation is posted at once, up to the point where its provider would hear of it: it is checked and described, it
- * has a place in its pool and a slot in its completion queue. So -EAGAIN is an answer to the consumer who queues it, what was
- * accepted needs nothing more to start, and what can be queued is bounded by the endpoint's queue sizes.
+ * Such an operation is posted at once, except that it is not passed to the provider: it is checked
+ * and filled in, and has a place in its pool and a slot in its completion queue. So the consumer
+ * gets -EAGAIN when it queues the operation, an operation that has been accepted needs nothing more
+ * to start, and the sizes of the endpoint's queues bound the number of operations.
  *
- *	waiting --(the counter gets there)--> due --(the counter's work item)--> started, as any other post
+ *	waiting --(counter reaches the threshold)--> due --(work item of the counter)--> started
  *
- * Who changes a counter, in any context and under any locks, moves what has become due, in the order of thresholds; the
- * change decides, so a later kfi_cntr_set() takes nothing back. The work item starts what is due one after the other, with
- * no lock held, as a consumer would.
+ * A context that changes a counter, in any context and under any locks, moves the operations that
+ * are due to kfi_cntr.due, ordered by threshold. This is final: a later kfi_cntr_set() to a smaller
+ * value moves nothing back. The work item of the counter (kfi_cntr.work) starts the operations in
+ * kfi_cntr.due one after the other, without a lock held, as a consumer would.
  *
- * While it waits or is due it is in one list, under the lock of its counter. Whoever takes it out there owns it: the work
- * item, a cancel, a flush, or the end of its endpoint. None of them has to wait for another.
+ * An operation that waits or is due is in one list, protected by kfi_cntr.lock of its counter.
+ * The context that removes the operation from the list owns it: the work item, a cancel, a flush,
+ * or the end of its endpoint. None of them waits for another.
  *
- * A counter is kept from being closed by what waits for it and by what will change it. Both let go *before* the consumer can
- * notice that there is nothing left, and go on in an RCU read section, for whose end the close waits: so who has seen the last
- * completion can close the counter.
+ * Operations that wait for a counter, and those that will change it, keep it from being closed.
+ * Both drop their count before the consumer can see the last completion, and go on to use the
+ * counter inside the same RCU read section; the close of the counter waits for a grace period. So a
+ * consumer that has seen the last completion can close the counter.
  */
 #include <linux/slab.h>
 #include <linux/workqueue.h>
@@ -45,7 +50,11 @@ bool kfi_trigger_waits(struct kfi_ep *ep, const struct kfi_oper *op)
 	return triggers && READ_ONCE(triggers[op->index].cntr);
 }
 
-/* Those of an endpoint's operations, from 0, or NULL. Transmits of a shared context may just be others'. */
+/*
+ * Return trigger number @i of an endpoint: those of its transmits first, then those of its
+ * receives, then NULL. With a shared transmit context, a trigger may belong to another endpoint
+ * (op->ep).
+ */
 static struct kfi_trigger *trigger_at(struct kfi_ep *ep, u32 i)
 {
 	struct kfi_ep *home = kfi_tx_home(ep);
@@ -58,15 +67,17 @@ static struct kfi_trigger *trigger_at(struct kfi_ep *ep, u32 i)
 	return i < ep->rx.depth ? &ep->triggers[ep->tx.depth + i] : NULL;
 }
 
-/* ---- the lists of a counter ---- */
+/* ---- lists of a counter ---- */
 
-/* What counts for a post with KFI_TRIGGER are successes; what counts for work is what has ended. */
+/*
+ * A post with KFI_TRIGGER waits for successes, deferred work for completions with or without error.
+ */
 static struct list_head *trigger_list(struct kfi_cntr *cntr, const struct kfi_trigger *t)
 {
 	return &cntr->waiting[t->work ? KFI_CNTR_ENDED : KFI_CNTR_SUCCEEDED];
 }
 
-/* By threshold, equal ones in the order in which they come. */
+/* Insert by threshold; equal thresholds stay in the order of insertion. */
 static void trigger_insert(struct kfi_cntr *cntr, struct kfi_trigger *t)
 {
 	struct list_head *list = trigger_list(cntr, t);
@@ -103,7 +114,7 @@ static bool trigger_collect_one(struct kfi_cntr *cntr, struct list_head *list, u
 	return any;
 }
 
-/* Return: has anything become due? */
+/* Move what is due to cntr->due. Return: true if there was anything. */
 static bool trigger_collect(struct kfi_cntr *cntr)
 {
 	struct list_head *succeeded = &cntr->waiting[KFI_CNTR_SUCCEEDED], *ended = &cntr->waiting[KFI_CNTR_ENDED];
@@ -128,7 +139,10 @@ void kfi_trigger_check(struct kfi_cntr *cntr)
 		queue_delayed_work(kfi_start_wq, &cntr->work, 0);
 }
 
-/* From here on it is anybody's who takes it out. Inside an RCU read section. */
+/*
+ * Add @t to the lists of the counter; from then on the context that removes it owns it. Called
+ * inside an RCU read section.
+ */
 static void trigger_wait(struct kfi_cntr *cntr, struct kfi_trigger *t)
 {
 	bool any;
@@ -140,7 +154,8 @@ static void trigger_wait(struct kfi_cntr *cntr, struct kfi_trigger *t)
 	WRITE_ONCE(t->cntr, cntr);
 	trigger_insert(cntr, t);
 	WRITE_ONCE(cntr->armed, true);
-	smp_mb();		/* pairs with kfi_cntr_changed(): it sees armed, or we what it has counted */
+	/* pairs with kfi_cntr_changed(): either it sees cntr->armed, or its change is seen here */
+	smp_mb();
 	any = trigger_collect(cntr);
 	spin_unlock_bh(&cntr->lock);
 	if (any)
@@ -148,8 +163,9 @@ static void trigger_wait(struct kfi_cntr *cntr, struct kfi_trigger *t)
 }
 
 /*
- * The counter that @t waits for, locked, or NULL. Only what waits keeps its counter open, so the pointer is worth nothing until
- * it is seen again under the lock; RCU keeps the lock there.
+ * Lock the counter that @t waits for. Return: the counter, or NULL if @t does not wait. Only a
+ * waiting trigger keeps its counter open, so t->cntr must be read again under the lock. RCU keeps
+ * the memory of the counter until then.
  */
 static struct kfi_cntr *trigger_lock(struct kfi_trigger *t)
 {
@@ -168,9 +184,9 @@ static struct kfi_cntr *trigger_lock(struct kfi_trigger *t)
 	return cntr;
 }
 
-/* ---- the ends of what has not started ---- */
+/* ---- triggers that do not start ---- */
 
-/* Nobody hears of it any more. */
+/* Drop deferred work without a completion. */
 static void trigger_drop(struct kfi_oper *op, struct kfi_cntr *target)
 {
 	if (op)
@@ -199,7 +215,7 @@ void kfi_trigger_end(struct kfi_ep *ep, int err)
 	}
 }
 
-/* Deferred work is cancelled by its structure, see kfi_work_cancel(). */
+/* Deferred work is canceled by its structure, see kfi_work_cancel(). */
 int kfi_trigger_cancel(struct kfi_ep *ep, void *context)
 {
 	struct kfi_trigger *t;
@@ -223,12 +239,15 @@ int kfi_trigger_cancel(struct kfi_ep *ep, void *context)
 	return -ENOENT;
 }
 
-/* ---- the start ---- */
+/* ---- start ---- */
 
 /**
- * struct trigger_run - what the work item has taken
- * @t:		an operation's, or NULL
- * @type: @value: @target: else the change of a counter. The consumer's structure is not looked at any more
+ * struct trigger_run - what the work item has taken from cntr->due
+ * @t: trigger of an operation, or NULL if a counter is to be changed. In the latter case the
+ *	consumer's structure must not be used any more, and the other members have a copy
+ * @type: KFI_OP_CNTR_SET or KFI_OP_CNTR_ADD
+ * @value: value to set or add
+ * @target: counter to be changed
  */
 struct trigger_run {
 	struct kfi_trigger	*t;
@@ -268,9 +287,10 @@ static void trigger_change(const struct trigger_run *run)
 }
 
 /*
- * The provider had no room: back to the head of the queue, unless that has been often enough, or the counter is being closed
- * by somebody who did not wait for the end of what it started. We are still in the RCU section in which the endpoint's state
- * allowed the post: an end of the endpoint finds it there.
+ * The provider has no room: return @t to the head of cntr->due, unless that was done
+ * KFI_START_TRIES times, or the counter is being closed (its consumer did not wait for the
+ * operations that it has started). The caller is still in the RCU read section in which the state
+ * of the endpoint allowed the post, so the end of the endpoint finds @t (kfi_trigger_end()).
  */
 static bool trigger_again(struct kfi_cntr *cntr, struct kfi_trigger *t)
 {
@@ -293,7 +313,7 @@ static int trigger_inject(struct kfi_trigger *t)
 	return kfi_op_inject(t->op);
 }
 
-/* Return: false: not yet, and what is behind it neither. */
+/* Return: false if the provider has no room; then operations behind @t must wait, too. */
 static bool trigger_start(struct kfi_cntr *cntr, struct kfi_trigger *t)
 {
 	struct kfi_oper *op = t->op;
@@ -301,7 +321,8 @@ static bool trigger_start(struct kfi_cntr *cntr, struct kfi_trigger *t)
 	int ret;
 
 	rcu_read_lock_bh();
-	ret = trigger_inject(t) ?: kfi_post_start(op);	/* 0: @t and @op may be others' */
+	/* after success @t and @op may be in use again */
+	ret = trigger_inject(t) ?: kfi_post_start(op);
 	if (ret == -EAGAIN)
 		later = trigger_again(cntr, t);
 	if (ret && !later)
@@ -334,8 +355,9 @@ static int check_cntr(const struct kfi_domain *domain, struct kfid_cntr *fid)
 }
 
 /*
- * The RCU section is that of a post: between the look at the endpoint's state and the list, where the end of the endpoint
- * looks. An earlier post with KFI_MORE counted on one that the provider sees.
+ * As in every post, the RCU read section includes the check of the endpoint's state and the
+ * insertion into the list; the end of the endpoint waits for a grace period before it looks there.
+ * The provider does not see this post, so posts with KFI_MORE before it are flushed.
  */
 static int trigger_op(struct kfi_ep *ep, struct kfi_post *post, const struct kfi_trigger *how)
 {
@@ -353,7 +375,10 @@ static int trigger_op(struct kfi_ep *ep, struct kfi_post *post, const struct kfi
 	}
 	if (!ret) {
 		op->flags |= KFI_TRIGGER;
-		/* Others may look for theirs in there: it waits for nothing before trigger_wait() says so. */
+		/*
+		 * Other contexts read the triggers of the pool: this one must not seem to wait
+		 * before trigger_wait().
+		 */
 		t.op = op;
 		t.cntr = NULL;
 		*trigger_of(op) = t;
@@ -373,7 +398,7 @@ ssize_t kfi_trigger_post(struct kfi_ep *ep, struct kfi_post *post)
 
 	if (!ep->triggers || (context && context->event_type != KFI_TRIGGER_THRESHOLD))
 		return -EOPNOTSUPP;
-	/* The context can't be a struct kfi_cqe as well; who only looks has nothing to wait for. */
+	/* The context cannot be a struct kfi_cqe as well. A peek or claim completes at once. */
 	if (!context || post->flags & (KFI_CQE | KFI_PEEK | KFI_CLAIM | KFI_DISCARD))
 		return -EINVAL;
 	ret = check_cntr(ep->domain, context->trigger.threshold.cntr);
@@ -395,7 +420,7 @@ bool kfi_trigger_ended(const struct kfi_oper *op, int err)
 	if (target) {
 		rcu_read_lock();
 		kfi_obj_put(&target->obj);
-		kfi_cntr_count_len(target, err, 1);	/* one, also of a counter of bytes */
+		kfi_cntr_count_len(target, err, 1);	/* one, even if the counter counts bytes */
 		rcu_read_unlock();
 	}
 	return true;
@@ -429,7 +454,7 @@ static struct kfid_ep *work_describe_atomic(const struct kfi_deferred_work *work
 	}
 }
 
-/* What the work does, as a post. @atomic: room, if it is an atomic operation. */
+/* Describe the work as a post. @atomic: room for the part that atomic operations need. */
 static int work_describe(const struct kfi_deferred_work *work, struct kfi_post *post, struct kfi_post_atomic *atomic,
 			 struct kfid_ep **ep)
 {
@@ -483,7 +508,7 @@ static int work_queue_op(struct kfi_domain *domain, struct kfi_deferred_work *wo
 	if (!ep->triggers)
 		return -EOPNOTSUPP;
 	kfi_post_ep(fid, &post);
-	/* One end, one count. */
+	/* Deferred work has one completion, which is counted once. */
 	if (post.flags & (KFI_MULTI_RECV | KFI_PEEK | KFI_CLAIM | KFI_DISCARD))
 		return -EINVAL;
 	how->inject = post.flags & kfi_post_flags(post.code) & KFI_INJECT;
@@ -535,7 +560,10 @@ int kfi_work_queue(struct kfi_domain *domain, struct kfi_deferred_work *work)
 	return work_queue_op(domain, work, &how);
 }
 
-/* The first in a list that belongs to @work, or to any work if that is NULL. */
+/*
+ * Return the first trigger in the list that belongs to @work, or to any deferred work if @work is
+ * NULL.
+ */
 static struct kfi_trigger *work_find(struct list_head *list, const struct kfi_deferred_work *work)
 {
 	struct kfi_trigger *t;
@@ -546,7 +574,7 @@ static struct kfi_trigger *work_find(struct list_head *list, const struct kfi_de
 	return NULL;
 }
 
-/* Return: was there such work that had not started? */
+/* Return: true if there was such work and it had not started. */
 static bool work_drop(struct kfi_cntr *cntr, const struct kfi_deferred_work *work)
 {
 	struct kfi_cntr *target = NULL;
@@ -623,7 +651,8 @@ void kfi_trigger_cntr_init(struct kfi_cntr *cntr)
 
 void kfi_trigger_cntr_stop(struct kfi_cntr *cntr)
 {
-	synchronize_rcu_expedited();	/* who let go of it has counted */
+	/* contexts that have dropped their count have changed the counter */
+	synchronize_rcu_expedited();
 	cancel_delayed_work_sync(&cntr->work);
 	WARN_ON_ONCE(!list_empty(&cntr->due) || !list_empty(&cntr->waiting[KFI_CNTR_ENDED]) ||
 		     !list_empty(&cntr->waiting[KFI_CNTR_SUCCEEDED]));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * trigger.h - operations that wait for a counter (trigger.c), for endpoints, counters, domains and op.c.
+ * trigger.h - operations that wait for a counter (trigger.c): interface to endpoints, counters,
+ * domains and op.c
  */
 #ifndef _KFI_TRIGGER_CORE_H
 #define _KFI_TRIGGER_CORE_H
@@ -10,18 +11,21 @@
 #include "post.h"
 
 /**
- * struct kfi_trigger - something that waits for a counter
- * @link:	in a list of @cntr
- * @cntr:	the counter, whose close it prevents, while it waits; NULL before and after. Written under @cntr->lock
- * @threshold:	value that starts it
- * @op:		the operation, posted but not started; NULL: @work changes a counter
- * @work:	the consumer's structure, by which it is cancelled; NULL: a post with KFI_TRIGGER
- * @target:	counts the end of @op, or is changed; its close is prevented until then. May be NULL
- * @tries:	how often the provider had no room for @op
- * @inject:	the payload is to be copied at the start
+ * struct kfi_trigger - an operation, or a change of a counter, that waits for a counter
+ * @link: entry in &kfi_cntr.waiting or &kfi_cntr.due; protected by &kfi_cntr.lock of @cntr
+ * @cntr: the counter while this is in one of its lists, else NULL. Holds a count in kfi_obj.users,
+ *	which keeps the counter from being closed. Written under &kfi_cntr.lock of the counter
+ * @threshold: start when the counter has reached this value
+ * @op: operation that has been posted but not started; NULL if @work changes a counter
+ * @work: the consumer's structure, which identifies deferred work when it is canceled; NULL for a
+ *	post with KFI_TRIGGER
+ * @target: counter that counts the completion of @op, or that is changed; may be NULL. Holds a
+ *	count in kfi_obj.users until then
+ * @tries: number of times that the provider had no room for @op
+ * @inject: the payload is copied when the operation starts
  *
- * Operations have theirs in kfi_ep.triggers, works that change counters in the consumer's struct kfi_deferred_work: so there is
- * nothing to allocate when one is queued.
+ * The triggers of operations are in &kfi_ep.triggers, those of deferred work that changes a counter
+ * in the consumer's struct kfi_deferred_work. So nothing is allocated when one is queued.
  */
 struct kfi_trigger {
 	struct list_head		link;
@@ -34,34 +38,52 @@ struct kfi_trigger {
 	bool				inject;
 };
 
-/* Room for all operations of an endpoint that has KFI_TRIGGER, behind its pools. 0, -ENOMEM. */
+/*
+ * Allocate the triggers of an endpoint with KFI_TRIGGER, after its pools; free them. Return: 0,
+ * -ENOMEM.
+ */
 int kfi_trigger_ep_init(struct kfi_ep *ep);
 void kfi_trigger_ep_exit(struct kfi_ep *ep);
-/* End what waits with @err. The endpoint's state forbids posts, and a grace period has passed since. */
+/*
+ * Complete what waits with @err. The state of the endpoint forbids posts, and a grace period has
+ * passed since.
+ */
 void kfi_trigger_end(struct kfi_ep *ep, int err);
 
-/* Does a transmit of @ep with KFI_TRIGGER still wait for its counter? The answer may be old. */
+/*
+ * Return true if a transmit of @ep with KFI_TRIGGER still waits for its counter. The result may be
+ * outdated.
+ */
 bool kfi_trigger_waits(struct kfi_ep *ep, const struct kfi_oper *op);
-/* A post with KFI_TRIGGER, of either direction. */
+/* Post a transmit or receive with KFI_TRIGGER. */
 ssize_t kfi_trigger_post(struct kfi_ep *ep, struct kfi_post *post);
-/* kfi_cancel() of one that waits. 0, -ENOENT. */
+/* Cancel an operation that waits, for kfi_cancel(). Return: 0, -ENOENT. */
 int kfi_trigger_cancel(struct kfi_ep *ep, void *context);
-/* An operation with KFI_TRIGGER ends: count it where deferred work says. Return: false: it is counted as any other. */
+/*
+ * An operation with KFI_TRIGGER has completed. If it is deferred work, count it in the counter that
+ * the work names. Return: false if it must be counted as any other operation.
+ */
 bool kfi_trigger_ended(const struct kfi_oper *op, int err);
 
 void kfi_trigger_cntr_init(struct kfi_cntr *cntr);
-/* After it nobody comes to the counter, which has been retired, through here. May sleep. */
+/*
+ * Called when the counter has been retired. On return trigger.c does not use the counter any more.
+ * May sleep.
+ */
 void kfi_trigger_cntr_stop(struct kfi_cntr *cntr);
-/* The counter has changed, and something waits for it. Process or softirq. */
+/* The counter has changed while operations wait for it. Process context or softirq. */
 void kfi_trigger_check(struct kfi_cntr *cntr);
 
-/* The commands of kfi_control() */
+/* Commands of kfi_control() */
 int kfi_work_queue(struct kfi_domain *domain, struct kfi_deferred_work *work);
 int kfi_work_cancel(struct kfi_domain *domain, struct kfi_deferred_work *work);
 int kfi_work_flush(struct kfi_domain *domain);
 void kfi_work_flush_cntr(struct kfi_cntr *cntr);
 
-/* Its work items start operations, without locks held: those that waited for a counter, and those behind a fence. */
+/*
+ * Work items of this queue start operations that waited for a counter or behind a fence, without a
+ * lock held.
+ */
 extern struct workqueue_struct *kfi_start_wq;
 
 int kfi_trigger_setup(void);
