@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * source.c - directly polled queues look where their completions come from: kfi_source.h has the states.
+ * source.c - completion sources of directly polled queues. kfi_source.h describes the states.
  *
- * Who polls a queue says so (@polled) and looks at what is HOT or DUE in it, under RCU. Nobody is missed who wants to sleep
- * instead: he counts himself (@waiting) and then looks what is HOT; who makes a source HOT does that and then looks at the count; a
- * full barrier in between on both sides.
+ * A reader that polls a queue sets kfi_cq.polled to the time, and calls ops->poll() of the sources
+ * in kfi_cq.hot, which are HOT or DUE, under RCU. A reader that is about to sleep is not missed: it
+ * increments kfi_cq.waiting and then looks for HOT sources (kfi_cq_sleeps()); kfi_source_heat()
+ * makes a source HOT and then reads kfi_cq.waiting. Both sides have a full barrier in between.
  *
- * A source that leaves a queue's list may come back to it at once. Readers that are at it then see some of the list twice, or not
- * at all, but never leave the list, for it is always the same; and come again soon.
+ * A source that leaves kfi_cq.hot may be added again at once. A reader that is at its entry then
+ * sees a part of the list twice, or misses a part of it, and polls again soon. It does not leave
+ * the list, because a source is always added to the same list.
+ *
+ * Locks, outermost first: kfi_source.lock (state, membership in lists; interrupts off),
+ * kfi_cq.hot_lock (list of a queue; interrupts off). kfi_source.looking serializes ops->poll();
+ * readers only try it.
  */
 #include <linux/rculist.h>
 #include <kfi_source.h>
 #include "cq.h"
 
-#define KFI_SOURCE_BUDGET	256	/* of what comes before others get the CPU */
+#define KFI_SOURCE_BUDGET	256	/* completions before the tasklet lets other work run */
 
 static struct workqueue_struct *kfi_source_wq;
 
@@ -33,9 +39,11 @@ bool kfi_source_wanted(const struct kfi_ep *ep)
 }
 EXPORT_SYMBOL_GPL(kfi_source_wanted);
 
-/* ---- hot or not ---- */
+/* ---- transitions ---- */
 
-/* Somebody has polled in this jiffy or the last, and nobody sleeps. */
+/*
+ * Return true if a queue has been polled in this jiffy or the previous one, and no reader sleeps.
+ */
 static bool kfi_source_polled(const struct kfi_source *src)
 {
 	const struct kfi_cq *cq;
@@ -112,7 +120,10 @@ void kfi_source_event(struct kfi_source *src)
 }
 EXPORT_SYMBOL_GPL(kfi_source_event);
 
-/* With bottom halves off, so that softirq looks when they are on again, and not in a thread some time later. */
+/*
+ * With bottom halves off, the tasklet runs as soon as they are on again. Otherwise it would run in
+ * ksoftirqd, some time later.
+ */
 static void kfi_source_tick(struct work_struct *work)
 {
 	struct kfi_source *src = container_of(to_delayed_work(work), struct kfi_source, tick);
@@ -130,7 +141,7 @@ static void kfi_source_tick(struct work_struct *work)
 	local_bh_enable();
 }
 
-/* With bottom halves off, as above. */
+/* Bottom halves are off for the same reason as in kfi_source_tick(). */
 void kfi_cq_sleeps(struct kfi_cq *cq)
 {
 	struct kfi_source_at *at;
@@ -150,9 +161,12 @@ void kfi_cq_sleeps(struct kfi_cq *cq)
 	local_bh_enable();
 }
 
-/* ---- those who look ---- */
+/* ---- poll ---- */
 
-/* A reader, who need not wait for another one: what that finds is in the queue soon. */
+/*
+ * Called by a reader. It does not wait for another reader, because the completions that the other
+ * one finds are in the queue soon.
+ */
 static int kfi_source_look(struct kfi_source *src, int budget)
 {
 	int n;
@@ -171,7 +185,8 @@ int kfi_cq_look(struct kfi_cq *cq, int budget)
 	struct kfi_source_at *at;
 	int n = 0;
 
-	if (time_before(READ_ONCE(cq->polled), jiffies))	/* pollers share the line; it is written once a jiffy */
+	/* written once a jiffy, because pollers share the cache line */
+	if (time_before(READ_ONCE(cq->polled), jiffies))
 		WRITE_ONCE(cq->polled, jiffies);
 	if (list_empty(&cq->hot))
 		return 0;
@@ -199,7 +214,10 @@ static bool kfi_source_move(struct kfi_source *src, u8 from, u8 to)
 	return moved;
 }
 
-/* ARMED before the device is asked to tell, for it may do so at once. */
+/*
+ * The state is ARMED before the device is armed, because the device may call kfi_source_event() at
+ * once.
+ */
 static void kfi_source_arm(struct kfi_source *src)
 {
 	if (kfi_source_move(src, KFI_SOURCE_DUE, KFI_SOURCE_ARMED) && src->ops->arm(src))
@@ -248,7 +266,7 @@ void kfi_source_stop(struct kfi_source *src)
 	spin_unlock_irq(&src->lock);
 	cancel_delayed_work_sync(&src->tick);
 	tasklet_kill(&src->tasklet);
-	synchronize_rcu_expedited();	/* readers that still saw it are through */
+	synchronize_rcu_expedited();	/* readers may still use it */
 }
 EXPORT_SYMBOL_GPL(kfi_source_stop);
 
