@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * main.c - the life of kfi.ko
+ * main.c - init and exit of kfi.ko
  */
 #include <linux/module.h>
 #include <net/genetlink.h>
@@ -13,7 +13,8 @@
 
 /**
  * kfi_version() - see kfabric.h
- * Return: the version of the interface that this module implements.
+ *
+ * Return: the version of the API that this module implements.
  */
 uint32_t kfi_version(void)
 {
@@ -65,7 +66,7 @@ exit_device:
 	return ret;
 }
 
-/* Open fabrics pin their provider, and providers pin us: nothing is left here. */
+/* An open fabric pins its provider's module, which depends on kfi.ko: no object is left here. */
 static void __exit kfi_exit(void)
 {
 	kfi_netlink_exit();
@@ -84,4 +85,4 @@ module_exit(kfi_exit);
 MODULE_DESCRIPTION("kfabric: one message and RMA interface over any fabric");
 MODULE_LICENSE("GPL");
 MODULE_ALIAS("kfabric");
-MODULE_ALIAS_GENL_FAMILY(KFI_GENL_NAME);	/* `kfi info` loads us */
+MODULE_ALIAS_GENL_FAMILY(KFI_GENL_NAME);	/* "kfi info" loads kfi.ko */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * names.c - the names of flags and enumerators, for kfi_tostr()
+ * names.c - names of flags and enumerators, for kfi_tostr()
  */
 #include <linux/kernel.h>
 #include <kfabric.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * names.h - tables of the names of flags and enumerators
+ * names.h - tables with the names of flags and enumerators
  */
 #ifndef _KFI_NAMES_H
 #define _KFI_NAMES_H
@@ -13,9 +13,9 @@ struct kfi_name {
 };
 
 /**
- * struct kfi_names - the names of one set of flags or enumerators
- * @tab: the names
- * @count: how many
+ * struct kfi_names - names of one set of flags or enumerators
+ * @tab: table of names
+ * @count: number of entries
  */
 struct kfi_names {
 	const struct kfi_name	*tab;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * provider.c - who is there: registration and look-up of providers
+ * provider.c - registration and look-up of providers
  *
- * Readers walk the list inside SRCU, so a provider may sleep in discovery with
- * no lock of ours held, and registration never waits for discovery.
+ * Readers walk the list inside SRCU, so a provider may sleep in its getinfo operation while no lock
+ * is held, and registration never waits for discovery. An open fabric pins the module of its
+ * provider.
  */
 #define pr_fmt(fmt) "kfi: " fmt
 
@@ -15,16 +16,17 @@
 #include "registry.h"
 
 static LIST_HEAD(kfi_providers);
-/* Protects changes of kfi_providers. Taken alone. */
+/* Protects changes of kfi_providers. No other lock is taken under it. */
 static DEFINE_MUTEX(kfi_providers_lock);
-/* Readers of kfi_providers, also while they are inside a provider's getinfo. */
+/* Protects readers of kfi_providers, also while they call a provider's getinfo. */
 DEFINE_STATIC_SRCU(kfi_providers_srcu);
 
-/* When an operation has to be there */
+/* Conditions under which an operation is mandatory */
 enum kfi_op_group {
 	KFI_OPS_ALWAYS,
-	KFI_OPS_MATCHING,	/* unless receives are posted to hardware */
-	KFI_OPS_HW_RECV,	/* this one and the following: all or none */
+	KFI_OPS_MATCHING,	/* mandatory unless receives are posted to hardware */
+	/* this group and the following ones: all operations of the group or none */
+	KFI_OPS_HW_RECV,
 	KFI_OPS_CONNECT,
 	KFI_OPS_LISTEN,
 	KFI_OPS_MR,
@@ -91,7 +93,7 @@ static bool group_used(const struct kfi_prov_ops *ops, enum kfi_op_group group)
 }
 
 /**
- * kfi_missing_op() - does a set of operations lack one that it must have?
+ * kfi_missing_op() - look for a mandatory operation that is not set
  * @ops: a provider's operations
  *
  * Return: the name of the first that is missing, or NULL.
@@ -111,10 +113,10 @@ const char *kfi_missing_op(const struct kfi_prov_ops *ops)
 }
 
 /**
- * kfi_provider_name_ok() - may this name be part of a module alias?
+ * kfi_provider_name_ok() - check whether a name may be part of a module alias
  * @name: a name from a hint or a provider
  *
- * Return: true if it is not empty, fits, and is made of a-z, 0-9, _ and -.
+ * Return: true if the name is not empty, shorter than KFI_NAME_MAX, and made of a-z, 0-9, _ and -.
  */
 bool kfi_provider_name_ok(const char *name)
 {
@@ -135,7 +137,7 @@ static int check_provider(const struct kfi_provider *prov, u32 contract, size_t 
 		return -EINVAL;
 	}
 	if (!prov->name || !kfi_provider_name_ok(prov->name)) {
-		pr_err("provider with an unusable name\n");
+		pr_err("provider without a valid name\n");
 		return -EINVAL;
 	}
 	missing = kfi_missing_op(prov->ops);
@@ -146,7 +148,7 @@ static int check_provider(const struct kfi_provider *prov, u32 contract, size_t 
 	return 0;
 }
 
-/* Inside the SRCU section, or with the lock held. */
+/* Called inside the SRCU section, or with kfi_providers_lock held. */
 static struct kfi_provider *find_provider(const char *name)
 {
 	struct kfi_provider *prov;
@@ -161,17 +163,17 @@ static struct kfi_provider *find_provider(const char *name)
 
 /**
  * __kfi_provider_register() - see kfi_provider_register() in kfi_prov.h
- * @prov: description
+ * @prov: description of the provider
  * @contract: version of the contract that the provider was compiled with
- * @size: its size of struct kfi_prov_ops
- * @owner: its module
+ * @size: size of struct kfi_prov_ops that the provider was compiled with
+ * @owner: module of the provider
  *
  * Return: 0, -EINVAL, -EEXIST.
  */
 int __kfi_provider_register(struct kfi_provider *prov, u32 contract, size_t size,
 			    struct module *owner)
 {
-	static u32 last_id;	/* under the lock */
+	static u32 last_id;	/* protected by kfi_providers_lock */
 	int ret;
 
 	if (!prov || !prov->ops)
@@ -207,11 +209,12 @@ void kfi_provider_deregister(struct kfi_provider *prov)
 EXPORT_SYMBOL_GPL(kfi_provider_deregister);
 
 /**
- * kfi_walk_providers() - call @fn for every provider, in order of registration
- * @fn: may sleep; no lock is held and the module is pinned. Nonzero stops
- * @arg: for @fn
+ * kfi_walk_providers() - call a function for every provider, in order of registration
+ * @fn: function; may sleep. No lock is held, and the provider's module is pinned. A nonzero result
+ *	ends the walk
+ * @arg: argument of @fn
  *
- * Return: what @fn returned last, or 0.
+ * Return: the last result of @fn, or 0.
  */
 int kfi_walk_providers(kfi_provider_fn fn, void *arg)
 {
@@ -234,7 +237,7 @@ int kfi_walk_providers(kfi_provider_fn fn, void *arg)
 
 /**
  * kfi_provider_find() - find a provider that is loaded
- * @name: its name
+ * @name: name of the provider
  *
  * Return: the provider with its module pinned, or NULL.
  */
@@ -251,15 +254,15 @@ struct kfi_provider *kfi_provider_find(const char *name)
 	return prov;
 }
 
-/* Loading a module allocates and reads files: never for those who free memory. */
+/* Loading a module allocates memory and reads files, so it is not allowed during memory reclaim. */
 static bool may_load(void)
 {
 	return !(current->flags & (PF_MEMALLOC | PF_MEMALLOC_NOIO | PF_MEMALLOC_NOFS));
 }
 
 /**
- * kfi_provider_get() - find a provider, loading its module if need be
- * @name: its name
+ * kfi_provider_get() - find a provider; load its module if necessary
+ * @name: name of the provider
  *
  * Context: Process context, may sleep.
  * Return: the provider with its module pinned, or NULL.
@@ -275,8 +278,8 @@ struct kfi_provider *kfi_provider_get(const char *name)
 }
 
 /**
- * kfi_provider_put() - give back what kfi_provider_get() took
- * @prov: a provider
+ * kfi_provider_put() - unpin the module of a provider
+ * @prov: result of kfi_provider_get() or kfi_provider_find()
  */
 void kfi_provider_put(struct kfi_provider *prov)
 {

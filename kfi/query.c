@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * query.c - kfi_getinfo(): every provider offers, what matches the hints is the
- * answer
+ * query.c - kfi_getinfo(): each provider makes offers; the offers that match the hints are the
+ * answer.
+ *
+ * No lock is held while a provider is called. A query belongs to its caller, so nothing here is
+ * shared.
  */
 #define pr_fmt(fmt) "kfi: " fmt
 
@@ -15,7 +18,7 @@
 #define CORE_CAPS	(KFI_TRIGGER | KFI_FENCE)
 #define QUERY_FLAGS	(KFI_SOURCE | KFI_NUMERICHOST | KFI_PROV_ATTR_ONLY)
 
-/* ---- what an open object among the hints asks for ---- */
+/* ---- open objects in the hints ---- */
 
 static struct kfid_fabric *hint_fabric(const struct kfi_info *hints)
 {
@@ -52,7 +55,7 @@ static bool domain_fits(const struct kfi_domain *domain, const struct kfi_query 
 	       same_name(domain->name, offer->domain_attr->name);
 }
 
-/* Consumers find out by this whether an object they have open serves a node. */
+/* A consumer checks in this way whether an object that it has open can be used for a node. */
 static bool reuse_match(const struct kfi_query *q, const struct kfi_info *offer)
 {
 	struct kfid_fabric *fabric = hint_fabric(q->hints);
@@ -112,7 +115,10 @@ static bool offer_complete(const struct kfi_info *offer)
 	       offer->fabric_attr && offer->fabric_attr->name;
 }
 
-/* The provider's name and version are ours to say: compare with the truth. */
+/*
+ * The core sets the name and version of the provider in the answer, so the hints are compared with
+ * these and not with the offer.
+ */
 static bool prov_match(const struct kfi_query *q)
 {
 	const struct kfi_fabric_attr *h = q->hints ? q->hints->fabric_attr : NULL;
@@ -121,14 +127,14 @@ static bool prov_match(const struct kfi_query *q)
 		      h->prov_version <= q->prov->version);
 }
 
-/* An offer, with room for the parts that are more than the provider's. */
+/* A copy of an offer with room for the parts that the core extends */
 struct wide_offer {
 	struct kfi_info		info;
 	struct kfi_tx_attr	tx;
 	struct kfi_domain_attr	domain;
 };
 
-/* With what the core does for every provider. */
+/* Add the capabilities and limits that the core implements for every provider. */
 static void widen_offer(struct wide_offer *wide, const struct kfi_query *q, const struct kfi_info *offer)
 {
 	wide->tx = *offer->tx_attr;
@@ -147,6 +153,7 @@ static void widen_offer(struct wide_offer *wide, const struct kfi_query *q, cons
  * kfi_query_add() - see kfi_prov.h
  * @q: the query
  * @offer: what the provider can do
+ *
  * Return: 0, -EINVAL for an offer without names or attributes, -ENOMEM.
  */
 int kfi_query_add(struct kfi_query *q, const struct kfi_info *offer)
@@ -169,7 +176,7 @@ int kfi_query_add(struct kfi_query *q, const struct kfi_info *offer)
 }
 EXPORT_SYMBOL_GPL(kfi_query_add);
 
-/* KFI_PROV_ATTR_ONLY: who is there, without asking it for anything. */
+/* KFI_PROV_ATTR_ONLY: report the provider without calling it. */
 static int add_prov_attr(struct kfi_query *q)
 {
 	struct kfi_info *info;
@@ -187,7 +194,7 @@ static int add_prov_attr(struct kfi_query *q)
 	return 0;
 }
 
-/* ---- asking ---- */
+/* ---- query of the providers ---- */
 
 static int ask(struct kfi_query *q)
 {
@@ -199,7 +206,7 @@ static int ask(struct kfi_query *q)
 	return ret ?: q->err;
 }
 
-/* Ask one provider. Its failure drops what it offered, and nothing else. */
+/* Query one provider. If the provider fails, only its own offers are dropped. */
 static int ask_provider(struct kfi_provider *prov, void *arg)
 {
 	struct kfi_query *all = arg;
@@ -260,9 +267,10 @@ static void ask_all(struct kfi_query *q)
  * @node: address or interface, or NULL
  * @service: port, or NULL
  * @flags: KFI_SOURCE, KFI_NUMERICHOST, KFI_PROV_ATTR_ONLY
- * @hints: what is wanted, or NULL
- * @info: where to put the list
- * Return: 0 or a negative errno.
+ * @hints: requirements, or NULL
+ * @info: set to the list
+ *
+ * Return: 0, or a negative errno.
  */
 int kfi_getinfo_net(struct net *net, uint32_t version, const char *node,
 		    const char *service, uint64_t flags,
@@ -298,12 +306,13 @@ EXPORT_SYMBOL_GPL(kfi_getinfo_net);
 
 /**
  * kfi_getinfo() - see kfi_info.h
- * @version: as kfi_getinfo_net()
- * @node: as kfi_getinfo_net()
- * @service: as kfi_getinfo_net()
- * @flags: as kfi_getinfo_net()
- * @hints: as kfi_getinfo_net()
- * @info: as kfi_getinfo_net()
+ * @version: as in kfi_getinfo_net()
+ * @node: as in kfi_getinfo_net()
+ * @service: as in kfi_getinfo_net()
+ * @flags: as in kfi_getinfo_net()
+ * @hints: as in kfi_getinfo_net()
+ * @info: as in kfi_getinfo_net()
+ *
  * Return: as kfi_getinfo_net().
  */
 int kfi_getinfo(uint32_t version, const char *node, const char *service,

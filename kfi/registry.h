@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * registry.h - what discovery, fabrics, domains and netlink share
+ * registry.h - shared by discovery, fabrics, domains and netlink
  */
 #ifndef _KFI_REGISTRY_H
 #define _KFI_REGISTRY_H
@@ -12,15 +12,15 @@
 
 const char *kfi_missing_op(const struct kfi_prov_ops *ops);
 bool kfi_provider_name_ok(const char *name);
-struct kfi_provider *kfi_provider_find(const char *name);	/* never loads it */
+struct kfi_provider *kfi_provider_find(const char *name);	/* never loads its module */
 typedef int (*kfi_provider_fn)(struct kfi_provider *prov, void *arg);
 int kfi_walk_providers(kfi_provider_fn fn, void *arg);
 
 /* ---- fabric.c ---- */
 
 /*
- * All fabrics of all namespaces, in the order of their ids. Locks nest:
- * kfi_fabrics_lock, kfi_fabric.lock, kfi_domain.lock, kfi_ep.lock.
+ * All fabrics of all namespaces, ordered by id. Locks nest: kfi_fabrics_lock, kfi_fabric.lock,
+ * kfi_domain.lock, kfi_ep.lock.
  */
 extern struct list_head kfi_fabrics;
 extern struct mutex kfi_fabrics_lock;
@@ -34,17 +34,18 @@ int kfi_fabric_walk_eps(struct kfi_fabric *fabric, kfi_ep_fn fn, void *arg);
 
 void kfi_fabric_kill(struct kfi_fabric *fabric, const void *device);
 
-/* ---- idmap.c: the map of fabric ids; kfi_prov.h has the look-ups ---- */
+/* ---- idmap.c: the map of fabric ids; kfi_prov.h declares the look-ups ---- */
 
 int kfi_idmap_init(void);
 void kfi_idmap_exit(void);
 /*
- * Ids are 1 to KFI_MAP_ID_MAX. The two changes may sleep. 0; -EINVAL: no such id or address; -EEXIST: either is there;
- * -ENOSPC: too many; -ENOMEM.
+ * Ids are 1 to KFI_MAP_ID_MAX. kfi_idmap_add() and kfi_idmap_del() may sleep. Return: 0; -EINVAL:
+ * not a valid id or address; -EEXIST: the id or the address is in the map; -ENOSPC: the map is
+ * full; -ENOMEM.
  */
 int kfi_idmap_add(struct net *net, u32 id, __be32 addr);
 int kfi_idmap_del(struct net *net, u32 id);	/* 0, -ENOENT */
-/* The first entry whose id is at least *@id. 0, -ENOENT. */
+/* Find the first entry whose id is at least *@id. Return: 0, -ENOENT. */
 int kfi_idmap_next(struct net *net, u32 *id, __be32 *addr);
 
 /* ---- ext.c: kfi_open_ops() of fabrics and domains ---- */
@@ -58,7 +59,9 @@ int kfi_device_init(void);
 void kfi_device_exit(void);
 struct device *kfi_soft_device(void);
 
-/* ---- handles; every object begins with its head ---- */
+/* ---- handles ---- */
+
+/* The handle is the first member of every object. */
 
 static inline struct kfi_fabric *kfi_to_fabric(struct kfid_fabric *fid)
 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * short.c - short names: a number of up to 20 bits for a node and one of 12 bits for a port, as
- * Lustre's kfilnd has them. For providers whose own names are IP addresses and ports
+ * short.c - short names: a number of up to 20 bits for a node and a number of 12 bits for a port,
+ * as Lustre's kfilnd uses them. They are for providers whose own names are IP addresses and ports
  * (kfi_inaddr.h).
  *
- * The name of an endpoint is struct kcxi_addr then. Its nic stands for an IPv4 address: the address
- * that the administrator has mapped it to (idmap.c); or the address in the interface's subnet that
- * has the number as its host bits, unless the administrator has given that address another number:
- * an address has one name. Its pid stands for a port, counted from a base. A provider works with IP
- * addresses alone; names are converted where they come from the consumer, or go to it.
+ * The name of an endpoint is then a struct kcxi_addr. kcxi_addr.nic stands for an IPv4 address: the
+ * address that the administrator has mapped the number to (idmap.c), or else the address in the
+ * interface's subnet whose host bits are the number, unless the map gives that address another
+ * number: an address has one name. kcxi_addr.pid stands for a port, counted from a base. A provider
+ * works with IP addresses only; names are converted when they come from the consumer or go to it.
  */
 #define pr_fmt(fmt) "kfi: " fmt
 
@@ -23,14 +23,14 @@
 
 static_assert(KFI_SHORT_PORT_MAX == U16_MAX - PID_MAX);
 
-/* ---- between the two ---- */
+/* ---- conversion ---- */
 
 static __be32 host_mask(u8 prefix)
 {
 	return ~inet_make_mask(prefix);
 }
 
-/* A subnet with more hosts than there are numbers has some that can't be named. */
+/* In a larger subnet there would be more hosts than numbers. */
 static bool has_numbers(u8 prefix)
 {
 	return prefix >= 32 - NIC_BITS && prefix < 32;
@@ -51,8 +51,8 @@ static int nic_to_ip(struct net *net, __be32 subnet, u8 prefix, u32 nic, __be32 
 }
 
 /*
- * A number that the map gives to another address is not that of this one, whatever its host bits
- * are.
+ * If the map gives a number to another address, the number does not denote this one, whatever its
+ * host bits are.
  */
 static int ip_to_nic(struct net *net, __be32 subnet, u8 prefix, __be32 ip, u32 *nic)
 {
@@ -66,7 +66,7 @@ static int ip_to_nic(struct net *net, __be32 subnet, u8 prefix, __be32 ip, u32 *
 	return *nic && kfi_idmap_addr(net, *nic, &mapped) ? 0 : -EADDRNOTAVAIL;
 }
 
-/* ---- names as a domain has them ---- */
+/* ---- names in the format of a domain ---- */
 
 static int read_short(const struct kfi_inaddr_names *names, const struct kcxi_addr *a,
 		      union kfi_inaddr *name)
@@ -78,7 +78,7 @@ static int read_short(const struct kfi_inaddr_names *names, const struct kcxi_ad
 	if (!net)
 		return -ENODEV;
 	if (a->flags)
-		return -EINVAL;		/* one name has one handle */
+		return -EINVAL;		/* two forms of a name would have two handles */
 	ret = nic_to_ip(net, names->subnet, names->prefix, a->nic, &ip);
 	if (ret)
 		return ret;
@@ -157,14 +157,14 @@ int kfi_inaddr_name_check(const struct kfi_inaddr_names *names, const void *addr
 
 	if (!names->brief)
 		return kfi_inaddr_check(names->family, addr);
-	rcu_read_lock();	/* the namespace may be going */
+	rcu_read_lock();	/* keeps the namespace from going */
 	ret = read_short(names, addr, &name);
 	rcu_read_unlock();
 	return ret;
 }
 EXPORT_SYMBOL_GPL(kfi_inaddr_name_check);
 
-/* The number of a node, as "0x12"; the port as a plain number. */
+/* Parse the number of a node, such as "0x12", and a port, which is a decimal number. */
 static int resolve_short(const char *node, const char *service, struct kcxi_addr *a)
 {
 	u32 nic;
@@ -194,7 +194,7 @@ int kfi_inaddr_name_source(const struct kfi_inaddr_names *names, const struct kf
 {
 	if (!names->brief)
 		return kfi_inaddr_source(info, addr);
-	/* A name that the provider chose might be none. */
+	/* The info must have an address: one that the provider chose might have no short name. */
 	if (info->ep_attr->type != KFI_EP_RDM || !info->src_addr ||
 	    info->src_addrlen != sizeof(struct kcxi_addr))
 		return -EINVAL;
@@ -203,8 +203,9 @@ int kfi_inaddr_name_source(const struct kfi_inaddr_names *names, const struct kf
 EXPORT_SYMBOL_GPL(kfi_inaddr_name_source);
 
 /*
- * A node that goes by a number of the map, and loses the map with the module, would come back under
- * another name: peers that know it by the first would wait for it in vain.
+ * Warn if the address has no entry in the map. The map is lost with the module. A node that had a
+ * number of the map would come back under another name, and peers that know it by the first one
+ * would wait for it in vain.
  */
 static void warn_unmapped(const struct kfi_inaddr_names *names, const struct kfi_info *info)
 {
@@ -214,7 +215,7 @@ static void warn_unmapped(const struct kfi_inaddr_names *names, const struct kfi
 	if (!kfi_inaddr_name_source(names, info, &name) &&
 	    kfi_idmap_id(read_pnet(&names->domain->fabric->net), name.in.sin_addr.s_addr, &nic))
 		net_warn_ratelimited(
-			"%s: %pI4 has no entry in the map of short names and goes by %#x, its host bits; see kfi(8), map load\n",
+			"%s: %pI4 is not in the map of short names; its short name is %#x, its host bits; see kfi(8), map load\n",
 			info->domain_attr->name, &name.in.sin_addr,
 			(u32)((const struct kcxi_addr *)info->src_addr)->nic);
 }
@@ -229,7 +230,7 @@ int kfi_inaddr_names_open(struct kfi_inaddr_names *names, struct kfi_domain *dom
 	domain->addrlen = kfi_inaddr_len(names->family);
 	if (domain->info->addr_format != KFI_ADDR_CXI)
 		return 0;
-	/* The fabric is named after the subnet. */
+	/* The name of the fabric is the subnet. */
 	if (!in4_pton(text, -1, (u8 *)&names->subnet, '/', &end) || *end != '/' ||
 	    kstrtou8(end + 1, 10, &names->prefix) || names->prefix > 32 ||
 	    names->subnet & host_mask(names->prefix))
@@ -244,8 +245,9 @@ EXPORT_SYMBOL_GPL(kfi_inaddr_names_open);
 /* ---- queries ---- */
 
 /*
- * A consumer that asks for tagged RMA and named contexts, which no consumer of IP names does, and
- * does not say how names look, has the numbers of kfilnd: offers with short names come first.
+ * A consumer that asks for tagged RMA and for named receive contexts, but for no address format, is
+ * taken for kfilnd, because no consumer of IP addresses asks for both. Offers with short names come
+ * first then.
  */
 bool kfi_inaddr_short_wanted(const struct kfi_query *q)
 {

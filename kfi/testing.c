@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * testing.c - inner calls that the unit tests make. Part of kfi.ko only when it is built with KFI_TESTS=y.
+ * testing.c - exports internal functions for the unit tests; part of kfi.ko only if it is built
+ * with KFI_TESTS=y
  */
 #include <linux/export.h>
 #include "attr.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * tostr.c - values and structures as text, fi_tostr(3). A structure is a table
- * of its members.
+ * tostr.c - values and structures as text, see fi_tostr(3). Tables list the members of each
+ * structure.
  */
 #include <linux/export.h>
 #include <linux/in.h>
@@ -18,7 +18,7 @@
 
 #include "names.h"
 
-/* Bytes of the text of kfi_tostr(); an info with all capabilities needs 3000 */
+/* Size of the text of kfi_tostr(), in bytes; an info with all capabilities needs 3000 */
 #define TOSTR_MAX	8192
 
 enum member_kind {
@@ -192,7 +192,7 @@ static void print_enum(struct seq_buf *s, const struct kfi_names *names, u64 val
 	seq_buf_printf(s, "Unknown (0x%llx)", value);
 }
 
-/* The names of the bits, and what remains as a number. */
+/* Print the names of the flags that are set, and flags without a name as a number. */
 static void print_flags(struct seq_buf *s, const struct kfi_names *names, u64 flags)
 {
 	const char *sep = "";
@@ -262,7 +262,7 @@ static void print_value(struct seq_buf *s, const struct member *m, const void *a
 	}
 }
 
-/* One line a member, in the form of fi_info(1). */
+/* Print one line for each member, in the format of fi_info(1). */
 static void print_struct(struct seq_buf *s, const char *indent, const char *name,
 			 const struct member *m, const void *data)
 {
@@ -330,12 +330,12 @@ static void print_info(struct seq_buf *s, const struct kfi_info *info)
 	print_nic(s, info->nic);
 }
 
-/* What a type of kfi_tostr() is printed with: a set of names, or members. */
+/* How a type of kfi_tostr() is printed: by a set of names, or member by member */
 struct printer {
-	const char		*name;		/* of a structure */
+	const char		*name;		/* name of the structure */
 	const struct member	*members;
 	const struct kfi_names	*names;
-	enum member_kind	kind;		/* of a value with names */
+	enum member_kind	kind;		/* kind of a value that has names */
 };
 
 #define ENUM(set)	{ .names = &kfi_names_##set, .kind = AS_ENUM }
@@ -413,10 +413,11 @@ static void print_any(struct seq_buf *s, const void *data, enum kfi_type type)
 
 /**
  * kfi_tostr_r() - see kfabric.h
- * @buf: where to print
- * @len: bytes of it
- * @data: what to print
- * @datatype: what that is
+ * @buf: buffer for the text
+ * @len: bytes of @buf
+ * @data: value or structure to be printed
+ * @datatype: type of @data
+ *
  * Return: @buf, or NULL.
  */
 char *kfi_tostr_r(char *buf, size_t len, const void *data,
@@ -436,9 +437,10 @@ EXPORT_SYMBOL_GPL(kfi_tostr_r);
 
 /**
  * kfi_tostr() - see kfabric.h
- * @data: what to print
- * @datatype: what that is
- * Return: text to be freed with kfree(), or NULL.
+ * @data: value or structure to be printed
+ * @datatype: type of @data
+ *
+ * Return: text, which the caller frees with kfree(), or NULL.
  */
 char *kfi_tostr(const void *data, enum kfi_type datatype)
 {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * trace.c - the bodies of the tracepoints; providers may fire the connection
- * and error ones as well.
+ * trace.c - the tracepoints. Those for connections and errors are exported to providers.
  */
 #define CREATE_TRACE_POINTS
 #include <trace/events/kfi.h>
