@@ -2,12 +2,14 @@
 /*
  * cm.c - connections.
  *
- * Nothing is told to a consumer from within another's call: whatever happens to an endpoint sets a bit in its @events
- * and queues its cm_work, which alone calls kfi_ep_connected() and its like, so the news keep their order. It may wait
- * for operations to end and for grace periods; nobody but close waits for it.
+ * No event is reported to a consumer from within a call of another consumer. Whatever happens to an
+ * endpoint sets a bit in its @events and queues its cm_work. Only cm_work calls kfi_ep_connected(),
+ * kfi_ep_refused() and kfi_ep_disconnected(), so the events stay in order. cm_work may wait for
+ * operations to complete and for grace periods; only the close of the endpoint waits for cm_work.
  *
- * A connection is two endpoints that name each other in peer_id. The number of an endpoint is not used again
- * before it has told its peer that it goes, so the names can't be mistaken.
+ * A connection is two endpoints with the number of the other one in peer_id. An endpoint that ends
+ * tells its peer before its number can be used again, so the number cannot denote a different
+ * endpoint.
  */
 #include <linux/slab.h>
 #include "loop.h"
@@ -20,17 +22,19 @@ enum {
 };
 
 /**
- * struct loop_connreq - a request on its way
- * @base:	common part
- * @ref:	the initiator's loop_ep.req, and the listening side until accept or reject
- * @lock:	protects @from; taken alone
- * @from:	the initiator; it clears this before it stops
- * @from_id:	its number
- * @to:		number of the listener
- * @lp:		the listener, only to compare with
- * @posted:	the listener has it: kfi_connreq_gone() may be asked (under the initiator's loop_ep.lock)
- * @len:	bytes of @data
- * @data:	private data
+ * struct loop_connreq - a connection request
+ * @base: common part
+ * @ref: references: of the initiator's loop_ep.req, and of the listening side until accept or
+ *	reject
+ * @lock: protects @from; no other lock is held with it
+ * @from: the initiator, which clears the pointer before it stops
+ * @from_id: number of the initiator
+ * @to: number of the listener
+ * @lp: the listener, only compared and never dereferenced
+ * @posted: the listener has the request, so kfi_connreq_gone() may be called. Protected by
+ *	loop_ep.lock of the initiator
+ * @len: bytes of @data
+ * @data: private data
  */
 struct loop_connreq {
 	struct kfi_connreq	base;
@@ -56,7 +60,7 @@ static void loop_req_put(struct loop_connreq *req)
 		kfree(req);
 }
 
-/* The initiator, pinned, and from now on out of reach through the request; NULL if it is already. */
+/* Take the initiator out of the request, with a reference. Return: NULL if that was done before. */
 static struct loop_ep *loop_req_initiator(struct loop_connreq *req)
 {
 	struct loop_ep *le;
@@ -70,7 +74,7 @@ static struct loop_ep *loop_req_initiator(struct loop_connreq *req)
 	return le;
 }
 
-/* ---- news for an endpoint ---- */
+/* ---- events of an endpoint ---- */
 
 static void loop_event(struct loop_ep *le, unsigned int event)
 {
@@ -98,7 +102,10 @@ static void loop_refuse(struct loop_ep *le, int err)
 	spin_unlock_bh(&le->lock);
 }
 
-/* The initiator, pinned, if it still waits for an answer; its claim to the request is the caller's then. */
+/*
+ * Return the initiator with a reference if it still waits for an answer. The caller then also owns
+ * the reference of the initiator's loop_ep.req.
+ */
 static struct loop_ep *loop_initiator(struct loop_connreq *req)
 {
 	struct loop_ep *le = loop_req_initiator(req);
@@ -117,7 +124,7 @@ static struct loop_ep *loop_initiator(struct loop_connreq *req)
 	return NULL;
 }
 
-/* ---- the initiator ---- */
+/* ---- initiator ---- */
 
 int loop_connect(struct kfi_ep *ep, const void *addr, const void *data, size_t len)
 {
@@ -145,8 +152,10 @@ int loop_connect(struct kfi_ep *ep, const void *addr, const void *data, size_t l
 }
 
 /*
- * Is it still with the listener? A listener that can't be found any more has given away or rejected all it had. A pin
- * for as long as the request waits would let a closing listener wait for consumers.
+ * Take the request back from the listener. Return: true if it was waiting there. If the listener is
+ * not found any more, it has passed on or rejected all its requests. A reference to the listener
+ * for as long as a request waits is no alternative: the close of a listener would wait for
+ * consumers.
  */
 static bool loop_req_gone(struct loop_ep *le, struct loop_connreq *req)
 {
@@ -160,7 +169,7 @@ static bool loop_req_gone(struct loop_ep *le, struct loop_connreq *req)
 	return gone;
 }
 
-/* Withdraw the request, if nobody has answered it. Return: it was withdrawn. */
+/* Withdraw the request unless it has been answered. Return: true if it was withdrawn. */
 static bool loop_withdraw(struct loop_ep *le)
 {
 	struct loop_connreq *req;
@@ -177,14 +186,18 @@ static bool loop_withdraw(struct loop_ep *le)
 	self = loop_req_initiator(req);
 	if (self)
 		loop_ep_put(self);
-	/* Still with the listener: then its claim is ours to drop. */
+	/* it was still with the listener: drop the reference of the listening side */
 	if (posted && loop_req_gone(le, req))
 		loop_req_put(req);
 	loop_req_put(req);
 	return true;
 }
 
-/* The request, with a claim of ours and one for the listening side, and a pin that keeps stop waiting. */
+/*
+ * Return the request with a reference for the caller and one for the listening side, and take a
+ * reference of the endpoint, for which loop_ep_stop() waits. Return: NULL if the request was
+ * withdrawn.
+ */
 static struct loop_connreq *loop_connect_begin(struct loop_ep *le)
 {
 	struct loop_connreq *req = NULL;
@@ -207,7 +220,10 @@ static void loop_connect_posted(struct loop_ep *le, struct loop_connreq *req)
 	waits = le->req == req;
 	req->posted = waits;
 	spin_unlock_bh(&le->lock);
-	/* Withdrawn before it was posted? (If it has been answered already, it is not with the listener any more.) */
+	/*
+	 * If the request was withdrawn before it was posted, take it back from the listener. If it
+	 * was answered, the listener does not have it any more.
+	 */
 	if (!waits && kfi_connreq_gone(&req->base))
 		loop_req_put(req);
 }
@@ -240,9 +256,9 @@ static void loop_do_connect(struct loop_ep *le)
 	loop_ep_put(le);
 }
 
-/* ---- the acceptor ---- */
+/* ---- acceptor ---- */
 
-/* Both ends get to know each other; the acceptor is ready before the initiator can hear of it. */
+/* Connect both endpoints. The acceptor is up before the initiator can learn of the connection. */
 static bool loop_link(struct loop_ep *le, struct loop_connreq *req, const void *data, size_t len)
 {
 	struct loop_ep *from;
@@ -265,7 +281,7 @@ static bool loop_link(struct loop_ep *le, struct loop_connreq *req, const void *
 		loop_answer(from, LOOP_EV_CONNECTED, 0, data, len);
 	}
 	spin_unlock_bh(&from->lock);
-	loop_req_put(req);	/* the initiator's */
+	loop_req_put(req);	/* reference of the initiator's loop_ep.req */
 	loop_ep_put(from);
 	return alive;
 }
@@ -302,13 +318,13 @@ int loop_reject(struct kfi_pep *pep, struct kfi_connreq *base, const void *data,
 		loop_answer(from, LOOP_EV_REFUSED, -ECONNREFUSED, data, len);
 		spin_unlock_bh(&from->lock);
 		loop_ep_put(from);
-		loop_req_put(req);	/* the initiator's */
+		loop_req_put(req);	/* reference of the initiator's loop_ep.req */
 	}
 	loop_req_put(req);
 	return 0;
 }
 
-/* ---- the end ---- */
+/* ---- end ---- */
 
 static void loop_tell_peer(struct loop_ep *le)
 {
@@ -333,7 +349,10 @@ int loop_shutdown(struct kfi_ep *ep)
 {
 	struct loop_ep *le = to_loop_ep(ep);
 
-	/* Own operations first: what found its receive has arrived before the peer hears of the end. */
+	/*
+	 * First the own operations: messages that have found their receive are delivered before the
+	 * peer learns of the end.
+	 */
 	loop_ep_down(le, -ESHUTDOWN);
 	loop_tell_peer(le);
 	spin_lock_bh(&le->lock);

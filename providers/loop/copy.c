@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * copy.c - bytes from one piece of memory to another.
+ * copy.c - copies between two iterators.
  */
 #include <linux/highmem.h>
 #include <linux/uio.h>
 #include "loop.h"
 
-/* A piece of memory at the front of @it, mapped if need be; at most *len bytes, and *len says how many. */
+/* Map the first piece of @it, at most *@len bytes; *@len is set to its length. */
 static void *loop_map(const struct iov_iter *it, size_t *len)
 {
 	size_t off = it->iov_offset;
@@ -30,8 +30,9 @@ static void loop_unmap(const struct iov_iter *it, void *p)
 }
 
 /*
- * Copy between kvec or bvec iterators, in any context. Not copy_to_iter(): its check of the source is meant for user
- * copies and would refuse slab objects that are not to be shown to users.
+ * Copy between kvec or bvec iterators, in any context. copy_to_iter() does not serve: its check of
+ * the source is meant for copies to user space and refuses slab objects that must not be copied
+ * there.
  */
 size_t loop_copy(struct iov_iter *dst, struct iov_iter *src, size_t len)
 {

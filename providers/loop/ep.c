@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ep.c - endpoints: numbers, look-up, going down.
+ * ep.c - endpoints: numbers, look-up, end.
  */
 #include "loop.h"
 
-/* The number that the info asks for. An accepted endpoint's info has the listener's: it gets one of its own. */
+/*
+ * Return the number that the info asks for, 0 for any. The info of an endpoint that accepts a
+ * request has the number of the listener, so the endpoint gets a number of its own.
+ */
 static u64 loop_wanted_id(const struct kfi_ep *ep)
 {
 	const struct kfi_loop_addr *a = ep->info->src_addr;
@@ -46,7 +49,7 @@ int loop_ep_enable(struct kfi_ep *ep)
 {
 	struct loop_ep *le = to_loop_ep(ep);
 
-	if (ep->sep)	/* a context goes by the number of its scalable endpoint, which is enabled and keeps it */
+	if (ep->sep)	/* the scalable endpoint is enabled, so its number is constant */
 		le->id = to_loop_ep(ep->sep)->id;
 	if (ep->type == KFI_EP_RDM) {
 		spin_lock_bh(&le->lock);
@@ -55,7 +58,7 @@ int loop_ep_enable(struct kfi_ep *ep)
 	}
 	if (ep->sep)
 		return 0;
-	/* The entry is reserved: this allocates nothing and cannot fail. */
+	/* The entry is reserved, so the store allocates nothing and cannot fail. */
 	return xa_err(xa_store(&le->ln->eps, le->id, le, GFP_KERNEL));
 }
 
@@ -107,9 +110,12 @@ void loop_ep_put(struct loop_ep *le)
 	loop_unpin(&le->users);
 }
 
-/* ---- the end ---- */
+/* ---- end ---- */
 
-/* Own messages that still wait at peers for a receive. Those that a receive has just taken end there. */
+/*
+ * Take back own messages that still wait for a receive at peers. A message that a receive has just
+ * taken is completed by loop_rx_matched().
+ */
 static void loop_unpark(struct loop_ep *le, struct list_head *own)
 {
 	struct loop_op *p, *next;
@@ -128,14 +134,17 @@ void loop_end_all(struct list_head *ops, int err)
 		loop_tx_end(p, err);
 }
 
-/* Nobody waits for us any more, and nobody will: up is false. */
+/* le->up is false, so no operation waits at @le any more, and none will. */
 static void loop_retry_stop(struct loop_ep *le)
 {
 	cancel_work_sync(&le->retry);
 	if (!le->ep.rx_cq)
 		return;
 	kfi_cq_cancel_wait(le->ep.rx_cq, &le->room);
-	/* The waiter may have queued it between the two. It finds nothing to do, and does not wait again. */
+	/*
+	 * @room may have queued the work in between. The work finds nothing to do, and does not
+	 * wait again.
+	 */
 	cancel_work_sync(&le->retry);
 }
 
@@ -155,7 +164,7 @@ void loop_ep_down(struct loop_ep *le, int err)
 	loop_end_all(&own, err);
 	loop_end_all(&peers, -ECONNRESET);
 	loop_retry_stop(le);
-	/* Pairs with loop_tx_begin(): it counts, then looks at up. */
+	/* Pairs with loop_tx_begin(), which increments nr_tx and then reads up. */
 	smp_mb();
 	wait_var_event(&le->nr_tx, !atomic_read(&le->nr_tx));
 }
@@ -173,8 +182,8 @@ void loop_ep_stop(struct kfi_ep *ep, int err)
 
 void loop_ep_close(struct kfi_ep *ep)
 {
-	/* It may wait for as long as a grace period, which stop need not. */
+	/* cm_work may wait for a grace period, which loop_ep_stop() must not do. */
 	cancel_work_sync(&to_loop_ep(ep)->cm_work);
-	/* For those who have found us in the array and do not know yet that we are gone. */
+	/* Look-ups may have found the endpoint in the array before it was removed. */
 	synchronize_rcu();
 }

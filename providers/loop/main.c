@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * main.c - kfi_loop.ko: the module's life, what it offers, its addresses.
+ * main.c - kfi_loop.ko: init and exit, discovery, addresses.
  */
 #include <linux/init.h>
 #include <net/netns/generic.h>
@@ -10,7 +10,10 @@
 #define LOOP_CAPS	(KFI_MSG | KFI_RMA | KFI_TAGGED | KFI_TAGGED_RMA | KFI_ATOMIC | KFI_SEND | KFI_RECV | \
 			 KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE | KFI_MULTI_RECV |	\
 			 KFI_DIRECTED_RECV | KFI_RMA_EVENT | KFI_SOURCE | KFI_LOCAL_COMM)
-/* Everything is performed at the peer in the order of posting, before the post returns or behind what waits. */
+/*
+ * Operations are performed at the peer in posting order, either before the post returns or behind
+ * operations that wait.
+ */
 #define LOOP_ORDER	(KFI_ORDER_STRICT | KFI_ORDER_RMA_RAR | KFI_ORDER_RMA_RAW | KFI_ORDER_RMA_WAR |	\
 			 KFI_ORDER_RMA_WAW | KFI_ORDER_ATOMIC_RAR | KFI_ORDER_ATOMIC_RAW |			\
 			 KFI_ORDER_ATOMIC_WAR | KFI_ORDER_ATOMIC_WAW)
@@ -40,7 +43,7 @@ int loop_id_reserve(struct xarray *ids, u32 *next, u64 *id)
 		err = xa_insert(ids, *id, NULL, GFP_KERNEL);
 		return err == -EBUSY ? -EADDRINUSE : err;
 	}
-	/* Numbers that people choose tend to be small: stay out of their way. */
+	/* Consumers tend to choose small numbers; free numbers are taken from the upper half. */
 	err = xa_alloc_cyclic(ids, &free, NULL, XA_LIMIT(1U << 31, U32_MAX), next, GFP_KERNEL);
 	if (err < 0)
 		return err == -EBUSY ? -EADDRNOTAVAIL : err;
@@ -79,7 +82,7 @@ struct loop_names {
 	struct kfi_loop_addr src, dest;
 };
 
-/* A source that nobody has named is 0: any free number. */
+/* A source address 0 stands for any free number. */
 static void loop_offer_addrs(struct kfi_query *q, struct kfi_info *offer, struct loop_names *names)
 {
 	const struct kfi_info *h = q->hints;
@@ -160,7 +163,7 @@ static int loop_domain_open(struct kfi_domain *domain)
 
 static void loop_domain_close(struct kfi_domain *domain)
 {
-	/* It took nothing. */
+	/* There is nothing to undo. */
 }
 
 /* ---- the provider ---- */
@@ -209,7 +212,7 @@ static struct kfi_provider loop_provider = {
 	.ops		= &loop_ops,
 };
 
-/* ---- the module ---- */
+/* ---- module ---- */
 
 static int __net_init loop_net_init(struct net *net)
 {
@@ -221,7 +224,10 @@ static int __net_init loop_net_init(struct net *net)
 	return 0;
 }
 
-/* No exit: kfi.ko stops the namespace's endpoints, after we would be asked and before this memory is freed. */
+/*
+ * There is no exit operation: kfi.ko stops the endpoints of the namespace before that would be
+ * called, and this memory is freed after it. The arrays are empty then.
+ */
 static struct pernet_operations loop_pernet = {
 	.init	= loop_net_init,
 	.id	= &loop_net_id,
@@ -259,7 +265,7 @@ static void __exit loop_exit(void)
 }
 module_exit(loop_exit);
 
-MODULE_DESCRIPTION("kfabric provider: endpoints of one kernel");
+MODULE_DESCRIPTION("kfabric provider: loopback between endpoints of one kernel");
 MODULE_LICENSE("GPL");
 MODULE_VERSION("1.0");
 MODULE_ALIAS("kfi-provider-loop");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * pep.c - listeners: numbers and look-up, as ep.c does for endpoints.
+ * pep.c - passive endpoints: numbers and look-up. Life times are those of endpoints, see loop.h.
  */
 #include "loop.h"
 
@@ -59,7 +59,7 @@ int loop_listen(struct kfi_pep *pep)
 {
 	struct loop_pep *lp = to_loop_pep(pep);
 
-	/* The entry is reserved: this allocates nothing. */
+	/* The entry is reserved, so the store allocates nothing. */
 	return xa_err(xa_store(&lp->ln->listeners, lp->id, lp, GFP_KERNEL));
 }
 

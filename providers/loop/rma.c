@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rma.c - reads and writes of a peer's regions, atomic operations on them, and making them durable.
+ * rma.c - remote memory access, atomic operations, and commits.
  */
 #include <linux/slab.h>
 #include "loop.h"
@@ -17,7 +17,7 @@ static u64 loop_access(const struct kfi_oper *op)
 	}
 }
 
-/* All segments are looked at before a byte moves. */
+/* Check all segments before any byte is moved. */
 static int loop_rma_check(struct loop_ep *to, const struct kfi_oper *op)
 {
 	struct iov_iter it;
@@ -35,7 +35,10 @@ static int loop_rma_check(struct loop_ep *to, const struct kfi_oper *op)
 	return 0;
 }
 
-/* One segment. A region may be closed at any time, and then waits no longer than one chunk takes. */
+/*
+ * Move one segment. rcu_read_lock() is dropped after each chunk, so that the close of a region
+ * waits for one chunk at most.
+ */
 static int loop_rma_move(struct kfi_oper *op, struct kfi_mr *mr, u64 key, struct iov_iter *it)
 {
 	size_t left = iov_iter_count(it), n, done;
@@ -57,7 +60,7 @@ static int loop_rma_move(struct kfi_oper *op, struct kfi_mr *mr, u64 key, struct
 	return 0;
 }
 
-/* Move all segments; p->mr is the last one's region then. */
+/* Move all segments. On success p->mr is the region of the last one. */
 static int loop_rma_run(struct loop_ep *to, struct loop_op *p)
 {
 	struct kfi_oper *op = p->op;
@@ -70,7 +73,7 @@ static int loop_rma_run(struct loop_ep *to, struct loop_op *p)
 		const struct kfi_rma_iov *r = &op->rma[i];
 
 		mr = kfi_mr_get(&to->ep, r->key, r->addr, r->len, loop_access(op), &it);
-		if (IS_ERR(mr))	/* EACCES would say that no byte has moved */
+		if (IS_ERR(mr))	/* -EACCES would mean that no byte has moved */
 			return i ? -EREMOTEIO : PTR_ERR(mr);
 		if (p->mr)
 			kfi_mr_put(p->mr);
@@ -80,7 +83,7 @@ static int loop_rma_run(struct loop_ep *to, struct loop_op *p)
 	return err;
 }
 
-/* The core does it. */
+/* Have the core perform the operation. */
 static int loop_atomic_run(struct loop_ep *to, struct loop_op *p)
 {
 	struct kfi_oper *op = p->op;
@@ -96,7 +99,7 @@ static int loop_atomic_run(struct loop_ep *to, struct loop_op *p)
 	return 0;
 }
 
-/* ---- durable ---- */
+/* ---- commit ---- */
 
 void loop_commit_free(struct loop_commit *c)
 {
@@ -106,7 +109,9 @@ void loop_commit_free(struct loop_commit *c)
 	kfree(c);
 }
 
-/* What is to be durable needs owners who can see to that: found out before a byte moves. */
+/*
+ * Find the regions that are to be made durable, before any byte is moved: each must have persist().
+ */
 static int loop_commit_get(struct loop_ep *to, struct loop_op *p)
 {
 	const struct kfi_oper *op = p->op;
@@ -124,10 +129,13 @@ static int loop_commit_get(struct loop_ep *to, struct loop_op *p)
 	return err;
 }
 
-/* Protects who waits for which commit: the lists of both endpoints, and loop_commit.op. Of no endpoint: it may be gone. */
+/*
+ * Protects the lists of commits of all endpoints (loop_ep.committing, loop_ep.commits) and
+ * loop_commit.op. It is global because a commit may last longer than its endpoints exist.
+ */
 static DEFINE_SPINLOCK(loop_commit_lock);
 
-/* Take the operation back; the commit goes on without it. */
+/* Detach the operation from its commit, which goes on without it. */
 static void loop_commit_part(struct loop_commit *c, struct list_head *to)
 {
 	lockdep_assert_held(&loop_commit_lock);
@@ -151,7 +159,7 @@ static void loop_commit_work(struct work_struct *work)
 	loop_end_all(&ended, err);
 }
 
-/* persist() may sleep, and for as long as it likes. */
+/* Call persist() in a work item: it may sleep, without a time limit. */
 static void loop_commit_start(struct loop_ep *to, struct loop_op *p)
 {
 	struct loop_ep *from = to_loop_ep(p->op->ep);
@@ -188,7 +196,7 @@ void loop_uncommit(struct loop_ep *le, struct list_head *own, struct list_head *
 	spin_unlock_bh(&loop_commit_lock);
 }
 
-/* ---- the operations ---- */
+/* ---- operations ---- */
 
 static int loop_rma_perform(struct loop_ep *to, struct loop_op *p)
 {
@@ -199,7 +207,10 @@ static int loop_rma_perform(struct loop_ep *to, struct loop_op *p)
 	return kfi_opc_is_atomic(p->op->code) ? loop_atomic_run(to, p) : loop_rma_run(to, p);
 }
 
-/* Return: false: it has landed, but the event for the peer has no room. Then the bytes do not move again. */
+/*
+ * Return: false if the bytes have moved, but the peer's queue has no room for the event. They are
+ * not moved again by the next call.
+ */
 bool loop_rma(struct loop_ep *to, struct loop_op *p)
 {
 	struct kfi_oper *op = p->op;
@@ -222,7 +233,7 @@ bool loop_rma(struct loop_ep *to, struct loop_op *p)
 	return true;
 }
 
-/* Earlier writes have landed in memory that everybody here sees: visible they are. */
+/* Earlier writes have been performed in memory that all CPUs see, so they are visible already. */
 bool loop_flush(struct loop_ep *to, struct loop_op *p)
 {
 	bool commit = p->op->flags & KFI_COMMIT_COMPLETE;

@@ -2,9 +2,10 @@
 /*
  * stall.c - operations that wait for room in the peer's completion queue.
  *
- * They stand in a line of the peer. Who is at its head is performed again when the queue has room, by the peer's
- * work item alone, so the line keeps its order. loop_net.stall_lock protects all lines of a namespace: a full
- * queue is the slow path.
+ * They wait in loop_ep.waiting of the peer, in order. When the queue has room, the peer's work item
+ * (loop_ep.retry) performs them again. Nothing else does, so they stay in order.
+ * loop_net.stall_lock protects these lists for all endpoints of a namespace: a full queue is the
+ * slow path.
  */
 #include "loop.h"
 
@@ -21,8 +22,8 @@ static bool loop_is_rma(const struct kfi_oper *op)
 }
 
 /*
- * Would it overtake? What may need a slot of a full queue waits behind those that wait for one; the rest waits only
- * behind the same sender's.
+ * Would the operation overtake another one? If it may need a slot in the full queue, it waits
+ * behind all others. Otherwise it waits only behind operations of the same sender.
  */
 static bool loop_must_wait(const struct loop_ep *from, const struct loop_ep *to, const struct kfi_oper *op)
 {
@@ -33,11 +34,14 @@ static bool loop_must_wait(const struct loop_ep *from, const struct loop_ep *to,
 	       to->retrying == from;
 }
 
-/* Put it into the line of @to, at its end or, to try again, where it was. Return: 0, or why it has to end. */
+/*
+ * Add the operation to to->waiting: at the end, or at the head if it is to be tried again. Return:
+ * 0, or the errno to complete it with.
+ */
 static int loop_line_up(struct loop_ep *from, struct loop_ep *to, struct loop_op *p, bool again)
 {
 	lockdep_assert_held(&to->ln->stall_lock);
-	/* Going down clears up and then comes here for what is in line. */
+	/* loop_ep_down() clears up, and then takes the lock to remove what waits. */
 	if (!READ_ONCE(from->up))
 		return from->err;
 	if (!READ_ONCE(to->up))
@@ -53,7 +57,6 @@ static int loop_line_up(struct loop_ep *from, struct loop_ep *to, struct loop_op
 	return 0;
 }
 
-/* Return: true: it waits now (or has ended); false: there is nothing to wait behind. */
 bool loop_stall(struct loop_ep *from, struct loop_ep *to, struct loop_op *p, bool full)
 {
 	struct loop_net *ln = to->ln;
@@ -64,7 +67,10 @@ bool loop_stall(struct loop_ep *from, struct loop_ep *to, struct loop_op *p, boo
 	wait = full || loop_must_wait(from, to, p->op);
 	if (wait)
 		err = loop_line_up(from, to, p, false);
-	/* Under the lock: who takes us out of the line afterwards also cancels the work. */
+	/*
+	 * Queued under the lock: loop_ep_down() removes the operation under the lock first, and
+	 * then cancels the work.
+	 */
 	if (full && !err)
 		queue_work(loop_wq, &to->retry);
 	spin_unlock_bh(&ln->stall_lock);
@@ -91,7 +97,7 @@ static struct loop_op *loop_next_waiting(struct loop_ep *to)
 	return p;
 }
 
-/* It did not fit. Return: it waits again; else it has ended. */
+/* The operation did not fit again. Return: true if it waits; false if it has been completed. */
 static bool loop_put_back(struct loop_ep *to, struct loop_op *p)
 {
 	int err;
@@ -106,7 +112,7 @@ static bool loop_put_back(struct loop_ep *to, struct loop_op *p)
 	return !err;
 }
 
-/* Perform what waits for @to, in order, until its queue is full again. */
+/* Perform the operations that wait for @to, in order, until its queue is full again. */
 void loop_retry(struct work_struct *work)
 {
 	struct loop_ep *to = container_of(work, struct loop_ep, retry);

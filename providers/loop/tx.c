@@ -2,20 +2,21 @@
 /*
  * tx.c - the data path: an operation from its post to its completion.
  *
- * It is performed by the thread that posts it, at the peer, at once. It is not when
- *  - a message finds no receive: it is parked, that is, the operation itself waits in the peer's matching;
- *  - the peer's completion queue is full: it is stalled, and with it what would overtake it (stall.c);
- *  - durability is asked for: the region's owner is called in a workqueue (rma.c).
- *
- * Top to bottom: begin and end of an operation; messages; the entry.
+ * The context that posts an operation performs it at the peer at once, with three exceptions:
+ * - a message finds no receive. It is parked: the operation waits in the peer's matching;
+ * - the peer's completion queue is full. The operation is stalled, and later operations that
+ *   must not overtake it wait, too (stall.c);
+ * - a commit is requested: a work item calls persist() of the region (rma.c).
  */
 #include "loop.h"
 
-/* ---- begin and end ---- */
+/* ---- begin and completion ---- */
 
 static void loop_tx_put(struct loop_ep *le)
 {
-	/* The last one lets the endpoint be freed: only its address is used after it. */
+	/*
+	 * The endpoint may be freed after the last operation: only its address is used after that.
+	 */
 	if (atomic_dec_and_test(&le->nr_tx))
 		wake_up_var(&le->nr_tx);
 }
@@ -23,7 +24,7 @@ static void loop_tx_put(struct loop_ep *le)
 static int loop_tx_begin(struct loop_ep *le)
 {
 	atomic_inc(&le->nr_tx);
-	/* Pairs with loop_ep_down(): it clears up, then waits for the count. */
+	/* Pairs with loop_ep_down(), which clears up and then reads nr_tx. */
 	smp_mb__after_atomic();
 	if (READ_ONCE(le->up))
 		return 0;
@@ -42,7 +43,6 @@ void loop_tx_end(struct loop_op *p, int err)
 	loop_tx_put(le);
 }
 
-/* Our name in the peer's address vector. */
 kfi_addr_t loop_src(const struct loop_ep *from, const struct loop_ep *to)
 {
 	struct kfi_loop_addr a = { .id = from->id };
@@ -50,7 +50,7 @@ kfi_addr_t loop_src(const struct loop_ep *from, const struct loop_ep *to)
 	return to->ep.av ? kfi_av_reverse(to->ep.av, &a) : KFI_ADDR_NOTAVAIL;
 }
 
-/* ---- messages, and tagged RMA, which is a message to a tagged receive ---- */
+/* ---- messages, and tagged RMA, which accesses a tagged receive ---- */
 
 static void loop_rx_fill(struct loop_op *p)
 {
@@ -58,7 +58,7 @@ static void loop_rx_fill(struct loop_op *p)
 	struct kfi_rx *rx = &p->rx;
 
 	rx->len = op->len;
-	rx->name = &to_loop_ep(op->ep)->id;	/* a struct kfi_loop_addr is a number */
+	rx->name = &to_loop_ep(op->ep)->id;	/* the number is a struct kfi_loop_addr */
 	rx->tag = op->tag;
 	rx->data = op->data;
 	rx->flags = op->code == KFI_OPC_SEND ? KFI_MSG : KFI_TAGGED;
@@ -73,7 +73,7 @@ static void loop_rx_fill(struct loop_op *p)
 	}
 }
 
-/* The receive is there: move the bytes and end both sides. */
+/* The message has its receive: copy the payload and complete both sides. */
 static void loop_deliver(struct loop_op *p)
 {
 	struct kfi_oper *op = p->op;
@@ -89,14 +89,15 @@ static void loop_deliver(struct loop_op *p)
 	if (done < len)
 		err = -EFAULT;
 	else if ((rx->flags & KFI_RMA) && rx->len > rx->room)
-		err = -KFI_ETRUNC;	/* a sender need not know, but RMA has a result */
+		err = -KFI_ETRUNC;	/* an error for the sender of RMA, not of a message */
 	kfi_rx_complete(rx, err == -EFAULT ? err : 0);
 	loop_tx_end(p, err);
 }
 
 /*
- * Find the receive; a message that has none is parked. The lock orders parking with loop_rx_matched() and
- * loop_rx_drop(), which may come at once, and with the sender's end, which takes parked messages back.
+ * Look for the receive; a message without one is parked. from->lock orders this with
+ * loop_rx_matched() and loop_rx_drop(), which may be called at once, and with loop_ep_down() of the
+ * sender, which takes parked messages back.
  */
 static enum kfi_rx_verdict loop_arrive(struct loop_ep *from, struct loop_ep *to, struct loop_op *p)
 {
@@ -121,7 +122,7 @@ static void loop_unpark_one(struct loop_op *p)
 	spin_unlock_bh(&from->lock);
 }
 
-/* An unexpected message has its receive now. In the context of the receiver's post. */
+/* A parked message has its receive now. Called in the context of the receiver's post. */
 void loop_rx_matched(struct kfi_ep *ep, struct kfi_rx *rx)
 {
 	struct loop_op *p = container_of(rx, struct loop_op, rx);
@@ -138,7 +139,7 @@ void loop_rx_drop(struct kfi_ep *ep, struct kfi_rx *rx)
 	loop_tx_end(p, -ECONNRESET);
 }
 
-/* Return: false: the peer's queue has no room. */
+/* Return: false if the peer's queue has no room. */
 static bool loop_message(struct loop_ep *to, struct loop_op *p)
 {
 	struct loop_ep *from = to_loop_ep(p->op->ep);
@@ -151,7 +152,8 @@ static bool loop_message(struct loop_ep *to, struct loop_op *p)
 			return true;
 		}
 		p->killed = true;
-		p->over = !err;	/* else its owner has to detach it, or has */
+		/* else the owner of the region has to invalidate it, or has done so */
+		p->over = !err;
 	}
 	loop_rx_fill(p);
 	switch (loop_arrive(from, to, p)) {
@@ -159,11 +161,11 @@ static bool loop_message(struct loop_ep *to, struct loop_op *p)
 		loop_deliver(p);
 		break;
 	case KFI_RX_QUEUED:
-		break;	/* perhaps it has ended by now: hands off */
+		break;	/* @p may have been completed and must not be used */
 	case KFI_RX_FULL:
 		return false;
 	case KFI_RX_NONE:
-		loop_tx_end(p, -EACCES);	/* tagged RMA: the key opens nothing */
+		loop_tx_end(p, -EACCES);	/* tagged RMA: no receive has this key */
 		break;
 	case KFI_RX_CLOSED:
 		loop_tx_end(p, READ_ONCE(from->up) ? -ECONNRESET : from->err);
@@ -172,9 +174,8 @@ static bool loop_message(struct loop_ep *to, struct loop_op *p)
 	return true;
 }
 
-/* ---- the entry ---- */
+/* ---- entry ---- */
 
-/* Return: false: not done, for the peer's queue has no room. After true @p is not ours any more. */
 bool loop_perform(struct loop_ep *to, struct loop_op *p)
 {
 	if (!READ_ONCE(to->up)) {
@@ -195,7 +196,7 @@ bool loop_perform(struct loop_ep *to, struct loop_op *p)
 	}
 }
 
-/* The peer, pinned. */
+/* Return the peer with a reference. */
 static struct loop_ep *loop_peer(struct loop_ep *from, u64 id, u32 rx_ctx)
 {
 	struct loop_ep *to = loop_ep_get(from->ln, id, rx_ctx);
@@ -209,7 +210,7 @@ static struct loop_ep *loop_peer(struct loop_ep *from, u64 id, u32 rx_ctx)
 	return NULL;
 }
 
-/* What can be told from the operation alone. */
+/* Check what depends on the operation alone, and find the address of the peer. */
 static int loop_tx_check(struct loop_ep *from, struct kfi_oper *op, u64 *id, u32 *rx_ctx)
 {
 	u8 addr[KFI_ADDR_MAX] __aligned(8);
@@ -232,7 +233,7 @@ static int loop_tx_check(struct loop_ep *from, struct kfi_oper *op, u64 *id, u32
 	return 0;
 }
 
-/* Connected endpoints have shown their keys when they met. */
+/* The keys of connected endpoints were compared when the connection was requested. */
 static bool loop_may_talk(const struct loop_ep *from, const struct loop_ep *to)
 {
 	if (likely(!from->keyed && !to->keyed) || from->ep.type == KFI_EP_MSG)
