@@ -104,16 +104,51 @@ struct kfi_link {
 
 /* Flags of a unit */
 #define KFI_UNIT_MORE	0x01	/* another unit follows at once: the link may wait for it */
-#define KFI_UNIT_SPLICE	0x02	/* ops->splices() returned true: the link may reference the pages */
+#define KFI_UNIT_SPLICE	0x02	/* the link may reference the pages, see &kfi_link_ops.splices */
+
+/* &kfi_link_ops.flags */
+#define KFI_LINK_TELLS_SENT	0x01	/* the link calls kfi_link_sent() */
+
+/**
+ * struct kfi_place - a piece of memory that its owner lets the peer's link write to
+ * @at: address; the owner's link defines what it means
+ * @len: bytes
+ * @key: key of a device, or number of a window; the owner's link defines what it means
+ *
+ * Places that came from the peer are not trusted: ops->post() checks them.
+ */
+struct kfi_place {
+	u64	at;
+	u32	len;
+	u32	key;
+};
+
+/**
+ * struct kfi_exposed - memory that the peer's link may write to, from ops->expose() to ops->conceal()
+ * @mr: region that the memory belongs to, or NULL. The protocol holds the region, so a link that
+ *	has registered it with its device can use that registration
+ * @addr: with @mr: address of the first byte, as the peer names it
+ * @priv: the link's
+ */
+struct kfi_exposed {
+	struct kfi_mr	*mr;
+	u64		addr;
+	void		*priv[2];
+};
 
 /**
  * struct kfi_unit - bytes to be sent: whole frames, and the payload of the last frame
  * @head: frames, encoded by the protocol. The link does not read them after ops->post() has
  *	accepted them
- * @len: bytes at @head
+ * @len: bytes at @head; 0 with @nplaces
  * @done: bytes of @head that the link has accepted
  * @payload: remaining payload of the last frame, or NULL. The link advances the iterator
  * @left: bytes of @payload that the link has not accepted yet
+ * @place: with @nplaces: memory of the peer that @payload is written to. The bytes have to be there
+ *	before the peer's link passes on any byte that is posted later, and before the bytes of a
+ *	later unit with places. They may overtake bytes of the stream
+ * @nplaces: number of entries of @place; 0: @payload follows @head in the stream
+ * @at: where @payload begins, counted from the first byte of the first place
  * @flags: KFI_UNIT_*
  */
 struct kfi_unit {
@@ -122,6 +157,9 @@ struct kfi_unit {
 	u32		done;
 	struct iov_iter	*payload;
 	u64		left;
+	const struct kfi_place *place;
+	u16		nplaces;
+	u64		at;
 	u8		flags;
 };
 
@@ -175,17 +213,36 @@ struct kfi_unit {
  *	the connection. Called under the link's lock with bottom halves off, and inside the RCU
  *	section that protects the region that the payload may come from; must not sleep
  * @splices: optional: may the link reference the pages of this payload instead of copying them?
- *	The pages stay in use until @sent_to reports a position behind them. Called under the
+ *	The pages stay in use until @sent_to reports a position behind them. A link without
+ *	KFI_LINK_TELLS_SENT is asked only about operations, and the protocol then waits for an
+ *	answer of the peer; with it the payload may also be memory of a region. Called under the
  *	link's lock
  * @sent_to: position, in the count of &kfi_link.posted, up to which the link does not read bytes
  *	any more. Called under the link's lock
  * @read: pass received bytes to the protocol until there are none, or &kfi_link.want is
  *	KFI_RX_STOP, or the run with bottom halves off has been long enough. Returns false if
  *	bytes are left and @read has to be called again. Called under the link's lock
+ *
+ * @flags: KFI_LINK_*
+ * @place_min: with @expose: shortest payload that is worth a place
+ * @expose: optional, with @conceal: let the peer's link write to the first @len bytes of @iter,
+ *	which stay where they are until @conceal. Fills in up to @max places that cover the @len
+ *	bytes in order. Returns the number of places, or a negative errno; then the payload comes
+ *	as frames. Called under the link's lock with bottom halves off; must not sleep
+ * @conceal: end what @expose has begun: the peer has said that its bytes are there, or the link is
+ *	closed. Returns 0 if no byte of the peer can land any more, or -EINPROGRESS; then the link
+ *	calls kfi_link_concealed(). Memory of a region is concealed at once. Called as @expose; or
+ *	after @close without the lock, perhaps once more for the same memory, and then it returns 0
+ *
+ * A link with @expose guarantees that no byte of the peer lands in exposed memory any more when
+ * @close has returned. If that depends on the peer, @close waits for a bounded time, and then ends
+ * the peer's access for good.
  */
 struct kfi_link_ops {
 	size_t	link_size;
 	size_t	name_len;
+	u32	flags;
+	u32	place_min;
 
 	size_t	(*len)(const void *name);
 	int	(*cmp)(const void *a, const void *b);
@@ -213,6 +270,10 @@ struct kfi_link_ops {
 	bool	(*splices)(const struct kfi_link *link, const struct iov_iter *iter, size_t len);
 	u64	(*sent_to)(const struct kfi_link *link);
 	bool	(*read)(struct kfi_link *link);
+
+	int	(*expose)(struct kfi_link *link, struct kfi_exposed *x, const struct iov_iter *iter,
+			  u64 len, struct kfi_place *place, unsigned int max);
+	int	(*conceal)(struct kfi_link *link, struct kfi_exposed *x);
 };
 
 /**
@@ -403,6 +464,23 @@ void kfi_link_rx(struct kfi_link *link);
 void kfi_link_room(struct kfi_link *link);
 
 /**
+ * kfi_link_sent() - report that ops->sent_to() has advanced
+ * @link: a link with KFI_LINK_TELLS_SENT
+ *
+ * Operations whose memory the link does not read any more complete. Context: as kfi_link_rx().
+ */
+void kfi_link_sent(struct kfi_link *link);
+
+/**
+ * kfi_link_concealed() - report that ops->conceal() is complete
+ * @link: the link
+ * @x: memory for which ops->conceal() has returned -EINPROGRESS
+ *
+ * Context: as kfi_link_rx(), and not after ops->detach().
+ */
+void kfi_link_concealed(struct kfi_link *link, struct kfi_exposed *x);
+
+/**
  * kfi_link_poke() - send a frame without content, which the peer's end of the link acknowledges
  * @link: the link
  *
@@ -444,7 +522,7 @@ void kfi_rx_placed(struct kfi_link *link, size_t len);
 /* ------------------------------------------------------------------ */
 
 /** KFI_PROTO_TX_PRIV - &kfi_prov_ops.tx_priv of a provider whose endpoints use the protocol */
-#define KFI_PROTO_TX_PRIV	32
+#define KFI_PROTO_TX_PRIV	40
 /** KFI_PROTO_DATA_MAX - &kfi_prov_ops.cm_data_size */
 #define KFI_PROTO_DATA_MAX	256
 /** KFI_PROTO_ATOMIC_MAX - &kfi_prov_ops.atomic_size */

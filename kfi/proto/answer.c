@@ -18,15 +18,24 @@ struct kfi_oper *kfp_answered_op(struct kfp_conn *conn, const struct kfw_frame *
 	return op;
 }
 
+/* A write that was granted keeps its place in the queue. */
 int kfp_got_cts(struct kfp_conn *conn, const struct kfw_frame *f)
 {
 	struct kfi_oper *op = kfp_answered_op(conn, f);
+	struct kfp_tx *tx = &conn->tx;
+	int ret;
 
 	if (!op || kfp_op(op)->state != KFP_OP_ASKED)
 		return -EPROTO;
+	ret = kfp_places_take(conn, op->len, &kfp_op(op)->places);
+	if (ret)
+		return ret;
 	kfp_op(op)->slot = f->slot;
 	kfp_op(op)->state = KFP_OP_GRANTED;
-	list_move_tail(&op->link, &conn->tx.granted);
+	if (op->code != KFI_OPC_WRITE)
+		list_move_tail(&op->link, &tx->granted);
+	else
+		tx->in_vain = f->places ? 0 : min(tx->in_vain + 1, KFP_IN_VAIN);
 	return 0;
 }
 
@@ -56,8 +65,8 @@ static int kfp_verdict(const struct kfi_oper *op, const struct kfw_frame *f)
 /*
  * Does the link not read the bytes of the operation any more? A peer has read what it answers, so
  * the link knows that the bytes have arrived no later than the answer arrives. Until then the link
- * may send spliced pages again, with new contents. Positions have 64 bits, because an answer may
- * arrive many GiB later.
+ * may send spliced pages again, with new contents. Only a link with KFI_LINK_TELLS_SENT may see the
+ * answer first. Positions have 64 bits, because an answer may arrive many GiB later.
  */
 static bool kfp_op_acked(const struct kfp_conn *conn, const struct kfi_oper *op)
 {
@@ -67,6 +76,7 @@ static bool kfp_op_acked(const struct kfp_conn *conn, const struct kfi_oper *op)
 int kfp_got_ack(struct kfp_conn *conn, const struct kfw_frame *f)
 {
 	struct kfi_oper *op = kfp_answered_op(conn, f);
+	bool sent;
 	u8 state;
 
 	if (!op)
@@ -74,13 +84,18 @@ int kfp_got_ack(struct kfp_conn *conn, const struct kfw_frame *f)
 	state = kfp_op(op)->state;
 	if (state != KFP_OP_UNANSWERED && !(state == KFP_OP_ASKED && f->status))
 		return -EPROTO;
-	if (state == KFP_OP_UNANSWERED && !kfp_op_acked(conn, op))
+	sent = state == KFP_OP_ASKED || kfp_op_acked(conn, op);
+	if (!sent && !kfp_tells_sent(conn))
 		return -EPROTO;
 	list_del(&op->link);
 	if (kfp_was_request(op))
 		conn->tx.requests--;
-	kfp_op(op)->state = KFP_OP_QUEUED;
-	kfp_op(op)->conn = NULL;
-	kfi_tx_complete(op, kfp_verdict(op, f));
+	if (state == KFP_OP_UNANSWERED)
+		conn->tx.unplaced -= kfp_unplaced(op);
+	sent |= !kfp_op(op)->spliced;	/* the link has copied all of it */
+	if (sent)
+		kfp_op_end(conn, op, kfp_verdict(op, f));
+	else
+		kfp_op_unsent(conn, op, kfp_verdict(op, f));
 	return 0;
 }

@@ -86,7 +86,8 @@ int kfp_conn_alloc(struct kfp_conn *conn)
 
 	conn->tx.held = kvmalloc(KFP_STAGE, GFP_NOIO);
 	conn->tx.stage = conn->tx.held;
-	conn->rx.segs = kvmalloc_array(KFW_RMA_MAX, sizeof(struct kfw_rma), GFP_NOIO);
+	conn->rx.segs = kvmalloc(KFW_RMA_MAX * sizeof(struct kfw_rma) +
+				 KFW_PLACES_MAX * sizeof(struct kfw_place), GFP_NOIO);
 	conn->pool = kvcalloc(requests, sizeof(struct kfp_answer), GFP_NOIO);
 	if (!conn->tx.held || !conn->rx.segs || !conn->pool)
 		return -ENOMEM;
@@ -108,6 +109,9 @@ static void kfp_conn_init(struct kfp_conn *conn)
 	init_llist_head(&conn->posted);
 	INIT_LIST_HEAD(&conn->tx.queue);
 	INIT_LIST_HEAD(&conn->tx.waiting);
+	INIT_LIST_HEAD(&conn->tx.unsent);
+	INIT_LIST_HEAD(&conn->tx.holds);
+	INIT_LIST_HEAD(&conn->tx.returned);
 	INIT_LIST_HEAD(&conn->tx.granted);
 	for (cls = 0; cls < KFP_CLS; cls++)
 		INIT_LIST_HEAD(&conn->tx.stalled[cls]);
@@ -364,8 +368,11 @@ static void kfp_answers_flush(struct kfp_conn *conn)
 
 	if (answer && answer->mr)
 		kfi_mr_put(answer->mr);
+	if (answer)
+		kfp_hold_drop(answer);
 	for (i = 0; i < kfp_params(conn)->requests; i++) {
 		kfree(conn->pool[i].segs);
+		kfp_conceal(conn, &conn->pool[i].places);
 		kfp_commit_drop(&conn->pool[i]);
 		kfp_values_free(&conn->pool[i].values, conn->pool[i].small);
 	}

@@ -19,6 +19,8 @@ struct kfp_answer *kfp_answer_get(struct kfp_conn *conn)
 	if (answer)
 		list_del(&answer->link);
 	spin_unlock(&conn->lock);
+	if (answer)
+		answer->spliced = false;
 	return answer;
 }
 
@@ -223,6 +225,11 @@ static int kfp_rx_request(struct kfp_conn *conn)
 	in = kfp_inmsg_new(conn, &conn->rx.f, 1);
 	if (!in)
 		return -ENOMEM;
+	ret = kfp_places_take(conn, conn->rx.f.len, &in->answer.places);
+	if (ret) {
+		kfp_inmsg_free(in);
+		return ret;
+	}
 	kfp_rx_describe(conn, &in->rx);
 	switch (kfi_rx_arrive(&conn->ep->ep, &in->rx, !rma)) {
 	case KFI_RX_QUEUED:
@@ -245,21 +252,22 @@ static int kfp_rx_request(struct kfp_conn *conn)
 
 /* ---- RMA ---- */
 
-/* Check all segments before the first byte is copied. */
-static int kfp_rx_check_segments(struct kfp_conn *conn, u64 access, u64 *total)
+/*
+ * Check all segments before the first byte is copied. Return: 0, perhaps with a status; -EPROTO.
+ */
+int kfp_rx_check_segments(struct kfp_conn *conn, u64 access)
 {
 	struct kfp_rx *rx = &conn->rx;
 	struct iov_iter iter;
 	struct kfi_mr *mr;
 	unsigned int i;
-	u64 len;
+	u64 len, total = 0;
 
-	*total = 0;
 	for (i = 0; i < rx->f.rma_count; i++) {
 		len = le64_to_cpu(rx->segs[i].len);
 		if (len > KFW_PAYLOAD_MAX)
 			return -EPROTO;
-		*total += len;
+		total += len;
 		mr = kfi_mr_get(&conn->ep->ep, le64_to_cpu(rx->segs[i].key),
 				le64_to_cpu(rx->segs[i].addr), len, access, &iter);
 		if (IS_ERR(mr))
@@ -267,7 +275,7 @@ static int kfp_rx_check_segments(struct kfp_conn *conn, u64 access, u64 *total)
 		else
 			kfi_mr_put(mr);
 	}
-	return *total == rx->f.len ? 0 : -EPROTO;
+	return total == rx->f.len ? 0 : -EPROTO;
 }
 
 /*
@@ -291,12 +299,18 @@ static void kfp_rx_open_segment(struct kfp_conn *conn)
 	rx->status = rx->seg > 1 ? EREMOTEIO : EACCES;
 }
 
-static int kfp_rx_write(struct kfp_conn *conn)
+/* Handle a WRITE. If its payload is in the regions already, only the end of the write is left. */
+int kfp_rx_write(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
-	u64 total;
-	int ret = kfp_rx_check_segments(conn, KFI_REMOTE_WRITE, &total) ?: kfp_rx_commit(conn);
+	int ret;
 
+	if (rx->landed) {
+		rx->to = KFP_TO_MR;
+		rx->seg = rx->f.rma_count;
+		return kfp_rx_commit(conn);
+	}
+	ret = kfp_rx_check_segments(conn, KFI_REMOTE_WRITE) ?: kfp_rx_commit(conn);
 	if (ret)
 		return ret;
 	rx->to = KFP_TO_MR;
@@ -315,24 +329,30 @@ static int kfp_rx_write(struct kfp_conn *conn)
 static int kfp_rx_read(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
+	struct kfp_places *places;
 	struct kfp_answer *answer;
 	struct kfw_rma *segs = NULL;
-	u64 total;
-	int ret = kfp_rx_check_segments(conn, KFI_REMOTE_READ, &total);
+	int ret = kfp_rx_check_segments(conn, KFI_REMOTE_READ) ?:
+		  kfp_places_take(conn, rx->f.len, &places);
 
 	if (ret)
 		return ret;
 	if (rx->f.rma_count > 1) {
 		segs = kmemdup(rx->segs, rx->f.rma_count * sizeof(*segs),
 			       GFP_ATOMIC | __GFP_NOWARN);
-		if (!segs)
+		if (!segs) {
+			kfp_conceal(conn, &places);
 			return -ENOMEM;
+		}
 	}
 	answer = kfp_answer_get(conn);
 	if (!answer) {
+		kfp_conceal(conn, &places);
 		kfree(segs);
 		return -EPROTO;
 	}
+	answer->places = places;
+	answer->placed = 0;
 	answer->kind = KFP_ANSWER_READ;
 	answer->id = rx->f.id;
 	answer->gen = rx->f.gen;
@@ -352,11 +372,18 @@ static int kfp_rx_read_data(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
 	struct kfi_oper *op = kfp_answered_op(conn, &rx->f);
+	bool reads;
 
 	if (!op || kfp_op(op)->state != KFP_OP_UNANSWERED ||
-	    rx->f.payload > op->len - kfp_op(op)->got)
+	    rx->f.len > op->len - kfp_op(op)->got)
 		return -EPROTO;
-	if (op->code == KFI_OPC_READ || op->code == KFI_OPC_TREAD) {
+	reads = op->code == KFI_OPC_READ || op->code == KFI_OPC_TREAD;
+	if (rx->f.flags & KFW_F_PLACED) {
+		if (!reads || !kfp_op(op)->places)
+			return -EPROTO;
+		iov_iter_advance(&op->iter, rx->f.len);	/* frames may bring the rest */
+		kfi_stat_add(&conn->ep->ep, placed, rx->f.len);
+	} else if (reads) {
 		conn->link.into = &op->iter;
 	} else if (kfp_op_fetches(op) && rx->f.payload == op->len) {
 		rx->iter = op->atomic->result;
@@ -374,6 +401,7 @@ static int kfp_rx_read_data(struct kfp_conn *conn)
 static int kfp_rx_rendezvous(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
+	bool placed = rx->f.flags & KFW_F_PLACED;
 	struct kfp_inmsg *in = NULL;
 
 	spin_lock_bh(&conn->lock);
@@ -384,15 +412,23 @@ static int kfp_rx_rendezvous(struct kfp_conn *conn)
 	 * needed again for the ACK.
 	 */
 	if (in && (in->id != rx->f.id || in->gen != rx->f.gen || in->state != KFP_IN_GRANTED ||
-		   in->rx.len != rx->f.payload || !list_empty(&in->answer.link)))
+		   in->rx.len != rx->f.len || !list_empty(&in->answer.link) ||
+		   (placed && !(in->places && in->places->pieces))))
 		in = NULL;
 	if (in)
 		conn->rdv[rx->f.slot] = NULL;
 	spin_unlock_bh(&conn->lock);
 	if (!in)
 		return -EPROTO;
+	if (in->asks)
+		return kfp_rx_asked(conn, in);
+	kfp_conceal(conn, &in->places);
 	rx->to = KFP_TO_RDV;
 	rx->in = in;
+	if (placed) {
+		kfi_stat_add(&conn->ep->ep, placed, rx->f.len);
+		return 0;
+	}
 	conn->link.into = &in->rx.iter;
 	conn->link.left = in->rx.room;
 	rx->skip = rx->f.payload - in->rx.room;
@@ -404,7 +440,7 @@ static int kfp_rx_rendezvous(struct kfp_conn *conn)
 static bool kfp_rx_asks(u8 type)
 {
 	return type == KFW_MSG || type == KFW_RTS || type == KFW_TREAD || type == KFW_WRITE ||
-	       type == KFW_READ || type == KFW_ATOMIC || type == KFW_FLUSH;
+	       type == KFW_READ || type == KFW_ATOMIC || type == KFW_FLUSH || type == KFW_ASK;
 }
 
 /*
@@ -442,6 +478,8 @@ int kfp_rx_dispatch(struct kfp_conn *conn)
 		return kfp_rx_atomic(conn);
 	case KFW_FLUSH:
 		return kfp_rx_flush(conn);
+	case KFW_ASK:
+		return kfp_rx_ask(conn);
 	case KFW_BYE:
 		return -ESHUTDOWN;
 	default:
@@ -492,7 +530,7 @@ int kfp_rx_finish(struct kfp_conn *conn)
 	case KFP_TO_TELL:
 		return kfp_rx_finish_atomic(conn);
 	case KFP_TO_OP:
-		kfp_op(rx->op)->got += rx->f.payload;
+		kfp_op(rx->op)->got += rx->f.len;
 		if (kfp_op_fetches(rx->op))
 			kfp_rx_fetched(rx->op);
 		return 0;

@@ -3,14 +3,11 @@
  * frames.c - what is sent next: the frames of operations and answers, in which order, and where the
  * payload comes from. Under the link's lock throughout, but for kfp_more_work().
  *
- *   kfp_unit_next()		the next unit for the link
  *   kfp_tx_gather()		frames into the stage, until a long payload follows
  *   kfp_put_next()		the next frame: answers, granted payload, new operations
  *   kfp_put_op()		the frame of an operation
- *   kfp_unit_taken()		what the link has taken
  *   kfp_op_sent()		complete the operation, or wait for the answer of the peer
  */
-#include <linux/bvec.h>
 #include "proto.h"
 
 /* ---- encode frames into the stage ---- */
@@ -84,16 +81,17 @@ static bool kfp_is_long(const struct kfp_conn *conn, const struct kfi_oper *op)
 	       (op->flags & KFI_DELIVERY_COMPLETE);
 }
 
-static bool kfp_can_splice(const struct kfp_conn *conn, const struct kfi_oper *op)
+static bool kfp_can_splice(const struct kfp_conn *conn, const struct iov_iter *iter, u64 len)
 {
-	return op->len >= KFP_SPLICE_MIN && conn->ops->splices &&
-	       conn->ops->splices(&conn->link, &op->iter, op->len);
+	return len > KFP_INLINE && conn->ops->splices &&
+	       conn->ops->splices(&conn->link, iter, len);
 }
 
 /* Does the operation complete only when the peer has answered? */
-static bool kfp_wants_ack(const struct kfi_oper *op)
+static bool kfp_wants_ack(const struct kfp_conn *conn, const struct kfi_oper *op)
 {
-	return kfp_op(op)->spliced || (op->flags & (KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE));
+	return (kfp_op(op)->spliced && !kfp_tells_sent(conn)) ||
+	       (op->flags & (KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE));
 }
 
 /*
@@ -102,13 +100,18 @@ static bool kfp_wants_ack(const struct kfi_oper *op)
  */
 void kfp_op_sent(struct kfp_conn *conn, struct kfi_oper *op, bool answered)
 {
-	const struct kfp_tx *tx = &conn->tx;
+	struct kfp_tx *tx = &conn->tx;
 
-	if (!answered) {
+	if (!answered && !kfp_op(op)->spliced) {
 		kfi_tx_complete(op, 0);
 		return;
 	}
+	tx->unplaced += kfp_unplaced(op);
 	kfp_op(op)->end = conn->link.posted + tx->staged - tx->written;
+	if (!answered) {
+		kfp_op_unsent(conn, op, 0);
+		return;
+	}
 	kfp_op(op)->state = KFP_OP_UNANSWERED;
 	list_add_tail(&op->link, &conn->tx.waiting);
 }
@@ -129,7 +132,7 @@ static void kfp_put_payload(struct kfp_conn *conn, struct kfi_oper *op, bool ans
 {
 	struct kfp_tx *tx = &conn->tx;
 
-	if (op->len <= KFP_INLINE) {
+	if (op->len <= KFP_INLINE && !kfp_op(op)->places) {
 		kfp_stage_payload(tx, op);
 		__kfi_stat_add(op->ep, copied, op->len);
 		kfp_op_sent(conn, op, answered);
@@ -175,7 +178,7 @@ static void kfp_put_message(struct kfp_conn *conn, struct kfi_oper *op)
 	bool eager = !kfp_is_long(conn, op);
 	struct kfw_frame f = kfp_op_frame(op, eager ? KFW_MSG : KFW_RTS);
 
-	kfp_op(op)->spliced = kfp_can_splice(conn, op);
+	kfp_op(op)->spliced = kfp_can_splice(conn, &op->iter, op->len);
 	if (op->code == KFI_OPC_TWRITE) {
 		f.flags |= KFW_F_RMA;
 		f.tag = op->rma[0].key;
@@ -186,7 +189,7 @@ static void kfp_put_message(struct kfp_conn *conn, struct kfi_oper *op)
 	}
 	if (eager) {
 		f.payload = op->len;
-		if (kfp_wants_ack(op)) {
+		if (kfp_wants_ack(conn, op)) {
 			f.flags |= KFW_F_ACK | kfp_lazy(op);
 			conn->tx.requests++;
 		}
@@ -203,6 +206,18 @@ static void kfp_put_message(struct kfp_conn *conn, struct kfi_oper *op)
 	list_add_tail(&op->link, &conn->tx.waiting);
 }
 
+/* Let the peer write the result of a read to its place. */
+static void kfp_expose_result(struct kfp_conn *conn, struct kfi_oper *op, struct kfw_frame *f)
+{
+	struct kfp_places *places = kfp_expose(conn, &op->iter, op->len);
+
+	kfp_op(op)->places = places;
+	if (!places)
+		return;
+	places->op = op;
+	f->places = places->count;
+}
+
 static void kfp_put_rma(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfw_frame f = kfp_op_frame(op, op->code == KFI_OPC_WRITE ? KFW_WRITE : KFW_READ);
@@ -211,14 +226,17 @@ static void kfp_put_rma(struct kfp_conn *conn, struct kfi_oper *op)
 	f.rma_count = op->rma_count;
 	if (op->code == KFI_OPC_READ) {
 		f.flags = 0;
+		kfp_expose_result(conn, op, &f);
 		kfp_put_frame(conn, &f);
 		kfp_put_segments(conn, op);
+		kfp_put_places(conn, kfp_op(op)->places);
 		kfp_op_sent(conn, op, true);
 		return;
 	}
+	kfp_unasked(conn, op);
 	f.payload = op->len;
 	f.flags |= kfp_lazy(op);
-	kfp_op(op)->spliced = kfp_can_splice(conn, op);
+	kfp_op(op)->spliced = kfp_can_splice(conn, &op->iter, op->len);
 	kfp_put_frame(conn, &f);
 	kfp_put_segments(conn, op);
 	kfp_put_payload(conn, op, true);
@@ -230,12 +248,40 @@ static void kfp_put_tread(struct kfp_conn *conn, struct kfi_oper *op)
 
 	f.flags = KFW_F_TAGGED | KFW_F_RMA;
 	f.tag = op->rma[0].key;
+	kfp_expose_result(conn, op, &f);
 	kfp_put_frame(conn, &f);
+	kfp_put_places(conn, kfp_op(op)->places);
 	kfp_op_sent(conn, op, true);
+}
+
+/*
+ * Send the payload that the peer has granted: to its places, if the CTS named any, and else as
+ * frames.
+ */
+static void kfp_put_granted(struct kfp_conn *conn, struct kfi_oper *op)
+{
+	struct kfw_frame f = kfp_op_frame(op, KFW_DATA);
+	bool placed = kfp_op(op)->places;
+
+	list_del(&op->link);
+	f.flags = placed ? KFW_F_PLACED : 0;
+	f.slot = kfp_op(op)->slot;
+	f.payload = placed ? 0 : op->len;
+	kfp_op(op)->spliced = placed || kfp_can_splice(conn, &op->iter, op->len);
+	kfp_put_frame(conn, &f);
+	kfp_put_payload(conn, op, true);
 }
 
 static void kfp_put_op(struct kfp_conn *conn, struct kfi_oper *op)
 {
+	if (kfp_op(op)->state == KFP_OP_GRANTED) {
+		kfp_put_granted(conn, op);
+		return;
+	}
+	if (kfp_asks(conn, op)) {
+		kfp_put_ask(conn, op);
+		return;
+	}
 	list_del(&op->link);
 	switch (op->code) {
 	case KFI_OPC_WRITE:
@@ -254,19 +300,6 @@ static void kfp_put_op(struct kfp_conn *conn, struct kfi_oper *op)
 	default:
 		kfp_put_message(conn, op);
 	}
-}
-
-/* Send the payload of a rendezvous that the peer has granted. */
-static void kfp_put_granted(struct kfp_conn *conn, struct kfi_oper *op)
-{
-	struct kfw_frame f = kfp_op_frame(op, KFW_DATA);
-
-	list_del(&op->link);
-	f.flags = 0;
-	f.slot = kfp_op(op)->slot;
-	f.payload = op->len;
-	kfp_put_frame(conn, &f);
-	kfp_put_payload(conn, op, true);
 }
 
 static u32 kfp_op_cost(const struct kfp_conn *conn, const struct kfi_oper *op)
@@ -300,16 +333,61 @@ static struct kfp_answer *kfp_next_answer(struct kfp_conn *conn)
 void kfp_put_verdict(struct kfp_conn *conn, struct kfp_answer *answer)
 {
 	struct kfw_frame f = {
-		.type = answer->kind == KFP_ANSWER_CTS ? KFW_CTS : KFW_ACK,
-		.id = answer->id, .gen = answer->gen,
-		.slot = answer->slot, .status = answer->status,
+		.type = KFW_ACK,
+		.id = answer->id, .gen = answer->gen, .status = answer->status,
 	};
 
 	kfp_put_frame(conn, &f);
-	if (answer->kind == KFP_ANSWER_CTS)
-		kfp_inmsg_granted(container_of(answer, struct kfp_inmsg, answer));
-	else
-		kfp_answer_done(conn, answer);
+	kfp_answer_done(conn, answer);
+}
+
+static void kfp_put_cts(struct kfp_conn *conn, struct kfp_answer *answer)
+{
+	struct kfp_inmsg *in = container_of(answer, struct kfp_inmsg, answer);
+	struct kfw_frame f = {
+		.type = KFW_CTS,
+		.id = answer->id, .gen = answer->gen, .slot = answer->slot,
+	};
+
+	kfp_inmsg_expose(conn, in);
+	f.places = in->places ? in->places->count : 0;
+	kfp_put_frame(conn, &f);
+	kfp_put_places(conn, in->places);
+	kfp_inmsg_granted(in);
+}
+
+/*
+ * May the link reference the pages of the data that is returned next? The end of a region then
+ * waits until the link has read it.
+ */
+static bool kfp_hold_source(struct kfp_conn *conn, struct kfp_answer *answer)
+{
+	struct kfp_hold *hold;
+
+	if (!kfp_tells_sent(conn) || !kfp_can_splice(conn, &answer->iter, answer->len))
+		return false;
+	if (!answer->mr)
+		return true;	/* a receive, which is held until kfi_link_sent() */
+	hold = kmalloc(sizeof(*hold), GFP_ATOMIC | __GFP_NOWARN);
+	if (!hold)
+		return false;
+	if (!kfi_mr_hold(answer->mr, answer->key)) {
+		kfree(hold);
+		return false;
+	}
+	hold->mr = answer->mr;
+	answer->hold = hold;
+	return true;
+}
+
+/* Give the region back whose pages the link does not read. */
+void kfp_hold_drop(struct kfp_answer *answer)
+{
+	if (!answer->hold)
+		return;
+	kfi_mr_unhold(answer->hold->mr);
+	kfree(answer->hold);
+	answer->hold = NULL;
 }
 
 /*
@@ -347,8 +425,10 @@ static void kfp_put_read(struct kfp_conn *conn, struct kfp_answer *answer)
 		kfp_put_verdict(conn, answer);
 		return;
 	}
-	f.payload = answer->len;
+	f.flags = answer->places && answer->len ? KFW_F_PLACED : 0;
+	f.payload = f.flags ? 0 : answer->len;
 	f.len = answer->len;
+	answer->spliced = kfp_hold_source(conn, answer);
 	kfp_put_frame(conn, &f);
 	conn->tx.answer = answer;
 	conn->tx.at = KFP_TX_ANSWER;
@@ -360,6 +440,8 @@ static void kfp_put_answer(struct kfp_conn *conn, struct kfp_answer *answer)
 		kfp_put_read(conn, answer);
 	else if (answer->kind == KFP_ANSWER_FETCHED)
 		kfp_put_fetched(conn, answer);
+	else if (answer->kind == KFP_ANSWER_CTS)
+		kfp_put_cts(conn, answer);
 	else
 		kfp_put_verdict(conn, answer);
 }
@@ -378,7 +460,7 @@ static void __kfp_lazy_join(struct kfp_conn *conn)
 }
 
 /* Move delayed ACKs to the answers, because other frames are being sent. */
-static void kfp_lazy_join(struct kfp_conn *conn)
+void kfp_lazy_join(struct kfp_conn *conn)
 {
 	if (list_empty_careful(&conn->lazy))
 		return;
@@ -423,6 +505,34 @@ void kfp_more_work(struct work_struct *work)
 /* ---- select the next frame ---- */
 
 /*
+ * Does a write that has asked wait? It waits for its CTS. If the CTS has named places, the write
+ * then waits until the peer has performed all earlier writes and atomic operations whose data is in
+ * frames: the bytes that go to places would overtake those frames.
+ */
+static bool kfp_op_waits(const struct kfp_tx *tx, const struct kfi_oper *op)
+{
+	return kfp_op(op)->state == KFP_OP_ASKED ||
+	       (kfp_op(op)->state == KFP_OP_GRANTED && kfp_op(op)->places && tx->unplaced);
+}
+
+/*
+ * The write @op waits. Meanwhile nothing behind it is sent, but writes among the next operations may
+ * ask.
+ */
+static struct kfi_oper *kfp_next_ask(struct kfp_conn *conn, struct kfi_oper *op)
+{
+	unsigned int ahead = 0;
+
+	list_for_each_entry_continue(op, &conn->tx.queue, link) {
+		if (++ahead == KFP_ASK_AHEAD || conn->tx.requests >= conn->tx.requests_max)
+			break;
+		if (kfp_op(op)->state == KFP_OP_QUEUED && kfp_asks(conn, op))
+			return op;
+	}
+	return NULL;
+}
+
+/*
  * Return the next operation: first those that waited for credit, then new ones in order. RMA never
  * waits behind a message without credit.
  */
@@ -438,6 +548,10 @@ static struct kfi_oper *kfp_next_op(struct kfp_conn *conn)
 			return op;
 	}
 	list_for_each_entry_safe(op, next, &tx->queue, link) {
+		if (kfp_op_waits(tx, op))
+			return kfp_next_ask(conn, op);
+		if (kfp_op(op)->state == KFP_OP_GRANTED)
+			return op;
 		if (tx->requests >= tx->requests_max)
 			return NULL;
 		if (!kfp_is_message(op))
@@ -454,13 +568,13 @@ static struct kfi_oper *kfp_next_op(struct kfp_conn *conn)
  * Will another frame certainly follow the current one, so that the link may wait for it? Credit
  * only grows until then.
  */
-static bool kfp_tx_follows(struct kfp_conn *conn)
+bool kfp_tx_follows(struct kfp_conn *conn)
 {
 	struct kfp_tx *tx = &conn->tx;
 	struct kfi_oper *op = list_first_entry_or_null(&tx->queue, struct kfi_oper, link);
 	u8 cls;
 
-	if (!op || tx->requests >= tx->requests_max)
+	if (!op || tx->requests >= tx->requests_max || kfp_op_waits(tx, op))
 		return false;
 	if (!kfp_is_message(op))
 		return true;
@@ -479,6 +593,7 @@ bool kfp_drained(const struct kfp_conn *conn)
 
 	return !tx->op && llist_empty(&conn->posted) &&
 	       list_empty(&tx->queue) && list_empty(&tx->waiting) && list_empty(&tx->granted) &&
+	       list_empty(&tx->unsent) &&
 	       list_empty(&tx->stalled[KFP_CLS_MSG]) && list_empty(&tx->stalled[KFP_CLS_TAG]);
 }
 
@@ -559,118 +674,15 @@ static bool kfp_put_next(struct kfp_conn *conn)
 	return kfp_put_control(conn);
 }
 
-#define KFP_FRAME_MAX	(sizeof(struct kfw_hdr) + KFW_RMA_MAX * sizeof(struct kfw_rma) + KFP_INLINE)
+#define KFP_FRAME_MAX	(sizeof(struct kfw_hdr) + KFW_RMA_MAX * sizeof(struct kfw_rma) +	\
+			 KFW_PLACES_MAX * sizeof(struct kfw_place) + KFP_INLINE)
 static_assert(KFP_FRAME_MAX < KFP_STAGE);
 
-static void kfp_tx_gather(struct kfp_conn *conn)
+void kfp_tx_gather(struct kfp_conn *conn)
 {
 	struct kfp_tx *tx = &conn->tx;
 
 	while (tx->at == KFP_TX_FRAMES && tx->staged + KFP_FRAME_MAX <= KFP_STAGE &&
 	       kfp_put_next(conn))
 		kfp_lazy_join(conn);
-}
-
-/* ---- units ---- */
-
-/*
- * Bytes of the data of an answer for the next unit. If the region has died, zeros are sent, because
- * the frame has announced the number of bytes. The status of the ACK then says that the data is
- * invalid.
- */
-static u64 kfp_answer_piece(struct kfp_answer *answer)
-{
-	u64 piece = min_t(u64, answer->len, KFP_TX_BUDGET);
-
-	if (!answer->mr || kfi_mr_live(answer->mr, answer->key))
-		return piece;
-	answer->status = EREMOTEIO;
-	piece = min_t(u64, answer->len, PAGE_SIZE);
-	answer->zeros = (struct bio_vec) { .bv_page = ZERO_PAGE(0), .bv_len = piece };
-	iov_iter_bvec(&answer->iter, ITER_SOURCE, &answer->zeros, 1, piece);
-	return piece;
-}
-
-/*
- * The next unit: frames, and the payload of the last of them. Called inside the RCU section of the
- * post, because the payload may be memory of a region. Return: false: nothing is left.
- */
-bool kfp_unit_next(struct kfp_conn *conn, struct kfi_unit *unit)
-{
-	struct kfp_tx *tx = &conn->tx;
-	const struct kfp_op *pop;
-
-	if (unlikely(test_bit(KFP_BYE_WANTED, &conn->flags)))
-		kfp_lazy_join(conn);	/* no frame may follow a BYE */
-	do {
-		kfp_tx_collect(conn);
-		kfp_tx_gather(conn);
-	} while (tx->at == KFP_TX_FRAMES && !tx->staged && !llist_empty(&conn->posted));
-	*unit = (struct kfi_unit) {
-		.head = tx->stage + tx->written,
-		.len = tx->staged - tx->written,
-	};
-	switch (tx->at) {
-	case KFP_TX_PAYLOAD:
-		pop = kfp_op(tx->op);
-		unit->payload = &tx->op->iter;
-		unit->left = min_t(u64, pop->left, KFP_TX_BUDGET);
-		unit->flags = pop->spliced ? KFI_UNIT_SPLICE : 0;
-		if (unit->left < pop->left || kfp_tx_follows(conn))
-			unit->flags |= KFI_UNIT_MORE;
-		return true;
-	case KFP_TX_ANSWER:
-		unit->payload = &tx->answer->iter;
-		unit->left = kfp_answer_piece(tx->answer);
-		return true;
-	default:
-		return unit->len;
-	}
-}
-
-/* The data of an answer, or of one segment of it, is with the link. The rest of it is next. */
-static void kfp_answer_sent(struct kfp_conn *conn)
-{
-	struct kfp_answer *answer = conn->tx.answer;
-	const struct kfw_rma *seg = answer->segs ? &answer->segs[answer->seg - 1] : &answer->seg0;
-
-	if (answer->mr) {
-		kfi_remote_rma(&conn->ep->ep, answer->mr, answer->key, KFI_REMOTE_READ,
-			       le64_to_cpu(seg->len), 0, KFI_ADDR_NOTAVAIL);
-		kfi_mr_put(answer->mr);
-		answer->mr = NULL;
-	}
-	conn->tx.answer = NULL;
-	conn->tx.at = KFP_TX_FRAMES;
-	spin_lock_bh(&conn->lock);
-	list_add(&answer->link, &conn->answers);
-	spin_unlock_bh(&conn->lock);
-}
-
-/* The link has taken a part of a unit, or all of it. The payload had @left bytes. */
-void kfp_unit_taken(struct kfp_conn *conn, const struct kfi_unit *unit, u64 left)
-{
-	struct kfp_tx *tx = &conn->tx;
-	u64 taken = left - unit->left;
-
-	conn->link.posted += unit->done + taken;
-	tx->written += unit->done;
-	if (tx->written != tx->staged)
-		return;
-	tx->staged = 0;
-	tx->written = 0;
-	if (tx->at == KFP_TX_PAYLOAD) {
-		struct kfi_oper *op = tx->op;
-
-		kfp_op(op)->left -= taken;
-		if (kfp_op(op)->left)
-			return;
-		tx->op = NULL;
-		tx->at = KFP_TX_FRAMES;
-		kfp_op_sent(conn, op, kfp_op(op)->answered);
-	} else if (tx->at == KFP_TX_ANSWER) {
-		tx->answer->len -= taken;
-		if (!tx->answer->len)
-			kfp_answer_sent(conn);
-	}
 }

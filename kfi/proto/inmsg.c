@@ -78,6 +78,7 @@ void kfp_inmsg_free(struct kfp_inmsg *in)
 	u32 cost = in->cost;
 	bool spare, left, last;
 
+	kfp_conceal(conn, &in->answer.places);
 	spin_lock_bh(&conn->lock);
 	list_del(&in->entry);
 	left = conn->left;
@@ -209,7 +210,8 @@ static void kfp_grant(struct kfp_inmsg *in, int slot)
 
 	conn->rdv[slot] = in;
 	conn->granted += in->rx.len;
-	kfp_grant_credit(in);
+	if (!in->asks)
+		kfp_grant_credit(in);
 	in->state = KFP_IN_GRANTED;
 	in->answer.kind = KFP_ANSWER_CTS;
 	in->answer.slot = slot;
@@ -242,6 +244,14 @@ static void kfp_grant_write(struct kfp_inmsg *in)
 	kfp_grant_waiting(in->conn);
 }
 
+/* Grant a write that has asked, as soon as there is a slot. */
+void kfp_inmsg_grant(struct kfp_inmsg *in)
+{
+	spin_lock_bh(&in->conn->lock);
+	kfp_grant_write(in);
+	spin_unlock_bh(&in->conn->lock);
+}
+
 /* Handle a tagged read that has found its receive, which is the source of the data. */
 static void kfp_grant_read(struct kfp_inmsg *in)
 {
@@ -268,6 +278,8 @@ void kfp_inmsg_granted(struct kfp_inmsg *in)
 	struct kfp_conn *conn = in->conn;
 	u64 before = conn->link.posted - conn->ops->sent_to(&conn->link) + conn->tx.staged;
 
+	if (in->places && in->places->pieces)
+		before += in->rx.len;	/* its bytes do not advance kfp_rx.bytes */
 	spin_lock_bh(&conn->lock);
 	in->since = jiffies + div_u64(before * HZ, KFP_RATE_MIN);
 	in->limit = in->since + msecs_to_jiffies(READ_ONCE(kfp_params(conn)->timeout_ms)) +
@@ -402,6 +414,9 @@ void kfp_inmsg_done(struct kfp_inmsg *in)
 {
 	struct kfp_conn *conn = in->conn;
 
+	in->landed = true;
+	if (in->places)
+		return;		/* kfp_inmsg_concealed() */
 	kfi_rx_complete(&in->rx, 0);
 	spin_lock_bh(&conn->lock);
 	conn->granted -= in->rx.len;
@@ -411,6 +426,26 @@ void kfp_inmsg_done(struct kfp_inmsg *in)
 	kfp_answer_queue(conn, &in->answer);
 	kfp_grant_waiting(conn);
 	spin_unlock_bh(&conn->lock);
+}
+
+/* The peer does not reach the receive any more. */
+void kfp_inmsg_concealed(struct kfp_inmsg *in)
+{
+	kfp_conceal(in->conn, &in->places);
+	if (in->landed)
+		kfp_inmsg_done(in);
+}
+
+/* The DATA of a write that has asked has come: grant the next request. */
+void kfp_inmsg_asked(struct kfp_inmsg *in)
+{
+	struct kfp_conn *conn = in->conn;
+
+	spin_lock_bh(&conn->lock);
+	conn->granted -= in->rx.len;
+	kfp_grant_waiting(conn);
+	spin_unlock_bh(&conn->lock);
+	kfp_inmsg_free(in);
 }
 
 /*
@@ -423,8 +458,13 @@ void kfp_answer_done(struct kfp_conn *conn, struct kfp_answer *answer)
 
 	if (!answer->pooled) {
 		in = container_of(answer, struct kfp_inmsg, answer);
-		if (answer->kind == KFP_ANSWER_TREAD)
+		if (answer->kind == KFP_ANSWER_TREAD) {
+			if (answer->spliced && answer->end > conn->ops->sent_to(&conn->link)) {
+				list_add_tail(&answer->link, &conn->tx.returned);
+				return;
+			}
 			kfi_rx_complete(&in->rx, 0);
+		}
 		if (in->state == KFP_IN_REFUSED)
 			kfp_credit_free(conn, in->cls, in->cost);
 		kfp_inmsg_free(in);
@@ -432,6 +472,7 @@ void kfp_answer_done(struct kfp_conn *conn, struct kfp_answer *answer)
 	}
 	kfree(answer->segs);
 	answer->segs = NULL;
+	kfp_conceal(conn, &answer->places);
 	kfp_values_free(&answer->values, answer->small);
 	spin_lock_bh(&conn->lock);
 	list_add(&answer->link, &conn->free_answers);
@@ -466,7 +507,7 @@ void kfp_inmsgs_collect(struct kfp_conn *conn, struct list_head *lost)
 		list_del_init(&in->answer.link);
 		in->lost_receive = kfp_inmsg_holds_receive(in);
 		in->state = KFP_IN_LOST;
-		if (in->matched || kfi_rx_unqueue(&in->rx))
+		if (in->matched || in->asks || kfi_rx_unqueue(&in->rx))
 			list_move_tail(&in->entry, lost);
 	}
 	memset(conn->rdv, 0, sizeof(conn->rdv));
@@ -482,6 +523,7 @@ void kfp_inmsgs_abort(struct list_head *lost, int err)
 	struct kfp_inmsg *in, *next;
 
 	list_for_each_entry_safe(in, next, lost, entry) {
+		kfp_conceal(in->conn, &in->places);
 		if (in->lost_receive)
 			kfi_rx_abort(&in->rx, err);
 		kfp_inmsg_free(in);

@@ -6,9 +6,11 @@
  *   wire.[ch]		the wire format
  *   proto.h		objects and locks
  *   tx.c  frames.c	the transmit side, and what is sent next
+ *   units.c		what the link is given to send
  *   answer.c		answers of the peer
  *   rx.c  dispatch.c	the receive side, and what a received frame means
  *   inmsg.c		messages that wait for a receive or for their payload
+ *   places.c		payload that goes straight into the memory of its receiver
  *   atomic.c  commit.c	atomic operations on both sides; flush and commit
  *   hello.c  auth.c	the handshake, and authorization
  *   conn.c		the life of a connection
@@ -24,6 +26,7 @@ struct workqueue_struct *kfp_wq;
 struct workqueue_struct *kfp_cm_wq;
 struct workqueue_struct *kfp_commit_wq;
 struct kmem_cache *kfp_inmsg_cache;
+struct kmem_cache *kfp_places_cache;
 struct kfp_stage __percpu *kfp_stages;
 
 static_assert(KFI_PROTO_DATA_MAX == KFW_DATA_MAX);
@@ -36,11 +39,12 @@ static_assert(KFI_PROTO_VERSION == KFW_VERSION);
 int kfp_init(void)
 {
 	kfp_inmsg_cache = KMEM_CACHE(kfp_inmsg, SLAB_HWCACHE_ALIGN);
+	kfp_places_cache = KMEM_CACHE(kfp_places, SLAB_HWCACHE_ALIGN);
 	kfp_stages = alloc_percpu(struct kfp_stage);
 	kfp_wq = alloc_workqueue("kfi_proto", WQ_MEM_RECLAIM | WQ_HIGHPRI | WQ_PERCPU, 0);
 	kfp_cm_wq = alloc_workqueue("kfi_proto_cm", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	kfp_commit_wq = alloc_workqueue("kfi_proto_commit", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	if (kfp_inmsg_cache && kfp_stages && kfp_wq && kfp_cm_wq && kfp_commit_wq)
+	if (kfp_inmsg_cache && kfp_places_cache && kfp_stages && kfp_wq && kfp_cm_wq && kfp_commit_wq)
 		return 0;
 	kfp_exit();
 	return -ENOMEM;
@@ -55,6 +59,7 @@ void kfp_exit(void)
 	if (kfp_wq)
 		destroy_workqueue(kfp_wq);
 	free_percpu(kfp_stages);
+	kmem_cache_destroy(kfp_places_cache);
 	kmem_cache_destroy(kfp_inmsg_cache);
 }
 

@@ -36,7 +36,6 @@
 #define KFP_INLINE	1024		/* payload up to this length is copied behind its frame */
 #define KFP_SMALL	32		/* bytes of operands or old values without an allocation */
 #define KFP_LAZY_MAX	8		/* delayed ACKs; fewer than the requests of any peer */
-#define KFP_SPLICE_MIN	4096		/* shorter payload is copied, which is cheaper */
 #define KFP_COMMITS	4		/* work items of a connection that run commits */
 #define KFP_RDV		64		/* granted rendezvous of a connection and direction */
 #define KFP_GRANT_MAX	(64ULL << 20)	/* bytes granted at once, or one longer message */
@@ -44,11 +43,16 @@
 #define KFP_HELD_MIN	16U		/* units of each window that each connection gets */
 #define KFP_HELD_SPARE	1024U		/* units for a source when the endpoint is full */
 #define KFP_TX_BUDGET	(2 << 20)	/* bytes posted in one hold of the link's lock */
+#define KFP_ASK_SEGS	4		/* segments of a write that asks for places */
+#define KFP_ASK_AHEAD	8		/* writes that ask before it is their turn */
+#define KFP_IN_VAIN	4		/* answers in a row without places, then few writes ask */
+#define KFP_UNASKED	64		/* one of so many writes asks then */
 
 extern struct workqueue_struct *kfp_wq;		/* bound: data path outside of softirq */
 extern struct workqueue_struct *kfp_cm_wq;	/* unbound: handshakes and ends of connections */
 extern struct workqueue_struct *kfp_commit_wq;	/* unbound: only calls of persist() */
 extern struct kmem_cache *kfp_inmsg_cache;
+extern struct kmem_cache *kfp_places_cache;
 
 /**
  * struct kfp_stage - buffer of a CPU in which frames are encoded; it stays in the CPU's cache
@@ -65,6 +69,50 @@ extern struct kfp_stage __percpu *kfp_stages;
 
 struct kfp_auth;
 struct kfp_conn;
+
+/**
+ * struct kfp_piece - a piece of memory of this side that the peer may write to
+ * @x: what the link knows of it; x.mr is referenced and held
+ * @key: key of x.mr
+ */
+struct kfp_piece {
+	struct kfi_exposed	x;
+	u64			key;
+};
+
+/**
+ * struct kfp_places - where the payload of one transfer goes; all (L)
+ * @count: number of places
+ * @pieces: number of pieces of this side's memory; 0: the places are the peer's
+ * @place: the places, in the order of the payload
+ * @piece: the pieces that the peer may write to
+ * @op: operation that the memory belongs to, or NULL
+ * @in: message that the memory belongs to, or NULL
+ * @ask: the ASK of a write, decoded
+ * @segs: its segments
+ */
+struct kfp_places {
+	u16			count;
+	u16			pieces;
+	struct kfi_place	place[KFW_PLACES_MAX];
+	struct kfp_piece	piece[KFP_ASK_SEGS];
+	struct kfi_oper		*op;
+	struct kfp_inmsg	*in;
+	struct kfw_frame	ask;
+	struct kfw_rma		segs[KFP_ASK_SEGS];
+};
+
+/**
+ * struct kfp_hold - a region that the link still reads, for data that was returned to the peer
+ * @link: entry in &kfp_tx.holds
+ * @mr: the region, held
+ * @end: value of &kfi_link.posted behind the last byte
+ */
+struct kfp_hold {
+	struct list_head	link;
+	struct kfi_mr		*mr;
+	u64			end;
+};
 
 /** enum kfp_account_level - levels at which unexpected messages are counted */
 enum kfp_account_level {
@@ -142,6 +190,11 @@ enum kfp_answer_kind {
  * @key: key of @mr
  * @seg0: the segment of a read with one segment
  * @segs: all segments of a read with several segments
+ * @places: READ, TREAD: places of the peer, or NULL
+ * @placed: bytes that were sent to @places
+ * @hold: the link references the pages of the current segment, which this object holds
+ * @spliced: the link references the pages of the current segment
+ * @end: TREAD: value of &kfi_link.posted behind the last byte
  * @values: old values in wire format, @len bytes: @small or an allocation
  * @durable: segments of a commit: @durable0 or an allocation
  * @small: short old values
@@ -164,6 +217,11 @@ struct kfp_answer {
 	u64			key;
 	struct kfw_rma		seg0;
 	struct kfw_rma		*segs;
+	struct kfp_places	*places;
+	u64			placed;
+	struct kfp_hold		*hold;
+	bool			spliced;
+	u64			end;
 	void			*values;
 	struct kfi_commit_seg	*durable;
 	union {
@@ -194,6 +252,7 @@ enum kfp_inmsg_state {
  * @matched: a receive was found: rx.op is or was set
  * @lost_receive: KFP_IN_LOST: the receive has to be returned to the matching
  * @read: the message is a TREAD: its data comes out of the receive
+ * @landed: the payload is in the receive, to which the peer may still write
  * @promised: the sender was told more than that the message has been sent: never dropped
  * @cls: credit class
  * @cost: units of credit to return
@@ -202,6 +261,8 @@ enum kfp_inmsg_state {
  * @limit: jiffies at which the payload is late in any case
  * @id: number of the peer's operation
  * @gen: generation of the peer's operation
+ * @places: KFP_IN_GRANTED: the receive is exposed; an ASK: what it has asked (L)
+ * @asks: an ASK of a write, not a message: the answer of the pool that the write will need
  * @buf: eager payload
  * @vec: describes @buf for the receiving iterator
  */
@@ -214,6 +275,7 @@ struct kfp_inmsg {
 	bool			matched;
 	bool			lost_receive;
 	bool			read;
+	bool			landed;
 	bool			promised;
 	u8			cls;
 	u32			cost;
@@ -221,6 +283,8 @@ struct kfp_inmsg {
 	unsigned long		limit;
 	u32			id;
 	u32			gen;
+	struct kfp_places	*places;
+	struct kfp_answer	*asks;
 	void			*buf;
 	struct kvec		vec;
 };
@@ -294,14 +358,20 @@ struct kfp_tx {
 	u32			window[KFP_CLS];/* announced by the peer */
 	u32			requests;	/* unanswered requests */
 	u32			requests_max;
+	u32			unplaced;	/* unanswered changes of memory, see kfp_unplaced() */
 	u32			eager;		/* the peer's limit */
 	u32			staged;
 	u32			written;
 	u8			at;		/* &enum kfp_tx_at */
 	bool			yields;		/* one operation of @granted is next */
+	u8			in_vain;	/* answers to ASKs without places, in a row */
+	u8			unasked;	/* long writes that have not asked since then */
 	u8			*stage;		/* frames to be sent: @held, or a kfp_stage */
 
 	struct list_head	waiting;	/* sent, the answer is due */
+	struct list_head	unsent;		/* the link still reads their memory, by kfp_op.end */
+	struct list_head	holds;		/* struct kfp_hold, by @end */
+	struct list_head	returned;	/* struct kfp_inmsg: TREADs that the link still reads */
 	struct kfi_oper		*op;		/* its payload is being sent */
 	struct kfp_answer	*answer;
 	u8			*held;		/* frames that the link has not accepted */
@@ -314,6 +384,7 @@ struct kfp_rx {
 	bool			counted;	/* credit of this frame has been charged */
 	bool			finishing;	/* the payload is complete: only the end failed */
 	bool			inv_over;	/* the message has invalidated its region */
+	bool			landed;		/* the payload of the write is in its regions */
 	u16			status;		/* status of the current RMA so far */
 	u16			seg;
 	u32			have;		/* bytes of the hello, header or segments */
@@ -331,7 +402,7 @@ struct kfp_rx {
 	struct kfi_mr		*mr;
 	u64			key;
 	struct iov_iter		iter;
-	struct kfw_rma		*segs;		/* KFW_RMA_MAX */
+	struct kfw_rma		*segs;		/* KFW_RMA_MAX, and KFW_PLACES_MAX places */
 	unsigned long		blocked;	/* jiffies: start or last check of KFP_RX_BLOCKED */
 	struct kfp_answer	*commit;	/* answer that holds the regions of a commit */
 	struct kfi_cq_waiter	space;
@@ -363,6 +434,7 @@ struct kfp_committer {
  * @kick: there may be something to transmit
  * @state: &enum kfp_conn_state
  * @ops: operations of the link
+ * @concealed: places that kfi_link_concealed() is about (L)
  * @tx: transmit side (L)
  * @rx: receive side (L)
  * @lock: protects the members from @credit_due to @left
@@ -427,6 +499,7 @@ struct kfp_conn {
 	bool			kick;
 	u8			state;
 	const struct kfi_link_ops *ops;
+	struct kfp_places	*concealed;
 
 	struct kfp_tx		tx ____cacheline_aligned;
 	struct kfp_rx		rx ____cacheline_aligned;
@@ -489,17 +562,21 @@ struct kfp_conn {
 enum kfp_op_state {
 	KFP_OP_QUEUED,
 	KFP_OP_SENDING,
-	KFP_OP_ASKED,		/* RTS sent: CTS or ACK may arrive */
+	KFP_OP_ASKED,		/* RTS or ASK sent: CTS or ACK may arrive */
 	KFP_OP_GRANTED,		/* CTS received, payload not sent completely */
 	KFP_OP_UNANSWERED,	/* all is sent: READ_DATA or ACK may arrive */
+	KFP_OP_UNSENT,		/* nothing is due but kfi_link_sent() or kfi_link_concealed() */
 };
 
 /**
  * struct kfp_op - the protocol's part of a transmit operation; all (L)
  * @conn: connection that the operation was posted to
  * @left: KFP_OP_SENDING: bytes of payload that the link has not accepted
- * @end: KFP_OP_UNANSWERED: value of &kfi_link.posted behind the last byte of the operation
+ * @end: KFP_OP_UNANSWERED, KFP_OP_UNSENT: value of &kfi_link.posted behind the last byte of the
+ *	operation; U64_MAX if it waits for kfi_link_concealed()
  * @got: bytes of a read that have arrived
+ * @verdict: KFP_OP_UNSENT: result of the operation
+ * @places: where the payload goes: of the peer, or for a read of this side; or NULL
  * @slot: slot number of the CTS
  * @state: &enum kfp_op_state
  * @spliced: the link references the pages of the payload
@@ -512,7 +589,11 @@ struct kfp_op {
 		u64	left;
 		u64	end;
 	};
-	u64		got;
+	union {
+		u64	got;
+		int	verdict;
+	};
+	struct kfp_places *places;
 	u16		slot;
 	u8		state;
 	bool		spliced;
@@ -527,10 +608,25 @@ static inline struct kfp_op *kfp_op(const struct kfi_oper *op)
 	return op->priv;
 }
 
+/* Does the link report when it has read the memory of a payload? */
+static inline bool kfp_tells_sent(const struct kfp_conn *conn)
+{
+	return conn->ops->flags & KFI_LINK_TELLS_SENT;
+}
+
 /* Return true for an atomic operation that returns old values. */
 static inline bool kfp_op_fetches(const struct kfi_oper *op)
 {
 	return op->code == KFI_OPC_FETCH_ATOMIC || op->code == KFI_OPC_COMPARE_ATOMIC;
+}
+
+/*
+ * Does the CPU of the peer change its regions when the frames of the operation arrive? A later
+ * write with places would overtake them.
+ */
+static inline bool kfp_unplaced(const struct kfi_oper *op)
+{
+	return (op->code == KFI_OPC_WRITE && !kfp_op(op)->places) || kfi_opc_is_atomic(op->code);
 }
 
 static inline struct kfp_conn *to_kfp_conn(const struct kfi_peer_conn *pc)
@@ -595,12 +691,15 @@ void kfp_conn_queue(struct kfp_conn *conn, struct delayed_work *work, unsigned l
 void kfp_tx_kick(struct kfp_conn *conn);
 void kfp_tx_work(struct work_struct *work);
 void kfp_tx_run(struct kfp_conn *conn);
+void kfp_op_end(struct kfp_conn *conn, struct kfi_oper *op, int verdict);
+void kfp_op_unsent(struct kfp_conn *conn, struct kfi_oper *op, int verdict);
 void kfp_tx_flush_all(struct kfp_conn *conn, int err);
 
 /* frames.c: what is sent next */
 void kfp_tx_collect(struct kfp_conn *conn);
-bool kfp_unit_next(struct kfp_conn *conn, struct kfi_unit *unit);
-void kfp_unit_taken(struct kfp_conn *conn, const struct kfi_unit *unit, u64 left);
+void kfp_tx_gather(struct kfp_conn *conn);
+bool kfp_tx_follows(struct kfp_conn *conn);
+void kfp_lazy_join(struct kfp_conn *conn);
 void kfp_verdict_queue(struct kfp_conn *conn, struct kfp_answer *answer, bool lazy);
 void kfp_answer_queue(struct kfp_conn *conn, struct kfp_answer *answer);
 void kfp_more_work(struct work_struct *work);
@@ -610,7 +709,12 @@ struct kfw_frame kfp_op_frame(const struct kfi_oper *op, u8 type);
 void kfp_put_frame(struct kfp_conn *conn, struct kfw_frame *f);
 void kfp_put_segments(struct kfp_conn *conn, const struct kfi_oper *op);
 void kfp_put_verdict(struct kfp_conn *conn, struct kfp_answer *answer);
+void kfp_hold_drop(struct kfp_answer *answer);
 void kfp_op_sent(struct kfp_conn *conn, struct kfi_oper *op, bool answered);
+
+/* units.c: what the link is given to send */
+bool kfp_unit_next(struct kfp_conn *conn, struct kfi_unit *unit);
+void kfp_unit_taken(struct kfp_conn *conn, const struct kfi_unit *unit, u64 left);
 
 /* rx.c: the receive side */
 void kfp_rx_next(struct kfp_conn *conn);
@@ -620,6 +724,7 @@ void kfp_rx_error(struct kfp_conn *conn, int err);
 void kfp_rx_abort(struct kfp_conn *conn, int err);
 bool kfp_rx_late(struct kfp_conn *conn);
 bool kfp_rx_poll(struct kfp_conn *conn);
+void kfp_rx_burst(struct kfp_conn *conn, void (*fn)(struct kfp_conn *conn));
 void kfp_rx_work(struct work_struct *work);
 void kfp_rx_space(struct kfi_cq_waiter *w);
 
@@ -630,6 +735,8 @@ int kfp_rx_finish(struct kfp_conn *conn);
 /* its parts, for atomic.c and commit.c */
 struct kfp_answer *kfp_answer_get(struct kfp_conn *conn);
 int kfp_rx_ack(struct kfp_conn *conn, u16 status);
+int kfp_rx_check_segments(struct kfp_conn *conn, u64 access);
+int kfp_rx_write(struct kfp_conn *conn);
 kfi_addr_t kfp_rx_src(struct kfp_conn *conn);
 void kfp_rx_wrote(struct kfp_conn *conn);
 
@@ -639,7 +746,10 @@ void kfp_inmsg_free(struct kfp_inmsg *in);
 void kfp_inmsg_free_spares(struct kfp_conn *conn);
 void kfp_inmsg_arrived(struct kfp_inmsg *in);
 void kfp_inmsg_done(struct kfp_inmsg *in);
+void kfp_inmsg_grant(struct kfp_inmsg *in);
 void kfp_inmsg_granted(struct kfp_inmsg *in);
+void kfp_inmsg_asked(struct kfp_inmsg *in);
+void kfp_inmsg_concealed(struct kfp_inmsg *in);
 void kfp_grants_pause(struct kfp_conn *conn, unsigned long pause);
 unsigned long kfp_paced(unsigned long since, unsigned long earned);
 bool kfp_grants_late(struct kfp_conn *conn, unsigned long earned);
@@ -650,6 +760,18 @@ void kfp_inmsgs_drop(struct kfp_conn *conn);
 void kfp_answer_done(struct kfp_conn *conn, struct kfp_answer *answer);
 void kfp_credit_free(struct kfp_conn *conn, u8 cls, u32 cost);
 void __kfp_credit_free(struct kfp_conn *conn, u8 cls, u32 cost);	/* with bottom halves off */
+
+/* places.c: payload that goes straight into the memory of its receiver */
+struct kfp_places *kfp_expose(struct kfp_conn *conn, const struct iov_iter *iter, u64 len);
+void kfp_inmsg_expose(struct kfp_conn *conn, struct kfp_inmsg *in);
+bool kfp_conceal(struct kfp_conn *conn, struct kfp_places **places);
+void kfp_put_places(struct kfp_conn *conn, const struct kfp_places *places);
+int kfp_places_take(struct kfp_conn *conn, u64 len, struct kfp_places **to);
+bool kfp_asks(const struct kfp_conn *conn, const struct kfi_oper *op);
+void kfp_unasked(struct kfp_conn *conn, const struct kfi_oper *op);
+void kfp_put_ask(struct kfp_conn *conn, struct kfi_oper *op);
+int kfp_rx_ask(struct kfp_conn *conn);
+int kfp_rx_asked(struct kfp_conn *conn, struct kfp_inmsg *in);
 
 /* account.c: bounds of the memory that peers make an endpoint hold */
 struct kfp_accounts *kfp_accounts_new(const struct kfi_proto *proto);

@@ -54,6 +54,7 @@ void kfp_rx_next(struct kfp_conn *conn)
 	rx->counted = false;
 	rx->inv_over = false;
 	rx->finishing = false;
+	rx->landed = false;
 	rx->status = 0;
 	rx->in = NULL;
 	rx->op = NULL;
@@ -153,7 +154,7 @@ static void kfp_rx_header(struct kfp_conn *conn, const struct kfw_hdr *hdr)
 		return;
 	}
 	rx->have = 0;
-	if (rx->f.rma_count)
+	if (rx->f.rma_count || rx->f.places)
 		kfp_rx_go(conn, KFP_RX_SEGS);
 	else
 		kfp_rx_proceed(conn);
@@ -198,7 +199,8 @@ size_t kfi_rx_head(struct kfi_link *link, const void *bytes, size_t len)
 		return used;
 	}
 	if (rx->at == KFP_RX_SEGS) {
-		want = rx->f.rma_count * sizeof(*rx->segs);
+		want = rx->f.rma_count * sizeof(*rx->segs) +
+		       rx->f.places * sizeof(struct kfw_place);
 		used = kfp_rx_collect(rx, rx->segs, want, bytes, len);
 		rx->bytes += used;
 		if (rx->have == want)
@@ -263,7 +265,7 @@ static void kfp_rx_run(struct kfp_conn *conn)
  * Run @fn as one burst. Completion handlers run in kfi_batch_end(), after the burst. Their posts
  * and the answers to the peer are then sent together.
  */
-static void kfp_rx_burst(struct kfp_conn *conn, void (*fn)(struct kfp_conn *conn))
+void kfp_rx_burst(struct kfp_conn *conn, void (*fn)(struct kfp_conn *conn))
 {
 	bool runner;
 

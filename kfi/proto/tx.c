@@ -5,7 +5,7 @@
  *   kfi_proto_tx()		find the connection, add the operation to its lock-free list
  *   kfp_tx_kick()		become the runner, unless another context is
  *   kfp_tx_run()		post units to the link
- *   kfp_unit_next()		the next unit: encode frames, spend credit (frames.c)
+ *   kfp_unit_next()		the next unit (units.c): encode frames, spend credit (frames.c)
  *   kfp_op_sent()		complete the operation, or wait for the answer of the peer
  *
  * kfp_conn.busy selects the runner. The context that sets it runs the transmit side under the
@@ -221,26 +221,95 @@ void kfi_link_room(struct kfi_link *link)
 }
 EXPORT_SYMBOL_GPL(kfi_link_room);
 
-/* ---- the end ---- */
+/* ---- memory that the link has read ---- */
 
 /*
- * Complete a failed operation. Its private part must not refer to the connection any more: another
+ * Complete an operation. Its private part must not refer to the connection any more: another
  * connection can be allocated at the same address.
  */
-static void kfp_op_fail(struct kfi_oper *op, int err)
+void kfp_op_end(struct kfp_conn *conn, struct kfi_oper *op, int verdict)
 {
+	if (!kfp_conceal(conn, &kfp_op(op)->places)) {
+		kfp_op(op)->end = U64_MAX;
+		kfp_op_unsent(conn, op, verdict);
+		return;
+	}
 	kfp_op(op)->state = KFP_OP_QUEUED;
 	kfp_op(op)->conn = NULL;
-	kfi_tx_complete(op, err);
+	kfi_tx_complete(op, verdict);
 }
 
-static void kfp_fail_list(struct list_head *list, int err)
+/*
+ * Nothing is due for the operation but kfi_link_sent(). The peer may have answered an operation
+ * before it answers an earlier one, so the list is sorted here.
+ */
+void kfp_op_unsent(struct kfp_conn *conn, struct kfi_oper *op, int verdict)
+{
+	struct list_head *at = conn->tx.unsent.prev;
+
+	while (at != &conn->tx.unsent &&
+	       kfp_op(list_entry(at, struct kfi_oper, link))->end > kfp_op(op)->end)
+		at = at->prev;
+	list_add(&op->link, at);
+	kfp_op(op)->state = KFP_OP_UNSENT;
+	kfp_op(op)->verdict = verdict;
+}
+
+/* The link does not read bytes before position @to any more: end what has waited for that. */
+static void kfp_unsent_end(struct kfp_conn *conn, u64 to)
+{
+	struct kfp_tx *tx = &conn->tx;
+	struct kfp_answer *answer, *after;
+	struct kfi_oper *op, *next;
+	struct kfp_hold *hold, *last;
+
+	list_for_each_entry_safe(op, next, &tx->unsent, link) {
+		if (kfp_op(op)->end > to)
+			break;
+		list_del(&op->link);
+		kfp_op_end(conn, op, kfp_op(op)->verdict);
+	}
+	list_for_each_entry_safe(hold, last, &tx->holds, link) {
+		if (hold->end > to)
+			break;
+		list_del(&hold->link);
+		kfi_mr_unhold(hold->mr);
+		kfree(hold);
+	}
+	list_for_each_entry_safe(answer, after, &tx->returned, link) {
+		if (answer->end > to)
+			break;
+		list_del_init(&answer->link);
+		answer->spliced = false;
+		kfp_answer_done(conn, answer);
+	}
+}
+
+static void kfp_sent_run(struct kfp_conn *conn)
+{
+	if (!test_bit(KFP_DEAD, &conn->flags))
+		kfp_unsent_end(conn, conn->ops->sent_to(&conn->link));
+}
+
+void kfi_link_sent(struct kfi_link *link)
+{
+	struct kfp_conn *conn = link_conn(link);
+	struct kfp_tx *tx = &conn->tx;
+
+	if (!list_empty(&tx->unsent) || !list_empty(&tx->holds) || !list_empty(&tx->returned))
+		kfp_rx_burst(conn, kfp_sent_run);
+}
+EXPORT_SYMBOL_GPL(kfi_link_sent);
+
+/* ---- the end ---- */
+
+static void kfp_fail_list(struct kfp_conn *conn, struct list_head *list, int err)
 {
 	struct kfi_oper *op, *next;
 
 	list_for_each_entry_safe(op, next, list, link) {
 		list_del(&op->link);
-		kfp_op_fail(op, err);
+		kfp_op_end(conn, op, err);
 	}
 }
 
@@ -251,12 +320,13 @@ void kfp_tx_flush_all(struct kfp_conn *conn, int err)
 	int cls;
 
 	kfp_tx_collect(conn);
+	kfp_unsent_end(conn, U64_MAX);
 	if (tx->op)
-		kfp_op_fail(tx->op, err);
+		kfp_op_end(conn, tx->op, err);
 	tx->op = NULL;
-	kfp_fail_list(&tx->waiting, err);
-	kfp_fail_list(&tx->granted, err);
+	kfp_fail_list(conn, &tx->waiting, err);
+	kfp_fail_list(conn, &tx->granted, err);
 	for (cls = 0; cls < KFP_CLS; cls++)
-		kfp_fail_list(&tx->stalled[cls], err);
-	kfp_fail_list(&tx->queue, err);
+		kfp_fail_list(conn, &tx->stalled[cls], err);
+	kfp_fail_list(conn, &tx->queue, err);
 }

@@ -20,25 +20,28 @@ static const struct kfw_rule {
 	bool eager;		/* the payload is bounded by the announced eager size */
 	bool payload;		/* a payload is allowed */
 	bool segments;		/* at least one segment is required */
+	bool places;		/* places are allowed, in the member status */
 	bool atomic;		/* payload and length follow kfw_atomic_ok() */
 } kfw_rules[KFW_TYPES] = {
 	[KFW_MSG]	= { .flags = KFW_F_TAGGED | KFW_F_CQ_DATA | KFW_F_ACK | KFW_F_INV |
 				     KFW_F_LAZY,
 			    .payload = true, .eager = true },
 	[KFW_RTS]	= { .flags = KFW_F_TAGGED | KFW_F_CQ_DATA | KFW_F_RMA | KFW_F_INV },
-	[KFW_CTS]	= {},
-	[KFW_DATA]	= { .payload = true },
+	[KFW_CTS]	= { .places = true },
+	[KFW_DATA]	= { .flags = KFW_F_PLACED, .payload = true },
 	[KFW_WRITE]	= { .flags = KFW_F_CQ_DATA | KFW_F_COMMIT | KFW_F_LAZY,
 			    .payload = true, .segments = true },
-	[KFW_READ]	= { .segments = true },
-	[KFW_READ_DATA]	= { .payload = true },
-	[KFW_TREAD]	= { .flags = KFW_F_TAGGED | KFW_F_RMA, .must = KFW_F_TAGGED | KFW_F_RMA },
+	[KFW_READ]	= { .segments = true, .places = true },
+	[KFW_READ_DATA]	= { .flags = KFW_F_PLACED, .payload = true },
+	[KFW_TREAD]	= { .flags = KFW_F_TAGGED | KFW_F_RMA, .must = KFW_F_TAGGED | KFW_F_RMA,
+			    .places = true },
 	[KFW_ACK]	= {},
 	[KFW_CREDIT]	= {},
 	[KFW_BYE]	= {},
 	[KFW_ATOMIC]	= { .flags = KFW_F_CQ_DATA | KFW_F_FETCH | KFW_F_COMPARE | KFW_F_COMMIT,
 			    .segments = true, .atomic = true },
 	[KFW_FLUSH]	= { .flags = KFW_F_COMMIT, .segments = true },
+	[KFW_ASK]	= { .flags = KFW_F_CQ_DATA | KFW_F_COMMIT, .segments = true },
 };
 
 static bool kfw_segments_ok(const struct kfw_rule *rule, const struct kfw_frame *f)
@@ -171,6 +174,14 @@ void kfw_decode_values(void *values, size_t len, u8 size)
 
 /* ---- frames ---- */
 
+/* Return the number of payload bytes that follow the frame in the stream. */
+static u64 kfw_in_stream(const struct kfw_frame *f)
+{
+	bool placed = f->type == KFW_DATA || f->type == KFW_READ_DATA;
+
+	return placed && f->flags & KFW_F_PLACED ? 0 : f->len;
+}
+
 int kfw_decode(const struct kfw_hdr *hdr, u32 eager, struct kfw_frame *f)
 {
 	const struct kfw_rule *rule;
@@ -195,11 +206,17 @@ int kfw_decode(const struct kfw_hdr *hdr, u32 eager, struct kfw_frame *f)
 	};
 	if ((f->flags & ~rule->flags) || (~f->flags & rule->must) || !kfw_segments_ok(rule, f))
 		return -EPROTO;
+	if (rule->places) {
+		f->places = f->status;
+		f->status = 0;
+	}
+	if (f->places > KFW_PLACES_MAX)
+		return -EPROTO;
 	if (rule->atomic)
 		return kfw_atomic_ok(f) ? 0 : -EPROTO;
 	if (f->payload > (rule->payload ? rule->eager ? eager : KFW_PAYLOAD_MAX : 0))
 		return -EPROTO;
-	if (f->len > KFW_PAYLOAD_MAX || (rule->payload && f->len != f->payload))
+	if (f->len > KFW_PAYLOAD_MAX || (rule->payload && f->payload != kfw_in_stream(f)))
 		return -EPROTO;
 	if ((f->flags & KFW_F_RMA) && !(f->flags & KFW_F_TAGGED))
 		return -EPROTO;
@@ -213,7 +230,7 @@ void kfw_encode(const struct kfw_frame *f, struct kfw_hdr *hdr)
 		.flags = f->flags,
 		.rma_count = cpu_to_le16(f->rma_count),
 		.slot = cpu_to_le16(f->slot),
-		.status = cpu_to_le16(f->status),
+		.status = cpu_to_le16(f->places ?: f->status),
 		.id = cpu_to_le32(f->id),
 		.gen = cpu_to_le32(f->gen),
 		.credit_msg = cpu_to_le32(f->credit_msg),

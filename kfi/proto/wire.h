@@ -26,6 +26,7 @@
 #define KFW_VERSION		1
 #define KFW_DATA_MAX		256		/* private data in a hello */
 #define KFW_RMA_MAX		256		/* remote segments in one frame */
+#define KFW_PLACES_MAX		16		/* places in one frame */
 #define KFW_PAYLOAD_MAX		0xffffffffULL	/* longest payload of a frame */
 #define KFW_ATOMIC_MAX		512		/* target bytes of one atomic operation */
 
@@ -110,19 +111,21 @@ enum kfw_type {
 	KFW_BYE,	/* orderly end: no frame follows */
 	KFW_ATOMIC,	/* atomic operation: segments, operands, compare values */
 	KFW_FLUSH,	/* makes earlier writes to the segments visible or durable */
+	KFW_ASK,	/* request to write: segments. CTS, and then DATA in place of the WRITE */
 	KFW_TYPES
 };
 
 /* Flags of a frame */
 #define KFW_F_TAGGED	0x01	/* MSG, RTS, TREAD: matched by tag */
-#define KFW_F_CQ_DATA	0x02	/* MSG, RTS, WRITE, ATOMIC: @data is valid */
+#define KFW_F_CQ_DATA	0x02	/* MSG, RTS, WRITE, ASK, ATOMIC: @data is valid */
 #define KFW_F_ACK	0x04	/* MSG: the sender wants an ACK when the payload has arrived */
 #define KFW_F_FETCH	0x08	/* ATOMIC: the sender wants the old values */
 #define KFW_F_LAZY	0x08	/* MSG, WRITE: the ACK may be delayed */
 #define KFW_F_RMA	0x10	/* RTS: tagged RMA write; TREAD: always set */
 #define KFW_F_INV	0x20	/* MSG, RTS: one segment follows; its key is to be invalidated */
 #define KFW_F_COMPARE	0x40	/* ATOMIC: compare values follow the operands */
-#define KFW_F_COMMIT	0x80	/* WRITE, ATOMIC, FLUSH: the ACK follows when the data is durable */
+#define KFW_F_PLACED	0x40	/* DATA, READ_DATA: the payload is in the receiver's places */
+#define KFW_F_COMMIT	0x80	/* WRITE, ASK, ATOMIC, FLUSH: the ACK follows when the data is durable */
 
 /**
  * struct kfw_hdr - header of a frame
@@ -134,12 +137,13 @@ enum kfw_type {
  * @slot: CTS, DATA: the receiver's number for the grant. ATOMIC: the operation in the low byte,
  *	the type of the elements in the high byte, numbered as in libfabric's enum fi_op and
  *	enum fi_datatype
- * @status: ACK: 0 or a positive errno
+ * @status: ACK: 0 or a positive errno. CTS, READ, TREAD: number of places that follow the segments
  * @credit_msg: cumulative limit of untagged message units (KFW_UNIT bytes) that the receiver of
  *	this frame may send
  * @credit_tag: cumulative limit of tagged message units
- * @payload: bytes behind the segments
- * @len: length of the message. RTS, TREAD: of the payload to come. ATOMIC: of the targets
+ * @payload: bytes behind the segments and places
+ * @len: length of the message. RTS, READ, TREAD, ASK: of the payload to come. With KFW_F_PLACED: of
+ *	the payload in the places. ATOMIC: of the targets
  * @tag: tag of the message
  * @data: remote CQ data of the message
  */
@@ -170,6 +174,15 @@ struct kfw_rma {
 
 static_assert(sizeof(struct kfw_rma) == 24, "segment");
 
+/** struct kfw_place - memory that the sender of the frame has exposed, see struct kfi_place */
+struct kfw_place {
+	__le64	at;
+	__le32	len;
+	__le32	key;
+} __packed;
+
+static_assert(sizeof(struct kfw_place) == 16, "place");
+
 /*
  * One unit of credit pays for up to KFW_UNIT payload bytes. Each message costs at least one unit.
  */
@@ -181,13 +194,14 @@ static inline u32 kfw_cost(u64 len)
 	return len ? (len + KFW_UNIT - 1) / KFW_UNIT : 1;
 }
 
-/** struct kfw_frame - a decoded header in host order */
+/** struct kfw_frame - a decoded header in host order. @places: number of places */
 struct kfw_frame {
 	u8	type;
 	u8	flags;
 	u16	rma_count;
 	u16	slot;
 	u16	status;
+	u16	places;
 	u32	id;
 	u32	gen;
 	u32	credit_msg;

@@ -75,12 +75,15 @@ int ks_post(struct kfi_link *link, struct kfi_unit *unit)
 	return 0;
 }
 
+/* A reference to a page costs more than a copy of fewer bytes. */
+#define KS_SPLICE_MIN	4096
+
 bool ks_splices(const struct kfi_link *link, const struct iov_iter *iter, size_t len)
 {
 	const struct bio_vec *bv = iter->bvec;
 	unsigned long i;
 
-	if (!MSG_SPLICE_PAGES || !ks_splice || !iov_iter_is_bvec(iter))
+	if (len < KS_SPLICE_MIN || !MSG_SPLICE_PAGES || !ks_splice || !iov_iter_is_bvec(iter))
 		return false;
 	for (i = 0; i < iter->nr_segs; i++)
 		if (!sendpages_ok(bv[i].bv_page, bv[i].bv_len, bv[i].bv_offset))

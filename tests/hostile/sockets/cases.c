@@ -681,6 +681,9 @@ const struct hostile_case hostile_cases[] = {
 	{ "forgotten_caller", forgotten_caller },
 	{ "no_port", no_port },
 	{ "members_only", members_only },
+	{ "asks_served", asks_served },
+	{ "asks_unused", asks_unused },
+	{ "asks_broken", asks_broken },
 	{ "closed_window", closed_window, .patient = true },
 	{ "dgram_stop", dgram_stop, .stopped = true },
 	{}

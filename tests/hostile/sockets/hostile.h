@@ -5,6 +5,7 @@
  *
  *	peer.c	 one TCP connection: hello, frames, reset
  *	cases.c	 the attacks
+ *	asks.c	 those with writes that ask, and with places
  *	main.c	 runs the cases
  *	../victim.c an endpoint over kfi_sockets
  */
@@ -77,6 +78,11 @@ struct hostile_case {
 };
 
 extern const struct hostile_case hostile_cases[];
+
+/* asks.c */
+bool asks_served(struct victim *v);
+bool asks_unused(struct victim *v);
+bool asks_broken(struct victim *v);
 
 bool check(bool truth, const char *what);
 

@@ -192,11 +192,11 @@ int hs_hear(struct hs *hs, u8 type, struct kfw_hdr *hdr, unsigned int ms)
 bool hs_ended(struct hs *hs, unsigned int ms)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(ms);
-	u8 some[64];
+	u8 byte;
 	int ret;
 
 	do {
-		ret = hs_get(hs, some, sizeof(some), 100);
+		ret = hs_get(hs, &byte, sizeof(byte), 100);
 		if (ret && ret != -EAGAIN)
 			return true;
 	} while (time_before(jiffies, end));

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * places.c - payload that goes straight into the memory of its receiver.
+ *
+ * A link with ops->expose() can let the peer's link write to memory of this side. The protocol uses
+ * this for long payload. Its receiver exposes the destination and names the places in a frame:
+ *
+ *	RTS, CTS		the CTS has the places of the receive
+ *	READ, TREAD		the request has the places of the reader's buffer
+ *	ASK, CTS		a long write: the CTS has the places in the regions
+ *
+ * The sender posts the payload with the places, and behind it a DATA or READ_DATA frame with
+ * KFW_F_PLACED. Payload that can't be exposed is sent as frames, so places are never needed.
+ *
+ *   kfp_expose()		exposes memory of an operation or of a receive
+ *   kfp_conceal()		ends that, when the payload has come or the link is closed. It may take
+ *				until kfi_link_concealed()
+ *   kfp_places_take()		accepts the places that a frame of the peer names
+ *   kfp_rx_ask()		target of a write: handles an ASK
+ *   kfp_rx_asked()		handles the DATA that follows: from here on it is a WRITE
+ *
+ * All functions are called under the link's lock, or after the end of the link.
+ */
+#include <linux/export.h>
+#include <linux/slab.h>
+#include "proto.h"
+
+static struct kfp_places *kfp_places_new(void)
+{
+	struct kfp_places *places = kmem_cache_alloc(kfp_places_cache, GFP_ATOMIC | __GFP_NOWARN);
+
+	if (places) {
+		places->count = 0;
+		places->pieces = 0;
+		places->op = NULL;
+		places->in = NULL;
+	}
+	return places;
+}
+
+static void kfp_places_free(struct kfp_places *places)
+{
+	kmem_cache_free(kfp_places_cache, places);
+}
+
+/* ---- memory of this side ---- */
+
+/*
+ * Expose one piece of memory, which may be part of region @mr. Its places are added to those that
+ * are there.
+ */
+static bool kfp_expose_piece(struct kfp_conn *conn, struct kfp_places *places, struct kfi_mr *mr,
+			     u64 addr, const struct iov_iter *iter, u64 len)
+{
+	struct kfp_piece *piece = &places->piece[places->pieces];
+	int ret;
+
+	if (places->count == KFW_PLACES_MAX)
+		return false;
+	piece->x.mr = mr;
+	piece->x.addr = addr;
+	ret = conn->ops->expose(&conn->link, &piece->x, iter, len, places->place + places->count,
+				KFW_PLACES_MAX - places->count);
+	if (ret <= 0)
+		return false;
+	places->pieces++;
+	places->count += ret;
+	return true;
+}
+
+/*
+ * Let the peer write to @len bytes of @iter, which stay where they are until kfp_conceal(). Return:
+ * the places, or NULL if the payload has to come as frames.
+ */
+struct kfp_places *kfp_expose(struct kfp_conn *conn, const struct iov_iter *iter, u64 len)
+{
+	struct kfp_places *places;
+
+	if (!conn->ops->expose || len < conn->ops->place_min)
+		return NULL;
+	places = kfp_places_new();
+	if (!places || kfp_expose_piece(conn, places, NULL, 0, iter, len))
+		return places;
+	kfp_places_free(places);
+	return NULL;
+}
+
+/* End the access of the peer to all pieces; their regions may end again. */
+static bool kfp_conceal_pieces(struct kfp_conn *conn, struct kfp_places *places)
+{
+	struct kfp_piece *piece;
+
+	for (; places->pieces; places->pieces--) {
+		piece = &places->piece[places->pieces - 1];
+		if (conn->ops->conceal(&conn->link, &piece->x))
+			return false;
+		if (!piece->x.mr)
+			continue;
+		kfi_mr_unhold(piece->x.mr);
+		kfi_mr_put(piece->x.mr);
+	}
+	places->count = 0;
+	return true;
+}
+
+/*
+ * End the access of the peer to exposed memory, or forget the places of the peer. Return: true, and
+ * *@places is NULL; or false: kfi_link_concealed() frees them, and ends what the memory belongs to.
+ */
+bool kfp_conceal(struct kfp_conn *conn, struct kfp_places **places)
+{
+	if (likely(!*places))
+		return true;
+	if (!kfp_conceal_pieces(conn, *places))
+		return false;
+	kfp_places_free(*places);
+	*places = NULL;
+	return true;
+}
+
+static void kfp_concealed_run(struct kfp_conn *conn)
+{
+	struct kfp_places *places = conn->concealed;
+
+	if (places->op) {
+		list_del(&places->op->link);
+		kfp_op_end(conn, places->op, kfp_op(places->op)->verdict);
+	} else {
+		kfp_inmsg_concealed(places->in);
+	}
+}
+
+/* Only memory of an operation or of a receive is concealed late, and that is one piece. */
+void kfi_link_concealed(struct kfi_link *link, struct kfi_exposed *x)
+{
+	struct kfp_places *places = container_of(x, struct kfp_places, piece[0].x);
+	struct kfp_conn *conn = link_conn(link);
+
+	places->pieces = 0;
+	conn->concealed = places;
+	kfp_rx_burst(conn, kfp_concealed_run);
+}
+EXPORT_SYMBOL_GPL(kfi_link_concealed);
+
+/*
+ * Expose a segment of a region. The region is held, so that its end waits until the peer does not
+ * reach it any more. Of a region for a single use only one operation may begin, and only frames are
+ * known to come one after the other.
+ */
+static bool kfp_expose_segment(struct kfp_conn *conn, struct kfp_places *places,
+			       const struct kfw_rma *seg)
+{
+	u64 key = le64_to_cpu(seg->key), len = le64_to_cpu(seg->len);
+	struct iov_iter iter;
+	struct kfi_mr *mr;
+
+	mr = kfi_mr_get(&conn->ep->ep, key, le64_to_cpu(seg->addr), len, KFI_REMOTE_WRITE, &iter);
+	if (IS_ERR(mr))
+		return false;
+	if (mr->flags & KFI_MR_SINGLE_USE || !kfi_mr_hold(mr, key))
+		goto put;
+	if (kfp_expose_piece(conn, places, mr, le64_to_cpu(seg->addr), &iter, len)) {
+		places->piece[places->pieces - 1].key = key;
+		return true;
+	}
+	kfi_mr_unhold(mr);
+put:
+	kfi_mr_put(mr);
+	return false;
+}
+
+/* Expose all segments of a write that has asked, or none of them. */
+static void kfp_expose_segments(struct kfp_conn *conn, struct kfp_places *places)
+{
+	unsigned int i;
+
+	if (!conn->ops->expose)
+		return;
+	for (i = 0; i < places->ask.rma_count; i++) {
+		if (!places->segs[i].len || kfp_expose_segment(conn, places, &places->segs[i]))
+			continue;
+		kfp_conceal_pieces(conn, places);
+		return;
+	}
+}
+
+/*
+ * A long message, or a write that has asked, is being granted: expose its destination. A message
+ * that is longer than its receive comes as frames, the end of which is dropped.
+ */
+void kfp_inmsg_expose(struct kfp_conn *conn, struct kfp_inmsg *in)
+{
+	if (in->asks)
+		kfp_expose_segments(conn, in->places);
+	else if (in->rx.room == in->rx.len)
+		in->places = kfp_expose(conn, &in->rx.iter, in->rx.len);
+	if (in->places)
+		in->places->in = in;
+}
+
+void kfp_put_places(struct kfp_conn *conn, const struct kfp_places *places)
+{
+	struct kfp_tx *tx = &conn->tx;
+	unsigned int i;
+
+	for (i = 0; places && i < places->count; i++) {
+		struct kfw_place *place = (void *)(tx->stage + tx->staged);
+
+		place->at = cpu_to_le64(places->place[i].at);
+		place->len = cpu_to_le32(places->place[i].len);
+		place->key = cpu_to_le32(places->place[i].key);
+		tx->staged += sizeof(*place);
+	}
+}
+
+/* ---- memory of the peer ---- */
+
+/*
+ * Keep the places that the current frame names for @len bytes of payload. The link checks where
+ * they are when it is told to write there. Return: 0; -ENOMEM; -EPROTO if they do not fit.
+ */
+int kfp_places_take(struct kfp_conn *conn, u64 len, struct kfp_places **to)
+{
+	struct kfp_rx *rx = &conn->rx;
+	const struct kfw_place *from = (void *)(rx->segs + rx->f.rma_count);
+	struct kfp_places *places;
+	u64 total = 0;
+	unsigned int i;
+
+	*to = NULL;
+	if (!rx->f.places)
+		return 0;
+	for (i = 0; i < rx->f.places; i++)
+		total += le32_to_cpu(from[i].len);
+	if (total != len || !conn->ops->expose)
+		return -EPROTO;
+	places = kfp_places_new();
+	if (!places)
+		return -ENOMEM;
+	for (i = 0; i < rx->f.places; i++) {
+		places->place[i] = (struct kfi_place) {
+			.at = le64_to_cpu(from[i].at),
+			.len = le32_to_cpu(from[i].len),
+			.key = le32_to_cpu(from[i].key),
+		};
+	}
+	places->count = rx->f.places;
+	*to = places;
+	return 0;
+}
+
+/* ---- initiator: a write that asks ---- */
+
+static bool kfp_may_ask(const struct kfp_conn *conn, const struct kfi_oper *op)
+{
+	return op->code == KFI_OPC_WRITE && conn->ops->expose && op->len > conn->tx.eager &&
+	       op->len >= conn->ops->place_min && op->rma_count <= KFP_ASK_SEGS;
+}
+
+/*
+ * Does a write ask for places? Each question costs a round trip. If the last answers named no
+ * places, only one in KFP_UNASKED of the writes that may ask does so.
+ */
+bool kfp_asks(const struct kfp_conn *conn, const struct kfi_oper *op)
+{
+	return kfp_may_ask(conn, op) && conn->tx.in_vain < KFP_IN_VAIN;
+}
+
+/* A write does not ask. */
+void kfp_unasked(struct kfp_conn *conn, const struct kfi_oper *op)
+{
+	struct kfp_tx *tx = &conn->tx;
+
+	if (!kfp_may_ask(conn, op) || ++tx->unasked < KFP_UNASKED)
+		return;
+	tx->unasked = 0;
+	tx->in_vain--;
+}
+
+/* The operation keeps its place in the queue, and what is behind it waits for its payload. */
+void kfp_put_ask(struct kfp_conn *conn, struct kfi_oper *op)
+{
+	struct kfw_frame f = kfp_op_frame(op, KFW_ASK);
+
+	f.rma_count = op->rma_count;
+	conn->tx.requests++;
+	kfp_put_frame(conn, &f);
+	kfp_put_segments(conn, op);
+	kfp_op(op)->state = KFP_OP_ASKED;
+}
+
+/* ---- target: a write that asks ---- */
+
+/* Handle an ASK. Its answer is taken from the pool now, and is free again when the DATA comes. */
+int kfp_rx_ask(struct kfp_conn *conn)
+{
+	struct kfp_rx *rx = &conn->rx;
+	struct kfp_places *places;
+	struct kfp_inmsg *in;
+	int ret = kfp_rx_check_segments(conn, KFI_REMOTE_WRITE);
+
+	if (ret || rx->f.rma_count > KFP_ASK_SEGS)
+		return ret ?: -EPROTO;
+	if (rx->status)
+		return kfp_rx_ack(conn, rx->status);
+	places = kfp_places_new();
+	if (!places)
+		return -ENOMEM;
+	in = kfp_inmsg_new(conn, &rx->f, 0);
+	if (!in) {
+		kfp_places_free(places);
+		return -ENOMEM;
+	}
+	places->ask = rx->f;
+	memcpy(places->segs, rx->segs, rx->f.rma_count * sizeof(*rx->segs));
+	in->places = places;
+	in->rx.len = rx->f.len;
+	in->asks = kfp_answer_get(conn);
+	if (!in->asks) {
+		kfp_conceal(conn, &in->places);
+		kfp_inmsg_free(in);
+		return -EPROTO;
+	}
+	kfp_inmsg_grant(in);
+	return 0;
+}
+
+/*
+ * The payload is in the regions. The last region is kept, for the event; its owner does not have to
+ * wait for that.
+ */
+static void kfp_rx_landed(struct kfp_conn *conn, const struct kfp_places *places)
+{
+	struct kfp_rx *rx = &conn->rx;
+	const struct kfw_rma *last = &places->segs[places->ask.rma_count - 1];
+	unsigned int i;
+
+	for (i = 0; i < places->pieces; i++)
+		if (!kfi_mr_live(places->piece[i].x.mr, places->piece[i].key))
+			rx->status = EREMOTEIO;
+	rx->key = le64_to_cpu(last->key);
+	rx->mr = kfi_mr_get(&conn->ep->ep, rx->key, le64_to_cpu(last->addr),
+			    le64_to_cpu(last->len), KFI_REMOTE_WRITE, &rx->iter);
+	if (IS_ERR(rx->mr)) {
+		rx->mr = NULL;
+		rx->status = EREMOTEIO;
+	}
+	rx->landed = true;
+	kfi_stat_add(&conn->ep->ep, placed, rx->f.len);
+}
+
+/*
+ * Handle the DATA for a write that has asked. The frame becomes the WRITE that it stands for:
+ * either its payload follows, or it is in the regions.
+ */
+int kfp_rx_asked(struct kfp_conn *conn, struct kfp_inmsg *in)
+{
+	struct kfp_rx *rx = &conn->rx;
+	struct kfp_places *places = in->places;
+	bool placed = rx->f.flags & KFW_F_PLACED;
+
+	rx->f = places->ask;
+	rx->f.type = KFW_WRITE;
+	rx->f.payload = placed ? 0 : rx->f.len;
+	memcpy(rx->segs, places->segs, rx->f.rma_count * sizeof(*rx->segs));
+	if (placed)
+		kfp_rx_landed(conn, places);
+	kfp_conceal(conn, &in->places);
+	kfp_answer_done(conn, in->asks);
+	kfp_inmsg_asked(in);
+	return kfp_rx_write(conn);
+}

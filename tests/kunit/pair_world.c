@@ -1,0 +1,734 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The links and the provider of the tests of two endpoints, see pair_world.h.
+ */
+#include "pair_world.h"
+#include "../../kfi/proto/proto.h"
+
+#define PM_RING		16384U
+#define PM_EXPOSED	128
+
+/**
+ * struct pm_exposure - memory that the other end may write to; under pm_wire.lock
+ * @iter: the memory, @len bytes
+ * @key: names it, once; 0: the entry is free
+ * @late: it is being concealed, and is as @sum says until kfi_link_concealed()
+ */
+struct pm_exposure {
+	struct iov_iter		iter;
+	u64			len;
+	u32			key;
+	struct kfi_exposed	*late;
+	u64			sum;
+};
+
+/** struct pm_ref - spliced payload that the link reads until position @end; under the link's lock */
+struct pm_ref {
+	struct list_head	entry;
+	struct iov_iter		iter;
+	u64			len, end, sum;
+};
+
+struct pm_link;
+
+/** struct pm_side - an end of a wire; @ring: bytes on their way to it. Under pm_wire.lock */
+struct pm_side {
+	struct pm_link		*kl;		/* NULL: no callbacks */
+	bool			closed, aborted;
+	u64			head, tail;
+	u8			ring[PM_RING];
+	struct pm_exposure	exposed[PM_EXPOSED];
+};
+
+struct pm_wire {
+	refcount_t		ref;
+	spinlock_t		lock;
+	struct pm_side		side[2];
+};
+
+/** struct pm_link - a link. @locked: its lock; @full, @sent, @refs are under it */
+struct pm_link {
+	struct kfi_link		link;
+	unsigned long		locked;
+	struct pm_wire		*wire;
+	u8			nr;
+	bool			admitted, full, down;
+	u64			sent;
+	struct list_head	refs;
+	struct delayed_work	pump;
+};
+
+/** struct pm_ep - an endpoint. @name: of it; @listens: under pm_world.lock */
+struct pm_ep {
+	struct kfi_proto_ep	pe;
+	u64			name;
+	bool			listens;
+};
+
+struct pm_world pm;
+static struct kfi_proto pm_proto;
+
+u32 pm_random(u32 below)
+{
+	u32 n;
+
+	spin_lock_bh(&pm.rnd_lock);
+	n = prandom_u32_state(&pm.rnd) % below;
+	spin_unlock_bh(&pm.rnd_lock);
+	return n;
+}
+
+static u64 pm_sum(struct iov_iter iter, u64 len)
+{
+	u8 buf[256];
+	u64 sum = 1, n;
+	unsigned int i;
+
+	iter.data_source = ITER_SOURCE;
+	for (; len; len -= n) {
+		n = min_t(u64, len, sizeof(buf));
+		kfi_copy_from(buf, &iter, n);
+		for (i = 0; i < n; i++)
+			sum = sum * 31 + buf[i];
+	}
+	return sum;
+}
+
+/* ---- the wire ---- */
+
+static struct pm_link *to_pm(const struct kfi_link *link)
+{
+	return container_of(link, struct pm_link, link);
+}
+
+static void pm_kick(struct pm_side *side, unsigned long delay)
+{
+	if (side->kl)
+		queue_delayed_work(pm.wq, &side->kl->pump, delay);
+}
+
+static void pm_wire_put(struct pm_wire *wire)
+{
+	if (refcount_dec_and_test(&wire->ref))
+		kvfree(wire);
+}
+
+static bool pm_lock(struct kfi_link *link)
+{
+	local_bh_disable();
+	if (!test_and_set_bit_lock(0, &to_pm(link)->locked))
+		return true;
+	local_bh_enable();
+	return false;
+}
+
+static void pm_unlock(struct kfi_link *link)
+{
+	clear_bit_unlock(0, &to_pm(link)->locked);
+	local_bh_enable();
+}
+
+/* ---- transmit ---- */
+
+static void pm_ref(struct pm_link *kl, const struct kfi_unit *unit, struct iov_iter iter, u64 len)
+{
+	struct pm_ref *ref;
+
+	if (!len || !(unit->flags & KFI_UNIT_SPLICE))
+		return;
+	ref = kmalloc(sizeof(*ref), GFP_ATOMIC);
+	if (!ref)
+		return;
+	*ref = (struct pm_ref) {
+		.iter = iter, .len = len, .end = kl->link.posted + unit->done + len, .sum = pm_sum(iter, len),
+	};
+	list_add_tail(&ref->entry, &kl->refs);
+	atomic_inc(&pm.refs);
+}
+
+static void pm_refs_end(struct pm_link *kl, u64 to)
+{
+	struct pm_ref *ref, *next;
+
+	list_for_each_entry_safe(ref, next, &kl->refs, entry) {
+		if (ref->end > to)
+			break;
+		if (pm_sum(ref->iter, ref->len) != ref->sum)
+			atomic_inc(&pm.early);
+		list_del(&ref->entry);
+		kfree(ref);
+		atomic_dec(&pm.refs);
+	}
+}
+
+static u32 pm_fill(struct pm_side *to, const u8 *bytes, u32 len)
+{
+	u32 i;
+
+	for (i = 0; i < len; i++)
+		to->ring[to->head++ % PM_RING] = bytes[i];
+	return len;
+}
+
+static void pm_to_stream(struct pm_side *to, struct kfi_unit *unit, u32 most)
+{
+	u8 buf[256];
+	u32 n;
+
+	most = min_t(u32, most, PM_RING - (to->head - to->tail));
+	n = min(most, unit->len - unit->done);
+	unit->done += pm_fill(to, unit->head + unit->done, n);
+	most -= n;
+	for (; most && unit->left && unit->done == unit->len; most -= n) {
+		n = min_t(u64, min_t(u32, most, sizeof(buf)), unit->left);
+		kfi_copy_from(buf, unit->payload, n);
+		unit->left -= pm_fill(to, buf, n);
+	}
+}
+
+static struct pm_exposure *pm_exposed(struct pm_side *side, u32 key)
+{
+	struct pm_exposure *ex = &side->exposed[key % PM_EXPOSED];
+
+	return key && ex->key == key ? ex : NULL;
+}
+
+static int pm_to_places(struct pm_side *to, struct kfi_unit *unit, u32 most)
+{
+	const struct kfi_place *place = unit->place;
+	u64 at = unit->at, skip = 0;
+	struct pm_exposure *ex;
+	struct iov_iter iter;
+	u8 buf[256];
+	u32 n;
+
+	for (; most && unit->left; most -= n) {
+		for (; at >= skip + place->len; place++)
+			skip += place->len;
+		ex = pm_exposed(to, place->key);
+		if (!ex || ex->late || place->at + place->len > ex->len) {
+			atomic_inc(&pm.strays);
+			return -EIO;
+		}
+		n = min_t(u64, min_t(u32, most, sizeof(buf)), min(unit->left, skip + place->len - at));
+		kfi_copy_from(buf, unit->payload, n);
+		iter = ex->iter;
+		iter.data_source = ITER_DEST;
+		iov_iter_advance(&iter, place->at + at - skip);
+		kfi_copy_to(&iter, buf, n);
+		at += n;
+		unit->left -= n;
+		atomic64_add(n, &pm.placed);
+	}
+	return 0;
+}
+
+static int pm_post(struct kfi_link *link, struct kfi_unit *unit)
+{
+	struct pm_link *kl = to_pm(link);
+	struct pm_side *self = &kl->wire->side[kl->nr], *to = &kl->wire->side[!kl->nr];
+	struct iov_iter iter = unit->payload ? *unit->payload : (struct iov_iter) {};
+	u32 most = kl->admitted ? pm_random(2 * PM_RING) : PM_RING;
+	u64 left = unit->left;
+	int ret = 0;
+
+	spin_lock(&kl->wire->lock);
+	if (to->closed)
+		ret = -ECONNRESET;
+	else if (unit->nplaces)
+		ret = pm_to_places(to, unit, most);
+	else
+		pm_to_stream(to, unit, most);
+	pm_kick(to, 0);
+	pm_kick(self, !pm_random(8));
+	spin_unlock(&kl->wire->lock);
+	pm_ref(kl, unit, iter, left - unit->left);
+	if (!ret && (unit->done < unit->len || unit->left)) {
+		kl->full = true;
+		ret = -EAGAIN;
+	}
+	return ret;
+}
+
+static bool pm_splices(const struct kfi_link *link, const struct iov_iter *iter, size_t len)
+{
+	return pm_random(4);
+}
+
+static u64 pm_sent_to(const struct kfi_link *link)
+{
+	return to_pm(link)->sent;
+}
+
+/* ---- receive ---- */
+
+static size_t pm_offer(struct kfi_link *link, const u8 *bytes, size_t len)
+{
+	u8 want = smp_load_acquire(&link->want);	/* pairs with kfp_rx_go() */
+
+	if (want == KFI_RX_HEAD)
+		return kfi_rx_head(link, bytes, len);
+	len = min_t(u64, len, link->left);
+	rcu_read_lock();
+	if (want == KFI_RX_PAYLOAD || (want == KFI_RX_REGION && kfi_rx_live(link)))
+		kfi_copy_to(link->into, bytes, len);
+	rcu_read_unlock();
+	kfi_rx_placed(link, len);
+	return len;
+}
+
+static bool pm_read(struct kfi_link *link)
+{
+	struct pm_link *kl = to_pm(link);
+	struct pm_side *self = &kl->wire->side[kl->nr];
+	unsigned int steps, i;
+	u8 buf[512];
+	u64 n;
+
+	for (steps = 0; steps < 64; steps++) {
+		spin_lock(&kl->wire->lock);
+		n = min_t(u64, self->head - self->tail, sizeof(buf));
+		for (i = 0; i < n; i++)
+			buf[i] = self->ring[(self->tail + i) % PM_RING];
+		spin_unlock(&kl->wire->lock);
+		/* pairs with kfp_rx_go() */
+		if (!n || smp_load_acquire(&link->want) == KFI_RX_STOP)
+			return true;
+		n = pm_offer(link, buf, 1 + pm_random(n));
+		spin_lock(&kl->wire->lock);
+		self->tail += n;
+		pm_kick(&kl->wire->side[!kl->nr], 0);
+		spin_unlock(&kl->wire->lock);
+	}
+	return false;
+}
+
+/* ---- places ---- */
+
+static int pm_expose(struct kfi_link *link, struct kfi_exposed *x, const struct iov_iter *iter,
+		     u64 len, struct kfi_place *place, unsigned int max)
+{
+	struct pm_link *kl = to_pm(link);
+	struct pm_side *self = &kl->wire->side[kl->nr];
+	u32 key = atomic_inc_return(&pm.keys), i, n = 1 + pm_random(min(max, 4U));
+	struct pm_exposure *ex = &self->exposed[key % PM_EXPOSED];
+	u64 at = 0;
+
+	if (!pm_random(8) || ex->key)
+		return -EBUSY;
+	spin_lock(&kl->wire->lock);
+	*ex = (struct pm_exposure) { .iter = *iter, .len = len, .key = key };
+	spin_unlock(&kl->wire->lock);
+	x->priv[0] = ex;
+	for (i = 0; i < n; i++) {
+		place[i] = (struct kfi_place) { .at = at, .key = key, .len = i + 1 < n ? len / n : len - at };
+		at += place[i].len;
+	}
+	return n;
+}
+
+static int pm_conceal(struct kfi_link *link, struct kfi_exposed *x)
+{
+	struct pm_link *kl = to_pm(link);
+	struct pm_exposure *ex = x->priv[0];
+	bool late;
+
+	if (!kl->wire)
+		return 0;
+	late = !x->mr && pm_random(2);
+	spin_lock(&kl->wire->lock);
+	if (late) {
+		ex->late = x;
+		ex->sum = pm_sum(ex->iter, ex->len);
+	} else {
+		ex->key = 0;
+	}
+	pm_kick(&kl->wire->side[kl->nr], !pm_random(4));
+	spin_unlock(&kl->wire->lock);
+	return late ? -EINPROGRESS : 0;
+}
+
+/* Complete, at some time, one of the memories that are concealed late. Return: was there one? */
+static bool pm_concealed(struct pm_link *kl)
+{
+	struct pm_side *self = &kl->wire->side[kl->nr];
+	struct kfi_exposed *x;
+	unsigned int i;
+
+	for (i = 0; i < PM_EXPOSED && !self->exposed[i].late; i++)
+		;
+	if (i == PM_EXPOSED)
+		return false;
+	if (pm_random(2))
+		return true;
+	if (pm_sum(self->exposed[i].iter, self->exposed[i].len) != self->exposed[i].sum)
+		atomic_inc(&pm.early);
+	atomic_inc(&pm.lates);
+	x = self->exposed[i].late;
+	spin_lock(&kl->wire->lock);
+	self->exposed[i].late = NULL;
+	self->exposed[i].key = 0;
+	spin_unlock(&kl->wire->lock);
+	kfi_link_concealed(&kl->link, x);
+	return true;
+}
+
+/* ---- life of a link ---- */
+
+/* All reports of the link. */
+static void pm_pump(struct work_struct *work)
+{
+	struct pm_link *kl = container_of(to_delayed_work(work), struct pm_link, pump);
+	struct pm_side *self = &kl->wire->side[kl->nr];
+	bool more = true;
+
+	if (pm_lock(&kl->link)) {
+		if (kl->sent < kl->link.posted && pm_random(2)) {
+			pm_refs_end(kl, kl->link.posted);
+			kl->sent = kl->link.posted;
+			kfi_link_sent(&kl->link);
+		}
+		more = pm_concealed(kl);
+		kfi_link_rx(&kl->link);
+		if (kl->full) {
+			kl->full = false;
+			kfi_link_room(&kl->link);
+		}
+		if (!kl->down && READ_ONCE(kl->wire->side[!kl->nr].closed)) {
+			kl->down = true;
+			kfi_link_down(&kl->link);
+		}
+		more |= kl->full || kl->sent < kl->link.posted;
+		pm_unlock(&kl->link);
+	}
+	spin_lock_bh(&kl->wire->lock);
+	if (more)
+		pm_kick(self, !pm_random(8));
+	spin_unlock_bh(&kl->wire->lock);
+}
+
+static struct pm_ep *to_pm_ep(struct kfi_ep *ep)
+{
+	return container_of(to_proto_ep(ep), struct pm_ep, pe);
+}
+
+static void pm_link_init(struct pm_link *kl)
+{
+	INIT_LIST_HEAD(&kl->refs);
+	INIT_DELAYED_WORK(&kl->pump, pm_pump);
+}
+
+static int pm_open(struct kfi_link *link)
+{
+	pm_link_init(to_pm(link));
+	return 0;
+}
+
+/* Join a link to an end of the wire. From here on its pump may run. */
+static void pm_join(struct pm_link *kl, struct pm_wire *wire, u8 nr)
+{
+	refcount_inc(&wire->ref);
+	kl->wire = wire;
+	kl->nr = nr;
+}
+
+static void pm_up(struct pm_link *kl)
+{
+	struct pm_wire *wire = kl->wire;
+
+	spin_lock_bh(&wire->lock);
+	wire->side[kl->nr].kl = kl;
+	pm_kick(&wire->side[kl->nr], 0);
+	spin_unlock_bh(&wire->lock);
+	kfi_link_up(&kl->link);
+}
+
+/* Both ends of a new wire, while the called endpoint listens. Called with pm_world.lock held. */
+static int pm_dial_listener(struct pm_link *kl, struct pm_ep *to)
+{
+	struct pm_wire *wire = kvzalloc(sizeof(*wire), GFP_KERNEL);
+	struct kfi_link *called = wire ? kfi_link_new(&to->pe, NULL) : NULL;
+	int ret = -ENOMEM;
+
+	if (!called)
+		goto free;
+	refcount_set(&wire->ref, 1);
+	spin_lock_init(&wire->lock);
+	pm_link_init(to_pm(called));
+	pm_join(to_pm(called), wire, 1);
+	memcpy(called->name, &to_pm_ep(&kl->link.ep->ep)->name, sizeof(u64));
+	ret = kfi_link_called(called);
+	if (ret)
+		goto put;
+	pm_join(kl, wire, 0);
+	if (pm.wire)
+		pm_wire_put(pm.wire);
+	pm.wire = wire;
+	pm_up(to_pm(called));
+	pm_up(kl);
+	return 0;
+put:
+	pm_wire_put(wire);
+	return ret;
+free:
+	kvfree(wire);
+	return ret;
+}
+
+static int pm_dial(struct kfi_link *link)
+{
+	u64 name = *(u64 *)link->name;
+	int ret = -ECONNREFUSED;
+
+	mutex_lock(&pm.lock);
+	if (pm.pep[name - 1] && pm.pep[name - 1]->listens)
+		ret = pm_dial_listener(to_pm(link), pm.pep[name - 1]);
+	mutex_unlock(&pm.lock);
+	return ret;
+}
+
+static void pm_admit(struct kfi_link *link)
+{
+	to_pm(link)->admitted = true;
+}
+
+static int pm_ended(const struct kfi_link *link)
+{
+	const struct pm_link *kl = to_pm(link);
+	const struct pm_side *other = &kl->wire->side[!kl->nr];
+
+	if (!READ_ONCE(other->closed))
+		return 0;
+	return other->aborted ? -ECONNRESET : -ESHUTDOWN;
+}
+
+static void pm_detach(struct kfi_link *link)
+{
+	struct pm_link *kl = to_pm(link);
+
+	if (!kl->wire)
+		return;
+	spin_lock_bh(&kl->wire->lock);
+	kl->wire->side[kl->nr].kl = NULL;
+	spin_unlock_bh(&kl->wire->lock);
+	cancel_delayed_work_sync(&kl->pump);
+}
+
+static void pm_close(struct kfi_link *link, bool abort)
+{
+	struct pm_link *kl = to_pm(link);
+	struct pm_wire *wire = kl->wire;
+	struct pm_side *self;
+
+	if (!wire)
+		return;
+	self = &wire->side[kl->nr];
+	spin_lock_bh(&wire->lock);
+	self->aborted = abort;
+	self->closed = true;
+	memset(self->exposed, 0, sizeof(self->exposed));
+	pm_kick(&wire->side[!kl->nr], 0);
+	spin_unlock_bh(&wire->lock);
+	pm_refs_end(kl, U64_MAX);
+	kl->wire = NULL;
+	pm_wire_put(wire);
+}
+
+static int pm_probe(struct kfi_link *link)
+{
+	return pm_ended(link) ? -1 : 1;
+}
+
+static size_t pm_len(const void *name)
+{
+	return sizeof(u64);
+}
+
+static int pm_cmp(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(u64));
+}
+
+static u32 pm_hash(const void *name)
+{
+	return *(const u32 *)name;
+}
+
+static int pm_name(const struct kfi_ep *ep, const void *addr, void *name)
+{
+	memcpy(name, addr, sizeof(u64));
+	return 0;
+}
+
+static int pm_address(const struct kfi_ep *ep, const void *name, void *addr)
+{
+	memcpy(addr, name, sizeof(u64));
+	return sizeof(u64);
+}
+
+static void pm_source(const void *name, void *source)
+{
+	memcpy(source, name, sizeof(u64));
+}
+
+static void pm_self(struct kfi_link *link, void *name)
+{
+	memcpy(name, &to_pm_ep(&link->ep->ep)->name, sizeof(u64));
+}
+
+static const struct kfi_link_ops pm_ops = {
+	.link_size	= sizeof(struct pm_link),
+	.name_len	= sizeof(u64),
+	.flags		= KFI_LINK_TELLS_SENT,
+	.place_min	= 2048,
+	.len		= pm_len,
+	.cmp		= pm_cmp,
+	.hash		= pm_hash,
+	.name		= pm_name,
+	.address	= pm_address,
+	.source		= pm_source,
+	.self		= pm_self,
+	.open		= pm_open,
+	.dial		= pm_dial,
+	.admit		= pm_admit,
+	.ended		= pm_ended,
+	.detach		= pm_detach,
+	.close		= pm_close,
+	.probe		= pm_probe,
+	.trylock	= pm_lock,
+	.lock		= pm_lock,
+	.unlock		= pm_unlock,
+	.post		= pm_post,
+	.splices	= pm_splices,
+	.sent_to	= pm_sent_to,
+	.read		= pm_read,
+	.expose		= pm_expose,
+	.conceal	= pm_conceal,
+};
+
+/* End one link of the last wire. */
+void pm_cut(void)
+{
+	struct pm_side *side;
+
+	mutex_lock(&pm.lock);
+	if (pm.wire) {
+		spin_lock_bh(&pm.wire->lock);
+		side = &pm.wire->side[pm_random(2)];
+		if (side->kl)
+			kfi_link_fail(&side->kl->link, -ECONNRESET);
+		spin_unlock_bh(&pm.wire->lock);
+	}
+	mutex_unlock(&pm.lock);
+}
+
+/* ---- the provider ---- */
+
+static void pm_addr_str(const void *name, size_t len, char *buf, size_t size)
+{
+	snprintf(buf, size, "memory");
+}
+
+static int pm_ep_open(struct kfi_ep *ep)
+{
+	int ret;
+
+	ep->tx_levels = KFI_PROTO_LEVELS;
+	ret = kfi_proto_ep_open(ep, &pm_proto);
+	if (!ret)
+		to_pm_ep(ep)->listens = true;
+	return ret;
+}
+
+static void pm_unlisten(struct kfi_proto_ep *pe)
+{
+	mutex_lock(&pm.lock);
+	container_of(pe, struct pm_ep, pe)->listens = false;
+	mutex_unlock(&pm.lock);
+}
+
+static void pm_ep_stop(struct kfi_ep *ep, int err)
+{
+	kfi_proto_ep_stop(ep, err, pm_unlisten);
+}
+
+static void pm_endpoint(struct kunit *test, int i)
+{
+	struct kfi_info *info = fake_info(pm.w, KFI_EP_RDM);
+	u64 name = i + 1;
+
+	info->caps |= KFI_TAGGED_RMA | KFI_REMOTE_READ | KFI_REMOTE_WRITE;
+	info->ep_attr->max_msg_size = PM_AREA;
+	info->tx_attr->size = 4 * PM_SLOTS;
+	info->rx_attr->size = 4 * PM_SLOTS;
+	pm.cq[i] = fake_cq(pm.w, 1024, 0, NULL, NULL);
+	pm.ep[i] = fake_rdm(pm.w, info, pm.cq[i]);
+	kfi_freeinfo(info);
+	pm.pep[i] = to_pm_ep(kfi_to_ep(pm.ep[i]));
+	pm.pep[i]->name = name;
+	pm.addr[i] = kfi_world_peer(pm.w, name);
+	pm.area[i] = kvzalloc(PM_AREA, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, pm.area[i]);
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&pm.w->domain.fid, pm.area[i], PM_AREA,
+					    KFI_REMOTE_READ | KFI_REMOTE_WRITE, 0, name, 0,
+					    &pm.mr[i], NULL));
+}
+
+int pm_init(struct kunit *test)
+{
+	u64 seed = get_random_u64();
+	struct kfi_prov_ops *ops;
+
+	memset(&pm, 0, sizeof(pm));
+	memset(&pm_proto, 0, sizeof(pm_proto));
+	pm.test = test;
+	kunit_info(test, "seed %llu\n", seed);
+	prandom_seed_state(&pm.rnd, seed);
+	spin_lock_init(&pm.rnd_lock);
+	mutex_init(&pm.lock);
+	pm_proto.name = "pair";
+	pm_proto.ops = &pm_ops;
+	pm_proto.addr_str = pm_addr_str;
+	pm_proto.params = (struct kfi_proto_params) {
+		.eager_size = 4096, .window = 64, .requests = 16, .connect_timeout_ms = 60000,
+		.hello_timeout_ms = 60000, .timeout_ms = 10000, .max_peers = 4, .source_peers = 4,
+		.source_backlog = 4, .backlog = 4,
+	};
+	pm.wq = alloc_workqueue("kfi_pair", WQ_UNBOUND, 0);
+	if (!pm.wq || kfi_proto_init(&pm_proto))
+		return -ENOMEM;
+	pm.w = fake_open(test);
+	ops = &pm.w->ops;
+	ops->ep_size = sizeof(struct pm_ep);
+	ops->tx_priv = KFI_PROTO_TX_PRIV;
+	ops->ep_open = pm_ep_open;
+	ops->ep_stop = pm_ep_stop;
+	ops->ep_close = kfi_proto_ep_close;
+	ops->tx = kfi_proto_tx;
+	ops->tx_flush = kfi_proto_tx_flush;
+	ops->rx_matched = kfi_proto_rx_matched;
+	ops->rx_drop = kfi_proto_rx_drop;
+	pm_endpoint(test, 0);
+	pm_endpoint(test, 1);
+	return 0;
+}
+
+void pm_exit(struct kunit *test)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		KUNIT_EXPECT_EQ(test, 0, kfi_close(&pm.ep[i]->fid));
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_EQ(test, 0, kfi_close(&pm.mr[i]->fid));
+		KUNIT_EXPECT_EQ(test, 0, kfi_close(&pm.cq[i]->fid));
+		kvfree(pm.area[i]);
+	}
+	if (pm.wire)
+		pm_wire_put(pm.wire);
+	fake_close(pm.w);
+	kfi_proto_exit(&pm_proto);
+	destroy_workqueue(pm.wq);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&pm.early));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&pm.strays));
+}

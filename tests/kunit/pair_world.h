@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * pair_world.h - two RDM endpoints over the message protocol, and between them links of memory that
+ * do all that kfi_link.h allows: they accept a part of a unit, report late what they have read,
+ * expose memory, conceal it late, and end at any moment. The bytes that go to places arrive at once,
+ * ahead of the stream. The link reads the memory of spliced payload again when it reports it, and
+ * exposed memory when it is concealed: memory that the protocol has returned too early has changed.
+ */
+#ifndef _KFI_KUNIT_PAIR_WORLD_H
+#define _KFI_KUNIT_PAIR_WORLD_H
+
+#include <linux/prandom.h>
+#include "fake.h"
+
+#define PM_SLOTS	24
+#define PM_MAX		24000U
+#define PM_AREA		(PM_SLOTS * PM_MAX)
+
+struct pm_wire;
+struct pm_ep;
+
+/**
+ * struct pm_world - all of it
+ * @lock: protects pm_ep.listens and @wire
+ * @wire: the last one
+ * @refs: number of all struct pm_ref; @keys: number of exposures so far
+ * @early: memory that changed while a link used it; @strays: places that were not exposed
+ * @placed: bytes that went to places; @lates: memory that was concealed late
+ */
+struct pm_world {
+	struct kunit		*test;
+	struct kfi_world	*w;
+	struct workqueue_struct	*wq;
+	struct mutex		lock;
+	struct pm_wire		*wire;
+	struct pm_ep		*pep[2];
+	struct kfid_ep		*ep[2];
+	struct kfid_cq		*cq[2];
+	kfi_addr_t		addr[2];
+	struct kfid_mr		*mr[2];
+	u8			*area[2];
+	spinlock_t		rnd_lock;
+	struct rnd_state	rnd;
+	atomic_t		early, strays, lates, keys, refs;
+	atomic64_t		placed;
+};
+
+extern struct pm_world pm;
+
+/* A world for a test, and its end. What the links have seen to be wrong fails the test. */
+int pm_init(struct kunit *test);
+void pm_exit(struct kunit *test);
+/* A random number, from the seed that pm_init() prints. */
+u32 pm_random(u32 below);
+/* End one link of the last wire. */
+void pm_cut(void);
+
+#endif /* _KFI_KUNIT_PAIR_WORLD_H */

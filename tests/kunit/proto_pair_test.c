@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The message protocol between two endpoints whose links have places, see pair_world.h.
+ */
+#include <linux/delay.h>
+#include "pair_world.h"
+
+/**
+ * struct pm_slot - an operation from one endpoint to the other, and its two pieces of memory
+ * @kind: &enum pm_kind
+ * @from: the endpoint that posts it
+ * @pending: completions to come: PM_TX, PM_RX
+ * @blind: the data is not looked at
+ * @err: of the transmit
+ */
+struct pm_slot {
+	u8	kind, from, pending, seed;
+	bool	blind;
+	u32	len;
+	int	err;
+	u64	tag;
+	char	ctx[2];
+};
+
+enum pm_kind { PM_MSG, PM_WRITE, PM_READ, PM_TWRITE, PM_TREAD, PM_KINDS };
+#define PM_TX	1
+#define PM_RX	2
+
+static struct pm_slot pm_slots[PM_SLOTS];
+
+/* ---- operations ---- */
+
+static u8 *pm_memory(const struct pm_slot *s, bool far)
+{
+	return pm.area[s->from ^ far] + (s - pm_slots) * PM_MAX;
+}
+
+static bool pm_pulls(const struct pm_slot *s)
+{
+	return s->kind == PM_READ || s->kind == PM_TREAD;
+}
+
+static bool pm_has_receive(const struct pm_slot *s)
+{
+	return s->kind == PM_MSG || s->kind == PM_TWRITE || s->kind == PM_TREAD;
+}
+
+/* Post the operation of a slot, and the receive that it needs. */
+static void pm_slot_post(struct pm_slot *s)
+{
+	struct kvec near = { pm_memory(s, false), s->len };
+	struct kfi_rma_iov rma = {
+		.addr = (s - pm_slots) * PM_MAX, .len = s->len, .key = pm.mr[!s->from]->key,
+	};
+	struct kfi_msg_rma msg = {
+		.type = KFI_KVEC, .msg_iov = &near, .iov_count = 1, .addr = pm.addr[!s->from],
+		.rma_iov = &rma, .rma_iov_count = 1, .context = &s->ctx[0],
+	};
+	u64 tagged = pm_has_receive(s) ? KFI_TAGGED : 0;
+	ssize_t ret;
+
+	memset(pm_memory(s, pm_pulls(s)), s->seed, s->len);
+	memset(pm_memory(s, !pm_pulls(s)), ~s->seed, s->len);
+	s->pending = PM_TX;
+	if (tagged) {
+		rma.addr = 0;
+		rma.key = s->tag;
+		s->pending |= PM_RX;
+		KUNIT_ASSERT_EQ(pm.test, 0, (int)kfi_trecv(pm.ep[!s->from], pm_memory(s, true), s->len,
+							   NULL, KFI_ADDR_UNSPEC, s->tag, 0, &s->ctx[1]));
+	}
+	if (s->kind == PM_MSG)
+		ret = kfi_tsend(pm.ep[s->from], near.iov_base, s->len, NULL, msg.addr, s->tag, &s->ctx[0]);
+	else if (pm_pulls(s))
+		ret = kfi_readmsg(pm.ep[s->from], &msg, KFI_OPFLAGS_DEFAULT | tagged);
+	else
+		ret = kfi_writemsg(pm.ep[s->from], &msg, KFI_OPFLAGS_DEFAULT | tagged);
+	KUNIT_ASSERT_EQ(pm.test, 0, (int)ret);
+}
+
+/*
+ * Post an operation of any kind for each slot; or, to region @target, writes and reads. The link of
+ * the target may still read a region from which a read has ended.
+ */
+static void pm_batch_post(int target)
+{
+	static u64 tag;
+	struct pm_slot *s;
+
+	KUNIT_EXPECT_TRUE(pm.test, fake_soon(!atomic_read(&pm.refs)));
+	for (s = pm_slots; s < pm_slots + PM_SLOTS; s++) {
+		*s = (struct pm_slot) {
+			.kind = pm_random(PM_KINDS), .from = pm_random(2), .seed = pm_random(256),
+			.len = 1 + pm_random(pm_random(3) ? PM_MAX : 600), .tag = ++tag,
+		};
+		if (target >= 0) {
+			s->kind = pm_random(2) ? PM_WRITE : PM_READ;
+			s->from = !target;
+			s->blind = s->kind == PM_WRITE;
+		}
+		pm_slot_post(s);
+	}
+}
+
+/* The data is there when its receiver is told. Memory that was returned is used for other things. */
+static void pm_slot_ended(struct pm_slot *s, u8 what, int err)
+{
+	bool data = what == (s->kind == PM_MSG || s->kind == PM_TWRITE ? PM_RX : PM_TX);
+	u8 *to = pm_memory(s, !pm_pulls(s));
+
+	KUNIT_EXPECT_TRUE(pm.test, s->pending & what);
+	s->pending &= ~what;
+	if (what == PM_TX)
+		s->err = err;
+	if (data && !err && !s->blind)
+		KUNIT_EXPECT_NULL(pm.test, memchr_inv(to, s->seed, s->len));
+	if (pm_has_receive(s))
+		memset(pm_memory(s, what == PM_RX), 0xee, s->len);
+	else
+		memset(pm_memory(s, false), 0xee, s->len);
+}
+
+static bool pm_reap(int i)
+{
+	struct kfi_cq_err_entry err = {};
+	struct kfi_cq_tagged_entry e;
+	struct pm_slot *s;
+	char *ctx;
+	ssize_t ret = kfi_cq_read(pm.cq[i], &e, 1);
+
+	if (ret == -KFI_EAVAIL)
+		ret = kfi_cq_readerr(pm.cq[i], &err, 0);
+	if (ret != 1)
+		return false;
+	ctx = err.err ? err.op_context : e.op_context;
+	s = &pm_slots[(ctx - (char *)pm_slots) / sizeof(*s)];
+	pm_slot_ended(s, ctx == &s->ctx[0] ? PM_TX : PM_RX, -err.err);
+	return true;
+}
+
+/* Wait until nothing is pending but @but. */
+static bool pm_settled(u8 but)
+{
+	unsigned int i;
+
+	while (pm_reap(0) || pm_reap(1))
+		;
+	for (i = 0; i < PM_SLOTS; i++)
+		if (pm_slots[i].pending & ~but)
+			return false;
+	return true;
+}
+
+static void pm_wait(u8 but)
+{
+	unsigned long end = jiffies + 20 * HZ;
+	const struct pm_slot *s;
+	bool ok;
+
+	while (!(ok = pm_settled(but)) && time_before(jiffies, end))
+		usleep_range(100, 200);
+	for (s = pm_slots; !ok && s < pm_slots + PM_SLOTS; s++)
+		if (s->pending)
+			kunit_info(pm.test, "slot %td: kind %u from %u len %u waits for %u\n",
+				   s - pm_slots, s->kind, s->from, s->len, s->pending);
+	KUNIT_ASSERT_TRUE(pm.test, ok);
+}
+
+/* ---- the tests ---- */
+
+/* All kinds of operation in both directions at once. */
+static void all_kinds(struct kunit *test)
+{
+	int round, i;
+
+	for (round = 0; round < 40; round++) {
+		pm_batch_post(-1);
+		pm_wait(0);
+		for (i = 0; i < PM_SLOTS; i++)
+			KUNIT_EXPECT_EQ(test, 0, pm_slots[i].err);
+	}
+	KUNIT_EXPECT_GT(test, atomic64_read(&pm.placed), 0ll);
+	KUNIT_EXPECT_GT(test, atomic_read(&pm.lates), 0);
+}
+
+/* Short and long writes to the same memory: those that go to places overtake no other one. */
+static void writes_in_order(struct kunit *test)
+{
+	int round, i;
+
+	for (round = 0; round < 60; round++) {
+		memset(pm_slots, 0, sizeof(pm_slots));
+		for (i = 0; i < 8; i++) {
+			struct pm_slot *s = &pm_slots[i];
+			ssize_t ret;
+
+			s->kind = PM_WRITE;
+			s->pending = PM_TX;
+			s->len = i == 7 || pm_random(2) ? PM_MAX : 100;
+			memset(pm_memory(s, false), i, s->len);
+			ret = kfi_write(pm.ep[0], pm_memory(s, false), s->len, NULL, pm.addr[1],
+					(PM_SLOTS - 1) * PM_MAX, pm.mr[1]->key, &s->ctx[0]);
+			KUNIT_ASSERT_EQ(test, 0, (int)ret);
+		}
+		for (i = 0; i < 8; i++)
+			pm_slots[i].len = 0;	/* nothing is left to pm_slot_ended() */
+		pm_wait(0);
+		KUNIT_EXPECT_NULL(test, memchr_inv(pm.area[1] + (PM_SLOTS - 1) * PM_MAX, 7, PM_MAX));
+	}
+}
+
+/* When a region has ended its memory is the owner's again, whatever the peer does to it. */
+static void region_ends(struct kunit *test)
+{
+	int round, i;
+
+	for (round = 0; round < 40; round++) {
+		i = pm_random(2);
+		pm_batch_post(i);
+		fsleep(pm_random(3000));
+		KUNIT_ASSERT_EQ(test, 0, kfi_close(&pm.mr[i]->fid));
+		memset(pm.area[i], 0x77, PM_AREA);
+		KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&pm.w->domain.fid, pm.area[i], PM_AREA,
+						    KFI_REMOTE_READ | KFI_REMOTE_WRITE, 0,
+						    100 + round, 0, &pm.mr[i], NULL));
+		pm_wait(0);
+		KUNIT_EXPECT_NULL(test, memchr_inv(pm.area[i], 0x77, PM_AREA));
+	}
+}
+
+/*
+ * Cancel the receives that are left. A receive of a message that the end of the link interrupts
+ * can't be canceled, and then it is posted again.
+ */
+static bool pm_canceled(void)
+{
+	struct pm_slot *s;
+
+	for (s = pm_slots; s < pm_slots + PM_SLOTS; s++)
+		if (s->pending)
+			kfi_cancel(&pm.ep[!s->from]->fid, &s->ctx[1]);
+	return pm_settled(0);
+}
+
+/* The link ends at any moment. Each operation ends once, and each memory is its owner's again. */
+static void link_ends(struct kunit *test)
+{
+	int round;
+
+	for (round = 0; round < 60; round++) {
+		pm_batch_post(-1);
+		fsleep(pm_random(4000));
+		pm_cut();
+		pm_wait(PM_RX);
+		KUNIT_EXPECT_TRUE(test, fake_soon(pm_canceled()));
+	}
+}
+
+static struct kunit_case pm_cases[] = {
+	KUNIT_CASE(all_kinds),
+	KUNIT_CASE(writes_in_order),
+	KUNIT_CASE(region_ends),
+	KUNIT_CASE(link_ends),
+	{}
+};
+
+static struct kunit_suite pm_suite = {
+	.name = "kfi_proto_pair",
+	.init = pm_init,
+	.exit = pm_exit,
+	.test_cases = pm_cases,
+};
+kunit_test_suite(pm_suite);
