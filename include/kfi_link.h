@@ -87,6 +87,9 @@ enum kfi_rx_want {
  * @proto: the protocol over this kind of link
  * @privileged: the caller has shown that it acts for the administrator of its machine. Such a
  *	caller may claim a name there without an authorization key. Set by a link that a peer calls
+ * @checks: the link compares payload in places with what its sender has written, when the bytes
+ *	behind it arrive. So the protocol does not write to places before the peer has answered
+ *	earlier writes. The link sets it before kfi_link_up()
  * @name: name of the peer, &kfi_link_ops.name_len bytes. A link that a peer calls stores the name
  *	of the source. The protocol adds the port from the hello by &kfi_link_ops.set_port
  */
@@ -99,6 +102,7 @@ struct kfi_link {
 	struct kfi_proto_ep	*ep;
 	struct kfi_proto	*proto;
 	bool			privileged;
+	bool			checks;
 	u8			name[KFI_ADDR_MAX] __aligned(8);
 };
 

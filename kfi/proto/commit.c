@@ -106,6 +106,21 @@ int kfp_rx_commit(struct kfp_conn *conn)
 }
 
 /*
+ * Check that a write which asks could be made durable, before a byte of it moves. Return: 0, perhaps
+ * with a status; -ENOMEM; -EPROTO.
+ */
+int kfp_rx_commit_ask(struct kfp_conn *conn)
+{
+	struct kfp_rx *rx = &conn->rx;
+	int ret = kfp_rx_commit(conn);
+
+	if (rx->commit)
+		kfp_commit_abandon(conn, rx->commit);
+	rx->commit = NULL;
+	return ret;
+}
+
+/*
  * Check the segments of a FLUSH for visibility. Memory is coherent, so written bytes are visible.
  */
 static void kfp_rx_visible(struct kfp_conn *conn)

@@ -57,6 +57,7 @@ static void kfp_conn_free_buffers(struct kfp_conn *conn)
 	kvfree(conn->tx.held);
 	kfree(conn->auth);
 	kfp_inmsg_free_spares(conn);
+	kfp_places_free_spares(conn);
 	conn->auth = NULL;
 	conn->pool = NULL;
 	conn->rx.segs = NULL;
@@ -112,6 +113,8 @@ static void kfp_conn_init(struct kfp_conn *conn)
 	INIT_LIST_HEAD(&conn->tx.unsent);
 	INIT_LIST_HEAD(&conn->tx.holds);
 	INIT_LIST_HEAD(&conn->tx.returned);
+	INIT_LIST_HEAD(&conn->spare_places);
+	INIT_LIST_HEAD(&conn->spare_holds);
 	INIT_LIST_HEAD(&conn->tx.granted);
 	for (cls = 0; cls < KFP_CLS; cls++)
 		INIT_LIST_HEAD(&conn->tx.stalled[cls]);
@@ -369,7 +372,7 @@ static void kfp_answers_flush(struct kfp_conn *conn)
 	if (answer && answer->mr)
 		kfi_mr_put(answer->mr);
 	if (answer)
-		kfp_hold_drop(answer);
+		kfp_hold_drop(conn, answer);
 	for (i = 0; i < kfp_params(conn)->requests; i++) {
 		kfree(conn->pool[i].segs);
 		kfp_conceal(conn, &conn->pool[i].places);

@@ -358,21 +358,26 @@ static void kfp_put_cts(struct kfp_conn *conn, struct kfp_answer *answer)
 
 /*
  * May the link reference the pages of the data that is returned next? The end of a region then
- * waits until the link has read it.
+ * waits until the link has read it. Data that goes to places of the peer is always referenced.
  */
-static bool kfp_hold_source(struct kfp_conn *conn, struct kfp_answer *answer)
+static bool kfp_hold_source(struct kfp_conn *conn, struct kfp_answer *answer, bool placing)
 {
 	struct kfp_hold *hold;
 
-	if (!kfp_tells_sent(conn) || !kfp_can_splice(conn, &answer->iter, answer->len))
+	if (!kfp_tells_sent(conn) ||
+	    (!placing && !kfp_can_splice(conn, &answer->iter, answer->len)))
 		return false;
 	if (!answer->mr)
 		return true;	/* a receive, which is held until kfi_link_sent() */
-	hold = kmalloc(sizeof(*hold), GFP_ATOMIC | __GFP_NOWARN);
+	hold = list_first_entry_or_null(&conn->spare_holds, struct kfp_hold, link);
+	if (hold)
+		list_del(&hold->link);
+	else
+		hold = kmalloc(sizeof(*hold), GFP_ATOMIC | __GFP_NOWARN);
 	if (!hold)
 		return false;
 	if (!kfi_mr_hold(answer->mr, answer->key)) {
-		kfree(hold);
+		list_add(&hold->link, &conn->spare_holds);
 		return false;
 	}
 	hold->mr = answer->mr;
@@ -381,12 +386,16 @@ static bool kfp_hold_source(struct kfp_conn *conn, struct kfp_answer *answer)
 }
 
 /* Give the region back whose pages the link does not read. */
-void kfp_hold_drop(struct kfp_answer *answer)
+void kfp_hold_put(struct kfp_conn *conn, struct kfp_hold *hold)
 {
-	if (!answer->hold)
-		return;
-	kfi_mr_unhold(answer->hold->mr);
-	kfree(answer->hold);
+	kfi_mr_unhold(hold->mr);
+	list_add(&hold->link, &conn->spare_holds);
+}
+
+void kfp_hold_drop(struct kfp_conn *conn, struct kfp_answer *answer)
+{
+	if (answer->hold)
+		kfp_hold_put(conn, answer->hold);
 	answer->hold = NULL;
 }
 
@@ -425,10 +434,12 @@ static void kfp_put_read(struct kfp_conn *conn, struct kfp_answer *answer)
 		kfp_put_verdict(conn, answer);
 		return;
 	}
-	f.flags = answer->places && answer->len ? KFW_F_PLACED : 0;
+	answer->placing = answer->places && answer->len;
+	answer->spliced = kfp_hold_source(conn, answer, answer->placing);
+	answer->placing &= answer->spliced;
+	f.flags = answer->placing ? KFW_F_PLACED : 0;
 	f.payload = f.flags ? 0 : answer->len;
 	f.len = answer->len;
-	answer->spliced = kfp_hold_source(conn, answer);
 	kfp_put_frame(conn, &f);
 	conn->tx.answer = answer;
 	conn->tx.at = KFP_TX_ANSWER;

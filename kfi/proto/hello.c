@@ -7,6 +7,7 @@
  * hello and stops behind them (KFP_RX_HELD) until the work has handled it. No member of a hello is
  * used before kfw_decode_hello() has checked it.
  */
+#include <linux/delay.h>
 #include <linux/sched/mm.h>
 #include "proto.h"
 
@@ -22,21 +23,33 @@ void kfp_hello_kick(struct kfp_conn *conn)
 
 /* ---- sending ---- */
 
-/* Post a unit in process context. A task may hold the link's lock for a moment. */
+/*
+ * Post a unit in process context. A task may hold the link's lock for a moment, and links that share
+ * a transport may have no room for a moment.
+ */
 static int kfp_hello_post(struct kfp_conn *conn, struct kfi_unit *unit)
 {
-	int ret;
+	int ret = -EAGAIN;
+	u32 done;
 
-	while (!conn->ops->lock(&conn->link)) {
+	while (ret == -EAGAIN) {
 		if (test_bit(KFP_FAILED, &conn->flags))
 			return -ECONNRESET;
-		cond_resched();
+		if (!conn->ops->lock(&conn->link)) {
+			cond_resched();
+			continue;
+		}
+		done = unit->done;
+		ret = conn->ops->post(&conn->link, unit);
+		conn->link.posted += unit->done - done;
+		conn->ops->unlock(&conn->link);
+		if (ret != -EAGAIN)
+			break;
+		if (time_after_eq(jiffies, conn->deadline) || conn->ops->ended(&conn->link))
+			return -ENOBUFS;
+		usleep_range(1000, 2000);
 	}
-	ret = conn->ops->post(&conn->link, unit);
-	conn->link.posted += unit->done;
-	conn->ops->unlock(&conn->link);
-	/* A link without traffic has room for a hello, if there is memory. */
-	return ret == -EAGAIN || ret == -ENOMEM ? -ENOBUFS : ret;
+	return ret == -ENOMEM ? -ENOBUFS : ret;
 }
 
 static int kfp_hello_send(struct kfp_conn *conn, const struct kfw_greeting *g)

@@ -25,10 +25,17 @@
 #include <linux/slab.h>
 #include "proto.h"
 
-static struct kfp_places *kfp_places_new(void)
+static struct kfp_places *kfp_places_new(struct kfp_conn *conn)
 {
-	struct kfp_places *places = kmem_cache_alloc(kfp_places_cache, GFP_ATOMIC | __GFP_NOWARN);
+	struct kfp_places *places = list_first_entry_or_null(&conn->spare_places,
+							     struct kfp_places, entry);
 
+	if (places) {
+		list_del(&places->entry);
+		conn->nr_spare_places--;
+	} else {
+		places = kmem_cache_alloc(kfp_places_cache, GFP_ATOMIC | __GFP_NOWARN);
+	}
 	if (places) {
 		places->count = 0;
 		places->pieces = 0;
@@ -38,9 +45,30 @@ static struct kfp_places *kfp_places_new(void)
 	return places;
 }
 
-static void kfp_places_free(struct kfp_places *places)
+/* After the end of the connection no lock protects the spares. */
+static void kfp_places_free(struct kfp_conn *conn, struct kfp_places *places)
 {
-	kmem_cache_free(kfp_places_cache, places);
+	if (test_bit(KFP_DEAD, &conn->flags) || conn->nr_spare_places == KFP_RDV) {
+		kmem_cache_free(kfp_places_cache, places);
+		return;
+	}
+	list_add(&places->entry, &conn->spare_places);
+	conn->nr_spare_places++;
+}
+
+/* Free all spares, at the end of the connection. */
+void kfp_places_free_spares(struct kfp_conn *conn)
+{
+	struct kfp_places *places, *next;
+	struct kfp_hold *hold, *after;
+
+	list_for_each_entry_safe(places, next, &conn->spare_places, entry)
+		kmem_cache_free(kfp_places_cache, places);
+	list_for_each_entry_safe(hold, after, &conn->spare_holds, link)
+		kfree(hold);
+	INIT_LIST_HEAD(&conn->spare_places);
+	INIT_LIST_HEAD(&conn->spare_holds);
+	conn->nr_spare_places = 0;
 }
 
 /* ---- memory of this side ---- */
@@ -78,10 +106,10 @@ struct kfp_places *kfp_expose(struct kfp_conn *conn, const struct iov_iter *iter
 
 	if (!conn->ops->expose || len < conn->ops->place_min)
 		return NULL;
-	places = kfp_places_new();
+	places = kfp_places_new(conn);
 	if (!places || kfp_expose_piece(conn, places, NULL, 0, iter, len))
 		return places;
-	kfp_places_free(places);
+	kfp_places_free(conn, places);
 	return NULL;
 }
 
@@ -113,7 +141,7 @@ bool kfp_conceal(struct kfp_conn *conn, struct kfp_places **places)
 		return true;
 	if (!kfp_conceal_pieces(conn, *places))
 		return false;
-	kfp_places_free(*places);
+	kfp_places_free(conn, *places);
 	*places = NULL;
 	return true;
 }
@@ -234,7 +262,7 @@ int kfp_places_take(struct kfp_conn *conn, u64 len, struct kfp_places **to)
 		total += le32_to_cpu(from[i].len);
 	if (total != len || !conn->ops->expose)
 		return -EPROTO;
-	places = kfp_places_new();
+	places = kfp_places_new(conn);
 	if (!places)
 		return -ENOMEM;
 	for (i = 0; i < rx->f.places; i++) {
@@ -297,18 +325,18 @@ int kfp_rx_ask(struct kfp_conn *conn)
 	struct kfp_rx *rx = &conn->rx;
 	struct kfp_places *places;
 	struct kfp_inmsg *in;
-	int ret = kfp_rx_check_segments(conn, KFI_REMOTE_WRITE);
+	int ret = kfp_rx_check_segments(conn, KFI_REMOTE_WRITE) ?: kfp_rx_commit_ask(conn);
 
 	if (ret || rx->f.rma_count > KFP_ASK_SEGS)
 		return ret ?: -EPROTO;
 	if (rx->status)
 		return kfp_rx_ack(conn, rx->status);
-	places = kfp_places_new();
+	places = kfp_places_new(conn);
 	if (!places)
 		return -ENOMEM;
 	in = kfp_inmsg_new(conn, &rx->f, 0);
 	if (!in) {
-		kfp_places_free(places);
+		kfp_places_free(conn, places);
 		return -ENOMEM;
 	}
 	places->ask = rx->f;

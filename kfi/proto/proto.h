@@ -82,6 +82,7 @@ struct kfp_piece {
 
 /**
  * struct kfp_places - where the payload of one transfer goes; all (L)
+ * @entry: entry in &kfp_conn.spare_places
  * @count: number of places
  * @pieces: number of pieces of this side's memory; 0: the places are the peer's
  * @place: the places, in the order of the payload
@@ -92,6 +93,7 @@ struct kfp_piece {
  * @segs: its segments
  */
 struct kfp_places {
+	struct list_head	entry;
 	u16			count;
 	u16			pieces;
 	struct kfi_place	place[KFW_PLACES_MAX];
@@ -104,7 +106,7 @@ struct kfp_places {
 
 /**
  * struct kfp_hold - a region that the link still reads, for data that was returned to the peer
- * @link: entry in &kfp_tx.holds
+ * @link: entry in &kfp_tx.holds or &kfp_conn.spare_holds
  * @mr: the region, held
  * @end: value of &kfi_link.posted behind the last byte
  */
@@ -191,9 +193,10 @@ enum kfp_answer_kind {
  * @seg0: the segment of a read with one segment
  * @segs: all segments of a read with several segments
  * @places: READ, TREAD: places of the peer, or NULL
- * @placed: bytes that were sent to @places
+ * @placed: bytes that were sent: the position in @places, whether they went there or not
  * @hold: the link references the pages of the current segment, which this object holds
  * @spliced: the link references the pages of the current segment
+ * @placing: the current segment goes to @places
  * @end: TREAD: value of &kfi_link.posted behind the last byte
  * @values: old values in wire format, @len bytes: @small or an allocation
  * @durable: segments of a commit: @durable0 or an allocation
@@ -221,6 +224,7 @@ struct kfp_answer {
 	u64			placed;
 	struct kfp_hold		*hold;
 	bool			spliced;
+	bool			placing;
 	u64			end;
 	void			*values;
 	struct kfi_commit_seg	*durable;
@@ -435,6 +439,8 @@ struct kfp_committer {
  * @state: &enum kfp_conn_state
  * @ops: operations of the link
  * @concealed: places that kfi_link_concealed() is about (L)
+ * @spare_places: places for reuse (L), at most KFP_RDV; @nr_spare_places: their number (L)
+ * @spare_holds: struct kfp_hold for reuse (L); there are never more than requests
  * @tx: transmit side (L)
  * @rx: receive side (L)
  * @lock: protects the members from @credit_due to @left
@@ -500,6 +506,9 @@ struct kfp_conn {
 	u8			state;
 	const struct kfi_link_ops *ops;
 	struct kfp_places	*concealed;
+	struct list_head	spare_places;
+	unsigned int		nr_spare_places;
+	struct list_head	spare_holds;
 
 	struct kfp_tx		tx ____cacheline_aligned;
 	struct kfp_rx		rx ____cacheline_aligned;
@@ -621,12 +630,15 @@ static inline bool kfp_op_fetches(const struct kfi_oper *op)
 }
 
 /*
- * Does the CPU of the peer change its regions when the frames of the operation arrive? A later
- * write with places would overtake them.
+ * Does the CPU of the peer change its regions, or look at them, when the frames of the operation
+ * arrive? A later write with places would overtake them.
  */
 static inline bool kfp_unplaced(const struct kfi_oper *op)
 {
-	return (op->code == KFI_OPC_WRITE && !kfp_op(op)->places) || kfi_opc_is_atomic(op->code);
+	const struct kfp_op *pop = kfp_op(op);
+
+	return (op->code == KFI_OPC_WRITE && (!pop->places || pop->conn->link.checks)) ||
+	       kfi_opc_is_atomic(op->code);
 }
 
 static inline struct kfp_conn *to_kfp_conn(const struct kfi_peer_conn *pc)
@@ -709,7 +721,8 @@ struct kfw_frame kfp_op_frame(const struct kfi_oper *op, u8 type);
 void kfp_put_frame(struct kfp_conn *conn, struct kfw_frame *f);
 void kfp_put_segments(struct kfp_conn *conn, const struct kfi_oper *op);
 void kfp_put_verdict(struct kfp_conn *conn, struct kfp_answer *answer);
-void kfp_hold_drop(struct kfp_answer *answer);
+void kfp_hold_put(struct kfp_conn *conn, struct kfp_hold *hold);
+void kfp_hold_drop(struct kfp_conn *conn, struct kfp_answer *answer);
 void kfp_op_sent(struct kfp_conn *conn, struct kfi_oper *op, bool answered);
 
 /* units.c: what the link is given to send */
@@ -763,6 +776,7 @@ void __kfp_credit_free(struct kfp_conn *conn, u8 cls, u32 cost);	/* with bottom 
 
 /* places.c: payload that goes straight into the memory of its receiver */
 struct kfp_places *kfp_expose(struct kfp_conn *conn, const struct iov_iter *iter, u64 len);
+void kfp_places_free_spares(struct kfp_conn *conn);
 void kfp_inmsg_expose(struct kfp_conn *conn, struct kfp_inmsg *in);
 bool kfp_conceal(struct kfp_conn *conn, struct kfp_places **places);
 void kfp_put_places(struct kfp_conn *conn, const struct kfp_places *places);
@@ -797,6 +811,7 @@ void kfp_values_free(void **values, const u8 *small);
 void kfp_put_flush(struct kfp_conn *conn, struct kfi_oper *op);
 int kfp_rx_flush(struct kfp_conn *conn);
 int kfp_rx_commit(struct kfp_conn *conn);
+int kfp_rx_commit_ask(struct kfp_conn *conn);
 int kfp_rx_verdict(struct kfp_conn *conn);
 void kfp_commit_init(struct kfp_conn *conn);
 void kfp_commit_drop(struct kfp_answer *answer);

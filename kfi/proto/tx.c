@@ -273,8 +273,7 @@ static void kfp_unsent_end(struct kfp_conn *conn, u64 to)
 		if (hold->end > to)
 			break;
 		list_del(&hold->link);
-		kfi_mr_unhold(hold->mr);
-		kfree(hold);
+		kfp_hold_put(conn, hold);
 	}
 	list_for_each_entry_safe(answer, after, &tx->returned, link) {
 		if (answer->end > to)

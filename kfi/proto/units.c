@@ -73,7 +73,7 @@ bool kfp_unit_next(struct kfp_conn *conn, struct kfi_unit *unit)
 		unit->payload = &tx->answer->iter;
 		unit->left = kfp_answer_piece(tx->answer);
 		unit->flags = tx->answer->spliced ? KFI_UNIT_SPLICE : 0;
-		if (tx->answer->places && tx->answer->len)
+		if (tx->answer->placing && tx->answer->len)
 			kfp_unit_to_places(unit, tx->answer->places, tx->answer->placed);
 		return true;
 	default:
@@ -118,8 +118,7 @@ void kfp_unit_taken(struct kfp_conn *conn, const struct kfi_unit *unit, u64 left
 		kfp_op(tx->op)->left -= taken;
 	} else if (tx->at == KFP_TX_ANSWER) {
 		tx->answer->len -= taken;
-		if (unit->nplaces)
-			tx->answer->placed += taken;
+		tx->answer->placed += taken;
 	}
 	if (tx->written != tx->staged || unit->nplaces)
 		return;

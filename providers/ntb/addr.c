@@ -5,6 +5,7 @@
  * A node is given as the number of an end, or as the name of a bridge of ours, which stands for our end of it; with "/peer" behind it
  * for the other.
  */
+#include <linux/jhash.h>
 #include <linux/kernel.h>
 #include "ntb.h"
 
@@ -18,7 +19,14 @@ void nt_addr_str(const void *addr, size_t len, char *buf, size_t size)
 		snprintf(buf, size, "ntb:%u:%u", le32_to_cpu(a->side), le32_to_cpu(a->port));
 }
 
-int nt_addr_cmp(const void *a, const void *b)
+/* ---- names as the message protocol has them: a struct ntw_addr ---- */
+
+size_t nt_name_len(const void *name)
+{
+	return sizeof(struct ntw_addr);
+}
+
+int nt_name_cmp(const void *a, const void *b)
 {
 	const struct ntw_addr *x = a, *y = b;
 
@@ -28,6 +36,39 @@ int nt_addr_cmp(const void *a, const void *b)
 		return le32_to_cpu(x->port) < le32_to_cpu(y->port) ? -1 : 1;
 	return 0;
 }
+
+u32 nt_name_hash(const void *name)
+{
+	return jhash(name, sizeof(struct ntw_addr), 0);
+}
+
+int nt_name_read(const struct kfi_ep *ep, const void *addr, void *name)
+{
+	memcpy(name, addr, sizeof(struct ntw_addr));
+	return 0;
+}
+
+int nt_name_write(const struct kfi_ep *ep, const void *name, void *addr)
+{
+	memcpy(addr, name, sizeof(struct ntw_addr));
+	return sizeof(struct ntw_addr);
+}
+
+/* All endpoints of one end are one source. */
+void nt_name_source(const void *name, void *source)
+{
+	const struct ntw_addr *a = name;
+
+	*(struct ntw_addr *)source = (struct ntw_addr) { .side = a->side };
+}
+
+/* The port that was called is the endpoint's, whichever bridge the call came by. */
+void nt_name_self(struct kfi_link *link, void *name)
+{
+	memcpy(name, &nt_link_ep(link)->addr, sizeof(struct ntw_addr));
+}
+
+/* ---- nodes and services ---- */
 
 int nt_port_parse(const char *service, u32 *port)
 {

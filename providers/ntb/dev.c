@@ -93,7 +93,7 @@ int nt_domain_open(struct kfi_domain *domain)
 		.numa_node = nt_link_node(dev->link),
 		.mr_page_limit = SIZE_MAX,
 		.sge_limit = NT_IOV_MAX,
-		.short_msg_limit = min_t(u32, nt_eager_size, nt_rec_room_own(dev->link) - NTW_HEAD_MAX),
+		.short_msg_limit = nt_proto.params.eager_size,
 	};
 	mutex_lock(&nt_devs_lock);
 	list_add_tail(&ndom->entry, &nt_domains);
@@ -194,115 +194,107 @@ void nt_port_give(struct nt_dev *dev, struct nt_listener *l)
 
 /* ---- the link's ---- */
 
-void nt_burst_begin(struct nt_burst *burst) __acquires(RCU)
+/*
+ * A number leads to a connection of the same way only: endpoints of our own end can't reach
+ * connections of the peer, nor the reverse.
+ */
+static struct nt_stream *nt_stream_find(struct nt_dev *dev, u32 id, bool mirror)
+{
+	struct nt_stream *s = xa_load(&dev->streams, id);
+
+	return s && s->mirror == mirror ? s : NULL;
+}
+
+/* A record for the endpoints of @dev. Softirq, or bottom halves off; in an RCU section */
+void nt_record_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *body, size_t len,
+		  bool mirror)
+{
+	struct nt_stream *s = nt_stream_find(dev, le32_to_cpu(rec->conn), mirror);
+
+	switch (rec->type) {
+	case NTW_CALL:
+		nt_call_in(dev, rec, body, len, mirror);
+		break;
+	case NTW_ANSWER:
+		nt_answer_in(dev, s, rec, body, len, mirror);
+		break;
+	case NTW_DATA:
+		if (s)
+			nt_data_in(s, rec, body, len);
+		break;
+	case NTW_CLOSE:
+		if (s)
+			nt_close_in(s, rec, len);
+		break;
+	case NTW_KIN:
+		nt_kin_in(dev, rec, body, len);
+		break;
+	}
+}
+
+/* Completion handlers run at the end of a burst. */
+void nt_rx_burst_begin(struct nt_link *link) __acquires(RCU)
 {
 	rcu_read_lock();
 	kfi_batch_begin();
-	burst->conn = NULL;
-}
-
-/* Handlers first: what they post takes along what is owed. */
-void nt_burst_end(struct nt_burst *burst) __releases(RCU)
-{
-	kfi_batch_end();
-	if (burst->conn)
-		nt_rx_settle(burst->conn);
-	rcu_read_unlock();
-}
-
-/* A number leads to a connection of this way alone: who is at our end has no business with others', nor the peer with those of our end. */
-static struct nt_conn *nt_burst_conn(struct nt_dev *dev, struct nt_burst *burst, u32 id)
-{
-	struct nt_conn *conn = burst->conn;
-
-	if (!conn || READ_ONCE(conn->id) != id) {
-		if (conn)
-			nt_rx_settle(conn);
-		conn = xa_load(&dev->conns, id);
-		burst->conn = conn && conn->mirror == burst->mirror ? conn : NULL;
-	}
-	return burst->conn && !test_bit(NT_DEAD, &burst->conn->flags) ? burst->conn : NULL;
-}
-
-void nt_burst_record(struct nt_dev *dev, struct nt_burst *burst, const struct ntw_rec *rec, const void *body, size_t len)
-{
-	struct nt_conn *conn;
-
-	if (rec->type == NTW_HELLO) {
-		nt_call_in(dev, rec, body, len, burst->mirror);
-		return;
-	}
-	if (rec->type == NTW_KIN) {
-		nt_kin_in(dev, rec, body, len);
-		return;
-	}
-	conn = nt_burst_conn(dev, burst, le32_to_cpu(rec->conn));
-	if (rec->type == NTW_CLOSE && burst->conn && test_bit(NT_FAILED, &burst->conn->flags)) {
-		nt_lend_closed(burst->conn, le16_to_cpu(rec->bits));
-	} else if (!conn) {
-		if (ntw_is_call(rec->type))
-			nt_stranger_close(dev, rec, body, len, burst->mirror);
-	} else if (!test_bit(NT_FAILED, &conn->flags)) {
-		if (ntw_is_call(rec->type))
-			nt_answer_in(conn, rec, body, len);
-		else
-			nt_conn_record(conn, rec, body, len);
-	}
-}
-
-void nt_rx_burst_begin(struct nt_link *link) __acquires(RCU)
-{
-	struct nt_dev *dev = nt_link_priv(link);
-
-	nt_burst_begin(&dev->burst);
 }
 
 void nt_rx_burst_end(struct nt_link *link) __releases(RCU)
 {
-	struct nt_dev *dev = nt_link_priv(link);
-
-	nt_burst_end(&dev->burst);
+	kfi_batch_end();
+	rcu_read_unlock();
 }
 
 void nt_rx_record(struct nt_link *link, const struct ntw_rec *rec, const void *body, size_t len)
 {
-	struct nt_dev *dev = nt_link_priv(link);
-
-	nt_burst_record(dev, &dev->burst, rec, body, len);
+	nt_record_in(nt_link_priv(link), rec, body, len, false);
 }
 
-/* Calls that were made without a link. Of others it is not known yet what they will say. */
+/* Calls that were made without a link */
 void nt_conns_link_up(struct nt_link *link)
 {
 	struct nt_dev *dev = nt_link_priv(link);
-	struct nt_conn *conn;
+	struct nt_stream *s;
 	unsigned long id;
 
 	nt_kin_say(dev);
-	smp_mb();	/* the link is up, then the flags: nt_call() */
+	smp_mb();	/* the link is up, then the connections: nt_dial() */
 	rcu_read_lock();
-	xa_for_each(&dev->conns, id, conn)
-		if (test_bit(NT_LINKLESS, &conn->flags))
-			nt_step(conn, NT_STEP_CALL);
+	xa_for_each(&dev->streams, id, s) {
+		spin_lock_bh(&s->lock);
+		nt_stream_call(s);
+		spin_unlock_bh(&s->lock);
+	}
 	rcu_read_unlock();
 }
 
-/* Who has seen the link before it went has posted when we return, into nothing; later ones see another life. */
+/* After the grace period all posts of the old life have been made, into nothing: nt_stream_over(). */
 void nt_conns_link_down(struct nt_link *link, int err)
 {
 	struct nt_dev *dev = nt_link_priv(link);
-	struct nt_conn *conn;
+	struct nt_stream *s, *next;
 	unsigned long id;
+	LIST_HEAD(stalled);
 
 	wake_up_all(&dev->back);
 	nt_kin_lost(dev);
 	synchronize_rcu();
-	nt_callers_drop(dev, false);
+	nt_callers_drop(dev);
 	rcu_read_lock();
-	xa_for_each(&dev->conns, id, conn)
-		if (READ_ONCE(conn->state) != NT_NEW && !conn->mirror)
-			nt_conn_fail(conn, -ECONNRESET);
+	xa_for_each(&dev->streams, id, s) {
+		spin_lock_bh(&s->lock);
+		if (s->state != NT_NEW && !s->mirror)
+			nt_stream_end(s, -ECONNRESET);
+		spin_unlock_bh(&s->lock);
+	}
 	rcu_read_unlock();
+	spin_lock_bh(&dev->lock);
+	list_splice_init(&dev->stalled, &stalled);
+	spin_unlock_bh(&dev->lock);
+	list_for_each_entry_safe(s, next, &stalled, stall) {
+		list_del(&s->stall);
+		nt_stream_put(s);
+	}
 }
 
 /* ---- bridges ---- */
@@ -316,11 +308,12 @@ static struct nt_dev *nt_dev_new(struct ntb_dev *ntb)
 		return ERR_PTR(-ENOMEM);
 	refcount_set(&dev->users, 1);
 	init_completion(&dev->idle);
-	xa_init_flags(&dev->conns, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
+	xa_init_flags(&dev->streams, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
 	xa_init_flags(&dev->ports, XA_FLAGS_ALLOC1);
-	dev->next_conn = get_random_u32() >> 1 | 1;
+	dev->next_number = get_random_u32() >> 1 | 1;
 	dev->next_port = NT_PORT_AUTO;
 	spin_lock_init(&dev->lock);
+	INIT_LIST_HEAD(&dev->stalled);
 	init_waitqueue_head(&dev->back);
 	mutex_init(&dev->answering);
 	nt_kin_init(dev);
@@ -339,11 +332,10 @@ static void nt_dev_free(struct nt_dev *dev)
 {
 	cancel_work_sync(&dev->cm_work);
 	cancel_work_sync(&dev->kin_work);
-	nt_callers_drop(dev, true);
 	nt_mirror_free(&dev->mirror);
 	nt_link_remove(dev->link);
 	nt_callers_free(dev);
-	xa_destroy(&dev->conns);
+	xa_destroy(&dev->streams);
 	xa_destroy(&dev->ports);
 	kfree(dev);
 }
@@ -399,8 +391,7 @@ static void nt_remove(struct ntb_client *client, struct ntb_dev *ntb)
 	nt_link_stop(dev->link);
 	if (nt_link_hung(dev->link))
 		return;
-	flush_work(&dev->cm_work);	/* who has called another bridge's endpoint by this one has his connection, or will not */
-	nt_mirror_drain(&dev->mirror);
+	flush_work(&dev->cm_work);	/* a caller of another bridge's endpoint has its connection now, or is refused */
 	nt_dev_drop_domains(dev);
 	nt_dev_put(dev);
 	wait_for_completion(&dev->idle);

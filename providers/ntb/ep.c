@@ -1,120 +1,163 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ep.c - endpoints: open, enable, stop, close, and who their peers are.
+ * ep.c - endpoints and passive endpoints: open, enable, stop, close, names.
  */
 #include "ntb.h"
+
+/* ---- endpoints ---- */
 
 int nt_ep_open(struct kfi_ep *ep)
 {
 	struct nt_ep *nep = to_nt_ep(ep);
+	int ret = 0;
 
 	nep->dev = to_nt_domain(ep->domain)->dev;
-	ep->tx_levels = nt_levels();
-	kfi_peers_init(&nep->peers, ep, &nt_peer_ops, nt_cm_wq);
-	kfi_home_init(&nep->home, &nep->peers, &nt_home_ops, nt_cm_wq);
+	ep->tx_levels = KFI_PROTO_LEVELS;
 	nep->listener.nep = nep;
 	if (ep->sep)
-		return ep->ctx < NT_CTX_MAX ? 0 : -EINVAL;
-	return nt_source(ep->info, nep->dev, &nep->addr);
+		ret = ep->ctx < NT_CTX_MAX ? 0 : -EINVAL;
+	else
+		ret = nt_source(ep->info, nep->dev, &nep->addr);
+	return ret ?: kfi_proto_ep_open(ep, &nt_proto);
 }
 
-/* A context goes by the name of its scalable endpoint, which listens for it: kfi_home_adopt(). */
+/* A context has the name of its scalable endpoint, which listens for it: kfi_home_adopt(). */
 static void nt_ctx_enable(struct nt_ep *nep, const struct nt_ep *top)
 {
 	nep->addr = top->addr;
-	nep->peers.incarnation = top->peers.incarnation;
+	nep->pe.peers.incarnation = top->pe.peers.incarnation;
+}
+
+/* Listen at the port of @addr, or at any if that is 0, and store it there. */
+static int nt_listen(struct nt_dev *dev, struct nt_listener *l, struct ntw_addr *addr)
+{
+	int ret;
+
+	l->port = le32_to_cpu(addr->port);
+	ret = nt_port_take(dev, l);
+	if (ret)
+		l->port = 0;
+	else
+		addr->port = cpu_to_le32(l->port);
+	return ret;
 }
 
 int nt_ep_enable(struct kfi_ep *ep)
 {
 	struct nt_ep *nep = to_nt_ep(ep);
-	int ret;
 
 	if (ep->sep) {
 		nt_ctx_enable(nep, to_nt_ep(ep->sep));
 		return 0;
 	}
-	if (ep->type != KFI_EP_RDM)
-		return 0;
-	nep->listener.port = le32_to_cpu(nep->addr.port);
-	ret = nt_port_take(nep->dev, &nep->listener);
-	if (ret)
-		nep->listener.port = 0;
-	else
-		nep->addr.port = cpu_to_le32(nep->listener.port);
-	return ret;
+	return ep->type == KFI_EP_RDM ? nt_listen(nep->dev, &nep->listener, &nep->addr) : 0;
 }
 
-/* Connections go down in their own works, which wait for nobody but the engine. */
+static void nt_ep_quiet(struct kfi_proto_ep *pe)
+{
+	struct nt_ep *nep = container_of(pe, struct nt_ep, pe);
+
+	nt_port_give(nep->dev, &nep->listener);
+}
+
 void nt_ep_stop(struct kfi_ep *ep, int err)
 {
-	struct nt_ep *nep = to_nt_ep(ep);
-
-	kfi_home_stop(&nep->home, err);
-	nt_port_give(nep->dev, &nep->listener);
-	kfi_home_drain(&nep->home);
+	kfi_proto_ep_stop(ep, err, nt_ep_quiet);
 }
 
-void nt_ep_close(struct kfi_ep *ep)
+static int nt_addr_write(const struct ntw_addr *from, void *addr)
 {
-	kfi_peers_free(&to_nt_ep(ep)->peers);
+	memcpy(addr, from, sizeof(*from));
+	return sizeof(*from);
 }
 
-int nt_ep_getname(struct kfi_ep *ep, void *addr)
+/* A name that an endpoint is given is one of its own end. */
+static int nt_addr_set(struct ntw_addr *to, u32 side, const void *addr, size_t len)
 {
-	struct nt_ep *nep = to_nt_ep(ep->sep ?: ep);
-
-	memcpy(addr, &nep->addr, sizeof(nep->addr));
-	return sizeof(nep->addr);
-}
-
-int nt_ep_setname(struct kfi_ep *ep, const void *addr, size_t len)
-{
-	struct nt_ep *nep = to_nt_ep(ep);
 	struct ntw_addr name;
 
 	if (len != sizeof(name))
 		return -EINVAL;
 	memcpy(&name, addr, len);
-	if (le32_to_cpu(name.side) != nt_link_side(nep->dev->link) || le32_to_cpu(name.port) > INT_MAX)
+	if (le32_to_cpu(name.side) != side || le32_to_cpu(name.port) > INT_MAX)
 		return -EINVAL;
-	nep->addr = name;
+	*to = name;
 	return 0;
 }
 
-/* ---- for `kfi show` ---- */
-
-static const char *nt_conn_state(const struct nt_conn *conn)
+int nt_ep_getname(struct kfi_ep *ep, void *addr)
 {
-	static const char * const names[] = {
-		[NT_NEW] = "connecting", [NT_CALLING] = "handshake", [NT_ASKED] = "handshake", [NT_WAITING] = "waiting",
-		[NT_READY] = "connected",
-	};
-
-	return test_bit(NT_FAILED, &conn->flags) ? "lost" : names[conn->state];
+	return nt_addr_write(&to_nt_ep(ep->sep ?: ep)->addr, addr);
 }
 
-void nt_show(const struct kfi_peers *peers, const void *name, const struct kfi_peer_conn *pc,
-	     struct kfi_peer_info *info)
-{
-	const struct nt_conn *conn;
-
-	nt_addr_str(name, sizeof(struct ntw_addr), info->addr, sizeof(info->addr));
-	info->cpu = -1;
-	if (!pc)
-		return;
-	conn = to_nt_conn(pc);
-	info->state = nt_conn_state(conn);
-	info->tx_bytes = READ_ONCE(conn->tx_bytes);
-	info->rx_bytes = READ_ONCE(conn->rx_bytes);
-	info->pending = NT_SENDS - READ_ONCE(conn->nidle);
-	info->unexpected_bytes = READ_ONCE(conn->unexpected);
-}
-
-void nt_ep_peers(struct kfi_ep *ep, u32 after,
-		 int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg)
+int nt_ep_setname(struct kfi_ep *ep, const void *addr, size_t len)
 {
 	struct nt_ep *nep = to_nt_ep(ep);
 
-	kfi_home_show(&nep->home, &nep->peer_name, after, emit, arg);
+	return nt_addr_set(&nep->addr, nt_link_side(nep->dev->link), addr, len);
+}
+
+int nt_ep_getpeer(struct kfi_ep *ep, void *addr)
+{
+	return nt_addr_write((void *)to_proto_ep(ep)->peer_name, addr);
+}
+
+/* ---- passive endpoints ---- */
+
+static struct nt_dev *nt_pep_dev(const struct kfi_info *info)
+{
+	const struct ntw_addr *src = info->src_addrlen == sizeof(*src) ? info->src_addr : NULL;
+
+	if (info->domain_attr && info->domain_attr->name)
+		return nt_dev_find(info->domain_attr->name, 0);
+	return src ? nt_dev_find(NULL, le32_to_cpu(src->side)) : NULL;
+}
+
+/*
+ * The lock of the fabric is held, for which kfi_device_gone() waits: it closes what is open on its
+ * bridge.
+ */
+int nt_pep_open(struct kfi_pep *pep)
+{
+	struct nt_pep *npep = to_nt_pep(pep);
+	int ret;
+
+	kfi_proto_pep_open(pep, &nt_proto);
+	npep->listener.npep = npep;
+	npep->dev = nt_pep_dev(pep->info);
+	if (!npep->dev)
+		return -ENODEV;
+	ret = nt_source(pep->info, npep->dev, &npep->addr);
+	if (ret)
+		nt_dev_put(npep->dev);
+	pep->device = npep->dev;
+	return ret;
+}
+
+int nt_pep_listen(struct kfi_pep *pep)
+{
+	struct nt_pep *npep = to_nt_pep(pep);
+
+	return nt_listen(npep->dev, &npep->listener, &npep->addr);
+}
+
+int nt_pep_getname(struct kfi_pep *pep, void *addr)
+{
+	return nt_addr_write(&to_nt_pep(pep)->addr, addr);
+}
+
+int nt_pep_setname(struct kfi_pep *pep, const void *addr, size_t len)
+{
+	struct nt_pep *npep = to_nt_pep(pep);
+
+	return nt_addr_set(&npep->addr, le32_to_cpu(npep->addr.side), addr, len);
+}
+
+void nt_pep_close(struct kfi_pep *pep)
+{
+	struct nt_pep *npep = to_nt_pep(pep);
+
+	nt_port_give(npep->dev, &npep->listener);
+	kfi_proto_pep_close(pep);
+	nt_dev_put(npep->dev);
 }

@@ -71,9 +71,15 @@ int nt_post(struct nt_link *link, struct nt_rec *rec, bool more)
 	return nt_ring_post(&link->ring, rec, more);
 }
 
-int nt_put(struct nt_link *link, const void *head, u32 head_len, struct iov_iter *iter, u32 len)
+int nt_put(struct nt_link *link, const struct kvec *vec, unsigned int n, struct iov_iter *iter,
+	   u32 len, bool more)
 {
-	return nt_ring_put(&link->ring, head, head_len, iter, len);
+	return nt_ring_put(&link->ring, vec, n, iter, len, more);
+}
+
+void nt_want_room(struct nt_link *link)
+{
+	nt_ring_want(&link->ring);
 }
 
 void nt_kick(struct nt_link *link)
@@ -124,6 +130,11 @@ void nt_link_fault(struct nt_link *link, unsigned int life, const char *why)
 bool nt_link_checks(const struct nt_link *link)
 {
 	return READ_ONCE(link->checks);
+}
+
+bool nt_link_crc(const struct nt_link *link)
+{
+	return READ_ONCE(link->ring.crc);
 }
 
 void nt_link_torn(struct nt_link *link, unsigned int life)

@@ -10,11 +10,7 @@
 #define NT_MSG_CAPS	(KFI_MSG | KFI_TAGGED | NT_DIR_CAPS | NT_RMA_CAPS | KFI_RMA_EVENT | KFI_MULTI_RECV | NT_COMM_CAPS)
 #define NT_RDM_CAPS	(NT_MSG_CAPS | KFI_SOURCE | KFI_DIRECTED_RECV | KFI_TAGGED_RMA | KFI_NAMED_RX_CTX)
 #define NT_OP_FLAGS	(KFI_COMPLETION | KFI_INJECT | KFI_REMOTE_CQ_DATA | KFI_MULTI_RECV)
-/*
- * Records leave in posting order but for messages that wait for credit: those may be overtaken by RMA and the other class. A
- * read takes what lies in the region when its answer leaves, which can be after later writes have landed: no WAR. Atomic
- * operations are performed as they arrive.
- */
+/* As over every link of the message protocol, see providers/sockets/addr.c */
 #define NT_ORDER	(KFI_ORDER_SAS | KFI_ORDER_SAW | KFI_ORDER_WAW | KFI_ORDER_RAW | KFI_ORDER_RAR |	\
 			 KFI_ORDER_ATOMIC_RAR | KFI_ORDER_ATOMIC_RAW | KFI_ORDER_ATOMIC_WAR | KFI_ORDER_ATOMIC_WAW)
 
@@ -25,11 +21,6 @@ struct nt_wish {
 	u32			src, dest;
 	bool			any;
 };
-
-u64 nt_levels(void)
-{
-	return KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE | KFI_COMMIT_COMPLETE;
-}
 
 /* Names, in @name: ours and the peer's. */
 static void nt_offer_names(struct nt_wish *w, struct nt_dev *dev, struct kfi_info *info, struct ntw_addr *name)
@@ -55,14 +46,14 @@ static int nt_offer(struct nt_wish *w, struct nt_dev *dev, enum kfi_ep_type type
 	bool rdm = type == KFI_EP_RDM;
 	u64 caps = rdm ? NT_RDM_CAPS : NT_MSG_CAPS;
 	struct kfi_tx_attr tx = {
-		.caps = caps, .op_flags = NT_OP_FLAGS | nt_levels(), .msg_order = NT_ORDER, .inject_size = NT_INJECT,
-		.size = NT_DEPTH, .iov_limit = NT_IOV_MAX, .rma_iov_limit = NTW_SEGS_MAX,
+		.caps = caps, .op_flags = NT_OP_FLAGS | KFI_PROTO_LEVELS, .msg_order = NT_ORDER, .inject_size = NT_INJECT,
+		.size = NT_DEPTH, .iov_limit = NT_IOV_MAX, .rma_iov_limit = KFI_PROTO_RMA_MAX,
 	};
 	struct kfi_rx_attr rx = {
 		.caps = caps, .op_flags = NT_OP_FLAGS, .msg_order = NT_ORDER, .size = NT_DEPTH, .iov_limit = NT_IOV_MAX,
 	};
 	struct kfi_ep_attr ep = {
-		.type = type, .protocol = KFI_PROTO_KFI_NTB, .protocol_version = NTW_EP_VERSION, .max_msg_size = NTW_LEN_MAX,
+		.type = type, .protocol = KFI_PROTO_KFI_NTB, .protocol_version = KFI_PROTO_VERSION, .max_msg_size = NT_MSG_MAX,
 		.max_order_raw_size = SIZE_MAX, .max_order_waw_size = SIZE_MAX, .mem_tag_format = ~0ULL,
 	};
 	struct kfi_domain_attr domain = {

@@ -99,6 +99,11 @@ static void nt_op_burst(struct nt_ring *ring, bool begin)
 		nt_rx_burst_end(nt_ring_link(ring));
 }
 
+static void nt_op_room(struct nt_ring *ring)
+{
+	nt_conns_room(nt_ring_link(ring));
+}
+
 static void nt_op_record(struct nt_ring *ring, const struct ntw_rec *rec, const void *body, size_t len)
 {
 	nt_rx_record(nt_ring_link(ring), rec, body, len);
@@ -116,6 +121,7 @@ static const struct nt_ring_ops nt_ops = {
 	.signal	= nt_op_signal,
 	.burst	= nt_op_burst,
 	.record	= nt_op_record,
+	.room	= nt_op_room,
 	.fault	= nt_op_fault,
 };
 

@@ -8,7 +8,8 @@
  * tasklet, with none of the link's locks held: they may post. nt_conns_link_up() and nt_conns_link_down() come from the link's work item and
  * may sleep, never both at once, and always in turn.
  *
- * Life of a record: nt_post() -> (waits for room) -> in the ring -> sent() -> heard(). After heard() it is the caller's again. Each comes
+ * Life of a record: nt_post() -> (waits for room) -> in the ring -> sent() -> heard(). After heard(), or after sent() if it has no heard(), it
+ * is the caller's again. Each comes
  * exactly once for each nt_post() that has returned 0: sent() first, both with an error if the link goes before. Those of one link
  * come in the order of the posts.
  *
@@ -169,6 +170,9 @@ void nt_link_torn(struct nt_link *link, unsigned int life);
  */
 u32 nt_iter_crc(u32 crc, struct iov_iter it, size_t skip, size_t len);
 
+/* Records have a CRC. Constant as nt_link_checks(). Any context */
+bool nt_link_crc(const struct nt_link *link);
+
 /* Most bytes of a record to this peer, header included. Constant from nt_conns_link_up() to nt_conns_link_down(), never below 2048. */
 u32 nt_rec_room(const struct nt_link *link);
 /* The same for a peer whose ring is as long as ours, also while the link is down. */
@@ -185,13 +189,18 @@ u32 nt_rec_room_own(const struct nt_link *link);
  */
 int nt_post(struct nt_link *link, struct nt_rec *rec, bool more);
 /*
- * nt_put() - send a short record of which nobody wants to hear again
- * @head:	as in struct nt_rec, @head_len bytes; @iter: payload, @len bytes, no more than NT_COPY; is moved on
- * It is copied at once, and takes its place in the order of posts, but waits for nt_kick() or the next nt_post(). For softirq, or with bottom
- * halves off.
- * Return: 0; -EAGAIN: no room, or down: nothing has happened, nt_post() has the answer
+ * nt_put() - send a record that is copied at once
+ * @vec: @n parts; the first begins with a struct ntw_rec, as &nt_rec.head
+ * @iter: payload, @len bytes, which is moved on; or NULL
+ * @more: another record follows at once: this one may wait for it, or for nt_kick()
+ * The record takes its place in the order of posts. All of it has at most nt_rec_room() bytes. For
+ * softirq, or with bottom halves off.
+ * Return: 0; -EAGAIN: no room, or down: nothing has happened
  */
-int nt_put(struct nt_link *link, const void *head, u32 head_len, struct iov_iter *iter, u32 len);
+int nt_put(struct nt_link *link, const struct kvec *vec, unsigned int n, struct iov_iter *iter,
+	   u32 len, bool more);
+/* nt_want_room() - have nt_conns_room() called when there is room again after nt_put() has found none */
+void nt_want_room(struct nt_link *link);
 void nt_kick(struct nt_link *link);
 /*
  * nt_unpost() - take back a record that waits for room
@@ -254,6 +263,8 @@ void nt_rx_burst_end(struct nt_link *link);
  *	or for the engine): that it was handled does not say that nothing comes
  */
 void nt_rx_record(struct nt_link *link, const struct ntw_rec *rec, const void *body, size_t len);
+/* There is room again after nt_want_room(). From the tasklet */
+void nt_conns_room(struct nt_link *link);
 /* It is up: post. No record and no callback comes before it returns, so it must wait for none. */
 void nt_conns_link_up(struct nt_link *link);
 /*

@@ -1,48 +1,94 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kfi_ntb - kfabric over PCI Express non-transparent bridges: memory of two machines, a ring in each, and a DMA engine.
+ * kfi_ntb - kfabric over PCI Express non-transparent bridges: memory of two machines, a ring in
+ * each, and a DMA engine.
  *
- *   main.c    this: parameters, operations, life of the module
- *   dev.c     bridges and domains     info.c  what we offer     addr.c  names
- *   ep.c      endpoints               rdm.c  msg.c   their two kinds
- *   cm.c  auth.c  conn.c              how a connection comes, and how it goes
- *   tx.c  send.c                      the send path             rx.c  slot.c   the receive path
- *   mirror.c                          records to our own end
- *   way.c                             several bridges to one machine
- *   lend.c                            memory that the peer writes to by itself
- *   rma.c  atomic.c  commit.c         remote memory, both sides
- *   record.[ch]                       the format of what endpoints say
- *   link.h and the files behind it    a bridge: records in order, and memory that the peer writes to
+ *   main.c		parameters, operations, life of the module
+ *   ntb.h		objects and locks above a bridge
+ *   dev.c		bridges and domains
+ *   info.c  addr.c	what is offered, and names
+ *   ep.c		endpoints and passive endpoints
+ *   stream.c  call.c	connections, as links of the message protocol (kfi_link.h), and callers
+ *   send.c  recv.c	their streams
+ *   mirror.c		records to our own end
+ *   way.c		several bridges to one machine
+ *   expose.c		memory that the peer writes to by itself
+ *   record.[ch]	format of the records of connections
+ *   link.h		a bridge, and the files behind it: records in order, and memory that the
+ *			peer writes to
  */
 #include <linux/module.h>
 #include "ntb.h"
 
-unsigned int nt_eager_size = 4352;	/* a page, and a header of a consumer's in front of it */
-module_param_named(eager_size, nt_eager_size, uint, 0444);
-MODULE_PARM_DESC(eager_size, "longest message sent without asking, bytes, 1024 to 16384 (default 4352)");
+struct kfi_proto nt_proto = {
+	.name		= "ntb",
+	.ops		= &nt_link_ops,
+	.addr_str	= nt_addr_str,
+	.params = {
+		.eager_size		= 4352,	/* a page, and a header of a consumer in front of it */
+		.window			= 1024,
+		.window_peer		= 8192,
+		.window_source		= 131072,
+		.window_total		= 131072,
+		.requests		= 256,
+		.connect_timeout_ms	= 10000,
+		.hello_timeout_ms	= 3000,
+		.timeout_ms		= 10000,
+		.max_peers		= 4096,
+		.source_peers		= 4096,	/* all peers have one source */
+		.source_backlog		= 512,
+		.backlog		= 512,
+	},
+};
 
-unsigned int nt_unexpected = 128;
-module_param_named(unexpected, nt_unexpected, uint, 0444);
-MODULE_PARM_DESC(unexpected, "messages held for each peer and class, 4 to 4096 (default 128)");
+module_param_named(eager_size, nt_proto.params.eager_size, uint, 0444);
+MODULE_PARM_DESC(eager_size,
+		 "longest message sent without asking, bytes, 256 to 1048576 (default 4352)");
 
-unsigned int nt_requests = 64;
-module_param_named(requests, nt_requests, uint, 0444);
-MODULE_PARM_DESC(requests, "unanswered RMA, atomic operations and flushes accepted from each peer, 4 to 4096 (default 64)");
+module_param_named(unexpected, nt_proto.params.window, uint, 0444);
+MODULE_PARM_DESC(unexpected,
+		 "unexpected messages held for each peer and class, units of 256 bytes (default 1024)");
 
-unsigned int nt_connect_timeout_ms = 10000;
-module_param_named(connect_timeout_ms, nt_connect_timeout_ms, uint, 0644);
-MODULE_PARM_DESC(connect_timeout_ms, "time for a connection to be established, milliseconds (default 10000)");
+module_param_named(unexpected_peer, nt_proto.params.window_peer, uint, 0444);
+MODULE_PARM_DESC(unexpected_peer,
+		 "unexpected messages held for a peer over all its connections, units (default 8192)");
 
-unsigned int nt_max_peers = 4096;
-module_param_named(max_peers, nt_max_peers, uint, 0644);
+module_param_named(unexpected_source, nt_proto.params.window_source, uint, 0444);
+MODULE_PARM_DESC(unexpected_source,
+		 "unexpected messages held for all peers of one end, per endpoint, units (default 131072)");
+
+module_param_named(unexpected_total, nt_proto.params.window_total, uint, 0444);
+MODULE_PARM_DESC(unexpected_total,
+		 "unexpected messages held by an endpoint, units; each peer gets 32 beyond (default 131072)");
+
+module_param_named(requests, nt_proto.params.requests, uint, 0444);
+MODULE_PARM_DESC(requests,
+		 "unanswered RMA, atomic operations and flushes accepted from each peer, 16 to 65535 (default 256)");
+
+module_param_named(connect_timeout_ms, nt_proto.params.connect_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(connect_timeout_ms,
+		 "time for a connection to be established, milliseconds (default 10000)");
+
+module_param_named(hello_timeout_ms, nt_proto.params.hello_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(hello_timeout_ms,
+		 "time for a caller to say, and to prove, who it is, milliseconds (default 3000)");
+
+module_param_named(late_ms, nt_proto.params.timeout_ms, uint, 0644);
+MODULE_PARM_DESC(late_ms,
+		 "time after which a peer that does not send what is due loses its connection, milliseconds (default 10000)");
+
+module_param_named(max_peers, nt_proto.params.max_peers, uint, 0644);
 MODULE_PARM_DESC(max_peers, "peers per endpoint that may connect by themselves (default 4096)");
 
-unsigned int nt_backlog = 512;
-module_param_named(backlog, nt_backlog, uint, 0644);
-MODULE_PARM_DESC(backlog, "connections in handshake per listening endpoint; ended ones of a peer with messages to receive (default 512)");
+module_param_named(backlog, nt_proto.params.backlog, uint, 0644);
+MODULE_PARM_DESC(backlog, "connections in handshake per listening endpoint (default 512)");
+
+unsigned int nt_stream_kib = 128;
+module_param_named(stream_kib, nt_stream_kib, uint, 0444);
+MODULE_PARM_DESC(stream_kib,
+		 "bytes that a peer may send before they are read, for each connection, KiB, 4 to 8192, a power of two (default 128)");
 
 struct workqueue_struct *nt_cm_wq;
-struct workqueue_struct *nt_commit_wq;
 struct workqueue_struct *nt_mirror_wq;
 
 static const struct kfi_prov_ops nt_ops = {
@@ -50,16 +96,17 @@ static const struct kfi_prov_ops nt_ops = {
 	.ep_size	= sizeof(struct nt_ep),
 	.pep_size	= sizeof(struct nt_pep),
 	.mr_size	= sizeof(struct nt_mr),
-	.tx_priv	= sizeof(struct nt_op),
-	.cm_data_size	= NTW_DATA_MAX,
-	.atomic_size	= NTW_ATOMIC_MAX,
+	.tx_priv	= KFI_PROTO_TX_PRIV,
+	.cm_data_size	= KFI_PROTO_DATA_MAX,
+	.atomic_size	= KFI_PROTO_ATOMIC_MAX,
 	.flush		= true,
+	.av_only	= true,
 
 	.getinfo	= nt_getinfo,
 	.resolve	= nt_resolve,
 	.addr_check	= nt_addr_check,
 	.addr_str	= nt_addr_str,
-	.addr_removed	= nt_addr_removed,
+	.addr_removed	= kfi_proto_addr_removed,
 	.domain_open	= nt_domain_open,
 	.domain_close	= nt_domain_close,
 	.mr_reg		= nt_mr_reg,
@@ -70,26 +117,26 @@ static const struct kfi_prov_ops nt_ops = {
 	.ep_open	= nt_ep_open,
 	.ep_enable	= nt_ep_enable,
 	.ep_stop	= nt_ep_stop,
-	.ep_close	= nt_ep_close,
+	.ep_close	= kfi_proto_ep_close,
 	.getname	= nt_ep_getname,
 	.setname	= nt_ep_setname,
-	.peers		= nt_ep_peers,
+	.peers		= kfi_proto_peers,
 
-	.tx		= nt_tx,
-	.tx_flush	= nt_tx_flush,
-	.rx_matched	= nt_rx_matched,
-	.rx_drop	= nt_rx_drop,
+	.tx		= kfi_proto_tx,
+	.tx_flush	= kfi_proto_tx_flush,
+	.rx_matched	= kfi_proto_rx_matched,
+	.rx_drop	= kfi_proto_rx_drop,
 
-	.connect	= nt_msg_connect,
-	.accept		= nt_msg_accept,
-	.shutdown	= nt_msg_shutdown,
-	.getpeer	= nt_msg_getpeer,
+	.connect	= kfi_proto_connect,
+	.accept		= kfi_proto_accept,
+	.shutdown	= kfi_proto_shutdown,
+	.getpeer	= nt_ep_getpeer,
 	.pep_open	= nt_pep_open,
 	.pep_close	= nt_pep_close,
 	.pep_getname	= nt_pep_getname,
 	.pep_setname	= nt_pep_setname,
 	.listen		= nt_pep_listen,
-	.reject		= nt_pep_reject,
+	.reject		= kfi_proto_reject,
 };
 
 static struct kfi_provider nt_provider = {
@@ -98,35 +145,32 @@ static struct kfi_provider nt_provider = {
 	.ops		= &nt_ops,
 };
 
-/* Values that would stop every connection are mended, loudly. */
-static void nt_check_params(void)
+/* A value that makes no sense is corrected, with a message in the log. */
+static void __init nt_check_params(void)
 {
-	unsigned int eager = clamp(nt_eager_size, 1024U, 16384U);	/* all that one atomic operation has is at most 1024 */
-	unsigned int unexpected = clamp(nt_unexpected, 4U, 4096U);
-	unsigned int requests = clamp(nt_requests, 4U, 4096U);
+	unsigned int kib = rounddown_pow_of_two(clamp(nt_stream_kib, 4U, 8192U));
 
-	if (eager != nt_eager_size || unexpected != nt_unexpected || requests != nt_requests)
-		pr_warn("kfi_ntb: using eager_size=%u unexpected=%u requests=%u\n", eager, unexpected, requests);
-	nt_eager_size = eager;
-	nt_unexpected = unexpected;
-	nt_requests = requests;
+	if (kib != nt_stream_kib)
+		pr_warn("kfi_ntb: using stream_kib=%u\n", kib);
+	nt_stream_kib = kib;
 }
 
 static int __init nt_init(void)
 {
-	int ret = -ENOMEM;
+	int ret;
 
 	nt_check_params();
 	nt_ways_init();
+	ret = kfi_proto_init(&nt_proto);
+	if (ret)
+		return ret;
+	ret = -ENOMEM;
 	nt_cm_wq = alloc_workqueue("kfi_ntb_cm", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!nt_cm_wq)
-		return ret;
-	nt_commit_wq = alloc_workqueue("kfi_ntb_commit", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	if (!nt_commit_wq)
-		goto destroy_cm_wq;
+		goto exit_proto;
 	nt_mirror_wq = alloc_workqueue("kfi_ntb_mirror", WQ_MEM_RECLAIM | WQ_UNBOUND | WQ_HIGHPRI, 0);
 	if (!nt_mirror_wq)
-		goto destroy_commit_wq;
+		goto destroy_cm_wq;
 	ret = nt_links_init();
 	if (ret)
 		goto destroy_mirror_wq;
@@ -143,10 +187,10 @@ exit_links:
 	nt_links_exit();
 destroy_mirror_wq:
 	destroy_workqueue(nt_mirror_wq);
-destroy_commit_wq:
-	destroy_workqueue(nt_commit_wq);
 destroy_cm_wq:
 	destroy_workqueue(nt_cm_wq);
+exit_proto:
+	kfi_proto_exit(&nt_proto);
 	return ret;
 }
 
@@ -157,8 +201,8 @@ static void __exit nt_exit(void)
 	nt_devs_exit();
 	nt_links_exit();
 	destroy_workqueue(nt_mirror_wq);
-	destroy_workqueue(nt_commit_wq);
 	destroy_workqueue(nt_cm_wq);
+	kfi_proto_exit(&nt_proto);
 }
 
 module_init(nt_init);

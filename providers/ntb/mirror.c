@@ -28,30 +28,46 @@ void nt_mirror_free(struct nt_mirror *mirror)
 void nt_mirror_post(struct nt_mirror *mirror, struct nt_rec *rec)
 {
 	spin_lock_bh(&mirror->lock);
-	rec->waits = true;
 	list_add_tail(&rec->entry, &mirror->queue);
 	spin_unlock_bh(&mirror->lock);
 	queue_work(nt_mirror_wq, &mirror->work);
 }
 
-/* True: it is the caller's again, and no callback comes. */
-bool nt_mirror_unpost(struct nt_mirror *mirror, struct nt_rec *rec)
+static void nt_mirror_sent(struct nt_rec *rec, int err)
 {
-	bool waits;
-
-	spin_lock_bh(&mirror->lock);
-	waits = rec->waits;
-	if (waits)
-		list_del(&rec->entry);
-	rec->waits = false;
-	spin_unlock_bh(&mirror->lock);
-	return waits;
+	kfree(rec);
 }
 
-/* What is being handed over this moment ends; others' records may follow for ever. */
-void nt_mirror_drain(struct nt_mirror *mirror)
+/* A record that is copied at once. Return: 0, -ENOMEM */
+int nt_mirror_put(struct nt_mirror *mirror, const struct kvec *vec, unsigned int n,
+		  struct iov_iter *iter, u32 len)
 {
-	flush_work(&mirror->work);
+	struct nt_mirrored {
+		struct nt_rec	rec;
+		struct kvec	vec;
+		u8		bytes[];
+	} *m;
+	u32 all = len, at = 0;
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		all += vec[i].iov_len;
+	m = kmalloc(sizeof(*m) + all, GFP_ATOMIC | __GFP_NOWARN);
+	if (!m)
+		return -ENOMEM;
+	for (i = 0; i < n; i++) {
+		memcpy(m->bytes + at, vec[i].iov_base, vec[i].iov_len);
+		at += vec[i].iov_len;
+	}
+	if (len && kfi_copy_from(m->bytes + at, iter, len) != len)
+		WARN_ON_ONCE(1);	/* kernel memory can't fault */
+	m->rec = (struct nt_rec) { .sent = nt_mirror_sent, .head_len = sizeof(struct ntw_rec) };
+	memcpy(&m->rec.rec, m->bytes, sizeof(struct ntw_rec));
+	m->vec = (struct kvec) { m->bytes + sizeof(struct ntw_rec), all - sizeof(struct ntw_rec) };
+	m->rec.len = m->vec.iov_len;
+	iov_iter_kvec(&m->rec.iter, ITER_SOURCE, &m->vec, 1, m->rec.len);
+	nt_mirror_post(mirror, &m->rec);
+	return 0;
 }
 
 static struct nt_rec *nt_mirror_next(struct nt_mirror *mirror)
@@ -60,10 +76,8 @@ static struct nt_rec *nt_mirror_next(struct nt_mirror *mirror)
 
 	spin_lock_bh(&mirror->lock);
 	rec = list_first_entry_or_null(&mirror->queue, struct nt_rec, entry);
-	if (rec) {
+	if (rec)
 		list_del(&rec->entry);
-		rec->waits = false;
-	}
 	spin_unlock_bh(&mirror->lock);
 	return rec;
 }
@@ -82,20 +96,18 @@ static size_t nt_mirror_body(struct nt_mirror *mirror, const struct nt_rec *rec)
 
 static void nt_mirror_hand_over(struct nt_mirror *mirror, struct nt_rec *rec)
 {
-	struct nt_burst burst = { .mirror = true };
 	struct ntw_rec first = rec->rec;
 	size_t len = nt_mirror_body(mirror, rec);
 
-	if (rec->sent)
-		rec->sent(rec, 0);
-	nt_burst_begin(&burst);
-	nt_burst_record(mirror->dev, &burst, &first, mirror->buf, len);
-	nt_burst_end(&burst);
-	if (rec->heard)
-		rec->heard(rec, 0);
+	rec->sent(rec, 0);
+	rcu_read_lock();
+	kfi_batch_begin();
+	nt_record_in(mirror->dev, &first, mirror->buf, len, true);
+	kfi_batch_end();
+	rcu_read_unlock();
 }
 
-/* Two endpoints that answer each other keep the queue from ever being empty: who drains it waits for one run, so a run has an end. */
+/* Two endpoints that answer each other can keep the queue from ever being empty, so a run has an end. */
 void nt_mirror_work(struct work_struct *work)
 {
 	struct nt_mirror *mirror = container_of(work, struct nt_mirror, work);

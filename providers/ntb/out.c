@@ -335,7 +335,10 @@ static void nt_ask(struct nt_ring *ring)
 {
 	struct nt_out *out = &ring->out;
 
-	if (list_empty(&out->waiting) || nt_filled(out) || out->filling != out->oldest || !nt_want(out))
+	bool wanted = out->wanted && !nt_shadow_roomy(out);
+
+	if ((list_empty(&out->waiting) && !wanted) || nt_filled(out) ||
+	    out->filling != out->oldest || !nt_want(out))
 		return;
 	ring->stats.full++;
 	out->due = true;
@@ -517,6 +520,7 @@ void nt_out_reset(struct nt_ring *ring, u32 yours)
 	out->oldest = 0;
 	out->due = true;
 	out->wake = true;
+	out->wanted = false;
 	out->go = false;
 	out->failing = false;
 }

@@ -77,11 +77,11 @@ static void nt_call_sent(struct nt_ring *ring, struct list_head *done)
 	struct nt_rec *rec, *next;
 
 	list_for_each_entry_safe(rec, next, done, entry) {
-		if (rec->flags & NT_REC_LOCAL)
+		if (rec->flags & NT_REC_LOCAL || !rec->heard)
 			list_del(&rec->entry);
 		else
 			list_move_tail(&rec->entry, &ring->unheard);
-		/* After this a local one has gone. */
+		/* After this it is its owner's, unless that waits for heard(). */
 		if (rec->sent)
 			rec->sent(rec, rec->err);
 	}
@@ -113,15 +113,21 @@ static bool nt_run_reap(struct nt_ring *ring, struct list_head *done)
 	return good;
 }
 
-static void nt_run_push(struct nt_ring *ring, bool more)
+/* Return: true: nt_ring_want() was called, and there is room. */
+static bool nt_run_push(struct nt_ring *ring, bool more)
 {
+	bool roomy = false;
+
 	spin_lock(&ring->lock);
 	ring->out.corked = false;
 	if (ring->state == NT_UP) {
+		roomy = ring->out.wanted && nt_shadow_roomy(&ring->out);
+		ring->out.wanted &= !roomy;
 		nt_in_due(ring, more);
 		nt_out_push(ring);
 	}
 	spin_unlock(&ring->lock);
+	return roomy;
 }
 
 /* It goes down, and until then nothing of it is believed or sent. */
@@ -181,7 +187,8 @@ static void nt_ring_run(struct tasklet_struct *tasklet)
 		nt_run_take(ring);
 	nt_run_burst(ring, false);
 	more = READ_ONCE(ring->state) == NT_UP && nt_in_more(ring);
-	nt_run_push(ring, more);
+	if (nt_run_push(ring, more))
+		ring->ops->room(ring);
 	if (more)
 		nt_ring_look(ring);
 	if (nt_engine_idle(&ring->engine))
@@ -284,12 +291,12 @@ static void nt_call_lost(struct list_head *all)
 	struct nt_rec *rec, *next;
 
 	list_for_each_entry_safe(rec, next, all, entry) {
-		bool local = rec->flags & NT_REC_LOCAL;
+		bool heard = !(rec->flags & NT_REC_LOCAL) && rec->heard;
 
 		list_del(&rec->entry);
 		if (rec->sent)
 			rec->sent(rec, -ENOTCONN);
-		if (!local && rec->heard)
+		if (heard)
 			rec->heard(rec, -ENOTCONN);
 	}
 }

@@ -31,12 +31,14 @@ struct nt_ring;
  * @signal:	wake the peer, by CPU. Under the ring's lock
  * @burst:	records and callbacks of records follow, or have (@begin false). In the tasklet, no lock held; or NULL
  * @record:	one from the peer, see nt_rx_record(). No lock held
+ * @room:	there is room again after nt_ring_want(). In the tasklet, no lock held; or NULL
  * @fault:	the ring can't go on: take it down, soon. Under the ring's lock or none; more than once
  */
 struct nt_ring_ops {
 	void (*signal)(struct nt_ring *ring);
 	void (*burst)(struct nt_ring *ring, bool begin);
 	void (*record)(struct nt_ring *ring, const struct ntw_rec *rec, const void *body, size_t len);
+	void (*room)(struct nt_ring *ring);
 	void (*fault)(struct nt_ring *ring, const char *why);
 };
 
@@ -130,6 +132,7 @@ struct nt_out {
 	dma_addr_t		lines_dma;
 	bool			due;		/* a line has to go out, whether or not there are records */
 	bool			wake;		/* ... with a signal */
+	bool			wanted;		/* @room is to be called, see nt_ring_want() */
 	bool			go;		/* what is being filled is to leave: of who has placed something there one says that no more follows */
 	bool			failing;	/* a copy has failed: what is behind it is waited for, then given again */
 	bool			corked;		/* the tasklet will push */
@@ -221,7 +224,8 @@ void nt_ring_off(struct nt_ring *ring);
 
 /* What is on its way to the peer, see link.h */
 int nt_ring_post(struct nt_ring *ring, struct nt_rec *rec, bool more);
-int nt_ring_put(struct nt_ring *ring, const void *head, u32 head_len, struct iov_iter *iter, u32 len);
+int nt_ring_put(struct nt_ring *ring, const struct kvec *vec, unsigned int n, struct iov_iter *iter, u32 len, bool more);
+void nt_ring_want(struct nt_ring *ring);
 void nt_ring_kick(struct nt_ring *ring);
 bool nt_ring_unpost(struct nt_ring *ring, struct nt_rec *rec);
 void nt_ring_drain(struct nt_ring *ring);
@@ -285,6 +289,8 @@ static inline u32 nt_rec_check(const struct ntw_rec *head, const void *body, u32
 
 /* shadow.c: under the lock. What waits is placed, as far as there is room. */
 void nt_shadow_fill(struct nt_ring *ring);
+/* Under the lock: is there room for long records? */
+bool nt_shadow_roomy(const struct nt_out *out);
 /* The peer is to pass over the place of a record whose payload could not be copied. */
 void nt_shadow_void(struct nt_out *out, const struct nt_rec *rec);
 

@@ -1,335 +1,339 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * send.c - records on their way, and the end of the operations that wait for them.
+ * send.c - bytes of a connection go out, within the limit of the peer and the room in the ring.
  *
- *   nt_send_get()	one of the connection's pool; when there is none what wants to be sent waits for the next to be heard of
- *   nt_send_post()	to the link, with the word that more follows
- *   nt_send_now()	the same for what is so short that it is copied at once, and of which nobody has to hear: needs no record of the pool
- *   nt_kick_link()	no more does
- *   nt_sent()		nothing reads its memory any more
- *   nt_heard()		the peer has handled it: it is free again
- *
- * When half of the pool is on its way the peer is asked to say at once what it has handled (NT_REC_ACK); before that only for those whose
- * operation waits for it. A record that fails ends its connection: what was lost can't be told from what was not.
+ *   nt_post_unit()	frames, and payload behind them or for places of the peer
+ *   nt_send()		a record with bytes that are copied, or that the engine reads
+ *   nt_send_placed()	payload that the engine writes to places, and a record behind it
+ *   nt_stall()		there is no room: nt_conns_room() tries again
  */
 #include <linux/slab.h>
 #include "ntb.h"
 
-/* ---- the end of operations. The lock is held ---- */
+/* ---- payload that the engine reads where it is ---- */
 
-/* Nothing more is said about it, so nothing of the peer's lands in its memory. */
-static void nt_op_settle(struct nt_op *nop)
+static void nt_load_sent(struct nt_rec *rec, int err);
+
+int nt_loads_alloc(struct nt_stream *s)
 {
-	if (nop->lent)
-		nt_loan_end(nop->conn);
-	if (nop->asked)
-		nop->conn->nasked--;
-	nop->lent = false;
-	nop->asked = false;
-}
+	struct nt_load *loads;
+	unsigned int i;
 
-/* Nobody may find it any more; it is on a list of the connection. */
-void nt_op_end(struct kfi_oper *op, int err, struct nt_done *done)
-{
-	struct nt_op *nop = nt_op(op);
-
-	if (nop->conn && nop->conn->op == op)
-		nop->conn->op = NULL;
-	nt_op_settle(nop);
-	nop->err = nop->err ?: err;
-	nop->state = NT_OP_QUEUED;
-	nop->conn = NULL;
-	list_move_tail(&op->link, &done->ops);
-}
-
-/* All is known about it; it ends when its memory is free. */
-void nt_op_finish(struct kfi_oper *op, int err, struct nt_done *done)
-{
-	struct nt_op *nop = nt_op(op);
-
-	nop->err = nop->err ?: err;
-	nop->state = NT_OP_FINISHED;
-	nt_op_settle(nop);
-	if (nop->conn->op == op)
-		nop->conn->op = NULL;
-	if (!nop->sends)
-		nt_op_end(op, 0, done);
-	else
-		list_move_tail(&op->link, &nop->conn->waiting);
-}
-
-/* No lock is held. */
-void nt_done_all(struct nt_done *done)
-{
-	struct kfi_oper *op, *next;
-
-	list_for_each_entry_safe(op, next, &done->ops, link) {
-		list_del(&op->link);
-		kfi_tx_complete(op, nt_op(op)->err);
-	}
-}
-
-/* ---- memory of our own ---- */
-
-void *nt_bounce_get(struct nt_conn *conn)
-{
-	return conn->nbounces ? conn->bounces[--conn->nbounces] : NULL;
-}
-
-void nt_bounce_put(struct nt_conn *conn, void *bounce)
-{
-	conn->bounces[conn->nbounces++] = bounce;
-}
-
-/* ---- records ---- */
-
-/* May a request or payload be sent? Answers may as long as there is a record at all. */
-bool nt_room(const struct nt_conn *conn)
-{
-	return conn->nidle > NT_RESERVE;
-}
-
-struct nt_send *nt_send_get(struct nt_conn *conn)
-{
-	struct nt_send *s = list_first_entry_or_null(&conn->idle, struct nt_send, entry);
-
-	lockdep_assert_held(&conn->lock);
-	if (!s)
-		return NULL;
-	list_move_tail(&s->entry, &conn->flying);
-	conn->nidle--;
-	s->op = NULL;
-	s->slot = NULL;
-	s->bounce = NULL;
-	s->mr = NULL;
-	s->read = 0;
-	s->over = false;
-	s->hears = false;
-	s->rec.len = 0;
-	s->rec.count = 0;
-	return s;
-}
-
-static void nt_send_back(struct nt_conn *conn, struct nt_send *s)
-{
-	s->op = NULL;
-	list_move(&s->entry, &conn->idle);
-	conn->nidle++;
-}
-
-/* It reads nothing any more. */
-static void nt_send_release(struct nt_conn *conn, struct nt_send *s, struct nt_done *done)
-{
-	struct nt_op *nop;
-
-	if (s->bounce)
-		nt_bounce_put(conn, s->bounce);
-	s->bounce = NULL;
-	if (s->mr)
-		nt_source_release(conn, s->mr);
-	s->mr = NULL;
-	if (s->slot)
-		nt_slot_free(s->slot);
-	s->slot = NULL;
-	if (!s->op)
-		return;
-	nop = nt_op(s->op);
-	nop->sends--;
-	if (nop->state == NT_OP_FINISHED && !nop->sends)
-		nt_op_end(s->op, 0, done);
-	if (!s->hears)
-		s->op = NULL;
-}
-
-/* All of the region has been read, this and what came before: what fails among that fails the connection first. */
-static void nt_read_told(struct nt_conn *conn, struct nt_send *s)
-{
-	if (s->read && !test_bit(NT_FAILED, &conn->flags))
-		kfi_remote_rma(&conn->nep->ep, s->mr, s->key, KFI_REMOTE_READ, s->read, 0, KFI_ADDR_NOTAVAIL);
-	s->read = 0;
-}
-
-static void nt_sent(struct nt_rec *rec, int err)
-{
-	struct nt_send *s = container_of(rec, struct nt_send, rec);
-	struct nt_conn *conn = s->conn;
-	struct nt_done done = NT_DONE(done);
-
-	spin_lock_bh(&conn->lock);
-	if (err && s->op && !test_bit(NT_DEAD, &conn->flags))
-		nt_op(s->op)->err = nt_op(s->op)->err ?: err == -EIO ? -EIO : -ECONNRESET;
-	if (!err)
-		nt_read_told(conn, s);
-	nt_send_release(conn, s, &done);
-	if (!err)
-		nt_tx_run(conn, &done);
-	spin_unlock_bh(&conn->lock);
-	if (err)
-		nt_conn_fail(conn, err == -EIO ? -EIO : -ECONNRESET);
-	nt_done(&done);
-	atomic_dec_return_release(&conn->unsent);	/* pairs with nt_put_now() */
-}
-
-static void nt_heard(struct nt_rec *rec, int err)
-{
-	struct nt_send *s = container_of(rec, struct nt_send, rec);
-	struct nt_conn *conn = s->conn;
-	struct nt_done done = NT_DONE(done);
-
-	spin_lock_bh(&conn->lock);
-	if (s->op && !err && !test_bit(NT_DEAD, &conn->flags) && nt_op(s->op)->state == NT_OP_SENT)
-		nt_op_finish(s->op, 0, &done);
-	nt_send_back(conn, s);
-	if (!err)
-		nt_tx_run(conn, &done);
-	spin_unlock_bh(&conn->lock);
-	if (err)
-		nt_conn_fail(conn, err == -EIO ? -EIO : -ECONNRESET);
-	nt_done(&done);
-	nt_conn_put(conn);
-}
-
-int nt_conn_post(struct nt_conn *conn, struct nt_rec *rec, bool more)
-{
-	if (conn->mirror) {
-		nt_mirror_post(&conn->dev->mirror, rec);
+	if (s->mirror)
 		return 0;
+	loads = kvcalloc(NT_LOADS, sizeof(*loads), GFP_NOIO);
+	if (!loads)
+		return -ENOMEM;
+	spin_lock_bh(&s->lock);
+	s->loads = loads;
+	for (i = 0; i < NT_LOADS; i++) {
+		loads[i].stream = s;
+		loads[i].rec.sent = nt_load_sent;
+		list_add(&loads[i].entry, &s->idle);
 	}
-	if (conn->life != nt_link_life(conn->dev->link))
-		return -ENOTCONN;
-	return nt_post(conn->dev->link, rec, more);
+	spin_unlock_bh(&s->lock);
+	return 0;
 }
 
-/* What every record of the connection says */
-static void nt_send_terms(struct nt_conn *conn, struct ntw_frame *f)
+/* Take back the payload that still waits for room. The peer will find a gap, if it looks. */
+void nt_loads_unpost(struct nt_stream *s)
 {
-	int cls;
+	struct nt_load *l, *next;
 
-	for (cls = 0; cls < NTW_CLS; cls++)
-		f->credit[cls] = kfi_credit_advert(&conn->credit_rx[cls]);
-	f->conn = conn->peer_id;
+	lockdep_assert_held(&s->lock);
+	list_for_each_entry_safe(l, next, &s->flying, entry) {
+		if (!nt_unpost(s->dev->link, &l->rec))
+			continue;
+		list_move(&l->entry, &s->idle);
+		s->abort = true;
+	}
 }
+
+/* ---- room ---- */
+
+static void nt_stall(struct nt_stream *s)
+{
+	struct nt_dev *dev = s->dev;
+
+	if (!s->stalled) {
+		s->stalled = true;
+		refcount_inc(&s->ref);
+		spin_lock(&dev->lock);
+		list_add_tail(&s->stall, &dev->stalled);
+		spin_unlock(&dev->lock);
+	}
+	nt_want_room(dev->link);
+}
+
+/* From the tasklet: there is room in the ring. */
+void nt_conns_room(struct nt_link *link)
+{
+	struct nt_dev *dev = nt_link_priv(link);
+	struct nt_stream *s, *next;
+	LIST_HEAD(list);
+
+	spin_lock(&dev->lock);
+	list_splice_init(&dev->stalled, &list);
+	spin_unlock(&dev->lock);
+	kfi_batch_begin();
+	list_for_each_entry_safe(s, next, &list, stall) {
+		spin_lock(&s->lock);
+		list_del(&s->stall);
+		s->stalled = false;
+		if (s->end)
+			kfi_link_room(&s->end->link);
+		spin_unlock(&s->lock);
+		nt_stream_put(s);
+	}
+	kfi_batch_end();
+}
+
+/* ---- ... by the engine, from where the payload is ---- */
 
 /*
- * No segments; @len bytes of @iter, which moves on. Bottom halves are off.
- * Return: false: not this way, nt_send_post() is to be tried, which repeats what was said about credits.
+ * Send a record with @l. Its payload is the next @len bytes of @iter.
+ * Return: 0; -EAGAIN: there is no link; -EPROTO: the peer has named places that it does not have
  */
-bool nt_send_now(struct nt_conn *conn, struct ntw_frame *f, struct iov_iter *iter, u32 len)
+static int nt_load_post(struct nt_stream *s, struct nt_load *l, struct iov_iter *iter, u32 len,
+			bool more)
 {
-	struct {
-		struct ntw_rec	rec;
-		struct ntw_hdr	hdr;
-	} head __uninitialized;
-
-	lockdep_assert_held(&conn->lock);
-	if (conn->mirror || len > NT_COPY || conn->life != nt_link_life(conn->dev->link))
-		return false;
-	nt_send_terms(conn, f);
-	ntw_encode(f, &head.rec, &head.hdr);
-	if (nt_put(conn->dev->link, &head, sizeof(head), iter, len))
-		return false;
-	conn->credit_due = false;
-	conn->kick = true;
-	conn->tx_bytes += sizeof(head) + len;
-	return true;
-}
-
-static void nt_send_head(struct nt_send *s, struct ntw_frame *f, const void *tail)
-{
-	struct nt_conn *conn = s->conn;
-	u32 len = tail ? ntw_tail(f) : 0;
-
-	nt_send_terms(conn, f);
-	conn->credit_due = false;
-	ntw_encode(f, &s->rec.rec, (struct ntw_hdr *)(s->rec.head + sizeof(struct ntw_rec)));
-	memcpy(s->rec.head + NTW_PREFIX, tail, len);
-	s->rec.head_len = NTW_PREFIX + len;
-}
-
-/*
- * @s has its payload, and what it is to end (@op, @slot, @bounce, @mr); @tail: segments and spots that go into the head. Return: 0; negative: the
- * connection ends, and the caller need not care.
- */
-int nt_send_post(struct nt_conn *conn, struct nt_send *s, struct ntw_frame *f, const void *tail)
-{
-	struct nt_done none = NT_DONE(none);
 	int ret;
 
-	lockdep_assert_held(&conn->lock);
-	nt_send_head(s, f, tail);
-	s->rec.flags = s->hears || conn->nidle < NT_SENDS / 2 ? NT_REC_ACK : 0;
-	if (s->op)
-		nt_op(s->op)->sends++;
-	nt_conn_get(conn);
-	ret = nt_conn_post(conn, &s->rec, true);
-	if (!ret) {
-		atomic_inc(&conn->unsent);
-		conn->kick = true;
-		conn->tx_bytes += s->rec.head_len + s->rec.len;
-		return 0;
+	l->rec.iter = *iter;
+	l->rec.len = len;
+	l->at = s->sent + s->put;
+	ret = nt_post(s->dev->link, &l->rec, more);
+	if (ret)
+		return ret == -ENOTCONN ? -EAGAIN : -EPROTO;
+	iov_iter_advance(iter, len);
+	list_move_tail(&l->entry, &s->flying);
+	return 0;
+}
+
+/* The engine has read the payload, or will not. From the tasklet, or from the end of a life */
+static void nt_load_sent(struct nt_rec *rec, int err)
+{
+	struct nt_load *l = container_of(rec, struct nt_load, rec);
+	struct nt_stream *s = l->stream;
+	bool starved;
+
+	spin_lock_bh(&s->lock);
+	list_move_tail(&l->entry, &s->idle);
+	starved = s->starved;
+	s->starved = false;
+	if (err == -EIO)
+		nt_stream_end(s, err);	/* the peer will find a gap */
+	if (s->end)
+		kfi_link_sent(&s->end->link);
+	if (s->end && starved)
+		kfi_link_room(&s->end->link);
+	spin_unlock_bh(&s->lock);
+}
+
+static struct nt_load *nt_load_get(struct nt_stream *s)
+{
+	struct nt_load *l = list_first_entry_or_null(&s->idle, struct nt_load, entry);
+
+	s->starved |= !l;
+	return l;
+}
+
+/* Payload of the stream, behind @head_len bytes of frames */
+static int nt_send_load(struct nt_stream *s, const void *head, u32 head_len, struct kfi_unit *unit,
+			u32 len, bool more)
+{
+	struct nt_load *l = nt_load_get(s);
+	void *body;
+
+	if (!l)
+		return -EAGAIN;
+	body = l->rec.head + sizeof(struct ntw_rec);
+	ntw_encode_data(s->sent + s->put, nt_tell(s), s->peer, &l->rec.rec, body);
+	memcpy(l->rec.head + NT_PREFIX, head, head_len);
+	l->rec.head_len = NT_PREFIX + head_len;
+	l->rec.count = 0;
+	return nt_load_post(s, l, unit->payload, len, more);
+}
+
+/*
+ * Find up to @max bytes of the places of the unit, from byte @at on. With @one they have one key.
+ * Return: number of bytes; 0: there are no such places
+ */
+static u32 nt_places_cut(const struct kfi_unit *unit, u64 at, u64 max, bool one, struct nt_load *l)
+{
+	const struct kfi_place *from = unit->place, *end = from + unit->nplaces;
+	struct nt_place *to = l->place;
+	u32 len = 0, key = 0, n;
+
+	for (; from < end && len < max && to < l->place + NT_PLACES; from++) {
+		if (at >= from->len) {
+			at -= from->len;
+			continue;
+		}
+		if (from->at & NTW_FLAT || (one && len && (from->key ^ key) & ~NTW_K_WINDOW))
+			break;
+		key = from->key;
+		n = min_t(u64, from->len - at, max - len);
+		*to++ = (struct nt_place) {
+			.at = (from->at + at) | (key & NTW_K_WINDOW ? NTW_FLAT : 0), .len = n,
+		};
+		at = 0;
+		len += n;
 	}
-	s->hears = false;
-	nt_send_release(conn, s, &none);
-	nt_send_back(conn, s);
-	list_splice(&none.ops, &conn->waiting);		/* the end of the connection ends it */
-	/* -EINVAL: the peer has lent us what is none of its arena */
-	nt_conn_fail(conn, ret == -ENOTCONN ? -ECONNRESET : ret == -EINVAL ? -EPROTO : ret);
-	nt_conn_put(conn);
+	l->rec.count = to - l->place;
+	l->rec.place = l->place;
+	return len;
+}
+
+/* Fill in the key of the place that has byte @at, and where that is among the places of the key. */
+static void nt_place_named(const struct kfi_unit *unit, u64 at, struct ntw_piece *piece)
+{
+	u64 begin = 0, key_begin = 0;
+	unsigned int i;
+
+	for (i = 0; i < unit->nplaces; i++) {
+		if (i && (unit->place[i].key ^ unit->place[i - 1].key) & ~NTW_K_WINDOW)
+			key_begin = begin;
+		begin += unit->place[i].len;
+		if (at < begin)
+			break;
+	}
+	if (i == unit->nplaces)
+		return;
+	piece->key = unit->place[i].key & ~NTW_K_WINDOW;
+	piece->at = at - key_begin;
+}
+
+/* Payload to places of the peer, and behind it a record that tells so. @at: see &kfi_unit.at */
+static int nt_send_placed(struct nt_stream *s, struct kfi_unit *unit, u64 at)
+{
+	bool checks = nt_link_checks(s->dev->link), more;
+	u32 most = checks ? NT_CHECKED : NT_STRETCH, len;
+	struct iov_iter copy, *from = unit->payload;
+	struct nt_load *l = nt_load_get(s);
+	struct ntw_piece piece;
+	int ret;
+
+	if (!l)
+		return -EAGAIN;
+	if (!(unit->flags & KFI_UNIT_SPLICE))
+		most = NT_COPY;
+	len = nt_places_cut(unit, at, min_t(u64, unit->left, most), checks, l);
+	if (!len)
+		return -EPROTO;
+	if (most == NT_COPY) {
+		copy = *unit->payload;
+		WARN_ON_ONCE(kfi_copy_from(l->copy, &copy, len) != len);
+		l->vec = (struct kvec) { l->copy, len };
+		iov_iter_kvec(&copy, ITER_SOURCE, &l->vec, 1, len);
+		from = &copy;
+	}
+	piece = (struct ntw_piece) {
+		.pos = s->sent + s->put, .limit = nt_tell(s), .placed = len,
+	};
+	if (checks) {
+		nt_place_named(unit, at, &piece);
+		piece.crc = nt_iter_crc(~0U, *from, 0, len);
+	}
+	ntw_encode_placed(&piece, s->peer, &l->rec.rec, (void *)l->rec.head + sizeof(struct ntw_rec),
+			  (void *)l->rec.head + NT_PREFIX);
+	l->rec.head_len = NT_PREFIX + sizeof(struct ntw_placed);
+	more = len < unit->left || unit->flags & KFI_UNIT_MORE;
+	ret = nt_load_post(s, l, from, len, more);
+	if (ret)
+		return ret;
+	if (from == &copy)
+		iov_iter_advance(unit->payload, len);
+	__clear_bit(NT_DUE_LIMIT, &s->due);
+	s->put += len;
+	unit->left -= len;
+	return 0;
+}
+
+/* ---- ... by a copy ---- */
+
+/* Send a record with as much of the unit as the peer has room for. Return: 0, -EAGAIN, -ENOMEM */
+static int nt_send(struct nt_stream *s, struct kfi_unit *unit)
+{
+	u32 room = min_t(u64, s->limit - s->sent, s->room);
+	u32 head = min(unit->len - unit->done, room);
+	u32 load = unit->done + head == unit->len ? min_t(u64, unit->left, room - head) : 0;
+	bool splice = unit->flags & KFI_UNIT_SPLICE && load > NT_COPY, last, more;
+	struct {
+		struct ntw_rec rec;
+		struct ntw_data data;
+	} first;
+	struct kvec vec[] = {
+		{ &first, sizeof(first) }, { (void *)unit->head + unit->done, 0 },
+	};
+	int ret;
+
+	if (!room)
+		return -EAGAIN;		/* kfi_link_room() follows with a new limit */
+	if (splice && head > NTW_HEAD_MAX - NT_PREFIX) {
+		splice = false;		/* the frames first */
+		load = 0;
+	}
+	vec[1].iov_len = head;
+	last = unit->done + head == unit->len && unit->left == load;
+	more = s->limit - s->sent > head + load && (!last || unit->flags & KFI_UNIT_MORE);
+	if (splice) {
+		ret = nt_send_load(s, vec[1].iov_base, head, unit, load, more);
+	} else {
+		ntw_encode_data(s->sent + s->put, nt_tell(s), s->peer, &first.rec, &first.data);
+		if (s->mirror)
+			ret = nt_mirror_put(&s->dev->mirror, vec, 2, unit->payload, load);
+		else
+			ret = nt_put(s->dev->link, vec, 2, unit->payload, load, more);
+		if (ret == -EAGAIN)
+			nt_stall(s);
+	}
+	if (ret)
+		return ret;
+	__clear_bit(NT_DUE_LIMIT, &s->due);
+	s->sent += head + load;
+	unit->done += head;
+	unit->left -= load;
+	return 0;
+}
+
+int nt_post_unit(struct kfi_link *link, struct kfi_unit *unit)
+{
+	struct nt_stream *s = nt_stream_of(link);
+	u64 before = unit->left;
+	int ret = 0;
+
+	rcu_read_lock();
+	/* The end of the connection has been reported, and no room follows. */
+	if (s->ended || s->state != NT_OPEN || nt_stream_over(s))
+		ret = -EAGAIN;
+	if (unit->nplaces && s->mirror)
+		ret = -EPROTO;		/* this end names none */
+	while (!ret && unit->nplaces && unit->left)
+		ret = nt_send_placed(s, unit, unit->at + before - unit->left);
+	while (!ret && !unit->nplaces && (unit->done < unit->len || unit->left))
+		ret = nt_send(s, unit);
+	if (ret && !s->mirror)
+		nt_kick(s->dev->link);	/* no more follows now */
+	rcu_read_unlock();
 	return ret;
 }
 
-/* The lock is held. */
-void nt_kick_link(struct nt_conn *conn)
+/* With a CRC payload of the stream is copied, for its owner may change it meanwhile. */
+bool nt_splices(const struct kfi_link *link, const struct iov_iter *iter, size_t len)
 {
-	if (!conn->kick)
-		return;
-	conn->kick = false;
-	if (conn->mirror)
-		return;
-	nt_kick(conn->dev->link);
+	const struct nt_stream *s = nt_stream_of(link);
+
+	return !s->mirror && len > NT_COPY && !nt_link_crc(s->dev->link);
 }
 
-void nt_sends_init(struct nt_conn *conn)
+u64 nt_sent_to(const struct kfi_link *link)
 {
-	unsigned int i;
+	struct nt_stream *s = nt_stream_of(link);
+	const struct nt_load *l;
 
-	for (i = 0; i < NT_SENDS; i++) {
-		struct nt_send *s = &conn->sends[i];
-
-		s->conn = conn;
-		s->rec.sent = nt_sent;
-		s->rec.heard = nt_heard;
-		list_add_tail(&s->entry, &conn->idle);
-	}
-	conn->nidle = NT_SENDS;
-}
-
-/* Does it only wait for room? Then it is ours again. */
-static bool nt_send_unpost(struct nt_conn *conn, struct nt_send *s)
-{
-	return conn->mirror ? nt_mirror_unpost(&conn->dev->mirror, &s->rec) : nt_unpost(conn->dev->link, &s->rec);
-}
-
-/* NT_DEAD is set and nobody posts any more: on return nothing of ours is read. Some may still be heard of. */
-void nt_sends_drain(struct nt_conn *conn)
-{
-	struct nt_done done = NT_DONE(done);
-	struct nt_send *s, *next;
-
-	spin_lock_bh(&conn->lock);
-	list_for_each_entry_safe(s, next, &conn->flying, entry) {
-		if (!nt_send_unpost(conn, s))
-			continue;
-		s->hears = false;
-		atomic_dec(&conn->unsent);
-		nt_send_release(conn, s, &done);
-		nt_send_back(conn, s);
-		nt_conn_put(conn);	/* the caller has another */
-	}
-	spin_unlock_bh(&conn->lock);
-	nt_done(&done);
-	if (conn->mirror)
-		nt_mirror_drain(&conn->dev->mirror);
-	else
-		nt_drain(conn->dev->link);
+	if (!s)
+		return U64_MAX;		/* closed */
+	l = list_first_entry_or_null(&s->flying, struct nt_load, entry);
+	return l ? l->at : s->sent + s->put;
 }

@@ -36,31 +36,40 @@ static void nt_fill_end(struct nt_out *out, struct nt_batch *b, u32 rest)
 	out->placed += rest;
 }
 
-/* A header, and behind it @inside bytes of a record that has @all of them. Return: bytes that were written */
-static u32 nt_put_bytes(struct nt_out *out, const void *head, u32 head_len, u8 flags, struct iov_iter *it, u32 inside, u32 all)
+/*
+ * Write the @n parts of @vec, which begin with a header, and behind them @inside bytes of @it. The
+ * record has @all bytes. Return: bytes that were written
+ */
+static u32 nt_put_bytes(struct nt_out *out, const struct kvec *vec, unsigned int n, u8 flags,
+			struct iov_iter *it, u32 inside, u32 all)
 {
-	u32 at = out->placed & (out->size - 1);
-	struct ntw_rec first = *(const struct ntw_rec *)head;
+	u32 at = out->placed & (out->size - 1), len = 0;
+	struct ntw_rec first = *(const struct ntw_rec *)vec->iov_base;
 
 	first.flags = flags & NT_REC_ACK ? NTW_R_ACK : 0;
-	memcpy(out->shadow + at, head, head_len);
+	for (; n--; vec++) {
+		memcpy(out->shadow + at + len, vec->iov_base, vec->iov_len);
+		len += vec->iov_len;
+	}
 	nt_head(out, out->placed, first, all);
 	/* Kernel memory: this can't fault. */
-	WARN_ON_ONCE(inside && copy_from_iter(out->shadow + at + head_len, inside, it) != inside);
+	WARN_ON_ONCE(inside && copy_from_iter(out->shadow + at + len, inside, it) != inside);
 	if (out->crc) {
 		struct ntw_rec *rec = out->shadow + at;
 
 		rec->check = cpu_to_le32(nt_rec_check(rec, rec + 1, all - sizeof(*rec)));
 	}
-	return head_len + inside;
+	return len + inside;
 }
 
 static void nt_put_rec(struct nt_out *out, struct nt_batch *b, struct nt_rec *rec)
 {
 	u32 inside = rec->count ? 0 : rec->len;
+	struct kvec head = { rec->head, rec->head_len };
 	struct iov_iter it = rec->iter;
 	bool loads = nt_loads(out, rec);
-	u32 len = nt_put_bytes(out, rec->head, rec->head_len, rec->flags, &it, loads ? 0 : inside, rec->head_len + inside);
+	u32 len = nt_put_bytes(out, &head, 1, rec->flags, &it, loads ? 0 : inside,
+			       rec->head_len + inside);
 
 	/* Runs are whole words, and adjacent ones become one; the last bytes of a record with long payload nobody reads. */
 	nt_run_add(out, b, out->placed, loads ? len : ntw_rec_span(len));
@@ -188,23 +197,70 @@ int nt_ring_post(struct nt_ring *ring, struct nt_rec *rec, bool more)
 	return ret;
 }
 
-int nt_ring_put(struct nt_ring *ring, const void *head, u32 head_len, struct iov_iter *iter, u32 len)
+/* Is there room now, or once the batch that is being filled has left? */
+static bool nt_put_fits(struct nt_ring *ring, u32 span)
 {
-	u32 all = head_len + len, span = ntw_rec_span(all);
+	struct nt_out *out = &ring->out;
+
+	if (nt_fit(out, nt_filling(out), span, 0))
+		return true;
+	if (!nt_filled(out))
+		return false;
+	out->go = true;
+	nt_out_push(ring);
+	return nt_fit(out, nt_filling(out), span, 0);
+}
+
+int nt_ring_put(struct nt_ring *ring, const struct kvec *vec, unsigned int n, struct iov_iter *iter,
+		u32 len, bool more)
+{
 	struct nt_out *out = &ring->out;
 	int ret = -EAGAIN;
+	unsigned int i;
+	u32 all = len;
 
+	for (i = 0; i < n; i++)
+		all += vec[i].iov_len;
 	spin_lock(&ring->lock);
-	if (ring->state == NT_UP && list_empty(&out->waiting) && nt_fit(out, nt_filling(out), span, 0)) {
-		nt_put_bytes(out, head, head_len, 0, iter, len, all);
-		nt_run_add(out, nt_filling(out), out->placed, span);
-		out->placed += span;
+	if (ring->state == NT_UP && list_empty(&out->waiting) &&
+	    nt_put_fits(ring, ntw_rec_span(all))) {
+		nt_put_bytes(out, vec, n, 0, iter, len, all);
+		nt_run_add(out, nt_filling(out), out->placed, ntw_rec_span(all));
+		out->placed += ntw_rec_span(all);
 		ring->stats.records_out++;
 		ring->stats.bytes_out += all;
+		out->go |= !more;
+		if (!more && !out->corked)
+			nt_out_push(ring);
 		ret = 0;
 	}
 	spin_unlock(&ring->lock);
 	return ret;
+}
+
+bool nt_shadow_roomy(const struct nt_out *out)
+{
+	const struct nt_batch *b = &out->batch[out->filling % NT_SLOTS];
+	u32 room = out->size / NT_BATCHES;
+
+	return list_empty(&out->waiting) && b->runs + 3 <= NT_RUNS && b->bytes <= room / 2 &&
+	       out->acked + out->size - out->placed >= room;
+}
+
+/* Room that is there already is reported by the tasklet, as room that comes. */
+void nt_ring_want(struct nt_ring *ring)
+{
+	struct nt_out *out = &ring->out;
+
+	spin_lock_bh(&ring->lock);
+	if (ring->state == NT_UP) {
+		out->wanted = true;
+		out->go |= nt_filled(out);
+		nt_out_push(ring);
+		if (nt_shadow_roomy(out))
+			tasklet_schedule(&ring->tasklet);
+	}
+	spin_unlock_bh(&ring->lock);
 }
 
 void nt_ring_kick(struct nt_ring *ring)

@@ -5,8 +5,6 @@
  *   nt_kin_say()	the link is up: who we are, for the other end
  *   nt_kin_in()	who that is; then nt_kin_work(): calls that wait for another bridge may go by this one
  *   nt_way()		an RDM endpoint calls: by its own bridge, or by one of the same two machines
- *   nt_way_free()	before a connection begins: what there was by another bridge has ended on this side
- *   nt_way_home()	a connection has ended: what still keeps it keeps no bridge but its endpoint's
  */
 #include <linux/module.h>
 #include <linux/random.h>
@@ -135,9 +133,10 @@ struct nt_dev *nt_called_dev(struct nt_dev *dev, u32 number)
 	return s.found;
 }
 
-u32 nt_call_number(const struct nt_conn *conn)
+/* &ntw_call.bridge of a call by @way for the peer of @own */
+u32 nt_call_number(struct nt_dev *way, struct nt_dev *own)
 {
-	return conn->dev == conn->nep->dev ? 0 : nt_kin(conn->nep->dev).bridge;
+	return way == own ? 0 : nt_kin(own).bridge;
 }
 
 /* ---- the way of a call ---- */
@@ -191,34 +190,35 @@ struct nt_dev *nt_way(struct nt_ep *nep, const struct ntw_addr *to)
 	return c.taken;
 }
 
-/* A call that has found no link: is it to be made anew, by another bridge? May sleep */
-bool nt_way_other(struct nt_conn *conn)
+/* A call by @dev that has found no link: is there another bridge now that has one? May sleep */
+bool nt_way_other(struct nt_ep *nep, struct nt_dev *dev, const struct ntw_addr *to)
 {
-	struct nt_dev *dev;
-	bool other;
+	struct nt_dev *way = nt_way(nep, to);
+	bool other = way != dev;
 
-	if (!conn->pc.peer || conn->mirror)
-		return false;
-	if (conn->dev != conn->nep->dev)
-		return true;
-	dev = nt_way(conn->nep, &conn->name);
-	other = dev != conn->dev;
-	nt_dev_put(dev);
+	nt_dev_put(way);
 	return other;
 }
 
-/* For @arg's bridge it is known now where it leads: calls that wait for their own may do without. */
+/*
+ * It is known now where the bridge @arg leads. Calls that wait for the link of their own bridge are
+ * made again, by that one.
+ */
 static int nt_kin_wake(struct nt_dev *dev, void *arg)
 {
-	struct nt_conn *conn;
+	struct nt_stream *s;
 	unsigned long id;
 
 	if (!READ_ONCE(nt_failover) || nt_link_is_up(dev->link) || !nt_akin(dev, arg))
 		return 0;
 	rcu_read_lock();
-	xa_for_each(&dev->conns, id, conn)
-		if (test_bit(NT_LINKLESS, &conn->flags) && READ_ONCE(conn->state) == NT_NEW && conn->pc.peer && !conn->mirror)
-			nt_conn_fail(conn, -EALREADY);	/* "again": see kfi_peer_lost() */
+	xa_for_each(&dev->streams, id, s) {
+		spin_lock_bh(&s->lock);
+		if (s->state == NT_NEW && s->end && !s->mirror &&
+		    s->end->link.ep->ep.type == KFI_EP_RDM)
+			nt_stream_end(s, -EALREADY);	/* "again": see kfi_peer_lost() */
+		spin_unlock_bh(&s->lock);
+	}
 	rcu_read_unlock();
 	return 0;
 }
@@ -231,46 +231,4 @@ static void nt_kin_work(struct work_struct *work)
 void nt_kin_look(struct nt_dev *dev)
 {
 	queue_work(nt_cm_wq, &dev->kin_work);
-}
-
-/* ---- one bridge at a time ---- */
-
-/*
- * Order is a ring's, and there are two. So a connection does not begin while another one to the same peer may still do something here that came
- * by another bridge; that one ends. Who calls has looked before his HELLO, who is called looks before his ACCEPT. Return: there is none.
- */
-bool nt_way_free(struct nt_conn *conn)
-{
-	struct kfi_home *home = conn->pc.home;
-	struct kfi_peer_conn *pc;
-	bool free = true;
-
-	spin_lock_bh(&home->lock);
-	list_for_each_entry(pc, &home->conns, entry) {
-		struct nt_conn *other = to_nt_conn(pc);
-
-		if (other == conn || pc->peer != conn->pc.peer || READ_ONCE(other->dev) == conn->dev ||
-		    READ_ONCE(other->state) != NT_READY)
-			continue;
-		nt_conn_fail(other, -ECONNRESET);
-		free = false;
-	}
-	spin_unlock_bh(&home->lock);
-	return free;
-}
-
-/*
- * Messages that nobody has received keep a connection for as long as its endpoint is there, and with it a bridge: that must be the one whose removal
- * ends the endpoint. Nothing is posted any more, nor is anything under way.
- */
-void nt_way_home(struct nt_conn *conn)
-{
-	struct nt_dev *dev = conn->dev;
-
-	if (!conn->nep || dev == conn->nep->dev)
-		return;
-	nt_dev_get(conn->nep->dev);
-	WRITE_ONCE(conn->dev, conn->nep->dev);
-	synchronize_rcu_expedited();	/* nt_count_in() */
-	nt_dev_put(dev);
 }

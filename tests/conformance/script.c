@@ -193,7 +193,7 @@ static void lend(struct pair *p, unsigned int n)
 /* Memory of no domain's, in one piece and in several: the script looks by whom the bytes have been moved. */
 static void lent_memory(struct test *t)
 {
-	static const unsigned int pieces[] = { 1, 8, 9 };
+	static const unsigned int pieces[] = { 1, 16, 17 };
 	struct pair *p = pair_open(t, NULL, NULL);
 	char what[24];
 	int i;

@@ -48,7 +48,7 @@ struct end {
 	struct nt_ring	ring;
 	struct end	*other;
 	u8		*mem;
-	u32		got, wrong, faults;
+	u32		got, wrong, faults, rooms;
 	/* records */
 	struct nt_rec	rec[LINES];
 	u8		buf[LINES][2048];
@@ -89,7 +89,17 @@ static void op_fault(struct nt_ring *ring, const char *why)
 	wake_up(&end->wait);
 }
 
-static const struct nt_ring_ops ops = { .signal = op_signal, .record = op_record, .fault = op_fault };
+static void op_room(struct nt_ring *ring)
+{
+	struct end *end = container_of(ring, struct end, ring);
+
+	WRITE_ONCE(end->rooms, end->rooms + 1);
+	wake_up(&end->wait);
+}
+
+static const struct nt_ring_ops ops = {
+	.signal = op_signal, .record = op_record, .room = op_room, .fault = op_fault,
+};
 
 static void rec_sent(struct nt_rec *rec, int err)
 {
@@ -363,7 +373,7 @@ static int put(struct end *end, u32 seq)
 	int ret;
 
 	local_bh_disable();
-	ret = nt_ring_put(&end->ring, &head, sizeof(head), NULL, 0);
+	ret = nt_ring_put(&end->ring, &(struct kvec) { &head, sizeof(head) }, 1, NULL, 0, true);
 	local_bh_enable();
 	return ret;
 }
@@ -387,6 +397,57 @@ static void no_signals(struct kunit *test)
 		KUNIT_ASSERT_GT(test, wait_event_timeout(a->wait, !READ_ONCE(a->used), PATIENCE), 0L);
 	} while (!READ_ONCE(a->ring.stats.signals_saved) && ++round < 1000);
 	KUNIT_EXPECT_GT(test, a->ring.stats.signals_saved, 0ULL);
+	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
+}
+
+/* Records that are copied at once, in three parts, as many as there is room for. Return: how many */
+static u32 put_all(struct end *end, u32 seq, bool more)
+{
+	struct ntw_rec head = { .type = NTW_FIRST };
+	struct kvec bytes = { end->buf[0], 300 }, vec[2] = { { &head, sizeof(head) }, bytes };
+	struct iov_iter iter;
+	int ret = 0;
+	u32 n;
+
+	for (n = 0; !ret; n += !ret) {
+		head.conn = cpu_to_le32(seq + n);
+		memset(end->buf[0], fill(seq + n), bytes.iov_len);
+		iov_iter_kvec(&iter, ITER_SOURCE, &bytes, 1, bytes.iov_len);
+		local_bh_disable();
+		ret = nt_ring_put(&end->ring, vec, 2, &iter, bytes.iov_len, more);
+		local_bh_enable();
+	}
+	return n;
+}
+
+static bool rooms_are(struct end *end, u32 rooms)
+{
+	return wait_event_timeout(end->wait, READ_ONCE(end->rooms) == rooms, PATIENCE);
+}
+
+/* A sender that finds no room is called when there is some; also if there is some already. */
+static void room(struct kunit *test)
+{
+	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
+	u32 seq, round;
+
+	tasklet_disable(&b->ring.tasklet);
+	seq = put_all(a, 0, true);
+	KUNIT_EXPECT_GT(test, seq, 10U);
+	nt_ring_want(&a->ring);
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(a->rooms));
+	tasklet_enable(&b->ring.tasklet);
+	nt_ring_look(&b->ring);
+	for (round = 1; round < 50; round++) {
+		KUNIT_ASSERT_TRUE(test, rooms_are(a, round));
+		seq += put_all(a, seq, round & 1);
+		nt_ring_want(&a->ring);
+	}
+	KUNIT_ASSERT_TRUE(test, rooms_are(a, round));
+	nt_ring_want(&a->ring);
+	KUNIT_EXPECT_TRUE(test, rooms_are(a, round + 1));
+	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == seq, PATIENCE), 0L);
 	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
 }
 
@@ -911,6 +972,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(two_threads),
 	KUNIT_CASE(no_signals),
 	KUNIT_CASE(no_room),
+	KUNIT_CASE(room),
 	KUNIT_CASE(line_was_there),
 	KUNIT_CASE(torn_records),
 	KUNIT_CASE(fences),

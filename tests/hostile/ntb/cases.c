@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * cases.c - what the peer does, and what kfi_ntb has to be like meanwhile. The suite loads kfi_ntb with backlog=32: that is what most of the
- * bounds are made of.
+ * cases.c - what the peer does, and what kfi_ntb has to be like meanwhile. The suite loads kfi_ntb
+ * with backlog=32: that is what most of the bounds are made of.
  */
 #include <linux/crc32c.h>
 #include <linux/delay.h>
@@ -60,27 +60,37 @@ static u32 victim_port(const struct victim *v)
 }
 
 /* Call from our port number @from. Return: our number of it, 0: it could not be said */
-static u32 hellos(struct hp *hp, const struct victim *v, u32 from, u64 incarnation, bool key, u32 copies)
+static u32 calls(struct hp *hp, const struct victim *v, u32 from, u32 copies)
 {
-	struct hp_call call = {
-		.number = hp_number(hp), .from = PORT_OURS + from, .to = v ? victim_port(v) : PORT_NOBODY,
-		.incarnation = incarnation, .key = key, .copies = copies,
-	};
+	u32 number = hp_number(hp);
 
-	return hp_say_hello(hp, &call) ? 0 : call.number;
+	return hp_say_call(hp, number, PORT_OURS + from, v ? victim_port(v) : PORT_NOBODY, copies) ? 0 : number;
 }
 
-static u32 hello(struct hp *hp, const struct victim *v, u32 from, u64 incarnation, bool key)
+static u32 call(struct hp *hp, const struct victim *v, u32 from)
 {
-	return hellos(hp, v, from, incarnation, key, 1);
+	return calls(hp, v, from, 1);
+}
+
+/* Call, up to the ANSWER, and follow the connection. Return: our number of the connection, 0: not answered */
+static u32 answered(struct hp *hp, const struct victim *v, u32 from)
+{
+	u32 number = call(hp, v, from);
+
+	hp_follow(hp, number);
+	if (!hp_check(hp_wait(hp, number, HP_SAID(NTW_ANSWER), HP_WAIT_MS), "the victim does not answer"))
+		return 0;
+	return hp_check(hp_heard(hp, number).from, "the victim refuses us") ? number : 0;
 }
 
 /* Open a connection to a victim without a key. Return: our number of the connection, 0: not accepted */
 static u32 accepted(struct hp *hp, const struct victim *v)
 {
-	u32 number = hello(hp, v, 0, 1, false);
+	u32 number = answered(hp, v, 0);
 
-	if (!hp_check(hp_wait(hp, number, BIT_ULL(NTW_ACCEPT), HP_WAIT_MS), "the victim does not accept us"))
+	if (!number || !hp_check(!hp_say_hello(hp, number, 1, false), "the link has gone"))
+		return 0;
+	if (!hp_check(hp_wait(hp, number, HP_HELLO(KFW_ACCEPT), HP_WAIT_MS), "the victim does not accept us"))
 		return 0;
 	return number;
 }
@@ -88,9 +98,11 @@ static u32 accepted(struct hp *hp, const struct victim *v)
 /* Call a victim that has a key, up to its challenge. Return: our number of the connection, 0: no challenge */
 static u32 challenged(struct hp *hp, const struct victim *v, u32 from)
 {
-	u32 number = hello(hp, v, from, 1, true);
+	u32 number = answered(hp, v, from);
 
-	if (!hp_check(hp_wait(hp, number, BIT_ULL(NTW_CHALLENGE), HP_WAIT_MS), "the victim asks for no proof"))
+	if (!number || !hp_check(!hp_say_hello(hp, number, 1, true), "the link has gone"))
+		return 0;
+	if (!hp_check(hp_wait(hp, number, HP_HELLO(KFW_CHALLENGE), HP_WAIT_MS), "the victim asks for no proof"))
 		return 0;
 	return number;
 }
@@ -102,8 +114,8 @@ static bool answers(struct hp *hp)
 	u32 number;
 
 	for (i = 0; i < 100 && !hp_wait_up(hp); i++) {
-		number = hello(hp, NULL, 0, 1, false);
-		if (number && hp_wait(hp, number, BIT_ULL(NTW_REJECT), HP_WAIT_MS / 100))
+		number = call(hp, NULL, 0);
+		if (number && hp_wait(hp, number, HP_SAID(NTW_ANSWER), HP_WAIT_MS / 100))
 			return true;
 	}
 	return hp_check(false, "it does not answer any more");
@@ -113,14 +125,14 @@ static bool answers(struct hp *hp)
 
 static bool strangers(struct hp *hp, struct victim *none)
 {
-	u32 number = hello(hp, NULL, 0, 1, false);
+	u32 number = call(hp, NULL, 0);
 	bool ok;
 
-	ok = hp_check(hp_wait(hp, number, BIT_ULL(NTW_REJECT), HP_WAIT_MS), "who calls a port without listener hears nothing");
+	ok = hp_check(hp_wait(hp, number, HP_SAID(NTW_ANSWER), HP_WAIT_MS), "who calls a port without listener hears nothing");
 	ok &= hp_check(hp_heard(hp, number).status == ECONNREFUSED, "he is not told that it was refused");
 	number = hp_number(hp);
-	hp_say_ringing(hp, NUMBER_NOBODY, number);
-	return ok & hp_check(hp_wait(hp, number, BIT_ULL(NTW_CLOSE), HP_WAIT_MS), "who answers a call that was given up is not told");
+	hp_say_answer(hp, NUMBER_NOBODY, number);
+	return ok & hp_check(hp_wait(hp, number, HP_SAID(NTW_CLOSE), HP_WAIT_MS), "who answers a call that was given up is not told");
 }
 
 /* Answers that are never taken are bounded. */
@@ -133,9 +145,9 @@ static bool untaken(struct hp *hp, struct victim *none)
 	hp_set_deaf(hp, true);
 	before = mem_free();
 	for (i = 0; i < MANY / 2 && !ret; i++)
-		ret = hp_say_ringing(hp, NUMBER_NOBODY + i % 8, 1);
+		ret = hp_say_answer(hp, NUMBER_NOBODY + i % 8, 1);
 	for (i = 0; i < MANY / 2 && !ret; i++)
-		ret = hello(hp, NULL, i, 1, false) ? 0 : -EIO;
+		ret = call(hp, NULL, i) ? 0 : -EIO;
 	ret = ret ?: hp_wait_taken(hp);
 	used = mem_used(before);
 	hp_set_deaf(hp, false);
@@ -167,11 +179,11 @@ static bool flood(struct hp *hp, struct victim *v)
 	bool ok;
 
 	while (n++ < MANY / BACKLOG)
-		hellos(hp, v, 0, 1, true, BACKLOG);
+		calls(hp, v, 0, BACKLOG);
 	if (!hp_check(!victim_close_begin(v), "no thread"))
 		return false;
 	while (!READ_ONCE(v->closed) && time_before(jiffies, end)) {
-		hellos(hp, v, 0, 1, true, BACKLOG);
+		calls(hp, v, 0, BACKLOG);
 		n++;
 		cond_resched();
 	}
@@ -191,7 +203,7 @@ static bool own_calls_once(struct hp *hp, struct victim *busy, struct victim *ca
 	if (!hp_check(!hp_wait_up(hp) && !hp_victim(&calling, false), "no link, or no endpoint"))
 		return false;
 	for (i = 0; i < 2 * BACKLOG; i++)
-		hello(hp, busy, i, 1, true);
+		call(hp, busy, i);
 	hp_flush(hp);
 	ok = hp_check(!victim_send(&calling, called->name), "nothing can be posted");
 	usleep_range(300 * round, 300 * round + 100);
@@ -216,61 +228,65 @@ static bool own_calls(struct hp *hp, struct victim *busy)
 
 /* ---- connections ---- */
 
-/* One that has a message which nobody receives, and is then replaced. Return: our number of the next one, 0: it was refused */
-static u32 replaced(struct hp *hp, struct victim *v, u32 number, u64 incarnation)
+/*
+ * What breaks the rules of a stream costs the connection, and nothing else: bytes that are missing,
+ * more bytes than the window has room for, room that is taken back, bits that nobody knows.
+ */
+static bool stream_once(struct hp *hp, struct victim *v, unsigned int kind)
 {
-	u32 next;
-
-	hp_say_msg(hp, hp_heard(hp, number).from, "unwanted", 8);
-	next = hello(hp, v, 0, incarnation, false);
-	if (hp_wait(hp, next, BIT_ULL(NTW_ACCEPT) | BIT_ULL(NTW_REJECT), HP_WAIT_MS) != BIT_ULL(NTW_ACCEPT))
-		return 0;
-	hp_check(hp_wait(hp, number, BIT_ULL(NTW_CLOSE), HP_WAIT_MS), "nobody tells us that another connection stands for it");
-	return next;
-}
-
-/* As soon as what was received has been freed. */
-static bool let_in(struct hp *hp, struct victim *v, u64 incarnation)
-{
+	u32 number = accepted(hp, v), life = hp->mine;
+	u64 sent = hp->stream.sent;
 	unsigned int i;
-	u32 number;
+	bool ok;
+	int ret = 0;
 
-	for (i = 0; i < 100; i++) {
-		number = hello(hp, v, 0, incarnation, false);
-		if (hp_wait(hp, number, BIT_ULL(NTW_ACCEPT) | BIT_ULL(NTW_REJECT), HP_WAIT_MS) == BIT_ULL(NTW_ACCEPT))
-			return true;
-		msleep(20);
+	if (!number)
+		return false;
+	switch (kind) {
+	case 0:
+		ret = hp_say_data(hp, number, sent + 16, 0, 0, 56);
+		break;
+	case 1:		/* frames without content, which the victim does not read at once */
+		for (i = 0; i < 128 && !ret; i++)
+			ret = hp_say_data(hp, number, sent + i * 2048, 0, 0, 2048);
+		break;
+	case 2:
+		ret = hp_say_data(hp, number, sent, 4096, 0, 0);
+		break;
+	case 3:
+		ret = hp_say_data(hp, number, sent, 0, 0x80, 0);
+		break;
 	}
-	return false;
+	hp_flush(hp);
+	ok = hp_check(!ret, "the link has gone");
+	ok &= hp_check(hp_wait(hp, number, HP_SAID(NTW_CLOSE), HP_WAIT_MS), "what breaks the rules is accepted");
+	ok &= hp_check(hp->mine == life, "the link goes for it");
+	if (!ok)
+		pr_err("hostile: kind %u\n", kind);
+	return ok;
 }
 
-/* Connections that have ended stay for their messages, but not any number of them; and go when those are received. */
-static bool remains(struct hp *hp, struct victim *v)
+static bool streams(struct hp *hp, struct victim *v)
 {
-	u32 number = accepted(hp, v);
-	unsigned int n = 0;
-	bool ok = number;
+	unsigned int kind;
+	bool ok = true;
 
-	while (number && n < 2 * BACKLOG)
-		number = replaced(hp, v, number, 2 + n++);
-	pr_info("hostile: %u connections with a message that nobody receives\n", n);
-	ok &= hp_check(!number, "there is no end of them") & hp_check(n >= BACKLOG, "too few");
-	/* In process context, so that it is seen what the end of a connection does there. */
-	ok &= hp_check(!victim_receive(v, n, HP_WAIT_MS), "not all messages are there");
-	return ok & hp_check(let_in(hp, v, 2 + n), "nobody is let in again");
+	for (kind = 0; kind < 4; kind++)
+		ok &= stream_once(hp, v, kind);
+	return ok;
 }
 
 /* A CLOSE for a connection that is being made: numbers go up by one, so the next is known. */
 static bool foreseen(struct hp *hp, struct victim *v)
 {
-	u64 before = hp_said(hp, NTW_CHALLENGE) + hp_said(hp, NTW_REJECT);
-	u32 number = challenged(hp, v, 0), first = hp_heard(hp, number).from, used, sent = 0, k;
+	u64 before = hp_said(hp, NTW_ANSWER);
+	u32 number = answered(hp, v, 0), first = hp_heard(hp, number).from, used, sent = 0, k;
 	bool ok = number;
 
 	while (ok && sent < MANY / 10) {
-		used = hp_said(hp, NTW_CHALLENGE) + hp_said(hp, NTW_REJECT) - before;
+		used = hp_said(hp, NTW_ANSWER) - before;
 		if (sent + 1 - used < BACKLOG / 2)
-			ok = hello(hp, v, sent++, 1, true);
+			ok = call(hp, v, sent++);
 		for (k = 0; k < 4; k++)
 			hp_say_close(hp, first + used + k, 0);
 		hp_flush(hp);
@@ -286,10 +302,10 @@ static bool deaf(struct hp *hp, struct victim *v)
 	unsigned int i;
 
 	hp_set_deaf(hp, true);
-	for (i = 0; i < HP_WINDOW && ok; i++)
+	for (i = 0; i < HP_CREDIT && ok; i++)
 		ok = hp_check(!victim_send(v, &us), "nothing can be posted");
 	for (i = 0; i < BACKLOG && ok; i++)
-		ok = hello(hp, NULL, i, 1, false);
+		ok = call(hp, NULL, i);
 	ok = ok && hp_check(!hp_wait_taken(hp), "calls are not taken");
 	msleep(200);	/* the refusals are on their way: nothing of ours shows it */
 	if (!hp_check(!victim_close_begin(v), "no thread")) {
@@ -308,10 +324,10 @@ static bool deaf(struct hp *hp, struct victim *v)
 static u32 lent_to(struct hp *hp, struct victim *v)
 {
 	u32 number = accepted(hp, v);
-	bool ok = number && hp_check(!hp_say_asking(hp, hp_heard(hp, number).from, kfi_mr_key(v->mr), 4096), "we can't ask");
+	bool ok = number && hp_check(!hp_say_asking(hp, number, kfi_mr_key(v->mr), 4096), "we can't ask");
 
-	ok = ok && hp_check(hp_wait(hp, number, BIT_ULL(NTW_CTS), HP_WAIT_MS), "we are told nothing of memory");
-	return ok && hp_check(hp_heard(hp, number).spots == 1, "nothing is lent to us") ? number : 0;
+	ok = ok && hp_check(hp_wait(hp, number, HP_FRAME(KFW_CTS), HP_WAIT_MS), "we are told nothing of memory");
+	return ok && hp_check(hp_heard(hp, number).places == 1, "nothing is lent to us") ? number : 0;
 }
 
 /* It asks for our last word, and has to wait for it: what we write would be anybody's memory. Who says none loses the link. */
@@ -331,8 +347,8 @@ static bool lent_once(struct hp *hp, bool answer)
 		victim_close(&v);
 		return false;
 	}
-	ok = hp_check(hp_wait(hp, number, BIT_ULL(NTW_CLOSE), HP_WAIT_MS), "its memory is not asked back");
-	ok &= hp_check(hp_heard(hp, number).bits & NTW_F_ACK, "it does not want to hear that we are through");
+	ok = hp_check(hp_wait(hp, number, HP_SAID(NTW_CLOSE), HP_WAIT_MS), "its memory is not asked back");
+	ok &= hp_check(hp_heard(hp, number).bits & NTW_C_RETURN, "it does not want to hear that we are through");
 	ok &= hp_check(!victim_closed_in(&v, 2000), "it has closed over memory that we may write to");
 	if (answer)
 		hp_say_close(hp, hp_heard(hp, number).from, 0);
@@ -352,8 +368,8 @@ static bool lent(struct hp *hp, struct victim *none)
 }
 
 /*
- * We close, and have lent something, so the last word is asked for; what we have written before still waits for room in the completion queue. Behind
- * the last word nothing is said, and nobody is told that it was.
+ * We close, and have exposed memory, so we want a CLOSE at once; what we have written before still
+ * waits for room in the completion queue. Behind its CLOSE the victim says nothing.
  */
 static bool mute(struct hp *hp, struct victim *v)
 {
@@ -365,14 +381,15 @@ static bool mute(struct hp *hp, struct victim *v)
 
 	ok = number && hp_check(!victim_region(v, v->buf, v->buf_len, KFI_REMOTE_WRITE, 1), "nothing can be registered");
 	for (i = 0; i < VICTIM_CQ + 8 && ok; i++)
-		ok = hp_check(!hp_say_touch(hp, hp_heard(hp, number).from, kfi_mr_key(v->mr)), "the link has gone");
-	ok = ok && hp_check(!hp_say_close(hp, hp_heard(hp, number).from, NTW_F_ACK), "the link has gone");
+		ok = hp_check(!hp_say_touch(hp, number, kfi_mr_key(v->mr)), "the link has gone");
+	ok = ok && hp_check(!hp_say_close(hp, hp_heard(hp, number).from, NTW_C_RETURN), "the link has gone");
 	hp_flush(hp);
-	ok = ok && hp_check(hp_wait(hp, number, BIT_ULL(NTW_CLOSE), HP_WAIT_MS), "no last word");
-	said = hp_said(hp, NTW_MSG);
+	ok = ok && hp_check(hp_wait(hp, number, HP_SAID(NTW_CLOSE), HP_WAIT_MS), "no last word");
+	said = hp_said(hp, NTW_DATA);
 	ok = ok && hp_check(!victim_send(v, &us), "nothing can be posted");
-	ok = ok && hp_check(victim_done(v, HP_WAIT_MS), "a message behind the last word has ended well");
-	return ok & hp_check(hp_said(hp, NTW_MSG) == said, "something was said behind the last word");
+	if (ok)
+		victim_done(v, HP_WAIT_MS);	/* perhaps well: its bytes were copied */
+	return ok & hp_check(hp_said(hp, NTW_DATA) == said, "something was said behind the last word");
 }
 
 /* ---- what the bridge loses of placed payload ---- */
@@ -403,11 +420,11 @@ static bool unanswered_once(struct hp *hp, struct victim *v, bool checks)
 	fill(v->buf, PLACED);
 	memset(there, 0, PLACED);
 	ok = number && hp_check(!victim_send(v, &us), "nothing can be posted");
-	ok = ok && hp_check(hp_wait(hp, number, BIT_ULL(NTW_RTS), HP_WAIT_MS), "it does not ask");
+	ok = ok && hp_check(hp_wait(hp, number, HP_FRAME(KFW_RTS), HP_WAIT_MS), "it does not ask");
 	ok = ok && hp_check(!kfi_ntb_mock_command("end 0.0 lose-tlp 1"), "nothing can be lost");
 	ok = ok && hp_check(!hp_say_take(hp, number, PLACED), "the link has gone");
 	hp_flush(hp);
-	ok = ok && hp_check(hp_wait(hp, number, BIT_ULL(NTW_DATA), HP_WAIT_MS), "no payload");
+	ok = ok && hp_check(hp_wait(hp, number, HP_FRAME(KFW_DATA), HP_WAIT_MS), "no payload");
 	if (!ok)
 		return false;
 	sent = crc32c(~0U, v->buf, PLACED);
@@ -470,7 +487,7 @@ static bool torn_once(struct hp *hp, bool checks, bool torn)
 	}
 	ok = hp_check(!hp_say_placed(hp, number, 4096, checks ? crc : 0), "the link has gone");
 	hp_flush(hp);
-	ok &= hp_check(!!hp_wait(hp, number, BIT_ULL(NTW_ACK), found ? 300 : HP_WAIT_MS) == !found,
+	ok &= hp_check(!!hp_wait(hp, number, HP_FRAME(KFW_ACK), found ? 300 : HP_WAIT_MS) == !found,
 		       found ? "what is torn is acknowledged" : "no answer");
 	for (tries = 0; found && hp->mine == life && tries < 100; tries++)
 		msleep(20);
@@ -581,8 +598,8 @@ static bool silent(struct hp *hp)
 	u32 number;
 
 	for (i = 0; i < 10; i++) {
-		number = hello(hp, NULL, 0, 1, false);
-		if (number && hp_wait(hp, number, BIT_ULL(NTW_REJECT), 200))
+		number = call(hp, NULL, 0);
+		if (number && hp_wait(hp, number, HP_SAID(NTW_ANSWER), 200))
 			return false;
 		msleep(50);
 	}
@@ -638,7 +655,7 @@ static const struct hp_case {
 	{ "unproven",	unproven, KEYED },
 	{ "flood",	flood, KEYED },
 	{ "own_calls",	own_calls, KEYED },
-	{ "remains",	remains, OPEN },
+	{ "streams",	streams, OPEN },
 	{ "foreseen",	foreseen, KEYED },
 	{ "deaf",	deaf, OPEN },
 	{ "lent",	lent },

@@ -16,6 +16,7 @@
 #include <linux/ntb.h>
 #include <linux/sched.h>
 #include <kfabric.h>
+#include "../../../kfi/proto/wire.h"
 #include "../../../providers/ntb/record.h"
 #include "../victim.h"
 
@@ -24,7 +25,8 @@
 #define HP_RING		(1U << HP_RING_SHIFT)
 #define HP_BLOCK	8192U		/* bytes that are written at once, at most */
 #define HP_NUMBERS	4096U		/* connections of ours that are remembered */
-#define HP_WINDOW	64		/* credits that we grant, of each class */
+#define HP_WINDOW	65536U		/* bytes of a stream that we take */
+#define HP_CREDIT	64U		/* units of messages, and requests, that we grant */
 #define HP_BEAT_MS	20
 #define HP_WAIT_MS	30000U		/* for whatever has to come */
 #define HP_TEXT	64U		/* bytes of a message of ours, at most */
@@ -33,23 +35,47 @@
 
 enum hp_state { HP_DOWN, HP_QUIET, HP_OPEN, HP_HELLO, HP_UP };
 
+/* What the victim has said to a connection: records, hellos, frames */
+#define HP_SAID(type)	BIT_ULL(type)
+#define HP_HELLO(kind)	BIT_ULL(32 + (kind))
+#define HP_FRAME(type)	BIT_ULL(40 + (type))
+
 /**
  * struct hp_heard - what the victim has said to one of our connections
- * @number: ours; @types: BIT_ULL(enum ntw_say); @from: its number of the connection, 0: not said; @status: of a refusal
- * @spots: of the last CTS; @slot: the same; @at: where its first spot is; @bits: of a CLOSE
- * @id: @gen: of the last RTS; @crc: of the last placed DATA
+ * @number: our number; @types: HP_SAID(), HP_HELLO(), HP_FRAME()
+ * @from: its number of the connection, 0: not said; @status: of an ANSWER; @bits: of a CLOSE
+ * @places: of the last CTS; @slot: the same; @at: @key: of its first place
+ * @id: @gen: of the last RTS
+ * @placed: bytes that were written to our places; @crc: of the last ones
  */
 struct hp_heard {
 	u32	number;
 	u64	types;
 	u32	from;
 	u32	status;
-	u8	spots;
 	u16	bits;
-	u32	slot;
+	u16	places;
+	u16	slot;
 	u64	at;
+	u32	key;
 	u32	id, gen;
+	u32	placed;
 	u32	crc;
+};
+
+/**
+ * struct hp_stream - a connection whose streams are followed: the last one that was called
+ * @number: our number
+ * @sent: bytes that we have sent in DATA; @put: bytes that we have said to be in places
+ * @got: bytes that have come in DATA
+ * @in: those that were not parsed yet, @have bytes; @greeted: the hello has come
+ */
+struct hp_stream {
+	u32	number;
+	u64	sent, put, got;
+	u8	in[4096];
+	u32	have;
+	bool	greeted;
 };
 
 /**
@@ -71,6 +97,7 @@ struct hp_heard {
  * @left:	lives that the victim has ended before they had begun
  * @next:	number for our next connection
  * @said:	records from the victim, of each type; @heard: the last of each of our connections
+ * @stream:	the connection that is followed
  * @block:	records, as they are put together
  */
 struct hp {
@@ -99,6 +126,7 @@ struct hp {
 	u32			next;
 	u64			said[NTW_SAYS];
 	struct hp_heard		heard[HP_NUMBERS];
+	struct hp_stream	stream;
 	u8			block[HP_BLOCK] __aligned(8);
 };
 
@@ -127,29 +155,25 @@ void hp_flush(struct hp *hp);
 int hp_wait_taken(struct hp *hp);	/* all of them have been handled. 0, -ETIMEDOUT */
 u32 hp_number(struct hp *hp);		/* for a connection of ours */
 u64 hp_said(struct hp *hp, enum ntw_say type);
+/* Follow the streams of this connection from now on. */
+void hp_follow(struct hp *hp, u32 number);
 /* One of these types has been said to it. Return: which, or 0 after @ms */
 u64 hp_wait(struct hp *hp, u32 number, u64 types, unsigned int ms);
 struct hp_heard hp_heard(struct hp *hp, u32 number);
 
-/* say.c: as hp_post(). @to: the victim's number */
-struct hp_call {
-	u32	number;		/* by which we want to be addressed */
-	u32	from, to;	/* ports */
-	u64	incarnation;
-	bool	key;		/* we say that we have one */
-	u32	copies;		/* so often at once */
-};
-
-int hp_say_hello(struct hp *hp, const struct hp_call *call);
-int hp_say_ringing(struct hp *hp, u32 to, u32 number);
+/* say.c: as hp_post(). @to: the victim's number; @number: ours, of the connection that is followed */
+int hp_say_call(struct hp *hp, u32 number, u32 from, u32 to, unsigned int copies);
+int hp_say_answer(struct hp *hp, u32 to, u32 number);
 int hp_say_close(struct hp *hp, u32 to, u16 bits);
-int hp_say_msg(struct hp *hp, u32 to, const void *text, u32 len);
-int hp_say_asking(struct hp *hp, u32 to, u64 key, u64 len);	/* a write to the beginning of a region that waits for a CTS */
-int hp_say_touch(struct hp *hp, u32 to, u64 key);	/* a write of nothing, that the consumer hears of */
-
-/* the receive for a message is the first @len bytes behind our ring, which are lent for it */
+/* @len bytes of nothing, as if @pos bytes had been sent before, with a limit that is @less than the last one */
+int hp_say_data(struct hp *hp, u32 number, u64 pos, u32 less, u16 bits, u32 len);
+int hp_say_hello(struct hp *hp, u32 number, u64 incarnation, bool key);
+int hp_say_asking(struct hp *hp, u32 number, u64 key, u64 len);
+/* a write of nothing to the region @key, of which the victim's consumer is told */
+int hp_say_touch(struct hp *hp, u32 number, u64 key);
+/* the receive for a message is the first @len bytes behind our ring, which are open for it */
 int hp_say_take(struct hp *hp, u32 number, u32 len);
-/* what the victim has lent us is there, all @len bytes of it, which have that CRC */
+/* what the victim has exposed to us is there, all @len bytes of it, which have that CRC */
 int hp_say_placed(struct hp *hp, u32 number, u32 len, u32 crc);
 
 /* cases.c: how many went wrong. @mapped: those that want a window over what is registered */

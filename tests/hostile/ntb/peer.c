@@ -76,38 +76,91 @@ static bool hp_place(struct hp *hp, struct ntw_rec *rec, const void *body, u32 l
 
 /* ---- from the victim. The lock is held ---- */
 
+/* A hello, or a frame. Return: bytes of it; 0: it is not whole */
+static u32 hp_parse(struct hp_stream *s, struct hp_heard *heard)
+{
+	const struct kfw_hello *hello = (const void *)s->in;
+	const struct kfw_hdr *hdr = (const void *)s->in;
+	const struct kfw_place *place;
+	u32 len, type = hdr->type;
+
+	if (!s->greeted) {
+		if (s->have < sizeof(*hello))
+			return 0;
+		len = sizeof(*hello) + le16_to_cpu(hello->data_len) + le16_to_cpu(hello->auth_len);
+		if (s->have < len)
+			return 0;
+		heard->types |= HP_HELLO(hello->kind);
+		s->greeted = hello->kind == KFW_ACCEPT;
+		return len;
+	}
+	if (s->have < sizeof(*hdr))
+		return 0;
+	place = (const void *)(hdr + 1) + le16_to_cpu(hdr->rma_count) * sizeof(struct kfw_rma);
+	len = (const u8 *)place - s->in + le64_to_cpu(hdr->payload);
+	if (type == KFW_CTS)
+		len += le16_to_cpu(hdr->status) * sizeof(*place);
+	if (s->have < len)
+		return 0;
+	heard->types |= HP_FRAME(type);
+	if (type == KFW_RTS) {
+		heard->id = le32_to_cpu(hdr->id);
+		heard->gen = le32_to_cpu(hdr->gen);
+	}
+	if (type == KFW_CTS) {
+		heard->places = le16_to_cpu(hdr->status);
+		heard->slot = le16_to_cpu(hdr->slot);
+		heard->at = heard->places ? le64_to_cpu(place->at) : 0;
+		heard->key = heard->places ? le32_to_cpu(place->key) : 0;
+	}
+	return len;
+}
+
+/* What does not fit is of no case's interest, and the rest is not understood any more. */
+static void hp_data(struct hp *hp, struct hp_heard *heard, const struct ntw_rec *rec,
+		    const void *body)
+{
+	u32 len = le32_to_cpu(rec->len) - sizeof(*rec) - sizeof(struct ntw_data), n;
+	struct hp_stream *s = &hp->stream;
+	const struct ntw_placed *placed = body + sizeof(struct ntw_data);
+
+	if (le16_to_cpu(rec->bits) & NTW_D_PLACED) {
+		heard->placed += le32_to_cpu(placed->len);
+		heard->crc = le32_to_cpu(placed->crc);
+		return;
+	}
+	if (heard->number != s->number)
+		return;
+	s->got += len;
+	len = min_t(u32, len, sizeof(s->in) - s->have);
+	memcpy(s->in + s->have, body + sizeof(struct ntw_data), len);
+	s->have += len;
+	while ((n = hp_parse(s, heard))) {
+		s->have -= n;
+		memmove(s->in, s->in + n, s->have);
+	}
+}
+
 static void hp_record(struct hp *hp, const struct ntw_rec *rec, const void *body)
 {
 	u32 number = le32_to_cpu(rec->conn);
 	struct hp_heard *heard = &hp->heard[number % HP_NUMBERS];
-	const struct ntw_call *call = body;
-	const struct ntw_hdr *hdr = body;
+	const struct ntw_answer *answer = body;
 
 	if (rec->type < NTW_FIRST || rec->type >= NTW_SAYS)
 		return;
 	hp->said[rec->type]++;
 	if (heard->number != number)
 		return;
-	heard->types |= BIT_ULL(rec->type);
-	if (rec->type == NTW_CTS) {
-		const struct ntw_spot *spot = (const void *)(hdr + 1);
-
-		heard->spots = hdr->nspots;
-		heard->slot = le32_to_cpu(hdr->slot);
-		heard->at = hdr->nspots ? le64_to_cpu(spot->at) : 0;
-	}
-	if (rec->type == NTW_RTS) {
-		heard->id = le32_to_cpu(hdr->id);
-		heard->gen = le32_to_cpu(hdr->gen);
-	}
 	if (rec->type == NTW_DATA)
-		heard->crc = le32_to_cpu(hdr->crc);
+		hp_data(hp, heard, rec, body);
 	if (rec->type == NTW_CLOSE)
 		heard->bits = le16_to_cpu(rec->bits);
-	if (!ntw_is_call(rec->type))
-		return;
-	heard->from = le32_to_cpu(call->conn);
-	heard->status = le32_to_cpu(call->status);
+	if (rec->type == NTW_ANSWER) {
+		heard->from = le32_to_cpu(answer->number);
+		heard->status = le32_to_cpu(answer->status);
+	}
+	heard->types |= HP_SAID(rec->type);
 }
 
 static u64 hp_word(struct hp *hp, const __le64 *word, u64 old)
@@ -341,6 +394,13 @@ u64 hp_wait(struct hp *hp, u32 number, u64 types, unsigned int ms)
 	hp_flush(hp);
 	read_poll_timeout(hp_heard, heard, heard.types & types, HP_LOOK_US, ms * 1000UL, false, hp, number);
 	return heard.types & types;
+}
+
+void hp_follow(struct hp *hp, u32 number)
+{
+	mutex_lock(&hp->lock);
+	hp->stream = (struct hp_stream) { .number = number };
+	mutex_unlock(&hp->lock);
 }
 
 u64 hp_said(struct hp *hp, enum ntw_say type)

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * expose.c - memory of ours that the peer writes to by itself. docs/wire-ntb-endpoints.md,
+ * "Places", has the reasons.
+ *
+ *   nt_expose()	the protocol lets the peer write to memory, until
+ *   nt_conceal()	the frame has come that follows the payload; or
+ *   nt_recall()	the connection ends, and the peer has sent its CLOSE, or the life of the link
+ *			has ended
+ */
+#include <linux/slab.h>
+#include "ntb.h"
+
+/* ---- for one transfer. The lock is held ---- */
+
+/* A region that is mapped has one place, if the peer is at the other end of that bridge. */
+static int nt_mr_place(const struct nt_stream *s, const struct kfi_exposed *x, u64 len,
+		       struct nt_place *place)
+{
+	const struct nt_mr *nmr = x->mr ? to_nt_mr(x->mr) : NULL;
+	u64 at = nmr ? READ_ONCE(nmr->at) : 0;
+
+	if (!at || nmr->dev != s->dev || !nt_link_lends(s->dev->link) || len > U32_MAX)
+		return 0;
+	*place = (struct nt_place) { .at = at + (x->addr - x->mr->offset), .len = len };
+	return 1;
+}
+
+/* With a CRC it has to be known which memory a record is about. */
+static struct nt_exposure *nt_exposure_new(struct nt_stream *s, const struct iov_iter *iter,
+					   u64 len)
+{
+	struct nt_exposure *e = list_first_entry_or_null(&s->unexposed, struct nt_exposure, entry);
+
+	if (e)
+		list_del(&e->entry);
+	else
+		e = kmalloc(sizeof(*e), GFP_ATOMIC | __GFP_NOWARN);
+	if (!e)
+		return NULL;
+	s->key += 2;	/* above NTW_K_WINDOW */
+	*e = (struct nt_exposure) { .key = s->key, .iter = *iter, .len = len };
+	list_add_tail(&e->entry, &s->exposures);
+	return e;
+}
+
+int nt_expose(struct kfi_link *link, struct kfi_exposed *x, const struct iov_iter *iter, u64 len,
+	      struct kfi_place *place, unsigned int max)
+{
+	struct nt_stream *s = nt_stream_of(link);
+	struct nt_exposure *e = NULL;
+	struct nt_place at[NT_PLACES];
+	int i, n;
+
+	if (s->mirror || s->ended || s->state != NT_OPEN || !len || !max)
+		return -EOPNOTSUPP;
+	n = nt_mr_place(s, x, len, at) ?:
+	    nt_window_places(s->dev->link, iter, len, at, min(max, NT_PLACES));
+	if (!n)
+		return -ENOSPC;
+	if (nt_link_checks(s->dev->link)) {
+		e = nt_exposure_new(s, iter, len);
+		if (!e)
+			return -ENOMEM;
+	}
+	for (i = 0; i < n; i++) {
+		place[i] = (struct kfi_place) {
+			.at = at[i].at & ~NTW_FLAT, .len = at[i].len,
+			.key = (e ? e->key : 0) | (at[i].at & NTW_FLAT ? NTW_K_WINDOW : 0),
+		};
+	}
+	x->priv[0] = e;
+	s->exposed++;
+	return n;
+}
+
+/* The record that follows the payload was handled, or the connection is closed. */
+int nt_conceal(struct kfi_link *link, struct kfi_exposed *x)
+{
+	struct nt_stream *s = nt_stream_of(link);
+	struct nt_exposure *e = x->priv[0];
+
+	if (!s)
+		return 0;	/* nt_close() was here before */
+	s->exposed--;
+	if (e)
+		list_move(&e->entry, &s->unexposed);
+	return 0;
+}
+
+void nt_exposures_free(struct nt_stream *s)
+{
+	struct nt_exposure *e, *next;
+
+	list_splice(&s->unexposed, &s->exposures);
+	list_for_each_entry_safe(e, next, &s->exposures, entry)
+		kfree(e);
+}
+
+/* ---- a CRC of what was written ---- */
+
+static int nt_placed_check(struct nt_stream *s, const struct ntw_piece *piece)
+{
+	struct nt_exposure *e;
+
+	list_for_each_entry(e, &s->exposures, entry) {
+		if (e->key != piece->key)
+			continue;
+		if (piece->placed > NT_CHECKED || (u64)piece->at + piece->placed > e->len)
+			return -EPROTO;
+		if (nt_iter_crc(~0U, e->iter, piece->at, piece->placed) == piece->crc)
+			return 0;
+		nt_link_torn(s->dev->link, s->life);
+		return -ECONNRESET;
+	}
+	return -EPROTO;
+}
+
+int nt_placed_in(struct nt_stream *s, const struct ntw_piece *piece)
+{
+	lockdep_assert_held(&s->lock);
+	if (s->mirror)
+		return -EPROTO;
+	if (nt_link_checks(s->dev->link)) {
+		int ret = nt_placed_check(s, piece);
+
+		if (ret)
+			return ret;
+	}
+	s->landed += piece->placed;
+	nt_payload_in(s->dev->link, piece->placed, true);
+	return 0;
+}
+
+/* ---- the end of a connection ---- */
+
+static bool nt_recalled(const struct nt_stream *s)
+{
+	return READ_ONCE(s->returned) || s->life != nt_link_life(s->dev->link);
+}
+
+/*
+ * The CLOSE of the peer is behind all that it has written. A peer that does not send it loses the
+ * link.
+ */
+void nt_recall(struct nt_stream *s)
+{
+	struct nt_dev *dev = s->dev;
+
+	if (!s->exposed || nt_recalled(s))
+		return;
+	if (READ_ONCE(dev->going))	/* sooner than a peer may answer */
+		nt_link_fault(dev->link, s->life, "it is taken down");
+	else if (!wait_event_timeout(dev->back, nt_recalled(s), msecs_to_jiffies(NT_RETURN_MS)))
+		nt_link_fault(dev->link, s->life, "a peer does not give back memory");
+	wait_event(dev->back, nt_recalled(s));
+}
+
+/* ---- regions that are mapped (map.c): those of memory that stays where it is until they end ---- */
+
+/* The peer reaches memory without it, too: what can't be mapped is copied. */
+int nt_mr_reg(struct kfi_mr *mr)
+{
+	struct nt_mr *nmr = to_nt_mr(mr);
+	struct nt_dev *dev;
+
+	if (mr->per_io || !(mr->access & KFI_REMOTE_WRITE) || !nt_flat_maps())
+		return 0;
+	dev = nt_domain_dev(mr->domain);
+	if (!dev)
+		return -ENODEV;
+	if (!nt_window_maps(dev->link) || nt_window_map(dev->link, &mr->iter, mr->len, &nmr->at)) {
+		nt_dev_put(dev);
+		return 0;
+	}
+	nmr->dev = dev;
+	mr->fixed = true;
+	return 0;
+}
+
+/* Nobody holds it any more, or the bridge goes, and what is lent has been called back. */
+void nt_mr_dereg(struct kfi_mr *mr)
+{
+	struct nt_mr *nmr = to_nt_mr(mr);
+
+	if (!nmr->at)
+		return;
+	nt_window_unmap(nmr->dev->link, nmr->at, mr->len);
+	WRITE_ONCE(nmr->at, 0);
+	nt_dev_put(nmr->dev);
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * recv.c - bytes of a connection have arrived. The protocol reads them at once, out of the ring, or
+ * they are copied to the backlog.
+ *
+ *   nt_data_in()	a DATA record
+ *   nt_read()		the protocol reads
+ *   nt_tell_soon()	the peer is told that it may send more
+ */
+#include <linux/slab.h>
+#include "ntb.h"
+
+/* ---- the window ---- */
+
+/* Replace the backlog of a caller by a longer one. Return: 0, -ENOMEM */
+int nt_window_grow(struct nt_stream *s)
+{
+	u32 window = nt_window();
+	u8 *old, *mem;
+	u64 at;
+
+	if (s->window >= window)
+		return 0;
+	mem = kvmalloc(window, GFP_NOIO);
+	if (!mem)
+		return -ENOMEM;
+	spin_lock_bh(&s->lock);
+	for (at = s->used; at != s->got; at++)
+		mem[at & (window - 1)] = s->backlog[at & (s->window - 1)];
+	old = s->backlog;
+	s->backlog = mem;
+	s->window = window;
+	if (!s->ended)
+		nt_tell_soon(s);
+	spin_unlock_bh(&s->lock);
+	nt_backlog_free(s, old);
+	return 0;
+}
+
+/* The peer may send up to here. */
+u32 nt_tell(struct nt_stream *s)
+{
+	s->told = s->used + s->window;
+	return s->told;
+}
+
+/* Tell the peer in a record of its own if it could be waiting. */
+void nt_tell_soon(struct nt_stream *s)
+{
+	if (s->used + s->window - s->told >= s->window / 2)
+		nt_stream_due(s, NT_DUE_LIMIT);
+}
+
+/* ---- bytes ---- */
+
+static size_t nt_consume(struct nt_dev *dev, struct kfi_link *link, const u8 *from, size_t len)
+{
+	u8 want = smp_load_acquire(&link->want);	/* pairs with kfp_rx_go() */
+
+	if (want == KFI_RX_STOP)
+		return 0;
+	if (want == KFI_RX_HEAD)
+		return kfi_rx_head(link, from, len);
+	len = min_t(u64, len, link->left);
+	if (want == KFI_RX_REGION)
+		rcu_read_lock();
+	if (want != KFI_RX_SKIP && (want != KFI_RX_REGION || kfi_rx_live(link)))
+		WARN_ON_ONCE(kfi_copy_to(link->into, from, len) != len);
+	if (want == KFI_RX_REGION)
+		rcu_read_unlock();
+	nt_payload_in(dev->link, len, false);
+	kfi_rx_placed(link, len);
+	return len;
+}
+
+/*
+ * A backlog can hold thousands of short frames, and this function runs with bottom halves off: a
+ * run ends after NT_RX_STEPS steps.
+ */
+bool nt_read(struct kfi_link *link)
+{
+	struct nt_stream *s = nt_stream_of(link);
+	unsigned int steps = NT_RX_STEPS;
+	size_t len, n = 1;
+	const u8 *from;
+	u32 at;
+
+	while (s->used != s->got && n && steps--) {
+		len = s->got - s->used;
+		from = s->piece;
+		if (!from) {
+			at = s->used & (s->window - 1);
+			from = s->backlog + at;
+			len = min_t(size_t, len, s->window - at);
+		}
+		n = nt_consume(s->dev, link, from, len);
+		s->used += n;
+		if (s->piece)
+			s->piece += n;
+	}
+	/* Answers follow bytes that have arrived just now, and tell the limit as well. */
+	if (!s->piece && !s->ended)
+		nt_tell_soon(s);
+	return s->used == s->got || !n;
+}
+
+/* Copy @len bytes that end at @got to the backlog, which has room for them. */
+static void nt_keep(struct nt_stream *s, const u8 *from, u32 len)
+{
+	u32 at = (s->got - len) & (s->window - 1), n = min(len, s->window - at);
+
+	memcpy(s->backlog + at, from, n);
+	memcpy(s->backlog, from + n, len - n);
+}
+
+/* Bytes in memory that the peer can change. They follow those that have arrived before. */
+static void nt_bytes_in(struct nt_stream *s, const u8 *from, u32 len)
+{
+	struct kfi_link *link = &s->end->link;
+	int cpu = raw_smp_processor_id();
+
+	if (link->cpu != cpu)
+		WRITE_ONCE(link->cpu, cpu);	/* work items run on the same CPU */
+	s->got += len;
+	if (s->used + len == s->got)
+		s->piece = from;
+	else
+		nt_keep(s, from, len);
+	kfi_link_rx(link);
+	if (s->piece && s->used != s->got)
+		nt_keep(s, s->piece, s->got - s->used);
+	s->piece = NULL;
+	if (!s->ended)
+		nt_tell_soon(s);
+}
+
+static int nt_data_ok(const struct nt_stream *s, const struct ntw_piece *piece)
+{
+	u32 more = piece->limit - (u32)s->limit;
+
+	if (s->state != NT_OPEN || piece->pos != (u32)(s->got + s->landed) ||
+	    piece->len > s->told - s->got)
+		return -EPROTO;
+	return s->limit + more - s->sent <= NTW_WINDOW_MAX ? 0 : -EPROTO;
+}
+
+/* Copy what is in front of the bytes, and check it. */
+static int nt_data_decode(const struct ntw_rec *rec, const void *body, size_t len,
+			  struct ntw_piece *piece)
+{
+	struct {
+		struct ntw_data data;
+		struct ntw_placed placed;
+	} raw = {};
+
+	if (len < sizeof(raw.data))
+		return -EPROTO;
+	memcpy(&raw, body, min(len, sizeof(raw)));
+	barrier_data(&raw);
+	return ntw_decode_data(rec, &raw.data, &raw.placed, len, piece);
+}
+
+/* A DATA record. Softirq, or bottom halves off */
+void nt_data_in(struct nt_stream *s, const struct ntw_rec *rec, const void *body, size_t len)
+{
+	struct ntw_piece piece;
+	int ret = nt_data_decode(rec, body, len, &piece);
+	u32 more;
+
+	spin_lock(&s->lock);
+	if (!s->end || s->ended)
+		goto unlock;
+	ret = ret ?: nt_data_ok(s, &piece);
+	if (!ret && piece.placed)
+		ret = nt_placed_in(s, &piece);
+	if (ret) {
+		nt_stream_end(s, ret);
+		goto unlock;
+	}
+	more = piece.limit - (u32)s->limit;
+	s->limit += more;
+	if (piece.len)
+		nt_bytes_in(s, body + sizeof(struct ntw_data), piece.len);
+	if (more && s->end)
+		kfi_link_room(&s->end->link);
+unlock:
+	spin_unlock(&s->lock);
+}

@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * stream.c - connections: a stream of bytes in each direction, as a link of the message protocol.
+ *
+ *   nt_open()  nt_dial()	this side calls; call.c has the other side
+ *   nt_word_run()		records without bytes
+ *   nt_close()			the last record, and the end
+ *
+ * send.c and recv.c have the streams.
+ *
+ * A struct nt_stream may outlive its struct nt_end by the time that its last record needs. Records
+ * of the peer are handled in an RCU section in which the connection was found (dev.c).
+ */
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include "ntb.h"
+
+/* ---- memory, and numbers ---- */
+
+void nt_stream_put(struct nt_stream *s)
+{
+	struct nt_dev *dev = s->dev;
+
+	if (!refcount_dec_and_test(&s->ref))
+		return;
+	kfree_rcu(s, rcu);
+	nt_dev_put(dev);
+}
+
+static int nt_stream_number(struct nt_stream *s)
+{
+	struct nt_dev *dev = s->dev;
+	int ret;
+
+	xa_lock_bh(&dev->streams);
+	ret = __xa_alloc_cyclic(&dev->streams, &s->id, NULL, XA_LIMIT(1, INT_MAX),
+				&dev->next_number, GFP_NOIO);
+	xa_unlock_bh(&dev->streams);
+	return min(ret, 0);
+}
+
+/* The entry of the number exists, so nothing is allocated. */
+void nt_stream_publish(struct nt_stream *s)
+{
+	xa_lock_bh(&s->dev->streams);
+	__xa_store(&s->dev->streams, s->id, s, GFP_ATOMIC);
+	xa_unlock_bh(&s->dev->streams);
+}
+
+static void nt_word_sent(struct nt_rec *rec, int err);
+
+void nt_backlog_free(struct nt_stream *s, u8 *backlog)
+{
+	if (backlog != s->first)
+		kvfree(backlog);
+}
+
+struct nt_stream *nt_stream_new(struct nt_dev *dev, u32 window)
+{
+	struct nt_stream *s = kzalloc(sizeof(*s), GFP_NOIO);
+
+	if (!s)
+		return NULL;
+	refcount_set(&s->ref, 1);
+	spin_lock_init(&s->lock);
+	s->dev = dev;
+	s->window = window;
+	s->told = window;
+	s->word.sent = nt_word_sent;
+	INIT_LIST_HEAD(&s->idle);
+	INIT_LIST_HEAD(&s->flying);
+	INIT_LIST_HEAD(&s->exposures);
+	INIT_LIST_HEAD(&s->unexposed);
+	s->backlog = window > sizeof(s->first) ? kvmalloc(window, GFP_NOIO) : s->first;
+	if (!s->backlog || nt_stream_number(s)) {
+		nt_backlog_free(s, s->backlog);
+		kfree(s);
+		return NULL;
+	}
+	nt_dev_get(dev);
+	return s;
+}
+
+/* ---- records of the ring ---- */
+
+/*
+ * Is the life of the link over that the connection belongs to? nt_conns_link_down() waits for RCU
+ * sections that have found that it is not.
+ */
+bool nt_stream_over(const struct nt_stream *s)
+{
+	return !s->mirror && s->life != nt_link_life(s->dev->link);
+}
+
+/* Return: 0; -ENOTCONN: no callback follows */
+static int nt_stream_post(struct nt_stream *s, struct nt_rec *rec)
+{
+	int ret = 0;
+
+	if (s->mirror) {
+		nt_mirror_post(&s->dev->mirror, rec);
+		return 0;
+	}
+	rcu_read_lock();
+	ret = nt_stream_over(s) ? -ENOTCONN : nt_post(s->dev->link, rec, false);
+	rcu_read_unlock();
+	return ret;
+}
+
+static u16 nt_word_fill(struct nt_stream *s, int what)
+{
+	struct ntw_calling c = { .number = s->id, .window = s->window };
+	void *body = s->word.head + sizeof(struct ntw_rec);
+	struct ntw_rec *rec = &s->word.rec;
+
+	switch (what) {
+	case NT_DUE_CALL:
+		ntw_encode_call(&s->call, rec, body);
+		return sizeof(struct ntw_call);
+	case NT_DUE_ANSWER:
+		ntw_encode_answer(&c, s->peer, rec, body);
+		return sizeof(struct ntw_answer);
+	case NT_DUE_LIMIT:
+		ntw_encode_data(s->sent + s->put, nt_tell(s), s->peer, rec, body);
+		return sizeof(struct ntw_data);
+	default:
+		ntw_encode_close((s->abort ? NTW_C_ABORT : 0) | (s->wants ? NTW_C_RETURN : 0),
+				 s->peer, rec);
+		return 0;
+	}
+}
+
+/* Send what is due, one record at a time. */
+static void nt_word_run(struct nt_stream *s)
+{
+	int what;
+
+	lockdep_assert_held(&s->lock);
+	while (s->due && !s->busy) {
+		what = __ffs(s->due);
+		__clear_bit(what, &s->due);
+		s->word.head_len = sizeof(struct ntw_rec) + nt_word_fill(s, what);
+		s->busy = true;
+		refcount_inc(&s->ref);
+		if (nt_stream_post(s, &s->word)) {
+			s->busy = false;
+			refcount_dec(&s->ref);
+		}
+	}
+}
+
+static void nt_word_sent(struct nt_rec *rec, int err)
+{
+	struct nt_stream *s = container_of(rec, struct nt_stream, word);
+
+	spin_lock_bh(&s->lock);
+	s->busy = false;
+	nt_word_run(s);
+	spin_unlock_bh(&s->lock);
+	nt_stream_put(s);
+}
+
+void nt_stream_due(struct nt_stream *s, int what)
+{
+	__set_bit(what, &s->due);
+	nt_word_run(s);
+}
+
+/* ---- begin ---- */
+
+void nt_stream_open(struct nt_stream *s, u32 peer, u32 limit)
+{
+	lockdep_assert_held(&s->lock);
+	s->peer = peer;
+	s->limit = limit;
+	s->room = (s->mirror ? NTW_REC_MAX : nt_rec_room(s->dev->link)) - NT_PREFIX;
+	s->state = NT_OPEN;
+	s->end->link.checks = !s->mirror && nt_link_checks(s->dev->link);
+}
+
+/* Names are those of the endpoint's own bridge, whichever carries the connection. */
+static int nt_open(struct kfi_link *link)
+{
+	const struct ntw_addr *to = (void *)link->name;
+	struct nt_ep *nep = nt_link_ep(link);
+	bool rdm = link->ep->ep.type == KFI_EP_RDM;
+	u32 side = le32_to_cpu(to->side);
+	struct nt_dev *dev = nep->dev;
+	struct nt_stream *s;
+
+	if (side != nt_link_side(dev->link) && side != nt_link_peer_side(dev->link))
+		return -EHOSTUNREACH;
+	if (rdm)
+		dev = nt_way(nep, to);
+	else
+		nt_dev_get(dev);
+	s = nt_stream_new(dev, nt_window());
+	if (!s) {
+		nt_dev_put(dev);
+		return -ENOMEM;
+	}
+	container_of(link, struct nt_end, link)->stream = s;
+	s->mirror = side == nt_link_side(nep->dev->link);
+	s->call = (struct ntw_calling) {
+		.number = s->id,
+		.from = le32_to_cpu(nep->addr.port),
+		.to = le32_to_cpu(to->port),
+		.bridge = nt_call_number(dev, nep->dev),
+		.window = s->window,
+	};
+	nt_dev_put(dev);
+	return 0;
+}
+
+/* Call, if there is a link. Without one nt_conns_link_up() comes back. */
+void nt_stream_call(struct nt_stream *s)
+{
+	lockdep_assert_held(&s->lock);
+	if (s->state != NT_NEW || s->ended)
+		return;
+	rcu_read_lock();	/* see nt_stream_over() */
+	s->life = nt_link_life(s->dev->link);
+	if (s->mirror || nt_link_is_up(s->dev->link)) {
+		s->state = NT_CALLED;
+		nt_stream_due(s, NT_DUE_CALL);
+	}
+	rcu_read_unlock();
+}
+
+static int nt_dial(struct kfi_link *link)
+{
+	struct nt_stream *s = nt_stream_of(link);
+	bool waits;
+
+	spin_lock_bh(&s->lock);
+	s->end = container_of(link, struct nt_end, link);
+	spin_unlock_bh(&s->lock);
+	nt_stream_publish(s);
+	smp_mb();	/* this side sees the link, or nt_conns_link_up() sees the connection */
+	spin_lock_bh(&s->lock);
+	nt_stream_call(s);
+	waits = s->state == NT_NEW;
+	spin_unlock_bh(&s->lock);
+	if (waits && link->ep->ep.type == KFI_EP_RDM &&
+	    nt_way_other(nt_link_ep(link), s->dev, (void *)link->name))
+		return -EALREADY;	/* "again", by the other bridge: see kfi_peer_lost() */
+	return 0;
+}
+
+/* The peer is known: it gets a window for more than a hello. */
+static void nt_admit(struct kfi_link *link)
+{
+	struct nt_stream *s = nt_stream_of(link);
+
+	if (nt_loads_alloc(s) || nt_window_grow(s))
+		kfi_link_fail(link, -ENOMEM);
+}
+
+/* ---- end ---- */
+
+void nt_stream_end(struct nt_stream *s, int err)
+{
+	lockdep_assert_held(&s->lock);
+	if (s->ended)
+		return;
+	WRITE_ONCE(s->ended, err);
+	if (s->end)
+		kfi_link_down(&s->end->link);
+}
+
+/* Send a CLOSE, once, unless the peer has no connection any more. */
+static void nt_say_close(struct nt_stream *s)
+{
+	if (s->closing || !s->peer)
+		return;
+	s->closing = true;
+	nt_stream_due(s, NT_DUE_CLOSE);
+}
+
+/* The peer has closed the connection, and writes nothing to our memory any more. */
+void nt_close_in(struct nt_stream *s, const struct ntw_rec *rec, size_t len)
+{
+	u16 bits = le16_to_cpu(rec->bits);
+	int err = bits & NTW_C_ABORT ? -ECONNRESET : -ESHUTDOWN;
+
+	if (ntw_decode_close(rec, len))
+		err = -EPROTO;
+	spin_lock(&s->lock);
+	WRITE_ONCE(s->returned, true);
+	nt_stream_end(s, s->state == NT_OPEN ? err : -ECONNREFUSED);
+	if (bits & NTW_C_RETURN)
+		nt_say_close(s);	/* behind all that was written to its memory */
+	spin_unlock(&s->lock);
+	wake_up_all(&s->dev->back);
+}
+
+static int nt_ended(const struct kfi_link *link)
+{
+	return READ_ONCE(nt_stream_of(link)->ended);
+}
+
+static void nt_detach(struct kfi_link *link)
+{
+	struct nt_stream *s = nt_stream_of(link);
+
+	spin_lock_bh(&s->lock);
+	s->end = NULL;
+	spin_unlock_bh(&s->lock);
+}
+
+/* No other context uses the connection, but for records that were sent. */
+void nt_stream_free(struct nt_stream *s)
+{
+	xa_erase_bh(&s->dev->streams, s->id);
+	nt_backlog_free(s, s->backlog);
+	kvfree(s->loads);
+	nt_stream_put(s);
+}
+
+static void nt_close(struct kfi_link *link, bool abort)
+{
+	struct nt_stream *s = nt_stream_of(link);
+	bool flies;
+
+	spin_lock_bh(&s->lock);
+	s->end = NULL;
+	s->state = NT_CLOSED;
+	s->abort = abort;
+	s->wants = s->exposed;
+	__clear_bit(NT_DUE_CALL, &s->due);
+	__clear_bit(NT_DUE_LIMIT, &s->due);
+	nt_loads_unpost(s);
+	flies = !list_empty(&s->flying);
+	if (!s->returned)
+		nt_say_close(s);
+	spin_unlock_bh(&s->lock);
+	if (flies)
+		nt_drain(s->dev->link);
+	nt_recall(s);
+	container_of(link, struct nt_end, link)->stream = NULL;
+	nt_exposures_free(s);
+	nt_stream_free(s);
+}
+
+/*
+ * Records arrive in order, so a peer that calls again has closed its old connection first, and this
+ * side has seen that.
+ */
+static int nt_probe(struct kfi_link *link)
+{
+	return READ_ONCE(nt_stream_of(link)->ended) ? -1 : 1;
+}
+
+/* ---- the lock ---- */
+
+static bool nt_trylock(struct kfi_link *link)
+{
+	return spin_trylock_bh(&nt_stream_of(link)->lock);
+}
+
+static bool nt_lock(struct kfi_link *link)
+{
+	spin_lock_bh(&nt_stream_of(link)->lock);
+	return true;
+}
+
+static void nt_unlock(struct kfi_link *link)
+{
+	spin_unlock_bh(&nt_stream_of(link)->lock);
+}
+
+const struct kfi_link_ops nt_link_ops = {
+	.link_size	= sizeof(struct nt_end),
+	.name_len	= sizeof(struct ntw_addr),
+	.flags		= KFI_LINK_TELLS_SENT,
+	.place_min	= NT_COPY,
+
+	.len		= nt_name_len,
+	.cmp		= nt_name_cmp,
+	.hash		= nt_name_hash,
+	.name		= nt_name_read,
+	.address	= nt_name_write,
+	.source		= nt_name_source,
+	.self		= nt_name_self,
+
+	.open		= nt_open,
+	.dial		= nt_dial,
+	.admit		= nt_admit,
+	.ended		= nt_ended,
+	.detach		= nt_detach,
+	.close		= nt_close,
+	.probe		= nt_probe,
+
+	.trylock	= nt_trylock,
+	.lock		= nt_lock,
+	.unlock		= nt_unlock,
+
+	.post		= nt_post_unit,
+	.splices	= nt_splices,
+	.sent_to	= nt_sent_to,
+	.read		= nt_read,
+
+	.expose		= nt_expose,
+	.conceal	= nt_conceal,
+};
