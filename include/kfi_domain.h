@@ -400,6 +400,23 @@ static inline uint64_t kfi_mr_key(struct kfid_mr *mr)
 }
 
 /**
+ * kfi_mr_addr() - address of a region's first byte, for peers
+ * @mr: the region
+ *
+ * In a domain without KFI_MR_VIRT_ADDR it is the offset of the registration. With
+ * KFI_MR_VIRT_ADDR it is the address of the first byte of a KFI_KVEC, and of
+ * pages an address that the provider chooses. It changes with each registration
+ * of a per-I/O region.
+ *
+ * Context: Any.
+ * Return: the address.
+ */
+static inline uint64_t kfi_mr_addr(struct kfid_mr *mr)
+{
+	return mr->addr;
+}
+
+/**
  * kfi_mr_raw_attr() - return the raw key of a region
  * @mr: the region
  * @base_addr: where to store the address of the first byte
@@ -584,7 +601,9 @@ int kfi_mr_alloc(struct kfid_domain *domain, size_t iov_limit, uint64_t flags,
  * -EAGAIN if there is no room now, or other work of @mr is in progress; -EINVAL
  * if the memory is too long or does not fit the virt boundary, the type is
  * unknown, or @mr is no per-I/O region; -KFI_EOPBADSTATE if memory is attached;
- * -ENODEV if the device or the namespace has gone.
+ * -EINVAL too if the domain needs a bound endpoint and there is none; -ENOTCONN if
+ * keys are the device's and the endpoint is not connected; -ENODEV if the device
+ * or the namespace has gone.
  */
 int kfi_mr_register(struct kfid_mr *mr, const struct kfi_mr_attr *attr,
 		    struct kfi_mr_work *work);

@@ -125,6 +125,8 @@ struct kfi_fabric {
  * @cntrs: open counters
  * @regions: regions for which &kfi_prov_ops.mr_reg was called
  * @mrs: hash table of &struct kfi_mr by key
+ * @prov_keys: set by the provider in &kfi_prov_ops.domain_open: the key of a region is
+ *	&kfi_mr.prov_key
  * @registered: number of times that a region was made available to peers, per CPU
  * @mems: memory of kfi_mem_alloc(): &struct kfi_mem by page number, read under RCU
  * @eq: bound event queue, or NULL. Does not change after the first endpoint was opened
@@ -139,6 +141,7 @@ struct kfi_domain {
 	size_t			addrlen;
 	const void		*device;
 	bool			dead;
+	bool			prov_keys;
 	struct mutex		lock;
 	struct list_head	eps;
 	struct list_head	cntrs;

@@ -120,17 +120,22 @@ struct kfi_peer_info {
  * @reject: reject a connection request and free it
  *
  * @mr_reg: optional, with @mr_dereg, for hardware that moves bytes of regions: a region, or a
- *	per-I/O region (&kfi_mr.per_io) without memory, is created. kfi.ko chooses the key. The
- *	provider sets &kfi_mr.fixed if the pages of the region must not change. Returns 0 or a
- *	negative errno. May sleep
+ *	per-I/O region (&kfi_mr.per_io) without memory, is created. kfi.ko chooses the key,
+ *	except in a domain with &kfi_domain.prov_keys. The provider sets &kfi_mr.fixed if the pages
+ *	of the region must not change. Returns 0 or a negative errno. May sleep
  * @mr_dereg: undo @mr_reg of a region that is dead. When it returns, the device does not access the
  *	memory. Called once for each @mr_reg that has succeeded, also when the device goes. May
  *	sleep, but must not wait for a consumer
+ * @mr_enable: optional: the bindings of a long-lived region are complete. Peers may use the region
+ *	after it has returned 0. May sleep
  * @mr_end: optional: a per-I/O region is dead, and its memory is detached. Returns false if the
  *	device does not access the memory any more; true if it may, then the provider calls
  *	kfi_mr_settle() later. Called in softirq or with bottom halves off, inside rcu_read_lock()
  * @mr_attach: optional: memory is attached to a per-I/O region, whose key no peer knows yet.
- *	Returns 0, or -EINVAL if the hardware can't register this memory. Context as @mr_end
+ *	Returns 0; -EINVAL if the hardware can't register this memory; -ENOTCONN if its endpoint has
+ *	no connection. Context as @mr_end
+ * @mr_publish: optional: a per-I/O region is live, and peers may hear of its key. With @tell the
+ *	provider calls kfi_mr_registered() later, once. Context as @mr_end
  * @mr_known: optional: may the device still access the memory of a dead region? Context as @mr_end
  *
  * @mem_alloc: optional, with @mem_free: allocate zeroed memory that peers reach better than other
@@ -206,7 +211,9 @@ struct kfi_prov_ops {
 	int	(*mr_reg)(struct kfi_mr *mr);
 	void	(*mr_dereg)(struct kfi_mr *mr);
 	bool	(*mr_end)(struct kfi_mr *mr);
+	int	(*mr_enable)(struct kfi_mr *mr);
 	int	(*mr_attach)(struct kfi_mr *mr);
+	void	(*mr_publish)(struct kfi_mr *mr, bool tell);
 	bool	(*mr_known)(struct kfi_mr *mr);
 
 	int	(*mem_alloc)(struct kfi_domain *domain, struct kfi_mem *mem);
@@ -220,8 +227,8 @@ struct kfi_prov_ops {
  * kfi_recv_complete() - complete a receive of an endpoint with &kfi_ep.hw_recv
  * @op: receive of &kfi_prov_ops.rx_posted. The provider must not use it after this call
  * @len: length of the message in bytes; all of it was placed
- * @flags: KFI_REMOTE_CQ_DATA or 0
- * @data: remote CQ data
+ * @flags: KFI_REMOTE_CQ_DATA, KFI_INVALIDATE (after kfi_mr_kill()) or 0
+ * @data: remote CQ data, or the key that was invalidated
  * @err: 0 or a negative errno; -KFI_ETRUNC if the message was longer than the receive
  *
  * Context: process or softirq, bottom halves off.

@@ -623,11 +623,13 @@ struct kfid_mc {
  * @fid: head
  * @mem_desc: local descriptor, for the desc argument of posts; may be NULL
  * @key: key that peers use to access the region, or KFI_KEY_NOTAVAIL
+ * @addr: address of the first byte, as peers name it, see kfi_mr_addr()
  */
 struct kfid_mr {
 	struct kfid		fid;
 	void			*mem_desc;
 	uint64_t		key;
+	uint64_t		addr;
 };
 
 /**

@@ -447,8 +447,11 @@ static int settle_ep(struct kfi_info *info, const struct kfi_info *hints)
 			       h->auth_key, h->auth_key_size);
 }
 
-static void settle_mr(struct kfi_domain_attr *attr, const struct kfi_domain_attr *h)
+/* Who does not share memory has no duties, and is told of none that have not been offered. */
+static void settle_mr(struct kfi_domain_attr *attr, const struct kfi_domain_attr *h, u64 caps)
 {
+	if (!(caps & MEMORY_CAPS))
+		attr->mr_mode &= h ? h->mr_mode : 0;
 	if (!h || (attr->mr_mode & KFI_MR_PROV_KEY))
 		return;		/* the provider chooses the keys */
 	attr->mr_mode |= h->mr_mode & KFI_MR_PROV_KEY;
@@ -477,7 +480,7 @@ static int settle_domain(struct kfi_info *info, const struct kfi_info *hints)
 	attr->resource_mgmt = h && h->resource_mgmt ? h->resource_mgmt : KFI_RM_ENABLED;
 	attr->av_type = KFI_AV_TABLE;
 	attr->tclass = h ? h->tclass : KFI_TC_UNSPEC;
-	settle_mr(attr, h);
+	settle_mr(attr, h, info->caps);
 	LIMITS_SETTLE(domain_limits, attr, h);
 	if (!h)
 		return 0;

@@ -32,7 +32,7 @@ int kfi_commit_get(struct kfi_ep *ep, const struct kfi_rma_iov *rma, struct kfi_
 		err = -EOPNOTSUPP;
 	} else {
 		*seg = (struct kfi_commit_seg) {
-			.mr = mr, .key = rma->key, .at = rma->addr - mr->offset, .len = rma->len,
+			.mr = mr, .key = rma->key, .at = rma->addr - mr->fid.addr, .len = rma->len,
 		};
 	}
 	rcu_read_unlock();

@@ -199,9 +199,9 @@ void kfi_mr_fill(struct kfi_mr *mr, const struct kfi_mr_attr *attr, size_t segs,
 	mr->access = attr->access;
 	mr->persist = attr->persist;
 	mr->used = false;
-	mr->offset = attr->offset;
+	mr->fid.addr = attr->offset;
 	if (mr_mode(mr->domain) & KFI_MR_VIRT_ADDR && attr->type == KFI_KVEC)
-		mr->offset = (unsigned long)attr->mr_iov[0].iov_base;
+		mr->fid.addr = (unsigned long)attr->mr_iov[0].iov_base;
 	kfi_mem_claim(mr);
 }
 
@@ -220,7 +220,7 @@ static int hash_key(struct kfi_mr *mr, u64 key)
 	return rhashtable_lookup_insert_fast(&mr->domain->mrs, &mr->node, mr_params);
 }
 
-int kfi_mr_hash_random(struct kfi_mr *mr)
+static int hash_random(struct kfi_mr *mr)
 {
 	u64 key, old = mr->fid.key, mask = GENMASK_ULL(key_bits(mr->domain) - 1, 0);
 	int tries, ret = -EEXIST;
@@ -231,6 +231,14 @@ int kfi_mr_hash_random(struct kfi_mr *mr)
 			continue;
 		ret = hash_key(mr, key);
 	}
+	return ret;
+}
+
+/* A key that the consumer does not choose: the provider's, or a random one. */
+int kfi_mr_hash(struct kfi_mr *mr)
+{
+	int ret = mr->domain->prov_keys ? hash_key(mr, mr->prov_key) : hash_random(mr);
+
 	if (ret)
 		WRITE_ONCE(mr->fid.key, KFI_KEY_NOTAVAIL);
 	return ret == -EEXIST ? -KFI_ENOKEY : ret;
@@ -312,8 +320,8 @@ static void mr_undo(struct kfi_mr *mr)
 
 static int give_key(struct kfi_mr *mr, u64 requested)
 {
-	if (mr_mode(mr->domain) & KFI_MR_PROV_KEY || requested == KFI_KEY_NOTAVAIL)
-		return kfi_mr_hash_random(mr);
+	if (mr->domain->prov_keys || mr_mode(mr->domain) & KFI_MR_PROV_KEY || requested == KFI_KEY_NOTAVAIL)
+		return kfi_mr_hash(mr);
 	return hash_requested(mr, requested);
 }
 
@@ -550,14 +558,19 @@ static int mr_bind(struct kfid *fid, struct kfid *bfid, u64 flags)
 
 static int mr_enable(struct kfi_mr *mr)
 {
+	int ret = 0;
+
 	if (mr->enabled || mr->per_io)
 		return -EINVAL;
 	if (mr_mode(mr->domain) & KFI_MR_ENDPOINT && !mr->ep)
 		return -KFI_EOPBADSTATE;
 	if (mr->flags & KFI_RMA_EVENT && !mr->cntr)
 		return -KFI_EOPBADSTATE;
-	kfi_mr_make_live(mr);
-	return 0;
+	if (mr_ops(mr)->mr_enable)
+		ret = mr_ops(mr)->mr_enable(mr);
+	if (!ret)
+		kfi_mr_make_live(mr);
+	return ret;
 }
 
 /* A key has 64 bits. A raw key is the key in little-endian byte order. */
@@ -574,7 +587,7 @@ static int mr_raw_attr(struct kfi_mr *mr, struct kfi_mr_raw_attr *raw)
 	if (room < sizeof(u64) || !raw->raw_key)
 		return -KFI_ETOOSMALL;
 	put_unaligned_le64(mr->fid.key, raw->raw_key);
-	*raw->base_addr = mr->offset;
+	*raw->base_addr = mr->fid.addr;
 	return 0;
 }
 
@@ -667,12 +680,12 @@ bool kfi_mr_taken(struct kfi_ep *ep, u64 key)
 }
 
 /*
- * Check range and rights. If addr < mr->offset, the subtraction wraps, and the first comparison
+ * Check range and rights. If addr < mr->fid.addr, the subtraction wraps, and the first comparison
  * fails.
  */
 static bool allowed(const struct kfi_mr *mr, u64 addr, u64 len, u64 access)
 {
-	u64 at = addr - mr->offset;
+	u64 at = addr - mr->fid.addr;
 
 	return at <= mr->len && len <= mr->len - at && !(access & ~mr->access) && !READ_ONCE(mr->used);
 }
@@ -715,7 +728,7 @@ struct kfi_mr *kfi_mr_get(struct kfi_ep *ep, u64 key, u64 addr, u64 len, u64 acc
 	smp_mb__after_atomic();		/* pairs with kfi_mr_in_use() */
 	if (!kfi_mr_live(mr, key) || !allowed(mr, addr, len, access))
 		goto put;
-	mr_range(mr, addr - mr->offset, len, access & KFI_REMOTE_READ, iter);
+	mr_range(mr, addr - mr->fid.addr, len, access & KFI_REMOTE_READ, iter);
 	rcu_read_unlock();
 	return mr;
 

@@ -24,8 +24,8 @@ ssize_t kfi_mr_measure(const struct kfi_mr_attr *attr, size_t *len);
  * room for @segs segments. Does not sleep.
  */
 void kfi_mr_fill(struct kfi_mr *mr, const struct kfi_mr_attr *attr, size_t segs, size_t len);
-/* Add the region to the table with a random key. Does not sleep. */
-int kfi_mr_hash_random(struct kfi_mr *mr);
+/* Add the region to the table with the provider's key, or a random one. Does not sleep. */
+int kfi_mr_hash(struct kfi_mr *mr);
 /*
  * Let peers find and use the region; end that. Operations that have found the region before it was
  * made dead may still be moving bytes: see kfi_mr_in_use().

@@ -179,7 +179,7 @@ static int attach(struct kfi_mr *mr, const struct kfi_mr_attr *attr)
 		return -EINVAL;
 	kfi_mr_fill(mr, attr, segs, len);
 	ret = ops->mr_attach ? ops->mr_attach(mr) : 0;
-	if (!ret && kfi_mr_hash_random(mr))
+	if (!ret && kfi_mr_hash(mr))
 		ret = -EAGAIN;
 	if (ret)
 		kfi_mem_unclaim(mr);
@@ -188,9 +188,16 @@ static int attach(struct kfi_mr *mr, const struct kfi_mr_attr *attr)
 	return ret;
 }
 
+void kfi_mr_registered(struct kfi_mr *mr)
+{
+	queue_done(READ_ONCE(mr->work));
+}
+EXPORT_SYMBOL_GPL(kfi_mr_registered);
+
 int kfi_mr_register(struct kfid_mr *fid, const struct kfi_mr_attr *attr, struct kfi_mr_work *work)
 {
 	struct kfi_mr *mr = container_of(fid, struct kfi_mr, fid);
+	const struct kfi_prov_ops *ops = mr->domain->fabric->prov->ops;
 	int ret;
 
 	ret = seize(mr, MR_EMPTY);
@@ -198,17 +205,15 @@ int kfi_mr_register(struct kfid_mr *fid, const struct kfi_mr_attr *attr, struct 
 		return ret;
 	rcu_read_lock();	/* keeps kfi_mr_lose() from running: it waits for a grace period */
 	ret = READ_ONCE(mr->domain->dead) ? -ENODEV : attach(mr, attr);
-	rcu_read_unlock();
-	if (ret) {
-		smp_store_release(&mr->state, MR_EMPTY);	/* pairs with seize() */
-		return ret;
-	}
-	if (work)
+	if (!ret && work)
 		start(mr, work);
-	smp_store_release(&mr->state, MR_ATTACHED);	/* pairs with seize() */
-	if (work)
+	smp_store_release(&mr->state, ret ? MR_EMPTY : MR_ATTACHED);	/* pairs with seize() */
+	if (!ret && ops->mr_publish)
+		ops->mr_publish(mr, work);
+	else if (!ret && work)
 		queue_done(work);
-	return 0;
+	rcu_read_unlock();
+	return ret;
 }
 EXPORT_SYMBOL_GPL(kfi_mr_register);
 

@@ -123,8 +123,6 @@ static int take_info(struct kfi_info *info, const struct kfi_user_info *from)
 	COPY_DOMAIN(domain, &from->domain);
 	tx->caps &= ~GENMASK_ULL(63, 60);
 	rx->caps &= ~GENMASK_ULL(63, 60);
-	/* Addresses in regions are what the process says, never those of the kernel's mapping. */
-	domain->mr_mode &= ~KFI_MR_VIRT_ADDR;
 	fabric->prov_version = from->fabric.prov_version;
 	fabric->api_version = from->fabric.api_version;
 	return take_bytes(&info->src_addr, &info->src_addrlen,

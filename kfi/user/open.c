@@ -123,6 +123,9 @@ static struct kfi_info *open_info(struct ku_ctx *ctx, const struct kfi_user_open
 	if (fabric)
 		asked->fabric_attr->fabric = container_of(fabric->fid, struct kfid_fabric, fid);
 	info = ret ? ERR_PTR(ret) : ask(ctx, asked);
+	/* Addresses in regions are what the process says, never those of the kernel's mapping. */
+	if (!IS_ERR(info))
+		info->domain_attr->mr_mode &= ~KFI_MR_VIRT_ADDR;
 	kfi_freeinfo(asked);
 	return info;
 }

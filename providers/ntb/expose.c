@@ -22,7 +22,7 @@ static int nt_mr_place(const struct nt_stream *s, const struct kfi_exposed *x, u
 
 	if (!at || nmr->dev != s->dev || !nt_link_lends(s->dev->link) || len > U32_MAX)
 		return 0;
-	*place = (struct nt_place) { .at = at + (x->addr - x->mr->offset), .len = len };
+	*place = (struct nt_place) { .at = at + (x->addr - x->mr->fid.addr), .len = len };
 	return 1;
 }
 

@@ -69,11 +69,11 @@ static void kv_auth_prove(const struct kv_conn *conn, const struct kv_auth *auth
 /* Of what is in front of the proof and behind it. */
 static void kv_auth_prove_call(const struct kv_conn *conn, const struct kv_auth *auth, const struct kvw_hello *call, u8 *proof)
 {
-	struct kvw_hello bare = *call;
+	struct kvw_hello blank = *call;
 	u8 whole[KFI_AUTH_PROOF];
 
-	memset(bare.proof, 0, sizeof(bare.proof));
-	kv_auth_prove(conn, auth, &bare, whole);
+	memset(blank.proof, 0, sizeof(blank.proof));
+	kv_auth_prove(conn, auth, &blank, whole);
 	memcpy(proof, whole, KVW_PROOF_LEN);
 }
 
@@ -205,7 +205,7 @@ static struct kv_auth *kv_door_find(struct kv_door *door, __le16 ticket)
 static int kv_door_ask(struct kv_door *door, struct rdma_cm_id *id, const struct kvw_hello *hello)
 {
 	struct kv_auth *auth = kzalloc(sizeof(*auth), GFP_NOIO);
-	struct kvw_greeting g = { .kind = KVW_CHALLENGE, .ep_type = hello->ep_type, .auth = true };
+	struct kvw_greeting g = { .kind = KVW_CHALLENGE, .auth = true };
 	struct kvw_hello challenge;
 
 	if (!auth)

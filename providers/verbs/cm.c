@@ -19,35 +19,24 @@
 #include <rdma/rdma_cm.h>
 #include "verbs.h"
 
-static u8 kv_ep_type(enum kfi_ep_type type)
-{
-	return type == KFI_EP_MSG ? 1 : 3;
-}
-
-/* What we say of ourselves. Return: its bytes */
+/* What an RDM endpoint says of itself. Return: its bytes */
 static size_t kv_cm_hello(struct kv_conn *conn, u8 kind, struct kvw_accept *say)
 {
 	struct kv_ep *vep = conn->vep;
-	bool rdm = vep && vep->ep.type == KFI_EP_RDM;
 	struct kvw_greeting g = {
 		.kind = kind,
-		.ep_type = rdm ? 3 : 1,
 		.window = { kv_window, kv_window, kv_window },
 		.answers = kv_answers,
 		.packet = conn->kdom ? kv_packet(conn->kdom) : KVW_PAGE,
 		.auth = conn->auth && kind != KVW_REJECT,
-		.data_len = conn->data_out_len,
+		.incarnation = vep->peers.incarnation,
+		.stream = conn->pc.stream,
+		.known = conn->pc.known,
+		.port = be16_to_cpu(kfi_inaddr_port(&vep->addr)),
+		.src_ctx = conn->pc.dialed ? kfi_peer_tx_ctx(&vep->ep) : 0,
+		.dst_ctx = conn->pc.dialed ? kfi_peer_rx_ctx(conn->pc.peer) : 0,
 	};
 
-	memcpy(g.data, conn->data_out, conn->data_out_len);
-	if (rdm) {
-		g.incarnation = vep->peers.incarnation;
-		g.stream = conn->pc.stream;
-		g.known = conn->pc.known;
-		g.port = be16_to_cpu(kfi_inaddr_port(&vep->addr));
-		g.src_ctx = conn->pc.dialed ? kfi_peer_tx_ctx(&vep->ep) : 0;
-		g.dst_ctx = conn->pc.dialed ? kfi_peer_rx_ctx(conn->pc.peer) : 0;
-	}
 	if (kind == KVW_PROOF)
 		g.ticket = kv_auth_ticket(conn);
 	kvw_encode_hello(&g, &say->hello);
@@ -57,7 +46,7 @@ static size_t kv_cm_hello(struct kv_conn *conn, u8 kind, struct kvw_accept *say)
 /* Private data of what we say to rdma_cm: a hello, or the consumer's alone. */
 static const void *kv_cm_words(struct kv_conn *conn, u8 kind, struct kvw_accept *say, u8 *len)
 {
-	if (conn->bare) {
+	if (conn->plain) {
 		*len = conn->data_out_len;
 		return conn->data_out;
 	}
@@ -106,8 +95,8 @@ static int kv_cm_accepted(struct kv_conn *conn, const struct rdma_conn_param *pa
 {
 	int ret;
 
-	if (conn->bare) {
-		kv_bare_established(conn, param);
+	if (conn->plain) {
+		kv_plain_established(conn, param);
 		return 0;
 	}
 	if (!conn->pc.dialed)
@@ -116,7 +105,7 @@ static int kv_cm_accepted(struct kv_conn *conn, const struct rdma_conn_param *pa
 	      kv_auth_accepted(conn, param->private_data);
 	if (ret)
 		return ret;
-	if (conn->greeting.kind != KVW_ACCEPT || conn->greeting.ep_type != kv_ep_type(conn->vep->ep.type))
+	if (conn->greeting.kind != KVW_ACCEPT)
 		return -EPROTO;
 	if (conn->pc.peer && !kv_rdm_accepted(conn))
 		return -EALREADY;
@@ -134,14 +123,12 @@ static int kv_cm_rejected(struct kv_conn *conn, struct rdma_cm_event *event)
 	struct kvw_greeting *g = &conn->greeting;
 	int ret;
 
-	if (conn->bare)
-		return kv_bare_rejected(conn, event);
+	if (conn->plain)
+		return kv_plain_rejected(conn, event);
 
 	if (kvw_decode_hello(param->private_data, param->private_data_len, g) ||
-	    (g->kind != KVW_REJECT && g->kind != KVW_CHALLENGE)) {
-		g->data_len = 0;
+	    (g->kind != KVW_REJECT && g->kind != KVW_CHALLENGE))
 		return -ECONNREFUSED;
-	}
 	if (g->kind == KVW_CHALLENGE) {
 		ret = kv_auth_challenged(conn, param->private_data);
 		if (!ret)
@@ -215,8 +202,8 @@ static int kv_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		smp_mb__after_atomic();	/* for waitqueue_active() in wake_up_var() */
 		wake_up_var(&conn->flags);
 	}
-	/* Behind the end of a bare one as well, for a message may be before both: kv_rq_lost() */
-	if (test_bit(KV_FAILED, &conn->flags) && !(conn->bare && event->event == RDMA_CM_EVENT_ESTABLISHED))
+	/* Behind the end of a queue pair's as well, for a message may be before both: kv_rq_lost() */
+	if (test_bit(KV_FAILED, &conn->flags) && !(conn->plain && event->event == RDMA_CM_EVENT_ESTABLISHED))
 		return 0;
 	ret = kv_cm_event(conn, event);
 	if (ret)
@@ -237,8 +224,8 @@ static void kv_cm_tune(struct kv_conn *conn)
 
 	if (tclass & KFI_TC_DSCP)
 		rdma_set_service_type(conn->id, kfi_tc_dscp_get(tclass) << 2);
-	if (conn->bare)
-		kv_bare_tune(conn);
+	if (conn->plain)
+		kv_plain_tune(conn);
 }
 
 int kv_cm_id(struct kv_conn *conn)
@@ -284,24 +271,22 @@ static int kv_cm_call_again(struct kv_conn *conn)
 
 /* ---- listening ---- */
 
-static void kv_cm_refuse(struct rdma_cm_id *id, enum kfi_ep_type type, bool bare, u16 status)
+static void kv_cm_refuse(struct rdma_cm_id *id, bool plain, u16 status)
 {
-	struct kvw_greeting g = { .kind = KVW_REJECT, .ep_type = kv_ep_type(type), .status = status };
+	struct kvw_greeting g = { .kind = KVW_REJECT, .status = status };
 	struct kvw_hello hello;
 
 	kvw_encode_hello(&g, &hello);
-	rdma_reject(id, &hello, bare ? 0 : sizeof(hello), IB_CM_REJ_CONSUMER_DEFINED);
+	rdma_reject(id, &hello, plain ? 0 : sizeof(hello), IB_CM_REJ_CONSUMER_DEFINED);
 }
 
 /* It is on the listener's list: whoever ends it does the rest. */
 static void kv_cm_ask(struct kv_pep *vpep, struct kv_conn *conn)
 {
-	const struct kvw_greeting *g = &conn->greeting;
-
 	conn->requested = true;
 	kv_conn_get(conn);		/* the consumer's */
-	if (!kfi_pep_connreq(&vpep->pep, &conn->req, &conn->name, kfi_inaddr_len(conn->name.sa.sa_family), g->data,
-			     g->data_len))
+	if (!kfi_pep_connreq(&vpep->pep, &conn->req, &conn->name, kfi_inaddr_len(conn->name.sa.sa_family), conn->data_in,
+			     conn->data_in_len))
 		return;
 	conn->requested = false;
 	kv_conn_put(conn);
@@ -337,7 +322,7 @@ static int kv_cm_called(struct kv_conn *conn, struct kv_door *door, struct rdma_
 {
 	int ret = kvw_decode_hello(param->private_data, param->private_data_len, &conn->greeting);
 
-	if (!ret && (!kv_cm_is_call(&conn->greeting) || conn->greeting.ep_type != (conn->vep ? 3 : 1)))
+	if (!ret && !kv_cm_is_call(&conn->greeting))
 		ret = -EPROTO;
 	return ret ?: kv_auth_called(conn, door, id, param->private_data);
 }
@@ -353,10 +338,10 @@ static struct kv_conn *kv_cm_request(struct kv_ep *vep, struct kv_pep *vpep, str
 
 	if (!conn)
 		return ERR_PTR(-ENOMEM);
-	if (conn->bare)
-		ret = kv_bare_called(conn, id, param);
+	if (conn->plain)
+		ret = kv_plain_called(conn, id, param);
 	else
-		ret = kv_cm_called(conn, vep ? &vep->door : &vpep->door, id, param);
+		ret = kv_cm_called(conn, &vep->door, id, param);
 	if (ret) {
 		kv_conn_put(conn);
 		return ERR_PTR(ret);
@@ -375,30 +360,29 @@ static u16 kv_cm_reason(int err)
 }
 
 /* Nonzero: rdma_cm destroys it. */
-static int kv_cm_turn_away(struct rdma_cm_id *id, enum kfi_ep_type type, bool bare, int err)
+static int kv_cm_turn_away(struct rdma_cm_id *id, bool plain, int err)
 {
 	if (err == -EINPROGRESS)
 		return err;	/* it has its answer */
 	if (err == -KFI_EKEYREJECTED)
 		kv_auth_warn(&id->route.addr.dst_addr);
-	kv_cm_refuse(id, type, bare, kv_cm_reason(err));
+	kv_cm_refuse(id, plain, kv_cm_reason(err));
 	return err;
 }
 
 int kv_cm_pep_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct kv_pep *vpep = id->context;
-	bool bare = kv_is_bare(vpep->pep.info);
 	struct kv_conn *conn;
 
 	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return 0;
 	conn = kv_cm_request(NULL, vpep, id, &event->param.conn);
 	if (IS_ERR(conn))
-		return kv_cm_turn_away(id, KFI_EP_MSG, bare, PTR_ERR(conn));
+		return kv_cm_turn_away(id, true, PTR_ERR(conn));
 	if (kfi_home_list(&vpep->home, &conn->pc, NULL)) {
 		kv_conn_put(conn);
-		return kv_cm_turn_away(id, KFI_EP_MSG, bare, -EBUSY);
+		return kv_cm_turn_away(id, true, -EBUSY);
 	}
 	kv_cm_own(conn, id);
 	kv_cm_ask(vpep, conn);
@@ -417,12 +401,12 @@ int kv_cm_ep_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		return 0;
 	conn = kv_cm_request(vep, NULL, id, &event->param.conn);
 	if (IS_ERR(conn))
-		return kv_cm_turn_away(id, KFI_EP_RDM, false, PTR_ERR(conn));
+		return kv_cm_turn_away(id, false, PTR_ERR(conn));
 	conn->id = id;
 	ret = kv_conn_list(conn, NULL);
 	if (ret) {
 		kv_conn_put(conn);
-		return kv_cm_turn_away(id, KFI_EP_RDM, false, ret);
+		return kv_cm_turn_away(id, false, ret);
 	}
 	kv_cm_own(conn, id);
 	ret = kv_rdm_admit(conn);
@@ -435,13 +419,13 @@ int kv_cm_ep_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 }
 
 /* @addr's port is filled in. */
-int kv_cm_listen(struct net *net, enum rdma_ucm_port_space ps, union kfi_inaddr *addr, int backlog,
-		 rdma_cm_event_handler handler, void *context, struct rdma_cm_id **idp)
+int kv_cm_listen(struct net *net, union kfi_inaddr *addr, int backlog, rdma_cm_event_handler handler, void *context,
+		 struct rdma_cm_id **idp)
 {
 	struct rdma_cm_id *id;
 	int ret;
 
-	id = rdma_create_id(net, handler, context, ps, ps == RDMA_PS_UDP ? IB_QPT_UD : IB_QPT_RC);
+	id = rdma_create_id(net, handler, context, RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	if (addr->sa.sa_family == AF_INET6)
@@ -479,7 +463,7 @@ static int kv_cm_accept(struct kv_conn *conn)
 	rdma_lock_handler(conn->id);
 	ret = rdma_accept(conn->id, &param);
 	rdma_unlock_handler(conn->id);
-	conn->stands = conn->bare && !ret;
+	conn->stands = conn->plain && !ret;
 	return ret;
 }
 
@@ -502,7 +486,7 @@ static void kv_cm_ready(struct kv_conn *conn)
 	conn->mtu = kv_qp_mtu(conn);
 	spin_lock_bh(&conn->lock);
 	WRITE_ONCE(conn->state, KV_READY);	/* see kv_rx_is_plain() */
-	conn->ready_due = conn->pc.dialed && !conn->bare;
+	conn->ready_due = conn->pc.dialed && !conn->plain;
 	conn->waits = true;
 	spin_unlock_bh(&conn->lock);
 	if (conn->pc.peer)
@@ -510,8 +494,8 @@ static void kv_cm_ready(struct kv_conn *conn)
 	else
 		kv_msg_ready(conn);
 	kv_tx_kick(conn);
-	if (conn->bare) {
-		kv_bare_ready(conn);
+	if (conn->plain) {
+		kv_plain_ready(conn);
 		return;
 	}
 	spin_lock_bh(&conn->rx_lock);
@@ -603,8 +587,7 @@ void kv_cm_hang_up(struct kv_conn *conn)
 {
 	kv_cm_await_established(conn);
 	if (conn->state == KV_WAITING && !conn->answered)
-		kv_cm_refuse(conn->id, conn->vep ? conn->vep->ep.type : KFI_EP_MSG, conn->bare,
-			     conn->error == -EALREADY ? EALREADY : ECONNREFUSED);
+		kv_cm_refuse(conn->id, conn->plain, conn->error == -EALREADY ? EALREADY : ECONNREFUSED);
 	else if (conn->qp)
 		rdma_disconnect(conn->id);
 }

@@ -80,12 +80,12 @@ static unsigned long kv_watch_interval(void)
  * we who have slept. If a READ is under way already it will do, and is better: siw that is busy answers one of nothing with as many
  * bytes as it has last sent. The lock is held.
  *
- * On a bare connection a message may wait long for its receive, and what is behind it. A card's device finds out by itself whether the peer's is
+ * On a connection of MSG a message may wait long for its receive, and what is behind it. A card's device finds out by itself whether the peer's is
  * there; one that tries for ever (rxe) doesn't, and who lets it try for that long is taken for dead.
  */
 static bool kv_watch(struct kv_conn *conn)
 {
-	bool asked = conn->bare ? conn->head != conn->tail : conn->reads, patient = conn->bare && !conn->kdom->repeats;
+	bool asked = conn->plain ? conn->head != conn->tail : conn->reads, patient = conn->plain && !conn->kdom->repeats;
 	unsigned long now = jiffies;
 
 	if (time_before(now, conn->heard + kv_keepalive())) {
@@ -178,7 +178,7 @@ struct kv_conn *kv_conn_new(struct kv_ep *vep, struct kv_pep *vpep)
 	kv_conn_init(conn);
 	conn->vep = vep;
 	conn->pep = vpep;
-	conn->bare = vep ? vep->ep.hw_recv : kv_is_bare(vpep->pep.info);
+	conn->plain = vep ? vep->ep.hw_recv : true;	/* passive endpoints are MSG's */
 	return conn;
 }
 
@@ -268,7 +268,7 @@ bool kv_conn_settled(struct kv_conn *conn)
 	settled = conn->state != KV_READY || conn->head == conn->tail || test_bit(KV_FAILED, &conn->flags);
 	if (!settled && test_bit(KV_LAST, &conn->flags)) {
 		settled = (s32)(conn->tail - conn->last) >= 0;
-	} else if (!settled && kv_sq_room(conn) && (conn->bare || kv_may_read(conn))) {
+	} else if (!settled && kv_sq_room(conn) && (conn->plain || kv_may_read(conn))) {
 		kv_put_probe(conn);
 		kv_sq_post(conn);
 		conn->last = conn->head;
@@ -335,25 +335,27 @@ static void kv_conn_take_down(struct kv_conn *conn)
 	kfi_home_stays(&conn->pc);
 	spin_lock_bh(&conn->lock);		/* who has not seen KV_FAILED has queued his step */
 	spin_unlock_bh(&conn->lock);
-	if (conn->bare && test_bit(KV_STEP_READY, &conn->flags))
+	if (conn->plain && test_bit(KV_STEP_READY, &conn->flags))
 		WRITE_ONCE(conn->error, kv_conn_was(conn));
 	cancel_work_sync(&conn->step_work);	/* it publishes */
 	/* A message may have made it ready when the failure of the attempt was already on its way. */
-	if (conn->bare && conn->state == KV_READY)
+	if (conn->plain && conn->state == KV_READY)
 		WRITE_ONCE(conn->error, kv_conn_was(conn));
 	err = conn->error;
 	kfi_home_unpublish(&conn->pc);
 	kv_conn_stop(conn);
-	if (conn->bare && conn->vep)
+	if (conn->plain && conn->vep) {
 		kv_rq_stop(conn);
-	if (conn->bare)
+		kv_fresh_lost(conn->vep);
+	}
+	if (conn->plain)
 		kv_cm_settle(conn);
 	kv_cm_hang_up(conn);
 	kv_qp_destroy(conn);
 	kv_rx_stop(conn);
 	kv_tx_flush_all(conn, err);
 	kv_rx_lost(conn, err);
-	if (conn->bare && conn->vep)
+	if (conn->plain && conn->vep)
 		kv_rq_lost(conn);
 	rdma_destroy_id(conn->id);
 	kv_qp_free(conn);

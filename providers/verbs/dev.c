@@ -70,6 +70,7 @@ static void kv_domain_read_device(struct kv_domain *kdom)
 	kdom->max_qp_wr = a->max_qp_wr;
 	kdom->max_receives = kv_max_receives(a);
 	kdom->max_frmr_pages = min(a->max_fast_reg_page_list_len, KV_FRMR_PAGES);
+	kdom->max_key_pages = min(a->max_fast_reg_page_list_len, KV_KEY_PAGES);
 	kdom->responder_resources = min(a->max_qp_rd_atom, U8_MAX);
 	kdom->initiator_depth = min(a->max_qp_init_rd_atom, kdom->iwarp ? KV_FRMRS : U8_MAX);
 }
@@ -107,6 +108,7 @@ static void kv_domain_enter(struct kv_domain *kdom)
 	refcount_set(&kdom->users, 1);
 	init_completion(&kdom->idle);
 	kdom->domain.device = kdom->dev;
+	kdom->domain.prov_keys = kv_is_plain(kdom->domain.info);
 	mutex_lock(&kv_devs_lock);
 	list_add_tail(&kdom->entry, &kdom->dev->domains);
 	mutex_unlock(&kv_devs_lock);

@@ -23,7 +23,7 @@
 
 #define KV_IOV_MAX		256		/* elements of a vector */
 #define KV_SQ			256		/* work requests a connection can have in its send queue; a power of two */
-#define KV_BARE_MAX		1024		/* receives of a bare endpoint */
+#define KV_RECV_MAX		1024		/* receives of a MSG endpoint */
 #define KV_SGE			16		/* segments of a work request; the device may take fewer */
 #define KV_RMA_MAX		256		/* remote segments of an operation */
 #define KV_DEPTH_MAX		16384		/* operations of an endpoint, each direction */
@@ -32,6 +32,7 @@
 #define KV_CTX_MAX		256		/* contexts of a scalable endpoint, in each direction */
 #define KV_DESCS		16		/* descriptors in a packet of ours */
 #define KV_FRMR_PAGES		256U		/* most pages of one fast registration */
+#define KV_KEY_PAGES	65536U		/* most pages of a region that has a key of the device's */
 #define KV_FRMRS		16		/* fast registrations of a pool; on iWARP one for each READ under way */
 
 /**
@@ -61,8 +62,8 @@ struct kv_dev {
  * @dma:		what it maps memory for, with a reference, or NULL
  * @bounces:	some memory it may reach only by a copy elsewhere
  * @max_send_sge: elements of a send or write request; @max_recv_sge: of a receive; @max_sge_rd: of a read
- * @max_qp_wr:	requests of a queue; @max_receives: of a bare endpoint
- * @max_frmr_pages: pages of one fast registration
+ * @max_qp_wr:	requests of a queue; @max_receives: of a MSG endpoint
+ * @max_frmr_pages: pages of one fast registration; @max_key_pages: of a region that is one
  * @max_wr_size: bytes of one request
  * @responder_resources: reads that a peer may have under way here, per connection; @initiator_depth: and we there
  * @entry:	in &kv_dev.domains
@@ -88,6 +89,7 @@ struct kv_domain {
 	unsigned int		max_qp_wr;
 	unsigned int		max_receives;
 	unsigned int		max_frmr_pages;
+	unsigned int		max_key_pages;
 	size_t			max_wr_size;
 	u8			responder_resources;
 	u8			initiator_depth;
@@ -110,10 +112,10 @@ static inline u32 kv_packet(const struct kv_domain *kdom)
 	return kdom->max_recv_sge < 2 ? KVW_PAGE : KVW_PACKET;
 }
 
-/* Receives that a bare queue pair can have beside its sends, with one more for its end. */
+/* Receives that the queue pair of a MSG endpoint can have beside its sends, with one more for its end. */
 static inline unsigned int kv_max_receives(const struct ib_device_attr *a)
 {
-	return clamp(min(a->max_qp_wr - 1, a->max_cqe - KV_SQ - 3), 1, KV_BARE_MAX);
+	return clamp(min(a->max_qp_wr - 1, a->max_cqe - KV_SQ - 3), 1, KV_RECV_MAX);
 }
 
 /* dev.c: devices come and go. May sleep */

@@ -10,7 +10,7 @@ int kv_ep_open(struct kfi_ep *ep)
 	int ret = 0;
 
 	ep->tx_levels = kv_levels(ep->info->ep_attr);
-	kfi_peers_init(&vep->peers, ep, ep->type == KFI_EP_DGRAM ? &kv_way_ops : &kv_peer_ops, kv_cm_wq);
+	kfi_peers_init(&vep->peers, ep, &kv_peer_ops, kv_cm_wq);
 	kfi_home_init(&vep->home, &vep->peers, &kv_home_ops, kv_cm_wq);
 	kv_door_init(&vep->door);
 	spin_lock_init(&vep->fresh_lock);
@@ -19,13 +19,12 @@ int kv_ep_open(struct kfi_ep *ep)
 	INIT_LIST_HEAD(&vep->held);
 	spin_lock_init(&vep->rq.lock);
 	INIT_LIST_HEAD(&vep->rq.waiting);
-	/* Nothing in a datagram proves anything, so none is let in; also when the key is the domain's. */
-	if (ep->type == KFI_EP_DGRAM && ep->info->ep_attr->auth_key_size)
-		return -EOPNOTSUPP;
+	if (!kv_is_plain(ep->info) && ep->domain->prov_keys)
+		return -EINVAL;		/* they name our regions by keys of ours */
 	if (ep->sep)
 		return ep->ctx < KV_CTX_MAX ? 0 : -EINVAL;
-	if (kv_is_bare(ep->info))
-		ret = kv_bare_open(vep);
+	if (kv_is_plain(ep->info))
+		ret = kv_plain_open(vep);
 	if (ret)
 		return ret;
 	return kfi_inaddr_name_source(&to_kv_domain(ep->domain)->names, ep->info, &vep->addr);
@@ -46,10 +45,8 @@ int kv_ep_enable(struct kfi_ep *ep)
 		kv_ctx_enable(vep, to_kv_ep(ep->sep));
 		return 0;
 	}
-	if (ep->type == KFI_EP_DGRAM)
-		return kv_dgram_enable(vep);
 	if (ep->type == KFI_EP_RDM)
-		return kv_cm_listen(kfi_ep_net(ep), RDMA_PS_TCP, &vep->addr, kv_backlog, kv_cm_ep_handler, vep, &vep->id);
+		return kv_cm_listen(kfi_ep_net(ep), &vep->addr, kv_backlog, kv_cm_ep_handler, vep, &vep->id);
 	return 0;
 }
 
@@ -86,7 +83,6 @@ void kv_ep_stop(struct kfi_ep *ep, int err)
 		rdma_destroy_id(vep->id);
 	vep->id = NULL;
 	kv_door_close(&vep->door);
-	kv_dgram_stop(vep, err);
 	if (err == -ECANCELED)
 		kv_ep_settle(vep);
 	kfi_home_drain(&vep->home);
@@ -100,7 +96,6 @@ void kv_ep_restart(struct kfi_ep *ep)
 
 void kv_ep_close(struct kfi_ep *ep)
 {
-	kv_dgram_close(to_kv_ep(ep));
 	kfi_peers_free(&to_kv_ep(ep)->peers);
 }
 

@@ -9,24 +9,24 @@
 #include "wire.h"
 
 #define KV_DIR_CAPS	(KFI_SEND | KFI_RECV)
-#define KV_RMA_CAPS	(KFI_RMA | KFI_ATOMIC | KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE)
+#define KV_RMA_CAPS	(KFI_RMA | KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE)
 #define KV_COMM_CAPS	(KFI_LOCAL_COMM | KFI_REMOTE_COMM)
-#define KV_MSG_CAPS	(KFI_MSG | KFI_TAGGED | KV_DIR_CAPS | KV_RMA_CAPS | KFI_RMA_EVENT | KFI_MULTI_RECV | KV_COMM_CAPS)
-#define KV_RDM_CAPS	(KV_MSG_CAPS | KFI_SOURCE | KFI_DIRECTED_RECV | KFI_TAGGED_RMA | KFI_NAMED_RX_CTX)
-#define KV_DGRAM_CAPS	(KFI_MSG | KV_DIR_CAPS | KFI_SOURCE | KFI_MULTI_RECV | KV_COMM_CAPS)
-#define KV_BARE_CAPS	(KFI_MSG | KV_DIR_CAPS | KV_COMM_CAPS)
-#define KV_DGRAM_LEVELS	(KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE)
+#define KV_MSG_CAPS	(KFI_MSG | KV_DIR_CAPS | KV_RMA_CAPS | KV_COMM_CAPS)
+#define KV_RDM_CAPS	(KV_MSG_CAPS | KFI_TAGGED | KFI_ATOMIC | KFI_RMA_EVENT | KFI_MULTI_RECV | KFI_SOURCE | KFI_DIRECTED_RECV |	\
+			 KFI_TAGGED_RMA | KFI_NAMED_RX_CTX)
+#define KV_MSG_LEVELS	(KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE)
 #define KV_LEVELS	(KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE | KFI_COMMIT_COMPLETE)
 #define KV_OP_FLAGS	(KFI_COMPLETION | KFI_INJECT | KFI_REMOTE_CQ_DATA | KFI_MULTI_RECV)
 /* As requests of a reliable connection are performed; a read may take what a later write brings. */
-#define KV_ORDER	(KFI_ORDER_SAS | KFI_ORDER_SAW | KFI_ORDER_WAW | KFI_ORDER_RAW | KFI_ORDER_RAR |	\
-			 KFI_ORDER_ATOMIC_RAR | KFI_ORDER_ATOMIC_RAW | KFI_ORDER_ATOMIC_WAR | KFI_ORDER_ATOMIC_WAW)
+#define KV_MSG_ORDER	(KFI_ORDER_SAS | KFI_ORDER_SAW | KFI_ORDER_WAW | KFI_ORDER_RAW | KFI_ORDER_RAR)
+#define KV_ORDER	(KV_MSG_ORDER | KFI_ORDER_ATOMIC_RAR | KFI_ORDER_ATOMIC_RAW | KFI_ORDER_ATOMIC_WAR | KFI_ORDER_ATOMIC_WAW)
 
 /**
  * struct kv_kind - a kind of endpoint
  * @type: @protocol: what it is; @caps: what it can do
  * @levels: completion levels, beside op flags @flags; @order: in which its operations are performed
  * @iov: elements of a vector; @data: bytes of remote CQ data; @ctxs: contexts in each direction; @keys: it can have an authorization key
+ * @mr_mode: what owners of regions have to do; @mr_key: bytes of a region's key
  * @hw_recv: receives are the device's
  */
 static const struct kv_kind {
@@ -39,23 +39,19 @@ static const struct kv_kind {
 	u32			iov;
 	u8			data;
 	u16			ctxs;
+	int			mr_mode;
+	u8			mr_key;
 	bool			keys;
 	bool			hw_recv;
 } kv_kinds[] = {
 	{
 		.type = KFI_EP_RDM, .protocol = KFI_PROTO_KFI_RC, .caps = KV_RDM_CAPS, .levels = KV_LEVELS, .flags = KV_OP_FLAGS,
-		.order = KV_ORDER, .iov = KV_IOV_MAX, .data = sizeof(u64), .ctxs = KV_CTX_MAX, .keys = true,
+		.order = KV_ORDER, .iov = KV_IOV_MAX, .data = sizeof(u64), .ctxs = KV_CTX_MAX, .mr_key = sizeof(u64), .keys = true,
 	}, {
-		.type = KFI_EP_MSG, .protocol = KFI_PROTO_KFI_RC, .caps = KV_MSG_CAPS, .levels = KV_LEVELS, .flags = KV_OP_FLAGS,
-		.order = KV_ORDER, .iov = KV_IOV_MAX, .data = sizeof(u64), .ctxs = 1, .keys = true,
-	}, {
-		/* A datagram's fate is unknown once it is sent: on unreliable endpoints TRANSMIT means no more than that. */
-		.type = KFI_EP_DGRAM, .protocol = KFI_PROTO_KFI_UD, .caps = KV_DGRAM_CAPS, .levels = KV_DGRAM_LEVELS,
-		.flags = KV_OP_FLAGS, .iov = KV_IOV_MAX, .data = sizeof(u64), .ctxs = 1,
-	}, {
-		.type = KFI_EP_MSG, .protocol = KFI_PROTO_RDMA_CM_IB_RC, .caps = KV_BARE_CAPS,
-		.levels = KFI_INJECT_COMPLETE | KFI_TRANSMIT_COMPLETE, .flags = KV_OP_FLAGS & ~KFI_MULTI_RECV, .order = KFI_ORDER_SAS,
-		.iov = KV_SGE, .data = sizeof(__be32), .ctxs = 1, .hw_recv = true,
+		.type = KFI_EP_MSG, .protocol = KFI_PROTO_RDMA_CM_IB_RC, .caps = KV_MSG_CAPS, .levels = KV_MSG_LEVELS,
+		.flags = KV_OP_FLAGS & ~KFI_MULTI_RECV, .order = KV_MSG_ORDER, .iov = KV_SGE, .data = sizeof(__be32), .ctxs = 1,
+		.mr_mode = KFI_MR_VIRT_ADDR | KFI_MR_ALLOCATED | KFI_MR_PROV_KEY | KFI_MR_ENDPOINT, .mr_key = sizeof(u32),
+		.hw_recv = true,
 	},
 };
 
@@ -66,24 +62,19 @@ u64 kv_levels(const struct kfi_ep_attr *attr)
 	for (i = 0; i < ARRAY_SIZE(kv_kinds); i++)
 		if (kv_kinds[i].type == attr->type && kv_kinds[i].protocol == attr->protocol)
 			return kv_kinds[i].levels;
-	return attr->type == KFI_EP_DGRAM ? KV_DGRAM_LEVELS : KV_LEVELS;	/* who has named no protocol gets ours */
+	return attr->type == KFI_EP_MSG ? KV_MSG_LEVELS : KV_LEVELS;	/* no protocol was named */
 }
 
-/*
- * A datagram is one packet of the port's, and a message of a bare queue pair one of its messages. 0: it has none: iWARP has no
- * datagrams, and ends a connection where there is no receive.
- */
+/* A message of a queue pair is one of the port's. 0: iWARP has no MSG endpoints, see docs/wire-verbs.md */
 static size_t kv_max_msg(const struct kv_dev *dev, u32 port, const struct kv_kind *kind)
 {
 	struct ib_port_attr attr;
 
-	if (kind->protocol == KFI_PROTO_KFI_RC)
+	if (kind->type == KFI_EP_RDM)
 		return KV_MSG_MAX;
 	if (!rdma_cap_ib_cm(dev->ib, port) || ib_query_port(dev->ib, port, &attr))
 		return 0;
-	if (kind->type == KFI_EP_MSG)
-		return min_t(size_t, KV_MSG_MAX, attr.max_msg_sz);
-	return ib_mtu_enum_to_int(attr.active_mtu) - sizeof(struct kvw_dgram_hdr);
+	return min_t(size_t, KV_MSG_MAX, attr.max_msg_sz);
 }
 
 static u32 kv_iov_limit(const struct kv_dev *dev, const struct kv_kind *kind)
@@ -138,7 +129,8 @@ static void kv_offer_domain(struct kfi_domain_attr *attr, const struct kv_dev *d
 
 	*attr = (struct kfi_domain_attr) {
 		.name = (char *)dev_name(&dev->ib->dev),
-		.mr_key_size = sizeof(u64),
+		.mr_mode = kind->mr_mode,
+		.mr_key_size = kind->mr_key,
 		.cq_data_size = kind->data,
 		.cq_cnt = 65536,
 		.ep_cnt = qps,

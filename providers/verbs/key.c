@@ -162,37 +162,6 @@ int kv_got_key(struct kv_conn *conn, const struct kvw_packet *p, const struct kv
 	return -EPROTO;
 }
 
-/*
- * The peer has told of a region before anybody asked: it is going to be wanted. Nothing is lost when there is no place for it, or the
- * peer has been asked meanwhile.
- */
-int kv_key_told(struct kv_conn *conn, const struct kvw_told *told)
-{
-	u64 len = le64_to_cpu(told->len), key = le64_to_cpu(told->key);
-	u32 rights = le32_to_cpu(told->rights);
-	struct kv_key *k;
-
-	lockdep_assert_held(&conn->lock);
-	if (!len || rights & ~KVW_K_ALL || told->zero || conn->greeting.version < KVW_VERSION_TELL)
-		return -EPROTO;
-	if (!conn->keys)
-		return 0;	/* it has come before the end of the connection, and is looked at behind it */
-	k = key_known(conn, key) ?: key_room(conn);
-	if (!k || k->state == KV_KEY_ASKED)
-		return 0;
-	k->state = KV_KEY_KNOWN;
-	k->key = key;
-	k->status = 0;
-	k->rights = rights;
-	k->base = le64_to_cpu(told->base);
-	k->first = 0;
-	k->len = k->end = k->desc[0].len = len;
-	k->desc[0].addr = le64_to_cpu(told->addr);
-	k->desc[0].rkey = le32_to_cpu(told->rkey);
-	k->count = 1;
-	return 0;
-}
-
 /* The device's key of a region that has but one, which is used no more; or 0. */
 u32 kv_key_rkey(struct kv_conn *conn, u64 key)
 {

@@ -4,12 +4,11 @@
  *
  *   main.c    this: parameters, operations, life of the module
  *   dev.c     devices and domains    addr.c  names    info.c  what we offer
- *   ep.c      endpoints    rdm.c  msg.c  dgram.c  their kinds    way.c  whom datagrams go to
+ *   ep.c      endpoints    rdm.c  msg.c  their kinds    plain.c  MSG endpoints: queue pairs without our protocol
  *   cm.c      how a connection comes about    auth.c  with a key    conn.c  its life
  *   qp.c  slot.c  what it has at the device    drain.c  how that ends
- *   bare.c    queue pairs without our protocol
  *   tx.c      the send path    sq.c  the send queue    rx.c  the receive path
- *   rdv.c     long messages    rma.c  key.c  RMA of ours    frmr.c  what both register    region.c  memory that peers may name
+ *   rdv.c     long messages    rma.c  key.c  RMA of ours    frmr.c  what both register    region.c  rkey.c  memory that peers may name
  *   atomic.c  atomic operations    commit.c  what is to be durable
  *   mem.c     consumers' memory as devices want it    wire.[ch]  the format
  */
@@ -76,6 +75,8 @@ struct workqueue_struct *kv_cm_wq;
 struct workqueue_struct *kv_region_wq;
 struct workqueue_struct *kv_commit_wq;
 
+struct kfi_prov_ops kv_msg_ops __ro_after_init;
+
 static const struct kfi_prov_ops kv_ops = {
 	.domain_size	= sizeof(struct kv_domain),
 	.ep_size	= sizeof(struct kv_ep),
@@ -105,8 +106,8 @@ static const struct kfi_prov_ops kv_ops = {
 
 	.tx		= kv_tx,
 	.tx_flush	= kv_tx_flush,
-	.rx_posted	= kv_bare_recv,
-	.rx_cancel	= kv_bare_cancel,
+	.rx_posted	= kv_plain_recv,
+	.rx_cancel	= kv_plain_cancel,
 	.rx_matched	= kv_rx_matched,
 	.rx_drop	= kv_rx_drop,
 
@@ -124,9 +125,20 @@ static const struct kfi_prov_ops kv_ops = {
 	.mr_reg		= kv_mr_open,
 	.mr_dereg	= kv_mr_close,
 	.mr_end		= kv_mr_end,
+	.mr_enable	= kv_mr_enable,
 	.mr_attach	= kv_mr_attach,
+	.mr_publish	= kv_mr_publish,
 	.mr_known	= kv_mr_known,
 };
+
+/* Of endpoints that are queue pairs: what needs the protocol is not there. */
+static void __init kv_msg_ops_init(void)
+{
+	kv_msg_ops = kv_ops;
+	kv_msg_ops.tx = kv_plain_tx;
+	kv_msg_ops.flush = false;
+	kv_msg_ops.atomic_size = 0;
+}
 
 static struct kfi_provider kv_provider = {
 	.name		= "verbs",
@@ -138,6 +150,7 @@ static int __init kv_init(void)
 {
 	int ret = -ENOMEM;
 
+	kv_msg_ops_init();
 	kv_cm_wq = alloc_workqueue("kfi_verbs_cm", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!kv_cm_wq)
 		return ret;

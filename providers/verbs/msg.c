@@ -4,29 +4,12 @@
  */
 #include "verbs.h"
 
-/* ---- data path ---- */
-
 /* The connection in use; inside rcu_read_lock(). NULL: there is none. */
-static struct kv_conn *kv_msg_way(struct kv_ep *vep)
+struct kv_conn *kv_msg_way(struct kv_ep *vep)
 {
 	struct kfi_peer_conn *way = kfi_home_way(&vep->home);
 
 	return likely(way) ? to_kv_conn(way) : NULL;
-}
-
-/* Inside rcu_read_lock(), see @tx of struct kfi_prov_ops. */
-int kv_msg_tx(struct kv_ep *vep, struct kfi_oper *op)
-{
-	struct kv_conn *conn = kv_msg_way(vep);
-
-	if (unlikely(!conn))
-		return -ENOTCONN;
-	if (unlikely(test_bit(KV_BYE_WANTED, &conn->flags)))
-		return -ESHUTDOWN;
-	if (unlikely(conn->bare && op->flags & KFI_INVALIDATE))
-		return -EOPNOTSUPP;	/* there are no keys to speak of */
-	kv_tx_post(conn, op);
-	return 0;
 }
 
 /* ---- connecting ---- */
@@ -36,7 +19,7 @@ static int kv_msg_tell(struct kv_conn *conn)
 	struct kfi_ep *ep = &conn->vep->ep;
 
 	trace_kfi_connect(ep);
-	return kfi_ep_connected(ep, conn->greeting.data, conn->pc.dialed ? conn->greeting.data_len : 0);
+	return kfi_ep_connected(ep, conn->data_in, conn->pc.dialed ? conn->data_in_len : 0);
 }
 
 /* The consumer may send as soon as it hears KFI_CONNECTED: publish first. The request's data was delivered with the request. */
@@ -76,7 +59,7 @@ void kv_msg_lost(struct kv_conn *conn, int err)
 	}
 	if (err == -ECONNRESET)
 		err = -ECONNREFUSED;
-	kfi_ep_refused(ep, err, conn->greeting.data, conn->greeting.kind == KVW_REJECT ? conn->greeting.data_len : 0);
+	kfi_ep_refused(ep, err, conn->data_in, conn->rejected ? conn->data_in_len : 0);
 }
 
 /* kfi.ko has compared @len with our cm_data_size. */
@@ -107,23 +90,20 @@ int kv_msg_accept(struct kfi_ep *ep, const void *data, size_t len)
 {
 	struct kv_conn *conn = container_of(ep->connreq, struct kv_conn, req);
 	struct kv_domain *kdom = to_kv_domain(ep->domain);
-	bool there = kv_domain_get(kdom), same = conn->bare == ep->hw_recv;
+	bool there = kv_domain_get(kdom);
 
-	if (same)
-		kv_set_data(conn, data, len);
-	else
-		kfi_home_reject(&conn->pc);
-	if (!there || !same || !kfi_home_accept(&conn->pc, &to_kv_ep(ep)->home)) {
+	kv_set_data(conn, data, len);
+	if (!there || !kfi_home_accept(&conn->pc, &to_kv_ep(ep)->home)) {
 		if (there)
 			kv_domain_put(kdom);
 		kv_rq_end(to_kv_ep(ep), -ECONNABORTED);
-		kfi_ep_refused(ep, same ? -ECONNABORTED : -EPROTO, NULL, 0);	/* an event, like every other failure */
+		kfi_ep_refused(ep, -ECONNABORTED, NULL, 0);	/* an event, like every other failure */
 	}
 	kv_conn_put(conn);	/* the request's */
 	return 0;
 }
 
-/* What was posted before is sent and answered first; then the peer hears of it, and both sides are shut. */
+/* What was posted before is sent first; then the peer hears of it, and both sides are shut. */
 int kv_msg_shutdown(struct kfi_ep *ep)
 {
 	struct kv_ep *vep = to_kv_ep(ep);
@@ -155,8 +135,7 @@ int kv_pep_open(struct kfi_pep *pep)
 	struct kv_pep *vpep = to_kv_pep(pep);
 
 	kfi_home_init(&vpep->home, NULL, &kv_home_ops, kv_cm_wq);
-	kv_door_init(&vpep->door);
-	if (kv_is_bare(pep->info) && pep->info->ep_attr->auth_key_size)
+	if (pep->info->ep_attr->auth_key_size)
 		return -EOPNOTSUPP;
 	return kfi_inaddr_source(pep->info, &vpep->addr);
 }
@@ -167,8 +146,7 @@ int kv_pep_listen(struct kfi_pep *pep)
 	struct kv_pep *vpep = to_kv_pep(pep);
 	int ret;
 
-	ret = kv_cm_listen(read_pnet(&pep->fabric->net), RDMA_PS_TCP, &vpep->addr, pep->backlog, kv_cm_pep_handler,
-			   vpep, &vpep->id);
+	ret = kv_cm_listen(read_pnet(&pep->fabric->net), &vpep->addr, pep->backlog, kv_cm_pep_handler, vpep, &vpep->id);
 	if (ret || !vpep->id->device)
 		return ret;
 	vpep->dev = kv_dev_get(vpep->id->device);
@@ -211,7 +189,6 @@ void kv_pep_close(struct kfi_pep *pep)
 	if (vpep->id)
 		rdma_destroy_id(vpep->id);
 	vpep->id = NULL;
-	kv_door_close(&vpep->door);
 	flush_workqueue(kv_cm_wq);	/* what was rejected is told why */
 	kfi_home_stop(&vpep->home, -ECONNREFUSED);
 	kfi_home_drain(&vpep->home);

@@ -88,8 +88,8 @@ static void kv_qp_event(struct ib_event *event, void *context)
 
 static u32 kv_qp_recv_sge(const struct kv_conn *conn)
 {
-	if (conn->bare)
-		return kv_bare_pieces(conn->kdom->max_recv_sge);
+	if (conn->plain)
+		return kv_plain_pieces(conn->kdom->max_recv_sge);
 	return kv_packet(conn->kdom) > KVW_PAGE ? 2 : 1;
 }
 
@@ -172,11 +172,11 @@ int kv_qp_knock(struct kv_conn *conn)
 /* On failure the caller takes down what there is, with kv_qp_destroy(). */
 int kv_qp_create(struct kv_conn *conn)
 {
-	int ret = kv_qp_open(conn, KV_SQ, conn->bare ? conn->vep->ep.rx.depth : kv_nslots());
+	int ret = kv_qp_open(conn, KV_SQ, conn->plain ? conn->vep->ep.rx.depth : kv_nslots());
 
 	if (ret)
 		return ret;
-	if (conn->bare)
+	if (conn->plain)
 		return kv_sq_create(conn) ?: kv_rq_create(conn);
 	conn->keys = kvcalloc(KV_KEYS, sizeof(*conn->keys), GFP_NOIO);
 	if (!conn->keys)
@@ -186,7 +186,7 @@ int kv_qp_create(struct kv_conn *conn)
 
 /*
  * Of one that has not been connected nobody waits for anything. But it is not enough to drain it: rxe never flushes the receives of one
- * that had no memory to be connected. What a bare one has received is the consumer's, and a reset may take it out of the queue.
+ * that had no memory to be connected. What one of MSG has received is the consumer's, and a reset may take it out of the queue.
  */
 static void kv_qp_reset(struct kv_conn *conn)
 {

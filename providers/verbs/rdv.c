@@ -44,7 +44,7 @@ static int kv_expose(struct kv_conn *conn, struct kfi_oper *op, struct kvw_desc 
 		if (ret)
 			return ret;
 		if (!n)
-			kv_put_fence(conn, frmr->mr);
+			kv_put_fence(conn, frmr->mr->rkey);
 		kv_put_reg(conn, kv_sq_get(conn, KV_SQ_REG), frmr->mr, access, false);
 		frmr->valid = true;
 		descs[n] = (struct kvw_desc){ cpu_to_le64(frmr->mr->iova), cpu_to_le64(frmr->mr->rkey),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * region.c - memory of ours that peers may name, as the device knows it.
+ * region.c - memory of ours that peers may name, as the device knows it. Regions that have a key of the device's: rkey.c.
  *
  * A region is cut into chunks that a fast registration can hold. Nothing is registered before a peer asks for it, or is told with a message:
  * then the chunks that he is told of are, in the send queue of his connection, and from then on any peer of the domain may be told.
@@ -16,62 +16,11 @@
  * what is in the send queue before a registration under way. A chunk whose registration is still in a send queue is not touched, whatever
  * its state: the device may be about to look at it.
  */
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
-#include "verbs.h"
-
-/* kv_chunk.state, under kv_region.lock */
-enum { KV_CHUNK_NEW, KV_CHUNK_BUSY, KV_CHUNK_VALID, KV_CHUNK_GOING, KV_CHUNK_BARE };
+#include "region.h"
 
 #define KV_SUPPLY_AGAIN	msecs_to_jiffies(50)
-
-/**
- * struct kv_chunk - what one registration holds
- * @queued: of its registrations in a send queue; the peer may have ended one that has not been reported yet
- * @at: @len: bytes of the region; @sg: room for @room entries, those bytes are @run of them, of which @nents are mapped: all or none
- */
-struct kv_chunk {
-	struct ib_mr		*mr;
-	struct scatterlist	*sg;
-	unsigned int		room;
-	unsigned int		run;
-	unsigned int		nents;
-	size_t			at;
-	size_t			len;
-	u8			state;
-	unsigned int		queued;
-};
-
-/**
- * struct kv_region - our part of a region
- * @entry:	in &kv_domain.regions, until it is @closed
- * @fresh:	in &kv_ep.fresh of @vep, or empty
- * @lock:	protects the states of chunks; bottom halves off, a leaf
- * @ahead:	registered for a message that has not told of it yet
- * @cut:	chunks of the memory that is attached now; 0: none is
- * @busy:	registrations in a send queue; @idle: wakes who waits for one that was
- * @renew:	has the device take back those that are GOING
- * @supply:	makes registrations for those that are BARE, later again if there is no memory
- * @ending:	kfi.ko waits for that; @closed: the region's handle goes
- */
-struct kv_region {
-	struct rcu_head		rcu;
-	struct list_head	entry;
-	struct list_head	fresh;
-	struct kv_ep		*vep;
-	struct kfi_mr		*mr;
-	struct kv_domain	*kdom;
-	spinlock_t		lock;
-	wait_queue_head_t	idle;
-	struct work_struct	renew;
-	struct delayed_work	supply;
-	bool			ending;
-	bool			closed;
-	bool			ahead;
-	unsigned int		busy;
-	unsigned int		count;
-	unsigned int		cut;
-	struct kv_chunk		chunk[] __counted_by(count);
-};
 
 /* ---- chunks ---- */
 
@@ -95,6 +44,25 @@ static void kv_chunk_unmap(struct kv_domain *kdom, struct kv_chunk *chunk)
 	if (chunk->nents)
 		ib_dma_unmap_sg(kdom->ib, chunk->sg, chunk->nents, DMA_BIDIRECTIONAL);
 	chunk->nents = 0;
+}
+
+int kv_chunk_map(struct kv_region *region, struct kv_chunk *chunk)
+{
+	int nents;
+
+	nents = ib_dma_map_sg(region->kdom->ib, chunk->sg, chunk->run, DMA_BIDIRECTIONAL);
+	if (!nents)
+		return -EIO;
+	chunk->nents = chunk->run;
+	if (kv_bounces(region->kdom, chunk->sg, nents)) {
+		kv_chunk_unmap(region->kdom, chunk);
+		return -EOPNOTSUPP;
+	}
+	if (ib_map_mr_sg(chunk->mr, chunk->sg, nents, NULL, PAGE_SIZE) != nents || chunk->mr->length != chunk->len) {
+		kv_chunk_unmap(region->kdom, chunk);
+		return -EIO;
+	}
+	return 0;
 }
 
 /* Process context. Nobody can touch the memory after it. */
@@ -149,6 +117,17 @@ static bool kv_region_waits(struct kv_region *region)
 	return waits;
 }
 
+/* In place of one that has just been given back, if there is memory at once: the owner may want to use it before kv_supply_work() has run. */
+static void kv_chunk_again(struct kv_region *region, struct kv_chunk *chunk)
+{
+	unsigned int noreclaim = memalloc_noreclaim_save();
+	struct ib_mr *mr = ib_alloc_mr(region->kdom->pd, IB_MR_TYPE_MEM_REG, chunk->room);
+
+	memalloc_noreclaim_restore(noreclaim);
+	if (!IS_ERR(mr))
+		chunk->mr = mr;
+}
+
 /* Until none goes. Of a region that has ended all do that are registered, and no other follows: then none is. The lock is held. */
 static void kv_region_clear(struct kv_region *region)
 {
@@ -164,9 +143,11 @@ static void kv_region_clear(struct kv_region *region)
 			kv_chunk_dereg(region->kdom, chunk);
 		else
 			wait_event(region->idle, !kv_region_waits(region));
+		if (chunk && region->mr->domain->prov_keys)
+			kv_chunk_again(region, chunk);
 		spin_lock_bh(&region->lock);
 		if (chunk)
-			chunk->state = KV_CHUNK_BARE;
+			chunk->state = chunk->mr ? KV_CHUNK_NEW : KV_CHUNK_BARE;
 	}
 }
 
@@ -230,9 +211,11 @@ static void kv_renew_work(struct work_struct *work)
 		kfi_mr_settle(region->mr);
 }
 
-/* Registrations that the memory needs at most; of a region for single I/Os, what its owner has said and no gaps. */
+/* Registrations that the memory needs at most; of a region for single I/Os, what its owner has said and no gaps. One has one key. */
 static unsigned int kv_region_chunks(const struct kfi_mr *mr, unsigned int pages)
 {
+	if (mr->domain->prov_keys)
+		return 1;
 	if (mr->per_io)
 		return 1 + mr->iov_limit / pages;
 	return kv_count_runs(&mr->iter, pages);
@@ -254,7 +237,6 @@ static int kv_region_cut(struct kv_region *region)
 	size_t at = 0;
 
 	region->cut = 0;
-	region->ahead = false;
 	for (; iov_iter_count(&iter); region->cut++) {
 		if (region->cut == region->count) {
 			region->cut = 0;
@@ -271,12 +253,16 @@ static int kv_region_cut(struct kv_region *region)
 int kv_mr_open(struct kfi_mr *mr)
 {
 	struct kv_domain *kdom = to_kv_domain(mr->domain);
-	unsigned int i, count = kv_region_chunks(mr, kdom->max_frmr_pages);
+	unsigned int i, pages = kdom->domain.prov_keys ? kdom->max_key_pages : kdom->max_frmr_pages;
+	unsigned int count = kv_region_chunks(mr, pages);
 	struct kv_region *region;
 	int ret = 0;
 
 	/* A device lets in whatever is under way, and tells afterwards. */
 	if (mr->flags & KFI_MR_SINGLE_USE)
+		return -EOPNOTSUPP;
+	/* By a key of the device's nobody hears of an access. */
+	if (kdom->domain.prov_keys && (mr->flags & KFI_RMA_EVENT || mr->persist))
 		return -EOPNOTSUPP;
 	if (!kv_domain_get(kdom))
 		return -ENODEV;
@@ -295,9 +281,11 @@ int kv_mr_open(struct kfi_mr *mr)
 	INIT_WORK(&region->renew, kv_renew_work);
 	INIT_DELAYED_WORK(&region->supply, kv_supply_work);
 	for (i = 0; i < count && !ret; i++)
-		ret = kv_chunk_alloc(kdom, &region->chunk[i], kv_region_pages(mr, kdom->max_frmr_pages));
+		ret = kv_chunk_alloc(kdom, &region->chunk[i], kv_region_pages(mr, pages));
 	if (!ret && !mr->per_io)
 		ret = kv_region_cut(region);
+	if (!ret && !mr->per_io && kdom->domain.prov_keys)
+		ret = kv_region_key(region);
 	if (ret) {
 		kv_region_free(region);
 		return ret;
@@ -309,45 +297,24 @@ int kv_mr_open(struct kfi_mr *mr)
 	return 0;
 }
 
-/*
- * Memory for one I/O, whose peer hears of the I/O with the next message, and will want it: it is registered in front of that message, which
- * tells of it. Only where it can be but one peer, and one descriptor. All others ask.
- */
-static void kv_fresh_add(struct kv_region *region)
-{
-	struct kfi_ep *ep = region->mr->ep;
-
-	if (!ep || ep->type != KFI_EP_MSG || region->cut != 1)
-		return;
-	region->vep = to_kv_ep(ep);
-	spin_lock_bh(&region->vep->fresh_lock);
-	list_move_tail(&region->fresh, &region->vep->fresh);
-	spin_unlock_bh(&region->vep->fresh_lock);
-}
-
-/* It is dead. Who takes one has found it live under the same lock. */
-static void kv_fresh_del(struct kv_region *region)
-{
-	if (!region->vep)
-		return;
-	spin_lock_bh(&region->vep->fresh_lock);
-	list_del_init(&region->fresh);
-	spin_unlock_bh(&region->vep->fresh_lock);
-}
-
 int kv_mr_attach(struct kfi_mr *mr)
 {
 	struct kv_region *region = READ_ONCE(mr->priv);
+	bool keyed = mr->domain->prov_keys;
 	int ret = -ENODEV;	/* the device has gone */
 
 	if (!region)
 		return ret;
+	if (keyed && (!mr->ep || mr->ep->type != KFI_EP_MSG))
+		return -EINVAL;
+	if (keyed && !kv_region_conn(mr))
+		return -ENOTCONN;
 	spin_lock_bh(&region->lock);
 	if (!region->closed)
-		ret = kv_region_cut(region);
+		ret = keyed && region->chunk[0].state != KV_CHUNK_NEW ? -EAGAIN : kv_region_cut(region);
+	if (!ret && keyed)
+		ret = kv_region_key(region);
 	spin_unlock_bh(&region->lock);
-	if (!ret)
-		kv_fresh_add(region);
 	return ret;
 }
 
@@ -445,35 +412,13 @@ void kv_mr_close(struct kfi_mr *mr)
 
 /* ---- registering ---- */
 
-static int kv_access(const struct kfi_mr *mr)
+int kv_access(const struct kfi_mr *mr)
 {
 	return IB_ACCESS_LOCAL_WRITE | (mr->access & KFI_REMOTE_WRITE ? IB_ACCESS_REMOTE_WRITE : 0) |
 	       (mr->access & KFI_REMOTE_READ ? IB_ACCESS_REMOTE_READ : 0);
 }
 
-static int kv_chunk_map(struct kv_region *region, struct kv_chunk *chunk)
-{
-	int nents;
-
-	nents = ib_dma_map_sg(region->kdom->ib, chunk->sg, chunk->run, DMA_BIDIRECTIONAL);
-	if (!nents)
-		return -EIO;
-	chunk->nents = chunk->run;
-	if (kv_bounces(region->kdom, chunk->sg, nents)) {
-		kv_chunk_unmap(region->kdom, chunk);
-		return -EOPNOTSUPP;
-	}
-	if (ib_map_mr_sg(chunk->mr, chunk->sg, nents, NULL, PAGE_SIZE) != nents || chunk->mr->length != chunk->len) {
-		kv_chunk_unmap(region->kdom, chunk);
-		return -EIO;
-	}
-	return 0;
-}
-
-/*
- * For the asker in @slot, who is told when it has been done; or without one, for what follows in the same queue and is told of itself: that
- * sees it done.
- */
+/* For the asker in @slot, who is told when it has been done. */
 static int kv_chunk_register(struct kv_region *region, struct kv_chunk *chunk, struct kv_conn *conn, struct kv_slot *slot)
 {
 	int ret = kv_chunk_map(region, chunk);
@@ -481,18 +426,17 @@ static int kv_chunk_register(struct kv_region *region, struct kv_chunk *chunk, s
 
 	if (ret)
 		return ret;
-	if (!slot || !slot->wrs)
-		kv_put_fence(conn, chunk->mr);
+	if (!slot->wrs)
+		kv_put_fence(conn, chunk->mr->rkey);
 	e = kv_sq_get(conn, KV_SQ_REGION);
 	e->region = region;
 	e->chunk = chunk - region->chunk;
 	e->slot = slot;
-	chunk->state = slot ? KV_CHUNK_BUSY : KV_CHUNK_VALID;
+	chunk->state = KV_CHUNK_BUSY;
 	chunk->queued++;
 	region->busy++;
-	if (slot)
-		slot->wrs++;
-	kv_put_reg(conn, e, chunk->mr, kv_access(region->mr), slot);
+	slot->wrs++;
+	kv_put_reg(conn, e, chunk->mr, kv_access(region->mr), true);
 	return 0;
 }
 
@@ -530,7 +474,7 @@ static void kv_region_answer(struct kv_region *region, struct kv_slot *slot)
 	unsigned int i, n, first;
 	struct kv_chunk *chunk;
 
-	n = kv_region_window(region, slot->p.data - mr->offset, &first);
+	n = kv_region_window(region, slot->p.data - mr->fid.addr, &first);
 	kv_slot_answer(slot, KVW_KEY_IS, 0);
 	for (i = 0; i < n; i++) {
 		chunk = &region->chunk[first + i];
@@ -538,7 +482,7 @@ static void kv_region_answer(struct kv_region *region, struct kv_slot *slot)
 					      cpu_to_le64(chunk->len) };
 	}
 	slot->answer.count = n;
-	slot->answer.tag = mr->offset;
+	slot->answer.tag = mr->fid.addr;
 	slot->answer.len = mr->len;
 	slot->answer.data = region->chunk[first].at;
 	slot->answer.flags = kv_region_rights(slot->conn, mr);
@@ -554,7 +498,7 @@ static int kv_region_prepare(struct kv_region *region, struct kv_slot *slot)
 
 	if (!region->cut)
 		return -EACCES;		/* the memory has just left it */
-	n = kv_region_window(region, slot->p.data - region->mr->offset, &first);
+	n = kv_region_window(region, slot->p.data - region->mr->fid.addr, &first);
 	if (kv_sq_room(conn) < KV_SQ_ROOM)
 		return -EAGAIN;
 	for (i = first; i < first + n; i++)
@@ -597,88 +541,15 @@ void kv_region_registered(struct kv_sqe *e, int err)
 	if (slot)
 		kv_region_asked(region, chunk, slot, err);
 	else if (err && chunk->state == KV_CHUNK_VALID)
-		chunk->state = KV_CHUNK_GOING;	/* nobody has asked; it may be over already, for the peer has been told */
+		chunk->state = KV_CHUNK_GOING;	/* it may be over already, for the peer has been told */
+	if (!slot && region->tell)
+		kfi_mr_registered(region->mr);
+	if (!slot)
+		wake_up_all(&region->vep->home.idle);
+	region->tell = false;
 	region->busy--;
 	wake_up(&region->idle);
 	spin_unlock(&region->lock);
-}
-
-/* ---- before a peer asks ---- */
-
-#define KV_AHEAD	(KV_SQ_ROOM - 4)	/* registrations behind a fence and another one, in front of a message */
-
-/* Its registration is in the send queue, of whose connection the message will be. The region's lock is held. */
-static bool kv_region_is_placed(struct kv_region *region, struct kv_conn *conn)
-{
-	struct kv_chunk *chunk = &region->chunk[0];
-
-	if (region->closed || region->cut != 1)
-		return false;
-	if (chunk->state == KV_CHUNK_NEW)
-		return !kv_chunk_register(region, chunk, conn, NULL);
-	return region->ahead && chunk->state == KV_CHUNK_VALID;
-}
-
-static bool kv_region_offer(struct kv_region *region, struct kv_conn *conn, struct kvw_told *told)
-{
-	const struct kfi_mr *mr = region->mr;
-	struct kv_chunk *chunk = &region->chunk[0];
-	bool offered;
-
-	spin_lock(&region->lock);
-	offered = kv_region_is_placed(region, conn);
-	region->ahead = false;
-	if (offered)
-		*told = (struct kvw_told) {
-			.key = cpu_to_le64(mr->fid.key), .base = cpu_to_le64(mr->offset), .len = cpu_to_le64(mr->len),
-			.addr = cpu_to_le64(chunk->mr->iova), .rkey = cpu_to_le32(chunk->mr->rkey),
-			.rights = cpu_to_le32(kv_region_rights(conn, mr)),
-		};
-	spin_unlock(&region->lock);
-	return offered;
-}
-
-/*
- * Those of messages that are still to come, for a fence in front of each would wait for the message before it. What is registered comes
- * first then, and the messages go one behind the other.
- */
-static void kv_place_ahead(struct kv_conn *conn)
-{
-	unsigned int left = KV_AHEAD;
-	struct kv_region *region;
-
-	list_for_each_entry(region, &conn->vep->fresh, fresh) {
-		spin_lock(&region->lock);
-		region->ahead = kfi_mr_live(region->mr, region->mr->fid.key) && kv_region_is_placed(region, conn);
-		left -= region->ahead;
-		spin_unlock(&region->lock);
-		if (!left)
-			break;
-	}
-}
-
-/* The next message can tell of one. There is room in the send queue; the connection's lock is held. */
-bool kv_take_fresh(struct kv_conn *conn, struct kvw_told *told)
-{
-	struct kv_ep *vep = conn->vep;
-	struct kv_region *region;
-	bool offered = false, fenced = false;
-
-	if (conn->greeting.version < KVW_VERSION_TELL)
-		return false;
-	spin_lock(&vep->fresh_lock);
-	list_for_each_entry(region, &vep->fresh, fresh) {
-		if (!kfi_mr_live(region->mr, region->mr->fid.key))
-			continue;
-		list_del_init(&region->fresh);
-		fenced = !region->ahead && conn->kdom->repeats;
-		offered = kv_region_offer(region, conn, told);
-		break;
-	}
-	if (offered && fenced)
-		kv_place_ahead(conn);
-	spin_unlock(&vep->fresh_lock);
-	return offered;
 }
 
 /* ---- a peer asks ---- */

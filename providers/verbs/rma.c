@@ -170,7 +170,7 @@ static void kv_put_nothing(struct kv_conn *conn, u8 kind, enum ib_wr_opcode opco
 /* It tells whether the peer's device is there. Whoever is not of ours need not serve READs, but a WRITE of nothing. */
 void kv_put_probe(struct kv_conn *conn)
 {
-	kv_put_nothing(conn, KV_SQ_PROBE, conn->bare ? IB_WR_RDMA_WRITE : IB_WR_RDMA_READ);
+	kv_put_nothing(conn, KV_SQ_PROBE, conn->plain ? IB_WR_RDMA_WRITE : IB_WR_RDMA_READ);
 }
 
 /* What is before it, and was not to be reported, ends with it. Reported is all on iWARP. */
@@ -180,14 +180,14 @@ void kv_put_mark(struct kv_conn *conn)
 		kv_put_nothing(conn, KV_SQ_PROBE, IB_WR_RDMA_WRITE);
 }
 
-/* Orderly shutdown of a bare connection. */
+/* Orderly shutdown of a MSG endpoint. */
 void kv_put_hangup(struct kv_conn *conn)
 {
 	kv_put_nothing(conn, KV_SQ_HANGUP, IB_WR_RDMA_WRITE);
 }
 
 /* Everything is in the send queue, or no more of it will be: then the last of it was not meant to be that. */
-static void kv_rma_issued(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done)
+void kv_rma_issued(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done)
 {
 	conn->op = NULL;
 	kv_op(op)->issued = true;
@@ -239,7 +239,7 @@ void kv_rma_landed(struct kv_conn *conn, struct kfi_oper *op, int err, struct kv
 }
 
 /* Past what has been asked for. Return: there is more. */
-static bool kv_rma_left(const struct kfi_oper *op, struct kv_op *kop)
+bool kv_rma_left(const struct kfi_oper *op, struct kv_op *kop)
 {
 	while (kop->seg < op->rma_count && kop->at == op->rma[kop->seg].len) {
 		kop->seg++;

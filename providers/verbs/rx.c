@@ -290,11 +290,6 @@ static int kv_rx_invalidate(struct kv_slot *slot)
 	return ret == -EACCES ? -EPROTO : 0;
 }
 
-static const struct kvw_told *kv_slot_told(const struct kv_slot *slot)
-{
-	return (void *)(kv_slot_descs(slot) + !!(slot->p.flags & KVW_F_INV));
-}
-
 /* Before anything is done with it that is not to be done for a peer without credit. */
 static int kv_rx_count(struct kv_slot *slot)
 {
@@ -306,8 +301,6 @@ static int kv_rx_count(struct kv_slot *slot)
 		return 0;
 	spin_lock_bh(&conn->lock);
 	ret = kv_rx_charge(slot);
-	if (ret >= 0 && slot->p.type == KVW_MSG && slot->p.flags & KVW_F_TELL)
-		ret = kv_key_told(conn, kv_slot_told(slot)) ?: ret;
 	if (ret > 0 || slot->holds & KV_HOLD_ANSWER)
 		kv_tx_run(conn, &done);
 	kv_unlock_bh(conn, &done);
@@ -435,7 +428,7 @@ static bool kv_rx_is_plain(const struct kv_slot *slot)
 {
 	const struct kv_conn *conn = slot->conn;
 
-	return slot->p.type == KVW_MSG && !(slot->p.flags & (KVW_F_INV | KVW_F_TELL)) && likely(!slot->inv_key) &&
+	return slot->p.type == KVW_MSG && !(slot->p.flags & KVW_F_INV) && likely(!slot->inv_key) &&
 	       likely(READ_ONCE(conn->state) == KV_READY) && likely(slot->p.epoch == READ_ONCE(conn->peer_epoch));
 }
 

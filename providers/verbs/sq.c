@@ -75,11 +75,11 @@ void kv_sq_post(struct kv_conn *conn)
 /* ---- registrations ---- */
 
 /*
- * Before the registrations of a step, of which @mr is the first. rxe that has to send something again begins there and does all that is
+ * Before the registrations of a step, the first of which is of what has had @rkey. rxe that has to send something again begins there and does all that is
  * behind it once more, but refuses to register what is registered. Invalidations it does when all before them has ended, and they may be
  * of what is invalid: nothing that could be repeated is left before what follows one.
  */
-void kv_put_fence(struct kv_conn *conn, struct ib_mr *mr)
+void kv_put_fence(struct kv_conn *conn, u32 rkey)
 {
 	struct kv_sqe *e;
 
@@ -91,19 +91,25 @@ void kv_put_fence(struct kv_conn *conn, struct ib_mr *mr)
 	}
 	e = kv_sq_get(conn, KV_SQ_REG);
 	e->wr.send.opcode = IB_WR_LOCAL_INV;
-	e->wr.send.ex.invalidate_rkey = mr->rkey;
+	e->wr.send.ex.invalidate_rkey = rkey;
 	kv_sq_put(conn, e, &e->wr.send, false);
+}
+
+/* Its pages and its key are set. */
+void kv_put_reg_as(struct kv_conn *conn, struct kv_sqe *e, struct ib_mr *mr, int access, bool tell)
+{
+	e->wr.reg.wr.opcode = IB_WR_REG_MR;
+	e->wr.reg.mr = mr;
+	e->wr.reg.key = mr->rkey;
+	e->wr.reg.access = access;
+	kv_sq_put(conn, e, &e->wr.reg.wr, tell);
 }
 
 /* Its pages are set; it gets another key. */
 void kv_put_reg(struct kv_conn *conn, struct kv_sqe *e, struct ib_mr *mr, int access, bool tell)
 {
 	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
-	e->wr.reg.wr.opcode = IB_WR_REG_MR;
-	e->wr.reg.mr = mr;
-	e->wr.reg.key = mr->rkey;
-	e->wr.reg.access = access;
-	kv_sq_put(conn, e, &e->wr.reg.wr, tell);
+	kv_put_reg_as(conn, e, mr, access, tell);
 }
 
 /* ---- local memory ---- */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * tx.c - the send path, in the order in which a message takes it.
+ * tx.c - the send path of RDM endpoints, in the order in which a message takes it. That of MSG endpoints is in plain.c.
  *
- *   kv_tx() -> kv_rdm_tx(), kv_msg_tx()	which connection? Datagrams have none, and go through dgram.c
+ *   kv_tx() -> kv_rdm_tx()		which connection?
  *   kv_tx_post()			onto its queue, if anything waits there
  *   kv_tx_at_once(), kv_tx_run()	credits spent, work requests filled in, one chain given to the device
  *   kv_send_done()			the device reports (sq.c)
@@ -12,14 +12,12 @@
 
 int kv_tx(struct kfi_ep *ep, struct kfi_oper *op)
 {
-	if (ep->type == KFI_EP_DGRAM)
-		return kv_dgram_tx(to_kv_ep(ep), op);
 	/* A receive is nobody's to make durable. */
 	if (unlikely(op->flags & KFI_COMMIT_COMPLETE) && op->code == KFI_OPC_TWRITE)
 		return -EOPNOTSUPP;
 	memset(kv_op(op), 0, offsetof(struct kv_op, iter));
 	INIT_LIST_HEAD(&kv_op(op)->frmrs);
-	return ep->type == KFI_EP_RDM ? kv_rdm_tx(to_kv_ep(ep), op) : kv_msg_tx(to_kv_ep(ep), op);
+	return kv_rdm_tx(to_kv_ep(ep), op);
 }
 
 /* There may be something to send. The caller has a reference, or is inside the RCU section in which it found it. */
@@ -80,10 +78,7 @@ void kv_done_all(struct kv_done *done)
 
 /* ---- packets ---- */
 
-/*
- * Return: its bytes. What tells of a region has brought the epoch of a moment before: if the region has ended since, the next packet makes
- * the peer forget what this one tells.
- */
+/* Return: its bytes */
 u32 kv_put_header(struct kv_conn *conn, struct kv_sqe *e, struct kvw_packet *p)
 {
 	int cls;
@@ -93,8 +88,7 @@ u32 kv_put_header(struct kv_conn *conn, struct kv_sqe *e, struct kvw_packet *p)
 		p->credit[cls] = kfi_credit_advert(&conn->credit_rx[cls]);
 		p->spent |= (conn->credit_tx[cls].limit == conn->credit_tx[cls].used) << cls;
 	}
-	if (!(p->flags & KVW_F_TELL))
-		p->epoch = atomic_read(&conn->kdom->epoch);
+	p->epoch = atomic_read(&conn->kdom->epoch);
 	conn->credit_due = false;
 	return kvw_encode(p, e->buf);
 }
@@ -290,23 +284,17 @@ static void kv_send_invalidates(struct kv_conn *conn, struct kv_sqe *e, u64 key)
 	e->wr.send.ex.invalidate_rkey = rkey;
 }
 
-#define KV_MSG_DESCS	(1 + KVW_TOLD)	/* the most that a message in one packet has */
-
 /* The message in one packet. */
 static void kv_put_short(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done)
 {
 	u8 answer = kv_answer_wanted(conn, op);
 	struct kvw_packet p __uninitialized;
-	struct kvw_told told __uninitialized;
 	struct kv_sqe *e;
 	u32 bytes;
 	int ret;
 
 	kv_fill_packet(&p, op, KVW_MSG);
 	p.flags |= answer;
-	p.epoch = atomic_read(&conn->kdom->epoch);
-	if (op->len <= conn->room - KV_MSG_DESCS * sizeof(struct kvw_desc) && kv_offer_fresh(conn, &told))
-		p.flags |= KVW_F_TELL;
 	p.count = kvw_msg_descs(p.flags);
 	e = kv_sq_get(conn, KV_SQ_PACKET);
 	bytes = kv_put_header(conn, e, &p);
@@ -317,21 +305,15 @@ static void kv_put_short(struct kv_conn *conn, struct kfi_oper *op, struct kv_do
 		bytes += sizeof(*desc);
 		kv_send_invalidates(conn, e, op->inv_key);
 	}
-	if (p.flags & KVW_F_TELL) {
-		memcpy(e->buf + bytes, &told, sizeof(told));
-		bytes += sizeof(told);
-	}
 	ret = kv_map_payload(conn, e, op, e->buf + bytes, &bytes);
 	if (unlikely(ret)) {
 		kv_sq_unmap(conn, e);
 		kv_op_end(op, ret, done);
 		kv_put_void(conn, op);
-		if (p.flags & KVW_F_TELL)
-			kv_put_mark(conn);
 		return;
 	}
 	kv_sent(conn, e, op, answer, done);
-	kv_put_send(conn, e, bytes, e->op || p.flags & KVW_F_TELL);	/* it stands for the registration in front of it */
+	kv_put_send(conn, e, bytes, e->op);
 }
 
 /* ---- what goes next ---- */
@@ -366,11 +348,6 @@ static bool kv_put_listed(struct kv_conn *conn, struct kfi_oper *op, struct kv_d
 {
 	bool is_long;
 
-	if (conn->bare) {
-		list_del(&op->link);
-		kv_bare_put(conn, op, done);
-		return true;
-	}
 	is_long = kv_is_long(conn, op);
 	if (!kv_may_send(conn, op, is_long))
 		return false;
@@ -456,7 +433,7 @@ static bool kv_bye_due(struct kv_conn *conn)
 	return true;
 }
 
-static bool kv_put_control(struct kv_conn *conn)
+bool kv_put_control(struct kv_conn *conn)
 {
 	struct kvw_packet p = {};
 
@@ -466,7 +443,7 @@ static bool kv_put_control(struct kv_conn *conn)
 		p.type = KVW_BYE;
 	else
 		return false;
-	if (conn->bare)
+	if (conn->plain)
 		kv_put_hangup(conn);
 	else
 		kv_put_packet(conn, &p, NULL, 0);
@@ -486,13 +463,16 @@ static bool kv_put_ready(struct kv_conn *conn)
 
 static bool kv_put_next(struct kv_conn *conn, struct kv_done *done)
 {
+	if (conn->plain)
+		return kv_plain_next(conn, done);
 	return kv_put_ready(conn) || kv_put_answer(conn) || kv_put_inv(conn) || kv_put_fetch(conn, done) ||
 	       kv_put_stalled(conn, done) || kv_put_queued(conn, done) || kv_put_control(conn);
 }
 
-static bool kv_tx_open(const struct kv_conn *conn)
+/* Regions are in their list before the lock is taken: kv_mr_publish() */
+static bool kv_tx_left(const struct kv_conn *conn)
 {
-	return conn->state == KV_READY && !test_bit(KV_DEAD, &conn->flags) && !conn->broken;
+	return !kv_tx_idle(conn) || !list_empty(&conn->vep->fresh);
 }
 
 /* The lock is held: fill the send queue with what may go. */
@@ -501,9 +481,9 @@ void kv_tx_run(struct kv_conn *conn, struct kv_done *done)
 	lockdep_assert_held(&conn->lock);
 	if (!kv_tx_open(conn))
 		return;
-	while (!kv_tx_idle(conn) && kv_sq_room(conn) >= KV_SQ_ROOM && kv_put_next(conn, done))
+	while (kv_tx_left(conn) && kv_sq_room(conn) >= KV_SQ_ROOM && kv_put_next(conn, done))
 		;
-	conn->waits = !kv_tx_idle(conn);
+	conn->waits = kv_tx_left(conn);
 	if (conn->chain)
 		kv_sq_post(conn);
 }
@@ -513,12 +493,6 @@ static void kv_tx_at_once(struct kv_conn *conn, struct kfi_oper *op, bool more, 
 {
 	bool is_long;
 
-	if (conn->bare) {
-		kv_bare_put(conn, op, done);
-		if (!more)
-			kv_sq_post(conn);
-		return;
-	}
 	if (kv_is_rma(op)) {
 		conn->op = op;
 		kv_tx_run(conn, done);

@@ -31,7 +31,7 @@
 #include <kfi_prov.h>
 #include <kfi_source.h>
 #include <trace/events/kfi.h>
-#include "bare.h"
+#include "plain.h"
 #include "dev.h"
 #include "drain.h"
 #include "slot.h"
@@ -67,7 +67,6 @@ extern struct workqueue_struct *kv_commit_wq;	/* unbound: calls of regions' owne
 
 struct kv_auth;
 struct kv_conn;
-struct kv_dgram;
 
 /**
  * struct kv_door - those who have called an endpoint with an authorization key, and have been asked to prove that they have it
@@ -85,14 +84,14 @@ struct kv_door {
  * struct kv_ep - an endpoint
  * @ep:		common part
  * @addr:	own name; port fixed at enable
- * @id:		RDM: where peers call; DGRAM: where they ask; @door: RDM
- * @peers:	RDM, DGRAM: who they are
- * @dgram:	DGRAM: its queue pair and queues, see dgram.h
+ * @id:		RDM: where peers call; @door: likewise
+ * @peers:	RDM: who they are
  * @home:	its connections; @idle of it is woken for kv_ep_settle(), too
  * @peer_name:	MSG: whom we are connected to
- * @rq:		MSG over a bare queue pair: its receives
+ * @rq:		MSG: its receives
  * @held:	RDM: dead connections that have left messages, see held.c; @nheld: these messages; under @held_lock
- * @fresh:	MSG: regions that messages may tell of, see region.c; under @fresh_lock, which is inside of kv_conn.lock
+ * @fresh:	MSG: regions whose registration goes into the send queue next, see region.c; under @fresh_lock, which is inside
+ *		of kv_conn.lock
  */
 struct kv_ep {
 	struct kfi_ep		ep;
@@ -103,7 +102,6 @@ struct kv_ep {
 	struct rdma_cm_id	*id;
 	struct kv_door		door;
 	struct kfi_peers	peers;
-	struct kv_dgram		*dgram;
 	spinlock_t		held_lock;
 	struct list_head	held;
 	unsigned int		nheld;
@@ -120,7 +118,6 @@ struct kv_pep {
 	struct kfi_pep		pep;
 	union kfi_inaddr	addr;
 	struct rdma_cm_id	*id;
-	struct kv_door		door;
 	struct kv_dev		*dev;
 	struct kfi_home		home;
 };
@@ -263,7 +260,7 @@ struct kv_run {
  * @ref:	list, works, unexpected messages, the consumer while he decides about @req
  * @vep:	its endpoint; NULL while a request waits at @pep; both change with @pc's home
  * @pc:		what kfi.ko knows of it
- * @bare:	a queue pair without our protocol, see bare.c; @stands: it has been connected
+ * @plain:	of a MSG endpoint: a queue pair without our protocol, see plain.c; @stands: it has been connected
  * @queue:	operations in posting order; @stalled: those without credit; @waiting: a FIN is due; @ending: their
  *		registrations are being taken back; @failed: to be completed when the connection is down
  * @waits:	not kv_tx_idle(): set by who makes it so, cleared by kv_tx_run()
@@ -291,10 +288,10 @@ struct kv_run {
  * @peer_epoch:	what it last told; @keys: regions of it that we know, see key.c; @key_turn: which to forget next
  * @asks_later:	the peer could not tell of a region: it is not asked before the next jiffy
  * @frmrs:	free registrations by pool, @nfrmrs: their numbers; @frmr_mem: @frmr_sg: their memory
- * @rqe:	the ring of receives of a bare connection, see bare.c; @rq_head under &kv_rq.lock
+ * @rqe:	MSG: the ring of receives, see plain.c; @rq_head under &kv_rq.lock
  * @rxq:	packets to look at; @rx_waits: for @space; @rx_held: until the consumer knows of the connection
  * @space:	waits for room in the receive CQ
- * @held:	messages to be told of then, of a bare connection
+ * @held:	MSG: messages to be told of then
  * @heard:	jiffies of the last sign of life; @probing: one is waited for, since @probed
  * @nudge:	something is to be said soon, whatever it is
  * @name:	the peer; @av_name: as address vectors have it
@@ -316,7 +313,7 @@ struct kv_conn {
 	bool			waits;
 	u8			grow;
 	bool			nudge;
-	bool			bare;
+	bool			plain;
 	bool			stands;
 	struct list_head	queue;
 	struct list_head	stalled[KVW_CLS];
@@ -384,8 +381,11 @@ struct kv_conn {
 	u8			av_name[sizeof(union kfi_inaddr)] __aligned(8);
 	u8			serves;		/* READs of the peer at once */
 	struct kvw_greeting	greeting;	/* the peer's */
+	u8			data_in[KVW_DATA_MAX];	/* private data of MSG: the peer's, and ours */
+	u8			data_in_len;
 	u8			data_out[KVW_DATA_MAX];
 	u8			data_out_len;
+	bool			rejected;	/* by the peer's consumer */
 	bool			requested;	/* @req was shown to the consumer */
 	bool			answered;	/* ... and rdma_cm has our answer */
 	struct list_head	batches;
@@ -509,15 +509,8 @@ int kv_rdm_admit(struct kv_conn *conn);
 void kv_rdm_ready(struct kv_conn *conn);
 void kv_rdm_lost(struct kv_conn *conn, int err);
 
-/* dgram.c, way.c: see dgram.h */
-extern const struct kfi_peer_ops kv_way_ops;
-int kv_dgram_enable(struct kv_ep *vep);
-int kv_dgram_tx(struct kv_ep *vep, struct kfi_oper *op);
-void kv_dgram_stop(struct kv_ep *vep, int err);
-void kv_dgram_close(struct kv_ep *vep);
-
 /* msg.c */
-int kv_msg_tx(struct kv_ep *vep, struct kfi_oper *op);
+struct kv_conn *kv_msg_way(struct kv_ep *vep);
 int kv_msg_connect(struct kfi_ep *ep, const void *addr, const void *data, size_t len);
 int kv_msg_accept(struct kfi_ep *ep, const void *data, size_t len);
 int kv_msg_shutdown(struct kfi_ep *ep);
@@ -537,8 +530,8 @@ int kv_cm_id(struct kv_conn *conn);
 void kv_cm_step(struct kv_conn *conn, int step);
 void kv_cm_name(union kfi_inaddr *name, const struct sockaddr_storage *addr, __be16 port);
 int kv_cm_error(const struct rdma_cm_event *event);
-int kv_cm_listen(struct net *net, enum rdma_ucm_port_space ps, union kfi_inaddr *addr, int backlog,
-		 rdma_cm_event_handler handler, void *context, struct rdma_cm_id **idp);
+int kv_cm_listen(struct net *net, union kfi_inaddr *addr, int backlog, rdma_cm_event_handler handler, void *context,
+		 struct rdma_cm_id **idp);
 int kv_cm_pep_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
 int kv_cm_ep_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
 int kv_cm_got_ready(struct kv_conn *conn);
@@ -619,7 +612,8 @@ static inline bool kv_may_ask(struct kv_conn *conn)
 struct kv_sqe *kv_sq_get(struct kv_conn *conn, u8 kind);
 void kv_sq_put(struct kv_conn *conn, struct kv_sqe *e, struct ib_send_wr *wr, bool tell);
 void kv_sq_post(struct kv_conn *conn);
-void kv_put_fence(struct kv_conn *conn, struct ib_mr *mr);
+void kv_put_fence(struct kv_conn *conn, u32 rkey);
+void kv_put_reg_as(struct kv_conn *conn, struct kv_sqe *e, struct ib_mr *mr, int access, bool tell);
 void kv_put_reg(struct kv_conn *conn, struct kv_sqe *e, struct ib_mr *mr, int access, bool tell);
 void kv_sq_flush(struct kv_conn *conn, struct kv_done *done);
 ssize_t kv_sq_map(struct kv_conn *conn, struct kv_sqe *e, struct iov_iter *iter, size_t len, unsigned int max,
@@ -642,6 +636,11 @@ static inline u64 kv_read_room(u64 addr, u64 len)
 	u64 room = SZ_4K - (addr & (SZ_4K - 1));
 
 	return room < 64 ? min(len, room) : len;
+}
+
+static inline bool kv_tx_open(const struct kv_conn *conn)
+{
+	return conn->state == KV_READY && !test_bit(KV_DEAD, &conn->flags) && !conn->broken;
 }
 
 static inline u32 kv_sq_room(const struct kv_conn *conn)
@@ -685,6 +684,7 @@ void kv_tx_post(struct kv_conn *conn, struct kfi_oper *op);
 void kv_tx_run(struct kv_conn *conn, struct kv_done *done);
 void kv_tx_kick(struct kv_conn *conn);
 void kv_tx_flush_all(struct kv_conn *conn, int err);
+bool kv_put_control(struct kv_conn *conn);
 void kv_more_work(struct work_struct *work);
 void kv_ask_later(struct kv_conn *conn);
 void kv_done_all(struct kv_done *done);
@@ -738,6 +738,8 @@ void kv_sink_done(struct kv_sqe *e, int err);
 
 /* rma.c: RMA of ours */
 bool kv_put_rma(struct kv_conn *conn, struct kv_done *done);
+bool kv_rma_left(const struct kfi_oper *op, struct kv_op *kop);
+void kv_rma_issued(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done);
 void kv_rma_descs(const struct kfi_oper *op, unsigned int first, unsigned int n,
 		  struct kvw_desc *descs);
 void kv_put_probe(struct kv_conn *conn);
@@ -758,7 +760,6 @@ void kv_put_old(struct kv_conn *conn, struct kv_slot *slot);
 int kv_key_find(struct kv_conn *conn, u64 key, u64 addr, u64 len, u8 right, struct kv_run *run);
 int kv_got_key(struct kv_conn *conn, const struct kvw_packet *p, const struct kvw_desc *descs);
 void kv_keys_old(struct kv_conn *conn, u32 epoch);
-int kv_key_told(struct kv_conn *conn, const struct kvw_told *told);
 u32 kv_key_rkey(struct kv_conn *conn, u64 key);
 
 /* What a packet says of the peer's epoch. */
@@ -778,13 +779,10 @@ void kv_region_registered(struct kv_sqe *e, int err);
 bool kv_region_taken(struct kv_conn *conn, u64 key, u32 rkey);
 bool kv_region_spoilt(struct kv_domain *kdom, u32 rkey);
 int kv_rx_key(struct kv_slot *slot);
-bool kv_take_fresh(struct kv_conn *conn, struct kvw_told *told);
-
-/* Is there a region that a message may tell of? Mostly there is none. */
-static inline bool kv_offer_fresh(struct kv_conn *conn, struct kvw_told *told)
-{
-	return unlikely(!list_empty(&conn->vep->fresh)) && kv_take_fresh(conn, told);
-}
+void kv_mr_publish(struct kfi_mr *mr, bool tell);
+int kv_mr_enable(struct kfi_mr *mr);
+bool kv_put_fresh(struct kv_conn *conn);
+void kv_fresh_lost(struct kv_ep *vep);
 
 /* told.c: what peers say of their accesses to it */
 int kv_rx_done(struct kv_slot *slot);

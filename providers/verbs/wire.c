@@ -17,8 +17,7 @@ static const struct {
 	bool	payload;	/* bytes follow the descriptors */
 } rules[KVW_TYPES] = {
 	[KVW_READY]	= {},
-	[KVW_MSG]	= { KVW_F_TAGGED | KVW_F_CQ_DATA | KVW_F_ARRIVED | KVW_F_LANDED | KVW_F_INV | KVW_F_TELL,
-			    0, 1 + KVW_TOLD, true },
+	[KVW_MSG]	= { KVW_F_TAGGED | KVW_F_CQ_DATA | KVW_F_ARRIVED | KVW_F_LANDED | KVW_F_INV, 0, 1, true },
 	[KVW_RTS]	= { KVW_F_TAGGED | KVW_F_CQ_DATA | KVW_F_RMA | KVW_F_INV, 0, KVW_DESC_MAX },
 	[KVW_TREAD]	= { KVW_F_TAGGED | KVW_F_RMA, 0, KVW_DESC_MAX },
 	[KVW_FIN]	= {},
@@ -234,7 +233,7 @@ static int decode_windows(const struct kvw_hello *h, struct kvw_greeting *g)
 	return windows_ok(g) ? 0 : -EPROTO;
 }
 
-/* Is a random number where others have data or names? */
+/* Is a random number where others have names? */
 static bool is_random(const struct kvw_greeting *g)
 {
 	return g->auth && (g->kind == KVW_HELLO || g->kind == KVW_CHALLENGE);
@@ -245,20 +244,20 @@ static bool has_ticket(const struct kvw_greeting *g)
 	return g->kind == KVW_CHALLENGE || g->kind == KVW_PROOF;
 }
 
-/* Only who has a key asks for a proof or gives one; a refusal says nothing that had to be proved; datagrams can prove nothing. */
+/* Only who has a key asks for a proof or gives one; a refusal says nothing that had to be proved. */
 static bool auth_ok(const struct kvw_greeting *g, size_t len)
 {
 	if (has_ticket(g) && !g->auth)
 		return false;
 	if (!g->auth)
 		return true;
-	return g->kind != KVW_REJECT && g->ep_type != 2 && (g->kind != KVW_ACCEPT || len >= sizeof(struct kvw_accept));
+	return g->kind != KVW_REJECT && (g->kind != KVW_ACCEPT || len >= sizeof(struct kvw_accept));
 }
 
 static bool greeting_ok(const struct kvw_hello *h, const struct kvw_greeting *g, size_t len)
 {
-	return g->kind >= KVW_HELLO && g->kind <= KVW_PROOF && g->ep_type >= 1 && g->ep_type <= 3 && auth_ok(g, len) &&
-	       h->data_len <= (g->ep_type == 1 && !is_random(g) ? KVW_DATA_MAX : 0) && g->status <= KVW_STATUS_MAX;
+	return g->kind >= KVW_HELLO && g->kind <= KVW_PROOF && h->ep_type == KVW_RDM && auth_ok(g, len) && !h->zero1 &&
+	       g->status <= KVW_STATUS_MAX;
 }
 
 /* The connection manager pads: what follows the hello is nobody's. */
@@ -275,18 +274,12 @@ int kvw_decode_hello(const void *data, size_t len, struct kvw_greeting *g)
 		return -EOPNOTSUPP;
 	g->auth = h->features;
 	g->kind = h->kind;
-	g->ep_type = h->ep_type;
 	g->version = h->version < KVW_VERSION ? h->version : KVW_VERSION;
 	g->ticket = has_ticket(g) ? le16_to_cpu(h->ticket) : 0;
 	g->status = has_ticket(g) ? 0 : le16_to_cpu(h->status);
 	if (!greeting_ok(h, g, len))
 		return -EPROTO;
-	if (g->ep_type == 2)
-		return 0;
-	g->data_len = h->data_len;
-	if (g->ep_type == 1)
-		memcpy(g->data, h->data, h->data_len);
-	else if (!is_random(g))
+	if (!is_random(g))
 		decode_names(&h->names, g);
 	return decode_windows(h, g);
 }
@@ -306,7 +299,7 @@ void kvw_encode_hello(const struct kvw_greeting *g, struct kvw_hello *h)
 	memset(h, 0, sizeof(*h));
 	h->magic = cpu_to_le32(KVW_MAGIC);
 	h->kind = g->kind;
-	h->ep_type = g->ep_type;
+	h->ep_type = KVW_RDM;
 	h->version = KVW_VERSION;
 	h->version_min = KVW_VERSION_MIN;
 	h->features = g->auth ? KVW_FEAT_AUTH : 0;
@@ -316,42 +309,12 @@ void kvw_encode_hello(const struct kvw_greeting *g, struct kvw_hello *h)
 		h->status = cpu_to_le16(g->status);
 	if (g->kind != KVW_PROOF)
 		encode_windows(g, h);
-	if (g->ep_type == 2 || is_random(g))
+	if (is_random(g))
 		return;
-	if (g->ep_type == 1) {
-		h->data_len = g->data_len;
-		memcpy(h->data, g->data, g->data_len);
-		return;
-	}
 	h->names.incarnation = cpu_to_le64(g->incarnation);
 	h->names.stream = cpu_to_le64(g->stream);
 	h->names.known = cpu_to_le64(g->known);
 	h->names.port = cpu_to_le16(g->port);
 	h->names.src_ctx = cpu_to_le16(g->src_ctx);
 	h->names.dst_ctx = cpu_to_le16(g->dst_ctx);
-}
-
-int kvw_decode_dgram(const struct kvw_dgram_hdr *hdr, u32 bytes, struct kvw_dgram *d)
-{
-	if (bytes < sizeof(*hdr) || le32_to_cpu(hdr->magic) != KVW_DGRAM || hdr->version != KVW_VERSION_DGRAM ||
-	    hdr->flags & ~KVW_F_CQ_DATA || le32_to_cpu(hdr->len) != bytes - sizeof(*hdr))
-		return -EPROTO;
-	d->flags = hdr->flags;
-	d->port = le16_to_cpu(hdr->port);
-	d->len = le32_to_cpu(hdr->len);
-	d->data = le64_to_cpu(hdr->data);
-	memcpy(d->addr, hdr->addr, sizeof(d->addr));
-	return 0;
-}
-
-void kvw_encode_dgram(const struct kvw_dgram *d, struct kvw_dgram_hdr *hdr)
-{
-	memset(hdr, 0, sizeof(*hdr));
-	hdr->magic = cpu_to_le32(KVW_DGRAM);
-	hdr->version = KVW_VERSION_DGRAM;
-	hdr->flags = d->flags;
-	hdr->port = cpu_to_le16(d->port);
-	hdr->len = cpu_to_le32(d->len);
-	hdr->data = cpu_to_le64(d->data);
-	memcpy(hdr->addr, d->addr, sizeof(hdr->addr));
 }

@@ -20,14 +20,12 @@
 #endif
 
 #define KVW_MAGIC		0x5649464b	/* "KFIV" */
-#define KVW_DGRAM		0x4449464b	/* "KFID" */
 #define KVW_VERSION		4		/* the newest; a hello carries the range it can speak */
 #define KVW_VERSION_MIN		1		/* the oldest */
-#define KVW_VERSION_TELL	2		/* the oldest that knows KVW_F_TELL */
 #define KVW_VERSION_LONG	3		/* the oldest whose hello says how long a packet may be */
 #define KVW_VERSION_PARTS	4		/* the oldest that knows KVW_F_PART */
-#define KVW_VERSION_DGRAM	1		/* of datagrams, which have no hello */
-#define KVW_DATA_MAX		32		/* consumer's private data: what InfiniBand's request has room for */
+#define KVW_RDM			3		/* kvw_hello.ep_type: RDM, in libfabric's enumeration */
+#define KVW_DATA_MAX		32		/* private data of a consumer, which MSG endpoints send without a hello */
 #define KVW_WINDOW_MAX		4096		/* packets of a class */
 #define KVW_FIRST		16		/* of them, what may be sent before the receiver has said more */
 #define KVW_STATUS_MAX		4095		/* a positive errno */
@@ -76,17 +74,17 @@ struct kvw_names {
  * struct kvw_hello - private data of request, answer and refusal
  * @magic:	KVW_MAGIC
  * @kind:	enum kvw_kind
- * @ep_type:	1 = MSG, 2 = DGRAM, 3 = RDM (libfabric's enumeration). Of DGRAM the rest is 0 but @version and @status
+ * @ep_type:	KVW_RDM
  * @version:	newest that the sender speaks; @version_min: oldest. Spoken is the newest that both can
- * @data_len:	bytes of @data that are the consumer's
+ * @zero1:	0
  * @features:	KVW_FEAT_AUTH, in all that the two say but REJECT or in nothing. The other bits are kept for encryption
  * @status:	REJECT: a positive errno; @ticket: CHALLENGE: its number, which PROOF repeats
  * @window:	HELLO, ACCEPT: packets of each class that the sender will have receives for, at most; KVW_FIRST of them now
  * @answers:	... and answers likewise: so many requests may be unanswered
  * @packet:	... and bytes that each of those receives takes, at least KVW_PAGE. Before KVW_VERSION_LONG nobody looks
  * @proof:	PROOF
- * @data:	MSG: the consumer's; @names: RDM
- * @nonce:	with KVW_FEAT_AUTH, HELLO and CHALLENGE: a random number, and neither @data nor @names
+ * @names:	of the sender
+ * @nonce:	with KVW_FEAT_AUTH, HELLO and CHALLENGE: a random number, and no @names
  */
 struct kvw_hello {
 	__le32	magic;
@@ -94,7 +92,7 @@ struct kvw_hello {
 	u8	ep_type;
 	u8	version;
 	u8	version_min;
-	u8	data_len;
+	u8	zero1;
 	u8	features;
 	union {
 		__le16	status;
@@ -110,7 +108,6 @@ struct kvw_hello {
 		u8	proof[KVW_PROOF_LEN];
 	};
 	union {
-		u8			data[KVW_DATA_MAX];
 		struct kvw_names	names;
 		u8			nonce[KVW_NONCE];
 	};
@@ -153,7 +150,6 @@ enum kvw_type {
 #define KVW_F_PART	0x10	/* DONE: of an access with more segments, which the next DONE has */
 #define KVW_F_INV	0x20	/* MSG, RTS: the first descriptor's @addr is a key that is to be invalidated */
 #define KVW_F_READ	0x40	/* DONE: of a read */
-#define KVW_F_TELL	0x40	/* MSG: two descriptors more tell of a region of the sender's, see struct kvw_told */
 #define KVW_F_COMMIT	0x80	/* DONE of a write, FLUSH, ATOMIC: the answer says that the segments are durable */
 #define KVW_F_FETCH	0x04	/* ATOMIC: wants OLD */
 #define KVW_F_COMPARE	0x40	/* ATOMIC: the same, and there are values to compare with */
@@ -206,55 +202,6 @@ struct kvw_desc {
 
 static_assert(sizeof(struct kvw_desc) == 24, "descriptor");
 
-/**
- * struct kvw_told - in the place of two descriptors: what KEY_IS would say of a region that is one descriptor
- * @key:	kfabric's; @base: its first address; @len: its bytes
- * @addr: @rkey: the device's; @rights: KVW_K_*; @zero: kept free
- */
-struct kvw_told {
-	__le64	key;
-	__le64	base;
-	__le64	len;
-	__le64	addr;
-	__le32	rkey;
-	__le32	rights;
-	__le64	zero;
-} __packed;
-
-#define KVW_TOLD	2	/* descriptors that it takes the place of */
-static_assert(sizeof(struct kvw_told) == KVW_TOLD * sizeof(struct kvw_desc), "what is told");
-
-/**
- * struct kvw_dgram_hdr - in front of the payload of a datagram, which has no connection and no hello of its own
- * @magic:	KVW_DGRAM
- * @version:	KVW_VERSION_DGRAM
- * @flags:	KVW_F_CQ_DATA or 0
- * @port: @addr: the sender's name; IPv4 is mapped into IPv6
- * @len:	of the payload
- * @data:	for the receiver's completion
- */
-struct kvw_dgram_hdr {
-	__le32	magic;
-	u8	version;
-	u8	flags;
-	__le16	port;
-	__le32	len;
-	__le32	zero;
-	__le64	data;
-	u8	addr[16];
-} __packed;
-
-static_assert(sizeof(struct kvw_dgram_hdr) == 40, "datagram header");
-
-/** struct kvw_dgram - the same, decoded; @addr is in network order in both */
-struct kvw_dgram {
-	u8	flags;
-	u16	port;
-	u32	len;
-	u64	data;
-	u8	addr[16];
-};
-
 #define KVW_HDR_MAX	(sizeof(struct kvw_hdr) + KVW_PARTS * sizeof(__le64))
 #define KVW_ROOM	(KVW_PACKET - KVW_HDR_MAX)	/* for payload and descriptors of a MSG, whatever the header is */
 #define KVW_DESC_MAX	((KVW_PAGE - KVW_HDR_MAX) / sizeof(struct kvw_desc))
@@ -279,15 +226,12 @@ struct kvw_packet {
 /** struct kvw_greeting - a decoded hello in host order */
 struct kvw_greeting {
 	u8	kind;
-	u8	ep_type;
 	u8	version;
 	bool	auth;
 	u16	window[KVW_CLS];
 	u16	answers;
 	u16	packet;
-	u8	data_len;
 	u16	status, ticket;
-	u8	data[KVW_DATA_MAX];
 	u64	incarnation, stream, known;
 	u16	port, src_ctx, dst_ctx;
 };
@@ -310,10 +254,6 @@ int kvw_decode_hello(const void *data, size_t len, struct kvw_greeting *g);
 u32 kvw_encode(const struct kvw_packet *p, struct kvw_hdr *hdr);
 /* What is random, or a proof, is left to the caller. */
 void kvw_encode_hello(const struct kvw_greeting *g, struct kvw_hello *hello);
-
-/* @bytes: of the datagram, header and payload. Pure. Return: 0, -EPROTO. */
-int kvw_decode_dgram(const struct kvw_dgram_hdr *hdr, u32 bytes, struct kvw_dgram *d);
-void kvw_encode_dgram(const struct kvw_dgram *d, struct kvw_dgram_hdr *hdr);
 
 /* Which parts a header has: KVW_P_*. Of a type that is none of ours: nothing. */
 static inline u8 kvw_parts(u8 type, u8 flags)
@@ -373,7 +313,7 @@ static inline u32 kvw_olds(const struct kvw_packet *p)
 /* Descriptors of a MSG. */
 static inline u8 kvw_msg_descs(u8 flags)
 {
-	return (flags & KVW_F_INV ? 1 : 0) + (flags & KVW_F_TELL ? KVW_TOLD : 0);
+	return flags & KVW_F_INV ? 1 : 0;
 }
 
 /* The class of a packet, or KVW_CLS: it answers, or spends nothing. */

@@ -28,7 +28,7 @@ enum kb_style {
 /**
  * struct kb_kind - what a variant asks for; its arg points here
  * @size: of an endpoint's queues, 0: as they come; @caps: besides messages and RMA;
- *	@protocol: 0: any; else of messages alone
+ *	@protocol: 0: any
  */
 struct kb_kind {
 	const char		*prov;

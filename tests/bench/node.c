@@ -13,12 +13,12 @@ static struct kfi_info *kb_hints(const struct kb_kind *kind)
 
 	if (!hints)
 		return NULL;
-	hints->caps = (kind->protocol ? KFI_MSG : KFI_MSG | KFI_TAGGED | KFI_RMA) | kind->caps;
+	hints->caps = KFI_MSG | KFI_RMA | (kind->type == KFI_EP_MSG ? 0 : KFI_TAGGED) | kind->caps;
 	hints->ep_attr->type = kind->type;
 	hints->ep_attr->protocol = kind->protocol;
 	hints->tx_attr->size = kind->size;
 	hints->rx_attr->size = kind->size;
-	hints->domain_attr->mr_mode = KFI_MR_PROV_KEY | KFI_MR_ALLOCATED;
+	hints->domain_attr->mr_mode = KFI_MR_PROV_KEY | KFI_MR_ALLOCATED | KFI_MR_VIRT_ADDR | KFI_MR_ENDPOINT;
 	hints->fabric_attr->prov_name = kstrdup(kind->prov, GFP_KERNEL);
 	if (hints->fabric_attr->prov_name)
 		return hints;

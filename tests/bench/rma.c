@@ -49,7 +49,9 @@ static int rma_post(struct rma *rma, u32 i)
 {
 	struct bench_mem *mem = &rma->local;
 	u32 slot = i % (mem->count / rma->each);
-	struct kfi_rma_iov there = { .len = rma->each * mem->size, .key = kfi_mr_key(rma->mr[slot]) };
+	struct kfi_rma_iov there = {
+		.addr = kfi_mr_addr(rma->mr[slot]), .len = rma->each * mem->size, .key = kfi_mr_key(rma->mr[slot]),
+	};
 	struct kvec vec[BENCH_MEM_MAX];
 	struct kfi_msg_rma msg = {
 		.type = KFI_KVEC,
@@ -163,12 +165,12 @@ static void rma_close(void *priv)
 	struct rma *rma = priv;
 	int i;
 
-	for (i = 0; i < 2; i++)
-		if (rma->ep[i])
-			kb_close(&rma->ep[i]->fid);
 	for (i = 0; i < BENCH_MEM_MAX; i++)
 		if (rma->mr[i])
 			kb_close(&rma->mr[i]->fid);
+	for (i = 0; i < 2; i++)
+		if (rma->ep[i])
+			kb_close(&rma->ep[i]->fid);
 	for (i = 0; i < BENCH_MEM_MAX; i++)
 		if (rma->placed[i])
 			WARN_ON(kfi_mem_free(rma->placed[i]));
@@ -183,9 +185,12 @@ static int rma_register(struct rma *rma)
 	u32 i;
 	int ret = 0;
 
-	for (i = 0; i < rma->remote.count / rma->each && !ret; i++)
+	for (i = 0; i < rma->remote.count / rma->each && !ret; i++) {
 		ret = kfi_mr_regv(rma->node[1].domain, vec, rma_blocks(rma, &rma->remote, i, vec),
 				  KFI_REMOTE_READ | KFI_REMOTE_WRITE, 0, i, 0, &rma->mr[i], NULL);
+		if (!ret && rma->node[1].info->domain_attr->mr_mode & KFI_MR_ENDPOINT)
+			ret = kfi_mr_bind(rma->mr[i], &rma->ep[1]->fid, 0) ?: kfi_mr_enable(rma->mr[i]);
+	}
 	return ret;
 }
 
@@ -226,8 +231,8 @@ static int rma_prepare(struct rma *rma, struct bench_env *env, const struct benc
 	if (!ret && rma->kind->flags & RMA_PLACED)
 		ret = rma_place(rma);
 	if (!ret)
-		ret = rma_register(rma);
-	return ret ?: kb_join(rma->node, rma->kind, rma->ep, rma->addr);
+		ret = kb_join(rma->node, rma->kind, rma->ep, rma->addr);
+	return ret ?: rma_register(rma);
 }
 
 static void *rma_open(struct bench_env *env, const struct bench_variant *v)

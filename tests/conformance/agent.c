@@ -114,6 +114,7 @@ static int conn_answer(struct agent_conn *conn, struct agent_call *c, s64 ret)
 	a.len = cpu_to_le64(c->out.len);
 	a.val[0] = cpu_to_le64(c->val[0]);
 	a.val[1] = cpu_to_le64(c->val[1]);
+	a.val[2] = cpu_to_le64(c->val[2]);
 	return far_send(conn->sock, &a, sizeof(a), c->out.p, c->out.len);
 }
 

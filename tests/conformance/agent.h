@@ -66,7 +66,7 @@ struct agent_call {
 	struct kfid		*obj[2];
 	struct kfid		*opened;
 	struct far_buf		in, out;
-	u64			val[2];
+	u64			val[3];
 };
 
 /* An object as the type that its row has made sure of. */

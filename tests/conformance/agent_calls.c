@@ -317,8 +317,10 @@ static s64 do_mr_alloc(struct agent_call *c)
 	struct kfid_mr *mr;
 	s64 ret = OPEN(c, mr, kfi_mr_alloc(FID(c, 0, kfid_domain), c->arg[1], c->arg[2], &mr, CONTEXT(c)));
 
-	if (!ret)
+	if (!ret) {
 		c->val[1] = kfi_mr_key(mr);
+		c->val[2] = kfi_mr_addr(mr);
+	}
 	return ret;
 }
 
@@ -352,8 +354,10 @@ static s64 do_close(struct agent_call *c)
 /* A region's key may be known only now. */
 static void tell_key(struct agent_call *c)
 {
-	if (c->obj[0]->fclass == KFI_CLASS_MR)
+	if (c->obj[0]->fclass == KFI_CLASS_MR) {
 		c->val[1] = kfi_mr_key(FID(c, 0, kfid_mr));
+		c->val[2] = kfi_mr_addr(FID(c, 0, kfid_mr));
+	}
 }
 
 static s64 do_bind(struct agent_call *c)

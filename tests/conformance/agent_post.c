@@ -211,6 +211,7 @@ s64 agent_mr_reg(struct agent_call *c)
 	if (!ret) {
 		c->opened = &mr->fid;
 		c->val[1] = kfi_mr_key(mr);
+		c->val[2] = kfi_mr_addr(mr);
 	}
 	return ret;
 }

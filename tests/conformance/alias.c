@@ -123,7 +123,7 @@ static void refused(struct test *t)
 const struct test_case alias_cases[] = {
 	{ "alias.defaults", T_ALL, 0, C_MSG, defaults },
 	{ "alias.flags", T_ALL, 0, C_MSG, flags },
-	{ "alias.same", T_ALL, CASE_OURS, C_MSG, same },
+	{ "alias.same", T_ALL, CASE_MATCHING, C_MSG, same },
 	{ "alias.refused", T_ALL, 0, C_MSG, refused },
 	{ }
 };

@@ -235,13 +235,13 @@ static void senseless(struct test *t)
 }
 
 const struct test_case auth_cases[] = {
-	{ "auth.same", T_REL, CASE_OURS, C_MSG, same },
+	{ "auth.same", T_REL, CASE_MATCHING, C_MSG, same },
 	{ "auth.crossing", T_RDM, 0, C_MSG, crossing },
 	{ "auth.other_key", T_RDM, 0, C_MSG, other_key },
 	{ "auth.other_domain_key", T_RDM, 0, C_MSG, other_domain_key },
-	{ "auth.unheard", T_MSG, CASE_OURS, C_MSG, unheard },
-	{ "auth.accepts", T_MSG, CASE_OURS, C_MSG, accepts },
-	{ "auth.offered", T_ALL, CASE_OURS, C_MSG, offered },
+	{ "auth.unheard", T_MSG, CASE_MATCHING, C_MSG, unheard },
+	{ "auth.accepts", T_MSG, CASE_MATCHING, C_MSG, accepts },
+	{ "auth.offered", T_ALL, CASE_MATCHING, C_MSG, offered },
 	{ "auth.senseless", T_ALL, 0, C_MSG, senseless },
 	{ }
 };

@@ -218,11 +218,11 @@ static void arriving(struct test *t)
 }
 
 const struct test_case cancel_cases[] = {
-	{ "cancel.one_of_many", T_ALL, CASE_OURS, C_MSG, one_of_many },
+	{ "cancel.one_of_many", T_ALL, CASE_MATCHING, C_MSG, one_of_many },
 	{ "cancel.unknown", T_ALL, 0, C_MSG, unknown },
-	{ "cancel.same_context", T_ALL, CASE_OURS, C_MSG, same_context },
-	{ "cancel.tagged", T_REL, CASE_OURS, C_TAGGED, tagged },
-	{ "cancel.arriving", T_REL, CASE_OURS, C_MSG, arriving },
-	{ "cancel.racing", T_REL, CASE_OURS, C_MSG, racing },
+	{ "cancel.same_context", T_ALL, CASE_MATCHING, C_MSG, same_context },
+	{ "cancel.tagged", T_REL, CASE_MATCHING, C_TAGGED, tagged },
+	{ "cancel.arriving", T_REL, CASE_MATCHING, C_MSG, arriving },
+	{ "cancel.racing", T_REL, CASE_MATCHING, C_MSG, racing },
 	{ }
 };

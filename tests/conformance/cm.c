@@ -66,7 +66,7 @@ static struct talk *talk_open(struct test *t)
 /* What the other side is told of private data: where nothing says how much there is, all that there may be. */
 static size_t told(const struct talk *k, size_t len)
 {
-	return k->a.t->w->bare ? k->max : len;
+	return test_hw_recv(k->a.t) ? k->max : len;
 }
 
 static bool request(struct talk *k, size_t len, u64 seed)

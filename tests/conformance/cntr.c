@@ -354,8 +354,7 @@ static void of_region(struct test *t)
 	if (p->b.info->domain_attr->mr_mode & KFI_MR_ENDPOINT)
 		EXPECT_EQ(t, kfi_mr_bind(mr, &p->b.ep->fid, 0), 0);
 	EXPECT_EQ(t, kfi_mr_enable(mr), 0);
-	if (p->b.info->domain_attr->mr_mode & KFI_MR_VIRT_ADDR)
-		addr = (u64)(uintptr_t)dst;
+	addr = kfi_mr_addr(mr);
 	for (i = 1; i <= 4; i++) {
 		fill(src, 64, i);
 		POST(t, kfi_write(p->a.ep, src, 64, NULL, p->a.peer, addr, kfi_mr_key(mr), src));
@@ -373,7 +372,7 @@ const struct test_case cntr_cases[] = {
 	{ "cntr.in_use", T_REL, 0, C_MSG | C_RMA | KFI_RMA_EVENT, in_use },
 	{ "cntr.bytes", T_REL, 0, C_MSG | C_RMA | KFI_RMA_EVENT, bytes },
 	{ "cntr.selective", T_REL, 0, C_MSG | C_RMA | KFI_RMA_EVENT, selective },
-	{ "cntr.messages", T_ALL, CASE_OURS, 0, messages },
+	{ "cntr.messages", T_ALL, CASE_MATCHING, 0, messages },
 	{ "cntr.remote", T_REL, 0, C_MSG | C_RMA | KFI_RMA_EVENT, remote },
 	{ "cntr.of_region", T_REL, 0, C_MSG | C_RMA | KFI_RMA_EVENT, of_region },
 	{ }

@@ -542,7 +542,7 @@ const struct test_case cq_wait_cases[] = {
 	{ "cq.handler_softirq", T_REL, 0, 0, handler_softirq },
 	{ "cq.handler_direct", T_REL, 0, 0, handler_direct },
 	{ "cq.handler_cpu", T_REL, CASE_ONCE, 0, handler_cpu },
-	{ "cq.handler_edge", T_REL, CASE_OURS, 0, handler_edge },
+	{ "cq.handler_edge", T_REL, CASE_MATCHING, 0, handler_edge },
 	{ "cq.readers", T_REL, 0, 0, readers },
 	{ }
 };

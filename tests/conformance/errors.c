@@ -382,8 +382,7 @@ static void rma_other_endpoint(struct test *t)
 	test_keep(t, &mr->fid);
 	EXPECT_EQ(t, kfi_mr_bind(mr, &other->ep->fid, 0), 0);
 	kfi_mr_enable(mr);
-	addr = other->info->domain_attr->mr_mode & KFI_MR_VIRT_ADDR ?
-	       (u64)(uintptr_t)f->far + 4096 : 0;
+	addr = kfi_mr_addr(mr);
 	refused(f, true, 16, addr, kfi_mr_key(mr));
 	refused(f, false, 16, addr, kfi_mr_key(mr));
 	still_works(f->p);
@@ -463,12 +462,12 @@ const struct test_case errors_cases[] = {
 	{ "errors.datagram_too_long", T_DGRAM, 0, C_MSG, too_long },
 	{ "errors.extensions", T_ALL, CASE_ONCE, C_MSG, extensions },
 	{ "errors.unknown_calls", T_ALL, 0, C_MSG, unknown_calls },
-	{ "errors.rma_outside", T_REL, 0, C_MSG | C_RMA, rma_outside },
-	{ "errors.rma_wrong_key", T_REL, 0, C_MSG | C_RMA, rma_wrong_key },
+	{ "errors.rma_outside", T_REL, CASE_CHECKED, C_MSG | C_RMA, rma_outside },
+	{ "errors.rma_wrong_key", T_REL, CASE_CHECKED, C_MSG | C_RMA, rma_wrong_key },
 	{ "errors.rma_closed_key", T_REL, 0, C_MSG | C_RMA, rma_closed_key },
-	{ "errors.rma_wrong_rights", T_REL, 0, C_MSG | C_RMA, rma_wrong_rights },
+	{ "errors.rma_wrong_rights", T_REL, CASE_CHECKED, C_MSG | C_RMA, rma_wrong_rights },
 	{ "errors.rma_other_endpoint", T_RDM, 0, C_MSG | C_RMA, rma_other_endpoint },
-	{ "errors.rma_half_wrong", T_REL, 0, C_MSG | C_RMA, rma_half_wrong },
-	{ "errors.rma_mixed", T_REL, 0, C_MSG | C_RMA, rma_mixed },
+	{ "errors.rma_half_wrong", T_REL, CASE_CHECKED, C_MSG | C_RMA, rma_half_wrong },
+	{ "errors.rma_mixed", T_REL, CASE_CHECKED, C_MSG | C_RMA, rma_mixed },
 	{ }
 };

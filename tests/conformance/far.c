@@ -197,6 +197,7 @@ static s64 call(struct far_call *c)
 	take_body(c, &body);
 	c->val[0] = le64_to_cpu(a.val[0]);
 	c->val[1] = le64_to_cpu(a.val[1]);
+	c->val[2] = le64_to_cpu(a.val[2]);
 	return le64_to_cpu(a.ret);
 }
 
@@ -300,6 +301,7 @@ int far_open(struct far_call *c, void *context, void *to)
 	p->fid.fclass = c->val[0];
 	p->fid.context = context;
 	p->mr.key = c->val[1];
+	p->mr.addr = c->val[2];
 	*(struct far_proxy **)to = p;
 	return 0;
 }

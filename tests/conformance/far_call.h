@@ -82,7 +82,7 @@ struct far_call {
 	void		*out;
 	size_t		room, out_len;
 	struct far_buf	*keep;
-	u64		val[2];
+	u64		val[3];
 };
 
 /* What the call at the other machine answered, or -ENOTCONN. Sleeps. */

@@ -236,8 +236,10 @@ static s64 call_of_fid(struct far_call *c, struct kfid *fid)
 {
 	s64 ret = far_call(c);
 
-	if (fid->fclass == KFI_CLASS_MR)
+	if (fid->fclass == KFI_CLASS_MR) {
 		container_of(fid, struct kfid_mr, fid)->key = c->val[1];
+		container_of(fid, struct kfid_mr, fid)->addr = c->val[2];
+	}
 	return ret;
 }
 

@@ -314,6 +314,7 @@ static int mr_work(struct kfid_mr *mr, struct far_call *c, struct kfi_mr_work *w
 	int ret = far_call(c);
 
 	mr->key = c->val[1];
+	mr->addr = c->val[2];
 	if (!ret)
 		work->done(work, c->val[0]);
 	return ret;

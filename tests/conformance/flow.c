@@ -332,11 +332,11 @@ static void unmanaged(struct test *t)
 
 const struct test_case flow_cases[] = {
 	{ "flow.no_receives", T_REL, 0, C_MSG, no_receives },
-	{ "flow.late_receives", T_REL, 0, C_MSG, late_receives },
-	{ "flow.rma_passes", T_REL, 0, C_MSG | C_RMA, rma_passes },
+	{ "flow.late_receives", T_REL, CASE_CHECKED, C_MSG, late_receives },
+	{ "flow.rma_passes", T_REL, CASE_CHECKED, C_MSG | C_RMA, rma_passes },
 	{ "flow.tagged_passes", T_REL, 0, C_MSG | C_TAGGED, tagged_passes },
 	{ "flow.others_pass", T_RDM, 0, C_MSG | C_TAGGED, others_pass },
 	{ "flow.unmanaged", T_REL, 0, C_MSG, unmanaged },
-	{ "flow.unread_target", T_REL, 0, C_MSG | C_RMA, unread_target },
+	{ "flow.unread_target", T_REL, CASE_CHECKED, C_MSG | C_RMA, unread_target },
 	{ }
 };

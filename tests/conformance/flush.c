@@ -85,7 +85,7 @@ static struct kfi_mr_attr disk_attr(struct disk *d, struct kvec *vec, u64 access
 static void disk_named(struct disk *d, const struct node *n)
 {
 	d->r.key = kfi_mr_key(d->r.mr);
-	d->r.addr = n->info->domain_attr->mr_mode & KFI_MR_VIRT_ADDR ? (u64)(uintptr_t)d->r.buf : 0x10000;
+	d->r.addr = kfi_mr_addr(d->r.mr);
 }
 
 static struct disk *disk_open(struct node *n, u64 access, u64 flags)
@@ -776,25 +776,25 @@ static void invalidated(struct test *t)
 }
 
 const struct test_case flush_cases[] = {
-	{ "flush.log_once", T_REL, 0, C_MSG | C_RMA, log_once },
-	{ "flush.ranges", T_REL, 0, C_MSG | C_RMA, ranges },
-	{ "flush.vector", T_REL, 0, C_MSG | C_RMA, vector },
-	{ "flush.commit_write", T_REL, 0, C_MSG | C_RMA, commit_write },
-	{ "flush.commit_no_room", T_REL, 0, C_MSG | C_RMA, commit_no_room },
-	{ "flush.commit_default", T_REL, 0, C_MSG | C_RMA, commit_default },
-	{ "flush.commit_vector", T_REL, 0, C_MSG | C_RMA, commit_vector },
-	{ "flush.commit_single_use", T_REL, 0, C_MSG | C_RMA, commit_single_use },
-	{ "flush.commit_atomic", T_REL, 0, C_MSG | C_RMA | C_ATOMIC, commit_atomic },
-	{ "flush.refused", T_REL, 0, C_MSG | C_RMA, refused },
-	{ "flush.half_wrong", T_REL, 0, C_MSG | C_RMA, half_wrong },
-	{ "flush.bad_calls", T_REL, 0, C_MSG | C_RMA, bad_calls },
-	{ "flush.not_durable", T_REL, 0, C_MSG | C_RMA, not_durable },
-	{ "flush.owner_fails", T_REL, 0, C_MSG | C_RMA, owner_fails },
-	{ "flush.many", T_REL, 0, C_MSG | C_RMA, many },
-	{ "flush.others_pass", T_REL, 0, C_MSG | C_RMA, others_pass },
-	{ "flush.asker_goes", T_REL, 0, C_MSG | C_RMA, asker_goes },
-	{ "flush.target_goes", T_REL, 0, C_MSG | C_RMA, target_goes },
-	{ "flush.region_goes", T_REL, 0, C_MSG | C_RMA, region_goes },
-	{ "flush.invalidated", T_REL, 0, C_MSG | C_RMA, invalidated },
+	{ "flush.log_once", T_REL, CASE_CHECKED, C_MSG | C_RMA, log_once },
+	{ "flush.ranges", T_REL, CASE_CHECKED, C_MSG | C_RMA, ranges },
+	{ "flush.vector", T_REL, CASE_CHECKED, C_MSG | C_RMA, vector },
+	{ "flush.commit_write", T_REL, CASE_CHECKED, C_MSG | C_RMA, commit_write },
+	{ "flush.commit_no_room", T_REL, CASE_CHECKED, C_MSG | C_RMA, commit_no_room },
+	{ "flush.commit_default", T_REL, CASE_CHECKED, C_MSG | C_RMA, commit_default },
+	{ "flush.commit_vector", T_REL, CASE_CHECKED, C_MSG | C_RMA, commit_vector },
+	{ "flush.commit_single_use", T_REL, CASE_CHECKED, C_MSG | C_RMA, commit_single_use },
+	{ "flush.commit_atomic", T_REL, CASE_CHECKED, C_MSG | C_RMA | C_ATOMIC, commit_atomic },
+	{ "flush.refused", T_REL, CASE_CHECKED, C_MSG | C_RMA, refused },
+	{ "flush.half_wrong", T_REL, CASE_CHECKED, C_MSG | C_RMA, half_wrong },
+	{ "flush.bad_calls", T_REL, CASE_CHECKED, C_MSG | C_RMA, bad_calls },
+	{ "flush.not_durable", T_REL, CASE_CHECKED, C_MSG | C_RMA, not_durable },
+	{ "flush.owner_fails", T_REL, CASE_CHECKED, C_MSG | C_RMA, owner_fails },
+	{ "flush.many", T_REL, CASE_CHECKED, C_MSG | C_RMA, many },
+	{ "flush.others_pass", T_REL, CASE_CHECKED, C_MSG | C_RMA, others_pass },
+	{ "flush.asker_goes", T_REL, CASE_CHECKED, C_MSG | C_RMA, asker_goes },
+	{ "flush.target_goes", T_REL, CASE_CHECKED, C_MSG | C_RMA, target_goes },
+	{ "flush.region_goes", T_REL, CASE_CHECKED, C_MSG | C_RMA, region_goes },
+	{ "flush.invalidated", T_REL, CASE_CHECKED, C_MSG | C_RMA, invalidated },
 	{ }
 };

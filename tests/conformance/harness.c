@@ -99,7 +99,7 @@ void *test_zalloc(struct test *t, size_t len)
 /* No two pages lie side by side, unless they have to. */
 void *test_pages(struct test *t, size_t len)
 {
-	void *p = t->w->bare ? kzalloc(PAGE_ALIGN(len ?: 1), GFP_KERNEL) : vzalloc(PAGE_ALIGN(len ?: 1));
+	void *p = test_hw_recv(t) ? kzalloc(PAGE_ALIGN(len ?: 1), GFP_KERNEL) : vzalloc(PAGE_ALIGN(len ?: 1));
 
 	if (!keep(t, KEPT_MEM, p)) {
 		kvfree(p);
@@ -389,7 +389,6 @@ struct kfi_info *test_hints(struct test *t, u64 caps)
 		return NULL;
 	hints->caps = caps;
 	hints->ep_attr->type = t->type;
-	hints->ep_attr->protocol = t->w->bare ? KFI_PROTO_RDMA_CM_IB_RC : KFI_PROTO_UNSPEC;
 	hints->domain_attr->mr_mode = MR_MODE;
 	hints->fabric_attr->prov_name = kstrdup(t->w->provider, GFP_KERNEL);
 	return hints;

@@ -46,8 +46,9 @@ struct node;
 #define CASE_SCRIPT	BIT(1)	/* needs the host script: run when named */
 #define CASE_OFFER	BIT(2)	/* run on types too that getinfo does not offer */
 #define CASE_LESS	BIT(3)	/* with KFI_ATOMIC where that is offered, else without */
-#define CASE_OURS	BIT(4)	/* needs kfi.ko's matching, or a provider's own words: not a bare queue pair's */
-#define CASE_BARE	BIT(5)	/* a bare queue pair's alone */
+#define CASE_MATCHING	BIT(4)	/* needs kfi.ko's matching, or what else a queue pair does not have (test_hw_recv()) */
+#define CASE_CHECKED	BIT(6)	/* kfi.ko at the target checks and counts each access: not for a queue pair */
+#define CASE_HW_RECV	BIT(5)	/* only for endpoints that are queue pairs */
 
 /**
  * struct test_case - a row of the list
@@ -71,7 +72,7 @@ struct test_case {
 	S(info) S(lifetime) S(close) S(av) S(mr) S(mr_bind) S(mr_io) S(mem) S(cq) S(cq_wait) S(eq) S(cntr) \
 	S(cm) S(msg) S(tagged) S(tagged_rma) S(sep) S(shared) S(shared_tx) S(alias) S(inject) S(rma) S(order) \
 	S(flush) S(atomic) S(atomic_error) S(multirecv) S(cancel) S(errors) S(flow) S(trigger) S(fence) S(overdue) S(reset) \
-	S(auth) S(bare) S(dgram) S(nomem) S(nomem_any) S(noalloc) S(peerloss) S(overwrite) S(stress) S(short) S(lnd) \
+	S(auth) S(plain) S(dgram) S(nomem) S(nomem_any) S(noalloc) S(peerloss) S(overwrite) S(stress) S(short) S(lnd) \
 	S(regress) S(verbs_rma) S(script)
 #define TEST_SUITE(name)	name##_cases[],
 extern const struct test_case TEST_SUITES(TEST_SUITE) no_cases[];	/* the last is for the comma before it */
@@ -82,8 +83,8 @@ extern const struct test_case TEST_SUITES(TEST_SUITE) no_cases[];	/* the last is
 #define C_RMA		(KFI_RMA | KFI_READ | KFI_WRITE | KFI_REMOTE_READ | \
 			 KFI_REMOTE_WRITE)
 
-/* What a bare queue pair is asked: messages, and what kfi.ko does by itself */
-#define C_BARE		(C_MSG | KFI_TRIGGER | KFI_FENCE)
+/* What a queue pair is asked: messages and RMA, and what kfi.ko does by itself */
+#define C_HW_RECV	(C_MSG | C_RMA | KFI_TRIGGER | KFI_FENCE)
 
 /* ---- a run ---- */
 
@@ -94,7 +95,7 @@ struct side {
 
 /**
  * struct world - a run
- * @bare: ask for a protocol of which memory has to lie in few pieces
+ * @hw_recv: endpoint types, T_ bits, of which an endpoint is a plain queue pair (KFI_PROTO_RDMA_CM_IB_RC)
  * @below: where the code begins and ends that the provider stands on, and where its drivers end that follow; or 0
  */
 struct world {
@@ -102,11 +103,17 @@ struct world {
 	struct side	side[2];
 	u64		seed;
 	bool		quick;
-	bool		bare;
 	unsigned int	offered;	/* endpoint types, T_ bits */
+	unsigned int	hw_recv;
 	unsigned long	below[3];
 	unsigned int	loss_ms, wait_ms, stress_ms, script_ms, lost_ops, removals;
 };
+
+/* Is an endpoint of this case a plain queue pair? */
+#define test_hw_recv(t)	((t)->w->hw_recv & BIT((t)->type))
+
+/* The level at which a write is in the peer's memory: a queue pair has it with the device's own report. */
+#define test_delivery(t) (test_hw_recv(t) ? KFI_TRANSMIT_COMPLETE : KFI_DELIVERY_COMPLETE)
 
 /* Let go of a namespace: nothing may be opened there any more. */
 void world_drop_net(struct world *w, int side);
@@ -170,7 +177,7 @@ void __printf(2, 3) test_skip(struct test *t, const char *fmt, ...);
 
 /* All answer NULL or an error after having failed the case. */
 void *test_zalloc(struct test *t, size_t len);	/* slab memory */
-void *test_pages(struct test *t, size_t len);	/* whole pages, side by side for none but bare queue pairs */
+void *test_pages(struct test *t, size_t len);	/* whole pages, side by side for none but queue pairs */
 /* The page that a byte of it is in */
 static inline struct page *test_page(const void *at)
 {

@@ -148,10 +148,12 @@ static void write_remote(struct test *t)
 	REQUIRE(t, !POST(t, kfi_inject_write(p->a.ep, tx, max, p->a.peer, r.addr, r.key)));
 	memset(tx, 0xff, max);
 	/* Data that comes with a completion comes after it. */
-	REQUIRE(t, !POST(t, kfi_inject_writedata(p->a.ep, tx, 0, 5, p->a.peer, r.addr, r.key)));
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_EQ(t, c.flags, KFI_RMA | KFI_REMOTE_WRITE | KFI_REMOTE_CQ_DATA);
-	EXPECT_EQ(t, c.data, 5);
+	if (!test_hw_recv(t)) {
+		REQUIRE(t, !POST(t, kfi_inject_writedata(p->a.ep, tx, 0, 5, p->a.peer, r.addr, r.key)));
+		REQUIRE(t, !WAIT_RX(&p->b, &c));
+		EXPECT_EQ(t, c.flags, KFI_RMA | KFI_REMOTE_WRITE | KFI_REMOTE_CQ_DATA);
+		EXPECT_EQ(t, c.data, 5);
+	}
 	EXPECT(t, test_until(t, differs(rx, max, 1) == -1));
 	NONE_TX(&p->a);
 	/* Failure is told nevertheless. */

@@ -85,9 +85,6 @@ static unsigned int removals = 5;
 module_param(removals, uint, 0444);
 MODULE_PARM_DESC(removals, "how often script.device_gone wants a device removed");
 
-static bool bare;
-module_param(bare, bool, 0444);
-MODULE_PARM_DESC(bare, "ask for KFI_PROTO_RDMA_CM_IB_RC");
 
 static unsigned long below[3];
 module_param_array(below, ulong, NULL, 0444);
@@ -153,12 +150,23 @@ static bool wanted(const struct test_case *c)
 		p += len;
 		p += *p == ',';
 	}
-	if (bare ? c->flags & CASE_OURS || c->caps & ~C_BARE : c->flags & CASE_BARE)
-		return false;
 	/* The script's cases wait for the script: they run when named. */
 	if (c->flags & CASE_SCRIPT)
 		return in;
 	return in || !any;
+}
+
+/* For the list of all cases */
+static const struct world every_world = { .offered = T_ALL };
+
+/* What a queue pair does not have it is not asked for. */
+static bool suits(const struct world *w, const struct test_case *c, enum kfi_ep_type type)
+{
+	if (w == &every_world)
+		return true;
+	if (w->hw_recv & BIT(type))
+		return !(c->flags & (CASE_MATCHING | CASE_CHECKED)) && !(c->caps & ~C_HW_RECV);
+	return !(c->flags & CASE_HW_RECV);
 }
 
 typedef void (*visit_fn)(const struct test_case *c, enum kfi_ep_type type,
@@ -168,7 +176,7 @@ typedef void (*visit_fn)(const struct test_case *c, enum kfi_ep_type type,
  * Every case with every endpoint type it is to run on. A type that is not there
  * at all is skipped once, by the case that asks for it, not by each.
  */
-static void visit_cases(unsigned int offered, visit_fn fn, void *arg)
+static void visit_cases(const struct world *w, visit_fn fn, void *arg)
 {
 	const struct test_case *c;
 	int i, j;
@@ -179,8 +187,8 @@ static void visit_cases(unsigned int offered, visit_fn fn, void *arg)
 				continue;
 			for (j = 0; j < ARRAY_SIZE(type_names); j++) {
 				if (!(c->types & BIT(type_names[j].type)) ||
-				    !(c->flags & CASE_OFFER || offered & BIT(type_names[j].type)) ||
-				    !has_word(ep_types, type_names[j].name))
+				    !(c->flags & CASE_OFFER || w->offered & BIT(type_names[j].type)) ||
+				    !has_word(ep_types, type_names[j].name) || !suits(w, c, type_names[j].type))
 					continue;
 				fn(c, type_names[j].type, arg);
 				if (c->flags & CASE_ONCE)
@@ -284,7 +292,6 @@ static int world_init(struct world *w)
 	w->script_ms = script_ms;
 	w->lost_ops = lost_ops;
 	w->removals = removals;
-	w->bare = bare;
 	memcpy(w->below, below, sizeof(below));
 	w->side[0].node = node_a;
 	w->side[1].node = node_b;
@@ -317,6 +324,8 @@ static void probe_types(struct world *w)
 		t = test_alloc(w, info_cases, type_names[i].type);
 		if (t && !test_getinfo(t, 0, KFI_MSG, &info)) {
 			w->offered |= BIT(type_names[i].type);
+			if (info->ep_attr->protocol == KFI_PROTO_RDMA_CM_IB_RC)
+				w->hw_recv |= BIT(type_names[i].type);
 			kfi_freeinfo(info);
 		}
 		kfree(t);
@@ -328,7 +337,7 @@ static int run_all(struct world *w)
 	struct tally tally = { .world = w };
 
 	probe_types(w);
-	visit_cases(w->offered, count_case, &tally);
+	visit_cases(w, count_case, &tally);
 	pr_info("KTAP version 1\n");
 	pr_info("1..1\n");
 	pr_info("    KTAP version 1\n");
@@ -336,7 +345,7 @@ static int run_all(struct world *w)
 	pr_info("    # seed=%llu quick=%d\n", w->seed, w->quick);
 	pr_info("    1..%u\n", tally.number);
 	tally.number = 0;
-	visit_cases(w->offered, run_case, &tally);
+	visit_cases(w, run_case, &tally);
 	pr_info("# %s: pass:%u fail:%u skip:%u total:%u\n", w->provider,
 		tally.passed, tally.failed, tally.skipped, tally.number);
 	pr_info("%sok 1 %s\n", tally.failed || !tally.passed ? "not " : "",
@@ -379,7 +388,7 @@ static int __init conformance_init(void)
 	int ret = 0;
 
 	if (list) {
-		visit_cases(T_ALL, list_case, NULL);
+		visit_cases(&every_world, list_case, NULL);
 		return 0;
 	}
 	if (agent)

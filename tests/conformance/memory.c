@@ -31,7 +31,7 @@ int region_open(struct node *n, struct region *r, void *buf, size_t len, u64 acc
 		}
 	}
 	r->key = kfi_mr_key(r->mr);
-	r->addr = mode & KFI_MR_VIRT_ADDR ? (u64)(uintptr_t)buf : 0;
+	r->addr = kfi_mr_addr(r->mr);
 	EXPECT(t, r->key != KFI_KEY_NOTAVAIL);
 	return 0;
 }

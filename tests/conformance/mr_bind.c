@@ -142,8 +142,7 @@ static void waits(struct test *t)
 	REQUIRE_EQ(t, kfi_mr_reg(p->b.domain, far, LEN, BOTH, 0, 11, KFI_RMA_EVENT, &r.mr, NULL), 0);
 	test_keep(t, &r.mr->fid);
 	r.key = kfi_mr_key(r.mr);
-	if (p->b.info->domain_attr->mr_mode & KFI_MR_VIRT_ADDR)
-		r.addr = (u64)(uintptr_t)far;
+	r.addr = kfi_mr_addr(r.mr);
 	REQUIRE(t, try(p, A_WRITE, &r, near, false));
 	EXPECT_EQ(t, kfi_mr_enable(r.mr), -KFI_EOPBADSTATE);
 	REQUIRE(t, try(p, A_WRITE, &r, near, false));
@@ -181,8 +180,7 @@ static void bindings(struct test *t)
 		EXPECT_EQ(t, kfi_mr_enable(r.mr), 0);
 	EXPECT_EQ(t, kfi_close(&p->b.ep->fid), -EBUSY);
 	r.key = kfi_mr_key(r.mr);
-	if (p->b.info->domain_attr->mr_mode & KFI_MR_VIRT_ADDR)
-		r.addr = (u64)(uintptr_t)far;
+	r.addr = kfi_mr_addr(r.mr);
 	REQUIRE(t, try(p, A_WRITE, &r, near, true) && try(p, A_READ, &r, near, true));
 	still_works(p);
 }
@@ -243,7 +241,7 @@ static void offsets(struct test *t)
 #define C_MR	(C_MSG | C_RMA)
 
 const struct test_case mr_bind_cases[] = {
-	{ "mr.rights", T_REL, 0, C_MR, rights },
+	{ "mr.rights", T_REL, CASE_CHECKED, C_MR, rights },
 	{ "mr.long_key", T_REL, CASE_ONCE, C_MR, long_key },
 	{ "mr.waits_for_enable", T_REL, 0, C_MR | KFI_RMA_EVENT, waits },
 	{ "mr.bindings", T_REL, 0, C_MR, bindings },

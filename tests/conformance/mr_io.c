@@ -118,7 +118,7 @@ static void softirq(struct test *t)
 
 		if (key == KFI_KEY_NOTAVAIL)
 			continue;
-		POST(t, kfi_write(p->a.ep, near, 64, NULL, p->a.peer, 0, key, near));
+		POST(t, kfi_write(p->a.ep, near, 64, NULL, p->a.peer, kfi_mr_addr(io->mr), key, near));
 		if (WAIT_TX(&p->a, &c))
 			break;
 		EXPECT(t, c.err == 0 || c.err == EREMOTEIO || is_refused(&p->a, c.err, 64, false));
@@ -135,7 +135,7 @@ struct writer {
 	struct pair		*p;
 	u8			*near;
 	size_t			len;
-	u64			key;
+	u64			addr, key;
 	struct completion	begun;
 };
 
@@ -145,7 +145,7 @@ static int write_run(void *arg)
 	struct node *a = &w->p->a;
 
 	complete(&w->begun);
-	return POST(a->t, kfi_write(a->ep, w->near, w->len, NULL, a->peer, 0, w->key, w));
+	return POST(a->t, kfi_write(a->ep, w->near, w->len, NULL, a->peer, w->addr, w->key, w));
 }
 
 /* Detached in the middle of an arriving write: when that is told, not a byte changes any more. Did the write succeed? */
@@ -161,6 +161,7 @@ static bool detach_one(struct test *t, struct io *io, struct writer *w, unsigned
 	if (!th || !io_do(t, io, true))
 		return false;
 	w->key = kfi_mr_key(io->mr);
+	w->addr = kfi_mr_addr(io->mr);
 	if (worker_start(t, th, -1, write_run, w))
 		return false;
 	wait_for_completion(&w->begun);
@@ -238,8 +239,8 @@ static void single_use(struct test *t)
 		REQUIRE(t, io_do(t, io, true));
 		for (j = 0, ok = 0; j < 3; j++)
 			POST(t, i & 1 ?
-			     kfi_read(p->a.ep, near, 64, NULL, p->a.peer, 0, kfi_mr_key(io->mr), CTX(j)) :
-			     kfi_write(p->a.ep, near, 64, NULL, p->a.peer, 0, kfi_mr_key(io->mr), CTX(j)));
+			     kfi_read(p->a.ep, near, 64, NULL, p->a.peer, kfi_mr_addr(io->mr), kfi_mr_key(io->mr), CTX(j)) :
+			     kfi_write(p->a.ep, near, 64, NULL, p->a.peer, kfi_mr_addr(io->mr), kfi_mr_key(io->mr), CTX(j)));
 		for (j = 0; j < 3; j++) {
 			REQUIRE(t, !WAIT_TX(&p->a, &c));
 			EXPECT(t, c.err == 0 || c.err == EACCES);
@@ -285,9 +286,9 @@ static void single_use_waits(struct test *t)
 	memset(near + LEN / 4, 0x5a, LEN / 4);
 	REQUIRE(t, io_do(t, io, true));
 	fill_queue(p, &r, near);
-	POST(t, kfi_writedata(p->a.ep, near, LEN / 4, NULL, 7, p->a.peer, 0, kfi_mr_key(io->mr), CTX(FULL)));
+	POST(t, kfi_writedata(p->a.ep, near, LEN / 4, NULL, 7, p->a.peer, kfi_mr_addr(io->mr), kfi_mr_key(io->mr), CTX(FULL)));
 	for (i = 0; i < 2; i++)
-		POST(t, kfi_write(p->a.ep, near + LEN / 4, i ? 64 : LEN / 4, NULL, p->a.peer, 0, kfi_mr_key(io->mr), CTX(FULL + 1 + i)));
+		POST(t, kfi_write(p->a.ep, near + LEN / 4, i ? 64 : LEN / 4, NULL, p->a.peer, kfi_mr_addr(io->mr), kfi_mr_key(io->mr), CTX(FULL + 1 + i)));
 	msleep(300);
 	EXPECT(t, far[0] != 0x5a && far[LEN / 4 - 1] != 0x5a);
 	REQUIRE(t, io_do(t, io, false) && io_do(t, io, true));
@@ -307,7 +308,7 @@ static void single_use_waits(struct test *t)
 	if (!err[FULL])
 		REQUIRE(t, !WAIT_RX(&p->b, &c));
 	NONE_RX(&p->b);
-	POST(t, kfi_write(p->a.ep, near, 64, NULL, p->a.peer, 0, kfi_mr_key(io->mr), CTX(0)));
+	POST(t, kfi_write(p->a.ep, near, 64, NULL, p->a.peer, kfi_mr_addr(io->mr), kfi_mr_key(io->mr), CTX(0)));
 	REQUIRE(t, !WAIT_TX(&p->a, &c));
 	EXPECT_EQ(t, c.err, 0);
 	REQUIRE(t, io_do(t, io, false));

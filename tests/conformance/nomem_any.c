@@ -748,7 +748,7 @@ const struct test_case nomem_any_cases[] = {
 	{ "nomem_any.rma", T_REL, 0, C_RMA | C_MSG, rma },
 	{ "nomem_any.atomics", T_REL, 0, C_MSG | KFI_ATOMIC | C_RMA, atomics },
 	{ "nomem_any.multirecv", T_REL, 0, C_MSG | KFI_MULTI_RECV, multirecv },
-	{ "nomem_any.leases", T_REL, 0, C_MSG | C_RMA, leases },
+	{ "nomem_any.leases", T_REL, CASE_CHECKED, C_MSG | C_RMA, leases },
 	{ "nomem_any.triggers", T_REL, 0, C_MSG | KFI_TRIGGER, triggers },
 	{ }
 };

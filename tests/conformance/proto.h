@@ -27,7 +27,7 @@ enum far_op {
 	FAR_RESET,		/* -> objects that were open */
 	FAR_SYNC,		/* < > changes of windows */
 	FAR_GETINFO,		/* version, flags < node, service, hints > infos */
-	/* Those that open: ... context in [6], number in [7] -> fclass, key */
+	/* Those that open: ... context in [6], number in [7] -> fclass, key, address */
 	FAR_FABRIC,		/* < info */
 	FAR_DOMAIN,		/* fabric < info */
 	FAR_EQ,			/* fabric, attr given < attr */
@@ -45,11 +45,11 @@ enum far_op {
 	FAR_MR_ALLOC,		/* domain, most segments, flags */
 	FAR_ALIAS,		/* ep, flags */
 	/* Others */
-	FAR_MR_REGISTER,	/* mr < struct far_mr, segments -> what done() was told, key */
+	FAR_MR_REGISTER,	/* mr < struct far_mr, segments -> what done() was told, key, address */
 	FAR_MR_INVALIDATE,	/* mr -> what done() was told */
 	FAR_CLOSE,		/* object */
-	FAR_BIND,		/* object, object, flags -> nothing, key */
-	FAR_CONTROL,		/* object, command, value, there is one -> value, key */
+	FAR_BIND,		/* object, object, flags -> nothing, key, address */
+	FAR_CONTROL,		/* object, command, value, there is one -> value, key, address */
 	FAR_OPEN_OPS,		/* object, flags < name */
 	FAR_SETNAME,		/* object < address */
 	FAR_GETNAME,		/* object, room > address -> its length */
@@ -107,11 +107,11 @@ struct far_answer {
 	__le32	pad;
 	__le64	len;		/* bytes that follow */
 	__le64	ret;
-	__le64	val[2];
+	__le64	val[3];
 };
 
 static_assert(sizeof(struct far_request) == 80);
-static_assert(sizeof(struct far_answer) == 40);
+static_assert(sizeof(struct far_answer) == 48);
 
 /**
  * struct far_change - head of one window in FAR_SYNC, followed by its runs

@@ -58,7 +58,7 @@ static int write_through(struct pair *p, struct region *r)
 	comp_t c;
 
 	do {
-		ret = kfi_writemsg(a->ep, &msg, KFI_DELIVERY_COMPLETE | KFI_COMPLETION);
+		ret = kfi_writemsg(a->ep, &msg, test_delivery(a->t) | KFI_COMPLETION);
 	} while (ret == -EAGAIN && test_again(a->t, &until));
 	if (a->t->type == KFI_EP_MSG && (ret == -ENOTCONN || ret == -ESHUTDOWN))
 		return 0;

@@ -77,7 +77,7 @@ static bool all_ended(struct node *a)
 	for (i = 0; i < 2; i++) {
 		if (!EXPECT_EQ(t, comp_poll(a, a->txcq, &c), 1))
 			return false;
-		EXPECT(t, c.err == ECANCELED || c.op_context == CTX(RECVS + 1) || t->w->bare);
+		EXPECT(t, c.err == ECANCELED || c.op_context == CTX(RECVS + 1) || test_hw_recv(t));
 	}
 	NONE_RX(a);
 	NONE_TX(a);
@@ -89,6 +89,7 @@ static void connected(struct test *t)
 	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *near_mem = test_pages(t, LONG), *far_mem = test_pages(t, LONG);
 	u8 *buf = test_pages(t, 3 * LONG);
+	bool bound = t->info[1]->domain_attr->mr_mode & KFI_MR_ENDPOINT;
 	struct region near, far;
 	comp_t c;
 	int i;
@@ -102,8 +103,12 @@ static void connected(struct test *t)
 			return;
 		REQUIRE(t, all_ended(&p->a));
 		EXPECT_EQ(t, kfi_send(p->a.ep, buf, 1, NULL, p->a.peer, NULL), -ENOTCONN);
+		if (bound)
+			REQUIRE_EQ(t, test_close(t, &far.mr->fid), 0);
 		REQUIRE(t, peer_ends(&p->b) && drop_completions(&p->b, p->b.rxcq));
 		REQUIRE(t, !pair_connect(&p->a, &p->b));
+		if (bound)
+			REQUIRE(t, !region_open(&p->b, &far, far_mem, LONG, KFI_REMOTE_WRITE));
 		if (transfer(&p->a, &p->b, LONG, i) || transfer(&p->b, &p->a, 100, i))
 			return;
 		/* The regions are those of before. */

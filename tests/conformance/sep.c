@@ -520,9 +520,7 @@ static void flush(struct test *t)
 	REQUIRE_EQ(t, kfi_mr_bind(mr, &b[1].rx[1].ep->fid, 0), 0);
 	if (b[1].n.info->domain_attr->mr_mode & KFI_MR_ENDPOINT)
 		REQUIRE_EQ(t, kfi_mr_enable(mr), 0);
-	range = (struct kfi_rma_iov){ 0, 4096, kfi_mr_key(mr) };
-	if (b[1].n.info->domain_attr->mr_mode & KFI_MR_VIRT_ADDR)
-		range.addr = (u64)(uintptr_t)far;
+	range = (struct kfi_rma_iov){ kfi_mr_addr(mr), 4096, kfi_mr_key(mr) };
 	for (i = 0; i < LANES; i++)
 		for (j = 0; j < LANES && !t->failures; j++) {
 			struct node *tx = &b[0].tx[i];

@@ -572,19 +572,19 @@ static void stress(struct test *t)
 }
 
 const struct test_case shared_cases[] = {
-	{ "shared.receives", T_ALL, CASE_OURS, C_MSG, receives },
-	{ "shared.unexpected", T_REL, CASE_OURS, C_MSG, unexpected },
+	{ "shared.receives", T_ALL, CASE_MATCHING, C_MSG, receives },
+	{ "shared.unexpected", T_REL, CASE_MATCHING, C_MSG, unexpected },
 	{ "shared.tags", T_REL, 0, C_TAGGED, tags },
 	{ "shared.directed", T_RDM, 0, C_MSG | KFI_DIRECTED_RECV | KFI_SOURCE, directed },
 	{ "shared.inserted_late", T_RDM, 0, C_MSG | KFI_DIRECTED_RECV | KFI_SOURCE, inserted_late },
 	{ "shared.multi_receive", T_ALL, 0, C_MSG | KFI_MULTI_RECV, multi_receive },
-	{ "shared.counted", T_ALL, CASE_OURS, C_MSG, counted },
-	{ "shared.one_leaves", T_REL, CASE_OURS, C_MSG, one_leaves },
-	{ "shared.leaves_under_way", T_REL, CASE_OURS, C_MSG, leaves_under_way },
-	{ "shared.both_leave", T_REL, CASE_OURS, C_MSG, both_leave },
-	{ "shared.ends", T_ALL, CASE_OURS, C_MSG, ends },
-	{ "shared.refused", T_ALL, CASE_OURS, C_MSG, refused },
-	{ "shared.enabled_first", T_ALL, CASE_OURS, C_MSG, enabled_first },
+	{ "shared.counted", T_ALL, CASE_MATCHING, C_MSG, counted },
+	{ "shared.one_leaves", T_REL, CASE_MATCHING, C_MSG, one_leaves },
+	{ "shared.leaves_under_way", T_REL, CASE_MATCHING, C_MSG, leaves_under_way },
+	{ "shared.both_leave", T_REL, CASE_MATCHING, C_MSG, both_leave },
+	{ "shared.ends", T_ALL, CASE_MATCHING, C_MSG, ends },
+	{ "shared.refused", T_ALL, CASE_MATCHING, C_MSG, refused },
+	{ "shared.enabled_first", T_ALL, CASE_MATCHING, C_MSG, enabled_first },
 	{ "shared.stress", T_RDM, 0, C_MSG, stress },
 	{ }
 };

@@ -17,7 +17,7 @@ static u8 flags_of(u8 type)
 {
 	switch (type) {
 	case KVW_MSG:
-		return KVW_F_TAGGED | KVW_F_CQ_DATA | KVW_F_ARRIVED | KVW_F_LANDED | KVW_F_INV | KVW_F_TELL;
+		return KVW_F_TAGGED | KVW_F_CQ_DATA | KVW_F_ARRIVED | KVW_F_LANDED | KVW_F_INV;
 	case KVW_RTS:
 		return KVW_F_TAGGED | KVW_F_CQ_DATA | KVW_F_RMA | KVW_F_INV;
 	case KVW_TREAD:
@@ -49,7 +49,7 @@ static void check_flags(const struct kvw_packet *p)
 	PROMISE(!(p->flags & KVW_F_RMA) || p->flags & KVW_F_TAGGED);
 	PROMISE(!(p->flags & KVW_F_INV) || p->count);	/* its key is in the first descriptor */
 	PROMISE(p->type != KVW_TREAD || p->flags == (KVW_F_TAGGED | KVW_F_RMA));
-	PROMISE(p->type != KVW_MSG || p->count == !!(p->flags & KVW_F_INV) + 2 * !!(p->flags & KVW_F_TELL));
+	PROMISE(p->type != KVW_MSG || p->count == !!(p->flags & KVW_F_INV));
 	PROMISE(!(p->flags & KVW_F_ARRIVED) || !(p->flags & KVW_F_LANDED));	/* a slot has room for one answer */
 }
 
@@ -186,11 +186,11 @@ static void fuzz_packet(const u8 *data, size_t size, u32 bytes, u8 how)
 static void check_auth(const struct kvw_hello *hello, const struct kvw_greeting *g, size_t len)
 {
 	PROMISE(g->auth == !!hello->features);
-	PROMISE(!g->auth || (g->kind != KVW_REJECT && g->ep_type != 2));
+	PROMISE(!g->auth || g->kind != KVW_REJECT);
 	PROMISE((g->kind != KVW_CHALLENGE && g->kind != KVW_PROOF) || g->auth);
 	PROMISE(g->kind != KVW_ACCEPT || !g->auth || len >= sizeof(struct kvw_accept));
 	if (g->auth && (g->kind == KVW_HELLO || g->kind == KVW_CHALLENGE))
-		PROMISE(!g->data_len && !g->incarnation && !g->stream && !g->port && !g->dst_ctx);
+		PROMISE(!g->incarnation && !g->stream && !g->port && !g->dst_ctx);
 }
 
 static void check_greeting(const struct kvw_greeting *g)
@@ -198,14 +198,12 @@ static void check_greeting(const struct kvw_greeting *g)
 	int cls;
 
 	PROMISE(g->kind >= KVW_HELLO && g->kind <= KVW_PROOF);
-	PROMISE(g->ep_type >= 1 && g->ep_type <= 3);
 	PROMISE(g->version >= KVW_VERSION_MIN && g->version <= KVW_VERSION);
-	PROMISE(g->data_len <= KVW_DATA_MAX && (g->ep_type == 1 || !g->data_len));
 	if (g->kind == KVW_REJECT) {
 		PROMISE(g->status <= 4095);	/* an errno, by the kernel's count */
 		return;
 	}
-	if (g->ep_type == 2 || g->kind == KVW_CHALLENGE || g->kind == KVW_PROOF)
+	if (g->kind == KVW_CHALLENGE || g->kind == KVW_PROOF)
 		return;		/* they have no windows */
 	for (cls = 0; cls < KVW_CLS; cls++)
 		PROMISE(g->window[cls] && g->window[cls] <= KVW_WINDOW_MAX);
@@ -227,8 +225,6 @@ static struct kvw_hello canonical(const struct kvw_hello *hello)
 	h.zero = 0;
 	if (h.features && (h.kind == KVW_HELLO || h.kind == KVW_CHALLENGE))
 		memset(h.nonce, 0, sizeof(h.nonce));
-	else if (h.ep_type == 1)
-		memset(h.data + h.data_len, 0, sizeof(h.data) - h.data_len);
 	else
 		h.names.zero = 0;
 	return h;
@@ -244,8 +240,6 @@ static void check_hello(const void *data, size_t len)
 		return;
 	check_greeting(&g);
 	check_auth(data, &g, len);
-	if (g.ep_type == 2)
-		return;
 	same = canonical(data);
 	kvw_encode_hello(&g, &back.hello);
 	PROMISE(!memcmp(&back.hello, &same, sizeof(same)));

@@ -302,63 +302,6 @@ static void owner_ends(struct world *w)
 	rcu_read_unlock();
 }
 
-/* A page for one I/O, of which the next message is to tell. */
-static struct kfi_mr *fresh_region(struct world *w, u64 key)
-{
-	struct kfi_mr *mr = kunit_kzalloc(w->test, sizeof(*mr), GFP_KERNEL);
-	struct kvec *kvec = kunit_kzalloc(w->test, sizeof(*kvec), GFP_KERNEL);
-
-	KUNIT_ASSERT_TRUE(w->test, mr && kvec);
-	*kvec = (struct kvec){ w->mem, PAGE_SIZE };
-	*mr = (struct kfi_mr) {
-		.fid.key = key, .domain = &w->kdom.domain, .ep = &w->vep.ep, .per_io = true, .live = true, .len = PAGE_SIZE,
-		.access = KFI_REMOTE_READ,
-	};
-	iov_iter_kvec(&mr->iter, ITER_SOURCE, kvec, 1, PAGE_SIZE);
-	KUNIT_ASSERT_EQ(w->test, 0, kv_mr_open(mr));
-	KUNIT_ASSERT_EQ(w->test, 0, kv_mr_attach(mr));
-	return mr;
-}
-
-/* One fence for all of a series, whose messages would wait for one another else; and what nobody was told of yet ends like what was. */
-static void series(struct kunit *test, const enum ib_wr_opcode *wanted, unsigned int n, bool idle)
-{
-	struct world *w = world_open(test);
-	struct kfi_mr *mr[3];
-	unsigned int i;
-
-	w->kdom.repeats = true;
-	if (!idle)
-		post(w, 0, KFI_OPC_SEND, 8, 0, NULL, 0);
-	for (i = 0; i < 3; i++)
-		mr[i] = fresh_region(w, 0x100 + i);
-	post(w, 1, KFI_OPC_SEND, 8, KFI_MORE, NULL, 0);
-	post(w, 2, KFI_OPC_SEND, 8, 0, NULL, 0);
-	KUNIT_ASSERT_EQ(test, n, w->nwr);
-	for (i = 0; i < n; i++)
-		KUNIT_EXPECT_EQ_MSG(test, wanted[i], w->opcode[i], "request %u", i);
-	KUNIT_EXPECT_TRUE(test, list_is_singular(&w->vep.fresh));
-	post(w, 3, KFI_OPC_SEND, 8, 0, NULL, 0);
-	KUNIT_EXPECT_EQ(test, n + 1, w->nwr);	/* the third was told of, too */
-	KUNIT_EXPECT_TRUE(test, list_empty(&w->vep.fresh));
-	device_report(w, w->nwr - 1, IB_WC_SUCCESS);
-	for (i = 0; i < 3; i++)
-		kv_mr_close(mr[i]);
-	KUNIT_EXPECT_EQ(test, 3, w->nderegs);
-	flush(w);
-	world_close(w);
-}
-
-static void registered_ahead(struct kunit *test)
-{
-	static const enum ib_wr_opcode wanted[] = {
-		IB_WR_SEND, IB_WR_LOCAL_INV, IB_WR_REG_MR, IB_WR_REG_MR, IB_WR_REG_MR, IB_WR_SEND, IB_WR_SEND,
-	};
-
-	series(test, wanted, ARRAY_SIZE(wanted), false);
-	series(test, wanted + 2, ARRAY_SIZE(wanted) - 2, true);
-}
-
 static void set_state(struct kv_region *region, unsigned int i, u8 state)
 {
 	spin_lock_bh(&region->lock);
@@ -538,100 +481,6 @@ static void closes_without_memory(struct kunit *test)
 	world_close(w);
 }
 
-/* ---- regions that are told of ---- */
-
-static struct kvw_told some_told(void)
-{
-	return (struct kvw_told){
-		.key = cpu_to_le64(5), .len = cpu_to_le64(64), .rkey = cpu_to_le32(7), .rights = cpu_to_le32(KVW_K_READ),
-	};
-}
-
-static int peer_tells(struct world *w, const struct kvw_told *told)
-{
-	int ret;
-
-	spin_lock_bh(&w->conn->lock);
-	ret = kv_key_told(w->conn, told);
-	spin_unlock_bh(&w->conn->lock);
-	return ret;
-}
-
-static void told_nonsense(struct kunit *test)
-{
-	struct world *w = world_open(test);
-	struct kvw_told told = some_told();
-
-	w->conn->greeting.version = KVW_VERSION_TELL;
-	KUNIT_EXPECT_EQ(test, 0, peer_tells(w, &told));
-	told.rights = cpu_to_le32(KVW_K_ALL + 1);
-	KUNIT_EXPECT_EQ(test, -EPROTO, peer_tells(w, &told));
-	told = some_told();
-	told.len = 0;
-	KUNIT_EXPECT_EQ(test, -EPROTO, peer_tells(w, &told));
-	told = some_told();
-	told.zero = 1;
-	KUNIT_EXPECT_EQ(test, -EPROTO, peer_tells(w, &told));
-	told = some_told();
-	w->conn->greeting.version = KVW_VERSION_TELL - 1;
-	KUNIT_EXPECT_EQ(test, -EPROTO, peer_tells(w, &told));
-	flush(w);
-	world_close(w);
-}
-
-/* What came before the end of a connection is looked at behind it, when it remembers no keys any more. */
-static void told_too_late(struct kunit *test)
-{
-	struct world *w = world_open(test);
-	struct kvw_told told = some_told();
-
-	w->conn->greeting.version = KVW_VERSION_TELL;
-	flush(w);
-	kvfree(w->conn->keys);
-	w->conn->keys = NULL;
-	KUNIT_EXPECT_EQ(test, 0, peer_tells(w, &told));
-	world_close(w);
-}
-
-/* A region of which others have been told ends. */
-static void ends_elsewhere(struct world *w)
-{
-	w->mapping = NULL;
-	kv_domain_forget(&w->kdom);
-}
-
-/* The region that a message tells of may end before its header is made: then the next packet must make the peer forget it. */
-static void told_with_the_epoch_before(struct kunit *test)
-{
-	struct world *w = world_open(test);
-	struct kv_region *region = open_region(w);
-	struct kvw_packet p = {};
-	struct kv_sqe *e;
-
-	w->conn->greeting.version = KVW_VERSION_TELL;
-	w->mr.ep = &w->vep.ep;
-	w->mr.len = PAGE_SIZE;
-	iov_iter_truncate(&w->mr.iter, PAGE_SIZE);
-	KUNIT_ASSERT_EQ(test, 0, kv_mr_attach(&w->mr));
-	KUNIT_ASSERT_EQ(test, 1, region->cut);
-	w->mr.live = true;
-	w->mapping = ends_elsewhere;
-	post(w, 0, KFI_OPC_SEND, 64, 0, NULL, 0);
-	KUNIT_ASSERT_EQ(test, 2, w->nwr);
-	KUNIT_EXPECT_EQ(test, IB_WR_REG_MR, w->opcode[0]);
-	KUNIT_EXPECT_TRUE(test, w->signalled[1]);
-	e = container_of(w->wr[1], struct kv_sqe, cqe);
-	KUNIT_ASSERT_EQ(test, 0, kvw_decode(e->buf, KVW_PACKET, &p));
-	KUNIT_EXPECT_TRUE(test, p.flags & KVW_F_TELL);
-	KUNIT_EXPECT_EQ(test, 0, p.epoch);
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&w->kdom.epoch));
-	device_report(w, 1, IB_WC_SUCCESS);
-	flush(w);
-	w->mr.live = false;
-	kv_mr_close(&w->mr);
-	world_close(w);
-}
-
 /* ---- events ---- */
 
 static struct irq_work from_irq;
@@ -662,7 +511,7 @@ static void event_in_irq(struct kunit *test)
 static void refused_by_caller(struct kunit *test)
 {
 	static const u8 states[] = { KV_WAITING, KV_ACCEPTED, KV_READY };
-	struct kvw_greeting g = { .kind = KVW_CHALLENGE, .ep_type = 1, .auth = true };
+	struct kvw_greeting g = { .kind = KVW_CHALLENGE, .auth = true };
 	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_REJECTED };
 	struct world *w = world_open(test);
 	struct kvw_hello hello;
@@ -688,7 +537,7 @@ static void refused_by_caller(struct kunit *test)
 /* Whoever calls is asked for his proof so. */
 static void refused_by_called(struct kunit *test)
 {
-	struct kvw_greeting g = { .kind = KVW_CHALLENGE, .ep_type = 1, .auth = true };
+	struct kvw_greeting g = { .kind = KVW_CHALLENGE, .auth = true };
 	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_REJECTED };
 	struct world *w = world_open(test);
 	struct kvw_hello hello;
@@ -844,16 +693,12 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(read_fails),
 	KUNIT_CASE(read_fails_midway),
 	KUNIT_CASE(fetch_fails),
-	KUNIT_CASE(registered_ahead),
 	KUNIT_CASE(end_while_renewed),
 	KUNIT_CASE(renew_while_registered),
 	KUNIT_CASE(spoilt),
 	KUNIT_CASE(crossed),
 	KUNIT_CASE(ends_without_memory),
 	KUNIT_CASE(closes_without_memory),
-	KUNIT_CASE(told_nonsense),
-	KUNIT_CASE(told_too_late),
-	KUNIT_CASE(told_with_the_epoch_before),
 	KUNIT_CASE(event_in_irq),
 	KUNIT_CASE(refused_by_caller),
 	KUNIT_CASE(refused_by_called),

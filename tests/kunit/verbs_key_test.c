@@ -50,7 +50,6 @@ static struct peer *peer_new(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, peer->conn.keys);
 	spin_lock_init(&peer->conn.lock);
 	peer->conn.requests_max = 100;
-	peer->conn.greeting.version = KVW_VERSION_TELL;
 	peer->conn.credit_tx[KVW_CLS_CTL].limit = 1000;
 	return peer;
 }
@@ -489,70 +488,6 @@ static void keys_for_one_use(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, kv_key_rkey(&peer->conn, 10));
 }
 
-/* ---- told before anybody has asked ---- */
-
-static int told(struct peer *peer, u64 key, u64 base, u64 len, u32 rights)
-{
-	struct kvw_told t = {
-		.key = cpu_to_le64(key), .base = cpu_to_le64(base), .len = cpu_to_le64(len),
-		.addr = cpu_to_le64(1ULL << 30), .rkey = cpu_to_le32(99), .rights = cpu_to_le32(rights),
-	};
-	int ret;
-
-	spin_lock_bh(&peer->conn.lock);
-	ret = kv_key_told(&peer->conn, &t);
-	spin_unlock_bh(&peer->conn.lock);
-	return ret;
-}
-
-static void told_before_asked(struct kunit *test)
-{
-	struct peer *peer = peer_new(test);
-	struct kv_run run;
-
-	KUNIT_EXPECT_EQ(test, 0, told(peer, 7, 4096, 8192, KVW_K_READ));
-	KUNIT_EXPECT_EQ(test, 0, find_right(peer, 7, 4096 + 100, 8092, KVW_K_READ, &run));
-	KUNIT_EXPECT_EQ(test, (1ULL << 30) + 100, run.addr);
-	KUNIT_EXPECT_EQ(test, 99, run.rkey);
-	KUNIT_EXPECT_EQ(test, 8092, run.len);
-	KUNIT_EXPECT_EQ(test, -EACCES, find(peer, 7, 4096, 8193));
-	KUNIT_EXPECT_EQ(test, -EACCES, find(peer, 7, 4095, 1));
-	KUNIT_EXPECT_EQ(test, -EACCES, find_right(peer, 7, 4096, 1, KVW_K_WRITE, &run));
-	/* Another memory under the same handle, and the end of it. */
-	KUNIT_EXPECT_EQ(test, 0, told(peer, 7, 0, 64, KVW_K_WRITE));
-	KUNIT_EXPECT_EQ(test, 0, find_right(peer, 7, 0, 64, KVW_K_WRITE, &run));
-	KUNIT_EXPECT_EQ(test, 0, peer->packets);
-	spin_lock_bh(&peer->conn.lock);
-	KUNIT_EXPECT_EQ(test, 99, kv_key_rkey(&peer->conn, 7));
-	spin_unlock_bh(&peer->conn.lock);
-	KUNIT_EXPECT_EQ(test, -EAGAIN, find(peer, 7, 0, 64));
-	KUNIT_EXPECT_EQ(test, 1, peer->packets);
-}
-
-/* Whoever has asked hears the answer; what comes meanwhile changes nothing. */
-static void told_while_asked(struct kunit *test)
-{
-	struct peer *peer = peer_new(test);
-	struct kv_run run;
-
-	KUNIT_EXPECT_EQ(test, -EAGAIN, find(peer, 7, 0, 64));
-	KUNIT_EXPECT_EQ(test, 0, told(peer, 7, 0, 64, KVW_K_READ));
-	KUNIT_EXPECT_EQ(test, -EAGAIN, find(peer, 7, 0, 64));
-	refuse(peer, EACCES);
-	KUNIT_EXPECT_EQ(test, -EACCES, find(peer, 7, 0, 64));
-	KUNIT_EXPECT_EQ(test, 0, told(peer, 7, 0, 64, KVW_K_READ));
-	KUNIT_EXPECT_EQ(test, 0, find_right(peer, 7, 0, 64, KVW_K_READ, &run));
-}
-
-static void told_nonsense(struct kunit *test)
-{
-	struct peer *peer = peer_new(test);
-
-	KUNIT_EXPECT_EQ(test, -EPROTO, told(peer, 7, 0, 0, KVW_K_READ));
-	KUNIT_EXPECT_EQ(test, -EPROTO, told(peer, 7, 0, 64, 0x100));
-	KUNIT_EXPECT_EQ(test, -EAGAIN, find(peer, 7, 0, 64));
-}
-
 static struct kunit_case key_cases[] = {
 	KUNIT_CASE(asked_for_once),
 	KUNIT_CASE(asked_for_later),
@@ -568,9 +503,6 @@ static struct kunit_case key_cases[] = {
 	KUNIT_CASE(empty_places_come_first),
 	KUNIT_CASE(questions_keep_their_places),
 	KUNIT_CASE(keys_for_one_use),
-	KUNIT_CASE(told_before_asked),
-	KUNIT_CASE(told_while_asked),
-	KUNIT_CASE(told_nonsense),
 	{}
 };
 

@@ -68,8 +68,6 @@ static void packets_that_are(struct kunit *test)
 		{ KVW_MSG, 0, 0, KVW_PACKET - 16 },
 		{ KVW_MSG, KVW_F_TAGGED | KVW_F_CQ_DATA | KVW_F_LANDED, 0, 100 },
 		{ KVW_MSG, KVW_F_INV | KVW_F_ARRIVED, 1, KVW_ROOM },
-		{ KVW_MSG, KVW_F_TELL, 2, 2 * DESC },
-		{ KVW_MSG, KVW_F_TELL | KVW_F_INV | KVW_F_TAGGED, 3, 3 * DESC + 1 },
 		{ KVW_RTS, KVW_F_TAGGED | KVW_F_RMA, KVW_DESC_MAX, KVW_DESC_MAX * DESC },
 		{ KVW_RTS, KVW_F_INV, 2, 2 * DESC },
 		{ KVW_TREAD, KVW_F_TAGGED | KVW_F_RMA, 1, DESC },
@@ -114,12 +112,7 @@ static void packets_that_are_not(struct kunit *test)
 		{ KVW_MSG, 0, 1, DESC },
 		{ KVW_MSG, KVW_F_INV, 2, 2 * DESC },
 		{ KVW_MSG, KVW_F_INV, 1, DESC - 1 },
-		{ KVW_MSG, KVW_F_TELL, 0, 100 },
-		{ KVW_MSG, KVW_F_TELL, 1, 100 },
-		{ KVW_MSG, KVW_F_TELL, 2, 2 * DESC - 1 },
-		{ KVW_MSG, KVW_F_TELL | KVW_F_INV, 2, 100 },
 		{ KVW_MSG, 0, 2, 2 * DESC },
-		{ KVW_RTS, KVW_F_TELL, 2, 2 * DESC },
 		{ KVW_RTS, KVW_F_INV, 0, 0 },
 		{ KVW_RTS, KVW_F_RMA, 1, DESC },
 		{ KVW_RTS, KVW_F_LANDED, 1, DESC },
@@ -289,86 +282,66 @@ static void classes(struct kunit *test)
 
 /* ---- hellos ---- */
 
-static struct kvw_greeting full_greeting(u8 kind, u8 ep_type)
+static struct kvw_greeting full_greeting(u8 kind)
 {
-	struct kvw_greeting g = {
-		.kind = kind, .ep_type = ep_type, .version = KVW_VERSION, .window = { 1, 64, KVW_WINDOW_MAX }, .answers = 3,
-		.packet = KVW_PACKET, .status = kind == KVW_REJECT ? ECONNREFUSED : 0,
+	return (struct kvw_greeting) {
+		.kind = kind, .version = KVW_VERSION, .window = { 1, 64, KVW_WINDOW_MAX }, .answers = 3,
+		.packet = KVW_PACKET, .status = kind == KVW_REJECT ? ECONNREFUSED : 0, .incarnation = 0x0123456789abcdefULL,
+		.stream = 2, .known = ~0ULL, .port = 4791, .src_ctx = 1, .dst_ctx = 0xffff,
 	};
-
-	if (ep_type == 1) {
-		g.data_len = KVW_DATA_MAX;
-		memset(g.data, 0xa5, KVW_DATA_MAX);
-	} else {
-		g.incarnation = 0x0123456789abcdefULL;
-		g.stream = 2;
-		g.known = ~0ULL;
-		g.port = 4791;
-		g.src_ctx = 1;
-		g.dst_ctx = 0xffff;
-	}
-	return g;
 }
 
 static void hellos_go_round(struct kunit *test)
 {
-	static const u8 types[] = { 1, 3 };
 	struct kvw_greeting g, back;
 	u8 data[sizeof(struct kvw_accept) + 100];
-	unsigned int i;
 	u8 kind;
 
 	for (kind = KVW_HELLO; kind <= KVW_REJECT; kind++) {
-		for (i = 0; i < ARRAY_SIZE(types); i++) {
-			memset(data, 0xff, sizeof(data));	/* what is behind it is nobody's */
-			g = full_greeting(kind, types[i]);
-			kvw_encode_hello(&g, (struct kvw_hello *)data);
-			KUNIT_EXPECT_EQ(test, 0, kvw_decode_hello(data, sizeof(data), &back));
-			KUNIT_EXPECT_EQ(test, 0, memcmp(&g, &back, sizeof(g)));
-		}
+		memset(data, 0xff, sizeof(data));	/* what is behind it is nobody's */
+		g = full_greeting(kind);
+		kvw_encode_hello(&g, (struct kvw_hello *)data);
+		KUNIT_EXPECT_EQ(test, 0, kvw_decode_hello(data, sizeof(data), &back));
+		KUNIT_EXPECT_EQ(test, 0, memcmp(&g, &back, sizeof(g)));
 	}
 }
 
 /* With a key: what is random or a proof stays as the caller has put it, and there is nothing where it is. */
 static void hellos_with_a_key(struct kunit *test)
 {
-	static const u8 types[] = { 1, 3 };
 	struct kvw_greeting g, back;
 	struct kvw_accept said;
-	unsigned int i;
 	u8 kind;
 
 	for (kind = KVW_HELLO; kind <= KVW_PROOF; kind++) {
-		for (i = 0; i < ARRAY_SIZE(types) && kind != KVW_REJECT; i++) {
-			g = full_greeting(kind, types[i]);
-			g.auth = true;
-			g.ticket = kind >= KVW_CHALLENGE ? 0xfedc : 0;
-			kvw_encode_hello(&g, &said.hello);
-			if (kind == KVW_HELLO || kind == KVW_CHALLENGE) {
-				memset(said.hello.nonce, 0xff, KVW_NONCE);
-				g = (struct kvw_greeting) {
-					.kind = kind, .ep_type = types[i], .version = KVW_VERSION, .auth = true,
-					.ticket = g.ticket, .window = { 1, 64, KVW_WINDOW_MAX }, .answers = 3,
-					.packet = KVW_PACKET,
-				};
-			} else if (kind == KVW_PROOF) {
-				memset(said.hello.proof, 0xff, KVW_PROOF_LEN);
-				memset(g.window, 0, sizeof(g.window));
-				g.answers = 0;
-				g.packet = 0;
-			}
-			KUNIT_EXPECT_EQ(test, 0, kvw_decode_hello(&said, sizeof(said), &back));
-			KUNIT_EXPECT_EQ_MSG(test, 0, memcmp(&g, &back, sizeof(g)), "kind %u type %u", kind, types[i]);
+		if (kind == KVW_REJECT)
+			continue;
+		g = full_greeting(kind);
+		g.auth = true;
+		g.ticket = kind >= KVW_CHALLENGE ? 0xfedc : 0;
+		kvw_encode_hello(&g, &said.hello);
+		if (kind == KVW_HELLO || kind == KVW_CHALLENGE) {
+			memset(said.hello.nonce, 0xff, KVW_NONCE);
+			g = (struct kvw_greeting) {
+				.kind = kind, .version = KVW_VERSION, .auth = true, .ticket = g.ticket,
+				.window = { 1, 64, KVW_WINDOW_MAX }, .answers = 3, .packet = KVW_PACKET,
+			};
+		} else if (kind == KVW_PROOF) {
+			memset(said.hello.proof, 0xff, KVW_PROOF_LEN);
+			memset(g.window, 0, sizeof(g.window));
+			g.answers = 0;
+			g.packet = 0;
 		}
+		KUNIT_EXPECT_EQ(test, 0, kvw_decode_hello(&said, sizeof(said), &back));
+		KUNIT_EXPECT_EQ_MSG(test, 0, memcmp(&g, &back, sizeof(g)), "kind %u", kind);
 	}
 }
 
 static int try_auth(u8 kind, u8 ep_type, u8 features, size_t len)
 {
-	struct kvw_greeting g = full_greeting(kind, 1), back;
+	struct kvw_greeting g = full_greeting(kind), back;
 	struct kvw_accept said = {};
 
-	g.data_len = 0;
 	kvw_encode_hello(&g, &said.hello);
 	said.hello.features = features;
 	said.hello.ep_type = ep_type;
@@ -379,16 +352,16 @@ static void keys_that_are_not(struct kunit *test)
 {
 	const size_t hello = sizeof(struct kvw_hello), accept = sizeof(struct kvw_accept);
 
-	KUNIT_EXPECT_EQ(test, 0, try_auth(KVW_HELLO, 1, KVW_FEAT_AUTH, hello));
-	KUNIT_EXPECT_EQ(test, 0, try_auth(KVW_PROOF, 3, KVW_FEAT_AUTH, hello));
-	KUNIT_EXPECT_EQ(test, 0, try_auth(KVW_ACCEPT, 1, KVW_FEAT_AUTH, accept));
-	KUNIT_EXPECT_EQ(test, -EPROTO, try_auth(KVW_ACCEPT, 1, KVW_FEAT_AUTH, accept - 1));	/* no proof */
-	KUNIT_EXPECT_EQ(test, -EPROTO, try_auth(KVW_REJECT, 1, KVW_FEAT_AUTH, hello));
-	KUNIT_EXPECT_EQ(test, -EPROTO, try_auth(KVW_CHALLENGE, 1, 0, hello));
-	KUNIT_EXPECT_EQ(test, -EPROTO, try_auth(KVW_PROOF, 1, 0, hello));
-	KUNIT_EXPECT_EQ(test, -EPROTO, try_auth(KVW_PROOF + 1, 1, KVW_FEAT_AUTH, hello));
-	KUNIT_EXPECT_EQ(test, -EPROTO, try_auth(KVW_HELLO, 2, KVW_FEAT_AUTH, hello));		/* datagrams prove nothing */
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, try_auth(KVW_HELLO, 1, KVW_FEAT_AUTH | 1, accept));
+	KUNIT_EXPECT_EQ(test, 0, try_auth(KVW_HELLO, KVW_RDM, KVW_FEAT_AUTH, hello));
+	KUNIT_EXPECT_EQ(test, 0, try_auth(KVW_PROOF, KVW_RDM, KVW_FEAT_AUTH, hello));
+	KUNIT_EXPECT_EQ(test, 0, try_auth(KVW_ACCEPT, KVW_RDM, KVW_FEAT_AUTH, accept));
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_auth(KVW_ACCEPT, KVW_RDM, KVW_FEAT_AUTH, accept - 1));	/* no proof */
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_auth(KVW_REJECT, KVW_RDM, KVW_FEAT_AUTH, hello));
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_auth(KVW_CHALLENGE, KVW_RDM, 0, hello));
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_auth(KVW_PROOF, KVW_RDM, 0, hello));
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_auth(KVW_PROOF + 1, KVW_RDM, KVW_FEAT_AUTH, hello));
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_auth(KVW_HELLO, 2, KVW_FEAT_AUTH, hello));		/* of datagrams */
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, try_auth(KVW_HELLO, KVW_RDM, KVW_FEAT_AUTH | 1, accept));
 }
 
 /* The hello of @g with one of its bytes changed. */
@@ -404,16 +377,16 @@ static int try_hello(const struct kvw_greeting *g, size_t at, u8 value)
 
 static void hellos_that_are_not(struct kunit *test)
 {
-	struct kvw_greeting g = full_greeting(KVW_HELLO, 1), rdm = full_greeting(KVW_ACCEPT, 3), back;
+	struct kvw_greeting g = full_greeting(KVW_HELLO), back;
 	struct kvw_hello hello;
 
 #define BAD(g, field, value)	try_hello(g, offsetof(struct kvw_hello, field), value)
 	KUNIT_EXPECT_EQ(test, -EPROTO, BAD(&g, magic, 0));
 	KUNIT_EXPECT_EQ(test, -EPROTO, BAD(&g, kind, 0));
 	KUNIT_EXPECT_EQ(test, -EPROTO, BAD(&g, kind, KVW_PROOF + 1));
+	KUNIT_EXPECT_EQ(test, -EPROTO, BAD(&g, ep_type, 1));
 	KUNIT_EXPECT_EQ(test, -EPROTO, BAD(&g, ep_type, 2));
-	KUNIT_EXPECT_EQ(test, -EPROTO, BAD(&g, data_len, KVW_DATA_MAX + 1));
-	KUNIT_EXPECT_EQ(test, -EPROTO, BAD(&rdm, data_len, 1));
+	KUNIT_EXPECT_EQ(test, -EPROTO, BAD(&g, zero1, 1));
 	KUNIT_EXPECT_EQ(test, -EPROTONOSUPPORT, BAD(&g, version, KVW_VERSION_MIN - 1));
 	KUNIT_EXPECT_EQ(test, -EPROTONOSUPPORT, BAD(&g, version_min, KVW_VERSION + 1));
 	KUNIT_EXPECT_EQ(test, 0, BAD(&g, version, KVW_VERSION + 1));	/* who speaks more also speaks this */
@@ -426,7 +399,7 @@ static void hellos_that_are_not(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EPROTO, kvw_decode_hello(&hello, sizeof(hello) - 1, &back));
 	KUNIT_EXPECT_EQ(test, -EPROTO, kvw_decode_hello(NULL, 0, &back));
 	/* A refusal need not say what it would have had room for. */
-	g = (struct kvw_greeting){ .kind = KVW_REJECT, .ep_type = 1, .status = EBUSY };
+	g = (struct kvw_greeting){ .kind = KVW_REJECT, .status = EBUSY };
 	kvw_encode_hello(&g, &hello);
 	KUNIT_EXPECT_EQ(test, 0, kvw_decode_hello(&hello, sizeof(hello), &back));
 	KUNIT_EXPECT_EQ(test, EBUSY, back.status);
@@ -445,7 +418,7 @@ static void lengths(struct kunit *test)
 		{ 3, 0, 0 }, { 3, 1, 0 }, { 3, KVW_PAGE - 1, 0 }, { 3, KVW_PAGE, KVW_PAGE }, { 3, KVW_PAGE + 1, KVW_PAGE + 1 },
 		{ 3, KVW_PACKET, KVW_PACKET }, { 3, 0xffff, 0xffff }, { KVW_VERSION + 1, 0, 0 }, { 255, 5000, 5000 },
 	};
-	struct kvw_greeting g = full_greeting(KVW_HELLO, 3), back;
+	struct kvw_greeting g = full_greeting(KVW_HELLO), back;
 	struct kvw_hello hello;
 	unsigned int i;
 	int ret;

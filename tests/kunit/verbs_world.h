@@ -16,7 +16,6 @@
 #define kv_grow		conn_test_grow
 #define kv_key_find	conn_test_key_find
 #define kv_key_rkey	conn_test_key_rkey
-#define kv_key_told	conn_test_key_told
 #define kv_keys_old	conn_test_keys_old
 #define kv_put_packet	conn_test_put_packet
 /* ... and these are in place of kfi.ko's and rdma_cm's. */
@@ -33,7 +32,7 @@
 #include "../../kfi/cq.h"
 #include "../../providers/verbs/atomic.c"
 #include "../../providers/verbs/auth.c"
-#include "../../providers/verbs/bare.c"
+#include "../../providers/verbs/plain.c"
 #include "../../providers/verbs/cm.c"
 #include "../../providers/verbs/commit.c"
 #include "../../providers/verbs/conn.c"
@@ -45,6 +44,7 @@
 #include "../../providers/verbs/qp.c"
 #include "../../providers/verbs/rdv.c"
 #include "../../providers/verbs/region.c"
+#include "../../providers/verbs/rkey.c"
 #include "../../providers/verbs/rma.c"
 #include "../../providers/verbs/rx.c"
 #include "../../providers/verbs/slot.c"
@@ -144,18 +144,15 @@ int conn_test_disconnect(struct rdma_cm_id *id)
 
 int kv_rdm_tx(struct kv_ep *vep, struct kfi_oper *op)
 {
-	return -EOPNOTSUPP;
-}
-
-int kv_dgram_tx(struct kv_ep *vep, struct kfi_oper *op)
-{
-	return -EOPNOTSUPP;
-}
-
-int kv_msg_tx(struct kv_ep *vep, struct kfi_oper *op)
-{
 	kv_tx_post(the_world->conn, op);
 	return 0;
+}
+
+struct kfi_prov_ops kv_msg_ops;
+
+struct kv_conn *kv_msg_way(struct kv_ep *vep)
+{
+	return the_world->conn;
 }
 
 bool kv_rdm_accepted(struct kv_conn *conn)

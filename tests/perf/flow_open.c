@@ -197,8 +197,7 @@ static int register_region(struct perf_flow *flow)
 	if (err)
 		return err;
 	flow->key = kfi_mr_key(flow->mr);
-	if ((mode & KFI_MR_VIRT_ADDR) && vec.type == KFI_KVEC)
-		flow->base = (uintptr_t)vec.kvec->iov_base;
+	flow->base = kfi_mr_addr(flow->mr);
 	return 0;
 }
 

@@ -30,7 +30,7 @@ NETWORK = (("a", "b"), "10.0.0.1", "10.0.0.2", "10.0.0.1")
 TARGETS = {
     "reference": (TYPES, *NETWORK),
     "sockets": (TYPES, *NETWORK),
-    "verbs": (TYPES, *NETWORK),
+    "verbs": (("rdm", "msg"), *NETWORK),
     "loop": (("rdm", "msg"), (None, None), "loop", None, "loop"),
     "ntb": (("rdm", "msg"), (None, None), "mock0.0", "mock0.1", "0"),
 }

@@ -190,7 +190,7 @@ def load_by_alias(s):
 def discover(s):
     """kfi info shows every address and endpoint type, and refuses the unknown"""
     ntb = s.provider == "ntb"
-    for kind in ("msg", "rdm") if ntb else ("msg", "rdm", "dgram"):
+    for kind in ("msg", "rdm", "dgram") if s.provider == "sockets" else ("msg", "rdm"):
         rows = s.kfi.json("a", f"info -p {s.provider} -t {kind}")
         sources = " ".join(row.get("source", "") for row in rows)
         for name in ("ntb:0:",) if ntb else ("10.77.0.1", "fd77::1"):

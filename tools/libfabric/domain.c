@@ -114,9 +114,8 @@ int kfi_domain_open(struct fid_fabric *ffid, struct fi_info *info, struct fid_do
 		free(domain);
 		return -FI_EINVAL;
 	}
-	/* What an address of a region means is between the programs: see base_offset() in mr.c. */
+	/* What an address of a region means is said with each: see base_offset() in mr.c. */
 	domain->mr_mode = domain->info.domain.mr_mode;
-	domain->info.domain.mr_mode &= ~(FI_MR_VIRT_ADDR | FI_MR_ALLOCATED);
 	arg.info = (uintptr_t)&domain->info;
 	arg.cookie = (uintptr_t)domain;
 	ret = kfi_call(fabric, KFI_IOC_DOMAIN, &arg);

@@ -282,7 +282,7 @@ int kfi_info_pack(const struct fi_info *info, uint32_t version, struct kfi_user_
 		kfi_pack_rx(info->rx_attr, flat);
 	if (info->ep_attr && pack_ep(info->ep_attr, flat))
 		return -FI_ENODATA;
-	flat->domain.mr_mode = KFI_MR_BITS;
+	flat->domain.mr_mode = KFI_MR_BITS | FI_MR_ENDPOINT;
 	if (domain && pack_domain(domain, version, flat))
 		return -FI_ENODATA;
 	if (pack_addr(flat->src_addr, &flat->src_addrlen, info->src_addr, info->src_addrlen) ||

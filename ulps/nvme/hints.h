@@ -47,7 +47,7 @@ static inline struct kfi_info *kfn_hints(const char *prov, const char *domain)
 	hints->rx_attr->msg_order = KFN_ORDER;
 	hints->rx_attr->iov_limit = 1 + KFN_INLINE_MAX / SZ_4K;
 	hints->domain_attr->mr_key_size = KFN_KEY_SIZE;
-	hints->domain_attr->mr_mode = KFI_MR_ALLOCATED | KFI_MR_PROV_KEY | KFI_MR_ENDPOINT;
+	hints->domain_attr->mr_mode = KFI_MR_ALLOCATED | KFI_MR_PROV_KEY | KFI_MR_ENDPOINT | KFI_MR_VIRT_ADDR;
 	if (!kfn_hint(&hints->fabric_attr->prov_name, prov) && !kfn_hint(&hints->domain_attr->name, domain))
 		return hints;
 	kfi_freeinfo(hints);

@@ -61,7 +61,7 @@ static void kfn_region_name(struct kfn_req *req, u32 len)
 {
 	struct nvme_keyed_sgl_desc *sgl = &req->cmd.common.dptr.ksgl;
 
-	sgl->addr = 0;
+	sgl->addr = cpu_to_le64(kfi_mr_addr(kfn_region(req)));
 	put_unaligned_le24(len, sgl->length);
 	put_unaligned_le32(req->key, sgl->key);
 	sgl->type = NVME_KEY_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_INVALIDATE;

@@ -148,7 +148,7 @@ static bool proofs(struct hostile *h)
 static bool refused(struct victim *v, u16 port, const struct kvw_hello *proof, u8 kind)
 {
 	struct hv_call call = { .port = port, .hello = proof, .len = proof ? sizeof(*proof) : 0, .bare = true };
-	struct kvw_greeting g = { .kind = kind, .ep_type = 3, .auth = kind == KVW_CHALLENGE };
+	struct kvw_greeting g = { .kind = kind, .auth = kind == KVW_CHALLENGE };
 	struct kvw_hello hello;
 	struct hv *hv = hv_new();
 	bool ok;

@@ -175,7 +175,7 @@ bool hv_ended(struct hv *hv)
 void hv_hello(struct kvw_greeting *g, u16 port)
 {
 	*g = (struct kvw_greeting) {
-		.kind = KVW_HELLO, .ep_type = 3, .window = { HV_WINDOW, HV_WINDOW, HV_WINDOW }, .answers = HV_WINDOW,
+		.kind = KVW_HELLO, .window = { HV_WINDOW, HV_WINDOW, HV_WINDOW }, .answers = HV_WINDOW,
 		.packet = KVW_PACKET, .incarnation = 77, .stream = get_random_u64() | 1, .port = port,
 	};
 }

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * kfi_prov_mr.h - memory regions, as providers see them. kfi_prov.h includes this file.
+ */
+#ifndef _KFI_PROV_MR_H
+#define _KFI_PROV_MR_H
+
+#include <kfi_prov_obj.h>
+
+/**
+ * struct kfi_mr - a memory region
+ * @fid: handle of the consumer, which has the key, and the address of the first byte, as peers name
+ *	them
+ * @obj: common part of all objects
+ * @domain: domain of the region
+ * @ep: endpoint that the region is bound to; NULL if all endpoints of the domain may use it
+ * @node: in &kfi_domain.mrs
+ * @flags: flags of the registration: KFI_MR_SINGLE_USE, KFI_RMA_EVENT, KFI_RMA_PMEM
+ * @access: KFI_REMOTE_READ, KFI_REMOTE_WRITE and rights of the owner
+ * @prov_key: in a domain with &kfi_domain.prov_keys: the key, which the provider sets in mr_reg or
+ *	mr_attach. It is unique in the domain as long as the provider has memory registered under it
+ * @len: length in bytes
+ * @live: peers may use the region. Cleared when the region is closed or invalidated
+ * @enabled: the bindings are complete
+ * @used: KFI_MR_SINGLE_USE: a peer has used the region, see kfi_mr_spend()
+ * @per_io: kfi_mr_alloc() has created the region
+ * @fixed: set by the provider in &kfi_prov_ops.mr_reg: the hardware knows the pages of the region,
+ *	so KFI_REFRESH is refused
+ * @state: state of a per-I/O region, see kfi/mr_async.c
+ * @iter: kvec or bvec iterator over the whole region
+ * @iov: copy of the segments
+ * @iov_limit: room for segments
+ * @claims: number of segments in memory of kfi_mem_alloc(), which can't be freed meanwhile
+ * @unit: length in bytes of every segment except the first and the last if they have the same, else
+ *	0
+ * @cntr: bound counter, or NULL
+ * @cntr_access: operations that @cntr counts
+ * @persist: function of the owner for KFI_COMMIT_COMPLETE, or NULL
+ * @persists: number of calls of @persist that run (kfi/commit.c) and of holds (kfi_mr_hold()), plus
+ *	1 until the region ends
+ * @ref: references of the structure, which give no right to use the memory
+ * @rcu: frees the structure, or ends an invalidation
+ * @work: asynchronous registration or invalidation in progress, or NULL
+ * @priv: for the provider
+ */
+struct kfi_mr {
+	struct kfid_mr		fid;
+	struct kfi_obj		obj;
+	struct kfi_domain	*domain;
+	struct kfi_ep		*ep;
+	struct rhash_head	node;
+	u64			flags;
+	u64			access;
+	u64			prov_key;
+	size_t			len;
+	bool			live;
+	bool			enabled;
+	bool			used;
+	bool			per_io;
+	bool			fixed;
+	int			state;
+	struct iov_iter		iter;
+	union {
+		struct kvec	*kvec;
+		struct bio_vec	*bvec;
+	} iov;
+	size_t			iov_limit;
+	size_t			claims;
+	size_t			unit;
+	struct kfi_cntr		*cntr;
+	u64			cntr_access;
+	int			(*persist)(struct kfid_mr *mr, u64 offset, size_t len);
+	refcount_t		persists;
+	struct kref		ref;
+	struct rcu_head		rcu;
+	struct kfi_mr_work	*work;
+	void			*priv;
+};
+
+/**
+ * kfi_mr_get() - check a peer's request to access a region
+ * @ep: endpoint that has received the request
+ * @key: key in the request, not trusted
+ * @addr: address in the request, not trusted
+ * @len: length in the request, not trusted
+ * @access: KFI_REMOTE_READ, KFI_REMOTE_WRITE or both
+ * @iter: set to the requested bytes: ITER_SOURCE if @access has KFI_REMOTE_READ, else ITER_DEST
+ *
+ * The provider moves bytes only inside rcu_read_lock(), after kfi_mr_live() has returned true in
+ * the same section, and uses @iter only there. The end of a region waits for such sections and not
+ * for the peer. The provider keeps the reference until the last byte has moved and
+ * kfi_remote_rma() has returned.
+ *
+ * Context: process or softirq.
+ * Return: the region, with a reference; ERR_PTR(-EACCES) if there is no such key, if the region is
+ * bound to another endpoint, or if the range or the right is not allowed.
+ */
+struct kfi_mr *kfi_mr_get(struct kfi_ep *ep, u64 key, u64 addr, u64 len, u64 access,
+			  struct iov_iter *iter);
+/**
+ * kfi_mr_put() - drop the reference of kfi_mr_get()
+ * @mr: the region
+ *
+ * Context: process or softirq.
+ */
+void kfi_mr_put(struct kfi_mr *mr);
+
+/**
+ * kfi_mr_live() - may bytes of a region be moved?
+ * @mr: region of kfi_mr_get()
+ * @key: key by which the region was found. A per-I/O region may have been registered again since,
+ *	with other memory and another key
+ *
+ * Context: any, inside rcu_read_lock().
+ * Return: true if they may be moved until the end of that section.
+ */
+static inline bool kfi_mr_live(const struct kfi_mr *mr, u64 key)
+{
+	/* pairs with the release that makes a region live: its key and memory are in place */
+	return smp_load_acquire(&mr->live) && READ_ONCE(mr->fid.key) == key;
+}
+
+/**
+ * kfi_mr_spend() - report that a peer's operation has moved all its bytes
+ * @mr: region of kfi_mr_get()
+ * @key: key by which the region was found
+ *
+ * From now on kfi_mr_get() refuses a region with KFI_MR_SINGLE_USE. kfi_remote_rma() includes this
+ * call. It is for providers that may have to delay kfi_remote_rma() while other operations go on.
+ *
+ * Context: process or softirq.
+ */
+static inline void kfi_mr_spend(struct kfi_mr *mr, u64 key)
+{
+	if (likely(!(mr->flags & KFI_MR_SINGLE_USE)))
+		return;
+	rcu_read_lock();	/* the key can't change in this section, see kfi/mr_async.c */
+	if (kfi_mr_live(mr, key))
+		WRITE_ONCE(mr->used, true);
+	rcu_read_unlock();
+}
+
+/**
+ * kfi_mr_find() - find a region by its key, whether peers may use it or not
+ * @ep: endpoint that has received the request
+ * @key: key in the request, not trusted
+ *
+ * Context: any, inside rcu_read_lock(). The region exists until the end of that section.
+ * Return: the region; NULL if there is none with this key, or if it is bound to another endpoint.
+ */
+struct kfi_mr *kfi_mr_find(struct kfi_ep *ep, u64 key);
+
+/**
+ * kfi_mr_hold() - delay the end of a region while a device moves bytes of it
+ * @mr: region of kfi_mr_get(); the caller has a reference, and gets another one with the hold
+ * @key: key by which the region was found
+ *
+ * For one operation whose bytes move outside of an RCU section. The region does not end before all
+ * holds are released: kfi_close() and the done() of an invalidation wait for them. So the provider
+ * has to release each hold in bounded time, whatever the peer does. A region with holds can become
+ * dead; the provider calls kfi_mr_live() again where it matters.
+ *
+ * Context: process or softirq. Return: true; false if the region is dead already.
+ */
+bool kfi_mr_hold(struct kfi_mr *mr, u64 key);
+/**
+ * kfi_mr_unhold() - release a hold of kfi_mr_hold()
+ * @mr: the region, of which no byte moves any more for this operation
+ *
+ * Context: process or softirq.
+ */
+void kfi_mr_unhold(struct kfi_mr *mr);
+
+/**
+ * kfi_mr_registered() - report that peers can use a region, or that there are no peers any more
+ * @mr: region for which &kfi_prov_ops.mr_publish was called with @tell
+ *
+ * Called once. Context: process or softirq.
+ */
+void kfi_mr_registered(struct kfi_mr *mr);
+/**
+ * kfi_mr_settle() - report that the device can't access an invalidated region any more
+ * @mr: region for which &kfi_prov_ops.mr_end has returned true
+ *
+ * Context: process or softirq.
+ */
+void kfi_mr_settle(struct kfi_mr *mr);
+
+/**
+ * kfi_mr_kill() - invalidate a per-I/O region because a peer's send names its key
+ * @ep: endpoint that has received the message
+ * @key: key in the message, not trusted
+ *
+ * The provider calls this before the receive of the message completes. If it returns 0 the receive
+ * has KFI_INVALIDATE in its flags, otherwise not.
+ *
+ * Context: process or softirq.
+ * Return: 0 if no peer can access the memory any more; -EACCES if the region is not a per-I/O
+ * region, or is bound to another endpoint, which violates every protocol; -EBUSY if an operation of
+ * a peer uses the region, or if the device still knows it: the region is dead, and its owner has to
+ * call kfi_mr_invalidate(); -ENOENT if the owner has invalidated the region, or is doing so.
+ */
+int kfi_mr_kill(struct kfi_ep *ep, u64 key);
+
+#endif /* _KFI_PROV_MR_H */

@@ -1,0 +1,768 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Endpoints that are plain queue pairs (KFI_PROTO_RDMA_CM_IB_RC): receives and keys that are the device's, and what there is not without a
+ * protocol of the provider's.
+ */
+#include <linux/delay.h>
+#include <linux/prandom.h>
+#include <linux/vmalloc.h>
+#include "harness.h"
+
+/* Both hear of the end of the connection. */
+static void both_end(struct pair *p)
+{
+	struct event *ev = test_new(p->a.t, struct event);
+	struct node *n[] = { &p->a, &p->b };
+	int i;
+
+	for (i = 0; ev && i < 2; i++) {
+		if (WAIT_EVENT(n[i], ev))
+			return;
+		EXPECT_EQ(n[i]->t, ev->err, 0);
+		EXPECT_EQ(n[i]->t, ev->type, KFI_SHUTDOWN);
+		EXPECT(n[i]->t, ev->fid == &n[i]->ep->fid);
+	}
+}
+
+/* ---- receives that wait for a connection ---- */
+
+#define EARLY	32
+
+static size_t early_len(int i)
+{
+	return 1 + i * 97;
+}
+
+static void send_all(struct pair *p, u8 *tx)
+{
+	struct test *t = p->a.t;
+	comp_t c;
+	int i;
+
+	for (i = 0; i < EARLY; i++) {
+		if (i == 5)
+			continue;
+		fill(tx, early_len(i), i);
+		if (POST(t, kfi_send(p->b.ep, tx, early_len(i), NULL, 0, CTX(i))) || WAIT_TX(&p->b, &c))
+			return;
+		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_SEND);
+	}
+}
+
+/* They keep their order, and can be taken back as long as no device has them. */
+static void before(struct test *t)
+{
+	struct pair *p = test_new(t, struct pair);
+	u8 *tx = test_zalloc(t, 4096), *rx = test_zalloc(t, EARLY * 4096);
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && tx && rx && !node_open_ep(t, &p->a, 0, NULL) && !node_open(t, &p->b, 1, NULL) && !node_listen(&p->b));
+	for (i = 0; i < EARLY; i++)
+		REQUIRE(t, !POST(t, kfi_recv(p->a.ep, rx + 4096 * i, 4096, NULL, KFI_ADDR_UNSPEC, CTX(i))));
+	EXPECT_EQ(t, kfi_cancel(&p->a.ep->fid, CTX(5)), 0);
+	EXPECT_EQ(t, kfi_cancel(&p->a.ep->fid, CTX(5)), -ENOENT);
+	REQUIRE(t, !WAIT_RX(&p->a, &c));
+	EXPECT_ERR(t, &c, CTX(5), ECANCELED);
+	REQUIRE(t, !pair_connect(&p->a, &p->b));
+	EXPECT_EQ(t, kfi_cancel(&p->a.ep->fid, CTX(6)), -ENOENT);
+	send_all(p, tx);
+	for (i = 0; i < EARLY; i++) {
+		if (i == 5)
+			continue;
+		REQUIRE(t, !WAIT_RX(&p->a, &c));
+		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_RECV);
+		EXPECT_EQ(t, c.len, early_len(i));
+		EXPECT_DATA(t, rx + 4096 * i, c.len, i);
+	}
+	NONE_RX(&p->a);
+}
+
+/* Those that never get one end with the attempt to connect. */
+static void never(struct test *t)
+{
+	struct pair *p = test_new(t, struct pair);
+	u8 *rx = test_zalloc(t, 4096);
+	struct event *ev = test_new(t, struct event);
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && rx && ev && !node_open_ep(t, &p->a, 0, NULL) && !node_open(t, &p->b, 1, NULL) && !node_listen(&p->b));
+	REQUIRE_EQ(t, test_close(t, &p->b.pep->fid), 0);
+	for (i = 0; i < 4; i++)
+		REQUIRE(t, !POST(t, kfi_recv(p->a.ep, rx + 64 * i, 64, NULL, KFI_ADDR_UNSPEC, CTX(i))));
+	EXPECT_EQ(t, kfi_connect(p->a.ep, p->b.addr, NULL, 0), 0);
+	REQUIRE(t, !event_wait(t, p->a.eq, ev, t->w->loss_ms + t->w->wait_ms, __FILE__, __LINE__));
+	EXPECT_EQ(t, ev->err, ECONNREFUSED);
+	for (i = 0; i < 4; i++) {
+		REQUIRE_EQ(t, comp_poll(&p->a, p->a.rxcq, &c), 1);
+		EXPECT(t, c.err > 0 && c.op_context == CTX(i));
+	}
+	EXPECT_EQ(t, kfi_recv(p->a.ep, rx, 64, NULL, KFI_ADDR_UNSPEC, NULL), -ESHUTDOWN);
+	NONE_RX(&p->a);
+}
+
+/* A message waits for its receive no longer than that takes, whichever side has called: the device asks again soon. */
+static void late(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *buf = test_zalloc(t, 256);
+	unsigned long start;
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && buf);
+	for (i = 0; i < 2; i++) {
+		struct node *from = i ? &p->b : &p->a, *to = i ? &p->a : &p->b;
+		int n;
+
+		start = jiffies;
+		for (n = 0; n < 20; n++) {
+			REQUIRE(t, !POST(t, kfi_send(from->ep, buf, 100, NULL, 0, CTX(n))));
+			usleep_range(5000, 6000);
+			REQUIRE(t, !POST(t, kfi_recv(to->ep, buf + 128, 100, NULL, KFI_ADDR_UNSPEC, CTX(n))) && !WAIT_RX(to, &c) &&
+				   !WAIT_TX(from, &c));
+		}
+		EXPECT(t, time_before(jiffies, start + 6 * HZ));	/* 13 s, if the device were told nothing */
+	}
+}
+
+/* ---- what does not fit ---- */
+
+/* Of the device's words for it some are plainer than others. */
+static bool says_too_long(int err)
+{
+	return err == KFI_ETRUNC || err == EIO;
+}
+
+static void one_too_long(struct test *t, size_t room, size_t len)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *tx = test_pages(t, 16384), *rx = test_pages(t, 16384);
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && tx && rx);
+	memset(rx, 0x5a, 16384);
+	for (i = 0; i < 3; i++)
+		REQUIRE(t, !POST(t, kfi_recv(p->b.ep, rx + 5000 * i, i ? 4096 : room, NULL, KFI_ADDR_UNSPEC, CTX(i))));
+	POST(t, kfi_send(p->a.ep, tx, len, NULL, 0, tx));
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+	EXPECT(t, c.err > 0 && c.op_context == tx);
+	for (i = 0; i < 3; i++) {
+		REQUIRE(t, !WAIT_RX(&p->b, &c));
+		EXPECT(t, c.op_context == CTX(i));
+		EXPECT(t, i ? c.err > 0 : says_too_long(c.err));
+	}
+	both_end(p);
+	EXPECT_EQ(t, not_all(rx + room, 16384 - room, 0x5a), -1);
+	EXPECT_EQ(t, kfi_send(p->a.ep, tx, 1, NULL, 0, NULL), -ESHUTDOWN);
+	EXPECT_EQ(t, kfi_recv(p->b.ep, rx, 1, NULL, 0, NULL), -ESHUTDOWN);
+	node_close(&p->a);
+	node_close(&p->b);
+}
+
+/* A message that is longer than its receive ends the connection, and not a byte of it is beyond the receive. */
+static void too_long(struct test *t)
+{
+	one_too_long(t, 100, 101);
+	one_too_long(t, 0, 65);
+	one_too_long(t, 1000, 9000);
+}
+
+/* Memory that lies in more pieces than a request has, which are 16 at most: of side A, for the other's is what the agent has. */
+static void pieces(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	size_t len = 20 * PAGE_SIZE;
+	u8 *buf = vzalloc(len);
+	comp_t c;
+
+	if (EXPECT(t, p && buf)) {
+		EXPECT_EQ(t, kfi_recv(p->a.ep, buf, len, NULL, KFI_ADDR_UNSPEC, NULL), -EMSGSIZE);
+		if (!POST(t, kfi_send(p->a.ep, buf, len, NULL, 0, buf)) && !WAIT_TX(&p->a, &c))
+			EXPECT_ERR(t, &c, buf, EMSGSIZE);
+		still_works(p);
+	}
+	vfree(buf);
+}
+
+/* ---- what there is not ---- */
+
+static int open_as(struct node *n, u64 caps, enum kfi_ep_type type)
+{
+	struct kfi_info *info = kfi_dupinfo(n->info);
+	struct kfid_ep *ep;
+	int ret;
+
+	if (!info)
+		return -ENOMEM;
+	info->caps |= caps;
+	info->ep_attr->type = type;
+	ret = kfi_endpoint(n->domain, info, &ep, NULL);
+	if (!ret)
+		kfi_close(&ep->fid);
+	kfi_freeinfo(info);
+	return ret;
+}
+
+static void absent(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *buf = test_zalloc(t, 64);
+	struct kvec iov = { buf, 8 };
+	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1 };
+	struct kfi_rma_iov remote = { .len = 8 };
+	struct kfi_msg_rma write = { .type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .rma_iov = &remote, .rma_iov_count = 1 };
+
+	REQUIRE(t, p && buf);
+	EXPECT_EQ(t, t->info[0]->ep_attr->protocol, KFI_PROTO_RDMA_CM_IB_RC);
+	EXPECT_EQ(t, t->info[0]->domain_attr->max_ep_srx_ctx, 0);
+	EXPECT_EQ(t, open_as(&p->a, KFI_TAGGED, KFI_EP_MSG), -EOPNOTSUPP);
+	EXPECT_EQ(t, open_as(&p->a, KFI_ATOMIC, KFI_EP_MSG), -EOPNOTSUPP);
+	EXPECT_EQ(t, open_as(&p->a, KFI_MULTI_RECV, KFI_EP_MSG), -EOPNOTSUPP);
+	EXPECT_EQ(t, open_as(&p->a, 0, KFI_EP_RDM), -EINVAL);
+	EXPECT_EQ(t, open_as(&p->a, 0, KFI_EP_MSG), 0);
+	EXPECT_EQ(t, kfi_sendmsg(p->a.ep, &msg, KFI_DELIVERY_COMPLETE), -EOPNOTSUPP);
+	EXPECT_EQ(t, kfi_writemsg(p->a.ep, &write, KFI_REMOTE_CQ_DATA), -EOPNOTSUPP);
+	EXPECT_EQ(t, kfi_writemsg(p->a.ep, &write, KFI_COMMIT_COMPLETE), -EOPNOTSUPP);
+	EXPECT_EQ(t, kfi_flush(p->a.ep, 0, &remote, 1, KFI_DELIVERY_COMPLETE, NULL), -EOPNOTSUPP);
+	EXPECT_EQ(t, kfi_trecv(p->a.ep, buf, 8, NULL, KFI_ADDR_UNSPEC, 1, 0, NULL), -EOPNOTSUPP);
+	still_works(p);
+}
+
+/* A hint that asks for one thing more than there is has no answer. */
+static void no_offer(struct test *t, const char *what, u64 caps, u64 levels, size_t key, int mr_mode)
+{
+	struct kfi_info *hints = test_hints(t, C_MSG | C_RMA | caps), *info = NULL;
+	struct side *s = &t->w->side[0];
+	static u8 secret[16] = "sixteen of them";
+	int ret;
+
+	REQUIRE(t, hints);
+	hints->tx_attr->op_flags = levels;
+	hints->domain_attr->mr_mode &= ~mr_mode;
+	hints->ep_attr->auth_key_size = key;
+	hints->ep_attr->auth_key = key ? kmemdup(secret, sizeof(secret), GFP_KERNEL) : NULL;
+	ret = kfi_getinfo_net(s->net, kfi_version(), s->node, NULL, s->node ? KFI_SOURCE : 0, hints, &info);
+	if (!EXPECT_EQ(t, ret, -ENODATA))
+		FAIL(t, "asked for %s", what);
+	kfi_freeinfo(info);
+	kfi_freeinfo(hints);
+}
+
+static void not_offered(struct test *t)
+{
+	struct kfi_info *info;
+
+	REQUIRE_EQ(t, test_getinfo(t, 0, C_MSG | C_RMA, &info), 0);
+	EXPECT_EQ(t, info->domain_attr->mr_key_size, sizeof(u32));
+	kfi_freeinfo(info);
+	no_offer(t, "tags", KFI_TAGGED, 0, 0, 0);
+	no_offer(t, "atomics", KFI_ATOMIC, 0, 0, 0);
+	no_offer(t, "multi-receive", KFI_MULTI_RECV, 0, 0, 0);
+	no_offer(t, "events of remote accesses", KFI_RMA_EVENT, 0, 0, 0);
+	no_offer(t, "tagged RMA", KFI_TAGGED_RMA, 0, 0, 0);
+	no_offer(t, "delivery", 0, KFI_DELIVERY_COMPLETE, 0, 0);
+	no_offer(t, "durability", 0, KFI_COMMIT_COMPLETE, 0, 0);
+	no_offer(t, "an authorization key", 0, 0, 16, 0);
+	no_offer(t, "keys of its own choice", 0, 0, 0, KFI_MR_PROV_KEY);
+	no_offer(t, "offsets", 0, 0, 0, KFI_MR_VIRT_ADDR);
+	no_offer(t, "regions of the domain", 0, 0, 0, KFI_MR_ENDPOINT);
+}
+
+/* An RDM endpoint wants a hello: a queue pair that calls it gets no connection. */
+static void foreign(struct test *t)
+{
+	struct node *a = test_new(t, struct node), *b = test_new(t, struct node);
+	struct node_opts opts = { .caps = C_MSG };
+	struct event *ev = test_new(t, struct event);
+	struct kfi_info *info = t->info[1];
+	int ret;
+
+	REQUIRE(t, a && b && ev);
+	t->type = KFI_EP_RDM;
+	ret = test_getinfo(t, 1, C_MSG, &t->info[1]) ?: node_open_ep(t, b, 1, &opts);
+	kfi_freeinfo(t->info[1]);
+	t->type = KFI_EP_MSG;
+	t->info[1] = info;
+	REQUIRE_EQ(t, ret, 0);
+	REQUIRE(t, !node_open_ep(t, a, 0, NULL));
+	EXPECT_EQ(t, kfi_connect(a->ep, b->addr, NULL, 0), 0);
+	REQUIRE(t, !WAIT_EVENT(a, ev));
+	EXPECT(t, ev->fid == &a->ep->fid);
+	EXPECT_EQ(t, ev->err, ECONNREFUSED);
+}
+
+/* ---- RMA by keys of the device ---- */
+
+#define BOTH	(KFI_REMOTE_READ | KFI_REMOTE_WRITE)
+#define REACH	4096
+
+/* Why the device refuses an access of 16 bytes: see refused_by_device() */
+enum reason { W_KEY, W_NO_KEY, W_LONG_KEY, W_BEFORE, W_BEHIND, W_RIGHT, W_CLOSED, W_DOMAIN, REASONS };
+
+/* An access that the peer's device refuses: nothing moves, on neither side. */
+static bool is_no_access(struct pair *p, bool write, u8 *near, u64 addr, u64 key)
+{
+	struct node *a = &p->a;
+	struct test *t = a->t;
+	comp_t c;
+
+	memset(near, 0xa5, 16);
+	if (POST(t, write ? kfi_write(a->ep, near, 16, NULL, 0, addr, key, near) :
+			    kfi_read(a->ep, near, 16, NULL, 0, addr, key, near)) ||
+	    WAIT_TX(a, &c))
+		return false;
+	EXPECT(t, c.op_context == near);
+	EXPECT_EQ(t, c.err, EACCES);
+	EXPECT_EQ(t, c.flags, KFI_RMA | (write ? KFI_WRITE : KFI_READ));
+	return EXPECT_EQ(t, not_all(near, 16, 0xa5), -1);
+}
+
+/* Both sides hear of the end, unless no device has seen the key. */
+static void refused_by_device(struct test *t, enum reason why, bool write)
+{
+	struct pair *p = pair_open(t, NULL, NULL), *other = why == W_DOMAIN ? pair_open(t, NULL, NULL) : NULL;
+	u8 *near = test_zalloc(t, 64), *far = test_pages(t, 3 * REACH);
+	u64 right = why == W_RIGHT ? (write ? KFI_REMOTE_READ : KFI_REMOTE_WRITE) : BOTH;
+	struct region r;
+	u64 addr, key;
+
+	REQUIRE(t, p && near && far && (other || why != W_DOMAIN));
+	REQUIRE(t, !region_open(other ? &other->b : &p->b, &r, far + REACH, REACH, right));
+	memset(far, 0x5a, 3 * REACH);
+	addr = r.addr + (why == W_BEFORE ? -8 : why == W_BEHIND ? REACH - 8 : 0);
+	key = why == W_KEY ? r.key ^ 1 : why == W_NO_KEY ? 0 : why == W_LONG_KEY ? r.key | BIT_ULL(32) : r.key;
+	if (why == W_CLOSED)
+		REQUIRE_EQ(t, test_close(t, &r.mr->fid), 0);
+	REQUIRE(t, is_no_access(p, write, near, addr, key));
+	EXPECT_EQ(t, not_all(far, 3 * REACH, 0x5a), -1);
+	if (why == W_LONG_KEY) {
+		still_works(p);
+		return;
+	}
+	both_end(p);
+	/* The region is there for others. */
+	if (other) {
+		struct node *a = &other->a;
+		comp_t c;
+
+		REQUIRE(t, !POST(t, kfi_write(a->ep, near, 16, NULL, 0, r.addr, r.key, near)) && !WAIT_TX(a, &c));
+		EXPECT_EQ(t, c.err, 0);
+	}
+}
+
+static void wrong_keys(struct test *t)
+{
+	int why, write;
+
+	for (why = 0; why < REASONS; why++)
+		for (write = 0; write < 2; write++) {
+			refused_by_device(t, why, write);
+			if (t->failures) {
+				FAIL(t, "%s, reason %d", write ? "write" : "read", why);
+				return;
+			}
+		}
+}
+
+/* What a key of the device's can't be for is refused when the region is made. */
+static void no_region(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *buf = test_pages(t, 4 * PAGE_SIZE);
+	struct kvec gap[] = { { buf, 100 }, { buf + PAGE_SIZE, 100 } };
+	struct kfid_mr *mr;
+
+	REQUIRE(t, p && buf);
+	EXPECT_EQ(t, kfi_mr_reg(p->b.domain, buf, 64, BOTH, 0, 0, KFI_RMA_EVENT, &mr, NULL), -EOPNOTSUPP);
+	EXPECT_EQ(t, kfi_mr_regv(p->b.domain, gap, 2, BOTH, 0, 0, 0, &mr, NULL), -EINVAL);
+	REQUIRE_EQ(t, kfi_mr_reg(p->b.domain, buf, 64, BOTH, 0, 0, 0, &mr, NULL), 0);
+	EXPECT_EQ(t, kfi_mr_key(mr) >> 32, 0);
+	EXPECT_EQ(t, kfi_mr_enable(mr), -KFI_EOPBADSTATE);
+	EXPECT_EQ(t, kfi_close(&mr->fid), 0);
+	still_works(p);
+}
+
+/* A region that waits for the connection is there when the peer gets the first message. */
+static void region_first(struct test *t)
+{
+	struct pair *p = test_new(t, struct pair);
+	u8 *near = test_zalloc(t, 128), *far = test_pages(t, REACH);
+	struct region *r = test_zalloc(t, EARLY * sizeof(*r));
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && near && far && r && !node_open_ep(t, &p->a, 0, NULL) && !node_open(t, &p->b, 1, NULL) && !node_listen(&p->b));
+	for (i = 0; i < EARLY; i++)
+		REQUIRE(t, !region_open(&p->a, &r[i], far + i * 64, 64, BOTH));
+	REQUIRE(t, !pair_connect(&p->a, &p->b));
+	REQUIRE(t, !POST(t, kfi_recv(p->b.ep, near + 64, 64, NULL, KFI_ADDR_UNSPEC, near)) &&
+		   !POST(t, kfi_send(p->a.ep, near, 16, NULL, 0, near)) && !WAIT_TX(&p->a, &c) && !WAIT_RX(&p->b, &c));
+	for (i = 0; i < EARLY; i++) {
+		fill(near, 64, i);
+		REQUIRE(t, !POST(t, kfi_write(p->b.ep, near, 64, NULL, 0, r[i].addr, r[i].key, near)) && !WAIT_TX(&p->b, &c));
+		EXPECT_EQ(t, c.err, 0);
+		EXPECT(t, test_until(t, differs(far + i * 64, 64, i) == -1));
+	}
+}
+
+/* ---- memory for one I/O ---- */
+
+struct attached {
+	struct kfi_mr_work	work;
+	struct completion	done;
+};
+
+static void attached_done(struct kfi_mr_work *work, int err)
+{
+	complete(&container_of(work, struct attached, work)->done);
+}
+
+/*
+ * Pages that begin anywhere have an address with that place in it, whatever offset the owner has named; and the peer may use what a message tells
+ * of at once, without a registration that anybody has waited for.
+ */
+static void pages(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *near = test_pages(t, 2 * PAGE_SIZE), *far = test_pages(t, 2 * PAGE_SIZE), *note = test_zalloc(t, 64);
+	struct bio_vec bv[2];
+	struct kfi_mr_attr attr = {
+		.type = KFI_BVEC, .mr_biov = bv, .iov_count = 2, .access = BOTH, .offset = 0x123456789000,
+		.requested_key = KFI_KEY_NOTAVAIL,
+	};
+	struct attached at = { .work.done = attached_done };
+	struct kfid_mr *mr;
+	u64 key = 0, off;
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && near && far && note);
+	init_completion(&at.done);
+	REQUIRE_EQ(t, kfi_mr_alloc(p->b.domain, 2, 0, &mr, NULL), 0);
+	test_keep(t, &mr->fid);
+	EXPECT_EQ(t, kfi_mr_register(mr, &attr, NULL), -EINVAL);	/* nobody's */
+	REQUIRE_EQ(t, kfi_mr_bind(mr, &p->b.ep->fid, 0), 0);
+	for (i = 0; i < 20 && !t->failures; i++) {
+		off = i * 100;
+		bvec_set_page(&bv[0], test_page(far), PAGE_SIZE - off, off);
+		bvec_set_page(&bv[1], test_page(far + PAGE_SIZE), 77, 0);
+		REQUIRE_EQ(t, kfi_mr_register(mr, &attr, i & 1 ? &at.work : NULL), 0);
+		if (i & 1)
+			REQUIRE(t, wait_for_completion_timeout(&at.done, msecs_to_jiffies(t->w->wait_ms)));
+		EXPECT_EQ(t, kfi_mr_addr(mr), 0x123456789000 + off);
+		EXPECT(t, kfi_mr_key(mr) != key && kfi_mr_key(mr) <= U32_MAX);
+		key = kfi_mr_key(mr);
+		REQUIRE(t, !POST(t, kfi_recv(p->a.ep, note, 64, NULL, KFI_ADDR_UNSPEC, note)) &&
+			   !POST(t, kfi_send(p->b.ep, &key, 8, NULL, 0, &key)) && !WAIT_RX(&p->a, &c) && !WAIT_TX(&p->b, &c));
+		fill(near, PAGE_SIZE - off + 77, i);
+		REQUIRE(t, !POST(t, kfi_write(p->a.ep, near, PAGE_SIZE - off + 77, NULL, 0, kfi_mr_addr(mr), *(u64 *)note, near)) &&
+			   !WAIT_TX(&p->a, &c));
+		EXPECT_EQ(t, c.err, 0);
+		EXPECT_DATA(t, far + off, PAGE_SIZE - off + 77, i);
+		reinit_completion(&at.done);
+		REQUIRE_EQ(t, kfi_mr_invalidate(mr, &at.work), 0);
+		REQUIRE(t, wait_for_completion_timeout(&at.done, msecs_to_jiffies(t->w->wait_ms)));
+		reinit_completion(&at.done);
+	}
+	/* Without a connection nobody can be told of it. */
+	EXPECT_EQ(t, kfi_shutdown(p->a.ep, 0), 0);
+	both_end(p);
+	EXPECT_EQ(t, kfi_mr_register(mr, &attr, NULL), -ENOTCONN);
+}
+
+/* The key of a long-lived region is not the peer's to end: that costs the connection, and the region, for the device is faster than we are. */
+static void invalidates_other(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *buf = test_zalloc(t, 64), *far = test_pages(t, REACH);
+	struct kvec iov = { buf, 16 };
+	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .context = buf };
+	struct region r;
+	comp_t c;
+
+	REQUIRE(t, p && buf && far && !region_open(&p->b, &r, far, REACH, BOTH));
+	msg.inv_key = BIT_ULL(32);
+	EXPECT_EQ(t, kfi_sendmsg(p->a.ep, &msg, KFI_INVALIDATE), -EINVAL);
+	msg.inv_key = r.key;
+	REQUIRE(t, !POST(t, kfi_recv(p->b.ep, far, 64, NULL, KFI_ADDR_UNSPEC, far)));
+	REQUIRE(t, !POST(t, kfi_sendmsg(p->a.ep, &msg, KFI_INVALIDATE | KFI_COMPLETION)));
+	REQUIRE(t, !WAIT_TX(&p->a, &c) && !WAIT_RX(&p->b, &c));
+	EXPECT_ERR(t, &c, far, EPROTO);
+	EXPECT(t, !(c.flags & KFI_INVALIDATE));
+	both_end(p);
+}
+
+/* ---- many at once ---- */
+
+#define READS	200
+
+/* More READs than a device has under way, in series, into memory of more pieces than a request has. */
+static void reads(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	size_t len = 3 * PAGE_SIZE, all = 40 * PAGE_SIZE;
+	u8 *far = test_pages(t, all), *near = vzalloc(READS * 64 + all);
+	struct kfi_rma_iov rma;
+	struct kvec iov;
+	struct kfi_msg_rma msg = { .type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .rma_iov = &rma, .rma_iov_count = 1 };
+	struct region r;
+	comp_t c;
+	int i;
+
+	if (!EXPECT(t, p && far && near && !region_open(&p->b, &r, far, all, BOTH)))
+		goto free;
+	fill(far, all, 1);
+	for (i = 0; i < READS && !t->failures; i++) {
+		iov = (struct kvec){ near + i * 64, 64 };
+		rma = (struct kfi_rma_iov){ r.addr + i * 64, 64, r.key };
+		msg.context = CTX(i);
+		POST(t, kfi_readmsg(p->a.ep, &msg, KFI_COMPLETION | (i % 7 ? KFI_MORE : 0)));
+	}
+	for (i = 0; i < READS && !t->failures; i++) {
+		if (WAIT_TX(&p->a, &c))
+			goto free;
+		EXPECT_EQ(t, c.err, 0);
+	}
+	EXPECT_DATA(t, near, READS * 64, 1);
+	for (i = 0; i < 8 && !t->failures; i++) {
+		len = i & 1 ? all : len;
+		memset(near, 0, all);
+		if (POST(t, kfi_read(p->a.ep, near + 13 * i, len - 13 * i, NULL, 0, r.addr, r.key, near)) || WAIT_TX(&p->a, &c))
+			goto free;
+		EXPECT_EQ(t, c.err, 0);
+		EXPECT_DATA(t, near + 13 * i, len - 13 * i, 1);
+		if (POST(t, kfi_write(p->a.ep, near + 13 * i, len - 13 * i, NULL, 0, r.addr, r.key, near)) || WAIT_TX(&p->a, &c))
+			goto free;
+		EXPECT_EQ(t, c.err, 0);
+		EXPECT_DATA(t, far, all, 1);
+	}
+free:
+	node_close(&p->a);
+	vfree(near);
+}
+
+/* ---- stress ---- */
+
+#define LANE_RECVS	32
+#define LANE_LEN	20000
+
+/**
+ * struct lane - messages in one direction, as many as go, until @until or until an end goes
+ * @sent: @posted: @told: @got: sends; of them reported; receives; of them reported
+ * @broken: something has ended in error: from now on all does
+ */
+struct lane {
+	struct worker		worker;
+	struct node		*from, *to;
+	struct rnd_state	rnd;
+	unsigned long		until;
+	u8			*tx, *rx;
+	size_t			len[LANE_RECVS];
+	u64			sent, told, posted, got;
+	bool			broken;
+};
+
+static void lane_recv(struct lane *l)
+{
+	u8 *at = l->rx + l->posted % LANE_RECVS * LANE_LEN;
+
+	if (!kfi_recv(l->to->ep, at, LANE_LEN, NULL, KFI_ADDR_UNSPEC, CTX(l->posted)))
+		l->posted++;
+	else
+		l->broken = true;
+}
+
+/* Its memory is free when the message before in it has come. Sometimes there is no receive for a moment. */
+static void lane_send(struct lane *l)
+{
+	u32 dice = prandom_u32_state(&l->rnd), i = l->sent % LANE_RECVS;
+	size_t len = dice & 7 ? (dice >> 8) % 200 : (dice >> 8) % LANE_LEN;
+	struct kvec iov[2] = { { l->tx + i * LANE_LEN, len / 3 }, { l->tx + i * LANE_LEN + len / 3, len - len / 3 } };
+	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 2, .context = CTX(l->sent), .data = (u32)l->sent };
+	u64 flags = KFI_COMPLETION | KFI_REMOTE_CQ_DATA | (dice & 8 ? KFI_MORE : 0) | (dice & 16 ? KFI_TRANSMIT_COMPLETE : 0);
+	ssize_t ret;
+
+	fill(iov[0].iov_base, len, l->sent);
+	l->len[i] = len;
+	ret = kfi_sendmsg(l->from->ep, &msg, flags);
+	if (!ret)
+		l->sent++;
+	else if (ret != -EAGAIN)
+		l->broken = true;
+}
+
+static bool lane_comps(struct lane *l)
+{
+	struct test *t = l->from->t;
+	comp_t c;
+
+	while (comp_poll(l->from, l->from->txcq, &c) == 1) {
+		l->told++;	/* short ones sooner than what is under way before them */
+		l->broken |= c.err;
+	}
+	while (comp_poll(l->to, l->to->rxcq, &c) == 1) {
+		l->broken |= c.err;
+		if (!c.err && (!EXPECT(t, c.op_context == CTX(l->got)) || !EXPECT_EQ(t, c.data, (u32)l->got) ||
+			       !EXPECT_EQ(t, c.len, l->len[l->got % LANE_RECVS]) ||
+			       !EXPECT_DATA(t, l->rx + l->got % LANE_RECVS * LANE_LEN, c.len, l->got)))
+			return false;
+		l->got++;
+	}
+	return true;
+}
+
+/* Until all that was posted has been told of; of receives without a message, when the connection is gone. */
+static bool lane_over(const struct lane *l)
+{
+	return l->told == l->sent && l->got == (l->broken ? l->posted : l->sent);
+}
+
+static int lane_run(void *arg)
+{
+	struct lane *l = arg;
+	struct test *t = l->from->t;
+	unsigned long limit = l->until + msecs_to_jiffies(t->w->wait_ms);
+	bool more;
+
+	do {
+		more = time_before(jiffies, l->until) && !l->broken;
+		if (more && l->posted - l->got < LANE_RECVS)
+			lane_recv(l);
+		if (more && l->sent - l->got < LANE_RECVS && (s64)(l->sent - l->posted) < 4)
+			lane_send(l);
+		if (!more)
+			kfi_ep_tx_flush(l->from->ep);
+		if (!lane_comps(l))
+			return -EIO;
+		cond_resched();
+	} while (more || (!lane_over(l) && time_before(jiffies, limit)));
+	return lane_over(l) ? 0 : -ETIMEDOUT;
+}
+
+static bool lane_start(struct lane *l, struct node *from, struct node *to, unsigned int ms)
+{
+	struct test *t = from->t;
+
+	l->from = from;
+	l->to = to;
+	l->tx = test_pages(t, LANE_RECVS * LANE_LEN);
+	l->rx = test_pages(t, LANE_RECVS * LANE_LEN);
+	l->until = jiffies + msecs_to_jiffies(ms);
+	prandom_seed_state(&l->rnd, prandom_u32_state(&t->rnd));
+	return EXPECT(t, l->tx && l->rx) && !worker_start(t, &l->worker, -1, lane_run, l);
+}
+
+/** struct lanes - both directions of a pair at once; @n: of them that run */
+struct lanes {
+	struct pair	*p;
+	struct lane	lane[2];
+	int		n;
+};
+
+static struct lanes *lanes_start(struct test *t, unsigned int ms)
+{
+	struct lanes *ls = test_new(t, struct lanes);
+
+	if (!ls)
+		return NULL;
+	ls->p = pair_open(t, NULL, NULL);
+	if (!ls->p || !lane_start(&ls->lane[0], &ls->p->a, &ls->p->b, ms))
+		return ls;
+	ls->n = 1 + lane_start(&ls->lane[1], &ls->p->b, &ls->p->a, ms);
+	return ls;
+}
+
+/* Return: messages */
+static u64 lanes_join(struct test *t, struct lanes *ls, unsigned int ms)
+{
+	u64 got = 0;
+	int i;
+
+	for (i = 0; i < ls->n; i++) {
+		struct lane *l = &ls->lane[i];
+
+		EXPECT_EQ(t, worker_join(&l->worker, ms + 2 * t->w->wait_ms), 0);
+		got += l->got;
+		if (t->failures)
+			FAIL(t, "lane %d: sent %llu told %llu posted %llu got %llu, broken %d", i, l->sent, l->told, l->posted, l->got,
+			     l->broken);
+	}
+	if (ls->p) {
+		node_close(&ls->p->a);
+		node_close(&ls->p->b);
+	}
+	return got;
+}
+
+/* @ends: one side hangs up while they are at it. */
+static u64 lanes(struct test *t, unsigned int ms, bool ends)
+{
+	struct lanes *ls = lanes_start(t, ms);
+
+	if (!ls)
+		return 0;
+	if (ls->n == 2 && ends) {
+		msleep(ms / 2);
+		EXPECT_EQ(t, kfi_shutdown(ls->p->b.ep, 0), 0);
+	}
+	return lanes_join(t, ls, ms);
+}
+
+static void stress(struct test *t)
+{
+	u64 got = lanes(t, t->w->stress_ms, false);
+	int i;
+
+	EXPECT(t, got > 2 * LANE_RECVS);
+	for (i = 0; i < 8 && !t->failures; i++)
+		got += lanes(t, t->w->stress_ms / 8, true);
+	pr_info("    # both directions: %llu messages\n", got);
+}
+
+/* The device of one side goes, at some moment of all that, and comes back; what has been posted ends once, at both sides. */
+static void device_gone_once(struct test *t, u32 round)
+{
+	struct lanes *ls = lanes_start(t, t->w->script_ms);
+	struct pair *p;
+
+	REQUIRE(t, ls);
+	script_ask(t, "device_gone", round);
+	lanes_join(t, ls, t->w->loss_ms);
+	script_ask(t, "device_back", round);
+	p = pair_open(t, NULL, NULL);
+	REQUIRE(t, p);
+	still_works(p);
+}
+
+static void device_gone(struct test *t)
+{
+	u32 i;
+
+	for (i = 0; i < t->w->removals && !t->failures; i++) {
+		device_gone_once(t, i);
+		test_teardown(t);
+	}
+}
+
+const struct test_case plain_cases[] = {
+	{ "plain.before", T_MSG, CASE_HW_RECV, C_MSG, before },
+	{ "plain.never", T_MSG, CASE_HW_RECV, C_MSG, never },
+	{ "plain.late", T_MSG, CASE_HW_RECV, C_MSG, late },
+	{ "plain.too_long", T_MSG, CASE_HW_RECV, C_MSG, too_long },
+	{ "plain.pieces", T_MSG, CASE_HW_RECV, C_MSG, pieces },
+	{ "plain.absent", T_MSG, CASE_HW_RECV, C_MSG, absent },
+	{ "plain.not_offered", T_MSG, CASE_HW_RECV, C_MSG, not_offered },
+	{ "plain.foreign", T_MSG, CASE_HW_RECV, C_MSG, foreign },
+	{ "plain.wrong_keys", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, wrong_keys },
+	{ "plain.no_region", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, no_region },
+	{ "plain.region_first", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, region_first },
+	{ "plain.pages", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, pages },
+	{ "plain.invalidates_other", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, invalidates_other },
+	{ "plain.reads", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, reads },
+	{ "plain.stress", T_MSG, CASE_HW_RECV, C_MSG, stress },
+	{ "plain.device_gone", T_MSG, CASE_HW_RECV | CASE_SCRIPT, C_MSG, device_gone },
+	{ }
+};
