@@ -585,7 +585,8 @@ bool kfp_tx_follows(struct kfp_conn *conn)
 	struct kfi_oper *op = list_first_entry_or_null(&tx->queue, struct kfi_oper, link);
 	u8 cls;
 
-	if (!op || tx->requests >= tx->requests_max || kfp_op_waits(tx, op))
+	/* A write that has asked may have to wait for the operation that is being sent. */
+	if (!op || tx->requests >= tx->requests_max || kfp_op(op)->state != KFP_OP_QUEUED)
 		return false;
 	if (!kfp_is_message(op))
 		return true;

@@ -31,11 +31,14 @@ struct pm_ref {
 
 struct pm_link;
 
-/** struct pm_side - an end of a wire; @ring: bytes on their way to it. Under pm_wire.lock */
+/*
+ * struct pm_side - an end of a wire; @ring: bytes on their way to it, of which those before @shown
+ * can be read. Under pm_wire.lock
+ */
 struct pm_side {
 	struct pm_link		*kl;		/* NULL: no callbacks */
 	bool			closed, aborted;
-	u64			head, tail;
+	u64			head, shown, tail;
 	u8			ring[PM_RING];
 	struct pm_exposure	exposed[PM_EXPOSED];
 };
@@ -230,6 +233,7 @@ static int pm_post(struct kfi_link *link, struct kfi_unit *unit)
 	struct iov_iter iter = unit->payload ? *unit->payload : (struct iov_iter) {};
 	u32 most = kl->admitted ? pm_random(2 * PM_RING) : PM_RING;
 	u64 left = unit->left;
+	bool all;
 	int ret = 0;
 
 	spin_lock(&kl->wire->lock);
@@ -239,11 +243,15 @@ static int pm_post(struct kfi_link *link, struct kfi_unit *unit)
 		ret = pm_to_places(to, unit, most);
 	else
 		pm_to_stream(to, unit, most);
+	all = unit->done == unit->len && !unit->left;
+	/* What another unit follows waits for that unit, as in the send queue of a device. */
+	if (!all || !(unit->flags & KFI_UNIT_MORE))
+		to->shown = to->head;
 	pm_kick(to, 0);
 	pm_kick(self, !pm_random(8));
 	spin_unlock(&kl->wire->lock);
 	pm_ref(kl, unit, iter, left - unit->left);
-	if (!ret && (unit->done < unit->len || unit->left)) {
+	if (!ret && !all) {
 		kl->full = true;
 		ret = -EAGAIN;
 	}
@@ -287,7 +295,7 @@ static bool pm_read(struct kfi_link *link)
 
 	for (steps = 0; steps < 64; steps++) {
 		spin_lock(&kl->wire->lock);
-		n = min_t(u64, self->head - self->tail, sizeof(buf));
+		n = min_t(u64, self->shown - self->tail, sizeof(buf));
 		for (i = 0; i < n; i++)
 			buf[i] = self->ring[(self->tail + i) % PM_RING];
 		spin_unlock(&kl->wire->lock);
