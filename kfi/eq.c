@@ -369,7 +369,6 @@ static int kfi_eq_close(struct kfid *fid)
 		return -EBUSY;
 	spin_lock_bh(&eq->lock);
 	eq->armed = false;
-	eq->handler = NULL;
 	spin_unlock_bh(&eq->lock);
 	cancel_work_sync(&eq->work);
 	list_for_each_entry_safe(item, next, &eq->events, link)
