@@ -99,7 +99,7 @@ static void kv_domain_set_limits(struct kv_domain *kdom)
 		.mr_page_limit = kdom->max_frmr_pages,
 		.sge_limit = KV_IOV_MAX,
 		.refusal = kdom->iwarp ? KFI_REFUSAL_MUTE : KFI_REFUSAL_CONN,
-		.short_msg_limit = kv_packet(kdom) - KVW_HDR_MAX,
+		.short_msg_limit = kv_is_plain(kdom->domain.info) ? 0 : kv_packet(kdom) - KVW_HDR_MAX,
 	};
 }
 

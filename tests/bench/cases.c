@@ -147,7 +147,6 @@ const struct bench_case bench_cases[] = {
 	DISK_CASES("ram", 0, "tcp", &bench_tcp_stream_copy),
 	DISK_CASES("nbd", 0, "nbd"),
 	DISK_CASES("rxe", 0, "rdma"),
-	DISK_CASES("siw", 0, "rdma"),
 	{ "scale", {
 		&kb_scale_messages, &kb_scale_write, &kb_scale_roundtrip, &kb_scale_atomics, &kb_scale_counters,
 		&kb_readers_1, &kb_readers_2,

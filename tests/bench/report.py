@@ -217,7 +217,6 @@ nvme("null", "null_blk", "sockets", "tcp", 0.95, 1.2, None)
 nvme("ram", "RAM disk", "sockets", "tcp", 0.95, 1.2, None)
 nvme("nbd", "beside nbd", "sockets", "nbd", None, None, None)
 nvme("rxe", "rxe", "verbs", "rdma", 1.03, 0.97, 0.97)
-nvme("siw", "siw", "verbs", "rdma", 1.03, 0.97, 0.97)
 
 
 @dataclass

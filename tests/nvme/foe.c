@@ -31,7 +31,9 @@ static unsigned int silence;
 module_param(silence, uint, 0);
 MODULE_PARM_DESC(silence, "seconds that the target waits for NVMe's connect, to be tried alone: all else may take longer than that");
 
-enum { FOE_WAIT_MS = 20000, FOE_RSPS = 4, FOE_CAPSULE = 8192, FOE_REFUSED = 1000 };
+enum { FOE_WAIT_MS = 20000, FOE_RSPS = 8, FOE_CAPSULE = 8192, FOE_REFUSED = 1000 };
+
+#define FOE_NO_KEY	U64_MAX
 
 /**
  * struct foe - a connection
@@ -44,6 +46,7 @@ enum { FOE_WAIT_MS = 20000, FOE_RSPS = 4, FOE_CAPSULE = 8192, FOE_REFUSED = 1000
  * @rsps:	what the target answers
  * @capsule:	what is sent
  * @status:	of the last answer, without the phase
+ * @detached:	key of the region that it has detached, or FOE_NO_KEY
  *
  * One task uses it.
  */
@@ -57,6 +60,7 @@ struct foe {
 	struct nvme_completion	rsps[FOE_RSPS];
 	u8			capsule[FOE_CAPSULE];
 	u16			status;
+	u64			detached;
 };
 
 /* ---- a connection ---- */
@@ -132,19 +136,19 @@ static struct foe *foe_open(void)
 
 static int foe_event_error(struct foe *foe)
 {
-	struct kfn_reject rej = {};
+	struct nvme_rdma_cm_rej rej = {};
 	struct kfi_eq_err_entry err = { .err_data = &rej, .err_data_size = sizeof(rej) };
 
 	if (kfi_eq_readerr(foe->eq, &err, 0) < 0)
 		return -EIO;
-	return err.err_data_size >= sizeof(rej) && rej.format == cpu_to_le16(KFN_FORMAT) ?
-	       FOE_REFUSED + le16_to_cpu(rej.status) : -err.err;
+	return err.err_data_size >= sizeof(rej) && rej.recfmt == cpu_to_le16(NVME_RDMA_CM_FMT_1_0) ?
+	       FOE_REFUSED + le16_to_cpu(rej.sts) : -err.err;
 }
 
 /* Return: 0 it is @want; FOE_REFUSED + the target's reason; or a negative error. */
 static int foe_event(struct foe *foe, u32 want, unsigned int ms)
 {
-	u8 buf[sizeof(struct kfi_eq_cm_entry) + sizeof(struct kfn_accept)] __aligned(8);
+	u8 buf[sizeof(struct kfi_eq_cm_entry) + sizeof(struct nvme_rdma_cm_rep)] __aligned(8);
 	u32 event;
 	ssize_t n = kfi_eq_sread(foe->eq, &event, buf, sizeof(buf), ms, 0);
 
@@ -189,6 +193,7 @@ static int foe_answer(struct foe *foe)
 		return n == -KFI_EAVAIL ? -EIO : n ?: -ETIMEDOUT;
 	rsp = entry.op_context;
 	foe->status = le16_to_cpu(rsp->status) >> 1;
+	foe->detached = entry.flags & KFI_INVALIDATE ? entry.data : FOE_NO_KEY;
 	return entry.len == sizeof(*rsp) ? 0 : -EPROTO;
 }
 
@@ -230,67 +235,93 @@ static size_t foe_connect_command(struct foe *foe, u16 qid, u16 sqsize, u16 cntl
 
 /* ---- cases ---- */
 
-static const struct kfn_request good = {
-	.format = cpu_to_le16(KFN_FORMAT), .qid = cpu_to_le16(1), .hrqsize = cpu_to_le16(32), .hsqsize = cpu_to_le16(31),
+static const struct nvme_rdma_cm_req good = {
+	.recfmt = cpu_to_le16(NVME_RDMA_CM_FMT_1_0), .qid = cpu_to_le16(1),
+	.hrqsize = cpu_to_le16(32), .hsqsize = cpu_to_le16(31),
 };
 
-static int foe_refused(struct foe *foe, const struct kfn_request *req, size_t len, enum kfn_status why)
+static int foe_refused(struct foe *foe, const struct nvme_rdma_cm_req *req, size_t len,
+		       enum nvme_rdma_cm_status why)
 {
 	int ret = foe_connect(foe, req, len);
 
 	return ret == FOE_REFUSED + why ? 0 : ret ?: -EISCONN;
 }
 
-static int foe_nothing(struct foe *foe)
+/*
+ * InfiniBand and RoCE fill private data up with zeros. What is too short is there a request for a
+ * queue without commands.
+ */
+static bool foe_fills_up(void)
 {
-	return foe_refused(foe, NULL, 0, KFN_INVALID_LENGTH);
+	return !strcmp(provider, "verbs");
 }
 
+static int foe_nothing(struct foe *foe)
+{
+	return foe_refused(foe, NULL, 0, foe_fills_up() ? NVME_RDMA_CM_INVALID_HSQSIZE :
+							  NVME_RDMA_CM_INVALID_LEN);
+}
+
+/* The byte that is missing is reserved. */
 static int foe_short_request(struct foe *foe)
 {
-	return foe_refused(foe, &good, sizeof(good) - 1, KFN_INVALID_LENGTH);
+	if (foe_fills_up())
+		return foe_connect(foe, &good, sizeof(good) - 1);
+	return foe_refused(foe, &good, sizeof(good) - 1, NVME_RDMA_CM_INVALID_LEN);
 }
 
 static int foe_other_format(struct foe *foe)
 {
-	struct kfn_request req = good;
+	struct nvme_rdma_cm_req req = good;
 
-	req.format = 0;
-	return foe_refused(foe, &req, sizeof(req), KFN_INVALID_FORMAT);
+	req.recfmt = cpu_to_le16(0x4b01);
+	return foe_refused(foe, &req, sizeof(req), NVME_RDMA_CM_INVALID_RECFMT);
 }
 
 static int foe_no_commands(struct foe *foe)
 {
-	struct kfn_request req = good;
+	struct nvme_rdma_cm_req req = good;
 
 	req.hsqsize = 0;
-	return foe_refused(foe, &req, sizeof(req), KFN_INVALID_HSQSIZE);
+	return foe_refused(foe, &req, sizeof(req), NVME_RDMA_CM_INVALID_HSQSIZE);
 }
 
 static int foe_many_commands(struct foe *foe)
 {
-	struct kfn_request req = good;
+	struct nvme_rdma_cm_req req = good;
 
 	req.hsqsize = cpu_to_le16(0xffff);
-	return foe_refused(foe, &req, sizeof(req), KFN_INVALID_HSQSIZE);
+	return foe_refused(foe, &req, sizeof(req), NVME_RDMA_CM_INVALID_HSQSIZE);
 }
 
 static int foe_long_admin(struct foe *foe)
 {
-	struct kfn_request req = good;
+	struct nvme_rdma_cm_req req = good;
 
 	req.qid = 0;
 	req.hsqsize = cpu_to_le16(127);
 	req.hrqsize = cpu_to_le16(128);
-	return foe_refused(foe, &req, sizeof(req), KFN_INVALID_HSQSIZE);
+	return foe_refused(foe, &req, sizeof(req), NVME_RDMA_CM_INVALID_HSQSIZE);
 }
 
 static int foe_no_room(struct foe *foe)
 {
-	struct kfn_request req = good;
+	struct nvme_rdma_cm_req req = good;
 
 	req.hrqsize = cpu_to_le16(3);
-	return foe_refused(foe, &req, sizeof(req), KFN_INVALID_HRQSIZE);
+	return foe_refused(foe, &req, sizeof(req), NVME_RDMA_CM_INVALID_HRQSIZE);
+}
+
+/* As a network fills it up. Over one that does so a consumer has room for the request alone. */
+static int foe_long_request(struct foe *foe)
+{
+	u8 data[sizeof(good) + 24] = {};
+	size_t most, len = sizeof(most);
+	int ret = kfi_getopt(&foe->ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_CM_DATA_SIZE, &most, &len);
+
+	memcpy(data, &good, sizeof(good));
+	return ret ?: foe_connect(foe, data, min(most, sizeof(data)));
 }
 
 static int foe_short_command(struct foe *foe)
@@ -335,7 +366,7 @@ static int foe_unknown_controller(struct foe *foe)
 /* It announced a queue that it does not connect then. */
 static int foe_other_queue(struct foe *foe)
 {
-	struct kfn_request req = good;
+	struct nvme_rdma_cm_req req = good;
 	int ret;
 
 	req.qid = cpu_to_le16(0xffff);
@@ -361,14 +392,19 @@ static int foe_more_than_came(struct foe *foe)
 	return ret ?: foe_is_error(foe, sizeof(struct nvmf_connect_command) + 1023, NVME_SC_SGL_INVALID_OFFSET);
 }
 
-static int foe_odd_sgl(struct foe *foe)
+/* Among them: a data block at an address, a keyed one with an offset or of no known subtype. */
+static int foe_odd_sgls(struct foe *foe)
 {
+	static const u8 types[] = { 0xff, 0x00, 0x11, 0x31, 0x41, 0x42, 0x50 };
 	struct nvmf_connect_command *cmd = (void *)foe->capsule;
+	size_t i, len = foe_connect_command(foe, 1, 31, 1);
 	int ret = foe_connect(foe, &good, sizeof(good));
-	size_t len = foe_connect_command(foe, 1, 31, 1);
 
-	cmd->dptr.sgl.type = 0xff;
-	return ret ?: foe_is_error(foe, len, NVME_SC_SGL_INVALID_TYPE);
+	for (i = 0; i < ARRAY_SIZE(types) && !ret; i++) {
+		cmd->dptr.sgl.type = types[i];
+		ret = foe_is_error(foe, len, NVME_SC_SGL_INVALID_TYPE);
+	}
+	return ret;
 }
 
 /* A connect command whose data is in a region that is not there. */
@@ -394,6 +430,45 @@ static int foe_no_region(struct foe *foe)
 	return ret == -EIO ? foe_ended(foe, FOE_WAIT_MS) : ret;
 }
 
+/* A connect command with its data in a region, which it asks the target to detach, or does not. */
+static int foe_region_ends(struct foe *foe, bool detach)
+{
+	struct nvmf_connect_command *cmd = (void *)foe->capsule;
+	struct kvec iov = { cmd + 1, sizeof(struct nvmf_connect_data) };
+	struct kfi_mr_attr attr = {
+		.type = KFI_KVEC, .mr_iov = &iov, .iov_count = 1, .access = KFI_REMOTE_READ,
+		.requested_key = KFI_KEY_NOTAVAIL,
+	};
+	struct kfid_mr *mr;
+	int ret;
+
+	ret = foe_connect(foe, &good, sizeof(good)) ?: kfi_mr_alloc(foe->domain, 1, 0, &mr, NULL);
+	if (ret)
+		return ret;
+	foe_connect_command(foe, 1, 31, 1);
+	ret = kfi_mr_bind(mr, &foe->ep->fid, 0) ?: kfi_mr_register(mr, &attr, NULL);
+	cmd->dptr.ksgl.addr = cpu_to_le64(kfi_mr_addr(mr));
+	put_unaligned_le24(iov.iov_len, cmd->dptr.ksgl.length);
+	put_unaligned_le32(kfi_mr_key(mr), cmd->dptr.ksgl.key);
+	cmd->dptr.ksgl.type = NVME_KEY_SGL_FMT_DATA_DESC << 4 |
+			      (detach ? NVME_SGL_FMT_INVALIDATE : NVME_SGL_FMT_ADDRESS);
+	ret = ret ?: foe_is_error(foe, sizeof(struct nvme_command), NVME_SC_CONNECT_INVALID_PARAM);
+	if (!ret && foe->detached != (detach ? kfi_mr_key(mr) : FOE_NO_KEY))
+		ret = -ENOKEY;
+	foe_close_fid(&mr->fid);
+	return ret;
+}
+
+static int foe_detached(struct foe *foe)
+{
+	return foe_region_ends(foe, true);
+}
+
+static int foe_left_attached(struct foe *foe)
+{
+	return foe_region_ends(foe, false);
+}
+
 /* More than a connect command has, for which nobody unknown gets memory. */
 static int foe_much_data(struct foe *foe)
 {
@@ -409,6 +484,7 @@ static const struct foe_case {
 	{ "no private data", foe_nothing },
 	{ "private data a byte short", foe_short_request },
 	{ "another format", foe_other_format },
+	{ "private data that is filled up", foe_long_request },
 	{ "a queue of one command", foe_no_commands },
 	{ "a queue of 65536 commands", foe_many_commands },
 	{ "an admin queue of 128 commands", foe_long_admin },
@@ -420,8 +496,10 @@ static const struct foe_case {
 	{ "another queue than announced", foe_other_queue },
 	{ "data beyond the capsule", foe_beyond_capsule },
 	{ "more data than came", foe_more_than_came },
-	{ "an SGL of no known type", foe_odd_sgl },
+	{ "SGLs of no known type", foe_odd_sgls },
 	{ "a region that is not there", foe_no_region },
+	{ "a region that the target is to detach", foe_detached },
+	{ "a region that the target is to leave alone", foe_left_attached },
 	{ "much data before NVMe's connect", foe_much_data },
 };
 

@@ -103,7 +103,7 @@ static int rogue_listen(struct rogue *rogue)
 /* Return: 0, with the request's info in @info if that is what is waited for; or a negative error. */
 static int rogue_event(struct rogue *rogue, u32 want, struct kfi_info **info)
 {
-	u8 buf[sizeof(struct kfi_eq_cm_entry) + sizeof(struct kfn_request)] __aligned(8);
+	u8 buf[sizeof(struct kfi_eq_cm_entry) + sizeof(struct nvme_rdma_cm_req)] __aligned(8);
 	struct kfi_eq_cm_entry *cm = (void *)buf;
 	u32 event;
 	ssize_t n;
@@ -135,17 +135,27 @@ static int rogue_objects(struct rogue *rogue, struct kfi_info *info)
 	       kfi_recv(rogue->ep, &rogue->sqe, sizeof(rogue->sqe), NULL, 0, &rogue->sqe);
 }
 
-static int rogue_accept(struct rogue *rogue)
+/* With @len bytes of @rep as private data. */
+static int rogue_accept(struct rogue *rogue, const struct nvme_rdma_cm_rep *rep, size_t len)
 {
-	struct kfn_accept acc = { .format = cpu_to_le16(KFN_FORMAT), .crqsize = cpu_to_le16(NVME_AQ_DEPTH) };
 	struct kfi_info *info = NULL;
 	int ret = rogue_event(rogue, KFI_CONNREQ, &info);
 
 	if (ret)
 		return ret;
-	ret = rogue_objects(rogue, info) ?: kfi_accept(rogue->ep, &acc, sizeof(acc));
+	ret = rogue_objects(rogue, info) ?: kfi_accept(rogue->ep, rep, len);
 	kfi_freeinfo(info);
 	return ret ?: rogue_event(rogue, KFI_CONNECTED, NULL);
+}
+
+static int rogue_reject(struct rogue *rogue, const void *data, size_t len)
+{
+	struct kfi_info *info = NULL;
+	int ret = rogue_event(rogue, KFI_CONNREQ, &info);
+
+	ret = ret ?: kfi_reject(rogue->pep, info->handle, data, len);
+	kfi_freeinfo(info);
+	return ret;
 }
 
 static void rogue_hang_up(struct rogue *rogue)
@@ -188,9 +198,51 @@ static int rogue_unless_gone(int ret)
 	return ret == -KFI_EAVAIL || ret == -ENOTCONN || ret == -ESHUTDOWN ? 0 : ret;
 }
 
+static const struct nvme_rdma_cm_rep rogue_good = { .crqsize = cpu_to_le16(NVME_AQ_DEPTH) };
+
+/* What the host finds wrong with private data makes it hang up. */
+static int rogue_bad_rep(struct rogue *rogue, const struct nvme_rdma_cm_rep *rep, size_t len)
+{
+	return rogue_accept(rogue, rep, len) ?: rogue_event(rogue, KFI_SHUTDOWN, NULL);
+}
+
+static int rogue_no_rep(struct rogue *rogue)
+{
+	return rogue_bad_rep(rogue, NULL, 0);
+}
+
+static int rogue_other_format(struct rogue *rogue)
+{
+	struct nvme_rdma_cm_rep rep = rogue_good;
+
+	rep.recfmt = cpu_to_le16(1);
+	return rogue_bad_rep(rogue, &rep, sizeof(rep));
+}
+
+static int rogue_few_receives(struct rogue *rogue)
+{
+	struct nvme_rdma_cm_rep rep = rogue_good;
+
+	rep.crqsize = cpu_to_le16(5);
+	return rogue_bad_rep(rogue, &rep, sizeof(rep));
+}
+
+static int rogue_refuses(struct rogue *rogue)
+{
+	struct nvme_rdma_cm_rej rej = { .sts = cpu_to_le16(NVME_RDMA_CM_INVALID_QID) };
+
+	return rogue_reject(rogue, &rej, sizeof(rej));
+}
+
+/* Too short to have a status */
+static int rogue_refuses_briefly(struct rogue *rogue)
+{
+	return rogue_reject(rogue, "ab", 2);
+}
+
 static int rogue_early(struct rogue *rogue)
 {
-	int i, ret = 0;
+	int i, ret = rogue_accept(rogue, &rogue_good, sizeof(rogue_good));
 
 	for (i = 0; i < ROGUE_GUESSES && !ret; i++)
 		ret = rogue_answer(rogue, i, 0);
@@ -200,13 +252,16 @@ static int rogue_early(struct rogue *rogue)
 /* An event is an answer whose command has the first ID behind the tags. */
 static int rogue_early_event(struct rogue *rogue)
 {
-	return rogue_unless_gone(rogue_answer(rogue, NVME_AQ_BLK_MQ_DEPTH, 0) ?: rogue_command(rogue) ?: rogue_refuse(rogue));
+	int ret = rogue_accept(rogue, &rogue_good, sizeof(rogue_good));
+
+	ret = ret ?: rogue_answer(rogue, NVME_AQ_BLK_MQ_DEPTH, 0);
+	return rogue_unless_gone(ret ?: rogue_command(rogue) ?: rogue_refuse(rogue));
 }
 
 /* Tags in generations that the host may have come to, but not the command that it has sent. */
 static int rogue_guesses(struct rogue *rogue)
 {
-	int i, ret = rogue_command(rogue);
+	int i, ret = rogue_accept(rogue, &rogue_good, sizeof(rogue_good)) ?: rogue_command(rogue);
 
 	for (i = 0; i < ROGUE_GUESSES && !ret; i++)
 		if ((i << 12 | i) != rogue->sqe.common.command_id)
@@ -216,7 +271,9 @@ static int rogue_guesses(struct rogue *rogue)
 
 static int rogue_twice(struct rogue *rogue)
 {
-	return rogue_command(rogue) ?: rogue_refuse(rogue) ?: rogue_answer(rogue, rogue->sqe.common.command_id, 0);
+	return rogue_accept(rogue, &rogue_good, sizeof(rogue_good)) ?:
+	       rogue_command(rogue) ?: rogue_refuse(rogue) ?:
+	       rogue_answer(rogue, rogue->sqe.common.command_id, 0);
 }
 
 /*
@@ -225,7 +282,8 @@ static int rogue_twice(struct rogue *rogue)
  */
 static int rogue_too_long(struct rogue *rogue)
 {
-	return rogue_command(rogue) ?:
+	return rogue_accept(rogue, &rogue_good, sizeof(rogue_good)) ?:
+	       rogue_command(rogue) ?:
 	       kfi_inject(rogue->ep, &rogue->sqe, sizeof(rogue->sqe), 0) ?:
 	       rogue_event(rogue, KFI_SHUTDOWN, NULL);
 }
@@ -234,6 +292,11 @@ static const struct rogue_case {
 	const char	*name;
 	int		(*run)(struct rogue *rogue);
 } rogue_cases[] = {
+	{ "an acceptance without private data", rogue_no_rep },
+	{ "an acceptance of another format", rogue_other_format },
+	{ "an acceptance with few receives", rogue_few_receives },
+	{ "a refusal with a reason", rogue_refuses },
+	{ "a refusal without a reason", rogue_refuses_briefly },
 	{ "answers before any command", rogue_early },
 	{ "an event before any command", rogue_early_event },
 	{ "answers to what was not asked", rogue_guesses },
@@ -244,7 +307,7 @@ static const struct rogue_case {
 /* Time for the host to take them in, before it hears that the connection is over. */
 static void rogue_case(struct rogue *rogue, const struct rogue_case *c)
 {
-	int ret = rogue_accept(rogue) ?: c->run(rogue);
+	int ret = c->run(rogue);
 
 	if (ret)
 		pr_info("kfabric-rogue: not ok %s: %d\n", c->name, ret);

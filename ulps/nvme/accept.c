@@ -76,27 +76,28 @@ static int kfnt_open(struct kfnt_queue *queue, struct kfi_info *info)
 }
 
 /* Return: 0, or why the host is refused. */
-static enum kfn_status kfnt_check(struct nvmet_port *nport, const struct kfn_request *req, size_t len)
+static enum nvme_rdma_cm_status kfnt_check(struct nvmet_port *nport,
+					   const struct nvme_rdma_cm_req *req, size_t len)
 {
 	unsigned int depth, limit;
 
 	if (len < sizeof(*req))
-		return KFN_INVALID_LENGTH;
+		return NVME_RDMA_CM_INVALID_LEN;
 	depth = le16_to_cpu(req->hsqsize) + 1;
 	limit = req->qid ? kfnt_queue_limit(nport) : NVME_AQ_DEPTH;
-	if (le16_to_cpu(req->format) != KFN_FORMAT)
-		return KFN_INVALID_FORMAT;
+	if (le16_to_cpu(req->recfmt) != NVME_RDMA_CM_FMT_1_0)
+		return NVME_RDMA_CM_INVALID_RECFMT;
 	if (depth < 2 || depth > limit)
-		return KFN_INVALID_HSQSIZE;
+		return NVME_RDMA_CM_INVALID_HSQSIZE;
 	if (le16_to_cpu(req->hrqsize) < depth)
-		return KFN_INVALID_HRQSIZE;
+		return NVME_RDMA_CM_INVALID_HRQSIZE;
 	return 0;
 }
 
 static int kfnt_accept(struct kfnt_queue *queue, struct kfi_info *info)
 {
-	struct kfn_accept acc = {
-		.format = cpu_to_le16(KFN_FORMAT),
+	struct nvme_rdma_cm_rep rep = {
+		.recfmt = cpu_to_le16(NVME_RDMA_CM_FMT_1_0),
 		.crqsize = cpu_to_le16(queue->depth),
 	};
 	int ret = kfnt_open(queue, info);
@@ -104,26 +105,28 @@ static int kfnt_accept(struct kfnt_queue *queue, struct kfi_info *info)
 	if (ret)
 		return ret;
 	kfnt_queue_enter(queue);
-	if (kfi_accept(queue->ep, &acc, sizeof(acc)))
+	if (kfi_accept(queue->ep, &rep, sizeof(rep)))
 		kfnt_queue_end(queue);
 	kfnt_queue_begin(queue);	/* which may free it */
 	return 0;
 }
 
-static void kfnt_refuse(struct kfnt_listener *listener, struct kfi_info *info, enum kfn_status status)
+static void kfnt_refuse(struct kfnt_listener *listener, struct kfi_info *info,
+			enum nvme_rdma_cm_status status)
 {
-	struct kfn_reject rej = {
-		.format = cpu_to_le16(KFN_FORMAT),
-		.status = cpu_to_le16(status),
+	struct nvme_rdma_cm_rej rej = {
+		.recfmt = cpu_to_le16(NVME_RDMA_CM_FMT_1_0),
+		.sts = cpu_to_le16(status),
 	};
 
-	pr_warn_ratelimited("nvmet-kfi: a host is refused: %s\n", kfn_status_text(status));
+	pr_warn_ratelimited("nvmet-kfi: a host is refused: %s\n", nvme_rdma_cm_msg(status));
 	kfi_reject(listener->pep, info->handle, &rej, sizeof(rej));
 }
 
-static void kfnt_request(struct kfnt_listener *listener, struct kfi_info *info, const struct kfn_request *req, size_t len)
+static void kfnt_request(struct kfnt_listener *listener, struct kfi_info *info,
+			 const struct nvme_rdma_cm_req *req, size_t len)
 {
-	enum kfn_status status = kfnt_check(listener->port->nport, req, len);
+	enum nvme_rdma_cm_status status = kfnt_check(listener->port->nport, req, len);
 	struct kfnt_queue *queue;
 
 	if (status) {
@@ -135,12 +138,12 @@ static void kfnt_request(struct kfnt_listener *listener, struct kfi_info *info, 
 		return;
 	if (queue)
 		kfnt_queue_drop(queue);
-	kfnt_refuse(listener, info, KFN_NO_RESOURCES);
+	kfnt_refuse(listener, info, NVME_RDMA_CM_NO_RSC);
 }
 
 void kfnt_listener_event(struct kfid_eq *eq, void *context)
 {
-	u8 buf[sizeof(struct kfi_eq_cm_entry) + sizeof(struct kfn_request)] __aligned(8);
+	u8 buf[sizeof(struct kfi_eq_cm_entry) + sizeof(struct nvme_rdma_cm_req)] __aligned(8);
 	struct kfi_eq_cm_entry *cm = (void *)buf;
 	struct kfi_eq_err_entry err = {};
 	struct kfnt_listener *listener = context;

@@ -14,8 +14,6 @@
 #define KFN_API		KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION)
 #define KFN_ORDER	(KFI_ORDER_SAS | KFI_ORDER_SAW)	/* an answer is behind the data that it speaks of */
 
-enum { KFN_RMA_SEGS = 64 };	/* pieces of memory that one post names */
-
 /* A string of a user's, "" and NULL being none. */
 static inline int kfn_hint(char **to, const char *name)
 {
@@ -42,12 +40,13 @@ static inline struct kfi_info *kfn_hints(const char *prov, const char *domain)
 	hints->ep_attr->type = KFI_EP_MSG;
 	hints->ep_attr->max_msg_size = KFN_DATA_MAX;
 	hints->tx_attr->msg_order = KFN_ORDER;
-	hints->tx_attr->iov_limit = KFN_RMA_SEGS;
+	hints->tx_attr->iov_limit = KFN_TX_SEGS;
 	hints->tx_attr->inject_size = sizeof(struct nvme_command);
 	hints->rx_attr->msg_order = KFN_ORDER;
-	hints->rx_attr->iov_limit = 1 + KFN_INLINE_MAX / SZ_4K;
+	hints->rx_attr->iov_limit = KFN_RX_SEGS;
 	hints->domain_attr->mr_key_size = KFN_KEY_SIZE;
-	hints->domain_attr->mr_mode = KFI_MR_ALLOCATED | KFI_MR_PROV_KEY | KFI_MR_ENDPOINT | KFI_MR_VIRT_ADDR;
+	hints->domain_attr->mr_mode = KFI_MR_VIRT_ADDR | KFI_MR_ALLOCATED | KFI_MR_PROV_KEY |
+				      KFI_MR_ENDPOINT;
 	if (!kfn_hint(&hints->fabric_attr->prov_name, prov) && !kfn_hint(&hints->domain_attr->name, domain))
 		return hints;
 	kfi_freeinfo(hints);

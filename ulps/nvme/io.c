@@ -14,7 +14,6 @@
 #include "host.h"
 
 enum {
-	KFN_CAPSULE_SEGS	= 1 + KFN_INLINE_MAX / SZ_4K,
 	KFN_POLL_BUDGET		= 256,
 	KFN_AGAIN_MS		= 3,	/* as long as blk-mq waits for what it can't be told of */
 };
@@ -117,6 +116,7 @@ static void kfn_rsp_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct k
 {
 	struct kfn_rsp *rsp = container_of(cqe, struct kfn_rsp, cqe);
 	struct kfn_queue *queue = rsp->queue;
+	struct nvme_completion answer;
 
 	if (wc->err) {
 		kfn_queue_broken(queue);
@@ -126,11 +126,13 @@ static void kfn_rsp_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct k
 		kfn_nonsense(queue, "a short answer", wc->len);
 		return;
 	}
-	rcu_read_lock();
-	kfn_dispatch_answer(queue, &rsp->data, wc);
-	rcu_read_unlock();
+	/* The answer frees a tag: its next command finds the receive posted. */
+	answer = rsp->data;
 	if (kfn_rsp_post(rsp))
 		kfn_queue_broken(queue);
+	rcu_read_lock();
+	kfn_dispatch_answer(queue, &answer, wc);
+	rcu_read_unlock();
 }
 
 /**
@@ -185,14 +187,14 @@ static unsigned int kfn_capsule_room(const struct kfn_queue *queue)
 static bool kfn_in_capsule(struct kfn_queue *queue, struct request *rq)
 {
 	return rq_data_dir(rq) == WRITE && blk_rq_payload_bytes(rq) <= kfn_capsule_room(queue) &&
-	       blk_rq_nr_phys_segments(rq) < KFN_CAPSULE_SEGS;
+	       blk_rq_nr_phys_segments(rq) < KFN_TX_SEGS;
 }
 
 static ssize_t kfn_send_capsule(struct kfn_req *req, struct request *rq, u64 more)
 {
 	struct nvme_sgl_desc *sgl = &req->cmd.common.dptr.sgl;
 	struct nvme_command *sqe = &req->queue->sqes[rq->tag];
-	struct bio_vec vec[KFN_CAPSULE_SEGS];
+	struct bio_vec vec[KFN_TX_SEGS];
 	struct kfi_msg msg = { .type = KFI_BVEC, .msg_biov = vec, .context = &req->sent };
 	ssize_t ret;
 
@@ -201,7 +203,7 @@ static ssize_t kfn_send_capsule(struct kfn_req *req, struct request *rq, u64 mor
 	sgl->type = NVME_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_OFFSET;
 	*sqe = req->cmd;
 	bvec_set_page(&vec[0], virt_to_page(sqe), sizeof(*sqe), offset_in_page(sqe));
-	msg.iov_count = 1 + kfn_request_vec(rq, vec + 1, KFN_CAPSULE_SEGS - 1);
+	msg.iov_count = 1 + kfn_request_vec(rq, vec + 1, KFN_TX_SEGS - 1);
 	req->sent.done = kfn_sent;
 	atomic_inc(&req->ends);
 	ret = kfi_sendmsg(req->queue->ep, &msg, KFI_CQE | KFI_INJECT_COMPLETE | more);

@@ -41,35 +41,38 @@ static void kfn_gone(struct kfn_queue *queue, int err)
 
 static int kfn_check_accept(struct kfn_queue *queue, const void *data, size_t len)
 {
-	const struct kfn_accept *acc = data;
+	const struct nvme_rdma_cm_rep *rep = data;
 
-	if (len < sizeof(*acc) || le16_to_cpu(acc->format) != KFN_FORMAT) {
-		dev_err(queue->ctrl->ctrl.device, "queue %u: what answers is not an NVMe target of kfabric\n", queue->qid);
+	if (len < sizeof(*rep) || le16_to_cpu(rep->recfmt) != NVME_RDMA_CM_FMT_1_0) {
+		dev_err(queue->ctrl->ctrl.device, "queue %u: what answers is no NVMe target\n",
+			queue->qid);
 		return -EPROTO;
 	}
-	if (le16_to_cpu(acc->crqsize) + 1 >= queue->size)
+	if (le16_to_cpu(rep->crqsize) + 1 >= queue->size)
 		return 0;
 	dev_err(queue->ctrl->ctrl.device, "queue %u: the target has room for %u commands, not %u\n", queue->qid,
-		le16_to_cpu(acc->crqsize), queue->size);
+		le16_to_cpu(rep->crqsize), queue->size);
 	return -EPROTO;
 }
 
 static void kfn_event_error(struct kfn_queue *queue)
 {
-	struct kfn_reject rej = {};
+	struct nvme_rdma_cm_rej rej = {};
 	struct kfi_eq_err_entry err = { .err_data = &rej, .err_data_size = sizeof(rej) };
 
 	if (kfi_eq_readerr(queue->eq, &err, 0) < 0)
 		return;
-	if (err.err_data_size >= sizeof(rej) && le16_to_cpu(rej.format) == KFN_FORMAT)
-		dev_err(queue->ctrl->ctrl.device, "queue %u: the target refuses: %s\n", queue->qid,
-			kfn_status_text(le16_to_cpu(rej.status)));
+	/* Status 0 is what private data says that the network has filled up with zeros. */
+	if (err.err_data_size >= sizeof(rej) &&
+	    le16_to_cpu(rej.recfmt) == NVME_RDMA_CM_FMT_1_0 && rej.sts)
+		dev_err(queue->ctrl->ctrl.device, "queue %u: the target refuses: %s (%#x)\n",
+			queue->qid, nvme_rdma_cm_msg(le16_to_cpu(rej.sts)), le16_to_cpu(rej.sts));
 	kfn_gone(queue, -err.err);
 }
 
 static void kfn_event(struct kfid_eq *eq, void *context)
 {
-	u8 buf[sizeof(struct kfi_eq_cm_entry) + sizeof(struct kfn_accept)] __aligned(8);
+	u8 buf[sizeof(struct kfi_eq_cm_entry) + sizeof(struct nvme_rdma_cm_rep)] __aligned(8);
 	struct kfi_eq_cm_entry *cm = (void *)buf;
 	struct kfn_queue *queue = context;
 	u32 event;
@@ -235,8 +238,8 @@ static int kfn_queue_receives(struct kfn_queue *queue)
 
 static int kfn_queue_connect(struct kfn_queue *queue)
 {
-	struct kfn_request req = {
-		.format = cpu_to_le16(KFN_FORMAT),
+	struct nvme_rdma_cm_req req = {
+		.recfmt = cpu_to_le16(NVME_RDMA_CM_FMT_1_0),
 		.qid = cpu_to_le16(queue->qid),
 		.hrqsize = cpu_to_le16(queue->size),
 		.hsqsize = cpu_to_le16(queue->size - 1),

@@ -31,11 +31,20 @@ static struct kfid_mr *kfn_region(struct kfn_req *req)
 
 /* ---- attach ---- */
 
+static bool kfn_adjacent(const struct bio_vec *a, const struct bio_vec *b)
+{
+	return page_to_phys(a->bv_page) + a->bv_offset + a->bv_len ==
+	       page_to_phys(b->bv_page) + b->bv_offset;
+}
+
 /**
  * kfn_request_vec() - the pieces of memory of a request
  * @rq:		request with data
  * @vec:	where to put them
  * @room:	how many fit
+ *
+ * What is contiguous is one piece: &kfi_domain_limits.virt_boundary_mask, which is a limit of the
+ * block queues, is about such pieces.
  *
  * Return: how many there are, or 0 if there are more.
  */
@@ -50,6 +59,10 @@ unsigned int kfn_request_vec(struct request *rq, struct bio_vec *vec, unsigned i
 		return 1;
 	}
 	rq_for_each_bvec(bv, rq, iter) {
+		if (n && kfn_adjacent(&vec[n - 1], &bv)) {
+			vec[n - 1].bv_len += bv.bv_len;
+			continue;
+		}
 		if (WARN_ON_ONCE(n == room))
 			return 0;
 		vec[n++] = bv;
@@ -80,15 +93,16 @@ static void kfn_region_name(struct kfn_req *req, u32 len)
 int kfn_region_register(struct kfn_req *req, struct request *rq)
 {
 	struct kfn_queue *queue = req->queue;
+	struct bio_vec *vec = &queue->vecs[rq->tag * KFN_PAGES_MAX];
 	struct kfi_mr_attr attr = {
 		.type = KFI_BVEC,
-		.mr_biov = &queue->vecs[rq->tag * KFN_PAGES_MAX],
+		.mr_biov = vec,
 		.access = rq_data_dir(rq) == WRITE ? KFI_REMOTE_READ : KFI_REMOTE_WRITE,
 		.requested_key = KFI_KEY_NOTAVAIL,
 	};
 	int ret;
 
-	attr.iov_count = kfn_request_vec(rq, &queue->vecs[rq->tag * KFN_PAGES_MAX], KFN_PAGES_MAX);
+	attr.iov_count = kfn_request_vec(rq, vec, KFN_PAGES_MAX);
 	if (!attr.iov_count)
 		return -EINVAL;
 	ret = kfi_mr_register(kfn_region(req), &attr, NULL);

@@ -19,7 +19,6 @@
 #include "proto.h"
 
 enum {
-	KFNT_INLINE_PAGES	= DIV_ROUND_UP(KFN_INLINE_MAX, PAGE_SIZE),
 	KFNT_FIRST_CMDS		= 2,
 };
 
@@ -100,8 +99,8 @@ struct kfnt_queue;
  * @sg:		where they are
  * @wait:	in &kfnt_queue.backlog
  * @deferred:	in &kfnt_queue.deferred
- * @sgl:	the pages of the capsule's data, as the core wants them
- * @pages:	those pages
+ * @capsule_sg:	the capsule's data, as the core wants it
+ * @data:	room for that data, &kfnt_queue.inline_size bytes, or NULL
  *
  * In one hand at a time: the receive's, that of who executes it, that of who posts (or the backlog), and with @refs the
  * operations'.
@@ -124,8 +123,8 @@ struct kfnt_cmd {
 	struct scatterlist	*sg;
 	struct list_head	wait;
 	struct llist_node	deferred;
-	struct scatterlist	sgl[KFNT_INLINE_PAGES];
-	struct page		*pages[KFNT_INLINE_PAGES];
+	struct scatterlist	capsule_sg;
+	struct page		*data;
 };
 
 /* kfnt_queue.flags */
@@ -149,7 +148,7 @@ enum {
  * @events:	the connection's end
  * @qid:	the host's number
  * @depth:	commands that the host may send
- * @inline_pages: pages for data in a capsule
+ * @inline_size: bytes of data that a capsule may have
  * @nr_cmds:	of @cmds and @more; some more than @depth, for those whose answers are being sent
  * @cmds:	KFNT_FIRST_CMDS of them, which is what an unknown host gets of ours
  * @more:	the others; NULL before NVMe's connect, whose execution makes them
@@ -175,7 +174,7 @@ struct kfnt_queue {
 	struct kfid_eq		*events;
 	u16			qid;
 	unsigned int		depth;
-	unsigned int		inline_pages;
+	unsigned int		inline_size;
 	unsigned int		nr_cmds;
 	struct kfnt_cmd		*cmds;
 	struct kfnt_cmd		*more;

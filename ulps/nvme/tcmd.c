@@ -8,6 +8,7 @@
  */
 #include <linux/slab.h>
 #include <linux/unaligned.h>
+#include "hints.h"
 #include "target.h"
 
 /* ---- receiving ---- */
@@ -31,16 +32,15 @@ static void kfnt_cmd_received(struct kfid_cq *cq, struct kfi_cqe *cqe, const str
 /* Return: 0, or why the endpoint does not take it; -ESHUTDOWN when the queue ends. */
 int kfnt_cmd_receive(struct kfnt_cmd *cmd)
 {
-	struct bio_vec vec[1 + KFNT_INLINE_PAGES];
+	struct bio_vec vec[KFN_RX_SEGS];
 	struct kfi_msg msg = {
-		.type = KFI_BVEC, .msg_biov = vec, .iov_count = 1 + cmd->queue->inline_pages, .context = &cmd->recv,
+		.type = KFI_BVEC, .msg_biov = vec, .iov_count = 1, .context = &cmd->recv,
 	};
-	unsigned int i;
 	int ret = -ESHUTDOWN;
 
 	bvec_set_page(&vec[0], virt_to_page(cmd->sqe), sizeof(*cmd->sqe), offset_in_page(cmd->sqe));
-	for (i = 0; i < cmd->queue->inline_pages; i++)
-		bvec_set_page(&vec[1 + i], cmd->pages[i], PAGE_SIZE, 0);
+	if (cmd->data)
+		bvec_set_page(&vec[msg.iov_count++], cmd->data, cmd->queue->inline_size, 0);
 	rcu_read_lock();
 	if (test_bit(KFNT_Q_OPEN, &cmd->queue->flags))
 		ret = kfi_recvmsg(cmd->queue->ep, &msg, KFI_CQE);
@@ -63,7 +63,7 @@ void kfnt_cmd_release(struct kfnt_cmd *cmd)
 {
 	int ret;
 
-	if (cmd->req.sg && cmd->req.sg != cmd->sgl)
+	if (cmd->req.sg && cmd->req.sg != &cmd->capsule_sg)
 		nvmet_req_free_sgls(&cmd->req);
 	cmd->req.sg = NULL;
 	ret = kfnt_cmd_receive(cmd);
@@ -72,21 +72,6 @@ void kfnt_cmd_release(struct kfnt_cmd *cmd)
 }
 
 /* ---- where the data is ---- */
-
-static void kfnt_use_capsule(struct kfnt_cmd *cmd, u32 offset, u32 len)
-{
-	unsigned int i = offset >> PAGE_SHIFT, n = 0;
-	u32 part;
-
-	sg_init_table(cmd->sgl, KFNT_INLINE_PAGES);
-	for (offset = offset_in_page(offset); len; len -= part, offset = 0) {
-		part = min_t(u32, len, PAGE_SIZE - offset);
-		sg_set_page(&cmd->sgl[n++], cmd->pages[i++], part, offset);
-	}
-	sg_mark_end(&cmd->sgl[n - 1]);
-	cmd->req.sg = cmd->sgl;
-	cmd->req.sg_cnt = n;
-}
 
 /* What has come is the limit, not what could have. */
 static u16 kfnt_map_capsule(struct kfnt_cmd *cmd)
@@ -103,7 +88,10 @@ static u16 kfnt_map_capsule(struct kfnt_cmd *cmd)
 		return NVME_SC_SGL_INVALID_OFFSET | NVME_STATUS_DNR;
 	if (!len)
 		return 0;
-	kfnt_use_capsule(cmd, offset, len);
+	sg_init_table(&cmd->capsule_sg, 1);
+	sg_set_page(&cmd->capsule_sg, cmd->data + (offset >> PAGE_SHIFT), len, offset_in_page(offset));
+	cmd->req.sg = &cmd->capsule_sg;
+	cmd->req.sg_cnt = 1;
 	cmd->req.transfer_len = len;
 	return 0;
 }
@@ -170,7 +158,7 @@ static void kfnt_cmd_begin(struct kfnt_cmd *cmd)
 	status = kfnt_map(cmd);
 	if (status)
 		nvmet_req_complete(&cmd->req, status);
-	else if (nvme_is_write(cmd->sqe) && cmd->req.transfer_len && cmd->req.sg != cmd->sgl)
+	else if (nvme_is_write(cmd->sqe) && cmd->req.transfer_len && cmd->req.sg != &cmd->capsule_sg)
 		kfnt_move(cmd, false);
 	else
 		cmd->req.execute(&cmd->req);
@@ -193,19 +181,15 @@ void kfnt_queue_response(struct nvmet_req *req)
 
 static int kfnt_cmd_init(struct kfnt_queue *queue, struct kfnt_cmd *cmd)
 {
-	unsigned int i;
-
 	cmd->queue = queue;
 	cmd->recv.done = kfnt_cmd_received;
 	cmd->sqe = kmalloc(sizeof(*cmd->sqe), GFP_KERNEL);
 	if (!cmd->sqe)
 		return -ENOMEM;
-	for (i = 0; i < queue->inline_pages; i++) {
-		cmd->pages[i] = alloc_page(GFP_KERNEL);
-		if (!cmd->pages[i])
-			return -ENOMEM;
-	}
-	return 0;
+	if (!queue->inline_size)
+		return 0;
+	cmd->data = alloc_pages(GFP_KERNEL | __GFP_COMP, get_order(queue->inline_size));
+	return cmd->data ? 0 : -ENOMEM;
 }
 
 struct kfnt_cmd *kfnt_cmds_alloc(struct kfnt_queue *queue, unsigned int n)
@@ -226,13 +210,12 @@ struct kfnt_cmd *kfnt_cmds_alloc(struct kfnt_queue *queue, unsigned int n)
 
 void kfnt_cmds_free(struct kfnt_queue *queue, struct kfnt_cmd *cmds, unsigned int n)
 {
-	unsigned int i, j;
+	unsigned int i;
 
 	for (i = 0; cmds && i < n; i++) {
 		kfree(cmds[i].sqe);
-		for (j = 0; j < queue->inline_pages; j++)
-			if (cmds[i].pages[j])
-				__free_page(cmds[i].pages[j]);
+		if (cmds[i].data)
+			__free_pages(cmds[i].data, get_order(queue->inline_size));
 	}
 	kvfree(cmds);
 }

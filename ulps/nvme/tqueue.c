@@ -250,8 +250,9 @@ struct kfnt_queue *kfnt_queue_new(struct kfnt_listener *listener, unsigned int q
 	set_bit(KFNT_Q_ENDING, &queue->flags);	/* until kfnt_queue_begin() */
 	queue->qid = qid;
 	queue->depth = depth;
-	queue->nr_cmds = depth + min_t(unsigned int, depth, KFNT_SPARE_CMDS);
-	queue->inline_pages = qid ? DIV_ROUND_UP(listener->port->nport->inline_data_size, PAGE_SIZE) : 0;
+	/* kfi_verbs gives a queue pair at most KFN_QUEUE_MAX receives. */
+	queue->nr_cmds = min_t(unsigned int, depth + min_t(unsigned int, depth, KFNT_SPARE_CMDS), KFN_QUEUE_MAX);
+	queue->inline_size = qid ? listener->port->nport->inline_data_size : 0;
 	if (!kfnt_silent_get(listener->port, queue->nr_cmds))
 		goto free;
 	queue->cmds = kfnt_cmds_alloc(queue, KFNT_FIRST_CMDS);

@@ -42,7 +42,7 @@ static unsigned int kfnt_piece(struct kfnt_cmd *cmd, struct bio_vec *vec, size_t
 	u32 part;
 
 	*len = 0;
-	for (; sg && n < KFN_RMA_SEGS && *len < cmd->todo; sg = sg_next(sg)) {
+	for (; sg && n < KFN_TX_SEGS && *len < cmd->todo; sg = sg_next(sg)) {
 		part = min_t(u32, sg->length, cmd->todo - *len);
 		bvec_set_page(&vec[n++], sg_page(sg), part, sg->offset);
 		*len += part;
@@ -53,7 +53,7 @@ static unsigned int kfnt_piece(struct kfnt_cmd *cmd, struct bio_vec *vec, size_t
 
 static ssize_t kfnt_post_piece(struct kfnt_cmd *cmd)
 {
-	struct bio_vec vec[KFN_RMA_SEGS];
+	struct bio_vec vec[KFN_TX_SEGS];
 	struct kfi_rma_iov remote = { .key = cmd->key, .addr = cmd->addr + cmd->req.transfer_len - cmd->todo };
 	struct kfi_msg_rma msg = {
 		.type = KFI_BVEC, .msg_biov = vec, .rma_iov = &remote, .rma_iov_count = 1, .context = &cmd->moved,
