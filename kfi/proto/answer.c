@@ -68,7 +68,7 @@ static int kfp_verdict(const struct kfi_oper *op, const struct kfw_frame *f)
  * may send spliced pages again, with new contents. Only a link with KFI_LINK_TELLS_SENT may see the
  * answer first. Positions have 64 bits, because an answer may arrive many GiB later.
  */
-static bool kfp_op_acked(const struct kfp_conn *conn, const struct kfi_oper *op)
+bool kfp_op_acked(const struct kfp_conn *conn, const struct kfi_oper *op)
 {
 	return kfp_op(op)->end <= conn->ops->sent_to(&conn->link);
 }

@@ -109,7 +109,11 @@ void kfp_op_sent(struct kfp_conn *conn, struct kfi_oper *op, bool answered)
 	tx->unplaced += kfp_unplaced(op);
 	kfp_op(op)->end = conn->link.posted + tx->staged - tx->written;
 	if (!answered) {
-		kfp_op_unsent(conn, op, 0);
+		/* kfi_link_sent() follows only if the link still reads. */
+		if (kfp_op_acked(conn, op))
+			kfp_op_end(conn, op, 0);
+		else
+			kfp_op_unsent(conn, op, 0);
 		return;
 	}
 	kfp_op(op)->state = KFP_OP_UNANSWERED;

@@ -797,6 +797,7 @@ void kfp_account_freed(struct kfp_conn *conn, u32 units, bool last);
 int kfp_got_cts(struct kfp_conn *conn, const struct kfw_frame *f);
 int kfp_got_ack(struct kfp_conn *conn, const struct kfw_frame *f);
 struct kfi_oper *kfp_answered_op(struct kfp_conn *conn, const struct kfw_frame *f);
+bool kfp_op_acked(const struct kfp_conn *conn, const struct kfi_oper *op);
 
 /* atomic.c */
 void kfp_put_atomic(struct kfp_conn *conn, struct kfi_oper *op);

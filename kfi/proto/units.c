@@ -96,7 +96,10 @@ static void kfp_answer_sent(struct kfp_conn *conn)
 	answer->end = conn->link.posted;
 	if (answer->hold) {
 		answer->hold->end = conn->link.posted;
-		list_add_tail(&answer->hold->link, &conn->tx.holds);
+		if (answer->hold->end <= conn->ops->sent_to(&conn->link))
+			kfp_hold_put(conn, answer->hold);
+		else
+			list_add_tail(&answer->hold->link, &conn->tx.holds);
 		answer->hold = NULL;
 	}
 	conn->tx.answer = NULL;
