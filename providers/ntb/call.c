@@ -303,7 +303,8 @@ void nt_callers_work(struct work_struct *work)
 	struct nt_caller caller;
 	unsigned int n;
 
-	for (n = 0; n < NT_ANSWERED && nt_caller_next(dev, &caller); n++)
+	/* When the bridge goes nobody listens any more, and the link is down. */
+	for (n = 0; n < NT_ANSWERED && !READ_ONCE(dev->going) && nt_caller_next(dev, &caller); n++)
 		nt_caller_answer(dev, &caller);
 	memalloc_noio_restore(noio);
 	if (n == NT_ANSWERED)

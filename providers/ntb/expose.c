@@ -106,8 +106,10 @@ static int nt_placed_check(struct nt_stream *s, const struct ntw_piece *piece)
 	list_for_each_entry(e, &s->exposures, entry) {
 		if (e->key != piece->key)
 			continue;
-		if (piece->placed > NT_CHECKED || (u64)piece->at + piece->placed > e->len)
+		if (piece->placed > NT_CHECKED || (u64)piece->at + piece->placed > e->len ||
+		    piece->placed > e->len - e->checked)
 			return -EPROTO;
+		e->checked += piece->placed;
 		if (nt_iter_crc(~0U, e->iter, piece->at, piece->placed) == piece->crc)
 			return 0;
 		nt_link_torn(s->dev->link, s->life);

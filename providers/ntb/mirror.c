@@ -19,9 +19,25 @@ int nt_mirror_init(struct nt_mirror *mirror, struct nt_dev *dev)
 	return mirror->buf ? 0 : -ENOMEM;
 }
 
+static struct nt_rec *nt_mirror_next(struct nt_mirror *mirror)
+{
+	struct nt_rec *rec;
+
+	spin_lock_bh(&mirror->lock);
+	rec = list_first_entry_or_null(&mirror->queue, struct nt_rec, entry);
+	if (rec)
+		list_del(&rec->entry);
+	spin_unlock_bh(&mirror->lock);
+	return rec;
+}
+
 void nt_mirror_free(struct nt_mirror *mirror)
 {
+	struct nt_rec *rec;
+
 	cancel_work_sync(&mirror->work);
+	while ((rec = nt_mirror_next(mirror)))
+		rec->sent(rec, -ENOTCONN);
 	kvfree(mirror->buf);
 }
 
@@ -70,18 +86,6 @@ int nt_mirror_put(struct nt_mirror *mirror, const struct kvec *vec, unsigned int
 	return 0;
 }
 
-static struct nt_rec *nt_mirror_next(struct nt_mirror *mirror)
-{
-	struct nt_rec *rec;
-
-	spin_lock_bh(&mirror->lock);
-	rec = list_first_entry_or_null(&mirror->queue, struct nt_rec, entry);
-	if (rec)
-		list_del(&rec->entry);
-	spin_unlock_bh(&mirror->lock);
-	return rec;
-}
-
 /* What is behind the record's first bytes, as it would lie in a ring. Return: its length */
 static size_t nt_mirror_body(struct nt_mirror *mirror, const struct nt_rec *rec)
 {
@@ -99,12 +103,12 @@ static void nt_mirror_hand_over(struct nt_mirror *mirror, struct nt_rec *rec)
 	struct ntw_rec first = rec->rec;
 	size_t len = nt_mirror_body(mirror, rec);
 
-	rec->sent(rec, 0);
 	rcu_read_lock();
 	kfi_batch_begin();
 	nt_record_in(mirror->dev, &first, mirror->buf, len, true);
 	kfi_batch_end();
 	rcu_read_unlock();
+	rec->sent(rec, 0);	/* may drop the last reference to the bridge */
 }
 
 /* Two endpoints that answer each other can keep the queue from ever being empty, so a run has an end. */

@@ -35,6 +35,7 @@
 #define NT_ANSWERED	32		/* callers that are looked at before other work items run */
 #define NT_RX_STEPS	2048		/* steps of one run of nt_read() */
 #define NT_LOADS	8		/* payloads of a connection that the engine reads */
+#define NT_LEAVING	16384		/* closed streams that wait for room for their last record */
 #define NT_PLACES	16		/* places of one of them */
 #define NT_STRETCH	NT_LOAD_MAX	/* placed bytes that one record stands for */
 #define NT_CHECKED	262144U		/* ... with a CRC, which is computed under a lock */
@@ -128,6 +129,7 @@ struct nt_caller {
  * @callers:	calls that were not looked at yet
  * @spares:	NT_CALLERS for the peer, and for our own end; @caller_mem: all of them
  * @refusals:	struct nt_refusal under way, at most NT_CALLERS
+ * @leaving:	closed streams whose last record has not found room in the ring yet
  * @stalled:	connections that wait for room in the ring
  * @cm_work:	looks at @callers
  * @mirror:	for endpoints of one end that talk to each other
@@ -151,6 +153,7 @@ struct nt_dev {
 	struct list_head	spares[2];
 	struct nt_caller	*caller_mem;
 	atomic_t		refusals;
+	atomic_t		leaving;
 	struct list_head	stalled;
 	struct work_struct	cm_work;
 	struct nt_mirror	mirror;
@@ -248,13 +251,14 @@ struct nt_load {
  * @entry:	in &nt_stream.exposures or &nt_stream.unexposed
  * @key:	&kfi_place.key of its places, without the window
  * @iter:	the memory
- * @len:	bytes of it
+ * @len:	bytes of it; @checked: bytes that the peer has reported. Each is reported once
  */
 struct nt_exposure {
 	struct list_head	entry;
 	u32			key;
 	struct iov_iter		iter;
 	u64			len;
+	u64			checked;
 };
 
 /** enum nt_stream_state - (L) */
@@ -306,6 +310,7 @@ enum {
  * @abort:	the CLOSE says so; @wants: it asks for one of the peer; @closing: it is due or was
  *		sent (L)
  * @returned:	the peer has sent its CLOSE. Written under @lock
+ * @leaving:	closed, and counted in &nt_dev.leaving
  * @stalled:	@stall is in &nt_dev.stalled (L)
  * @stall:	entry there, under nt_dev.lock
  * @rcu:	frees it
@@ -346,6 +351,7 @@ struct nt_stream {
 	u32			key;
 	bool			abort, wants, closing;
 	bool			returned;
+	bool			leaving;
 	bool			stalled;
 	struct list_head	stall;
 	struct rcu_head		rcu;

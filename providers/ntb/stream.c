@@ -23,6 +23,8 @@ void nt_stream_put(struct nt_stream *s)
 
 	if (!refcount_dec_and_test(&s->ref))
 		return;
+	if (s->leaving)
+		atomic_dec(&dev->leaving);
 	kfree_rcu(s, rcu);
 	nt_dev_put(dev);
 }
@@ -339,6 +341,10 @@ static void nt_close(struct kfi_link *link, bool abort)
 	nt_recall(s);
 	container_of(link, struct nt_end, link)->stream = NULL;
 	nt_exposures_free(s);
+	/* A stream stays until its last record has found room. A peer that makes no room loses the link. */
+	s->leaving = true;
+	if (atomic_inc_return(&s->dev->leaving) > NT_LEAVING && !s->mirror)
+		nt_link_fault(s->dev->link, s->life, "the peer does not read the ends of its connections");
 	nt_stream_free(s);
 }
 
