@@ -493,6 +493,7 @@ static void kv_cm_ready(struct kv_conn *conn)
 		kv_rdm_ready(conn);
 	else
 		kv_msg_ready(conn);
+	smp_mb();	/* pairs with kv_mr_enable() */
 	kv_tx_kick(conn);
 	if (conn->plain) {
 		kv_plain_ready(conn);

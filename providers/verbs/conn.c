@@ -85,7 +85,9 @@ static unsigned long kv_watch_interval(void)
  */
 static bool kv_watch(struct kv_conn *conn)
 {
-	bool asked = conn->plain ? conn->head != conn->tail : conn->reads, patient = conn->plain && !conn->kdom->repeats;
+	/* Nothing is reported of a short message that is the last one. */
+	bool asked = conn->plain ? (s32)(conn->due - conn->tail) > 0 : conn->reads;
+	bool patient = conn->plain && !conn->kdom->repeats;
 	unsigned long now = jiffies;
 
 	if (time_before(now, conn->heard + kv_keepalive())) {

@@ -597,6 +597,8 @@ int kv_plain_tx(struct kfi_ep *ep, struct kfi_oper *op)
 		conn->waits = true;
 		if (!more)
 			kv_tx_run(conn, &done);
+		else
+			kv_sq_post(conn);	/* what had room before it */
 	}
 	if (!more)
 		kv_sq_post(conn);

@@ -107,16 +107,6 @@ static struct kv_chunk *kv_region_gone(struct kv_region *region, bool *left)
 	return NULL;
 }
 
-static bool kv_region_waits(struct kv_region *region)
-{
-	bool left, waits;
-
-	spin_lock_bh(&region->lock);
-	waits = !kv_region_gone(region, &left) && left;
-	spin_unlock_bh(&region->lock);
-	return waits;
-}
-
 /* In place of one that has just been given back, if there is memory at once: the owner may want to use it before kv_supply_work() has run. */
 static void kv_chunk_again(struct kv_region *region, struct kv_chunk *chunk)
 {
@@ -128,27 +118,25 @@ static void kv_chunk_again(struct kv_region *region, struct kv_chunk *chunk)
 		chunk->mr = mr;
 }
 
-/* Until none goes. Of a region that has ended all do that are registered, and no other follows: then none is. The lock is held. */
-static void kv_region_clear(struct kv_region *region)
+/*
+ * Have the device take back the registrations that are GOING and not in a send queue. The caller holds the lock, which is
+ * dropped meanwhile. Return: true if one is still in a send queue. Then kv_region_registered() queues the work item again,
+ * which must not wait: a peer decides how long a request waits in a send queue.
+ */
+static bool kv_region_clear(struct kv_region *region)
 {
 	struct kv_chunk *chunk;
 	bool left;
 
-	for (;;) {
-		chunk = kv_region_gone(region, &left);
-		if (!chunk && !left)
-			return;
+	while ((chunk = kv_region_gone(region, &left))) {
 		spin_unlock_bh(&region->lock);
-		if (chunk)
-			kv_chunk_dereg(region->kdom, chunk);
-		else
-			wait_event(region->idle, !kv_region_waits(region));
-		if (chunk && region->mr->domain->prov_keys)
+		kv_chunk_dereg(region->kdom, chunk);
+		if (region->mr->domain->prov_keys)
 			kv_chunk_again(region, chunk);
 		spin_lock_bh(&region->lock);
-		if (chunk)
-			chunk->state = chunk->mr ? KV_CHUNK_NEW : KV_CHUNK_BARE;
+		chunk->state = chunk->mr ? KV_CHUNK_NEW : KV_CHUNK_BARE;
 	}
+	return left;
 }
 
 static struct kv_chunk *kv_region_bare(struct kv_region *region)
@@ -196,14 +184,15 @@ static void kv_supply_work(struct work_struct *work)
 static void kv_renew_work(struct work_struct *work)
 {
 	struct kv_region *region = container_of(work, struct kv_region, renew);
-	bool ending;
+	bool left, ending;
 
 	spin_lock_bh(&region->lock);
-	kv_region_clear(region);
-	ending = region->ending;
-	region->ending = false;
-	if (ending)
+	left = kv_region_clear(region);
+	ending = region->ending && !left;
+	if (ending) {
+		region->ending = false;
 		region->cut = 0;
+	}
 	if (!region->closed && kv_region_bare(region))
 		queue_delayed_work(kv_region_wq, &region->supply, 0);
 	spin_unlock_bh(&region->lock);
@@ -285,7 +274,7 @@ int kv_mr_open(struct kfi_mr *mr)
 	if (!ret && !mr->per_io)
 		ret = kv_region_cut(region);
 	if (!ret && !mr->per_io && kdom->domain.prov_keys)
-		ret = kv_region_key(region);
+		ret = kv_region_key(region, false);
 	if (ret) {
 		kv_region_free(region);
 		return ret;
@@ -300,7 +289,7 @@ int kv_mr_open(struct kfi_mr *mr)
 int kv_mr_attach(struct kfi_mr *mr)
 {
 	struct kv_region *region = READ_ONCE(mr->priv);
-	bool keyed = mr->domain->prov_keys;
+	bool unused = false, keyed = mr->domain->prov_keys;
 	int ret = -ENODEV;	/* the device has gone */
 
 	if (!region)
@@ -310,10 +299,14 @@ int kv_mr_attach(struct kfi_mr *mr)
 	if (keyed && !kv_region_conn(mr))
 		return -ENOTCONN;
 	spin_lock_bh(&region->lock);
+	/* kfi.ko has refused the key of the last attach: the device has never had it. */
+	unused = keyed && region->chunk[0].state == KV_CHUNK_NEW && region->chunk[0].nents;
+	if (unused)
+		kv_chunk_unmap(region->kdom, &region->chunk[0]);
 	if (!region->closed)
 		ret = keyed && region->chunk[0].state != KV_CHUNK_NEW ? -EAGAIN : kv_region_cut(region);
 	if (!ret && keyed)
-		ret = kv_region_key(region);
+		ret = kv_region_key(region, unused);
 	spin_unlock_bh(&region->lock);
 	return ret;
 }
@@ -382,14 +375,34 @@ bool kv_mr_known(struct kfi_mr *mr)
 	return known;
 }
 
+/*
+ * Wait until no registration is in a send queue. A peer without a receive holds up what is behind a message to it. It has
+ * timeout_ms, then its connection ends: the owner of a region does not wait for a peer without limit.
+ */
+static void kv_region_wait(struct kv_region *region)
+{
+	const struct kfi_mr *mr = region->mr;
+	struct kv_conn *conn;
+
+	while (!wait_event_timeout(region->idle, !READ_ONCE(region->busy), msecs_to_jiffies(kv_timeout_ms))) {
+		rcu_read_lock();
+		conn = mr->ep && mr->ep->type == KFI_EP_MSG ? kv_region_conn(mr) : NULL;
+		if (conn)
+			kv_conn_fail(conn, -ETIMEDOUT);
+		rcu_read_unlock();
+	}
+}
+
 void kv_mr_close(struct kfi_mr *mr)
 {
 	struct kv_region *region = mr->priv;
 	bool told, ending;
 
-	kv_fresh_del(region);
 	spin_lock_bh(&region->lock);
 	region->closed = true;
+	spin_unlock_bh(&region->lock);
+	kv_fresh_del(region);		/* kv_fresh_add() has not seen closed, or does not add it any more */
+	spin_lock_bh(&region->lock);
 	ending = region->ending;
 	region->ending = false;
 	told = kv_region_going(region);
@@ -398,7 +411,7 @@ void kv_mr_close(struct kfi_mr *mr)
 		kv_domain_forget(region->kdom);
 	cancel_work_sync(&region->renew);
 	cancel_delayed_work_sync(&region->supply);	/* which only the former queues */
-	wait_event(region->idle, !READ_ONCE(region->busy));
+	kv_region_wait(region);
 	spin_lock_bh(&region->lock);	/* whoever has woken us is through with it */
 	spin_unlock_bh(&region->lock);
 	WRITE_ONCE(mr->priv, NULL);
@@ -535,19 +548,18 @@ void kv_region_registered(struct kv_sqe *e, int err)
 	struct kv_slot *slot = e->slot;
 
 	spin_lock(&region->lock);
-	if (err && !region->closed)	/* kv_mr_close() has cancelled it, and waits for us alone */
-		queue_work(kv_cm_wq, &region->renew);
 	chunk->queued--;
 	if (slot)
 		kv_region_asked(region, chunk, slot, err);
 	else if (err && chunk->state == KV_CHUNK_VALID)
 		chunk->state = KV_CHUNK_GOING;	/* it may be over already, for the peer has been told */
-	if (!slot && region->tell)
+	if (chunk->state == KV_CHUNK_GOING && !chunk->queued && !region->closed)
+		queue_work(kv_cm_wq, &region->renew);
+	if (e->tells)
 		kfi_mr_registered(region->mr);
+	region->busy--;
 	if (!slot)
 		wake_up_all(&region->vep->home.idle);
-	region->tell = false;
-	region->busy--;
 	wake_up(&region->idle);
 	spin_unlock(&region->lock);
 }

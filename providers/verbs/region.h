@@ -34,7 +34,7 @@ struct kv_chunk {
  * @entry:	in &kv_domain.regions, until it is @closed
  * @fresh:	with a key of the device: in &kv_ep.fresh of @vep, or empty
  * @lock:	protects the states of chunks; bottom halves off, a leaf
- * @tell:	kfi.ko waits for kfi_mr_registered()
+ * @tell:	in &kv_ep.fresh: kfi.ko waits for kfi_mr_registered(). Under &kv_ep.fresh_lock
  * @cut:	chunks of the memory that is attached now; 0: none is
  * @busy:	registrations in a send queue; @idle: wakes who waits for one that was
  * @renew:	has the device take back those that are GOING
@@ -66,7 +66,7 @@ int kv_chunk_map(struct kv_region *region, struct kv_chunk *chunk);
 int kv_access(const struct kfi_mr *mr);
 
 /* rkey.c */
-int kv_region_key(struct kv_region *region);
+int kv_region_key(struct kv_region *region, bool unused);
 struct kv_conn *kv_region_conn(const struct kfi_mr *mr);
 void kv_fresh_del(struct kv_region *region);
 

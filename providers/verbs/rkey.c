@@ -11,9 +11,9 @@
 
 /*
  * Of a region that goes by a key of the device's: that key, and the address. Devices do not shift memory by less than a page, so in its
- * lower bits the address is that of the memory.
+ * lower bits the address is that of the memory. @unused: the device has never had the present key.
  */
-int kv_region_key(struct kv_region *region)
+int kv_region_key(struct kv_region *region, bool unused)
 {
 	struct kv_chunk *chunk = &region->chunk[0];
 	struct kfi_mr *mr = region->mr;
@@ -23,7 +23,8 @@ int kv_region_key(struct kv_region *region)
 		return ret;
 	mr->fid.addr = (mr->fid.addr & PAGE_MASK) | chunk->sg->offset;
 	chunk->mr->iova = mr->fid.addr;
-	chunk->last = chunk->mr->rkey;
+	if (!unused)
+		chunk->last = chunk->mr->rkey;
 	ib_update_fast_reg_key(chunk->mr, ib_inc_rkey(chunk->mr->rkey));
 	mr->prov_key = chunk->mr->rkey;
 	return 0;
@@ -47,22 +48,31 @@ void kv_fresh_del(struct kv_region *region)
 		return;
 	spin_lock_bh(&vep->fresh_lock);
 	tell = !list_empty(&region->fresh) && region->tell;
+	region->tell = false;
 	list_del_init(&region->fresh);
 	spin_unlock_bh(&vep->fresh_lock);
 	if (tell)
 		kfi_mr_registered(region->mr);
 }
 
-/* The registration goes into the send queue in front of what is posted from now on. */
+/* The registration goes into the send queue in front of what is posted from now on, unless the device is going. */
 static void kv_fresh_add(struct kv_region *region, bool tell)
 {
 	struct kv_ep *vep = to_kv_ep(region->mr->ep);
+	bool closed;
 
 	WRITE_ONCE(region->vep, vep);
 	spin_lock_bh(&vep->fresh_lock);
-	region->tell = tell;
-	list_add_tail(&region->fresh, &vep->fresh);
+	spin_lock(&region->lock);
+	closed = region->closed;
+	spin_unlock(&region->lock);
+	if (!closed) {
+		region->tell = tell;
+		list_add_tail(&region->fresh, &vep->fresh);
+	}
 	spin_unlock_bh(&vep->fresh_lock);
+	if (closed && tell)
+		kfi_mr_registered(region->mr);
 }
 
 void kv_mr_publish(struct kfi_mr *mr, bool tell)
@@ -120,6 +130,7 @@ int kv_mr_enable(struct kfi_mr *mr)
 	region = READ_ONCE(mr->priv);
 	if (region)
 		kv_fresh_add(region, false);
+	smp_mb();	/* pairs with kv_cm_ready(): that sees the region, or this sees the connection */
 	conn = region ? kv_region_conn(mr) : NULL;
 	if (conn) {
 		spin_lock_bh(&conn->lock);
@@ -146,6 +157,8 @@ static void kv_region_place(struct kv_region *region, struct kv_conn *conn)
 	e = kv_sq_get(conn, KV_SQ_REGION);
 	e->region = region;
 	e->chunk = 0;
+	e->tells = region->tell;
+	region->tell = false;
 	chunk->state = KV_CHUNK_VALID;
 	chunk->queued++;
 	region->busy++;
@@ -182,6 +195,7 @@ void kv_fresh_lost(struct kv_ep *vep)
 		list_del_init(&region->fresh);
 		if (region->tell)
 			kfi_mr_registered(region->mr);
+		region->tell = false;
 	}
 	spin_unlock_bh(&vep->fresh_lock);
 }

@@ -28,6 +28,7 @@ struct kv_sqe *kv_sq_get(struct kv_conn *conn, u8 kind)
 	e->slot = NULL;
 	e->frmr = NULL;
 	e->region = NULL;
+	e->tells = false;
 	memset(&e->wr.send, 0, sizeof(e->wr.send));	/* what others have behind it they all fill in */
 	return e;
 }
@@ -40,8 +41,10 @@ void kv_sq_put(struct kv_conn *conn, struct kv_sqe *e, struct ib_send_wr *wr, bo
 	wr->num_sge = e->nsge;
 	e->read = wr->opcode == IB_WR_RDMA_READ || wr->opcode == IB_WR_RDMA_READ_WITH_INV;
 	conn->fenced = wr->opcode == IB_WR_LOCAL_INV || (conn->fenced && wr->opcode == IB_WR_REG_MR);
-	if (tell || e->read || conn->kdom->iwarp || !((conn->head + 1) & (KV_SIGNAL - 1)))
+	if (tell || e->read || conn->kdom->iwarp || !((conn->head + 1) & (KV_SIGNAL - 1))) {
 		wr->send_flags |= IB_SEND_SIGNALED;
+		conn->due = conn->head + 1;
+	}
 	conn->reads += e->read;
 	conn->head++;
 	if (conn->chain)
@@ -305,6 +308,7 @@ static void kv_sq_retire(struct kv_conn *conn, struct kv_done *done)
 	conn->tail = 0;
 	conn->told = 0;
 	conn->last = 0;
+	conn->due = 0;
 }
 
 /* What ends from now on ends with the connection: a peer that has broken it may still reach what was registered for him. */

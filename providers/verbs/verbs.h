@@ -157,7 +157,7 @@ enum kv_sqe_kind {
  * @kind:	enum kv_sqe_kind
  * @read:	a READ; @done: it has ended, with @err
  * @atom:	READ or WRITE: the first of its operation, and one packet: if it is refused not a byte of that has moved
- * @chunk:	of @region
+ * @chunk:	of @region; @tells: kfi.ko waits for kfi_mr_registered() of it
  * @sge: @nsge: local segments; @mapped: those of them from @sge[@nsge - @mapped] on are the consumer's, to be unmapped,
  *		but those in @unmapped, a bit each
  * @wr:		what the device is given
@@ -170,6 +170,7 @@ struct kv_sqe {
 	bool			read;
 	bool			done;
 	bool			atom;
+	bool			tells;
 	u8			nsge;
 	u8			mapped;
 	u32			unmapped;
@@ -266,6 +267,7 @@ struct kv_run {
  * @waits:	not kv_tx_idle(): set by who makes it so, cleared by kv_tx_run()
  * @op:		RMA that is partly in the send queue
  * @answers:	slots with something to say; @fetches: slots whose data is to be moved
+ * @due:	the device will report something of the send queue before this
  * @last:	what was in the send queue when the endpoint closed is before this
  * @room:	for payload and descriptors in a packet that the peer takes; @takes: bytes of a packet that we have agreed to take
  * @in_request:	packets up to so many bytes go to the device with the work request
@@ -331,6 +333,7 @@ struct kv_conn {
 	struct kv_sqe		*sq;
 	u32			head, tail, told;
 	u32			last;
+	u32			due;
 	struct kfi_credit_tx	credit_tx[KVW_CLS];
 	struct kfi_credit_rx	credit_rx[KVW_CLS];
 	u32			window[KVW_CLS];

@@ -127,6 +127,28 @@ static void late(struct test *t)
 	}
 }
 
+/*
+ * A connection on which nothing happens stays, although the device reports nothing of the last message. The pause is longer than
+ * keepalive_s and timeout_ms together.
+ */
+static void idle(struct test *t)
+{
+	struct pair *p = pair_open(t, NULL, NULL);
+	u8 *buf = test_zalloc(t, 256);
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && buf);
+	for (i = 0; i < 2; i++) {
+		REQUIRE(t, !POST(t, kfi_recv(p->b.ep, buf, 100, NULL, KFI_ADDR_UNSPEC, CTX(i))));
+		REQUIRE(t, !POST(t, kfi_inject(p->a.ep, buf + 128, 16, 0)) && !WAIT_RX(&p->b, &c));
+		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_RECV);
+		if (!i)
+			msleep(25000);
+	}
+	NONE_RX(&p->a);
+}
+
 /* ---- what does not fit ---- */
 
 /* Of the device's words for it some are plainer than others. */
@@ -751,6 +773,7 @@ const struct test_case plain_cases[] = {
 	{ "plain.before", T_MSG, CASE_HW_RECV, C_MSG, before },
 	{ "plain.never", T_MSG, CASE_HW_RECV, C_MSG, never },
 	{ "plain.late", T_MSG, CASE_HW_RECV, C_MSG, late },
+	{ "plain.idle", T_MSG, CASE_HW_RECV, C_MSG, idle },
 	{ "plain.too_long", T_MSG, CASE_HW_RECV, C_MSG, too_long },
 	{ "plain.pieces", T_MSG, CASE_HW_RECV, C_MSG, pieces },
 	{ "plain.absent", T_MSG, CASE_HW_RECV, C_MSG, absent },
