@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Instructions of an operation: kfi_verbs over devices that cost next to nothing, on an emulated CPU that counts.
+"""Instructions of an operation, on an emulated CPU that counts: kfi_verbs over devices that cost next to nothing, or any case
+that "versus --instructions" asks for.
 
 Few hosts let a guest count instructions. An emulator can: this one's time stamp counter is the number of instructions since the
 start (-icount), and the kernel is told that it is clocked with 1 GHz. So one nanosecond of every figure is one instruction, of a stock
@@ -10,6 +11,7 @@ import os
 import sys
 
 HERE = os.path.dirname(os.path.realpath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(HERE, os.pardir, "vm"))
 import bed               # noqa: E402
 import pair as vm        # noqa: E402
@@ -56,28 +58,35 @@ def load(pair):
 def chosen(pair, cases):
     """Full names, in the order of cases.c."""
     names = pair.run("a", "cat /sys/kernel/debug/kfi_bench/cases").text.split()
-    return [name for name in names if name.startswith(PREFIX) and any(f"{name}-".startswith(f"{c}-") for c in cases)]
+    return [name for name in names if any(f"{name}-".startswith(f"{c}-") for c in cases)]
 
 
-def machine(logs, progress):
-    ko = os.path.join(vm.BUILD, f"vm-{SERIES}", "ko")
+def machine(ko, logs, progress):
     pair = vm.Pair(SERIES, logs, ko=ko, progress=progress, names=("a",), memory="1G", cpus=1, append=CLOCK,
                    qemu_extra=COUNTING)
     pair.accel = "tcg,thread=single"    # the only one that counts
     return pair
 
 
-def run(out, runs, cases, rounds):
-    """Measure @cases; runs/CASE-instructions.txt. Raises vm.VmError."""
-    logs = os.path.join(out, "instructions")
+def count(root, logs, cases, rounds):
+    """Count in the cases whose names begin with @cases, with the modules of the tree @root.
+
+    Yield each case and the text of its runs. Raises vm.VmError.
+    """
     progress = vm.Progress()
     progress.during(f"{SERIES}: looking for what it needs", [os.path.join(vm.HERE, "need")], os.path.join(logs, "need.log"))
-    progress.during(f"{SERIES}: building the modules", [os.path.join(vm.HERE, "modules"), SERIES, "KFI_BENCH=y"],
+    progress.during(f"{SERIES}: building the modules", [os.path.join(root, "tests", "vm", "modules"), SERIES, "KFI_BENCH=y"],
                     os.path.join(logs, "modules.log"))
-    with machine(logs, progress) as pair:
+    with machine(os.path.join(root, "build", f"vm-{SERIES}", "ko"), logs, progress) as pair:
         load(pair)
         for case in chosen(pair, cases):
             progress(f"counting instructions: {case}")
-            text = pair.run("a", f"echo '{case} {rounds} {MS} wall' >{RUN} && cat {RUN}", timeout=300).text
-            (runs / f"{case}{SUFFIX}.txt").write_text(text)
+            yield case, pair.run("a", f"echo '{case} {rounds} {MS} wall' >{RUN} && cat {RUN}", timeout=300).text
         pair.check_logs()
+
+
+def run(out, runs, cases, rounds):
+    """Count in the cases of kfi_verbs; runs/CASE-instructions.txt. Raises vm.VmError."""
+    cases = [PREFIX[:-1] if PREFIX.startswith(f"{case}-") else case for case in cases]
+    for case, text in count(ROOT, os.path.join(out, "instructions"), cases, rounds):
+        (runs / f"{case}{SUFFIX}.txt").write_text(text)
