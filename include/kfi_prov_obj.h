@@ -299,8 +299,8 @@ struct kfi_cq_waiter {
  * @space: waits for a slot in the completion queue while @stalled
  * @bits: log2 of the number of buckets, from rx_attr.size. So the cost of a match does not depend
  *	on the number of receives
- * @mult: odd random number by which tags are hashed, so that a peer can't choose tags that share a
- *	bucket
+ * @hash_key: random key of the hash of tags, so that a peer can't choose tags that share a bucket;
+ *	the second number is odd
  * @seq: sequence number of the next receive, by which receives in @exact and @wild are ordered
  * @stalled: an unexpected message (index 0: untagged, 1: tagged) matches a multi-receive buffer,
  *	but the completion queue has no free slot. Later messages of the kind have to wait
@@ -322,7 +322,7 @@ struct kfi_match {
 	struct list_head	spent;
 	struct kfi_cq_waiter	space;
 	unsigned int		bits;
-	u64			mult;
+	u64			hash_key[2];
 	u64			seq;
 	bool			stalled[2];
 	bool			waiting;

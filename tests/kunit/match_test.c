@@ -600,6 +600,36 @@ static void cost_is_flat(struct kunit *test)
 	}
 }
 
+/*
+ * Peers choose tags: whatever the key of the hash is, no common stride may lead to long searches. A random function exceeds the
+ * bounds with a probability below one in a million; a multiplication by a random number exceeds them for 6 of 100 numbers.
+ */
+static void no_bad_strides(struct kunit *test)
+{
+	struct kfi_world_opts opts = { .depth = 1024, .cq_size = 1024 };
+	u32 mean, most, worst_mean = 0, worst_most = 0, keys, shift, i;
+	struct kfi_cq_err_entry wc;
+
+	for (keys = 0; keys < 10; keys++) {
+		struct kfi_world *w = kfi_world_open(test, &opts);
+
+		for (shift = 0; shift < 54; shift += 3) {
+			for (i = 0; i < 1000; i++)
+				KUNIT_ASSERT_EQ(test, 0, kfi_post_tag(w, (u64)i << shift, 0, CTX(i)));
+			walk_length(w, 1000, &mean, &most);
+			worst_mean = max(worst_mean, mean);
+			worst_most = max(worst_most, most);
+			kfi_rx_flush(&w->ep, -ECANCELED);
+			for (i = 0; i < 1000; i++)
+				KUNIT_ASSERT_TRUE(test, kfi_world_entry(w, &wc));
+		}
+		kfi_world_close(w);
+	}
+	kunit_info(test, "worst mean %u/100, most %u\n", worst_mean, worst_most);
+	KUNIT_EXPECT_LE(test, worst_mean, 200u);
+	KUNIT_EXPECT_LE(test, worst_most, 16u);
+}
+
 static struct kunit_case match_cases[] = {
 	KUNIT_CASE(posted_first_matched_first),
 	KUNIT_CASE(unexpected_oldest_first),
@@ -620,6 +650,7 @@ static struct kunit_case match_cases[] = {
 	KUNIT_CASE(statistics),
 	KUNIT_CASE(remote_cq_data_of_rma),
 	KUNIT_CASE_SLOW(cost_is_flat),
+	KUNIT_CASE_SLOW(no_bad_strides),
 	{}
 };
 
