@@ -258,20 +258,26 @@ static void loop_do_connect(struct loop_ep *le)
 
 /* ---- acceptor ---- */
 
-/* Connect both endpoints. The acceptor is up before the initiator can learn of the connection. */
+/*
+ * Connect both endpoints. The acceptor is up, and has LOOP_EV_CONNECTED set, before the initiator can
+ * learn of the connection: if the initiator ends it at once, the acceptor's cm_work finds both events.
+ * Otherwise the caller queues cm_work when the initiator is up, too, because the consumer of the
+ * acceptor may send as soon as it knows.
+ */
 static bool loop_link(struct loop_ep *le, struct loop_connreq *req, const void *data, size_t len)
 {
-	struct loop_ep *from;
+	struct loop_ep *from = loop_initiator(req);
 	bool alive;
 
+	if (!from)
+		return false;
 	spin_lock_bh(&le->lock);
 	le->peer_id = req->from_id;
 	le->peer_name = req->from_id;
 	WRITE_ONCE(le->up, true);
+	le->cm_len = 0;
+	le->events |= LOOP_EV_CONNECTED;
 	spin_unlock_bh(&le->lock);
-	from = loop_initiator(req);
-	if (!from)
-		return false;
 	spin_lock_bh(&from->lock);
 	alive = !from->stopped;
 	if (alive) {
@@ -294,10 +300,11 @@ int loop_accept(struct kfi_ep *ep, const void *data, size_t len)
 	if (len > sizeof(le->cm_data))
 		return -EINVAL;
 	if (loop_link(le, req, data, len)) {
-		spin_lock_bh(&le->lock);
-		loop_answer(le, LOOP_EV_CONNECTED, 0, NULL, 0);
-		spin_unlock_bh(&le->lock);
+		queue_work(loop_wq, &le->cm_work);
 	} else {
+		spin_lock_bh(&le->lock);
+		le->events &= ~LOOP_EV_CONNECTED;
+		spin_unlock_bh(&le->lock);
 		loop_ep_down(le, -ECONNABORTED);
 		loop_refuse(le, -ECONNABORTED);
 	}

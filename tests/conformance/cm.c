@@ -289,6 +289,52 @@ static void shutdown_is_orderly(struct test *t)
 	EXPECT_DATA(t, rx, n * 1000, 1);
 }
 
+/** struct quick_end - ends a connection as soon as its endpoint is connected. @ret: of kfi_shutdown(), or why it was not called */
+struct quick_end {
+	struct work_struct	work;
+	struct node		*n;
+	struct event		ev;
+	int			ret;
+};
+
+static void quick_end_work(struct work_struct *work)
+{
+	struct quick_end *q = container_of(work, struct quick_end, work);
+
+	q->ret = WAIT_EVENT(q->n, &q->ev) ?: q->ev.err ?: q->ev.type == KFI_CONNECTED ? kfi_shutdown(q->n->ep, 0) : -EPROTO;
+}
+
+/* The caller ends the connection at once, perhaps while the other side still is in kfi_accept(), which then hears of both. */
+static void shut_at_once(struct test *t)
+{
+	struct quick_end *q = test_new(t, struct quick_end);
+	struct talk *k = talk_open(t);
+	int i, ret;
+
+	REQUIRE(t, q && k);
+	INIT_WORK(&q->work, quick_end_work);
+	q->n = &k->a;
+	for (i = 0; i < 5; i++) {
+		REQUIRE(t, request(k, 0, 0));
+		ret = node_endpoint(&k->b, k->ev.info);
+		kfi_freeinfo(k->ev.info);
+		REQUIRE_EQ(t, ret, 0);
+		schedule_work(&q->work);
+		ret = kfi_accept(k->b.ep, NULL, 0);
+		flush_work(&q->work);
+		REQUIRE_EQ(t, ret, 0);
+		REQUIRE_EQ(t, q->ret, 0);
+		REQUIRE(t, !WAIT_EVENT(&k->b, &k->ev));
+		EXPECT_EQ(t, k->ev.err, 0);
+		EXPECT_EQ(t, k->ev.type, KFI_CONNECTED);
+		REQUIRE(t, expect_shutdown(&k->b, &k->ev) && expect_shutdown(&k->a, &k->ev));
+		REQUIRE_EQ(t, test_close(t, &k->a.ep->fid), 0);
+		REQUIRE_EQ(t, test_close(t, &k->b.ep->fid), 0);
+		k->b.ep = NULL;
+		REQUIRE(t, !node_endpoint(&k->a, k->a.info) && !node_enable(&k->a));
+	}
+}
+
 /* The closing of one end is heard at the other. */
 static void peer_closes(struct test *t)
 {
@@ -418,6 +464,7 @@ const struct test_case cm_cases[] = {
 	{ "cm.twice", T_MSG, 0, 0, twice },
 	{ "cm.shutdown", T_MSG, 0, 0, shutdown_both },
 	{ "cm.shutdown_is_orderly", T_MSG, 0, 0, shutdown_is_orderly },
+	{ "cm.shut_at_once", T_MSG, 0, 0, shut_at_once },
 	{ "cm.peer_closes", T_MSG, 0, 0, peer_closes },
 	{ "cm.gives_up", T_MSG, 0, 0, gives_up },
 	{ "cm.listener_closes", T_MSG, 0, 0, listener_closes },
