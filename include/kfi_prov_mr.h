@@ -13,6 +13,8 @@
  *	them
  * @obj: common part of all objects
  * @domain: domain of the region
+ * @bind_lock: serializes kfi_mr_bind() and kfi_mr_enable(): protects changes of @ep, @cntr and
+ *	@cntr_access, and of @enabled unless @per_io
  * @ep: endpoint that the region is bound to; NULL if all endpoints of the domain may use it
  * @node: in &kfi_domain.mrs
  * @flags: flags of the registration: KFI_MR_SINGLE_USE, KFI_RMA_EVENT, KFI_RMA_PMEM
@@ -47,6 +49,7 @@ struct kfi_mr {
 	struct kfid_mr		fid;
 	struct kfi_obj		obj;
 	struct kfi_domain	*domain;
+	struct mutex		bind_lock;
 	struct kfi_ep		*ep;
 	struct rhash_head	node;
 	u64			flags;

@@ -13,8 +13,8 @@
  * A lookup takes no lock: it finds the region in the domain's table under RCU, takes a reference,
  * and then makes all checks. kfi_mr_get() explains the order of these steps.
  *
- * No lock protects kfi_mr_bind(), kfi_mr_enable() and close of a region against one another: the
- * owner of the region serializes them.
+ * kfi_mr.bind_lock serializes kfi_mr_bind() and kfi_mr_enable() of a region. The owner of the region
+ * calls neither at the same time as the close, or as kfi_mr_register(), which must not sleep.
  */
 #include <linux/export.h>
 #include <linux/overflow.h>
@@ -331,6 +331,7 @@ static void mr_free(struct rcu_head *rcu)
 {
 	struct kfi_mr *mr = container_of(rcu, struct kfi_mr, rcu);
 
+	mutex_destroy(&mr->bind_lock);
 	kvfree(mr->iov.kvec);
 	kfree(mr);
 }
@@ -368,6 +369,7 @@ struct kfi_mr *kfi_mr_new(struct kfi_domain *domain, size_t iov_limit, void *con
 	mr->domain = domain;
 	mr->iov_limit = iov_limit;
 	kref_init(&mr->ref);
+	mutex_init(&mr->bind_lock);
 	refcount_set(&mr->persists, 1);
 	kfi_obj_init(&mr->obj);
 	kfi_obj_get(&domain->obj);
@@ -510,6 +512,7 @@ static int mr_close(struct kfid *fid)
  */
 static int mr_bind_ep(struct kfi_mr *mr, struct kfi_ep *ep, u64 flags)
 {
+	lockdep_assert_held(&mr->bind_lock);
 	if (flags)
 		return -KFI_EBADFLAGS;
 	if (ep->domain != mr->domain)
@@ -525,6 +528,7 @@ static int mr_bind_ep(struct kfi_mr *mr, struct kfi_ep *ep, u64 flags)
 
 static int mr_bind_cntr(struct kfi_mr *mr, struct kfi_cntr *cntr, u64 flags)
 {
+	lockdep_assert_held(&mr->bind_lock);
 	if (!flags || flags & ~MR_PEER_RIGHTS)
 		return -KFI_EBADFLAGS;
 	if (cntr->domain != mr->domain)
@@ -543,23 +547,27 @@ static int mr_bind_cntr(struct kfi_mr *mr, struct kfi_cntr *cntr, u64 flags)
 static int mr_bind(struct kfid *fid, struct kfid *bfid, u64 flags)
 {
 	struct kfi_mr *mr = to_mr(fid);
+	int ret = -EINVAL;
 
+	mutex_lock(&mr->bind_lock);
 	switch (bfid->fclass) {
 	case KFI_CLASS_EP:
 	case KFI_CLASS_SEP:
 	case KFI_CLASS_RX_CTX:
-		return mr_bind_ep(mr, container_of(bfid, struct kfi_ep, fid.fid), flags);
+		ret = mr_bind_ep(mr, container_of(bfid, struct kfi_ep, fid.fid), flags);
+		break;
 	case KFI_CLASS_CNTR:
-		return mr_bind_cntr(mr, container_of(bfid, struct kfi_cntr, fid.fid), flags);
-	default:
-		return -EINVAL;
+		ret = mr_bind_cntr(mr, container_of(bfid, struct kfi_cntr, fid.fid), flags);
 	}
+	mutex_unlock(&mr->bind_lock);
+	return ret;
 }
 
 static int mr_enable(struct kfi_mr *mr)
 {
 	int ret = 0;
 
+	lockdep_assert_held(&mr->bind_lock);
 	if (mr->enabled || mr->per_io)
 		return -EINVAL;
 	if (mr_mode(mr->domain) & KFI_MR_ENDPOINT && !mr->ep)
@@ -637,13 +645,19 @@ static int mr_refresh(struct kfi_mr *mr, const struct kfi_mr_modify *modify)
 
 static int mr_control(struct kfid *fid, int command, void *arg)
 {
+	struct kfi_mr *mr = to_mr(fid);
+	int ret;
+
 	switch (command) {
 	case KFI_ENABLE:
-		return mr_enable(to_mr(fid));
+		mutex_lock(&mr->bind_lock);
+		ret = mr_enable(mr);
+		mutex_unlock(&mr->bind_lock);
+		return ret;
 	case KFI_GET_RAW_MR:
-		return mr_raw_attr(to_mr(fid), arg);
+		return mr_raw_attr(mr, arg);
 	case KFI_REFRESH:
-		return mr_refresh(to_mr(fid), arg);
+		return mr_refresh(mr, arg);
 	default:
 		return -EOPNOTSUPP;
 	}

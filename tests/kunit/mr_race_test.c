@@ -210,10 +210,65 @@ static void the_end_waits_for_a_move(struct kunit *test)
 	kfi_world_close(r->w);
 }
 
+/**
+ * struct binding - calls for one region that come at the same time
+ * @begun: the provider enables the region
+ * @ret: what the calls have returned
+ */
+struct binding {
+	struct kfid_mr		*mr;
+	struct kfid_cntr	*cntr;
+	struct completion	begun;
+	int			ret[3];
+};
+
+/* A provider that takes its time to enable a region. */
+static int slow_enable(struct kfi_mr *mr)
+{
+	struct binding *b = mr->fid.fid.context;
+
+	complete_all(&b->begun);
+	msleep(20);
+	return 0;
+}
+
+static void binding_call(void *arg, unsigned int id, struct rnd_state *rnd)
+{
+	struct binding *b = arg;
+
+	if (id)
+		wait_for_completion(&b->begun);
+	b->ret[id] = id == 1 ? kfi_mr_bind(b->mr, &b->cntr->fid, KFI_REMOTE_WRITE) : kfi_mr_enable(b->mr);
+}
+
+/* A region that is being enabled can be neither bound nor enabled again: its peers know what is bound. */
+static void one_call_at_a_time(struct kunit *test)
+{
+	struct kfi_world_opts opts = { .mr_mode = KFI_MR_ENDPOINT | KFI_MR_PROV_KEY };
+	struct kfi_world *w = kfi_world_open(test, &opts);
+	struct binding *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
+	u64 word;
+
+	KUNIT_ASSERT_NOT_NULL(test, b);
+	init_completion(&b->begun);
+	w->ops.mr_enable = slow_enable;
+	KUNIT_ASSERT_EQ(test, 0, kfi_cntr_open(&w->domain.fid, NULL, &b->cntr, NULL));
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&w->domain.fid, &word, 8, RW, 0, KFI_KEY_NOTAVAIL, 0, &b->mr, b));
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_bind(b->mr, &w->ep.fid.fid, 0));
+	crew_run(test, 3, binding_call, b);
+	KUNIT_EXPECT_EQ(test, 0, b->ret[0]);
+	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, b->ret[1]);
+	KUNIT_EXPECT_EQ(test, -EINVAL, b->ret[2]);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&b->mr->fid));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&b->cntr->fid));
+	kfi_world_close(w);
+}
+
 static struct kunit_case race_cases[] = {
 	KUNIT_CASE_SLOW(nothing_lands_after_close),
 	KUNIT_CASE_SLOW(nothing_lands_after_invalidate),
 	KUNIT_CASE_SLOW(the_end_waits_for_a_move),
+	KUNIT_CASE(one_call_at_a_time),
 	{}
 };
 
