@@ -9,6 +9,7 @@
 #include <linux/string.h>
 
 #include "auth.h"
+#include "eq.h"
 #include "registry.h"
 #include "trigger.h"
 
@@ -151,6 +152,8 @@ static int bind_eq(struct kfi_domain *domain, struct kfi_eq *eq)
 {
 	int ret = 0;
 
+	if (eq->fabric != domain->fabric)
+		return -KFI_EDOMAIN;
 	mutex_lock(&domain->lock);
 	if (domain->eq) {
 		ret = -EINVAL;

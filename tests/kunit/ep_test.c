@@ -70,11 +70,13 @@ static void ep_bindings(struct kunit *test)
 	struct kfi_info *info = fake_info(w, KFI_EP_RDM);
 	struct kfid_cq *cq = fake_cq(w, 8, 0, NULL, NULL), *far = fake_cq(other, 8, 0, NULL, NULL);
 	struct kfid_eq *eq = fake_eq(w, 8), *far_eq = fake_eq(other, 8);
-	struct kfid_cntr *cntr;
+	struct kfid_cntr *cntr, *far_cntr;
 	struct kfid_ep *ep;
 	u8 buf[8];
 
 	KUNIT_ASSERT_EQ(test, 0, kfi_cntr_open(&w->domain.fid, NULL, &cntr, NULL));
+	KUNIT_ASSERT_EQ(test, 0, kfi_cntr_open(&other->domain.fid, NULL, &far_cntr, NULL));
+	KUNIT_EXPECT_EQ(test, -KFI_EDOMAIN, kfi_domain_bind(&w->domain.fid, &far_eq->fid, 0));
 	KUNIT_ASSERT_EQ(test, 0, kfi_endpoint(&w->domain.fid, info, &ep, NULL));
 	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_send(ep, buf, 8, NULL, 0, NULL));
 	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_recv(ep, buf, 8, NULL, 0, NULL));
@@ -84,6 +86,7 @@ static void ep_bindings(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -KFI_EDOMAIN, kfi_ep_bind(ep, &far->fid, KFI_RECV));
 	KUNIT_EXPECT_EQ(test, -KFI_EDOMAIN, kfi_ep_bind(ep, &far_eq->fid, 0));
 	KUNIT_EXPECT_EQ(test, -KFI_EDOMAIN, kfi_ep_bind(ep, &other->av->fid, 0));
+	KUNIT_EXPECT_EQ(test, -KFI_EDOMAIN, kfi_ep_bind(ep, &far_cntr->fid, KFI_SEND));
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_ep_bind(ep, &ep->fid, 0));
 	KUNIT_EXPECT_EQ(test, 0, kfi_ep_bind(ep, &cq->fid, KFI_RECV));
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_ep_bind(ep, &cq->fid, KFI_RECV | KFI_TRANSMIT));
@@ -112,6 +115,7 @@ static void ep_bindings(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&eq->fid));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&far_eq->fid));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cntr->fid));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&far_cntr->fid));
 	kfi_freeinfo(info);
 	fake_close(other);
 	fake_close(w);
