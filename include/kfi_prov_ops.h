@@ -87,9 +87,6 @@ struct kfi_peer_info {
  *	completed. Called inside rcu_read_lock_bh(), must not sleep
  * @tx_flush: optional: start the operations that were delayed by KFI_MORE. Called inside
  *	rcu_read_lock_bh()
- * @cancel_tx: optional: kfi_cancel() of a transmit. Returns 0 if a completion with -ECANCELED
- *	follows, else -ENOENT. @op may have been completed, and may be in use again, so the
- *	provider searches for it among its own operations under its own lock
  * @rx_posted: optional, with @rx_cancel, for endpoints with &kfi_ep.hw_recv: post a receive to the
  *	hardware. Returns 0 if kfi_recv_complete() will be called once, in the order of posting;
  *	or a negative errno if the receive is refused. The receives of a connection that ends are
@@ -186,7 +183,6 @@ struct kfi_prov_ops {
 
 	int	(*tx)(struct kfi_ep *ep, struct kfi_oper *op);
 	void	(*tx_flush)(struct kfi_ep *ep);
-	int	(*cancel_tx)(struct kfi_ep *ep, struct kfi_oper *op);
 
 	int	(*rx_posted)(struct kfi_ep *ep, struct kfi_oper *op);
 	struct kfi_oper *(*rx_cancel)(struct kfi_ep *ep, void *context);

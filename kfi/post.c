@@ -435,19 +435,6 @@ void kfi_post_fail(struct kfi_oper *op, int err)
 
 /* ---- cancel ---- */
 
-static int cancel_tx(struct kfi_ep *ep, void *context)
-{
-	struct kfi_oper *op;
-	u32 i;
-
-	if (!ep->ops->cancel_tx)
-		return -ENOENT;
-	for (i = 0; (op = kfi_tx_by_index(ep, i)); i++)
-		if (READ_ONCE(op->used) && READ_ONCE(op->ep) == ep && READ_ONCE(op->context) == context)
-			return ep->ops->cancel_tx(ep, op);
-	return -ENOENT;
-}
-
 static int cancel_rx(struct kfi_ep *ep, void *context)
 {
 	struct kfi_oper *op;
@@ -463,9 +450,9 @@ static int cancel_rx(struct kfi_ep *ep, void *context)
 
 static int cancel_any(struct kfi_ep *ep, void *context)
 {
-	if (!kfi_trigger_cancel(ep, context) || !cancel_rx(ep, context) || !kfi_fence_cancel(ep, context))
+	if (!kfi_trigger_cancel(ep, context) || !cancel_rx(ep, context))
 		return 0;
-	return cancel_tx(ep, context);
+	return kfi_fence_cancel(ep, context);
 }
 
 ssize_t kfi_cancel(struct kfid *fid, void *context)
