@@ -30,7 +30,10 @@
  * - -KFI_EBADFLAGS: a flag is unknown, or not allowed for this operation.
  * - -EOPNOTSUPP: the endpoint does not have the capability.
  * - -KFI_ENOCQ: KFI_CQE without a completion queue.
- * - -ESHUTDOWN, -ENODEV: the connection, the device or the namespace has gone.
+ * - -ESHUTDOWN: the connection has ended. A receive is accepted, because its
+ *   consumer may not know of the end yet, and completes with ESHUTDOWN at once;
+ *   one with KFI_TRIGGER is refused.
+ * - -ENODEV: the device or the namespace has gone.
  *
  * Errors that are detected later, such as an unreachable peer, are reported by
  * the completion. Every operation that was posted completes exactly once.

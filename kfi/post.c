@@ -60,7 +60,7 @@ u64 kfi_post_flags(enum kfi_opcode code)
 
 /*
  * Return the errno for a transmit or a receive in the current state of the endpoint, 0 if it is
- * legal.
+ * legal. A receive in the state SHUT is legal, but see post_start_rx().
  */
 static __always_inline int post_state_error(const struct kfi_ep *ep, bool rx)
 {
@@ -73,7 +73,7 @@ static __always_inline int post_state_error(const struct kfi_ep *ep, bool rx)
 	case KFI_EP_CONNECTED:
 		return 0;
 	case KFI_EP_SHUT:
-		return -ESHUTDOWN;
+		return rx ? 0 : -ESHUTDOWN;
 	default:
 		return -ENODEV;
 	}
@@ -364,9 +364,12 @@ static __always_inline struct kfi_oper *post_make_rx(struct kfi_ep *ep, struct k
 	return ERR_PTR(ret);
 }
 
+/* Return -ESHUTDOWN if the receives of the endpoint have ended, or are about to. */
 static __always_inline int post_start_rx(struct kfi_ep *ep, struct kfi_oper *op)
 {
 	trace_kfi_post(op);
+	if (unlikely(READ_ONCE(ep->state) == KFI_EP_SHUT))
+		return -ESHUTDOWN;
 	return unlikely(ep->hw_recv) ? ep->ops->rx_posted(ep, op) : post_match(ep, op);
 }
 
@@ -378,9 +381,18 @@ static __always_inline int post_rx(struct kfi_ep *ep, struct kfi_post *post)
 	if (IS_ERR(op))
 		return PTR_ERR(op);
 	ret = post_start_rx(ep, op);
-	if (unlikely(ret))
+	if (likely(!ret))
+		return 0;
+	if (ret != -ESHUTDOWN) {
 		kfi_op_abort(op);
-	return ret;
+		return ret;
+	}
+	/*
+	 * The peer may have ended the connection when the consumer could not know of it yet. The
+	 * receive ends as it would have if it had been posted before.
+	 */
+	kfi_match_end(op, -ESHUTDOWN);
+	return 0;
 }
 
 ssize_t kfi_post_rx(struct kfid_ep *fid, struct kfi_post *post)
@@ -401,6 +413,8 @@ ssize_t kfi_post_rx(struct kfid_ep *fid, struct kfi_post *post)
 
 struct kfi_oper *kfi_post_make(struct kfi_ep *ep, struct kfi_post *post)
 {
+	if (READ_ONCE(ep->state) == KFI_EP_SHUT)
+		return ERR_PTR(-ESHUTDOWN);	/* else a receive would wait for its counter */
 	return post->code >= KFI_OPC_RECV ? post_make_rx(ep, post) : post_make_tx(ep, post);
 }
 

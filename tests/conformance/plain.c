@@ -98,7 +98,9 @@ static void never(struct test *t)
 		REQUIRE_EQ(t, comp_poll(&p->a, p->a.rxcq, &c), 1);
 		EXPECT(t, c.err > 0 && c.op_context == CTX(i));
 	}
-	EXPECT_EQ(t, kfi_recv(p->a.ep, rx, 64, NULL, KFI_ADDR_UNSPEC, NULL), -ESHUTDOWN);
+	REQUIRE(t, !POST(t, kfi_recv(p->a.ep, rx, 64, NULL, KFI_ADDR_UNSPEC, CTX(4))));
+	REQUIRE_EQ(t, comp_poll(&p->a, p->a.rxcq, &c), 1);
+	EXPECT_ERR(t, &c, CTX(4), ESHUTDOWN);
 	NONE_RX(&p->a);
 }
 
@@ -179,7 +181,9 @@ static void one_too_long(struct test *t, size_t room, size_t len)
 	both_end(p);
 	EXPECT_EQ(t, not_all(rx + room, 16384 - room, 0x5a), -1);
 	EXPECT_EQ(t, kfi_send(p->a.ep, tx, 1, NULL, 0, NULL), -ESHUTDOWN);
-	EXPECT_EQ(t, kfi_recv(p->b.ep, rx, 1, NULL, 0, NULL), -ESHUTDOWN);
+	REQUIRE(t, !POST(t, kfi_recv(p->b.ep, rx, 1, NULL, KFI_ADDR_UNSPEC, CTX(3))));
+	REQUIRE(t, !WAIT_RX(&p->b, &c));
+	EXPECT_ERR(t, &c, CTX(3), ESHUTDOWN);
 	node_close(&p->a);
 	node_close(&p->b);
 }

@@ -122,16 +122,24 @@ static void hw_recv_ends(struct kunit *test)
 	hw_close(test);
 }
 
-/* Each has its place in the queue; what is refused has neither that nor an operation. */
+/*
+ * Each has its place in the queue; what is refused has neither that nor an operation. What comes after
+ * the end is not refused: it ends at once.
+ */
 static void hw_recv_room(struct kunit *test)
 {
 	u8 buf[16];
 	int i;
 
 	hw_open(test);
-	hw->refuse = -ESHUTDOWN;
+	hw->refuse = -ENOMEM;
 	for (i = 0; i < 20; i++)
-		KUNIT_EXPECT_EQ(test, -ESHUTDOWN, kfi_recv(hw->ep, buf, 16, NULL, KFI_ADDR_UNSPEC, buf));
+		KUNIT_EXPECT_EQ(test, -ENOMEM, kfi_recv(hw->ep, buf, 16, NULL, KFI_ADDR_UNSPEC, buf));
+	hw->refuse = -ESHUTDOWN;
+	for (i = 0; i < 20; i++) {
+		KUNIT_EXPECT_EQ(test, 0, kfi_recv(hw->ep, buf, 16, NULL, KFI_ADDR_UNSPEC, buf));
+		expect_entry(test, buf, ESHUTDOWN, KFI_MSG | KFI_RECV, 0, 0);
+	}
 	hw->refuse = 0;
 	for (i = 0; i < 4; i++)
 		KUNIT_EXPECT_EQ(test, 0, kfi_recv(hw->ep, buf, 16, NULL, KFI_ADDR_UNSPEC, buf));
