@@ -6,8 +6,11 @@
  * link queue the work, and a deadline ends the handshake. The receive side collects the bytes of a
  * hello and stops behind them (KFP_RX_HELD) until the work has handled it. No member of a hello is
  * used before kfw_decode_hello() has checked it.
+ *
+ * A hello that the link has no room for stays in kfp_conn.hello_out, and the work tries again in a
+ * jiffy. It must not wait for room: links may share a transport, whose peer could then occupy the
+ * work queue of all connections. No other step is taken before the hello has left.
  */
-#include <linux/delay.h>
 #include <linux/sched/mm.h>
 #include "proto.h"
 
@@ -24,50 +27,45 @@ void kfp_hello_kick(struct kfp_conn *conn)
 /* ---- sending ---- */
 
 /*
- * Post a unit in process context. A task may hold the link's lock for a moment, and links that share
- * a transport may have no room for a moment.
+ * Post what is left of our hello. Return: 0 if all of it has left; -EAGAIN if the hello work has to try
+ * again, because a task holds the link's lock or the link has no room; another negative errno.
  */
-static int kfp_hello_post(struct kfp_conn *conn, struct kfi_unit *unit)
+static int kfp_hello_post(struct kfp_conn *conn)
 {
-	int ret = -EAGAIN;
-	u32 done;
+	struct kfp_hello_out *out = &conn->hello_out;
+	struct kfi_unit unit = { .head = &out->hello, .len = out->len, .done = out->done };
+	int ret;
 
-	while (ret == -EAGAIN) {
-		if (test_bit(KFP_FAILED, &conn->flags))
-			return -ECONNRESET;
-		if (!conn->ops->lock(&conn->link)) {
-			cond_resched();
-			continue;
-		}
-		done = unit->done;
-		ret = conn->ops->post(&conn->link, unit);
-		conn->link.posted += unit->done - done;
-		conn->ops->unlock(&conn->link);
-		if (ret != -EAGAIN)
-			break;
-		if (time_after_eq(jiffies, conn->deadline) || conn->ops->ended(&conn->link))
-			return -ENOBUFS;
-		usleep_range(1000, 2000);
-	}
+	if (test_bit(KFP_FAILED, &conn->flags))
+		return -ECONNRESET;
+	if (!conn->ops->lock(&conn->link))
+		return -EAGAIN;
+	ret = conn->ops->post(&conn->link, &unit);
+	conn->link.posted += unit.done - out->done;
+	conn->ops->unlock(&conn->link);
+	out->done = unit.done;
+	if (ret == -EAGAIN && (time_after_eq(jiffies, conn->deadline) || conn->ops->ended(&conn->link)))
+		ret = -ENOBUFS;
+	if (ret != -EAGAIN)
+		out->len = 0;
 	return ret == -ENOMEM ? -ENOBUFS : ret;
 }
 
+/* Return: as kfp_hello_post(). */
 static int kfp_hello_send(struct kfp_conn *conn, const struct kfw_greeting *g)
 {
-	struct {
-		struct kfw_hello hello;
-		u8 tail[KFW_DATA_MAX + KFW_AUTH_LEN];
-	} out;
-	struct kfi_unit unit = { .head = &out, .len = sizeof(out.hello) + g->data_len };
+	struct kfp_hello_out *out = &conn->hello_out;
 
-	kfw_encode_hello(g, &out.hello);
-	memcpy(out.tail, conn->data_out, g->data_len);
+	kfw_encode_hello(g, &out->hello);
+	memcpy(out->tail, conn->data_out, g->data_len);
+	out->len = sizeof(out->hello) + g->data_len;
+	out->done = 0;
 	if (g->auth) {
-		kfp_auth_outgoing(conn, &out.hello);
-		memcpy(out.tail + g->data_len, conn->auth_out, KFW_AUTH_LEN);
-		unit.len += KFW_AUTH_LEN;
+		kfp_auth_outgoing(conn, &out->hello);
+		memcpy(out->tail + g->data_len, conn->auth_out, KFW_AUTH_LEN);
+		out->len += KFW_AUTH_LEN;
 	}
-	return kfp_hello_post(conn, &unit);
+	return kfp_hello_post(conn);
 }
 
 static struct kfw_greeting kfp_greeting(const struct kfp_conn *conn, u8 kind, u64 incarnation,
@@ -93,17 +91,44 @@ static struct kfw_greeting kfp_greeting(const struct kfp_conn *conn, u8 kind, u6
 	};
 }
 
-/*
- * Answer a hello. After a REJECT the connection is closed without dropping bytes, so that the peer
- * can read the reason.
- */
-int kfp_hello_answer(struct kfp_conn *conn, u8 kind, int status)
+static int kfp_hello_answer(struct kfp_conn *conn, u8 kind, int status)
 {
 	struct kfw_greeting g = kfp_greeting(conn, kind,
 					     conn->ep ? conn->ep->peers.incarnation : 1, 0);
 
 	g.status = status;
 	return kfp_hello_send(conn, &g);
+}
+
+/*
+ * Reject the hello of a caller. The connection ends with @err when the REJECT has left, without
+ * dropping bytes, so that the peer can read the reason. Return: @err, or -EAGAIN until then.
+ */
+int kfp_hello_refuse(struct kfp_conn *conn, int status, int err)
+{
+	conn->refusal = err;
+	return kfp_hello_answer(conn, KFW_REJECT, status) == -EAGAIN ? -EAGAIN : err;
+}
+
+/* The ACCEPT has left: frames may follow. */
+static void kfp_hello_accepted(struct kfp_conn *conn)
+{
+	if (conn->ep->ep.type == KFI_EP_MSG)
+		kfp_msg_ready(conn);
+	else
+		kfp_rdm_publish(conn);
+}
+
+/* Accept the hello of a caller. Return: 0 if the connection is ready; negative as kfp_hello_post(). */
+int kfp_hello_accept(struct kfp_conn *conn)
+{
+	int ret;
+
+	WRITE_ONCE(conn->state, KFP_ANSWERED);
+	ret = kfp_hello_answer(conn, KFW_ACCEPT, 0);
+	if (!ret)
+		kfp_hello_accepted(conn);
+	return ret;
 }
 
 static int kfp_hello_first(struct kfp_conn *conn)
@@ -240,7 +265,7 @@ static int kfp_hello_request(struct kfp_conn *conn)
 	if (ret) {
 		conn->requested = false;
 		conn->state = KFP_GREETING;
-		kfp_hello_answer(conn, KFW_REJECT, ECONNREFUSED);
+		ret = kfp_hello_refuse(conn, ECONNREFUSED, ret);
 		kfp_conn_put(conn);
 	}
 	return ret;
@@ -256,15 +281,13 @@ static int kfp_hello_asked(struct kfp_conn *conn)
 	if (!ret && conn->auth)
 		ret = kfp_auth_asked(conn);
 	if (ret == -KFI_EKEYREJECTED)
-		kfp_hello_answer(conn, KFW_REJECT, EKEYREJECTED);
+		return kfp_hello_refuse(conn, EKEYREJECTED, ret);
 	if (ret)
 		return ret;
 	if (g->kind != KFW_HELLO)
 		return -EPROTO;
-	if (g->ep_type != kfp_wire_type(conn)) {
-		kfp_hello_answer(conn, KFW_REJECT, EPROTOTYPE);
-		return -EPROTOTYPE;
-	}
+	if (g->ep_type != kfp_wire_type(conn))
+		return kfp_hello_refuse(conn, EPROTOTYPE, -EPROTOTYPE);
 	if (!conn->pep)
 		return kfp_rdm_called(conn);
 	if (g->src_ctx || g->dst_ctx)
@@ -288,18 +311,29 @@ static int kfp_hello_dialing(struct kfp_conn *conn)
 	return ret ?: -EAGAIN;
 }
 
+/* Return: 0 if the connection is ready; -EAGAIN if another step follows; other negative errno. */
 static int kfp_hello_step(struct kfp_conn *conn)
 {
 	int ret;
 
+	if (conn->hello_out.len) {
+		ret = kfp_hello_post(conn);
+		if (ret == -EAGAIN)
+			return ret;
+		ret = conn->refusal ?: ret;
+		if (ret)
+			return ret;
+	}
 	switch (conn->state) {
+	case KFP_ANSWERED:
+		kfp_hello_accepted(conn);
+		return 0;
 	case KFP_ADMITTING:
 		return conn->ops->ended(&conn->link) ? -ECONNRESET : kfp_rdm_admit(conn);
 	case KFP_ACCEPTED:
 		return kfp_msg_accepted(conn);
 	case KFP_REJECTED:
-		kfp_hello_answer(conn, KFW_REJECT, ECONNREFUSED);
-		return -ECONNREFUSED;
+		return kfp_hello_refuse(conn, ECONNREFUSED, -ECONNREFUSED);
 	case KFP_CALLING:
 		ret = conn->ops->dial(&conn->link);
 		if (ret)
@@ -308,7 +342,7 @@ static int kfp_hello_step(struct kfp_conn *conn)
 		fallthrough;
 	case KFP_DIALING:
 		ret = kfp_hello_dialing(conn);
-		if (ret != -EAGAIN || conn->state == KFP_DIALING)
+		if (ret != -EAGAIN || conn->state == KFP_DIALING || conn->hello_out.len)
 			return ret;
 	}
 	ret = kfp_hello_received(conn);
@@ -340,6 +374,8 @@ static void kfp_hello_go_on(struct kfp_conn *conn)
 	} else if (ret == -EAGAIN) {
 		if (time_after_eq(jiffies, conn->deadline))
 			kfp_conn_fail(conn, -ETIMEDOUT);
+		else if (conn->hello_out.len)
+			queue_delayed_work(kfp_cm_wq, &conn->hello_work, 1);
 		else if (conn->state == KFP_ADMITTING)
 			queue_delayed_work(kfp_cm_wq, &conn->hello_work, msecs_to_jiffies(20));
 		else
@@ -378,6 +414,9 @@ void kfp_hello_work(struct work_struct *work)
  */
 void kfp_hello_start(struct kfp_conn *conn, int state)
 {
+	/* The consumer may have taken longer than the handshake may take. */
+	if (state == KFP_ACCEPTED || state == KFP_REJECTED)
+		conn->deadline = jiffies + msecs_to_jiffies(READ_ONCE(kfp_params(conn)->connect_timeout_ms));
 	smp_store_release(&conn->state, state);	/* pairs with kfp_hello_go_on() */
 	kfp_hello_kick(conn);
 }

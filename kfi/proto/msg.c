@@ -16,7 +16,7 @@ static void kfp_msg_established(struct kfi_proto_ep *pe, struct kfp_conn *conn)
 		kfp_conn_fail(conn, -ECANCELED);
 }
 
-/* The peer has accepted our call. */
+/* The peer has accepted our call, or our ACCEPT has left. */
 void kfp_msg_ready(struct kfp_conn *conn)
 {
 	kfp_msg_established(conn->ep, conn);
@@ -90,13 +90,12 @@ EXPORT_SYMBOL_GPL(kfi_proto_accept);
 /* Send the accept. Called in the hello work. */
 int kfp_msg_accepted(struct kfp_conn *conn)
 {
-	int ret = kfp_conn_alloc(conn) ?: kfp_hello_answer(conn, KFW_ACCEPT, 0);
+	int ret = kfp_conn_alloc(conn);
 
 	if (ret)
 		return ret;
 	conn->greeting.data_len = 0;	/* delivered with the request */
-	kfp_msg_established(conn->ep, conn);
-	return 0;
+	return kfp_hello_accept(conn);
 }
 
 /*

@@ -119,6 +119,7 @@ static const char *kfp_conn_state(const struct kfp_conn *conn)
 		[KFP_ADMITTING]	= "handshake",
 		[KFP_WAITING]	= "waiting",
 		[KFP_ACCEPTED]	= "handshake",
+		[KFP_ANSWERED]	= "handshake",
 		[KFP_REJECTED]	= "rejected",
 		[KFP_READY]	= "connected",
 	};
@@ -157,7 +158,7 @@ EXPORT_SYMBOL_GPL(kfi_proto_peers);
 /* ---- hellos ---- */
 
 /* Called in the hello work, which kfp_conn_down() waits for. */
-static void kfp_rdm_publish(struct kfp_conn *conn)
+void kfp_rdm_publish(struct kfp_conn *conn)
 {
 	kfp_conn_start(conn);
 	kfi_peer_publish(&conn->pc);
@@ -200,8 +201,8 @@ static bool kfp_rdm_known(const struct kfp_conn *conn)
  * Handle the hello of a caller, which contains its name. Port 0 is refused, because no endpoint
  * listens there.
  *
- * Return: 0 if the caller is admitted and the connection is ready; -EAGAIN if kfp_rdm_admit() has
- * to be called again; other negative values end the connection.
+ * Return: 0 if the caller is admitted and the connection is ready; -EAGAIN if the hello work has to
+ * go on; other negative values end the connection.
  */
 int kfp_rdm_called(struct kfp_conn *conn)
 {
@@ -218,10 +219,8 @@ int kfp_rdm_called(struct kfp_conn *conn)
 	else if (kfi_home_adopt(&conn->pc, g->dst_ctx))
 		ret = kfp_rdm_known(conn) ? kfp_account_join(conn) ?: kfp_conn_alloc(conn) :
 					    -EACCES;
-	if (ret) {
-		kfp_hello_answer(conn, KFW_REJECT, -ret);
-		return ret;
-	}
+	if (ret)
+		return kfp_hello_refuse(conn, -ret, ret);
 	conn->deadline = jiffies +
 			 msecs_to_jiffies(READ_ONCE(kfp_params(conn)->connect_timeout_ms));
 	WRITE_ONCE(conn->state, KFP_ADMITTING);
@@ -246,16 +245,10 @@ int kfp_rdm_admit(struct kfp_conn *conn)
 	ret = kfi_peer_admit(&conn->ep->peers, &conn->pc, &call);
 	if (ret == -EINPROGRESS)
 		return -EAGAIN;
-	if (ret) {
-		kfp_hello_answer(conn, KFW_REJECT, -ret);
-		return ret;
-	}
-	kfi_home_known(&conn->pc);
-	ret = kfp_hello_answer(conn, KFW_ACCEPT, 0);
 	if (ret)
-		return ret;
-	kfp_rdm_publish(conn);
-	return 0;
+		return kfp_hello_refuse(conn, -ret, ret);
+	kfi_home_known(&conn->pc);
+	return kfp_hello_accept(conn);
 }
 
 void kfp_peer_ops_init(struct kfi_proto *proto)

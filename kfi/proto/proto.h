@@ -306,6 +306,7 @@ enum kfp_conn_state {
 	KFP_WAITING,		/* MSG, called side: the consumer has not decided */
 	KFP_ACCEPTED,		/* MSG, called side: accepted, the answer is due */
 	KFP_REJECTED,
+	KFP_ANSWERED,		/* called side: the ACCEPT has not left completely */
 	KFP_READY,		/* frames flow */
 };
 
@@ -427,6 +428,22 @@ struct kfp_committer {
 };
 
 /**
+ * struct kfp_hello_out - our last hello; only the hello work uses it
+ * @hello: fixed part
+ * @tail: private data and authentication data
+ * @len: bytes to be sent, from @hello on; 0 if the link has accepted all of them
+ * @done: of these, bytes that the link has accepted
+ */
+struct kfp_hello_out {
+	struct kfw_hello	hello;
+	u8			tail[KFW_DATA_MAX + KFW_AUTH_LEN];
+	u16			len;
+	u16			done;
+};
+
+static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
+
+/**
  * struct kfp_conn - a connection
  * @ep: its endpoint; NULL while a request waits at a passive endpoint. Changes with the
  *	connection set of @pc, and not after KFP_FAILED is set
@@ -489,6 +506,8 @@ struct kfp_committer {
  * @data_out: our private data
  * @data_out_len: bytes at @data_out
  * @auth_out: our authentication data
+ * @hello_out: our last hello
+ * @refusal: the reason for the REJECT in @hello_out: ends the connection when it has left
  * @requested: @req was given to the consumer
  * @req: connection request
  * @hello_in: the peer's last hello as received; &kfp_rx.have counts it and its tail
@@ -560,6 +579,8 @@ struct kfp_conn {
 	u8			data_out[KFW_DATA_MAX];
 	u16			data_out_len;
 	u8			auth_out[KFW_AUTH_LEN];
+	struct kfp_hello_out	hello_out;
+	int			refusal;
 	bool			requested;
 	struct kfi_connreq	req;
 	struct kfw_hello	hello_in;
@@ -662,6 +683,7 @@ void kfp_dial_start(struct kfp_conn *conn);
 int kfp_rdm_called(struct kfp_conn *conn);
 int kfp_rdm_admit(struct kfp_conn *conn);
 bool kfp_rdm_ready(struct kfp_conn *conn);
+void kfp_rdm_publish(struct kfp_conn *conn);
 void kfp_peer_ops_init(struct kfi_proto *proto);
 
 /* msg.c: connected endpoints */
@@ -679,7 +701,8 @@ int kfp_auth_asked(struct kfp_conn *conn);
 int kfp_hello_say(struct kfp_conn *conn, u8 kind);
 void kfp_hello_work(struct work_struct *work);
 void kfp_hello_start(struct kfp_conn *conn, int state);
-int kfp_hello_answer(struct kfp_conn *conn, u8 kind, int status);
+int kfp_hello_refuse(struct kfp_conn *conn, int status, int err);
+int kfp_hello_accept(struct kfp_conn *conn);
 void kfp_hello_kick(struct kfp_conn *conn);
 void kfp_hello_next(struct kfp_conn *conn);
 size_t kfp_hello_bytes(struct kfp_conn *conn, const void *bytes, size_t len);

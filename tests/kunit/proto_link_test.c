@@ -33,6 +33,7 @@ struct ml_world {
  * @ended:	what ops->ended() answers
  * @out:	bytes that the protocol has sent
  * @out_len:	their number
+ * @room:	bytes that the link has room for
  * @closed:	the link is closed
  */
 struct ml_caller {
@@ -42,6 +43,7 @@ struct ml_caller {
 	int			ended;
 	u8			out[256];
 	size_t			out_len;
+	size_t			room;
 	struct completion	closed;
 };
 
@@ -109,13 +111,13 @@ static void ml_unlock(struct kfi_link *link)
 static int ml_post(struct kfi_link *link, struct kfi_unit *unit)
 {
 	struct ml_caller *caller = to_ml(link)->caller;
-	size_t n = min_t(size_t, unit->len - unit->done, sizeof(caller->out) - caller->out_len);
+	size_t n = min_t(size_t, unit->len - unit->done, caller->room);
 
 	memcpy(caller->out + caller->out_len, unit->head + unit->done, n);
 	caller->out_len += n;
-	unit->done = unit->len;
-	unit->left = 0;
-	return 0;
+	caller->room -= n;
+	unit->done += n;
+	return unit->done < unit->len ? -EAGAIN : 0;
 }
 
 static u64 ml_sent_to(const struct kfi_link *link)
@@ -226,6 +228,7 @@ static struct ml_caller *ml_caller(struct kunit *test)
 	struct ml_caller *caller = kunit_kzalloc(test, sizeof(*caller), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, caller);
+	caller->room = sizeof(caller->out);
 	return caller;
 }
 
@@ -375,6 +378,64 @@ static void oldest_makes_room(struct kunit *test)
 	kfi_proto_pep_close(&w->ppep.pep);
 }
 
+/* More room for what the protocol sends. Without the link's callback: the protocol has to look by itself. */
+static void ml_room(struct ml_link *ml, size_t room)
+{
+	spin_lock_bh(&ml->lock);
+	ml->caller->room += room;
+	spin_unlock_bh(&ml->lock);
+}
+
+/*
+ * A caller is to be rejected, and its link has room for a part of the answer only. The work item does
+ * not wait for room, because other connections need its work queue, and the caller gets the rest later.
+ */
+static void full_link_holds_up_nobody(struct kunit *test)
+{
+	struct ml_caller *caller = ml_caller(test);
+	const struct kfw_hello *answer;
+	struct kfp_conn *conn;
+	struct ml_link *ml;
+
+	ml_hello(caller);
+	caller->room = 10;
+	ml = ml_called(test, caller);
+	conn = link_conn(&ml->link);
+	kfi_link_up(&ml->link);
+	msleep(50);
+	KUNIT_EXPECT_EQ(test, (size_t)10, READ_ONCE(caller->out_len));
+	KUNIT_EXPECT_FALSE(test, completion_done(&caller->closed));
+	KUNIT_EXPECT_FALSE(test, work_busy(&conn->hello_work.work) & WORK_BUSY_RUNNING);
+	ml_room(ml, 20);
+	msleep(50);
+	KUNIT_EXPECT_EQ(test, (size_t)30, READ_ONCE(caller->out_len));
+	KUNIT_EXPECT_FALSE(test, completion_done(&caller->closed));
+	ml_room(ml, sizeof(*answer));
+	ml_closes(test, caller);
+	answer = (void *)caller->out;
+	KUNIT_ASSERT_EQ(test, sizeof(*answer), caller->out_len);
+	KUNIT_EXPECT_EQ(test, (u8)KFW_REJECT, answer->kind);
+	KUNIT_EXPECT_EQ(test, (u32)ECONNREFUSED, le32_to_cpu(answer->status));
+}
+
+/* A link that never has room for the answer does not keep its connection for longer than the hello may take. */
+static void full_link_ends(struct kunit *test)
+{
+	struct ml_world *w = test->priv;
+	struct ml_caller *caller = ml_caller(test);
+	struct ml_link *ml;
+
+	w->proto.params.hello_timeout_ms = 200;
+	ml_hello(caller);
+	caller->room = 0;
+	ml = ml_called(test, caller);
+	kfi_link_up(&ml->link);
+	msleep(100);
+	KUNIT_EXPECT_FALSE(test, completion_done(&caller->closed));
+	ml_closes(test, caller);
+	KUNIT_EXPECT_EQ(test, (size_t)0, caller->out_len);
+}
+
 static struct kunit_case ml_cases[] = {
 	KUNIT_CASE(nonsense_comes_early),
 	KUNIT_CASE(version_is_looked_at_first),
@@ -383,6 +444,8 @@ static struct kunit_case ml_cases[] = {
 	KUNIT_CASE(up_comes_twice),
 	KUNIT_CASE(silence_ends_with_the_listener),
 	KUNIT_CASE(oldest_makes_room),
+	KUNIT_CASE(full_link_holds_up_nobody),
+	KUNIT_CASE(full_link_ends),
 	{}
 };
 
