@@ -12,56 +12,55 @@
 #define KS_HEAD		64	/* bytes of a header that are copied if they are not contiguous */
 #define KS_SHORT	1024	/* payload up to this length is copied by memcpy() */
 
-/*
- * Return the address of @len contiguous bytes of a buffer, or NULL. A short frame is mostly
- * contiguous.
+/**
+ * struct ks_span - received bytes that are contiguous in memory
+ * @bytes: their address
+ * @len: their number; 0 if they have to be copied from the buffer
  */
-static const void *ks_rx_bytes(const struct sk_buff *skb, unsigned int off, size_t len)
+struct ks_span {
+	const void	*bytes;
+	size_t		len;
+};
+
+/* Find the first of @len bytes of a buffer. Mostly all of them are contiguous. */
+static struct ks_span ks_rx_span(const struct sk_buff *skb, unsigned int off, size_t len)
 {
 	const skb_frag_t *frag = skb_shinfo(skb)->frags;
+	unsigned int linear = skb_headlen(skb);
 
-	if (off + len <= skb_headlen(skb))
-		return skb->data + off;
-	if (off < skb_headlen(skb) || !skb_shinfo(skb)->nr_frags || !skb_frags_readable(skb))
-		return NULL;
-	off -= skb_headlen(skb);
-	if (off + len > skb_frag_size(frag) || PageHighMem(skb_frag_page(frag)))
-		return NULL;
-	return skb_frag_address(frag) + off;
+	if (off < linear)
+		return (struct ks_span) { skb->data + off, min_t(size_t, len, linear - off) };
+	off -= linear;
+	if (!skb_shinfo(skb)->nr_frags || !skb_frags_readable(skb) || off >= skb_frag_size(frag) ||
+	    PageHighMem(skb_frag_page(frag)))
+		return (struct ks_span) {};
+	return (struct ks_span) {
+		skb_frag_address(frag) + off, min_t(size_t, len, skb_frag_size(frag) - off),
+	};
 }
 
 /* A header, or as much as there is of many segments. */
-static size_t ks_rx_head(struct kfi_link *link, struct sk_buff *skb, unsigned int off, size_t len)
+static size_t ks_rx_head(struct kfi_link *link, struct sk_buff *skb, unsigned int off, size_t len,
+			 const struct ks_span *span)
 {
-	size_t linear = off < skb_headlen(skb) ? min_t(size_t, len, skb_headlen(skb) - off) : 0;
 	u8 head[KS_HEAD];
-	const void *bytes;
 
-	if (linear >= min_t(size_t, len, KS_HEAD))
-		return kfi_rx_head(link, skb->data + off, linear);
-	bytes = ks_rx_bytes(skb, off, len);
-	if (bytes)
-		return kfi_rx_head(link, bytes, len);
+	if (likely(span->len >= min_t(size_t, len, KS_HEAD)))
+		return kfi_rx_head(link, span->bytes, span->len);
 	len = min_t(size_t, len, sizeof(head));
-	bytes = ks_rx_bytes(skb, off, len);
-	if (!bytes) {
-		skb_copy_bits(skb, off, head, len);
-		bytes = head;
-	}
-	return kfi_rx_head(link, bytes, len);
+	skb_copy_bits(skb, off, head, len);
+	return kfi_rx_head(link, head, len);
 }
 
 static size_t ks_rx_payload(struct kfi_link *link, struct sk_buff *skb, unsigned int off,
-			    size_t len)
+			    size_t len, const struct ks_span *span)
 {
 	struct iov_iter *into = link->into;
 	size_t n = min_t(u64, len, link->left);
-	const void *from = NULL;
 
-	if (n == link->left && n <= KS_SHORT && iov_iter_is_kvec(into) && into->nr_segs == 1)
-		from = ks_rx_bytes(skb, off, n);
-	if (likely(from)) {
-		memcpy(into->kvec->iov_base + into->iov_offset, from, n);
+	if (likely(n == link->left && n <= min_t(size_t, KS_SHORT, span->len) &&
+		   iov_iter_is_kvec(into) && into->nr_segs == 1)) {
+		memcpy(into->kvec->iov_base + into->iov_offset, span->bytes, n);
 		iov_iter_advance(into, n);	/* the data of a read has several segments */
 	} else {
 		WARN_ON_ONCE(skb_copy_datagram_iter(skb, off, into, n));
@@ -83,13 +82,13 @@ static size_t ks_rx_region(struct kfi_link *link, struct sk_buff *skb, unsigned 
 }
 
 static size_t ks_rx_consume(struct kfi_link *link, struct sk_buff *skb, unsigned int off,
-			    size_t len)
+			    size_t len, const struct ks_span *span)
 {
 	switch (smp_load_acquire(&link->want)) {	/* pairs with kfp_rx_go() */
 	case KFI_RX_HEAD:
-		return ks_rx_head(link, skb, off, len);
+		return ks_rx_head(link, skb, off, len, span);
 	case KFI_RX_PAYLOAD:
-		return ks_rx_payload(link, skb, off, len);
+		return ks_rx_payload(link, skb, off, len, span);
 	case KFI_RX_REGION:
 		return ks_rx_region(link, skb, off, len);
 	case KFI_RX_SKIP:
@@ -114,14 +113,20 @@ struct ks_run {
 static int ks_rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int off, size_t len)
 {
 	struct ks_run *run = desc->arg.data;
+	struct ks_span span = {};
 	size_t used, done = 0;
 
 	while (done < len && run->steps) {
 		run->steps--;
-		used = ks_rx_consume(run->link, skb, off + done, len - done);
+		if (!span.len)
+			span = ks_rx_span(skb, off + done, len - done);
+		used = ks_rx_consume(run->link, skb, off + done, len - done, &span);
 		if (!used)
 			break;
 		done += used;
+		used = min(used, span.len);
+		span.bytes += used;
+		span.len -= used;
 	}
 	return done;
 }
