@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dispatch.c - what a received frame means. Under the link's lock throughout.
+ * dispatch.c - what a received frame means. Under the link's lock throughout, with bottom halves off.
  *
  *   kfp_rx_dispatch()	header and segments are complete: what is it, where does the payload go?
  *   kfp_rx_more()	the next segment of a write
@@ -171,7 +171,7 @@ static int kfp_rx_unexpected(struct kfp_conn *conn)
 	if (!in)
 		return -ENOMEM;
 	kfp_rx_describe(conn, &in->rx);
-	switch (kfi_rx_arrive(&conn->ep->ep, &in->rx, true)) {
+	switch (__kfi_rx_arrive(&conn->ep->ep, &in->rx, true)) {
 	case KFI_RX_QUEUED:
 		return kfp_rx_to_inmsg(conn, in);
 	case KFI_RX_MATCHED:			/* a receive was posted meanwhile */
@@ -194,7 +194,7 @@ static int kfp_rx_message(struct kfp_conn *conn)
 	if (ret)
 		return ret;
 	kfp_rx_describe(conn, &conn->rx.rx);
-	switch (kfi_rx_arrive(&conn->ep->ep, &conn->rx.rx, false)) {
+	switch (__kfi_rx_arrive(&conn->ep->ep, &conn->rx.rx, false)) {
 	case KFI_RX_MATCHED:
 		return kfp_rx_to_receive(conn);
 	case KFI_RX_NONE:
@@ -231,7 +231,7 @@ static int kfp_rx_request(struct kfp_conn *conn)
 		return ret;
 	}
 	kfp_rx_describe(conn, &in->rx);
-	switch (kfi_rx_arrive(&conn->ep->ep, &in->rx, !rma)) {
+	switch (__kfi_rx_arrive(&conn->ep->ep, &in->rx, !rma)) {
 	case KFI_RX_QUEUED:
 		kfi_stat_inc(&conn->ep->ep, unexpected);
 		return 0;
@@ -516,7 +516,7 @@ int kfp_rx_finish(struct kfp_conn *conn)
 	switch (rx->to) {
 	case KFP_TO_RX:
 		rx->to = KFP_TO_NOWHERE;		/* kfp_rx_abort() must not end it again */
-		kfi_rx_complete(&rx->rx, 0);
+		__kfi_rx_complete(&rx->rx, 0);
 		break;
 	case KFP_TO_INMSG:
 		kfp_inmsg_arrived(rx->in);

@@ -103,7 +103,7 @@ void kfp_op_sent(struct kfp_conn *conn, struct kfi_oper *op, bool answered)
 	struct kfp_tx *tx = &conn->tx;
 
 	if (!answered && !kfp_op(op)->spliced) {
-		kfi_tx_complete(op, 0);
+		__kfi_tx_complete(op, 0);
 		return;
 	}
 	tx->unplaced += kfp_unplaced(op);
@@ -630,6 +630,17 @@ static noinline void kfp_put_bare(struct kfp_conn *conn, u8 type)
 	struct kfw_frame f = { .type = type };
 
 	kfp_put_frame(conn, &f);
+}
+
+/* Is there no frame to put? kfp_put_next() finds out, too, but this is cheaper, and usual. */
+bool kfp_nothing_next(struct kfp_conn *conn)
+{
+	const struct kfp_tx *tx = &conn->tx;
+
+	return llist_empty(&conn->posted) && list_empty(&tx->queue) && list_empty(&tx->granted) &&
+	       list_empty(&tx->stalled[KFP_CLS_MSG]) && list_empty(&tx->stalled[KFP_CLS_TAG]) &&
+	       list_empty_careful(&conn->answers) && !READ_ONCE(conn->credit_due) &&
+	       !test_bit(KFP_BYE_WANTED, &conn->flags);
 }
 
 static bool kfp_put_control(struct kfp_conn *conn)

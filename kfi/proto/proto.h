@@ -734,6 +734,7 @@ void kfp_tx_flush_all(struct kfp_conn *conn, int err);
 void kfp_tx_collect(struct kfp_conn *conn);
 void kfp_tx_gather(struct kfp_conn *conn);
 bool kfp_tx_follows(struct kfp_conn *conn);
+bool kfp_nothing_next(struct kfp_conn *conn);
 void kfp_lazy_join(struct kfp_conn *conn);
 void kfp_verdict_queue(struct kfp_conn *conn, struct kfp_answer *answer, bool lazy);
 void kfp_answer_queue(struct kfp_conn *conn, struct kfp_answer *answer);

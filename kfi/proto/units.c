@@ -48,6 +48,8 @@ bool kfp_unit_next(struct kfp_conn *conn, struct kfi_unit *unit)
 	struct kfp_tx *tx = &conn->tx;
 	const struct kfp_op *pop;
 
+	if (tx->at == KFP_TX_FRAMES && !tx->staged && kfp_nothing_next(conn))
+		return false;
 	if (unlikely(test_bit(KFP_BYE_WANTED, &conn->flags)))
 		kfp_lazy_join(conn);	/* no frame may follow a BYE */
 	do {
