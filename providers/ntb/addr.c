@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * addr.c - names: which end of a bridge, and a port there. Both ends of a bridge have a number, which its driver knows.
+ * addr.c - names: an end of a bridge, and a port at this end. Both ends of a bridge have a number,
+ * which the driver of the bridge knows.
  *
- * A node is given as the number of an end, or as the name of a bridge of ours, which stands for our end of it; with "/peer" behind it
- * for the other.
+ * A node string is the number of an end, or the name of a bridge of this machine, which stands for
+ * our end of it; with "/peer" behind it, it stands for the other end.
  */
 #include <linux/jhash.h>
 #include <linux/kernel.h>
@@ -19,7 +20,7 @@ void nt_addr_str(const void *addr, size_t len, char *buf, size_t size)
 		snprintf(buf, size, "ntb:%u:%u", le32_to_cpu(a->side), le32_to_cpu(a->port));
 }
 
-/* ---- names as the message protocol has them: a struct ntw_addr ---- */
+/* ---- names of the message protocol: a struct ntw_addr ---- */
 
 size_t nt_name_len(const void *name)
 {
@@ -54,7 +55,7 @@ int nt_name_write(const struct kfi_ep *ep, const void *name, void *addr)
 	return sizeof(struct ntw_addr);
 }
 
-/* All endpoints of one end are one source. */
+/* All endpoints of one end count as one source. */
 void nt_name_source(const void *name, void *source)
 {
 	const struct ntw_addr *a = name;
@@ -62,7 +63,7 @@ void nt_name_source(const void *name, void *source)
 	*(struct ntw_addr *)source = (struct ntw_addr) { .side = a->side };
 }
 
-/* The port that was called is the endpoint's, whichever bridge the call came by. */
+/* The name is that of the called endpoint, whichever bridge the call has come by. */
 void nt_name_self(struct kfi_link *link, void *name)
 {
 	memcpy(name, &nt_link_ep(link)->addr, sizeof(struct ntw_addr));
@@ -75,7 +76,7 @@ int nt_port_parse(const char *service, u32 *port)
 	return kstrtou32(service, 10, port) || !*port || *port > INT_MAX ? -EINVAL : 0;
 }
 
-/* Of one bridge; 0 or -ENODATA. */
+/* Parse the name of one bridge. Return: 0, -ENODATA */
 static int nt_named(struct nt_dev *dev, const char *node, u32 *side)
 {
 	const char *name = nt_link_name(dev->link);
@@ -108,15 +109,17 @@ static int nt_name_match(struct nt_dev *dev, void *arg)
 }
 
 /*
- * The name of another bridge stands for its end, too: both ends may be in one machine. But the other end of another bridge is reached over
- * that one: with several between two machines, it is what says which of them is meant.
+ * The name of another bridge stands for its end, too: both ends may be in one machine. "/peer" is
+ * accepted behind the name of @dev only. If several bridges connect two machines, all other ends
+ * may have the same number, and the name says which bridge is meant.
  */
 int nt_node_side(struct nt_dev *dev, const char *node, u32 *side)
 {
 	struct nt_name name = { .node = node };
 
 	if (!kstrtou32(node, 10, side) || !nt_named(dev, node, side))
-		return *side == nt_link_side(dev->link) || *side == nt_link_peer_side(dev->link) ? 0 : -ENODATA;
+		return *side == nt_link_side(dev->link) || *side == nt_link_peer_side(dev->link) ?
+		       0 : -ENODATA;
 	if (nt_devs_each(nt_name_match, &name) != 1 || name.side != nt_link_peer_side(dev->link))
 		return -ENODATA;
 	*side = name.side;
@@ -131,7 +134,7 @@ int nt_addr_check(struct kfi_domain *domain, const void *addr)
 	return port && port <= INT_MAX ? 0 : -EINVAL;
 }
 
-/* Without a node: the other end of the domain's bridge. */
+/* Without a node the address is at the other end of the domain's bridge. */
 int nt_resolve(struct kfi_domain *domain, const char *node, const char *service, void *addr)
 {
 	struct nt_dev *dev = nt_dev_find(domain->name, 0);
@@ -151,7 +154,7 @@ int nt_resolve(struct kfi_domain *domain, const char *node, const char *service,
 	return sizeof(*a);
 }
 
-/* The name that an endpoint is to have: what its info says; the port may be 0, which is any. */
+/* The name that an endpoint asks for by its info. Port 0 stands for any. */
 int nt_source(const struct kfi_info *info, struct nt_dev *dev, struct ntw_addr *addr)
 {
 	*addr = (struct ntw_addr) { .side = cpu_to_le32(nt_link_side(dev->link)) };

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * bell.c - signals: how the peer is woken, and how it wakes us.
+ * bell.c - signals: how a side wakes the other.
  *
- * Doorbell bits are used in turn. A bit that is rung while it is still set makes no interrupt, and when we have cleared it that clearing
- * is on its way to the bridge for a while; to be sure that it has arrived would take a read, which the data path has none of. With
- * several bits the same one is not rung again for as many signals. What would be lost all the same is found at the next beat.
+ * Doorbell bits are used in turn. A bit that is rung while it is set makes no interrupt, and a
+ * write that clears a bit takes time to reach the bridge. Only a read could tell that it has
+ * arrived, and the data path has no reads. With several bits the same one is not rung again for as
+ * many signals. A signal that is lost nevertheless is made up for at the next sign of life.
  *
  * Interrupt messages (msi.c) are used where the peer offers them. A side offers them if its
  * parameter says so; or if the engine can't ring and interrupt remapping keeps the peer to the
@@ -33,7 +34,7 @@ int nt_bell_check_params(void)
 	return 0;
 }
 
-/* The first bits in a row that are ours to use */
+/* Use the first adjacent bits of our doorbell register */
 int nt_bell_init(struct nt_link *link)
 {
 	u64 valid = ntb_db_valid_mask(link->ntb);
@@ -44,7 +45,8 @@ int nt_bell_init(struct nt_link *link)
 		return -ENODEV;
 	}
 	bells->first = __ffs64(valid);
-	while (bells->count < NTW_BELLS_MAX && bells->first + bells->count < 64 && valid >> (bells->first + bells->count) & 1)
+	while (bells->count < NTW_BELLS_MAX && bells->first + bells->count < 64 &&
+	       valid >> (bells->first + bells->count) & 1)
 		bells->mine |= BIT_ULL(bells->first + bells->count++);
 	ntb_db_clear(link->ntb, bells->mine);
 	return ntb_db_clear_mask(link->ntb, bells->mine);
@@ -56,14 +58,15 @@ void nt_bell_exit(struct nt_link *link)
 	ntb_db_clear(link->ntb, link->bells.mine);
 }
 
-/* A doorbell for the engine to write, if the bridge has such */
+/* Let the engine write a doorbell, if the bridge has an address for it */
 static bool nt_bell_dma(struct nt_link *link, unsigned int bit)
 {
 	resource_size_t len;
 	phys_addr_t at;
 	u64 data;
 
-	return !ntb_peer_db_addr(link->ntb, &at, &len, &data, bit) && nt_engine_bell(&link->ring.engine, at, len, data);
+	return !ntb_peer_db_addr(link->ntb, &at, &len, &data, bit) &&
+	       nt_engine_bell(&link->ring.engine, at, len, data);
 }
 
 static bool nt_bell_can_dma(struct nt_link *link)
@@ -72,7 +75,8 @@ static bool nt_bell_can_dma(struct nt_link *link)
 	phys_addr_t at;
 	u64 data;
 
-	return link->ring.engine.chan && !ntb_peer_db_addr(link->ntb, &at, &len, &data, link->bells.peer_first);
+	return link->ring.engine.chan &&
+	       !ntb_peer_db_addr(link->ntb, &at, &len, &data, link->bells.peer_first);
 }
 
 int nt_bell_offer(struct nt_link *link)
@@ -108,7 +112,8 @@ int nt_bell_open(struct nt_link *link, const struct ntw_greeting *g)
 			i++;
 	if (i || nt_mode != NT_SIGNAL_DMA)
 		return 0;
-	return nt_bell_refuse(link, "signal=dma: there is no engine, or no doorbell that one can write");
+	return nt_bell_refuse(link,
+			      "signal=dma: there is no engine, or no doorbell that one can write");
 }
 
 void nt_bell_ring(struct nt_link *link)
@@ -127,7 +132,10 @@ void nt_bell_heard(struct nt_link *link, int vector)
 
 	if (!bits)
 		return;
-	/* Cleared before the look: what is rung from here on makes another interrupt. A message is over when it has been heard. */
+	/*
+	 * Cleared before the ring is read: a bit that is rung from here on makes another interrupt.
+	 * An interrupt message has no bit to clear.
+	 */
 	if (READ_ONCE(link->state) != NT_LINK_UP || nt_mode != NT_SIGNAL_MSI)
 		ntb_db_clear(link->ntb, bits);
 	atomic64_inc(&link->interrupts);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * bridge.h - a bridge: what link.c, hand.c, win.c, bell.c and msi.c share.
+ * bridge.h - a bridge: shared by link.c, hand.c, win.c, bell.c, msi.c, flat.c and map.c.
  *
- * One work item runs a link's state machine (link.c); everything below is its alone, or belongs to nt_link_start() and
- * nt_link_stop() when it does not run, but what the comments say otherwise. Interrupts, timers and faults set a bit of @events and queue it.
+ * One work item runs the state machine of a link (link.c). The structures below are used by that
+ * work item only, or by nt_link_start() and nt_link_stop() while it does not run, unless their
+ * comments say otherwise. Interrupts, timers and faults set a bit of @events and queue the work
+ * item.
  */
 #ifndef _KFI_NTB_BRIDGE_H
 #define _KFI_NTB_BRIDGE_H
@@ -16,22 +18,26 @@
 #include "link.h"
 #include "ring.h"
 
-#define NT_PEER		NTB_DEF_PEER_IDX	/* of the peers of a bridge, the one we speak to */
+#define NT_PEER		NTB_DEF_PEER_IDX	/* the peer that is used, of those of the bridge */
 
 /** enum nt_signal - parameter signal */
 enum nt_signal {
 	NT_SIGNAL_AUTO,
 	NT_SIGNAL_DMA,		/* the engine writes the peer's doorbell */
-	NT_SIGNAL_MSI,		/* the engine, or the CPU, writes an interrupt message */
-	NT_SIGNAL_CPU		/* the CPU rings the doorbell, when the engine is done */
+	NT_SIGNAL_MSI,		/* the engine or the CPU writes an interrupt message */
+	/* the CPU rings the doorbell after the engine has completed its copies */
+	NT_SIGNAL_CPU
 };
 
 /**
- * struct nt_inbound - memory that the peer can write, as its owners see it
- * @ref:	the device, until it goes; each piece that a consumer has. The last one frees it
- * @pages:	@order: pages of our own; NULL: it is dma_alloc_coherent()'s; @kept: of them the first ones that are never freed
- * @arena:	what is behind the ring. Its own locks; published with a release
- * @node:	where it is
+ * struct nt_inbound - memory that the peer can write
+ * @ref: references: one of the device until it is removed, one of each piece that a consumer has.
+ *	The last one frees the structure
+ * @pages: pages that were allocated; NULL: the memory is of dma_alloc_coherent()
+ * @order: order of @pages
+ * @kept: number of pages at the beginning of @pages that are never freed
+ * @arena: the memory behind the ring. It has locks of its own; published with a release
+ * @node: NUMA node of the memory
  */
 struct nt_inbound {
 	refcount_t		ref;
@@ -43,16 +49,24 @@ struct nt_inbound {
 };
 
 /**
- * struct nt_window - memory that the peer writes, and where we write to the peer's
- * @index:	of the memory window, the same both ways
- * @in:	what of its memory may be there when the device is not
- * @base: what was allocated, @base_len bytes at @base_dma; NULL until the link is up for the first time
- * @mem: of it the inbound memory, @size bytes at @dma; @ring: bytes of its ring
- * @size_align:	what the bridge wants lengths to be a multiple of
- * @reach:	bytes of it that the peer reaches, in this life: its window may be shorter. Read in any context; what is lent lies below it
- * @open:	the peer can write to it
- * @parked:	it can't, but for so many bytes of the beginning
- * @peer: the peer's window in our address space, @peer_len bytes at @peer_base
+ * struct nt_window - memory that the peer writes, and the window to the peer's
+ * @index: index of the memory window, the same in both directions
+ * @in: the part that may live longer than the device
+ * @base: what was allocated; NULL until the link is up for the first time
+ * @base_dma: address of @base for the device
+ * @base_len: bytes of @base
+ * @mem: inbound memory, within @base
+ * @dma: address of @mem for the device
+ * @size: bytes of @mem
+ * @ring: bytes of the ring in @mem
+ * @size_align: the bridge requires lengths to be a multiple of this
+ * @reach: bytes of @mem that the peer reaches in this life: its window may be shorter. Read in any
+ *	context; memory that is exposed lies below it
+ * @open: the peer can write to @mem
+ * @parked: the window is closed, and shows only this many bytes of the beginning of @mem
+ * @peer: the peer's window in our address space
+ * @peer_base: physical address of the peer's window
+ * @peer_len: bytes of the peer's window
  */
 struct nt_window {
 	int			index;
@@ -74,8 +88,10 @@ struct nt_window {
 };
 
 /**
- * struct nt_map - addresses of the bus that regions are put behind; map.c
- * @iova:	all of them; @room: those that are free, without the first page, as bytes of the range. Their own locks
+ * struct nt_map - bus addresses at which regions are mapped; map.c
+ * @iova: the whole range
+ * @room: free addresses of the range, without the first page, as byte offsets. It has locks of its
+ *	own
  */
 struct nt_map {
 	struct dma_iova_state	iova;
@@ -83,16 +99,18 @@ struct nt_map {
 };
 
 /**
- * struct nt_flat - a second window: over all memory of this machine, or over what is registered; flat.c
- * @index:	of the memory window; negative: there is none
- * @all:	it shows all memory, from address 0 on; else what is in @map
- * @size:	bytes that it shows, from @base on, once the bridge has said what it can
- * @word:	of them the one that is &ntw_ctl.flat
- * @mapped:	@map is there. Published with a release
- * @open:	the peer can write to it
- * @park:	bytes at its beginning that nobody uses, to which the bridge can shorten the window.
- *		0: there are too few, so the window can't be parked
- * @parked:	it is closed, but it shows so many of these bytes
+ * struct nt_flat - a second window, over all memory or over registered memory; flat.c
+ * @index: index of the memory window; negative: there is none
+ * @all: the window shows all memory, from address 0 on; else what is in @map
+ * @mapped: @map exists. Published with a release
+ * @open: the peer can write to the window
+ * @park: bytes at its beginning that are not in use, to which the bridge can shorten the window. 0:
+ *	there are too few, so the window can't be parked
+ * @parked: the window is closed, but shows this many of these bytes
+ * @size: bytes that the window shows, from @base on; 0 until the bridge has reported its limits
+ * @base: address of the bus at which it begins
+ * @word: byte of the window that is &ntw_ctl.flat
+ * @map: what a window over registered memory shows
  */
 struct nt_flat {
 	int			index;
@@ -108,9 +126,12 @@ struct nt_flat {
 
 /**
  * struct nt_bells - doorbell bits that we and the peer use for each other
- * @mine:	bits of ours
- * @first: and @count: the same as numbers
- * @peer_first: and @peer_count: the peer's; the work item sets them before the ring is on, after that they are read in posts
+ * @mine: our bits
+ * @first: number of the first of our bits
+ * @count: number of our bits
+ * @peer_first: number of the first of the peer's bits
+ * @peer_count: number of the peer's bits. The work item sets both before the ring is on; after that
+ *	posts read them
  */
 struct nt_bells {
 	u64	mine;
@@ -120,11 +141,19 @@ struct nt_bells {
 
 /**
  * struct nt_msi - signals that are interrupt messages
- * @offered:	the peer may write ours: @data to byte @at of our window @window, where @addr is; it makes the interrupt @irq
- * @open:	the window shows interrupt messages
- * @parked:	the window shows so many bytes of the beginning of the inbound memory instead
- * @addr_align: @size_align: addresses and lengths of this window are multiples of these
- * @peer:	where to write @peer_data to interrupt the peer; NULL: it is woken by its doorbell. Set before the ring is on
+ * @offered: the peer may write our interrupt message
+ * @open: the window shows interrupt messages
+ * @window: index of the window
+ * @parked: the window shows this many bytes of the beginning of the inbound memory instead
+ * @addr_align: addresses of the window are a multiple of this
+ * @size_align: lengths of the window are a multiple of this
+ * @irq: the interrupt that our message raises
+ * @addr: address of the message
+ * @at: byte of the window that is at @addr
+ * @data: the message
+ * @peer_data: message that interrupts the peer
+ * @peer: where to write @peer_data; NULL: the peer is woken by its doorbell. Set before the ring is
+ *	on
  */
 struct nt_msi {
 	bool		offered;
@@ -139,48 +168,62 @@ struct nt_msi {
 	void __iomem	*peer;
 };
 
-/** enum nt_link_state - of a link */
+/**
+ * enum nt_link_state - state of a link, see link.c
+ */
 enum nt_link_state {
 	NT_LINK_DOWN,
-	NT_LINK_QUIET,	/* has said its incarnation, looks for the peer's */
-	NT_LINK_OPEN,	/* the window is open to the peer, looks whether the peer's is */
-	NT_LINK_HELLO,	/* has written a hello, looks for the peer's */
+	NT_LINK_QUIET,	/* has published its incarnation, waits for the peer's */
+	NT_LINK_OPEN,	/* has opened its window to the peer, waits for the peer's window */
+	NT_LINK_HELLO,	/* has written a hello, waits for the peer's */
 	NT_LINK_UP
 };
 
 /* Bits of &nt_link.events, set in any context */
 enum nt_event {
 	NT_EV_FAULT,	/* this life can't go on */
-	NT_EV_FLAP,	/* the bridge's link has changed, and we had said hello */
+	NT_EV_FLAP,	/* the bridge's link has changed after our hello */
 };
 
 /**
  * struct nt_link - one bridge
- * @ntb:	the device
- * @priv:	the endpoints' part
- * @entry:	in the list of links that were started; link.c
- * @ring: records; @win: @flat: memory; @bells: @msi: signals
- * @work:	see above
- * @events:	bits of enum nt_event
- * @lock:	protects what follows, and NT_EV_FAULT; inside of the ring's
- * @why:	of NT_EV_FAULT
- * @life:	see nt_link_life(); read anywhere
- * @state:	enum nt_link_state; read anywhere
- * @stopping:	it is to stay down; @hasty: and this kernel ends
- * @hung:	it ended while the engine had memory of ours, of which nothing is ever freed. Read
- *		anywhere
- * @poor:	there was no memory for the window when it was last tried
- * @exposed:	a window of a life could not be closed: there is no other life, and what the window shows
- *		is given to nobody any more. Read anywhere
- * @mine: and @yours: the incarnations of this life
- * @pace:	milliseconds until the handshake is looked at again
- * @beat: the peer's, as last seen, at @beat_at, in jiffies
- * @given: what the peer has answered, as last seen, at @given_at, or when it last owed nothing
- * @wait:	woken when it comes up
- * @checks:	see nt_link_checks()
- * @torn:	times that nt_link_torn() was called
- * @bounced: @placed: see nt_payload_in(); @interrupts: doorbells of the peer; @ups: and @resets: in struct nt_stats
- * @debugfs:	its folder
+ * @ntb: the device
+ * @priv: for the endpoints, see nt_link_priv()
+ * @entry: entry in the list of links that were started; link.c
+ * @ring: records
+ * @win: inbound memory and the peer's
+ * @flat: flat window
+ * @bells: doorbells
+ * @msi: interrupt messages
+ * @work: runs the state machine
+ * @events: bits of enum nt_event
+ * @lock: protects @why, @life and NT_EV_FAULT; taken inside the ring's lock
+ * @why: reason of NT_EV_FAULT
+ * @life: see nt_link_life(); also read without the lock
+ * @state: enum nt_link_state; read in any context
+ * @stopping: the link has to stay down
+ * @hasty: the link has to stay down, and this kernel ends
+ * @hung: this kernel has ended while the engine had memory of ours, none of which is ever freed.
+ *	Read in any context
+ * @poor: the last attempt to allocate memory for the window has failed
+ * @exposed: a window of a life could not be closed. There is no further life, and memory in that
+ *	window is not allocated any more. Read in any context
+ * @mine: our incarnation of this life
+ * @yours: the peer's incarnation of this life
+ * @pace: milliseconds until the next step of the handshake
+ * @beat: serial number of the peer, as last read
+ * @beat_at: time at which @beat has changed, in jiffies
+ * @given: what the peer has answered, as last read, see nt_ring_peer_owes()
+ * @given_at: time at which @given has changed, or at which the peer last owed nothing
+ * @wait: woken when the link comes up
+ * @checks: see nt_link_checks()
+ * @torn: number of calls of nt_link_torn()
+ * @bounced: bytes that were copied by CPU, see nt_payload_in()
+ * @placed: bytes that were written to their place, see nt_payload_in()
+ * @interrupts: doorbells that were received
+ * @ups: times that the link has come up
+ * @resets: times that the link has gone down
+ * @debugfs: directory of the link
  */
 struct nt_link {
 	struct ntb_dev		*ntb;
@@ -221,10 +264,10 @@ static inline struct nt_link *nt_ring_link(struct nt_ring *ring)
 	return container_of(ring, struct nt_link, ring);
 }
 
-/* facade.c: the file `stats` of the link's directory in debugfs */
+/* facade.c: create the file `stats` in the link's debugfs directory */
 void nt_link_show(struct nt_link *link);
 
-/* link.c: the state machine should look, now. Any context */
+/* link.c: let the state machine run now. Any context */
 void nt_link_queue(struct nt_link *link);
 extern unsigned int nt_heartbeat_ms;
 extern bool nt_crc, nt_crc_placed;
@@ -232,90 +275,105 @@ extern bool nt_crc, nt_crc_placed;
 /* win.c. Process context */
 int nt_win_init(struct nt_window *win, struct ntb_dev *ntb);
 /*
- * After nt_win_shut(). @shown: bytes at the beginning of the inbound memory that some window still
- * shows: they are never freed
+ * Called after nt_win_shut(). @shown: bytes at the beginning of the inbound memory that a window
+ * still shows; they are never freed
  */
 void nt_win_exit(struct nt_window *win, struct ntb_dev *ntb, size_t shown);
-/* Its memory, when the link is up for the first time. It stays. */
+/* Allocate the memory when the link is up for the first time. It is kept */
 int nt_win_alloc(struct nt_window *win, struct ntb_dev *ntb);
-/* Let the peer in, with an empty control page; and shut it out: on return nothing lands any more. */
+/*
+ * Let the peer write, to an empty control page; or stop it: on return nothing of the peer's arrives
+ * any more
+ */
 int nt_win_open(struct nt_window *win, struct ntb_dev *ntb);
 int nt_win_close(struct nt_window *win, struct ntb_dev *ntb);
 /*
- * The window is to show nothing any more, not even what it is parked on: there is no other life.
- * Return: bytes from the beginning of the inbound memory that the peer can write all the same
+ * Let the window show nothing, not even what it is parked on: there is no further life.
+ * Return: bytes from the beginning of the inbound memory that the peer can still write
  */
 size_t nt_win_shut(struct nt_window *win, struct ntb_dev *ntb);
 /*
- * The same for any window of ours, which shows @len bytes at @park afterwards if the bridge can't
- * switch it off; 0: there is no memory for that.
+ * Close any window of ours. If the bridge can't switch it off, it shows @len bytes at @park
+ * afterwards; 0: there is no memory for that.
  * Return: bytes that it shows; negative: it still shows what it did
  */
 int nt_mw_close(struct ntb_dev *ntb, int index, dma_addr_t park, size_t len);
 /* Switch a window off. Return: 0; else it still shows what it did */
 int nt_mw_shut(struct ntb_dev *ntb, int index);
 /*
- * Bytes of the beginning of inbound memory that a closed window may show, or 0.
- * @size_align: lengths of that window are a multiple of it
+ * Return the bytes at the beginning of inbound memory that a closed window may show, or 0.
+ * @size_align: lengths of that window are a multiple of this
  */
 size_t nt_win_park(const struct nt_window *win, resource_size_t size_align);
 int nt_win_check_params(void);
 
-/* flat.c. Process context, but for the last one */
+/* flat.c. Process context, but for nt_flat_at() */
 int nt_flat_init(struct nt_flat *flat, struct ntb_dev *ntb, const struct nt_window *win);
 /* As nt_win_shut() */
 size_t nt_flat_shut(struct nt_link *link);
 /* After nt_flat_shut() */
 void nt_flat_exit(struct nt_link *link);
-/* With the link up: can the bridge show what it is to? Return: 0, also if it need not; negative: no, and with @say the log says why */
+/*
+ * Prepare the window, with the link up. Return: 0, also if there is none; negative: the bridge
+ * can't show what the window is for; with @say the reason is logged
+ */
 int nt_flat_ready(struct nt_link *link, bool say);
-/* As nt_win_open() and nt_win_close(), next to them */
+/* As nt_win_open() and nt_win_close(), and called next to them */
 int nt_flat_open(struct nt_flat *flat, struct ntb_dev *ntb);
 int nt_flat_close(struct nt_flat *flat, struct ntb_dev *ntb);
-/* The peer's, for the engine, if that is there and reaches all of it; the peer is shown that. Return: 0, -EPROTO: no peer says this */
+/*
+ * Let the engine use the peer's flat window, if there is an engine that reaches all of it, and show
+ * the peer that we reach it. Return: 0; -EPROTO: an invalid hello
+ */
 int nt_flat_use(struct nt_link *link, const struct ntw_greeting *g);
-/* Where @piece is in there, for the peer */
+/* Find the address of @piece in the window */
 bool nt_flat_at(const struct nt_flat *flat, const struct nt_piece *piece, u64 *at);
 int nt_flat_check_params(void);
 
 /* map.c. Process context */
 bool nt_map_possible(struct device *dev);
 int nt_map_open(struct nt_link *link, u64 size, u64 align);
-/* @shown: a window still shows the range: it is never freed, and leads where it did */
+/* @shown: a window still shows the range, so it is never freed and keeps its mapping */
 void nt_map_close(struct nt_link *link, bool shown);
 /* Bytes that are in use. Any context */
 size_t nt_map_used(const struct nt_link *link);
 
-/* hand.c: what is said before records can be. The work item's */
+/* hand.c: the handshake before records can be sent. Called by the work item */
 void nt_hand_say(struct nt_link *link, enum ntw_state state);
-/* What the peer says. Return: as ntw_decode_hand() */
+/* Read the peer's scratchpads. Return: as ntw_decode_hand() */
 int nt_hand_hear(struct nt_link *link, struct ntw_hand *hand);
 void nt_hello_say(struct nt_link *link);
-/* Return: 0: it is there and matches @hand, and is now in @g; -EAGAIN: not there yet; -EPROTO */
+/*
+ * Return: 0 if a hello that matches @hand has come, with its contents in @g; -EAGAIN: not yet;
+ * -EPROTO
+ */
 int nt_hello_hear(struct nt_link *link, const struct ntw_hand *hand, struct ntw_greeting *g);
 
 /* bell.c */
 int nt_bell_init(struct nt_link *link);
 void nt_bell_exit(struct nt_link *link);
-/* What of ours the peer may use in this life, before the hello; how it is to be woken itself, when its own has come. Process context */
+/*
+ * Prepare our signals for this life, before the hello; choose how to wake the peer, after its
+ * hello. Process context
+ */
 int nt_bell_offer(struct nt_link *link);
 int nt_bell_open(struct nt_link *link, const struct ntw_greeting *g);
-/* Wake it, by CPU. Any context */
+/* Wake the peer, by CPU. Any context */
 void nt_bell_ring(struct nt_link *link);
-/* A doorbell of ours: hard interrupt */
+/* Handle a doorbell of ours. Hard interrupt */
 void nt_bell_heard(struct nt_link *link, int vector);
 int nt_bell_check_params(void);
 
-/* msi.c. Process context, but for the last one */
-/* @asked: by the administrator, and not because nothing else will do */
+/* msi.c. Process context, but for nt_msi_ring() */
+/* @asked: the administrator has asked for it; else it is offered because no other signal serves */
 int nt_msi_offer(struct nt_link *link, bool asked);
-/* Of both ways */
+/* Withdraw our offer, and stop to use the peer's */
 void nt_msi_withdraw(struct nt_link *link);
 /* As nt_win_shut() */
 size_t nt_msi_shut(struct nt_link *link);
-/* Not where the peer knows it to be any more */
+/* Return: true if our interrupt message is not the one any more that the peer was told */
 bool nt_msi_moved(const struct nt_link *link);
-/* Return: 0; -EOPNOTSUPP: the peer does not offer it, or so that we can't; -ENOMEM */
+/* Return: 0; -EOPNOTSUPP: the peer has no offer that we can use; -ENOMEM */
 int nt_msi_use(struct nt_link *link, const struct ntw_greeting *g);
 void nt_msi_ring(struct nt_link *link);
 

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * call.c - callers. A CALL is noted in softirq, and answered by a work item of its bridge.
+ * call.c - callers. A CALL is recorded in softirq, and answered by a work item of its bridge.
  *
- * A caller has a note from a fixed number of notes until the work item looks at it. A caller that
- * finds no note gets no answer, and gives up after a time. A caller that was listed costs a
- * connection of the message protocol, which bounds their number (struct kfi_proto_params).
+ * The record takes a struct nt_caller, of which there is a fixed number, until the work item
+ * handles it. A caller that finds none free gets no answer, and gives up after its time limit. A
+ * caller that was admitted takes a connection of the message protocol, which bounds their number
+ * (struct kfi_proto_params).
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include "ntb.h"
 
-/* ---- notes ---- */
+/* ---- recorded callers ---- */
 
 int nt_callers_init(struct nt_dev *dev)
 {
@@ -35,7 +36,7 @@ void nt_callers_free(struct nt_dev *dev)
 	kvfree(dev->caller_mem);
 }
 
-/* Note @call, of which the members behind @entry and @mirror are set. Any context */
+/* Record @call, of which all members but @entry and @mirror are set. Any context */
 static void nt_caller_note(struct nt_dev *dev, const struct nt_caller *call, bool mirror)
 {
 	struct nt_caller *caller;
@@ -68,7 +69,7 @@ static bool nt_caller_next(struct nt_dev *dev, struct nt_caller *call)
 	return caller;
 }
 
-/* The link has gone: so have the callers of the peer, but not those of our own end. */
+/* The link has gone down, and with it the callers of the peer. Callers of our own end stay. */
 void nt_callers_drop(struct nt_dev *dev)
 {
 	struct nt_caller *caller, *next;
@@ -80,7 +81,7 @@ void nt_callers_drop(struct nt_dev *dev)
 	spin_unlock_bh(&dev->lock);
 }
 
-/* ---- records, in softirq ---- */
+/* ---- records of the peer, in softirq ---- */
 
 void nt_call_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *body, size_t len,
 		bool mirror)
@@ -99,7 +100,10 @@ void nt_call_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *body,
 		nt_caller_note(dev, &caller, mirror);
 }
 
-/* An ANSWER for a call that was given up: the other side must not wait for this one. */
+/*
+ * An ANSWER to a call that was given up. The other side has a connection now, and learns from a
+ * CLOSE that this side has none.
+ */
 static void nt_answer_late(struct nt_dev *dev, const struct ntw_calling *c, bool mirror)
 {
 	struct nt_caller caller = {
@@ -132,7 +136,7 @@ void nt_answer_in(struct nt_dev *dev, struct nt_stream *s, const struct ntw_rec 
 		if (s->state == NT_OPEN)
 			nt_stream_end(s, -EPROTO);
 		else if (!ret)
-			nt_answer_late(dev, &c, mirror);	/* it is being given up */
+			nt_answer_late(dev, &c, mirror);	/* the call is being given up */
 	} else if (ret) {
 		nt_stream_end(s, ret);
 	} else if (c.status) {
@@ -147,7 +151,7 @@ void nt_answer_in(struct nt_dev *dev, struct nt_stream *s, const struct ntw_rec 
 /* ---- answers, in the work item ---- */
 
 /**
- * struct nt_refusal - a record for a number of which there is no connection here
+ * struct nt_refusal - a record to a number for which there is no connection here
  * @rec: the record
  * @dev: the bridge, with a reference
  */
@@ -170,7 +174,7 @@ static void nt_refusal_sent(struct nt_rec *rec, int err)
 	nt_refusal_free(container_of(rec, struct nt_refusal, rec));
 }
 
-/* A peer that does not read may call without end: there is a bound. */
+/* Their number is bounded: a peer that handles no records may call without end. */
 static struct nt_refusal *nt_refusal_new(struct nt_dev *dev)
 {
 	struct nt_refusal *r = NULL;
@@ -215,10 +219,11 @@ static void nt_refuse(struct nt_dev *dev, const struct nt_caller *caller, int er
 	rcu_read_unlock();
 }
 
-/* The connection is listed: records may come for it. */
+/* Publish the connection, which is listed in its home, and answer the call */
 static void nt_called(struct nt_stream *s, struct kfi_link *link, const struct nt_caller *caller)
 {
-	rcu_read_lock();	/* nt_conns_link_down() waits, and then finds it */
+	/* nt_conns_link_down() waits for this section, and then finds the connection */
+	rcu_read_lock();
 	spin_lock_bh(&s->lock);
 	s->end = container_of(link, struct nt_end, link);
 	s->life = caller->life;
@@ -235,8 +240,9 @@ static void nt_called(struct nt_stream *s, struct kfi_link *link, const struct n
 }
 
 /*
- * @home: the bridge of the port, whose nt_dev.answering is held; @dev: the bridge that the call came
- * by. Return: 0, or the reason of a refusal; 1: the protocol has closed the connection
+ * Admit a caller. @home is the bridge of the port, whose nt_dev.answering is held; @dev is the
+ * bridge by which the call came. Return: 0; the reason of a refusal, negative; 1 if the protocol
+ * has closed the connection.
  */
 static int nt_caller_admit(struct nt_dev *dev, struct nt_dev *home, const struct nt_caller *caller)
 {
@@ -294,7 +300,8 @@ static void nt_caller_answer(struct nt_dev *dev, const struct nt_caller *caller)
 }
 
 /*
- * An endpoint that closes waits for a run, so a run ends although the peer may call without end.
+ * The number of callers of one run is bounded: an endpoint that closes waits for the end of a run,
+ * and the peer may call without end.
  */
 void nt_callers_work(struct work_struct *work)
 {
@@ -303,7 +310,7 @@ void nt_callers_work(struct work_struct *work)
 	struct nt_caller caller;
 	unsigned int n;
 
-	/* When the bridge goes nobody listens any more, and the link is down. */
+	/* When the bridge is removed, no endpoint listens any more, and the link is down. */
 	for (n = 0; n < NT_ANSWERED && !READ_ONCE(dev->going) && nt_caller_next(dev, &caller); n++)
 		nt_caller_answer(dev, &caller);
 	memalloc_noio_restore(noio);

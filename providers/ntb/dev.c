@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dev.c - bridges come and go, and domains with them.
+ * dev.c - bridges and domains.
  *
- *	unfindable		domain_open, pep_open and listen refuse it
- *	kfi_device_gone()	listeners closed, endpoints stopped
- *	nt_link_stop()		the link goes down; every record has had its callbacks, so connections lose their last references
- *	domains' references
- *	wait for the last one	a consumer that was closing just now, a query under way
+ * A bridge is removed in these steps:
+ *
+ *	removed from the list		domain_open, pep_open and listen do not find it
+ *	kfi_device_gone()		listeners are closed, endpoints stopped
+ *	nt_link_stop()			the link goes down; every record has had its callbacks, so
+ *					connections drop their last references
+ *	references of domains dropped
+ *	wait for the last reference	of a consumer that is just closing, or of a query
  *	nt_link_remove()
  */
 #include <linux/ntb.h>
@@ -14,10 +17,10 @@
 #include <linux/slab.h>
 #include "ntb.h"
 
-#define NT_PORT_AUTO	0x10000U	/* ports that nobody has chosen are from here on */
-#define NT_BRIDGES	16		/* as many are offered */
+#define NT_PORT_AUTO	0x10000U	/* first of the ports that are chosen automatically */
+#define NT_BRIDGES	16		/* bridges that are offered, at most */
 
-/* Protects nt_devs, nt_domains and membership in both. Nothing of kfi.ko is called under it. */
+/* Protects nt_devs, nt_domains and membership in both. No function of kfi.ko is called under it. */
 static DEFINE_MUTEX(nt_devs_lock);
 static LIST_HEAD(nt_devs);
 static LIST_HEAD(nt_domains);
@@ -51,7 +54,7 @@ struct nt_dev *nt_dev_find(const char *name, u32 side)
 	return found;
 }
 
-/* @fn may sleep, and call what comes back to us: so not under the lock. */
+/* @fn may sleep, and may take nt_devs_lock again, so it is called without the lock. */
 int nt_devs_each(int (*fn)(struct nt_dev *dev, void *arg), void *arg)
 {
 	struct nt_dev *dev, *all[NT_BRIDGES];
@@ -76,8 +79,8 @@ int nt_devs_each(int (*fn)(struct nt_dev *dev, void *arg), void *arg)
 /* ---- domains ---- */
 
 /*
- * The fabric's lock is held. So if the bridge has begun to go since we found it, kfi_device_gone() waits for us, and ends this domain
- * too.
+ * The fabric's lock is held. So if the removal of the bridge has begun since it was found,
+ * kfi_device_gone() waits for us, and ends this domain, too.
  */
 int nt_domain_open(struct kfi_domain *domain)
 {
@@ -101,7 +104,7 @@ int nt_domain_open(struct kfi_domain *domain)
 	return 0;
 }
 
-/* Its reference goes once: who takes it off the list gives it back. */
+/* Return: true once: the caller then drops the reference of the domain */
 static bool nt_domain_leave(struct nt_domain *ndom)
 {
 	lockdep_assert_held(&nt_devs_lock);
@@ -146,7 +149,7 @@ struct nt_dev *nt_domain_dev(struct kfi_domain *domain)
 	return dev;
 }
 
-/* ---- memory of consumers. The domain is not dead, and can't become so ---- */
+/* ---- memory for consumers. The domain is not dead, and can't become so meanwhile ---- */
 
 int nt_mem_alloc(struct kfi_domain *domain, struct kfi_mem *mem)
 {
@@ -176,14 +179,15 @@ int nt_port_take(struct nt_dev *dev, struct nt_listener *l)
 		ret = xa_insert(&dev->ports, l->port, l, GFP_KERNEL);
 		return ret == -EBUSY ? -EADDRINUSE : ret;
 	}
-	ret = xa_alloc_cyclic(&dev->ports, &l->port, l, XA_LIMIT(NT_PORT_AUTO, INT_MAX), &dev->next_port, GFP_KERNEL);
+	ret = xa_alloc_cyclic(&dev->ports, &l->port, l, XA_LIMIT(NT_PORT_AUTO, INT_MAX),
+			      &dev->next_port, GFP_KERNEL);
 	if (ret >= 0)
 		return 0;
 	l->port = 0;
 	return ret == -EBUSY ? -EADDRNOTAVAIL : ret;
 }
 
-/* On return nobody looks at it. */
+/* On return no caller is being added to the listener. */
 void nt_port_give(struct nt_dev *dev, struct nt_listener *l)
 {
 	if (!l->port || xa_cmpxchg(&dev->ports, l->port, l, NULL, GFP_KERNEL) != l)
@@ -192,10 +196,10 @@ void nt_port_give(struct nt_dev *dev, struct nt_listener *l)
 	mutex_unlock(&dev->answering);
 }
 
-/* ---- the link's ---- */
+/* ---- callbacks of the link ---- */
 
 /*
- * A number leads to a connection of the same way only: endpoints of our own end can't reach
+ * A number leads to a connection of the same path only: endpoints of our own end can't reach
  * connections of the peer, nor the reverse.
  */
 static struct nt_stream *nt_stream_find(struct nt_dev *dev, u32 id, bool mirror)
@@ -205,7 +209,6 @@ static struct nt_stream *nt_stream_find(struct nt_dev *dev, u32 id, bool mirror)
 	return s && s->mirror == mirror ? s : NULL;
 }
 
-/* A record for the endpoints of @dev. Softirq, or bottom halves off; in an RCU section */
 void nt_record_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *body, size_t len,
 		  bool mirror)
 {
@@ -250,7 +253,7 @@ void nt_rx_record(struct nt_link *link, const struct ntw_rec *rec, const void *b
 	nt_record_in(nt_link_priv(link), rec, body, len, false);
 }
 
-/* Calls that were made without a link */
+/* Make the calls that have waited for the link */
 void nt_conns_link_up(struct nt_link *link)
 {
 	struct nt_dev *dev = nt_link_priv(link);
@@ -258,7 +261,7 @@ void nt_conns_link_up(struct nt_link *link)
 	unsigned long id;
 
 	nt_kin_say(dev);
-	smp_mb();	/* the link is up, then the connections: nt_dial() */
+	smp_mb();	/* the link is up, then the connections are read; pairs with nt_dial() */
 	rcu_read_lock();
 	xa_for_each(&dev->streams, id, s) {
 		spin_lock_bh(&s->lock);
@@ -268,7 +271,10 @@ void nt_conns_link_up(struct nt_link *link)
 	rcu_read_unlock();
 }
 
-/* After the grace period all posts of the old life have been made, into nothing: nt_stream_over(). */
+/*
+ * All connections of the life end. After the grace period no post of the old life is under way:
+ * nt_stream_over().
+ */
 void nt_conns_link_down(struct nt_link *link, int err)
 {
 	struct nt_dev *dev = nt_link_priv(link);
@@ -317,7 +323,8 @@ static struct nt_dev *nt_dev_new(struct ntb_dev *ntb)
 	init_waitqueue_head(&dev->back);
 	mutex_init(&dev->answering);
 	nt_kin_init(dev);
-	link = nt_callers_init(dev) || nt_mirror_init(&dev->mirror, dev) ? ERR_PTR(-ENOMEM) : nt_link_add(ntb, dev);
+	link = nt_callers_init(dev) || nt_mirror_init(&dev->mirror, dev) ? ERR_PTR(-ENOMEM) :
+									   nt_link_add(ntb, dev);
 	if (IS_ERR(link)) {
 		kvfree(dev->mirror.buf);
 		nt_callers_free(dev);
@@ -355,7 +362,7 @@ static int nt_probe(struct ntb_client *client, struct ntb_dev *ntb)
 	mutex_lock(&nt_devs_lock);
 	list_add_tail(&dev->entry, &nt_devs);
 	mutex_unlock(&nt_devs_lock);
-	nt_kin_look(dev);	/* before, nobody found it */
+	nt_kin_look(dev);	/* nothing could find the bridge before */
 	return 0;
 }
 
@@ -381,7 +388,7 @@ static void nt_remove(struct ntb_client *client, struct ntb_dev *ntb)
 
 	if (!dev)
 		return;
-	/* Whoever waits for the last connection would wait for the engine. This kernel ends. */
+	/* This kernel ends. To wait for the last connection would mean to wait for the engine. */
 	if (nt_link_hung(dev->link)) {
 		nt_link_stop(dev->link);
 		return;
@@ -391,7 +398,8 @@ static void nt_remove(struct ntb_client *client, struct ntb_dev *ntb)
 	nt_link_stop(dev->link);
 	if (nt_link_hung(dev->link))
 		return;
-	flush_work(&dev->cm_work);	/* a caller of another bridge's endpoint has its connection now, or is refused */
+	/* a caller of another bridge's endpoint now has its connection, or is refused */
+	flush_work(&dev->cm_work);
 	nt_dev_drop_domains(dev);
 	nt_dev_put(dev);
 	wait_for_completion(&dev->idle);

@@ -2,22 +2,23 @@
 /*
  * dma.c - copies to the peer, see dma.h.
  *
- * A channel completes memory copies in order. It may execute them in any order, but for fences
+ * A channel completes memory copies in order. It may execute them in any order, except for fences
  * (DMA_PREP_FENCE): a copy begins when the last fenced copy before it is complete. So the bytes
- * that a line tells of end with a fenced copy, and a line is fenced, because its signal and the
- * next line depend on it (out.c). A signal is not: a signal that is late is behind its line all the
- * same.
+ * that a line announces end with a fenced copy. A line is fenced, too, because its signal and the
+ * next line depend on it (out.c). A signal is not: a signal that is late still comes behind its
+ * line.
  *
- * What has been submitted behind a failed copy is not executed if a fence is between the two:
- * ioatdma aborts it. What is submitted later is executed, and a line among it would tell the peer
- * of bytes that are not there. ioatdma has called the callbacks of the failed and the aborted
- * copies before it prepares another one, and nothing fails between the preparation of a copy and
- * its submission, for both have a lock in common: so a line that was prepared after an error can be
- * made to say nothing. Of an engine that is not so, and of one that does not abort, out.c notices
- * afterwards that a line was executed behind an error; that costs the link.
+ * What was submitted behind a failed copy is not executed if a fence is between the two: ioatdma
+ * aborts it. What is submitted later is executed, and a line among it would tell the peer of bytes
+ * that are not there. ioatdma calls the callbacks of the failed and the aborted copies before it
+ * prepares another one, and no copy can fail between the preparation of a copy and its submission,
+ * because one lock covers both. So a line that was prepared after an error can be made empty. With
+ * an engine that behaves differently, or that does not abort, out.c finds afterwards that a line
+ * was executed behind an error, and the link goes down.
  *
- * Each copy has a callback that says how it went; only every NT_QUIET-th, or more if the channel is small, and the last of a batch ask for an interrupt. Callbacks run
- * under locks of the engine's driver, so they do no more than to note and to wake.
+ * Each copy has a callback that reports its result. Only the last copy of a batch and every
+ * NT_QUIET-th one, or more if the channel is small, ask for an interrupt. Callbacks run under locks
+ * of the engine's driver, so they only store the result and schedule the tasklet.
  */
 #include <linux/dma-mapping.h>
 #include <linux/io.h>
@@ -27,11 +28,11 @@
 
 #define NT_SLICE	65536U	/* bytes that the work item copies before it lets others run */
 
-/* ---- who executes ---- */
+/* ---- execution of copies ---- */
 
 static void nt_desc_fate(struct nt_desc *d, enum nt_fate fate)
 {
-	/* Pairs with nt_engine_reap(): who sees the fate may free the memory. */
+	/* Pairs with nt_engine_reap(). The memory may be freed once the fate is seen. */
 	smp_store_release(&d->fate, fate);
 	tasklet_schedule(d->engine->wake);
 }
@@ -48,28 +49,32 @@ static void nt_chan_done(void *arg, const struct dmaengine_result *result)
 	nt_desc_fate(d, fate);
 }
 
-/* The last word of a line is written by itself. */
+/* The last word of a line is written by nt_engine_write_word(). */
 void nt_engine_write_line(struct nt_engine *e, const struct ntw_line *line)
 {
 	const __le64 *word = (const __le64 *)line;
 	unsigned int i, words = offsetof(struct ntw_line, bye) / sizeof(*word);
 
 	for (i = 0; i < words; i++) {
-		/* The bytes before the line, and its words in their order, though the window may combine writes. */
+		/*
+		 * The bytes come before the line, and its words in their order, even if the window
+		 * combines writes.
+		 */
 		wmb();
-		iosys_map_wr(&e->peer, offsetof(struct ntw_ctl, line) + i * sizeof(*word), u64, (__force u64)word[i]);
+		iosys_map_wr(&e->peer, offsetof(struct ntw_ctl, line) + i * sizeof(*word), u64,
+			     (__force u64)word[i]);
 	}
-	/* The line before the doorbell. */
+	/* The line comes before the doorbell. */
 	wmb();
 	e->count.cpu_bytes += words * sizeof(*word);
 }
 
 void nt_engine_write_word(struct nt_engine *e, u32 at, u64 word)
 {
-	/* What it is about before the word, and the word before the doorbell. */
+	/* What the word is about comes before the word, ... */
 	wmb();
 	iosys_map_wr(&e->peer, at, u64, (__force u64)cpu_to_le64(word));
-	/* As said. */
+	/* ... and the word before the doorbell. */
 	wmb();
 	e->count.cpu_bytes += sizeof(word);
 }
@@ -97,7 +102,7 @@ static void nt_work(struct work_struct *work)
 {
 	struct nt_engine *e = container_of(work, struct nt_engine, work);
 
-	/* Pairs with nt_engine_go(): descriptors below the head are whole. */
+	/* Pairs with nt_engine_give(): descriptors below the head are complete. */
 	while (e->ran != smp_load_acquire(&e->head)) {
 		struct nt_desc *d = &e->desc[e->ran++ & (NT_DESCS - 1)];
 
@@ -107,13 +112,13 @@ static void nt_work(struct work_struct *work)
 	}
 }
 
-/* ---- who gives ---- */
+/* ---- giving of copies ---- */
 
 /*
- * There is no address for this memory on the bus of the engine: they are used up, or it is memory
- * of a kind that can't have one. The CPU copies it to memory that has one, so that nothing has to
- * wait for that address: lines, which tell the peer that we live, are behind this copy.
- * Return: false: another such copy has not been reaped yet
+ * This memory has no address on the bus of the engine: there are no free addresses, or the memory
+ * is of a kind that can't have one. The CPU copies it to memory that has an address, because
+ * nothing may wait here: lines, which are the signs of life, come behind this copy.
+ * Return: false if another such copy was not reaped yet.
  */
 static bool nt_piece_bounce(struct nt_engine *e, struct nt_piece *piece, struct nt_desc *d)
 {
@@ -162,13 +167,17 @@ static bool nt_chan_give(struct nt_engine *e, struct nt_desc *d, dma_addr_t to)
 	struct dma_async_tx_descriptor *tx;
 	dma_cookie_t cookie;
 
-	tx = dmaengine_prep_dma_memcpy(e->chan, to, d->dma, d->len, (tell ? DMA_PREP_INTERRUPT : 0) |
-				       (d->flags & NT_COPY_FENCE ? DMA_PREP_FENCE : 0));
+	tx = dmaengine_prep_dma_memcpy(e->chan, to, d->dma, d->len,
+				       (tell ? DMA_PREP_INTERRUPT : 0) |
+					       (d->flags & NT_COPY_FENCE ? DMA_PREP_FENCE : 0));
 	if (!tx)
 		return false;
 	if (tell)
 		e->quiet = 0;
-	/* A line says that all before it is there. After an error that is not so, and this one is not aborted any more: it is to say nothing. */
+	/*
+	 * A line announces that all before it is there. After an error it is not there, and this
+	 * copy is not aborted any more: make the line empty.
+	 */
 	if (d->what == NT_LINE && READ_ONCE(e->broken))
 		memset((void *)d->from, 0, d->len);
 	tx->callback_result = nt_chan_done;
@@ -176,8 +185,8 @@ static bool nt_chan_give(struct nt_engine *e, struct nt_desc *d, dma_addr_t to)
 	cookie = dmaengine_submit(tx);
 	if (dma_submit_error(cookie)) {
 		/*
-		 * The driver has dropped the copy and calls nobody. A line behind it is to say
-		 * nothing, as behind a copy that has failed.
+		 * The driver has dropped the copy and calls no callback. A line behind it has to be
+		 * empty, as behind a copy that has failed.
 		 */
 		e->count.refused++;
 		WRITE_ONCE(e->broken, true);
@@ -191,7 +200,8 @@ static bool nt_chan_give(struct nt_engine *e, struct nt_desc *d, dma_addr_t to)
 }
 
 /*
- * The channel is full, and if none of what it has was to be told of nobody would hear when it has room: from now on more of them are.
+ * The channel is full. If none of its copies had a completion interrupt, nothing would tell when it
+ * has room again: from now on more copies have one.
  */
 static void nt_chan_full(struct nt_engine *e)
 {
@@ -226,7 +236,7 @@ static struct nt_desc *nt_engine_next(struct nt_engine *e)
 	return NULL;
 }
 
-/* For the channel. What comes here has been checked (nt_places_good()). */
+/* Return the address for the channel. @at was checked by nt_places_good(). */
 static dma_addr_t nt_engine_to(const struct nt_engine *e, u64 at)
 {
 	return at & NTW_FLAT ? e->flat + (at & ~NTW_FLAT) : e->window + at;
@@ -290,7 +300,7 @@ struct nt_desc *nt_engine_reap(struct nt_engine *e)
 	return d;
 }
 
-/* All that the channel had has ended, one way or the other, but it tells nobody. */
+/* The channel has ended all copies in one way or the other, but calls no callback for the rest. */
 static void nt_chan_ended(struct nt_engine *e)
 {
 	u32 i;
@@ -314,12 +324,13 @@ bool nt_engine_abort(struct nt_engine *e)
 	return true;
 }
 
-/* ---- what it has ---- */
+/* ---- memory, channel and windows ---- */
 
 void *nt_engine_alloc(struct nt_engine *e, size_t len, dma_addr_t *dma)
 {
 	*dma = 0;
-	return e->chan ? dma_alloc_coherent(e->dev, len, dma, GFP_KERNEL) : kvzalloc(len, GFP_KERNEL);
+	return e->chan ? dma_alloc_coherent(e->dev, len, dma, GFP_KERNEL) :
+			 kvzalloc(len, GFP_KERNEL);
 }
 
 void nt_engine_free(struct nt_engine *e, size_t len, void *mem, dma_addr_t dma)
@@ -334,8 +345,8 @@ void nt_engine_free(struct nt_engine *e, size_t len, void *mem, dma_addr_t dma)
 
 /**
  * struct nt_want - the channel that is looked for
- * @node:	of its device, or NUMA_NO_NODE: any
- * @unordered:	an engine was refused, for it completes copies out of order
+ * @node: NUMA node of its device, or NUMA_NO_NODE for any
+ * @unordered: set if an engine was refused because it completes copies out of order
  */
 struct nt_want {
 	int	node;
@@ -375,7 +386,8 @@ static struct dma_chan *nt_chan_get(int node)
 	return chan;
 }
 
-int nt_engine_init(struct nt_engine *e, int node, bool use, struct tasklet_struct *wake, struct workqueue_struct *wq)
+int nt_engine_init(struct nt_engine *e, int node, bool use, struct tasklet_struct *wake,
+		   struct workqueue_struct *wq)
 {
 	*e = (struct nt_engine) { .wake = wake, .wq = wq, .loud = NT_QUIET };
 	INIT_WORK(&e->work, nt_work);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * dma.h - copies to the peer, one after another: by a channel of the DMA engine, or by a work item where there is none.
+ * dma.h - copies to the peer, one after another: by a channel of the DMA engine, or by a work item
+ * where there is none.
  *
- * Copies are executed in the order in which they were given, and are reaped in it. All of a struct nt_engine is protected by the lock of its
- * ring, but what the comments say otherwise. Nothing is allocated and nothing sleeps on the way of a copy.
+ * Copies are executed in the order in which they were given, and reaped in that order. All of a
+ * struct nt_engine is protected by the lock of its ring, unless the comments say otherwise. Nothing
+ * is allocated and nothing sleeps on the path of a copy.
  */
 #ifndef _KFI_NTB_DMA_H
 #define _KFI_NTB_DMA_H
@@ -18,27 +20,31 @@ struct nt_rec;
 struct page;
 struct nt_engine;
 
-#define NT_DESCS	1024U	/* copies under way; a power of two */
+#define NT_DESCS	1024U	/* copies under way, at most; a power of two */
 #define NT_PIECE_MAX	(1UL << 20)
-#define NT_BOUNCE	65536U	/* bytes of a copy of what the engine can't be given where it is */
-#define NT_QUIET	16U	/* copies of which the engine need not tell at once, at most */
+#define NT_BOUNCE	65536U	/* bytes of a copy whose source can't be mapped for the engine */
+#define NT_QUIET	16U	/* copies in a row that need no completion interrupt, at most */
 
-/** enum nt_fate - of a copy */
+/**
+ * enum nt_fate - state of a copy
+ */
 enum nt_fate {
 	NT_GIVEN,
 	NT_DONE,
-	NT_ABORTED,	/* not executed, for one before it has failed */
+	NT_ABORTED,	/* not executed, because a copy before it has failed */
 	NT_FAILED
 };
 
-/* How a copy is given */
+/* Flags of a copy */
 #define NT_COPY_LAST	0x1	/* the last of its batch */
-/* No copy that is given later begins before this one, and those before it, are complete */
+/* No copy that is given later starts before this one, and those before it, are complete */
 #define NT_COPY_FENCE	0x2
 
-/** enum nt_what - a copy is for */
+/**
+ * enum nt_what - purpose of a copy
+ */
 enum nt_what {
-	NT_PAYLOAD,	/* of a record */
+	NT_PAYLOAD,	/* payload of a record */
 	NT_BYTES,	/* a run of the ring */
 	NT_LINE,
 	NT_SIGNAL
@@ -46,15 +52,19 @@ enum nt_what {
 
 /**
  * struct nt_desc - one copy
- * @engine:	whose
- * @from:	bytes
- * @dma: the same for the engine; @mapped: it was made for this copy; @bounced: it is &nt_engine.bounce
- * @at:		byte of the peer's inbound memory, or with NTW_FLAT of its flat window; NT_SIGNAL: which bell
- * @len:	bytes
- * @what:	enum nt_what
- * @flags:	NT_COPY_*
- * @fate:	enum nt_fate; released by who executes, acquired by who reaps
- * @rec:	NT_PAYLOAD: whose
+ * @engine: its engine
+ * @from: source
+ * @dma: address of @from for the engine
+ * @at: byte of the peer's inbound memory, or with NTW_FLAT of its flat window; NT_SIGNAL: number of
+ *	the bell
+ * @len: bytes
+ * @what: enum nt_what
+ * @flags: NT_COPY_*
+ * @mapped: @dma was mapped for this copy
+ * @bounced: the source is &nt_engine.bounce
+ * @fate: enum nt_fate; stored with a release when the copy was executed, and read with an acquire
+ *	when it is reaped
+ * @rec: NT_PAYLOAD: its record
  */
 struct nt_desc {
 	struct nt_engine	*engine;
@@ -70,34 +80,53 @@ struct nt_desc {
 };
 
 /**
- * struct nt_copies - what it has been doing
+ * struct nt_copies - statistics of an engine
+ * @descriptors: copies that the channel has taken
+ * @dma_bytes: bytes of these
+ * @cpu_bytes: bytes that the CPU has written
+ * @full: times that there was no room for a copy
+ * @refused: copies that the driver of the channel has refused
+ * @unmapped: copies whose source could not be mapped for the engine
  */
 struct nt_copies {
 	u64	descriptors, dma_bytes, cpu_bytes, full;
-	u64	refused;	/* copies that the engine's driver did not take */
-	u64	unmapped;	/* copies of what could not be mapped for the engine */
+	u64	refused;
+	u64	unmapped;
 };
 
 /**
- * struct nt_engine - what copies to the peer of one link
- * @chan: and @dev: the channel and whom to map for; NULL: the work item copies
- * @peer:	the peer's inbound memory as the CPU writes it; @size: bytes that can be reached
- * @piece_max:	bytes of a copy
- * @window: the same for the channel; @window_len: bytes mapped; @bell: where it can ring, @bells of them, or 0
- * @bell_data:	what to write there; @bell_dma: where that is, @bell_len bytes each
- * @bounce:	NT_BOUNCE bytes for one copy at a time whose source can't be mapped for the channel;
- *		@bounce_dma: the same for it; @bouncing: in use
- * @flat: the peer's flat window for the channel, @flat_len bytes; 0: none. The CPU does not write there
- * @desc:	ring of NT_DESCS
- * @head: given; @tail: reaped
- * @ran:	executed; the work item's alone
- * @quiet:	copies since the last one that the engine is to tell of; @loud: it is told to after so many
- * @cookie:	of the last one
- * @broken:	a copy has failed, and those behind it; set in callbacks, under locks of the engine's driver; cleared when all are reaped
- * @halt:	the work item executes no more
- * @work: and @wq: the work item
- * @wake:	the ring's tasklet
- * @count:	what it has been doing; @cpu_bytes are also changed by the work item, of which there is one at a time
+ * struct nt_engine - the copies to the peer of one link
+ * @chan: the channel; NULL: the work item copies
+ * @dev: device for which memory is mapped
+ * @peer: the peer's inbound memory as the CPU writes it
+ * @size: bytes of @peer
+ * @piece_max: bytes of a copy, at most
+ * @window: the peer's inbound memory for the channel
+ * @window_len: bytes of @window that were mapped, or 0
+ * @flat: the peer's flat window for the channel. The CPU does not write there
+ * @flat_len: bytes of @flat, or 0
+ * @bell: addresses that ring at the peer
+ * @bells: entries of @bell, or 0
+ * @bell_data: what to write to each of them
+ * @bell_dma: address of @bell_data for the channel
+ * @bell_len: bytes to write
+ * @bounce: NT_BOUNCE bytes for one copy at a time whose source can't be mapped for the channel
+ * @bounce_dma: address of @bounce for the channel
+ * @bouncing: @bounce is in use
+ * @desc: ring of NT_DESCS copies
+ * @head: number of copies that were given
+ * @tail: number of copies that were reaped
+ * @ran: number of copies that were executed; used by the work item only
+ * @quiet: copies since the last one with a completion interrupt
+ * @loud: number of copies after which one gets a completion interrupt
+ * @cookie: cookie of the last copy
+ * @broken: a copy and those behind it have failed. Set in callbacks, under locks of the engine's
+ *	driver; cleared when all were reaped
+ * @halt: the work item has to execute no more copies
+ * @work: the work item
+ * @wq: its workqueue
+ * @wake: tasklet of the ring
+ * @count: statistics; @cpu_bytes is also changed by the work item
  */
 struct nt_engine {
 	struct dma_chan		*chan;
@@ -130,7 +159,14 @@ struct nt_engine {
 	struct nt_copies	count;
 };
 
-/* A piece of memory: at @addr, and in one piece for an engine from @off of @page on, or behind @dma if that is not 0 */
+/*
+ * struct nt_piece - a contiguous piece of memory
+ * @addr: its address
+ * @page: its first page for an engine, or NULL
+ * @off: offset in @page
+ * @dma: address for the engine, if that is not 0 and @page is NULL
+ * @len: bytes
+ */
 struct nt_piece {
 	const void	*addr;
 	struct page	*page;
@@ -139,18 +175,26 @@ struct nt_piece {
 	size_t		len;
 };
 
-/* Process context. @node: prefer a channel there; @use: false: none is looked for. @wake: see above; @wq: for the work item. */
-int nt_engine_init(struct nt_engine *e, int node, bool use, struct tasklet_struct *wake, struct workqueue_struct *wq);
+/*
+ * Process context. @node: prefer a channel of that node; @use: false: use no channel; @wake:
+ * tasklet of the ring; @wq: for the work item
+ */
+int nt_engine_init(struct nt_engine *e, int node, bool use, struct tasklet_struct *wake,
+		   struct workqueue_struct *wq);
 void nt_engine_exit(struct nt_engine *e);
-/* Memory that copies come from, zeroed; @dma is what &nt_piece.dma wants. Process context. */
+/* Allocate zeroed memory that copies come from; *@dma is for &nt_piece.dma. Process context */
 void *nt_engine_alloc(struct nt_engine *e, size_t len, dma_addr_t *dma);
 void nt_engine_free(struct nt_engine *e, size_t len, void *mem, dma_addr_t dma);
-/* The peer's window, of @len bytes at @base; @vaddr: as the CPU sees it. Process context. */
-int nt_engine_open(struct nt_engine *e, phys_addr_t base, size_t len, const struct iosys_map *vaddr);
+/* Use the peer's window of @len bytes at @base; @vaddr: its address for the CPU. Process context */
+int nt_engine_open(struct nt_engine *e, phys_addr_t base, size_t len,
+		   const struct iosys_map *vaddr);
 void nt_engine_close(struct nt_engine *e);
-/* The same for its flat window. Return: false: not by this engine */
+/* The same for its flat window. Return: false if this engine can't reach it */
 bool nt_engine_flat(struct nt_engine *e, phys_addr_t base, u64 len);
-/* A register that rings at the peer when @data is written to it. Return: false: not by this engine. Process context. */
+/*
+ * Use a register that rings at the peer when @data is written to it. Process context. Return: false
+ * if this engine can't write it
+ */
 bool nt_engine_bell(struct nt_engine *e, phys_addr_t base, size_t len, u64 data);
 
 static inline bool nt_engine_idle(const struct nt_engine *e)
@@ -159,25 +203,31 @@ static inline bool nt_engine_idle(const struct nt_engine *e)
 }
 
 /*
- * One copy, of the first bytes of @piece: &nt_piece.len says of how many when it returns.
- * Return: false: no room: something is being done, and who reaps it should try again, or after a
- * while if there is nothing.
+ * Give one copy of the first bytes of @piece; &nt_piece.len is set to their number.
+ * Return: false if there is no room: the caller tries again when it has reaped a copy, or after a
+ * while if there is none.
  */
 bool nt_engine_copy(struct nt_engine *e, enum nt_what what, struct nt_piece *piece, u64 at,
 		    struct nt_rec *rec, u8 flags);
 bool nt_engine_ring(struct nt_engine *e, unsigned int bell);
-/* Begin. After the last of a number of copies. */
+/* Start the copies that were given */
 void nt_engine_go(struct nt_engine *e);
-/* Look whether something has been executed of which the engine has not told. */
+/* Let the driver look for copies that have completed without an interrupt */
 void nt_engine_poke(struct nt_engine *e);
-/* The oldest copy, if it has been executed, with its fate. Its mapping is taken away; NULL: none. The caller adds 1 to @tail. */
+/*
+ * Return the oldest copy with its fate, if it was executed, and unmap its memory; else NULL. The
+ * caller increments @tail.
+ */
 struct nt_desc *nt_engine_reap(struct nt_engine *e);
-/* What has not been executed will not be. Process context. Return: false: nobody knows: ask again. */
+/*
+ * Let copies that were not executed end without execution. Process context. Return: false if the
+ * engine may still execute them: it has to be called again.
+ */
 bool nt_engine_abort(struct nt_engine *e);
 
-/* Now, by CPU: only while nothing is under way */
+/* Write at once, by CPU. Only while no copy is under way */
 void nt_engine_write(struct nt_engine *e, u32 at, const void *from, size_t len);
-/* ... and one word, tagged, with those before it there first */
+/* Write one tagged word, behind all that was written before */
 void nt_engine_write_word(struct nt_engine *e, u32 at, u64 word);
 void nt_engine_write_line(struct nt_engine *e, const struct ntw_line *line);
 

@@ -28,7 +28,7 @@ static void nt_ctx_enable(struct nt_ep *nep, const struct nt_ep *top)
 	nep->pe.peers.incarnation = top->pe.peers.incarnation;
 }
 
-/* Listen at the port of @addr, or at any if that is 0, and store it there. */
+/* Listen at the port of @addr, or at any port if that is 0, which is then stored in @addr. */
 static int nt_listen(struct nt_dev *dev, struct nt_listener *l, struct ntw_addr *addr)
 {
 	int ret;
@@ -71,7 +71,7 @@ static int nt_addr_write(const struct ntw_addr *from, void *addr)
 	return sizeof(*from);
 }
 
-/* A name that an endpoint is given is one of its own end. */
+/* The name that an endpoint is given has to be one of its own end. */
 static int nt_addr_set(struct ntw_addr *to, u32 side, const void *addr, size_t len)
 {
 	struct ntw_addr name;
@@ -114,8 +114,8 @@ static struct nt_dev *nt_pep_dev(const struct kfi_info *info)
 }
 
 /*
- * The lock of the fabric is held, for which kfi_device_gone() waits: it closes what is open on its
- * bridge.
+ * The lock of the fabric is held. kfi_device_gone() waits for that lock, and then closes what is
+ * open on its bridge.
  */
 int nt_pep_open(struct kfi_pep *pep)
 {

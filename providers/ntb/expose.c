@@ -5,13 +5,13 @@
  *
  *   nt_expose()	the protocol lets the peer write to memory, until
  *   nt_conceal()	the frame has come that follows the payload; or
- *   nt_recall()	the connection ends, and the peer has sent its CLOSE, or the life of the link
- *			has ended
+ *   nt_recall()	the connection ends, and the peer has sent its CLOSE, or the life of the
+ *			link has ended
  */
 #include <linux/slab.h>
 #include "ntb.h"
 
-/* ---- for one transfer. The lock is held ---- */
+/* ---- memory for one transfer. The lock of the connection is held ---- */
 
 /* A region that is mapped has one place, if the peer is at the other end of that bridge. */
 static int nt_mr_place(const struct nt_stream *s, const struct kfi_exposed *x, u64 len,
@@ -26,7 +26,7 @@ static int nt_mr_place(const struct nt_stream *s, const struct kfi_exposed *x, u
 	return 1;
 }
 
-/* With a CRC it has to be known which memory a record is about. */
+/* With a CRC each record names the memory that it is about, by the key of a struct nt_exposure. */
 static struct nt_exposure *nt_exposure_new(struct nt_stream *s, const struct iov_iter *iter,
 					   u64 len)
 {
@@ -38,7 +38,7 @@ static struct nt_exposure *nt_exposure_new(struct nt_stream *s, const struct iov
 		e = kmalloc(sizeof(*e), GFP_ATOMIC | __GFP_NOWARN);
 	if (!e)
 		return NULL;
-	s->key += 2;	/* above NTW_K_WINDOW */
+	s->key += 2;	/* the bit of NTW_K_WINDOW is 0 */
 	*e = (struct nt_exposure) { .key = s->key, .iter = *iter, .len = len };
 	list_add_tail(&e->entry, &s->exposures);
 	return e;
@@ -74,14 +74,14 @@ int nt_expose(struct kfi_link *link, struct kfi_exposed *x, const struct iov_ite
 	return n;
 }
 
-/* The record that follows the payload was handled, or the connection is closed. */
+/* The record that follows the payload was handled, or the connection is being closed. */
 int nt_conceal(struct kfi_link *link, struct kfi_exposed *x)
 {
 	struct nt_stream *s = nt_stream_of(link);
 	struct nt_exposure *e = x->priv[0];
 
 	if (!s)
-		return 0;	/* nt_close() was here before */
+		return 0;	/* nt_close() has freed it */
 	s->exposed--;
 	if (e)
 		list_move(&e->entry, &s->unexposed);
@@ -97,7 +97,7 @@ void nt_exposures_free(struct nt_stream *s)
 		kfree(e);
 }
 
-/* ---- a CRC of what was written ---- */
+/* ---- CRC of what was written ---- */
 
 static int nt_placed_check(struct nt_stream *s, const struct ntw_piece *piece)
 {
@@ -134,7 +134,7 @@ int nt_placed_in(struct nt_stream *s, const struct ntw_piece *piece)
 	return 0;
 }
 
-/* ---- the end of a connection ---- */
+/* ---- end of a connection ---- */
 
 static bool nt_recalled(const struct nt_stream *s)
 {
@@ -142,8 +142,8 @@ static bool nt_recalled(const struct nt_stream *s)
 }
 
 /*
- * The CLOSE of the peer is behind all that it has written. A peer that does not send it loses the
- * link.
+ * Wait until the peer can't write to our memory any more. The CLOSE of the peer comes behind all
+ * that it has written. A peer that does not send it loses the link.
  */
 void nt_recall(struct nt_stream *s)
 {
@@ -151,16 +151,19 @@ void nt_recall(struct nt_stream *s)
 
 	if (!s->exposed || nt_recalled(s))
 		return;
-	if (READ_ONCE(dev->going))	/* sooner than a peer may answer */
+	if (READ_ONCE(dev->going))	/* the bridge is removed, so do not wait for the peer */
 		nt_link_fault(dev->link, s->life, "it is taken down");
 	else if (!wait_event_timeout(dev->back, nt_recalled(s), msecs_to_jiffies(NT_RETURN_MS)))
 		nt_link_fault(dev->link, s->life, "a peer does not give back memory");
 	wait_event(dev->back, nt_recalled(s));
 }
 
-/* ---- regions that are mapped (map.c): those of memory that stays where it is until they end ---- */
+/* ---- regions that are mapped (map.c) ---- */
 
-/* The peer reaches memory without it, too: what can't be mapped is copied. */
+/*
+ * Map a region of memory that stays at its address until the region ends. This is an optimization:
+ * the payload for a region that can't be mapped is copied.
+ */
 int nt_mr_reg(struct kfi_mr *mr)
 {
 	struct nt_mr *nmr = to_nt_mr(mr);
@@ -180,7 +183,9 @@ int nt_mr_reg(struct kfi_mr *mr)
 	return 0;
 }
 
-/* Nobody holds it any more, or the bridge goes, and what is lent has been called back. */
+/*
+ * No transfer uses the region any more, or the bridge is removed and what was exposed was recalled.
+ */
 void nt_mr_dereg(struct kfi_mr *mr)
 {
 	struct nt_mr *nmr = to_nt_mr(mr);

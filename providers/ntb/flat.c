@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * flat.c - a window over memory that is not in the arena, if the administrator of this machine wants that: a memory window of the bridge besides the
- * one that has the ring. It is open for as long as that one is, so what lend.c knows of the end of loans holds for it, too. Nothing in it is
- * lent before the peer has written a word by it. There are two kinds:
+ * flat.c - a window over memory outside the arena, if the administrator of this machine permits
+ * one. It is a memory window of the bridge besides the one with the ring, and is opened and closed
+ * together with that one, so it ends with the same guarantees. None of its memory is exposed for a
+ * transfer before the peer has written a word through it. There are two kinds:
  *
- * flat=N shows all memory of this machine: whatever a consumer lends for an operation has a place there, and so has the rest, which nobody lends. It
- * begins with address 0, for bridges want what they translate aligned to its size; so a byte's offset is its address on the bus, which has
- * to be its physical one.
- * mapped=N shows what consumers have registered for peers to write, and wants an IOMMU (map.c).
+ * flat=N shows all memory of this machine: whatever a consumer exposes for an operation has a place
+ * there, and so has all other memory. The window begins with address 0, because bridges require an
+ * address that is aligned to the size. So the offset of a byte is its address on the bus, which has
+ * to be its physical address.
+ *
+ * mapped=N shows what consumers have registered for peers to write, and requires an IOMMU (map.c).
  */
 #include <linux/dma-mapping.h>
 #include <linux/gfp.h>
@@ -40,7 +43,7 @@ int nt_flat_check_params(void)
 	return -EINVAL;
 }
 
-/* ---- can there be one? ---- */
+/* ---- is a window possible? ---- */
 
 static const char *nt_flat_name(const struct nt_flat *flat)
 {
@@ -67,7 +70,10 @@ static bool nt_flat_translated(struct device *dev)
 }
 #endif
 
-/* What the bridge writes for the peer is at the address that we name, and the CPU sees it. */
+/*
+ * Are addresses on the bus physical addresses, and does the CPU see what the bridge writes without
+ * a cache operation?
+ */
 static bool nt_flat_same(struct device *dev)
 {
 	struct page *page = alloc_page(GFP_KERNEL);
@@ -85,7 +91,7 @@ static bool nt_flat_same(struct device *dev)
 	return same;
 }
 
-/* Memory that is added later, behind it, is not shown. */
+/* Return the end of memory. Memory that is added later, behind it, is not shown. */
 static u64 nt_flat_end(void)
 {
 	u64 end = 0;
@@ -109,7 +115,9 @@ int nt_flat_init(struct nt_flat *flat, struct ntb_dev *ntb, const struct nt_wind
 	if (flat->index == win->index)
 		return nt_flat_refuse(flat, ntb, "that memory window has the ring");
 	if (!flat->all)
-		return nt_map_possible(dev) ? 0 : nt_flat_refuse(flat, ntb, "no IOMMU translates what the bridge writes, or not so that drivers can choose");
+		return nt_map_possible(dev) ? 0 :
+		       nt_flat_refuse(flat, ntb,
+				      "no IOMMU translates what the bridge writes, or not so that drivers can choose");
 	if (nt_flat_translated(dev))
 		return nt_flat_refuse(flat, ntb, "an IOMMU translates what the bridge writes");
 	if (!nt_flat_same(dev))
@@ -122,11 +130,12 @@ size_t nt_flat_shut(struct nt_link *link)
 	struct nt_flat *flat = &link->flat;
 
 	if (nt_flat_close(flat, link->ntb) && flat->all)
-		dev_err(&link->ntb->dev, "flat=%d: the window can't be closed: the peer can write to all memory of this machine\n",
+		dev_err(&link->ntb->dev,
+			"flat=%d: the window can't be closed: the peer can write to all memory of this machine\n",
 			flat->index);
 	if (flat->parked && !nt_mw_shut(link->ntb, flat->index))
 		flat->parked = 0;
-	/* A range of addresses leads to the control page (map.c). */
+	/* The first page of a range of addresses leads to the control page (map.c). */
 	return flat->mapped && (flat->open || flat->parked) ? PAGE_SIZE : 0;
 }
 
@@ -140,7 +149,8 @@ static int nt_flat_all(struct nt_link *link, u64 size_align, u64 size_max, bool 
 {
 	const struct nt_window *win = &link->win;
 	struct nt_flat *flat = &link->flat;
-	u64 size, end = max_t(u64, nt_flat_end(), win->dma + win->size);	/* the ring may be in memory that was set aside */
+	/* the ring may be in memory that was set aside */
+	u64 size, end = max_t(u64, nt_flat_end(), win->dma + win->size);
 
 	size = 1ULL << fls64(max3(size_align, (u64)PAGE_SIZE, end) - 1);
 	if (size <= size_max && size <= NTW_FLAT_MAX) {
@@ -149,7 +159,9 @@ static int nt_flat_all(struct nt_link *link, u64 size_align, u64 size_max, bool 
 		return 0;
 	}
 	if (say)
-		dev_err(&link->ntb->dev, "flat=%d: a memory window of %llu MiB for %llu MiB of addresses\n", flat->index, size_max >> 20, size >> 20);
+		dev_err(&link->ntb->dev,
+			"flat=%d: a memory window of %llu MiB for %llu MiB of addresses\n",
+			flat->index, size_max >> 20, size >> 20);
 	return -ENOSPC;
 }
 
@@ -158,15 +170,17 @@ static int nt_flat_mapped(struct nt_link *link, u64 size_max, u64 addr_align, bo
 	int ret = nt_map_open(link, size_max, max_t(u64, addr_align, PAGE_SIZE));
 
 	if (ret && say)
-		dev_err(&link->ntb->dev, "mapped=%d: no range of addresses for %llu bytes, aligned to %llu (%d)\n", link->flat.index, size_max,
-			addr_align, ret);
+		dev_err(&link->ntb->dev,
+			"mapped=%d: no range of addresses for %llu bytes, aligned to %llu (%d)\n",
+			link->flat.index, size_max, addr_align, ret);
 	smp_store_release(&link->flat.mapped, !ret);	/* pairs with nt_window_maps() */
 	return ret;
 }
 
 /*
- * The shortest length that the window can have, unless somebody has memory there. No region is put
- * there (map.c). Of all memory it is page 0, or the first 64 KiB: x86 gives them to nobody.
+ * Return the bytes of the window that are never in use, to which it can be shortened, or 0. The
+ * shortest length that the window can have is taken. In a range of addresses no region is put there
+ * (map.c). Of all memory it may be page 0, or the first 64 KiB, which x86 does not use.
  */
 static u32 nt_flat_park(const struct nt_flat *flat, u64 size_align, u64 size_max)
 {
@@ -184,14 +198,16 @@ int nt_flat_ready(struct nt_link *link, bool say)
 
 	if (flat->index < 0 || flat->size)
 		return 0;
-	ret = ntb_mw_get_align(link->ntb, NT_PEER, flat->index, &addr_align, &size_align, &size_max);
+	ret = ntb_mw_get_align(link->ntb, NT_PEER, flat->index, &addr_align, &size_align,
+			       &size_max);
 	if (ret)
 		return ret;
 	flat->park = nt_flat_park(flat, size_align, size_max);
-	return flat->all ? nt_flat_all(link, size_align, size_max, say) : nt_flat_mapped(link, size_max, addr_align, say);
+	return flat->all ? nt_flat_all(link, size_align, size_max, say) :
+			   nt_flat_mapped(link, size_max, addr_align, say);
 }
 
-/* ---- who can write to it ---- */
+/* ---- opening and closing ---- */
 
 int nt_flat_open(struct nt_flat *flat, struct ntb_dev *ntb)
 {
@@ -223,13 +239,15 @@ bool nt_link_bares(const struct nt_link *link)
 	return link->flat.all && READ_ONCE(link->flat.open);
 }
 
-/* Who has written the word by the window reaches it. */
+/* A peer that has written the word through the window reaches it. */
 bool nt_link_lends(const struct nt_link *link)
 {
 	const struct ntw_ctl *ctl = link->win.mem;
 	u32 shown;
 
-	return READ_ONCE(link->flat.open) && ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->flat)), READ_ONCE(link->mine), &shown) && shown;
+	return READ_ONCE(link->flat.open) &&
+	       ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->flat)), READ_ONCE(link->mine), &shown) &&
+	       shown;
 }
 
 bool nt_flat_at(const struct nt_flat *flat, const struct nt_piece *piece, u64 *at)
@@ -237,17 +255,18 @@ bool nt_flat_at(const struct nt_flat *flat, const struct nt_piece *piece, u64 *a
 	unsigned long pfn = piece->page ? page_to_pfn(piece->page) : 0;
 	u64 begin = PFN_PHYS((u64)pfn) + piece->off;
 
-	if (!flat->all || !piece->page || !pfn_valid(pfn) || is_zone_device_page(piece->page) || PageHighMem(piece->page))
+	if (!flat->all || !piece->page || !pfn_valid(pfn) || is_zone_device_page(piece->page) ||
+	    PageHighMem(piece->page))
 		return false;
 	*at = begin | NTW_FLAT;
 	return begin + piece->len <= flat->size;
 }
 
-/* ---- the peer's ---- */
+/* ---- the peer's window ---- */
 
 /*
- * Show the peer that what we write there arrives. A driver may take address 0 for no translation at all, as ntb_hw_switchtec once did, and what
- * else may be between a window and memory nobody knows but who tries.
+ * Show the peer that our writes arrive. A driver may take address 0 for "no translation", as
+ * ntb_hw_switchtec once did, and what else may be between a window and memory only a try can tell.
  */
 static bool nt_flat_show(const struct nt_link *link, phys_addr_t at)
 {
@@ -261,7 +280,10 @@ static bool nt_flat_show(const struct nt_link *link, phys_addr_t at)
 	return true;
 }
 
-/* Without an engine, or where our window is shorter than what is behind it, nothing goes there. */
+/*
+ * Nothing is written there without an engine, or if our window is shorter than the memory behind
+ * it.
+ */
 int nt_flat_use(struct nt_link *link, const struct ntw_greeting *g)
 {
 	struct ntb_dev *ntb = link->ntb;
@@ -271,10 +293,12 @@ int nt_flat_use(struct nt_link *link, const struct ntw_greeting *g)
 	if (!g->flat_shift)
 		return 0;
 	if (g->flat_window == link->win.index)
-		return -EPROTO;		/* its ring is there */
-	if (g->flat_window >= ntb_peer_mw_count(ntb) || ntb_peer_mw_get_addr(ntb, g->flat_window, &base, &len) ||
-	    len < 1ULL << g->flat_shift || !nt_engine_flat(&link->ring.engine, base, 1ULL << g->flat_shift) ||
+		return -EPROTO;		/* that window has the ring of the peer */
+	if (g->flat_window >= ntb_peer_mw_count(ntb) ||
+	    ntb_peer_mw_get_addr(ntb, g->flat_window, &base, &len) || len < 1ULL << g->flat_shift ||
+	    !nt_engine_flat(&link->ring.engine, base, 1ULL << g->flat_shift) ||
 	    !nt_flat_show(link, base + g->flat_at))
-		dev_info_ratelimited(&ntb->dev, "the peer's memory is open to us, but not all of it can be reached: nothing is written there\n");
+		dev_info_ratelimited(&ntb->dev,
+				     "the peer's memory is open to us, but not all of it can be reached: nothing is written there\n");
 	return 0;
 }

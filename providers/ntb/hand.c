@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hand.c - what is said before there can be records: scratchpads, and the hello in the control page. docs/wire-ntb.md has the story.
+ * hand.c - the handshake before there can be records: scratchpads, and the hello in the control
+ * page. docs/wire-ntb.md describes it.
  */
 #include "bridge.h"
 
 void nt_hand_say(struct nt_link *link, enum ntw_state state)
 {
 	struct ntw_hand hand = {
-		.state = state, .ring_shift = link->win.ring ? ilog2(link->win.ring) : 0, .bell = link->bells.first, .bells = link->bells.count,
-		.mine = link->mine, .yours = link->yours, .size_kib = link->win.size / 1024,
+		.state = state,
+		.ring_shift = link->win.ring ? ilog2(link->win.ring) : 0,
+		.bell = link->bells.first,
+		.bells = link->bells.count,
+		.mine = link->mine,
+		.yours = link->yours,
+		.size_kib = link->win.size / 1024,
 	};
 	u32 pads[NTW_PADS];
 	int i;
@@ -16,7 +22,7 @@ void nt_hand_say(struct nt_link *link, enum ntw_state state)
 	ntw_encode_hand(&hand, pads);
 	for (i = 0; i < NTW_PADS; i++)
 		ntb_peer_spad_write(link->ntb, NT_PEER, i, pads[i]);
-	/* Who knows us looks sooner. */
+	/* A peer that has published its doorbell bits need not wait for its next look. */
 	if (link->bells.peer_count)
 		nt_bell_ring(link);
 }
@@ -30,7 +36,9 @@ int nt_hand_hear(struct nt_link *link, struct ntw_hand *hand)
 		pads[i] = ntb_spad_read(link->ntb, i);
 	ret = ntw_decode_hand(pads, hand);
 	if (ret && ret != -EAGAIN)
-		dev_warn_ratelimited(&link->ntb->dev, "what the peer has in the scratchpads is no greeting of ours (%d)\n", ret);
+		dev_warn_ratelimited(&link->ntb->dev,
+				     "what the peer has in the scratchpads is no greeting of ours (%d)\n",
+				     ret);
 	if (ret)
 		return ret;
 	link->bells.peer_first = hand->bell;
@@ -42,8 +50,13 @@ void nt_hello_say(struct nt_link *link)
 {
 	struct nt_engine *e = &link->ring.engine;
 	struct ntw_greeting g = {
-		.version = NTW_VERSION, .mine = link->mine, .yours = link->yours, .ring = link->win.ring,
-		.size = link->win.size, .reach = e->size, .heartbeat = nt_heartbeat_ms,
+		.version = NTW_VERSION,
+		.mine = link->mine,
+		.yours = link->yours,
+		.ring = link->win.ring,
+		.size = link->win.size,
+		.reach = e->size,
+		.heartbeat = nt_heartbeat_ms,
 		.features = (nt_crc ? NTW_FEAT_CRC : 0) | (nt_crc_placed ? NTW_FEAT_CRC_PLACED : 0),
 	};
 	struct ntw_hello hello;
@@ -61,7 +74,7 @@ void nt_hello_say(struct nt_link *link)
 	}
 	ntw_encode_hello(&g, &hello);
 	nt_engine_write(e, offsetof(struct ntw_ctl, hello), &hello, sizeof(hello));
-	/* Whole, before it is said to be. */
+	/* The hello is complete before @ready says so. */
 	nt_engine_write_word(e, offsetof(struct ntw_ctl, ready), ntw_word(link->yours, 1));
 	nt_bell_ring(link);
 }
@@ -81,10 +94,16 @@ int nt_hello_hear(struct nt_link *link, const struct ntw_hand *hand, struct ntw_
 	ret = ntw_decode_hello(&hello, g);
 	if (ret)
 		return ret;
-	/* The ring has to be within reach, and what is not there can't be. */
+	/*
+	 * The ring has to be within the peer's reach, and the peer can't reach more than there is.
+	 */
 	if (g->reach < NTW_RING_AT + link->win.ring || g->reach > round_up(link->win.size, 1024))
 		return -EPROTO;
-	/* It is said twice, and this time through the window: it has to be the same. */
-	return g->version == hand->version && g->mine == link->yours && g->yours == link->mine && g->ring == 1U << hand->ring_shift &&
+	/*
+	 * The scratchpads have said the same, and this copy came through the window: they have to
+	 * agree.
+	 */
+	return g->version == hand->version && g->mine == link->yours && g->yours == link->mine &&
+	       g->ring == 1U << hand->ring_shift &&
 	       g->size == (u64)hand->size_kib * 1024 ? 0 : -EPROTO;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * in.c - what the peer writes to us. It may write anything at any time: everything is copied once and then checked. See ring.c.
+ * in.c - what the peer writes to us. The peer may write anything at any time, so all of it is
+ * copied once and then checked. ring.c describes the protocol.
  */
 #include "ring.h"
 
@@ -12,7 +13,10 @@ void nt_in_reset(struct nt_ring *ring, const void *inbound, u32 size, u32 mine)
 	};
 }
 
-/* What a word says now, as a position that is at least @old. Return: false: it is absurd. */
+/*
+ * Read a word, which is a position that is at least @old, into *@now. Return: false if the word is
+ * invalid.
+ */
 static bool nt_word(const struct nt_ring *ring, const __le64 *word, u64 old, u64 max, u64 *now)
 {
 	u32 value;
@@ -24,7 +28,11 @@ static bool nt_word(const struct nt_ring *ring, const __le64 *word, u64 old, u64
 	return value % NTW_ALIGN == 0 && *now <= max;
 }
 
-/* Room for us. What was produced grows in posts elsewhere, before the peer can have consumed it: so the check is behind both reads. */
+/*
+ * The peer has handled our bytes up to @acked, so there is room. Posts on other CPUs increase
+ * out.produced before the peer can have consumed the bytes: so the check comes after the words were
+ * read.
+ */
 static bool nt_in_heard(struct nt_ring *ring, u64 acked)
 {
 	bool good;
@@ -43,17 +51,19 @@ bool nt_in_look(struct nt_ring *ring)
 	struct nt_in *in = &ring->in;
 	u64 consumed, produced;
 
-	/* What is echoed and answered is what has been looked at: so an answer always has news. */
+	/*
+	 * An echo says that the words of that line were handled, so serial and echo are read first.
+	 */
 	ntw_decode_word(le64_to_cpu(READ_ONCE(line->serial)), in->mine, &in->serial);
 	ntw_decode_word(le64_to_cpu(READ_ONCE(line->echo)), in->mine, &in->echo);
 	dma_rmb();
 	if (!nt_word(ring, &line->consumed, ring->out.acked, U64_MAX, &consumed))
 		return false;
-	/* What was produced before this was consumed is at least what is read now. */
+	/* This reads at least what was produced when the peer has written this consumed. */
 	dma_rmb();
 	if (!nt_word(ring, &line->produced, in->avail, in->got + in->size, &produced))
 		return false;
-	/* The index before the records. */
+	/* The index is read before the records. */
 	dma_rmb();
 	in->avail = produced;
 	if (in->got >= in->pair_produced) {
@@ -64,8 +74,8 @@ bool nt_in_look(struct nt_ring *ring)
 }
 
 /*
- * A bridge may lose a write and carry those behind it: then bytes of a turn ago lie in the ring.
- * The peer may change bytes while they are looked at: a CRC is no protection against the peer.
+ * A bridge may lose a write and carry later ones: then bytes of an earlier turn are in the ring.
+ * The peer may change bytes while they are checked: a CRC is no protection against the peer.
  */
 static bool nt_in_whole(const struct nt_in *in, const struct ntw_rec *rec, u32 at, __le32 crc)
 {
@@ -74,7 +84,7 @@ static bool nt_in_whole(const struct nt_in *in, const struct ntw_rec *rec, u32 a
 	return le32_to_cpu(crc) == nt_rec_check(rec, in->ring + at + sizeof(*rec), len);
 }
 
-/* Return: bytes; negative: it is no record. */
+/* Handle one record. Return: its bytes in the ring; negative: it is invalid */
 static int nt_in_one(struct nt_ring *ring)
 {
 	struct nt_in *in = &ring->in;
@@ -84,7 +94,7 @@ static int nt_in_one(struct nt_ring *ring)
 	int span;
 
 	memcpy(&rec, in->ring + at, sizeof(rec));
-	/* From here on only the copy counts, whatever the compiler thinks. */
+	/* Only the copy is used from here on, whatever the compiler prefers. */
 	barrier_data(&rec);
 	crc = rec.check;
 	if (in->crc)
@@ -99,7 +109,8 @@ static int nt_in_one(struct nt_ring *ring)
 		return span;
 	in->ack |= rec.flags & NTW_R_ACK;
 	ring->stats.records_in++;
-	ring->ops->record(ring, &rec, in->ring + at + sizeof(rec), le32_to_cpu(rec.len) - sizeof(rec));
+	ring->ops->record(ring, &rec, in->ring + at + sizeof(rec),
+			  le32_to_cpu(rec.len) - sizeof(rec));
 	return span;
 }
 
@@ -121,14 +132,18 @@ bool nt_in_take(struct nt_ring *ring)
 	return true;
 }
 
-/* Records that the budget did not reach, or that have come meanwhile; and for a while after them, if the peer knows that we look. */
+/*
+ * Return: true if there are records that the budget did not reach or that have come meanwhile, or,
+ * for a number of runs after that, if the peer was told that we are awake.
+ */
 bool nt_in_more(struct nt_ring *ring)
 {
 	struct nt_in *in = &ring->in;
 	u32 produced;
 
-	if (in->got != in->avail || (ntw_decode_word(le64_to_cpu(READ_ONCE(in->ctl->line.produced)), in->mine, &produced) &&
-				     produced != (u32)in->avail)) {
+	if (in->got != in->avail ||
+	    (ntw_decode_word(le64_to_cpu(READ_ONCE(in->ctl->line.produced)), in->mine, &produced) &&
+	     produced != (u32)in->avail)) {
 		in->idle = 0;
 		return true;
 	}
@@ -138,7 +153,7 @@ bool nt_in_more(struct nt_ring *ring)
 	return true;
 }
 
-/* What the peer has seen of our lines. If it says that it has seen more it hurts itself alone. */
+/* Note what the peer has seen of our lines. If it claims more it harms only itself. */
 static void nt_in_echo(struct nt_in *in, struct nt_out *out)
 {
 	out->echoed = in->echo & ~NTW_FLAGS;
@@ -148,12 +163,15 @@ static void nt_in_echo(struct nt_in *in, struct nt_out *out)
 		out->quiet = false;
 }
 
-/* Who was told that we are awake is told when we no longer are; and who no longer is hears of what he has not seen. */
+/*
+ * A peer that was told that we are awake is told when that ends. A peer that has stopped to be
+ * awake is woken for a line that it has not seen.
+ */
 static void nt_in_sleep(struct nt_in *in, struct nt_out *out)
 {
 	if ((!out->awake || in->awake) && (!out->quiet || in->seen & NTW_AWAKE))
 		return;
-	out->quiet = false;	/* the line that comes has a signal, or is itself not seen */
+	out->quiet = false;	/* the next line has a signal, or sets @quiet again */
 	out->due = true;
 	out->wake = true;
 }
@@ -169,8 +187,12 @@ void nt_in_due(struct nt_ring *ring, bool more)
 	in->seen = in->serial;
 	in->awake = more;
 	nt_in_sleep(in, out);
-	/* What was handled nobody waits for, if he has not said so: it goes with what goes anyway, before the peer runs out of room. */
-	out->due |= in->ack || (in->awake && !out->awake) || in->tell - in->told >= in->size / NT_LAG;
+	/*
+	 * What was handled need not be reported at once, unless a record asks for it: it goes with
+	 * the next line, but before the peer runs out of room.
+	 */
+	out->due |= in->ack || (in->awake && !out->awake) ||
+		    in->tell - in->told >= in->size / NT_LAG;
 	out->wake |= in->ack;
 	in->ack = false;
 	if (!(in->seen & NTW_ASK) || in->seen == in->answered)

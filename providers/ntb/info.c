@@ -1,20 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * info.c - what we offer: each bridge is a domain. Bridges belong to the machine, so they are offered in its first namespace only.
+ * info.c - discovery: each bridge is a domain. Bridges belong to the machine, so they are offered
+ * in the initial network namespace only.
  */
 #include "ntb.h"
 
 #define NT_DIR_CAPS	(KFI_SEND | KFI_RECV)
-#define NT_RMA_CAPS	(KFI_RMA | KFI_ATOMIC | KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE)
+#define NT_RMA_CAPS	(KFI_RMA | KFI_ATOMIC | KFI_READ | KFI_WRITE | KFI_REMOTE_READ |	\
+			 KFI_REMOTE_WRITE)
 #define NT_COMM_CAPS	(KFI_LOCAL_COMM | KFI_REMOTE_COMM)
-#define NT_MSG_CAPS	(KFI_MSG | KFI_TAGGED | NT_DIR_CAPS | NT_RMA_CAPS | KFI_RMA_EVENT | KFI_MULTI_RECV | NT_COMM_CAPS)
-#define NT_RDM_CAPS	(NT_MSG_CAPS | KFI_SOURCE | KFI_DIRECTED_RECV | KFI_TAGGED_RMA | KFI_NAMED_RX_CTX)
+#define NT_MSG_CAPS	(KFI_MSG | KFI_TAGGED | NT_DIR_CAPS | NT_RMA_CAPS | KFI_RMA_EVENT |	\
+			 KFI_MULTI_RECV | NT_COMM_CAPS)
+#define NT_RDM_CAPS	(NT_MSG_CAPS | KFI_SOURCE | KFI_DIRECTED_RECV | KFI_TAGGED_RMA |	\
+			 KFI_NAMED_RX_CTX)
 #define NT_OP_FLAGS	(KFI_COMPLETION | KFI_INJECT | KFI_REMOTE_CQ_DATA | KFI_MULTI_RECV)
 /* As over every link of the message protocol, see providers/sockets/addr.c */
-#define NT_ORDER	(KFI_ORDER_SAS | KFI_ORDER_SAW | KFI_ORDER_WAW | KFI_ORDER_RAW | KFI_ORDER_RAR |	\
-			 KFI_ORDER_ATOMIC_RAR | KFI_ORDER_ATOMIC_RAW | KFI_ORDER_ATOMIC_WAR | KFI_ORDER_ATOMIC_WAW)
+#define NT_ORDER	(KFI_ORDER_SAS | KFI_ORDER_SAW | KFI_ORDER_WAW | KFI_ORDER_RAW |	\
+			 KFI_ORDER_RAR | KFI_ORDER_ATOMIC_RAR | KFI_ORDER_ATOMIC_RAW |		\
+			 KFI_ORDER_ATOMIC_WAR | KFI_ORDER_ATOMIC_WAW)
 
-/** struct nt_wish - what a query asks for; @src, @dest: ports, 0: any; @any: something was offered */
+/**
+ * struct nt_wish - what a query asks for
+ * @q: the query
+ * @node: its node, or NULL
+ * @src: port of the source, 0 for any
+ * @dest: port of the destination, 0 for any
+ * @any: something was offered
+ */
 struct nt_wish {
 	struct kfi_query	*q;
 	const char		*node;
@@ -22,13 +34,16 @@ struct nt_wish {
 	bool			any;
 };
 
-/* Names, in @name: ours and the peer's. */
-static void nt_offer_names(struct nt_wish *w, struct nt_dev *dev, struct kfi_info *info, struct ntw_addr *name)
+/* Fill in the names of this end and of the peer; @name is memory for both. */
+static void nt_offer_names(struct nt_wish *w, struct nt_dev *dev, struct kfi_info *info,
+			   struct ntw_addr *name)
 {
 	const struct kfi_info *h = w->q->hints;
 
 	name[0] = (struct ntw_addr) { cpu_to_le32(nt_link_side(dev->link)), cpu_to_le32(w->src) };
-	name[1] = (struct ntw_addr) { cpu_to_le32(nt_link_peer_side(dev->link)), cpu_to_le32(w->dest) };
+	name[1] = (struct ntw_addr) {
+		cpu_to_le32(nt_link_peer_side(dev->link)), cpu_to_le32(w->dest)
+	};
 	info->addr_format = KFI_ADDR_NTB;
 	info->src_addr = &name[0];
 	info->src_addrlen = sizeof(name[0]);
@@ -46,25 +61,54 @@ static int nt_offer(struct nt_wish *w, struct nt_dev *dev, enum kfi_ep_type type
 	bool rdm = type == KFI_EP_RDM;
 	u64 caps = rdm ? NT_RDM_CAPS : NT_MSG_CAPS;
 	struct kfi_tx_attr tx = {
-		.caps = caps, .op_flags = NT_OP_FLAGS | KFI_PROTO_LEVELS, .msg_order = NT_ORDER, .inject_size = NT_INJECT,
-		.size = NT_DEPTH, .iov_limit = NT_IOV_MAX, .rma_iov_limit = KFI_PROTO_RMA_MAX,
+		.caps = caps,
+		.op_flags = NT_OP_FLAGS | KFI_PROTO_LEVELS,
+		.msg_order = NT_ORDER,
+		.inject_size = NT_INJECT,
+		.size = NT_DEPTH,
+		.iov_limit = NT_IOV_MAX,
+		.rma_iov_limit = KFI_PROTO_RMA_MAX,
 	};
 	struct kfi_rx_attr rx = {
-		.caps = caps, .op_flags = NT_OP_FLAGS, .msg_order = NT_ORDER, .size = NT_DEPTH, .iov_limit = NT_IOV_MAX,
+		.caps = caps,
+		.op_flags = NT_OP_FLAGS,
+		.msg_order = NT_ORDER,
+		.size = NT_DEPTH,
+		.iov_limit = NT_IOV_MAX,
 	};
 	struct kfi_ep_attr ep = {
-		.type = type, .protocol = KFI_PROTO_KFI_NTB, .protocol_version = KFI_PROTO_VERSION, .max_msg_size = NT_MSG_MAX,
-		.max_order_raw_size = SIZE_MAX, .max_order_waw_size = SIZE_MAX, .mem_tag_format = ~0ULL,
+		.type = type,
+		.protocol = KFI_PROTO_KFI_NTB,
+		.protocol_version = KFI_PROTO_VERSION,
+		.max_msg_size = NT_MSG_MAX,
+		.max_order_raw_size = SIZE_MAX,
+		.max_order_waw_size = SIZE_MAX,
+		.mem_tag_format = ~0ULL,
 	};
 	struct kfi_domain_attr domain = {
-		.name = (char *)nt_link_name(dev->link), .mr_key_size = sizeof(u64), .cq_data_size = sizeof(u64),
-		.cq_cnt = 65536, .ep_cnt = 65536, .tx_ctx_cnt = 65536, .rx_ctx_cnt = 65536,
-		.max_ep_tx_ctx = rdm ? NT_CTX_MAX : 1, .max_ep_rx_ctx = rdm ? NT_CTX_MAX : 1, .max_ep_auth_key = 1,
-		.cntr_cnt = 65536, .mr_iov_limit = 1024, .caps = NT_COMM_CAPS, .mr_cnt = 1 << 20,
+		.name = (char *)nt_link_name(dev->link),
+		.mr_key_size = sizeof(u64),
+		.cq_data_size = sizeof(u64),
+		.cq_cnt = 65536,
+		.ep_cnt = 65536,
+		.tx_ctx_cnt = 65536,
+		.rx_ctx_cnt = 65536,
+		.max_ep_tx_ctx = rdm ? NT_CTX_MAX : 1,
+		.max_ep_rx_ctx = rdm ? NT_CTX_MAX : 1,
+		.max_ep_auth_key = 1,
+		.cntr_cnt = 65536,
+		.mr_iov_limit = 1024,
+		.caps = NT_COMM_CAPS,
+		.mr_cnt = 1 << 20,
 	};
 	struct kfi_fabric_attr fabric = { .name = "ntb" };
 	struct kfi_info offer = {
-		.caps = caps, .tx_attr = &tx, .rx_attr = &rx, .ep_attr = &ep, .domain_attr = &domain, .fabric_attr = &fabric,
+		.caps = caps,
+		.tx_attr = &tx,
+		.rx_attr = &rx,
+		.ep_attr = &ep,
+		.domain_attr = &domain,
+		.fabric_attr = &fabric,
 	};
 	struct ntw_addr name[2];
 
@@ -72,7 +116,7 @@ static int nt_offer(struct nt_wish *w, struct nt_dev *dev, enum kfi_ep_type type
 	return kfi_query_add(w->q, &offer);
 }
 
-/* A source in the hints is a wish, too, unless a node was named as one. */
+/* A source address in the hints restricts the offer, too, unless a node names the source. */
 static bool nt_hint_ok(struct nt_wish *w, struct nt_dev *dev)
 {
 	const struct kfi_info *h = w->q->hints;
@@ -86,7 +130,7 @@ static bool nt_hint_ok(struct nt_wish *w, struct nt_dev *dev)
 	return true;
 }
 
-/* 0: the next one; negative: it is over. */
+/* Return: 0 to go on with the next bridge; negative to stop */
 static int nt_offer_dev(struct nt_dev *dev, void *arg)
 {
 	struct nt_wish *w = arg;
@@ -94,8 +138,11 @@ static int nt_offer_dev(struct nt_dev *dev, void *arg)
 	u32 side, want = source ? nt_link_side(dev->link) : nt_link_peer_side(dev->link);
 	int ret;
 
-	/* A bridge's own name is that bridge and no other of the same side. */
-	if (source && w->node && kstrtou32(w->node, 10, &side) && strcmp(w->node, nt_link_name(dev->link)))
+	/*
+	 * The name of a bridge stands for that bridge only, and not for others with the same side.
+	 */
+	if (source && w->node && kstrtou32(w->node, 10, &side) &&
+	    strcmp(w->node, nt_link_name(dev->link)))
 		return 0;
 	if (w->node && (nt_node_side(dev, w->node, &side) || side != want))
 		return 0;

@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * link.c - one bridge: its state machine, its heartbeat, its end.
+ * link.c - one bridge: its state machine, its signs of life, its end.
  *
  *	DOWN -> QUIET -> OPEN -> HELLO -> UP
- *	  ^_______|________|_______|______|     the bridge's link goes, or the peer has another incarnation
+ *	  ^_______|________|_______|______|    the bridge's link goes down, or the peer has
+ *					       another incarnation
  *
- *	DOWN	nothing of ours can be under way, and the peer can write nothing
- *	QUIET	we have said a new incarnation in the peer's scratchpads; until it repeats that one it may still write for an older life
- *	OPEN	it has: it is as quiet as we are. Our window is open
- *	HELLO	the peer's window is open to us, too: we have written a hello through it
- *	UP	so has the peer: records
+ *	DOWN	no write of ours is under way, and the peer can write nothing
+ *	QUIET	we have written a new incarnation to the peer's scratchpads. Until the peer
+ *		repeats it, the peer may still write for an earlier life
+ *	OPEN	the peer has repeated it, so none of its earlier writes is under way. Our window is
+ *		open
+ *	HELLO	the peer's window is open to us, and we have written a hello through it
+ *	UP	the peer has written its hello: records can be sent
  *
- * A life goes from QUIET to DOWN. Its end, whatever the reason, is always the same: nothing more is given to the engine; what it has is waited for;
- * the peer is told; the window is closed; all records end; the endpoints hear of it. What comes in between (flaps, faults, beats) only sets
- * a bit and queues the work item.
+ * A life begins with QUIET and ends with DOWN. It always ends in the same steps, whatever the
+ * reason: no copy is given to the engine any more; copies under way are waited for; the peer is
+ * told; the window is closed; all records end; the endpoints are told. Flaps, faults and timers
+ * only set a bit and queue the work item.
  *
- * On each look the work item says its scratchpads or its hello again, for what was written into a link that went in that moment has vanished.
+ * In each step the work item repeats its scratchpads or its hello, because a write vanishes if the
+ * bridge's link goes down at that moment.
  */
 #include <linux/cpuhotplug.h>
 #include <linux/debugfs.h>
@@ -52,20 +57,25 @@ module_param_named(crc_placed, nt_crc_placed, bool, 0444);
 MODULE_PARM_DESC(crc_placed,
 		 "a CRC of payload that the engine writes to its place, if both ends want it (default no)");
 
-#define NT_PACE_MIN	10	/* milliseconds between two looks at a handshake; twice as long each time nothing has happened, up to ... */
+/*
+ * Milliseconds between two looks at a handshake: they double, up to NT_PACE_MAX, as long as nothing
+ * happens
+ */
+#define NT_PACE_MIN	10
 #define NT_PACE_MAX	100
-#define NT_PACE_POOR	2000	/* ... and between two attempts to get memory for the window */
-#define NT_BEAT_PART	4	/* of the time between two beats in which a line makes the next one needless */
-#define NT_END_MS	2000	/* for what the engine has */
-#define NT_CLOSE_MS	100	/* between two attempts to close the window */
+#define NT_PACE_POOR	2000	/* ms between two attempts to allocate memory for the window */
+/* a line makes the next sign of life needless in the last 1/NT_BEAT_PART of the interval */
+#define NT_BEAT_PART	4
+#define NT_END_MS	2000	/* ms for the copies that the engine has */
+#define NT_CLOSE_MS	100	/* ms between two attempts to close the window */
 #define NT_CLOSE_TRIES	20
 
 static struct workqueue_struct *nt_wq;
 static struct dentry *nt_debugfs;
 
 /*
- * Links that were started. The spinlock protects the list, the mutex around it keeps links on it
- * while all of them are stopped, one by one.
+ * Links that were started. The spinlock protects the list. The mutex around it keeps links in the
+ * list while nt_links_halt() stops them, one by one.
  */
 static DEFINE_MUTEX(nt_stop_lock);
 static DEFINE_SPINLOCK(nt_links_lock);
@@ -84,7 +94,7 @@ static void nt_link_set(struct nt_link *link, enum nt_link_state state)
 	link->pace = NT_PACE_MIN;
 }
 
-/* ---- what the ring wants ---- */
+/* ---- operations of the ring ---- */
 
 static void nt_op_signal(struct nt_ring *ring)
 {
@@ -104,12 +114,13 @@ static void nt_op_room(struct nt_ring *ring)
 	nt_conns_room(nt_ring_link(ring));
 }
 
-static void nt_op_record(struct nt_ring *ring, const struct ntw_rec *rec, const void *body, size_t len)
+static void nt_op_record(struct nt_ring *ring, const struct ntw_rec *rec, const void *body,
+			 size_t len)
 {
 	nt_rx_record(nt_ring_link(ring), rec, body, len);
 }
 
-/* Of the life that it was: its callbacks are over before that has ended. */
+/* The current life is the one meant: its callbacks are over before it ends. */
 static void nt_op_fault(struct nt_ring *ring, const char *why)
 {
 	struct nt_link *link = nt_ring_link(ring);
@@ -125,7 +136,7 @@ static const struct nt_ring_ops nt_ops = {
 	.fault	= nt_op_fault,
 };
 
-/* ---- what the bridge says: hard interrupts ---- */
+/* ---- events of the bridge: hard interrupts ---- */
 
 static bool nt_carrier(struct nt_link *link)
 {
@@ -137,8 +148,9 @@ static void nt_on_link(void *ctx)
 	struct nt_link *link = ctx;
 
 	/*
-	 * Up again is a flap too: something has vanished. Before our hello all is said until it is heard; who has heard that
-	 * may have sent records, though we have not heard his.
+	 * "Up" is a flap too: something has vanished. Before our hello everything is repeated until
+	 * the peer has received it. A peer that has received our hello may have sent records, even
+	 * if its hello has not come yet.
 	 */
 	WRITE_ONCE(link->ring.lost, true);
 	if (READ_ONCE(link->state) >= NT_LINK_HELLO)
@@ -156,9 +168,9 @@ static const struct ntb_ctx_ops nt_ctx_ops = {
 	.db_event	= nt_on_bell,
 };
 
-/* ---- the end of a life ---- */
+/* ---- end of a life ---- */
 
-/* The bridge may hear of the end of its link some time later, from an interrupt. */
+/* The bridge may learn of the end of its link some time later, from an interrupt. */
 static bool nt_link_gone(struct nt_link *link)
 {
 	unsigned int tries;
@@ -169,9 +181,9 @@ static bool nt_link_gone(struct nt_link *link)
 }
 
 /*
- * A window can't be closed: the bridge is to carry nothing any more. Some drivers can't end its
- * link, or only from the other end. A PCI function that is no bus master writes nothing to memory,
- * which ends interrupt messages of the bridge, too.
+ * A window can't be closed, so the bridge has to stop to carry writes. Some drivers can't disable
+ * its link, or only from the other end. A PCI function that is no bus master writes nothing to
+ * memory, which also stops interrupt messages of the bridge.
  */
 static void nt_link_expose(struct nt_link *link)
 {
@@ -181,7 +193,8 @@ static void nt_link_expose(struct nt_link *link)
 	WRITE_ONCE(link->exposed, true);
 	ret = ntb_link_disable(link->ntb);
 	if (!ret && nt_link_gone(link)) {
-		dev_err(&link->ntb->dev, "a window stays open: the link of the bridge is disabled\n");
+		dev_err(&link->ntb->dev,
+			"a window stays open: the link of the bridge is disabled\n");
 	} else if (pdev && pdev->bus) {
 		pci_clear_master(pdev);
 		dev_err(&link->ntb->dev,
@@ -195,15 +208,17 @@ static void nt_link_expose(struct nt_link *link)
 }
 
 /*
- * Memory that the peer may still write is given to nobody either. If a window can't be closed the
- * inbound memory stays allocated, and nothing of it is used again.
+ * Close the windows. Memory that the peer may still write must not be reused: if a window can't be
+ * closed, the inbound memory stays allocated, and no further memory is taken from it.
  */
 static void nt_life_shut(struct nt_link *link)
 {
 	unsigned int tries;
 
-	for (tries = 0; nt_win_close(&link->win, link->ntb) | nt_flat_close(&link->flat, link->ntb); tries++) {
-		dev_warn_ratelimited(&link->ntb->dev, "window %d can't be closed\n", link->win.open ? link->win.index : link->flat.index);
+	for (tries = 0; nt_win_close(&link->win, link->ntb) | nt_flat_close(&link->flat, link->ntb);
+	     tries++) {
+		dev_warn_ratelimited(&link->ntb->dev, "window %d can't be closed\n",
+				     link->win.open ? link->win.index : link->flat.index);
 		if (tries == NT_CLOSE_TRIES) {
 			nt_link_expose(link);
 			break;
@@ -215,9 +230,9 @@ static void nt_life_shut(struct nt_link *link)
 }
 
 /*
- * Memory that the engine may still read or write is given to nobody, however long that takes. But
- * the end of this kernel does not wait for ever.
- * Return: the engine has nothing of ours
+ * Wait for the engine. Memory that the engine may still read or write must not be reused, however
+ * long that takes. Only the end of this kernel does not wait for ever.
+ * Return: true if the engine has nothing of ours.
  */
 static bool nt_life_quiesce(struct nt_link *link)
 {
@@ -229,7 +244,7 @@ static bool nt_life_quiesce(struct nt_link *link)
 	return true;
 }
 
-/* Who means this life says so too late from here on. */
+/* A fault that is reported for the old life has no effect any more. */
 static void nt_life_count(struct nt_link *link)
 {
 	spin_lock_bh(&link->lock);
@@ -254,7 +269,7 @@ static void nt_life_end(struct nt_link *link, const char *why)
 	if (!quiet) {
 		/*
 		 * The engine still has memory of ours, and its driver may call us. So nothing is
-		 * unmapped or freed, records have no end, and this module stays.
+		 * unmapped or freed, records do not end, and this module stays loaded.
 		 */
 		WRITE_ONCE(link->hung, true);
 		__module_get(THIS_MODULE);
@@ -265,7 +280,10 @@ static void nt_life_end(struct nt_link *link, const char *why)
 	}
 	if (greeted)
 		nt_ring_bye(&link->ring, link->yours);
-	/* From here on nothing of the peer's lands; so only now is anybody told that his memory is his again. */
+	/*
+	 * From here on no write of the peer arrives. Only now are the owners of memory told that it
+	 * is theirs again.
+	 */
 	nt_life_shut(link);
 	if (!was_up)
 		return;
@@ -274,15 +292,17 @@ static void nt_life_end(struct nt_link *link, const char *why)
 	nt_conns_link_down(link, -ENOTCONN);
 }
 
-/* ---- the beginning: each step returns whether the next one should be tried at once ---- */
+/* ---- beginning of a life: each step returns true if the next one has to be tried at once ---- */
 
-/* What a life needs. The log says once why there is none. */
+/* Allocate what a life needs. A failure is logged once. */
 static bool nt_life_memory(struct nt_link *link)
 {
 	int ret = nt_win_alloc(&link->win, link->ntb);
 
 	if (ret && !link->poor)
-		dev_warn(&link->ntb->dev, "no memory for the window, in one piece and aligned as the bridge wants it (%d)\n", ret);
+		dev_warn(&link->ntb->dev,
+			 "no memory for the window, in one piece and aligned as the bridge wants it (%d)\n",
+			 ret);
 	if (!ret)
 		ret = nt_flat_ready(link, !link->poor);
 	link->poor = ret;
@@ -293,7 +313,7 @@ static bool nt_step_down(struct nt_link *link)
 {
 	if (link->exposed || !nt_life_memory(link))
 		return false;
-	/* Bits that were rung when nobody cleared them would make no interrupt. */
+	/* A bit that was rung while nothing cleared it would make no interrupt. */
 	ntb_db_clear(link->ntb, link->bells.mine);
 	do
 		link->mine = get_random_u32();
@@ -304,7 +324,7 @@ static bool nt_step_down(struct nt_link *link)
 	return true;
 }
 
-/* Both are quiet. What is written from now on, either way, is for this life. */
+/* Both sides are quiet: what is written from now on, in either direction, is for this life. */
 static int nt_life_open(struct nt_link *link, const struct ntw_hand *hand)
 {
 	struct iosys_map peer = IOSYS_MAP_INIT_VADDR_IOMEM(link->win.peer);
@@ -362,7 +382,10 @@ static bool nt_step_quiet(struct nt_link *link)
 	return true;
 }
 
-/* Is the peer's life still the one that we know? Otherwise so is ours not. Return: 0: yes; -EAGAIN: not to be said; -ESTALE: no */
+/*
+ * Has the peer the incarnation that we know? Otherwise our life ends, too. Return: 0: yes; -EAGAIN:
+ * not known; -ESTALE: no.
+ */
 static int nt_same_life(struct nt_link *link, struct ntw_hand *hand)
 {
 	int ret = nt_hand_hear(link, hand);
@@ -385,7 +408,7 @@ static bool nt_step_open(struct nt_link *link)
 	nt_hand_say(link, NTW_OPEN);
 	if (ret || hand.state != NTW_OPEN)
 		return false;
-	/* What vanishes from here on may be more than words that are said again. */
+	/* What vanishes from here on may be more than words that are repeated. */
 	WRITE_ONCE(link->ring.lost, false);
 	clear_bit(NT_EV_FLAP, &link->events);
 	nt_link_set(link, NT_LINK_HELLO);
@@ -403,14 +426,17 @@ static void nt_life_up(struct nt_link *link, const struct ntw_greeting *g)
 	WRITE_ONCE(link->checks, nt_crc_placed && g->features & NTW_FEAT_CRC_PLACED);
 	link->ups++;
 	WRITE_ONCE(link->win.reach, min(g->reach, link->win.size));
-	/* The endpoints know before anything comes. */
+	/* The endpoints are told before the first record is handled. */
 	tasklet_disable(&link->ring.tasklet);
 	nt_ring_on(&link->ring, link->win.mem, link->win.ring, link->mine, link->yours);
 	nt_link_set(link, NT_LINK_UP);
-	dev_info_ratelimited(&link->ntb->dev, "link up: %zu bytes here, %zu there, %s\n", link->win.size, link->ring.engine.size,
-			     link->ring.engine.chan ? dma_chan_name(link->ring.engine.chan) : "no DMA engine");
+	dev_info_ratelimited(&link->ntb->dev, "link up: %zu bytes here, %zu there, %s\n",
+			     link->win.size, link->ring.engine.size,
+			     link->ring.engine.chan ? dma_chan_name(link->ring.engine.chan) :
+						      "no DMA engine");
 	if (nt_link_bares(link))
-		dev_warn_ratelimited(&link->ntb->dev, "the peer can write to all memory of this machine\n");
+		dev_warn_ratelimited(&link->ntb->dev,
+				     "the peer can write to all memory of this machine\n");
 	nt_conns_link_up(link);
 	tasklet_enable(&link->ring.tasklet);
 	nt_ring_beat(&link->ring, 0);
@@ -443,7 +469,7 @@ static bool nt_step_hello(struct nt_link *link)
 	return false;
 }
 
-/* ---- while it is up ---- */
+/* ---- while the link is up ---- */
 
 static bool nt_late(unsigned long since)
 {
@@ -461,7 +487,10 @@ static bool nt_peer_silent(struct nt_link *link)
 	return false;
 }
 
-/* It beats, but does not handle what it has got, or does not say that it has seen a line: those who wait for that would wait for ever. */
+/*
+ * Is there no progress although the peer sends signs of life? If it does not handle what it has
+ * received, or does not echo a line, operations would wait for ever.
+ */
 static bool nt_peer_stuck(struct nt_link *link)
 {
 	u64 given;
@@ -483,7 +512,7 @@ static const char *nt_life_fault(struct nt_link *link)
 	return why;
 }
 
-/* Why this life is over, or NULL */
+/* Return why this life is over, or NULL */
 static const char *nt_life_over(struct nt_link *link)
 {
 	if (!nt_carrier(link) || test_bit(NT_EV_FLAP, &link->events))
@@ -528,13 +557,16 @@ static void nt_link_work(struct work_struct *work)
 	struct nt_link *link = container_of(to_delayed_work(work), struct nt_link, work);
 	unsigned int ms;
 
-	/* Who has seen it clear may have queued us behind the one who set it and waited for us. */
+	/*
+	 * A context that has found stopping clear may queue the work item after nt_link_halt() has
+	 * set it and cancelled the work item.
+	 */
 	if (READ_ONCE(link->stopping))
 		return;
 	if (link->state != NT_LINK_UP && !nt_carrier(link)) {
 		if (link->state != NT_LINK_DOWN)
 			nt_life_end(link, "the bridge says so");
-		return;		/* it says when that changes */
+		return;		/* the bridge reports when that changes */
 	}
 	while (nt_step(link))
 		;
@@ -544,7 +576,7 @@ static void nt_link_work(struct work_struct *work)
 		queue_delayed_work(nt_wq, &link->work, msecs_to_jiffies(ms));
 }
 
-/* ---- life ---- */
+/* ---- init and exit ---- */
 
 struct nt_link *nt_link_add(struct ntb_dev *ntb, void *priv)
 {
@@ -552,7 +584,8 @@ struct nt_link *nt_link_add(struct ntb_dev *ntb, void *priv)
 	int ret = -ENODEV;
 
 	if (ntb_spad_count(ntb) < NTW_PADS) {
-		dev_err(&ntb->dev, "%d scratchpads, kfi_ntb wants %d\n", ntb_spad_count(ntb), NTW_PADS);
+		dev_err(&ntb->dev, "%d scratchpads, kfi_ntb wants %d\n", ntb_spad_count(ntb),
+			NTW_PADS);
 		return ERR_PTR(ret);
 	}
 	link = kzalloc_node(sizeof(*link), GFP_KERNEL, dev_to_node(ntb_get_dma_dev(ntb)));
@@ -571,7 +604,8 @@ struct nt_link *nt_link_add(struct ntb_dev *ntb, void *priv)
 	ret = nt_flat_init(&link->flat, ntb, &link->win);
 	if (ret)
 		goto exit_win;
-	ret = nt_ring_init(&link->ring, &nt_ops, dev_to_node(ntb_get_dma_dev(ntb)), nt_use_dma, nt_wq);
+	ret = nt_ring_init(&link->ring, &nt_ops, dev_to_node(ntb_get_dma_dev(ntb)), nt_use_dma,
+			   nt_wq);
 	if (ret)
 		goto exit_win;
 	link->debugfs = debugfs_create_dir(dev_name(&ntb->dev), nt_debugfs);
@@ -585,8 +619,8 @@ free_link:
 }
 
 /*
- * There is no other life: no window of ours is to show anything, not even what it is parked on.
- * Return: bytes from the beginning of the inbound memory that one shows all the same
+ * There is no further life: no window of ours is to show anything, not even what it is parked on.
+ * Return: bytes from the beginning of the inbound memory that a window still shows.
  */
 static size_t nt_link_shut(struct nt_link *link)
 {
@@ -627,15 +661,15 @@ void nt_links_halt(void)
 	list_for_each_entry(link, &nt_links, entry) {
 		WRITE_ONCE(link->hasty, true);
 		nt_link_halt(link);
-		/* The kernel that comes next has other memory there. */
+		/* The kernel that comes next uses this memory for something else. */
 		nt_link_shut(link);
 	}
 	mutex_unlock(&nt_stop_lock);
 }
 
 /*
- * Otherwise the window would stay open for the kernel that comes next (kexec), and the peer would
- * miss us after its timeout only.
+ * Without this the window would stay open for the kernel that comes next (kexec), and the peer
+ * would notice the end only after its time limit.
  */
 static int nt_on_reboot(struct notifier_block *nb, unsigned long action, void *arg)
 {
@@ -643,10 +677,10 @@ static int nt_on_reboot(struct notifier_block *nb, unsigned long action, void *a
 	return NOTIFY_DONE;
 }
 
-/* Behind those that still write something out */
+/* Called after the notifiers that still write data */
 static struct notifier_block nt_reboot = { .notifier_call = nt_on_reboot, .priority = INT_MIN };
 
-/* A CPU has gone, and the interrupts that it had are another's: nt_msi_moved(). */
+/* A CPU goes offline, and its interrupts move to another one: nt_msi_moved(). */
 static int nt_on_cpu_gone(unsigned int cpu)
 {
 	struct nt_link *link;
@@ -668,7 +702,7 @@ int nt_link_start(struct nt_link *link)
 	if (ret)
 		goto clear_ctx;
 	ret = ntb_link_enable(link->ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);
-	if (ret && ret != -EINVAL) {	/* which says that it is the other end's to enable */
+	if (ret && ret != -EINVAL) {	/* -EINVAL: the link is enabled from the other end */
 		nt_link_stop(link);
 		return ret;
 	}
@@ -698,7 +732,8 @@ void nt_link_remove(struct nt_link *link)
 static int nt_check_params(void)
 {
 	if (!nt_heartbeat_ms || nt_timeout_ms < 2 * nt_heartbeat_ms) {
-		pr_err("kfi_ntb: timeout_ms=%u is less than two heartbeats of %u ms\n", nt_timeout_ms, nt_heartbeat_ms);
+		pr_err("kfi_ntb: timeout_ms=%u is less than two heartbeats of %u ms\n",
+		       nt_timeout_ms, nt_heartbeat_ms);
 		return -EINVAL;
 	}
 	return nt_bell_check_params() ?: nt_win_check_params() ?: nt_flat_check_params();

@@ -3,13 +3,13 @@
  * kfi_ntb - kfabric over PCI Express non-transparent bridges: memory of two machines, a ring in
  * each, and a DMA engine.
  *
- *   main.c		parameters, operations, life of the module
+ *   main.c		parameters, operations, init and exit of the module
  *   ntb.h		objects and locks above a bridge
  *   dev.c		bridges and domains
- *   info.c  addr.c	what is offered, and names
+ *   info.c  addr.c	discovery, and names
  *   ep.c		endpoints and passive endpoints
  *   stream.c  call.c	connections, as links of the message protocol (kfi_link.h), and callers
- *   send.c  recv.c	their streams
+ *   send.c  recv.c	the streams of connections
  *   mirror.c		records to our own end
  *   way.c		several bridges to one machine
  *   expose.c		memory that the peer writes to by itself
@@ -25,7 +25,8 @@ struct kfi_proto nt_proto = {
 	.ops		= &nt_link_ops,
 	.addr_str	= nt_addr_str,
 	.params = {
-		.eager_size		= 4352,	/* a page, and a header of a consumer in front of it */
+		/* a page, and a header of a consumer in front of it */
+		.eager_size		= 4352,
 		.window			= 1024,
 		.window_peer		= 8192,
 		.window_source		= 131072,
@@ -145,7 +146,7 @@ static struct kfi_provider nt_provider = {
 	.ops		= &nt_ops,
 };
 
-/* A value that makes no sense is corrected, with a message in the log. */
+/* An invalid value is corrected, with a message in the log. */
 static void __init nt_check_params(void)
 {
 	unsigned int kib = rounddown_pow_of_two(clamp(nt_stream_kib, 4U, 8192U));
@@ -168,7 +169,8 @@ static int __init nt_init(void)
 	nt_cm_wq = alloc_workqueue("kfi_ntb_cm", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!nt_cm_wq)
 		goto exit_proto;
-	nt_mirror_wq = alloc_workqueue("kfi_ntb_mirror", WQ_MEM_RECLAIM | WQ_UNBOUND | WQ_HIGHPRI, 0);
+	nt_mirror_wq = alloc_workqueue("kfi_ntb_mirror", WQ_MEM_RECLAIM | WQ_UNBOUND | WQ_HIGHPRI,
+				       0);
 	if (!nt_mirror_wq)
 		goto destroy_cm_wq;
 	ret = nt_links_init();
@@ -194,7 +196,7 @@ exit_proto:
 	return ret;
 }
 
-/* Open fabrics keep the module: only bridges are left. */
+/* Open fabrics hold a reference of the module, so only bridges are left. */
 static void __exit nt_exit(void)
 {
 	kfi_provider_deregister(&nt_provider);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * map.c - a window over what consumers have registered, where an IOMMU is between the bridge and memory.
+ * map.c - a window over registered memory, where an IOMMU is between the bridge and memory.
  *
- * It is a range of the bus's addresses, as long as the bridge shows, which lead nowhere at first. The first page of it is the control page, for
- * the word that shows the peer arrives (flat.c). A region that peers may write has the pages it lies in there from its registration to its end,
- * side by side. So the peer reaches what is registered, with what else is in the same pages, and nothing besides, whatever it does; and
- * nothing at all of a region that has ended: the IOMMU has forgotten it when nt_window_unmap() returns.
+ * The window shows a range of bus addresses, as long as the bridge permits, in which nothing is
+ * mapped at first. The first page of the range is mapped to the control page, where the peer writes
+ * the word that shows that it reaches the window (flat.c). The pages of a region that peers may
+ * write are mapped there, in one piece, from the registration of the region to its end. So the peer
+ * reaches registered memory, with what else is in the same pages, and nothing besides, whatever it
+ * does; and it reaches nothing of a region that has ended: the IOMMU has dropped the mapping when
+ * nt_window_unmap() returns.
  */
 #include <linux/dma-map-ops.h>
 #include <linux/dma-mapping.h>
@@ -16,9 +19,10 @@
 #include <linux/sizes.h>
 #include "bridge.h"
 
-#define NT_MAP_MAX	(64ULL * SZ_1G)		/* the list of its pages is memory, too */
+/* the page tables and the list of free pages take memory, too */
+#define NT_MAP_MAX	(64ULL * SZ_1G)
 
-/* Is there an IOMMU, and does this kernel let a driver choose what is behind an address? */
+/* Is there an IOMMU, and does this kernel let a driver map chosen addresses? */
 bool nt_map_possible(struct device *dev)
 {
 	struct dma_iova_state probe;
@@ -36,7 +40,7 @@ static struct device *nt_map_dev(const struct nt_link *link)
 
 /* ---- the range ---- */
 
-/* @first: bytes at the beginning that no region has, for the window shows them when it is closed */
+/* @first: bytes at the beginning that no region gets, because the closed window shows them */
 static int nt_map_room(struct nt_map *map, u64 first, u64 size, int node)
 {
 	int ret;
@@ -53,7 +57,8 @@ static int nt_map_room(struct nt_map *map, u64 first, u64 size, int node)
 static int nt_map_control(struct nt_link *link, struct nt_map *map)
 {
 	struct device *dev = nt_map_dev(link);
-	int ret = dma_iova_link(dev, &map->iova, page_to_phys(nt_arena_page(link, link->win.mem)), 0, PAGE_SIZE, DMA_FROM_DEVICE, 0);
+	int ret = dma_iova_link(dev, &map->iova, page_to_phys(nt_arena_page(link, link->win.mem)),
+				0, PAGE_SIZE, DMA_FROM_DEVICE, 0);
 
 	if (ret)
 		return ret;
@@ -64,8 +69,9 @@ static int nt_map_control(struct nt_link *link, struct nt_map *map)
 }
 
 /*
- * With the link up. @most: bytes that the bridge shows; @align: what it wants the address to be a multiple of. A range is aligned to its length, rounded
- * up, so it is as long as either wants it, though no more of it may be used.
+ * Called with the link up. @most: bytes that the bridge can show; @align: alignment that it
+ * requires. A range is aligned to its length, rounded up, so the range is as long as the larger of
+ * the two, even if less of it can be used.
  */
 int nt_map_open(struct nt_link *link, u64 most, u64 align)
 {
@@ -100,8 +106,9 @@ free:
 }
 
 /*
- * No region is left: each has a reference of the device. What the bridge still shows is given to
- * nobody: another driver of the device could be given these addresses for memory of its own.
+ * Free the range. No region is left, because each has a reference of the device. Addresses that the
+ * bridge still shows (@shown) are never freed: another driver of the device could be given them for
+ * memory of its own.
  */
 void nt_map_close(struct nt_link *link, bool shown)
 {
@@ -120,16 +127,24 @@ void nt_map_close(struct nt_link *link, bool shown)
 
 /* ---- regions ---- */
 
-/* Between its first byte and its last one there is nothing else in its pages; and it is memory. */
+/*
+ * Is this memory with a struct page that fills its pages, except before the first byte and behind
+ * the last byte of the region?
+ */
 static bool nt_map_fits(const struct nt_piece *piece, bool first, bool last)
 {
-	if (!piece->page || !pfn_valid(page_to_pfn(piece->page)) || is_zone_device_page(piece->page))
+	if (!piece->page || !pfn_valid(page_to_pfn(piece->page)) ||
+	    is_zone_device_page(piece->page))
 		return false;
 	return (first || !piece->off) && (last || PAGE_ALIGNED(piece->off + piece->len));
 }
 
-/* Return: bytes of the range, from @at on, that lead to the region now; fewer than @size: an error */
-static size_t nt_map_link(struct nt_link *link, struct iov_iter it, size_t len, size_t at, size_t size)
+/*
+ * Map the region. Return: bytes of the range that were mapped, from @at on; fewer than @size on
+ * error
+ */
+static size_t nt_map_link(struct nt_link *link, struct iov_iter it, size_t len, size_t at,
+			  size_t size)
 {
 	struct nt_map *map = &link->flat.map;
 	struct nt_piece piece;
@@ -140,7 +155,8 @@ static size_t nt_map_link(struct nt_link *link, struct iov_iter it, size_t len, 
 		n = PAGE_ALIGN(piece.off + piece.len);
 		if (!nt_map_fits(&piece, !done, piece.len == len) || n > size - done)
 			break;
-		if (dma_iova_link(nt_map_dev(link), &map->iova, page_to_phys(piece.page), at + done, n, DMA_FROM_DEVICE, 0))
+		if (dma_iova_link(nt_map_dev(link), &map->iova, page_to_phys(piece.page), at + done,
+				  n, DMA_FROM_DEVICE, 0))
 			break;
 		cond_resched();
 	}
@@ -150,7 +166,8 @@ static size_t nt_map_link(struct nt_link *link, struct iov_iter it, size_t len, 
 static void nt_map_unlink(struct nt_link *link, size_t at, size_t size)
 {
 	if (size)
-		dma_iova_unlink(nt_map_dev(link), &link->flat.map.iova, at, size, DMA_FROM_DEVICE, 0);
+		dma_iova_unlink(nt_map_dev(link), &link->flat.map.iova, at, size, DMA_FROM_DEVICE,
+				0);
 }
 
 bool nt_window_maps(const struct nt_link *link)
@@ -194,5 +211,6 @@ void nt_window_unmap(struct nt_link *link, u64 at, size_t len)
 
 size_t nt_map_used(const struct nt_link *link)
 {
-	return nt_window_maps(link) ? gen_pool_size(link->flat.map.room) - gen_pool_avail(link->flat.map.room) : 0;
+	return nt_window_maps(link) ?
+	       gen_pool_size(link->flat.map.room) - gen_pool_avail(link->flat.map.room) : 0;
 }

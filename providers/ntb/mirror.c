@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mirror.c - records to this end of the bridge. A bridge does not lead back, so endpoints of one end talk to each other through here: the
- * same records, handed over by a work item with bottom halves off, as the link's tasklet would.
+ * mirror.c - records to this end of the bridge. A bridge does not lead back, so records between
+ * endpoints of one end go through here: they are the same records, delivered by a work item with
+ * bottom halves off, as the link's tasklet would deliver them.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -54,7 +55,7 @@ static void nt_mirror_sent(struct nt_rec *rec, int err)
 	kfree(rec);
 }
 
-/* A record that is copied at once. Return: 0, -ENOMEM */
+/* Send a record that is copied at once. Return: 0, -ENOMEM */
 int nt_mirror_put(struct nt_mirror *mirror, const struct kvec *vec, unsigned int n,
 		  struct iov_iter *iter, u32 len)
 {
@@ -76,7 +77,7 @@ int nt_mirror_put(struct nt_mirror *mirror, const struct kvec *vec, unsigned int
 		at += vec[i].iov_len;
 	}
 	if (len && kfi_copy_from(m->bytes + at, iter, len) != len)
-		WARN_ON_ONCE(1);	/* kernel memory can't fault */
+		WARN_ON_ONCE(1);	/* kernel memory does not fault */
 	m->rec = (struct nt_rec) { .sent = nt_mirror_sent, .head_len = sizeof(struct ntw_rec) };
 	memcpy(&m->rec.rec, m->bytes, sizeof(struct ntw_rec));
 	m->vec = (struct kvec) { m->bytes + sizeof(struct ntw_rec), all - sizeof(struct ntw_rec) };
@@ -86,7 +87,7 @@ int nt_mirror_put(struct nt_mirror *mirror, const struct kvec *vec, unsigned int
 	return 0;
 }
 
-/* What is behind the record's first bytes, as it would lie in a ring. Return: its length */
+/* Copy to @buf what follows the header, as it would be in a ring. Return: its length */
 static size_t nt_mirror_body(struct nt_mirror *mirror, const struct nt_rec *rec)
 {
 	size_t head = rec->head_len - sizeof(struct ntw_rec);
@@ -94,7 +95,7 @@ static size_t nt_mirror_body(struct nt_mirror *mirror, const struct nt_rec *rec)
 
 	memcpy(mirror->buf, rec->head + sizeof(struct ntw_rec), head);
 	if (rec->len && copy_from_iter(mirror->buf + head, rec->len, &iter) != rec->len)
-		WARN_ON_ONCE(1);	/* kernel memory can't fault */
+		WARN_ON_ONCE(1);	/* kernel memory does not fault */
 	return head + rec->len;
 }
 
@@ -111,7 +112,10 @@ static void nt_mirror_hand_over(struct nt_mirror *mirror, struct nt_rec *rec)
 	rec->sent(rec, 0);	/* may drop the last reference to the bridge */
 }
 
-/* Two endpoints that answer each other can keep the queue from ever being empty, so a run has an end. */
+/*
+ * Two endpoints that answer each other can keep the queue from becoming empty, so the records of
+ * one run are bounded.
+ */
 void nt_mirror_work(struct work_struct *work)
 {
 	struct nt_mirror *mirror = container_of(work, struct nt_mirror, work);

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * msi.c - signals that are interrupt messages: the peer writes one through a second window, and no doorbell register is touched.
+ * msi.c - signals that are interrupt messages: the peer writes one through a second window, and no
+ * doorbell register is touched.
  *
- * All vectors of a bridge are its driver's, and stay so: one of those that it has for our doorbell bits is lent to the peer. The driver's
- * handler calls us with the number of the vector, and asks no register why (ntb_hw_intel, ntb_hw_amd, ntb_hw_switchtec). Each message makes an
- * interrupt of its own, but for those that one covers which has not been handled yet: nothing has to be cleared.
+ * All vectors of a bridge belong to its driver, and stay there: one of those that the driver uses
+ * for our doorbell bits is lent to the peer. The driver's handler calls us with the number of the
+ * vector, and reads no register to find the reason (ntb_hw_intel, ntb_hw_amd, ntb_hw_switchtec).
+ * Each message makes an interrupt of its own, unless the interrupt of an earlier message was not
+ * handled yet and covers it: nothing has to be cleared.
  *
- * What is written where is the kernel's choice, and changes with the CPU that is interrupted; the peer knows it from the hello alone. So the
- * vector stays where it is (IRQ_NO_BALANCING), and if it is moved all the same, for its CPU goes, this life of the link ends, and the next begins
- * with another hello.
+ * The kernel chooses the address and the data of the message, and changes them with the CPU that is
+ * interrupted. The peer learns them from the hello only. So the vector stays where it is
+ * (IRQ_NO_BALANCING). If it is moved nevertheless, because its CPU goes offline, this life of the
+ * link ends, and the next one begins with another hello.
  *
  * The peer can write to all that the window translates to. A bridge aligns the base of a window, up
  * to the size of its BAR, so the window begins below the message's address: rounded down to a few
- * MiB it has the I/O APIC, the HPET and a TPM in it, rounded down to 4 GiB it has RAM. Therefore a
- * window is opened only if all of it lies where a write is an interrupt message and nothing else
- * (NT_MSI_FIRST to NT_MSI_LAST).
+ * MiB it contains the I/O APIC, the HPET and a TPM, rounded down to 4 GiB it contains RAM.
+ * Therefore a window is opened only if all of it lies where a write is an interrupt message and
+ * nothing else (NT_MSI_FIRST to NT_MSI_LAST).
  *
  * Within those addresses the peer chooses the vector and the CPU by the bytes that it writes. With
  * interrupt remapping the IOMMU lets the bridge's own interrupts through and no others. Without it
@@ -38,7 +42,7 @@ static u64 nt_msg_addr(const struct msi_msg *msg)
 	return (u64)msg->address_hi << 32 | msg->address_lo;
 }
 
-/* The vector that our first doorbell bit would come by. Negative: there is none that can be lent */
+/* Return the interrupt of our first doorbell bit. Negative: there is none that can be lent */
 static int nt_msi_irq(struct nt_link *link)
 {
 	int vec, count = ntb_db_vector_count(link->ntb);
@@ -51,7 +55,7 @@ static int nt_msi_irq(struct nt_link *link)
 	return -ENODEV;
 }
 
-/* The last window that is no memory's. Negative: there is none */
+/* Return the last window that shows no memory. Negative: there is none */
 static int nt_msi_window(struct nt_link *link)
 {
 	int window = min(ntb_mw_count(link->ntb, NT_PEER), ntb_peer_mw_count(link->ntb)) - 1;
@@ -62,13 +66,14 @@ static int nt_msi_window(struct nt_link *link)
 }
 
 /*
- * Let the peer reach where the message goes. Return: 0; -ERANGE: the window would show more than
- * interrupt messages; or the bridge's error
+ * Let the peer write the message. Return: 0; -ERANGE: the window would show more than interrupt
+ * messages; or the bridge's error.
  */
 static int nt_msi_open_window(struct nt_link *link, struct nt_msi *msi, u64 addr)
 {
 	resource_size_t addr_align, size_align, size_max, size;
-	int ret = ntb_mw_get_align(link->ntb, NT_PEER, msi->window, &addr_align, &size_align, &size_max);
+	int ret = ntb_mw_get_align(link->ntb, NT_PEER, msi->window, &addr_align, &size_align,
+				   &size_max);
 	u64 base;
 
 	if (ret)
@@ -91,8 +96,8 @@ static int nt_msi_open_window(struct nt_link *link, struct nt_msi *msi, u64 addr
 }
 
 /*
- * The window is switched off if the bridge can do that, for parked it would show memory that has
- * nothing to do with it. Return: 0; negative: it still shows interrupt messages
+ * Close the window. It is switched off if the bridge can do that: parked it would show memory that
+ * it has nothing to do with. Return: 0; negative: it still shows interrupt messages.
  */
 static int nt_msi_close_window(struct nt_link *link)
 {
@@ -113,8 +118,8 @@ static int nt_msi_close_window(struct nt_link *link)
 }
 
 /*
- * @asked: by the administrator; @isolated: interrupt remapping keeps the peer to the bridge's own
- * interrupts. Return: 0, -EPERM
+ * @asked: the administrator has asked for it; @isolated: interrupt remapping keeps the peer to the
+ *	bridge's own interrupts. Return: 0, -EPERM.
  */
 static int nt_msi_allow(struct ntb_dev *ntb, bool asked, bool isolated)
 {
@@ -122,7 +127,8 @@ static int nt_msi_allow(struct ntb_dev *ntb, bool asked, bool isolated)
 		return 0;
 	if (!asked)
 		return -EPERM;
-	dev_warn_once(&ntb->dev, "signal=msi without interrupt remapping: the peer can raise any interrupt of this machine\n");
+	dev_warn_once(&ntb->dev,
+		      "signal=msi without interrupt remapping: the peer can raise any interrupt of this machine\n");
 	add_taint(TAINT_USER, LOCKDEP_STILL_OK);
 	return 0;
 }
@@ -162,9 +168,10 @@ void nt_msi_withdraw(struct nt_link *link)
 	if (!msi->offered)
 		return;
 	msi->offered = false;
-	/* Who could still write there could interrupt us for nothing. */
+	/* A peer that can still write there could interrupt us without need. */
 	if (nt_msi_close_window(link))
-		dev_warn_ratelimited(&link->ntb->dev, "the window of interrupt messages can't be closed\n");
+		dev_warn_ratelimited(&link->ntb->dev,
+				     "the window of interrupt messages can't be closed\n");
 	irq_clear_status_flags(msi->irq, IRQ_NO_BALANCING);
 }
 
@@ -189,21 +196,26 @@ bool nt_msi_moved(const struct nt_link *link)
 	return nt_msg_addr(&msg) != link->msi.addr || msg.data != link->msi.data;
 }
 
-/* @g is the peer's word: it may say what it likes, for it is the peer's memory that is written to. */
+/* The hello of the peer need not be trusted: what it names is memory of the peer. */
 int nt_msi_use(struct nt_link *link, const struct ntw_greeting *g)
 {
 	struct nt_msi *msi = &link->msi;
 	resource_size_t len;
 	phys_addr_t base;
 
-	if (!(g->signals & NTW_S_MSI) || g->msi_window >= ntb_peer_mw_count(link->ntb) || g->msi_window == link->win.index ||
-	    ntb_peer_mw_get_addr(link->ntb, g->msi_window, &base, &len) || len < sizeof(u32) || g->msi_at > len - sizeof(u32))
+	if (!(g->signals & NTW_S_MSI) || g->msi_window >= ntb_peer_mw_count(link->ntb) ||
+	    g->msi_window == link->win.index ||
+	    ntb_peer_mw_get_addr(link->ntb, g->msi_window, &base, &len) || len < sizeof(u32) ||
+	    g->msi_at > len - sizeof(u32))
 		return -EOPNOTSUPP;
 	msi->peer = ioremap(base + g->msi_at, sizeof(u32));
 	if (!msi->peer)
 		return -ENOMEM;
 	msi->peer_data = g->msi_data;
-	/* By the engine if there is one, behind the line; else nt_msi_ring() */
+	/*
+	 * The engine writes the message behind the line, if there is an engine; else nt_msi_ring()
+	 * does.
+	 */
 	nt_engine_bell(&link->ring.engine, base + g->msi_at, sizeof(u32), g->msi_data);
 	return 0;
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * out.c - what we write to the peer: batches of what shadow.c has placed, each with a line and a signal, by engine or by CPU. See ring.c.
+ * out.c - what we write to the peer: batches of what shadow.c has placed, each with a line and a
+ * signal, by engine or by CPU. ring.c describes the protocol.
  *
- * All of it is under the ring's lock. A function that returns false has found no room, and is called again when something has been reaped.
+ * The ring's lock is held in all of this file. A function that returns false has found no room, and
+ * is called again when copies were reaped.
  */
 #include "ring.h"
 
@@ -18,7 +20,10 @@ static void nt_line(struct nt_ring *ring, u64 produced, struct ntw_line *line)
 	out->serial += NTW_SERIAL_STEP;
 	out->leaving = !ring->in.awake && (out->leaving || out->awake);
 	WRITE_ONCE(out->awake, ring->in.awake);
-	/* One that is given again says what it said; the peer may have seen that, but none that came later. */
+	/*
+	 * A line that is given again has the position that it had. The peer may have seen that
+	 * position, but none that came later.
+	 */
 	out->produced = max(out->produced, produced);
 	ring->in.told = ring->in.tell;
 	ring->in.repeated = ring->in.seen;
@@ -26,11 +31,12 @@ static void nt_line(struct nt_ring *ring, u64 produced, struct ntw_line *line)
 		.produced = cpu_to_le64(ntw_word(yours, produced)),
 		.consumed = cpu_to_le64(ntw_word(yours, ring->in.told)),
 		.echo = cpu_to_le64(ntw_word(yours, ring->in.seen)),
-		.serial = cpu_to_le64(ntw_word(yours, out->serial | (out->asking ? NTW_ASK : 0) | (out->awake ? NTW_AWAKE : 0))),
+		.serial = cpu_to_le64(ntw_word(yours, out->serial | (out->asking ? NTW_ASK : 0) |
+							      (out->awake ? NTW_AWAKE : 0))),
 	};
 }
 
-/* ---- closing: a batch gets no more records ---- */
+/* ---- closing: a batch takes no more records ---- */
 
 static void nt_batch_reset(struct nt_batch *b)
 {
@@ -45,7 +51,10 @@ static void nt_batch_reset(struct nt_batch *b)
 	b->tries = 0;
 }
 
-/* What the peer may have been told of is not written again: it may be anybody's memory by now. */
+/*
+ * If the peer may have received the line, the bytes before it are not written again: the peer may
+ * use that memory for something else by now.
+ */
 static void nt_rewind(struct nt_batch *b)
 {
 	b->step = b->told ? NT_STEP_LINE : NT_STEP_PAYLOAD;
@@ -63,23 +72,25 @@ static void nt_close(struct nt_ring *ring)
 	b->signal = out->wake || b->bytes;
 	out->due = false;
 	out->wake = false;
-	out->go &= !list_empty(&out->waiting);	/* which was said of these, too */
+	/* the waiting records were posted with "go" as well */
+	out->go &= !list_empty(&out->waiting);
 	out->wary -= !!out->wary;
 	nt_rewind(b);
 	out->filling++;
 	nt_batch_reset(nt_filling(out));
 }
 
-/* ---- giving: a batch goes to the engine, and stops wherever that has no room ---- */
+/* ---- giving: a batch is given to the engine, up to where the engine has no room ---- */
 
-/* Where the next byte of a record's payload goes, and how many more may follow it there */
+/* Return where the next byte of a record's payload goes; *@most bytes may follow it there */
 static u64 nt_target(const struct nt_out *out, const struct nt_batch *b, size_t *most)
 {
 	const struct nt_rec *rec = b->rec;
 
 	*most = rec->len - b->done;
 	if (!rec->count)
-		return NTW_RING_AT + ((rec->end - rec->span) & (out->size - 1)) + rec->head_len + b->done;
+		return NTW_RING_AT + ((rec->end - rec->span) & (out->size - 1)) + rec->head_len +
+		       b->done;
 	*most = min_t(size_t, *most, rec->place[b->place].len - b->place_done);
 	return rec->place[b->place].at + b->place_done;
 }
@@ -134,8 +145,8 @@ static bool nt_give_payload(struct nt_ring *ring, struct nt_batch *b)
 }
 
 /*
- * The last run is fenced: the line is behind it, and behind the payload. A batch with payload has a
- * run, for each record has a header.
+ * The last run is fenced, so that the line comes after it, and after the payload. A batch with
+ * payload has a run, because each record has a header.
  */
 static bool nt_give_runs(struct nt_ring *ring, struct nt_batch *b)
 {
@@ -143,7 +154,9 @@ static bool nt_give_runs(struct nt_ring *ring, struct nt_batch *b)
 
 	for (; b->next < b->runs; b->next++) {
 		const struct nt_run *run = &b->run[b->next];
-		struct nt_piece piece = { .addr = out->shadow + run->at, .dma = out->shadow_dma + run->at, .len = run->len };
+		struct nt_piece piece = { .addr = out->shadow + run->at,
+					  .dma = out->shadow_dma + run->at,
+					  .len = run->len };
 
 		if (!nt_engine_copy(&ring->engine, NT_BYTES, &piece, NTW_RING_AT + run->at, NULL,
 				    b->next + 1 == b->runs ? NT_COPY_FENCE : 0))
@@ -153,9 +166,12 @@ static bool nt_give_runs(struct nt_ring *ring, struct nt_batch *b)
 }
 
 /*
- * The line that was made up last needs no signal: the peer looks by itself. If it goes to sleep before it has seen that line it tells us, with
- * a signal, and we find @quiet (nt_in_sleep()). A question is never silent, for who changes ways says nothing else until it has been answered.
- * Nor is that farewell itself: if both said it silently, for each has seen the other awake, both would sleep on what the other has not seen.
+ * Can the signal of the line that was made up last be left out? Not unless the peer is awake, which
+ * means that it polls. If it stops to be awake before it has seen that line, it sends a line with a
+ * signal, and nt_in_sleep() finds @quiet set. A line that asks always has a signal, because a side
+ * that changes from CPU to engine sends nothing else until it has the answer. The line that ends
+ * our being awake has one, too: if both sides sent theirs without a signal, because each has seen
+ * the other awake, both would sleep without having seen the last line of the other.
  */
 static bool nt_hush(struct nt_ring *ring)
 {
@@ -214,11 +230,12 @@ static bool nt_give(struct nt_ring *ring, struct nt_batch *b)
 	return true;
 }
 
-/* ---- two ways: by CPU, and by engine ---- */
+/* ---- the two paths: CPU and engine ---- */
 
 /*
- * The peer has seen the line with this serial, the last that went one way. It can echo none that was not written; if it says so that is
- * its loss. Who has been seen keeps up with the echo: one way may be used for so long that serials go around.
+ * Has the peer seen the line with this serial number, the last that went by one path? A peer that
+ * echoes a line that was not written harms only itself. The number follows the echo: one path may
+ * be used until serial numbers wrap around.
  */
 static bool nt_echoed(const struct nt_out *out, u32 *serial)
 {
@@ -228,7 +245,7 @@ static bool nt_echoed(const struct nt_out *out, u32 *serial)
 	return true;
 }
 
-/* The next line asks for an answer, if none is being waited for. */
+/* Let the next line ask for an answer, unless an answer is awaited. */
 static bool nt_want(struct nt_out *out)
 {
 	if (out->asking)
@@ -255,8 +272,9 @@ static void nt_write_line(struct nt_ring *ring, u64 produced, struct ntw_line *l
 }
 
 /*
- * The peer asks while we change ways. If it does the same each waits for what the other can't say by its engine yet: so one of them says
- * it by CPU again. If both did they would never come to an end.
+ * The peer asks while we change from CPU to engine. If the peer changes as well, each side waits
+ * for an answer that the other can't give by its engine yet, so one of the two gives it by CPU
+ * again. If both did they would never finish.
  */
 static bool nt_yields(const struct nt_ring *ring)
 {
@@ -266,8 +284,9 @@ static bool nt_yields(const struct nt_ring *ring)
 }
 
 /*
- * What the CPU has written is there, so the engine may begin. Otherwise the peer is asked, and once will do. Where there is no engine there
- * is one way. A round trip is lost: the CPU keeps out of the way for a while.
+ * May the engine start? It may when the peer has echoed the last line that the CPU has written;
+ * otherwise the peer is asked, once. Without an engine there is one path only. A change costs a
+ * round trip, so the CPU writes nothing for a while after it.
  */
 static bool nt_switch(struct nt_ring *ring)
 {
@@ -301,14 +320,17 @@ static void nt_submit(struct nt_ring *ring)
 }
 
 /*
- * The other way round, for a small batch when the engine is idle. The way back costs nothing if the peer answers before the engine is needed, and that was so
- * when it was last tried. A line alone may never be answered: it goes where the last one went.
+ * May the CPU write this batch? It may if the batch is small and the engine is idle. The change
+ * back to the engine costs nothing if the peer answers before the engine is needed, which was so
+ * when that was last tried. A line alone may never be answered, so it takes the path of the last
+ * line.
  */
 static bool nt_direct(struct nt_ring *ring, const struct nt_batch *b)
 {
 	struct nt_out *out = &ring->out;
 
-	if (!ring->direct || b->bytes > ring->direct || b->load || out->failing || out->switching || !nt_engine_idle(&ring->engine))
+	if (!ring->direct || b->bytes > ring->direct || b->load || out->failing || out->switching ||
+	    !nt_engine_idle(&ring->engine))
 		return false;
 	if (ring->engine.chan && (out->wary || !(b->bytes || out->direct)))
 		return false;
@@ -321,7 +343,8 @@ static void nt_write(struct nt_ring *ring, struct nt_batch *b)
 	unsigned int i;
 
 	for (i = 0; i < b->runs; i++)
-		nt_engine_write(&ring->engine, NTW_RING_AT + b->run[i].at, out->shadow + b->run[i].at, b->run[i].len);
+		nt_engine_write(&ring->engine, NTW_RING_AT + b->run[i].at,
+				out->shadow + b->run[i].at, b->run[i].len);
 	nt_write_line(ring, b->end, b->line, b->signal);
 	b->written = true;
 	out->giving++;
@@ -330,7 +353,7 @@ static void nt_write(struct nt_ring *ring, struct nt_batch *b)
 
 /* ---- pushing ---- */
 
-/* Nothing will come of itself that makes room: ask. */
+/* If no event is to come that makes room, ask the peer. */
 static void nt_ask(struct nt_ring *ring)
 {
 	struct nt_out *out = &ring->out;
@@ -345,7 +368,9 @@ static void nt_ask(struct nt_ring *ring)
 	out->wake = true;
 }
 
-/* A batch that nobody has sent off yet waits for what was said to follow, as long as that fits. */
+/*
+ * May the batch that is being filled be sent? Otherwise it waits for records that were announced.
+ */
 static bool nt_leaves(const struct nt_out *out)
 {
 	return out->due || (nt_filled(out) && (out->go || !list_empty(&out->waiting)));
@@ -368,7 +393,7 @@ void nt_out_push(struct nt_ring *ring)
 	nt_submit(ring);
 }
 
-/* ---- reaping: the engine is done with it, well or not ---- */
+/* ---- reaping: the engine has completed copies, with or without an error ---- */
 
 static void nt_complete(struct nt_ring *ring, struct nt_batch *b, struct list_head *done)
 {
@@ -379,7 +404,7 @@ static void nt_complete(struct nt_ring *ring, struct nt_batch *b, struct list_he
 		ring->stats.batches++;
 	else
 		ring->stats.lines++;
-	/* The engine can't ring: the CPU does, now that the engine's writes are on their way. */
+	/* The engine can't ring. The CPU does, now that the engine's writes are on their way. */
 	if (b->signal && !b->hushed && !b->written && !ring->engine.bells && ring->state == NT_UP)
 		nt_signal(ring);
 }
@@ -393,8 +418,8 @@ static void nt_reap_written(struct nt_ring *ring, struct list_head *done)
 }
 
 /*
- * All of the batch is there but the bell, and the peer may have read it already and ended what it had lent: nothing of it is written
- * again. The CPU rings.
+ * Only the bell of the batch has failed. The peer may have read the batch and reclaimed memory that
+ * it had exposed, so nothing of it is written again. The CPU rings.
  */
 static void nt_reap_unrung(struct nt_ring *ring, struct list_head *done)
 {
@@ -403,7 +428,10 @@ static void nt_reap_unrung(struct nt_ring *ring, struct list_head *done)
 		nt_signal(ring);
 }
 
-/* Return: false: the engine ran on behind a copy that had failed, and the peer has been told of bytes that are not there. */
+/*
+ * Return: false if the engine has continued after a failed copy, so that the peer was told of bytes
+ * that are not there.
+ */
 static bool nt_reap_one(struct nt_ring *ring, struct nt_desc *d, struct list_head *done)
 {
 	struct nt_out *out = &ring->out;
@@ -417,7 +445,7 @@ static bool nt_reap_one(struct nt_ring *ring, struct nt_desc *d, struct list_hea
 	}
 	if (d->what == NT_SIGNAL && !out->failing)
 		nt_reap_unrung(ring, done);
-	/* All before the line is there, and so may be the line. */
+	/* All before the line has arrived, and the line may have arrived, too. */
 	if (d->what == NT_LINE && !out->failing)
 		nt_batch(out, out->oldest)->told = true;
 	out->failing = true;
@@ -428,7 +456,10 @@ static bool nt_reap_one(struct nt_ring *ring, struct nt_desc *d, struct list_hea
 	return true;
 }
 
-/* All that the engine had has come back, and some of it not done. Return: false: it has failed too often. */
+/*
+ * The engine has completed all copies, some of them without execution. Give the batches again.
+ * Return: false if a batch has failed too often.
+ */
 static bool nt_again(struct nt_ring *ring)
 {
 	struct nt_out *out = &ring->out;
@@ -444,7 +475,7 @@ static bool nt_again(struct nt_ring *ring)
 		nt_rewind(nt_batch(out, i));
 	}
 	out->giving = out->oldest;
-	out->leaving = !out->awake;	/* the line that said so may not be there */
+	out->leaving = !out->awake;	/* the line that said so may not have arrived */
 	out->failing = false;
 	WRITE_ONCE(ring->engine.broken, false);
 	return true;
@@ -466,7 +497,7 @@ bool nt_out_reap(struct nt_ring *ring, struct list_head *done)
 	return good;
 }
 
-/* ---- life ---- */
+/* ---- init and exit ---- */
 
 void nt_ring_beat(struct nt_ring *ring, unsigned int ms)
 {
@@ -474,7 +505,8 @@ void nt_ring_beat(struct nt_ring *ring, unsigned int ms)
 
 	spin_lock_bh(&ring->lock);
 	if (ring->state == NT_UP) {
-		out->due |= nt_filled(out) || time_after_eq(jiffies, out->said_at + msecs_to_jiffies(ms));
+		out->due |= nt_filled(out) ||
+			    time_after_eq(jiffies, out->said_at + msecs_to_jiffies(ms));
 		nt_engine_poke(&ring->engine);
 		nt_out_push(ring);
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * piece.c - consumers' memory, piece by piece: kernel memory as kvec or bvec, each piece contiguous for CPU and device.
+ * piece.c - split memory of consumers, kvec or bvec of kernel memory, into pieces that are
+ * contiguous for CPU and device.
  */
 #include <linux/bvec.h>
 #include <linux/crc32c.h>
@@ -9,7 +10,10 @@
 #include <linux/vmalloc.h>
 #include "ring.h"
 
-/* Memory of the linear map is in one piece as far as its addresses are; what is mapped elsewhere, up to the end of a page. */
+/*
+ * Memory of the linear map is contiguous as far as its virtual addresses are; memory that is mapped
+ * elsewhere is contiguous up to the end of a page.
+ */
 static void nt_piece_kvec(const struct iov_iter *it, struct nt_piece *piece)
 {
 	void *addr = it->kvec->iov_base + it->iov_offset;
@@ -37,7 +41,7 @@ static void nt_piece_bvec(const struct iov_iter *it, struct nt_piece *piece)
 
 void nt_piece_take(struct iov_iter *it, size_t max, struct nt_piece *piece)
 {
-	iov_iter_advance(it, 0);	/* past empty segments */
+	iov_iter_advance(it, 0);	/* skip empty segments */
 	piece->dma = 0;
 	if (iov_iter_is_bvec(it))
 		nt_piece_bvec(it, piece);

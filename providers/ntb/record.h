@@ -24,13 +24,15 @@ struct ntw_addr {
 
 static_assert(sizeof(struct ntw_addr) == 8, "address");
 
-/** enum ntw_say - types of records, see &ntw_rec.type */
+/**
+ * enum ntw_say - types of the records of connections, see &ntw_rec.type
+ */
 enum ntw_say {
 	NTW_CALL = NTW_FIRST,	/* open a connection; &ntw_rec.conn is 0 */
 	NTW_ANSWER,		/* the port has accepted the call, or has refused it */
 	NTW_DATA,		/* bytes of the stream, or none */
 	NTW_CLOSE,		/* the connection has ended; the last record of its sender for it */
-	NTW_KIN,		/* which machine this is; &ntw_rec.conn is 0 */
+	NTW_KIN,		/* the machine of the sender; &ntw_rec.conn is 0 */
 	NTW_SAYS
 };
 
@@ -39,17 +41,19 @@ enum ntw_say {
 #define NTW_C_RETURN	0x0002	/* the sender waits for a CLOSE, which is to be sent at once */
 #define NTW_C_BITS	(NTW_C_ABORT | NTW_C_RETURN)
 
-/* Bits of DATA */
+/* Bits of DATA (&ntw_rec.bits) */
 #define NTW_D_PLACED	0x0001	/* a struct ntw_placed follows, and no bytes */
 
 /**
- * struct ntw_call - behind the head of a CALL
+ * struct ntw_call - follows the header of a CALL
  * @version: newest version that the sender supports
  * @version_min: oldest version. The newest that both sides support is used
+ * @zero: 0
  * @number: the sender's number of the connection, not 0
  * @from: port of the sender, or 0 if it has none
  * @to: port that is called
- * @bridge: 0, or &ntw_kin.bridge of the bridge that @to belongs to, if the CALL comes by another one
+ * @bridge: 0, or &ntw_kin.bridge of the bridge that @to belongs to, if the CALL comes by another
+ *	one
  * @window: bytes that the receiver may send
  */
 struct ntw_call {
@@ -66,10 +70,11 @@ struct ntw_call {
 static_assert(sizeof(struct ntw_call) == 24, "call");
 
 /**
- * struct ntw_answer - behind the head of an ANSWER
+ * struct ntw_answer - follows the header of an ANSWER
  * @number: the sender's number of the connection; 0 if the call is refused
  * @window: bytes that the receiver may send
  * @status: 0, or the reason of a refusal, a positive errno
+ * @zero: 0
  */
 struct ntw_answer {
 	__le32	number;
@@ -81,7 +86,7 @@ struct ntw_answer {
 static_assert(sizeof(struct ntw_answer) == 16, "answer");
 
 /**
- * struct ntw_data - behind the head of a DATA record; the bytes follow
+ * struct ntw_data - follows the header of a DATA record; the bytes follow it
  * @pos: bytes that were sent before, in DATA and to places, modulo 2^32
  * @limit: bytes in DATA up to which the receiver may send in the other direction, modulo 2^32
  */
@@ -93,12 +98,13 @@ struct ntw_data {
 static_assert(sizeof(struct ntw_data) == 8, "data");
 
 /**
- * struct ntw_placed - behind struct ntw_data with NTW_D_PLACED: bytes were written to memory of the
- *	receiver, ahead of the record
+ * struct ntw_placed - bytes were written to memory of the receiver, ahead of the record
  * @len: number of bytes, not 0
  * @key: with a CRC: &kfi_place.key of the memory, else 0
  * @crc: with NTW_FEAT_CRC_PLACED: CRC32C of the bytes, begun with ~0 and not inverted; else 0
  * @at: with a CRC: where the bytes begin, counted from the first place with this key; else 0
+ *
+ * Follows struct ntw_data if the record has NTW_D_PLACED.
  */
 struct ntw_placed {
 	__le32	len;
@@ -113,9 +119,12 @@ static_assert(sizeof(struct ntw_placed) == 16, "placed");
 #define NTW_K_WINDOW	0x0001	/* 0: inbound memory; 1: flat window */
 
 /**
- * struct ntw_kin - sent once in each life of a link, so that bridges to the same machine are known
+ * struct ntw_kin - the sender's machine; sent once in each life of a link
  * @host: random number of the sender's machine, the same on all its bridges; not 0
  * @bridge: the sender's number of its end of this bridge, not 0
+ * @zero: 0
+ *
+ * The receiver finds out by it which bridges lead to the same machine.
  */
 struct ntw_kin {
 	__le64	host;
@@ -136,8 +145,13 @@ struct ntw_calling {
 
 /**
  * struct ntw_piece - a DATA record in host order
+ * @pos: see struct ntw_data
+ * @limit: see struct ntw_data
  * @len: number of bytes
- * @placed: bytes that were written to places; @key, @crc, @at: see struct ntw_placed
+ * @placed: bytes that were written to places; see struct ntw_placed for @key, @crc and @at
+ * @key: key of the memory
+ * @crc: CRC of the bytes
+ * @at: where the bytes begin
  */
 struct ntw_piece {
 	u32	pos;
@@ -150,16 +164,16 @@ struct ntw_piece {
 };
 
 /*
- * ntw_decode_call(), ntw_decode_answer() - @body: copy of the @len bytes behind the head. Pure
- * Return: 0; -EPROTO: invalid; -EPROTONOSUPPORT: another version, @c has the number
+ * @body is a copy of the @len bytes that follow the header. Pure. Return: 0; -EPROTO if the record
+ * is invalid; -EPROTONOSUPPORT for another version, with the number of the caller in @c
  */
 int ntw_decode_call(const struct ntw_rec *rec, const struct ntw_call *body, u32 len,
 		    struct ntw_calling *c);
 int ntw_decode_answer(const struct ntw_rec *rec, const struct ntw_answer *body, u32 len,
 		      struct ntw_calling *c);
 /*
- * @body: copy of the first bytes, of @len bytes behind the head; @placed: behind it, if they are there
- * Pure. Return: 0, -EPROTO
+ * @body is a copy of the first of the @len bytes that follow the header, @placed a copy of what
+ * follows it, if that is present. Pure. Return: 0, -EPROTO
  */
 int ntw_decode_data(const struct ntw_rec *rec, const struct ntw_data *body,
 		    const struct ntw_placed *placed, u32 len, struct ntw_piece *piece);
@@ -169,7 +183,7 @@ int ntw_decode_kin(const struct ntw_rec *rec, const struct ntw_kin *kin, u32 len
 		   u32 *bridge);
 
 void ntw_encode_call(const struct ntw_calling *c, struct ntw_rec *rec, struct ntw_call *body);
-/* @conn: the receiver's number */
+/* @conn: the receiver's number of the connection */
 void ntw_encode_answer(const struct ntw_calling *c, u32 conn, struct ntw_rec *rec,
 		       struct ntw_answer *body);
 void ntw_encode_data(u32 pos, u32 limit, u32 conn, struct ntw_rec *rec, struct ntw_data *body);

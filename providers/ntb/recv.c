@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * recv.c - bytes of a connection have arrived. The protocol reads them at once, out of the ring, or
+ * recv.c - receives the bytes of a connection. The protocol reads them at once, out of the ring, or
  * they are copied to the backlog.
  *
  *   nt_data_in()	a DATA record
@@ -37,14 +37,14 @@ int nt_window_grow(struct nt_stream *s)
 	return 0;
 }
 
-/* The peer may send up to here. */
+/* Return the position up to which the peer may send, which is then told to the peer. */
 u32 nt_tell(struct nt_stream *s)
 {
 	s->told = s->used + s->window;
 	return s->told;
 }
 
-/* Tell the peer in a record of its own if it could be waiting. */
+/* Send the limit in a record of its own if the peer may be waiting for it. */
 void nt_tell_soon(struct nt_stream *s)
 {
 	if (s->used + s->window - s->told >= s->window / 2)
@@ -98,7 +98,10 @@ bool nt_read(struct kfi_link *link)
 		if (s->piece)
 			s->piece += n;
 	}
-	/* Answers follow bytes that have arrived just now, and tell the limit as well. */
+	/*
+	 * While a record is handled the limit is not sent by itself: answers to it follow, and
+	 * carry the limit as well.
+	 */
 	if (!s->piece && !s->ended)
 		nt_tell_soon(s);
 	return s->used == s->got || !n;
@@ -113,7 +116,7 @@ static void nt_keep(struct nt_stream *s, const u8 *from, u32 len)
 	memcpy(s->backlog, from + n, len - n);
 }
 
-/* Bytes in memory that the peer can change. They follow those that have arrived before. */
+/* Handle bytes in memory that the peer can change. They follow those that have arrived before. */
 static void nt_bytes_in(struct nt_stream *s, const u8 *from, u32 len)
 {
 	struct kfi_link *link = &s->end->link;
@@ -144,7 +147,7 @@ static int nt_data_ok(const struct nt_stream *s, const struct ntw_piece *piece)
 	return s->limit + more - s->sent <= NTW_WINDOW_MAX ? 0 : -EPROTO;
 }
 
-/* Copy what is in front of the bytes, and check it. */
+/* Copy what is in front of the bytes, and check the copy */
 static int nt_data_decode(const struct ntw_rec *rec, const void *body, size_t len,
 			  struct ntw_piece *piece)
 {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ring.c - records to the peer and from it: the life of a ring, and the tasklet that runs it. shadow.c and out.c send, in.c
- * receives.
+ * ring.c - records to the peer and from it: init and exit of a ring, and the tasklet that runs it.
+ * shadow.c and out.c send, in.c receives.
  *
- * There is one ring each way. The ring that A sends through lies in B's memory; A writes it, and never reads it; A keeps a *shadow*
- * of it in memory of its own, in which records are made up, and from which they are copied. Positions are bytes since the link came up;
- * the ring's size is a power of two, and position p is at byte p mod size. Each side has a *line* in the other's control page
- * for the words that it says, `produced` before `consumed` in it.
+ * There is one ring for each direction. The ring through which A sends lies in B's memory; A writes
+ * it and never reads it. A has a *shadow* of it in memory of its own, in which records are made up,
+ * and from which they are copied. Positions are bytes since the link came up. The ring's size is a
+ * power of two, and position p is at byte p mod size. Each side has a *line* in the other's control
+ * page for its words; in it `produced` comes before `consumed`.
  *
  * States of a byte of the ring, as the sender knows them, in the order of positions:
  *
@@ -18,59 +19,87 @@
  *	        told                   got                   avail
  *	  told    |       handled       |      to handle       |   not there yet
  *
- * A record is *posted* -> (*waiting* for room) -> *placed*, in the batch that is being filled -> its batch is *closed*, and *given* to the
- * engine piece by piece -> *reaped*: its memory is free, sent() -> *heard*: the peer has handled it, heard().
+ * States of a record: *posted* -> (*waiting* for room) -> *placed*, in the batch that is being
+ * filled -> its batch is *closed*, and *given* to the engine piece by piece -> *reaped*: its memory
+ * is free, sent() -> *heard*: the peer has handled it, heard().
  *
- * A batch is closed as soon as fewer than NT_BATCHES are under way, so batches grow by themselves while the engine is busy. In it goes,
- * in this order: payload from where it lies, runs of the shadow, the line, the signal. A copy that has failed has those behind
- * it aborted; then batches are given again from the oldest on, with records whose own payload has failed turned into fillers.
+ * A batch is closed as soon as fewer than NT_BATCHES are under way, so batches become larger while
+ * the engine is busy. A batch consists, in this order, of payload from where it lies, runs of the
+ * shadow, the line, and the signal. If a copy fails, those behind it are aborted. Then batches are
+ * given again from the oldest on, and records whose own payload has failed are replaced by fillers.
  *
- * Order. "Write" is to the peer's memory; writes of one engine, and of the CPU with wmb() in between, arrive in their order; the words
- * of a line arrive in their order, or at once. What pairs with what:
+ * Order. "Write" is to the peer's memory. Writes of one engine, and of the CPU with wmb() in
+ * between, arrive in their order; the words of a line arrive in their order, or at once. These are
+ * the pairs:
  *
- *   A: write payload, write runs          B: read produced            B sees the bytes of every record below `produced`.
+ *   A: write payload, write runs          B: read produced
  *   (the engine's order, or wmb())        dma_rmb()
  *   A: write line (produced)              B: read records
  *
- *   B: handle records of A; post answers  A: read consumed            A sees what B has said about a record before it believes that the
- *   (program order, under B's lock)       dma_rmb()                   record was handled: answers are below the `produced` of the line that
- *   B: write line (produced, consumed)    A: read produced,           has this `consumed`, or of an earlier one. A completes records up
- *                                            handle up to there       to `consumed` only when it has come to the `produced` of that pair.
- *                                         A: complete up to consumed  What had to wait for room or for the engine may come later all the same.
+ *	B sees the bytes of each record below `produced`.
  *
- *   B: read the record's bytes            A: read consumed            A writes no byte again before B has read it.
+ *   B: handle records of A; post answers  A: read consumed
+ *   (program order, under B's lock)       dma_rmb()
+ *   B: write line (produced, consumed)    A: read produced, handle up to there
+ *                                         A: complete up to consumed
+ *
+ *	A sees B's answers to a record before A regards the record as handled: the answers are
+ *	below the `produced` of the line that has this `consumed`, or of an earlier one. A
+ *	completes records up to `consumed` only when it has handled up to the `produced` of that
+ *	pair. An answer that had to wait for room or for the engine may come later.
+ *
+ *   B: read the record's bytes            A: read consumed
  *   (handling copies before it returns)   (control dependency)
  *   B: write line (consumed)              A: write the shadow, copy
  *
- *   A: engine reads the shadow            A: reap                     A's CPU changes no byte of the shadow, and no line, that the engine still
- *   smp_store_release(fate)               smp_load_acquire(fate)      reads: both are reused after they were reaped, and the shadow after `consumed`.
+ *	A overwrites no byte before B has read it.
  *
- *   A: write line                         B: clear the doorbell       No wake-up is lost: a signal that comes after the look makes
- *   A: write signal                       B: read the line            another one, and one that came before is covered by it.
+ *   A: engine reads the shadow            A: reap
+ *   smp_store_release(fate)               smp_load_acquire(fate)
  *
- *   A: write line (asking), write signal  B: read serial              A has no room: B answers each new serial that asks with `consumed` and
- *                                         B: write line (consumed,    wakes A, which it does for nothing but this and records that want to be
- *                                            echo), then signal       heard of. A asks in all lines until it is answered, for B may see
- *                                                                     the last of several alone.
+ *	A's CPU changes no byte of the shadow, and no line, that the engine still reads: both are
+ *	reused after they were reaped, and the shadow after `consumed`.
  *
- *   A: write line by CPU (serial)         B: read serial              CPU and engine are two ways to the peer, with no order between them.
- *   A: read echo of that serial           B: write line (echo)        Each is used only when the peer has echoed the last line that
- *   A: engine begins                                                  went the other way: what was written before it is there.
+ *   A: write line                         B: clear the doorbell
+ *   A: write signal                       B: read the line
  *
- *   B: look; write line (not awake,   A: write line; no signal,       B says that it is awake while it looks again by itself. A rings no bell
- *      echo), then signal                for B was awake              then, and remembers the serial. B's last line says that it is not, wakes A,
- *                                     A: read serial, read echo       and has the echo by which A sees what B has not seen: of that A reminds B.
- *                                     A: write line, then signal      Questions are always signalled, for A may say nothing else before the answer.
+ *	No wake-up is lost: a signal that comes after B has read the line makes another interrupt,
+ *	and one that came before is covered by the read.
  *
- * The CPU writes small batches when the engine has nothing, unless a change back to the engine has lately had to wait. docs/wire-ntb.md says what all this
- * takes of the hardware; tests/model has models of it, which fail without any one of these orders.
+ *   A: write line (asking), write signal  B: read serial
+ *                                         B: write line (consumed, echo), then signal
  *
- * Context: everything of this comment happens in posts and in the tasklet, under `lock`, but that records are handled and callbacks called without it.
- * Life: nt_ring_on() and nt_ring_off() are the link's work item's; in between `state` is NT_UP until nt_ring_end().
+ *	A has no room. B answers each new serial that asks with `consumed`, and wakes A. B wakes A
+ *	only for this and for records that ask for it. A asks in all lines until it has the answer,
+ *	because B may see only the last of several lines.
+ *
+ *   A: write line by CPU (serial)         B: read serial
+ *   A: read echo of that serial           B: write line (echo)
+ *   A: engine starts
+ *
+ *	CPU and engine are two paths to the peer, with no order between them. A uses one only when
+ *	B has echoed the last line that took the other: what was written before it has arrived.
+ *
+ *   B: read; write line (not awake,       A: write line; no signal, because B was awake
+ *      echo), then signal                 A: read serial, read echo
+ *                                         A: write line, then signal
+ *
+ *	B says that it is awake while it polls. A then rings no bell, and remembers the serial. The
+ *	line by which B says that it is not awake any more wakes A, and its echo shows A what B has
+ *	not seen: A then signals again. A line that asks always has a signal, because A may send
+ *	nothing else before the answer.
+ *
+ * The CPU writes small batches while the engine is idle, unless a change back to the engine has
+ * recently had to wait. docs/wire-ntb.md says what all this requires of the hardware; tests/model
+ * has models of it, which fail without any one of these orders.
+ *
+ * Context: all of this happens in posts and in the tasklet, under `lock`, except that records are
+ * handled and callbacks called without it. nt_ring_on() and nt_ring_off() are called by the link's
+ * work item; in between `state` is NT_UP until nt_ring_end().
  */
 #include "ring.h"
 
-/* ---- what is called back, without locks ---- */
+/* ---- callbacks, without locks ---- */
 
 static void nt_call_sent(struct nt_ring *ring, struct list_head *done)
 {
@@ -81,7 +110,7 @@ static void nt_call_sent(struct nt_ring *ring, struct list_head *done)
 			list_del(&rec->entry);
 		else
 			list_move_tail(&rec->entry, &ring->unheard);
-		/* After this it is its owner's, unless that waits for heard(). */
+		/* After this the record is its owner's, unless the owner waits for heard(). */
 		if (rec->sent)
 			rec->sent(rec, rec->err);
 	}
@@ -130,7 +159,7 @@ static bool nt_run_push(struct nt_ring *ring, bool more)
 	return roomy;
 }
 
-/* It goes down, and until then nothing of it is believed or sent. */
+/* Report a fault. Until the link is taken down, nothing is received or sent any more. */
 static void nt_run_fault(struct nt_ring *ring, const char *why)
 {
 	spin_lock(&ring->lock);
@@ -147,8 +176,9 @@ static void nt_run_refuse(struct nt_ring *ring)
 }
 
 /*
- * Payload and its record may have been written on both sides of a gap, so that the record is whole and its payload is not. The bridge has said
- * so before it carried the line that we have read.
+ * Handle what the peer has written. If the bridge's link was interrupted between payload and its
+ * record, the record is complete and the payload is not. The bridge has reported the interruption
+ * before it carried the line that was read.
  */
 static void nt_run_take(struct nt_ring *ring)
 {
@@ -195,9 +225,10 @@ static void nt_ring_run(struct tasklet_struct *tasklet)
 		wake_up_all(&ring->idle);
 }
 
-/* ---- life ---- */
+/* ---- init and exit ---- */
 
-int nt_ring_init(struct nt_ring *ring, const struct nt_ring_ops *ops, int node, bool use_dma, struct workqueue_struct *wq)
+int nt_ring_init(struct nt_ring *ring, const struct nt_ring_ops *ops, int node, bool use_dma,
+		 struct workqueue_struct *wq)
 {
 	struct nt_out *out = &ring->out;
 	unsigned int i;
@@ -213,7 +244,8 @@ int nt_ring_init(struct nt_ring *ring, const struct nt_ring_ops *ops, int node, 
 	ret = nt_engine_init(&ring->engine, node, use_dma, &ring->tasklet, wq);
 	if (ret)
 		return ret;
-	out->lines = nt_engine_alloc(&ring->engine, NT_SLOTS * sizeof(*out->lines), &out->lines_dma);
+	out->lines = nt_engine_alloc(&ring->engine, NT_SLOTS * sizeof(*out->lines),
+				     &out->lines_dma);
 	if (!out->lines) {
 		nt_engine_exit(&ring->engine);
 		return -ENOMEM;
@@ -230,7 +262,7 @@ void nt_ring_exit(struct nt_ring *ring)
 {
 	struct nt_out *out = &ring->out;
 
-	cancel_work_sync(&ring->engine.work);	/* which schedules the tasklet */
+	cancel_work_sync(&ring->engine.work);	/* it schedules the tasklet */
 	tasklet_kill(&ring->tasklet);
 	nt_engine_free(&ring->engine, out->shadow_len, out->shadow, out->shadow_dma);
 	nt_engine_free(&ring->engine, NT_SLOTS * sizeof(*out->lines), out->lines, out->lines_dma);
@@ -261,7 +293,7 @@ void nt_ring_on(struct nt_ring *ring, const void *inbound, u32 size, u32 mine, u
 	WRITE_ONCE(ring->lives, ring->lives + 1);
 	WRITE_ONCE(ring->state, NT_UP);
 	spin_unlock_bh(&ring->lock);
-	/* The peer may have been up for a while. */
+	/* The peer may have been up, and sending, for a while. */
 	nt_ring_look(ring);
 }
 
@@ -283,7 +315,8 @@ int nt_ring_end(struct nt_ring *ring, unsigned int ms)
 	tasklet_schedule(&ring->tasklet);
 	if (wait_event_timeout(ring->idle, nt_ring_quiet(ring), msecs_to_jiffies(ms)))
 		return 0;
-	return nt_engine_abort(&ring->engine) && wait_event_timeout(ring->idle, nt_ring_quiet(ring), HZ) ? 0 : -ETIMEDOUT;
+	return nt_engine_abort(&ring->engine) &&
+	       wait_event_timeout(ring->idle, nt_ring_quiet(ring), HZ) ? 0 : -ETIMEDOUT;
 }
 
 static void nt_call_lost(struct list_head *all)
@@ -313,7 +346,7 @@ void nt_ring_off(struct nt_ring *ring)
 	spin_lock_bh(&ring->lock);
 	nt_out_abandon(ring, &all);
 	spin_unlock_bh(&ring->lock);
-	/* Nobody else calls back now; callbacks expect softirq. */
+	/* Nothing else calls back now. Callbacks expect bottom halves to be off. */
 	local_bh_disable();
 	list_for_each_entry_safe(rec, next, &ring->unheard, entry) {
 		list_del(&rec->entry);
@@ -330,14 +363,16 @@ u32 nt_ring_peer_serial(const struct nt_ring *ring)
 {
 	u32 serial;
 
-	return ntw_decode_word(le64_to_cpu(READ_ONCE(ring->in.ctl->line.serial)), ring->in.mine, &serial) ? serial : 0;
+	return ntw_decode_word(le64_to_cpu(READ_ONCE(ring->in.ctl->line.serial)), ring->in.mine,
+			       &serial) ? serial : 0;
 }
 
 bool nt_ring_peer_bye(const struct nt_ring *ring)
 {
 	u32 bye;
 
-	return ntw_decode_word(le64_to_cpu(READ_ONCE(ring->in.ctl->line.bye)), ring->in.mine, &bye) && bye;
+	return ntw_decode_word(le64_to_cpu(READ_ONCE(ring->in.ctl->line.bye)), ring->in.mine,
+			       &bye) && bye;
 }
 
 bool nt_ring_peer_owes(struct nt_ring *ring, u64 *given)
@@ -347,7 +382,7 @@ bool nt_ring_peer_owes(struct nt_ring *ring, u64 *given)
 
 	spin_lock_bh(&ring->lock);
 	owes = out->arrived > out->acked || out->switching;
-	/* What it handles meanwhile does not let the engine begin: only the echo does. */
+	/* While it is true, only the echo lets the engine start, whatever the peer handles. */
 	*given = out->switching ? ~out->switches : out->acked + out->switches;
 	spin_unlock_bh(&ring->lock);
 	return owes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * send.c - bytes of a connection go out, within the limit of the peer and the room in the ring.
+ * send.c - sends the bytes of a connection, within the limit of the peer and the room in the ring.
  *
  *   nt_post_unit()	frames, and payload behind them or for places of the peer
  *   nt_send()		a record with bytes that are copied, or that the engine reads
@@ -10,7 +10,7 @@
 #include <linux/slab.h>
 #include "ntb.h"
 
-/* ---- payload that the engine reads where it is ---- */
+/* ---- loads: payload that the engine reads from where it is ---- */
 
 static void nt_load_sent(struct nt_rec *rec, int err);
 
@@ -35,7 +35,9 @@ int nt_loads_alloc(struct nt_stream *s)
 	return 0;
 }
 
-/* Take back the payload that still waits for room. The peer will find a gap, if it looks. */
+/*
+ * Take back payload that still waits for room. The peer finds a gap in the stream, if it reads on.
+ */
 void nt_loads_unpost(struct nt_stream *s)
 {
 	struct nt_load *l, *next;
@@ -65,7 +67,7 @@ static void nt_stall(struct nt_stream *s)
 	nt_want_room(dev->link);
 }
 
-/* From the tasklet: there is room in the ring. */
+/* There is room in the ring. Called by the tasklet */
 void nt_conns_room(struct nt_link *link)
 {
 	struct nt_dev *dev = nt_link_priv(link);
@@ -88,11 +90,11 @@ void nt_conns_room(struct nt_link *link)
 	kfi_batch_end();
 }
 
-/* ---- ... by the engine, from where the payload is ---- */
+/* ---- sending a load ---- */
 
 /*
- * Send a record with @l. Its payload is the next @len bytes of @iter.
- * Return: 0; -EAGAIN: there is no link; -EPROTO: the peer has named places that it does not have
+ * Send a record with @l, whose payload is the next @len bytes of @iter.
+ * Return: 0; -EAGAIN: the link is down; -EPROTO: the peer has named places that it does not have.
  */
 static int nt_load_post(struct nt_stream *s, struct nt_load *l, struct iov_iter *iter, u32 len,
 			bool more)
@@ -110,7 +112,10 @@ static int nt_load_post(struct nt_stream *s, struct nt_load *l, struct iov_iter 
 	return 0;
 }
 
-/* The engine has read the payload, or will not. From the tasklet, or from the end of a life */
+/*
+ * The engine has read the payload, or will not do so. Called by the tasklet, or at the end of a
+ * life
+ */
 static void nt_load_sent(struct nt_rec *rec, int err)
 {
 	struct nt_load *l = container_of(rec, struct nt_load, rec);
@@ -122,7 +127,7 @@ static void nt_load_sent(struct nt_rec *rec, int err)
 	starved = s->starved;
 	s->starved = false;
 	if (err == -EIO)
-		nt_stream_end(s, err);	/* the peer will find a gap */
+		nt_stream_end(s, err);	/* the peer finds a gap in the stream */
 	if (s->end)
 		kfi_link_sent(&s->end->link);
 	if (s->end && starved)
@@ -138,7 +143,7 @@ static struct nt_load *nt_load_get(struct nt_stream *s)
 	return l;
 }
 
-/* Payload of the stream, behind @head_len bytes of frames */
+/* Send payload of the stream, behind @head_len bytes of frames */
 static int nt_send_load(struct nt_stream *s, const void *head, u32 head_len, struct kfi_unit *unit,
 			u32 len, bool more)
 {
@@ -156,8 +161,8 @@ static int nt_send_load(struct nt_stream *s, const void *head, u32 head_len, str
 }
 
 /*
- * Find up to @max bytes of the places of the unit, from byte @at on. With @one they have one key.
- * Return: number of bytes; 0: there are no such places
+ * Find up to @max bytes of the places of the unit, from byte @at on; with @one they have one key.
+ * Return: number of bytes; 0: there are no such places.
  */
 static u32 nt_places_cut(const struct kfi_unit *unit, u64 at, u64 max, bool one, struct nt_load *l)
 {
@@ -185,7 +190,10 @@ static u32 nt_places_cut(const struct kfi_unit *unit, u64 at, u64 max, bool one,
 	return len;
 }
 
-/* Fill in the key of the place that has byte @at, and where that is among the places of the key. */
+/*
+ * Fill in the key of the place that has byte @at, and the position of that byte among the places of
+ * the key.
+ */
 static void nt_place_named(const struct kfi_unit *unit, u64 at, struct ntw_piece *piece)
 {
 	u64 begin = 0, key_begin = 0;
@@ -204,7 +212,10 @@ static void nt_place_named(const struct kfi_unit *unit, u64 at, struct ntw_piece
 	piece->at = at - key_begin;
 }
 
-/* Payload to places of the peer, and behind it a record that tells so. @at: see &kfi_unit.at */
+/*
+ * Send payload to places of the peer, and behind it a record that announces it. @at: see
+ * &kfi_unit.at
+ */
 static int nt_send_placed(struct nt_stream *s, struct kfi_unit *unit, u64 at)
 {
 	bool checks = nt_link_checks(s->dev->link), more;
@@ -235,7 +246,8 @@ static int nt_send_placed(struct nt_stream *s, struct kfi_unit *unit, u64 at)
 		nt_place_named(unit, at, &piece);
 		piece.crc = nt_iter_crc(~0U, *from, 0, len);
 	}
-	ntw_encode_placed(&piece, s->peer, &l->rec.rec, (void *)l->rec.head + sizeof(struct ntw_rec),
+	ntw_encode_placed(&piece, s->peer, &l->rec.rec,
+			  (void *)l->rec.head + sizeof(struct ntw_rec),
 			  (void *)l->rec.head + NT_PREFIX);
 	l->rec.head_len = NT_PREFIX + sizeof(struct ntw_placed);
 	more = len < unit->left || unit->flags & KFI_UNIT_MORE;
@@ -250,9 +262,9 @@ static int nt_send_placed(struct nt_stream *s, struct kfi_unit *unit, u64 at)
 	return 0;
 }
 
-/* ---- ... by a copy ---- */
+/* ---- sending a copy ---- */
 
-/* Send a record with as much of the unit as the peer has room for. Return: 0, -EAGAIN, -ENOMEM */
+/* Send a record with as much of the unit as there is room for. Return: 0, -EAGAIN, -ENOMEM */
 static int nt_send(struct nt_stream *s, struct kfi_unit *unit)
 {
 	u32 room = min_t(u64, s->limit - s->sent, s->room);
@@ -269,9 +281,9 @@ static int nt_send(struct nt_stream *s, struct kfi_unit *unit)
 	int ret;
 
 	if (!room)
-		return -EAGAIN;		/* kfi_link_room() follows with a new limit */
+		return -EAGAIN;		/* kfi_link_room() is called with a new limit */
 	if (splice && head > NTW_HEAD_MAX - NT_PREFIX) {
-		splice = false;		/* the frames first */
+		splice = false;		/* the frames go first, by themselves */
 		load = 0;
 	}
 	vec[1].iov_len = head;
@@ -304,22 +316,24 @@ int nt_post_unit(struct kfi_link *link, struct kfi_unit *unit)
 	int ret = 0;
 
 	rcu_read_lock();
-	/* The end of the connection has been reported, and no room follows. */
+	/* The end of the connection was reported, and kfi_link_room() is not called any more. */
 	if (s->ended || s->state != NT_OPEN || nt_stream_over(s))
 		ret = -EAGAIN;
 	if (unit->nplaces && s->mirror)
-		ret = -EPROTO;		/* this end names none */
+		ret = -EPROTO;		/* this end names no places */
 	while (!ret && unit->nplaces && unit->left)
 		ret = nt_send_placed(s, unit, unit->at + before - unit->left);
 	while (!ret && !unit->nplaces && (unit->done < unit->len || unit->left))
 		ret = nt_send(s, unit);
 	if (ret && !s->mirror)
-		nt_kick(s->dev->link);	/* no more follows now */
+		nt_kick(s->dev->link);	/* send what was posted, as no more follows now */
 	rcu_read_unlock();
 	return ret;
 }
 
-/* With a CRC payload of the stream is copied, for its owner may change it meanwhile. */
+/*
+ * With a CRC, payload of the stream is copied: its owner may change it after the CRC was computed.
+ */
 bool nt_splices(const struct kfi_link *link, const struct iov_iter *iter, size_t len)
 {
 	const struct nt_stream *s = nt_stream_of(link);

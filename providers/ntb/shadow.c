@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * shadow.c - posts: a record gets its place in the shadow, and with it in the batch that is being filled, or waits for room. See ring.c.
+ * shadow.c - posts: a record gets its place in the shadow, and with it in the batch that is being
+ * filled, or waits for room. ring.c describes the protocol.
  */
 #include "ring.h"
 
-/* ---- placing: under the ring's lock ---- */
+/* ---- placing: the ring's lock is held ---- */
 
-/* @len bytes at position @pos are to be copied from the shadow. */
+/* Let @len bytes at position @pos be copied from the shadow. */
 static void nt_run_add(struct nt_out *out, struct nt_batch *b, u64 pos, u32 len)
 {
 	u32 at = pos & (out->size - 1);
@@ -28,7 +29,7 @@ static void nt_head(struct nt_out *out, u64 pos, struct ntw_rec head, u32 len)
 	memcpy(out->shadow + (pos & (out->size - 1)), &head, sizeof(head));
 }
 
-/* The end of the ring is too short for what comes: it is skipped. */
+/* Skip the end of the ring, which is too short for the next record. */
 static void nt_fill_end(struct nt_out *out, struct nt_batch *b, u32 rest)
 {
 	nt_head(out, out->placed, (struct ntw_rec) { .type = NTW_SKIP }, rest);
@@ -52,7 +53,7 @@ static u32 nt_put_bytes(struct nt_out *out, const struct kvec *vec, unsigned int
 		len += vec->iov_len;
 	}
 	nt_head(out, out->placed, first, all);
-	/* Kernel memory: this can't fault. */
+	/* kernel memory does not fault */
 	WARN_ON_ONCE(inside && copy_from_iter(out->shadow + at + len, inside, it) != inside);
 	if (out->crc) {
 		struct ntw_rec *rec = out->shadow + at;
@@ -71,12 +72,18 @@ static void nt_put_rec(struct nt_out *out, struct nt_batch *b, struct nt_rec *re
 	u32 len = nt_put_bytes(out, &head, 1, rec->flags, &it, loads ? 0 : inside,
 			       rec->head_len + inside);
 
-	/* Runs are whole words, and adjacent ones become one; the last bytes of a record with long payload nobody reads. */
+	/*
+	 * Runs are whole units of NTW_ALIGN, so adjacent ones become one. The peer does not read
+	 * the padding of a record whose payload the engine copies.
+	 */
 	nt_run_add(out, b, out->placed, loads ? len : ntw_rec_span(len));
 	out->placed += rec->span;
 }
 
-/* Room for @span bytes in a row, and for @load bytes of payload; the end of the ring is skipped if they do not fit there. */
+/*
+ * Is there room for @span bytes in a row, and for @load bytes of payload? The end of the ring is
+ * skipped if the bytes do not fit there.
+ */
 static bool nt_fit(struct nt_out *out, struct nt_batch *b, u32 span, u32 load)
 {
 	u32 rest = out->size - (out->placed & (out->size - 1));
@@ -133,7 +140,10 @@ void nt_shadow_void(struct nt_out *out, const struct nt_rec *rec)
 
 /* ---- posts ---- */
 
-/* In the arena, or in a flat window that the engine reaches. Neither sum overflows: an offset in there has far fewer bits. */
+/*
+ * Is the place in the arena, or in a flat window that the engine reaches? The sums do not overflow:
+ * offsets have far fewer bits.
+ */
 static bool nt_place_good(const struct nt_ring *ring, const struct nt_place *place)
 {
 	u64 at = place->at & ~NTW_FLAT;
@@ -287,7 +297,7 @@ bool nt_ring_unpost(struct nt_ring *ring, struct nt_rec *rec)
 	return waits;
 }
 
-/* Goes the way of records without being one. */
+/* struct nt_mark - takes the path of a record, but is not sent */
 struct nt_mark {
 	struct nt_rec		rec;
 	struct completion	passed;
@@ -299,8 +309,9 @@ static void nt_mark_sent(struct nt_rec *rec, int err)
 }
 
 /*
- * Behind all that has been placed, and before all that waits: that is others', whose records the peer may make wait as long as it likes, and who drains
- * has taken his own back.
+ * The mark is placed behind all records that were placed, and before those that wait. Waiting
+ * records belong to other callers, because the caller has taken its own back, and the peer may let
+ * them wait as long as it likes.
  */
 static void nt_mark_place(struct nt_ring *ring, struct nt_rec *rec)
 {
@@ -326,7 +337,10 @@ void nt_ring_drain(struct nt_ring *ring)
 	if (state == NT_UP)
 		nt_mark_place(ring, &mark.rec);
 	spin_unlock_bh(&ring->lock);
-	/* A life that ends takes all with it, and the next one may have begun before we look. */
+	/*
+	 * The end of a life completes all records, and the next life may have begun before this
+	 * looks.
+	 */
 	if (state == NT_UP)
 		wait_for_completion(&mark.passed);
 	else if (lives % 2)

@@ -8,14 +8,14 @@
  *
  * send.c and recv.c have the streams.
  *
- * A struct nt_stream may outlive its struct nt_end by the time that its last record needs. Records
- * of the peer are handled in an RCU section in which the connection was found (dev.c).
+ * A struct nt_stream may outlive its struct nt_end until its last record was sent. Records of the
+ * peer are handled in the RCU section in which the connection was found (dev.c).
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include "ntb.h"
 
-/* ---- memory, and numbers ---- */
+/* ---- allocation, and numbers ---- */
 
 void nt_stream_put(struct nt_stream *s)
 {
@@ -41,7 +41,7 @@ static int nt_stream_number(struct nt_stream *s)
 	return min(ret, 0);
 }
 
-/* The entry of the number exists, so nothing is allocated. */
+/* The entry of the number exists, so the store allocates nothing. */
 void nt_stream_publish(struct nt_stream *s)
 {
 	xa_lock_bh(&s->dev->streams);
@@ -83,7 +83,7 @@ struct nt_stream *nt_stream_new(struct nt_dev *dev, u32 window)
 	return s;
 }
 
-/* ---- records of the ring ---- */
+/* ---- records for the ring ---- */
 
 /*
  * Is the life of the link over that the connection belongs to? nt_conns_link_down() waits for RCU
@@ -94,7 +94,7 @@ bool nt_stream_over(const struct nt_stream *s)
 	return !s->mirror && s->life != nt_link_life(s->dev->link);
 }
 
-/* Return: 0; -ENOTCONN: no callback follows */
+/* Return: 0; -ENOTCONN: no callback is called */
 static int nt_stream_post(struct nt_stream *s, struct nt_rec *rec)
 {
 	int ret = 0;
@@ -132,7 +132,7 @@ static u16 nt_word_fill(struct nt_stream *s, int what)
 	}
 }
 
-/* Send what is due, one record at a time. */
+/* Send the records that are due, one at a time */
 static void nt_word_run(struct nt_stream *s)
 {
 	int what;
@@ -168,7 +168,7 @@ void nt_stream_due(struct nt_stream *s, int what)
 	nt_word_run(s);
 }
 
-/* ---- begin ---- */
+/* ---- beginning ---- */
 
 void nt_stream_open(struct nt_stream *s, u32 peer, u32 limit)
 {
@@ -180,7 +180,7 @@ void nt_stream_open(struct nt_stream *s, u32 peer, u32 limit)
 	s->end->link.checks = !s->mirror && nt_link_checks(s->dev->link);
 }
 
-/* Names are those of the endpoint's own bridge, whichever carries the connection. */
+/* Names are those of the endpoint's own bridge, whichever bridge carries the connection. */
 static int nt_open(struct kfi_link *link)
 {
 	const struct ntw_addr *to = (void *)link->name;
@@ -214,7 +214,7 @@ static int nt_open(struct kfi_link *link)
 	return 0;
 }
 
-/* Call, if there is a link. Without one nt_conns_link_up() comes back. */
+/* Call, if the link is up. Otherwise nt_conns_link_up() calls this function again. */
 void nt_stream_call(struct nt_stream *s)
 {
 	lockdep_assert_held(&s->lock);
@@ -238,18 +238,20 @@ static int nt_dial(struct kfi_link *link)
 	s->end = container_of(link, struct nt_end, link);
 	spin_unlock_bh(&s->lock);
 	nt_stream_publish(s);
-	smp_mb();	/* this side sees the link, or nt_conns_link_up() sees the connection */
+	/* either this side sees the link up, or nt_conns_link_up() sees the connection */
+	smp_mb();
 	spin_lock_bh(&s->lock);
 	nt_stream_call(s);
 	waits = s->state == NT_NEW;
 	spin_unlock_bh(&s->lock);
 	if (waits && link->ep->ep.type == KFI_EP_RDM &&
 	    nt_way_other(nt_link_ep(link), s->dev, (void *)link->name))
-		return -EALREADY;	/* "again", by the other bridge: see kfi_peer_lost() */
+		/* -EALREADY lets the protocol call again, by the other bridge: kfi_peer_lost() */
+		return -EALREADY;
 	return 0;
 }
 
-/* The peer is known: it gets a window for more than a hello. */
+/* The peer has proved its identity, and gets a window for more than a hello. */
 static void nt_admit(struct kfi_link *link)
 {
 	struct nt_stream *s = nt_stream_of(link);
@@ -270,7 +272,7 @@ void nt_stream_end(struct nt_stream *s, int err)
 		kfi_link_down(&s->end->link);
 }
 
-/* Send a CLOSE, once, unless the peer has no connection any more. */
+/* Send a CLOSE, once, unless the peer's number is not known. */
 static void nt_say_close(struct nt_stream *s)
 {
 	if (s->closing || !s->peer)
@@ -310,7 +312,7 @@ static void nt_detach(struct kfi_link *link)
 	spin_unlock_bh(&s->lock);
 }
 
-/* No other context uses the connection, but for records that were sent. */
+/* No other context uses the connection, except for records that were posted. */
 void nt_stream_free(struct nt_stream *s)
 {
 	xa_erase_bh(&s->dev->streams, s->id);
@@ -341,23 +343,27 @@ static void nt_close(struct kfi_link *link, bool abort)
 	nt_recall(s);
 	container_of(link, struct nt_end, link)->stream = NULL;
 	nt_exposures_free(s);
-	/* A stream stays until its last record has found room. A peer that makes no room loses the link. */
+	/*
+	 * The stream stays until its last record has found room. A peer that makes no room for many
+	 * of them loses the link.
+	 */
 	s->leaving = true;
 	if (atomic_inc_return(&s->dev->leaving) > NT_LEAVING && !s->mirror)
-		nt_link_fault(s->dev->link, s->life, "the peer does not read the ends of its connections");
+		nt_link_fault(s->dev->link, s->life,
+			      "the peer does not read the ends of its connections");
 	nt_stream_free(s);
 }
 
 /*
- * Records arrive in order, so a peer that calls again has closed its old connection first, and this
- * side has seen that.
+ * Records arrive in order, so a peer that calls again has closed its old connection before, and
+ * this side has handled that.
  */
 static int nt_probe(struct kfi_link *link)
 {
 	return READ_ONCE(nt_stream_of(link)->ended) ? -1 : 1;
 }
 
-/* ---- the lock ---- */
+/* ---- lock of the link ---- */
 
 static bool nt_trylock(struct kfi_link *link)
 {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * way.c - several bridges to one machine: which of them a connection goes by. docs/wire-ntb-endpoints.md, "Several bridges", has the reasons.
+ * way.c - several bridges to one machine: which of them a connection uses.
+ * docs/wire-ntb-endpoints.md, "Several bridges", has the reasons.
  *
- *   nt_kin_say()	the link is up: who we are, for the other end
- *   nt_kin_in()	who that is; then nt_kin_work(): calls that wait for another bridge may go by this one
- *   nt_way()		an RDM endpoint calls: by its own bridge, or by one of the same two machines
+ *   nt_kin_say()	the link is up: tell the other end which machine this is
+ *   nt_kin_in()	the other end tells which machine it is; then nt_kin_work() lets calls that
+ *		wait for another bridge use this one
+ *   nt_way()	the bridge by which an RDM endpoint calls: its own, or another one between the
+ *		same two machines
  */
 #include <linux/module.h>
 #include <linux/random.h>
@@ -16,8 +19,8 @@ static unsigned int nt_failover = NT_WAYS_STANDBY;
 module_param_named(failover, nt_failover, uint, 0644);
 MODULE_PARM_DESC(failover, "other bridges to the same machine: 0 not used, 1 while the endpoint's own has no link, 2 in turn (default 1)");
 
-static u64 nt_host;		/* what this machine goes by */
-static atomic_t nt_bridges;	/* numbers of its bridges that are taken */
+static u64 nt_host;		/* number of this machine */
+static atomic_t nt_bridges;	/* the last number that was given to a bridge of this machine */
 
 void nt_ways_init(void)
 {
@@ -27,7 +30,7 @@ void nt_ways_init(void)
 	atomic_set(&nt_bridges, get_random_u32());
 }
 
-/* ---- who is who ---- */
+/* ---- machines at the other end ---- */
 
 static void nt_kin_work(struct work_struct *work);
 
@@ -39,18 +42,20 @@ void nt_kin_init(struct nt_dev *dev)
 	INIT_WORK(&dev->kin_work, nt_kin_work);
 }
 
-/* The one of the life before has had its callbacks. */
+/* Tell the peer which machine this is. The record of the life before has had its callbacks. */
 void nt_kin_say(struct nt_dev *dev)
 {
 	struct nt_rec *rec = &dev->kin_rec;
 
 	memset(rec, 0, sizeof(*rec));
-	ntw_encode_kin(nt_host, dev->number, &rec->rec, (struct ntw_kin *)(rec->head + sizeof(struct ntw_rec)));
+	ntw_encode_kin(nt_host, dev->number, &rec->rec,
+		       (struct ntw_kin *)(rec->head + sizeof(struct ntw_rec)));
 	rec->head_len = sizeof(struct ntw_rec) + sizeof(struct ntw_kin);
-	nt_post(dev->link, rec, false);		/* if the link has gone again, nobody wants to know */
+	/* if the link is down again, the next life repeats it */
+	nt_post(dev->link, rec, false);
 }
 
-/* What it was is kept: it says whom else to look for. */
+/* The machine is kept: it tells which other bridges lead there. */
 void nt_kin_lost(struct nt_dev *dev)
 {
 	spin_lock_bh(&dev->lock);
@@ -58,7 +63,10 @@ void nt_kin_lost(struct nt_dev *dev)
 	spin_unlock_bh(&dev->lock);
 }
 
-/* Softirq. A machine is what it says it is; authorization keys are for who doubts that. */
+/*
+ * Called in softirq. A peer may claim to be any machine; authorization keys protect endpoints that
+ * do not trust it.
+ */
 void nt_kin_in(struct nt_dev *dev, const struct ntw_rec *rec, const void *body, size_t len)
 {
 	struct ntw_kin raw;
@@ -88,8 +96,8 @@ static struct nt_kin nt_kin(struct nt_dev *dev)
 }
 
 /*
- * Does @other lead to where @dev does, now? Where that is this machine, both of its ends are among our bridges: only those of the same
- * side are meant.
+ * Does @other lead to the same machine as @dev, and is its link up? If that is this machine itself,
+ * both ends of a bridge are among our bridges, and only those of the same side qualify.
  */
 static bool nt_akin(struct nt_dev *dev, struct nt_dev *other)
 {
@@ -100,7 +108,7 @@ static bool nt_akin(struct nt_dev *dev, struct nt_dev *other)
 	return a.host != nt_host || nt_link_side(dev->link) == nt_link_side(other->link);
 }
 
-/* ---- whom is a call for that came by @dev? ---- */
+/* ---- the endpoint's bridge for a call that came by @dev ---- */
 
 struct nt_search {
 	struct nt_dev	*dev, *found;
@@ -118,7 +126,10 @@ static int nt_called_match(struct nt_dev *dev, void *arg)
 	return 1;
 }
 
-/* The bridge whose port is called, with a reference. NULL: there is none, or not for a caller who comes this way. May sleep */
+/*
+ * Return the bridge whose port is called, with a reference; NULL if there is none, or if calls to
+ * it may not come by @dev. May sleep.
+ */
 struct nt_dev *nt_called_dev(struct nt_dev *dev, u32 number)
 {
 	struct nt_search s = { .dev = dev, .number = number };
@@ -127,24 +138,26 @@ struct nt_dev *nt_called_dev(struct nt_dev *dev, u32 number)
 		nt_dev_get(dev);
 		return dev;
 	}
-	/* Who has bridges to several machines may not want to believe one of them that it is another. */
+	/* With failover=0 no peer is believed to be the machine behind another bridge. */
 	if (READ_ONCE(nt_failover) != NT_WAYS_OWN)
 		nt_devs_each(nt_called_match, &s);
 	return s.found;
 }
 
-/* &ntw_call.bridge of a call by @way for the peer of @own */
+/* Return &ntw_call.bridge of a call by @way for the peer of @own */
 u32 nt_call_number(struct nt_dev *way, struct nt_dev *own)
 {
 	return way == own ? 0 : nt_kin(own).bridge;
 }
 
-/* ---- the way of a call ---- */
+/* ---- choice of the bridge for a call ---- */
 
 /**
- * struct nt_choice - bridges that lead to where @own does
- * @skip: of them, before the one that is taken; -1: only count
- * @n: have been seen
+ * struct nt_choice - search among the bridges that lead to the same machine as @own
+ * @own: bridge of the calling endpoint
+ * @taken: the bridge that was found, with a reference
+ * @skip: number of bridges to skip; -1: only count them
+ * @n: number of bridges that were found
  */
 struct nt_choice {
 	struct nt_dev	*own, *taken;
@@ -165,8 +178,9 @@ static int nt_choose(struct nt_dev *dev, void *arg)
 }
 
 /*
- * The bridge that @nep calls @to by, with a reference; its own if there is no better. May sleep. Connections are spread by the ports of both, so
- * that all between two endpoints go one way.
+ * Return the bridge by which @nep calls @to, with a reference; its own bridge if there is no
+ * better. May sleep. In mode 2 the ports of both endpoints choose the bridge, so that all
+ * connections between two endpoints use the same one.
  */
 struct nt_dev *nt_way(struct nt_ep *nep, const struct ntw_addr *to)
 {
@@ -178,7 +192,8 @@ struct nt_dev *nt_way(struct nt_ep *nep, const struct ntw_addr *to)
 		if (ways == NT_WAYS_SPREAD) {
 			c.skip = -1;
 			nt_devs_each(nt_choose, &c);
-			c.skip = c.n ? (le32_to_cpu(nep->addr.port) + le32_to_cpu(to->port)) % c.n : 0;
+			c.skip = c.n ?
+				 (le32_to_cpu(nep->addr.port) + le32_to_cpu(to->port)) % c.n : 0;
 			c.n = 0;
 		}
 		nt_devs_each(nt_choose, &c);
@@ -190,7 +205,9 @@ struct nt_dev *nt_way(struct nt_ep *nep, const struct ntw_addr *to)
 	return c.taken;
 }
 
-/* A call by @dev that has found no link: is there another bridge now that has one? May sleep */
+/*
+ * A call by @dev has found the link down: is there another bridge now whose link is up? May sleep
+ */
 bool nt_way_other(struct nt_ep *nep, struct nt_dev *dev, const struct ntw_addr *to)
 {
 	struct nt_dev *way = nt_way(nep, to);
@@ -201,8 +218,8 @@ bool nt_way_other(struct nt_ep *nep, struct nt_dev *dev, const struct ntw_addr *
 }
 
 /*
- * It is known now where the bridge @arg leads. Calls that wait for the link of their own bridge are
- * made again, by that one.
+ * It has become known where bridge @arg leads. Calls that wait for the link of their own bridge,
+ * @dev, are made again, and then use that bridge.
  */
 static int nt_kin_wake(struct nt_dev *dev, void *arg)
 {

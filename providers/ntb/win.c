@@ -2,19 +2,22 @@
 /*
  * win.c - memory that the peer writes: control page, ring, arena; and the window to the peer's.
  *
- * The inbound memory is one contiguous piece, allocated when the bridge first says what it wants (with the link up), and kept for the
- * life of the device: memory of consumers lies in its arena. What they still have of it when the device goes (struct nt_inbound) stays. Whether the peer can reach it is another matter, see nt_win_open().
+ * The inbound memory is one contiguous piece. It is allocated when the bridge first reports its
+ * limits, with the link up, and kept until the device is removed, because its arena contains memory
+ * of consumers. Memory that consumers still have when the device is removed stays (struct
+ * nt_inbound). nt_win_open() and nt_win_close() decide whether the peer can reach it.
  *
  * Closing. Few drivers have a call that switches a window off. A translation of no length to
  * address 0 is no such call: ntb_hw_intel answers -EIO on Ice Lake, and where a bridge has no limit
  * register the window then shows the memory at address 0. So a window is closed by *parking* it: it
- * is shortened to the control page, which is never lent and in which nothing is believed that is
- * not of this life.
+ * is shortened to the control page, which is never given to consumers, and in which words that are
+ * not of the current life are ignored.
  *
- * A parked window shows memory of ours for as long as it is parked. So before that memory is freed
+ * A parked window shows memory of ours as long as it is parked. So before that memory is freed,
  * each window is *shut* (nt_win_shut(), nt_flat_shut(), nt_msi_shut()), by that translation of no
- * length if nothing else is there, and what a window shows all the same is never freed. The same is
- * done when this kernel ends, for the kernel that is started next (kexec) knows of no window.
+ * length if there is no other means, and memory that a window still shows then is never freed. The
+ * same is done when this kernel ends, because the kernel that is started next (kexec) knows of no
+ * window.
  */
 #include <linux/dma-mapping.h>
 #include <linux/io.h>
@@ -27,7 +30,7 @@
 #include <linux/vmalloc.h>
 #include "bridge.h"
 
-#define NT_GRAIN_SHIFT	6	/* of the arena */
+#define NT_GRAIN_SHIFT	6	/* granularity of the arena */
 
 static unsigned int nt_window;
 module_param_named(window, nt_window, uint, 0444);
@@ -45,12 +48,15 @@ int nt_win_check_params(void)
 {
 	u64 ring = (u64)nt_ring_kib * SZ_1K;
 
-	if (!is_power_of_2(nt_ring_kib) || ring < 1U << NTW_RING_SHIFT_MIN || ring > 1U << NTW_RING_SHIFT_MAX) {
+	if (!is_power_of_2(nt_ring_kib) || ring < 1U << NTW_RING_SHIFT_MIN ||
+	    ring > 1U << NTW_RING_SHIFT_MAX) {
 		pr_err("kfi_ntb: ring_kib=%u is no power of two from 16 to 4096\n", nt_ring_kib);
 		return -EINVAL;
 	}
-	if (!nt_window_mib || nt_window_mib > 4095 || (u64)nt_window_mib * SZ_1M < ring + 2 * NTW_CTL_SIZE) {
-		pr_err("kfi_ntb: window_mib=%u: not from 1 to 4095, or without room for the ring\n", nt_window_mib);
+	if (!nt_window_mib || nt_window_mib > 4095 ||
+	    (u64)nt_window_mib * SZ_1M < ring + 2 * NTW_CTL_SIZE) {
+		pr_err("kfi_ntb: window_mib=%u: not from 1 to 4095, or without room for the ring\n",
+		       nt_window_mib);
 		return -EINVAL;
 	}
 	return 0;
@@ -62,7 +68,8 @@ int nt_win_init(struct nt_window *win, struct ntb_dev *ntb)
 
 	win->index = nt_window;
 	win->ring = nt_ring_kib * SZ_1K;
-	if (ntb_mw_count(ntb, NT_PEER) <= win->index || ntb_peer_mw_count(ntb) <= win->index || !ntb->ops->mw_set_trans) {
+	if (ntb_mw_count(ntb, NT_PEER) <= win->index || ntb_peer_mw_count(ntb) <= win->index ||
+	    !ntb->ops->mw_set_trans) {
 		dev_err(&ntb->dev, "no memory window %d that this side can set up\n", win->index);
 		return -ENODEV;
 	}
@@ -84,7 +91,7 @@ int nt_win_init(struct nt_window *win, struct ntb_dev *ntb)
 
 /* ---- memory ---- */
 
-/* @kept: pages at the beginning that stay allocated for ever */
+/* @kept: pages at the beginning that are never freed */
 static void nt_pages_free(struct page *pages, unsigned int kept, unsigned int order)
 {
 	unsigned int i;
@@ -94,16 +101,16 @@ static void nt_pages_free(struct page *pages, unsigned int kept, unsigned int or
 }
 
 /*
- * Pages of our own, mapped for the bridge's device: they need not go when it does. Where the CPU would have to ask for what the peer has
- * written they are no use.
+ * Allocate pages, and map them for the bridge's device: unlike coherent memory they can outlive the
+ * device. They do not serve if the CPU has to synchronize before it sees what the peer has written.
  */
 static int nt_win_pages(struct nt_window *win, struct device *dev, size_t len, size_t align)
 {
 	unsigned int order = get_order(max(len, align));
 	struct page *pages;
 
-	pages = alloc_pages_node(dev_to_node(dev), GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN | __GFP_NORETRY,
-				 order);
+	pages = alloc_pages_node(dev_to_node(dev),
+				 GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN | __GFP_NORETRY, order);
 	if (!pages)
 		return -ENOMEM;
 	split_page(pages, order);	/* nt_pages_free() may keep some of them */
@@ -125,16 +132,20 @@ free:
 	return -ENOMEM;
 }
 
-/* More than the page allocator has in one piece, from wherever the platform keeps such. */
+/*
+ * Allocate more than the page allocator has in one piece, from wherever the platform reserves such
+ * memory.
+ */
 static int nt_win_coherent(struct nt_window *win, struct device *dev, size_t len, size_t align)
 {
 	win->base_len = len;
 	win->base = dma_alloc_coherent(dev, len, &win->base_dma, GFP_KERNEL | __GFP_NOWARN);
 	if (win->base && !IS_ALIGNED(win->base_dma, align)) {
-		/* As much more as it takes to find an aligned piece in it. */
+		/* Allocate as much more as it takes to contain an aligned piece. */
 		dma_free_coherent(dev, len, win->base, win->base_dma);
 		win->base_len = len + align;
-		win->base = dma_alloc_coherent(dev, win->base_len, &win->base_dma, GFP_KERNEL | __GFP_NOWARN);
+		win->base = dma_alloc_coherent(dev, win->base_len, &win->base_dma,
+					       GFP_KERNEL | __GFP_NOWARN);
 	}
 	return win->base ? 0 : -ENOMEM;
 }
@@ -163,7 +174,7 @@ static void nt_inbound_free(struct nt_inbound *in)
 	in->pages = NULL;
 }
 
-/* The last one has given his piece back. */
+/* The last piece was returned. */
 static void nt_inbound_put(struct nt_inbound *in)
 {
 	if (!refcount_dec_and_test(&in->ref))
@@ -173,8 +184,8 @@ static void nt_inbound_put(struct nt_inbound *in)
 }
 
 /*
- * The device's part. Memory that the bridge still shows the peer, @shown bytes from the beginning,
- * stays allocated and mapped.
+ * Drop the device's part. Memory that the bridge still shows the peer, @shown bytes from the
+ * beginning, stays allocated and mapped.
  */
 static void nt_win_put(struct nt_window *win, struct ntb_dev *ntb, size_t shown)
 {
@@ -192,7 +203,8 @@ static void nt_win_put(struct nt_window *win, struct ntb_dev *ntb, size_t shown)
 	} else if (!shown && refcount_read(&win->in->ref) == 1)
 		dma_free_coherent(dev, win->base_len, win->base, win->base_dma);
 	else if (!shown)
-		dev_warn(dev, "consumers hold memory of the window: %zu bytes stay allocated\n", win->base_len);
+		dev_warn(dev, "consumers hold memory of the window: %zu bytes stay allocated\n",
+			 win->base_len);
 	win->base = NULL;
 }
 
@@ -204,7 +216,8 @@ static int nt_win_arena(struct nt_window *win, int node)
 
 	if (!arena)
 		return -ENOMEM;
-	ret = gen_pool_add_virt(arena, (unsigned long)win->mem + at, win->dma + at, win->size - at, node);
+	ret = gen_pool_add_virt(arena, (unsigned long)win->mem + at, win->dma + at, win->size - at,
+				node);
 	if (ret) {
 		gen_pool_destroy(arena);
 		return ret;
@@ -227,7 +240,8 @@ int nt_win_alloc(struct nt_window *win, struct ntb_dev *ntb)
 	if (ret)
 		return ret;
 	win->size_align = size_align;
-	len = min_t(u64, round_up((u64)nt_window_mib * SZ_1M, max_t(u64, size_align, PAGE_SIZE)), size_max);
+	len = min_t(u64, round_up((u64)nt_window_mib * SZ_1M, max_t(u64, size_align, PAGE_SIZE)),
+		    size_max);
 	if (len < win->ring + 2 * NTW_CTL_SIZE)
 		return -ENOSPC;
 	ret = nt_win_get(win, dev, len, max_t(u64, addr_align, PAGE_SIZE));
@@ -249,14 +263,14 @@ void nt_win_exit(struct nt_window *win, struct ntb_dev *ntb, size_t shown)
 		iounmap(win->peer);
 }
 
-/* ---- who can write to it ---- */
+/* ---- opening and closing ---- */
 
 int nt_win_open(struct nt_window *win, struct ntb_dev *ntb)
 {
 	int ret;
 
 	memset(win->mem, 0, NTW_CTL_SIZE);
-	/* The page is empty before the peer's first word can be in it. */
+	/* The page is empty before the peer can write its first word. */
 	wmb();
 	ret = ntb_mw_set_trans(ntb, NT_PEER, win->index, win->dma, win->size);
 	win->open = !ret;
@@ -270,8 +284,8 @@ int nt_mw_shut(struct ntb_dev *ntb, int index)
 	if (ret)
 		ret = ntb_mw_set_trans(ntb, NT_PEER, index, 0, 0);
 	/*
-	 * Through a bridge that has been pulled out nobody writes. A device that is on no bus
-	 * (tests/mock) can't be.
+	 * Nothing is written through a bridge that was pulled out. A device that is on no bus
+	 * (tests/mock) can't be pulled out.
 	 */
 	return ret && ntb->pdev && ntb->pdev->bus && !pci_device_is_present(ntb->pdev) ? 0 : ret;
 }
@@ -282,7 +296,7 @@ int nt_mw_close(struct ntb_dev *ntb, int index, dma_addr_t park, size_t len)
 		return 0;
 	if (len && !ntb_mw_set_trans(ntb, NT_PEER, index, park, len))
 		return len;
-	/* The last resort: the driver shuts the window, or it says that it has not. */
+	/* The last resort: the driver shuts the window, or reports that it can't. */
 	return nt_mw_shut(ntb, index);
 }
 
@@ -290,7 +304,10 @@ size_t nt_win_park(const struct nt_window *win, resource_size_t size_align)
 {
 	size_t len = round_up(NTW_CTL_SIZE, max_t(size_t, size_align, 1));
 
-	/* The arena is lent. The ring is read in a life alone, as the control page is. */
+	/*
+	 * The arena is in use, so it must not be shown. Control page and ring are read only during
+	 * a life.
+	 */
 	return len <= NTW_RING_AT + win->ring ? len : 0;
 }
 
@@ -343,7 +360,7 @@ void nt_arena_free(struct nt_link *link, void *mem, size_t len)
 	gen_pool_free(link->win.in->arena, (unsigned long)mem, len);
 }
 
-/* ---- ... and for consumers, who may have it longer than there is a bridge ---- */
+/* ---- the same for consumers, which may keep it longer than the bridge exists ---- */
 
 void *nt_mem_get(struct nt_link *link, size_t len, struct nt_inbound **in, int *node)
 {
@@ -377,8 +394,8 @@ struct page *nt_arena_page(struct nt_link *link, void *mem)
 }
 
 /*
- * Where @piece is, if the peer reaches it. Memory that is named by its pages is only found if the
- * inbound memory is in the linear map.
+ * Find the address of @piece, if the peer reaches it. Memory of a bvec is found only if the inbound
+ * memory is in the linear map.
  */
 static bool nt_inside(const struct nt_window *win, const struct nt_piece *piece, u64 *at)
 {
@@ -390,7 +407,8 @@ static bool nt_inside(const struct nt_window *win, const struct nt_piece *piece,
 	return mem >= begin && mem < end && piece->len <= end - mem;
 }
 
-int nt_window_places(struct nt_link *link, const struct iov_iter *iter, size_t len, struct nt_place *place, unsigned int max)
+int nt_window_places(struct nt_link *link, const struct iov_iter *iter, size_t len,
+		     struct nt_place *place, unsigned int max)
 {
 	struct iov_iter it = *iter;
 	struct nt_piece piece;
@@ -402,7 +420,8 @@ int nt_window_places(struct nt_link *link, const struct iov_iter *iter, size_t l
 		return 0;
 	for (; len; len -= piece.len) {
 		nt_piece_take(&it, len, &piece);
-		if (!nt_inside(&link->win, &piece, &at) && !(flat && nt_flat_at(&link->flat, &piece, &at)))
+		if (!nt_inside(&link->win, &piece, &at) &&
+		    !(flat && nt_flat_at(&link->flat, &piece, &at)))
 			return 0;
 		if (n && place[n - 1].at + place[n - 1].len == at) {
 			place[n - 1].len += piece.len;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * wire.c - how a link's things look in scratchpads and in shared memory, and back. Pure; also compiles in user space, see wire.h.
+ * wire.c - encode and decode scratchpads and the structures in shared memory. Pure functions; also
+ * compiled in user space, see wire.h.
  */
 #include "wire.h"
 
@@ -15,7 +16,7 @@ u32 ntw_check(const void *data, size_t len)
 	return sum;
 }
 
-/* The same over numbers, whatever the machine's order of bytes is. */
+/* The same over 32-bit numbers, independent of the byte order of the machine */
 static u32 pad_check(const u32 pads[NTW_PADS])
 {
 	__le32 bytes[NTW_PAD_CHECK];
@@ -29,14 +30,15 @@ static u32 pad_check(const u32 pads[NTW_PADS])
 void ntw_encode_hand(const struct ntw_hand *hand, u32 pads[NTW_PADS])
 {
 	pads[NTW_PAD_MAGIC] = (u32)NTW_MAGIC << 16 | NTW_VERSION_MIN << 8 | NTW_VERSION;
-	pads[NTW_PAD_STATE] = hand->state | (u32)hand->ring_shift << 8 | (u32)hand->bell << 16 | (u32)hand->bells << 24;
+	pads[NTW_PAD_STATE] = hand->state | (u32)hand->ring_shift << 8 | (u32)hand->bell << 16 |
+			      (u32)hand->bells << 24;
 	pads[NTW_PAD_MINE] = hand->mine;
 	pads[NTW_PAD_YOURS] = hand->yours;
 	pads[NTW_PAD_SIZE] = hand->size_kib;
 	pads[NTW_PAD_CHECK] = pad_check(pads);
 }
 
-/* What a writer that is not away has to have said */
+/* Are the values valid for a writer that is not away? */
 static bool hand_sane(const struct ntw_hand *hand)
 {
 	u64 need;
@@ -55,15 +57,20 @@ int ntw_decode_hand(const u32 pads[NTW_PADS], struct ntw_hand *hand)
 	u32 magic = pads[NTW_PAD_MAGIC], state = pads[NTW_PAD_STATE];
 	u8 oldest = magic >> 8, newest = magic;
 
-	/* Where a driver shows what it has not got, it shows zeros or ones. */
+	/* A scratchpad without a peer reads as zeros or ones with some drivers. */
 	if (magic >> 16 != NTW_MAGIC || pads[NTW_PAD_CHECK] != pad_check(pads))
 		return -EAGAIN;
 	if (oldest > NTW_VERSION || newest < NTW_VERSION_MIN || oldest > newest)
 		return -EPROTONOSUPPORT;
 	*hand = (struct ntw_hand) {
 		.version = newest < NTW_VERSION ? newest : NTW_VERSION,
-		.state = state, .ring_shift = state >> 8, .bell = state >> 16, .bells = state >> 24,
-		.mine = pads[NTW_PAD_MINE], .yours = pads[NTW_PAD_YOURS], .size_kib = pads[NTW_PAD_SIZE],
+		.state = state,
+		.ring_shift = state >> 8,
+		.bell = state >> 16,
+		.bells = state >> 24,
+		.mine = pads[NTW_PAD_MINE],
+		.yours = pads[NTW_PAD_YOURS],
+		.size_kib = pads[NTW_PAD_SIZE],
 	};
 	if (hand->state == NTW_AWAY)
 		return -EAGAIN;
@@ -73,26 +80,36 @@ int ntw_decode_hand(const u32 pads[NTW_PADS], struct ntw_hand *hand)
 void ntw_encode_hello(const struct ntw_greeting *g, struct ntw_hello *hello)
 {
 	*hello = (struct ntw_hello) {
-		.magic = cpu_to_le16(NTW_MAGIC), .version = g->version, .signals = g->signals,
-		.mine = cpu_to_le32(g->mine), .yours = cpu_to_le32(g->yours), .ring = cpu_to_le32(g->ring),
-		.size = cpu_to_le32(g->size / 1024), .reach = cpu_to_le32(g->reach / 1024),
+		.magic = cpu_to_le16(NTW_MAGIC),
+		.version = g->version,
+		.signals = g->signals,
+		.mine = cpu_to_le32(g->mine),
+		.yours = cpu_to_le32(g->yours),
+		.ring = cpu_to_le32(g->ring),
+		.size = cpu_to_le32(g->size / 1024),
+		.reach = cpu_to_le32(g->reach / 1024),
 		.heartbeat = cpu_to_le32(g->heartbeat),
-		.msi_window = cpu_to_le32(g->msi_window), .msi_at = cpu_to_le64(g->msi_at),
-		.msi_data = cpu_to_le32(g->msi_data), .flat_at = cpu_to_le64(g->flat_at),
-		.flat_window = cpu_to_le16(g->flat_window), .flat_shift = cpu_to_le16(g->flat_shift),
+		.msi_window = cpu_to_le32(g->msi_window),
+		.msi_at = cpu_to_le64(g->msi_at),
+		.msi_data = cpu_to_le32(g->msi_data),
+		.flat_at = cpu_to_le64(g->flat_at),
+		.flat_window = cpu_to_le16(g->flat_window),
+		.flat_shift = cpu_to_le16(g->flat_shift),
 		.features = cpu_to_le32(g->features),
 	};
 	hello->check = cpu_to_le32(ntw_check(hello, offsetof(struct ntw_hello, check)));
 }
 
-/* Behind the window of its interrupt is something else. */
+/* The window of interrupt messages can not be the flat window as well. */
 static bool flat_sane(const struct ntw_greeting *g)
 {
 	if (!g->flat_shift)
 		return !g->flat_window && !g->flat_at;
-	if (g->flat_shift < NTW_FLAT_SHIFT_MIN || g->flat_shift > NTW_FLAT_SHIFT_MAX || g->flat_at % sizeof(u64))
+	if (g->flat_shift < NTW_FLAT_SHIFT_MIN || g->flat_shift > NTW_FLAT_SHIFT_MAX ||
+	    g->flat_at % sizeof(u64))
 		return false;
-	return g->flat_at < 1ULL << g->flat_shift && !(g->signals & NTW_S_MSI && g->msi_window == g->flat_window);
+	return g->flat_at < 1ULL << g->flat_shift &&
+	       !(g->signals & NTW_S_MSI && g->msi_window == g->flat_window);
 }
 
 static bool greeting_sane(const struct ntw_greeting *g)
@@ -103,24 +120,33 @@ static bool greeting_sane(const struct ntw_greeting *g)
 		return false;
 	if (g->size < (u64)NTW_RING_AT + g->ring || g->size > NTW_SIZE_MAX || !flat_sane(g))
 		return false;
-	return g->signals & NTW_S_MSI ? g->msi_at % 4 == 0 : !g->msi_window && !g->msi_at && !g->msi_data;
+	return g->signals & NTW_S_MSI ? g->msi_at % 4 == 0 :
+					!g->msi_window && !g->msi_at && !g->msi_data;
 }
 
 int ntw_decode_hello(const struct ntw_hello *hello, struct ntw_greeting *g)
 {
-	if (le16_to_cpu(hello->magic) != NTW_MAGIC || hello->version < NTW_VERSION_MIN || hello->version > NTW_VERSION ||
+	if (le16_to_cpu(hello->magic) != NTW_MAGIC || hello->version < NTW_VERSION_MIN ||
+	    hello->version > NTW_VERSION ||
 	    le32_to_cpu(hello->check) != ntw_check(hello, offsetof(struct ntw_hello, check)))
 		return -EPROTO;
 	if (le32_to_cpu(hello->features) & ~NTW_FEATS || hello->signals & ~NTW_S_MSI)
 		return -EOPNOTSUPP;
 	*g = (struct ntw_greeting) {
-		.version = hello->version, .signals = hello->signals,
-		.mine = le32_to_cpu(hello->mine), .yours = le32_to_cpu(hello->yours), .ring = le32_to_cpu(hello->ring),
-		.size = (u64)le32_to_cpu(hello->size) * 1024, .heartbeat = le32_to_cpu(hello->heartbeat),
+		.version = hello->version,
+		.signals = hello->signals,
+		.mine = le32_to_cpu(hello->mine),
+		.yours = le32_to_cpu(hello->yours),
+		.ring = le32_to_cpu(hello->ring),
+		.size = (u64)le32_to_cpu(hello->size) * 1024,
+		.heartbeat = le32_to_cpu(hello->heartbeat),
 		.reach = (u64)le32_to_cpu(hello->reach) * 1024,
-		.msi_window = le32_to_cpu(hello->msi_window), .msi_at = le64_to_cpu(hello->msi_at),
-		.msi_data = le32_to_cpu(hello->msi_data), .flat_at = le64_to_cpu(hello->flat_at),
-		.flat_window = le16_to_cpu(hello->flat_window), .flat_shift = le16_to_cpu(hello->flat_shift),
+		.msi_window = le32_to_cpu(hello->msi_window),
+		.msi_at = le64_to_cpu(hello->msi_at),
+		.msi_data = le32_to_cpu(hello->msi_data),
+		.flat_at = le64_to_cpu(hello->flat_at),
+		.flat_window = le16_to_cpu(hello->flat_window),
+		.flat_shift = le16_to_cpu(hello->flat_shift),
 		.features = le32_to_cpu(hello->features),
 	};
 	return greeting_sane(g) ? 0 : -EPROTO;
@@ -132,7 +158,10 @@ int ntw_decode_rec(const struct ntw_rec *rec, u32 at, u32 avail, u32 ring, u32 i
 
 	if (le32_to_cpu(rec->check) != (at ^ incarnation))
 		return -EPROTO;
-	/* A filler may be as long as what it fills; nothing else is ever longer than an eighth. */
+	/*
+	 * A filler may be as long as what it fills; no other record is longer than an eighth of the
+	 * ring.
+	 */
 	if (len < sizeof(*rec) || len > (rec->type == NTW_SKIP ? ring : ntw_rec_max(ring)))
 		return -EPROTO;
 	span = ntw_rec_span(len);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * wire.h - what kfi_ntb says to its peer: scratchpads, the control page, and how records lie in the ring. Nothing else is in this file.
+ * wire.h - what kfi_ntb writes to its peer: scratchpads, the control page, and the layout of
+ * records in the ring. Nothing else is in this file.
  *
- * All integers in memory are little endian. docs/wire-ntb.md tells the story.
+ * All integers in memory are little endian. docs/wire-ntb.md describes the protocol.
  *
- * This file also compiles in user space, for the fuzzer: it uses fixed-endian types and the helpers below only.
+ * This file also compiles in user space, for the fuzzer: it uses fixed-endian types and the helpers
+ * below only.
  */
 #ifndef _KFI_NTB_WIRE_H
 #define _KFI_NTB_WIRE_H
@@ -19,76 +21,99 @@
 #endif
 
 #define NTW_MAGIC		0x4e46		/* "FN": the upper half of the first scratchpad */
-#define NTW_VERSION		1		/* the newest; a side says the range that it can speak */
-#define NTW_VERSION_MIN		1		/* the oldest */
+#define NTW_VERSION		1		/* newest version that this side supports */
+#define NTW_VERSION_MIN		1		/* oldest version */
 
-/* The inbound memory: control page, ring, arena */
+/* Inbound memory: control page, ring, arena */
 #define NTW_CTL_SIZE		4096U
 #define NTW_RING_AT		NTW_CTL_SIZE
 #define NTW_RING_SHIFT_MIN	14
 #define NTW_RING_SHIFT_MAX	22
-#define NTW_ALIGN		16U		/* records begin and end on it */
-#define NTW_SIZE_MAX		(1ULL << 32)	/* bytes of it */
+#define NTW_ALIGN		16U		/* records begin and end at a multiple of it */
+#define NTW_SIZE_MAX		(1ULL << 32)	/* bytes of inbound memory */
 #define NTW_FLAT_SHIFT_MIN	12
 #define NTW_FLAT_SHIFT_MAX	52
 #define NTW_FLAT_MAX		(1ULL << NTW_FLAT_SHIFT_MAX)	/* bytes of a flat window */
-#define NTW_FLAT		(1ULL << 63)	/* in a number that names a byte of the other side's memory: that it is one of the flat window */
+/* Set in an address of the other side's memory that lies in its flat window */
+#define NTW_FLAT		(1ULL << 63)
 #define NTW_BELLS_MAX		16		/* doorbell bits of a link */
-#define NTW_REC_MAX		32768U		/* bytes of a record, or an eighth of the ring if that is less */
+/* bytes of a record, also at most an eighth of the ring */
+#define NTW_REC_MAX		32768U
 
-/* Scratchpads that one side writes at the other: so many of 32 bits */
+/* Scratchpads of 32 bits that one side writes at the other */
 enum ntw_pad {
 	NTW_PAD_MAGIC,		/* NTW_MAGIC << 16 | oldest version << 8 | newest */
-	NTW_PAD_STATE,		/* enum ntw_state | shift of the ring << 8 | first doorbell bit << 16 | how many << 24 */
-	NTW_PAD_MINE,		/* the writer's incarnation; never 0 while it speaks */
-	NTW_PAD_YOURS,		/* the reader's, as the writer has read it, or 0 */
+	/* enum ntw_state | shift of the ring << 8 | first doorbell bit << 16 | bits << 24 */
+	NTW_PAD_STATE,
+	NTW_PAD_MINE,		/* the writer's incarnation; 0 only while it is away */
+	NTW_PAD_YOURS,		/* the reader's incarnation as the writer has read it, or 0 */
 	NTW_PAD_SIZE,		/* inbound memory in KiB */
-	NTW_PAD_CHECK,		/* ntw_pad_check() of those before */
+	NTW_PAD_CHECK,		/* ntw_pad_check() of the scratchpads before */
 	NTW_PADS
 };
 
-/** enum ntw_state - how far the writer of the scratchpads is */
+/**
+ * enum ntw_state - state of the writer of the scratchpads
+ */
 enum ntw_state {
-	NTW_AWAY,		/* nobody there, or going */
-	NTW_QUIET,		/* reads nothing but scratchpads; nothing of an earlier life is under way from here any more */
-	NTW_OPEN,		/* its inbound memory is open to the incarnation that it has repeated */
+	NTW_AWAY,		/* not present, or about to leave */
+	/* reads scratchpads only; none of its writes of an earlier life is under way */
+	NTW_QUIET,
+	NTW_OPEN,		/* its inbound memory is open to the incarnation in NTW_PAD_YOURS */
 };
 
-/** struct ntw_hand - the scratchpads, decoded */
+/**
+ * struct ntw_hand - the scratchpads, decoded
+ * @version: the newest version that both sides support
+ * @state: enum ntw_state
+ * @ring_shift: the ring has 1 << @ring_shift bytes
+ * @bell: first bit of the writer's doorbell register that the reader uses
+ * @bells: number of these bits, which are used in turn
+ * @mine: incarnation of the writer
+ * @yours: incarnation of the reader, or 0
+ * @size_kib: inbound memory of the writer in KiB
+ */
 struct ntw_hand {
-	u8	version;	/* spoken: the newest that both can */
+	u8	version;
 	u8	state;
 	u8	ring_shift;
-	u8	bell, bells;	/* the first bit of the writer's doorbell register that is for us, and how many, to be used in turn */
+	u8	bell, bells;
 	u32	mine, yours;
 	u32	size_kib;
 };
 
 /*
- * A word of the control page: a number modulo 2^32, and above it the incarnation of who reads it. Words of another incarnation are none.
- * Each is written with one 8-byte write.
+ * Return a word of the control page: a number modulo 2^32, and above it the incarnation of the
+ * reader. The reader ignores words with another incarnation. Each word is written with one 8-byte
+ * write.
  */
 static inline u64 ntw_word(u32 incarnation, u32 value)
 {
 	return (u64)incarnation << 32 | value;
 }
 
-/* In &ntw_line.serial */
+/* Flags in &ntw_line.serial */
 #define NTW_ASK		1U
 #define NTW_AWAKE	2U
 #define NTW_FLAGS	3U
 #define NTW_SERIAL_STEP	4U
 
 /**
- * struct ntw_line - the words that change while the link is up; all of them tagged, ntw_word(). One aligned cache line, always written
- * from the first to the last byte: who sees a word new sees those before it at least as new
- * @produced:	bytes of the reader's ring that hold records
- * @consumed:	bytes of the writer's ring that the writer has handled: the reader may forget what it sent up to here
- * @echo:	the last @serial that the writer has seen of the reader
- * @serial:	grows by NTW_SERIAL_STEP with each line, and lines come with time: a sign of life. Who sees it has the line up to here, and all that
- *		was written before by the same way. NTW_ASK: the writer wants a line and a signal back; in all lines until one has echoed the
- *		first. NTW_AWAKE: the writer looks by itself, and needs no signal, until a line without it
- * @bye:	1: the writer's life ends
+ * struct ntw_line - the words that change while the link is up, all of them tagged: ntw_word()
+ * @produced: bytes of the reader's ring that hold records
+ * @consumed: bytes of the writer's ring that the writer has handled. The reader may reuse the
+ *	memory of what it has sent up to here
+ * @echo: the last @serial of the reader that the writer has seen
+ * @serial: grows by NTW_SERIAL_STEP with each line. Lines are also sent as time passes, so it is a
+ *	sign of life. A reader that sees a value sees the line up to here, and all that was written
+ *	before by the same way. NTW_ASK: the writer asks for a line and a signal; set in all lines
+ *	until one has echoed the first of them. NTW_AWAKE: the writer polls and needs no signal,
+ *	until a line without the flag
+ * @bye: 1: the writer's life ends
+ * @zero: 0
+ *
+ * It is one aligned cache line, and always written from the first to the last byte: a reader that
+ * sees a new word sees words before it that are at least as new.
  */
 struct ntw_line {
 	__le64	produced;
@@ -101,8 +126,9 @@ struct ntw_line {
 
 static_assert(sizeof(struct ntw_line) == 64, "line");
 
-/* Ways of the writer to be woken, besides its doorbell: bits of &ntw_hello.signals */
-#define NTW_S_MSI	0x01	/* a 4-byte write of @msi_data to its window @msi_window, byte @msi_at */
+/* Means to wake the writer, besides its doorbell: bits of &ntw_hello.signals */
+/* a 4-byte write of @msi_data to its window @msi_window, byte @msi_at */
+#define NTW_S_MSI	0x01
 
 /* Bits of &ntw_hello.features */
 #define NTW_FEAT_CRC	0x01	/* &ntw_rec.check is a CRC of the record */
@@ -110,20 +136,26 @@ static_assert(sizeof(struct ntw_line) == 64, "line");
 #define NTW_FEATS	(NTW_FEAT_CRC | NTW_FEAT_CRC_PLACED)
 
 /**
- * struct ntw_hello - said once in each life, before the first record
- * @magic:	NTW_MAGIC
- * @version:	spoken
- * @signals:	NTW_S_*
- * @mine: the writer's incarnation; @yours: the reader's
- * @size:	KiB of the writer's inbound memory; @ring: bytes of its ring, which is at NTW_RING_AT
- * @reach:	KiB of the reader's inbound memory, from its beginning on, that the writer reaches
- * @heartbeat:	milliseconds between two beats of the writer
- * @msi_window: @msi_data: @msi_at: where and what to write to interrupt it
- * @features:	NTW_FEAT_*: what the writer can do, and what is done if both can; a bit that nobody
- *		knows is refused
- * @flat_shift:	so much of the writer's memory, from its beginning on, its window @flat_window shows, too: the flat window. 0: none
- * @flat_at:	byte of it that is &ntw_ctl.flat
- * @check:	ntw_check() of the bytes before
+ * struct ntw_hello - written once in each life, before the first record
+ * @magic: NTW_MAGIC
+ * @version: the version that is used
+ * @signals: NTW_S_*
+ * @mine: the writer's incarnation
+ * @yours: the reader's incarnation
+ * @ring: bytes of the writer's ring, which is at NTW_RING_AT
+ * @size: KiB of the writer's inbound memory
+ * @reach: KiB of the reader's inbound memory, from its beginning on, that the writer reaches
+ * @heartbeat: milliseconds between two signs of life of the writer
+ * @msi_window: window of the writer in which its interrupt messages are
+ * @msi_at: byte of that window to which a message is written
+ * @msi_data: the message
+ * @features: NTW_FEAT_*: what the writer supports. A feature is used if both sides support it; an
+ *	unknown bit is refused
+ * @flat_at: byte of the flat window that is &ntw_ctl.flat
+ * @flat_window: window of the writer that is its flat window
+ * @flat_shift: 1 << @flat_shift bytes of the writer's memory, from its beginning on, are in the
+ *	flat window. 0: there is none
+ * @check: ntw_check() of the bytes before
  */
 struct ntw_hello {
 	__le16	magic;
@@ -164,11 +196,11 @@ struct ntw_greeting {
 };
 
 /**
- * struct ntw_ctl - how the control page begins; the rest is 0
- * @line:	all the time
- * @hello:	before the first line
- * @ready:	tagged, 1: @hello is whole
- * @flat:	tagged, 1: this has come by the flat window, so the other side reaches it
+ * struct ntw_ctl - the beginning of the control page; the rest is 0
+ * @line: changes while the link is up
+ * @hello: written before the first line
+ * @ready: tagged, 1: @hello is complete
+ * @flat: tagged, 1: written through the flat window, which shows that the other side reaches it
  */
 struct ntw_ctl {
 	struct ntw_line		line;
@@ -177,26 +209,29 @@ struct ntw_ctl {
 	__le64			flat;
 };
 
-/** enum ntw_type - records. Those from NTW_FIRST on belong to the endpoints */
+/**
+ * enum ntw_type - types of records. Those from NTW_FIRST on belong to connections
+ */
 enum ntw_type {
-	NTW_NONE,		/* no record begins so */
-	NTW_SKIP,		/* nothing: fills the end of the ring, or stands where a copy failed */
+	NTW_NONE,		/* never sent */
+	/* filler: at the end of the ring, or in the place of a record that could not be copied */
+	NTW_SKIP,
 	NTW_FIRST = 16,
 };
 
-/* Flags of a record that are the link's */
-#define NTW_R_ACK	0x01	/* a signal with the @consumed that covers this */
+/* Flags of a record that belong to the link */
+#define NTW_R_ACK	0x01	/* send a signal with the @consumed that covers this record */
 
 /**
- * struct ntw_rec - how every record begins
- * @len:	bytes, with this header and without the padding to NTW_ALIGN
- * @type:	enum ntw_type
- * @flags:	NTW_R_*
- * @bits:	the endpoints'
- * @conn:	the endpoints': which connection, a number that the receiver has chosen
- * @check:	where the record begins: bytes of the ring produced before it, modulo 2^32, xor the
- *		receiver's incarnation. With NTW_FEAT_CRC: CRC32C, begun with ~0 and not inverted, of
- *		the record with that number here; of NTW_SKIP the first NTW_ALIGN bytes alone
+ * struct ntw_rec - header of each record
+ * @len: bytes, with this header and without the padding to NTW_ALIGN
+ * @type: enum ntw_type
+ * @flags: NTW_R_*
+ * @bits: for connections
+ * @conn: for connections: the number that the receiver has chosen
+ * @check: where the record begins: bytes of the ring produced before it, modulo 2^32, xor the
+ *	receiver's incarnation. With NTW_FEAT_CRC: CRC32C, begun with ~0 and not inverted, of the
+ *	record with that number here; of NTW_SKIP the first NTW_ALIGN bytes alone
  */
 struct ntw_rec {
 	__le32	len;
@@ -209,7 +244,8 @@ struct ntw_rec {
 
 static_assert(sizeof(struct ntw_rec) == NTW_ALIGN, "record");
 
-#define NTW_HEAD_MAX	192U	/* bytes of a record's header, with what the endpoints put behind struct ntw_rec */
+/* bytes of a record's header, with what connections put behind struct ntw_rec */
+#define NTW_HEAD_MAX	192U
 
 /* Most bytes of a record in a ring of @ring bytes */
 static inline u32 ntw_rec_max(u32 ring)
@@ -217,29 +253,32 @@ static inline u32 ntw_rec_max(u32 ring)
 	return ring / 8 < NTW_REC_MAX ? ring / 8 : NTW_REC_MAX;
 }
 
-/* What a record of @len bytes takes of the ring */
+/* Bytes of the ring that a record of @len bytes takes */
 static inline u32 ntw_rec_span(u32 len)
 {
 	return (len + NTW_ALIGN - 1) & ~(NTW_ALIGN - 1);
 }
 
-/* A sum that tells a half-written thing from a whole one; no more than that */
+/*
+ * Checksum that tells a half-written structure from a complete one. It protects from nothing else
+ */
 u32 ntw_check(const void *data, size_t len);
 
 /*
- * The peer's scratchpads, as read one after another. Pure.
- * Return: 0; -EAGAIN: nobody there, or half-written; -EPROTONOSUPPORT: another version; -EPROTO: no peer says this.
+ * Decode the peer's scratchpads, which were read one after another. Pure.
+ * Return: 0; -EAGAIN: no peer, or half-written; -EPROTONOSUPPORT: another version; -EPROTO: invalid
  */
 int ntw_decode_hand(const u32 pads[NTW_PADS], struct ntw_hand *hand);
 void ntw_encode_hand(const struct ntw_hand *hand, u32 pads[NTW_PADS]);
 
-/* A copy of what is in the control page. Pure. Return: 0, -EPROTO, -EOPNOTSUPP (a feature that we do not know) */
+/*
+ * Decode a copy of the hello in the control page. Pure. Return: 0; -EPROTO; -EOPNOTSUPP: an unknown
+ * feature
+ */
 int ntw_decode_hello(const struct ntw_hello *hello, struct ntw_greeting *g);
 void ntw_encode_hello(const struct ntw_greeting *g, struct ntw_hello *hello);
 
-/*
- * A word as it was read. Return: true and its number in @value, if it is of @incarnation.
- */
+/* Decode a word. Return: true, and the number in *@value, if it is tagged with @incarnation */
 static inline bool ntw_decode_word(u64 word, u32 incarnation, u32 *value)
 {
 	if (word >> 32 != incarnation)
@@ -249,10 +288,12 @@ static inline bool ntw_decode_word(u64 word, u32 incarnation, u32 *value)
 }
 
 /*
- * A copy of a record's first bytes. Pure.
- * @at: where it begins, modulo 2^32; @avail: bytes from there on that are produced; @ring: bytes of the ring; @incarnation: of who reads
- * A CRC is the caller's to look at: it puts what stands there without one in its place.
- * Return: the bytes it takes of the ring, or -EPROTO: no peer that follows the protocol says this.
+ * Check a copy of a record's header. Pure.
+ * @at: where it begins, modulo 2^32; @avail: bytes from there on that are produced; @ring: bytes of
+ *	the ring; @incarnation: of the reader
+ *
+ * The caller checks a CRC, and passes in its place the number that is there without a CRC.
+ * Return: bytes that the record takes of the ring, or -EPROTO
  */
 int ntw_decode_rec(const struct ntw_rec *rec, u32 at, u32 avail, u32 ring, u32 incarnation);
 
