@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * accept.c - connection requests become queues, or are refused with the reason.
- */
+/* accept.c - turns connection requests into queues, or refuses them with the reason. */
 #include <linux/slab.h>
 #include <linux/string.h>
 #include "target.h"
@@ -29,7 +27,7 @@ static struct kfnt_domain *kfnt_domain_find(struct kfnt_listener *listener, cons
 	return NULL;
 }
 
-/* The domain that a request came in by; NULL: it can't be had. */
+/* Return the domain through which a request has come; NULL if it can't be opened. */
 static struct kfnt_domain *kfnt_domain(struct kfnt_listener *listener, struct kfi_info *info)
 {
 	struct kfnt_domain *dom = kfnt_domain_find(listener, info->domain_attr->name);
@@ -61,7 +59,10 @@ static int kfnt_open_in(struct kfnt_queue *queue, struct kfnt_domain *dom, struc
 	return 0;
 }
 
-/* A domain whose device has gone stays that way, while another device may have its name by now. */
+/*
+ * A domain whose device was removed can't be used again, but another device of that name may exist
+ * by now: so the domain is opened anew once.
+ */
 static int kfnt_open(struct kfnt_queue *queue, struct kfi_info *info)
 {
 	struct kfnt_domain *dom = kfnt_domain(queue->listener, info);
@@ -71,11 +72,12 @@ static int kfnt_open(struct kfnt_queue *queue, struct kfi_info *info)
 		return ret;
 	list_del(&dom->entry);
 	kfnt_domain_put(dom);
-	clear_bit(KFNT_Q_FAILED, &queue->flags);	/* the receives of the first attempt */
+	/* set by the receives of the first attempt */
+	clear_bit(KFNT_Q_FAILED, &queue->flags);
 	return kfnt_open_in(queue, kfnt_domain(queue->listener, info), info);
 }
 
-/* Return: 0, or why the host is refused. */
+/* Return: 0, or the reason of a refusal. */
 static enum nvme_rdma_cm_status kfnt_check(struct nvmet_port *nport,
 					   const struct nvme_rdma_cm_req *req, size_t len)
 {
@@ -107,7 +109,7 @@ static int kfnt_accept(struct kfnt_queue *queue, struct kfi_info *info)
 	kfnt_queue_enter(queue);
 	if (kfi_accept(queue->ep, &rep, sizeof(rep)))
 		kfnt_queue_end(queue);
-	kfnt_queue_begin(queue);	/* which may free it */
+	kfnt_queue_begin(queue);	/* may free the queue */
 	return 0;
 }
 

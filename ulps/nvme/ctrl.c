@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ctrl.c - a controller's life: setting up, taking down, recovering.
+ * ctrl.c - a controller: set-up, end, recovery.
  *
- * The order of calls into the NVMe core is the one that its other transports keep; nvme_ctrl's states serialise them.
+ * The calls into the NVMe core are in the order of its other transports. The states of nvme_ctrl
+ * serialise them.
  */
 #include <linux/blk-mq.h>
 #include <linux/sched/mm.h>
@@ -10,10 +11,14 @@
 
 /* ---- the admin queue ---- */
 
-/* Before this an answer on the queue is for no command, and blk-mq may not have its tags yet. */
+/*
+ * Let answers find their commands. Before this an answer on the queue is for no command, and blk-mq
+ * may not have allocated its tags.
+ */
 static int kfn_queue_tags(struct kfn_queue *queue)
 {
-	struct blk_mq_tag_set *set = queue->qid ? &queue->ctrl->tag_set : &queue->ctrl->admin_tag_set;
+	struct blk_mq_tag_set *set = queue->qid ? &queue->ctrl->tag_set :
+						  &queue->ctrl->admin_tag_set;
 	unsigned int index = queue->qid ? queue->qid - 1 : 0;
 
 	if (index >= set->nr_hw_queues || !set->tags[index])
@@ -26,7 +31,8 @@ static int kfn_queue_tags(struct kfn_queue *queue)
 
 static int kfn_nvme_connect(struct kfn_ctrl *ctrl, unsigned int qid)
 {
-	return qid ? nvmf_connect_io_queue(&ctrl->ctrl, qid) : nvmf_connect_admin_queue(&ctrl->ctrl);
+	return qid ? nvmf_connect_io_queue(&ctrl->ctrl, qid) :
+		     nvmf_connect_admin_queue(&ctrl->ctrl);
 }
 
 static int kfn_connect_queue(struct kfn_ctrl *ctrl, unsigned int qid)
@@ -50,7 +56,7 @@ static void kfn_set_limits(struct kfn_ctrl *ctrl)
 	ctrl->ctrl.max_integrity_segments = 0;
 }
 
-/* Enabled, and known; or the admin queue has to be stopped. */
+/* Enable and identify the controller. After a failure the caller has to stop the admin queue. */
 static int kfn_admin_enable(struct kfn_ctrl *ctrl)
 {
 	int ret;
@@ -83,7 +89,8 @@ static int kfn_admin_setup(struct kfn_ctrl *ctrl, bool new)
 	if (ret)
 		goto close_link;
 	if (new) {
-		ret = nvme_alloc_admin_tag_set(&ctrl->ctrl, &ctrl->admin_tag_set, &kfn_admin_mq_ops, sizeof(struct kfn_req));
+		ret = nvme_alloc_admin_tag_set(&ctrl->ctrl, &ctrl->admin_tag_set, &kfn_admin_mq_ops,
+					       sizeof(struct kfn_req));
 		if (ret)
 			goto stop_queue;
 	}
@@ -139,7 +146,7 @@ static int kfn_io_count(struct kfn_ctrl *ctrl)
 	return 0;
 }
 
-/* Tags are numbered up to what the first connection brought. */
+/* The numbers of tags were fixed by the first connection. */
 static int kfn_io_check_size(struct kfn_ctrl *ctrl, bool new)
 {
 	if (new || ctrl->tag_set.queue_depth <= ctrl->ctrl.sqsize + 1)
@@ -176,7 +183,10 @@ static int kfn_io_connect(struct kfn_ctrl *ctrl, unsigned int first, unsigned in
 	return 0;
 }
 
-/* Nothing is in the queues, so no answer is due; and when this returns nobody looks whether one is for something. */
+/*
+ * No request is in the queues, so no answer is due. After the grace period no handler looks an
+ * answer up in the tags any more.
+ */
 static void kfn_io_forget_tags(struct kfn_ctrl *ctrl)
 {
 	unsigned int i;
@@ -186,7 +196,7 @@ static void kfn_io_forget_tags(struct kfn_ctrl *ctrl)
 	synchronize_rcu();
 }
 
-/* One that no CPU is mapped to any more has none, and gets no commands either. */
+/* A queue that no CPU is mapped to any more has no tags, and gets no commands. */
 static void kfn_io_find_tags(struct kfn_ctrl *ctrl)
 {
 	unsigned int i;
@@ -196,7 +206,7 @@ static void kfn_io_find_tags(struct kfn_ctrl *ctrl)
 			kfn_queue_tags(&ctrl->queues[i]);
 }
 
-/* The number of queues may have changed: blk-mq learns it while nothing is in them. */
+/* The number of queues may have changed: tell blk-mq while no request is in them. */
 static int kfn_io_update(struct kfn_ctrl *ctrl)
 {
 	nvme_start_freeze(&ctrl->ctrl);
@@ -212,7 +222,7 @@ static int kfn_io_update(struct kfn_ctrl *ctrl)
 	return 0;
 }
 
-/* Those first that blk-mq knows already. */
+/* First connect the queues that blk-mq knows already. */
 static int kfn_io_start(struct kfn_ctrl *ctrl, bool new)
 {
 	unsigned int known = min(ctrl->tag_set.nr_hw_queues + 1, ctrl->ctrl.queue_count);
@@ -243,7 +253,8 @@ static int kfn_io_setup(struct kfn_ctrl *ctrl, bool new)
 		return ret;
 	if (new) {
 		ret = nvme_alloc_io_tag_set(&ctrl->ctrl, &ctrl->tag_set, &kfn_mq_ops,
-					    ctrl->ctrl.opts->nr_poll_queues ? HCTX_MAX_TYPES : 2, sizeof(struct kfn_req));
+					    ctrl->ctrl.opts->nr_poll_queues ? HCTX_MAX_TYPES : 2,
+					    sizeof(struct kfn_req));
 		if (ret)
 			goto stop_queues;
 	}
@@ -272,18 +283,19 @@ static void kfn_io_teardown(struct kfn_ctrl *ctrl, bool remove)
 
 /* ---- both ---- */
 
-/* What the target has said of itself is what we can live with? */
+/* Can this host work with what the target has reported about itself? */
 static int kfn_check_target(struct kfn_ctrl *ctrl)
 {
 	struct nvme_ctrl *nctrl = &ctrl->ctrl;
 
 	if (nctrl->icdoff || !(nctrl->sgls & NVME_CTRL_SGLS_KSDBDS)) {
-		dev_err(nctrl->device, "the target has an offset of data in capsules, or no keyed SGLs\n");
+		dev_err(nctrl->device,
+			"the target has an offset of data in capsules, or no keyed SGLs\n");
 		return -EOPNOTSUPP;
 	}
 	if (nctrl->opts->queue_size > nctrl->sqsize + 1)
-		dev_warn(nctrl->device, "the target's queues hold %u commands, not %zu\n", nctrl->sqsize + 1,
-			 nctrl->opts->queue_size);
+		dev_warn(nctrl->device, "the target's queues hold %u commands, not %zu\n",
+			 nctrl->sqsize + 1, nctrl->opts->queue_size);
 	nctrl->sqsize = min3(nctrl->sqsize, (u16)(nctrl->maxcmd - 1), (u16)(KFN_QUEUE_MAX - 1));
 	ctrl->in_capsule = nctrl->sgls & NVME_CTRL_SGLS_SAOS;
 	return 0;
@@ -291,8 +303,8 @@ static int kfn_check_target(struct kfn_ctrl *ctrl)
 
 /**
  * kfn_setup() - connect all queues and start
- * @ctrl:	controller, NVME_CTRL_CONNECTING
- * @new:	for the first time
+ * @ctrl: controller in the state NVME_CTRL_CONNECTING
+ * @new: this is its first set-up
  *
  * Return: 0; a negative error or an NVMe status, with nothing left open.
  */
@@ -309,7 +321,7 @@ int kfn_setup(struct kfn_ctrl *ctrl, bool new)
 	if (ret)
 		goto teardown_admin;
 	if (!nvme_change_ctrl_state(&ctrl->ctrl, NVME_CTRL_LIVE)) {
-		ret = -EINVAL;	/* it is being deleted */
+		ret = -EINVAL;	/* the controller is being deleted */
 		goto teardown_io;
 	}
 	nvme_start_ctrl(&ctrl->ctrl);
@@ -323,7 +335,7 @@ teardown_admin:
 	return ret;
 }
 
-/* Orderly: the target is told, if it still listens. */
+/* An orderly end: the target is told, if it is still there. */
 static void kfn_teardown(struct kfn_ctrl *ctrl, bool remove)
 {
 	kfn_io_teardown(ctrl, remove);
@@ -352,7 +364,7 @@ static void kfn_again_or_never(struct kfn_ctrl *ctrl, int status)
 	struct nvme_ctrl *nctrl = &ctrl->ctrl;
 
 	if (nvme_ctrl_state(nctrl) != NVME_CTRL_CONNECTING)
-		return;	/* it is being reset or deleted */
+		return;	/* the controller is being reset or deleted */
 	if (!nvmf_should_reconnect(nctrl, status)) {
 		nvme_delete_ctrl(nctrl);
 		return;
@@ -362,8 +374,9 @@ static void kfn_again_or_never(struct kfn_ctrl *ctrl, int status)
 }
 
 /*
- * Memory may be waiting for pages that can be written when this has ended, so no allocation may wait for I/O. The reserves
- * are for those who write pages away, and are left to them: what takes most memory is there from the last connection.
+ * Reclaim may wait for pages that can be written only after this set-up, so no allocation may wait
+ * for I/O. The reserves are left to writeback: most of the memory has been kept from the last
+ * connection.
  */
 static int kfn_setup_again(struct kfn_ctrl *ctrl)
 {
@@ -376,15 +389,16 @@ static int kfn_setup_again(struct kfn_ctrl *ctrl)
 
 static void kfn_reconnect_work(struct work_struct *work)
 {
-	struct kfn_ctrl *ctrl = container_of(to_delayed_work(work), struct kfn_ctrl, reconnect_work);
+	struct kfn_ctrl *ctrl = container_of(to_delayed_work(work), struct kfn_ctrl,
+					     reconnect_work);
 	struct nvme_ctrl *nctrl = &ctrl->ctrl;
 	int ret;
 
 	++nctrl->nr_reconnects;
 	ret = kfn_setup_again(ctrl);
 	if (ret) {
-		dev_info(nctrl->device, "attempt %d of %d to reconnect failed (%d)\n", nctrl->nr_reconnects,
-			 nctrl->opts->max_reconnects, ret);
+		dev_info(nctrl->device, "attempt %d of %d to reconnect failed (%d)\n",
+			 nctrl->nr_reconnects, nctrl->opts->max_reconnects, ret);
 		kfn_again_or_never(ctrl, ret);
 		return;
 	}
@@ -410,11 +424,11 @@ static void kfn_err_work(struct work_struct *work)
 }
 
 /**
- * kfn_recover() - something is wrong with a connection: begin anew
+ * kfn_recover() - begin the recovery after a failure of a connection
  * @ctrl: controller
  *
  * Context: Any but hard interrupts.
- * Return: false if it is not live: nothing has begun.
+ * Return: false if the controller is not live: nothing was begun.
  */
 bool kfn_recover(struct kfn_ctrl *ctrl)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * hints.h - the service that both ends ask kfabric for. Which provider gives it is not their business.
- */
+/* hints.h - the service that both sides ask kfabric for. Any provider may offer it. */
 #ifndef KFN_HINTS_H
 #define KFN_HINTS_H
 
@@ -12,9 +10,9 @@
 #include "proto.h"
 
 #define KFN_API		KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION)
-#define KFN_ORDER	(KFI_ORDER_SAS | KFI_ORDER_SAW)	/* an answer is behind the data that it speaks of */
+#define KFN_ORDER	(KFI_ORDER_SAS | KFI_ORDER_SAW)	/* an answer comes behind its data */
 
-/* A string of a user's, "" and NULL being none. */
+/* Copy a string of the user's; "" and NULL mean that there is none. */
 static inline int kfn_hint(char **to, const char *name)
 {
 	if (!name || !*name)
@@ -25,10 +23,10 @@ static inline int kfn_hint(char **to, const char *name)
 
 /**
  * kfn_hints() - what a queue needs of its endpoint
- * @prov: provider that is wanted, or NULL
- * @domain: device or interface that is wanted, or NULL
+ * @prov: name of the provider, or NULL for any
+ * @domain: device or interface, or NULL for any
  *
- * Return: to be freed with kfi_freeinfo(), or NULL.
+ * Return: hints, to be freed with kfi_freeinfo(), or NULL.
  */
 static inline struct kfi_info *kfn_hints(const char *prov, const char *domain)
 {
@@ -47,7 +45,8 @@ static inline struct kfi_info *kfn_hints(const char *prov, const char *domain)
 	hints->domain_attr->mr_key_size = KFN_KEY_SIZE;
 	hints->domain_attr->mr_mode = KFI_MR_VIRT_ADDR | KFI_MR_ALLOCATED | KFI_MR_PROV_KEY |
 				      KFI_MR_ENDPOINT;
-	if (!kfn_hint(&hints->fabric_attr->prov_name, prov) && !kfn_hint(&hints->domain_attr->name, domain))
+	if (!kfn_hint(&hints->fabric_attr->prov_name, prov) &&
+	    !kfn_hint(&hints->domain_attr->name, domain))
 		return hints;
 	kfi_freeinfo(hints);
 	return NULL;
@@ -55,18 +54,18 @@ static inline struct kfi_info *kfn_hints(const char *prov, const char *domain)
 
 /**
  * kfn_getinfo() - ask kfabric which provider serves an address
- * @net:	network namespace
- * @node:	address
- * @service:	service
- * @flags:	KFI_SOURCE for an address of ours, or 0
- * @hints:	of kfn_hints()
- * @load:	load kfi_sockets if no provider serves the address and @hints name none. The caller may
- *		wait for user space: it is not in a recovery, which memory reclaim may wait for
- * @infos:	the answer, to be freed with kfi_freeinfo()
+ * @net: network namespace
+ * @node: address
+ * @service: service
+ * @flags: KFI_SOURCE for a local address, or 0
+ * @hints: result of kfn_hints()
+ * @load: load kfi_sockets if no provider serves the address and @hints name none. The caller may
+ *	wait for user space: it is not in a recovery, for which memory reclaim may wait
+ * @infos: the answer, to be freed with kfi_freeinfo()
  *
  * A provider that @hints name is loaded by kfi.ko.
  *
- * Return: 0; -ENODATA: no provider serves the address; or another negative error.
+ * Return: 0; -ENODATA if no provider serves the address; or another negative error.
  */
 static inline int kfn_getinfo(struct net *net, const char *node, const char *service, u64 flags,
 			      struct kfi_info *hints, bool load, struct kfi_info **infos)
@@ -79,7 +78,7 @@ static inline int kfn_getinfo(struct net *net, const char *node, const char *ser
 	return kfi_getinfo_net(net, KFN_API, node, service, flags, hints, infos);
 }
 
-/* Behind the error that no provider serves an address */
+/* Part of the message that no provider serves an address */
 #define KFN_REMEDY	"load kfi_sockets, kfi_verbs or kfi_ntb; a traddr is an address in digits, not a name"
 
 #endif /* KFN_HINTS_H */

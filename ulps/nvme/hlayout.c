@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hlayout.c - what nvme-kfi believes of the host's private structures: those that it allocates, embeds or hands over, and the
- * members that it touches.
+ * hlayout.c - what nvme-kfi assumes of the host's private structures: those that it allocates,
+ * embeds or passes on, and the members that it uses.
  */
 #include "host.h"
 #include "layout.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * host.c - nvme-kfi: NVMe over Fabrics over kfabric, the host. The module, and `nvme connect -t kfi`.
+ * host.c - nvme-kfi, the host of NVMe over Fabrics over kfabric: init, exit, and `nvme connect -t
+ * kfi`.
  */
 #include <linux/module.h>
 #include <linux/nsproxy.h>
@@ -16,10 +17,10 @@ static unsigned int connect_timeout = 10;
 module_param(connect_timeout, uint, 0644);
 MODULE_PARM_DESC(connect_timeout, "seconds that the connection of a queue may take (default 10)");
 
-/* Lost queues, for which the core's work items may wait */
+/* Ends the commands of lost queues; separate, because the core's work items may wait for them */
 struct workqueue_struct *kfn_wq;
 
-/* All controllers that are whole */
+/* All complete controllers */
 static LIST_HEAD(kfn_ctrls);
 static DEFINE_MUTEX(kfn_ctrls_lock);
 
@@ -51,7 +52,9 @@ static void kfn_free_ctrl(struct nvme_ctrl *nctrl)
 	kfree(ctrl);
 }
 
-/* The host's end of the admin queue is what the target sees. Ends of bridges are not shown. */
+/*
+ * Show the local address of the admin queue, as the target sees it. Ends of bridges are not shown.
+ */
 static int kfn_get_address(struct nvme_ctrl *nctrl, char *buf, int size)
 {
 	struct kfn_queue *queue = &to_kfn(nctrl)->queues[0];
@@ -68,7 +71,7 @@ static int kfn_get_address(struct nvme_ctrl *nctrl, char *buf, int size)
 		     (addr.ss_family == AF_INET6 && addrlen == sizeof(struct sockaddr_in6))))
 		return len;
 	if (len > 0)
-		len--;	/* the newline */
+		len--;	/* without the newline */
 	return len + scnprintf(buf + len, size - len, "%ssrc_addr=%pISc\n", len ? "," : "", &addr);
 }
 
@@ -93,7 +96,7 @@ static const struct nvme_ctrl_ops kfn_ctrl_ops = {
 	KFN_VIRT_BOUNDARY_OP(kfn_get_virt_boundary)
 };
 
-/* ---- creating ---- */
+/* ---- creation ---- */
 
 static bool kfn_exists(struct nvmf_ctrl_options *opts)
 {
@@ -102,7 +105,8 @@ static bool kfn_exists(struct nvmf_ctrl_options *opts)
 
 	mutex_lock(&kfn_ctrls_lock);
 	list_for_each_entry(ctrl, &kfn_ctrls, entry) {
-		found = net_eq(ctrl->net, current->nsproxy->net_ns) && nvmf_ip_options_match(&ctrl->ctrl, opts);
+		found = net_eq(ctrl->net, current->nsproxy->net_ns) &&
+			nvmf_ip_options_match(&ctrl->ctrl, opts);
 		if (found)
 			break;
 	}
@@ -133,7 +137,8 @@ static struct kfn_ctrl *kfn_alloc_ctrl(struct device *dev, struct nvmf_ctrl_opti
 	if (!ctrl)
 		return ERR_PTR(-ENOMEM);
 	ctrl->ctrl.opts = opts;
-	ctrl->ctrl.queue_count = opts->nr_io_queues + opts->nr_write_queues + opts->nr_poll_queues + 1;
+	ctrl->ctrl.queue_count = opts->nr_io_queues + opts->nr_write_queues +
+				 opts->nr_poll_queues + 1;
 	ctrl->ctrl.sqsize = opts->queue_size - 1;
 	ctrl->ctrl.kato = opts->kato;
 	ret = -ENOMEM;
@@ -154,7 +159,10 @@ free:
 	return ERR_PTR(ret);
 }
 
-/* The core makes -EINTR of a command that was cancelled because its connection had gone: a program would just try again. */
+/*
+ * The core returns -EINTR for a command that was cancelled because its connection was lost, and a
+ * program would just try again.
+ */
 static int kfn_create_error(int err)
 {
 	return err > 0 ? -EIO : err == -EINTR && !signal_pending(current) ? -ECONNRESET : err;
@@ -174,8 +182,8 @@ static struct nvme_ctrl *kfn_create_ctrl(struct device *dev, struct nvmf_ctrl_op
 	ret = kfn_setup(ctrl, true);
 	if (ret)
 		goto uninit;
-	dev_info(ctrl->ctrl.device, "new ctrl: NQN \"%s\", %s:%s\n", nvmf_ctrl_subsysnqn(&ctrl->ctrl), opts->traddr,
-		 opts->trsvcid);
+	dev_info(ctrl->ctrl.device, "new ctrl: NQN \"%s\", %s:%s\n",
+		 nvmf_ctrl_subsysnqn(&ctrl->ctrl), opts->traddr, opts->trsvcid);
 	mutex_lock(&kfn_ctrls_lock);
 	list_add_tail(&ctrl->entry, &kfn_ctrls);
 	mutex_unlock(&kfn_ctrls_lock);
@@ -192,8 +200,9 @@ static struct nvmf_transport_ops kfn_transport = {
 	.name		= "kfi",
 	.module		= THIS_MODULE,
 	.required_opts	= NVMF_OPT_TRADDR,
-	.allowed_opts	= NVMF_OPT_TRSVCID | NVMF_OPT_RECONNECT_DELAY | NVMF_OPT_HOST_TRADDR | NVMF_OPT_HOST_IFACE |
-			  NVMF_OPT_CTRL_LOSS_TMO | NVMF_OPT_NR_WRITE_QUEUES | NVMF_OPT_NR_POLL_QUEUES,
+	.allowed_opts	= NVMF_OPT_TRSVCID | NVMF_OPT_RECONNECT_DELAY | NVMF_OPT_HOST_TRADDR |
+			  NVMF_OPT_HOST_IFACE | NVMF_OPT_CTRL_LOSS_TMO | NVMF_OPT_NR_WRITE_QUEUES |
+			  NVMF_OPT_NR_POLL_QUEUES,
 	.create_ctrl	= kfn_create_ctrl,
 };
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * host.h - nvme-kfi.ko inside.
- */
+/* host.h - shared by the files of nvme-kfi.ko. */
 #ifndef KFN_HOST_H
 #define KFN_HOST_H
 
@@ -21,15 +19,16 @@ struct kfn_ctrl;
 struct kfn_queue;
 
 /**
- * struct kfn_link - how a controller's queues reach the target
- * @info:	the answer of kfi_getinfo() that was chosen; dest_addr is the target
- * @fabric:	fabric
- * @domain:	domain of all queues
- * @limits:	of @domain
- * @stale:	the network below @domain has gone: the next set-up opens another
+ * struct kfn_link - the connection of a controller's queues to a network
+ * @info: the answer of kfi_getinfo() that was chosen; its dest_addr is the target
+ * @fabric: fabric
+ * @domain: domain of all queues
+ * @limits: limits of @domain
+ * @stale: the network below @domain is gone: the next set-up opens another domain
  *
- * Opened before the admin queue is connected for the first time, and closed with the controller or when another way
- * to the target is chosen. The calls that set up and take down the admin queue serialise all use.
+ * It is opened before the admin queue is connected for the first time, and closed with the
+ * controller or when another provider, or another domain, is chosen. The calls that set up and take
+ * down the admin queue serialise all use.
  */
 struct kfn_link {
 	struct kfi_info			*info;
@@ -41,9 +40,9 @@ struct kfn_link {
 
 /**
  * struct kfn_rsp - a posted receive for one answer
- * @cqe:	its completion
- * @queue:	whose
- * @data:	what the target sends; looked at once it has completed
+ * @cqe: its completion
+ * @queue: its queue
+ * @data: what the target sends; read when the receive has completed
  */
 struct kfn_rsp {
 	struct kfi_cqe		cqe;
@@ -51,47 +50,52 @@ struct kfn_rsp {
 	struct nvme_completion	data;
 };
 
-/* kfn_queue.flags */
+/* Flags of struct kfn_queue */
 enum {
-	KFN_Q_ALLOCATED,	/* kfn_queue_stop() has something to do. @lock */
-	KFN_Q_OPEN,		/* may be posted to and polled, under RCU */
+	KFN_Q_ALLOCATED,	/* kfn_queue_stop() has something to do. Under @lock */
+	KFN_Q_OPEN,		/* operations may be posted and the queue polled, under RCU */
 	KFN_Q_TAGS,		/* @tags is set: answers may come */
 	KFN_Q_BROKEN,		/* the connection has failed, or the queue is being stopped */
-	KFN_Q_LIVE,		/* NVMe's connect has succeeded: blk-mq may use it */
+	KFN_Q_LIVE,		/* NVMe's connect has succeeded: blk-mq may use the queue */
 };
 
 /**
- * struct kfn_queue - a queue: an endpoint that is connected, and what belongs to it
- * @ctrl:	controller
- * @qid:	0 for the admin queue
- * @size:	commands; tags are below
- * @flags:	KFN_Q_
- * @lock:	one stops at a time, and one ends what commands are left behind that
- * @ep:		endpoint. It outlives a connection, with @cq, @eq and @mrs: see kfn_queue_disconnect(). NULL: none of them
- *		is open. Posters use it from the setting to the end of KFN_Q_OPEN, and a grace period; handlers always
- * @cq:		completions of both directions
- * @eq:		connection events
- * @depth:	commands that @ep and @mrs are for, @size or more
- * @polled:	nobody is interrupted for @cq
- * @room:	commands that there are @rsps, @vecs and @sqes for. They outlive a connection, too
- * @rsps:	receives
- * @tags:	blk-mq's tags of this queue, under RCU and KFN_Q_TAGS: handlers run while blk-mq learns of another number of queues,
- *		which exchanges the array that it has them in, and may free these
- * @mrs:	a handle for each tag
- * @vecs:	pages of each tag's region, KFN_PAGES_MAX each
- * @sqes:	commands that go with data, by tag; in pages of their own, which a provider may send without copying them
- * @works:	invalidations under way, and 1 until the queue stops: who starts one counts first and
- *		gives up at 0
- * @idle:	@works has become 0
- * @lost:	done() of commands that were injected: only failures come
- * @epoch:	number of the connection: requests of an earlier one may still look as if an answer were owed
- * @lost_work:	ends the commands of a queue whose connection has gone while the controller is being set up or taken down
- * @connected:	the connection stands, or @cm_error
- * @cm_error:	why not
+ * struct kfn_queue - a queue: a connected endpoint, and what belongs to it
+ * @ctrl: controller
+ * @qid: number; 0 for the admin queue
+ * @size: commands of the queue; tags are smaller numbers
+ * @flags: KFN_Q_*
+ * @lock: held while the queue is stopped, and while commands that a stop has left are ended
+ * @ep: endpoint. It outlives a connection, with @cq, @eq and @mrs: see kfn_queue_disconnect().
+ *	NULL: none of them is open. Posts use it while KFN_Q_OPEN is set and for a grace period
+ *	after that; handlers may always use it
+ * @cq: completions of both directions
+ * @eq: connection events
+ * @depth: commands that @ep and @mrs have room for, @size or more
+ * @polled: @cq makes no interrupts
+ * @room: commands that @rsps, @vecs and @sqes have room for. They outlive a connection, too
+ * @rsps: receives
+ * @tags: blk-mq's tags of this queue, under RCU and KFN_Q_TAGS. Handlers may run while blk-mq
+ *	changes the number of queues, which replaces the array with this pointer and may free the
+ *	tags
+ * @mrs: a memory region for each tag
+ * @vecs: pages of each tag's region, KFN_PAGES_MAX each
+ * @sqes: commands that are sent with data, by tag; in pages of their own, which a provider may send
+ *	without a copy
+ * @works: invalidations under way, plus 1 until the queue stops: an invalidation is counted before
+ *	it is started, and not started if this is 0
+ * @idle: woken when @works becomes 0
+ * @lost: done() of injected commands, called only if they fail
+ * @epoch: number of the connection. Requests of an earlier connection may still have KFN_R_SENT
+ * @lost_work: ends the commands of a queue whose connection was lost while the controller is being
+ *	set up or taken down
+ * @connected: completed when the connection is established or has failed
+ * @cm_error: 0, or the error of the connection
  *
- * Setting up and stopping are process context and serialised by the states of nvme_ctrl, but for time-outs: those stop a
- * queue that is being set up, so @lock. What runs beside a stop (queue_rq, ->poll, asynchronous events) looks at KFN_Q_OPEN inside
- * an RCU read section, and the stop waits for a grace period between clearing it and closing anything.
+ * Set-up and stop run in process context. The states of nvme_ctrl serialise them, except for
+ * time-outs, which stop a queue that is being set up: therefore @lock. Functions that run beside a
+ * stop (queue_rq, ->poll, asynchronous events) test KFN_Q_OPEN inside an RCU read section, and the
+ * stop waits for a grace period after it has cleared the flag and before it closes anything.
  */
 struct kfn_queue {
 	struct kfn_ctrl		*ctrl;
@@ -119,27 +123,33 @@ struct kfn_queue {
 	int			cm_error;
 };
 
-/* kfn_req.flags */
+/* Flags of struct kfn_req */
 enum {
-	KFN_R_SENT,	/* the target owes an answer, on the connection of @epoch; who clears it has it */
-	KFN_R_ATTACHED,	/* @queue's handle for the tag has memory attached */
-	KFN_R_AGAIN,	/* there was no room to send it: blk-mq shall try again */
+	/*
+	 * the target owes an answer, on the connection of @epoch. The context that clears the flag
+	 * owns the end that the answer stands for
+	 */
+	KFN_R_SENT,
+	KFN_R_ATTACHED,	/* memory is attached to the tag's region in @queue */
+	KFN_R_AGAIN,	/* there was no room to send it: blk-mq has to try again */
 };
 
 /**
  * struct kfn_req - a request
- * @req:	the core's part; has to be the first
- * @cmd:	the SQE
- * @queue:	where it goes
- * @flags:	KFN_R_
- * @epoch:	of @queue when KFN_R_SENT was set
- * @ends:	what has to end before the request may: its answer, queue_rq, for an answer may be guessed, and the send of data in
- *		the capsule. The last one detaches the region, if the target has not, and then completes the request
- * @work:	invalidation
- * @sent:	done() of a command with data in the capsule
- * @key:	of the region
- * @status:	the target's, as it stands in the CQE
- * @result:	the target's
+ * @req: the core's part; has to be the first member
+ * @cmd: the SQE
+ * @queue: its queue
+ * @flags: KFN_R_*
+ * @epoch: epoch of @queue when KFN_R_SENT was set
+ * @ends: what has to end before the request may be completed: its answer; queue_rq, because a
+ *	target may send an answer before it has the command; and the send of data in the capsule.
+ *	The last one detaches the region, unless the target has done so, and then completes the
+ *	request
+ * @work: invalidation
+ * @sent: done() of a command with data in the capsule
+ * @key: key of the region
+ * @status: status of the answer, as it is in the CQE
+ * @result: result of the answer
  */
 struct kfn_req {
 	struct nvme_request	req;
@@ -157,22 +167,25 @@ struct kfn_req {
 
 /**
  * struct kfn_ctrl - a controller
- * @ctrl:	the core's part
- * @queues:	as many as the options ask for and the admin queue; the core's count may become less
- * @nr_queues:	so many
- * @link:	how they reach the target
- * @net:	the namespace that it was made in; held
- * @ns_tracker:	of @net
- * @tag_set:	of I/O queues
- * @admin_tag_set: of the admin queue
- * @virt_mask:	what block queues promise of addresses, since the first connection: every later link has to do with it
- * @pages:	pages of a request, likewise
- * @in_capsule:	the target takes data in capsules
- * @aen:	the SQE of asynchronous events
- * @err_work:	tears down, then has @reconnect_work queued
- * @reconnect_work: sets up again
- * @entry:	in the list of all, under its lock; empty until the controller is whole
- * @io_queues:	by kind
+ * @ctrl: the core's part
+ * @queues: the queues that the options ask for, and the admin queue; the core's count may become
+ *	smaller
+ * @nr_queues: number of @queues
+ * @link: fabric and domain
+ * @net: the network namespace in which it was created; held
+ * @ns_tracker: tracks @net
+ * @tag_set: tags of I/O queues
+ * @admin_tag_set: tags of the admin queue
+ * @virt_mask: alignment of addresses that the block queues guarantee since the first connection;
+ *	each later link has to be content with it
+ * @pages: pages of a request; likewise
+ * @in_capsule: the target takes data in capsules
+ * @aen: the SQE of asynchronous events
+ * @err_work: takes the controller down, then queues @reconnect_work
+ * @reconnect_work: sets it up again
+ * @entry: entry in the list of all controllers, under its lock; empty until the controller is
+ *	complete
+ * @io_queues: number of I/O queues of each type
  */
 struct kfn_ctrl {
 	struct nvme_ctrl	ctrl;
@@ -198,7 +211,7 @@ static inline struct kfn_ctrl *to_kfn(struct nvme_ctrl *ctrl)
 	return container_of(ctrl, struct kfn_ctrl, ctrl);
 }
 
-/* Under RCU, or in a handler of the queue's own: may it be posted to? */
+/* May operations be posted? Called under RCU, or in a handler of the queue */
 static inline bool kfn_queue_open(const struct kfn_queue *queue)
 {
 	return test_bit(KFN_Q_OPEN, &queue->flags);

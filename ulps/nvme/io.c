@@ -2,12 +2,13 @@
 /*
  * io.c - requests: from blk-mq to the target and back.
  *
- *	queue_rq	SQE set up, region attached or data put into the capsule, message sent
+ *	queue_rq	sets up the SQE, attaches a region or puts data into the capsule, sends it
  *	answer		a message of 16 bytes: status, and mostly "your region is detached"
  *	kfn_req_put()	the last of: answer, send of a capsule with data, queue_rq itself
- *	complete	by blk-mq, on the CPU that it likes
+ *	complete	by blk-mq, on the CPU of its choice
  *
- * A command without data in its capsule is injected: nobody waits for the end of its send, which the answer implies.
+ * A command without data in its capsule is injected: its answer implies the end of its send, which
+ * is not waited for.
  */
 #include <linux/blk-mq.h>
 #include <linux/unaligned.h>
@@ -15,12 +16,13 @@
 
 enum {
 	KFN_POLL_BUDGET		= 256,
-	KFN_AGAIN_MS		= 3,	/* as long as blk-mq waits for what it can't be told of */
+	/* blk-mq waits as long for a resource whose return is not reported to it */
+	KFN_AGAIN_MS		= 3,
 };
 
-/* ---- ends ---- */
+/* ---- completion ---- */
 
-/* Its region is over: the tag may be another's when it comes again. */
+/* Its region is detached, because the request may have another tag when it is started again. */
 static void kfn_req_again(struct request *rq)
 {
 	nvme_cleanup_cmd(rq);
@@ -38,7 +40,7 @@ void kfn_req_complete(struct kfn_req *req)
 		nvme_complete_rq(rq);
 }
 
-/* One of a request's ends has come. */
+/* One of the ends of a request has come. */
 void kfn_req_put(struct kfn_req *req)
 {
 	if (atomic_dec_and_test(&req->ends) && !kfn_region_detach(req))
@@ -54,7 +56,7 @@ static void kfn_sent(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_c
 	kfn_req_put(req);
 }
 
-/* done() of what was injected: it has failed. */
+/* done() of an injected command, which has failed */
 void kfn_lost(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
 {
 	struct kfn_queue *queue = container_of(cqe, struct kfn_queue, lost);
@@ -63,28 +65,34 @@ void kfn_lost(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_e
 		kfn_queue_broken(queue);
 }
 
-/* ---- answers: nothing in them is believed ---- */
+/* ---- answers: their content is not trusted ---- */
 
 static void kfn_nonsense(struct kfn_queue *queue, const char *what, u64 value)
 {
-	dev_err_ratelimited(queue->ctrl->ctrl.device, "queue %u: the target sends %s (%#llx)\n", queue->qid, what, value);
+	dev_err_ratelimited(queue->ctrl->ctrl.device, "queue %u: the target sends %s (%#llx)\n",
+			    queue->qid, what, value);
 	kfn_queue_broken(queue);
 }
 
-/* The request that an answer is for, which from now on has it. */
+/*
+ * Return the request that an answer is for. The caller then owns the end that the answer stands
+ * for.
+ */
 static struct kfn_req *kfn_answered(struct kfn_queue *queue, u16 command_id)
 {
 	struct request *rq = nvme_find_rq(queue->tags, command_id);
 	struct kfn_req *req = rq ? blk_mq_rq_to_pdu(rq) : NULL;
 
-	/* The bit is full barrier enough: see kfn_req_begin(). */
-	if (req && req->queue == queue && READ_ONCE(req->epoch) == queue->epoch && test_and_clear_bit(KFN_R_SENT, &req->flags))
+	/* The atomic operation is a full barrier; see kfn_req_begin(). */
+	if (req && req->queue == queue && READ_ONCE(req->epoch) == queue->epoch &&
+	    test_and_clear_bit(KFN_R_SENT, &req->flags))
 		return req;
 	kfn_nonsense(queue, "an answer to no command", command_id);
 	return NULL;
 }
 
-static void kfn_take_answer(struct kfn_queue *queue, const struct nvme_completion *cqe, const struct kfi_cq_err_entry *wc)
+static void kfn_take_answer(struct kfn_queue *queue, const struct nvme_completion *cqe,
+			    const struct kfi_cq_err_entry *wc)
 {
 	struct kfn_req *req = kfn_answered(queue, cqe->command_id);
 
@@ -101,8 +109,12 @@ static void kfn_take_answer(struct kfn_queue *queue, const struct nvme_completio
 	kfn_req_put(req);
 }
 
-/* Receives are posted before there are commands, and on the first connection before there is where to look for them. */
-static void kfn_dispatch_answer(struct kfn_queue *queue, struct nvme_completion *cqe, const struct kfi_cq_err_entry *wc)
+/*
+ * Receives are posted before there are commands, and at the first connection before there are tags
+ * in which to look for them.
+ */
+static void kfn_dispatch_answer(struct kfn_queue *queue, struct nvme_completion *cqe,
+				const struct kfi_cq_err_entry *wc)
 {
 	if (!test_bit_acquire(KFN_Q_TAGS, &queue->flags))
 		kfn_nonsense(queue, "an answer before any command", cqe->command_id);
@@ -126,7 +138,7 @@ static void kfn_rsp_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct k
 		kfn_nonsense(queue, "a short answer", wc->len);
 		return;
 	}
-	/* The answer frees a tag: its next command finds the receive posted. */
+	/* The answer frees a tag: the next command with it must find the receive posted. */
 	answer = rsp->data;
 	if (kfn_rsp_post(rsp))
 		kfn_queue_broken(queue);
@@ -136,16 +148,18 @@ static void kfn_rsp_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct k
 }
 
 /**
- * kfn_rsp_post() - have room for one more answer
+ * kfn_rsp_post() - post a receive for one answer
  * @rsp: receive, not posted
  *
- * Context: Any that posts; for a queue that is being opened, or in its handlers.
- * Return: 0, or why the endpoint does not take it.
+ * Context: Any that posts; while the queue is being opened, or in its handlers.
+ * Return: 0, or the error of the endpoint.
  */
 int kfn_rsp_post(struct kfn_rsp *rsp)
 {
 	struct kvec iov = { &rsp->data, sizeof(rsp->data) };
-	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .context = &rsp->cqe };
+	struct kfi_msg msg = {
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .context = &rsp->cqe
+	};
 
 	rsp->cqe.done = kfn_rsp_done;
 	return kfi_recvmsg(rsp->queue->ep, &msg, KFI_CQE);
@@ -165,16 +179,21 @@ static void kfn_no_data(struct nvme_command *cmd)
 static ssize_t kfn_inject(struct kfn_queue *queue, struct nvme_command *cmd, u64 more)
 {
 	struct kvec iov = { cmd, sizeof(*cmd) };
-	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .context = &queue->lost };
+	struct kfi_msg msg = {
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .context = &queue->lost
+	};
 
 	return kfi_sendmsg(queue->ep, &msg, KFI_CQE | KFI_INJECT | KFI_NO_COMPLETION | more);
 }
 
-/* How much data may be in a capsule of this queue? No more than leaves with it: the target had better fetch the rest from a region. */
+/*
+ * Return how much data may be in a capsule of this queue. It is no more than is sent with the
+ * capsule at once: the target should fetch longer data from a region.
+ */
 static unsigned int kfn_capsule_room(const struct kfn_queue *queue)
 {
 	const struct kfn_ctrl *ctrl = queue->ctrl;
-	u32 capsule = ctrl->ctrl.ioccsz * 16;	/* the target's word; not all cores look at it */
+	u32 capsule = ctrl->ctrl.ioccsz * 16;	/* reported by the target; not all cores check it */
 
 	if (ctrl->link.limits.short_msg_limit)
 		capsule = min_t(size_t, capsule, ctrl->link.limits.short_msg_limit);
@@ -208,16 +227,19 @@ static ssize_t kfn_send_capsule(struct kfn_req *req, struct request *rq, u64 mor
 	atomic_inc(&req->ends);
 	ret = kfi_sendmsg(req->queue->ep, &msg, KFI_CQE | KFI_INJECT_COMPLETE | more);
 	if (ret)
-		atomic_dec(&req->ends);	/* not the last: queue_rq has one */
+		atomic_dec(&req->ends);	/* not the last one: queue_rq has one */
 	return ret;
 }
 
 static bool kfn_is_for_later(int err)
 {
-	return err == -EAGAIN || err == -ENOMEM;	/* a recovery would take more memory still */
+	return err == -EAGAIN || err == -ENOMEM;	/* a recovery would take even more memory */
 }
 
-/* The capsule could not be sent, but a region is attached: end as if the target had answered, to come again if there was no room. */
+/*
+ * The capsule could not be sent, but a region is attached: end the request as if the target had
+ * answered. It is started again if there was no room.
+ */
 static void kfn_answer_for_target(struct kfn_req *req, int err)
 {
 	if (!test_and_clear_bit(KFN_R_SENT, &req->flags))
@@ -242,8 +264,8 @@ static ssize_t kfn_send_keyed(struct kfn_req *req, struct request *rq, u64 more)
 }
 
 /*
- * An answer may be guessed from now on. A request that was cancelled with its connection still has KFN_R_SENT, so that goes before
- * @epoch says otherwise.
+ * From now on the target may answer, even without having seen the command. A request that was
+ * cancelled with its connection still has KFN_R_SENT, so the flag is cleared before @epoch is set.
  */
 static void kfn_req_begin(struct kfn_req *req)
 {
@@ -251,7 +273,7 @@ static void kfn_req_begin(struct kfn_req *req)
 	atomic_set(&req->ends, 2);	/* answer, queue_rq */
 	smp_wmb();	/* pairs with test_and_clear_bit() in kfn_answered() */
 	WRITE_ONCE(req->epoch, req->queue->epoch);
-	smp_wmb();	/* likewise: who takes the flag sees all of the above */
+	smp_wmb();	/* a context that takes the flag sees all of the above */
 	WRITE_ONCE(req->flags, BIT(KFN_R_SENT));
 }
 
@@ -266,7 +288,10 @@ static ssize_t kfn_post_command(struct kfn_req *req, struct request *rq, u64 mor
 	return kfn_send_keyed(req, rq, more);
 }
 
-/* If this fails the request is blk-mq's again, and no answer ends it. One that has come before the failure does, however. */
+/*
+ * Return: 0; or an error: the request is blk-mq's again, and no answer ends it. If an answer has
+ * come before the failure, it ends the request and the error is dropped.
+ */
 static ssize_t kfn_send_command(struct kfn_req *req, struct request *rq, u64 more)
 {
 	ssize_t ret;
@@ -295,8 +320,10 @@ static blk_status_t kfn_send_failed(struct request *rq, int err)
 }
 
 /*
- * Under the RCU that KFN_Q_OPEN is looked at in: a stop of the queue waits for the whole of this, so whoever cancels requests behind it finds
- * none that is about to fail here, and none starts any more. (What goes back to blk-mq does so in its own RCU section around queue_rq.)
+ * Called under the RCU read lock in which KFN_Q_OPEN was tested. A stop of the queue waits for the
+ * whole of this function, so the cancellation behind a stop finds no request that is about to fail
+ * here, and no further one is started. (A request that is returned to blk-mq is returned in
+ * blk-mq's own RCU section around queue_rq.)
  */
 static blk_status_t kfn_start(struct kfn_req *req, struct request *rq, u64 more)
 {
@@ -331,7 +358,7 @@ static blk_status_t kfn_queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq
 	return status;
 }
 
-/* What was said to be followed by more is not. */
+/* Commands were sent with KFI_MORE, and no further one follows. */
 static void kfn_commit_rqs(struct blk_mq_hw_ctx *hctx)
 {
 	struct kfn_queue *queue = hctx->driver_data;
@@ -373,8 +400,9 @@ static int kfn_poll(struct blk_mq_hw_ctx *hctx, struct io_comp_batch *iob)
 /* ---- time-outs ---- */
 
 /*
- * A controller that is live recovers, which ends this request with the others. One that is being set up or taken down waits
- * for this request, maybe: it ends here, after its queue.
+ * A live controller recovers, which ends this request with the others. A controller that is being
+ * set up or taken down may be waiting for this request, so it ends here, after its queue was
+ * stopped.
  */
 static enum blk_eh_timer_return kfn_timeout(struct request *rq)
 {
@@ -382,8 +410,9 @@ static enum blk_eh_timer_return kfn_timeout(struct request *rq)
 	struct kfn_queue *queue = req->queue;
 	struct kfn_ctrl *ctrl = queue->ctrl;
 
-	dev_warn(ctrl->ctrl.device, "queue %u: command %#x, opcode %#x (%s): no answer in time\n", queue->qid, nvme_cid(rq),
-		 req->cmd.common.opcode, nvme_fabrics_opcode_str(queue->qid, &req->cmd));
+	dev_warn(ctrl->ctrl.device, "queue %u: command %#x, opcode %#x (%s): no answer in time\n",
+		 queue->qid, nvme_cid(rq), req->cmd.common.opcode,
+		 nvme_fabrics_opcode_str(queue->qid, &req->cmd));
 	if (nvme_ctrl_state(&ctrl->ctrl) == NVME_CTRL_LIVE) {
 		kfn_recover(ctrl);
 		return BLK_EH_RESET_TIMER;
@@ -397,7 +426,8 @@ static enum blk_eh_timer_return kfn_timeout(struct request *rq)
 
 /* ---- blk-mq ---- */
 
-static int kfn_init_request(struct blk_mq_tag_set *set, struct request *rq, unsigned int index, kfn_node_t node)
+static int kfn_init_request(struct blk_mq_tag_set *set, struct request *rq, unsigned int index,
+			    kfn_node_t node)
 {
 	struct kfn_ctrl *ctrl = to_kfn(set->driver_data);
 	struct kfn_req *req = blk_mq_rq_to_pdu(rq);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * layout.h - are the running kernel's private structures those that this module was compiled with?
+ * layout.h - check that the running kernel's private structures are those that this module was
+ * compiled with.
  *
- * Nothing else would notice: symbol versions come from the kernel's headers, but the layout of its NVMe core's structures from a
- * source that somebody has unpacked. The kernel tells the layout of its own in /sys/kernel/btf/<module>: a list of types, whose
- * names are in that file or, up to the length of its strings, in the file of vmlinux. It is believed, but no further than it is long.
+ * Nothing else would detect a difference: versions of symbols come from the kernel's headers, but
+ * the layout of the NVMe core's structures comes from a source that the builder has unpacked. The
+ * kernel describes the layout of its own structures in /sys/kernel/btf/<module>: a list of types,
+ * whose names are in that file or, up to the length of its strings, in the file of vmlinux. The
+ * content is trusted, but nothing is read beyond its end.
  *
- * For hlayout.c and tlayout.c, one in each module.
+ * Included by hlayout.c and tlayout.c, one in each module.
  */
 #ifndef KFN_LAYOUT_H
 #define KFN_LAYOUT_H
@@ -22,10 +25,10 @@
 #include <linux/string.h>
 
 /**
- * struct kfn_layout - what was compiled in
- * @type:	name of a structure
- * @member:	one of its members; NULL: the whole
- * @value:	offset of @member, or size, in bytes
+ * struct kfn_layout - what the module was compiled with
+ * @type: name of a structure
+ * @member: one of its members; NULL: the structure as a whole
+ * @value: offset of @member, or size, in bytes
  */
 struct kfn_layout {
 	const char	*type;
@@ -38,12 +41,12 @@ struct kfn_layout {
 
 /**
  * struct kfn_btf - a file of types
- * @hdr:	its content; NULL: not open
- * @types:	first type
- * @end:	behind the last
- * @strings:	names
- * @len:	of @strings, whose last byte is 0
- * @base:	the file that has the first names, or NULL
+ * @hdr: its content; NULL: not open
+ * @types: the first type
+ * @end: end of the types
+ * @strings: names
+ * @len: bytes of @strings, of which the last one is 0
+ * @base: the file that has the first names, or NULL
  */
 struct kfn_btf {
 	struct btf_header	*hdr;
@@ -99,7 +102,8 @@ static inline int kfn_btf_check(struct kfn_btf *btf, size_t size)
 		return -EINVAL;
 	types = size_add(hdr->hdr_len, hdr->type_off);
 	strings = size_add(hdr->hdr_len, hdr->str_off);
-	if (size_add(types, hdr->type_len) > size || size_add(strings, hdr->str_len) > size || !hdr->str_len)
+	if (size_add(types, hdr->type_len) > size || size_add(strings, hdr->str_len) > size ||
+	    !hdr->str_len)
 		return -EINVAL;
 	btf->types = (void *)hdr + types;
 	btf->end = btf->types + hdr->type_len;
@@ -141,14 +145,15 @@ static inline const char *kfn_btf_name(const struct kfn_btf *btf, u32 off)
 	return off - base < btf->len ? btf->strings + (off - base) : "";
 }
 
-/* Return: bytes behind a type, or -1 for a kind that is not known. */
+/* Return: bytes that follow a type, or -1 if its kind is unknown. */
 static inline ssize_t kfn_btf_tail(const struct btf_type *type)
 {
 	u32 n = BTF_INFO_VLEN(type->info);
 
 	switch (BTF_INFO_KIND(type->info)) {
-	case BTF_KIND_PTR: case BTF_KIND_FWD: case BTF_KIND_TYPEDEF: case BTF_KIND_VOLATILE: case BTF_KIND_CONST:
-	case BTF_KIND_RESTRICT: case BTF_KIND_FUNC: case BTF_KIND_FLOAT: case BTF_KIND_TYPE_TAG:
+	case BTF_KIND_PTR: case BTF_KIND_FWD: case BTF_KIND_TYPEDEF: case BTF_KIND_VOLATILE:
+	case BTF_KIND_CONST: case BTF_KIND_RESTRICT: case BTF_KIND_FUNC: case BTF_KIND_FLOAT:
+	case BTF_KIND_TYPE_TAG:
 		return 0;
 	case BTF_KIND_INT: case BTF_KIND_VAR: case BTF_KIND_DECL_TAG:
 		return sizeof(u32);
@@ -169,12 +174,13 @@ static inline ssize_t kfn_btf_tail(const struct btf_type *type)
 	}
 }
 
-static inline const struct btf_type *kfn_btf_next(const struct kfn_btf *btf, const struct btf_type *type)
+static inline const struct btf_type *kfn_btf_next(const struct kfn_btf *btf,
+						  const struct btf_type *type)
 {
 	ssize_t tail = kfn_btf_tail(type);
 	size_t room = btf->end - (void *)(type + 1);
 
-	/* the next one has to be there as a whole, but for its own tail */
+	/* the next type must be there as a whole, without its own tail */
 	return tail >= 0 && room >= tail + sizeof(*type) ? (void *)(type + 1) + tail : NULL;
 }
 
@@ -183,13 +189,15 @@ static inline const struct btf_type *kfn_btf_struct(const struct kfn_btf *btf, c
 	const struct btf_type *type = btf->end - btf->types >= sizeof(*type) ? btf->types : NULL;
 
 	for (; type; type = kfn_btf_next(btf, type))
-		if (BTF_INFO_KIND(type->info) == BTF_KIND_STRUCT && !strcmp(kfn_btf_name(btf, type->name_off), name))
+		if (BTF_INFO_KIND(type->info) == BTF_KIND_STRUCT &&
+		    !strcmp(kfn_btf_name(btf, type->name_off), name))
 			break;
 	return type && (void *)(type + 1) + kfn_btf_tail(type) <= btf->end ? type : NULL;
 }
 
 /* Return: offset in bytes, or -1. */
-static inline long kfn_btf_offset(const struct kfn_btf *btf, const struct btf_type *type, const char *name)
+static inline long kfn_btf_offset(const struct kfn_btf *btf, const struct btf_type *type,
+				  const char *name)
 {
 	const struct btf_member *member = (void *)(type + 1);
 	u32 i, bits;
@@ -197,7 +205,8 @@ static inline long kfn_btf_offset(const struct kfn_btf *btf, const struct btf_ty
 	for (i = 0; i < BTF_INFO_VLEN(type->info); i++) {
 		if (strcmp(kfn_btf_name(btf, member[i].name_off), name))
 			continue;
-		bits = BTF_INFO_KFLAG(type->info) ? BTF_MEMBER_BIT_OFFSET(member[i].offset) : member[i].offset;
+		bits = BTF_INFO_KFLAG(type->info) ? BTF_MEMBER_BIT_OFFSET(member[i].offset) :
+						    member[i].offset;
 		return bits / BITS_PER_BYTE;
 	}
 	return -1;
@@ -205,28 +214,34 @@ static inline long kfn_btf_offset(const struct kfn_btf *btf, const struct btf_ty
 
 /* ---- comparing ---- */
 
-static inline int kfn_layout_row(const struct kfn_btf *btf, const char *module, const struct kfn_layout *row)
+static inline int kfn_layout_row(const struct kfn_btf *btf, const char *module,
+				 const struct kfn_layout *row)
 {
 	const struct btf_type *type = kfn_btf_struct(btf, row->type);
-	/* -1: there is no such thing */
-	long is = !type ? -1 : row->member ? kfn_btf_offset(btf, type, row->member) : (long)type->size;
+	/* -1: there is no such structure or member */
+	long is = !type ? -1 :
+		  row->member ? kfn_btf_offset(btf, type, row->member) : (long)type->size;
 
 	if (is == (long)row->value)
 		return 0;
 	pr_err(KBUILD_MODNAME ": not built for this kernel's %s: struct %s%s%s %s %zu in the headers of the build, %ld in the kernel\n",
-	       module, row->type, row->member ? "." : "", row->member ?: "", row->member ? "is at" : "has the size", row->value, is);
+	       module, row->type, row->member ? "." : "", row->member ?: "",
+	       row->member ? "is at" : "has the size", row->value, is);
 	return -ENOEXEC;
 }
 
 /**
  * kfn_layout_check() - compare what was compiled in with the running kernel
- * @module:	name of the kernel's module that has the structures, as in /sys/kernel/btf; the same if it is built in
- * @rows:	structures and members
- * @n:		number of @rows
+ * @module: name of the kernel's module that has the structures, as in /sys/kernel/btf; the same if
+ *	it is built in
+ * @rows: structures and members
+ * @n: number of @rows
  *
- * Where the kernel does not tell (CONFIG_DEBUG_INFO_BTF_MODULES), a line in the log says so.
+ * A kernel that does not describe its structures (CONFIG_DEBUG_INFO_BTF_MODULES) is not compared,
+ * which is logged.
  *
- * Context: Process context; /sys has to be mounted for whoever loads the module.
+ * Context: Process context; /sys has to be mounted in the namespace of the process that loads the
+ * module.
  * Return: 0; or -ENOEXEC, with the reason in the log.
  */
 static inline int kfn_layout_check(const char *module, const struct kfn_layout *rows, size_t n)
@@ -240,7 +255,8 @@ static inline int kfn_layout_check(const char *module, const struct kfn_layout *
 	if (!ret && kfn_btf_open(&own, module, &kernel))
 		btf = kfn_btf_struct(&kernel, rows->type) ? &kernel : NULL;
 	if (ret || !btf)
-		pr_info(KBUILD_MODNAME ": this kernel does not tell the layout of %s: not compared\n", module);
+		pr_info(KBUILD_MODNAME ": this kernel does not tell the layout of %s: not compared\n",
+			module);
 	for (i = 0; i < n && !ret && btf; i++)
 		ret = kfn_layout_row(btf, module, &rows[i]);
 	kfn_btf_close(&own);

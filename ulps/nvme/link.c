@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * link.c - from the text of `nvme connect` to a domain.
+ * link.c - from the options of `nvme connect` to a domain.
  *
- * The provider is the first whose answer kfi_getinfo() gives for the address; `host_iface` names the domain (an interface, an RDMA
- * device), `host_traddr` the address on our side, the module parameter `provider` the provider.
+ * The provider is the first one that kfi_getinfo() returns for the address; `host_iface` names the
+ * domain (an interface, an RDMA device), `host_traddr` the local address, and the module parameter
+ * `provider` the provider.
  */
 #include "hints.h"
 #include "host.h"
@@ -16,7 +17,8 @@ static int kfn_source(struct kfn_ctrl *ctrl, struct kfi_info *hints, bool load)
 
 	if (!(ctrl->ctrl.opts->mask & NVMF_OPT_HOST_TRADDR))
 		return 0;
-	ret = kfn_getinfo(ctrl->net, ctrl->ctrl.opts->host_traddr, NULL, KFI_SOURCE, hints, load, &near);
+	ret = kfn_getinfo(ctrl->net, ctrl->ctrl.opts->host_traddr, NULL, KFI_SOURCE, hints, load,
+			  &near);
 	if (ret)
 		return ret;
 	hints->addr_format = near->addr_format;
@@ -28,7 +30,10 @@ static int kfn_source(struct kfn_ctrl *ctrl, struct kfi_info *hints, bool load)
 	return 0;
 }
 
-/* The first link of a controller may load a provider, `nvme connect` waits for it. A reconnect may not. */
+/*
+ * The first link of a controller may load a provider, because `nvme connect` waits for it. A
+ * reconnect may not.
+ */
 static int kfn_find(struct kfn_ctrl *ctrl, struct kfi_info **info)
 {
 	bool load = !ctrl->pages;
@@ -44,11 +49,13 @@ static int kfn_find(struct kfn_ctrl *ctrl, struct kfi_info **info)
 		ret = kfn_getinfo(ctrl->net, opts->traddr, opts->trsvcid, 0, hints, load, info);
 	kfi_freeinfo(hints);
 	if (ret == -ENODATA)
-		dev_err(ctrl->ctrl.device, "no provider of kfabric reaches %s:%s from here: " KFN_REMEDY "\n", opts->traddr, opts->trsvcid);
+		dev_err(ctrl->ctrl.device,
+			"no provider of kfabric reaches %s:%s from here: " KFN_REMEDY "\n",
+			opts->traddr, opts->trsvcid);
 	return ret;
 }
 
-/* Block queues have been promised what the first link can do. */
+/* The block queues rely on what the first link can do. */
 static int kfn_link_check(struct kfn_ctrl *ctrl, bool new)
 {
 	const struct kfi_domain_limits *limits = &ctrl->link.limits;
@@ -104,16 +111,17 @@ static void kfn_domain_close(struct kfn_ctrl *ctrl)
 	link->domain = NULL;
 }
 
-/* Does the target lie behind the domain that is open? */
+/* Is the target reached through the domain that is open? */
 static bool kfn_domain_fits(const struct kfn_link *link, const struct kfi_info *info)
 {
-	return link->domain && !link->stale && !strcmp(info->fabric_attr->prov_name, link->info->fabric_attr->prov_name) &&
+	return link->domain && !link->stale &&
+	       !strcmp(info->fabric_attr->prov_name, link->info->fabric_attr->prov_name) &&
 	       !strcmp(info->domain_attr->name, link->info->domain_attr->name);
 }
 
 /**
- * kfn_link_close() - close the way to the target, and what the queues have kept
- * @ctrl:	controller, none of whose queues is connected, nor will be
+ * kfn_link_close() - close fabric and domain, and what the queues have kept
+ * @ctrl: controller, none of whose queues is connected, nor will be
  */
 void kfn_link_close(struct kfn_ctrl *ctrl)
 {
@@ -123,10 +131,10 @@ void kfn_link_close(struct kfn_ctrl *ctrl)
 }
 
 /**
- * kfn_link_open() - find a way to the target, and open its domain
- * @ctrl:	controller, none of whose queues is connected
+ * kfn_link_open() - find the provider and the domain that reach the target, and open them
+ * @ctrl: controller, none of whose queues is connected
  *
- * If the way is that of the last connection, the domain and what the queues have of it stay open.
+ * If they are those of the last connection, the domain and the objects of the queues stay open.
  *
  * Return: 0 or a negative error.
  */
@@ -149,7 +157,8 @@ int kfn_link_open(struct kfn_ctrl *ctrl)
 		kfn_link_close(ctrl);
 		return ret;
 	}
-	dev_info(ctrl->ctrl.device, "%s:%s over %s, %s\n", ctrl->ctrl.opts->traddr, ctrl->ctrl.opts->trsvcid,
-		 link->info->fabric_attr->prov_name, link->info->domain_attr->name);
+	dev_info(ctrl->ctrl.device, "%s:%s over %s, %s\n", ctrl->ctrl.opts->traddr,
+		 ctrl->ctrl.opts->trsvcid, link->info->fabric_attr->prov_name,
+		 link->info->domain_attr->name);
 	return 0;
 }

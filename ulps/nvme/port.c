@@ -2,9 +2,10 @@
 /*
  * port.c - ports: where they listen.
  *
- * An address may be served by several providers (TCP and RDMA on the same interface). A port listens over each, unless the module
- * parameter `provider` names one, and is there if one of them succeeds. An address that stands for several (0.0.0.0, ::, the name
- * of an interface) is a listener for each that is there when the port is enabled.
+ * Several providers may serve an address (TCP and RDMA on the same interface). A port listens over
+ * each of them, unless the module parameter `provider` names one, and is enabled if one of them
+ * succeeds. An address that stands for several (0.0.0.0, ::, the name of an interface) makes a
+ * listener for each that exists when the port is enabled.
  */
 #include <linux/configfs.h>
 #include <linux/inet.h>
@@ -45,7 +46,7 @@ static void kfnt_port_put(struct kfnt_port *port)
 	kref_put(&port->ref, kfnt_port_free);
 }
 
-/* What the port's files don't say, and what they say too much. */
+/* Set what the files of the port leave open, and limit what they set too high. */
 static void kfnt_port_defaults(struct nvmet_port *nport)
 {
 	if (nport->inline_data_size < 0)
@@ -108,7 +109,10 @@ static bool kfnt_stands_for_all(const struct sockaddr_storage *addr)
 	return ((const struct sockaddr_in *)addr)->sin_addr.s_addr == htonl(INADDR_ANY);
 }
 
-/* The text of a listener's address: the port's own, unless that names none that a host could connect to. */
+/*
+ * Set the text of a listener's address: the port's own text, unless that is no address to which a
+ * host could connect.
+ */
 static void kfnt_listener_name(struct kfnt_listener *listener, const struct kfi_info *info)
 {
 	const char *traddr = listener->port->nport->disc_addr.traddr;
@@ -117,7 +121,8 @@ static void kfnt_listener_name(struct kfnt_listener *listener, const struct kfi_
 	memcpy(listener->traddr, traddr, NVMF_TRADDR_SIZE);
 	if (info->addr_format != KFI_SOCKADDR_IN && info->addr_format != KFI_SOCKADDR_IN6)
 		return;
-	if (inet_pton_with_scope(listener->port->net, AF_UNSPEC, traddr, NULL, &addr) || kfnt_stands_for_all(&addr))
+	if (inet_pton_with_scope(listener->port->net, AF_UNSPEC, traddr, NULL, &addr) ||
+	    kfnt_stands_for_all(&addr))
 		snprintf(listener->traddr, NVMF_TRADDR_SIZE, "%pISc", info->src_addr);
 }
 
@@ -136,8 +141,9 @@ static int kfnt_listen(struct kfnt_port *port, struct kfi_info *info)
 	kfnt_listener_name(listener, info);
 	ret = kfnt_listener_open(listener, info);
 	if (ret) {
-		pr_warn("nvmet-kfi: port %u: can't listen on %s:%s over %s (%d)\n", le16_to_cpu(port->nport->disc_addr.portid),
-			listener->traddr, port->nport->disc_addr.trsvcid, info->fabric_attr->prov_name, ret);
+		pr_warn("nvmet-kfi: port %u: can't listen on %s:%s over %s (%d)\n",
+			le16_to_cpu(port->nport->disc_addr.portid), listener->traddr,
+			port->nport->disc_addr.trsvcid, info->fabric_attr->prov_name, ret);
 		kfnt_listener_close(listener);
 		return ret;
 	}
@@ -150,11 +156,12 @@ static int kfnt_listen(struct kfnt_port *port, struct kfi_info *info)
 static bool kfnt_same_place(const struct kfi_info *a, const struct kfi_info *b)
 {
 	return !strcmp(a->fabric_attr->prov_name, b->fabric_attr->prov_name) &&
-	       !strcmp(a->domain_attr->name, b->domain_attr->name) && a->src_addrlen == b->src_addrlen &&
+	       !strcmp(a->domain_attr->name, b->domain_attr->name) &&
+	       a->src_addrlen == b->src_addrlen &&
 	       !memcmp(a->src_addr, b->src_addr, a->src_addrlen);
 }
 
-/* Was there an answer before it for the same place? The best comes first. */
+/* Is an earlier answer for the same place? The best one comes first. */
 static bool kfnt_seen(const struct kfi_info *infos, const struct kfi_info *info)
 {
 	for (; infos != info; infos = infos->next)
@@ -163,7 +170,7 @@ static bool kfnt_seen(const struct kfi_info *infos, const struct kfi_info *info)
 	return false;
 }
 
-/* Over each provider, at each address. Return: 0 if one listens. */
+/* Listen over each provider, at each address. Return: 0 if one of them listens. */
 static int kfnt_listen_all(struct kfnt_port *port, struct kfi_info *infos)
 {
 	struct kfi_info *info;
@@ -187,11 +194,12 @@ static int kfnt_port_listen(struct kfnt_port *port)
 
 	if (!hints)
 		return -ENOMEM;
-	ret = kfn_getinfo(port->net, addr->traddr, *addr->trsvcid ? addr->trsvcid : KFN_PORT, KFI_SOURCE, hints, true, &infos);
+	ret = kfn_getinfo(port->net, addr->traddr, *addr->trsvcid ? addr->trsvcid : KFN_PORT,
+			  KFI_SOURCE, hints, true, &infos);
 	kfi_freeinfo(hints);
 	if (ret) {
-		pr_err("nvmet-kfi: no provider of kfabric has the address %s:%s (%d): " KFN_REMEDY "\n", addr->traddr, addr->trsvcid,
-		       ret);
+		pr_err("nvmet-kfi: no provider of kfabric has the address %s:%s (%d): "
+		       KFN_REMEDY "\n", addr->traddr, addr->trsvcid, ret);
 		return ret;
 	}
 	ret = kfnt_listen_all(port, infos);
@@ -216,7 +224,10 @@ int kfnt_add_port(struct nvmet_port *nport)
 	return ret;
 }
 
-/* Its queues end by and by: they may be executing commands that want a lock which our caller has. */
+/*
+ * The queues of the port end later: they may be executing commands that need a lock which the
+ * caller holds.
+ */
 void kfnt_remove_port(struct nvmet_port *nport)
 {
 	struct kfnt_port *port = nport->priv;

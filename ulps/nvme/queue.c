@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * queue.c - a queue's connection, from opening the endpoint to closing it.
- */
+/* queue.c - the connection of a queue, from the open of its endpoint to the close. */
 #include <linux/jiffies.h>
 #include <linux/slab.h>
 #include "host.h"
@@ -50,8 +48,8 @@ static int kfn_check_accept(struct kfn_queue *queue, const void *data, size_t le
 	}
 	if (le16_to_cpu(rep->crqsize) + 1 >= queue->size)
 		return 0;
-	dev_err(queue->ctrl->ctrl.device, "queue %u: the target has room for %u commands, not %u\n", queue->qid,
-		le16_to_cpu(rep->crqsize), queue->size);
+	dev_err(queue->ctrl->ctrl.device, "queue %u: the target has room for %u commands, not %u\n",
+		queue->qid, le16_to_cpu(rep->crqsize), queue->size);
 	return -EPROTO;
 }
 
@@ -62,7 +60,7 @@ static void kfn_event_error(struct kfn_queue *queue)
 
 	if (kfi_eq_readerr(queue->eq, &err, 0) < 0)
 		return;
-	/* Status 0 is what private data says that the network has filled up with zeros. */
+	/* Status 0 means that the network has filled up the private data with zeros. */
 	if (err.err_data_size >= sizeof(rej) &&
 	    le16_to_cpu(rej.recfmt) == NVME_RDMA_CM_FMT_1_0 && rej.sts)
 		dev_err(queue->ctrl->ctrl.device, "queue %u: the target refuses: %s (%#x)\n",
@@ -102,7 +100,7 @@ static bool kfn_queue_polled(const struct kfn_queue *queue)
 	return queue->qid && queue->qid > n[HCTX_TYPE_DEFAULT] + n[HCTX_TYPE_READ];
 }
 
-/* A command takes one transmit, which may be told of as ended later than its answer comes. */
+/* A command takes one transmit, which may be reported as complete later than its answer comes. */
 static int kfn_queue_endpoint(struct kfn_queue *queue)
 {
 	struct kfn_link *link = &queue->ctrl->link;
@@ -118,7 +116,7 @@ static int kfn_queue_endpoint(struct kfn_queue *queue)
 	return ret;
 }
 
-/* Pages may be waited for that are written to this disk, or swapped to it. */
+/* Reclaim may wait for pages that are written to this disk, or swapped to it. */
 static int kfn_queue_reclaims(struct kfn_queue *queue)
 {
 	size_t yes = 1;
@@ -126,11 +124,11 @@ static int kfn_queue_reclaims(struct kfn_queue *queue)
 	return kfi_setopt(&queue->ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_RECLAIM, &yes, sizeof(yes));
 }
 
-/* On failure @queue->ep is NULL, and nothing is open. */
+/* On failure @queue->ep is NULL, and no object is open. */
 static int kfn_queue_objects(struct kfn_queue *queue)
 {
 	struct kfi_cq_attr cq = {
-		.size = 16,	/* all have a done() */
+		.size = 16,	/* all operations have a done() */
 		.flags = queue->polled ? KFI_CQ_DIRECT : KFI_CQ_SOFTIRQ,
 		.format = KFI_CQ_FORMAT_DATA,
 	};
@@ -170,7 +168,7 @@ static void kfn_queue_close(struct kfn_queue *queue)
 	queue->ep = NULL;
 }
 
-/* Close what is open without a connection. */
+/* Close the objects of a queue without a connection. */
 static void kfn_queue_release(struct kfn_queue *queue)
 {
 	if (!queue->ep)
@@ -179,13 +177,13 @@ static void kfn_queue_release(struct kfn_queue *queue)
 	kfn_queue_close(queue);
 }
 
-/* Can the queue be connected as it is, or does it want another completion queue or longer ones? */
+/* Can the objects be used for this connection, or are other or longer ones needed? */
 static bool kfn_queue_fits(const struct kfn_queue *queue)
 {
 	return queue->ep && queue->depth >= queue->size && queue->polled == kfn_queue_polled(queue);
 }
 
-/* Open what a queue has apart from its connection, unless it has it from the last one. */
+/* Open the objects of a queue, unless they were kept from the last connection. */
 static int kfn_queue_open_all(struct kfn_queue *queue)
 {
 	int ret;
@@ -205,9 +203,10 @@ static int kfn_queue_open_all(struct kfn_queue *queue)
 }
 
 /*
- * End the connection. When this returns nothing of the queue runs, and no byte lands any more. The endpoint and the regions
- * stay for the next connection, because the memory for new ones may be what waits for this disk; unless they can't be used
- * again, or their network has gone.
+ * End the connection. On return no handler of the queue runs, and no byte is written to its memory
+ * any more. The endpoint and the regions stay for the next connection, because reclaim may wait for
+ * this disk, and the memory for new ones for reclaim. They are closed if they can't be used again,
+ * or if their network is gone.
  */
 static void kfn_queue_disconnect(struct kfn_queue *queue)
 {
@@ -259,7 +258,7 @@ static void kfn_queue_init(struct kfn_queue *queue, unsigned int size)
 {
 	queue->size = size;
 	queue->epoch++;
-	/* A stop by a time-out may have come before the setting. */
+	/* A stop by a time-out may have set them before the set-up. */
 	clear_bit(KFN_Q_TAGS, &queue->flags);
 	clear_bit(KFN_Q_BROKEN, &queue->flags);
 	queue->lost.done = kfn_lost;
@@ -267,7 +266,10 @@ static void kfn_queue_init(struct kfn_queue *queue, unsigned int size)
 	init_completion(&queue->connected);
 }
 
-/* What breaks it from now on finds something to stop; what has broken it before has not. */
+/*
+ * A failure from now on finds something to stop; a failure before has not, so the work item is
+ * queued here.
+ */
 static void kfn_queue_ready(struct kfn_queue *queue)
 {
 	set_bit(KFN_Q_ALLOCATED, &queue->flags);
@@ -279,9 +281,9 @@ static void kfn_queue_ready(struct kfn_queue *queue)
 
 /**
  * kfn_queue_start() - connect a queue
- * @ctrl:	controller, whose link is open
- * @qid:	number
- * @size:	commands
+ * @ctrl: controller, whose link is open
+ * @qid: number of the queue
+ * @size: commands
  *
  * Return: 0; or a negative error, with nothing connected.
  */
@@ -306,12 +308,12 @@ disconnect:
 	kfn_queue_disconnect(queue);
 	cancel_work_sync(&queue->lost_work);
 say:
-	dev_err(ctrl->ctrl.device, "queue %u: no connection to %s:%s (%d)\n", qid, ctrl->ctrl.opts->traddr,
-		ctrl->ctrl.opts->trsvcid, ret);
+	dev_err(ctrl->ctrl.device, "queue %u: no connection to %s:%s (%d)\n", qid,
+		ctrl->ctrl.opts->traddr, ctrl->ctrl.opts->trsvcid, ret);
 	return ret;
 }
 
-/* ---- the end ---- */
+/* ---- end ---- */
 
 static void kfn_queue_stop(struct kfn_queue *queue)
 {
@@ -323,7 +325,7 @@ static void kfn_queue_stop(struct kfn_queue *queue)
 
 /**
  * kfn_queues_release() - close what queues without a connection have kept
- * @ctrl:	controller, whose queues are stopped
+ * @ctrl: controller, whose queues are stopped
  */
 void kfn_queues_release(struct kfn_ctrl *ctrl)
 {
@@ -337,12 +339,13 @@ void kfn_queues_release(struct kfn_ctrl *ctrl)
 }
 
 /**
- * kfn_queues_stop() - disconnect queues, for which nothing more may be started
- * @ctrl:	controller
- * @first:	number of the first
- * @end:	number behind the last
+ * kfn_queues_stop() - disconnect queues, for which no request is started any more
+ * @ctrl: controller
+ * @first: number of the first queue
+ * @end: number behind the last queue
  *
- * Requests that were under way stay so: the caller cancels them. Those whose answer has come may complete meanwhile.
+ * Requests that were under way stay so: the caller cancels them. Requests whose answer has come may
+ * complete meanwhile.
  */
 void kfn_queues_stop(struct kfn_ctrl *ctrl, unsigned int first, unsigned int end)
 {
@@ -360,10 +363,10 @@ void kfn_queues_stop(struct kfn_ctrl *ctrl, unsigned int first, unsigned int end
 }
 
 /**
- * kfn_queues_end() - kfn_queues_stop(), and nobody looks at their requests any more either
- * @ctrl:	controller
- * @first:	number of the first
- * @end:	number behind the last
+ * kfn_queues_end() - kfn_queues_stop(), and wait for the work items that look at their requests
+ * @ctrl: controller
+ * @first: number of the first queue
+ * @end: number behind the last queue
  */
 void kfn_queues_end(struct kfn_ctrl *ctrl, unsigned int first, unsigned int end)
 {
@@ -388,11 +391,12 @@ void kfn_lost_work(struct work_struct *work)
 	struct blk_mq_tag_set *set;
 
 	kfn_queues_stop(ctrl, queue->qid, queue->qid + 1);
-	/* If there is no set yet, its commands will find the queue closed. */
+	/* If there is no set yet, commands will find the queue closed. */
 	set = READ_ONCE(*(queue->qid ? &ctrl->ctrl.tagset : &ctrl->ctrl.admin_tagset));
 	if (!set)
 		return;
-	mutex_lock(&queue->lock);	/* a time-out may be ending one of them, and to end is to look and then to do */
+	/* a time-out may be ending one of them: the test and the end must not be interleaved */
+	mutex_lock(&queue->lock);
 	blk_mq_tagset_busy_iter(set, kfn_cancel, queue);
 	mutex_unlock(&queue->lock);
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * region.c - the memory of a request, as the target reads and writes it.
+ * region.c - memory of a request, which the target reads and writes.
  *
- * Each tag of a queue has a handle, so none has to be looked for. A request whose data is not in its capsule attaches its pages,
- * names the region in the SQE, and completes only after it is detached again: by the target, with the message that brings the CQE, or
- * else by us.
+ * Each tag of a queue has a memory region, so none has to be searched for. A request whose data is
+ * not in its capsule attaches its pages to the region, names the region in the SQE, and completes
+ * only after the region was detached: by the target, with the message that brings the CQE, or else
+ * by the host.
  */
 #include <linux/blk-mq.h>
 #include <linux/slab.h>
@@ -38,15 +39,15 @@ static bool kfn_adjacent(const struct bio_vec *a, const struct bio_vec *b)
 }
 
 /**
- * kfn_request_vec() - the pieces of memory of a request
- * @rq:		request with data
- * @vec:	where to put them
- * @room:	how many fit
+ * kfn_request_vec() - collect the pieces of memory of a request
+ * @rq: request with data
+ * @vec: where to put them
+ * @room: number of pieces that fit
  *
- * What is contiguous is one piece: &kfi_domain_limits.virt_boundary_mask, which is a limit of the
+ * Contiguous memory is one piece: &kfi_domain_limits.virt_boundary_mask, which is a limit of the
  * block queues, is about such pieces.
  *
- * Return: how many there are, or 0 if there are more.
+ * Return: number of pieces, or 0 if there are more than @room.
  */
 unsigned int kfn_request_vec(struct request *rq, struct bio_vec *vec, unsigned int room)
 {
@@ -82,11 +83,12 @@ static void kfn_region_name(struct kfn_req *req, u32 len)
 
 /**
  * kfn_region_register() - attach a request's data and put the region into its SQE
- * @req:	request
- * @rq:		the same
+ * @req: request
+ * @rq: the same
  *
- * Nobody is told when the registration is in effect: whatever the target does about the command comes behind that. What it does
- * without having seen the command does not end the request, of which the caller keeps an end.
+ * The registration is not waited for: it takes effect before the target can react to the command.
+ * What the target does without having seen the command does not end the request, because the caller
+ * keeps one of its ends.
  *
  * Return: 0; -EAGAIN, or another negative error.
  */
@@ -125,7 +127,7 @@ static void kfn_region_gone(struct kfi_mr_work *work, int err)
 	kfn_work_put(queue);
 }
 
-/* The peer may be invalidating it this very moment, for a few instructions. */
+/* The peer may be invalidating the region at this moment, which takes a few instructions. */
 static int kfn_region_invalidate(struct kfn_req *req)
 {
 	int tries, ret = -EAGAIN;
@@ -140,12 +142,14 @@ static int kfn_region_invalidate(struct kfn_req *req)
 }
 
 /**
- * kfn_region_detach() - end the target's access to a request whose ends have all come
- * @req:	request
+ * kfn_region_detach() - end the target's access to the memory of a request all of whose ends have
+ * come
+ * @req: request
  *
- * A queue that stops closes its regions: then this can't, and leaves the request to whoever cancels those that the queue had.
+ * A queue that stops closes its regions. Then this function does nothing, and leaves the request to
+ * the caller of the stop, which cancels requests.
  *
- * Return: true if the request must not be completed by the caller.
+ * Return: true if the caller must not complete the request.
  */
 bool kfn_region_detach(struct kfn_req *req)
 {
@@ -161,12 +165,12 @@ bool kfn_region_detach(struct kfn_req *req)
 		return true;
 	kfn_work_put(queue);
 	if (ret == -KFI_EOPBADSTATE)
-		return false;	/* the target has done it */
+		return false;	/* the target has detached it */
 	kfn_recover(queue->ctrl);
 	return true;
 }
 
-/* ---- handles ---- */
+/* ---- regions ---- */
 
 static int kfn_region_open(struct kfn_queue *queue, struct kfid_mr **mr)
 {
@@ -183,10 +187,10 @@ static int kfn_region_open(struct kfn_queue *queue, struct kfid_mr **mr)
 }
 
 /**
- * kfn_regions_open() - make a handle for each tag
- * @queue:	queue, whose endpoint is open
+ * kfn_regions_open() - allocate a region for each tag
+ * @queue: queue, whose endpoint is open
  *
- * Return: 0, or a negative error with none left behind.
+ * Return: 0, or a negative error with no region left open.
  */
 int kfn_regions_open(struct kfn_queue *queue)
 {
@@ -209,8 +213,8 @@ close:
 }
 
 /**
- * kfn_regions_quiesce() - wait for the ends of regions that have begun, and let none begin
- * @queue:	queue, to which nothing is posted any more
+ * kfn_regions_quiesce() - wait for invalidations under way, and let none begin
+ * @queue: queue, to which nothing is posted any more
  */
 void kfn_regions_quiesce(struct kfn_queue *queue)
 {
@@ -228,7 +232,7 @@ static void kfn_detached(struct kfi_mr_work *work, int err)
 	complete(&container_of(work, struct kfn_detach, work)->ended);
 }
 
-/* Return: 0 if the handle has no memory any more, or a negative error. */
+/* Return: 0 if no memory is attached to the region any more, or a negative error. */
 static int kfn_region_empty(struct kfid_mr *mr)
 {
 	struct kfn_detach detach = { .work.done = kfn_detached };
@@ -244,10 +248,10 @@ static int kfn_region_empty(struct kfid_mr *mr)
 }
 
 /**
- * kfn_regions_detach() - end all access to the memory of requests, and keep the handles
- * @queue:	queue after kfn_regions_quiesce(), without a connection
+ * kfn_regions_detach() - end all access to the memory of requests, and keep the regions
+ * @queue: queue after kfn_regions_quiesce(), without a connection
  *
- * Return: 0; or a negative error: the handles have to be closed.
+ * Return: 0; or a negative error: the regions have to be closed.
  */
 int kfn_regions_detach(struct kfn_queue *queue)
 {
@@ -261,7 +265,7 @@ int kfn_regions_detach(struct kfn_queue *queue)
 
 /**
  * kfn_regions_close() - end all access to the memory of requests
- * @queue:	queue after kfn_regions_quiesce()
+ * @queue: queue after kfn_regions_quiesce()
  */
 void kfn_regions_close(struct kfn_queue *queue)
 {
@@ -274,11 +278,11 @@ void kfn_regions_close(struct kfn_queue *queue)
 	queue->mrs = NULL;
 }
 
-/* ---- what outlives a connection ---- */
+/* ---- memory that outlives a connection ---- */
 
 /**
- * kfn_room_free() - free what a queue has for its commands
- * @queue:	queue, whose endpoint is closed: what is posted refers to it
+ * kfn_room_free() - free the memory for commands of a queue
+ * @queue: queue, whose endpoint is closed: posted operations refer to the memory
  */
 void kfn_room_free(struct kfn_queue *queue)
 {
@@ -292,8 +296,8 @@ void kfn_room_free(struct kfn_queue *queue)
 }
 
 /**
- * kfn_room_make() - have room for @depth commands: what there was at the last connection, or new
- * @queue:	queue without endpoint
+ * kfn_room_make() - get memory for @depth commands: that of the last connection, or new memory
+ * @queue: queue without endpoint
  *
  * Return: 0 or -ENOMEM.
  */

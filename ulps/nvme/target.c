@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * target.c - nvmet-kfi: NVMe over Fabrics over kfabric, the target. The module, and what nvmet sees of it.
+ * target.c - nvmet-kfi, the target of NVMe over Fabrics over kfabric: init, exit, and the
+ * operations for nvmet.
  */
 #include <linux/module.h>
 #include "target.h"
@@ -19,7 +20,7 @@ static unsigned int connect_timeout = 30;
 module_param(connect_timeout, uint, 0644);
 MODULE_PARM_DESC(connect_timeout, "seconds within which NVMe's connect has to follow a connection (default 30)");
 
-/* Ends of queues, and what they wait for: posts that had to be put off */
+/* Ends of queues; and posts that had to be deferred, for which these ends wait */
 struct workqueue_struct *kfnt_wq, *kfnt_post_wq;
 
 const char *kfnt_provider(void)
@@ -32,7 +33,7 @@ unsigned long kfnt_silence(void)
 	return clamp(READ_ONCE(connect_timeout), 1U, 600U) * HZ;
 }
 
-/* Of several addresses the one that the host has asked at: that it can reach. */
+/* Of several addresses show the host the one by which it has asked: it can reach that one. */
 static void kfnt_disc_traddr(struct nvmet_req *req, struct nvmet_port *nport, char *traddr)
 {
 	memcpy(traddr, to_kfnt_cmd(req)->queue->listener->traddr, NVMF_TRADDR_SIZE);
@@ -48,7 +49,7 @@ static u16 kfnt_get_max_queue_size(const struct nvmet_ctrl *ctrl)
 	return kfnt_port_queue_size(ctrl->port, KFN_QUEUE_DEFAULT);
 }
 
-/* Its type is set before it is registered, and not changed after. */
+/* The type is set before the registration, and constant after that. */
 static struct nvmet_fabrics_ops kfnt_transport = {
 	.owner			= THIS_MODULE,
 	.msdbd			= 1,
@@ -73,8 +74,9 @@ static int kfnt_make_workqueues(void)
 	kfnt_wq = alloc_workqueue("nvmet-kfi", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!kfnt_wq)
 		return -ENOMEM;
-	/* On the CPU of the disk's interrupt */
-	kfnt_post_wq = alloc_workqueue("nvmet-kfi-post", WQ_MEM_RECLAIM | WQ_PERCPU | WQ_HIGHPRI, 0);
+	/* It runs on the CPU of the disk's interrupt. */
+	kfnt_post_wq = alloc_workqueue("nvmet-kfi-post", WQ_MEM_RECLAIM | WQ_PERCPU | WQ_HIGHPRI,
+				       0);
 	if (kfnt_post_wq)
 		return 0;
 	destroy_workqueue(kfnt_wq);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * target.h - nvmet-kfi.ko inside.
- */
+/* target.h - shared by the files of nvmet-kfi.ko. */
 #ifndef KFNT_TARGET_H
 #define KFNT_TARGET_H
 
@@ -24,12 +22,13 @@ enum {
 
 /**
  * struct kfnt_port - a port of configfs
- * @ref:	the port's own, and each listener's
- * @nport:	the core's port, whose configfs item is held
- * @net:	the namespace of who enabled it; held
- * @ns_tracker:	of @net
- * @listeners:	one for each provider and address of ours that the port's address stands for; under configfs's locks
- * @silent:	commands that connections have room for on which NVMe's connect has not come yet
+ * @ref: references: one of the port itself, and one of each listener
+ * @nport: the core's port, whose configfs item is held
+ * @net: the network namespace of the process that enabled the port; held
+ * @ns_tracker: tracks @net
+ * @listeners: one for each provider and each local address that the port's address stands for;
+ *	under configfs's locks
+ * @silent: commands for which connections have room on which NVMe's connect has not come yet
  */
 struct kfnt_port {
 	struct kref		ref;
@@ -41,11 +40,11 @@ struct kfnt_port {
 };
 
 /**
- * struct kfnt_domain - a domain that connections of a listener came in by
- * @ref:	the listener's as long as it is listed, and each queue's
- * @entry:	in the listener's list
- * @domain:	domain
- * @name:	its name
+ * struct kfnt_domain - a domain through which connections of a listener have come
+ * @ref: references: of the listener while the domain is in its list, and of each queue
+ * @entry: entry in the listener's list
+ * @domain: domain
+ * @name: its name
  */
 struct kfnt_domain {
 	struct kref		ref;
@@ -56,15 +55,17 @@ struct kfnt_domain {
 
 /**
  * struct kfnt_listener - a passive endpoint
- * @ref:	the port's, and each queue's
- * @entry:	in &kfnt_port.listeners
- * @port:	port
- * @traddr:	what hosts that came in here are told that the port's address is
- * @fabric:	of the endpoint and the queues; closed with the last reference
- * @eq:		connection requests
- * @lock:	a request is being answered, or @pep closed, which is -EBUSY as long as a request is in our hands
- * @pep:	endpoint; closed when the port is, and @eq after it
- * @domains:	struct kfnt_domain, those that are of use; @eq's handler alone adds and takes out, and the last reference
+ * @ref: references: of the port, and of each queue
+ * @entry: entry in &kfnt_port.listeners
+ * @port: port
+ * @traddr: address of the port as it is shown to hosts that have connected here
+ * @fabric: fabric of the endpoint and the queues; closed with the last reference
+ * @eq: connection requests
+ * @lock: held while a request is answered, and while @pep is closed: the close fails with -EBUSY
+ *	while a request was read and not answered
+ * @pep: endpoint; closed with the port, and @eq after it
+ * @domains: list of struct kfnt_domain that can be used. Only the handler of @eq, and the drop of
+ *	the last reference, change it
  */
 struct kfnt_listener {
 	struct kref		ref;
@@ -82,28 +83,28 @@ struct kfnt_queue;
 
 /**
  * struct kfnt_cmd - room for a command, from its receive to the end of its answer
- * @req:	the core's part
- * @sqe:	the command as it came; of its own, for the receive wants pages
- * @cqe:	the answer
- * @queue:	where it came
- * @recv:	done() of the receive
- * @moved:	done() of the RMA operations
- * @refs:	RMA operations under way, and who posts them
- * @err:	of the first that failed, 0 or negative
- * @reply:	the answer is to be sent after the data; else the command is to be executed then
- * @inv:	the answer is to detach the host's region
- * @key:	of that region
- * @addr:	of the data in it
- * @capsule:	bytes of data that came in the capsule
- * @todo:	bytes for which an RMA operation has to be posted yet
- * @sg:		where they are
- * @wait:	in &kfnt_queue.backlog
- * @deferred:	in &kfnt_queue.deferred
- * @capsule_sg:	the capsule's data, as the core wants it
- * @data:	room for that data, &kfnt_queue.inline_size bytes, or NULL
+ * @req: the core's part
+ * @sqe: the command as it was received; allocated by itself, because a receive needs pages
+ * @cqe: the answer
+ * @queue: its queue
+ * @recv: done() of the receive
+ * @moved: done() of the RMA operations
+ * @refs: RMA operations under way, plus 1 while they are being posted
+ * @err: error of an RMA operation or of a post, 0 or negative
+ * @reply: the answer has to be sent after the data; else the command has to be executed then
+ * @inv: the answer has to detach the host's region
+ * @key: key of that region
+ * @addr: address of the data in it
+ * @capsule: bytes of data that were received in the capsule
+ * @todo: bytes for which an RMA operation has to be posted yet
+ * @sg: where these bytes are
+ * @wait: entry in &kfnt_queue.backlog
+ * @deferred: entry in &kfnt_queue.deferred
+ * @capsule_sg: data of the capsule, for the core
+ * @data: memory for that data, &kfnt_queue.inline_size bytes, or NULL
  *
- * In one hand at a time: the receive's, that of who executes it, that of who posts (or the backlog), and with @refs the
- * operations'.
+ * One context at a time owns a command: the receive, the execution, then the context that posts (or
+ * the backlog); with @refs also the operations.
  */
 struct kfnt_cmd {
 	struct nvmet_req	req;
@@ -127,41 +128,45 @@ struct kfnt_cmd {
 	struct page		*data;
 };
 
-/* kfnt_queue.flags */
+/* Flags of struct kfnt_queue */
 enum {
-	KFNT_Q_OPEN,		/* may be posted to, under RCU */
-	KFNT_Q_CONNECTED,	/* and takes sends; commands may come before */
-	KFNT_Q_ENDING,		/* release_work is queued, or will be by the acceptor, which has the queue yet */
-	KFNT_Q_FAILED,		/* the queue is to end */
-	KFNT_Q_KNOWN,		/* NVMe's connect has come */
+	KFNT_Q_OPEN,		/* operations may be posted, under RCU */
+	KFNT_Q_CONNECTED,	/* sends may be posted, too; commands may be received before */
+	/* release_work is queued, or the queue is still the acceptor's, which will queue it */
+	KFNT_Q_ENDING,
+	KFNT_Q_FAILED,		/* the queue has to end */
+	KFNT_Q_KNOWN,		/* NVMe's connect was executed */
 };
 
 /**
- * struct kfnt_queue - a connection of a host's
- * @entry:	in the list of all, under its lock; empty when it is being released
- * @listener:	where it came in; held
- * @dom:	its domain, held; NULL until it is open
- * @sq:		the core's submission queue
- * @cq:		the core's completion queue
- * @ep:		endpoint
- * @comp:	completions of both directions, in a work item
- * @events:	the connection's end
- * @qid:	the host's number
- * @depth:	commands that the host may send
+ * struct kfnt_queue - a connection of a host
+ * @entry: entry in the list of all queues, under its lock; empty when the queue is being released
+ * @listener: listener to which the host has connected; held
+ * @dom: its domain, held; NULL until the queue is open
+ * @sq: the core's submission queue
+ * @cq: the core's completion queue
+ * @ep: endpoint
+ * @comp: completions of both directions, in a work item
+ * @events: end of the connection
+ * @qid: number that the host has chosen
+ * @depth: commands that the host may send
  * @inline_size: bytes of data that a capsule may have
- * @nr_cmds:	of @cmds and @more; some more than @depth, for those whose answers are being sent
- * @cmds:	KFNT_FIRST_CMDS of them, which is what an unknown host gets of ours
- * @more:	the others; NULL before NVMe's connect, whose execution makes them
- * @flags:	KFNT_Q_
- * @round:	who runs done()s of @comp, from the first command of a round to its end; looked at by others, to whom it is none of theirs
- * @held:	answers that were posted as followed by more; @round's
- * @lost:	done() of answers, which are injected: only failures come
- * @silent_work: the end of a queue on which NVMe's connect does not come
- * @release_work: the end; see kfnt_release_work()
- * @resume_work: posts what could not be posted before: @backlog for lack of room or too early, @deferred for the context
- * @lock:	protects @backlog
- * @backlog:	commands that wait for room in the endpoint, or for the connection
- * @deferred:	commands that were completed where nothing may be posted
+ * @nr_cmds: number of @cmds and @more; a few more than @depth, for commands whose answers are being
+ *	sent
+ * @cmds: KFNT_FIRST_CMDS of them, for a host that has not sent NVMe's connect
+ * @more: the others; NULL until NVMe's connect is executed, which allocates them
+ * @flags: KFNT_Q_*
+ * @round: task that runs the done()s of @comp, from the first command of a round to its end. Other
+ *	tasks only compare it with themselves
+ * @held: answers that were posted with KFI_MORE; used by @round
+ * @lost: done() of answers, which are injected: called only if they fail
+ * @silent_work: ends a queue on which NVMe's connect does not come
+ * @release_work: releases the queue, see kfnt_release_work()
+ * @resume_work: posts what could not be posted before: @backlog, because there was no room or no
+ *	connection yet, and @deferred, because of the context
+ * @lock: protects @backlog
+ * @backlog: commands that wait for room in the endpoint, or for the connection
+ * @deferred: commands that were completed in a context in which nothing may be posted
  */
 struct kfnt_queue {
 	struct list_head	entry;
@@ -214,7 +219,8 @@ void kfnt_domain_put(struct kfnt_domain *dom);
 void kfnt_listener_event(struct kfid_eq *eq, void *context);
 
 /* tqueue.c */
-struct kfnt_queue *kfnt_queue_new(struct kfnt_listener *listener, unsigned int qid, unsigned int depth);
+struct kfnt_queue *kfnt_queue_new(struct kfnt_listener *listener, unsigned int qid,
+				  unsigned int depth);
 void kfnt_queue_drop(struct kfnt_queue *queue);
 int kfnt_queue_open(struct kfnt_queue *queue, struct kfid_domain *domain, struct kfi_info *info);
 void kfnt_queue_enter(struct kfnt_queue *queue);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * tcmd.c - commands: received, looked at, given to nvmet, answered.
+ * tcmd.c - commands: received, checked, passed to nvmet, answered.
  *
  *	WRITE, data in the capsule	execute, answer
  *	WRITE				read the host's region, execute, answer
@@ -15,12 +15,14 @@
 
 static void kfnt_cmd_begin(struct kfnt_cmd *cmd);
 
-static void kfnt_cmd_received(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+static void kfnt_cmd_received(struct kfid_cq *cq, struct kfi_cqe *cqe,
+			      const struct kfi_cq_err_entry *wc)
 {
 	struct kfnt_cmd *cmd = container_of(cqe, struct kfnt_cmd, recv);
 
 	if (wc->err || wc->len < sizeof(*cmd->sqe)) {
-		kfnt_queue_fail(cmd->queue, wc->err ? "a receive failed" : "a command is too short", wc->err);
+		kfnt_queue_fail(cmd->queue, wc->err ? "a receive failed" : "a command is too short",
+				wc->err);
 		return;
 	}
 	cmd->capsule = wc->len - sizeof(*cmd->sqe);
@@ -29,7 +31,7 @@ static void kfnt_cmd_received(struct kfid_cq *cq, struct kfi_cqe *cqe, const str
 	kfnt_cmd_begin(cmd);
 }
 
-/* Return: 0, or why the endpoint does not take it; -ESHUTDOWN when the queue ends. */
+/* Return: 0, or the error of the endpoint; -ESHUTDOWN when the queue ends. */
 int kfnt_cmd_receive(struct kfnt_cmd *cmd)
 {
 	struct bio_vec vec[KFN_RX_SEGS];
@@ -58,7 +60,7 @@ int kfnt_cmds_receive(struct kfnt_cmd *cmds, unsigned int n)
 	return ret;
 }
 
-/* A command is over: its room takes another. */
+/* A command is over: its memory receives the next one. */
 void kfnt_cmd_release(struct kfnt_cmd *cmd)
 {
 	int ret;
@@ -71,9 +73,9 @@ void kfnt_cmd_release(struct kfnt_cmd *cmd)
 		kfnt_queue_fail(cmd->queue, "no receive can be posted", -ret);
 }
 
-/* ---- where the data is ---- */
+/* ---- where data is ---- */
 
-/* What has come is the limit, not what could have. */
+/* The limit is what was received, not what the capsule could have had. */
 static u16 kfnt_map_capsule(struct kfnt_cmd *cmd)
 {
 	const struct nvme_sgl_desc *sgl = &cmd->sqe->common.dptr.sgl;
@@ -89,17 +91,19 @@ static u16 kfnt_map_capsule(struct kfnt_cmd *cmd)
 	if (!len)
 		return 0;
 	sg_init_table(&cmd->capsule_sg, 1);
-	sg_set_page(&cmd->capsule_sg, cmd->data + (offset >> PAGE_SHIFT), len, offset_in_page(offset));
+	sg_set_page(&cmd->capsule_sg, cmd->data + (offset >> PAGE_SHIFT), len,
+		    offset_in_page(offset));
 	cmd->req.sg = &cmd->capsule_sg;
 	cmd->req.sg_cnt = 1;
 	cmd->req.transfer_len = len;
 	return 0;
 }
 
-/* An unknown host has one thing to say, and gets no memory for more. */
+/* A host that has not sent NVMe's connect may send nothing else, and gets memory for no more. */
 static u32 kfnt_data_max(const struct kfnt_queue *queue)
 {
-	return test_bit(KFNT_Q_KNOWN, &queue->flags) ? KFN_DATA_MAX : sizeof(struct nvmf_connect_data);
+	return test_bit(KFNT_Q_KNOWN, &queue->flags) ? KFN_DATA_MAX :
+						       sizeof(struct nvmf_connect_data);
 }
 
 static u16 kfnt_map_region(struct kfnt_cmd *cmd, bool inv)
@@ -158,13 +162,14 @@ static void kfnt_cmd_begin(struct kfnt_cmd *cmd)
 	status = kfnt_map(cmd);
 	if (status)
 		nvmet_req_complete(&cmd->req, status);
-	else if (nvme_is_write(cmd->sqe) && cmd->req.transfer_len && cmd->req.sg != &cmd->capsule_sg)
+	else if (nvme_is_write(cmd->sqe) && cmd->req.transfer_len &&
+		 cmd->req.sg != &cmd->capsule_sg)
 		kfnt_move(cmd, false);
 	else
 		cmd->req.execute(&cmd->req);
 }
 
-/* Disks may complete in hard interrupts, where nothing may be posted. */
+/* Disks may complete in hard interrupts, where no operation may be posted. */
 void kfnt_queue_response(struct nvmet_req *req)
 {
 	struct kfnt_cmd *cmd = to_kfnt_cmd(req);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * tlayout.c - what nvmet-kfi believes of the target's private structures: those that it embeds or hands over, and the members that
- * it touches.
+ * tlayout.c - what nvmet-kfi assumes of the target's private structures: those that it embeds or
+ * passes on, and the members that it uses.
  */
 #include "layout.h"
 #include "target.h"

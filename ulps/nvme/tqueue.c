@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * tqueue.c - a host's queue, from the acceptance to the release.
+ * tqueue.c - a queue of a host, from the acceptance to the release.
  *
- * It ends when its connection does, when something on it fails, or when its controller or port goes. Whoever finds that out
- * has release_work queued, once; what is executing then completes into the void.
+ * It ends when its connection does, when an operation on it fails, or when its controller or port
+ * is removed. The first of these queues release_work; commands that are being executed then
+ * complete without an answer.
  */
 #include <linux/slab.h>
 #include <linux/wait.h>
@@ -13,7 +14,7 @@
 static LIST_HEAD(kfnt_queues);
 static DEFINE_SPINLOCK(kfnt_queues_lock);
 
-/* Those that are not freed */
+/* Number of queues that were not freed */
 static atomic_t kfnt_queues_alive = ATOMIC_INIT(0);
 static DECLARE_WAIT_QUEUE_HEAD(kfnt_queues_gone);
 
@@ -23,7 +24,7 @@ static void kfnt_queue_free(struct kfnt_queue *queue);
 
 /* ---- events ---- */
 
-/* Commands that have overtaken this event wait in the backlog. */
+/* Commands that were received before this event wait in the backlog. */
 static void kfnt_queue_connected(struct kfnt_queue *queue)
 {
 	set_bit(KFNT_Q_CONNECTED, &queue->flags);
@@ -52,10 +53,11 @@ static void kfnt_queue_event(struct kfid_eq *eq, void *context)
 	}
 }
 
-/* ---- the endpoint ---- */
+/* ---- endpoint ---- */
 
-/* RMA operations beyond this wait in the backlog. */
-static int kfnt_queue_endpoint(struct kfnt_queue *queue, struct kfid_domain *domain, struct kfi_info *info)
+/* RMA operations beyond this number wait in the backlog. */
+static int kfnt_queue_endpoint(struct kfnt_queue *queue, struct kfid_domain *domain,
+			       struct kfi_info *info)
 {
 	info->tx_attr->size = 2 * queue->nr_cmds;
 	info->rx_attr->size = queue->nr_cmds;
@@ -64,16 +66,18 @@ static int kfnt_queue_endpoint(struct kfnt_queue *queue, struct kfid_domain *dom
 
 /**
  * kfnt_queue_open() - open the endpoint for a request
- * @queue:	new queue
- * @domain:	domain of the request
- * @info:	the request's; if this fails, it may still be refused with it
+ * @queue: new queue
+ * @domain: domain of the request
+ * @info: info of the request; if this function fails, the request may still be refused with it
  *
  * Return: 0, or a negative error with nothing left open.
  */
 int kfnt_queue_open(struct kfnt_queue *queue, struct kfid_domain *domain, struct kfi_info *info)
 {
-	/* All have a done(). Commands are executed on the CPU that has received them. */
-	struct kfi_cq_attr attr = { .size = 16, .format = KFI_CQ_FORMAT_DATA, .flags = KFI_CQ_ROUNDS | KFI_CQ_LOCAL };
+	/* All operations have a done(). Commands are executed on the CPU that has received them. */
+	struct kfi_cq_attr attr = {
+		.size = 16, .format = KFI_CQ_FORMAT_DATA, .flags = KFI_CQ_ROUNDS | KFI_CQ_LOCAL,
+	};
 	int ret;
 
 	ret = kfi_cq_open(domain, &attr, &queue->comp, kfnt_round_ends, queue);
@@ -105,7 +109,7 @@ close_cq:
 	return ret;
 }
 
-/* ---- the end ---- */
+/* ---- end ---- */
 
 static void kfnt_queue_leave(struct kfnt_queue *queue)
 {
@@ -114,7 +118,7 @@ static void kfnt_queue_leave(struct kfnt_queue *queue)
 	spin_unlock(&kfnt_queues_lock);
 }
 
-/* Commands that wait for room to post what nobody wants any more. */
+/* Drop commands that wait for room to post what is not needed any more. */
 static void kfnt_queue_drain(struct kfnt_queue *queue)
 {
 	queue_work(kfnt_post_wq, &queue->resume_work);
@@ -122,9 +126,11 @@ static void kfnt_queue_drain(struct kfnt_queue *queue)
 }
 
 /*
- * First nobody posts any more; then the endpoint ends what is posted, and its close waits for every done(): no command begins beside
- * nvmet_sq_destroy(), which could not bear that. The core waits for what it is executing, whose answers
- * are dropped; some of those it gave us where we could not even do that, so the other work item has to come to an end as well.
+ * First no operation is posted any more. Then the close of the endpoint ends what was posted, and
+ * waits for every done(): no command begins beside nvmet_sq_destroy(), which does not permit that.
+ * nvmet_sq_destroy() waits for commands that are being executed, whose answers are dropped. Some of
+ * these commands were completed in a context in which not even that was possible, so resume_work
+ * has to finish as well.
  */
 static void kfnt_release_work(struct work_struct *work)
 {
@@ -145,26 +151,27 @@ static void kfnt_release_work(struct work_struct *work)
 }
 
 /**
- * kfnt_queue_end() - have a queue released, and freed
+ * kfnt_queue_end() - let a queue be released and freed
  * @queue: queue
  *
- * One that the acceptor has yet is only marked: it may open that queue again, or drop it.
+ * A queue that is still the acceptor's is only marked: the acceptor may open that queue again, or
+ * drop it.
  *
  * Context: Any. The queue exists at least until the caller's RCU section, handler or command ends.
  */
 void kfnt_queue_end(struct kfnt_queue *queue)
 {
 	set_bit(KFNT_Q_FAILED, &queue->flags);
-	/* A full barrier, as that of kfnt_queue_begin(): one of the two sees what the other has done. */
+	/* A full barrier, as in kfnt_queue_begin(): one of the two sees what the other has done. */
 	if (!test_and_set_bit(KFNT_Q_ENDING, &queue->flags))
 		queue_work(kfnt_wq, &queue->release_work);
 }
 
 /**
- * kfnt_queue_fail() - have a queue released because something on it has failed
- * @queue:	as kfnt_queue_end()
- * @what:	text for the log, if it comes before the end of the connection
- * @err:	positive error number
+ * kfnt_queue_fail() - let a queue be released because something on it has failed
+ * @queue: as kfnt_queue_end()
+ * @what: text for the log, unless the connection has ended before
+ * @err: positive error number
  */
 void kfnt_queue_fail(struct kfnt_queue *queue, const char *what, int err)
 {
@@ -182,12 +189,12 @@ void kfnt_queue_enter(struct kfnt_queue *queue)
 }
 
 /**
- * kfnt_queue_begin() - the acceptor leaves a queue to itself
- * @queue: queue in the list; not to be touched any more
+ * kfnt_queue_begin() - the acceptor has finished with a queue
+ * @queue: queue in the list; the caller must not use it any more
  */
 void kfnt_queue_begin(struct kfnt_queue *queue)
 {
-	rcu_read_lock();	/* who ends it meanwhile does not free it */
+	rcu_read_lock();	/* an end meanwhile does not free it */
 	clear_bit(KFNT_Q_ENDING, &queue->flags);
 	smp_mb__after_atomic();	/* pairs with test_and_set_bit() in kfnt_queue_end() */
 	if (test_bit(KFNT_Q_FAILED, &queue->flags))
@@ -206,7 +213,7 @@ void kfnt_delete_ctrl(struct nvmet_ctrl *ctrl)
 	spin_unlock(&kfnt_queues_lock);
 }
 
-/* Also those on which no host has connected to a controller. */
+/* End queues of the port, also those on which no host has connected to a controller. */
 void kfnt_end_port(struct kfnt_port *port)
 {
 	struct kfnt_queue *queue;
@@ -226,14 +233,15 @@ void kfnt_wait_queues(void)
 /* ---- memory ---- */
 
 /**
- * kfnt_queue_new() - a queue without connection
- * @listener:	where its request has come
- * @qid:	the host's number
- * @depth:	commands that the host may send
+ * kfnt_queue_new() - allocate a queue without connection
+ * @listener: listener to which the request has come
+ * @qid: number that the host has chosen
+ * @depth: commands that the host may send
  *
  * Return: a queue, the caller's until kfnt_queue_begin() or kfnt_queue_drop(); or NULL.
  */
-struct kfnt_queue *kfnt_queue_new(struct kfnt_listener *listener, unsigned int qid, unsigned int depth)
+struct kfnt_queue *kfnt_queue_new(struct kfnt_listener *listener, unsigned int qid,
+				  unsigned int depth)
 {
 	struct kfnt_queue *queue = kzalloc(sizeof(*queue), GFP_KERNEL);
 
@@ -251,7 +259,8 @@ struct kfnt_queue *kfnt_queue_new(struct kfnt_listener *listener, unsigned int q
 	queue->qid = qid;
 	queue->depth = depth;
 	/* kfi_verbs gives a queue pair at most KFN_QUEUE_MAX receives. */
-	queue->nr_cmds = min_t(unsigned int, depth + min_t(unsigned int, depth, KFNT_SPARE_CMDS), KFN_QUEUE_MAX);
+	queue->nr_cmds = min_t(unsigned int, depth + min_t(unsigned int, depth, KFNT_SPARE_CMDS),
+			       KFN_QUEUE_MAX);
 	queue->inline_size = qid ? listener->port->nport->inline_data_size : 0;
 	if (!kfnt_silent_get(listener->port, queue->nr_cmds))
 		goto free;
@@ -276,7 +285,10 @@ free:
 	return NULL;
 }
 
-/* The last of those that the end of the module waits for may not touch the module's memory behind that: work items are flushed. */
+/*
+ * The exit of the module waits for the last of them. After the wake-up this function uses no memory
+ * of the module, and its code stays until the workqueues are flushed.
+ */
 static void kfnt_queue_free(struct kfnt_queue *queue)
 {
 	kfnt_cmds_free(queue, queue->cmds, KFNT_FIRST_CMDS);
@@ -291,7 +303,7 @@ static void kfnt_queue_free(struct kfnt_queue *queue)
 		wake_up(&kfnt_queues_gone);
 }
 
-/* What was never opened. */
+/* Drop a queue that was never opened. */
 void kfnt_queue_drop(struct kfnt_queue *queue)
 {
 	nvmet_sq_destroy(&queue->sq);

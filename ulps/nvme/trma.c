@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * trma.c - moving data between a command's pages and the host's region, and sending answers.
+ * trma.c - move data between a command's pages and the host's region, and send answers.
  *
- * A command is worked off by whoever has it: its data in pieces, then, if it has been executed, its answer. An answer goes out right
- * behind the data; endpoints keep that order. An endpoint without room, or whose connection is not known to
- * stand while the host's first command is there already, sends the command to the backlog, from which a work item goes on.
+ * The context that owns a command posts its data in pieces, then, if the command was executed, its
+ * answer. The answer is posted right behind the data; endpoints keep that order. If the endpoint
+ * has no room, or if the connection is not established although the host's first command has come,
+ * the command goes to the backlog, from which a work item continues it.
  *
- * If moving data for an answer fails, the host may have had the answer: the connection ends.
+ * If data for an answer can't be moved, the host may have received the answer, so the connection
+ * ends.
  */
 #include "hints.h"
 #include "target.h"
 
-enum { KFNT_ROUND_MAX = 16 };	/* answers that wait for one another */
+enum { KFNT_ROUND_MAX = 16 };	/* answers that are sent together, at most */
 
 static void kfnt_put(struct kfnt_cmd *cmd);
 
@@ -34,8 +36,9 @@ void kfnt_lost(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_
 
 /* ---- posting ---- */
 
-/* The next piece: as many pages as one post takes. */
-static unsigned int kfnt_piece(struct kfnt_cmd *cmd, struct bio_vec *vec, size_t *len, struct scatterlist **next)
+/* Collect the next piece: as many pages as one post takes. */
+static unsigned int kfnt_piece(struct kfnt_cmd *cmd, struct bio_vec *vec, size_t *len,
+			       struct scatterlist **next)
 {
 	struct scatterlist *sg = cmd->sg;
 	unsigned int n = 0;
@@ -54,9 +57,15 @@ static unsigned int kfnt_piece(struct kfnt_cmd *cmd, struct bio_vec *vec, size_t
 static ssize_t kfnt_post_piece(struct kfnt_cmd *cmd)
 {
 	struct bio_vec vec[KFN_TX_SEGS];
-	struct kfi_rma_iov remote = { .key = cmd->key, .addr = cmd->addr + cmd->req.transfer_len - cmd->todo };
+	struct kfi_rma_iov remote = {
+		.key = cmd->key, .addr = cmd->addr + cmd->req.transfer_len - cmd->todo,
+	};
 	struct kfi_msg_rma msg = {
-		.type = KFI_BVEC, .msg_biov = vec, .rma_iov = &remote, .rma_iov_count = 1, .context = &cmd->moved,
+		.type = KFI_BVEC,
+		.msg_biov = vec,
+		.rma_iov = &remote,
+		.rma_iov_count = 1,
+		.context = &cmd->moved,
 	};
 	struct scatterlist *next;
 	ssize_t ret;
@@ -65,10 +74,12 @@ static ssize_t kfnt_post_piece(struct kfnt_cmd *cmd)
 	if (WARN_ON_ONCE(!msg.iov_count))
 		return -EINVAL;
 	atomic_inc(&cmd->refs);
-	if (cmd->reply)		/* another piece or the answer follows; the pages may come back late */
+	/* another piece or the answer follows; the pages may be released late */
+	if (cmd->reply)
 		ret = kfi_writemsg(cmd->queue->ep, &msg, KFI_CQE | KFI_MORE | KFI_INJECT_COMPLETE);
 	else
-		ret = kfi_readmsg(cmd->queue->ep, &msg, KFI_CQE | (remote.len < cmd->todo ? KFI_MORE : 0));
+		ret = kfi_readmsg(cmd->queue->ep, &msg,
+				  KFI_CQE | (remote.len < cmd->todo ? KFI_MORE : 0));
 	if (ret) {
 		atomic_dec(&cmd->refs);
 		return ret;
@@ -80,7 +91,7 @@ static ssize_t kfnt_post_piece(struct kfnt_cmd *cmd)
 
 /* ---- rounds: commands that came together and were executed at once are answered together ---- */
 
-/* KFI_MORE: the end of the round sends it off, at the latest. */
+/* Return KFI_MORE if the end of the round, at the latest, sends the answer. */
 static u64 kfnt_more(struct kfnt_queue *queue)
 {
 	if (READ_ONCE(queue->round) != current || !in_task())
@@ -89,7 +100,7 @@ static u64 kfnt_more(struct kfnt_queue *queue)
 	return queue->held ? KFI_MORE : 0;
 }
 
-/* Behind the last done() of a round: the completion queue's handler. */
+/* Handler of the completion queue, called behind the last done() of a round. */
 void kfnt_round_ends(struct kfid_cq *cq, void *context)
 {
 	struct kfnt_queue *queue = context;
@@ -108,14 +119,19 @@ static ssize_t kfnt_post_answer(struct kfnt_cmd *cmd)
 {
 	struct kvec iov = { &cmd->cqe, sizeof(cmd->cqe) };
 	struct kfi_msg msg = {
-		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .context = &cmd->queue->lost, .inv_key = cmd->key,
+		.type = KFI_KVEC,
+		.msg_iov = &iov,
+		.iov_count = 1,
+		.context = &cmd->queue->lost,
+		.inv_key = cmd->key,
 	};
 
-	return kfi_sendmsg(cmd->queue->ep, &msg, KFI_CQE | KFI_INJECT | KFI_NO_COMPLETION | (cmd->inv ? KFI_INVALIDATE : 0) |
-			   kfnt_more(cmd->queue));
+	return kfi_sendmsg(cmd->queue->ep, &msg,
+			   KFI_CQE | KFI_INJECT | KFI_NO_COMPLETION |
+				   (cmd->inv ? KFI_INVALIDATE : 0) | kfnt_more(cmd->queue));
 }
 
-/* All that is left of a command. Return: 0; -EAGAIN, -ENOTCONN: go on later. */
+/* Post all that is left of a command. Return: 0; -EAGAIN, -ENOTCONN: continue later. */
 static ssize_t kfnt_post(struct kfnt_cmd *cmd)
 {
 	ssize_t ret = -ESHUTDOWN;
@@ -141,7 +157,7 @@ static void kfnt_room(struct kfid_ep *ep, void *context)
 	queue_work(kfnt_post_wq, &queue->resume_work);
 }
 
-/* Have the work item queued when it is worth while; -EAGAIN: now. */
+/* Let the work item be queued when it can continue. Return: -EAGAIN: it can at once. */
 static int kfnt_await(struct kfnt_queue *queue, ssize_t why)
 {
 	if (why == -ENOTCONN)
@@ -166,7 +182,7 @@ static void kfnt_wait(struct kfnt_cmd *cmd, ssize_t why)
 	rcu_read_unlock();
 }
 
-/* ---- the way of a command ---- */
+/* ---- path of a command ---- */
 
 static void kfnt_ended(struct kfnt_cmd *cmd)
 {
@@ -205,11 +221,12 @@ static void kfnt_go_on(struct kfnt_cmd *cmd)
 }
 
 /**
- * kfnt_move() - move a command's data, if it has some to move; then send its answer, or execute it
- * @cmd:	command
- * @reply:	it has been executed
+ * kfnt_move() - move the data of a command, if there is any; then send its answer, or execute it
+ * @cmd: command
+ * @reply: the command was executed
  *
- * Context: What the core completes in but hard interrupts. Not @reply: a work item.
+ * Context: The contexts in which the core completes commands, but hard interrupts. Without @reply:
+ * a work item.
  */
 void kfnt_move(struct kfnt_cmd *cmd, bool reply)
 {
