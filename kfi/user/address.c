@@ -8,7 +8,7 @@
 #include "user.h"
 
 #define AV_BATCH	4096	/* addresses of one call */
-#define AV_COUNT_MAX	1024	/* what is believed of a number of expected addresses */
+#define AV_COUNT_MAX	1024	/* expected addresses for which room is reserved, at most */
 #define AV_SLOT_ROOM	32	/* bytes of the table for an expected address */
 #define AV_ROOM		256	/* bytes that kfi.ko has for an address, roughly */
 
@@ -62,7 +62,7 @@ put_domain:
 
 /* ---- inserting ---- */
 
-/* Memory of addresses, before they are inserted */
+/* Charge the memory of addresses before they are inserted */
 static int charge(struct ku_av *av, size_t count)
 {
 	int ret;
@@ -75,7 +75,7 @@ static int charge(struct ku_av *av, size_t count)
 	return ret;
 }
 
-/* ... of those that could not be inserted, or are removed */
+/* Undo charge() for addresses that could not be inserted, or are removed */
 static void uncharge(struct ku_av *av, size_t count)
 {
 	mutex_lock(&av->obj.lock);
@@ -84,7 +84,9 @@ static void uncharge(struct ku_av *av, size_t count)
 	mutex_unlock(&av->obj.lock);
 }
 
-/* What an insertion answers: addresses, and with @errs why some are missing. */
+/*
+ * Copy the results of an insertion to the process: addresses, and with @errs why some are missing
+ */
 static int give_results(const kfi_addr_t *results, u64 fi_addrs, const int *errs, u64 to_errs,
 			size_t count)
 {
@@ -202,7 +204,10 @@ put_av:
 	return ret;
 }
 
-/* kfi.ko does not tell how many of several addresses it has removed. */
+/*
+ * Addresses are removed one by one, because kfi.ko does not return how many of several it has
+ * removed.
+ */
 static int remove_all(struct ku_av *av, kfi_addr_t *addrs, size_t count)
 {
 	size_t i, removed = 0;
@@ -240,7 +245,7 @@ int ku_ioc_av_remove(struct ku_ctx *ctx, void *arg)
 	return ret;
 }
 
-/* ---- looking ---- */
+/* ---- look-up ---- */
 
 static int lookup(struct ku_av *av, struct kfi_user_av_lookup *look)
 {

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * What is done with an endpoint between open and close: binding, enabling, options.
- */
+/* Calls for endpoints between open and close: bind, enable, options. */
 #include <linux/uaccess.h>
 #include "user.h"
 
-/* Directions that a counter's flags are about. */
+/* Return the directions that a counter's flags stand for. */
 static u64 counted_directions(u64 flags)
 {
 	u64 directions = flags & KFI_RECV;
@@ -49,7 +47,7 @@ static int bind_ep(struct ku_ep *ep, struct ku_obj *target, u64 flags)
 {
 	int ret;
 
-	/* A shared context that came behind the hidden queue would make that its own. */
+	/* The hidden queue would become that of a shared context that is bound after it. */
 	if (ep->hidden && target->class == KFI_CLASS_SRX_CTX)
 		return -EINVAL;
 	ret = bind_obj(&ep->obj, target, flags);
@@ -70,7 +68,10 @@ int ku_ioc_bind(struct ku_ctx *ctx, void *arg)
 	struct ku_obj *obj, *target;
 	int ret;
 
-	/* Operations have to be known to have ended: the process selects what it is told of. */
+	/*
+	 * The end of each operation has to be reported to this module, which shows the process what
+	 * it has selected.
+	 */
 	if (bind->flags & (KFI_SELECTIVE_COMPLETION | GENMASK_ULL(63, 60)))
 		return -KFI_EBADFLAGS;
 	obj = ku_obj_get(ctx, bind->handle, KFI_CLASS_UNSPEC);
@@ -96,8 +97,8 @@ put_obj:
 }
 
 /*
- * A direction that has a counter and no queue gets one: kfi.ko would tell nobody of the ends of
- * operations.
+ * Give a hidden queue to a direction that has a counter and no queue: otherwise kfi.ko would not
+ * report the ends of operations to this module.
  */
 int ku_ep_prepare(struct ku_ep *ep)
 {
@@ -155,7 +156,8 @@ static int enable(struct ku_obj *obj)
 	if (!ret)
 		ret = kfi_control(obj->fid, KFI_ENABLE, NULL);
 	if (obj->class == KFI_CLASS_EP)
-		ku_ep_enabled(to_ku_ep(obj));	/* kfi.ko may have come so far, and failed then */
+		/* kfi.ko may have failed after it has enabled the endpoint */
+		ku_ep_enabled(to_ku_ep(obj));
 	return ret;
 }
 
@@ -196,8 +198,8 @@ static int read_option(struct kfid *fid, struct kfi_user_opt *opt)
 }
 
 /*
- * What decides over others' memory, or over the rights of the endpoint, is not the process's to
- * set.
+ * A process may not set options that decide over memory of others, or over the rights of the
+ * endpoint.
  */
 static int write_option(struct ku_ep *ep, const struct kfi_user_opt *opt)
 {

@@ -5,7 +5,7 @@
 #include <linux/uaccess.h>
 #include "user.h"
 
-/* Private data and addresses that the process gives. */
+/* Copy private data or an address of the process. */
 static int take(void *to, u64 from, u32 len, size_t room)
 {
 	if (len > room)
@@ -157,7 +157,7 @@ int ku_ioc_accept(struct ku_ctx *ctx, void *arg)
 	return ret;
 }
 
-/* One thread takes the request, to refuse it or to open an endpoint with it. */
+/* Only one thread can take the request, either to reject it or to open an endpoint with it. */
 static int reject(struct ku_ctx *ctx, struct ku_obj *pep, struct ku_connreq *req, const void *param,
 		  size_t len)
 {

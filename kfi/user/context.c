@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The life of a context: one open of /dev/kfi.
- */
+/* Contexts: open and release of /dev/kfi. */
 #include <linux/fs.h>
 #include <linux/nsproxy.h>
 #include <linux/sched/mm.h>
@@ -44,16 +42,19 @@ free_ctx:
 }
 
 /*
- * The last descriptor and the last mapping have gone, so no call is under way. Operations end
- * while their endpoints are closed; their memory is unpinned after that. The memory management
- * may still tell of changes: ku_cache_exit() waits for that.
+ * The last descriptor and the last mapping are closed, so no call is under way. Operations end
+ * while their endpoints are closed; their memory is unpinned after that. Notifiers of the memory
+ * management may still run: ku_cache_exit() waits for them.
  */
 int ku_release(struct inode *inode, struct file *file)
 {
 	struct ku_ctx *ctx = file->private_data;
 
 	ku_obj_close_all(ctx);
-	/* An object that could not be closed still uses the context: better lost than freed. */
+	/*
+	 * An object that could not be closed still uses the context: a leak is better than a use
+	 * after free.
+	 */
 	if (WARN_ON_ONCE(!xa_empty(&ctx->objs)))
 		return 0;
 	ku_cache_exit(ctx);

@@ -12,8 +12,8 @@ static struct kfid_cntr *cntr_of(struct ku_obj *obj)
 }
 
 /*
- * Several CPUs may get here at the same time. The lock makes the last one show what all of them
- * have counted.
+ * Several CPUs may run this function at the same time. The lock makes the last one show what all of
+ * them have counted.
  */
 static void cntr_handler(struct kfid_cntr *cntr, void *context)
 {

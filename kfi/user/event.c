@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Event queues, and the connection requests that come out of them.
- */
+/* Event queues, and the connection requests that are read from them. */
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include "user.h"
 
 #define EQ_SIZE_MAX	65536U
-#define EQ_SIZE		256U	/* of a queue whose size is not said */
+#define EQ_SIZE		256U	/* events of a queue without a size */
 #define EQ_ROOM		512	/* bytes of an event, roughly */
 
-/* Events of KFI_IOC_EQ_WRITE: kfi.ko gives them back as they are. */
+/* Set in events of KFI_IOC_EQ_WRITE, which kfi.ko returns as they were written. */
 #define EVENT_WRITTEN	(1U << 31)
 
-/** struct written_event - what such an event carries */
+/**
+ * struct written_event - contents of an event of KFI_IOC_EQ_WRITE
+ * @cookie: number of the object that the event is about
+ * @data: data of the event
+ * @bytes: further data
+ */
 struct written_event {
 	u64	cookie;
 	u64	data;
@@ -30,7 +33,7 @@ static void eq_handler(struct kfid_eq *eq, void *context)
 	ku_waiter_wake(context);
 }
 
-/* A buffer that is too small for any entry leaves it where it is. */
+/* A buffer that is too small for any entry leaves the event in the queue. */
 bool ku_eq_ready(struct ku_obj *obj)
 {
 	u32 event;
@@ -90,10 +93,10 @@ put_fabric:
 
 /**
  * struct ku_event - an event that was taken from the queue
- * @read:	what the process is told
- * @info:	of a connection request, else NULL
- * @pep:	handle of its passive endpoint
- * @bytes:	private data of the peer, of an error, or of what the process has written itself
+ * @read: structure for the process
+ * @info: info of a connection request, else NULL
+ * @pep: handle of its passive endpoint
+ * @bytes: private data of the peer, of an error, or data that the process has written
  */
 struct ku_event {
 	struct kfi_user_event	*read;
@@ -102,7 +105,7 @@ struct ku_event {
 	u8			bytes[KFI_USER_DATA_MAX];
 };
 
-/* The object that an event is about, whose fid does not end meanwhile. */
+/* Name the object that an event is about. Its fid does not end meanwhile. */
 static void event_about(struct ku_ctx *ctx, struct ku_event *event, const struct kfid *fid)
 {
 	const struct ku_obj *obj = fid ? fid->context : NULL;
@@ -120,7 +123,7 @@ static void take_cm(struct ku_ctx *ctx, struct ku_event *event, const struct kfi
 	event_about(ctx, event, entry->fid);
 	event->read->len = len - sizeof(*entry);
 	memcpy(event->bytes, entry->data, event->read->len);
-	/* A request that is only looked at stays in the queue, which may forget it any time. */
+	/* A request that is only peeked at stays in the queue, which may drop it at any time. */
 	if (!(event->read->flags & KFI_PEEK))
 		event->info = entry->info;
 }
@@ -142,13 +145,13 @@ static int take_error(struct ku_ctx *ctx, struct kfid_eq *eq, struct ku_event *e
 	event->read->prov_errno = entry.prov_errno;
 	event->read->data = entry.data;
 	event->read->len = 0;
-	/* Without data it points to nothing of ours. */
+	/* Without data err_data does not point to @bytes. */
 	if (entry.err_data == event->bytes)
 		event->read->len = min(entry.err_data_size, sizeof(event->bytes));
 	return 0;
 }
 
-/* With ku_ctx.events held: nothing of the process's memory is touched. */
+/* Called with ku_ctx.events held, so no memory of the process is accessed. */
 static int take_event(struct ku_ctx *ctx, struct kfid_eq *eq, struct ku_event *event)
 {
 	union {
@@ -183,7 +186,7 @@ static int take_event(struct ku_ctx *ctx, struct kfid_eq *eq, struct ku_event *e
 	return 0;
 }
 
-/* A request becomes an object of the context, which nothing in the process's memory leads to. */
+/* Make the request an object of the context. */
 static int give_request(struct ku_ctx *ctx, struct ku_event *event)
 {
 	struct kfi_user_event *read = event->read;
@@ -193,7 +196,7 @@ static int give_request(struct ku_ctx *ctx, struct ku_event *event)
 	req = ku_obj_new(ctx, NULL, sizeof(*req), KFI_CLASS_CONNREQ, 0);
 	if (IS_ERR(req))
 		return PTR_ERR(req);
-	/* Before any call of the process can find the request, and end it. */
+	/* This comes before a call of the process can find the request, and end it. */
 	ret = read->info ? ku_info_to_user(event->info, read->info, read->info_size) : 0;
 	if (ret) {
 		ku_obj_abandon(&req->obj);
@@ -219,7 +222,7 @@ static int give_event(struct ku_ctx *ctx, struct ku_event *event, u32 room)
 	return ret;
 }
 
-/* A request that the process can't be told of is refused. */
+/* Refuse a request of which the process can't be told. */
 static void refuse(struct ku_ctx *ctx, struct ku_event *event)
 {
 	struct ku_connreq req = { .obj.ctx = ctx, .pep = event->pep, .info = event->info };
@@ -264,7 +267,7 @@ int ku_ioc_eq_read(struct ku_ctx *ctx, void *arg)
 	return ret;
 }
 
-/* A request that is left is refused. The peer may have gone, and the passive endpoint as well. */
+/* Refuse a request that was left. Its peer and its passive endpoint may have ended. */
 void ku_connreq_end(struct ku_connreq *req)
 {
 	struct kfid_pep *pep;

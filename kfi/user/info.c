@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Infos: the flat structure of the process, and the kernel's.
- */
+/* Conversion between the flat info of the process and the kernel's. */
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
@@ -10,7 +8,7 @@
 #define NODE_MAX	256
 #define SERVICE_MAX	64
 
-/* Members that both structures have under the same name: these go either way. */
+/* Copy members that both structures have under the same name, in either direction. */
 #define COPY_TX(to, from) do { \
 	(to)->caps = (from)->caps; \
 	(to)->mode = (from)->mode; \
@@ -84,7 +82,7 @@ static int take_string(char **to, const char *from)
 	return *to ? 0 : -ENOMEM;
 }
 
-/* Bytes that are counted: an address or a key. */
+/* Copy an address or a key, which have a length. */
 static int take_bytes(void **to, size_t *size, const u8 *from, u32 len, size_t room)
 {
 	if (len > room)
@@ -113,7 +111,7 @@ static int take_info(struct kfi_info *info, const struct kfi_user_info *from)
 	struct kfi_rx_attr *rx = info->rx_attr;
 	struct kfi_ep_attr *ep = info->ep_attr;
 
-	/* Kernel-only bits are for those who have kernel pointers. */
+	/* Bits for kernel code only are removed: a process has no kernel pointers. */
 	info->caps = from->caps & ~GENMASK_ULL(63, 60);
 	info->mode = from->mode;
 	info->addr_format = from->addr_format;
@@ -222,7 +220,7 @@ static void give_info(struct kfi_user_info *to, const struct kfi_info *info)
 	COPY_DOMAIN(&to->domain, domain);
 	to->tx.caps &= ~GENMASK_ULL(63, 60);
 	to->rx.caps &= ~GENMASK_ULL(63, 60);
-	/* What the operations of a process may have */
+	/* Limits of the operations of a process */
 	to->tx.iov_limit = min_t(u64, tx->iov_limit, KFI_USER_IOV_MAX);
 	to->rx.iov_limit = min_t(u64, rx->iov_limit, KFI_USER_IOV_MAX);
 	to->tx.rma_iov_limit = min_t(u64, tx->rma_iov_limit, KFI_USER_IOV_MAX);
@@ -267,8 +265,8 @@ char *ku_string(u64 from, size_t max)
 }
 
 /*
- * Short names stand for ports in a way that this module can't check; and processes have no use
- * for them.
+ * Short names stand for ports in a way that this module can't check, and processes have no use for
+ * them.
  */
 static bool for_processes(const struct kfi_info *info)
 {

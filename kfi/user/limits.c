@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What one user may have, in all contexts together.
+ * Limits of one user, in all contexts together.
  *
- * The counts belong to the user in whose name a context was opened, and go back to that user
- * whoever closes it. Pinned memory is charged to user_struct.locked_vm, where io_uring, AF_XDP
- * and mlock() of shared memory charge theirs, so that RLIMIT_MEMLOCK covers all of them together.
+ * The counts belong to the user in whose name a context was opened, and are returned to that user,
+ * whatever process closes it. Pinned memory is charged to user_struct.locked_vm, as io_uring,
+ * AF_XDP and mlock() of shared memory do, so that RLIMIT_MEMLOCK covers all of them together.
  */
 #include <linux/cred.h>
 #include <linux/in6.h>
@@ -39,12 +39,13 @@ MODULE_PARM_DESC(max_queue_mb,
 		 "kernel memory for queues and operations of one user, MiB (default 1024)");
 
 /**
- * struct ku_user - a user who has a context
- * @entry:	in ku_users
- * @contexts:	references; under ku_users_lock
- * @cred:	of the first opener, which keeps the user's account, where pinned memory is charged
- * @count:	objects of each kind
- * @room:	bytes of queues
+ * struct ku_user - a user with an open context
+ * @entry: entry in ku_users
+ * @contexts: references; under ku_users_lock
+ * @cred: credentials of the first opener, which hold the user's account, to which pinned memory is
+ *	charged
+ * @count: objects of each kind
+ * @room: bytes of queues
  */
 struct ku_user {
 	struct list_head	entry;
@@ -166,9 +167,9 @@ void ku_limits_unlock(struct ku_ctx *ctx, unsigned long pages)
 }
 
 /*
- * bind() asks the same of a process. kfi.ko can't: it binds in work items, which may have any
- * port. The format is the provider's, not the process's word. Short names are none of those that
- * processes may use: their numbers stand for ports in a way that only the provider knows.
+ * bind() asks the same of a process. kfi.ko can't, because it binds in work items, which may use
+ * any port. The format comes from the provider and not from the process. Processes may not use
+ * short names: their numbers stand for ports in a way that only the provider knows.
  */
 int ku_limits_addr(struct ku_ctx *ctx, u32 format, const void *addr, size_t len)
 {

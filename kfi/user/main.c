@@ -9,7 +9,7 @@
 #include <linux/uaccess.h>
 #include "context.h"
 
-/* The longest of the structures that ioctls take, with some room for those of later kernels */
+/* The longest structure of an ioctl, with some room for those of later kernels */
 #define KU_ARG_MAX	256
 
 static int ku_ioc_version(struct ku_ctx *ctx, void *arg)
@@ -26,8 +26,8 @@ static int ku_ioc_version(struct ku_ctx *ctx, void *arg)
 	[_IOC_NR(cmd)] = { fn, _IOC_SIZE(cmd) + BUILD_BUG_ON_ZERO(_IOC_SIZE(cmd) > KU_ARG_MAX) }
 
 /*
- * @size: bytes that this kernel knows of. They are those of the first version, so that no
- * structure is shorter.
+ * @size: bytes that this kernel knows of. They are those of the first version, so a shorter
+ *	structure is refused.
  */
 static const struct {
 	int (*fn)(struct ku_ctx *ctx, void *arg);
@@ -97,7 +97,7 @@ static long ku_ioctl(struct file *file, unsigned int cmd, unsigned long to)
 	if (ret)
 		return ret;
 	ret = ku_ioctls[nr].fn(ctx, arg);
-	/* Also after an error: some say how much room would have been needed. */
+	/* Copied after an error as well: some calls return how much room they would have needed. */
 	if (copy_to_user((void __user *)to, arg, min(size, ku_ioctls[nr].size)) && !ret)
 		return -EFAULT;
 	return ret;
@@ -132,7 +132,7 @@ static int __init ku_init(void)
 	return ret;
 }
 
-/* Open contexts pin the module: none is left. */
+/* Open contexts hold a reference of the module, so none is left. */
 static void __exit ku_exit(void)
 {
 	misc_deregister(&ku_device);

@@ -2,14 +2,14 @@
 /*
  * The table of a context's objects: find, hold, close.
  *
- * An ioctl holds the objects that it uses (ku_obj.users). Closing takes the handle out of the
- * table, so that no new call finds the object, wakes those that sleep on it and waits for the
- * others.
+ * An ioctl holds a reference of the objects that it uses (ku_obj.users). Close takes the handle out
+ * of the table, so that no new call finds the object, wakes calls that sleep on it and waits for
+ * the others.
  *
- * An object counts those that stand on it (ku_obj.bound), as kfi.ko does. While there are any,
- * closing fails before anything has changed, and calls of other threads go on. A call that is under
- * way may add one after that: closing waits for the call, finds the object in use and puts the
- * handle back.
+ * An object counts the objects that depend on it (ku_obj.bound), as kfi.ko does. While there are
+ * any, close fails before anything has changed, and calls of other threads go on. A call that is
+ * under way may add a dependent object after that: close waits for the call, finds the object in
+ * use and puts the handle back.
  */
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
@@ -62,9 +62,9 @@ void *ku_obj_new(struct ku_ctx *ctx, struct ku_obj *parent, size_t size, u32 cla
 	mutex_init(&obj->lock);
 	refcount_set(&obj->users, 1);
 	/*
-	 * The index is taken, and what is stored there can't be found. One that was given back is
-	 * not taken again soon: a handle that is kept for too long names nothing, rather than
-	 * something else.
+	 * The index is taken, but the object can't be found yet. An index that was freed is not
+	 * taken again soon, so that a handle that a process keeps for too long names no object
+	 * rather than another one.
 	 */
 	ret = xa_alloc_cyclic(&ctx->objs, &obj->handle, NULL, XA_LIMIT(1, INT_MAX), &ctx->next,
 			      GFP_KERNEL_ACCOUNT);
@@ -83,7 +83,7 @@ give_back:
 
 void ku_obj_publish(struct ku_obj *obj)
 {
-	/* The index is reserved, so that no memory is needed. */
+	/* The index is reserved, so the store needs no memory. */
 	WARN_ON_ONCE(xa_err(xa_store(&obj->ctx->objs, obj->handle, obj, GFP_KERNEL)));
 }
 
@@ -113,7 +113,7 @@ struct ku_obj *ku_obj_get(struct ku_ctx *ctx, u32 handle, u32 class)
 void ku_obj_put(struct ku_obj *obj)
 {
 	if (unlikely(refcount_dec_and_test(&obj->users))) {
-		smp_mb__after_atomic();		/* before the look for sleepers */
+		smp_mb__after_atomic();		/* before the test for sleepers */
 		wake_up_var(&obj->users);
 	}
 }
@@ -139,7 +139,7 @@ struct ku_domain *ku_domain_get(struct ku_ctx *ctx, u32 handle)
 
 /* ---- closing ---- */
 
-/* Completions of its receives may be read later: they find that they are in no list. */
+/* Completions of its receives may be read later: they find the receives in no list. */
 static void forget_receives(struct ku_ep *ep)
 {
 	struct ku_ctx *ctx = ep->obj.ctx;
@@ -171,7 +171,7 @@ static int end_ep(struct ku_ep *ep)
 	if (ret)
 		return ret;
 	forget_receives(ep);
-	/* A queue that can't be closed is still used: better lost than freed. */
+	/* A queue that can't be closed is still used: a leak is better than a use after free. */
 	if (ep->hidden && !WARN_ON_ONCE(ku_ring_end(ep->hidden)))
 		ku_ring_free(ep->hidden);
 	return 0;
@@ -203,7 +203,7 @@ static int end_obj(struct ku_obj *obj)
 	}
 }
 
-/* What is left of an object that has ended. */
+/* Free an object that has ended. */
 static void free_obj(struct ku_obj *obj)
 {
 	ku_waiter_close(obj);
@@ -230,22 +230,22 @@ static void free_obj(struct ku_obj *obj)
 }
 
 /*
- * No call can find the object any more, and those that have found it are through. A call may
- * sleep for long, over memory that another process provides: then a fatal signal ends the wait.
- * @last: no call is under way.
+ * Wait for the calls that have found the object; no further call can find it. A call may sleep for
+ * long, over memory that another process provides, so a fatal signal ends the wait. @last: no call
+ * is under way.
  */
 static int wait_for_users(struct ku_obj *obj, bool last)
 {
 	WRITE_ONCE(obj->closing, true);
 	if (obj->waiter)
 		ku_waiter_wake(obj);
-	ku_obj_put(obj);	/* the table's */
-	if (last)	/* somebody polls a descriptor */
+	ku_obj_put(obj);	/* reference of the table */
+	if (last)	/* a descriptor may be polled */
 		wait_var_event(&obj->users, !refcount_read(&obj->users));
 	else if (wait_var_event_killable(&obj->users, !refcount_read(&obj->users)) &&
 		 refcount_inc_not_zero(&obj->users))
 		return -EINTR;
-	smp_acquire__after_ctrl_dep();	/* what the last user has written is seen */
+	smp_acquire__after_ctrl_dep();	/* pairs with the last ku_obj_put() */
 	return 0;
 }
 
@@ -286,7 +286,7 @@ int ku_obj_close(struct ku_ctx *ctx, u32 handle)
 	return close_obj(ctx, handle, false);
 }
 
-/* An object is closed before those that it stands on, or is bound to. */
+/* Objects are closed before those on which they depend. */
 void ku_obj_close_all(struct ku_ctx *ctx)
 {
 	static const u32 order[] = {

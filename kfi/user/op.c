@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations of a process: where their payload is, and what is done when they have ended.
+ * Operations of a process: their payload, and what is done when they have ended.
  *
- * What is sent is copied while the process posts it, up to KFI_USER_COPY_MAX bytes: that costs
- * less than to pin it, and nothing can change it afterwards. Longer payload, and memory that is
- * received into, is pinned (pin.c).
+ * Payload to be sent is copied while the process posts it, up to KFI_USER_COPY_MAX bytes: a copy
+ * costs less than a pin, and the process can't change it afterwards. Longer payload, and memory for
+ * receives, is pinned (pin.c).
  *
- * Where RLIMIT_MEMLOCK has no room, payload up to COPY_LONG_MAX is copied as well: receives may
- * hold the limit, whose messages may come only after this one has gone. Such a copy is charged to
- * the user's room for queues.
+ * If RLIMIT_MEMLOCK has no room, payload up to COPY_LONG_MAX is copied as well: the limit may be
+ * used up by receives whose messages come only after this message was sent. Such a copy is charged
+ * to the user's room for queues.
  */
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -77,7 +77,9 @@ void ku_op_put(struct ku_op *op)
 
 /* ---- payload ---- */
 
-/* The segments of a descriptor, whose sum is what it says. Return: how many, or an error. */
+/*
+ * Copy the segments of a descriptor, whose sum has to be its length. Return: number, or an error.
+ */
 static int load_iov(const struct kfi_user_desc *desc, struct kfi_user_iovec *iov)
 {
 	u64 sum = 0;
@@ -125,7 +127,10 @@ static int copy_in(struct ku_op *op, const struct kfi_user_iovec *iov, int count
 	return 0;
 }
 
-/* The pages of a pin that have @len bytes from @base: how many, beginning with *@first. */
+/*
+ * Return the number of pages of a pin that contain @len bytes from @base on, and in *@first the
+ * first one.
+ */
 static size_t pin_pages_of(const struct ku_pin *pin, u64 base, size_t len, size_t *first)
 {
 	size_t at = ku_pin_offset(pin, base);
@@ -134,7 +139,7 @@ static size_t pin_pages_of(const struct ku_pin *pin, u64 base, size_t len, size_
 	return DIV_ROUND_UP(offset_in_page(at) + len, PAGE_SIZE);
 }
 
-/* One segment: the operation walks the vector of the pin. */
+/* One segment: the iterator uses the vector of the pin. */
 static void set_pin(struct iov_iter *iter, const struct ku_pin *pin, u64 base, size_t len)
 {
 	size_t first, pages = pin_pages_of(pin, base, len, &first);
@@ -160,7 +165,10 @@ static int hold_pin(struct ku_op *op, const struct kfi_user_iovec *piece, bool w
 	return 0;
 }
 
-/* Several segments: a vector of its own, of whole pages but for the ends of each segment. */
+/*
+ * Several segments: the iterator uses a vector of its own, of whole pages except at the ends of
+ * each segment.
+ */
 static int join_pins(struct ku_op *op, const struct kfi_user_iovec *iov, int count, size_t len)
 {
 	size_t pages = 0, first, n, used = 0, left, take, off;
@@ -209,7 +217,7 @@ static int pin_iov(struct ku_op *op, const struct kfi_user_iovec *iov, int count
 	return 0;
 }
 
-/* In place of pins, of which some may be there. @ret: why there are not all of them */
+/* Copy instead of pinning. Some pins may exist already. @ret: error of the pin that failed */
 static int copy_long(struct ku_op *op, const struct kfi_user_iovec *iov, int count, size_t len,
 		     int ret)
 {
@@ -218,7 +226,7 @@ static int copy_long(struct ku_op *op, const struct kfi_user_iovec *iov, int cou
 	ku_op_release_memory(op);
 	if (len > COPY_LONG_MAX)
 		return ret;
-	/* There will be room when the copies of this process have been sent that were under way. */
+	/* There will be room when other copies of this process have been sent. */
 	if (ku_limits_room(op->ctx->user, len))
 		return copied ? -EAGAIN : ret;
 	op->room = len;
@@ -242,8 +250,8 @@ int ku_op_source(struct ku_op *op, const struct kfi_user_desc *desc)
 }
 
 /*
- * Messages are put into a multi-receive buffer one behind the other, and are told of by address:
- * it needs one piece.
+ * Messages are put into a multi-receive buffer one behind the other, and are reported by address:
+ * the buffer has to be mapped in one piece.
  */
 static int map_multi(struct ku_op *op, const struct kfi_user_iovec *iov, int count)
 {
@@ -263,7 +271,7 @@ static int map_multi(struct ku_op *op, const struct kfi_user_iovec *iov, int cou
 	return 0;
 }
 
-/* What only looks at a message, or drops it, has no buffer. */
+/* A receive that only peeks at a message, or drops it, has no buffer. */
 int ku_op_sink(struct ku_op *op, const struct kfi_user_desc *desc)
 {
 	struct kfi_user_iovec iov[KFI_USER_IOV_MAX];
@@ -282,9 +290,9 @@ int ku_op_sink(struct ku_op *op, const struct kfi_user_desc *desc)
 }
 
 /*
- * An atomic operation: @len bytes of operands, as many of values to compare with, and as many of
- * old values. kfi.ko takes kernel addresses alone, so that old values go to the process's memory
- * when the operation has ended.
+ * Prepare an atomic operation: @len bytes of operands, as many of values to compare with, and as
+ * many of old values. kfi.ko takes only kernel addresses, so the old values are copied to the
+ * process's memory when the operation has ended.
  */
 int ku_op_atomic(struct ku_op *op, const struct kfi_user_desc *desc, size_t len)
 {
@@ -312,11 +320,11 @@ int ku_op_atomic(struct ku_op *op, const struct kfi_user_desc *desc, size_t len)
 	return 0;
 }
 
-/* ---- the end ---- */
+/* ---- end ---- */
 
 /*
- * A receive leaves the list of its endpoint. A message that was peeked at and claimed stays there
- * for the receive that will take it, which needs this very context. Return: it stays.
+ * Take a receive from the list of its endpoint. A message that was peeked at and claimed stays
+ * there for the receive that will take it, which needs the same context. Return: true if it stays.
  */
 static bool leave_list(struct ku_op *op, int err)
 {
@@ -336,7 +344,7 @@ static bool leave_list(struct ku_op *op, int err)
 void ku_op_done(struct ku_op *op, u64 flags, int err)
 {
 	if (op->flags & KFI_MULTI_RECV && !(flags & KFI_MULTI_RECV))
-		return;		/* more messages come into the buffer, or are on their way */
+		return;		/* more messages are received into the buffer, or will be */
 	if (op->fetched && !err)
 		WARN_ON_ONCE(!copy_to_iter(op->fetched, iov_iter_count(&op->result), &op->result));
 	if (!leave_list(op, err))

@@ -36,7 +36,7 @@ int ku_ioc_fabric(struct ku_ctx *ctx, void *arg)
 	return 0;
 }
 
-/* Less than what is offered may be asked for; 0 asks for nothing special. */
+/* Reduce a size to what was asked for; 0 asks for nothing special. */
 static void shorten(size_t *offered, size_t asked)
 {
 	if (asked)
@@ -44,9 +44,9 @@ static void shorten(size_t *offered, size_t asked)
 }
 
 /*
- * kfi.ko and providers trust an info to be an answer of theirs. So the info of a process is a
- * question, and the first answer to it is what is opened, with queues that may be shorter and
- * fewer capabilities.
+ * kfi.ko and providers trust an info to be an answer of theirs. So the info of a process is used as
+ * hints, and the first answer to them is what is opened, with queues that may be shorter and fewer
+ * capabilities.
  */
 static struct kfi_info *ask(struct ku_ctx *ctx, const struct kfi_info *asked)
 {
@@ -73,9 +73,9 @@ static struct kfi_info *ask(struct ku_ctx *ctx, const struct kfi_info *asked)
 	shorten(&info->tx_attr->inject_size, asked->tx_attr->inject_size);
 	shorten(&info->ep_attr->max_msg_size, asked->ep_attr->max_msg_size);
 	/*
-	 * A vector of the process may be of any number of pages: the operations of kfi.ko take it
-	 * as an iov_iter, and have no room for vectors of their own. Flags are complete when they
-	 * get here.
+	 * A vector of the process may have any number of pages: it is posted as one iov_iter, so
+	 * operations of kfi.ko need no room for vectors. The flags of a descriptor are complete, so
+	 * no defaults are added.
 	 */
 	info->tx_attr->iov_limit = 1;
 	info->rx_attr->iov_limit = 1;
@@ -85,7 +85,7 @@ static struct kfi_info *ask(struct ku_ctx *ctx, const struct kfi_info *asked)
 	return info;
 }
 
-/* An endpoint is of its domain: what names that replaces what the process says. */
+/* The names of an endpoint's domain replace those in the info of the process. */
 static int same_domain(struct kfi_info *asked, const struct kfi_info *domain)
 {
 	char *name = kstrdup(domain->domain_attr->name, GFP_KERNEL_ACCOUNT);
@@ -108,7 +108,7 @@ static int same_domain(struct kfi_info *asked, const struct kfi_info *domain)
 	return 0;
 }
 
-/* The info to open something with, in @fabric or in @domain. */
+/* Return the info for an object in @fabric or in @domain. */
 static struct kfi_info *open_info(struct ku_ctx *ctx, const struct kfi_user_open *open,
 				  struct ku_obj *fabric, const struct ku_domain *domain)
 {
@@ -123,7 +123,9 @@ static struct kfi_info *open_info(struct ku_ctx *ctx, const struct kfi_user_open
 	if (fabric)
 		asked->fabric_attr->fabric = container_of(fabric->fid, struct kfid_fabric, fid);
 	info = ret ? ERR_PTR(ret) : ask(ctx, asked);
-	/* Addresses in regions are what the process says, never those of the kernel's mapping. */
+	/*
+	 * Addresses in regions are chosen by the process, and never those of the kernel's mapping.
+	 */
 	if (!IS_ERR(info))
 		info->domain_attr->mr_mode &= ~KFI_MR_VIRT_ADDR;
 	kfi_freeinfo(asked);
@@ -141,7 +143,7 @@ static u64 ep_room(const struct kfi_info *info)
 }
 
 /*
- * What all kinds of struct kfi_user_open have in common: an object of @class, and the info to
+ * First part of all calls with struct kfi_user_open: allocate an object of @class, and the info to
  * open it with.
  */
 static void *open_new(struct ku_ctx *ctx, struct kfi_user_open *open, struct ku_obj *fabric,
@@ -177,7 +179,7 @@ free_info:
 	return ERR_PTR(ret);
 }
 
-/* The other end of it: @ret is what kfi.ko said. */
+/* Last part of these calls. @ret: result of kfi.ko */
 static int open_done(struct kfi_user_open *open, struct ku_obj *obj, struct kfid *fid,
 		     struct kfi_info *info, int ret)
 {
@@ -192,7 +194,7 @@ static int open_done(struct kfi_user_open *open, struct ku_obj *obj, struct kfid
 	return 0;
 }
 
-/* The domain keeps the info: its endpoints have to be of the same kind. */
+/* The domain keeps the info, because its endpoints have to be of the same provider and domain. */
 static int open_domain(struct ku_domain *domain, struct kfid_fabric *fabric, struct kfi_info *info)
 {
 	struct kfi_domain_limits limits;
@@ -290,7 +292,7 @@ static int make_unprivileged(struct kfid_ep *ep)
 	return kfi_setopt(&ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_UNPRIVILEGED, &yes, sizeof(yes));
 }
 
-/* The request belongs to the endpoint from then on. */
+/* On success the request belongs to the endpoint. */
 static int open_endpoint(struct kfi_info *info, struct ku_connreq *req, struct ku_ep *ep)
 {
 	int ret;
@@ -354,7 +356,7 @@ put_domain:
 	return ret;
 }
 
-/* A context of @class, which endpoints of a domain share */
+/* Open a context of @class, which endpoints of a domain share */
 static int open_shared(struct ku_ctx *ctx, struct kfi_user_open *open, u32 class)
 {
 	struct ku_domain *domain;

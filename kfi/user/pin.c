@@ -4,16 +4,16 @@
  * operation.
  *
  * A cached pin is in the tree of its context, with a reference of the cache. It has a notifier of
- * the memory management, which learns when the process unmaps or discards a part of the memory:
- * the pin is then dead, leaves the tree and is unpinned when the last operation has ended. The
- * next operation on that address pins anew. Other changes of the mapping, such as a migration
- * that was tried or a change of protection, do not move pinned pages.
+ * the memory management, which is called when the process unmaps or discards a part of the memory:
+ * the pin is then dead, leaves the tree and is unpinned when the last operation has ended. The next
+ * operation on that address pins anew. Other changes of the mapping, such as an attempt to migrate
+ * pages or a change of protection, do not move pinned pages.
  *
- * The notifier may not sleep, so it takes ku_cache.lock alone. Unpinning may sleep, and the last
- * reference may be dropped in softirq: ku_ctx.reap_work does it.
+ * The notifier may not sleep, so it takes only ku_cache.lock. Unpinning may sleep, and the last
+ * reference may be dropped in softirq, so ku_ctx.reap_work unpins.
  *
  * Pages are counted against RLIMIT_MEMLOCK as long as they are pinned. When the limit is reached
- * the cache gives back what no operation uses.
+ * the cache releases pins that no operation uses.
  */
 #include <linux/highmem.h>
 #include <linux/sched/mm.h>
@@ -28,7 +28,7 @@
 
 /* ---- unpinning ---- */
 
-/* Pages that lie side by side are unpinned together. */
+/* Adjacent pages are unpinned together. */
 static void unpin_pages(struct ku_pin *pin)
 {
 	unsigned int i, n;
@@ -90,13 +90,13 @@ void ku_pin_release(struct ku_pin *pin, bool receive)
 	long pages = pin->nr_pages;
 
 	ku_pin_put(pin);
-	smp_mb__before_atomic();	/* charge() finds the pages held, or not in use */
+	smp_mb__before_atomic();	/* charge() finds the pages either held or not in use */
 	atomic_long_sub(pages, held);
 }
 
 /* ---- the cache ---- */
 
-/* Out of the cache: the caller has its reference. */
+/* Take a pin out of the cache. The caller gets the reference of the cache. */
 static void uncache(struct ku_pin *pin)
 {
 	struct ku_cache *cache = &pin->ctx->cache;
@@ -107,7 +107,7 @@ static void uncache(struct ku_pin *pin)
 	cache->pins--;
 }
 
-/* The process gives up a part of the memory. */
+/* The process unmaps or discards a part of the memory. */
 static bool invalidate(struct mmu_interval_notifier *notifier,
 		       const struct mmu_notifier_range *range, unsigned long seq)
 {
@@ -121,7 +121,7 @@ static bool invalidate(struct mmu_interval_notifier *notifier,
 	mmu_interval_set_seq(notifier, seq);
 	if (!list_empty(&pin->idle)) {
 		uncache(pin);
-		ku_pin_put(pin);	/* under the lock: ku_cache_exit() waits for it */
+		ku_pin_put(pin);	/* under the lock, on which ku_cache_exit() waits */
 	}
 	pin->dead = true;
 	spin_unlock(&cache->lock);
@@ -155,7 +155,7 @@ static struct ku_pin *cache_find(struct ku_ctx *ctx, unsigned long start, unsign
 	return pin;
 }
 
-/* The least recently used pin that no operation uses. */
+/* Return the least recently used pin that no operation uses. */
 static struct ku_pin *cache_oldest(struct ku_cache *cache)
 {
 	struct ku_pin *pin;
@@ -171,7 +171,7 @@ static struct ku_pin *cache_oldest(struct ku_cache *cache)
 	return NULL;
 }
 
-/* Give back a pin that is not in use, at once. False: there is none. */
+/* Release a pin that is not in use, at once. Return: false if there is none. */
 static bool cache_shrink(struct ku_ctx *ctx)
 {
 	struct ku_pin *pin = cache_oldest(&ctx->cache);
@@ -184,8 +184,8 @@ static bool cache_shrink(struct ku_ctx *ctx)
 }
 
 /*
- * Unless the process has given the memory up since @seq: then the operation that asked for it is
- * the only one.
+ * Put a pin into the cache, unless the process has unmapped or discarded the memory since @seq:
+ * then only the operation that asked for it uses the pin.
  */
 static void cache_add(struct ku_pin *pin, unsigned long seq)
 {
@@ -210,10 +210,7 @@ void ku_cache_init(struct ku_ctx *ctx)
 	INIT_WORK(&ctx->reap_work, reap_work);
 }
 
-/*
- * No operation is left. A notifier may still be at work: it has a pin, and lets go of it under
- * the lock.
- */
+/* No operation is left. A notifier may still run: it has a pin, and drops it under the lock. */
 void ku_cache_exit(struct ku_ctx *ctx)
 {
 	while (cache_shrink(ctx))
@@ -227,10 +224,12 @@ void ku_cache_exit(struct ku_ctx *ctx)
 /* ---- pinning ---- */
 
 /*
- * Pages against the limit; what the cache can spare goes. -EAGAIN: there will be room when the
- * operations have ended that hold *@held pages (NULL: none), but for @own pages of the operation
- * that asks. -ENOMEM: whether there will ever be room depends on others. *@held is read before the
- * cache and after it: an operation that ends or begins meanwhile counts.
+ * Charge pages to the limit, and release pins of the cache if necessary.
+ *
+ * Return: 0; -EAGAIN: there will be room when the operations have ended that hold *@held pages
+ * (NULL: none), without @own pages of the operation that asks; -ENOMEM: whether there will ever be
+ * room depends on others. *@held is read before the cache and after it, so that an operation that
+ * ends or begins meanwhile is counted.
  */
 static int charge(struct ku_ctx *ctx, unsigned long pages, const atomic_long_t *held,
 		  unsigned long own)
@@ -243,7 +242,7 @@ static int charge(struct ku_ctx *ctx, unsigned long pages, const atomic_long_t *
 	while (ku_limits_lock(ctx, pages)) {
 		if (cache_shrink(ctx))
 			continue;
-		/* What is left of the cache is in use, or already on its way out */
+		/* The remaining pins of the cache are in use, or are being unpinned already. */
 		flush_work(&ctx->reap_work);
 		if (!ku_limits_lock(ctx, pages))
 			return 0;
@@ -283,9 +282,9 @@ static int pin_pages(struct ku_pin *pin, unsigned long start, unsigned int pages
 }
 
 /*
- * Pinned for writing if that can be, so that the memory serves sends and receives. @cached: the
- * notifier has to be there before the pages are pinned, or a change between the two is missed.
- * @held: @own: see charge().
+ * Pin for writing if possible, so that the memory serves sends and receives. @cached: the notifier
+ * has to be inserted before the pages are pinned, or a change between the two is missed. @held,
+ * @own: see charge().
  */
 static struct ku_pin *pin_new(struct ku_ctx *ctx, unsigned long start, unsigned int pages,
 			      bool write, bool cached, const atomic_long_t *held,
@@ -341,7 +340,7 @@ uncharge:
 	return ERR_PTR(ret);
 }
 
-/* The pages that bytes of the process lie in. */
+/* Return the pages that contain bytes of the process. */
 static int whole_pages(u64 base, u64 len, unsigned long *start, unsigned int *pages)
 {
 	u64 end, n;

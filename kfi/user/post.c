@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Posting: an array of descriptors, each of which becomes one call of kfi.ko.
+ * Posts: an array of descriptors, each of which becomes one call of kfi.ko.
  *
- * A descriptor is copied before it is looked at. The context of the operation of kfi.ko is always
- * a struct ku_op: nothing that the process says is taken for a pointer.
+ * A descriptor is copied before it is checked. The context of an operation of kfi.ko is always a
+ * struct ku_op: no number of the process is used as a pointer.
  */
 #include <linux/nospec.h>
 #include <linux/sched/signal.h>
@@ -21,8 +21,8 @@
 #define PEEK_FLAGS	(KFI_PEEK | KFI_CLAIM | KFI_DISCARD)
 
 /*
- * What a descriptor of each kind may have in its flags: a subset of what kfi.ko takes, without
- * what names kernel objects.
+ * Flags that a descriptor of each kind may have: those that kfi.ko takes, without those that name
+ * kernel objects.
  */
 static const u64 post_flags[] = {
 	[KFI_USER_RECV]			= RX_FLAGS,
@@ -37,8 +37,8 @@ static const u64 post_flags[] = {
 };
 
 /*
- * Every operation makes an entry in the queue of kfi.ko, so that its end is known; the process
- * sees those that it wants.
+ * Every operation makes an entry in the queue of kfi.ko, so that this module learns of its end. The
+ * process sees only the entries that it has asked for.
  */
 static u64 kernel_flags(const struct kfi_user_desc *desc)
 {
@@ -99,7 +99,10 @@ static void unlist_receive(struct ku_op *op)
 	spin_unlock_bh(&op->ctx->ops_lock);
 }
 
-/* The operation that has claimed a message for this context; its reference passes to the caller. */
+/*
+ * Return the operation that has claimed a message for this context; its reference passes to the
+ * caller.
+ */
 static struct ku_op *take_claim(struct ku_ep *ep, u64 context)
 {
 	struct ku_ctx *ctx = ep->obj.ctx;
@@ -117,8 +120,8 @@ static struct ku_op *take_claim(struct ku_ep *ep, u64 context)
 }
 
 /*
- * A new operation; or the one that has claimed the message, as kfi.ko knows the claim by its
- * context. It has no memory of the process: ku_op_sink() gives none to what only looks.
+ * Return a new operation; or the one that has claimed the message, because kfi.ko finds the claim
+ * by its context. That one has no memory of the process: ku_op_sink() pins none for a peek.
  */
 static struct ku_op *receive_op(struct ku_ep *ep, const struct kfi_user_desc *desc)
 {
@@ -134,7 +137,7 @@ static struct ku_op *receive_op(struct ku_ep *ep, const struct kfi_user_desc *de
 	return op;
 }
 
-/* The receive did not come about. A claim that it was for is still there. */
+/* Undo a receive that could not be posted. A claim that it was for stays. */
 static void receive_failed(struct ku_ep *ep, struct ku_op *op, const struct kfi_user_desc *desc)
 {
 	unlist_receive(op);
@@ -256,7 +259,7 @@ static ssize_t post_atomic(struct ku_ep *ep, const struct kfi_user_desc *desc, s
 				     kernel_flags(desc));
 }
 
-/* The length of the operands is believed only as far as the endpoint can do that many. */
+/* The number of operands is limited to what the endpoint supports. */
 static ssize_t prepare_atomic(struct ku_ep *ep, const struct kfi_user_desc *desc, struct ku_op *op,
 			      size_t *count)
 {
@@ -323,11 +326,11 @@ static int post_one(struct ku_ep *ep, struct kfi_user_desc *desc)
 		return post_receive(ep, desc);
 	if (ep->obj.class != KFI_CLASS_EP)
 		return -EINVAL;
-	/* Before it is pinned */
+	/* before the payload is pinned */
 	return desc->len > ep->max_msg_size ? -EMSGSIZE : post_transmit(ep, desc);
 }
 
-/* Nothing follows what was posted with KFI_MORE. */
+/* No further operation follows those that were posted with KFI_MORE. */
 static void end_series(struct ku_ep *ep, bool more)
 {
 	if (IS_ERR_OR_NULL(ep))
@@ -337,7 +340,7 @@ static void end_series(struct ku_ep *ep, bool more)
 	ku_obj_put(&ep->obj);
 }
 
-/* The endpoint is looked up once for descriptors in a row that name the same. */
+/* The endpoint is looked up once for consecutive descriptors that name the same one. */
 static int post_all(struct ku_ctx *ctx, const struct kfi_user_desc __user *descs, u32 count,
 		    u32 *posted)
 {
@@ -380,7 +383,7 @@ int ku_ioc_post(struct ku_ctx *ctx, void *arg)
 
 /* ---- KFI_IOC_CANCEL ---- */
 
-/* The oldest receive with this context, with a reference. */
+/* Return the oldest receive with this context, with a reference. */
 static struct ku_op *find_receive(struct ku_ep *ep, u64 context)
 {
 	struct ku_ctx *ctx = ep->obj.ctx;
@@ -389,7 +392,7 @@ static struct ku_op *find_receive(struct ku_ep *ep, u64 context)
 	spin_lock_bh(&ctx->ops_lock);
 	list_for_each_entry(op, &ep->receives, link)
 		if (!op->ended && op->context == context) {
-			/* Its address is not that of another operation meanwhile. */
+			/* Its memory is not reused for another operation meanwhile. */
 			refcount_inc(&op->ref);
 			found = op;
 			break;

@@ -3,8 +3,8 @@
  * Waiting for completion queues, event queues and counters: in an ioctl, or by poll() on a
  * descriptor of KFI_IOC_GETWAIT.
  *
- * The descriptor may outlive the queue, and be given to another process. It has a struct ku_waiter,
- * whose pointer to the queue is cleared when the queue is closed.
+ * The descriptor may outlive the queue, and may be passed to another process. It refers to a struct
+ * ku_waiter, whose pointer to the queue is cleared when the queue is closed.
  */
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
@@ -31,7 +31,7 @@ int ku_waiter_open(struct ku_obj *obj)
 	return 0;
 }
 
-/* The object has ended: pollers see that nothing will come. */
+/* The object has ended: pollers are told that no event will come. */
 void ku_waiter_close(struct ku_obj *obj)
 {
 	struct ku_waiter *waiter = obj->waiter;
@@ -56,7 +56,7 @@ static bool is_ready(struct ku_obj *obj)
 	return obj->class == KFI_CLASS_EQ && ku_eq_ready(obj);
 }
 
-/* ---- a descriptor ---- */
+/* ---- descriptors ---- */
 
 static __poll_t waiter_poll(struct file *file, poll_table *table)
 {
@@ -116,9 +116,12 @@ int ku_ioc_getwait(struct ku_ctx *ctx, void *arg)
 	return 0;
 }
 
-/* ---- an ioctl ---- */
+/* ---- ioctls ---- */
 
-/* 0: go on sleeping; positive: what is waited for is there; negative: why it will not be. */
+/*
+ * Return: 0: continue to sleep; positive: what the caller waits for has come; negative: it will not
+ * come, for this reason.
+ */
 static int look(struct ku_obj *obj, const struct kfi_user_wait *wait)
 {
 	struct kfid_cntr *cntr;
@@ -147,7 +150,8 @@ static int wait_for(struct ku_obj *obj, const struct kfi_user_wait *wait)
 	left = wait_event_interruptible_timeout(obj->waiter->wait, (ret = look(obj, wait)),
 						timeout);
 	if (left < 0)
-		return -EINTR;	/* not to be started again by itself: the time has run */
+		/* not restarted automatically, because the time limit has been running */
+		return -EINTR;
 	if (!ret)
 		return -ETIMEDOUT;
 	return min(ret, 0);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Memory regions of the process. Their pages are pinned until the region is closed, and mapped in
- * one piece, so that a region of any length has one segment for each piece of the process's
- * vector.
+ * one piece, so that a region of any length has one segment for each piece of the process's vector.
  */
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -18,7 +17,7 @@ void ku_mr_release(struct ku_mr *mr)
 		ku_pin_put(mr->pins[--mr->nr_pins]);
 }
 
-/* One piece of the vector. The region keeps its pin. */
+/* Add one piece of the vector. The region keeps its pin. */
 static int add_piece(struct ku_mr *mr, const struct kfi_user_iovec *piece, bool write,
 		     struct kvec *kvec)
 {

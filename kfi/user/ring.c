@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Completion queues: entries of the queue of kfi.ko move into a ring that the process maps.
+ * Completion queues: entries of the queue of kfi.ko are moved into a ring that the process maps.
  *
- * The handler of the queue (softirq) moves entries under ku_ring.lock as long as the ring has
- * room. What does not fit stays in the queue of kfi.ko, which counts it against the room that
- * posts and messages need: nothing is lost and nothing grows. The flag "overflow" then tells the
+ * The handler of the queue (softirq) moves entries under ku_ring.lock as long as the ring has room.
+ * Entries that do not fit stay in the queue of kfi.ko, which counts them against the room that
+ * posts and messages need: no entry is lost, and nothing grows. The flag "overflow" then tells the
  * reader to call KFI_IOC_DRAIN:
  *
  *	kernel				reader
@@ -13,8 +13,8 @@
  *	(3) is there room now?		(3) is overflow 1?
  *
  * At least one of the two sees what the other has done. The only word of the mapping that the
- * kernel reads is the reader's position; a wrong one makes the ring look full, or overwrites
- * entries that the same process has not read.
+ * kernel reads is the reader's position. A wrong position makes the ring look full, or lets entries
+ * be overwritten that the same process has not read.
  */
 #include <linux/log2.h>
 #include <linux/mm.h>
@@ -31,7 +31,7 @@ static_assert(sizeof(struct kfi_user_ring) == 128);
 static_assert(sizeof(struct kfi_user_cqe) == 64);
 static_assert(sizeof(struct kfi_user_cqe_err) == sizeof(struct kfi_user_cqe));
 
-/* ---- moving ---- */
+/* ---- moving entries ---- */
 
 static u32 ring_room(const struct ku_ring *ring)
 {
@@ -40,13 +40,15 @@ static u32 ring_room(const struct ku_ring *ring)
 	return used > ring->mask ? 0 : ring->mask + 1 - used;
 }
 
-/* Room for @need slots, or the reader has been told to ask for more. */
+/*
+ * Return: slots that are free, if at least @need are, or 0 after the reader was told to call DRAIN.
+ */
 static u32 room_or_overflow(struct ku_ring *ring, u32 need)
 {
 	u32 room;
 
 	if (!ring->head)
-		return KU_BATCH;	/* nobody reads */
+		return KU_BATCH;	/* a hidden queue */
 	room = ring_room(ring);
 	if (likely(room >= need))
 		return room;
@@ -81,7 +83,7 @@ static void show_slot(struct ku_ring *ring, const struct ku_op *op,
 	}
 }
 
-/* One completion. The slot is written before the operation is freed. */
+/* Move one completion. The slot is written before the operation is freed. */
 static void move_entry(struct ku_ring *ring, const struct kfi_cq_err_entry *e)
 {
 	struct ku_op *op = e->op_context;
@@ -126,7 +128,7 @@ static bool move_batch(struct ku_ring *ring)
 	return n > 0;
 }
 
-/* Up to RING_ROUND entries. Return: there may be more. */
+/* Move up to RING_ROUND entries. Return: true if there may be more. */
 static bool move_round(struct ku_ring *ring)
 {
 	u32 before = ring->tail;
@@ -137,7 +139,8 @@ static bool move_round(struct ku_ring *ring)
 	while (more && left--)
 		more = move_batch(ring);
 	if (ring->head && ring->tail != before)
-		smp_store_release(&ring->head->tail, ring->tail);	/* the slots are written */
+		/* after the slots were written */
+		smp_store_release(&ring->head->tail, ring->tail);
 	return more;
 }
 
@@ -149,13 +152,13 @@ static void ring_handler(struct kfid_cq *cq, void *context)
 	spin_lock_bh(&ring->lock);
 	more = move_round(ring);
 	if (more && !ring->ending)
-		schedule_work(&ring->work);	/* softirqs of others wait */
+		schedule_work(&ring->work);	/* lets other softirqs run */
 	spin_unlock_bh(&ring->lock);
 	if (ring->obj.waiter)
 		ku_waiter_wake(&ring->obj);
 }
 
-/* All entries, with pauses. */
+/* Move all entries, with pauses. */
 static void ring_move(struct ku_ring *ring)
 {
 	bool more;
@@ -181,7 +184,7 @@ bool ku_ring_ready(struct ku_ring *ring)
 	       READ_ONCE(ring->head->overflow);
 }
 
-/* ---- life ---- */
+/* ---- open and close ---- */
 
 static int ring_alloc(struct ku_ring *ring, u32 slots)
 {
@@ -248,7 +251,7 @@ int ku_ioc_cq(struct ku_ctx *ctx, void *arg)
 		ret = PTR_ERR(ring);
 		goto put_domain;
 	}
-	/* kfi.ko has about as many bytes an entry. */
+	/* kfi.ko uses about as many bytes for an entry. */
 	ret = ku_limits_room(ctx->user, 2 * slots * sizeof(struct kfi_user_cqe));
 	if (ret)
 		goto abandon;
@@ -281,8 +284,8 @@ put_domain:
 }
 
 /*
- * Nothing is bound to the queue any more, so no entry comes. Those that were not read go, and
- * with them what their operations hold.
+ * No endpoint is bound to the queue any more, so no entry comes. Entries that were not read are
+ * dropped, with the memory that their operations hold.
  */
 int ku_ring_end(struct ku_ring *ring)
 {
@@ -305,7 +308,7 @@ int ku_ring_end(struct ku_ring *ring)
 
 void ku_ring_free(struct ku_ring *ring)
 {
-	vfree(ring->head);	/* pages that are still mapped go with their mapping */
+	vfree(ring->head);	/* pages that are still mapped are freed with their mapping */
 	kvfree_rcu(ring, obj.rcu);
 }
 
@@ -321,7 +324,7 @@ int ku_ring_map(struct ku_ring *ring, struct vm_area_struct *vma)
 	return ret;
 }
 
-/* The reader has seen the flag. */
+/* Called when the reader has seen the flag "overflow". */
 int ku_ioc_drain(struct ku_ctx *ctx, void *arg)
 {
 	struct kfi_user_handle *drain = arg;
