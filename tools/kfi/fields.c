@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * fields.c - objects of the kernel as JSON, as a table, or as blocks of lines.
- * What an object consists of is a table of fields; all three come from it.
+ * fields.c - objects of the kernel as JSON, as a table, or as blocks of lines. A table of fields
+ * describes an object; all three outputs are made from it.
  */
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -152,7 +152,7 @@ void list_add(struct nlmsghdr *nlh, void *arg)
 		object_text(list, nlh);
 }
 
-/* ---- all of them ---- */
+/* ---- all objects ---- */
 
 void list_begin(struct list *list, const struct field *fields, size_t n, enum layout layout,
 		bool details)
@@ -208,7 +208,7 @@ static void print_table(const struct list *list)
 					   i == last);
 }
 
-/* The first field heads the block. */
+/* The first field is the heading of the block. */
 static void print_blocks(const struct list *list)
 {
 	size_t i, r;

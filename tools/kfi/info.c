@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * info.c - kfi info: what kfi_getinfo() answers
- */
+/* info.c - kfi info: shows the result of kfi_getinfo() */
 #include <errno.h>
 #include <getopt.h>
 #include <string.h>

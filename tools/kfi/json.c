@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * json.c - JSON to the standard output, as it comes
- */
+/* json.c - JSON to the standard output, without a document in memory */
 #include <math.h>
 #include <string.h>
 
 #include "kfi.h"
 
 static unsigned int depth;
-static bool follows;	/* something precedes in this object or array */
+static bool follows;	/* an element precedes in this object or array */
 
 static void new_line(void)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * kfi.h - what the parts of the kfi command share
- */
+/* kfi.h - shared by the parts of the kfi command */
 #ifndef KFI_H
 #define KFI_H
 
@@ -21,12 +19,12 @@
 /* Exit codes */
 enum {
 	EXIT_OK		= 0,
-	EXIT_FAILED	= 1,	/* the system said no, or data was wrong */
-	EXIT_USAGE	= 2,	/* the command line makes no sense */
+	EXIT_FAILED	= 1,	/* the system has refused, or data was wrong */
+	EXIT_USAGE	= 2,	/* the command line is invalid */
 	EXIT_CANCELED	= 130,	/* Ctrl-C */
 };
 
-/* What the global options say */
+/* Global options */
 extern struct options {
 	bool json;
 	bool pretty;
@@ -40,10 +38,10 @@ struct verb {
 	int (*run)(int argc, char **argv);
 };
 
-/* Run the verb that argv[0] begins, or say what there is. */
+/* Run the verb that argv[0] is a prefix of, or print what verbs there are. */
 int run_verb(const char *of, const struct verb *verbs, size_t n, int argc, char **argv,
 	     void (*usage)(FILE *to));
-/* Options that all verbs take; true if it was one. */
+/* Handle an option that all verbs take. Return: true if it was one. */
 bool common_option(int opt);
 #define COMMON_SHORT "hj"
 #define COMMON_LONG							\
@@ -65,12 +63,15 @@ int cmd_perf(int argc, char **argv);
 /* ---- nl.c: generic netlink ---- */
 
 /**
- * struct nlx - a socket and the family it talks to
- * @sk: the socket; @family: number; @module: what has to be loaded
- * @error: of the request under way: 0, or a positive error number
- * @text: what the kernel said about it
+ * struct nlx - a socket and the family that it communicates with
+ * @sk: the socket
+ * @family: number of the family
+ * @module: module that provides the family
+ * @error: error of the request under way: 0, or a positive error number
+ * @text: message of the kernel about the error
  * @done: the answer is complete
- * @message: gets each message; @arg: for it
+ * @message: called for each message
+ * @arg: argument of @message
  */
 struct nlx {
 	struct nl_sock *sk;
@@ -83,13 +84,16 @@ struct nlx {
 	void *arg;
 };
 
-/* 0, or an exit code after having complained */
+/* Return: 0, or an exit code after a message */
 int nlx_open(struct nlx *nlx, const char *family, const char *module);
 void nlx_close(struct nlx *nlx);
 struct nl_msg *nlx_request(struct nlx *nlx, int cmd, int flags);
-/* Sends and frees @msg, handles what comes until it is answered. 0, or a positive error. */
+/* Send and free @msg, and handle messages until it is answered. Return: 0, or a positive error. */
 int nlx_call(struct nlx *nlx, struct nl_msg *msg);
-/* Handle what has come, wait at most @ms. False after an error of the socket. */
+/*
+ * Handle messages that have come; wait at most @ms milliseconds. Return: false on an error of the
+ * socket.
+ */
 bool nlx_wait(struct nlx *nlx, int ms);
 void nlx_complain(const struct nlx *nlx, const char *what);
 
@@ -102,7 +106,7 @@ void json_u64(const char *key, uint64_t value);
 void json_double(const char *key, double value);
 void json_bool(const char *key, bool value);
 void json_null(const char *key);
-/* All is out: 0, or an exit code after having complained. */
+/* Flush the output. Return: 0, or an exit code after a message */
 int json_finish(void);
 
 /* ---- text.c: names of numbers ---- */
@@ -115,7 +119,7 @@ void mr_mode_text(uint64_t mode, char *buf, size_t size);
 const char *protocol_name(uint64_t protocol);
 const char *addr_format_name(uint32_t format);
 const char *ep_state_name(uint32_t state);
-/* "64k", "1M", "1000"; false if it is no such number up to @max */
+/* "64k", "1M", "1000". Return: false if it is no such number up to @max */
 bool parse_size(const char *text, uint64_t max, uint64_t *value);
 void size_text(uint64_t bytes, char *buf, size_t size);
 
@@ -139,8 +143,9 @@ enum field_kind {
 /**
  * struct field - a property of an object
  * @key: its name, in JSON and as a column
- * @kind: what it is
- * @nest: 0, or the nest it is in; @attr: its attribute
+ * @kind: type of its value
+ * @nest: 0, or the nested attribute that contains it
+ * @attr: its attribute
  * @detail: not a column of the table
  */
 struct field {
@@ -151,7 +156,9 @@ struct field {
 	bool detail;
 };
 
-/** enum layout - how text shows objects */
+/**
+ * enum layout - form of the text output of objects
+ */
 enum layout {
 	LAYOUT_TABLE,
 	LAYOUT_BLOCKS,
@@ -168,10 +175,10 @@ struct list {
 
 void list_begin(struct list *list, const struct field *fields, size_t n, enum layout layout,
 		bool details);
-/* A message callback: one more object. */
+/* Callback for messages: add one more object. */
 void list_add(struct nlmsghdr *nlh, void *list);
 int list_end(struct list *list);
-/* The same for a whole dump: 0, or an exit code after having complained. */
+/* The same for a whole dump. Return: 0, or an exit code after a message. */
 int dump_list(int cmd, const struct field *fields, size_t n, enum layout layout, bool details,
 	      uint32_t ep_id);
 

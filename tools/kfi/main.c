@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * main.c - the kfi command: options and verbs, in the manner of ip and rdma
- */
+/* main.c - the kfi command: options and verbs, similar to ip and rdma */
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -57,7 +55,7 @@ static const struct verb *find_verb(const struct verb *verbs, size_t n, const ch
 	for (i = 0; i < n; i++) {
 		if (strncmp(verbs[i].name, word, strlen(word)))
 			continue;
-		if (!verbs[i].name[strlen(word)]) {	/* in full */
+		if (!verbs[i].name[strlen(word)]) {	/* the full name */
 			*matches = 1;
 			return &verbs[i];
 		}
@@ -98,7 +96,7 @@ int run_verb(const char *of, const struct verb *verbs, size_t n, int argc, char 
 	verb = *argv[0] ? find_verb(verbs, n, argv[0], &matches) : NULL;
 	if (!verb || matches > 1)
 		return bad_verb(of, verbs, n, argv[0], verb ? matches : 0);
-	optind = 0;	/* scan anew */
+	optind = 0;	/* start the scan again */
 	return verb->run(argc, argv);
 }
 

@@ -24,9 +24,11 @@ static const struct field map_fields[] = {
 
 #define MAP_FOLDER	"/etc/kfabric"
 #define MAP_FILE	MAP_FOLDER "/map"
-#define MAP_MOST	65536	/* entries that the kernel takes */
+#define MAP_MOST	65536	/* entries that the kernel accepts */
 
-/** struct map - entries: of the kernel, in the order of the numbers, or of a file */
+/**
+ * struct map - entries: of the kernel, in the order of the numbers, or of a file
+ */
 struct map {
 	size_t n;
 	struct entry {
@@ -53,7 +55,10 @@ static bool parse_id(const char *text, uint32_t *id)
 	return true;
 }
 
-/* Options of all verbs, and exactly @n words, or at most -@n. The exit code, or -1 to go on. */
+/*
+ * Parse options of all verbs, and exactly @n words, or at most -@n. Return: an exit code, or -1 to
+ * go on.
+ */
 static int parse(const char *verb, int argc, char **argv, int n, const char *usage)
 {
 	static const struct option longs[] = { COMMON_LONG, {} };
@@ -68,7 +73,8 @@ static int parse(const char *verb, int argc, char **argv, int n, const char *usa
 	if (optind + abs(n) < argc)
 		return usage_error(verb, "too many words: '%s'", argv[optind + abs(n)]);
 	if (optind + n > argc)
-		return usage_error(verb, n == 1 ? "the ID is missing" : "an ID and an ADDRESS are needed");
+		return usage_error(verb, n == 1 ? "the ID is missing" :
+						  "an ID and an ADDRESS are needed");
 	return -1;
 }
 
@@ -84,7 +90,9 @@ static bool parse_addr(const char *text, struct in_addr *addr)
 
 /* ---- the kernel's map ---- */
 
-/* Add @addr, or delete what has the number. An exit code, after having complained. */
+/*
+ * Add @addr, or delete the entry of this number. Return: an exit code, after a message on failure.
+ */
 static int ask_change(struct nlx *nlx, int cmd, uint32_t id, const struct in_addr *addr)
 {
 	struct nl_msg *msg = nlx_request(nlx, cmd, 0);
@@ -130,7 +138,8 @@ static void take_entry(struct nlmsghdr *nlh, void *arg)
 }
 
 /*
- * All entries of the namespace, in the order of the numbers. An exit code, after having complained.
+ * Read all entries of the namespace, in the order of the numbers. Return: an exit code, after a
+ * message on failure.
  */
 static int ask_map(struct nlx *nlx, struct map *map)
 {
@@ -165,7 +174,7 @@ static bool write_map(FILE *file, const struct map *map)
 	return !ferror(file) && !fflush(file);
 }
 
-/* The old file is there until all of the new one is on the disk. */
+/* The old file exists until all of the new one is on the disk. */
 static int save_file(const char *name, const struct map *map)
 {
 	char fresh[PATH_MAX];
@@ -179,7 +188,7 @@ static int save_file(const char *name, const struct map *map)
 		return file_error(name);
 	}
 	if (!strcmp(name, MAP_FILE))
-		mkdir(MAP_FOLDER, 0755);	/* else fopen() says why not */
+		mkdir(MAP_FOLDER, 0755);	/* if this fails, fopen() reports the reason */
 	file = fopen(fresh, "w");
 	if (!file)
 		return file_error(fresh);
@@ -192,7 +201,9 @@ static int save_file(const char *name, const struct map *map)
 	return EXIT_OK;
 }
 
-/* "ID ADDRESS", or nothing; what is behind # is for people. False: it makes no sense. */
+/*
+ * Parse "ID ADDRESS", or an empty line; # begins a comment. Return: false if the line is invalid.
+ */
 static bool read_line(char *line, struct map *map)
 {
 	struct entry *entry = &map->at[map->n];
@@ -257,7 +268,10 @@ static bool has_entry(const struct map *map, const struct entry *entry)
 	return found && found->addr.s_addr == entry->addr.s_addr;
 }
 
-/* What is there already stays; what contradicts it is complained of, and all else is added. */
+/*
+ * Add all entries that do not exist already. An entry that contradicts an existing one is reported
+ * and left out.
+ */
 static int add_all(struct nlx *nlx, const struct map *have, const struct map *want)
 {
 	int ret = EXIT_OK;
@@ -270,7 +284,7 @@ static int add_all(struct nlx *nlx, const struct map *have, const struct map *wa
 	return ret;
 }
 
-/* ---- what is done ---- */
+/* ---- actions ---- */
 
 static int cmd_show_map(int argc, char **argv)
 {
@@ -279,7 +293,8 @@ static int cmd_show_map(int argc, char **argv)
 
 	if (ret >= 0)
 		return ret;
-	return dump_list(KFI_CMD_GET_MAP, map_fields, ARRAY_SIZE(map_fields), LAYOUT_TABLE, false, 0);
+	return dump_list(KFI_CMD_GET_MAP, map_fields, ARRAY_SIZE(map_fields), LAYOUT_TABLE, false,
+			 0);
 }
 
 static int cmd_add(int argc, char **argv)
@@ -295,7 +310,8 @@ static int cmd_add(int argc, char **argv)
 	if (!parse_id(argv[optind], &id))
 		return bad_id("map add", argv[optind]);
 	if (!parse_addr(argv[optind + 1], &addr))
-		return usage_error("map add", "'%s' is not the IPv4 address of a node", argv[optind + 1]);
+		return usage_error("map add", "'%s' is not the IPv4 address of a node",
+				   argv[optind + 1]);
 	return change(KFI_CMD_ADD_MAP, id, &addr);
 }
 

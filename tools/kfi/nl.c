@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * nl.c - generic netlink through libnl: open, ask, and say what went wrong
- */
+/* nl.c - generic netlink through libnl: open, send requests, report errors */
 #include <errno.h>
 #include <linux/netlink.h>
 #include <poll.h>
@@ -17,7 +15,7 @@
 #define SOL_NETLINK 270
 #endif
 
-/* The kernel's words lie behind the header of the request, or all of it. */
+/* The message of the kernel is behind the header of the request, or behind all of the request. */
 static void take_text(struct nlx *nlx, const struct nlmsgerr *e, int len)
 {
 	struct nlmsghdr *nlh = (struct nlmsghdr *)((char *)e - NLMSG_HDRLEN);
@@ -53,7 +51,7 @@ static int on_done(struct nl_msg *msg, void *arg)
 	struct nlx *nlx = arg;
 	struct nlmsghdr *nlh = nlmsg_hdr(msg);
 
-	/* A dump that failed says so in its last message. */
+	/* The last message of a dump has its error. */
 	if (nlh->nlmsg_type == NLMSG_DONE && nlmsg_datalen(nlh) >= (int)sizeof(int))
 		nlx->error = -*(int *)nlmsg_data(nlh);
 	nlx->done = true;
@@ -121,7 +119,7 @@ struct nl_msg *nlx_request(struct nlx *nlx, int cmd, int flags)
 
 	if (!msg)
 		return NULL;
-	/* A dump acknowledges itself. */
+	/* A dump needs no acknowledgement. */
 	if (!(flags & NLM_F_DUMP))
 		flags |= NLM_F_ACK;
 	if (!genlmsg_put(msg, NL_AUTO_PORT, NL_AUTO_SEQ, nlx->family, 0, flags, cmd, 1)) {
@@ -141,7 +139,7 @@ bool nlx_wait(struct nlx *nlx, int ms)
 	if (!ret)
 		return true;
 	ret = nl_recvmsgs_default(nlx->sk);
-	/* What the kernel answers has been seen by on_error(). */
+	/* on_error() has handled an error in the kernel's answer. */
 	return ret >= 0 || ret == -NLE_AGAIN || ret == -NLE_INTR || ret == -NLE_NOMEM || nlx->done;
 }
 

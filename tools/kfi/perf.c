@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * perf.c - kfi perf: servers of the in-kernel tester
- */
+/* perf.c - kfi perf: servers of the tester in the kernel */
 #include <errno.h>
 #include <getopt.h>
 #include <string.h>
@@ -153,7 +151,7 @@ static int cmd_server(int argc, char **argv)
 
 /* ---- kfi perf stop, kfi perf list ---- */
 
-/* Options of all verbs only. The exit code, or -1 to go on. */
+/* Parse options of all verbs only. Return: an exit code, or -1 to go on. */
 static int plain_parse(int argc, char **argv, const char *usage)
 {
 	static const struct option longs[] = { COMMON_LONG, {} };
@@ -175,7 +173,8 @@ static int cmd_stop(int argc, char **argv)
 	uint64_t id = 0;
 	int ret;
 
-	ret = plain_parse(argc, argv, "Usage: kfi perf stop [ID]\n\nStop a server, or all of them.\n");
+	ret = plain_parse(argc, argv,
+			  "Usage: kfi perf stop [ID]\n\nStop a server, or all of them.\n");
 	if (ret >= 0)
 		return ret;
 	if (optind < argc && (!parse_size(argv[optind], UINT32_MAX, &id) || !id))

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * perf.h - kfi perf run: what was asked for, one measurement, and its figures
- */
+/* perf.h - kfi perf run: its command line, one measurement, and its figures */
 #ifndef KFI_TOOL_PERF_H
 #define KFI_TOOL_PERF_H
 
@@ -9,7 +7,9 @@
 
 #include "kfi.h"
 
-/** enum bench - what the figures are about */
+/**
+ * enum bench - kind of a measurement
+ */
 enum bench {
 	BENCH_LATENCY,
 	BENCH_BANDWIDTH,
@@ -21,13 +21,26 @@ enum bench {
 
 /**
  * struct plan - the command line
- * @ops: @benches: bits of what is measured
- * @sizes: @nsizes: bytes of messages
- * @iterations: 0 means @duration_ms counts
- * @warmup: -1 means a default
+ * @provider: provider of the server
+ * @node: node of the server
+ * @service: service of the server
+ * @type: endpoint type
+ * @ops: operations to be measured, bits
+ * @benches: kinds of measurements, bits
+ * @sizes: bytes of messages
+ * @nsizes: number of @sizes
+ * @depth: operations under way
+ * @batch: operations that are posted together
+ * @depth_given: @depth was on the command line
+ * @iterations: number of operations; 0: measure for @duration_ms
+ * @duration_ms: time of a measurement
+ * @warmup: operations before the measurement; -1: a default
+ * @timeout_ms: time limit
+ * @wait: how completions are waited for
+ * @mem: kind of memory
  * @check: a short verified run precedes each measurement
  * @verify: the measurement itself is verified
- * @progress: show it
+ * @progress: show the progress
  */
 struct plan {
 	const char *provider, *node, *service;
@@ -45,7 +58,9 @@ struct plan {
 	bool check, verify, progress;
 };
 
-/** struct task - one measurement, with what it found */
+/**
+ * struct task - one measurement, with its results
+ */
 struct task {
 	enum bench bench;
 	uint32_t op;
@@ -65,7 +80,7 @@ extern const char *const bench_names[];
 extern const char *const wait_names[];
 extern const char *const mem_names[];
 
-/* perf_args.c: the exit code, or -1 to go on */
+/* perf_args.c. Return: an exit code, or -1 to go on */
 int perf_parse(int argc, char **argv, struct plan *plan);
 
 /* perf_print.c */

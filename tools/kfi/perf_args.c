@@ -79,7 +79,7 @@ static bool add_size(struct plan *plan, uint64_t size)
 	return true;
 }
 
-/* FROM:TO, by powers of two times FROM, and TO itself. */
+/* FROM:TO adds FROM times powers of two up to TO, and TO itself. */
 static bool add_range(struct plan *plan, uint64_t from, uint64_t to)
 {
 	if (!from || from > to)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * perf_run.c - kfi perf run: one measurement after the other. The kernel does
- * the work and tells how it goes; we show it, and stop it when asked to.
+ * perf_run.c - kfi perf run: one measurement after the other. The kernel measures and reports the
+ * progress; this file shows it, and stops the measurement on request.
  */
 #include <errno.h>
 #include <signal.h>
@@ -12,9 +12,9 @@
 
 #include "perf.h"
 
-#define CHECKED_OPS	32U		/* of a verified run before a measurement */
+#define CHECKED_OPS	32U		/* operations of a verified run before a measurement */
 #define CHECKED_BYTES	(16U << 20)	/* but no more bytes than this */
-#define IN_FLIGHT	(32U << 20)	/* bytes, if the depth is ours to choose */
+#define IN_FLIGHT	(32U << 20)	/* bytes under way, if the depth is not given */
 
 static atomic_bool interrupted;
 
@@ -59,7 +59,9 @@ static void on_message(struct nlmsghdr *nlh, void *arg)
 		t->id = id;
 		return;
 	}
-	/* The first news may come before the number does; another run's are old. */
+	/*
+	 * The first report may come before the number of the run; reports of another run are old.
+	 */
 	if ((t->id && id != t->id) || !attrs[KFI_PERF_A_STATE])
 		return;
 	t->state = nla_get_u32(attrs[KFI_PERF_A_STATE]);
@@ -112,7 +114,7 @@ static int call_id(struct nlx *nlx, int cmd, uint32_t id)
 	return nlx_call(nlx, msg);
 }
 
-/* Follow a run to its end. News may be lost when there are too many: then ask. */
+/* Follow a run to its end. Too many reports may be lost: then ask for the state. */
 static int follow(struct nlx *nlx, const struct plan *plan, struct task *t)
 {
 	uint64_t before;
@@ -129,7 +131,7 @@ static int follow(struct nlx *nlx, const struct plan *plan, struct task *t)
 	return 0;
 }
 
-/* The server can't be reached: the other measurements would fail the same way. */
+/* The server can't be reached: further measurements would fail in the same way. */
 static bool unreachable(uint32_t error)
 {
 	return error == ETIMEDOUT || error == ECONNREFUSED || error == ECONNRESET ||
@@ -151,7 +153,7 @@ static void complain_task(const struct plan *plan, const struct task *t)
 		complain("is a server running there (kfi perf server) with this provider, type and port?");
 }
 
-/* 0, or an exit code after having complained */
+/* Return: 0, or an exit code after a message */
 static int run_task(struct nlx *nlx, const struct plan *plan, struct task *t)
 {
 	int err;
@@ -180,7 +182,7 @@ static int run_task(struct nlx *nlx, const struct plan *plan, struct task *t)
 	return EXIT_FAILED;
 }
 
-/* ---- all of them ---- */
+/* ---- all measurements ---- */
 
 static uint32_t choose_depth(const struct plan *plan, uint64_t size)
 {
@@ -206,7 +208,7 @@ static void plan_task(const struct plan *plan, uint32_t op, enum bench bench, ui
 	t->verify = plan->verify;
 }
 
-/* Few operations, all bytes compared. */
+/* Run a few operations, and compare all bytes. */
 static void plan_check(const struct task *t, struct task *check)
 {
 	uint64_t fits = CHECKED_BYTES / t->size;
@@ -222,7 +224,7 @@ static bool is_wrong(const struct task *t)
 	return t->result[KFI_PERF_RESULT_A_VERIFY_ERRORS] || t->result[KFI_PERF_RESULT_A_LOST];
 }
 
-/* 0, or an exit code; *@end says that there is no point in going on. */
+/* Return: 0, or an exit code; *@end is set if further measurements are pointless. */
 static int measure(struct nlx *nlx, const struct plan *plan, uint32_t op, enum bench bench,
 		   uint64_t size, bool *end)
 {
@@ -243,7 +245,7 @@ static int measure(struct nlx *nlx, const struct plan *plan, uint32_t op, enum b
 	return is_wrong(&task) || is_wrong(&check) ? EXIT_FAILED : 0;
 }
 
-/* Wrong data ends nothing, so that one sees how much of it is wrong. */
+/* Wrong data does not stop the measurements, so that the user sees how much of it is wrong. */
 static int measure_all(struct nlx *nlx, const struct plan *plan)
 {
 	unsigned int n = __KFI_PERF_OP_MAX * BENCH_MAX * plan->nsizes, i;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * show.c - kfi provider, kfi show, kfi stats: what there is, and how it fares
- */
+/* show.c - kfi provider, kfi show, kfi stats: objects, and their statistics */
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +70,10 @@ static const struct field stats_fields[] = {
 	{ "dropped", FIELD_U64, KFI_A_STATS, KFI_STATS_A_DROPPED },
 };
 
-/* Options of the verbs here: those of all, and -d. The exit code, or -1 to go on. */
+/*
+ * Parse options of the verbs in this file: those of all verbs, and -d. Return: an exit code, or -1
+ * to go on.
+ */
 static int parse(int argc, char **argv, bool *details, const char *usage)
 {
 	static const struct option longs[] = {
@@ -95,7 +96,7 @@ static int parse(int argc, char **argv, bool *details, const char *usage)
 	return -1;
 }
 
-/* The number of an endpoint, if there is one more word. The exit code, or -1. */
+/* Parse the number of an endpoint, if there is another word. Return: an exit code, or -1. */
 static int parse_ep(const char *verb, int argc, char **argv, uint32_t *ep_id)
 {
 	uint64_t value = 0;
@@ -164,7 +165,8 @@ int cmd_show(int argc, char **argv)
 			if (begins(words[i], argv[optind]))
 				break;
 		if (i == ARRAY_SIZE(words))
-			return usage_error("show", "there are domains, endpoints and peers, not '%s'",
+			return usage_error("show",
+					   "there are domains, endpoints and peers, not '%s'",
 					   argv[optind]);
 		what = words[i];
 		optind++;

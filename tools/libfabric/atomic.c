@@ -3,12 +3,12 @@
  * atomic.c - atomic operations on memory of peers
  *
  * The kernel takes operands, and values to compare with, as one piece each, and copies them before
- * the call returns: vectors of several segments are put together here. Targets and results are
- * one piece as well; several segments are accepted if they lie one behind the other.
+ * the call returns, so vectors of several segments are joined here. Targets and results are one
+ * piece as well; several segments are accepted if they are adjacent.
  */
 #include "kfi_fi.h"
 
-#define OPERANDS_MAX	1024	/* bytes of a vector that is put together */
+#define OPERANDS_MAX	1024	/* bytes of a vector that is joined */
 
 #define WRITE_DEFAULTS	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
 			 FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE)
@@ -32,7 +32,7 @@ static const size_t sizes[] = {
 	[FI_UINT128]		= 16,
 };
 
-/* What a call is made of. Absent vectors are NULL. */
+/* Arguments of a call. Absent vectors are NULL. */
 struct atomic_call {
 	enum kfi_user_opcode	opcode;
 	enum fi_datatype	datatype;
@@ -56,7 +56,9 @@ static struct kfi_ep *to_ep(struct fid_ep *fid)
 	return kfi_container(fid, struct kfi_ep, fid);
 }
 
-/* Operands as one piece: where they are if they are one, else in @room. NULL: too many. */
+/*
+ * Return the operands as one piece: where they are if they are one, else in @room. NULL: too many.
+ */
 static const void *gather(const struct fi_ioc *iov, size_t count, size_t size, uint8_t *room)
 {
 	size_t i, len = 0;
@@ -157,7 +159,7 @@ static ssize_t post_atomic(struct kfi_ep *ep, const struct atomic_call *call)
 			return -FI_EINVAL;
 		desc.result = (uintptr_t)call->result->addr;
 	}
-	/* What is put together on this stack can't wait for the next post. */
+	/* A vector that was joined on this stack can't wait for the next post. */
 	if (call->iov_count > 1 || call->compare_count > 1)
 		desc.flags &= ~FI_MORE;
 	return kfi_post(ep, &desc);
@@ -177,7 +179,7 @@ static uint64_t fetch_flags(struct fid_ep *fid)
 	return (ep->tx_flags & FI_COMPLETION) | ep->tx_always;
 }
 
-/* A call with its message structure */
+/* Arguments of a call with a message structure */
 static struct atomic_call from_msg(enum kfi_user_opcode opcode, const struct fi_msg_atomic *msg,
 				   uint64_t flags)
 {
@@ -366,7 +368,7 @@ static ssize_t atomic_compwritemsg(struct fid_ep *fid, const struct fi_msg_atomi
 	return post_atomic(to_ep(fid), &call);
 }
 
-/* ---- what there is ---- */
+/* ---- query ---- */
 
 static int query(const struct kfi_fabric *fabric, uint32_t handle, enum fi_datatype datatype,
 		 enum fi_op op, uint64_t flags, struct fi_atomic_attr *attr)

@@ -2,8 +2,8 @@
 /*
  * av.c - address vectors
  *
- * The kernel's vectors are tables. A program that asked for FI_AV_MAP is given the indices for
- * handles. Insertion ends before the call returns: there are no events of it.
+ * The kernel's vectors are tables. A program that has asked for FI_AV_MAP gets indices as handles.
+ * An insertion is complete when the call returns, and makes no events.
  */
 #include "kfi_fi.h"
 
@@ -48,7 +48,7 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr
 		if (ret && !at)
 			return ret;
 		if (ret) {
-			/* The caller has to learn which those are that were inserted. */
+			/* The caller has to learn which addresses were inserted. */
 			for (; at < count; at++) {
 				if (fi_addr)
 					fi_addr[at] = FI_ADDR_NOTAVAIL;
@@ -110,7 +110,7 @@ static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint6
 	return ret;
 }
 
-/* An address that does not fit is cut off; its length tells. */
+/* An address that does not fit is truncated; the length that is returned shows it. */
 static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *addrlen)
 {
 	struct kfi_av *av = kfi_container(fid, struct kfi_av, fid);
@@ -187,7 +187,7 @@ int kfi_av_open(struct fid_domain *dfid, struct fi_av_attr *attr, struct fid_av 
 	struct kfi_av *av;
 	int ret;
 
-	/* Neither events of insertion, nor a vector that processes share by its name */
+	/* There are neither events of insertions, nor vectors that processes share by name. */
 	if (attr->flags & FI_EVENT || attr->name)
 		return -FI_ENOSYS;
 	if (attr->type > FI_AV_TABLE)

@@ -26,7 +26,7 @@ struct kfi_connreq *kfi_connreq_new(struct kfi_pep *pep, uint32_t handle)
 	return req;
 }
 
-/* The kernel rejects a request that is closed and that nothing else was done with. */
+/* The kernel rejects a request that is closed without further use. */
 void kfi_connreq_free(struct kfi_connreq *req)
 {
 	struct kfi_fabric *fabric = req->fabric;
@@ -38,7 +38,10 @@ void kfi_connreq_free(struct kfi_connreq *req)
 	free(req);
 }
 
-/* The program may still have the info: its handle stays what it is, and names nothing any more. */
+/*
+ * The program may still have the info: its handle stays valid memory, and names no request any
+ * more.
+ */
 static void orphan_requests(struct kfi_pep *pep)
 {
 	struct kfi_fabric *fabric = pep->fabric;
@@ -56,7 +59,7 @@ static void orphan_requests(struct kfi_pep *pep)
 
 /* ---- names ---- */
 
-/* Endpoints and passive endpoints alike */
+/* Get a name of an endpoint or passive endpoint */
 static int name_call(const struct kfi_fabric *fabric, uint32_t handle, unsigned long request,
 		     void *addr, size_t *addrlen)
 {
@@ -103,7 +106,7 @@ static int ep_getpeer(struct fid_ep *fid, void *addr, size_t *addrlen)
 
 /* ---- connections ---- */
 
-/* fi_connect() is not told how long the address is. */
+/* fi_connect() has no argument for the length of the address. */
 static size_t address_len(const struct kfi_ep *ep, const void *addr)
 {
 	const struct sockaddr *sa = addr;
@@ -152,7 +155,7 @@ static int ep_accept(struct fid_ep *fid, const void *param, size_t paramlen)
 	return kfi_call(ep->domain->fabric, KFI_IOC_ACCEPT, &arg);
 }
 
-/* What was gathered before is sent before. */
+/* Gathered operations are sent before the shutdown. */
 static int ep_shutdown(struct fid_ep *fid, uint64_t flags)
 {
 	struct kfi_ep *ep = kfi_container(fid, struct kfi_ep, fid);

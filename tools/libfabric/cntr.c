@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/*
- * cntr.c - counters: read in memory that is mapped from the kernel, changed by calls
- */
+/* cntr.c - counters: read in memory that is mapped from the kernel, changed by calls */
 #include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "kfi_fi.h"
 
-/* As in cq.c: a thread that spins gives the CPU away now and then. */
+/* As in cq.c: a thread that spins yields the CPU now and then. */
 #define YIELD_FROM	2048
 #define YIELD_EVERY	256
 
@@ -22,7 +20,7 @@ static uint64_t cntr_errors(const struct kfi_cntr *cntr)
 	return __atomic_load_n(&cntr->count->errors, __ATOMIC_ACQUIRE);
 }
 
-/* The mapping is not there in a child of fork(): 0 is all that such a reader gets. */
+/* A child of fork() does not have the mapping, and reads 0. */
 static uint64_t cntr_read(struct fid_cntr *fid)
 {
 	struct kfi_cntr *cntr = kfi_container(fid, struct kfi_cntr, fid);
@@ -84,8 +82,8 @@ static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
 }
 
 /*
- * As in cq_sreadfrom(), a sleep is short while gathered operations wait for room in the kernel.
- * The kernel ends a wait when it counts an error; errors before each sleep are looked at here.
+ * As in cq_sreadfrom(), a sleep is short while gathered operations wait for room in the kernel. The
+ * kernel ends a wait when it counts an error; errors before each sleep are checked here.
  */
 static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 {

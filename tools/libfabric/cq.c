@@ -2,12 +2,12 @@
 /*
  * cq.c - completion queues
  *
- * Completions lie in a ring that is mapped from the kernel, so that a program which spins on a
- * queue makes no system call: struct kfi_user_ring says who writes what. cq->lock makes the
- * threads of a program one reader.
+ * Completions are in a ring that is mapped from the kernel, so that a program which spins on a
+ * queue makes no system call. The comment of struct kfi_user_ring says which side writes which
+ * member. With cq->lock the threads of a program are one reader.
  *
- * An error of an operation that was gathered with FI_MORE, and that the kernel refused when it
- * was posted at last, has no place in the ring. Such errors lie in cq->late and are read first.
+ * An operation that was gathered with FI_MORE may be refused by the kernel when it is posted at
+ * last. Such an error has no place in the ring. It is put into cq->late, which is read first.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -16,17 +16,17 @@
 #include "kfi_fi.h"
 
 /*
- * A thread that spins on an empty ring may keep its peer from the CPU. After YIELD_FROM looks it
- * gives the CPU away at every YIELD_EVERYth.
+ * A thread that spins on an empty ring may keep its peer from the CPU. After YIELD_FROM reads it
+ * yields the CPU at every YIELD_EVERYth read.
  */
 #define YIELD_FROM	2048
 #define YIELD_EVERY	256
 
-/* How often a reader looks after gathered operations that the kernel had no room for */
+/* How often a reader retries gathered operations for which the kernel had no room */
 #define STUCK_LOOKS	64
 #define STUCK_WAIT_MS	1
 
-#define DEFAULT_SIZE	0	/* the kernel's */
+#define DEFAULT_SIZE	0	/* the kernel's default */
 
 /* ---- the ring, under cq->lock ---- */
 
@@ -49,9 +49,9 @@ static void cq_advance(struct kfi_cq *cq, uint32_t slots)
 }
 
 /*
- * The ring is empty: does the kernel have completions that had no room? The barrier orders the
- * store of head before the load of overflow; the kernel stores overflow before it loads head.
- * So one of both sees the other's store, and nothing is left behind.
+ * The ring is empty: does the kernel have completions that did not fit? The barrier orders the
+ * store of head before the load of overflow; the kernel stores overflow before it loads head. So
+ * one of the two sees the other's store, and no completion is forgotten.
  */
 static bool cq_overflowed(struct kfi_cq *cq)
 {
@@ -62,7 +62,9 @@ static bool cq_overflowed(struct kfi_cq *cq)
 	return __atomic_load_n(&cq->ring->overflow, __ATOMIC_RELAXED);
 }
 
-/* Return: there is something in the ring, after the kernel has moved there what had no room. */
+/*
+ * Let the kernel move completions that did not fit. Return: true if there are entries in the ring.
+ */
 static bool cq_fill(struct kfi_cq *cq)
 {
 	struct kfi_user_handle arg = { .handle = cq->handle };
@@ -87,7 +89,7 @@ static void cq_copy(const struct kfi_cq *cq, void *buf, size_t at, const struct 
 		.tag		= cqe->tag,
 	};
 
-	/* Each format is the beginning of the next. */
+	/* Each format is the beginning of the next one. */
 	switch (cq->format) {
 	case FI_CQ_FORMAT_TAGGED:
 		((struct fi_cq_tagged_entry *)buf)[at] = entry;
@@ -105,7 +107,7 @@ static void cq_copy(const struct kfi_cq *cq, void *buf, size_t at, const struct 
 	}
 }
 
-/* Return: how many were taken, -FI_EAGAIN, or -FI_EAVAIL if an error is next. */
+/* Return: number of entries that were taken, -FI_EAGAIN, or -FI_EAVAIL if an error is next. */
 static ssize_t cq_take(struct kfi_cq *cq, void *buf, size_t count, fi_addr_t *src_addr)
 {
 	uint32_t n = 0, tail;	/* sums wrap around as head and tail do */
@@ -134,7 +136,7 @@ static ssize_t cq_take(struct kfi_cq *cq, void *buf, size_t count, fi_addr_t *sr
 
 /* ---- reading ---- */
 
-/* May gathered operations that were refused for want of room be tried again? */
+/* May gathered operations for which there was no room be posted again? */
 static bool cq_may_retry(const struct kfi_cq *cq, ssize_t taken)
 {
 	return atomic_load_explicit(&cq->domain->stuck, memory_order_relaxed) &&
@@ -177,8 +179,8 @@ static int signal_kernel(struct kfi_cq *cq)
 }
 
 /*
- * The late errors have been read: take back the signal that was for them. While the ring has
- * entries the wait succeeds, and the kernel keeps the signal.
+ * The late errors were read: take back the signal for them. While the ring has entries the wait
+ * succeeds, and the kernel keeps the signal.
  */
 static void cq_unsignal(struct kfi_cq *cq)
 {
@@ -187,12 +189,12 @@ static void cq_unsignal(struct kfi_cq *cq)
 	if (!cq->signalled || !kfi_call(cq->domain->fabric, KFI_IOC_WAIT, &arg))
 		return;
 	cq->signalled = false;
-	/* The kernel has one signal for both: this one was for a sleeper. */
+	/* The kernel has one signal for both uses: this one was for a sleeper. */
 	if (atomic_load(&cq->asked))
 		signal_kernel(cq);
 }
 
-/* The next error entry: of those that came late, or of the ring with its second slot */
+/* Take the next error entry: a late one, or one of the ring with its second slot */
 static bool cq_take_error(struct kfi_cq *cq, struct kfi_user_cqe *cqe, uint64_t *olen)
 {
 	struct kfi_late *late = STAILQ_FIRST(&cq->late);
@@ -215,8 +217,8 @@ static bool cq_take_error(struct kfi_cq *cq, struct kfi_user_cqe *cqe, uint64_t 
 }
 
 /*
- * The structure of libfabric 2 is longer than that of the program that was built with libfabric
- * 1. What is behind err_data_size is not written to: fi_cq_readerr() of 2.x has preset it.
+ * The structure of libfabric 2 is longer than that of a program that was built with libfabric 1.
+ * Members behind err_data_size are not written: fi_cq_readerr() of 2.x has set them.
  */
 static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint64_t flags)
 {
@@ -250,9 +252,9 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint6
 }
 
 /*
- * Sleep until there is an entry. A threshold is taken for one entry, which the interface allows:
- * the reader asks again. While operations wait for room in the kernel, a sleep is short, for the
- * room may come with an entry of another queue.
+ * Sleep until there is an entry. A threshold is treated as one entry, which the interface permits:
+ * the reader asks again. While operations wait for room in the kernel, a sleep is short, because
+ * the room may come with an entry of another queue.
  */
 static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src_addr,
 			    const void *cond, int timeout)
@@ -280,7 +282,7 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr
 		if (atomic_load(&cq->domain->batched) && (left < 0 || left > STUCK_WAIT_MS))
 			arg.timeout_ms = STUCK_WAIT_MS;
 		ret = kfi_call(cq->domain->fabric, KFI_IOC_WAIT, &arg);
-		/* fi_cq_signal(), or the signal of an error that was read since */
+		/* fi_cq_signal() was called, or it is the signal of an error that was read since */
 		if (ret == -FI_EAGAIN && atomic_exchange(&cq->asked, false))
 			return cq_readfrom(fid, buf, count, src_addr);
 		if (ret && ret != -FI_EAGAIN && ret != -FI_ETIMEDOUT)
@@ -327,7 +329,7 @@ bool kfi_cq_ready(struct kfi_cq *cq)
 	return ready || atomic_load(&cq->domain->batched);
 }
 
-/* The signal is for a thread that sleeps in the kernel, which knows nothing of the entry. */
+/* The signal wakes a thread that sleeps in the kernel, which does not know of the entry. */
 bool kfi_cq_add_late(struct kfi_cq *cq, const struct kfi_user_cqe *cqe)
 {
 	struct kfi_late *late = malloc(sizeof(*late));
@@ -343,7 +345,7 @@ bool kfi_cq_add_late(struct kfi_cq *cq, const struct kfi_user_cqe *cqe)
 	return true;
 }
 
-/* ---- life ---- */
+/* ---- open and close ---- */
 
 static int cq_close(struct fid *fid)
 {
@@ -393,7 +395,7 @@ static struct fi_ops_cq cq_ops = {
 	.strerror	= cq_strerror,
 };
 
-/* Map the ring, and look whether it is what it says. */
+/* Map the ring, and check its header. */
 static int cq_map(struct kfi_cq *cq, const struct kfi_user_cq *arg)
 {
 	size_t slots = arg->ring_entries;
@@ -424,7 +426,7 @@ int kfi_cq_open(struct fid_domain *dfid, struct fi_cq_attr *attr, struct fid_cq 
 	struct kfi_cq *cq;
 	int ret;
 
-	/* The processor for an interrupt is a hint that helps nobody here. */
+	/* The CPU for the interrupt is only a hint, and ignored. */
 	if (attr && attr->flags & ~FI_AFFINITY)
 		return -FI_EBADFLAGS;
 	if (attr && attr->format > FI_CQ_FORMAT_TAGGED)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * device.c - /dev/kfi: opening it, calls, mappings, waiting, and fork
+ * device.c - /dev/kfi: open, calls, mappings, waiting, and fork
  *
- * A child of fork() has a copy of the parent's descriptors, but its calls would fail, the rings
- * are not mapped in it, and a copy that stays open would keep the kernel's objects alive after
- * the parent's death. So the child closes its copies, and every call of it answers -FI_EIO.
+ * A child of fork() has a copy of the parent's descriptors, but its calls would fail, the rings are
+ * not mapped in it, and a copy that stays open would keep the kernel's objects alive after the
+ * parent's death. So the child closes its copies, and each of its calls returns -FI_EIO.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -36,7 +36,9 @@ static void in_child(void)
 {
 	struct kfi_fabric *fabric;
 
-	/* A fabric of kfi_getinfo() lies on the stack of a thread that the child does not have. */
+	/*
+	 * A fabric of kfi_getinfo() is on the stack of a thread that does not exist in the child.
+	 */
 	while ((fabric = LIST_FIRST(&kfi_fabrics))) {
 		LIST_REMOVE(fabric, entry);
 		close(fabric->fd);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/*
- * domain.c - domains: what queues, vectors, regions and endpoints are opened in
- */
+/* domain.c - domains, in which queues, vectors, regions and endpoints are opened */
 #include <endian.h>
 
 #include "kfi_fi.h"
@@ -19,7 +17,7 @@ static int domain_close(struct fid *fid)
 	return 0;
 }
 
-/* Keys have at most 64 bits, so a raw key is one of those, little-endian (see mr.c). */
+/* Keys have at most 64 bits, so a raw key is the key itself, little-endian (see mr.c). */
 static int map_raw_key(const struct fi_mr_map_raw *map)
 {
 	uint64_t key;
@@ -114,7 +112,7 @@ int kfi_domain_open(struct fid_fabric *ffid, struct fi_info *info, struct fid_do
 		free(domain);
 		return -FI_EINVAL;
 	}
-	/* What an address of a region means is said with each: see base_offset() in mr.c. */
+	/* The meaning of addresses is set for each region: see base_offset() in mr.c. */
 	domain->mr_mode = domain->info.domain.mr_mode;
 	arg.info = (uintptr_t)&domain->info;
 	arg.cookie = (uintptr_t)domain;

@@ -14,7 +14,7 @@ static struct kfi_ep *to_ep(fid_t fid)
 
 /* ---- options ---- */
 
-/* Numbers and flags of options are those of the kernel, whose values have 64 bits. */
+/* Numbers and flags of options are the kernel's, whose values have 64 bits. */
 int kfi_getopt(const struct kfi_fabric *fabric, uint32_t handle, int level, int name, void *value,
 	       size_t *len)
 {
@@ -64,7 +64,7 @@ static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t l
 
 	if (level != FI_OPT_ENDPOINT || name < 0)
 		return -FI_ENOPROTOOPT;
-	/* Options of another size are none that the kernel knows. */
+	/* The kernel knows no option of another size. */
 	if (len == sizeof(narrow)) {
 		memcpy(&narrow, value, sizeof(narrow));
 		wide = narrow;
@@ -96,7 +96,10 @@ static struct fi_ops_ep ep_ops = {
 
 /* ---- binding ---- */
 
-/* Which queue an operation completes in when the kernel never sees it, and whether it has to. */
+/*
+ * Note the queue for operations that fail before the kernel has received them, and whether all of
+ * them complete there.
+ */
 static void note_cq(struct kfi_ep *ep, struct kfi_cq *cq, uint64_t flags)
 {
 	uint64_t always = flags & FI_SELECTIVE_COMPLETION ? 0 : KFI_USER_COMPLETION;
@@ -175,7 +178,7 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 
 /* ---- commands ---- */
 
-/* A shared context without a queue of its own has that of its first endpoint. */
+/* A shared context without a queue of its own uses that of its first endpoint. */
 static int ep_enable(struct kfi_ep *ep)
 {
 	struct kfi_user_handle arg = { .handle = ep->handle };
@@ -189,7 +192,7 @@ static int ep_enable(struct kfi_ep *ep)
 	return ret;
 }
 
-/* The direction in the argument says whose default flags are meant. */
+/* The direction in the argument selects the default flags. */
 static uint64_t *default_flags(struct kfi_ep *ep, uint64_t direction)
 {
 	switch (direction & (FI_TRANSMIT | FI_RECV)) {
@@ -226,7 +229,7 @@ static int get_default_flags(struct kfi_ep *ep, uint64_t *arg)
 
 static struct fi_ops alias_fid_ops;
 
-/* The same endpoint with other default flags */
+/* Open the same endpoint with other default flags */
 static int open_alias(struct kfi_ep *ep, struct fi_alias *arg)
 {
 	struct kfi_ep *alias = malloc(sizeof(*alias));
@@ -390,7 +393,7 @@ int kfi_ep_open(struct fid_domain *dfid, struct fi_info *info, struct fid_ep **f
 	ep->addr_format = info->addr_format;
 	ep->addrlen = info->dest_addrlen ? info->dest_addrlen : info->src_addrlen;
 	if (!ep->addrlen)
-		ep->addrlen = sizeof(uint64_t);	/* of the kernel's formats that are no sockaddr */
+		ep->addrlen = sizeof(uint64_t);	/* for the kernel's formats other than sockaddr */
 	*fid = &ep->fid;
 	return 0;
 }

@@ -2,13 +2,12 @@
 /*
  * eq.c - event queues
  *
- * The kernel hands out one event after the other, errors among them. fi_eq_read() and
- * fi_eq_readerr() each leave to the other what is not theirs, may look without taking, and
- * leave an event where it is if the buffer is too small. So the library takes an event from the
- * kernel into eq->next, and programs take it from there.
+ * The kernel returns one event after the other, errors among them. fi_eq_read() and fi_eq_readerr()
+ * each leave the other's events, may peek, and leave an event if the buffer is too small. So the
+ * library takes an event from the kernel into eq->next, and programs take it from there.
  *
- * The kernel knows nothing of an event that a call leaves in eq->next. A signal tells the threads
- * that sleep in the kernel, or poll the descriptor, that there is one.
+ * The kernel does not know of an event that a call leaves in eq->next. A signal tells threads that
+ * sleep in the kernel, or poll the descriptor, that there is one.
  */
 #include <stdio.h>
 
@@ -32,9 +31,9 @@ static void eq_drop(struct kfi_eq *eq)
 }
 
 /*
- * Make an info of a connection request. It says what the program agreed on when it opened the
- * passive endpoint; the kernel knows only part of that. A request for which there is no memory
- * is rejected, which tells the caller of it.
+ * Make the info of a connection request. It contains what the program has agreed on when it opened
+ * the passive endpoint; the kernel knows only a part of that. If there is no memory for a request
+ * it is rejected, so that the peer learns of it.
  */
 static int eq_make_request(struct kfi_eq *eq, const struct kfi_user_info *flat)
 {
@@ -62,7 +61,7 @@ static int eq_make_request(struct kfi_eq *eq, const struct kfi_user_info *flat)
 	return 0;
 }
 
-/* After a call that may have fetched an event, while other threads went to sleep. */
+/* Called after a call that may have fetched an event while other threads went to sleep */
 static void eq_unlock(struct kfi_eq *eq)
 {
 	struct kfi_user_handle arg = { .handle = eq->handle };
@@ -74,7 +73,10 @@ static void eq_unlock(struct kfi_eq *eq)
 	pthread_mutex_unlock(&eq->lock);
 }
 
-/* There is no event: the descriptor is not to stay readable. The wait fails, or one has come. */
+/*
+ * There is no event, so the descriptor must not stay readable. The wait fails, or an event has
+ * come.
+ */
 static void eq_unsignal(struct kfi_eq *eq)
 {
 	struct kfi_user_wait arg = { .handle = eq->handle };
@@ -116,7 +118,7 @@ static int eq_fetch(struct kfi_eq *eq)
 
 /* ---- reading ---- */
 
-/* Cookies are the addresses of our objects, which begin with their fid. */
+/* Cookies are addresses of the library's objects, which begin with their fid. */
 static struct fid *event_fid(const struct kfi_user_event *event)
 {
 	return (struct fid *)(uintptr_t)event->cookie;
@@ -177,7 +179,7 @@ static ssize_t eq_take(struct kfi_eq *eq, uint32_t *event, void *buf, size_t len
 		return ret;
 	*event = eq->next.event.event;
 	if (!peek) {
-		eq->next.info = NULL;	/* the reader's */
+		eq->next.info = NULL;	/* it is the reader's */
 		eq->pending = false;
 	}
 	return ret;
@@ -198,7 +200,7 @@ static ssize_t eq_read(struct fid_eq *fid, uint32_t *event, void *buf, size_t le
 	return ret;
 }
 
-/* Without a buffer of the program's, error data lies in the queue until the next error is read. */
+/* Without a buffer of the program, error data stays in the queue until the next error is read. */
 static void give_err_data(struct kfi_eq *eq, struct fi_eq_err_entry *entry)
 {
 	size_t len = eq->next.event.len;
@@ -318,7 +320,7 @@ bool kfi_eq_ready(struct kfi_eq *eq)
 	return ready;
 }
 
-/* ---- life ---- */
+/* ---- open and close ---- */
 
 static int eq_close(struct fid *fid)
 {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/*
- * fabric.c - a fabric is one open of the device; all other objects are opened through it
- */
+/* fabric.c - a fabric is one open of the device; all other objects are opened through it */
 #include "kfi_fi.h"
 
 static int fabric_close(struct fid *fid)
@@ -24,9 +22,9 @@ static int fabric_close(struct fid *fid)
 }
 
 /*
- * May the program poll() the descriptors of these objects? Not while there is something to read:
- * an event that the library has taken from the kernel, or gathered operations that the kernel
- * had no room for, do not make a descriptor readable.
+ * May the program poll() the descriptors of these objects? Not if there is something to read: an
+ * event that the library has taken from the kernel, or gathered operations for which the kernel had
+ * no room, do not make a descriptor readable.
  */
 static int fabric_trywait(struct fid_fabric *fid, struct fid **fids, int count)
 {

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * info.c - fi_getinfo(), and struct fi_info to and from the flat form that the kernel takes
+ * info.c - fi_getinfo(), and conversion of struct fi_info to and from the flat form of the kernel
  *
- * The kernel matches hints with what its providers offer. What is left to the library is what
- * the kernel does not have:
+ * The kernel compares hints with the offers of its providers. The library does what the kernel does
+ * not:
  *
- * - Names. libfabric has one provider, kfi; the kernel has several. A fabric or domain of the
- *   kernel's provider "sockets" that is named "eth0" there is "sockets-eth0" here.
- * - FI_AV_MAP. The kernel's vectors are tables; an index is as good a handle as any.
- * - Memory registration. The kernel asks for nothing (some providers choose keys themselves);
- *   programs are told what they are used to.
- * - Capabilities that a process can't use through the device, which are taken away.
+ * - Names. libfabric has one provider, kfi; the kernel has several. A fabric or domain "eth0" of
+ *   the kernel's provider "sockets" is "sockets-eth0" here.
+ * - FI_AV_MAP. The kernel's vectors are tables; an index serves as a handle.
+ * - Memory registration. The kernel requires no duties of a program (some providers choose keys
+ *   themselves); programs get the modes that they expect.
+ * - Capabilities that a process can't use through the device are removed.
  */
 #include "kfi_fi.h"
 
-/* Without triggered operations, scalable endpoints, multicast; and bits of the kernel's own */
+/* Triggered operations, scalable endpoints, multicast; and bits of the kernel only */
 #define HIDDEN_CAPS	(FI_TRIGGER | FI_NAMED_RX_CTX | FI_MULTICAST | FI_COLLECTIVE | FI_HMEM | \
 			 0xFULL << 60)
-/* Those that libfabric 1 knows as something else: FI_HMEM_HOST_ALLOC, FI_VARIABLE_MSG, ... */
+/* Bits with another meaning in libfabric 1: FI_HMEM_HOST_ALLOC, FI_VARIABLE_MSG, ... */
 #define NEW_CAPS	(1ULL << 45 | 1ULL << 46 | 1ULL << 48)
 
-/* Of the info and its domain, not of one side of an endpoint */
+/* Capabilities of the info and its domain, not of one side of an endpoint */
 #define DOMAIN_CAPS	(FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SHARED_AV)
 
 /* Flags of utility providers that look for a provider to run over; no public flag is among them */
 #define LAYER_FLAGS	(0xFULL << 58)
 /*
- * What the kernel is told of. Other flags are passed over, as by libfabric's own providers. One of
- * them is FI_RESCAN of libfabric 2.2: the kernel looks at its networks anew for each answer.
+ * Flags that the kernel gets. Other flags are ignored, as by libfabric's own providers. One of them
+ * is FI_RESCAN of libfabric 2.2: the kernel looks at its networks anew for each answer.
  */
 #define PUBLIC_FLAGS	(FI_NUMERICHOST | FI_SOURCE | FI_PROV_ATTR_ONLY)
 
@@ -52,8 +52,8 @@ static size_t narrow(uint64_t n)
 /* ---- names ---- */
 
 /*
- * "provider-name" to its parts, which have room for KFI_USER_NAME_MAX bytes. Without a '-' the
- * whole name is a provider's, and the rest is empty.
+ * Split "provider-name" into its parts, which have room for KFI_USER_NAME_MAX bytes. Without a '-'
+ * the whole name is that of a provider, and the rest is empty.
  */
 int kfi_name_split(const char *name, char *provider, char *rest)
 {
@@ -85,9 +85,9 @@ static char *name_join(const char *provider, const char *name)
 }
 
 /*
- * Names of a fabric and domain to those of the kernel. A name that is a provider's alone is not
- * handed to the kernel, which would try to load a module for it, but to the caller: "eth0" in
- * the hints of a program that is after another provider must not cost anything.
+ * Convert names of a fabric and a domain to those of the kernel. A name that is only that of a
+ * provider is returned to the caller and not passed to the kernel, which would try to load a module
+ * for it: "eth0" in the hints of a program that uses another provider must not cost anything.
  */
 static int pack_names(const char *fabric, const char *domain, struct kfi_user_info *flat,
 		      const char **provider)
@@ -109,7 +109,7 @@ static int pack_names(const char *fabric, const char *domain, struct kfi_user_in
 
 /* ---- modes of registration ---- */
 
-/* What a program has to do, from the number or the set of bits that mr_mode is. */
+/* Return the duties of a program, from mr_mode as a number or as a set of bits. */
 int kfi_mr_bits(uint32_t version, int mr_mode)
 {
 	if (mr_mode & KFI_MR_BASIC || (version < KFI_API_MODES && mr_mode == KFI_MR_UNSPEC))
@@ -117,7 +117,7 @@ int kfi_mr_bits(uint32_t version, int mr_mode)
 	return mr_mode & ~KFI_MR_SCALABLE;
 }
 
-/* What an answer says. @required: what the kernel's provider asks for */
+/* Return the mr_mode of an answer. @required: duties that the kernel's provider requires */
 static int mr_mode_answer(uint32_t version, const struct fi_info *hints, int required)
 {
 	int asked = hints && hints->domain_attr ? hints->domain_attr->mr_mode : KFI_MR_BITS;
@@ -135,8 +135,9 @@ static int mr_mode_answer(uint32_t version, const struct fi_info *hints, int req
 /* ---- to the kernel ---- */
 
 /*
- * A label, such as "low latency", is a wish that libfabric's own providers do not refuse if they
- * can't fulfil it, and benchmarks name one. A code point of Differentiated Services is a demand.
+ * A label, such as "low latency", is a wish. libfabric's own providers do not refuse a label that
+ * they can't fulfil, and benchmarks use one. A code point of Differentiated Services is a
+ * requirement.
  */
 static uint32_t traffic_class(uint32_t tclass)
 {
@@ -179,7 +180,7 @@ static int pack_key(uint8_t *to, uint32_t *to_size, const uint8_t *key, size_t s
 
 static int pack_ep(const struct fi_ep_attr *attr, struct kfi_user_info *flat)
 {
-	/* Scalable endpoints are not for processes. */
+	/* There are no scalable endpoints for processes. */
 	if ((attr->tx_ctx_cnt > 1 && attr->tx_ctx_cnt != FI_SHARED_CONTEXT) ||
 	    (attr->rx_ctx_cnt > 1 && attr->rx_ctx_cnt != FI_SHARED_CONTEXT))
 		return -FI_ENODATA;
@@ -247,7 +248,9 @@ static bool caps_known(const struct fi_info *info, uint32_t version)
 	return !(caps & hidden_caps(version));
 }
 
-/* Completions in the order of the posts, which 2.0 has no word for any more, nobody promises. */
+/*
+ * No provider promises completions in the order of the posts, for which 2.0 has no flag any more.
+ */
 static bool order_known(const struct fi_info *info, uint32_t version)
 {
 	return version >= KFI_API_2 || !((info->tx_attr && info->tx_attr->comp_order) ||
@@ -257,12 +260,12 @@ static bool order_known(const struct fi_info *info, uint32_t version)
 /**
  * kfi_info_pack() - make the flat form of an info or of hints
  * @info: the info; parts of it may be absent
- * @version: version of the interface that the program is written to
+ * @version: version of the interface for which the program was written
  * @flat: the result
- * @provider: out: a provider of the kernel's that is meant without saying which fabric or domain
- *	of it; else unchanged
+ * @provider: set to a provider of the kernel if the names mean one without a fabric or domain; else
+ *	unchanged
  *
- * Return: 0; -FI_ENODATA if the kernel can't have anything like that.
+ * Return: 0; -FI_ENODATA if the kernel can't offer anything like that.
  */
 int kfi_info_pack(const struct fi_info *info, uint32_t version, struct kfi_user_info *flat,
 		  const char **provider)
@@ -314,7 +317,7 @@ static void unpack_tx(const struct kfi_user_info *flat, uint64_t hidden, struct 
 	attr->iov_limit = narrow(flat->tx.iov_limit);
 	attr->rma_iov_limit = narrow(flat->tx.rma_iov_limit);
 	attr->tclass = flat->tx.tclass;
-	/* A vector of the interface may be shorter than what kernel consumers are offered. */
+	/* Vectors of the interface may be shorter than those that kernel consumers are offered. */
 	if (attr->iov_limit > KFI_USER_IOV_MAX)
 		attr->iov_limit = KFI_USER_IOV_MAX;
 	if (attr->rma_iov_limit > KFI_USER_IOV_MAX)
@@ -400,13 +403,13 @@ static bool unpack_addr(const uint8_t *from, uint32_t len, void **addr, size_t *
 
 /**
  * kfi_info_unpack() - make an info of the flat form
- * @flat: an answer of the kernel's
- * @version: version of the interface that the program is written to
+ * @flat: an answer of the kernel
+ * @version: version of the interface for which the program was written
  *
- * mr_mode is the kernel's, av_type a table: the caller knows what the program asked for.
- * fabric_attr->prov_name is libfabric's to set.
+ * mr_mode is the kernel's, av_type a table: the caller knows what the program has asked for.
+ * libfabric sets fabric_attr->prov_name.
  *
- * Return: the info, for fi_freeinfo(), or NULL if there is no memory.
+ * Return: the info, for fi_freeinfo(), or NULL without memory.
  */
 struct fi_info *kfi_info_unpack(const struct kfi_user_info *flat, uint32_t version)
 {
@@ -437,16 +440,16 @@ struct fi_info *kfi_info_unpack(const struct kfi_user_info *flat, uint32_t versi
 
 /* ---- fi_getinfo() ---- */
 
-/* What the answers say of the program's own wishes, which the kernel was not told of. */
+/* Set in an answer what the program has asked for and the kernel was not told of. */
 static void sign(struct fi_info *info, uint32_t version, const struct fi_info *hints)
 {
 	struct fi_domain_attr *attr = info->domain_attr;
 	const struct fi_domain_attr *asked = hints ? hints->domain_attr : NULL;
 
 	attr->mr_mode = mr_mode_answer(version, hints, attr->mr_mode);
-	/* Who sees a table counts the addresses itself. */
+	/* A program that uses a table counts the addresses itself. */
 	attr->av_type = asked ? asked->av_type : FI_AV_UNSPEC;
-	/* The kernel does more than a program asks for that makes progress itself. */
+	/* The kernel does more than a program needs that makes progress itself. */
 	if (asked && asked->data_progress == FI_PROGRESS_MANUAL)
 		attr->data_progress = FI_PROGRESS_MANUAL;
 	if (asked && asked->control_progress == FI_PROGRESS_MANUAL)
@@ -457,7 +460,7 @@ static void sign(struct fi_info *info, uint32_t version, const struct fi_info *h
 		info->fabric_attr->fabric = hints->fabric_attr->fabric;
 }
 
-/* All answers, in memory for the caller to free. */
+/* Get all answers, in memory for the caller to free. */
 static int ask(const struct kfi_fabric *device, struct kfi_user_getinfo *arg,
 	       struct kfi_user_info **answers)
 {
@@ -482,8 +485,8 @@ static int ask(const struct kfi_fabric *device, struct kfi_user_getinfo *arg,
 }
 
 /*
- * A label such as FI_TC_LOW_LATENCY is a wish, which programs utter whatever the network. If no
- * provider has labels, the answer is one without. A DSCP value is a demand.
+ * A label such as FI_TC_LOW_LATENCY is a wish that programs have for any network. If no provider
+ * has labels, the answer is one without. A DSCP value is a requirement.
  */
 static bool drop_labels(struct kfi_user_info *hints)
 {
@@ -517,7 +520,7 @@ static int answer(const struct kfi_user_info *answers, uint32_t count, uint32_t 
 	return head ? 0 : -FI_ENODATA;
 }
 
-/* A name that an open object has: of the answer, and of the hints if they have one. */
+/* Require the name of an open object in the answer, and in the hints if they have one. */
 static int require_name(char *name, const char *opened)
 {
 	if (*name && strcmp(name, opened))
@@ -526,7 +529,7 @@ static int require_name(char *name, const char *opened)
 	return 0;
 }
 
-/* Open objects among the hints say which fabric and domain an answer has to be of. */
+/* Open objects in the hints require that an answer is of their fabric and domain. */
 static int pack_hints(const struct fi_info *hints, uint32_t version, struct kfi_user_info *flat,
 		      const char **provider)
 {
@@ -535,7 +538,7 @@ static int pack_hints(const struct fi_info *hints, uint32_t version, struct kfi_
 	const struct kfi_fabric *fabric = NULL;
 	int ret;
 
-	/* libfabric asks each provider, also with objects that another one has opened. */
+	/* libfabric calls each provider, also with objects that another provider has opened. */
 	if ((dfid && dfid->fid.ops != &kfi_domain_fid_ops) ||
 	    (ffid && ffid->fid.ops != &kfi_fabric_fid_ops))
 		return -FI_ENODATA;
@@ -556,7 +559,7 @@ static int pack_hints(const struct fi_info *hints, uint32_t version, struct kfi_
 	return ret;
 }
 
-/* FI_PROV_ATTR_ONLY: that there is a provider, of which libfabric knows name and version itself. */
+/* FI_PROV_ATTR_ONLY: report that the provider exists; libfabric knows its name and version. */
 static int answer_provider(struct fi_info **info)
 {
 	*info = fi_allocinfo();
@@ -586,7 +589,7 @@ int kfi_getinfo(uint32_t version, const char *node, const char *service, uint64_
 		return -FI_ENODATA;
 	flags &= PUBLIC_FLAGS;
 	if (!node && !service)
-		flags &= ~FI_SOURCE;	/* names nothing */
+		flags &= ~FI_SOURCE;	/* there is no name */
 	if (hints) {
 		ret = pack_hints(hints, version, &flat, &provider);
 		if (ret)
@@ -594,7 +597,7 @@ int kfi_getinfo(uint32_t version, const char *node, const char *service, uint64_
 		arg.hints = (uintptr_t)&flat;
 	}
 	if (kfi_device_open(&device, &api))
-		return -FI_ENODATA;	/* no device, or not for this user: no complaint */
+		return -FI_ENODATA;	/* no device, or not for this user: no message */
 	if (flags & FI_PROV_ATTR_ONLY) {
 		kfi_device_close(&device);
 		return answer_provider(info);

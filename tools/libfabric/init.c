@@ -17,9 +17,9 @@ struct fi_provider kfi_prov = {
 FI_EXT_INI
 {
 	/*
-	 * libfabric passes over a provider that is written to an older interface than the program.
-	 * What this library uses of libfabric 1.17 is the same in 2.x, so its version is that of
-	 * the libfabric that loads it.
+	 * libfabric ignores a provider that was written for an older interface than the program.
+	 * The parts of libfabric 1.17 that this library uses are the same in 2.x, so its version is
+	 * that of the libfabric that loads it.
 	 */
 	kfi_prov.fi_version = fi_version();
 	if (kfi_device_watch_fork())

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * kfi_fi.h - objects of the provider, and what its files offer one another
+ * kfi_fi.h - objects of the provider, and the functions that its files share
  *
- * Each object begins with libfabric's fid and holds the handle that the kernel knows it by. The
- * kernel keeps the references between objects: it refuses to close what another object still
- * uses, and the library frees its half of an object only after the kernel has closed the other.
- * So the pointers below are valid as long as the object that holds them is open.
+ * Each object begins with libfabric's fid and contains the handle by which the kernel knows it. The
+ * kernel keeps the references between objects: it refuses to close what another object still uses,
+ * and the library frees its half of an object only after the kernel has closed the other half. So
+ * the pointers below are valid as long as the object that contains them is open.
  *
  * Locks: eq->lock is taken before fabric->lock, and domain->post_lock before cq->lock. The lock of
- * device.c is held across fork(); no other is taken under it.
+ * device.c is held across fork(); no other lock is taken under it.
  */
 #ifndef KFI_FI_H
 #define KFI_FI_H
@@ -36,16 +36,16 @@
 
 #include <linux/kfi_user.h>
 
-/* The version of libfabric's interface from which some flags and modes have another meaning */
+/* Versions of libfabric's interface from which on some flags and modes have another meaning */
 #define KFI_API_MODES	FI_VERSION(1, 5)	/* mr_mode is a set of bits */
 #define KFI_API_2	FI_VERSION(2, 0)	/* bits 45, 46 and 48 of caps have new meanings */
 
-/* Numbers of mr_mode from before it was a set of bits; headers of libfabric 2 warn of the names */
+/* Values of mr_mode from before it was a set of bits; headers of libfabric 2 warn of their names */
 #define KFI_MR_UNSPEC	0
 #define KFI_MR_BASIC	(1 << 0)
 #define KFI_MR_SCALABLE	(1 << 1)
 
-/* What programs of any version are asked for, when they register memory, if they can */
+/* Duties of registration that are required of programs of any version, if they support them */
 #define KFI_MR_BITS	(FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
 #define KFI_LEVELS	(FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | \
@@ -89,7 +89,7 @@ struct kfi_domain {
 	atomic_bool		stuck;		/* the kernel had no room for one of them */
 };
 
-/* Posts with FI_MORE that the kernel has not seen yet, of one direction of an endpoint */
+/* Posts with FI_MORE that the kernel has not received yet, of one direction of an endpoint */
 struct kfi_batch {
 	struct kfi_ep		*ep;
 	struct kfi_user_desc	*descs;		/* KFI_BATCH_MAX; allocated by the first post */
@@ -98,7 +98,7 @@ struct kfi_batch {
 	LIST_ENTRY(kfi_batch)	entry;
 };
 
-/* How an object is waited for. @fd is -1 until FI_GETWAIT, and changes under fabric->lock. */
+/* How a thread waits for an object. @fd is -1 until FI_GETWAIT, and changes under fabric->lock. */
 struct kfi_wait {
 	enum fi_wait_obj	obj;
 	int			fd;
@@ -122,10 +122,10 @@ struct kfi_cq {
 	uint32_t		mask;
 	pthread_mutex_t		lock;		/* everything below, and taking from the ring */
 	uint32_t		head;		/* slots taken; ring->head is for the kernel */
-	bool			moved;		/* head was stored since overflow was looked at */
-	unsigned int		idle;		/* looks at an empty ring in a row */
-	bool			signalled;	/* the kernel has a signal: an error of @late */
-	atomic_bool		asked;		/* ... or fi_cq_signal() */
+	bool			moved;		/* head was stored since overflow was read */
+	unsigned int		idle;		/* reads of an empty ring in a row */
+	bool			signalled;	/* the kernel has a signal for an error in @late */
+	atomic_bool		asked;		/* the kernel has a signal of fi_cq_signal() */
 
 	STAILQ_HEAD(, kfi_late)	late;
 };
@@ -172,10 +172,10 @@ struct kfi_mr {
 	struct fid_mr		fid;
 	struct kfi_domain	*domain;
 	uint32_t		handle;
-	uint64_t		offset;		/* what peers call the first byte */
+	uint64_t		offset;		/* address by which peers know the first byte */
 };
 
-/* Counters of an endpoint that gathered operations are counted by when they fail */
+/* Counters of an endpoint that count gathered operations which fail */
 enum kfi_counted {
 	KFI_COUNT_SEND,
 	KFI_COUNT_RECV,
@@ -200,7 +200,8 @@ struct kfi_ep {
 	uint64_t		rx_always;
 	bool			directed;	/* receives may name a source */
 	uint32_t		addr_format;
-	size_t			addrlen;	/* of an address that does not tell its length */
+	/* bytes of an address whose format does not tell its length */
+	size_t			addrlen;
 	struct kfi_cq		*tx_cq;
 	struct kfi_cq		*rx_cq;
 	struct kfi_eq		*eq;
@@ -220,9 +221,9 @@ struct kfi_pep {
 };
 
 /*
- * A connection request, until an endpoint is opened for it or it is rejected. fi_freeinfo() leaves
- * info->handle alone, so what nobody takes is freed with the fabric. @handle is 0 after the passive
- * endpoint was closed: the kernel has rejected the request.
+ * A connection request, until an endpoint is opened for it or it is rejected. fi_freeinfo() does
+ * not free info->handle, so a request that is not taken is freed with the fabric. @handle is 0
+ * after the passive endpoint was closed: the kernel has rejected the request.
  */
 struct kfi_connreq {
 	struct fid		fid;
@@ -241,8 +242,8 @@ struct kfi_stx {
 /* ---- device.c: the device ---- */
 
 /*
- * Open the device for a fabric, whose other members need not be there yet. Return: 0 or a negative
- * error. @api: version of the kernel's interface
+ * Open the device for a fabric, whose other members need not be set yet. *@api is set to the
+ * version of the kernel's interface. Return: 0 or a negative error.
  */
 int kfi_device_open(struct kfi_fabric *fabric, uint32_t *api);
 void kfi_device_close(struct kfi_fabric *fabric);
@@ -259,7 +260,9 @@ int kfi_wait_control(struct kfi_fabric *fabric, uint32_t handle, struct kfi_wait
 		     void *arg);
 void kfi_wait_close(struct kfi_wait *wait);
 
-/* A moment that is @timeout_ms from now, and how long it is until then; negative is for ever */
+/*
+ * A time that is @timeout_ms from now, and the time left until then; a negative timeout is for ever
+ */
 uint64_t kfi_deadline(int timeout_ms);
 int kfi_time_left(uint64_t deadline);
 
@@ -284,7 +287,7 @@ struct fid_nic *kfi_nic(const struct kfi_user_info *flat);
 int kfi_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 int kfi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq,
 		void *context);
-/* @fid is closed: forget an event about it. */
+/* @fid is closed: drop an event about it. */
 void kfi_eq_forget(struct kfi_eq *eq, const struct fid *fid);
 bool kfi_eq_ready(struct kfi_eq *eq);
 int kfi_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep,
@@ -308,7 +311,8 @@ int kfi_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_
 int kfi_getopt(const struct kfi_fabric *fabric, uint32_t handle, int level, int name, void *value,
 	       size_t *len);
 
-extern struct fi_ops kfi_domain_fid_ops, kfi_fabric_fid_ops;	/* by which our objects are known */
+/* they identify objects of this provider */
+extern struct fi_ops kfi_domain_fid_ops, kfi_fabric_fid_ops;
 extern struct fi_ops_mr kfi_mr_ops;
 
 /* ---- cm.c: connections ---- */
@@ -316,7 +320,10 @@ extern struct fi_ops_mr kfi_mr_ops;
 extern struct fi_ops_cm kfi_cm_ops;		/* of endpoints */
 extern struct fi_ops_cm kfi_pep_cm_ops;
 struct kfi_connreq *kfi_connreq_new(struct kfi_pep *pep, uint32_t handle);
-/* An endpoint has it, or nobody wants it. Its info's handle is invalid from then on. */
+/*
+ * An endpoint was opened for it, or it is not needed any more. The handle in its info is invalid
+ * then.
+ */
 void kfi_connreq_free(struct kfi_connreq *req);
 
 /* ---- posting ---- */
@@ -341,7 +348,7 @@ static inline bool kfi_is_recv(const struct kfi_user_desc *desc)
 	return desc->opcode == KFI_USER_RECV || desc->opcode == KFI_USER_TRECV;
 }
 
-/* Post one operation, or gather it. A post behind gathered ones takes them along. */
+/* Post one operation, or gather it. A post behind gathered operations posts those first. */
 static inline ssize_t kfi_post(struct kfi_ep *ep, struct kfi_user_desc *desc)
 {
 	struct kfi_batch *batch = &ep->base->batch[kfi_is_recv(desc)];
@@ -353,14 +360,17 @@ static inline ssize_t kfi_post(struct kfi_ep *ep, struct kfi_user_desc *desc)
 	return kfi_post_gather(ep, batch, desc);
 }
 
-/* Nothing that was gathered waits longer than to the next look at a queue or counter. */
+/* Gathered operations wait no longer than until the next read of a queue or counter. */
 static inline void kfi_flush(struct kfi_domain *domain)
 {
 	if (atomic_load_explicit(&domain->batched, memory_order_relaxed))
 		kfi_flush_batches(domain);
 }
 
-/* Segments of a vector: one goes into the descriptor itself, more are an array beside it. */
+/*
+ * Set the segments of a vector: one is stored in the descriptor itself, several in an array beside
+ * it.
+ */
 static inline int kfi_set_iov(struct kfi_user_desc *desc, const struct iovec *iov, size_t count,
 			      struct kfi_user_iovec *room)
 {

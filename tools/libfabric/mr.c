@@ -2,8 +2,8 @@
 /*
  * mr.c - memory regions
  *
- * The kernel pins the memory and takes it off the user's RLIMIT_MEMLOCK. Regions are for peers
- * alone: no operation needs a descriptor for its local buffer, so fi_mr_desc() is NULL.
+ * The kernel pins the memory and charges it to the user's RLIMIT_MEMLOCK. Regions are for peers
+ * only: no operation needs a descriptor for its local buffer, so fi_mr_desc() is NULL.
  */
 #include <endian.h>
 
@@ -91,8 +91,8 @@ static uint64_t base_offset(const struct kfi_domain *domain, const struct fi_mr_
 }
 
 /*
- * FI_RMA_EVENT makes the kernel wait for fi_mr_enable(), which programs leave out if the info
- * does not ask for it. A region without the flag counts as well once a counter is bound to it.
+ * FI_RMA_EVENT makes the kernel wait for fi_mr_enable(), which programs leave out if the info does
+ * not require it. A region without the flag counts as well once a counter is bound to it.
  */
 static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
 		      struct fid_mr **mrp)

@@ -2,9 +2,9 @@
 /*
  * msg.c - messages, plain and tagged
  *
- * Each call is one descriptor for the kernel. The calls without a flags argument have the
- * endpoint's default flags, the others those that they are given; ep->tx_always and
- * ep->rx_always ask for a completion unless the queue is bound for selective completion.
+ * Each call is one descriptor for the kernel. Calls without a flags argument use the endpoint's
+ * default flags, others their argument; ep->tx_always and ep->rx_always ask for a completion unless
+ * the queue is bound for selective completion.
  */
 #include "kfi_fi.h"
 
@@ -22,7 +22,7 @@ static uint64_t recv_flags(const struct kfi_ep *ep)
 	return (ep->rx_flags & RECV_DEFAULTS) | ep->rx_always;
 }
 
-/* A source means something only to endpoints that receive from named peers. */
+/* A source is meaningful only for endpoints with directed receives. */
 static uint64_t source(const struct kfi_ep *ep, fi_addr_t addr)
 {
 	return ep->directed ? addr : FI_ADDR_UNSPEC;
@@ -35,7 +35,7 @@ static struct kfi_ep *to_ep(struct fid_ep *fid)
 
 /* ---- descriptors ---- */
 
-/* A plain message is one without a tag. */
+/* A plain message is a tagged one without a tag. */
 static struct fi_msg_tagged untagged(const struct fi_msg *msg)
 {
 	return (struct fi_msg_tagged){
@@ -206,7 +206,10 @@ static ssize_t tagged_recv(struct fid_ep *fid, void *buf, size_t len, void *mr_d
 	struct kfi_ep *ep = to_ep(fid);
 	struct kfi_user_desc desc = {
 		.opcode		= KFI_USER_TRECV,
-		/* Multi-receive by default is for plain messages; tagged ones say so themselves. */
+		/*
+		 * Multi-receive by default is for plain messages; tagged ones need the flag in the
+		 * call.
+		 */
 		.flags		= recv_flags(ep) & ~FI_MULTI_RECV,
 		.context	= (uintptr_t)context,
 		.addr		= source(ep, src_addr),

@@ -47,7 +47,7 @@ static struct fid_nic *nic_alloc(void)
 	return NULL;
 }
 
-/* Return: false if there is no memory; an absent string stays absent. */
+/* Return: false without memory. An absent string stays absent. */
 static bool copy_string(char **to, const char *from)
 {
 	if (from && *from)
@@ -107,7 +107,7 @@ static int nic_control(struct fid *fid, int command, void *arg)
 	return nic_dup(kfi_container(fid, struct fid_nic, fid), arg);
 }
 
-/* Append to a text that is in the buffer already. */
+/* Append to the text in the buffer. */
 static void append(char *buf, size_t size, const char *format, ...)
 {
 	size_t at = strnlen(buf, size);

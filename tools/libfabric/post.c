@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * post.c - handing operations to the kernel, one by one or gathered
+ * post.c - posts operations to the kernel, one by one or gathered
  *
- * An operation without FI_MORE is one system call, whose result is that of fi_send() and the
- * like. One with FI_MORE is gathered: the call succeeds, and the kernel sees the operation
- * together with the next one that has no FI_MORE, or when the batch is full, or when a queue or
- * counter of the domain is looked at. Only operations whose arguments can wait are gathered: not
- * those with FI_INJECT, whose buffer the program may change at once, and none with a vector of
- * several segments, which lies in the program's memory, too. Such an operation goes to the kernel
- * at once, behind those that were gathered before.
+ * An operation without FI_MORE is one system call, whose result is that of fi_send() and the like.
+ * One with FI_MORE is gathered: the call succeeds, and the kernel gets the operation together with
+ * the next one without FI_MORE, or when the batch is full, or when a queue or counter of the domain
+ * is read. Only operations whose arguments can wait are gathered: not those with FI_INJECT, whose
+ * buffer the program may change at once, and none with a vector of several segments, which is in
+ * the program's memory, too. Such an operation is posted at once, behind those that were gathered
+ * before.
  *
- * An operation that the kernel has no room for stays in its batch. Another error becomes an
- * error completion.
+ * An operation for which the kernel has no room stays in its batch. Another error becomes an error
+ * completion.
  *
- * The two directions of an endpoint are gathered apart: a receive never waits for room to send.
+ * The two directions of an endpoint are gathered separately: a receive never waits for room to
+ * send.
  */
 #include "kfi_fi.h"
 
@@ -26,7 +27,7 @@ ssize_t kfi_post_one(const struct kfi_ep *ep, struct kfi_user_desc *desc)
 	return ret ? ret : arg.err;
 }
 
-/* ---- errors that come late ---- */
+/* ---- late errors ---- */
 
 static const struct {
 	uint64_t flags;
@@ -43,7 +44,7 @@ static const struct {
 	[KFI_USER_COMPARE_ATOMIC]	= { FI_ATOMIC | FI_READ, KFI_COUNT_READ },
 };
 
-/* Return: false if there is no memory for the completion. */
+/* Return: false without memory for the completion. */
 static bool fail_late(struct kfi_ep *ep, const struct kfi_user_desc *desc, int err)
 {
 	struct kfi_user_cqe cqe = {
@@ -86,17 +87,18 @@ static void batch_set_count(struct kfi_batch *batch, unsigned int count)
 }
 
 /*
- * Hand a batch to the kernel. What it has no room for stays; what it refuses fails.
+ * Post a batch to the kernel. Operations for which there is no room stay; operations that are
+ * refused fail.
  *
- * @sync: the last operation is that of the caller, who wants to hear of its error: it never
- * stays. Return: 0, or why it was not posted.
+ * @sync: the last operation is the caller's, which has to learn of its error: it never stays.
+ *	Return: 0, or the error of that operation.
  */
 static int batch_post(struct kfi_batch *batch, bool sync)
 {
 	unsigned int at = 0, count = atomic_load(&batch->count);
 	int ret = 0;
 
-	batch->descs[count - 1].flags &= ~FI_MORE;	/* nothing follows */
+	batch->descs[count - 1].flags &= ~FI_MORE;	/* no operation follows */
 	while (at < count) {
 		struct kfi_user_post arg = {
 			.descs	= (uintptr_t)&batch->descs[at],
@@ -181,7 +183,7 @@ void kfi_flush_batches(struct kfi_domain *domain)
 	pthread_mutex_unlock(&domain->post_lock);
 }
 
-/* An endpoint is closed: what it has gathered ends with it. */
+/* An endpoint is closed: its gathered operations are dropped. */
 void kfi_batch_drop(struct kfi_ep *ep)
 {
 	int i;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * refuse.c - libfabric calls most operations without looking whether there is one
+ * refuse.c - functions for operations that an object does not support
  *
- * So each slot has a function. Those that an object does not have, and that no capability of the
- * provider promises, are these.
+ * libfabric calls most operations without a test whether the pointer is set, so each slot has a
+ * function. These are for operations that no capability of the provider promises.
  */
 #include "kfi_fi.h"
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/*
- * rma.c - reading and writing memory of peers
- */
+/* rma.c - reads and writes of memory of peers */
 #include "kfi_fi.h"
 
 #define READ_DEFAULTS	FI_COMPLETION
@@ -23,7 +21,7 @@ static uint64_t write_flags(const struct kfi_ep *ep)
 	return (ep->tx_flags & WRITE_DEFAULTS) | ep->tx_always;
 }
 
-/* Remote segments: as kfi_set_iov() */
+/* Set remote segments, as kfi_set_iov() does */
 static int set_rma(struct kfi_user_desc *desc, const struct fi_rma_iov *rma, size_t count,
 		   struct kfi_user_rma *room)
 {
@@ -63,7 +61,7 @@ static ssize_t post_vector(struct kfi_ep *ep, enum kfi_user_opcode opcode,
 	return ret ? ret : kfi_post(ep, &desc);
 }
 
-/* The calls that have one remote segment, which is as long as the local ones together */
+/* Calls with one remote segment, which is as long as the local ones together */
 static ssize_t post_iov(struct kfi_ep *ep, enum kfi_user_opcode opcode, const struct iovec *iov,
 			size_t count, fi_addr_t peer, uint64_t addr, uint64_t key, void *context,
 			uint64_t flags)

@@ -47,7 +47,9 @@ static void *opener(void *unused)
 	return NULL;
 }
 
-/* Descriptors that are closed by exec(): those of this program's start are not. */
+/*
+ * Count descriptors that exec() closes: those from before the start of this program are not closed.
+ */
 static int descriptors(void)
 {
 	DIR *dir = opendir("/proc/self/fd");

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/*
- * test_info.c - names, modes and capabilities, on their way to the kernel and back
- */
+/* test_info.c - conversion of names, modes and capabilities to the kernel's form and back */
 #include <stdio.h>
 
 #include "kfi_fi.h"
@@ -39,7 +37,7 @@ static void test_split(void)
 	CHECK(!kfi_name_split(longest, provider, rest));
 }
 
-/* What hints with these names ask the kernel for. Return: -FI_ENODATA or 0 */
+/* Find out what the kernel is asked for by hints with these names. Return: -FI_ENODATA or 0 */
 static int pack_names(const char *fabric, const char *domain, struct kfi_user_info *flat,
 		      const char **provider)
 {
@@ -108,7 +106,7 @@ static void test_unpack(void)
 	CHECK(info->ep_attr->auth_key_size == 3 && !memcmp(info->ep_attr->auth_key, "key", 3));
 	CHECK(info->fabric_attr->api_version == V1);
 
-	/* libfabric copies, prints and frees it, the device with it. */
+	/* libfabric copies, prints and frees the info with its device. */
 	dup = fi_dupinfo(info);
 	CHECK(dup && dup->nic && dup->nic != info->nic && dup->nic->link_attr->mtu == 1500);
 	fi_freeinfo(info);
@@ -117,13 +115,13 @@ static void test_unpack(void)
 	CHECK(strstr(text, "sockets-eth0") && strstr(text, "mtu 1500"));
 	fi_freeinfo(dup);
 
-	/* A name that libfabric 1 has for something else is there in libfabric 2. */
+	/* A bit that means something else in libfabric 1 is present in libfabric 2. */
 	info = kfi_info_unpack(&flat, V2);
 	CHECK(info && info->caps == (FI_MSG | 1ULL << 48));
 	fi_freeinfo(info);
 }
 
-/* There and back again, everything that the kernel is told stays what it is. */
+/* An answer that is converted to an info and back is the same for the kernel. */
 static void test_round(void)
 {
 	struct kfi_user_info flat = an_answer(), back;
@@ -158,7 +156,7 @@ static void test_modes(void)
 	CHECK(kfi_mr_bits(V1, FI_MR_PROV_KEY) == FI_MR_PROV_KEY);
 }
 
-/* A utility provider that looks for one to run over finds none, with or without a device. */
+/* A utility provider that looks for a provider to run over finds none, with or without a device. */
 static void test_flags(void)
 {
 	struct fi_info *info = NULL;

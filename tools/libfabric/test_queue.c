@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * test_queue.c - reading queues and gathering posts, against a kernel that is made up
+ * test_queue.c - reads of queues and gathered posts, with a simulated kernel
  *
- * The functions of device.c are replaced. The kernel below keeps the rules of the interface: it
- * fills rings, keeps what has no room until it is drained, and answers posts as a test tells it.
+ * The functions of device.c are replaced. The kernel below follows the rules of the interface: it
+ * fills rings, keeps completions without room until they are drained, and answers posts as a test
+ * tells it.
  */
 #include <stdio.h>
 #include <sys/mman.h>
@@ -38,13 +39,13 @@ static struct {
 	struct kfi_user_desc posted[POSTED_MAX];
 	unsigned int nr_posted;
 	unsigned int room;		/* operations that fit */
-	uint64_t refuse;		/* context of one that does not */
+	uint64_t refuse;		/* context of an operation that is refused */
 	int refuse_err;
 	uint32_t handle;
 	bool signalled;
 	struct kfi_user_event event;	/* of the event queue, if its number is not 0 */
 	uint64_t pep_cookie;
-	unsigned int closed;		/* requests */
+	unsigned int closed;		/* requests that were closed */
 	uint64_t getinfo_flags;
 } kernel;
 
@@ -111,7 +112,7 @@ static void post(struct kfi_user_post *arg)
 	}
 }
 
-/* What there is to know of a connection request is its provider. */
+/* A connection request contains only its provider. */
 static int read_event(struct kfi_user_event *arg)
 {
 	struct kfi_user_info *info = (void *)(uintptr_t)arg->info;
@@ -207,7 +208,7 @@ void *kfi_map(const struct kfi_fabric *fabric, uint32_t handle, size_t bytes, bo
 	if (ring == MAP_FAILED)
 		return NULL;
 	ring->slots_at = 4096;
-	/* Counts of slots wrap around. */
+	/* Counts of slots wrap around during the tests. */
 	ring->tail = ring->head = kernel.tail = UINT32_MAX - 3;
 	kernel.ring = ring;
 	return ring;
@@ -245,7 +246,7 @@ void kfi_wait_close(struct kfi_wait *wait)
 {
 }
 
-/* Time stands still but for the deadlines that have passed. */
+/* Time does not pass; only deadlines that have expired count. */
 uint64_t kfi_deadline(int timeout_ms)
 {
 	return timeout_ms;
@@ -453,14 +454,14 @@ static void test_gather(void)
 		CHECK(!!(kernel.posted[i].flags & FI_MORE) == (i < 9) &&
 		      kernel.posted[i].flags & KFI_USER_COMPLETION);
 
-	/* Looking at a queue ends a series. */
+	/* A read of a queue ends a series. */
 	kernel.nr_posted = 0;
 	CHECK(!send_more(1, FI_MORE) && !send_more(2, FI_MORE));
 	CHECK(fi_cq_read(cq, &entry, 1) == -FI_EAGAIN);
 	check_order(1, 2);
 	CHECK(!(kernel.posted[1].flags & FI_MORE));
 
-	/* So does a full batch. */
+	/* A full batch ends a series, too. */
 	kernel.nr_posted = 0;
 	for (i = 1; i <= KFI_BATCH_MAX + 1; i++)
 		CHECK(!send_more(i, FI_MORE));
@@ -468,14 +469,14 @@ static void test_gather(void)
 	CHECK(fi_cq_read(cq, &entry, 1) == -FI_EAGAIN);
 	check_order(1, KFI_BATCH_MAX + 1);
 
-	/* A buffer that may change at once does not wait, nor does what came before. */
+	/* An operation whose buffer may change at once does not wait, nor do those before it. */
 	kernel.nr_posted = 0;
 	CHECK(!send_more(1, FI_MORE) && !send_more(2, FI_MORE | FI_INJECT));
 	check_order(1, 2);
 	close_all();
 }
 
-/* What has no room stays, in order; what can't stay is the caller's to post again. */
+/* Operations without room stay, in order; the caller has to repeat an operation that can't stay. */
 static void test_gather_full(void)
 {
 	struct fi_cq_tagged_entry entry;
@@ -491,7 +492,7 @@ static void test_gather_full(void)
 	CHECK(!send_more(6, 0));
 	check_order(1, 6);
 
-	/* The same without another post: a reader tries again, and not at every look. */
+	/* The same without another post: a reader tries again, and not at every read. */
 	kernel.nr_posted = kernel.posts = kernel.room = 0;
 	CHECK(!send_more(1, FI_MORE));
 	for (i = 0; i < 1000; i++)
@@ -504,7 +505,7 @@ static void test_gather_full(void)
 	close_all();
 }
 
-/* An operation that is refused later than its call returned fails by an entry. */
+/* An operation that is refused after its call has returned fails by an entry. */
 static void test_gather_refused(void)
 {
 	struct fi_cq_err_entry err = { 0 };
@@ -523,19 +524,19 @@ static void test_gather_refused(void)
 	CHECK(fi_cq_readerr(cq, &err, 0) == 1);
 	CHECK((uintptr_t)err.op_context == 2 && err.err == FI_EMSGSIZE &&
 	      err.flags == (FI_MSG | FI_SEND));
-	/* The signal was for the error: nothing is left of it. */
+	/* The signal was for the error, and is taken back. */
 	CHECK(!kernel.signalled);
 	CHECK(fi_cq_read(cq, &entry, 1) == -FI_EAGAIN);
 	CHECK(!fi_trywait(fabric, fids, 1));
 
-	/* The last of a series, and one that was not gathered, fail at once. */
+	/* The last operation of a series, and one that was not gathered, fail at once. */
 	CHECK(!send_more(1, FI_MORE) && send_more(2, 0) == -FI_EMSGSIZE);
 	CHECK(send_more(2, 0) == -FI_EMSGSIZE);
 	CHECK(fi_cq_read(cq, &entry, 1) == -FI_EAGAIN);
 	close_all();
 }
 
-/* A sleeper returns for a signal of the program's, and not for what is left of the library's. */
+/* A sleeper returns for a signal of the program, and not for one that the library has left. */
 static void test_signals(void)
 {
 	struct fi_cq_err_entry err = { 0 };
@@ -582,7 +583,10 @@ static void close_listener(void)
 	close_all();
 }
 
-/* An event that a call leaves where it is, which the kernel has no more, still wakes sleepers. */
+/*
+ * An event that a call leaves in the library, and that the kernel does not have any more, still
+ * wakes sleepers.
+ */
 static void test_left_event(void)
 {
 	struct fi_eq_err_entry err = { 0 };
@@ -600,7 +604,7 @@ static void test_left_event(void)
 	CHECK(fi_eq_sread(eq, &event, &entry, 1, -1, 0) == -FI_ETOOSMALL && kernel.signalled);
 	CHECK(fi_eq_sread(eq, &event, &entry, sizeof(entry), -1, 0) == sizeof(entry));
 	CHECK(event == FI_CONNECTED && entry.fid == &pep->fid);
-	/* Nothing is left of the signal, neither for the descriptor nor for the next sleeper. */
+	/* The signal is taken back, for the descriptor and for the next sleeper. */
 	CHECK(!fi_trywait(fabric, fids, 1) && !kernel.signalled);
 	CHECK(fi_eq_sread(eq, &event, &entry, sizeof(entry), 3, 0) == -FI_EAGAIN);
 	CHECK(kernel.waits == 3);
@@ -608,7 +612,7 @@ static void test_left_event(void)
 	close_listener();
 }
 
-/* A request that the program has outlives its passive endpoint, and names nothing then. */
+/* A request that the program has outlives its passive endpoint, and then names nothing. */
 static void test_orphan(void)
 {
 	struct fi_eq_cm_entry entry;
@@ -627,7 +631,7 @@ static void test_orphan(void)
 	close_listener();
 }
 
-/* Flags that the library does not know, such as FI_RESCAN, do not stand in the way. */
+/* Flags that the library does not know, such as FI_RESCAN, are ignored. */
 static void test_getinfo_flags(void)
 {
 	struct fi_info *info;
@@ -642,7 +646,7 @@ static void test_getinfo_flags(void)
 	CHECK(!kernel.getinfo_flags);
 }
 
-/* Who asks for completions: the binding, the flags of a call, and the defaults */
+/* Completions are requested by the binding, the flags of a call, and the defaults */
 static void test_selective(void)
 {
 	uint64_t flags = FI_TRANSMIT | FI_COMPLETION | FI_DELIVERY_COMPLETE;
