@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The agent: a thread that listens, one for each connection, and the one session that they belong to. A driver's first
- * connection begins the session; the end of that connection ends it and closes all that was open.
+ * The agent: a thread that listens, one for each connection, and the one session to which they
+ * belong. A driver's first connection begins the session; the end of that connection ends it and
+ * closes all open objects.
  */
 #include <linux/err.h>
 #include <linux/in6.h>
@@ -19,8 +20,8 @@
 
 /**
  * struct agent_conn - a connection
- * @first: it began the session
- * @ended: its thread serves nothing any more and waits to be joined
+ * @first: it has begun the session
+ * @ended: its thread serves no more requests and waits to be joined
  */
 struct agent_conn {
 	struct list_head	link;
@@ -31,8 +32,8 @@ struct agent_conn {
 };
 
 /**
- * struct agent - the one there is
- * @conns: of its thread
+ * struct agent - the only agent
+ * @conns: connections; used by its thread only
  * @lock: protects @session and struct agent_conn.s
  */
 static struct {
@@ -73,7 +74,7 @@ static void session_end(struct agent_session *s)
 	kvfree(s);
 }
 
-/* Argument 1 is 0 of the connection that begins a session, or the session to join. */
+/* Argument 1 is 0 for the connection that begins a session, or else the session to join. */
 static s64 hello(struct agent_conn *conn, struct agent_call *c)
 {
 	s64 ret = 0;
@@ -128,7 +129,7 @@ static s64 conn_serve(struct agent_conn *conn, struct agent_call *c, unsigned in
 	return agent_serve(c, op);
 }
 
-/* One request and its answer. An error ends the connection. */
+/* Serve one request. An error ends the connection. */
 static int conn_request(struct agent_conn *conn)
 {
 	struct agent_call c = {};
@@ -154,7 +155,7 @@ static int conn_thread(void *data)
 {
 	struct agent_conn *conn = data;
 
-	/* For waits without an end: fatal signals end them. */
+	/* Fatal signals end waits without a time limit. */
 	allow_signal(SIGKILL);
 	while (!conn_request(conn))
 		;
@@ -170,7 +171,7 @@ static int conn_thread(void *data)
 	return 0;
 }
 
-/* A driver that is silent is fine, one whose machine has died is not. */
+/* A driver may be silent, but its machine must be alive. */
 static void set_options(struct sock *sk)
 {
 	tcp_sock_set_nodelay(sk);
@@ -178,7 +179,7 @@ static void set_options(struct sock *sk)
 	tcp_sock_set_keepidle(sk, 5);
 	tcp_sock_set_keepintvl(sk, 2);
 	tcp_sock_set_keepcnt(sk, 3);
-	/* The listener's is not for this one. */
+	/* The time limit of the listener must not apply to this socket. */
 	sk->sk_rcvtimeo = MAX_SCHEDULE_TIMEOUT;
 }
 
@@ -202,7 +203,7 @@ release:
 	sock_release(sock);
 }
 
-/* Its thread comes to an end, whatever it waits for. */
+/* End the connection's thread, whatever it waits for. */
 static void conn_free(struct agent_conn *conn)
 {
 	if (!READ_ONCE(conn->ended)) {
@@ -215,13 +216,13 @@ static void conn_free(struct agent_conn *conn)
 	kfree(conn);
 }
 
-/* The session of @s is over: first all that may use it, then what it has. */
+/* End the session of @s: first its connections, then its objects and memory. */
 static void session_over(struct agent_session *s)
 {
 	struct agent_conn *conn, *next;
 
 	mutex_lock(&agent.lock);
-	s->id = 0;	/* nobody joins any more */
+	s->id = 0;	/* no further connection joins */
 	mutex_unlock(&agent.lock);
 	list_for_each_entry_safe(conn, next, &agent.conns, link)
 		if (conn->s == s)
@@ -232,7 +233,9 @@ static void session_over(struct agent_session *s)
 	mutex_unlock(&agent.lock);
 }
 
-/* One ended connection is put away, and with a first one its session. Is there more to do? */
+/*
+ * Free one ended connection, and with a first one its session. Return: whether there may be more.
+ */
 static bool reap_one(bool all)
 {
 	struct agent_conn *conn;
@@ -276,7 +279,10 @@ static int listen_on(struct net *net, unsigned int port)
 	if (ret)
 		return ret;
 	sock_set_reuseaddr(sock->sk);
-	/* How long it takes to see that a connection has ended, or that the agent shall. */
+	/*
+	 * The thread checks this often whether a connection has ended, and whether the agent has to
+	 * stop.
+	 */
 	sock->sk->sk_rcvtimeo = HZ / 20;
 	ret = kernel_bind(sock, (void *)&any, sizeof(any));
 	if (!ret)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * agent.h - the other machine's half of a run: it makes the calls that the driver's cases make for side B.
+ * agent.h - the part of a run on the other machine: it makes the calls for side B that the driver's
+ * cases make.
  */
 #ifndef KFI_CONFORMANCE_AGENT_H
 #define KFI_CONFORMANCE_AGENT_H
@@ -14,7 +15,7 @@
 struct kfi_mr_attr;
 struct net;
 
-/* Start to listen on @port of @net. There is one agent. */
+/* Start to listen on @port of @net. There is only one agent. */
 int agent_start(struct net *net, unsigned int port);
 void agent_stop(void);
 
@@ -26,6 +27,7 @@ enum agent_kind {
  * struct agent_object - an object that the driver has opened
  * @fid: its head; NULL: the number is free
  * @seq: order of opening
+ * @kind: enum agent_kind
  */
 struct agent_object {
 	struct kfid	*fid;
@@ -33,14 +35,14 @@ struct agent_object {
 	u8		kind;
 };
 
-#define AGENT_HANDLES	256	/* connection requests that the driver may still speak of */
+#define AGENT_HANDLES	256	/* connection requests that the driver may still name */
 
 /**
- * struct agent_session - what a driver has here
- * @lock: protects the table of objects, while numbers come and go
- * @mem_lock: protects the windows' bytes in the making, and @windows
+ * struct agent_session - objects and memory of a driver
+ * @lock: protects the table of objects, while numbers are given or freed
+ * @mem_lock: protects the bytes of windows that are being made, and @windows
  * @windows: struct agent_window by number
- * @spare: what operations may still look at, freed with the windows
+ * @spare: memory that operations may still use, freed with the windows
  */
 struct agent_session {
 	u64			id;
@@ -57,8 +59,8 @@ struct agent_session {
 
 /**
  * struct agent_call - a request that is being served
- * @obj: what the first two arguments name, where the row says so
- * @opened: of one that opens: the new object
+ * @obj: objects that the first two arguments name, if the row says so
+ * @opened: of a call that opens: the new object
  */
 struct agent_call {
 	struct agent_session	*s;
@@ -69,19 +71,19 @@ struct agent_call {
 	u64			val[3];
 };
 
-/* An object as the type that its row has made sure of. */
+/* An object as the type that its row has checked */
 #define FID(c, i, type)	container_of((c)->obj[i], struct type, fid)
 
 /* agent_calls.c */
 s64 agent_serve(struct agent_call *c, unsigned int op);
-/* Close whatever is open. How many were there, and how many did not close? */
+/* Close all open objects; count those that were open and those that could not be closed. */
 void agent_reset(struct agent_session *s, u64 *open, u64 *refused);
 u64 agent_number(struct agent_session *s, struct kfid *fid);
 struct far_names agent_names(struct agent_session *s);
 void agent_keep_handle(struct agent_session *s, struct kfid *fid);
-/* The rest of the request; NULL if there is none. */
+/* Return the rest of the request; NULL if there is none. */
 const void *agent_rest(struct agent_call *c, size_t *len);
-/* Zeroed room in the answer. */
+/* Return zeroed room in the answer. */
 void *agent_room(struct agent_call *c, u64 len);
 #define AGENT_ROOM	65536	/* bytes of a name, an option, an event */
 
@@ -101,13 +103,15 @@ s64 agent_cntr_wait(struct agent_call *c);
 
 /* agent_mem.c */
 s64 agent_sync(struct agent_call *c);
-/* NULL and an error for what is not there. */
+/* Return an error, and NULL, for memory that does not exist. */
 int agent_seg(struct agent_session *s, const struct far_seg *seg, void **p);
-/* The driver's address of ours, or what it was. */
+/* Return the driver's address for an address here, or the address itself. */
 u64 agent_driver_address(struct agent_session *s, const void *p);
-/* Memory that goes with the windows. */
+/* Allocate memory that is freed with the windows. */
 void *agent_spare(struct agent_session *s, size_t len);
-/* A vector of @type over @n segments. It may have to outlive the call: its memory is spare. */
+/*
+ * Make a vector of @type over @n segments. It may have to outlive the call, so its memory is spare.
+ */
 int agent_vector(struct agent_session *s, unsigned int type, const struct far_seg *seg, size_t n, bool to_device,
 		 const void **vec);
 void agent_forget_memory(struct agent_session *s);
@@ -115,7 +119,7 @@ void agent_forget_memory(struct agent_session *s);
 /* agent_post.c */
 s64 agent_post(struct agent_call *c);
 s64 agent_mr_reg(struct agent_call *c);
-/* The attributes of a registration, which follow the request. */
+/* Decode the attributes of a registration, which follow the request. */
 int agent_take_mr(struct agent_call *c, struct kfi_mr_attr *attr);
 
 #endif /* KFI_CONFORMANCE_AGENT_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The agent: each request is one call of the consumers' interface. A row of the table says which objects its first
- * arguments are, so that a call sees only what is there and is of the right type.
+ * The agent: each request is one call of the consumer interface. A row of the table says which
+ * objects its first arguments are, so a call gets only objects that exist and have the right type.
  */
 #include <linux/completion.h>
 #include <linux/mm.h>
@@ -55,7 +55,10 @@ struct far_names agent_names(struct agent_session *s)
 	return (struct far_names){ .number = name_number, .object = name_object, .owner = s };
 }
 
-/* A request for a connection: the core compares its pointer and looks no further, so an old one does no harm. */
+/*
+ * Keep the handle of a connection request. The core only compares the pointer, so an old one does
+ * no harm.
+ */
 void agent_keep_handle(struct agent_session *s, struct kfid *fid)
 {
 	mutex_lock(&s->lock);
@@ -76,7 +79,7 @@ static int install(struct agent_call *c, enum agent_kind kind)
 	return 0;
 }
 
-/* The newest of those that are older than @below, or NULL. */
+/* Return the newest object that is older than @below, or NULL. */
 static struct agent_object *next_newest(struct agent_session *s, u64 below)
 {
 	struct agent_object *found = NULL;
@@ -91,7 +94,7 @@ static struct agent_object *next_newest(struct agent_session *s, u64 below)
 	return found;
 }
 
-/* One round of closing. How many could be? */
+/* One round of closing. Return: number of objects that were closed. */
 static int close_round(struct agent_session *s)
 {
 	struct agent_object *o;
@@ -108,7 +111,7 @@ static int close_round(struct agent_session *s)
 	return closed;
 }
 
-/* What can't be closed is left alone for ever; its memory too. */
+/* Objects that can't be closed are left as they are for ever, and so is their memory. */
 void agent_reset(struct agent_session *s, u64 *open, u64 *refused)
 {
 	int i;
@@ -133,9 +136,9 @@ static s64 do_reset(struct agent_call *c)
 	return 0;
 }
 
-/* ---- what follows a request ---- */
+/* ---- data that follows a request ---- */
 
-/* The attributes, a copy of them that a call may change, or NULL if none were given. */
+/* Return a copy of the attributes that a call may change, or NULL if none were given. */
 static void *attr_of(struct agent_call *c, bool given, void *copy, size_t size)
 {
 	if (!given)
@@ -189,7 +192,7 @@ static s64 do_getinfo(struct agent_call *c)
 	return ret;
 }
 
-/* Those that open with an info: the call sees @info, @obj is where it puts the object. */
+/* For calls that open with an info: @call uses @info, and stores the object in @obj. */
 #define OPEN_BY_INFO(c, obj, call)					\
 ({									\
 	struct kfi_info *info = info_of(c);				\
@@ -269,7 +272,7 @@ static s64 do_cntr(struct agent_call *c)
 	return OPEN(c, cntr, kfi_cntr_open(FID(c, 0, kfid_domain), a, &cntr, CONTEXT(c)));
 }
 
-/* A name or a place of its own is refused by all providers: whether there is one matters, not which. */
+/* All providers refuse a name or a map address: only whether there is one matters. */
 static s64 do_av(struct agent_call *c)
 {
 	struct kfi_av_attr attr, *a = attr_of(c, c->arg[1], &attr, sizeof(attr));
@@ -334,9 +337,9 @@ static s64 do_alias(struct agent_call *c)
 	return ret;
 }
 
-/* ---- what every object has ---- */
+/* ---- calls for all objects ---- */
 
-/* Taken out first: once it is closed another object may be there. */
+/* Taken out of the table first: after the close another object may have its address. */
 static s64 do_close(struct agent_call *c)
 {
 	struct agent_object *o = &c->s->object[c->arg[0]];
@@ -351,7 +354,7 @@ static s64 do_close(struct agent_call *c)
 	return ret;
 }
 
-/* A region's key may be known only now. */
+/* The key of a region may be known only now. */
 static void tell_key(struct agent_call *c)
 {
 	if (c->obj[0]->fclass == KFI_CLASS_MR) {
@@ -378,7 +381,7 @@ static s64 do_control(struct agent_call *c)
 	return ret;
 }
 
-/* What the calls are is of no use far away; that there are none is an answer. */
+/* The operations are useless on the other machine; only whether they exist is the answer. */
 static s64 do_open_ops(struct agent_call *c)
 {
 	const char *name = far_take_str(&c->in);
@@ -398,7 +401,7 @@ static s64 do_setname(struct agent_call *c)
 	return kfi_setname(c->obj[0], (void *)addr, len);
 }
 
-/* The whole of the room goes back: what a call does not write it must not touch. */
+/* All of the room is returned: bytes that a call does not set have to be unchanged. */
 #define WITH_ROOM(c, given, call)					\
 ({									\
 	size_t len = (given);						\
@@ -445,7 +448,7 @@ static s64 do_accept(struct agent_call *c)
 
 static s64 do_reject(struct agent_call *c)
 {
-	/* What is no request here is none that the core knows. */
+	/* An unknown request is one that the core does not know either. */
 	struct kfid none = {}, *handle = find(c->s, c->arg[1], K_HANDLE) ?: &none;
 	size_t len;
 	const void *param = agent_rest(c, &len);
@@ -553,7 +556,7 @@ static s64 do_query_atomic(struct agent_call *c)
 	return ret;
 }
 
-/* ---- regions that are made beforehand ---- */
+/* ---- regions that are allocated first ---- */
 
 struct mr_wait {
 	struct kfi_mr_work	work;
@@ -576,7 +579,7 @@ static void mr_wait_init(struct mr_wait *w)
 	init_completion(&w->done);
 }
 
-/* The driver's done() is called when the answer is there, so that is when ours was. */
+/* The driver calls its done() when the answer has come, so wait for done() here. */
 static s64 mr_wait(struct agent_call *c, struct mr_wait *w, s64 ret)
 {
 	if (!ret)
@@ -609,8 +612,8 @@ static s64 do_mr_invalidate(struct agent_call *c)
 
 static const struct {
 	s64 (*fn)(struct agent_call *c);
-	u8 kind[2];	/* of what the first arguments name; K_NONE: they name nothing */
-	u8 opens;	/* what [7] will name */
+	u8 kind[2];	/* kinds of the objects that the first arguments name; K_NONE: none */
+	u8 opens;	/* kind of the object that [7] will name */
 } rows[FAR_OPS] = {
 	[FAR_RESET]		= { do_reset },
 	[FAR_SYNC]		= { agent_sync },

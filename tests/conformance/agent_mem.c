@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Windows at the agent: memory that stands for memory of the driver, with the same offset in its page, and side by side where
- * that is, so that vectors of pages look the same on both machines.
+ * Windows at the agent: memory that stands for memory of the driver. It has the same offset in its
+ * page, and adjacent pages where the driver's are adjacent, so that vectors of pages look the same
+ * on both machines.
  */
 #include <linux/bvec.h>
 #include <linux/dma-mapping.h>
@@ -14,17 +15,19 @@
 #include "far_runs.h"
 
 /**
- * struct agent_window - one
- * @base: @size: the driver's memory
- * @all: what was allocated; @mem is in it
- * @twin: what both know it to be
+ * struct agent_window - a window
+ * @base: the driver's address
+ * @size: bytes
+ * @all: memory that was allocated
+ * @mem: memory of the window, in @all
+ * @twin: contents that both machines know
  */
 struct agent_window {
 	u64	base, size;
 	u8	*all, *mem, *twin;
 };
 
-/* What is freed with the windows; a mapping is undone before. */
+/* Memory that is freed with the windows; a mapping is undone before. */
 struct spare {
 	struct list_head	link;
 	struct device		*dev;
@@ -75,7 +78,7 @@ static struct agent_window *window_new(struct agent_session *s, const struct far
 	return NULL;
 }
 
-/* The driver's changes are taken over, ours are answered. */
+/* Apply the driver's changes, and answer with those made here. */
 static s64 sync_one(struct agent_call *c)
 {
 	struct far_change ch, *ours;
@@ -111,14 +114,14 @@ s64 agent_sync(struct agent_call *c)
 	return ret;
 }
 
-/* Lengths are the consumer's to get wrong, places are not. */
+/* A length may be wrong, because cases test that; an address may not. */
 int agent_seg(struct agent_session *s, const struct far_seg *seg, void **p)
 {
 	struct agent_window *w;
 
 	*p = NULL;
 	if (!seg->window) {
-		/* An address that is none: NULL, and whatever goes with no bytes. */
+		/* An address outside of windows: NULL, or any address without bytes. */
 		*p = seg->len ? NULL : (void *)(uintptr_t)seg->at;
 		return 0;
 	}
@@ -129,7 +132,7 @@ int agent_seg(struct agent_session *s, const struct far_seg *seg, void **p)
 	return 0;
 }
 
-/* Its end is behind it, where another may begin. */
+/* The end of a window is behind it, where another one may begin. */
 u64 agent_driver_address(struct agent_session *s, const void *p)
 {
 	u64 address = (uintptr_t)p;
@@ -145,7 +148,7 @@ u64 agent_driver_address(struct agent_session *s, const void *p)
 	return address;
 }
 
-/* ---- memory that goes with them ---- */
+/* ---- memory that is freed with the windows ---- */
 
 static struct spare *spare_new(struct agent_session *s, size_t len)
 {
@@ -185,7 +188,7 @@ void agent_forget_memory(struct agent_session *s)
 
 /* ---- vectors ---- */
 
-/* The device of any domain: the cases have one provider. */
+/* Return the device of any domain: the cases have one provider. */
 static struct device *device_of(struct agent_session *s)
 {
 	struct kfi_domain_limits limits = {};
@@ -244,7 +247,7 @@ int agent_vector(struct agent_session *s, unsigned int type, const struct far_se
 	if (!n)
 		return 0;
 	BUILD_BUG_ON(sizeof(struct bio_vec) > sizeof(struct kvec));
-	/* Of an unknown type nobody looks at the entries. */
+	/* The core does not read entries of an unknown type. */
 	spare = spare_new(s, n * size);
 	if (!spare)
 		return -ENOMEM;

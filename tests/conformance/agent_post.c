@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The agent: operations and registrations, with vectors over its windows.
- */
+/* The agent: operations and registrations, with vectors over its windows. */
 #include <linux/err.h>
 #include <linux/slab.h>
 #include <kfi_atomic.h>
@@ -10,14 +8,14 @@
 #include <kfi_tagged.h>
 #include "agent.h"
 
-/* An operation while it is put together. */
+/* An operation that is being decoded */
 struct posting {
 	struct agent_session	*s;
 	struct kfid_ep		*ep;
 	struct far_post		p;
 	const struct far_seg	*seg[3];
 	const struct far_remote_seg *remote;
-	const void		*vec;		/* of the first segments */
+	const void		*vec;		/* vector of the first segments */
 	struct kfi_rma_iov	*rma;
 	struct kfi_ioc		*ioc[3];
 	struct kfi_rma_ioc	*rma_ioc;
@@ -71,7 +69,7 @@ static ssize_t post_atomic(const struct posting *o, unsigned int kind)
 				     o->p.flags);
 }
 
-/* Operands of atomic operations: NULL if none are given. */
+/* Operands of atomic operations; NULL if none are given */
 static int take_iocs(struct posting *o, int which)
 {
 	u32 n = o->p.given[which], i;
@@ -90,7 +88,7 @@ static int take_iocs(struct posting *o, int which)
 	return 0;
 }
 
-/* What is remote of the driver's machine has a meaning there and here. */
+/* Remote addresses of the driver's machine are valid on both machines. */
 static int take_remote(struct posting *o)
 {
 	u32 n = o->p.rma_given, i;

@@ -9,7 +9,7 @@
 
 /* ---- event queues ---- */
 
-/* An info follows the entry; the driver builds one of its own. */
+/* An info follows the entry; the driver makes one of its own. */
 static void put_request(struct agent_call *c, struct kfi_info *info)
 {
 	struct far_names names = agent_names(c->s);
@@ -20,7 +20,10 @@ static void put_request(struct agent_call *c, struct kfi_info *info)
 		kfi_freeinfo(info);
 }
 
-/* The fid of every event is the first member. Those of the consumer's own events are the driver's already. */
+/*
+ * The fid is the first member of every event. Fids in events of the consumer are the driver's
+ * already.
+ */
 static void name_event(struct agent_call *c, u32 event, struct kfi_eq_cm_entry *e)
 {
 	struct kfi_info *info = event == KFI_CONNREQ ? e->info : NULL;
@@ -76,7 +79,7 @@ s64 agent_eq_write(struct agent_call *c)
 
 /* ---- completion queues ---- */
 
-/* Entries that know a buffer have it where struct kfi_cq_data_entry has it. */
+/* All entries with a buffer have it where struct kfi_cq_data_entry has it. */
 static void name_buffers(struct agent_call *c, void *entries, size_t size, s64 n)
 {
 	for (; size >= sizeof(struct kfi_cq_data_entry) && n > 0; n--, entries += size) {
@@ -90,7 +93,7 @@ s64 agent_cq_read(struct agent_call *c)
 {
 	struct kfid_cq *cq = FID(c, 0, kfid_cq);
 	size_t n = c->arg[1], size = c->arg[2];
-	/* The threshold's argument is read through the pointer. */
+	/* The threshold is read through the pointer. */
 	size_t threshold = c->arg[6];
 	const void *cond = c->arg[6] ? &threshold : NULL;
 	kfi_addr_t *from;

@@ -325,7 +325,10 @@ static void inject(struct test *t)
 
 /* ---- what is said about them ---- */
 
-/* What a query grants works (see types), and what it does not is refused; domain and endpoint agree. */
+/*
+ * What a query grants works (see types), and what it does not is refused; domain and endpoint
+ * agree.
+ */
 static void query(struct test *t)
 {
 	struct lab *l = lab_open(t, ALL_RIGHTS, NULL);
@@ -495,7 +498,9 @@ static int add(void *arg)
 						 a->r.addr, a->r.key, KFI_UINT64, KFI_SUM, CTX(posted)));
 		if (WAIT_TX(n, &c) || !EXPECT_EQ(t, c.err, 0))
 			return -EIO;
-		/* In order, as one queue of one kind of operations; nobody else has had this value. */
+		/*
+		 * In order, as one queue of one kind of operations; nobody else has had this value.
+		 */
 		slot = (unsigned long)c.op_context % WINDOW;
 		EXPECT_EQ(t, (unsigned long)c.op_context, ended);
 		EXPECT(t, a->old[slot] < a->most && !test_and_set_bit(a->old[slot], a->seen));
@@ -529,7 +534,8 @@ static void two_initiators(struct test *t)
 	EXPECT_EQ(t, bitmap_weight(seen, 2 * adds), 2 * adds);
 }
 
-#define NARROW	(IS_ENABLED(CONFIG_CPU_BIG_ENDIAN) ? 0 : 4)	/* where the upper half of a word is */
+/* where the upper half of a word is */
+#define NARROW	(IS_ENABLED(CONFIG_CPU_BIG_ENDIAN) ? 0 : 4)
 
 /* As add(), by another width, and into the upper half of the same word. */
 static int add_narrow(void *arg)
@@ -565,7 +571,8 @@ static int add_wide(void *arg)
 }
 
 /*
- * What many a device can do by itself, at the same place as what it can't: all of it is done in one way, or something is lost.
+ * What many a device can do by itself, at the same place as what it can't: all of it is done in one
+ * way, or something is lost.
  */
 static void mixed_widths(struct test *t)
 {
@@ -617,7 +624,8 @@ static void mixed_with_rma(struct test *t)
 		EXPECT_EQ(t, mine[2], 6 * (i + 1));
 		EXPECT_EQ(t, w[0], i);
 		EXPECT_EQ(t, w[1], 6 * (i + 1));
-		EXPECT(t, test_until(t, READ_ONCE(w[2]) == i));	/* whose level is no more than that it has left */
+		/* whose level is no more than that it has left */
+		EXPECT(t, test_until(t, READ_ONCE(w[2]) == i));
 	}
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * atomic.h - what the cases of atomic operations share: two nodes, a watched region, and posting by kind.
+ * atomic.h - shared by the cases of atomic operations: two nodes, a checked region, and posts by
+ * kind.
  */
 #ifndef KFI_CONFORMANCE_ATOMIC_H
 #define KFI_CONFORMANCE_ATOMIC_H
@@ -20,9 +21,11 @@ extern const u64 kind_comp[KINDS];	/* of completions */
 #define LAB_LEN		8192	/* bytes of each piece of memory */
 
 /**
- * struct lab - B's region, and what A puts in and gets out
+ * struct lab - B's region, and A's memory for operands and results
  * @far: B's memory, of which @r is the middle half
- * @v: operands; @cmp: values to compare with; @old: results
+ * @v: operands
+ * @cmp: values to compare with
+ * @old: results
  */
 struct lab {
 	struct test	*t;
@@ -42,10 +45,10 @@ static inline u64 *lab_words(struct lab *l)
 /* Post @n elements from the lab's memory. */
 ssize_t lab_post(struct lab *l, enum kind how, unsigned int op, unsigned int type, size_t n, u64 addr, u64 key,
 		 void *ctx);
-/* And wait for it to end. Return: its error, positive. */
+/* Post, and wait for the end. Return: its error, positive. */
 int lab_do(struct lab *l, enum kind how, unsigned int op, unsigned int type, size_t n, u64 addr, u64 key);
 
-/* Every integer of up to 64 bits */
+/* All integer types of up to 64 bits */
 struct int_type {
 	enum kfi_datatype	type;
 	size_t			size;

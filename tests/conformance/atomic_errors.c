@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Atomic operations that must not succeed: not a byte changes, each ends once, and the endpoint goes on.
+ * Atomic operations that must not succeed: not a byte changes, each ends once, and the endpoint
+ * goes on.
  */
 #include <linux/bitmap.h>
 #include <linux/delay.h>

@@ -82,7 +82,10 @@ static void refused_send(struct node *from, struct node *to, u8 *buf)
 	REQUIRE(t, !WAIT_RX(to, &c));
 }
 
-/* Refused in both directions; and a third, who has the key of one of them, is served as if nothing had been. */
+/*
+ * Refused in both directions; and a third, who has the key of one of them, is served as if nothing
+ * had been.
+ */
 static void other_key(struct test *t)
 {
 	struct node_opts a = {}, b = {};
@@ -111,7 +114,10 @@ static void other_key(struct test *t)
 	}
 }
 
-/* A domain's key is its endpoints' if they have none. Those of two domains differ, or only one has one: no data. */
+/*
+ * A domain's key is its endpoints' if they have none. Those of two domains differ, or only one has
+ * one: no data.
+ */
 static void other_domain_key(struct test *t)
 {
 	u8 *buf = test_zalloc(t, 128);

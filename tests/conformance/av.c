@@ -157,7 +157,10 @@ static void insert_again(struct test *t)
 
 #define WAITING	16
 
-/* Removed with messages on their way: they end as they would have, and meanwhile nobody else gets the handle. */
+/*
+ * Removed with messages on their way: they end as they would have, and meanwhile nobody else gets
+ * the handle.
+ */
 static void removed_outstanding(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);

@@ -166,7 +166,10 @@ static int send_run(void *arg)
 	return POST(a->t, kfi_send(a->ep, x->tx, x->len, NULL, a->peer, CTX(9)));
 }
 
-/* A message of 1 MiB is coming. Was its receive cancelled? Then nothing of it lands there, and the next one gets all. */
+/*
+ * A message of 1 MiB is coming. Was its receive cancelled? Then nothing of it lands there, and the
+ * next one gets all.
+ */
 static bool cancel_one(struct test *t, struct arrival *x, u8 *rx, u8 *next, u64 seed, unsigned int us)
 {
 	struct worker *w = test_new(t, struct worker);

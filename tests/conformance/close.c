@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Objects closed in every order, with operations outstanding: each close is refused with -EBUSY or done, and what was
- * accepted ends once.
+ * Objects closed in every order, with operations outstanding: each close is refused with -EBUSY or
+ * done, and what was accepted ends once.
  */
 #include "harness.h"
 
@@ -154,7 +154,10 @@ static void any_order(struct test *t)
 	EXPECT(t, refused > rounds);
 }
 
-/* Of a scalable endpoint: contexts and queues before it, it before its vector, whatever is tried first. */
+/*
+ * Of a scalable endpoint: contexts and queues before it, it before its vector, whatever is tried
+ * first.
+ */
 static void contexts(struct test *t)
 {
 	struct kfi_av_attr attr = { .type = KFI_AV_UNSPEC, .rx_ctx_bits = 4 };
@@ -206,7 +209,10 @@ static int close_run(void *arg)
 	return kfi_close(x->fid);
 }
 
-/* Both sides are closed in the middle of traffic, at the same time or one after the other: all of it ends, once. */
+/*
+ * Both sides are closed in the middle of traffic, at the same time or one after the other: all of
+ * it ends, once.
+ */
 static void in_traffic(struct test *t)
 {
 	int round, rounds = t->w->quick ? 6 : 60, i, posted, ended;

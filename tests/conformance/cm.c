@@ -63,7 +63,10 @@ static struct talk *talk_open(struct test *t)
 	return k;
 }
 
-/* What the other side is told of private data: where nothing says how much there is, all that there may be. */
+/*
+ * What the other side is told of private data: where nothing says how much there is, all that there
+ * may be.
+ */
 static size_t told(const struct talk *k, size_t len)
 {
 	return test_hw_recv(k->a.t) ? k->max : len;
@@ -438,7 +441,10 @@ static int set_reclaim(struct node *n)
 	return EXPECT_EQ(n->t, kfi_setopt(&n->ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_RECLAIM, &yes, sizeof(yes)), 0) ? 0 : -EIO;
 }
 
-/* Who frees memory by it says so before it is enabled; nothing else is different, and its end leaves nothing. */
+/*
+ * Who frees memory by it says so before it is enabled; nothing else is different, and its end
+ * leaves nothing.
+ */
 static void reclaim(struct test *t)
 {
 	struct node_opts opts = { .before_enable = set_reclaim };

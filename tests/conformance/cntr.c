@@ -92,7 +92,10 @@ static void wakes(struct test *t)
 
 #define WAITERS	4
 
-/* Each wakes at its own value, whoever changes it in whatever way; an error wakes all that are left. */
+/*
+ * Each wakes at its own value, whoever changes it in whatever way; an error wakes all that are
+ * left.
+ */
 static void several(struct test *t)
 {
 	struct worker *th = test_zalloc(t, WAITERS * sizeof(*th));
@@ -189,7 +192,10 @@ static void messages(struct test *t)
 	EXPECT_EQ(t, kfi_cntr_readerr(cntr[0][C_SEND]), 0);
 }
 
-/* Where a queue hears of few, a counter counts all: those that are silent by request, by default, and injected. */
+/*
+ * Where a queue hears of few, a counter counts all: those that are silent by request, by default,
+ * and injected.
+ */
 static void selective(struct test *t)
 {
 	struct kfid_cntr *cntr[2][C_COUNT] = {};
@@ -281,7 +287,8 @@ static void in_use(struct test *t)
 	EXPECT_EQ(t, kfi_ep_bind(n->ep, &other->fid, 0), -EINVAL);
 	EXPECT_EQ(t, kfi_ep_bind(n->ep, &other->fid, KFI_TAGGED), -KFI_EBADFLAGS);
 	EXPECT_EQ(t, kfi_ep_bind(n->ep, &other->fid, KFI_SEND | KFI_RECV), 0);
-	EXPECT_EQ(t, kfi_ep_bind(n->ep, &other->fid, KFI_RECV | KFI_READ), -EINVAL);	/* it has one */
+	/* it has one */
+	EXPECT_EQ(t, kfi_ep_bind(n->ep, &other->fid, KFI_RECV | KFI_READ), -EINVAL);
 	EXPECT_EQ(t, kfi_close(&other->fid), -EBUSY);
 	EXPECT_EQ(t, kfi_close(&n->domain->fid), -EBUSY);
 	EXPECT_EQ(t, test_close(t, &n->ep->fid), 0);

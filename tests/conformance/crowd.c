@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Endpoints that share contexts: how they are opened, and how they are talked to.
- */
+/* Endpoints that share contexts: open and transfer. */
 #include "crowd.h"
 
-/* What there is to be bound, bind to a new endpoint. */
+/* Bind the shared contexts, if there are any, to a new endpoint. */
 static int bind_shared(struct node *n)
 {
 	struct crowd *c = n->opts.arg;
@@ -19,7 +17,6 @@ static int bind_shared(struct node *n)
 	return 0;
 }
 
-/* @rx, @tx: attributes of the contexts; NULL: there is none of this kind. */
 struct crowd *crowd_host(struct test *t, struct kfi_rx_attr *rx, struct kfi_tx_attr *tx)
 {
 	struct crowd *c = test_new(t, struct crowd);
@@ -42,7 +39,6 @@ struct crowd *crowd_host(struct test *t, struct kfi_rx_attr *rx, struct kfi_tx_a
 	return c;
 }
 
-/* Endpoint @i, connected with its peer or known to it. */
 int crowd_join(struct crowd *c, int i)
 {
 	struct node *a = &c->a[i], *b = &c->b[i];
@@ -85,7 +81,6 @@ int crowd_send(struct crowd *c, int i, const void *buf, size_t len, void *ctx)
 	return POST(c->t, kfi_send(c->a[i].ep, buf, len, NULL, c->a[i].peer, ctx));
 }
 
-/* A message of endpoint @i's peer, and where it ended: *@rx. */
 int crowd_pass(struct crowd *c, int i, void *buf, size_t len, comp_t *rx)
 {
 	comp_t tx;

@@ -11,12 +11,15 @@
 #define LONG		(256 * 1024)
 
 /**
- * struct crowd - endpoints that share, and the peer of each
- * @host:	what belongs to all that share: domain, queues, vector, listener. As a node it is the shared receive context
- * @srx: @stx:	what they share, or NULL
- * @cntrs:	a receive counter for each, if wanted
- * @b: those that share; @a: their peers
- * @nr:		how many of them there are
+ * struct crowd - endpoints that share contexts, and the peer of each
+ * @host: common objects of those that share: domain, queues, vector, listener. As a node it is the
+ *	shared receive context
+ * @srx: shared receive context, or NULL
+ * @stx: shared transmit context, or NULL
+ * @cntrs: a receive counter for each, if wanted
+ * @b: endpoints that share
+ * @a: their peers
+ * @nr: number of @b and of @a
  */
 struct crowd {
 	struct test		*t;
@@ -39,18 +42,21 @@ struct crowd {
 extern struct kfi_rx_attr plain_rx;
 extern struct kfi_tx_attr plain_tx;
 
-/* Side B without endpoints. @rx, @tx: attributes of the contexts; NULL: there is none of this kind. NULL: the case has failed. */
+/*
+ * Open side B without endpoints. @rx, @tx: attributes of the contexts; NULL: there is none of this
+ * kind. Return: NULL after having failed the case.
+ */
 struct crowd *crowd_host(struct test *t, struct kfi_rx_attr *rx, struct kfi_tx_attr *tx);
-/* Endpoint @i, connected with its peer or known to it. 0 or a negative errno. */
+/* Open endpoint @i, and connect it with its peer or introduce it. Return: 0 or a negative errno. */
 int crowd_join(struct crowd *c, int i);
-/* All peers, and the endpoints that they talk to. */
+/* Open all peers, and the endpoints that they communicate with. */
 struct crowd *crowd_meet(struct crowd *c);
 struct crowd *crowd_open(struct test *t, struct kfi_rx_attr *rx, struct kfi_tx_attr *tx);
 
-/* Each answers 0 or, having failed the case, a negative errno. */
+/* Each returns 0 or, having failed the case, a negative errno. */
 int crowd_recv(struct crowd *c, void *buf, size_t len, void *ctx);
 int crowd_send(struct crowd *c, int i, const void *buf, size_t len, void *ctx);
-/* A message of endpoint @i's peer, and where it ended: *@rx. */
+/* Send a message from endpoint @i's peer; *@rx is its completion at the receiver. */
 int crowd_pass(struct crowd *c, int i, void *buf, size_t len, comp_t *rx);
 
 #endif /* KFI_CONFORMANCE_CROWD_H */

@@ -95,7 +95,9 @@ static void closed(struct test *t)
 	}
 }
 
-/* Send until one has come: those before it may be lost, and all that were ever sent look the same. */
+/*
+ * Send until one has come: those before it may be lost, and all that were ever sent look the same.
+ */
 static void reach(struct pair *p)
 {
 	struct test *t = p->a.t;

@@ -261,7 +261,10 @@ static struct fence *fence_open(struct test *t, u64 access)
 	return f;
 }
 
-/* An access that must not touch a byte, on neither side. Return: how it ended, or why it could not be posted, as a positive errno */
+/*
+ * An access that must not touch a byte, on neither side. Return: how it ended, or why it could not
+ * be posted, as a positive errno
+ */
 static int attempt(struct fence *f, bool write, size_t len, u64 addr, u64 key)
 {
 	struct test *t = f->p->a.t;
@@ -342,7 +345,10 @@ static void rma_closed_key(struct test *t)
 	EXPECT(t, test_until(t, not_all(f->far + 4096, 16, 0xa5) == -1));
 	REQUIRE_EQ(t, test_close(t, &f->r.mr->fid), 0);
 	memset(f->far, 0x5a, 3 * 4096);
-	/* A device that has known the key refuses by itself, and may be done with the connection: verbs_rma.stale_key. */
+	/*
+	 * A device that has known the key refuses by itself, and may be done with the connection:
+	 * verbs_rma.stale_key.
+	 */
 	for (w = 0; w < 2; w++) {
 		REQUIRE(t, is_refused(&f->p->a, attempt(f, w, 16, f->r.addr, f->r.key), 16, !w));
 		REQUIRE(t, goes_on(f->p));

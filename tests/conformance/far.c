@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The driver's way to the agent: connections, each with one call at a time, and proxies.
- */
+/* The driver's connections to the agent, each with one call at a time, and proxies. */
 #include <linux/inet.h>
 #include <linux/list.h>
 #include <linux/mm.h>
@@ -23,14 +21,14 @@ struct channel {
 };
 
 /**
- * struct far - the way to the agent
- * @lock: protects @idle, @all and the proxies' use
- * @session: what the agent calls us
- * @idle: channels in which no call is
- * @first: the channel whose end ends all; it makes no other calls
+ * struct far - state of the driver
+ * @lock: protects @idle, @all and the use of proxies
+ * @session: number of the session, chosen by the agent
+ * @idle: channels without a call
+ * @first: the channel whose end ends the session; it makes no other calls
  * @dma_device: see far_dma_device()
- * @lost: a channel broke: nothing works any more
- * @next: where to look for a free proxy, so that numbers are not reused soon
+ * @lost: a channel has failed: no call works any more
+ * @next: where the search for a free proxy begins, so that numbers are not reused soon
  */
 static struct {
 	spinlock_t		lock;
@@ -57,7 +55,7 @@ int far_refuse(const char *why)
 	return -EOPNOTSUPP;
 }
 
-/* A case may call side B from anywhere, but nobody can wait for an answer there. */
+/* A case may call side B in any context, but an answer can't be waited for in atomic context. */
 bool far_cannot_wait(void)
 {
 	if (!in_interrupt() && !irqs_disabled())
@@ -313,7 +311,10 @@ struct device *far_dma_device(void)
 	return far.dma_device;
 }
 
-/* That of a domain here, which outlives it: devices of software providers last as long as kfi.ko. */
+/*
+ * It is that of a domain here, and outlives the domain: the device of software providers is
+ * kfi.ko's.
+ */
 static int find_dma_device(const char *provider)
 {
 	struct kfi_info *hints = kfi_allocinfo(), *info = NULL;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Requests and answers as bytes.
- */
+/* Encoding of requests and answers. */
 #include <linux/mm.h>
 #include <linux/net.h>
 #include <linux/slab.h>
@@ -36,7 +34,7 @@ void *far_room(struct far_buf *b, size_t len)
 {
 	void *p;
 
-	/* Of nothing there is a place too. */
+	/* An object without bytes has a place, too. */
 	if (!grow(b, b->len + max_t(size_t, len, 1)))
 		return NULL;
 	p = b->p + b->len;
@@ -134,7 +132,7 @@ static void *get_mem(struct far_buf *b, size_t *len)
 	return copy;
 }
 
-/* A structure that must have this size, or was not there. */
+/* Return a structure that must have this size, or NULL if it was absent. */
 static void *get_attr(struct far_buf *b, size_t size)
 {
 	size_t len;
@@ -147,7 +145,7 @@ static void *get_attr(struct far_buf *b, size_t size)
 	return NULL;
 }
 
-/* ---- infos: the structures as they are, but for what their pointers lead to ---- */
+/* ---- infos: the structures as they are, except for their pointers ---- */
 
 static void put_fid(struct far_buf *b, struct kfid *fid, const struct far_names *names)
 {
@@ -164,7 +162,7 @@ static struct kfid *get_fid(struct far_buf *b, const struct far_names *names)
 	return n ? names->object(names->owner, n) : NULL;
 }
 
-/* A hint may lack any of its parts; the NIC is nobody's business here. */
+/* Hints may lack any part; the NIC is left out. */
 static void put_info(struct far_buf *b, const struct kfi_info *i, const struct far_names *names)
 {
 	far_put(b, i, sizeof(*i));

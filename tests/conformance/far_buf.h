@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * far_buf.h - bytes of a request or an answer, while they are put together or taken apart, and their way over TCP.
+ * far_buf.h - bytes of a request or an answer while they are encoded or decoded, and their transfer
+ * over TCP.
  */
 #ifndef KFI_CONFORMANCE_FAR_BUF_H
 #define KFI_CONFORMANCE_FAR_BUF_H
@@ -15,10 +16,10 @@ struct socket;
 /**
  * struct far_buf - bytes to write to or to read from
  * @p: the bytes: kvmalloc(), or NULL
- * @len: how many there are
- * @room: how many there could be
- * @at: where reading goes on
- * @bad: something was missing, or memory ran out
+ * @len: number of bytes
+ * @room: bytes that were allocated
+ * @at: position of the reader
+ * @bad: data was missing, or memory ran out
  */
 struct far_buf {
 	u8	*p;
@@ -27,18 +28,18 @@ struct far_buf {
 };
 
 void far_put(struct far_buf *b, const void *p, size_t len);
-/* A place for @len bytes at the end, or NULL. */
+/* Return room for @len bytes at the end, or NULL. */
 void *far_room(struct far_buf *b, size_t len);
 void far_get(struct far_buf *b, void *p, size_t len);
-/* The next @len bytes, or NULL. */
+/* Return the next @len bytes, or NULL. */
 const void *far_take(struct far_buf *b, size_t len);
 void far_free(struct far_buf *b);
 
 void far_put_str(struct far_buf *b, const char *s);
-/* NULL as it was put, or if it is missing. */
+/* Return: NULL if NULL was put, or if the string is missing. */
 const char *far_take_str(struct far_buf *b);
 
-/* Objects in infos go as numbers. */
+/* Objects in infos are encoded as numbers. */
 struct far_names {
 	u64		(*number)(void *owner, struct kfid *fid);
 	struct kfid	*(*object)(void *owner, u64 number);
@@ -46,14 +47,14 @@ struct far_names {
 };
 
 void far_put_infos(struct far_buf *b, const struct kfi_info *info, const struct far_names *names);
-/* A list, or NULL: none or, with b->bad, no memory or nonsense. */
+/* Return a list; or NULL: no infos or, with b->bad, no memory or invalid data. */
 struct kfi_info *far_get_infos(struct far_buf *b, const struct far_names *names);
 
 int far_send(struct socket *sock, const void *head, size_t head_len, const void *body, size_t len);
 int far_recv(struct socket *sock, void *p, size_t len);
-/* Receive @len bytes of a body into a fresh buffer. */
+/* Receive @len bytes of a body into a new buffer. */
 int far_recv_body(struct socket *sock, struct far_buf *b, u64 len);
-/* What both ends must agree on: sizes of what goes as it is. */
+/* Sizes of structures that are sent as they are, on which both sides must agree */
 u64 far_fingerprint(void);
 
 #endif /* KFI_CONFORMANCE_FAR_BUF_H */

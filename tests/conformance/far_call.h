@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * far_call.h - how calls on proxies are made. Not for cases: far.h is.
- */
+/* far_call.h - calls on proxies. Not for cases: they use far.h. */
 #ifndef KFI_CONFORMANCE_FAR_CALL_H
 #define KFI_CONFORMANCE_FAR_CALL_H
 
@@ -18,15 +16,15 @@
 #include "far.h"
 #include "far_buf.h"
 
-/* Handles of connection requests have numbers behind those of objects. */
+/* Numbers of handles of connection requests follow those of objects. */
 #define FAR_HANDLES	256
 #define FAR_PROXIES	(FAR_OBJECTS + FAR_HANDLES)
 
 /**
- * struct far_proxy - an object of the other machine; its number is its place
+ * struct far_proxy - an object of the other machine; its number is its index
  * @used: it is open
  * @entry: of a completion queue: bytes of an entry
- * @format: of addresses, of what has to do with them
+ * @format: of objects with addresses: their format
  */
 struct far_proxy {
 	union {
@@ -50,7 +48,7 @@ struct far_proxy {
 /* All proxies, or NULL; written once before any case runs. */
 extern struct far_proxy *far_proxies;
 
-/* Is it of the other machine? The head of each object is its first member. */
+/* Is it an object of the other machine? The head of each object is its first member. */
 static inline bool far_is(const void *fid)
 {
 	struct far_proxy *all = READ_ONCE(far_proxies);
@@ -70,9 +68,14 @@ static inline bool far_on(void)
 
 /**
  * struct far_call - a call
- * @in: @in_len: what follows the request
- * @out: @room: where what follows the answer goes; @out_len: how much came
- * @keep: where to keep it instead, to be freed by the caller
+ * @op: kind of the call
+ * @arg: its arguments
+ * @in: data that follows the request
+ * @in_len: bytes of @in
+ * @out: memory for the data that follows the answer
+ * @room: bytes of @out
+ * @out_len: bytes that have come
+ * @keep: buffer for that data instead, to be freed by the caller
  */
 struct far_call {
 	enum far_op	op;
@@ -85,53 +88,65 @@ struct far_call {
 	u64		val[3];
 };
 
-/* What the call at the other machine answered, or -ENOTCONN. Sleeps. */
+/* Return the result of the call on the other machine, or -ENOTCONN. Sleeps. */
 s64 far_call(struct far_call *c);
 #define far_do(op_, ...)							\
 	far_call(&(struct far_call){ .op = (op_), .arg = { __VA_ARGS__ } })
-/* Where a case lets allocations fail it does not mean ours. */
+/* Suspend fault injection of the case, which is not meant for allocations of the driver. */
 unsigned int far_no_faults(void);
 void far_faults_again(unsigned int nth);
-/* One that opens: *@to is the new proxy. */
+/* Make a call that opens: *@to is the new proxy. */
 int far_open(struct far_call *c, void *context, void *to);
 void far_proxy_free(void *fid);
 static inline struct far_proxy *far_proxy(void *fid)
 {
 	return fid;
 }
-/* What a case maps memory of either side for. */
+/* The device for which a case maps memory of either side */
 struct device *far_dma_device(void);
-/* The proxy that a number stands for, or NULL. */
+/* Return the proxy of a number, or NULL. */
 struct kfid *far_proxy_of(u64 number);
 extern const struct far_names far_names;
 
-/* The case asks for what can't be had from another machine. */
+/* The case asks for something that is impossible on another machine. */
 int far_refuse(const char *why);
 bool far_cannot_wait(void);
 void far_refuse_reset(void);
 
 /* far_mem.c */
 
-/* An address of the case as a place at the other machine. What is not the case's own memory is copied, if to be read. */
+/*
+ * Translate an address of the case to a place at the other machine. Memory that is not the case's
+ * own is copied if it is a source.
+ */
 int far_seg(struct far_seg *seg, const void *p, size_t len, bool source);
-/* Why to exchange changes: only to tell of ours, or because something has ended here, or there. */
+/*
+ * Reason to exchange changes: only to send ours, or because an operation has ended here, or there
+ */
 enum far_news { FAR_NO_NEWS, FAR_NEAR_NEWS, FAR_NEWS };
 int far_sync(enum far_news news);
-/* The address of a page of the case's, or NULL. */
+/* Return the address of a page of the case, or NULL. */
 void *far_page_address(const struct page *page);
-/* A peer may touch it for as long as the case runs. */
+/* A peer may access it as long as the case runs. */
 void far_pin(const struct far_seg *seg);
 
-/* From now on the case may learn of things in callbacks, which do not pass here. */
+/*
+ * From now on the case may learn of completions in callbacks, which do not pass through this file.
+ */
 void far_unheard(void);
 
-/* Before a post here that may move what is there; what it answered; and after the news of one that may have. */
+/*
+ * far_push(): before a post here that may move bytes there. far_posted(): after the post, with its
+ * result.
+ */
 void far_push(u64 flags);
 void far_posted(u64 flags, ssize_t ret);
 /* @n completions were read here. */
 void far_ended(ssize_t n);
 
-/* What ends here can have changed regions there, what ends there all that was handed over. */
+/*
+ * A completion here may have changed regions there; a completion there any memory that was passed.
+ */
 static inline void far_pull(const void *fid, bool news)
 {
 	if (news && far_on())

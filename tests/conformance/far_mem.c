@@ -2,11 +2,13 @@
 /*
  * The driver's memory, as far as the other machine uses it.
  *
- * Memory that a case hands to side B has a window there. The two are not one memory, but are made equal whenever it
- * matters: before a post, what the case has changed goes out; after a completion, an event, a counter or a close, and
- * when the case looks, what has changed there comes in. Both sides find changes by a twin of what both know.
+ * Memory that a case passes to side B has a window there. The two are separate, but are made equal
+ * whenever it matters. Before a post, changes of the case are sent. After a completion, an event, a
+ * counter or a close, and when the case reads the memory, changes there are fetched. Both sides
+ * find changes by a twin, which has the contents that both know.
  *
- * Only the part that was ever handed over is compared, and only of windows that were in use lately or are registered.
+ * Only the part that was passed is compared, and only of windows that were used recently or are
+ * registered.
  */
 #include <linux/mm.h>
 #include <linux/mutex.h>
@@ -16,18 +18,20 @@
 #include "far_call.h"
 #include "far_runs.h"
 
-#define RECENT	24	/* windows that are compared each time besides the registered ones */
+#define RECENT	24	/* windows that are compared each time, besides the registered ones */
 
 /**
  * struct memory - memory of the case
- * @p: @len: where it is
- * @twin: what both know it to be, once it has a window
+ * @p: address
+ * @len: bytes
+ * @twin: contents that both machines know, once there is a window
  * @window: number, or 0
- * @lo: @hi: what of it was handed over
- * @pinned: a region: peers may touch it at any time
- * @known: the agent has heard of the window
- * @fresh: it came in with the latest news and nobody has looked yet
- * @copy: nobody's memory, but a copy of what was to be sent once
+ * @lo: begin of the part that was passed
+ * @hi: end of the part that was passed
+ * @pinned: a region: peers may access it at any time
+ * @known: the agent knows the window
+ * @fresh: changes came with the latest exchange, and the case has not read them yet
+ * @copy: no memory of the case, but a copy of data that is sent once
  */
 struct memory {
 	struct list_head	link;
@@ -38,12 +42,12 @@ struct memory {
 };
 
 /*
- * @lock protects all, and makes exchanges one at a time. @unheard: news may come without a call of ours. @flying: what
- * side A has posted and not seen the end of.
+ * @lock protects all, and serialises exchanges. @unheard: changes may come without a call of this
+ * file. @flying: operations that side A has posted and whose completion was not read.
  */
 static struct {
 	struct mutex		lock;
-	struct list_head	all;	/* what was in use latest comes first */
+	struct list_head	all;	/* recently used windows come first */
 	u64			windows;
 	bool			unheard;
 	atomic_t		flying;
@@ -52,7 +56,7 @@ static struct {
 	.all = LIST_HEAD_INIT(mem.all),
 };
 
-/* ---- what there is ---- */
+/* ---- memory of the case ---- */
 
 static struct memory *memory_new(void *p, size_t len)
 {
@@ -68,7 +72,7 @@ static struct memory *memory_new(void *p, size_t len)
 	return m;
 }
 
-/* Without memory for it, handing it over will fail. */
+/* Without memory for the record, passing it will fail. */
 void far_memory(void *p, size_t len)
 {
 	if (far_on())
@@ -145,7 +149,7 @@ void *far_page_address(const struct page *page)
 	return address;
 }
 
-/* ---- handing it over ---- */
+/* ---- passing memory ---- */
 
 static int touch(struct memory *m, size_t at, size_t len)
 {
@@ -163,7 +167,10 @@ static int touch(struct memory *m, size_t at, size_t len)
 	return 0;
 }
 
-/* What is not the case's to be written, such as a variable on its stack, can be read now. */
+/*
+ * Copy memory that the case can't write through a window, such as a variable on its stack, for
+ * reading.
+ */
 static struct memory *copy_of(const void *p, size_t len)
 {
 	struct memory *m;
@@ -223,7 +230,7 @@ void far_pin(const struct far_seg *seg)
 	mutex_unlock(&mem.lock);
 }
 
-/* ---- making it equal ---- */
+/* ---- exchanges ---- */
 
 static void put_changes(struct far_buf *b, struct memory *m, bool even_none)
 {
@@ -269,7 +276,7 @@ static int take_changes(struct far_buf *b, bool fresh)
 	return 0;
 }
 
-/* Is it to be compared? @recent counts. */
+/* Has it to be compared? @recent counts. */
 static bool concerns(const struct memory *m, enum far_news news, const struct memory *only, int *recent)
 {
 	if (!m->window || (m->copy && m->known))
@@ -322,7 +329,7 @@ int far_sync(enum far_news news)
 	return ret;
 }
 
-/* ---- what happens here ---- */
+/* ---- events here ---- */
 
 void far_unheard(void)
 {
@@ -344,7 +351,10 @@ void far_posted(u64 flags, ssize_t ret)
 		atomic_inc(&mem.flying);
 }
 
-/* In the middle of a stream a case looks with differs() and the like, if at all; at its end it may use bare hands. */
+/*
+ * Within a series of operations a case may read only by differs() and the like; at its end it may
+ * read directly.
+ */
 void far_ended(ssize_t n)
 {
 	struct memory *m;
@@ -370,7 +380,7 @@ void far_look(const void *p)
 		return;
 	mutex_lock(&mem.lock);
 	m = find(p);
-	/* Who looks again wants to see something new. */
+	/* A case that reads again expects new contents. */
 	if (m && m->window && (!m->fresh || READ_ONCE(mem.unheard)))
 		sync(FAR_NEWS, m);
 	if (m)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Discovery, opening, closing, naming and connecting, here or on the other machine.
- */
+/* Discovery, open, close, names and connections, here or on the other machine. */
 #include <linux/in.h>
 #include <linux/in6.h>
 #include <linux/slab.h>
@@ -34,7 +32,7 @@ static int far_getinfo(uint32_t version, const char *node, const char *service, 
 	return ret;
 }
 
-/* Objects of the other machine are nothing that this one could know. */
+/* Objects of the other machine are unknown to this one. */
 static bool foreign(const struct kfi_info *hints)
 {
 	return hints && ((hints->domain_attr && far_is(hints->domain_attr->domain)) ||
@@ -71,7 +69,7 @@ static int open_by_info(enum far_op op, void *parent, const struct kfi_info *inf
 	return ret;
 }
 
-/* @attr may be missing; then there is nothing of it but that. */
+/* @attr may be NULL, which is encoded as well. */
 static int open_by_attr(enum far_op op, void *parent, u64 index, const void *attr, size_t size, void *context, void *to)
 {
 	struct far_call c = {
@@ -119,7 +117,7 @@ int side_passive_ep(struct kfid_fabric *fabric, struct kfi_info *info, struct kf
 				kfi_passive_ep(fabric, info, pep, context);
 }
 
-/* Handlers belong to the machine of their queue. */
+/* Handlers run on the machine of their queue. */
 int side_eq_open(struct kfid_fabric *fabric, struct kfi_eq_attr *attr, struct kfid_eq **eq, kfi_event_handler handler,
 		 void *context)
 {
@@ -208,13 +206,13 @@ int side_mr_alloc(struct kfid_domain *domain, size_t iov_limit, uint64_t flags, 
 	return far_is(domain) ? far_open(&c, context, mr) : kfi_mr_alloc(domain, iov_limit, flags, mr, context);
 }
 
-/* Its address would mean nothing here; who takes any memory takes another. */
+/* Its address would be invalid here. A caller that accepts any memory uses other memory. */
 int side_mem_alloc(struct kfid_domain *domain, size_t len, uint64_t flags, struct kfi_mem **mem)
 {
 	return far_is(domain) ? -EOPNOTSUPP : kfi_mem_alloc(domain, len, flags, mem);
 }
 
-/* ---- what every object has ---- */
+/* ---- calls for all objects ---- */
 
 int side_close(struct kfid *fid)
 {
@@ -231,7 +229,7 @@ int side_close(struct kfid *fid)
 	return ret;
 }
 
-/* A region's key may be known only now. */
+/* The key of a region may be known only now. */
 static s64 call_of_fid(struct far_call *c, struct kfid *fid)
 {
 	s64 ret = far_call(c);
@@ -252,7 +250,7 @@ int side_bind(struct kfid *fid, struct kfid *bfid, uint64_t flags)
 	return far_is(fid) ? call_of_fid(&c, fid) : kfi_bind(fid, bfid, flags);
 }
 
-/* Bytes of a command's argument, 0 if it is more than a value. */
+/* Return the bytes of a command's argument; 0 if it is more than a value. */
 static size_t value_size(int command)
 {
 	switch (command) {
@@ -325,7 +323,7 @@ int side_setname(kfid_t fid, void *addr, size_t addrlen)
 	return far_is(fid) ? far_call(&c) : kfi_setname(fid, addr, addrlen);
 }
 
-/* The answer brings all of the room back, written to or not. */
+/* The answer has all of the room, written to or not. */
 static int with_room(struct far_call *c, void *room, size_t *len)
 {
 	int ret;
@@ -353,7 +351,7 @@ int side_getpeer(struct kfid_ep *ep, void *addr, size_t *addrlen)
 
 /* ---- connections ---- */
 
-/* An address of IP is as long as its family says, all others that we know have 8 bytes. */
+/* The family determines the length of an IP address; all other formats here have 8 bytes. */
 static size_t address_size(void *fid, const void *addr)
 {
 	u32 format = far_proxy(fid)->format;
@@ -491,7 +489,7 @@ const char *side_av_straddr(struct kfid_av *av, const void *addr, char *buf, siz
 	return with_room(&c, buf, len) ? NULL : buf;
 }
 
-/* The device for mappings is the one of the machine that maps: each maps for itself. */
+/* The device for mappings is that of the machine that maps: each maps for itself. */
 int side_domain_limits(struct kfid_domain *domain, struct kfi_domain_limits *limits)
 {
 	struct far_call c = {

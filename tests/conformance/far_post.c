@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Posts and registrations, here or on the other machine.
- */
+/* Posts and registrations, here or on the other machine. */
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include "far_call.h"
 
-/* A post here, once the other machine has the memory as the case sees it. */
+/* Post here, after the other machine has the memory as the case sees it. */
 #define NEAR_RX(flags, call)						\
 ({									\
 	far_push(flags);						\
@@ -24,7 +22,7 @@
 
 /* ---- vectors ---- */
 
-/* How many entries to look at: a count may be absurd. */
+/* Return the number of entries to encode: a count may be absurd. */
 static size_t sane(const void *vec, u64 count)
 {
 	return vec && count <= FAR_MAX_VEC ? count : 0;
@@ -86,7 +84,7 @@ static ssize_t post(struct kfid_ep *ep, enum far_post_kind kind, struct far_buf 
 	return ret;
 }
 
-/* The context of these is a structure that the core reads. */
+/* The context of these operations is a structure that the core reads. */
 static int unfit(u64 flags)
 {
 	if (flags & KFI_CQE)
@@ -308,7 +306,10 @@ int side_mr_regattr(struct kfid_domain *domain, const struct kfi_mr_attr *attr, 
 	return ret;
 }
 
-/* The agent has waited for the end, so it comes before the call returns: it may. */
+/*
+ * The agent has waited for the end, so done() is called before the call returns, which is
+ * permitted.
+ */
 static int mr_work(struct kfid_mr *mr, struct far_call *c, struct kfi_mr_work *work)
 {
 	int ret = far_call(c);

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Queues, counters and what else endpoints have, here or on the other machine.
- */
+/* Queues, counters and other calls of endpoints, here or on the other machine. */
 #include <linux/slab.h>
 #include <linux/string.h>
 #include "far_call.h"
 
 /* ---- event queues ---- */
 
-/* What the agent answered is an entry of @len bytes at most; an info and its handle follow it. */
+/* Decode the agent's answer: an entry of @len bytes at most, followed by an info and its handle. */
 static s64 take_event(struct far_buf *in, s64 ret, void *buf, size_t len, u32 event)
 {
 	struct kfi_eq_cm_entry *e = buf;
@@ -34,7 +32,7 @@ static ssize_t far_eq_read(struct kfid_eq *eq, u32 *event, void *buf, size_t len
 	struct far_call c = {
 		.op = FAR_EQ_READ, .arg = { far_number(eq), len, flags, wait, (s64)timeout }, .keep = &in,
 	};
-	/* The event is taken: there is no way back for want of memory. */
+	/* The event is taken from the queue, so this must not fail for lack of memory. */
 	unsigned int nth = far_no_faults();
 	s64 ret = far_call(&c);
 
@@ -64,7 +62,7 @@ ssize_t side_eq_sread(struct kfid_eq *eq, uint32_t *event, void *buf, size_t len
 	return ret;
 }
 
-/* An error entry and what it says more: the places for that are the caller's. */
+/* Decode an error entry and its data: memory for the data is the caller's. */
 #define TAKE_ERROR(in, ret, buf)					\
 do {									\
 	typeof(*(buf)) __e;						\
@@ -211,7 +209,7 @@ int side_cq_poll(struct kfid_cq *cq, int budget)
 	return far_is(cq) ? far_do(FAR_CQ_POLL, far_number(cq), (s64)budget) : kfi_cq_poll(cq, budget);
 }
 
-/* The text is that of numbers that both machines have. */
+/* The text is for numbers that are the same on both machines. */
 const char *side_cq_strerror(struct kfid_cq *cq, int prov_errno, const void *err_data, char *buf, size_t len)
 {
 	static char text[128];
@@ -327,7 +325,7 @@ int side_getopt(struct kfid *fid, int level, int optname, void *optval, size_t *
 	return ret;
 }
 
-/* A callback belongs to the machine of its endpoint; there is always none to disarm. */
+/* A callback runs on the machine of its endpoint; without one there is nothing to disarm. */
 int side_ep_tx_space(struct kfid_ep *ep, void (*fn)(struct kfid_ep *ep, void *context), void *context)
 {
 	if (!far_is(ep))

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Changes of memory. They are exact to the byte: a byte that one side has not touched may be one that the other has.
+ * Changes of memory. They are exact to the byte: a byte that one side has not changed may have been
+ * changed by the other.
  */
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/string.h>
 #include "far_runs.h"
 
-#define STRIDE	512	/* bytes that are compared at once, for most have not changed */
+#define STRIDE	512	/* bytes that are compared at once, because most have not changed */
 
-/* The memory may change while we look: what is sent is what the twin becomes. */
+/*
+ * The memory may change meanwhile: the bytes that are sent are those that are stored in the twin.
+ */
 static u32 put_run(struct far_buf *b, const u8 *mem, u8 *twin, size_t at, size_t len)
 {
 	struct far_run run = { at, len };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The kernel's fault injection, as exact as a walk needs it: its attributes have their knobs in debugfs, but for the count of
- * what has not failed yet. So we go to the attribute that the knobs belong to.
+ * The kernel's fault injection, as exact as a walk needs it. Its attributes have knobs in debugfs,
+ * except for the count of allocations that have not failed yet. So this file accesses the attribute
+ * to which the knobs belong.
  */
 #include <linux/err.h>
 #include <linux/fault-inject.h>
@@ -13,7 +14,10 @@
 
 #define KNOBS	"/sys/kernel/debug/"
 
-/* The leak detector's own allocations do not matter: left out is what goes through this function, which is a short one. */
+/*
+ * The leak detector's own allocations do not matter. Those that come through this function, which
+ * is short, are left out.
+ */
 #define LEAKS	((unsigned long)kmemleak_alloc)
 
 static const struct {
@@ -26,7 +30,7 @@ static const struct {
 	},
 };
 
-/* What a knob turns, or NULL. */
+/* Return the variable behind a knob, or NULL. */
 static void *knob(struct test *t, const char *name)
 {
 	struct file *file = filp_open(name, O_RDWR, 0);

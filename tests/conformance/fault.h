@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * fault.h - lack of memory in whatever context: the nth allocation from now on that is made by our modules, or for them
- * further down, fails, once. Unlike a task's own fail_nth this reaches work items and softirq.
+ * fault.h - lack of memory in any context: the nth allocation from now on that a module of this
+ * tree makes, or that is made for it further down, fails once. Unlike a task's own fail_nth this
+ * includes work items and softirq.
  */
 #ifndef KFI_CONFORMANCE_FAULT_H
 #define KFI_CONFORMANCE_FAULT_H
@@ -15,17 +16,21 @@
 #define FAULT_INJECTION
 
 /**
- * enum fault_kind - what fails
+ * enum fault_kind - kind of allocations
  * @FAULT_SLAB: objects
  * @FAULT_PAGE: pages, those of socket buffers among them
+ * @FAULT_KINDS: number of kinds
  */
 enum fault_kind { FAULT_SLAB, FAULT_PAGE, FAULT_KINDS };
 
 /**
  * struct fault - an open fault injector
- * @attr: the kernel's; @saved: as it was
- * @may_wait: spare allocations that may sleep? @saved_wait: as it was
- * @order: spare smaller ones, of pages; @saved_order: as it was
+ * @attr: the kernel's attribute
+ * @saved: its old value
+ * @may_wait: knob: spare allocations that may sleep
+ * @saved_wait: its old value
+ * @order: knob: spare pages of smaller orders
+ * @saved_order: its old value
  */
 struct fault {
 	struct fault_attr	*attr, saved;
@@ -33,18 +38,21 @@ struct fault {
 	u32			*order, saved_order;
 };
 
-/* Nothing fails yet. Fails the case, and needs no closing then, if there is no debugfs. */
+/* Nothing fails yet. Without debugfs this fails the case, and fault_close() is not needed. */
 bool fault_open(struct test *t, struct fault *f, enum fault_kind kind);
 void fault_close(struct fault *f);
-/* From now on only what is allocated by code in this range, or for it further down. */
+/* Count only allocations of code in this range, or for it further down. */
 void fault_within(struct fault *f, unsigned long begin, unsigned long end);
-/* Not what is allocated by code in this range. Some of the leak detector's own is counted then, and does no harm when it fails. */
+/*
+ * Leave out allocations of code in this range. Then some of the leak detector's own are counted,
+ * and do no harm when they fail.
+ */
 void fault_without(struct fault *f, unsigned long begin, unsigned long end);
-/* The @nth from now on fails, and no other. */
+/* Let the @nth allocation from now on fail, and no other. */
 void fault_arm(struct fault *f, unsigned int nth);
-/* Has it? From now on nothing fails. */
+/* Has it failed? From now on no allocation fails. */
 bool fault_fired(struct fault *f);
-/* How many there were since it was armed for one that did not come. */
+/* Return the number of allocations since it was armed for one that has not come. */
 unsigned long fault_sites(const struct fault *f);
 
 #endif

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KFI_FENCE, fi_msg(3): an operation that starts when all earlier ones have ended, and what was posted after it.
+ * KFI_FENCE, fi_msg(3): an operation that starts when all earlier ones have ended, and what was
+ * posted after it.
  *
- * What holds a fence up is a tagged message that completes by its delivery, and that nobody receives as long as the case
- * wishes. The way to the peer is open meanwhile.
+ * What holds a fence up is a tagged message that completes by its delivery, and that nobody
+ * receives as long as the case wishes. The way to the peer is open meanwhile.
  */
 #include "harness.h"
 
@@ -257,7 +258,10 @@ static void disconnected(struct test *t)
 	all_end(t, p, true);
 }
 
-/* An orderly end sends what it has got: it may wait for the receive, and be too early for those that are held, or too late. */
+/*
+ * An orderly end sends what it has got: it may wait for the receive, and be too early for those
+ * that are held, or too late.
+ */
 static void shut_down(struct test *t)
 {
 	struct pair *p;
@@ -281,7 +285,9 @@ static void peer_lost(struct test *t)
 	all_end(t, p, true);
 }
 
-/* Who has not asked for the capability has not got it, and can't have a fence; nor can a receive. */
+/*
+ * Who has not asked for the capability has not got it, and can't have a fence; nor can a receive.
+ */
 static void refused(struct test *t)
 {
 	struct node_opts without = { .caps = C_MSG };

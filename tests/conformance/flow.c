@@ -90,7 +90,10 @@ static bool ended_soon(struct node *a, comp_t *c)
 	return true;
 }
 
-/* Who is a little late holds nobody up: some messages are kept for him, and their sends end meanwhile. */
+/*
+ * Who is a little late holds nobody up: some messages are kept for him, and their sends end
+ * meanwhile.
+ */
 static void late_receives(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -287,7 +290,10 @@ static void unread_target(struct test *t)
 	NONE_RX(&p->b);
 }
 
-/* Who manages his resources himself and gets it wrong is told so; he is not served worse than who does not. */
+/*
+ * Who manages his resources himself and gets it wrong is told so; he is not served worse than who
+ * does not.
+ */
 static void unmanaged(struct test *t)
 {
 	struct node_opts small = { .cq_size = 8 };

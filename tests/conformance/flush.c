@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a peer wants visible or durable: kfi_flush(), and writes that end when a region's owner has seen to them.
+ * What a peer wants visible or durable: kfi_flush(), and writes that end when a region's owner has
+ * seen to them.
  */
 #include <linux/atomic.h>
 #include <linux/completion.h>
@@ -12,12 +13,12 @@
 
 /**
  * struct disk - a region of B whose owner remembers what would survive
- * @r:		the region, over @t's memory
- * @copy:	as it was when persist() was last called for each byte
- * @calls:	of persist(); @left: that have returned
- * @at: @len:	of the last one
- * @answer:	what they return
- * @hold:	they wait for @go; @entered: one does
+ * @r: the region, over @t's memory
+ * @copy: as it was when persist() was last called for each byte
+ * @calls: of persist(); @left: that have returned
+ * @at: @len: of the last one
+ * @answer: what they return
+ * @hold: they wait for @go; @entered: one does
  */
 struct disk {
 	struct test		*t;
@@ -221,7 +222,9 @@ static void ranges(struct test *t)
 	}
 }
 
-/* Several ranges of several regions: every owner is asked. Visible is nobody's business but ours. */
+/*
+ * Several ranges of several regions: every owner is asked. Visible is nobody's business but ours.
+ */
 static void vector(struct test *t)
 {
 	struct bench *b = bench_open(t, NULL);
@@ -284,7 +287,10 @@ static void commit_write(struct test *t)
 
 #define TOLD	24
 
-/* The target's queue has no room for what it is to be told: the owner is asked once all the same, and after that. */
+/*
+ * The target's queue has no room for what it is to be told: the owner is asked once all the same,
+ * and after that.
+ */
 static void commit_no_room(struct test *t)
 {
 	struct node_opts small = { .cq_size = 4 };
@@ -592,7 +598,10 @@ static void others_pass(struct test *t)
 
 #define QUEUED	12
 
-/* As many as wait, all of them at the owner's side, for a message has come behind them; and one at least has begun. */
+/*
+ * As many as wait, all of them at the owner's side, for a message has come behind them; and one at
+ * least has begun.
+ */
 static bool held(struct bench *b)
 {
 	struct test *t = b->a->t;
@@ -628,7 +637,10 @@ static void asker_goes(struct test *t)
 	NONE_TX(b->a);
 }
 
-/* The endpoint behind which the region lies goes: it waits for no owner, and who asked is told that nobody knows. */
+/*
+ * The endpoint behind which the region lies goes: it waits for no owner, and who asked is told that
+ * nobody knows.
+ */
 static void target_goes(struct test *t)
 {
 	struct bench *b = bench_open(t, NULL);
@@ -655,7 +667,7 @@ static void target_goes(struct test *t)
 
 /**
  * struct gone - a region that is closed under its peers
- * @w:		closes it
+ * @w: closes it
  * @ended: @done: of the QUEUED flushes
  */
 struct gone {
@@ -698,7 +710,9 @@ static bool gone_dead(struct gone *g)
 	return err == EACCES;
 }
 
-/* The region goes: its end waits for the owner's own function, and what has not begun never does. */
+/*
+ * The region goes: its end waits for the owner's own function, and what has not begun never does.
+ */
 static void region_goes(struct test *t)
 {
 	struct bench *b = bench_open(t, NULL);
@@ -739,7 +753,10 @@ static bool mr_job_wait(struct test *t, struct mr_job *j)
 	return EXPECT(t, wait_for_completion_timeout(&j->done, msecs_to_jiffies(t->w->wait_ms)));
 }
 
-/* A region for one I/O: its invalidation is over when the owner's function is, and the handle is good for the next. */
+/*
+ * A region for one I/O: its invalidation is over when the owner's function is, and the handle is
+ * good for the next.
+ */
 static void invalidated(struct test *t)
 {
 	struct bench *b = bench_open(t, NULL);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The life of a case: what it may open, what it expects, how it ends.
- */
+/* The life of a case: objects that it opens, expectations, end. */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
 #include <linux/mm.h>
@@ -29,10 +27,10 @@ void test_fail(struct test *t, const char *file, int line, const char *fmt, ...)
 
 	file = kbasename(file);
 	spin_lock_bh(&t->lock);
-	/* A case that fails in a loop shall not drown the log. */
+	/* A case that fails in a loop must not flood the log. */
 	first = t->failures++ < 10;
 	spin_unlock_bh(&t->lock);
-	/* What can't be done with two machines fails in some way, which is nobody's fault. */
+	/* A call that is impossible with two machines fails in some way, which is not counted. */
 	if (!first || far_refused())
 		return;
 	va_start(args, fmt);
@@ -65,7 +63,7 @@ void test_skip(struct test *t, const char *fmt, ...)
 	spin_unlock_bh(&t->lock);
 }
 
-/* ---- things that are undone ---- */
+/* ---- objects and memory that are released ---- */
 
 static void *keep(struct test *t, enum kept_kind kind, void *p)
 {
@@ -96,7 +94,7 @@ void *test_zalloc(struct test *t, size_t len)
 	return p;
 }
 
-/* No two pages lie side by side, unless they have to. */
+/* No two pages are adjacent, unless they have to be. */
 void *test_pages(struct test *t, size_t len)
 {
 	void *p = test_hw_recv(t) ? kzalloc(PAGE_ALIGN(len ?: 1), GFP_KERNEL) : vzalloc(PAGE_ALIGN(len ?: 1));
@@ -179,7 +177,9 @@ void test_forget(struct test *t, struct kfid *fid)
 	kfree(take_out(t, fid));
 }
 
-/* Taken out first: once it is closed another thread's object may be there. */
+/*
+ * Take it out of the list first: after the close another thread's object may have the same address.
+ */
 int test_close(struct test *t, struct kfid *fid)
 {
 	struct kept *k = take_out(t, fid);
@@ -231,7 +231,8 @@ static struct kept *take_domain_mem(struct test *t, const struct kfid_domain *do
 
 /*
  * Only the domain uses the memory at this point. kfi_mem_free() may sleep, and other workers change
- * the list meanwhile: each round takes one record out under the lock and starts again at the head.
+ * the list meanwhile, so each round takes one record out under the lock and starts again at the
+ * head.
  */
 void test_drop_mem(struct test *t, const struct kfid_domain *domain)
 {
@@ -245,8 +246,8 @@ void test_drop_mem(struct test *t, const struct kfid_domain *domain)
 }
 
 /*
- * One round of closing, newest first; returns how many were closed. All workers have ended, so that
- * the list needs no lock.
+ * One round of closing, newest first. Return: number of objects that were closed. All workers have
+ * ended, so the list needs no lock.
  */
 static int close_round(struct test *t, bool last)
 {
@@ -269,7 +270,7 @@ static int close_round(struct test *t, bool last)
 	return closed;
 }
 
-/* The other machine may have more than we know of: it says so. */
+/* The other machine may have more objects than this one knows of, and reports them. */
 static void close_far(struct test *t)
 {
 	const char *why = far_refused();
@@ -286,8 +287,8 @@ static void close_far(struct test *t)
 }
 
 /*
- * What was opened last need not be what nobody uses: go on as long as that
- * helps. Memory goes last: a provider may use it until its endpoint is closed.
+ * An object may still be used although it was opened last, so repeat the rounds as long as that
+ * helps. Memory is freed last: a provider may use it until its endpoint is closed.
  */
 void test_teardown(struct test *t)
 {
@@ -337,7 +338,7 @@ static int test_ask(struct test *t, int side, u64 *caps)
 	return test_getinfo(t, side, *caps, &t->info[side]);
 }
 
-/* Only getinfo's answer skips a case. */
+/* Only an answer of getinfo skips a case. */
 void test_run(struct test *t)
 {
 	u64 caps = t->c->caps ?: C_MSG;
@@ -377,7 +378,7 @@ void world_drop_net(struct world *w, int side)
 
 /* ---- discovery ---- */
 
-/* All that a consumer of ours can do for a provider. */
+/* Modes that the cases support as a consumer */
 #define MR_MODE	(KFI_MR_LOCAL | KFI_MR_VIRT_ADDR | KFI_MR_ALLOCATED | \
 		 KFI_MR_PROV_KEY | KFI_MR_ENDPOINT)
 
@@ -422,7 +423,7 @@ u32 test_random(struct test *t, u32 below)
 	return r % below;
 }
 
-/* A sequence in which no stretch resembles another (splitmix64). */
+/* A sequence in which no part resembles another (splitmix64) */
 static u64 pattern(u64 seed, u64 word)
 {
 	u64 x = seed + (word + 1) * 0x9e3779b97f4a7c15ULL;

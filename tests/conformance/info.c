@@ -247,8 +247,9 @@ static bool asked_for(struct test *t, u64 level, struct kfi_info **info)
 }
 
 /*
- * A completion level is granted or refused, never weakened; who gives a strong one gives the weaker ones too. What comes back
- * from nobody can't be promised: a datagram's fate, or durability of memory that no operation reaches.
+ * A completion level is granted or refused, never weakened; who gives a strong one gives the weaker
+ * ones too. What comes back from nobody can't be promised: a datagram's fate, or durability of
+ * memory that no operation reaches.
  */
 static void levels(struct test *t)
 {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The working parts of lnd.h.
- */
+/* The implementation of lnd.h. */
 #include "lnd.h"
 
 static kfi_addr_t part_addr(const struct lnd *l, int nr)
@@ -9,7 +7,7 @@ static kfi_addr_t part_addr(const struct lnd *l, int nr)
 	return kfi_rx_addr(l->peer, nr, LND_BITS);
 }
 
-/* A post is repeated as the LND does it. Not for ever: that would be a failure of its own. */
+/* A post is repeated as in the LND, but not for ever: that would be a failure by itself. */
 #define LND_POST(l, call)						\
 ({									\
 	unsigned long __until = 0;					\
@@ -29,7 +27,7 @@ static void tn_event(struct lnd_tn *tn, int err)
 	if (err && !tn->err)
 		tn->err = err;
 	left = atomic_dec_return(&tn->left);
-	EXPECT(tn->l->t, left >= 0);	/* below: one event too many */
+	EXPECT(tn->l->t, left >= 0);	/* below 0: one event too many */
 	if (left)
 		return;
 	if (!tn->served) {
@@ -50,7 +48,9 @@ static int send_msg(struct lnd_tn *tn, size_t len, int to)
 					part_addr(tn->l, to), tn));
 }
 
-/* Where the peer is to put data, or take it from. The context bits of a source don't matter. */
+/*
+ * Receive where the peer puts data, or takes it from. The context bits of a source do not matter.
+ */
 static int post_sink(struct lnd_tn *tn, size_t len)
 {
 	struct kvec iov = { tn->buf, len };
@@ -76,7 +76,7 @@ int lnd_start(struct lnd *l, int i, enum lnd_type kind, size_t len, u64 seed)
 	init_completion(&tn->ended);
 	atomic_set(&tn->left, kind == LND_IMMEDIATE ? 1 : 2);
 	if (kind == LND_HELLO)
-		tn->msg->tag = i;	/* comes back with the answer */
+		tn->msg->tag = i;	/* returned with the answer */
 	if (kind == LND_IMMEDIATE)
 		fill(tn->msg->data, len, seed);
 	if (kind == LND_PUT)
@@ -152,7 +152,7 @@ static int serve_request(struct lnd_tn *tn, const struct lnd_msg *m)
 	case LND_HELLO:
 		tn->msg->type = LND_WELCOME;
 		return send_msg(tn, 0, rx);
-	case LND_SKIP:	/* nothing to move: only a status */
+	case LND_SKIP:	/* no data to move, only a status */
 		return LND_POST(tn->l, kfi_tsenddata(tn->part->tx, NULL, 0, NULL, (__force u64)cpu_to_be64(m->seed),
 						     part_addr(tn->l, rx), m->tag, tn));
 	default:
@@ -221,7 +221,7 @@ static void got_event(struct lnd_part *part, const struct kfi_cq_data_entry *e)
 	case KFI_MSG | KFI_SEND:
 		tn_event(tn, 0);
 		return;
-	default:	/* the LND stops the node for it */
+	default:	/* the LND stops the node in this case */
 		FAIL(part->l->t, "an event with flags %#llx", e->flags);
 	}
 }
@@ -305,7 +305,7 @@ static int open_contexts(struct lnd_part *part)
 	    !EXPECT_EQ(t, kfi_setopt(&part->rx->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &min, sizeof(min)), 0) ||
 	    !EXPECT_EQ(t, kfi_tx_context(part->l->sep, part->nr, &tx, &part->tx, part), 0))
 		return -EIO;
-	/* The direction is the context's. */
+	/* The context determines the direction. */
 	if (!EXPECT_EQ(t, kfi_ep_bind(part->rx, &part->rxcq.cq->fid, 0), 0) ||
 	    !EXPECT_EQ(t, kfi_ep_bind(part->tx, &part->txcq.cq->fid, 0), 0) ||
 	    !EXPECT_EQ(t, kfi_enable(part->rx), 0) || !EXPECT_EQ(t, kfi_enable(part->tx), 0))
@@ -403,7 +403,7 @@ static void close_cq(struct lnd *l, struct lnd_cq *c)
 {
 	flush_work(&c->work);
 	close_fid(l, &c->cq->fid);
-	/* Close is the end of calls: nothing has been queued since. */
+	/* On return of close no call comes: no work was queued since. */
 	EXPECT(l->t, !work_busy(&c->work));
 	c->cq = NULL;
 }
@@ -415,7 +415,10 @@ static void close_part(struct lnd *l, struct lnd_part *part)
 	if (part->rx)
 		close_fid(l, &part->rx->fid);
 	part->tx = part->rx = NULL;
-	/* Who has no operation outstanding has no call outstanding either, but for those of the last moment. */
+	/*
+	 * Without an outstanding operation no call is outstanding either, except for those of the
+	 * last moment.
+	 */
 	flush_workqueue(l->wq);
 	if (part->rxcq.cq)
 		close_cq(l, &part->rxcq);

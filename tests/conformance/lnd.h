@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * lnd.h - a consumer that works as Lustre's kfilnd does: how it opens, posts, reads completions and closes. Two of them
- * talk in lnd_cases.c. tests/kfilnd has every call in the form in which the LND makes it.
+ * lnd.h - a consumer that opens, posts, reads completions and closes as Lustre's kfilnd does. Two
+ * of them communicate in lnd_cases.c. tests/kfilnd has every call in the form in which the LND
+ * makes it.
  */
 #ifndef KFI_CONFORMANCE_LND_H
 #define KFI_CONFORMANCE_LND_H
@@ -17,14 +18,14 @@
 #define LND_MSG		4096	/* longest immediate message */
 #define LND_BULK	65536	/* bytes of a bulk transfer */
 #define LND_TNS		16	/* transactions at a time that a side starts, and that it serves */
-#define LND_BITS	8	/* of a handle, that name a context */
+#define LND_BITS	8	/* bits of a handle that name a context */
 
 enum lnd_type { LND_HELLO, LND_WELCOME, LND_IMMEDIATE, LND_PUT, LND_GET, LND_SKIP };
 
 /* Sent in slab memory; both sides are one kernel. */
 struct lnd_msg {
 	u8	type;
-	u8	rx;		/* receive context that the sender waits at */
+	u8	rx;		/* receive context at which the sender waits */
 	u32	len;		/* payload of an immediate, bytes of a bulk transfer */
 	u64	tag;
 	u64	seed;
@@ -32,8 +33,9 @@ struct lnd_msg {
 };
 
 /**
- * struct lnd_tn - a transaction, of who started it or who serves it
- * @left: events to come; @err: the first error among them, positive
+ * struct lnd_tn - a transaction, of the side that starts it or that serves it
+ * @left: events to come
+ * @err: the first error among them, positive
  * @kind: enum lnd_type of the message
  */
 struct lnd_tn {
@@ -66,8 +68,8 @@ struct lnd_part {
 
 /**
  * struct lnd - one side
- * @served: bytes that came and were right, by enum lnd_type
- * @lossy: the peer may go: what is served may fail
+ * @served: bytes that were received correctly, by enum lnd_type
+ * @lossy: the peer may be lost: serving may fail
  */
 struct lnd {
 	struct test		*t;
@@ -83,14 +85,14 @@ struct lnd {
 	u64			tags;
 };
 
-/* Each answers 0 or, having failed the case, a negative errno. */
+/* Each returns 0 or, having failed the case, a negative errno. */
 int lnd_open(struct test *t, struct lnd *l, int side);
 int lnd_know(struct lnd *l, const struct lnd *peer);
 /* Cancel the buffers, wait for their events, close in the LND's order. */
 void lnd_close(struct lnd *l);
 void lnd_free(struct lnd *l);
 
-/* Start transaction @i; lnd_wait() answers its error, positive. */
+/* Start transaction @i; lnd_wait() returns its error, positive. */
 int lnd_start(struct lnd *l, int i, enum lnd_type kind, size_t len, u64 seed);
 int lnd_wait(struct lnd *l, int i, unsigned int ms);
 

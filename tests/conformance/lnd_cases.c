@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Two consumers in the shape of Lustre's kfilnd: hello, immediate messages, bulk data both ways, cancels, a peer that goes.
+ * Two consumers in the shape of Lustre's kfilnd: hello, immediate messages, bulk data both ways,
+ * cancels, a peer that goes.
  */
 #include <linux/delay.h>
 #include "lnd.h"
@@ -133,7 +134,10 @@ static int give_up(struct lnd *l, int i, unsigned int ms)
 	return err;
 }
 
-/* Transactions are given up at all distances from their end; the peer, who may be in the middle of one, goes on. */
+/*
+ * Transactions are given up at all distances from their end; the peer, who may be in the middle of
+ * one, goes on.
+ */
 static void cancels(struct test *t)
 {
 	struct lnd *l = two_open(t);
@@ -168,7 +172,10 @@ static bool tells_of_loss(int err)
 	       err == ECONNRESET;
 }
 
-/* The peer goes in mid-traffic: all ends in bounded time, the buffers stay, and when it is back all is as before. */
+/*
+ * The peer goes in mid-traffic: all ends in bounded time, the buffers stay, and when it is back all
+ * is as before.
+ */
 static void peer_lost(struct test *t)
 {
 	struct lnd *l = two_open(t);

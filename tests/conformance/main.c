@@ -2,10 +2,9 @@
 /*
  * kfi_conformance.ko - one list of cases for every provider.
  *
- * Loading the module runs the cases and reports them as KTAP in the kernel
- * log. Loading succeeds when all passed and answers -EIO otherwise, so that a
- * script needs to look no further than insmod's exit code; which case failed,
- * where, and what it saw is in the log.
+ * Loading the module runs the cases and reports them as KTAP in the kernel log. Loading succeeds if
+ * all have passed and fails with -EIO otherwise, so a script needs only the exit code of insmod.
+ * The log shows which case has failed, where, and why.
  */
 #include <linux/hash.h>
 #include <linux/module.h>
@@ -150,7 +149,7 @@ static bool wanted(const struct test_case *c)
 		p += len;
 		p += *p == ',';
 	}
-	/* The script's cases wait for the script: they run when named. */
+	/* The cases of the script wait for the script: they run only when named. */
 	if (c->flags & CASE_SCRIPT)
 		return in;
 	return in || !any;
@@ -159,7 +158,7 @@ static bool wanted(const struct test_case *c)
 /* For the list of all cases */
 static const struct world every_world = { .offered = T_ALL };
 
-/* What a queue pair does not have it is not asked for. */
+/* A case with features that a queue pair does not have does not run on it. */
 static bool suits(const struct world *w, const struct test_case *c, enum kfi_ep_type type)
 {
 	if (w == &every_world)
@@ -173,8 +172,8 @@ typedef void (*visit_fn)(const struct test_case *c, enum kfi_ep_type type,
 			 void *arg);
 
 /*
- * Every case with every endpoint type it is to run on. A type that is not there
- * at all is skipped once, by the case that asks for it, not by each.
+ * Run every case with every endpoint type that it names. A type that the provider does not have is
+ * skipped once, by the case that asks for it, and not by each case.
  */
 static void visit_cases(const struct world *w, visit_fn fn, void *arg)
 {

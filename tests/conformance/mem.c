@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory that a domain gives: allocated, registered, written to by peers, and freed when nobody can any more.
+ * Memory that a domain gives: allocated, registered, written to by peers, and freed when nobody can
+ * any more.
  */
 #include <linux/bvec.h>
 #include <linux/delay.h>
@@ -207,7 +208,10 @@ static void rma(struct test *t)
 			write_and_read(t, &p->a, &r[i & 1], near[i >> 1], size);
 }
 
-/* Many at once, of all lengths, each to its own place; then all in the order of their posts to one place. */
+/*
+ * Many at once, of all lengths, each to its own place; then all in the order of their posts to one
+ * place.
+ */
 static void rma_many(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -335,7 +339,10 @@ static void in_the_middle(struct test *t, u8 *mem, u8 old)
 	usleep_range(1, 2 + test_random(t, 1000));
 }
 
-/* A writes all the time; each region of B's ends in the middle of that, and from then on not a byte changes. */
+/*
+ * A writes all the time; each region of B's ends in the middle of that, and from then on not a byte
+ * changes.
+ */
 static void region_ends(struct test *t)
 {
 	int i, posted = 0, ended = 0, n = t->w->quick ? 20 : 200;
@@ -404,7 +411,9 @@ static bool ending_open(struct test *t, struct ending *e)
 	return true;
 }
 
-/* A region ends before its endpoint, and with it what is written there. Return: operations of A's */
+/*
+ * A region ends before its endpoint, and with it what is written there. Return: operations of A's
+ */
 static int rma_midway(struct test *t, struct ending *e)
 {
 	struct node *a = &e->p->a;
@@ -452,7 +461,10 @@ static void end_once(struct test *t, struct ending *e, bool rma)
 	EXPECT_EQ(t, not_all(e->sink, e->len, 0x55), -1);
 }
 
-/* B's endpoint closes in the middle of it: it is its memory again, and so is A's that waited for what it reads. */
+/*
+ * B's endpoint closes in the middle of it: it is its memory again, and so is A's that waited for
+ * what it reads.
+ */
 static void endpoint_ends(struct test *t)
 {
 	int i, n = t->w->quick ? 10 : 40;

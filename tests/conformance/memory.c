@@ -138,7 +138,9 @@ int cut(struct node *n, struct cut *c, enum kfi_iov_type type, void *buf,
 	size_t pages = len / PAGE_SIZE + 2, room = min(most + pages, most + len + 1), *lens;
 	struct test *t = n->t;
 
-	/* Segments of pages end at pages too: fewer cuts then, and never fewer segments than pages. */
+	/*
+	 * Segments of pages end at pages too: fewer cuts then, and never fewer segments than pages.
+	 */
 	if (type != KFI_KVEC) {
 		most = max(most, pages);
 		room = most;

@@ -232,7 +232,9 @@ static void per_io(struct test *t)
 		REQUIRE(t, io_wait(t, io));
 		/* Not a byte through a key that is over. */
 		memset(dst, 0x5a, 8192);
-		/* Connected endpoints that have to be replaced can't: the region is bound to one. */
+		/*
+		 * Connected endpoints that have to be replaced can't: the region is bound to one.
+		 */
 		if (t->type == KFI_EP_RDM || refusal(&p->a) == KFI_REFUSAL_ALONE)
 			REQUIRE(t, write_refused(p, src, 4096, kfi_mr_addr(mr), key));
 		EXPECT_EQ(t, not_all(dst, 8192, 0x5a), -1);
@@ -304,8 +306,9 @@ static bool invalidate_late(struct pair *p, u8 *buf, u64 key)
 }
 
 /*
- * The owner has ended the region when the peer's message that does so is still under way. Neither has done anything wrong: the
- * receive does not say that it is over, and they go on; also if the handle is at something else by then, or gone.
+ * The owner has ended the region when the peer's message that does so is still under way. Neither
+ * has done anything wrong: the receive does not say that it is over, and they go on; also if the
+ * handle is at something else by then, or gone.
  */
 static void invalidate_crossed(struct test *t)
 {
@@ -337,8 +340,8 @@ static void invalidate_crossed(struct test *t)
 
 /**
  * struct lot - regions that the peer writes to and then ends, all at the same time
- * @told:	receives that said that the region is over
- * @left:	those that did not, whose regions their owner ends
+ * @told: receives that said that the region is over
+ * @left: those that did not, whose regions their owner ends
  */
 struct lot {
 	struct pair	*p;
@@ -422,7 +425,10 @@ static bool lot_plain(struct test *t, struct lot *l)
 	return true;
 }
 
-/* More regions than a provider may remember for its device, all used: each is over in the end, and the connection stands. */
+/*
+ * More regions than a provider may remember for its device, all used: each is over in the end, and
+ * the connection stands.
+ */
 static void remote_invalidate_many(struct test *t)
 {
 	struct lot *l = lot_open(t);

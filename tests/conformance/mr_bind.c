@@ -185,7 +185,10 @@ static void bindings(struct test *t)
 	still_works(p);
 }
 
-/* Other pages behind an address: who comes after the refresh sees them. Here the same ones, under the same address. */
+/*
+ * Other pages behind an address: who comes after the refresh sees them. Here the same ones, under
+ * the same address.
+ */
 static void refresh(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -209,7 +212,10 @@ static void refresh(struct test *t)
 	REQUIRE(t, try(p, A_WRITE, &r, near, true) && try(p, A_READ, &r, near, true));
 }
 
-/* Names of the first byte from one end of the range to the other; what is beside the region is refused. */
+/*
+ * Names of the first byte from one end of the range to the other; what is beside the region is
+ * refused.
+ */
 static void offsets(struct test *t)
 {
 	static const u64 at[] = { 0, 1, 0xfff, BIT_ULL(32) - 8, BIT_ULL(63), U64_MAX - LEN };

@@ -58,7 +58,10 @@ static void io_ended(struct kfi_mr_work *work, int err)
 	complete(&io->ended);
 }
 
-/* With bottom halves off, as who calls from softirq has them: it must not sleep, and not call back either. */
+/*
+ * With bottom halves off, as who calls from softirq has them: it must not sleep, and not call back
+ * either.
+ */
 static bool io_do(struct test *t, struct io *io, bool attach)
 {
 	int ret;
@@ -94,7 +97,10 @@ static void io_again(struct kfi_mr_work *work, int err)
 	}
 }
 
-/* Registered, detached and registered again by callbacks in softirq, peers reading and writing meanwhile. */
+/*
+ * Registered, detached and registered again by callbacks in softirq, peers reading and writing
+ * meanwhile.
+ */
 static void softirq(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -148,7 +154,10 @@ static int write_run(void *arg)
 	return POST(a->t, kfi_write(a->ep, w->near, w->len, NULL, a->peer, w->addr, w->key, w));
 }
 
-/* Detached in the middle of an arriving write: when that is told, not a byte changes any more. Did the write succeed? */
+/*
+ * Detached in the middle of an arriving write: when that is told, not a byte changes any more. Did
+ * the write succeed?
+ */
 static bool detach_one(struct test *t, struct io *io, struct writer *w, unsigned int us)
 {
 	struct worker *th = test_new(t, struct worker);
@@ -251,7 +260,10 @@ static void single_use(struct test *t)
 	}
 }
 
-/* So many writes with data of 64 bytes at @near, into @r: what they have to say fills the target's queue. */
+/*
+ * So many writes with data of 64 bytes at @near, into @r: what they have to say fills the target's
+ * queue.
+ */
 #define FULL	4
 
 static void fill_queue(struct pair *p, struct region *r, u8 *near)
@@ -264,8 +276,9 @@ static void fill_queue(struct pair *p, struct region *r, u8 *near)
 }
 
 /*
- * The one operation has written all that it had to, and waits for room in the queue where the consumer is told of it. Nothing else comes behind it, by
- * whatever way; and when it is told at last, the handle has another life, to which that is nothing.
+ * The one operation has written all that it had to, and waits for room in the queue where the
+ * consumer is told of it. Nothing else comes behind it, by whatever way; and when it is told at
+ * last, the handle has another life, to which that is nothing.
  */
 static void single_use_waits(struct test *t)
 {
@@ -314,7 +327,9 @@ static void single_use_waits(struct test *t)
 	REQUIRE(t, io_do(t, io, false));
 }
 
-/* Attach two pieces of the memory at @near; then detach them. Return: what kfi_mr_register() says */
+/*
+ * Attach two pieces of the memory at @near; then detach them. Return: what kfi_mr_register() says
+ */
 static int attach_two(struct test *t, struct io *io, struct kvec *iov)
 {
 	int ret;
@@ -331,7 +346,10 @@ static int attach_two(struct test *t, struct io *io, struct kvec *iov)
 	return 0;
 }
 
-/* What a device can't hold is refused at once, not when a peer touches it; and the handle is as good as before. */
+/*
+ * What a device can't hold is refused at once, not when a peer touches it; and the handle is as
+ * good as before.
+ */
 static void device_holds(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);

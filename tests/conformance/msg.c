@@ -55,8 +55,9 @@ static int border(struct pair *p, u8 *tx, u8 *rx, size_t len, size_t room, u64 f
 }
 
 /*
- * Lengths on either side of a page, of a page with one or another header in front of it, and of where providers stop sending a message
- * in one piece: a small piece and a page, as storage sends them.
+ * Lengths on either side of a page, of a page with one or another header in front of it, and of
+ * where providers stop sending a message in one piece: a small piece and a page, as storage sends
+ * them.
  */
 static void borders(struct test *t)
 {
@@ -434,8 +435,8 @@ static void plain_pages(struct test *t)
 }
 
 /*
- * A vector that is longer than iov_limit stays the caller's. Two messages walk parts of it, the first of which begins inside of
- * an entry; a receive writes into a part and nowhere else.
+ * A vector that is longer than iov_limit stays the caller's. Two messages walk parts of it, the
+ * first of which begins inside of an entry; a receive writes into a part and nowhere else.
  */
 static void by_iter(struct test *t)
 {
@@ -656,8 +657,9 @@ static void several_peers(struct test *t)
 }
 
 /*
- * Guests come, are answered, and go: more of them than a provider may be willing to know at once (tests/conformance/inside
- * makes that few). Some stay in the host's address vector, and can still be named.
+ * Guests come, are answered, and go: more of them than a provider may be willing to know at once
+ * (tests/conformance/inside makes that few). Some stay in the host's address vector, and can still
+ * be named.
  */
 static void come_and_go(struct test *t)
 {

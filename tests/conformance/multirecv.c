@@ -75,7 +75,8 @@ static void exact_events(struct test *t)
 }
 
 #define CHAIN		1000
-#define CHAIN_PLAN	(CHAIN + 64)	/* a buffer's worth more, so that only a full one is seen as full */
+/* a buffer's worth more, so that only a full one is seen as full */
+#define CHAIN_PLAN	(CHAIN + 64)
 #define CHAIN_BUFS	4
 #define CHAIN_MIN	512
 
@@ -86,7 +87,8 @@ static size_t chain_len(int i)
 
 /* What one run knows: where each message has to land is settled by the lengths alone. */
 struct chain {
-	int	first[CHAIN_PLAN];	/* of the messages in the buffer that was posted as the n-th */
+	/* of the messages in the buffer that was posted as the n-th */
+	int	first[CHAIN_PLAN];
 	int	post[CHAIN_BUFS];	/* the n of a buffer's present life */
 	int	left[CHAIN_BUFS];	/* messages that have not come to it in that life */
 	bool	seen[CHAIN];
@@ -120,8 +122,9 @@ static int chain_post(struct chain *c, struct node *n, u8 *rx, int buf)
 }
 
 /*
- * The message that belongs where this event says it lies, or -1. Messages land in the order in which they were sent; they may be
- * reported in another, as one CPU tells of those that came before their buffer and another of those that came after it.
+ * The message that belongs where this event says it lies, or -1. Messages land in the order in
+ * which they were sent; they may be reported in another, as one CPU tells of those that came before
+ * their buffer and another of those that came after it.
  */
 static int chain_message(const struct chain *c, int buf, size_t at)
 {
@@ -301,7 +304,10 @@ static void closed(struct test *t)
 	NONE_RX(&p->b);
 }
 
-/* Filled to the last byte, and to one byte less than the minimum leaves: released by that message, not before. */
+/*
+ * Filled to the last byte, and to one byte less than the minimum leaves: released by that message,
+ * not before.
+ */
 static void exactly_full(struct test *t)
 {
 	static const struct { size_t min, first, second; bool released; } rows[] = {
@@ -342,7 +348,10 @@ static void exactly_full(struct test *t)
 	}
 }
 
-/* Cancelled among arriving messages: each of them is told before the buffer's one last event, or goes to the next buffer. */
+/*
+ * Cancelled among arriving messages: each of them is told before the buffer's one last event, or
+ * goes to the next buffer.
+ */
 static void cancelled(struct test *t)
 {
 	size_t len = min_t(size_t, 100000, t->info[0]->ep_attr->max_msg_size), room = 16 * len;

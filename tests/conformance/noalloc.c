@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Nothing is allocated on the data path: between endpoints that know each other, with the receives posted, messages, RMA and
- * atomic operations go from post to completion without an allocation by kfi.ko or the provider, in any context.
+ * Nothing is allocated on the data path: between endpoints that know each other, with the receives
+ * posted, messages, RMA and atomic operations go from post to completion without an allocation by
+ * kfi.ko or the provider, in any context.
  *
- * The kernel's allocation events tell who asked. What others need on the way, such as the network for its packets, is theirs.
+ * The kernel's allocation events tell who asked. What others need on the way, such as the network
+ * for its packets, is theirs.
  */
 #include "atomic.h"
 #include "trap.h"

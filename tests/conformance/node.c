@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Nodes: the objects of one side, and how two sides get to talk.
- */
+/* Nodes: the objects of one side, and how two sides are connected. */
 #include "harness.h"
 
-/* Open, keep for the end of the case, or fail it with the answer. */
+/* Open an object and keep it for the end of the case, or fail the case with the result. */
 #define OPEN(t, what, call, fid)					\
 ({									\
 	int __ret = (call);						\
@@ -57,7 +55,7 @@ static int set_key(u8 **to, size_t *size, const char *key)
 	return *to ? 0 : -ENOMEM;
 }
 
-/* The info to open with: getinfo's answer, with what the case wants of it. */
+/* Make the info to open with: getinfo's answer, with the changes that the case wants. */
 static int node_info(struct node *n)
 {
 	struct test *t = n->t;

@@ -43,8 +43,8 @@ struct walk {
 };
 
 /*
- * An answer that lack of memory excuses; ENFILE and EADDRINUSE are what the kernel says when it can't make a socket, or
- * can't note down its port.
+ * An answer that lack of memory excuses; ENFILE and EADDRINUSE are what the kernel says when it
+ * can't make a socket, or can't note down its port.
  */
 static bool went(struct test *t, ssize_t ret)
 {
@@ -88,7 +88,10 @@ static bool meet_rdm(struct walk *w)
 	       kfi_av_insert(w->a.av, w->b.addr, 1, &w->a.peer, 0, NULL) == 1;
 }
 
-/* The next event, without a word if there is none: the other side may have had no memory to say anything. */
+/*
+ * The next event, without a word if there is none: the other side may have had no memory to say
+ * anything.
+ */
 static bool event(struct end *e, u32 *what, struct kfi_eq_cm_entry *cm)
 {
 	return kfi_eq_sread(e->eq, what, cm, sizeof(*cm), 8000, 0) >= 0;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * No memory, in any context: each allocation that an operation causes fails in turn, be it in its caller, in a work item or
- * in softirq, on either side.
+ * No memory, in any context: each allocation that an operation causes fails in turn, be it in its
+ * caller, in a work item or in softirq, on either side.
  *
- * A connection that is being set up may fail, at once and with a reason, and the next attempt succeeds. On one that stands,
- * lack of memory delays and nothing more: everything ends once, well, and with the right bytes.
+ * A connection that is being set up may fail, at once and with a reason, and the next attempt
+ * succeeds. On one that stands, lack of memory delays and nothing more: everything ends once, well,
+ * and with the right bytes.
  */
 #include <linux/delay.h>
 #include <linux/sizes.h>
@@ -36,7 +37,8 @@ struct deed {
  * struct any - a walk through the sites of one operation
  * @p: two nodes that can talk
  * @near: @far: memory of each side, @most bytes; @r: @far as a region of B
- * @want: operations of each side that were accepted, a bit for each number; @ended: those that have ended
+ * @want: operations of each side that were accepted, a bit for each number; @ended: those that have
+ *	ended
  * @err: the first error of an operation
  * @parts: messages that a multi-receive of B's took without coming to its end
  * @cntr: of A, for @work
@@ -175,7 +177,8 @@ static void walk(struct any *w, enum fault_kind kind, nth_fn nth)
 		return;
 	if (w->lossy)
 		fault_within(&f, below[0], below[1]);
-	if (below[2])	/* rxe, when it has no memory for incoming reads, never gives back what was posted */
+	/* rxe, when it has no memory for incoming reads, never gives back what was posted */
+	if (below[2])
 		fault_without(&f, below[1], below[2]);
 	EXPECT(t, !nth(w, &f, UINT_MAX));
 	sites = fault_sites(&f);
@@ -513,8 +516,8 @@ static void triggers(struct test *t)
 /* ---- a connection that is being set up ---- */
 
 /*
- * What may come of an attempt that had no memory; ENFILE and EADDRINUSE as in nomem.c. A time-out is none of them: nobody may
- * be left waiting, unless it is for what was to come over the wire.
+ * What may come of an attempt that had no memory; ENFILE and EADDRINUSE as in nomem.c. A time-out
+ * is none of them: nobody may be left waiting, unless it is for what was to come over the wire.
  */
 static bool excused(const struct any *w, int err)
 {
@@ -586,8 +589,8 @@ static void hang_up(struct node *n)
 }
 
 /*
- * The other side's part: it takes what it is asked, or says no when it has no memory for it. What it has taken before was
- * an attempt that the caller had given up.
+ * The other side's part: it takes what it is asked, or says no when it has no memory for it. What
+ * it has taken before was an attempt that the caller had given up.
  */
 static void answer(struct any *w, struct kfi_info *info)
 {
@@ -693,7 +696,10 @@ static void connect(struct test *t)
 	connect_walk(t, false);
 }
 
-/* In whatever the provider has its connections from; what that keeps silent about, for lack of memory, nobody hears. */
+/*
+ * In whatever the provider has its connections from; what that keeps silent about, for lack of
+ * memory, nobody hears.
+ */
 static void below(struct test *t)
 {
 	if (t->w->below[2])
@@ -708,7 +714,8 @@ static bool again(struct node *b)
 	if (!EXPECT_EQ(b->t, test_close(b->t, &b->ep->fid), 0))
 		return false;
 	b->ep = NULL;
-	msleep(50);	/* a message that A sends before it hears of the end is lost with the endpoint */
+	/* a message that A sends before it hears of the end is lost with the endpoint */
+	msleep(50);
 	return !node_endpoint(b, b->info) && EXPECT_EQ(b->t, kfi_setname(&b->ep->fid, b->addr, b->addrlen), 0) &&
 	       !node_enable(b);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Orders that getinfo grants hold with many operations in flight. What it does not grant is not asked of anybody; msg.in_order
- * and tagged.same_tag are about messages among themselves, regress.write_after_read about reads and later writes.
+ * Orders that getinfo grants hold with many operations in flight. What it does not grant is not
+ * asked of anybody; msg.in_order and tagged.same_tag are about messages among themselves,
+ * regress.write_after_read about reads and later writes.
  */
 #include "harness.h"
 
@@ -20,7 +21,10 @@ struct lane {
 	struct region	r;
 };
 
-/* Asks for the order. NULL: it can't be had, and nothing else is to be shown; or the case has failed. */
+/*
+ * Asks for the order. NULL: it can't be had, and nothing else is to be shown; or the case has
+ * failed.
+ */
 static struct lane *lane_open(struct test *t, u64 order)
 {
 	struct lane *l = test_new(t, struct lane);
@@ -39,7 +43,8 @@ static struct lane *lane_open(struct test *t, u64 order)
 		kfi_freeinfo(hints);
 		if (ret) {
 			EXPECT_EQ(t, ret, -ENODATA);
-			EXPECT_EQ(t, t->info[i]->tx_attr->msg_order & order, 0);	/* nor offered unasked */
+			/* nor offered unasked */
+			EXPECT_EQ(t, t->info[i]->tx_attr->msg_order & order, 0);
 			return NULL;
 		}
 		EXPECT_EQ(t, info->tx_attr->msg_order & order, order);
@@ -81,7 +86,9 @@ static void write_write(struct test *t)
 	EXPECT(t, t->info[0]->ep_attr->max_order_waw_size >= LEN);
 	for (i = 0; i < ROUNDS(t) && !t->failures; i++) {
 		for (j = 0; j < DEPTH; j++) {
-			/* The last one is short every other time, and may be inclined to overtake. */
+			/*
+			 * The last one is short every other time, and may be inclined to overtake.
+			 */
 			size_t len = j < DEPTH - 1 ? 1 + test_random(t, LEN) : i & 1 ? 100 : LEN;
 
 			fill(l->near + j * LEN, len, i * DEPTH + j);
@@ -152,7 +159,10 @@ static void send_write(struct test *t)
 	}
 }
 
-/* A message behind reads comes when they have been performed: what changes after it was received they do not see. */
+/*
+ * A message behind reads comes when they have been performed: what changes after it was received
+ * they do not see.
+ */
 static void send_read(struct test *t)
 {
 	struct lane *l = lane_open(t, KFI_ORDER_SAR);

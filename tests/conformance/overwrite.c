@@ -75,7 +75,8 @@ static bool over_open(struct test *t, struct over *o, size_t max)
 
 /**
  * struct over_rx - receives of B
- * @buf: one for each, of @max bytes; @msg: which message it is for: they match in the order of posting
+ * @buf: one for each, of @max bytes; @msg: which message it is for: they match in the order of
+ *	posting
  * @posted: receives so far
  * @lens: of all messages
  */
@@ -94,7 +95,10 @@ static void over_recv(struct over_rx *rx, u32 i)
 	POST(rx->n->t, kfi_recv(rx->n->ep, rx->buf[i], rx->max, NULL, KFI_ADDR_UNSPEC, CTX(i)));
 }
 
-/* One of them is complete, which need not be the oldest: a short message may be there before a long one. */
+/*
+ * One of them is complete, which need not be the oldest: a short message may be there before a long
+ * one.
+ */
 static bool over_got(struct over_rx *rx, u32 n)
 {
 	struct test *t = rx->n->t;

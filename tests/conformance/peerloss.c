@@ -26,7 +26,10 @@ struct traffic *traffic_start(struct test *t, struct pair *p)
 	return f;
 }
 
-/* Small and large sends, writes, reads and, if the case has asked for them, atomic operations in turn. */
+/*
+ * Small and large sends, writes, reads and, if the case has asked for them, atomic operations in
+ * turn.
+ */
 static int traffic_post(struct traffic *f)
 {
 	struct node *a = &f->p->a;
@@ -141,7 +144,10 @@ void traffic_lost(struct traffic *f, unsigned int ms)
 	EXPECT(t, f->failed > 0 || (f->refused && (f->husk || traffic_saves(f))));
 	EXPECT_EQ(t, bitmap_weight(f->seen, f->most), f->posted);
 	NONE_TX(&f->p->a);
-	/* An unconnected endpoint hears of its peer's end by completions only. A connected one may hear of that before its own. */
+	/*
+	 * An unconnected endpoint hears of its peer's end by completions only. A connected one may
+	 * hear of that before its own.
+	 */
 	if (t->type == KFI_EP_RDM && f->husk)
 		EXPECT(t, f->refused == -ENODEV || f->posted == f->most);
 	else if (t->type == KFI_EP_RDM)
@@ -242,7 +248,8 @@ static void restarted(struct test *t)
 		still_works(p);
 		REQUIRE_EQ(t, test_close(t, &p->b.ep->fid), 0);
 		p->b.ep = NULL;
-		msleep(50);	/* a message that A sends before it hears of the end is lost with the endpoint */
+		/* a message that A sends before it hears of the end is lost with the endpoint */
+		msleep(50);
 		REQUIRE(t, !node_endpoint(&p->b, p->b.info));
 		if (kfi_setname(&p->b.ep->fid, p->b.addr, p->b.addrlen))
 			FAIL(t, "the old name cannot be had again");
@@ -252,9 +259,10 @@ static void restarted(struct test *t)
 }
 
 /*
- * Writes that were under way when their region was closed, in the order of their posts: some are through, the others refused.
- * Where that ends the connection, one may be refused by the device, and all behind it are lost; that one, too, if the peer has hung up
- * sooner than the device's word was heard, which is not to be the rule: @told and @untold are such rounds.
+ * Writes that were under way when their region was closed, in the order of their posts: some are
+ * through, the others refused. Where that ends the connection, one may be refused by the device,
+ * and all behind it are lost; that one, too, if the peer has hung up sooner than the device's word
+ * was heard, which is not to be the rule: @told and @untold are such rounds.
  */
 static void region_closed_end(struct node *a, u32 posted, size_t len, u32 *told, u32 *untold)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * peerloss.h - traffic whose peer is lost in the middle, by whatever means.
- */
+/* peerloss.h - traffic whose peer is lost in the middle. */
 #ifndef KFI_CONFORMANCE_PEERLOSS_H
 #define KFI_CONFORMANCE_PEERLOSS_H
 
@@ -11,11 +9,15 @@
  * struct traffic - sends, writes and reads that go on until the peer is lost
  * @p: the pair; A initiates
  * @r: memory of B
- * @near: memory of A, @far of B; each of @len bytes
+ * @near: memory of A
+ * @far: memory of B
+ * @len: bytes of each
  * @seen: one bit for each operation that has ended
- * @posted: @ended: @failed: operations
- * @refused: answer of a post that was not -EAGAIN
- * @husk: it is A's device that is lost, and all of A with it
+ * @posted: operations that were posted
+ * @ended: operations that have ended
+ * @failed: operations that have failed
+ * @refused: result of a post that was not -EAGAIN
+ * @husk: A's device is lost, and all of A with it
  */
 struct traffic {
 	struct pair	*p;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * proto.h - what the driver of a two-machine run and its agent say to each other, over TCP.
+ * proto.h - the protocol between the driver of a two-machine run and its agent, over TCP.
  *
- * A request is answered before the next one of its connection; who wants several calls at a time opens several
- * connections. The first request of each is FAR_HELLO. Numbers of the header are little-endian. What follows it may hold
- * structures of the consumers' headers as they are in memory: both ends are one build of one module, and the hello
- * compares that.
+ * A request is answered before the next one of its connection; for several calls at a time there
+ * are several connections. The first request of each is FAR_HELLO. Numbers of the header are
+ * little-endian. The data that follows may contain structures of the consumer headers as they are
+ * in memory: both ends are one build of one module, which the hello checks.
  *
- * Objects go by numbers that the driver gives, from 1; 0 is none. Memory goes by windows, see far_mem.c.
+ * Objects are named by numbers that the driver chooses, from 1 on; 0 is none. Memory is named by
+ * windows, see far_mem.c.
  */
 #ifndef KFI_CONFORMANCE_PROTO_H
 #define KFI_CONFORMANCE_PROTO_H
@@ -21,7 +22,10 @@
 #define FAR_MAX_BODY	(64U << 20)
 #define FAR_MAX_VEC	1024		/* entries of a vector */
 
-/* Requests, with their arguments; "<" is what follows the header, ">" what follows the answer's. */
+/*
+ * Requests, with their arguments; "<" is data behind the header, ">" data behind the answer's
+ * header.
+ */
 enum far_op {
 	FAR_HELLO,		/* fingerprint, session or 0 -> session */
 	FAR_RESET,		/* -> objects that were open */
@@ -45,8 +49,8 @@ enum far_op {
 	FAR_MR_ALLOC,		/* domain, most segments, flags */
 	FAR_ALIAS,		/* ep, flags */
 	/* Others */
-	FAR_MR_REGISTER,	/* mr < struct far_mr, segments -> what done() was told, key, address */
-	FAR_MR_INVALIDATE,	/* mr -> what done() was told */
+	FAR_MR_REGISTER,	/* -> result for done(), key, address */
+	FAR_MR_INVALIDATE,	/* -> result for done() */
 	FAR_CLOSE,		/* object */
 	FAR_BIND,		/* object, object, flags -> nothing, key, address */
 	FAR_CONTROL,		/* object, command, value, there is one -> value, key, address */
@@ -69,7 +73,10 @@ enum far_op {
 	FAR_EQ_READ,		/* eq, room, flags, may wait, timeout > event -> event */
 	FAR_EQ_READERR,		/* eq, room, flags > entry, data */
 	FAR_EQ_WRITE,		/* eq, event, flags < entry */
-	FAR_CQ_READ,		/* cq, count, bytes of an entry, senders wanted, may wait, timeout, cond > entries, senders */
+	/*
+	 * cq, count, bytes of an entry, senders wanted, may wait, timeout, cond > entries, senders
+	 */
+	FAR_CQ_READ,
 	FAR_CQ_READERR,		/* cq, room, flags > entry, data */
 	FAR_CQ_SIGNAL,		/* cq */
 	FAR_CQ_POLL,		/* cq, budget */
@@ -83,7 +90,8 @@ enum far_op {
 	FAR_SETOPT,		/* ep, level, option < value */
 	FAR_GETOPT,		/* ep, level, option, room > value -> its length */
 	FAR_QUERY_ATOMIC,	/* domain or ep, type, op, flags > attr */
-	FAR_POST,		/* ep, enum far_post_kind < struct far_post, segments, remote segments */
+	/* ep, enum far_post_kind < struct far_post, segments, remote segments */
+	FAR_POST,
 	FAR_OPS
 };
 
@@ -114,11 +122,14 @@ static_assert(sizeof(struct far_request) == 80);
 static_assert(sizeof(struct far_answer) == 48);
 
 /**
- * struct far_change - head of one window in FAR_SYNC, followed by its runs
+ * struct far_change - header of one window in FAR_SYNC, followed by its runs
  * @window: its number
- * @base: @size: the driver's memory, for a window that is new; @whole: its pages lie side by side
- * @lo: @hi: where in it the other side may have changed something
- * @runs: how many pieces follow, each a struct far_run and its bytes
+ * @base: for a new window: the driver's address
+ * @size: for a new window: bytes
+ * @whole: its pages are adjacent
+ * @lo: begin of the part in which the other side may have changed something
+ * @hi: end of that part
+ * @runs: number of pieces that follow, each a struct far_run and its bytes
  */
 struct far_change {
 	u32	window, runs;
@@ -131,7 +142,10 @@ struct far_run {
 	u32	at, len;
 };
 
-/* A piece of memory: @len bytes or elements at @at of a window; without a window @at is the address. */
+/*
+ * A piece of memory: @len bytes or elements at @at of a window; without a window @at is the
+ * address.
+ */
 struct far_seg {
 	u64	window, at, len;
 };
@@ -142,9 +156,11 @@ struct far_remote_seg {
 
 /**
  * struct far_post - an operation
- * @counts: entries of the vectors, as the consumer says: local, compared, results
- * @rma_count: of the remote vector
- * @given: how many segments follow for each of them, fewer if there are absurdly many or none
+ * @counts: entries of the vectors as the consumer gives them: local, compare, results
+ * @rma_count: entries of the remote vector
+ * @given: number of segments that follow for each vector; fewer if the count is absurd or the
+ *	vector is NULL
+ * @rma_given: the same for the remote vector
  */
 struct far_post {
 	u64	flags, addr, context, data, tag, ignore, inv_key;

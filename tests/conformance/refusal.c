@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What an access to a region of the peer costs that has ended meanwhile: enum kfi_refusal of the domain says it, and here is what
- * that means for what completes.
+ * What an access to a region of the peer costs that has ended meanwhile: enum kfi_refusal of the
+ * domain says it, and here is what that means for what completes.
  */
 #include "harness.h"
 
@@ -20,7 +20,8 @@ bool is_lost(struct node *n, int err)
 	switch (refusal(n)) {
 	case KFI_REFUSAL_MUTE:
 		if (err == EREMOTEIO)
-			return true;	/* the device's last word may come with an operation that is not to blame */
+			/* the device's last word may come with an operation that is not to blame */
+			return true;
 		fallthrough;
 	case KFI_REFUSAL_CONN:
 		return err == ECONNRESET || (n->t->type == KFI_EP_MSG && err == ESHUTDOWN);
@@ -43,7 +44,10 @@ bool is_refused(struct node *n, int err, size_t len, bool claims)
 
 /* ---- afterwards ---- */
 
-/* Does a write get through, behind all that was posted before? Return: 1, 0, or -1: the case has failed. */
+/*
+ * Does a write get through, behind all that was posted before? Return: 1, 0, or -1: the case has
+ * failed.
+ */
 static int write_through(struct pair *p, struct region *r)
 {
 	struct node *a = &p->a;

@@ -61,7 +61,8 @@ static bool busy(struct pair *p, u8 *buf, const struct region *far)
 }
 
 /*
- * All operations have ended when the call returns; the write may have been performed before the end.
+ * All operations have ended when the call returns; the write may have been performed before the
+ * end.
  */
 static bool all_ended(struct node *a)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * route.h - calls of the consumers' interface go to the machine that the object is on.
+ * route.h - calls of the consumer interface are made on the machine of the object.
  *
- * It comes before the interface's headers, so that their prototypes declare the calls below and their inlines use them.
- * With both sides in one kernel each of them is a look at a pointer and the call.
+ * It comes before the interface's headers, so that their prototypes declare the calls below and
+ * their inlines use them. With both sides in one kernel each of them tests a pointer and makes the
+ * call.
  */
 #ifndef KFI_CONFORMANCE_ROUTE_H
 #define KFI_CONFORMANCE_ROUTE_H

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Cases in which somebody outside does something to the network. Each prints
- * "script: ready <case> ..." when it is time, and goes on when the script has
- * written to the parameter go.
+ * Cases in which the script changes the network. Each prints "script: ready <case> ..." when it is
+ * time, and continues when the script has written to the parameter go.
  */
 #include <linux/delay.h>
 #include <linux/mm.h>
@@ -58,7 +57,7 @@ static void hold_fabric(struct test *t)
 	gone(t);
 }
 
-/* Posts are accepted, and say in bounded time that there is no way. */
+/* Posts are accepted, and fail in bounded time because the peer can't be reached. */
 static void no_way(struct node *a)
 {
 	struct test *t = a->t;
@@ -76,7 +75,7 @@ static void no_way(struct node *a)
 	NONE_TX(a);
 }
 
-/* The wire is cut in mid-traffic, and joined when all has ended. */
+/* The wire is cut during traffic, and joined when all operations have ended. */
 static void wire_cut(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -105,7 +104,10 @@ static void wire_cut(struct test *t)
 	still_works(p);
 }
 
-/* The wire swallows all, and A goes on with little: none of it can have come, so it is noticed. */
+/*
+ * The wire drops everything, and A continues with little traffic. None of it can arrive, so the
+ * loss is noticed.
+ */
 static void wire_trickle(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -129,15 +131,16 @@ static void wire_trickle(struct test *t)
 		EXPECT(t, !ret || ret == -ENOTCONN || ret == -ESHUTDOWN);
 		while (!c.err && comp_poll(&p->a, p->a.txcq, &c) == 1)
 			;
-		msleep(1000);	/* what is below takes some tens of them whether anybody hears or not */
+		/* a number of these are needed below, whether the peer receives them or not */
+		msleep(1000);
 	}
 	say_ready(t, "wire_trickled");
 	REQUIRE(t, gone(t));
 }
 
-#define PIECE	(2 * PAGE_SIZE)	/* of memory that is mapped in a row, and lies apart */
+#define PIECE	(2 * PAGE_SIZE)	/* mapped in a row, although the pieces are not adjacent */
 
-/* @n pieces of slabs' memory as one */
+/* @n pieces of slab memory as one */
 static u8 *map_apart(struct test *t, unsigned int n)
 {
 	u8 *mem = test_zalloc(t, 2 * n * PIECE), *at = NULL;
@@ -153,7 +156,7 @@ static u8 *map_apart(struct test *t, unsigned int n)
 	return at;
 }
 
-/* A message and a write to @far, and a read of it to @back. */
+/* Send a message and write to @far, and read it to @back. */
 static void move_all(struct pair *p, u8 *near, u8 *far, u8 *back, size_t len)
 {
 	struct test *t = p->a.t;
@@ -190,7 +193,10 @@ static void lend(struct pair *p, unsigned int n)
 	vunmap(back);
 }
 
-/* Memory of no domain's, in one piece and in several: the script looks by whom the bytes have been moved. */
+/*
+ * Memory that does not belong to a domain, in one piece and in several: the script checks how the
+ * bytes were moved.
+ */
 static void lent_memory(struct test *t)
 {
 	static const unsigned int pieces[] = { 1, 16, 17 };
@@ -211,7 +217,7 @@ static void lent_memory(struct test *t)
 	}
 }
 
-/* Side B's namespace goes in mid-traffic, with an endpoint and receives in it. */
+/* Side B's namespace ends during traffic, with an endpoint and receives in it. */
 static void namespace_gone(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -228,12 +234,12 @@ static void namespace_gone(struct test *t)
 		POST(t, kfi_trecv(p->b.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, 1, 0, CTX(i)));
 	traffic_fill(f);
 	REQUIRE(t, !t->failures && f->posted > f->ended);
-	/* Nothing of ours keeps it: objects do not pin a namespace. */
+	/* Objects do not keep a namespace, and the test drops its reference. */
 	world_drop_net(t->w, 1);
 	say_ready(t, "namespace_gone");
 	REQUIRE(t, gone(t));
 	traffic_lost(f, 2 * t->w->loss_ms + t->w->wait_ms);
-	/* The objects there are husks: what was posted has ended, posts say so. */
+	/* The objects there are dead: posted operations have ended, and further posts fail. */
 	for (i = 0; i < 8; i++) {
 		REQUIRE(t, !WAIT_RX(&p->b, &c));
 		EXPECT(t, c.err > 0);
@@ -249,7 +255,7 @@ static void namespace_gone(struct test *t)
 	EXPECT_EQ(t, kfi_send(p->b.ep, buf, 8, NULL, p->b.peer, NULL), -ENODEV);
 }
 
-/* Receives for the tricks of garbage.py; what lands in them is nobody's news. */
+/* Post receives for the tricks of garbage.py; their completions do not matter. */
 static void wait_for_tricks(struct node *b, void *buf)
 {
 	struct kvec iov = { buf, 64 };
@@ -262,7 +268,7 @@ static void wait_for_tricks(struct node *b, void *buf)
 		POST(b->t, kfi_trecvmsg(b->ep, &msg, KFI_NO_COMPLETION));
 }
 
-/* Garbage is sent to B's port while A and B talk. */
+/* Garbage is sent to B's port while A and B communicate. */
 static void garbage_peer(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -279,7 +285,7 @@ static void garbage_peer(struct test *t)
 	REQUIRE(t, p && tx && rx && trick);
 	if (t->c->caps & KFI_TAGGED)
 		wait_for_tricks(b, trick);
-	/* An address is printed by a vector; a connected node has none. */
+	/* An address is printed by a vector, which a connected node does not have. */
 	REQUIRE_EQ(t, kfi_av_open(b->domain, &attr, &av, NULL), 0);
 	test_keep(t, &av->fid);
 	kfi_av_straddr(av, b->addr, text, &len);
@@ -295,13 +301,17 @@ static void garbage_peer(struct test *t)
 	still_works(p);
 }
 
-/* ---- a device goes ---- */
+/* ---- removal of a device ---- */
 
 /**
- * struct removal - a pair that transfers both ways when the device of one goes
- * @p: the pair; @back: the same with A and B exchanged, for the other direction
- * @side: whose device it is; @lost: that side, @stays: the other
- * @to: traffic to @lost; @from: traffic of @lost
+ * struct removal - a pair that transfers in both directions when the device of one side is removed
+ * @p: the pair
+ * @back: the same with A and B exchanged, for the other direction
+ * @side: side of the device
+ * @lost: that side
+ * @stays: the other side
+ * @to: traffic to @lost
+ * @from: traffic of @lost
  * @left: receives of @lost that have not ended
  */
 struct removal {
@@ -312,7 +322,9 @@ struct removal {
 	u32		left;
 };
 
-/* Receives for all messages of @f: on the side that goes every one of them has to end. */
+/*
+ * Post receives for all messages of @f: on the side that is removed every one of them has to end.
+ */
 static u32 feed(struct traffic *f)
 {
 	struct node *b = &f->p->b;
@@ -355,7 +367,9 @@ static int transfer_until_lost(void *arg)
 	return 0;
 }
 
-/* "script: ready <what>.<round>": the script removes the device of B, then of A, and brings it back. */
+/*
+ * "script: ready <what>.<round>": the script removes the device of B, then of A, and adds it again.
+ */
 bool script_ask(struct test *t, const char *what, u32 round)
 {
 	char text[32];
@@ -382,7 +396,10 @@ static bool removal_under_load(struct test *t, struct removal *r, u32 round)
 	return ret && !t->failures;
 }
 
-/* Each object that stood on the device says so, once. A connection may have ended before its endpoint. */
+/*
+ * Each object on the device reports the removal once. A connection may have ended before its
+ * endpoint.
+ */
 static void told_of_removal(struct removal *r)
 {
 	struct node *n = r->lost;
@@ -432,7 +449,9 @@ static void are_husks(struct removal *r)
 	EXPECT_EQ(t, test_getinfo(t, n->side, t->c->caps, &info), -ENODATA);
 }
 
-/* Who has stayed talks to what there is now; and anybody else to anybody. */
+/*
+ * The side that has stayed communicates with a new endpoint, and two new endpoints with each other.
+ */
 static void works_again(struct removal *r)
 {
 	struct test *t = r->lost->t;
@@ -461,7 +480,10 @@ static void device_gone_once(struct test *t, u32 round)
 	works_again(r);
 }
 
-/* The device of one side is removed while both sides transfer: all ends there, and can begin anew when it is back. */
+/*
+ * The device of one side is removed while both sides transfer: all operations end there, and
+ * transfers work again with a new device.
+ */
 static void device_gone(struct test *t)
 {
 	u32 i;
@@ -472,16 +494,20 @@ static void device_gone(struct test *t)
 	}
 }
 
-/* ---- a wire that swallows everything for a moment ---- */
+/* ---- a wire that drops everything for a moment ---- */
 
 #define PAUSES	4
 
 enum { TALK_SHORT, TALK_LONG, TALK_WRITE, TALK_READ, TALK_OPS };
 
 /**
- * struct talk - what one side has under way when the wire is silent, one of each kind
- * @near: memory of @from, @far of @to: @len bytes for each
- * @r: @far, which nobody has asked for before
+ * struct talk - operations of one side while the wire is silent, one of each kind
+ * @from: the initiator
+ * @to: the target
+ * @near: memory of @from
+ * @far: memory of @to
+ * @len: bytes for each operation
+ * @r: @far, which was not accessed before
  */
 struct talk {
 	struct node	*from, *to;
@@ -546,7 +572,7 @@ static void talk_end(struct talk *k)
 		REQUIRE(t, !WAIT_RX(k->to, &c));
 		REQUIRE_EQ(t, c.err, 0);
 	}
-	/* A write without a level ends before its data can be seen. */
+	/* A write without a level completes before its data can be seen. */
 	REQUIRE(t, test_until(t, differs(k->far + TALK_WRITE * k->len, k->len, k->seed + TALK_WRITE) == -1));
 	for (i = 0; i < TALK_OPS; i++)
 		EXPECT_DATA(t, (i == TALK_READ ? k->near : k->far) + i * k->len, talk_len(k, i), k->seed + i);
@@ -564,7 +590,10 @@ static void pause_once(struct test *t, struct pair *p, u32 round)
 	talk_end(back);
 }
 
-/* The wire swallows all for a second, and nothing is lost by it. Both sides have said something that they have to repeat. */
+/*
+ * The wire drops everything for a second, and no data is lost. Both sides have sent packets that
+ * they have to repeat.
+ */
 static void wire_pause(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -581,7 +610,7 @@ static void wire_pause(struct test *t)
 
 #define BRIDGE_ROUNDS	4
 
-/* Both ways, all of it right. */
+/* Expect that both directions transfer correctly. */
 static void talks(struct test *t, struct pair *p)
 {
 	struct talk *there = test_new(t, struct talk), *back = test_new(t, struct talk);
@@ -592,7 +621,7 @@ static void talks(struct test *t, struct pair *p)
 	talk_end(back);
 }
 
-/* Receives that were left over would get what comes later. */
+/* Take back unused receives, which would take later messages. */
 static void unfeed(struct traffic *f)
 {
 	struct node *b = &f->p->b;
@@ -605,7 +634,10 @@ static void unfeed(struct traffic *f)
 		EXPECT(b->t, !c.err || c.err == ECANCELED || c.err == ECONNRESET);
 }
 
-/* "ready bridge_lost.<round>": the script takes the way away that there is, so that another one is left. */
+/*
+ * "ready bridge_lost.<round>": the script takes down the bridge in use, so that the other one is
+ * left.
+ */
 static void bridge_lost_once(struct test *t, struct pair *p, u32 round)
 {
 	struct traffic *f = traffic_start(t, p);
@@ -621,7 +653,7 @@ static void bridge_lost_once(struct test *t, struct pair *p, u32 round)
 	talks(t, p);
 }
 
-/* A message that nobody has received yet outlives the bridge that it came by. */
+/* A message that was not received yet outlives the bridge over which it has come. */
 static void kept_send(struct test *t, struct pair *p, u8 *buf)
 {
 	comp_t c;
@@ -646,8 +678,9 @@ static void kept_receive(struct test *t, struct pair *p, u8 *buf)
 }
 
 /*
- * The way of a pair is lost under load, again and again, while another one is there: what is under way ends once, what comes later arrives.
- * After the first round the way is the second bridge, which then goes with its device.
+ * The bridge of a pair is lost under load, repeatedly, while another one is up: operations under
+ * way end once, later ones arrive. After the first round the pair uses the second bridge, which is
+ * then lost with its device.
  */
 static void bridge_lost(struct test *t)
 {
@@ -668,7 +701,7 @@ static void bridge_lost(struct test *t)
 	}
 }
 
-/* There is no way at all when somebody calls; then there is one, and it is not the endpoint's own. */
+/* No bridge is up when an endpoint calls; then one comes up that is not the endpoint's own. */
 static void bridge_other(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Scalable endpoints: one name, contexts that send or receive on their own, and the way to each of them.
+ * Scalable endpoints: one name, contexts that send or receive on their own, and the way to each of
+ * them.
  */
 #include "atomic.h"
 #include <kfi_trigger.h>
@@ -10,9 +11,10 @@
 
 /**
  * struct big - a scalable endpoint with its contexts
- * @n:	what belongs to all of them
+ * @n: what belongs to all of them
  * @sep: itself; @av: its vector, in which handles have room for a context
- * @tx: @rx: contexts as nodes: what works with endpoints works with them. @tx's peer is a lane of the other side
+ * @tx: @rx: contexts as nodes: what works with endpoints works with them. @tx's peer is a lane of
+ *	the other side
  */
 struct big {
 	struct node	n;
@@ -354,7 +356,10 @@ static void rma(struct test *t)
 		}
 }
 
-/* A bulk transfer as kfilnd makes it: a directed tagged receive at one side, the other reads or writes it. */
+/*
+ * A bulk transfer as kfilnd makes it: a directed tagged receive at one side, the other reads or
+ * writes it.
+ */
 static void tagged_rma(struct test *t)
 {
 	struct big *b = two_open(t);
@@ -417,7 +422,10 @@ static void atomics(struct test *t)
 	EXPECT_EQ(t, *far, LANES);
 }
 
-/* Work that waits for a counter belongs to a context like any other endpoint; the scalable endpoint does none. */
+/*
+ * Work that waits for a counter belongs to a context like any other endpoint; the scalable endpoint
+ * does none.
+ */
 static void deferred_work(struct test *t)
 {
 	struct kfi_cntr_attr attr = { .wait_obj = KFI_WAIT_QUEUE };

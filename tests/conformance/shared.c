@@ -79,7 +79,10 @@ static void tags(struct test *t)
 	}
 }
 
-/* A receive that names a source takes nobody else's message, whichever of the endpoints that comes to. */
+/*
+ * A receive that names a source takes nobody else's message, whichever of the endpoints that comes
+ * to.
+ */
 static void directed(struct test *t)
 {
 	struct crowd *c = crowd_open(t, &plain_rx, NULL);
@@ -216,7 +219,10 @@ static void one_leaves(struct test *t)
 	EXPECT_COMP(t, &e, CTX(3), KFI_MSG | KFI_RECV);
 }
 
-/* Close endpoint 0 somewhere in the arrival of a long message; every receive ends once, and the others go on. */
+/*
+ * Close endpoint 0 somewhere in the arrival of a long message; every receive ends once, and the
+ * others go on.
+ */
 static void leave_once(struct crowd *c, u8 *tx, u8 *rx)
 {
 	struct test *t = c->t;
@@ -373,7 +379,10 @@ static void refused(struct test *t)
 	EXPECT_EQ(t, kfi_enable(c->srx), -EINVAL);
 	EXPECT_EQ(t, kfi_ep_bind(c->srx, &c->host.rxcq->fid, KFI_RECV), -KFI_EOPBADSTATE);
 
-	/* Endpoints that did not say they would share, that share already, in another domain, another queue */
+	/*
+	 * Endpoints that did not say they would share, that share already, in another domain,
+	 * another queue
+	 */
 	REQUIRE(t, !KEEP(t, kfi_endpoint(n->domain, n->info, &ep, NULL), &ep->fid));
 	EXPECT_EQ(t, kfi_ep_bind(ep, &c->srx->fid, 0), -KFI_EDOMAIN);
 	REQUIRE_EQ(t, test_close(t, &ep->fid), 0);
@@ -474,7 +483,10 @@ static int speak(void *arg)
 	return 0;
 }
 
-/* Receives are posted, used and cancelled while endpoints come and go. What has been sent arrives once, in one piece. */
+/*
+ * Receives are posted, used and cancelled while endpoints come and go. What has been sent arrives
+ * once, in one piece.
+ */
 struct listener {
 	struct crowd	*c;
 	struct worker	worker;
@@ -530,7 +542,10 @@ static void come_and_go(struct crowd *c, unsigned long until)
 		b->ep = NULL;
 		c->nr = 0;
 		REQUIRE(t, !node_endpoint(b, b->info) && !node_enable(b));
-		/* As a name of its own: where the name is given by chance it is another now, and the speaker learns it. */
+		/*
+		 * As a name of its own: where the name is given by chance it is another now, and
+		 * the speaker learns it.
+		 */
 		REQUIRE(t, !node_insert(&c->a[0], b, &c->a[0].peer));
 	}
 }

@@ -113,12 +113,16 @@ static int wait_and_cancel(void *arg)
 			return -EIO;
 		EXPECT_ERR(t, &e, &ctx, ECANCELED);
 		w->rounds++;
-		cond_resched();		/* nothing here sleeps, and closing waits for a grace period */
+		/* nothing here sleeps, and closing waits for a grace period */
+		cond_resched();
 	}
 	return 0;
 }
 
-/* Who looks through the shared operations for his own, again and again, sees nothing of the others'. */
+/*
+ * Who looks through the shared operations for his own, again and again, sees nothing of the
+ * others'.
+ */
 static void triggers(struct test *t)
 {
 	struct kfi_cntr_attr attr = { .events = KFI_CNTR_EVENTS_COMP };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Short names: a node is a number and a port is a number, as Lustre's kfilnd has them. Of a provider whose other names are
- * IPv4 addresses; the number of a node is then the host part of one, or one that an administrator has chosen.
+ * Short names: a node is a number and a port is a number, as Lustre's kfilnd has them. Of a
+ * provider whose other names are IPv4 addresses; the number of a node is then the host part of one,
+ * or one that an administrator has chosen.
  */
 #include <linux/in.h>
 #include "harness.h"
@@ -25,7 +26,10 @@ static int ask(struct test *t, int side, u64 caps, u32 format, const char *servi
 	return ret;
 }
 
-/* From now on the side goes by its short name. Otherwise the case is over: skipped, where there are none. */
+/*
+ * From now on the side goes by its short name. Otherwise the case is over: skipped, where there are
+ * none.
+ */
 static int go_short(struct test *t, int side, const char *service)
 {
 	struct kfi_info *info;
@@ -318,7 +322,10 @@ static void check_source(struct node *a, struct node *b)
 	}
 }
 
-/* A bulk transfer as kfilnd makes it: one side waits with a tagged receive, the other reads or writes it. */
+/*
+ * A bulk transfer as kfilnd makes it: one side waits with a tagged receive, the other reads or
+ * writes it.
+ */
 static void bulk(struct node *a, struct node *b, u8 *near, u8 *far, size_t len, bool write)
 {
 	struct kvec iov = { near, len };
@@ -368,8 +375,8 @@ static void talk(struct test *t)
 }
 
 /*
- * The administrator of both sides has given numbers to their addresses, which those of their subnets are not: they go by
- * these, and by no other.
+ * The administrator of both sides has given numbers to their addresses, which those of their
+ * subnets are not: they go by these, and by no other.
  */
 static void mapped(struct test *t)
 {

@@ -5,7 +5,9 @@
 #include <linux/delay.h>
 #include "harness.h"
 
-/* An open endpoint has the request when its peer goes: the accept must not touch what is no more. */
+/*
+ * An open endpoint has the request when its peer goes: the accept must not touch what is no more.
+ */
 static void gone_before_accept(struct test *t)
 {
 	struct node *a = test_new(t, struct node), *b = test_new(t, struct node);
@@ -133,7 +135,10 @@ static void more_and_no_more(struct test *t)
 
 #define WORDS	12
 
-/* Messages whose sends have succeeded are there, also when their receiver's queue was full and their sender has gone. */
+/*
+ * Messages whose sends have succeeded are there, also when their receiver's queue was full and
+ * their sender has gone.
+ */
 static void last_words(struct test *t)
 {
 	struct node_opts small = { .cq_size = 4 };

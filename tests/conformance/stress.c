@@ -66,7 +66,10 @@ static bool landed(struct thread *th, struct flight *f)
 /* What is done with a slot of a batch */
 enum { DO_SEND, DO_WRITE, DO_READ, DO_ADD, DO_KINDS };
 
-/* Atomic additions to words of the thread's own: what comes back is what all before have made of them. */
+/*
+ * Atomic additions to words of the thread's own: what comes back is what all before have made of
+ * them.
+ */
 static int start_add(struct thread *th, int i, u64 seed)
 {
 	struct kfi_ioc add = { th->near + i * MAXLEN, 1 }, old = { th->near + i * MAXLEN + 8, 1 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tagged RMA: a read or write that names a tagged receive of the peer instead of a region, and uses it up.
+ * Tagged RMA: a read or write that names a tagged receive of the peer instead of a region, and uses
+ * it up.
  */
 #include <linux/delay.h>
 #include "harness.h"
@@ -213,7 +214,10 @@ static bool cancel_one(struct test *t, struct access *x, u8 *far, unsigned int u
 	return !ret;
 }
 
-/* The receive is cancelled while its data comes: one event for each, and what was cancelled is not touched. */
+/*
+ * The receive is cancelled while its data comes: one event for each, and what was cancelled is not
+ * touched.
+ */
 static void cancelled(struct test *t)
 {
 	struct access x = {

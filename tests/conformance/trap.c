@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The kernel tells of each allocation of slab memory, and who asked for it.
- */
+/* The kernel reports each allocation of slab memory, and its caller. */
 #include <linux/kernel.h>
 #include <linux/slab.h>      /* the next but one of 6.1 needs struct kmem_cache */
 #include <linux/string.h>
@@ -10,7 +8,7 @@
 
 #ifdef CONFIG_TRACEPOINTS
 
-/* By the name of the module that has the place. */
+/* By the name of the module that contains the place */
 static bool is_ours(unsigned long site)
 {
 	char name[160];
@@ -52,7 +50,7 @@ int trap_set(struct trap *trap)
 	return ret;
 }
 
-/* Nobody is in a probe after it. */
+/* On return no probe runs any more. */
 int trap_lift(struct trap *trap)
 {
 	unregister_trace_kmem_cache_alloc(on_cache_alloc, trap);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * trap.h - notices who allocates. A file of its own: what the kernel's trace events include has another struct node.
+ * trap.h - notices allocations. A file of its own, because what the kernel's trace events include
+ * has another struct node.
  */
 #ifndef KFI_CONFORMANCE_TRAP_H
 #define KFI_CONFORMANCE_TRAP_H
@@ -9,16 +10,17 @@
 
 /**
  * struct trap - allocations by kfi.ko and its providers, in any context
- * @hits: how many; @site: the first one's place
+ * @hits: number of allocations
+ * @site: place of the first one
  */
 struct trap {
 	atomic_t	hits;
 	atomic_long_t	site;
 };
 
-/* 0, or a negative errno. */
+/* Return: 0, or a negative errno. */
 int trap_set(struct trap *trap);
-/* Return: how many were noticed. */
+/* Return: number of allocations that were noticed. */
 int trap_lift(struct trap *trap);
 
 #endif /* KFI_CONFORMANCE_TRAP_H */

@@ -44,7 +44,10 @@ static ssize_t recv_at(struct node *n, struct kvec *v, struct kfi_triggered_cont
 	return kfi_recvmsg(n->ep, &msg, KFI_TRIGGER | KFI_COMPLETION);
 }
 
-/* Sent when something has been received, in the order of thresholds, with what is in the buffer then. */
+/*
+ * Sent when something has been received, in the order of thresholds, with what is in the buffer
+ * then.
+ */
 static void forwards(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -186,7 +189,10 @@ static void chain(struct test *t)
 	EXPECT_EQ(t, test_close(t, &cntr->fid), 0);
 }
 
-/* All kinds of messages, one behind the other on both sides, without a thread that looks after them. */
+/*
+ * All kinds of messages, one behind the other on both sides, without a thread that looks after
+ * them.
+ */
 static void messages(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -231,7 +237,10 @@ static void messages(struct test *t)
 	EXPECT_EQ(t, test_close(t, &got->fid), 0);
 }
 
-/* All three kinds of atomic operations, each after the one before; what is injected is read when it starts. */
+/*
+ * All three kinds of atomic operations, each after the one before; what is injected is read when it
+ * starts.
+ */
 static void atomics(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -281,7 +290,10 @@ static void atomics(struct test *t)
 	EXPECT_EQ(t, test_close(t, &cntr->fid), 0);
 }
 
-/* A failure is an error entry and an error of the completion counter, once, and starts what waits for its end. */
+/*
+ * A failure is an error entry and an error of the completion counter, once, and starts what waits
+ * for its end.
+ */
 static void fails(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -366,7 +378,10 @@ static void flushed(struct test *t)
 	still_works(p);
 }
 
-/* Closed in the wrong order: the domain and the counters are in use, the endpoint ends what waits on it. */
+/*
+ * Closed in the wrong order: the domain and the counters are in use, the endpoint ends what waits
+ * on it.
+ */
 static void closed(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -450,7 +465,9 @@ static int fan_add(void *arg)
 	return 0;
 }
 
-/* Several threads count together what starts a message at each value; each is sent once, in order. */
+/*
+ * Several threads count together what starts a message at each value; each is sent once, in order.
+ */
 static void fan(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * RMA that an RDMA device does by itself: nobody at the target works for it, and what the device refuses, because a key means
- * nothing any more, costs the connection. Providers without such a device below them skip these.
+ * RMA that an RDMA device does by itself: nobody at the target works for it, and what the device
+ * refuses, because a key means nothing any more, costs the connection. Providers without such a
+ * device below them skip these.
  */
 #include <linux/bitmap.h>
 #include <linux/delay.h>
@@ -62,7 +63,10 @@ static void expect_counted(struct test *t, struct watch *w, bool write, const s6
 
 	if (was[0] < 0)
 		return;
-	/* The bytes have gone that way, in packets of at most 4096; nothing was sent or received as a message. */
+	/*
+	 * The bytes have gone that way, in packets of at most 4096; nothing was sent or received as
+	 * a message.
+	 */
 	EXPECT(t, watch_counter(w, from, "sent_pkts") - was[0] >= OPS * LEN / 4096);
 	EXPECT_EQ(t, watch_counter(w, 0, "rdma_sends"), was[1]);
 	EXPECT_EQ(t, watch_counter(w, 1, "rdma_sends"), was[2]);
@@ -117,7 +121,10 @@ static void one_sided(struct test *t)
 
 #define STALE	8192	/* more than a packet */
 
-/* An RDM endpoint goes on as if nothing had been. Of connected ones both have heard, and can be replaced. */
+/*
+ * An RDM endpoint goes on as if nothing had been. Of connected ones both have heard, and can be
+ * replaced.
+ */
 static bool over_goes_on(struct pair *p)
 {
 	return (p->a.t->type == KFI_EP_RDM || is_over(p)) && goes_on(p);
@@ -132,7 +139,10 @@ static const struct {
 	{ false, STALE, 0 }, { true, STALE, 0 }, { true, STALE, KFI_DELIVERY_COMPLETE },
 };
 
-/* More than a packet may have been refused in its midst, for all that is known here; less has done nothing. */
+/*
+ * More than a packet may have been refused in its midst, for all that is known here; less has done
+ * nothing.
+ */
 static void expect_refused(struct node *a, int err, size_t len, bool claims)
 {
 	if (refusal(a) == KFI_REFUSAL_CONN)
@@ -259,7 +269,10 @@ static void burst_end(struct burst *b)
 	NONE_TX(a);
 }
 
-/* Who has succeeded has written. Who has not says that nobody knows, and its slot is marked. Return: how many of those */
+/*
+ * Who has succeeded has written. Who has not says that nobody knows, and its slot is marked.
+ * Return: how many of those
+ */
 static u32 burst_judge(struct burst *b)
 {
 	struct node *a = &b->p->a;
@@ -325,7 +338,10 @@ static u32 burst_round(struct burst *b, u8 *stale, u64 seed)
 	return unknown;
 }
 
-/* How much of what follows is under way when the connection is lost is a matter of time: until something was. */
+/*
+ * How much of what follows is under way when the connection is lost is a matter of time: until
+ * something was.
+ */
 static void do_unknown(struct test *t, struct watch *w)
 {
 	struct burst *b = test_new(t, struct burst);

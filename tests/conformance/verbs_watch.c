@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the RDMA core and the devices tell of their work: a tracepoint of the core, counters in sysfs.
+ * Reports of the RDMA core and the devices about their work: a tracepoint of the core, counters in
+ * sysfs.
  */
 #include <linux/delay.h>
 #include <linux/fs.h>
@@ -15,7 +16,7 @@ static void on_schedule(void *data, struct ib_cq *cq)
 	struct watch *w = data;
 	int i;
 
-	/* The connection manager's messages have queues of their own. */
+	/* Messages of the connection manager have queues of their own. */
 	if (cq->poll_ctx == IB_POLL_UNBOUND_WORKQUEUE)
 		return;
 	for (i = 0; i < 2; i++)
@@ -99,7 +100,10 @@ static int woken(const struct watch *w)
 	return atomic_read(&w->woken[0]) + atomic_read(&w->woken[1]);
 }
 
-/* On iWARP the caller says something 100 ms after the handshake, or later if he is busy (docs/wire-verbs.md). */
+/*
+ * On iWARP the caller sends a packet 100 ms after the handshake, or later if it is busy
+ * (docs/wire-verbs.md).
+ */
 #define QUIET_MS	300
 
 bool watch_quiet(struct watch *w)
@@ -128,7 +132,7 @@ s64 watch_counter(const struct watch *w, int side, const char *name)
 	file = open_attr(w->name[side], path);
 	if (IS_ERR(file))
 		return -1;
-	msleep(30);	/* a device is not asked at every look, but every 10 ms */
+	msleep(30);	/* a device updates its counters every 10 ms, and not at every read */
 	if (kernel_read(file, text, sizeof(text) - 1, &pos) <= 0 || kstrtos64(strim(text), 10, &value))
 		value = -1;
 	filp_close(file, NULL);
