@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * av.c - from an address to its handle, among few and many: what a provider asks for the source of each message.
+ * av.c - from an address to its handle, among few and many: what a provider asks for the source of
+ * each message.
  *
- * A consumer asks it by inserting an address that is there, which answers the handle it has: the same look-up, and a mutex
- * around it. Beside it a bare hash table with as many entries. Addresses are visited in an order in which neighbours are
- * far apart, and which of them comes next is known from the answer alone: no look-up hides behind the one before it.
+ * A consumer asks it by inserting an address that is there, which answers the handle it has: the
+ * same look-up, and a mutex around it. Beside it a bare hash table with as many entries. Addresses
+ * are visited in an order in which neighbours are far apart, and which of them comes next is known
+ * from the answer alone: no look-up hides behind the one before it.
  */
 #include <linux/err.h>
 #include <linux/in.h>
@@ -31,7 +33,10 @@ struct av {
 	u32		at;
 };
 
-/* The handle of the address with this number: the same number; KFI_ADDR_NOTAVAIL if something failed. */
+/*
+ * The handle of the address with this number: the same number; KFI_ADDR_NOTAVAIL if something
+ * failed.
+ */
 static kfi_addr_t av_ask(struct av *av, u32 i)
 {
 	struct sockaddr_in sin;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * blocks.c - messages of 1 MiB or a page, a few under way: a thread sends, the receiver has a receive posted for each and posts it again in
- * softirq.
+ * blocks.c - messages of 1 MiB or a page, a few under way: a thread sends, the receiver has a
+ * receive posted for each and posts it again in softirq.
  */
 #include <linux/err.h>
 #include <linux/slab.h>

@@ -60,7 +60,10 @@
 		&bench_rv_write_4k, &kb_verbs_write_msg_4k, &kb_verbs_write_rdm_4k,				\
 	} }
 
-/* One disk at the end of two or three ways; @...: other limits. The guest makes the disks that a case is named after. */
+/*
+ * One disk at the end of two or three ways; @...: other limits. The guest makes the disks that a
+ * case is named after.
+ */
 #define DISK_CASE(_set, _what, _arg, _size, _depth, _peer, ...)							\
 	{ "nvme-" _set "-" _what, {										\
 		KB_DISK("kfi", _arg, _size, _depth), KB_DISK(_peer, _arg, _size, _depth), ##__VA_ARGS__		\

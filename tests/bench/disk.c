@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * disk.c - a load on a disk that the guest has made, /dev/bench/NAME of the variant's name. A user space program would spend more on
- * its system calls here than a transport on an I/O.
+ * disk.c - a load on a disk that the guest has made, /dev/bench/NAME of the variant's name. A user
+ * space program would spend more on its system calls here than a transport on an I/O.
  *
- * A thread keeps some bios under way and sleeps until one has ended. Those that have ended meanwhile start again in one plug, as
- * an io_submit() would start them.
+ * A thread keeps some bios under way and sleeps until one has ended. Those that have ended
+ * meanwhile start again in one plug, as an io_submit() would start them.
  *
- * Each page of the disk holds a stamp: where it belongs, and by which run it was written. Reads look at the former, and what a run of
- * writes has written last is read back behind it. A disk without memory (null_blk) can't: KB_DISK_BLANK.
+ * Each page of the disk holds a stamp: where it belongs, and by which run it was written. Reads
+ * look at the former, and what a run of writes has written last is read back behind it. A disk
+ * without memory (null_blk) can't: KB_DISK_BLANK.
  */
 #include <linux/bio.h>
 #include <linux/blkdev.h>
@@ -42,12 +43,12 @@ struct disk_slot {
 
 /**
  * struct disk_load - a load
- * @blocks:	of the variant's size, on the disk
- * @next:	block, where they are moved one behind the other
- * @run:	number of the run, different from those of all other loads
- * @starts:	I/Os to be started yet
- * @cpu:	nanoseconds of the last run in which the CPU was not idle
- * @ended:	slots; filled by bios' ends, emptied by the thread, which sleeps on @wait
+ * @blocks: of the variant's size, on the disk
+ * @next: block, where they are moved one behind the other
+ * @run: number of the run, different from those of all other loads
+ * @starts: I/Os to be started yet
+ * @cpu: nanoseconds of the last run in which the CPU was not idle
+ * @ended: slots; filled by bios' ends, emptied by the thread, which sleeps on @wait
  */
 struct disk_load {
 	const struct bench_variant	*v;
@@ -195,7 +196,10 @@ static void disk_move(struct disk_load *load, u32 ops)
 		left -= disk_turn(load);
 }
 
-/* What the slots have written last, if it is that. Two may have written one place, both in this run. */
+/*
+ * What the slots have written last, if it is that. Two may have written one place, both in this
+ * run.
+ */
 static void disk_read_back(struct disk_load *load)
 {
 	struct disk_slot *slot;

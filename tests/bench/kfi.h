@@ -22,7 +22,8 @@ enum kb_style {
 	KB_BLOCK,	/* kfi_cq_sread() in a thread */
 	KB_HANDLER,	/* handler of the queue in softirq, kfi_cq_read() */
 	KB_DONE,	/* done() of each operation in softirq */
-	KB_POLL,	/* kfi_cq_read() by whoever has posted, who looks at the device himself where that can be */
+	/* kfi_cq_read() by whoever has posted, who looks at the device himself where that can be */
+	KB_POLL,
 };
 
 /**

@@ -2,8 +2,8 @@
 /*
  * kfi_bench - kfabric beside raw TCP, in one kernel with two network namespaces.
  *
- * debugfs/kfi_bench/cases	lists what can be measured
- * debugfs/kfi_bench/run	write "CASE[/VARIANT] ROUNDS MILLISECONDS [wall]", read the result of that:
+ * debugfs/kfi_bench/cases lists what can be measured debugfs/kfi_bench/run write "CASE[/VARIANT]
+ * ROUNDS MILLISECONDS [wall]", read the result of that:
  *				"variant NAME DEPTH SIZE" for each variant, "failed NAME ERRNO" for one that did not work,
  *				"NAME ROUND OPERATIONS NANOSECONDS CPU-NANOSECONDS" for each run
  *				"wall": by the plain clock, see peer/clock.c

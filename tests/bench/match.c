@@ -2,8 +2,8 @@
 /*
  * match.c - what a message costs beside many posted receives: the core alone, over loop.
  *
- * One thread sends a message, finds its completion at the receiver, and posts the receive again. Tags are visited in an order
- * in which neighbours are far apart.
+ * One thread sends a message, finds its completion at the receiver, and posts the receive again.
+ * Tags are visited in an order in which neighbours are far apart.
  */
 #include <linux/err.h>
 #include <linux/mm.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * measure.c - the variants of a case run in turns, each for about the same time, beginning with another one each round. So
- * whatever else happens on the machine happens to all of them, and two runs of one round make a pair.
+ * measure.c - the variants of a case run in turns, each for about the same time, beginning with
+ * another one each round. So whatever else happens on the machine happens to all of them, and two
+ * runs of one round make a pair.
  */
 #include <linux/err.h>
 #include <linux/math64.h>

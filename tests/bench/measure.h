@@ -17,7 +17,10 @@ struct bench_text {
 	size_t	size;
 };
 
-/** struct bench_case - variants that are compared; @variant ends with NULL. Without any: the module of its limit is not loaded */
+/**
+ * struct bench_case - variants that are compared; @variant ends with NULL. Without any: the module
+ * of its limit is not loaded
+ */
 struct bench_case {
 	const char			*name;
 	const struct bench_variant	*variant[BENCH_VARIANTS + 1];

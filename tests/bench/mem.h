@@ -24,7 +24,10 @@ void bench_mem_free(struct bench_mem *mem);
 u32 bench_mem_stamp(struct bench_mem *mem);
 bool bench_mem_check(struct bench_mem *mem, u32 seed);
 
-/* The first of them: as many as a stream has under way, and so many bytes of each as it moves at once. */
+/*
+ * The first of them: as many as a stream has under way, and so many bytes of each as it moves at
+ * once.
+ */
 static inline struct bench_mem bench_mem_first(const struct bench_mem *mem, u32 count, u32 size)
 {
 	struct bench_mem first = *mem;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * messages.c - 64-byte messages, 64 under way: a thread sends as many as have completed, all in one go (KFI_MORE) or one by one;
- * the receiver looks at the number in each, in softirq. It has a receive posted for each message, or buffers for many.
+ * messages.c - 64-byte messages, 64 under way: a thread sends as many as have completed, all in one
+ * go (KFI_MORE) or one by one; the receiver looks at the number in each, in softirq. It has a
+ * receive posted for each message, or buffers for many.
  */
 #include <linux/err.h>
 #include <linux/slab.h>

@@ -32,7 +32,10 @@ struct kb_place {
 	const char	*node;
 };
 
-/* A provider inside one kernel has no wire between the namespaces: both nodes are the first then. Bridges are the machine's. */
+/*
+ * A provider inside one kernel has no wire between the namespaces: both nodes are the first then.
+ * Bridges are the machine's.
+ */
 static struct kb_place kb_place(const struct bench_env *env, int side, const struct kb_kind *kind)
 {
 	if (!strcmp(kind->prov, "loop"))
@@ -222,7 +225,10 @@ static int kb_connect(struct kb_node node[2], struct kfid_ep *ep[2])
 	return ret;
 }
 
-/* One endpoint on each node, and the way to the other. On failure the caller closes what was opened. */
+/*
+ * One endpoint on each node, and the way to the other. On failure the caller closes what was
+ * opened.
+ */
 int kb_join(struct kb_node node[2], const struct kb_kind *kind, struct kfid_ep *ep[2], kfi_addr_t addr[2])
 {
 	int i, ret = 0;

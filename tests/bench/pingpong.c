@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * pingpong.c - round trips of injected messages. The request carries a number, which the answer must bring back. Each side
- * has some receives posted and posts each again when it has been used.
+ * pingpong.c - round trips of injected messages. The request carries a number, which the answer
+ * must bring back. Each side has some receives posted and posts each again when it has been used.
  */
 #include <linux/err.h>
 #include <linux/kthread.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * readers.c - a completion queue between one thread that posts and one or more that read: 8-byte writes over loop, which have
- * ended when their post returns. An operation is one that a reader has seen.
+ * readers.c - a completion queue between one thread that posts and one or more that read: 8-byte
+ * writes over loop, which have ended when their post returns. An operation is one that a reader has
+ * seen.
  */
 #include <linux/completion.h>
 #include <linux/err.h>
@@ -16,11 +17,11 @@
 
 /**
  * struct readers - one queue, of node[0]
- * @count:	readers
- * @left:	those that have not ended
- * @got:	entries read; @total: to be read
- * @space:	the poster waits here when the queue is full
- * @ended:	the last reader is through
+ * @count: readers
+ * @left: those that have not ended
+ * @got: entries read; @total: to be read
+ * @space: the poster waits here when the queue is full
+ * @ended: the last reader is through
  */
 struct readers {
 	struct kb_node		node[2];

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rma.c - blocks, mostly of 1 MiB, written to, or read from, the other node's memory, a few under way at once. Its consumer takes no
- * part. An operation that is longer than a block is of several, and of one region that has as many.
+ * rma.c - blocks, mostly of 1 MiB, written to, or read from, the other node's memory, a few under
+ * way at once. Its consumer takes no part. An operation that is longer than a block is of several,
+ * and of one region that has as many.
  *
- * A thread posts and sleeps until some have ended (KB_BLOCK), or the end of each posts the next (KB_DONE).
+ * A thread posts and sleeps until some have ended (KB_BLOCK), or the end of each posts the next
+ * (KB_DONE).
  */
 #include <linux/bottom_half.h>
 #include <linux/completion.h>
@@ -16,7 +18,8 @@
 #define RMA_READ	KFI_READ	/* kb_kind.flags: the other direction */
 #define RMA_PAGES	KFI_WRITE	/* kb_kind.flags: local memory is given as pages */
 #define RMA_LARGE	KFI_MULTI_RECV	/* kb_kind.flags: of large blocks */
-#define RMA_PLACED	KFI_REMOTE_WRITE /* kb_kind.flags: remote memory is what its domain reaches best */
+/* kb_kind.flags: remote memory is what its domain reaches best */
+#define RMA_PLACED	KFI_REMOTE_WRITE
 
 struct rma {
 	struct kb_node		node[2];
@@ -75,7 +78,10 @@ static int rma_post(struct rma *rma, u32 i)
 	return kfi_writemsg(rma->ep[0], &msg, flags | KFI_TRANSMIT_COMPLETE);
 }
 
-/* A buffer is used again when everything before it has ended, where there is one for each: operations end in order. */
+/*
+ * A buffer is used again when everything before it has ended, where there is one for each:
+ * operations end in order.
+ */
 static int rma_more(struct rma *rma)
 {
 	int ret = 0;
@@ -280,7 +286,10 @@ const struct bench_variant kb_ntb_write_msg_4k = RMA("msg-write-4k", BENCH_BLOCK
 const struct bench_variant kb_ntb_write_rdm_8 = RMA("rdm-write-8", BENCH_BLOCKS, 8, "ntb", KFI_EP_RDM);
 const struct bench_variant kb_ntb_write_rdm_4k = RMA("rdm-write-4k", BENCH_BLOCKS, 4096, "ntb", KFI_EP_RDM);
 
-/* Memory that the peer's engine writes to by itself: some behind the bridge's window, or with a window over all memory any. No thread in between. */
+/*
+ * Memory that the peer's engine writes to by itself: some behind the bridge's window, or with a
+ * window over all memory any. No thread in between.
+ */
 #define PLACED(_name, _size, _type)	RMA(_name, BENCH_PLACED, _size, "ntb", _type, KB_DONE, .flags = RMA_PLACED)
 #define LONG(_name, _type)		RMA(_name, BENCH_LONGS, BENCH_LARGE * BENCH_LARGE_SIZE, "ntb", _type, KB_DONE, .flags = RMA_LARGE)
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * scale.c - the same thing several times at once: a thread, endpoints or a connection, and buffers for each. An operation
- * is one of any of them. What more CPUs are worth is seen by running it on one and on two (scale.py).
+ * scale.c - the same thing several times at once: a thread, endpoints or a connection, and buffers
+ * for each. An operation is one of any of them. What more CPUs are worth is seen by running it on
+ * one and on two (scale.py).
  */
 #include <linux/completion.h>
 #include <linux/err.h>
@@ -14,8 +15,8 @@
 
 /**
  * struct scale_copy - one of those that run at once
- * @env:	the nodes, with buffers of its own
- * @priv:	the variant's; @ops: what it shall do this time; @err: what came of it
+ * @env: the nodes, with buffers of its own
+ * @priv: the variant's; @ops: what it shall do this time; @err: what came of it
  */
 struct scale_copy {
 	struct bench_env		env;
@@ -40,7 +41,10 @@ static int scale_thread(void *data)
 	return 0;
 }
 
-/* They are dealt out to the CPUs: a run is too short for the scheduler to even out, and it is not what is measured. */
+/*
+ * They are dealt out to the CPUs: a run is too short for the scheduler to even out, and it is not
+ * what is measured.
+ */
 static int scale_start(struct scale_copy *copy, u32 ops, unsigned int nth)
 {
 	struct task_struct *task;
@@ -56,7 +60,10 @@ static int scale_start(struct scale_copy *copy, u32 ops, unsigned int nth)
 	return 0;
 }
 
-/* The variants have time-outs of their own: every thread that has begun ends. @ops is a multiple of our depth. */
+/*
+ * The variants have time-outs of their own: every thread that has begun ends. @ops is a multiple of
+ * our depth.
+ */
 static s64 scale_run(void *priv, u32 ops)
 {
 	struct scale *scale = priv;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * targets.c - the core alone, over loop: one word of the other node is added to, or written with counters on both sides. scale.c
- * runs several at once, each with a word and counters of its own: do they wait for each other?
+ * targets.c - the core alone, over loop: one word of the other node is added to, or written with
+ * counters on both sides. scale.c runs several at once, each with a word and counters of its own:
+ * do they wait for each other?
  */
 #include <linux/err.h>
 #include <linux/slab.h>

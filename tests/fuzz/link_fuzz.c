@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * link_fuzz.c - libFuzzer on what links of kfi_ntb decode: scratchpads, hellos, the first bytes of records. Whatever is in
- * memory that the peer writes, what decode lets through keeps the promises that the link relies on; and encode makes the same of it again.
+ * link_fuzz.c - libFuzzer on what links of kfi_ntb decode: scratchpads, hellos, the first bytes of
+ * records. Whatever is in memory that the peer writes, what decode lets through keeps the promises
+ * that the link relies on; and encode makes the same of it again.
  *
- * Input: which of them and what to leave to chance (one byte), then the bytes; what is missing is 0.
+ * Input: which of them and what to leave to chance (one byte), then the bytes; what is missing is
+ * 0.
  */
 #include "fuzz.h"
 #include "wire.h"
 
-#define MEND	0x80	/* the check is made right: it is no secret, and hides the rest from a fuzzer */
+/* the check is made right: it is no secret, and hides the rest from a fuzzer */
+#define MEND	0x80
 
 static void fuzz_hand(const uint8_t *data, size_t size, bool mend)
 {

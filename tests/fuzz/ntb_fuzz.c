@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ntb_fuzz.c - libFuzzer on the records of connections of kfi_ntb. Whatever a peer sends, what decode
- * lets through keeps the promises that the code behind it relies on, and encode makes the same bytes
- * of it again.
+ * ntb_fuzz.c - libFuzzer on the records of connections of kfi_ntb. Whatever a peer sends, what
+ * decode lets through keeps the promises that the code behind it relies on, and encode makes the
+ * same bytes of it again.
  *
  * Input: what it is (one byte), bytes behind the record's head (two), the head, then those bytes;
  * what is missing is 0.

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * verbs_fuzz.c - libFuzzer on the decoders of kfi_verbs. Whatever a peer sends, what decode lets through lies inside the packet
- * and keeps the promises that the receive path relies on; and encode makes the same bytes of it again.
+ * verbs_fuzz.c - libFuzzer on the decoders of kfi_verbs. Whatever a peer sends, what decode lets
+ * through lies inside the packet and keeps the promises that the receive path relies on; and encode
+ * makes the same bytes of it again.
  *
- * Input: what to leave to chance (one byte), length of the packet or of the private data (two), its bytes; what is missing is 0.
+ * Input: what to leave to chance (one byte), length of the packet or of the private data (two), its
+ * bytes; what is missing is 0.
  */
 #include "fuzz.h"
 #include "wire.h"
@@ -50,7 +52,8 @@ static void check_flags(const struct kvw_packet *p)
 	PROMISE(!(p->flags & KVW_F_INV) || p->count);	/* its key is in the first descriptor */
 	PROMISE(p->type != KVW_TREAD || p->flags == (KVW_F_TAGGED | KVW_F_RMA));
 	PROMISE(p->type != KVW_MSG || p->count == !!(p->flags & KVW_F_INV));
-	PROMISE(!(p->flags & KVW_F_ARRIVED) || !(p->flags & KVW_F_LANDED));	/* a slot has room for one answer */
+	/* a slot has room for one answer */
+	PROMISE(!(p->flags & KVW_F_ARRIVED) || !(p->flags & KVW_F_LANDED));
 }
 
 /* All of it fits an answer, and a slot beside what is kept there to make it durable. */
@@ -74,7 +77,8 @@ static void check_shape(const struct kvw_packet *p, u32 bytes)
 	PROMISE(p->head >= sizeof(struct kvw_hdr) && p->head <= KVW_HDR_MAX && p->head % 8 == 0);
 	PROMISE(p->spent < 8);
 	PROMISE(p->count <= KVW_DESC_MAX && head <= bytes && head <= KVW_PAGE);
-	PROMISE(bytes <= (p->type == KVW_MSG ? KVW_PACKET : KVW_PAGE));	/* all else is read in one piece */
+	/* all else is read in one piece */
+	PROMISE(bytes <= (p->type == KVW_MSG ? KVW_PACKET : KVW_PAGE));
 	if (p->type == KVW_ATOMIC)
 		check_atomic(p, bytes - head);
 	else
@@ -83,7 +87,10 @@ static void check_shape(const struct kvw_packet *p, u32 bytes)
 	PROMISE((p->type != KVW_DONE && p->type != KVW_FLUSH) || p->count);
 }
 
-/* What it spends, the receiver has a buffer for; what spends nothing is paid for by what it answers. */
+/*
+ * What it spends, the receiver has a buffer for; what spends nothing is paid for by what it
+ * answers.
+ */
 static void check_class(const struct kvw_packet *p)
 {
 	u8 cls = kvw_cls(p->type, p->flags);
@@ -182,7 +189,10 @@ static void fuzz_packet(const u8 *data, size_t size, u32 bytes, u8 how)
 
 /* ---- hellos ---- */
 
-/* What goes into a proof, or is one, is there; and nobody without a key is asked for any, or has it looked at. */
+/*
+ * What goes into a proof, or is one, is there; and nobody without a key is asked for any, or has it
+ * looked at.
+ */
 static void check_auth(const struct kvw_hello *hello, const struct kvw_greeting *g, size_t len)
 {
 	PROMISE(g->auth == !!hello->features);

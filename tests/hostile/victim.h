@@ -12,14 +12,14 @@
 
 /**
  * struct victim_attr - the endpoint that is to be opened
- * @provider:	name of its provider
- * @node:	address of this machine, or NULL
+ * @provider: name of its provider
+ * @node: address of this machine, or NULL
  * @type: @caps: of the endpoint; 0: RDM; messages and RMA
- * @av_only:	KFI_OPT_AV_ONLY
- * @auth:	authorization key, or NULL
- * @buf_len:	bytes of &victim.buf
- * @cq_size:	entries of the completion queue
- * @txcq_size:	entries of another completion queue, for sends; 0: one queue has receives and sends
+ * @av_only: KFI_OPT_AV_ONLY
+ * @auth: authorization key, or NULL
+ * @buf_len: bytes of &victim.buf
+ * @cq_size: entries of the completion queue
+ * @txcq_size: entries of another completion queue, for sends; 0: one queue has receives and sends
  */
 struct victim_attr {
 	const char	*provider;
@@ -35,16 +35,16 @@ struct victim_attr {
 
 /**
  * struct victim - an RDM endpoint with all its objects
- * @info:	NULL while it is closed
- * @cq:		completions of receives
- * @txcq:	completions of sends; may be the same queue as @cq
- * @mr:		the region that peers may access, or NULL
- * @mem:	memory of @mr that kfi_mem_alloc() has returned, or NULL
- * @name:	the endpoint's address, of @name_len bytes
- * @buf:	messages are sent from here and received here, @buf_len bytes
- * @done_len:	length in the completion that was read last
- * @closer:	thread of victim_close_begin()
- * @closed:	that thread has closed everything
+ * @info: NULL while it is closed
+ * @cq: completions of receives
+ * @txcq: completions of sends; may be the same queue as @cq
+ * @mr: the region that peers may access, or NULL
+ * @mem: memory of @mr that kfi_mem_alloc() has returned, or NULL
+ * @name: the endpoint's address, of @name_len bytes
+ * @buf: messages are sent from here and received here, @buf_len bytes
+ * @done_len: length in the completion that was read last
+ * @closer: thread of victim_close_begin()
+ * @closed: that thread has closed everything
  */
 struct victim {
 	struct kfi_info		*info;
@@ -75,13 +75,18 @@ void victim_close_end(struct victim *v);
 int victim_close_in(struct victim *v, unsigned int ms);		/* -ETIMEDOUT: closed, but later */
 
 int victim_region(struct victim *v, void *mem, size_t len, u64 access, u64 key);
-int victim_offer(struct victim *v, size_t len);	/* a region that may be written, in memory of kfi_mem_alloc() */
+/* a region that may be written, in memory of kfi_mem_alloc() */
+int victim_offer(struct victim *v, size_t len);
 
 int victim_post(struct victim *v);				/* one receive */
-int victim_receive(struct victim *v, unsigned int n, unsigned int ms);	/* @n messages, each within @ms */
-int victim_send(struct victim *v, const void *to);		/* all of its buffer, to an address */
-int victim_done(struct victim *v, unsigned int ms);		/* the next status in txcq; -EAGAIN: none */
-int victim_ended(struct victim *v, unsigned int ms, void **context);	/* the same, and the context of the operation */
+/* @n messages, each within @ms */
+int victim_receive(struct victim *v, unsigned int n, unsigned int ms);
+/* all of its buffer, to an address */
+int victim_send(struct victim *v, const void *to);
+/* the next status in txcq; -EAGAIN: none */
+int victim_done(struct victim *v, unsigned int ms);
+/* the same, and the context of the operation */
+int victim_ended(struct victim *v, unsigned int ms, void **context);
 kfi_addr_t victim_knows(struct victim *v, const void *name);	/* or KFI_ADDR_NOTAVAIL */
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Atomic operations at their target: what they compute, against a model in the types themselves, and that they are atomic.
+ * Atomic operations at their target: what they compute, against a model in the types themselves,
+ * and that they are atomic.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
@@ -129,7 +130,9 @@ static struct kfid_mr *page_region(struct kfi_world *w, void *buf, size_t len, s
 	return mr;
 }
 
-/* Perform on @n elements at @addr; @v: operands, then values to compare with; old values to @old. */
+/*
+ * Perform on @n elements at @addr; @v: operands, then values to compare with; old values to @old.
+ */
 static int perform(struct kfi_world *w, u64 key, u64 addr, u8 code, unsigned int op, unsigned int type, size_t n,
 		   void *v, void *old)
 {
@@ -249,7 +252,10 @@ static void atomic_kinds(struct kunit *test)
 
 /* ---- memory ---- */
 
-/* Elements side by side in segments of any length, over pages; where one would lie in two segments nothing is done. */
+/*
+ * Elements side by side in segments of any length, over pages; where one would lie in two segments
+ * nothing is done.
+ */
 static void atomic_segments(struct kunit *test)
 {
 	static const size_t cuts[] = { 8, 24, 64, 1000, 2048, 4096 };
@@ -370,8 +376,9 @@ static void atomic_all_or_nothing(struct kunit *test)
 
 /**
  * struct adding - some who count on the same words
- * @word: word 0: all add 1, as 64 bits, and note the values before in @seen; word 1: half of them add 1 to the lower half, as
- *	32 bits, half 2^32 to the whole; word 2: all multiply, and whoever comes to an even number adds 1, by compare and swap
+ * @word: word 0: all add 1, as 64 bits, and note the values before in @seen; word 1: half of them
+ *	add 1 to the lower half, as 32 bits, half 2^32 to the whole; word 2: all multiply, and
+ *	whoever comes to an even number adds 1, by compare and swap
  */
 struct adding {
 	struct kfi_world	*w;
@@ -486,7 +493,10 @@ static int add_two(struct kfi_world *w, u64 *one)
 	return 0;
 }
 
-/* Success: both targets. EACCES: none. EREMOTEIO: the first, for the second's region has died in between. */
+/*
+ * Success: both targets. EACCES: none. EREMOTEIO: the first, for the second's region has died in
+ * between.
+ */
 static void atomic_verdict_is_true(struct kunit *test)
 {
 	struct adding *a = kunit_kzalloc(test, sizeof(*a), GFP_KERNEL);

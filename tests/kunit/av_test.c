@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Address vectors: handles, both ways of look-up, ranges of text addresses, and readers without locks.
+ * Address vectors: handles, both ways of look-up, ranges of text addresses, and readers without
+ * locks.
  */
 #include <kunit/test.h>
 #include <linux/completion.h>
@@ -94,7 +95,8 @@ static void removal(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_av_remove(w->av, h, 1, KFI_MORE));
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_av_remove(w->av, h, 0, 0));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_av_remove(w->av, h, 3, 0));	/* 99 was not there, the others go */
+	/* 99 was not there, the others go */
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_av_remove(w->av, h, 3, 0));
 	KUNIT_EXPECT_EQ(test, 0ULL, addr_of(w, h[0]));
 	KUNIT_EXPECT_EQ(test, 0ULL, addr_of(w, h[2]));
 	kfi_world_close(w);
@@ -109,7 +111,10 @@ static void note_removed(struct kfi_ep *ep, u32 index)
 	told++;
 }
 
-/* The provider of every endpoint in between join and leave, once per index, when its last use has gone. */
+/*
+ * The provider of every endpoint in between join and leave, once per index, when its last use has
+ * gone.
+ */
 static void removal_is_told(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
@@ -278,7 +283,8 @@ static void ranges(struct kunit *test)
 		for (i = 0; i < n; i++)
 			KUNIT_EXPECT_STREQ(test, rows[r].want[i], asked[i]);
 	}
-	KUNIT_EXPECT_EQ(test, 1, kfi_av_insertsym(w->av, "host", 2, "1", 1, h, 0, NULL));	/* nothing to count up */
+	/* nothing to count up */
+	KUNIT_EXPECT_EQ(test, 1, kfi_av_insertsym(w->av, "host", 2, "1", 1, h, 0, NULL));
 	KUNIT_EXPECT_EQ(test, KFI_ADDR_NOTAVAIL, h[1]);
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_av_insertsym(w->av, "a1", 0, "1", 1, h, 0, NULL));
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_av_insertsym(w->av, "a1", SIZE_MAX, "1", 3, h, 0, NULL));
@@ -340,7 +346,9 @@ static void many_addresses_both_ways(struct kunit *test)
 	kfi_world_close(w);
 }
 
-/* Readers against insertion and removal: what is found is always right, what stays is always found. */
+/*
+ * Readers against insertion and removal: what is found is always right, what stays is always found.
+ */
 struct readers {
 	struct kfi_world	*w;
 	kfi_addr_t		fixed;

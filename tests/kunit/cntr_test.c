@@ -133,7 +133,8 @@ static void cntr_wait(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, kfi_cntr_wait(cntr, 1, 5000));
 	kthread_run(fail_later, cntr, "kfi_fail");
 	KUNIT_EXPECT_EQ(test, -KFI_EAVAIL, kfi_cntr_wait(cntr, 2, 5000));
-	KUNIT_EXPECT_EQ(test, -ETIMEDOUT, kfi_cntr_wait(cntr, 2, 10));	/* an old error ends no new wait */
+	/* an old error ends no new wait */
+	KUNIT_EXPECT_EQ(test, -ETIMEDOUT, kfi_cntr_wait(cntr, 2, 10));
 	msleep(20);
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cntr->fid));
 	fake_close(w);

@@ -82,7 +82,10 @@ static int stress_consume(void *arg)
 	return 0;
 }
 
-/* Every entry comes out once, whole, and the queue never holds more than its size (kfi_cq_fill() warns). */
+/*
+ * Every entry comes out once, whole, and the queue never holds more than its size (kfi_cq_fill()
+ * warns).
+ */
 static void each_entry_once(struct kunit *test)
 {
 	struct task_struct *reader[STRESS_TASKS];
@@ -128,7 +131,10 @@ static void wake_handler(struct kfid_cq *cq, void *context)
 		atomic_add(n, &wake->read);
 }
 
-/* A reader that drains on each call of its handler gets everything: no edge is lost, in either context. */
+/*
+ * A reader that drains on each call of its handler gets everything: no edge is lost, in either
+ * context.
+ */
 static void no_lost_edge(struct kunit *test)
 {
 	static const u64 flags[] = { 0, KFI_CQ_SOFTIRQ };
@@ -165,7 +171,10 @@ static void edge_writer(void *arg, unsigned int id, struct rnd_state *rnd)
 	}
 }
 
-/* The same with several that fill it at once: the last entry of each burst is some other CPU's each time. */
+/*
+ * The same with several that fill it at once: the last entry of each burst is some other CPU's each
+ * time.
+ */
 static void no_lost_edge_of_many(struct kunit *test)
 {
 	static const u64 flags[] = { 0, KFI_CQ_SOFTIRQ };

@@ -111,7 +111,10 @@ static void cq_attributes(struct kunit *test)
 	fake_close(w);
 }
 
-/* Exactly as many as asked for; a slot is taken by a post, and given back by a reader or by a post that fails. */
+/*
+ * Exactly as many as asked for; a slot is taken by a post, and given back by a reader or by a post
+ * that fails.
+ */
 static void cq_slots(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
@@ -257,14 +260,18 @@ static void cq_batch(struct kunit *test)
 	early = atomic_read(&seen.calls);
 	kfi_batch_end();
 	KUNIT_EXPECT_EQ(test, 0, early);		/* not by the inner end... */
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&seen.calls));	/* ...by the outer one, here and now */
+	/* ...by the outer one, here and now */
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&seen.calls));
 	local_bh_enable();
 	KUNIT_EXPECT_TRUE(test, seen.softirq);
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
 	fake_close(w);
 }
 
-/* Handlers that fill one another's queues: no recursion, and the batch gives up in time; nothing is lost by that. */
+/*
+ * Handlers that fill one another's queues: no recursion, and the batch gives up in time; nothing is
+ * lost by that.
+ */
 static void cq_batch_chain(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
@@ -420,7 +427,10 @@ static struct kfi_oper *request_get(struct kfi_world *w, struct request *r, stru
 	return op;
 }
 
-/* With a queue of one entry that is taken: the operation is its own storage. All of the pool, so done() needs it free. */
+/*
+ * With a queue of one entry that is taken: the operation is its own storage. All of the pool, so
+ * done() needs it free.
+ */
 static void cq_done(struct kunit *test, u64 flags)
 {
 	struct kfi_world *w = fake_open(test);
@@ -498,7 +508,10 @@ static void rounds_handler(struct kfid_cq *cq, void *context)
 	rounds->done = READ_ONCE(done_order);
 }
 
-/* The handler comes behind all done()s that were due, or as many as run at once, though there is no entry. */
+/*
+ * The handler comes behind all done()s that were due, or as many as run at once, though there is no
+ * entry.
+ */
 static void cq_rounds(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);

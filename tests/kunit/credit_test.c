@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Credits: a sender never sends more than there is room for, a receiver never believes more, and what was freed always
- * comes back - also where the counts wrap.
+ * Credits: a sender never sends more than there is room for, a receiver never believes more, and
+ * what was freed always comes back - also where the counts wrap.
  */
 #include <kunit/test.h>
 #include <linux/prandom.h>
@@ -71,7 +71,8 @@ static void update_is_suspicious(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, kfi_credit_update(&tx, 12, 8));	/* repeated */
 	KUNIT_EXPECT_EQ(test, 0, kfi_credit_update(&tx, 9, 8));		/* overtaken */
 	KUNIT_EXPECT_EQ(test, 12u, tx.limit);
-	KUNIT_EXPECT_EQ(test, -EPROTO, kfi_credit_update(&tx, 15, 8));	/* frees what was not used */
+	/* frees what was not used */
+	KUNIT_EXPECT_EQ(test, -EPROTO, kfi_credit_update(&tx, 15, 8));
 	KUNIT_EXPECT_EQ(test, -EPROTO, kfi_credit_update(&tx, 12u + S32_MAX, 8));
 	KUNIT_EXPECT_EQ(test, -EPROTO, kfi_credit_update(&tx, 12u - 9, 8));
 	KUNIT_EXPECT_EQ(test, -EPROTO, kfi_credit_update(&tx, 12u + 0x80000000u, 8));
@@ -90,8 +91,9 @@ static void huge_windows_are_cut(struct kunit *test)
 }
 
 /*
- * Both ends of a connection driven at random over a wrap of the counts; advertisements are lost, repeated and late. At all
- * times 0 <= used - freed <= window, no honest message is refused, and in the end everything can be sent.
+ * Both ends of a connection driven at random over a wrap of the counts; advertisements are lost,
+ * repeated and late. At all times 0 <= used - freed <= window, no honest message is refused, and in
+ * the end everything can be sent.
  */
 static void random_traffic_over_the_wrap(struct kunit *test)
 {
@@ -154,7 +156,8 @@ static void random_traffic_over_the_wrap(struct kunit *test)
  * struct wire - both ends of a connection, with the locks that a provider gives them
  * @tx: sender's half, under @tx_lock; @rx: receiver's, under @rx_lock
  * @advert: the last that was sent; senders read it when they get to it
- * @sent: units on the way; @held: units charged and not freed; @busy: both, as anybody can see them at any time
+ * @sent: units on the way; @held: units charged and not freed; @busy: both, as anybody can see them
+ *	at any time
  * @left: senders that have not sent all; @freed: units that came back
  * @wrong: times that a half refused or allowed what it must not
  */
@@ -238,7 +241,10 @@ static void wire_end(void *arg, unsigned int id, struct rnd_state *rnd)
 		wire_receive(arg, rnd);
 }
 
-/* Never more under way than there is room for, nothing refused that was granted, and all of it gets through. */
+/*
+ * Never more under way than there is room for, nothing refused that was granted, and all of it gets
+ * through.
+ */
 static void window_holds_on_all_cpus(struct kunit *test)
 {
 	struct wire *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
@@ -247,7 +253,8 @@ static void window_holds_on_all_cpus(struct kunit *test)
 	spin_lock_init(&w->tx_lock);
 	spin_lock_init(&w->rx_lock);
 	kfi_credit_init(&w->tx, &w->rx, WIRE_WINDOW, WIRE_WINDOW);
-	w->tx.used = w->rx.used = w->rx.freed = U32_MAX - WIRE_UNITS;	/* over the wrap of the counts */
+	/* over the wrap of the counts */
+	w->tx.used = w->rx.used = w->rx.freed = U32_MAX - WIRE_UNITS;
 	w->tx.limit = w->rx.told = w->advert = w->rx.freed + WIRE_WINDOW;
 	atomic_set(&w->left, WIRE_SENDERS);
 	crew_run(test, WIRE_HANDS, wire_end, w);

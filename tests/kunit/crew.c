@@ -74,7 +74,8 @@ void crew_run(struct kunit *test, unsigned int hands, crew_fn fn, void *arg)
 	complete_all(&c->start);
 	for (i = 0; i < hired; i++) {
 		wait_for_completion(&c->hands[i].done);
-		kthread_stop_put(c->hands[i].task);	/* its code is this module's: wait until it is gone */
+		/* its code is this module's: wait until it is gone */
+		kthread_stop_put(c->hands[i].task);
 	}
 	KUNIT_ASSERT_EQ(test, 0, ret);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * crew.h - several threads at one object, on all CPUs, each with random numbers of its own that follow from one printed seed.
+ * crew.h - several threads at one object, on all CPUs, each with random numbers of its own that
+ * follow from one printed seed.
  */
 #ifndef _KFI_KUNIT_CREW_H
 #define _KFI_KUNIT_CREW_H
@@ -22,7 +23,10 @@ typedef void (*crew_fn)(void *arg, unsigned int id, struct rnd_state *rnd);
 
 /* Run @hands threads to their ends. */
 void crew_run(struct kunit *test, unsigned int hands, crew_fn fn, void *arg);
-/* A random while between two steps: none, a spin, or another thread's turn. Where races are to be wide open. */
+/*
+ * A random while between two steps: none, a spin, or another thread's turn. Where races are to be
+ * wide open.
+ */
 void crew_dawdle(struct rnd_state *rnd);
 
 /* Let another thread run. On one CPU cond_resched() does so only when the time slice is over. */

@@ -131,7 +131,8 @@ static void ep_capabilities(struct kunit *test)
 
 	info->caps = KFI_MSG | KFI_SEND;
 	KUNIT_ASSERT_EQ(test, 0, kfi_endpoint(&w->domain.fid, info, &ep, NULL));
-	KUNIT_EXPECT_EQ(test, 0, kfi_ep_bind(ep, &cq->fid, KFI_TRANSMIT));	/* no receive, no queue for it */
+	/* no receive, no queue for it */
+	KUNIT_EXPECT_EQ(test, 0, kfi_ep_bind(ep, &cq->fid, KFI_TRANSMIT));
 	KUNIT_EXPECT_EQ(test, 0, kfi_ep_bind(ep, &w->av->fid, 0));
 	KUNIT_EXPECT_EQ(test, 0, kfi_enable(ep));
 	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_recv(ep, buf, 8, NULL, 0, NULL));
@@ -358,7 +359,10 @@ static unsigned int drain(struct kfid_cq *cq)
 	return n;
 }
 
-/* Posts race with the end of the network: refused, or ended once; none is on its way to the provider when that stops. */
+/*
+ * Posts race with the end of the network: refused, or ended once; none is on its way to the
+ * provider when that stops.
+ */
 static void ep_kill_races(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
@@ -463,7 +467,8 @@ static void cm_connect(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_connect(ep, NULL, NULL, 0));
 	KUNIT_EXPECT_EQ(test, -ENOTCONN, kfi_shutdown(ep, 0));
 	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_shutdown(ep, 1));
-	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_accept(ep, NULL, 0));	/* has no request; is enabled now */
+	/* has no request; is enabled now */
+	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_accept(ep, NULL, 0));
 	KUNIT_EXPECT_EQ(test, -ENOTCONN, kfi_send(ep, buf, 8, NULL, 0, NULL));
 	KUNIT_EXPECT_EQ(test, 0, kfi_recv(ep, buf, 8, NULL, 0, &cm));
 	to_fake(ep)->refuse = -ENETUNREACH;
@@ -482,7 +487,8 @@ static void cm_connect(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, kfi_cq_read(cm.cq, &wc, 1));
 	kfi_ep_disconnected(kfi_to_ep(ep), -ESHUTDOWN);
 	kfi_ep_disconnected(kfi_to_ep(ep), -ESHUTDOWN);
-	KUNIT_EXPECT_EQ(test, 1, kfi_cq_readerr(cm.cq, &wc, 0));	/* the receive, before the event */
+	/* the receive, before the event */
+	KUNIT_EXPECT_EQ(test, 1, kfi_cq_readerr(cm.cq, &wc, 0));
 	KUNIT_EXPECT_EQ(test, ESHUTDOWN, wc.err);
 	expect_event(test, &cm, KFI_SHUTDOWN, ep);
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, kfi_send(ep, buf, 8, NULL, 0, NULL));

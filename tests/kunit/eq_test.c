@@ -32,7 +32,8 @@ static void eq_order(struct kunit *test)
 		KUNIT_EXPECT_PTR_EQ(test, &eq->fid, out.fid);
 	}
 	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_eq_read(eq, &event, &out, sizeof(out), KFI_PEEK));
-	KUNIT_EXPECT_EQ(test, sizeof(in), kfi_eq_write(eq, 1, &in, sizeof(in), 0));	/* closed with an event in it */
+	/* closed with an event in it */
+	KUNIT_EXPECT_EQ(test, sizeof(in), kfi_eq_write(eq, 1, &in, sizeof(in), 0));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&eq->fid));
 	fake_close(w);
 }
@@ -65,7 +66,10 @@ struct cm_room {
 	u8			data[16];
 };
 
-/* Private data is cut off, the structure is not. An info belongs to the reader, or goes with the event. */
+/*
+ * Private data is cut off, the structure is not. An info belongs to the reader, or goes with the
+ * event.
+ */
 static void eq_cm_events(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
@@ -78,7 +82,8 @@ static void eq_cm_events(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, kfi_eq_event(q, KFI_CONNREQ, &fid, kfi_allocinfo(), "0123456789abcdef", 16));
 	KUNIT_EXPECT_EQ(test, 0, kfi_eq_event(q, KFI_CONNREQ, &fid, kfi_allocinfo(), "xy", 2));
 	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_eq_event(q, KFI_CONNREQ, &fid, NULL, NULL, 0));
-	KUNIT_EXPECT_EQ(test, 0, kfi_eq_event(q, KFI_SHUTDOWN, &other, NULL, NULL, 0));	/* always fits */
+	/* always fits */
+	KUNIT_EXPECT_EQ(test, 0, kfi_eq_event(q, KFI_SHUTDOWN, &other, NULL, NULL, 0));
 	KUNIT_EXPECT_EQ(test, 0, kfi_eq_error(q, &other, -ECONNREFUSED, "no", 2));
 
 	KUNIT_EXPECT_EQ(test, -KFI_ETOOSMALL, kfi_eq_read(eq, &event, &room, sizeof(room.entry) - 1, 0));
@@ -124,12 +129,14 @@ static void eq_errors(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, &fid, err.fid);
 	KUNIT_EXPECT_PTR_EQ(test, (void *)test, err.context);
 	KUNIT_EXPECT_EQ(test, 7, err.err_data_size);
-	KUNIT_EXPECT_EQ(test, 0, memcmp(err.err_data, "because", 7));	/* the queue's, until the next read */
+	/* the queue's, until the next read */
+	KUNIT_EXPECT_EQ(test, 0, memcmp(err.err_data, "because", 7));
 	err = (struct kfi_eq_err_entry){};
 	KUNIT_EXPECT_EQ(test, sizeof(err), kfi_eq_readerr(eq, &err, 0));
 	KUNIT_EXPECT_EQ(test, ETIMEDOUT, err.err);
 	KUNIT_EXPECT_EQ(test, 0, err.err_data_size);
-	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_eq_readerr(eq, &err, 0));	/* what comes next is no error */
+	/* what comes next is no error */
+	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_eq_readerr(eq, &err, 0));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&eq->fid));
 	fake_close(w);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * fake.h - a provider for the tests of queues and endpoints: it keeps what it is given until the test says how it ends.
+ * fake.h - a provider for the tests of queues and endpoints: it keeps what it is given until the
+ * test says how it ends.
  */
 #ifndef _KFI_KUNIT_FAKE_H
 #define _KFI_KUNIT_FAKE_H
@@ -13,13 +14,13 @@
 
 /**
  * struct fake_ep - an endpoint of the fake provider
- * @ep:		common part, first
- * @lock:	protects @ops
- * @ops:	accepted transmits, oldest first
- * @refuse:	what tx answers instead of accepting
- * @slow:	microseconds that tx takes
- * @late:	posts that were under way or came after ep_stop began: none, if the core keeps its word
- * @stopped:	err of ep_stop, 0 before; @stops: calls of it
+ * @ep: common part, first
+ * @lock: protects @ops
+ * @ops: accepted transmits, oldest first
+ * @refuse: what tx answers instead of accepting
+ * @slow: microseconds that tx takes
+ * @late: posts that were under way or came after ep_stop began: none, if the core keeps its word
+ * @stopped: err of ep_stop, 0 before; @stops: calls of it
  */
 struct fake_ep {
 	struct kfi_ep		ep;

@@ -216,7 +216,10 @@ static void fence_injects(struct kunit *test)
 	fw_close(test, &f);
 }
 
-/* What counts on the next post would never end, and the fence never start; and what is held has no next one. */
+/*
+ * What counts on the next post would never end, and the fence never start; and what is held has no
+ * next one.
+ */
 static void fence_more(struct kunit *test)
 {
 	struct fence_world f;
@@ -321,7 +324,10 @@ static void fence_cancel(struct kunit *test)
 	fw_close(test, &f);
 }
 
-/* The last fence is taken back: what comes now waits as if it were there, and once what was before it has ended, no more. */
+/*
+ * The last fence is taken back: what comes now waits as if it were there, and once what was before
+ * it has ended, no more.
+ */
 static void fence_cancel_last(struct kunit *test)
 {
 	struct fence_world f;
@@ -369,7 +375,10 @@ static void fence_ends(struct kunit *test)
 	}
 }
 
-/* A provider without room is asked again, in order; what it refuses for good ends, and those behind it go. */
+/*
+ * A provider without room is asked again, in order; what it refuses for good ends, and those behind
+ * it go.
+ */
 static void fence_again(struct kunit *test)
 {
 	struct fence_world f;
@@ -411,11 +420,12 @@ static void fence_again(struct kunit *test)
 
 /**
  * struct fence_race - posters on several CPUs, and one who ends what they have posted
- * @f:		the endpoint
- * @started: @ended: of each poster, how many of its operations the provider was given, and how many have ended
- * @fence:	of each poster, the number of its latest fence that was started
- * @wrong:	starts that were too early or in the wrong order
- * @posting:	posters that have not finished
+ * @f: the endpoint
+ * @started: @ended: of each poster, how many of its operations the provider was given, and how many
+ *	have ended
+ * @fence: of each poster, the number of its latest fence that was started
+ * @wrong: starts that were too early or in the wrong order
+ * @posting: posters that have not finished
  */
 struct fence_race {
 	struct fence_world	f;
@@ -439,7 +449,10 @@ static bool race_fenced(unsigned int n)
 	return n % 5 == 4;
 }
 
-/* Of each poster the provider gets one after the other, and a fence, or what is behind it, when all before it have ended. */
+/*
+ * Of each poster the provider gets one after the other, and a fence, or what is behind it, when all
+ * before it have ended.
+ */
 static int race_tx(struct kfi_ep *ep, struct kfi_oper *op)
 {
 	unsigned int who = (unsigned long)op->context >> 16 & 0xff, n = (unsigned long)op->context & 0xffff;

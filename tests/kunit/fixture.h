@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * fixture.h - a small world for unit tests: the objects around one endpoint, made by hand, and a provider that moves
- * nothing. What is under test is real, what is around it is as little as it needs.
+ * fixture.h - a small world for unit tests: the objects around one endpoint, made by hand, and a
+ * provider that moves nothing. What is under test is real, what is around it is as little as it
+ * needs.
  */
 #ifndef _KFI_KUNIT_FIXTURE_H
 #define _KFI_KUNIT_FIXTURE_H
@@ -11,9 +12,9 @@
 
 /**
  * struct kfi_world_opts - what differs between worlds; 0 means a default
- * @depth:	receives that fit
- * @cq_size:	entries that fit
- * @caps:	of the endpoint
+ * @depth: receives that fit
+ * @cq_size: entries that fit
+ * @caps: of the endpoint
  * @mr_mode: @key_size: of the domain
  */
 struct kfi_world_opts {
@@ -28,9 +29,9 @@ struct kfi_world_opts {
 
 /**
  * struct kfi_world - the objects
- * @matched:	how often .rx_matched was called; @dropped: .rx_drop
- * @hold:	.rx_matched keeps the message in @held instead of completing it
- * @nr_held:	messages in @held, oldest first
+ * @matched: how often .rx_matched was called; @dropped: .rx_drop
+ * @hold: .rx_matched keeps the message in @held instead of completing it
+ * @nr_held: messages in @held, oldest first
  */
 struct kfi_world {
 	struct kunit		*test;
@@ -54,7 +55,10 @@ struct kfi_world *kfi_world_open(struct kunit *test, const struct kfi_world_opts
 /* The receives must be gone by now: kfi_match_close() or all matched. */
 void kfi_world_close(struct kfi_world *w);
 
-/* An operation for a receive into @buf, not yet posted; NULL: no room. @tag: with KFI_TAGGED in @kind. */
+/*
+ * An operation for a receive into @buf, not yet posted; NULL: no room. @tag: with KFI_TAGGED in
+ * @kind.
+ */
 struct kfi_oper *kfi_world_recv(struct kfi_world *w, u64 kind, void *buf, size_t len, void *context, u64 flags);
 /* Post it, and do what ep.c would with unexpected messages. */
 int kfi_world_post(struct kfi_world *w, struct kfi_oper *op);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What becomes of objects when the device under them goes. The world's domain stands on a device that has registered regions.
+ * What becomes of objects when the device under them goes. The world's domain stands on a device
+ * that has registered regions.
  */
 #include <linux/slab.h>
 #include "fake.h"
@@ -224,7 +225,10 @@ static void gone_listeners(struct kunit *test)
 	gone_close(g);
 }
 
-/* A request that an endpoint has taken goes back to the provider at once, not when the endpoint is closed. */
+/*
+ * A request that an endpoint has taken goes back to the provider at once, not when the endpoint is
+ * closed.
+ */
 static void gone_request(struct kunit *test)
 {
 	struct { struct kfi_eq_cm_entry entry; u8 data[32]; } room = {};

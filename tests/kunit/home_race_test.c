@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Homes with many at once: callers who are adopted and accepted, connections that break, contexts that close and are opened anew meanwhile.
+ * Homes with many at once: callers who are adopted and accepted, connections that break, contexts
+ * that close and are opened anew meanwhile.
  */
 #include <linux/slab.h>
 #include "crew.h"
@@ -12,7 +13,10 @@
 #define RACE_STOPS	6
 #define RACE_BROKEN	6
 
-/** struct race - @calling: callers that are not through; @listed, @adopted, @accepted: connections; @stops: of contexts */
+/**
+ * struct race - @calling: callers that are not through; @listed, @adopted, @accepted: connections;
+ * @stops: of contexts
+ */
 struct race {
 	struct hw	*w;
 	atomic_t	calling, listed, adopted, accepted, stops, broken;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Homes of connections: who is let in, who moves where, who may be posted to, and that a home that stops waits for the end of all.
+ * Homes of connections: who is let in, who moves where, who may be posted to, and that a home that
+ * stops waits for the end of all.
  */
 #include "home_world.h"
 

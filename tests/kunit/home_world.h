@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * home_world.h - endpoints, contexts and a listener of a provider without a wire, for the tests of homes.
+ * home_world.h - endpoints, contexts and a listener of a provider without a wire, for the tests of
+ * homes.
  */
 #ifndef _KFI_KUNIT_HOME_WORLD_H
 #define _KFI_KUNIT_HOME_WORLD_H
@@ -15,9 +16,11 @@
 
 /**
  * struct hw - the world
- * @top: a scalable endpoint that listens, for @ctx; @listener: a passive endpoint's; @ep: who accepts
+ * @top: a scalable endpoint that listens, for @ctx; @listener: a passive endpoint's; @ep: who
+ *	accepts
  * @nr_conns: connections that have not been freed; @ended: those that have come to their end
- * @twice: ends of one that had ended; @odd: connections that were moved or answered when they must not
+ * @twice: ends of one that had ended; @odd: connections that were moved or answered when they must
+ *	not
  * @hold: ends wait for it, if it is set
  */
 struct hw {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Receives that are the provider's: kfi.ko hands each over once, keeps the consumer's room in its queue, and has nothing to do with the
- * matching.
+ * Receives that are the provider's: kfi.ko hands each over once, keeps the consumer's room in its
+ * queue, and has nothing to do with the matching.
  */
 #include "fake.h"
 
-/** struct hw - a world whose endpoints receive by themselves; @posted: what was handed over, oldest first; @refuse: rather not */
+/**
+ * struct hw - a world whose endpoints receive by themselves; @posted: what was handed over, oldest
+ * first; @refuse: rather not
+ */
 struct hw {
 	struct kfi_world	*w;
 	struct kfi_info		*info;
@@ -168,7 +171,10 @@ static void hw_recv_cancelled(struct kunit *test)
 	hw_close(test);
 }
 
-/* Nothing can be looked for that has not been received, and no other endpoint's receives can be used. */
+/*
+ * Nothing can be looked for that has not been received, and no other endpoint's receives can be
+ * used.
+ */
 static void hw_recv_alone(struct kunit *test)
 {
 	struct kfi_msg_tagged msg = { .tag = 9, .context = &msg, .addr = KFI_ADDR_UNSPEC };

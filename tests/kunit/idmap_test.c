@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * idmap_test.c - the map of fabric ids: one number an address, one address a number, also while it changes
+ * idmap_test.c - the map of fabric ids: one number an address, one address a number, also while it
+ * changes
  */
 #include <kunit/test.h>
 #include <linux/completion.h>

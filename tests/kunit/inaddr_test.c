@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Names over IP: text, order, what a query asks for. Addresses are those that every namespace has, or of nobody.
+ * Names over IP: text, order, what a query asks for. Addresses are those that every namespace has,
+ * or of nobody.
  */
 #include <kunit/test.h>
 #include <linux/inet.h>

@@ -227,8 +227,8 @@ static bool dup_with_failure(struct kunit *test, const struct kfi_info *info, in
 }
 
 /*
- * Every allocation fails once. What is left behind then, kmemleak finds. A softirq may interrupt and take the failure that was
- * meant for the copy: the best of some rounds counts.
+ * Every allocation fails once. What is left behind then, kmemleak finds. A softirq may interrupt
+ * and take the failure that was meant for the copy: the best of some rounds counts.
  */
 static void expect_clean_failure(struct kunit *test, const struct kfi_info *info, int min)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The matching against a model of it that is too simple to be wrong - two arrays in order of posting and arrival, searched
- * from the front - through long random sequences; and against several threads at once.
+ * The matching against a model of it that is too simple to be wrong - two arrays in order of
+ * posting and arrival, searched from the front - through long random sequences; and against several
+ * threads at once.
  */
 #include <kunit/test.h>
 #include <linux/delay.h>
@@ -114,7 +115,10 @@ static void check_landing(struct model *m, struct kfi_rx *rx, unsigned long id, 
 	kfree(rx);
 }
 
-/* What the model says of unexpected messages after a post must be what was handed out, in that order. */
+/*
+ * What the model says of unexpected messages after a post must be what was handed out, in that
+ * order.
+ */
 static void check_held(struct model *m)
 {
 	unsigned int i, n = 0;
@@ -274,9 +278,10 @@ static void random_sequences(struct kunit *test)
 
 /**
  * struct crowd - what the threads share
- * @rx:		messages, each used once
- * @ends:	events of each receive
- * @wins:	completions that were successes; @landed: messages that a receive took; @lost: of them, those that broke off
+ * @rx: messages, each used once
+ * @ends: events of each receive
+ * @wins: completions that were successes; @landed: messages that a receive took; @lost: of them,
+ *	those that broke off
  */
 struct crowd {
 	struct kfi_world	*w;
@@ -328,7 +333,8 @@ static void crowd_land(struct crowd *c, struct kfi_rx *rx, int id, struct rnd_st
 {
 	atomic_inc(&c->landed);
 	if (prandom_u32_state(rnd) % 4 == 0)
-		udelay(prandom_u32_state(rnd) % 10);	/* the receive is nobody's but the message's now */
+		/* the receive is nobody's but the message's now */
+		udelay(prandom_u32_state(rnd) % 10);
 	if (id % 13) {
 		kfi_rx_complete(rx, 0);
 		return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Matching: which receive a message gets, what its completion says, and that nothing is lost or doubled.
+ * Matching: which receive a message gets, what its completion says, and that nothing is lost or
+ * doubled.
  */
 #include <kunit/test.h>
 #include <linux/delay.h>
@@ -100,7 +101,10 @@ static void unexpected_oldest_first(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, 0, kfi_post_msg(w, buf, sizeof(buf), CTX(i)));
 		expect_entry(w, CTX(i), KFI_MSG | KFI_RECV, i + 1, 0);
 	}
-	/* tags 7 7 8 8: an exact receive takes the older of its tag, one for any tag the oldest there is */
+	/*
+	 * tags 7 7 8 8: an exact receive takes the older of its tag, one for any tag the oldest
+	 * there is
+	 */
 	static const struct { u64 tag, ignore, data; } want[] = {
 		{ 8, 0, 2 }, { 0, ~0ULL, 0 }, { 7, 0, 1 }, { 8, 1, 3 },
 	};
@@ -558,7 +562,10 @@ static void remote_cq_data_of_rma(struct kunit *test)
 	kfi_world_close(w);
 }
 
-/* How many receives a look-up of each of @n posted tags passes, in the mean over all (times 100) and at most. */
+/*
+ * How many receives a look-up of each of @n posted tags passes, in the mean over all (times 100)
+ * and at most.
+ */
 static void walk_length(struct kfi_world *w, u32 n, u32 *mean, u32 *most)
 {
 	struct kfi_match *m = &w->ep.match;
@@ -578,7 +585,10 @@ static void walk_length(struct kfi_world *w, u32 n, u32 *mean, u32 *most)
 	*mean = total * 100 / n;
 }
 
-/* Counted, not timed: with 10,000 receives posted a match looks at about as many of them as with 10. */
+/*
+ * Counted, not timed: with 10,000 receives posted a match looks at about as many of them as with
+ * 10.
+ */
 static void cost_is_flat(struct kunit *test)
 {
 	struct kfi_world_opts opts = { .depth = 10000, .cq_size = 10000 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Regions for one I/O: what the owner and the peer may do to them in which order, and when done() comes.
+ * Regions for one I/O: what the owner and the peer may do to them in which order, and when done()
+ * comes.
  */
 #include <kunit/test.h>
 #include "mr_fixture.h"
@@ -42,7 +43,8 @@ static void register_and_invalidate(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, detach(mr, &j));
 	}
 	KUNIT_EXPECT_EQ(test, 0, attach(mr, mem, 64, &j));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));		/* closing an attached one ends it */
+	/* closing an attached one ends it */
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
 	KUNIT_EXPECT_FALSE(test, may(w, mr->key, 0, 64, KFI_REMOTE_WRITE));
 	kfi_world_close(w);
 }
@@ -73,7 +75,8 @@ static void per_io_limits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, kfi_mr_register(mr, &attr, &j.work));
 	wait_for_completion(&j.done);
 	KUNIT_EXPECT_EQ(test, 0, detach(mr, &j));
-	KUNIT_EXPECT_EQ(test, 0, kfi_mr_register(mr, &attr, NULL));	/* nobody is told, and nothing is in the way of what follows */
+	/* nobody is told, and nothing is in the way of what follows */
+	KUNIT_EXPECT_EQ(test, 0, kfi_mr_register(mr, &attr, NULL));
 	KUNIT_EXPECT_TRUE(test, may(w, mr->key, 0, 2, KFI_REMOTE_WRITE));
 	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_mr_register(mr, &attr, NULL));
 	KUNIT_EXPECT_EQ(test, 0, detach(mr, &j));
@@ -110,8 +113,8 @@ static void done_is_never_inside_the_call(struct kunit *test)
 }
 
 /*
- * A slow peer holds a reference over an invalidation and a new registration of the handle: the old right is gone though
- * the structure lives, and the handle can be used all the same.
+ * A slow peer holds a reference over an invalidation and a new registration of the handle: the old
+ * right is gone though the structure lives, and the handle can be used all the same.
  */
 static void slow_peer_and_a_new_life(struct kunit *test)
 {
@@ -139,7 +142,8 @@ static void slow_peer_and_a_new_life(struct kunit *test)
 }
 
 /*
- * What has landed is told late, for a full queue: the handle has another life by then, which may not be used up nor counted for.
+ * What has landed is told late, for a full queue: the handle has another life by then, which may
+ * not be used up nor counted for.
  */
 static void a_former_life_is_told_of(struct kunit *test)
 {
@@ -192,7 +196,9 @@ static void killed_by_the_peer(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, may(w, key, 0, 1, KFI_REMOTE_READ));
 	KUNIT_EXPECT_EQ(test, -ENOENT, kfi_mr_kill(&w->ep, key));
 	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, detach(mr, &j));
-	/* the handle can be used again at once; while an operation is under way a kill is refused */
+	/*
+	 * the handle can be used again at once; while an operation is under way a kill is refused
+	 */
 	KUNIT_ASSERT_EQ(test, 0, attach(mr, mem, 64, &j));
 	held = kfi_mr_get(&w->ep, mr->key, 0, 64, KFI_REMOTE_WRITE, &iter);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(held));

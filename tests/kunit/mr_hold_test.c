@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory that a device writes by itself: holds, for which the end of a region waits, and memory of the domain's (kfi_mem_alloc()), which
- * its regions keep.
+ * Memory that a device writes by itself: holds, for which the end of a region waits, and memory of
+ * the domain's (kfi_mem_alloc()), which its regions keep.
  */
 #include <kunit/test.h>
 #include <linux/kthread.h>
@@ -159,7 +159,8 @@ static void regions_keep_memory(struct kunit *test)
 	kfi_mr_put(peer);
 	job_init(&j);
 	KUNIT_ASSERT_EQ(test, 0, kfi_mr_invalidate(per_io, &j.work));
-	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_mem_free(m));		/* somebody's engine may still write there */
+	/* somebody's engine may still write there */
+	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_mem_free(m));
 	kfi_mr_unhold(peer);
 	wait_for_completion(&j.done);
 	KUNIT_EXPECT_EQ(test, 0, kfi_mem_free(m));
@@ -167,7 +168,10 @@ static void regions_keep_memory(struct kunit *test)
 	mem_world_close(w);
 }
 
-/* Other memory keeps nothing, and a region of a piece that has been freed and given anew keeps the new one. */
+/*
+ * Other memory keeps nothing, and a region of a piece that has been freed and given anew keeps the
+ * new one.
+ */
 static void other_memory(struct kunit *test)
 {
 	struct kfi_world *w = mem_world(test);
@@ -185,7 +189,10 @@ static void other_memory(struct kunit *test)
 	mem_world_close(w);
 }
 
-/* Where the hardware has none left: any memory, unless it has to be that; and none of a domain that is dead. */
+/*
+ * Where the hardware has none left: any memory, unless it has to be that; and none of a domain that
+ * is dead.
+ */
 static void without_memory(struct kunit *test)
 {
 	struct kfi_world *w = mem_world(test);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A peer moves bytes into a region, as a provider does, while its owner ends it: when the owner has been told of the end,
- * not one byte may land any more.
+ * A peer moves bytes into a region, as a provider does, while its owner ends it: when the owner has
+ * been told of the end, not one byte may land any more.
  */
 #include <kunit/test.h>
 #include <linux/completion.h>

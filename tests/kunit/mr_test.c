@@ -101,7 +101,10 @@ static void requested_keys(struct kunit *test)
 	kfi_world_close(w);
 }
 
-/* With one byte of key, 200 regions collide all the time: every key is still another one, fits, and is never 0 or ~0. */
+/*
+ * With one byte of key, 200 regions collide all the time: every key is still another one, fits, and
+ * is never 0 or ~0.
+ */
 static void random_keys(struct kunit *test)
 {
 	struct kfi_world_opts opts = { .mr_mode = KFI_MR_PROV_KEY, .key_size = 1 };
@@ -194,7 +197,9 @@ static void check_ranges(struct kfi_world *w, struct kfid_mr *mr, const char *fl
 	compare_range(w, mr->key, flat, size, 0, out);
 }
 
-/* The iterator is at the right byte for even segments (found by division) and uneven ones (walked). */
+/*
+ * The iterator is at the right byte for even segments (found by division) and uneven ones (walked).
+ */
 static void iterator_position(struct kunit *test)
 {
 	static const u16 shapes[][8] = {
@@ -410,7 +415,10 @@ static void single_use(struct kunit *test)
 	kfi_world_close(w);
 }
 
-/* Over, though nobody has been told; but not what the handle is attached to afterwards, under another key. */
+/*
+ * Over, though nobody has been told; but not what the handle is attached to afterwards, under
+ * another key.
+ */
 static void spent_before_told(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Multi-receive buffers: where messages land, which completion releases the buffer, and what a full queue does.
+ * Multi-receive buffers: where messages land, which completion releases the buffer, and what a full
+ * queue does.
  */
 #include <kunit/test.h>
 #include <linux/delay.h>
@@ -191,7 +192,10 @@ static void no_slot_no_match(struct kunit *test)
 	end(w);
 }
 
-/* The same with messages that came before the buffer: they follow by themselves as the queue is read. */
+/*
+ * The same with messages that came before the buffer: they follow by themselves as the queue is
+ * read.
+ */
 static void stalled_messages_follow(struct kunit *test)
 {
 	struct kfi_world *w = world(test, 1, 2);
@@ -257,8 +261,8 @@ static void cancel(struct kunit *test)
 /**
  * struct tug - a buffer that one wants back while another fills it
  * @arrived: rounds in which a message is under way; @cancelled: rounds in which it was wanted back
- * @bare:	releases that were no cancel and no message
- * @refused:	cancels that found nothing, where there was a buffer
+ * @bare: releases that were no cancel and no message
+ * @refused: cancels that found nothing, where there was a buffer
  */
 struct tug {
 	struct kfi_world	*w;

@@ -15,7 +15,8 @@ struct bridge {
 	struct nt_link		link;
 	resource_size_t		addr_align, size_align, size_max;
 	bool			stuck;		/* nothing can be changed */
-	bool			no_zero;	/* a translation of no length is refused, as on Ice Lake */
+	/* a translation of no length is refused, as on Ice Lake */
+	bool			no_zero;
 	/* the translation: what was set last, and of each window */
 	unsigned int		sets;
 	dma_addr_t		addr;
@@ -108,10 +109,12 @@ static void msi_alone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, open_msi(test, 0xfee0100c, SZ_64K, SZ_4K));
 	KUNIT_EXPECT_EQ(test, 0, open_msi(test, 0xfeeff00c, SZ_1M, 1));
 	KUNIT_EXPECT_EQ(test, 0, open_msi(test, 0xfeeff00c, SZ_4K, SZ_4K));
-	KUNIT_EXPECT_NE(test, 0, open_msi(test, 0xfeeff00c, SZ_4K, SZ_64K));	/* what is above them */
+	/* what is above them */
+	KUNIT_EXPECT_NE(test, 0, open_msi(test, 0xfeeff00c, SZ_4K, SZ_64K));
 	KUNIT_EXPECT_EQ(test, 0, open_msi(test, 0xfee0100c, SZ_2M, 1));
 	KUNIT_EXPECT_NE(test, 0, open_msi(test, 0xfee0100c, SZ_2M, SZ_2M));
-	KUNIT_EXPECT_NE(test, 0, open_msi(test, 0xfee0100c, SZ_4M, 1));		/* ... below: the I/O APIC */
+	/* ... below: the I/O APIC */
+	KUNIT_EXPECT_NE(test, 0, open_msi(test, 0xfee0100c, SZ_4M, 1));
 	KUNIT_EXPECT_NE(test, 0, open_msi(test, 0xfee0100c, SZ_4G, 1));		/* RAM */
 	KUNIT_EXPECT_NE(test, 0, open_msi(test, 0xfee0100c, 64ULL * SZ_1G, 1));
 	KUNIT_EXPECT_NE(test, 0, open_msi(test, 0xfec0100c, SZ_4K, 1));

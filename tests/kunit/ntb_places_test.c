@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where memory is for the peer of a kfi_ntb: in the arena, in a flat window, or nowhere. The source is compiled into this module: a provider
- * exports nothing.
+ * Where memory is for the peer of a kfi_ntb: in the arena, in a flat window, or nowhere. The source
+ * is compiled into this module: a provider exports nothing.
  */
 #include <kunit/test.h>
 #include <linux/bvec.h>
@@ -123,13 +123,15 @@ static void anywhere(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, mem);
 	KUNIT_EXPECT_EQ(test, 0, places(test, vec, 3, 1140, false, place));
-	KUNIT_EXPECT_EQ(test, 2, places(test, vec, 3, 1100, true, place));	/* neighbours are one */
+	/* neighbours are one */
+	KUNIT_EXPECT_EQ(test, 2, places(test, vec, 3, 1100, true, place));
 	KUNIT_EXPECT_EQ(test, flat_of(mem + 10), place[0].at);
 	KUNIT_EXPECT_EQ(test, 140U, place[0].len);
 	KUNIT_EXPECT_EQ(test, flat_of(mem + 200), place[1].at);
 	KUNIT_EXPECT_EQ(test, 960U, place[1].len);
 	vec[1].iov_base = arena(test);
-	KUNIT_EXPECT_EQ(test, 0, places(test, vec, 3, 1140, false, place));	/* all of it or nothing */
+	/* all of it or nothing */
+	KUNIT_EXPECT_EQ(test, 0, places(test, vec, 3, 1140, false, place));
 	KUNIT_EXPECT_EQ(test, 3, places(test, vec, 3, 1140, true, place));
 	KUNIT_EXPECT_EQ(test, (u64)ARENA, place[1].at);
 	KUNIT_EXPECT_EQ(test, flat_of(mem + 200), place[2].at);
@@ -171,7 +173,8 @@ static void mapped_pages(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, NTW_FLAT | page_to_phys(page[i]), place[i].at);
 		KUNIT_EXPECT_EQ(test, (u32)PAGE_SIZE, place[i].len);
 	}
-	KUNIT_EXPECT_EQ(test, 0, places(test, &vec, 1, PLACES * PAGE_SIZE + 1, true, place));	/* too many */
+	/* too many */
+	KUNIT_EXPECT_EQ(test, 0, places(test, &vec, 1, PLACES * PAGE_SIZE + 1, true, place));
 	vunmap(vec.iov_base);
 	scattered[1] = page[0] + 1;
 	vec.iov_base = vmap(scattered, PLACES + 1, VM_MAP, PAGE_KERNEL);
@@ -227,7 +230,10 @@ static void expect_fits(struct kunit *test, struct page *page, size_t off, size_
 		KUNIT_EXPECT_EQ_MSG(test, where[at] == 'y', nt_map_fits(&piece, !(at & 1), !(at & 2)), "%zu bytes at %zu, %d", len, off, at);
 }
 
-/* Pages of a region lie in a row: as the only piece, behind another one, in front of one, and between two. */
+/*
+ * Pages of a region lie in a row: as the only piece, behind another one, in front of one, and
+ * between two.
+ */
 static void in_a_row(struct kunit *test)
 {
 	struct page *page = alloc_pages(GFP_KERNEL, 1);

@@ -214,7 +214,10 @@ static void few_records(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1ULL, a->ring.stats.batches - batches);
 }
 
-/* A series is not cut where the tasklet happens to run: it leaves when it is said to, or with what leaves anyway. */
+/*
+ * A series is not cut where the tasklet happens to run: it leaves when it is said to, or with what
+ * leaves anyway.
+ */
 static void more_waits(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
@@ -238,7 +241,10 @@ static void more_waits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
 }
 
-/* All that was posted before it leaves, though it takes several batches, and room that is not there yet. */
+/*
+ * All that was posted before it leaves, though it takes several batches, and room that is not there
+ * yet.
+ */
 static void kick_is_for_all(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
@@ -279,7 +285,10 @@ static void load_post(struct kunit *test, struct end *end, struct load *load, u3
 	KUNIT_EXPECT_EQ(test, 0, nt_ring_post(&end->ring, &load->rec, more));
 }
 
-/* A line, by which the peer sees that we live, is not kept waiting by payload without end, though that was posted at once. */
+/*
+ * A line, by which the peer sees that we live, is not kept waiting by payload without end, though
+ * that was posted at once.
+ */
 static void payload_without_end(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
@@ -302,7 +311,10 @@ static void payload_without_end(struct kunit *test)
 	kvfree(from);
 }
 
-/* What was handled is told without being asked when the sender might run out of room, and no sooner if he does not wait. */
+/*
+ * What was handled is told without being asked when the sender might run out of room, and no sooner
+ * if he does not wait.
+ */
 static void consumed_lags(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
@@ -379,8 +391,9 @@ static int put(struct end *end, u32 seq)
 }
 
 /*
- * Who is behind with records says that it looks by itself, and gets no signals; in the end nothing lies there that it has not seen. Whether the
- * word arrives in time is up to the CPUs: it is tried until it has.
+ * Who is behind with records says that it looks by itself, and gets no signals; in the end nothing
+ * lies there that it has not seen. Whether the word arrives in time is up to the CPUs: it is tried
+ * until it has.
  */
 static void no_signals(struct kunit *test)
 {
@@ -400,7 +413,9 @@ static void no_signals(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
 }
 
-/* Records that are copied at once, in three parts, as many as there is room for. Return: how many */
+/*
+ * Records that are copied at once, in three parts, as many as there is room for. Return: how many
+ */
 static u32 put_all(struct end *end, u32 seq, bool more)
 {
 	struct ntw_rec head = { .type = NTW_FIRST };
@@ -459,8 +474,8 @@ static bool owes_nothing(struct nt_ring *ring)
 }
 
 /*
- * The other side does not look: records wait without anybody spinning, can be taken back, and come when it looks again. Until then it
- * owes an answer, and who watches sees that it gives none.
+ * The other side does not look: records wait without anybody spinning, can be taken back, and come
+ * when it looks again. Until then it owes an answer, and who watches sees that it gives none.
  */
 static void no_room(struct kunit *test)
 {
@@ -544,7 +559,10 @@ static u32 fail_made(struct nt_ring *ring, enum nt_what what)
 	return n;
 }
 
-/* The peer may have read the line, and what it speaks of is its owner's again: it is not written to any more. */
+/*
+ * The peer may have read the line, and what it speaks of is its owner's again: it is not written to
+ * any more.
+ */
 static void line_was_there(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
@@ -558,7 +576,8 @@ static void line_was_there(struct kunit *test)
 	tasklet_disable(&a->ring.tasklet);
 	KUNIT_EXPECT_EQ(test, 0, post_placed(a, p, bytes, 64));
 	flush_work(&a->ring.engine.work);
-	nt_ring_look(&b->ring);		/* as a signal would: that one comes when the line is reaped */
+	/* as a signal would: that one comes when the line is reaped */
+	nt_ring_look(&b->ring);
 	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 1, PATIENCE), 0L);
 	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(b->mem + PLACED_AT, 0xa5, 64), NULL);
 	memset(b->mem + PLACED_AT, 0x5a, 64);
@@ -622,9 +641,9 @@ static void torn_records(struct kunit *test)
 /**
  * struct chan - a channel of one end. All of it is protected by the ring's lock, under which the
  * ring calls it
- * @tx:		ring of copies; from @ran to @head they are submitted
- * @early:	copies that were executed ahead of one that they depend on
- * @refuse:	the n-th copy that is submitted from now on is not taken; 0: all are
+ * @tx: ring of copies; from @ran to @head they are submitted
+ * @early: copies that were executed ahead of one that they depend on
+ * @refuse: the n-th copy that is submitted from now on is not taken; 0: all are
  */
 struct chan {
 	struct dma_device		device;
@@ -843,7 +862,10 @@ static void ordered_engines(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, want.unordered);
 }
 
-/* One way alone is used until serials have gone around: the other one's last line has been echoed all the time. */
+/*
+ * One way alone is used until serials have gone around: the other one's last line has been echoed
+ * all the time.
+ */
 static void serials_go_around(struct kunit *test)
 {
 	struct nt_out out = { .by_cpu = 2 };
@@ -863,16 +885,19 @@ static void refused(struct kunit *test)
 	struct nt_place place = { .at = NTW_RING_AT + RING_LEN - 1, .len = 8 };
 	struct nt_rec rec = { .head_len = 16, .rec.type = NTW_FIRST, .place = &place, .count = 1, .len = 8 };
 
-	KUNIT_EXPECT_EQ(test, -EINVAL, nt_ring_post(&a->ring, &rec, false));	/* not in the arena */
+	/* not in the arena */
+	KUNIT_EXPECT_EQ(test, -EINVAL, nt_ring_post(&a->ring, &rec, false));
 	place.at = INBOUND - 7;
 	KUNIT_EXPECT_EQ(test, -EINVAL, nt_ring_post(&a->ring, &rec, false));	/* beyond it */
 	place = (struct nt_place) { .at = INBOUND - 8, .len = 7 };
 	KUNIT_EXPECT_EQ(test, -EINVAL, nt_ring_post(&a->ring, &rec, false));	/* too short */
 	place = (struct nt_place) { .at = NTW_FLAT | 4096, .len = 8 };
-	KUNIT_EXPECT_EQ(test, -EINVAL, nt_ring_post(&a->ring, &rec, false));	/* a flat window that there is not */
+	/* a flat window that there is not */
+	KUNIT_EXPECT_EQ(test, -EINVAL, nt_ring_post(&a->ring, &rec, false));
 	a->ring.engine.flat_len = 8192;
 	place.at = NTW_FLAT | (8192 - 7);
-	KUNIT_EXPECT_EQ(test, -EINVAL, nt_ring_post(&a->ring, &rec, false));	/* ... or beyond its end */
+	/* ... or beyond its end */
+	KUNIT_EXPECT_EQ(test, -EINVAL, nt_ring_post(&a->ring, &rec, false));
 	place.at = U64_MAX;
 	KUNIT_EXPECT_EQ(test, -EINVAL, nt_ring_post(&a->ring, &rec, false));
 	a->ring.engine.flat_len = 0;
@@ -930,7 +955,8 @@ static void produced_too_much(struct kunit *test)
 
 static void produced_nothing_there(struct kunit *test)
 {
-	((struct pair *)test->priv)->end[0].ring.in.crc = false;	/* that would be bytes that were lost */
+	/* that would be bytes that were lost */
+	((struct pair *)test->priv)->end[0].ring.in.crc = false;
 	hostile(test, &line_of(test)->produced, 16);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What links of kfi_ntb say before there are records, and the beginning of records: what one side encodes the other decodes, and what no
- * side says is refused. The fuzzer looks for the rest (tests/fuzz). The source is compiled into this module: a provider exports nothing.
+ * What links of kfi_ntb say before there are records, and the beginning of records: what one side
+ * encodes the other decodes, and what no side says is refused. The fuzzer looks for the rest
+ * (tests/fuzz). The source is compiled into this module: a provider exports nothing.
  */
 #include <kunit/test.h>
 #include "../../providers/ntb/wire.c"
@@ -177,13 +178,17 @@ static void record_heads(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EPROTO, try_rec(NTW_FIRST, U32_MAX, 0, 4096));
 	KUNIT_EXPECT_EQ(test, -EPROTO, try_rec(NTW_SKIP, U32_MAX, 0, RING));
 	KUNIT_EXPECT_EQ(test, -EPROTO, try_rec(NTW_FIRST, RING / 8 + 1, 0, RING));
-	KUNIT_EXPECT_EQ(test, -EPROTO, try_rec(NTW_FIRST, 33, 0, 32));		/* beyond what was produced */
-	KUNIT_EXPECT_EQ(test, -EPROTO, try_rec(NTW_FIRST, 33, RING - 32, 4096));	/* around the end */
+	/* beyond what was produced */
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_rec(NTW_FIRST, 33, 0, 32));
+	/* around the end */
+	KUNIT_EXPECT_EQ(test, -EPROTO, try_rec(NTW_FIRST, 33, RING - 32, 4096));
 	KUNIT_EXPECT_EQ(test, -EPROTO, try_rec(NTW_NONE, 16, 0, 16));
 	KUNIT_EXPECT_EQ(test, -EPROTO, try_rec(NTW_FIRST - 1, 16, 0, 16));
 	KUNIT_EXPECT_EQ(test, 16, ntw_decode_rec(&rec, 0, 16, RING, ME));
-	KUNIT_EXPECT_EQ(test, -EPROTO, ntw_decode_rec(&rec, RING, 16, RING, ME));	/* what lay here a turn ago */
-	KUNIT_EXPECT_EQ(test, -EPROTO, ntw_decode_rec(&rec, 0, 16, RING, ME + 1));	/* ... or in another life */
+	/* what lay here a turn ago */
+	KUNIT_EXPECT_EQ(test, -EPROTO, ntw_decode_rec(&rec, RING, 16, RING, ME));
+	/* ... or in another life */
+	KUNIT_EXPECT_EQ(test, -EPROTO, ntw_decode_rec(&rec, 0, 16, RING, ME + 1));
 	rec.flags = NTW_R_ACK << 1;
 	KUNIT_EXPECT_EQ(test, -EPROTO, ntw_decode_rec(&rec, 0, 16, RING, ME));
 }

@@ -60,7 +60,8 @@ static void op_places(struct kunit *test)
 		KUNIT_EXPECT_PTR_EQ(test, op[i], kfi_op_by_index(&o.ep->tx, op[i]->index));
 		KUNIT_EXPECT_PTR_EQ(test, o.ep, op[i]->ep);
 		KUNIT_EXPECT_NOT_NULL(test, op[i]->rma);
-		memset(op[i]->inline_buf, i, 64);	/* KASAN, and the neighbours below, see what overlaps */
+		/* KASAN, and the neighbours below, see what overlaps */
+		memset(op[i]->inline_buf, i, 64);
 		memset(op[i]->iov.kvec, i, 4 * sizeof(struct kvec));
 		memset(op[i]->rma, i, 2 * sizeof(struct kfi_rma_iov));
 	}
@@ -204,8 +205,9 @@ static void op_silent_cqe(struct kunit *test)
 }
 
 /*
- * The place is free before the consumer can know of the end: a reader at full depth never sees -EAGAIN. The softirq
- * runs as soon as the entry is in the queue and bottom halves are on, which is before kfi_tx_complete() returns.
+ * The place is free before the consumer can know of the end: a reader at full depth never sees
+ * -EAGAIN. The softirq runs as soon as the entry is in the queue and bottom halves are on, which is
+ * before kfi_tx_complete() returns.
  */
 struct tight {
 	struct op_world	*o;
@@ -269,7 +271,8 @@ static void op_counters(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, 0, kfi_ep_bind(fid, &cntr[i]->fid, flags[i]));
 	}
 	ep = kfi_to_ep(fid);
-	for (i = KFI_OPC_SEND; i <= KFI_OPC_READ; i++) {	/* send, tsend, write, read; without any queue */
+	/* send, tsend, write, read; without any queue */
+	for (i = KFI_OPC_SEND; i <= KFI_OPC_READ; i++) {
 		op = kfi_op_get(ep, &ep->tx, NULL, 0);
 		op->code = i;
 		kfi_tx_complete(op, i == KFI_OPC_READ ? -EIO : 0);

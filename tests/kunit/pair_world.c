@@ -22,7 +22,9 @@ struct pm_exposure {
 	u64			sum;
 };
 
-/** struct pm_ref - spliced payload that the link reads until position @end; under the link's lock */
+/**
+ * struct pm_ref - spliced payload that the link reads until position @end; under the link's lock
+ */
 struct pm_ref {
 	struct list_head	entry;
 	struct iov_iter		iter;

@@ -2,9 +2,10 @@
 /*
  * pair_world.h - two RDM endpoints over the message protocol, and between them links of memory that
  * do all that kfi_link.h allows: they accept a part of a unit, report late what they have read,
- * expose memory, conceal it late, and end at any moment. The bytes that go to places arrive at once,
- * ahead of the stream. The link reads the memory of spliced payload again when it reports it, and
- * exposed memory when it is concealed: memory that the protocol has returned too early has changed.
+ * expose memory, conceal it late, and end at any moment. The bytes that go to places arrive at
+ * once, ahead of the stream. The link reads the memory of spliced payload again when it reports it,
+ * and exposed memory when it is concealed: memory that the protocol has returned too early has
+ * changed.
  */
 #ifndef _KFI_KUNIT_PAIR_WORLD_H
 #define _KFI_KUNIT_PAIR_WORLD_H

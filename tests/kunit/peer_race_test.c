@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Peers with many at once: endpoints that post to each other and to themselves, connections that break, handles that go and
- * come back, strangers, and impostors whose calls look like those of a peer that has restarted.
+ * Peers with many at once: endpoints that post to each other and to themselves, connections that
+ * break, handles that go and come back, strangers, and impostors whose calls look like those of a
+ * peer that has restarted.
  */
 #include <linux/delay.h>
 #include <linux/slab.h>
@@ -15,10 +16,11 @@
 
 /**
  * struct race - all of it
- * @h:		handle of each endpoint; written by one hand alone
- * @posting:	posters that are not through
+ * @h: handle of each endpoint; written by one hand alone
+ * @posting: posters that are not through
  * @got: entries; @good: of those without error; @twice: of those that had been there before
- * @broken: connections that were failed; @called: callers who were let in; @odd: errors that should not be
+ * @broken: connections that were failed; @called: callers who were let in; @odd: errors that should
+ *	not be
  */
 struct race {
 	struct pw	pw;
@@ -149,7 +151,10 @@ static bool race_over(struct race *r)
 	return atomic_read(&r->got) == RACE_POSTERS * RACE_EACH;
 }
 
-/* Now that nobody disturbs them everybody reaches everybody, and two ends of a connection are the way to each other. */
+/*
+ * Now that nobody disturbs them everybody reaches everybody, and two ends of a connection are the
+ * way to each other.
+ */
 static void race_agree(struct kunit *test, struct race *r)
 {
 	int i, j, err, good = 0, bad = 0, before = atomic_read(&r->pw.ended);

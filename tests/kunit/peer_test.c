@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The peers of an RDM endpoint: who waits, whose call stands, who is forgotten. Each step of the other side is the test's.
+ * The peers of an RDM endpoint: who waits, whose call stands, who is forgotten. Each step of the
+ * other side is the test's.
  */
 #include <linux/slab.h>
 #include "peer_world.h"
@@ -134,7 +135,10 @@ static void loss_calls_again(struct kunit *test)
 	pw_close(&pw);
 }
 
-/* Accepted and lost before anybody could post to it: that ends what has waited, and is not tried for ever. */
+/*
+ * Accepted and lost before anybody could post to it: that ends what has waited, and is not tried
+ * for ever.
+ */
 static void accepts_and_hangs_up(struct kunit *test)
 {
 	struct pw pw;
@@ -169,7 +173,10 @@ static void nobody_of_that_handle(struct kunit *test)
 
 /* ---- settling ---- */
 
-/* Both dial: ours stands if our name is the smaller one, and the other call may come as often as it likes. */
+/*
+ * Both dial: ours stands if our name is the smaller one, and the other call may come as often as it
+ * likes.
+ */
 static void ours_stands(struct kunit *test)
 {
 	struct pw pw;
@@ -288,7 +295,10 @@ static void winner_that_dies(struct kunit *test)
 	pw_close(&pw);
 }
 
-/* Two calls of the peer, one behind the other: the second stands, also when the first is told that it does. */
+/*
+ * Two calls of the peer, one behind the other: the second stands, also when the first is told that
+ * it does.
+ */
 static void called_twice(struct kunit *test)
 {
 	struct pw pw;
@@ -488,7 +498,8 @@ static void callers_are_bounded(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ECONNREFUSED, ret);
 	caller(pe, 12, &ret);			/* who is there already may call again */
 	KUNIT_EXPECT_EQ(test, 0, ret);
-	KUNIT_EXPECT_EQ(test, 0, pw_post(pe, kfi_world_peer(pw.w, 14), 1));	/* and our own consumer is not bounded */
+	/* and our own consumer is not bounded */
+	KUNIT_EXPECT_EQ(test, 0, pw_post(pe, kfi_world_peer(pw.w, 14), 1));
 	pw_settle(&pw);
 	KUNIT_EXPECT_EQ(test, 3u, pe->peers.nr);
 	pw_max_peers = 3;
@@ -504,7 +515,10 @@ static void callers_are_bounded(struct kunit *test)
 	pw_close(&pw);
 }
 
-/* Who is forgotten leaves the cache too, and is made anew when he is named. Not he for whom something waits. */
+/*
+ * Who is forgotten leaves the cache too, and is made anew when he is named. Not he for whom
+ * something waits.
+ */
 static void forgotten_and_named_again(struct kunit *test)
 {
 	struct pw_conn *conn;
@@ -531,7 +545,8 @@ static void forgotten_and_named_again(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, pw_post(conn->pe, h, 2));
 	pw_settle(&pw);
 	KUNIT_EXPECT_EQ(test, 2u, conn->pe->dials);
-	KUNIT_EXPECT_EQ(test, 0ull, conn->pe->last->pc.known);	/* of the one before nothing is known */
+	/* of the one before nothing is known */
+	KUNIT_EXPECT_EQ(test, 0ull, conn->pe->last->pc.known);
 	KUNIT_EXPECT_EQ(test, 2ul, pw_waiting(kfi_peer_cached(peers, h)));
 	pw_close(&pw);
 }

@@ -61,7 +61,10 @@ void pw_say(struct pw_conn *conn, enum pw_said what, int why)
 		queue_work(pw_now->wq, &conn->greet);
 }
 
-/* It has come to where it was sent, once, and behind those of the same hand that were posted before it. */
+/*
+ * It has come to where it was sent, once, and behind those of the same hand that were posted before
+ * it.
+ */
 static void pw_arrive(struct pw_conn *conn, struct kfi_oper *op)
 {
 	unsigned long context = (unsigned long)op->context;
@@ -205,8 +208,8 @@ static void pw_greet(struct work_struct *work)
 }
 
 /*
- * One that its endpoint knows of: it calls @peer, or @far calls it. With a reference for the caller. NULL: the endpoint stops, or there is
- * no memory.
+ * One that its endpoint knows of: it calls @peer, or @far calls it. With a reference for the
+ * caller. NULL: the endpoint stops, or there is no memory.
  */
 static struct pw_conn *pw_conn_new(struct pw_ep *pe, u64 to, struct kfi_peer *peer, struct pw_conn *far)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * peer_world.h - a provider without a wire, for the tests of peers: its endpoints have numbers for names and connections
- * that the test, or another endpoint of the same world, is the far end of.
+ * peer_world.h - a provider without a wire, for the tests of peers: its endpoints have numbers for
+ * names and connections that the test, or another endpoint of the same world, is the far end of.
  */
 #ifndef _KFI_KUNIT_PEER_WORLD_H
 #define _KFI_KUNIT_PEER_WORLD_H
@@ -17,15 +17,16 @@ extern unsigned int pw_shows;	/* calls of ops->show */
 
 /**
  * struct pw - the world
- * @eps:	its endpoints
- * @wq:		everything that is not done by the test
- * @live:	calls are answered by the endpoint with the name, and what is posted arrives at once; else the test does it all
- * @dial_err:	what ops->dial answers
+ * @eps: its endpoints
+ * @wq: everything that is not done by the test
+ * @live: calls are answered by the endpoint with the name, and what is posted arrives at once; else
+ *	the test does it all
+ * @dial_err: what ops->dial answers
  * @while_dialing: called in the middle of ops->dial
- * @kept:	connections that the test may look at until the world closes
- * @nr_conns:	connections that have not been freed
- * @wrong:	operations that arrived at somebody else, or before one posted earlier
- * @ended:	operations that arrived or were ended by a connection
+ * @kept: connections that the test may look at until the world closes
+ * @nr_conns: connections that have not been freed
+ * @wrong: operations that arrived at somebody else, or before one posted earlier
+ * @ended: operations that arrived or were ended by a connection
  */
 struct pw {
 	struct kunit		*test;
@@ -47,10 +48,10 @@ struct pw {
 
 /**
  * struct pw_ep - an endpoint
- * @name:	what others call it
- * @dials:	calls begun
- * @home:	every connection that has not ended
- * @last:	the last that was dialled, and started
+ * @name: what others call it
+ * @dials: calls begun
+ * @home: every connection that has not ended
+ * @last: the last that was dialled, and started
  */
 struct pw_ep {
 	struct kfi_ep		ep;
@@ -66,14 +67,14 @@ enum pw_said { PW_NOTHING, PW_CALL, PW_ACCEPT, PW_REFUSE, PW_LET_IN, PW_DONE };
 
 /**
  * struct pw_conn - a connection
- * @pe:		whose; @to: name of the far end
- * @keep:	in &pw.kept
- * @failed:	bit 0: its end has begun, for @err
- * @started:	by ops->start
- * @lock:	protects @ops, @said, @why
- * @ops:	operations that it was given, in the order of their posts
- * @far:	the other end, referenced (live)
- * @seen:	the last number that each hand has sent through it
+ * @pe: whose; @to: name of the far end
+ * @keep: in &pw.kept
+ * @failed: bit 0: its end has begun, for @err
+ * @started: by ops->start
+ * @lock: protects @ops, @said, @why
+ * @ops: operations that it was given, in the order of their posts
+ * @far: the other end, referenced (live)
+ * @seen: the last number that each hand has sent through it
  */
 struct pw_conn {
 	struct kfi_peer_conn	pc;
@@ -108,7 +109,10 @@ void pw_close(struct pw *pw);
 struct pw_ep *pw_ep(struct pw *pw);
 /* Everything that is queued now, and what that queues, has run; timers have not. */
 void pw_settle(struct pw *pw);
-/* Post to @addr, which is @name's; that is looked at where live ones arrive. @context: a number > 0, see pw_context(). */
+/*
+ * Post to @addr, which is @name's; that is looked at where live ones arrive. @context: a number >
+ * 0, see pw_context().
+ */
 int pw_send(struct pw_ep *pe, kfi_addr_t addr, u64 name, unsigned long context);
 
 static inline int pw_post(struct pw_ep *pe, kfi_addr_t addr, unsigned long context)
@@ -116,7 +120,10 @@ static inline int pw_post(struct pw_ep *pe, kfi_addr_t addr, unsigned long conte
 	return pw_send(pe, addr, 0, context);
 }
 
-/* The @count'th of a hand: live ones of a hand that go through the same connection arrive in this order. */
+/*
+ * The @count'th of a hand: live ones of a hand that go through the same connection arrive in this
+ * order.
+ */
 static inline unsigned long pw_context(unsigned int hand, u32 count)
 {
 	return (unsigned long)hand << PW_COUNT_BITS | count;
@@ -134,7 +141,9 @@ struct kfi_peer *pw_peer(struct pw_ep *pe, u64 name, int lane);
 struct pw_conn *pw_called(struct pw_ep *pe, const struct kfi_peer_call *call, int *ret);
 /* The far end has accepted, or been told that it is. Return: false: another call stands. */
 bool pw_accepted(struct pw_conn *conn, u64 incarnation);
-/* Live: the far end's words; PW_LET_IN: one of pw_called() is told that it may, and is published. */
+/*
+ * Live: the far end's words; PW_LET_IN: one of pw_called() is told that it may, and is published.
+ */
 void pw_say(struct pw_conn *conn, enum pw_said what, int why);
 void pw_fail(struct pw_conn *conn, int err);
 void pw_get(struct pw_conn *conn);

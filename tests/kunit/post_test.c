@@ -240,12 +240,15 @@ static void post_sgl(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 0, kfi_sendsgl(p.ep, sg, NULL, 1, 0, NULL));
 		expect_bytes(test, posted(&p), want, 250);
 	}
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_sendsgl(p.ep, sg, NULL, 4, 0, NULL));	/* the list is shorter */
+	/* the list is shorter */
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_sendsgl(p.ep, sg, NULL, 4, 0, NULL));
 	post_close(test, &p);
 	free_pages((unsigned long)page, 2);
 }
 
-/* Default flags count for calls without flags only; a level that is named replaces the default one. */
+/*
+ * Default flags count for calls without flags only; a level that is named replaces the default one.
+ */
 static void post_default_flags(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
@@ -325,7 +328,8 @@ static void post_space_pool(struct kunit *test)
 	int i;
 
 	post_open(test, &p);
-	KUNIT_EXPECT_EQ(test, 0, kfi_ep_tx_space(p.ep, space_fn, &calls));	/* there is room: at once */
+	/* there is room: at once */
+	KUNIT_EXPECT_EQ(test, 0, kfi_ep_tx_space(p.ep, space_fn, &calls));
 	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&calls) == 1));
 	for (i = 0; i < 8; i++)
 		KUNIT_EXPECT_EQ(test, 0, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
@@ -347,7 +351,8 @@ static void post_space_pool(struct kunit *test)
 	msleep(20);
 	KUNIT_EXPECT_EQ(test, 2, atomic_read(&calls));		/* disarmed */
 	KUNIT_EXPECT_EQ(test, 0, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
-	KUNIT_EXPECT_EQ(test, 0, kfi_ep_tx_space(p.ep, space_fn, &calls));	/* closed while armed */
+	/* closed while armed */
+	KUNIT_EXPECT_EQ(test, 0, kfi_ep_tx_space(p.ep, space_fn, &calls));
 	post_close(test, &p);
 }
 
@@ -366,7 +371,8 @@ static void post_space_cq(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
 	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
 	fake_finish(p.fake, 0);
-	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));	/* the entry is unread */
+	/* the entry is unread */
+	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
 	KUNIT_EXPECT_EQ(test, 0, kfi_ep_tx_space(p.ep, space_fn, &calls));
 	msleep(20);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&calls));

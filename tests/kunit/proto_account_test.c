@@ -54,9 +54,9 @@ struct held_world {
 
 /**
  * struct held_conn - a connection
- * @conn:	as the accounts see it
- * @in:		the message that it leaves
- * @link:	in &held_world.dead
+ * @conn: as the accounts see it
+ * @in: the message that it leaves
+ * @link: in &held_world.dead
  */
 struct held_conn {
 	struct kfp_conn		conn;

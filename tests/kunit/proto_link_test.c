@@ -13,10 +13,10 @@
 
 /**
  * struct ml_world - a passive endpoint that callers reach by links of memory
- * @proto:	the protocol over them
- * @ppep:	the passive endpoint; it does not listen, so each request is rejected
- * @info:	its info
- * @ep_attr:	part of @info
+ * @proto: the protocol over them
+ * @ppep: the passive endpoint; it does not listen, so each request is rejected
+ * @info: its info
+ * @ep_attr: part of @info
  */
 struct ml_world {
 	struct kfi_proto	proto;
@@ -27,14 +27,14 @@ struct ml_world {
 
 /**
  * struct ml_caller - a caller as the test sees it; the link refers to it and may end before it
- * @in:		bytes that the caller has sent
- * @len:	their number
- * @off:	of these, bytes that the protocol has taken
- * @ended:	what ops->ended() answers
- * @out:	bytes that the protocol has sent
- * @out_len:	their number
- * @room:	bytes that the link has room for
- * @closed:	the link is closed
+ * @in: bytes that the caller has sent
+ * @len: their number
+ * @off: of these, bytes that the protocol has taken
+ * @ended: what ops->ended() answers
+ * @out: bytes that the protocol has sent
+ * @out_len: their number
+ * @room: bytes that the link has room for
+ * @closed: the link is closed
  */
 struct ml_caller {
 	u8			in[256];
@@ -276,7 +276,9 @@ static void nonsense_comes_early(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (size_t)0, caller->out_len);
 }
 
-/* A caller of another version is known by its first eight bytes, whatever the rest of its hello is. */
+/*
+ * A caller of another version is known by its first eight bytes, whatever the rest of its hello is.
+ */
 static void version_is_looked_at_first(struct kunit *test)
 {
 	struct ml_caller *caller = ml_caller(test);

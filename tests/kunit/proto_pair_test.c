@@ -102,7 +102,9 @@ static void pm_batch_post(int target)
 	}
 }
 
-/* The data is there when its receiver is told. Memory that was returned is used for other things. */
+/*
+ * The data is there when its receiver is told. Memory that was returned is used for other things.
+ */
 static void pm_slot_ended(struct pm_slot *s, u8 what, int err)
 {
 	bool data = what == (s->kind == PM_MSG || s->kind == PM_TWRITE ? PM_RX : PM_TX);

@@ -519,7 +519,10 @@ static void test_reuse(struct kunit *test)
 	kfi_freeinfo(info);
 }
 
-/* A device goes: the domain on it is dead and no longer what a hint can name, the one beside it works on. */
+/*
+ * A device goes: the domain on it is dead and no longer what a hint can name, the one beside it
+ * works on.
+ */
 static void test_device_gone(struct kunit *test)
 {
 	struct kfi_domain_attr dom_hint = {};

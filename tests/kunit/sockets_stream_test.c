@@ -23,11 +23,11 @@ static int stream_read(struct sock *sk, read_descriptor_t *desc, sk_read_actor_t
 
 /**
  * struct stream - what has come, and what became of it
- * @skb:	PER_SKB frames
- * @left:	frames that have not been read
- * @off:	of the first of them in @skb
- * @read:	frames that were looked at
- * @most:	... in one run
+ * @skb: PER_SKB frames
+ * @left: frames that have not been read
+ * @off: of the first of them in @skb
+ * @read: frames that were looked at
+ * @most: ... in one run
  */
 static struct stream {
 	struct sk_buff	*skb;

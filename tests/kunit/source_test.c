@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What directly polled queues look at: a device that has things to say, and tells so once when it is armed.
+ * What directly polled queues look at: a device that has things to say, and tells so once when it
+ * is armed.
  */
 #include <linux/delay.h>
 #include <linux/kthread.h>
@@ -14,7 +15,8 @@
  * @lock: protects @said, the things it has to say, and @armed
  * @next: the number of the next entry; @inside: who looks; @wrong: more than one did
  * @hot: what it said to a sleeper was left to readers
- * @arms: how often it was armed; @readers: looks of readers that found something, @softirqs: of softirq
+ * @arms: how often it was armed; @readers: looks of readers that found something, @softirqs: of
+ *	softirq
  */
 struct gadget {
 	struct kfi_source	src;
@@ -171,7 +173,10 @@ static void source_unattended(struct kunit *test)
 	fake_close(w);
 }
 
-/* Who begins to poll when softirq is about to look need not wait for it: it may be a thread that has to wait for him. */
+/*
+ * Who begins to poll when softirq is about to look need not wait for it: it may be a thread that
+ * has to wait for him.
+ */
 static void source_overtaken(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
@@ -190,7 +195,10 @@ static void source_overtaken(struct kunit *test)
 	fake_close(w);
 }
 
-/* Who polls gets it without softirq and without the device, which is armed anew when there is silence, and when he has gone. */
+/*
+ * Who polls gets it without softirq and without the device, which is armed anew when there is
+ * silence, and when he has gone.
+ */
 static void source_attended(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
@@ -198,7 +206,8 @@ static void source_attended(struct kunit *test)
 	int i, arms = atomic_read(&d->arms);
 
 	KUNIT_EXPECT_EQ(test, 0, gadget_read(d));
-	local_bh_disable();	/* as a poller who has the CPU for himself, and no softirq with it */
+	/* as a poller who has the CPU for himself, and no softirq with it */
+	local_bh_disable();
 	for (i = 1; i <= 10; i++) {
 		KUNIT_EXPECT_TRUE(test, gadget_say(d));
 		KUNIT_EXPECT_EQ(test, i, gadget_read(d));
@@ -254,7 +263,10 @@ static int say_later(void *arg)
 	return 0;
 }
 
-/* A reader who sleeps leaves it to softirq, what is hot already and what comes then, in spite of another one who polls. */
+/*
+ * A reader who sleeps leaves it to softirq, what is hot already and what comes then, in spite of
+ * another one who polls.
+ */
 static void source_sleeper(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);

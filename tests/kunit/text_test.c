@@ -85,7 +85,8 @@ static void test_info(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, strstr(text, "src_addr: 10.0.1.2:7000\n"));
 	KUNIT_EXPECT_NOT_NULL(test, strstr(text, "name: eth0\n"));
 	KUNIT_EXPECT_NOT_NULL(test, strstr(text, "kfi_fabric_attr:\n"));
-	KUNIT_EXPECT_NOT_NULL(test, strstr(text, "api_version: 0.0\n"));	/* the end is there */
+	/* the end is there */
+	KUNIT_EXPECT_NOT_NULL(test, strstr(text, "api_version: 0.0\n"));
 	kfree(text);
 	kfi_freeinfo(info);
 }

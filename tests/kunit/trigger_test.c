@@ -143,7 +143,9 @@ static void trigger_order(struct kunit *test)
 	tw_close(test, &t);
 }
 
-/* Reached before it is posted; and what a change has started, the next change does not take back. */
+/*
+ * Reached before it is posted; and what a change has started, the next change does not take back.
+ */
 static void trigger_decides(struct kunit *test)
 {
 	struct kfi_triggered_context c[2];
@@ -275,7 +277,10 @@ static void trigger_ends(struct kunit *test)
 	}
 }
 
-/* A provider without room is asked again, in order, but not for ever; and its refusals end with the endpoint. */
+/*
+ * A provider without room is asked again, in order, but not for ever; and its refusals end with the
+ * endpoint.
+ */
 static void trigger_again(struct kunit *test)
 {
 	struct kfi_triggered_context c[3];
@@ -370,7 +375,10 @@ static int tw_queue_cntr(struct trigger_world *t, struct tw_work *k, u64 thresho
 	return kfi_control(&t->w->domain.fid.fid, KFI_QUEUE_WORK, &k->work);
 }
 
-/* The completion counter counts one, nothing else does, and there is an entry only if it is asked for, or an error. */
+/*
+ * The completion counter counts one, nothing else does, and there is an entry only if it is asked
+ * for, or an error.
+ */
 static void work_counts(struct kunit *test)
 {
 	struct trigger_world t;
@@ -449,7 +457,9 @@ static void work_refusals(struct kunit *test)
 	tw_close(test, &t);
 }
 
-/* Queued as @type with these flags: the answer. What would read into its payload can't inject it. */
+/*
+ * Queued as @type with these flags: the answer. What would read into its payload can't inject it.
+ */
 static int tw_queue_rma(struct trigger_world *t, enum kfi_op_type type, u64 flags)
 {
 	struct kfi_rma_iov there = { .len = 16 };
@@ -517,7 +527,10 @@ static int tw_queue_atomic(struct trigger_world *t, struct tw_atomic *k, int i, 
 	return kfi_control(&t->w->domain.fid.fid, KFI_QUEUE_WORK, &k->work);
 }
 
-/* All three kinds, described when they are queued: their vectors and structures are the consumer's again. */
+/*
+ * All three kinds, described when they are queued: their vectors and structures are the consumer's
+ * again.
+ */
 static void work_atomics(struct kunit *test)
 {
 	struct trigger_world t;

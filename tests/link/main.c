@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * main.c - a client of links: both ends of a bridge in one kernel send each other records of random sizes, inline, long and placed, as fast
- * as they go, and look whether each came once, in order and whole, and whether heard() tells the truth. The bridge's link goes and comes back
- * meanwhile. Loading the module is the test; its result is insmod's.
+ * main.c - a client of links: both ends of a bridge in one kernel send each other records of random
+ * sizes, inline, long and placed, as fast as they go, and look whether each came once, in order and
+ * whole, and whether heard() tells the truth. The bridge's link goes and comes back meanwhile.
+ * Loading the module is the test; its result is insmod's.
  *
- * With both ends at hand it can be checked what no end alone can know: when heard(0) is called, the other side has had the record.
+ * With both ends at hand it can be checked what no end alone can know: when heard(0) is called, the
+ * other side has had the record.
  */
 #include <linux/delay.h>
 #include <linux/kthread.h>
@@ -103,7 +105,8 @@ struct side {
 	struct nt_link		*link;
 	struct side		*peer;
 	struct task_struct	*task;
-	struct mutex		life;		/* up, posted: what is posted belongs to this life */
+	/* up, posted: what is posted belongs to this life */
+	struct mutex		life;
 	spinlock_t		lock;		/* free, slots, out */
 	struct list_head	free;
 	unsigned long		slots;		/* of the peer's, in use by us */
@@ -113,7 +116,8 @@ struct side {
 	u8			*slot[SLOTS];
 	struct nt_place		at[SLOTS];	/* where they are, for the peer */
 	unsigned long		placeless;	/* slots that the peer does not reach */
-	unsigned long		bare;		/* slots that lie behind the flat window, of this life: they have their memory */
+	/* slots that lie behind the flat window, of this life: they have their memory */
+	unsigned long		bare;
 	u64			flat;		/* records to such a slot of the peer's */
 	u64			posted, got, heard, lost, failed;
 	u64			all;		/* got in all rounds */
@@ -486,8 +490,9 @@ static struct ntb_dev *ntb_of(struct side *side)
 }
 
 /*
- * A bridge whose link is back before the interrupt looks says nothing, as Intel's driver does, and what was lost of payload meanwhile nobody
- * can know. That is taken for granted of it (docs/wire-ntb.md), so the link stays away until both ends have heard.
+ * A bridge whose link is back before the interrupt looks says nothing, as Intel's driver does, and
+ * what was lost of payload meanwhile nobody can know. That is taken for granted of it
+ * (docs/wire-ntb.md), so the link stays away until both ends have heard.
  */
 static void flap(unsigned int round)
 {
@@ -608,7 +613,9 @@ static void halted(void)
 	}
 }
 
-/* The engine has come to an end. What was kept for it is given back: nobody but a test does that. */
+/*
+ * The engine has come to an end. What was kept for it is given back: nobody but a test does that.
+ */
 static void unhang(struct nt_link *link)
 {
 	if (!nt_link_hung(link))

@@ -2,10 +2,11 @@
 /*
  * bell.c - doorbells and interrupts.
  *
- * An interrupt has to come in hard interrupt context, soon, and where interrupts are on: whoever caused it may hold locks
- * that the handler takes. A timer that is due at once is all that. Each end has two, as link and doorbells have
- * vectors of their own and either may come first. A timer costs system calls of the host. So, if asked for, a doorbell that is
- * rung with interrupts on interrupts right there, as it might have done on hardware.
+ * An interrupt has to come in hard interrupt context, soon, and where interrupts are on: whoever
+ * caused it may hold locks that the handler takes. A timer that is due at once is all that. Each
+ * end has two, as link and doorbells have vectors of their own and either may come first. A timer
+ * costs system calls of the host. So, if asked for, a doorbell that is rung with interrupts on
+ * interrupts right there, as it might have done on hardware.
  */
 #include <linux/bottom_half.h>
 #include <linux/hardirq.h>
@@ -116,7 +117,10 @@ static enum hrtimer_restart nm_bell_expired(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* What the interrupt has raised runs at its end, unless it came in a softirq or while those are off. */
+/*
+ * What the interrupt has raised runs at its end, unless it came in a softirq or while those are
+ * off.
+ */
 static void nm_bell_here(struct nm_end *end)
 {
 	local_bh_disable();

@@ -74,7 +74,10 @@ static void mk_masks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&b->bells), 2);
 }
 
-/* Each bell is answered in the event itself. The lock of an end is a client's that takes it in its events too. */
+/*
+ * Each bell is answered in the event itself. The lock of an end is a client's that takes it in its
+ * events too.
+ */
 static void mk_echo(struct mk_side *side)
 {
 	ntb_db_clear(side->ntb, BIT_ULL(0));
@@ -157,7 +160,10 @@ static void mk_limits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ntb_mw_set_trans(b->ntb, 0, 2, b->dma, SZ_4K), -EINVAL);
 }
 
-/* It may be larger than the others, so that all memory shows in it; each byte of it is where it is said to be. */
+/*
+ * It may be larger than the others, so that all memory shows in it; each byte of it is where it is
+ * said to be.
+ */
 static void mk_last(struct kunit *test)
 {
 	struct mk_side *a = &mk_side[0], *b = &mk_side[1];

@@ -6,8 +6,8 @@
 #include <linux/types.h>
 
 /*
- * A line as for the file control. It may sleep, and "kill" and "revive" remove and add a device: never from within a client's
- * probe or remove. 0 or an error.
+ * A line as for the file control. It may sleep, and "kill" and "revive" remove and add a device:
+ * never from within a client's probe or remove. 0 or an error.
  */
 int kfi_ntb_mock_command(const char *line);
 

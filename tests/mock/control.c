@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * control.c - commands: debugfs kfi_ntb_mock/control takes one line a write. What went wrong is the write's error.
+ * control.c - commands: debugfs kfi_ntb_mock/control takes one line a write. What went wrong is the
+ * write's error.
  *
  *   link 0 flap 5 20 300        link, end or channel, which one, the command and its numbers; README.md has all
  */
@@ -84,7 +85,10 @@ static int nm_link_posted(const struct nm_target *t, const u32 *n)
 	return 0;
 }
 
-/* Its machine has died: nothing comes from it any more, not even a farewell; then its driver is gone. */
+/*
+ * Its machine has died: nothing comes from it any more, not even a farewell; then its driver is
+ * gone.
+ */
 static int nm_kill(const struct nm_target *t, const u32 *n)
 {
 	if (!t->end->present)

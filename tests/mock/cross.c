@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * cross.c - bytes through the bridge: into the memory that the other end gave, or nowhere. Writes vanish without a word when
- * the link is down, when nothing is translated, and behind the end of what is; reads are ones then.
+ * cross.c - bytes through the bridge: into the memory that the other end gave, or nowhere. Writes
+ * vanish without a word when the link is down, when nothing is translated, and behind the end of
+ * what is; reads are ones then.
  */
 #include <linux/dma-direct.h>
 #include <linux/export.h>
@@ -11,7 +12,10 @@
 #include "command.h"
 #include "mock.h"
 
-/* So much at a time under the lock, as interrupts are off; and what is cut by the end of a translation is cut at pages. */
+/*
+ * So much at a time under the lock, as interrupts are off; and what is cut by the end of a
+ * translation is cut at pages.
+ */
 #define NM_STEP		SZ_4K
 #define NM_TLP		64U	/* bytes of a packet that gets lost */
 
@@ -23,13 +27,18 @@ static bool nm_carries(const struct nm_place *place)
 	return bridge->up && bridge->life == place->life;
 }
 
-/* Where an address of the bus leads; 0: nowhere. Not across a page. The caller has interrupts off: that is what kfi_iommu_mock waits for. */
+/*
+ * Where an address of the bus leads; 0: nowhere. Not across a page. The caller has interrupts off:
+ * that is what kfi_iommu_mock waits for.
+ */
 static phys_addr_t nm_memory(const struct nm_end *end, dma_addr_t addr)
 {
 	return end->iommu ? iommu_iova_to_phys(end->iommu, addr) : dma_to_phys(&end->dma->dev, addr);
 }
 
-/* Where in memory the peer's client wants byte @at of the window; NULL: nowhere, counted as @why. */
+/*
+ * Where in memory the peer's client wants byte @at of the window; NULL: nowhere, counted as @why.
+ */
 static void *nm_behind(const struct nm_place *place, u64 at, size_t len, enum nm_count *why)
 {
 	struct nm_end *peer = nm_peer(place->end);
@@ -70,7 +79,10 @@ EXPORT_SYMBOL_GPL(kfi_ntb_mock_shows);
 /* Words are written whole. */
 static void nm_put(void *to, const void *from, size_t len)
 {
-	/* and after what was written before, as the interconnect does it: who reads with acquire finds that */
+	/*
+	 * and after what was written before, as the interconnect does it: who reads with acquire
+	 * finds that
+	 */
 	smp_wmb();
 	switch (IS_ALIGNED((unsigned long)to, len) ? len : 0) {
 	case 8:

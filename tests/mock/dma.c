@@ -164,7 +164,10 @@ static enum dma_status nm_status(struct dma_chan *chan, dma_cookie_t cookie, str
 	return status;
 }
 
-/* What runs is forgotten when it ends: nm_synchronize() waits for that. Mappings end with their copies. */
+/*
+ * What runs is forgotten when it ends: nm_synchronize() waits for that. Mappings end with their
+ * copies.
+ */
 static int nm_terminate(struct dma_chan *chan)
 {
 	struct nm_chan *c = to_nm_chan(chan);

@@ -7,9 +7,9 @@
  *   idle -> prepared -> submitted -> issued -> running -> done -> idle
  *           (the client holds it)    (the worker's)       (the tasklet calls the client)
  *
- * nm_chan.lock protects all lists, cookies and faults of a channel: spinlock, interrupts off. The copies of a channel are
- * allocated when somebody takes the channel and freed when he gives it back; there is a fixed number, as in hardware: with all
- * in use there is none to prepare.
+ * nm_chan.lock protects all lists, cookies and faults of a channel: spinlock, interrupts off. The
+ * copies of a channel are allocated when somebody takes the channel and freed when he gives it
+ * back; there is a fixed number, as in hardware: with all in use there is none to prepare.
  */
 #ifndef KFI_NTB_MOCK_DMA_H
 #define KFI_NTB_MOCK_DMA_H
@@ -25,11 +25,13 @@
 
 /* Faults, by command. */
 struct nm_fault {
-	u32	fail_write, fail_read;	/* the n-th copy from now ends in such an error, those behind it are aborted; 0: none */
+	/* the n-th copy from now ends in such an error, those behind it are aborted; 0: none */
+	u32	fail_write, fail_read;
 	u32	drop;			/* the n-th is not made, and nobody hears of it */
 	u32	lose;			/* so many interrupts get lost */
 	u32	slow_us;		/* every copy takes so much longer */
-	u32	reorder;		/* if not 0, copies overtake those before them, up to the last DMA_PREP_FENCE */
+	/* if not 0, copies overtake those before them, up to the last DMA_PREP_FENCE */
+	u32	reorder;
 };
 
 struct nm_copy {
@@ -37,22 +39,29 @@ struct nm_copy {
 	struct list_head		node;
 	dma_addr_t			dst, src;
 	size_t				len;
-	bool				dropped;	/* terminated while it ran: nobody is called */
+	/* terminated while it ran: nobody is called */
+	bool				dropped;
 	struct nm_fault			fault;		/* of this copy */
 	struct dmaengine_result		result;		/* the worker's while it runs */
 };
 
 struct nm_chan {
 	struct dma_chan		chan;
-	spinlock_t		prep_lock;	/* from prepare to submit, and around an error: as ioatdma. Outside of lock, bottom halves off */
+	/*
+	 * from prepare to submit, and around an error: as ioatdma. Outside of lock, bottom halves
+	 * off
+	 */
+	spinlock_t		prep_lock;
 	spinlock_t		lock;
 	struct list_head	idle, prepared, submitted, issued, running, done;
-	struct nm_copy		*ring;		/* all of them; allocated and freed with the channel */
+	/* all of them; allocated and freed with the channel */
+	struct nm_copy		*ring;
 	struct nm_fault		fault;
 	struct kthread_worker	*worker;
 	struct kthread_work	work;
 	struct tasklet_struct	told;		/* its interrupt */
-	struct timer_list	look;		/* for what is done and nobody was told of, as ioatdma does after 100 ms */
+	/* for what is done and nobody was told of, as ioatdma does after 100 ms */
+	struct timer_list	look;
 	/* counted under the lock; they only grow */
 	u64			copies, bytes, irqs, lost, errors, aborted, full;
 };

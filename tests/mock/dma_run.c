@@ -2,7 +2,8 @@
 /*
  * dma_run.c - copies are made, by a thread of each channel; and made to fail.
  *
- * Addresses are those of the bus. One in the range of windows and doorbells goes through the bridge, all others are memory.
+ * Addresses are those of the bus. One in the range of windows and doorbells goes through the
+ * bridge, all others are memory.
  */
 #include <linux/bottom_half.h>
 #include <linux/delay.h>
@@ -157,7 +158,10 @@ static void nm_interrupt(struct nm_chan *c)
 	tasklet_schedule(&c->told);
 }
 
-/* Cookies complete in order, as copies leave this list in order. True if somebody wants to hear of it. */
+/*
+ * Cookies complete in order, as copies leave this list in order. True if somebody wants to hear of
+ * it.
+ */
 static bool nm_complete(struct nm_chan *c, struct nm_copy *copy)
 {
 	bool failed = copy->result.result != DMA_TRANS_NOERROR;
@@ -172,7 +176,10 @@ static bool nm_complete(struct nm_chan *c, struct nm_copy *copy)
 	return failed || copy->tx.flags & DMA_PREP_INTERRUPT;
 }
 
-/* After an error what has been submitted behind it is not done, as ioatdma has it (ioat_abort_descs). */
+/*
+ * After an error what has been submitted behind it is not done, as ioatdma has it
+ * (ioat_abort_descs).
+ */
 static void nm_abort(struct nm_chan *c)
 {
 	struct nm_copy *copy;

@@ -19,7 +19,8 @@ static dma_addr_t mk_src_dma, mk_window_dma;
 struct mk_copy {
 	enum dmaengine_tx_result	result;
 	u32				residue;
-	int				place;		/* in the order of the calls, from 1; 0: not called */
+	/* in the order of the calls, from 1; 0: not called */
+	int				place;
 	bool				soft;		/* called in softirq */
 	struct mk_copy			*chain;		/* to be prepared and issued by the call */
 	dma_addr_t			dst;

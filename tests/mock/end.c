@@ -291,8 +291,8 @@ static void nm_pdev_release(struct device *dev)
 }
 
 /*
- * Clients want a PCI function to name, to allocate memory for and to be the child of. This one has no bus: nothing in the
- * kernel takes it for more than that.
+ * Clients want a PCI function to name, to allocate memory for and to be the child of. This one has
+ * no bus: nothing in the kernel takes it for more than that.
  */
 static struct pci_dev *nm_pdev_create(struct nm_end *end)
 {
@@ -321,7 +321,10 @@ static void nm_pdev_destroy(struct pci_dev *pdev)
 	device_unregister(&pdev->dev);
 }
 
-/* What the bridge writes is this device's, which is on a bus, so that there can be an IOMMU in front of it. */
+/*
+ * What the bridge writes is this device's, which is on a bus, so that there can be an IOMMU in
+ * front of it.
+ */
 static int nm_dma_create(struct nm_end *end)
 {
 	const struct platform_device_info info = {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * io.c - where windows and registers are: a range of physical addresses with nothing there. The last windows of all ends come
- * first, for they may be larger, then the others, each aligned to its size, then a page of registers for each end.
+ * io.c - where windows and registers are: a range of physical addresses with nothing there. The
+ * last windows of all ends come first, for they may be larger, then the others, each aligned to its
+ * size, then a page of registers for each end.
  *
- * The kernel's emulation of I/O memory (lib/logic_iomem.c) brings the CPU's accesses here. It knows no way to take a range
- * out again. So the description of ours is memory of its own that we leave behind when we go, saying that it begins behind
- * its end: no address is found in it, and its operations are never called.
+ * The kernel's emulation of I/O memory (lib/logic_iomem.c) brings the CPU's accesses here. It knows
+ * no way to take a range out again. So the description of ours is memory of its own that we leave
+ * behind when we go, saying that it begins behind its end: no address is found in it, and its
+ * operations are never called.
  */
 #include <linux/ioport.h>
 #include <linux/logic_iomem.h>
@@ -13,7 +15,8 @@
 #include <linux/slab.h>
 #include "mock.h"
 
-#define NM_MAP_MAX	SZ_16M		/* of one mapping: more runs into the next one's addresses */
+/* of one mapping: more runs into the next one's addresses */
+#define NM_MAP_MAX	SZ_16M
 
 static struct resource *nm_range;
 
@@ -83,8 +86,8 @@ bool nm_find(phys_addr_t addr, struct nm_place *place)
 }
 
 /*
- * A mapping's private word is the offset in the range of what its own offset 0 is: that of a page of registers, or a multiple of NM_MAP_MAX in a
- * window.
+ * A mapping's private word is the offset in the range of what its own offset 0 is: that of a page
+ * of registers, or a multiple of NM_MAP_MAX in a window.
  */
 static bool nm_io_place(void *priv, unsigned int offset, size_t len, struct nm_place *place)
 {

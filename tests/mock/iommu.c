@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kfi_iommu_mock - an IOMMU that isn't there, in front of devices that aren't: for those of the platform bus whose name begins with its
- * parameter. The kernel's own drivers/iommu makes domains, hands out addresses and calls us for pages; who plays the device asks the
- * kernel where an address leads (iommu_iova_to_phys()), inside of an RCU section that lasts until its bytes have crossed. So
- * what has been taken back is out of reach when the call that took it back returns, as with hardware.
+ * kfi_iommu_mock - an IOMMU that isn't there, in front of devices that aren't: for those of the
+ * platform bus whose name begins with its parameter. The kernel's own drivers/iommu makes domains,
+ * hands out addresses and calls us for pages; who plays the device asks the kernel where an address
+ * leads (iommu_iova_to_phys()), inside of an RCU section that lasts until its bytes have crossed.
+ * So what has been taken back is out of reach when the call that took it back returns, as with
+ * hardware.
  *
  * Loaded before the devices are there, removed after them.
  */
@@ -26,7 +28,7 @@ MODULE_PARM_DESC(kept, "drivers may leave mappings behind (default no)");
 
 /**
  * struct km_domain - what devices of a group see
- * @pages:	by page of the bus: the page of memory, as a value
+ * @pages: by page of the bus: the page of memory, as a value
  */
 struct km_domain {
 	struct iommu_domain	domain;

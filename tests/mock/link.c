@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * link.c - when the bridge carries: both ends there and enabled, nobody holds it down, and training is over.
+ * link.c - when the bridge carries: both ends there and enabled, nobody holds it down, and training
+ * is over.
  */
 #include "mock.h"
 

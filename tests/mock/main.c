@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kfi_ntb_mock - NTBs back to back in one kernel, and a DMA engine in software: any ntb_client runs on it where KASAN, lockdep
- * and kmemleak look on, or at the speed of memcpy. README.md says which rules it keeps and where they are from.
+ * kfi_ntb_mock - NTBs back to back in one kernel, and a DMA engine in software: any ntb_client runs
+ * on it where KASAN, lockdep and kmemleak look on, or at the speed of memcpy. README.md says which
+ * rules it keeps and where they are from.
  *
  *   main.c  this: the module      end.c   the device that clients see     link.c  when the bridge carries
  *   bell.c  doorbells, interrupts cross.c bytes through the bridge        io.c    the addresses of windows

@@ -2,17 +2,19 @@
 /*
  * mock.h - NTBs back to back in one kernel, and a DMA engine in software.
  *
- * A bridge is two ends; each is a struct ntb_dev with a client of its own. What one end stores into its windows comes out
- * in the memory that the other end's client has given for it. The windows and doorbells of all ends lie in one range of
- * physical addresses where nothing is; the CPU gets at it by ioremap(), our DMA engine by looking at the address.
+ * A bridge is two ends; each is a struct ntb_dev with a client of its own. What one end stores into
+ * its windows comes out in the memory that the other end's client has given for it. The windows and
+ * doorbells of all ends lie in one range of physical addresses where nothing is; the CPU gets at it
+ * by ioremap(), our DMA engine by looking at the address.
  *
  * Locks, outermost first:
  *   nm_end.post_lock spinlock, interrupts off: writes under way; held while they arrive.
  *   nm_bridge.lock   reader-writer, interrupts off. Read while bytes cross; written to change the link or a translation, so
  *                    after that nothing is under way that went by the old one.
  *   nm_end.lock      spinlock, interrupts off: doorbells and interrupts due.
- * The engine's locks (nm_chan.lock) are held around nothing of the above. Clients are called with no lock of ours held, in
- * hard interrupt context, or in the context of whoever adds or removes a device.
+ * The engine's locks (nm_chan.lock) are held around nothing of the above. Clients are called with
+ * no lock of ours held, in hard interrupt context, or in the context of whoever adds or removes a
+ * device.
  */
 #ifndef KFI_NTB_MOCK_H
 #define KFI_NTB_MOCK_H
@@ -42,9 +44,11 @@ enum nm_count {
 	NM_DMA_WRITES,		/* copies of the engine into a window */
 	NM_DMA_BYTES,
 	NM_DMA_READS,
-	NM_REG_READS,		/* accesses to registers: doorbells, masks, scratchpads, on either side of the bridge */
+	/* accesses to registers: doorbells, masks, scratchpads, on either side of the bridge */
+	NM_REG_READS,
 	NM_REG_WRITES,
-	NM_BELLS_RUNG,		/* doorbell writes that crossed to the peer, however they were made */
+	/* doorbell writes that crossed to the peer, however they were made */
+	NM_BELLS_RUNG,
 	NM_DEAD,		/* writes that vanished: link down, */
 	NM_CLOSED,		/* no translation, */
 	NM_BEYOND,		/* behind its end, or nothing there */
@@ -55,7 +59,10 @@ enum nm_count {
 	NM_COUNTS
 };
 
-/* Memory behind a window: what this end's client gave for the peer to write to. Under nm_bridge.lock. */
+/*
+ * Memory behind a window: what this end's client gave for the peer to write to. Under
+ * nm_bridge.lock.
+ */
 struct nm_trans {
 	dma_addr_t	addr;
 	resource_size_t	size;			/* 0: closed */
@@ -67,28 +74,38 @@ struct nm_end {
 	struct ntb_dev		ntb;		/* registered while present */
 	struct nm_bridge	*bridge;
 	int			port;		/* 0 or 1 */
-	struct platform_device	*dma;		/* whose addresses its client translates to; there while present */
+	/* whose addresses its client translates to; there while present */
+	struct platform_device	*dma;
 	struct iommu_domain	*iommu;		/* which an IOMMU translates; NULL: it doesn't */
 
 	/* under nm_bridge.lock */
 	bool			present;	/* the device is there */
 	bool			enabled;	/* by ntb_link_enable() */
-	u32			lose_tlp;	/* of the n-th copy of the engine from here into a window a piece gets lost; 0: none. READ_ONCE */
-	u32			stuck;		/* if not 0, translations can't be changed; READ_ONCE */
-	u32			tied;		/* if not 0, this end can't disable the link; READ_ONCE */
+	/*
+	 * of the n-th copy of the engine from here into a window a piece gets lost; 0: none.
+	 * READ_ONCE
+	 */
+	u32			lose_tlp;
+	/* if not 0, translations can't be changed; READ_ONCE */
+	u32			stuck;
+	/* if not 0, this end can't disable the link; READ_ONCE */
+	u32			tied;
 	struct nm_trans		trans[NM_WINDOWS];
 
 	/* The peer writes these too: single words, READ_ONCE and WRITE_ONCE. */
 	u32			spad[NM_SPADS];
 
-	spinlock_t		lock;		/* protects what follows up to the timers; interrupts off */
+	/* protects what follows up to the timers; interrupts off */
+	spinlock_t		lock;
 	u64			pending;	/* doorbells rung */
 	u64			mask;		/* those that may not interrupt */
 	u64			due;		/* vectors whose interrupt is on its way */
 	u32			lose;		/* so many interrupts will get lost */
-	struct hrtimer		bell_irq;	/* they stand for the interrupt controller: they call the client in hard */
+	/* they stand for the interrupt controller: they call the client in hard */
+	struct hrtimer		bell_irq;
 	struct hrtimer		link_irq;	/* interrupt context, soon */
-	bool			seen_up;	/* link status at the last link interrupt, as the Intel driver has it; READ_ONCE */
+	/* link status at the last link interrupt, as the Intel driver has it; READ_ONCE */
+	bool			seen_up;
 
 	spinlock_t		post_lock;	/* protects the list */
 	struct list_head	posted;		/* writes of this end that have not arrived */
@@ -139,7 +156,8 @@ static inline void nm_add(struct nm_end *end, enum nm_count what, u64 n)
 
 /* end.c: the device that clients see */
 void nm_end_init(struct nm_bridge *bridge, int port);
-int nm_end_appear(struct nm_end *end);		/* may sleep; nobody else may add or remove this end meanwhile */
+/* may sleep; nobody else may add or remove this end meanwhile */
+int nm_end_appear(struct nm_end *end);
 void nm_end_vanish(struct nm_end *end);		/* the same */
 
 /* link.c */
@@ -169,14 +187,17 @@ struct nm_place {
 	int		window;
 	u64		at;		/* offset in it */
 	u64		room;		/* bytes from there to its end */
-	u32		life;		/* the link's when the access began: it does not outlast that */
+	/* the link's when the access began: it does not outlast that */
+	u32		life;
 };
 
 void nm_write(const struct nm_place *place, const void *src, size_t len, bool dma);
 void nm_read(const struct nm_place *place, void *dst, size_t len, bool dma);
-void nm_reg_write(struct nm_end *from, u64 at, u32 value);	/* by the CPU, to the page of registers */
+/* by the CPU, to the page of registers */
+void nm_reg_write(struct nm_end *from, u64 at, u32 value);
 u32 nm_reg_read(struct nm_end *from, u64 at);
-void nm_land(const struct nm_place *place, const void *src, size_t len);	/* the write arrives now */
+/* the write arrives now */
+void nm_land(const struct nm_place *place, const void *src, size_t len);
 
 /* post.c: between the two */
 void nm_post(const struct nm_place *place, const void *src, size_t len);

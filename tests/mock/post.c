@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * post.c - posted writes: if so commanded they arrive some time after whoever wrote believes that they are done, the DMA engine
- * too. All that one end writes, bytes, doorbells and scratchpads, stays in order; a read pushes it ahead of itself. What is
- * under way when the link goes down is lost.
+ * post.c - posted writes: if so commanded they arrive some time after whoever wrote believes that
+ * they are done, the DMA engine too. All that one end writes, bytes, doorbells and scratchpads,
+ * stays in order; a read pushes it ahead of itself. What is under way when the link goes down is
+ * lost.
  */
 #include <linux/slab.h>
 #include "mock.h"

@@ -40,7 +40,10 @@ static void nm_show_end(struct seq_file *file, const struct nm_end *end)
 	seq_putc(file, '\n');
 }
 
-/* A line for each bridge, end and channel; pairs of name and number. Not one moment: each number is exact by itself. */
+/*
+ * A line for each bridge, end and channel; pairs of name and number. Not one moment: each number is
+ * exact by itself.
+ */
 static int nm_stats_show(struct seq_file *file, void *unused)
 {
 	int i;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * test.c - unit tests of the bridge and the engine that aren't there: do they keep the rules of README.md? This is the client
- * that all tests share. kfi_ntb_mock.ko has to be loaded, and no other client to have its first bridge.
+ * test.c - unit tests of the bridge and the engine that aren't there: do they keep the rules of
+ * README.md? This is the client that all tests share. kfi_ntb_mock.ko has to be loaded, and no
+ * other client to have its first bridge.
  */
 #include <linux/dma-mapping.h>
 #include <linux/module.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * test.h - the unit tests' client: it has both ends of the first bridge, and counts what they are told.
+ * test.h - the unit tests' client: it has both ends of the first bridge, and counts what they are
+ * told.
  */
 #ifndef KFI_NTB_MOCK_TEST_H
 #define KFI_NTB_MOCK_TEST_H
@@ -14,7 +15,8 @@
 #define MK_MEM	SZ_64K	/* so much of the window is translated */
 
 struct mk_side {
-	struct ntb_dev		*ntb;		/* NULL while the device is gone; WRITE_ONCE by probe and remove */
+	/* NULL while the device is gone; WRITE_ONCE by probe and remove */
+	struct ntb_dev		*ntb;
 	phys_addr_t		addr;		/* of the window to the peer */
 	resource_size_t		size;		/* of the window */
 	void __iomem		*window;
@@ -23,8 +25,10 @@ struct mk_side {
 	size_t			mem_size;
 	atomic_t		links, bells;	/* events */
 	unsigned long		vectors;	/* that rang; set_bit */
-	bool			soft;		/* an event came in another context than a hard interrupt's */
-	void			(*on_bell)(struct mk_side *side);	/* called by the event if set */
+	/* an event came in another context than a hard interrupt's */
+	bool			soft;
+	/* called by the event if set */
+	void			(*on_bell)(struct mk_side *side);
 	bool			up_at_bell;	/* ntb_link_is_up() in the last doorbell event */
 };
 
@@ -44,7 +48,8 @@ extern struct kunit_suite mk_bridge_suite, mk_dma_suite;
 
 int mk_suite_init(struct kunit_suite *suite);
 void mk_suite_exit(struct kunit_suite *suite);
-int mk_init(struct kunit *test);	/* both ends up, memory behind the windows, doorbells unmasked and silent */
+/* both ends up, memory behind the windows, doorbells unmasked and silent */
+int mk_init(struct kunit *test);
 void mk_exit(struct kunit *test);
 void mk_command(struct kunit *test, const char *line);
 void mk_up(struct kunit *test);		/* enable both ends and wait */

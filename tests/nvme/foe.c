@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * foe.c - kfi_nvme_foe.ko: a host that connects to nvmet-kfi and says what no host should. Its init runs the cases, in the network
- * namespace of who loads it, and always fails, so that the module is never there. Each case is a line "kfabric-foe: ok NAME" or
- * "kfabric-foe: not ok NAME: ..." in the log, the last one "kfabric-foe: done".
+ * foe.c - kfi_nvme_foe.ko: a host that connects to nvmet-kfi and says what no host should. Its init
+ * runs the cases, in the network namespace of who loads it, and always fails, so that the module is
+ * never there. Each case is a line "kfabric-foe: ok NAME" or "kfabric-foe: not ok NAME: ..." in the
+ * log, the last one "kfabric-foe: done".
  *
- * The target has to refuse, to answer with an error, or to end the connection; and to go on serving others, which is for
- * tests/nvme/inside to look at.
+ * The target has to refuse, to answer with an error, or to end the connection; and to go on serving
+ * others, which is for tests/nvme/inside to look at.
  */
 #include <linux/module.h>
 #include <linux/nsproxy.h>
@@ -37,16 +38,16 @@ enum { FOE_WAIT_MS = 20000, FOE_RSPS = 8, FOE_CAPSULE = 8192, FOE_REFUSED = 1000
 
 /**
  * struct foe - a connection
- * @info:	the target
- * @fabric:	fabric
- * @domain:	domain
- * @eq:		events
- * @cq:		completions
- * @ep:		endpoint
- * @rsps:	what the target answers
- * @capsule:	what is sent
- * @status:	of the last answer, without the phase
- * @detached:	key of the region that it has detached, or FOE_NO_KEY
+ * @info: the target
+ * @fabric: fabric
+ * @domain: domain
+ * @eq: events
+ * @cq: completions
+ * @ep: endpoint
+ * @rsps: what the target answers
+ * @capsule: what is sent
+ * @status: of the last answer, without the phase
+ * @detached: key of the region that it has detached, or FOE_NO_KEY
  *
  * One task uses it.
  */

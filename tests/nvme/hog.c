@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hog MIB SECONDS LOCKED - use so much memory for so long, and look whether it stays what it was. With swap on the disk under
- * test, memory beyond the machine's lives there. LOCKED MiB more are taken and can't be swapped out.
+ * hog MIB SECONDS LOCKED - use so much memory for so long, and look whether it stays what it was.
+ * With swap on the disk under test, memory beyond the machine's lives there. LOCKED MiB more are
+ * taken and can't be swapped out.
  */
 #include <stdint.h>
 #include <stdio.h>

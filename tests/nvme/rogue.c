@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rogue.c - kfi_nvme_rogue.ko: a target that nvme-kfi connects to and that answers what nobody has asked. Its init listens in the
- * network namespace of who loads it, takes a connection for each case, and always fails, so that the module is never there. Each
- * case is a line "kfabric-rogue: ok NAME" or "kfabric-rogue: not ok NAME: ..." in the log, the last one "kfabric-rogue: done".
+ * rogue.c - kfi_nvme_rogue.ko: a target that nvme-kfi connects to and that answers what nobody has
+ * asked. Its init listens in the network namespace of who loads it, takes a connection for each
+ * case, and always fails, so that the module is never there. Each case is a line "kfabric-rogue: ok
+ * NAME" or "kfabric-rogue: not ok NAME: ..." in the log, the last one "kfabric-rogue: done".
  *
- * A case is ok when the answers have been sent. What the host makes of them is for tests/nvme/inside to look at: its connect has to
- * fail, and the kernel to live.
+ * A case is ok when the answers have been sent. What the host makes of them is for
+ * tests/nvme/inside to look at: its connect has to fail, and the kernel to live.
  */
 #include <linux/module.h>
 #include <linux/nsproxy.h>
@@ -33,15 +34,15 @@ enum {
 
 /**
  * struct rogue - a listener, and a connection at a time
- * @info:	where it listens
- * @fabric:	fabric
- * @eq:		connection requests and events
- * @pep:	listener
- * @domain:	of the connection
- * @cq:		completions
- * @ep:		connection
- * @sqe:	what the host sends
- * @cqe:	what is answered
+ * @info: where it listens
+ * @fabric: fabric
+ * @eq: connection requests and events
+ * @pep: listener
+ * @domain: of the connection
+ * @cq: completions
+ * @ep: connection
+ * @sqe: what the host sends
+ * @cqe: what is answered
  *
  * One task uses it.
  */
@@ -100,7 +101,9 @@ static int rogue_listen(struct rogue *rogue)
 
 /* ---- a connection ---- */
 
-/* Return: 0, with the request's info in @info if that is what is waited for; or a negative error. */
+/*
+ * Return: 0, with the request's info in @info if that is what is waited for; or a negative error.
+ */
 static int rogue_event(struct rogue *rogue, u32 want, struct kfi_info **info)
 {
 	u8 buf[sizeof(struct kfi_eq_cm_entry) + sizeof(struct nvme_rdma_cm_req)] __aligned(8);

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * starved.c - kfi_nvme_starved.ko: nvme-kfi, of the same source, over endpoints that have no room for a command half of the time. No command
- * may end for that, nor be sent twice: tests/nvme/inside looks at what becomes of them. Besides, half
- * of the commands with a region do not ask the target to detach it.
+ * starved.c - kfi_nvme_starved.ko: nvme-kfi, of the same source, over endpoints that have no room
+ * for a command half of the time. No command may end for that, nor be sent twice: tests/nvme/inside
+ * looks at what becomes of them. Besides, half of the commands with a region do not ask the target
+ * to detach it.
  */
 #include <linux/atomic.h>
 #include <linux/moduleparam.h>
 #include "host.h"
 
 /*
- * So many posts find room, and as many after them find none. The clock does not decide: how many commands
- * meet a time without room depends on the machine.
+ * So many posts find room, and as many after them find none. The clock does not decide: how many
+ * commands meet a time without room depends on the machine.
  */
 enum { STARVED_RUN = 16 };
 

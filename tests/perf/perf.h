@@ -258,7 +258,9 @@ struct perf_shape {
 	size_t		rx_len;
 };
 
-/* Whoever has started the thread ends it: kthread_stop(). Its wake-up counts from before the look. */
+/*
+ * Whoever has started the thread ends it: kthread_stop(). Its wake-up counts from before the look.
+ */
 static inline void perf_await_stop(void)
 {
 	for (;;) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * mpi.c - a program for Open MPI: a ring, ping-pong between each two ranks and reductions over all,
- * at sizes that use each kind of transfer of kfabric. All data is checked. A rank that finds a wrong
- * byte says where the byte is, and ends all ranks.
+ * at sizes that use each kind of transfer of kfabric. All data is checked. A rank that finds a
+ * wrong byte says where the byte is, and ends all ranks.
  *
- * The ranks have to be in as many network namespaces as --nodes says, or the test would show nothing.
+ * The ranks have to be in as many network namespaces as --nodes says, or the test would show
+ * nothing.
  */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -18,7 +19,10 @@
 #define WINDOW		8	/* messages that are under way at once */
 #define RANKS_MAX	64
 
-/* Inject, copies, the limits of copies and of eager messages, a page or so more, and several regions. */
+/*
+ * Inject, copies, the limits of copies and of eager messages, a page or so more, and several
+ * regions.
+ */
 static const int sizes[] = {
 	0, 1, 8, 64, 192, 193, 4096, 4097, 16384, 16385, 65536, 262144, 1048576, 4194304,
 };

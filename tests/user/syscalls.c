@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * syscalls.c - how many system calls an operation takes: at most one for a post, fewer with FI_MORE,
- * none for a completion and none for a look at an empty queue.
+ * syscalls.c - how many system calls an operation takes: at most one for a post, fewer with
+ * FI_MORE, none for a completion and none for a look at an empty queue.
  *
- * A child process has two endpoints and sends from one to the other. Its parent traces the child and
- * counts its system calls. The child announces each phase by calls that do not exist: number MARK
- * and a phase, and MARK alone when the phase is over.
+ * A child process has two endpoints and sends from one to the other. Its parent traces the child
+ * and counts its system calls. The child announces each phase by calls that do not exist: number
+ * MARK and a phase, and MARK alone when the phase is over.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ah.c - addresses of datagrams. Before a datagram stands what RoCE version 2 would have had on the wire: a global routing
- * header, which is an IPv6 header, or an IPv4 header in its last 20 bytes.
+ * ah.c - addresses of datagrams. Before a datagram stands what RoCE version 2 would have had on the
+ * wire: a global routing header, which is an IPv6 header, or an IPv4 header in its last 20 bytes.
  */
 #include <linux/ip.h>
 #include <linux/in.h>

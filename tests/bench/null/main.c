@@ -126,8 +126,8 @@ static int nd_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 }
 
 /*
- * Without these two the core keeps a device from the kernel's own users, on whose behalf it calls neither. What the second takes
- * depends on the kernel.
+ * Without these two the core keeps a device from the kernel's own users, on whose behalf it calls
+ * neither. What the second takes depends on the kernel.
  */
 static struct ib_mr *nd_no_mr(void)
 {

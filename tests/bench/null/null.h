@@ -2,20 +2,24 @@
 /*
  * null.h - kfi_bench_null: RDMA devices that cost next to nothing, to see what their users cost.
  *
- * A device is made on an Ethernet interface like a soft one (rdma link add NAME type null netdev IF) and has its GIDs and its
- * MAC address, by which the others of this module find it: RoCE without a wire. Queue pairs of connections find their peer by
- * its number, which is unique in the module, when they are made ready to receive.
+ * A device is made on an Ethernet interface like a soft one (rdma link add NAME type null netdev
+ * IF) and has its GIDs and its MAC address, by which the others of this module find it: RoCE
+ * without a wire. Queue pairs of connections find their peer by its number, which is unique in the
+ * module, when they are made ready to receive.
  *
- * A work request is carried out by the call that posts it: the payload of a message is copied into the receive that the peer
- * has posted, completions are put into the queues. Users are told of them like by a device whose interrupt comes before the
- * call returns: the notification is given with bottom halves disabled and no lock of ours held, once for all that one call has
- * done, so that a completion queue in softirq is polled as soon as the poster has enabled them again, at the latest
+ * A work request is carried out by the call that posts it: the payload of a message is copied into
+ * the receive that the peer has posted, completions are put into the queues. Users are told of them
+ * like by a device whose interrupt comes before the call returns: the notification is given with
+ * bottom halves disabled and no lock of ours held, once for all that one call has done, so that a
+ * completion queue in softirq is polled as soon as the poster has enabled them again, at the latest
  * when the call returns, and never on the stack of one that is being polled.
  *
- * Nothing is retried: a message without a receive, and whatever the peer refuses, ends the connection.
+ * Nothing is retried: a message without a receive, and whatever the peer refuses, ends the
+ * connection.
  *
- * A device may also be broken, for tests: with the parameter deaf=1 a queue pair that is stopped keeps its receives, with 2 it tells of
- * them only when it is reset, which is when nobody expects that any more.
+ * A device may also be broken, for tests: with the parameter deaf=1 a queue pair that is stopped
+ * keeps its receives, with 2 it tells of them only when it is reset, which is when nobody expects
+ * that any more.
  */
 #ifndef _KFI_BENCH_NULL_H
 #define _KFI_BENCH_NULL_H
@@ -30,8 +34,8 @@
 
 /**
  * struct nd_device - an end of what would be the wire
- * @entry:	in the list of all, under RCU
- * @gsi:	its queue pair 1, under RCU
+ * @entry: in the list of all, under RCU
+ * @gsi: its queue pair 1, under RCU
  */
 struct nd_device {
 	struct ib_device	ib;
@@ -50,9 +54,9 @@ struct nd_ah {
 
 /**
  * struct nd_cq - completions in a ring
- * @lock:	protects all of it; innermost
- * @armed:	tell of the next completion, or of the next solicited one
- * @due:	somebody is to be told
+ * @lock: protects all of it; innermost
+ * @armed: tell of the next completion, or of the next solicited one
+ * @due: somebody is to be told
  */
 struct nd_cq {
 	struct ib_cq		ib;
@@ -74,10 +78,10 @@ struct nd_recv {
 
 /**
  * struct nd_qp - a queue pair
- * @lock:	protects @state and receives; taken by the peer that sends
- * @peer:	the other end of a connection, under RCU; changed under nd_wires
- * @callers:	those whose @peer we are; @caller: in that list of ours
- * @ring:	receives, each @stride bytes
+ * @lock: protects @state and receives; taken by the peer that sends
+ * @peer: the other end of a connection, under RCU; changed under nd_wires
+ * @callers: those whose @peer we are; @caller: in that list of ours
+ * @ring: receives, each @stride bytes
  */
 struct nd_qp {
 	struct ib_qp		ib;

@@ -10,7 +10,10 @@
 
 #define ND_FIRST_QP	16	/* 0 and 1 are special everywhere */
 
-/* By number. Numbers are not used again soon: the connection manager remembers those of the past for a while. */
+/*
+ * By number. Numbers are not used again soon: the connection manager remembers those of the past
+ * for a while.
+ */
 static DEFINE_XARRAY_ALLOC(nd_qps);
 static u32 nd_next_qp = ND_FIRST_QP;
 
@@ -99,7 +102,8 @@ static void nd_wire(struct nd_qp *qp, u32 number)
 	struct nd_qp *peer;
 
 	mutex_lock(&nd_wires);
-	peer = xa_load(&nd_qps, number);	/* stays: nd_unwire() comes after it can be found no more */
+	/* stays: nd_unwire() comes after it can be found no more */
+	peer = xa_load(&nd_qps, number);
 	if (peer) {
 		hlist_del_init(&qp->caller);
 		hlist_add_head(&qp->caller, &peer->callers);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * work.c - work requests: a receive waits for its message, everything else is done when it is posted.
+ * work.c - work requests: a receive waits for its message, everything else is done when it is
+ * posted.
  */
 #include <linux/bottom_half.h>
 #include <linux/irqflags.h>
@@ -9,8 +10,8 @@
 /**
  * struct nd_quiet - no interrupts, and no bottom halves behind them
  *
- * Who is told meanwhile is polled when the bottom halves are let in again. A poster without interrupts can't let them in: then
- * a thread of the kernel does it, as soon as it is scheduled.
+ * Who is told meanwhile is polled when the bottom halves are let in again. A poster without
+ * interrupts can't let them in: then a thread of the kernel does it, as soon as it is scheduled.
  */
 struct nd_quiet {
 	unsigned long	flags;

@@ -2,9 +2,10 @@
 /*
  * clock.c - time during which this machine had a CPU.
  *
- * A User Mode Linux kernel is a process among others. While it waits for a CPU of the host its clock goes on, and a run that was
- * interrupted looks slow. The host's scheduler counts that waiting (schedstat: second figure), so it can be taken off. Waiting
- * of the guest's own, e.g. for a timer, is not taken off. Elsewhere, and on demand, this is the monotonic clock.
+ * A User Mode Linux kernel is a process among others. While it waits for a CPU of the host its
+ * clock goes on, and a run that was interrupted looks slow. The host's scheduler counts that
+ * waiting (schedstat: second figure), so it can be taken off. Waiting of the guest's own, e.g. for
+ * a timer, is not taken off. Elsewhere, and on demand, this is the monotonic clock.
  */
 #include <linux/errno.h>
 #include <linux/fcntl.h>
@@ -76,7 +77,10 @@ void bench_clock_close(void)
 
 #endif
 
-/* Had we waited between the two readings, the clock would be early by that, and a run could end before it began. */
+/*
+ * Had we waited between the two readings, the clock would be early by that, and a run could end
+ * before it began.
+ */
 u64 bench_clock(void)
 {
 	u64 now, waited;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kfi_bench_tcp - raw TCP inside the kernel, measured by kfi_bench beside kfabric. It uses nothing of kfabric.
+ * kfi_bench_tcp - raw TCP inside the kernel, measured by kfi_bench beside kfabric. It uses nothing
+ * of kfabric.
  */
 #include <linux/module.h>
 #include "raw.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * many.c - 8-byte round trips in softirq over many connections, one connection after the other: what TCP itself loses when
- * it has many.
+ * many.c - 8-byte round trips in softirq over many connections, one connection after the other:
+ * what TCP itself loses when it has many.
  */
 #include <linux/completion.h>
 #include <linux/mm.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mem.c - buffers of streams. Each page bears a stamp that says which run, buffer and page it belongs to.
+ * mem.c - buffers of streams. Each page bears a stamp that says which run, buffer and page it
+ * belongs to.
  */
 #include <linux/atomic.h>
 #include <linux/gfp.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * messages.c - small messages: a thread sends them, one per call or 64 per call; the receiver puts each into a buffer of its
- * own in softirq and looks at its number.
+ * messages.c - small messages: a thread sends them, one per call or 64 per call; the receiver puts
+ * each into a buffer of its own in softirq and looks at its number.
  */
 #include <linux/completion.h>
 #include <linux/slab.h>

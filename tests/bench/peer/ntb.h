@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * ntb.h - what kfi_bench_ntb can measure. Weak: without that module, and the NTBs and the DMA engine that it needs
- * (../../mock), kfi_bench has everything else.
+ * ntb.h - what kfi_bench_ntb can measure. Weak: without that module, and the NTBs and the DMA
+ * engine that it needs (../../mock), kfi_bench has everything else.
  */
 #ifndef _KFI_BENCH_NTB_H
 #define _KFI_BENCH_NTB_H

@@ -135,7 +135,9 @@ int raw_send_softirq(struct sock *sk, void *buf, size_t len)
 	return tcp_sendmsg_locked(sk, &msg, len);
 }
 
-/* From anywhere but a hook of this very socket; nobody may sleep with the socket locked meanwhile. */
+/*
+ * From anywhere but a hook of this very socket; nobody may sleep with the socket locked meanwhile.
+ */
 int raw_send_from(struct sock *sk, void *buf, size_t len)
 {
 	int ret = -EBUSY;

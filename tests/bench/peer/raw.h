@@ -2,9 +2,10 @@
 /*
  * raw.h - the limit: TCP inside the kernel, as directly as it can be used.
  *
- * Two connected sockets in two namespaces. Either end is used by a thread that blocks (kernel_sendmsg, kernel_recvmsg) or in
- * softirq: sk_data_ready takes the bytes with tcp_read_sock() and answers with tcp_sendmsg_locked(). Every byte is received into
- * memory of the benchmark, as it would be by anybody who wants it.
+ * Two connected sockets in two namespaces. Either end is used by a thread that blocks
+ * (kernel_sendmsg, kernel_recvmsg) or in softirq: sk_data_ready takes the bytes with
+ * tcp_read_sock() and answers with tcp_sendmsg_locked(). Every byte is received into memory of the
+ * benchmark, as it would be by anybody who wants it.
  */
 #ifndef _KFI_BENCH_RAW_H
 #define _KFI_BENCH_RAW_H
@@ -17,8 +18,8 @@
 
 /**
  * struct raw_pair - a connection, both ends of it
- * @sock:	its ends: index 0 in the first namespace connected to index 1 in the second
- * @ready:	the data_ready functions that hooks replace
+ * @sock: its ends: index 0 in the first namespace connected to index 1 in the second
+ * @ready: the data_ready functions that hooks replace
  */
 struct raw_pair {
 	struct socket	*sock[2];

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * stream.c - blocks of 1 MiB, one after the other, each into a buffer of its own: what an RMA write does.
+ * stream.c - blocks of 1 MiB, one after the other, each into a buffer of its own: what an RMA write
+ * does.
  *
- * A thread sends, by copy or by page reference; the receiver copies in softirq, or is a thread that blocks.
+ * A thread sends, by copy or by page reference; the receiver copies in softirq, or is a thread that
+ * blocks.
  */
 #include <linux/bvec.h>
 #include <linux/completion.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * verbs.h - what kfi_bench_verbs can measure. Weak: without that module, and the RDMA core that it needs, kfi_bench has
- * everything else.
+ * verbs.h - what kfi_bench_verbs can measure. Weak: without that module, and the RDMA core that it
+ * needs, kfi_bench has everything else.
  */
 #ifndef _KFI_BENCH_VERBS_H
 #define _KFI_BENCH_VERBS_H

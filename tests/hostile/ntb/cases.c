@@ -72,7 +72,10 @@ static u32 call(struct hp *hp, const struct victim *v, u32 from)
 	return calls(hp, v, from, 1);
 }
 
-/* Call, up to the ANSWER, and follow the connection. Return: our number of the connection, 0: not answered */
+/*
+ * Call, up to the ANSWER, and follow the connection. Return: our number of the connection, 0: not
+ * answered
+ */
 static u32 answered(struct hp *hp, const struct victim *v, u32 from)
 {
 	u32 number = call(hp, v, from);
@@ -83,7 +86,10 @@ static u32 answered(struct hp *hp, const struct victim *v, u32 from)
 	return hp_check(hp_heard(hp, number).from, "the victim refuses us") ? number : 0;
 }
 
-/* Open a connection to a victim without a key. Return: our number of the connection, 0: not accepted */
+/*
+ * Open a connection to a victim without a key. Return: our number of the connection, 0: not
+ * accepted
+ */
 static u32 accepted(struct hp *hp, const struct victim *v)
 {
 	u32 number = answered(hp, v, 0);
@@ -95,7 +101,10 @@ static u32 accepted(struct hp *hp, const struct victim *v)
 	return number;
 }
 
-/* Call a victim that has a key, up to its challenge. Return: our number of the connection, 0: no challenge */
+/*
+ * Call a victim that has a key, up to its challenge. Return: our number of the connection, 0: no
+ * challenge
+ */
 static u32 challenged(struct hp *hp, const struct victim *v, u32 from)
 {
 	u32 number = answered(hp, v, from);
@@ -294,7 +303,10 @@ static bool foreseen(struct hp *hp, struct victim *v)
 	return hp_check(ok, "the link has gone");
 }
 
-/* We have connected, beat, and hear nothing any more: our ring is full, and refusals wait for room in it. */
+/*
+ * We have connected, beat, and hear nothing any more: our ring is full, and refusals wait for room
+ * in it.
+ */
 static bool deaf(struct hp *hp, struct victim *v)
 {
 	struct ntw_addr us = { cpu_to_le32(ntb_port_number(hp->ntb)), cpu_to_le32(PORT_OURS) };
@@ -320,7 +332,9 @@ static bool deaf(struct hp *hp, struct victim *v)
 
 /* ---- who has been lent memory ---- */
 
-/* Lent to us, and the victim goes. Return: our number of the connection, 0: it did not come to that */
+/*
+ * Lent to us, and the victim goes. Return: our number of the connection, 0: it did not come to that
+ */
 static u32 lent_to(struct hp *hp, struct victim *v)
 {
 	u32 number = accepted(hp, v);
@@ -330,7 +344,10 @@ static u32 lent_to(struct hp *hp, struct victim *v)
 	return ok && hp_check(hp_heard(hp, number).places == 1, "nothing is lent to us") ? number : 0;
 }
 
-/* It asks for our last word, and has to wait for it: what we write would be anybody's memory. Who says none loses the link. */
+/*
+ * It asks for our last word, and has to wait for it: what we write would be anybody's memory. Who
+ * says none loses the link.
+ */
 static bool lent_once(struct hp *hp, bool answer)
 {
 	unsigned int tries;
@@ -550,7 +567,10 @@ static bool link_becomes(struct hp *hp, bool up)
 	return !!ntb_link_is_up(hp->ntb, NULL, NULL) == up;
 }
 
-/* The bridge's link goes and is back, both ends are told of each, and nobody but their interrupts has been able to look in between. */
+/*
+ * The bridge's link goes and is back, both ends are told of each, and nobody but their interrupts
+ * has been able to look in between.
+ */
 static bool blink(struct hp *hp)
 {
 	unsigned int i;
@@ -572,7 +592,10 @@ static bool blink(struct hp *hp)
 	return ok;
 }
 
-/* It has said hello and we have not: we could have sent something already, and that would be lost. So this life has to end. */
+/*
+ * It has said hello and we have not: we could have sent something already, and that would be lost.
+ * So this life has to end.
+ */
 static bool flap(struct hp *hp, struct victim *none)
 {
 	unsigned int round;
@@ -606,7 +629,10 @@ static bool silent(struct hp *hp)
 	return true;
 }
 
-/* What it says of a window over all its memory is absurd, or the window is one that nobody reaches; then there is a link all the same. */
+/*
+ * What it says of a window over all its memory is absurd, or the window is one that nobody reaches;
+ * then there is a link all the same.
+ */
 static bool bared(struct hp *hp, struct victim *none)
 {
 	bool ok;
@@ -641,14 +667,15 @@ static bool reaches(struct hp *hp, struct victim *none)
 }
 
 /*
- * @victim says what kind of endpoint @run is called with; NOBODY: @run opens its own, if any. @run may close the
- * endpoint. After each case kfi_ntb has to answer a call.
+ * @victim says what kind of endpoint @run is called with; NOBODY: @run opens its own, if any. @run
+ * may close the endpoint. After each case kfi_ntb has to answer a call.
  */
 static const struct hp_case {
 	const char	*name;
 	bool		(*run)(struct hp *hp, struct victim *v);
 	enum { NOBODY, OPEN, KEYED } victim;
-	bool		mapped;		/* needs a window over registered memory; all others need none */
+	/* needs a window over registered memory; all others need none */
+	bool		mapped;
 } cases[] = {
 	{ "strangers",	strangers },
 	{ "untaken",	untaken },

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hand.c - from scratchpads to a link. Up to here it keeps to the rules: else it would have nobody to talk to.
+ * hand.c - from scratchpads to a link. Up to here it keeps to the rules: else it would have nobody
+ * to talk to.
  */
 #include <linux/io.h>
 #include <linux/iosys-map.h>

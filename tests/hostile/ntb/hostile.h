@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * hostile.h - a peer of kfi_ntb that breaks the protocol. The peer has one end of a bridge and kfi_ntb has the
- * other end, in the same kernel; the victims (../victim.h) are endpoints of kfi_ntb. The peer shares the wire
- * format with kfi_ntb (wire.h, record.h) and no other code: the CPU copies the bytes, and a thread polls for
- * records of kfi_ntb.
+ * hostile.h - a peer of kfi_ntb that breaks the protocol. The peer has one end of a bridge and
+ * kfi_ntb has the other end, in the same kernel; the victims (../victim.h) are endpoints of
+ * kfi_ntb. The peer shares the wire format with kfi_ntb (wire.h, record.h) and no other code: the
+ * CPU copies the bytes, and a thread polls for records of kfi_ntb.
  *
  *	hand.c	 until the link is up		say.c	  single records
  *	peer.c	 lines and records, both ways	mapped.c  what it does to the victim behind an IOMMU
@@ -80,25 +80,27 @@ struct hp_stream {
 
 /**
  * struct hp - the peer
- * @window: to the victim's memory; @mem: ours, that it writes, with a control page and a ring; both from start to end
- * @task:	looks for what comes, and beats
- * @lock:	protects all that follows
- * @bell:	the victim's doorbell; @bells: it has said which
- * @ring:	bytes of the victim's ring
+ * @window: to the victim's memory; @mem: ours, that it writes, with a control page and a ring; both
+ *	from start to end
+ * @task: looks for what comes, and beats
+ * @lock: protects all that follows
+ * @bell: the victim's doorbell; @bells: it has said which
+ * @ring: bytes of the victim's ring
  * @placed: @told: bytes that we have written there; that it knows of; @freed: that it has handled
- * @got:	bytes of our ring that we have handled
- * @serial:	of our last line; @beat: when that was
- * @seen:	the victim's; @echo: as we have told it
- * @deaf:	we beat, but say that we have handled and seen nothing new
- * @shy:	we say no hello
+ * @got: bytes of our ring that we have handled
+ * @serial: of our last line; @beat: when that was
+ * @seen: the victim's; @echo: as we have told it
+ * @deaf: we beat, but say that we have handled and seen nothing new
+ * @shy: we say no hello
  * @flat_shift: @flat_window: what we say of all our memory
- * @features:	NTW_FEAT_* that we say
- * @reach:	bytes of the victim's memory that we say we reach; @reach_more: of them those that are not there
- * @left:	lives that the victim has ended before they had begun
- * @next:	number for our next connection
- * @said:	records from the victim, of each type; @heard: the last of each of our connections
- * @stream:	the connection that is followed
- * @block:	records, as they are put together
+ * @features: NTW_FEAT_* that we say
+ * @reach: bytes of the victim's memory that we say we reach; @reach_more: of them those that are
+ *	not there
+ * @left: lives that the victim has ended before they had begun
+ * @next: number for our next connection
+ * @said: records from the victim, of each type; @heard: the last of each of our connections
+ * @stream: the connection that is followed
+ * @block: records, as they are put together
  */
 struct hp {
 	struct ntb_dev		*ntb;
@@ -149,7 +151,10 @@ void hp_set_features(struct hp *hp, u32 features);	/* the same */
 void hp_set_reach(struct hp *hp, s64 more);	/* the same, of the victim's memory */
 bool hp_greeted(struct hp *hp);	/* the victim has said hello, and waits for ours */
 u32 hp_left(struct hp *hp);	/* so often it has begun another life instead of coming up */
-/* The victim sees records when they have been flushed, or a beat goes out, or there is no room for more. 0, -ENOTCONN, -ETIMEDOUT */
+/*
+ * The victim sees records when they have been flushed, or a beat goes out, or there is no room for
+ * more. 0, -ENOTCONN, -ETIMEDOUT
+ */
 int hp_post(struct hp *hp, struct ntw_rec *rec, const void *body, u32 len, unsigned int copies);
 void hp_flush(struct hp *hp);
 int hp_wait_taken(struct hp *hp);	/* all of them have been handled. 0, -ETIMEDOUT */
@@ -161,11 +166,16 @@ void hp_follow(struct hp *hp, u32 number);
 u64 hp_wait(struct hp *hp, u32 number, u64 types, unsigned int ms);
 struct hp_heard hp_heard(struct hp *hp, u32 number);
 
-/* say.c: as hp_post(). @to: the victim's number; @number: ours, of the connection that is followed */
+/*
+ * say.c: as hp_post(). @to: the victim's number; @number: ours, of the connection that is followed
+ */
 int hp_say_call(struct hp *hp, u32 number, u32 from, u32 to, unsigned int copies);
 int hp_say_answer(struct hp *hp, u32 to, u32 number);
 int hp_say_close(struct hp *hp, u32 to, u16 bits);
-/* @len bytes of nothing, as if @pos bytes had been sent before, with a limit that is @less than the last one */
+/*
+ * @len bytes of nothing, as if @pos bytes had been sent before, with a limit that is @less than the
+ * last one
+ */
 int hp_say_data(struct hp *hp, u32 number, u64 pos, u32 less, u16 bits, u32 len);
 int hp_say_hello(struct hp *hp, u32 number, u64 incarnation, bool key);
 int hp_say_asking(struct hp *hp, u32 number, u64 key, u64 len);
@@ -179,7 +189,8 @@ int hp_say_placed(struct hp *hp, u32 number, u32 len, u32 crc);
 /* cases.c: how many went wrong. @mapped: those that want a window over what is registered */
 int hostile_cases(struct hp *hp, const char *only, bool mapped);
 bool hp_check(bool truth, const char *what);
-int hp_victim(struct victim *v, bool key);	/* opens one, with a key that no peer has been told, or without one */
+/* opens one, with a key that no peer has been told, or without one */
+int hp_victim(struct victim *v, bool key);
 
 /* mapped.c */
 bool hp_mapped(struct hp *hp, struct victim *v);

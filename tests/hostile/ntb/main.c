@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * main.c - takes the end of a bridge that has the larger port. kfi_ntb has the other one already. Loading the module is the test; its
- * result is insmod's.
+ * main.c - takes the end of a bridge that has the larger port. kfi_ntb has the other one already.
+ * Loading the module is the test; its result is insmod's.
  */
 #include <linux/module.h>
 #include "hostile.h"

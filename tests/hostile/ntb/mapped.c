@@ -10,7 +10,8 @@
 #include "hostile.h"
 
 #define WINDOW	1			/* kfi_ntb's parameter */
-#define LEN	(2 * PAGE_SIZE)		/* of the region: whole pages, for all that is in them is open */
+/* of the region: whole pages, for all that is in them is open */
+#define LEN	(2 * PAGE_SIZE)
 
 struct shore {
 	struct victim	*v;

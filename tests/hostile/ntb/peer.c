@@ -52,7 +52,10 @@ static void hp_skip(struct hp *hp, u32 rest)
 	hp->placed += rest;
 }
 
-/* Return: it has been written, so many times, in one go: then the victim has more to do with each than we. */
+/*
+ * Return: it has been written, so many times, in one go: then the victim has more to do with each
+ * than we.
+ */
 static bool hp_place(struct hp *hp, struct ntw_rec *rec, const void *body, u32 len, unsigned int copies)
 {
 	u32 span = ntw_rec_span(sizeof(*rec) + len), all = copies * span, at;

@@ -46,23 +46,31 @@ struct hs {
 };
 
 /* peer.c: process context. 0 or a negative errno unless something else is said */
-struct hs *hs_connect(const struct victim *v, const struct hs_call *call);	/* TCP alone; ERR_PTR */
+/* TCP alone; ERR_PTR */
+struct hs *hs_connect(const struct victim *v, const struct hs_call *call);
 int hs_hello(struct hs *hs, const struct hs_call *call);		/* the hello */
-int hs_greet(struct hs *hs, const struct hs_call *call);		/* ... and the victim's ACCEPT */
+/* ... and the victim's ACCEPT */
+int hs_greet(struct hs *hs, const struct hs_call *call);
 struct hs *hs_open(const struct victim *v, const struct hs_call *call);	/* both; ERR_PTR */
 int hs_put(struct hs *hs, const void *bytes, size_t len);
 int hs_get(struct hs *hs, void *bytes, size_t len, unsigned int ms);	/* exactly @len bytes */
-int hs_say(struct hs *hs, struct kfw_hdr *hdr, size_t payload);		/* a frame with @payload bytes of 0x5a behind it */
-int hs_begin(struct hs *hs, struct kfw_hdr *hdr, const struct kfw_rma *seg, u64 len);	/* ... whose @len bytes are still to come; @seg or NULL */
-int hs_skip(struct hs *hs, u64 left, unsigned int ms);			/* read @left bytes and forget them */
-int hs_hear(struct hs *hs, u8 type, struct kfw_hdr *hdr, unsigned int ms);	/* the next frame of this type; payload of others is skipped */
-bool hs_ended(struct hs *hs, unsigned int ms);				/* the victim has closed the connection */
+/* a frame with @payload bytes of 0x5a behind it */
+int hs_say(struct hs *hs, struct kfw_hdr *hdr, size_t payload);
+/* ... whose @len bytes are still to come; @seg or NULL */
+int hs_begin(struct hs *hs, struct kfw_hdr *hdr, const struct kfw_rma *seg, u64 len);
+/* read @left bytes and forget them */
+int hs_skip(struct hs *hs, u64 left, unsigned int ms);
+/* the next frame of this type; payload of others is skipped */
+int hs_hear(struct hs *hs, u8 type, struct kfw_hdr *hdr, unsigned int ms);
+/* the victim has closed the connection */
+bool hs_ended(struct hs *hs, unsigned int ms);
 void hs_close(struct hs *hs);
 void hs_reset(struct hs *hs);
 
 /* main.c: on top of victim.h. 0 or a negative errno */
 int hs_victim(struct victim *v, enum kfi_ep_type type, bool av_only);		/* on 127.0.0.1 */
-int hs_post(struct victim *v, u64 tag, void *context);				/* a tagged receive */
+/* a tagged receive */
+int hs_post(struct victim *v, u64 tag, void *context);
 kfi_addr_t hs_known(struct victim *v, u8 node, u16 port);			/* a name of ours */
 
 /**

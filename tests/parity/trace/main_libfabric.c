@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The traces over libfabric: trace PROVIDER NODE SEED [PART-OF-A-NAME]. Each case has a process of its own, as some providers abort.
+ * The traces over libfabric: trace PROVIDER NODE SEED [PART-OF-A-NAME]. Each case has a process of
+ * its own, as some providers abort.
  */
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * port.h - what differs between a kernel with kfabric and a process with libfabric, and nothing else.
+ * port.h - what differs between a kernel with kfabric and a process with libfabric, and nothing
+ * else.
  *
- * The cases are written with kfabric's names. For libfabric names.h, which run makes from the words in these sources, has a
- * line "#define kfi_send fi_send" for each of them: nothing but the prefix can be renamed there.
+ * The cases are written with kfabric's names. For libfabric names.h, which run makes from the words
+ * in these sources, has a line "#define kfi_send fi_send" for each of them: nothing but the prefix
+ * can be renamed there.
  */
 #ifndef PARITY_PORT_H
 #define PARITY_PORT_H

@@ -207,7 +207,9 @@ static void sort_seen(struct run *r)
 	}
 }
 
-/* The payload: where in the buffer it lies, its checksum, whether it is the message that was sent. */
+/*
+ * The payload: where in the buffer it lies, its checksum, whether it is the message that was sent.
+ */
 static void add_payload(struct run *r, const struct seen *s)
 {
 	const struct op *op = s->op >= 0 ? r->ops[s->op] : NULL;
@@ -343,7 +345,9 @@ static void say_event_error(struct run *r, struct node *n)
 	end(r);
 }
 
-/* Some of libfabric's providers get a connection going only while both sides look at their queues. */
+/*
+ * Some of libfabric's providers get a connection going only while both sides look at their queues.
+ */
 static void other_side(struct run *r, const struct node *n, union any_event *ev)
 {
 	struct node *other = n == &r->a ? &r->b : &r->a;

@@ -2,8 +2,9 @@
 /*
  * trace.h - what the cases of the differential traces share.
  *
- * A case does something with one or two nodes and says what it sees, in records: lines that have to be the same wherever the
- * case runs. Nothing is expected here, and nothing judged: what libfabric did in the same run is the expectation.
+ * A case does something with one or two nodes and says what it sees, in records: lines that have to
+ * be the same wherever the case runs. Nothing is expected here, and nothing judged: what libfabric
+ * did in the same run is the expectation.
  */
 #ifndef PARITY_TRACE_H
 #define PARITY_TRACE_H
@@ -132,7 +133,10 @@ void say_ret(struct run *r, const char *what, long ret);
 const char *error_name(long err);
 void add_flags(struct run *r, uint64_t flags);
 
-/* Wait for so many completions of each queue, and a little longer for what is too much, then make records of all. */
+/*
+ * Wait for so many completions of each queue, and a little longer for what is too much, then make
+ * records of all.
+ */
 void collect(struct run *r, int a_tx, int a_rx, int b_tx, int b_rx);
 /* Read an event and make a record of it; its info is the caller's if asked for. */
 void say_event(struct run *r, struct node *n, struct kfi_info **info);

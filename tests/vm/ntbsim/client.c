@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the client's messages mean: a table of commands, each with the least that its body must hold. */
+/*
+ * What the client's messages mean: a table of commands, each with the least that its body must
+ * hold.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +43,9 @@ static int do_version(struct request *rq)
 	return answer(rq, 0, &mine, offsetof(typeof(mine), json) + strlen(mine.json) + 1);
 }
 
-/* Memory without a file is memory that we can't touch: the guest's DMA to it fails, as it should. */
+/*
+ * Memory without a file is memory that we can't touch: the guest's DMA to it fails, as it should.
+ */
 static int do_dma_map(struct request *rq)
 {
 	const struct vfu_map *map = (const void *)rq->msg->body;
@@ -81,7 +86,10 @@ static uint64_t region_size(const struct device *dev, uint32_t index)
 	return index < PCI_BARS ? dev->id->bar[index] : 0;
 }
 
-/* No region may be mapped by the client: translation and limits hold because every access comes by here. */
+/*
+ * No region may be mapped by the client: translation and limits hold because every access comes by
+ * here.
+ */
 static int do_region_info(struct request *rq)
 {
 	struct vfu_region_info info;

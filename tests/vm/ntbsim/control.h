@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The control socket: a line of words in, a line of JSON out - {"ok":true} and what was asked for, or {"ok":false,
- * "error":"..."}. The commands are in the table of control.c.
+ * The control socket: a line of words in, a line of JSON out - {"ok":true} and what was asked for,
+ * or {"ok":false, "error":"..."}. The commands are in the table of control.c.
  */
 #ifndef NTBSIM_CONTROL_H
 #define NTBSIM_CONTROL_H

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A device: configuration space, interrupts, the guest's memory, and the client that is connected to it, if any. What
- * its registers do is the model's: ntb.c, ioat.c.
+ * A device: configuration space, interrupts, the guest's memory, and the client that is connected
+ * to it, if any. What its registers do is the model's: ntb.c, ioat.c.
  *
- * Each device has a thread, which takes the client's messages in their order and does the device's own work between
- * them. A client that goes away takes its memory and interrupts along; the device is reset and waits for the next.
+ * Each device has a thread, which takes the client's messages in their order and does the device's
+ * own work between them. A client that goes away takes its memory and interrupts along; the device
+ * is reset and waits for the next.
  */
 #ifndef NTBSIM_DEVICE_H
 #define NTBSIM_DEVICE_H
@@ -32,7 +33,10 @@ struct device_ops {
 	/* CPU accesses that lie wholly in that BAR, whatever their size. Without the lock. */
 	void (*read)(struct device *dev, unsigned int bar, uint64_t offset, void *data, size_t len);
 	void (*write)(struct device *dev, unsigned int bar, uint64_t offset, const void *data, size_t len);
-	/* Go on with what is to be done; microseconds until there is more, or DEVICE_IDLE. May be NULL. */
+	/*
+	 * Go on with what is to be done; microseconds until there is more, or DEVICE_IDLE. May be
+	 * NULL.
+	 */
 	long (*work)(struct device *dev);
 };
 
@@ -42,8 +46,9 @@ struct device {
 	char name[16];
 	pthread_t thread;
 	/*
-	 * Protects pci, irq[] and the registers. The NTBs of a link share one, as each acts on the other. Who holds it
-	 * may take send_lock or the lock of a struct memory, never another device's.
+	 * Protects pci, irq[] and the registers. The NTBs of a link share one, as each acts on the
+	 * other. Who holds it may take send_lock or the lock of a struct memory, never another
+	 * device's.
 	 */
 	pthread_rwlock_t *lock;
 	struct pci pci;
@@ -58,7 +63,10 @@ struct device {
 	struct vfu_message *message;	/* the thread's */
 };
 
-/* Make it; it listens at @path, or can't be connected to if that is NULL (unit tests). 0 or a negative errno. */
+/*
+ * Make it; it listens at @path, or can't be connected to if that is NULL (unit tests). 0 or a
+ * negative errno.
+ */
 int device_init(struct device *dev, const struct device_ops *ops, const struct pci_identity *id, const char *name,
 		pthread_rwlock_t *lock, const char *path);
 int device_start(struct device *dev);

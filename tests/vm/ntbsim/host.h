@@ -21,7 +21,8 @@ struct host {
  * host_copy() - move bytes on the bus
  * @memory: the guest's memory, as the mover sees it
  *
- * One end at least is memory. Writes to the registers of an NTB are whole registers: a doorbell, a scratchpad.
+ * One end at least is memory. Writes to the registers of an NTB are whole registers: a doorbell, a
+ * scratchpad.
  *
  * Return: 0, HOST_READ_ERROR or HOST_WRITE_ERROR.
  */

@@ -15,8 +15,9 @@ uint64_t ioat_now(void)
 }
 
 /*
- * A channel sends one interrupt and is then silent until the driver has looked and says so: ioat_cleanup_event() ends
- * with IOAT_CHANCTRL_RUN, which has INT_REARM in it. What happens in between is not forgotten.
+ * A channel sends one interrupt and is then silent until the driver has looked and says so:
+ * ioat_cleanup_event() ends with IOAT_CHANCTRL_RUN, which has INT_REARM in it. What happens in
+ * between is not forgotten.
  */
 void ioat_interrupt(struct ioat *ioat, unsigned int number)
 {
@@ -42,15 +43,18 @@ static void control_written(struct ioat *ioat, unsigned int number, uint16_t val
 }
 
 /*
- * A reset forgets all but CHANCTRL: ioat_restart_channel() sets "the completion address register again", but nobody does
- * that with the control bits after ioat_reboot_chan().
+ * A reset forgets all but CHANCTRL: ioat_restart_channel() sets "the completion address register
+ * again", but nobody does that with the control bits after ioat_reboot_chan().
  */
 static void reset_channel(struct ioat_channel *ch)
 {
 	*ch = (struct ioat_channel) { .state = IOAT_HALTED, .control = ch->control, .armed = true };
 }
 
-/* ioat_reset_sync(), ioat_quiesce(): both wait until the channel says that it has come to rest. Here it has at once. */
+/*
+ * ioat_reset_sync(), ioat_quiesce(): both wait until the channel says that it has come to rest.
+ * Here it has at once.
+ */
 static void command_written(struct ioat_channel *ch, uint8_t value)
 {
 	if (value & IOAT_CMD_RESET)
@@ -60,8 +64,8 @@ static void command_written(struct ioat_channel *ch, uint8_t value)
 }
 
 /*
- * A new chain: __ioat_restart_chan() begins to count from 0 again, and "the completion address and the channel status
- * will be 0 due to starting a new chain" (__ioat_cleanup).
+ * A new chain: __ioat_restart_chan() begins to count from 0 again, and "the completion address and
+ * the channel status will be 0 due to starting a new chain" (__ioat_cleanup).
  */
 static void chain_written(struct ioat_channel *ch)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A DMA engine: channels that copy by chains of descriptors, in the guest's memory and through its NTBs. */
+/*
+ * A DMA engine: channels that copy by chains of descriptors, in the guest's memory and through its
+ * NTBs.
+ */
 #ifndef NTBSIM_IOAT_H
 #define NTBSIM_IOAT_H
 
@@ -49,7 +52,10 @@ struct ioat {
 
 int ioat_init(struct ioat *ioat, struct host *host, char side, const char *path);
 
-/* For ioat.c: ioat_run.c executes descriptors, up to what one turn may take; true if there are more to come at once. */
+/*
+ * For ioat.c: ioat_run.c executes descriptors, up to what one turn may take; true if there are more
+ * to come at once.
+ */
 bool ioat_run(struct ioat *ioat, unsigned int number);
 void ioat_interrupt(struct ioat *ioat, unsigned int number);
 uint64_t ioat_now(void);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Registers and descriptors of the Intel I/OAT DMA engine, version 3, as in drivers/dma/ioat/registers.h and hw.h.
- * What the engine does with them is told by the code in dma.c and init.c that waits for it; ioat.c names the functions.
+ * Registers and descriptors of the Intel I/OAT DMA engine, version 3, as in
+ * drivers/dma/ioat/registers.h and hw.h. What the engine does with them is told by the code in
+ * dma.c and init.c that waits for it; ioat.c names the functions.
  */
 #ifndef NTBSIM_IOAT_REGS_H
 #define NTBSIM_IOAT_REGS_H
@@ -22,7 +23,8 @@
 #define IOAT_INTRCTRL_MASTER	0x01	/* IOAT_INTRCTRL_MASTER_INT_EN */
 #define IOAT_VER		0x08
 #define IOAT_VER_3_4		0x34
-#define IOAT_HEADER		0x80	/* IOAT_CHANNEL_MMIO_SIZE; channel n follows at 0x80 * (n + 1) */
+/* IOAT_CHANNEL_MMIO_SIZE; channel n follows at 0x80 * (n + 1) */
+#define IOAT_HEADER		0x80
 
 /* a channel */
 #define IOAT_CHANCTRL		0x00

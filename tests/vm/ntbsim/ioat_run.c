@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The execution of descriptors. A descriptor is fetched once, then looked at: the guest may change it any time. */
+/*
+ * The execution of descriptors. A descriptor is fetched once, then looked at: the guest may change
+ * it any time.
+ */
 #include <string.h>
 
 #include "host.h"
@@ -20,8 +23,8 @@ static bool write_completion(struct ioat *ioat, struct ioat_channel *ch)
 }
 
 /*
- * ioat_cleanup() looks for a halt in the completion record and for its reason in CHANERR; all but read and write errors
- * are a BUG() to ioat_eh(), as only a driver's own mistake can cause them.
+ * ioat_cleanup() looks for a halt in the completion record and for its reason in CHANERR; all but
+ * read and write errors are a BUG() to ioat_eh(), as only a driver's own mistake can cause them.
  */
 static void halt(struct ioat *ioat, unsigned int number, uint32_t error)
 {

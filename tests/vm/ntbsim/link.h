@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The link between two NTBs. It carries when both ends have a client, both have enabled it (NTB_CTL_DISABLE), nothing
- * holds it down, and that has been so for the time that training takes. What the status registers show is the same,
- * unless they are stuck.
+ * The link between two NTBs. It carries when both ends have a client, both have enabled it
+ * (NTB_CTL_DISABLE), nothing holds it down, and that has been so for the time that training takes.
+ * What the status registers show is the same, unless they are stuck.
  */
 #ifndef NTBSIM_LINK_H
 #define NTBSIM_LINK_H
@@ -16,7 +16,10 @@ struct ntb;
 #define LINK_NEVER UINT64_MAX
 
 struct link {
-	/* All state of both NTBs. For reading while bytes cross, so that a change waits for those that are under way. */
+	/*
+	 * All state of both NTBs. For reading while bytes cross, so that a change waits for those
+	 * that are under way.
+	 */
 	pthread_rwlock_t lock;
 	struct ntb *ntb[2];
 	bool attached[2];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ntbsim - an Intel Skylake NTB and an I/OAT DMA engine for each of two QEMU machines, over vfio-user. See README.md.
+ * ntbsim - an Intel Skylake NTB and an I/OAT DMA engine for each of two QEMU machines, over
+ * vfio-user. See README.md.
  */
 #include <errno.h>
 #include <getopt.h>

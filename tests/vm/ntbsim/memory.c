@@ -134,7 +134,10 @@ static bool all_there(const struct memory *mem, uint64_t address, size_t len, bo
 	__atomic_store_n((type *)(void *)to, __atomic_load_n((const type *)(const void *)from, __ATOMIC_RELAXED), \
 			 __ATOMIC_RELEASE)
 
-/* The guests look at these bytes while we move them: an index that is written must not be seen half. */
+/*
+ * The guests look at these bytes while we move them: an index that is written must not be seen
+ * half.
+ */
 static void move(uint8_t *to, const uint8_t *from, size_t len)
 {
 	bool aligned = !(((uintptr_t)to | (uintptr_t)from) & (len - 1));

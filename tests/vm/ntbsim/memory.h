@@ -38,8 +38,8 @@ int memory_write(struct memory *mem, uint64_t address, const void *data, size_t 
 /*
  * memory_copy() - from one guest's memory to the same or another's
  *
- * Aligned units of 1, 2, 4 and 8 bytes arrive in one piece. What was copied is visible before anything that the
- * caller does next, as with posted writes on PCI Express.
+ * Aligned units of 1, 2, 4 and 8 bytes arrive in one piece. What was copied is visible before
+ * anything that the caller does next, as with posted writes on PCI Express.
  *
  * Return: 0, MEMORY_NO_SOURCE or MEMORY_NO_TARGET; then nothing has been touched.
  */

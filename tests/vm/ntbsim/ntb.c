@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The registers of one NTB. An access lies within one register, or is refused; writes change the writable bits in place
- * and then do what the register's row says.
+ * The registers of one NTB. An access lies within one register, or is refused; writes change the
+ * writable bits in place and then do what the register's row says.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -52,7 +52,10 @@ static void fire(struct ntb *ntb, uint64_t bits)
 		device_interrupt(&ntb->dev, ntb->reg[NTB_VECTORS + __builtin_ctzll(bits)]);
 }
 
-/* A message for each edge of "pending and not masked": one that finds the bit set is swallowed, see ntb_db_clear(). */
+/*
+ * A message for each edge of "pending and not masked": one that finds the bit set is swallowed, see
+ * ntb_db_clear().
+ */
 void ntb_raise(struct ntb *ntb, uint64_t bits)
 {
 	uint64_t old = ntb_value(ntb, NTB_IM_STATUS, 8);
@@ -73,7 +76,10 @@ static void control_written(struct ntb *ntb, const struct ntb_register *row, uns
 	link_update(ntb->link);
 }
 
-/* "Reserved bits dictated by the size of the memory claimed by the BAR": the base is aligned to the window. */
+/*
+ * "Reserved bits dictated by the size of the memory claimed by the BAR": the base is aligned to the
+ * window.
+ */
 static void xbase_written(struct ntb *ntb, const struct ntb_register *row, unsigned int at, uint64_t old)
 {
 	unsigned int bar = (at - row->offset) / NTB_WINDOW_STEP ? 4 : 2;
@@ -87,7 +93,9 @@ static void status_written(struct ntb *ntb, const struct ntb_register *row, unsi
 	set_value(ntb, at, old & ~ntb_value(ntb, at, 8), 8);
 }
 
-/* ntb_db_clear_mask(): what is pending while its mask bit goes from set to clear causes an event. */
+/*
+ * ntb_db_clear_mask(): what is pending while its mask bit goes from set to clear causes an event.
+ */
 static void mask_written(struct ntb *ntb, const struct ntb_register *row, unsigned int at, uint64_t old)
 {
 	fire(ntb, old & ~ntb_value(ntb, at, 8) & ntb_value(ntb, NTB_IM_STATUS, 8));

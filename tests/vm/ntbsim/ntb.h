@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* One end of a bridge: registers, doorbells, scratchpads, and the windows into the guest's memory. */
+/*
+ * One end of a bridge: registers, doorbells, scratchpads, and the windows into the guest's memory.
+ */
 #ifndef NTBSIM_NTB_H
 #define NTBSIM_NTB_H
 
@@ -27,7 +29,10 @@ int ntb_init(struct ntb *ntb, struct link *link, unsigned int side, unsigned int
 void ntb_raise(struct ntb *ntb, uint64_t bits);
 bool ntb_enabled(const struct ntb *ntb);
 void ntb_show_link(struct ntb *ntb, bool up);
-/* An access to registers, of the own CPU or a DMA engine beside it; false if there is no such register. */
+/*
+ * An access to registers, of the own CPU or a DMA engine beside it; false if there is no such
+ * register.
+ */
 bool ntb_write_register(struct ntb *ntb, uint64_t offset, const void *data, size_t len);
 
 /* Under the link's lock, for reading is enough. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Registers of the Intel Skylake NTB. Offsets and bits as in drivers/ntb/hw/intel/ntb_hw_gen3.h and ntb_hw_intel.h; what
- * those files leave open is as Intel's public description of the same bridge's first generation has it (Xeon C5500/C3500
- * datasheet, volume 1, document 323103, chapter 3: the drivers' comments say which register there is which here).
+ * Registers of the Intel Skylake NTB. Offsets and bits as in drivers/ntb/hw/intel/ntb_hw_gen3.h and
+ * ntb_hw_intel.h; what those files leave open is as Intel's public description of the same bridge's
+ * first generation has it (Xeon C5500/C3500 datasheet, volume 1, document 323103, chapter 3: the
+ * drivers' comments say which register there is which here).
  *
  * "Internal" (IM) is the side of the own processor, "external" (EM) the side of the link.
  */
@@ -48,7 +49,10 @@
 #define NTB_LINK_BIT		32	/* GEN3_DB_LINK */
 #define NTB_MSIX_VECTORS	33	/* GEN3_DB_MSIX_VECTOR_COUNT */
 
-/* Where the windows are on the link: XEON_B2B_BAR2_ADDR64, XEON_B2B_BAR4_ADDR64. 64-bit, prefetchable. */
+/*
+ * Where the windows are on the link: XEON_B2B_BAR2_ADDR64, XEON_B2B_BAR4_ADDR64. 64-bit,
+ * prefetchable.
+ */
 #define NTB_EM_BASE1		0x2000000000000000ull
 #define NTB_EM_BASE2		0x4000000000000000ull
 #define NTB_EM_FLAGS		0xc

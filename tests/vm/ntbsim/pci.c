@@ -7,7 +7,9 @@
 #define CAPABILITIES	0x10	/* status: there is a list of them */
 #define ID_EXPRESS	0x10
 #define ID_MSIX		0x11
-/* An endpoint integrated in the root complex, as both devices are (capability version 2, type 9). */
+/*
+ * An endpoint integrated in the root complex, as both devices are (capability version 2, type 9).
+ */
 #define EXPRESS_FLAGS	0x0092
 
 void pci_put(struct pci *pci, unsigned int offset, uint64_t value, size_t len)

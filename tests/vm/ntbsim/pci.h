@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Configuration space of an endpoint: what the client reads once, and the few registers that mean something later.
- * Base addresses reach us as ordinary writes. The MSI-X table is the client's; we only say where it would be.
+ * Configuration space of an endpoint: what the client reads once, and the few registers that mean
+ * something later. Base addresses reach us as ordinary writes. The MSI-X table is the client's; we
+ * only say where it would be.
  */
 #ifndef NTBSIM_PCI_H
 #define NTBSIM_PCI_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The vfio-user protocol, as far as QEMU speaks it to a PCI device: messages over a stream socket, host byte order.
- * Layouts as in QEMU's docs/interop/vfio-user.rst, whose structures are those of linux/vfio.h.
+ * The vfio-user protocol, as far as QEMU speaks it to a PCI device: messages over a stream socket,
+ * host byte order. Layouts as in QEMU's docs/interop/vfio-user.rst, whose structures are those of
+ * linux/vfio.h.
  */
 #ifndef NTBSIM_PROTOCOL_H
 #define NTBSIM_PROTOCOL_H
@@ -149,7 +150,8 @@ struct vfu_message {
 /*
  * vfu_receive() - wait for a message
  *
- * Return: 0, -ECONNRESET at the end of the stream, -EPROTO when it makes no sense (the stream is then lost).
+ * Return: 0, -ECONNRESET at the end of the stream, -EPROTO when it makes no sense (the stream is
+ * then lost).
  */
 int vfu_receive(int fd, struct vfu_message *msg);
 /* Close what nobody has taken. */
@@ -158,7 +160,10 @@ void vfu_release(struct vfu_message *msg);
 /* Answer, unless the sender wants none. @error is an errno, 0 for success. */
 int vfu_reply(int fd, const struct vfu_header *to, int error, const void *body, size_t len);
 
-/* Have the client write to the guest's bus: how an interrupt message gets in. Its reply needs no waiting for. */
+/*
+ * Have the client write to the guest's bus: how an interrupt message gets in. Its reply needs no
+ * waiting for.
+ */
 int vfu_dma_write(int fd, uint16_t id, uint64_t address, const void *data, size_t len);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Counters and states as JSON. Every counter is always there, so that a reader's spelling mistake is an error. */
+/*
+ * Counters and states as JSON. Every counter is always there, so that a reader's spelling mistake
+ * is an error.
+ */
 #include "stats.h"
 #include "world.h"
 

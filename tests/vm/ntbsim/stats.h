@@ -6,7 +6,10 @@
 
 struct world;
 
-/* Add what is known of all devices ("devices": name -> counter -> value) and links ("links": list) to an object. */
+/*
+ * Add what is known of all devices ("devices": name -> counter -> value) and links ("links": list)
+ * to an object.
+ */
 void stats_add(struct world *world, cJSON *to);
 /* Counter -> meaning. */
 void stats_explain(cJSON *to);

@@ -4,7 +4,9 @@
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-/* A stream socket that listens at @path, where nothing else is then; a negative errno if it can't. */
+/*
+ * A stream socket that listens at @path, where nothing else is then; a negative errno if it can't.
+ */
 int listen_at(const char *path);
 
 #endif

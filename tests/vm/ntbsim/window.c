@@ -21,8 +21,9 @@ bool window_open(const struct ntb *ntb)
 }
 
 /*
- * What one limit register leaves of a window that begins at @base: nothing if it is equal, up to itself if it lies in
- * the window, and otherwise it is not in force (datasheet, SBAR4LMT, its notes).
+ * What one limit register leaves of a window that begins at @base: nothing if it is equal, up to
+ * itself if it lies in the window, and otherwise it is not in force (datasheet, SBAR4LMT, its
+ * notes).
  */
 static uint64_t limited(uint64_t limit, uint64_t base, uint64_t size)
 {
@@ -37,9 +38,10 @@ static uint64_t least(uint64_t a, uint64_t b)
 }
 
 /*
- * ntb_hw_gen3.c writes two limits. That of the external BAR counts from the window's place on the link. That of the
- * internal BAR is set to the same place to close the window (gen3_setup_b2b_mw), but to the sum of the own BAR's base
- * and the size to open it (intel_ntb3_mw_set_trans): it is held against both.
+ * ntb_hw_gen3.c writes two limits. That of the external BAR counts from the window's place on the
+ * link. That of the internal BAR is set to the same place to close the window (gen3_setup_b2b_mw),
+ * but to the sum of the own BAR's base and the size to open it (intel_ntb3_mw_set_trans): it is
+ * held against both.
  */
 uint64_t window_room(const struct ntb *ntb, unsigned int bar)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Through the windows: BAR 2 and BAR 4 of an NTB are places in the memory behind its peer, as far as the peer's
- * translation and limit registers let them be. All under the link's lock, for reading.
+ * Through the windows: BAR 2 and BAR 4 of an NTB are places in the memory behind its peer, as far
+ * as the peer's translation and limit registers let them be. All under the link's lock, for
+ * reading.
  */
 #ifndef NTBSIM_WINDOW_H
 #define NTBSIM_WINDOW_H
@@ -25,8 +26,9 @@ void window_write(struct ntb *ntb, unsigned int bar, uint64_t offset, const void
 /*
  * A DMA engine's. @memory is the engine's view of its guest.
  *
- * A write is posted: what the far side refuses is lost there and nobody hears of it. Only a source that can't be read,
- * or a dead link if it is switched so, is an error. A read that can't be answered is one.
+ * A write is posted: what the far side refuses is lost there and nobody hears of it. Only a source
+ * that can't be read, or a dead link if it is switched so, is an error. A read that can't be
+ * answered is one.
  *
  * Return: 0, WINDOW_READ_ERROR or WINDOW_WRITE_ERROR.
  */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * engine.c - the DMA engine by itself: copies in chains, the last of each with an interrupt, and so many chains under way. The end of one issues the
- * next, with no thread in between. From memory to memory, or through the window of a bridge to memory behind it.
+ * engine.c - the DMA engine by itself: copies in chains, the last of each with an interrupt, and so
+ * many chains under way. The end of one issues the next, with no thread in between. From memory to
+ * memory, or through the window of a bridge to memory behind it.
  */
 #include <linux/bottom_half.h>
 #include <linux/completion.h>
@@ -11,8 +12,9 @@
 #include "nb.h"
 
 /*
- * bench_variant.arg: copies of a chain, buffers, and whether it goes through a window. &bench_variant.depth is that of copies. As many as
- * NB_SLICES buffers are slices of the large blocks.
+ * bench_variant.arg: copies of a chain, buffers, and whether it goes through a window.
+ * &bench_variant.depth is that of copies. As many as NB_SLICES buffers are slices of the large
+ * blocks.
  */
 #define NB_SLICES			(BENCH_LARGE * BENCH_LARGE_SIZE / BENCH_MB)
 #define NB_ARG(_chain, _bufs, _through)	((_chain) | (_bufs) << 8 | (_through) << 16)
@@ -22,7 +24,8 @@
 
 struct nb_engine {
 	struct dma_chan		*chan;
-	struct bench_mem	mem[2];		/* from, to: the same as those of streams; or to what is behind the window */
+	/* from, to: the same as those of streams; or to what is behind the window */
+	struct bench_mem	mem[2];
 	dma_addr_t		dma[2][BENCH_MEM_MAX];
 	u32			mapped[2];	/* pages */
 	struct nb_window	window;

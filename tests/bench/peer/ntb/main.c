@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kfi_bench_ntb - ntb_transport and a DMA engine inside the kernel, measured by kfi_bench. It uses nothing of kfabric.
+ * kfi_bench_ntb - ntb_transport and a DMA engine inside the kernel, measured by kfi_bench. It uses
+ * nothing of kfabric.
  */
 #include <linux/module.h>
 #include "nb.h"

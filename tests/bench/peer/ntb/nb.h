@@ -11,10 +11,10 @@
 
 /**
  * struct nb_window - the way of an engine through the windows of a bridge of ours
- * @dev:	the engine's device
- * @dma:	the windows, for it; @len: bytes mapped of each
- * @at:		where it writes each block
- * @bus:	blocks that are mapped for the other end's device, @shown of them, @size bytes each
+ * @dev: the engine's device
+ * @dma: the windows, for it; @len: bytes mapped of each
+ * @at: where it writes each block
+ * @bus: blocks that are mapped for the other end's device, @shown of them, @size bytes each
  */
 struct nb_window {
 	struct device	*dev;
@@ -27,7 +27,9 @@ struct nb_window {
 
 int nb_window_init(void);	/* both ends of a bridge that nobody has, if there is one */
 void nb_window_exit(void);
-/* The way to the blocks of @mem, or to as many of ours, whose pages @mem gets. Waits for the link. */
+/*
+ * The way to the blocks of @mem, or to as many of ours, whose pages @mem gets. Waits for the link.
+ */
 int nb_window_open(struct nb_window *w, struct device *dev, struct bench_mem *mem);
 void nb_window_close(struct nb_window *w);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * transport.c - ntb_transport, the kernel's own messages over an NTB: round trips and streams of messages between both ends of a
- * bridge, from tasklet to tasklet. The receiver puts each message into a buffer of its own and looks at its number.
+ * transport.c - ntb_transport, the kernel's own messages over an NTB: round trips and streams of
+ * messages between both ends of a bridge, from tasklet to tasklet. The receiver puts each message
+ * into a buffer of its own and looks at its number.
  *
  * One run at a time; the handlers of a run are done when its last message has come.
  */
@@ -36,7 +37,10 @@ static struct nb_run {
 	int			err;
 } nb_run;
 
-/* A queue's senders have to take turns, and it counts behind the doorbell: without tasklets meanwhile there is only one. */
+/*
+ * A queue's senders have to take turns, and it counts behind the doorbell: without tasklets
+ * meanwhile there is only one.
+ */
 static int nb_send(int port, u32 number)
 {
 	struct nb_side *side = &nb_side[port];
@@ -56,7 +60,10 @@ static void nb_end(int err)
 	complete(&nb_run.done);
 }
 
-/* A message for the one who started: the answer, or none is wanted. For the other: the next of the stream, or to be sent back. */
+/*
+ * A message for the one who started: the answer, or none is wanted. For the other: the next of the
+ * stream, or to be sent back.
+ */
 static void nb_got(int port, u32 number)
 {
 	int err = number == nb_run.next ? 0 : -EBADMSG;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * window.c - windows of a bridge of our own, set up as any client of such a bridge does it: memory that is mapped for the device of port 1 and
- * translated while the link is up. The DMA engine of port 0 writes there through the bridge, as a provider's does.
+ * window.c - windows of a bridge of our own, set up as any client of such a bridge does it: memory
+ * that is mapped for the device of port 1 and translated while the link is up. The DMA engine of
+ * port 0 writes there through the bridge, as a provider's does.
  *
- * It is memory of ours that lies behind a window; or, where the last window is larger than the others, all memory, from 0 on.
+ * It is memory of ours that lies behind a window; or, where the last window is larger than the
+ * others, all memory, from 0 on.
  */
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
@@ -139,7 +141,9 @@ static int nb_window_map(struct nb_window *w, int i)
 	return 0;
 }
 
-/* Blocks of our memory, one behind the other, and those that don't fit any more in the next window */
+/*
+ * Blocks of our memory, one behind the other, and those that don't fit any more in the next window
+ */
 static int nb_place_ours(struct nb_window *w, struct bench_mem *mem, u32 i)
 {
 	u32 each = NB_VIEW / mem->size, window = i / each, at = i % each * mem->size;

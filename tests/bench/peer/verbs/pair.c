@@ -17,7 +17,10 @@ void rv_fail(struct rv_pair *pair, int err)
 
 /* ---- rdma_cm ---- */
 
-/* A request comes to the listener; the identifier of the connection takes over from there, with the same end. */
+/*
+ * A request comes to the listener; the identifier of the connection takes over from there, with the
+ * same end.
+ */
 static int rv_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct rv_end *end = id->context;

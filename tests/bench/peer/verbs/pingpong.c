@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * pingpong.c - round trips: threads that sleep on both ends, softirq on both ends, or one thread that polls both.
+ * pingpong.c - round trips: threads that sleep on both ends, softirq on both ends, or one thread
+ * that polls both.
  *
- * The request carries a number, which the answer must bring back. Whoever has got a message answers first and posts its receive
- * again then.
+ * The request carries a number, which the answer must bring back. Whoever has got a message answers
+ * first and posts its receive again then.
  */
 #include <linux/kthread.h>
 #include <linux/slab.h>

@@ -2,9 +2,10 @@
 /*
  * rv.h - the limit of kfi_verbs: verbs used inside the kernel as directly as they can be.
  *
- * Two queue pairs in two namespaces, connected by rdma_cm, each with a completion queue of its own that is polled in softirq, or by
- * who waits. Work requests are prepared once and posted as often as they are needed; receives are there before anything comes;
- * short payload is given inline; few sends are reported.
+ * Two queue pairs in two namespaces, connected by rdma_cm, each with a completion queue of its own
+ * that is polled in softirq, or by who waits. Work requests are prepared once and posted as often
+ * as they are needed; receives are there before anything comes; short payload is given inline; few
+ * sends are reported.
  */
 #ifndef _KFI_BENCH_RV_H
 #define _KFI_BENCH_RV_H
@@ -14,7 +15,8 @@
 #include <rdma/rdma_cm.h>
 #include "../verbs.h"
 
-#define RV_INLINE	64	/* payload up to this long is given to the device with the request */
+/* payload up to this long is given to the device with the request */
+#define RV_INLINE	64
 #define RV_READS	8	/* under way at once */
 
 /**
@@ -33,8 +35,8 @@ struct rv_end {
 
 /**
  * struct rv_pair - a connection, both ends of it
- * @end:	index 0 in the first namespace has called index 1 in the second
- * @done:	a run has ended, or failed with @err
+ * @end: index 0 in the first namespace has called index 1 in the second
+ * @done: a run has ended, or failed with @err
  */
 struct rv_pair {
 	struct rv_end		end[2];
@@ -66,7 +68,10 @@ struct rv_region {
 
 typedef void rv_done(struct ib_cq *cq, struct ib_wc *wc);
 
-/* @sends, @recvs: work requests of each end under way; @poll: who looks for completions. On failure nothing is left. */
+/*
+ * @sends, @recvs: work requests of each end under way; @poll: who looks for completions. On failure
+ * nothing is left.
+ */
 int rv_pair_open(struct rv_pair *pair, struct bench_env *env, u32 sends, u32 recvs, enum ib_poll_context poll);
 void rv_pair_stop(struct rv_pair *pair);	/* every request has come back after it */
 void rv_pair_close(struct rv_pair *pair);

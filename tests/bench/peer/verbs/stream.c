@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * stream.c - many messages one after the other, or blocks written to the other node's memory. A thread posts them, as many as
- * there is room for, one by one or in chains.
+ * stream.c - many messages one after the other, or blocks written to the other node's memory. A
+ * thread posts them, as many as there is room for, one by one or in chains.
  *
- * A message needs a receive at the other end. The receiver, which works in softirq, looks at each, posts its receive again, with
- * others, and grants the sender so many more by an empty message now and then. Nobody takes part in a write: an empty message
- * behind the last one tells that all of them have come.
+ * A message needs a receive at the other end. The receiver, which works in softirq, looks at each,
+ * posts its receive again, with others, and grants the sender so many more by an empty message now
+ * and then. Nobody takes part in a write: an empty message behind the last one tells that all of
+ * them have come.
  *
- * Blocks are all reported: then siw copies them to TCP, which is faster than what it does with the pages of others. Its report of
- * a write says no more than that TCP has it, and how much TCP should have it can't know; so there the answer to an empty read
- * behind each write says when there is room for another.
+ * Blocks are all reported: then siw copies them to TCP, which is faster than what it does with the
+ * pages of others. Its report of a write says no more than that TCP has it, and how much TCP should
+ * have it can't know; so there the answer to an empty read behind each write says when there is
+ * room for another.
  */
 #include <linux/slab.h>
 #include <linux/wait.h>
@@ -22,9 +24,10 @@
 
 /**
  * struct stream - all of it
- * @depth:	messages under way; @chain: posted at once; @signal: every so many are reported
- * @posted: @ended: @granted: @got: messages since the beginning; @until: @got, then the run has ended, at @end
- * @fresh:	receives used and not posted again, @nfresh of them, with @freshest the last
+ * @depth: messages under way; @chain: posted at once; @signal: every so many are reported
+ * @posted: @ended: @granted: @got: messages since the beginning; @until: @got, then the run has
+ *	ended, at @end
+ * @fresh: receives used and not posted again, @nfresh of them, with @freshest the last
  */
 struct stream {
 	struct rv_pair		pair;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Hostile guests: random accesses, descriptors, maps and messages, the sanitizers looking on. What no window shows must stay
- * as it was. And a crowd: all threads that there are in life, at once.
+ * Hostile guests: random accesses, descriptors, maps and messages, the sanitizers looking on. What
+ * no window shows must stay as it was. And a crowd: all threads that there are in life, at once.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -73,7 +73,10 @@ static void touch(struct device *dev)
 		dev->ops->read(dev, bar, offset, data, len);
 }
 
-/* What b shows of itself is closed again whenever b's own registers have been at play: only a is hostile. */
+/*
+ * What b shows of itself is closed again whenever b's own registers have been at play: only a is
+ * hostile.
+ */
 static void show_some(void)
 {
 	open_window(&bed, 1, 2, SHOWN_FROM, SHOWN_SIZE);

@@ -109,7 +109,9 @@ void test_ioat(void)
 	bed_end(&bed);
 }
 
-/* A chain of one good descriptor and this one: the engine halts at it, says so, and takes no more. */
+/*
+ * A chain of one good descriptor and this one: the engine halts at it, says so, and takes no more.
+ */
 static void wrong(uint32_t error, uint32_t control, uint64_t target, uint64_t source, uint32_t size)
 {
 	events(bed.dma_event[0][0]);

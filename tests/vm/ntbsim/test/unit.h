@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Tests of the devices without QEMU: two hosts whose memory are files of our own, registers touched by calls. */
+/*
+ * Tests of the devices without QEMU: two hosts whose memory are files of our own, registers touched
+ * by calls.
+ */
 #ifndef NTBSIM_UNIT_H
 #define NTBSIM_UNIT_H
 
