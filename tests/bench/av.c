@@ -43,7 +43,8 @@ static kfi_addr_t av_ask(struct av *av, u32 i)
 	kfi_addr_t handle;
 
 	av_name(&sin, i);
-	return kfi_av_insert(av->node.av, &sin, 1, &handle, 0, NULL) == 1 ? handle : KFI_ADDR_NOTAVAIL;
+	return kfi_av_insert(av->node.av, &sin, 1, &handle, 0, NULL) == 1 ? handle :
+									    KFI_ADDR_NOTAVAIL;
 }
 
 static s64 av_run(void *priv, u32 ops)
@@ -70,7 +71,9 @@ static void av_close(void *priv)
 
 static void *av_open(struct bench_env *env, const struct bench_variant *v)
 {
-	static const struct kb_kind kind = { .prov = "sockets", .type = KFI_EP_RDM, .style = KB_POLL };
+	static const struct kb_kind kind = {
+		.prov = "sockets", .type = KFI_EP_RDM, .style = KB_POLL,
+	};
 	struct av *av = kzalloc(sizeof(*av), GFP_KERNEL);
 	int ret;
 	u32 i;

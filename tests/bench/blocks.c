@@ -24,7 +24,11 @@ struct blocks {
 static struct kfi_msg blk_msg(const struct kvec *vec, kfi_addr_t addr)
 {
 	return (struct kfi_msg) {
-		.type = KFI_KVEC, .msg_iov = vec, .iov_count = 1, .addr = addr, .context = vec->iov_base,
+		.type = KFI_KVEC,
+		.msg_iov = vec,
+		.iov_count = 1,
+		.addr = addr,
+		.context = vec->iov_base,
 	};
 }
 
@@ -152,7 +156,8 @@ static int blk_prepare(struct blocks *blk, struct bench_env *env)
 	answer.style = KB_HANDLER;
 	ret = kb_node_open(&blk->node[0], env, 0, blk->kind, KFI_CQ_FORMAT_CONTEXT, NULL, NULL);
 	if (!ret)
-		ret = kb_node_open(&blk->node[1], env, 1, &answer, KFI_CQ_FORMAT_DATA, blk_handler, blk);
+		ret = kb_node_open(&blk->node[1], env, 1, &answer, KFI_CQ_FORMAT_DATA, blk_handler,
+				   blk);
 	if (!ret)
 		ret = kb_join(blk->node, blk->kind, blk->ep, blk->addr);
 	for (i = 0; i < blk->dst.count && !ret; i++)
@@ -190,7 +195,8 @@ static void *blk_open(struct bench_env *env, const struct bench_variant *v)
 	}
 
 const struct bench_variant kb_verbs_send_msg = BLOCKS("msg-send", BENCH_MB, "verbs", KFI_EP_MSG);
-const struct bench_variant kb_verbs_send_bare = BLOCKS("bare-send", BENCH_MB, "verbs", KFI_EP_MSG, KB_BARE);
+const struct bench_variant kb_verbs_send_bare = BLOCKS("bare-send", BENCH_MB, "verbs", KFI_EP_MSG,
+						       KB_BARE);
 const struct bench_variant kb_verbs_send_rdm = BLOCKS("rdm-send", BENCH_MB, "verbs", KFI_EP_RDM);
 const struct bench_variant kb_ntb_send_msg = BLOCKS("msg-send", BENCH_MB, "ntb", KFI_EP_MSG);
 const struct bench_variant kb_ntb_send_rdm = BLOCKS("rdm-send", BENCH_MB, "ntb", KFI_EP_RDM);

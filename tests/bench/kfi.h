@@ -63,7 +63,8 @@ int kb_node_open(struct kb_node *node, struct bench_env *env, int side, const st
 void kb_node_close(struct kb_node *node);
 int kb_ep_open(struct kb_node *node, struct kfi_info *info, struct kfid_ep **ep);
 int kb_know(struct kb_node *node, struct kfid_ep *peer, kfi_addr_t *addr);
-int kb_join(struct kb_node node[2], const struct kb_kind *kind, struct kfid_ep *ep[2], kfi_addr_t addr[2]);
+int kb_join(struct kb_node node[2], const struct kb_kind *kind, struct kfid_ep *ep[2],
+	    kfi_addr_t addr[2]);
 int kb_cq_error(struct kfid_cq *cq);
 
 static inline void kb_close(struct kfid *fid)

@@ -61,7 +61,8 @@ static ssize_t run_write(struct file *file, const char __user *user, size_t len,
 	if (copy_from_user(line, user, len))
 		return -EFAULT;
 	line[len] = 0;
-	if (sscanf(line, "%39s %u %u %7s", name, &rounds, &ms, clock) < 3 || !rounds || !ms || ms > 1000)
+	if (sscanf(line, "%39s %u %u %7s", name, &rounds, &ms, clock) < 3 || !rounds || !ms ||
+	    ms > 1000)
 		return -EINVAL;
 	mutex_lock(&bench_lock);
 	bench_text.len = 0;

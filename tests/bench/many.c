@@ -66,7 +66,8 @@ static int many_asked(struct many *many, u64 number)
 	return 0;
 }
 
-static void many_received(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+static void many_received(struct kfid_cq *cq, struct kfi_cqe *cqe,
+			  const struct kfi_cq_err_entry *wc)
 {
 	struct many_recv *recv = container_of(cqe, struct many_recv, cqe);
 	struct many *many = recv->many;
@@ -105,7 +106,8 @@ static s64 many_run(void *priv, u32 ops)
 	return many->err ?: start;
 }
 
-static int many_receive(struct many *many, struct kfid_ep *ep, struct many_recv *recv, u32 count, kfi_addr_t back)
+static int many_receive(struct many *many, struct kfid_ep *ep, struct many_recv *recv, u32 count,
+			kfi_addr_t back)
 {
 	int ret = 0;
 
@@ -140,7 +142,8 @@ static int many_prepare(struct many *many, struct bench_env *env, u32 count)
 	s64 took;
 
 	for (i = 0; i < 2 && !ret; i++)
-		ret = kb_node_open(&many->node[i], env, i, &kind[i], KFI_CQ_FORMAT_CONTEXT, NULL, NULL);
+		ret = kb_node_open(&many->node[i], env, i, &kind[i], KFI_CQ_FORMAT_CONTEXT, NULL,
+				   NULL);
 	if (!ret)
 		ret = kb_ep_open(&many->node[0], many->node[0].info, &many->ep);
 	if (!ret)

@@ -23,7 +23,8 @@ struct match {
 
 static int match_post(struct match *m, u32 i)
 {
-	return kfi_trecv(m->ep[1], &m->buf[i], sizeof(m->buf[i]), NULL, KFI_ADDR_UNSPEC, i, 0, &m->buf[i]);
+	return kfi_trecv(m->ep[1], &m->buf[i], sizeof(m->buf[i]), NULL, KFI_ADDR_UNSPEC, i, 0,
+			 &m->buf[i]);
 }
 
 static int match_one(struct match *m, u32 i)
@@ -70,7 +71,9 @@ static void match_close(void *priv)
 /* Receives that wait, each for a tag of its own. */
 static int match_prepare(struct match *m, struct bench_env *env)
 {
-	static const struct kb_kind kind = { .prov = "loop", .type = KFI_EP_RDM, .style = KB_POLL, .size = 16384 };
+	static const struct kb_kind kind = {
+		.prov = "loop", .type = KFI_EP_RDM, .style = KB_POLL, .size = 16384
+	};
 	u32 i;
 	int ret = 0;
 

@@ -87,7 +87,8 @@ static void turn_run(struct turn *t, u32 round, struct bench_text *text)
 	if (ns < 0)
 		turn_failed(t, text, ns);
 	else
-		say(text, "%s %u %u %lld %lld\n", t->v->name, round, t->ops, ns, t->v->cpu ? t->v->cpu(t->priv) : ns);
+		say(text, "%s %u %u %lld %lld\n", t->v->name, round, t->ops, ns,
+		    t->v->cpu ? t->v->cpu(t->priv) : ns);
 }
 
 /* "CASE", or "CASE/VARIANT" for one of its variants alone, to look at with a profiler. */
@@ -103,8 +104,8 @@ static const struct bench_case *bench_find(const char *name, const char **only)
 	return NULL;
 }
 
-static u32 bench_open(struct turn *turn, struct bench_env *env, const struct bench_case *c, const char *only,
-		      u32 ms, struct bench_text *text)
+static u32 bench_open(struct turn *turn, struct bench_env *env, const struct bench_case *c,
+		      const char *only, u32 ms, struct bench_text *text)
 {
 	u32 count = 0;
 	int i;
@@ -118,7 +119,8 @@ static u32 bench_open(struct turn *turn, struct bench_env *env, const struct ben
 	return count;
 }
 
-int bench_measure(struct bench_env *env, const char *name, u32 rounds, u32 ms, struct bench_text *text)
+int bench_measure(struct bench_env *env, const char *name, u32 rounds, u32 ms,
+		  struct bench_text *text)
 {
 	const char *only;
 	const struct bench_case *c = bench_find(name, &only);

@@ -28,7 +28,8 @@ struct bench_case {
 
 extern const struct bench_case bench_cases[];	/* cases.c; ends without a name */
 
-int bench_measure(struct bench_env *env, const char *name, u32 rounds, u32 ms, struct bench_text *text);
+int bench_measure(struct bench_env *env, const char *name, u32 rounds, u32 ms,
+		  struct bench_text *text);
 void bench_list(struct seq_file *seq);
 
 #endif /* _KFI_BENCH_MEASURE_H */

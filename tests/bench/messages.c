@@ -109,7 +109,8 @@ static int msgs_send(struct msgs *ms, u32 number, bool more)
 	};
 
 	*(u32 *)buf = number;
-	return kfi_sendmsg(ms->ep[0], &msg, KFI_COMPLETION | KFI_INJECT_COMPLETE | (more ? KFI_MORE : 0));
+	return kfi_sendmsg(ms->ep[0], &msg,
+			   KFI_COMPLETION | KFI_INJECT_COMPLETE | (more ? KFI_MORE : 0));
 }
 
 static int msgs_wait(struct msgs *ms)
@@ -191,7 +192,8 @@ static int msgs_post_all(struct msgs *ms)
 	int ret = 0;
 
 	if (msgs_multi(ms))
-		ret = kfi_setopt(&ms->ep[1]->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &min, sizeof(min));
+		ret = kfi_setopt(&ms->ep[1]->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &min,
+				 sizeof(min));
 	for (i = 0; i < count && !ret; i++)
 		ret = msgs_post(ms, ms->in + i * size, i + 1 < count);
 	return ret;
@@ -209,7 +211,8 @@ static int msgs_prepare(struct msgs *ms, struct bench_env *env)
 	answer.style = KB_HANDLER;
 	ret = kb_node_open(&ms->node[0], env, 0, ms->kind, KFI_CQ_FORMAT_CONTEXT, NULL, NULL);
 	if (!ret)
-		ret = kb_node_open(&ms->node[1], env, 1, &answer, KFI_CQ_FORMAT_DATA, msgs_handler, ms);
+		ret = kb_node_open(&ms->node[1], env, 1, &answer, KFI_CQ_FORMAT_DATA, msgs_handler,
+				   ms);
 	if (!ret)
 		ret = kb_join(ms->node, ms->kind, ms->ep, ms->addr);
 	return ret ?: msgs_post_all(ms);
@@ -243,15 +246,21 @@ static void *msgs_open(struct bench_env *env, const struct bench_variant *v)
 	}
 
 const struct bench_variant kb_messages = MSGS("kfi-messages", "sockets", KFI_EP_RDM);
-const struct bench_variant kb_messages_multi = MSGS("kfi-multirecv", "sockets", KFI_EP_RDM, .flags = KFI_MULTI_RECV);
+const struct bench_variant kb_messages_multi = MSGS("kfi-multirecv", "sockets", KFI_EP_RDM,
+						    .flags = KFI_MULTI_RECV);
 const struct bench_variant kb_messages_loop = MSGS("loop-messages", "loop", KFI_EP_RDM);
 const struct bench_variant kb_verbs_messages_msg = MSGS("msg-more", "verbs", KFI_EP_MSG);
 const struct bench_variant kb_verbs_messages_rdm = MSGS("rdm-more", "verbs", KFI_EP_RDM);
 const struct bench_variant kb_verbs_messages_bare = MSGS("bare-more", "verbs", KFI_EP_MSG, KB_BARE);
-const struct bench_variant kb_verbs_single_bare = MSGS("bare-single", "verbs", KFI_EP_MSG, KB_BARE, .flags = MSGS_SINGLE);
-const struct bench_variant kb_verbs_single_msg = MSGS("msg-single", "verbs", KFI_EP_MSG, .flags = MSGS_SINGLE);
-const struct bench_variant kb_verbs_single_rdm = MSGS("rdm-single", "verbs", KFI_EP_RDM, .flags = MSGS_SINGLE);
+const struct bench_variant kb_verbs_single_bare = MSGS("bare-single", "verbs", KFI_EP_MSG, KB_BARE,
+						       .flags = MSGS_SINGLE);
+const struct bench_variant kb_verbs_single_msg = MSGS("msg-single", "verbs", KFI_EP_MSG,
+						      .flags = MSGS_SINGLE);
+const struct bench_variant kb_verbs_single_rdm = MSGS("rdm-single", "verbs", KFI_EP_RDM,
+						      .flags = MSGS_SINGLE);
 const struct bench_variant kb_ntb_messages_msg = MSGS("msg-more", "ntb", KFI_EP_MSG);
 const struct bench_variant kb_ntb_messages_rdm = MSGS("rdm-more", "ntb", KFI_EP_RDM);
-const struct bench_variant kb_ntb_single_msg = MSGS("msg-single", "ntb", KFI_EP_MSG, .flags = MSGS_SINGLE);
-const struct bench_variant kb_ntb_single_rdm = MSGS("rdm-single", "ntb", KFI_EP_RDM, .flags = MSGS_SINGLE);
+const struct bench_variant kb_ntb_single_msg = MSGS("msg-single", "ntb", KFI_EP_MSG,
+						    .flags = MSGS_SINGLE);
+const struct bench_variant kb_ntb_single_rdm = MSGS("rdm-single", "ntb", KFI_EP_RDM,
+						    .flags = MSGS_SINGLE);

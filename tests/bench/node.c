@@ -18,7 +18,8 @@ static struct kfi_info *kb_hints(const struct kb_kind *kind)
 	hints->ep_attr->protocol = kind->protocol;
 	hints->tx_attr->size = kind->size;
 	hints->rx_attr->size = kind->size;
-	hints->domain_attr->mr_mode = KFI_MR_PROV_KEY | KFI_MR_ALLOCATED | KFI_MR_VIRT_ADDR | KFI_MR_ENDPOINT;
+	hints->domain_attr->mr_mode = KFI_MR_PROV_KEY | KFI_MR_ALLOCATED | KFI_MR_VIRT_ADDR |
+				      KFI_MR_ENDPOINT;
 	hints->fabric_attr->prov_name = kstrdup(kind->prov, GFP_KERNEL);
 	if (hints->fabric_attr->prov_name)
 		return hints;
@@ -45,15 +46,16 @@ static struct kb_place kb_place(const struct bench_env *env, int side, const str
 	return (struct kb_place) { env->net[side], env->node[side] };
 }
 
-static int kb_getinfo(const struct kb_place *place, const struct kb_kind *kind, struct kfi_info **info)
+static int kb_getinfo(const struct kb_place *place, const struct kb_kind *kind,
+		      struct kfi_info **info)
 {
 	struct kfi_info *hints = kb_hints(kind);
 	int ret;
 
 	if (!hints)
 		return -ENOMEM;
-	ret = kfi_getinfo_net(place->net, KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION), place->node, NULL,
-			      place->node ? KFI_SOURCE : 0, hints, info);
+	ret = kfi_getinfo_net(place->net, KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION),
+			      place->node, NULL, place->node ? KFI_SOURCE : 0, hints, info);
 	kfi_freeinfo(hints);
 	return ret;
 }
@@ -67,7 +69,8 @@ static int kb_cq_open(struct kb_node *node, const struct kb_kind *kind, enum kfi
 		attr.wait_obj = KFI_WAIT_QUEUE;
 	else
 		attr.flags = kind->style == KB_POLL ? KFI_CQ_DIRECT : KFI_CQ_SOFTIRQ;
-	return kfi_cq_open(node->domain, &attr, &node->cq, kind->style == KB_HANDLER ? handler : NULL, context);
+	return kfi_cq_open(node->domain, &attr, &node->cq,
+			   kind->style == KB_HANDLER ? handler : NULL, context);
 }
 
 static int kb_node_rest(struct kb_node *node, struct net *net, const struct kb_kind *kind,
@@ -229,7 +232,8 @@ static int kb_connect(struct kb_node node[2], struct kfid_ep *ep[2])
  * One endpoint on each node, and the way to the other. On failure the caller closes what was
  * opened.
  */
-int kb_join(struct kb_node node[2], const struct kb_kind *kind, struct kfid_ep *ep[2], kfi_addr_t addr[2])
+int kb_join(struct kb_node node[2], const struct kb_kind *kind, struct kfid_ep *ep[2],
+	    kfi_addr_t addr[2])
 {
 	int i, ret = 0;
 

@@ -256,7 +256,8 @@ static int pp_prepare(struct pp *pp, struct bench_env *env)
 	for (i = 0; i < 2 && !ret; i++) {
 		pp->side[i].pp = pp;
 		pp->side[i].nr = i;
-		ret = kb_node_open(&pp->node[i], env, i, pp->kind, KFI_CQ_FORMAT_CONTEXT, pp_handler, &pp->side[i]);
+		ret = kb_node_open(&pp->node[i], env, i, pp->kind, KFI_CQ_FORMAT_CONTEXT,
+				   pp_handler, &pp->side[i]);
 	}
 	if (!ret)
 		ret = kb_join(pp->node, pp->kind, pp->ep, pp->addr);
@@ -297,29 +298,46 @@ static void *pp_open(struct bench_env *env, const struct bench_variant *v)
 		.size	= 8,							\
 	}
 
-const struct bench_variant kb_pingpong_rdm_block = PINGPONG("kfi-rdm-block", "sockets", KFI_EP_RDM, KB_BLOCK);
-const struct bench_variant kb_pingpong_rdm_handler = PINGPONG("kfi-rdm-handler", "sockets", KFI_EP_RDM, KB_HANDLER);
-const struct bench_variant kb_pingpong_rdm_done = PINGPONG("kfi-rdm-done", "sockets", KFI_EP_RDM, KB_DONE);
-const struct bench_variant kb_pingpong_msg_block = PINGPONG("kfi-msg-block", "sockets", KFI_EP_MSG, KB_BLOCK);
-const struct bench_variant kb_pingpong_msg_handler = PINGPONG("kfi-msg-handler", "sockets", KFI_EP_MSG, KB_HANDLER);
-const struct bench_variant kb_pingpong_tag_block = PINGPONG("kfi-tagged-block", "sockets", KFI_EP_RDM, KB_BLOCK,
+const struct bench_variant kb_pingpong_rdm_block = PINGPONG("kfi-rdm-block", "sockets", KFI_EP_RDM,
+							    KB_BLOCK);
+const struct bench_variant kb_pingpong_rdm_handler = PINGPONG("kfi-rdm-handler", "sockets",
+							      KFI_EP_RDM, KB_HANDLER);
+const struct bench_variant kb_pingpong_rdm_done = PINGPONG("kfi-rdm-done", "sockets", KFI_EP_RDM,
+							   KB_DONE);
+const struct bench_variant kb_pingpong_msg_block = PINGPONG("kfi-msg-block", "sockets", KFI_EP_MSG,
+							    KB_BLOCK);
+const struct bench_variant kb_pingpong_msg_handler = PINGPONG("kfi-msg-handler", "sockets",
+							      KFI_EP_MSG, KB_HANDLER);
+const struct bench_variant kb_pingpong_tag_block = PINGPONG("kfi-tagged-block", "sockets",
+							    KFI_EP_RDM, KB_BLOCK,
 							    .flags = KFI_TAGGED);
-const struct bench_variant kb_pingpong_loop_done = PINGPONG("loop-done", "loop", KFI_EP_RDM, KB_DONE);
-const struct bench_variant kb_verbs_msg_block = PINGPONG("msg-block", "verbs", KFI_EP_MSG, KB_BLOCK);
-const struct bench_variant kb_verbs_rdm_block = PINGPONG("rdm-block", "verbs", KFI_EP_RDM, KB_BLOCK);
-const struct bench_variant kb_verbs_msg_handler = PINGPONG("msg-handler", "verbs", KFI_EP_MSG, KB_HANDLER);
+const struct bench_variant kb_pingpong_loop_done = PINGPONG("loop-done", "loop", KFI_EP_RDM,
+							    KB_DONE);
+const struct bench_variant kb_verbs_msg_block = PINGPONG("msg-block", "verbs", KFI_EP_MSG,
+							 KB_BLOCK);
+const struct bench_variant kb_verbs_rdm_block = PINGPONG("rdm-block", "verbs", KFI_EP_RDM,
+							 KB_BLOCK);
+const struct bench_variant kb_verbs_msg_handler = PINGPONG("msg-handler", "verbs", KFI_EP_MSG,
+							   KB_HANDLER);
 const struct bench_variant kb_verbs_msg_done = PINGPONG("msg-done", "verbs", KFI_EP_MSG, KB_DONE);
-const struct bench_variant kb_verbs_bare_block = PINGPONG("bare-block", "verbs", KFI_EP_MSG, KB_BLOCK, KB_BARE);
-const struct bench_variant kb_verbs_bare_handler = PINGPONG("bare-handler", "verbs", KFI_EP_MSG, KB_HANDLER, KB_BARE);
-const struct bench_variant kb_verbs_bare_done = PINGPONG("bare-done", "verbs", KFI_EP_MSG, KB_DONE, KB_BARE);
-const struct bench_variant kb_verbs_bare_poll = PINGPONG("bare-poll", "verbs", KFI_EP_MSG, KB_POLL, KB_BARE);
-const struct bench_variant kb_verbs_rdm_handler = PINGPONG("rdm-handler", "verbs", KFI_EP_RDM, KB_HANDLER);
+const struct bench_variant kb_verbs_bare_block = PINGPONG("bare-block", "verbs", KFI_EP_MSG,
+							  KB_BLOCK, KB_BARE);
+const struct bench_variant kb_verbs_bare_handler = PINGPONG("bare-handler", "verbs", KFI_EP_MSG,
+							    KB_HANDLER, KB_BARE);
+const struct bench_variant kb_verbs_bare_done = PINGPONG("bare-done", "verbs", KFI_EP_MSG, KB_DONE,
+							 KB_BARE);
+const struct bench_variant kb_verbs_bare_poll = PINGPONG("bare-poll", "verbs", KFI_EP_MSG, KB_POLL,
+							 KB_BARE);
+const struct bench_variant kb_verbs_rdm_handler = PINGPONG("rdm-handler", "verbs", KFI_EP_RDM,
+							   KB_HANDLER);
 const struct bench_variant kb_verbs_msg_poll = PINGPONG("msg-poll", "verbs", KFI_EP_MSG, KB_POLL);
 const struct bench_variant kb_verbs_rdm_poll = PINGPONG("rdm-poll", "verbs", KFI_EP_RDM, KB_POLL);
 const struct bench_variant kb_verbs_rdm_done = PINGPONG("rdm-done", "verbs", KFI_EP_RDM, KB_DONE);
 const struct bench_variant kb_ntb_msg_block = PINGPONG("msg-block", "ntb", KFI_EP_MSG, KB_BLOCK);
 const struct bench_variant kb_ntb_rdm_block = PINGPONG("rdm-block", "ntb", KFI_EP_RDM, KB_BLOCK);
-const struct bench_variant kb_ntb_msg_handler = PINGPONG("msg-handler", "ntb", KFI_EP_MSG, KB_HANDLER);
+const struct bench_variant kb_ntb_msg_handler = PINGPONG("msg-handler", "ntb", KFI_EP_MSG,
+							 KB_HANDLER);
 const struct bench_variant kb_ntb_msg_done = PINGPONG("msg-done", "ntb", KFI_EP_MSG, KB_DONE);
-const struct bench_variant kb_ntb_rdm_handler = PINGPONG("rdm-handler", "ntb", KFI_EP_RDM, KB_HANDLER);
+const struct bench_variant kb_ntb_rdm_handler = PINGPONG("rdm-handler", "ntb", KFI_EP_RDM,
+							 KB_HANDLER);
 const struct bench_variant kb_ntb_rdm_done = PINGPONG("rdm-done", "ntb", KFI_EP_RDM, KB_DONE);

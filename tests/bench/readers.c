@@ -89,7 +89,8 @@ static int readers_start(struct readers *rs)
 /* The queue is full: half of it is to be read before it goes on. */
 static int readers_wait_space(struct readers *rs, u32 posted)
 {
-	long left = wait_event_timeout(rs->space, posted - atomic_read(&rs->got) < READERS_QUEUE / 2 || READ_ONCE(rs->err),
+	long left = wait_event_timeout(rs->space,
+				       posted - atomic_read(&rs->got) < READERS_QUEUE / 2 || READ_ONCE(rs->err),
 				       BENCH_TIMEOUT);
 
 	return left ? READ_ONCE(rs->err) : -ETIMEDOUT;
@@ -101,7 +102,8 @@ static int readers_post(struct readers *rs)
 	ssize_t ret = 0;
 
 	while (posted < rs->total && !ret) {
-		ret = kfi_write(rs->ep[0], &rs->word, sizeof(rs->word), NULL, rs->addr[0], 0, kfi_mr_key(rs->mr), rs);
+		ret = kfi_write(rs->ep[0], &rs->word, sizeof(rs->word), NULL, rs->addr[0], 0,
+				kfi_mr_key(rs->mr), rs);
 		if (!ret)
 			posted++;
 		else if (ret == -EAGAIN)
@@ -145,13 +147,16 @@ static void readers_close(void *priv)
 
 static int readers_prepare(struct readers *rs, struct bench_env *env)
 {
-	static const struct kb_kind kind = { .prov = "loop", .type = KFI_EP_RDM, .style = KB_BLOCK, .size = READERS_QUEUE };
+	static const struct kb_kind kind = {
+		.prov = "loop", .type = KFI_EP_RDM, .style = KB_BLOCK, .size = READERS_QUEUE
+	};
 	int i, ret = 0;
 
 	for (i = 0; i < 2 && !ret; i++)
 		ret = kb_node_open(&rs->node[i], env, i, &kind, KFI_CQ_FORMAT_CONTEXT, NULL, NULL);
 	if (!ret)
-		ret = kfi_mr_reg(rs->node[1].domain, &rs->word, sizeof(rs->word), KFI_REMOTE_WRITE, 0, 0, 0, &rs->mr, NULL);
+		ret = kfi_mr_reg(rs->node[1].domain, &rs->word, sizeof(rs->word), KFI_REMOTE_WRITE,
+				 0, 0, 0, &rs->mr, NULL);
 	return ret ?: kb_join(rs->node, &kind, rs->ep, rs->addr);
 }
 

@@ -39,7 +39,8 @@ struct rma {
 };
 
 /* The blocks of one operation. Return: how many */
-static u32 rma_blocks(const struct rma *rma, const struct bench_mem *mem, u32 slot, struct kvec *vec)
+static u32 rma_blocks(const struct rma *rma, const struct bench_mem *mem, u32 slot,
+		      struct kvec *vec)
 {
 	u32 i;
 
@@ -53,7 +54,9 @@ static int rma_post(struct rma *rma, u32 i)
 	struct bench_mem *mem = &rma->local;
 	u32 slot = i % (mem->count / rma->each);
 	struct kfi_rma_iov there = {
-		.addr = kfi_mr_addr(rma->mr[slot]), .len = rma->each * mem->size, .key = kfi_mr_key(rma->mr[slot]),
+		.addr = kfi_mr_addr(rma->mr[slot]),
+		.len = rma->each * mem->size,
+		.key = kfi_mr_key(rma->mr[slot]),
 	};
 	struct kvec vec[BENCH_MEM_MAX];
 	struct kfi_msg_rma msg = {
@@ -195,7 +198,8 @@ static int rma_register(struct rma *rma)
 		ret = kfi_mr_regv(rma->node[1].domain, vec, rma_blocks(rma, &rma->remote, i, vec),
 				  KFI_REMOTE_READ | KFI_REMOTE_WRITE, 0, i, 0, &rma->mr[i], NULL);
 		if (!ret && rma->node[1].info->domain_attr->mr_mode & KFI_MR_ENDPOINT)
-			ret = kfi_mr_bind(rma->mr[i], &rma->ep[1]->fid, 0) ?: kfi_mr_enable(rma->mr[i]);
+			ret = kfi_mr_bind(rma->mr[i], &rma->ep[1]->fid, 0) ?:
+				      kfi_mr_enable(rma->mr[i]);
 	}
 	return ret;
 }
@@ -210,7 +214,8 @@ static int rma_place(struct rma *rma)
 
 	for (i = 0; i < mem->count; i++) {
 		do
-			ret = kfi_mem_alloc(rma->node[1].domain, mem->size, KFI_MEM_DIRECT, &rma->placed[i]);
+			ret = kfi_mem_alloc(rma->node[1].domain, mem->size, KFI_MEM_DIRECT,
+					    &rma->placed[i]);
 		while (ret == -EAGAIN && time_before(jiffies, until) && !msleep_interruptible(20));
 		if (ret)
 			return ret;
@@ -233,7 +238,8 @@ static int rma_prepare(struct rma *rma, struct bench_env *env, const struct benc
 	rma->local = bench_mem_first(large ? &env->large[0] : &env->mem[0], count, v->size);
 	rma->remote = bench_mem_first(large ? &env->large[1] : &env->mem[1], count, v->size);
 	for (i = 0; i < 2 && !ret; i++)
-		ret = kb_node_open(&rma->node[i], env, i, rma->kind, KFI_CQ_FORMAT_CONTEXT, NULL, NULL);
+		ret = kb_node_open(&rma->node[i], env, i, rma->kind, KFI_CQ_FORMAT_CONTEXT, NULL,
+				   NULL);
 	if (!ret && rma->kind->flags & RMA_PLACED)
 		ret = rma_place(rma);
 	if (!ret)
@@ -269,22 +275,38 @@ static void *rma_open(struct bench_env *env, const struct bench_variant *v)
 		.size	= _size,						\
 	}
 
-const struct bench_variant kb_write_copy = RMA("kfi-write", BENCH_DEPTH, BENCH_MB, "sockets", KFI_EP_RDM);
-const struct bench_variant kb_write_copy_msg = RMA("kfi-write-msg", BENCH_DEPTH, BENCH_MB, "sockets", KFI_EP_MSG);
-const struct bench_variant kb_write_splice = RMA("kfi-write-pages", BENCH_DEPTH, BENCH_MB, "sockets", KFI_EP_RDM, .flags = RMA_PAGES);
-const struct bench_variant kb_read = RMA("kfi-read", BENCH_DEPTH, BENCH_MB, "sockets", KFI_EP_RDM, .flags = RMA_READ);
-const struct bench_variant kb_verbs_write_msg = RMA("msg-write", BENCH_BLOCKS, BENCH_MB, "verbs", KFI_EP_MSG);
-const struct bench_variant kb_verbs_write_rdm = RMA("rdm-write", BENCH_BLOCKS, BENCH_MB, "verbs", KFI_EP_RDM);
-const struct bench_variant kb_verbs_write_msg_8 = RMA("msg-write-8", BENCH_BLOCKS, 8, "verbs", KFI_EP_MSG);
-const struct bench_variant kb_verbs_write_msg_4k = RMA("msg-write-4k", BENCH_BLOCKS, 4096, "verbs", KFI_EP_MSG);
-const struct bench_variant kb_verbs_write_rdm_8 = RMA("rdm-write-8", BENCH_BLOCKS, 8, "verbs", KFI_EP_RDM);
-const struct bench_variant kb_verbs_write_rdm_4k = RMA("rdm-write-4k", BENCH_BLOCKS, 4096, "verbs", KFI_EP_RDM);
-const struct bench_variant kb_ntb_write_msg = RMA("msg-write", BENCH_BLOCKS, BENCH_MB, "ntb", KFI_EP_MSG);
-const struct bench_variant kb_ntb_write_rdm = RMA("rdm-write", BENCH_BLOCKS, BENCH_MB, "ntb", KFI_EP_RDM);
-const struct bench_variant kb_ntb_write_msg_8 = RMA("msg-write-8", BENCH_BLOCKS, 8, "ntb", KFI_EP_MSG);
-const struct bench_variant kb_ntb_write_msg_4k = RMA("msg-write-4k", BENCH_BLOCKS, 4096, "ntb", KFI_EP_MSG);
-const struct bench_variant kb_ntb_write_rdm_8 = RMA("rdm-write-8", BENCH_BLOCKS, 8, "ntb", KFI_EP_RDM);
-const struct bench_variant kb_ntb_write_rdm_4k = RMA("rdm-write-4k", BENCH_BLOCKS, 4096, "ntb", KFI_EP_RDM);
+const struct bench_variant kb_write_copy = RMA("kfi-write", BENCH_DEPTH, BENCH_MB, "sockets",
+					       KFI_EP_RDM);
+const struct bench_variant kb_write_copy_msg = RMA("kfi-write-msg", BENCH_DEPTH, BENCH_MB,
+						   "sockets", KFI_EP_MSG);
+const struct bench_variant kb_write_splice = RMA("kfi-write-pages", BENCH_DEPTH, BENCH_MB,
+						 "sockets", KFI_EP_RDM, .flags = RMA_PAGES);
+const struct bench_variant kb_read = RMA("kfi-read", BENCH_DEPTH, BENCH_MB, "sockets", KFI_EP_RDM,
+					 .flags = RMA_READ);
+const struct bench_variant kb_verbs_write_msg = RMA("msg-write", BENCH_BLOCKS, BENCH_MB, "verbs",
+						    KFI_EP_MSG);
+const struct bench_variant kb_verbs_write_rdm = RMA("rdm-write", BENCH_BLOCKS, BENCH_MB, "verbs",
+						    KFI_EP_RDM);
+const struct bench_variant kb_verbs_write_msg_8 = RMA("msg-write-8", BENCH_BLOCKS, 8, "verbs",
+						      KFI_EP_MSG);
+const struct bench_variant kb_verbs_write_msg_4k = RMA("msg-write-4k", BENCH_BLOCKS, 4096, "verbs",
+						       KFI_EP_MSG);
+const struct bench_variant kb_verbs_write_rdm_8 = RMA("rdm-write-8", BENCH_BLOCKS, 8, "verbs",
+						      KFI_EP_RDM);
+const struct bench_variant kb_verbs_write_rdm_4k = RMA("rdm-write-4k", BENCH_BLOCKS, 4096, "verbs",
+						       KFI_EP_RDM);
+const struct bench_variant kb_ntb_write_msg = RMA("msg-write", BENCH_BLOCKS, BENCH_MB, "ntb",
+						  KFI_EP_MSG);
+const struct bench_variant kb_ntb_write_rdm = RMA("rdm-write", BENCH_BLOCKS, BENCH_MB, "ntb",
+						  KFI_EP_RDM);
+const struct bench_variant kb_ntb_write_msg_8 = RMA("msg-write-8", BENCH_BLOCKS, 8, "ntb",
+						    KFI_EP_MSG);
+const struct bench_variant kb_ntb_write_msg_4k = RMA("msg-write-4k", BENCH_BLOCKS, 4096, "ntb",
+						     KFI_EP_MSG);
+const struct bench_variant kb_ntb_write_rdm_8 = RMA("rdm-write-8", BENCH_BLOCKS, 8, "ntb",
+						    KFI_EP_RDM);
+const struct bench_variant kb_ntb_write_rdm_4k = RMA("rdm-write-4k", BENCH_BLOCKS, 4096, "ntb",
+						     KFI_EP_RDM);
 
 /*
  * Memory that the peer's engine writes to by itself: some behind the bridge's window, or with a
@@ -295,7 +317,9 @@ const struct bench_variant kb_ntb_write_rdm_4k = RMA("rdm-write-4k", BENCH_BLOCK
 
 const struct bench_variant kb_ntb_placed_msg = PLACED("msg-placed", BENCH_MB, KFI_EP_MSG);
 const struct bench_variant kb_ntb_placed_rdm = PLACED("rdm-placed", BENCH_MB, KFI_EP_RDM);
-const struct bench_variant kb_ntb_placed_long_msg = PLACED("msg-placed-long", BENCH_PLACED * BENCH_MB, KFI_EP_MSG);
-const struct bench_variant kb_ntb_placed_long_rdm = PLACED("rdm-placed-long", BENCH_PLACED * BENCH_MB, KFI_EP_RDM);
+const struct bench_variant kb_ntb_placed_long_msg = PLACED("msg-placed-long",
+							   BENCH_PLACED *BENCH_MB, KFI_EP_MSG);
+const struct bench_variant kb_ntb_placed_long_rdm = PLACED("rdm-placed-long",
+							   BENCH_PLACED *BENCH_MB, KFI_EP_RDM);
 const struct bench_variant kb_ntb_long_msg = LONG("msg-long", KFI_EP_MSG);
 const struct bench_variant kb_ntb_long_rdm = LONG("rdm-long", KFI_EP_RDM);

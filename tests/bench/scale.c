@@ -90,7 +90,8 @@ static void scale_copy_close(struct scale_copy *copy)
 	bench_mem_free(&copy->env.mem[1]);
 }
 
-static int scale_copy_open(struct scale_copy *copy, struct bench_env *env, const struct bench_variant *v)
+static int scale_copy_open(struct scale_copy *copy, struct bench_env *env,
+			   const struct bench_variant *v)
 {
 	int i, ret = 0;
 
@@ -146,10 +147,14 @@ static void *scale_open(struct bench_env *env, const struct bench_variant *v)
 	}
 
 const struct bench_variant kb_scale_messages = SCALE("kfi-messages", kb_messages, 64, 64);
-const struct bench_variant kb_scale_write = SCALE("kfi-write", kb_write_copy, BENCH_DEPTH, BENCH_MB);
+const struct bench_variant kb_scale_write = SCALE("kfi-write", kb_write_copy, BENCH_DEPTH,
+						  BENCH_MB);
 const struct bench_variant kb_scale_roundtrip = SCALE("kfi-roundtrip", kb_pingpong_rdm_block, 1, 8);
 const struct bench_variant kb_scale_atomics = SCALE("kfi-atomics", kb_atomics, 1, 8);
 const struct bench_variant kb_scale_counters = SCALE("kfi-counters", kb_counters, 1, 8);
-const struct bench_variant kb_scale_tcp_messages = SCALE("tcp-messages", bench_tcp_messages_single, 64, 64);
-const struct bench_variant kb_scale_tcp_stream = SCALE("tcp-stream", bench_tcp_stream_copy, BENCH_DEPTH, BENCH_MB);
-const struct bench_variant kb_scale_tcp_roundtrip = SCALE("tcp-roundtrip", bench_tcp_pingpong_block, 1, 8);
+const struct bench_variant kb_scale_tcp_messages = SCALE("tcp-messages", bench_tcp_messages_single,
+							 64, 64);
+const struct bench_variant kb_scale_tcp_stream = SCALE("tcp-stream", bench_tcp_stream_copy,
+						       BENCH_DEPTH, BENCH_MB);
+const struct bench_variant kb_scale_tcp_roundtrip = SCALE("tcp-roundtrip", bench_tcp_pingpong_block,
+							  1, 8);

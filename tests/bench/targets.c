@@ -25,8 +25,8 @@ static int target_add(struct target *target)
 	u64 one = 1, old = 0;
 	ssize_t ret;
 
-	ret = kfi_fetch_atomic(target->ep[0], &one, 1, NULL, &old, NULL, target->addr[0], 0, kfi_mr_key(target->mr), KFI_UINT64,
-			       KFI_SUM, target);
+	ret = kfi_fetch_atomic(target->ep[0], &one, 1, NULL, &old, NULL, target->addr[0], 0,
+			       kfi_mr_key(target->mr), KFI_UINT64, KFI_SUM, target);
 	if (ret)
 		return ret;
 	ret = kfi_cq_read(target->node[0].cq, &entry, 1);
@@ -48,7 +48,8 @@ static s64 atomics_run(void *priv, u32 ops)
 
 static bool target_counted(const struct target *target)
 {
-	return kfi_cntr_read(target->node[0].cntr) == target->done && kfi_cntr_read(target->node[1].cntr) == target->done;
+	return kfi_cntr_read(target->node[0].cntr) == target->done &&
+	       kfi_cntr_read(target->node[1].cntr) == target->done;
 }
 
 /* Nothing but the counters tells of a write. */
@@ -59,8 +60,8 @@ static s64 counters_run(void *priv, u32 ops)
 	int ret = 0;
 
 	for (; ops && !ret; ops--, target->done++)
-		ret = kfi_inject_write(target->ep[0], &target->done, sizeof(target->done), target->addr[0], 0,
-				       kfi_mr_key(target->mr));
+		ret = kfi_inject_write(target->ep[0], &target->done, sizeof(target->done),
+				       target->addr[0], 0, kfi_mr_key(target->mr));
 	start = bench_clock() - start;
 	if (ret)
 		return ret;
@@ -85,7 +86,9 @@ static void target_close(void *priv)
 
 static int target_prepare(struct target *target, struct bench_env *env, bool counted)
 {
-	static const struct kb_kind kind = { .prov = "loop", .type = KFI_EP_RDM, .style = KB_POLL, .caps = KFI_ATOMIC };
+	static const struct kb_kind kind = {
+		.prov = "loop", .type = KFI_EP_RDM, .style = KB_POLL, .caps = KFI_ATOMIC
+	};
 	int i, ret = 0;
 
 	/* One line of the cache: those of several targets lie side by side. */
@@ -93,12 +96,13 @@ static int target_prepare(struct target *target, struct bench_env *env, bool cou
 	if (!target->word)
 		return -ENOMEM;
 	for (i = 0; i < 2 && !ret; i++)
-		ret = kb_node_open(&target->node[i], env, i, &kind, KFI_CQ_FORMAT_CONTEXT, NULL, NULL);
+		ret = kb_node_open(&target->node[i], env, i, &kind, KFI_CQ_FORMAT_CONTEXT, NULL,
+				   NULL);
 	for (i = 0; i < 2 && !ret && counted; i++)
 		ret = kfi_cntr_open(target->node[i].domain, NULL, &target->node[i].cntr, NULL);
 	if (!ret)
-		ret = kfi_mr_reg(target->node[1].domain, target->word, sizeof(*target->word), KFI_REMOTE_READ | KFI_REMOTE_WRITE,
-				 0, 0, 0, &target->mr, NULL);
+		ret = kfi_mr_reg(target->node[1].domain, target->word, sizeof(*target->word),
+				 KFI_REMOTE_READ | KFI_REMOTE_WRITE, 0, 0, 0, &target->mr, NULL);
 	return ret ?: kb_join(target->node, &kind, target->ep, target->addr);
 }
 

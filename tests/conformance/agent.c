@@ -69,7 +69,8 @@ static void session_end(struct agent_session *s)
 
 	agent_reset(s, &open, &refused);
 	if (refused)
-		pr_err("kfi_conformance: agent: %llu objects of a driver that has gone can't be closed\n", refused);
+		pr_err("kfi_conformance: agent: %llu objects of a driver that has gone can't be closed\n",
+		       refused);
 	xa_destroy(&s->windows);
 	kvfree(s);
 }

@@ -20,7 +20,19 @@ int agent_start(struct net *net, unsigned int port);
 void agent_stop(void);
 
 enum agent_kind {
-	K_NONE, K_ANY, K_FABRIC, K_DOMAIN, K_EQ, K_CQ, K_CNTR, K_AV, K_EP, K_PEP, K_STX, K_MR, K_HANDLE
+	K_NONE,
+	K_ANY,
+	K_FABRIC,
+	K_DOMAIN,
+	K_EQ,
+	K_CQ,
+	K_CNTR,
+	K_AV,
+	K_EP,
+	K_PEP,
+	K_STX,
+	K_MR,
+	K_HANDLE
 };
 
 /**
@@ -112,8 +124,8 @@ void *agent_spare(struct agent_session *s, size_t len);
 /*
  * Make a vector of @type over @n segments. It may have to outlive the call, so its memory is spare.
  */
-int agent_vector(struct agent_session *s, unsigned int type, const struct far_seg *seg, size_t n, bool to_device,
-		 const void **vec);
+int agent_vector(struct agent_session *s, unsigned int type, const struct far_seg *seg, size_t n,
+		 bool to_device, const void **vec);
 void agent_forget_memory(struct agent_session *s);
 
 /* agent_post.c */

@@ -34,7 +34,8 @@ u64 agent_number(struct agent_session *s, struct kfid *fid)
 static struct kfid *find(struct agent_session *s, u64 number, enum agent_kind kind)
 {
 	if (number > FAR_OBJECTS && number <= FAR_OBJECTS + AGENT_HANDLES)
-		return kind == K_HANDLE || kind == K_ANY ? s->handle[number - FAR_OBJECTS - 1] : NULL;
+		return kind == K_HANDLE || kind == K_ANY ? s->handle[number - FAR_OBJECTS - 1] :
+							   NULL;
 	if (!number || number > FAR_OBJECTS || (kind != K_ANY && kind != s->object[number].kind))
 		return NULL;
 	return s->object[number].fid;
@@ -217,14 +218,16 @@ static s64 do_fabric(struct agent_call *c)
 {
 	struct kfid_fabric *fabric;
 
-	return OPEN_BY_INFO(c, fabric, kfi_fabric_net(c->s->net, info->fabric_attr, &fabric, CONTEXT(c)));
+	return OPEN_BY_INFO(c, fabric,
+			    kfi_fabric_net(c->s->net, info->fabric_attr, &fabric, CONTEXT(c)));
 }
 
 static s64 do_domain(struct agent_call *c)
 {
 	struct kfid_domain *domain;
 
-	return OPEN_BY_INFO(c, domain, kfi_domain(FID(c, 0, kfid_fabric), info, &domain, CONTEXT(c)));
+	return OPEN_BY_INFO(c, domain,
+			    kfi_domain(FID(c, 0, kfid_fabric), info, &domain, CONTEXT(c)));
 }
 
 static s64 do_ep(struct agent_call *c)
@@ -318,7 +321,8 @@ static s64 do_srx(struct agent_call *c)
 static s64 do_mr_alloc(struct agent_call *c)
 {
 	struct kfid_mr *mr;
-	s64 ret = OPEN(c, mr, kfi_mr_alloc(FID(c, 0, kfid_domain), c->arg[1], c->arg[2], &mr, CONTEXT(c)));
+	s64 ret = OPEN(c, mr,
+		       kfi_mr_alloc(FID(c, 0, kfid_domain), c->arg[1], c->arg[2], &mr, CONTEXT(c)));
 
 	if (!ret) {
 		c->val[1] = kfi_mr_key(mr);
@@ -465,7 +469,8 @@ static s64 do_shutdown(struct agent_call *c)
 
 static s64 do_limits(struct agent_call *c)
 {
-	return WITH_ROOM(c, sizeof(struct kfi_domain_limits), kfi_domain_limits(FID(c, 0, kfid_domain), room));
+	return WITH_ROOM(c, sizeof(struct kfi_domain_limits),
+			 kfi_domain_limits(FID(c, 0, kfid_domain), room));
 }
 
 static s64 do_av_insert(struct agent_call *c)
@@ -482,7 +487,8 @@ static s64 do_av_insertsvc(struct agent_call *c)
 	const char *node = far_take_str(&c->in), *service = far_take_str(&c->in);
 
 	return WITH_ROOM(c, sizeof(kfi_addr_t),
-			 kfi_av_insertsvc(FID(c, 0, kfid_av), node, service, room, c->arg[1], NULL));
+			 kfi_av_insertsvc(FID(c, 0, kfid_av), node, service, room, c->arg[1],
+					  NULL));
 }
 
 static s64 do_av_insertsym(struct agent_call *c)
@@ -492,8 +498,8 @@ static s64 do_av_insertsym(struct agent_call *c)
 	if (c->arg[1] > 64 || c->arg[2] > 64)
 		return -EPROTO;
 	return WITH_ROOM(c, c->arg[1] * c->arg[2] * sizeof(kfi_addr_t),
-			 kfi_av_insertsym(FID(c, 0, kfid_av), node, c->arg[1], service, c->arg[2], room, c->arg[3],
-					  NULL));
+			 kfi_av_insertsym(FID(c, 0, kfid_av), node, c->arg[1], service, c->arg[2],
+					  room, c->arg[3], NULL));
 }
 
 static s64 do_av_remove(struct agent_call *c)
@@ -501,7 +507,8 @@ static s64 do_av_remove(struct agent_call *c)
 	size_t bytes;
 	const void *addr = agent_rest(c, &bytes);
 
-	return kfi_av_remove(FID(c, 0, kfid_av), (kfi_addr_t *)addr, bytes / sizeof(kfi_addr_t), c->arg[1]);
+	return kfi_av_remove(FID(c, 0, kfid_av), (kfi_addr_t *)addr, bytes / sizeof(kfi_addr_t),
+			     c->arg[1]);
 }
 
 static s64 do_av_lookup(struct agent_call *c)
@@ -549,9 +556,11 @@ static s64 do_query_atomic(struct agent_call *c)
 	s64 ret;
 
 	if (c->obj[0]->fclass == KFI_CLASS_DOMAIN)
-		ret = kfi_query_atomic(FID(c, 0, kfid_domain), c->arg[1], c->arg[2], &attr, c->arg[3]);
+		ret = kfi_query_atomic(FID(c, 0, kfid_domain), c->arg[1], c->arg[2], &attr,
+				       c->arg[3]);
 	else
-		ret = kfi_ep_query_atomic(FID(c, 0, kfid_ep), c->arg[1], c->arg[2], &attr, c->arg[3]);
+		ret = kfi_ep_query_atomic(FID(c, 0, kfid_ep), c->arg[1], c->arg[2], &attr,
+					  c->arg[3]);
 	far_put(&c->out, &attr, sizeof(attr));
 	return ret;
 }

@@ -90,7 +90,8 @@ static s64 sync_one(struct agent_call *c)
 	w = xa_load(&c->s->windows, ch.window) ?: window_new(c->s, &ch);
 	if (!w)
 		return -EINVAL;
-	if (ch.lo > ch.hi || ch.hi > w->size || !far_runs_get(&c->in, ch.runs, w->mem, w->twin, w->size))
+	if (ch.lo > ch.hi || ch.hi > w->size ||
+	    !far_runs_get(&c->in, ch.runs, w->mem, w->twin, w->size))
 		return -EINVAL;
 	at = c->out.len;
 	ch.runs = 0;
@@ -196,7 +197,8 @@ static struct device *device_of(struct agent_session *s)
 
 	for (i = 1; i <= FAR_OBJECTS; i++)
 		if (s->object[i].fid && s->object[i].kind == K_DOMAIN &&
-		    !kfi_domain_limits(container_of(s->object[i].fid, struct kfid_domain, fid), &limits))
+		    !kfi_domain_limits(container_of(s->object[i].fid, struct kfid_domain, fid),
+				       &limits))
 			break;
 	return limits.dma_device;
 }
@@ -212,7 +214,8 @@ static int map(struct agent_session *s, struct spare *spare, size_t n, bool to_d
 	return 0;
 }
 
-static int set_segment(struct agent_session *s, unsigned int type, void *vec, size_t i, const struct far_seg *seg)
+static int set_segment(struct agent_session *s, unsigned int type, void *vec, size_t i,
+		       const struct far_seg *seg)
 {
 	struct scatterlist *sgl = vec;
 	struct bio_vec *bvec = vec;
@@ -236,8 +239,8 @@ static int set_segment(struct agent_session *s, unsigned int type, void *vec, si
 	return 0;
 }
 
-int agent_vector(struct agent_session *s, unsigned int type, const struct far_seg *seg, size_t n, bool to_device,
-		 const void **vec)
+int agent_vector(struct agent_session *s, unsigned int type, const struct far_seg *seg, size_t n,
+		 bool to_device, const void **vec)
 {
 	size_t size = type == KFI_SGL ? sizeof(struct scatterlist) : sizeof(struct kvec), i;
 	struct spare *spare;

@@ -24,8 +24,13 @@ struct posting {
 static ssize_t post_msg(const struct posting *o, bool rx)
 {
 	struct kfi_msg msg = {
-		.type = o->p.type, .msg_iov = o->vec, .iov_count = o->p.counts[0], .addr = o->p.addr,
-		.context = (void *)(uintptr_t)o->p.context, .data = o->p.data, .inv_key = o->p.inv_key,
+		.type = o->p.type,
+		.msg_iov = o->vec,
+		.iov_count = o->p.counts[0],
+		.addr = o->p.addr,
+		.context = (void *)(uintptr_t)o->p.context,
+		.data = o->p.data,
+		.inv_key = o->p.inv_key,
 	};
 
 	return rx ? kfi_recvmsg(o->ep, &msg, o->p.flags) : kfi_sendmsg(o->ep, &msg, o->p.flags);
@@ -34,9 +39,15 @@ static ssize_t post_msg(const struct posting *o, bool rx)
 static ssize_t post_tagged(const struct posting *o, bool rx)
 {
 	struct kfi_msg_tagged msg = {
-		.type = o->p.type, .msg_iov = o->vec, .iov_count = o->p.counts[0], .addr = o->p.addr,
-		.tag = o->p.tag, .ignore = o->p.ignore, .context = (void *)(uintptr_t)o->p.context,
-		.data = o->p.data, .inv_key = o->p.inv_key,
+		.type = o->p.type,
+		.msg_iov = o->vec,
+		.iov_count = o->p.counts[0],
+		.addr = o->p.addr,
+		.tag = o->p.tag,
+		.ignore = o->p.ignore,
+		.context = (void *)(uintptr_t)o->p.context,
+		.data = o->p.data,
+		.inv_key = o->p.inv_key,
 	};
 
 	return rx ? kfi_trecvmsg(o->ep, &msg, o->p.flags) : kfi_tsendmsg(o->ep, &msg, o->p.flags);
@@ -45,8 +56,13 @@ static ssize_t post_tagged(const struct posting *o, bool rx)
 static ssize_t post_rma(const struct posting *o, bool read)
 {
 	struct kfi_msg_rma msg = {
-		.type = o->p.type, .msg_iov = o->vec, .iov_count = o->p.counts[0], .addr = o->p.addr,
-		.rma_iov = o->rma, .rma_iov_count = o->p.rma_count, .context = (void *)(uintptr_t)o->p.context,
+		.type = o->p.type,
+		.msg_iov = o->vec,
+		.iov_count = o->p.counts[0],
+		.addr = o->p.addr,
+		.rma_iov = o->rma,
+		.rma_iov_count = o->p.rma_count,
+		.context = (void *)(uintptr_t)o->p.context,
 		.data = o->p.data,
 	};
 
@@ -56,17 +72,24 @@ static ssize_t post_rma(const struct posting *o, bool read)
 static ssize_t post_atomic(const struct posting *o, unsigned int kind)
 {
 	struct kfi_msg_atomic msg = {
-		.msg_iov = o->ioc[0], .iov_count = o->p.counts[0], .addr = o->p.addr, .rma_iov = o->rma_ioc,
-		.rma_iov_count = o->p.rma_count, .datatype = o->p.datatype, .op = o->p.op,
-		.context = (void *)(uintptr_t)o->p.context, .data = o->p.data,
+		.msg_iov = o->ioc[0],
+		.iov_count = o->p.counts[0],
+		.addr = o->p.addr,
+		.rma_iov = o->rma_ioc,
+		.rma_iov_count = o->p.rma_count,
+		.datatype = o->p.datatype,
+		.op = o->p.op,
+		.context = (void *)(uintptr_t)o->p.context,
+		.data = o->p.data,
 	};
 
 	if (kind == FAR_ATOMIC)
 		return kfi_atomicmsg(o->ep, &msg, o->p.flags);
 	if (kind == FAR_FETCH)
-		return kfi_fetch_atomicmsg(o->ep, &msg, o->ioc[2], NULL, o->p.counts[2], o->p.flags);
-	return kfi_compare_atomicmsg(o->ep, &msg, o->ioc[1], NULL, o->p.counts[1], o->ioc[2], NULL, o->p.counts[2],
-				     o->p.flags);
+		return kfi_fetch_atomicmsg(o->ep, &msg, o->ioc[2], NULL, o->p.counts[2],
+					   o->p.flags);
+	return kfi_compare_atomicmsg(o->ep, &msg, o->ioc[1], NULL, o->p.counts[1], o->ioc[2], NULL,
+				     o->p.counts[2], o->p.flags);
 }
 
 /* Operands of atomic operations; NULL if none are given */
@@ -163,7 +186,8 @@ s64 agent_post(struct agent_call *c)
 			ret = take_iocs(&o, i);
 	else
 		ret = agent_vector(c->s, o.p.type, o.seg[0], o.p.given[0],
-				   kind == FAR_SEND || kind == FAR_TSEND || kind == FAR_WRITE, &o.vec);
+				   kind == FAR_SEND || kind == FAR_TSEND || kind == FAR_WRITE,
+				   &o.vec);
 	return ret ?: post(&o, kind);
 }
 
@@ -184,8 +208,13 @@ int agent_take_mr(struct agent_call *c, struct kfi_mr_attr *attr)
 	if (ret)
 		return ret;
 	*attr = (struct kfi_mr_attr){
-		.type = m.type, .mr_iov = vec, .iov_count = m.count, .access = m.access, .offset = m.offset,
-		.requested_key = m.requested_key, .context = (void *)(uintptr_t)m.context,
+		.type = m.type,
+		.mr_iov = vec,
+		.iov_count = m.count,
+		.access = m.access,
+		.offset = m.offset,
+		.requested_key = m.requested_key,
+		.context = (void *)(uintptr_t)m.context,
 	};
 	if (!m.has_auth_key)
 		return 0;

@@ -55,7 +55,8 @@ s64 agent_eq_read(struct agent_call *c)
 
 s64 agent_eq_readerr(struct agent_call *c)
 {
-	struct kfi_eq_err_entry *e = agent_room(c, sizeof(*e) + min_t(u64, c->arg[1], AGENT_ROOM / 2));
+	struct kfi_eq_err_entry *e = agent_room(c,
+						sizeof(*e) + min_t(u64, c->arg[1], AGENT_ROOM / 2));
 	u64 number;
 	s64 ret;
 
@@ -117,7 +118,8 @@ s64 agent_cq_read(struct agent_call *c)
 
 s64 agent_cq_readerr(struct agent_call *c)
 {
-	struct kfi_cq_err_entry *e = agent_room(c, sizeof(*e) + min_t(u64, c->arg[1], AGENT_ROOM / 2));
+	struct kfi_cq_err_entry *e = agent_room(c,
+						sizeof(*e) + min_t(u64, c->arg[1], AGENT_ROOM / 2));
 	s64 ret;
 
 	if (!e)

@@ -15,7 +15,9 @@ static int alias_of(struct test *t, struct kfid_ep *ep, struct kfid_ep **alias, 
 /* Where completions are for those who ask: the endpoint does not, its alias does. */
 static void defaults(struct test *t)
 {
-	struct node_opts opts = { .tx_bind = KFI_SELECTIVE_COMPLETION, .rx_bind = KFI_SELECTIVE_COMPLETION };
+	struct node_opts opts = {
+		.tx_bind = KFI_SELECTIVE_COMPLETION, .rx_bind = KFI_SELECTIVE_COMPLETION,
+	};
 	struct pair *p = pair_open(t, &opts, &opts);
 	struct kfid_ep *tx, *rx;
 	u8 *buf = test_zalloc(t, 128);
@@ -81,9 +83,14 @@ static void same(struct test *t)
 	REQUIRE(t, p && buf && !alias_of(t, p->b.ep, &alias, KFI_RECV | KFI_COMPLETION));
 	EXPECT_EQ(t, kfi_enable(alias), -EINVAL);
 	EXPECT_EQ(t, kfi_ep_bind(alias, &p->b.rxcq->fid, KFI_RECV), -KFI_EOPBADSTATE);
-	EXPECT_EQ(t, kfi_setopt(&alias->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &min, sizeof(min)), 0);
+	EXPECT_EQ(t,
+		  kfi_setopt(&alias->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &min,
+			     sizeof(min)),
+		  0);
 	min = 0;
-	EXPECT_EQ(t, kfi_getopt(&p->b.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &min, &len), 0);
+	EXPECT_EQ(t,
+		  kfi_getopt(&p->b.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &min, &len),
+		  0);
 	EXPECT_EQ(t, min, 4711);
 	EXPECT_EQ(t, kfi_getname(&alias->fid, name[0], &size[0]), 0);
 	EXPECT_EQ(t, kfi_getname(&p->b.ep->fid, name[1], &size[1]), 0);

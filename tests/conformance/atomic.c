@@ -7,7 +7,8 @@
 #include "atomic.h"
 
 const u64 kind_flag[KINDS] = { 0, KFI_FETCH_ATOMIC, KFI_COMPARE_ATOMIC };
-const u64 kind_comp[KINDS] = { KFI_ATOMIC | KFI_WRITE, KFI_ATOMIC | KFI_READ, KFI_ATOMIC | KFI_READ };
+const u64 kind_comp[KINDS] = { KFI_ATOMIC | KFI_WRITE, KFI_ATOMIC | KFI_READ,
+			       KFI_ATOMIC | KFI_READ };
 
 const struct int_type int_types[8] = {
 	{ KFI_INT8, 1, true }, { KFI_UINT8, 1, false }, { KFI_INT16, 2, true }, { KFI_UINT16, 2, false },
@@ -34,19 +35,22 @@ struct lab *lab_open(struct test *t, u64 access, const struct node_opts *b)
 	return l;
 }
 
-ssize_t lab_post(struct lab *l, enum kind how, unsigned int op, unsigned int type, size_t n, u64 addr, u64 key,
-		 void *ctx)
+ssize_t lab_post(struct lab *l, enum kind how, unsigned int op, unsigned int type, size_t n,
+		 u64 addr, u64 key, void *ctx)
 {
 	struct node *a = &l->p->a;
 
 	if (how == BASE)
 		return kfi_atomic(a->ep, l->v, n, NULL, a->peer, addr, key, type, op, ctx);
 	if (how == FETCH)
-		return kfi_fetch_atomic(a->ep, l->v, n, NULL, l->old, NULL, a->peer, addr, key, type, op, ctx);
-	return kfi_compare_atomic(a->ep, l->v, n, NULL, l->cmp, NULL, l->old, NULL, a->peer, addr, key, type, op, ctx);
+		return kfi_fetch_atomic(a->ep, l->v, n, NULL, l->old, NULL, a->peer, addr, key,
+					type, op, ctx);
+	return kfi_compare_atomic(a->ep, l->v, n, NULL, l->cmp, NULL, l->old, NULL, a->peer, addr,
+				  key, type, op, ctx);
 }
 
-int lab_do(struct lab *l, enum kind how, unsigned int op, unsigned int type, size_t n, u64 addr, u64 key)
+int lab_do(struct lab *l, enum kind how, unsigned int op, unsigned int type, size_t n, u64 addr,
+	   u64 key)
 {
 	struct test *t = l->t;
 	comp_t c = {};
@@ -152,10 +156,13 @@ static u64 model(unsigned int op, bool sign, u64 addr, u64 buf, u64 compare)
 static void random_values(struct test *t, u8 *p, size_t n, const struct int_type *i)
 {
 	for (; n--; p += i->size)
-		put(p, i, test_random(t, 3) ? test_random(t, 4) - 1ULL : (u64)test_random(t, U32_MAX) * 0x100000001ULL);
+		put(p, i,
+		    test_random(t, 3) ? test_random(t, 4) - 1ULL :
+					(u64)test_random(t, U32_MAX) * 0x100000001ULL);
 }
 
-static void one_op(struct lab *l, u8 *want, enum kind how, unsigned int op, const struct int_type *i)
+static void one_op(struct lab *l, u8 *want, enum kind how, unsigned int op,
+		   const struct int_type *i)
 {
 	struct test *t = l->t;
 	struct kfi_atomic_attr attr;
@@ -227,7 +234,8 @@ static void wide(struct test *t)
 	cmp = (u64 *)l->cmp;
 	old = (u64 *)l->old;
 	if (kfi_ep_query_atomic(l->p->a.ep, KFI_UINT128, KFI_SUM, &attr, 0)) {
-		EXPECT_EQ(t, lab_post(l, BASE, KFI_SUM, KFI_UINT128, 1, l->r.addr, l->r.key, l), -EOPNOTSUPP);
+		EXPECT_EQ(t, lab_post(l, BASE, KFI_SUM, KFI_UINT128, 1, l->r.addr, l->r.key, l),
+			  -EOPNOTSUPP);
 		return;
 	}
 	/* The lower word first, as on every machine that these tests run on. */
@@ -285,10 +293,17 @@ static void vectors(struct test *t)
 	to[0] = (struct kfi_rma_ioc){ l->r.addr + 80, 3, l->r.key };
 	to[1] = (struct kfi_rma_ioc){ l->r.addr + 23 * 8, 5, l->r.key };
 	msg = (struct kfi_msg_atomic){
-		.msg_iov = in, .iov_count = 2, .addr = l->p->a.peer, .rma_iov = to, .rma_iov_count = 2,
-		.datatype = KFI_UINT64, .op = KFI_CSWAP, .context = l,
+		.msg_iov = in,
+		.iov_count = 2,
+		.addr = l->p->a.peer,
+		.rma_iov = to,
+		.rma_iov_count = 2,
+		.datatype = KFI_UINT64,
+		.op = KFI_CSWAP,
+		.context = l,
 	};
-	POST(t, kfi_compare_atomicmsg(l->p->a.ep, &msg, with, NULL, 2, out, NULL, 2, KFI_COMPLETION));
+	POST(t,
+	     kfi_compare_atomicmsg(l->p->a.ep, &msg, with, NULL, 2, out, NULL, 2, KFI_COMPLETION));
 	REQUIRE(t, !WAIT_TX(&l->p->a, &c));
 	EXPECT_COMP(t, &c, l, KFI_ATOMIC | KFI_READ);
 	for (i = 0; i < 8; i++) {
@@ -309,18 +324,24 @@ static void inject(struct test *t)
 	REQUIRE(t, l);
 	v = (u64 *)l->v;
 	REQUIRE_EQ(t, kfi_query_atomic(l->p->a.domain, KFI_UINT64, KFI_SUM, &attr, 0), 0);
-	REQUIRE_EQ(t, kfi_getopt(&l->p->a.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_INJECT_ATOMIC_SIZE, &most, &len), 0);
+	REQUIRE_EQ(t,
+		   kfi_getopt(&l->p->a.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_INJECT_ATOMIC_SIZE, &most,
+			      &len),
+		   0);
 	n = most / 8;
 	REQUIRE(t, n > 0 && n <= LAB_LEN / 16);
 	for (i = 0; i < n; i++)
 		v[i] = i + 1;
-	POST(t, kfi_inject_atomic(l->p->a.ep, v, n, l->p->a.peer, l->r.addr, l->r.key, KFI_UINT64, KFI_SUM));
+	POST(t, kfi_inject_atomic(l->p->a.ep, v, n, l->p->a.peer, l->r.addr, l->r.key, KFI_UINT64,
+				  KFI_SUM));
 	memset(v, 0xff, n * 8);
 	for (i = 0; i < n; i++)
 		EXPECT(t, test_until(t, READ_ONCE(lab_words(l)[i]) == i + 1));
 	NONE_TX(&l->p->a);
-	EXPECT_EQ(t, kfi_inject_atomic(l->p->a.ep, v, most / 8 + 1, l->p->a.peer, l->r.addr, l->r.key, KFI_UINT64,
-				       KFI_SUM), n + 1 > attr.count ? -EMSGSIZE : -EINVAL);
+	EXPECT_EQ(t,
+		  kfi_inject_atomic(l->p->a.ep, v, most / 8 + 1, l->p->a.peer, l->r.addr, l->r.key,
+				    KFI_UINT64, KFI_SUM),
+		  n + 1 > attr.count ? -EMSGSIZE : -EINVAL);
 }
 
 /* ---- what is said about them ---- */
@@ -341,20 +362,31 @@ static void query(struct test *t)
 	for (how = BASE; how < KINDS; how++) {
 		for (op = 0; op < 30 && !t->failures; op++) {
 			for (type = 0; type < 30; type++) {
-				ret = kfi_ep_query_atomic(l->p->a.ep, type, op, &attr, kind_flag[how]);
-				EXPECT_EQ(t, kfi_query_atomic(l->p->a.domain, type, op, &dom, kind_flag[how]), ret);
+				ret = kfi_ep_query_atomic(l->p->a.ep, type, op, &attr,
+							  kind_flag[how]);
+				EXPECT_EQ(t,
+					  kfi_query_atomic(l->p->a.domain, type, op, &dom,
+							   kind_flag[how]),
+					  ret);
 				if (!ret)
-					EXPECT(t, attr.count && dom.count == attr.count && dom.size == attr.size);
+					EXPECT(t, attr.count && dom.count == attr.count &&
+							  dom.size == attr.size);
 				else
-					EXPECT_EQ(t, lab_post(l, how, op, type, 1, l->r.addr, l->r.key, l), -EOPNOTSUPP);
+					EXPECT_EQ(t,
+						  lab_post(l, how, op, type, 1, l->r.addr, l->r.key,
+							   l),
+						  -EOPNOTSUPP);
 				if (type >= KFI_FLOAT && type <= KFI_LONG_DOUBLE_COMPLEX)
 					EXPECT_EQ(t, ret, -EOPNOTSUPP);
 			}
 		}
 	}
-	EXPECT_EQ(t, kfi_ep_query_atomic(l->p->a.ep, KFI_INT8, KFI_SUM, &attr, KFI_FETCH_ATOMIC | KFI_COMPARE_ATOMIC),
+	EXPECT_EQ(t,
+		  kfi_ep_query_atomic(l->p->a.ep, KFI_INT8, KFI_SUM, &attr,
+				      KFI_FETCH_ATOMIC | KFI_COMPARE_ATOMIC),
 		  -KFI_EBADFLAGS);
-	EXPECT_EQ(t, kfi_query_atomic(l->p->a.domain, KFI_INT8, KFI_SUM, &attr, BIT_ULL(40)), -KFI_EBADFLAGS);
+	EXPECT_EQ(t, kfi_query_atomic(l->p->a.domain, KFI_INT8, KFI_SUM, &attr, BIT_ULL(40)),
+		  -KFI_EBADFLAGS);
 	NONE_TX(&l->p->a);
 }
 
@@ -367,23 +399,35 @@ static void limits(struct test *t)
 	enum kind how;
 
 	REQUIRE(t, l);
-	REQUIRE_EQ(t, kfi_getopt(&l->p->a.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_MAX_ATOMIC_SIZE, &most, &len), 0);
+	REQUIRE_EQ(t,
+		   kfi_getopt(&l->p->a.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_MAX_ATOMIC_SIZE, &most,
+			      &len),
+		   0);
 	for (how = BASE; how < KINDS; how++) {
 		unsigned int op = how == COMPARE ? KFI_MSWAP : KFI_BXOR;
 
 		for (i = 0; i < ARRAY_SIZE(int_types) && !t->failures; i++) {
 			const struct int_type *it = &int_types[i];
 
-			REQUIRE_EQ(t, kfi_ep_query_atomic(l->p->a.ep, it->type, op, &attr, kind_flag[how]), 0);
+			REQUIRE_EQ(t,
+				   kfi_ep_query_atomic(l->p->a.ep, it->type, op, &attr,
+						       kind_flag[how]),
+				   0);
 			EXPECT_EQ(t, attr.count, most / it->size);
 			REQUIRE(t, attr.count * it->size <= LAB_LEN / 2);
 			memset(l->v, 0xff, LAB_LEN);
 			memset(l->cmp, 0xff, LAB_LEN);
 			memset(l->far, 0, LAB_LEN);
-			EXPECT_EQ(t, lab_do(l, how, op, it->type, attr.count, l->r.addr, l->r.key), 0);
+			EXPECT_EQ(t, lab_do(l, how, op, it->type, attr.count, l->r.addr, l->r.key),
+				  0);
 			EXPECT_EQ(t, not_all(l->r.buf, attr.count * it->size, 0xff), -1);
-			EXPECT_EQ(t, lab_post(l, how, op, it->type, attr.count + 1, l->r.addr, l->r.key, l), -EMSGSIZE);
-			EXPECT_EQ(t, lab_post(l, how, op, it->type, SIZE_MAX, l->r.addr, l->r.key, l), -EMSGSIZE);
+			EXPECT_EQ(t,
+				  lab_post(l, how, op, it->type, attr.count + 1, l->r.addr,
+					   l->r.key, l),
+				  -EMSGSIZE);
+			EXPECT_EQ(t,
+				  lab_post(l, how, op, it->type, SIZE_MAX, l->r.addr, l->r.key, l),
+				  -EMSGSIZE);
 		}
 	}
 	NONE_TX(&l->p->a);
@@ -396,8 +440,10 @@ static void remote_data(struct test *t)
 	struct lab *l = lab_open(t, ALL_RIGHTS, &small);
 	struct kfi_ioc in;
 	struct kfi_rma_ioc to;
-	struct kfi_msg_atomic msg = { .msg_iov = &in, .iov_count = 1, .rma_iov = &to, .rma_iov_count = 1,
-				      .datatype = KFI_UINT64, .op = KFI_SUM };
+	struct kfi_msg_atomic msg = {
+		.msg_iov = &in, .iov_count = 1, .rma_iov = &to, .rma_iov_count = 1,
+		.datatype = KFI_UINT64, .op = KFI_SUM,
+	};
 	comp_t c;
 	int i;
 
@@ -494,8 +540,9 @@ static int add(void *arg)
 
 	while (ended < a->adds && !t->failures) {
 		for (; posted < a->adds && posted < ended + WINDOW; posted++)
-			POST(t, kfi_fetch_atomic(n->ep, &a->one, 1, NULL, &a->old[posted % WINDOW], NULL, n->peer,
-						 a->r.addr, a->r.key, KFI_UINT64, KFI_SUM, CTX(posted)));
+			POST(t, kfi_fetch_atomic(n->ep, &a->one, 1, NULL, &a->old[posted % WINDOW],
+						 NULL, n->peer, a->r.addr, a->r.key, KFI_UINT64,
+						 KFI_SUM, CTX(posted)));
 		if (WAIT_TX(n, &c) || !EXPECT_EQ(t, c.err, 0))
 			return -EIO;
 		/*
@@ -546,7 +593,8 @@ static int add_narrow(void *arg)
 	comp_t c;
 
 	for (i = 0; i < a->adds && !n->t->failures; i++) {
-		POST(n->t, kfi_atomic(n->ep, &one, 1, NULL, n->peer, a->r.addr + NARROW, a->r.key, KFI_UINT32, KFI_SUM, CTX(i)));
+		POST(n->t, kfi_atomic(n->ep, &one, 1, NULL, n->peer, a->r.addr + NARROW, a->r.key,
+				      KFI_UINT32, KFI_SUM, CTX(i)));
 		if (WAIT_TX(n, &c) || !EXPECT_EQ(n->t, c.err, 0))
 			return -EIO;
 	}
@@ -562,8 +610,8 @@ static int add_wide(void *arg)
 	comp_t c;
 
 	for (i = 0; i < a->adds && !n->t->failures; i++) {
-		POST(n->t, kfi_fetch_atomic(n->ep, &one, 1, NULL, &old, NULL, n->peer, a->r.addr, a->r.key, KFI_UINT64, KFI_SUM,
-					    CTX(i)));
+		POST(n->t, kfi_fetch_atomic(n->ep, &one, 1, NULL, &old, NULL, n->peer, a->r.addr,
+					    a->r.key, KFI_UINT64, KFI_SUM, CTX(i)));
 		if (WAIT_TX(n, &c) || !EXPECT_EQ(n->t, c.err, 0) || !EXPECT_EQ(n->t, (u32)old, i))
 			return -EIO;
 	}
@@ -613,9 +661,11 @@ static void mixed_with_rma(struct test *t)
 		mine[0] = i;
 		POST(t, lab_post(l, BASE, KFI_SUM, KFI_UINT64, 1, l->r.addr + 8, l->r.key, CTX(0)));
 		POST(t, kfi_write(a->ep, &mine[0], 8, NULL, a->peer, l->r.addr, l->r.key, CTX(1)));
-		POST(t, lab_post(l, FETCH, KFI_SUM, KFI_UINT64, 1, l->r.addr + 8, l->r.key, CTX(2)));
+		POST(t,
+		     lab_post(l, FETCH, KFI_SUM, KFI_UINT64, 1, l->r.addr + 8, l->r.key, CTX(2)));
 		POST(t, kfi_read(a->ep, &mine[1], 24, NULL, a->peer, l->r.addr, l->r.key, CTX(3)));
-		POST(t, kfi_write(a->ep, &mine[0], 8, NULL, a->peer, l->r.addr + 16, l->r.key, CTX(4)));
+		POST(t, kfi_write(a->ep, &mine[0], 8, NULL, a->peer, l->r.addr + 16, l->r.key,
+				  CTX(4)));
 		for (int k = 0; k < 5; k++) {
 			REQUIRE(t, !WAIT_TX(a, &c));
 			EXPECT_EQ(t, c.err, 0);

@@ -43,10 +43,11 @@ static inline u64 *lab_words(struct lab *l)
 }
 
 /* Post @n elements from the lab's memory. */
-ssize_t lab_post(struct lab *l, enum kind how, unsigned int op, unsigned int type, size_t n, u64 addr, u64 key,
-		 void *ctx);
+ssize_t lab_post(struct lab *l, enum kind how, unsigned int op, unsigned int type, size_t n,
+		 u64 addr, u64 key, void *ctx);
 /* Post, and wait for the end. Return: its error, positive. */
-int lab_do(struct lab *l, enum kind how, unsigned int op, unsigned int type, size_t n, u64 addr, u64 key);
+int lab_do(struct lab *l, enum kind how, unsigned int op, unsigned int type, size_t n, u64 addr,
+	   u64 key);
 
 /* All integer types of up to 64 bits */
 struct int_type {

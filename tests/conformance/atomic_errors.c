@@ -8,7 +8,8 @@
 #include "atomic.h"
 
 /* One of each kind ends with @err. */
-static void denied(struct lab *l, enum kind how, unsigned int type, size_t n, u64 addr, u64 key, int err)
+static void denied(struct lab *l, enum kind how, unsigned int type, size_t n, u64 addr, u64 key,
+		   int err)
 {
 	unsigned int op = how == COMPARE ? KFI_CSWAP_NE : KFI_ATOMIC_WRITE;
 	struct test *t = l->t;
@@ -20,7 +21,8 @@ static void denied(struct lab *l, enum kind how, unsigned int type, size_t n, u6
 	EXPECT_EQ(t, not_all(l->far, LAB_LEN, 0x5a), -1);
 	EXPECT_EQ(t, not_all(l->old, LAB_LEN, 0x77), -1);
 	if (t->failures)
-		FAIL(t, "kind %u, type %u, %zu elements at %#llx, key %#llx", how, type, n, addr, key);
+		FAIL(t, "kind %u, type %u, %zu elements at %#llx, key %#llx", how, type, n, addr,
+		     key);
 }
 
 static void still_adds(struct lab *l)
@@ -70,7 +72,8 @@ static void closed_key(struct test *t)
 /* To change needs the right to write, to learn that to read. */
 static void rights(struct test *t)
 {
-	struct lab *r = lab_open(t, KFI_REMOTE_READ, NULL), *w = lab_open(t, KFI_REMOTE_WRITE, NULL);
+	struct lab *r = lab_open(t, KFI_REMOTE_READ, NULL),
+		   *w = lab_open(t, KFI_REMOTE_WRITE, NULL);
 	enum kind how;
 
 	REQUIRE(t, r && w);
@@ -100,8 +103,10 @@ static void misaligned(struct test *t)
 		unsigned int op = how == COMPARE ? KFI_CSWAP : KFI_SUM;
 
 		for (i = 2; i < 8; i++)
-			EXPECT_EQ(t, lab_post(l, how, op, int_types[i].type, 1, l->r.addr + int_types[i].size / 2,
-					      l->r.key, l), -EINVAL);
+			EXPECT_EQ(t,
+				  lab_post(l, how, op, int_types[i].type, 1,
+					   l->r.addr + int_types[i].size / 2, l->r.key, l),
+				  -EINVAL);
 		for (i = 2; i < 8 && !(odd.addr & 1); i++)
 			denied(l, how, int_types[i].type, 2, odd.addr, odd.key, EINVAL);
 	}
@@ -116,8 +121,10 @@ static void half_wrong(struct test *t)
 	struct lab *l = lab_open(t, ALL_RIGHTS, NULL);
 	struct kfi_rma_ioc to[2];
 	struct kfi_ioc in = {}, out = {};
-	struct kfi_msg_atomic msg = { .msg_iov = &in, .iov_count = 1, .rma_iov = to, .rma_iov_count = 2,
-				      .datatype = KFI_UINT32, .op = KFI_ATOMIC_WRITE };
+	struct kfi_msg_atomic msg = {
+		.msg_iov = &in, .iov_count = 1, .rma_iov = to, .rma_iov_count = 2,
+		.datatype = KFI_UINT32, .op = KFI_ATOMIC_WRITE,
+	};
 	comp_t c;
 	int i;
 
@@ -132,7 +139,8 @@ static void half_wrong(struct test *t)
 	msg.context = l;
 	for (i = 0; i < 3; i++) {
 		to[0] = (struct kfi_rma_ioc){ l->r.addr, 2, l->r.key };
-		to[1] = (struct kfi_rma_ioc){ l->r.addr + LAB_LEN / 2 - 8 + 4 * (i > 0), 2, l->r.key + (i == 2) };
+		to[1] = (struct kfi_rma_ioc) { l->r.addr + LAB_LEN / 2 - 8 + 4 * (i > 0), 2,
+					      l->r.key + (i == 2) };
 		memset(l->far, 0x5a, LAB_LEN);
 		POST(t, kfi_fetch_atomicmsg(l->p->a.ep, &msg, &out, NULL, 1, KFI_COMPLETION));
 		REQUIRE(t, !WAIT_TX(&l->p->a, &c));
@@ -149,7 +157,9 @@ static void bad_posts(struct test *t)
 	size_t limit, i;
 	struct kfi_ioc in = {}, *many;
 	struct kfi_rma_ioc to, *far;
-	struct kfi_msg_atomic msg = { .iov_count = 1, .rma_iov_count = 1, .datatype = KFI_INT32, .op = KFI_SUM };
+	struct kfi_msg_atomic msg = {
+		.iov_count = 1, .rma_iov_count = 1, .datatype = KFI_INT32, .op = KFI_SUM
+	};
 	struct kfid_ep *ep;
 
 	REQUIRE(t, l);
@@ -170,9 +180,16 @@ static void bad_posts(struct test *t)
 	EXPECT_EQ(t, kfi_atomicmsg(ep, &msg, KFI_TAGGED), -KFI_EBADFLAGS);
 	EXPECT_EQ(t, kfi_atomicmsg(ep, &msg, KFI_MULTI_RECV), -KFI_EBADFLAGS);
 	EXPECT_EQ(t, kfi_fetch_atomicmsg(ep, &msg, &in, NULL, 1, KFI_INJECT), -KFI_EBADFLAGS);
-	EXPECT_EQ(t, kfi_fetch_atomicmsg(ep, &msg, &in, NULL, 1, KFI_REMOTE_CQ_DATA), -KFI_EBADFLAGS);
-	EXPECT_EQ(t, kfi_atomic(ep, l->v, 0, NULL, msg.addr, l->r.addr, l->r.key, KFI_INT32, KFI_SUM, NULL), -EINVAL);
-	EXPECT_EQ(t, kfi_atomic(ep, NULL, 1, NULL, msg.addr, l->r.addr, l->r.key, KFI_INT32, KFI_SUM, NULL), -EINVAL);
+	EXPECT_EQ(t, kfi_fetch_atomicmsg(ep, &msg, &in, NULL, 1, KFI_REMOTE_CQ_DATA),
+		  -KFI_EBADFLAGS);
+	EXPECT_EQ(t,
+		  kfi_atomic(ep, l->v, 0, NULL, msg.addr, l->r.addr, l->r.key, KFI_INT32, KFI_SUM,
+			     NULL),
+		  -EINVAL);
+	EXPECT_EQ(t,
+		  kfi_atomic(ep, NULL, 1, NULL, msg.addr, l->r.addr, l->r.key, KFI_INT32, KFI_SUM,
+			     NULL),
+		  -EINVAL);
 	msg.msg_iov = many;
 	msg.iov_count = limit;
 	msg.rma_iov = far;
@@ -206,7 +223,8 @@ static void without_capability(struct test *t)
 		denied(l, how, KFI_UINT64, 1, l->r.addr, l->r.key, EACCES);
 	EXPECT_EQ(t, kfi_ep_query_atomic(b->ep, KFI_UINT64, KFI_SUM, &attr, 0), -EOPNOTSUPP);
 	EXPECT_EQ(t, kfi_query_atomic(b->domain, KFI_UINT64, KFI_SUM, &attr, 0), -EOPNOTSUPP);
-	EXPECT_EQ(t, kfi_atomic(b->ep, l->v, 1, NULL, b->peer, 0, 1, KFI_UINT64, KFI_SUM, NULL), -EOPNOTSUPP);
+	EXPECT_EQ(t, kfi_atomic(b->ep, l->v, 1, NULL, b->peer, 0, 1, KFI_UINT64, KFI_SUM, NULL),
+		  -EOPNOTSUPP);
 	NONE_TX(b);
 	still_works(l->p);
 }
@@ -263,7 +281,8 @@ static void stream_post(struct stream *s, u32 until)
 	int ret;
 
 	while (s->posted < until && !s->refused && !t->failures) {
-		ret = lab_post(s->l, s->posted & 1, KFI_SUM, KFI_UINT64, 1, s->l->r.addr, s->l->r.key, CTX(s->posted));
+		ret = lab_post(s->l, s->posted & 1, KFI_SUM, KFI_UINT64, 1, s->l->r.addr,
+			       s->l->r.key, CTX(s->posted));
 		if (!ret)
 			s->posted++;
 		else if (ret != -EAGAIN)
@@ -284,7 +303,8 @@ static void stream_end(struct stream *s)
 	while (s->ended < s->posted && !t->failures) {
 		stream_read(s);
 		if (time_after(jiffies, until))
-			FAIL(t, "%u of %u operations have not ended", s->posted - s->ended, s->posted);
+			FAIL(t, "%u of %u operations have not ended", s->posted - s->ended,
+			     s->posted);
 		cond_resched();
 	}
 	EXPECT_EQ(t, bitmap_weight(s->seen, s->most), s->posted);

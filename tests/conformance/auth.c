@@ -104,7 +104,8 @@ static void other_key(struct test *t)
 		refused_send(&p->a, &p->b, buf);
 		refused_send(&p->b, &p->a, buf);
 		REQUIRE(t, !node_open_ep(t, third, 0, &b));
-		REQUIRE(t, !node_insert(third, &p->b, &third->peer) && !node_insert(&p->b, third, &p->b.peer));
+		REQUIRE(t, !node_insert(third, &p->b, &third->peer) &&
+				   !node_insert(&p->b, third, &p->b.peer));
 		transfer(third, &p->b, 1000, i);
 		transfer(&p->b, third, 1000, i);
 		refused_send(&p->a, &p->b, buf);
@@ -178,7 +179,8 @@ static void accepts(struct test *t)
 	struct event *ev = test_new(t, struct event);
 
 	REQUIRE(t, a && b && ev);
-	REQUIRE(t, !node_open(t, b, 1, &keyed) && !node_listen(b) && !node_open_ep(t, a, 0, &keyed));
+	REQUIRE(t,
+		!node_open(t, b, 1, &keyed) && !node_listen(b) && !node_open_ep(t, a, 0, &keyed));
 	EXPECT_EQ(t, kfi_connect(a->ep, b->addr, NULL, 0), 0);
 	REQUIRE(t, !WAIT_EVENT(b, ev));
 	REQUIRE_EQ(t, ev->type, KFI_CONNREQ);
@@ -205,7 +207,8 @@ static void offered(struct test *t)
 	REQUIRE(t, hints);
 	hints->ep_attr->auth_key = kstrdup(KEY, GFP_KERNEL);
 	hints->ep_attr->auth_key_size = strlen(KEY);
-	ret = kfi_getinfo_net(s->net, kfi_version(), s->node, NULL, s->node ? KFI_SOURCE : 0, hints, &info);
+	ret = kfi_getinfo_net(s->net, kfi_version(), s->node, NULL, s->node ? KFI_SOURCE : 0, hints,
+			      &info);
 	/* A datagram can't prove who sent it: no key, rather than one that protects nothing. */
 	if (t->type == KFI_EP_DGRAM)
 		EXPECT_EQ(t, ret, -ENODATA);

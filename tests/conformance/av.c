@@ -175,7 +175,8 @@ static void removed_outstanding(struct test *t)
 	old = p->a.peer;
 	for (i = 0; i < WAITING; i++) {
 		fill(tx + i * step, step, i);
-		REQUIRE(t, !POST(t, kfi_send(p->a.ep, tx + i * step, i & 1 ? step : 100, NULL, old, CTX(i))));
+		REQUIRE(t, !POST(t, kfi_send(p->a.ep, tx + i * step, i & 1 ? step : 100, NULL, old,
+					     CTX(i))));
 	}
 	REQUIRE_EQ(t, kfi_av_remove(p->a.av, &old, 1, 0), 0);
 	EXPECT_EQ(t, kfi_send(p->a.ep, tx, 8, NULL, old, CTX(99)), -EINVAL);
@@ -217,8 +218,9 @@ static bool wait_send(struct node *n, u8 *tx)
 		buf = tx + i * LONG;
 		len = waiting[i].len;
 		fill(buf, len, i);
-		if (waiting[i].tagged ? POST(t, kfi_tsend(n->ep, buf, len, NULL, n->peer, i, CTX(i)))
-				      : POST(t, kfi_send(n->ep, buf, len, NULL, n->peer, CTX(i))))
+		if (waiting[i].tagged ?
+			    POST(t, kfi_tsend(n->ep, buf, len, NULL, n->peer, i, CTX(i))) :
+			    POST(t, kfi_send(n->ep, buf, len, NULL, n->peer, CTX(i))))
 			return false;
 	}
 	return true;

@@ -170,7 +170,8 @@ static int send_run(void *arg)
  * A message of 1 MiB is coming. Was its receive cancelled? Then nothing of it lands there, and the
  * next one gets all.
  */
-static bool cancel_one(struct test *t, struct arrival *x, u8 *rx, u8 *next, u64 seed, unsigned int us)
+static bool cancel_one(struct test *t, struct arrival *x, u8 *rx, u8 *next, u64 seed,
+		       unsigned int us)
 {
 	struct worker *w = test_new(t, struct worker);
 	comp_t c = {}, tx = {};
@@ -206,7 +207,8 @@ static bool cancel_one(struct test *t, struct arrival *x, u8 *rx, u8 *next, u64 
 static void arriving(struct test *t)
 {
 	struct arrival x = {
-		.p = pair_open(t, NULL, NULL), .len = min_t(size_t, 1 << 20, t->info[0]->ep_attr->max_msg_size),
+		.p = pair_open(t, NULL, NULL),
+		.len = min_t(size_t, 1 << 20, t->info[0]->ep_attr->max_msg_size),
 	};
 	int i, n = t->w->quick ? 20 : 400, in_time = 0;
 	u8 *rx = test_pages(t, x.len), *next = test_pages(t, x.len);
@@ -214,7 +216,8 @@ static void arriving(struct test *t)
 	x.tx = test_pages(t, x.len);
 	REQUIRE(t, x.p && x.tx && rx && next);
 	for (i = 0; i < n && !t->failures; i++)
-		in_time += cancel_one(t, &x, rx, next, i, i % 4 ? test_random(t, 200 * (i % 16) + 1) : 0);
+		in_time += cancel_one(t, &x, rx, next, i,
+				      i % 4 ? test_random(t, 200 * (i % 16) + 1) : 0);
 	NONE_RX(&x.p->b);
 	NONE_TX(&x.p->a);
 	pr_info("    # cancel: %d of %d in time\n", in_time, n);

@@ -10,7 +10,8 @@ enum { FABRIC, DOMAIN, EQ, AV, TXCQ, RXCQ, CNTR, MR, HANDLE, PEP, EP, OTHER, OBJ
 /* Who has to be gone before. */
 static const u16 users[OBJECTS] = {
 	[FABRIC] = BIT(DOMAIN) | BIT(EQ) | BIT(PEP),
-	[DOMAIN] = BIT(AV) | BIT(TXCQ) | BIT(RXCQ) | BIT(CNTR) | BIT(MR) | BIT(HANDLE) | BIT(EP) | BIT(OTHER),
+	[DOMAIN] = BIT(AV) | BIT(TXCQ) | BIT(RXCQ) | BIT(CNTR) | BIT(MR) | BIT(HANDLE) | BIT(EP) |
+		   BIT(OTHER),
 	[EQ] = BIT(PEP) | BIT(EP) | BIT(OTHER),
 	[AV] = BIT(EP) | BIT(OTHER),
 	[TXCQ] = BIT(EP) | BIT(OTHER),
@@ -41,7 +42,8 @@ static int bind_cntr(struct node *n)
 	if (!EXPECT_EQ(n->t, kfi_cntr_open(n->domain, NULL, &z->cntr, NULL), 0))
 		return -EIO;
 	test_keep(n->t, &z->cntr->fid);
-	return EXPECT_EQ(n->t, kfi_ep_bind(n->ep, &z->cntr->fid, KFI_SEND | KFI_REMOTE_WRITE), 0) ? 0 : -EIO;
+	return EXPECT_EQ(n->t, kfi_ep_bind(n->ep, &z->cntr->fid, KFI_SEND | KFI_REMOTE_WRITE), 0) ?
+	       0 : -EIO;
 }
 
 static bool zoo_regions(struct zoo *z)
@@ -50,12 +52,16 @@ static bool zoo_regions(struct zoo *z)
 	struct kfid_mr *mr;
 	int ret;
 
-	if (!EXPECT_EQ(t, kfi_mr_reg(z->n.domain, z->buf, 64, KFI_REMOTE_WRITE, 0, 5, KFI_RMA_EVENT, &mr, NULL), 0))
+	if (!EXPECT_EQ(t,
+		       kfi_mr_reg(z->n.domain, z->buf, 64, KFI_REMOTE_WRITE, 0, 5, KFI_RMA_EVENT,
+				  &mr, NULL),
+		       0))
 		return false;
 	test_keep(t, &mr->fid);
 	z->fid[MR] = &mr->fid;
 	if (!EXPECT_EQ(t, kfi_mr_bind(mr, &z->cntr->fid, KFI_REMOTE_WRITE), 0) ||
-	    !EXPECT_EQ(t, kfi_mr_bind(mr, &z->n.ep->fid, 0), 0) || !EXPECT_EQ(t, kfi_mr_enable(mr), 0))
+	    !EXPECT_EQ(t, kfi_mr_bind(mr, &z->n.ep->fid, 0), 0) ||
+	    !EXPECT_EQ(t, kfi_mr_enable(mr), 0))
 		return false;
 	ret = kfi_mr_alloc(z->n.domain, 1, 0, &mr, NULL);
 	if (ret == -EOPNOTSUPP)
@@ -167,7 +173,8 @@ static void contexts(struct test *t)
 	struct kfid_av *av;
 	comp_t c;
 
-	REQUIRE(t, n && buf && !node_open(t, n, 0, NULL) && !kfi_av_open(n->domain, &attr, &av, NULL));
+	REQUIRE(t,
+		n && buf && !node_open(t, n, 0, NULL) && !kfi_av_open(n->domain, &attr, &av, NULL));
 	test_keep(t, &av->fid);
 	n->info->ep_attr->tx_ctx_cnt = 1;
 	n->info->ep_attr->rx_ctx_cnt = 1;
@@ -230,7 +237,8 @@ static void in_traffic(struct test *t)
 		for (i = 0; i < 32; i++)
 			POST(t, kfi_recv(p->b.ep, rx, len, NULL, KFI_ADDR_UNSPEC, CTX(i)));
 		for (posted = 0; posted < 64; posted++)
-			if (kfi_send(p->a.ep, tx, posted & 1 ? 100 : len, NULL, p->a.peer, CTX(posted)))
+			if (kfi_send(p->a.ep, tx, posted & 1 ? 100 : len, NULL, p->a.peer,
+				     CTX(posted)))
 				break;
 		init_completion(&x.begun);
 		x.fid = round & 1 ? &p->a.ep->fid : &p->b.ep->fid;

@@ -438,7 +438,10 @@ static int set_reclaim(struct node *n)
 {
 	size_t yes = 1;
 
-	return EXPECT_EQ(n->t, kfi_setopt(&n->ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_RECLAIM, &yes, sizeof(yes)), 0) ? 0 : -EIO;
+	return EXPECT_EQ(n->t,
+			 kfi_setopt(&n->ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_RECLAIM, &yes,
+				    sizeof(yes)),
+			 0) ? 0 : -EIO;
 }
 
 /*
@@ -454,8 +457,12 @@ static void reclaim(struct test *t)
 	REQUIRE(t, p);
 	EXPECT_EQ(t, kfi_getopt(&p->a.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_RECLAIM, &value, &len), 0);
 	EXPECT_EQ(t, value, 1);
-	EXPECT_EQ(t, kfi_setopt(&p->a.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_RECLAIM, &value, 1), -EINVAL);
-	EXPECT_EQ(t, kfi_setopt(&p->a.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_RECLAIM, &value, sizeof(value)), -KFI_EOPBADSTATE);
+	EXPECT_EQ(t, kfi_setopt(&p->a.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_RECLAIM, &value, 1),
+		  -EINVAL);
+	EXPECT_EQ(t,
+		  kfi_setopt(&p->a.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_RECLAIM, &value,
+			     sizeof(value)),
+		  -KFI_EOPBADSTATE);
 	EXPECT_EQ(t, kfi_getopt(&p->b.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_RECLAIM, &value, &len), 0);
 	EXPECT_EQ(t, value, 0);
 	if (!transfer(&p->a, &p->b, 100, 1))

@@ -109,7 +109,9 @@ static void several(struct test *t)
 	REQUIRE(t, cntr);
 	EXPECT_EQ(t, kfi_cntr_adderr(cntr, 5), 0);	/* of old: ends nobody's wait */
 	for (i = 0; i < WAITERS; i++) {
-		w[i] = (struct waiter) { .cntr = cntr, .threshold = 10 * (i + 1), .ms = i ? -1 : t->w->wait_ms };
+		w[i] = (struct waiter) {
+			.cntr = cntr, .threshold = 10 * (i + 1), .ms = i ? -1 : t->w->wait_ms,
+		};
 		if (!EXPECT(t, !worker_start(t, &th[i], -1, wait_for, &w[i])))
 			break;
 	}
@@ -120,7 +122,8 @@ static void several(struct test *t)
 		EXPECT_EQ(t, worker_join(&th[1], t->w->wait_ms), 0);
 	}
 	msleep(30);
-	EXPECT(t, i < WAITERS || (!completion_done(&th[2].ended) && !completion_done(&th[3].ended)));
+	EXPECT(t,
+	       i < WAITERS || (!completion_done(&th[2].ended) && !completion_done(&th[3].ended)));
 	EXPECT_EQ(t, kfi_cntr_set(cntr, 1), 0);		/* nor does a smaller value */
 	EXPECT_EQ(t, kfi_cntr_seterr(cntr, 2), 0);	/* a change, if not a greater number */
 	while (i-- > 2)
@@ -209,7 +212,8 @@ static void selective(struct test *t)
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && src && dst && !region_open(&p->b, &r, dst, 64, KFI_REMOTE_READ | KFI_REMOTE_WRITE));
+	REQUIRE(t, p && src && dst &&
+			   !region_open(&p->b, &r, dst, 64, KFI_REMOTE_READ | KFI_REMOTE_WRITE));
 	for (i = 0; i < 10; i++) {
 		POST(t, kfi_recv(p->b.ep, dst, 64, NULL, KFI_ADDR_UNSPEC, CTX(i)));
 		if (i & 1)
@@ -247,16 +251,20 @@ static void bytes(struct test *t)
 	struct region r;
 	comp_t c;
 
-	REQUIRE(t, p && src && dst && !region_open(&p->b, &r, dst, 1000, KFI_REMOTE_READ | KFI_REMOTE_WRITE));
+	REQUIRE(t, p && src && dst &&
+			   !region_open(&p->b, &r, dst, 1000, KFI_REMOTE_READ | KFI_REMOTE_WRITE));
 	if (transfer(&p->a, &p->b, 100, 1) || transfer(&p->a, &p->b, 23, 2))
 		return;
-	EXPECT(t, test_until(t, kfi_cntr_read(cntr[0][C_SEND]) == 123 && kfi_cntr_read(cntr[1][C_RECV]) == 123));
+	EXPECT(t, test_until(t, kfi_cntr_read(cntr[0][C_SEND]) == 123 &&
+					kfi_cntr_read(cntr[1][C_RECV]) == 123));
 	POST(t, kfi_write(p->a.ep, src, 700, NULL, p->a.peer, r.addr, r.key, src));
 	REQUIRE(t, !WAIT_TX(&p->a, &c));
 	POST(t, kfi_read(p->a.ep, src, 400, NULL, p->a.peer, r.addr, r.key, src));
 	REQUIRE(t, !WAIT_TX(&p->a, &c));
-	EXPECT(t, test_until(t, kfi_cntr_read(cntr[0][C_WRITE]) == 700 && kfi_cntr_read(cntr[1][C_RWRITE]) == 700));
-	EXPECT(t, test_until(t, kfi_cntr_read(cntr[0][C_READ]) == 400 && kfi_cntr_read(cntr[1][C_RREAD]) == 400));
+	EXPECT(t, test_until(t, kfi_cntr_read(cntr[0][C_WRITE]) == 700 &&
+					kfi_cntr_read(cntr[1][C_RWRITE]) == 700));
+	EXPECT(t, test_until(t, kfi_cntr_read(cntr[0][C_READ]) == 400 &&
+					kfi_cntr_read(cntr[1][C_RREAD]) == 400));
 	/* Cut off: an error, whatever has arrived. */
 	POST(t, kfi_recv(p->b.ep, dst, 10, NULL, KFI_ADDR_UNSPEC, dst));
 	POST(t, kfi_send(p->a.ep, src, 50, NULL, p->a.peer, src));
@@ -293,7 +301,10 @@ static void in_use(struct test *t)
 	EXPECT_EQ(t, kfi_close(&n->domain->fid), -EBUSY);
 	EXPECT_EQ(t, test_close(t, &n->ep->fid), 0);
 	EXPECT_EQ(t, test_close(t, &other->fid), 0);
-	REQUIRE_EQ(t, kfi_mr_reg(p->a.domain, buf, 64, KFI_REMOTE_WRITE, 0, 98, KFI_RMA_EVENT, &mr, NULL), 0);
+	REQUIRE_EQ(t,
+		   kfi_mr_reg(p->a.domain, buf, 64, KFI_REMOTE_WRITE, 0, 98, KFI_RMA_EVENT, &mr,
+			      NULL),
+		   0);
 	test_keep(t, &mr->fid);
 	EXPECT_EQ(t, kfi_mr_bind(mr, &late->fid, KFI_SEND), -KFI_EBADFLAGS);
 	EXPECT_EQ(t, kfi_mr_bind(mr, &late->fid, KFI_REMOTE_WRITE), 0);

@@ -356,7 +356,8 @@ static void handlers(struct test *t, u64 flags, int cpu)
 	for (i = 0; i < n; i++) {
 		REQUIRE(t, !POST(t, kfi_send(p->a.ep, buf + 64 * 32, 8, NULL, p->a.peer, CTX(i))));
 		/* Where nobody else looks at what has come there may be no room for more. */
-		REQUIRE(t, test_until(t, (poll_direct(&d->e), comp_poll(&p->a, p->a.txcq, &c) == 1)));
+		REQUIRE(t,
+			test_until(t, (poll_direct(&d->e), comp_poll(&p->a, p->a.txcq, &c) == 1)));
 	}
 	/* Edge triggered, yet nothing is missed. */
 	EXPECT(t, test_until(t, (poll_direct(&d->e), atomic_read(&d->e.got) >= n)));
@@ -427,7 +428,8 @@ static void count_edge(struct kfid_cq *cq, void *context)
 
 static bool one_call(struct test *t, struct edge *e, int calls)
 {
-	return EXPECT(t, wait_for_completion_timeout(&e->called, msecs_to_jiffies(t->w->wait_ms))) &&
+	return EXPECT(t,
+		      wait_for_completion_timeout(&e->called, msecs_to_jiffies(t->w->wait_ms))) &&
 	       EXPECT_EQ(t, atomic_read(&e->calls), calls);
 }
 
@@ -515,8 +517,9 @@ static void readers(struct test *t)
 	r->seen = test_zalloc(t, BITS_TO_LONGS(r->total) * sizeof(long));
 	REQUIRE(t, r->seen);
 	for (i = 0; i < ARRAY_SIZE(r->worker); i++)
-		if (worker_start(t, &r->worker[i], cpumask_nth(i % num_online_cpus(), cpu_online_mask),
-				 reader_thread, r))
+		if (worker_start(t, &r->worker[i],
+				 cpumask_nth(i % num_online_cpus(), cpu_online_mask), reader_thread,
+				 r))
 			break;
 	for (n = 0; i == ARRAY_SIZE(r->worker) && n < r->total; n++) {
 		if (POST(t, kfi_recv(p->b.ep, buf, 32, NULL, KFI_ADDR_UNSPEC, CTX(n))) ||

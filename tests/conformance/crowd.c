@@ -12,7 +12,8 @@ static int bind_shared(struct node *n)
 		return -EIO;
 	if (c->stx && !EXPECT_EQ(t, kfi_ep_bind(n->ep, &c->stx->fid, 0), 0))
 		return -EIO;
-	if (c->cntrs[c->nr] && !EXPECT_EQ(t, kfi_ep_bind(n->ep, &c->cntrs[c->nr]->fid, KFI_RECV), 0))
+	if (c->cntrs[c->nr] &&
+	    !EXPECT_EQ(t, kfi_ep_bind(n->ep, &c->cntrs[c->nr]->fid, KFI_RECV), 0))
 		return -EIO;
 	return 0;
 }

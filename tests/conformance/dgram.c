@@ -57,7 +57,8 @@ static void nobody(struct test *t)
 	REQUIRE(t, p && !somebody_gone(p, &addr));
 	for (i = 0; i < 3; i++) {
 		REQUIRE(t, !POST(t, kfi_send(p->a.ep, &i, sizeof(i), NULL, addr, CTX(i))));
-		REQUIRE(t, !comp_wait_ms(t, &p->a, p->a.txcq, &c, t->w->loss_ms, __FILE__, __LINE__));
+		REQUIRE(t,
+			!comp_wait_ms(t, &p->a, p->a.txcq, &c, t->w->loss_ms, __FILE__, __LINE__));
 		EXPECT(t, c.op_context == CTX(i) && may_be(c.err));
 	}
 	NONE_TX(&p->a);
@@ -79,7 +80,8 @@ static void closed(struct test *t)
 		p = pair_open(t, NULL, NULL);
 		REQUIRE(t, p && !somebody_gone(p, &addr));
 		for (i = 0; i < MANY; i++)
-			REQUIRE(t, !POST(t, kfi_send(p->a.ep, &i, sizeof(i), NULL, i % 2 ? addr : p->a.peer, CTX(i))));
+			REQUIRE(t, !POST(t, kfi_send(p->a.ep, &i, sizeof(i), NULL,
+						     i % 2 ? addr : p->a.peer, CTX(i))));
 		REQUIRE_EQ(t, test_close(t, &p->a.ep->fid), 0);
 		p->a.ep = NULL;
 		bitmap_zero(seen, MANY);

@@ -169,7 +169,8 @@ static void too_long(struct test *t)
 	EXPECT_EQ(t, kfi_senddata(p->a.ep, buf, len, NULL, 1, p->a.peer, NULL), -EMSGSIZE);
 	if (p->a.info->caps & KFI_TAGGED) {
 		EXPECT_EQ(t, kfi_tsend(p->a.ep, buf, len, NULL, p->a.peer, 1, NULL), -EMSGSIZE);
-		EXPECT_EQ(t, kfi_tsenddata(p->a.ep, buf, len, NULL, 1, p->a.peer, 1, NULL), -EMSGSIZE);
+		EXPECT_EQ(t, kfi_tsenddata(p->a.ep, buf, len, NULL, 1, p->a.peer, 1, NULL),
+			  -EMSGSIZE);
 	}
 	if (p->a.info->caps & KFI_RMA) {
 		EXPECT_EQ(t, kfi_write(p->a.ep, buf, len, NULL, p->a.peer, 0, 1, NULL), -EMSGSIZE);
@@ -193,20 +194,25 @@ static void extensions(struct test *t)
 
 	if (!EXPECT(t, n && buf))
 		goto out;
-	EXPECT_EQ(t, kfi_open_ops(&n->fabric->fid, KFI_CXI_FAB_OPS_1, 0, (void **)&fabric, NULL), 0);
+	EXPECT_EQ(t, kfi_open_ops(&n->fabric->fid, KFI_CXI_FAB_OPS_1, 0, (void **)&fabric, NULL),
+		  0);
 	if (EXPECT(t, fabric)) {
 		EXPECT_EQ(t, fabric->enable_dynamic_rsrc_alloc(&n->fabric->fid, true), 0);
 		EXPECT_EQ(t, fabric->enable_dynamic_rsrc_alloc(&n->domain->fid, true), -EINVAL);
 	}
-	EXPECT_EQ(t, kfi_open_ops(&n->domain->fid, KFI_CXI_DOM_OPS_1, 0, (void **)&domain, NULL), 0);
-	if (!EXPECT(t, domain) || !EXPECT_EQ(t, domain->get_device(&n->domain->fid, &device), 0) || !EXPECT(t, device))
+	EXPECT_EQ(t, kfi_open_ops(&n->domain->fid, KFI_CXI_DOM_OPS_1, 0, (void **)&domain, NULL),
+		  0);
+	if (!EXPECT(t, domain) || !EXPECT_EQ(t, domain->get_device(&n->domain->fid, &device), 0) ||
+	    !EXPECT(t, device))
 		goto out;
 	EXPECT_EQ(t, domain->get_device(&n->fabric->fid, &device), -EINVAL);
 	EXPECT_EQ(t, kfi_domain_limits(n->domain, &limits), 0);
 	EXPECT(t, limits.dma_device == device);
 	/* Each has its own. */
-	EXPECT_EQ(t, kfi_open_ops(&n->fabric->fid, KFI_CXI_DOM_OPS_1, 0, (void **)&domain, NULL), -ENOSYS);
-	EXPECT_EQ(t, kfi_open_ops(&n->domain->fid, KFI_CXI_FAB_OPS_1, 0, (void **)&fabric, NULL), -ENOSYS);
+	EXPECT_EQ(t, kfi_open_ops(&n->fabric->fid, KFI_CXI_DOM_OPS_1, 0, (void **)&domain, NULL),
+		  -ENOSYS);
+	EXPECT_EQ(t, kfi_open_ops(&n->domain->fid, KFI_CXI_FAB_OPS_1, 0, (void **)&fabric, NULL),
+		  -ENOSYS);
 	sg_init_one(&sg, buf, PAGE_SIZE);
 	if (EXPECT_EQ(t, dma_map_sgtable(device, &table, DMA_BIDIRECTIONAL, 0), 0)) {
 		EXPECT_EQ(t, table.nents, 1);

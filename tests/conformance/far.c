@@ -76,10 +76,13 @@ struct net *far_net(void)
 
 /* ---- channels ---- */
 
-static s64 exchange(struct channel *ch, const struct far_call *c, struct far_answer *a, struct far_buf *body)
+static s64 exchange(struct channel *ch, const struct far_call *c, struct far_answer *a,
+		    struct far_buf *body)
 {
 	struct far_request r = {
-		.magic = cpu_to_le32(FAR_MAGIC), .op = cpu_to_le32(c->op), .len = cpu_to_le64(c->in_len),
+		.magic = cpu_to_le32(FAR_MAGIC),
+		.op = cpu_to_le32(c->op),
+		.len = cpu_to_le64(c->in_len),
 	};
 	s64 ret;
 	int i;
@@ -91,7 +94,8 @@ static s64 exchange(struct channel *ch, const struct far_call *c, struct far_ans
 		ret = far_recv(ch->sock, a, sizeof(*a));
 	if (ret)
 		return ret;
-	return le32_to_cpu(a->magic) == FAR_MAGIC ? far_recv_body(ch->sock, body, le64_to_cpu(a->len)) : -EPROTO;
+	return le32_to_cpu(a->magic) == FAR_MAGIC ?
+	       far_recv_body(ch->sock, body, le64_to_cpu(a->len)) : -EPROTO;
 }
 
 static void channel_free(struct channel *ch)
@@ -355,7 +359,8 @@ int far_connect(struct net *net, const char *address, unsigned int port, const c
 	INIT_LIST_HEAD(&far.idle);
 	far.net = net;
 	snprintf(service, sizeof(service), "%u", port);
-	ret = inet_pton_with_scope(net, AF_UNSPEC, address, service, &far.address) ?: find_dma_device(provider);
+	ret = inet_pton_with_scope(net, AF_UNSPEC, address, service, &far.address) ?:
+		      find_dma_device(provider);
 	if (ret)
 		return ret;
 	far.first = channel_new(&ret);

@@ -333,11 +333,13 @@ int far_recv_body(struct socket *sock, struct far_buf *b, u64 len)
 u64 far_fingerprint(void)
 {
 	static const u16 sizes[] = {
-		sizeof(struct kfi_info), sizeof(struct kfi_tx_attr), sizeof(struct kfi_rx_attr),
-		sizeof(struct kfi_ep_attr), sizeof(struct kfi_domain_attr), sizeof(struct kfi_fabric_attr),
-		sizeof(struct kfi_cq_attr), sizeof(struct kfi_cq_err_entry), sizeof(struct kfi_eq_attr),
-		sizeof(struct kfi_av_attr), sizeof(struct kfi_cntr_attr), sizeof(struct far_post), sizeof(struct far_mr),
-		FAR_OPS,
+		sizeof(struct kfi_info),	sizeof(struct kfi_tx_attr),
+		sizeof(struct kfi_rx_attr),	sizeof(struct kfi_ep_attr),
+		sizeof(struct kfi_domain_attr), sizeof(struct kfi_fabric_attr),
+		sizeof(struct kfi_cq_attr),	sizeof(struct kfi_cq_err_entry),
+		sizeof(struct kfi_eq_attr),	sizeof(struct kfi_av_attr),
+		sizeof(struct kfi_cntr_attr),	sizeof(struct far_post),
+		sizeof(struct far_mr),		FAR_OPS,
 	};
 	u64 sum = kfi_version();
 	int i;

@@ -235,7 +235,11 @@ void far_pin(const struct far_seg *seg)
 static void put_changes(struct far_buf *b, struct memory *m, bool even_none)
 {
 	struct far_change ch = {
-		.window = m->window, .base = (uintptr_t)m->p, .size = m->len, .lo = m->lo, .hi = m->hi,
+		.window = m->window,
+		.base = (uintptr_t)m->p,
+		.size = m->len,
+		.lo = m->lo,
+		.hi = m->hi,
 		.whole = !is_vmalloc_addr(m->p),
 	};
 	size_t at = b->len;
@@ -277,7 +281,8 @@ static int take_changes(struct far_buf *b, bool fresh)
 }
 
 /* Has it to be compared? @recent counts. */
-static bool concerns(const struct memory *m, enum far_news news, const struct memory *only, int *recent)
+static bool concerns(const struct memory *m, enum far_news news, const struct memory *only,
+		     int *recent)
 {
 	if (!m->window || (m->copy && m->known))
 		return false;

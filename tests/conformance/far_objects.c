@@ -39,8 +39,8 @@ static bool foreign(const struct kfi_info *hints)
 			 (hints->fabric_attr && far_is(hints->fabric_attr->fabric)));
 }
 
-int side_getinfo_net(struct net *net, uint32_t version, const char *node, const char *service, uint64_t flags,
-		     const struct kfi_info *hints, struct kfi_info **info)
+int side_getinfo_net(struct net *net, uint32_t version, const char *node, const char *service,
+		     uint64_t flags, const struct kfi_info *hints, struct kfi_info **info)
 {
 	if (far_is(net))
 		return far_getinfo(version, node, service, flags, hints, info);
@@ -53,7 +53,8 @@ int side_getinfo_net(struct net *net, uint32_t version, const char *node, const 
 
 /* ---- opening ---- */
 
-static int open_by_info(enum far_op op, void *parent, const struct kfi_info *info, void *context, void *to)
+static int open_by_info(enum far_op op, void *parent, const struct kfi_info *info, void *context,
+			void *to)
 {
 	struct far_call c = { .op = op, .arg = { parent ? far_number(parent) : 0 } };
 	struct far_buf b = {};
@@ -70,7 +71,8 @@ static int open_by_info(enum far_op op, void *parent, const struct kfi_info *inf
 }
 
 /* @attr may be NULL, which is encoded as well. */
-static int open_by_attr(enum far_op op, void *parent, u64 index, const void *attr, size_t size, void *context, void *to)
+static int open_by_attr(enum far_op op, void *parent, u64 index, const void *attr, size_t size,
+			void *context, void *to)
 {
 	struct far_call c = {
 		.op = op, .arg = { far_number(parent) }, .in = attr, .in_len = attr ? size : 0,
@@ -85,7 +87,8 @@ static int open_by_attr(enum far_op op, void *parent, u64 index, const void *att
 	return far_open(&c, context, to);
 }
 
-int side_fabric_net(struct net *net, struct kfi_fabric_attr *attr, struct kfid_fabric **fabric, void *context)
+int side_fabric_net(struct net *net, struct kfi_fabric_attr *attr, struct kfid_fabric **fabric,
+		    void *context)
 {
 	struct kfi_info info = { .fabric_attr = attr };
 
@@ -93,37 +96,42 @@ int side_fabric_net(struct net *net, struct kfi_fabric_attr *attr, struct kfid_f
 			     kfi_fabric_net(net, attr, fabric, context);
 }
 
-int side_domain(struct kfid_fabric *fabric, struct kfi_info *info, struct kfid_domain **domain, void *context)
+int side_domain(struct kfid_fabric *fabric, struct kfi_info *info, struct kfid_domain **domain,
+		void *context)
 {
 	return far_is(fabric) ? open_by_info(FAR_DOMAIN, fabric, info, context, domain) :
 				kfi_domain(fabric, info, domain, context);
 }
 
-int side_endpoint(struct kfid_domain *domain, struct kfi_info *info, struct kfid_ep **ep, void *context)
+int side_endpoint(struct kfid_domain *domain, struct kfi_info *info, struct kfid_ep **ep,
+		  void *context)
 {
 	return far_is(domain) ? open_by_info(FAR_EP, domain, info, context, ep) :
 				kfi_endpoint(domain, info, ep, context);
 }
 
-int side_scalable_ep(struct kfid_domain *domain, struct kfi_info *info, struct kfid_ep **sep, void *context)
+int side_scalable_ep(struct kfid_domain *domain, struct kfi_info *info, struct kfid_ep **sep,
+		     void *context)
 {
 	return far_is(domain) ? open_by_info(FAR_SEP, domain, info, context, sep) :
 				kfi_scalable_ep(domain, info, sep, context);
 }
 
-int side_passive_ep(struct kfid_fabric *fabric, struct kfi_info *info, struct kfid_pep **pep, void *context)
+int side_passive_ep(struct kfid_fabric *fabric, struct kfi_info *info, struct kfid_pep **pep,
+		    void *context)
 {
 	return far_is(fabric) ? open_by_info(FAR_PEP, fabric, info, context, pep) :
 				kfi_passive_ep(fabric, info, pep, context);
 }
 
 /* Handlers run on the machine of their queue. */
-int side_eq_open(struct kfid_fabric *fabric, struct kfi_eq_attr *attr, struct kfid_eq **eq, kfi_event_handler handler,
-		 void *context)
+int side_eq_open(struct kfid_fabric *fabric, struct kfi_eq_attr *attr, struct kfid_eq **eq,
+		 kfi_event_handler handler, void *context)
 {
 	if (!far_is(fabric))
 		return kfi_eq_open(fabric, attr, eq, handler, context);
-	return handler ? far_refuse("side B has a handler") : open_by_attr(FAR_EQ, fabric, 0, attr, sizeof(*attr), context, eq);
+	return handler ? far_refuse("side B has a handler") :
+			 open_by_attr(FAR_EQ, fabric, 0, attr, sizeof(*attr), context, eq);
 }
 
 static size_t entry_size(enum kfi_cq_format format)
@@ -140,8 +148,8 @@ static size_t entry_size(enum kfi_cq_format format)
 	}
 }
 
-int side_cq_open(struct kfid_domain *domain, struct kfi_cq_attr *attr, struct kfid_cq **cq, kfi_comp_handler handler,
-		 void *context)
+int side_cq_open(struct kfid_domain *domain, struct kfi_cq_attr *attr, struct kfid_cq **cq,
+		 kfi_comp_handler handler, void *context)
 {
 	int ret;
 
@@ -157,13 +165,16 @@ int side_cq_open(struct kfid_domain *domain, struct kfi_cq_attr *attr, struct kf
 	return ret;
 }
 
-int side_cntr_open(struct kfid_domain *domain, struct kfi_cntr_attr *attr, struct kfid_cntr **cntr, void *context)
+int side_cntr_open(struct kfid_domain *domain, struct kfi_cntr_attr *attr, struct kfid_cntr **cntr,
+		   void *context)
 {
-	return far_is(domain) ? open_by_attr(FAR_CNTR, domain, 0, attr, sizeof(*attr), context, cntr) :
-				kfi_cntr_open(domain, attr, cntr, context);
+	return far_is(domain) ?
+		       open_by_attr(FAR_CNTR, domain, 0, attr, sizeof(*attr), context, cntr) :
+		       kfi_cntr_open(domain, attr, cntr, context);
 }
 
-int side_av_open(struct kfid_domain *domain, struct kfi_av_attr *attr, struct kfid_av **av, void *context)
+int side_av_open(struct kfid_domain *domain, struct kfi_av_attr *attr, struct kfid_av **av,
+		 void *context)
 {
 	int ret;
 
@@ -175,35 +186,43 @@ int side_av_open(struct kfid_domain *domain, struct kfi_av_attr *attr, struct kf
 	return ret;
 }
 
-int side_tx_context(struct kfid_ep *ep, int idx, struct kfi_tx_attr *attr, struct kfid_ep **tx_ep, void *context)
+int side_tx_context(struct kfid_ep *ep, int idx, struct kfi_tx_attr *attr, struct kfid_ep **tx_ep,
+		    void *context)
 {
 	return far_is(ep) ? open_by_attr(FAR_TX_CTX, ep, idx, attr, sizeof(*attr), context, tx_ep) :
 			    kfi_tx_context(ep, idx, attr, tx_ep, context);
 }
 
-int side_rx_context(struct kfid_ep *ep, int idx, struct kfi_rx_attr *attr, struct kfid_ep **rx_ep, void *context)
+int side_rx_context(struct kfid_ep *ep, int idx, struct kfi_rx_attr *attr, struct kfid_ep **rx_ep,
+		    void *context)
 {
 	return far_is(ep) ? open_by_attr(FAR_RX_CTX, ep, idx, attr, sizeof(*attr), context, rx_ep) :
 			    kfi_rx_context(ep, idx, attr, rx_ep, context);
 }
 
-int side_stx_context(struct kfid_domain *domain, struct kfi_tx_attr *attr, struct kfid_stx **stx, void *context)
+int side_stx_context(struct kfid_domain *domain, struct kfi_tx_attr *attr, struct kfid_stx **stx,
+		     void *context)
 {
-	return far_is(domain) ? open_by_attr(FAR_STX, domain, 0, attr, sizeof(*attr), context, stx) :
-				kfi_stx_context(domain, attr, stx, context);
+	return far_is(domain) ?
+		       open_by_attr(FAR_STX, domain, 0, attr, sizeof(*attr), context, stx) :
+		       kfi_stx_context(domain, attr, stx, context);
 }
 
-int side_srx_context(struct kfid_domain *domain, struct kfi_rx_attr *attr, struct kfid_ep **rx_ep, void *context)
+int side_srx_context(struct kfid_domain *domain, struct kfi_rx_attr *attr, struct kfid_ep **rx_ep,
+		     void *context)
 {
-	return far_is(domain) ? open_by_attr(FAR_SRX, domain, 0, attr, sizeof(*attr), context, rx_ep) :
-				kfi_srx_context(domain, attr, rx_ep, context);
+	return far_is(domain) ?
+		       open_by_attr(FAR_SRX, domain, 0, attr, sizeof(*attr), context, rx_ep) :
+		       kfi_srx_context(domain, attr, rx_ep, context);
 }
 
-int side_mr_alloc(struct kfid_domain *domain, size_t iov_limit, uint64_t flags, struct kfid_mr **mr, void *context)
+int side_mr_alloc(struct kfid_domain *domain, size_t iov_limit, uint64_t flags, struct kfid_mr **mr,
+		  void *context)
 {
 	struct far_call c = { .op = FAR_MR_ALLOC, .arg = { far_number(domain), iov_limit, flags } };
 
-	return far_is(domain) ? far_open(&c, context, mr) : kfi_mr_alloc(domain, iov_limit, flags, mr, context);
+	return far_is(domain) ? far_open(&c, context, mr) :
+				kfi_mr_alloc(domain, iov_limit, flags, mr, context);
 }
 
 /* Its address would be invalid here. A caller that accepts any memory uses other memory. */
@@ -318,7 +337,9 @@ int side_open_ops(struct kfid *fid, const char *name, uint64_t flags, void **ops
 
 int side_setname(kfid_t fid, void *addr, size_t addrlen)
 {
-	struct far_call c = { .op = FAR_SETNAME, .arg = { far_number(fid) }, .in = addr, .in_len = addrlen };
+	struct far_call c = {
+		.op = FAR_SETNAME, .arg = { far_number(fid) }, .in = addr, .in_len = addrlen
+	};
 
 	return far_is(fid) ? far_call(&c) : kfi_setname(fid, addr, addrlen);
 }
@@ -387,7 +408,9 @@ int side_connect(struct kfid_ep *ep, const void *addr, const void *param, size_t
 
 int side_accept(struct kfid_ep *ep, const void *param, size_t paramlen)
 {
-	struct far_call c = { .op = FAR_ACCEPT, .arg = { far_number(ep) }, .in = param, .in_len = paramlen };
+	struct far_call c = {
+		.op = FAR_ACCEPT, .arg = { far_number(ep) }, .in = param, .in_len = paramlen
+	};
 
 	return far_is(ep) ? far_call(&c) : kfi_accept(ep, param, paramlen);
 }
@@ -395,8 +418,10 @@ int side_accept(struct kfid_ep *ep, const void *param, size_t paramlen)
 int side_reject(struct kfid_pep *pep, kfid_t handle, const void *param, size_t paramlen)
 {
 	struct far_call c = {
-		.op = FAR_REJECT, .arg = { far_number(pep), far_is(handle) ? far_number(handle) : 0 },
-		.in = param, .in_len = paramlen,
+		.op = FAR_REJECT,
+		.arg = { far_number(pep), far_is(handle) ? far_number(handle) : 0 },
+		.in = param,
+		.in_len = paramlen,
 	};
 
 	return far_is(pep) ? far_call(&c) : kfi_reject(pep, handle, param, paramlen);
@@ -409,8 +434,8 @@ int side_shutdown(struct kfid_ep *ep, uint64_t flags)
 
 /* ---- address vectors ---- */
 
-int side_av_insert(struct kfid_av *av, const void *addr, size_t count, kfi_addr_t *kfi_addr, uint64_t flags,
-		   void *context)
+int side_av_insert(struct kfid_av *av, const void *addr, size_t count, kfi_addr_t *kfi_addr,
+		   uint64_t flags, void *context)
 {
 	struct far_call c = {
 		.op = FAR_AV_INSERT, .arg = { far_number(av), count, flags },
@@ -438,19 +463,22 @@ static int insert_by_name(struct far_call *c, const char *node, const char *serv
 	return ret;
 }
 
-int side_av_insertsvc(struct kfid_av *av, const char *node, const char *service, kfi_addr_t *kfi_addr, uint64_t flags,
-		      void *context)
+int side_av_insertsvc(struct kfid_av *av, const char *node, const char *service,
+		      kfi_addr_t *kfi_addr, uint64_t flags, void *context)
 {
 	struct far_call c = {
-		.op = FAR_AV_INSERTSVC, .arg = { far_number(av), flags }, .out = kfi_addr, .room = sizeof(*kfi_addr),
+		.op = FAR_AV_INSERTSVC,
+		.arg = { far_number(av), flags },
+		.out = kfi_addr,
+		.room = sizeof(*kfi_addr),
 	};
 
 	return far_is(av) ? insert_by_name(&c, node, service) :
 			    kfi_av_insertsvc(av, node, service, kfi_addr, flags, context);
 }
 
-int side_av_insertsym(struct kfid_av *av, const char *node, size_t nodecnt, const char *service, size_t svccnt,
-		      kfi_addr_t *kfi_addr, uint64_t flags, void *context)
+int side_av_insertsym(struct kfid_av *av, const char *node, size_t nodecnt, const char *service,
+		      size_t svccnt, kfi_addr_t *kfi_addr, uint64_t flags, void *context)
 {
 	struct far_call c = {
 		.op = FAR_AV_INSERTSYM, .arg = { far_number(av), nodecnt, svccnt, flags },
@@ -458,7 +486,8 @@ int side_av_insertsym(struct kfid_av *av, const char *node, size_t nodecnt, cons
 	};
 
 	return far_is(av) ? insert_by_name(&c, node, service) :
-			    kfi_av_insertsym(av, node, nodecnt, service, svccnt, kfi_addr, flags, context);
+			    kfi_av_insertsym(av, node, nodecnt, service, svccnt, kfi_addr, flags,
+					     context);
 }
 
 int side_av_remove(struct kfid_av *av, kfi_addr_t *kfi_addr, size_t count, uint64_t flags)
@@ -475,7 +504,8 @@ int side_av_lookup(struct kfid_av *av, kfi_addr_t kfi_addr, void *addr, size_t *
 {
 	struct far_call c = { .op = FAR_AV_LOOKUP, .arg = { far_number(av), kfi_addr, *addrlen } };
 
-	return far_is(av) ? with_room(&c, addr, addrlen) : kfi_av_lookup(av, kfi_addr, addr, addrlen);
+	return far_is(av) ? with_room(&c, addr, addrlen) :
+			    kfi_av_lookup(av, kfi_addr, addr, addrlen);
 }
 
 const char *side_av_straddr(struct kfid_av *av, const void *addr, char *buf, size_t *len)
@@ -493,7 +523,10 @@ const char *side_av_straddr(struct kfid_av *av, const void *addr, char *buf, siz
 int side_domain_limits(struct kfid_domain *domain, struct kfi_domain_limits *limits)
 {
 	struct far_call c = {
-		.op = FAR_LIMITS, .arg = { far_number(domain) }, .out = limits, .room = sizeof(*limits),
+		.op = FAR_LIMITS,
+		.arg = { far_number(domain) },
+		.out = limits,
+		.room = sizeof(*limits),
 	};
 	int ret;
 

@@ -39,19 +39,23 @@ static int entry(struct far_seg *seg, unsigned int type, const void *vec, size_t
 	case KFI_KVEC:
 		return far_seg(seg, kvec[i].iov_base, kvec[i].iov_len, source);
 	case KFI_BVEC:
-		return far_seg(seg, far_page_address(bvec[i].bv_page) + bvec[i].bv_offset, bvec[i].bv_len, source);
+		return far_seg(seg, far_page_address(bvec[i].bv_page) + bvec[i].bv_offset,
+			       bvec[i].bv_len, source);
 	case KFI_SGL:
 		for (sg = vec, j = 0; sg && j < i; j++)
 			sg = sg_next((struct scatterlist *)sg);
 		if (sg)
-			return far_seg(seg, far_page_address(sg_page((struct scatterlist *)sg)) + sg->offset,
+			return far_seg(seg,
+				       far_page_address(sg_page((struct scatterlist *)sg)) +
+					       sg->offset,
 				       sg->length, source);
 	}
 	*seg = (struct far_seg){};
 	return 0;
 }
 
-static int put_vector(struct far_buf *b, unsigned int type, const void *vec, size_t n, bool source, bool pin)
+static int put_vector(struct far_buf *b, unsigned int type, const void *vec, size_t n, bool source,
+		      bool pin)
 {
 	struct far_seg seg;
 	size_t i;
@@ -72,7 +76,9 @@ static int put_vector(struct far_buf *b, unsigned int type, const void *vec, siz
 
 static ssize_t post(struct kfid_ep *ep, enum far_post_kind kind, struct far_buf *b, int ret)
 {
-	struct far_call c = { .op = FAR_POST, .arg = { far_number(ep), kind }, .in = b->p, .in_len = b->len };
+	struct far_call c = {
+		.op = FAR_POST, .arg = { far_number(ep), kind }, .in = b->p, .in_len = b->len
+	};
 
 	if (b->bad)
 		ret = -ENOMEM;
@@ -92,8 +98,8 @@ static int unfit(u64 flags)
 	return flags & KFI_TRIGGER ? far_refuse("side B has triggered operations") : 0;
 }
 
-static ssize_t post_message(struct kfid_ep *ep, enum far_post_kind kind, struct far_post *p, const void *vec,
-			    const struct kfi_rma_iov *rma)
+static ssize_t post_message(struct kfid_ep *ep, enum far_post_kind kind, struct far_post *p,
+			    const void *vec, const struct kfi_rma_iov *rma)
 {
 	struct far_buf b = {};
 	int ret;
@@ -105,15 +111,16 @@ static ssize_t post_message(struct kfid_ep *ep, enum far_post_kind kind, struct 
 	p->given[0] = sane(vec, p->counts[0]);
 	p->rma_given = sane(rma, p->rma_count);
 	far_put(&b, p, sizeof(*p));
-	ret = put_vector(&b, p->type, vec, p->given[0], kind == FAR_SEND || kind == FAR_TSEND || kind == FAR_WRITE,
-			 false);
+	ret = put_vector(&b, p->type, vec, p->given[0],
+			 kind == FAR_SEND || kind == FAR_TSEND || kind == FAR_WRITE, false);
 	for (i = 0; i < p->rma_given; i++)
 		far_put(&b, &(struct far_remote_seg){ rma[i].addr, rma[i].len, rma[i].key },
 			sizeof(struct far_remote_seg));
 	return post(ep, kind, &b, ret);
 }
 
-static ssize_t far_msg(struct kfid_ep *ep, const struct kfi_msg *m, u64 flags, enum far_post_kind kind)
+static ssize_t far_msg(struct kfid_ep *ep, const struct kfi_msg *m, u64 flags,
+		       enum far_post_kind kind)
 {
 	struct far_post p = {
 		.flags = flags, .addr = m->addr, .context = (uintptr_t)m->context, .data = m->data,
@@ -123,21 +130,35 @@ static ssize_t far_msg(struct kfid_ep *ep, const struct kfi_msg *m, u64 flags, e
 	return post_message(ep, kind, &p, m->msg_iov, NULL);
 }
 
-static ssize_t far_tagged(struct kfid_ep *ep, const struct kfi_msg_tagged *m, u64 flags, enum far_post_kind kind)
+static ssize_t far_tagged(struct kfid_ep *ep, const struct kfi_msg_tagged *m, u64 flags,
+			  enum far_post_kind kind)
 {
 	struct far_post p = {
-		.flags = flags, .addr = m->addr, .context = (uintptr_t)m->context, .data = m->data, .tag = m->tag,
-		.ignore = m->ignore, .inv_key = m->inv_key, .type = m->type, .counts[0] = m->iov_count,
+		.flags = flags,
+		.addr = m->addr,
+		.context = (uintptr_t)m->context,
+		.data = m->data,
+		.tag = m->tag,
+		.ignore = m->ignore,
+		.inv_key = m->inv_key,
+		.type = m->type,
+		.counts[0] = m->iov_count,
 	};
 
 	return post_message(ep, kind, &p, m->msg_iov, NULL);
 }
 
-static ssize_t far_rma(struct kfid_ep *ep, const struct kfi_msg_rma *m, u64 flags, enum far_post_kind kind)
+static ssize_t far_rma(struct kfid_ep *ep, const struct kfi_msg_rma *m, u64 flags,
+		       enum far_post_kind kind)
 {
 	struct far_post p = {
-		.flags = flags, .addr = m->addr, .context = (uintptr_t)m->context, .data = m->data, .type = m->type,
-		.counts[0] = m->iov_count, .rma_count = m->rma_iov_count,
+		.flags = flags,
+		.addr = m->addr,
+		.context = (uintptr_t)m->context,
+		.data = m->data,
+		.type = m->type,
+		.counts[0] = m->iov_count,
+		.rma_count = m->rma_iov_count,
 	};
 
 	return post_message(ep, kind, &p, m->msg_iov, m->rma_iov);
@@ -145,38 +166,46 @@ static ssize_t far_rma(struct kfid_ep *ep, const struct kfi_msg_rma *m, u64 flag
 
 ssize_t side_recvmsg(struct kfid_ep *ep, const struct kfi_msg *msg, uint64_t flags)
 {
-	return far_is(ep) ? far_msg(ep, msg, flags, FAR_RECV) : NEAR_RX(flags, kfi_recvmsg(ep, msg, flags));
+	return far_is(ep) ? far_msg(ep, msg, flags, FAR_RECV) :
+			    NEAR_RX(flags, kfi_recvmsg(ep, msg, flags));
 }
 
 ssize_t side_sendmsg(struct kfid_ep *ep, const struct kfi_msg *msg, uint64_t flags)
 {
-	return far_is(ep) ? far_msg(ep, msg, flags, FAR_SEND) : NEAR(flags, kfi_sendmsg(ep, msg, flags));
+	return far_is(ep) ? far_msg(ep, msg, flags, FAR_SEND) :
+			    NEAR(flags, kfi_sendmsg(ep, msg, flags));
 }
 
 ssize_t side_trecvmsg(struct kfid_ep *ep, const struct kfi_msg_tagged *msg, uint64_t flags)
 {
-	return far_is(ep) ? far_tagged(ep, msg, flags, FAR_TRECV) : NEAR_RX(flags, kfi_trecvmsg(ep, msg, flags));
+	return far_is(ep) ? far_tagged(ep, msg, flags, FAR_TRECV) :
+			    NEAR_RX(flags, kfi_trecvmsg(ep, msg, flags));
 }
 
 ssize_t side_tsendmsg(struct kfid_ep *ep, const struct kfi_msg_tagged *msg, uint64_t flags)
 {
-	return far_is(ep) ? far_tagged(ep, msg, flags, FAR_TSEND) : NEAR(flags, kfi_tsendmsg(ep, msg, flags));
+	return far_is(ep) ? far_tagged(ep, msg, flags, FAR_TSEND) :
+			    NEAR(flags, kfi_tsendmsg(ep, msg, flags));
 }
 
 ssize_t side_readmsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, uint64_t flags)
 {
-	return far_is(ep) ? far_rma(ep, msg, flags, FAR_READ) : NEAR(flags, kfi_readmsg(ep, msg, flags));
+	return far_is(ep) ? far_rma(ep, msg, flags, FAR_READ) :
+			    NEAR(flags, kfi_readmsg(ep, msg, flags));
 }
 
 ssize_t side_writemsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, uint64_t flags)
 {
-	return far_is(ep) ? far_rma(ep, msg, flags, FAR_WRITE) : NEAR(flags, kfi_writemsg(ep, msg, flags));
+	return far_is(ep) ? far_rma(ep, msg, flags, FAR_WRITE) :
+			    NEAR(flags, kfi_writemsg(ep, msg, flags));
 }
 
-ssize_t side_flush(struct kfid_ep *ep, kfi_addr_t addr, const struct kfi_rma_iov *ranges, size_t count, uint64_t scope,
-		   void *context)
+ssize_t side_flush(struct kfid_ep *ep, kfi_addr_t addr, const struct kfi_rma_iov *ranges,
+		   size_t count, uint64_t scope, void *context)
 {
-	struct kfi_msg_rma m = { .addr = addr, .rma_iov = ranges, .rma_iov_count = count, .context = context };
+	struct kfi_msg_rma m = {
+		.addr = addr, .rma_iov = ranges, .rma_iov_count = count, .context = context
+	};
 
 	return far_is(ep) ? far_rma(ep, &m, scope, FAR_FLUSH) :
 			    NEAR(scope, kfi_flush(ep, addr, ranges, count, scope, context));
@@ -186,7 +215,8 @@ ssize_t side_flush(struct kfid_ep *ep, kfi_addr_t addr, const struct kfi_rma_iov
 
 static size_t element(unsigned int type)
 {
-	static const u8 sizes[KFI_UINT128 + 1] = { 1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 8, 16, 16, 32, 16, 16 };
+	static const u8 sizes[KFI_UINT128 + 1] = { 1, 1, 2, 2,	4,  4,	8,  8,
+						   4, 8, 8, 16, 16, 32, 16, 16 };
 
 	return type < ARRAY_SIZE(sizes) ? sizes[type] : 1;
 }
@@ -196,7 +226,8 @@ struct iocs {
 	size_t			count;
 };
 
-static int put_iocs(struct far_buf *b, const struct kfi_ioc *v, size_t n, unsigned int type, bool source)
+static int put_iocs(struct far_buf *b, const struct kfi_ioc *v, size_t n, unsigned int type,
+		    bool source)
 {
 	struct far_seg seg;
 	size_t i, bytes;
@@ -214,8 +245,8 @@ static int put_iocs(struct far_buf *b, const struct kfi_ioc *v, size_t n, unsign
 	return 0;
 }
 
-static ssize_t far_atomic(struct kfid_ep *ep, const struct kfi_msg_atomic *m, u64 flags, enum far_post_kind kind,
-			  struct iocs compare, struct iocs result)
+static ssize_t far_atomic(struct kfid_ep *ep, const struct kfi_msg_atomic *m, u64 flags,
+			  enum far_post_kind kind, struct iocs compare, struct iocs result)
 {
 	const struct iocs iocs[3] = { { m->msg_iov, m->iov_count }, compare, result };
 	struct far_post p = {
@@ -236,7 +267,9 @@ static ssize_t far_atomic(struct kfid_ep *ep, const struct kfi_msg_atomic *m, u6
 	for (i = 0; i < 3 && !ret; i++)
 		ret = put_iocs(&b, iocs[i].v, p.given[i], m->datatype, i < 2);
 	for (i = 0; i < p.rma_given; i++)
-		far_put(&b, &(struct far_remote_seg){ m->rma_iov[i].addr, m->rma_iov[i].count, m->rma_iov[i].key },
+		far_put(&b,
+			&(struct far_remote_seg) { m->rma_iov[i].addr, m->rma_iov[i].count,
+						  m->rma_iov[i].key },
 			sizeof(struct far_remote_seg));
 	return post(ep, kind, &b, ret);
 }
@@ -245,27 +278,32 @@ ssize_t side_atomicmsg(struct kfid_ep *ep, const struct kfi_msg_atomic *msg, uin
 {
 	struct iocs none = {};
 
-	return far_is(ep) ? far_atomic(ep, msg, flags, FAR_ATOMIC, none, none) : NEAR(flags, kfi_atomicmsg(ep, msg, flags));
+	return far_is(ep) ? far_atomic(ep, msg, flags, FAR_ATOMIC, none, none) :
+			    NEAR(flags, kfi_atomicmsg(ep, msg, flags));
 }
 
-ssize_t side_fetch_atomicmsg(struct kfid_ep *ep, const struct kfi_msg_atomic *msg, struct kfi_ioc *resultv,
-			     void **result_desc, size_t result_count, uint64_t flags)
+ssize_t side_fetch_atomicmsg(struct kfid_ep *ep, const struct kfi_msg_atomic *msg,
+			     struct kfi_ioc *resultv, void **result_desc, size_t result_count,
+			     uint64_t flags)
 {
 	struct iocs none = {}, result = { resultv, result_count };
 
 	return far_is(ep) ? far_atomic(ep, msg, flags, FAR_FETCH, none, result) :
-			    NEAR(flags, kfi_fetch_atomicmsg(ep, msg, resultv, result_desc, result_count, flags));
+			    NEAR(flags, kfi_fetch_atomicmsg(ep, msg, resultv, result_desc,
+							    result_count, flags));
 }
 
-ssize_t side_compare_atomicmsg(struct kfid_ep *ep, const struct kfi_msg_atomic *msg, const struct kfi_ioc *comparev,
-			       void **compare_desc, size_t compare_count, struct kfi_ioc *resultv, void **result_desc,
+ssize_t side_compare_atomicmsg(struct kfid_ep *ep, const struct kfi_msg_atomic *msg,
+			       const struct kfi_ioc *comparev, void **compare_desc,
+			       size_t compare_count, struct kfi_ioc *resultv, void **result_desc,
 			       size_t result_count, uint64_t flags)
 {
 	struct iocs compare = { comparev, compare_count }, result = { resultv, result_count };
 
 	return far_is(ep) ? far_atomic(ep, msg, flags, FAR_COMPARE, compare, result) :
-			    NEAR(flags, kfi_compare_atomicmsg(ep, msg, comparev, compare_desc, compare_count, resultv,
-						       result_desc, result_count, flags));
+			    NEAR(flags, kfi_compare_atomicmsg(ep, msg, comparev, compare_desc,
+							      compare_count, resultv, result_desc,
+							      result_count, flags));
 }
 
 /* ---- registrations ---- */
@@ -273,9 +311,14 @@ ssize_t side_compare_atomicmsg(struct kfid_ep *ep, const struct kfi_msg_atomic *
 static int put_mr(struct far_buf *b, const struct kfi_mr_attr *attr)
 {
 	struct far_mr m = {
-		.access = attr->access, .offset = attr->offset, .requested_key = attr->requested_key,
-		.context = (uintptr_t)attr->context, .count = attr->iov_count, .type = attr->type,
-		.given = sane(attr->mr_iov, attr->iov_count), .auth_key_size = attr->auth_key_size,
+		.access = attr->access,
+		.offset = attr->offset,
+		.requested_key = attr->requested_key,
+		.context = (uintptr_t)attr->context,
+		.count = attr->iov_count,
+		.type = attr->type,
+		.given = sane(attr->mr_iov, attr->iov_count),
+		.auth_key_size = attr->auth_key_size,
 		.has_auth_key = !!attr->auth_key,
 	};
 	int ret;
@@ -289,7 +332,8 @@ static int put_mr(struct far_buf *b, const struct kfi_mr_attr *attr)
 	return ret ?: b->bad ? -ENOMEM : far_sync(FAR_NO_NEWS);
 }
 
-int side_mr_regattr(struct kfid_domain *domain, const struct kfi_mr_attr *attr, uint64_t flags, struct kfid_mr **mr)
+int side_mr_regattr(struct kfid_domain *domain, const struct kfi_mr_attr *attr, uint64_t flags,
+		    struct kfid_mr **mr)
 {
 	struct far_call c = { .op = FAR_MR_REG, .arg = { far_number(domain), flags } };
 	struct far_buf b = {};

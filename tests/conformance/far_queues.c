@@ -26,11 +26,14 @@ static s64 take_event(struct far_buf *in, s64 ret, void *buf, size_t len, u32 ev
 	return ret;
 }
 
-static ssize_t far_eq_read(struct kfid_eq *eq, u32 *event, void *buf, size_t len, u64 flags, bool wait, int timeout)
+static ssize_t far_eq_read(struct kfid_eq *eq, u32 *event, void *buf, size_t len, u64 flags,
+			   bool wait, int timeout)
 {
 	struct far_buf in;
 	struct far_call c = {
-		.op = FAR_EQ_READ, .arg = { far_number(eq), len, flags, wait, (s64)timeout }, .keep = &in,
+		.op = FAR_EQ_READ,
+		.arg = { far_number(eq), len, flags, wait, (s64)timeout },
+		.keep = &in,
 	};
 	/* The event is taken from the queue, so this must not fail for lack of memory. */
 	unsigned int nth = far_no_faults();
@@ -53,7 +56,8 @@ ssize_t side_eq_read(struct kfid_eq *eq, uint32_t *event, void *buf, size_t len,
 	return ret;
 }
 
-ssize_t side_eq_sread(struct kfid_eq *eq, uint32_t *event, void *buf, size_t len, int timeout, uint64_t flags)
+ssize_t side_eq_sread(struct kfid_eq *eq, uint32_t *event, void *buf, size_t len, int timeout,
+		      uint64_t flags)
 {
 	ssize_t ret = far_is(eq) ? far_eq_read(eq, event, buf, len, flags, true, timeout) :
 				   kfi_eq_sread(eq, event, buf, len, timeout, flags);
@@ -82,7 +86,8 @@ ssize_t side_eq_readerr(struct kfid_eq *eq, struct kfi_eq_err_entry *buf, uint64
 {
 	struct far_buf in;
 	struct far_call c = {
-		.op = FAR_EQ_READERR, .arg = { far_number(eq), buf->err_data ? buf->err_data_size : 0, flags },
+		.op = FAR_EQ_READERR,
+		.arg = { far_number(eq), buf->err_data ? buf->err_data_size : 0, flags },
 		.keep = &in,
 	};
 	s64 ret;
@@ -97,10 +102,14 @@ ssize_t side_eq_readerr(struct kfid_eq *eq, struct kfi_eq_err_entry *buf, uint64
 	return ret;
 }
 
-ssize_t side_eq_write(struct kfid_eq *eq, uint32_t event, const void *buf, size_t len, uint64_t flags)
+ssize_t side_eq_write(struct kfid_eq *eq, uint32_t event, const void *buf, size_t len,
+		      uint64_t flags)
 {
 	struct far_call c = {
-		.op = FAR_EQ_WRITE, .arg = { far_number(eq), event, flags }, .in = buf, .in_len = len,
+		.op = FAR_EQ_WRITE,
+		.arg = { far_number(eq), event, flags },
+		.in = buf,
+		.in_len = len,
 	};
 
 	return far_is(eq) ? far_call(&c) : kfi_eq_write(eq, event, buf, len, flags);
@@ -162,27 +171,30 @@ ssize_t side_cq_read(struct kfid_cq *cq, void *buf, size_t count)
 
 ssize_t side_cq_readfrom(struct kfid_cq *cq, void *buf, size_t count, kfi_addr_t *src_addr)
 {
-	return CQ_READ(cq, kfi_cq_readfrom(cq, buf, count, src_addr), .buf = buf, .count = count, .src = src_addr);
+	return CQ_READ(cq, kfi_cq_readfrom(cq, buf, count, src_addr), .buf = buf, .count = count,
+		       .src = src_addr);
 }
 
 ssize_t side_cq_sread(struct kfid_cq *cq, void *buf, size_t count, const void *cond, int timeout)
 {
-	return CQ_READ(cq, kfi_cq_sread(cq, buf, count, cond, timeout), .buf = buf, .count = count, .cond = cond,
-		       .wait = true, .timeout = timeout);
+	return CQ_READ(cq, kfi_cq_sread(cq, buf, count, cond, timeout), .buf = buf, .count = count,
+		       .cond = cond, .wait = true, .timeout = timeout);
 }
 
-ssize_t side_cq_sreadfrom(struct kfid_cq *cq, void *buf, size_t count, kfi_addr_t *src_addr, const void *cond,
-			  int timeout)
+ssize_t side_cq_sreadfrom(struct kfid_cq *cq, void *buf, size_t count, kfi_addr_t *src_addr,
+			  const void *cond, int timeout)
 {
-	return CQ_READ(cq, kfi_cq_sreadfrom(cq, buf, count, src_addr, cond, timeout), .buf = buf, .count = count,
-		       .src = src_addr, .cond = cond, .wait = true, .timeout = timeout);
+	return CQ_READ(cq, kfi_cq_sreadfrom(cq, buf, count, src_addr, cond, timeout), .buf = buf,
+		       .count = count, .src = src_addr, .cond = cond, .wait = true,
+		       .timeout = timeout);
 }
 
 ssize_t side_cq_readerr(struct kfid_cq *cq, struct kfi_cq_err_entry *buf, uint64_t flags)
 {
 	struct far_buf in;
 	struct far_call c = {
-		.op = FAR_CQ_READERR, .arg = { far_number(cq), buf->err_data ? buf->err_data_size : 0, flags },
+		.op = FAR_CQ_READERR,
+		.arg = { far_number(cq), buf->err_data ? buf->err_data_size : 0, flags },
 		.keep = &in,
 	};
 	s64 ret;
@@ -206,15 +218,19 @@ int side_cq_signal(struct kfid_cq *cq)
 
 int side_cq_poll(struct kfid_cq *cq, int budget)
 {
-	return far_is(cq) ? far_do(FAR_CQ_POLL, far_number(cq), (s64)budget) : kfi_cq_poll(cq, budget);
+	return far_is(cq) ? far_do(FAR_CQ_POLL, far_number(cq), (s64)budget) :
+			    kfi_cq_poll(cq, budget);
 }
 
 /* The text is for numbers that are the same on both machines. */
-const char *side_cq_strerror(struct kfid_cq *cq, int prov_errno, const void *err_data, char *buf, size_t len)
+const char *side_cq_strerror(struct kfid_cq *cq, int prov_errno, const void *err_data, char *buf,
+			     size_t len)
 {
 	static char text[128];
 	struct far_buf in;
-	struct far_call c = { .op = FAR_CQ_STRERROR, .arg = { far_number(cq), (s64)prov_errno }, .keep = &in };
+	struct far_call c = { .op = FAR_CQ_STRERROR,
+			      .arg = { far_number(cq), (s64)prov_errno },
+			      .keep = &in };
 	const char *said;
 
 	if (!far_is(cq))
@@ -290,7 +306,8 @@ int side_cntr_wait(struct kfid_cntr *cntr, uint64_t threshold, int timeout)
 
 ssize_t side_cancel(struct kfid *fid, void *context)
 {
-	return far_is(fid) ? far_do(FAR_CANCEL, far_number(fid), (uintptr_t)context) : kfi_cancel(fid, context);
+	return far_is(fid) ? far_do(FAR_CANCEL, far_number(fid), (uintptr_t)context) :
+			     kfi_cancel(fid, context);
 }
 
 void side_ep_tx_flush(struct kfid_ep *ep)
@@ -304,7 +321,10 @@ void side_ep_tx_flush(struct kfid_ep *ep)
 int side_setopt(struct kfid *fid, int level, int optname, const void *optval, size_t optlen)
 {
 	struct far_call c = {
-		.op = FAR_SETOPT, .arg = { far_number(fid), (s64)level, (s64)optname }, .in = optval, .in_len = optlen,
+		.op = FAR_SETOPT,
+		.arg = { far_number(fid), (s64)level, (s64)optname },
+		.in = optval,
+		.in_len = optlen,
 	};
 
 	return far_is(fid) ? far_call(&c) : kfi_setopt(fid, level, optname, optval, optlen);
@@ -326,7 +346,8 @@ int side_getopt(struct kfid *fid, int level, int optname, void *optval, size_t *
 }
 
 /* A callback runs on the machine of its endpoint; without one there is nothing to disarm. */
-int side_ep_tx_space(struct kfid_ep *ep, void (*fn)(struct kfid_ep *ep, void *context), void *context)
+int side_ep_tx_space(struct kfid_ep *ep, void (*fn)(struct kfid_ep *ep, void *context),
+		     void *context)
 {
 	if (!far_is(ep))
 		return kfi_ep_tx_space(ep, fn, context);
@@ -336,7 +357,10 @@ int side_ep_tx_space(struct kfid_ep *ep, void (*fn)(struct kfid_ep *ep, void *co
 static int far_query(const void *fid, u64 type, u64 op, struct kfi_atomic_attr *attr, u64 flags)
 {
 	struct far_call c = {
-		.op = FAR_QUERY_ATOMIC, .arg = { far_number(fid), type, op, flags }, .out = attr, .room = sizeof(*attr),
+		.op = FAR_QUERY_ATOMIC,
+		.arg = { far_number(fid), type, op, flags },
+		.out = attr,
+		.room = sizeof(*attr),
 	};
 
 	return far_call(&c);
@@ -349,8 +373,8 @@ int side_query_atomic(struct kfid_domain *domain, enum kfi_datatype datatype, en
 				kfi_query_atomic(domain, datatype, op, attr, flags);
 }
 
-int side_ep_query_atomic(struct kfid_ep *ep, enum kfi_datatype datatype, enum kfi_op op, struct kfi_atomic_attr *attr,
-			 uint64_t flags)
+int side_ep_query_atomic(struct kfid_ep *ep, enum kfi_datatype datatype, enum kfi_op op,
+			 struct kfi_atomic_attr *attr, uint64_t flags)
 {
 	return far_is(ep) ? far_query(ep, datatype, op, attr, flags) :
 			    kfi_ep_query_atomic(ep, datatype, op, attr, flags);

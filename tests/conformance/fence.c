@@ -20,26 +20,34 @@ static u8 *fence_pair(struct test *t, struct pair **p)
 static int stick(struct pair *p, u8 *buf, u64 tag)
 {
 	struct kvec v = { buf, LEN };
-	struct kfi_msg_tagged msg = { .type = KFI_KVEC, .msg_iov = &v, .iov_count = 1, .addr = p->a.peer, .tag = tag,
-				      .context = CTX(tag) };
+	struct kfi_msg_tagged msg = {
+		.type = KFI_KVEC, .msg_iov = &v, .iov_count = 1, .addr = p->a.peer, .tag = tag,
+		.context = CTX(tag),
+	};
 
 	return POST(p->a.t, kfi_tsendmsg(p->a.ep, &msg, KFI_COMPLETION | KFI_DELIVERY_COMPLETE));
 }
 
 static int release(struct pair *p, u8 *buf, u64 tag)
 {
-	return POST(p->b.t, kfi_trecv(p->b.ep, buf + LEN, LEN, NULL, KFI_ADDR_UNSPEC, tag, 0, CTX(tag)));
+	return POST(p->b.t,
+		    kfi_trecv(p->b.ep, buf + LEN, LEN, NULL, KFI_ADDR_UNSPEC, tag, 0, CTX(tag)));
 }
 
 /* A says @n, and B is ready for it. */
 static int say(struct pair *p, u8 *buf, unsigned long n, u64 flags)
 {
 	struct kvec v = { buf, LEN };
-	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = &v, .iov_count = 1, .addr = p->a.peer, .context = CTX(n),
-			       .data = n };
-	int ret = POST(p->b.t, kfi_recv(p->b.ep, buf + 2 * LEN, LEN, NULL, KFI_ADDR_UNSPEC, CTX(n)));
+	struct kfi_msg msg = {
+		.type = KFI_KVEC, .msg_iov = &v, .iov_count = 1, .addr = p->a.peer,
+		.context = CTX(n), .data = n,
+	};
+	int ret = POST(p->b.t,
+		       kfi_recv(p->b.ep, buf + 2 * LEN, LEN, NULL, KFI_ADDR_UNSPEC, CTX(n)));
 
-	return ret ?: POST(p->a.t, kfi_sendmsg(p->a.ep, &msg, KFI_COMPLETION | KFI_REMOTE_CQ_DATA | flags));
+	return ret   ?:
+		       POST(p->a.t, kfi_sendmsg(p->a.ep, &msg,
+						KFI_COMPLETION | KFI_REMOTE_CQ_DATA | flags));
 }
 
 static void heard(struct test *t, struct pair *p, unsigned long n)
@@ -156,7 +164,8 @@ static void after_read(struct test *t)
 	for (i = 0; i < n && !t->failures; i++) {
 		fill(far, BULK, i);
 		memset(near, 0, BULK);
-		REQUIRE(t, !POST(t, kfi_read(p->a.ep, near, BULK, NULL, p->a.peer, r.addr, r.key, CTX(1))));
+		REQUIRE(t, !POST(t, kfi_read(p->a.ep, near, BULK, NULL, p->a.peer, r.addr, r.key,
+					     CTX(1))));
 		REQUIRE(t, !say(p, buf, 2, KFI_FENCE));
 		heard(t, p, 2);
 		EXPECT_DATA(t, near, BULK, i);
@@ -172,19 +181,23 @@ static void write_after_read(struct test *t)
 	u8 *old = test_pages(t, BULK), *new = test_pages(t, BULK), *far = test_pages(t, BULK);
 	struct kvec v = { new, BULK };
 	struct kfi_rma_iov there = { .len = BULK };
-	struct kfi_msg_rma msg = { .type = KFI_KVEC, .msg_iov = &v, .iov_count = 1, .rma_iov = &there,
-				   .rma_iov_count = 1, .context = CTX(2) };
+	struct kfi_msg_rma msg = {
+		.type = KFI_KVEC, .msg_iov = &v, .iov_count = 1, .rma_iov = &there,
+		.rma_iov_count = 1, .context = CTX(2),
+	};
 	int i, n = t->w->quick ? 4 : 20;
 	struct region r;
 
-	REQUIRE(t, p && old && new && far && !region_open(&p->b, &r, far, BULK, KFI_REMOTE_READ | KFI_REMOTE_WRITE));
+	REQUIRE(t, p && old && new &&far &&
+			   !region_open(&p->b, &r, far, BULK, KFI_REMOTE_READ | KFI_REMOTE_WRITE));
 	msg.addr = p->a.peer;
 	there.addr = r.addr;
 	there.key = r.key;
 	fill(far, BULK, 0);
 	for (i = 0; i < n && !t->failures; i++) {
 		fill(new, BULK, i + 1);
-		REQUIRE(t, !POST(t, kfi_read(p->a.ep, old, BULK, NULL, p->a.peer, r.addr, r.key, CTX(1))));
+		REQUIRE(t, !POST(t, kfi_read(p->a.ep, old, BULK, NULL, p->a.peer, r.addr, r.key,
+					     CTX(1))));
 		REQUIRE(t, !POST(t, kfi_writemsg(p->a.ep, &msg, KFI_COMPLETION | KFI_FENCE)));
 		ended(t, p, 1);
 		EXPECT_DATA(t, old, BULK, i);
@@ -225,10 +238,12 @@ static void all_end(struct test *t, struct pair *p, bool fail)
 	int i;
 
 	for (i = 0; i < 3; i++) {
-		if (comp_wait_ms(t, &p->a, p->a.txcq, &c, t->w->loss_ms + t->w->wait_ms, __FILE__, __LINE__))
+		if (comp_wait_ms(t, &p->a, p->a.txcq, &c, t->w->loss_ms + t->w->wait_ms, __FILE__,
+				 __LINE__))
 			return;
 		which = (unsigned long)c.op_context;
-		EXPECT(t, (c.err || !fail) && c.err != EAGAIN && which <= 3 && !test_and_set_bit(which, &seen));
+		EXPECT(t, (c.err || !fail) && c.err != EAGAIN && which <= 3 &&
+				  !test_and_set_bit(which, &seen));
 	}
 	NONE_TX(&p->a);
 }
@@ -237,7 +252,8 @@ static u8 *three(struct test *t, struct pair **p)
 {
 	u8 *buf = fence_pair(t, p);
 
-	return buf && !stick(*p, buf, 1) && !say(*p, buf, 2, KFI_FENCE) && !say(*p, buf, 3, 0) ? buf : NULL;
+	return buf && !stick(*p, buf, 1) && !say(*p, buf, 2, KFI_FENCE) && !say(*p, buf, 3, 0) ?
+	       buf : NULL;
 }
 
 static void closed(struct test *t)
@@ -337,9 +353,10 @@ static int read_and_say(void *arg)
 	for (i = s->first; i < s->first + EACH; i++) {
 		msg.data = i;
 		msg.context = CTX(i);
-		if (POST(a->t, kfi_read(a->ep, s->near + i * PIECE, PIECE, NULL, a->peer, s->r->addr + i * PIECE,
-					s->r->key, CTX(i))) ||
-		    POST(a->t, kfi_sendmsg(a->ep, &msg, KFI_COMPLETION | KFI_REMOTE_CQ_DATA | KFI_FENCE)))
+		if (POST(a->t, kfi_read(a->ep, s->near + i * PIECE, PIECE, NULL, a->peer,
+					s->r->addr + i * PIECE, s->r->key, CTX(i))) ||
+		    POST(a->t,
+			 kfi_sendmsg(a->ep, &msg, KFI_COMPLETION | KFI_REMOTE_CQ_DATA | KFI_FENCE)))
 			return -EIO;
 	}
 	return 0;
@@ -357,13 +374,17 @@ static void stress(struct test *t)
 	struct region r;
 	comp_t c;
 
-	REQUIRE(t, s && near && far && buf && !region_open(&p->b, &r, far, n * PIECE, KFI_REMOTE_READ));
+	REQUIRE(t, s && near && far && buf &&
+			   !region_open(&p->b, &r, far, n * PIECE, KFI_REMOTE_READ));
 	for (i = 0; i < n; i++) {
 		fill(far + i * PIECE, PIECE, i);
-		REQUIRE(t, !POST(t, kfi_recv(p->b.ep, buf + LEN, LEN, NULL, KFI_ADDR_UNSPEC, CTX(i))));
+		REQUIRE(t,
+			!POST(t, kfi_recv(p->b.ep, buf + LEN, LEN, NULL, KFI_ADDR_UNSPEC, CTX(i))));
 	}
 	for (i = 0; i < POSTERS; i++) {
-		s[i] = (struct poster) { .p = p, .r = &r, .near = near, .buf = buf, .first = i * EACH };
+		s[i] = (struct poster) {
+			.p = p, .r = &r, .near = near, .buf = buf, .first = i * EACH
+		};
 		REQUIRE(t, !worker_start(t, &s[i].w, -1, read_and_say, &s[i]));
 	}
 	while (heard < n || done < 2 * n) {

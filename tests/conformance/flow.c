@@ -104,7 +104,8 @@ static void late_receives(struct test *t)
 	REQUIRE(t, p && tx && rx);
 	fill(tx, 1000 * LATE, 1);
 	for (i = 0; i < LATE; i++)
-		REQUIRE(t, !POST(t, kfi_send(p->a.ep, tx + 1000 * i, 1000, NULL, p->a.peer, CTX(i))));
+		REQUIRE(t,
+			!POST(t, kfi_send(p->a.ep, tx + 1000 * i, 1000, NULL, p->a.peer, CTX(i))));
 	if (!ended_soon(&p->a, &c)) {
 		test_skip(t, "nothing is kept for who is late");
 		return;

@@ -78,8 +78,14 @@ static struct kfi_mr_attr disk_attr(struct disk *d, struct kvec *vec, u64 access
 {
 	*vec = (struct kvec){ d->r.buf, d->r.len };
 	return (struct kfi_mr_attr){
-		.type = KFI_KVEC, .mr_iov = vec, .iov_count = 1, .access = access, .offset = 0x10000,
-		.requested_key = KFI_KEY_NOTAVAIL, .context = d, .persist = disk_persist,
+		.type = KFI_KVEC,
+		.mr_iov = vec,
+		.iov_count = 1,
+		.access = access,
+		.offset = 0x10000,
+		.requested_key = KFI_KEY_NOTAVAIL,
+		.context = d,
+		.persist = disk_persist,
 	};
 }
 
@@ -103,7 +109,8 @@ static struct disk *disk_open(struct node *n, u64 access, u64 flags)
 		return NULL;
 	test_keep(t, &d->r.mr->fid);
 	if (n->info->domain_attr->mr_mode & KFI_MR_ENDPOINT &&
-	    !(EXPECT_EQ(t, kfi_mr_bind(d->r.mr, &n->ep->fid, 0), 0) && EXPECT_EQ(t, kfi_mr_enable(d->r.mr), 0)))
+	    !(EXPECT_EQ(t, kfi_mr_bind(d->r.mr, &n->ep->fid, 0), 0) &&
+	      EXPECT_EQ(t, kfi_mr_enable(d->r.mr), 0)))
 		return NULL;
 	disk_named(d, n);
 	return d;
@@ -117,7 +124,8 @@ struct bench {
 	u8		*near;
 };
 
-static struct bench *bench_between(struct test *t, const struct node_opts *a, const struct node_opts *far)
+static struct bench *bench_between(struct test *t, const struct node_opts *a,
+				   const struct node_opts *far)
 {
 	struct bench *b = test_new(t, struct bench);
 
@@ -137,14 +145,16 @@ static struct bench *bench_open(struct test *t, const struct node_opts *a)
 	return bench_between(t, a, NULL);
 }
 
-static ssize_t flush_at(struct bench *b, const struct region *r, u64 at, size_t len, u64 scope, void *ctx)
+static ssize_t flush_at(struct bench *b, const struct region *r, u64 at, size_t len, u64 scope,
+			void *ctx)
 {
 	struct kfi_rma_iov range = { r->addr + at, len, r->key };
 
 	return kfi_flush(b->a->ep, b->a->peer, &range, 1, scope, ctx);
 }
 
-static ssize_t write_at(struct bench *b, const struct region *r, u64 at, size_t len, u64 flags, void *ctx)
+static ssize_t write_at(struct bench *b, const struct region *r, u64 at, size_t len, u64 flags,
+			void *ctx)
 {
 	struct kvec vec = { b->near + at, len };
 	struct kfi_rma_iov rma = { r->addr + at, len, r->key };
@@ -271,7 +281,8 @@ static void commit_write(struct test *t)
 		size_t len = lens[i / 2];
 
 		fill(b->near, len, i);
-		POST(t, write_at(b, &b->d->r, 0, len, COMMIT | (i & 1 ? KFI_REMOTE_CQ_DATA : 0), CTX(i)));
+		POST(t, write_at(b, &b->d->r, 0, len, COMMIT | (i & 1 ? KFI_REMOTE_CQ_DATA : 0),
+				 CTX(i)));
 		ends(b, CTX(i), 0);
 		EXPECT_DATA(t, b->d->copy, len, i);
 		EXPECT_EQ(t, b->d->len, len);
@@ -321,7 +332,8 @@ static void commit_default(struct test *t)
 
 	REQUIRE(t, b);
 	fill(b->near, DISK_LEN, 3);
-	POST(t, kfi_write(b->a->ep, b->near, DISK_LEN, NULL, b->a->peer, b->d->r.addr, b->d->r.key, CTX(1)));
+	POST(t, kfi_write(b->a->ep, b->near, DISK_LEN, NULL, b->a->peer, b->d->r.addr, b->d->r.key,
+			  CTX(1)));
 	ends(b, CTX(1), 0);
 	EXPECT_DATA(t, b->d->copy, DISK_LEN, 3);
 	POST(t, write_at(b, &b->d->r, 0, 100, VISIBLE, CTX(2)));
@@ -337,7 +349,12 @@ static void commit_vector(struct test *t)
 	struct kvec vec;
 	struct kfi_rma_iov rma[3];
 	struct kfi_msg_rma msg = {
-		.type = KFI_KVEC, .msg_iov = &vec, .iov_count = 1, .rma_iov = rma, .rma_iov_count = 3, .context = CTX(1),
+		.type = KFI_KVEC,
+		.msg_iov = &vec,
+		.iov_count = 1,
+		.rma_iov = rma,
+		.rma_iov_count = 3,
+		.context = CTX(1),
 	};
 
 	REQUIRE(t, b);
@@ -446,7 +463,10 @@ static void refused(struct test *t)
 		POST(t, flush_at(b, &gone, 0, 1, scopes[i], CTX(7)));
 		ends(b, CTX(7), EACCES);
 	}
-	EXPECT_EQ(t, atomic_read(&b->d->calls) + atomic_read(&readable->calls) + atomic_read(&closed->calls), 0);
+	EXPECT_EQ(t,
+		  atomic_read(&b->d->calls) + atomic_read(&readable->calls) +
+			  atomic_read(&closed->calls),
+		  0);
 	still_works(b->p);
 }
 
@@ -476,10 +496,14 @@ static void bad_calls(struct test *t)
 	range[0] = (struct kfi_rma_iov){ b->d->r.addr, 10, b->d->r.key };
 	EXPECT_EQ(t, kfi_flush(b->a->ep, b->a->peer, range, 1, 0, NULL), -EINVAL);
 	EXPECT_EQ(t, kfi_flush(b->a->ep, b->a->peer, range, 1, VISIBLE | COMMIT, NULL), -EINVAL);
-	EXPECT_EQ(t, kfi_flush(b->a->ep, b->a->peer, range, 1, KFI_TRANSMIT_COMPLETE, NULL), -EINVAL);
-	EXPECT_EQ(t, kfi_flush(b->a->ep, b->a->peer, range, 1, COMMIT | KFI_INJECT, NULL), -KFI_EBADFLAGS);
+	EXPECT_EQ(t, kfi_flush(b->a->ep, b->a->peer, range, 1, KFI_TRANSMIT_COMPLETE, NULL),
+		  -EINVAL);
+	EXPECT_EQ(t, kfi_flush(b->a->ep, b->a->peer, range, 1, COMMIT | KFI_INJECT, NULL),
+		  -KFI_EBADFLAGS);
 	EXPECT_EQ(t, kfi_flush(b->a->ep, b->a->peer, range, 0, COMMIT, NULL), -EINVAL);
-	EXPECT_EQ(t, kfi_flush(b->a->ep, b->a->peer, range, t->info[0]->tx_attr->rma_iov_limit + 1, COMMIT, NULL),
+	EXPECT_EQ(t,
+		  kfi_flush(b->a->ep, b->a->peer, range, t->info[0]->tx_attr->rma_iov_limit + 1,
+			    COMMIT, NULL),
 		  -EINVAL);
 	NONE_TX(b->a);
 	still_works(b->p);
@@ -542,8 +566,8 @@ static void many(struct test *t)
 	while (ended < n && !t->failures && time_before(jiffies, until)) {
 		if (posted < n && posted < ended + 400) {
 			if (posted % 3)
-				ret = flush_at(b, &b->d->r, posted % DISK_LEN, 1, posted % 3 == 1 ? COMMIT : VISIBLE,
-					       CTX(posted));
+				ret = flush_at(b, &b->d->r, posted % DISK_LEN, 1,
+					       posted % 3 == 1 ? COMMIT : VISIBLE, CTX(posted));
 			else
 				ret = write_at(b, &b->d->r, posted % DISK_LEN, 1, 0, CTX(posted));
 			flushes += !ret && posted % 3 == 1;
@@ -612,7 +636,8 @@ static bool held(struct bench *b)
 		if (POST(t, flush_at(b, &b->d->r, 0, 100, COMMIT, CTX(1))))
 			return false;
 	still_works(b->p);
-	return EXPECT(t, wait_for_completion_timeout(&b->d->entered, msecs_to_jiffies(t->w->wait_ms)));
+	return EXPECT(t,
+		      wait_for_completion_timeout(&b->d->entered, msecs_to_jiffies(t->w->wait_ms)));
 }
 
 /* Who asked goes: nobody waits for the owner, who ends what he has begun. */
@@ -656,7 +681,8 @@ static void target_goes(struct test *t)
 	b->p->b.ep = NULL;
 	EXPECT_EQ(t, atomic_read(&b->d->left), 0);
 	for (i = 0; i < QUEUED; i++) {
-		REQUIRE(t, !comp_wait_ms(t, b->a, b->a->txcq, &c, t->w->loss_ms, __FILE__, __LINE__));
+		REQUIRE(t,
+			!comp_wait_ms(t, b->a, b->a->txcq, &c, t->w->loss_ms, __FILE__, __LINE__));
 		EXPECT(t, c.err && c.err != EACCES);
 	}
 	EXPECT_EQ(t, atomic_read(&b->d->left), 0);
@@ -770,7 +796,10 @@ static void invalidated(struct test *t)
 	j->work.done = mr_job_done;
 	init_completion(&j->done);
 	REQUIRE_EQ(t, test_close(t, &b->d->r.mr->fid), 0);
-	REQUIRE_EQ(t, kfi_mr_alloc(b->p->b.domain, DIV_ROUND_UP(b->d->r.len, PAGE_SIZE), 0, &b->d->r.mr, b->d), 0);
+	REQUIRE_EQ(t,
+		   kfi_mr_alloc(b->p->b.domain, DIV_ROUND_UP(b->d->r.len, PAGE_SIZE), 0,
+				&b->d->r.mr, b->d),
+		   0);
 	test_keep(t, &b->d->r.mr->fid);
 	for (i = 0; i < 3 && !t->failures; i++) {
 		attr = disk_attr(b->d, &vec, ALL_RIGHTS);
@@ -781,7 +810,8 @@ static void invalidated(struct test *t)
 		reinit_completion(&b->d->go);
 		reinit_completion(&b->d->entered);
 		POST(t, flush_at(b, &b->d->r, 0, 100, COMMIT, CTX(1)));
-		REQUIRE(t, wait_for_completion_timeout(&b->d->entered, msecs_to_jiffies(t->w->wait_ms)));
+		REQUIRE(t, wait_for_completion_timeout(&b->d->entered,
+						       msecs_to_jiffies(t->w->wait_ms)));
 		REQUIRE_EQ(t, kfi_mr_invalidate(b->d->r.mr, &j->work), 0);
 		msleep(50);
 		EXPECT(t, !completion_done(&j->done));

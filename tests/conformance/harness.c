@@ -97,7 +97,8 @@ void *test_zalloc(struct test *t, size_t len)
 /* No two pages are adjacent, unless they have to be. */
 void *test_pages(struct test *t, size_t len)
 {
-	void *p = test_hw_recv(t) ? kzalloc(PAGE_ALIGN(len ?: 1), GFP_KERNEL) : vzalloc(PAGE_ALIGN(len ?: 1));
+	void *p = test_hw_recv(t) ? kzalloc(PAGE_ALIGN(len ?: 1), GFP_KERNEL) :
+				    vzalloc(PAGE_ALIGN(len ?: 1));
 
 	if (!keep(t, KEPT_MEM, p)) {
 		kvfree(p);
@@ -283,7 +284,8 @@ static void close_far(struct test *t)
 	if (far_reset(&open, &refused))
 		FAIL(t, "the other machine is lost");
 	else if (open || refused)
-		FAIL(t, "the other machine had %llu objects left, and could not close %llu of them", open, refused);
+		FAIL(t, "the other machine had %llu objects left, and could not close %llu of them",
+		     open, refused);
 }
 
 /*

@@ -253,7 +253,8 @@ static bool asked_for(struct test *t, u64 level, struct kfi_info **info)
  */
 static void levels(struct test *t)
 {
-	static const u64 level[] = { KFI_INJECT_COMPLETE, KFI_TRANSMIT_COMPLETE, KFI_DELIVERY_COMPLETE };
+	static const u64 level[] = { KFI_INJECT_COMPLETE, KFI_TRANSMIT_COMPLETE,
+				     KFI_DELIVERY_COMPLETE };
 	struct kfi_info *info, *i;
 	bool granted = true;
 	int n;
@@ -417,7 +418,8 @@ static bool is_loopback(const struct kfi_info *info)
 
 	if (info->addr_format == KFI_SOCKADDR_IN && in)
 		return ipv4_is_loopback(in->sin_addr.s_addr);
-	return info->addr_format == KFI_SOCKADDR_IN6 && in6 && !memcmp(&in6->sin6_addr, &in6addr_loopback, sizeof(in6addr_loopback));
+	return info->addr_format == KFI_SOCKADDR_IN6 && in6 &&
+	       !memcmp(&in6->sin6_addr, &in6addr_loopback, sizeof(in6addr_loopback));
 }
 
 /* A consumer that takes the first info wants to reach other machines. */
@@ -427,7 +429,9 @@ static void loopback_last(struct test *t)
 	bool loopback = false;
 
 	REQUIRE(t, hints);
-	REQUIRE_EQ(t, kfi_getinfo_net(t->w->side[0].net, kfi_version(), NULL, NULL, 0, hints, &info), 0);
+	REQUIRE_EQ(t,
+		   kfi_getinfo_net(t->w->side[0].net, kfi_version(), NULL, NULL, 0, hints, &info),
+		   0);
 	for (i = info; i; i = i->next) {
 		EXPECT(t, !loopback || is_loopback(i));
 		loopback = is_loopback(i);

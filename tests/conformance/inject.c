@@ -149,7 +149,8 @@ static void write_remote(struct test *t)
 	memset(tx, 0xff, max);
 	/* Data that comes with a completion comes after it. */
 	if (!test_hw_recv(t)) {
-		REQUIRE(t, !POST(t, kfi_inject_writedata(p->a.ep, tx, 0, 5, p->a.peer, r.addr, r.key)));
+		REQUIRE(t, !POST(t, kfi_inject_writedata(p->a.ep, tx, 0, 5, p->a.peer, r.addr,
+							 r.key)));
 		REQUIRE(t, !WAIT_RX(&p->b, &c));
 		EXPECT_EQ(t, c.flags, KFI_RMA | KFI_REMOTE_WRITE | KFI_REMOTE_CQ_DATA);
 		EXPECT_EQ(t, c.data, 5);

@@ -55,7 +55,12 @@ static int post_sink(struct lnd_tn *tn, size_t len)
 {
 	struct kvec iov = { tn->buf, len };
 	struct kfi_msg_tagged msg = {
-		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = part_addr(tn->l, 1), .tag = tn->tag, .context = tn,
+		.type = KFI_KVEC,
+		.msg_iov = &iov,
+		.iov_count = 1,
+		.addr = part_addr(tn->l, 1),
+		.tag = tn->tag,
+		.context = tn,
 	};
 
 	return LND_POST(tn->l, kfi_trecvmsg(tn->part->rx, &msg, KFI_COMPLETION));
@@ -133,8 +138,13 @@ static int serve_bulk(struct lnd_tn *tn, const struct lnd_msg *m)
 	struct kvec iov = { tn->buf, m->len };
 	struct kfi_rma_iov there = { .len = m->len, .key = m->tag };
 	struct kfi_msg_rma rma = {
-		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .rma_iov = &there, .rma_iov_count = 1,
-		.addr = part_addr(tn->l, m->rx), .context = tn,
+		.type = KFI_KVEC,
+		.msg_iov = &iov,
+		.iov_count = 1,
+		.rma_iov = &there,
+		.rma_iov_count = 1,
+		.addr = part_addr(tn->l, m->rx),
+		.context = tn,
 	};
 	u64 flags = KFI_TAGGED | KFI_COMPLETION;
 
@@ -153,7 +163,8 @@ static int serve_request(struct lnd_tn *tn, const struct lnd_msg *m)
 		tn->msg->type = LND_WELCOME;
 		return send_msg(tn, 0, rx);
 	case LND_SKIP:	/* no data to move, only a status */
-		return LND_POST(tn->l, kfi_tsenddata(tn->part->tx, NULL, 0, NULL, (__force u64)cpu_to_be64(m->seed),
+		return LND_POST(tn->l, kfi_tsenddata(tn->part->tx, NULL, 0, NULL,
+						     (__force u64)cpu_to_be64(m->seed),
 						     part_addr(tn->l, rx), m->tag, tn));
 	default:
 		return serve_bulk(tn, m);
@@ -281,7 +292,10 @@ static void on_event(struct kfid_cq *cq, void *context)
 static int open_cq(struct lnd_part *part, struct lnd_cq *c)
 {
 	struct kfi_cq_attr attr = {
-		.size = 256, .format = KFI_CQ_FORMAT_DATA, .wait_obj = KFI_WAIT_NONE, .flags = KFI_AFFINITY,
+		.size = 256,
+		.format = KFI_CQ_FORMAT_DATA,
+		.wait_obj = KFI_WAIT_NONE,
+		.flags = KFI_AFFINITY,
 		.signaling_vector = part->nr % num_online_cpus(),
 	};
 
@@ -294,15 +308,23 @@ static int open_cq(struct lnd_part *part, struct lnd_cq *c)
 
 static int open_contexts(struct lnd_part *part)
 {
-	struct kfi_rx_attr rx = { .op_flags = KFI_COMPLETION | KFI_MULTI_RECV, .size = 256, .iov_limit = 1 };
+	struct kfi_rx_attr rx = {
+		.op_flags = KFI_COMPLETION | KFI_MULTI_RECV, .size = 256, .iov_limit = 1,
+	};
 	struct kfi_tx_attr tx = {
-		.op_flags = KFI_COMPLETION | KFI_TRANSMIT_COMPLETE, .size = 256, .iov_limit = 1, .rma_iov_limit = 1,
+		.op_flags = KFI_COMPLETION | KFI_TRANSMIT_COMPLETE,
+		.size = 256,
+		.iov_limit = 1,
+		.rma_iov_limit = 1,
 	};
 	struct test *t = part->l->t;
 	size_t min = LND_MSG;
 
 	if (!EXPECT_EQ(t, kfi_rx_context(part->l->sep, part->nr, &rx, &part->rx, part), 0) ||
-	    !EXPECT_EQ(t, kfi_setopt(&part->rx->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &min, sizeof(min)), 0) ||
+	    !EXPECT_EQ(t,
+		       kfi_setopt(&part->rx->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &min,
+				  sizeof(min)),
+		       0) ||
 	    !EXPECT_EQ(t, kfi_tx_context(part->l->sep, part->nr, &tx, &part->tx, part), 0))
 		return -EIO;
 	/* The context determines the direction. */
@@ -360,13 +382,17 @@ int lnd_open(struct test *t, struct lnd *l, int side)
 	l->wq = alloc_workqueue("kfi_lnd", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!EXPECT(t, l->wq))
 		return -ENOMEM;
-	ret = make_tns(l, l->tn, false) ?: make_tns(l, l->serve, true) ?: node_open(t, &l->n, side, NULL);
+	ret = make_tns(l, l->tn, false)		  ?:
+		      make_tns(l, l->serve, true) ?:
+						    node_open(t, &l->n, side, NULL);
 	if (ret)
 		return ret;
-	EXPECT(t, l->n.info->ep_attr->tx_ctx_cnt >= LND_PARTS && l->n.info->ep_attr->rx_ctx_cnt >= LND_PARTS);
+	EXPECT(t, l->n.info->ep_attr->tx_ctx_cnt >= LND_PARTS &&
+			  l->n.info->ep_attr->rx_ctx_cnt >= LND_PARTS);
 	if (!EXPECT_EQ(t, kfi_av_open(l->n.domain, &av, &l->av, NULL), 0) ||
 	    !EXPECT_EQ(t, kfi_scalable_ep(l->n.domain, l->n.info, &l->sep, l), 0) ||
-	    !EXPECT_EQ(t, kfi_scalable_ep_bind(l->sep, &l->av->fid, 0), 0) || !EXPECT_EQ(t, kfi_enable(l->sep), 0))
+	    !EXPECT_EQ(t, kfi_scalable_ep_bind(l->sep, &l->av->fid, 0), 0) ||
+	    !EXPECT_EQ(t, kfi_enable(l->sep), 0))
 		return -EIO;
 	l->n.addrlen = sizeof(l->n.addr);
 	EXPECT_EQ(t, kfi_getname(&l->sep->fid, l->n.addr, &l->n.addrlen), 0);
@@ -377,7 +403,8 @@ int lnd_open(struct test *t, struct lnd *l, int side)
 
 int lnd_know(struct lnd *l, const struct lnd *peer)
 {
-	return EXPECT_EQ(l->t, kfi_av_insert(l->av, peer->n.addr, 1, &l->peer, 0, NULL), 1) ? 0 : -EIO;
+	return EXPECT_EQ(l->t, kfi_av_insert(l->av, peer->n.addr, 1, &l->peer, 0, NULL), 1) ? 0 :
+											      -EIO;
 }
 
 static void cancel_buffers(struct lnd *l)
@@ -388,7 +415,8 @@ static void cancel_buffers(struct lnd *l)
 	for (i = 0; i < LND_PARTS; i++)
 		for (j = 0; j < LND_BUFS && l->part[i].rx; j++)
 			do {
-				ret = kfi_cancel(&l->part[i].rx->fid, l->part[i].bufs + j * LND_BUF);
+				ret = kfi_cancel(&l->part[i].rx->fid,
+						 l->part[i].bufs + j * LND_BUF);
 				EXPECT(l->t, ret == 0 || ret == -ENOENT || ret == -EAGAIN);
 			} while (ret == -EAGAIN && test_again(l->t, &until));
 	EXPECT(l->t, test_until(l->t, !atomic_read(&l->buffers)));

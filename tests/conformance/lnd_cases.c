@@ -22,10 +22,12 @@ static struct lnd *two_open(struct test *t)
 
 	if (!l)
 		return NULL;
-	if (lnd_open(t, &l[0], 0) || lnd_open(t, &l[1], 1) || lnd_know(&l[0], &l[1]) || lnd_know(&l[1], &l[0]))
+	if (lnd_open(t, &l[0], 0) || lnd_open(t, &l[1], 1) || lnd_know(&l[0], &l[1]) ||
+	    lnd_know(&l[1], &l[0]))
 		goto failed;
 	for (i = 0; i < 2; i++)
-		if (lnd_start(&l[i], i, LND_HELLO, 0, 0) || !EXPECT_EQ(t, lnd_wait(&l[i], i, t->w->wait_ms), 0))
+		if (lnd_start(&l[i], i, LND_HELLO, 0, 0) ||
+		    !EXPECT_EQ(t, lnd_wait(&l[i], i, t->w->wait_ms), 0))
 			goto failed;
 	return l;
 
@@ -168,8 +170,8 @@ static void cancels(struct test *t)
 /* An error that tells the LND about the peer or the network. */
 static bool tells_of_loss(int err)
 {
-	return err == EHOSTUNREACH || err == ENOTCONN || err == ETIMEDOUT || err == EIO || err == ECONNREFUSED ||
-	       err == ECONNRESET;
+	return err == EHOSTUNREACH || err == ENOTCONN || err == ETIMEDOUT || err == EIO ||
+	       err == ECONNREFUSED || err == ECONNRESET;
 }
 
 /*

@@ -186,8 +186,10 @@ static void visit_cases(const struct world *w, visit_fn fn, void *arg)
 				continue;
 			for (j = 0; j < ARRAY_SIZE(type_names); j++) {
 				if (!(c->types & BIT(type_names[j].type)) ||
-				    !(c->flags & CASE_OFFER || w->offered & BIT(type_names[j].type)) ||
-				    !has_word(ep_types, type_names[j].name) || !suits(w, c, type_names[j].type))
+				    !(c->flags & CASE_OFFER ||
+				      w->offered & BIT(type_names[j].type)) ||
+				    !has_word(ep_types, type_names[j].name) ||
+				    !suits(w, c, type_names[j].type))
 					continue;
 				fn(c, type_names[j].type, arg);
 				if (c->flags & CASE_ONCE)

@@ -25,7 +25,9 @@ static void well_formed(struct test *t, const struct kfi_mem *mem, size_t len)
 
 static void sizes(struct test *t)
 {
-	static const size_t len[] = { 1, 100, PAGE_SIZE - 1, PAGE_SIZE, PAGE_SIZE + 1, 3 * PAGE_SIZE, 65536, 100000, 1 << 20 };
+	static const size_t len[] = { 1,	 100,		PAGE_SIZE - 1,
+				      PAGE_SIZE, PAGE_SIZE + 1, 3 * PAGE_SIZE,
+				      65536,	 100000,	1 << 20 };
 	struct pair *p = pair_open(t, NULL, NULL);
 	struct kfi_mem *mem[ARRAY_SIZE(len)];
 	int i, j;
@@ -79,10 +81,15 @@ static void limits(struct test *t)
 
 /* ---- what keeps it ---- */
 
-static void busy_region(struct test *t, struct node *n, struct kfi_mem *mem, const void *vec, enum kfi_iov_type type)
+static void busy_region(struct test *t, struct node *n, struct kfi_mem *mem, const void *vec,
+			enum kfi_iov_type type)
 {
 	struct kfi_mr_attr attr = {
-		.type = type, .mr_iov = vec, .iov_count = 1, .access = ACCESS, .requested_key = KFI_KEY_NOTAVAIL,
+		.type = type,
+		.mr_iov = vec,
+		.iov_count = 1,
+		.access = ACCESS,
+		.requested_key = KFI_KEY_NOTAVAIL,
 	};
 	struct kfid_mr *mr;
 
@@ -113,7 +120,10 @@ static void busy_handle(struct test *t, struct node *n, struct kfi_mem *mem)
 {
 	/* Whole pages, for devices whose regions have no gaps inside of one. */
 	struct kvec iov[] = { { mem->addr, PAGE_SIZE }, { mem->addr + 2 * PAGE_SIZE, PAGE_SIZE } };
-	struct kfi_mr_attr attr = { .type = KFI_KVEC, .mr_iov = iov, .iov_count = 2, .access = ACCESS, .requested_key = KFI_KEY_NOTAVAIL };
+	struct kfi_mr_attr attr = {
+		.type = KFI_KVEC, .mr_iov = iov, .iov_count = 2, .access = ACCESS,
+		.requested_key = KFI_KEY_NOTAVAIL,
+	};
 	struct step s = { .work.done = stepped };
 	struct kfid_mr *mr;
 	int i, ret;
@@ -168,7 +178,8 @@ static u8 *memory(struct test *t, struct node *n, size_t len, bool own)
 	return test_pages(t, len);
 }
 
-static void write_and_read(struct test *t, struct node *a, const struct region *r, u8 *near, size_t len)
+static void write_and_read(struct test *t, struct node *a, const struct region *r, u8 *near,
+			   size_t len)
 {
 	comp_t c;
 
@@ -201,7 +212,8 @@ static void rma(struct test *t)
 	for (i = 0; i < 2; i++) {
 		near[i] = memory(t, &p->a, max + 1, i);
 		far[i] = memory(t, &p->b, max + 1, i);
-		REQUIRE(t, near[i] && far[i] && !region_open(&p->b, &r[i], far[i], max + 1, ACCESS));
+		REQUIRE(t,
+			near[i] && far[i] && !region_open(&p->b, &r[i], far[i], max + 1, ACCESS));
 	}
 	for (size = 1; size <= max && !t->failures; size = size_next(t, size))
 		for (i = 0; i < 4 && !t->failures; i++)
@@ -230,13 +242,15 @@ static void rma_many(struct test *t)
 		fill(near, LEN, j);
 		memset(far, 0, LEN);
 		for (i = 0; i < n; i++)
-			POST(t, kfi_write(p->a.ep, near + i * step, len, NULL, p->a.peer, r.addr + i * step, r.key, CTX(i)));
+			POST(t, kfi_write(p->a.ep, near + i * step, len, NULL, p->a.peer,
+					  r.addr + i * step, r.key, CTX(i)));
 		for (i = 0; i < n; i++)
 			REQUIRE(t, !WAIT_TX(&p->a, &c));
 		for (i = 0; i < n; i++)
 			EXPECT(t, test_until(t, !memcmp(far + i * step, near + i * step, len)));
 		for (i = 0; i < n; i++)
-			POST(t, kfi_write(p->a.ep, near + i * step, len, NULL, p->a.peer, r.addr, r.key, CTX(i)));
+			POST(t, kfi_write(p->a.ep, near + i * step, len, NULL, p->a.peer, r.addr,
+					  r.key, CTX(i)));
 		for (i = 0; i < n; i++)
 			REQUIRE(t, !WAIT_TX(&p->a, &c));
 		EXPECT(t, test_until(t, !memcmp(far, near + (n - 1) * step, len)));
@@ -259,16 +273,22 @@ static void rma_mixed(struct test *t)
 	REQUIRE(t, near);
 	for (round = 0; round < 3 && !t->failures; round++) {
 		for (i = 0; i < 5; i++) {
-			iov[i] = (struct kvec){ memory(t, &p->b, 20000, round == 1 || (round && i & 1)), 20000 };
+			iov[i] = (struct kvec) {
+				memory(t, &p->b, 20000, round == 1 || (round && i & 1)), 20000
+			};
 			REQUIRE(t, iov[i].iov_base);
 		}
-		REQUIRE_EQ(t, kfi_mr_regv(p->b.domain, iov, 5, ACCESS, 0, KFI_KEY_NOTAVAIL, 0, &mr, NULL), 0);
+		REQUIRE_EQ(t,
+			   kfi_mr_regv(p->b.domain, iov, 5, ACCESS, 0, KFI_KEY_NOTAVAIL, 0, &mr,
+				       NULL),
+			   0);
 		test_keep(t, &mr->fid);
 		if (p->b.info->domain_attr->mr_mode & KFI_MR_ENDPOINT)
 			EXPECT(t, !kfi_mr_bind(mr, &p->b.ep->fid, 0) && !kfi_mr_enable(mr));
 		at = kfi_mr_addr(mr);
 		fill(near, len, round);
-		POST(t, kfi_write(p->a.ep, near + 10, len - 20, NULL, p->a.peer, at + 10, kfi_mr_key(mr), near));
+		POST(t, kfi_write(p->a.ep, near + 10, len - 20, NULL, p->a.peer, at + 10,
+				  kfi_mr_key(mr), near));
 		REQUIRE(t, !WAIT_TX(&p->a, &c));
 		EXPECT_EQ(t, c.err, 0);
 		memset(near, 0, len);
@@ -364,13 +384,16 @@ static void region_ends(struct test *t)
 		REQUIRE(t, !region_open(&p->b, &r, mem->addr, LONG, ACCESS));
 		mr = r.mr;
 		for (; posted - ended < 4; posted++)
-			POST(t, kfi_write(p->a.ep, near, LONG, NULL, p->a.peer, r.addr, r.key, near));
+			POST(t,
+			     kfi_write(p->a.ep, near, LONG, NULL, p->a.peer, r.addr, r.key, near));
 		in_the_middle(t, mem->addr, 0x22);
 		EXPECT_EQ(t, test_close(t, &mr->fid), 0);
 		memset(mem->addr, 0x22, LONG);
 		for (; ended < posted; ended++) {
 			REQUIRE(t, !WAIT_TX(&p->a, &c));
-			EXPECT(t, !c.err || c.err == EREMOTEIO || is_refused(&p->a, c.err, LONG, true) || is_lost(&p->a, c.err));
+			EXPECT(t, !c.err || c.err == EREMOTEIO ||
+					  is_refused(&p->a, c.err, LONG, true) ||
+					  is_lost(&p->a, c.err));
 		}
 		EXPECT_EQ(t, not_all(mem->addr, LONG, 0x22), -1);
 		REQUIRE(t, goes_on(p));
@@ -453,7 +476,8 @@ static void end_once(struct test *t, struct ending *e, bool rma)
 	memset(e->rx, 0x33, e->len);
 	drain(&p->b);
 	for (; n; n--)
-		REQUIRE(t, !comp_wait_ms(t, &p->a, p->a.txcq, &c, t->w->loss_ms + t->w->wait_ms, __FILE__, __LINE__));
+		REQUIRE(t, !comp_wait_ms(t, &p->a, p->a.txcq, &c, t->w->loss_ms + t->w->wait_ms,
+					 __FILE__, __LINE__));
 	memset(e->sink, 0x55, e->len);
 	usleep_range(2000, 4000);
 	EXPECT_EQ(t, not_all(e->far, e->len, 0x33), -1);

@@ -176,7 +176,8 @@ static bool write_ends(struct pair *p, void *src, size_t len, u64 addr, u64 key,
 {
 	struct node *a = &p->a;
 
-	return !POST(a->t, kfi_write(a->ep, src, len, NULL, a->peer, addr, key, src)) && !WAIT_TX(a, c);
+	return !POST(a->t, kfi_write(a->ep, src, len, NULL, a->peer, addr, key, src)) &&
+	       !WAIT_TX(a, c);
 }
 
 static bool write_to(struct pair *p, void *src, size_t len, u64 addr, u64 key)
@@ -190,7 +191,8 @@ static bool write_refused(struct pair *p, void *src, size_t len, u64 addr, u64 k
 {
 	comp_t c;
 
-	return write_ends(p, src, len, addr, key, &c) && EXPECT(p->a.t, is_refused(&p->a, c.err, len, false)) && goes_on(p);
+	return write_ends(p, src, len, addr, key, &c) &&
+	       EXPECT(p->a.t, is_refused(&p->a, c.err, len, false)) && goes_on(p);
 }
 
 static void per_io(struct test *t)
@@ -278,7 +280,8 @@ static void remote_invalidate(struct test *t)
 	EXPECT_COMP(t, &c, dst, KFI_MSG | KFI_RECV | KFI_INVALIDATE);
 	EXPECT_EQ(t, c.data, msg.inv_key);
 	memset(dst, 0x5a, 4096);
-	REQUIRE(t, write_ends(p, src, 4096, kfi_mr_addr(mr), msg.inv_key, &c) && EXPECT_EQ(t, c.err, EACCES));
+	REQUIRE(t, write_ends(p, src, 4096, kfi_mr_addr(mr), msg.inv_key, &c) &&
+			   EXPECT_EQ(t, c.err, EACCES));
 	EXPECT_EQ(t, not_all(dst, 4096, 0x5a), -1);
 	/* It can be used again at once. */
 	EXPECT_EQ(t, kfi_mr_register(mr, &attr, &io->work), 0);
@@ -292,13 +295,19 @@ static bool invalidate_late(struct pair *p, u8 *buf, u64 key)
 {
 	struct kvec out = { buf, 16 };
 	struct kfi_msg msg = {
-		.type = KFI_KVEC, .msg_iov = &out, .iov_count = 1, .addr = p->a.peer, .context = &msg, .inv_key = key,
+		.type = KFI_KVEC,
+		.msg_iov = &out,
+		.iov_count = 1,
+		.addr = p->a.peer,
+		.context = &msg,
+		.inv_key = key,
 	};
 	struct test *t = p->a.t;
 	comp_t c;
 
 	POST(t, kfi_recv(p->b.ep, buf + 64, 64, NULL, KFI_ADDR_UNSPEC, buf));
-	if (POST(t, kfi_sendmsg(p->a.ep, &msg, KFI_INVALIDATE | KFI_COMPLETION)) || WAIT_TX(&p->a, &c) || WAIT_RX(&p->b, &c))
+	if (POST(t, kfi_sendmsg(p->a.ep, &msg, KFI_INVALIDATE | KFI_COMPLETION)) ||
+	    WAIT_TX(&p->a, &c) || WAIT_RX(&p->b, &c))
 		return false;
 	EXPECT_COMP(t, &c, buf, KFI_MSG | KFI_RECV);
 	EXPECT_EQ(t, c.len, 16);
@@ -316,7 +325,11 @@ static void invalidate_crossed(struct test *t)
 	u8 *buf = test_pages(t, 4096);
 	struct kvec iov = { buf + 2048, 2048 };
 	struct kfi_mr_attr attr = {
-		.type = KFI_KVEC, .mr_iov = &iov, .iov_count = 1, .access = KFI_REMOTE_WRITE, .requested_key = KFI_KEY_NOTAVAIL,
+		.type = KFI_KVEC,
+		.mr_iov = &iov,
+		.iov_count = 1,
+		.access = KFI_REMOTE_WRITE,
+		.requested_key = KFI_KEY_NOTAVAIL,
 	};
 	struct io *io = io_new(t);
 	struct kfid_mr *mr;
@@ -360,7 +373,8 @@ static bool lot_register(struct test *t, struct lot *l, int i)
 	};
 
 	reinit_completion(&l->io[i]->ended);
-	return EXPECT_EQ(t, kfi_mr_register(l->mr[i], &attr, &l->io[i]->work), 0) && io_wait(t, l->io[i]);
+	return EXPECT_EQ(t, kfi_mr_register(l->mr[i], &attr, &l->io[i]->work), 0) &&
+	       io_wait(t, l->io[i]);
 }
 
 static struct lot *lot_open(struct test *t)
@@ -378,10 +392,12 @@ static struct lot *lot_open(struct test *t)
 		return NULL;
 	for (i = 0; i < LOT; i++) {
 		l->io[i] = io_new(t);
-		if (!l->io[i] || !EXPECT_EQ(t, kfi_mr_alloc(l->p->b.domain, 1, 0, &l->mr[i], NULL), 0))
+		if (!l->io[i] ||
+		    !EXPECT_EQ(t, kfi_mr_alloc(l->p->b.domain, 1, 0, &l->mr[i], NULL), 0))
 			return NULL;
 		test_keep(t, &l->mr[i]->fid);
-		if (!EXPECT_EQ(t, kfi_mr_bind(l->mr[i], &l->p->b.ep->fid, 0), 0) || !lot_register(t, l, i))
+		if (!EXPECT_EQ(t, kfi_mr_bind(l->mr[i], &l->p->b.ep->fid, 0), 0) ||
+		    !lot_register(t, l, i))
 			return NULL;
 	}
 	return l;
@@ -391,7 +407,11 @@ static bool lot_end(struct test *t, struct lot *l, int i)
 {
 	struct kvec out = { l->src, 16 };
 	struct kfi_msg msg = {
-		.type = KFI_KVEC, .msg_iov = &out, .iov_count = 1, .addr = l->p->a.peer, .context = l,
+		.type = KFI_KVEC,
+		.msg_iov = &out,
+		.iov_count = 1,
+		.addr = l->p->a.peer,
+		.context = l,
 		.inv_key = kfi_mr_key(l->mr[i]),
 	};
 	comp_t c = {};
@@ -406,7 +426,8 @@ static bool lot_end(struct test *t, struct lot *l, int i)
 	}
 	l->left++;
 	reinit_completion(&l->io[i]->ended);
-	return EXPECT_EQ(t, kfi_mr_invalidate(l->mr[i], &l->io[i]->work), 0) && io_wait(t, l->io[i]);
+	return EXPECT_EQ(t, kfi_mr_invalidate(l->mr[i], &l->io[i]->work), 0) &&
+	       io_wait(t, l->io[i]);
 }
 
 /* Messages that end nothing say so, wherever they come to lie. */
@@ -438,14 +459,17 @@ static void remote_invalidate_many(struct test *t)
 	REQUIRE(t, l);
 	for (round = 0; round < 3; round++) {
 		for (i = 0; i < LOT; i++)
-			REQUIRE(t, write_ends(l->p, l->src, PAGE_SIZE, kfi_mr_addr(l->mr[i]), kfi_mr_key(l->mr[i]), &c) && EXPECT_EQ(t, c.err, 0));
+			REQUIRE(t, write_ends(l->p, l->src, PAGE_SIZE, kfi_mr_addr(l->mr[i]),
+					      kfi_mr_key(l->mr[i]), &c) &&
+					   EXPECT_EQ(t, c.err, 0));
 		for (i = 0; i < LOT; i++)
 			REQUIRE(t, lot_end(t, l, i));
 		for (i = 0; i < LOT; i++)
 			REQUIRE(t, lot_register(t, l, i));
 	}
 	REQUIRE(t, lot_plain(t, l));
-	pr_info("    # mr: %d receives said that the region is over, %d did not\n", l->told, l->left);
+	pr_info("    # mr: %d receives said that the region is over, %d did not\n", l->told,
+		l->left);
 	for (i = 0; i < LOT; i++) {
 		reinit_completion(&l->io[i]->ended);
 		REQUIRE_EQ(t, kfi_mr_invalidate(l->mr[i], &l->io[i]->work), 0);

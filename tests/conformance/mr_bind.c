@@ -13,7 +13,8 @@ static int enable_for(struct node *n, struct kfid_mr *mr)
 
 	if (!(n->info->domain_attr->mr_mode & KFI_MR_ENDPOINT))
 		return 0;
-	return EXPECT_EQ(t, kfi_mr_bind(mr, &n->ep->fid, 0), 0) && EXPECT_EQ(t, kfi_mr_enable(mr), 0) ? 0 : -EIO;
+	return EXPECT_EQ(t, kfi_mr_bind(mr, &n->ep->fid, 0), 0) &&
+	       EXPECT_EQ(t, kfi_mr_enable(mr), 0) ? 0 : -EIO;
 }
 
 /* What peers can ask of a region. Atomic operations are in atomic_errors.c. */
@@ -70,8 +71,16 @@ static bool try(struct pair *p, enum kind how, const struct region *r, u8 *near,
 static void rights(struct test *t)
 {
 	static const u64 access[] = {
-		KFI_SEND, KFI_RECV, KFI_READ, KFI_WRITE, KFI_SEND | KFI_RECV | KFI_READ | KFI_WRITE,
-		KFI_REMOTE_READ, KFI_REMOTE_WRITE, BOTH, KFI_REMOTE_READ | KFI_WRITE, KFI_REMOTE_WRITE | KFI_READ,
+		KFI_SEND,
+		KFI_RECV,
+		KFI_READ,
+		KFI_WRITE,
+		KFI_SEND | KFI_RECV | KFI_READ | KFI_WRITE,
+		KFI_REMOTE_READ,
+		KFI_REMOTE_WRITE,
+		BOTH,
+		KFI_REMOTE_READ | KFI_WRITE,
+		KFI_REMOTE_WRITE | KFI_READ,
 	};
 	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *near = test_pages(t, LEN), *far = test_pages(t, LEN);
@@ -83,7 +92,8 @@ static void rights(struct test *t)
 	for (i = 0; i < ARRAY_SIZE(access); i++) {
 		REQUIRE(t, !region_open(&p->b, &r, far, LEN, access[i]));
 		for (how = A_WRITE; how <= A_VECTORS; how++) {
-			need = how == A_READ || how == A_VECTORS ? KFI_REMOTE_READ : KFI_REMOTE_WRITE;
+			need = how == A_READ || how == A_VECTORS ? KFI_REMOTE_READ :
+								   KFI_REMOTE_WRITE;
 			if (!try(p, how, &r, near, access[i] & need)) {
 				FAIL(t, "with access %#llx, kind %d", access[i], how);
 				return;
@@ -108,7 +118,8 @@ static void long_key(struct test *t)
 	REQUIRE(t, n && hints && buf);
 	hints->domain_attr->mr_key_size = 2;
 	hints->domain_attr->mr_mode &= ~KFI_MR_PROV_KEY;
-	ret = kfi_getinfo_net(s->net, kfi_version(), s->node, NULL, s->node ? KFI_SOURCE : 0, hints, &info);
+	ret = kfi_getinfo_net(s->net, kfi_version(), s->node, NULL, s->node ? KFI_SOURCE : 0, hints,
+			      &info);
 	kfi_freeinfo(hints);
 	if (ret == -ENODATA)
 		return;		/* keys are the provider's */
@@ -119,7 +130,8 @@ static void long_key(struct test *t)
 	EXPECT_EQ(t, info->domain_attr->mr_mode & KFI_MR_PROV_KEY, 0);
 	REQUIRE(t, !node_open(t, n, 0, NULL));
 	EXPECT_EQ(t, kfi_mr_reg(n->domain, buf, 64, BOTH, 0, 0x10000, 0, &mr, NULL), -EINVAL);
-	EXPECT_EQ(t, kfi_mr_reg(n->domain, buf, 64, BOTH, 0, BIT_ULL(63) | 5, 0, &mr, NULL), -EINVAL);
+	EXPECT_EQ(t, kfi_mr_reg(n->domain, buf, 64, BOTH, 0, BIT_ULL(63) | 5, 0, &mr, NULL),
+		  -EINVAL);
 	EXPECT(t, !mr);
 	REQUIRE_EQ(t, kfi_mr_reg(n->domain, buf, 64, BOTH, 0, 0xffff, 0, &mr, NULL), 0);
 	test_keep(t, &mr->fid);
@@ -139,7 +151,8 @@ static void waits(struct test *t)
 
 	REQUIRE(t, p && near && far && !kfi_cntr_open(p->b.domain, NULL, &cntr, NULL));
 	test_keep(t, &cntr->fid);
-	REQUIRE_EQ(t, kfi_mr_reg(p->b.domain, far, LEN, BOTH, 0, 11, KFI_RMA_EVENT, &r.mr, NULL), 0);
+	REQUIRE_EQ(t, kfi_mr_reg(p->b.domain, far, LEN, BOTH, 0, 11, KFI_RMA_EVENT, &r.mr, NULL),
+		   0);
 	test_keep(t, &r.mr->fid);
 	r.key = kfi_mr_key(r.mr);
 	r.addr = kfi_mr_addr(r.mr);
@@ -228,7 +241,10 @@ static void offsets(struct test *t)
 	if (p->b.info->domain_attr->mr_mode & KFI_MR_VIRT_ADDR)
 		return;		/* there the address names itself */
 	for (i = 0; i < ARRAY_SIZE(at) && !t->failures; i++) {
-		REQUIRE_EQ(t, kfi_mr_reg(p->b.domain, r.buf, LEN, BOTH, at[i], KFI_KEY_NOTAVAIL, 0, &r.mr, NULL), 0);
+		REQUIRE_EQ(t,
+			   kfi_mr_reg(p->b.domain, r.buf, LEN, BOTH, at[i], KFI_KEY_NOTAVAIL, 0,
+				      &r.mr, NULL),
+			   0);
 		test_keep(t, &r.mr->fid);
 		REQUIRE(t, !enable_for(&p->b, r.mr));
 		r.key = kfi_mr_key(r.mr);

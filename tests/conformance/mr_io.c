@@ -44,7 +44,10 @@ static struct io *io_open(struct test *t, struct node *n, void *buf, size_t len,
 	init_completion(&io->ended);
 	io->iov = (struct kvec){ buf, len };
 	io->attr = (struct kfi_mr_attr){
-		.type = KFI_KVEC, .mr_iov = &io->iov, .iov_count = 1, .access = KFI_REMOTE_WRITE | KFI_REMOTE_READ,
+		.type = KFI_KVEC,
+		.mr_iov = &io->iov,
+		.iov_count = 1,
+		.access = KFI_REMOTE_WRITE | KFI_REMOTE_READ,
 		.requested_key = KFI_KEY_NOTAVAIL,
 	};
 	return io;
@@ -69,11 +72,13 @@ static bool io_do(struct test *t, struct io *io, bool attach)
 
 	io->work.done = io_ended;
 	local_bh_disable();
-	ret = attach ? kfi_mr_register(io->mr, &io->attr, &io->work) : kfi_mr_invalidate(io->mr, &io->work);
+	ret = attach ? kfi_mr_register(io->mr, &io->attr, &io->work) :
+		       kfi_mr_invalidate(io->mr, &io->work);
 	inside = completion_done(&io->ended);
 	local_bh_enable();
 	return EXPECT_EQ(t, ret, 0) && EXPECT(t, !inside) &&
-	       EXPECT(t, wait_for_completion_timeout(&io->ended, msecs_to_jiffies(t->w->wait_ms))) &&
+	       EXPECT(t,
+		      wait_for_completion_timeout(&io->ended, msecs_to_jiffies(t->w->wait_ms))) &&
 	       EXPECT_EQ(t, io->err, 0);
 }
 
@@ -90,7 +95,8 @@ static void io_again(struct kfi_mr_work *work, int err)
 		complete(&io->ended);
 		return;
 	}
-	ret = io->attached ? kfi_mr_invalidate(io->mr, work) : kfi_mr_register(io->mr, &io->attr, work);
+	ret = io->attached ? kfi_mr_invalidate(io->mr, work) :
+			     kfi_mr_register(io->mr, &io->attr, work);
 	if (ret) {
 		atomic_inc(&io->wrong);
 		complete(&io->ended);
@@ -124,7 +130,8 @@ static void softirq(struct test *t)
 
 		if (key == KFI_KEY_NOTAVAIL)
 			continue;
-		POST(t, kfi_write(p->a.ep, near, 64, NULL, p->a.peer, kfi_mr_addr(io->mr), key, near));
+		POST(t,
+		     kfi_write(p->a.ep, near, 64, NULL, p->a.peer, kfi_mr_addr(io->mr), key, near));
 		if (WAIT_TX(&p->a, &c))
 			break;
 		EXPECT(t, c.err == 0 || c.err == EREMOTEIO || is_refused(&p->a, c.err, 64, false));
@@ -209,7 +216,8 @@ static size_t midway_len(struct test *t, struct node *n)
 	struct kfi_domain_limits limits = {};
 
 	EXPECT_EQ(t, kfi_domain_limits(n->domain, &limits), 0);
-	return min3((size_t)LEN, t->info[0]->ep_attr->max_msg_size, (limits.mr_page_limit ?: LEN) * PAGE_SIZE);
+	return min3((size_t)LEN, t->info[0]->ep_attr->max_msg_size,
+		    (limits.mr_page_limit ?: LEN) * PAGE_SIZE);
 }
 
 static void midway(struct test *t)
@@ -247,9 +255,10 @@ static void single_use(struct test *t)
 	for (i = 0; io && i < 6 && !t->failures; i++) {
 		REQUIRE(t, io_do(t, io, true));
 		for (j = 0, ok = 0; j < 3; j++)
-			POST(t, i & 1 ?
-			     kfi_read(p->a.ep, near, 64, NULL, p->a.peer, kfi_mr_addr(io->mr), kfi_mr_key(io->mr), CTX(j)) :
-			     kfi_write(p->a.ep, near, 64, NULL, p->a.peer, kfi_mr_addr(io->mr), kfi_mr_key(io->mr), CTX(j)));
+			POST(t, i & 1 ? kfi_read(p->a.ep, near, 64, NULL, p->a.peer,
+						 kfi_mr_addr(io->mr), kfi_mr_key(io->mr), CTX(j)) :
+					kfi_write(p->a.ep, near, 64, NULL, p->a.peer,
+						  kfi_mr_addr(io->mr), kfi_mr_key(io->mr), CTX(j)));
 		for (j = 0; j < 3; j++) {
 			REQUIRE(t, !WAIT_TX(&p->a, &c));
 			EXPECT(t, c.err == 0 || c.err == EACCES);
@@ -272,7 +281,8 @@ static void fill_queue(struct pair *p, struct region *r, u8 *near)
 	u32 i;
 
 	for (i = 0; i < FULL; i++)
-		POST(t, kfi_writedata(p->a.ep, near, 64, NULL, i, p->a.peer, r->addr, r->key, CTX(i)));
+		POST(t,
+		     kfi_writedata(p->a.ep, near, 64, NULL, i, p->a.peer, r->addr, r->key, CTX(i)));
 }
 
 /*
@@ -299,9 +309,11 @@ static void single_use_waits(struct test *t)
 	memset(near + LEN / 4, 0x5a, LEN / 4);
 	REQUIRE(t, io_do(t, io, true));
 	fill_queue(p, &r, near);
-	POST(t, kfi_writedata(p->a.ep, near, LEN / 4, NULL, 7, p->a.peer, kfi_mr_addr(io->mr), kfi_mr_key(io->mr), CTX(FULL)));
+	POST(t, kfi_writedata(p->a.ep, near, LEN / 4, NULL, 7, p->a.peer, kfi_mr_addr(io->mr),
+			      kfi_mr_key(io->mr), CTX(FULL)));
 	for (i = 0; i < 2; i++)
-		POST(t, kfi_write(p->a.ep, near + LEN / 4, i ? 64 : LEN / 4, NULL, p->a.peer, kfi_mr_addr(io->mr), kfi_mr_key(io->mr), CTX(FULL + 1 + i)));
+		POST(t, kfi_write(p->a.ep, near + LEN / 4, i ? 64 : LEN / 4, NULL, p->a.peer,
+				  kfi_mr_addr(io->mr), kfi_mr_key(io->mr), CTX(FULL + 1 + i)));
 	msleep(300);
 	EXPECT(t, far[0] != 0x5a && far[LEN / 4 - 1] != 0x5a);
 	REQUIRE(t, io_do(t, io, false) && io_do(t, io, true));
@@ -321,7 +333,8 @@ static void single_use_waits(struct test *t)
 	if (!err[FULL])
 		REQUIRE(t, !WAIT_RX(&p->b, &c));
 	NONE_RX(&p->b);
-	POST(t, kfi_write(p->a.ep, near, 64, NULL, p->a.peer, kfi_mr_addr(io->mr), kfi_mr_key(io->mr), CTX(0)));
+	POST(t, kfi_write(p->a.ep, near, 64, NULL, p->a.peer, kfi_mr_addr(io->mr),
+			  kfi_mr_key(io->mr), CTX(0)));
 	REQUIRE(t, !WAIT_TX(&p->a, &c));
 	EXPECT_EQ(t, c.err, 0);
 	REQUIRE(t, io_do(t, io, false));

@@ -29,9 +29,16 @@ static void sizes(struct test *t)
 /* How a message near a border goes: in what pieces, and whether its receive is there. */
 static int border(struct pair *p, u8 *tx, u8 *rx, size_t len, size_t room, u64 flags)
 {
-	struct kvec out[] = { { tx, 64 }, { tx + 64, len - 64 } }, in[] = { { rx, 64 }, { rx + PAGE_SIZE, room - 64 } };
-	struct kfi_msg send = { .type = KFI_KVEC, .msg_iov = out, .iov_count = 2, .context = tx, .addr = p->a.peer, .data = len };
-	struct kfi_msg recv = { .type = KFI_KVEC, .msg_iov = in, .iov_count = 2, .context = rx, .addr = KFI_ADDR_UNSPEC };
+	struct kvec out[] = { { tx, 64 }, { tx + 64, len - 64 } },
+		    in[] = { { rx, 64 }, { rx + PAGE_SIZE, room - 64 } };
+	struct kfi_msg send = {
+		.type = KFI_KVEC, .msg_iov = out, .iov_count = 2, .context = tx, .addr = p->a.peer,
+		.data = len,
+	};
+	struct kfi_msg recv = {
+		.type = KFI_KVEC, .msg_iov = in, .iov_count = 2, .context = rx,
+		.addr = KFI_ADDR_UNSPEC,
+	};
 	struct test *t = p->a.t;
 	bool late = len & 1;
 	size_t n = min(len, room);
@@ -61,7 +68,8 @@ static int border(struct pair *p, u8 *tx, u8 *rx, size_t len, size_t room, u64 f
  */
 static void borders(struct test *t)
 {
-	static const size_t at[] = { 4024, 4048, 4056, 4064, 4072, 4080, 4096, 4160, 4488, 4512, 4536, 4560, 4568, 4592, 4608, 8192 };
+	static const size_t at[] = { 4024, 4048, 4056, 4064, 4072, 4080, 4096, 4160,
+				     4488, 4512, 4536, 4560, 4568, 4592, 4608, 8192 };
 	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *tx = test_pages(t, 4 * PAGE_SIZE), *rx = test_pages(t, 4 * PAGE_SIZE);
 	size_t len;
@@ -70,8 +78,11 @@ static void borders(struct test *t)
 	REQUIRE(t, p && tx && rx);
 	for (i = 0; i < 3 * ARRAY_SIZE(at) && !t->failures; i++) {
 		len = at[i / 3] - 1 + i % 3;
-		if (border(p, tx, rx, len, len, 0) || border(p, tx, rx, len + 1, len + 1, KFI_REMOTE_CQ_DATA) ||
-		    (!test_hw_recv(t) && (border(p, tx, rx, len, len - 1, 0) || border(p, tx, rx, len, 1000, 0))) || t->failures)
+		if (border(p, tx, rx, len, len, 0) ||
+		    border(p, tx, rx, len + 1, len + 1, KFI_REMOTE_CQ_DATA) ||
+		    (!test_hw_recv(t) &&
+		     (border(p, tx, rx, len, len - 1, 0) || border(p, tx, rx, len, 1000, 0))) ||
+		    t->failures)
 			FAIL(t, "with %zu bytes", len);
 	}
 }
@@ -121,7 +132,8 @@ static void remote_data(struct test *t)
 		mask = BIT_ULL(8 * width) - 1;
 	for (i = 0; i < ARRAY_SIZE(data); i++) {
 		POST(t, kfi_recv(p->b.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, CTX(i)));
-		POST(t, kfi_senddata(p->a.ep, buf + 64, i, NULL, data[i] & mask, p->a.peer, CTX(i)));
+		POST(t,
+		     kfi_senddata(p->a.ep, buf + 64, i, NULL, data[i] & mask, p->a.peer, CTX(i)));
 		REQUIRE(t, !WAIT_TX(&p->a, &c));
 		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_SEND);
 		REQUIRE(t, !WAIT_RX(&p->b, &c));
@@ -441,7 +453,8 @@ static void plain_pages(struct test *t)
 static void by_iter(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
-	size_t limit = t->info[0]->tx_attr->iov_limit, count = limit + 10, len = count * PAGE_SIZE, part, i;
+	size_t limit = t->info[0]->tx_attr->iov_limit, count = limit + 10, len = count * PAGE_SIZE,
+	       part, i;
 	u8 *mem = test_pages(t, len), *far = test_pages(t, len);
 	struct bio_vec *bv = test_zalloc(t, count * sizeof(*bv));
 	struct kfi_msg msg = { .type = KFI_ITER, .iov_count = 1, .context = mem };

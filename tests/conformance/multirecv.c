@@ -136,7 +136,8 @@ static int chain_message(const struct chain *c, int buf, size_t at)
 	return i < end && pos == at ? i : -1;
 }
 
-static void chain_event(struct test *t, struct chain *c, struct node *n, u8 *tx, u8 *rx, const comp_t *comp)
+static void chain_event(struct test *t, struct chain *c, struct node *n, u8 *tx, u8 *rx,
+			const comp_t *comp)
 {
 	size_t at = (u8 *)comp->buf - rx;
 	int buf = at / 4096, i;
@@ -170,7 +171,8 @@ static void chained(struct test *t)
 	for (i = 0; i < CHAIN_BUFS; i++)
 		REQUIRE(t, !chain_post(chain, &p->b, rx, i));
 	while ((got < n || ended < n) && !t->failures && time_before(jiffies, until)) {
-		if (sent < n && !kfi_send(p->a.ep, tx + sent % 5, chain_len(sent), NULL, p->a.peer, CTX(sent)))
+		if (sent < n &&
+		    !kfi_send(p->a.ep, tx + sent % 5, chain_len(sent), NULL, p->a.peer, CTX(sent)))
 			sent++;
 		if (comp_poll(&p->a, p->a.txcq, &c) == 1)
 			EXPECT_COMP(t, &c, CTX(ended++), KFI_MSG | KFI_SEND);
@@ -332,7 +334,8 @@ static void exactly_full(struct test *t)
 		REQUIRE(t, !send_one(&p->a, tx, rows[i].first, i) && !WAIT_RX(&p->b, &c));
 		EXPECT_COMP(t, &c, CTX(7), KFI_MSG | KFI_RECV);
 		REQUIRE(t, !send_one(&p->a, tx, rows[i].second, i + 50) && !WAIT_RX(&p->b, &c));
-		EXPECT_COMP(t, &c, CTX(7), KFI_MSG | KFI_RECV | (rows[i].released ? KFI_MULTI_RECV : 0));
+		EXPECT_COMP(t, &c, CTX(7),
+			    KFI_MSG | KFI_RECV | (rows[i].released ? KFI_MULTI_RECV : 0));
 		EXPECT_DATA(t, rx, rows[i].first, i);
 		EXPECT_DATA(t, c.buf, rows[i].second, i + 50);
 		EXPECT_EQ(t, not_all(rx + 1024, 4096 - 1024, 0x5a), -1);
@@ -365,7 +368,8 @@ static void cancelled(struct test *t)
 	for (i = 0; i < n && !t->failures; i++) {
 		REQUIRE(t, !post_multi(&p->b, rx, room, CTX(1)));
 		for (got = 0; got < 8; got++)
-			REQUIRE(t, !POST(t, kfi_send(p->a.ep, tx, got & 1 ? len : 300, NULL, p->a.peer, CTX(9))));
+			REQUIRE(t, !POST(t, kfi_send(p->a.ep, tx, got & 1 ? len : 300, NULL,
+						     p->a.peer, CTX(9))));
 		if (i % 3)
 			usleep_range(100 * i, 100 * i + 1);
 		EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, CTX(1)), 0);

@@ -38,9 +38,11 @@ static bool message(struct drill *d, size_t len)
 	struct test *t = d->t;
 
 	return !POST(t, kfi_recv(d->b->ep, d->rx, len, NULL, KFI_ADDR_UNSPEC, d)) &&
-	       !POST(t, kfi_send(d->a->ep, d->tx, len, NULL, d->a->peer, d)) && ends(d, true, true) &&
+	       !POST(t, kfi_send(d->a->ep, d->tx, len, NULL, d->a->peer, d)) &&
+	       ends(d, true, true) &&
 	       !POST(t, kfi_trecv(d->b->ep, d->rx, len, NULL, KFI_ADDR_UNSPEC, 5, 0, d)) &&
-	       !POST(t, kfi_tsend(d->a->ep, d->tx, len, NULL, d->a->peer, 5, d)) && ends(d, true, true);
+	       !POST(t, kfi_tsend(d->a->ep, d->tx, len, NULL, d->a->peer, 5, d)) &&
+	       ends(d, true, true);
 }
 
 static bool injected(struct drill *d)
@@ -55,7 +57,11 @@ static bool into_one_buffer(struct drill *d)
 {
 	struct kvec vec = { d->rx, LEN };
 	struct kfi_msg msg = {
-		.type = KFI_KVEC, .msg_iov = &vec, .iov_count = 1, .addr = KFI_ADDR_UNSPEC, .context = d,
+		.type = KFI_KVEC,
+		.msg_iov = &vec,
+		.iov_count = 1,
+		.addr = KFI_ADDR_UNSPEC,
+		.context = d,
 	};
 	struct test *t = d->t;
 	int i;
@@ -63,7 +69,8 @@ static bool into_one_buffer(struct drill *d)
 	if (POST(t, kfi_recvmsg(d->b->ep, &msg, KFI_MULTI_RECV | KFI_COMPLETION)))
 		return false;
 	for (i = 0; i < MULTIS; i++)
-		if (POST(t, kfi_send(d->a->ep, d->tx, LEN / MULTIS, NULL, d->a->peer, d)) || !ends(d, true, true))
+		if (POST(t, kfi_send(d->a->ep, d->tx, LEN / MULTIS, NULL, d->a->peer, d)) ||
+		    !ends(d, true, true))
 			return false;
 	return true;
 }
@@ -72,25 +79,31 @@ static bool remote(struct drill *d, size_t len)
 {
 	struct test *t = d->t;
 
-	return !POST(t, kfi_write(d->a->ep, d->tx, len, NULL, d->a->peer, d->r.addr, d->r.key, d)) && ends(d, true, false) &&
-	       !POST(t, kfi_read(d->a->ep, d->tx, len, NULL, d->a->peer, d->r.addr, d->r.key, d)) && ends(d, true, false);
+	return !POST(t,
+		     kfi_write(d->a->ep, d->tx, len, NULL, d->a->peer, d->r.addr, d->r.key, d)) &&
+	       ends(d, true, false) &&
+	       !POST(t, kfi_read(d->a->ep, d->tx, len, NULL, d->a->peer, d->r.addr, d->r.key, d)) &&
+	       ends(d, true, false);
 }
 
 static bool atomic(struct drill *d)
 {
 	struct test *t = d->t;
 
-	return !POST(t, kfi_atomic(d->a->ep, d->tx, 1, NULL, d->a->peer, d->r.addr, d->r.key, KFI_UINT64, KFI_SUM, d)) &&
+	return !POST(t, kfi_atomic(d->a->ep, d->tx, 1, NULL, d->a->peer, d->r.addr, d->r.key,
+				   KFI_UINT64, KFI_SUM, d)) &&
 	       ends(d, true, false) &&
-	       !POST(t, kfi_fetch_atomic(d->a->ep, d->tx, 1, NULL, d->tx + 8, NULL, d->a->peer, d->r.addr, d->r.key,
-					 KFI_UINT64, KFI_SUM, d)) && ends(d, true, false);
+	       !POST(t, kfi_fetch_atomic(d->a->ep, d->tx, 1, NULL, d->tx + 8, NULL, d->a->peer,
+					 d->r.addr, d->r.key, KFI_UINT64, KFI_SUM, d)) &&
+	       ends(d, true, false);
 }
 
 /* One of everything, short and long. */
 static bool drill_round(struct drill *d)
 {
-	return injected(d) && message(d, 8) && message(d, 4096) && message(d, LEN) && into_one_buffer(d) &&
-	       remote(d, 8) && remote(d, LEN) && (!(d->a->info->caps & KFI_ATOMIC) || atomic(d));
+	return injected(d) && message(d, 8) && message(d, 4096) && message(d, LEN) &&
+	       into_one_buffer(d) && remote(d, 8) && remote(d, LEN) &&
+	       (!(d->a->info->caps & KFI_ATOMIC) || atomic(d));
 }
 
 static struct drill *drill_open(struct test *t)
@@ -133,7 +146,8 @@ static void data_path(struct test *t)
 	for (i = 0, ok = true; i < ROUNDS && ok; i++)
 		ok = drill_round(d);
 	if (trap_lift(trap))
-		FAIL(t, "%d allocations, the first by %ps", atomic_read(&trap->hits), (void *)atomic_long_read(&trap->site));
+		FAIL(t, "%d allocations, the first by %ps", atomic_read(&trap->hits),
+		     (void *)atomic_long_read(&trap->site));
 	EXPECT(t, ok);
 }
 

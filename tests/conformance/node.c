@@ -77,7 +77,8 @@ static int node_info(struct node *n)
 	n->info->tx_attr->op_flags |= n->opts.tx_op_flags;
 	n->info->rx_attr->op_flags |= n->opts.rx_op_flags;
 	return set_key(&n->info->ep_attr->auth_key, &n->info->ep_attr->auth_key_size, n->opts.key) ?:
-	       set_key(&n->info->domain_attr->auth_key, &n->info->domain_attr->auth_key_size, n->opts.domain_key);
+		       set_key(&n->info->domain_attr->auth_key,
+			       &n->info->domain_attr->auth_key_size, n->opts.domain_key);
 }
 
 static int open_fabric(struct node *n)

@@ -48,7 +48,8 @@ struct walk {
  */
 static bool went(struct test *t, ssize_t ret)
 {
-	if (ret < 0 && ret != -ENOMEM && ret != -ENOBUFS && ret != -ENFILE && ret != -EADDRINUSE && ret != -EAGAIN)
+	if (ret < 0 && ret != -ENOMEM && ret != -ENOBUFS && ret != -ENFILE && ret != -EADDRINUSE &&
+	    ret != -EAGAIN)
 		FAIL(t, "%zd is no answer to a lack of memory", ret);
 	return ret >= 0;
 }
@@ -65,7 +66,8 @@ static bool open_objects(struct test *t, struct end *e, struct net *net, struct 
 	       went(t, kfi_cq_open(e->domain, &cq, &e->cq, NULL, NULL)) &&
 	       went(t, kfi_cntr_open(e->domain, NULL, &e->cntr, NULL)) &&
 	       went(t, kfi_av_open(e->domain, &av, &e->av, NULL)) &&
-	       went(t, kfi_mr_reg(e->domain, e->buf, LEN, KFI_REMOTE_READ | KFI_REMOTE_WRITE, 0, 77, 0, &e->mr, NULL));
+	       went(t, kfi_mr_reg(e->domain, e->buf, LEN, KFI_REMOTE_READ | KFI_REMOTE_WRITE, 0, 77,
+				  0, &e->mr, NULL));
 }
 
 static bool open_endpoint(struct test *t, struct end *e, struct kfi_info *info)
@@ -84,7 +86,8 @@ static bool meet_rdm(struct walk *w)
 {
 	size_t len = sizeof(w->b.addr);
 
-	return open_endpoint(w->t, &w->b, w->t->info[1]) && went(w->t, kfi_getname(&w->b.ep->fid, w->b.addr, &len)) &&
+	return open_endpoint(w->t, &w->b, w->t->info[1]) &&
+	       went(w->t, kfi_getname(&w->b.ep->fid, w->b.addr, &len)) &&
 	       kfi_av_insert(w->a.av, w->b.addr, 1, &w->a.peer, 0, NULL) == 1;
 }
 
@@ -108,12 +111,13 @@ static bool meet_msg(struct walk *w)
 	if (!went(t, kfi_passive_ep(w->b.fabric, t->info[1], &w->b.pep, NULL)) ||
 	    !went(t, kfi_pep_bind(w->b.pep, &w->b.eq->fid, 0)) || !went(t, kfi_listen(w->b.pep)) ||
 	    !went(t, kfi_getname(&w->b.pep->fid, w->b.addr, &len)) ||
-	    !went(t, kfi_connect(w->a.ep, w->b.addr, NULL, 0)) || !event(&w->b, &what, &cm) || what != KFI_CONNREQ)
+	    !went(t, kfi_connect(w->a.ep, w->b.addr, NULL, 0)) || !event(&w->b, &what, &cm) ||
+	    what != KFI_CONNREQ)
 		return false;
 	ok = open_endpoint(t, &w->b, cm.info) && went(t, kfi_accept(w->b.ep, NULL, 0));
 	kfi_freeinfo(cm.info);
-	return ok && event(&w->a, &what, &cm) && what == KFI_CONNECTED && event(&w->b, &what, &cm) &&
-	       what == KFI_CONNECTED;
+	return ok && event(&w->a, &what, &cm) && what == KFI_CONNECTED &&
+	       event(&w->b, &what, &cm) && what == KFI_CONNECTED;
 }
 
 static void posted(struct walk *w, unsigned int i, ssize_t ret)
@@ -124,7 +128,8 @@ static void posted(struct walk *w, unsigned int i, ssize_t ret)
 /* One of each kind; the first message comes before its receive. */
 static void post_all(struct walk *w)
 {
-	u64 at = w->t->info[1]->domain_attr->mr_mode & KFI_MR_VIRT_ADDR ? (unsigned long)w->b.buf : 0;
+	u64 at = w->t->info[1]->domain_attr->mr_mode & KFI_MR_VIRT_ADDR ? (unsigned long)w->b.buf :
+									  0;
 	struct end *a = &w->a, *b = &w->b;
 
 	posted(w, 1, kfi_send(a->ep, a->buf, LEN, NULL, a->peer, CTX(1)));
@@ -135,8 +140,10 @@ static void post_all(struct walk *w)
 	posted(w, 5, kfi_read(a->ep, a->buf, LEN, NULL, a->peer, at, kfi_mr_key(b->mr), CTX(5)));
 	posted(w, OPS + 1, kfi_recv(b->ep, b->buf, LEN, NULL, KFI_ADDR_UNSPEC, CTX(OPS + 1)));
 	posted(w, OPS + 2, kfi_recv(b->ep, b->buf, LEN, NULL, KFI_ADDR_UNSPEC, CTX(OPS + 2)));
-	posted(w, OPS + 3, kfi_trecv(b->ep, b->buf, LEN, NULL, KFI_ADDR_UNSPEC, 5, 0, CTX(OPS + 3)));
-	posted(w, OPS + 4, kfi_trecv(b->ep, b->buf, LEN, NULL, KFI_ADDR_UNSPEC, 6, 0, CTX(OPS + 4)));
+	posted(w, OPS + 3,
+	       kfi_trecv(b->ep, b->buf, LEN, NULL, KFI_ADDR_UNSPEC, 5, 0, CTX(OPS + 3)));
+	posted(w, OPS + 4,
+	       kfi_trecv(b->ep, b->buf, LEN, NULL, KFI_ADDR_UNSPEC, 6, 0, CTX(OPS + 4)));
 }
 
 static void collect(struct walk *w, struct end *e)
@@ -208,7 +215,8 @@ static unsigned int walk_once(struct walk *w, unsigned int nth)
 
 	*w = (struct walk) { .t = t, .a.buf = w->a.buf, .b.buf = w->b.buf };
 	current->fail_nth = nth;
-	if (open_objects(t, &w->a, t->w->side[0].net, t->info[0]) && open_endpoint(t, &w->a, t->info[0]) &&
+	if (open_objects(t, &w->a, t->w->side[0].net, t->info[0]) &&
+	    open_endpoint(t, &w->a, t->info[0]) &&
 	    open_objects(t, &w->b, t->w->side[1].net, t->info[1]) &&
 	    (t->type == KFI_EP_RDM ? meet_rdm(w) : meet_msg(w))) {
 		post_all(w);

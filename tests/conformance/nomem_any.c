@@ -83,7 +83,8 @@ static void note_end(struct any *w, int side, const comp_t *c)
 {
 	unsigned long i = (unsigned long)c->op_context;
 
-	if (!c->err && side == 1 && c->flags & KFI_RECV && w->parts && !(c->flags & KFI_MULTI_RECV)) {
+	if (!c->err && side == 1 && c->flags & KFI_RECV && w->parts &&
+	    !(c->flags & KFI_MULTI_RECV)) {
 		w->parts--;
 		return;
 	}
@@ -128,7 +129,8 @@ static void deed_once(struct any *w, u64 seed)
 	fill(w->far, w->most, seed + 1);
 	w->deed->post(w);
 	if (!test_until(w->t, all_ended(w)))
-		FAIL(w->t, "wanted %lx and %lx, ended %lx and %lx", w->want[0], w->want[1], w->ended[0], w->ended[1]);
+		FAIL(w->t, "wanted %lx and %lx, ended %lx and %lx", w->want[0], w->want[1],
+		     w->ended[0], w->ended[1]);
 	if (EXPECT_EQ(w->t, w->err, 0))
 		w->deed->check(w);
 }
@@ -153,7 +155,8 @@ static unsigned int walk_each(struct any *w, struct fault *f, nth_fn nth)
 	return n - 1;
 }
 
-static unsigned int walk_some(struct any *w, struct fault *f, nth_fn nth, unsigned long sites, unsigned int some)
+static unsigned int walk_some(struct any *w, struct fault *f, nth_fn nth, unsigned long sites,
+			      unsigned int some)
 {
 	unsigned int n = 0;
 
@@ -228,7 +231,8 @@ static void recv(struct any *w, unsigned long i, size_t len)
 
 static void send(struct any *w, unsigned long i, size_t len)
 {
-	accepted(w, 0, i, POST(w->t, kfi_send(w->p->a.ep, w->near, len, NULL, w->p->a.peer, CTX(i))));
+	accepted(w, 0, i,
+		 POST(w->t, kfi_send(w->p->a.ep, w->near, len, NULL, w->p->a.peer, CTX(i))));
 }
 
 static void post_eager(struct any *w)
@@ -271,8 +275,11 @@ static void messages(struct test *t)
 
 static void post_tagged(struct any *w)
 {
-	accepted(w, 0, 0, POST(w->t, kfi_tsend(w->p->a.ep, w->near, SHORT, NULL, w->p->a.peer, TAG, CTX(0))));
-	accepted(w, 1, 0, kfi_trecv(w->p->b.ep, w->far, SHORT, NULL, KFI_ADDR_UNSPEC, TAG, 0, CTX(0)));
+	accepted(w, 0, 0,
+		 POST(w->t,
+		      kfi_tsend(w->p->a.ep, w->near, SHORT, NULL, w->p->a.peer, TAG, CTX(0))));
+	accepted(w, 1, 0,
+		 kfi_trecv(w->p->b.ep, w->far, SHORT, NULL, KFI_ADDR_UNSPEC, TAG, 0, CTX(0)));
 }
 
 static void tagged(struct test *t)
@@ -295,8 +302,11 @@ static void post_tagged_rma(struct any *w, bool write)
 	u64 flags = KFI_TAGGED | KFI_COMPLETION;
 	struct node *a = &w->p->a;
 
-	accepted(w, 1, 0, kfi_trecv(w->p->b.ep, w->far, w->most, NULL, KFI_ADDR_UNSPEC, TAG, 0, CTX(0)));
-	accepted(w, 0, 0, POST(w->t, write ? kfi_writemsg(a->ep, &msg, flags) : kfi_readmsg(a->ep, &msg, flags)));
+	accepted(w, 1, 0,
+		 kfi_trecv(w->p->b.ep, w->far, w->most, NULL, KFI_ADDR_UNSPEC, TAG, 0, CTX(0)));
+	accepted(w, 0, 0,
+		 POST(w->t,
+		      write ? kfi_writemsg(a->ep, &msg, flags) : kfi_readmsg(a->ep, &msg, flags)));
 }
 
 static void post_tagged_write(struct any *w)
@@ -311,7 +321,8 @@ static void post_tagged_read(struct any *w)
 
 static void tagged_rma(struct test *t)
 {
-	static const struct deed deeds[] = { { post_tagged_write, long_check }, { post_tagged_read, long_check } };
+	static const struct deed deeds[] = { { post_tagged_write, long_check },
+					     { post_tagged_read, long_check } };
 	struct any *w = any_open(t, NULL);
 	int i;
 
@@ -350,11 +361,13 @@ static void post_read(struct any *w)
 
 static void rma(struct test *t)
 {
-	static const struct deed deeds[] = { { post_write, long_check }, { post_read, long_check } };
+	static const struct deed deeds[] = { { post_write, long_check },
+					     { post_read, long_check } };
 	struct any *w = any_open(t, NULL);
 	int i;
 
-	REQUIRE(t, w && !region_open(&w->p->b, &w->r, w->far, w->most, KFI_REMOTE_READ | KFI_REMOTE_WRITE));
+	REQUIRE(t, w && !region_open(&w->p->b, &w->r, w->far, w->most,
+				     KFI_REMOTE_READ | KFI_REMOTE_WRITE));
 	for (i = 0; i < ARRAY_SIZE(deeds) && !t->failures; i++)
 		deed(w, &deeds[i]);
 }
@@ -364,7 +377,10 @@ static size_t many_atomics(struct any *w)
 {
 	struct kfi_atomic_attr attr = {};
 
-	EXPECT_EQ(w->t, kfi_query_atomic(w->p->a.domain, KFI_UINT64, KFI_ATOMIC_WRITE, &attr, KFI_FETCH_ATOMIC), 0);
+	EXPECT_EQ(w->t,
+		  kfi_query_atomic(w->p->a.domain, KFI_UINT64, KFI_ATOMIC_WRITE, &attr,
+				   KFI_FETCH_ATOMIC),
+		  0);
 	return min_t(size_t, MANY, attr.count);
 }
 
@@ -373,8 +389,10 @@ static void post_atomic(struct any *w)
 {
 	struct node *a = &w->p->a;
 
-	accepted(w, 0, 0, POST(w->t, kfi_fetch_atomic(a->ep, w->near, many_atomics(w), NULL, w->near + SHORT, NULL, a->peer, w->r.addr,
-						      w->r.key, KFI_UINT64, KFI_ATOMIC_WRITE, CTX(0))));
+	accepted(w, 0, 0,
+		 POST(w->t, kfi_fetch_atomic(a->ep, w->near, many_atomics(w), NULL, w->near + SHORT,
+					     NULL, a->peer, w->r.addr, w->r.key, KFI_UINT64,
+					     KFI_ATOMIC_WRITE, CTX(0))));
 }
 
 static void atomic_check(struct any *w)
@@ -387,7 +405,8 @@ static void atomics(struct test *t)
 	static const struct deed d = { post_atomic, atomic_check };
 	struct any *w = any_open(t, NULL);
 
-	REQUIRE(t, w && !region_open(&w->p->b, &w->r, w->far, w->most, KFI_REMOTE_READ | KFI_REMOTE_WRITE));
+	REQUIRE(t, w && !region_open(&w->p->b, &w->r, w->far, w->most,
+				     KFI_REMOTE_READ | KFI_REMOTE_WRITE));
 	deed(w, &d);
 }
 
@@ -396,7 +415,11 @@ static void post_multi(struct any *w)
 {
 	struct kvec iov = { w->far, 3 * SHORT };
 	struct kfi_msg msg = {
-		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = KFI_ADDR_UNSPEC, .context = CTX(0),
+		.type = KFI_KVEC,
+		.msg_iov = &iov,
+		.iov_count = 1,
+		.addr = KFI_ADDR_UNSPEC,
+		.context = CTX(0),
 	};
 	unsigned long i;
 
@@ -462,11 +485,16 @@ static void post_lease(struct any *w)
 {
 	struct kvec iov = { w->near, SHORT };
 	struct node *a = &w->p->a;
-	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = a->peer, .context = CTX(1) };
+	struct kfi_msg msg = {
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = a->peer,
+		.context = CTX(1),
+	};
 
 	lease_begin(w);
 	accepted(w, 1, 0, kfi_recv(w->p->b.ep, w->far, SHORT, NULL, KFI_ADDR_UNSPEC, CTX(0)));
-	accepted(w, 0, 0, POST(w->t, kfi_write(a->ep, w->near, w->most, NULL, a->peer, 0, w->r.key, CTX(0))));
+	accepted(w, 0, 0,
+		 POST(w->t,
+		      kfi_write(a->ep, w->near, w->most, NULL, a->peer, 0, w->r.key, CTX(0))));
 	msg.inv_key = w->r.key;
 	accepted(w, 0, 1, POST(w->t, kfi_sendmsg(a->ep, &msg, KFI_INVALIDATE | KFI_COMPLETION)));
 }
@@ -477,7 +505,10 @@ static void leases(struct test *t)
 	struct any *w = any_open(t, NULL);
 
 	REQUIRE(t, w);
-	REQUIRE_EQ(t, kfi_mr_alloc(w->p->b.domain, DIV_ROUND_UP(w->most, PAGE_SIZE), 0, &w->r.mr, NULL), 0);
+	REQUIRE_EQ(t,
+		   kfi_mr_alloc(w->p->b.domain, DIV_ROUND_UP(w->most, PAGE_SIZE), 0, &w->r.mr,
+				NULL),
+		   0);
 	test_keep(t, &w->r.mr->fid);
 	REQUIRE_EQ(t, kfi_mr_bind(w->r.mr, &w->p->b.ep->fid, 0), 0);
 	deed(w, &d);
@@ -489,7 +520,11 @@ static void post_trigger(struct any *w)
 {
 	struct kvec iov = { w->near, w->most };
 	struct kfi_msg msg = {
-		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = w->p->a.peer, .context = CTX(0),
+		.type = KFI_KVEC,
+		.msg_iov = &iov,
+		.iov_count = 1,
+		.addr = w->p->a.peer,
+		.context = CTX(0),
 	};
 	struct kfi_op_msg op = { .ep = w->p->a.ep, .msg = msg, .flags = KFI_COMPLETION };
 
@@ -600,8 +635,11 @@ static void answer(struct any *w, struct kfi_info *info)
 	hang_up(b);
 	ret = kfi_endpoint(b->domain, info, &b->ep, b);
 	if (!ret) {
-		ret = kfi_ep_bind(b->ep, &b->eq->fid, 0) ?: kfi_ep_bind(b->ep, &b->txcq->fid, KFI_TRANSMIT) ?:
-		      kfi_ep_bind(b->ep, &b->rxcq->fid, KFI_RECV) ?: kfi_enable(b->ep) ?: kfi_accept(b->ep, NULL, 0);
+		ret = kfi_ep_bind(b->ep, &b->eq->fid, 0)		      ?:
+			      kfi_ep_bind(b->ep, &b->txcq->fid, KFI_TRANSMIT) ?:
+			      kfi_ep_bind(b->ep, &b->rxcq->fid, KFI_RECV)     ?:
+			      kfi_enable(b->ep)				      ?:
+			      kfi_accept(b->ep, NULL, 0);
 	} else {
 		b->ep = NULL;
 		kfi_reject(b->pep, info->handle, NULL, 0);
@@ -716,8 +754,8 @@ static bool again(struct node *b)
 	b->ep = NULL;
 	/* a message that A sends before it hears of the end is lost with the endpoint */
 	msleep(50);
-	return !node_endpoint(b, b->info) && EXPECT_EQ(b->t, kfi_setname(&b->ep->fid, b->addr, b->addrlen), 0) &&
-	       !node_enable(b);
+	return !node_endpoint(b, b->info) &&
+	       EXPECT_EQ(b->t, kfi_setname(&b->ep->fid, b->addr, b->addrlen), 0) && !node_enable(b);
 }
 
 /* One message may be lost on finding that out, and one on calling again. */

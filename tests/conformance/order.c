@@ -39,7 +39,8 @@ static struct lane *lane_open(struct test *t, u64 order)
 		hints->tx_attr->msg_order = order;
 		hints->rx_attr->msg_order = order;
 		s = &t->w->side[i];
-		ret = kfi_getinfo_net(s->net, kfi_version(), s->node, NULL, s->node ? KFI_SOURCE : 0, hints, &info);
+		ret = kfi_getinfo_net(s->net, kfi_version(), s->node, NULL,
+				      s->node ? KFI_SOURCE : 0, hints, &info);
 		kfi_freeinfo(hints);
 		if (ret) {
 			EXPECT_EQ(t, ret, -ENODATA);
@@ -57,7 +58,8 @@ static struct lane *lane_open(struct test *t, u64 order)
 	l->near = test_pages(t, DEPTH * LEN);
 	l->far = test_pages(t, DEPTH * LEN);
 	l->small = test_zalloc(t, 64 * DEPTH);
-	if (!l->p || !l->near || !l->far || !l->small || region_open(&l->p->b, &l->r, l->far, DEPTH * LEN, ALL_RIGHTS))
+	if (!l->p || !l->near || !l->far || !l->small ||
+	    region_open(&l->p->b, &l->r, l->far, DEPTH * LEN, ALL_RIGHTS))
 		return NULL;
 	return l;
 }
@@ -92,10 +94,12 @@ static void write_write(struct test *t)
 			size_t len = j < DEPTH - 1 ? 1 + test_random(t, LEN) : i & 1 ? 100 : LEN;
 
 			fill(l->near + j * LEN, len, i * DEPTH + j);
-			REQUIRE(t, !POST(t, kfi_write(a->ep, l->near + j * LEN, len, NULL, a->peer, l->r.addr, l->r.key, CTX(j))));
+			REQUIRE(t, !POST(t, kfi_write(a->ep, l->near + j * LEN, len, NULL, a->peer,
+						      l->r.addr, l->r.key, CTX(j))));
 		}
 		REQUIRE(t, all_sent(l, DEPTH));
-		EXPECT(t, test_until(t, differs(l->far, i & 1 ? 100 : LEN, i * DEPTH + DEPTH - 1) == -1));
+		EXPECT(t, test_until(t, differs(l->far, i & 1 ? 100 : LEN, i * DEPTH + DEPTH - 1) ==
+						-1));
 	}
 }
 
@@ -119,10 +123,10 @@ static void read_write(struct test *t)
 		memset(back, 0, DEPTH * LEN);
 		for (j = 0; j < DEPTH; j++) {
 			fill(l->near + j * LEN, len, i * DEPTH + j);
-			REQUIRE(t, !POST(t, kfi_write(a->ep, l->near + j * LEN, len, NULL, a->peer, l->r.addr + j * LEN,
-						      l->r.key, CTX(j))));
-			REQUIRE(t, !POST(t, kfi_read(a->ep, back + j * LEN, len, NULL, a->peer, l->r.addr + j * LEN,
-						     l->r.key, CTX(j))));
+			REQUIRE(t, !POST(t, kfi_write(a->ep, l->near + j * LEN, len, NULL, a->peer,
+						      l->r.addr + j * LEN, l->r.key, CTX(j))));
+			REQUIRE(t, !POST(t, kfi_read(a->ep, back + j * LEN, len, NULL, a->peer,
+						     l->r.addr + j * LEN, l->r.key, CTX(j))));
 		}
 		REQUIRE(t, all_sent(l, 2 * DEPTH));
 		for (j = 0; j < DEPTH; j++)
@@ -147,8 +151,8 @@ static void send_write(struct test *t)
 		POST(t, kfi_recv(l->p->b.ep, l->small, 64, NULL, KFI_ADDR_UNSPEC, CTX(1)));
 		for (j = 0; j < DEPTH; j++) {
 			fill(l->near + j * LEN, len, i * DEPTH + j);
-			REQUIRE(t, !POST(t, kfi_write(a->ep, l->near + j * LEN, len, NULL, a->peer, l->r.addr + j * LEN,
-						      l->r.key, CTX(j))));
+			REQUIRE(t, !POST(t, kfi_write(a->ep, l->near + j * LEN, len, NULL, a->peer,
+						      l->r.addr + j * LEN, l->r.key, CTX(j))));
 		}
 		REQUIRE(t, !POST(t, kfi_send(a->ep, l->small + 64, 8, NULL, a->peer, CTX(9))));
 		REQUIRE(t, !WAIT_RX(&l->p->b, &c));
@@ -178,8 +182,8 @@ static void send_read(struct test *t)
 		memset(l->near, 0, DEPTH * LEN);
 		POST(t, kfi_recv(l->p->b.ep, l->small, 64, NULL, KFI_ADDR_UNSPEC, CTX(1)));
 		for (j = 0; j < DEPTH; j++)
-			REQUIRE(t, !POST(t, kfi_read(a->ep, l->near + j * LEN, LEN, NULL, a->peer, l->r.addr + j * LEN,
-						     l->r.key, CTX(j))));
+			REQUIRE(t, !POST(t, kfi_read(a->ep, l->near + j * LEN, LEN, NULL, a->peer,
+						     l->r.addr + j * LEN, l->r.key, CTX(j))));
 		REQUIRE(t, !POST(t, kfi_send(a->ep, l->small + 64, 8, NULL, a->peer, CTX(9))));
 		REQUIRE(t, !WAIT_RX(&l->p->b, &c));
 		memset(l->far, 0xee, DEPTH * LEN);
@@ -201,12 +205,14 @@ static void write_send(struct test *t)
 	a = &l->p->a;
 	for (i = 0; i < ROUNDS(t) && !t->failures; i++) {
 		for (j = 0; j < DEPTH; j++)
-			POST(t, kfi_recv(l->p->b.ep, l->small + 64 * j, 64, NULL, KFI_ADDR_UNSPEC, CTX(j)));
+			POST(t, kfi_recv(l->p->b.ep, l->small + 64 * j, 64, NULL, KFI_ADDR_UNSPEC,
+					 CTX(j)));
 		l->far[0] = 0;
 		l->near[0] = 1;
 		for (j = 0; j < DEPTH; j++)
 			REQUIRE(t, !POST(t, kfi_send(a->ep, l->near, 8, NULL, a->peer, CTX(9))));
-		REQUIRE(t, !POST(t, kfi_write(a->ep, l->near, 1, NULL, a->peer, l->r.addr, l->r.key, CTX(9))));
+		REQUIRE(t, !POST(t, kfi_write(a->ep, l->near, 1, NULL, a->peer, l->r.addr, l->r.key,
+					      CTX(9))));
 		REQUIRE(t, test_until(t, READ_ONCE(l->far[0])));
 		for (j = 0; j < DEPTH; j++) {
 			REQUIRE_EQ(t, comp_poll(&l->p->b, l->p->b.rxcq, &c), 1);
@@ -234,7 +240,8 @@ static void read_send(struct test *t)
 		fill(l->near, 64, i);
 		POST(t, kfi_recv(b->ep, l->far, 64, NULL, KFI_ADDR_UNSPEC, CTX(1)));
 		REQUIRE(t, !POST(t, kfi_send(a->ep, l->near, 64, NULL, a->peer, CTX(9))));
-		REQUIRE(t, !POST(t, kfi_read(a->ep, l->near + LEN, 64, NULL, a->peer, l->r.addr, l->r.key, CTX(9))));
+		REQUIRE(t, !POST(t, kfi_read(a->ep, l->near + LEN, 64, NULL, a->peer, l->r.addr,
+					     l->r.key, CTX(9))));
 		REQUIRE(t, all_sent(l, 2));
 		EXPECT_DATA(t, l->near + LEN, 64, i);
 		REQUIRE(t, !WAIT_RX(b, &c));

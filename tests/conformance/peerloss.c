@@ -44,8 +44,9 @@ static int traffic_post(struct traffic *f)
 		return kfi_read(a->ep, f->near, 4096, NULL, a->peer, f->r.addr, f->r.key, ctx);
 	case 6:
 		if (a->info->caps & KFI_ATOMIC)
-			return kfi_fetch_atomic(a->ep, f->near, 4, NULL, f->near + 64, NULL, a->peer, f->r.addr,
-						f->r.key, KFI_UINT64, KFI_SUM, ctx);
+			return kfi_fetch_atomic(a->ep, f->near, 4, NULL, f->near + 64, NULL,
+						a->peer, f->r.addr, f->r.key, KFI_UINT64, KFI_SUM,
+						ctx);
 		fallthrough;
 	default:
 		return kfi_send(a->ep, f->near, 300, NULL, a->peer, ctx);
@@ -276,7 +277,9 @@ static void region_closed_end(struct node *a, u32 posted, size_t len, u32 *told,
 		if (lost)
 			EXPECT(t, is_lost(a, c.err));
 		else
-			EXPECT(t, c.err == 0 || c.err == EREMOTEIO || is_refused(a, c.err, len, false) || (ends && is_lost(a, c.err)));
+			EXPECT(t, c.err == 0 || c.err == EREMOTEIO ||
+					  is_refused(a, c.err, len, false) ||
+					  (ends && is_lost(a, c.err)));
 		if (lost || !ends)
 			continue;
 		lost = c.err == EREMOTEIO || is_lost(a, c.err);

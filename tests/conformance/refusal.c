@@ -54,7 +54,12 @@ static int write_through(struct pair *p, struct region *r)
 	struct kvec iov = { a->addr, 1 };
 	struct kfi_rma_iov rma = { r->addr, 1, r->key };
 	struct kfi_msg_rma msg = {
-		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = a->peer, .rma_iov = &rma, .rma_iov_count = 1,
+		.type = KFI_KVEC,
+		.msg_iov = &iov,
+		.iov_count = 1,
+		.addr = a->peer,
+		.rma_iov = &rma,
+		.rma_iov_count = 1,
 		.context = p,
 	};
 	unsigned long until = 0;
@@ -87,8 +92,8 @@ static bool told_shutdown(struct node *n)
 {
 	struct event *ev = test_new(n->t, struct event);
 
-	return ev && !WAIT_EVENT(n, ev) && EXPECT_EQ(n->t, ev->err, 0) && EXPECT_EQ(n->t, ev->type, KFI_SHUTDOWN) &&
-	       EXPECT(n->t, ev->fid == &n->ep->fid);
+	return ev && !WAIT_EVENT(n, ev) && EXPECT_EQ(n->t, ev->err, 0) &&
+	       EXPECT_EQ(n->t, ev->type, KFI_SHUTDOWN) && EXPECT(n->t, ev->fid == &n->ep->fid);
 }
 
 bool is_over(struct pair *p)

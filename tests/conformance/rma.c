@@ -20,9 +20,11 @@ static void sizes(struct test *t, bool write)
 		fill(write ? near : far, size, size);
 		memset(write ? far : near, 0, size);
 		if (write)
-			POST(t, kfi_write(p->a.ep, near, size, NULL, p->a.peer, r.addr, r.key, near));
+			POST(t,
+			     kfi_write(p->a.ep, near, size, NULL, p->a.peer, r.addr, r.key, near));
 		else
-			POST(t, kfi_read(p->a.ep, near, size, NULL, p->a.peer, r.addr, r.key, near));
+			POST(t,
+			     kfi_read(p->a.ep, near, size, NULL, p->a.peer, r.addr, r.key, near));
 		REQUIRE(t, !WAIT_TX(&p->a, &c));
 		EXPECT_COMP(t, &c, near, KFI_RMA | (write ? KFI_WRITE : KFI_READ));
 		if (write)
@@ -302,7 +304,8 @@ static void many_segments(struct test *t)
 	msg.rma_iov = m->rma;
 	fill(m->near, m->len, 1);
 	msg.context = CTX(1);
-	POST(t, kfi_writemsg(m->p->a.ep, &msg, KFI_COMPLETION | (tells ? KFI_REMOTE_CQ_DATA : 0) | test_delivery(t)));
+	POST(t, kfi_writemsg(m->p->a.ep, &msg,
+			     KFI_COMPLETION | (tells ? KFI_REMOTE_CQ_DATA : 0) | test_delivery(t)));
 	REQUIRE(t, !WAIT_TX(&m->p->a, &c));
 	EXPECT_COMP(t, &c, CTX(1), KFI_RMA | KFI_WRITE);
 	if (tells) {
@@ -323,7 +326,10 @@ static void many_segments(struct test *t)
 	EXPECT_COMP(t, &c, CTX(2), KFI_RMA | KFI_READ);
 	EXPECT_DATA(t, m->near, m->len, 1);
 	if (tells) {
-		REQUIRE_EQ(t, kfi_flush(m->p->a.ep, m->p->a.peer, m->rma, MANY, KFI_DELIVERY_COMPLETE, CTX(3)), 0);
+		REQUIRE_EQ(t,
+			   kfi_flush(m->p->a.ep, m->p->a.peer, m->rma, MANY, KFI_DELIVERY_COMPLETE,
+				     CTX(3)),
+			   0);
 		REQUIRE(t, !WAIT_TX(&m->p->a, &c));
 		EXPECT_EQ(t, c.err, 0);
 	}
@@ -391,7 +397,8 @@ static void many_ends(struct test *t)
 	msg.rma_iov = m->rma;
 	for (i = 0; i < 8; i++) {
 		msg.context = CTX(i);
-		POST(t, kfi_writemsg(m->p->a.ep, &msg, KFI_COMPLETION | KFI_REMOTE_CQ_DATA | KFI_COMMIT_COMPLETE));
+		POST(t, kfi_writemsg(m->p->a.ep, &msg,
+				     KFI_COMPLETION | KFI_REMOTE_CQ_DATA | KFI_COMMIT_COMPLETE));
 	}
 	for (i = 0; i < 8; i++) {
 		REQUIRE(t, !WAIT_TX(&m->p->a, &c));
@@ -400,7 +407,8 @@ static void many_ends(struct test *t)
 	iov.iov_len = 100;
 	m->rma[0].len = 100;
 	msg.rma_iov_count = 1;
-	POST(t, kfi_writemsg(m->p->a.ep, &msg, KFI_COMPLETION | KFI_REMOTE_CQ_DATA | KFI_DELIVERY_COMPLETE));
+	POST(t, kfi_writemsg(m->p->a.ep, &msg,
+			     KFI_COMPLETION | KFI_REMOTE_CQ_DATA | KFI_DELIVERY_COMPLETE));
 	REQUIRE(t, !WAIT_TX(&m->p->a, &c));
 	EXPECT_EQ(t, c.err, 0);
 	while (last != 100) {
@@ -599,7 +607,8 @@ static void read_over(struct pair *p, struct region *r, u8 *near, size_t len, si
 	REQUIRE(t, !WAIT_TX(&p->a, &c));
 	EXPECT_COMP(t, &c, near, KFI_RMA | KFI_READ);
 	if (memcmp(near, r->buf + at, len))
-		FAIL(t, "%zu bytes, %zu of them before the border, are not the region's", len, before);
+		FAIL(t, "%zu bytes, %zu of them before the border, are not the region's", len,
+		     before);
 	EXPECT_EQ(t, not_all(near + len, 4096 - len, 0), -1);
 }
 
@@ -607,9 +616,15 @@ static void read_over(struct pair *p, struct region *r, u8 *near, size_t len, si
 static void receive_over(struct pair *p, u8 *tx, u8 *rx)
 {
 	struct test *t = p->a.t;
-	struct kvec iov[] = { { rx, 4096 - 12 }, { rx + 4096 - 12, 20 }, { rx + 4096 + 8, 8192 - 4096 - 8 } };
+	struct kvec iov[] = { { rx, 4096 - 12 },
+			      { rx + 4096 - 12, 20 },
+			      { rx + 4096 + 8, 8192 - 4096 - 8 } };
 	struct kfi_msg msg = {
-		.type = KFI_KVEC, .msg_iov = iov, .iov_count = 3, .addr = KFI_ADDR_UNSPEC, .context = rx,
+		.type = KFI_KVEC,
+		.msg_iov = iov,
+		.iov_count = 3,
+		.addr = KFI_ADDR_UNSPEC,
+		.context = rx,
 	};
 	comp_t c;
 

@@ -68,7 +68,8 @@ static void no_way(struct node *a)
 	REQUIRE(t, buf);
 	for (i = 0; i < 3; i++) {
 		REQUIRE_EQ(t, kfi_send(a->ep, buf, 64, NULL, a->peer, CTX(i)), 0);
-		REQUIRE(t, !comp_wait_ms(t, a, a->txcq, &c, t->w->loss_ms + t->w->wait_ms, __FILE__, __LINE__));
+		REQUIRE(t, !comp_wait_ms(t, a, a->txcq, &c, t->w->loss_ms + t->w->wait_ms, __FILE__,
+					 __LINE__));
 		EXPECT_ERR(t, &c, CTX(i), EHOSTUNREACH);
 		EXPECT_EQ(t, c.flags, KFI_MSG | KFI_SEND);
 	}
@@ -260,7 +261,11 @@ static void wait_for_tricks(struct node *b, void *buf)
 {
 	struct kvec iov = { buf, 64 };
 	struct kfi_msg_tagged msg = {
-		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = KFI_ADDR_UNSPEC, .tag = 0xaced,
+		.type = KFI_KVEC,
+		.msg_iov = &iov,
+		.iov_count = 1,
+		.addr = KFI_ADDR_UNSPEC,
+		.tag = 0xaced,
 	};
 	int i;
 
@@ -458,7 +463,8 @@ static void works_again(struct removal *r)
 	struct pair *p;
 
 	if (t->type == KFI_EP_RDM) {
-		REQUIRE(t, !node_open_ep(t, r->lost, r->side, NULL) && !node_insert(r->stays, r->lost, &r->stays->peer));
+		REQUIRE(t, !node_open_ep(t, r->lost, r->side, NULL) &&
+				   !node_insert(r->stays, r->lost, &r->stays->peer));
 		transfer(r->stays, r->lost, 1000, 1);
 	}
 	p = pair_open(t, NULL, NULL);
@@ -544,8 +550,10 @@ static bool talk_message(struct talk *k, int i)
 {
 	struct test *t = k->from->t;
 
-	return !POST(t, kfi_trecv(k->to->ep, k->far + i * k->len, k->len, NULL, KFI_ADDR_UNSPEC, i, 0, CTX(i))) &&
-	       !POST(t, kfi_tsend(k->from->ep, k->near + i * k->len, talk_len(k, i), NULL, k->from->peer, i, CTX(i)));
+	return !POST(t, kfi_trecv(k->to->ep, k->far + i * k->len, k->len, NULL, KFI_ADDR_UNSPEC, i,
+				  0, CTX(i))) &&
+	       !POST(t, kfi_tsend(k->from->ep, k->near + i * k->len, talk_len(k, i), NULL,
+				  k->from->peer, i, CTX(i)));
 }
 
 static bool talk_begin(struct talk *k)
@@ -554,8 +562,10 @@ static bool talk_begin(struct talk *k)
 	size_t w = TALK_WRITE * k->len, r = TALK_READ * k->len;
 
 	return talk_message(k, TALK_SHORT) && talk_message(k, TALK_LONG) &&
-	       !POST(n->t, kfi_write(n->ep, k->near + w, k->len, NULL, n->peer, k->r.addr + w, k->r.key, CTX(TALK_WRITE))) &&
-	       !POST(n->t, kfi_read(n->ep, k->near + r, k->len, NULL, n->peer, k->r.addr + r, k->r.key, CTX(TALK_READ)));
+	       !POST(n->t, kfi_write(n->ep, k->near + w, k->len, NULL, n->peer, k->r.addr + w,
+				     k->r.key, CTX(TALK_WRITE))) &&
+	       !POST(n->t, kfi_read(n->ep, k->near + r, k->len, NULL, n->peer, k->r.addr + r,
+				    k->r.key, CTX(TALK_READ)));
 }
 
 static void talk_end(struct talk *k)
@@ -573,16 +583,19 @@ static void talk_end(struct talk *k)
 		REQUIRE_EQ(t, c.err, 0);
 	}
 	/* A write without a level completes before its data can be seen. */
-	REQUIRE(t, test_until(t, differs(k->far + TALK_WRITE * k->len, k->len, k->seed + TALK_WRITE) == -1));
+	REQUIRE(t, test_until(t, differs(k->far + TALK_WRITE * k->len, k->len,
+					 k->seed + TALK_WRITE) == -1));
 	for (i = 0; i < TALK_OPS; i++)
-		EXPECT_DATA(t, (i == TALK_READ ? k->near : k->far) + i * k->len, talk_len(k, i), k->seed + i);
+		EXPECT_DATA(t, (i == TALK_READ ? k->near : k->far) + i * k->len, talk_len(k, i),
+			    k->seed + i);
 }
 
 static void pause_once(struct test *t, struct pair *p, u32 round)
 {
 	struct talk *there = test_new(t, struct talk), *back = test_new(t, struct talk);
 
-	REQUIRE(t, there && back && talk_open(t, there, &p->a, &p->b) && talk_open(t, back, &p->b, &p->a));
+	REQUIRE(t, there && back && talk_open(t, there, &p->a, &p->b) &&
+			   talk_open(t, back, &p->b, &p->a));
 	REQUIRE(t, script_ask(t, "wire_pause", round));
 	REQUIRE(t, talk_begin(there) && talk_begin(back));
 	REQUIRE(t, script_ask(t, "wire_resume", round));
@@ -615,7 +628,8 @@ static void talks(struct test *t, struct pair *p)
 {
 	struct talk *there = test_new(t, struct talk), *back = test_new(t, struct talk);
 
-	REQUIRE(t, there && back && talk_open(t, there, &p->a, &p->b) && talk_open(t, back, &p->b, &p->a));
+	REQUIRE(t, there && back && talk_open(t, there, &p->a, &p->b) &&
+			   talk_open(t, back, &p->b, &p->a));
 	REQUIRE(t, talk_begin(there) && talk_begin(back));
 	talk_end(there);
 	talk_end(back);
@@ -685,7 +699,9 @@ static void kept_receive(struct test *t, struct pair *p, u8 *buf)
 static void bridge_lost(struct test *t)
 {
 	u32 i, n = t->w->lost_ops;
-	struct node_opts room = { .cq_size = 2 * BRIDGE_ROUNDS * n, .rx_size = BRIDGE_ROUNDS * n, .tx_size = n };
+	struct node_opts room = {
+		.cq_size = 2 * BRIDGE_ROUNDS * n, .rx_size = BRIDGE_ROUNDS * n, .tx_size = n,
+	};
 	struct pair *p = pair_open(t, &room, &room);
 	u8 *buf = test_pages(t, 4096);
 

@@ -33,7 +33,9 @@ struct big {
 
 static int open_cq(struct node *n, struct kfid_cq **cq)
 {
-	struct kfi_cq_attr attr = { .size = 256, .format = KFI_CQ_FORMAT_TAGGED, .wait_obj = KFI_WAIT_NONE };
+	struct kfi_cq_attr attr = {
+		.size = 256, .format = KFI_CQ_FORMAT_TAGGED, .wait_obj = KFI_WAIT_NONE,
+	};
 
 	return KEEP(n->t, kfi_cq_open(n->domain, &attr, cq, NULL, NULL), &(*cq)->fid);
 }
@@ -59,7 +61,10 @@ static int sep_enable(struct big *b)
 {
 	struct test *t = b->n.t;
 
-	if (!EXPECT_EQ(t, kfi_setopt(&b->sep->fid, KFI_OPT_ENDPOINT, KFI_OPT_RECLAIM, &(size_t){ 1 }, sizeof(size_t)), 0) ||
+	if (!EXPECT_EQ(t,
+		       kfi_setopt(&b->sep->fid, KFI_OPT_ENDPOINT, KFI_OPT_RECLAIM, &(size_t){ 1 },
+				  sizeof(size_t)),
+		       0) ||
 	    !EXPECT_EQ(t, kfi_enable(b->sep), 0))
 		return -EIO;
 	b->n.addrlen = sizeof(b->n.addr);
@@ -80,7 +85,8 @@ static int tx_open(struct big *b, int i)
 	if (ret)
 		return ret;
 	/* The direction is the context's. */
-	return EXPECT_EQ(t, kfi_ep_bind(n->ep, &n->txcq->fid, 0), 0) && EXPECT_EQ(t, kfi_enable(n->ep), 0) ? 0 : -EIO;
+	return EXPECT_EQ(t, kfi_ep_bind(n->ep, &n->txcq->fid, 0), 0) &&
+	       EXPECT_EQ(t, kfi_enable(n->ep), 0) ? 0 : -EIO;
 }
 
 static int rx_open(struct big *b, int i)
@@ -96,7 +102,8 @@ static int rx_open(struct big *b, int i)
 		ret = KEEP(t, kfi_rx_context(b->sep, i, NULL, &n->ep, n), &n->ep->fid);
 	if (ret)
 		return ret;
-	return EXPECT_EQ(t, kfi_ep_bind(n->ep, &n->rxcq->fid, 0), 0) && EXPECT_EQ(t, kfi_enable(n->ep), 0) ? 0 : -EIO;
+	return EXPECT_EQ(t, kfi_ep_bind(n->ep, &n->rxcq->fid, 0), 0) &&
+	       EXPECT_EQ(t, kfi_enable(n->ep), 0) ? 0 : -EIO;
 }
 
 static int big_open(struct test *t, struct big *b, int side)
@@ -238,8 +245,10 @@ static void source(struct test *t)
 
 	REQUIRE(t, b && buf);
 	for (i = 0; i < LANES; i++) {
-		REQUIRE(t, !POST(t, kfi_recv(b[1].rx[0].ep, buf, 64, NULL, b[1].rx[0].peer, CTX(i))));
-		REQUIRE(t, !POST(t, kfi_send(b[0].tx[i].ep, buf + 64, 8, NULL, b[0].tx[i].peer, CTX(9))));
+		REQUIRE(t,
+			!POST(t, kfi_recv(b[1].rx[0].ep, buf, 64, NULL, b[1].rx[0].peer, CTX(i))));
+		REQUIRE(t, !POST(t, kfi_send(b[0].tx[i].ep, buf + 64, 8, NULL, b[0].tx[i].peer,
+					     CTX(9))));
 		REQUIRE(t, !WAIT_TX(&b[0].tx[i], &c));
 		REQUIRE(t, test_until(t, kfi_cq_readfrom(b[1].rx[0].rxcq, &e, 1, &from) == 1));
 		EXPECT(t, e.op_context == CTX(i));
@@ -265,8 +274,10 @@ static void plain_peer(struct test *t)
 		transfer(plain, &b->rx[0], 600, i);
 	}
 	/* It has no second one. */
-	REQUIRE(t, !POST(t, kfi_send(b->tx[0].ep, buf, 8, NULL, kfi_rx_addr(addr, 1, BITS), CTX(1))));
-	REQUIRE(t, !comp_wait_ms(t, &b->tx[0], b->tx[0].txcq, &c, t->w->loss_ms, __FILE__, __LINE__));
+	REQUIRE(t,
+		!POST(t, kfi_send(b->tx[0].ep, buf, 8, NULL, kfi_rx_addr(addr, 1, BITS), CTX(1))));
+	REQUIRE(t,
+		!comp_wait_ms(t, &b->tx[0], b->tx[0].txcq, &c, t->w->loss_ms, __FILE__, __LINE__));
 	EXPECT(t, c.op_context == CTX(1));
 	EXPECT(t, c.err == ECONNREFUSED || c.err == EHOSTUNREACH || c.err == ENOTCONN);
 	NONE_RX(plain);
@@ -280,11 +291,13 @@ static void late_context(struct test *t)
 	kfi_addr_t addr;
 	comp_t c;
 
-	REQUIRE(t, b && buf && !big_open(t, &b[0], 0) && !sep_open(t, &b[1], 1) && !sep_enable(&b[1]));
+	REQUIRE(t,
+		b && buf && !big_open(t, &b[0], 0) && !sep_open(t, &b[1], 1) && !sep_enable(&b[1]));
 	REQUIRE(t, !know(b[0].av, &b[1].n, &addr));
 	b[0].tx[0].peer = kfi_rx_addr(addr, 2, BITS);
 	REQUIRE(t, !POST(t, kfi_send(b[0].tx[0].ep, buf, 8, NULL, b[0].tx[0].peer, CTX(1))));
-	REQUIRE(t, !comp_wait_ms(t, &b[0].tx[0], b[0].tx[0].txcq, &c, t->w->loss_ms, __FILE__, __LINE__));
+	REQUIRE(t, !comp_wait_ms(t, &b[0].tx[0], b[0].tx[0].txcq, &c, t->w->loss_ms, __FILE__,
+				 __LINE__));
 	EXPECT(t, c.err == ECONNREFUSED || c.err == EHOSTUNREACH || c.err == ENOTCONN);
 	REQUIRE(t, !rx_open(&b[1], 2));
 	transfer(&b[0].tx[0], &b[1].rx[2], 64, 1);
@@ -317,7 +330,9 @@ static void removed(struct test *t)
 	}
 	REQUIRE_EQ(t, kfi_av_remove(b[0].av, &addr, 1, 0), 0);
 	for (i = 0; i < LANES; i++)
-		EXPECT_EQ(t, kfi_send(b[0].tx[0].ep, buf, 8, NULL, kfi_rx_addr(addr, i, BITS), NULL), -EINVAL);
+		EXPECT_EQ(t,
+			  kfi_send(b[0].tx[0].ep, buf, 8, NULL, kfi_rx_addr(addr, i, BITS), NULL),
+			  -EINVAL);
 	NONE_TX(&b[0].tx[0]);
 }
 
@@ -344,7 +359,8 @@ static void rma(struct test *t)
 
 			fill(near, 8192, 2 * i + j);
 			memset(far, 0, 8192);
-			REQUIRE(t, !POST(t, kfi_write(b[0].tx[j].ep, near, 8192, NULL, to, r[i].addr, r[i].key, CTX(7))));
+			REQUIRE(t, !POST(t, kfi_write(b[0].tx[j].ep, near, 8192, NULL, to,
+						      r[i].addr, r[i].key, CTX(7))));
 			REQUIRE(t, !WAIT_TX(&b[0].tx[j], &c));
 			if (i == 1 && j == 0) {
 				EXPECT_ERR(t, &c, CTX(7), EACCES);
@@ -371,8 +387,13 @@ static void tagged_rma(struct test *t)
 		struct kvec iov = { near, 65536 };
 		struct kfi_rma_iov there = { .len = 65536, .key = 0x700 + i };
 		struct kfi_msg_rma msg = {
-			.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .rma_iov = &there, .rma_iov_count = 1,
-			.addr = kfi_rx_addr(b[0].tx[0].peer, i % LANES, BITS), .context = CTX(1),
+			.type = KFI_KVEC,
+			.msg_iov = &iov,
+			.iov_count = 1,
+			.rma_iov = &there,
+			.rma_iov_count = 1,
+			.addr = kfi_rx_addr(b[0].tx[0].peer, i % LANES, BITS),
+			.context = CTX(1),
 		};
 		struct node *rx = &b[1].rx[i % LANES];
 		bool write = i & 1;
@@ -381,14 +402,19 @@ static void tagged_rma(struct test *t)
 		fill(write ? near : far, 65536, i);
 		memset(write ? far : near, 0, 65536);
 		/* Which context of the peer it is does not matter for who may answer. */
-		REQUIRE(t, !POST(t, kfi_trecv(rx->ep, far, 65536, NULL, kfi_rx_addr(rx->peer, 2, BITS), 0x700 + i, 0,
-					      CTX(2))));
-		REQUIRE(t, !POST(t, write ? kfi_writemsg(b[0].tx[0].ep, &msg, KFI_TAGGED | KFI_COMPLETION) :
-					    kfi_readmsg(b[0].tx[0].ep, &msg, KFI_TAGGED | KFI_COMPLETION)));
+		REQUIRE(t,
+			!POST(t, kfi_trecv(rx->ep, far, 65536, NULL, kfi_rx_addr(rx->peer, 2, BITS),
+					   0x700 + i, 0, CTX(2))));
+		REQUIRE(t, !POST(t, write ? kfi_writemsg(b[0].tx[0].ep, &msg,
+							 KFI_TAGGED | KFI_COMPLETION) :
+					    kfi_readmsg(b[0].tx[0].ep, &msg,
+							KFI_TAGGED | KFI_COMPLETION)));
 		REQUIRE(t, !WAIT_TX(&b[0].tx[0], &c));
-		EXPECT_COMP(t, &c, CTX(1), KFI_TAGGED | KFI_RMA | KFI_SEND | (write ? KFI_WRITE : KFI_READ));
+		EXPECT_COMP(t, &c, CTX(1),
+			    KFI_TAGGED | KFI_RMA | KFI_SEND | (write ? KFI_WRITE : KFI_READ));
 		REQUIRE(t, !WAIT_RX(rx, &c));
-		EXPECT_COMP(t, &c, CTX(2), KFI_TAGGED | KFI_RMA | KFI_RECV | (write ? KFI_WRITE : KFI_READ));
+		EXPECT_COMP(t, &c, CTX(2),
+			    KFI_TAGGED | KFI_RMA | KFI_RECV | (write ? KFI_WRITE : KFI_READ));
 		EXPECT_DATA(t, write ? far : near, 65536, i);
 	}
 }
@@ -415,7 +441,8 @@ static void atomics(struct test *t)
 		REQUIRE_EQ(t, kfi_ep_query_atomic(tx->ep, KFI_UINT64, KFI_SUM, &attr, 0), 0);
 		EXPECT_EQ(t, attr.size, 8);
 		EXPECT(t, attr.count >= 1);
-		REQUIRE(t, !POST(t, kfi_atomic(tx->ep, &one, 1, NULL, tx->peer, r.addr, r.key, KFI_UINT64, KFI_SUM, CTX(3))));
+		REQUIRE(t, !POST(t, kfi_atomic(tx->ep, &one, 1, NULL, tx->peer, r.addr, r.key,
+					       KFI_UINT64, KFI_SUM, CTX(3))));
 		REQUIRE(t, !WAIT_TX(tx, &c));
 		EXPECT_COMP(t, &c, CTX(3), KFI_ATOMIC | KFI_WRITE);
 	}
@@ -443,14 +470,17 @@ static void deferred_work(struct test *t)
 	at[1] = &b[1].rx[2];
 	at[0]->peer = kfi_rx_addr(at[0]->peer, 2, BITS);
 	for (i = 0; i < 2; i++) {
-		REQUIRE(t, !KEEP(t, kfi_cntr_open(at[i]->domain, &attr, &cntr[i], NULL), &cntr[i]->fid));
+		REQUIRE(t, !KEEP(t, kfi_cntr_open(at[i]->domain, &attr, &cntr[i], NULL),
+				 &cntr[i]->fid));
 		msg[i].msg = (struct kfi_msg) { .type = KFI_KVEC, .msg_iov = &v[i], .iov_count = 1,
 						.addr = i ? KFI_ADDR_UNSPEC : at[i]->peer };
-		work[i] = (struct kfi_deferred_work) { .threshold = 1, .triggering_cntr = cntr[i],
-						       .completion_cntr = cntr[i],
-						       .op_type = i ? KFI_OP_RECV : KFI_OP_SEND, .op.msg = &msg[i] };
+		work[i] = (struct kfi_deferred_work) {
+			.threshold = 1, .triggering_cntr = cntr[i], .completion_cntr = cntr[i],
+			.op_type = i ? KFI_OP_RECV : KFI_OP_SEND, .op.msg = &msg[i],
+		};
 		msg[i].ep = b[i].sep;
-		EXPECT_EQ(t, kfi_control(&at[i]->domain->fid, KFI_QUEUE_WORK, &work[i]), -EOPNOTSUPP);
+		EXPECT_EQ(t, kfi_control(&at[i]->domain->fid, KFI_QUEUE_WORK, &work[i]),
+			  -EOPNOTSUPP);
 		msg[i].ep = at[i]->ep;
 		REQUIRE_EQ(t, kfi_control(&at[i]->domain->fid, KFI_QUEUE_WORK, &work[i]), 0);
 	}
@@ -471,7 +501,9 @@ static void fences(struct test *t)
 	u8 *buf = test_zalloc(t, 128);
 	struct kvec v = { buf, 64 };
 	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = &v, .iov_count = 1, .context = CTX(2) };
-	struct kfi_msg_tagged tagged = { .type = KFI_KVEC, .msg_iov = &v, .iov_count = 1, .tag = 1, .context = CTX(1) };
+	struct kfi_msg_tagged tagged = {
+		.type = KFI_KVEC, .msg_iov = &v, .iov_count = 1, .tag = 1, .context = CTX(1)
+	};
 	struct node *rx;
 	comp_t c;
 	int i;
@@ -480,9 +512,11 @@ static void fences(struct test *t)
 	rx = &b[1].rx[0];
 	msg.addr = tagged.addr = b[0].tx[0].peer;
 	for (i = 0; i < 2; i++)
-		REQUIRE(t, !POST(t, kfi_recv(rx->ep, buf + 64, 64, NULL, KFI_ADDR_UNSPEC, CTX(10 + i))));
+		REQUIRE(t, !POST(t, kfi_recv(rx->ep, buf + 64, 64, NULL, KFI_ADDR_UNSPEC,
+					     CTX(10 + i))));
 	/* It ends when somebody receives it. */
-	REQUIRE(t, !POST(t, kfi_tsendmsg(b[0].tx[0].ep, &tagged, KFI_COMPLETION | KFI_DELIVERY_COMPLETE)));
+	REQUIRE(t, !POST(t, kfi_tsendmsg(b[0].tx[0].ep, &tagged,
+					 KFI_COMPLETION | KFI_DELIVERY_COMPLETE)));
 	for (i = 0; i < 2; i++)
 		REQUIRE(t, !POST(t, kfi_sendmsg(b[0].tx[i].ep, &msg, KFI_COMPLETION | KFI_FENCE)));
 	REQUIRE(t, !WAIT_TX(&b[0].tx[1], &c));

@@ -52,7 +52,8 @@ static void unexpected(struct test *t)
 		EXPECT_EQ(t, e.err, 0);
 		EXPECT_DATA(t, rx + (unsigned long)e.op_context * LONG, e.len, 5);
 		/* each length once */
-		EXPECT(t, !test_and_set_bit(e.len < 1000 ? e.len - 100 : CROWD + LONG - e.len, &seen));
+		EXPECT(t,
+		       !test_and_set_bit(e.len < 1000 ? e.len - 100 : CROWD + LONG - e.len, &seen));
 	}
 	for (i = 0; i < 2 * CROWD; i++)
 		REQUIRE(t, !WAIT_TX(&c->a[i / 2], &e));
@@ -68,10 +69,12 @@ static void tags(struct test *t)
 
 	REQUIRE(t, c && buf);
 	for (i = 0; i < CROWD; i++)
-		REQUIRE(t, !POST(t, kfi_trecv(c->srx, buf + 64 * i, 64, NULL, KFI_ADDR_UNSPEC, i, 0, CTX(i))));
+		REQUIRE(t, !POST(t, kfi_trecv(c->srx, buf + 64 * i, 64, NULL, KFI_ADDR_UNSPEC, i, 0,
+					      CTX(i))));
 	for (i = CROWD - 1; i >= 0; i--) {
 		fill(buf + 2048, 64, i);
-		REQUIRE(t, !POST(t, kfi_tsend(c->a[i].ep, buf + 2048, 64, NULL, c->a[i].peer, i, CTX(i))));
+		REQUIRE(t, !POST(t, kfi_tsend(c->a[i].ep, buf + 2048, 64, NULL, c->a[i].peer, i,
+					      CTX(i))));
 		REQUIRE(t, !WAIT_TX(&c->a[i], &e) && !WAIT_RX(&c->host, &e));
 		EXPECT_COMP(t, &e, CTX(i), KFI_TAGGED | KFI_RECV);
 		EXPECT_EQ(t, e.tag, i);
@@ -131,7 +134,8 @@ static void inserted_late(struct test *t)
 
 static int set_min(struct crowd *c, size_t min)
 {
-	return kfi_setopt(&c->srx->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &min, sizeof(min));
+	return kfi_setopt(&c->srx->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &min,
+			  sizeof(min));
 }
 
 /* One buffer for the messages of all of them. */
@@ -140,8 +144,10 @@ static void multi_receive(struct test *t)
 	struct crowd *c = crowd_open(t, &plain_rx, NULL);
 	u8 *tx = test_pages(t, 512), *rx = test_pages(t, 4096);
 	struct kvec iov = { rx, 4096 };
-	struct kfi_msg msg = { .msg_iov = &iov, .iov_count = 1, .type = KFI_KVEC, .addr = KFI_ADDR_UNSPEC,
-			       .context = CTX(7) };
+	struct kfi_msg msg = {
+		.msg_iov = &iov, .iov_count = 1, .type = KFI_KVEC, .addr = KFI_ADDR_UNSPEC,
+		.context = CTX(7),
+	};
 	size_t used = 0, len;
 	bool last = false;
 	comp_t e;
@@ -173,11 +179,13 @@ static void counted(struct test *t)
 
 	REQUIRE(t, c && buf);
 	for (i = 0; i < CROWD; i++)
-		REQUIRE(t, !KEEP(t, kfi_cntr_open(c->host.domain, &attr, &c->cntrs[i], NULL), &c->cntrs[i]->fid));
+		REQUIRE(t, !KEEP(t, kfi_cntr_open(c->host.domain, &attr, &c->cntrs[i], NULL),
+				 &c->cntrs[i]->fid));
 	REQUIRE(t, crowd_meet(c));
 	for (i = 0; i < CROWD; i++)
 		for (j = 0; j <= i; j++)
-			REQUIRE(t, !crowd_recv(c, buf, 64, CTX(0)) && !crowd_pass(c, i, buf + 64, 8, &e));
+			REQUIRE(t, !crowd_recv(c, buf, 64, CTX(0)) &&
+					   !crowd_pass(c, i, buf + 64, 8, &e));
 	for (i = 0; i < CROWD; i++)
 		EXPECT_EQ(t, kfi_cntr_read(c->cntrs[i]), i + 1);
 }
@@ -268,7 +276,8 @@ static void leaves_under_way(struct test *t)
 			return;
 		if (t->type == KFI_EP_MSG) {
 			test_close(t, &c->a[0].ep->fid);
-			REQUIRE(t, !node_endpoint(&c->a[0], c->a[0].info) && !node_enable(&c->a[0]));
+			REQUIRE(t,
+				!node_endpoint(&c->a[0], c->a[0].info) && !node_enable(&c->a[0]));
 		}
 		REQUIRE(t, !crowd_join(c, 0));
 	}
@@ -373,8 +382,12 @@ static void refused(struct test *t)
 	EXPECT_EQ(t, kfi_stx_context(c->host.domain, &wide_tx, &thin, NULL), -EINVAL);
 	/* Receives are the context's, and its messages nobody else's. */
 	EXPECT_EQ(t, kfi_recv(b->ep, buf, 8, NULL, KFI_ADDR_UNSPEC, CTX(1)), -EOPNOTSUPP);
-	EXPECT_EQ(t, kfi_send(c->srx, buf, 8, NULL, 0, CTX(1)), t->type == KFI_EP_MSG ? -ENOTCONN : -EOPNOTSUPP);
-	EXPECT_EQ(t, kfi_setopt(&b->ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &min, sizeof(min)), -EOPNOTSUPP);
+	EXPECT_EQ(t, kfi_send(c->srx, buf, 8, NULL, 0, CTX(1)),
+		  t->type == KFI_EP_MSG ? -ENOTCONN : -EOPNOTSUPP);
+	EXPECT_EQ(t,
+		  kfi_setopt(&b->ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &min,
+			     sizeof(min)),
+		  -EOPNOTSUPP);
 	EXPECT_EQ(t, kfi_ep_bind(b->ep, &c->srx->fid, 0), -KFI_EOPBADSTATE);
 	EXPECT_EQ(t, kfi_enable(c->srx), -EINVAL);
 	EXPECT_EQ(t, kfi_ep_bind(c->srx, &c->host.rxcq->fid, KFI_RECV), -KFI_EOPBADSTATE);
@@ -578,7 +591,8 @@ static void stress(struct test *t)
 	for (i = 0; i < n; i++)
 		EXPECT_EQ(t, worker_join(&s[i].worker, t->w->stress_ms + 3 * t->w->wait_ms), 0);
 	/* The last messages may be on their way. */
-	EXPECT(t, test_until(t, READ_ONCE(l->got[1]) >= s[1].ops && READ_ONCE(l->got[2]) >= s[2].ops));
+	EXPECT(t,
+	       test_until(t, READ_ONCE(l->got[1]) >= s[1].ops && READ_ONCE(l->got[2]) >= s[2].ops));
 	WRITE_ONCE(l->stop, true);
 	EXPECT_EQ(t, worker_join(&l->worker, t->w->wait_ms), 0);
 	for (i = 1; i < CROWD; i++)

@@ -16,7 +16,8 @@ static void transmits(struct test *t)
 	for (j = 0; j < 3; j++)
 		for (i = 0; i < CROWD && !t->failures; i++) {
 			c->b[i].txcq = c->host.txcq;
-			transfer(&c->b[i], &c->a[i], 100 + 50000 * (j == 2 && t->type != KFI_EP_DGRAM), i);
+			transfer(&c->b[i], &c->a[i],
+				 100 + 50000 * (j == 2 && t->type != KFI_EP_DGRAM), i);
 			transfer(&c->a[i], &c->b[i], 100, i);
 		}
 }
@@ -33,7 +34,10 @@ static bool use_up(struct crowd *c, const u8 *tx)
 	int i;
 
 	for (i = 0; i < DEPTH; i++)
-		if (!EXPECT_EQ(t, kfi_send(c->b[i % CROWD].ep, tx, LONG, NULL, c->b[i % CROWD].peer, CTX(i)), 0))
+		if (!EXPECT_EQ(t,
+			       kfi_send(c->b[i % CROWD].ep, tx, LONG, NULL, c->b[i % CROWD].peer,
+					CTX(i)),
+			       0))
 			return false;
 	for (i = 0; i < CROWD; i++)
 		EXPECT_EQ(t, kfi_send(c->b[i].ep, tx, LONG, NULL, c->b[i].peer, CTX(9)), -EAGAIN);
@@ -51,7 +55,8 @@ static void room(struct test *t)
 	int i;
 
 	REQUIRE(t, c && tx && rx && told);
-	EXPECT_EQ(t, kfi_getopt(&c->b[0].ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_TX_SIZE, &size, &len), 0);
+	EXPECT_EQ(t, kfi_getopt(&c->b[0].ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_TX_SIZE, &size, &len),
+		  0);
 	EXPECT_EQ(t, size, DEPTH);
 	fill(tx, LONG, 8);
 	REQUIRE(t, use_up(c, tx));
@@ -102,7 +107,9 @@ static int wait_and_cancel(void *arg)
 	struct kfi_triggered_context ctx = { .event_type = KFI_TRIGGER_THRESHOLD,
 					     .trigger.threshold = { w->cntr, 1 } };
 	struct kvec v = { w->buf, 8 };
-	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = &v, .iov_count = 1, .addr = b->peer, .context = &ctx };
+	struct kfi_msg msg = {
+		.type = KFI_KVEC, .msg_iov = &v, .iov_count = 1, .addr = b->peer, .context = &ctx
+	};
 	struct test *t = w->c->t;
 	comp_t e;
 
@@ -130,7 +137,9 @@ static void triggers(struct test *t)
 	struct waiter *w = test_new(t, struct waiter);
 	unsigned long until;
 
-	REQUIRE(t, c && w && !KEEP(t, kfi_cntr_open(c->host.domain, &attr, &w->cntr, NULL), &w->cntr->fid));
+	REQUIRE(t, c && w &&
+			   !KEEP(t, kfi_cntr_open(c->host.domain, &attr, &w->cntr, NULL),
+				 &w->cntr->fid));
 	w->c = c;
 	REQUIRE(t, !worker_start(t, &w->worker, -1, wait_and_cancel, w));
 	until = jiffies + msecs_to_jiffies(t->w->quick ? 300 : 5000);

@@ -13,7 +13,8 @@
 		 KFI_NAMED_RX_CTX)
 
 /* All that side has: the node that it goes by in this run may be of another family. */
-static int ask(struct test *t, int side, u64 caps, u32 format, const char *service, struct kfi_info **info)
+static int ask(struct test *t, int side, u64 caps, u32 format, const char *service,
+	       struct kfi_info **info)
 {
 	struct kfi_info *hints = test_hints(t, caps);
 	int ret;
@@ -21,7 +22,8 @@ static int ask(struct test *t, int side, u64 caps, u32 format, const char *servi
 	if (!EXPECT(t, hints))
 		return -ENOMEM;
 	hints->addr_format = format;
-	ret = kfi_getinfo_net(t->w->side[side].net, kfi_version(), NULL, service, KFI_SOURCE, hints, info);
+	ret = kfi_getinfo_net(t->w->side[side].net, kfi_version(), NULL, service, KFI_SOURCE, hints,
+			      info);
 	kfi_freeinfo(hints);
 	return ret;
 }
@@ -148,7 +150,10 @@ static void not_asked_for(struct test *t)
 	expect_no_short(t, C_LND & ~KFI_TAGGED_RMA, KFI_FORMAT_UNSPEC);
 	expect_no_short(t, C_LND & ~KFI_NAMED_RX_CTX, KFI_FORMAT_UNSPEC);
 	expect_no_short(t, C_LND, KFI_SOCKADDR_IN);
-	REQUIRE_EQ(t, kfi_getinfo_net(t->w->side[0].net, kfi_version(), NULL, "7", KFI_SOURCE, NULL, &info), 0);
+	REQUIRE_EQ(t,
+		   kfi_getinfo_net(t->w->side[0].net, kfi_version(), NULL, "7", KFI_SOURCE, NULL,
+				   &info),
+		   0);
 	for (i = info; i; i = i->next)
 		EXPECT(t, i->addr_format != KFI_ADDR_CXI);
 	kfi_freeinfo(info);
@@ -295,7 +300,8 @@ static struct pair *pair_open_short(struct test *t)
 
 	if (!p || go_short(t, 0, "8") || go_short(t, 1, "7"))
 		return NULL;
-	if (node_open_ep(t, &p->a, 0, NULL) || node_open_ep(t, &p->b, 1, NULL) || know(&p->a, &p->b) || know(&p->b, &p->a))
+	if (node_open_ep(t, &p->a, 0, NULL) || node_open_ep(t, &p->b, 1, NULL) ||
+	    know(&p->a, &p->b) || know(&p->b, &p->a))
 		return NULL;
 	return p;
 }
@@ -313,7 +319,8 @@ static void check_source(struct node *a, struct node *b)
 	REQUIRE(t, buf);
 	for (i = 0; i < 2; i++) {
 		from = KFI_ADDR_UNSPEC;
-		REQUIRE(t, !POST(t, kfi_recv(b->ep, buf, 64, NULL, i ? b->peer : KFI_ADDR_UNSPEC, CTX(i))));
+		REQUIRE(t, !POST(t, kfi_recv(b->ep, buf, 64, NULL, i ? b->peer : KFI_ADDR_UNSPEC,
+					     CTX(i))));
 		REQUIRE(t, !POST(t, kfi_send(a->ep, buf + 64, 8, NULL, a->peer, CTX(9))));
 		REQUIRE(t, !WAIT_TX(a, &c));
 		REQUIRE(t, test_until(t, kfi_cq_readfrom(b->rxcq, &e, 1, &from) == 1));
@@ -331,8 +338,13 @@ static void bulk(struct node *a, struct node *b, u8 *near, u8 *far, size_t len, 
 	struct kvec iov = { near, len };
 	struct kfi_rma_iov there = { .len = len, .key = 0x900 + write };
 	struct kfi_msg_rma msg = {
-		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .rma_iov = &there, .rma_iov_count = 1,
-		.addr = a->peer, .context = CTX(1),
+		.type = KFI_KVEC,
+		.msg_iov = &iov,
+		.iov_count = 1,
+		.rma_iov = &there,
+		.rma_iov_count = 1,
+		.addr = a->peer,
+		.context = CTX(1),
 	};
 	u64 flags = KFI_TAGGED | KFI_RMA | (write ? KFI_WRITE : KFI_READ);
 	struct test *t = a->t;

@@ -28,7 +28,8 @@ static void gone_before_accept(struct test *t)
 	ret = kfi_accept(b->ep, NULL, 0);
 	EXPECT(t, ret == 0 || ret == -ECONNABORTED);
 	if (!ret) {
-		REQUIRE(t, !event_wait(t, b->eq, ev, t->w->loss_ms + t->w->wait_ms, __FILE__, __LINE__));
+		REQUIRE(t, !event_wait(t, b->eq, ev, t->w->loss_ms + t->w->wait_ms, __FILE__,
+				       __LINE__));
 		EXPECT(t, ev->err > 0);
 	}
 	/* The same, and the endpoint is closed without having accepted. */
@@ -56,7 +57,8 @@ static void gone_while_answered(struct test *t)
 	struct event *ev = test_new(t, struct event);
 	int i, ret;
 
-	REQUIRE(t, a && b && ev && !node_open(t, a, 0, NULL) && !node_open(t, b, 1, NULL) && !node_listen(b));
+	REQUIRE(t, a && b && ev && !node_open(t, a, 0, NULL) && !node_open(t, b, 1, NULL) &&
+			   !node_listen(b));
 	for (i = 0; i < REJECTS && !t->failures; i++) {
 		REQUIRE(t, !node_endpoint(a, a->info) && !node_enable(a));
 		REQUIRE_EQ(t, kfi_connect(a->ep, b->addr, NULL, 0), 0);
@@ -87,7 +89,8 @@ static void gone_while_answered(struct test *t)
 static void write_after_read(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
-	u8 *near = test_pages(t, READS * 4096), *new = test_pages(t, 4096), *far = test_pages(t, 4096);
+	u8 *near = test_pages(t, READS * 4096), *new = test_pages(t, 4096),
+	   *far = test_pages(t, 4096);
 	struct region r;
 	comp_t c;
 	int i, j;
@@ -127,7 +130,8 @@ static void more_and_no_more(struct test *t)
 	msg.addr = p->a.peer;
 	POST(t, kfi_sendmsg(p->a.ep, &msg, KFI_MORE | KFI_COMPLETION));
 	/* The post that was to follow fails. */
-	EXPECT(t, kfi_send(p->a.ep, tx, p->a.info->ep_attr->max_msg_size + 1, NULL, p->a.peer, tx) < 0);
+	EXPECT(t, kfi_send(p->a.ep, tx, p->a.info->ep_attr->max_msg_size + 1, NULL, p->a.peer, tx) <
+			  0);
 	REQUIRE(t, !WAIT_RX(&p->b, &c));
 	EXPECT_DATA(t, rx, 64, 5);
 	REQUIRE(t, !WAIT_TX(&p->a, &c));
@@ -145,11 +149,14 @@ static void last_words(struct test *t)
 	struct pair *p = pair_open(t, NULL, &small);
 	u8 *tx = test_pages(t, 4096), *rx = test_pages(t, 65536);
 	struct kvec iov = { rx, 65536 };
-	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = KFI_ADDR_UNSPEC };
+	struct kfi_msg msg = {
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = KFI_ADDR_UNSPEC
+	};
 	int i, sent = 0, got = 0;
 	comp_t c;
 
-	REQUIRE(t, p && tx && rx && !POST(t, kfi_recvmsg(p->b.ep, &msg, KFI_MULTI_RECV | KFI_COMPLETION)));
+	REQUIRE(t, p && tx && rx &&
+			   !POST(t, kfi_recvmsg(p->b.ep, &msg, KFI_MULTI_RECV | KFI_COMPLETION)));
 	for (i = 0; i < WORDS; i++)
 		REQUIRE(t, !POST(t, kfi_send(p->a.ep, tx, 100, NULL, p->a.peer, CTX(i))));
 	msleep(500);
@@ -182,7 +189,8 @@ static void parting(struct test *t)
 	still_works(p);
 	fill(tx, PARTING_LEN, 3);
 	for (i = 0; i < PARTING; i++)
-		POST(t, kfi_recv(p->b.ep, rx + i * PARTING_LEN, PARTING_LEN, NULL, KFI_ADDR_UNSPEC, CTX(i)));
+		POST(t, kfi_recv(p->b.ep, rx + i * PARTING_LEN, PARTING_LEN, NULL, KFI_ADDR_UNSPEC,
+				 CTX(i)));
 	for (i = 0; i < PARTING; i++)
 		POST(t, kfi_send(p->a.ep, tx, PARTING_LEN, NULL, p->a.peer, CTX(i)));
 	for (i = 0; i < PARTING; i++) {

@@ -75,14 +75,21 @@ static int start_add(struct thread *th, int i, u64 seed)
 	struct kfi_ioc add = { th->near + i * MAXLEN, 1 }, old = { th->near + i * MAXLEN + 8, 1 };
 	struct kfi_rma_ioc there = { th->r.addr + i * MAXLEN, 1, th->r.key };
 	struct kfi_msg_atomic msg = {
-		.msg_iov = &add, .iov_count = 1, .addr = th->p->a.peer, .rma_iov = &there, .rma_iov_count = 1,
-		.datatype = KFI_UINT64, .op = KFI_SUM, .context = flight_new(&th->tx[i]),
+		.msg_iov = &add,
+		.iov_count = 1,
+		.addr = th->p->a.peer,
+		.rma_iov = &there,
+		.rma_iov_count = 1,
+		.datatype = KFI_UINT64,
+		.op = KFI_SUM,
+		.context = flight_new(&th->tx[i]),
 	};
 
 	*(u64 *)add.addr = seed;
 	*(u64 *)old.addr = 0;
 	*(u64 *)(th->far + i * MAXLEN) = ~seed;
-	return POST(th->t, kfi_fetch_atomicmsg(th->p->a.ep, &msg, &old, NULL, 1, KFI_CQE | KFI_COMPLETION));
+	return POST(th->t, kfi_fetch_atomicmsg(th->p->a.ep, &msg, &old, NULL, 1,
+					       KFI_CQE | KFI_COMPLETION));
 }
 
 static int start_one(struct thread *th, int i, int what, size_t len, u64 seed)

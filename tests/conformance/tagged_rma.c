@@ -123,7 +123,8 @@ static void refusals(struct test *t)
 		};
 		u64 flags = KFI_TAGGED | KFI_COMPLETION;
 
-		if (i < n && !(i & 1 ? kfi_writemsg(p->a.ep, &msg, flags) : kfi_readmsg(p->a.ep, &msg, flags)))
+		if (i < n && !(i & 1 ? kfi_writemsg(p->a.ep, &msg, flags) :
+				       kfi_readmsg(p->a.ep, &msg, flags)))
 			i++;
 		while (comp_poll(&p->a, p->a.txcq, &c) == 1) {
 			EXPECT_EQ(t, c.err, EACCES);
@@ -194,7 +195,8 @@ static bool cancel_one(struct test *t, struct access *x, u8 *far, unsigned int u
 	memset(x->write ? far : x->near, 0, x->len);
 	fill(x->write ? x->near : far, x->len, x->tag);
 	init_completion(&x->begun);
-	if (!w || expect_tag(&x->p->b, far, x->len, x->tag, CTX(1)) || worker_start(t, w, -1, access_run, x))
+	if (!w || expect_tag(&x->p->b, far, x->len, x->tag, CTX(1)) ||
+	    worker_start(t, w, -1, access_run, x))
 		return false;
 	wait_for_completion(&x->begun);
 	usleep_range(us, us + 1);
@@ -221,7 +223,8 @@ static bool cancel_one(struct test *t, struct access *x, u8 *far, unsigned int u
 static void cancelled(struct test *t)
 {
 	struct access x = {
-		.p = pair_open(t, NULL, NULL), .len = min_t(size_t, 1 << 20, t->info[0]->ep_attr->max_msg_size),
+		.p = pair_open(t, NULL, NULL),
+		.len = min_t(size_t, 1 << 20, t->info[0]->ep_attr->max_msg_size),
 	};
 	int i, n = t->w->quick ? 32 : 400, in_time = 0;
 	u8 *far = test_pages(t, x.len);
@@ -243,9 +246,12 @@ static void cancelled(struct test *t)
 /* The buffers for messages are used up, which wait; bulk data goes on, in both directions. */
 static void passes(struct test *t)
 {
-	struct node_opts multi = { .caps = C_TRMA | KFI_MULTI_RECV, .rx_op_flags = KFI_MULTI_RECV | KFI_COMPLETION };
+	struct node_opts multi = {
+		.caps = C_TRMA | KFI_MULTI_RECV, .rx_op_flags = KFI_MULTI_RECV | KFI_COMPLETION,
+	};
 	struct pair *p = pair_open(t, &multi, &multi);
-	u8 *near = test_pages(t, 65536), *far = test_pages(t, 65536), *buf = test_pages(t, 4096), *tx = test_pages(t, 4096);
+	u8 *near = test_pages(t, 65536), *far = test_pages(t, 65536), *buf = test_pages(t, 4096),
+	   *tx = test_pages(t, 4096);
 	u32 posted, ended = 0, got = 0;
 	comp_t c;
 	int i;

@@ -25,12 +25,14 @@ static void hit(struct trap *trap, unsigned long site)
 	atomic_inc(&trap->hits);
 }
 
-static void on_kmalloc(void *trap, unsigned long site, const void *ptr, size_t req, size_t alloc, gfp_t gfp, int node)
+static void on_kmalloc(void *trap, unsigned long site, const void *ptr, size_t req, size_t alloc,
+		       gfp_t gfp, int node)
 {
 	hit(trap, site);
 }
 
-static void on_cache_alloc(void *trap, unsigned long site, const void *ptr, struct kmem_cache *s, gfp_t gfp, int node)
+static void on_cache_alloc(void *trap, unsigned long site, const void *ptr, struct kmem_cache *s,
+			   gfp_t gfp, int node)
 {
 	hit(trap, site);
 }

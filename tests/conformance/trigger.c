@@ -32,14 +32,19 @@ static struct kfi_triggered_context at(struct kfid_cntr *cntr, size_t threshold)
 
 static ssize_t send_at(struct node *n, struct kvec *v, struct kfi_triggered_context *c)
 {
-	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = v, .iov_count = 1, .addr = n->peer, .context = c };
+	struct kfi_msg msg = {
+		.type = KFI_KVEC, .msg_iov = v, .iov_count = 1, .addr = n->peer, .context = c
+	};
 
 	return kfi_sendmsg(n->ep, &msg, KFI_TRIGGER | KFI_COMPLETION);
 }
 
 static ssize_t recv_at(struct node *n, struct kvec *v, struct kfi_triggered_context *c)
 {
-	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = v, .iov_count = 1, .addr = KFI_ADDR_UNSPEC, .context = c };
+	struct kfi_msg msg = {
+		.type = KFI_KVEC, .msg_iov = v, .iov_count = 1, .addr = KFI_ADDR_UNSPEC,
+		.context = c,
+	};
 
 	return kfi_recvmsg(n->ep, &msg, KFI_TRIGGER | KFI_COMPLETION);
 }
@@ -166,11 +171,17 @@ static void chain(struct test *t)
 	REQUIRE(t, cntr && !region_open(&p->b, &r, dst, CHAIN * LEN, KFI_REMOTE_WRITE));
 	for (i = CHAIN - 1; i >= 0; i--) {
 		c->v[i] = (struct kvec) { src + i * LEN, LEN };
-		c->iov[i] = (struct kfi_rma_iov) { .addr = r.addr + i * LEN, .len = LEN, .key = r.key };
+		c->iov[i] = (struct kfi_rma_iov) {
+			.addr = r.addr + i * LEN, .len = LEN, .key = r.key,
+		};
 		c->rma[i] = (struct kfi_op_rma) {
 			.ep = p->a.ep,
-			.msg = { .type = KFI_KVEC, .msg_iov = &c->v[i], .iov_count = 1, .addr = p->a.peer,
-				 .rma_iov = &c->iov[i], .rma_iov_count = 1 },
+			.msg = { .type = KFI_KVEC,
+				 .msg_iov = &c->v[i],
+				 .iov_count = 1,
+				 .addr = p->a.peer,
+				 .rma_iov = &c->iov[i],
+				 .rma_iov_count = 1 },
 		};
 		c->work[i] = (struct kfi_deferred_work) {
 			.threshold = i + 1, .triggering_cntr = cntr, .completion_cntr = cntr,
@@ -205,7 +216,8 @@ static void messages(struct test *t)
 		{ .ep = p ? p->a.ep : NULL, .msg = { .msg_iov = &v[2], .tag = 6, .addr = KFI_ADDR_UNSPEC } },
 		{ .ep = p ? p->a.ep : NULL, .msg = { .msg_iov = &v[0], .tag = 5, .addr = p ? p->a.peer : 0 } },
 	};
-	static const enum kfi_op_type type[4] = { KFI_OP_TRECV, KFI_OP_TSEND, KFI_OP_TRECV, KFI_OP_TSEND };
+	static const enum kfi_op_type type[4] = { KFI_OP_TRECV, KFI_OP_TSEND, KFI_OP_TRECV,
+						  KFI_OP_TSEND };
 	struct kfi_deferred_work work[4] = {};
 	int i;
 
@@ -270,9 +282,11 @@ static void atomics(struct test *t)
 	compare.fetch = (struct kfi_msg_fetch) { .msg_iov = &v[3], .iov_count = 1 };
 	compare.compare = (struct kfi_msg_compare) { .msg_iov = &v[1], .iov_count = 1 };
 	for (i = 0; i < 3; i++) {
-		*msg[i] = (struct kfi_msg_atomic) { .msg_iov = &v[0], .iov_count = 1, .addr = p->a.peer,
-						    .rma_iov = &there, .rma_iov_count = 1, .datatype = KFI_UINT64,
-						    .op = i == 2 ? KFI_CSWAP : KFI_SUM };
+		*msg[i] = (struct kfi_msg_atomic) {
+			.msg_iov = &v[0], .iov_count = 1, .addr = p->a.peer, .rma_iov = &there,
+			.rma_iov_count = 1, .datatype = KFI_UINT64,
+			.op = i == 2 ? KFI_CSWAP : KFI_SUM,
+		};
 		work[i].threshold = i + 1;
 		work[i].triggering_cntr = work[i].completion_cntr = cntr;
 		REQUIRE_EQ(t, queue(&p->a, &work[i]), 0);
@@ -300,11 +314,16 @@ static void fails(struct test *t)
 	u8 *src = test_pages(t, LEN), *dst = test_pages(t, LEN);
 	struct kvec v = { src, LEN };
 	struct kfi_rma_iov iov = { .len = LEN };
-	struct kfi_op_rma rma = { .msg = { .type = KFI_KVEC, .msg_iov = &v, .iov_count = 1, .rma_iov = &iov,
+	struct kfi_op_rma rma = { .msg = { .type = KFI_KVEC,
+					   .msg_iov = &v,
+					   .iov_count = 1,
+					   .rma_iov = &iov,
 					   .rma_iov_count = 1 } };
 	struct kfi_op_cntr add = { .value = 40 };
 	struct kfi_deferred_work write = { .op_type = KFI_OP_WRITE, .op.rma = &rma };
-	struct kfi_deferred_work count = { .op_type = KFI_OP_CNTR_ADD, .op.cntr = &add, .threshold = 1 };
+	struct kfi_deferred_work count = {
+		.op_type = KFI_OP_CNTR_ADD, .op.cntr = &add, .threshold = 1,
+	};
 	struct kfid_cntr *cntr, *next;
 	struct region r;
 	comp_t e;
@@ -337,11 +356,18 @@ static struct kfi_deferred_work work_send(struct node *n, struct kfi_op_msg *op,
 {
 	*op = (struct kfi_op_msg) {
 		.ep = n->ep,
-		.msg = { .type = KFI_KVEC, .msg_iov = v, .iov_count = 1, .addr = n->peer, .context = op },
+		.msg = { .type = KFI_KVEC,
+			 .msg_iov = v,
+			 .iov_count = 1,
+			 .addr = n->peer,
+			 .context = op },
 		.flags = KFI_COMPLETION,
 	};
 	return (struct kfi_deferred_work) {
-		.threshold = threshold, .triggering_cntr = cntr, .op_type = KFI_OP_SEND, .op.msg = op,
+		.threshold = threshold,
+		.triggering_cntr = cntr,
+		.op_type = KFI_OP_SEND,
+		.op.msg = op,
 	};
 }
 

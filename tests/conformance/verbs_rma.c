@@ -35,19 +35,26 @@ static void watched(struct test *t, void (*fn)(struct test *t, struct watch *w))
 #define SILENCE_S	5	/* the provider's keepalive_s */
 
 /* An access, completed. @flags: a completion level. Return: its error */
-static int access(struct node *a, struct region *r, bool write, u8 *near, size_t len, size_t at, u64 flags)
+static int access(struct node *a, struct region *r, bool write, u8 *near, size_t len, size_t at,
+		  u64 flags)
 {
 	struct test *t = a->t;
 	struct kvec iov = { near, len };
 	struct kfi_rma_iov rma = { r->addr + at, len, r->key };
 	struct kfi_msg_rma msg = {
-		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = a->peer, .rma_iov = &rma, .rma_iov_count = 1,
+		.type = KFI_KVEC,
+		.msg_iov = &iov,
+		.iov_count = 1,
+		.addr = a->peer,
+		.rma_iov = &rma,
+		.rma_iov_count = 1,
 		.context = near,
 	};
 	comp_t c;
 
 	flags |= KFI_COMPLETION;
-	if (write ? POST(t, kfi_writemsg(a->ep, &msg, flags)) : POST(t, kfi_readmsg(a->ep, &msg, flags)))
+	if (write ? POST(t, kfi_writemsg(a->ep, &msg, flags)) :
+		    POST(t, kfi_readmsg(a->ep, &msg, flags)))
 		return -1;
 	if (WAIT_TX(a, &c))
 		return -1;
@@ -74,7 +81,8 @@ static void expect_counted(struct test *t, struct watch *w, bool write, const s6
 }
 
 /* @since: B has not heard of A as a message since then, or later. */
-static void move_alone(struct pair *p, struct watch *w, struct region *r, u8 *near, bool write, unsigned long since)
+static void move_alone(struct pair *p, struct watch *w, struct region *r, u8 *near, bool write,
+		       unsigned long since)
 {
 	struct test *t = p->a.t;
 	s64 was[4];
@@ -90,7 +98,8 @@ static void move_alone(struct pair *p, struct watch *w, struct region *r, u8 *ne
 	for (i = 0; i < OPS; i++) {
 		fill(write ? near : r->buf, LEN, i + 100 * write);
 		REQUIRE_EQ(t, access(&p->a, r, write, near, LEN, 0, 0), 0);
-		REQUIRE(t, test_until(t, differs(write ? r->buf : near, LEN, i + 100 * write) == -1));
+		REQUIRE(t,
+			test_until(t, differs(write ? r->buf : near, LEN, i + 100 * write) == -1));
 	}
 	EXPECT(t, atomic_read(&w->woken[0]) > 0);
 	/* But for its own question, after so long without a word, whether we are there. */
@@ -148,7 +157,8 @@ static void expect_refused(struct node *a, int err, size_t len, bool claims)
 	if (refusal(a) == KFI_REFUSAL_CONN)
 		EXPECT_EQ(a->t, err, len < STALE ? EACCES : EREMOTEIO);
 	else
-		EXPECT(a->t, refusal(a) == KFI_REFUSAL_MUTE && err != EACCES && is_refused(a, err, len, claims));
+		EXPECT(a->t, refusal(a) == KFI_REFUSAL_MUTE && err != EACCES &&
+				     is_refused(a, err, len, claims));
 }
 
 /* A region that A has used is closed: A's device does not know, B's does. */
@@ -179,10 +189,12 @@ static void do_stale_key(struct test *t, struct watch *w)
 	for (i = 0; i < ARRAY_SIZE(stale_ways) && !t->failures; i++) {
 		if (test_hw_recv(t) && stale_ways[i].level == KFI_DELIVERY_COMPLETE)
 			continue;
-		refused_once(p, near, far, stale_ways[i].write, stale_ways[i].len, stale_ways[i].level);
+		refused_once(p, near, far, stale_ways[i].write, stale_ways[i].len,
+			     stale_ways[i].level);
 		if (t->failures)
-			FAIL(t, "%s of %zu, completion level %#llx", stale_ways[i].write ? "write" : "read",
-			     stale_ways[i].len, stale_ways[i].level);
+			FAIL(t, "%s of %zu, completion level %#llx",
+			     stale_ways[i].write ? "write" : "read", stale_ways[i].len,
+			     stale_ways[i].level);
 	}
 }
 
@@ -228,7 +240,12 @@ static void burst_post(struct burst *b)
 	struct region *r;
 	struct kvec iov;
 	struct kfi_msg_rma msg = {
-		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = a->peer, .rma_iov = &rma, .rma_iov_count = 1,
+		.type = KFI_KVEC,
+		.msg_iov = &iov,
+		.iov_count = 1,
+		.addr = a->peer,
+		.rma_iov = &rma,
+		.rma_iov_count = 1,
 	};
 	ssize_t ret;
 	size_t at;
@@ -237,7 +254,8 @@ static void burst_post(struct burst *b)
 		at = burst_at(b->posted);
 		r = b->posted == 1 ? &b->bad : &b->good;
 		iov = (struct kvec){ b->near + at, b->posted ? SLOT : LONG };
-		rma = (struct kfi_rma_iov){ r->addr + (b->posted == 1 ? 0 : at), iov.iov_len, r->key };
+		rma = (struct kfi_rma_iov) { r->addr + (b->posted == 1 ? 0 : at), iov.iov_len,
+					    r->key };
 		msg.context = CTX(b->posted);
 		ret = kfi_writemsg(a->ep, &msg, KFI_TRANSMIT_COMPLETE | KFI_COMPLETION);
 		if (!ret)

@@ -133,7 +133,8 @@ s64 watch_counter(const struct watch *w, int side, const char *name)
 	if (IS_ERR(file))
 		return -1;
 	msleep(30);	/* a device updates its counters every 10 ms, and not at every read */
-	if (kernel_read(file, text, sizeof(text) - 1, &pos) <= 0 || kstrtos64(strim(text), 10, &value))
+	if (kernel_read(file, text, sizeof(text) - 1, &pos) <= 0 ||
+	    kstrtos64(strim(text), 10, &value))
 		value = -1;
 	filp_close(file, NULL);
 	return value;

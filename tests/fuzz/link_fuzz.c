@@ -49,11 +49,15 @@ static void fuzz_hello(const uint8_t *data, size_t size, bool mend)
 	if (ntw_decode_hello(&hello, &g))
 		return;
 	PROMISE(g.mine && g.yours && g.heartbeat);
-	PROMISE(g.ring >= 1U << NTW_RING_SHIFT_MIN && g.ring <= 1U << NTW_RING_SHIFT_MAX && !(g.ring & (g.ring - 1)));
+	PROMISE(g.ring >= 1U << NTW_RING_SHIFT_MIN && g.ring <= 1U << NTW_RING_SHIFT_MAX &&
+		!(g.ring & (g.ring - 1)));
 	PROMISE(g.size >= (u64)NTW_RING_AT + g.ring && g.size <= NTW_SIZE_MAX);
-	PROMISE(!(g.signals & ~NTW_S_MSI) && (g.signals || (!g.msi_window && !g.msi_at && !g.msi_data)));
-	PROMISE(g.flat_shift <= NTW_FLAT_SHIFT_MAX && (g.flat_shift || (!g.flat_window && !g.flat_at)));
-	PROMISE(!g.flat_shift || (g.flat_shift >= NTW_FLAT_SHIFT_MIN && g.flat_at + 8 <= 1ULL << g.flat_shift));
+	PROMISE(!(g.signals & ~NTW_S_MSI) &&
+		(g.signals || (!g.msi_window && !g.msi_at && !g.msi_data)));
+	PROMISE(g.flat_shift <= NTW_FLAT_SHIFT_MAX &&
+		(g.flat_shift || (!g.flat_window && !g.flat_at)));
+	PROMISE(!g.flat_shift ||
+		(g.flat_shift >= NTW_FLAT_SHIFT_MIN && g.flat_at + 8 <= 1ULL << g.flat_shift));
 	PROMISE(!g.flat_shift || !g.signals || g.flat_window != g.msi_window);
 	ntw_encode_hello(&g, &again);
 	PROMISE(!memcmp(&again, &hello, sizeof(hello)));
@@ -72,7 +76,8 @@ static void fuzz_rec(const uint8_t *data, size_t size, bool mend)
 	int span;
 
 	memcpy(&in, data, size < sizeof(in) ? size : sizeof(in));
-	ring = 1U << (NTW_RING_SHIFT_MIN + in.where.shift % (NTW_RING_SHIFT_MAX - NTW_RING_SHIFT_MIN + 1));
+	ring = 1U << (NTW_RING_SHIFT_MIN +
+		      in.where.shift % (NTW_RING_SHIFT_MAX - NTW_RING_SHIFT_MIN + 1));
 	at = in.where.at & ~(NTW_ALIGN - 1);
 	avail = (in.where.avail % ring & ~(NTW_ALIGN - 1)) + NTW_ALIGN;
 	if (mend)
@@ -90,7 +95,8 @@ static void fuzz_rec(const uint8_t *data, size_t size, bool mend)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static void (*const decoders[])(const uint8_t *data, size_t size, bool mend) = { fuzz_hand, fuzz_hello, fuzz_rec };
+	static void (*const decoders[])(const uint8_t *data, size_t size,
+					bool mend) = { fuzz_hand, fuzz_hello, fuzz_rec };
 
 	if (!size)
 		return 0;

@@ -20,7 +20,8 @@ static void check_call(const struct ntw_rec *rec, const struct ntw_call *body, u
 
 	if (ntw_decode_call(rec, body, len, &c))
 		return;
-	PROMISE(len == sizeof(*body) && c.number && c.to && c.to <= INT32_MAX && c.from <= INT32_MAX);
+	PROMISE(len == sizeof(*body) && c.number && c.to && c.to <= INT32_MAX &&
+		c.from <= INT32_MAX);
 	PROMISE(c.window >= NTW_WINDOW_MIN && c.window <= NTW_WINDOW_MAX);
 	PROMISE(body->version_min <= NTW_CONN_VERSION && body->version >= NTW_CONN_VERSION_MIN);
 	ntw_encode_call(&c, &rec2, &body2);

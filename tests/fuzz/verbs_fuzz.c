@@ -71,8 +71,8 @@ static void check_atomic(const struct kvw_packet *p, u32 payload)
 static void check_shape(const struct kvw_packet *p, u32 bytes)
 {
 	u32 descs = p->count * sizeof(struct kvw_desc), head = p->head + descs;
-	bool may = p->type == KVW_RTS || p->type == KVW_TREAD || p->type == KVW_KEY_IS || p->type == KVW_DONE ||
-		   p->type == KVW_FLUSH || p->type == KVW_ATOMIC;
+	bool may = p->type == KVW_RTS || p->type == KVW_TREAD || p->type == KVW_KEY_IS ||
+		   p->type == KVW_DONE || p->type == KVW_FLUSH || p->type == KVW_ATOMIC;
 
 	PROMISE(p->head >= sizeof(struct kvw_hdr) && p->head <= KVW_HDR_MAX && p->head % 8 == 0);
 	PROMISE(p->spent < 8);
@@ -82,7 +82,8 @@ static void check_shape(const struct kvw_packet *p, u32 bytes)
 	if (p->type == KVW_ATOMIC)
 		check_atomic(p, bytes - head);
 	else
-		PROMISE(p->type == KVW_MSG || p->type == KVW_OLD ? p->len == bytes - head : bytes == head);
+		PROMISE(p->type == KVW_MSG || p->type == KVW_OLD ? p->len == bytes - head :
+								   bytes == head);
 	PROMISE(!p->count || may || (p->type == KVW_MSG && p->count <= 3));
 	PROMISE((p->type != KVW_DONE && p->type != KVW_FLUSH) || p->count);
 }
@@ -95,7 +96,8 @@ static void check_class(const struct kvw_packet *p)
 {
 	u8 cls = kvw_cls(p->type, p->flags);
 	bool tagged = p->type == KVW_TREAD || (p->type != KVW_KEY_IS && p->flags & KVW_F_TAGGED);
-	bool request = p->type == KVW_KEY || p->type == KVW_DONE || p->type == KVW_FLUSH || p->type == KVW_ATOMIC;
+	bool request = p->type == KVW_KEY || p->type == KVW_DONE || p->type == KVW_FLUSH ||
+		       p->type == KVW_ATOMIC;
 
 	PROMISE(cls <= KVW_CLS);
 	PROMISE(tagged == (cls == KVW_CLS_TAG));
@@ -118,7 +120,8 @@ static void check_segments(const struct kvw_hdr *hdr, const struct kvw_packet *p
 static void read_all(const struct kvw_hdr *hdr, const struct kvw_packet *p)
 {
 	const u8 *at = (const u8 *)hdr + p->head;
-	u64 len = p->count * sizeof(struct kvw_desc) + (p->type == KVW_MSG || p->type == KVW_OLD ? p->len : 0);
+	u64 len = p->count * sizeof(struct kvw_desc) +
+		  (p->type == KVW_MSG || p->type == KVW_OLD ? p->len : 0);
 
 	if (p->type == KVW_ATOMIC)
 		len += kvw_operands(p) + kvw_compares(p);
@@ -168,7 +171,8 @@ static void fit_packet(struct kvw_hdr *hdr, u32 bytes, u8 how)
 		hdr->flags &= flags_of(hdr->type);
 	parts = kvw_parts(hdr->type, hdr->flags);
 	head = sizeof(*hdr) + 8 * __builtin_popcount(parts);
-	hdr->count = how & 4 || bytes < head ? hdr->count & 1 : (bytes - head) / sizeof(struct kvw_desc);
+	hdr->count = how & 4 || bytes < head ? hdr->count & 1 :
+					       (bytes - head) / sizeof(struct kvw_desc);
 	if (hdr->type == KVW_DONE && bytes >= head)
 		hdr->part[!!(parts & KVW_P_ID)] =
 			cpu_to_le64(total_of((u8 *)hdr + head, hdr->count, bytes - head));

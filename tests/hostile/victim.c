@@ -27,7 +27,8 @@ static int victim_ask(struct victim *v, const struct victim_attr *attr)
 		hints->ep_attr->auth_key_size = strlen(attr->auth);
 	}
 	if (hints->fabric_attr->prov_name && (!attr->auth || hints->ep_attr->auth_key))
-		ret = kfi_getinfo(0, attr->node, NULL, attr->node ? KFI_SOURCE : 0, hints, &v->info);
+		ret = kfi_getinfo(0, attr->node, NULL, attr->node ? KFI_SOURCE : 0, hints,
+				  &v->info);
 	kfi_freeinfo(hints);
 	return ret;
 }
@@ -226,5 +227,6 @@ int victim_send(struct victim *v, const void *to)
 {
 	kfi_addr_t addr = victim_knows(v, to);
 
-	return addr == KFI_ADDR_NOTAVAIL ? -EINVAL : kfi_send(v->ep, v->buf, v->buf_len, NULL, addr, NULL);
+	return addr == KFI_ADDR_NOTAVAIL ? -EINVAL :
+					   kfi_send(v->ep, v->buf, v->buf_len, NULL, addr, NULL);
 }

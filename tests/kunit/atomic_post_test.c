@@ -36,7 +36,11 @@ static void apost_close(struct kunit *test, struct apost *p)
 static u64 operands[32], compares[32], results[32];
 
 /* Two entries of each, all of them 8 elements. */
-static struct kfi_ioc operand_iov[] = { { operands, 3 }, { operands + 3, 5 }, { operands, 0 }, { operands, 0 }, { operands, 0 } };
+static struct kfi_ioc operand_iov[] = { { operands, 3 },
+					{ operands + 3, 5 },
+					{ operands, 0 },
+					{ operands, 0 },
+					{ operands, 0 } };
 static struct kfi_ioc compare_iov[] = { { compares, 7 }, { compares + 7, 1 } };
 static struct kfi_ioc result_iov[] = { { results, 4 }, { results + 4, 4 } };
 static const struct kfi_rma_ioc target_iov[] = { { 0, 2, 1 }, { 64, 6, 2 }, { 0, 0, 3 } };
@@ -55,9 +59,11 @@ static void untouched(struct kunit *test, struct apost *p)
 	KUNIT_EXPECT_EQ(test, 64, atomic_read(&ep->tx_cq->free));
 }
 
-static struct kfi_ioc null_iov = { NULL, 8 }, short_iov = { operands, 7 }, long_iov = { operands, 9 };
+static struct kfi_ioc null_iov = { NULL, 8 }, short_iov = { operands, 7 },
+		      long_iov = { operands, 9 };
 static struct kfi_ioc huge_iov = { operands, SIZE_MAX };
-static const struct kfi_rma_ioc odd = { 4, 8, 1 }, many = { 0, 9, 1 }, huge = { 0, SIZE_MAX, 1 }, none = { 0, 0, 1 };
+static const struct kfi_rma_ioc odd = { 4, 8, 1 }, many = { 0, 9, 1 }, huge = { 0, SIZE_MAX, 1 },
+				none = { 0, 0, 1 };
 
 static const struct {
 	int			op, datatype;
@@ -112,19 +118,27 @@ static void apost_refusals(struct kunit *test)
 		m.iov_count = refused[i].iov_count;
 		m.rma_iov = refused[i].rma;
 		m.rma_iov_count = refused[i].rma_count;
-		KUNIT_EXPECT_EQ_MSG(test, refused[i].ret, kfi_atomicmsg(p.ep, &m, refused[i].flags), "case %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, refused[i].ret, kfi_atomicmsg(p.ep, &m, refused[i].flags),
+				    "case %u", i);
 		untouched(test, &p);
 	}
 	m = good;
-	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_fetch_atomicmsg(p.ep, &m, result_iov, NULL, 2, KFI_INJECT));
+	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS,
+			kfi_fetch_atomicmsg(p.ep, &m, result_iov, NULL, 2, KFI_INJECT));
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_fetch_atomicmsg(p.ep, &m, result_iov, NULL, 1, 0));
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_fetch_atomicmsg(p.ep, &m, NULL, NULL, 0, 0));
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_compare_atomicmsg(p.ep, &m, compare_iov, NULL, 2, result_iov, NULL, 2, 0));
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP,
+			kfi_compare_atomicmsg(p.ep, &m, compare_iov, NULL, 2, result_iov, NULL, 2,
+					      0));
 	m.op = KFI_CSWAP;
 	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_fetch_atomicmsg(p.ep, &m, result_iov, NULL, 2, 0));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_compare_atomicmsg(p.ep, &m, compare_iov, NULL, 1, result_iov, NULL, 2, 0));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_compare_atomicmsg(p.ep, &m, NULL, NULL, 0, result_iov, NULL, 2, 0));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_compare_atomicmsg(p.ep, &m, compare_iov, NULL, 2, NULL, NULL, 0, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			kfi_compare_atomicmsg(p.ep, &m, compare_iov, NULL, 1, result_iov, NULL, 2,
+					      0));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			kfi_compare_atomicmsg(p.ep, &m, NULL, NULL, 0, result_iov, NULL, 2, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			kfi_compare_atomicmsg(p.ep, &m, compare_iov, NULL, 2, NULL, NULL, 0, 0));
 	untouched(test, &p);
 	apost_close(test, &p);
 }
@@ -159,7 +173,9 @@ static void apost_described(struct kunit *test)
 	apost_open(test, &p, MOST);
 	m.op = KFI_MSWAP;
 	m.datatype = KFI_INT64;
-	KUNIT_ASSERT_EQ(test, 0, kfi_compare_atomicmsg(p.ep, &m, compare_iov, NULL, 2, result_iov, NULL, 2, 0));
+	KUNIT_ASSERT_EQ(test, 0,
+			kfi_compare_atomicmsg(p.ep, &m, compare_iov, NULL, 2, result_iov, NULL, 2,
+					      0));
 	op = last(&p);
 	KUNIT_EXPECT_EQ(test, KFI_OPC_COMPARE_ATOMIC, op->code);
 	KUNIT_EXPECT_EQ(test, KFI_MSWAP, op->atomic->op);
@@ -185,7 +201,8 @@ static void apost_described(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, MOST, iov_iter_count(&last(&p)->atomic->result));
 
 	/* The injected one has its own copy. */
-	KUNIT_ASSERT_EQ(test, 0, kfi_inject_atomic(p.ep, operands, 8, 0, 0, 1, KFI_UINT64, KFI_BOR));
+	KUNIT_ASSERT_EQ(test, 0,
+			kfi_inject_atomic(p.ep, operands, 8, 0, 0, 1, KFI_UINT64, KFI_BOR));
 	operands[7] = 0;
 	KUNIT_EXPECT_EQ(test, KFI_OPC_ATOMIC, last(&p)->code);
 	KUNIT_EXPECT_EQ(test, 8, ((u64 *)last(&p)->inline_buf)[7]);
@@ -205,7 +222,8 @@ static void apost_completions(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fake_finish(p.fake, 0));
 	KUNIT_EXPECT_EQ(test, 1, kfi_cq_read(p.cq, &e, 1));
 	KUNIT_EXPECT_EQ(test, KFI_ATOMIC | KFI_WRITE, e.flags);
-	KUNIT_ASSERT_EQ(test, 0, kfi_fetch_atomicmsg(p.ep, &m, result_iov, NULL, 2, KFI_COMPLETION));
+	KUNIT_ASSERT_EQ(test, 0,
+			kfi_fetch_atomicmsg(p.ep, &m, result_iov, NULL, 2, KFI_COMPLETION));
 	KUNIT_EXPECT_TRUE(test, fake_finish(p.fake, 0));
 	KUNIT_EXPECT_EQ(test, 1, kfi_cq_read(p.cq, &e, 1));
 	KUNIT_EXPECT_EQ(test, KFI_ATOMIC | KFI_READ, e.flags);
@@ -224,15 +242,21 @@ static void apost_queries(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, MOST / 2, attr.count);
 	KUNIT_EXPECT_EQ(test, 0, kfi_compare_atomicvalid(p.ep, KFI_UINT64, KFI_CSWAP, &count));
 	KUNIT_EXPECT_EQ(test, MOST / 8, count);
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_ep_query_atomic(p.ep, KFI_INT16, KFI_CSWAP, &attr, 0));
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_ep_query_atomic(p.ep, KFI_INT16, KFI_ATOMIC_READ, &attr, 0));
-	KUNIT_EXPECT_EQ(test, 0, kfi_ep_query_atomic(p.ep, KFI_INT16, KFI_ATOMIC_READ, &attr, KFI_FETCH_ATOMIC));
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP,
+			kfi_ep_query_atomic(p.ep, KFI_INT16, KFI_CSWAP, &attr, 0));
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP,
+			kfi_ep_query_atomic(p.ep, KFI_INT16, KFI_ATOMIC_READ, &attr, 0));
+	KUNIT_EXPECT_EQ(test, 0,
+			kfi_ep_query_atomic(p.ep, KFI_INT16, KFI_ATOMIC_READ, &attr,
+					    KFI_FETCH_ATOMIC));
 	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_ep_query_atomic(p.ep, KFI_FLOAT, KFI_SUM, &attr, 0));
 	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS,
-			kfi_ep_query_atomic(p.ep, KFI_INT8, KFI_SUM, &attr, KFI_FETCH_ATOMIC | KFI_COMPARE_ATOMIC));
+			kfi_ep_query_atomic(p.ep, KFI_INT8, KFI_SUM, &attr,
+					    KFI_FETCH_ATOMIC | KFI_COMPARE_ATOMIC));
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_ep_query_atomic(p.ep, KFI_INT8, KFI_SUM, NULL, 0));
 	p.w->info.caps = KFI_MSG;	/* the domain's */
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_query_atomic(&p.w->domain.fid, KFI_INT8, KFI_SUM, &attr, 0));
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP,
+			kfi_query_atomic(&p.w->domain.fid, KFI_INT8, KFI_SUM, &attr, 0));
 	p.w->info.caps |= KFI_ATOMIC;
 	KUNIT_EXPECT_EQ(test, 0, kfi_query_atomic(&p.w->domain.fid, KFI_INT8, KFI_SUM, &attr, 0));
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_query_atomic(NULL, KFI_INT8, KFI_SUM, &attr, 0));

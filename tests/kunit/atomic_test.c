@@ -88,8 +88,9 @@ MODEL(u128, unsigned_128, unsigned_128)
 #endif
 
 static void (*const models[])(unsigned int op, void *addr, const void *buf, const void *compare) = {
-	[KFI_INT8] = model_s8, [KFI_UINT8] = model_u8, [KFI_INT16] = model_s16, [KFI_UINT16] = model_u16,
-	[KFI_INT32] = model_s32, [KFI_UINT32] = model_u32, [KFI_INT64] = model_s64, [KFI_UINT64] = model_u64,
+	[KFI_INT8] = model_s8,	   [KFI_UINT8] = model_u8,     [KFI_INT16] = model_s16,
+	[KFI_UINT16] = model_u16,  [KFI_INT32] = model_s32,    [KFI_UINT32] = model_u32,
+	[KFI_INT64] = model_s64,   [KFI_UINT64] = model_u64,
 #ifdef CONFIG_64BIT
 	[KFI_INT128] = model_s128, [KFI_UINT128] = model_u128,
 #endif
@@ -108,7 +109,8 @@ static struct kfid_mr *region(struct kfi_world *w, void *buf, size_t len, u64 ac
 {
 	struct kfid_mr *mr = NULL;
 
-	KUNIT_ASSERT_EQ(w->test, 0, kfi_mr_reg(&w->domain.fid, buf, len, access, 0, key, 0, &mr, NULL));
+	KUNIT_ASSERT_EQ(w->test, 0,
+			kfi_mr_reg(&w->domain.fid, buf, len, access, 0, key, 0, &mr, NULL));
 	return mr;
 }
 
@@ -133,8 +135,8 @@ static struct kfid_mr *page_region(struct kfi_world *w, void *buf, size_t len, s
 /*
  * Perform on @n elements at @addr; @v: operands, then values to compare with; old values to @old.
  */
-static int perform(struct kfi_world *w, u64 key, u64 addr, u8 code, unsigned int op, unsigned int type, size_t n,
-		   void *v, void *old)
+static int perform(struct kfi_world *w, u64 key, u64 addr, u8 code, unsigned int op,
+		   unsigned int type, size_t n, void *v, void *old)
 {
 	size_t len = n * kfi_atomic_size(type), operands = op == KFI_ATOMIC_READ ? 0 : len;
 	struct kfi_atomic a = { .code = code, .op = op, .datatype = type, .len = len };
@@ -189,7 +191,8 @@ struct sums {
 	u8 v[2 * COMBINATIONS * 16] __aligned(16);
 };
 
-static void compute_one(struct kunit *test, struct kfi_world *w, struct sums *s, unsigned int op, unsigned int type)
+static void compute_one(struct kunit *test, struct kfi_world *w, struct sums *s, unsigned int op,
+			unsigned int type)
 {
 	size_t size = kfi_atomic_size(type), len = COMBINATIONS * size, i;
 	/* The compared values are behind the operands, of which a read has none. */
@@ -204,9 +207,12 @@ static void compute_one(struct kunit *test, struct kfi_world *w, struct sums *s,
 	memcpy(s->before, s->target, len);
 	for (i = 0; i < COMBINATIONS; i++)
 		models[type](op, s->want + i * size, s->v + i * size, compare + i * size);
-	KUNIT_EXPECT_EQ(test, 0, perform(w, KEY, 0, code_of(op), op, type, COMBINATIONS, s->v, s->old));
-	KUNIT_EXPECT_EQ_MSG(test, 0, memcmp(s->want, s->target, len), "operation %u on type %u", op, type);
-	KUNIT_EXPECT_EQ_MSG(test, 0, memcmp(s->before, s->old, len), "operation %u on type %u", op, type);
+	KUNIT_EXPECT_EQ(test, 0,
+			perform(w, KEY, 0, code_of(op), op, type, COMBINATIONS, s->v, s->old));
+	KUNIT_EXPECT_EQ_MSG(test, 0, memcmp(s->want, s->target, len), "operation %u on type %u", op,
+			    type);
+	KUNIT_EXPECT_EQ_MSG(test, 0, memcmp(s->before, s->old, len), "operation %u on type %u", op,
+			    type);
 }
 
 static void atomic_computes(struct kunit *test)
@@ -234,11 +240,13 @@ static void atomic_kinds(struct kunit *test)
 
 	for (type = 0; type < 300; type++) {
 		integer = type <= KFI_UINT64 || type == KFI_INT128 || type == KFI_UINT128;
-		KUNIT_EXPECT_EQ(test, integer && (type < KFI_INT128 || IS_ENABLED(CONFIG_64BIT)), !!kfi_atomic_size(type));
+		KUNIT_EXPECT_EQ(test, integer && (type < KFI_INT128 || IS_ENABLED(CONFIG_64BIT)),
+				!!kfi_atomic_size(type));
 		for (op = 0; op < 300; op++) {
 			compare = op >= KFI_CSWAP && op <= KFI_MSWAP;
 			KUNIT_EXPECT_EQ(test, kfi_atomic_valid(KFI_OPC_ATOMIC, op, type),
-					kfi_atomic_size(type) && op <= KFI_DIFF && !compare && op != KFI_ATOMIC_READ);
+					kfi_atomic_size(type) && op <= KFI_DIFF && !compare &&
+						op != KFI_ATOMIC_READ);
 			KUNIT_EXPECT_EQ(test, kfi_atomic_valid(KFI_OPC_FETCH_ATOMIC, op, type),
 					kfi_atomic_size(type) && op <= KFI_DIFF && !compare);
 			KUNIT_EXPECT_EQ(test, kfi_atomic_valid(KFI_OPC_COMPARE_ATOMIC, op, type),
@@ -246,8 +254,9 @@ static void atomic_kinds(struct kunit *test)
 		}
 	}
 	for (code = 0; code < KFI_OPC_CODES; code++)
-		KUNIT_EXPECT_EQ(test, kfi_opc_is_atomic(code), kfi_atomic_valid(code, KFI_SUM, KFI_INT8) ||
-				kfi_atomic_valid(code, KFI_CSWAP, KFI_INT8));
+		KUNIT_EXPECT_EQ(test, kfi_opc_is_atomic(code),
+				kfi_atomic_valid(code, KFI_SUM, KFI_INT8) ||
+					kfi_atomic_valid(code, KFI_CSWAP, KFI_INT8));
 }
 
 /* ---- memory ---- */
@@ -273,7 +282,9 @@ static void atomic_segments(struct kunit *test)
 		/* A segment lies in one page. */
 		mr = page_region(w, buf, PAGE_SIZE / cuts[c] * cuts[c], cuts[c], KEY);
 		i = PAGE_SIZE / cuts[c] * cuts[c] / 8;
-		KUNIT_EXPECT_EQ(test, 0, perform(w, KEY, 0, KFI_OPC_FETCH_ATOMIC, KFI_SUM, KFI_UINT64, i, v, old));
+		KUNIT_EXPECT_EQ(test, 0,
+				perform(w, KEY, 0, KFI_OPC_FETCH_ATOMIC, KFI_SUM, KFI_UINT64, i, v,
+					old));
 		while (i--) {
 			KUNIT_EXPECT_EQ(test, old[i], i);
 			KUNIT_EXPECT_EQ(test, buf[i], i | (u64)i << 32);
@@ -282,9 +293,14 @@ static void atomic_segments(struct kunit *test)
 	}
 	mr = page_region(w, buf, PAGE_SIZE, 20, KEY);	/* 204 of 20 and one of 16 */
 	memset(buf, 0, PAGE_SIZE);
-	KUNIT_EXPECT_EQ(test, -EINVAL, perform(w, KEY, 0, KFI_OPC_ATOMIC, KFI_ATOMIC_WRITE, KFI_UINT64, 3, v, NULL));
-	KUNIT_EXPECT_EQ(test, 0, perform(w, KEY, 0, KFI_OPC_ATOMIC, KFI_ATOMIC_WRITE, KFI_UINT64, 2, v + 1, NULL));
-	KUNIT_EXPECT_EQ(test, 0, perform(w, KEY, 0, KFI_OPC_ATOMIC, KFI_BOR, KFI_UINT32, 10, v + 1, NULL));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			perform(w, KEY, 0, KFI_OPC_ATOMIC, KFI_ATOMIC_WRITE, KFI_UINT64, 3, v,
+				NULL));
+	KUNIT_EXPECT_EQ(test, 0,
+			perform(w, KEY, 0, KFI_OPC_ATOMIC, KFI_ATOMIC_WRITE, KFI_UINT64, 2, v + 1,
+				NULL));
+	KUNIT_EXPECT_EQ(test, 0,
+			perform(w, KEY, 0, KFI_OPC_ATOMIC, KFI_BOR, KFI_UINT32, 10, v + 1, NULL));
 	KUNIT_EXPECT_EQ(test, 1ULL << 32, buf[0]);
 	KUNIT_EXPECT_EQ(test, 2ULL << 32, buf[1]);
 	KUNIT_EXPECT_EQ(test, 3ULL << 32, buf[2]);
@@ -305,26 +321,44 @@ static void atomic_refusals(struct kunit *test)
 	r = region(w, buf, 64, KFI_REMOTE_READ, 1);
 	wr = region(w, buf, 64, KFI_REMOTE_WRITE, 2);
 	odd = region(w, (u8 *)buf + 4, 32, RW, 3);
-	KUNIT_EXPECT_EQ(test, -EACCES, perform(w, 1, 0, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT64, 1, v, NULL));
-	KUNIT_EXPECT_EQ(test, -EACCES, perform(w, 1, 0, KFI_OPC_FETCH_ATOMIC, KFI_SUM, KFI_UINT64, 1, v, old));
-	KUNIT_EXPECT_EQ(test, -EACCES, perform(w, 2, 0, KFI_OPC_FETCH_ATOMIC, KFI_SUM, KFI_UINT64, 1, v, old));
-	KUNIT_EXPECT_EQ(test, -EACCES, perform(w, 2, 0, KFI_OPC_COMPARE_ATOMIC, KFI_CSWAP, KFI_UINT64, 1, v, old));
-	KUNIT_EXPECT_EQ(test, -EACCES, perform(w, 2, 0, KFI_OPC_FETCH_ATOMIC, KFI_ATOMIC_READ, KFI_UINT64, 1, v, old));
-	KUNIT_EXPECT_EQ(test, -EACCES, perform(w, 2, 64, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT64, 1, v, NULL));
-	KUNIT_EXPECT_EQ(test, -EACCES, perform(w, 9, 0, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT64, 1, v, NULL));
-	KUNIT_EXPECT_EQ(test, -EINVAL, perform(w, 2, 4, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT64, 1, v, NULL));
-	KUNIT_EXPECT_EQ(test, -EINVAL, perform(w, 3, 0, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT64, 1, v, NULL));
-	KUNIT_EXPECT_EQ(test, -EINVAL, perform(w, 2, 1, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT16, 1, v, NULL));
-	KUNIT_EXPECT_EQ(test, -EINVAL, perform(w, 2, 0, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT64, 0, v, NULL));
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, perform(w, 2, 0, KFI_OPC_ATOMIC, KFI_CSWAP, KFI_UINT64, 1, v, NULL));
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, perform(w, 2, 0, KFI_OPC_ATOMIC, KFI_SUM, KFI_FLOAT, 1, v, NULL));
+	KUNIT_EXPECT_EQ(test, -EACCES,
+			perform(w, 1, 0, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT64, 1, v, NULL));
+	KUNIT_EXPECT_EQ(test, -EACCES,
+			perform(w, 1, 0, KFI_OPC_FETCH_ATOMIC, KFI_SUM, KFI_UINT64, 1, v, old));
+	KUNIT_EXPECT_EQ(test, -EACCES,
+			perform(w, 2, 0, KFI_OPC_FETCH_ATOMIC, KFI_SUM, KFI_UINT64, 1, v, old));
+	KUNIT_EXPECT_EQ(test, -EACCES,
+			perform(w, 2, 0, KFI_OPC_COMPARE_ATOMIC, KFI_CSWAP, KFI_UINT64, 1, v, old));
+	KUNIT_EXPECT_EQ(test, -EACCES,
+			perform(w, 2, 0, KFI_OPC_FETCH_ATOMIC, KFI_ATOMIC_READ, KFI_UINT64, 1, v,
+				old));
+	KUNIT_EXPECT_EQ(test, -EACCES,
+			perform(w, 2, 64, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT64, 1, v, NULL));
+	KUNIT_EXPECT_EQ(test, -EACCES,
+			perform(w, 9, 0, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT64, 1, v, NULL));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			perform(w, 2, 4, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT64, 1, v, NULL));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			perform(w, 3, 0, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT64, 1, v, NULL));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			perform(w, 2, 1, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT16, 1, v, NULL));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			perform(w, 2, 0, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT64, 0, v, NULL));
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP,
+			perform(w, 2, 0, KFI_OPC_ATOMIC, KFI_CSWAP, KFI_UINT64, 1, v, NULL));
+	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP,
+			perform(w, 2, 0, KFI_OPC_ATOMIC, KFI_SUM, KFI_FLOAT, 1, v, NULL));
 	w->ep.caps &= ~KFI_ATOMIC;
-	KUNIT_EXPECT_EQ(test, -EACCES, perform(w, 2, 0, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT64, 1, v, NULL));
+	KUNIT_EXPECT_EQ(test, -EACCES,
+			perform(w, 2, 0, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT64, 1, v, NULL));
 	w->ep.caps |= KFI_ATOMIC;
 	KUNIT_EXPECT_PTR_EQ(test, NULL, memchr_inv(buf, 0, 64));
 	/* What is left over is right. */
-	KUNIT_EXPECT_EQ(test, 0, perform(w, 1, 0, KFI_OPC_FETCH_ATOMIC, KFI_ATOMIC_READ, KFI_UINT64, 8, v, old));
-	KUNIT_EXPECT_EQ(test, 0, perform(w, 2, 56, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT64, 1, v, NULL));
+	KUNIT_EXPECT_EQ(test, 0,
+			perform(w, 1, 0, KFI_OPC_FETCH_ATOMIC, KFI_ATOMIC_READ, KFI_UINT64, 8, v,
+				old));
+	KUNIT_EXPECT_EQ(test, 0,
+			perform(w, 2, 56, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT64, 1, v, NULL));
 	KUNIT_EXPECT_EQ(test, 0, perform(w, 3, 4, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT64, 1, v, NULL));
 	KUNIT_EXPECT_EQ(test, 1ULL, buf[7]);
 	KUNIT_EXPECT_EQ(test, 1ULL, buf[1]);
@@ -339,7 +373,9 @@ static void atomic_all_or_nothing(struct kunit *test)
 {
 	struct kfi_world *w = atomic_open(test);
 	u64 buf[8] __aligned(64) = {}, v[8] = { 1, 1, 1, 1, 1, 1, 1, 1 };
-	struct kfi_atomic a = { .code = KFI_OPC_ATOMIC, .op = KFI_SUM, .datatype = KFI_UINT64, .len = 24 };
+	struct kfi_atomic a = {
+		.code = KFI_OPC_ATOMIC, .op = KFI_SUM, .datatype = KFI_UINT64, .len = 24
+	};
 	struct kfi_rma_iov segs[] = { { 0, 8, 1 }, { 16, 8, 1 }, { 64, 8, 1 } };
 	struct kvec vec = { v, sizeof(v) };
 	struct kfid_mr *mr = region(w, buf, sizeof(buf), RW, 1);
@@ -397,7 +433,8 @@ static void add_by_swap(struct adding *a, u64 key)
 	do {
 		v[1] = old;
 		v[0] = old + 1;
-		if (perform(a->w, key, 16, KFI_OPC_COMPARE_ATOMIC, KFI_CSWAP, KFI_UINT64, 1, v, &old))
+		if (perform(a->w, key, 16, KFI_OPC_COMPARE_ATOMIC, KFI_CSWAP, KFI_UINT64, 1, v,
+			    &old))
 			atomic_inc(&a->failed);
 	} while (old != v[1]);
 }
@@ -410,11 +447,14 @@ static int add_fn(void *arg)
 	struct adding *a = adding;
 
 	for (i = 0; i < ADDS; i++) {
-		if (perform(a->w, key, 0, KFI_OPC_FETCH_ATOMIC, KFI_SUM, KFI_UINT64, 1, &one, &old) ||
+		if (perform(a->w, key, 0, KFI_OPC_FETCH_ATOMIC, KFI_SUM, KFI_UINT64, 1, &one,
+			    &old) ||
 		    old >= ADDERS * ADDS || test_and_set_bit(old, a->seen))
 			atomic_inc(&a->failed);
-		if (nr & 2 ? perform(a->w, key, 8, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT32, 1, &one, NULL) :
-			     perform(a->w, key, 8, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT64, 1, &high, NULL))
+		if (nr & 2 ? perform(a->w, key, 8, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT32, 1, &one,
+				     NULL) :
+			     perform(a->w, key, 8, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT64, 1, &high,
+				     NULL))
 			atomic_inc(&a->failed);
 		if (i % 4 == 0)
 			add_by_swap(a, key);
@@ -479,7 +519,9 @@ static int flicker_fn(void *arg)
 static int add_two(struct kfi_world *w, u64 *one)
 {
 	struct kfi_rma_iov segs[] = { { 0, 8, KEY }, { 0, 8, KEY_ALIAS } };
-	struct kfi_atomic a = { .code = KFI_OPC_ATOMIC, .op = KFI_SUM, .datatype = KFI_UINT64, .len = 16 };
+	struct kfi_atomic a = {
+		.code = KFI_OPC_ATOMIC, .op = KFI_SUM, .datatype = KFI_UINT64, .len = 16
+	};
 	struct kvec vec = { one, 16 };
 	struct kfi_mr *mr;
 

@@ -68,9 +68,17 @@ static struct kfi_info *make_offer(struct kunit *test)
 		.mem_tag_format = 0xffffffffULL,
 	};
 	*o->domain_attr = (struct kfi_domain_attr) {
-		.mr_key_size = 8, .cq_data_size = 8, .cq_cnt = 100, .ep_cnt = 0,
-		.tx_ctx_cnt = 50, .rx_ctx_cnt = 50, .max_ep_tx_ctx = 16, .max_ep_rx_ctx = 16, .max_ep_auth_key = 1,
-		.mr_iov_limit = 256, .caps = KFI_LOCAL_COMM | KFI_REMOTE_COMM,
+		.mr_key_size = 8,
+		.cq_data_size = 8,
+		.cq_cnt = 100,
+		.ep_cnt = 0,
+		.tx_ctx_cnt = 50,
+		.rx_ctx_cnt = 50,
+		.max_ep_tx_ctx = 16,
+		.max_ep_rx_ctx = 16,
+		.max_ep_auth_key = 1,
+		.mr_iov_limit = 256,
+		.caps = KFI_LOCAL_COMM | KFI_REMOTE_COMM,
 	};
 	o->domain_attr->name = kstrdup("dom", GFP_KERNEL);
 	o->fabric_attr->name = kstrdup("fab", GFP_KERNEL);
@@ -333,7 +341,8 @@ static void test_row(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, kfi_attr_settle(info, hints), 0);
 		expect(test, info, row->want, ARRAY_SIZE(row->want));
 		/* An answer can be asked for again. */
-		KUNIT_EXPECT_TRUE(test, !hints->caps || !(kfi_caps_expand(hints->caps) & ~info->caps));
+		KUNIT_EXPECT_TRUE(test,
+				  !hints->caps || !(kfi_caps_expand(hints->caps) & ~info->caps));
 	}
 	kfi_freeinfo(hints);
 	kfi_freeinfo(info);

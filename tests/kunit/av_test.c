@@ -56,7 +56,8 @@ static void bad_addresses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_av_insert(w->av, addr, 3, h, KFI_SYNC_ERR, NULL));
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_av_insert(w->av, addr, 0, h, 0, NULL));
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_av_insert(w->av, NULL, 1, h, 0, NULL));
-	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_av_insert(w->av, addr, 1, h, KFI_AV_USER_ID, NULL));
+	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS,
+			kfi_av_insert(w->av, addr, 1, h, KFI_AV_USER_ID, NULL));
 	kfi_world_close(w);
 }
 
@@ -234,10 +235,12 @@ static void services(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, 1, kfi_av_insertsvc(w->av, "0x11", "7", &h, 0, NULL));
 	KUNIT_EXPECT_EQ(test, 0x1100000007ULL, addr_of(w, h));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_av_insertsvc(w->av, "elsewhere", "7", &h, KFI_SYNC_ERR, &err));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			kfi_av_insertsvc(w->av, "elsewhere", "7", &h, KFI_SYNC_ERR, &err));
 	KUNIT_EXPECT_EQ(test, KFI_ADDR_NOTAVAIL, h);
 	KUNIT_EXPECT_EQ(test, EINVAL, err);
-	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_av_insertsvc(w->av, "1", "7", &h, KFI_PEEK, NULL));
+	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS,
+			kfi_av_insertsvc(w->av, "1", "7", &h, KFI_PEEK, NULL));
 	w->ops.resolve = NULL;
 	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_av_insertsvc(w->av, "1", "7", &h, 0, NULL));
 	kfi_world_close(w);
@@ -247,7 +250,8 @@ static const char *asked[8];
 static char asked_text[8][48];
 static int nr_asked;
 
-static int record_resolve(struct kfi_domain *domain, const char *node, const char *service, void *addr)
+static int record_resolve(struct kfi_domain *domain, const char *node, const char *service,
+			  void *addr)
 {
 	u64 n = nr_asked + 1;
 
@@ -262,8 +266,16 @@ static int record_resolve(struct kfi_domain *domain, const char *node, const cha
 
 static void ranges(struct kunit *test)
 {
-	static const struct { const char *node, *svc; size_t nodes, svcs; const char *want[4]; } rows[] = {
-		{ "10.0.0.255", "5000", 2, 2, { "10.0.0.255:5000", "10.0.0.255:5001", "10.0.1.0:5000", "10.0.1.0:5001" } },
+	static const struct {
+		const char *node, *svc;
+		size_t nodes, svcs;
+		const char *want[4];
+	} rows[] = {
+		{ "10.0.0.255",
+		  "5000",
+		  2,
+		  2,
+		  { "10.0.0.255:5000", "10.0.0.255:5001", "10.0.1.0:5000", "10.0.1.0:5001" } },
 		{ "fe80::ffff", "1", 2, 1, { "fe80::ffff:1", "fe80::1:0:1" } },
 		{ "node09", "9", 2, 2, { "node09:9", "node09:10", "node10:9", "node10:10" } },
 		{ "host", NULL, 1, 1, { "host:-" } },
@@ -277,8 +289,9 @@ static void ranges(struct kunit *test)
 		int n = rows[r].nodes * rows[r].svcs;
 
 		nr_asked = 0;
-		KUNIT_EXPECT_EQ(test, n, kfi_av_insertsym(w->av, rows[r].node, rows[r].nodes, rows[r].svc, rows[r].svcs,
-							   h, 0, NULL));
+		KUNIT_EXPECT_EQ(test, n,
+				kfi_av_insertsym(w->av, rows[r].node, rows[r].nodes, rows[r].svc,
+						 rows[r].svcs, h, 0, NULL));
 		KUNIT_ASSERT_EQ(test, n, nr_asked);
 		for (i = 0; i < n; i++)
 			KUNIT_EXPECT_STREQ(test, rows[r].want[i], asked[i]);
@@ -339,7 +352,8 @@ static void many_addresses_both_ways(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, 0, kfi_av_remove(w->av, &h[i], 1, 0));
 	for (i = 0; i < MANY; i++) {
 		KUNIT_ASSERT_EQ(test, i % 2 ? addr[i] : 0, addr_of(w, h[i]));
-		KUNIT_ASSERT_EQ(test, i % 2 ? h[i] : KFI_ADDR_NOTAVAIL, kfi_av_reverse(w->ep.av, &addr[i]));
+		KUNIT_ASSERT_EQ(test, i % 2 ? h[i] : KFI_ADDR_NOTAVAIL,
+				kfi_av_reverse(w->ep.av, &addr[i]));
 	}
 	kvfree(addr);
 	kvfree(h);
@@ -433,7 +447,8 @@ static void club_check(struct club *c, u64 addr, kfi_addr_t h)
 	u64 got = 0;
 
 	local_bh_disable();
-	if (kfi_av_addr(c->w->ep.av, h, &got) != sizeof(got) || got != addr || kfi_av_reverse(c->w->ep.av, &addr) != h)
+	if (kfi_av_addr(c->w->ep.av, h, &got) != sizeof(got) || got != addr ||
+	    kfi_av_reverse(c->w->ep.av, &addr) != h)
 		atomic_inc(&c->wrong);
 	local_bh_enable();
 }

@@ -82,7 +82,8 @@ static void cntr_handler(struct kunit *test)
 static void cntr_bytes(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
-	struct kfid_cntr *cntr = open_cntr(w, (struct kfi_cntr_attr){ .events = KFI_CNTR_EVENTS_BYTES });
+	struct kfid_cntr *cntr = open_cntr(w,
+					   (struct kfi_cntr_attr){ .events = KFI_CNTR_EVENTS_BYTES });
 
 	kfi_cntr_count_len(kfi_to_cntr(cntr), 0, 1000);
 	kfi_cntr_count_len(kfi_to_cntr(cntr), 0, 24);

@@ -12,7 +12,11 @@
 static bool put(struct kfid_cq *cq, unsigned long id, int err)
 {
 	struct kfi_cq_err_entry wc = {
-		.op_context = (void *)id, .flags = KFI_MSG | KFI_RECV, .len = id + 1, .err = err, .prov_errno = err,
+		.op_context = (void *)id,
+		.flags = KFI_MSG | KFI_RECV,
+		.len = id + 1,
+		.err = err,
+		.prov_errno = err,
 	};
 
 	if (!kfi_cq_reserve(kfi_to_cq(cq)))
@@ -186,7 +190,8 @@ static void no_lost_edge_of_many(struct kunit *test)
 		wake = (struct wake){};
 		wake.cq = fake_cq(w, 5, flags[f], wake_handler, &wake);
 		crew_run(test, EDGE_WRITERS, edge_writer, &wake);
-		KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&wake.read) == EDGE_WRITERS * EDGE_EACH));
+		KUNIT_EXPECT_TRUE(test,
+				  fake_soon(atomic_read(&wake.read) == EDGE_WRITERS * EDGE_EACH));
 		KUNIT_EXPECT_EQ(test, 5, atomic_read(&kfi_to_cq(wake.cq)->free));
 		KUNIT_EXPECT_EQ(test, 0, kfi_close(&wake.cq->fid));
 	}

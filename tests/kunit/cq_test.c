@@ -101,7 +101,9 @@ static void cq_attributes(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		attr = cases[i].attr;
-		KUNIT_EXPECT_EQ_MSG(test, cases[i].ret, kfi_cq_open(&w->domain.fid, &attr, &cq, NULL, NULL), "case %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, cases[i].ret,
+				    kfi_cq_open(&w->domain.fid, &attr, &cq, NULL, NULL), "case %u",
+				    i);
 	}
 	KUNIT_EXPECT_EQ(test, users, atomic_read(&w->domain.obj.users));
 	KUNIT_ASSERT_EQ(test, 0, kfi_cq_open(&w->domain.fid, NULL, &cq, NULL, NULL));
@@ -180,7 +182,8 @@ static void cq_errors(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 36, src[0]);
 		KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_cq_readerr(cq, &wc, 0));
 	}
-	KUNIT_EXPECT_STREQ(test, kfi_strerror(EIO), kfi_cq_strerror(cq, EIO, NULL, text, sizeof(text)));
+	KUNIT_EXPECT_STREQ(test, kfi_strerror(EIO),
+			   kfi_cq_strerror(cq, EIO, NULL, text, sizeof(text)));
 	KUNIT_EXPECT_EQ(test, 4, atomic_read(&kfi_to_cq(cq)->free));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
 	fake_close(w);
@@ -331,7 +334,8 @@ static void cq_affinity(struct kunit *test)
 
 	for_each_online_cpu(cpu) {
 		attr.signaling_vector = cpu;
-		KUNIT_ASSERT_EQ(test, 0, kfi_cq_open(&w->domain.fid, &attr, &cq, cpu_handler, &seen));
+		KUNIT_ASSERT_EQ(test, 0,
+				kfi_cq_open(&w->domain.fid, &attr, &cq, cpu_handler, &seen));
 		KUNIT_EXPECT_EQ(test, cpu, kfi_cq_cpu(kfi_to_cq(cq)));
 		for (i = 0; i < 10; i++) {
 			WRITE_ONCE(seen, -1);
@@ -559,7 +563,8 @@ static int sleeper_fn(void *arg)
 	struct kfi_cq_tagged_entry e[8];
 	struct sleeper *s = arg;
 
-	s->ret = kfi_cq_sread(s->cq, e, ARRAY_SIZE(e), s->threshold ? &s->threshold : NULL, s->timeout);
+	s->ret = kfi_cq_sread(s->cq, e, ARRAY_SIZE(e), s->threshold ? &s->threshold : NULL,
+			      s->timeout);
 	WRITE_ONCE(s->done, true);
 	while (!kthread_should_stop())
 		schedule_timeout_interruptible(1);

@@ -27,7 +27,8 @@ static void ep_arrows(struct kunit *test)
 		for (to = KFI_EP_IDLE; to <= KFI_EP_DEAD; to++) {
 			bool allowed = table[from][to] == 'x';
 
-			KUNIT_EXPECT_EQ_MSG(test, allowed, kfi_ep_arrow(from, to), "%d to %d", from, to);
+			KUNIT_EXPECT_EQ_MSG(test, allowed, kfi_ep_arrow(from, to), "%d to %d", from,
+					    to);
 			ep->state = from;
 			KUNIT_EXPECT_EQ(test, allowed ? from : -1, kfi_ep_move(ep, to));
 			KUNIT_EXPECT_EQ(test, allowed ? to : from, ep->state);
@@ -154,19 +155,29 @@ static void ep_options(struct kunit *test)
 	u8 name[16];
 
 	KUNIT_ASSERT_EQ(test, 0, kfi_endpoint(&w->domain.fid, info, &ep, NULL));
-	KUNIT_EXPECT_EQ(test, 0, kfi_setopt(&ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &value, len));
+	KUNIT_EXPECT_EQ(test, 0,
+			kfi_setopt(&ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &value,
+				   len));
 	value = 0;
-	KUNIT_EXPECT_EQ(test, 0, kfi_getopt(&ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &value, &len));
+	KUNIT_EXPECT_EQ(test, 0,
+			kfi_getopt(&ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &value,
+				   &len));
 	KUNIT_EXPECT_EQ(test, 4096, value);
 	KUNIT_EXPECT_EQ(test, 4096, kfi_to_ep(ep)->min_multi_recv);
-	KUNIT_EXPECT_EQ(test, 0, kfi_getopt(&ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_CM_DATA_SIZE, &value, &len));
+	KUNIT_EXPECT_EQ(test, 0,
+			kfi_getopt(&ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_CM_DATA_SIZE, &value, &len));
 	KUNIT_EXPECT_EQ(test, 32, value);
-	KUNIT_EXPECT_EQ(test, -ENOPROTOOPT, kfi_setopt(&ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_CM_DATA_SIZE, &value, len));
-	KUNIT_EXPECT_EQ(test, -ENOPROTOOPT, kfi_setopt(&ep->fid, 7, KFI_OPT_MIN_MULTI_RECV, &value, len));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_setopt(&ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &value, 4));
-	KUNIT_EXPECT_EQ(test, -ENOPROTOOPT, kfi_getopt(&ep->fid, KFI_OPT_ENDPOINT, 999, &value, &len));
+	KUNIT_EXPECT_EQ(test, -ENOPROTOOPT,
+			kfi_setopt(&ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_CM_DATA_SIZE, &value, len));
+	KUNIT_EXPECT_EQ(test, -ENOPROTOOPT,
+			kfi_setopt(&ep->fid, 7, KFI_OPT_MIN_MULTI_RECV, &value, len));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			kfi_setopt(&ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &value, 4));
+	KUNIT_EXPECT_EQ(test, -ENOPROTOOPT,
+			kfi_getopt(&ep->fid, KFI_OPT_ENDPOINT, 999, &value, &len));
 	len = 4;
-	KUNIT_EXPECT_EQ(test, -KFI_ETOOSMALL, kfi_getopt(&ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_TX_SIZE, &value, &len));
+	KUNIT_EXPECT_EQ(test, -KFI_ETOOSMALL,
+			kfi_getopt(&ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_TX_SIZE, &value, &len));
 	KUNIT_EXPECT_EQ(test, sizeof(size_t), len);
 
 	len = 3;
@@ -201,7 +212,8 @@ static void ep_close_flushes(struct kunit *test)
 
 	for (i = 0; i < 5; i++) {
 		KUNIT_EXPECT_EQ(test, 0, kfi_send(ep, buf, 8, NULL, 0, (void *)(i + 1)));
-		KUNIT_EXPECT_EQ(test, 0, kfi_recv(ep, buf, 8, NULL, KFI_ADDR_UNSPEC, (void *)(i + 11)));
+		KUNIT_EXPECT_EQ(test, 0,
+				kfi_recv(ep, buf, 8, NULL, KFI_ADDR_UNSPEC, (void *)(i + 11)));
 	}
 	fake_finish(to_fake(ep), 0);
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
@@ -447,7 +459,8 @@ static void expect_event(struct kunit *test, struct cm *cm, u32 want, struct kfi
 	struct { struct kfi_eq_cm_entry entry; u8 data[32]; } room = {};
 	u32 event = ~0;
 
-	KUNIT_EXPECT_EQ(test, sizeof(room.entry), kfi_eq_read(cm->eq, &event, &room, sizeof(room), 0));
+	KUNIT_EXPECT_EQ(test, sizeof(room.entry),
+			kfi_eq_read(cm->eq, &event, &room, sizeof(room), 0));
 	KUNIT_EXPECT_EQ(test, want, event);
 	KUNIT_EXPECT_PTR_EQ(test, &ep->fid, room.entry.fid);
 }
@@ -547,7 +560,8 @@ static void cm_requests(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, kfi_control(&cm.pep->fid, KFI_BACKLOG, &backlog));
 	KUNIT_EXPECT_EQ(test, 0, kfi_listen(cm.pep));
 	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_listen(cm.pep));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_pep_connreq(pep, &req[0].req, peer, 8, peer, KFI_CM_DATA_MAX + 1));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			kfi_pep_connreq(pep, &req[0].req, peer, 8, peer, KFI_CM_DATA_MAX + 1));
 	/* A report waits for no call that has the listener: that may wait for it. */
 	mutex_lock(&pep->lock);
 	for (i = 0; i < 4; i++)

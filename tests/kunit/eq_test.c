@@ -22,10 +22,12 @@ static void eq_order(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_eq_write(eq, 1, &in, sizeof(in), 0));
 	for (i = 0; i < 4; i++) {
-		KUNIT_EXPECT_EQ(test, sizeof(out), kfi_eq_read(eq, &event, &out, sizeof(out), KFI_PEEK));
+		KUNIT_EXPECT_EQ(test, sizeof(out),
+				kfi_eq_read(eq, &event, &out, sizeof(out), KFI_PEEK));
 		KUNIT_EXPECT_EQ(test, i, out.data);
 		memset(&out, 0, sizeof(out));
-		KUNIT_EXPECT_EQ(test, -KFI_ETOOSMALL, kfi_eq_read(eq, &event, &out, sizeof(out) - 1, 0));
+		KUNIT_EXPECT_EQ(test, -KFI_ETOOSMALL,
+				kfi_eq_read(eq, &event, &out, sizeof(out) - 1, 0));
 		KUNIT_EXPECT_EQ(test, sizeof(out), kfi_eq_read(eq, &event, &out, sizeof(out), 0));
 		KUNIT_EXPECT_EQ(test, 100 + i, event);
 		KUNIT_EXPECT_EQ(test, i, out.data);
@@ -79,15 +81,19 @@ static void eq_cm_events(struct kunit *test)
 	struct cm_room room;
 	u32 event;
 
-	KUNIT_EXPECT_EQ(test, 0, kfi_eq_event(q, KFI_CONNREQ, &fid, kfi_allocinfo(), "0123456789abcdef", 16));
+	KUNIT_EXPECT_EQ(test, 0,
+			kfi_eq_event(q, KFI_CONNREQ, &fid, kfi_allocinfo(), "0123456789abcdef",
+				     16));
 	KUNIT_EXPECT_EQ(test, 0, kfi_eq_event(q, KFI_CONNREQ, &fid, kfi_allocinfo(), "xy", 2));
 	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_eq_event(q, KFI_CONNREQ, &fid, NULL, NULL, 0));
 	/* always fits */
 	KUNIT_EXPECT_EQ(test, 0, kfi_eq_event(q, KFI_SHUTDOWN, &other, NULL, NULL, 0));
 	KUNIT_EXPECT_EQ(test, 0, kfi_eq_error(q, &other, -ECONNREFUSED, "no", 2));
 
-	KUNIT_EXPECT_EQ(test, -KFI_ETOOSMALL, kfi_eq_read(eq, &event, &room, sizeof(room.entry) - 1, 0));
-	KUNIT_EXPECT_EQ(test, sizeof(room.entry) + 4, kfi_eq_read(eq, &event, &room, sizeof(room.entry) + 4, 0));
+	KUNIT_EXPECT_EQ(test, -KFI_ETOOSMALL,
+			kfi_eq_read(eq, &event, &room, sizeof(room.entry) - 1, 0));
+	KUNIT_EXPECT_EQ(test, sizeof(room.entry) + 4,
+			kfi_eq_read(eq, &event, &room, sizeof(room.entry) + 4, 0));
 	KUNIT_EXPECT_EQ(test, KFI_CONNREQ, event);
 	KUNIT_EXPECT_PTR_EQ(test, &fid, room.entry.fid);
 	KUNIT_EXPECT_NOT_NULL(test, room.entry.info);

@@ -150,8 +150,8 @@ struct kfi_info *fake_info(struct kfi_world *w, enum kfi_ep_type type)
 	struct kfi_info *info = kfi_allocinfo();
 
 	KUNIT_ASSERT_NOT_NULL(w->test, info);
-	info->caps = KFI_MSG | KFI_TAGGED | KFI_RMA | KFI_SEND | KFI_RECV | KFI_READ | KFI_WRITE | KFI_MULTI_RECV |
-		     KFI_SOURCE;
+	info->caps = KFI_MSG | KFI_TAGGED | KFI_RMA | KFI_SEND | KFI_RECV | KFI_READ | KFI_WRITE |
+		     KFI_MULTI_RECV | KFI_SOURCE;
 	info->ep_attr->type = type;
 	info->ep_attr->max_msg_size = 65536;
 	info->tx_attr->size = 8;
@@ -163,7 +163,8 @@ struct kfi_info *fake_info(struct kfi_world *w, enum kfi_ep_type type)
 	return info;
 }
 
-struct kfid_cq *fake_cq(struct kfi_world *w, u32 size, u64 flags, kfi_comp_handler handler, void *context)
+struct kfid_cq *fake_cq(struct kfi_world *w, u32 size, u64 flags, kfi_comp_handler handler,
+			void *context)
 {
 	struct kfi_cq_attr attr = {
 		.size = size,

@@ -49,7 +49,8 @@ struct kfi_world *fake_open(struct kunit *test);
 void fake_close(struct kfi_world *w);
 /* An info that such an endpoint can be opened with; the test may change it. */
 struct kfi_info *fake_info(struct kfi_world *w, enum kfi_ep_type type);
-struct kfid_cq *fake_cq(struct kfi_world *w, u32 size, u64 flags, kfi_comp_handler handler, void *context);
+struct kfid_cq *fake_cq(struct kfi_world *w, u32 size, u64 flags, kfi_comp_handler handler,
+			void *context);
 struct kfid_eq *fake_eq(struct kfi_world *w, u32 size);
 /* An enabled RDM endpoint with @cq for both directions. */
 struct kfid_ep *fake_rdm(struct kfi_world *w, struct kfi_info *info, struct kfid_cq *cq);

@@ -86,7 +86,9 @@ static void fw_close(struct kunit *test, struct fence_world *f)
 
 static int fw_send(struct fence_world *f, unsigned long context, u64 flags)
 {
-	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = &fw_vec, .iov_count = 1, .context = CTX(context) };
+	struct kfi_msg msg = {
+		.type = KFI_KVEC, .msg_iov = &fw_vec, .iov_count = 1, .context = CTX(context)
+	};
 
 	return kfi_sendmsg(f->ep, &msg, flags);
 }
@@ -181,7 +183,9 @@ static void fence_chain(struct kunit *test)
 /* Who did not ask for it can't have it, and receives never can. */
 static void fence_refused(struct kunit *test)
 {
-	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = &fw_vec, .iov_count = 1, .addr = KFI_ADDR_UNSPEC };
+	struct kfi_msg msg = {
+		.type = KFI_KVEC, .msg_iov = &fw_vec, .iov_count = 1, .addr = KFI_ADDR_UNSPEC
+	};
 	struct fence_world f;
 
 	fw_open(test, &f, 0);
@@ -283,7 +287,8 @@ static void fence_triggered(struct kunit *test)
 		c[i] = (struct kfi_triggered_context) { .event_type = KFI_TRIGGER_THRESHOLD,
 			.trigger.threshold = { .cntr = cntr, .threshold = 1 } };
 		msg.context = &c[i];
-		KUNIT_EXPECT_EQ(test, 0, kfi_sendmsg(f.ep, &msg, KFI_TRIGGER | (i ? 0 : KFI_FENCE)));
+		KUNIT_EXPECT_EQ(test, 0,
+				kfi_sendmsg(f.ep, &msg, KFI_TRIGGER | (i ? 0 : KFI_FENCE)));
 	}
 	POST(&f, 1, KFI_FENCE);
 	KUNIT_EXPECT_EQ(test, 1, fw_started(&f));
@@ -455,7 +460,8 @@ static bool race_fenced(unsigned int n)
  */
 static int race_tx(struct kfi_ep *ep, struct kfi_oper *op)
 {
-	unsigned int who = (unsigned long)op->context >> 16 & 0xff, n = (unsigned long)op->context & 0xffff;
+	unsigned int who = (unsigned long)op->context >> 16 & 0xff,
+		     n = (unsigned long)op->context & 0xffff;
 	struct fence_race *r = fence_race;
 	struct fake_ep *fake = r->f.fake;
 	unsigned int behind = n / 5 * 5;	/* those before the fence that was before it */
@@ -499,7 +505,9 @@ static int race_post(void *arg)
 	for (n = 0; n < RACE_POSTS; n++) {
 		unsigned long context = 1UL << 24 | p->who << 16 | n;
 
-		while ((ret = fw_send(&r->f, context, KFI_NO_COMPLETION | (race_fenced(n) ? KFI_FENCE : 0))) == -EAGAIN)
+		while ((ret = fw_send(&r->f, context,
+				      KFI_NO_COMPLETION | (race_fenced(n) ? KFI_FENCE : 0))) ==
+		       -EAGAIN)
 			crew_turn();
 		if (ret)
 			atomic_inc(&r->wrong);
@@ -528,7 +536,8 @@ static void fence_races(struct kunit *test)
 	}
 	for (i = 0; i < RACE_POSTERS; i++)
 		wake_up_process(p[i].task);
-	while ((race_finish(r) || atomic_read(&r->posting) || kfi_pool_used(&kfi_to_ep(r->f.ep)->tx)) &&
+	while ((race_finish(r) || atomic_read(&r->posting) ||
+		kfi_pool_used(&kfi_to_ep(r->f.ep)->tx)) &&
 	       time_before(jiffies, end))
 		crew_turn();
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&r->wrong));

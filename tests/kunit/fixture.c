@@ -26,7 +26,8 @@ static void world_drop(struct kfi_ep *ep, struct kfi_rx *rx)
 	atomic_inc(&w->dropped);
 }
 
-static int world_resolve(struct kfi_domain *domain, const char *node, const char *service, void *addr)
+static int world_resolve(struct kfi_domain *domain, const char *node, const char *service,
+			 void *addr)
 {
 	u64 n, s = 0;
 
@@ -129,7 +130,8 @@ void kfi_world_close(struct kfi_world *w)
 	kfi_mr_table_exit(&w->domain);
 }
 
-struct kfi_oper *kfi_world_recv(struct kfi_world *w, u64 kind, void *buf, size_t len, void *context, u64 flags)
+struct kfi_oper *kfi_world_recv(struct kfi_world *w, u64 kind, void *buf, size_t len, void *context,
+				u64 flags)
 {
 	struct kfi_oper *op = kfi_op_get(&w->ep, &w->ep.rx, w->ep.rx_cq, flags);
 

@@ -59,7 +59,8 @@ void kfi_world_close(struct kfi_world *w);
  * An operation for a receive into @buf, not yet posted; NULL: no room. @tag: with KFI_TAGGED in
  * @kind.
  */
-struct kfi_oper *kfi_world_recv(struct kfi_world *w, u64 kind, void *buf, size_t len, void *context, u64 flags);
+struct kfi_oper *kfi_world_recv(struct kfi_world *w, u64 kind, void *buf, size_t len, void *context,
+				u64 flags);
 /* Post it, and do what ep.c would with unexpected messages. */
 int kfi_world_post(struct kfi_world *w, struct kfi_oper *op);
 

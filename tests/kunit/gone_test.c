@@ -94,7 +94,8 @@ static void expect_shutdown(struct gone *g)
 	struct kfi_eq_cm_entry entry = {};
 	u32 event = ~0;
 
-	KUNIT_EXPECT_EQ(g->w->test, sizeof(entry), kfi_eq_read(g->eq, &event, &entry, sizeof(entry), 0));
+	KUNIT_EXPECT_EQ(g->w->test, sizeof(entry),
+			kfi_eq_read(g->eq, &event, &entry, sizeof(entry), 0));
 	KUNIT_EXPECT_EQ(g->w->test, KFI_SHUTDOWN, event);
 	KUNIT_EXPECT_PTR_EQ(g->w->test, &g->w->domain.fid.fid, entry.fid);
 }
@@ -162,7 +163,8 @@ static void gone_opens(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ENODEV, kfi_cq_open(d, NULL, &cq, NULL, NULL));
 	KUNIT_EXPECT_EQ(test, -ENODEV, kfi_cntr_open(d, NULL, &cntr, NULL));
 	KUNIT_EXPECT_EQ(test, -ENODEV, kfi_av_open(d, &av_attr, &av, NULL));
-	KUNIT_EXPECT_EQ(test, -ENODEV, kfi_mr_reg(d, g->mem, 8, KFI_REMOTE_WRITE, 0, 0, 0, &mr, NULL));
+	KUNIT_EXPECT_EQ(test, -ENODEV,
+			kfi_mr_reg(d, g->mem, 8, KFI_REMOTE_WRITE, 0, 0, 0, &mr, NULL));
 	KUNIT_EXPECT_EQ(test, 0, g->deregs);
 	eq = fake_eq(g->w, 4);
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&eq->fid));
@@ -178,7 +180,8 @@ static void gone_regions(struct kunit *test)
 	int i;
 
 	for (i = 0; i < 3; i++)
-		KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(d, g->mem, 8, KFI_REMOTE_WRITE, 0, i, 0, &mr[i], NULL));
+		KUNIT_ASSERT_EQ(test, 0,
+				kfi_mr_reg(d, g->mem, 8, KFI_REMOTE_WRITE, 0, i, 0, &mr[i], NULL));
 	KUNIT_EXPECT_EQ(test, 3, g->regs);
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr[1]->fid));
 	KUNIT_EXPECT_EQ(test, 1, g->deregs);
@@ -196,7 +199,9 @@ static void gone_while_registering(struct kunit *test)
 	struct kfid_mr *mr;
 
 	g->dies = true;
-	KUNIT_EXPECT_EQ(test, -ENODEV, kfi_mr_reg(&g->w->domain.fid, g->mem, 8, KFI_REMOTE_WRITE, 0, 0, 0, &mr, NULL));
+	KUNIT_EXPECT_EQ(test, -ENODEV,
+			kfi_mr_reg(&g->w->domain.fid, g->mem, 8, KFI_REMOTE_WRITE, 0, 0, 0, &mr,
+				   NULL));
 	KUNIT_EXPECT_EQ(test, 1, g->deregs);
 	gone_close(g);
 }

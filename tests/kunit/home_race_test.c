@@ -61,7 +61,8 @@ static void race_call(struct race *r, struct rnd_state *rnd)
 /* On one CPU the others run seldom: the callers go on until there was enough of everything. */
 static bool race_goes_on(struct race *r, unsigned int calls)
 {
-	return calls < RACE_EACH || atomic_read(&r->stops) < RACE_STOPS || atomic_read(&r->broken) < RACE_BROKEN;
+	return calls < RACE_EACH || atomic_read(&r->stops) < RACE_STOPS ||
+	       atomic_read(&r->broken) < RACE_BROKEN;
 }
 
 /* A context closes as kfi.ko closes it, and is opened anew. */
@@ -106,7 +107,8 @@ static void race_break(struct race *r, struct rnd_state *rnd)
 {
 	struct kfi_home *homes[] = { &r->w->top->home, &r->w->listener, &r->w->ep->home };
 
-	race_break_one(r, homes[prandom_u32_state(rnd) % ARRAY_SIZE(homes)], prandom_u32_state(rnd) % 4);
+	race_break_one(r, homes[prandom_u32_state(rnd) % ARRAY_SIZE(homes)],
+		       prandom_u32_state(rnd) % 4);
 	crew_dawdle(rnd);
 }
 
@@ -141,8 +143,9 @@ static void everything_ends_once(struct kunit *test)
 	atomic_set(&r->calling, RACE_CALLERS);
 	crew_run(test, RACE_HANDS, race_hand, r);
 	listed = atomic_read(&r->listed);
-	kunit_info(test, "%d listed, %d adopted, %d accepted, %d broken, %d contexts\n", listed, atomic_read(&r->adopted),
-		   atomic_read(&r->accepted), atomic_read(&r->broken), atomic_read(&r->stops));
+	kunit_info(test, "%d listed, %d adopted, %d accepted, %d broken, %d contexts\n", listed,
+		   atomic_read(&r->adopted), atomic_read(&r->accepted), atomic_read(&r->broken),
+		   atomic_read(&r->stops));
 	/* or nothing was tested */
 	KUNIT_EXPECT_GT(test, atomic_read(&r->adopted), RACE_EACH / 8);
 	KUNIT_EXPECT_GT(test, atomic_read(&r->accepted), RACE_EACH / 8);

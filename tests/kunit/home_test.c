@@ -114,7 +114,8 @@ static void silent_make_room(struct kunit *test)
 		 */
 		KUNIT_EXPECT_EQ_MSG(test, i < 6 ? 0 : -EBUSY, ret, "caller %d", i);
 		for (j = 0; j < i && i < 6; j++)
-			KUNIT_EXPECT_EQ_MSG(test, j <= callers[i].gone, hw_failed(&conns[j]->pc), "caller %d of %d", j, i);
+			KUNIT_EXPECT_EQ_MSG(test, j <= callers[i].gone, hw_failed(&conns[j]->pc),
+					    "caller %d of %d", j, i);
 	}
 	complete_all(&go);
 	flush_workqueue(w->wq);
@@ -353,7 +354,8 @@ static int show_one(void *arg, const struct kfi_peer_info *peer)
 	return 0;
 }
 
-static void show(const struct kfi_peers *peers, const void *name, const struct kfi_peer_conn *conn, struct kfi_peer_info *info)
+static void show(const struct kfi_peers *peers, const void *name, const struct kfi_peer_conn *conn,
+		 struct kfi_peer_info *info)
 {
 	if (conn)
 		info->state = name;

@@ -135,7 +135,8 @@ struct hw *hw_open(struct kunit *test)
 	for (i = 0; i < HW_CTXS; i++) {
 		w->ctx[i] = hw_ep(w, KFI_CLASS_RX_CTX);
 		KUNIT_ASSERT_NOT_NULL(test, w->ctx[i]);
-		KUNIT_ASSERT_NULL(test, xa_store(&w->top->ep.rx_ctxs, i, &w->ctx[i]->ep, GFP_KERNEL));
+		KUNIT_ASSERT_NULL(test,
+				  xa_store(&w->top->ep.rx_ctxs, i, &w->ctx[i]->ep, GFP_KERNEL));
 	}
 	kfi_home_init(&w->listener, NULL, &hw_ops, w->wq);
 	return w;

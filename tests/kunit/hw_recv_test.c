@@ -87,7 +87,8 @@ static void hw_close(struct kunit *test)
 	fake_close(hw->w);
 }
 
-static void expect_entry(struct kunit *test, void *context, int err, u64 flags, size_t len, u64 data)
+static void expect_entry(struct kunit *test, void *context, int err, u64 flags, size_t len,
+			 u64 data)
 {
 	struct kfi_cq_err_entry wc = {};
 	struct kfi_cq_tagged_entry entry;
@@ -137,7 +138,8 @@ static void hw_recv_room(struct kunit *test)
 	hw_open(test);
 	hw->refuse = -ENOMEM;
 	for (i = 0; i < 20; i++)
-		KUNIT_EXPECT_EQ(test, -ENOMEM, kfi_recv(hw->ep, buf, 16, NULL, KFI_ADDR_UNSPEC, buf));
+		KUNIT_EXPECT_EQ(test, -ENOMEM,
+				kfi_recv(hw->ep, buf, 16, NULL, KFI_ADDR_UNSPEC, buf));
 	hw->refuse = -ESHUTDOWN;
 	for (i = 0; i < 20; i++) {
 		KUNIT_EXPECT_EQ(test, 0, kfi_recv(hw->ep, buf, 16, NULL, KFI_ADDR_UNSPEC, buf));

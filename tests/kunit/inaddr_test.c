@@ -42,7 +42,8 @@ static void inaddr_text(struct kunit *test)
 	int i, ret;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		ret = kfi_inaddr_resolve(&init_net, cases[i].family, cases[i].node, cases[i].service, &addr);
+		ret = kfi_inaddr_resolve(&init_net, cases[i].family, cases[i].node,
+					 cases[i].service, &addr);
 		KUNIT_EXPECT_EQ_MSG(test, cases[i].ret, ret, "%d", i);
 		if (ret < 0)
 			continue;
@@ -125,9 +126,12 @@ static void inaddr_replace(struct kunit *test)
 
 static void inaddr_wish(struct kunit *test)
 {
-	struct kfi_inaddr_local local = { .addr = in4(0xc0000207, 0) }, other = { .addr = in4(0xc0000208, 0) };
+	struct kfi_inaddr_local local = { .addr = in4(0xc0000207, 0) },
+				other = { .addr = in4(0xc0000208, 0) };
 	struct kfi_inaddr_local six = { .addr.in6.sin6_family = AF_INET6 };
-	struct kfi_query q = { .net = &init_net, .node = "192.0.2.7", .service = "9", .flags = KFI_SOURCE };
+	struct kfi_query q = {
+		.net = &init_net, .node = "192.0.2.7", .service = "9", .flags = KFI_SOURCE
+	};
 	struct kfi_inaddr_wish wish;
 
 	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_wish(&q, &wish));
@@ -164,8 +168,10 @@ static void inaddr_wish(struct kunit *test)
 static void inaddr_hints(struct kunit *test)
 {
 	union kfi_inaddr src = in4(0xc0000207, 7), dest = in4(0xc0000208, 8);
-	struct kfi_info hints = { .src_addr = &src, .src_addrlen = sizeof(src.in), .dest_addr = &dest,
-				  .dest_addrlen = sizeof(dest.in) };
+	struct kfi_info hints = {
+		.src_addr = &src, .src_addrlen = sizeof(src.in), .dest_addr = &dest,
+		.dest_addrlen = sizeof(dest.in),
+	};
 	struct kfi_query q = { .net = &init_net, .hints = &hints };
 	struct kfi_inaddr_local local = { .addr = in4(0xc0000207, 0) };
 	struct kfi_inaddr_wish wish;

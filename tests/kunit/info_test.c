@@ -209,7 +209,8 @@ static void test_free_exchanged(struct kunit *test)
  * of the kernel makes and can do without: then the copy is there, and whole.
  * Return: was there an nth one?
  */
-static bool dup_with_failure(struct kunit *test, const struct kfi_info *info, int nth, int *failures)
+static bool dup_with_failure(struct kunit *test, const struct kfi_info *info, int nth,
+			     int *failures)
 {
 	struct kfi_info *copy;
 	bool fired;
@@ -239,7 +240,8 @@ static void expect_clean_failure(struct kunit *test, const struct kfi_info *info
 		for (nth = 1; nth < 200 && dup_with_failure(test, info, nth, &failures); nth++)
 			;
 		if (nth == 1)
-			kunit_skip(test, "failslab spares GFP_KERNEL: set its ignore-gfp-wait to N");
+			kunit_skip(test,
+				   "failslab spares GFP_KERNEL: set its ignore-gfp-wait to N");
 		KUNIT_EXPECT_LT(test, nth, 200);
 		most = max(most, failures);
 	}

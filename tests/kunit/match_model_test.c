@@ -156,8 +156,8 @@ static void step_post(struct model *m)
 		r->ignore = draw(m, 8);
 	if (draw(m, 4) == 0)
 		r->from = m->peers[draw(m, 4)];
-	op = kfi_world_recv(m->w, r->tagged ? KFI_TAGGED : KFI_MSG, model_area, MODEL_BUF, (void *)r->id,
-			    r->multi ? KFI_MULTI_RECV : 0);
+	op = kfi_world_recv(m->w, r->tagged ? KFI_TAGGED : KFI_MSG, model_area, MODEL_BUF,
+			    (void *)r->id, r->multi ? KFI_MULTI_RECV : 0);
 	KUNIT_ASSERT_NOT_NULL(m->test, op);
 	op->tag = r->tag;
 	op->ignore = r->ignore;

@@ -89,12 +89,14 @@ static void unexpected_oldest_first(struct kunit *test)
 
 	for (i = 0; i < 3; i++) {
 		make_rx(&msg[i], KFI_MSG, 0, i + 1);
-		KUNIT_ASSERT_EQ(test, (int)KFI_RX_QUEUED, (int)kfi_rx_arrive(&w->ep, &msg[i], true));
+		KUNIT_ASSERT_EQ(test, (int)KFI_RX_QUEUED,
+				(int)kfi_rx_arrive(&w->ep, &msg[i], true));
 	}
 	for (i = 0; i < 4; i++) {
 		make_rx(&tag[i], KFI_TAGGED | KFI_REMOTE_CQ_DATA, 7 + i / 2, 0);
 		tag[i].data = i;
-		KUNIT_ASSERT_EQ(test, (int)KFI_RX_QUEUED, (int)kfi_rx_arrive(&w->ep, &tag[i], true));
+		KUNIT_ASSERT_EQ(test, (int)KFI_RX_QUEUED,
+				(int)kfi_rx_arrive(&w->ep, &tag[i], true));
 	}
 	expect_none(w);
 	for (i = 0; i < 3; i++) {
@@ -371,7 +373,8 @@ static void completion_flags(struct kunit *test)
 		rx.data = 0x1234;
 		rx.src = peer;
 		KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)kfi_rx_arrive(&w->ep, &rx, false));
-		KUNIT_EXPECT_EQ(test, !!(kinds[i] & KFI_READ), iov_iter_rw(&rx.iter) == ITER_SOURCE);
+		KUNIT_EXPECT_EQ(test, !!(kinds[i] & KFI_READ),
+				iov_iter_rw(&rx.iter) == ITER_SOURCE);
 		KUNIT_EXPECT_EQ(test, (size_t)16, iov_iter_count(&rx.iter));
 		kfi_rx_complete(&rx, 0);
 		KUNIT_ASSERT_TRUE(test, kfi_world_entry(w, &wc));
@@ -577,7 +580,8 @@ static void walk_length(struct kfi_world *w, u32 n, u32 *mean, u32 *most)
 		struct kfi_oper *op = m->exact[i];
 
 		at = !!op;
-		for (; op && list_next_entry(op, link) != m->exact[i]; op = list_next_entry(op, link))
+		for (; op && list_next_entry(op, link) != m->exact[i];
+		     op = list_next_entry(op, link))
 			total += at++;
 		total += at;
 		*most = max(*most, at);
@@ -598,7 +602,9 @@ static void cost_is_flat(struct kunit *test)
 		struct kfi_world *w = kfi_world_open(test, &opts);
 
 		for (i = 0; i < 10000; i++) {
-			u64 tag = patterns == 0 ? i : patterns == 1 ? (u64)i << 32 : (u64)i << 20 | 0xfff;
+			u64 tag = patterns == 0 ? i :
+				  patterns == 1 ? (u64)i << 32 :
+						  (u64)i << 20 | 0xfff;
 
 			KUNIT_ASSERT_EQ(test, 0, kfi_post_tag(w, tag, 0, CTX(i)));
 		}

@@ -12,7 +12,8 @@ static struct kfid_mr *long_lived_region(struct kfi_world *w)
 {
 	struct kfid_mr *mr = NULL;
 
-	KUNIT_EXPECT_EQ(w->test, 0, kfi_mr_reg(&w->domain.fid, mem, sizeof(mem), RW, 0, 3, 0, &mr, NULL));
+	KUNIT_EXPECT_EQ(w->test, 0,
+			kfi_mr_reg(&w->domain.fid, mem, sizeof(mem), RW, 0, 3, 0, &mr, NULL));
 	return mr;
 }
 

@@ -79,7 +79,8 @@ static void close_waits(struct kunit *test)
 	struct kfi_mr *mr;
 	u64 key;
 
-	KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&w->domain.fid, mem, sizeof(mem), RW, 0, 3, 0, &c.mr, NULL));
+	KUNIT_ASSERT_EQ(test, 0,
+			kfi_mr_reg(&w->domain.fid, mem, sizeof(mem), RW, 0, 3, 0, &c.mr, NULL));
 	key = c.mr->key;
 	mr = got(w, key);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));
@@ -146,7 +147,9 @@ static void regions_keep_memory(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, kfi_mem_alloc(&w->domain.fid, PAGE_SIZE + 1, KFI_MEM_DIRECT, &m));
 	KUNIT_EXPECT_TRUE(test, m->direct);
 	KUNIT_EXPECT_EQ(test, 2 * PAGE_SIZE, m->len);
-	KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&w->domain.fid, window + PAGE_SIZE + 100, 8, RW, 0, 3, 0, &mr, NULL));
+	KUNIT_ASSERT_EQ(test, 0,
+			kfi_mr_reg(&w->domain.fid, window + PAGE_SIZE + 100, 8, RW, 0, 3, 0, &mr,
+				   NULL));
 	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_mem_free(m));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
 	KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&w->domain.fid, 1, 0, &per_io, NULL));
@@ -183,7 +186,8 @@ static void other_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, kfi_mem_free(m));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
 	KUNIT_ASSERT_EQ(test, 0, kfi_mem_alloc(&w->domain.fid, PAGE_SIZE, 0, &m));
-	KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&w->domain.fid, window + PAGE_SIZE, 8, RW, 0, 3, 0, &mr, NULL));
+	KUNIT_ASSERT_EQ(test, 0,
+			kfi_mr_reg(&w->domain.fid, window + PAGE_SIZE, 8, RW, 0, 3, 0, &mr, NULL));
 	KUNIT_EXPECT_EQ(test, 0, kfi_mem_free(m));		/* the second page is none of it */
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
 	mem_world_close(w);

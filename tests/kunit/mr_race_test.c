@@ -41,7 +41,8 @@ static int peer_thread(void *arg)
 			continue;
 		}
 		rcu_read_lock();
-		if (kfi_mr_live(mr, key) && copy_to_iter(&mark, sizeof(mark), &iter) == sizeof(mark))
+		if (kfi_mr_live(mr, key) &&
+		    copy_to_iter(&mark, sizeof(mark), &iter) == sizeof(mark))
 			atomic_inc(&r->moves);
 		rcu_read_unlock();
 		kfi_mr_put(mr);
@@ -99,7 +100,9 @@ static void nothing_lands_after_close(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, r);
 	start_peer(test, r, &task);
 	for (i = 0; i < 200; i++) {
-		KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&r->w->domain.fid, r->mem, 8, RW, 0, KFI_KEY_NOTAVAIL, 0, &mr, NULL));
+		KUNIT_ASSERT_EQ(test, 0,
+				kfi_mr_reg(&r->w->domain.fid, r->mem, 8, RW, 0, KFI_KEY_NOTAVAIL, 0,
+					   &mr, NULL));
 		WRITE_ONCE(r->key, mr->key);
 		wait_for_a_move(r);
 		KUNIT_ASSERT_EQ(test, 0, kfi_close(&mr->fid));
@@ -192,7 +195,8 @@ static void the_end_waits_for_a_move(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, r);
 	r->w = kfi_world_open(test, NULL);
 	for (i = 0; i < 5; i++) {
-		KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&r->w->domain.fid, &word, 8, RW, 0, 7, 0, &mr, NULL));
+		KUNIT_ASSERT_EQ(test, 0,
+				kfi_mr_reg(&r->w->domain.fid, &word, 8, RW, 0, 7, 0, &mr, NULL));
 		r->key = 7;
 		task = start_slow(test, r);
 		KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));

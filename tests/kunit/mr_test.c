@@ -21,7 +21,8 @@ static struct kfid_mr *reg(struct kfi_world *w, u64 access, u64 offset, u64 key)
 	struct kfid_mr *mr = NULL;
 
 	KUNIT_EXPECT_EQ(w->test, 0,
-			kfi_mr_reg(&w->domain.fid, mem, sizeof(mem), access, offset, key, 0, &mr, NULL));
+			kfi_mr_reg(&w->domain.fid, mem, sizeof(mem), access, offset, key, 0, &mr,
+				   NULL));
 	return mr;
 }
 
@@ -56,7 +57,8 @@ static void range_is_checked(struct kunit *test)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++)
-		KUNIT_EXPECT_EQ_MSG(test, rows[i].ok, may(w, key, rows[i].addr, rows[i].len, KFI_REMOTE_WRITE),
+		KUNIT_EXPECT_EQ_MSG(test, rows[i].ok,
+				    may(w, key, rows[i].addr, rows[i].len, KFI_REMOTE_WRITE),
 				    "row %d", i);
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
 	kfi_world_close(w);
@@ -72,8 +74,10 @@ static void rights_are_checked(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(rights); i++) {
 		mr = reg_random(w, rights[i] | owner);
-		KUNIT_EXPECT_EQ(test, !!(rights[i] & KFI_REMOTE_READ), may(w, mr->key, 0, 1, KFI_REMOTE_READ));
-		KUNIT_EXPECT_EQ(test, !!(rights[i] & KFI_REMOTE_WRITE), may(w, mr->key, 0, 1, KFI_REMOTE_WRITE));
+		KUNIT_EXPECT_EQ(test, !!(rights[i] & KFI_REMOTE_READ),
+				may(w, mr->key, 0, 1, KFI_REMOTE_READ));
+		KUNIT_EXPECT_EQ(test, !!(rights[i] & KFI_REMOTE_WRITE),
+				may(w, mr->key, 0, 1, KFI_REMOTE_WRITE));
 		KUNIT_EXPECT_EQ(test, rights[i] == RW, may(w, mr->key, 0, 1, RW));
 		KUNIT_EXPECT_FALSE(test, may(w, mr->key + 1, 0, 1, KFI_REMOTE_READ));
 		KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
@@ -90,8 +94,10 @@ static void requested_keys(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, 0x1234ULL, kfi_mr_key(a));
 	KUNIT_EXPECT_EQ(test, 0ULL, kfi_mr_key(b));
-	KUNIT_EXPECT_EQ(test, -KFI_ENOKEY, kfi_mr_reg(&w->domain.fid, mem, 1, RW, 0, 0x1234, 0, &c, NULL));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_reg(&w->domain.fid, mem, 1, RW, 0, 0x10000, 0, &c, NULL));
+	KUNIT_EXPECT_EQ(test, -KFI_ENOKEY,
+			kfi_mr_reg(&w->domain.fid, mem, 1, RW, 0, 0x1234, 0, &c, NULL));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			kfi_mr_reg(&w->domain.fid, mem, 1, RW, 0, 0x10000, 0, &c, NULL));
 	KUNIT_EXPECT_NULL(test, c);
 	KUNIT_EXPECT_TRUE(test, may(w, 0x1234, 0, 1, KFI_REMOTE_READ));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&a->fid));
@@ -172,7 +178,8 @@ static void bad_registrations(struct kunit *test)
 }
 
 /* Read @len bytes at @at through the region and compare with the flat copy. */
-static void compare_range(struct kfi_world *w, u64 key, const char *flat, size_t at, size_t len, char *out)
+static void compare_range(struct kfi_world *w, u64 key, const char *flat, size_t at, size_t len,
+			  char *out)
 {
 	struct iov_iter iter;
 	struct kfi_mr *mr = kfi_mr_get(&w->ep, key, at, len, KFI_REMOTE_READ, &iter);
@@ -184,7 +191,8 @@ static void compare_range(struct kfi_world *w, u64 key, const char *flat, size_t
 	kfi_mr_put(mr);
 }
 
-static void check_ranges(struct kfi_world *w, struct kfid_mr *mr, const char *flat, size_t size, char *out)
+static void check_ranges(struct kfi_world *w, struct kfid_mr *mr, const char *flat, size_t size,
+			 char *out)
 {
 	int i;
 
@@ -225,7 +233,8 @@ static void iterator_position(struct kunit *test)
 			if (shapes[s][i])
 				n = i + 1;
 		}
-		KUNIT_ASSERT_EQ(test, 0, kfi_mr_regv(&w->domain.fid, iov, n, RW, 0, s, 0, &mr, NULL));
+		KUNIT_ASSERT_EQ(test, 0,
+				kfi_mr_regv(&w->domain.fid, iov, n, RW, 0, s, 0, &mr, NULL));
 		check_ranges(w, mr, flat, size, out);
 		KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
 	}
@@ -247,7 +256,9 @@ static void pages_and_scatterlists(struct kunit *test)
 	get_random_bytes(flat, 4 * PAGE_SIZE);
 	sg_init_table(sgl, 4);
 	for (i = 0; i < 4; i++) {
-		bv[i] = (struct bio_vec) { .bv_page = virt_to_page(flat + i * PAGE_SIZE), .bv_len = PAGE_SIZE };
+		bv[i] = (struct bio_vec) {
+			.bv_page = virt_to_page(flat + i * PAGE_SIZE), .bv_len = PAGE_SIZE,
+		};
 		sg_set_page(&sgl[i], bv[i].bv_page, PAGE_SIZE, 0);
 		sg_dma_len(&sgl[i]) = PAGE_SIZE;
 	}
@@ -259,14 +270,17 @@ static void pages_and_scatterlists(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
 	if (IS_ENABLED(CONFIG_NEED_SG_DMA_LENGTH)) {
 		sg_dma_len(&sgl[0]) = 2 * PAGE_SIZE + 100;
-		KUNIT_ASSERT_EQ(test, 0, kfi_mr_regsgl(&w->domain.fid, sgl, 1, RW, 0, 1, 0, &mr, NULL));
+		KUNIT_ASSERT_EQ(test, 0,
+				kfi_mr_regsgl(&w->domain.fid, sgl, 1, RW, 0, 1, 0, &mr, NULL));
 		KUNIT_EXPECT_FALSE(test, may(w, 1, 2 * PAGE_SIZE + 100, 1, KFI_REMOTE_READ));
 		check_ranges(w, mr, flat, 2 * PAGE_SIZE + 100, out);
 		KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
 		sg_dma_len(&sgl[0]) = 5 * PAGE_SIZE;	/* longer than its pages */
-		KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_regsgl(&w->domain.fid, sgl, 1, RW, 0, 1, 0, &mr, NULL));
+		KUNIT_EXPECT_EQ(test, -EINVAL,
+				kfi_mr_regsgl(&w->domain.fid, sgl, 1, RW, 0, 1, 0, &mr, NULL));
 	}
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_regsgl(&w->domain.fid, sgl, 5, RW, 0, 1, 0, &mr, NULL));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			kfi_mr_regsgl(&w->domain.fid, sgl, 5, RW, 0, 1, 0, &mr, NULL));
 	free_pages((unsigned long)flat, 2);
 	kfi_world_close(w);
 }
@@ -313,11 +327,13 @@ static void enable_after_bind(struct kunit *test)
 static void refreshed_parts(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
-	struct kvec iov[2] = { { mem, 16 }, { mem + 32, 16 } }, part[2] = { { mem + 4, 12 }, { mem + 32, 1 } };
+	struct kvec iov[2] = { { mem, 16 }, { mem + 32, 16 } },
+		    part[2] = { { mem + 4, 12 }, { mem + 32, 1 } };
 	struct bio_vec page = { .bv_page = ZERO_PAGE(0), .bv_len = 1 };
 	struct kfid_mr *mr;
 
-	KUNIT_ASSERT_EQ(test, 0, kfi_mr_regv(&w->domain.fid, iov, 2, RW, 0, KFI_KEY_NOTAVAIL, 0, &mr, NULL));
+	KUNIT_ASSERT_EQ(test, 0,
+			kfi_mr_regv(&w->domain.fid, iov, 2, RW, 0, KFI_KEY_NOTAVAIL, 0, &mr, NULL));
 	KUNIT_EXPECT_EQ(test, 0, kfi_mr_refresh(mr, part, 2, 0));
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_refresh(mr, part, 0, 0));
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_refresh(mr, NULL, 1, 0));
@@ -327,7 +343,9 @@ static void refreshed_parts(struct kunit *test)
 	part[1] = (struct kvec){ mem + 16, 1 };		/* between the two */
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_refresh(mr, part, 2, 0));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
-	KUNIT_ASSERT_EQ(test, 0, kfi_mr_regbv(&w->domain.fid, &page, 1, RW, 0, KFI_KEY_NOTAVAIL, 0, &mr, NULL));
+	KUNIT_ASSERT_EQ(test, 0,
+			kfi_mr_regbv(&w->domain.fid, &page, 1, RW, 0, KFI_KEY_NOTAVAIL, 0, &mr,
+				     NULL));
 	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_mr_refresh(mr, part, 1, 0));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
 	kfi_world_close(w);
@@ -342,7 +360,8 @@ static void counter_counts_remote_writes(struct kunit *test)
 	struct iov_iter iter;
 
 	KUNIT_ASSERT_EQ(test, 0, kfi_cntr_open(&w->domain.fid, NULL, &cntr, NULL));
-	KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&w->domain.fid, mem, 64, RW, 0, 1, KFI_RMA_EVENT, &mr, NULL));
+	KUNIT_ASSERT_EQ(test, 0,
+			kfi_mr_reg(&w->domain.fid, mem, 64, RW, 0, 1, KFI_RMA_EVENT, &mr, NULL));
 	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_mr_bind(mr, &cntr->fid, 0));
 	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_mr_enable(mr));
 	KUNIT_EXPECT_EQ(test, 0, kfi_mr_bind(mr, &cntr->fid, KFI_REMOTE_WRITE));
@@ -378,7 +397,8 @@ static void raw_keys(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0x01, raw[7]);
 	base = 0;
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_map_raw(&w->domain.fid, 0x77, raw, 7, &base, 0));
-	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_mr_map_raw(&w->domain.fid, 0x77, raw, 8, &base, 1));
+	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS,
+			kfi_mr_map_raw(&w->domain.fid, 0x77, raw, 8, &base, 1));
 	KUNIT_EXPECT_EQ(test, 0, kfi_mr_map_raw(&w->domain.fid, 0x77, raw, 8, &base, 0));
 	KUNIT_EXPECT_EQ(test, kfi_mr_key(mr), base);
 	KUNIT_EXPECT_EQ(test, 0, kfi_mr_unmap_key(&w->domain.fid, base));
@@ -405,7 +425,9 @@ static void single_use(struct kunit *test)
 	struct kfid_mr *mr;
 	struct kfi_mr *held;
 
-	KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&w->domain.fid, mem, 64, RW, 0, 1, KFI_MR_SINGLE_USE, &mr, NULL));
+	KUNIT_ASSERT_EQ(test, 0,
+			kfi_mr_reg(&w->domain.fid, mem, 64, RW, 0, 1, KFI_MR_SINGLE_USE, &mr,
+				   NULL));
 	held = kfi_mr_get(&w->ep, 1, 0, 8, KFI_REMOTE_WRITE, &iter);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(held));
 	KUNIT_EXPECT_EQ(test, 0, kfi_remote_rma(&w->ep, held, 1, KFI_REMOTE_WRITE, 8, 0, 0));
@@ -426,7 +448,9 @@ static void spent_before_told(struct kunit *test)
 	struct kfid_mr *mr;
 	struct kfi_mr *held;
 
-	KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&w->domain.fid, mem, 64, RW, 0, 1, KFI_MR_SINGLE_USE, &mr, NULL));
+	KUNIT_ASSERT_EQ(test, 0,
+			kfi_mr_reg(&w->domain.fid, mem, 64, RW, 0, 1, KFI_MR_SINGLE_USE, &mr,
+				   NULL));
 	held = kfi_mr_get(&w->ep, 1, 0, 8, KFI_REMOTE_WRITE, &iter);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(held));
 	kfi_mr_spend(held, 2);

@@ -72,7 +72,8 @@ static void messages_are_packed(struct kunit *test)
 	for (i = 0; i < 3; i++) {
 		KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx, 30, false));
 		KUNIT_EXPECT_PTR_EQ(test, (void *)area + 30 * i, rx.buf);
-		KUNIT_EXPECT_EQ(test, (size_t)30, copy_to_iter("abcdefghijklmnopqrstuvwxyz1234", 30, &rx.iter));
+		KUNIT_EXPECT_EQ(test, (size_t)30,
+				copy_to_iter("abcdefghijklmnopqrstuvwxyz1234", 30, &rx.iter));
 		kfi_rx_complete(&rx, 0);
 		expect(w, CTX(1), i == 2 ? LAST : PART, 30, area + 30 * i, 0);
 	}
@@ -85,7 +86,8 @@ static void messages_are_packed(struct kunit *test)
 /* The flag is on the completion that is written last, whichever message that is of. */
 static void any_order_of_completion(struct kunit *test)
 {
-	static const u8 orders[][3] = { {0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0} };
+	static const u8 orders[][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
+					{ 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
 	struct kfi_world *w = world(test, 11, 0);
 	struct kfi_rx rx[3];
 	int o, i;
@@ -93,7 +95,8 @@ static void any_order_of_completion(struct kunit *test)
 	for (o = 0; o < ARRAY_SIZE(orders); o++) {
 		KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 40, CTX(o)));
 		for (i = 0; i < 3; i++)
-			KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx[i], 10, false));
+			KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED,
+					(int)arrive(w, &rx[i], 10, false));
 		for (i = 0; i < 3; i++) {
 			kfi_rx_complete(&rx[orders[o][i]], 0);
 			expect(w, CTX(o), i == 2 ? LAST : PART, 10, area + 10 * orders[o][i], 0);
@@ -299,7 +302,8 @@ static void tug(void *arg, unsigned int id, struct rnd_state *rnd)
 			atomic_set(&g->cancelled, i);
 			continue;
 		}
-		matched = !kfi_post_multi(g->w, area, 100, CTX(i)) && arrive(g->w, &rx, 10, false) == KFI_RX_MATCHED;
+		matched = !kfi_post_multi(g->w, area, 100, CTX(i)) &&
+			  arrive(g->w, &rx, 10, false) == KFI_RX_MATCHED;
 		atomic_set(&g->arrived, i);
 		crew_dawdle(rnd);
 		if (matched)
@@ -369,7 +373,9 @@ static void page_vectors(struct kunit *test)
 	struct kfi_rx rx;
 
 	KUNIT_ASSERT_TRUE(test, page[0] && page[1] && op);
-	op->iov.bvec[0] = (struct bio_vec) { .bv_page = page[0], .bv_offset = PAGE_SIZE - 100, .bv_len = 100 };
+	op->iov.bvec[0] = (struct bio_vec) {
+		.bv_page = page[0], .bv_offset = PAGE_SIZE - 100, .bv_len = 100,
+	};
 	op->iov.bvec[1] = (struct bio_vec) { .bv_page = page[1], .bv_offset = 0, .bv_len = 100 };
 	iov_iter_bvec(&op->iter, ITER_DEST, op->iov.bvec, 2, 200);
 	KUNIT_ASSERT_EQ(test, 0, kfi_world_post(w, op));

@@ -35,8 +35,8 @@ static u64 br_link_is_up(struct ntb_dev *ntb, enum ntb_speed *speed, enum ntb_wi
 	return 1;
 }
 
-static int br_mw_get_align(struct ntb_dev *ntb, int pidx, int widx, resource_size_t *addr_align, resource_size_t *size_align,
-			   resource_size_t *size_max)
+static int br_mw_get_align(struct ntb_dev *ntb, int pidx, int widx, resource_size_t *addr_align,
+			   resource_size_t *size_align, resource_size_t *size_max)
 {
 	struct bridge *br = bridge_of(ntb);
 
@@ -46,7 +46,8 @@ static int br_mw_get_align(struct ntb_dev *ntb, int pidx, int widx, resource_siz
 	return 0;
 }
 
-static int br_mw_set_trans(struct ntb_dev *ntb, int pidx, int widx, dma_addr_t addr, resource_size_t size)
+static int br_mw_set_trans(struct ntb_dev *ntb, int pidx, int widx, dma_addr_t addr,
+			   resource_size_t size)
 {
 	struct bridge *br = bridge_of(ntb);
 
@@ -79,7 +80,8 @@ static int bridge_init(struct kunit *test)
 
 /* ---- interrupt messages ---- */
 
-static int open_msi(struct kunit *test, u64 addr, resource_size_t addr_align, resource_size_t size_align)
+static int open_msi(struct kunit *test, u64 addr, resource_size_t addr_align,
+		    resource_size_t size_align)
 {
 	struct bridge *br = test->priv;
 	struct nt_msi msi = { .window = 1 };

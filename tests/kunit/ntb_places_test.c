@@ -65,7 +65,8 @@ static void show(struct kunit *test, bool flat)
 	ctl->flat = cpu_to_le64(ntw_word(link_of(test)->mine + !flat, 1));
 }
 
-static int places(struct kunit *test, const struct kvec *vec, unsigned int n, size_t len, bool flat, struct nt_place *place)
+static int places(struct kunit *test, const struct kvec *vec, unsigned int n, size_t len, bool flat,
+		  struct nt_place *place)
 {
 	struct iov_iter it;
 	size_t all = 0;
@@ -221,13 +222,16 @@ static void registered_alone(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, nt_link_bares(link_of(test)));
 }
 
-static void expect_fits(struct kunit *test, struct page *page, size_t off, size_t len, const char *where)
+static void expect_fits(struct kunit *test, struct page *page, size_t off, size_t len,
+			const char *where)
 {
 	struct nt_piece piece = { .page = page, .off = off, .len = len };
 	int at;
 
 	for (at = 0; at < 4; at++)
-		KUNIT_EXPECT_EQ_MSG(test, where[at] == 'y', nt_map_fits(&piece, !(at & 1), !(at & 2)), "%zu bytes at %zu, %d", len, off, at);
+		KUNIT_EXPECT_EQ_MSG(test, where[at] == 'y',
+				    nt_map_fits(&piece, !(at & 1), !(at & 2)),
+				    "%zu bytes at %zu, %d", len, off, at);
 }
 
 /*

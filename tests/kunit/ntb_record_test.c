@@ -101,7 +101,8 @@ static void record_data(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, piece.pos, 0xfffffff0U);
 	KUNIT_EXPECT_EQ(test, piece.limit, 0x10U);
 	KUNIT_EXPECT_EQ(test, piece.len, 100U);
-	KUNIT_EXPECT_EQ(test, ntw_decode_data(&rec, &body, NULL, sizeof(body) - 1, &piece), -EPROTO);
+	KUNIT_EXPECT_EQ(test, ntw_decode_data(&rec, &body, NULL, sizeof(body) - 1, &piece),
+			-EPROTO);
 	rec.bits = cpu_to_le16(0x8000);
 	KUNIT_EXPECT_EQ(test, ntw_decode_data(&rec, &body, NULL, sizeof(body), &piece), -EPROTO);
 	ntw_encode_data(0, 0, 0, &rec, &body);

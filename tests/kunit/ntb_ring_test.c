@@ -129,8 +129,13 @@ static int post(struct end *end, u32 seq, size_t len, u8 flags, bool more)
 	int ret;
 
 	*rec = (struct nt_rec) {
-		.sent = rec_sent, .heard = rec_heard, .head_len = sizeof(struct ntw_rec), .flags = flags, .len = len,
-		.rec = { .type = NTW_FIRST, .conn = cpu_to_le32(seq) }, .place = (struct nt_place *)end,
+		.sent = rec_sent,
+		.heard = rec_heard,
+		.head_len = sizeof(struct ntw_rec),
+		.flags = flags,
+		.len = len,
+		.rec = { .type = NTW_FIRST, .conn = cpu_to_le32(seq) },
+		.place = (struct nt_place *)end,
 	};
 	memset(end->buf[i], fill(seq), len);
 	end->vec[i] = (struct kvec) { .iov_base = end->buf[i], .iov_len = len };
@@ -174,7 +179,9 @@ static int ring_init(struct kunit *test)
 		end->mem = kvzalloc(INBOUND, GFP_KERNEL);
 		init_waitqueue_head(&end->wait);
 		KUNIT_ASSERT_NOT_NULL(test, end->mem);
-		KUNIT_ASSERT_EQ(test, 0, nt_ring_init(&end->ring, &ops, NUMA_NO_NODE, false, system_unbound_wq));
+		KUNIT_ASSERT_EQ(test, 0,
+				nt_ring_init(&end->ring, &ops, NUMA_NO_NODE, false,
+					     system_unbound_wq));
 		KUNIT_ASSERT_EQ(test, 0, nt_ring_shadow(&end->ring, RING_LEN));
 		end->ring.crc = true;
 	}
@@ -272,14 +279,20 @@ static void load_heard(struct nt_rec *rec, int err)
 	complete(&container_of(rec, struct load, rec)->heard);
 }
 
-static void load_post(struct kunit *test, struct end *end, struct load *load, u32 seq, void *from, bool more)
+static void load_post(struct kunit *test, struct end *end, struct load *load, u32 seq, void *from,
+		      bool more)
 {
 	init_completion(&load->heard);
 	load->place = (struct nt_place) { .at = NTW_RING_AT + RING_LEN, .len = LOAD };
 	load->vec = (struct kvec) { from, LOAD };
 	load->rec = (struct nt_rec) {
-		.heard = load_heard, .head_len = sizeof(struct ntw_rec), .flags = more ? 0 : NT_REC_ACK, .len = LOAD,
-		.place = &load->place, .count = 1, .rec = { .type = NTW_FIRST, .conn = cpu_to_le32(seq) },
+		.heard = load_heard,
+		.head_len = sizeof(struct ntw_rec),
+		.flags = more ? 0 : NT_REC_ACK,
+		.len = LOAD,
+		.place = &load->place,
+		.count = 1,
+		.rec = { .type = NTW_FIRST, .conn = cpu_to_le32(seq) },
 	};
 	iov_iter_kvec(&load->rec.iter, ITER_SOURCE, &load->vec, 1, LOAD);
 	KUNIT_EXPECT_EQ(test, 0, nt_ring_post(&end->ring, &load->rec, more));
@@ -367,7 +380,10 @@ static void two_threads(struct kunit *test)
 	for (i = 0; i < 2; i++) {
 		struct end *end = &pair->end[i];
 
-		KUNIT_EXPECT_GT(test, wait_event_timeout(end->wait, READ_ONCE(end->got) == MANY, 2 * PATIENCE), 0L);
+		KUNIT_EXPECT_GT(test,
+				wait_event_timeout(end->wait, READ_ONCE(end->got) == MANY,
+						   2 * PATIENCE),
+				0L);
 	}
 	for (i = 0; i < 2; i++) {
 		kthread_stop(task[i]);
@@ -406,8 +422,11 @@ static void no_signals(struct kunit *test)
 		nt_ring_kick(&a->ring);
 		for (i = 0; i < LINES / 2; i++)
 			KUNIT_EXPECT_EQ(test, 0, post(a, seq++, 32, NT_REC_ACK, false));
-		KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == seq, PATIENCE), 0L);
-		KUNIT_ASSERT_GT(test, wait_event_timeout(a->wait, !READ_ONCE(a->used), PATIENCE), 0L);
+		KUNIT_EXPECT_GT(test,
+				wait_event_timeout(b->wait, READ_ONCE(b->got) == seq, PATIENCE),
+				0L);
+		KUNIT_ASSERT_GT(test, wait_event_timeout(a->wait, !READ_ONCE(a->used), PATIENCE),
+				0L);
 	} while (!READ_ONCE(a->ring.stats.signals_saved) && ++round < 1000);
 	KUNIT_EXPECT_GT(test, a->ring.stats.signals_saved, 0ULL);
 	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
@@ -533,9 +552,15 @@ static void placed_heard(struct nt_rec *rec, int err)
 static int post_placed(struct end *end, struct placed *p, void *from, size_t len)
 {
 	*p = (struct placed) {
-		.place = { .at = PLACED_AT, .len = len }, .vec = { from, len },
-		.rec = { .heard = placed_heard, .head_len = sizeof(struct ntw_rec), .flags = NT_REC_ACK, .rec.type = NTW_FIRST, .len = len,
-			 .count = 1, .place = &p->place },
+		.place = { .at = PLACED_AT, .len = len },
+		.vec = { from, len },
+		.rec = { .heard = placed_heard,
+			 .head_len = sizeof(struct ntw_rec),
+			 .flags = NT_REC_ACK,
+			 .rec.type = NTW_FIRST,
+			 .len = len,
+			 .count = 1,
+			 .place = &p->place },
 	};
 	init_completion(&p->heard);
 	iov_iter_kvec(&p->rec.iter, ITER_SOURCE, &p->vec, 1, len);
@@ -611,7 +636,8 @@ static void torn_at(struct kunit *test, size_t at)
 	b->mem[NTW_RING_AT + (from + at) % RING_LEN] ^= 4;
 	tasklet_enable(&b->ring.tasklet);
 	nt_ring_look(&b->ring);
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->faults) != faults, PATIENCE), 0L);
+	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->faults) != faults, PATIENCE),
+			0L);
 	KUNIT_EXPECT_EQ(test, got, b->got);
 	KUNIT_EXPECT_EQ(test, 0U, b->wrong);
 	end_off(a);
@@ -670,8 +696,8 @@ static dma_cookie_t chan_submit(struct dma_async_tx_descriptor *tx)
 	return ++c->head;
 }
 
-static struct dma_async_tx_descriptor *chan_prep(struct dma_chan *chan, dma_addr_t to, dma_addr_t from,
-						 size_t len, unsigned long flags)
+static struct dma_async_tx_descriptor *chan_prep(struct dma_chan *chan, dma_addr_t to,
+						 dma_addr_t from, size_t len, unsigned long flags)
 {
 	struct chan *c = chan_of(chan);
 	struct dma_async_tx_descriptor *tx = &c->tx[c->head % CHAN_RING];
@@ -721,13 +747,15 @@ static void chan_issue(struct dma_chan *chan)
 	u32 end;
 
 	while (c->ran != c->head) {
-		for (end = c->ran; end != c->head && !(c->tx[end % CHAN_RING].flags & DMA_PREP_FENCE); end++)
+		for (end = c->ran;
+		     end != c->head && !(c->tx[end % CHAN_RING].flags & DMA_PREP_FENCE); end++)
 			;
 		chan_run(c, end + (end != c->head));
 	}
 }
 
-static enum dma_status chan_status(struct dma_chan *chan, dma_cookie_t cookie, struct dma_tx_state *state)
+static enum dma_status chan_status(struct dma_chan *chan, dma_cookie_t cookie,
+				   struct dma_tx_state *state)
 {
 	return DMA_COMPLETE;
 }
@@ -779,7 +807,9 @@ static void fences(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, c);
 	chan_begin(test, c, a);
 	for (i = 0; i < 40; i++)
-		KUNIT_EXPECT_EQ(test, 0, post(a, i, i % 2 ? 1900 : 40, i % 8 == 7 ? NT_REC_ACK : 0, i % 4 != 3));
+		KUNIT_EXPECT_EQ(test, 0,
+				post(a, i, i % 2 ? 1900 : 40, i % 8 == 7 ? NT_REC_ACK : 0,
+				     i % 4 != 3));
 	KUNIT_EXPECT_GT(test, wait_event_timeout(a->wait, READ_ONCE(a->heard) == 40, PATIENCE), 0L);
 	KUNIT_EXPECT_EQ(test, 40U, b->got);
 	KUNIT_EXPECT_GT(test, c->ran, 20U);
@@ -883,7 +913,9 @@ static void refused(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0];
 	struct nt_place place = { .at = NTW_RING_AT + RING_LEN - 1, .len = 8 };
-	struct nt_rec rec = { .head_len = 16, .rec.type = NTW_FIRST, .place = &place, .count = 1, .len = 8 };
+	struct nt_rec rec = {
+		.head_len = 16, .rec.type = NTW_FIRST, .place = &place, .count = 1, .len = 8
+	};
 
 	/* not in the arena */
 	KUNIT_EXPECT_EQ(test, -EINVAL, nt_ring_post(&a->ring, &rec, false));

@@ -12,8 +12,14 @@
 static struct ntw_hand full_hand(void)
 {
 	return (struct ntw_hand) {
-		.version = NTW_VERSION, .state = NTW_OPEN, .ring_shift = 18, .bell = 48, .bells = 16, .mine = 0x12345678,
-		.yours = 0x9abcdef0, .size_kib = 4096,
+		.version = NTW_VERSION,
+		.state = NTW_OPEN,
+		.ring_shift = 18,
+		.bell = 48,
+		.bells = 16,
+		.mine = 0x12345678,
+		.yours = 0x9abcdef0,
+		.size_kib = 4096,
 	};
 }
 
@@ -79,9 +85,17 @@ static void absurd_scratchpads(struct kunit *test)
 static struct ntw_greeting full_greeting(void)
 {
 	return (struct ntw_greeting) {
-		.version = NTW_VERSION, .mine = 1, .yours = 2, .ring = RING, .size = 1 << 20, .reach = 1 << 19,
-		.heartbeat = 100, .features = NTW_FEATS,
-		.flat_shift = 40, .flat_window = 3, .flat_at = (1ULL << 40) - 8,
+		.version = NTW_VERSION,
+		.mine = 1,
+		.yours = 2,
+		.ring = RING,
+		.size = 1 << 20,
+		.reach = 1 << 19,
+		.heartbeat = 100,
+		.features = NTW_FEATS,
+		.flat_shift = 40,
+		.flat_window = 3,
+		.flat_at = (1ULL << 40) - 8,
 	};
 }
 
@@ -160,14 +174,18 @@ static void words(struct kunit *test)
 
 static int try_rec(u8 type, u32 len, u32 at, u32 avail)
 {
-	struct ntw_rec rec = { .type = type, .len = cpu_to_le32(len), .check = cpu_to_le32(at ^ ME) };
+	struct ntw_rec rec = {
+		.type = type, .len = cpu_to_le32(len), .check = cpu_to_le32(at ^ ME),
+	};
 
 	return ntw_decode_rec(&rec, at, avail, RING, ME);
 }
 
 static void record_heads(struct kunit *test)
 {
-	struct ntw_rec rec = { .type = NTW_FIRST, .len = cpu_to_le32(16), .check = cpu_to_le32(ME) };
+	struct ntw_rec rec = {
+		.type = NTW_FIRST, .len = cpu_to_le32(16), .check = cpu_to_le32(ME),
+	};
 
 	KUNIT_EXPECT_EQ(test, 16, try_rec(NTW_FIRST, 16, 0, 16));
 	KUNIT_EXPECT_EQ(test, 32, try_rec(255, 17, RING - 32, 4096));

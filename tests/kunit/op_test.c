@@ -245,7 +245,8 @@ static void op_freed_first(struct kunit *test)
 	o.fid = fake_rdm(o.w, o.info, o.cq);
 	o.ep = kfi_to_ep(o.fid);
 	for (i = 0; i < 500; i++) {
-		KUNIT_ASSERT_TRUE(test, fake_soon(!IS_ERR(op = kfi_op_get(o.ep, &o.ep->tx, o.ep->tx_cq, 0))));
+		KUNIT_ASSERT_TRUE(test,
+				  fake_soon(!IS_ERR(op = kfi_op_get(o.ep, &o.ep->tx, o.ep->tx_cq, 0))));
 		kfi_tx_complete(op, 0);
 		KUNIT_ASSERT_TRUE(test, fake_soon(atomic_read(&t.seen) == i + 1));
 	}

@@ -145,7 +145,10 @@ static void pm_ref(struct pm_link *kl, const struct kfi_unit *unit, struct iov_i
 	if (!ref)
 		return;
 	*ref = (struct pm_ref) {
-		.iter = iter, .len = len, .end = kl->link.posted + unit->done + len, .sum = pm_sum(iter, len),
+		.iter = iter,
+		.len = len,
+		.end = kl->link.posted + unit->done + len,
+		.sum = pm_sum(iter, len),
 	};
 	list_add_tail(&ref->entry, &kl->refs);
 	atomic_inc(&pm.refs);
@@ -215,7 +218,8 @@ static int pm_to_places(struct pm_side *to, struct kfi_unit *unit, u32 most)
 			atomic_inc(&pm.strays);
 			return -EIO;
 		}
-		n = min_t(u64, min_t(u32, most, sizeof(buf)), min(unit->left, skip + place->len - at));
+		n = min_t(u64, min_t(u32, most, sizeof(buf)),
+			  min(unit->left, skip + place->len - at));
 		kfi_copy_from(buf, unit->payload, n);
 		iter = ex->iter;
 		iter.data_source = ITER_DEST;
@@ -333,7 +337,9 @@ static int pm_expose(struct kfi_link *link, struct kfi_exposed *x, const struct 
 	spin_unlock(&kl->wire->lock);
 	x->priv[0] = ex;
 	for (i = 0; i < n; i++) {
-		place[i] = (struct kfi_place) { .at = at, .key = key, .len = i + 1 < n ? len / n : len - at };
+		place[i] = (struct kfi_place) {
+			.at = at, .key = key, .len = i + 1 < n ? len / n : len - at,
+		};
 		at += place[i].len;
 	}
 	return n;

@@ -28,7 +28,8 @@ static void expect_none(struct kfi_world *w)
 	KUNIT_EXPECT_FALSE(w->test, kfi_world_entry(w, &wc));
 }
 
-static void arrive(struct kfi_world *w, struct kfi_rx *rx, u64 tag, size_t len, enum kfi_rx_verdict want)
+static void arrive(struct kfi_world *w, struct kfi_rx *rx, u64 tag, size_t len,
+		   enum kfi_rx_verdict want)
 {
 	*rx = (struct kfi_rx) { .flags = KFI_TAGGED, .tag = tag, .len = len, .src = KFI_ADDR_NOTAVAIL };
 	KUNIT_ASSERT_EQ(w->test, (int)want, (int)kfi_rx_arrive(&w->ep, rx, true));
@@ -55,7 +56,8 @@ static int peek(struct kfi_world *w, u64 flags, u64 tag, u64 ignore, void *conte
 static void a_miss_says_enomsg(struct kunit *test)
 {
 	static const u64 flags[] = {
-		KFI_PEEK, KFI_PEEK | KFI_CLAIM, KFI_PEEK | KFI_DISCARD, KFI_CLAIM, KFI_CLAIM | KFI_DISCARD,
+		KFI_PEEK,  KFI_PEEK | KFI_CLAIM,    KFI_PEEK | KFI_DISCARD,
+		KFI_CLAIM, KFI_CLAIM | KFI_DISCARD,
 	};
 	struct kfi_world *w = kfi_world_open(test, NULL);
 	struct kfi_rx rx;

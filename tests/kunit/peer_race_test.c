@@ -42,7 +42,8 @@ static void race_reap(struct race *r)
 	int err;
 
 	while ((context = pw_entry(&r->pw, &err))) {
-		bit = (context >> PW_COUNT_BITS) * RACE_EACH + (context & GENMASK(PW_COUNT_BITS - 1, 0)) - 1;
+		bit = (context >> PW_COUNT_BITS) * RACE_EACH +
+		      (context & GENMASK(PW_COUNT_BITS - 1, 0)) - 1;
 		if (bit >= RACE_POSTERS * RACE_EACH || test_and_set_bit(bit, r->seen))
 			atomic_inc(&r->twice);
 		if (!err)
@@ -132,7 +133,8 @@ static void race_call(struct race *r, struct rnd_state *rnd)
 
 static void race_hand(void *arg, unsigned int id, struct rnd_state *rnd)
 {
-	static void (*const mischief[])(struct race *r, struct rnd_state *rnd) = { race_break, race_rename, race_call };
+	static void (*const mischief[])(struct race * r, struct rnd_state * rnd) = { race_break,
+					race_rename, race_call };
 	struct race *r = arg;
 
 	if (id < RACE_POSTERS) {
@@ -163,8 +165,11 @@ static void race_agree(struct kunit *test, struct race *r)
 	pw_settle(&r->pw);
 	for (i = 0; i < RACE_EPS; i++)
 		for (j = 0; j < RACE_EPS; j++)
-			KUNIT_EXPECT_EQ(test, 0, pw_send(r->pw.eps[i], r->h[j], j + 1, pw_context(RACE_POSTERS + i, j + 1)));
-	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&r->pw.ended) - before == RACE_EPS * RACE_EPS));
+			KUNIT_EXPECT_EQ(test, 0,
+					pw_send(r->pw.eps[i], r->h[j], j + 1,
+						pw_context(RACE_POSTERS + i, j + 1)));
+	KUNIT_EXPECT_TRUE(test,
+			  fake_soon(atomic_read(&r->pw.ended) - before == RACE_EPS * RACE_EPS));
 	while (pw_entry(&r->pw, &err))
 		err ? bad++ : good++;
 	KUNIT_EXPECT_EQ(test, RACE_EPS * RACE_EPS, good);
@@ -207,7 +212,8 @@ static void everything_ends_once(struct kunit *test)
 	race_agree(test, r);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&r->pw.wrong));
 	kunit_info(test, "%d arrived, %d not; %d broken, %d called\n", atomic_read(&r->good),
-		   atomic_read(&r->got) - atomic_read(&r->good), atomic_read(&r->broken), atomic_read(&r->called));
+		   atomic_read(&r->got) - atomic_read(&r->good), atomic_read(&r->broken),
+		   atomic_read(&r->called));
 	/* or nothing was tested */
 	KUNIT_EXPECT_GT(test, atomic_read(&r->good), RACE_EACH);
 	KUNIT_EXPECT_GT(test, atomic_read(&r->broken), 10);

@@ -344,7 +344,8 @@ static void calls_of_the_connected(struct kunit *test)
 		new = pw_called(old->pe, CALL(LARGER, m->smaller ? ME : LARGER + 1,
 					      m->same ? LIFE : LIFE + 1,
 					      .known = m->knows ? old->pc.stream : 1), &ret);
-		KUNIT_EXPECT_EQ_MSG(test, m->stands ? -EALREADY : 0, ret, "meeting %zd", m - meetings);
+		KUNIT_EXPECT_EQ_MSG(test, m->stands ? -EALREADY : 0, ret, "meeting %zd",
+				    m - meetings);
 		KUNIT_EXPECT_EQ(test, 0, old->err);	/* until the new one is there */
 		if (!ret) {
 			kfi_peer_publish(&new->pc);
@@ -427,7 +428,8 @@ static void contexts_have_lanes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, ret);
 	KUNIT_EXPECT_EQ(test, -3, in->pc.peer->lane);
 	KUNIT_EXPECT_EQ(test, 0, kfi_peer_rx_ctx(in->pc.peer));
-	in = pw_called(conn->pe, CALL(LARGER, ME, conn->pe->peers.incarnation, .src_ctx = U16_MAX), &ret);
+	in = pw_called(conn->pe, CALL(LARGER, ME, conn->pe->peers.incarnation, .src_ctx = U16_MAX),
+		       &ret);
 	KUNIT_EXPECT_EQ(test, -(int)U16_MAX, in->pc.peer->lane);
 	KUNIT_EXPECT_EQ(test, 4u, conn->pe->peers.nr);
 	KUNIT_EXPECT_EQ(test, BITS_PER_LONG == 64, conn->pe->peers.nlanes);

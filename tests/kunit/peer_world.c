@@ -122,7 +122,8 @@ static void pw_down(struct work_struct *work)
 
 /* ---- the handshake of live ones ---- */
 
-static struct pw_conn *pw_conn_new(struct pw_ep *pe, u64 to, struct kfi_peer *peer, struct pw_conn *far);
+static struct pw_conn *pw_conn_new(struct pw_ep *pe, u64 to, struct kfi_peer *peer,
+				   struct pw_conn *far);
 
 /* False: nobody is there, or he stops. */
 static bool pw_knock(struct pw_conn *conn)
@@ -211,7 +212,8 @@ static void pw_greet(struct work_struct *work)
  * One that its endpoint knows of: it calls @peer, or @far calls it. With a reference for the
  * caller. NULL: the endpoint stops, or there is no memory.
  */
-static struct pw_conn *pw_conn_new(struct pw_ep *pe, u64 to, struct kfi_peer *peer, struct pw_conn *far)
+static struct pw_conn *pw_conn_new(struct pw_ep *pe, u64 to, struct kfi_peer *peer,
+				   struct pw_conn *far)
 {
 	struct pw_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL);
 
@@ -313,7 +315,8 @@ static void pw_queue(struct kfi_peer_conn *pc, struct kfi_oper *op)
 
 unsigned int pw_shows;
 
-static void pw_show(const struct kfi_peers *peers, const void *name, const struct kfi_peer_conn *pc, struct kfi_peer_info *info)
+static void pw_show(const struct kfi_peers *peers, const void *name, const struct kfi_peer_conn *pc,
+		    struct kfi_peer_info *info)
 {
 	pw_shows++;
 	snprintf(info->addr, sizeof(info->addr), "%llu", *(const u64 *)name);
@@ -376,8 +379,9 @@ static void pw_ep_close(struct kfi_ep *ep)
 	struct kfi_peer *peer;
 
 	list_for_each_entry(peer, &peers->list, entry)
-		KUNIT_EXPECT_TRUE(pw_now->test, list_empty(&peer->pending) && !rcu_access_pointer(peer->conn) &&
-				  !peer->dialing && !atomic_read(&peer->users));
+		KUNIT_EXPECT_TRUE(pw_now->test,
+				  list_empty(&peer->pending) && !rcu_access_pointer(peer->conn) &&
+					  !peer->dialing && !atomic_read(&peer->users));
 	kfi_peers_free(peers);
 }
 
@@ -474,7 +478,12 @@ void pw_settle(struct pw *pw)
 int pw_send(struct pw_ep *pe, kfi_addr_t addr, u64 name, unsigned long context)
 {
 	struct kfi_msg msg = {
-		.type = KFI_KVEC, .msg_iov = &pw_vec, .iov_count = 1, .addr = addr, .context = (void *)context, .data = name,
+		.type = KFI_KVEC,
+		.msg_iov = &pw_vec,
+		.iov_count = 1,
+		.addr = addr,
+		.context = (void *)context,
+		.data = name,
 	};
 
 	return kfi_sendmsg(&pe->ep.fid, &msg, KFI_REMOTE_CQ_DATA);

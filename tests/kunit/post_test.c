@@ -54,7 +54,8 @@ static void post_refusals(struct kunit *test)
 	struct kvec iov[5] = {
 		{ buf, 10 }, { buf, 10 }, { buf, 10 }, { buf, 10 }, { buf, 10 },
 	};
-	struct kvec huge = { buf, 65537 }, over[2] = { { buf, SIZE_MAX }, { buf, 2 } }, small = { buf, 65 };
+	struct kvec huge = { buf, 65537 }, over[2] = { { buf, SIZE_MAX }, { buf, 2 } },
+		    small = { buf, 65 };
 	struct { struct kfi_msg msg; u64 flags; int ret; } c[] = {
 		{ { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 5 }, 0, -EINVAL },
 		{ { .type = KFI_KVEC, .iov_count = 1 }, 0, -EINVAL },
@@ -75,7 +76,8 @@ static void post_refusals(struct kunit *test)
 
 	post_open(test, &p);
 	for (i = 0; i < ARRAY_SIZE(c); i++) {
-		KUNIT_EXPECT_EQ_MSG(test, c[i].ret, kfi_sendmsg(p.ep, &c[i].msg, c[i].flags), "case %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, c[i].ret, kfi_sendmsg(p.ep, &c[i].msg, c[i].flags),
+				    "case %u", i);
 		expect_untouched(test, &p);
 	}
 	p.fake->refuse = -ENETDOWN;
@@ -103,7 +105,8 @@ static void post_recv_refusals(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ENOENT, kfi_cancel(&p.ep->fid, &cqe));
 	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_trecvmsg(p.ep, &tmsg, KFI_MULTI_RECV));
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_trecvmsg(p.ep, &tmsg, KFI_DISCARD));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_trecvmsg(p.ep, &tmsg, KFI_PEEK | KFI_CLAIM | KFI_DISCARD));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			kfi_trecvmsg(p.ep, &tmsg, KFI_PEEK | KFI_CLAIM | KFI_DISCARD));
 	expect_untouched(test, &p);
 	post_close(test, &p);
 }
@@ -130,7 +133,11 @@ static void post_rma(struct kunit *test)
 	struct kvec iov = { buf, 100 };
 	struct kfi_rma_iov rma[3] = { { 0, 60, 1 }, { 60, 40, 2 }, { 0, 0, 3 } };
 	struct kfi_msg_rma msg = {
-		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .rma_iov = rma, .rma_iov_count = 1,
+		.type = KFI_KVEC,
+		.msg_iov = &iov,
+		.iov_count = 1,
+		.rma_iov = rma,
+		.rma_iov_count = 1,
 	};
 	struct post_world p;
 
@@ -260,7 +267,9 @@ static void post_default_flags(struct kunit *test)
 
 	info->tx_attr->op_flags = KFI_COMPLETION | KFI_DELIVERY_COMPLETE;
 	KUNIT_ASSERT_EQ(test, 0, kfi_endpoint(&w->domain.fid, info, &p.ep, NULL));
-	KUNIT_ASSERT_EQ(test, 0, kfi_ep_bind(p.ep, &cq->fid, KFI_TRANSMIT | KFI_RECV | KFI_SELECTIVE_COMPLETION));
+	KUNIT_ASSERT_EQ(test, 0,
+			kfi_ep_bind(p.ep, &cq->fid,
+				    KFI_TRANSMIT | KFI_RECV | KFI_SELECTIVE_COMPLETION));
 	KUNIT_ASSERT_EQ(test, 0, kfi_ep_bind(p.ep, &w->av->fid, 0));
 	KUNIT_ASSERT_EQ(test, 0, kfi_enable(p.ep));
 	p.fake = to_fake(p.ep);
@@ -269,7 +278,8 @@ static void post_default_flags(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, KFI_COMPLETION | KFI_DELIVERY_COMPLETE, posted(&p)->flags);
 	KUNIT_EXPECT_EQ(test, 0, kfi_sendmsg(p.ep, &msg, 0));
 	KUNIT_EXPECT_EQ(test, KFI_NO_COMPLETION, posted(&p)->flags);
-	KUNIT_EXPECT_EQ(test, 0, kfi_sendmsg(p.ep, &msg, KFI_OPFLAGS_DEFAULT | KFI_TRANSMIT_COMPLETE));
+	KUNIT_EXPECT_EQ(test, 0,
+			kfi_sendmsg(p.ep, &msg, KFI_OPFLAGS_DEFAULT | KFI_TRANSMIT_COMPLETE));
 	KUNIT_EXPECT_EQ(test, KFI_COMPLETION | KFI_TRANSMIT_COMPLETE, posted(&p)->flags);
 	KUNIT_EXPECT_EQ(test, 0, kfi_inject(p.ep, NULL, 0, 0));
 	KUNIT_EXPECT_EQ(test, KFI_INJECT | KFI_NO_COMPLETION, posted(&p)->flags);

@@ -66,11 +66,13 @@ static void pm_slot_post(struct pm_slot *s)
 		rma.addr = 0;
 		rma.key = s->tag;
 		s->pending |= PM_RX;
-		KUNIT_ASSERT_EQ(pm.test, 0, (int)kfi_trecv(pm.ep[!s->from], pm_memory(s, true), s->len,
-							   NULL, KFI_ADDR_UNSPEC, s->tag, 0, &s->ctx[1]));
+		KUNIT_ASSERT_EQ(pm.test, 0,
+				(int)kfi_trecv(pm.ep[!s->from], pm_memory(s, true), s->len, NULL,
+					       KFI_ADDR_UNSPEC, s->tag, 0, &s->ctx[1]));
 	}
 	if (s->kind == PM_MSG)
-		ret = kfi_tsend(pm.ep[s->from], near.iov_base, s->len, NULL, msg.addr, s->tag, &s->ctx[0]);
+		ret = kfi_tsend(pm.ep[s->from], near.iov_base, s->len, NULL, msg.addr, s->tag,
+				&s->ctx[0]);
 	else if (pm_pulls(s))
 		ret = kfi_readmsg(pm.ep[s->from], &msg, KFI_OPFLAGS_DEFAULT | tagged);
 	else
@@ -207,7 +209,8 @@ static void writes_in_order(struct kunit *test)
 		for (i = 0; i < 8; i++)
 			pm_slots[i].len = 0;	/* nothing is left to pm_slot_ended() */
 		pm_wait(0);
-		KUNIT_EXPECT_NULL(test, memchr_inv(pm.area[1] + (PM_SLOTS - 1) * PM_MAX, 7, PM_MAX));
+		KUNIT_EXPECT_NULL(test,
+				  memchr_inv(pm.area[1] + (PM_SLOTS - 1) * PM_MAX, 7, PM_MAX));
 	}
 }
 

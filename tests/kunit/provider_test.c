@@ -65,7 +65,8 @@ static int fake_getinfo(struct kfi_query *q)
 	return fake->ret;
 }
 
-static int fake_resolve(struct kfi_domain *domain, const char *node, const char *service, void *addr)
+static int fake_resolve(struct kfi_domain *domain, const char *node, const char *service,
+			void *addr)
 {
 	return -EINVAL;
 }
@@ -341,13 +342,15 @@ static void test_bad_calls(struct kunit *test)
 {
 	struct kfi_info *info = poison;
 
-	KUNIT_EXPECT_EQ(test, kfi_getinfo_net(&init_net, kfi_version() + 1, NODE, NULL, 0, NULL, &info),
+	KUNIT_EXPECT_EQ(test,
+			kfi_getinfo_net(&init_net, kfi_version() + 1, NODE, NULL, 0, NULL, &info),
 			-ENOSYS);
 	KUNIT_EXPECT_NULL(test, info);
 	KUNIT_EXPECT_EQ(test, getinfo(NULL, KFI_INJECT, &info), -KFI_EBADFLAGS);
 	KUNIT_EXPECT_NULL(test, info);
 	info = poison;
-	KUNIT_EXPECT_EQ(test, kfi_getinfo_net(&init_net, 0, NULL, NULL, KFI_SOURCE, NULL, &info), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kfi_getinfo_net(&init_net, 0, NULL, NULL, KFI_SOURCE, NULL, &info),
+			-EINVAL);
 	KUNIT_EXPECT_NULL(test, info);
 	KUNIT_EXPECT_EQ(test, kfi_getinfo_net(&init_net, 0, NODE, NULL, 0, NULL, NULL), -EINVAL);
 	KUNIT_EXPECT_EQ(test, fake_a.asked, 0);
@@ -488,7 +491,8 @@ static void test_reuse(struct kunit *test)
 {
 	struct kfi_fabric_attr fab_hint = {};
 	struct kfi_domain_attr dom_hint = {};
-	struct kfi_info hints = { .fabric_attr = &fab_hint, .domain_attr = &dom_hint }, *info, *again;
+	struct kfi_info hints = { .fabric_attr = &fab_hint, .domain_attr = &dom_hint }, *info,
+			*again;
 	struct kfid_domain *domain;
 	struct kfid_fabric *fabric;
 
@@ -549,7 +553,8 @@ static void test_device_gone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake_a.domains, 2);	/* closed by their owner */
 	dom_hint.domain = domain[0];
 	expect_none(test, &hints, -ENODATA);
-	KUNIT_EXPECT_EQ(test, kfi_eq_read(eq, &event, &entry, sizeof(entry), 0), (ssize_t)sizeof(entry));
+	KUNIT_EXPECT_EQ(test, kfi_eq_read(eq, &event, &entry, sizeof(entry), 0),
+			(ssize_t)sizeof(entry));
 	KUNIT_EXPECT_EQ(test, event, KFI_SHUTDOWN);
 	KUNIT_EXPECT_PTR_EQ(test, entry.fid, &domain[0]->fid);
 

@@ -134,7 +134,8 @@ static void gadget_end(struct kunit *test, struct gadget *d)
 static void source_wanted(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
-	struct kfid_cq *direct = fake_cq(w, 8, KFI_CQ_DIRECT, NULL, NULL), *soft = fake_cq(w, 8, KFI_CQ_SOFTIRQ, NULL, NULL);
+	struct kfid_cq *direct = fake_cq(w, 8, KFI_CQ_DIRECT, NULL, NULL),
+		       *soft = fake_cq(w, 8, KFI_CQ_SOFTIRQ, NULL, NULL);
 	struct kfi_ep *ep = kunit_kzalloc(test, sizeof(*ep), GFP_KERNEL);
 	struct kfi_cntr cntr;
 
@@ -164,7 +165,8 @@ static void source_unattended(struct kunit *test)
 
 	for (i = 1; i <= 5; i++) {
 		KUNIT_ASSERT_TRUE(test, gadget_say(d));
-		KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&d->softirqs) == i && gadget_armed(d)));
+		KUNIT_EXPECT_TRUE(test,
+				  fake_soon(atomic_read(&d->softirqs) == i && gadget_armed(d)));
 	}
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&d->readers));
 	for (i = 1; i <= 5; i++)

@@ -96,8 +96,10 @@ static int tw_send(struct trigger_world *t, struct kfi_triggered_context *c, u64
 
 static int tw_recv(struct trigger_world *t, struct kfi_triggered_context *c)
 {
-	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = &tw_vec, .iov_count = 1, .addr = KFI_ADDR_UNSPEC,
-			       .context = c };
+	struct kfi_msg msg = {
+		.type = KFI_KVEC, .msg_iov = &tw_vec, .iov_count = 1, .addr = KFI_ADDR_UNSPEC,
+		.context = c,
+	};
 
 	return kfi_recvmsg(t->ep, &msg, KFI_TRIGGER);
 }
@@ -258,7 +260,8 @@ static void trigger_ends(struct kunit *test)
 		tw_open(test, &t);
 		for (i = 0; i < 3; i++) {
 			c[i] = tw_at(t.cntr, 1);
-			KUNIT_EXPECT_EQ(test, 0, i == 1 ? tw_recv(&t, &c[i]) : tw_send(&t, &c[i], 0));
+			KUNIT_EXPECT_EQ(test, 0,
+					i == 1 ? tw_recv(&t, &c[i]) : tw_send(&t, &c[i], 0));
 		}
 		KUNIT_EXPECT_EQ(test, -EBUSY, kfi_close(&t.cntr->fid));
 		if (kill) {
@@ -351,7 +354,8 @@ struct tw_work {
 	struct kfi_op_cntr		cntr;
 };
 
-static int tw_queue(struct trigger_world *t, struct tw_work *k, u64 threshold, struct kfid_cntr *ended, u64 flags)
+static int tw_queue(struct trigger_world *t, struct tw_work *k, u64 threshold,
+		    struct kfid_cntr *ended, u64 flags)
 {
 	k->msg = (struct kfi_op_msg) {
 		.ep = t->ep,
@@ -365,12 +369,15 @@ static int tw_queue(struct trigger_world *t, struct tw_work *k, u64 threshold, s
 	return kfi_control(&t->w->domain.fid.fid, KFI_QUEUE_WORK, &k->work);
 }
 
-static int tw_queue_cntr(struct trigger_world *t, struct tw_work *k, u64 threshold, struct kfid_cntr *target,
-			 enum kfi_op_type type, u64 value)
+static int tw_queue_cntr(struct trigger_world *t, struct tw_work *k, u64 threshold,
+			 struct kfid_cntr *target, enum kfi_op_type type, u64 value)
 {
 	k->cntr = (struct kfi_op_cntr) { .cntr = target, .value = value };
 	k->work = (struct kfi_deferred_work) {
-		.threshold = threshold, .triggering_cntr = t->cntr, .op_type = type, .op.cntr = &k->cntr,
+		.threshold = threshold,
+		.triggering_cntr = t->cntr,
+		.op_type = type,
+		.op.cntr = &k->cntr,
 	};
 	return kfi_control(&t->w->domain.fid.fid, KFI_QUEUE_WORK, &k->work);
 }
@@ -464,11 +471,18 @@ static int tw_queue_rma(struct trigger_world *t, enum kfi_op_type type, u64 flag
 {
 	struct kfi_rma_iov there = { .len = 16 };
 	struct kfi_op_rma rma = {
-		.ep = t->ep, .flags = flags,
-		.msg = { .type = KFI_KVEC, .msg_iov = &tw_vec, .iov_count = 1, .rma_iov = &there, .rma_iov_count = 1,
+		.ep = t->ep,
+		.flags = flags,
+		.msg = { .type = KFI_KVEC,
+			 .msg_iov = &tw_vec,
+			 .iov_count = 1,
+			 .rma_iov = &there,
+			 .rma_iov_count = 1,
 			 .context = t },
 	};
-	struct kfi_deferred_work work = { .threshold = 1, .triggering_cntr = t->cntr, .op_type = type, .op.rma = &rma };
+	struct kfi_deferred_work work = {
+		.threshold = 1, .triggering_cntr = t->cntr, .op_type = type, .op.rma = &rma
+	};
 
 	return kfi_control(&t->w->domain.fid.fid, KFI_QUEUE_WORK, &work);
 }
@@ -509,15 +523,24 @@ static int tw_queue_atomic(struct trigger_world *t, struct tw_atomic *k, int i, 
 	k->there = (struct kfi_rma_ioc) { .addr = 16, .count = 2, .key = 5 };
 	k->op = (struct kfi_op_compare_atomic) {
 		.ep = t->ep,
-		.msg = { .msg_iov = &k->v[0], .iov_count = 1, .rma_iov = &k->there, .rma_iov_count = 1,
-			 .datatype = KFI_UINT64, .op = i == 2 ? KFI_CSWAP : KFI_SUM, .context = k },
+		.msg = { .msg_iov = &k->v[0],
+			 .iov_count = 1,
+			 .rma_iov = &k->there,
+			 .rma_iov_count = 1,
+			 .datatype = KFI_UINT64,
+			 .op = i == 2 ? KFI_CSWAP : KFI_SUM,
+			 .context = k },
 		.fetch = { .msg_iov = &k->v[2], .iov_count = 1 },
 		.compare = { .msg_iov = &k->v[1], .iov_count = 1 },
 		.flags = flags,
 	};
 	base = (struct kfi_op_atomic) { .ep = k->op.ep, .msg = k->op.msg, .flags = flags };
-	fetch = (struct kfi_op_fetch_atomic) { .ep = k->op.ep, .msg = k->op.msg, .fetch = k->op.fetch, .flags = flags };
-	k->work = (struct kfi_deferred_work) { .threshold = 1, .triggering_cntr = t->cntr, .op_type = KFI_OP_ATOMIC + i };
+	fetch = (struct kfi_op_fetch_atomic) {
+		.ep = k->op.ep, .msg = k->op.msg, .fetch = k->op.fetch, .flags = flags
+	};
+	k->work = (struct kfi_deferred_work) {
+		.threshold = 1, .triggering_cntr = t->cntr, .op_type = KFI_OP_ATOMIC + i,
+	};
 	if (i == 0)
 		k->work.op.atomic = &base;
 	else if (i == 1)
@@ -559,7 +582,8 @@ static void work_atomics(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, i == 2 ? KFI_CSWAP : KFI_SUM, op->atomic->op);
 		KUNIT_EXPECT_EQ(test, 16, copy_from_iter(got, 16, &op->iter));
 		KUNIT_EXPECT_EQ(test, 11, got[1]);
-		KUNIT_EXPECT_EQ(test, i == 2 ? 16 : 0, copy_from_iter(got, 16, &op->atomic->compare));
+		KUNIT_EXPECT_EQ(test, i == 2 ? 16 : 0,
+				copy_from_iter(got, 16, &op->atomic->compare));
 		KUNIT_EXPECT_EQ(test, i == 2 ? 13 : 11, got[1]);
 		KUNIT_EXPECT_EQ(test, i ? 16 : 0, iov_iter_count(&op->atomic->result));
 		i++;
@@ -737,7 +761,8 @@ static void trigger_races_end(struct kunit *test)
 		tw_open(test, &t);
 		for (i = 0; i < TW_DEPTH; i++) {
 			c[i] = tw_at(t.cntr, i + 1);
-			KUNIT_EXPECT_EQ(test, 0, i % 2 ? tw_recv(&t, &c[i]) : tw_send(&t, &c[i], 0));
+			KUNIT_EXPECT_EQ(test, 0,
+					i % 2 ? tw_recv(&t, &c[i]) : tw_send(&t, &c[i], 0));
 		}
 		kfi_cntr_add(t.cntr, TW_DEPTH / 2);
 		if (round % 3)

@@ -160,8 +160,8 @@ static void check_bytes(struct side *side, u64 seq, const u8 *bytes, u32 len)
 	for (i = 0; i < len && bytes[i] == byte_of(seq, i); i++)
 		;
 	if (i < len)
-		say_wrong("%d: record %llu of %u bytes: byte %u is %02x, not %02x\n", (int)(side - sides), seq, len, i, bytes[i],
-			  byte_of(seq, i));
+		say_wrong("%d: record %llu of %u bytes: byte %u is %02x, not %02x\n",
+			  (int)(side - sides), seq, len, i, bytes[i], byte_of(seq, i));
 }
 
 void nt_rx_burst_begin(struct nt_link *link)
@@ -195,7 +195,8 @@ void nt_rx_record(struct nt_link *link, const struct ntw_rec *rec, const void *b
 		say_wrong("record while down\n");
 	if (seq != side->got && !(errors_ok && seq > side->got))
 		say_wrong("%d: record %llu, wanted %llu\n", (int)(side - sides), seq, side->got);
-	if (rec->type != NTW_FIRST + 1 || le32_to_cpu(rec->conn) != (u32)seq || len != sizeof(said) + (slot ? 0 : bytes))
+	if (rec->type != NTW_FIRST + 1 || le32_to_cpu(rec->conn) != (u32)seq ||
+	    len != sizeof(said) + (slot ? 0 : bytes))
 		say_wrong("header of %llu\n", seq);
 	else
 		check_bytes(side, seq, slot ? side->slot[slot - 1] : body + sizeof(said), bytes);
@@ -216,8 +217,9 @@ static void slot_make(struct side *side, unsigned int i)
 	side->slot[i] = vec.iov_base;
 	iov_iter_kvec(&it, ITER_DEST, &vec, 1, SLOT_LEN);
 	side->at[i].len = SLOT_LEN;
-	if (bare && nt_window_maps(side->link) ? nt_window_map(side->link, &it, SLOT_LEN, &side->at[i].at) :
-	    nt_window_places(side->link, &it, SLOT_LEN, &side->at[i], 1) != 1) {
+	if (bare && nt_window_maps(side->link) ?
+		    nt_window_map(side->link, &it, SLOT_LEN, &side->at[i].at) :
+		    nt_window_places(side->link, &it, SLOT_LEN, &side->at[i], 1) != 1) {
 		if (!narrow)
 			say_wrong("memory has no place\n");
 		set_bit(i, &side->placeless);
@@ -407,12 +409,16 @@ static void item_make(struct item *item, struct rnd_state *rnd)
 	memset(rec, 0, sizeof(*rec));
 	item->was_sent = false;
 	item->slot = below(rnd, 10) || !placed ? 0 : slot_get(item->side);
-	len = item->slot ? below(rnd, SLOT_LEN + 1) : a_length(rnd, nt_rec_room(item->side->link) - 32);
+	len = item->slot ? below(rnd, SLOT_LEN + 1) :
+			   a_length(rnd, nt_rec_room(item->side->link) - 32);
 	rec->sent = item_sent;
 	rec->heard = item_heard;
 	rec->rec.type = NTW_FIRST + 1;
 	rec->rec.conn = cpu_to_le32(item->seq);
-	said = (struct said) { .seq = cpu_to_le64(item->seq), .len = cpu_to_le32(len), .slot = cpu_to_le32(item->slot) };
+	said = (struct said) {
+		.seq = cpu_to_le64(item->seq), .len = cpu_to_le32(len),
+		.slot = cpu_to_le32(item->slot),
+	};
 	memcpy(rec->head + sizeof(rec->rec), &said, sizeof(said));
 	rec->head_len = sizeof(rec->rec) + sizeof(said);
 	rec->flags = below(rnd, 4) ? 0 : NT_REC_ACK;
@@ -427,8 +433,10 @@ static bool send_one(struct side *side, struct rnd_state *rnd, bool last)
 	struct item *item = NULL;
 	int ret;
 
-	if (!wait_event_timeout(side->wait, !READ_ONCE(side->up) || item_get(side, &item), 30 * HZ)) {
-		say_wrong("%d: nothing comes back, %llu posted, %llu heard\n", (int)(side - sides), side->posted, side->heard);
+	if (!wait_event_timeout(side->wait, !READ_ONCE(side->up) || item_get(side, &item),
+				30 * HZ)) {
+		say_wrong("%d: nothing comes back, %llu posted, %llu heard\n", (int)(side - sides),
+			  side->posted, side->heard);
 		return false;
 	}
 	if (!item)
@@ -501,7 +509,8 @@ static void flap(unsigned int round)
 
 	msleep(20 + 30 * (round % 4));
 	ntb_link_disable(ntb);
-	for (ms = 0; ms < up_ms && (nt_link_is_up(sides[0].link) || nt_link_is_up(sides[1].link)); ms++)
+	for (ms = 0; ms < up_ms && (nt_link_is_up(sides[0].link) || nt_link_is_up(sides[1].link));
+	     ms++)
 		usleep_range(500, 1000);
 	msleep(round % 3 * 10);
 	ntb_link_enable(ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);
@@ -586,7 +595,8 @@ static void windows_shut(void)
 	for (i = 0; i < SIDES * WINDOWS; i++) {
 		len = kfi_ntb_mock_shows(0, i / WINDOWS, i % WINDOWS, &first);
 		if (len && !unshut)
-			say_wrong("%u: window %u shows %llu bytes\n", i / WINDOWS, i % WINDOWS, len);
+			say_wrong("%u: window %u shows %llu bytes\n", i / WINDOWS, i % WINDOWS,
+				  len);
 		else if (len && !(first && page_count(pfn_to_page(PHYS_PFN(first)))))
 			say_wrong("%u: window %u shows what is free\n", i / WINDOWS, i % WINDOWS);
 	}
@@ -672,8 +682,8 @@ static int run(void)
 	for (i = 0; i < rounds && !ret; i++) {
 		ret = one_round(i);
 		for (n = 0; n < SIDES; n++)
-			pr_info("link_test: round %u side %u: heard %llu lost %llu failed %llu got %llu\n", i, n, sides[n].heard,
-				sides[n].lost, sides[n].failed, sides[n].all);
+			pr_info("link_test: round %u side %u: heard %llu lost %llu failed %llu got %llu\n",
+				i, n, sides[n].heard, sides[n].lost, sides[n].failed, sides[n].all);
 	}
 	for (n = 0; n < SIDES && !ret; n++)
 		if (sides[n].got != sides[n].peer->posted && !errors_ok)
@@ -685,7 +695,8 @@ static int run(void)
 	if (!ret && !errors_ok)
 		late_fault(sides[0].link);
 	if (narrow != !!(sides[0].placeless | sides[1].placeless))
-		say_wrong("slots out of reach: %lx and %lx\n", sides[0].placeless, sides[1].placeless);
+		say_wrong("slots out of reach: %lx and %lx\n", sides[0].placeless,
+			  sides[1].placeless);
 	if (!ret && stuck)
 		never_closed(sides[0].link);
 	else if (!ret && hangs)
@@ -755,7 +766,9 @@ static int probe(struct ntb_client *client, struct ntb_dev *ntb)
 
 static void remove(struct ntb_client *client, struct ntb_dev *ntb)
 {
-	struct side *side = sides[0].link && nt_link_device(sides[0].link) == &ntb->dev ? &sides[0] : &sides[1];
+	struct side *side = sides[0].link && nt_link_device(sides[0].link) == &ntb->dev ?
+				    &sides[0] :
+				    &sides[1];
 	unsigned int i;
 
 	nt_link_stop(side->link);
@@ -785,8 +798,9 @@ static bool good_stats(void)
 		if (!engine && s.descriptors)
 			say_wrong("%d: an engine that will not do copies\n", i);
 		pr_info("link_test: side %d: out %llu in %llu batches %llu lines %llu descs %llu dma %llu cpu %llu signals %llu irqs %llu full %llu engine %llu dma_errors %llu protocol %llu ups %llu resets %llu\n",
-			i, s.records_out, s.records_in, s.batches, s.lines, s.descriptors, s.dma_bytes, s.cpu_bytes, s.signals,
-			s.interrupts, s.full, s.engine_full, s.dma_errors, s.protocol_errors, s.ups, s.resets);
+			i, s.records_out, s.records_in, s.batches, s.lines, s.descriptors,
+			s.dma_bytes, s.cpu_bytes, s.signals, s.interrupts, s.full, s.engine_full,
+			s.dma_errors, s.protocol_errors, s.ups, s.resets);
 	}
 	return !wrong;
 }

@@ -147,7 +147,8 @@ void nm_link_interrupt(struct nm_end *end)
 {
 	lockdep_assert_held_write(&end->bridge->lock);
 	if (end->present)
-		hrtimer_start(&end->link_irq, us_to_ktime(end->bridge->lag_us), HRTIMER_MODE_REL_PINNED_HARD);
+		hrtimer_start(&end->link_irq, us_to_ktime(end->bridge->lag_us),
+			      HRTIMER_MODE_REL_PINNED_HARD);
 }
 
 static bool nm_link_lost(struct nm_end *end)

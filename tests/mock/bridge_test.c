@@ -240,7 +240,8 @@ static void mk_early_doorbell(struct kunit *test)
 	struct mk_side *a = &mk_side[0], *b = &mk_side[1];
 
 	mk_command(test, "link 0 down");
-	KUNIT_EXPECT_TRUE(test, SOON(!ntb_link_is_up(a->ntb, NULL, NULL) && !ntb_link_is_up(b->ntb, NULL, NULL)));
+	KUNIT_EXPECT_TRUE(test, SOON(!ntb_link_is_up(a->ntb, NULL, NULL) &&
+				     !ntb_link_is_up(b->ntb, NULL, NULL)));
 	mk_command(test, "link 0 lag 1000000");
 	mk_command(test, "link 0 up");
 	ntb_peer_db_set(a->ntb, BIT_ULL(1));

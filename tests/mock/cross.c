@@ -33,7 +33,8 @@ static bool nm_carries(const struct nm_place *place)
  */
 static phys_addr_t nm_memory(const struct nm_end *end, dma_addr_t addr)
 {
-	return end->iommu ? iommu_iova_to_phys(end->iommu, addr) : dma_to_phys(&end->dma->dev, addr);
+	return end->iommu ? iommu_iova_to_phys(end->iommu, addr) :
+			    dma_to_phys(&end->dma->dev, addr);
 }
 
 /*
@@ -59,7 +60,8 @@ static void *nm_behind(const struct nm_place *place, u64 at, size_t len, enum nm
 	if (!to)
 		return NULL;
 	*why = NM_BEYOND;
-	return pfn_valid(PHYS_PFN(to)) && pfn_valid(PHYS_PFN(to + len - 1)) ? phys_to_virt(to) : NULL;
+	return pfn_valid(PHYS_PFN(to)) && pfn_valid(PHYS_PFN(to + len - 1)) ? phys_to_virt(to) :
+									      NULL;
 }
 
 u64 kfi_ntb_mock_shows(int bridge, int port, int window, phys_addr_t *first)
@@ -255,7 +257,11 @@ void nm_write(const struct nm_place *place, const void *src, size_t len, bool dm
 void nm_reg_write(struct nm_end *from, u64 at, u32 value)
 {
 	struct nm_place place = {
-		.end = from, .window = -1, .at = at, .room = PAGE_SIZE - at, .life = READ_ONCE(from->bridge->life),
+		.end = from,
+		.window = -1,
+		.at = at,
+		.room = PAGE_SIZE - at,
+		.life = READ_ONCE(from->bridge->life),
 	};
 
 	nm_write(&place, &value, sizeof(value), false);

@@ -37,7 +37,8 @@ static struct dma_device nm_engine;
 
 static struct list_head *nm_lists(struct nm_chan *c, int i)
 {
-	struct list_head *all[] = { &c->idle, &c->prepared, &c->submitted, &c->issued, &c->running, &c->done };
+	struct list_head *all[] = { &c->idle,	&c->prepared, &c->submitted,
+				    &c->issued, &c->running,  &c->done };
 
 	return i < ARRAY_SIZE(all) ? all[i] : NULL;
 }
@@ -98,8 +99,8 @@ static struct nm_copy *nm_take_idle(struct nm_chan *c)
 	return copy;
 }
 
-static struct dma_async_tx_descriptor *nm_prep(struct dma_chan *chan, dma_addr_t dst, dma_addr_t src, size_t len,
-					       unsigned long flags)
+static struct dma_async_tx_descriptor *nm_prep(struct dma_chan *chan, dma_addr_t dst,
+					       dma_addr_t src, size_t len, unsigned long flags)
 {
 	struct nm_chan *c = to_nm_chan(chan);
 	struct nm_copy *copy;
@@ -149,7 +150,8 @@ static u32 nm_residue(struct nm_chan *c, dma_cookie_t cookie)
 }
 
 /* Whoever asks also finds what came without an interrupt. */
-static enum dma_status nm_status(struct dma_chan *chan, dma_cookie_t cookie, struct dma_tx_state *state)
+static enum dma_status nm_status(struct dma_chan *chan, dma_cookie_t cookie,
+				 struct dma_tx_state *state)
 {
 	struct nm_chan *c = to_nm_chan(chan);
 	enum dma_status status;
@@ -318,7 +320,8 @@ int nm_dma_init(void)
 	err = platform_driver_register(&nm_driver);
 	if (err)
 		return err;
-	nm_platform = platform_device_register_simple(nm_driver.driver.name, PLATFORM_DEVID_NONE, NULL, 0);
+	nm_platform = platform_device_register_simple(nm_driver.driver.name, PLATFORM_DEVID_NONE,
+						      NULL, 0);
 	if (IS_ERR(nm_platform)) {
 		platform_driver_unregister(&nm_driver);
 		return PTR_ERR(nm_platform);
@@ -341,8 +344,10 @@ void nm_dma_show(struct seq_file *file)
 
 	for (c = nm_chan; c < nm_chan + nm_channels; c++) {
 		spin_lock_irqsave(&c->lock, flags);
-		seq_printf(file, "dma %td copies %llu bytes %llu irqs %llu lost_irqs %llu errors %llu aborted %llu full %llu\n",
-			   c - nm_chan, c->copies, c->bytes, c->irqs, c->lost, c->errors, c->aborted, c->full);
+		seq_printf(file,
+			   "dma %td copies %llu bytes %llu irqs %llu lost_irqs %llu errors %llu aborted %llu full %llu\n",
+			   c - nm_chan, c->copies, c->bytes, c->irqs, c->lost, c->errors,
+			   c->aborted, c->full);
 		spin_unlock_irqrestore(&c->lock, flags);
 	}
 }

@@ -41,7 +41,8 @@ static void nm_copy_across(const struct nm_place *to, const struct nm_place *fro
 	}
 }
 
-static enum dmaengine_tx_result nm_copy_chunk(struct nm_chan *c, dma_addr_t dst, dma_addr_t src, size_t len)
+static enum dmaengine_tx_result nm_copy_chunk(struct nm_chan *c, dma_addr_t dst, dma_addr_t src,
+					      size_t len)
 {
 	bool cross_to, cross_from;
 	struct nm_place to, from;
@@ -95,8 +96,10 @@ static bool nm_start_one(struct nm_chan *c)
 		return false;
 	list_move_tail(&copy->node, &c->running);
 	copy->fault = (struct nm_fault){
-		.fail_write = nm_now(&c->fault.fail_write), .fail_read = nm_now(&c->fault.fail_read),
-		.drop = nm_now(&c->fault.drop), .slow_us = c->fault.slow_us,
+		.fail_write = nm_now(&c->fault.fail_write),
+		.fail_read = nm_now(&c->fault.fail_read),
+		.drop = nm_now(&c->fault.drop),
+		.slow_us = c->fault.slow_us,
 	};
 	return !(copy->tx.flags & DMA_PREP_FENCE);
 }
@@ -128,9 +131,13 @@ static void nm_run_one(struct nm_chan *c, struct nm_copy *copy)
 
 	nm_slow_down(fault->slow_us);
 	if (fault->fail_write)
-		copy->result = (struct dmaengine_result){ .result = DMA_TRANS_WRITE_FAILED, .residue = copy->len };
+		copy->result = (struct dmaengine_result) {
+			.result = DMA_TRANS_WRITE_FAILED, .residue = copy->len,
+		};
 	else if (fault->fail_read)
-		copy->result = (struct dmaengine_result){ .result = DMA_TRANS_READ_FAILED, .residue = copy->len };
+		copy->result = (struct dmaengine_result) {
+			.result = DMA_TRANS_READ_FAILED, .residue = copy->len,
+		};
 	else if (fault->drop)
 		copy->result = (struct dmaengine_result){ .result = DMA_TRANS_NOERROR };
 	else
@@ -187,7 +194,9 @@ static void nm_abort(struct nm_chan *c)
 	lockdep_assert_held(&c->lock);
 	list_splice_tail_init(&c->submitted, &c->issued);
 	while ((copy = list_first_entry_or_null(&c->issued, struct nm_copy, node))) {
-		copy->result = (struct dmaengine_result){ .result = DMA_TRANS_ABORTED, .residue = copy->len };
+		copy->result = (struct dmaengine_result) {
+			.result = DMA_TRANS_ABORTED, .residue = copy->len,
+		};
 		c->chan.completed_cookie = copy->tx.cookie;
 		c->aborted++;
 		list_move_tail(&copy->node, &c->done);
@@ -262,7 +271,9 @@ static void nm_finish(struct nm_chan *c)
 		}
 		/* The bytes of a copy that was executed early may be there all the same. */
 		if (failed)
-			copy->result = (struct dmaengine_result){ .result = DMA_TRANS_ABORTED, .residue = copy->len };
+			copy->result = (struct dmaengine_result) {
+				.result = DMA_TRANS_ABORTED, .residue = copy->len,
+			};
 		failed |= copy->result.result != DMA_TRANS_NOERROR;
 		tell |= nm_complete(c, copy);
 	}

@@ -28,7 +28,8 @@ struct mk_copy {
 
 static atomic_t mk_calls;
 
-static void mk_push(struct mk_copy *copy, dma_addr_t dst, size_t offset, size_t len, unsigned long flags);
+static void mk_push(struct mk_copy *copy, dma_addr_t dst, size_t offset, size_t len,
+		    unsigned long flags);
 
 static void mk_called(void *ctx, const struct dmaengine_result *result)
 {
@@ -45,13 +46,16 @@ static void mk_called(void *ctx, const struct dmaengine_result *result)
 	smp_store_release(&copy->place, atomic_inc_return(&mk_calls));
 }
 
-static struct dma_async_tx_descriptor *mk_prep(dma_addr_t dst, size_t offset, size_t len, unsigned long flags)
+static struct dma_async_tx_descriptor *mk_prep(dma_addr_t dst, size_t offset, size_t len,
+					       unsigned long flags)
 {
-	return dmaengine_prep_dma_memcpy(mk_chan, dst, mk_src_dma + offset, len, flags | DMA_CTRL_ACK);
+	return dmaengine_prep_dma_memcpy(mk_chan, dst, mk_src_dma + offset, len,
+					 flags | DMA_CTRL_ACK);
 }
 
 /* Submitted, not issued. */
-static void mk_push(struct mk_copy *copy, dma_addr_t dst, size_t offset, size_t len, unsigned long flags)
+static void mk_push(struct mk_copy *copy, dma_addr_t dst, size_t offset, size_t len,
+		    unsigned long flags)
 {
 	struct dma_async_tx_descriptor *tx = mk_prep(dst, offset, len, flags);
 
@@ -237,7 +241,9 @@ static void mk_dma_error(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, SOON(mk_was_called(&copies[MK_COPIES - 1])));
 	for (i = 0; i < MK_COPIES; i++) {
 		KUNIT_EXPECT_EQ(test, copies[i].result,
-				i < 2 ? DMA_TRANS_NOERROR : i == 2 ? DMA_TRANS_WRITE_FAILED : DMA_TRANS_ABORTED);
+				i < 2  ? DMA_TRANS_NOERROR :
+				i == 2 ? DMA_TRANS_WRITE_FAILED :
+					 DMA_TRANS_ABORTED);
 		KUNIT_EXPECT_EQ(test, copies[i].residue, i < 2 ? 0 : 64);
 	}
 	KUNIT_EXPECT_MEMEQ(test, mk_side[1].mem, mk_src, 128);
@@ -315,7 +321,10 @@ static u8 mk_last_of_three(struct kunit *test, unsigned long fenced)
 
 	for (i = 0; i < 3; i++) {
 		mk_src[i * 64] = i + 1;
-		mk_push(&copies[i], mk_window_dma, i * 64, 64, i == 1 ? fenced : i == 2 ? DMA_PREP_INTERRUPT : 0);
+		mk_push(&copies[i], mk_window_dma, i * 64, 64,
+			i == 1 ? fenced :
+			i == 2 ? DMA_PREP_INTERRUPT :
+				 0);
 	}
 	dma_async_issue_pending(mk_chan);
 	KUNIT_EXPECT_TRUE(test, SOON(mk_was_called(&copies[2])));
@@ -402,7 +411,8 @@ static void mk_dma_full(struct kunit *test)
 	}
 	KUNIT_EXPECT_GE(test, n, 16);
 	dma_async_issue_pending(mk_chan);
-	KUNIT_EXPECT_TRUE(test, SOON(dma_async_is_tx_complete(mk_chan, mk_chan->cookie, NULL, NULL) == DMA_COMPLETE));
+	KUNIT_EXPECT_TRUE(test, SOON(dma_async_is_tx_complete(mk_chan, mk_chan->cookie, NULL,
+							      NULL) == DMA_COMPLETE));
 	KUNIT_ASSERT_TRUE(test, SOON(tx = mk_prep(mk_window_dma, 0, 8, 0)));
 	dmaengine_submit(tx);
 	mk_push(&copy, mk_window_dma, 0, 8, DMA_PREP_INTERRUPT);
@@ -448,6 +458,10 @@ static struct kunit_case mk_cases[] = {
 };
 
 struct kunit_suite mk_dma_suite = {
-	.name = "kfi_ntb_mock_dma", .test_cases = mk_cases,
-	.suite_init = mk_dma_suite_init, .suite_exit = mk_dma_suite_exit, .init = mk_dma_init_case, .exit = mk_dma_exit_case,
+	.name = "kfi_ntb_mock_dma",
+	.test_cases = mk_cases,
+	.suite_init = mk_dma_suite_init,
+	.suite_exit = mk_dma_suite_exit,
+	.init = mk_dma_init_case,
+	.exit = mk_dma_exit_case,
 };

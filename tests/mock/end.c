@@ -78,12 +78,14 @@ static int nm_mw_get_align(struct ntb_dev *ntb, int pidx, int widx, resource_siz
 	return 0;
 }
 
-static int nm_mw_set_trans(struct ntb_dev *ntb, int pidx, int widx, dma_addr_t addr, resource_size_t size)
+static int nm_mw_set_trans(struct ntb_dev *ntb, int pidx, int widx, dma_addr_t addr,
+			   resource_size_t size)
 {
 	struct nm_end *end = nm_of(ntb);
 	unsigned long flags;
 
-	if (pidx || widx < 0 || widx >= nm_windows || addr & (nm_align_of(widx) - 1) || size > nm_size(widx))
+	if (pidx || widx < 0 || widx >= nm_windows || addr & (nm_align_of(widx) - 1) ||
+	    size > nm_size(widx))
 		return -EINVAL;
 	if (READ_ONCE(end->stuck) || (nm_no_zero && !size))
 		return -EIO;
@@ -104,7 +106,8 @@ static int nm_peer_mw_count(struct ntb_dev *ntb)
 	return nm_windows;
 }
 
-static int nm_peer_mw_get_addr(struct ntb_dev *ntb, int widx, phys_addr_t *base, resource_size_t *size)
+static int nm_peer_mw_get_addr(struct ntb_dev *ntb, int widx, phys_addr_t *base,
+			       resource_size_t *size)
 {
 	if (widx < 0 || widx >= nm_windows)
 		return -EINVAL;
@@ -165,7 +168,8 @@ static int nm_db_clear_mask(struct ntb_dev *ntb, u64 bits)
 	return 0;
 }
 
-static int nm_peer_db_addr(struct ntb_dev *ntb, phys_addr_t *addr, resource_size_t *size, u64 *data, int bit)
+static int nm_peer_db_addr(struct ntb_dev *ntb, phys_addr_t *addr, resource_size_t *size, u64 *data,
+			   int bit)
 {
 	if (bit < 0 || bit >= NM_BELLS)
 		return -EINVAL;

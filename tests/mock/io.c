@@ -39,7 +39,8 @@ phys_addr_t nm_window_addr(const struct nm_end *end, int window)
 {
 	if (window == nm_windows - 1)
 		return nm_range->start + nm_end_number(end) * nm_last_size;
-	return nm_range->start + nm_last_len() + (nm_end_number(end) * (nm_windows - 1) + window) * nm_window_size;
+	return nm_range->start + nm_last_len() +
+	       (nm_end_number(end) * (nm_windows - 1) + window) * nm_window_size;
 }
 
 phys_addr_t nm_regs_addr(const struct nm_end *end)
@@ -135,11 +136,15 @@ static void nm_io_copy_to(void *priv, unsigned int offset, const void *buffer, i
 }
 
 static const struct logic_iomem_ops nm_io_ops = {
-	.read = nm_io_read, .write = nm_io_write, .copy_from = nm_io_copy_from, .copy_to = nm_io_copy_to,
+	.read = nm_io_read,
+	.write = nm_io_write,
+	.copy_from = nm_io_copy_from,
+	.copy_to = nm_io_copy_to,
 };
 
 /* One mapping is of one window, or of one end's registers. */
-static long nm_io_map(unsigned long offset, size_t size, const struct logic_iomem_ops **ops, void **priv)
+static long nm_io_map(unsigned long offset, size_t size, const struct logic_iomem_ops **ops,
+		      void **priv)
 {
 	struct nm_place place;
 	u64 at;
@@ -166,7 +171,8 @@ int nm_io_init(void)
 	range->name = "kfi_ntb_mock";
 	range->flags = IORESOURCE_MEM;
 	/* This is to learn what is free; it is asked for again by who keeps the list. */
-	err = allocate_resource(&iomem_resource, range, len, SZ_4G, -1ULL, max3(nm_window_size, nm_last_size, (u64)SZ_16M), NULL, NULL);
+	err = allocate_resource(&iomem_resource, range, len, SZ_4G, -1ULL,
+				max3(nm_window_size, nm_last_size, (u64)SZ_16M), NULL, NULL);
 	if (!err) {
 		release_resource(range);
 		err = logic_iomem_add_region(range, &nm_io_region);

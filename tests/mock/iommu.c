@@ -48,8 +48,8 @@ static int km_attach_dev(struct iommu_domain *domain, struct device *dev, struct
 	return 0;
 }
 
-static int km_map_pages(struct iommu_domain *domain, unsigned long iova, phys_addr_t phys, size_t size, size_t count, int prot,
-			gfp_t gfp, size_t *mapped)
+static int km_map_pages(struct iommu_domain *domain, unsigned long iova, phys_addr_t phys,
+			size_t size, size_t count, int prot, gfp_t gfp, size_t *mapped)
 {
 	struct km_domain *kd = to_km(domain);
 	unsigned long flags;
@@ -58,14 +58,16 @@ static int km_map_pages(struct iommu_domain *domain, unsigned long iova, phys_ad
 
 	xa_lock_irqsave(&kd->pages, flags);
 	for (i = 0; i < count && !ret; i++) {
-		ret = __xa_insert(&kd->pages, PHYS_PFN(iova) + i, xa_mk_value(PHYS_PFN(phys) + i), GFP_ATOMIC);
+		ret = __xa_insert(&kd->pages, PHYS_PFN(iova) + i, xa_mk_value(PHYS_PFN(phys) + i),
+				  GFP_ATOMIC);
 		*mapped += ret ? 0 : size;
 	}
 	xa_unlock_irqrestore(&kd->pages, flags);
 	return ret == -EBUSY ? -EADDRINUSE : ret;
 }
 
-static size_t km_unmap_pages(struct iommu_domain *domain, unsigned long iova, size_t size, size_t count, struct iommu_iotlb_gather *gather)
+static size_t km_unmap_pages(struct iommu_domain *domain, unsigned long iova, size_t size,
+			     size_t count, struct iommu_iotlb_gather *gather)
 {
 	struct km_domain *kd = to_km(domain);
 	unsigned long flags;

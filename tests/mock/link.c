@@ -35,7 +35,8 @@ static void nm_link_look(struct nm_bridge *bridge)
 		nm_link_change(bridge, true);
 	} else if (!bridge->up) {
 		bridge->ready = ktime_add_ms(ktime_get(), bridge->delay_ms);
-		mod_delayed_work(system_percpu_wq, &bridge->train, msecs_to_jiffies(bridge->delay_ms) + 1);
+		mod_delayed_work(system_percpu_wq, &bridge->train,
+				 msecs_to_jiffies(bridge->delay_ms) + 1);
 	}
 }
 

@@ -59,9 +59,11 @@ static enum hrtimer_restart nm_post_expired(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-static struct nm_posted *nm_post_create(const struct nm_place *place, const void *src, size_t len, u32 us)
+static struct nm_posted *nm_post_create(const struct nm_place *place, const void *src, size_t len,
+					u32 us)
 {
-	struct nm_posted *posted = kmalloc(struct_size(posted, data, len), GFP_ATOMIC | __GFP_NOWARN);
+	struct nm_posted *posted = kmalloc(struct_size(posted, data, len),
+					   GFP_ATOMIC | __GFP_NOWARN);
 
 	if (!posted)
 		return NULL;
@@ -73,7 +75,8 @@ static struct nm_posted *nm_post_create(const struct nm_place *place, const void
 }
 
 /* Without memory for it everything arrives at once: that is allowed at any time. */
-static void nm_post_locked(struct nm_end *end, const struct nm_place *place, const void *src, size_t len, u32 us)
+static void nm_post_locked(struct nm_end *end, const struct nm_place *place, const void *src,
+			   size_t len, u32 us)
 {
 	struct nm_posted *posted = nm_post_create(place, src, len, us);
 

@@ -11,12 +11,15 @@
 
 static struct dentry *nm_dir;
 
-static const char * const nm_count_name[NM_COUNTS] = {
-	[NM_CPU_WRITES] = "cpu_writes", [NM_CPU_BYTES] = "cpu_bytes", [NM_CPU_READS] = "cpu_reads",
-	[NM_DMA_WRITES] = "dma_writes", [NM_DMA_BYTES] = "dma_bytes", [NM_DMA_READS] = "dma_reads",
-	[NM_REG_READS] = "reg_reads", [NM_REG_WRITES] = "reg_writes", [NM_BELLS_RUNG] = "bells_rung",
-	[NM_DEAD] = "lost_dead", [NM_CLOSED] = "lost_closed", [NM_BEYOND] = "lost_beyond", [NM_FAULT] = "lost_fault",
-	[NM_BELL_IRQS] = "bell_irqs", [NM_LINK_IRQS] = "link_irqs", [NM_LOST_IRQS] = "lost_irqs",
+static const char *const nm_count_name[NM_COUNTS] = {
+	[NM_CPU_WRITES] = "cpu_writes", [NM_CPU_BYTES] = "cpu_bytes",
+	[NM_CPU_READS] = "cpu_reads",	[NM_DMA_WRITES] = "dma_writes",
+	[NM_DMA_BYTES] = "dma_bytes",	[NM_DMA_READS] = "dma_reads",
+	[NM_REG_READS] = "reg_reads",	[NM_REG_WRITES] = "reg_writes",
+	[NM_BELLS_RUNG] = "bells_rung", [NM_DEAD] = "lost_dead",
+	[NM_CLOSED] = "lost_closed",	[NM_BEYOND] = "lost_beyond",
+	[NM_FAULT] = "lost_fault",	[NM_BELL_IRQS] = "bell_irqs",
+	[NM_LINK_IRQS] = "link_irqs",	[NM_LOST_IRQS] = "lost_irqs",
 };
 
 u64 kfi_ntb_mock_count(int bridge, int port, const char *name)
@@ -33,8 +36,8 @@ static void nm_show_end(struct seq_file *file, const struct nm_end *end)
 {
 	int i;
 
-	seq_printf(file, "end %d.%d present %d enabled %d seen_up %d", end->bridge->index, end->port, end->present,
-		   end->enabled, end->seen_up);
+	seq_printf(file, "end %d.%d present %d enabled %d seen_up %d", end->bridge->index,
+		   end->port, end->present, end->enabled, end->seen_up);
 	for (i = 0; i < NM_COUNTS; i++)
 		seq_printf(file, " %s %llu", nm_count_name[i], (u64)atomic64_read(&end->count[i]));
 	seq_putc(file, '\n');

@@ -32,7 +32,9 @@ static void mk_db_event(void *ctx, int vector)
 	atomic_inc(&side->bells);
 }
 
-static const struct ntb_ctx_ops mk_ctx_ops = { .link_event = mk_link_event, .db_event = mk_db_event };
+static const struct ntb_ctx_ops mk_ctx_ops = {
+	.link_event = mk_link_event, .db_event = mk_db_event,
+};
 
 static int mk_probe(struct ntb_client *client, struct ntb_dev *ntb)
 {
@@ -85,7 +87,8 @@ void mk_up(struct kunit *test)
 {
 	ntb_link_enable(mk_side[0].ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);
 	ntb_link_enable(mk_side[1].ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);
-	KUNIT_ASSERT_TRUE(test, SOON(ntb_link_is_up(mk_side[0].ntb, NULL, NULL) && ntb_link_is_up(mk_side[1].ntb, NULL, NULL)));
+	KUNIT_ASSERT_TRUE(test, SOON(ntb_link_is_up(mk_side[0].ntb, NULL, NULL) &&
+				     ntb_link_is_up(mk_side[1].ntb, NULL, NULL)));
 }
 
 /* Memory of the window's size, as that is the alignment; only a part of it is shown. */
@@ -97,7 +100,8 @@ void mk_open(struct kunit *test, struct mk_side *side)
 	KUNIT_ASSERT_EQ(test, ntb_mw_get_align(side->ntb, 0, 0, &align, &size_align, &size_max), 0);
 	KUNIT_ASSERT_EQ(test, size_max, side->size);
 	side->mem_size = align;
-	side->mem = dma_alloc_coherent(ntb_get_dma_dev(side->ntb), side->mem_size, &side->dma, GFP_KERNEL);
+	side->mem = dma_alloc_coherent(ntb_get_dma_dev(side->ntb), side->mem_size, &side->dma,
+				       GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, side->mem);
 	side->window = ioremap_wc(side->addr, side->size);
 	KUNIT_ASSERT_NOT_NULL(test, side->window);
@@ -156,7 +160,8 @@ void mk_exit(struct kunit *test)
 		ntb_db_set_mask(mk_side[i].ntb, ntb_db_valid_mask(mk_side[i].ntb));
 		ntb_link_disable(mk_side[i].ntb);
 	}
-	SOON(!ntb_link_is_up(mk_side[0].ntb, NULL, NULL) && !ntb_link_is_up(mk_side[1].ntb, NULL, NULL));
+	SOON(!ntb_link_is_up(mk_side[0].ntb, NULL, NULL) &&
+	     !ntb_link_is_up(mk_side[1].ntb, NULL, NULL));
 }
 
 kunit_test_suites(&mk_bridge_suite, &mk_dma_suite);

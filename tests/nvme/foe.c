@@ -18,7 +18,8 @@
 #include <kfi_cm.h>
 #include "hints.h"
 
-static char *provider = "sockets", *node = "10.0.0.2", *service = KFN_PORT, *nqn = "nqn.2026-01.kfabric:test";
+static char *provider = "sockets", *node = "10.0.0.2", *service = KFN_PORT,
+	    *nqn = "nqn.2026-01.kfabric:test";
 module_param(provider, charp, 0);
 MODULE_PARM_DESC(provider, "kfabric's provider to connect over");
 module_param(node, charp, 0);
@@ -90,7 +91,8 @@ static int foe_find(struct foe *foe)
 
 	if (!hints)
 		return -ENOMEM;
-	ret = kfi_getinfo_net(current->nsproxy->net_ns, KFN_API, node, service, 0, hints, &foe->info);
+	ret = kfi_getinfo_net(current->nsproxy->net_ns, KFN_API, node, service, 0, hints,
+			      &foe->info);
 	kfi_freeinfo(hints);
 	return ret;
 }
@@ -100,25 +102,28 @@ static int foe_receives(struct foe *foe)
 	int i, ret = 0;
 
 	for (i = 0; i < FOE_RSPS && !ret; i++)
-		ret = kfi_recv(foe->ep, &foe->rsps[i], sizeof(foe->rsps[i]), NULL, 0, &foe->rsps[i]);
+		ret = kfi_recv(foe->ep, &foe->rsps[i], sizeof(foe->rsps[i]), NULL, 0,
+			       &foe->rsps[i]);
 	return ret;
 }
 
 static int foe_objects(struct foe *foe)
 {
 	struct kfi_eq_attr eq = { .wait_obj = KFI_WAIT_QUEUE };
-	struct kfi_cq_attr cq = { .size = 64, .format = KFI_CQ_FORMAT_DATA, .wait_obj = KFI_WAIT_QUEUE };
+	struct kfi_cq_attr cq = {
+		.size = 64, .format = KFI_CQ_FORMAT_DATA, .wait_obj = KFI_WAIT_QUEUE,
+	};
 
 	return foe_find(foe) ?:
-	       kfi_fabric_net(current->nsproxy->net_ns, foe->info->fabric_attr, &foe->fabric, NULL) ?:
-	       kfi_domain(foe->fabric, foe->info, &foe->domain, NULL) ?:
-	       kfi_eq_open(foe->fabric, &eq, &foe->eq, NULL, NULL) ?:
-	       kfi_cq_open(foe->domain, &cq, &foe->cq, NULL, NULL) ?:
-	       kfi_endpoint(foe->domain, foe->info, &foe->ep, NULL) ?:
-	       kfi_ep_bind(foe->ep, &foe->cq->fid, KFI_TRANSMIT | KFI_RECV) ?:
-	       kfi_ep_bind(foe->ep, &foe->eq->fid, 0) ?:
-	       kfi_enable(foe->ep) ?:
-	       foe_receives(foe);
+		       kfi_fabric_net(current->nsproxy->net_ns, foe->info->fabric_attr, &foe->fabric, NULL) ?:
+		       kfi_domain(foe->fabric, foe->info, &foe->domain, NULL)	    ?:
+		       kfi_eq_open(foe->fabric, &eq, &foe->eq, NULL, NULL)	    ?:
+		       kfi_cq_open(foe->domain, &cq, &foe->cq, NULL, NULL)	    ?:
+		       kfi_endpoint(foe->domain, foe->info, &foe->ep, NULL)	    ?:
+		       kfi_ep_bind(foe->ep, &foe->cq->fid, KFI_TRANSMIT | KFI_RECV) ?:
+		       kfi_ep_bind(foe->ep, &foe->eq->fid, 0)			    ?:
+		       kfi_enable(foe->ep)					    ?:
+		       foe_receives(foe);
 }
 
 static struct foe *foe_open(void)
@@ -162,7 +167,8 @@ static int foe_event(struct foe *foe, u32 want, unsigned int ms)
 
 static int foe_connect(struct foe *foe, const void *data, size_t len)
 {
-	return kfi_connect(foe->ep, foe->info->dest_addr, data, len) ?: foe_event(foe, KFI_CONNECTED, FOE_WAIT_MS);
+	return kfi_connect(foe->ep, foe->info->dest_addr, data, len) ?:
+		       foe_event(foe, KFI_CONNECTED, FOE_WAIT_MS);
 }
 
 /* Return: 0 when the target has ended the connection. */
@@ -327,7 +333,9 @@ static int foe_long_request(struct foe *foe)
 
 static int foe_short_command(struct foe *foe)
 {
-	return foe_connect(foe, &good, sizeof(good)) ?: foe_send(foe, 63) ?: foe_ended(foe, FOE_WAIT_MS);
+	return foe_connect(foe, &good, sizeof(good)) ?:
+		       foe_send(foe, 63)	     ?:
+						       foe_ended(foe, FOE_WAIT_MS);
 }
 
 /* More than there is room for before anybody knows this host. */
@@ -343,7 +351,8 @@ static int foe_flood(struct foe *foe)
 
 static int foe_silent(struct foe *foe)
 {
-	return foe_connect(foe, &good, sizeof(good)) ?: foe_ended(foe, silence * MSEC_PER_SEC + FOE_WAIT_MS);
+	return foe_connect(foe, &good, sizeof(good)) ?:
+		       foe_ended(foe, silence * MSEC_PER_SEC + FOE_WAIT_MS);
 }
 
 static int foe_read_first(struct foe *foe)
@@ -354,14 +363,17 @@ static int foe_read_first(struct foe *foe)
 	cmd->rw.opcode = nvme_cmd_read;
 	cmd->rw.nsid = cpu_to_le32(1);
 	cmd->rw.dptr.sgl.type = NVME_KEY_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_INVALIDATE;
-	return foe_connect(foe, &good, sizeof(good)) ?: foe_is_error(foe, sizeof(*cmd), NVME_SC_INVALID_OPCODE);
+	return foe_connect(foe, &good, sizeof(good)) ?:
+		       foe_is_error(foe, sizeof(*cmd), NVME_SC_INVALID_OPCODE);
 }
 
 static int foe_unknown_controller(struct foe *foe)
 {
 	int ret = foe_connect(foe, &good, sizeof(good));
 
-	return ret ?: foe_is_error(foe, foe_connect_command(foe, 1, 31, 0xfff0), NVME_SC_CONNECT_INVALID_PARAM);
+	return ret   ?:
+		       foe_is_error(foe, foe_connect_command(foe, 1, 31, 0xfff0),
+				    NVME_SC_CONNECT_INVALID_PARAM);
 }
 
 /* It announced a queue that it does not connect then. */
@@ -372,7 +384,9 @@ static int foe_other_queue(struct foe *foe)
 
 	req.qid = cpu_to_le16(0xffff);
 	ret = foe_connect(foe, &req, sizeof(req));
-	return ret ?: foe_is_error(foe, foe_connect_command(foe, 0, 31, 0xffff), NVME_SC_CONNECT_INVALID_PARAM);
+	return ret   ?:
+		       foe_is_error(foe, foe_connect_command(foe, 0, 31, 0xffff),
+				    NVME_SC_CONNECT_INVALID_PARAM);
 }
 
 static int foe_beyond_capsule(struct foe *foe)
@@ -390,7 +404,9 @@ static int foe_more_than_came(struct foe *foe)
 	int ret = foe_connect(foe, &good, sizeof(good));
 
 	foe_connect_command(foe, 1, 31, 1);
-	return ret ?: foe_is_error(foe, sizeof(struct nvmf_connect_command) + 1023, NVME_SC_SGL_INVALID_OFFSET);
+	return ret   ?:
+		       foe_is_error(foe, sizeof(struct nvmf_connect_command) + 1023,
+				    NVME_SC_SGL_INVALID_OFFSET);
 }
 
 /* Among them: a data block at an address, a keyed one with an offset or of no known subtype. */
@@ -512,7 +528,8 @@ static void foe_case(const struct foe_case *c)
 	int ret = IS_ERR(foe) ? PTR_ERR(foe) : c->run(foe);
 
 	if (ret)
-		pr_info("kfabric-foe: not ok %s: %d (status %#x)\n", c->name, ret, IS_ERR(foe) ? 0 : foe->status);
+		pr_info("kfabric-foe: not ok %s: %d (status %#x)\n", c->name, ret,
+			IS_ERR(foe) ? 0 : foe->status);
 	else
 		pr_info("kfabric-foe: ok %s\n", c->name);
 	if (!IS_ERR(foe))

@@ -41,7 +41,8 @@ static int same(const uint64_t *p, uint64_t page, uint64_t round)
 
 static void *take(uint64_t bytes)
 {
-	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return memory == MAP_FAILED ? NULL : memory;
 }
@@ -67,11 +68,14 @@ int main(int argc, char **argv)
 	do {
 		for (page = 0; page < pages; page++) {
 			if (!same(memory + page * WORDS, page, round))
-				return printf("page %llu is not what it was\n", (unsigned long long)page), 1;
+				return printf("page %llu is not what it was\n",
+					      (unsigned long long)page),
+				       1;
 			fill(memory + page * WORDS, page, round + 1);
 		}
 		round++;
 	} while (time(NULL) < end);
-	printf("%llu rounds over %llu pages, all right\n", (unsigned long long)round, (unsigned long long)pages);
+	printf("%llu rounds over %llu pages, all right\n", (unsigned long long)round,
+	       (unsigned long long)pages);
 	return 0;
 }

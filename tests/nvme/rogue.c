@@ -82,7 +82,8 @@ static int rogue_find(struct rogue *rogue)
 
 	if (!hints)
 		return -ENOMEM;
-	ret = kfi_getinfo_net(current->nsproxy->net_ns, KFN_API, node, service, KFI_SOURCE, hints, &rogue->info);
+	ret = kfi_getinfo_net(current->nsproxy->net_ns, KFN_API, node, service, KFI_SOURCE, hints,
+			      &rogue->info);
 	kfi_freeinfo(hints);
 	return ret;
 }
@@ -92,11 +93,11 @@ static int rogue_listen(struct rogue *rogue)
 	struct kfi_eq_attr eq = { .wait_obj = KFI_WAIT_QUEUE };
 
 	return rogue_find(rogue) ?:
-	       kfi_fabric_net(current->nsproxy->net_ns, rogue->info->fabric_attr, &rogue->fabric, NULL) ?:
-	       kfi_eq_open(rogue->fabric, &eq, &rogue->eq, NULL, NULL) ?:
-	       kfi_passive_ep(rogue->fabric, rogue->info, &rogue->pep, NULL) ?:
-	       kfi_pep_bind(rogue->pep, &rogue->eq->fid, 0) ?:
-	       kfi_listen(rogue->pep);
+		       kfi_fabric_net(current->nsproxy->net_ns, rogue->info->fabric_attr, &rogue->fabric, NULL) ?:
+		       kfi_eq_open(rogue->fabric, &eq, &rogue->eq, NULL, NULL)	     ?:
+		       kfi_passive_ep(rogue->fabric, rogue->info, &rogue->pep, NULL) ?:
+		       kfi_pep_bind(rogue->pep, &rogue->eq->fid, 0)		     ?:
+		       kfi_listen(rogue->pep);
 }
 
 /* ---- a connection ---- */
@@ -127,7 +128,9 @@ static int rogue_event(struct rogue *rogue, u32 want, struct kfi_info **info)
 
 static int rogue_objects(struct rogue *rogue, struct kfi_info *info)
 {
-	struct kfi_cq_attr cq = { .size = 64, .format = KFI_CQ_FORMAT_DATA, .wait_obj = KFI_WAIT_QUEUE };
+	struct kfi_cq_attr cq = {
+		.size = 64, .format = KFI_CQ_FORMAT_DATA, .wait_obj = KFI_WAIT_QUEUE,
+	};
 
 	return kfi_domain(rogue->fabric, info, &rogue->domain, NULL) ?:
 	       kfi_cq_open(rogue->domain, &cq, &rogue->cq, NULL, NULL) ?:

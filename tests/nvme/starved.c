@@ -42,7 +42,8 @@ static void starved_keep(const struct kfi_msg *msg)
 static ssize_t starved_sendmsg(struct kfid_ep *ep, const struct kfi_msg *msg, u64 flags)
 {
 	starved_keep(msg);
-	if (starved_spares(msg) || (unsigned int)atomic_inc_return(&starved_posts) / STARVED_RUN % 2 == 0)
+	if (starved_spares(msg) ||
+	    (unsigned int)atomic_inc_return(&starved_posts) / STARVED_RUN % 2 == 0)
 		return kfi_sendmsg(ep, msg, flags);
 	starved++;
 	return -EAGAIN;

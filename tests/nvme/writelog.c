@@ -86,8 +86,9 @@ static int same(const uint64_t *p, uint64_t cell, uint32_t write)
 		for (i = 0; i < WORDS; i++, p++)
 			if (*p != word(cell, write, sector, i)) {
 				printf("cell %llu, sector %u, word %u: %#llx, not that of write %u; the sector says cell %llu, write %llu\n",
-				       (unsigned long long)cell, sector, i, (unsigned long long)*p, write,
-				       (unsigned long long)(p - i)[0] >> 8, (unsigned long long)(p - i)[1]);
+				       (unsigned long long)cell, sector, i, (unsigned long long)*p,
+				       write, (unsigned long long)(p - i)[0] >> 8,
+				       (unsigned long long)(p - i)[1]);
 				return 0;
 			}
 	return 1;
@@ -137,7 +138,8 @@ static void read_run(struct part *part, uint64_t from, unsigned int n)
 		return;
 	}
 	for (i = 0; i < n; i++)
-		if (part->acked[from + i] && !same(part->buffer + i * (CELL / 8), part->first + from + i, part->acked[from + i]))
+		if (part->acked[from + i] && !same(part->buffer + i * (CELL / 8),
+						   part->first + from + i, part->acked[from + i]))
 			failed = stop = 1;
 	read_back++;
 }
@@ -173,7 +175,8 @@ static void on_term(int number)
 
 static void say(const char *more)
 {
-	printf("acknowledged %lu, read %lu, pause %lu ms%s\n", acknowledged, read_back, atomic_exchange(&pause_ms, 0), more);
+	printf("acknowledged %lu, read %lu, pause %lu ms%s\n", acknowledged, read_back,
+	       atomic_exchange(&pause_ms, 0), more);
 	fflush(stdout);
 }
 

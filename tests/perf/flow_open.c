@@ -211,7 +211,8 @@ int perf_flow_region(struct perf_flow *flow, size_t len)
 {
 	bool large = flow->hello.mem == KFI_PERF_MEM_PAGES && len > PERF_IOV_MAX * PERF_CHUNK;
 
-	flow->region = perf_buf_alloc(flow->domain, len, large ? KFI_PERF_MEM_KVEC : flow->hello.mem);
+	flow->region = perf_buf_alloc(flow->domain, len,
+				      large ? KFI_PERF_MEM_KVEC : flow->hello.mem);
 	return flow->region ? register_region(flow) : -ENOMEM;
 }
 

@@ -106,7 +106,8 @@ static void vector_is_the_buffer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vec->count, 1);
 	KUNIT_EXPECT_EQ(test, vec->bvec[0].bv_len, 10);
 	perf_buf_free(buf);
-	KUNIT_EXPECT_NULL(test, perf_buf_alloc(NULL, PERF_IOV_MAX * PERF_CHUNK + 1, KFI_PERF_MEM_PAGES));
+	KUNIT_EXPECT_NULL(test,
+			  perf_buf_alloc(NULL, PERF_IOV_MAX * PERF_CHUNK + 1, KFI_PERF_MEM_PAGES));
 }
 
 /* ---- control messages ---- */

@@ -63,7 +63,8 @@ struct perf_wire_hello {
 	__le32	timeout_ms;
 	__le64	seed;
 } __packed;
-static_assert(sizeof(struct perf_wire_hello) == 32, "fits the private data that kfi_verbs has room for");
+static_assert(sizeof(struct perf_wire_hello) == 32,
+	      "fits the private data that kfi_verbs has room for");
 
 /* Followed by addrlen bytes: the session's address, if it is not connected. */
 struct perf_wire_welcome {

@@ -255,7 +255,10 @@ static int measure(struct perf_run *run)
 		err = drive_checked(run);
 	else
 		err = drive(run, perf_run_total(run));
-	return err ?: get_report(run) ?: perf_flow_send(&run->flow, &bye) ?: perf_flow_flush(&run->flow);
+	return err					?:
+		       get_report(run)			?:
+		       perf_flow_send(&run->flow, &bye) ?:
+							  perf_flow_flush(&run->flow);
 }
 
 /* ---- the thread ---- */
@@ -299,7 +302,8 @@ int perf_run_start(struct perf_run *run)
 	run->flow.hello.seed = get_random_u64();
 	run->flow.tick = run_tick;
 	if (run->flow.hello.mode == KFI_PERF_LATENCY) {
-		err = perf_samples_init(&run->samples, run->duration_ms ? U64_MAX : run->iterations);
+		err = perf_samples_init(&run->samples,
+					run->duration_ms ? U64_MAX : run->iterations);
 		if (err)
 			return err;
 	}

@@ -168,7 +168,8 @@ static void post_many(struct perf_run *run, u64 n)
 		op = list_first_entry_or_null(&run->flow.tx_free, struct perf_op, entry);
 		if (!op)
 			return;
-		flags = i % run->batch && i < n && !list_is_singular(&run->flow.tx_free) ? KFI_MORE : 0;
+		flags = i % run->batch && i < n && !list_is_singular(&run->flow.tx_free) ?
+			KFI_MORE : 0;
 		err = post_one(run, op, flags);
 		if (err == -EAGAIN)
 			return;
@@ -190,7 +191,8 @@ static void run_pump(struct perf_flow *flow)
 	}
 	n = room(run);
 	/* A batch waits for its last place, unless nothing else would bring the rest. */
-	if (n && (n >= run->batch || n == run->limit - run->posted || run->posted == run->completed))
+	if (n &&
+	    (n >= run->batch || n == run->limit - run->posted || run->posted == run->completed))
 		post_many(run, n);
 }
 

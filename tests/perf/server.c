@@ -250,7 +250,8 @@ static int add_listener(struct perf_server *server, struct kfi_info *info)
 /* Devices side by side may have one name for what is reached over either. */
 static bool same_address(const struct kfi_info *a, const struct kfi_info *b)
 {
-	return a->src_addrlen == b->src_addrlen && !strcmp(a->domain_attr->name, b->domain_attr->name) &&
+	return a->src_addrlen == b->src_addrlen &&
+	       !strcmp(a->domain_attr->name, b->domain_attr->name) &&
 	       (!a->src_addrlen || !memcmp(a->src_addr, b->src_addr, a->src_addrlen));
 }
 

@@ -24,8 +24,11 @@ static void nd_put_ipv4(struct iphdr *ip, const union ib_gid *from, const union 
 static void nd_put_grh(struct ib_grh *grh, const union ib_gid *from, const union ib_gid *to)
 {
 	*grh = (struct ib_grh) {
-		.version_tclass_flow = cpu_to_be32(6 << 28), .next_hdr = IPPROTO_UDP, .hop_limit = ND_HOPS,
-		.sgid = *from, .dgid = *to,
+		.version_tclass_flow = cpu_to_be32(6 << 28),
+		.next_hdr = IPPROTO_UDP,
+		.hop_limit = ND_HOPS,
+		.sgid = *from,
+		.dgid = *to,
 	};
 }
 

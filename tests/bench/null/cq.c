@@ -6,7 +6,8 @@
 #include <linux/mm.h>
 #include "null.h"
 
-int nd_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr, struct uverbs_attr_bundle *attrs)
+int nd_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
+		 struct uverbs_attr_bundle *attrs)
 {
 	struct nd_cq *cq = to_nd_cq(ib);
 	u32 size = roundup_pow_of_two(attr->cqe);

@@ -39,7 +39,8 @@ struct nd_device *nd_device_find(const u8 *mac)
 
 /* ---- what it says about itself ---- */
 
-static int nd_query_device(struct ib_device *ib, struct ib_device_attr *attr, struct ib_udata *udata)
+static int nd_query_device(struct ib_device *ib, struct ib_device_attr *attr,
+			   struct ib_udata *udata)
 {
 	*attr = (struct ib_device_attr) {
 		.sys_image_guid			= ib->node_guid,
@@ -72,18 +73,20 @@ static int nd_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *at
 	if (!ndev)
 		return -ENODEV;
 	*attr = (struct ib_port_attr) {
-		.state		= netif_running(ndev) && netif_carrier_ok(ndev) ? IB_PORT_ACTIVE : IB_PORT_DOWN,
-		.max_mtu	= IB_MTU_4096,
-		.active_mtu	= IB_MTU_4096,
-		.gid_tbl_len	= ND_GIDS,
-		.port_cap_flags	= IB_PORT_CM_SUP,
-		.max_msg_sz	= ND_MSG_MAX,
-		.pkey_tbl_len	= 1,
-		.max_vl_num	= 1,
-		.active_width	= IB_WIDTH_4X,
-		.active_speed	= IB_SPEED_NDR,
+		.state = netif_running(ndev) && netif_carrier_ok(ndev) ? IB_PORT_ACTIVE :
+									 IB_PORT_DOWN,
+		.max_mtu = IB_MTU_4096,
+		.active_mtu = IB_MTU_4096,
+		.gid_tbl_len = ND_GIDS,
+		.port_cap_flags = IB_PORT_CM_SUP,
+		.max_msg_sz = ND_MSG_MAX,
+		.pkey_tbl_len = 1,
+		.max_vl_num = 1,
+		.active_width = IB_WIDTH_4X,
+		.active_speed = IB_SPEED_NDR,
 	};
-	attr->phys_state = attr->state == IB_PORT_ACTIVE ? IB_PORT_PHYS_STATE_LINK_UP : IB_PORT_PHYS_STATE_DISABLED;
+	attr->phys_state = attr->state == IB_PORT_ACTIVE ? IB_PORT_PHYS_STATE_LINK_UP :
+							   IB_PORT_PHYS_STATE_DISABLED;
 	dev_put(ndev);
 	return 0;
 }
@@ -94,7 +97,8 @@ static int nd_query_pkey(struct ib_device *ib, u32 port, u16 index, u16 *pkey)
 	return 0;
 }
 
-static int nd_get_port_immutable(struct ib_device *ib, u32 port, struct ib_port_immutable *immutable)
+static int nd_get_port_immutable(struct ib_device *ib, u32 port,
+				 struct ib_port_immutable *immutable)
 {
 	*immutable = (struct ib_port_immutable) {
 		.core_cap_flags	= RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP,

@@ -23,7 +23,8 @@ struct ib_mr *nd_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_pages)
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 	mr->max_pages = max_pages;
-	ret = xa_alloc_cyclic(&nd_mrs, &mr->index, mr, XA_LIMIT(1, (1 << 24) - 1), &nd_next_mr, GFP_KERNEL);
+	ret = xa_alloc_cyclic(&nd_mrs, &mr->index, mr, XA_LIMIT(1, (1 << 24) - 1), &nd_next_mr,
+			      GFP_KERNEL);
 	if (ret < 0) {
 		kfree(mr);
 		return ERR_PTR(ret);

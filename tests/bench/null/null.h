@@ -151,7 +151,8 @@ int nd_create_ah(struct ib_ah *ib, struct rdma_ah_init_attr *attr, struct ib_uda
 int nd_destroy_ah(struct ib_ah *ib, u32 flags);
 
 /* cq.c */
-int nd_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr, struct uverbs_attr_bundle *attrs);
+int nd_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
+		 struct uverbs_attr_bundle *attrs);
 int nd_destroy_cq(struct ib_cq *ib, struct ib_udata *udata);
 int nd_poll_cq(struct ib_cq *ib, int count, struct ib_wc *wc);
 int nd_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags);

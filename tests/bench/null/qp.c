@@ -37,7 +37,8 @@ static int nd_qp_enter(struct nd_qp *qp)
 		rcu_assign_pointer(dev->gsi, qp);
 		return 0;
 	}
-	ret = xa_alloc_cyclic(&nd_qps, &qp->ib.qp_num, qp, XA_LIMIT(ND_FIRST_QP, (1 << 24) - 1), &nd_next_qp, GFP_KERNEL);
+	ret = xa_alloc_cyclic(&nd_qps, &qp->ib.qp_num, qp, XA_LIMIT(ND_FIRST_QP, (1 << 24) - 1),
+			      &nd_next_qp, GFP_KERNEL);
 	return min(ret, 0);
 }
 
@@ -48,7 +49,8 @@ int nd_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udata
 
 	if (attr->qp_type != IB_QPT_RC && attr->qp_type != IB_QPT_UD && attr->qp_type != IB_QPT_GSI)
 		return -EOPNOTSUPP;
-	if (attr->cap.max_recv_wr > ND_WR || attr->cap.max_send_sge > ND_SGE || attr->cap.max_recv_sge > ND_SGE || attr->srq)
+	if (attr->cap.max_recv_wr > ND_WR || attr->cap.max_send_sge > ND_SGE ||
+	    attr->cap.max_recv_sge > ND_SGE || attr->srq)
 		return -EINVAL;
 	spin_lock_init(&qp->lock);
 	INIT_HLIST_HEAD(&qp->callers);

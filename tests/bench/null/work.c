@@ -127,7 +127,8 @@ bool nd_put(struct nd_place *place, const void *from, u32 len)
 	return true;
 }
 
-static bool nd_fill(struct nd_recv *recv, const struct ib_send_wr *wr, const struct nd_ah *ah, struct ib_wc *wc)
+static bool nd_fill(struct nd_recv *recv, const struct ib_send_wr *wr, const struct nd_ah *ah,
+		    struct ib_wc *wc)
 {
 	struct nd_place place = { recv->sge, recv->nsge };
 	int i;
@@ -162,7 +163,8 @@ static bool nd_fill_extra(struct nd_qp *to, const struct ib_send_wr *wr, struct 
 }
 
 /* Into the next receive. Return: what the sender of a connection hears. */
-static enum ib_wc_status nd_take(struct nd_qp *to, const struct ib_send_wr *wr, const struct nd_ah *ah, struct ib_wc *wc)
+static enum ib_wc_status nd_take(struct nd_qp *to, const struct ib_send_wr *wr,
+				 const struct nd_ah *ah, struct ib_wc *wc)
 {
 	struct nd_recv *recv = nd_recv_at(to, to->tail);
 
@@ -181,9 +183,12 @@ static enum ib_wc_status nd_take(struct nd_qp *to, const struct ib_send_wr *wr, 
 	return wc->status ? IB_WC_REM_INV_REQ_ERR : IB_WC_SUCCESS;
 }
 
-static enum ib_wc_status nd_message(struct nd_qp *qp, struct nd_qp *to, const struct ib_send_wr *wr, const struct nd_ah *ah)
+static enum ib_wc_status nd_message(struct nd_qp *qp, struct nd_qp *to, const struct ib_send_wr *wr,
+				    const struct nd_ah *ah)
 {
-	struct ib_wc wc = { .opcode = IB_WC_RECV, .qp = &to->ib, .src_qp = qp->ib.qp_num, .port_num = 1 };
+	struct ib_wc wc = {
+		.opcode = IB_WC_RECV, .qp = &to->ib, .src_qp = qp->ib.qp_num, .port_num = 1
+	};
 	enum ib_wc_status status;
 
 	spin_lock(&to->lock);
@@ -221,9 +226,11 @@ static enum ib_wc_status nd_datagram(struct nd_qp *qp, const struct ib_ud_wr *wr
 }
 
 /* What needs the other end. */
-static enum ib_wc_status nd_transfer(struct nd_qp *qp, struct nd_qp *peer, const struct ib_send_wr *wr)
+static enum ib_wc_status nd_transfer(struct nd_qp *qp, struct nd_qp *peer,
+				     const struct ib_send_wr *wr)
 {
-	if (unlikely(!peer || (READ_ONCE(peer->state) != IB_QPS_RTS && READ_ONCE(peer->state) != IB_QPS_RTR)))
+	if (unlikely(!peer || (READ_ONCE(peer->state) != IB_QPS_RTS &&
+			       READ_ONCE(peer->state) != IB_QPS_RTR)))
 		return IB_WC_RETRY_EXC_ERR;
 	switch (wr->opcode) {
 	case IB_WR_SEND:
@@ -250,7 +257,8 @@ static enum ib_wc_status nd_work(struct nd_qp *qp, struct nd_qp *peer, const str
 		nd_mr_valid(reg_wr(wr));
 		return IB_WC_SUCCESS;
 	case IB_WR_LOCAL_INV:
-		return nd_mr_invalid(qp->ib.device, wr->ex.invalidate_rkey) ? IB_WC_SUCCESS : IB_WC_LOC_PROT_ERR;
+		return nd_mr_invalid(qp->ib.device, wr->ex.invalidate_rkey) ? IB_WC_SUCCESS :
+									      IB_WC_LOC_PROT_ERR;
 	default:
 		return nd_transfer(qp, peer, wr);
 	}
@@ -274,10 +282,14 @@ static enum ib_wc_opcode nd_wc_opcode(enum ib_wr_opcode opcode)
 	}
 }
 
-static void nd_ended(struct nd_qp *qp, struct nd_qp *peer, const struct ib_send_wr *wr, enum ib_wc_status status)
+static void nd_ended(struct nd_qp *qp, struct nd_qp *peer, const struct ib_send_wr *wr,
+		     enum ib_wc_status status)
 {
 	struct ib_wc wc = {
-		.wr_id = wr->wr_id, .status = status, .opcode = nd_wc_opcode(wr->opcode), .qp = &qp->ib,
+		.wr_id = wr->wr_id,
+		.status = status,
+		.opcode = nd_wc_opcode(wr->opcode),
+		.qp = &qp->ib,
 	};
 
 	nd_cq_put(to_nd_cq(qp->ib.send_cq), &wc, status);
@@ -289,7 +301,8 @@ static void nd_ended(struct nd_qp *qp, struct nd_qp *peer, const struct ib_send_
 		nd_qp_end(peer, IB_QPS_ERR, !READ_ONCE(nd_deaf));
 }
 
-static int nd_send(struct nd_qp *qp, struct nd_qp *peer, const struct ib_send_wr *wr, const struct ib_send_wr **bad)
+static int nd_send(struct nd_qp *qp, struct nd_qp *peer, const struct ib_send_wr *wr,
+		   const struct ib_send_wr **bad)
 {
 	enum ib_wc_status status;
 

@@ -65,7 +65,8 @@ static void many_answer_ready(struct sock *sk)
 {
 	struct many_conn *conn = sk->sk_user_data;
 
-	if (many_take(sk, conn, 1) && raw_send_softirq(sk, &conn->buf[1], sizeof(u64)) != sizeof(u64))
+	if (many_take(sk, conn, 1) &&
+	    raw_send_softirq(sk, &conn->buf[1], sizeof(u64)) != sizeof(u64))
 		many_fail(conn->many, -EIO);
 }
 
@@ -74,7 +75,8 @@ static int many_ask(struct many *many)
 	struct many_conn *conn = &many->conn[many->at % many->count];
 
 	conn->buf[0] = many->at;
-	return raw_send_from(conn->pair.sock[0]->sk, &conn->buf[0], sizeof(u64)) == sizeof(u64) ? 0 : -EIO;
+	return raw_send_from(conn->pair.sock[0]->sk, &conn->buf[0], sizeof(u64)) == sizeof(u64) ?
+	       0 : -EIO;
 }
 
 static void many_ask_ready(struct sock *sk)

@@ -14,7 +14,8 @@ int bench_mem_alloc(struct bench_mem *mem, u32 count, u32 size)
 	if (count > BENCH_MEM_MAX)
 		return -EINVAL;
 	for (; mem->count < count; mem->count++) {
-		struct page *page = alloc_pages(GFP_KERNEL | __GFP_COMP | __GFP_ZERO, get_order(size));
+		struct page *page = alloc_pages(GFP_KERNEL | __GFP_COMP | __GFP_ZERO,
+						get_order(size));
 
 		if (!page) {
 			bench_mem_free(mem);

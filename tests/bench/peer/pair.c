@@ -8,7 +8,8 @@
 #include "raw.h"
 
 /* Listens on a port that the system chooses; addr is filled in with it. */
-static int raw_listen(struct net *net, const char *node, struct sockaddr_in *addr, struct socket **sock)
+static int raw_listen(struct net *net, const char *node, struct sockaddr_in *addr,
+		      struct socket **sock)
 {
 	int ret;
 

@@ -57,7 +57,8 @@ static int stm_recv_thread(void *data)
 	u32 i;
 
 	for (i = 0; st->got < st->total; i++) {
-		if (raw_recv(st->pair.sock[1], bench_mem(&st->dst, i), st->dst.size, MSG_WAITALL) != st->dst.size) {
+		if (raw_recv(st->pair.sock[1], bench_mem(&st->dst, i), st->dst.size, MSG_WAITALL) !=
+		    st->dst.size) {
 			st->err = -EIO;
 			break;
 		}

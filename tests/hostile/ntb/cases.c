@@ -64,7 +64,8 @@ static u32 calls(struct hp *hp, const struct victim *v, u32 from, u32 copies)
 {
 	u32 number = hp_number(hp);
 
-	return hp_say_call(hp, number, PORT_OURS + from, v ? victim_port(v) : PORT_NOBODY, copies) ? 0 : number;
+	return hp_say_call(hp, number, PORT_OURS + from, v ? victim_port(v) : PORT_NOBODY, copies) ?
+	       0 : number;
 }
 
 static u32 call(struct hp *hp, const struct victim *v, u32 from)
@@ -81,7 +82,8 @@ static u32 answered(struct hp *hp, const struct victim *v, u32 from)
 	u32 number = call(hp, v, from);
 
 	hp_follow(hp, number);
-	if (!hp_check(hp_wait(hp, number, HP_SAID(NTW_ANSWER), HP_WAIT_MS), "the victim does not answer"))
+	if (!hp_check(hp_wait(hp, number, HP_SAID(NTW_ANSWER), HP_WAIT_MS),
+		      "the victim does not answer"))
 		return 0;
 	return hp_check(hp_heard(hp, number).from, "the victim refuses us") ? number : 0;
 }
@@ -96,7 +98,8 @@ static u32 accepted(struct hp *hp, const struct victim *v)
 
 	if (!number || !hp_check(!hp_say_hello(hp, number, 1, false), "the link has gone"))
 		return 0;
-	if (!hp_check(hp_wait(hp, number, HP_HELLO(KFW_ACCEPT), HP_WAIT_MS), "the victim does not accept us"))
+	if (!hp_check(hp_wait(hp, number, HP_HELLO(KFW_ACCEPT), HP_WAIT_MS),
+		      "the victim does not accept us"))
 		return 0;
 	return number;
 }
@@ -111,7 +114,8 @@ static u32 challenged(struct hp *hp, const struct victim *v, u32 from)
 
 	if (!number || !hp_check(!hp_say_hello(hp, number, 1, true), "the link has gone"))
 		return 0;
-	if (!hp_check(hp_wait(hp, number, HP_HELLO(KFW_CHALLENGE), HP_WAIT_MS), "the victim asks for no proof"))
+	if (!hp_check(hp_wait(hp, number, HP_HELLO(KFW_CHALLENGE), HP_WAIT_MS),
+		      "the victim asks for no proof"))
 		return 0;
 	return number;
 }
@@ -137,11 +141,14 @@ static bool strangers(struct hp *hp, struct victim *none)
 	u32 number = call(hp, NULL, 0);
 	bool ok;
 
-	ok = hp_check(hp_wait(hp, number, HP_SAID(NTW_ANSWER), HP_WAIT_MS), "who calls a port without listener hears nothing");
-	ok &= hp_check(hp_heard(hp, number).status == ECONNREFUSED, "he is not told that it was refused");
+	ok = hp_check(hp_wait(hp, number, HP_SAID(NTW_ANSWER), HP_WAIT_MS),
+		      "who calls a port without listener hears nothing");
+	ok &= hp_check(hp_heard(hp, number).status == ECONNREFUSED,
+		       "he is not told that it was refused");
 	number = hp_number(hp);
 	hp_say_answer(hp, NUMBER_NOBODY, number);
-	return ok & hp_check(hp_wait(hp, number, HP_SAID(NTW_CLOSE), HP_WAIT_MS), "who answers a call that was given up is not told");
+	return ok & hp_check(hp_wait(hp, number, HP_SAID(NTW_CLOSE), HP_WAIT_MS),
+			     "who answers a call that was given up is not told");
 }
 
 /* Answers that are never taken are bounded. */
@@ -161,7 +168,8 @@ static bool untaken(struct hp *hp, struct victim *none)
 	used = mem_used(before);
 	hp_set_deaf(hp, false);
 	pr_info("hostile: %lu KiB for answers that nobody takes\n", used / 1024);
-	return hp_check(!ret, "what was said is not handled") & hp_check(used < 3 * MIB, "each of them has memory");
+	return hp_check(!ret, "what was said is not handled") &
+	       hp_check(used < 3 * MIB, "each of them has memory");
 }
 
 /* ---- calls ---- */
@@ -177,7 +185,8 @@ static bool unproven(struct hp *hp, struct victim *v)
 		ok = challenged(hp, v, i);
 	used = mem_used(before);
 	pr_info("hostile: %lu KiB for callers without proof\n", used / 1024);
-	return ok & hp_check(used < BACKLOG * MIB / 4, "callers without proof have a connection's memory");
+	return ok & hp_check(used < BACKLOG * MIB / 4,
+			     "callers without proof have a connection's memory");
 }
 
 /* Somebody closes while the peer calls without pause. */
@@ -203,7 +212,8 @@ static bool flood(struct hp *hp, struct victim *v)
 }
 
 /* Two endpoints of the other end call each other, behind calls of ours, and our link goes. */
-static bool own_calls_once(struct hp *hp, struct victim *busy, struct victim *called, unsigned int round)
+static bool own_calls_once(struct hp *hp, struct victim *busy, struct victim *called,
+			   unsigned int round)
 {
 	struct victim calling;
 	unsigned int i;
@@ -217,7 +227,8 @@ static bool own_calls_once(struct hp *hp, struct victim *busy, struct victim *ca
 	ok = hp_check(!victim_send(&calling, called->name), "nothing can be posted");
 	usleep_range(300 * round, 300 * round + 100);
 	hp_bye(hp);
-	ok = ok && hp_check(!victim_done(&calling, HP_WAIT_MS), "a call to the own end has gone with the link");
+	ok = ok && hp_check(!victim_done(&calling, HP_WAIT_MS),
+			    "a call to the own end has gone with the link");
 	victim_close(&calling);
 	return ok;
 }
@@ -268,7 +279,8 @@ static bool stream_once(struct hp *hp, struct victim *v, unsigned int kind)
 	}
 	hp_flush(hp);
 	ok = hp_check(!ret, "the link has gone");
-	ok &= hp_check(hp_wait(hp, number, HP_SAID(NTW_CLOSE), HP_WAIT_MS), "what breaks the rules is accepted");
+	ok &= hp_check(hp_wait(hp, number, HP_SAID(NTW_CLOSE), HP_WAIT_MS),
+		       "what breaks the rules is accepted");
 	ok &= hp_check(hp->mine == life, "the link goes for it");
 	if (!ok)
 		pr_err("hostile: kind %u\n", kind);
@@ -324,7 +336,8 @@ static bool deaf(struct hp *hp, struct victim *v)
 		hp_set_deaf(hp, false);
 		return false;
 	}
-	ok &= hp_check(victim_closed_in(v, HP_WAIT_MS), "an endpoint can't be closed while nothing is heard");
+	ok &= hp_check(victim_closed_in(v, HP_WAIT_MS),
+		       "an endpoint can't be closed while nothing is heard");
 	hp_set_deaf(hp, false);
 	victim_close_end(v);
 	return ok;
@@ -338,10 +351,13 @@ static bool deaf(struct hp *hp, struct victim *v)
 static u32 lent_to(struct hp *hp, struct victim *v)
 {
 	u32 number = accepted(hp, v);
-	bool ok = number && hp_check(!hp_say_asking(hp, number, kfi_mr_key(v->mr), 4096), "we can't ask");
+	bool ok = number &&
+		  hp_check(!hp_say_asking(hp, number, kfi_mr_key(v->mr), 4096), "we can't ask");
 
-	ok = ok && hp_check(hp_wait(hp, number, HP_FRAME(KFW_CTS), HP_WAIT_MS), "we are told nothing of memory");
-	return ok && hp_check(hp_heard(hp, number).places == 1, "nothing is lent to us") ? number : 0;
+	ok = ok && hp_check(hp_wait(hp, number, HP_FRAME(KFW_CTS), HP_WAIT_MS),
+			    "we are told nothing of memory");
+	return ok && hp_check(hp_heard(hp, number).places == 1, "nothing is lent to us") ? number :
+											   0;
 }
 
 /*
@@ -364,9 +380,12 @@ static bool lent_once(struct hp *hp, bool answer)
 		victim_close(&v);
 		return false;
 	}
-	ok = hp_check(hp_wait(hp, number, HP_SAID(NTW_CLOSE), HP_WAIT_MS), "its memory is not asked back");
-	ok &= hp_check(hp_heard(hp, number).bits & NTW_C_RETURN, "it does not want to hear that we are through");
-	ok &= hp_check(!victim_closed_in(&v, 2000), "it has closed over memory that we may write to");
+	ok = hp_check(hp_wait(hp, number, HP_SAID(NTW_CLOSE), HP_WAIT_MS),
+		      "its memory is not asked back");
+	ok &= hp_check(hp_heard(hp, number).bits & NTW_C_RETURN,
+		       "it does not want to hear that we are through");
+	ok &= hp_check(!victim_closed_in(&v, 2000),
+		       "it has closed over memory that we may write to");
 	if (answer)
 		hp_say_close(hp, hp_heard(hp, number).from, 0);
 	hp_flush(hp);
@@ -374,7 +393,9 @@ static bool lent_once(struct hp *hp, bool answer)
 	/* The endpoint may close a moment before the link is told to go. */
 	for (tries = 0; !answer && hp->mine == life && tries < 50; tries++)
 		msleep(20);
-	ok &= hp_check((hp->mine == life) == answer, answer ? "the link goes for nothing" : "the link stays, and we may still write");
+	ok &= hp_check((hp->mine == life) == answer,
+		       answer ? "the link goes for nothing" :
+				"the link stays, and we may still write");
 	victim_close_end(&v);
 	return ok;
 }
@@ -396,17 +417,20 @@ static bool mute(struct hp *hp, struct victim *v)
 	u64 said;
 	bool ok;
 
-	ok = number && hp_check(!victim_region(v, v->buf, v->buf_len, KFI_REMOTE_WRITE, 1), "nothing can be registered");
+	ok = number && hp_check(!victim_region(v, v->buf, v->buf_len, KFI_REMOTE_WRITE, 1),
+				"nothing can be registered");
 	for (i = 0; i < VICTIM_CQ + 8 && ok; i++)
 		ok = hp_check(!hp_say_touch(hp, number, kfi_mr_key(v->mr)), "the link has gone");
-	ok = ok && hp_check(!hp_say_close(hp, hp_heard(hp, number).from, NTW_C_RETURN), "the link has gone");
+	ok = ok && hp_check(!hp_say_close(hp, hp_heard(hp, number).from, NTW_C_RETURN),
+			    "the link has gone");
 	hp_flush(hp);
 	ok = ok && hp_check(hp_wait(hp, number, HP_SAID(NTW_CLOSE), HP_WAIT_MS), "no last word");
 	said = hp_said(hp, NTW_DATA);
 	ok = ok && hp_check(!victim_send(v, &us), "nothing can be posted");
 	if (ok)
 		victim_done(v, HP_WAIT_MS);	/* perhaps well: its bytes were copied */
-	return ok & hp_check(hp_said(hp, NTW_DATA) == said, "something was said behind the last word");
+	return ok &
+	       hp_check(hp_said(hp, NTW_DATA) == said, "something was said behind the last word");
 }
 
 /* ---- what the bridge loses of placed payload ---- */
@@ -448,8 +472,10 @@ static bool unanswered_once(struct hp *hp, struct victim *v, bool checks)
 	crc = hp_heard(hp, number).crc;
 	ok = hp_check(memcmp(there, v->buf, PLACED), "nothing was lost");
 	ok &= hp_check(crc == (checks ? sent : 0), "the CRC is another one");
-	ok &= hp_check(crc != crc32c(~0U, there, PLACED), "the CRC does not tell that something was lost");
-	ok &= hp_check(victim_done(v, 300) == -EAGAIN, "a message has ended, and nobody has said so");
+	ok &= hp_check(crc != crc32c(~0U, there, PLACED),
+		       "the CRC does not tell that something was lost");
+	ok &= hp_check(victim_done(v, 300) == -EAGAIN,
+		       "a message has ended, and nobody has said so");
 	ok &= hp_check(!kfi_ntb_mock_command("link 0 down"), "the link can't go");
 	ret = victim_done(v, HP_WAIT_MS);
 	ok &= hp_check(ret && ret != -EAGAIN, "a message has ended well though the link has gone");
@@ -458,7 +484,9 @@ static bool unanswered_once(struct hp *hp, struct victim *v, bool checks)
 
 static bool unanswered(struct hp *hp, struct victim *none)
 {
-	struct victim_attr attr = { .provider = "ntb", .buf_len = PLACED, .cq_size = VICTIM_CQ, .txcq_size = 256 };
+	struct victim_attr attr = {
+		.provider = "ntb", .buf_len = PLACED, .cq_size = VICTIM_CQ, .txcq_size = 256
+	};
 	struct victim v = {};
 	bool ok = true;
 	int i;
@@ -515,7 +543,8 @@ static bool torn_once(struct hp *hp, bool checks, bool torn)
 
 static bool torn(struct hp *hp, struct victim *none)
 {
-	bool ok = torn_once(hp, false, true) & torn_once(hp, true, false) & torn_once(hp, true, true);
+	bool ok = torn_once(hp, false, true) & torn_once(hp, true, false) &
+		  torn_once(hp, true, true);
 
 	hp_set_features(hp, 0);
 	return ok;
@@ -608,7 +637,8 @@ static bool flap(struct hp *hp, struct victim *none)
 		ok = hp_check(greeted(hp), "it says no hello");
 		before = hp_left(hp);
 		ok = ok && hp_check(blink(hp), "the bridge does not do as it is told");
-		ok = ok && hp_check(left(hp, before), "it forgets that the link has gone meanwhile");
+		ok = ok &&
+		     hp_check(left(hp, before), "it forgets that the link has gone meanwhile");
 	}
 	hp_set_shy(hp, false);
 	return ok;

@@ -17,7 +17,12 @@ void hp_ring(struct hp *hp)
 static void hp_say_hand(struct hp *hp, enum ntw_state state)
 {
 	struct ntw_hand hand = {
-		.state = state, .ring_shift = HP_RING_SHIFT, .bell = 0, .bells = 1, .mine = hp->mine, .yours = hp->yours,
+		.state = state,
+		.ring_shift = HP_RING_SHIFT,
+		.bell = 0,
+		.bells = 1,
+		.mine = hp->mine,
+		.yours = hp->yours,
 		.size_kib = HP_MEM / 1024,
 	};
 	u32 pads[NTW_PADS];
@@ -120,9 +125,16 @@ static void hp_shake_hello(struct hp *hp)
 {
 	struct iosys_map out = IOSYS_MAP_INIT_VADDR_IOMEM(hp->window);
 	struct ntw_greeting g = {
-		.version = NTW_VERSION, .mine = hp->mine, .yours = hp->yours, .ring = HP_RING,
-		.size = HP_MEM, .reach = hp->reach, .heartbeat = HP_BEAT_MS,
-		.flat_shift = hp->flat_shift, .flat_window = hp->flat_window, .features = hp->features,
+		.version = NTW_VERSION,
+		.mine = hp->mine,
+		.yours = hp->yours,
+		.ring = HP_RING,
+		.size = HP_MEM,
+		.reach = hp->reach,
+		.heartbeat = HP_BEAT_MS,
+		.flat_shift = hp->flat_shift,
+		.flat_window = hp->flat_window,
+		.features = hp->features,
 	};
 	struct ntw_hello hello;
 
@@ -131,7 +143,8 @@ static void hp_shake_hello(struct hp *hp)
 	ntw_encode_hello(&g, &hello);
 	memcpy_toio(hp->window + offsetof(struct ntw_ctl, hello), &hello, sizeof(hello));
 	wmb();	/* whole, before it is said to be */
-	iosys_map_wr(&out, offsetof(struct ntw_ctl, ready), u64, (__force u64)cpu_to_le64(ntw_word(hp->yours, 1)));
+	iosys_map_wr(&out, offsetof(struct ntw_ctl, ready), u64,
+		     (__force u64)cpu_to_le64(ntw_word(hp->yours, 1)));
 	hp_ring(hp);
 	if (!hp_has_greeted(hp))
 		return;

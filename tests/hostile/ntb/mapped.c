@@ -42,7 +42,8 @@ static bool dry(struct shore *s, const char *what)
 	memset(s->mem, 0xa5, LEN);
 	flood(s, 0x3c);
 	return hp_check(!memchr_inv(s->mem, 0xa5, LEN), what) &
-	       hp_check(faults() - before == s->len / PAGE_SIZE - 1, "writes that lead nowhere have not all been stopped");
+	       hp_check(faults() - before == s->len / PAGE_SIZE - 1,
+			"writes that lead nowhere have not all been stopped");
 }
 
 static bool wet(struct shore *s)
@@ -50,8 +51,10 @@ static bool wet(struct shore *s)
 	u64 before = faults();
 
 	flood(s, 0x5a);
-	return hp_check(!memchr_inv(s->mem, 0x5a, LEN), "a region is not where its window shows it") &
-	       hp_check(faults() - before == s->len / PAGE_SIZE - 1 - LEN / PAGE_SIZE, "more is open than one region");
+	return hp_check(!memchr_inv(s->mem, 0x5a, LEN),
+			"a region is not where its window shows it") &
+	       hp_check(faults() - before == s->len / PAGE_SIZE - 1 - LEN / PAGE_SIZE,
+			"more is open than one region");
 }
 
 static bool open_region(struct shore *s)
@@ -74,7 +77,8 @@ static bool tides(struct shore *s)
 	int i;
 
 	for (i = 0; i < 2 && ok; i++)
-		ok = open_region(s) && wet(s) && close_region(s) && dry(s, "it reaches what is registered no longer");
+		ok = open_region(s) && wet(s) && close_region(s) &&
+		     dry(s, "it reaches what is registered no longer");
 	return ok;
 }
 

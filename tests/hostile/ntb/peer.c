@@ -44,7 +44,9 @@ static void hp_write(struct hp *hp, const void *from, u32 len)
 static void hp_skip(struct hp *hp, u32 rest)
 {
 	struct ntw_rec skip = {
-		.type = NTW_SKIP, .len = cpu_to_le32(rest), .check = cpu_to_le32((u32)hp->placed ^ hp->yours),
+		.type = NTW_SKIP,
+		.len = cpu_to_le32(rest),
+		.check = cpu_to_le32((u32)hp->placed ^ hp->yours),
 	};
 
 	if (rest)
@@ -56,7 +58,8 @@ static void hp_skip(struct hp *hp, u32 rest)
  * Return: it has been written, so many times, in one go: then the victim has more to do with each
  * than we.
  */
-static bool hp_place(struct hp *hp, struct ntw_rec *rec, const void *body, u32 len, unsigned int copies)
+static bool hp_place(struct hp *hp, struct ntw_rec *rec, const void *body, u32 len,
+		     unsigned int copies)
 {
 	u32 span = ntw_rec_span(sizeof(*rec) + len), all = copies * span, at;
 	u32 rest = hp->ring - (hp->placed & (hp->ring - 1));
@@ -170,7 +173,8 @@ static u64 hp_word(struct hp *hp, const __le64 *word, u64 old)
 {
 	u32 value;
 
-	return ntw_decode_word(le64_to_cpu(READ_ONCE(*word)), hp->mine, &value) ? old + (u32)(value - (u32)old) : old;
+	return ntw_decode_word(le64_to_cpu(READ_ONCE(*word)), hp->mine, &value) ?
+	       old + (u32)(value - (u32)old) : old;
 }
 
 static void hp_take(struct hp *hp)
@@ -240,7 +244,8 @@ int hp_wait_up(struct hp *hp)
 {
 	enum hp_state state;
 
-	return read_poll_timeout(READ_ONCE, state, state == HP_UP, HP_LOOK_US, HP_WAIT_US, false, hp->state);
+	return read_poll_timeout(READ_ONCE, state, state == HP_UP, HP_LOOK_US, HP_WAIT_US, false,
+				 hp->state);
 }
 
 void hp_bye(struct hp *hp)
@@ -249,7 +254,8 @@ void hp_bye(struct hp *hp)
 
 	mutex_lock(&hp->lock);
 	if (hp->state == HP_UP) {
-		iosys_map_wr(&out, offsetof(struct ntw_ctl, line.bye), u64, (__force u64)cpu_to_le64(ntw_word(hp->yours, 1)));
+		iosys_map_wr(&out, offsetof(struct ntw_ctl, line.bye), u64,
+			     (__force u64)cpu_to_le64(ntw_word(hp->yours, 1)));
 		hp_ring(hp);
 		hp_down(hp);
 	}
@@ -315,7 +321,8 @@ u32 hp_left(struct hp *hp)
 	return left;
 }
 
-static bool hp_try_post(struct hp *hp, struct ntw_rec *rec, const void *body, u32 len, unsigned int copies, int *ret)
+static bool hp_try_post(struct hp *hp, struct ntw_rec *rec, const void *body, u32 len,
+			unsigned int copies, int *ret)
 {
 	bool done;
 
@@ -340,7 +347,8 @@ int hp_post(struct hp *hp, struct ntw_rec *rec, const void *body, u32 len, unsig
 
 	if (copies * ntw_rec_span(sizeof(*rec) + len) > HP_BLOCK)
 		return -EMSGSIZE;
-	return read_poll_timeout(hp_try_post, done, done, HP_LOOK_US, HP_WAIT_US, false, hp, rec, body, len, copies, &ret) ?: ret;
+	return read_poll_timeout(hp_try_post, done, done, HP_LOOK_US, HP_WAIT_US, false, hp, rec, body, len, copies, &ret) ?:
+		       ret;
 }
 
 void hp_flush(struct hp *hp)
@@ -395,7 +403,8 @@ u64 hp_wait(struct hp *hp, u32 number, u64 types, unsigned int ms)
 	struct hp_heard heard;
 
 	hp_flush(hp);
-	read_poll_timeout(hp_heard, heard, heard.types & types, HP_LOOK_US, ms * 1000UL, false, hp, number);
+	read_poll_timeout(hp_heard, heard, heard.types & types, HP_LOOK_US, ms * 1000UL, false, hp,
+			  number);
 	return heard.types & types;
 }
 
@@ -428,7 +437,8 @@ static int hp_memory(struct hp *hp)
 		return ret;
 	hp->window = ioremap_wc(base, len);
 	if (hp->window)
-		hp->mem = dma_alloc_coherent(ntb_get_dma_dev(hp->ntb), HP_MEM, &hp->dma, GFP_KERNEL);
+		hp->mem = dma_alloc_coherent(ntb_get_dma_dev(hp->ntb), HP_MEM, &hp->dma,
+					     GFP_KERNEL);
 	return hp->mem ? 0 : -ENOMEM;
 }
 

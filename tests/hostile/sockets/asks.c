@@ -112,7 +112,8 @@ bool asks_served(struct victim *v)
 
 	if (IS_ERR(hs))
 		return false;
-	ok = ask_region(v) && check(!ask_put(hs, 1, ASK_KEY, KFW_F_CQ_DATA, 4, ASK_LEN), "no ASK") &&
+	ok = ask_region(v) &&
+	     check(!ask_put(hs, 1, ASK_KEY, KFW_F_CQ_DATA, 4, ASK_LEN), "no ASK") &&
 	     ask_granted(hs, &cts);
 	data = ask_data(&cts);
 	ok = ok && check(!hs_say(hs, &data, ASK_LEN), "no DATA") && ask_answered(hs, 1, 0) &&
@@ -140,7 +141,8 @@ bool asks_served(struct victim *v)
 	/* The region ends between CTS and DATA. */
 	data = ask_data(&first);
 	ok = ok && ask_region_ends(v) && check(!hs_say(hs, &data, 100), "no DATA") &&
-	     ask_answered(hs, 4, EACCES) && check(v->buf[0] == 0xa5, "an ended region was written to");
+	     ask_answered(hs, 4, EACCES) &&
+	     check(v->buf[0] == 0xa5, "an ended region was written to");
 	hs_close(hs);
 	return ok;
 }
@@ -169,7 +171,8 @@ bool asks_unused(struct victim *v)
 	hs = ask_open(v, &call);
 	if (IS_ERR(hs))
 		return false;
-	ok = ok && check(!ask_put(hs, 1, ASK_KEY, 0, 1, ASK_LEN), "no ASK") && ask_granted(hs, &cts);
+	ok = ok && check(!ask_put(hs, 1, ASK_KEY, 0, 1, ASK_LEN), "no ASK") &&
+	     ask_granted(hs, &cts);
 	hs_reset(hs);
 	begin = jiffies;
 	ok = ok && ask_region_ends(v) &&
@@ -178,8 +181,19 @@ bool asks_unused(struct victim *v)
 }
 
 enum ask_break {
-	ASK_PLACED, ASK_TWICE, ASK_LENGTH, ASK_UNGRANTED, ASK_TOO_LONG, ASK_BARE, ASK_LAZY, ASK_FLOOD,
-	ASK_READ_PLACES, ASK_MANY_PLACES, ASK_CTS_PLACES, ASK_READ_PLACED, ASK_BREAKS
+	ASK_PLACED,
+	ASK_TWICE,
+	ASK_LENGTH,
+	ASK_UNGRANTED,
+	ASK_TOO_LONG,
+	ASK_BARE,
+	ASK_LAZY,
+	ASK_FLOOD,
+	ASK_READ_PLACES,
+	ASK_MANY_PLACES,
+	ASK_CTS_PLACES,
+	ASK_READ_PLACED,
+	ASK_BREAKS
 };
 
 static const char *const ask_breaks[ASK_BREAKS] = {
@@ -225,14 +239,16 @@ static int ask_names(struct hs *hs, const struct kfw_hdr *rts, u16 places)
 	return ret;
 }
 
-static bool ask_break(struct victim *v, struct hs *hs, enum ask_break what, const struct hs_call *call)
+static bool ask_break(struct victim *v, struct hs *hs, enum ask_break what,
+		      const struct hs_call *call)
 {
 	struct kfw_hdr cts = {}, data;
 	bool ok = true;
 	u32 i;
 
 	if (what == ASK_PLACED || what == ASK_TWICE || what == ASK_LENGTH)
-		ok = check(!ask_put(hs, 1, ASK_KEY, 0, 1, ASK_LEN), "no ASK") && ask_granted(hs, &cts);
+		ok = check(!ask_put(hs, 1, ASK_KEY, 0, 1, ASK_LEN), "no ASK") &&
+		     ask_granted(hs, &cts);
 	data = ask_data(&cts);
 	switch (what) {
 	case ASK_PLACED:

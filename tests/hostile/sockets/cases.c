@@ -18,7 +18,11 @@
 static struct kfw_hdr hs_rts(u64 tag, u32 id, u64 len)
 {
 	return (struct kfw_hdr) {
-		.type = KFW_RTS, .flags = KFW_F_TAGGED, .tag = cpu_to_le64(tag), .id = cpu_to_le32(id), .len = cpu_to_le64(len),
+		.type = KFW_RTS,
+		.flags = KFW_F_TAGGED,
+		.tag = cpu_to_le64(tag),
+		.id = cpu_to_le32(id),
+		.len = cpu_to_le64(len),
 	};
 }
 
@@ -39,7 +43,8 @@ static bool still_posted(struct victim *v, u64 tag, void *context)
 	if (!check(!IS_ERR(hs), "another peer is not admitted"))
 		return false;
 	ok = check(!hs_say(hs, &msg, 64), "another peer can't send") &&
-	     check(!victim_ended(v, HS_WAIT_MS, &done) && done == context, "a receive was lost with the peer that had it");
+	     check(!victim_ended(v, HS_WAIT_MS, &done) && done == context,
+		   "a receive was lost with the peer that had it");
 	hs_close(hs);
 	return ok;
 }
@@ -77,9 +82,13 @@ static bool lost_after_rts(struct victim *v)
 			msleep(20);
 		/* Every third time a grant is answered in part, so that a payload is on its way. */
 		if (round % 3 == 2) {
-			struct kfw_hdr cts, data = { .type = KFW_DATA, .payload = cpu_to_le64(32768), .len = cpu_to_le64(32768) };
+			struct kfw_hdr cts, data = {
+				.type = KFW_DATA, .payload = cpu_to_le64(32768),
+				.len = cpu_to_le64(32768),
+			};
 
-			ok &= check(!hs_hear(hs, KFW_CTS, &cts, HS_WAIT_MS), "a long message is not granted");
+			ok &= check(!hs_hear(hs, KFW_CTS, &cts, HS_WAIT_MS),
+				    "a long message is not granted");
 			data.id = cts.id;
 			data.slot = cts.slot;
 			data.credit_msg = cpu_to_le32(1024);
@@ -114,15 +123,19 @@ static bool early_ack(struct victim *v)
 	ok = check(!IS_ERR(hs), "the peer is not admitted");
 	if (!ok)
 		goto free;
-	ok = check(!kfi_sendbv(v->ep, &vec, NULL, 1, hs_known(v, 1, call.port), &x), "nothing can be sent") &&
-	     check(!hs_get(hs, &hdr, sizeof(hdr), HS_WAIT_MS) && hdr.type == KFW_MSG && hdr.flags & KFW_F_ACK,
+	ok = check(!kfi_sendbv(v->ep, &vec, NULL, 1, hs_known(v, 1, call.port), &x),
+		   "nothing can be sent") &&
+	     check(!hs_get(hs, &hdr, sizeof(hdr), HS_WAIT_MS) && hdr.type == KFW_MSG &&
+			   hdr.flags & KFW_F_ACK,
 		   "no message that wants an acknowledgement");
 	ack.id = hdr.id;
 	ack.gen = hdr.gen;
 	ok = ok && check(!hs_say(hs, &ack, 0), "the peer can't send");
 	ret = ok ? victim_ended(v, HS_WAIT_MS, &done) : 0;
 	pr_info("hostile: the send ended with %d\n", ret);
-	ok = ok && check(ret < 0 && done == &x, "the send has succeeded before its bytes were acknowledged") &&
+	ok = ok &&
+	     check(ret < 0 && done == &x,
+		   "the send has succeeded before its bytes were acknowledged") &&
 	     check(hs_ended(hs, HS_WAIT_MS), "the connection goes on");
 	hs_reset(hs);
 free:
@@ -183,7 +196,8 @@ static bool reconnects(struct victim *v)
 	const struct hs_call live = { .node = 3, .port = 705 };
 	struct hs *hs, *other = hs_open(v, &live);
 	int i, n, left = 0;
-	bool ok = check(!IS_ERR(other) && leave_messages(other, 3, false) == 1, "another peer is not served");
+	bool ok = check(!IS_ERR(other) && leave_messages(other, 3, false) == 1,
+			"another peer is not served");
 
 	for (i = 0; ok && i < RECONNECTS; i++) {
 		call.incarnation = i + 1;
@@ -200,7 +214,8 @@ static bool reconnects(struct victim *v)
 	pr_info("hostile: %d of %d messages were held\n", n, left);
 	if (!IS_ERR(other))
 		hs_close(other);
-	return ok && check(n >= 0 && n * EAGER_UNITS <= 8192, "more is held than a peer may leave") &&
+	return ok &&
+	       check(n >= 0 && n * EAGER_UNITS <= 8192, "more is held than a peer may leave") &&
 	       check(n >= 16, "messages were dropped without need");
 }
 
@@ -229,10 +244,12 @@ static bool promises(struct victim *v)
 	}
 	kept = held_messages(v);
 	pr_info("hostile: %d acknowledged, %d kept, refused %d times\n", acked, kept, refused);
-	ok = ok && check(acked * EAGER_UNITS <= 8192, "more is held than a peer may leave") && check(refused, "the peer is always admitted") &&
+	ok = ok && check(acked * EAGER_UNITS <= 8192, "more is held than a peer may leave") &&
+	     check(refused, "the peer is always admitted") &&
 	     check(kept == acked, "a message was lost whose sender knows that it has arrived");
 	hs = hs_open(v, &call);
-	ok = ok && check(!IS_ERR(hs), "the peer is not admitted when its messages have been received");
+	ok = ok &&
+	     check(!IS_ERR(hs), "the peer is not admitted when its messages have been received");
 	if (!IS_ERR(hs))
 		hs_close(hs);
 	return ok;
@@ -280,9 +297,11 @@ static bool unused_grants(struct victim *v)
 	while (ok && !hs_hear(hs, KFW_CTS, &cts, HS_NOT_MS))
 		given = le32_to_cpu(cts.credit_tag) - 1024;
 	ok = ok && check(given <= 64, "there is credit for messages that were not granted");
-	while (ok && time_before(jiffies, begin + msecs_to_jiffies(HS_WAIT_MS)) && !hs_ended(hs, HS_NOT_MS))
+	while (ok && time_before(jiffies, begin + msecs_to_jiffies(HS_WAIT_MS)) &&
+	       !hs_ended(hs, HS_NOT_MS))
 		hs_say(hs, &credit, 0);
-	ok = ok && check(time_before(jiffies, begin + msecs_to_jiffies(HS_WAIT_MS)), "grants are held for ever");
+	ok = ok && check(time_before(jiffies, begin + msecs_to_jiffies(HS_WAIT_MS)),
+			 "grants are held for ever");
 	hs_reset(hs);
 	return ok && still_posted(v, TAG_X, &x);
 }
@@ -444,7 +463,8 @@ free:
 /* Connections that say nothing don't lock out others, and don't last. */
 static bool silence(struct victim *v)
 {
-	const struct hs_call silent = { .node = 6 }, other = { .node = 7, .port = 708 }, same = { .node = 6, .port = 709 };
+	const struct hs_call silent = { .node = 6 }, other = { .node = 7, .port = 708 },
+			     same = { .node = 6, .port = 709 };
 	struct hs **all = kcalloc(SILENT, sizeof(*all), GFP_KERNEL), *hs;
 	bool ok = check(all, "no memory");
 	unsigned long begin;
@@ -467,7 +487,8 @@ static bool silence(struct victim *v)
 	begin = jiffies;
 	for (i = 0; ok && i < SILENT; i++)
 		ok = check(hs_ended(all[i], 6000), "a silent connection lasts");
-	ok &= check(time_before(jiffies, begin + msecs_to_jiffies(6000)), "silent connections last for more than 3 seconds");
+	ok &= check(time_before(jiffies, begin + msecs_to_jiffies(6000)),
+		    "silent connections last for more than 3 seconds");
 	for (i = 0; all && i < SILENT; i++)
 		if (all[i])
 			hs_close(all[i]);
@@ -522,8 +543,11 @@ static bool impostor(struct victim *v)
 	ok &= check(IS_ERR(foe), "a stream is replaced while its peer is there");
 	if (!IS_ERR(foe))
 		hs_close(foe);
-	ok = ok && check(!hs_post(v, TAG_X, &x) && !hs_say(hs, &msg, 100), "the peer can't send any more") &&
-	     check(!victim_ended(v, HS_WAIT_MS, &done) && done == &x, "the peer is not served any more");
+	ok = ok &&
+	     check(!hs_post(v, TAG_X, &x) && !hs_say(hs, &msg, 100),
+		   "the peer can't send any more") &&
+	     check(!victim_ended(v, HS_WAIT_MS, &done) && done == &x,
+		   "the peer is not served any more");
 	hs_reset(hs);
 	hs = hs_open(v, &another);
 	ok &= check(!IS_ERR(hs), "a peer that has restarted is not admitted");
@@ -555,7 +579,8 @@ static bool closed_window(struct victim *v)
 	other = hs_open(v, &foe);
 	pr_info("hostile: decided after %u ms\n", jiffies_to_msecs(jiffies - begin));
 	ok &= check(IS_ERR(other), "a stream is replaced while its peer has no room") &&
-	      check(READ_ONCE(hs->sock->sk->sk_state) == TCP_ESTABLISHED, "the connection has ended");
+	      check(READ_ONCE(hs->sock->sk->sk_state) == TCP_ESTABLISHED,
+		    "the connection has ended");
 	if (!IS_ERR(other))
 		hs_reset(other);
 	hs_reset(hs);
@@ -654,13 +679,15 @@ static bool dgram_stop(struct victim *v)
 		return false;
 	to = hs_known(&dgram, 12, 999);
 	for (i = 0, ok = true; ok && i < DATAGRAMS; i++)
-		ok = check(!kfi_send(dgram.ep, dgram.buf, 60000, NULL, to, &x), "a datagram is not taken");
+		ok = check(!kfi_send(dgram.ep, dgram.buf, 60000, NULL, to, &x),
+			   "a datagram is not taken");
 	msleep(300);
 	begin = jiffies;
 	ok &= check(!kfi_close(&dgram.ep->fid), "the endpoint can't be closed");
 	dgram.ep = NULL;
 	pr_info("hostile: closed after %u ms\n", jiffies_to_msecs(jiffies - begin));
-	ok &= check(time_before(jiffies, begin + HZ), "the end of an endpoint waits for its datagrams");
+	ok &= check(time_before(jiffies, begin + HZ),
+		    "the end of an endpoint waits for its datagrams");
 	victim_close(&dgram);
 	return ok;
 }

@@ -22,7 +22,12 @@ bool check(bool truth, const char *what)
 int hs_victim(struct victim *v, enum kfi_ep_type type, bool av_only)
 {
 	const struct victim_attr attr = {
-		.provider = "sockets", .node = "127.0.0.1", .type = type, .av_only = av_only, .buf_len = VICTIM_BUF, .cq_size = 4096,
+		.provider = "sockets",
+		.node = "127.0.0.1",
+		.type = type,
+		.av_only = av_only,
+		.buf_len = VICTIM_BUF,
+		.cq_size = 4096,
 		.caps = type == KFI_EP_DGRAM ? KFI_MSG : KFI_MSG | KFI_TAGGED | KFI_RMA,
 	};
 
@@ -58,7 +63,8 @@ static bool hostile_served(struct victim *v)
 		return false;
 	ok = check(!hs_post(v, 0x600d, &x), "no receive can be posted") &&
 	     check(!hs_say(hs, &msg, 100), "a well-behaved peer can't send") &&
-	     check(!victim_ended(v, HS_WAIT_MS, &context) && context == &x, "a well-behaved peer is not served");
+	     check(!victim_ended(v, HS_WAIT_MS, &context) && context == &x,
+		   "a well-behaved peer is not served");
 	hs_close(hs);
 	return ok;
 }

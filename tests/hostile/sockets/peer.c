@@ -52,7 +52,8 @@ struct hs *hs_connect(const struct victim *v, const struct hs_call *call)
 	tcp_sock_set_nodelay(hs->sock->sk);
 	if (call->rcvbuf)
 		sock_set_rcvbuf(hs->sock->sk, call->rcvbuf);
-	ret = call->source ? hs_bind(hs->sock, call->node, call->source) : hs_bind_reserved(hs->sock, call->node);
+	ret = call->source ? hs_bind(hs->sock, call->node, call->source) :
+			     hs_bind_reserved(hs->sock, call->node);
 	ret = ret ?: kernel_connect(hs->sock, (void *)&to, sizeof(to), 0);
 	if (!ret)
 		return hs;
@@ -65,11 +66,18 @@ free:
 int hs_hello(struct hs *hs, const struct hs_call *call)
 {
 	struct kfw_hello hello = {
-		.magic = cpu_to_le32(KFW_MAGIC), .kind = KFW_HELLO, .ep_type = KFI_EP_RDM,
-		.version = cpu_to_le16(KFW_VERSION), .len = cpu_to_le16(sizeof(hello)),
-		.port = cpu_to_le16(call->port), .incarnation = cpu_to_le64(call->incarnation ?: 4711),
-		.stream = cpu_to_le64(0x57ea), .window_msg = cpu_to_le32(1024), .window_tag = cpu_to_le32(1024),
-		.requests = cpu_to_le32(64), .eager = cpu_to_le32(16384),
+		.magic = cpu_to_le32(KFW_MAGIC),
+		.kind = KFW_HELLO,
+		.ep_type = KFI_EP_RDM,
+		.version = cpu_to_le16(KFW_VERSION),
+		.len = cpu_to_le16(sizeof(hello)),
+		.port = cpu_to_le16(call->port),
+		.incarnation = cpu_to_le64(call->incarnation ?: 4711),
+		.stream = cpu_to_le64(0x57ea),
+		.window_msg = cpu_to_le32(1024),
+		.window_tag = cpu_to_le32(1024),
+		.requests = cpu_to_le32(64),
+		.eager = cpu_to_le32(16384),
 	};
 
 	return hs_put(hs, &hello, sizeof(hello));
@@ -184,7 +192,9 @@ int hs_hear(struct hs *hs, u8 type, struct kfw_hdr *hdr, unsigned int ms)
 	do {
 		ret = hs_get(hs, hdr, sizeof(*hdr), ms);
 		if (!ret && hdr->type != type)
-			ret = hs_skip(hs, le64_to_cpu(hdr->payload) + 24 * le16_to_cpu(hdr->rma_count), ms);
+			ret = hs_skip(hs,
+				      le64_to_cpu(hdr->payload) + 24 * le16_to_cpu(hdr->rma_count),
+				      ms);
 	} while (!ret && hdr->type != type);
 	return ret;
 }

@@ -58,7 +58,8 @@ static void too_much(struct run *r)
 	size_t most = 0, len = sizeof(most);
 	char *data;
 
-	say_ret(r, "getopt cm_data_size", kfi_getopt(&r->a.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_CM_DATA_SIZE, &most, &len));
+	say_ret(r, "getopt cm_data_size",
+		kfi_getopt(&r->a.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_CM_DATA_SIZE, &most, &len));
 	if (!most || most > 4096)
 		return;
 	data = port_alloc(most + 1);

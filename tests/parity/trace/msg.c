@@ -68,7 +68,8 @@ static void unexpected(struct run *r)
 /* A vector of three sent, a vector of two received. */
 static void vectors(struct run *r)
 {
-	size_t len = 3 + rnd_below(r, LONGEST - 3), one = rnd_below(r, len / 2), two = rnd_below(r, len / 2);
+	size_t len = 3 + rnd_below(r, LONGEST - 3), one = rnd_below(r, len / 2),
+	       two = rnd_below(r, len / 2);
 	struct op *op = op_message(r, 0, len), *rx = op_new(r, LONGEST);
 	struct kvec tv[3] = {
 		{ op->buf, one }, { op->buf + one, two }, { op->buf + one + two, len - one - two },
@@ -98,7 +99,9 @@ static void cq_data(struct run *r)
 			continue;
 		}
 		op = op_message(r, i, rnd_below(r, LONGEST));
-		say_ret(r, "senddata", POST(r, kfi_senddata(r->a.ep, op->buf, op->len, NULL, data, r->a.peer, op)));
+		say_ret(r, "senddata",
+			POST(r,
+			     kfi_senddata(r->a.ep, op->buf, op->len, NULL, data, r->a.peer, op)));
 	}
 	collect(r, count, 0, 0, count);
 }
@@ -127,9 +130,15 @@ static void selective(struct run *r)
 		op = op_message(r, i, 1 + rnd_below(r, LONGEST));
 		iov.iov_base = op->buf;
 		iov.iov_len = op->len;
-		say_ret(r, "sendmsg", POST(r, kfi_sendmsg(r->a.ep, &(struct kfi_msg) {
-			VECTOR_IS_KVEC .msg_iov = &iov, .iov_count = 1, .addr = r->a.peer, .context = op,
-		}, asked[i])));
+		say_ret(r, "sendmsg",
+			POST(r, kfi_sendmsg(r->a.ep,
+					    &(struct kfi_msg) {
+						    VECTOR_IS_KVEC.msg_iov = &iov,
+						    .iov_count = 1,
+						    .addr = r->a.peer,
+						    .context = op,
+					    },
+					    asked[i])));
 	}
 	send_message(r, &r->a, 4, 1 + rnd_below(r, LONGEST));
 	collect(r, 2, 0, 0, 5);
@@ -159,9 +168,14 @@ static void inject(struct run *r)
 		else if (i % 3 == 1)
 			ret = POST(r, kfi_injectdata(r->a.ep, op->buf, op->len, data, r->a.peer));
 		else
-			ret = POST(r, kfi_sendmsg(r->a.ep, &(struct kfi_msg) {
-				VECTOR_IS_KVEC .msg_iov = &iov, .iov_count = 1, .addr = r->a.peer, .context = op,
-			}, KFI_INJECT | KFI_COMPLETION));
+			ret = POST(r, kfi_sendmsg(r->a.ep,
+						  &(struct kfi_msg) {
+							  VECTOR_IS_KVEC.msg_iov = &iov,
+							  .iov_count = 1,
+							  .addr = r->a.peer,
+							  .context = op,
+						  },
+						  KFI_INJECT | KFI_COMPLETION));
 		memset(op->buf, 0xdd, op->len);
 		say_ret(r, "inject", ret);
 	}
@@ -208,10 +222,18 @@ static void multi_recv(struct run *r)
 	struct kvec iov = { op->buf, len };
 	int i;
 
-	say_ret(r, "setopt", kfi_setopt(&r->b.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &least, sizeof(least)));
-	say_ret(r, "recvmsg", kfi_recvmsg(r->b.ep, &(struct kfi_msg) {
-		VECTOR_IS_KVEC .msg_iov = &iov, .iov_count = 1, .addr = KFI_ADDR_UNSPEC, .context = op,
-	}, KFI_MULTI_RECV));
+	say_ret(r, "setopt",
+		kfi_setopt(&r->b.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &least,
+			   sizeof(least)));
+	say_ret(r, "recvmsg",
+		kfi_recvmsg(r->b.ep,
+			    &(struct kfi_msg) {
+				    VECTOR_IS_KVEC.msg_iov = &iov,
+				    .iov_count = 1,
+				    .addr = KFI_ADDR_UNSPEC,
+				    .context = op,
+			    },
+			    KFI_MULTI_RECV));
 	for (i = 0; len - used >= least; i++) {
 		part = 100 + rnd_below(r, 28);
 		send_message(r, &r->a, i, part);

@@ -28,7 +28,8 @@ int run_getinfo(struct run *r, enum kfi_ep_type type, uint64_t caps, struct kfi_
 	hints->domain_attr->mr_mode = 0;
 	hints->fabric_attr->prov_name = port_alloc(PROV_NAME);
 	scnprintf(hints->fabric_attr->prov_name, PROV_NAME, "%s", r->provider);
-	ret = kfi_getinfo(KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION), r->node, NULL, KFI_SOURCE, hints, info);
+	ret = kfi_getinfo(KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION), r->node, NULL,
+			  KFI_SOURCE, hints, info);
 	kfi_freeinfo(hints);
 	return ret;
 }
@@ -36,7 +37,9 @@ int run_getinfo(struct run *r, enum kfi_ep_type type, uint64_t caps, struct kfi_
 int node_queues(struct run *r, struct node *n)
 {
 	struct kfi_eq_attr eq = { .size = 16, .flags = KFI_WRITE, .wait_obj = KFI_WAIT_UNSPEC };
-	struct kfi_cq_attr cq = { .size = 256, .format = KFI_CQ_FORMAT_TAGGED, .wait_obj = KFI_WAIT_NONE };
+	struct kfi_cq_attr cq = {
+		.size = 256, .format = KFI_CQ_FORMAT_TAGGED, .wait_obj = KFI_WAIT_NONE,
+	};
 	struct kfi_av_attr av = { .type = KFI_AV_TABLE, .count = 8 };
 	int ret;
 
@@ -62,7 +65,8 @@ int node_endpoint(struct run *r, struct node *n, struct kfi_info *info)
 	if (!ret && !n->av)
 		ret = failed(r, "bind eq", kfi_ep_bind(n->ep, &n->eq->fid, 0));
 	if (!ret)
-		ret = failed(r, "bind txcq", kfi_ep_bind(n->ep, &n->txcq->fid, KFI_TRANSMIT | r->c->tx_bind));
+		ret = failed(r, "bind txcq",
+			     kfi_ep_bind(n->ep, &n->txcq->fid, KFI_TRANSMIT | r->c->tx_bind));
 	if (!ret)
 		ret = failed(r, "bind rxcq", kfi_ep_bind(n->ep, &n->rxcq->fid, KFI_RECV));
 	if (!ret && n->av)
@@ -160,8 +164,10 @@ int nodes_open(struct run *r)
 
 	r->a.name = 'A';
 	r->b.name = 'B';
-	ret = failed(r, "getinfo", run_getinfo(r, type, (type == KFI_EP_MSG ? CAPS & ~KFI_TAGGED : CAPS) | r->c->caps,
-					       &r->a.info));
+	ret = failed(r, "getinfo",
+		     run_getinfo(r, type,
+				 (type == KFI_EP_MSG ? CAPS & ~KFI_TAGGED : CAPS) | r->c->caps,
+				 &r->a.info));
 	if (ret)
 		return ret;
 	r->b.info = kfi_dupinfo(r->a.info);
@@ -170,7 +176,9 @@ int nodes_open(struct run *r)
 	switch (r->c->setup) {
 	case SETUP_NODE:
 		ret = node_queues(r, &r->a);
-		return ret ?: failed(r, "endpoint", kfi_endpoint(r->a.domain, r->a.info, &r->a.ep, NULL));
+		return ret   ?:
+			       failed(r, "endpoint",
+				      kfi_endpoint(r->a.domain, r->a.info, &r->a.ep, NULL));
 	case SETUP_PAIR:	return open_pair(r);
 	case SETUP_LISTEN:	return open_listener(r);
 	case SETUP_CONNECTED:	return open_connection(r);

@@ -61,7 +61,8 @@ static void bind_wrong(struct run *r)
 	struct node *a = &r->a;
 
 	say_ret(r, "bind domain", kfi_ep_bind(a->ep, &a->domain->fid, 0));
-	say_ret(r, "bind cq, unknown flag", kfi_ep_bind(a->ep, &a->txcq->fid, KFI_TRANSMIT | KFI_PEEK));
+	say_ret(r, "bind cq, unknown flag",
+		kfi_ep_bind(a->ep, &a->txcq->fid, KFI_TRANSMIT | KFI_PEEK));
 	bind_queues(r, true, true, true);
 	say_ret(r, "bind txcq again", kfi_ep_bind(a->ep, &a->txcq->fid, KFI_TRANSMIT));
 }
@@ -74,7 +75,8 @@ static void getname_short(struct run *r)
 
 	say_ret(r, "getname", kfi_getname(&a->ep->fid, buf, &len));
 	say(r, "len=%s", len == a->addrlen ? "full" : "other");
-	say(r, "beyond=%s", memchr(buf + 2, 0, sizeof(buf) - 2) == buf + 2 ? "untouched" : "written");
+	say(r, "beyond=%s",
+	    memchr(buf + 2, 0, sizeof(buf) - 2) == buf + 2 ? "untouched" : "written");
 }
 
 static void options(struct run *r)
@@ -84,12 +86,15 @@ static void options(struct run *r)
 	char small = 0;
 
 	value = 256;
-	say_ret(r, "setopt min_multi_recv", kfi_setopt(ep, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &value, len));
+	say_ret(r, "setopt min_multi_recv",
+		kfi_setopt(ep, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &value, len));
 	value = 0;
-	say_ret(r, "getopt min_multi_recv", kfi_getopt(ep, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &value, &len));
+	say_ret(r, "getopt min_multi_recv",
+		kfi_getopt(ep, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &value, &len));
 	say(r, "min_multi_recv value=%zu len=%zu", value, len);
 	len = 1;
-	say_ret(r, "getopt short", kfi_getopt(ep, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &small, &len));
+	say_ret(r, "getopt short",
+		kfi_getopt(ep, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &small, &len));
 	say(r, "short len=%zu", len);
 	len = sizeof(value);
 	say_ret(r, "getopt unknown", kfi_getopt(ep, KFI_OPT_ENDPOINT, 4242, &value, &len));
@@ -111,8 +116,9 @@ static void say_classes(struct run *r)
 {
 	struct node *a = &r->a;
 
-	say(r, "class fabric=%zu domain=%zu eq=%zu cq=%zu av=%zu ep=%zu", a->fabric->fid.fclass, a->domain->fid.fclass,
-	    a->eq->fid.fclass, a->rxcq->fid.fclass, a->av->fid.fclass, a->ep->fid.fclass);
+	say(r, "class fabric=%zu domain=%zu eq=%zu cq=%zu av=%zu ep=%zu", a->fabric->fid.fclass,
+	    a->domain->fid.fclass, a->eq->fid.fclass, a->rxcq->fid.fclass, a->av->fid.fclass,
+	    a->ep->fid.fclass);
 }
 
 static void ask(struct run *r, const char *what, enum kfi_ep_type type, uint64_t caps)
@@ -121,7 +127,8 @@ static void ask(struct run *r, const char *what, enum kfi_ep_type type, uint64_t
 
 	say_ret(r, what, run_getinfo(r, type, caps, &info));
 	if (info)
-		say(r, "%s has=%s type=%d", what, (info->caps & caps) == caps ? "all" : "less", info->ep_attr->type);
+		say(r, "%s has=%s type=%d", what, (info->caps & caps) == caps ? "all" : "less",
+		    info->ep_attr->type);
 	kfi_freeinfo(info);
 }
 

@@ -84,8 +84,10 @@ static void eq_events(struct run *r)
 	for (i = -1; i < 3; i++) {
 		memset(&out, 0, sizeof(out));
 		event = 99;
-		say_ret(r, i < 0 ? "peek" : "read", kfi_eq_read(eq, &event, &out, sizeof(out), i < 0 ? KFI_PEEK : 0));
-		say(r, "event=%d data=%s fid=%s", (int)event, out.data == data[i < 0 ? 0 : i] ? "ok" : "bad",
+		say_ret(r, i < 0 ? "peek" : "read",
+			kfi_eq_read(eq, &event, &out, sizeof(out), i < 0 ? KFI_PEEK : 0));
+		say(r, "event=%d data=%s fid=%s", (int)event,
+		    out.data == data[i < 0 ? 0 : i] ? "ok" : "bad",
 		    out.fid == in.fid ? "ok" : "bad");
 	}
 	say_ret(r, "read empty again", kfi_eq_read(eq, &event, &out, sizeof(out), 0));
@@ -200,8 +202,10 @@ static bool open_fed(struct run *r, struct fed *f)
 		if (node_queues(r, n) || node_endpoint(r, n, n->info))
 			return false;
 		for (i = 0; i < 3; i++) {
-			ret = kfi_cntr_open(n->domain, &(struct kfi_cntr_attr) {
-				.events = KFI_CNTR_EVENTS_COMP, .wait_obj = KFI_WAIT_UNSPEC }, &f->cntr[side][i], NULL);
+			ret = kfi_cntr_open(n->domain,
+					    &(struct kfi_cntr_attr) { .events = KFI_CNTR_EVENTS_COMP,
+								     .wait_obj = KFI_WAIT_UNSPEC },
+					    &f->cntr[side][i], NULL);
 			if (!ret)
 				ret = kfi_ep_bind(n->ep, &f->cntr[side][i]->fid, feeds[side][i]);
 			add(r, "ret bind %d.%d", side, i);
@@ -247,15 +251,18 @@ static void cntr_fed(struct run *r)
 
 	if (!open_fed(r, &f))
 		return;
-	say_ret(r, "mr_reg", kfi_mr_reg(r->b.domain, target->buf, target->len, KFI_REMOTE_READ | KFI_REMOTE_WRITE, 0,
-					1 + rnd_below(r, 1000), 0, &mr, NULL));
+	say_ret(r, "mr_reg",
+		kfi_mr_reg(r->b.domain, target->buf, target->len,
+			   KFI_REMOTE_READ | KFI_REMOTE_WRITE, 0, 1 + rnd_below(r, 1000), 0, &mr,
+			   NULL));
 	if (!mr)
 		return;
 	use_fed(r, &f, target, mr);
 	wait_until(r, have_counted, &f);
 	for (side = 0; side < 2; side++)
 		for (i = 0; i < 3; i++)
-			say(r, "count %d.%d value=%d errors=%d", side, i, (int)kfi_cntr_read(f.cntr[side][i]),
+			say(r, "count %d.%d value=%d errors=%d", side, i,
+			    (int)kfi_cntr_read(f.cntr[side][i]),
 			    (int)kfi_cntr_readerr(f.cntr[side][i]));
 	close_said(r, "mr", &mr->fid);
 	close_said(r, "ep", &r->a.ep->fid);

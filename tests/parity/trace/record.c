@@ -43,17 +43,23 @@ static const struct {
 	int		value;
 	const char	*name;
 } error_names[] = {
-	NAMED(KFI_EPERM), NAMED(KFI_ENOENT), NAMED(KFI_EINTR), NAMED(KFI_EIO), NAMED(KFI_E2BIG), NAMED(KFI_EBADF),
-	NAMED(KFI_EAGAIN), NAMED(KFI_ENOMEM), NAMED(KFI_EACCES), NAMED(KFI_EFAULT), NAMED(KFI_EBUSY),
-	NAMED(KFI_ENODEV), NAMED(KFI_EINVAL), NAMED(KFI_ENOSPC), NAMED(KFI_ENOSYS), NAMED(KFI_ENOMSG),
-	NAMED(KFI_ENODATA), NAMED(KFI_EOVERFLOW), NAMED(KFI_EMSGSIZE), NAMED(KFI_ENOPROTOOPT),
-	NAMED(KFI_EOPNOTSUPP), NAMED(KFI_EADDRINUSE), NAMED(KFI_EADDRNOTAVAIL), NAMED(KFI_ENETUNREACH),
-	NAMED(KFI_ECONNABORTED), NAMED(KFI_ECONNRESET), NAMED(KFI_EISCONN), NAMED(KFI_ENOTCONN),
-	NAMED(KFI_ESHUTDOWN), NAMED(KFI_ETIMEDOUT), NAMED(KFI_ECONNREFUSED), NAMED(KFI_EHOSTUNREACH),
-	NAMED(KFI_EALREADY), NAMED(KFI_EINPROGRESS), NAMED(KFI_EREMOTEIO), NAMED(KFI_ECANCELED), NAMED(KFI_EOTHER),
-	NAMED(KFI_ETOOSMALL), NAMED(KFI_EOPBADSTATE), NAMED(KFI_EAVAIL), NAMED(KFI_EBADFLAGS), NAMED(KFI_ENOEQ),
-	NAMED(KFI_EDOMAIN), NAMED(KFI_ENOCQ), NAMED(KFI_ETRUNC), NAMED(KFI_ENOKEY), NAMED(KFI_ENOAV),
-	NAMED(KFI_EOVERRUN), NAMED(KFI_ENORX),
+	NAMED(KFI_EPERM),	 NAMED(KFI_ENOENT),	   NAMED(KFI_EINTR),
+	NAMED(KFI_EIO),		 NAMED(KFI_E2BIG),	   NAMED(KFI_EBADF),
+	NAMED(KFI_EAGAIN),	 NAMED(KFI_ENOMEM),	   NAMED(KFI_EACCES),
+	NAMED(KFI_EFAULT),	 NAMED(KFI_EBUSY),	   NAMED(KFI_ENODEV),
+	NAMED(KFI_EINVAL),	 NAMED(KFI_ENOSPC),	   NAMED(KFI_ENOSYS),
+	NAMED(KFI_ENOMSG),	 NAMED(KFI_ENODATA),	   NAMED(KFI_EOVERFLOW),
+	NAMED(KFI_EMSGSIZE),	 NAMED(KFI_ENOPROTOOPT),   NAMED(KFI_EOPNOTSUPP),
+	NAMED(KFI_EADDRINUSE),	 NAMED(KFI_EADDRNOTAVAIL), NAMED(KFI_ENETUNREACH),
+	NAMED(KFI_ECONNABORTED), NAMED(KFI_ECONNRESET),	   NAMED(KFI_EISCONN),
+	NAMED(KFI_ENOTCONN),	 NAMED(KFI_ESHUTDOWN),	   NAMED(KFI_ETIMEDOUT),
+	NAMED(KFI_ECONNREFUSED), NAMED(KFI_EHOSTUNREACH),  NAMED(KFI_EALREADY),
+	NAMED(KFI_EINPROGRESS),	 NAMED(KFI_EREMOTEIO),	   NAMED(KFI_ECANCELED),
+	NAMED(KFI_EOTHER),	 NAMED(KFI_ETOOSMALL),	   NAMED(KFI_EOPBADSTATE),
+	NAMED(KFI_EAVAIL),	 NAMED(KFI_EBADFLAGS),	   NAMED(KFI_ENOEQ),
+	NAMED(KFI_EDOMAIN),	 NAMED(KFI_ENOCQ),	   NAMED(KFI_ETRUNC),
+	NAMED(KFI_ENOKEY),	 NAMED(KFI_ENOAV),	   NAMED(KFI_EOVERRUN),
+	NAMED(KFI_ENORX),
 };
 
 const char *error_name(long err)
@@ -243,7 +249,10 @@ static void add_source(struct run *r, const struct seen *s)
 	const struct node *n = s->queue < 2 ? &r->a : &r->b;
 
 	if (r->sources && !s->failed && s->queue & 1)
-		add(r, " src=%s", s->src == n->peer ? "peer" : s->src == KFI_ADDR_NOTAVAIL ? "none" : "other");
+		add(r, " src=%s",
+		    s->src == n->peer		? "peer" :
+		    s->src == KFI_ADDR_NOTAVAIL ? "none" :
+						  "other");
 }
 
 static void say_seen(struct run *r, const struct seen *s)
@@ -341,7 +350,8 @@ static void say_event_error(struct run *r, struct node *n)
 	if (ret < 0)
 		add(r, " ret=%s", error_name(ret));
 	if (err.err_data_size)
-		add(r, " data=%zu sum=%08x", err.err_data_size, checksum(err.err_data, err.err_data_size));
+		add(r, " data=%zu sum=%08x", err.err_data_size,
+		    checksum(err.err_data, err.err_data_size));
 	end(r);
 }
 
@@ -379,8 +389,8 @@ void say_event(struct run *r, struct node *n, struct kfi_info **info)
 		end(r);
 	} else {
 		data = (size_t)ret > sizeof(ev->cm) ? ret - sizeof(ev->cm) : 0;
-		say(r, "%c.eq event=%s fid=%s data=%zu sum=%08x", n->name, event_name(event), fid_name(r, ev->cm.fid),
-		    data, checksum((char *)ev->cm.data, data));
+		say(r, "%c.eq event=%s fid=%s data=%zu sum=%08x", n->name, event_name(event),
+		    fid_name(r, ev->cm.fid), data, checksum((char *)ev->cm.data, data));
 		if (event == KFI_CONNREQ && info)
 			*info = ev->cm.info;
 	}

@@ -64,13 +64,16 @@ static void write_and_read(struct run *r)
 
 	if (!open_region(r, &m, KFI_REMOTE_READ | KFI_REMOTE_WRITE))
 		return;
-	say_ret(r, "write", POST(r, kfi_write(r->a.ep, tx->buf, len, NULL, r->a.peer, at, m.key, tx)));
+	say_ret(r, "write",
+		POST(r, kfi_write(r->a.ep, tx->buf, len, NULL, r->a.peer, at, m.key, tx)));
 	say_landed(r, m.op->buf + at, len, 0);
 	collect(r, 1, 0, 0, 0);
-	say_ret(r, "read", POST(r, kfi_read(r->a.ep, rx->buf, len, NULL, r->a.peer, at, m.key, rx)));
+	say_ret(r, "read",
+		POST(r, kfi_read(r->a.ep, rx->buf, len, NULL, r->a.peer, at, m.key, rx)));
 	collect(r, 1, 0, 0, 0);
 	say(r, "read bytes=%s before=%s behind=%s", is_filled(r, rx->buf, len, 0) ? "ok" : "bad",
-	    untouched(m.op->buf, at) ? "ok" : "bad", untouched(m.op->buf + at + len, LEN - at - len) ? "ok" : "bad");
+	    untouched(m.op->buf, at) ? "ok" : "bad",
+	    untouched(m.op->buf + at + len, LEN - at - len) ? "ok" : "bad");
 	close_said(r, "mr", &m.mr->fid);
 }
 
@@ -86,7 +89,8 @@ static void write_data(struct run *r)
 	/* Stays for the message: RMA takes no receive. */
 	rx->wants = 1;
 	say_ret(r, "recv", kfi_recv(r->b.ep, rx->buf, rx->len, NULL, KFI_ADDR_UNSPEC, rx));
-	say_ret(r, "writedata", POST(r, kfi_writedata(r->a.ep, tx->buf, len, NULL, data, r->a.peer, 0, m.key, tx)));
+	say_ret(r, "writedata",
+		POST(r, kfi_writedata(r->a.ep, tx->buf, len, NULL, data, r->a.peer, 0, m.key, tx)));
 	say_landed(r, m.op->buf, len, 0);
 	collect(r, 1, 0, 0, 1);
 	tx = op_message(r, 1, 20);
@@ -104,11 +108,13 @@ static void inject_write(struct run *r)
 
 	if (!open_region(r, &m, KFI_REMOTE_WRITE))
 		return;
-	say_ret(r, "inject_write", POST(r, kfi_inject_write(r->a.ep, tx->buf, len, r->a.peer, 100, m.key)));
+	say_ret(r, "inject_write",
+		POST(r, kfi_inject_write(r->a.ep, tx->buf, len, r->a.peer, 100, m.key)));
 	memset(tx->buf, 0xdd, len);
 	say_landed(r, m.op->buf + 100, len, 0);
 	tx = op_message(r, 1, len);
-	say_ret(r, "inject_writedata", POST(r, kfi_inject_writedata(r->a.ep, tx->buf, len, data, r->a.peer, 200, m.key)));
+	say_ret(r, "inject_writedata",
+		POST(r, kfi_inject_writedata(r->a.ep, tx->buf, len, data, r->a.peer, 200, m.key)));
 	memset(tx->buf, 0xdd, len);
 	say_landed(r, m.op->buf + 200, len, 1);
 	collect(r, 0, 0, 0, 1);
@@ -134,7 +140,8 @@ static void vectors(struct run *r)
 }
 
 /* What is not allowed fails, moves nothing, and leaves the endpoint as it was. */
-static void refused(struct run *r, struct region *m, bool write, uint64_t at, uint64_t key, size_t len)
+static void refused(struct run *r, struct region *m, bool write, uint64_t at, uint64_t key,
+		    size_t len)
 {
 	struct op *op = op_message(r, 0, len), *ok = op_message(r, 1, 32), *rx = op_new(r, 32);
 	long ret;
@@ -212,7 +219,8 @@ static void closed_region(struct run *r)
 	if (!open_region(r, &m, KFI_REMOTE_WRITE))
 		return;
 	close_said(r, "mr", &m.mr->fid);
-	say_ret(r, "write", POST(r, kfi_write(r->a.ep, op->buf, op->len, NULL, r->a.peer, 0, m.key, op)));
+	say_ret(r, "write",
+		POST(r, kfi_write(r->a.ep, op->buf, op->len, NULL, r->a.peer, 0, m.key, op)));
 	collect(r, 1, 0, 0, 0);
 	say(r, "region=%s", untouched(m.op->buf, LEN) ? "untouched" : "written");
 }

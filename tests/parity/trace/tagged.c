@@ -106,12 +106,14 @@ static void data_and_inject(struct run *r)
 	for (i = 0; i < 3; i++)
 		recv_tag(r, i, tag + i, 0);
 	op = op_message(r, 0, rnd_below(r, LONGEST));
-	say_ret(r, "tsenddata", POST(r, kfi_tsenddata(r->a.ep, op->buf, op->len, NULL, data, r->a.peer, tag, op)));
+	say_ret(r, "tsenddata",
+		POST(r, kfi_tsenddata(r->a.ep, op->buf, op->len, NULL, data, r->a.peer, tag, op)));
 	op = op_message(r, 1, rnd_below(r, 64));
 	say_ret(r, "tinject", POST(r, kfi_tinject(r->a.ep, op->buf, op->len, r->a.peer, tag + 1)));
 	memset(op->buf, 0xdd, op->len);
 	op = op_message(r, 2, rnd_below(r, 64));
-	say_ret(r, "tinjectdata", POST(r, kfi_tinjectdata(r->a.ep, op->buf, op->len, data, r->a.peer, tag + 2)));
+	say_ret(r, "tinjectdata",
+		POST(r, kfi_tinjectdata(r->a.ep, op->buf, op->len, data, r->a.peer, tag + 2)));
 	memset(op->buf, 0xdd, op->len);
 	collect(r, 1, 0, 0, 3);
 }
@@ -121,7 +123,8 @@ static void truncated(struct run *r)
 	struct op *op = op_new(r, 64);
 	uint64_t tag = rnd(r);
 
-	say_ret(r, "trecv", kfi_trecv(r->b.ep, op->buf, op->len, NULL, KFI_ADDR_UNSPEC, tag, 0, op));
+	say_ret(r, "trecv",
+		kfi_trecv(r->b.ep, op->buf, op->len, NULL, KFI_ADDR_UNSPEC, tag, 0, op));
 	recv_tag(r, 1, tag + 1, 0);
 	send_tag(r, 0, tag, 65 + rnd_below(r, LONGEST));
 	send_tag(r, 1, tag + 1, 1 + rnd_below(r, LONGEST));
@@ -176,7 +179,8 @@ static void peek_hit(struct run *r)
 	/* Injected: a send that waits may complete before or after it is received. */
 	for (i = 0; i < 4; i++) {
 		op = op_message(r, i, 1 + rnd_below(r, 64));
-		say_ret(r, "tinject", POST(r, kfi_tinject(r->a.ep, op->buf, op->len, r->a.peer, tag + i)));
+		say_ret(r, "tinject",
+			POST(r, kfi_tinject(r->a.ep, op->buf, op->len, r->a.peer, tag + i)));
 	}
 	collect(r, 0, 0, 0, 1);
 	peek(r, op_new(r, LONGEST), tag, KFI_PEEK);

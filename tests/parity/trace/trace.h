@@ -30,7 +30,8 @@ struct trace_case {
 	void		(*fn)(struct run *r);
 };
 
-extern const struct trace_case msg_cases[], tagged_cases[], rma_cases[], object_cases[], queue_cases[], conn_cases[];
+extern const struct trace_case msg_cases[], tagged_cases[], rma_cases[], object_cases[],
+	queue_cases[], conn_cases[];
 
 /* ---- nodes ---- */
 

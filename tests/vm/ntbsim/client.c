@@ -52,8 +52,8 @@ static int do_dma_map(struct request *rq)
 	int rc = 0;
 
 	if (rq->msg->fds)
-		rc = memory_map(&rq->dev->memory, map->address, map->size, rq->msg->fd[0], map->offset,
-				map->flags & VFU_MAP_WRITE);
+		rc = memory_map(&rq->dev->memory, map->address, map->size, rq->msg->fd[0],
+				map->offset, map->flags & VFU_MAP_WRITE);
 	return answer(rq, -rc, NULL, 0);
 }
 
@@ -151,7 +151,8 @@ static bool in_region(const struct device *dev, const struct vfu_region_io *io)
 {
 	uint64_t size = region_size(dev, io->region);
 
-	return io->count && io->count <= VFU_MAX_DATA && io->count <= size && io->offset <= size - io->count;
+	return io->count && io->count <= VFU_MAX_DATA && io->count <= size &&
+	       io->offset <= size - io->count;
 }
 
 static int do_region_read(struct request *rq)

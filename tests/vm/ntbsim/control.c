@@ -159,8 +159,8 @@ static bool take_device(struct world *world, const char *word, struct target *t)
 	return false;
 }
 
-static bool take_word(struct command *cmd, const char *kind, size_t len, const char *word, struct target *t,
-		      unsigned int *numbers)
+static bool take_word(struct command *cmd, const char *kind, size_t len, const char *word,
+		      struct target *t, unsigned int *numbers)
 {
 	uint32_t n;
 
@@ -226,7 +226,8 @@ char *control_command(struct world *world, char *line)
 	struct command cmd = { .world = world };
 	char *save, *word, *text;
 
-	for (word = strtok_r(line, " \r\n", &save); word && cmd.words < WORDS; word = strtok_r(NULL, " \r\n", &save))
+	for (word = strtok_r(line, " \r\n", &save); word && cmd.words < WORDS;
+	     word = strtok_r(NULL, " \r\n", &save))
 		cmd.word[cmd.words++] = word;
 	if (word)	/* more than any command has */
 		cmd.words = 0;

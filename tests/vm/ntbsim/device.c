@@ -16,8 +16,8 @@
 /* A client that takes no message for so long has stopped. */
 #define SEND_SECONDS 2
 
-int device_init(struct device *dev, const struct device_ops *ops, const struct pci_identity *id, const char *name,
-		pthread_rwlock_t *lock, const char *path)
+int device_init(struct device *dev, const struct device_ops *ops, const struct pci_identity *id,
+		const char *name, pthread_rwlock_t *lock, const char *path)
 {
 	dev->ops = ops;
 	dev->id = id;

@@ -32,7 +32,8 @@ struct device_ops {
 	void (*attach)(struct device *dev, bool there);
 	/* CPU accesses that lie wholly in that BAR, whatever their size. Without the lock. */
 	void (*read)(struct device *dev, unsigned int bar, uint64_t offset, void *data, size_t len);
-	void (*write)(struct device *dev, unsigned int bar, uint64_t offset, const void *data, size_t len);
+	void (*write)(struct device *dev, unsigned int bar, uint64_t offset, const void *data,
+		      size_t len);
 	/*
 	 * Go on with what is to be done; microseconds until there is more, or DEVICE_IDLE. May be
 	 * NULL.
@@ -67,8 +68,8 @@ struct device {
  * Make it; it listens at @path, or can't be connected to if that is NULL (unit tests). 0 or a
  * negative errno.
  */
-int device_init(struct device *dev, const struct device_ops *ops, const struct pci_identity *id, const char *name,
-		pthread_rwlock_t *lock, const char *path);
+int device_init(struct device *dev, const struct device_ops *ops, const struct pci_identity *id,
+		const char *name, pthread_rwlock_t *lock, const char *path);
 int device_start(struct device *dev);
 
 /* Under the device's lock: an edge on that vector. False if the fault switch has swallowed it. */

@@ -3,12 +3,14 @@
 #include "link.h"
 #include "window.h"
 
-static_assert((int)HOST_READ_ERROR == (int)WINDOW_READ_ERROR && (int)HOST_READ_ERROR == (int)MEMORY_NO_SOURCE &&
-	      (int)HOST_WRITE_ERROR == (int)WINDOW_WRITE_ERROR && (int)HOST_WRITE_ERROR == (int)MEMORY_NO_TARGET,
+static_assert((int)HOST_READ_ERROR == (int)WINDOW_READ_ERROR &&
+		      (int)HOST_READ_ERROR == (int)MEMORY_NO_SOURCE &&
+		      (int)HOST_WRITE_ERROR == (int)WINDOW_WRITE_ERROR &&
+		      (int)HOST_WRITE_ERROR == (int)MEMORY_NO_TARGET,
 	      "one set of numbers");
 
-static int register_write(struct host *host, struct ntb *ntb, uint64_t offset, struct memory *memory, uint64_t source,
-			  size_t len)
+static int register_write(struct host *host, struct ntb *ntb, uint64_t offset,
+			  struct memory *memory, uint64_t source, size_t len)
 {
 	uint64_t value;
 
@@ -26,8 +28,8 @@ static bool claims(struct ntb *ntb, unsigned int bar, uint64_t address, size_t l
 }
 
 /* Registers first, as they want the lock for themselves. */
-static bool try_registers(struct host *host, struct ntb *ntb, struct memory *memory, uint64_t target, uint64_t source,
-			  size_t len, int *rc)
+static bool try_registers(struct host *host, struct ntb *ntb, struct memory *memory,
+			  uint64_t target, uint64_t source, size_t len, int *rc)
 {
 	bool mine;
 
@@ -44,7 +46,8 @@ static bool try_registers(struct host *host, struct ntb *ntb, struct memory *mem
 	return mine;
 }
 
-static bool try_windows(struct ntb *ntb, struct memory *memory, uint64_t target, uint64_t source, size_t len, int *rc)
+static bool try_windows(struct ntb *ntb, struct memory *memory, uint64_t target, uint64_t source,
+			size_t len, int *rc)
 {
 	bool mine = false;
 
@@ -62,7 +65,8 @@ static bool try_windows(struct ntb *ntb, struct memory *memory, uint64_t target,
 	return mine;
 }
 
-int host_copy(struct host *host, struct memory *memory, uint64_t target, uint64_t source, size_t len)
+int host_copy(struct host *host, struct memory *memory, uint64_t target, uint64_t source,
+	      size_t len)
 {
 	int rc = 0;
 

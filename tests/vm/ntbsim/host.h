@@ -27,6 +27,7 @@ struct host {
  * Return: 0, HOST_READ_ERROR or HOST_WRITE_ERROR.
  */
 enum { HOST_READ_ERROR = 1, HOST_WRITE_ERROR };
-int host_copy(struct host *host, struct memory *memory, uint64_t target, uint64_t source, size_t len);
+int host_copy(struct host *host, struct memory *memory, uint64_t target, uint64_t source,
+	      size_t len);
 
 #endif

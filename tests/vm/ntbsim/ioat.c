@@ -132,7 +132,8 @@ static void cpu_read(struct device *dev, unsigned int bar, uint64_t offset, void
 }
 
 /* Both halves of an address may come by themselves: ioat_set_chainaddr(). */
-static bool put_half(uint64_t *address, unsigned int at, uint64_t offset, const void *data, size_t len)
+static bool put_half(uint64_t *address, unsigned int at, uint64_t offset, const void *data,
+		     size_t len)
 {
 	if (offset < at || offset + len > at + 8 || len < 4)
 		return false;
@@ -140,7 +141,8 @@ static bool put_half(uint64_t *address, unsigned int at, uint64_t offset, const 
 	return true;
 }
 
-static bool channel_write(struct ioat *ioat, unsigned int number, uint64_t offset, const void *data, size_t len)
+static bool channel_write(struct ioat *ioat, unsigned int number, uint64_t offset, const void *data,
+			  size_t len)
 {
 	struct ioat_channel *ch = &ioat->channel[number];
 	uint64_t value = 0;
@@ -165,7 +167,8 @@ static bool channel_write(struct ioat *ioat, unsigned int number, uint64_t offse
 	return true;
 }
 
-static void cpu_write(struct device *dev, unsigned int bar, uint64_t offset, const void *data, size_t len)
+static void cpu_write(struct device *dev, unsigned int bar, uint64_t offset, const void *data,
+		      size_t len)
 {
 	struct ioat *ioat = (struct ioat *)dev;
 	uint64_t block = offset / IOAT_HEADER;

@@ -16,7 +16,8 @@ static bool write_completion(struct ioat *ioat, struct ioat_channel *ch)
 {
 	uint64_t record = ch->last | ch->state;
 
-	if ((ch->completion & 7) || memory_write(&ioat->dev.memory, ch->completion, &record, sizeof(record)))
+	if ((ch->completion & 7) ||
+	    memory_write(&ioat->dev.memory, ch->completion, &record, sizeof(record)))
 		return false;
 	count(&ioat->dev.counters, COUNT_completions);
 	return true;
@@ -43,7 +44,8 @@ static uint32_t fetch(struct ioat *ioat, struct ioat_channel *ch, struct ioat_de
 {
 	if (ch->next & (sizeof(*desc) - 1))
 		return IOAT_ERR_CHAIN_ADDR;
-	if (!pci_is_master(&ioat->dev.pci) || memory_read(&ioat->dev.memory, ch->next, desc, sizeof(*desc)))
+	if (!pci_is_master(&ioat->dev.pci) ||
+	    memory_read(&ioat->dev.memory, ch->next, desc, sizeof(*desc)))
 		return IOAT_ERR_NEXT_ADDR;
 	return 0;
 }

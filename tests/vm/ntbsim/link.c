@@ -77,7 +77,8 @@ void link_update(struct link *link)
 void link_shown_again(struct link *link, unsigned int side)
 {
 	if (link->shown)
-		pci_put(&link->ntb[side]->dev.pci, NTB_AT_LINK_STATUS, NTB_LINK_ACTIVE | NTB_LINK_GEN3_X16, 2);
+		pci_put(&link->ntb[side]->dev.pci, NTB_AT_LINK_STATUS,
+			NTB_LINK_ACTIVE | NTB_LINK_GEN3_X16, 2);
 	link_update(link);
 }
 

@@ -14,7 +14,8 @@ int listen_at(const char *path)
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int fd, rc;
 
-	if (snprintf(address.sun_path, sizeof(address.sun_path), "%s", path) >= (int)sizeof(address.sun_path))
+	if (snprintf(address.sun_path, sizeof(address.sun_path), "%s", path) >=
+	    (int)sizeof(address.sun_path))
 		return -ENAMETOOLONG;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)

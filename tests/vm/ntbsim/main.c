@@ -103,7 +103,8 @@ static void loop(int control)
 
 	for (;;) {
 		poll(p, 2, tick());
-		if ((p[0].revents & POLLIN) && read(world.wake, &times, sizeof(times)) < 0 && errno != EAGAIN)
+		if ((p[0].revents & POLLIN) && read(world.wake, &times, sizeof(times)) < 0 &&
+		    errno != EAGAIN)
 			return;
 		if (p[1].revents & POLLIN)
 			control_serve(&world, control);
@@ -112,7 +113,9 @@ static void loop(int control)
 
 int main(int argc, char **argv)
 {
-	struct world_options options = { .links = 1, .delay_ms = 200, .window = { 1u << 20, 1u << 20 } };
+	struct world_options options = { .links = 1,
+					 .delay_ms = 200,
+					 .window = { 1u << 20, 1u << 20 } };
 	char path[PATH_MAX];
 	int rc, control;
 

@@ -50,8 +50,8 @@ static bool file_has(int fd, uint64_t offset, uint64_t size)
 	struct stat st;
 	uint64_t end;
 
-	return !fstat(fd, &st) && S_ISREG(st.st_mode) && !__builtin_add_overflow(offset, size, &end) &&
-	       end <= (uint64_t)st.st_size;
+	return !fstat(fd, &st) && S_ISREG(st.st_mode) &&
+	       !__builtin_add_overflow(offset, size, &end) && end <= (uint64_t)st.st_size;
 }
 
 static int insert(struct memory *mem, const struct memory_range *new)
@@ -68,7 +68,8 @@ static int insert(struct memory *mem, const struct memory_range *new)
 	return 0;
 }
 
-int memory_map(struct memory *mem, uint64_t address, uint64_t size, int fd, uint64_t offset, bool writable)
+int memory_map(struct memory *mem, uint64_t address, uint64_t size, int fd, uint64_t offset,
+	       bool writable)
 {
 	struct memory_range new = { .address = address, .size = size, .writable = writable };
 	uint64_t end;
@@ -76,7 +77,8 @@ int memory_map(struct memory *mem, uint64_t address, uint64_t size, int fd, uint
 
 	if (!size || __builtin_add_overflow(address, size, &end) || !file_has(fd, offset, size))
 		return -EINVAL;
-	new.host = mmap(NULL, size, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, fd, (off_t)offset);
+	new.host = mmap(NULL, size, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, fd,
+			(off_t)offset);
 	if (new.host == MAP_FAILED)
 		return -errno;
 	pthread_rwlock_wrlock(&mem->lock);
@@ -192,7 +194,8 @@ int memory_write(struct memory *mem, uint64_t address, const void *data, size_t 
 	return rc;
 }
 
-static void copy_pieces(struct memory *to, uint64_t target, struct memory *from, uint64_t source, size_t len)
+static void copy_pieces(struct memory *to, uint64_t target, struct memory *from, uint64_t source,
+			size_t len)
 {
 	uint8_t *out, *in;
 	size_t some;
@@ -205,7 +208,8 @@ static void copy_pieces(struct memory *to, uint64_t target, struct memory *from,
 	}
 }
 
-int memory_copy(struct memory *to, uint64_t target, struct memory *from, uint64_t source, size_t len)
+int memory_copy(struct memory *to, uint64_t target, struct memory *from, uint64_t source,
+		size_t len)
 {
 	int rc = 0;
 

@@ -28,7 +28,8 @@ void memory_init(struct memory *mem);
 void memory_clear(struct memory *mem);
 
 /* All return 0 or a negative errno. The file descriptor stays the caller's. */
-int memory_map(struct memory *mem, uint64_t address, uint64_t size, int fd, uint64_t offset, bool writable);
+int memory_map(struct memory *mem, uint64_t address, uint64_t size, int fd, uint64_t offset,
+	       bool writable);
 int memory_unmap(struct memory *mem, uint64_t address, uint64_t size);
 
 /* -EFAULT: not all of it is there, and nothing has been touched. */
@@ -44,6 +45,7 @@ int memory_write(struct memory *mem, uint64_t address, const void *data, size_t 
  * Return: 0, MEMORY_NO_SOURCE or MEMORY_NO_TARGET; then nothing has been touched.
  */
 enum { MEMORY_NO_SOURCE = 1, MEMORY_NO_TARGET };
-int memory_copy(struct memory *to, uint64_t target, struct memory *from, uint64_t source, size_t len);
+int memory_copy(struct memory *to, uint64_t target, struct memory *from, uint64_t source,
+		size_t len);
 
 #endif

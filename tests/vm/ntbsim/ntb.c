@@ -13,7 +13,8 @@
 #include "window.h"
 
 struct ntb_register;
-typedef void effect_t(struct ntb *ntb, const struct ntb_register *row, unsigned int at, uint64_t old);
+typedef void effect_t(struct ntb *ntb, const struct ntb_register *row, unsigned int at,
+		      uint64_t old);
 
 struct ntb_register {
 	unsigned int offset;
@@ -71,7 +72,8 @@ void ntb_show_link(struct ntb *ntb, bool up)
 	ntb_raise(ntb, 1ull << NTB_LINK_BIT);
 }
 
-static void control_written(struct ntb *ntb, const struct ntb_register *row, unsigned int at, uint64_t old)
+static void control_written(struct ntb *ntb, const struct ntb_register *row, unsigned int at,
+			    uint64_t old)
 {
 	link_update(ntb->link);
 }
@@ -80,7 +82,8 @@ static void control_written(struct ntb *ntb, const struct ntb_register *row, uns
  * "Reserved bits dictated by the size of the memory claimed by the BAR": the base is aligned to the
  * window.
  */
-static void xbase_written(struct ntb *ntb, const struct ntb_register *row, unsigned int at, uint64_t old)
+static void xbase_written(struct ntb *ntb, const struct ntb_register *row, unsigned int at,
+			  uint64_t old)
 {
 	unsigned int bar = (at - row->offset) / NTB_WINDOW_STEP ? 4 : 2;
 
@@ -88,7 +91,8 @@ static void xbase_written(struct ntb *ntb, const struct ntb_register *row, unsig
 }
 
 /* Ones clear. */
-static void status_written(struct ntb *ntb, const struct ntb_register *row, unsigned int at, uint64_t old)
+static void status_written(struct ntb *ntb, const struct ntb_register *row, unsigned int at,
+			   uint64_t old)
 {
 	set_value(ntb, at, old & ~ntb_value(ntb, at, 8), 8);
 }
@@ -96,12 +100,14 @@ static void status_written(struct ntb *ntb, const struct ntb_register *row, unsi
 /*
  * ntb_db_clear_mask(): what is pending while its mask bit goes from set to clear causes an event.
  */
-static void mask_written(struct ntb *ntb, const struct ntb_register *row, unsigned int at, uint64_t old)
+static void mask_written(struct ntb *ntb, const struct ntb_register *row, unsigned int at,
+			 uint64_t old)
 {
 	fire(ntb, old & ~ntb_value(ntb, at, 8) & ntb_value(ntb, NTB_IM_STATUS, 8));
 }
 
-static void doorbell_written(struct ntb *ntb, const struct ntb_register *row, unsigned int at, uint64_t old)
+static void doorbell_written(struct ntb *ntb, const struct ntb_register *row, unsigned int at,
+			     uint64_t old)
 {
 	struct ntb *peer = peer_of(ntb);
 	uint64_t bit = 1ull << (at - row->offset) / 4;
@@ -116,7 +122,8 @@ static void doorbell_written(struct ntb *ntb, const struct ntb_register *row, un
 	ntb_raise(peer, bit);
 }
 
-static void peer_spad_written(struct ntb *ntb, const struct ntb_register *row, unsigned int at, uint64_t old)
+static void peer_spad_written(struct ntb *ntb, const struct ntb_register *row, unsigned int at,
+			      uint64_t old)
 {
 	struct ntb *peer = peer_of(ntb);
 	uint64_t value = ntb_value(ntb, at, 4);
@@ -250,7 +257,8 @@ static void cpu_read(struct device *dev, unsigned int bar, uint64_t offset, void
 	pthread_rwlock_unlock(dev->lock);
 }
 
-static void cpu_write(struct device *dev, unsigned int bar, uint64_t offset, const void *data, size_t len)
+static void cpu_write(struct device *dev, unsigned int bar, uint64_t offset, const void *data,
+		      size_t len)
 {
 	struct ntb *ntb = (struct ntb *)dev;
 
@@ -274,8 +282,8 @@ static const struct device_ops ntb_ops = {
 	.write	= cpu_write,
 };
 
-int ntb_init(struct ntb *ntb, struct link *link, unsigned int side, unsigned int number, const uint64_t *window,
-	     const char *path)
+int ntb_init(struct ntb *ntb, struct link *link, unsigned int side, unsigned int number,
+	     const uint64_t *window, const char *path)
 {
 	char name[sizeof(ntb->dev.name)];
 

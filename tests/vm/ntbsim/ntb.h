@@ -21,8 +21,8 @@ struct ntb {
 	uint8_t reg[NTB_BAR0_SIZE];	/* see the table in ntb.c */
 };
 
-int ntb_init(struct ntb *ntb, struct link *link, unsigned int side, unsigned int number, const uint64_t *window,
-	     const char *path);
+int ntb_init(struct ntb *ntb, struct link *link, unsigned int side, unsigned int number,
+	     const uint64_t *window, const char *path);
 
 /* Below: under the link's lock, for writing. */
 /* The events of these bits happen: an interrupt for each that was not pending and is not masked. */

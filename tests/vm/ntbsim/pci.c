@@ -96,8 +96,8 @@ bool pci_claims(const struct pci *pci, unsigned int bar, uint64_t address, size_
 {
 	uint64_t base = pci_base(pci, bar);
 
-	return pci->bar[bar] && base && (pci_get(pci, PCI_AT_COMMAND, 2) & PCI_MEMORY) && address >= base &&
-	       len <= pci->bar[bar] && address - base <= pci->bar[bar] - len;
+	return pci->bar[bar] && base && (pci_get(pci, PCI_AT_COMMAND, 2) & PCI_MEMORY) &&
+	       address >= base && len <= pci->bar[bar] && address - base <= pci->bar[bar] - len;
 }
 
 bool pci_is_master(const struct pci *pci)

@@ -50,7 +50,8 @@ static int receive_body(int fd, struct vfu_message *msg)
 	uint32_t at = 0;
 	ssize_t got;
 
-	if (msg->header.size < sizeof(msg->header) || msg->header.size - sizeof(msg->header) > sizeof(msg->body))
+	if (msg->header.size < sizeof(msg->header) ||
+	    msg->header.size - sizeof(msg->header) > sizeof(msg->body))
 		return -EPROTO;
 	msg->len = msg->header.size - sizeof(msg->header);
 	while (at < msg->len) {
@@ -127,8 +128,12 @@ int vfu_reply(int fd, const struct vfu_header *to, int error, const void *body, 
 int vfu_dma_write(int fd, uint16_t id, uint64_t address, const void *data, size_t len)
 {
 	struct vfu_dma dma = { .address = address, .count = len };
-	struct vfu_header header = { .id = id, .command = VFU_DMA_WRITE, .size = sizeof(header) + sizeof(dma) + len };
-	struct iovec iov[3] = { { &header, sizeof(header) }, { &dma, sizeof(dma) }, { (void *)data, len } };
+	struct vfu_header header = {
+		.id = id, .command = VFU_DMA_WRITE, .size = sizeof(header) + sizeof(dma) + len,
+	};
+	struct iovec iov[3] = { { &header, sizeof(header) },
+				{ &dma, sizeof(dma) },
+				{ (void *)data, len } };
 
 	return send_all(fd, iov, 3);
 }

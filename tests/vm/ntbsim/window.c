@@ -51,7 +51,8 @@ uint64_t window_room(const struct ntb *ntb, unsigned int bar)
 	uint64_t limit = ntb_value(ntb, NTB_IM_XLIMIT + at, 8);
 
 	return least(limited(ntb_value(ntb, NTB_EM_XLIMIT + at, 8), external, size),
-		     least(limited(limit, external, size), limited(limit, pci_base(&ntb->dev.pci, bar), size)));
+		     least(limited(limit, external, size),
+			   limited(limit, pci_base(&ntb->dev.pci, bar), size)));
 }
 
 static void miss(struct ntb *at)
@@ -60,7 +61,8 @@ static void miss(struct ntb *at)
 }
 
 /* Where an access comes out behind @at; false if it doesn't. */
-static bool translate(struct ntb *at, unsigned int bar, uint64_t offset, size_t len, uint64_t *address)
+static bool translate(struct ntb *at, unsigned int bar, uint64_t offset, size_t len,
+		      uint64_t *address)
 {
 	uint64_t room = window_room(at, bar);
 
@@ -112,8 +114,8 @@ void window_write(struct ntb *ntb, unsigned int bar, uint64_t offset, const void
 		count_add(&peer->dev.counters, COUNT_window_bytes_in, len);
 }
 
-int window_dma_write(struct ntb *ntb, unsigned int bar, uint64_t offset, struct memory *memory, uint64_t source,
-		     size_t len)
+int window_dma_write(struct ntb *ntb, unsigned int bar, uint64_t offset, struct memory *memory,
+		     uint64_t source, size_t len)
 {
 	struct ntb *peer = peer_of(ntb);
 	uint64_t address;
@@ -145,8 +147,8 @@ int window_dma_write(struct ntb *ntb, unsigned int bar, uint64_t offset, struct 
 	return 0;
 }
 
-int window_dma_read(struct ntb *ntb, unsigned int bar, uint64_t offset, struct memory *memory, uint64_t target,
-		    size_t len)
+int window_dma_read(struct ntb *ntb, unsigned int bar, uint64_t offset, struct memory *memory,
+		    uint64_t target, size_t len)
 {
 	struct ntb *peer = peer_of(ntb);
 	uint64_t address;

@@ -33,9 +33,9 @@ void window_write(struct ntb *ntb, unsigned int bar, uint64_t offset, const void
  * Return: 0, WINDOW_READ_ERROR or WINDOW_WRITE_ERROR.
  */
 enum { WINDOW_READ_ERROR = 1, WINDOW_WRITE_ERROR };
-int window_dma_write(struct ntb *ntb, unsigned int bar, uint64_t offset, struct memory *memory, uint64_t source,
-		     size_t len);
-int window_dma_read(struct ntb *ntb, unsigned int bar, uint64_t offset, struct memory *memory, uint64_t target,
-		    size_t len);
+int window_dma_write(struct ntb *ntb, unsigned int bar, uint64_t offset, struct memory *memory,
+		     uint64_t source, size_t len);
+int window_dma_read(struct ntb *ntb, unsigned int bar, uint64_t offset, struct memory *memory,
+		    uint64_t target, size_t len);
 
 #endif

@@ -44,7 +44,8 @@ static const enum dma_data_direction nb_way[2] = { DMA_TO_DEVICE, DMA_FROM_DEVIC
 static void nb_unmap(struct nb_engine *e, int side)
 {
 	for (; e->mapped[side]; e->mapped[side]--)
-		dma_unmap_page(e->chan->device->dev, e->dma[side][e->mapped[side] - 1], e->mem[side].size, nb_way[side]);
+		dma_unmap_page(e->chan->device->dev, e->dma[side][e->mapped[side] - 1],
+			       e->mem[side].size, nb_way[side]);
 }
 
 static int nb_map(struct nb_engine *e, int side)
@@ -238,5 +239,6 @@ NB_VARIANT(bench_window_64k, "window-64k", 65536, 1, 64, 1, true);
 NB_VARIANT(bench_window_blocks_4k, "window-blocks-4k", 4096, BENCH_BLOCKS, 1, BENCH_BLOCKS, true);
 NB_VARIANT(bench_window_blocks, "window-blocks", BENCH_MB, BENCH_BLOCKS, 1, BENCH_BLOCKS, true);
 NB_VARIANT(bench_window_placed, "window-placed", BENCH_MB, BENCH_PLACED, 1, BENCH_PLACED, true);
-NB_VARIANT(bench_window_placed_long, "window-placed-long", BENCH_MB, BENCH_PLACED, BENCH_PLACED, BENCH_PLACED, true);
+NB_VARIANT(bench_window_placed_long, "window-placed-long", BENCH_MB, BENCH_PLACED, BENCH_PLACED,
+	   BENCH_PLACED, true);
 NB_VARIANT(bench_window_long, "window-long", BENCH_MB, NB_SLICES, NB_SLICES, BENCH_LONGS, true);

@@ -101,14 +101,17 @@ static void nb_event(void *data, int up)
 {
 }
 
-static const struct ntb_queue_handlers nb_handlers = { .rx_handler = nb_rx, .tx_handler = nb_tx, .event_handler = nb_event };
+static const struct ntb_queue_handlers nb_handlers = {
+	.rx_handler = nb_rx, .tx_handler = nb_tx, .event_handler = nb_event,
+};
 
 static int nb_offer(struct nb_side *side)
 {
 	int i, err;
 
 	for (i = 0; i < NB_BUFS; i++) {
-		err = ntb_transport_rx_enqueue(side->qp, side->bufs + i * NB_BUF, side->bufs + i * NB_BUF, NB_BUF);
+		err = ntb_transport_rx_enqueue(side->qp, side->bufs + i * NB_BUF,
+					       side->bufs + i * NB_BUF, NB_BUF);
 		if (err)
 			return err;
 	}
@@ -184,7 +187,8 @@ void nb_transport_exit(void)
 
 static bool nb_up(void)
 {
-	return nb_side[0].qp && nb_side[1].qp && ntb_transport_link_query(nb_side[0].qp) && ntb_transport_link_query(nb_side[1].qp);
+	return nb_side[0].qp && nb_side[1].qp && ntb_transport_link_query(nb_side[0].qp) &&
+	       ntb_transport_link_query(nb_side[1].qp);
 }
 
 static void *nb_open(struct bench_env *env, const struct bench_variant *v)

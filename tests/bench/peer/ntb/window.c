@@ -60,7 +60,8 @@ static int nb_view_alloc(struct nb_view *view, size_t size, size_t align)
 {
 	struct device *dev = nb_target();
 	unsigned int order = get_order(max(size, align));
-	struct page *pages = alloc_pages_node(dev_to_node(dev), GFP_KERNEL | __GFP_COMP | __GFP_ZERO, order);
+	struct page *pages = alloc_pages_node(dev_to_node(dev),
+					      GFP_KERNEL | __GFP_COMP | __GFP_ZERO, order);
 	dma_addr_t dma;
 
 	if (!pages)
@@ -101,7 +102,8 @@ static int nb_view_open(int i, bool all)
 
 static bool nb_linked(void)
 {
-	return nb_port[0] && nb_port[1] && ntb_link_is_up(nb_port[0], NULL, NULL) == 1 && ntb_link_is_up(nb_port[1], NULL, NULL) == 1;
+	return nb_port[0] && nb_port[1] && ntb_link_is_up(nb_port[0], NULL, NULL) == 1 &&
+	       ntb_link_is_up(nb_port[1], NULL, NULL) == 1;
 }
 
 static int nb_linked_soon(void)
@@ -119,7 +121,8 @@ static int nb_all(void)
 	resource_size_t first, last;
 	int i = ntb_mw_count(nb_port[1], NB_PEER) - 1;
 
-	return i > 0 && !nb_wants(0, NULL, &first) && !nb_wants(i, NULL, &last) && last > first ? i : -1;
+	return i > 0 && !nb_wants(0, NULL, &first) && !nb_wants(i, NULL, &last) && last > first ?
+	       i : -1;
 }
 
 /* Window @i, for the engine */
@@ -214,7 +217,9 @@ static void nb_db_event(void *ctx, int vector)
 {
 }
 
-static const struct ntb_ctx_ops nb_ctx_ops = { .link_event = nb_link_event, .db_event = nb_db_event };
+static const struct ntb_ctx_ops nb_ctx_ops = {
+	.link_event = nb_link_event, .db_event = nb_db_event,
+};
 
 static int nb_probe(struct ntb_client *client, struct ntb_dev *ntb)
 {

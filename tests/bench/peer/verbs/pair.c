@@ -25,7 +25,8 @@ static int rv_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct rv_end *end = id->context;
 
-	if (event->event == RDMA_CM_EVENT_DISCONNECTED || event->event == RDMA_CM_EVENT_TIMEWAIT_EXIT)
+	if (event->event == RDMA_CM_EVENT_DISCONNECTED ||
+	    event->event == RDMA_CM_EVENT_TIMEWAIT_EXIT)
 		return 0;
 	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
 		if (end->id)
@@ -58,7 +59,8 @@ static struct rdma_cm_id *rv_id(struct bench_env *env, int nr, struct rv_end *en
 }
 
 /* Listens on a port that the system chooses; addr is filled in with it. */
-static int rv_listen(struct rv_pair *pair, struct bench_env *env, struct sockaddr_in *addr, struct rdma_cm_id **listener)
+static int rv_listen(struct rv_pair *pair, struct bench_env *env, struct sockaddr_in *addr,
+		     struct rdma_cm_id **listener)
 {
 	struct rdma_cm_id *id = rv_id(env, 1, &pair->end[1]);
 	int ret;
@@ -126,11 +128,14 @@ static int rv_qp_open(struct rv_end *end, u32 sends, u32 recvs, enum ib_poll_con
 	return ret;
 }
 
-static int rv_call(struct rv_pair *pair, struct bench_env *env, struct sockaddr_in *to, u32 sends, u32 recvs,
-		   enum ib_poll_context poll)
+static int rv_call(struct rv_pair *pair, struct bench_env *env, struct sockaddr_in *to, u32 sends,
+		   u32 recvs, enum ib_poll_context poll)
 {
 	struct rdma_conn_param param = {
-		.responder_resources = RV_READS, .initiator_depth = RV_READS, .retry_count = 7, .rnr_retry_count = 7,
+		.responder_resources = RV_READS,
+		.initiator_depth = RV_READS,
+		.retry_count = 7,
+		.rnr_retry_count = 7,
 	};
 	struct rv_end *end = pair->end;
 	int ret;
@@ -149,7 +154,8 @@ static int rv_call(struct rv_pair *pair, struct bench_env *env, struct sockaddr_
 	return ret ?: rv_await(&end[1], RDMA_CM_EVENT_ESTABLISHED);
 }
 
-int rv_pair_open(struct rv_pair *pair, struct bench_env *env, u32 sends, u32 recvs, enum ib_poll_context poll)
+int rv_pair_open(struct rv_pair *pair, struct bench_env *env, u32 sends, u32 recvs,
+		 enum ib_poll_context poll)
 {
 	struct rdma_cm_id *listener;
 	struct sockaddr_in addr;

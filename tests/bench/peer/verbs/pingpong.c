@@ -78,7 +78,9 @@ static int pp_answer_thread(void *data)
 	int ret = 0;
 
 	for (i = 0; i < pp->ops && !ret; i++)
-		ret = pp_take(side, &slot) ?: pp_send(side, *(u64 *)slot->buf) ?: rv_post_recv(side->end, slot);
+		ret = pp_take(side, &slot)		       ?:
+			      pp_send(side, *(u64 *)slot->buf) ?:
+								 rv_post_recv(side->end, slot);
 	if (ret)
 		rv_fail(&pp->pair, ret);
 	complete(&pp->answered);
@@ -236,7 +238,8 @@ static void *pp_open(struct bench_env *env, const struct bench_variant *v)
 	if (!pp)
 		return ERR_PTR(-ENOMEM);
 	init_completion(&pp->answered);
-	ret = rv_pair_open(&pp->pair, env, PP_SENDS, PP_RECVS, v->run == pp_run_poll ? IB_POLL_DIRECT : IB_POLL_SOFTIRQ);
+	ret = rv_pair_open(&pp->pair, env, PP_SENDS, PP_RECVS,
+			   v->run == pp_run_poll ? IB_POLL_DIRECT : IB_POLL_SOFTIRQ);
 	if (ret) {
 		kfree(pp);
 		return ERR_PTR(ret);
@@ -261,4 +264,5 @@ static void *pp_open(struct bench_env *env, const struct bench_variant *v)
 const struct bench_variant bench_rv_pingpong_block = PINGPONG("raw-block", pp_run_block, 8);
 const struct bench_variant bench_rv_pingpong_softirq = PINGPONG("raw-softirq", pp_run_softirq, 8);
 const struct bench_variant bench_rv_pingpong_poll = PINGPONG("raw-poll", pp_run_poll, 8);
-const struct bench_variant bench_rv_pingpong_longer = PINGPONG("raw-softirq-64", pp_run_softirq, 64);
+const struct bench_variant bench_rv_pingpong_longer = PINGPONG("raw-softirq-64", pp_run_softirq,
+							       64);

@@ -72,13 +72,16 @@ typedef void rv_done(struct ib_cq *cq, struct ib_wc *wc);
  * @sends, @recvs: work requests of each end under way; @poll: who looks for completions. On failure
  * nothing is left.
  */
-int rv_pair_open(struct rv_pair *pair, struct bench_env *env, u32 sends, u32 recvs, enum ib_poll_context poll);
+int rv_pair_open(struct rv_pair *pair, struct bench_env *env, u32 sends, u32 recvs,
+		 enum ib_poll_context poll);
 void rv_pair_stop(struct rv_pair *pair);	/* every request has come back after it */
 void rv_pair_close(struct rv_pair *pair);
 void rv_fail(struct rv_pair *pair, int err);
 
-int rv_slot_recv(struct rv_end *end, struct rv_slot *slot, void *buf, u32 size, rv_done *done, void *owner);
-int rv_slot_send(struct rv_end *end, struct rv_slot *slot, void *buf, u32 size, rv_done *done, void *owner);
+int rv_slot_recv(struct rv_end *end, struct rv_slot *slot, void *buf, u32 size, rv_done *done,
+		 void *owner);
+int rv_slot_send(struct rv_end *end, struct rv_slot *slot, void *buf, u32 size, rv_done *done,
+		 void *owner);
 void rv_slot_free(struct rv_end *end, struct rv_slot *slot);
 
 int rv_region_open(struct rv_end *end, struct rv_region *region, struct page *page, u32 size);
@@ -102,7 +105,8 @@ static inline bool rv_bad(struct rv_pair *pair, const struct ib_wc *wc)
 /* The bytes that have come are for us to see. */
 static inline void *rv_arrived(struct rv_end *end, struct rv_slot *slot)
 {
-	ib_dma_sync_single_for_cpu(end->id->device, slot->sge.addr, slot->sge.length, DMA_FROM_DEVICE);
+	ib_dma_sync_single_for_cpu(end->id->device, slot->sge.addr, slot->sge.length,
+				   DMA_FROM_DEVICE);
 	return slot->buf;
 }
 

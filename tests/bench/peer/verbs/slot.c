@@ -5,7 +5,8 @@
 #include <linux/mm.h>
 #include "rv.h"
 
-static int rv_slot_map(struct rv_end *end, struct rv_slot *slot, void *buf, u32 size, enum dma_data_direction dir)
+static int rv_slot_map(struct rv_end *end, struct rv_slot *slot, void *buf, u32 size,
+		       enum dma_data_direction dir)
 {
 	struct ib_device *ib = end->id->device;
 
@@ -22,18 +23,22 @@ static int rv_slot_map(struct rv_end *end, struct rv_slot *slot, void *buf, u32 
 }
 
 /* A receive, which is also posted. */
-int rv_slot_recv(struct rv_end *end, struct rv_slot *slot, void *buf, u32 size, rv_done *done, void *owner)
+int rv_slot_recv(struct rv_end *end, struct rv_slot *slot, void *buf, u32 size, rv_done *done,
+		 void *owner)
 {
 	int ret = rv_slot_map(end, slot, buf, size, DMA_FROM_DEVICE);
 
 	slot->owner = owner;
 	slot->cqe.done = done;
-	slot->recv = (struct ib_recv_wr){ .wr_cqe = &slot->cqe, .sg_list = &slot->sge, .num_sge = size ? 1 : 0 };
+	slot->recv = (struct ib_recv_wr) {
+		.wr_cqe = &slot->cqe, .sg_list = &slot->sge, .num_sge = size ? 1 : 0,
+	};
 	return ret ?: rv_post_recv(end, slot);
 }
 
 /* Inline data is taken from where the processor has it, when the request is posted. */
-int rv_slot_send(struct rv_end *end, struct rv_slot *slot, void *buf, u32 size, rv_done *done, void *owner)
+int rv_slot_send(struct rv_end *end, struct rv_slot *slot, void *buf, u32 size, rv_done *done,
+		 void *owner)
 {
 	bool in_request = size && size <= RV_INLINE;
 	int ret = rv_slot_map(end, slot, buf, in_request ? 0 : size, DMA_TO_DEVICE);
@@ -41,7 +46,10 @@ int rv_slot_send(struct rv_end *end, struct rv_slot *slot, void *buf, u32 size, 
 	slot->owner = owner;
 	slot->cqe.done = done;
 	slot->send.wr = (struct ib_send_wr) {
-		.wr_cqe = &slot->cqe, .sg_list = &slot->sge, .num_sge = size ? 1 : 0, .opcode = IB_WR_SEND,
+		.wr_cqe = &slot->cqe,
+		.sg_list = &slot->sge,
+		.num_sge = size ? 1 : 0,
+		.opcode = IB_WR_SEND,
 	};
 	if (in_request) {
 		slot->sge.addr = (uintptr_t)buf;
@@ -79,10 +87,10 @@ static int rv_register(struct rv_end *end, struct ib_mr *mr)
 {
 	struct rv_registration r = { .cqe.done = rv_registered };
 	struct ib_reg_wr wr = {
-		.wr	= { .wr_cqe = &r.cqe, .opcode = IB_WR_REG_MR, .send_flags = IB_SEND_SIGNALED },
-		.mr	= mr,
-		.key	= mr->rkey,
-		.access	= IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE,
+		.wr = { .wr_cqe = &r.cqe, .opcode = IB_WR_REG_MR, .send_flags = IB_SEND_SIGNALED },
+		.mr = mr,
+		.key = mr->rkey,
+		.access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE,
 	};
 	int ret;
 

@@ -188,7 +188,8 @@ static int stm_post(struct stream *st, u32 left)
 		slot = &st->out[st->posted % st->depth];
 		if (st->mem)
 			*(u32 *)slot->buf = st->posted;
-		slot->send.wr.next = i + 1 < n ? &st->out[(st->posted + 1) % st->depth].send.wr : NULL;
+		slot->send.wr.next = i + 1 < n ? &st->out[(st->posted + 1) % st->depth].send.wr :
+						 NULL;
 	}
 	if (st->probes)
 		slot->send.wr.next = &st->probe.send.wr;
@@ -201,7 +202,8 @@ static int stm_send(struct stream *st, u32 ops)
 	int ret = 0;
 
 	while (st->posted != until && !ret) {
-		if (!wait_event_timeout(st->room, stm_room(st) >= st->chain || st->pair.err, BENCH_TIMEOUT))
+		if (!wait_event_timeout(st->room, stm_room(st) >= st->chain || st->pair.err,
+					BENCH_TIMEOUT))
 			return -ETIMEDOUT;
 		ret = st->pair.err ?: stm_post(st, until - st->posted);
 	}
@@ -344,8 +346,9 @@ static void *stm_open(struct bench_env *env, const struct bench_variant *v)
 	st->chain = max(v->arg, 1UL);
 	st->signal = st->size == BENCH_MB ? 1 : st->depth / 4;
 	ret = stm_alloc(st, env);
-	ret = ret ?: rv_pair_open(&st->pair, env, 2 * st->depth + STM_GRANTS, stm_recvs(st) + STM_GRANTS,
-				  IB_POLL_SOFTIRQ);
+	ret = ret   ?:
+		      rv_pair_open(&st->pair, env, 2 * st->depth + STM_GRANTS,
+				   stm_recvs(st) + STM_GRANTS, IB_POLL_SOFTIRQ);
 	if (ret) {
 		kfree(st->mem);
 		kvfree(st);

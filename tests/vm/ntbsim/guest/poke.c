@@ -27,7 +27,8 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	offset = strtoul(argv[2], NULL, 0);
-	page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)(offset & ~(PAGE - 1)));
+	page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		    (off_t)(offset & ~(PAGE - 1)));
 	if (page == MAP_FAILED) {
 		perror("mmap");
 		return 1;

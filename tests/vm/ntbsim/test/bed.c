@@ -38,7 +38,8 @@ void bed_make(struct bed *bed)
 
 		bed->file[side] = memfd_create("ram", 0);
 		WANT(!ftruncate(bed->file[side], RAM_SIZE));
-		bed->ram[side] = mmap(NULL, RAM_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, bed->file[side], 0);
+		bed->ram[side] = mmap(NULL, RAM_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED,
+				      bed->file[side], 0);
 		WANT(bed->ram[side] != MAP_FAILED);
 		join(bed, ntb, side, bed->event[side]);
 		join(bed, &bed->world.host[side].ioat.dev, side, bed->dma_event[side]);
@@ -51,7 +52,8 @@ void bed_make(struct bed *bed)
 
 		reg_write(ntb, 0, NTB_IM_MASK, 0, 8);
 		reg_write(ntb, 0, NTB_CONTROL, 0, 4);
-		reg_write(&bed->world.host[side].ioat.dev, 0, IOAT_INTRCTRL, IOAT_INTRCTRL_MASTER, 1);
+		reg_write(&bed->world.host[side].ioat.dev, 0, IOAT_INTRCTRL, IOAT_INTRCTRL_MASTER,
+			  1);
 	}
 	for (unsigned int side = 0; side < 2; side++) {
 		WANT(events(bed->event[side][0]) == 1);
@@ -109,31 +111,37 @@ void open_window(struct bed *bed, unsigned int side, unsigned int bar, uint64_t 
 	reg_write(dev, 0, NTB_EM_XLIMIT + at, (bar == 2 ? NTB_EM_BASE1 : NTB_EM_BASE2) + size, 8);
 }
 
-void channel_write(struct bed *bed, unsigned int side, unsigned int number, unsigned int reg, uint64_t value, size_t len)
+void channel_write(struct bed *bed, unsigned int side, unsigned int number, unsigned int reg,
+		   uint64_t value, size_t len)
 {
 	reg_write(&bed->world.host[side].ioat.dev, 0, IOAT_HEADER * (number + 1) + reg, value, len);
 }
 
-uint64_t channel_read(struct bed *bed, unsigned int side, unsigned int number, unsigned int reg, size_t len)
+uint64_t channel_read(struct bed *bed, unsigned int side, unsigned int number, unsigned int reg,
+		      size_t len)
 {
 	return reg_read(&bed->world.host[side].ioat.dev, 0, IOAT_HEADER * (number + 1) + reg, len);
 }
 
-void channel_setup(struct bed *bed, unsigned int side, unsigned int number, uint64_t record, uint64_t chain)
+void channel_setup(struct bed *bed, unsigned int side, unsigned int number, uint64_t record,
+		   uint64_t chain)
 {
 	channel_write(bed, side, number, IOAT_CHANCMD, IOAT_CMD_RESET, 1);
-	channel_write(bed, side, number, IOAT_CHANCTRL, IOAT_CTRL_REARM | IOAT_CTRL_ERR_COMPLETE | IOAT_CTRL_ERR_INT, 2);
+	channel_write(bed, side, number, IOAT_CHANCTRL,
+		      IOAT_CTRL_REARM | IOAT_CTRL_ERR_COMPLETE | IOAT_CTRL_ERR_INT, 2);
 	channel_write(bed, side, number, IOAT_CHANCMP, (uint32_t)record, 4);
 	channel_write(bed, side, number, IOAT_CHANCMP + 4, record >> 32, 4);
 	channel_write(bed, side, number, IOAT_CHAINADDR, (uint32_t)chain, 4);
 	channel_write(bed, side, number, IOAT_CHAINADDR + 4, chain >> 32, 4);
 }
 
-void descriptor(struct bed *bed, unsigned int side, uint64_t chain, unsigned int n, uint32_t control, uint64_t target,
-		uint64_t source, uint32_t size)
+void descriptor(struct bed *bed, unsigned int side, uint64_t chain, unsigned int n,
+		uint32_t control, uint64_t target, uint64_t source, uint32_t size)
 {
-	struct ioat_descriptor desc = { .size = size, .control = control, .source = source, .target = target,
-					.next = chain + 64 * (n + 1) };
+	struct ioat_descriptor desc = {
+		.size = size, .control = control, .source = source, .target = target,
+		.next = chain + 64 * (n + 1),
+	};
 
 	memcpy(bed->ram[side] + chain + 64 * n, &desc, sizeof(desc));
 }

@@ -13,14 +13,17 @@
 static struct bed bed;
 
 /* A message that ought to be answered so. */
-static void ask(struct device *dev, int end, uint16_t command, const void *body, uint32_t len, uint32_t error)
+static void ask(struct device *dev, int end, uint16_t command, const void *body, uint32_t len,
+		uint32_t error)
 {
 	struct vfu_message *msg = dev->message;
 	struct vfu_header reply;
 	char rest[128];
 
 	memset(msg->body, 0, 256);
-	msg->header = (struct vfu_header) { .id = 7, .command = command, .size = sizeof(reply) + len };
+	msg->header = (struct vfu_header) {
+		.id = 7, .command = command, .size = sizeof(reply) + len,
+	};
 	msg->len = len;
 	memcpy(msg->body, body, len);
 	WANT(!client_message(dev, msg));
@@ -52,7 +55,9 @@ static void test_region_io(struct device *dev, int end)
 
 static void test_irqs(struct device *dev, int end)
 {
-	struct vfu_set_irqs set = { .index = VFU_IRQ_MSIX, .flags = VFU_SET_EVENTFD | VFU_SET_TRIGGER };
+	struct vfu_set_irqs set = {
+		.index = VFU_IRQ_MSIX, .flags = VFU_SET_EVENTFD | VFU_SET_TRIGGER,
+	};
 
 	set.start = 30;
 	set.count = 4;
@@ -66,7 +71,9 @@ static void test_irqs(struct device *dev, int end)
 	set.count = 3;
 	ask(dev, end, VFU_SET_IRQS, &set, sizeof(set), 0);
 	WANT(dev->irq[4] >= 0 && dev->irq[5] < 0 && dev->irq[7] < 0 && dev->irq[8] >= 0);
-	set = (struct vfu_set_irqs) { .index = VFU_IRQ_MSIX, .flags = VFU_SET_NONE | VFU_SET_TRIGGER };
+	set = (struct vfu_set_irqs) {
+		.index = VFU_IRQ_MSIX, .flags = VFU_SET_NONE | VFU_SET_TRIGGER,
+	};
 	ask(dev, end, VFU_SET_IRQS, &set, sizeof(set), 0);
 	WANT(dev->irq[4] < 0);
 }
@@ -78,12 +85,15 @@ static void test_stream(struct vfu_message *msg)
 	int pair[2];
 
 	WANT(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
-	WANT(write(pair[0], &header, sizeof(header)) == sizeof(header) && write(pair[0], "body", 4) == 4);
+	WANT(write(pair[0], &header, sizeof(header)) == sizeof(header) &&
+	     write(pair[0], "body", 4) == 4);
 	WANT(!vfu_receive(pair[1], msg) && msg->len == 4 && !memcmp(msg->body, "body", 4));
 	header.size = 15;
-	WANT(write(pair[0], &header, sizeof(header)) == sizeof(header) && vfu_receive(pair[1], msg) == -EPROTO);
+	WANT(write(pair[0], &header, sizeof(header)) == sizeof(header) &&
+	     vfu_receive(pair[1], msg) == -EPROTO);
 	header.size = sizeof(header) + VFU_MAX_BODY + 1;
-	WANT(write(pair[0], &header, sizeof(header)) == sizeof(header) && vfu_receive(pair[1], msg) == -EPROTO);
+	WANT(write(pair[0], &header, sizeof(header)) == sizeof(header) &&
+	     vfu_receive(pair[1], msg) == -EPROTO);
 	header.size = sizeof(header) + 10;
 	WANT(write(pair[0], &header, sizeof(header)) == sizeof(header));
 	close(pair[0]);

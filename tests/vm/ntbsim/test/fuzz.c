@@ -37,16 +37,20 @@ static uint64_t below(uint64_t n)
 /* Numbers of the kind on which bounds checks fail. */
 static uint64_t nasty(void)
 {
-	static const uint64_t base[] = { 0, RAM_SIZE, BASE_REGISTERS, BASE_WINDOW1, BASE_WINDOW2, SHOWN_FROM, 0xfee00000,
-					 NTB_EM_BASE1, UINT32_MAX, UINT64_MAX, 0x2000, WINDOW_SIZE };
+	static const uint64_t base[] = {
+		0,	    RAM_SIZE,	  BASE_REGISTERS, BASE_WINDOW1, BASE_WINDOW2, SHOWN_FROM,
+		0xfee00000, NTB_EM_BASE1, UINT32_MAX,	  UINT64_MAX,	0x2000,	      WINDOW_SIZE
+	};
 
 	return base[below(sizeof(base) / sizeof(*base))] + below(256) - (below(4) ? 0 : 128);
 }
 
 static uint64_t offset_in(const struct device *dev, unsigned int bar)
 {
-	static const unsigned int places[] = { NTB_CONTROL, NTB_IM_STATUS, NTB_IM_SPAD, NTB_VECTORS, NTB_IM_DOORBELL,
-					       NTB_B2B_SPAD, NTB_EM_XBASE, NTB_EM_BAR0, 0x80, 0x100, 0x180, 0x200 };
+	static const unsigned int places[] = { NTB_CONTROL,  NTB_IM_STATUS,   NTB_IM_SPAD,
+					       NTB_VECTORS,  NTB_IM_DOORBELL, NTB_B2B_SPAD,
+					       NTB_EM_XBASE, NTB_EM_BAR0,     0x80,
+					       0x100,	     0x180,	      0x200 };
 
 	if (!bar && below(4))
 		return places[below(sizeof(places) / sizeof(*places))] + below(0x30);
@@ -88,7 +92,8 @@ static void chain(unsigned int number)
 	uint64_t at = 0x2000 + 0x1000 * number;
 
 	for (unsigned int i = 0; i < 4; i++)
-		descriptor(&bed, 0, at, i, random64() & 0x29, nasty(), nasty(), below(2) ? below(5000) : nasty());
+		descriptor(&bed, 0, at, i, random64() & 0x29, nasty(), nasty(),
+			   below(2) ? below(5000) : nasty());
 	channel_setup(&bed, 0, number, below(8) ? 0x1000 : nasty(), below(8) ? at : nasty());
 	channel_write(&bed, 0, number, IOAT_DMACOUNT, below(8), 2);
 }
@@ -98,7 +103,9 @@ static void message(struct device *dev, const int pair[2])
 	struct vfu_message *msg = dev->message;
 	char trash[4096];
 
-	msg->header = (struct vfu_header) { .command = below(16), .flags = below(8) ? 0 : random64() };
+	msg->header = (struct vfu_header) {
+		.command = below(16), .flags = below(8) ? 0 : random64(),
+	};
 	msg->len = below(96);
 	msg->header.size = sizeof(msg->header) + msg->len;
 	for (unsigned int i = 0; i < 12; i++)
@@ -199,7 +206,8 @@ static void *engine(void *arg)
 
 	for (unsigned int i = 0; i < CROWD_STEPS; i++) {
 		channel_setup(&bed, side, 0, 0x1000, 0x2000);
-		descriptor(&bed, side, 0x2000, 0, IOAT_DESC_COMPLETE | IOAT_DESC_INT, BASE_WINDOW1, 0x10000, 0x8000);
+		descriptor(&bed, side, 0x2000, 0, IOAT_DESC_COMPLETE | IOAT_DESC_INT, BASE_WINDOW1,
+			   0x10000, 0x8000);
 		descriptor(&bed, side, 0x2000, 1, 0, BASE_REGISTERS + NTB_IM_DOORBELL, 0x10000, 4);
 		channel_run(&bed, side, 0, 2);
 	}
@@ -228,8 +236,10 @@ static void *cpu(void *arg)
 /* The control socket and the link's times. */
 static void *master(void *arg)
 {
-	static const char *const lines[] = { "stats", "link 0 down", "link 0 up", "link 0 flap 2 0 0", "link 0 stuck on",
-					     "link 0 stuck off", "link 0 delay 0" };
+	static const char *const lines[] = { "stats",		"link 0 down",
+					     "link 0 up",	"link 0 flap 2 0 0",
+					     "link 0 stuck on", "link 0 stuck off",
+					     "link 0 delay 0" };
 	char line[32];
 
 	for (unsigned int i = 0; i < CROWD_STEPS / 10; i++) {
@@ -257,7 +267,8 @@ void test_crowd(void)
 	for (unsigned int side = 0; side < 2; side++) {
 		struct counters *dma = &bed.world.host[side].ioat.dev.counters;
 
-		WANT(counted(dma, COUNT_descriptors) == 2 * CROWD_STEPS && !counted(dma, COUNT_dma_errors));
+		WANT(counted(dma, COUNT_descriptors) == 2 * CROWD_STEPS &&
+		     !counted(dma, COUNT_dma_errors));
 	}
 	bed_end(&bed);
 }

@@ -29,7 +29,8 @@ static void test_chain(void)
 	channel_setup(&bed, 0, 0, RECORD, CHAIN);
 	descriptor(&bed, 0, CHAIN, 0, BOTH | IOAT_DESC_NULL, 0, 0, 8);
 	channel_run(&bed, 0, 0, 1);
-	WANT(record(0) == (CHAIN | IOAT_DONE) && state() == record(0) && events(bed.dma_event[0][0]) == 1);
+	WANT(record(0) == (CHAIN | IOAT_DONE) && state() == record(0) &&
+	     events(bed.dma_event[0][0]) == 1);
 
 	memcpy(bed.ram[0] + SOURCE, "first", 6);
 	descriptor(&bed, 0, CHAIN, 1, 0, TARGET, SOURCE, 6);
@@ -50,7 +51,9 @@ static void test_chain(void)
 /* A count that has gone around, and a chain that is a ring. */
 static void test_wrap(void)
 {
-	struct ioat_descriptor desc = { .size = 1, .source = SOURCE, .target = TARGET, .next = CHAIN };
+	struct ioat_descriptor desc = {
+		.size = 1, .source = SOURCE, .target = TARGET, .next = CHAIN
+	};
 	struct counters *counters = &bed.world.host[0].ioat.dev.counters;
 	uint64_t before = counted(counters, COUNT_descriptors);
 
@@ -73,7 +76,8 @@ static void test_bridge(void)
 	descriptor(&bed, 0, CHAIN, 2, 0, BASE_REGISTERS + NTB_IM_DOORBELL + 20, SOURCE + 64, 4);
 	descriptor(&bed, 0, CHAIN, 3, 0, BASE_REGISTERS + NTB_B2B_SPAD, SOURCE, 4);
 	channel_run(&bed, 0, 1, 4);
-	WANT(!strcmp((char *)bed.ram[1] + 0x100500, "across") && !strcmp((char *)bed.ram[0] + TARGET, "cross"));
+	WANT(!strcmp((char *)bed.ram[1] + 0x100500, "across") &&
+	     !strcmp((char *)bed.ram[0] + TARGET, "cross"));
 	WANT(events(bed.event[1][6]) == 1);
 	WANT(reg_read(&bed.world.ntb[0][1].dev, 0, NTB_IM_SPAD, 4) == 0x6f726361);
 	WANT(channel_read(&bed, 0, 1, IOAT_CHANSTS, 8) == CHAIN + 192 + IOAT_DONE);
@@ -120,7 +124,8 @@ static void wrong(uint32_t error, uint32_t control, uint64_t target, uint64_t so
 	descriptor(&bed, 0, CHAIN, 1, control, target, source, size);
 	channel_run(&bed, 0, 0, 2);
 	WANT(channel_read(&bed, 0, 0, IOAT_CHANERR, 4) == error);
-	WANT(state() == (CHAIN | IOAT_HALTED) && record(0) == state() && events(bed.dma_event[0][0]) == 1);
+	WANT(state() == (CHAIN | IOAT_HALTED) && record(0) == state() &&
+	     events(bed.dma_event[0][0]) == 1);
 	channel_run(&bed, 0, 0, 3);
 	WANT(state() == (CHAIN | IOAT_HALTED));
 	channel_write(&bed, 0, 0, IOAT_CHANERR, error, 4);
@@ -143,7 +148,8 @@ static void test_chains(void)
 {
 	channel_setup(&bed, 0, 0, RECORD, CHAIN + 8);
 	channel_run(&bed, 0, 0, 1);
-	WANT(channel_read(&bed, 0, 0, IOAT_CHANERR, 4) == IOAT_ERR_CHAIN_ADDR && record(0) == IOAT_HALTED);
+	WANT(channel_read(&bed, 0, 0, IOAT_CHANERR, 4) == IOAT_ERR_CHAIN_ADDR &&
+	     record(0) == IOAT_HALTED);
 	channel_setup(&bed, 0, 0, RECORD, RAM_SIZE);
 	channel_run(&bed, 0, 0, 1);
 	WANT(channel_read(&bed, 0, 0, IOAT_CHANERR, 4) == IOAT_ERR_NEXT_ADDR);
@@ -172,7 +178,8 @@ static void test_switches(void)
 	descriptor(&bed, 0, CHAIN, 1, BOTH, TARGET, SOURCE, 4);
 	atomic_store(&ioat->dev.lose_irqs, 1);
 	channel_run(&bed, 0, 0, 1);
-	WANT(!events(bed.dma_event[0][0]) && counted(&ioat->dev.counters, COUNT_interrupts_lost) == 1);
+	WANT(!events(bed.dma_event[0][0]) &&
+	     counted(&ioat->dev.counters, COUNT_interrupts_lost) == 1);
 	channel_run(&bed, 0, 0, 2);
 	WANT(events(bed.dma_event[0][0]) == 1);
 }

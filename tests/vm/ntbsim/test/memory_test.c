@@ -30,7 +30,8 @@ static void test_ranges(struct memory *mem, int fd)
 	WANT(memory_write(mem, 0x3ffc, "zzzzzzz", 8) == -EFAULT);
 	WANT(!memory_read(mem, 0x3ffc, text, 4) && !text[0]);
 	WANT(memory_write(mem, 0x9000, "a", 1) == -EFAULT && !memory_read(mem, 0x9000, text, 1));
-	WANT(memory_read(mem, 0xfff, text, 1) == -EFAULT && memory_read(mem, ~0ull, text, 8) == -EFAULT);
+	WANT(memory_read(mem, 0xfff, text, 1) == -EFAULT &&
+	     memory_read(mem, ~0ull, text, 8) == -EFAULT);
 }
 
 static void test_copies(struct memory *mem)
@@ -78,7 +79,9 @@ void test_memory(void)
 
 void test_pci(void)
 {
-	static const struct pci_identity id = { .device = 1, .vectors = 33, .bar = { [2] = 0x100000 } };
+	static const struct pci_identity id = { .device = 1,
+						.vectors = 33,
+						.bar = { [2] = 0x100000 } };
 	uint64_t ones = ~0ull, value = 0;
 	uint8_t end[8];
 	struct pci pci;

@@ -80,7 +80,8 @@ static void test_accesses(void)
 {
 	reg_write(a, 0, NTB_IM_XBASE, 0x12345678, 4);
 	reg_write(a, 0, NTB_IM_XBASE + 4, 0x9a, 4);
-	WANT(reg_read(a, 0, NTB_IM_XBASE, 8) == 0x9a12300000 && reg_read(a, 0, NTB_IM_XBASE + 4, 4) == 0x9a);
+	WANT(reg_read(a, 0, NTB_IM_XBASE, 8) == 0x9a12300000 &&
+	     reg_read(a, 0, NTB_IM_XBASE + 4, 4) == 0x9a);
 	reg_write(a, 0, NTB_IM_XLIMIT, 0x12345678, 8);
 	WANT(reg_read(a, 0, NTB_IM_XLIMIT, 8) == 0x12345000);
 	WANT(reg_read(a, 0, NTB_EM_BAR0 + 8, 8) == (NTB_EM_BASE1 | NTB_EM_FLAGS));
@@ -142,7 +143,8 @@ static void test_through(unsigned int bar)
 	/* not by a byte */
 	a->ops->write(a, bar, 0x1ff9, "beyond", 8);
 	WANT(!strcmp((char *)bed.ram[1] + base + 0x1ff8, "through") && !bed.ram[1][base + 0x2000]);
-	WANT(reg_read(a, bar, 0x1ffd, 4) == UINT32_MAX && reg_read(a, bar, WINDOW_SIZE - 4, 4) == UINT32_MAX);
+	WANT(reg_read(a, bar, 0x1ffd, 4) == UINT32_MAX &&
+	     reg_read(a, bar, WINDOW_SIZE - 4, 4) == UINT32_MAX);
 	WANT(reg_read(b, 0, NTB_MISSES, 2) == counted(&b->counters, COUNT_misses));
 	/* translation to where there is nothing */
 	open_window(&bed, 1, bar, 0x7ff00000, WINDOW_SIZE);
@@ -161,7 +163,8 @@ void test_windows(void)
 	test_limits();
 	test_through(2);
 	test_through(4);
-	WANT(counted(&b->counters, COUNT_misses) == 12 && counted(&b->counters, COUNT_window_bytes_in) == 16);
+	WANT(counted(&b->counters, COUNT_misses) == 12 &&
+	     counted(&b->counters, COUNT_window_bytes_in) == 16);
 	/* whoever is no bus master reaches no memory, for itself or for others */
 	open_window(&bed, 1, 2, 0x100000, WINDOW_SIZE);
 	pci_write(&b->pci, PCI_AT_COMMAND, &off, 2);

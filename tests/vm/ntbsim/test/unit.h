@@ -42,15 +42,19 @@ void reg_write(struct device *dev, unsigned int bar, uint64_t offset, uint64_t v
 /* Interrupts since the last look. */
 unsigned int events(int fd);
 /* Let an end show that much of its memory at @base, as intel_ntb3_mw_set_trans() does. */
-void open_window(struct bed *bed, unsigned int side, unsigned int bar, uint64_t base, uint64_t size);
+void open_window(struct bed *bed, unsigned int side, unsigned int bar, uint64_t base,
+		 uint64_t size);
 
 /* Do what ioat_alloc_chan_resources() does: completion record at @record, chain at @chain. */
-void channel_setup(struct bed *bed, unsigned int side, unsigned int number, uint64_t record, uint64_t chain);
-void channel_write(struct bed *bed, unsigned int side, unsigned int number, unsigned int reg, uint64_t value, size_t len);
-uint64_t channel_read(struct bed *bed, unsigned int side, unsigned int number, unsigned int reg, size_t len);
+void channel_setup(struct bed *bed, unsigned int side, unsigned int number, uint64_t record,
+		   uint64_t chain);
+void channel_write(struct bed *bed, unsigned int side, unsigned int number, unsigned int reg,
+		   uint64_t value, size_t len);
+uint64_t channel_read(struct bed *bed, unsigned int side, unsigned int number, unsigned int reg,
+		      size_t len);
 /* Descriptor @n of a chain of consecutive ones. */
-void descriptor(struct bed *bed, unsigned int side, uint64_t chain, unsigned int n, uint32_t control, uint64_t target,
-		uint64_t source, uint32_t size);
+void descriptor(struct bed *bed, unsigned int side, uint64_t chain, unsigned int n,
+		uint32_t control, uint64_t target, uint64_t source, uint32_t size);
 /* Allow @count descriptors and work until there is nothing left. */
 void channel_run(struct bed *bed, unsigned int side, unsigned int number, uint16_t count);
 
