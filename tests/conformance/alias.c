@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Aliases: the same endpoint, other default flags.
- */
+/* Aliases: the same endpoint with other default flags. */
 #include "harness.h"
 
 static int alias_of(struct test *t, struct kfid_ep *ep, struct kfid_ep **alias, u64 flags)
@@ -12,7 +10,7 @@ static int alias_of(struct test *t, struct kfid_ep *ep, struct kfid_ep **alias, 
 	return 0;
 }
 
-/* Where completions are for those who ask: the endpoint does not, its alias does. */
+/* The endpoint does not ask for completions, its alias does. */
 static void defaults(struct test *t)
 {
 	struct node_opts opts = {
@@ -42,7 +40,7 @@ static void defaults(struct test *t)
 	NONE_RX(&p->b);
 }
 
-/* The flags of one are not those of the other. */
+/* Flags of the endpoint and of its alias are independent. */
 static void flags(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -69,7 +67,7 @@ static void flags(struct test *t)
 	EXPECT_EQ(t, kfi_control(&alias->fid, KFI_SETOPSFLAG, &value), -EOPNOTSUPP);
 }
 
-/* Every other call is the endpoint's. */
+/* All other calls act on the endpoint. */
 static void same(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -95,12 +93,12 @@ static void same(struct test *t)
 	EXPECT_EQ(t, kfi_getname(&alias->fid, name[0], &size[0]), 0);
 	EXPECT_EQ(t, kfi_getname(&p->b.ep->fid, name[1], &size[1]), 0);
 	EXPECT(t, size[0] == size[1] && !memcmp(name[0], name[1], size[0]));
-	/* What one posted the other cancels. */
+	/* A receive that was posted by one can be cancelled by the other. */
 	REQUIRE(t, !POST(t, kfi_recv(p->b.ep, buf, 8, NULL, KFI_ADDR_UNSPEC, CTX(1))));
 	EXPECT_EQ(t, kfi_cancel(&alias->fid, CTX(1)), 0);
 	REQUIRE(t, !WAIT_RX(&p->b, &c));
 	EXPECT_ERR(t, &c, CTX(1), ECANCELED);
-	/* An alias of an alias is one of the endpoint. */
+	/* An alias of an alias is an alias of the endpoint. */
 	REQUIRE(t, !alias_of(t, alias, &second, KFI_TRANSMIT));
 	EXPECT_EQ(t, kfi_close(&p->b.ep->fid), -EBUSY);
 	EXPECT_EQ(t, test_close(t, &alias->fid), 0);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Atomic operations that succeed. atomic_errors.c has what must not.
- */
+/* Atomic operations that succeed. atomic_errors.c has those that must not. */
 #include <linux/bitmap.h>
 #include <linux/delay.h>
 #include "atomic.h"
@@ -152,7 +150,7 @@ static u64 model(unsigned int op, bool sign, u64 addr, u64 buf, u64 compare)
 	return 0;
 }
 
-/* Anything, but often something small, so that values are equal, and truth and order are tried. */
+/* Random values, often small ones, so that equal values, logical values and order are tested. */
 static void random_values(struct test *t, u8 *p, size_t n, const struct int_type *i)
 {
 	for (; n--; p += i->size)
@@ -192,7 +190,7 @@ static void one_op(struct lab *l, u8 *want, enum kind how, unsigned int op,
 		FAIL(t, "kind %u, operation %u, type %u, %zu elements", how, op, i->type, n);
 }
 
-/* Is it one of this kind, fi_atomic(3)? */
+/* Is it an operation of this kind, fi_atomic(3)? */
 static bool of_kind(enum kind how, unsigned int op)
 {
 	bool compare = op >= KFI_CSWAP && op <= KFI_MSWAP;
@@ -216,12 +214,12 @@ static void types(struct test *t)
 				for (i = 0; i < ARRAY_SIZE(int_types) && !t->failures; i++)
 					if (of_kind(how, op))
 						one_op(l, want, how, op, &int_types[i]);
-	/* The target took no part. */
+	/* The target was not involved. */
 	NONE_RX(&l->p->b);
 	NONE_TX(&l->p->b);
 }
 
-/* Carries, signs and the swap of 128 bits, where there are any. */
+/* Carries, signs and the swap of 128 bits, where supported. */
 static void wide(struct test *t)
 {
 	struct lab *l = lab_open(t, ALL_RIGHTS, NULL);
@@ -250,7 +248,7 @@ static void wide(struct test *t)
 	EXPECT_EQ(t, lab_do(l, BASE, KFI_MAX, KFI_UINT128, 1, l->r.addr, l->r.key), 0);
 	EXPECT(t, w[0] == 5 && w[1] == U64_MAX);
 	cmp[0] = 5;
-	cmp[1] = 0;		/* half of it */
+	cmp[1] = 0;		/* half of it is equal */
 	EXPECT_EQ(t, lab_do(l, COMPARE, KFI_CSWAP, KFI_INT128, 1, l->r.addr, l->r.key), 0);
 	EXPECT(t, old[0] == 5 && old[1] == U64_MAX && w[1] == U64_MAX);
 	cmp[1] = U64_MAX;
@@ -260,7 +258,7 @@ static void wide(struct test *t)
 	EXPECT(t, w[0] == 77 && w[1] == 78 && w[2] == 0);
 }
 
-/* Operands, results and targets in pieces that have nothing to do with one another. */
+/* Operands, results and targets in pieces that are independent of one another. */
 static void vectors(struct test *t)
 {
 	struct lab *l = lab_open(t, ALL_RIGHTS, NULL);
@@ -313,7 +311,7 @@ static void vectors(struct test *t)
 	EXPECT_EQ(t, w[13] | w[22] | w[28] | w[9] | old[5] | old[8] | old[12], 0);
 }
 
-/* The operands are the caller's again at once. */
+/* The caller may change the operands at once. */
 static void inject(struct test *t)
 {
 	struct lab *l = lab_open(t, ALL_RIGHTS, NULL);
@@ -347,7 +345,7 @@ static void inject(struct test *t)
 /* ---- what is said about them ---- */
 
 /*
- * What a query grants works (see types), and what it does not is refused; domain and endpoint
+ * The sizes that a query reports work (see types), and larger ones are refused; domain and endpoint
  * agree.
  */
 static void query(struct test *t)
@@ -390,7 +388,7 @@ static void query(struct test *t)
 	NONE_TX(&l->p->a);
 }
 
-/* As many as it says, and not one more. */
+/* The maximum number of elements works, and one more is refused. */
 static void limits(struct test *t)
 {
 	struct lab *l = lab_open(t, ALL_RIGHTS, NULL);
@@ -433,7 +431,7 @@ static void limits(struct test *t)
 	NONE_TX(&l->p->a);
 }
 
-/* The target hears of those that carry data, once, also when its queue was full. */
+/* The target gets an entry for operations with data, once, also if its queue was full. */
 static void remote_data(struct test *t)
 {
 	struct node_opts small = { .cq_size = 4 };
@@ -491,7 +489,7 @@ static int bind_counters(struct node *n)
 	return ret;
 }
 
-/* What returns something counts as a read, the rest as a write, fi_cntr(3). */
+/* Fetching operations count as reads, others as writes, fi_cntr(3). */
 static void counters(struct test *t)
 {
 	struct kfid_cntr *b[N_COUNTERS] = {};
@@ -516,7 +514,7 @@ static void counters(struct test *t)
 
 /**
  * struct adder - an initiator that counts
- * @word: where results of its window go
+ * @word: where results of its window are stored
  * @seen: one bit for each value of the counter
  */
 struct adder {
@@ -546,7 +544,8 @@ static int add(void *arg)
 		if (WAIT_TX(n, &c) || !EXPECT_EQ(t, c.err, 0))
 			return -EIO;
 		/*
-		 * In order, as one queue of one kind of operations; nobody else has had this value.
+		 * In order, as in one queue of one kind of operations; each value is returned only
+		 * once.
 		 */
 		slot = (unsigned long)c.op_context % WINDOW;
 		EXPECT_EQ(t, (unsigned long)c.op_context, ended);
@@ -584,7 +583,7 @@ static void two_initiators(struct test *t)
 /* where the upper half of a word is */
 #define NARROW	(IS_ENABLED(CONFIG_CPU_BIG_ENDIAN) ? 0 : 4)
 
-/* As add(), by another width, and into the upper half of the same word. */
+/* As add(), with another width, and in the upper half of the same word. */
 static int add_narrow(void *arg)
 {
 	struct adder *a = arg;
@@ -619,8 +618,8 @@ static int add_wide(void *arg)
 }
 
 /*
- * What many a device can do by itself, at the same place as what it can't: all of it is done in one
- * way, or something is lost.
+ * Operations that many devices implement and operations that they do not, at the same place: all
+ * must be performed in one way, or updates are lost.
  */
 static void mixed_widths(struct test *t)
 {
@@ -642,7 +641,7 @@ static void mixed_widths(struct test *t)
 	EXPECT_EQ(t, *word, adds + ((u64)adds << 32));
 }
 
-/* Neighbours that are written and read meanwhile. */
+/* Adjacent words that are written and read meanwhile. */
 static void mixed_with_rma(struct test *t)
 {
 	struct lab *l = lab_open(t, ALL_RIGHTS, NULL);
@@ -674,7 +673,7 @@ static void mixed_with_rma(struct test *t)
 		EXPECT_EQ(t, mine[2], 6 * (i + 1));
 		EXPECT_EQ(t, w[0], i);
 		EXPECT_EQ(t, w[1], 6 * (i + 1));
-		/* whose level is no more than that it has left */
+		/* a completion at this level only says that it was sent */
 		EXPECT(t, test_until(t, READ_ONCE(w[2]) == i));
 	}
 }

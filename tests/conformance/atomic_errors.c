@@ -7,7 +7,7 @@
 #include <linux/delay.h>
 #include "atomic.h"
 
-/* One of each kind ends with @err. */
+/* One operation of each kind ends with @err. */
 static void denied(struct lab *l, enum kind how, unsigned int type, size_t n, u64 addr, u64 key,
 		   int err)
 {
@@ -69,7 +69,7 @@ static void closed_key(struct test *t)
 	still_adds(l);
 }
 
-/* To change needs the right to write, to learn that to read. */
+/* A change needs the right to write, a fetch the right to read. */
 static void rights(struct test *t)
 {
 	struct lab *r = lab_open(t, KFI_REMOTE_READ, NULL),
@@ -90,7 +90,10 @@ static void rights(struct test *t)
 	EXPECT_EQ(t, not_all(w->r.buf, 8, 0x42), -1);
 }
 
-/* The post sees what it can; what depends on the peer's memory is the peer's verdict. */
+/*
+ * The post fails for errors that it can detect; errors that depend on the peer's memory are the
+ * peer's answer.
+ */
 static void misaligned(struct test *t)
 {
 	struct lab *l = lab_open(t, ALL_RIGHTS, NULL);
@@ -115,7 +118,7 @@ static void misaligned(struct test *t)
 	still_adds(l);
 }
 
-/* One bad target of several: none of them changes. */
+/* If one of several targets is bad, none of them changes. */
 static void half_wrong(struct test *t)
 {
 	struct lab *l = lab_open(t, ALL_RIGHTS, NULL);
@@ -207,7 +210,10 @@ static void bad_posts(struct test *t)
 	still_adds(l);
 }
 
-/* Who has not asked for atomic operations neither posts any nor has his memory changed by them. */
+/*
+ * Without the capability an endpoint can't post atomic operations, nor does its memory change by
+ * them.
+ */
 static void without_capability(struct test *t)
 {
 	struct node_opts plain = { .caps = C_MSG | C_RMA };
@@ -232,9 +238,9 @@ static void without_capability(struct test *t)
 /* ---- the end in the middle ---- */
 
 /**
- * struct stream - additions of one that go on until something is lost
+ * struct stream - additions of one that go on until the peer or region is lost
  * @seen: one bit for each that has ended
- * @refused: answer of a post that was not -EAGAIN
+ * @refused: result of a post that was not -EAGAIN
  */
 struct stream {
 	struct lab	*l;
@@ -273,7 +279,7 @@ static void stream_read(struct stream *s)
 	}
 }
 
-/* Post up to @until, in turn with and without a result. */
+/* Post up to @until operations, alternately with and without a result. */
 static void stream_post(struct stream *s, u32 until)
 {
 	struct test *t = s->l->t;
@@ -290,7 +296,7 @@ static void stream_post(struct stream *s, u32 until)
 		else if (!test_again(t, &wait))
 			FAIL(t, "no operation ends");
 		if (!ret)
-			wait = 0;	/* from now on: that it is slow is no failure */
+			wait = 0;	/* from now on a slow operation is no failure */
 		stream_read(s);
 	}
 }
@@ -311,7 +317,9 @@ static void stream_end(struct stream *s)
 	NONE_TX(&s->l->p->a);
 }
 
-/* What succeeded has happened, and nothing else has: the region goes while they come in. */
+/*
+ * The region is closed while operations arrive: those that succeeded were performed, and no others.
+ */
 static void region_closed(struct test *t)
 {
 	struct stream *s = stream_start(t);
@@ -326,7 +334,9 @@ static void region_closed(struct test *t)
 	EXPECT_EQ(t, *lab_words(s->l), s->good);
 }
 
-/* The target's endpoint goes: each ends once; those that succeeded have happened. */
+/*
+ * The target's endpoint is closed: each operation ends once; those that succeeded were performed.
+ */
 static void peer_closed(struct test *t)
 {
 	struct stream *s = stream_start(t);

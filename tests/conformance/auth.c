@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Authorization keys: who has the same one talks, nobody else.
- */
+/* Authorization keys: only endpoints with the same key communicate. */
 #include "harness.h"
 
 #define KEY	"the key that both have"
@@ -83,8 +81,8 @@ static void refused_send(struct node *from, struct node *to, u8 *buf)
 }
 
 /*
- * Refused in both directions; and a third, who has the key of one of them, is served as if nothing
- * had been.
+ * Both directions are refused; a third endpoint, which has the key of one of them, is served as
+ * usual.
  */
 static void other_key(struct test *t)
 {
@@ -116,8 +114,8 @@ static void other_key(struct test *t)
 }
 
 /*
- * A domain's key is its endpoints' if they have none. Those of two domains differ, or only one has
- * one: no data.
+ * The key of a domain is that of its endpoints without a key. If the keys of two domains differ, or
+ * if only one has a key, no data is transferred.
  */
 static void other_domain_key(struct test *t)
 {
@@ -140,7 +138,7 @@ static void other_domain_key(struct test *t)
 	}
 }
 
-/* The listener's consumer hears nothing of such a call, and gets the next one. */
+/* The listener's consumer gets no event of such a call, and gets the next one. */
 static void unheard(struct test *t)
 {
 	struct node *a = test_new(t, struct node), *b = test_new(t, struct node);
@@ -171,7 +169,7 @@ static void unheard(struct test *t)
 	}
 }
 
-/* Whom the listener's key let in, an endpoint with another can't accept. */
+/* An endpoint with another key can't accept a caller that the listener's key has admitted. */
 static void accepts(struct test *t)
 {
 	struct node_opts keyed = { .key = KEY };
@@ -209,7 +207,9 @@ static void offered(struct test *t)
 	hints->ep_attr->auth_key_size = strlen(KEY);
 	ret = kfi_getinfo_net(s->net, kfi_version(), s->node, NULL, s->node ? KFI_SOURCE : 0, hints,
 			      &info);
-	/* A datagram can't prove who sent it: no key, rather than one that protects nothing. */
+	/*
+	 * The sender of a datagram can't be proved: a key is refused, because it would not protect.
+	 */
 	if (t->type == KFI_EP_DGRAM)
 		EXPECT_EQ(t, ret, -ENODATA);
 	else if (EXPECT_EQ(t, ret, 0) && EXPECT_EQ(t, info->ep_attr->auth_key_size, strlen(KEY)))
@@ -218,7 +218,7 @@ static void offered(struct test *t)
 	kfi_freeinfo(info);
 }
 
-/* Keys that can't be kept, and one that a domain would give to an endpoint that can't use it. */
+/* Keys that can't be stored, and a domain's key for an endpoint that can't use it. */
 static void senseless(struct test *t)
 {
 	struct node_opts opts = { .domain_key = KEY };

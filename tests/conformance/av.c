@@ -25,7 +25,7 @@ static void lookup(struct test *t)
 	EXPECT_EQ(t, kfi_av_lookup(n->av, addr, got, &len), 0);
 	EXPECT_EQ(t, len, n->addrlen);
 	EXPECT(t, !memcmp(got, n->addr, n->addrlen));
-	/* Too small a buffer: what fits, and how much there is. */
+	/* If the buffer is too small: the part that fits, and the full length. */
 	memset(got, 0xee, sizeof(got));
 	len = 3;
 	EXPECT_EQ(t, kfi_av_lookup(n->av, addr, got, &len), 0);
@@ -128,13 +128,13 @@ static void removal(struct test *t)
 	EXPECT_EQ(t, kfi_av_remove(n->av, &addr, 1, 0), 0);
 	EXPECT_EQ(t, kfi_av_remove(n->av, &addr, 1, 0), -EINVAL);
 	EXPECT_EQ(t, kfi_av_lookup(n->av, addr, got, &len), -EINVAL);
-	/* A post names nobody then. */
+	/* Then a post names no peer. */
 	EXPECT_EQ(t, kfi_send(n->ep, got, 1, NULL, addr, NULL), -EINVAL);
 	EXPECT_EQ(t, kfi_send(n->ep, got, 1, NULL, KFI_ADDR_UNSPEC, NULL), -EINVAL);
 	NONE_TX(n);
 }
 
-/* Remove the peer, insert it again, and go on. */
+/* Remove the peer, insert it again, and continue. */
 static void insert_again(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -146,7 +146,7 @@ static void insert_again(struct test *t)
 		if (transfer(&p->a, &p->b, 500, i))
 			return;
 		REQUIRE_EQ(t, kfi_av_remove(p->a.av, &p->a.peer, 1, 0), 0);
-		/* The provider has been talking to it, and must not remember. */
+		/* The provider has communicated with it, and must not use the old state. */
 		EXPECT_EQ(t, kfi_send(p->a.ep, &old, 1, NULL, p->a.peer, NULL), -EINVAL);
 		old = p->a.peer;
 		REQUIRE(t, !node_insert(&p->a, &p->b, &p->a.peer));
@@ -158,8 +158,8 @@ static void insert_again(struct test *t)
 #define WAITING	16
 
 /*
- * Removed with messages on their way: they end as they would have, and meanwhile nobody else gets
- * the handle.
+ * An address is removed with messages under way: they end as usual, and meanwhile no other address
+ * gets the handle.
  */
 static void removed_outstanding(struct test *t)
 {
@@ -244,7 +244,7 @@ static bool wait_from(struct node *n, struct kfi_cq_tagged_entry *e, kfi_addr_t 
 	       EXPECT_EQ(t, src, from);
 }
 
-/* The receive of message @i has it, and says whom it is from. */
+/* The receive of message @i has it, and reports its sender. */
 static bool wait_got(struct node *n, int i, const u8 *rx, kfi_addr_t from)
 {
 	struct kfi_cq_tagged_entry e;
@@ -318,7 +318,7 @@ static void inserted_late(struct test *t)
 	EXPECT_EQ(t, e.len, waiting[2].len);
 	REQUIRE(t, wait_peek(&p->b, 2, other) && !WAIT_RX(&p->b, &c));
 	EXPECT_ERR(t, &c, CTX(77), ENOMSG);
-	/* Messages that have waited. The first receive is one of anybody's message. */
+	/* Messages that have waited. The first receive takes a message of any sender. */
 	for (i = 0; i < ARRAY_SIZE(waiting); i++) {
 		REQUIRE(t, wait_recv(&p->b, i, rx + i * LONG, i ? p->b.peer : KFI_ADDR_UNSPEC));
 		REQUIRE(t, wait_got(&p->b, i, rx + i * LONG, p->b.peer));

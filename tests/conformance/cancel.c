@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Cancelling receives: one event each, the others untouched.
- */
+/* Cancel of receives: one entry for each, and no effect on others. */
 #include <linux/delay.h>
 #include "harness.h"
 
@@ -21,7 +19,7 @@ static void one_of_many(struct test *t)
 	EXPECT_EQ(t, c.flags, KFI_MSG | KFI_RECV);
 	EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, CTX(3)), -ENOENT);
 	NONE_RX(&p->b);
-	/* The others are as they were, in their order. */
+	/* The others are unchanged, and in their order. */
 	for (i = 1; i <= 8; i++) {
 		if (i == 3)
 			continue;
@@ -41,18 +39,18 @@ static void unknown(struct test *t)
 
 	REQUIRE(t, p && buf);
 	EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, CTX(99)), -ENOENT);
-	/* Consumed is unknown as well. */
+	/* A receive that was used is unknown as well. */
 	POST(t, kfi_recv(p->b.ep, buf, 32, NULL, KFI_ADDR_UNSPEC, CTX(1)));
 	POST(t, kfi_send(p->a.ep, buf + 32, 8, NULL, p->a.peer, CTX(2)));
 	REQUIRE(t, !WAIT_RX(&p->b, &c));
 	EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, CTX(1)), -ENOENT);
 	NONE_RX(&p->b);
 	REQUIRE(t, !WAIT_TX(&p->a, &c));
-	/* Only endpoints have something to cancel. */
+	/* Only endpoints support cancel. */
 	EXPECT(t, kfi_cancel(&p->b.rxcq->fid, CTX(1)) < 0);
 }
 
-/* Of several with one context, the first. */
+/* Of several receives with one context the first is cancelled. */
 static void same_context(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -99,8 +97,8 @@ static void tagged(struct test *t)
 }
 
 /*
- * Cancelled while messages arrive: each receive ends once, as one or the
- * other, and a message whose receive was cancelled goes to the next one.
+ * Receives are cancelled while messages arrive: each ends once, either way, and a message whose
+ * receive was cancelled goes to the next one.
  */
 static void racing(struct test *t)
 {
@@ -139,7 +137,7 @@ static void racing(struct test *t)
 	EXPECT_EQ(t, ended, n);
 	EXPECT_EQ(t, cancelled, told);
 	EXPECT_EQ(t, got + cancelled, n);
-	/* What was sent is not lost: it waits for the receives to come. */
+	/* Sent messages are not lost: they wait for further receives. */
 	for (; got < sent && !t->failures; got++) {
 		POST(t, kfi_recv(p->b.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, CTX(1)));
 		REQUIRE(t, !WAIT_RX(&p->b, &c));
@@ -167,8 +165,8 @@ static int send_run(void *arg)
 }
 
 /*
- * A message of 1 MiB is coming. Was its receive cancelled? Then nothing of it lands there, and the
- * next one gets all.
+ * A message of 1 MiB is arriving. If its receive was cancelled, no byte is written there, and the
+ * next receive gets all of it.
  */
 static bool cancel_one(struct test *t, struct arrival *x, u8 *rx, u8 *next, u64 seed,
 		       unsigned int us)

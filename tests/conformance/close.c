@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Objects closed in every order, with operations outstanding: each close is refused with -EBUSY or
- * done, and what was accepted ends once.
+ * Objects are closed in every order, with operations outstanding: each close is refused with -EBUSY
+ * or succeeds, and each accepted operation ends once.
  */
 #include "harness.h"
 
 enum { FABRIC, DOMAIN, EQ, AV, TXCQ, RXCQ, CNTR, MR, HANDLE, PEP, EP, OTHER, OBJECTS };
 
-/* Who has to be gone before. */
+/* Objects that have to be closed before */
 static const u16 users[OBJECTS] = {
 	[FABRIC] = BIT(DOMAIN) | BIT(EQ) | BIT(PEP),
 	[DOMAIN] = BIT(AV) | BIT(TXCQ) | BIT(RXCQ) | BIT(CNTR) | BIT(MR) | BIT(HANDLE) | BIT(EP) |
@@ -21,8 +21,8 @@ static const u16 users[OBJECTS] = {
 };
 
 /**
- * struct zoo - one object of each kind on side A, as they depend on each other
- * @fid: NULL: not there (or not any more)
+ * struct zoo - one object of each kind on side A, with their dependencies
+ * @fid: NULL: not open (or not any more)
  */
 struct zoo {
 	struct test	*t;
@@ -113,7 +113,7 @@ static bool zoo_wanted(const struct zoo *z, int which)
 	return false;
 }
 
-/* The receives of an endpoint that was closed: all there, and each once. */
+/* The receives of an endpoint that was closed: each ends once. */
 static void zoo_drain(struct zoo *z, int posted)
 {
 	struct test *t = z->t;
@@ -161,8 +161,8 @@ static void any_order(struct test *t)
 }
 
 /*
- * Of a scalable endpoint: contexts and queues before it, it before its vector, whatever is tried
- * first.
+ * A scalable endpoint: contexts and queues are closed before it, and it before its vector, whatever
+ * is tried first.
  */
 static void contexts(struct test *t)
 {
@@ -217,8 +217,8 @@ static int close_run(void *arg)
 }
 
 /*
- * Both sides are closed in the middle of traffic, at the same time or one after the other: all of
- * it ends, once.
+ * Both sides are closed during traffic, at the same time or one after the other: all operations end
+ * once.
  */
 static void in_traffic(struct test *t)
 {
@@ -249,7 +249,7 @@ static void in_traffic(struct test *t)
 		test_forget(t, &p->a.ep->fid);
 		test_forget(t, &p->b.ep->fid);
 		p->a.ep = p->b.ep = NULL;
-		/* No waiting: who has closed finds everything in the queue. */
+		/* After the close all entries are in the queue, so there is no wait. */
 		for (ended = 0; comp_poll(&p->a, p->a.txcq, &c) == 1; ended++)
 			;
 		EXPECT_EQ(t, ended, posted);

@@ -27,7 +27,7 @@ static void names(struct test *t)
 	EXPECT_EQ(t, kfi_getname(n->pep ? &n->pep->fid : &n->ep->fid, NULL, &len),
 		  -KFI_ETOOSMALL);
 	EXPECT_EQ(t, len, n->addrlen);
-	/* The name is settled now. */
+	/* The name is constant now. */
 	EXPECT_EQ(t, kfi_setname(n->pep ? &n->pep->fid : &n->ep->fid, n->addr, n->addrlen),
 		  -KFI_EOPBADSTATE);
 }
@@ -51,7 +51,7 @@ struct talk {
 	size_t		max;
 };
 
-/* A listens to nobody yet; B listens; how much data may a request carry? */
+/* Open A, and B as a listener; *len: bytes of data that a request may carry */
 static struct talk *talk_open(struct test *t)
 {
 	struct talk *k = test_new(t, struct talk);
@@ -63,10 +63,7 @@ static struct talk *talk_open(struct test *t)
 	return k;
 }
 
-/*
- * What the other side is told of private data: where nothing says how much there is, all that there
- * may be.
- */
+/* What the other side gets of private data: if the length is not reported, all of the maximum. */
 static size_t told(const struct talk *k, size_t len)
 {
 	return test_hw_recv(k->a.t) ? k->max : len;
@@ -84,7 +81,7 @@ static bool request(struct talk *k, size_t len, u64 seed)
 	       EXPECT_EQ(t, k->ev.len, told(k, len)) && EXPECT_DATA(t, k->ev.data, len, seed);
 }
 
-/* Accept the request in k->ev with @len bytes, and see both sides connected. */
+/* Accept the request in k->ev with @len bytes, and check that both sides are connected. */
 static bool accept_it(struct talk *k, size_t len, u64 seed)
 {
 	struct test *t = k->a.t;
@@ -94,7 +91,7 @@ static bool accept_it(struct talk *k, size_t len, u64 seed)
 	if (ret)
 		return false;
 	fill(k->data, len, seed);
-	/* It enables the endpoint, which is not. */
+	/* accept enables the endpoint. */
 	if (!EXPECT_EQ(t, kfi_accept(k->b.ep, k->data, len), 0) || WAIT_EVENT(&k->a, &k->ev) ||
 	    !EXPECT_EQ(t, k->ev.type, KFI_CONNECTED) || !EXPECT_EQ(t, k->ev.err, 0))
 		return false;
@@ -129,7 +126,7 @@ static void too_much_data(struct test *t)
 	EXPECT_EQ(t, kfi_connect(k->a.ep, k->b.addr, k->data, max + 1), -EINVAL);
 	REQUIRE(t, request(k, 5, 1));
 	EXPECT_EQ(t, kfi_reject(k->b.pep, k->ev.info->handle, k->data, max + 1), -EINVAL);
-	/* Still there to be accepted. */
+	/* The request can still be accepted. */
 	REQUIRE(t, accept_it(k, 0, 1));
 	transfer(&k->a, &k->b, 10, 1);
 }
@@ -152,7 +149,7 @@ static void reject_it(struct test *t)
 		EXPECT(t, k->ev.fid == &k->a.ep->fid);
 		EXPECT_EQ(t, k->ev.len, k->max);
 		EXPECT_DATA(t, k->ev.data, k->max, i);
-		/* The handle is spent. */
+		/* The handle can't be used again. */
 		EXPECT_EQ(t, kfi_reject(k->b.pep, &k->a.ep->fid, NULL, 0), -EINVAL);
 		REQUIRE_EQ(t, test_close(t, &k->a.ep->fid), 0);
 		REQUIRE(t, !node_endpoint(&k->a, k->a.info) && !node_enable(&k->a));
@@ -173,7 +170,7 @@ static void nobody(struct test *t)
 			       __FILE__, __LINE__));
 	EXPECT_EQ(t, k->ev.err, ECONNREFUSED);
 	EXPECT(t, k->ev.fid == &k->a.ep->fid);
-	/* No second life for an endpoint that failed. */
+	/* An endpoint that has failed can't connect again. */
 	EXPECT(t, kfi_connect(k->a.ep, k->b.addr, NULL, 0) < 0);
 }
 
@@ -204,7 +201,7 @@ static void not_connected(struct test *t)
 	EXPECT_EQ(t, kfi_inject(n->ep, buf, 1, 0), -ENOTCONN);
 	EXPECT_EQ(t, kfi_shutdown(n->ep, 0), -ENOTCONN);
 	EXPECT_EQ(t, kfi_getpeer(n->ep, buf, &len), -ENOTCONN);
-	/* A receive may be there before the connection. */
+	/* A receive may be posted before the connection. */
 	EXPECT_EQ(t, kfi_recv(n->ep, buf, 64, NULL, KFI_ADDR_UNSPEC, buf), 0);
 	EXPECT_EQ(t, test_close(t, &n->ep->fid), 0);
 	REQUIRE(t, !WAIT_RX(n, &c));
@@ -229,7 +226,7 @@ static bool expect_shutdown(struct node *n, struct event *ev)
 	       EXPECT(n->t, ev->fid == &n->ep->fid);
 }
 
-/* Both hear of it once, the receives end, and posts are refused. */
+/* Both sides get one event, the receives end, and posts are refused. */
 static void shutdown_both(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -266,7 +263,7 @@ static void shutdown_both(struct test *t)
 	NONE_RX(&p->b);
 }
 
-/* What was sent before an orderly end arrives before it. */
+/* A message that was sent before an orderly end arrives before it. */
 static void shutdown_is_orderly(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -288,14 +285,20 @@ static void shutdown_is_orderly(struct test *t)
 	EXPECT_EQ(t, kfi_shutdown(p->a.ep, 0), 0);
 	REQUIRE(t, expect_shutdown(&p->b, ev));
 	for (i = 0; i < n; i++) {
-		/* They end before the event is raised. */
+		/* The receives end before the event is raised. */
 		REQUIRE_EQ(t, comp_poll(&p->b, p->b.rxcq, &c), 1);
 		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_RECV);
 	}
 	EXPECT_DATA(t, rx, n * 1000, 1);
 }
 
-/** struct quick_end - ends a connection as soon as its endpoint is connected. @ret: of kfi_shutdown(), or why it was not called */
+/**
+ * struct quick_end - ends a connection as soon as its endpoint is connected
+ * @work: waits for the event and ends the connection
+ * @n: the node of the endpoint
+ * @ev: the event that it waits for
+ * @ret: result of kfi_shutdown(), or the reason why it was not called
+ */
 struct quick_end {
 	struct work_struct	work;
 	struct node		*n;
@@ -307,10 +310,14 @@ static void quick_end_work(struct work_struct *work)
 {
 	struct quick_end *q = container_of(work, struct quick_end, work);
 
-	q->ret = WAIT_EVENT(q->n, &q->ev) ?: q->ev.err ?: q->ev.type == KFI_CONNECTED ? kfi_shutdown(q->n->ep, 0) : -EPROTO;
+	q->ret = WAIT_EVENT(q->n, &q->ev) ?: q->ev.err ?:
+		 q->ev.type == KFI_CONNECTED ? kfi_shutdown(q->n->ep, 0) : -EPROTO;
 }
 
-/* The caller ends the connection at once, perhaps while the other side still is in kfi_accept(), which then hears of both. */
+/*
+ * The caller ends the connection at once, perhaps while the other side still is in kfi_accept(): the
+ * other side gets both events, that of the connection and that of its end.
+ */
 static void shut_at_once(struct test *t)
 {
 	struct quick_end *q = test_new(t, struct quick_end);
@@ -341,7 +348,7 @@ static void shut_at_once(struct test *t)
 	}
 }
 
-/* The closing of one end is heard at the other. */
+/* The close of one side is reported to the other. */
 static void peer_closes(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -372,7 +379,7 @@ static void gives_up(struct test *t)
 	REQUIRE_EQ(t, test_close(t, &k->a.ep->fid), 0);
 	k->a.ep = NULL;
 	msleep(200);
-	/* The open may know already; the accept has to. */
+	/* The open may fail already; the accept has to fail. */
 	ret = kfi_endpoint(k->b.domain, info, &k->b.ep, NULL);
 	kfi_freeinfo(info);
 	if (ret) {
@@ -402,7 +409,7 @@ again:
 	transfer(&k->a, &k->b, 10, 1);
 }
 
-/* Requests that nobody answered end when the listener goes. */
+/* Requests without an answer end when the listener is closed. */
 static void listener_closes(struct test *t)
 {
 	struct talk *k = talk_open(t);
@@ -415,7 +422,7 @@ static void listener_closes(struct test *t)
 	EXPECT(t, k->ev.err == ECONNREFUSED || k->ev.err == ECONNRESET);
 }
 
-/* One listener, several connections, each its own conversation. */
+/* One listener has several connections, each with its own traffic. */
 static void several(struct test *t)
 {
 	int i, n = t->w->quick ? 4 : 16;
@@ -445,8 +452,8 @@ static int set_reclaim(struct node *n)
 }
 
 /*
- * Who frees memory by it says so before it is enabled; nothing else is different, and its end
- * leaves nothing.
+ * An endpoint on which memory reclaim depends sets the option before it is enabled; it works as
+ * usual, and its end leaves nothing.
  */
 static void reclaim(struct test *t)
 {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Counters: on endpoints, on regions, and by hand.
- */
+/* Counters: of endpoints, of regions, and changed by the consumer. */
 #include <linux/delay.h>
 #include <linux/ktime.h>
 #include "harness.h"
@@ -93,7 +91,7 @@ static void wakes(struct test *t)
 #define WAITERS	4
 
 /*
- * Each wakes at its own value, whoever changes it in whatever way; an error wakes all that are
+ * Each waiter wakes at its own value, however the counter changes; an error wakes all that are
  * left.
  */
 static void several(struct test *t)
@@ -107,7 +105,7 @@ static void several(struct test *t)
 	REQUIRE(t, th && w && n && !node_open(t, n, 0, NULL));
 	cntr = open_cntr(t, n, KFI_CNTR_EVENTS_COMP);
 	REQUIRE(t, cntr);
-	EXPECT_EQ(t, kfi_cntr_adderr(cntr, 5), 0);	/* of old: ends nobody's wait */
+	EXPECT_EQ(t, kfi_cntr_adderr(cntr, 5), 0);	/* an old error ends no wait */
 	for (i = 0; i < WAITERS; i++) {
 		w[i] = (struct waiter) {
 			.cntr = cntr, .threshold = 10 * (i + 1), .ms = i ? -1 : t->w->wait_ms,
@@ -124,7 +122,7 @@ static void several(struct test *t)
 	msleep(30);
 	EXPECT(t,
 	       i < WAITERS || (!completion_done(&th[2].ended) && !completion_done(&th[3].ended)));
-	EXPECT_EQ(t, kfi_cntr_set(cntr, 1), 0);		/* nor does a smaller value */
+	EXPECT_EQ(t, kfi_cntr_set(cntr, 1), 0);		/* a smaller value ends none either */
 	EXPECT_EQ(t, kfi_cntr_seterr(cntr, 2), 0);	/* a change, if not a greater number */
 	while (i-- > 2)
 		EXPECT_EQ(t, worker_join(&th[i], t->w->wait_ms), -KFI_EAVAIL);
@@ -179,13 +177,13 @@ static void messages(struct test *t)
 			return;
 	EXPECT(t, test_until(t, kfi_cntr_read(cntr[0][C_SEND]) == 5));
 	EXPECT(t, test_until(t, kfi_cntr_read(cntr[1][C_RECV]) == 5));
-	/* What has no completion is counted nevertheless. */
+	/* Operations without a completion are counted as well. */
 	POST(t, kfi_recv(p->b.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, buf));
 	POST(t, kfi_inject(p->a.ep, buf + 64, 16, p->a.peer));
 	REQUIRE(t, !WAIT_RX(&p->b, &c));
 	EXPECT_EQ(t, kfi_cntr_wait(cntr[0][C_SEND], 6, t->w->wait_ms), 0);
 	EXPECT_EQ(t, kfi_cntr_wait(cntr[1][C_RECV], 6, t->w->wait_ms), 0);
-	/* Failures are counted apart. */
+	/* Failures are counted separately. */
 	POST(t, kfi_recv(p->b.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, buf));
 	EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, buf), 0);
 	REQUIRE(t, !WAIT_RX(&p->b, &c));
@@ -196,8 +194,8 @@ static void messages(struct test *t)
 }
 
 /*
- * Where a queue hears of few, a counter counts all: those that are silent by request, by default,
- * and injected.
+ * A counter counts all operations, also those without an entry in the queue: silent by request, by
+ * default, and injected.
  */
 static void selective(struct test *t)
 {
@@ -230,7 +228,7 @@ static void selective(struct test *t)
 	EXPECT_EQ(t, kfi_cntr_wait(cntr[1][C_RWRITE], 10, t->w->wait_ms), 0);
 	NONE_TX(&p->a);
 	NONE_RX(&p->b);
-	/* A failure is counted, and told. */
+	/* A failure is counted, and reported. */
 	POST(t, kfi_write(p->a.ep, src, 8, NULL, p->a.peer, r.addr, r.key ^ 1, CTX(99)));
 	REQUIRE(t, !WAIT_TX(&p->a, &c));
 	EXPECT_ERR(t, &c, CTX(99), EACCES);
@@ -265,7 +263,7 @@ static void bytes(struct test *t)
 					kfi_cntr_read(cntr[1][C_RWRITE]) == 700));
 	EXPECT(t, test_until(t, kfi_cntr_read(cntr[0][C_READ]) == 400 &&
 					kfi_cntr_read(cntr[1][C_RREAD]) == 400));
-	/* Cut off: an error, whatever has arrived. */
+	/* Truncated: an error, however much has arrived. */
 	POST(t, kfi_recv(p->b.ep, dst, 10, NULL, KFI_ADDR_UNSPEC, dst));
 	POST(t, kfi_send(p->a.ep, src, 50, NULL, p->a.peer, src));
 	REQUIRE(t, !WAIT_RX(&p->b, &c));
@@ -276,7 +274,7 @@ static void bytes(struct test *t)
 	EXPECT(t, test_until(t, kfi_cntr_read(cntr[0][C_SEND]) == 173));
 }
 
-/* What counts for an endpoint or a region stays until they are closed, and is bound in time. */
+/* The counters of an endpoint or a region stay until it is closed, and have to be bound in time. */
 static void in_use(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -295,7 +293,7 @@ static void in_use(struct test *t)
 	EXPECT_EQ(t, kfi_ep_bind(n->ep, &other->fid, 0), -EINVAL);
 	EXPECT_EQ(t, kfi_ep_bind(n->ep, &other->fid, KFI_TAGGED), -KFI_EBADFLAGS);
 	EXPECT_EQ(t, kfi_ep_bind(n->ep, &other->fid, KFI_SEND | KFI_RECV), 0);
-	/* it has one */
+	/* it has one already */
 	EXPECT_EQ(t, kfi_ep_bind(n->ep, &other->fid, KFI_RECV | KFI_READ), -EINVAL);
 	EXPECT_EQ(t, kfi_close(&other->fid), -EBUSY);
 	EXPECT_EQ(t, kfi_close(&n->domain->fid), -EBUSY);
@@ -342,7 +340,10 @@ static void remote(struct test *t)
 	EXPECT_EQ(t, kfi_cntr_read(cntr[0][C_SEND]), 0);
 	EXPECT_EQ(t, kfi_cntr_read(cntr[0][C_RWRITE]), 0);
 	EXPECT_EQ(t, kfi_cntr_read(cntr[1][C_RECV]), 0);
-	/* A refused access is the initiator's failure and nobody's success. */
+	/*
+	 * A refused access counts as a failure of the initiator, and not as a success of the
+	 * target.
+	 */
 	POST(t, kfi_write(p->a.ep, src, 64, NULL, p->a.peer, r.addr, r.key + 1, src));
 	REQUIRE(t, !WAIT_TX(&p->a, &c));
 	EXPECT_EQ(t, c.err, EACCES);
@@ -376,7 +377,7 @@ static void of_region(struct test *t)
 	for (i = 1; i <= 4; i++) {
 		fill(src, 64, i);
 		POST(t, kfi_write(p->a.ep, src, 64, NULL, p->a.peer, addr, kfi_mr_key(mr), src));
-		/* It counts when the data is there. */
+		/* It is counted when the data has arrived. */
 		REQUIRE_EQ(t, kfi_cntr_wait(cntr, i, t->w->wait_ms), 0);
 		EXPECT_DATA(t, dst, 64, i);
 		REQUIRE(t, !WAIT_TX(&p->a, &c));

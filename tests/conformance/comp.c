@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Completions, events, and transfers that check both.
- */
+/* Completions, events, and transfers that check both. */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
 #include <linux/log2.h>
@@ -37,17 +35,20 @@ int comp_poll(struct node *n, struct kfid_cq *cq, comp_t *c)
 		return 1;
 	}
 	if (ret == -EAGAIN) {
-		/* Who polls in a loop must not keep the CPU from those who make the progress. */
+		/*
+		 * A thread that polls in a loop must not keep the CPU from threads that make
+		 * progress.
+		 */
 		cond_resched();
 		return 0;
 	}
 	if (ret != -KFI_EAVAIL)
-		return ret ?: -EPROTO;	/* 0 is not an answer */
+		return ret ?: -EPROTO;	/* 0 is no valid result */
 	memset(c, 0, sizeof(*c));
 	ret = kfi_cq_readerr(cq, c, 0);
 	if (ret == 1)
 		return c->err > 0 ? 1 : -EPROTO;
-	/* Another reader took it. */
+	/* Another reader has taken it. */
 	return ret == -EAGAIN ? 0 : ret;
 }
 

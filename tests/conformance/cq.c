@@ -41,7 +41,7 @@ static void formats(struct test *t)
 	one_format(t, KFI_CQ_FORMAT_TAGGED);
 }
 
-/* Nobody reads: posting ends in -EAGAIN, and not one completion is lost. */
+/* The queue is not read: posts fail with -EAGAIN, and no completion is lost. */
 static void full(struct test *t)
 {
 	struct node_opts small = { .cq_size = 8 };
@@ -106,7 +106,7 @@ static void have_space(struct kfid_ep *ep, void *context)
 	complete(context);
 }
 
-/* -EAGAIN comes with a call when it is over. */
+/* After -EAGAIN a callback tells when there is room. */
 static void space(struct test *t)
 {
 	struct node_opts small = { .cq_size = 4 };
@@ -135,7 +135,7 @@ static void space(struct test *t)
 	EXPECT(t, wait_for_completion_timeout(told, msecs_to_jiffies(t->w->wait_ms)));
 	EXPECT_EQ(t, kfi_send(p->a.ep, buf + 32, 8, NULL, p->a.peer, buf), 0);
 	REQUIRE(t, !WAIT_TX(&p->a, &c));
-	/* Once per arming; and disarming is always allowed. */
+	/* Once per arming; disarming is always permitted. */
 	msleep(50);
 	EXPECT(t, !completion_done(told));
 	EXPECT_EQ(t, kfi_ep_tx_space(p->a.ep, NULL, NULL), 0);
@@ -154,7 +154,7 @@ static void error_entry(struct test *t)
 	POST(t, kfi_recv(p->b.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, buf));
 	EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, buf), 0);
 	REQUIRE(t, test_until(t, kfi_cq_read(p->b.rxcq, &e, 1) == -KFI_EAVAIL));
-	/* It stays until it is taken, and only by readerr. */
+	/* It stays until kfi_cq_readerr() takes it. */
 	EXPECT_EQ(t, kfi_cq_read(p->b.rxcq, &e, 1), -KFI_EAVAIL);
 	EXPECT_EQ(t, kfi_cq_readerr(p->b.rxcq, &c, BIT_ULL(40)), -KFI_EBADFLAGS);
 	EXPECT_EQ(t, kfi_cq_readerr(p->b.rxcq, &c, 0), 1);
@@ -183,7 +183,7 @@ static void several_at_once(struct test *t)
 	REQUIRE(t, test_until(t, kfi_cq_read(p->b.rxcq, e, 1) == 1));
 	EXPECT(t, e->op_context == CTX(0));
 	for (got = 1; got < 20; got += ret) {
-		/* Nothing is taken when there is no room for anything. */
+		/* Without room for an entry nothing is taken. */
 		EXPECT_EQ(t, kfi_cq_read(p->b.rxcq, e, 0), -EAGAIN);
 		REQUIRE(t, test_until(t, (ret = kfi_cq_read(p->b.rxcq, e, 8)) != -EAGAIN));
 		REQUIRE(t, ret >= 1 && ret <= 8);
@@ -209,7 +209,7 @@ static void selective(struct test *t)
 	REQUIRE(t, p && buf);
 	msg.addr = p->a.peer;
 	rmsg.addr = KFI_ADDR_UNSPEC;
-	/* Silent on both sides, then one that is to be heard. */
+	/* Silent on both sides, then one with a completion. */
 	POST(t, kfi_recv(p->b.ep, buf + 32, 32, NULL, KFI_ADDR_UNSPEC, CTX(1)));
 	POST(t, kfi_send(p->a.ep, buf, 8, NULL, p->a.peer, CTX(1)));
 	rmsg.context = CTX(2);
@@ -220,7 +220,7 @@ static void selective(struct test *t)
 	EXPECT_COMP(t, &c, CTX(2), KFI_MSG | KFI_SEND);
 	REQUIRE(t, !WAIT_RX(&p->b, &c));
 	EXPECT_COMP(t, &c, CTX(2), KFI_MSG | KFI_RECV);
-	/* Failure is always told. */
+	/* A failure is always reported. */
 	POST(t, kfi_recv(p->b.ep, buf + 32, 32, NULL, KFI_ADDR_UNSPEC, CTX(3)));
 	EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, CTX(3)), 0);
 	REQUIRE(t, !WAIT_RX(&p->b, &c));
@@ -229,7 +229,7 @@ static void selective(struct test *t)
 	NONE_RX(&p->b);
 }
 
-/* KFI_COMPLETION as default of the endpoint; and a post that wants none. */
+/* KFI_COMPLETION as the endpoint's default; and a post without it. */
 static void silent(struct test *t)
 {
 	struct node_opts sel = {
@@ -247,7 +247,7 @@ static void silent(struct test *t)
 		POST(t, kfi_recv(p->b.ep, buf + 32, 32, NULL, KFI_ADDR_UNSPEC, CTX(i)));
 	msg.addr = p->a.peer;
 	msg.context = CTX(9);
-	POST(t, kfi_sendmsg(p->a.ep, &msg, 0));		/* exactly the flags given */
+	POST(t, kfi_sendmsg(p->a.ep, &msg, 0));		/* exactly these flags */
 	POST(t, kfi_sendmsg(p->a.ep, &msg, KFI_OPFLAGS_DEFAULT | KFI_NO_COMPLETION));
 	POST(t, kfi_send(p->a.ep, buf, 8, NULL, p->a.peer, CTX(1)));
 	REQUIRE(t, !WAIT_TX(&p->a, &c));
@@ -272,7 +272,7 @@ static void source(struct test *t)
 	REQUIRE(t, !WAIT_TX(&p->a, &c));
 	REQUIRE(t, test_until(t, kfi_cq_readfrom(p->b.rxcq, &e, 1, &src) == 1));
 	EXPECT_EQ(t, src, p->b.peer);
-	/* A sender that is in no vector is nobody. */
+	/* A sender that is in no vector has no handle. */
 	REQUIRE_EQ(t, kfi_av_remove(p->b.av, &p->b.peer, 1, 0), 0);
 	POST(t, kfi_recv(p->b.ep, buf, 32, NULL, KFI_ADDR_UNSPEC, CTX(2)));
 	POST(t, kfi_send(p->a.ep, buf + 32, 8, NULL, p->a.peer, CTX(2)));
@@ -281,7 +281,7 @@ static void source(struct test *t)
 	EXPECT_EQ(t, src, KFI_ADDR_NOTAVAIL);
 }
 
-/* An error says whom its message was from, as a success does. */
+/* An error reports the sender of its message, as a success does. */
 static void source_of_error(struct test *t)
 {
 	struct node_opts opts = { .caps = C_MSG | KFI_SOURCE };
@@ -298,7 +298,7 @@ static void source_of_error(struct test *t)
 		REQUIRE(t, !WAIT_RX(&p->b, &c));
 		EXPECT_ERR(t, &c, CTX(i), KFI_ETRUNC);
 		EXPECT_EQ(t, c.src_addr, i ? KFI_ADDR_NOTAVAIL : p->b.peer);
-		/* The second time the sender is nobody's acquaintance. */
+		/* The second time the sender is unknown. */
 		if (!i)
 			REQUIRE_EQ(t, kfi_av_remove(p->b.av, &p->b.peer, 1, 0), 0);
 	}

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Completion queues that are waited for, and callbacks in their three contexts.
- */
+/* Completion queues with waiters, and handlers in the three contexts. */
 #include <linux/delay.h>
 #include <linux/ktime.h>
 #include <linux/preempt.h>
@@ -124,15 +122,16 @@ static void threshold(struct test *t)
 /* ---- handlers and done() ---- */
 
 /**
- * struct echo - a responder that lives in callbacks only
+ * struct echo - a responder that works in callbacks only
  * @t: the case
  * @n: its node
- * @flags: of the queue: which context is to be seen
- * @poller: who calls kfi_cq_poll() now
+ * @flags: flags of the queue: the context to be tested
+ * @poller: task that is calling kfi_cq_poll()
  * @buf: memory of the receives, 64 bytes each
- * @cqe: of the operations, when done() is tested
- * @got: completions seen; @sent of them answers that went out
- * @wrong: contexts that were not as promised
+ * @cqe: of the operations, if done() is tested
+ * @got: completions that were handled
+ * @sent: those of them that were answers
+ * @wrong: calls in a wrong context
  */
 struct echo {
 	struct test		*t;
@@ -199,7 +198,7 @@ static void rx_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq
 	    wc->flags != (KFI_MSG | KFI_RECV))
 		atomic_inc(&e->wrong);
 	atomic_inc(&e->got);
-	/* What it occupied is free: an answer can go out right now. */
+	/* Its slot is free: an answer can be posted at once. */
 	if (answer(e, s))
 		atomic_inc(&e->wrong);
 }
@@ -248,7 +247,7 @@ static void poll_direct(struct echo *e)
 	WRITE_ONCE(e->poller, NULL);
 }
 
-/* One message there and back, @e polled meanwhile if it wants to be. */
+/* Send a message and wait for the answer; poll @e meanwhile if its queue is polled. */
 static void ping(struct pair *p, struct echo *e, u8 *buf, u64 seed)
 {
 	struct test *t = p->a.t;
@@ -281,10 +280,10 @@ static void callbacks(struct test *t, u64 flags)
 	EXPECT(t, test_until(t, (poll_direct(e), atomic_read(&e->sent) == n)));
 	EXPECT_EQ(t, atomic_read(&e->got), n);
 	EXPECT_EQ(t, atomic_read(&e->wrong), 0);
-	/* No entry was made for them. */
+	/* There are no entries for them. */
 	NONE_RX(&p->b);
 	NONE_TX(&p->b);
-	/* Those that wait end by done() too. */
+	/* Receives that wait end by done() as well. */
 	EXPECT_EQ(t, test_close(t, &p->b.ep->fid), 0);
 	poll_direct(e);
 }
@@ -304,7 +303,7 @@ static void done_direct(struct test *t)
 	callbacks(t, KFI_CQ_DIRECT);
 }
 
-/* A handler that drains its queue, posts what it took again, and counts. */
+/* A handler that reads its queue until empty, posts the receives again, and counts. */
 struct drain {
 	struct echo	e;
 	atomic_t	calls;
@@ -355,11 +354,11 @@ static void handlers(struct test *t, u64 flags, int cpu)
 					     KFI_ADDR_UNSPEC, buf + 64 * i)));
 	for (i = 0; i < n; i++) {
 		REQUIRE(t, !POST(t, kfi_send(p->a.ep, buf + 64 * 32, 8, NULL, p->a.peer, CTX(i))));
-		/* Where nobody else looks at what has come there may be no room for more. */
+		/* If no other context reads what has come, there may be no room for more. */
 		REQUIRE(t,
 			test_until(t, (poll_direct(&d->e), comp_poll(&p->a, p->a.txcq, &c) == 1)));
 	}
-	/* Edge triggered, yet nothing is missed. */
+	/* Edge triggered, but no completion is missed. */
 	EXPECT(t, test_until(t, (poll_direct(&d->e), atomic_read(&d->e.got) >= n)));
 	EXPECT_EQ(t, atomic_read(&d->e.got), n);
 	EXPECT(t, atomic_read(&d->calls) >= 1 && atomic_read(&d->calls) <= n);
@@ -381,7 +380,7 @@ static void handler_direct(struct test *t)
 	handlers(t, KFI_CQ_DIRECT, -1);
 }
 
-/* The handler runs where it was asked for. */
+/* The handler runs in the requested context. */
 static void handler_cpu(struct test *t)
 {
 	struct drain *d = test_new(t, struct drain);
@@ -433,7 +432,10 @@ static bool one_call(struct test *t, struct edge *e, int calls)
 	       EXPECT_EQ(t, atomic_read(&e->calls), calls);
 }
 
-/* Called once when something comes, and again only after a read that has found nothing. */
+/*
+ * The handler is called once when a completion comes, and again only after a read that has found
+ * none.
+ */
 static void handler_edge(struct test *t)
 {
 	struct edge *e = test_new(t, struct edge);
@@ -452,14 +454,14 @@ static void handler_edge(struct test *t)
 	for (i = 0; i < 10 && !t->failures; i++) {
 		send_n(p, 1, buf);
 		REQUIRE(t, one_call(t, e, i + 1));
-		send_n(p, 2, buf);		/* three are there, one call was made */
+		send_n(p, 2, buf);		/* three entries, but one call */
 		msleep(20);
 		EXPECT_EQ(t, atomic_read(&e->calls), i + 1);
 		REQUIRE(t, test_until(t, kfi_cq_read(p->b.rxcq, entry, 1) == 1));
-		send_n(p, 1, buf);		/* it has been read, but not until it was empty */
+		send_n(p, 1, buf);		/* it was read, but not until empty */
 		msleep(20);
 		EXPECT_EQ(t, atomic_read(&e->calls), i + 1);
-		/* Errors are entries like others, and so is their reader. */
+		/* Errors are entries like others, and so is the read of an error. */
 		POST(t, kfi_recv(p->b.ep, buf, 32, NULL, KFI_ADDR_UNSPEC, CTX(1)));
 		EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, CTX(1)), 0);
 		while (comp_poll(&p->b, p->b.rxcq, &c) == 1)

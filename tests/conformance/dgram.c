@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Datagrams: nobody says whether the other side is there, yet each operation
- * ends once, and who comes back under the same name is found.
+ * Datagrams: the other side need not exist, but each operation ends once, and a peer that comes
+ * back under the same name is found.
  */
 #include "harness.h"
 
-/* A twin of side B under its old name. */
+/* Open a twin of side B under its old name. */
 static int come_back(struct node *n)
 {
 	int ret = test_close(n->t, &n->ep->fid);
@@ -16,7 +16,7 @@ static int come_back(struct node *n)
 	return ret ?: node_enable(n);
 }
 
-/* Whoever has been heard of anew is sent to where he is now. */
+/* Datagrams go to the present endpoint of an address that was inserted again. */
 static void restarted(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -31,7 +31,7 @@ static void restarted(struct test *t)
 	transfer(&p->a, &p->b, 100, i);
 }
 
-/* The handle of somebody who has gone before he was sent to. */
+/* The handle of a peer that was closed before the first datagram to it */
 static int somebody_gone(struct pair *p, kfi_addr_t *addr)
 {
 	struct node *gone = test_new(p->a.t, struct node);
@@ -67,7 +67,10 @@ static void nobody(struct test *t)
 
 #define MANY	200
 
-/* Closed with datagrams that wait for a way to their peer, on their way, or behind others. */
+/*
+ * The endpoint is closed with datagrams that wait for the peer's address, are under way, or wait
+ * behind others.
+ */
 static void closed(struct test *t)
 {
 	int i, round, n = t->w->quick ? 5 : 30;
@@ -97,9 +100,7 @@ static void closed(struct test *t)
 	}
 }
 
-/*
- * Send until one has come: those before it may be lost, and all that were ever sent look the same.
- */
+/* Send until one has arrived: those before it may be lost, and all look the same. */
 static void reach(struct pair *p)
 {
 	struct test *t = p->a.t;
@@ -116,7 +117,7 @@ static void reach(struct pair *p)
 	EXPECT_DATA(t, buf + 64, 64, 1);
 }
 
-/* More than anybody holds, to somebody who has no receive: all of them end, and it goes on. */
+/* More datagrams than a peer without receives can hold: all of them end, and it still works. */
 static void flood(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);

@@ -34,7 +34,7 @@ static ssize_t write_one(struct kfid_eq *eq, struct node *n, u64 data)
 	return kfi_eq_write(eq, KFI_NOTIFY, &e, sizeof(e), 0);
 }
 
-/* Exactly as many as were ordered fit; they come out in order. */
+/* Exactly the requested number of events fits; they are read in order. */
 static void size_and_order(struct test *t)
 {
 	struct node *n = open_fabric(t);
@@ -56,7 +56,7 @@ static void size_and_order(struct test *t)
 		EXPECT_EQ(t, event, KFI_NOTIFY);
 		EXPECT_EQ(t, e.data, i);
 		EXPECT(t, e.context == n && e.fid == &n->domain->fid);
-		/* Room for one again. */
+		/* There is room for one again. */
 		if (i < 3)
 			EXPECT_EQ(t, write_one(eq, n, 17 + i), sizeof(e));
 	}
@@ -102,7 +102,7 @@ static void refusals(struct test *t)
 	REQUIRE(t, n);
 	REQUIRE_EQ(t, kfi_eq_open(n->fabric, &attr, &eq, NULL, NULL), 0);
 	test_keep(t, &eq->fid);
-	/* Not open for writing, and not to be waited for. */
+	/* It can't be written, nor waited for. */
 	EXPECT_EQ(t, write_one(eq, n, 1), -EINVAL);
 	EXPECT_EQ(t, kfi_eq_sread(eq, &event, &e, sizeof(e), 0, 0), -EINVAL);
 	eq = open_eq(t, n, 4, KFI_WRITE, NULL, NULL);
@@ -111,7 +111,7 @@ static void refusals(struct test *t)
 	EXPECT_EQ(t, kfi_eq_read(eq, &event, &e, sizeof(e) - 1, 0), -KFI_ETOOSMALL);
 	EXPECT_EQ(t, kfi_eq_read(eq, &event, &e, sizeof(e), BIT_ULL(40)), -KFI_EBADFLAGS);
 	EXPECT_EQ(t, kfi_eq_readerr(eq, &err, 0), -EAGAIN);
-	/* Nothing of that has consumed it. */
+	/* None of that has consumed it. */
 	EXPECT_EQ(t, kfi_eq_read(eq, &event, &e, sizeof(e), 0), sizeof(e));
 	attr.wait_obj = KFI_WAIT_FD;
 	EXPECT_EQ(t, kfi_eq_open(n->fabric, &attr, &eq, NULL, NULL), -EOPNOTSUPP);
@@ -197,7 +197,7 @@ static void handler(struct test *t)
 		REQUIRE(t, test_until(t, write_one(eq, n, i) == sizeof(struct kfi_eq_entry)));
 	EXPECT(t, test_until(t, READ_ONCE(l->data) == sum));
 	EXPECT(t, atomic_read(&l->calls) >= 1 && atomic_read(&l->calls) <= 200);
-	/* Empty again: the next event calls again. */
+	/* It is empty again: the next event calls the handler again. */
 	i = atomic_read(&l->calls);
 	EXPECT_EQ(t, write_one(eq, n, 1), sizeof(struct kfi_eq_entry));
 	EXPECT(t, test_until(t, atomic_read(&l->calls) == i + 1));

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * What is refused, how, and that nothing happened by it.
- */
+/* Refusals: their errors, and that they have no effect. */
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/scatterlist.h>
@@ -10,7 +8,7 @@
 
 #define ALL_RIGHTS	(KFI_REMOTE_READ | KFI_REMOTE_WRITE)
 
-/* An endpoint that was opened and has not been bound to anything. */
+/* Open an endpoint without bindings. */
 static struct node *bare(struct test *t)
 {
 	struct node *n = test_new(t, struct node);
@@ -70,7 +68,7 @@ static void enable_twice(struct test *t)
 
 	REQUIRE(t, n && !node_open_ep(t, n, 0, NULL));
 	EXPECT_EQ(t, kfi_enable(n->ep), -EINVAL);
-	/* And the bindings are settled. */
+	/* The bindings can't be changed any more. */
 	EXPECT_EQ(t, kfi_ep_bind(n->ep, &n->txcq->fid, KFI_TRANSMIT), -KFI_EOPBADSTATE);
 }
 
@@ -107,7 +105,7 @@ static void bad_bindings(struct test *t)
 	EXPECT_EQ(t, kfi_ep_bind(n->ep, &n->txcq->fid, KFI_TRANSMIT), 0);
 	EXPECT_EQ(t, kfi_ep_bind(n->ep, &n->rxcq->fid, KFI_TRANSMIT), -EINVAL);
 	EXPECT_EQ(t, kfi_bind(&n->txcq->fid, &n->eq->fid, 0) < 0, true);
-	/* What was refused is not held. */
+	/* A refused binding holds no reference. */
 	EXPECT_EQ(t, test_close(t, &n->rxcq->fid), 0);
 	EXPECT_EQ(t, test_close(t, &other->txcq->fid), 0);
 	n->rxcq = NULL;
@@ -139,7 +137,7 @@ static void bad_posts(struct test *t)
 	still_works(p);
 }
 
-/* What was not ordered at getinfo is not served. */
+/* Capabilities that were not requested from getinfo are not available. */
 static void without_capability(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -155,7 +153,7 @@ static void without_capability(struct test *t)
 	still_works(p);
 }
 
-/* One byte more than getinfo said, in every way of sending. */
+/* One byte more than getinfo's limit, with each call that sends. */
 static void too_long(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -164,7 +162,7 @@ static void too_long(struct test *t)
 
 	REQUIRE(t, p && buf);
 	REQUIRE(t, len);
-	/* Nobody looks at the memory of a message that is refused. */
+	/* The memory of a message that is refused is not accessed. */
 	EXPECT_EQ(t, kfi_send(p->a.ep, buf, len, NULL, p->a.peer, NULL), -EMSGSIZE);
 	EXPECT_EQ(t, kfi_senddata(p->a.ep, buf, len, NULL, 1, p->a.peer, NULL), -EMSGSIZE);
 	if (p->a.info->caps & KFI_TAGGED) {
@@ -180,7 +178,7 @@ static void too_long(struct test *t)
 	still_works(p);
 }
 
-/* Calls that are known by name: a scatterlist can be mapped for the device that a domain tells. */
+/* Calls that are found by name: a scatterlist can be mapped for the device of a domain. */
 static void extensions(struct test *t)
 {
 	struct kfi_cxi_fabric_ops *fabric = NULL;
@@ -208,7 +206,7 @@ static void extensions(struct test *t)
 	EXPECT_EQ(t, domain->get_device(&n->fabric->fid, &device), -EINVAL);
 	EXPECT_EQ(t, kfi_domain_limits(n->domain, &limits), 0);
 	EXPECT(t, limits.dma_device == device);
-	/* Each has its own. */
+	/* Each domain has its own device. */
 	EXPECT_EQ(t, kfi_open_ops(&n->fabric->fid, KFI_CXI_DOM_OPS_1, 0, (void **)&domain, NULL),
 		  -ENOSYS);
 	EXPECT_EQ(t, kfi_open_ops(&n->domain->fid, KFI_CXI_FAB_OPS_1, 0, (void **)&fabric, NULL),
@@ -240,7 +238,7 @@ static void unknown_calls(struct test *t)
 /* ---- remote memory that must not be touched ---- */
 
 /**
- * struct fence - a region in the middle of memory that is watched
+ * struct fence - a region inside of memory that is checked
  * @near: local memory
  * @far: 3 * 4096 bytes, of which the middle is the region
  */
@@ -268,8 +266,8 @@ static struct fence *fence_open(struct test *t, u64 access)
 }
 
 /*
- * An access that must not touch a byte, on neither side. Return: how it ended, or why it could not
- * be posted, as a positive errno
+ * Make an access that must not change a byte on either side. Return: its error, or that of the
+ * post, positive
  */
 static int attempt(struct fence *f, bool write, size_t len, u64 addr, u64 key)
 {
@@ -352,7 +350,7 @@ static void rma_closed_key(struct test *t)
 	REQUIRE_EQ(t, test_close(t, &f->r.mr->fid), 0);
 	memset(f->far, 0x5a, 3 * 4096);
 	/*
-	 * A device that has known the key refuses by itself, and may be done with the connection:
+	 * A device that has used the key refuses by itself, which may end the connection:
 	 * verbs_rma.stale_key.
 	 */
 	for (w = 0; w < 2; w++) {
@@ -378,7 +376,7 @@ static void rma_wrong_rights(struct test *t)
 	still_works(local->p);
 }
 
-/* A region that is bound to one endpoint is not another's. */
+/* A region that is bound to one endpoint can't be used through another. */
 static void rma_other_endpoint(struct test *t)
 {
 	struct fence *f = fence_open(t, ALL_RIGHTS);
@@ -400,7 +398,7 @@ static void rma_other_endpoint(struct test *t)
 	still_works(f->p);
 }
 
-/* One bad piece of several spoils the operation, and nothing of it happens. */
+/* One bad piece of several fails the operation, and no part of it is performed. */
 static void rma_half_wrong(struct test *t)
 {
 	struct fence *f = fence_open(t, ALL_RIGHTS);
@@ -424,7 +422,7 @@ static void rma_half_wrong(struct test *t)
 	REQUIRE(t, !WAIT_TX(&f->p->a, &c));
 	EXPECT_EQ(t, c.err, EACCES);
 	EXPECT_EQ(t, not_all(f->far, 3 * 4096, 0x5a), -1);
-	/* Lengths that do not agree are found at once. */
+	/* Lengths that do not agree are detected by the post. */
 	rma[1].len = 8;
 	EXPECT_EQ(t, kfi_writemsg(f->p->a.ep, &msg, KFI_COMPLETION), -EINVAL);
 	msg.rma_iov_count = t->info[0]->tx_attr->rma_iov_limit + 1;
@@ -434,7 +432,7 @@ static void rma_half_wrong(struct test *t)
 	still_works(f->p);
 }
 
-/* Refusals and successes mixed, many in flight: each gets its own answer. */
+/* Refusals and successes mixed, many under way: each gets its own result. */
 static void rma_mixed(struct test *t)
 {
 	struct fence *f = fence_open(t, ALL_RIGHTS);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KFI_FENCE, fi_msg(3): an operation that starts when all earlier ones have ended, and what was
- * posted after it.
+ * KFI_FENCE, fi_msg(3): an operation that starts when all earlier ones have ended, and operations
+ * behind it.
  *
- * What holds a fence up is a tagged message that completes by its delivery, and that nobody
- * receives as long as the case wishes. The way to the peer is open meanwhile.
+ * A fence is held up by a tagged message that completes by its delivery, and that the peer does not
+ * receive until the case posts a receive. The connection is established meanwhile.
  */
 #include "harness.h"
 
@@ -34,7 +34,7 @@ static int release(struct pair *p, u8 *buf, u64 tag)
 		    kfi_trecv(p->b.ep, buf + LEN, LEN, NULL, KFI_ADDR_UNSPEC, tag, 0, CTX(tag)));
 }
 
-/* A says @n, and B is ready for it. */
+/* A sends @n, and B has a receive for it. */
 static int say(struct pair *p, u8 *buf, unsigned long n, u64 flags)
 {
 	struct kvec v = { buf, LEN };
@@ -79,7 +79,7 @@ static void released(struct test *t, struct pair *p, u64 tag)
 		EXPECT_COMP(t, &c, CTX(tag), KFI_TAGGED | KFI_RECV);
 }
 
-/* The fence waits, what is behind it too, and what was before it does not. */
+/* The fence waits, operations behind it wait as well, and those before it do not. */
 static void waits(struct test *t)
 {
 	struct pair *p;
@@ -102,7 +102,7 @@ static void waits(struct test *t)
 	still_works(p);
 }
 
-/* Nothing to wait for: as without it. */
+/* Without earlier operations it has no effect. */
 static void alone(struct test *t)
 {
 	struct pair *p;
@@ -124,7 +124,7 @@ static void alone(struct test *t)
 	NONE_RX(&p->b);
 }
 
-/* One fence after the other; what is between them starts with the first. */
+/* One fence after the other; operations in between start with the first. */
 static void chain(struct test *t)
 {
 	struct pair *p;
@@ -152,7 +152,7 @@ static void chain(struct test *t)
 
 #define BULK	(1U << 20)
 
-/* When the peer has the message, the data that was read before it is there. */
+/* When the peer has the message, the data that was read before it has arrived. */
 static void after_read(struct test *t)
 {
 	struct pair *p;
@@ -174,7 +174,7 @@ static void after_read(struct test *t)
 	}
 }
 
-/* What is read is what was there before the write behind the fence. */
+/* A read in front of the fence sees the old data, and not the write behind the fence. */
 static void write_after_read(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -208,7 +208,7 @@ static void write_after_read(struct test *t)
 
 /* ---- its ends ---- */
 
-/* Taken back is the fence's operation; what is behind it still waits. */
+/* The fence's operation is cancelled; those behind it still wait. */
 static void cancelled(struct test *t)
 {
 	struct pair *p;
@@ -230,7 +230,7 @@ static void cancelled(struct test *t)
 	NONE_TX(&p->a);
 }
 
-/* Each of three operations of A ends once, and if @fail, in error. */
+/* Each of three operations of A ends once, with @fail in error. */
 static void all_end(struct test *t, struct pair *p, bool fail)
 {
 	unsigned long seen = 0, which;
@@ -275,8 +275,8 @@ static void disconnected(struct test *t)
 }
 
 /*
- * An orderly end sends what it has got: it may wait for the receive, and be too early for those
- * that are held, or too late.
+ * An orderly end sends operations that were started: it may wait for the receive, and may come
+ * before or after those that are held.
  */
 static void shut_down(struct test *t)
 {
@@ -301,9 +301,7 @@ static void peer_lost(struct test *t)
 	all_end(t, p, true);
 }
 
-/*
- * Who has not asked for the capability has not got it, and can't have a fence; nor can a receive.
- */
+/* Without the capability there is no fence; nor can a receive have one. */
 static void refused(struct test *t)
 {
 	struct node_opts without = { .caps = C_MSG };
@@ -341,7 +339,7 @@ struct poster {
 	unsigned int	first;
 };
 
-/* Reads a piece and then says so, sixteen times. */
+/* Read a piece and then send a message, sixteen times. */
 static int read_and_say(void *arg)
 {
 	struct poster *s = arg;
@@ -362,7 +360,7 @@ static int read_and_say(void *arg)
 	return 0;
 }
 
-/* Several threads on one endpoint: what any of them says holds when it is heard. */
+/* Several threads on one endpoint: each message is true when it is received. */
 static void stress(struct test *t)
 {
 	unsigned int i, n = POSTERS * EACH, heard = 0, done = 0;

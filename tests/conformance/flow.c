@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Flow control: a peer that takes nothing costs nobody else anything, and
- * nothing that was accepted is lost.
+ * Flow control: a peer that takes nothing does not affect others, and no accepted operation is
+ * lost.
  */
 #include <linux/delay.h>
 #include "harness.h"
 
-#define LATE	40	/* messages that every provider keeps, of less than a page */
+#define LATE	40	/* messages shorter than a page that every provider keeps */
 
 /* Post until -EAGAIN stays; completions of A are read meanwhile. */
 static u32 flood(struct pair *p, const u8 *buf, size_t len, u32 most, u32 *ended)
@@ -38,7 +38,7 @@ static u32 flood(struct pair *p, const u8 *buf, size_t len, u32 most, u32 *ended
 	return posted;
 }
 
-/* Ten thousand sends to one who does not receive end in -EAGAIN; none is lost. */
+/* Ten thousand sends to a peer without receives end in -EAGAIN; none is lost. */
 static void no_receives(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -51,7 +51,7 @@ static void no_receives(struct test *t)
 	fill(tx, 1000, 1);
 	posted = flood(p, tx, 1000, n, &ended);
 	EXPECT(t, posted > 0);
-	/* What a peer can make us hold is bounded. */
+	/* The memory that a peer can make this side hold is bounded. */
 	EXPECT(t, posted < n);
 	until = jiffies + msecs_to_jiffies(3 * t->w->wait_ms);
 	for (got = 0; got < posted && !t->failures && time_before(jiffies, until);) {
@@ -91,8 +91,8 @@ static bool ended_soon(struct node *a, comp_t *c)
 }
 
 /*
- * Who is a little late holds nobody up: some messages are kept for him, and their sends end
- * meanwhile.
+ * A peer that is a little late does not delay others: some messages are kept for it, and their
+ * sends end meanwhile.
  */
 static void late_receives(struct test *t)
 {
@@ -122,7 +122,7 @@ static void late_receives(struct test *t)
 	}
 }
 
-/* Long and short messages that nobody receives, as many as half the queue. */
+/* Long and short messages without receives, half as many as the queue has room for. */
 static u32 choke(struct node *a, const u8 *buf, size_t len)
 {
 	struct test *t = a->t;
@@ -223,7 +223,7 @@ static void tagged_passes(struct test *t)
 	unclog(p, n, clogged, buf, len);
 }
 
-/* One who receives nothing does not hold up the others, in either direction. */
+/* A peer without receives does not delay the others, in either direction. */
 static void others_pass(struct test *t)
 {
 	struct node *hub = test_new(t, struct node), *peer = test_zalloc(t, 2 * sizeof(*peer));
@@ -240,7 +240,10 @@ static void others_pass(struct test *t)
 		REQUIRE(t, !node_insert(hub, &peer[i], &addr[i]));
 		REQUIRE(t, !node_insert(&peer[i], hub, &peer[i].peer));
 	}
-	/* The hub to a deaf peer, and a peer to the hub which listens to others. */
+	/*
+	 * The hub sends to a peer without receives, and a peer to the hub, which receives from
+	 * others.
+	 */
 	hub->peer = addr[0];
 	clogged = choke(hub, buf, len);
 	theirs = choke(&peer[0], buf, len);
@@ -262,7 +265,7 @@ static void others_pass(struct test *t)
 	}
 }
 
-/* The target's queue is full and unread: data waits, none is dropped. */
+/* The target's queue is full and not read: data waits, none is dropped. */
 static void unread_target(struct test *t)
 {
 	struct node_opts small = { .cq_size = 4 };
@@ -292,8 +295,8 @@ static void unread_target(struct test *t)
 }
 
 /*
- * Who manages his resources himself and gets it wrong is told so; he is not served worse than who
- * does not.
+ * A consumer that manages resources itself and makes an error gets an error; it is not served worse
+ * than others.
  */
 static void unmanaged(struct test *t)
 {
@@ -314,7 +317,7 @@ static void unmanaged(struct test *t)
 			break;
 	}
 	EXPECT_EQ(t, ret, -EAGAIN);
-	/* As many messages at once as there are receives, nobody reads: no queue is overrun. */
+	/* As many messages at once as there are receives, and no reader: no queue overflows. */
 	for (i = 0, ended = 0; i < posted; i++) {
 		ret = kfi_send(p->a.ep, buf + 32, 8, NULL, p->a.peer, CTX(i));
 		if (ret != -EAGAIN) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a peer wants visible or durable: kfi_flush(), and writes that end when a region's owner has
- * seen to them.
+ * Visibility and durability of writes: kfi_flush(), and writes that end when the owner of a region
+ * has made them durable.
  */
 #include <linux/atomic.h>
 #include <linux/completion.h>
@@ -12,13 +12,16 @@
 #define PIECES		8
 
 /**
- * struct disk - a region of B whose owner remembers what would survive
+ * struct disk - a region of B whose owner stores what would survive
  * @r: the region, over @t's memory
- * @copy: as it was when persist() was last called for each byte
- * @calls: of persist(); @left: that have returned
- * @at: @len: of the last one
- * @answer: what they return
- * @hold: they wait for @go; @entered: one does
+ * @copy: contents at the last call of persist() for each byte
+ * @calls: calls of persist()
+ * @left: calls that have returned
+ * @at: offset of the last call
+ * @len: bytes of the last call
+ * @answer: result of the calls
+ * @hold: the calls wait for @go
+ * @entered: a call waits
  */
 struct disk {
 	struct test		*t;
@@ -38,7 +41,7 @@ static int disk_persist(struct kfid_mr *mr, uint64_t at, size_t len)
 
 	atomic_inc(&d->calls);
 	complete(&d->entered);
-	/* Whatever becomes of the case, not for ever. */
+	/* The wait is bounded, whatever happens to the case. */
 	if (READ_ONCE(d->hold))
 		wait_for_completion_timeout(&d->go, msecs_to_jiffies(2 * d->t->w->wait_ms));
 	if (at > d->r.len || len > d->r.len - at) {
@@ -73,7 +76,7 @@ static struct disk *disk_new(struct test *t, size_t len)
 	return d->r.buf && d->copy ? d : NULL;
 }
 
-/* The first byte's name is not 0: what persist() is told counts from there. */
+/* The address of the first byte is not 0: offsets for persist() count from there. */
 static struct kfi_mr_attr disk_attr(struct disk *d, struct kvec *vec, u64 access)
 {
 	*vec = (struct kvec){ d->r.buf, d->r.len };
@@ -116,7 +119,7 @@ static struct disk *disk_open(struct node *n, u64 access, u64 flags)
 	return d;
 }
 
-/* A pair, B's disk, and memory of A's that is as long. */
+/* Open a pair, B's disk, and memory of A that is as long. */
 struct bench {
 	struct pair	*p;
 	struct node	*a;
@@ -170,7 +173,7 @@ static ssize_t write_at(struct bench *b, const struct region *r, u64 at, size_t 
 #define VISIBLE		KFI_DELIVERY_COMPLETE
 #define WROTE		(KFI_RMA | KFI_WRITE)
 
-/* The one operation under way ends with this. */
+/* The only operation under way ends with this error. */
 static void ends(struct bench *b, void *ctx, int err)
 {
 	struct test *t = b->a->t;
@@ -185,7 +188,7 @@ static void ends(struct bench *b, void *ctx, int err)
 
 /* ---- what it covers ---- */
 
-/* A log is written in pieces and made durable once, without waiting for any of them. */
+/* A log is written in pieces and made durable once, without a wait in between. */
 static void log_once(struct test *t)
 {
 	struct bench *b = bench_open(t, NULL);
@@ -215,7 +218,7 @@ static void log_once(struct test *t)
 	NONE_RX(&b->p->b);
 }
 
-/* The owner is asked for what the peer named. */
+/* The owner gets the range that the peer has named. */
 static void ranges(struct test *t)
 {
 	struct bench *b = bench_open(t, NULL);
@@ -232,9 +235,7 @@ static void ranges(struct test *t)
 	}
 }
 
-/*
- * Several ranges of several regions: every owner is asked. Visible is nobody's business but ours.
- */
+/* Several ranges of several regions: every owner is called. Visibility needs no owner. */
 static void vector(struct test *t)
 {
 	struct bench *b = bench_open(t, NULL);
@@ -299,8 +300,7 @@ static void commit_write(struct test *t)
 #define TOLD	24
 
 /*
- * The target's queue has no room for what it is to be told: the owner is asked once all the same,
- * and after that.
+ * There is no room for the target's entry: the owner is called once nevertheless, and after that.
  */
 static void commit_no_room(struct test *t)
 {
@@ -312,7 +312,7 @@ static void commit_no_room(struct test *t)
 	REQUIRE(t, b);
 	for (i = 0; i < TOLD; i++)
 		POST(t, write_at(b, &b->d->r, 0, 100, COMMIT | KFI_REMOTE_CQ_DATA, CTX(1)));
-	REQUIRE(t, !WAIT_TX(b->a, &c));	/* until it is full they go */
+	REQUIRE(t, !WAIT_TX(b->a, &c));	/* they complete until it is full */
 	EXPECT_COMP(t, &c, CTX(1), WROTE);
 	for (ended = 1; told < TOLD && !t->failures; told++)
 		REQUIRE(t, !WAIT_RX(&b->p->b, &c));
@@ -324,7 +324,7 @@ static void commit_no_room(struct test *t)
 	NONE_RX(&b->p->b);
 }
 
-/* As the endpoint's default; and a write that only has to be seen asks nobody. */
+/* As the endpoint's default; a write that only has to be visible calls no owner. */
 static void commit_default(struct test *t)
 {
 	struct node_opts opts = { .tx_op_flags = COMMIT };
@@ -375,7 +375,7 @@ static void commit_vector(struct test *t)
 	EXPECT_EQ(t, memcmp(b->d->copy + 4000, b->near + 7000, 2000), 0);
 }
 
-/* The operation that uses a region up is made durable all the same. */
+/* The last operation of a region for a single use is made durable as well. */
 static void commit_single_use(struct test *t)
 {
 	struct bench *b = bench_open(t, NULL);
@@ -419,7 +419,7 @@ static void commit_atomic(struct test *t)
 	EXPECT_EQ(t, ((u64 *)b->d->copy)[8], 1);
 	EXPECT_EQ(t, ((u64 *)b->d->copy)[9], 1);
 	EXPECT_EQ(t, b->d->len, 16);
-	/* Where it can't be durable it is not done. */
+	/* If it can't be durable it is not performed. */
 	target.addr = bare.addr;
 	target.key = bare.key;
 	POST(t, kfi_atomicmsg(b->a->ep, &msg, KFI_COMPLETION | COMMIT));
@@ -470,7 +470,7 @@ static void refused(struct test *t)
 	still_works(b->p);
 }
 
-/* One bad range spoils all of it, and no owner is asked. */
+/* One bad range fails all of it, and no owner is called. */
 static void half_wrong(struct test *t)
 {
 	struct bench *b = bench_open(t, NULL);
@@ -509,7 +509,9 @@ static void bad_calls(struct test *t)
 	still_works(b->p);
 }
 
-/* Nobody can make this durable. It is said before a byte moves; visible it is like any other. */
+/*
+ * The region can't be durable: the error comes before a byte moves; visibility works as for others.
+ */
 static void not_durable(struct test *t)
 {
 	struct bench *b = bench_open(t, NULL);
@@ -531,7 +533,7 @@ static void not_durable(struct test *t)
 	still_works(b->p);
 }
 
-/* What the owner says is what the peer hears; but EACCES is a promise that only we can make. */
+/* The peer gets the owner's error, except EACCES, which only kfabric may return. */
 static void owner_fails(struct test *t)
 {
 	static const struct { int says, heard; } errors[] = {
@@ -583,7 +585,7 @@ static void many(struct test *t)
 	NONE_TX(b->a);
 }
 
-/* An owner takes his time: only who waits for him does. */
+/* An owner takes its time: only operations that need it wait. */
 static void others_pass(struct test *t)
 {
 	struct bench *b = bench_open(t, NULL);
@@ -599,7 +601,7 @@ static void others_pass(struct test *t)
 	REQUIRE(t, wait_for_completion_timeout(&b->d->entered, msecs_to_jiffies(t->w->wait_ms)));
 	POST(t, flush_at(b, &quick->r, 0, 100, COMMIT, CTX(2)));
 	ends(b, CTX(2), 0);
-	/* Many that wait, and still everything else goes its way. */
+	/* Many operations wait, and all others still proceed. */
 	for (i = 0; i < 30; i++)
 		POST(t, flush_at(b, &b->d->r, 0, 100, COMMIT, CTX(1)));
 	fill(b->near, DISK_LEN, 9);
@@ -623,8 +625,8 @@ static void others_pass(struct test *t)
 #define QUEUED	12
 
 /*
- * As many as wait, all of them at the owner's side, for a message has come behind them; and one at
- * least has begun.
+ * Wait until all of them wait at the owner's side, which is so when a message behind them has
+ * arrived; and until at least one has begun.
  */
 static bool held(struct bench *b)
 {
@@ -640,7 +642,7 @@ static bool held(struct bench *b)
 		      wait_for_completion_timeout(&b->d->entered, msecs_to_jiffies(t->w->wait_ms)));
 }
 
-/* Who asked goes: nobody waits for the owner, who ends what he has begun. */
+/* The initiator is closed: nothing waits for the owner, which ends what it has begun. */
 static void asker_goes(struct test *t)
 {
 	struct bench *b = bench_open(t, NULL);
@@ -663,8 +665,8 @@ static void asker_goes(struct test *t)
 }
 
 /*
- * The endpoint behind which the region lies goes: it waits for no owner, and who asked is told that
- * nobody knows.
+ * The endpoint of the region is closed: it waits for no owner, and the initiator learns that the
+ * result is unknown.
  */
 static void target_goes(struct test *t)
 {
@@ -692,9 +694,10 @@ static void target_goes(struct test *t)
 }
 
 /**
- * struct gone - a region that is closed under its peers
+ * struct gone - a region that is closed while peers use it
  * @w: closes it
- * @ended: @done: of the QUEUED flushes
+ * @ended: completions of the QUEUED flushes
+ * @done: number of them
  */
 struct gone {
 	struct bench	*b;
@@ -709,7 +712,10 @@ static int close_region(void *arg)
 	return test_close(b->a->t, &b->d->r.mr->fid);
 }
 
-/* The next to end: one of those that were queued, or another, whose error it is. */
+/*
+ * Wait for the next completion: of a queued flush, or of another operation, whose error is
+ * returned.
+ */
 static int gone_next(struct gone *g)
 {
 	struct test *t = g->b->a->t;
@@ -737,7 +743,8 @@ static bool gone_dead(struct gone *g)
 }
 
 /*
- * The region goes: its end waits for the owner's own function, and what has not begun never does.
+ * The region is closed: its end waits for the owner's running function, and functions that have not
+ * begun never run.
  */
 static void region_goes(struct test *t)
 {
@@ -780,8 +787,8 @@ static bool mr_job_wait(struct test *t, struct mr_job *j)
 }
 
 /*
- * A region for one I/O: its invalidation is over when the owner's function is, and the handle is
- * good for the next.
+ * A region for one I/O: its invalidation ends when the owner's function has returned, and the
+ * handle can be used again.
  */
 static void invalidated(struct test *t)
 {

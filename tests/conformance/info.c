@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Discovery: what is asked for is answered, and nothing else.
- */
+/* Discovery: requests are answered, and nothing else. */
 #include <linux/in.h>
 #include <linux/in6.h>
 #include <linux/string.h>
@@ -29,7 +27,7 @@ static void unknown_provider(struct test *t)
 	REQUIRE(t, hints);
 	hints->fabric_attr->prov_name = kstrdup("nosuchprovider", GFP_KERNEL);
 	EXPECT_EQ(t, ask(t, hints, &info), -ENODATA);
-	/* It must not take a name for another that begins like it. */
+	/* A name that begins with the requested name does not match. */
 	hints = test_hints(t, C_MSG);
 	REQUIRE(t, hints);
 	hints->fabric_attr->prov_name[strlen(hints->fabric_attr->prov_name) - 1] = 0;
@@ -78,7 +76,7 @@ static void newer_version(struct test *t)
 	EXPECT_EQ(t, kfi_getinfo_net(net, KFI_VERSION(KFI_MAJOR(v) + 1, 0), NULL, NULL,
 				     0, NULL, &info), -ENOSYS);
 	EXPECT(t, !info);
-	/* 0 is any, and an older one is served. */
+	/* 0 stands for any version, and an older one is supported. */
 	EXPECT_EQ(t, kfi_getinfo_net(net, 0, NULL, NULL, 0, NULL, &info), 0);
 	kfi_freeinfo(info);
 	EXPECT_EQ(t, kfi_getinfo_net(net, KFI_VERSION(1, 17), NULL, NULL, 0, NULL, &info), 0);
@@ -119,7 +117,7 @@ static void impossible(struct test *t)
 	EXPECT_EQ(t, ask(t, hints, &info), -ENODATA);
 }
 
-/* What has to be asked for: nobody pays for what he has not ordered. */
+/* Capabilities that have to be requested, because they have a cost */
 #define PRIMARY	(KFI_MSG | KFI_RMA | KFI_TAGGED | KFI_ATOMIC | KFI_MULTICAST | \
 		 KFI_NAMED_RX_CTX | KFI_DIRECTED_RECV)
 
@@ -128,7 +126,7 @@ static void check_caps(struct test *t, u64 caps, const struct kfi_info *info)
 	for (; info; info = info->next) {
 		EXPECT_EQ(t, info->caps & caps, caps);
 		EXPECT_EQ(t, info->caps & PRIMARY & ~caps, 0);
-		/* The contexts' capabilities are a part of the whole. */
+		/* The capabilities of contexts are part of the whole. */
 		EXPECT_EQ(t, info->tx_attr->caps & ~info->caps, 0);
 		EXPECT_EQ(t, info->rx_attr->caps & ~info->caps, 0);
 		EXPECT_EQ(t, info->ep_attr->type, t->type);
@@ -183,7 +181,7 @@ static void every_order(struct test *t)
 	}
 }
 
-/* An answer asks nothing that the consumer has not said it can do. */
+/* An answer requires no mode that the consumer does not support. */
 static void every_mr_mode(struct test *t)
 {
 	struct kfi_info *hints, *info;
@@ -203,7 +201,7 @@ static void every_mr_mode(struct test *t)
 	}
 }
 
-/* More than there is: no answer. No more than there is: at least that. */
+/* More than the limit: no answer. The limit: at least that. */
 #define CHECK_LIMIT(t, member, more)					\
 do {									\
 	struct kfi_info *__h = test_hints(t, C_MSG), *__i;		\
@@ -247,9 +245,9 @@ static bool asked_for(struct test *t, u64 level, struct kfi_info **info)
 }
 
 /*
- * A completion level is granted or refused, never weakened; who gives a strong one gives the weaker
- * ones too. What comes back from nobody can't be promised: a datagram's fate, or durability of
- * memory that no operation reaches.
+ * A completion level is granted or refused, never weakened; a provider with a strong level has the
+ * weaker ones, too. A level that needs an answer can't be offered without one: for datagrams, or
+ * for durability of memory that no operation accesses.
  */
 static void levels(struct test *t)
 {
@@ -275,7 +273,10 @@ static void levels(struct test *t)
 	EXPECT(t, !asked_for(t, KFI_COMMIT_COMPLETE, &info));
 }
 
-/* Resources are managed unless somebody says that he does it himself; what he says comes back. */
+/*
+ * Resources are managed unless the consumer does that itself; the answer repeats what it has
+ * requested.
+ */
 static void resources(struct test *t)
 {
 	static const int rows[][2] = {
@@ -323,7 +324,7 @@ static void contents(struct test *t)
 		EXPECT(t, info->tx_attr->msg_order & KFI_ORDER_SAS);
 }
 
-/* Without hints there is something of this provider, and of each type asked. */
+/* Without hints there is an answer of this provider, and for each requested type. */
 static void no_hints(struct test *t)
 {
 	struct kfi_info *info, *i;
@@ -366,7 +367,7 @@ static void duplicate(struct test *t)
 	kfi_freeinfo(NULL);
 }
 
-/* An open object in the hints is matched, and only by what belongs to it. */
+/* An open object in the hints matches only answers of it. */
 static void reuse(struct test *t)
 {
 	struct node *a = test_new(t, struct node), *b = test_new(t, struct node);
@@ -387,7 +388,7 @@ static void reuse(struct test *t)
 	kfi_freeinfo(info);
 	if (!strcmp(a->info->domain_attr->name, b->info->domain_attr->name))
 		return;
-	/* Side A's node is not side B's domain. */
+	/* Side A's node is not in side B's domain. */
 	hints = test_hints(t, C_MSG);
 	REQUIRE(t, hints);
 	hints->domain_attr->domain = b->domain;

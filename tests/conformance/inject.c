@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Injected messages: the buffer is the caller's again at once.
- */
+/* Injected messages: the buffer may be changed at once. */
 #include "harness.h"
 
 static void clobber(struct test *t)
@@ -23,7 +21,7 @@ static void clobber(struct test *t)
 			POST(t, kfi_recv(p->b.ep, rx, max, NULL, KFI_ADDR_UNSPEC, CTX(i)));
 		REQUIRE(t, !POST(t, kfi_inject(p->a.ep, tx, len, p->a.peer)));
 		memset(tx, 0xff, max);
-		if (late)	/* it has to have waited somewhere else */
+		if (late)	/* it has to have waited in other memory */
 			POST(t, kfi_recv(p->b.ep, rx, max, NULL, KFI_ADDR_UNSPEC, CTX(i)));
 		REQUIRE(t, !WAIT_RX(&p->b, &c));
 		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_RECV);
@@ -33,7 +31,7 @@ static void clobber(struct test *t)
 	NONE_TX(&p->a);
 }
 
-/* On-stack memory is allowed for what is injected. */
+/* Injected payload may be on the stack. */
 static noinline void one_from_stack(struct node *a, u64 seed)
 {
 	u8 buf[32];
@@ -101,7 +99,7 @@ static void too_long(struct test *t)
 	POST(t, kfi_recv(p->b.ep, rx, max + 1, NULL, KFI_ADDR_UNSPEC, rx));
 	EXPECT_EQ(t, kfi_inject(p->a.ep, tx, max + 1, p->a.peer), -EINVAL);
 	EXPECT_EQ(t, kfi_injectdata(p->a.ep, tx, max + 1, 1, p->a.peer), -EINVAL);
-	/* Nothing of it has happened. */
+	/* It has had no effect. */
 	NONE_TX(&p->a);
 	NONE_RX(&p->b);
 	EXPECT_EQ(t, kfi_inject(p->a.ep, tx, 1, p->a.peer), 0);
@@ -147,7 +145,7 @@ static void write_remote(struct test *t)
 	fill(tx, max, 1);
 	REQUIRE(t, !POST(t, kfi_inject_write(p->a.ep, tx, max, p->a.peer, r.addr, r.key)));
 	memset(tx, 0xff, max);
-	/* Data that comes with a completion comes after it. */
+	/* Data with a completion comes after the completion of earlier ones. */
 	if (!test_hw_recv(t)) {
 		REQUIRE(t, !POST(t, kfi_inject_writedata(p->a.ep, tx, 0, 5, p->a.peer, r.addr,
 							 r.key)));
@@ -157,7 +155,7 @@ static void write_remote(struct test *t)
 	}
 	EXPECT(t, test_until(t, differs(rx, max, 1) == -1));
 	NONE_TX(&p->a);
-	/* Failure is told nevertheless. */
+	/* A failure is reported nevertheless. */
 	REQUIRE(t, !POST(t, kfi_inject_write(p->a.ep, tx, 1, p->a.peer, r.addr, r.key ^ 1)));
 	REQUIRE(t, !WAIT_TX(&p->a, &c));
 	EXPECT_EQ(t, c.err, EACCES);

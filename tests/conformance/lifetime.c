@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Who may be closed when, and what outlives whom.
- */
+/* Dependencies between objects, and their life times. */
 #include <linux/delay.h>
 #include "harness.h"
 
@@ -19,7 +17,7 @@ static void busy(struct test *t)
 	EXPECT_EQ(t, kfi_close(&a->eq->fid), -EBUSY);
 	if (a->av)
 		EXPECT_EQ(t, kfi_close(&a->av->fid), -EBUSY);
-	/* Refused means untouched. */
+	/* After a refusal the object is unchanged. */
 	still_works(p);
 }
 
@@ -85,7 +83,7 @@ static void flushed(struct test *t)
 	NONE_RX(&p->b);
 }
 
-/* Successes that were not read are not turned into errors. */
+/* Successes that were not read do not become errors. */
 static void unread_successes(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -101,7 +99,7 @@ static void unread_successes(struct test *t)
 		REQUIRE(t, !POST(t, kfi_send(p->a.ep, buf, 16, NULL, p->a.peer, CTX(i))));
 		REQUIRE(t, !WAIT_TX(&p->a, &c));
 	}
-	/* In order, so when the last is there all are. */
+	/* They come in order, so when the last one has come all have. */
 	REQUIRE(t, !WAIT_RX(&p->b, &c));
 	EXPECT_COMP(t, &c, CTX(1), KFI_MSG | KFI_RECV);
 	msleep(200);
@@ -113,7 +111,7 @@ static void unread_successes(struct test *t)
 	NONE_RX(&p->b);
 }
 
-/* Outstanding sends, which the peer does not receive, end at close. */
+/* Sends that the peer does not receive end when the endpoint is closed. */
 static void close_sender(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -167,7 +165,7 @@ static void quiet_after_close(struct test *t)
 	EXPECT_EQ(t, atomic_read(&h->calls), before);
 }
 
-/* An info pins nothing, and what it was opened from may go first. */
+/* An info holds no reference, and the provider's objects may be closed first. */
 static void info_is_memory(struct test *t)
 {
 	struct node *a = test_new(t, struct node);
@@ -177,7 +175,7 @@ static void info_is_memory(struct test *t)
 	kfi_freeinfo(t->info[0]);
 	t->info[0] = info;
 	REQUIRE(t, !node_open(t, a, 0, NULL));
-	/* The endpoint keeps what it needs of the info itself. */
+	/* The endpoint has copied what it needs of the info. */
 	REQUIRE(t, !node_endpoint(a, a->info));
 	test_free_info(t, a->info);
 	a->info = NULL;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Two consumers in the shape of Lustre's kfilnd: hello, immediate messages, bulk data both ways,
- * cancels, a peer that goes.
+ * Two consumers that work as Lustre's kfilnd: hello, immediate messages, bulk data in both
+ * directions, cancels, loss of a peer.
  */
 #include <linux/delay.h>
 #include "lnd.h"
@@ -14,7 +14,7 @@ static void two_free(struct lnd *l)
 	lnd_free(&l[1]);
 }
 
-/* Two that have said hello to each other. */
+/* Open two that have exchanged a hello. */
 static struct lnd *two_open(struct test *t)
 {
 	struct lnd *l = test_zalloc(t, 2 * sizeof(*l));
@@ -36,7 +36,7 @@ failed:
 	return NULL;
 }
 
-/* Up and down again, in the LND's order, a few times. */
+/* Open and close several times, in the LND's order. */
 static void bring_up(struct test *t)
 {
 	struct lnd *l;
@@ -64,7 +64,7 @@ static void run(struct lnd *l, int n, enum lnd_type kind, size_t most)
 		EXPECT_EQ(t, lnd_wait(l, ended++ % LND_TNS, t->w->wait_ms), 0);
 }
 
-/* More of them than all buffers hold: each buffer is released, and posted again, several times. */
+/* More messages than all buffers hold: each buffer is released, and posted again, several times. */
 static void immediates(struct test *t)
 {
 	struct lnd *l = two_open(t);
@@ -96,7 +96,7 @@ static int run_bulk(void *arg)
 	return 0;
 }
 
-/* Put, get, and the path on which there is nothing to move; both sides at once. */
+/* Put, get, and the path without data; both sides at once. */
 static void bulk(struct test *t)
 {
 	struct lnd *l = two_open(t);
@@ -119,7 +119,10 @@ static void bulk(struct test *t)
 	two_free(l);
 }
 
-/* Give up a transaction. Its tagged receive ends once, by this or otherwise; so does its send. */
+/*
+ * Give up a transaction. Its tagged receive ends once, by the cancel or otherwise; so does its
+ * send.
+ */
 static int give_up(struct lnd *l, int i, unsigned int ms)
 {
 	struct lnd_tn *tn = &l->tn[i];
@@ -137,8 +140,7 @@ static int give_up(struct lnd *l, int i, unsigned int ms)
 }
 
 /*
- * Transactions are given up at all distances from their end; the peer, who may be in the middle of
- * one, goes on.
+ * Transactions are given up at all stages; the peer, which may be in the middle of one, continues.
  */
 static void cancels(struct test *t)
 {
@@ -161,13 +163,13 @@ static void cancels(struct test *t)
 		}
 	}
 	pr_info("    # lnd: %d cancelled, %d whole\n", cancelled, whole);
-	/* Others are not touched by what is left of them. */
+	/* Other transactions are not affected by leftovers of them. */
 	run(&l[0], 20, LND_GET, LND_BULK);
 	run(&l[0], 20, LND_PUT, LND_BULK);
 	two_free(l);
 }
 
-/* An error that tells the LND about the peer or the network. */
+/* Is this an error that tells the LND about the peer or the network? */
 static bool tells_of_loss(int err)
 {
 	return err == EHOSTUNREACH || err == ENOTCONN || err == ETIMEDOUT || err == EIO ||
@@ -175,8 +177,8 @@ static bool tells_of_loss(int err)
 }
 
 /*
- * The peer goes in mid-traffic: all ends in bounded time, the buffers stay, and when it is back all
- * is as before.
+ * The peer is lost during traffic: all transactions end in bounded time, the buffers stay, and when
+ * the peer is back all works as before.
  */
 static void peer_lost(struct test *t)
 {
@@ -192,7 +194,7 @@ static void peer_lost(struct test *t)
 		err = give_up(&l[0], i, t->w->loss_ms + t->w->wait_ms);
 		EXPECT(t, !err || err == ECANCELED || tells_of_loss(err));
 	}
-	/* Who is not there is told so, asynchronously. */
+	/* A missing peer is reported asynchronously. */
 	for (i = 0; i < LND_TNS && !t->failures; i++)
 		lnd_start(&l[0], i, LND_IMMEDIATE, 100, i);
 	for (i = 0; i < LND_TNS && !t->failures; i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory that a domain gives: allocated, registered, written to by peers, and freed when nobody can
- * any more.
+ * Memory of a domain: allocated, registered, written by peers, and freed when no peer can write any
+ * more.
  */
 #include <linux/bvec.h>
 #include <linux/delay.h>
@@ -11,7 +11,7 @@
 
 #define ACCESS	(KFI_REMOTE_READ | KFI_REMOTE_WRITE)
 #define LEN	(256 * 1024)
-#define LONG	(1 << 20)	/* what takes a while to come */
+#define LONG	(1 << 20)	/* a transfer of this length takes a while */
 
 /* ---- allocation ---- */
 
@@ -40,7 +40,7 @@ static void sizes(struct test *t)
 			well_formed(t, mem[i], len[i]);
 			memset(mem[i]->addr, 0x11 + i, mem[i]->len);
 		}
-		/* No two have a byte in common; and what is given back comes zeroed again. */
+		/* No two pieces overlap; and freed memory is zeroed when it is allocated again. */
 		for (i = 0; i < ARRAY_SIZE(len); i++) {
 			EXPECT_EQ(t, not_all(mem[i]->addr, mem[i]->len, 0x11 + i), -1);
 			EXPECT_EQ(t, test_mem_free(t, mem[i]), 0);
@@ -60,7 +60,7 @@ static void limits(struct test *t)
 	EXPECT_EQ(t, kfi_mem_alloc(p->a.domain, SIZE_MAX, 0, &mem), -EINVAL);
 	EXPECT_EQ(t, kfi_mem_alloc(p->a.domain, 4096, BIT_ULL(3), &mem), -KFI_EBADFLAGS);
 	EXPECT_EQ(t, kfi_mem_alloc(p->a.domain, KFI_MEM_MAX, KFI_MEM_DIRECT, &mem), -ENOMEM);
-	/* There is some, and where it has an end there is other memory. */
+	/* There is some, and if it is used up there is other memory. */
 	for (n = 0; n < ARRAY_SIZE(best); n++) {
 		ret = kfi_mem_alloc(p->a.domain, 1 << 20, KFI_MEM_DIRECT, &best[n]);
 		if (ret)
@@ -98,7 +98,7 @@ static void busy_region(struct test *t, struct node *n, struct kfi_mem *mem, con
 	EXPECT_EQ(t, kfi_close(&mr->fid), 0);
 }
 
-/* A work of a handle, and that it has ended. */
+/* Work of a handle, and its completion */
 struct step {
 	struct kfi_mr_work	work;
 	struct completion	ended;
@@ -118,7 +118,7 @@ static void step_wait(struct test *t, struct step *s, int ret)
 
 static void busy_handle(struct test *t, struct node *n, struct kfi_mem *mem)
 {
-	/* Whole pages, for devices whose regions have no gaps inside of one. */
+	/* Whole pages, for devices whose regions must not have gaps */
 	struct kvec iov[] = { { mem->addr, PAGE_SIZE }, { mem->addr + 2 * PAGE_SIZE, PAGE_SIZE } };
 	struct kfi_mr_attr attr = {
 		.type = KFI_KVEC, .mr_iov = iov, .iov_count = 2, .access = ACCESS,
@@ -168,7 +168,7 @@ static void busy(struct test *t)
 
 /* ---- transfers ---- */
 
-/* Of A and B: from memory of any kind, or of the domain. */
+/* Transfers between A and B, with memory of any kind and of the domain. */
 static u8 *memory(struct test *t, struct node *n, size_t len, bool own)
 {
 	struct kfi_mem *mem = own ? test_mem(t, n->domain, len) : NULL;
@@ -257,7 +257,7 @@ static void rma_many(struct test *t)
 	}
 }
 
-/* A region of pieces of several kinds, longer than any of them. */
+/* A region of pieces of several kinds, longer than any of them */
 static void rma_mixed(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -320,7 +320,7 @@ static void messages(struct test *t)
 			REQUIRE_EQ(t, exchange(&p->a, &p->b, tx[i & 1], rx[i >> 1], size, size), 0);
 }
 
-/* A message that is longer than its receive: what has room is there, not a byte more. */
+/* A message longer than its receive: the part that fits arrives, and no byte beyond changes. */
 static void truncated(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -345,7 +345,7 @@ static void truncated(struct test *t)
 
 /* ---- ends ---- */
 
-/* Some moment: mostly the one in which the first byte has come. */
+/* Wait for a random moment, mostly until the first byte has arrived. */
 static void in_the_middle(struct test *t, u8 *mem, u8 old)
 {
 	unsigned long until = jiffies + msecs_to_jiffies(200);
@@ -359,10 +359,7 @@ static void in_the_middle(struct test *t, u8 *mem, u8 old)
 	usleep_range(1, 2 + test_random(t, 1000));
 }
 
-/*
- * A writes all the time; each region of B's ends in the middle of that, and from then on not a byte
- * changes.
- */
+/* A writes all the time. Each region of B ends meanwhile, and from then on no byte changes. */
 static void region_ends(struct test *t)
 {
 	int i, posted = 0, ended = 0, n = t->w->quick ? 20 : 200;
@@ -410,7 +407,11 @@ static void drain(struct node *n)
 
 /**
  * struct ending - an endpoint that closes while memory of both sides is being written
- * @near: @sink: A's; @far: @rx: B's, each of @len bytes
+ * @near: A's source
+ * @sink: A's destination
+ * @far: B's region
+ * @rx: B's receive
+ * @len: bytes of each
  */
 struct ending {
 	struct pair	*p;
@@ -434,9 +435,7 @@ static bool ending_open(struct test *t, struct ending *e)
 	return true;
 }
 
-/*
- * A region ends before its endpoint, and with it what is written there. Return: operations of A's
- */
+/* A region ends before its endpoint, and with it writes to it. Return: number of A's operations */
 static int rma_midway(struct test *t, struct ending *e)
 {
 	struct node *a = &e->p->a;
@@ -486,8 +485,8 @@ static void end_once(struct test *t, struct ending *e, bool rma)
 }
 
 /*
- * B's endpoint closes in the middle of it: it is its memory again, and so is A's that waited for
- * what it reads.
+ * B's endpoint closes meanwhile: its memory can be reused, and so can A's memory that is the
+ * destination of reads.
  */
 static void endpoint_ends(struct test *t)
 {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Regions that peers may touch, and memory cut into vectors of every kind.
- */
+/* Regions that peers may access, and memory cut into vectors of every kind. */
 #include <linux/dma-mapping.h>
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
@@ -55,7 +53,7 @@ static size_t cut_lengths(struct test *t, size_t *lens, size_t len, size_t most)
 
 	most = clamp_t(size_t, most, 1, len ?: 1);
 	for (i = 0; i < most - 1; i++) {
-		/* At least one byte for each of those that follow. */
+		/* At least one byte is left for each of those that follow. */
 		size_t room = left - (most - 1 - i), share = 2 * left / (most - i);
 
 		lens[i] = clamp_t(size_t, 1 + test_random(t, share), 1, room);
@@ -75,7 +73,7 @@ static void cut_kvec(struct cut *c, void *buf, const size_t *lens)
 	}
 }
 
-/* A segment ends at its page: what is cut off goes into the next one. */
+/* A segment ends at its page: the rest goes into the next one. */
 static size_t page_part(const void *buf, size_t left)
 {
 	return min(left, PAGE_SIZE - offset_in_page(buf));
@@ -139,7 +137,8 @@ int cut(struct node *n, struct cut *c, enum kfi_iov_type type, void *buf,
 	struct test *t = n->t;
 
 	/*
-	 * Segments of pages end at pages too: fewer cuts then, and never fewer segments than pages.
+	 * Segments of pages end at pages, too: then there are fewer cuts, but never fewer segments
+	 * than pages.
 	 */
 	if (type != KFI_KVEC) {
 		most = max(most, pages);

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Registration of memory: keys, rights, per-I/O regions.
- */
+/* Registration of memory: keys, rights, per-I/O regions. */
 #include <linux/completion.h>
 #include "harness.h"
 
 #define ACCESS	(KFI_REMOTE_READ | KFI_REMOTE_WRITE)
 #define LOT		48
-#define LOT_PLAIN	300	/* more than a provider may have places for messages */
+#define LOT_PLAIN	300	/* more than places for messages in any provider */
 
 static struct node *open_domain(struct test *t)
 {
@@ -44,7 +42,7 @@ static void requested_key(struct test *t)
 	EXPECT_EQ(t, kfi_mr_key(two), 0x1234);
 }
 
-/* Keys that nobody asked for do not repeat and cannot be counted up. */
+/* Keys that were not requested do not repeat, and can't be guessed by counting. */
 static void drawn_keys(struct test *t)
 {
 	struct node *n = open_domain(t);
@@ -232,10 +230,11 @@ static void per_io(struct test *t)
 		EXPECT_DATA(t, dst + 512 * i, 4096, i);
 		REQUIRE_EQ(t, kfi_mr_invalidate(mr, &io->work), 0);
 		REQUIRE(t, io_wait(t, io));
-		/* Not a byte through a key that is over. */
+		/* No byte changes through a key that has ended. */
 		memset(dst, 0x5a, 8192);
 		/*
-		 * Connected endpoints that have to be replaced can't: the region is bound to one.
+		 * Not with connected endpoints that have to be replaced: the region is bound to
+		 * one.
 		 */
 		if (t->type == KFI_EP_RDM || refusal(&p->a) == KFI_REFUSAL_ALONE)
 			REQUIRE(t, write_refused(p, src, 4096, kfi_mr_addr(mr), key));
@@ -243,7 +242,7 @@ static void per_io(struct test *t)
 	}
 }
 
-/* The peer's send ends the region, and the receive tells so. */
+/* The peer's send ends the region, and the receive reports it. */
 static void remote_invalidate(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -290,7 +289,7 @@ static void remote_invalidate(struct test *t)
 	io_wait(t, io);
 }
 
-/* Says that it is over, of a region that is. False: not possible here. */
+/* Expect a receive that reports the end of a region. Return: false if that is impossible here */
 static bool invalidate_late(struct pair *p, u8 *buf, u64 key)
 {
 	struct kvec out = { buf, 16 };
@@ -316,8 +315,8 @@ static bool invalidate_late(struct pair *p, u8 *buf, u64 key)
 
 /*
  * The owner has ended the region when the peer's message that does so is still under way. Neither
- * has done anything wrong: the receive does not say that it is over, and they go on; also if the
- * handle is at something else by then, or gone.
+ * has made an error: the receive does not report an end, and both continue; also if the handle has
+ * other memory by then, or is closed.
  */
 static void invalidate_crossed(struct test *t)
 {
@@ -353,8 +352,8 @@ static void invalidate_crossed(struct test *t)
 
 /**
  * struct lot - regions that the peer writes to and then ends, all at the same time
- * @told: receives that said that the region is over
- * @left: those that did not, whose regions their owner ends
+ * @told: receives that have reported the end of the region
+ * @left: receives that have not; the owner ends their regions
  */
 struct lot {
 	struct pair	*p;
@@ -430,7 +429,7 @@ static bool lot_end(struct test *t, struct lot *l, int i)
 	       io_wait(t, l->io[i]);
 }
 
-/* Messages that end nothing say so, wherever they come to lie. */
+/* Messages that end no region report that, wherever they are received. */
 static bool lot_plain(struct test *t, struct lot *l)
 {
 	comp_t c = {};
@@ -447,8 +446,8 @@ static bool lot_plain(struct test *t, struct lot *l)
 }
 
 /*
- * More regions than a provider may remember for its device, all used: each is over in the end, and
- * the connection stands.
+ * More regions than a provider may remember for its device, all used: each ends, and the connection
+ * stays established.
  */
 static void remote_invalidate_many(struct test *t)
 {

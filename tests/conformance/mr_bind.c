@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * What a region is good for, and from when: rights, keys, bindings, enabling.
- */
+/* Use of a region: rights, keys, bindings, enabling. */
 #include "harness.h"
 
 #define BOTH	(KFI_REMOTE_READ | KFI_REMOTE_WRITE)
@@ -38,7 +36,7 @@ static ssize_t ask(struct node *a, enum kind how, u8 *near, u64 addr, u64 key)
 	}
 }
 
-/* Posts and tells what became of it; what was allowed has been done, what was not has not. */
+/* Post, and return the result; a permitted access was performed, another one was not. */
 static bool try(struct pair *p, enum kind how, const struct region *r, u8 *near, bool may)
 {
 	struct test *t = p->a.t;
@@ -105,7 +103,7 @@ static void rights(struct test *t)
 	still_works(p);
 }
 
-/* A key that is asked for fits what getinfo said of keys. */
+/* A requested key fits what getinfo says of keys. */
 static void long_key(struct test *t)
 {
 	struct node *n = test_new(t, struct node);
@@ -122,7 +120,7 @@ static void long_key(struct test *t)
 			      &info);
 	kfi_freeinfo(hints);
 	if (ret == -ENODATA)
-		return;		/* keys are the provider's */
+		return;		/* the provider chooses keys */
 	REQUIRE_EQ(t, ret, 0);
 	kfi_freeinfo(t->info[0]);
 	t->info[0] = info;
@@ -141,7 +139,7 @@ static void long_key(struct test *t)
 	EXPECT_EQ(t, kfi_mr_key(mr), 0);
 }
 
-/* Peers use a region that is to be counted when it is bound and enabled, not before. */
+/* Peers use a region that counts only after it was bound and enabled. */
 static void waits(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -171,7 +169,7 @@ static void waits(struct test *t)
 	EXPECT(t, test_until(t, kfi_cntr_read(cntr) == 2));
 }
 
-/* Bound to the endpoint of its domain alone, once, and it keeps what it is bound to. */
+/* It is bound to the endpoint of its domain only, once, and keeps what it is bound to. */
 static void bindings(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -186,7 +184,8 @@ static void bindings(struct test *t)
 	EXPECT_EQ(t, kfi_mr_bind(r.mr, &p->b.ep->fid, KFI_REMOTE_READ), -KFI_EBADFLAGS);
 	EXPECT_EQ(t, kfi_mr_bind(r.mr, &p->b.txcq->fid, 0), -EINVAL);
 	EXPECT_EQ(t, kfi_mr_bind(r.mr, &p->b.domain->fid, 0), -EINVAL);
-	EXPECT_EQ(t, test_close(t, &other->ep->fid), 0);	/* what was refused is not held */
+	/* a refused bind holds no reference */
+	EXPECT_EQ(t, test_close(t, &other->ep->fid), 0);
 	EXPECT_EQ(t, kfi_mr_bind(r.mr, &p->b.ep->fid, 0), 0);
 	EXPECT_EQ(t, kfi_mr_bind(r.mr, &p->b.ep->fid, 0), -EINVAL);
 	if (p->b.info->domain_attr->mr_mode & KFI_MR_ENDPOINT)
@@ -199,8 +198,8 @@ static void bindings(struct test *t)
 }
 
 /*
- * Other pages behind an address: who comes after the refresh sees them. Here the same ones, under
- * the same address.
+ * Other pages behind an address: accesses after the refresh use them. Here they are the same pages,
+ * under the same address.
  */
 static void refresh(struct test *t)
 {
@@ -226,8 +225,8 @@ static void refresh(struct test *t)
 }
 
 /*
- * Names of the first byte from one end of the range to the other; what is beside the region is
- * refused.
+ * Addresses of the first byte from one end of the range to the other; accesses beside the region
+ * are refused.
  */
 static void offsets(struct test *t)
 {
@@ -239,7 +238,7 @@ static void offsets(struct test *t)
 
 	REQUIRE(t, p && near && far);
 	if (p->b.info->domain_attr->mr_mode & KFI_MR_VIRT_ADDR)
-		return;		/* there the address names itself */
+		return;		/* there the address is the virtual one */
 	for (i = 0; i < ARRAY_SIZE(at) && !t->failures; i++) {
 		REQUIRE_EQ(t,
 			   kfi_mr_reg(p->b.domain, r.buf, LEN, BOTH, at[i], KFI_KEY_NOTAVAIL, 0,

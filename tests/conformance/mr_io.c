@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Regions for one I/O under way: registered from softirq, ended while data comes, used once.
- */
+/* Regions for one I/O: registered in softirq, ended while data arrives, used once. */
 #include <linux/bottom_half.h>
 #include <linux/delay.h>
 #include "harness.h"
@@ -9,9 +7,9 @@
 #define LEN	(1 << 20)
 
 /**
- * struct io - a handle, what it is attached to, and its works in softirq
+ * struct io - a handle, its memory, and its work in softirq
  * @left: rounds of registering and detaching to go
- * @wrong: what was not as promised
+ * @wrong: number of violated expectations
  */
 struct io {
 	struct kfi_mr_work	work;
@@ -61,10 +59,7 @@ static void io_ended(struct kfi_mr_work *work, int err)
 	complete(&io->ended);
 }
 
-/*
- * With bottom halves off, as who calls from softirq has them: it must not sleep, and not call back
- * either.
- */
+/* With bottom halves off, as callers in softirq have them: it must neither sleep nor call back. */
 static bool io_do(struct test *t, struct io *io, bool attach)
 {
 	int ret;
@@ -104,8 +99,8 @@ static void io_again(struct kfi_mr_work *work, int err)
 }
 
 /*
- * Registered, detached and registered again by callbacks in softirq, peers reading and writing
- * meanwhile.
+ * A handle is registered, detached and registered again by callbacks in softirq, while peers read
+ * and write.
  */
 static void softirq(struct test *t)
 {
@@ -162,8 +157,8 @@ static int write_run(void *arg)
 }
 
 /*
- * Detached in the middle of an arriving write: when that is told, not a byte changes any more. Did
- * the write succeed?
+ * Detach while a write arrives: after the completion no byte changes any more. Return: did the
+ * write succeed?
  */
 static bool detach_one(struct test *t, struct io *io, struct writer *w, unsigned int us)
 {
@@ -197,7 +192,10 @@ static bool detach_one(struct test *t, struct io *io, struct writer *w, unsigned
 	return !c.err;
 }
 
-/* The handle for the next: the same, unless it is bound to an endpoint that has to be replaced. */
+/*
+ * The handle for the next round: the same, unless it is bound to an endpoint that has to be
+ * replaced.
+ */
 static struct io *io_next(struct io *io, struct writer *w)
 {
 	struct test *t = w->p->a.t;
@@ -210,7 +208,7 @@ static struct io *io_next(struct io *io, struct writer *w)
 	return kept ? io : io_open(t, &w->p->b, io->iov.iov_base, w->len, 0);
 }
 
-/* As much as a message and a handle can have. */
+/* As much as a message and a handle support. */
 static size_t midway_len(struct test *t, struct node *n)
 {
 	struct kfi_domain_limits limits = {};
@@ -241,7 +239,7 @@ static void midway(struct test *t)
 	pr_info("    # mr: %d of %d writes were whole\n", whole, n);
 }
 
-/* For one operation: the first is the last, also when the second is right behind it. */
+/* For one operation: the first is the last, also if the second comes right behind it. */
 static void single_use(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -269,10 +267,7 @@ static void single_use(struct test *t)
 	}
 }
 
-/*
- * So many writes with data of 64 bytes at @near, into @r: what they have to say fills the target's
- * queue.
- */
+/* Post as many writes with data of 64 bytes at @near, into @r, as fill the target's queue. */
 #define FULL	4
 
 static void fill_queue(struct pair *p, struct region *r, u8 *near)
@@ -286,9 +281,9 @@ static void fill_queue(struct pair *p, struct region *r, u8 *near)
 }
 
 /*
- * The one operation has written all that it had to, and waits for room in the queue where the
- * consumer is told of it. Nothing else comes behind it, by whatever way; and when it is told at
- * last, the handle has another life, to which that is nothing.
+ * The only operation has written all its bytes, and waits for room in the queue for the consumer's
+ * entry. No other operation gets in by any path; and when the entry is made at last, the handle has
+ * other memory, which is not affected.
  */
 static void single_use_waits(struct test *t)
 {
@@ -326,7 +321,7 @@ static void single_use_waits(struct test *t)
 	}
 	for (i = 0; i < FULL; i++)
 		EXPECT_EQ(t, err[i], 0);
-	/* Who looks for room first has not performed it. */
+	/* If the provider tests for room first, it has not performed the operation. */
 	EXPECT(t, !err[FULL] || err[FULL] == EACCES);
 	EXPECT_EQ(t, err[FULL + 1], EACCES);
 	EXPECT_EQ(t, err[FULL + 2], EACCES);
@@ -341,7 +336,7 @@ static void single_use_waits(struct test *t)
 }
 
 /*
- * Attach two pieces of the memory at @near; then detach them. Return: what kfi_mr_register() says
+ * Attach two pieces of the memory at @near; then detach them. Return: result of kfi_mr_register()
  */
 static int attach_two(struct test *t, struct io *io, struct kvec *iov)
 {
@@ -360,8 +355,8 @@ static int attach_two(struct test *t, struct io *io, struct kvec *iov)
 }
 
 /*
- * What a device can't hold is refused at once, not when a peer touches it; and the handle is as
- * good as before.
+ * Memory that a device can't register is refused at once, not when a peer accesses it; and the
+ * handle still works.
  */
 static void device_holds(struct test *t)
 {
@@ -376,7 +371,7 @@ static void device_holds(struct test *t)
 
 	REQUIRE(t, p && near);
 	REQUIRE_EQ(t, kfi_domain_limits(p->a.domain, &limits), 0);
-	refused = limits.virt_boundary_mask ? -EINVAL : 0;	/* software walks any vector */
+	refused = limits.virt_boundary_mask ? -EINVAL : 0;	/* software accepts any vector */
 	io = io_open(t, &p->a, near, 2 * PAGE_SIZE, 0);
 	REQUIRE(t, io);
 	EXPECT_EQ(t, attach_two(t, io, gap), refused);
