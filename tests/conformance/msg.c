@@ -18,7 +18,7 @@ static void sizes(struct test *t)
 			return;
 		}
 	}
-	/* The largest that there may be; DGRAM counts on it to be right. */
+	/* The longest message; with DGRAM the limit has to be right. */
 	if (t->info[0]->ep_attr->max_msg_size <= size_max(t))
 		exchange(&p->a, &p->b, tx, rx, t->info[0]->ep_attr->max_msg_size, 1);
 	/* Every length of a small message, at every alignment. */
@@ -26,7 +26,7 @@ static void sizes(struct test *t)
 		exchange(&p->b, &p->a, tx + size % 9, rx + size % 5, size, size);
 }
 
-/* How a message near a border goes: in what pieces, and whether its receive is there. */
+/* How a message near a border is sent: number of pieces, and whether its receive is posted. */
 static int border(struct pair *p, u8 *tx, u8 *rx, size_t len, size_t room, u64 flags)
 {
 	struct kvec out[] = { { tx, 64 }, { tx + 64, len - 64 } },
@@ -62,9 +62,9 @@ static int border(struct pair *p, u8 *tx, u8 *rx, size_t len, size_t room, u64 f
 }
 
 /*
- * Lengths on either side of a page, of a page with one or another header in front of it, and of
- * where providers stop sending a message in one piece: a small piece and a page, as storage sends
- * them.
+ * Lengths around a page, around a page with a header of one or another provider before it, and
+ * around the limit above which providers do not send a message in one piece: a small piece and a
+ * page, as storage sends them.
  */
 static void borders(struct test *t)
 {
@@ -96,7 +96,7 @@ static void empty(struct test *t)
 
 	REQUIRE(t, p && buf);
 	memset(buf, 0x5a, 64);
-	/* Nothing into something. */
+	/* An empty message into a buffer. */
 	POST(t, kfi_recv(p->b.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, CTX(1)));
 	msg.addr = p->a.peer;
 	msg.context = CTX(2);
@@ -107,7 +107,7 @@ static void empty(struct test *t)
 	EXPECT_COMP(t, &c, CTX(1), KFI_MSG | KFI_RECV);
 	EXPECT_EQ(t, c.len, 0);
 	EXPECT_EQ(t, not_all(buf, 64, 0x5a), -1);
-	/* Nothing into nothing. */
+	/* An empty message into an empty buffer. */
 	POST(t, kfi_recv(p->b.ep, NULL, 0, NULL, KFI_ADDR_UNSPEC, CTX(3)));
 	POST(t, kfi_send(p->a.ep, NULL, 0, NULL, p->a.peer, CTX(4)));
 	REQUIRE(t, !WAIT_TX(&p->a, &c) && !WAIT_RX(&p->b, &c));
@@ -143,7 +143,7 @@ static void remote_data(struct test *t)
 	}
 }
 
-/* Sends first, receives later: nothing is lost, nothing changes its order. */
+/* Sends first, receives later: no message is lost, and the order is kept. */
 static void unexpected(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -193,12 +193,13 @@ static void unexpected_stranger(struct test *t)
 }
 
 /**
- * struct queue - many messages at a time, of which the n-th has to meet the
- * n-th receive. Which of two completions comes first is nobody's promise.
+ * struct queue - many messages at a time, of which the n-th has to be received by the n-th receive.
+ * The order of the two completions is not defined.
  * @len: length of each message
- * @state: of each, SENT and GOT once its two completions have come
- * @posted: @received: sends and receives posted
- * @first: all before this one are over on both sides
+ * @state: of each message: SENT and GOT once its two completions have come
+ * @posted: sends and receives that were posted
+ * @received: receives that were posted
+ * @first: all before this one are complete on both sides
  */
 struct queue {
 	struct pair	*p;
@@ -248,7 +249,7 @@ static bool queue_ended(struct queue *q, const comp_t *c, u8 what)
 	       EXPECT_DATA(t, q->rx + which % DEPTH * q->max, c->len, which);
 }
 
-/* Long and short ones mixed keep their order. */
+/* Long and short messages mixed keep their order. */
 static void in_order(struct test *t)
 {
 	struct queue *q = test_new(t, struct queue);
@@ -283,7 +284,7 @@ static void in_order(struct test *t)
 	NONE_RX(&q->p->b);
 }
 
-/* Posted together with KFI_MORE; the last one without it sends all. */
+/* Posted together with KFI_MORE; the last one without the flag sends all. */
 static void more(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -344,7 +345,7 @@ static void one_cut(struct pair *p, int txtype, int rxtype, size_t len, size_t s
 	uncut(&p->a, &out);
 	uncut(&p->b, &in);
 	EXPECT_DATA(t, rx + rxoff, len, len);
-	/* Nothing beside it was touched. */
+	/* Memory beside it was not changed. */
 	EXPECT_EQ(t, not_all(rx, rxoff, 0x5a), -1);
 	EXPECT_EQ(t, not_all(rx + rxoff + len, room - rxoff - len, 0x5a), -1);
 	if (t->failures)
@@ -367,7 +368,7 @@ static void vectors(struct test *t)
 
 		one_cut(p, i % 3, i / 3 % 3, len, 1 + test_random(t, 256));
 	}
-	/* As many segments as there may be. */
+	/* As many segments as are permitted. */
 	for (i = 0; i < 3 && !t->failures; i++)
 		one_cut(p, i, (i + 1) % 3, min_t(size_t, max, 6000), 1024);
 }
@@ -387,7 +388,7 @@ static void too_many_segments(struct test *t)
 	still_works(p);
 }
 
-/* Slab memory is not for handing its pages to a socket. */
+/* Slab memory: its pages must not be passed to a socket. */
 static void slab_memory(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -404,7 +405,7 @@ static void slab_memory(struct test *t)
 		if (WAIT_TX(&p->a, &c))
 			break;
 		EXPECT_EQ(t, c.err, 0);
-		/* It is ours again: give it back at once. */
+		/* The buffer is the sender's again: free it at once. */
 		memset(tx, 0xff, len);
 		kfree(tx);
 		tx = kmalloc(len, GFP_KERNEL);
@@ -419,8 +420,8 @@ static void slab_memory(struct test *t)
 }
 
 /*
- * Of pages that were allocated together, and not as a compound page, only the first has a
- * reference of its own: a socket can't take the others.
+ * Of pages that were allocated together, and not as a compound page, only the first has a reference
+ * of its own, so a socket can't take the others.
  */
 static void plain_pages(struct test *t)
 {
@@ -447,8 +448,8 @@ static void plain_pages(struct test *t)
 }
 
 /*
- * A vector that is longer than iov_limit stays the caller's. Two messages walk parts of it, the
- * first of which begins inside of an entry; a receive writes into a part and nowhere else.
+ * A vector longer than iov_limit stays the caller's. Two messages use parts of it, the first of
+ * which begins inside an entry; a receive writes into a part and nowhere else.
  */
 static void by_iter(struct test *t)
 {
@@ -472,7 +473,7 @@ static void by_iter(struct test *t)
 	msg.addr = p->a.peer;
 	POST(t, kfi_recv(p->b.ep, far, len, NULL, KFI_ADDR_UNSPEC, far));
 	REQUIRE(t, !POST(t, kfi_sendmsg(p->a.ep, &msg, KFI_COMPLETION)));
-	memset(&iter, 0, sizeof(iter));		/* the position is the operation's own */
+	memset(&iter, 0, sizeof(iter));		/* the operation has its own position */
 	REQUIRE(t, !WAIT_TX(&p->a, &c));
 	EXPECT_EQ(t, c.err, 0);
 	REQUIRE(t, !WAIT_RX(&p->b, &c));
@@ -494,7 +495,7 @@ static void by_iter(struct test *t)
 	EXPECT_EQ(t, not_all(mem + 3 * PAGE_SIZE + 77, len - 3 * PAGE_SIZE - 77, 0x5a), -1);
 	REQUIRE(t, !WAIT_TX(&p->b, &c));
 
-	/* What is no memory of the kernel. */
+	/* An iterator over memory that is not the kernel's. */
 	iov_iter_discard(&iter, ITER_DEST, 100);
 	EXPECT_EQ(t, kfi_recvmsg(p->a.ep, &msg, KFI_COMPLETION), -EINVAL);
 	msg.iov_count = 2;
@@ -522,19 +523,19 @@ static void truncated(struct test *t)
 		REQUIRE(t, !WAIT_RX(&p->b, &c));
 		EXPECT_ERR(t, &c, rx, KFI_ETRUNC);
 		EXPECT_EQ(t, c.flags, KFI_MSG | KFI_RECV);
-		/* How long it was, and how much of that did not fit. */
+		/* The length of the message, and how much did not fit. */
 		EXPECT_EQ(t, c.len, lens[i]);
 		EXPECT_EQ(t, c.olen, lens[i] - 64);
 		EXPECT_DATA(t, rx, 64, i);
 		EXPECT_EQ(t, not_all(rx + 64, 4096 - 64, 0x5a), -1);
-		/* The sender has nothing to do with it, but it does end. */
+		/* The sender is not responsible, but its send ends. */
 		REQUIRE(t, !WAIT_TX(&p->a, &c));
 		EXPECT(t, c.err == 0 || c.err == KFI_ETRUNC);
 	}
 	still_works(p);
 }
 
-/* Too long a message that came before its receive is cut the same way. */
+/* A message that came before its shorter receive is truncated in the same way. */
 static void truncated_unexpected(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -559,7 +560,7 @@ static void truncated_unexpected(struct test *t)
 
 /* ---- completion levels ---- */
 
-/* Is the level on offer for this type? */
+/* Is the level offered for this type? */
 static bool has_level(struct test *t, u64 level)
 {
 	struct kfi_info *hints = test_hints(t, C_MSG), *info;
@@ -609,7 +610,7 @@ static void run_level(struct test *t, u64 level, bool acked)
 		REQUIRE(t, !POST(t, kfi_sendmsg(p->a.ep, &msg, KFI_COMPLETION | level)));
 		REQUIRE(t, !WAIT_TX(&p->a, &c));
 		EXPECT_COMP(t, &c, CTX(7), KFI_MSG | KFI_SEND);
-		/* Delivered means that it is there. The buffer is ours in any case. */
+		/* Delivered means that the data is there. The buffer may be reused in any case. */
 		if (acked)
 			EXPECT_DATA(t, rx, len, i);
 		memset(tx, 0, len);
@@ -633,7 +634,7 @@ static void delivery_complete(struct test *t)
 	run_level(t, KFI_DELIVERY_COMPLETE, true);
 }
 
-/* A level that is not granted is refused at post as well. */
+/* A level that was not granted is refused by a post as well. */
 static void no_commit(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -641,7 +642,7 @@ static void no_commit(struct test *t)
 
 	REQUIRE(t, p);
 	msg.addr = p->a.peer;
-	/* Commit means nothing for a message. */
+	/* Commit has no meaning for a message. */
 	EXPECT_EQ(t, kfi_sendmsg(p->a.ep, &msg, KFI_COMPLETION | KFI_COMMIT_COMPLETE),
 		  -KFI_EBADFLAGS);
 	still_works(p);
@@ -670,9 +671,9 @@ static void several_peers(struct test *t)
 }
 
 /*
- * Guests come, are answered, and go: more of them than a provider may be willing to know at once
- * (tests/conformance/inside makes that few). Some stay in the host's address vector, and can still
- * be named.
+ * Guests come, get an answer, and are closed: more of them than a provider may remember at once
+ * (tests/conformance/inside sets a small limit). Some stay in the host's address vector, and can
+ * still be used.
  */
 static void come_and_go(struct test *t)
 {
@@ -702,7 +703,7 @@ static void come_and_go(struct test *t)
 	EXPECT(t, c.err == EHOSTUNREACH || c.err == ENOTCONN || c.err == ECONNREFUSED);
 }
 
-/* An endpoint is a peer like others to itself. */
+/* An endpoint may send to itself. */
 static void to_self(struct test *t)
 {
 	struct node *n = test_new(t, struct node);
@@ -715,7 +716,7 @@ static void to_self(struct test *t)
 	}
 }
 
-/* Both call each other first at the same time, again and again. */
+/* Both sides call each other at the same time, repeatedly. */
 static void simultaneous(struct test *t)
 {
 	int i, n = t->w->quick ? 5 : 20;

@@ -47,8 +47,8 @@ static int send_one(struct node *a, u8 *tx, size_t len, u64 seed)
 }
 
 /*
- * Messages lie one behind the other; the one that leaves less than the minimum
- * releases the buffer, in its own event and exactly there.
+ * Messages are placed one behind the other. The message that leaves less than the minimum releases
+ * the buffer, in its own entry and exactly there.
  */
 static void exact_events(struct test *t)
 {
@@ -75,7 +75,7 @@ static void exact_events(struct test *t)
 }
 
 #define CHAIN		1000
-/* a buffer's worth more, so that only a full one is seen as full */
+/* bytes beyond a buffer, so that only a full buffer is regarded as full */
 #define CHAIN_PLAN	(CHAIN + 64)
 #define CHAIN_BUFS	4
 #define CHAIN_MIN	512
@@ -85,12 +85,12 @@ static size_t chain_len(int i)
 	return 100 + i % 300;
 }
 
-/* What one run knows: where each message has to land is settled by the lengths alone. */
+/* State of one run: the lengths alone determine where each message has to be placed. */
 struct chain {
 	/* of the messages in the buffer that was posted as the n-th */
 	int	first[CHAIN_PLAN];
-	int	post[CHAIN_BUFS];	/* the n of a buffer's present life */
-	int	left[CHAIN_BUFS];	/* messages that have not come to it in that life */
+	int	post[CHAIN_BUFS];	/* the n of a buffer's present use */
+	int	left[CHAIN_BUFS];	/* messages that have not come to it in that use */
 	bool	seen[CHAIN];
 	int	posts;
 };
@@ -122,9 +122,9 @@ static int chain_post(struct chain *c, struct node *n, u8 *rx, int buf)
 }
 
 /*
- * The message that belongs where this event says it lies, or -1. Messages land in the order in
- * which they were sent; they may be reported in another, as one CPU tells of those that came before
- * their buffer and another of those that came after it.
+ * Return the message that belongs to the place of this entry, or -1. Messages are placed in the
+ * order in which they were sent. They may be reported in another order: one CPU reports those that
+ * came before their buffer, and another those that came after it.
  */
 static int chain_message(const struct chain *c, int buf, size_t at)
 {
@@ -147,7 +147,7 @@ static void chain_event(struct test *t, struct chain *c, struct node *n, u8 *tx,
 	i = chain_message(c, buf, at % 4096);
 	REQUIRE(t, i >= 0 && !c->seen[i]);
 	c->seen[i] = true;
-	last = !--c->left[buf];		/* of whichever message that event is */
+	last = !--c->left[buf];		/* whichever message that entry is for */
 	EXPECT_COMP(t, comp, CTX(buf), KFI_MSG | KFI_RECV | (last ? KFI_MULTI_RECV : 0));
 	EXPECT_EQ(t, comp->len, chain_len(i));
 	EXPECT(t, !memcmp(comp->buf, tx + i % 5, comp->len));
@@ -155,7 +155,7 @@ static void chain_event(struct test *t, struct chain *c, struct node *n, u8 *tx,
 		REQUIRE(t, !chain_post(c, n, rx, buf));
 }
 
-/* When one is full the next takes over; nothing is lost in between. */
+/* When one buffer is full the next one is used; no message is lost in between. */
 static void chained(struct test *t)
 {
 	struct pair *p = open_min(t, CHAIN_MIN);
@@ -186,7 +186,7 @@ static void chained(struct test *t)
 	EXPECT(t, chain->posts > CHAIN_BUFS + 3);
 }
 
-/* A burst into one buffer: all of it in order, the release on the last only. */
+/* A burst into one buffer: all messages in order, and only the last one releases it. */
 static void burst(struct test *t)
 {
 	struct pair *p = open_min(t, 64);
@@ -208,7 +208,7 @@ static void burst(struct test *t)
 	NONE_RX(&p->b);
 }
 
-/* Messages that waited all go in when the buffer comes. */
+/* All messages that have waited go into the buffer when it is posted. */
 static void unexpected(struct test *t)
 {
 	struct pair *p = open_min(t, 64);
@@ -228,7 +228,7 @@ static void unexpected(struct test *t)
 		EXPECT(t, !memcmp(c.buf, tx + 64 * i, 64));
 		REQUIRE(t, !WAIT_TX(&p->a, &c));
 	}
-	/* Still posted: its end is told once. */
+	/* It is still posted: its end is reported once. */
 	EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, rx), 0);
 	REQUIRE(t, !WAIT_RX(&p->b, &c));
 	EXPECT_ERR(t, &c, rx, ECANCELED);
@@ -236,8 +236,8 @@ static void unexpected(struct test *t)
 }
 
 /*
- * Too long for what is left: it goes to the next buffer, and an event of its
- * own, which is no message's, gives this one back.
+ * A message too long for the rest of the buffer goes to the next one, and an entry without a
+ * message releases this buffer.
  */
 static void next_buffer(struct test *t)
 {
@@ -266,7 +266,7 @@ static void next_buffer(struct test *t)
 	NONE_RX(&p->b);
 }
 
-/* Too long for a whole buffer: cut, with true lengths, and the buffer is over. */
+/* A message too long for a whole buffer is truncated, with true lengths, and ends the buffer. */
 static void truncated(struct test *t)
 {
 	struct pair *p = open_min(t, 64);
@@ -307,18 +307,19 @@ static void closed(struct test *t)
 }
 
 /*
- * Filled to the last byte, and to one byte less than the minimum leaves: released by that message,
- * not before.
+ * Filled to the last byte, and to one byte less than the minimum: that message releases it, not an
+ * earlier one.
  */
 static void exactly_full(struct test *t)
 {
 	static const struct { size_t min, first, second; bool released; } rows[] = {
-		{ 24, 1000, 24, true },		/* nothing is left */
-		{ 64, 960, 1, true },		/* 63 bytes are */
-		{ 64, 959, 1, false },		/* 64: one more may come */
+		{ 24, 1000, 24, true },		/* no byte is left */
+		{ 64, 960, 1, true },		/* 63 bytes are left */
+		{ 64, 959, 1, false },		/* 64 are left: one more message may come */
 		{ 1, 1000, 24, true },
 		{ 1, 1000, 23, false },
-		{ 0, 1000, 24, true },		/* full is full, whatever the minimum */
+		/* a full buffer is released, whatever the minimum */
+		{ 0, 1000, 24, true },
 	};
 	u8 *tx = test_pages(t, 1024), *rx = test_pages(t, 4096);
 	struct pair *p;
@@ -352,8 +353,8 @@ static void exactly_full(struct test *t)
 }
 
 /*
- * Cancelled among arriving messages: each of them is told before the buffer's one last event, or
- * goes to the next buffer.
+ * Cancelled while messages arrive: each of them is reported before the buffer's last entry, or goes
+ * to the next buffer.
  */
 static void cancelled(struct test *t)
 {
@@ -395,7 +396,7 @@ static void cancelled(struct test *t)
 	NONE_RX(&p->b);
 }
 
-/* By default flags, as those who use plain receives do it. */
+/* By default flags, as consumers with plain receives use it. */
 static void by_default(struct test *t)
 {
 	struct node_opts opts = {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Nothing is allocated on the data path: between endpoints that know each other, with the receives
- * posted, messages, RMA and atomic operations go from post to completion without an allocation by
- * kfi.ko or the provider, in any context.
+ * The data path allocates no memory: between endpoints that know each other, with the receives
+ * posted, kfi.ko and the provider make no allocation for messages, RMA and atomic operations, in
+ * any context.
  *
- * The kernel's allocation events tell who asked. What others need on the way, such as the network
- * for its packets, is theirs.
+ * The kernel's allocation events report the caller. Allocations of other code, such as the
+ * network's for its packets, do not count.
  */
 #include "atomic.h"
 #include "trap.h"
@@ -16,7 +16,9 @@
 #define LEN	(256 * 1024)
 #define MULTIS	8	/* messages of a round into one buffer */
 
-/** struct drill - two nodes, and B's region */
+/**
+ * struct drill - two nodes, and B's region
+ */
 struct drill {
 	struct test	*t;
 	struct node	*a, *b;
@@ -24,7 +26,7 @@ struct drill {
 	u8		*tx, *rx;
 };
 
-/* Both sides' ends, if they have any. */
+/* Read the completions of both sides, if there are any. */
 static bool ends(struct drill *d, bool a, bool b)
 {
 	comp_t c;
@@ -98,7 +100,7 @@ static bool atomic(struct drill *d)
 	       ends(d, true, false);
 }
 
-/* One of everything, short and long. */
+/* One operation of each kind, short and long. */
 static bool drill_round(struct drill *d)
 {
 	return injected(d) && message(d, 8) && message(d, 4096) && message(d, LEN) &&
@@ -120,7 +122,7 @@ static struct drill *drill_open(struct test *t)
 	return d;
 }
 
-/* The trap is one: it catches what does allocate. */
+/* Test the trap: it has to notice an allocation. */
 static void catches(struct test *t, struct drill *d, struct trap *trap)
 {
 	struct kfid_cntr *cntr = NULL;
@@ -141,7 +143,7 @@ static void data_path(struct test *t)
 
 	REQUIRE(t, d && trap);
 	catches(t, d, trap);
-	/* The first time connects. */
+	/* The first round makes the connection. */
 	REQUIRE(t, drill_round(d) && EXPECT_EQ(t, trap_set(trap), 0));
 	for (i = 0, ok = true; i < ROUNDS && ok; i++)
 		ok = drill_round(d);

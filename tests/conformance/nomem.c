@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * No memory, at each place in turn: a walk through all that can be opened and
- * posted, in which the nth allocation of the calling thread fails, for every n.
- * Each call says so or does without; what was accepted ends once; what was
- * opened closes. What stays behind, kmemleak finds.
+ * No memory, at each place in turn: a walk through all calls that open and post, in which the nth
+ * allocation of the calling thread fails, for every n. Each call fails with a reason or does
+ * without; accepted operations end once; opened objects close. kmemleak finds leaks.
  */
 #include <linux/delay.h>
 #include <linux/sched.h>
@@ -11,10 +10,10 @@
 
 #ifdef CONFIG_FAILSLAB
 
-#define OPS	5	/* of a kind that end at A, and as many receives at B */
+#define OPS	5	/* operations of each kind that end at A, and as many receives at B */
 #define LEN	5000
-#define SITES	2000	/* a walk that makes more has some of them fail, by lot */
-#define QUICK	300	/* the same where there is no time */
+#define SITES	2000	/* a walk with more sites lets some of them fail, at random */
+#define QUICK	300	/* the same with little time */
 #define NEVER	INT_MAX
 
 struct end {
@@ -34,7 +33,8 @@ struct end {
 
 /**
  * struct walk - one walk
- * @accepted: @ended: operations by number: A's first, then B's
+ * @accepted: accepted operations by number: A's first, then B's
+ * @ended: the same for completions
  */
 struct walk {
 	struct test	*t;
@@ -43,8 +43,8 @@ struct walk {
 };
 
 /*
- * An answer that lack of memory excuses; ENFILE and EADDRINUSE are what the kernel says when it
- * can't make a socket, or can't note down its port.
+ * Is lack of memory an excuse for this error? The kernel returns ENFILE and EADDRINUSE when it
+ * can't make a socket, or can't store its port.
  */
 static bool went(struct test *t, ssize_t ret)
 {
@@ -92,8 +92,7 @@ static bool meet_rdm(struct walk *w)
 }
 
 /*
- * The next event, without a word if there is none: the other side may have had no memory to say
- * anything.
+ * The next event, and no failure if there is none: the other side may have had no memory to send.
  */
 static bool event(struct end *e, u32 *what, struct kfi_eq_cm_entry *cm)
 {
@@ -125,7 +124,7 @@ static void posted(struct walk *w, unsigned int i, ssize_t ret)
 	w->accepted[i] = went(w->t, ret);
 }
 
-/* One of each kind; the first message comes before its receive. */
+/* One operation of each kind; the first message comes before its receive. */
 static void post_all(struct walk *w)
 {
 	u64 at = w->t->info[1]->domain_attr->mr_mode & KFI_MR_VIRT_ADDR ? (unsigned long)w->b.buf :
@@ -134,7 +133,7 @@ static void post_all(struct walk *w)
 
 	posted(w, 1, kfi_send(a->ep, a->buf, LEN, NULL, a->peer, CTX(1)));
 	posted(w, 2, kfi_inject(a->ep, a->buf, 8, a->peer));
-	w->accepted[2] = 0;	/* nothing tells of it */
+	w->accepted[2] = 0;	/* it has no completion */
 	posted(w, 3, kfi_tsend(a->ep, a->buf, LEN, NULL, a->peer, 5, CTX(3)));
 	posted(w, 4, kfi_write(a->ep, a->buf, LEN, NULL, a->peer, at, kfi_mr_key(b->mr), CTX(4)));
 	posted(w, 5, kfi_read(a->ep, a->buf, LEN, NULL, a->peer, at, kfi_mr_key(b->mr), CTX(5)));
@@ -207,7 +206,7 @@ static void close_all(struct walk *w)
 	}
 }
 
-/* Return: what is left of @nth; 0 if something has failed for it. */
+/* Return: the rest of @nth; 0 if an allocation has failed. */
 static unsigned int walk_once(struct walk *w, unsigned int nth)
 {
 	struct test *t = w->t;
@@ -244,7 +243,7 @@ static void walk(struct test *t)
 	w->t = t;
 	w->a.buf = buf;
 	w->b.buf = buf + LEN;
-	/* The first one has all it wants, and gets everywhere. */
+	/* The first round has all its memory, and passes all places. */
 	sites = NEVER - walk_once(w, NEVER);
 	EXPECT(t, sites > 50 && w->ended[1] && w->ended[5] && w->ended[OPS + 4]);
 	pr_info("    # %s/%s: %u sites\n", t->c->name, type_name(t->type), sites);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * No memory, in any context: each allocation that an operation causes fails in turn, be it in its
- * caller, in a work item or in softirq, on either side.
+ * No memory, in any context: each allocation that an operation causes fails in turn, in its caller,
+ * in a work item or in softirq, on either side.
  *
  * A connection that is being set up may fail, at once and with a reason, and the next attempt
- * succeeds. On one that stands, lack of memory delays and nothing more: everything ends once, well,
- * and with the right bytes.
+ * succeeds. On an established connection, lack of memory only delays: every operation ends once,
+ * successfully, and with the right bytes.
  */
 #include <linux/delay.h>
 #include <linux/sizes.h>
@@ -18,14 +18,14 @@
 #define SHORT	1000
 #define MANY	64		/* elements of an atomic operation */
 #define TAG	7
-#define SITES	1000		/* a walk through more takes some of them by lot */
-#define QUICK	60		/* the same where there is no time */
+#define SITES	1000		/* a walk with more sites takes some of them at random */
+#define QUICK	60		/* the same with little time */
 
 struct any;
 
 /**
  * struct deed - an operation that allocates somewhere
- * @post: posts it all, numbers of A's and B's operations from 0
+ * @post: posts it, with numbers of A's and B's operations from 0 on
  * @check: have the right bytes moved?
  */
 struct deed {
@@ -35,14 +35,16 @@ struct deed {
 
 /**
  * struct any - a walk through the sites of one operation
- * @p: two nodes that can talk
- * @near: @far: memory of each side, @most bytes; @r: @far as a region of B
- * @want: operations of each side that were accepted, a bit for each number; @ended: those that have
- *	ended
+ * @p: two connected nodes
+ * @near: memory of A, @most bytes
+ * @far: memory of B, @most bytes
+ * @r: @far as a region of B
+ * @want: operations of each side that were accepted, a bit for each number
+ * @ended: operations of each side that have ended
  * @err: the first error of an operation
- * @parts: messages that a multi-receive of B's took without coming to its end
- * @cntr: of A, for @work
- * @lossy: what fails may be on the way to the other side, and never come
+ * @parts: messages that a multi-receive of B took without coming to its end
+ * @cntr: counter of A, for @work
+ * @lossy: failures may be on the path to the other side, whose message then never comes
  */
 struct any {
 	struct test			*t;
@@ -93,7 +95,7 @@ static void note_end(struct any *w, int side, const comp_t *c)
 	w->err = w->err ?: c->err;
 }
 
-/* Take what there is. */
+/* Read all completions. */
 static void collect(struct any *w)
 {
 	struct node *nodes[] = { &w->p->a, &w->p->b };
@@ -144,7 +146,7 @@ static bool deed_nth(struct any *w, struct fault *f, unsigned int n)
 
 typedef bool (*nth_fn)(struct any *w, struct fault *f, unsigned int n);
 
-/* Until two walks in a row had all they wanted, for no two are quite alike. */
+/* Until two walks in a row had all the memory that they wanted, because no two are quite alike. */
 static unsigned int walk_each(struct any *w, struct fault *f, nth_fn nth)
 {
 	unsigned int n, idle = 0;
@@ -167,7 +169,7 @@ static unsigned int walk_some(struct any *w, struct fault *f, nth_fn nth, unsign
 	return n;
 }
 
-/* @nth does it, and says whether an allocation has failed. The first time none does. */
+/* Run with @nth, and return whether an allocation has failed. The first time none fails. */
 static void walk(struct any *w, enum fault_kind kind, nth_fn nth)
 {
 	struct test *t = w->t;
@@ -180,7 +182,7 @@ static void walk(struct any *w, enum fault_kind kind, nth_fn nth)
 		return;
 	if (w->lossy)
 		fault_within(&f, below[0], below[1]);
-	/* rxe, when it has no memory for incoming reads, never gives back what was posted */
+	/* rxe without memory for incoming reads never completes what was posted */
 	if (below[2])
 		fault_without(&f, below[1], below[2]);
 	EXPECT(t, !nth(w, &f, UINT_MAX));
@@ -204,7 +206,7 @@ static void walk_kinds(struct any *w, nth_fn nth)
 static void deed(struct any *w, const struct deed *d)
 {
 	w->deed = d;
-	deed_once(w, 0);	/* connects */
+	deed_once(w, 0);	/* makes the connection */
 	if (!w->t->failures)
 		walk_kinds(w, deed_nth);
 }
@@ -331,7 +333,7 @@ static void tagged_rma(struct test *t)
 		deed(w, &deeds[i]);
 }
 
-/* In two pieces: the target has to note down more than one. */
+/* In two pieces: the target has to store more than one. */
 static void post_rma(struct any *w, bool write)
 {
 	struct kvec iov = { w->near, w->most };
@@ -372,7 +374,7 @@ static void rma(struct test *t)
 		deed(w, &deeds[i]);
 }
 
-/* Of MANY, as many as the provider takes. */
+/* Of MANY elements, as many as the provider supports. */
 static size_t many_atomics(struct any *w)
 {
 	struct kfi_atomic_attr attr = {};
@@ -384,7 +386,7 @@ static size_t many_atomics(struct any *w)
 	return min_t(size_t, MANY, attr.count);
 }
 
-/* Old values come, and are more than an answer has room for by itself, if there may be so many. */
+/* Old values are returned, if possible more than an answer has room for by itself. */
 static void post_atomic(struct any *w)
 {
 	struct node *a = &w->p->a;
@@ -480,7 +482,7 @@ static void lease_begin(struct any *w)
 	w->r.key = kfi_mr_key(w->r.mr);
 }
 
-/* Written to, and then invalidated by the message that says so. */
+/* A region is written to, and then invalidated by the message that reports it. */
 static void post_lease(struct any *w)
 {
 	struct kvec iov = { w->near, SHORT };
@@ -551,8 +553,8 @@ static void triggers(struct test *t)
 /* ---- a connection that is being set up ---- */
 
 /*
- * What may come of an attempt that had no memory; ENFILE and EADDRINUSE as in nomem.c. A time-out
- * is none of them: nobody may be left waiting, unless it is for what was to come over the wire.
+ * Results that an attempt without memory may have; ENFILE and EADDRINUSE as in nomem.c. A time-out
+ * is none of them: no side may be left waiting, unless for a packet that was to come over the wire.
  */
 static bool excused(const struct any *w, int err)
 {
@@ -574,7 +576,7 @@ static bool excused(const struct any *w, int err)
 	}
 }
 
-/* One message. Return: 0, or what it ended with; once, in any case. */
+/* Transfer one message. Return: 0, or its error; it ends once in any case. */
 static int attempt(struct any *w)
 {
 	struct test *t = w->t;
@@ -586,7 +588,8 @@ static int attempt(struct any *w)
 	EXPECT(t, test_until(t, (collect(w), w->ended[0] == w->want[0])));
 	err = w->err;
 	if (err)
-		kfi_cancel(&w->p->b.ep->fid, CTX(0));	/* its message is not to come; or it has */
+		/* its message does not come; or it has come */
+		kfi_cancel(&w->p->b.ep->fid, CTX(0));
 	EXPECT(t, test_until(t, all_ended(w)));
 	return err;
 }
@@ -600,7 +603,7 @@ static bool call_rdm(struct any *w)
 	return !err;
 }
 
-/* The next word of an event queue: a request, a connection, or why there is none. */
+/* Wait for the next event: a request, a connection, or the reason why there is none. */
 static bool word(struct any *w, struct node *n, u32 *what, struct kfi_eq_cm_entry *cm, int *err)
 {
 	struct kfi_eq_err_entry e = {};
@@ -624,8 +627,8 @@ static void hang_up(struct node *n)
 }
 
 /*
- * The other side's part: it takes what it is asked, or says no when it has no memory for it. What
- * it has taken before was an attempt that the caller had given up.
+ * The other side: it accepts a request, or rejects it without memory. An earlier request that it
+ * has accepted was an attempt that the caller has given up.
  */
 static void answer(struct any *w, struct kfi_info *info)
 {
@@ -645,13 +648,16 @@ static void answer(struct any *w, struct kfi_info *info)
 		kfi_reject(b->pep, info->handle, NULL, 0);
 	}
 	if (ret)
-		hang_up(b);	/* takes an endpoint's request along */
+		hang_up(b);	/* ends a request of an endpoint as well */
 	if (ret && !excused(w, ret))
 		FAIL(w->t, "what asked was met with %d", ret);
 	kfi_freeinfo(info);
 }
 
-/* Is the caller's fate known, and the other's, if that has an endpoint? Collects the words. */
+/*
+ * Collect events. Are the results of the caller, and of the other side if it has an endpoint,
+ * known?
+ */
 static bool settled(struct any *w, int *a_is, int *b_is)
 {
 	struct node *a = &w->p->a, *b = &w->p->b;
@@ -694,7 +700,7 @@ static bool call(struct any *w)
 	return w->t->type == KFI_EP_MSG ? call_msg(w) : call_rdm(w);
 }
 
-/* A new endpoint for each, or it would have its connection. */
+/* A new endpoint for each attempt, because the old one has its connection. */
 static bool fresh(struct node *n)
 {
 	if (n->ep && !EXPECT_EQ(n->t, test_close(n->t, &n->ep->fid), 0))
@@ -735,8 +741,8 @@ static void connect(struct test *t)
 }
 
 /*
- * In whatever the provider has its connections from; what that keeps silent about, for lack of
- * memory, nobody hears.
+ * The code from which the provider has its connections. Failures that it does not report can't be
+ * checked.
  */
 static void below(struct test *t)
 {
@@ -746,19 +752,19 @@ static void below(struct test *t)
 		test_skip(t, "nobody said where that code lies");
 }
 
-/* B again, under its old name: A's connection leads nowhere any more. */
+/* Open B again under its old name: A's connection is dead. */
 static bool again(struct node *b)
 {
 	if (!EXPECT_EQ(b->t, test_close(b->t, &b->ep->fid), 0))
 		return false;
 	b->ep = NULL;
-	/* a message that A sends before it hears of the end is lost with the endpoint */
+	/* a message that A sends before it learns of the end is lost with the endpoint */
 	msleep(50);
 	return !node_endpoint(b, b->info) &&
 	       EXPECT_EQ(b->t, kfi_setname(&b->ep->fid, b->addr, b->addrlen), 0) && !node_enable(b);
 }
 
-/* One message may be lost on finding that out, and one on calling again. */
+/* One message may be lost until the end is noticed, and one by the next call. */
 static bool restart_nth(struct any *w, struct fault *f, unsigned int n)
 {
 	bool fired, ok;

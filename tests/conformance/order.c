@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Orders that getinfo grants hold with many operations in flight. What it does not grant is not
- * asked of anybody; msg.in_order and tagged.same_tag are about messages among themselves,
- * regress.write_after_read about reads and later writes.
+ * Orders that getinfo has granted hold with many operations under way. Orders that it has not
+ * granted are not tested. msg.in_order and tagged.same_tag test messages among themselves,
+ * regress.write_after_read reads and later writes.
  */
 #include "harness.h"
 
@@ -12,8 +12,9 @@
 #define LEN		20000
 
 /**
- * struct lane - two nodes that were opened with an order, and memory for what is in flight
- * @near: DEPTH pieces of A's; @far: as many of B's, in @r
+ * struct lane - two nodes that were opened with an order, and memory for operations under way
+ * @near: DEPTH pieces of A
+ * @far: as many of B, in @r
  */
 struct lane {
 	struct pair	*p;
@@ -22,8 +23,8 @@ struct lane {
 };
 
 /*
- * Asks for the order. NULL: it can't be had, and nothing else is to be shown; or the case has
- * failed.
+ * Request the order. Return: NULL if it is not offered, and there is nothing else to test; or if
+ * the case has failed.
  */
 static struct lane *lane_open(struct test *t, u64 order)
 {
@@ -44,7 +45,7 @@ static struct lane *lane_open(struct test *t, u64 order)
 		kfi_freeinfo(hints);
 		if (ret) {
 			EXPECT_EQ(t, ret, -ENODATA);
-			/* nor offered unasked */
+			/* nor offered without a request */
 			EXPECT_EQ(t, t->info[i]->tx_attr->msg_order & order, 0);
 			return NULL;
 		}
@@ -88,9 +89,7 @@ static void write_write(struct test *t)
 	EXPECT(t, t->info[0]->ep_attr->max_order_waw_size >= LEN);
 	for (i = 0; i < ROUNDS(t) && !t->failures; i++) {
 		for (j = 0; j < DEPTH; j++) {
-			/*
-			 * The last one is short every other time, and may be inclined to overtake.
-			 */
+			/* The last one is short every other time, and may tend to overtake. */
 			size_t len = j < DEPTH - 1 ? 1 + test_random(t, LEN) : i & 1 ? 100 : LEN;
 
 			fill(l->near + j * LEN, len, i * DEPTH + j);
@@ -103,7 +102,7 @@ static void write_write(struct test *t)
 	}
 }
 
-/* A read right behind a write, without waiting for it, sees what was written. */
+/* A read right behind a write, without a wait in between, returns what was written. */
 static void read_write(struct test *t)
 {
 	struct lane *l = lane_open(t, KFI_ORDER_RAW);
@@ -134,7 +133,7 @@ static void read_write(struct test *t)
 	}
 }
 
-/* A message behind many writes comes when they are all there. */
+/* A message behind many writes arrives when all of them are done. */
 static void send_write(struct test *t)
 {
 	struct lane *l = lane_open(t, KFI_ORDER_SAW);
@@ -163,10 +162,7 @@ static void send_write(struct test *t)
 	}
 }
 
-/*
- * A message behind reads comes when they have been performed: what changes after it was received
- * they do not see.
- */
+/* A message behind reads arrives when they are done: they do not see changes after its receive. */
 static void send_read(struct test *t)
 {
 	struct lane *l = lane_open(t, KFI_ORDER_SAR);
@@ -192,7 +188,7 @@ static void send_read(struct test *t)
 	}
 }
 
-/* A write behind messages changes nothing before they have been received. */
+/* A write behind messages changes nothing before they were received. */
 static void write_send(struct test *t)
 {
 	struct lane *l = lane_open(t, KFI_ORDER_WAS);
@@ -222,7 +218,7 @@ static void write_send(struct test *t)
 	}
 }
 
-/* A read behind messages reads after they have been received. */
+/* A read behind messages reads after they were received. */
 static void read_send(struct test *t)
 {
 	struct lane *l = lane_open(t, KFI_ORDER_RAS);

@@ -6,7 +6,7 @@
 #include "harness.h"
 
 #define LIMIT_MS	500
-#define LONG		60000	/* bytes: nobody keeps such a message for a late receive */
+#define LONG		60000	/* bytes: no provider keeps such a message for a late receive */
 
 static int set_limit(struct node *n)
 {
@@ -22,7 +22,7 @@ static int set_limit(struct node *n)
 
 static const struct node_opts limited = { .before_enable = set_limit };
 
-/* It ends because of the limit, and not before that. */
+/* It ends because of the limit, and not before. */
 static int wait_overdue(struct node *n, ktime_t since, const void *ctx)
 {
 	s64 ms;
@@ -38,7 +38,7 @@ static int wait_overdue(struct node *n, ktime_t since, const void *ctx)
 }
 
 /*
- * The endpoint is disconnected, or goes on with a connection of which the first message is a new
+ * The endpoint is disconnected, or continues with a new connection, whose first message is a new
  * one.
  */
 static void goes_anew(struct pair *p)
@@ -59,8 +59,8 @@ static void goes_anew(struct pair *p)
 }
 
 /*
- * A message that nobody receives ends in time, and when it has ended its memory is its owner's: the
- * peer gets nothing of it any more.
+ * A message without a receive ends in time. After that its memory is not read any more: the peer
+ * gets no byte of it.
  */
 static void message(struct test *t)
 {
@@ -82,7 +82,7 @@ static void message(struct test *t)
 	NONE_TX(&p->a);
 }
 
-/* All that the connection has ends with it: whatever waits behind what is overdue. */
+/* All operations of the connection end with it, also those that wait behind the overdue one. */
 static void several(struct test *t)
 {
 	struct pair *p = pair_open(t, &limited, NULL);
@@ -106,7 +106,7 @@ static void several(struct test *t)
 	NONE_TX(&p->a);
 }
 
-/* What is answered is not hurried, however long the connection is in use. */
+/* Operations that are answered have no limit, however long the connection is in use. */
 static void in_time(struct test *t)
 {
 	struct pair *p = pair_open(t, &limited, &limited);
@@ -125,7 +125,7 @@ static void in_time(struct test *t)
 	NONE_TX(&p->b);
 }
 
-/* Who answers is not made to pay for who does not. */
+/* A peer that answers is not affected by one that does not. */
 static void others(struct test *t)
 {
 	struct pair *p = pair_open(t, &limited, NULL);
@@ -143,7 +143,7 @@ static void others(struct test *t)
 	REQUIRE(t, !node_open_ep(t, good, 1, NULL) && !node_insert(&p->a, good, &addr) &&
 			   !node_insert(good, &p->a, &good->peer));
 	*a = p->a;
-	a->peer = addr;			/* A, as it talks to the good one */
+	a->peer = addr;			/* A, as the good peer knows it */
 	REQUIRE(t, !transfer(a, good, 100, ++seed));
 	REQUIRE(t, !POST(t, kfi_send(p->a.ep, tx, LONG, NULL, p->a.peer, tx)));
 	end = jiffies + msecs_to_jiffies(2 * LIMIT_MS);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A completion gives the buffer back: it is overwritten in the very callback,
- * and the peer must still get what was sent. The host script runs these on a
- * lossy and slow wire as well, where data is retransmitted from the pages.
+ * A completion returns the buffer: the callback overwrites it, and the peer must still get what was
+ * sent. The host script also runs these cases on a lossy and slow wire, where data is retransmitted
+ * from the pages.
  */
 #include <linux/delay.h>
 #include <linux/mm.h>
@@ -29,7 +29,7 @@ static void over_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_
 	atomic_set_release(&o->busy, 0);
 }
 
-/* Pages of our own, as a block layer would pass them. */
+/* Pages, as a block layer passes them. */
 static int post_pages(struct node *a, struct over *o, struct bio_vec *bv, struct region *r)
 {
 	size_t i, n = DIV_ROUND_UP(o->len, PAGE_SIZE);
@@ -75,10 +75,10 @@ static bool over_open(struct test *t, struct over *o, size_t max)
 
 /**
  * struct over_rx - receives of B
- * @buf: one for each, of @max bytes; @msg: which message it is for: they match in the order of
- *	posting
- * @posted: receives so far
- * @lens: of all messages
+ * @buf: one for each, of @max bytes
+ * @msg: message of each: they match in the order of posting
+ * @posted: number of receives that were posted
+ * @lens: lengths of all messages
  */
 struct over_rx {
 	struct node	*n;
@@ -96,8 +96,7 @@ static void over_recv(struct over_rx *rx, u32 i)
 }
 
 /*
- * One of them is complete, which need not be the oldest: a short message may be there before a long
- * one.
+ * Wait for one of them, not necessarily the oldest: a short message may complete before a long one.
  */
 static bool over_got(struct over_rx *rx, u32 n)
 {
@@ -144,7 +143,7 @@ static void sends(struct test *t)
 		one->len = min(one->len, max);
 		one->seed = i;
 		rx.lens[i] = one->len;
-		/* Long ones whose end the peer sees one message later. */
+		/* Long messages whose end the peer sees one message later. */
 		if (post_pages(&p->a, one, bv, NULL))
 			break;
 		for (; got < i || (got <= i && i == n - 1); got++)
@@ -155,7 +154,7 @@ static void sends(struct test *t)
 		EXPECT(t, test_until(t, !atomic_read_acquire(&o[i].busy)));
 }
 
-/* The same by remote writes; the last one of each slot is compared. */
+/* The same with remote writes; the last one of each slot is compared. */
 static void writes(struct test *t)
 {
 	struct node_opts soft = { .cq_flags = KFI_CQ_SOFTIRQ };

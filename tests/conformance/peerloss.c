@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The peer is lost in the middle of traffic: each operation ends once, in
- * bounded time, and life goes on.
+ * The peer is lost during traffic: each operation ends once, in bounded time, and others continue.
  */
 #include <linux/bitmap.h>
 #include <linux/delay.h>
@@ -27,7 +26,7 @@ struct traffic *traffic_start(struct test *t, struct pair *p)
 }
 
 /*
- * Small and large sends, writes, reads and, if the case has asked for them, atomic operations in
+ * Small and large sends, writes, reads and, if the case has requested them, atomic operations in
  * turn.
  */
 static int traffic_post(struct traffic *f)
@@ -67,7 +66,7 @@ static bool traffic_read(struct traffic *f)
 	EXPECT(t, which < f->posted && !test_and_set_bit(which, f->seen));
 	f->ended++;
 	f->failed += c.err != 0;
-	/* Any error but one that says nothing of the peer. */
+	/* Any error except one that does not concern the peer. */
 	EXPECT(t, c.err != EACCES || which % 8 == 3 || which % 8 == 5 ||
 	       (which % 8 == 6 && a->info->caps & KFI_ATOMIC));
 	EXPECT(t, c.err != EAGAIN && c.err != EINVAL);
@@ -98,15 +97,15 @@ void traffic_fill(struct traffic *f)
 	}
 }
 
-#define SAVING_MS	10000	/* that the last eighth lasts */
+#define SAVING_MS	10000	/* time for the last eighth */
 
-/* Few are left: they come one by one, with nothing under way in between. */
+/* Few are left: they are posted one by one, with no other operation under way. */
 static bool traffic_saves(const struct traffic *f)
 {
 	return f->posted > f->most / 8 * 7;
 }
 
-/* What is to be lost may take its time to go, and there has to be something left to lose then. */
+/* The loss may take time, and operations have to be left for it. */
 static void traffic_save(const struct traffic *f)
 {
 	unsigned int us = SAVING_MS * USEC_PER_MSEC / (f->most / 8 + 1);
@@ -141,13 +140,13 @@ void traffic_lost(struct traffic *f, unsigned int ms)
 		}
 		cond_resched();
 	}
-	/* At that moment nothing may have been under way. */
+	/* No operation may have been under way at that moment. */
 	EXPECT(t, f->failed > 0 || (f->refused && (f->husk || traffic_saves(f))));
 	EXPECT_EQ(t, bitmap_weight(f->seen, f->most), f->posted);
 	NONE_TX(&f->p->a);
 	/*
-	 * An unconnected endpoint hears of its peer's end by completions only. A connected one may
-	 * hear of that before its own.
+	 * An unconnected endpoint learns of its peer's end by completions only. A connected one may
+	 * get its event before.
 	 */
 	if (t->type == KFI_EP_RDM && f->husk)
 		EXPECT(t, f->refused == -ENODEV || f->posted == f->most);
@@ -166,7 +165,7 @@ static void drain_rx(struct node *n)
 		;
 }
 
-/* B's endpoint is closed while all that is under way. */
+/* B's endpoint is closed while operations are under way. */
 static void endpoint_closed(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -188,7 +187,7 @@ static void endpoint_closed(struct test *t)
 	still_works(p);
 }
 
-/* The loss of a peer ends no receive that waits for anybody. */
+/* The loss of a peer ends no receive that takes messages of any sender. */
 static void receives_stay(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -199,7 +198,7 @@ static void receives_stay(struct test *t)
 	REQUIRE(t, p && rx && tx);
 	for (i = 0; i < 4; i++)
 		POST(t, kfi_recv(p->a.ep, rx + 1000 * i, 1000, NULL, KFI_ADDR_UNSPEC, CTX(i)));
-	/* They know each other, and then B is gone. */
+	/* They know each other, and then B is closed. */
 	fill(tx, 1000, 0);
 	POST(t, kfi_send(p->b.ep, tx, 1000, NULL, p->b.peer, tx));
 	REQUIRE(t, !WAIT_RX(&p->a, &c));
@@ -219,7 +218,7 @@ static void receives_stay(struct test *t)
 	}
 }
 
-/* A message to nobody ends with an error; it does not hang, nor repeat EAGAIN. */
+/* A message to a missing peer ends with an error; it does not hang, nor return EAGAIN for ever. */
 static void never_there(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -249,7 +248,7 @@ static void restarted(struct test *t)
 		still_works(p);
 		REQUIRE_EQ(t, test_close(t, &p->b.ep->fid), 0);
 		p->b.ep = NULL;
-		/* a message that A sends before it hears of the end is lost with the endpoint */
+		/* a message that A sends before it learns of the end is lost with the endpoint */
 		msleep(50);
 		REQUIRE(t, !node_endpoint(&p->b, p->b.info));
 		if (kfi_setname(&p->b.ep->fid, p->b.addr, p->b.addrlen))
@@ -260,10 +259,10 @@ static void restarted(struct test *t)
 }
 
 /*
- * Writes that were under way when their region was closed, in the order of their posts: some are
- * through, the others refused. Where that ends the connection, one may be refused by the device,
- * and all behind it are lost; that one, too, if the peer has hung up sooner than the device's word
- * was heard, which is not to be the rule: @told and @untold are such rounds.
+ * Writes that were under way when their region was closed, in the order of their posts: some have
+ * succeeded, the others are refused. If that ends the connection, the device may refuse one, and
+ * all behind it are lost. That one is lost as well if the peer has disconnected before the device's
+ * answer came, which must be the exception: @told and @untold count such rounds.
  */
 static void region_closed_end(struct node *a, u32 posted, size_t len, u32 *told, u32 *untold)
 {
@@ -288,7 +287,7 @@ static void region_closed_end(struct node *a, u32 posted, size_t len, u32 *told,
 	}
 }
 
-/* A region is closed while it is written: after that not a byte changes. */
+/* A region is closed while it is written: after that no byte changes. */
 static void region_closed(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);

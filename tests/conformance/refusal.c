@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What an access to a region of the peer costs that has ended meanwhile: enum kfi_refusal of the
- * domain says it, and here is what that means for what completes.
+ * The consequence of an access to a region of the peer that has ended: enum kfi_refusal of the
+ * domain says it, and these functions say what that means for completions.
  */
 #include "harness.h"
 
-#define ONE_PACKET	256	/* a packet of every device takes as many bytes */
+#define ONE_PACKET	256	/* a packet of every device has room for this many bytes */
 
 enum kfi_refusal refusal(struct node *n)
 {
@@ -20,7 +20,7 @@ bool is_lost(struct node *n, int err)
 	switch (refusal(n)) {
 	case KFI_REFUSAL_MUTE:
 		if (err == EREMOTEIO)
-			/* the device's last word may come with an operation that is not to blame */
+			/* the device's refusal may come with another operation */
 			return true;
 		fallthrough;
 	case KFI_REFUSAL_CONN:
@@ -45,7 +45,7 @@ bool is_refused(struct node *n, int err, size_t len, bool claims)
 /* ---- afterwards ---- */
 
 /*
- * Does a write get through, behind all that was posted before? Return: 1, 0, or -1: the case has
+ * Does a write succeed, behind all that was posted before? Return: 1, 0, or -1 if the case has
  * failed.
  */
 static int write_through(struct pair *p, struct region *r)
@@ -109,7 +109,7 @@ bool goes_on(struct pair *p)
 	if (!there && t->type == KFI_EP_MSG)
 		there = is_over(p);
 	else if (!there && refusal(&p->a) == KFI_REFUSAL_MUTE)
-		there = gets_through(p);	/* it had not heard of the end yet */
+		there = gets_through(p);	/* the end was not noticed yet */
 	if (EXPECT_EQ(t, there, 1))
 		still_works(p);
 	return !t->failures;

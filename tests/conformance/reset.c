@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * kfi_ep_reset(): a connection ends at once, and its endpoint connects anew.
- */
+/* kfi_ep_reset(): a connection ends at once, and its endpoint connects again. */
 #include <linux/delay.h>
 #include "harness.h"
 
-#define LONG		60000	/* bytes: nobody keeps such a message for a late receive */
+#define LONG		60000	/* bytes: no provider keeps such a message for a late receive */
 #define RECVS		4
 
-/* On success nothing of the connection is left: neither operations nor events. */
+/* After a success neither operations nor events of the connection are left. */
 static bool reset_it(struct node *n)
 {
 	int ret = kfi_ep_reset(n->ep);
@@ -23,7 +21,7 @@ static bool reset_it(struct node *n)
 	       EXPECT_EQ(n->t, kfi_eq_read(n->eq, &type, &event, sizeof(event), 0), -EAGAIN);
 }
 
-/* The accepting endpoint hears of the end, and is closed. */
+/* The accepting endpoint gets an event, and is closed. */
 static bool peer_ends(struct node *b)
 {
 	struct event ev;
@@ -46,7 +44,7 @@ static bool drop_completions(struct node *n, struct kfid_cq *cq)
 	return EXPECT_EQ(n->t, ret, 0);
 }
 
-/* Receives that wait, and a message and an access that are under way. */
+/* Receives that wait, and a message and an access under way. */
 static bool busy(struct pair *p, u8 *buf, const struct region *far)
 {
 	struct test *t = p->a.t;
@@ -60,10 +58,7 @@ static bool busy(struct pair *p, u8 *buf, const struct region *far)
 				  far->key, CTX(RECVS + 1)));
 }
 
-/*
- * All operations have ended when the call returns; the write may have been performed before the
- * end.
- */
+/* All operations have ended on return; the write may have been performed before. */
 static bool all_ended(struct node *a)
 {
 	struct test *t = a->t;
@@ -112,7 +107,7 @@ static void connected(struct test *t)
 			REQUIRE(t, !region_open(&p->b, &far, far_mem, LONG, KFI_REMOTE_WRITE));
 		if (transfer(&p->a, &p->b, LONG, i) || transfer(&p->b, &p->a, 100, i))
 			return;
-		/* The regions are those of before. */
+		/* The regions are the old ones. */
 		fill(near_mem, LONG, i);
 		POST(t, kfi_read(p->b.ep, buf, LONG, NULL, p->b.peer, near.addr, near.key, buf));
 		REQUIRE(t, !WAIT_TX(&p->b, &c));
@@ -143,7 +138,7 @@ static void calling(struct test *t)
 	REQUIRE(t, !WAIT_EVENT(b, ev));
 	REQUIRE_EQ(t, ev->type, KFI_CONNREQ);
 	REQUIRE(t, reset_it(a));
-	kfi_reject(b->pep, ev->info->handle, NULL, 0);	/* the handle may be gone */
+	kfi_reject(b->pep, ev->info->handle, NULL, 0);	/* the handle may be invalid */
 	kfi_freeinfo(ev->info);
 	while (!kfi_eq_sread(b->eq, &ev->type, &ev->data, sizeof(ev->data), 300, 0))
 		;
@@ -171,7 +166,7 @@ static void peer_gone(struct test *t)
 		REQUIRE_EQ(t, test_close(t, &p->b.ep->fid), 0);
 		p->b.ep = NULL;
 		if (i % 2)
-			msleep(20);	/* or before the end is heard of */
+			msleep(20);	/* or before the end is noticed */
 		if (!reset_it(&p->a))
 			return;
 		REQUIRE(t, !pair_connect(&p->a, &p->b));

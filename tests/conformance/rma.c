@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Remote memory access that succeeds. errors.c has what must not.
- */
+/* Remote memory access that succeeds. errors.c has accesses that must not. */
 #include <linux/delay.h>
 #include "harness.h"
 
@@ -34,7 +32,7 @@ static void sizes(struct test *t, bool write)
 		if (t->failures)
 			FAIL(t, "with %zu bytes", size);
 	}
-	/* The target took no part. */
+	/* The target was not involved. */
 	NONE_RX(&p->b);
 	NONE_TX(&p->b);
 }
@@ -49,7 +47,7 @@ static void read_sizes(struct test *t)
 	sizes(t, false);
 }
 
-/* A reader at the target sees delivered data when the completion is there. */
+/* A reader at the target sees delivered data when the completion has come. */
 static void delivered(struct test *t)
 {
 	struct node_opts opts = { .tx_op_flags = KFI_DELIVERY_COMPLETE };
@@ -87,7 +85,7 @@ static void delivered(struct test *t)
 	}
 }
 
-/* Any offset, any length: exactly these bytes and no other. */
+/* Any offset, any length: exactly these bytes change. */
 static void offsets(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -140,14 +138,14 @@ static void remote_data(struct test *t)
 		EXPECT_EQ(t, c.err, 0);
 		EXPECT_EQ(t, c.flags, KFI_RMA | KFI_REMOTE_WRITE | KFI_REMOTE_CQ_DATA);
 		EXPECT_EQ(t, c.data, 0xfeed0000 + i);
-		/* It tells that the data is in place. */
+		/* The entry reports that the data is in place. */
 		EXPECT_DATA(t, far, len, i);
 		REQUIRE(t, !WAIT_TX(&p->a, &c));
 		EXPECT_COMP(t, &c, CTX(i), KFI_RMA | KFI_WRITE);
 	}
 }
 
-/* It consumes no posted receive. */
+/* It uses no posted receive. */
 static void data_needs_no_receive(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -219,7 +217,7 @@ static void read_vector(struct test *t)
 }
 
 #define MANY	200	/* remote segments */
-#define MANY_LEN 96	/* bytes of the longest */
+#define MANY_LEN 96	/* bytes of the longest segment */
 
 struct many {
 	struct pair		*p;
@@ -282,8 +280,8 @@ static u8 *many_at(struct many *m, size_t i)
 }
 
 /*
- * Far more segments than a packet has room for, there and back; the target hears of the whole,
- * once.
+ * Far more segments than a packet has room for, in both directions; the target gets one entry for
+ * all.
  */
 static void many_segments(struct test *t)
 {
@@ -337,7 +335,7 @@ static void many_segments(struct test *t)
 	still_works(m->p);
 }
 
-/* One of them is in no region: the flush says so, once, however many others there are. */
+/* One of them is in no region: the flush fails, once, however many others there are. */
 static void many_refused(struct test *t)
 {
 	struct many *m = many_open(t);
@@ -363,8 +361,8 @@ static int broken_disk(struct kfid_mr *mr, uint64_t at, size_t len)
 }
 
 /*
- * Accesses of many segments that end in an error of the owner's, while some of their segments have
- * not been told: the target's count of the next access begins anew.
+ * Accesses of many segments end with an error of the owner while some of their segments were not
+ * reported: the target's count for the next access begins at 0.
  */
 static void many_ends(struct test *t)
 {
@@ -480,7 +478,7 @@ static void kinds(struct test *t)
 	}
 }
 
-/* The region's first byte may have another name than 0. */
+/* The region's first byte may have another address than 0. */
 static void region_offset(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -509,7 +507,7 @@ static void region_offset(struct test *t)
 	EXPECT_EQ(t, c.err, EACCES);
 }
 
-/* Many in flight in both directions at a time. */
+/* Many operations under way in both directions at a time. */
 static void both_ways(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Scalable endpoints: one name, contexts that send or receive on their own, and the way to each of
- * them.
+ * Scalable endpoints: one name, contexts that send or receive on their own, and addresses of
+ * contexts.
  */
 #include "atomic.h"
 #include <kfi_trigger.h>
 
 #define LANES		3
-#define BITS		8	/* of a handle, that name a context */
+#define BITS		8	/* bits of a handle that name a context */
 
 /**
  * struct big - a scalable endpoint with its contexts
- * @n: what belongs to all of them
- * @sep: itself; @av: its vector, in which handles have room for a context
- * @tx: @rx: contexts as nodes: what works with endpoints works with them. @tx's peer is a lane of
- *	the other side
+ * @n: common objects
+ * @sep: the scalable endpoint
+ * @av: its vector, in which handles have room for a context
+ * @tx: transmit contexts as nodes, so that functions for endpoints work with them. The peer of each
+ *	is a lane of the other side
+ * @rx: receive contexts as nodes
  */
 struct big {
 	struct node	n;
@@ -84,7 +86,7 @@ static int tx_open(struct big *b, int i)
 		ret = KEEP(t, kfi_tx_context(b->sep, i, NULL, &n->ep, n), &n->ep->fid);
 	if (ret)
 		return ret;
-	/* The direction is the context's. */
+	/* The context determines the direction. */
 	return EXPECT_EQ(t, kfi_ep_bind(n->ep, &n->txcq->fid, 0), 0) &&
 	       EXPECT_EQ(t, kfi_enable(n->ep), 0) ? 0 : -EIO;
 }
@@ -120,7 +122,7 @@ static int know(struct kfid_av *av, const struct node *peer, kfi_addr_t *addr)
 	return EXPECT_EQ(peer->t, kfi_av_insert(av, peer->addr, 1, addr, 0, NULL), 1) ? 0 : -EIO;
 }
 
-/* Two of them that know each other; tx[i].peer is the other's first context. */
+/* Open two of them that know each other; tx[i].peer is the other's first context. */
 static struct big *two_open(struct test *t)
 {
 	struct big *b = test_zalloc(t, 2 * sizeof(*b));
@@ -170,7 +172,7 @@ static void bring_up(struct test *t)
 	EXPECT_EQ(t, kfi_close(&b->sep->fid), -EBUSY);
 }
 
-/* What a context has from its scalable endpoint. */
+/* Properties that a context has from its scalable endpoint. */
 static bool may_use_the_reserve(struct test *t, struct node *n)
 {
 	size_t value = 0, len = sizeof(value);
@@ -179,7 +181,7 @@ static bool may_use_the_reserve(struct test *t, struct node *n)
 	return value;
 }
 
-/* Each does its half, and the scalable endpoint nothing. */
+/* Each context transfers in its direction, and the scalable endpoint not at all. */
 static void halves(struct test *t)
 {
 	struct big *b = test_new(t, struct big);
@@ -216,7 +218,7 @@ static void lanes(struct test *t)
 		NONE_RX(&b[1].rx[k]);
 }
 
-/* Both sides at once, on lanes of their own: nobody waits for anybody's receive. */
+/* Both sides at once, on lanes of their own: none waits for another's receive. */
 static void both_ways(struct test *t)
 {
 	struct big *b = two_open(t);
@@ -233,7 +235,7 @@ static void both_ways(struct test *t)
 	}
 }
 
-/* The sender's name is that of its scalable endpoint, whichever context it was. */
+/* The sender's name is that of its scalable endpoint, whichever context has sent. */
 static void source(struct test *t)
 {
 	struct big *b = two_open(t);
@@ -256,7 +258,7 @@ static void source(struct test *t)
 	}
 }
 
-/* An endpoint that has no contexts is the first context of itself. */
+/* An endpoint without contexts has itself as its first context. */
 static void plain_peer(struct test *t)
 {
 	struct node *plain = test_new(t, struct node);
@@ -283,7 +285,7 @@ static void plain_peer(struct test *t)
 	NONE_RX(plain);
 }
 
-/* A context that is not there, or not yet. */
+/* A context that does not exist, or not yet. */
 static void late_context(struct test *t)
 {
 	struct big *b = test_zalloc(t, 2 * sizeof(*b));
@@ -301,7 +303,7 @@ static void late_context(struct test *t)
 	EXPECT(t, c.err == ECONNREFUSED || c.err == EHOSTUNREACH || c.err == ENOTCONN);
 	REQUIRE(t, !rx_open(&b[1], 2));
 	transfer(&b[0].tx[0], &b[1].rx[2], 64, 1);
-	/* And one that goes again: its receives come back, the others work on. */
+	/* A context that is closed again: its receives are returned, the others continue. */
 	REQUIRE(t, !POST(t, kfi_recv(b[1].rx[2].ep, buf, 8, NULL, KFI_ADDR_UNSPEC, CTX(2))));
 	REQUIRE(t, !rx_open(&b[1], 1));
 	REQUIRE_EQ(t, test_close(t, &b[1].rx[2].ep->fid), 0);
@@ -314,7 +316,7 @@ static void late_context(struct test *t)
 	transfer(&b[0].tx[0], &b[1].rx[2], 64, 3);
 }
 
-/* Removed means removed for every context. */
+/* An address that was removed is removed for every context. */
 static void removed(struct test *t)
 {
 	struct big *b = two_open(t);
@@ -336,7 +338,10 @@ static void removed(struct test *t)
 	NONE_TX(&b[0].tx[0]);
 }
 
-/* A region of the scalable endpoint is one of all its contexts, a region of a context its own. */
+/*
+ * A region of the scalable endpoint is valid for all its contexts, a region of a context for that
+ * only.
+ */
 static void rma(struct test *t)
 {
 	struct big *b = two_open(t);
@@ -373,8 +378,8 @@ static void rma(struct test *t)
 }
 
 /*
- * A bulk transfer as kfilnd makes it: a directed tagged receive at one side, the other reads or
- * writes it.
+ * A bulk transfer as kfilnd makes it: a directed tagged receive at one side, which the other reads
+ * or writes.
  */
 static void tagged_rma(struct test *t)
 {
@@ -401,7 +406,7 @@ static void tagged_rma(struct test *t)
 
 		fill(write ? near : far, 65536, i);
 		memset(write ? far : near, 0, 65536);
-		/* Which context of the peer it is does not matter for who may answer. */
+		/* Any context of the peer may answer. */
 		REQUIRE(t,
 			!POST(t, kfi_trecv(rx->ep, far, 65536, NULL, kfi_rx_addr(rx->peer, 2, BITS),
 					   0x700 + i, 0, CTX(2))));
@@ -450,8 +455,8 @@ static void atomics(struct test *t)
 }
 
 /*
- * Work that waits for a counter belongs to a context like any other endpoint; the scalable endpoint
- * does none.
+ * Work that waits for a counter belongs to a context as to any other endpoint; the scalable
+ * endpoint does none.
  */
 static void deferred_work(struct test *t)
 {
@@ -494,7 +499,7 @@ static void deferred_work(struct test *t)
 		EXPECT_EQ(t, test_close(t, &cntr[i]->fid), 0);
 }
 
-/* A fence is one of its transmit context: the others go on. */
+/* A fence affects its transmit context: the others continue. */
 static void fences(struct test *t)
 {
 	struct big *b = two_open(t);
@@ -514,7 +519,7 @@ static void fences(struct test *t)
 	for (i = 0; i < 2; i++)
 		REQUIRE(t, !POST(t, kfi_recv(rx->ep, buf + 64, 64, NULL, KFI_ADDR_UNSPEC,
 					     CTX(10 + i))));
-	/* It ends when somebody receives it. */
+	/* It ends when the peer receives it. */
 	REQUIRE(t, !POST(t, kfi_tsendmsg(b[0].tx[0].ep, &tagged,
 					 KFI_COMPLETION | KFI_DELIVERY_COMPLETE)));
 	for (i = 0; i < 2; i++)
@@ -540,7 +545,10 @@ static int keep_calm(struct kfid_mr *mr, uint64_t at, size_t len)
 	return 0;
 }
 
-/* From any transmit context, through the context whose region it is; not through another one. */
+/*
+ * From any transmit context, through the context to which the region belongs, and not through
+ * another one.
+ */
 static void flush(struct test *t)
 {
 	struct big *b = two_open(t);

@@ -7,7 +7,10 @@
 
 /* ---- receiving ---- */
 
-/* Whoever is sent to, the receives are used in the order in which they were posted. */
+/*
+ * The receives are used in the order in which they were posted, to whichever endpoint messages are
+ * sent.
+ */
 static void receives(struct test *t)
 {
 	struct crowd *c = crowd_open(t, &plain_rx, NULL);
@@ -82,10 +85,7 @@ static void tags(struct test *t)
 	}
 }
 
-/*
- * A receive that names a source takes nobody else's message, whichever of the endpoints that comes
- * to.
- */
+/* A receive that names a source takes no message of another, to whichever endpoint that comes. */
 static void directed(struct test *t)
 {
 	struct crowd *c = crowd_open(t, &plain_rx, NULL);
@@ -168,7 +168,7 @@ static void multi_receive(struct test *t)
 	NONE_RX(&c->host);
 }
 
-/* Each endpoint counts what has come to it. */
+/* Each endpoint counts the messages that have come to it. */
 static void counted(struct test *t)
 {
 	struct kfi_cntr_attr attr = { .events = KFI_CNTR_EVENTS_COMP };
@@ -192,7 +192,7 @@ static void counted(struct test *t)
 
 /* ---- ends ---- */
 
-/* What waits for an endpoint goes with it, what is posted stays for the others. */
+/* Messages that wait for an endpoint are dropped with it; receives stay for the others. */
 static void one_leaves(struct test *t)
 {
 	struct crowd *c = crowd_open(t, &plain_rx, NULL);
@@ -220,7 +220,7 @@ static void one_leaves(struct test *t)
 	REQUIRE(t, !crowd_pass(c, 2, tx, 500, &e));
 	EXPECT_COMP(t, &e, CTX(2), KFI_MSG | KFI_RECV);
 	EXPECT_DATA(t, rx + 2 * LONG, 500, 2);
-	/* A new one of the same name may come. */
+	/* A new endpoint of the same name may come. */
 	if (t->type == KFI_EP_MSG)
 		return;
 	REQUIRE(t, !crowd_join(c, 0) && !crowd_pass(c, 0, tx, 600, &e));
@@ -228,8 +228,8 @@ static void one_leaves(struct test *t)
 }
 
 /*
- * Close endpoint 0 somewhere in the arrival of a long message; every receive ends once, and the
- * others go on.
+ * Close endpoint 0 at some point of a long message; every receive ends once, and the others
+ * continue.
  */
 static void leave_once(struct crowd *c, u8 *tx, u8 *rx)
 {
@@ -248,7 +248,7 @@ static void leave_once(struct crowd *c, u8 *tx, u8 *rx)
 		REQUIRE(t, !WAIT_RX(&c->host, &e));
 		EXPECT(t, !test_and_set_bit((unsigned long)e.op_context, &seen));
 		small = !e.err && e.len == 200;
-		/* Only a connection takes its receive along. */
+		/* Only a connection ends its receive. */
 		EXPECT(t, small || (!e.err && e.len == LONG) || (e.err && t->type == KFI_EP_MSG));
 		if (!e.err)
 			EXPECT_DATA(t, rx + (unsigned long)e.op_context * LONG, e.len, 3);
@@ -290,7 +290,7 @@ static int close_peer(void *arg)
 	return test_close(c->t, &c->a[0].ep->fid);
 }
 
-/* Both ends of a conversation go at the same time, and messages wait between them. */
+/* Both ends of a connection close at the same time, and messages wait between them. */
 static void leave_together(struct crowd *c, const u8 *tx)
 {
 	struct worker *w = test_new(c->t, struct worker);
@@ -330,7 +330,7 @@ static void both_leave(struct test *t)
 	NONE_RX(&c->host);
 }
 
-/* What nobody takes ends in the queue of all; nothing is closed under those who use it. */
+/* Receives that are not used end in the common queue; no object is closed while others use it. */
 static void ends(struct test *t)
 {
 	struct crowd *c = crowd_open(t, &plain_rx, &plain_tx);
@@ -380,7 +380,7 @@ static void refused(struct test *t)
 	b = &c->b[0];
 	EXPECT_EQ(t, kfi_srx_context(c->host.domain, &wide_rx, &ep, NULL), -EINVAL);
 	EXPECT_EQ(t, kfi_stx_context(c->host.domain, &wide_tx, &thin, NULL), -EINVAL);
-	/* Receives are the context's, and its messages nobody else's. */
+	/* Receives are posted to the context, and its messages come to no other. */
 	EXPECT_EQ(t, kfi_recv(b->ep, buf, 8, NULL, KFI_ADDR_UNSPEC, CTX(1)), -EOPNOTSUPP);
 	EXPECT_EQ(t, kfi_send(c->srx, buf, 8, NULL, 0, CTX(1)),
 		  t->type == KFI_EP_MSG ? -ENOTCONN : -EOPNOTSUPP);
@@ -393,7 +393,7 @@ static void refused(struct test *t)
 	EXPECT_EQ(t, kfi_ep_bind(c->srx, &c->host.rxcq->fid, KFI_RECV), -KFI_EOPBADSTATE);
 
 	/*
-	 * Endpoints that did not say they would share, that share already, in another domain,
+	 * Endpoints that were not opened to share, that share already, in another domain, with
 	 * another queue
 	 */
 	REQUIRE(t, !KEEP(t, kfi_endpoint(n->domain, n->info, &ep, NULL), &ep->fid));
@@ -422,14 +422,14 @@ static void refused(struct test *t)
 	EXPECT_EQ(t, kfi_ep_bind(ep, &c->srx->fid, 0), -EINVAL);
 	EXPECT_EQ(t, kfi_enable(ep), -EINVAL);	/* not the queue of the others */
 
-	/* Contexts are not counted, and transmit contexts need no queue. */
+	/* Contexts have no counters, and transmit contexts need no queue. */
 	REQUIRE(t, !KEEP(t, kfi_cntr_open(c->host.domain, &cattr, &cntr, NULL), &cntr->fid));
 	EXPECT_EQ(t, kfi_ep_bind(c->srx, &cntr->fid, KFI_RECV), -KFI_EOPBADSTATE);
 	EXPECT_EQ(t, kfi_bind(&c->stx->fid, &cntr->fid, KFI_SEND), -EINVAL);
 	EXPECT_EQ(t, kfi_bind(&c->stx->fid, &c->host.txcq->fid, KFI_TRANSMIT), -EINVAL);
 }
 
-/* A context with a queue of its own serves before there is any endpoint. */
+/* A context with a queue of its own works before there is any endpoint. */
 static void enabled_first(struct test *t)
 {
 	struct crowd *c = crowd_host(t, &plain_rx, NULL);
@@ -456,8 +456,9 @@ static void enabled_first(struct test *t)
 /* ---- all at once ---- */
 
 /**
- * struct speaker - sends to one of the endpoints that share, as fast as it may
- * @ops: messages sent; @lossy: its endpoint comes and goes
+ * struct speaker - sends to one of the endpoints that share, without pause
+ * @ops: messages that were sent
+ * @lossy: its endpoint is closed and opened again
  */
 struct speaker {
 	struct crowd	*c;
@@ -497,8 +498,8 @@ static int speak(void *arg)
 }
 
 /*
- * Receives are posted, used and cancelled while endpoints come and go. What has been sent arrives
- * once, in one piece.
+ * Receives are posted, used and cancelled while endpoints are opened and closed. A message that was
+ * sent arrives once, complete.
  */
 struct listener {
 	struct crowd	*c;
@@ -556,8 +557,7 @@ static void come_and_go(struct crowd *c, unsigned long until)
 		c->nr = 0;
 		REQUIRE(t, !node_endpoint(b, b->info) && !node_enable(b));
 		/*
-		 * As a name of its own: where the name is given by chance it is another now, and
-		 * the speaker learns it.
+		 * If the provider chooses the name it is another one now, which the speaker gets.
 		 */
 		REQUIRE(t, !node_insert(&c->a[0], b, &c->a[0].peer));
 	}
@@ -590,7 +590,7 @@ static void stress(struct test *t)
 	come_and_go(c, until);
 	for (i = 0; i < n; i++)
 		EXPECT_EQ(t, worker_join(&s[i].worker, t->w->stress_ms + 3 * t->w->wait_ms), 0);
-	/* The last messages may be on their way. */
+	/* The last messages may be under way. */
 	EXPECT(t,
 	       test_until(t, READ_ONCE(l->got[1]) >= s[1].ops && READ_ONCE(l->got[2]) >= s[2].ops));
 	WRITE_ONCE(l->stop, true);

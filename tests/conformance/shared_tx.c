@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Shared transmit contexts: what endpoints of one pool owe each other.
- */
+/* Shared transmit contexts: effects of endpoints of one pool on each other. */
 #include "crowd.h"
 #include <kfi_trigger.h>
 
-#define DEPTH	4	/* of a context in the case about its room */
+#define DEPTH	4	/* operations of a context in the case about its room */
 
 static void transmits(struct test *t)
 {
@@ -27,7 +25,7 @@ static void count_call(struct kfid_ep *ep, void *arg)
 	atomic_inc(arg);
 }
 
-/* DEPTH sends that find no receive: for @t of all endpoints together there are no more. */
+/* DEPTH sends without receives: there is no room for more, by any of the endpoints. */
 static bool use_up(struct crowd *c, const u8 *tx)
 {
 	struct test *t = c->t;
@@ -64,7 +62,7 @@ static void room(struct test *t)
 		REQUIRE_EQ(t, kfi_ep_tx_space(c->b[i].ep, count_call, &told[i]), 0);
 	NONE_TX(&c->host);
 	EXPECT_EQ(t, atomic_read(&told[0]), 0);
-	/* One that ends makes room for each of them. */
+	/* An operation that ends makes room for all of them. */
 	REQUIRE(t, !POST(t, kfi_recv(c->a[1].ep, rx, LONG, NULL, KFI_ADDR_UNSPEC, CTX(0))));
 	REQUIRE(t, !WAIT_RX(&c->a[1], &e) && !WAIT_TX(&c->host, &e));
 	EXPECT_COMP(t, &e, CTX(1), KFI_MSG | KFI_SEND);
@@ -75,7 +73,7 @@ static void room(struct test *t)
 	EXPECT_EQ(t, kfi_send(c->b[2].ep, tx, LONG, NULL, c->b[2].peer, CTX(8)), -EAGAIN);
 	for (i = 0; i < CROWD; i++)
 		EXPECT_EQ(t, kfi_ep_tx_space(c->b[i].ep, NULL, NULL), 0);
-	/* Who leaves gives back what it has, and nothing else. */
+	/* An endpoint that is closed returns its operations, and nothing else. */
 	REQUIRE_EQ(t, test_close(t, &c->b[0].ep->fid), 0);
 	for (i = 0; i < 2; i++) {
 		REQUIRE(t, !WAIT_TX(&c->host, &e));
@@ -88,8 +86,8 @@ static void room(struct test *t)
 }
 
 /**
- * struct waiter - posts what waits for a counter, and takes it back
- * @rounds: how often
+ * struct waiter - posts work that waits for a counter, and cancels it
+ * @rounds: number of times
  */
 struct waiter {
 	struct crowd		*c;
@@ -120,15 +118,15 @@ static int wait_and_cancel(void *arg)
 			return -EIO;
 		EXPECT_ERR(t, &e, &ctx, ECANCELED);
 		w->rounds++;
-		/* nothing here sleeps, and closing waits for a grace period */
+		/* this loop does not sleep, and a close waits for a grace period */
 		cond_resched();
 	}
 	return 0;
 }
 
 /*
- * Who looks through the shared operations for his own, again and again, sees nothing of the
- * others'.
+ * A cancel that searches the shared operations, again and again, does not affect those of other
+ * endpoints.
  */
 static void triggers(struct test *t)
 {

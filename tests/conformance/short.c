@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Short names: a node is a number and a port is a number, as Lustre's kfilnd has them. Of a
- * provider whose other names are IPv4 addresses; the number of a node is then the host part of one,
- * or one that an administrator has chosen.
+ * Short names: a node is a number and a port is a number, as Lustre's kfilnd uses them. They are
+ * offered by a provider whose other names are IPv4 addresses. The number of a node is the host part
+ * of an address, or one that an administrator has chosen.
  */
 #include <linux/in.h>
 #include "harness.h"
@@ -12,7 +12,7 @@
 #define C_LND	(C_MSG | C_TAGGED | C_RMA | KFI_TAGGED_RMA | KFI_DIRECTED_RECV | KFI_MULTI_RECV | KFI_REMOTE_COMM | \
 		 KFI_NAMED_RX_CTX)
 
-/* All that side has: the node that it goes by in this run may be of another family. */
+/* All addresses of a side: its node in this run may be of another family. */
 static int ask(struct test *t, int side, u64 caps, u32 format, const char *service,
 	       struct kfi_info **info)
 {
@@ -28,10 +28,7 @@ static int ask(struct test *t, int side, u64 caps, u32 format, const char *servi
 	return ret;
 }
 
-/*
- * From now on the side goes by its short name. Otherwise the case is over: skipped, where there are
- * none.
- */
+/* From now on the side uses its short name. If there are none the case is skipped. */
 static int go_short(struct test *t, int side, const char *service)
 {
 	struct kfi_info *info;
@@ -53,7 +50,7 @@ static const struct kcxi_addr *name_of(const struct kfi_info *info)
 	return info->src_addr;
 }
 
-/* The fabric is named after the subnet: what does its prefix leave of the address? */
+/* The fabric is named after the subnet: which part of the address does its prefix leave? */
 static u32 host_bits(const struct kfi_info *plain)
 {
 	const struct sockaddr_in *in = plain->src_addr;
@@ -65,7 +62,7 @@ static u32 host_bits(const struct kfi_info *plain)
 	return ntohl(in->sin_addr.s_addr) & ~0U >> prefix;
 }
 
-/* Is it the number of one of the addresses of its interface in its subnet? */
+/* Is it the number of an address of its interface in its subnet? */
 static bool is_host_part(const struct kfi_info *brief, const struct kfi_info *plain)
 {
 	for (; plain; plain = plain->next)
@@ -108,7 +105,7 @@ static void offers(struct test *t)
 	EXPECT_EQ(t, name_of(t->info[0])->pid, 4095);
 }
 
-/* Who asks as kfilnd does takes the first answer. */
+/* A consumer that asks as kfilnd does takes the first answer. */
 static void first_for_kfilnd(struct test *t)
 {
 	struct kfi_info *info, *i;
@@ -120,7 +117,7 @@ static void first_for_kfilnd(struct test *t)
 	test_keep_info(t, info);
 	EXPECT_EQ(t, info->addr_format, KFI_ADDR_CXI);
 	EXPECT_EQ(t, info->caps & C_LND, C_LND);
-	/* Behind them are the others, and none between. */
+	/* The other names follow, without a short name in between. */
 	for (i = info; i; i = i->next) {
 		EXPECT(t, !other || i->addr_format != KFI_ADDR_CXI);
 		other |= i->addr_format != KFI_ADDR_CXI;
@@ -138,7 +135,7 @@ static void expect_no_short(struct test *t, u64 caps, u32 format)
 	kfi_freeinfo(info);
 }
 
-/* Nobody else ever sees one. */
+/* Without the request there are no short names. */
 static void not_asked_for(struct test *t)
 {
 	struct kfi_info *info, *i;
@@ -211,7 +208,7 @@ static void own_name(struct test *t)
 	EXPECT_EQ(t, len, 8);
 }
 
-/* Nobody goes by a number that another goes by, on whatever fabric object; the first keeps it. */
+/* A number that is in use can't be taken again, by any fabric object; the first user keeps it. */
 static void one_name(struct test *t)
 {
 	struct node *n = test_new(t, struct node), *twin = test_new(t, struct node);
@@ -271,7 +268,7 @@ static void refused(struct test *t)
 	expect_no_address(n, (struct kcxi_addr){ .pid = 7 });
 	expect_no_address(n, (struct kcxi_addr){ .pid = 7, .nic = 0x100000 });
 	expect_no_address(n, (struct kcxi_addr){ .pid = 7, .nic = name.nic, .flags = 1 });
-	/* And both of them are right otherwise. */
+	/* Both of them are correct otherwise. */
 	EXPECT_EQ(t, kfi_av_insertsvc(n->av, self, "4095", NULL, 0, NULL), 1);
 	EXPECT_EQ(t, kfi_av_insert(n->av, &name, 1, NULL, 0, NULL), 1);
 }
@@ -306,7 +303,7 @@ static struct pair *pair_open_short(struct test *t)
 	return p;
 }
 
-/* Messages say whom they are from, and find receives that wait for nobody else. */
+/* Messages report their sender, and match receives for that sender only. */
 static void check_source(struct node *a, struct node *b)
 {
 	u8 *buf = test_zalloc(a->t, 128);
@@ -387,8 +384,8 @@ static void talk(struct test *t)
 }
 
 /*
- * The administrator of both sides has given numbers to their addresses, which those of their
- * subnets are not: they go by these, and by no other.
+ * The administrator of both sides has given numbers to their addresses that differ from those of
+ * their subnets: they use these, and no others.
  */
 static void mapped(struct test *t)
 {

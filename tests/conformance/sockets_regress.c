@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * What was wrong once: cases for defects that reading found and the list did not.
- */
+/* Regressions: cases for defects that a review has found and the list had not. */
 #include <linux/delay.h>
 #include "harness.h"
 
-/*
- * An open endpoint has the request when its peer goes: the accept must not touch what is no more.
- */
+/* An open endpoint has the request when its peer ends: the accept must not use freed objects. */
 static void gone_before_accept(struct test *t)
 {
 	struct node *a = test_new(t, struct node), *b = test_new(t, struct node);
@@ -32,7 +28,7 @@ static void gone_before_accept(struct test *t)
 				       __LINE__));
 		EXPECT(t, ev->err > 0);
 	}
-	/* The same, and the endpoint is closed without having accepted. */
+	/* The same, and the endpoint is closed without an accept. */
 	REQUIRE_EQ(t, test_close(t, &b->ep->fid), 0);
 	b->ep = NULL;
 	REQUIRE(t, !node_endpoint(a, a->info) && !node_enable(a));
@@ -50,7 +46,7 @@ static void gone_before_accept(struct test *t)
 
 #define REJECTS	32
 
-/* The peer goes while its request is being answered, at every distance in time. */
+/* The peer ends while its request is being answered, at all stages. */
 static void gone_while_answered(struct test *t)
 {
 	struct node *a = test_new(t, struct node), *b = test_new(t, struct node);
@@ -85,7 +81,7 @@ static void gone_while_answered(struct test *t)
 
 #define READS	64
 
-/* A write that was posted after a read is not seen by it, where that is promised. */
+/* A read does not see a later write, if that order was granted. */
 static void write_after_read(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -114,7 +110,7 @@ static void write_after_read(struct test *t)
 	}
 }
 
-/* A post with KFI_MORE goes out although no other follows to the same peer. */
+/* A post with KFI_MORE is sent although no other follows to the same peer. */
 static void more_and_no_more(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -140,8 +136,8 @@ static void more_and_no_more(struct test *t)
 #define WORDS	12
 
 /*
- * Messages whose sends have succeeded are there, also when their receiver's queue was full and
- * their sender has gone.
+ * Messages whose sends have succeeded arrive, also if their receiver's queue was full and their
+ * sender was closed.
  */
 static void last_words(struct test *t)
 {
@@ -176,7 +172,7 @@ static void last_words(struct test *t)
 #define PARTING		40
 #define PARTING_LEN	48
 
-/* The same when the sender closes at once: what has succeeded is not taken back. */
+/* The same if the sender closes at once: a success is not revoked. */
 static void parting(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -185,7 +181,7 @@ static void parting(struct test *t)
 	int i;
 
 	REQUIRE(t, p && tx && rx);
-	/* They know each other; now nothing is in the way. */
+	/* They know each other, so nothing delays the message. */
 	still_works(p);
 	fill(tx, PARTING_LEN, 3);
 	for (i = 0; i < PARTING; i++)

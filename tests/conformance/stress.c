@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Threads on all CPUs, operations and sizes by chance, checksums on all data.
- */
+/* Threads on all CPUs, with random operations and sizes, and checksums of all data. */
 #include <linux/cpumask.h>
 #include <linux/delay.h>
 #include "harness.h"
@@ -19,10 +17,11 @@ struct flight {
 };
 
 /**
- * struct thread - what one thread has for itself
+ * struct thread - objects of one thread
  * @id: part of its tags
- * @near: memory of A, @far: memory of B, MAXLEN bytes for each of a batch
- * @r: @far, as A may touch it
+ * @near: memory of A, MAXLEN bytes for each operation of a batch
+ * @far: memory of B, as much
+ * @r: @far as a region for A
  * @op: first those that A posts, then the receives of B
  */
 struct thread {
@@ -63,12 +62,11 @@ static bool landed(struct thread *th, struct flight *f)
 	       EXPECT_EQ(t, f->err, 0);
 }
 
-/* What is done with a slot of a batch */
+/* Operation of a slot of a batch */
 enum { DO_SEND, DO_WRITE, DO_READ, DO_ADD, DO_KINDS };
 
 /*
- * Atomic additions to words of the thread's own: what comes back is what all before have made of
- * them.
+ * Atomic additions to words of the thread's own: the old value is the result of all earlier ones.
  */
 static int start_add(struct thread *th, int i, u64 seed)
 {
@@ -194,7 +192,7 @@ static int thread_open(struct test *t, struct thread *th, struct pair *p, u32 id
 			   KFI_REMOTE_READ | KFI_REMOTE_WRITE);
 }
 
-/* @pairs conversations, all threads spread over them and over the CPUs. */
+/* Run @pairs pairs, with all threads spread over them and over the CPUs. */
 static void mixed(struct test *t, int pairs, u64 cq_flags)
 {
 	struct node_opts opts = { .cq_flags = cq_flags };
@@ -282,7 +280,10 @@ static void churn(struct test *t)
 
 #define RECORDS	64
 
-/* Records of this worker come and go, and test_drop_mem() walks past those of the other workers. */
+/*
+ * Records of this worker are added and removed, and test_drop_mem() passes those of the other
+ * workers.
+ */
 static int keep_run(void *arg)
 {
 	struct thread *th = arg;
@@ -301,7 +302,7 @@ static int keep_run(void *arg)
 	return fid ? 0 : -ENOMEM;
 }
 
-/* Several workers change and walk the list of what the case has to give back. */
+/* Several workers change and walk the list of objects that the case has to release. */
 static void kept(struct test *t)
 {
 	struct thread *th = test_zalloc(t, 4 * sizeof(*th));

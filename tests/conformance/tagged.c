@@ -93,7 +93,7 @@ static void by_tag(struct test *t)
 	}
 }
 
-/* Of all receives that fit, the one posted first; and bits that don't matter. */
+/* Of all matching receives the one posted first is used; and ignored bits. */
 static void ignore(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -118,7 +118,7 @@ static void ignore(struct test *t)
 	EXPECT_COMP(t, &c, CTX(3), KFI_TAGGED | KFI_RECV);
 	REQUIRE(t, !WAIT_RX(&p->b, &c));
 	EXPECT_COMP(t, &c, CTX(4), KFI_TAGGED | KFI_RECV);
-	/* One bit off does not fit. */
+	/* One different bit does not match. */
 	REQUIRE(t, !trecv(&p->b, buf, 8, 0x8000000000000000ULL, 0x0f, CTX(5)));
 	REQUIRE(t, !tsend(&p->a, buf + 64, 8, 0x8000000000000010ULL, NULL));
 	NONE_RX(&p->b);
@@ -128,7 +128,9 @@ static void ignore(struct test *t)
 	EXPECT_EQ(t, c.tag, 0x800000000000000fULL);
 }
 
-/* The same tag many times: order of sending meets order of posting. */
+/*
+ * The same tag many times: messages in the order of sending use receives in the order of posting.
+ */
 static void same_tag(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -156,7 +158,7 @@ static void same_tag(struct test *t)
 	}
 }
 
-/* Tagged and untagged messages do not meet. */
+/* Tagged and untagged messages do not match each other. */
 static void apart(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -265,7 +267,7 @@ static void peek(struct test *t)
 	REQUIRE(t, peek_found(&p->b, 5, 0, &c));
 	EXPECT_EQ(t, c.tag, 5);
 	EXPECT_EQ(t, c.len, 40);
-	/* Seen is not taken. */
+	/* A peek does not take the message. */
 	REQUIRE(t, peek_found(&p->b, 5, 0, &c));
 	REQUIRE(t, !look(&p->b, 6, CTX(3), KFI_PEEK, NULL, 0) && !WAIT_RX(&p->b, &c));
 	EXPECT_ERR(t, &c, CTX(3), ENOMSG);
@@ -324,7 +326,7 @@ static void discard(struct test *t)
 	REQUIRE(t, !WAIT_TX(&p->a, &c) && !WAIT_TX(&p->a, &c));
 }
 
-/* Receives that name a peer take from nobody else. */
+/* Receives that name a peer take no message of another. */
 static void directed(struct test *t)
 {
 	struct node_opts opts = { .caps = C_TAGGED | KFI_DIRECTED_RECV };
@@ -351,7 +353,7 @@ static void directed(struct test *t)
 	NONE_RX(hub);
 	REQUIRE(t, !tsend(&peer[1], buf + 192, 8, 7, CTX(1)) && !WAIT_RX(hub, &c));
 	EXPECT_COMP(t, &c, CTX(1), KFI_TAGGED | KFI_RECV);
-	/* The one that nobody wanted is there for anybody. */
+	/* A message that no directed receive has taken goes to any other receive. */
 	POST(t, kfi_trecv(hub->ep, buf, 64, NULL, KFI_ADDR_UNSPEC, 7, 0, CTX(4)));
 	REQUIRE(t, !WAIT_RX(hub, &c));
 	EXPECT_COMP(t, &c, CTX(4), KFI_TAGGED | KFI_RECV);

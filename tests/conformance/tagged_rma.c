@@ -25,7 +25,7 @@ static int access_tag(struct node *n, void *buf, size_t len, u64 tag, void *ctx,
 				: kfi_readmsg(n->ep, &msg, flags));
 }
 
-/* The operation finds the receive, moves the data, and ends at both ends. */
+/* The operation finds the receive, moves the data, and completes at both sides. */
 static void moves(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -53,7 +53,7 @@ static void moves(struct test *t)
 		if (write)
 			EXPECT_DATA(t, far, len, i);
 	}
-	/* A zero-byte message with data takes the same kind of receive. */
+	/* An empty message with data takes the same kind of receive. */
 	REQUIRE(t, !expect_tag(&p->b, far, len, 0x99, CTX(3)));
 	POST(t, kfi_tsenddata(p->a.ep, near, 0, NULL, 0x1234, p->a.peer, 0x99, CTX(4)));
 	REQUIRE(t, !WAIT_RX(&p->b, &c));
@@ -67,7 +67,7 @@ static void moves(struct test *t)
 
 #define RMA_FLAGS(write)	(KFI_TAGGED | KFI_RMA | ((write) ? KFI_WRITE : KFI_READ))
 
-/* There is no such receive, or no longer: refused at once, and no later receive hears of it. */
+/* There is no such receive, or no longer: refused at once, without effect on a later receive. */
 static void no_receive(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -81,7 +81,7 @@ static void no_receive(struct test *t)
 	for (i = 0; i < 6 && !t->failures; i++) {
 		if (i >= 2)
 			REQUIRE(t, !expect_tag(&p->b, far, 4096, 7, CTX(1)));
-		if (i >= 4) {	/* cancelled; else it is the tag that is wrong */
+		if (i >= 4) {	/* cancelled; otherwise the tag is wrong */
 			EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, CTX(1)), 0);
 			REQUIRE(t, !WAIT_RX(&p->b, &c));
 			EXPECT_ERR(t, &c, CTX(1), ECANCELED);
@@ -104,7 +104,7 @@ static void no_receive(struct test *t)
 	still_works(p);
 }
 
-/* As many refusals as one likes: nothing is held for them. */
+/* Any number of refusals: they hold no resource. */
 static void refusals(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -136,7 +136,7 @@ static void refusals(struct test *t)
 	still_works(p);
 }
 
-/* Longer than the receive: what fits is moved, and both sides hear that it was not all. */
+/* Longer than the receive: the part that fits is moved, and both sides get an error. */
 static void truncated(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -185,7 +185,7 @@ static int access_run(void *arg)
 	return access_tag(&x->p->a, x->near, x->len, x->tag, CTX(2), x->write);
 }
 
-/* One round of a cancel at some distance from an arriving access. Was the receive cancelled? */
+/* Cancel at some stage of an arriving access. Return: was the receive cancelled? */
 static bool cancel_one(struct test *t, struct access *x, u8 *far, unsigned int us)
 {
 	struct worker *w = test_new(t, struct worker);
@@ -205,7 +205,7 @@ static bool cancel_one(struct test *t, struct access *x, u8 *far, unsigned int u
 	EXPECT_EQ(t, worker_join(w, t->w->wait_ms), 0);
 	if (WAIT_RX(&x->p->b, &rx) || WAIT_TX(&x->p->a, &tx))
 		return false;
-	/* Either it was cancelled, and both sides say so, or it was not. */
+	/* Either it was cancelled, and both sides report it, or it was not. */
 	EXPECT_EQ(t, rx.err, ret ? 0 : ECANCELED);
 	EXPECT_EQ(t, tx.err, ret ? 0 : EACCES);
 	EXPECT_EQ(t, rx.flags, ret ? RMA_FLAGS(x->write) | KFI_RECV : KFI_TAGGED | KFI_RECV);
@@ -217,8 +217,7 @@ static bool cancel_one(struct test *t, struct access *x, u8 *far, unsigned int u
 }
 
 /*
- * The receive is cancelled while its data comes: one event for each, and what was cancelled is not
- * touched.
+ * The receive is cancelled while its data arrives: one entry for each, and no write after a cancel.
  */
 static void cancelled(struct test *t)
 {
@@ -243,7 +242,9 @@ static void cancelled(struct test *t)
 
 #define C_TRMA	(C_TAGGED | C_MSG | C_RMA | KFI_TAGGED_RMA)
 
-/* The buffers for messages are used up, which wait; bulk data goes on, in both directions. */
+/*
+ * The buffers for messages are used up, so messages wait; bulk data proceeds, in both directions.
+ */
 static void passes(struct test *t)
 {
 	struct node_opts multi = {
@@ -263,7 +264,7 @@ static void passes(struct test *t)
 		if (kfi_send(p->a.ep, tx, 1000, NULL, p->a.peer, CTX(3)))
 			break;
 	EXPECT(t, posted > 4);
-	do {	/* until the only buffer is given back */
+	do {	/* until the only buffer is released */
 		REQUIRE(t, !WAIT_RX(&p->b, &c));
 		got += c.len == 1000;
 	} while (!(c.flags & KFI_MULTI_RECV));
@@ -286,7 +287,7 @@ static void passes(struct test *t)
 		EXPECT_COMP(t, &c, CTX(5), RMA_FLAGS(write) | KFI_RECV);
 		EXPECT_DATA(t, write ? far : near, 65536, i);
 	}
-	/* And then what waited. */
+	/* And then the waiting messages. */
 	while (got < posted && !t->failures) {
 		POST(t, kfi_recv(p->b.ep, buf, 4096, NULL, KFI_ADDR_UNSPEC, CTX(1)));
 		do {

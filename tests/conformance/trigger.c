@@ -50,8 +50,8 @@ static ssize_t recv_at(struct node *n, struct kvec *v, struct kfi_triggered_cont
 }
 
 /*
- * Sent when something has been received, in the order of thresholds, with what is in the buffer
- * then.
+ * Sends start when messages were received, in the order of thresholds, with the contents of the
+ * buffer at that time.
  */
 static void forwards(struct test *t)
 {
@@ -87,7 +87,7 @@ static void forwards(struct test *t)
 	still_works(p);
 }
 
-/* A receive takes nothing before its time, then what is there already as well. */
+/* A receive takes no message before its time, and then also messages that have waited. */
 static void receives(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -156,7 +156,10 @@ struct chain {
 	struct kvec			v[CHAIN];
 };
 
-/* Each write starts when the one before it has ended: the counter triggers what it counts. */
+/*
+ * Each write starts when the one before it has ended: it counts on the counter that starts the
+ * next.
+ */
 static void chain(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -200,10 +203,7 @@ static void chain(struct test *t)
 	EXPECT_EQ(t, test_close(t, &cntr->fid), 0);
 }
 
-/*
- * All kinds of messages, one behind the other on both sides, without a thread that looks after
- * them.
- */
+/* All kinds of messages, one behind the other on both sides, without a thread. */
 static void messages(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -250,8 +250,8 @@ static void messages(struct test *t)
 }
 
 /*
- * All three kinds of atomic operations, each after the one before; what is injected is read when it
- * starts.
+ * All three kinds of atomic operations, each after the one before; injected operands are read when
+ * the operation starts.
  */
 static void atomics(struct test *t)
 {
@@ -291,7 +291,7 @@ static void atomics(struct test *t)
 		work[i].triggering_cntr = work[i].completion_cntr = cntr;
 		REQUIRE_EQ(t, queue(&p->a, &work[i]), 0);
 	}
-	memset(v, 0, sizeof(v));	/* has been described */
+	memset(v, 0, sizeof(v));	/* the operation was described already */
 	near[0] = 7;
 	near[1] = 114;
 	NONE_TX(&p->a);
@@ -305,8 +305,8 @@ static void atomics(struct test *t)
 }
 
 /*
- * A failure is an error entry and an error of the completion counter, once, and starts what waits
- * for its end.
+ * A failure is an error entry and an error of the completion counter, once, and starts operations
+ * that wait for its end.
  */
 static void fails(struct test *t)
 {
@@ -371,7 +371,7 @@ static struct kfi_deferred_work work_send(struct node *n, struct kfi_op_msg *op,
 	};
 }
 
-/* Taken back one by one and all together: nothing comes of it, and nothing is held any more. */
+/* Cancelled one by one and all together: they have no effect, and hold no reference any more. */
 static void flushed(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -405,8 +405,8 @@ static void flushed(struct test *t)
 }
 
 /*
- * Closed in the wrong order: the domain and the counters are in use, the endpoint ends what waits
- * on it.
+ * Closed in the wrong order: the domain and the counters are in use, the endpoint ends work that
+ * waits for it.
  */
 static void closed(struct test *t)
 {
@@ -431,7 +431,7 @@ static void closed(struct test *t)
 	EXPECT_EQ(t, kfi_close(&p->a.domain->fid), -EBUSY);
 	EXPECT_EQ(t, kfi_close(&cntr->fid), -EBUSY);
 	EXPECT_EQ(t, kfi_close(&ended->fid), -EBUSY);
-	kfi_cntr_add(cntr, 1);		/* one is on its way now, or not yet */
+	kfi_cntr_add(cntr, 1);		/* one is under way now, or not yet */
 	REQUIRE_EQ(t, test_close(t, &p->a.ep->fid), 0);
 	for (i = 0; i < 2; i++) {
 		REQUIRE(t, !WAIT_TX(&p->a, &e));
@@ -444,7 +444,7 @@ static void closed(struct test *t)
 	EXPECT_EQ(t, test_close(t, &cntr->fid), 0);
 }
 
-/* What waits on a connection ends with it. */
+/* Work for a connection ends with it. */
 static void disconnected(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -492,7 +492,8 @@ static int fan_add(void *arg)
 }
 
 /*
- * Several threads count together what starts a message at each value; each is sent once, in order.
+ * Several threads count on a counter that starts a message at each value; each is sent once, in
+ * order.
  */
 static void fan(struct test *t)
 {

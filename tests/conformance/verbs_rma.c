@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * RMA that an RDMA device does by itself: nobody at the target works for it, and what the device
- * refuses, because a key means nothing any more, costs the connection. Providers without such a
- * device below them skip these.
+ * RMA that an RDMA device does by itself: no code at the target runs for it, and if the device
+ * refuses an access, because a key is invalid, the connection ends. Providers without such a device
+ * skip these cases.
  */
 #include <linux/bitmap.h>
 #include <linux/delay.h>
@@ -34,7 +34,7 @@ static void watched(struct test *t, void (*fn)(struct test *t, struct watch *w))
 #define LEN		65536
 #define SILENCE_S	5	/* the provider's keepalive_s */
 
-/* An access, completed. @flags: a completion level. Return: its error */
+/* Make an access and wait for it. @flags: a completion level. Return: its error */
 static int access(struct node *a, struct region *r, bool write, u8 *near, size_t len, size_t at,
 		  u64 flags)
 {
@@ -63,24 +63,21 @@ static int access(struct node *a, struct region *r, bool write, u8 *near, size_t
 	return c.err;
 }
 
-/* The devices say so too, those that count. */
+/* The devices report the same, if they have counters. */
 static void expect_counted(struct test *t, struct watch *w, bool write, const s64 *was)
 {
 	int from = write ? 0 : 1;
 
 	if (was[0] < 0)
 		return;
-	/*
-	 * The bytes have gone that way, in packets of at most 4096; nothing was sent or received as
-	 * a message.
-	 */
+	/* The bytes were moved in packets of at most 4096; none of them was a message. */
 	EXPECT(t, watch_counter(w, from, "sent_pkts") - was[0] >= OPS * LEN / 4096);
 	EXPECT_EQ(t, watch_counter(w, 0, "rdma_sends"), was[1]);
 	EXPECT_EQ(t, watch_counter(w, 1, "rdma_sends"), was[2]);
 	EXPECT_EQ(t, watch_counter(w, 1, "rdma_recvs"), was[3]);
 }
 
-/* @since: B has not heard of A as a message since then, or later. */
+/* @since: B has received no message of A since then, or later. */
 static void move_alone(struct pair *p, struct watch *w, struct region *r, u8 *near, bool write,
 		       unsigned long since)
 {
@@ -88,7 +85,7 @@ static void move_alone(struct pair *p, struct watch *w, struct region *r, u8 *ne
 	s64 was[4];
 	u32 i;
 
-	/* Now each knows of the other what it has to know. */
+	/* Now each knows what it needs to know of the other. */
 	REQUIRE_EQ(t, access(&p->a, r, write, near, LEN, 0, 0), 0);
 	REQUIRE(t, watch_quiet(w));
 	was[0] = watch_counter(w, write ? 0 : 1, "sent_pkts");
@@ -102,12 +99,12 @@ static void move_alone(struct pair *p, struct watch *w, struct region *r, u8 *ne
 			test_until(t, differs(write ? r->buf : near, LEN, i + 100 * write) == -1));
 	}
 	EXPECT(t, atomic_read(&w->woken[0]) > 0);
-	/* But for its own question, after so long without a word, whether we are there. */
+	/* Except for its own sign of life, after that time without a packet. */
 	EXPECT(t, atomic_read(&w->woken[1]) <= (jiffies - since) / (SILENCE_S * HZ));
 	expect_counted(t, w, write, was);
 }
 
-/* Reads and writes wake nobody at the target: no code of ours has run there. */
+/* Reads and writes wake nothing at the target: no code of kfabric has run there. */
 static void do_one_sided(struct test *t, struct watch *w)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
@@ -130,10 +127,7 @@ static void one_sided(struct test *t)
 
 #define STALE	8192	/* more than a packet */
 
-/*
- * An RDM endpoint goes on as if nothing had been. Of connected ones both have heard, and can be
- * replaced.
- */
+/* An RDM endpoint continues. Connected ones have got their events, and can be replaced. */
 static bool over_goes_on(struct pair *p)
 {
 	return (p->a.t->type == KFI_EP_RDM || is_over(p)) && goes_on(p);
@@ -148,10 +142,7 @@ static const struct {
 	{ false, STALE, 0 }, { true, STALE, 0 }, { true, STALE, KFI_DELIVERY_COMPLETE },
 };
 
-/*
- * More than a packet may have been refused in its midst, for all that is known here; less has done
- * nothing.
- */
+/* Of more than a packet some may have been written before the refusal; less has no effect. */
 static void expect_refused(struct node *a, int err, size_t len, bool claims)
 {
 	if (refusal(a) == KFI_REFUSAL_CONN)
@@ -212,11 +203,14 @@ static void stale_key(struct test *t)
 #define ROUNDS	20
 
 /**
- * struct burst - writes of which one is refused by the device
+ * struct burst - writes of which the device refuses one
  * @good: a region for the others: LONG bytes for the first, a slot for each
- * @bad: the region of the second, which is no more
- * @near: @far: memory, @far that of @good
- * @posted: how many; @err: how they ended; @seen: those that have
+ * @bad: the region of the second, which has ended
+ * @near: memory of A
+ * @far: memory of @good
+ * @posted: number of writes
+ * @err: their results
+ * @seen: writes that have ended
  */
 struct burst {
 	struct pair	*p;
@@ -232,7 +226,7 @@ static size_t burst_at(u32 i)
 	return i ? LONG + i * SLOT : 0;
 }
 
-/* A long one, so that all are under way when the device says no to the second. */
+/* The first one is long, so that all are under way when the device refuses the second. */
 static void burst_post(struct burst *b)
 {
 	struct node *a = &b->p->a;
@@ -260,14 +254,14 @@ static void burst_post(struct burst *b)
 		ret = kfi_writemsg(a->ep, &msg, KFI_TRANSMIT_COMPLETE | KFI_COMPLETION);
 		if (!ret)
 			continue;
-		/* A connection that has ended takes no more. */
+		/* A connection that has ended accepts no more. */
 		if (a->t->type != KFI_EP_MSG || ret != -ENOTCONN)
 			EXPECT_EQ(a->t, ret, -ESHUTDOWN);
 		return;
 	}
 }
 
-/* Each ends, once. */
+/* Each ends once. */
 static void burst_end(struct burst *b)
 {
 	struct node *a = &b->p->a;
@@ -288,8 +282,8 @@ static void burst_end(struct burst *b)
 }
 
 /*
- * Who has succeeded has written. Who has not says that nobody knows, and its slot is marked.
- * Return: how many of those
+ * A write that has succeeded was performed. One that has failed may have been performed; its slot
+ * is marked. Return: number of those.
  */
 static u32 burst_judge(struct burst *b)
 {
@@ -313,7 +307,7 @@ static u32 burst_judge(struct burst *b)
 	return unknown;
 }
 
-/* After the connection has been made anew nothing of the old one is done again. */
+/* After a new connection was made, no operation of the old one is performed again. */
 static void burst_not_again(struct burst *b)
 {
 	struct test *t = b->p->a.t;
@@ -357,8 +351,8 @@ static u32 burst_round(struct burst *b, u8 *stale, u64 seed)
 }
 
 /*
- * How much of what follows is under way when the connection is lost is a matter of time: until
- * something was.
+ * The number of later operations that are under way when the connection is lost depends on time:
+ * repeat until there is one.
  */
 static void do_unknown(struct test *t, struct watch *w)
 {
