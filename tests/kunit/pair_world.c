@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The links and the provider of the tests of two endpoints, see pair_world.h.
- */
+/* Links and provider for the tests of two endpoints, see pair_world.h. */
 #include "pair_world.h"
 #include "../../kfi/proto/proto.h"
 
@@ -10,9 +8,10 @@
 
 /**
  * struct pm_exposure - memory that the other end may write to; under pm_wire.lock
- * @iter: the memory, @len bytes
- * @key: names it, once; 0: the entry is free
- * @late: it is being concealed, and is as @sum says until kfi_link_concealed()
+ * @iter: the memory
+ * @len: bytes of the memory
+ * @key: its key, which is used once; 0: the entry is free
+ * @late: it is being concealed, and has to have the checksum @sum until kfi_link_concealed()
  */
 struct pm_exposure {
 	struct iov_iter		iter;
@@ -34,7 +33,7 @@ struct pm_ref {
 struct pm_link;
 
 /*
- * struct pm_side - an end of a wire; @ring: bytes on their way to it, of which those before @shown
+ * struct pm_side - an end of a wire; @ring has bytes under way to it, of which those before @shown
  * can be read. Under pm_wire.lock
  */
 struct pm_side {
@@ -51,7 +50,9 @@ struct pm_wire {
 	struct pm_side		side[2];
 };
 
-/** struct pm_link - a link. @locked: its lock; @full, @sent, @refs are under it */
+/**
+ * struct pm_link - a link; @locked is its lock, which protects @full, @sent and @refs
+ */
 struct pm_link {
 	struct kfi_link		link;
 	unsigned long		locked;
@@ -63,7 +64,9 @@ struct pm_link {
 	struct delayed_work	pump;
 };
 
-/** struct pm_ep - an endpoint. @name: of it; @listens: under pm_world.lock */
+/**
+ * struct pm_ep - an endpoint with the name @name; pm_world.lock protects @listens
+ */
 struct pm_ep {
 	struct kfi_proto_ep	pe;
 	u64			name;
@@ -250,7 +253,7 @@ static int pm_post(struct kfi_link *link, struct kfi_unit *unit)
 	else
 		pm_to_stream(to, unit, most);
 	all = unit->done == unit->len && !unit->left;
-	/* What another unit follows waits for that unit, as in the send queue of a device. */
+	/* A unit that another one follows waits for that one, as in the send queue of a device. */
 	if (!all || !(unit->flags & KFI_UNIT_MORE))
 		to->shown = to->head;
 	pm_kick(to, 0);
@@ -366,7 +369,7 @@ static int pm_conceal(struct kfi_link *link, struct kfi_exposed *x)
 	return late ? -EINPROGRESS : 0;
 }
 
-/* Complete, at some time, one of the memories that are concealed late. Return: was there one? */
+/* Complete, at a random time, a conceal that was deferred. Return: was there one? */
 static bool pm_concealed(struct pm_link *kl)
 {
 	struct pm_side *self = &kl->wire->side[kl->nr];
@@ -393,7 +396,7 @@ static bool pm_concealed(struct pm_link *kl)
 
 /* ---- life of a link ---- */
 
-/* All reports of the link. */
+/* Make all reports of the link. */
 static void pm_pump(struct work_struct *work)
 {
 	struct pm_link *kl = container_of(to_delayed_work(work), struct pm_link, pump);
@@ -405,7 +408,7 @@ static void pm_pump(struct work_struct *work)
 			read = !list_empty(&kl->refs);
 			pm_refs_end(kl, kl->link.posted);
 			kl->sent = kl->link.posted;
-			if (read)	/* nothing is reported of bytes that were copied */
+			if (read)	/* bytes that were copied are not reported */
 				kfi_link_sent(&kl->link);
 		}
 		more = pm_concealed(kl);
@@ -444,7 +447,7 @@ static int pm_open(struct kfi_link *link)
 	return 0;
 }
 
-/* Join a link to an end of the wire. From here on its pump may run. */
+/* Attach a link to an end of the wire. From here on its pump may run. */
 static void pm_join(struct pm_link *kl, struct pm_wire *wire, u8 nr)
 {
 	refcount_inc(&wire->ref);
@@ -463,7 +466,10 @@ static void pm_up(struct pm_link *kl)
 	kfi_link_up(&kl->link);
 }
 
-/* Both ends of a new wire, while the called endpoint listens. Called with pm_world.lock held. */
+/*
+ * Make a new wire with both ends, while the called endpoint listens. Called with pm_world.lock
+ * held.
+ */
 static int pm_dial_listener(struct pm_link *kl, struct pm_ep *to)
 {
 	struct pm_wire *wire = kvzalloc(sizeof(*wire), GFP_KERNEL);

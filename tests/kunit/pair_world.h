@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * pair_world.h - two RDM endpoints over the message protocol, and between them links of memory that
- * do all that kfi_link.h allows: they accept a part of a unit, report late what they have read,
- * expose memory, conceal it late, and end at any moment. The bytes that go to places arrive at
- * once, ahead of the stream. The link reads the memory of spliced payload again when it reports it,
- * and exposed memory when it is concealed: memory that the protocol has returned too early has
- * changed.
+ * pair_world.h - two RDM endpoints over the message protocol, connected by links of memory that do
+ * all that kfi_link.h permits: they accept a part of a unit, report late what they have read,
+ * expose memory, conceal it late, and end at any moment. Bytes for places arrive at once, ahead of
+ * the stream. The link reads the memory of spliced payload again when it reports it, and exposed
+ * memory when it is concealed: memory that the protocol has returned too early has changed.
  */
 #ifndef _KFI_KUNIT_PAIR_WORLD_H
 #define _KFI_KUNIT_PAIR_WORLD_H
@@ -21,12 +20,15 @@ struct pm_wire;
 struct pm_ep;
 
 /**
- * struct pm_world - all of it
+ * struct pm_world - state of a test
  * @lock: protects pm_ep.listens and @wire
- * @wire: the last one
- * @refs: number of all struct pm_ref; @keys: number of exposures so far
- * @early: memory that changed while a link used it; @strays: places that were not exposed
- * @placed: bytes that went to places; @lates: memory that was concealed late
+ * @wire: the last wire
+ * @refs: number of all struct pm_ref
+ * @keys: number of exposures so far
+ * @early: memory that has changed while a link used it
+ * @strays: places that were not exposed
+ * @placed: bytes that were written to places
+ * @lates: memory that was concealed late
  */
 struct pm_world {
 	struct kunit		*test;
@@ -48,10 +50,10 @@ struct pm_world {
 
 extern struct pm_world pm;
 
-/* A world for a test, and its end. What the links have seen to be wrong fails the test. */
+/* Set up and end the world of a test. Errors that the links have found fail the test. */
 int pm_init(struct kunit *test);
 void pm_exit(struct kunit *test);
-/* A random number, from the seed that pm_init() prints. */
+/* Return a random number, from the seed that pm_init() prints. */
 u32 pm_random(u32 below);
 /* End one link of the last wire. */
 void pm_cut(void);

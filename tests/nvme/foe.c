@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * foe.c - kfi_nvme_foe.ko: a host that connects to nvmet-kfi and says what no host should. Its init
- * runs the cases, in the network namespace of who loads it, and always fails, so that the module is
- * never there. Each case is a line "kfabric-foe: ok NAME" or "kfabric-foe: not ok NAME: ..." in the
- * log, the last one "kfabric-foe: done".
+ * foe.c - kfi_nvme_foe.ko: a host that connects to nvmet-kfi and sends what no host should send.
+ * Its init runs the cases, in the network namespace of the process that loads it, and always fails,
+ * so that the module never stays. Each case is a line "kfabric-foe: ok NAME" or "kfabric-foe: not
+ * ok NAME: ..." in the log, the last one "kfabric-foe: done".
  *
- * The target has to refuse, to answer with an error, or to end the connection; and to go on serving
- * others, which is for tests/nvme/inside to look at.
+ * The target has to refuse, to answer with an error, or to end the connection; and to continue to
+ * serve others, which tests/nvme/inside checks.
  */
 #include <linux/module.h>
 #include <linux/nsproxy.h>
@@ -45,9 +45,9 @@ enum { FOE_WAIT_MS = 20000, FOE_RSPS = 8, FOE_CAPSULE = 8192, FOE_REFUSED = 1000
  * @eq: events
  * @cq: completions
  * @ep: endpoint
- * @rsps: what the target answers
- * @capsule: what is sent
- * @status: of the last answer, without the phase
+ * @rsps: answers of the target
+ * @capsule: message that is sent
+ * @status: status of the last answer, without the phase
  * @detached: key of the region that it has detached, or FOE_NO_KEY
  *
  * One task uses it.
@@ -151,7 +151,7 @@ static int foe_event_error(struct foe *foe)
 	       FOE_REFUSED + le16_to_cpu(rej.sts) : -err.err;
 }
 
-/* Return: 0 it is @want; FOE_REFUSED + the target's reason; or a negative error. */
+/* Return: 0 if the result is @want; FOE_REFUSED + the target's reason; or a negative error. */
 static int foe_event(struct foe *foe, u32 want, unsigned int ms)
 {
 	u8 buf[sizeof(struct kfi_eq_cm_entry) + sizeof(struct nvme_rdma_cm_rep)] __aligned(8);
@@ -186,7 +186,7 @@ static int foe_send(struct foe *foe, size_t len)
 	return kfi_send(foe->ep, foe->capsule, len, NULL, 0, foe->capsule);
 }
 
-/* The next answer. Return: 0, or a negative error, -EIO for an end of the connection. */
+/* Wait for the next answer. Return: 0, or a negative error, -EIO for an end of the connection. */
 static int foe_answer(struct foe *foe)
 {
 	struct kfi_cq_data_entry entry;
@@ -204,7 +204,7 @@ static int foe_answer(struct foe *foe)
 	return entry.len == sizeof(*rsp) ? 0 : -EPROTO;
 }
 
-/* Send, and have this error for an answer. */
+/* Send, and expect this error as the answer. */
 static int foe_is_error(struct foe *foe, size_t len, u16 why)
 {
 	int ret = foe_send(foe, len) ?: foe_answer(foe);
@@ -256,8 +256,8 @@ static int foe_refused(struct foe *foe, const struct nvme_rdma_cm_req *req, size
 }
 
 /*
- * InfiniBand and RoCE fill private data up with zeros. What is too short is there a request for a
- * queue without commands.
+ * InfiniBand and RoCE fill private data up with zeros. A request that is too short is there a
+ * request for a queue without commands.
  */
 static bool foe_fills_up(void)
 {
@@ -270,7 +270,7 @@ static int foe_nothing(struct foe *foe)
 							  NVME_RDMA_CM_INVALID_LEN);
 }
 
-/* The byte that is missing is reserved. */
+/* The missing byte is reserved. */
 static int foe_short_request(struct foe *foe)
 {
 	if (foe_fills_up())
@@ -320,7 +320,7 @@ static int foe_no_room(struct foe *foe)
 	return foe_refused(foe, &req, sizeof(req), NVME_RDMA_CM_INVALID_HRQSIZE);
 }
 
-/* As a network fills it up. Over one that does so a consumer has room for the request alone. */
+/* As a network fills it up. With such a network a consumer has room for the request only. */
 static int foe_long_request(struct foe *foe)
 {
 	u8 data[sizeof(good) + 24] = {};
@@ -338,7 +338,7 @@ static int foe_short_command(struct foe *foe)
 						       foe_ended(foe, FOE_WAIT_MS);
 }
 
-/* More than there is room for before anybody knows this host. */
+/* More commands than there is room for before NVMe's connect. */
 static int foe_flood(struct foe *foe)
 {
 	int i, ret = foe_connect(foe, &good, sizeof(good));
@@ -376,7 +376,7 @@ static int foe_unknown_controller(struct foe *foe)
 				    NVME_SC_CONNECT_INVALID_PARAM);
 }
 
-/* It announced a queue that it does not connect then. */
+/* It has announced a queue and connects another one. */
 static int foe_other_queue(struct foe *foe)
 {
 	struct nvme_rdma_cm_req req = good;
@@ -409,7 +409,7 @@ static int foe_more_than_came(struct foe *foe)
 				    NVME_SC_SGL_INVALID_OFFSET);
 }
 
-/* Among them: a data block at an address, a keyed one with an offset or of no known subtype. */
+/* Among them: a data block at an address, a keyed one with an offset or of an unknown subtype. */
 static int foe_odd_sgls(struct foe *foe)
 {
 	static const u8 types[] = { 0xff, 0x00, 0x11, 0x31, 0x41, 0x42, 0x50 };
@@ -424,7 +424,7 @@ static int foe_odd_sgls(struct foe *foe)
 	return ret;
 }
 
-/* A connect command whose data is in a region that is not there. */
+/* A connect command whose data is in a region that does not exist. */
 static int foe_region_command(struct foe *foe, u32 len)
 {
 	struct nvmf_connect_command *cmd = (void *)foe->capsule;
@@ -486,7 +486,7 @@ static int foe_left_attached(struct foe *foe)
 	return foe_region_ends(foe, false);
 }
 
-/* More than a connect command has, for which nobody unknown gets memory. */
+/* More data than a connect command has, for which an unknown host gets no memory. */
 static int foe_much_data(struct foe *foe)
 {
 	int ret = foe_region_command(foe, sizeof(struct nvmf_connect_data) + 1);

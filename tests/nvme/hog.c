@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hog MIB SECONDS LOCKED - use so much memory for so long, and look whether it stays what it was.
- * With swap on the disk under test, memory beyond the machine's lives there. LOCKED MiB more are
- * taken and can't be swapped out.
+ * hog MIB SECONDS LOCKED - use so much memory for so long, and check that its contents do not
+ * change. With swap on the disk under test, memory beyond the machine's is on that disk. LOCKED MiB
+ * more are allocated and can't be swapped out.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 enum { PAGE = 4096, WORDS = PAGE / 8 };
 
-/* Pages that compress or are all alike would be no load. */
+/* Pages that compress well or are all alike would be no load. */
 static uint64_t word(uint64_t page, uint64_t round, unsigned int i)
 {
 	uint64_t x = (page << 20 ^ round << 9 ^ i) + 0x9e3779b97f4a7c15ULL;

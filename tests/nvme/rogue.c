@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rogue.c - kfi_nvme_rogue.ko: a target that nvme-kfi connects to and that answers what nobody has
- * asked. Its init listens in the network namespace of who loads it, takes a connection for each
- * case, and always fails, so that the module is never there. Each case is a line "kfabric-rogue: ok
- * NAME" or "kfabric-rogue: not ok NAME: ..." in the log, the last one "kfabric-rogue: done".
+ * rogue.c - kfi_nvme_rogue.ko: a target that nvme-kfi connects to and that sends invalid answers.
+ * Its init listens in the network namespace of the process that loads it, accepts a connection for
+ * each case, and always fails, so that the module never stays. Each case is a line "kfabric-rogue:
+ * ok NAME" or "kfabric-rogue: not ok NAME: ..." in the log, the last one "kfabric-rogue: done".
  *
- * A case is ok when the answers have been sent. What the host makes of them is for
- * tests/nvme/inside to look at: its connect has to fail, and the kernel to live.
+ * A case is ok when the answers were sent. tests/nvme/inside checks the host: its connect has to
+ * fail, and the kernel to survive.
  */
 #include <linux/module.h>
 #include <linux/nsproxy.h>
@@ -34,15 +34,15 @@ enum {
 
 /**
  * struct rogue - a listener, and a connection at a time
- * @info: where it listens
+ * @info: address at which it listens
  * @fabric: fabric
  * @eq: connection requests and events
  * @pep: listener
- * @domain: of the connection
+ * @domain: domain of the connection
  * @cq: completions
  * @ep: connection
- * @sqe: what the host sends
- * @cqe: what is answered
+ * @sqe: command of the host
+ * @cqe: answer
  *
  * One task uses it.
  */
@@ -102,9 +102,7 @@ static int rogue_listen(struct rogue *rogue)
 
 /* ---- a connection ---- */
 
-/*
- * Return: 0, with the request's info in @info if that is what is waited for; or a negative error.
- */
+/* Return: 0, with the request's info in @info if a request is waited for; or a negative error. */
 static int rogue_event(struct rogue *rogue, u32 want, struct kfi_info **info)
 {
 	u8 buf[sizeof(struct kfi_eq_cm_entry) + sizeof(struct nvme_rdma_cm_req)] __aligned(8);
@@ -112,7 +110,7 @@ static int rogue_event(struct rogue *rogue, u32 want, struct kfi_info **info)
 	u32 event;
 	ssize_t n;
 
-	do {	/* what is left of the connection before */
+	do {	/* events of the connection before */
 		struct kfi_eq_err_entry err = {};
 
 		n = kfi_eq_sread(rogue->eq, &event, buf, sizeof(buf), ROGUE_WAIT_MS, 0);
@@ -141,7 +139,7 @@ static int rogue_objects(struct rogue *rogue, struct kfi_info *info)
 	       kfi_recv(rogue->ep, &rogue->sqe, sizeof(rogue->sqe), NULL, 0, &rogue->sqe);
 }
 
-/* With @len bytes of @rep as private data. */
+/* Accept with @len bytes of @rep as private data. */
 static int rogue_accept(struct rogue *rogue, const struct nvme_rdma_cm_rep *rep, size_t len)
 {
 	struct kfi_info *info = NULL;
@@ -174,7 +172,7 @@ static void rogue_hang_up(struct rogue *rogue)
 	rogue->domain = NULL;
 }
 
-/* Copied, so the next may follow at once. */
+/* It is copied, so the next one may follow at once. */
 static int rogue_answer(struct rogue *rogue, u16 command_id, u16 status)
 {
 	rogue->cqe.command_id = command_id;
@@ -192,13 +190,13 @@ static int rogue_command(struct rogue *rogue)
 
 /* ---- cases ---- */
 
-/* What has been asked is refused: the host does not try again. */
+/* The command is refused: the host does not try again. */
 static int rogue_refuse(struct rogue *rogue)
 {
 	return rogue_answer(rogue, rogue->sqe.common.command_id, ROGUE_NO);
 }
 
-/* Who has heard nonsense may hang up. */
+/* A host that has received an invalid answer may disconnect. */
 static int rogue_unless_gone(int ret)
 {
 	return ret == -KFI_EAVAIL || ret == -ENOTCONN || ret == -ESHUTDOWN ? 0 : ret;
@@ -206,7 +204,7 @@ static int rogue_unless_gone(int ret)
 
 static const struct nvme_rdma_cm_rep rogue_good = { .crqsize = cpu_to_le16(NVME_AQ_DEPTH) };
 
-/* What the host finds wrong with private data makes it hang up. */
+/* A host that finds an error in private data disconnects. */
 static int rogue_bad_rep(struct rogue *rogue, const struct nvme_rdma_cm_rep *rep, size_t len)
 {
 	return rogue_accept(rogue, rep, len) ?: rogue_event(rogue, KFI_SHUTDOWN, NULL);
@@ -240,7 +238,7 @@ static int rogue_refuses(struct rogue *rogue)
 	return rogue_reject(rogue, &rej, sizeof(rej));
 }
 
-/* Too short to have a status */
+/* Too short to contain a status */
 static int rogue_refuses_briefly(struct rogue *rogue)
 {
 	return rogue_reject(rogue, "ab", 2);
@@ -264,7 +262,7 @@ static int rogue_early_event(struct rogue *rogue)
 	return rogue_unless_gone(ret ?: rogue_command(rogue) ?: rogue_refuse(rogue));
 }
 
-/* Tags in generations that the host may have come to, but not the command that it has sent. */
+/* Tags in generations that the host may have reached, but not the command that it has sent. */
 static int rogue_guesses(struct rogue *rogue)
 {
 	int i, ret = rogue_accept(rogue, &rogue_good, sizeof(rogue_good)) ?: rogue_command(rogue);
@@ -283,8 +281,8 @@ static int rogue_twice(struct rogue *rogue)
 }
 
 /*
- * The host's receive fails, and this side keeps the connection. The host has to hang up, instead
- * of waiting for an answer that no receive is left to take.
+ * The host's receive fails, and this side keeps the connection. The host has to disconnect instead
+ * of waiting for an answer, because it has no receive left for one.
  */
 static int rogue_too_long(struct rogue *rogue)
 {
@@ -310,7 +308,7 @@ static const struct rogue_case {
 	{ "an answer that is too long", rogue_too_long },
 };
 
-/* Time for the host to take them in, before it hears that the connection is over. */
+/* Time for the host to handle them before it learns of the end of the connection. */
 static void rogue_case(struct rogue *rogue, const struct rogue_case *c)
 {
 	int ret = c->run(rogue);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * starved.c - kfi_nvme_starved.ko: nvme-kfi, of the same source, over endpoints that have no room
- * for a command half of the time. No command may end for that, nor be sent twice: tests/nvme/inside
- * looks at what becomes of them. Besides, half of the commands with a region do not ask the target
- * to detach it.
+ * for a command half of the time. No command may fail for that, nor be sent twice, which
+ * tests/nvme/inside checks. Besides, half of the commands with a region do not ask the target to
+ * detach it.
  */
 #include <linux/atomic.h>
 #include <linux/moduleparam.h>
 #include "host.h"
 
 /*
- * So many posts find room, and as many after them find none. The clock does not decide: how many
- * commands meet a time without room depends on the machine.
+ * So many posts find room, and as many after them find none. It does not depend on time: otherwise
+ * the number of commands without room would depend on the machine.
  */
 enum { STARVED_RUN = 16 };
 
@@ -20,7 +20,7 @@ static atomic_t starved_posts, starved_regions;
 module_param(starved, uint, 0444);
 MODULE_PARM_DESC(starved, "commands for which there was no room");
 
-/* An asynchronous event's is not tried again. */
+/* The command of an asynchronous event is not tried again. */
 static bool starved_spares(const struct kfi_msg *msg)
 {
 	const struct nvme_command *cmd = msg->type == KFI_KVEC ? msg->msg_iov->iov_base : NULL;
@@ -28,7 +28,7 @@ static bool starved_spares(const struct kfi_msg *msg)
 	return cmd && cmd->common.opcode == nvme_admin_async_event;
 }
 
-/* Every second region is for the host to detach. */
+/* The host has to detach every second region. */
 static void starved_keep(const struct kfi_msg *msg)
 {
 	struct nvme_command *cmd = msg->type == KFI_KVEC ? msg->msg_iov->iov_base : NULL;

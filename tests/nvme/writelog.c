@@ -3,13 +3,14 @@
  * writelog DEVICE MIB SECONDS THREADS - write, remember what was acknowledged, and read it back.
  *
  * The first MIB of the device are cells of 4 KiB; each thread owns a part of them and has one write
- * or read under way. A cell's content says which cell it is, which write made it, and is different
- * in each sector. A write counts as acknowledged when pwrite() (O_DIRECT) has returned; from then
- * on every read has to find that very write, until the next one has been. At the end all cells are
- * read. Whatever happens to the disk meanwhile, it may make us wait, but not lie.
+ * or read under way. The content of a cell names the cell and the number of the write, and is
+ * different in each sector. A write counts as acknowledged when pwrite() (O_DIRECT) has returned;
+ * from then on every read has to return that write, until the next one was acknowledged. At the end
+ * all cells are read. Failures of the disk may delay operations, but must not lose an acknowledged
+ * write.
  *
- * Says "acknowledged N, read M, pause P ms" now and then, P being the longest wait for a write
- * since the last line, and at the end once more with "all there". SIGTERM is an early end.
+ * Prints "acknowledged N, read M, pause P ms" now and then, P being the longest wait for a write
+ * since the last line, and at the end once more with "all there". SIGTERM ends it early.
  */
 #define _GNU_SOURCE	/* O_DIRECT */
 #include <errno.h>
