@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The ring of kfi_ntb without a bridge: two of them over plain memory, each other's signal is a
- * tasklet. The work item stands for the engine, or a channel that takes every liberty that the
- * dmaengine interface allows. More of what a channel does is tested with a bridge that isn't there,
- * tests/link.
+ * Two rings of kfi_ntb over plain memory, without a bridge. The signal of a ring schedules the
+ * tasklet of the other one. The work item of the engine copies, or a channel that takes every
+ * liberty that the dmaengine interface allows. tests/link shows more of what channels do, with a
+ * bridge that is simulated.
  */
 #include <kunit/test.h>
 #include <linux/completion.h>
@@ -12,7 +12,7 @@
 #include <linux/kthread.h>
 #include <linux/slab.h>
 
-/* Mappings of the channel below, which copies by the CPU's addresses. */
+/* The channel copies by addresses of the CPU: DMA addresses mean nothing, but can be refused. */
 #undef dma_map_page
 #undef dma_unmap_page
 #define dma_map_page	test_map
@@ -40,7 +40,7 @@ static void test_unmap(struct device *dev, dma_addr_t addr, size_t len, enum dma
 #define RING_LEN	16384U
 #define LOAD		(NT_LOAD_MAX / 4)
 #define INBOUND		(NTW_RING_AT + RING_LEN + LOAD)
-#define LINES		64U		/* records of a side at a time */
+#define LINES		64U		/* records of an end that are out at a time */
 #define MANY		1500U
 #define PATIENCE	(20 * HZ)
 
@@ -53,7 +53,7 @@ struct end {
 	struct nt_rec	rec[LINES];
 	u8		buf[LINES][2048];
 	struct kvec	vec[LINES];
-	unsigned long	used;		/* records that are out, a bit each */
+	unsigned long	used;		/* a bit for each record that is out */
 	u32		sent, heard, lost;
 	wait_queue_head_t wait;
 };
@@ -108,7 +108,7 @@ static void rec_sent(struct nt_rec *rec, int err)
 
 static struct end *end_of(struct nt_rec *rec)
 {
-	return (struct end *)rec->place;	/* of no use to who has no places */
+	return (struct end *)rec->place;	/* a record without places does not use it */
 }
 
 static void rec_heard(struct nt_rec *rec, int err)
@@ -129,12 +129,8 @@ static int post(struct end *end, u32 seq, size_t len, u8 flags, bool more)
 	int ret;
 
 	*rec = (struct nt_rec) {
-		.sent = rec_sent,
-		.heard = rec_heard,
-		.head_len = sizeof(struct ntw_rec),
-		.flags = flags,
-		.len = len,
-		.rec = { .type = NTW_FIRST, .conn = cpu_to_le32(seq) },
+		.sent = rec_sent, .heard = rec_heard, .head_len = sizeof(struct ntw_rec),
+		.flags = flags, .len = len, .rec = { .type = NTW_FIRST, .conn = cpu_to_le32(seq) },
 		.place = (struct nt_place *)end,
 	};
 	memset(end->buf[i], fill(seq), len);
@@ -217,13 +213,13 @@ static void few_records(struct kunit *test)
 	KUNIT_EXPECT_GT(test, wait_event_timeout(a->wait, READ_ONCE(a->heard) == 8, PATIENCE), 0L);
 	KUNIT_EXPECT_EQ(test, 8U, b->got);
 	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
-	/* What was posted together went together, with one signal. */
+	/* Records that were posted together left together, with one signal. */
 	KUNIT_EXPECT_EQ(test, 1ULL, a->ring.stats.batches - batches);
 }
 
 /*
- * A series is not cut where the tasklet happens to run: it leaves when it is said to, or with what
- * leaves anyway.
+ * A series of records that are posted with @more is not cut where the tasklet happens to run: it
+ * leaves with a kick, with a line that leaves anyway, or when the ring is drained.
  */
 static void more_waits(struct kunit *test)
 {
@@ -241,7 +237,7 @@ static void more_waits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, post(a, 3, 8, 0, true));
 	nt_ring_beat(&a->ring, 0);
 	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 4, PATIENCE), 0L);
-	/* Who waits for what was placed does not wait for more. */
+	/* A caller that waits until records were placed does not wait for the next post. */
 	KUNIT_EXPECT_EQ(test, 0, post(a, 4, 8, 0, true));
 	nt_ring_drain(&a->ring);
 	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 5, PATIENCE), 0L);
@@ -249,8 +245,8 @@ static void more_waits(struct kunit *test)
 }
 
 /*
- * All that was posted before it leaves, though it takes several batches, and room that is not there
- * yet.
+ * A kick lets all records leave that were posted before it, though they need several batches, and
+ * room that the peer has not given back yet.
  */
 static void kick_is_for_all(struct kunit *test)
 {
@@ -286,12 +282,8 @@ static void load_post(struct kunit *test, struct end *end, struct load *load, u3
 	load->place = (struct nt_place) { .at = NTW_RING_AT + RING_LEN, .len = LOAD };
 	load->vec = (struct kvec) { from, LOAD };
 	load->rec = (struct nt_rec) {
-		.heard = load_heard,
-		.head_len = sizeof(struct ntw_rec),
-		.flags = more ? 0 : NT_REC_ACK,
-		.len = LOAD,
-		.place = &load->place,
-		.count = 1,
+		.heard = load_heard, .head_len = sizeof(struct ntw_rec),
+		.flags = more ? 0 : NT_REC_ACK, .len = LOAD, .place = &load->place, .count = 1,
 		.rec = { .type = NTW_FIRST, .conn = cpu_to_le32(seq) },
 	};
 	iov_iter_kvec(&load->rec.iter, ITER_SOURCE, &load->vec, 1, LOAD);
@@ -299,8 +291,8 @@ static void load_post(struct kunit *test, struct end *end, struct load *load, u3
 }
 
 /*
- * A line, by which the peer sees that we live, is not kept waiting by payload without end, though
- * that was posted at once.
+ * A long series of payload is cut into batches, though it was posted at once: the peer takes a link
+ * without lines for dead, so that a line must not wait for all of the payload.
  */
 static void payload_without_end(struct kunit *test)
 {
@@ -325,8 +317,8 @@ static void payload_without_end(struct kunit *test)
 }
 
 /*
- * What was handled is told without being asked when the sender might run out of room, and no sooner
- * if he does not wait.
+ * A ring reports unasked what it has handled only when the sender might run out of room: a sender
+ * that does not wait for the report costs no line.
  */
 static void consumed_lags(struct kunit *test)
 {
@@ -357,7 +349,7 @@ static int sender(void *arg)
 	for (i = 0; i < MANY; i++) {
 		if (!wait_event_timeout(end->wait, READ_ONCE(end->used) != ~0UL, PATIENCE))
 			break;
-		/* Short ones and ones that go past the shadow, in all phases of the ring's end */
+		/* short records, and long ones that bypass the shadow, at all offsets of the end */
 		if (post(end, i, i % 5 ? i % 97 : i * 13 % 2000, i % 16 ? 0 : NT_REC_ACK, i % 3))
 			break;
 		end->sent++;
@@ -407,9 +399,9 @@ static int put(struct end *end, u32 seq)
 }
 
 /*
- * Who is behind with records says that it looks by itself, and gets no signals; in the end nothing
- * lies there that it has not seen. Whether the word arrives in time is up to the CPUs: it is tried
- * until it has.
+ * A ring that is behind with records tells the peer that it looks by itself, and gets no signals
+ * until it has caught up; no record is left behind then. Whether the peer learns of it in time
+ * depends on the CPUs: the test repeats until a signal was saved.
  */
 static void no_signals(struct kunit *test)
 {
@@ -432,9 +424,7 @@ static void no_signals(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
 }
 
-/*
- * Records that are copied at once, in three parts, as many as there is room for. Return: how many
- */
+/* Put records of three parts into the ring until it is full. Return: how many fit. */
 static u32 put_all(struct end *end, u32 seq, bool more)
 {
 	struct ntw_rec head = { .type = NTW_FIRST };
@@ -459,7 +449,7 @@ static bool rooms_are(struct end *end, u32 rooms)
 	return wait_event_timeout(end->wait, READ_ONCE(end->rooms) == rooms, PATIENCE);
 }
 
-/* A sender that finds no room is called when there is some; also if there is some already. */
+/* A sender that found no room is called when there is some, at once if there is some already. */
 static void room(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
@@ -493,8 +483,8 @@ static bool owes_nothing(struct nt_ring *ring)
 }
 
 /*
- * The other side does not look: records wait without anybody spinning, can be taken back, and come
- * when it looks again. Until then it owes an answer, and who watches sees that it gives none.
+ * The peer does not look at its ring: records wait, can be taken back, and arrive when it looks
+ * again. Until then the peer owes an answer, and the ring sees that it gives none.
  */
 static void no_room(struct kunit *test)
 {
@@ -529,7 +519,7 @@ static void no_room(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, owes_nothing(&a->ring));
 }
 
-/* ---- an engine that says that a copy has failed, though it was made ---- */
+/* ---- an engine that reports a failure of a copy which was made ---- */
 
 #define PLACED_AT	(INBOUND - 64)
 
@@ -552,8 +542,7 @@ static void placed_heard(struct nt_rec *rec, int err)
 static int post_placed(struct end *end, struct placed *p, void *from, size_t len)
 {
 	*p = (struct placed) {
-		.place = { .at = PLACED_AT, .len = len },
-		.vec = { from, len },
+		.place = { .at = PLACED_AT, .len = len }, .vec = { from, len },
 		.rec = { .heard = placed_heard,
 			 .head_len = sizeof(struct ntw_rec),
 			 .flags = NT_REC_ACK,
@@ -567,7 +556,7 @@ static int post_placed(struct end *end, struct placed *p, void *from, size_t len
 	return nt_ring_post(&end->ring, &p->rec, false);
 }
 
-/* Return: copies of that kind that it has not reaped; they are said to have failed. */
+/* Let the copies of a kind fail that the ring has not reaped. Return: their number. */
 static u32 fail_made(struct nt_ring *ring, enum nt_what what)
 {
 	struct nt_engine *e = &ring->engine;
@@ -585,8 +574,8 @@ static u32 fail_made(struct nt_ring *ring, enum nt_what what)
 }
 
 /*
- * The peer may have read the line, and what it speaks of is its owner's again: it is not written to
- * any more.
+ * A line whose copy is reported to have failed may have been read by the peer, which then may use
+ * the memory that the line announces: the ring must not copy there again.
  */
 static void line_was_there(struct kunit *test)
 {
@@ -601,7 +590,7 @@ static void line_was_there(struct kunit *test)
 	tasklet_disable(&a->ring.tasklet);
 	KUNIT_EXPECT_EQ(test, 0, post_placed(a, p, bytes, 64));
 	flush_work(&a->ring.engine.work);
-	/* as a signal would: that one comes when the line is reaped */
+	/* The ring signals only when it reaps the line, so let the peer look now. */
 	nt_ring_look(&b->ring);
 	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 1, PATIENCE), 0L);
 	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(b->mem + PLACED_AT, 0xa5, 64), NULL);
@@ -620,8 +609,8 @@ static void line_was_there(struct kunit *test)
 /* ---- a bridge that loses a write and carries those behind it ---- */
 
 /*
- * One byte of a record is not what was written, wherever in the record: nothing of the record is
- * believed, nor of those behind it.
+ * A wrong byte anywhere in a record is a fault: neither that record nor those behind it are
+ * handled.
  */
 static void torn_at(struct kunit *test, size_t at)
 {
@@ -660,143 +649,13 @@ static void torn_records(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 5ULL, b->ring.stats.crc_errors);
 }
 
-/* ---- a channel that does what the dmaengine interface allows ---- */
+/* ---- a channel that takes every liberty of the dmaengine interface ---- */
 
-#define CHAN_RING	64U
-
-/**
- * struct chan - a channel of one end. All of it is protected by the ring's lock, under which the
- * ring calls it
- * @tx: ring of copies; from @ran to @head they are submitted
- * @early: copies that were executed ahead of one that they depend on
- * @refuse: the n-th copy that is submitted from now on is not taken; 0: all are
- */
-struct chan {
-	struct dma_device		device;
-	struct dma_chan			chan;
-	struct end			*end;
-	struct dma_async_tx_descriptor	tx[CHAN_RING];
-	u32				head, ran;
-	u32				early;
-	u32				refuse;
-	u8				bounce[NT_BOUNCE];
-};
-
-static struct chan *chan_of(struct dma_chan *chan)
-{
-	return container_of(chan, struct chan, chan);
-}
-
-static dma_cookie_t chan_submit(struct dma_async_tx_descriptor *tx)
-{
-	struct chan *c = chan_of(tx->chan);
-
-	if (c->refuse && !--c->refuse)
-		return -ENOMEM;
-	return ++c->head;
-}
-
-static struct dma_async_tx_descriptor *chan_prep(struct dma_chan *chan, dma_addr_t to,
-						 dma_addr_t from, size_t len, unsigned long flags)
-{
-	struct chan *c = chan_of(chan);
-	struct dma_async_tx_descriptor *tx = &c->tx[c->head % CHAN_RING];
-
-	if (c->head - c->ran == CHAN_RING)
-		return NULL;
-	*tx = (struct dma_async_tx_descriptor) { .chan = chan, .flags = flags, .tx_submit = chan_submit };
-	return tx;
-}
-
-static struct nt_desc *chan_desc(struct chan *c, u32 i)
-{
-	return c->tx[i % CHAN_RING].callback_param;
-}
-
-static void chan_copy(struct chan *c, const struct nt_desc *d)
-{
-	if (d->what == NT_SIGNAL)
-		nt_ring_look(&c->end->other->ring);
-	else
-		memcpy(c->end->other->mem + d->at, d->from, d->len);
-}
+#include "ntb_chan.h"
 
 /*
- * Copies up to a fence, the last one first. A line depends on the bytes that it tells of, a signal
- * on its line.
- */
-static void chan_run(struct chan *c, u32 end)
-{
-	const struct dmaengine_result good = { .result = DMA_TRANS_NOERROR };
-	u32 i, k;
-
-	for (i = end; i-- != c->ran;) {
-		u8 what = chan_desc(c, i)->what;
-
-		for (k = c->ran; k != i; k++)
-			c->early += what >= NT_LINE && chan_desc(c, k)->what < what;
-		chan_copy(c, chan_desc(c, i));
-	}
-	for (; c->ran != end; c->ran++)
-		nt_chan_done(chan_desc(c, c->ran), &good);
-}
-
-static void chan_issue(struct dma_chan *chan)
-{
-	struct chan *c = chan_of(chan);
-	u32 end;
-
-	while (c->ran != c->head) {
-		for (end = c->ran;
-		     end != c->head && !(c->tx[end % CHAN_RING].flags & DMA_PREP_FENCE); end++)
-			;
-		chan_run(c, end + (end != c->head));
-	}
-}
-
-static enum dma_status chan_status(struct dma_chan *chan, dma_cookie_t cookie,
-				   struct dma_tx_state *state)
-{
-	return DMA_COMPLETE;
-}
-
-/* Nothing runs when the ring's lock is not held. */
-static int chan_terminate(struct dma_chan *chan)
-{
-	return 0;
-}
-
-static void chan_begin(struct kunit *test, struct chan *c, struct end *end)
-{
-	c->device.device_prep_dma_memcpy = chan_prep;
-	c->device.device_issue_pending = chan_issue;
-	c->device.device_tx_status = chan_status;
-	c->device.device_terminate_all = chan_terminate;
-	c->chan.device = &c->device;
-	c->end = end;
-	msleep(20);	/* first lines */
-	KUNIT_ASSERT_TRUE(test, nt_ring_quiet(&end->ring));
-	spin_lock_bh(&end->ring.lock);
-	end->ring.engine.chan = &c->chan;
-	end->ring.engine.bounce = c->bounce;
-	end->ring.engine.bells = 1;
-	end->ring.engine.bell_len = sizeof(u32);
-	spin_unlock_bh(&end->ring.lock);
-}
-
-/* What it is freed with was not allocated for a device. */
-static void chan_end(struct end *end)
-{
-	end_off(end);
-	end->ring.engine.chan = NULL;
-	end->ring.engine.bounce = NULL;
-	end->ring.engine.bells = 0;
-	end_on(end, 200, 101);
-}
-
-/*
- * Nothing but a fence orders copies: no line is executed before what it tells of, and no signal
- * before its line.
+ * Only a fence orders copies: no line is copied before the bytes that it announces, and no signal
+ * is sent before its line.
  */
 static void fences(struct kunit *test)
 {
@@ -819,8 +678,8 @@ static void fences(struct kunit *test)
 }
 
 /*
- * A copy that the engine's driver does not take is none: nobody is told of bytes that are not
- * there, and they are copied again.
+ * Bytes of a copy that the engine's driver refused are not announced to the peer until they were
+ * copied in another try.
  */
 static void refused_copies(struct kunit *test)
 {
@@ -845,8 +704,8 @@ static void refused_copies(struct kunit *test)
 }
 
 /*
- * Memory that can't be mapped for the engine arrives all the same, and nothing that is behind it
- * has to wait: records, lines.
+ * Payload in memory that cannot be mapped for the engine arrives all the same, and the records and
+ * lines behind it do not wait forever.
  */
 static void unmapped(struct kunit *test)
 {
@@ -877,7 +736,7 @@ static void unmapped(struct kunit *test)
 	free_page((unsigned long)page);
 }
 
-/* An engine that completes copies in any order is not one for a ring. */
+/* A ring refuses an engine that completes copies in any order. */
 static void ordered_engines(struct kunit *test)
 {
 	struct chan *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
@@ -893,8 +752,8 @@ static void ordered_engines(struct kunit *test)
 }
 
 /*
- * One way alone is used until serials have gone around: the other one's last line has been echoed
- * all the time.
+ * Serials of lines wrap around while only one of engine and CPU writes lines: the last line of the
+ * other one still counts as echoed.
  */
 static void serials_go_around(struct kunit *test)
 {
@@ -924,11 +783,11 @@ static void refused(struct kunit *test)
 	place = (struct nt_place) { .at = INBOUND - 8, .len = 7 };
 	KUNIT_EXPECT_EQ(test, -EINVAL, nt_ring_post(&a->ring, &rec, false));	/* too short */
 	place = (struct nt_place) { .at = NTW_FLAT | 4096, .len = 8 };
-	/* a flat window that there is not */
+	/* in a flat window, of which the peer has none */
 	KUNIT_EXPECT_EQ(test, -EINVAL, nt_ring_post(&a->ring, &rec, false));
 	a->ring.engine.flat_len = 8192;
 	place.at = NTW_FLAT | (8192 - 7);
-	/* ... or beyond its end */
+	/* beyond the end of the flat window */
 	KUNIT_EXPECT_EQ(test, -EINVAL, nt_ring_post(&a->ring, &rec, false));
 	place.at = U64_MAX;
 	KUNIT_EXPECT_EQ(test, -EINVAL, nt_ring_post(&a->ring, &rec, false));
@@ -943,7 +802,7 @@ static void refused(struct kunit *test)
 	end_on(a, 200, 101);
 }
 
-/* An end: all that is out comes back once. */
+/* Each record that is out when the ring ends is completed exactly once. */
 static void all_come_back(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
@@ -959,7 +818,7 @@ static void all_come_back(struct kunit *test)
 	end_on(a, 200, 101);
 }
 
-/* ---- a peer that writes what it likes ---- */
+/* ---- a peer that breaks the protocol ---- */
 
 static void hostile(struct kunit *test, __le64 *word, u32 value)
 {
@@ -987,7 +846,7 @@ static void produced_too_much(struct kunit *test)
 
 static void produced_nothing_there(struct kunit *test)
 {
-	/* that would be bytes that were lost */
+	/* with a CRC, the missing record would count as bytes that the bridge lost */
 	((struct pair *)test->priv)->end[0].ring.in.crc = false;
 	hostile(test, &line_of(test)->produced, 16);
 }
@@ -1007,7 +866,7 @@ static void consumed_too_much(struct kunit *test)
 	hostile(test, &line_of(test)->consumed, 16);
 }
 
-/* Of another life: nobody cares. */
+/* Words of an earlier life of the link are ignored. */
 static void stale_words(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0];

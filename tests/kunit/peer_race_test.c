@@ -133,8 +133,9 @@ static void race_call(struct race *r, struct rnd_state *rnd)
 
 static void race_hand(void *arg, unsigned int id, struct rnd_state *rnd)
 {
-	static void (*const mischief[])(struct race * r, struct rnd_state * rnd) = { race_break,
-					race_rename, race_call };
+	static void (*const mischief[])(struct race *r, struct rnd_state *rnd) = {
+		race_break, race_rename, race_call,
+	};
 	struct race *r = arg;
 
 	if (id < RACE_POSTERS) {
