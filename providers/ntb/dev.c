@@ -8,7 +8,7 @@
  *	kfi_device_gone()		listeners are closed, endpoints stopped
  *	nt_link_stop()			the link goes down; every record has had its callbacks, so
  *					connections drop their last references
- *	references of domains dropped
+ *	domains' references dropped
  *	wait for the last reference	of a consumer that is just closing, or of a query
  *	nt_link_remove()
  */

@@ -318,8 +318,8 @@ const struct bench_variant kb_ntb_write_rdm_4k = RMA("rdm-write-4k", BENCH_BLOCK
 const struct bench_variant kb_ntb_placed_msg = PLACED("msg-placed", BENCH_MB, KFI_EP_MSG);
 const struct bench_variant kb_ntb_placed_rdm = PLACED("rdm-placed", BENCH_MB, KFI_EP_RDM);
 const struct bench_variant kb_ntb_placed_long_msg = PLACED("msg-placed-long",
-							   BENCH_PLACED *BENCH_MB, KFI_EP_MSG);
+							   BENCH_PLACED * BENCH_MB, KFI_EP_MSG);
 const struct bench_variant kb_ntb_placed_long_rdm = PLACED("rdm-placed-long",
-							   BENCH_PLACED *BENCH_MB, KFI_EP_RDM);
+							   BENCH_PLACED * BENCH_MB, KFI_EP_RDM);
 const struct bench_variant kb_ntb_long_msg = LONG("msg-long", KFI_EP_MSG);
 const struct bench_variant kb_ntb_long_rdm = LONG("rdm-long", KFI_EP_RDM);

@@ -188,7 +188,7 @@ static void write_after_read(struct test *t)
 	int i, n = t->w->quick ? 4 : 20;
 	struct region r;
 
-	REQUIRE(t, p && old && new &&far &&
+	REQUIRE(t, p && old && new && far &&
 			   !region_open(&p->b, &r, far, BULK, KFI_REMOTE_READ | KFI_REMOTE_WRITE));
 	msg.addr = p->a.peer;
 	there.addr = r.addr;
