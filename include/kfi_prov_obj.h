@@ -299,8 +299,7 @@ struct kfi_cq_waiter {
  * @space: waits for a slot in the completion queue while @stalled
  * @bits: log2 of the number of buckets, from rx_attr.size. So the cost of a match does not depend
  *	on the number of receives
- * @hash_key: random key of the hash of tags, so that a peer can't choose tags that share a bucket;
- *	the second number is odd
+ * @hash_key: random key of the hash of tags, so that a peer can't choose tags that share a bucket
  * @seq: sequence number of the next receive, by which receives in @exact and @wild are ordered
  * @stalled: an unexpected message (index 0: untagged, 1: tagged) matches a multi-receive buffer,
  *	but the completion queue has no free slot. Later messages of the kind have to wait

@@ -3,25 +3,22 @@
  * match.c - matching of messages with receives.
  *
  * struct kfi_match of an endpoint keeps receives that were posted before their message, and
- * messages that arrived before their receive (unexpected messages). kfi_match.lock protects both.
- * It is held for a few list operations; no provider is called, no completion is made and no payload
- * is copied under it.
+ * messages that arrived before their receive (unexpected messages). kfi_match.lock protects both,
+ * for a few list operations: no provider is called and no payload is copied under it.
  *
  * Invariant: no unexpected message fits a posted receive. So an arriving message is compared with
  * posted receives only, a new receive with unexpected messages only, and neither overtakes the
  * other. One exception: an unexpected message fits a multi-receive buffer that has room, but the
- * completion queue has no free slot. Then the matching is stalled for that kind of message,
- * untagged or tagged (kfi_match.stalled): later messages of the kind wait behind it until the queue
- * has a slot.
+ * completion queue has no free slot. Then messages of that kind, untagged or tagged, wait behind it
+ * until the queue has a slot (kfi_match.stalled).
  *
- * Messages of endpoints with a shared receive context are matched in the struct kfi_match of the
- * context, see shared.c. A message is passed to its provider inside an RCU read section, so that
- * the end of one of the endpoints can wait for a grace period.
+ * A shared receive context has a struct kfi_match for its endpoints, see shared.c. A message is
+ * passed to its provider inside an RCU read section, for which the end of an endpoint waits.
  *
- * Cost: receives without ignore bits and source are found in O(1). Other receives, and a search for
- * them among unexpected messages, walk a list. Thousands of posted receives are not in the CPU
- * caches, so what counts is the number of cache lines fetched: three of struct kfi_oper and one of
- * the table. So a bucket is one pointer, and there is no other index: kfi_cancel() scans the pool.
+ * Cost: receives without ignore bits and source are found in O(1), others by walking a list.
+ * Thousands of receives are not in the CPU caches, so what counts is the number of cache lines:
+ * three of struct kfi_oper and one of the table. So a bucket is one pointer, and there is no other
+ * index: kfi_cancel() scans the pool.
  */
 #include <linux/export.h>
 #include <linux/hash.h>
@@ -92,10 +89,7 @@ static void ring_del(struct kfi_oper **ring, struct kfi_oper *op)
 	list_del_init(&op->link);
 }
 
-/*
- * Peers choose tags, and a product with a random number has long searches for tags at a common
- * stride, for 6 of 100 numbers. Both halves of a product of 128 bits together have none.
- */
+/* A product alone would have long searches for tags at a common stride, for 6 of 100 keys. */
 static inline u32 bucket_of(const struct kfi_match *m, u64 tag)
 {
 	u64 x = tag ^ m->hash_key[0];
@@ -604,10 +598,7 @@ static void take_back(struct kfi_match *m, struct kfi_oper *op)
 	WRITE_ONCE(op->state, KFI_RECV_BACK);
 }
 
-/*
- * Find the oldest posted receive with @context without m->lock; the caller checks the result under
- * the lock. The scan reads a cache line of each operation: microseconds for thousands of them.
- */
+/* Return the oldest posted receive with @context; the caller checks it again under m->lock. */
 static struct kfi_oper *by_context(const struct kfi_op_pool *pool, void *context, u64 *seq)
 {
 	struct kfi_oper *op, *first = NULL;
@@ -789,7 +780,6 @@ int kfi_match_init(struct kfi_match *m, u32 depth)
 	INIT_LIST_HEAD(&m->space.link);
 	m->space.fn = match_space;
 	get_random_bytes(m->hash_key, sizeof(m->hash_key));
-	m->hash_key[1] |= 1;
 	m->bits = clamp_t(unsigned int, order_base_2(depth), MATCH_BITS_MIN, MATCH_BITS_MAX);
 	m->exact = kvcalloc(1u << m->bits, sizeof(*m->exact), GFP_KERNEL_ACCOUNT);
 	m->unexp_hash = alloc_buckets(m->bits);
