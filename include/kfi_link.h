@@ -128,7 +128,8 @@ struct kfi_place {
 };
 
 /**
- * struct kfi_exposed - memory that the peer's link may write to, from ops->expose() to ops->conceal()
+ * struct kfi_exposed - memory that the peer's link may write to between ops->expose() and
+ *	ops->conceal()
  * @mr: region that the memory belongs to, or NULL. The protocol holds the region, so a link that
  *	has registered it with its device can use that registration
  * @addr: with @mr: address of the first byte, as the peer names it

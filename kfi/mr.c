@@ -13,8 +13,8 @@
  * A lookup takes no lock: it finds the region in the domain's table under RCU, takes a reference,
  * and then makes all checks. kfi_mr_get() explains the order of these steps.
  *
- * kfi_mr.bind_lock serializes kfi_mr_bind() and kfi_mr_enable() of a region. The owner of the region
- * calls neither at the same time as the close, or as kfi_mr_register(), which must not sleep.
+ * kfi_mr.bind_lock serializes kfi_mr_bind() and kfi_mr_enable() of a region. The owner of the
+ * region calls neither at the same time as the close, or as kfi_mr_register(), which must not sleep.
  */
 #include <linux/export.h>
 #include <linux/overflow.h>
@@ -320,7 +320,8 @@ static void mr_undo(struct kfi_mr *mr)
 
 static int give_key(struct kfi_mr *mr, u64 requested)
 {
-	if (mr->domain->prov_keys || mr_mode(mr->domain) & KFI_MR_PROV_KEY || requested == KFI_KEY_NOTAVAIL)
+	if (mr->domain->prov_keys || mr_mode(mr->domain) & KFI_MR_PROV_KEY ||
+	    requested == KFI_KEY_NOTAVAIL)
 		return kfi_mr_hash(mr);
 	return hash_requested(mr, requested);
 }

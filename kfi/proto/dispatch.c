@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dispatch.c - what a received frame means. Under the link's lock throughout, with bottom halves off.
+ * dispatch.c - what a received frame means. Under the link's lock, with bottom halves off.
  *
  *   kfp_rx_dispatch()	header and segments are complete: what is it, where does the payload go?
  *   kfp_rx_more()	the next segment of a write

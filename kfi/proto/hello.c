@@ -27,8 +27,8 @@ void kfp_hello_kick(struct kfp_conn *conn)
 /* ---- sending ---- */
 
 /*
- * Post what is left of our hello. Return: 0 if all of it has left; -EAGAIN if the hello work has to try
- * again, because a task holds the link's lock or the link has no room; another negative errno.
+ * Post what is left of our hello. Return: 0 if all of it has left; -EAGAIN if the hello work has to
+ * try again, because a task holds the link's lock or the link has no room; another negative errno.
  */
 static int kfp_hello_post(struct kfp_conn *conn)
 {
@@ -44,7 +44,8 @@ static int kfp_hello_post(struct kfp_conn *conn)
 	conn->link.posted += unit.done - out->done;
 	conn->ops->unlock(&conn->link);
 	out->done = unit.done;
-	if (ret == -EAGAIN && (time_after_eq(jiffies, conn->deadline) || conn->ops->ended(&conn->link)))
+	if (ret == -EAGAIN &&
+	    (time_after_eq(jiffies, conn->deadline) || conn->ops->ended(&conn->link)))
 		ret = -ENOBUFS;
 	if (ret != -EAGAIN)
 		out->len = 0;
@@ -119,7 +120,7 @@ static void kfp_hello_accepted(struct kfp_conn *conn)
 		kfp_rdm_publish(conn);
 }
 
-/* Accept the hello of a caller. Return: 0 if the connection is ready; negative as kfp_hello_post(). */
+/* Accept the hello of a caller. Return: 0: the connection is ready; else as kfp_hello_post(). */
 int kfp_hello_accept(struct kfp_conn *conn)
 {
 	int ret;
@@ -416,7 +417,8 @@ void kfp_hello_start(struct kfp_conn *conn, int state)
 {
 	/* The consumer may have taken longer than the handshake may take. */
 	if (state == KFP_ACCEPTED || state == KFP_REJECTED)
-		conn->deadline = jiffies + msecs_to_jiffies(READ_ONCE(kfp_params(conn)->connect_timeout_ms));
+		conn->deadline = jiffies +
+			msecs_to_jiffies(READ_ONCE(kfp_params(conn)->connect_timeout_ms));
 	smp_store_release(&conn->state, state);	/* pairs with kfp_hello_go_on() */
 	kfp_hello_kick(conn);
 }

@@ -259,8 +259,8 @@ static void loop_do_connect(struct loop_ep *le)
 /* ---- acceptor ---- */
 
 /*
- * Connect both endpoints. The acceptor is up, and has LOOP_EV_CONNECTED set, before the initiator can
- * learn of the connection: if the initiator ends it at once, the acceptor's cm_work finds both events.
+ * Connect both endpoints. The acceptor is up, and has LOOP_EV_CONNECTED set, before the initiator
+ * can learn of the connection: if it ends the connection at once, cm_work finds both events.
  * Otherwise the caller queues cm_work when the initiator is up, too, because the consumer of the
  * acceptor may send as soon as it knows.
  */

@@ -253,7 +253,7 @@ static void shutdown_both(struct test *t)
 	}
 	EXPECT_EQ(t, kfi_send(p->a.ep, buf, 1, NULL, 0, NULL), -ESHUTDOWN);
 	EXPECT_EQ(t, kfi_send(p->b.ep, buf, 1, NULL, 0, NULL), -ESHUTDOWN);
-	/* A receive that comes too late is accepted, for its consumer may not know yet, and ends. */
+	/* A receive that comes too late is accepted, and ends: its consumer may not know yet. */
 	POST(t, kfi_recv(p->b.ep, buf, 1, NULL, KFI_ADDR_UNSPEC, CTX(5)));
 	REQUIRE(t, !WAIT_RX(&p->b, &c));
 	EXPECT_ERR(t, &c, CTX(5), ESHUTDOWN);

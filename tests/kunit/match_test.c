@@ -617,8 +617,9 @@ static void cost_is_flat(struct kunit *test)
 }
 
 /*
- * Peers choose tags: whatever the key of the hash is, no common stride may lead to long searches. A random function exceeds the
- * bounds with a probability below one in a million; a multiplication by a random number exceeds them for 6 of 100 numbers.
+ * Peers choose tags: whatever the key of the hash is, no common stride may lead to long searches. A
+ * random function exceeds the bounds with a probability below one in a million; a multiplication by
+ * a random number exceeds them for 6 of 100 numbers.
  */
 static void no_bad_strides(struct kunit *test)
 {
@@ -631,7 +632,8 @@ static void no_bad_strides(struct kunit *test)
 
 		for (shift = 0; shift < 54; shift += 3) {
 			for (i = 0; i < 1000; i++)
-				KUNIT_ASSERT_EQ(test, 0, kfi_post_tag(w, (u64)i << shift, 0, CTX(i)));
+				KUNIT_ASSERT_EQ(test, 0,
+						kfi_post_tag(w, (u64)i << shift, 0, CTX(i)));
 			walk_length(w, 1000, &mean, &most);
 			worst_mean = max(worst_mean, mean);
 			worst_most = max(worst_most, most);

@@ -242,10 +242,11 @@ static void binding_call(void *arg, unsigned int id, struct rnd_state *rnd)
 
 	if (id)
 		wait_for_completion(&b->begun);
-	b->ret[id] = id == 1 ? kfi_mr_bind(b->mr, &b->cntr->fid, KFI_REMOTE_WRITE) : kfi_mr_enable(b->mr);
+	b->ret[id] = id == 1 ? kfi_mr_bind(b->mr, &b->cntr->fid, KFI_REMOTE_WRITE) :
+			       kfi_mr_enable(b->mr);
 }
 
-/* A region that is being enabled can be neither bound nor enabled again: its peers know what is bound. */
+/* A region that is being enabled can be neither bound nor enabled again. */
 static void one_call_at_a_time(struct kunit *test)
 {
 	struct kfi_world_opts opts = { .mr_mode = KFI_MR_ENDPOINT | KFI_MR_PROV_KEY };
@@ -257,7 +258,8 @@ static void one_call_at_a_time(struct kunit *test)
 	init_completion(&b->begun);
 	w->ops.mr_enable = slow_enable;
 	KUNIT_ASSERT_EQ(test, 0, kfi_cntr_open(&w->domain.fid, NULL, &b->cntr, NULL));
-	KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&w->domain.fid, &word, 8, RW, 0, KFI_KEY_NOTAVAIL, 0, &b->mr, b));
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&w->domain.fid, &word, 8, RW, 0, KFI_KEY_NOTAVAIL, 0,
+					    &b->mr, b));
 	KUNIT_ASSERT_EQ(test, 0, kfi_mr_bind(b->mr, &w->ep.fid.fid, 0));
 	crew_run(test, 3, binding_call, b);
 	KUNIT_EXPECT_EQ(test, 0, b->ret[0]);

@@ -380,7 +380,7 @@ static void oldest_makes_room(struct kunit *test)
 	kfi_proto_pep_close(&w->ppep.pep);
 }
 
-/* More room for what the protocol sends. Without the link's callback: the protocol has to look by itself. */
+/* More room, without the link's callback: the protocol has to look by itself. */
 static void ml_room(struct ml_link *ml, size_t room)
 {
 	spin_lock_bh(&ml->lock);
@@ -389,8 +389,8 @@ static void ml_room(struct ml_link *ml, size_t room)
 }
 
 /*
- * A caller is to be rejected, and its link has room for a part of the answer only. The work item does
- * not wait for room, because other connections need its work queue, and the caller gets the rest later.
+ * A caller is to be rejected, and its link has room for a part of the answer only. The work item
+ * does not wait for room, because other connections need its work queue; the rest follows later.
  */
 static void full_link_holds_up_nobody(struct kunit *test)
 {
@@ -420,7 +420,7 @@ static void full_link_holds_up_nobody(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (u32)ECONNREFUSED, le32_to_cpu(answer->status));
 }
 
-/* A link that never has room for the answer does not keep its connection for longer than the hello may take. */
+/* A link that never has room for the answer loses its connection at the deadline of the hello. */
 static void full_link_ends(struct kunit *test)
 {
 	struct ml_world *w = test->priv;
