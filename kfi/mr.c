@@ -13,8 +13,8 @@
  * A lookup takes no lock: it finds the region in the domain's table under RCU, takes a reference,
  * and then makes all checks. kfi_mr_get() explains the order of these steps.
  *
- * kfi_mr.bind_lock serializes kfi_mr_bind() and kfi_mr_enable() of a region. The owner of the
- * region calls neither at the same time as the close, or as kfi_mr_register(), which must not sleep.
+ * kfi_mr.bind_lock serializes kfi_mr_bind() and kfi_mr_enable() of a region. The owner calls neither
+ * at the same time as the close, or as kfi_mr_register(), which must not sleep.
  */
 #include <linux/export.h>
 #include <linux/overflow.h>

@@ -125,7 +125,7 @@ enum kfw_type {
 #define KFW_F_INV	0x20	/* MSG, RTS: one segment follows; its key is to be invalidated */
 #define KFW_F_COMPARE	0x40	/* ATOMIC: compare values follow the operands */
 #define KFW_F_PLACED	0x40	/* DATA, READ_DATA: the payload is in the receiver's places */
-#define KFW_F_COMMIT	0x80	/* WRITE, ASK, ATOMIC, FLUSH: the ACK means that the data is durable */
+#define KFW_F_COMMIT	0x80	/* WRITE, ASK, ATOMIC, FLUSH: the ACK follows durability */
 
 /**
  * struct kfw_hdr - header of a frame

@@ -119,9 +119,10 @@ static void kv_chunk_again(struct kv_region *region, struct kv_chunk *chunk)
 }
 
 /*
- * Have the device take back the registrations that are GOING and not in a send queue. The caller holds the lock, which is
- * dropped meanwhile. Return: true if one is still in a send queue. Then kv_region_registered() queues the work item again,
- * which must not wait: a peer decides how long a request waits in a send queue.
+ * Have the device take back the registrations that are GOING and not in a send queue. The caller
+ * holds the lock, which is dropped meanwhile. Return: true if one is still in a send queue. Then
+ * kv_region_registered() queues the work item again, which must not wait: a peer decides how long a
+ * request waits in a send queue.
  */
 static bool kv_region_clear(struct kv_region *region)
 {
@@ -376,15 +377,17 @@ bool kv_mr_known(struct kfi_mr *mr)
 }
 
 /*
- * Wait until no registration is in a send queue. A peer without a receive holds up what is behind a message to it. It has
- * timeout_ms, then its connection ends: the owner of a region does not wait for a peer without limit.
+ * Wait until no registration is in a send queue. A peer that posts no receive holds up what is
+ * behind a message to it. After timeout_ms its connection ends: the owner of a region does not wait
+ * for a peer without limit.
  */
 static void kv_region_wait(struct kv_region *region)
 {
 	const struct kfi_mr *mr = region->mr;
 	struct kv_conn *conn;
 
-	while (!wait_event_timeout(region->idle, !READ_ONCE(region->busy), msecs_to_jiffies(kv_timeout_ms))) {
+	while (!wait_event_timeout(region->idle, !READ_ONCE(region->busy),
+				   msecs_to_jiffies(kv_timeout_ms))) {
 		rcu_read_lock();
 		conn = mr->ep && mr->ep->type == KFI_EP_MSG ? kv_region_conn(mr) : NULL;
 		if (conn)
@@ -401,7 +404,7 @@ void kv_mr_close(struct kfi_mr *mr)
 	spin_lock_bh(&region->lock);
 	region->closed = true;
 	spin_unlock_bh(&region->lock);
-	kv_fresh_del(region);		/* kv_fresh_add() has not seen closed, or does not add it any more */
+	kv_fresh_del(region);	/* kv_fresh_add() has added it before, or sees closed */
 	spin_lock_bh(&region->lock);
 	ending = region->ending;
 	region->ending = false;

@@ -55,7 +55,10 @@ void kv_fresh_del(struct kv_region *region)
 		kfi_mr_registered(region->mr);
 }
 
-/* The registration goes into the send queue in front of what is posted from now on, unless the device is going. */
+/*
+ * The registration goes into the send queue in front of what is posted from now on, unless the
+ * device is being removed.
+ */
 static void kv_fresh_add(struct kv_region *region, bool tell)
 {
 	struct kv_ep *vep = to_kv_ep(region->mr->ep);
@@ -130,7 +133,7 @@ int kv_mr_enable(struct kfi_mr *mr)
 	region = READ_ONCE(mr->priv);
 	if (region)
 		kv_fresh_add(region, false);
-	smp_mb();	/* pairs with kv_cm_ready(): that sees the region, or this sees the connection */
+	smp_mb();	/* pairs with kv_cm_ready(): it sees the region, or we see the connection */
 	conn = region ? kv_region_conn(mr) : NULL;
 	if (conn) {
 		spin_lock_bh(&conn->lock);
